@@ -8,8 +8,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// conformance is the kit's input. Where FP32 and INT32 share sizes, nothing in a
-// file tells the two apart: those samples leave the dtype out of what must be noticed.
+// conformance returns the input of the conformance kit. A flipped dtype code
+// that turns FP32 into INT32, or back, goes unnoticed because the sizes are the
+// same: those samples exclude the dtype field.
 func conformance() formattest.Config {
 	header := func([]byte) []formattest.Range { return []formattest.Range{{From: 0, To: headerSize}} }
 	butType := func([]byte) []formattest.Range {

@@ -40,7 +40,7 @@ func accepted(name string, f fields, d tensor.DType, shape ...int64) corpus.Case
 	return corpus.Case{Name: name, Bytes: f.bytes(), Version: "1", Tensors: []corpus.Tensor{corpus.Of("", d, f.data, shape...)}}
 }
 
-// directories are models of several files.
+// directories returns the cases of models in several files.
 func directories() []corpus.Case {
 	bytewise := func(names ...string) (all []corpus.Tensor) {
 		for _, n := range names {

@@ -17,11 +17,11 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// good is a small file.
+// good is a small valid file.
 var good = file(2, 1, [4]int32{1, 1, 1, 3}, int8s(3)).bytes()
 
-// tree writes files, names ending in a slash being directories, and returns
-// the directory they are in.
+// tree writes files to a temporary directory and returns it. A name ending in a
+// slash makes a directory.
 func tree(t *testing.T, files map[string][]byte) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "model")
@@ -194,7 +194,7 @@ func TestDirectoryLinks(t *testing.T) {
 		t.Error(diff)
 	}
 	f.Close()
-	// A name that promises a tensor and leads nowhere is not to be ignored.
+	// A dangling link ending in .tsr is not ignored.
 	link("nowhere", "gone.tsr")
 	if _, err := Open(dir, nil); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("%v, want %v", err, fs.ErrNotExist)
@@ -210,7 +210,7 @@ func TestDirectoryLinks(t *testing.T) {
 	}
 }
 
-// TestNameFromPath checks what tensors are called that are opened alone.
+// TestNameFromPath checks the names of tensors in files opened alone.
 func TestNameFromPath(t *testing.T) {
 	for _, c := range []struct{ file, want string }{
 		{"w.tsr", "w"}, {"w.x.tsr", "w.x"}, {"w.tsr.tsr", "w.tsr"}, {"w.bin", "w.bin"}, {"W.TSR", "W.TSR"}, {"tsr", "tsr"}, {"名前.tsr", "名前"},

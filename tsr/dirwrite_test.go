@@ -12,7 +12,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// contains demands exactly these names of a directory.
+// contains fails unless the directory has exactly the entries in want.
 func contains(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -28,7 +28,7 @@ func contains(t *testing.T, dir string, want ...string) {
 	}
 }
 
-// pair is a plan of two tensors, and their data.
+// pair returns a plan of two tensors, and their data.
 func pair() (*format.Plan, map[string][]byte) {
 	p := &format.Plan{Tensors: []tensor.Info{
 		{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{3, 4}},
@@ -37,7 +37,7 @@ func pair() (*format.Plan, map[string][]byte) {
 	return p, map[string][]byte{"w": floats(12), "b.x": int8s(3)}
 }
 
-// TestCreatePlace checks when Create makes a file and when a directory.
+// TestCreatePlace checks when Create writes a file and when a directory.
 func TestCreatePlace(t *testing.T) {
 	one, oneData := plan(tensor.Int8, tensor.Shape{3}), map[string][]byte{"tensor": int8s(3)}
 	two, twoData := pair()
@@ -72,7 +72,7 @@ func TestCreatePlace(t *testing.T) {
 			if left, _ := filepath.Glob(dir + "/.*"); left != nil {
 				t.Errorf("left behind: %q", left)
 			}
-			// Package format decides alike.
+			// Package format makes the same choice.
 			dir = tree(t, map[string][]byte{"dir/": nil, "old.tsr": nil})
 			if w, err = format.Create("tsr", dir+"/"+c.path, c.plan, nil); err != nil {
 				t.Fatal(err)
@@ -85,7 +85,7 @@ func TestCreatePlace(t *testing.T) {
 	}
 }
 
-// TestCreateDirRefuses leaves alone a directory with something in it.
+// TestCreateDirRefuses checks that directories with entries are refused.
 func TestCreateDirRefuses(t *testing.T) {
 	p, _ := pair()
 	for _, c := range []struct {

@@ -1,7 +1,7 @@
 // Package tsr reads and writes TSR files, the tensor files of the Technical
-// Renaissance framework: one tensor per file, a fixed header and the plain
-// data. A directory of .tsr files, which is how the framework keeps
-// checkpoints, opens and is written as one model.
+// Renaissance framework. A file holds one tensor: a fixed header and the plain
+// data. A directory of .tsr files, the framework's form of a checkpoint, opens
+// as one model and is written as one.
 //
 // # Layout
 //
@@ -20,76 +20,82 @@
 //	56      8   reserved_3      int64, 0
 //	64      -   data            total_elements x 1 (INT8) or 4 (FP32, INT32) bytes, row-major
 //
-// The file ends where the data ends. Since the data begins at 64, every view of a
+// The file ends where the data ends. The data begins at 64, so every view of a
 // mapped file is aligned for its dtype.
 //
 // dims are right-aligned: shape [3, 4] is stored as {1, 1, 3, 4}, a vector of 5
 // as {1, 1, 1, 5}, and a scalar (ndim 0, one element) as {1, 1, 1, 1}.
 //
-// # What a reader refuses
+// # Validation
 //
-// The six validations of the specification, each an error that names field and
-// offset: another magic (ErrMagic); another version (ErrVersion); a file that
-// is shorter (ErrTruncated) or longer (ErrCorrupt) than header and data; ndim
-// outside 0..4 (ErrCorrupt); an unknown dtype (ErrUnsupported); total_elements
-// that is not the product of the shape (ErrCorrupt). Beyond these: a
-// header_size other than 64, a reserved field that is not 0, a leading dim that
-// ndim does not use and that is not 1, a negative dim, and a shape whose size
-// in bytes overflows 63 bits, also when another dim is 0 (all ErrCorrupt). Dims
-// of 0 are legal: no data.
+// Readers apply the six validations of the specification. Each error names the
+// field and its offset:
+//
+//   - a wrong magic number (ErrMagic)
+//   - a version other than 1 (ErrVersion)
+//   - a file shorter (ErrTruncated) or longer (ErrCorrupt) than header and data
+//   - ndim outside 0 to 4 (ErrCorrupt)
+//   - an unknown dtype (ErrUnsupported)
+//   - total_elements that differs from the product of dims (ErrCorrupt)
+//
+// They also refuse, with ErrCorrupt, a header_size other than 64, a reserved
+// field other than 0, an unused leading dim other than 1, a negative dim, and a
+// shape whose size in bytes overflows 63 bits, even if another dim is 0. A dim
+// of 0 is legal: the tensor has no data.
 //
 // # Choices
 //
 // INT32: the specification lists FP32 and INT8 and reserves 3 for a future
-// FP16. Its reference implementation writes 3 for INT32, so 3 is INT32 here,
-// with four bytes an element; the size of the file shows that this reading is
-// right.
+// FP16. Its reference implementation writes INT32 as 3, with four bytes an
+// element, so 3 is INT32 here. The file size confirms it.
 //
-// Name: a TSR file does not name its tensor. The name is the last element of
-// the path as it was opened (a symbolic link is not followed for this) without
-// a final ".tsr". Only these four lower-case bytes are removed, so names and
-// file names determine each other: "W.TSR" holds a tensor named "W.TSR". What
-// is left must be a legal name: not empty, valid UTF-8. A tensor opened from
-// bytes or a reader is named "tensor"; one in a window of another file
+// Name: a TSR file does not name its tensor. The tensor is named after the last
+// element of the path passed to Open, without a final ".tsr"; symbolic links
+// are not followed for this. Only these four lower-case bytes are removed, so
+// names and file names map one to one: "W.TSR" holds a tensor named "W.TSR".
+// The rest must be a legal name: not empty, valid UTF-8. A tensor opened from
+// bytes or a reader is named "tensor"; one opened in a section of a file
 // ([OpenFile]) is named after that file.
 //
-// Directory: the members are the regular files (or symbolic links to regular
-// files) directly in it whose names end in ".tsr", sorted by name byte by byte.
-// Everything else in it is ignored, and listed by Notes. A directory without
-// members is refused, and so is one with a link of that ending that leads
-// nowhere or out of the directory. The header of every member is read and checked when
-// the directory is opened; a bad one fails the open with an error that carries its path.
-// A member is mapped when its tensor is first used, or by Prefetch, and must still be the
-// file whose header was read: device, inode, size and the time of the last change are
-// compared, and another is an error of that tensor, never other data. Each is then one
-// mapping of the process (Linux allows 65,530 unless told otherwise) but holds no file
-// descriptor.
+// Directory: the members are the regular files, and symbolic links to regular
+// files, directly in the directory whose names end in ".tsr", sorted by name
+// byte by byte. Other entries are ignored, and Notes lists them. A directory
+// without members is refused. So is one with a link ending in ".tsr" that is
+// dangling or leads out of the directory. Opening reads and checks the header of every member;
+// if one is bad, it fails with an error that carries the member's path. A
+// member is mapped when its tensor is first used, or by Prefetch. If its
+// device, inode, size or time of last change then differ from those seen at
+// open, using the tensor fails: it never returns other data. Each mapped
+// member takes one mapping of the process (Linux allows 65,530 by default) and
+// no file descriptor.
 //
 // Checksums: the format has none. Verify checks the structure again and reads
-// every byte, so that it finds files that were cut short since; it cannot tell
-// wrong values from right ones.
+// every byte. It finds truncated files, but cannot detect changed values.
 //
-// Metadata: the format has none, nor a graph or quantization parameters. A plan
-// with any of them is refused, with the list of all of them, unless
-// format.WriteOptions.AcceptLoss names them: then they are left out.
+// Metadata: the format has no metadata, graph or quantization parameters. A plan
+// with any of them is refused with an error that lists them all. Those that
+// format.WriteOptions.AcceptLoss names are left out instead.
 //
 // # Writing directories
 //
-// [Create] writes one file, or a directory when the path ends in a separator,
-// is a directory already, or the plan has several tensors (then whatever the
-// path's ending); [CreateDir] always writes a directory. A tensor goes to
-// "<name>.tsr", so its name must work as a file name anywhere: no slash or
-// backslash, no control character, not "." or "..", at most 251 bytes,
-// and no second name that differs only in letter case. Others are refused, unless AcceptLoss has
-// "name": then what must not be there becomes "_", and "_2" and so on tell
-// names apart.
+// [Create] writes a directory if the path ends in a separator or is a directory
+// already, or if the plan has several tensors; otherwise it writes one file.
+// [CreateDir] always writes a directory. A tensor goes to "<name>.tsr", so its
+// name must be portable as a file name: no slash, backslash or control
+// character, not "." or "..", at most 251 bytes, and unique when letter case is
+// ignored. Other names are refused, unless AcceptLoss has "name": then
+// characters that cannot be used become "_", and suffixes such as "_2" keep
+// names unique.
 //
 // The files are assembled in a hidden directory next to the final one,
-// ".<name>.<12 hexadecimal digits>.tmp", which gets its name when the writer is closed: at
-// any moment the path is the whole directory or none. At the path there may be nothing or an
-// empty directory, whose owner and permissions the new one gets. Anything else is refused:
-// write each checkpoint to a new directory.
+// ".<name>.<12 hexadecimal digits>.tmp", which is renamed when the writer is
+// closed. At any moment the path has the whole directory or none. An empty
+// directory at the path is replaced, and the new one gets its owner and
+// permissions. Anything else at the path is refused: write each checkpoint to a
+// new directory.
 //
-// What killed writers left is removed by the next writer of a directory next to it, at once where
-// files can be locked (local disks of Linux and macOS), and elsewhere by that of the same directory once it is a day old.
+// The next writer in the same parent directory removes the temporary
+// directories of killed writers. Where files cannot be locked (other than on
+// local disks of Linux and macOS), only a writer of the same directory does,
+// once they are a day old.
 package tsr

@@ -14,14 +14,14 @@ import (
 // maxFileName is the longest file name that common file systems take, in bytes.
 const maxFileName = 255
 
-// renamed is a tensor that cannot have a file of its name.
+// renamed is a tensor whose name cannot be a file name.
 type renamed struct {
-	tensor int
+	tensor int // index in the plan
 	why    string
 }
 
-// fileNames returns the names of the files for tensors, and which of these
-// they are not named after. Names that can be kept are given first.
+// fileNames returns a file name for each tensor, and lists the tensors whose
+// names had to change. Tensors that keep their names choose first.
 func fileNames(tensors []tensor.Info) (files []string, changed []renamed) {
 	files = make([]string, len(tensors))
 	taken := make(map[string]string, len(tensors))
@@ -38,7 +38,7 @@ func fileNames(tensors []tensor.Info) (files []string, changed []renamed) {
 		taken[fold(s)] = s
 		files[i] = s + extension
 	}
-	tried := map[string]int{} // numbers behind what is taken: each is tried once
+	tried := map[string]int{} // by folded name: the suffixes tried so far
 	for _, c := range changed {
 		name := substitute(tensors[c.tensor].Name, taken, tried)
 		taken[fold(name)] = name
@@ -47,8 +47,9 @@ func fileNames(tensors []tensor.Info) (files []string, changed []renamed) {
 	return files, changed
 }
 
-// substitute makes a file name that is not taken of a tensor's name: what it
-// must not contain becomes "_", it is cut to length, and numbered if it must be.
+// substitute makes an unused file name from a tensor's name: it replaces
+// illegal characters by "_", cuts the name to length, and appends a number if
+// the result is taken.
 func substitute(s string, taken map[string]string, tried map[string]int) string {
 	const room = maxFileName - len(extension) - len("_1234567890")
 	s = strings.NewReplacer("/", "_", `\`, "_").Replace(s)
@@ -72,7 +73,7 @@ func substitute(s string, taken map[string]string, tried map[string]int) string 
 	}
 }
 
-// portable keeps what no system reserves or changes.
+// portable returns r if every system allows it in a file name, else '_'.
 func portable(r rune) rune {
 	if unicode.IsLetter(r) || unicode.IsDigit(r) || r == '_' || r == '-' {
 		return r
@@ -80,7 +81,7 @@ func portable(r rune) rune {
 	return '_'
 }
 
-// unusable says why a tensor's name cannot be a file name, "" if it can.
+// unusable returns why a tensor's name cannot be a file name, "" if it can.
 func unusable(s string) string {
 	switch {
 	case strings.ContainsAny(s, `/\`):

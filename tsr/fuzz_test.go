@@ -10,8 +10,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// FuzzOpen opens, verifies, decodes and writes again whatever comes: errors are
-// *format.Error, and what opens is written back byte for byte.
+// FuzzOpen opens, verifies, decodes and rewrites its input. Errors must be
+// *format.Error, and a file that opens is rewritten byte for byte.
 func FuzzOpen(f *testing.F) {
 	corpus.Seed(f)
 	f.Fuzz(func(t *testing.T, b []byte) {

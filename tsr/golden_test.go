@@ -14,8 +14,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// fields is a TSR header as the specification prints it, for tests that set
-// one field after the other.
+// fields is a TSR header with the fields of the specification, for tests that
+// change one field at a time.
 type fields struct {
 	magic       string
 	version     int32
@@ -28,10 +28,10 @@ type fields struct {
 	reserved2   int64
 	reserved3   int64
 	data        []byte
-	extra, lack int // bytes too many and too few at the end
+	extra, lack int // number of bytes added and missing at the end
 }
 
-// bytes lays the file out.
+// bytes returns the file.
 func (f fields) bytes() []byte {
 	b := []byte(f.magic)
 	for _, v := range append([]int32{f.version, f.headerSize, f.reserved1, f.dtype, f.ndim}, f.dims[:]...) {
@@ -45,7 +45,7 @@ func (f fields) bytes() []byte {
 	return b[:len(b)-f.lack]
 }
 
-// file is a good file with the given fields.
+// file returns a valid file with the given fields.
 func file(dtype, ndim int32, dims [4]int32, data []byte) fields {
 	n := int64(1)
 	for _, d := range dims {
@@ -54,7 +54,8 @@ func file(dtype, ndim int32, dims [4]int32, data []byte) fields {
 	return fields{magic: "TSR!", version: 1, headerSize: 64, dtype: dtype, ndim: ndim, dims: dims, elements: n, data: data}
 }
 
-// Data of n elements: 1.5, 2.5, ... and 100, 101, ... and 70000, -70001, ...
+// floats, int8s and int32s return the data of n elements: 1.5, 2.5, ...; 100,
+// 101, ...; and 70000, -70001, ...
 func floats(n int) (b []byte) {
 	for i := range n {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(i)+1.5))
@@ -80,8 +81,8 @@ func int32s(n int) (b []byte) {
 	return b
 }
 
-// golden lists the nine cases of the specification's test section, and INT32
-// and empty tensors as ruled.
+// golden lists the nine cases of the specification's test section, then INT32
+// and empty tensors, whose layout the package documentation defines.
 var golden = []struct {
 	name  string
 	dtype tensor.DType
@@ -105,13 +106,13 @@ var golden = []struct {
 	{"empty, large dims", tensor.Int32, tensor.Shape{0, math.MaxInt32, 1 << 29}, file(3, 3, [4]int32{1, 0, math.MaxInt32, 1 << 29}, nil)},
 }
 
-// plan has one tensor, under the name that files in memory give it.
+// plan returns a plan with one tensor, named as in a file opened from memory.
 func plan(d tensor.DType, s tensor.Shape) *format.Plan {
 	return &format.Plan{Tensors: []tensor.Info{{Name: "tensor", DType: d, Shape: s}}}
 }
 
-// TestHeaderBytes spells one header out byte by byte, so that the test code
-// that lays out the others is itself held to something.
+// TestHeaderBytes compares a header with its literal bytes, to check the test
+// code that builds the others.
 func TestHeaderBytes(t *testing.T) {
 	want := []byte("TSR!" + "\x01\x00\x00\x00" + "\x40\x00\x00\x00" + "\x00\x00\x00\x00" +
 		"\x01\x00\x00\x00" + "\x02\x00\x00\x00" +
@@ -193,7 +194,7 @@ func finish(t *testing.T, w *format.Writer, data map[string][]byte) {
 	}
 }
 
-// TestInterop reads the file of another implementation.
+// TestInterop reads a file from another implementation.
 func TestInterop(t *testing.T) {
 	path := filepath.FromSlash("../../shared/interop/tsr/test_labels.tsr")
 	if _, err := os.Stat(path); err != nil {

@@ -15,7 +15,7 @@ const (
 	maxRank    = 4
 )
 
-// Offsets of the header's fields that errors of several fields name.
+// Offsets of header fields in errors that concern several fields.
 const (
 	offDType    = 16
 	offRank     = 20
@@ -23,14 +23,14 @@ const (
 	offElements = 40
 )
 
-// The element types by their codes less one, and the specification's names of them.
+// The element types, indexed by code-1, and their names in the specification.
 var (
 	dtypes    = []tensor.DType{tensor.Float32, tensor.Int8, tensor.Int32}
 	typeNames = [...]string{"FP32", "INT8", "INT32"}
 )
 
 // TypeName returns the specification's name of a dtype: "FP32", "INT8" or
-// "INT32", and "" for what a TSR file cannot hold.
+// "INT32", and "" for a dtype that TSR does not have.
 func TypeName(d tensor.DType) string {
 	if code := codeOf(d); code > 0 {
 		return typeNames[code-1]
@@ -38,5 +38,5 @@ func TypeName(d tensor.DType) string {
 	return ""
 }
 
-// codeOf returns the number of a dtype, 0 for what a file cannot hold.
+// codeOf returns the code of a dtype, 0 if TSR does not have it.
 func codeOf(d tensor.DType) int32 { return int32(slices.Index(dtypes, d) + 1) }

@@ -8,7 +8,8 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// malformed breaks one thing at a time in a good file of shape [2, 3, 4] FP32.
+// malformed lists files with one defect each, made from a valid FP32 file of
+// shape [2, 3, 4].
 var malformed = []struct {
 	name   string
 	mutate func(*fields)
@@ -71,7 +72,8 @@ var malformed = []struct {
 	{"bytes after an empty tensor", func(f *fields) { f.dims[3], f.elements, f.data, f.extra = 0, 0, nil, 4 }, format.ErrCorrupt, "data", 64},
 }
 
-// cutAt returns the field that a file of n bytes ends in, and the offset in the error.
+// cutAt returns the field in which a file truncated to n bytes ends, and the
+// offset that the error names.
 func cutAt(n int) (field string, offset int64) {
 	starts := []struct {
 		field string
@@ -93,7 +95,7 @@ func cutAt(n int) (field string, offset int64) {
 	return want.field, int64(want.from)
 }
 
-// TestShort cuts a file everywhere.
+// TestShort truncates a file at every offset.
 func TestShort(t *testing.T) {
 	whole := file(2, 1, [4]int32{1, 1, 1, 9}, int8s(9)).bytes()
 	for n := range whole {

@@ -6,7 +6,7 @@ import "github.com/weightmap/weightmap/format"
 type WriteOptions struct {
 	format.WriteOptions
 
-	directory bool // CreateDir: a directory in any case
+	directory bool // set by CreateDir: write a directory in any case
 }
 
 func (o *WriteOptions) orDefault() *WriteOptions {

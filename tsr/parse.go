@@ -11,10 +11,10 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// parser lists the tensors of a file or of a directory.
+// parser adds the tensors of a file or a directory to an index.
 type parser struct {
 	index *driver.Index
-	name  []byte // of the tensor at hand
+	name  []byte // of the current tensor
 }
 
 // parseFile reads a single file.
@@ -30,8 +30,8 @@ func parseFile(src driver.Source, x *driver.Index) (*driver.Parsed, error) {
 	return &driver.Parsed{}, p.add(src.Path(), head, src.Size(), 0)
 }
 
-// parseDir reads the headers of all .tsr files of a directory, which are one model. A link that
-// leads nowhere still promises one: opening it says what is wrong.
+// parseDir reads the headers of all .tsr files in a directory, which form one
+// model. It includes dangling links, so that opening them reports the error.
 func parseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	entries, err := dir.Entries()
 	if err != nil {
@@ -53,7 +53,7 @@ func parseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (*driver.Parse
 	x.Version = "1"
 	x.Grow(len(names), size, maxRank*len(names))
 	p := parser{index: x}
-	for batch := range slices.Chunk(names, 1024) { // between which the context counts
+	for batch := range slices.Chunk(names, 1024) { // the context is checked between batches
 		if err := o.Context.Err(); err != nil {
 			return nil, err
 		}
@@ -73,7 +73,7 @@ func parseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (*driver.Parse
 	return &driver.Parsed{Notes: note(others)}, nil
 }
 
-// note says which entries of a directory were ignored.
+// note returns the note about the ignored entries of a directory, if any.
 func note(others []string) []string {
 	const most = 5
 	if len(others) == 0 {
@@ -86,7 +86,7 @@ func note(others []string) []string {
 	return []string{text}
 }
 
-// add lists the tensor of a file: head is its first bytes, size the number of all.
+// add adds the tensor of a file of size bytes that begins with head.
 func (p *parser) add(path string, head []byte, size int64, space driver.Space) error {
 	p.name = append(p.name[:0], "tensor"...)
 	if path != "" {
@@ -105,10 +105,10 @@ func (p *parser) add(path string, head []byte, size int64, space driver.Space) e
 	return nil
 }
 
-// decode reads the header. Its errors name field and offset.
+// decode fills in t from the header b. Its errors name the field and its offset.
 func (p *parser) decode(b []byte, fileSize int64, t *driver.Tensor) error {
 	c := wire.NewCursor(name, b, 0)
-	// must refuses the field of some bytes that was just read.
+	// must refuses the field just read, of width bytes, unless it is want.
 	must := func(field string, width, v, want int64, sentinel error) {
 		if v != want {
 			c.Failf(field, c.Offset()-width, sentinel, "%d, not %d", v, want)

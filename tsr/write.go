@@ -13,26 +13,27 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Create starts writing the tensors of p, float32, int8 or int32 of up to four
-// dims: to the file at path, or into the directory at path (see [CreateDir])
-// when that ends in a separator, is a directory already, or there are several
-// tensors. A file does not store its tensor's name: it is read back under that
-// of the file, which is the caller's choice.
-// What TSR cannot hold is refused with a [format.LossError], or left out
-// if the options accept that: metadata, graph, quantization, names in a
-// directory that cannot be those of files.
+// Create starts writing the tensors of p, which are float32, int8 or int32 and
+// have up to four dims. It writes a directory (see [CreateDir]) if path ends in
+// a separator or is a directory already, or if p has several tensors; otherwise
+// it writes one file. A file does not store the name of its tensor: readers
+// name the tensor after the file.
+//
+// Create fails with a [format.LossError] if p has metadata, a graph,
+// quantization, or, for a directory, names that cannot be file names, unless
+// the options accept the loss.
 func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
-// NewWriter starts writing the one tensor of p to w, straight through.
+// NewWriter starts writing a file with the one tensor of p to w. It streams.
 func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
 
-// wantsDir decides between a file and a directory.
+// wantsDir reports whether p is written as a directory.
 func (d fileFormat) wantsDir(p *driver.Plan, path string) bool {
 	if d.opts.directory {
 		return true
@@ -47,8 +48,7 @@ func (d fileFormat) wantsDir(p *driver.Plan, path string) bool {
 	return err == nil && st.IsDir()
 }
 
-// Layout implements driver.Layouter. Each tensor is behind its header, in the one file or in one
-// of a directory.
+// Layout implements driver.Layouter. Each file has a header and one tensor.
 func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
 	l := &driver.Layout{Size: headerSize + p.Tensors[0].Size, Offsets: []int64{headerSize}}
 	for i := range p.Tensors {
@@ -61,17 +61,17 @@ func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layo
 }
 
 // CreateDir starts writing a directory with a file "<name>.tsr" for each tensor
-// of p. It appears at path, whose parent must exist, when the writer is closed. Only an
-// empty directory is replaced; a path with anything else is refused. See
-// [Create] for what p may contain; names must also work as file names (see the
-// package documentation).
+// of p. The directory appears at path when the writer is closed. The parent of
+// path must exist, and path itself may only be an empty directory. [Create]
+// describes what p may contain; tensor names must also be portable file names
+// (see the package documentation).
 func CreateDir(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	c := *o.orDefault()
 	c.directory = true
 	return Create(path, p, &c)
 }
 
-// encode returns the header of a tensor that can have one.
+// encode returns the header of a tensor, which Losses has checked.
 func encode(t *tensor.Info) []byte {
 	var b wire.Buffer
 	b.Grow(headerSize)

@@ -13,7 +13,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// refusedPlans are those that neither a file nor a directory can hold.
+// refusedPlans lists plans that neither a file nor a directory can hold.
 var refusedPlans = []struct {
 	name  string
 	plan  *format.Plan
@@ -53,7 +53,7 @@ func TestRefusedPlans(t *testing.T) {
 	}
 }
 
-// TestAcceptLoss leaves out what TSR cannot hold, when asked to.
+// TestAcceptLoss checks that AcceptLoss leaves out what TSR cannot hold.
 func TestAcceptLoss(t *testing.T) {
 	p := plan(tensor.Int8, tensor.Shape{3})
 	p.Metadata = format.Metadata{{Key: "a", Value: int64(1)}}
@@ -77,7 +77,7 @@ func TestAcceptLoss(t *testing.T) {
 	contains(t, dir, "tensor.tsr")
 }
 
-// TestAcceptNames gives tensors that cannot be called like a file one that can.
+// TestAcceptNames checks the file names of tensors whose names cannot be used.
 func TestAcceptNames(t *testing.T) {
 	p := &format.Plan{}
 	for _, s := range []string{"Weight", "a/b", "weight", "a_b", "..", strings.Repeat("é", 126)} {
@@ -99,7 +99,7 @@ func TestAcceptNames(t *testing.T) {
 	contains(t, dir+"/m", "Weight.tsr", "___.tsr", "a_b.tsr", "a_b_2.tsr", "weight_2.tsr", strings.Repeat("é", 120)+".tsr")
 }
 
-// TestStreamOfSeveral refuses what needs a directory.
+// TestStreamOfSeveral checks that NewWriter refuses several tensors.
 func TestStreamOfSeveral(t *testing.T) {
 	p := &format.Plan{Tensors: []tensor.Info{{Name: "a", DType: tensor.Int8}, {Name: "b", DType: tensor.Int8}}}
 	if _, err := NewWriter(io.Discard, p, nil); !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrUnsupported) {

@@ -1,4 +1,4 @@
-// Package checksum computes the sums that driver.Kind names.
+// Package checksum computes checksums of any driver.Kind.
 package checksum
 
 import (
@@ -7,7 +7,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Empty is the sum of no bytes, of any kind but XXH64.
+// Empty returns the checksum of no bytes. It does not support XXH64.
 func Empty(k driver.Kind) uint64 {
 	if k == driver.Adler32 {
 		return 1
@@ -15,7 +15,8 @@ func Empty(k driver.Kind) uint64 {
 	return 0
 }
 
-// Update adds bytes to a sum of any kind but XXH64, whose sums do not continue.
+// Update returns the checksum of the bytes that gave sum, followed by b. It
+// does not support XXH64, which cannot be continued from a sum.
 func Update(k driver.Kind, sum uint64, b []byte) uint64 {
 	switch k {
 	case driver.CRC32:
@@ -28,7 +29,7 @@ func Update(k driver.Kind, sum uint64, b []byte) uint64 {
 	return 0
 }
 
-// Of returns the sum of b.
+// Of returns the checksum of b.
 func Of(k driver.Kind, b []byte) uint64 {
 	if k == driver.XXH64 {
 		return xxhash.Sum64(b)
@@ -36,7 +37,8 @@ func Of(k driver.Kind, b []byte) uint64 {
 	return Update(k, Empty(k), b)
 }
 
-// Combine returns the sum of two parts, the second of n bytes, for a kind that has such: not XXH64.
+// Combine returns the checksum of two consecutive parts with checksums a and b,
+// the second of n bytes. It does not support XXH64.
 func Combine(k driver.Kind, a, b uint64, n int64) uint64 {
 	switch k {
 	case driver.CRC32:
@@ -49,14 +51,15 @@ func Combine(k driver.Kind, a, b uint64, n int64) uint64 {
 	return 0
 }
 
-// Digest is a sum of what is written to it, 0 for NoSum.
+// Digest is an io.Writer that computes the checksum of the bytes written to it.
+// For NoSum it is 0.
 type Digest struct {
 	kind driver.Kind
 	sum  uint64
-	xx   *xxhash.Digest // of XXH64
+	xx   *xxhash.Digest // for XXH64, else nil
 }
 
-// New returns the Digest of no bytes.
+// New returns a Digest to which nothing has been written.
 func New(k driver.Kind) *Digest {
 	d := &Digest{kind: k, sum: Empty(k)}
 	if k == driver.XXH64 {
@@ -65,7 +68,7 @@ func New(k driver.Kind) *Digest {
 	return d
 }
 
-// Reset makes it the Digest of no bytes again.
+// Reset resets d to its initial state.
 func (d *Digest) Reset() {
 	d.sum = Empty(d.kind)
 	if d.xx != nil {
@@ -82,7 +85,7 @@ func (d *Digest) Write(b []byte) (int, error) {
 	return len(b), nil
 }
 
-// Sum64 returns the sum of what was written.
+// Sum64 returns the checksum of the bytes written so far.
 func (d *Digest) Sum64() uint64 {
 	if d.xx != nil {
 		return d.xx.Sum64()

@@ -1,6 +1,6 @@
-// Package keys reads and writes the PEM files that signing keys come in, as
-// "openssl genpkey" makes them: PKCS #8 private keys and PKIX public keys of
-// Ed25519, RSA and ECDSA.
+// Package keys reads and writes the PEM files of signing keys, as "openssl
+// genpkey" makes them: PKCS #8 private keys and PKIX public keys for Ed25519,
+// RSA and ECDSA.
 package keys
 
 import (
@@ -23,7 +23,7 @@ const (
 	privateBlock = "PRIVATE KEY"
 )
 
-// ErrKey is wrapped by all errors about the content of a key file.
+// ErrKey is wrapped by every error about the content of a key file.
 var ErrKey = errors.New("unusable key")
 
 // ReadPublic reads the PKIX public key in the PEM file at path:
@@ -49,7 +49,7 @@ func read[K any](path string, parse func([]byte) (K, error)) (key K, err error) 
 	return key, err
 }
 
-// ParsePublic is ReadPublic for the text of a PEM file.
+// ParsePublic is like ReadPublic but takes the text of a PEM file.
 func ParsePublic(text []byte) (crypto.PublicKey, error) {
 	der, err := block(text, publicBlock)
 	if err != nil {
@@ -66,7 +66,7 @@ func ParsePublic(text []byte) (crypto.PublicKey, error) {
 	return nil, fmt.Errorf("%w: %T", ErrKey, key)
 }
 
-// ParsePrivate is ReadPrivate for the text of a PEM file.
+// ParsePrivate is like ReadPrivate but takes the text of a PEM file.
 func ParsePrivate(text []byte) (crypto.Signer, error) {
 	der, err := block(text, privateBlock)
 	if err != nil {
@@ -107,8 +107,8 @@ func EncodePublic(key crypto.PublicKey) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: publicBlock, Bytes: der}), nil
 }
 
-// EncodePrivate returns the PEM file of a private key, not encrypted: write it
-// where only its owner can read it.
+// EncodePrivate returns the PEM file of a private key. It is not encrypted, so
+// only its owner should be able to read it.
 func EncodePrivate(key crypto.Signer) ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(key)
 	if err != nil {
@@ -117,8 +117,8 @@ func EncodePrivate(key crypto.Signer) ([]byte, error) {
 	return pem.EncodeToMemory(&pem.Block{Type: privateBlock, Bytes: der}), nil
 }
 
-// Fingerprint returns the hexadecimal SHA-256 of the key's PKIX form, what
-// "openssl pkey -pubin -outform DER | sha256sum" prints.
+// Fingerprint returns the hexadecimal SHA-256 of the key's PKIX form, as
+// printed by "openssl pkey -pubin -outform DER | sha256sum".
 func Fingerprint(key crypto.PublicKey) (string, error) {
 	der, err := x509.MarshalPKIXPublicKey(key)
 	if err != nil {

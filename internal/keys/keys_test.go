@@ -103,7 +103,7 @@ func TestBad(t *testing.T) {
 	}
 }
 
-// TestOpenSSL reads what openssl makes, and lets it check the fingerprint.
+// TestOpenSSL reads keys made by openssl and compares fingerprints with it.
 func TestOpenSSL(t *testing.T) {
 	openssl, err := exec.LookPath("openssl")
 	if err != nil {

@@ -2,7 +2,8 @@
 //
 //	nonce(12) || ciphertext || tag(16)
 //
-// Data is authenticated as a whole: nothing is returned before the tag was checked.
+// A message is authenticated as a whole: nothing is returned before its tag is
+// checked.
 package seal
 
 import (
@@ -24,14 +25,14 @@ const (
 	NonceSize = 12
 	TagSize   = 16
 	Overhead  = NonceSize + TagSize
-	MaxPlain  = 1<<36 - 32 // that one message can hold
+	MaxPlain  = 1<<36 - 32 // of the plaintext of one message
 )
 
 // Cipher encrypts and decrypts with one key. It is safe for concurrent use.
 type Cipher struct{ gcm cipher.AEAD }
 
-// New makes the Cipher of a key. One of another size is driver.ErrKey, and so
-// is none.
+// New returns a Cipher for a key of KeySize bytes. A missing key, or one of
+// another size, is driver.ErrKey.
 func New(key []byte) (*Cipher, error) {
 	switch {
 	case key == nil:
@@ -50,7 +51,7 @@ func New(key []byte) (*Cipher, error) {
 	return &Cipher{gcm}, nil
 }
 
-// Seal encrypts under a random nonce. The tag covers extra too.
+// Seal encrypts plain under a random nonce. The tag also covers extra.
 func (c *Cipher) Seal(plain, extra []byte) ([]byte, error) {
 	if int64(len(plain)) > MaxPlain {
 		return nil, fmt.Errorf("%w: %d bytes are more than one AES-GCM message can hold", tensor.ErrLimit, len(plain))
@@ -60,9 +61,10 @@ func (c *Cipher) Seal(plain, extra []byte) ([]byte, error) {
 	return c.gcm.Seal(out, out, plain, extra), nil
 }
 
-// OpenAt decrypts size bytes at off of a file into aligned memory. It reads them once, as the
-// file may change. What Seal did not make with the same key and extra is driver.ErrKey, what is
-// too short tensor.ErrCorrupt.
+// OpenAt decrypts size bytes at offset off of a file into aligned memory. It
+// reads them once, since the file may change. It fails with driver.ErrKey if
+// they were not sealed with the same key and extra, and with tensor.ErrCorrupt
+// if size is less than Overhead.
 func (c *Cipher) OpenAt(file io.ReaderAt, off, size int64, extra []byte) ([]byte, error) {
 	if size < Overhead {
 		return nil, fmt.Errorf("%w: %d bytes where encryption alone takes %d", tensor.ErrCorrupt, size, Overhead)
@@ -73,7 +75,7 @@ func (c *Cipher) OpenAt(file io.ReaderAt, off, size int64, extra []byte) ([]byte
 	if err := wire.Prove(file, off+size); err != nil {
 		return nil, err
 	}
-	const skip = memory.Alignment - NonceSize // aligns what follows the nonce
+	const skip = memory.Alignment - NonceSize // aligns the plaintext
 	b := memory.Aligned(skip + int(size))[skip:]
 	if _, err := file.ReadAt(b, off); err != nil {
 		return nil, err

@@ -96,12 +96,12 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// endless is a reader that has every byte.
+// endless is an io.ReaderAt without an end.
 type endless struct{}
 
 func (endless) ReadAt(p []byte, _ int64) (int, error) { return len(p), nil }
 
-// TestTooLarge: what no memory can hold is refused.
+// TestTooLarge checks that a message larger than memory is refused.
 func TestTooLarge(t *testing.T) {
 	if _, err := cipherOf(t, key).OpenAt(endless{}, 0, 1<<62, nil); !errors.Is(err, tensor.ErrLimit) {
 		t.Error(err)

@@ -1,10 +1,11 @@
-// Package brotli lets mle write Brotli. Import it for its side effect:
+// Package brotli adds Brotli compression to package mle. Import it for its side
+// effect:
 //
 //	import _ "github.com/weightmap/weightmap/mle/brotli"
 //
-// Files compressed with Brotli are read without it. The library that compresses
-// imports net/http, which makes a program some megabytes larger; so programs
-// that only read, phones' above all, are spared it.
+// Package mle reads files compressed with Brotli without this import. The
+// compressor imports net/http, which adds some megabytes to a program; keeping
+// it separate spares programs that only read, such as mobile apps.
 package brotli
 
 import (
@@ -14,8 +15,8 @@ import (
 	codec "github.com/weightmap/weightmap/internal/codec/brotli"
 )
 
-// quality maps levels. Qualities 0 and 1 are left out: their output depends on
-// how the input is cut into writes.
+// quality maps levels to Brotli's qualities. Qualities 0 and 1 are not used:
+// their output depends on how the input is split into writes.
 var quality = [10]int{1: 2, 2: 3, 3: 4, 4: 5, 5: 6, 6: 7, 7: 8, 8: 9, 9: 11}
 
 func init() {
