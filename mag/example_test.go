@@ -132,3 +132,72 @@ func ExampleNewWriter() {
 	// 0.1.0 w 192
 	// 0.1.0 mask 204
 }
+
+// A model that package format opened, with what only this format has.
+func ExampleFrom() {
+	dir, err := os.MkdirTemp("", "mag")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "model.mag")
+	save(path)
+
+	m, err := format.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	if f, ok := mag.From(m); ok {
+		_, recorded := f.Digest("output")
+		fmt.Println(f.Snapshot(), f.Timestamp(), recorded)
+	}
+	// Output: false 0 true
+}
+
+// A model inside another file.
+func ExampleOpenFile() {
+	dir, err := os.MkdirTemp("", "mag")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "model.mag")
+	save(path)
+
+	file, err := os.Open(path)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer file.Close()
+	f, err := mag.OpenFile(file, 0, -1, nil) // from offset 0 to the end
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	fmt.Println(f.Len())
+	// Output: 2
+}
+
+// A model that is read, not mapped: 16 KiB now, and tensors when they are used.
+func ExampleOpenReaderAt() {
+	dir, err := os.MkdirTemp("", "mag")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "model.mag")
+	save(path)
+	b, err := os.ReadFile(path)
+	if err != nil {
+		log.Fatal(err)
+	}
+
+	f, err := mag.OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	fmt.Println(f.At(1))
+	// Output: "output" float32 [2, 2]
+}

@@ -58,3 +58,86 @@ func Example() {
 	// [1 2 3 4] zstd
 	// valid <nil>
 }
+
+// write makes a model of one tensor at path.
+func write(path string, o *mle.WriteOptions) {
+	plan := &format.Plan{
+		Metadata: format.Metadata{{Key: "epochs", Value: 3}},
+		Tensors:  []tensor.Info{{Name: "weight", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}},
+		Graph: &format.Graph{
+			Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
+			Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
+			Nodes:   []format.Node{{Op: "MatMul", Inputs: []string{"x", "weight"}, Outputs: []string{"y"}}},
+		},
+	}
+	w, err := mle.Create(path, plan, o)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Abort()
+	if err := w.WriteTensor("weight", bytes.NewReader(make([]byte, 16))); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+}
+
+// A file is signed after it was written, without writing its sections again.
+func ExampleSign() {
+	dir, err := os.MkdirTemp("", "mle")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "model.mle")
+	write(path, nil)
+
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := mle.Sign(path, private, nil); err != nil {
+		log.Fatal(err)
+	}
+	m, err := format.Open(path, &format.Options{Trusted: public})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	fmt.Println(m.Signature().Algorithm)
+	// Output: Ed25519
+}
+
+// The header, the graph with its ids, and the metadata as they are in the file.
+func ExampleFile() {
+	dir, err := os.MkdirTemp("", "mle")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "model.mle")
+	write(path, &mle.WriteOptions{Compression: mle.MethodLZ4, Chunked: true})
+
+	f, err := mle.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	h := f.Header()
+	fmt.Println(h.Version, h.Features.Has(mle.Compression), h.Metadata.End() > h.Metadata.Offset)
+	if c, ok := f.Compression(); ok {
+		fmt.Println(c.Method.Name(), c.Uncompressed, c.Chunks)
+	}
+	for i, t := range f.IR().Tensors {
+		fmt.Println(i, t.Name, t.DType, t.Constant())
+	}
+	fmt.Printf("%s\n", f.MetadataJSON())
+	// Output:
+	// 2 true true
+	// lz4 16 1
+	// 0 x float32 false
+	// 1 weight float32 true
+	// 2 y float32 false
+	// {"epochs":3,"tensor_names":["x","weight","y"]}
+}

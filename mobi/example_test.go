@@ -4,6 +4,9 @@ import (
 	"bytes"
 	"fmt"
 	"log"
+	"os"
+	"path/filepath"
+	"time"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/mobi"
@@ -97,4 +100,133 @@ func ExampleNewWriter() {
 	}
 	fmt.Println(mobi.ValidateBytes(out.Bytes()), out.Len() > 64)
 	// Output: <nil> true
+}
+
+// A small model is written in one call, and streamed where it does not fit in memory (Create).
+func ExampleConfig() {
+	dir, err := os.MkdirTemp("", "mobi")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "tiny.mobi")
+	bias, err := tensor.Of("bias", tensor.Shape{2}, []float32{0.5, -1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	b, err := mobi.NewTensor(7, bias)
+	if err != nil {
+		log.Fatal(err)
+	}
+	c := &mobi.Config{
+		Name:             "tiny",
+		FrameworkVersion: 3,
+		Time:             time.Unix(1_700_000_000, 0),
+		Inputs:           []mobi.Spec{mobi.NewSpec("x", mobi.Float32, -1, 2)},
+		Constants:        []mobi.Constant{b},
+		Operators:        []mobi.Operator{{Type: mobi.Add, Inputs: []uint32{0, 7}, Outputs: []uint32{1}}},
+	}
+	if err := c.Save(path); err != nil { // c.WriteTo and c.Bytes write elsewhere
+		log.Fatal(err)
+	}
+	fmt.Println(mobi.Validate(path))
+
+	f, err := mobi.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	fmt.Println(f.FrameworkVersion(), f.Timestamp(), f.Header().Version)
+	for id, v := range f.Constants() {
+		values, err := tensor.Decode[float32](nil, v)
+		fmt.Println(id, v.Shape(), values, err)
+	}
+	_, known := f.Footer() // by the first use of a constant
+	fmt.Println(known)
+	// Output:
+	// <nil>
+	// 3 1700000000 1
+	// 7 [2] [0.5 -1] <nil>
+	// true
+}
+
+func ExampleConfig_WriteTo() {
+	w, err := mobi.NewTensorBytes(0, tensor.Int8, tensor.Shape{2, 2}, []byte{1, 2, 3, 4})
+	if err != nil {
+		log.Fatal(err)
+	}
+	c := &mobi.Config{Name: "tiny", Constants: []mobi.Constant{w}}
+	var out bytes.Buffer
+	n, err := c.WriteTo(&out)
+	if err != nil {
+		log.Fatal(err)
+	}
+	b, err := c.Bytes()
+	fmt.Println(n == int64(len(b)), bytes.Equal(b, out.Bytes()), err)
+	v, err := w.ToTensor()
+	fmt.Println(v, err)
+	// Output:
+	// true true <nil>
+	// "0" int8 [2, 2] <nil>
+}
+
+// Tensors have numbers for names.
+func ExampleCreate() {
+	dir, err := os.MkdirTemp("", "mobi")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "model.mobi")
+	plan := &format.Plan{Tensors: []tensor.Info{{Name: "42", DType: tensor.Int8, Shape: tensor.Shape{3}}}}
+	w, err := mobi.Create(path, plan, &mobi.WriteOptions{Gzip: 9})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Abort()
+	if err := w.WriteTensor("42", bytes.NewReader([]byte{1, 2, 3})); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	m, err := format.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	f, ok := mobi.From(m)
+	if !ok {
+		log.Fatal("not MOBI")
+	}
+	v, err := f.Constant(42)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(tensor.Decode[int8](nil, v))
+	// Output: [1 2 3] <nil>
+}
+
+// Codes of the file and their names.
+func ExampleParseOpType() {
+	op, ok := mobi.ParseOpType("Conv2D")
+	fmt.Println(op, ok, mobi.OpType(99), mobi.OpType(99).Known())
+	code, ok := mobi.TypeOf(tensor.Int8)
+	fmt.Println(uint16(code), code.DType(), ok)
+	// Output:
+	// Conv2D true 99 false
+	// 2 int8 true
+}
+
+// A parameter of an operator by its name.
+func ExampleOperator_Param() {
+	f, err := mobi.OpenBytes(model(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	op := f.Operators()[0]
+	fmt.Println(op.Param("transpose"))
+	// Output: true true
 }

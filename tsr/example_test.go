@@ -117,3 +117,34 @@ func ExampleCreate() {
 	// bias.tsr
 	// weight.tsr
 }
+
+// A directory with a file for each tensor appears at once, when the writer is closed.
+func ExampleCreateDir() {
+	dir, err := os.MkdirTemp("", "tsr")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	plan := &format.Plan{Tensors: []tensor.Info{{Name: "bias", DType: tensor.Int32, Shape: tensor.Shape{2}}}}
+
+	w, err := tsr.CreateDir(filepath.Join(dir, "layer"), plan, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Abort()
+	if err := w.WriteTensor("bias", bytes.NewReader(make([]byte, 8))); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+	f, err := tsr.Open(filepath.Join(dir, "layer"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	for name, v := range f.Tensors() {
+		fmt.Println(name, tsr.TypeName(v.DType()))
+	}
+	// Output: bias INT32
+}

@@ -10,8 +10,12 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
+	"crypto/x509"
+	"encoding/pem"
 	"fmt"
 	"log"
+	"os"
+	"path/filepath"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
@@ -73,7 +77,7 @@ func Example() {
 	// Output: edge detector [1, 1, 1, 3] [-1 0 1]
 }
 
-// A signed file is verified against the key of who is trusted.
+// A signed file is verified with the trusted key.
 func ExampleFile_Verify() {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
@@ -90,4 +94,95 @@ func ExampleFile_Verify() {
 	}
 	fmt.Println(f.Signature().Algorithm, covered.Signature(), covered)
 	// Output: ECDSA trusted ok
+}
+
+// An encrypted, compressed file on disk, and what only this format has.
+func ExampleOpen() {
+	dir, err := os.MkdirTemp("", "wia")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "model.wia")
+	plan := &format.Plan{
+		Metadata: format.Metadata{{Key: "ir_version", Value: 8}},
+		Tensors:  []tensor.Info{{Name: "kernel", DType: tensor.Int8, Shape: tensor.Shape{3}}},
+	}
+	key := make([]byte, 32) // from a key store
+	w, err := wia.Create(path, plan, &wia.WriteOptions{Key: key, Compression: wia.Zstd})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Abort()
+	if err := w.WriteTensor("kernel", bytes.NewReader([]byte{0xff, 0, 1})); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	f, err := wia.Open(path, &format.Options{Key: key})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	fmt.Println(f.Encrypted(), f.Compression(), f.IRVersion(), f.OperatorSets(), f.External("kernel"))
+	// Output: true zstd 8 [] false
+}
+
+// The messages of wia.proto, for what the neutral graph has no field.
+func ExampleFile_GraphMessage() {
+	m, err := format.OpenBytes(model(nil), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	f, ok := wia.From(m)
+	if !ok {
+		log.Fatal("not WIA-AI-014")
+	}
+	graph, err := f.GraphMessage()
+	fmt.Println(len(graph) > 0, err)
+	record, err := f.TensorMessage("kernel")
+	fmt.Println(len(record) > 0, err)
+	// Output:
+	// true <nil>
+	// true <nil>
+}
+
+// Keys in PEM form, as openssl makes them.
+func ExamplePrivateKey() {
+	private, public := keys()
+	key, err := wia.PrivateKey(private) // openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256
+	if err != nil {
+		log.Fatal(err)
+	}
+	trusted, err := wia.PublicKey(public) // openssl pkey -pubout
+	if err != nil {
+		log.Fatal(err)
+	}
+	f, err := wia.OpenBytes(model(&wia.WriteOptions{Signer: key}), &format.Options{Trusted: trusted})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	fmt.Println(f.Signature().Algorithm)
+	// Output: ECDSA
+}
+
+// keys returns a new pair of keys in PEM form.
+func keys() (private, public []byte) {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		log.Fatal(err)
+	}
+	secret, err := x509.MarshalPKCS8PrivateKey(key)
+	if err != nil {
+		log.Fatal(err)
+	}
+	shared, err := x509.MarshalPKIXPublicKey(key.Public())
+	if err != nil {
+		log.Fatal(err)
+	}
+	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: shared})
 }

@@ -5,6 +5,8 @@ import (
 	"encoding/binary"
 	"fmt"
 	"log"
+	"os"
+	"path/filepath"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/safetensors"
@@ -41,4 +43,46 @@ func ExampleNewWriter() {
 	values, err := tensor.Decode[float32](nil, v)
 	fmt.Println(v.DType(), v.Shape(), values, f.Metadata(), err)
 	// Output: float32 [2, 2] [1 0.5 0 -2] [{format pt}] <nil>
+}
+
+// A model in shards of at most 16 bytes of tensors, which its index opens.
+func ExampleCreate() {
+	dir, err := os.MkdirTemp("", "safetensors")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "model.safetensors")
+	plan := &format.Plan{Tensors: []tensor.Info{
+		{Name: "up", DType: tensor.Int8, Shape: tensor.Shape{16}},
+		{Name: "down", DType: tensor.Int8, Shape: tensor.Shape{16}},
+	}}
+	w, err := safetensors.Create(path, plan, &format.WriteOptions{MaxShard: 16})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Abort()
+	for _, t := range plan.Tensors {
+		if err := w.WriteTensor(t.Name, bytes.NewReader(make([]byte, 16))); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	m, err := safetensors.Open(w.Files()[0], nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	for _, f := range m.Files() {
+		fmt.Println(filepath.Base(f))
+	}
+	fmt.Println(m.Len(), "tensors")
+	// Output:
+	// model.safetensors.index.json
+	// model-00001-of-00002.safetensors
+	// model-00002-of-00002.safetensors
+	// 2 tensors
 }

@@ -1,0 +1,92 @@
+package npy_test
+
+import (
+	"bytes"
+	"fmt"
+	"log"
+	"os"
+	"path/filepath"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/npy"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// temporary returns the path of a file in a new directory.
+func temporary(name string) string {
+	dir, err := os.MkdirTemp("", "npy")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return filepath.Join(dir, name)
+}
+
+// One array, which is named after its file.
+func ExampleCreate() {
+	path := temporary("bias.npy")
+	defer os.RemoveAll(filepath.Dir(path))
+	plan := &format.Plan{Tensors: []tensor.Info{{Name: "bias", DType: tensor.Int16, Shape: tensor.Shape{2}}}}
+	w, err := npy.Create(path, plan, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Abort()
+	if err := w.WriteTensor("bias", bytes.NewReader([]byte{1, 0, 2, 0})); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	m, err := npy.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	v := m.At(0)
+	values, err := tensor.Decode[int16](nil, v)
+	fmt.Println(v.Name(), values, err)
+	// Output: bias [1 2] <nil>
+}
+
+// An archive whose arrays are stored and aligned, so that they can be mapped.
+func ExampleCreateArchive() {
+	path := temporary("weights.npz")
+	defer os.RemoveAll(filepath.Dir(path))
+	plan := &format.Plan{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{2}}}}
+	w, err := npy.CreateArchive(path, plan, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Abort()
+	if err := w.WriteTensor("mask", bytes.NewReader([]byte{1, 0})); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	m, err := npy.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	fmt.Println(m.Format(), m.At(0), m.At(0).ZeroCopy())
+	// Output: npz "mask" bool [2] true
+}
+
+// An archive in memory, for an HTTP response for instance.
+func ExampleNewArchiveWriter() {
+	plan := &format.Plan{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{2}}}}
+	var out bytes.Buffer
+	w, err := npy.NewArchiveWriter(&out, plan, &format.WriteOptions{Spool: format.SpoolMemory})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Abort()
+	if err := w.WriteTensor("mask", bytes.NewReader([]byte{1, 0})); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(w.Close(), out.Len() > 0)
+	// Output: <nil> true
+}
