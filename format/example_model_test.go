@@ -233,13 +233,13 @@ func ExampleWriteView() {
 
 	plan := &format.Plan{}
 	var views []tensor.View
-	for path, name := range map[string]string{first: "fc.weight", second: "fc.bias"} {
-		m, err := format.Open(path, nil)
+	for _, t := range []struct{ path, name string }{{first, "fc.weight"}, {second, "fc.bias"}} {
+		m, err := format.Open(t.path, nil)
 		if err != nil {
 			log.Fatal(err)
 		}
 		defer m.Close()
-		v, err := m.Tensor(name)
+		v, err := m.Tensor(t.name)
 		if err != nil {
 			log.Fatal(err)
 		}

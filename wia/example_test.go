@@ -130,6 +130,19 @@ func ExampleOpen() {
 	// Output: true zstd 8 [] false
 }
 
+// The metadata of section 5.1 as pairs for a plan.
+func ExampleModelMetadata() {
+	m := wia.ModelMetadata{ModelInfo: wia.ModelInfo{Name: "edge detector", License: "MIT"}}
+	pairs, err := m.Metadata()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, e := range pairs {
+		fmt.Printf("%s %s\n", e.Key, e.Value)
+	}
+	// Output: model_info {"name":"edge detector","license":"MIT"}
+}
+
 // The messages of wia.proto, for what the neutral graph has no field.
 func ExampleFile_GraphMessage() {
 	m, err := format.OpenBytes(model(nil), nil)

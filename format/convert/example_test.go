@@ -3,29 +3,98 @@ package convert_test
 import (
 	"fmt"
 	"log"
+	"os"
+	"path/filepath"
 
+	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Matrices become int8 with a scale for each row, and what the target has no place
-// for is left out and listed.
+// save writes a model of fc.weight, float32 [2, 2], and fc.bias, float32 [2].
+func save() (path string) {
+	dir, err := os.MkdirTemp("", "convert")
+	if err != nil {
+		log.Fatal(err)
+	}
+	weight, err := tensor.Of("fc.weight", tensor.Shape{2, 2}, []float32{1, -0.5, 0.25, 0.125})
+	if err != nil {
+		log.Fatal(err)
+	}
+	bias, err := tensor.Of("fc.bias", tensor.Shape{2}, []float32{0.5, -1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	path = filepath.Join(dir, "model.safetensors")
+	if err := format.Save(path, "", weight, bias); err != nil {
+		log.Fatal(err)
+	}
+	return path
+}
+
+// Matrices become int8 with a scale for each row. What the target has no place for is left out
+// and reported.
 func ExampleFile() {
-	report, err := convert.File("model.safetensors", "model.wia", &convert.Options{
-		Lossy:  true,
-		Verify: true,
-		Quantize: func(t tensor.Info) *tensor.QuantizeOptions {
-			if len(t.Shape) < 2 {
-				return nil
-			}
-			return &tensor.QuantizeOptions{PerChannel: true, Axis: 0}
-		},
+	in := save()
+	defer os.RemoveAll(filepath.Dir(in))
+	report, err := convert.File(in, filepath.Join(filepath.Dir(in), "model.wia"), &convert.Options{
+		Lossy:    true,
+		Verify:   true,
+		Quantize: convert.Quantized(tensor.QuantizeOptions{PerChannel: true, Axis: convert.OutputAxis}),
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
+	for _, q := range report.Quantized {
+		fmt.Printf("%s: %.0f dB\n", q.Name, q.SNR)
+	}
+	for _, s := range report.Stayed {
+		fmt.Println(s.Name+":", s.Why)
+	}
 	for _, l := range report.Losses {
 		fmt.Println("lost", l.Item(), l.Why)
 	}
+	// Output:
+	// fc.weight: 49 dB
+	// fc.bias: rank 1
+}
+
+// An open model with other names and without its biases, as float16.
+func ExampleModel() {
+	in := save()
+	defer os.RemoveAll(filepath.Dir(in))
+	m, err := format.Open(in, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	rename, err := convert.Renames("fc.*=head.*")
+	if err != nil {
+		log.Fatal(err)
+	}
+	out := filepath.Join(filepath.Dir(in), "model.gguf")
+	if _, err := convert.Model(m, out, &convert.Options{
+		Keep:   convert.Matching(nil, []string{"*.bias"}),
+		Rename: rename,
+		DType:  tensor.Float16,
+	}); err != nil {
+		log.Fatal(err)
+	}
+	c, err := format.Open(out, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer c.Close()
+	for _, v := range c.Tensors() {
+		fmt.Println(v)
+	}
+	// Output: "head.weight" float16 [2, 2]
+}
+
+// The patterns of Matching and Renames: * is any text, ? any character.
+func ExampleGlob() {
+	re := convert.Glob("layers.*.w?")
+	fmt.Println(re.MatchString("layers.0.attention.wq"), re.MatchString("layers.0.norm"))
+	// Output: true false
 }

@@ -3,6 +3,10 @@ package live_test
 import (
 	"bytes"
 	"context"
+	"crypto"
+	"crypto/ecdsa"
+	"crypto/elliptic"
+	"crypto/rand"
 	"errors"
 	"expvar"
 	"fmt"
@@ -64,7 +68,7 @@ func Example() {
 	// generation 2 says [2 2 2 2]
 }
 
-// What is sound and does not fit the program is refused.
+// A sound model of another shape does not fit the program, and is refused.
 func ExampleOptions_validate() {
 	path := examplePath()
 	defer os.RemoveAll(filepath.Dir(path))
@@ -81,7 +85,7 @@ func ExampleOptions_validate() {
 	// Output: generation 1 stays: true
 }
 
-// What a service says about its models to those who watch it.
+// A health check, and the statistics of the model as an expvar.
 func ExampleHandle_Stats() {
 	path := examplePath()
 	defer os.RemoveAll(filepath.Dir(path))
@@ -138,17 +142,89 @@ func write(path string, numbers ...uint8) {
 	}
 }
 
-// Only models become current that come with a signature, over all files of the directory, by a key that is trusted.
+// A reload takes only a model with a signature, over all files of its directory, by a trusted key.
 func Example_signed() {
-	trust, err := signing.ReadTrust("pub.pem")
+	path := examplePath()
+	dir := filepath.Dir(path)
+	defer os.RemoveAll(dir)
+	write(path, 1)
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 	if err != nil {
 		log.Fatal(err)
 	}
-	h, err := live.Open("models/bert/model.safetensors", &live.Options{
-		Open: &format.Options{Trusted: &signing.Policy{Trust: trust}},
+	signature := filepath.Join(dir, "model.sig")
+	bundle, err := signing.Sign(context.Background(), dir, signing.Signer{Key: key}, &signing.Options{Bundle: signature})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := os.WriteFile(signature, bundle.Bytes(), 0o666); err != nil {
+		log.Fatal(err)
+	}
+
+	trust := &signing.Trust{Keys: []crypto.PublicKey{key.Public()}} // or signing.ReadTrust("pub.pem")
+	h, err := live.Open(path, &live.Options{Open: &format.Options{Trusted: &signing.Policy{Trust: trust}}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer h.Close()
+	write(path, 2) // without a new signature
+	n, err := h.Reload(context.Background())
+	fmt.Println("generation", n, "stays:", errors.Is(err, format.ErrSignature))
+	// Output: generation 1 stays: true
+}
+
+// Prepare builds what requests need of a model, once for each generation.
+func ExampleLease_Value() {
+	path := examplePath()
+	defer os.RemoveAll(filepath.Dir(path))
+	write(path, 3)
+	h, err := live.Open(path, &live.Options{
+		Prepare: func(_ context.Context, m *format.Model) (any, error) {
+			v, err := m.Tensor("fc.weight")
+			if err != nil {
+				return nil, err
+			}
+			return tensor.Decode[float32](nil, v)
+		},
 	})
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer h.Close()
+	l, err := h.Acquire()
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer l.Release()
+	weights := l.Value().([]float32)
+	fmt.Println(weights)
+	fmt.Println(l.Intact()) // nobody overwrote the file while it was read
+	// Output:
+	// [3 3 3 3]
+	// <nil>
+}
+
+// A short use of the current model, without a lease to release.
+func ExampleHandle_Do() {
+	path := examplePath()
+	defer os.RemoveAll(filepath.Dir(path))
+	write(path, 3)
+	h, err := live.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer h.Close()
+	err = h.Do(func(m *format.Model) error {
+		b, err := m.At(0).Bytes()
+		fmt.Println(filepath.Base(h.Path()), b)
+		return err
+	})
+	if err != nil {
+		log.Fatal(err)
+	}
+	n, err := h.ForceReload(context.Background()) // even if the file is the same
+	fmt.Println("generation", n, err)
+	// Output:
+	// model.mag [3 3 3 3]
+	// generation 2 <nil>
 }

@@ -8,6 +8,7 @@ import (
 	"bytes"
 	"context"
 	"fmt"
+	"io"
 	"log"
 	"net/http"
 	"net/http/httptest"
@@ -19,7 +20,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// A model behind a URL: a row of a tensor, without the rest.
+// One row of a tensor of a model behind a URL, without fetching the rest.
 func Example() {
 	url, stop := exampleServer()
 	defer stop()
@@ -47,7 +48,7 @@ func Example() {
 	// Output: mag [2, 2] [3 4]
 }
 
-// The type of one format takes its OpenReaderAt, and a Reader counts.
+// A file of one format, opened by that format's OpenReaderAt. The Reader counts its requests.
 func ExampleNewReaderAt() {
 	url, stop := exampleServer()
 	defer stop()
@@ -66,8 +67,68 @@ func ExampleNewReaderAt() {
 	// Output: 1 tensor, 1 request
 }
 
-// exampleServer has a model of one tensor.
+// Some bytes of an object, such as a header, with a limit for the time.
+func ExampleReader_ReadAt() {
+	url, stop := exampleServer()
+	defer stop()
+	r, err := remote.NewReaderAt(context.Background(), url, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer r.Cancel()
+	magic := make([]byte, 4)
+	if _, err := r.ReadAt(magic, 0); err != nil {
+		log.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	defer cancel()
+	again := make([]byte, 4)
+	n, err := r.ReadAtContext(ctx, again, 0)
+	fmt.Printf("%q %d %v\n", magic, n, err)
+
+	// Output: "MAG!" 4 <nil>
+}
+
+// blob is an object of a store that this package does not know.
+type blob []byte
+
+// Get returns n bytes from off, or fewer at the end.
+func (b blob) Get(_ context.Context, off, n int64, _ remote.Version) (remote.Answer, error) {
+	end := min(off+n, int64(len(b)))
+	return remote.Answer{
+		Version: remote.Version{Size: int64(len(b)), Tag: "1", Strong: true},
+		Body:    io.NopCloser(bytes.NewReader(b[off:end])),
+	}, nil
+}
+
+// Anything that returns ranges of bytes can be read with retries and in parallel.
+func ExampleNewObjectReaderAt() {
+	r, err := remote.NewObjectReaderAt(context.Background(), blob(exampleModel()), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	m, err := format.OpenReaderAt(r, r.Size(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	fmt.Println(tensor.Decode[float32](nil, m.At(0)))
+
+	// Output: [1 2 3 4] <nil>
+}
+
+// exampleServer serves a model of one tensor.
 func exampleServer() (url string, stop func()) {
+	file := exampleModel()
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("ETag", `"1"`)
+		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(file))
+	}))
+	return s.URL, s.Close
+}
+
+// exampleModel returns the bytes of a model of one tensor.
+func exampleModel() []byte {
 	plan := &format.Plan{Tensors: []tensor.Info{{Name: "fc.weight", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}}}
 	var file bytes.Buffer
 	w, err := format.NewWriter("mag", &file, plan, nil)
@@ -80,9 +141,5 @@ func exampleServer() (url string, stop func()) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		w.Header().Set("ETag", `"1"`)
-		http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(file.Bytes()))
-	}))
-	return s.URL, s.Close
+	return file.Bytes()
 }

@@ -1,0 +1,153 @@
+package main
+
+import (
+	"go/ast"
+	"go/doc"
+	"go/parser"
+	"go/token"
+	"go/types"
+	"path"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// byOthers are the methods that package fmt, errors or encoding/json calls.
+var byOthers = []string{"Error", "Format", "MarshalJSON", "String", "Unwrap"}
+
+// general are the functions that every format has, which the examples of package format and mag show.
+var general = []string{"From", "NewWriter", "OpenBytes", "OpenFile", "OpenReaderAt"}
+
+// exempt has the functions and methods without an example, and why.
+var exempt = map[string]string{
+	"format.Check.Sums":                 "for drivers",
+	"format.Codec.Driver":               "for drivers",
+	"format.Codec.Examine":              "for drivers",
+	"format.Codec.Own":                  "for drivers",
+	"format.FindInDirectories":          "for drivers",
+	"format.Register":                   "for drivers: examples/customformat",
+	"format.With":                       "for drivers: examples/customformat",
+	"format/remote.Reader.Cancel":       "called by the model",
+	"format/remote.Reader.Parsed":       "called by the model",
+	"format/remote.Reader.Path":         "called by the model",
+	"format/remote.Reader.Proven":       "called by the model",
+	"format/remote.Reader.Sibling":      "called by the model",
+	"format/signing.Policy.BundlePaths": "called by package live",
+	"format/signing.Policy.Recording":   "called by package format",
+}
+
+// TestExamples looks for a function or method of a stable package that a program may call and that
+// no example shows: one by its name, or another of the package that calls it and runs.
+func TestExamples(t *testing.T) {
+	t.Chdir("../..")
+	packages, imports, err := load()
+	if err != nil {
+		t.Fatal(err)
+	}
+	spared := 0
+	for name, p := range packages {
+		if slices.Contains(unstable, name) {
+			continue
+		}
+		shown := examples(t, name, imports)
+		for _, f := range functions(p) {
+			base := f[strings.LastIndex(f, ".")+1:]
+			switch {
+			case exempt[name+"."+f] != "":
+				spared++
+			case shown[f] || base != f && slices.Contains(byOthers, base):
+			case strings.HasPrefix(f, "Codec.") && packages["format"].Scope().Lookup(base) != nil:
+			case name != "mag" && packages[name].Scope().Lookup("OpenBytes") != nil && name != "format" && slices.Contains(general, f):
+			default:
+				t.Errorf("%s.%s has no example", name, f)
+			}
+		}
+	}
+	if spared != len(exempt) {
+		t.Errorf("%d of %d exemptions are used", spared, len(exempt))
+	}
+}
+
+// functions lists what a package exports to be called: "As", "View.Slice".
+func functions(p *types.Package) []string {
+	var all []string
+	for _, l := range describe(p) {
+		if rest, ok := strings.CutPrefix(l, "func "); ok {
+			all = append(all, rest[:strings.IndexAny(rest, "([")])
+		}
+		if rest, ok := strings.CutPrefix(l, "method ("); ok {
+			receiver, rest, _ := strings.Cut(rest, ") ")
+			receiver, _, _ = strings.Cut(strings.TrimPrefix(receiver, "*"), "[")
+			all = append(all, receiver+"."+rest[:strings.Index(rest, "(")])
+		}
+	}
+	return all
+}
+
+// examples returns what the examples of a package show, of those that run.
+func examples(t *testing.T, name string, imports types.Importer) map[string]bool {
+	t.Helper()
+	names, err := filepath.Glob(path.Join(name, "*_test.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	set := token.NewFileSet()
+	var files []*ast.File
+	for _, n := range names {
+		f, err := parser.ParseFile(set, n, nil, parser.ParseComments)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if strings.HasSuffix(f.Name.Name, "_test") {
+			files = append(files, f)
+		}
+	}
+	// What a test file takes from other packages' tests or testing is an error here, which examples do not need.
+	config := types.Config{Importer: imports, Error: func(error) {}}
+	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
+	_, _ = config.Check(module+"/"+name+"_test", set, files, &info)
+	shown := map[string]bool{}
+	for _, e := range doc.Examples(files...) {
+		if e.Output == "" && !e.EmptyOutput {
+			continue
+		}
+		of, _, _ := strings.Cut(e.Name, "_")
+		shown[of] = true
+		if i := strings.Index(e.Name, "_"); i > 0 && token.IsExported(e.Name[i+1:]) {
+			method, _, _ := strings.Cut(e.Name[i+1:], "_")
+			shown[of+"."+method] = true
+		}
+		ast.Inspect(e.Code, func(n ast.Node) bool {
+			if id, ok := n.(*ast.Ident); ok {
+				if f, ok := info.Uses[id].(*types.Func); ok && declaredIn(f, name) {
+					shown[called(f)] = true
+				}
+			}
+			return true
+		})
+	}
+	return shown
+}
+
+// declaredIn reports whether a function belongs to a package, or to a type that package format has from driver.
+func declaredIn(f *types.Func, name string) bool {
+	p, _ := public(f.Pkg().Path())
+	return p == name || name == "format" && p == "format/driver"
+}
+
+// called returns a function's name, behind that of its receiver's type.
+func called(f *types.Func) string {
+	r := f.Signature().Recv()
+	if r == nil {
+		return f.Name()
+	}
+	t := r.Type()
+	if p, ok := t.(*types.Pointer); ok {
+		t = p.Elem()
+	}
+	if n, ok := t.(*types.Named); ok {
+		return n.Obj().Name() + "." + f.Name()
+	}
+	return f.Name()
+}
