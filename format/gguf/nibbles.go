@@ -27,7 +27,7 @@ var (
 )
 
 // batch is how many scales are read at a time.
-const batch = 256
+const batch = 128
 
 // nibbles returns a decoder of blocks with a scale, and maybe a minimum after it.
 func nibbles(read func(scales []float32, src []byte, stride int), minimum bool, n vector.Nibbles) func(dst []float32, src []byte) {

@@ -21,6 +21,14 @@ func BenchmarkScalar(b *testing.B) {
 				func() error { c.convert(dst, src, false); return nil })
 		})
 	}
+	for _, c := range blockCodes() {
+		b.Run("blocks, "+c.name, func(b *testing.B) {
+			scales, mins := halfScales(0x2c00, batch), halfScales(0x2c00, batch)
+			floor.Pairs(b, pairs,
+				func() error { c.plain(dst, src, scales, mins); return nil },
+				func() error { c.decode(dst, src, scales, mins); return nil })
+		})
+	}
 	b.Run("adler32", func(b *testing.B) {
 		floor.Pairs(b, pairs,
 			func() error { slowAdler(1, src[:block]); return nil },
