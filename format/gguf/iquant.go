@@ -42,14 +42,6 @@ func decodeTQ1_0(dst []float32, b []byte) {
 	trits(b[48:52], 4)
 }
 
-// decodeTQ2_0: 2-bit elements, 1 meaning 0; d.
-func decodeTQ2_0(dst []float32, b []byte) {
-	d := half(b[64:])
-	for i := range dst {
-		dst[i] = float32(int(b[i/128*32+i%32]>>(i%128/32*2)&3)-1) * d
-	}
-}
-
 // fourBits fills 2n elements from n bytes: low halves, then high ones.
 func fourBits(dst []float32, q []byte, values *[16]int8, d float32) {
 	high := dst[len(q):]

@@ -55,6 +55,13 @@ func readers() map[string]func(src []byte) {
 			c.decode(make([]float32, 32*n), src[len(src)-n*c.stride:], halfScales(0, n), noMinimums(n))
 		}
 	}
+	for _, g := range groupLayouts() {
+		all["groups, "+g.String()] = func(src []byte) {
+			g.Size, g.Unpack = groupBits, func(*Scales, []byte) {} // only the routine reads
+			n := len(src) / g.Size
+			g.Decode(make([]float32, groupElems*n), src[len(src)-n*g.Size:])
+		}
+	}
 	for _, c := range conversions() {
 		for _, stream := range []bool{false, true} {
 			all[fmt.Sprintf("%s, stream %v", c.name, stream)] = func(src []byte) {

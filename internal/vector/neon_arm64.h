@@ -24,6 +24,7 @@
 #define FMUL_S4(n, m, d) WORD $(0x6e20dc00 | RRR(n, m, d))
 #define FCMEQ_S4(n, m, d) WORD $(0x4e20e400 | RRR(n, m, d))
 #define FADD_S4(n, m, d) WORD $(0x4e20d400 | RRR(n, m, d))
+#define FSUB_S4(n, m, d) WORD $(0x4ea0d400 | RRR(n, m, d))
 
 // Two float64 to float32, and four float32 to float16, to the lower and the upper half.
 #define FCVTN_D2(n, d) WORD $(0x0e616800 | RR(n, d))
@@ -33,6 +34,9 @@
 
 // The bits of n that m lacks.
 #define BIC_B16(n, m, d) WORD $(0x4e601c00 | RRR(n, m, d))
+
+// Bytes of n shifted left by those of m, or right where those are negative.
+#define USHL_B16(n, m, d) WORD $(0x6e204400 | RRR(n, m, d))
 
 // Signed bytes to words, and words to int32, of the lower and the upper half.
 #define SXTL_B8(n, d) WORD $(0x0f08a400 | RR(n, d))

@@ -37,3 +37,5 @@ func quantizeBlock([]byte, []float32, float64, float64, float64, int32) {}
 func errorsBlock(*Errors, []float32, []float32) (n int) { return 0 }
 
 func q8Block([]byte, []float32) (blocks int) { return 0 }
+
+func groupBlocks([]float32, []byte, []Scales, *Groups, *[32]float32) {}

@@ -70,3 +70,8 @@ func errorsBlock(e *Errors, numbers, stand []float32) (n int)
 //
 //go:noescape
 func q8Block(dst []byte, src []float32) (blocks int)
+
+// groupBlocks takes a block for each of the scales, up to unpacked. floats is scratch.
+//
+//go:noescape
+func groupBlocks(dst []float32, src []byte, scales []Scales, layout *Groups, floats *[32]float32)

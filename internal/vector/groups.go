@@ -1,0 +1,105 @@
+package vector
+
+import (
+	"encoding/binary"
+	"sync"
+)
+
+// Groups describes blocks of 256 elements of up to six bits in groups of 16 or 32, which
+// have a scale and a minimum each: an element is (bits - Base) * scale - minimum. The blocks
+// have eight rows of 32 elements. An element of a row has bits of one of 32 bytes and, unless
+// HighMask is 0, its upper bits in one of 32 others.
+type Groups struct {
+	Size              int // of a block in bytes
+	Halves            int // groups of a row: 1 or 2
+	Rows              [8]Row
+	LowMask, HighMask uint32 // of a byte that has been shifted down
+	HighUp            uint32 // shifts the upper bits to their place
+	Base              uint32 // at most 32
+
+	// Unpack sets the scales of a block, which are zero before.
+	Unpack func(s *Scales, b []byte)
+}
+
+// Row says where in a block the bytes of a row begin and by how much they are shifted down,
+// and the same of the bytes with the upper bits.
+type Row [4]uint32
+
+// Scales holds the signed bytes of a block whose products with D are the scales of the
+// groups, and those whose products with Min are the minimums. The lowest byte is that of
+// the first group. D and Min are float16, so all products are exact.
+type Scales struct {
+	D, Min     float32
+	Scale, Low [2]uint64
+}
+
+const (
+	groupElems = 256 // of a block
+	unpacked   = 16  // blocks in one call of the routine
+)
+
+// groupRoom holds the scratch of one call of Decode. Pooled, as arguments of Unpack escape.
+type groupRoom struct {
+	scales [unpacked]Scales
+	floats [32]float32 // the scales of a block, then the minimums
+}
+
+var groupRooms = sync.Pool{New: func() any { return new(groupRoom) }}
+
+// Decode fills dst with the elements of as many blocks in src.
+func (g *Groups) Decode(dst []float32, src []byte) {
+	room := groupRooms.Get().(*groupRoom)
+	for len(dst) > 0 {
+		n := min(len(dst)/groupElems, unpacked)
+		out, in, scales := dst[:n*groupElems], src[:n*g.Size], room.scales[:n]
+		for i := range scales {
+			scales[i] = Scales{}
+			g.Unpack(&scales[i], in[i*g.Size:][:g.Size])
+		}
+		if haveIntegers {
+			groupBlocks(out, in, scales, g, &room.floats)
+		} else {
+			g.plain(out, in, scales)
+		}
+		dst, src = dst[len(out):], src[len(in):]
+	}
+	groupRooms.Put(room)
+}
+
+// plain decodes without the routine. The inner loop is written out because the compiler does
+// not unroll. Products are converted so that none is fused with the difference: of two NaN, the
+// product's wins on every processor.
+func (g *Groups) plain(dst []float32, src []byte, scales []Scales) {
+	const each = 0x0101010101010101
+	low, high, up := uint64(g.LowMask)*each, uint64(g.HighMask)*each, g.HighUp&7
+	numbers := (*[64]float32)(smallNumbers[32-g.Base:])
+	for i := range 16 * len(scales) { // halves of rows
+		b, s, r, group := src[i/16*g.Size:], &scales[i/16], &g.Rows[i%16/2], i%16*g.Halves/2
+		shift := group % 8 * 8
+		scale := s.D * float32(int8(s.Scale[group/8]>>shift))
+		minimum := float32(s.Min * float32(int8(s.Low[group/8]>>shift)))
+		for at := 16 * (i % 2); at < 16+16*(i%2); at += 8 {
+			q := binary.LittleEndian.Uint64(b[int(r[0])+at:]) >> (r[1] & 7) & low
+			if high != 0 {
+				q |= binary.LittleEndian.Uint64(b[int(r[2])+at:]) >> (r[3] & 7) & high << up
+			}
+			out := (*[8]float32)(dst[i/2*32+at:])
+			out[0] = float32(scale*numbers[q&63]) - minimum
+			out[1] = float32(scale*numbers[q>>8&63]) - minimum
+			out[2] = float32(scale*numbers[q>>16&63]) - minimum
+			out[3] = float32(scale*numbers[q>>24&63]) - minimum
+			out[4] = float32(scale*numbers[q>>32&63]) - minimum
+			out[5] = float32(scale*numbers[q>>40&63]) - minimum
+			out[6] = float32(scale*numbers[q>>48&63]) - minimum
+			out[7] = float32(scale*numbers[q>>56&63]) - minimum
+		}
+	}
+}
+
+// smallNumbers are those from -32 to 63.
+var smallNumbers = func() (all [96]float32) {
+	for i := range all {
+		all[i] = float32(i - 32)
+	}
+	return all
+}()
