@@ -144,31 +144,33 @@ func widenEach(ranges []valueRange, src []float32) int {
 	return -1
 }
 
-// params chooses scale and zero point for a range that includes 0.
-func (l intLimits) params(r valueRange, asymmetric bool) vector.Steps {
+// parameters chooses scale and zero point for a range that includes 0.
+func (l intLimits) parameters(r valueRange, asymmetric bool) (scale float32, zero int32) {
 	lo, hi := float64(r.lo), float64(r.hi)
-	p := vector.Steps{Zero: l.middle}
-	if asymmetric {
-		p.Scale = wholeScale(hi-lo, float64(l.hi-l.lo))
-		// -lo is at most the range, so this lies within the limits.
-		p.Zero = l.lo + int32(math.RoundToEven(-lo/p.Scale))
-	} else {
-		p.Scale = wholeScale(max(hi, -lo), float64(l.hi-l.middle))
+	if !asymmetric {
+		return wholeScale(max(hi, -lo), float64(l.hi-l.middle)), l.middle
 	}
-	p.Lo, p.Hi = float64(l.lo-p.Zero), float64(l.hi-p.Zero)
-	for math.IsInf(float64(float32(p.Hi*p.Scale)), 0) {
-		p.Hi--
+	scale = wholeScale(hi-lo, float64(l.hi-l.lo))
+	// -lo is at most the range, so this lies within the limits.
+	return scale, l.lo + int32(math.RoundToEven(-lo/float64(scale)))
+}
+
+// steps returns how numbers are mapped by a scale and a zero point.
+func (l intLimits) steps(scale float32, zero int32) vector.Steps {
+	s := vector.Steps{Inverse: 1 / float64(scale), Lo: float64(l.lo - zero), Hi: float64(l.hi - zero), Zero: zero}
+	for math.IsInf(float64(float32(s.Hi*float64(scale))), 0) {
+		s.Hi--
 	}
-	for math.IsInf(float64(float32(p.Lo*p.Scale)), 0) {
-		p.Lo++
+	for math.IsInf(float64(float32(s.Lo*float64(scale))), 0) {
+		s.Lo++
 	}
-	return p
+	return s
 }
 
 // wholeScale returns the float32 scale with which steps reach over width: the
 // quotient rounded up, since rounded down it would clip, by a lot where scales
 // are subnormal. It is not 0 even when width is.
-func wholeScale(width, steps float64) float64 {
+func wholeScale(width, steps float64) float32 {
 	if width == 0 {
 		return 1
 	}
@@ -176,7 +178,7 @@ func wholeScale(width, steps float64) float64 {
 	if float64(s)*steps < width {
 		s = math.Nextafter32(s, math.MaxFloat32)
 	}
-	return float64(s)
+	return s
 }
 
 // halfEncoding is float16 as an Encoding, which takes any values.

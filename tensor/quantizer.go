@@ -25,8 +25,6 @@ type Quantizer struct {
 	ranges   []valueRange // of the channels seen so far
 	all      []float32    // for a percentile
 	q        *Quantization
-	params   []vector.Steps // of each channel of q
-	back     []float32      // what a piece of what was encoded stands for
 	errors   vector.Errors
 }
 
@@ -130,14 +128,13 @@ func (z *Quantizer) Parameters() (*Quantization, error) {
 	z.clip()
 	q := &Quantization{Axis: z.axis, Scales: make([]float32, z.channels)}
 	z.q = q
-	z.params = make([]vector.Steps, z.channels)
 	for c, r := range z.ranges {
-		p := z.lim.params(r, z.o.Asymmetric)
-		z.params[c], q.Scales[c] = p, float32(p.Scale)
-		if z.o.Asymmetric {
-			q.ZeroPoints = append(q.ZeroPoints, p.Zero)
+		var zero int32
+		if q.Scales[c], zero = z.lim.parameters(r, z.o.Asymmetric); z.o.Asymmetric {
+			q.ZeroPoints = append(q.ZeroPoints, zero)
 		}
 	}
+	z.ranges = nil
 	if !z.o.Asymmetric && z.lim.middle != 0 {
 		q.ZeroPoints = []int32{z.lim.middle} // readers take 0 for granted
 	}
@@ -172,16 +169,18 @@ func (z *Quantizer) Encode(dst []byte, src []float32) error {
 	return nil
 }
 
-// encodedPiece is how many elements are encoded at a time and compared with what they
-// stand for then, all in the fastest cache.
+// encodedPiece is how many elements are encoded at a time and then compared with what
+// they stand for, while a cache holds them.
 const encodedPiece = 4096
 
 // encode encodes a piece, and adds up what that loses.
 func (z *Quantizer) encode(dst []byte, src []float32) error {
-	if cap(z.back) < len(src) {
-		z.back = make([]float32, len(src))
+	room := scratch.Get().(*[]float32)
+	defer scratch.Put(room)
+	if len(*room) < len(src) {
+		*room = make([]float32, len(src))
 	}
-	back := z.back[:len(src)]
+	back := (*room)[:len(src)] // what they stand for
 	if e := z.blocks; e != nil {
 		if err := e.Encode(dst, src); err != nil {
 			return err
@@ -203,14 +202,14 @@ func (z *Quantizer) toIntegers(dst []byte, src []float32) {
 	runs := runsFrom(int64(z.encoded), z.channels, z.axis, z.shape)
 	for len(src) > 0 {
 		c, n := runs.next(len(src))
-		p := &z.params[c]
+		p := z.lim.steps(z.q.Scales[c], z.q.zeroPoint(c))
 		if z.o.DType == Int16 {
 			for j, x := range src[:n] {
 				binary.LittleEndian.PutUint16(dst[2*j:], uint16(int32(p.Round(x))+p.Zero))
 			}
 			dst = dst[2*n:]
 		} else {
-			vector.Quantize(dst[:n], src[:n], p)
+			vector.Quantize(dst[:n], src[:n], &p)
 			dst = dst[n:]
 		}
 		src = src[n:]

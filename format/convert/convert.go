@@ -98,10 +98,11 @@ type job struct {
 	uses    uses            // of tensors by nodes
 	gaps    []gap           // nodes that the target has no operator for
 	read    *readonce.Reader
-	workers int   // tensors that are converted at a time
-	taken   int64 // bytes that the writer has taken in
-	begun   int   // so many items are done, being converted, or need not be
-	active  int   // so many are being converted
+	workers int      // tensors that are converted at a time
+	taken   int64    // bytes that the writer has taken in
+	begun   int      // so many items are done, being converted, or need not be
+	active  int      // so many are being converted
+	spare   [][]byte // memory of pieces
 	running sync.WaitGroup
 	stop    chan struct{}
 }
@@ -198,8 +199,8 @@ func (j *job) write(w *format.Writer, it *item) error {
 			j.report.Quantized = append(j.report.Quantized, Stats{it.to.Name, stats})
 		}
 		j.zeroed(it.to.Name, it.to.TypeName(), zeroed, nonzero)
+		j.finish(it.stream)
 		it.stream = nil
-		j.active--
 		return nil
 	}
 	v, err := j.read.Tensor(it.from)

@@ -55,7 +55,11 @@ func (j *job) begin(now int) {
 func (j *job) start(it *item) *stream {
 	s := &stream{full: make(chan []byte, ahead+1), free: make(chan []byte, ahead+1)}
 	for range cap(s.free) {
-		s.free <- nil
+		var spare []byte
+		if n := len(j.spare); n > 0 {
+			spare, j.spare = j.spare[n-1], j.spare[:n-1]
+		}
+		s.free <- spare
 	}
 	j.running.Go(func() {
 		defer close(s.full)
@@ -69,6 +73,14 @@ func (j *job) start(it *item) *stream {
 		finished = true
 	})
 	return s
+}
+
+// finish keeps the memory of a stream that was read to its end for others.
+func (j *job) finish(s *stream) {
+	for range cap(s.free) {
+		j.spare = append(j.spare, <-s.free)
+	}
+	j.active--
 }
 
 // run fills s.

@@ -60,6 +60,7 @@ func verdicts() (all []verdict) {
 	all = append(all, floatVerdicts()...)
 	all = append(all, decodeVerdicts()...)
 	all = append(all, numberVerdicts()...)
+	all = append(all, convertVerdicts()...)
 	all = append(all, writeVerdicts()...)
 	all = append(all, serveVerdicts()...)
 	all = append(all, latenessVerdicts()...)

@@ -32,7 +32,7 @@ func scaledBlocks([]float32, []byte, int, []float32) {}
 
 func rangeBlock([]float32) (lo, hi float32, nan bool) { return 0, 0, false }
 
-func quantizeBlock([]byte, []float32, float64, float64, float64, int32) {}
+func quantizeBlock([]byte, []float32, *Steps) {}
 
 func errorsBlock(*Errors, []float32, []float32) (n int) { return 0 }
 

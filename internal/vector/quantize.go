@@ -45,32 +45,34 @@ func rangePlain(src []float32, lo, hi float32) (newLo, newHi float32, finite boo
 // Steps maps real numbers to integers: multiples of a positive float32 as far as Lo and
 // Hi, which are integers of at most 16 bits, plus a zero point.
 type Steps struct {
-	Scale, Lo, Hi float64
-	Zero          int32
+	Inverse, Lo, Hi float64 // of the float32; the integers without the zero point
+	Zero            int32
 }
 
-// Round returns the integer for x without the zero point: the nearest, ties to even.
+// Round returns the integer for x without the zero point: the nearest to its quotient by
+// the float32, ties to even.
+//
+// The product with the inverse is off by less than 2^-36. A quotient that is not halfway
+// between two integers is at least 2^-26 away from there, as both its numbers have 24
+// bits. So it may be rounded to a multiple of 2^-30 first, which finds again one that is.
 func (s *Steps) Round(x float32) float64 {
-	const magic = 3 << 51 // its unit in the last place is 1: adding it rounds to even
-	v := float64(x) / s.Scale
+	const snap = 3 << 21  // its unit in the last place is 2^-30
+	const whole = 3 << 51 // its unit in the last place is 1: adding it rounds to even
+	v := float64(float64(x) * s.Inverse)
 	if v > s.Hi {
 		v = s.Hi
 	}
 	if v < s.Lo {
 		v = s.Lo
 	}
-	return v + magic - magic
+	v = v + snap - snap
+	return v + whole - whole
 }
 
 // Quantize fills dst with the lowest bytes of the integers for src.
-//
-// The vector loops multiply by the inverse of the scale, which is off by less than
-// 2^-36. A quotient of two float32 that is not halfway between two integers is at
-// least 2^-26 away from there, so it may be rounded to a multiple of 2^-30 first, and
-// one that is halfway is found again.
 func Quantize(dst []byte, src []float32, s *Steps) {
 	split(src, haveIntegers, false,
-		func(i, j int) { quantizeBlock(dst[i:j], src[i:j], 1/s.Scale, s.Lo, s.Hi, s.Zero) },
+		func(i, j int) { quantizeBlock(dst[i:j], src[i:j], s) },
 		func(i, j int) { quantizePlain(dst[i:j], src[i:j], s) })
 }
 

@@ -68,16 +68,17 @@ GLOBL magnitude<>(SB), RODATA|NOPTR, $8
 	VPADDD X12, x, x; \
 	VPAND X13, x, x
 
-// func quantizeBlock(dst []byte, src []float32, inverse, lo, hi float64, zero int32)
-TEXT ·quantizeBlock(SB), NOSPLIT, $0-76
+// func quantizeBlock(dst []byte, src []float32, s *Steps)
+TEXT ·quantizeBlock(SB), NOSPLIT, $0-56
 	MOVQ dst_base+0(FP), DI
 	MOVQ src_base+24(FP), SI
 	MOVQ src_len+32(FP), CX
-	VBROADCASTSD inverse+48(FP), Y8
-	VBROADCASTSD lo+56(FP), Y9
-	VBROADCASTSD hi+64(FP), Y10
+	MOVQ s+48(FP), AX
+	VBROADCASTSD (AX), Y8
+	VBROADCASTSD 8(AX), Y9
+	VBROADCASTSD 16(AX), Y10
 	VBROADCASTSD snap<>(SB), Y11
-	VBROADCASTSS zero+72(FP), X12
+	VBROADCASTSS 24(AX), X12
 	VPCMPEQD X13, X13, X13
 	VPSRLD $24, X13, X13
 	SHRQ $4, CX

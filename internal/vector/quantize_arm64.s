@@ -60,20 +60,21 @@ done:
 	VUZP1 B.S4, A.S4, A.S4; \
 	VADD V24.S4, A.S4, A.S4
 
-// func quantizeBlock(dst []byte, src []float32, inverse, lo, hi float64, zero int32)
-TEXT ·quantizeBlock(SB), NOSPLIT, $0-76
+// func quantizeBlock(dst []byte, src []float32, s *Steps)
+TEXT ·quantizeBlock(SB), NOSPLIT, $0-56
 	MOVD dst_base+0(FP), R0
 	MOVD src_base+24(FP), R2
 	MOVD src_len+32(FP), R1
-	MOVD inverse+48(FP), R3
+	MOVD s+48(FP), R4
+	MOVD (R4), R3
 	VDUP R3, V20.D2
-	MOVD lo+56(FP), R3
+	MOVD 8(R4), R3
 	VDUP R3, V21.D2
-	MOVD hi+64(FP), R3
+	MOVD 16(R4), R3
 	VDUP R3, V22.D2
 	MOVD $0x4158000000000000, R3 // 3<<21, whose unit in the last place is 2^-30
 	VDUP R3, V23.D2
-	MOVW zero+72(FP), R3
+	MOVW 24(R4), R3
 	VDUP R3, V24.S4
 	LSR $4, R1
 	CBZ R1, done

@@ -68,23 +68,30 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// compareSteps compares Quantize with its twin.
-func compareSteps(t *testing.T, src []float32, s Steps) {
+// compareSteps compares Quantize with its twin, and that with the definition.
+func compareSteps(t *testing.T, src []float32, scale float32, s Steps) {
 	t.Helper()
 	got, want := make([]byte, len(src)+1), make([]byte, len(src)+1)
 	Quantize(got[:len(src)], src, &s)
 	quantizePlain(want[:len(src)], src, &s)
-	for i := range want {
+	for i, x := range src {
 		if got[i] != want[i] {
-			t.Fatalf("%+v, number %d of %d, %g: %d, want %d", s, i, len(src), src[i], got[i], want[i])
+			t.Fatalf("%g, %+v, number %d of %d, %g: %d, want %d", scale, s, i, len(src), x, got[i], want[i])
 		}
+		quotient := math.RoundToEven(float64(x) / float64(scale))
+		if got, want := s.Round(x), min(max(quotient, s.Lo), s.Hi); got != want && x == x {
+			t.Fatalf("%g, %+v: %g is %g, want %g", scale, s, x, got, want)
+		}
+	}
+	if got[len(src)] != 0 {
+		t.Fatalf("%d numbers: written outside of the destination", len(src))
 	}
 }
 
-// steps returns those of a scale for int8 and uint8, symmetric and not.
+// steps returns those of a scale for int8 and uint8, symmetric and not, and for int16.
 func steps(scale float32) []Steps {
-	s := float64(scale)
-	return []Steps{{s, -127, 127, 0}, {s, -127, 127, 128}, {s, -128 + 37, 127 + 37, -37}, {s, -200, 55, 200}}
+	i := 1 / float64(scale)
+	return []Steps{{i, -127, 127, 0}, {i, -127, 127, 128}, {i, -128 + 37, 127 + 37, -37}, {i, -200, 55, 200}, {i, -32767, 32767, 0}}
 }
 
 // TestQuantize compares numbers at and next to those halfway between two integers, for scales
@@ -98,11 +105,15 @@ func TestQuantize(t *testing.T) {
 	for _, scale := range scales {
 		src := specials()
 		for k := -260; k <= 260; k++ {
-			x := float32((float64(k) + 0.5) * float64(scale))
+			k := float64(k)
+			if math.Abs(k) > 250 {
+				k *= 120 // of int16
+			}
+			x := float32((k + 0.5) * float64(scale))
 			src = append(src, x, math.Nextafter32(x, math.MaxFloat32), math.Nextafter32(x, -math.MaxFloat32), float32(r.NormFloat64()*50)*scale)
 		}
 		for _, s := range steps(scale) {
-			compareSteps(t, src, s)
+			compareSteps(t, src, scale, s)
 		}
 		if testing.Short() && scale == scales[200] {
 			break
@@ -113,9 +124,9 @@ func TestQuantize(t *testing.T) {
 		src[i] = float32(r.NormFloat64())
 	}
 	for n := range 100 {
-		compareSteps(t, src[:n], steps(0.02)[0])
+		compareSteps(t, src[:n], 0.02, steps(0.02)[0])
 	}
-	compareSteps(t, src, steps(0.02)[2])
+	compareSteps(t, src, 0.02, steps(0.02)[2])
 }
 
 // compareErrors compares what Add and its twin make of numbers from number at on, all at once
@@ -229,7 +240,7 @@ func FuzzQuantize(f *testing.F) {
 		compareRange(t, src, 0, 0)
 		compareQ8(t, src)
 		for _, steps := range steps(s) {
-			compareSteps(t, src, steps)
+			compareSteps(t, src, s, steps)
 		}
 		stand := make([]float32, len(src))
 		for i := range stand {

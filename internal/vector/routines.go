@@ -58,7 +58,7 @@ func scaledBlocks(dst []float32, src []byte, stride int, scales []float32)
 func rangeBlock(src []float32) (lo, hi float32, nan bool)
 
 //go:noescape
-func quantizeBlock(dst []byte, src []float32, inverse, lo, hi float64, zero int32)
+func quantizeBlock(dst []byte, src []float32, s *Steps)
 
 // errorsBlock takes a multiple of sumLanes numbers, and may stop before some that are not
 // finite.
