@@ -92,7 +92,8 @@ type Input interface {
 	Size() int64
 	// Each calls f with one piece after the other, valid during the call.
 	Each(f func(p []byte) error) error
-	// CopyTo writes the data at off and feeds it to sum, which may be nil.
+	// CopyTo writes the data at off and feeds it to sum, which may be nil. Both may happen
+	// at the same time, in two goroutines.
 	CopyTo(t io.WriterAt, off int64, sum io.Writer) error
 }
 

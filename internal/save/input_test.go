@@ -82,7 +82,7 @@ func every(t *testing.T, f func(t *testing.T, reader func([]byte) io.Reader, tak
 // TestInputAgrees: the data comes whole, whatever the reader and the way.
 func TestInputAgrees(t *testing.T) {
 	every(t, func(t *testing.T, reader func([]byte) io.Reader, take func(*Input) ([]byte, error)) {
-		for _, n := range []int{0, 1, 100, piece - 1, piece, piece + 1, 2*piece + 3, 4*piece + 1} {
+		for _, n := range []int{0, 1, 100, piece - 1, piece, piece + 1, 2*piece + 3, large + overlap} {
 			moved := 0
 			in := NewInput(context.Background(), reader(pattern(n)), int64(n), func(k int) { moved += k })
 			got, err := take(in)
@@ -126,13 +126,13 @@ func TestInputCanceled(t *testing.T) {
 	every(t, func(t *testing.T, reader func([]byte) io.Reader, take func(*Input) ([]byte, error)) {
 		ctx, cancel := context.WithCancel(context.Background())
 		moved := 0
-		in := NewInput(ctx, reader(pattern(4*piece)), 4*piece, func(k int) {
+		in := NewInput(ctx, reader(pattern(3*large)), 3*large, func(k int) {
 			if moved += k; moved >= piece {
 				cancel()
 			}
 		})
 		got, err := take(in)
-		if !errors.Is(err, context.Canceled) || len(got) > 2*piece {
+		if !errors.Is(err, context.Canceled) || len(got) > large {
 			t.Errorf("%v after %d bytes", err, len(got))
 		}
 	})
@@ -159,6 +159,10 @@ func TestInputErrors(t *testing.T) {
 		if err := in.CopyTo(&Memory{}, 0, brokenWriter{broken}); !errors.Is(err, broken) {
 			t.Errorf("%s: CopyTo with a broken sum = %v", name, err)
 		}
+		in = NewInput(context.Background(), reader(pattern(piece)), piece, nil)
+		if err := in.CopyTo(&Memory{}, 0, brokenWriter{broken}); !errors.Is(err, broken) {
+			t.Errorf("%s: CopyTo of a large piece with a broken sum = %v", name, err)
+		}
 	}
 	in := NewInput(context.Background(), io.MultiReader(bytes.NewReader(pattern(5)), iotest.ErrReader(broken)), 5, nil)
 	if _, err := io.ReadAll(in); err != nil {
@@ -172,6 +176,38 @@ func TestInputErrors(t *testing.T) {
 type brokenWriter struct{ err error }
 
 func (b brokenWriter) Write([]byte) (int, error) { return 0, b.err }
+
+// TestInputPanics: what panics in the sum of a large piece, as a fault in a mapping does, panics in
+// the goroutine of CopyTo, and a target that panics does not leave a sum behind that still reads.
+func TestInputPanics(t *testing.T) {
+	data := pattern(piece)
+	sum := crc32.NewIEEE()
+	for _, c := range []struct {
+		name   string
+		target io.WriterAt
+		sum    io.Writer
+	}{{"sum", &Memory{}, panics{}}, {"target", panics{}, sum}} {
+		t.Run(c.name, func(t *testing.T) {
+			defer func() {
+				if v := recover(); v != errPlanted {
+					t.Errorf("recovered %v, want %v", v, errPlanted)
+				}
+			}()
+			err := NewInput(context.Background(), bytes.NewReader(data), piece, nil).CopyTo(c.target, 0, c.sum)
+			t.Errorf("no panic, but %v", err)
+		})
+	}
+	if got, want := sum.Sum32(), crc32.ChecksumIEEE(data); got != want {
+		t.Errorf("the sum is %08x when the target has panicked, want %08x", got, want)
+	}
+}
+
+var errPlanted = errors.New("planted")
+
+type panics struct{}
+
+func (panics) Write([]byte) (int, error)          { panic(errPlanted) }
+func (panics) WriteAt([]byte, int64) (int, error) { panic(errPlanted) }
 
 // TestInputNotTaken: an encoder that leaves data behind is noticed.
 func TestInputNotTaken(t *testing.T) {
