@@ -8,26 +8,26 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// externalData is what a tensor says of a range of an external file.
+// externalData is the range of an external file with the data of a tensor.
 type externalData struct {
-	tensor int    // -1 for one inside the graph
-	name   string // of one inside the graph
+	tensor int    // index; -1 for a tensor inside the graph
+	name   string // of a tensor inside the graph
 	space  driver.Space
 	span
 	checksum
 }
 
-// externalDataBytes is what one takes in a list that grows.
+// externalDataBytes is the memory to reserve for an element of a growing list.
 const externalDataBytes = 192
 
-// checksum is a SHA-256 sum that may be missing.
+// checksum is an optional SHA-256 checksum.
 type checksum struct {
 	summed bool
 	sum    [sha256.Size]byte
 }
 
-// space returns the space of the external file at a location, which is declared
-// when it is first met: it is opened when one of its tensors is used.
+// space returns the space of the external file at a location. The first call
+// for a location declares it; the file is opened when one of its tensors is used.
 func (f *parsed) space(location []byte) (driver.Space, error) {
 	if s, ok := f.spaces[string(location)]; ok {
 		return s, nil
@@ -36,7 +36,7 @@ func (f *parsed) space(location []byte) (driver.Space, error) {
 		f.spaces = make(map[string]driver.Space)
 	}
 	l := string(location)
-	dir, _ := f.src.Dir() // without one, the use of the file is the error
+	dir, _ := f.src.Dir() // without a directory, using the file fails
 	s, err := dir.Declare(external.Clean(l))
 	if err == nil {
 		f.spaces[l] = s
@@ -44,8 +44,9 @@ func (f *parsed) space(location []byte) (driver.Space, error) {
 	return s, err
 }
 
-// externalError says which tensor an error about external data is about, and
-// where its message is; of tensors inside the graph it says only that.
+// externalError adds the name of the tensor and the offset of its message to an
+// error about external data. For a tensor inside the graph it adds only the
+// field and the offset of the graph.
 func (f *parsed) externalError(x *externalData, err error) error {
 	switch {
 	case err == nil:

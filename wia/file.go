@@ -9,49 +9,52 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// File is an open WIA-AI-014 file: a format.Model with what only this format has. Its methods
-// are safe for concurrent use. The zero File is closed.
+// File is an open WIA-AI-014 file: a format.Model with methods for what only
+// this format has. Its methods are safe for concurrent use. The zero File is
+// closed.
 //
-// Version is "1." and the minor version. Metadata has "model_info" and its siblings as
-// json.RawMessage; ModelMetadata returns the typed form. Tensors come in the order of their
-// records. Attribute values of the graph have the types their AttributeType says; one without a
-// value (a reference to one of an enclosing function) is nil; Initializers is never nil: it lists
-// what the graph declares. Signature.PublicKey is nil when the file names no key, or none that
-// can be read.
+// Version is "1." and the minor version. Metadata has "model_info" and its
+// siblings as json.RawMessage; ModelMetadata returns the typed form. Tensors are
+// in the order of their records. Attribute values of the graph have the type of
+// their AttributeType; the value of an attribute that refers to one of an
+// enclosing function is nil. Initializers is never nil: it lists the tensors
+// that the graph declares. Signature.PublicKey is nil if the file has no key or
+// the key cannot be parsed.
 //
-// Verify checks the SHA-256 of header, metadata, graph and tensor block, those of external
-// data, and that compressed tensors inflate to their size. A file without a signature block
-// carries no checksums and fails. With a trusted key the signature must be valid and by that
-// key, and external data must have checksums, or it would not cover it. The tensor block has one
-// checksum for all its tensors: WithTensors skips it only when all tensors named are external.
+// Verify checks the SHA-256 of the header, metadata, graph and tensor blocks and
+// of external data, and that compressed tensors inflate to their size. It fails
+// for a file without a signature block, which has no checksums. With a trusted
+// key, it also checks that the signature is valid and made with that key, and
+// that external data has checksums, since the signature covers it only through
+// them. The tensor block has one checksum for all its tensors: WithTensors skips
+// it only if all the tensors it names are external.
 type File struct {
 	*format.Model
 	f *parsed
 }
 
-// Open maps the file at path, which must be of this format, checks its structure
-// and reads its index. Nil options work. Errors are *format.Error values with
-// the path of the field, such as "graph.nodes[3].attributes[1].t.dims", and
-// its offset in the file.
+// Open maps the WIA file at path and reads and checks its structure. Nil options
+// work. Errors are of type *format.Error, with the path of the field, such as
+// "graph.nodes[3].attributes[1].t.dims", and its offset in the file.
 func Open(path string, o *format.Options) (*File, error) { return file(wiaCodec.Open(path, o)) }
 
 // OpenBytes reads a file from memory, which must not change while it is in use.
-// External data is looked for in Options.Dir.
+// External data is read from Options.Dir.
 func OpenBytes(b []byte, o *format.Options) (*File, error) { return file(wiaCodec.OpenBytes(b, o)) }
 
 // OpenReaderAt reads a file of size bytes through r: the metadata, the graph
-// and the descriptions of the tensors at once, data when it is asked for.
+// and the descriptions of the tensors now, data on request.
 func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*File, error) {
 	return file(wiaCodec.OpenReaderAt(r, size, o))
 }
 
-// OpenFile maps size bytes at off of an open file, -1 for all up to its end.
+// OpenFile maps size bytes of f from offset off; a size of -1 means the rest of
+// the file.
 func OpenFile(f *os.File, off, size int64, o *format.Options) (*File, error) {
 	return file(wiaCodec.OpenFile(f, off, size, o))
 }
 
-// From returns the File of a model that package format opened, and whether it
-// is one of this format.
+// From returns m as a File. It reports false if m is of another format.
 func From(m *format.Model) (*File, bool) {
 	f, ok := wiaCodec.Own(m).(*parsed)
 	if !ok {
@@ -68,8 +71,7 @@ func file(m *format.Model, err error) (*File, error) {
 	return f, nil
 }
 
-// Compression returns how the header says the metadata and graph blocks are
-// stored.
+// Compression returns the compression of the metadata and graph blocks.
 func (f *File) Compression() Compression {
 	if f.f == nil {
 		return None
@@ -77,13 +79,14 @@ func (f *File) Compression() Compression {
 	return f.f.hdr.compression
 }
 
-// Encrypted reports whether metadata, graph and tensors are encrypted. Without
-// its key such a file does not open.
+// Encrypted reports whether metadata, graph and tensors are encrypted. An
+// encrypted file opens only with its key.
 func (f *File) Encrypted() bool { return f.f != nil && f.f.hdr.encrypted }
 
-// GraphMessage returns a copy of the graph block, decrypted and inflated: a message Graph
-// of wia.proto in wire form, with everything format.Graph has no place for, such as doc
-// strings and properties. It is nil when the block is empty, ErrClosed after Close.
+// GraphMessage returns a copy of the graph block, decrypted and decompressed: a
+// Graph message of wia.proto in wire format. It includes what format.Graph
+// cannot hold, such as doc strings and properties. It is nil if the block is
+// empty. After Close, GraphMessage fails with ErrClosed.
 func (f *File) GraphMessage() (b []byte, err error) {
 	err = f.Do(func() error {
 		b = append(b, f.f.graph.Win...)
@@ -92,8 +95,8 @@ func (f *File) GraphMessage() (b []byte, err error) {
 	return b, err
 }
 
-// TensorMessage returns the record of a tensor: a message Tensor of wia.proto in wire form,
-// without raw_data.
+// TensorMessage returns the record of a tensor: a Tensor message of wia.proto in
+// wire format, without raw_data.
 func (f *File) TensorMessage(name string) (b []byte, err error) {
 	err = f.Do(func() (err error) {
 		i, ok := f.f.index.Lookup(name)
@@ -106,7 +109,7 @@ func (f *File) TensorMessage(name string) (b []byte, err error) {
 	return b, err
 }
 
-// External reports whether the data of a tensor is in another file of the model.
+// External reports whether the data of a tensor is in an external file.
 func (f *File) External(name string) (external bool) {
 	_ = f.Do(func() error {
 		i, ok := f.f.index.Lookup(name)

@@ -10,7 +10,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// graphSchema is what of the graph is this format's own.
+// graphSchema describes the graph messages of this format to package onnxgraph.
 var graphSchema = onnxgraph.Schema{
 	Graph: graphMsg, Name: 1, Nodes: 2, Inputs: 3, Outputs: 4, Initializers: 5,
 	Node:       onnxgraph.NodeFields{Name: 1, Op: 2, Inputs: 3, Outputs: 4},
@@ -43,7 +43,7 @@ var graphSchema = onnxgraph.Schema{
 	ValueNames: onnxgraph.Fields{nodeMsg: onnxgraph.Bits(3, 4), valueInfoMsg: onnxgraph.Bits(1)},
 }
 
-// decodeGraph decodes the graph, once the tensors are listed that it declares.
+// decodeGraph decodes the graph. The tensors it declares must have been listed.
 func (p *parser) decodeGraph() error {
 	g := &p.graph
 	if g.Size == 0 {
@@ -62,8 +62,8 @@ func (p *parser) decodeGraph() error {
 	return g.locate("graph", err)
 }
 
-// Initializer implements onnxgraph.Format. Subgraphs have their own scope: the data of their
-// initializers is no tensor of the file.
+// Initializer implements onnxgraph.Format. Subgraphs have a separate scope: their
+// initializers with data are not tensors of the file.
 func (p *parser) Initializer(msg protobuf.Field, level int, main bool) ([]byte, error) {
 	h, x := &p.head, p.index
 	h.reset()
@@ -74,7 +74,7 @@ func (p *parser) Initializer(msg protobuf.Field, level int, main bool) ([]byte, 
 		return nil, emptyName(msg.At)
 	}
 	if h.data != 0 && !main {
-		return h.name, p.hide(msg.At, h.check(msg.At))
+		return h.name, p.referInGraph(msg.At, h.check(msg.At))
 	}
 	i, ok := x.LookupBytes(h.name)
 	switch {
@@ -88,12 +88,12 @@ func (p *parser) Initializer(msg protobuf.Field, level int, main bool) ([]byte, 
 		return nil, protobuf.InField("dims", protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%q is declared as %v, its data is %v", h.name, tensor.Shape(h.dims), x.Shape(i)))
 	}
 	p.declared[i] = p.declared[i] || main
-	p.carriers = p.carriers || main && h.data != 0
+	p.initializerData = p.initializerData || main && h.data != 0
 	return h.name, nil
 }
 
-// AttributeTensor implements onnxgraph.Format. Such a tensor needs no name but carries its
-// own data.
+// AttributeTensor implements onnxgraph.Format. A tensor in an attribute may lack
+// a name, but must have data.
 func (p *parser) AttributeTensor(at int64, level int, pieces ...protobuf.Field) (tensor.View, error) {
 	h := &p.head
 	h.reset()
@@ -106,19 +106,19 @@ func (p *parser) AttributeTensor(at int64, level int, pieces ...protobuf.Field) 
 	if err == nil && h.data == 0 && h.size > 0 {
 		err = h.noData(at)
 	}
-	if err = p.hide(at, err); err != nil {
+	if err = p.referInGraph(at, err); err != nil {
 		return tensor.View{}, err
 	}
 	return p.view(h, &p.graph.Source, &p.quants)
 }
 
-// hide notes external data that no tensor of the file has. A graph that is being written has
-// no files yet.
-func (p *parser) hide(at int64, err error) error {
+// referInGraph records the external data of a tensor inside the graph, which is not a
+// tensor of the file. A graph being written has no external files yet.
+func (p *parser) referInGraph(at int64, err error) error {
 	if err != nil || p.head.data != externalArm || p.src == nil {
 		return err
 	}
-	// They are few in real files. In a hostile one the list is larger than the file.
+	// There are few in real files; in a hostile file the list outgrows the file.
 	if err := p.memory.Reserve(externalDataBytes + int64(len(p.head.name))); err != nil {
 		return &protobuf.Defect{At: at, Err: err}
 	}
@@ -126,8 +126,8 @@ func (p *parser) hide(at int64, err error) error {
 	return err
 }
 
-// refer notes that the tensor in head, tensor i of the file unless that is negative, has its
-// data in another file.
+// refer records that the tensor in head has its data in an external file. i is
+// its index, negative for a tensor inside the graph.
 func (p *parser) refer(i int) (driver.Space, error) {
 	h := &p.head
 	x := externalData{tensor: i, span: span{h.ext.offset, h.size}, checksum: h.ext.sum}
@@ -140,8 +140,8 @@ func (p *parser) refer(i int) (driver.Space, error) {
 	return x.space, err
 }
 
-// view makes the view of a tensor inside the graph, which was read from s and checked: of the
-// private copy of the graph, or of an external file.
+// view returns the view of a tensor inside the graph, which was read from s and
+// checked. It refers to the private copy of the graph or to an external file.
 func (f *parsed) view(h *head, s *protobuf.Source, m *quantMemory) (v tensor.View, err error) {
 	info := tensor.Info{Name: string(h.name), DType: h.dt, Shape: append(tensor.Shape{}, h.dims...), Quant: h.quant.quantization(m)}
 	if h.data != externalArm {
@@ -159,7 +159,7 @@ func (f *parsed) view(h *head, s *protobuf.Source, m *quantMemory) (v tensor.Vie
 	return dir.View(f.spaces[string(h.ext.location)], &info), nil
 }
 
-// graphOf decodes a graph in wire form that belongs to the tensors of a plan.
+// graphOf decodes a graph in wire format whose tensors are those of a plan.
 func graphOf(b []byte, tensors []tensor.Info) (*driver.Graph, error) {
 	p := &parser{parsed: &parsed{index: &driver.Index{}, graph: payload{Source: *protobuf.InMemory(b)}}}
 	p.hdr.blocks[graphBlock].size = int64(len(b))
@@ -168,7 +168,7 @@ func graphOf(b []byte, tensors []tensor.Info) (*driver.Graph, error) {
 		_ = p.index.Add(&driver.Tensor{Name: []byte(t.Name), DType: t.DType, Shape: t.Shape, Offset: -1, Size: t.Size, Loaded: true})
 	}
 	err := p.decodeGraph()
-	if err == nil && p.carriers {
+	if err == nil && p.initializerData {
 		err = fmt.Errorf("%w: initializers of the graph carry data: they belong in the plan", tensor.ErrCorrupt)
 	}
 	return p.decoded, err

@@ -24,12 +24,12 @@ const (
 	minor      = 0
 	alignment  = 64 // of raw_data in the file
 
-	signatureField  = 64 // where signature_size is
-	encryptionField = 73
+	signatureField  = 64 // offset of signature_size
+	encryptionField = 73 // offset of encryption
 )
 
-// Compression says how a block or a tensor is stored. The numbers are those of
-// the header and of the schema's CompressionType.
+// Compression is the compression of a block or a tensor. Its values are those of
+// the header and of CompressionType in wia.proto.
 type Compression uint8
 
 // The compressions of section 6.1.
@@ -52,13 +52,13 @@ func (c Compression) String() string {
 
 var codecs = [...]codec.Streamer{Gzip: gzip.Codec, Zstd: zstd.Codec}
 
-// dtypes maps the codes of section 3.1 to ours; 0 is DATA_TYPE_UNSPECIFIED.
+// dtypes maps the codes of section 3.1 to dtypes; 0 is DATA_TYPE_UNSPECIFIED.
 var dtypes = [...]tensor.DType{
 	1: tensor.Float32, 2: tensor.Float16, 3: tensor.BFloat16, 4: tensor.Int64, 5: tensor.Int32,
 	6: tensor.Int16, 7: tensor.Int8, 8: tensor.Uint8, 9: tensor.Bool, 10: tensor.Complex64,
 }
 
-// dtypeOf returns Invalid for codes that are not in the table.
+// dtypeOf returns the dtype of a code, Invalid for an unknown code.
 func dtypeOf(code int32) tensor.DType {
 	if code <= 0 || int(code) >= len(dtypes) {
 		return tensor.Invalid
@@ -66,7 +66,7 @@ func dtypeOf(code int32) tensor.DType {
 	return dtypes[code]
 }
 
-// codeOf returns 0 for dtypes the format does not have.
+// codeOf returns the code of a dtype, 0 if the format does not have it.
 func codeOf(d tensor.DType) int32 {
 	for code, t := range dtypes {
 		if t == d && code > 0 {
@@ -76,7 +76,7 @@ func codeOf(d tensor.DType) int32 {
 	return 0
 }
 
-// block is the number of one of the four blocks, in the order of the header.
+// block identifies one of the four blocks, in the order of the header.
 type block int
 
 const (
@@ -91,17 +91,17 @@ var blockNames = [numBlocks]string{"metadata", "graph", "tensor", "signature"}
 
 func (b block) String() string { return blockNames[b] }
 
-// spanNames are the fields that say where the blocks are.
+// spanNames are the names of the offset and size fields of the blocks.
 var spanNames = [numBlocks][2]string{
 	{"metadata_offset", "metadata_size"}, {"graph_offset", "graph_size"}, {"tensor_offset", "tensor_size"}, {"signature_offset", "signature_size"},
 }
 
-// span is where a block is in the file.
+// span is a range of a file.
 type span struct{ off, size int64 }
 
 func (s span) end() int64 { return s.off + s.size }
 
-// header is what the first 256 bytes say.
+// header is the decoded header of a file.
 type header struct {
 	magic       uint32
 	minor       uint16
@@ -117,7 +117,7 @@ func (h *header) version() string {
 	return "1." + strconv.Itoa(int(h.minor))
 }
 
-// bytes returns the header that is written; reserved bytes are zero.
+// bytes returns the encoded header; reserved bytes are zero.
 func (h *header) bytes() []byte {
 	le := binary.LittleEndian
 	b := le.AppendUint32(make([]byte, 0, headerSize), magic)
@@ -134,8 +134,8 @@ func (h *header) bytes() []byte {
 
 func isMagic(m uint32) bool { return m == magic || m == magicASCII }
 
-// parse reads and checks the header of section 2.2: magic, version, codes, and
-// that the blocks are within the file and apart.
+// parse reads the header of section 2.2. It checks the magic number, the version
+// and the codes, and that the blocks are within the file and do not overlap.
 func (h *header) parse(src driver.Source, private []byte) error {
 	b, err := driver.First(src, private)
 	if err != nil {
@@ -170,7 +170,7 @@ func (h *header) parse(src driver.Source, private []byte) error {
 	return h.checkLayout(&c, src.Size())
 }
 
-// parseSpan reads one pair of offset and size.
+// parseSpan reads the offset and size of a block.
 func parseSpan(c *wire.Cursor, b block, fileSize int64) (span, error) {
 	at, names := c.Offset(), &spanNames[b]
 	off, size := c.U64(names[0]), c.U64(names[1])
@@ -184,7 +184,7 @@ func parseSpan(c *wire.Cursor, b block, fileSize int64) (span, error) {
 	return span{int64(off), int64(size)}, c.Err()
 }
 
-// checkLayout refuses blocks that overlap, and bytes after the last.
+// checkLayout refuses overlapping blocks and bytes after the last block.
 func (h *header) checkLayout(c *wire.Cursor, fileSize int64) error {
 	last := int64(headerSize)
 	for i, b := range h.blocks {

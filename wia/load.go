@@ -7,7 +7,8 @@ import (
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
-// packed returns the bytes of a tensor as they are stored, and their codec, nil for none.
+// packed returns the stored bytes of tensor i and their codec, nil if they are
+// not compressed.
 func (f *parsed) packed(i int) (data []byte, z codec.Streamer, err error) {
 	s := &f.stored[f.records[i].data]
 	if s.start == s.end {
@@ -21,8 +22,8 @@ func (f *parsed) packed(i int) (data []byte, z codec.Streamer, err error) {
 	return data, codecs[s.codec], err
 }
 
-// load implements driver.Parsed for tensors that are not stored plainly:
-// compressed, or in a block that is compressed or encrypted.
+// load implements driver.Parsed for tensors that are compressed, or in a block
+// that is compressed or encrypted.
 func (f *parsed) load(i int) ([]byte, error) {
 	data, z, err := f.packed(i)
 	switch {
@@ -54,7 +55,7 @@ func (f *parsed) stream(i int, w io.Writer) error {
 	return f.badData(i, err)
 }
 
-// badData says which tensor cannot be decoded.
+// badData adds the name of tensor i to an error about decoding its data.
 func (f *parsed) badData(i int, err error) error {
 	return f.tensorError(i, "compressed_data", f.stored[f.records[i].data].start, err)
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// losses lists what a file cannot hold of a plan.
+// losses lists the parts of a plan that a file cannot hold.
 func (d fileFormat) losses(p *driver.Plan, l *driver.LossList) {
 	from, err := originalOf(p)
 	if err != nil {
@@ -49,7 +49,7 @@ func hasCode(t *tensor.Info) error {
 	return nil
 }
 
-// checkTensor says why a tensor cannot be in an attribute.
+// checkTensor returns an error if a tensor cannot be the value of an attribute.
 func checkTensor(info *tensor.Info) error {
 	if err := hasCode(info); err != nil {
 		return err

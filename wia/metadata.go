@@ -8,15 +8,15 @@ import (
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
-// ModelMetadata is the metadata of section 5.1. The schema is not enforced: what it does
-// not have, or what has another type than it says, is in File.Metadata only.
+// ModelMetadata is the metadata of section 5.1. The schema is not enforced:
+// unknown keys, and values of another type, are only in File.Metadata.
 type ModelMetadata struct {
 	ModelInfo      ModelInfo      `json:"model_info,omitzero"`
 	TrainingInfo   TrainingInfo   `json:"training_info,omitzero"`
 	DeploymentInfo DeploymentInfo `json:"deployment_info,omitzero"`
 }
 
-// ModelInfo says what a model is. Empty strings are left out when it is written.
+// ModelInfo describes a model. Empty strings are omitted when it is written.
 type ModelInfo struct {
 	Name             string `json:"name,omitempty"`
 	Version          string `json:"version,omitempty"`
@@ -28,22 +28,22 @@ type ModelInfo struct {
 	FrameworkVersion string `json:"framework_version,omitempty"`
 }
 
-// TrainingInfo says where a model comes from.
+// TrainingInfo describes the training of a model.
 type TrainingInfo struct {
 	Dataset         string          `json:"dataset,omitempty"`
 	Hyperparameters json.RawMessage `json:"hyperparameters,omitempty"`
 	Metrics         json.RawMessage `json:"metrics,omitempty"`
 }
 
-// DeploymentInfo says how a model is used.
+// DeploymentInfo describes the use of a model.
 type DeploymentInfo struct {
 	TargetPlatforms      []string        `json:"target_platforms,omitempty"`
 	InputPreprocessing   json.RawMessage `json:"input_preprocessing,omitempty"`
 	OutputPostprocessing json.RawMessage `json:"output_postprocessing,omitempty"`
 }
 
-// ModelMetadata returns the metadata block in its typed form. ErrClosed after
-// Close.
+// ModelMetadata returns the metadata block in typed form. After Close it fails
+// with ErrClosed.
 func (f *File) ModelMetadata() (*ModelMetadata, error) {
 	m := &ModelMetadata{}
 	err := f.Do(func() error {
@@ -58,7 +58,7 @@ func (f *File) ModelMetadata() (*ModelMetadata, error) {
 	return m, err
 }
 
-// Metadata returns the pairs of m for format.Plan.
+// Metadata returns m as the Metadata of a format.Plan.
 func (m *ModelMetadata) Metadata() (format.Metadata, error) {
 	text, err := json.Marshal(m)
 	if err != nil {

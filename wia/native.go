@@ -13,8 +13,9 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// nativeMsg is what Native.Raw holds: the graph and the records of tensors without data,
-// the unknown fields of the tensor and the signature block, and the text of the metadata.
+// nativeMsg is the message in Native.Raw: the graph and the records of tensors,
+// without data, the unknown fields of the tensor and signature blocks, and the
+// text of the metadata.
 var (
 	blockFieldsMsg = &protobuf.Message{Name: "BlockFields"}
 	nativeMsg      = &protobuf.Message{Name: "Native", Fields: []protobuf.FieldDef{
@@ -26,11 +27,11 @@ var (
 	}}
 )
 
-// planFields are the fields of a Tensor that a plan says too, or where its data is.
+// planFields are the fields of a Tensor that a plan holds too, and those of its data.
 var planFields = onnxgraph.Bits(1, 2, 3, rawArm, externalArm)
 
-// native returns what a plan has no place for. What is around a compressed
-// tensor is storage, which is chosen anew.
+// native returns what a plan cannot hold. It leaves out the CompressedTensor
+// around a compressed tensor, since the writer chooses the compression.
 func (f *parsed) native() (*driver.Native, error) {
 	n := f.graph.Size + f.meta.Size + 64*int64(len(f.records))
 	if err := f.memory.Reserve(n); err != nil {
@@ -70,7 +71,7 @@ func (f *parsed) native() (*driver.Native, error) {
 	return &driver.Native{Format: formatName, Kinds: list, Raw: raw}, nil
 }
 
-// nativeGraph returns the graph as a field of nativeMsg, nil when there is none.
+// nativeGraph returns the graph as a field of nativeMsg, nil if there is none.
 func (f *parsed) nativeGraph() ([]byte, error) {
 	if f.graph.Size == 0 {
 		return nil, nil
@@ -93,7 +94,7 @@ func (f *parsed) nativeGraph() ([]byte, error) {
 	return protobuf.End(raw, start), nil
 }
 
-// inline returns the view of a tensor inside the graph, and whether its data is external.
+// inline returns the view of a tensor inside the graph if its data is external.
 func (f *parsed) inline(raw []byte) (v tensor.View, external bool, err error) {
 	h, s := &head{}, protobuf.InMemory(raw)
 	if h.read(s, s.All(), 3) != nil || h.data != externalArm || h.check(0) != nil {
@@ -119,8 +120,8 @@ func (f *parsed) unknownTail() (b []byte, err error) {
 	return b, f.tensors.locate("tensor", err)
 }
 
-// tensorMessage returns the Tensor message of tensor i without its data, in private memory. The file
-// may have changed, so it is checked.
+// tensorMessage returns the Tensor message of tensor i without its data, in
+// private memory. It checks the message again, since the file may have changed.
 func (f *parsed) tensorMessage(i int) (b []byte, err error) {
 	r, p := &f.records[i], f.payloadOf(i)
 	s, msg := f.reader(p), protobuf.Field{Start: r.at, End: r.end}
@@ -156,17 +157,17 @@ func (f *parsed) tensorMessage(i int) (b []byte, err error) {
 	return b, p.locate(fmt.Sprintf("tensor %q", f.index.Name(i)), err)
 }
 
-// original is what a plan's Native says, in line with the plan.
+// original is the decoded Native of a plan, updated to match the plan.
 type original struct {
-	graph     []byte              // nil when the plan's is another
-	lost      []driver.NativeKind // with that graph
+	graph     []byte              // nil if the plan has another graph
+	lost      []driver.NativeKind // lost if the plan has another graph
 	tensors   map[string][]byte   // metadata and unknown fields, by the name in the plan
 	tail      []byte              // unknown fields of the tensor block
 	signature []byte              // unknown fields of the signature block
-	metadata  []byte              // nil when the plan's are others
+	metadata  []byte              // nil if the plan has other metadata
 }
 
-// originalOf reads the plan's Native, if it has one of this format.
+// originalOf decodes the plan's Native, if it has one of this format.
 func originalOf(p *driver.Plan) (*original, error) {
 	n, o := p.Native, &original{tensors: map[string][]byte{}}
 	if n == nil || n.Format != formatName {
@@ -202,7 +203,7 @@ func originalOf(p *driver.Plan) (*original, error) {
 	return o, err
 }
 
-// isText reports whether b is a text of some metadata.
+// isText reports whether b is a JSON text of m.
 func isText(b []byte, m driver.Metadata) bool {
 	var c jsonmeta.Checker
 	if c.Check(b, jsonmeta.Options{}) != nil {
@@ -213,7 +214,8 @@ func isText(b []byte, m driver.Metadata) bool {
 	return err == nil && differs == nil && bytes.Equal(own, other)
 }
 
-// renamed returns the name that a tensor has now, and what a plan does not say of it.
+// renamed returns the current name of the tensor in message b, and the fields
+// that a plan does not hold.
 func renamed(e *onnxgraph.Editor, b []byte) (string, []byte, error) {
 	s := protobuf.InMemory(b)
 	last, err := s.Last(tensorMsg, s.All(), 1)
@@ -225,7 +227,8 @@ func renamed(e *onnxgraph.Editor, b []byte) (string, []byte, error) {
 	return name, more, err
 }
 
-// follow brings a graph in line with the tensors of the plan.
+// follow updates graph to the tensors of the plan and stores it in o. If the
+// result differs from the plan's graph, it stores what is lost instead.
 func (o *original) follow(e *onnxgraph.Editor, p *driver.Plan, graph []byte) error {
 	tensors := make(map[string]*tensor.Info, len(p.Tensors))
 	for i := range p.Tensors {
@@ -254,13 +257,13 @@ func (o *original) follow(e *onnxgraph.Editor, p *driver.Plan, graph []byte) err
 	return err
 }
 
-// equals reports whether a graph is that of a plan.
+// equals reports whether b is the graph of a plan.
 func equals(b []byte, p *driver.Plan) bool {
 	own, err := graphOf(b, p.Tensors)
 	return err == nil && p.Graph != nil && graphSchema.Same(own, p.Graph)
 }
 
-// quantizes reports whether a file has the quantization of a tensor, sound or not.
+// quantizes reports whether the original has the quantization of info, valid or not.
 func (o *original) quantizes(info *tensor.Info) bool {
 	if o.tensors[info.Name] == nil {
 		return false
@@ -269,7 +272,8 @@ func (o *original) quantizes(info *tensor.Info) bool {
 	return h.read(s, s.All(), 2) == nil && h.quant.quantization(&quantMemory{}).Equal(info.Quant)
 }
 
-// fields returns what the file says of a tensor besides, with the quantization of the plan.
+// fields returns the remaining fields of a tensor's message: those of the
+// original, with the quantization of the plan.
 func (o *original) fields(info *tensor.Info, quant []byte) []byte {
 	own := o.tensors[info.Name]
 	switch {

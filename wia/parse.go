@@ -12,40 +12,40 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// parsed is an open file, all in private memory but the tensor block.
+// parsed is an open file. All but the tensor block is in private memory.
 type parsed struct {
-	src       driver.Source
-	index     *driver.Index
-	memory    *driver.Memory
-	hdr       header
-	meta      payload
-	graph     payload
-	tensors   payload
-	metadata  driver.Metadata
-	decoded   *driver.Graph           // of graph
-	signature *signatures             // nil without a signature block
-	records   []record                // by tensor
-	stored    []stored                // of tensors that are decoded, by record.data
-	externals []externalData          // of external tensors, by record.data, and those inside the graph
-	spaces    map[string]driver.Space // by location
-	carriers  bool                    // initializers of the graph carry data
-	tail      bool                    // the tensor block has unknown fields
-	touched   [numSums]bool           // checked before first use
+	src             driver.Source
+	index           *driver.Index
+	memory          *driver.Memory
+	hdr             header
+	meta            payload
+	graph           payload
+	tensors         payload
+	metadata        driver.Metadata
+	decoded         *driver.Graph           // of graph
+	signature       *signatures             // nil without a signature block
+	records         []record                // by tensor
+	stored          []stored                // of tensors to decode, by record.data
+	externals       []externalData          // of external tensors, by record.data, and of those inside the graph
+	spaces          map[string]driver.Space // by location
+	initializerData bool                    // initializers of the graph have data
+	tail            bool                    // the tensor block has unknown fields
+	touched         [numSums]bool           // checksums compared before a first use
 }
 
-// parser reads the structure: everything but tensor data and external files.
+// parser reads everything but tensor data and external files.
 type parser struct {
 	counts protobuf.Tally
 	*parsed
 	o        *driver.Options
 	front    [headerSize]byte
 	cipher   *seal.Cipher // nil unless the file is encrypted
-	head     head         // of the tensor at hand
+	head     head         // of the current tensor
 	quants   quantMemory
-	declared []bool // by tensor, in the main graph
+	declared []bool // by tensor: the main graph declares it
 }
 
-// parse reads the blocks, each after those that it depends on.
+// parse reads the blocks, each after those it depends on.
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
 	p := &parser{o: o, parsed: &parsed{src: src, index: x, memory: o.Memory}}
 	err := p.hdr.parse(src, p.front[:])
@@ -73,7 +73,7 @@ func (p *parser) readMetadata() (err error) {
 	}
 	var c jsonmeta.Checker
 	err = c.Check(m.Win, jsonmeta.Options{Entries: func(n int) error {
-		// The text itself has a limit of its own.
+		// MetadataLimit bounds the text; this bounds its entries.
 		if err := p.memory.Build(int64(n)*jsonmeta.EntryBytes, stored); err != nil {
 			return wire.Error(formatName, "metadata", m.at, err)
 		}
@@ -96,7 +96,7 @@ func (p *parser) loadGraph() error {
 	return p.load(&p.graph, graphBlock, driver.GraphLimit(p.hdr.blocks[graphBlock].size))
 }
 
-// readSignatures reads the signature block, if there is one.
+// readSignatures reads the signature block, if any.
 func (p *parser) readSignatures() error {
 	if p.hdr.blocks[signatureBlock].size == 0 {
 		return nil
@@ -109,8 +109,8 @@ func (p *parser) readSignatures() error {
 	return b.locate("signature", p.signature.read(&b.Source))
 }
 
-// recordAt returns where tensor i is described: its block begins, for a message in one that
-// is not stored as it is.
+// recordAt returns the file offset of the message of tensor i, or of its block if
+// the block is compressed or encrypted.
 func (f *parsed) recordAt(i int) int64 {
 	p := f.payloadOf(i)
 	if p.base < 0 {
@@ -119,7 +119,7 @@ func (f *parsed) recordAt(i int) int64 {
 	return p.base + f.records[i].at
 }
 
-// notes lists what is tolerable but worth knowing.
+// notes lists irregularities that readers tolerate.
 func (f *parsed) notes() []string {
 	var notes []string
 	if f.hdr.magic == magicASCII {

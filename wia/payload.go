@@ -10,18 +10,18 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// payload is what a block holds once it is decrypted and inflated, in private
-// memory: what was checked cannot change. The tensor block alone stays in the
-// file, unless it is encrypted.
+// payload is the content of a block, decrypted and decompressed. It is in private
+// memory, so that it cannot change after it is checked. Only a tensor block that
+// is not encrypted stays in the file.
 type payload struct {
 	protobuf.Source
-	base   int64 // file offset of the payload's first byte; -1 when it is not in the file as such
+	base   int64 // file offset of the payload; -1 if the block is compressed or encrypted
 	at     int64 // file offset of the block
-	inFile bool  // what is wanted is read from the file
+	inFile bool  // the payload stays in the file
 }
 
-// locate turns a defect into an error with a field and an offset in the file,
-// or, for a block that is not stored as such, the offset of the block.
+// locate turns a defect into an error with a field and its offset in the file. In
+// a compressed or encrypted block, the offset is that of the block.
 func (p *payload) locate(name string, err error) error {
 	d, ok := protobuf.InField(name, err).(*protobuf.Defect)
 	switch {
@@ -33,7 +33,7 @@ func (p *payload) locate(name string, err error) error {
 	return wire.Error(formatName, d.Path, p.at, fmt.Errorf("%w (at byte %d of the decoded block)", d.Err, d.At))
 }
 
-// tensorError says which tensor an error is about.
+// tensorError adds the name of tensor i, a field and an offset to err.
 func (f *parsed) tensorError(i int, field string, at int64, err error) error {
 	if err != nil {
 		err = protobuf.InField(field, &protobuf.Defect{At: at, Err: err})
@@ -41,7 +41,8 @@ func (f *parsed) tensorError(i int, field string, at int64, err error) error {
 	return f.payloadOf(i).locate(fmt.Sprintf("tensor %q", f.index.Name(i)), err)
 }
 
-// load reads the payload of a block, of at most limit bytes if it is compressed.
+// load reads the payload of a block. If it is compressed, it may expand to at
+// most limit bytes.
 func (p *parser) load(to *payload, b block, limit int64) error {
 	s, codec, cipher := p.hdr.blocks[b], codecs[p.hdr.compression], p.cipher
 	*to = payload{base: s.off, at: s.off}
@@ -88,7 +89,7 @@ func (p *parser) load(to *payload, b block, limit int64) error {
 	return nil
 }
 
-// payloadOf returns the block that tensor i is in.
+// payloadOf returns the payload that holds tensor i.
 func (f *parsed) payloadOf(i int) *payload {
 	if f.records[i].graph {
 		return &f.graph
@@ -96,7 +97,7 @@ func (f *parsed) payloadOf(i int) *payload {
 	return &f.tensors
 }
 
-// reader returns a source over a payload, which must be closed.
+// reader returns a source over a payload. The caller must close it.
 func (f *parsed) reader(p *payload) *protobuf.Source {
 	if p.inFile {
 		return protobuf.InFile(f.src, p.base, p.Size)

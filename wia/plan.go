@@ -20,25 +20,25 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// item is a tensor to be written.
+// item is a tensor to write.
 type item struct {
-	head     []byte // the fields of its message: name, dims and dtype
-	more     []byte // and metadata and unknown ones
+	head     []byte // the fields name, dims and dtype of its message
+	more     []byte // the metadata and unknown fields
 	codec    Compression
 	external bool
 	at       int64 // of the data in the external file
 	sum      [sha256.Size]byte
 	size     int64  // of the tensor
-	prefix   []byte // what precedes the data in the block, padding included
+	prefix   []byte // the record up to its data, including padding
 	off      int64  // of the prefix in the payload
 }
 
-// refuse is the error of a plan that cannot be written.
+// refuse returns the error for a plan that cannot be written.
 func refuse(field string, err error) error {
 	return wire.Error(formatName, field, -1, fmt.Errorf("%w: %w", format.ErrPlan, err))
 }
 
-// plan decides what can be decided before data comes.
+// plan checks the options and the plan, and builds all that needs no tensor data.
 func (w *encoder) plan(p *driver.Plan) (err error) {
 	o := w.o
 	w.hdr = header{compression: o.Compression, encrypted: o.Key != nil}
@@ -71,7 +71,7 @@ func (w *encoder) plan(p *driver.Plan) (err error) {
 	}
 	graph, err := w.graphBlock(p)
 	if err == nil && len(graph) > 0 {
-		_, err = graphOf(graph, p.Tensors) // which refuses what the reader would
+		_, err = graphOf(graph, p.Tensors) // refuses what the reader would refuse
 	}
 	if err != nil {
 		return refuse("graph", err)
@@ -86,14 +86,14 @@ func (w *encoder) plan(p *driver.Plan) (err error) {
 	return err
 }
 
-// planTensors makes the items, and places them if no size depends on the data.
+// planTensors makes the items. It places them unless some are compressed.
 func (w *encoder) planTensors(p *driver.Plan) (err error) {
 	w.fixed = true
 	w.items = make([]item, len(p.Tensors))
 	for i := range p.Tensors {
 		info, it := &p.Tensors[i], &w.items[i]
 		it.size, it.head = info.Size, putHead(make([]byte, 0, len(info.Name)+8*len(info.Shape)+8), info)
-		quant, _ := quantFields(info) // what is unsound is the file's that is copied, as losses are listed before
+		quant, _ := quantFields(info) // Losses checked it; only a copy keeps invalid parameters
 		it.more = w.from.fields(info, quant)
 		if it.external = w.o.ExternalFrom > 0 && info.Size >= w.o.ExternalFrom; it.external {
 			if w.ext == nil {
@@ -117,8 +117,8 @@ func (w *encoder) planTensors(p *driver.Plan) (err error) {
 	return nil
 }
 
-// locations lists the external files that a model names. An encrypted one must have the
-// key of the one that is written.
+// locations lists the external files that the model at path names. If the model
+// is encrypted, it opens only with the key of the model being written.
 func (w *encoder) locations(path string) ([]string, error) {
 	f, err := Open(path, &format.Options{Key: w.o.Key})
 	if err != nil {
@@ -128,7 +128,7 @@ func (w *encoder) locations(path string) ([]string, error) {
 	return slices.Collect(maps.Keys(f.f.spaces)), nil
 }
 
-// putHead appends the fields of a Tensor message that say what a tensor is.
+// putHead appends the name, dims and dtype fields of a Tensor message.
 func putHead(b []byte, info *tensor.Info) []byte {
 	b = protobuf.PutInts(protobuf.PutText(b, 1, info.Name), 2, info.Shape)
 	return protobuf.PutInt(b, 3, int64(codeOf(info.DType)))
@@ -136,11 +136,11 @@ func putHead(b []byte, info *tensor.Info) []byte {
 
 // putTensor appends the fields of a tensor in an attribute.
 func putTensor(b []byte, info *tensor.Info, data []byte) []byte {
-	quant, _ := quantFields(info) // which was checked
+	quant, _ := quantFields(info) // checked before
 	return protobuf.PutBytes(append(putHead(b, info), metadataField(quant)...), rawArm, data)
 }
 
-// metadataField returns the field of a TensorMetadata with nothing but a quantization.
+// metadataField returns a metadata field with only a quantization, nil for none.
 func metadataField(quant []byte) []byte {
 	if quant == nil {
 		return nil
@@ -148,8 +148,8 @@ func metadataField(quant []byte) []byte {
 	return protobuf.PutBytes(nil, 6, protobuf.PutBytes(nil, 3, quant))
 }
 
-// quantFields returns the QuantizationParams of a plan, nil for none. What is unsound for
-// the tensor is refused.
+// quantFields returns the QuantizationParams message of a tensor of a plan, nil
+// for none. It fails if the parameters do not fit the tensor.
 func quantFields(info *tensor.Info) ([]byte, error) {
 	q := info.Quant
 	if q == nil {
@@ -199,8 +199,8 @@ func (w *encoder) graphBlock(p *driver.Plan) ([]byte, error) {
 		all[i] = p.Tensors[i].Name
 		byName[all[i]] = &p.Tensors[i]
 	}
-	// Formats without a list of initializers leave it nil, and ONNX-minded readers expect
-	// every weight to be declared.
+	// Formats without a list of initializers leave it nil; readers made for ONNX
+	// expect every weight to be declared.
 	names := p.Graph.Initializers
 	if names == nil {
 		names = all
@@ -228,15 +228,15 @@ func (w *encoder) store(b block, payload []byte) (_ []byte, err error) {
 	return w.cipher.Seal(payload, []byte(b.String()))
 }
 
-// externalRecord returns the record of a tensor whose data is in another file. It has its
-// length from the start, since locations and sums have theirs.
+// externalRecord returns the record of a tensor with external data. Its length is
+// known before the data is, since the lengths of location and checksum are fixed.
 func (it *item) externalRecord(location string) []byte {
 	b := protobuf.PutInt(protobuf.PutInt(protobuf.PutText(nil, 1, location), 2, it.at), 3, it.size)
 	b = protobuf.PutText(b, 4, checksumPrefix+hex.EncodeToString(it.sum[:]))
 	return protobuf.PutBytes(nil, 1, append(protobuf.PutBytes(bytes.Clone(it.head), 5, b), it.more...))
 }
 
-// plainPrefix returns all of a Tensor record but its data, for a record at off of
+// plainPrefix returns what precedes the data of a Tensor record at offset off of
 // the payload: a padding field, so that the data begins at a multiple of 64, and
 // the message up to its data.
 func (it *item) plainPrefix(off int64) []byte {
@@ -250,7 +250,7 @@ func (it *item) plainPrefix(off int64) []byte {
 		gap = 0
 	}
 	if gap == 1 {
-		gap += alignment // a field takes two bytes at least
+		gap += alignment // a field takes at least two bytes
 	}
 	b := make([]byte, 0, n+gap)
 	if gap > 0 {
@@ -259,7 +259,7 @@ func (it *item) plainPrefix(off int64) []byte {
 	return append(append(append(append(b, message...), it.head...), it.more...), data...)
 }
 
-// compressedPrefix returns all of a CompressedTensor record but its data.
+// compressedPrefix returns what precedes the data of a CompressedTensor record.
 func (it *item) compressedPrefix(stored int64) []byte {
 	head := protobuf.PutBytes(nil, 1, append(bytes.Clone(it.head), it.more...))
 	head = protobuf.PutInt(protobuf.PutInt(head, 2, int64(it.codec)), 4, it.size)

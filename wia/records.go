@@ -11,23 +11,23 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// record is what is kept of a tensor's message beyond the index.
+// record describes a tensor's message, beyond what the index holds.
 type record struct {
 	at, end    int64  // of the message, within the payload
 	data       uint32 // in stored or externals
 	graph      bool   // an initializer with data: the payload is the graph's
 	compressed bool   // a CompressedTensor
 	external   bool
-	more       bool // it has fields that the index has no place for
+	more       bool // it has fields that the index does not hold
 }
 
-// stored is where the bytes of a tensor are that must be decoded, within the payload.
+// stored is the range of the payload with the bytes of a tensor to decode.
 type stored struct {
 	start, end int64
 	codec      Compression
 }
 
-// recordPool has memory for records, whose number is known only at the end.
+// recordPool has memory for records, whose number is not known in advance.
 var recordPool = sync.Pool{New: func() any { return new([]record) }}
 
 // listTensors lists the tensors of both blocks in the order of their records.
@@ -63,7 +63,7 @@ func (p *parser) listTensors() error {
 	return passes[1]()
 }
 
-// tally returns what counts the tensors of both blocks, whose other contents may take room bytes.
+// tally returns a Tally for both blocks, with room bytes for their other contents.
 func (p *parser) tally(room int64) *protobuf.Tally {
 	p.counts = *protobuf.NewTally(room)
 	t, b := &p.counts, &p.hdr.blocks
@@ -93,8 +93,8 @@ func (p *parser) tensorBlock() error {
 	return p.tensors.locate("tensor", w.Err)
 }
 
-// initializers lists those initializers of the graph that carry data. What is wrong with the
-// graph is found when it is decoded.
+// initializers lists the initializers of the graph that have data. It leaves
+// errors in the graph to the decoder.
 func (p *parser) initializers() error {
 	s, h := &p.graph.Source, &p.head
 	w := s.Walk(graphMsg, s.All(), 1)
@@ -116,7 +116,7 @@ func (p *parser) initializers() error {
 	return nil
 }
 
-// add adds the tensor in head to the index.
+// add checks the tensor in head and adds it to the index.
 func (p *parser) add(fl *protobuf.Field, graph bool) error {
 	h := &p.head
 	if err := p.check(fl.At); err != nil {
@@ -135,7 +135,7 @@ func (p *parser) add(fl *protobuf.Field, graph bool) error {
 	return nil
 }
 
-// check checks what must hold for a tensor of the file.
+// check checks the tensor in head, which is a tensor of the file.
 func (p *parser) check(at int64) error {
 	h := &p.head
 	if len(h.name) == 0 {
@@ -161,8 +161,8 @@ func (h *head) noData(at int64) error {
 	return protobuf.InField("raw_data", protobuf.Defectf(at, tensor.ErrCorrupt, "missing: %v of %v takes %d bytes", tensor.Shape(h.dims), h.dt, h.size))
 }
 
-// codec returns how the data of a CompressedTensor is compressed, in a file
-// whose header says so for tensors that do not.
+// codec returns the compression of a CompressedTensor, by default that of the
+// header.
 func (h *head) codec(header Compression) Compression {
 	if h.compression == 0 {
 		return header
@@ -170,7 +170,7 @@ func (h *head) codec(header Compression) Compression {
 	return Compression(h.compression)
 }
 
-// checkCompressed checks what a CompressedTensor says of its tensor.
+// checkCompressed checks a CompressedTensor.
 func (h *head) checkCompressed(at int64, header Compression) error {
 	stored := h.packed.End - h.packed.Start
 	switch {
@@ -188,7 +188,7 @@ func (h *head) checkCompressed(at int64, header Compression) error {
 	return nil
 }
 
-// place says where the data is.
+// place sets the location of the data in t and r.
 func (p *parser) place(t *driver.Tensor, r *record) (err error) {
 	h, in := &p.head, &p.tensors
 	if r.external {

@@ -9,7 +9,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// fileFormat is the driver, with the options that only this format has.
+// fileFormat is the driver, with its write options.
 type fileFormat struct{ opts WriteOptions }
 
 var (
@@ -65,11 +65,11 @@ func (d fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.Los
 	d.losses(p, l)
 }
 
-// Operators implements driver.Vocabulary: the operators are ONNX's own.
+// Operators implements driver.Vocabulary: the operators are those of ONNX.
 func (fileFormat) Operators() []driver.Operator { return nil }
 
-// Configure implements driver.Configurable. Compression is that of the blocks and of
-// all tensors.
+// Configure implements driver.Configurable. The compression applies to the
+// blocks and to all tensors.
 func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
 	o, err := driver.OwnOptions(formatName, own, d.opts)
 	if err == nil {

@@ -2,9 +2,10 @@ package wia
 
 import "github.com/weightmap/weightmap/internal/protobuf"
 
-// The tables below are wia.proto: the fields of each message with name, kind and
-// what limit their elements count for. They drive checking, and give errors their
-// names. A test compares them with the compiled wia.proto.
+// The tables below correspond to wia.proto. They list the fields of each message
+// with their names and kinds and the limit that counts their elements. The reader
+// checks messages and names fields in errors by them. A test compares them with
+// the compiled wia.proto.
 
 var (
 	keyValueMsg = &protobuf.Message{Name: "KeyValue", Fields: []protobuf.FieldDef{
@@ -122,7 +123,7 @@ var (
 	}}
 )
 
-// A graph holds attributes and an attribute graphs: the knot is tied here.
+// Graphs and attributes contain each other, which the initializers cannot express.
 func init() {
 	attributeMsg.Fields[6].Message = graphMsg
 	attributeMsg.Fields[11].Message = graphMsg

@@ -16,21 +16,21 @@ import (
 	"github.com/weightmap/weightmap/internal/protobuf"
 )
 
-// PrivateKey reads a PKCS #8 private key in PEM form, as "openssl genpkey" makes
-// them, for WriteOptions.Signer.
+// PrivateKey parses a PKCS #8 private key in PEM form, as made by "openssl
+// genpkey", for WriteOptions.Signer.
 func PrivateKey(pem []byte) (crypto.Signer, error) { return keys.ParsePrivate(pem) }
 
-// PublicKey reads a PKIX public key in PEM form, for format.WithTrustedKey.
+// PublicKey parses a PKIX public key in PEM form, for format.WithTrustedKey.
 func PublicKey(pem []byte) (crypto.PublicKey, error) { return keys.ParsePublic(pem) }
 
-// signing makes the signature block of a file being written. Its size is
-// stated in the header, which is signed: so it must be known before.
+// signing makes the signature block of a file being written. The header states
+// its size and is signed, so the size must be known before signing.
 type signing struct {
-	signer    crypto.Signer // nil for checksums alone
+	signer    crypto.Signer // nil for checksums only
 	head      []byte        // algorithm and public key, as fields of a Signature
-	longest   int           // signature
+	longest   int           // length of the longest signature
 	timestamp int64         // Unix seconds
-	unknown   []byte        // fields that the block gets besides
+	unknown   []byte        // unknown fields, from a copied file
 	size      int64         // of the block
 }
 
@@ -55,8 +55,8 @@ func (s *signing) init() error {
 			if key.Curve != elliptic.P256() {
 				return fmt.Errorf("%w: an ECDSA key must be on P-256", format.ErrKey)
 			}
-			// The length of an ECDSA signature varies. A padding field fills up what
-			// it leaves, and takes two bytes at least.
+			// The length of an ECDSA signature varies. A padding field fills the
+			// rest, and takes at least two bytes.
 			algorithm, s.longest, slack = algorithmECDSA, longestECDSA, 2
 		default:
 			return fmt.Errorf("%w: %T does not sign this format", format.ErrKey, key)
@@ -83,8 +83,9 @@ func (s *signing) encode(sums *sums, sig []byte) (b []byte) {
 	return append(b, s.unknown...)
 }
 
-// block returns the signature block, exactly size bytes. With an ECDSA key in memory the
-// signature is deterministic (RFC 6979), so that the same input gives the same file.
+// block returns the signature block of exactly size bytes. With an
+// *ecdsa.PrivateKey the signature is deterministic (RFC 6979), so that the same
+// input gives the same file.
 func (s *signing) block(sums *sums) ([]byte, error) {
 	var sig []byte
 	if s.signer != nil {

@@ -21,7 +21,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// What the signature block has SHA-256 sums of, in the order in which they are signed.
+// The checksums of the signature block, in the order in which they are signed.
 const (
 	sumOfHeader = iota
 	sumOfMetadata
@@ -39,15 +39,15 @@ type sums [numSums][sha256.Size]byte
 type signatures struct {
 	sums    sums
 	have    [numSums]bool
-	signed  bool // else there are checksums alone
+	signed  bool // false if there are only checksums
 	signer  driver.Signature
 	key     []byte // PKIX DER, may be empty
 	value   []byte
 	unknown []byte
 }
 
-// read reads the block. The four checksums are required, once each; those of other blocks are
-// ignored.
+// read reads the block. It requires the four checksums, once each, and ignores
+// those of other blocks.
 func (g *signatures) read(s *protobuf.Source) error {
 	w := s.Walk(signatureBlockMsg, s.All(), 1)
 	for w.Next() {
@@ -66,7 +66,7 @@ func (g *signatures) read(s *protobuf.Source) error {
 	return w.Err
 }
 
-// readChecksum takes a BlockChecksum.
+// readChecksum reads a BlockChecksum message.
 func (g *signatures) readChecksum(s *protobuf.Source, msg protobuf.Field) error {
 	var fields [3][]byte
 	w := s.Walk(checksumMsg, msg, 2)
@@ -90,7 +90,7 @@ func (g *signatures) readChecksum(s *protobuf.Source, msg protobuf.Field) error 
 	return nil
 }
 
-// readSignature takes a Signature.
+// readSignature reads a Signature message.
 func (g *signatures) readSignature(s *protobuf.Source, msg protobuf.Field) error {
 	g.signed = true
 	w := s.Walk(signatureMsg, msg, 2)
@@ -109,7 +109,7 @@ func (g *signatures) readSignature(s *protobuf.Source, msg protobuf.Field) error
 	return w.Err
 }
 
-// message returns what is signed: the four digests and the timestamp.
+// message returns the signed message: the four digests and the timestamp.
 func (s *sums) message(timestamp int64) []byte {
 	var out []byte
 	for _, sum := range s {
@@ -118,8 +118,8 @@ func (s *sums) message(timestamp int64) []byte {
 	return binary.LittleEndian.AppendUint64(out, uint64(timestamp))
 }
 
-// signer returns who claims to have signed, nil for an unsigned file. PublicKey is nil when the file names no
-// key, or none that can be read.
+// signer returns the claimed signer, nil for an unsigned file. Its PublicKey is
+// nil if the file has no key or the key cannot be parsed.
 func (f *parsed) signer() *driver.Signature {
 	if f.signature == nil || !f.signature.signed {
 		return nil
@@ -131,8 +131,8 @@ func (f *parsed) signer() *driver.Signature {
 	return &out
 }
 
-// checkSignature checks the signature with the trusted key, if there is one. The
-// key in the file only says who claims to have signed.
+// checkSignature checks the signature with the trusted key, if any. The key in the
+// file is only a claim.
 func (f *parsed) checkSignature(v driver.Verification) error {
 	g, trusted := f.signature, v.Trusted()
 	fail := func(text string, args ...any) error {
@@ -178,7 +178,7 @@ func (f *parsed) checkSignature(v driver.Verification) error {
 	return nil
 }
 
-// usable reports whether a key is more than its type.
+// usable reports whether a key is not nil or empty inside its interface.
 func usable(key any) bool {
 	switch k := key.(type) {
 	case *rsa.PublicKey:

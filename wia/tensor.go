@@ -15,25 +15,25 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// head is what a Tensor message says, but for doc string and properties, in memory
-// that is used again for the next tensor.
+// head is a decoded Tensor message without doc string and properties. Its memory
+// is reused for the next tensor.
 type head struct {
 	name  []byte
 	dims  []int64
 	dtype int32
-	data  protowire.Number // rawArm, externalArm, or 0: there is none
-	more  bool             // there are other fields than planFields
+	data  protowire.Number // rawArm, externalArm, or 0 for no data
+	more  bool             // there are fields other than planFields
 	raw   protobuf.Field   // of raw_data
 	ext   externalHead
 	quant quantHead
 
-	size int64        // shape x dtype, set by check
+	size int64        // in bytes, set by check
 	dt   tensor.DType // set by check
 
-	// Of a CompressedTensor around it.
+	// The fields of an enclosing CompressedTensor.
 	compressed   bool
 	compression  int32
-	packed       protobuf.Field // compressed_data, start 0 when there is none
+	packed       protobuf.Field // compressed_data; Start is 0 if it is missing
 	uncompressed int64
 }
 
@@ -60,7 +60,7 @@ type quantHead struct {
 	channel    int32
 }
 
-// reset forgets the last tensor but keeps the memory of its slices.
+// reset clears h for the next tensor but keeps the memory of its slices.
 func (h *head) reset() {
 	h.name, h.dims, h.dtype = h.name[:0], h.dims[:0], 0
 	h.raw.Start, h.raw.End, h.packed.Start, h.packed.End = 0, 0, 0, 0
@@ -74,8 +74,8 @@ func (h *head) reset() {
 	h.data, h.more = 0, false
 }
 
-// read merges a Tensor message into h, checking the wire rules: messages that occur again
-// are read into the same head.
+// read merges a Tensor message into h and checks its encoding. A singular message
+// that repeats is merged by reading it into the same head.
 func (h *head) read(s *protobuf.Source, msg protobuf.Field, level int) error {
 	w := s.Walk(tensorMsg, msg, level)
 	for w.Next() {
@@ -101,7 +101,8 @@ func (h *head) read(s *protobuf.Source, msg protobuf.Field, level int) error {
 	return w.Err
 }
 
-// arm notes which field has the data. Messages that merge may have one each.
+// arm records which field has the data. It also detects both arms across merged
+// messages.
 func (h *head) arm(w *protobuf.Walk) {
 	if h.data != 0 && h.data != w.Num {
 		w.Err = protobuf.BothArms(w.At)
@@ -195,8 +196,8 @@ func (h *head) readCompressed(s *protobuf.Source, msg protobuf.Field, level int)
 	return w.Err
 }
 
-// check checks what depends on several fields: dtype, dims, and that data, if
-// there is any, has the right size. at is the offset for errors.
+// check checks dtype and dims, and that the data, if any, has the size they
+// require. at is the offset for errors.
 func (h *head) check(at int64) error {
 	h.dt = dtypeOf(h.dtype)
 	if h.dt == tensor.Invalid {
@@ -217,7 +218,8 @@ func (h *head) check(at int64) error {
 	return nil
 }
 
-// check refuses what cannot be a range of a file below the model's directory.
+// check checks that e is a range of size bytes of a file below the model's
+// directory.
 func (e *externalHead) check(at, size int64) error {
 	if err := external.CheckLocation(e.location); err != nil {
 		return protobuf.InField("location", &protobuf.Defect{At: at, Err: err})
@@ -237,7 +239,7 @@ func (e *externalHead) check(at, size int64) error {
 
 const checksumPrefix = "sha256:"
 
-// parseChecksum reads "sha256:<hex>", or nothing.
+// parseChecksum parses "sha256:<hex>" or the empty string.
 func parseChecksum(text []byte) (c checksum, err error) {
 	if len(text) == 0 {
 		return c, nil
@@ -252,15 +254,15 @@ func parseChecksum(text []byte) (c checksum, err error) {
 	return c, nil
 }
 
-// quantMemory is memory for parameters, which are many in a quantized model.
+// quantMemory is memory for quantization parameters, of which a model may have many.
 type quantMemory struct {
 	quants onnxgraph.Arena[tensor.Quantization]
 	scales onnxgraph.Arena[float32]
 	zeros  onnxgraph.Arena[int32]
 }
 
-// quantization returns the parameters in the common form, nil for none. What is unsound is
-// kept so that asking for real values fails.
+// quantization returns the parameters as a tensor.Quantization, nil for none.
+// Invalid parameters get a form that makes dequantizing fail.
 func (q *quantHead) quantization(m *quantMemory) *tensor.Quantization {
 	if !q.present || q.kind == quantNone {
 		return nil
@@ -281,10 +283,10 @@ func (q *quantHead) quantization(m *quantMemory) *tensor.Quantization {
 		out.ZeroPoints = append(m.zeros.Take(len(q.zeros)), q.zeros...)
 	}
 	if q.channel < 0 {
-		out.Axis-- // not to be taken for PerTensor
+		out.Axis-- // -1 would mean PerTensor
 	}
 	if len(q.zeros) == 1 && len(q.scales) != 1 {
-		out.Scheme = unsound // one zero point does not serve several scales here
+		out.Scheme = unsound // in WIA, one zero point cannot apply to several scales
 	}
 	return out
 }
@@ -296,5 +298,5 @@ const (
 	quantLogarithmic = 2
 )
 
-// unsound is a scheme that nothing dequantizes by.
+// unsound is a scheme that cannot be dequantized.
 const unsound tensor.Scheme = 255

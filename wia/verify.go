@@ -12,15 +12,15 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// verify checks everything that is wanted. The tensor block has one checksum for all its
-// tensors; it is skipped only when none of them is wanted and no signature, which covers it, is
-// checked.
+// verify checks what v asks for. The tensor block has one checksum for all its
+// tensors, which the signature covers: it is skipped only if none of them is
+// wanted and no signature is checked.
 func (f *parsed) verify(v driver.Verification) error {
 	if err := f.canVerify(v); err != nil {
 		return err
 	}
 	block := v.All() || v.Trusted() != nil
-	var packed []int // tensors that are decoded
+	var packed []int // compressed tensors
 	for i := range f.records {
 		if r := &f.records[i]; v.Wanted(i) && !r.external {
 			block = block || !r.graph
@@ -67,8 +67,8 @@ func (f *parsed) verify(v driver.Verification) error {
 	return f.checkSignature(v)
 }
 
-// authenticate checks the four blocks and their signature. External data must have checksums,
-// which are not compared.
+// authenticate checks the four blocks and their signature. It requires checksums
+// of external data, but does not compare them.
 func (f *parsed) authenticate(v driver.Verification) error {
 	if err := f.canVerify(v); err != nil {
 		return err
@@ -79,8 +79,8 @@ func (f *parsed) authenticate(v driver.Verification) error {
 	return f.checkSignature(v)
 }
 
-// touch checks the checksum of the tensor's block, or of its range of an external file. Loading
-// checks the rest.
+// touch compares the checksum of the block of tensor i, or of its range of an
+// external file. Loading checks the rest.
 func (f *parsed) touch(v driver.Verification, i int) (all bool, err error) {
 	if f.signature == nil {
 		return true, nil
@@ -102,13 +102,13 @@ func (f *parsed) touch(v driver.Verification, i int) (all bool, err error) {
 		}
 		f.touched[sum] = err == nil
 	}
-	return err == nil && len(f.externals) == 0 && f.touched[sumOfTensors] && (f.touched[sumOfGraph] || !f.carriers), err
+	return err == nil && len(f.externals) == 0 && f.touched[sumOfTensors] && (f.touched[sumOfGraph] || !f.initializerData), err
 }
 
 var errUncovered = fmt.Errorf("%w: external data without a checksum is not covered by it", format.ErrSignature)
 
-// canVerify refuses files without checksums and, with a trusted key, external data without one:
-// the signature does not cover its bytes.
+// canVerify refuses a file without checksums. With a trusted key it also refuses
+// external data without a checksum, which the signature does not cover.
 func (f *parsed) canVerify(v driver.Verification) error {
 	trusted := v.Trusted()
 	switch {
@@ -146,7 +146,7 @@ func (f *parsed) coveredBy(i int) string {
 	return "sha256 of the tensor block"
 }
 
-// summed returns what one of the four checksums covers.
+// summed returns the range that one of the four checksums covers.
 func (f *parsed) summed(sum int) span {
 	if sum == sumOfHeader {
 		return span{0, headerSize}
@@ -154,7 +154,7 @@ func (f *parsed) summed(sum int) span {
 	return f.hdr.blocks[sum-1]
 }
 
-// checkSum compares one of the four checksums.
+// checkSum computes and compares one of the four checksums.
 func (f *parsed) checkSum(v driver.Verification, sum int) error {
 	s := f.summed(sum)
 	got, err := sha256Of(v, 0, s, sumNames[sum])
@@ -173,10 +173,10 @@ func sha256Of(v driver.Verification, space driver.Space, s span, part string) (s
 	return sum, err
 }
 
-// ranges lists the external data to check. What is said of one range is in one list, as it is
-// hashed once, however many tensors share it.
+// ranges lists the external data to check, as indexes into f.externals. Each
+// element has all entries with the same range, so that it is hashed once.
 func (f *parsed) ranges(v driver.Verification) (list [][]int32) {
-	all := make([]int32, 0, len(f.externals)) // there may be very many: no copies
+	all := make([]int32, 0, len(f.externals)) // allocated once: there may be very many
 	for i := range f.externals {
 		if x := &f.externals[i]; x.tensor < 0 || v.Wanted(x.tensor) {
 			all = append(all, int32(i))
@@ -196,7 +196,8 @@ func (f *parsed) ranges(v driver.Verification) (list [][]int32) {
 	return list
 }
 
-// checkRange checks that a range of an external file exists and has all recorded checksums.
+// checkRange checks that a range of an external file exists and matches every
+// checksum recorded for it.
 func (f *parsed) checkRange(v driver.Verification, same []int32) error {
 	first := &f.externals[same[0]]
 	part := "graph"

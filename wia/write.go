@@ -17,22 +17,23 @@ import (
 	"github.com/weightmap/weightmap/internal/work"
 )
 
-// Create starts writing a model to path. It is written to a temporary file
-// that takes the place of an old one on Close.
+// Create starts writing a model to path. It writes a temporary file, which
+// replaces an old file on Close. Nil options work.
 func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
-// NewWriter starts writing a model to w: straight through, unless tensors are
-// compressed, since sizes come first.
+// NewWriter starts writing a model to w. It streams, unless tensors are
+// compressed, since sizes precede the data (see Spool). Nil options work.
 func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
 
-// Layout implements driver.Layouter. The place of a tensor depends on the compressed sizes of
-// those before it. An encrypted tensor block is assembled in memory.
+// Layout implements driver.Layouter. The offset of a tensor depends on the
+// compressed sizes of the tensors before it. An encrypted tensor block is
+// assembled in memory.
 func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
 	w := &encoder{o: &d.opts, common: o}
 	if err := w.plan(p); err != nil {
@@ -54,8 +55,8 @@ type encoder struct {
 	meta   []byte
 	graph  []byte
 	items  []item
-	fixed  bool        // all offsets are known from the start; else tensors come in order
-	pos    int64       // in the payload of the tensor block, where the next record goes
+	fixed  bool        // all offsets are known in advance; else tensors arrive in order
+	pos    int64       // offset of the next record in the payload of the tensor block
 	block  blockWriter // the tensor block, or its payload in memory
 	from   *original
 	ext    *external.File
@@ -63,7 +64,8 @@ type encoder struct {
 	cipher *seal.Cipher // nil unless the file is encrypted
 }
 
-// start starts the file: what is known is written where the target allows.
+// start begins writing to t. If all offsets are known, it writes what precedes
+// the tensor block.
 func (w *encoder) start(t driver.Target) (driver.Encoder, error) {
 	w.t = t
 	w.block = blockWriter{t: t, base: w.hdr.blocks[tensorBlock].off, h: sha256.New()}
@@ -78,7 +80,7 @@ func (w *encoder) start(t driver.Target) (driver.Encoder, error) {
 	return w, nil
 }
 
-// place decides where the record of a tensor goes that is not compressed.
+// place sets the offset and the prefix of the record of an uncompressed tensor.
 func (w *encoder) place(it *item) {
 	it.off = w.pos
 	if it.external {
@@ -120,8 +122,9 @@ func (w *encoder) Tensor(i int, in driver.Input) error {
 	return w.block.copy(in, it.off+int64(len(it.prefix)))
 }
 
-// compress writes a compressed tensor: first behind room for the longest prefix, which says
-// how long the data is, and then to where it belongs.
+// compress writes a compressed tensor. The prefix states the length of the data,
+// so it writes the data behind room for the longest prefix, then the prefix, and
+// moves the data up to it.
 func (w *encoder) compress(it *item, in driver.Input) error {
 	from := w.pos + int64(len(it.compressedPrefix(math.MaxInt64)))
 	to := io.NewOffsetWriter(w.block.t, w.block.base+from)
@@ -150,8 +153,8 @@ func (w *encoder) compress(it *item, in driver.Input) error {
 	})
 }
 
-// Finish implements driver.Encoder. The records of external data, which is put in place first,
-// say where it is.
+// Finish implements driver.Encoder. It first puts external data in place, which
+// completes the location in the records that refer to it.
 func (w *encoder) Finish() error {
 	if w.ext != nil {
 		if err := w.ext.Finish(!w.common.NoSync); err != nil {
@@ -208,7 +211,7 @@ func (w *encoder) writeSignature(size int64) error {
 	return w.t.Truncate(s.end())
 }
 
-// Close frees what the encoder holds besides the target.
+// Close removes external data that was not put in place.
 func (w *encoder) Close() error {
 	if w.ext != nil {
 		w.ext.Abort()
@@ -216,8 +219,8 @@ func (w *encoder) Close() error {
 	return nil
 }
 
-// blockWriter writes the tensor block and hashes it on the way, as long as it
-// is written from front to back; the rest is read back in the end.
+// blockWriter writes the tensor block. It hashes the bytes written in order; sum
+// reads the rest back.
 type blockWriter struct {
 	t      driver.Target
 	base   int64
@@ -234,7 +237,7 @@ func (w *blockWriter) write(p []byte, off int64) error {
 	return err
 }
 
-// copy is write for a tensor.
+// copy is like write but copies the data of a tensor.
 func (w *blockWriter) copy(in driver.Input, off int64) error {
 	if off != w.hashed {
 		return in.CopyTo(w.t, w.base+off, nil)
@@ -243,7 +246,7 @@ func (w *blockWriter) copy(in driver.Input, off int64) error {
 	return in.CopyTo(w.t, w.base+off, w.h)
 }
 
-// read calls f with what was written, one piece after the other.
+// read reads back a range of the block and calls f with one piece after the other.
 func (w *blockWriter) read(ctx context.Context, from, to int64, f func(p []byte) error) error {
 	buf := make([]byte, min(to-from, work.Step))
 	for ; from < to; from += int64(len(buf)) {
