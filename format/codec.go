@@ -143,11 +143,11 @@ func openPath(d driver.Driver, path string, opts *Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	r, err := source.Open(path, m.files())
+	err = m.file.Open(path, m.files())
 	if isDir(path, err) {
 		return m.openDir(d, path)
 	}
-	return m.finish(d, r, err, path)
+	return m.finish(d, &m.file, err, path)
 }
 
 func openBytes(d driver.Driver, b []byte, opts *Options) (*Model, error) {

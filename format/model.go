@@ -6,6 +6,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/load"
+	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -13,6 +14,7 @@ import (
 // concurrent use, Close included. The zero Model is closed.
 type Model struct {
 	m       load.Model
+	file    source.Region // of a model that was opened by its path
 	memory  driver.Memory // what it takes
 	opening load.Config   // how it was opened
 }

@@ -63,8 +63,8 @@ func (f *File) Timestamp() uint64 { return f.f.stamp }
 // tensor. ok is false when it records none.
 func (f *File) Digest(name string) (sum uint64, ok bool) {
 	i, ok := f.f.index.Lookup(name)
-	if !ok || f.f.digests == nil {
+	if !ok {
 		return 0, false
 	}
-	return f.f.digests[i], f.f.known[i]
+	return f.f.digests.of(i)
 }

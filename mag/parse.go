@@ -22,9 +22,8 @@ type parsed struct {
 	end      int64    // of the structural part: header and records
 	dataEnd  int64    // of the last tensor data
 	form     *sumForm // of version 1's checksum, nil when it was not checked
-	digests  []uint64 // by tensor: XXH64 of the data; nil when there are none
-	known    []bool   // by tensor: whether there is a digest
-	stamp    uint64   // snapshot: Unix seconds
+	digests  digests
+	stamp    uint64 // snapshot: Unix seconds
 }
 
 // parse reads the structure of either container.
@@ -195,10 +194,8 @@ func (f *parsed) notes() []string {
 		notes = append(notes, plural(n, "byte follows", "bytes follow")+" the last tensor")
 	}
 	missing := f.index.Len()
-	for _, known := range f.known {
-		if known {
-			missing--
-		}
+	for _, b := range f.digests.has {
+		missing -= bits.OnesCount64(b)
 	}
 	if missing > 0 {
 		notes = append(notes, plural(int64(missing), "tensor has", "tensors have")+" no digest: the data cannot be checked")
@@ -214,10 +211,11 @@ func plural(n int64, one, more string) string {
 }
 
 func (f *parsed) tensorSum(i int) driver.Sum {
-	if f.known == nil || !f.known[i] {
+	sum, ok := f.digests.of(i)
+	if !ok {
 		return driver.Sum{}
 	}
-	return driver.Sum{Kind: driver.XXH64, Want: f.digests[i]}
+	return driver.Sum{Kind: driver.XXH64, Want: sum}
 }
 
 // verify checks the checksum in the header again.

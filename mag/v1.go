@@ -136,14 +136,15 @@ func (f *parsed) readMetadata(b []byte, o *driver.Options) error {
 			return wire.Errorf(formatName, "metadata type", start, format.ErrUnsupported, "unknown type %d", kind)
 		}
 		i, named := f.digestOf(key, next)
-		if named && f.digests == nil {
-			f.digests, f.known = make([]uint64, f.index.Len()), make([]bool, f.index.Len())
+		if named && f.digests.sums == nil {
+			f.digests = newDigests(f.index.Len())
 		}
-		if known[string(key)] || named && f.known[i] {
+		if _, twice := f.digests.of(i); twice && named || known[string(key)] {
 			return wire.Errorf(formatName, "metadata key", keyAt, format.ErrCorrupt, "%q occurs twice", key)
 		}
 		if named && kind == metadataInt64 {
-			f.digests[i], f.known[i], next = bits, true, i+1
+			f.digests.set(i, bits)
+			next = i + 1
 			continue
 		}
 		if err := driver.CheckName(key); err != nil {
@@ -172,4 +173,24 @@ func (f *parsed) digestOf(key []byte, next int) (i int, ok bool) {
 		return next, true
 	}
 	return f.index.LookupBytes(name)
+}
+
+// digests are the XXH64 of the data of tensors. Those that are known have a bit.
+type digests struct{ sums, has []uint64 }
+
+func newDigests(tensors int) digests {
+	all := make([]uint64, tensors+(tensors+63)/64)
+	return digests{all[:tensors], all[tensors:]}
+}
+
+func (d *digests) of(i int) (sum uint64, ok bool) {
+	if d.sums == nil {
+		return 0, false
+	}
+	return d.sums[i], d.has[i/64]>>(i%64)&1 != 0
+}
+
+func (d *digests) set(i int, sum uint64) {
+	d.sums[i] = sum
+	d.has[i/64] |= 1 << (i % 64)
 }

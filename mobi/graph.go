@@ -10,7 +10,7 @@ import (
 
 // neutralGraph makes the neutral graph of the operators and specs, whose names it gives to the edges
 // that are inputs and outputs of the model.
-func (f *parsed) neutralGraph() *format.Graph {
+func (f *parsed) neutralGraph() format.Graph {
 	names := map[uint32]string{}
 	entering, leaving := dangling(f.operators, f.isConstant)
 	claim := func(ids []uint32, specs []Spec) {
@@ -44,7 +44,7 @@ func (f *parsed) neutralGraph() *format.Graph {
 			}
 		}
 	}
-	return &format.Graph{Inputs: neutralValues(f.model.inputs), Outputs: neutralValues(f.model.outputs), Nodes: nodes}
+	return format.Graph{Inputs: neutralValues(f.model.inputs), Outputs: neutralValues(f.model.outputs), Nodes: nodes}
 }
 
 // dangling returns, ascending, the ids that operators consume and nothing

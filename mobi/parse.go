@@ -17,15 +17,18 @@ import (
 
 // parsed is what is kept of an open file in addition to its index.
 type parsed struct {
+	driver.Parsed
 	src       driver.Source
 	index     *driver.Index
+	front     [headerSize]byte // the header as it is in the file, while parsing
+	digits    [10]byte         // likewise, the name of the constant at hand
 	header    Header
 	model     modelInfo
-	graph     *driver.Graph
+	entries   [4]driver.Entry // Metadata
+	graph     driver.Graph
 	operators []Operator
 	members   []member                // ascending
 	footer    atomic.Pointer[verdict] // nil until the footer was checked
-	notes     []string
 }
 
 // modelInfo is the model metadata section with the specs that follow it.
@@ -48,8 +51,7 @@ type member struct {
 type parser struct {
 	*parsed
 	wire.Cursor
-	opts   *driver.Options
-	digits [10]byte // the name of the constant at hand
+	opts *driver.Options
 
 	// What is worth a note.
 	room      int64 // that structure may take, decoded; 0 for no limit
@@ -74,26 +76,37 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 		return nil, wire.Error(name, "metadata and operator graph", -1, err)
 	}
 	p.room = o.Memory.Room(around)
-	for _, section := range []func() error{p.readMetadata, p.readConstants, p.readGraph} {
-		if err := section(); err != nil {
-			return nil, err
-		}
+	if err := p.readSections(); err != nil {
+		return nil, err
 	}
 	p.takeNotes()
 	return p.parsed, nil
 }
 
-// open moves the cursor to the section from..to, whose bytes are private.
-func (p *parser) open(from, to int64) error {
-	b, err := p.src.Slice(from, to-from)
+// readSections reads all that is behind the header.
+func (p *parser) readSections() error {
+	var w wire.Window
+	w.Open(p.src)
+	defer w.Close()
+	if err := p.readMetadata(&w); err != nil {
+		return err
+	}
+	if err := p.readConstants(&w); err != nil {
+		return err
+	}
+	return p.readGraph(&w)
+}
+
+// open moves the cursor to the section from..to, whose bytes are private, and valid until the window moves.
+func (p *parser) open(w *wire.Window, from, to int64) error {
+	b, err := w.Bytes(from, to-from)
 	p.Cursor = wire.NewCursor(name, b, from)
 	return err
 }
 
 // readHeader reads the header and checks everything it says.
 func (p *parser) readHeader() error {
-	var buf [headerSize]byte
-	b, err := driver.First(p.src, buf[:])
+	b, err := driver.First(p.src, p.front[:])
 	if err != nil {
 		return err
 	}
@@ -174,8 +187,8 @@ func (p *parser) reserve(field string, n int) {
 }
 
 // readMetadata reads the model metadata and the specs behind it, up to the first constant.
-func (p *parser) readMetadata() error {
-	if err := p.open(int64(p.header.MetadataOffset), int64(p.header.TensorOffset)); err != nil {
+func (p *parser) readMetadata(w *wire.Window) error {
+	if err := p.open(w, int64(p.header.MetadataOffset), int64(p.header.TensorOffset)); err != nil {
 		return err
 	}
 	p.modelMetadata()
@@ -253,10 +266,7 @@ func elements[T any](b []byte, size int, one func([]byte) T) []T {
 }
 
 // readConstants reads the records of all constants; how many there are is not recorded.
-func (p *parser) readConstants() error {
-	var w wire.Window
-	w.Open(p.src)
-	defer w.Close()
+func (p *parser) readConstants(w *wire.Window) error {
 	off, end := int64(p.header.TensorOffset), int64(p.header.GraphOffset)
 	for n := 0; off < end; n++ {
 		if n == driver.MaxTensors {
@@ -265,9 +275,9 @@ func (p *parser) readConstants() error {
 		if n%cancelEvery == 0 && p.opts.Context.Err() != nil {
 			return p.opts.Context.Err()
 		}
-		r, err := readRecord(&w, off, end)
+		r, err := readRecord(w, off, end)
 		if err == nil {
-			err = p.constant(&w, &r)
+			err = p.constant(w, &r)
 		}
 		if err != nil {
 			return err
@@ -371,13 +381,10 @@ func (r *record) errorf(field string, rel int, sentinel error, text string, args
 }
 
 // readGraph reads the operators, and makes the neutral graph of them.
-func (p *parser) readGraph() error {
-	from := int64(p.header.GraphOffset)
-	b, err := p.src.Slice(from, p.header.graphEnd()-from)
-	if err != nil {
+func (p *parser) readGraph(w *wire.Window) error {
+	if err := p.open(w, int64(p.header.GraphOffset), p.header.graphEnd()); err != nil {
 		return err
 	}
-	p.Cursor = wire.NewCursor(name, b, from)
 	if p.operators = p.readOperators(); p.Err() != nil {
 		return p.Err()
 	}
@@ -508,7 +515,7 @@ func (f *parsed) isConstant(id uint32) bool {
 func (p *parser) takeNotes() {
 	add := func(n int, format string) {
 		if n > 0 {
-			p.notes = append(p.notes, fmt.Sprintf(format, n))
+			p.Notes = append(p.Notes, fmt.Sprintf(format, n))
 		}
 	}
 	unsound, unknown, extended := 0, 0, 0
@@ -530,13 +537,13 @@ func (p *parser) takeNotes() {
 	}
 	h := &p.header
 	if h.Magic == magicASCII {
-		p.notes = append(p.notes, "magic in ASCII order (MOBI)")
+		p.Notes = append(p.Notes, "magic in ASCII order (MOBI)")
 	}
 	if h.Checksum == 0 {
-		p.notes = append(p.notes, "header checksum not recorded")
+		p.Notes = append(p.Notes, "header checksum not recorded")
 	}
 	if bits := h.Flags &^ flagsKnown; bits != 0 {
-		p.notes = append(p.notes, fmt.Sprintf("reserved flag bits %#x are set", uint32(bits)))
+		p.Notes = append(p.Notes, fmt.Sprintf("reserved flag bits %#x are set", uint32(bits)))
 	}
 	add(int(h.MetadataOffset)-headerSize, "%d bytes between header and metadata are ignored")
 	// The writer pads for the alignment of the first constant.

@@ -39,16 +39,11 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	if err != nil {
 		return nil, err
 	}
-	return &driver.Parsed{
-		Own:      f,
-		Metadata: f.metadata(),
-		Graph:    f.graph,
-		Notes:    f.notes,
-		Restore:  f.restore,
-		Load:     f.load,
-		Verify:   f.verify,
-		Touch:    f.touch,
-	}, nil
+	f.Own, f.Metadata, f.Graph, f.Restore, f.Verify, f.Touch = f, f.metadata(), &f.graph, f.restore, f.verify, f.touch
+	if len(f.members) > 0 {
+		f.Load = f.load
+	}
+	return &f.Parsed, nil
 }
 
 // Losses implements driver.Lossy.

@@ -18,8 +18,10 @@ func init() {
 
 // Describe implements driver.Driver.
 func (driverOf) Describe() driver.Description {
-	return driver.Description{Name: formatName, Extensions: []string{".pt", ".pth", ".ckpt", ".bin.index.json"}}
+	return driver.Description{Name: formatName, Extensions: extensions}
 }
+
+var extensions = []string{".pt", ".pth", ".ckpt", ".bin.index.json"}
 
 // Detect implements driver.Driver. The first entry of an archive is NAME/data.pkl or
 // another that torch.save writes.

@@ -2,7 +2,10 @@ package bench
 
 import (
 	"fmt"
+	"runtime"
 	"testing"
+
+	"github.com/weightmap/weightmap/format"
 )
 
 // allocVerdicts: opening allocates as often for many tensors as for few, and a
@@ -26,7 +29,34 @@ func allocVerdicts() (all []verdict) {
 			return allocatedEach(b, File(b, "tsr", Models[0]), File(b, "tsr", Models[i+1]))
 		}})
 	}
-	return all
+	return append(all, verdict{name: "held/mag/10000", limit: 160, counts: true, figure: func(b *testing.B) float64 {
+		return held(b, File(b, "mag", Models[2]))
+	}})
+}
+
+// held is how many bytes of memory an open model takes for each of its tensors once the garbage of opening is
+// collected.
+func held(b *testing.B, f Written) float64 {
+	inUse := func() int64 {
+		for range 3 { // a pool survives two
+			runtime.GC()
+		}
+		var s runtime.MemStats
+		runtime.ReadMemStats(&s)
+		return int64(s.HeapAlloc)
+	}
+	var each float64
+	for b.Loop() {
+		before := inUse()
+		m, err := format.Open(f.Path, nil)
+		if err != nil {
+			b.Fatal(err)
+		}
+		each = float64(inUse()-before) / float64(m.Len())
+		m.Close()
+	}
+	b.ReportMetric(each, "B/tensor")
+	return each
 }
 
 // allocated is how often opening and closing allocates. The time that the

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
@@ -54,6 +55,7 @@ func (s *spaces) Peek(names []string, n int) ([]driver.Peek, error) {
 		}
 		return nil
 	})
+	s.files = slices.Grow(s.files, len(files))
 	for i := range files {
 		s.files = append(s.files, &files[i])
 		files[i].Model, files[i].number = s.m, driver.Space(len(s.files))

@@ -48,7 +48,7 @@ func (s *spaces) init(m *Model, c *Config) {
 // parsed ends the time when spaces can be added.
 func (s *spaces) parsed() {
 	s.frozen = true
-	s.structure.parsed = true
+	s.structure.seal()
 	if s.reading != nil {
 		s.reading.Parsed()
 		s.reading = nil

@@ -20,12 +20,15 @@ import (
 type structure struct {
 	memory *driver.Memory
 
-	mu     sync.Mutex
-	runs   []run
-	ranges []byte // gap before and size of each, as uvarints
-	parsed bool
-	keep   bool    // a signature must be checked
-	pieces []piece // apart from each other, ascending
+	mu      sync.Mutex
+	runs    []run
+	one     [1]run  // most models have no other
+	ranges  []byte  // gap before and size of each, as uvarints
+	counted int     // bytes for ranges in memory
+	list    *[]byte // that ranges goes back to, while parsing
+	parsed  bool
+	keep    bool    // a signature must be checked
+	pieces  []piece // apart from each other, ascending
 }
 
 // run is a sequence of ascending ranges of one file.
@@ -41,6 +44,25 @@ const (
 	runBytes   = 40
 	rangeBytes = 2 * binary.MaxVarintLen64
 )
+
+// rangeLists has memory for ranges, whose number is known only when all is parsed.
+var rangeLists = sync.Pool{New: func() any { return new([]byte) }}
+
+// seal ends recording.
+func (s *structure) seal() {
+	s.parsed = true
+	if s.list == nil {
+		return
+	}
+	if *s.list = s.ranges; cap(s.ranges) <= mostListed {
+		s.ranges = slices.Clone(s.ranges)
+		rangeLists.Put(s.list)
+	}
+	s.list = nil
+}
+
+// mostListed is how many bytes of ranges a list has that is used again.
+const mostListed = 256 << 10
 
 var structureSeed = maphash.MakeSeed()
 
@@ -71,18 +93,22 @@ func (s *structure) add(n driver.Space, b []byte, off int64) error {
 
 // run returns the run that a range at off goes on with, and makes room for the range.
 func (s *structure) run(n driver.Space, off int64) (*run, error) {
-	if have := cap(s.ranges); have-len(s.ranges) < rangeBytes {
-		more := 8*have + 3*rangeBytes
+	if len(s.ranges)+rangeBytes > s.counted {
+		more := max(s.counted, 3*rangeBytes)
 		if err := s.memory.Reserve(int64(more)); err != nil {
 			return nil, err
 		}
-		s.ranges = slices.Grow(s.ranges, more)
+		s.counted += more
 	}
 	if i := len(s.runs) - 1; i >= 0 && s.runs[i].space == n && s.runs[i].end <= off {
 		return &s.runs[i], nil
 	}
 	if err := s.memory.Reserve(runBytes); err != nil {
 		return nil, err
+	}
+	if s.runs == nil {
+		s.runs, s.list = s.one[:0], rangeLists.Get().(*[]byte)
+		s.ranges = (*s.list)[:0]
 	}
 	s.runs = append(s.runs, run{space: n, off: off, end: off, ranges: len(s.ranges)})
 	return &s.runs[len(s.runs)-1], nil

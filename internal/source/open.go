@@ -25,12 +25,21 @@ var ErrNotRegular = errors.New("not a regular file")
 // wrap those of package os. A file that is larger than the address space, or that the system
 // has no room to map, is read when it is asked for.
 func Open(path string, o Options) (*Region, error) {
-	r := &Region{path: path, debug: o.Debug || debugBuild}
-	if err := r.openName(path, o); err != nil {
-		r.release(&o)
-		return nil, r.failed(err)
+	r := new(Region)
+	if err := r.Open(path, o); err != nil {
+		return nil, err
 	}
 	return r, nil
+}
+
+// Open is the function Open for the zero Region in a larger struct, which is not of use after an error.
+func (r *Region) Open(path string, o Options) error {
+	r.path, r.debug = path, o.Debug || debugBuild
+	if err := r.openName(path, o); err != nil {
+		r.release(&o)
+		return r.failed(err)
+	}
+	return nil
 }
 
 // failed is fail for errors that may have an origin already.
