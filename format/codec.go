@@ -13,15 +13,14 @@ import (
 	"github.com/weightmap/weightmap/internal/source"
 )
 
-// Codec is one format: what it is called, and opening and writing with it
-// alone. The zero Codec is of no format, and its methods answer ErrUnknownFormat.
+// Codec is one format. Its methods open and write files of that format only. Those of the zero Codec
+// return ErrUnknownFormat.
 type Codec struct{ d driver.Driver }
 
-// With returns the Codec of a driver, registered or not. Formats use it for
-// their own Open and Create.
+// With returns the Codec of a driver, registered or not. Format packages use it for their Open and Create.
 func With(d driver.Driver) Codec { return Codec{d} }
 
-// Name returns the format's name in Open, Create and errors: "mag".
+// Name returns the name of the format, as Create takes it and errors have it: "mag".
 func (c Codec) Name() string {
 	if c.d == nil {
 		return ""
@@ -29,7 +28,7 @@ func (c Codec) Name() string {
 	return c.d.Describe().Name
 }
 
-// Extensions returns the usual file name endings, ".mag".
+// Extensions returns the usual file name extensions, such as ".mag".
 func (c Codec) Extensions() []string {
 	if c.d == nil {
 		return nil
@@ -37,12 +36,12 @@ func (c Codec) Extensions() []string {
 	return slices.Clone(c.d.Describe().Extensions)
 }
 
-// Detect reports whether a file that begins with head (driver.SniffLen bytes are
-// plenty) and has size bytes is of this format, whole or broken.
+// Detect reports whether a file of size bytes that begins with head is of this format, intact or not.
+// driver.SniffLen bytes of head suffice.
 func (c Codec) Detect(head []byte, size int64) bool { return c.d != nil && c.d.Detect(head, size) }
 
-// Own returns the Parsed.Own of a model of this format, nil for another format's. Format
-// packages find their own value in a Model with it (mag.From).
+// Own returns the driver's Parsed.Own of a model of this format, nil for a model of another. Format packages
+// use it for their From.
 func (c Codec) Own(m *Model) any {
 	if e := m.engine(); e.Format() == c.Name() {
 		return e.Parsed().Own
@@ -50,9 +49,8 @@ func (c Codec) Own(m *Model) any {
 	return nil
 }
 
-// Examine runs f with what a verification of m has: checksums computed on all workers,
-// guards, cancellation. Format packages check with it what Model.Verify does not report
-// (mle.File.CheckSignature).
+// Examine calls f with a driver.Verification of m. Format packages use it for checks that Model.Verify does
+// not report, such as mle.File.CheckSignature.
 func (c Codec) Examine(ctx context.Context, m *Model, f func(driver.Verification) error) error {
 	return m.engine().Examine(ctx, f)
 }
@@ -60,7 +58,7 @@ func (c Codec) Examine(ctx context.Context, m *Model, f func(driver.Verification
 // Driver returns the driver.
 func (c Codec) Driver() driver.Driver { return c.d }
 
-// Open is the package's Open for this format alone; the content must be its.
+// Open is format.Open for files of this format only.
 func (c Codec) Open(path string, opts *Options) (*Model, error) {
 	if c.d == nil {
 		return nil, unregistered("")
@@ -68,7 +66,7 @@ func (c Codec) Open(path string, opts *Options) (*Model, error) {
 	return openPath(c.d, path, opts)
 }
 
-// OpenBytes is the package's OpenBytes for this format alone.
+// OpenBytes is format.OpenBytes for files of this format only.
 func (c Codec) OpenBytes(b []byte, opts *Options) (*Model, error) {
 	if c.d == nil {
 		return nil, unregistered("")
@@ -76,7 +74,7 @@ func (c Codec) OpenBytes(b []byte, opts *Options) (*Model, error) {
 	return openBytes(c.d, b, opts)
 }
 
-// OpenReaderAt is the package's OpenReaderAt for this format alone.
+// OpenReaderAt is format.OpenReaderAt for files of this format only.
 func (c Codec) OpenReaderAt(r io.ReaderAt, size int64, opts *Options) (*Model, error) {
 	if c.d == nil {
 		return nil, unregistered("")
@@ -84,7 +82,7 @@ func (c Codec) OpenReaderAt(r io.ReaderAt, size int64, opts *Options) (*Model, e
 	return openReaderAt(c.d, r, size, opts)
 }
 
-// OpenFile is the package's OpenFile for this format alone.
+// OpenFile is format.OpenFile for files of this format only.
 func (c Codec) OpenFile(f *os.File, off, size int64, opts *Options) (*Model, error) {
 	if c.d == nil {
 		return nil, unregistered("")
@@ -92,12 +90,12 @@ func (c Codec) OpenFile(f *os.File, off, size int64, opts *Options) (*Model, err
 	return openFile(c.d, f, off, size, opts)
 }
 
-// Create is the package's Create for this format.
+// Create is format.Create for this format.
 func (c Codec) Create(path string, p *Plan, opts *WriteOptions) (*Writer, error) {
 	return c.write(path, opts, func(d driver.Driver, o *WriteOptions) (*save.Writer, error) { return save.Create(d, p, o) })
 }
 
-// NewWriter is the package's NewWriter for this format.
+// NewWriter is format.NewWriter for this format.
 func (c Codec) NewWriter(w io.Writer, p *Plan, opts *WriteOptions) (*Writer, error) {
 	return c.write("", opts, func(d driver.Driver, o *WriteOptions) (*save.Writer, error) { return save.NewWriter(d, w, p, o) })
 }

@@ -19,9 +19,9 @@ const (
 // usual are the names that open a model in a directory: the first that there is counts.
 var usual = [...]string{"model.safetensors" + shardIndex, "model.safetensors", torchFile + shardIndex, torchFile}
 
-// FindInDirectories has Open look for models in directories, by the rule that it states, and
-// follow the links of caches and those below Options.Root. Formats whose models lie among other files call
-// it from init. A program none of whose formats does, of tsr, mag and mobi alone, is 20 kB smaller.
+// FindInDirectories lets Open find models in directories and follow links of caches and below Options.Root. Format
+// packages call it from init, except those whose models are single files (tsr, mag, mobi), which keeps
+// programs that link only these 20 kB smaller.
 func FindInDirectories() {
 	findInDirectory = (*Model).find
 	load.Leave()

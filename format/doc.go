@@ -1,71 +1,69 @@
-// Package format is what programs use of weightmap: one Model over the files of
-// all formats, detection by content, a plan and a streaming Writer, one kind of error.
+// Package format opens, verifies and writes model files of any format.
 //
-// Formats register themselves when they are imported, as image decoders do:
+// Open detects the format of a file by its content and returns a Model, whose tensors are views
+// (package tensor) of the mapped file. Create writes a file from a Plan through a Writer. Save and Copy
+// do so in one call.
 //
-//	import _ "github.com/weightmap/weightmap/format/all" // all of this module
+// A format registers itself when its package is imported, as image decoders do:
+//
+//	import _ "github.com/weightmap/weightmap/format/all" // every format of this module
 //	import _ "github.com/weightmap/weightmap/mag"        // or just one
 //
-// A program that imports one format links nothing of the others. Package driver
-// says what a format is and how to add one.
+// A program that imports one format links no other. Package driver describes how to add one.
 //
 // # Checksums
 //
-// Opening verifies the sums of the structure. Data is verified by Model.Verify,
-// which returns a Coverage: formats differ in what their sums cover, and some
-// files carry none. With CheckTouch the sums that cover a tensor are verified
-// before its bytes are first handed out, once; mobi does so by default.
+// Open verifies the checksums of the structure, Model.Verify those of the data. Verify returns
+// a Coverage, since formats differ in what their checksums cover, and some have none. With
+// CheckTouch the checksums of a tensor are verified before its first use; mobi does so by default.
 //
 // # Copies
 //
-// Copy with the plan of PlanOf keeps everything that is in the plan, or nothing
-// is written: what the target cannot hold (quantization, metadata, a graph
-// or parts of it, names, dtypes, shapes) is refused with a LossError that lists
-// all of it. WriteOptions.AcceptLoss names what the caller lets go, by kind or one
-// by one. What only one format can hold (Plan.Native) is copied within that format.
+// PlanOf returns the plan of an open model: metadata, tensors, quantization, graph. A format that cannot
+// hold all of a plan refuses it with a LossError, which lists what would be lost.
+// WriteOptions.AcceptLoss names losses to accept, by kind or one by one. What only one format can
+// hold (Plan.Native) is kept by copies within that format.
 //
 // # Lifetime
 //
-// A model owns a mapping; views are slices of it. View.Bytes and tensor.As
-// return raw slices that are valid until Close. View.Use, View.ReadInto, View.ReadAt,
-// View.Clone and tensor.Decode are guarded: Close waits for them, and a file that was
-// cut short meanwhile is ErrTruncated instead of a crash. Model.Do guards code that
-// works on raw slices of several tensors. Model.Pin keeps raw slices valid across
-// Close. Every accessor of data answers ErrClosed after Close. The garbage collector unmaps
-// a model that becomes unreachable, unless a raw slice was handed out; then only
-// Close unmaps.
+// A model owns its mapping, and views are slices of it. View.Bytes and tensor.As return raw
+// slices, which are valid until Close. View.Use, ReadInto, ReadAt, Clone and tensor.Decode are guarded:
+// Close waits for them, and a file that is cut short meanwhile is ErrTruncated instead of a
+// crash. Model.Do guards code that uses raw slices of several tensors; Model.Pin keeps raw slices
+// valid across Close. After Close every access to data returns ErrClosed. The garbage collector unmaps an
+// unreachable model, unless a raw slice was returned: then only Close does.
 //
-// With Options.Debug, or in programs built with the tag weightmap_debug, Close makes
-// the memory inaccessible instead of unmapping it: a raw slice that is used
-// afterwards ends the program at once, instead of showing another file's bytes. It is
-// for tests, as the address space is not given back.
+// With Options.Debug, or the build tag weightmap_debug, Close makes the memory inaccessible instead of
+// unmapping it. A raw slice that is used after Close then ends the program at once, instead of reading
+// another file that was mapped at the same address. The address space is never released, so use this
+// in tests only.
 //
 // # Limits
 //
-// Options.MaxMemory bounds what the library holds for one model, all together. Tensors (MaxTensors),
-// bytes that are not data (MaxStructure) and what compressed sections inflate to have limits
-// of their own. What exceeds one is ErrLimit. A service that opens files of
-// strangers sets MaxMemory to what it can spare for each. A file that there is no room to map is read on
-// demand: one that is larger than the address space (5 GB where that has 32 bits), or beyond the limits of the
-// process (vm.max_map_count, RLIMIT_AS). Model.Notes and Stats say so. OpenReaderAt over a file
-// reads on demand in any case.
+// Options.MaxMemory limits the memory that the library allocates for a model. There are fixed limits for
+// the number of tensors (MaxTensors), for bytes that are not data (MaxStructure) and for
+// decompressed sections. Exceeding a limit is ErrLimit. A service that opens files of strangers should set
+// MaxMemory.
+//
+// A file that cannot be mapped because it exceeds the address space (32-bit systems) or a limit of the
+// process (vm.max_map_count, RLIMIT_AS) is read on demand. Model.Notes and Stats report that. OpenReaderAt
+// always reads on demand.
 //
 // # Contexts
 //
-// The structs of options for what opens or creates have a field Context: Options, WriteOptions. Methods of what is open take
-// a context as the first parameter: Model.Verify.
+// Functions that open or create take a context in their options (Options.Context,
+// WriteOptions.Context). Methods of an open model take one as their first parameter.
 //
 // # Platforms
 //
-// Linux, Android, macOS, iOS and Windows map files. Elsewhere (FreeBSD, js/wasm) files are read into memory, and those that
-// are too large on demand. On Windows a mapped file can neither be cut short nor replaced while a model has it open. Files are
-// little-endian: on a big-endian host tensor.As of elements of several bytes is ErrByteOrder, and tensor.Decode swaps.
+// Linux, Android, macOS, iOS and Windows map files. Other systems (FreeBSD, js/wasm) read them into
+// memory, and very large ones on demand. On Windows a mapped file can neither be truncated nor replaced
+// until the model is closed. Files are little-endian: on a big-endian host tensor.As returns ErrByteOrder for
+// elements of several bytes, and tensor.Decode swaps them.
 //
 // # Errors
 //
-// Errors are *Error values with format, path, field and byte offset, around a
-// sentinel for errors.Is. Input of any kind never panics. Opening and verifying
-// allocate in proportion to the file; what is compressed may expand to what
-// its stream has proved, within the limits of Options. A Graph is built in full
-// when it is asked for, and takes more: see SECURITY.
+// Errors are *Error values with format, path, field and byte offset. They wrap one of the errors
+// below, for errors.Is. No input makes this package panic. Opening and verifying allocate in proportion to
+// the file and within Options.MaxMemory; see SECURITY.md for what was measured.
 package format

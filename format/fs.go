@@ -12,10 +12,10 @@ import (
 	"github.com/weightmap/weightmap/internal/source"
 )
 
-// OpenFS opens a model in a file system, embedded or zipped for example, with all its files. name is that of a
-// file, or of a directory by the rule of Open, but for one of .tsr files. Files of the operating system are
-// mapped, others that are an io.ReaderAt are read on demand, and the rest is read into memory, which
-// Options.MaxMemory bounds. Options.Dir and Root have no meaning here.
+// OpenFS opens a model in a file system, such as an embed.FS or a zip.Reader, with all its files. name is a
+// file, or a directory as for Open (but not one of .tsr files). An *os.File is mapped, a file that is an
+// io.ReaderAt is read on demand, and any other is read into memory, which counts for Options.MaxMemory.
+// Options.Dir and Root are ignored.
 func OpenFS(fsys fs.FS, name string, opts *Options) (*Model, error) {
 	m, err := opening(opts)
 	if err == nil && fsys == nil {

@@ -35,16 +35,15 @@ func (m *Model) Format() string { return m.engine().Format() }
 // Version returns the version of the format that the file has, "1".
 func (m *Model) Version() string { return m.engine().Index().Version }
 
-// Path returns the name the model was opened by, "" for bytes and readers.
+// Path returns the path that the model was opened by, "" for bytes and readers.
 func (m *Model) Path() string { return m.engine().Path() }
 
-// Files returns the paths of all files that the model has or names, that of Path first:
-// shards, the files of a directory, external data, whether it is there or not. It is
-// nil for bytes and readers.
+// Files returns the paths of all files of the model: that of Path, then shards, the files of a
+// directory, and external data, even if it is missing. It is nil for bytes and readers.
 func (m *Model) Files() []string { return m.engine().Files() }
 
-// Metadata returns the file's key-value pairs in file order, in memory of the
-// caller's. It is empty after Close, and for formats without metadata.
+// Metadata returns a copy of the file's key-value pairs, in file order. It is empty after Close,
+// and for formats without metadata.
 func (m *Model) Metadata() Metadata {
 	meta, _ := m.engine().Metadata()
 	return meta
@@ -53,13 +52,13 @@ func (m *Model) Metadata() Metadata {
 // Len returns the number of tensors that have data.
 func (m *Model) Len() int { return m.engine().Index().Len() }
 
-// Tensor returns the tensor of that name, ErrNotFound when there is none, ErrClosed after Close.
-// It takes some tens of nanoseconds and does not allocate. A view that comes
-// with an error repeats that error from all its accessors.
+// Tensor returns the tensor with the given name. The error is ErrNotFound if there is none, and ErrClosed
+// after Close; a view that comes with an error returns it from all its accessors. Tensor takes some
+// tens of nanoseconds and does not allocate.
 func (m *Model) Tensor(name string) (tensor.View, error) { return m.engine().Tensor(name) }
 
-// Tensors walks the tensors in file order, which is that of their records. A
-// tensor that cannot be reached, in a file that is missing, has a view that says why.
+// Tensors iterates over the tensors by name, in the order of their records in the file. The view of a tensor in a
+// missing file returns that error from all its accessors.
 func (m *Model) Tensors() iter.Seq2[string, tensor.View] { return m.engine().Tensors() }
 
 // views walks the tensors in file order.
@@ -68,35 +67,33 @@ func (m *Model) views(yield func(tensor.View) bool) {
 	}
 }
 
-// At returns tensor i in file order, 0 <= i < Len; the view for any other i
-// answers ErrNotFound.
+// At returns tensor i in file order, for 0 <= i < Len. The view of any other i returns ErrNotFound.
 func (m *Model) At(i int) tensor.View { return m.engine().At(i) }
 
-// Graph returns the neutral form of the operator graph, nil when the file has
-// none. It may be shared: change a Clone of it.
+// Graph returns the operator graph, nil if the file has none. It may be shared with other callers: to
+// change it, use Clone.
 func (m *Model) Graph() (*Graph, error) { return m.engine().Graph() }
 
-// Native returns what the file says that only its format has a place for, nil for nothing. It
-// is read anew each time.
+// Native returns what only the format of the file can store, nil for nothing. Each call reads it
+// from the file.
 func (m *Model) Native() (*Native, error) { return m.engine().Native() }
 
-// Notes lists what is tolerable but worth knowing about the file, such as
-// "header checksum not recorded".
+// Notes lists irregularities of the file that are not errors, such as "header checksum not recorded".
 func (m *Model) Notes() []string { return m.engine().Notes() }
 
-// Signature returns nil for an unsigned file. It says who claims to have
-// signed, not that the signature is valid: Verify does that.
+// Signature returns what the file states about its signature, nil if it is unsigned. It does not tell
+// whether the signature is valid: Verify does.
 func (m *Model) Signature() *Signature { return m.engine().Signature() }
 
-// NeedsKey reports whether data is encrypted and Options.Key was not given.
+// NeedsKey reports whether the data is encrypted and Options.Key was not set.
 func (m *Model) NeedsKey() bool { return m.engine().NeedsKey() }
 
-// Verify checks every checksum the file carries and that all its data is there,
-// and says what was covered by which sum and what by none. If no tensor of the model was
-// requested before, the pages that it reads do not stay in memory (see Evict). With a trusted key
-// the file must be signed by it. Errors wrap ErrChecksum, ErrTruncated,
-// ErrCorrupt, ErrSignature, ErrKey (encrypted data without its key),
-// ErrNotFound (a name in WithTensors), ErrClosed, or the context's error.
+// Verify computes every checksum of the file, checks that all data is present and that the structure did not
+// change since it was read, and returns which checksum covers what. With a trusted key (WithTrustedKey) the file must be
+// signed by it. If no tensor was requested before, the pages that Verify reads are evicted again.
+//
+// Errors wrap ErrChecksum, ErrTruncated, ErrCorrupt, ErrSignature, ErrKey (encrypted data without
+// its key), ErrNotFound (a name in WithTensors), ErrClosed, or the error of the context.
 func (m *Model) Verify(ctx context.Context, opts ...VerifyOption) (*Coverage, error) {
 	o, err := verifyOptions(opts)
 	if err != nil {
@@ -109,38 +106,34 @@ func (m *Model) Verify(ctx context.Context, opts ...VerifyOption) (*Coverage, er
 	return &Coverage{c, m.engine().Index()}, nil
 }
 
-// Do runs f while Close waits. When f touches bytes of any tensor of the model
-// that are no longer there, because a file was cut short, f ends there and Do
-// returns ErrTruncated naming the tensor. So f may use raw slices of several
-// tensors (View.Bytes, tensor.As) without the risk that they carry elsewhere. Calls
-// nest, with each other and with View.Use; f must not call Close.
+// Do calls f and guards its use of raw slices of the model's tensors (View.Bytes, tensor.As). Close waits until
+// f returns. If f reads bytes that a file lost because it was cut short, f ends there and Do returns
+// ErrTruncated, which names the tensor. Calls of Do and View.Use nest; f must not call Close.
 //
-// The guard is that of the calling goroutine: one that f starts is not covered, and
-// a fault in it ends the process unless it calls Do itself. A system call that is
-// handed missing bytes returns EFAULT, which f sees as an error of that call.
+// The guard covers the calling goroutine only: a goroutine that f starts must call Do itself, or a
+// fault in it ends the process. A system call with missing bytes as its argument returns EFAULT to f.
 func (m *Model) Do(f func() error) error { return m.engine().Do(f) }
 
-// Pin holds the memory across Close: Close returns, but slices stay valid
-// until the last unpin. unpin may be called more than once.
+// Pin keeps raw slices valid across Close: Close returns, and the last unpin unmaps the file.
+// Further calls of an unpin do nothing.
 func (m *Model) Pin() (unpin func(), err error) { return m.engine().Pin() }
 
-// Prefetch asks the system to read the files ahead.
+// Prefetch asks the system to read the files ahead. It returns before they are read.
 func (m *Model) Prefetch() error { return m.engine().Prefetch() }
 
-// Evict takes the pages of the mappings from the process, which counts them as its
-// memory once they were read, and forgets the copies of tensors that were decoded or
-// cached. Nothing else changes: slices of them stay valid, and what is used again is mapped
-// again, mostly from the system's cache, or decoded again. On systems other than Linux and
-// Android mappings stay as they are, and so does what Options.Lock holds.
+// Evict reduces the memory of the process: it unmaps the pages of the mapped files and drops cached and
+// decoded tensors. Raw slices stay valid; what is used again is mapped again, mostly from the page cache, or
+// decoded again. Locked pages stay (Options.Lock), and on systems other than Linux and Android all
+// mapped pages do.
 func (m *Model) Evict() error { return m.engine().Evict() }
 
-// Close forbids further access, waits for running calls, such as View.Use, Do and Verify, and
-// unmaps the file. A function that one of them calls must not close the model: Close would wait
-// for it. Between two steps of Tensors it may be called. A second Close does nothing.
+// Close makes further access return ErrClosed, waits for running calls such as View.Use, Do and Verify, and
+// unmaps the file. A function that such a call runs must not call Close, which would wait for it
+// forever; the body of a loop over Tensors may. A second Close does nothing.
 func (m *Model) Close() error { return m.engine().Close() }
 
-// RestoreNames puts the names that tensors had before the format numbered them back into
-// p, a plan of this model (PlanOf), where the file has stored them (WriteOptions.KeepNames).
+// RestoreNames sets the tensor names in p, a plan of this model (PlanOf), to those that the tensors had before
+// the format numbered them, if the file has stored them (WriteOptions.KeepNames).
 func (m *Model) RestoreNames(p *Plan) error {
 	restore := m.engine().Parsed().Restore
 	if restore == nil {
@@ -149,7 +142,7 @@ func (m *Model) RestoreNames(p *Plan) error {
 	return m.Do(func() error { restore(p); return nil })
 }
 
-// Stats says what the model takes and how it hands out its tensors.
+// Stats returns the memory that the model uses, and how many tensors are zero-copy.
 func (m *Model) Stats() Stats {
 	s := m.engine().Stats()
 	return Stats{
@@ -158,34 +151,32 @@ func (m *Model) Stats() Stats {
 	}
 }
 
-// Stats is a report on an open model. Sizes are in bytes. After Close all is zero
-// but Resident, which is -1.
+// Stats is a report on an open model. Sizes are in bytes. After Close every field is zero except
+// Resident, which is -1.
 type Stats struct {
 	Path string
-	// FileSize is that of all files of the model that are open, or of which the beginning was read.
+	// FileSize is the size of all files of the model that were opened.
 	FileSize int64
-	// Mapped is how much of it is mapped, Heap how much is held in memory: bytes of the
-	// caller, systems and file systems that cannot map.
+	// Mapped is the part of FileSize that is mapped. Heap is the part in memory: bytes of the caller, and
+	// files that the system or file system cannot map.
 	Mapped, Heap int64
-	// OnDemand is how much is neither, and read when it is asked for: behind a reader, or of
-	// files that there was no room to map.
+	// OnDemand is the rest, which is read on demand: through an io.ReaderAt, or from files too
+	// large to map.
 	OnDemand int64
-	// Resident is how much of Mapped and Heap the process has in physical memory now, which
-	// is what Evict gives back; -1 when the system does not say. What only the
-	// system's cache has is not counted.
+	// Resident is the part of Mapped and Heap that is in the physical memory of the process, which
+	// Evict releases; -1 if the system does not tell. Pages that only the page cache holds do not count.
 	Resident int64
-	// Locked is how much is locked in physical memory (Options.Lock).
+	// Locked is the part that is locked in physical memory (Options.Lock).
 	Locked int64
-	// Kept is the size of the copies that are held: decompressed, decrypted and
-	// misaligned tensors that were used, and the cache (Options.CacheBytes).
+	// Kept is the size of copies of tensors: decompressed, decrypted and misaligned ones that were
+	// used, and the cache (Options.CacheBytes).
 	Kept int64
-	// ZeroCopy counts the tensors that are handed out without a copy, Copies the
-	// others, by reason: "compressed", "encrypted", "misaligned", "byte order",
-	// "behind a reader", "read on demand", "decoded".
+	// ZeroCopy is the number of tensors that are viewed without a copy. Copies counts the others by reason:
+	// "compressed", "encrypted", "misaligned", "byte order", "behind a reader", "read on demand", "decoded".
 	ZeroCopy int
 	Copies   map[string]int
-	// Lent says that a raw slice left the library: only Close unmaps from then on.
+	// Lent reports whether a raw slice was returned: the garbage collector then no longer unmaps the model.
 	Lent bool
-	// Verified counts the sums of tensors that were compared, on first touch too.
+	// Verified is the number of tensor checksums that were compared, by Verify or before a first use.
 	Verified int64
 }

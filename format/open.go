@@ -9,39 +9,39 @@ import (
 	"github.com/weightmap/weightmap/internal/source"
 )
 
-// Open maps the model file at path and reads its structure; the format is
-// detected by content. Nil options work. The formats must be registered: import
-// weightmap/format/all, or the format packages wanted.
+// Open maps the model file at path and reads its structure. It detects the format by content; the package of
+// the format must be imported, or format/all. Nil options work.
 //
-// A directory is opened by the first that it has: model.safetensors.index.json, model.safetensors,
-// pytorch_model.bin.index.json, pytorch_model.bin, one other file *.index.json, one file that is named
-// like a model or the parts of one split GGUF model, and .tsr files. With none of these, or
-// several, the error lists what is there. Model.Path then names the file.
+// If path is a directory, Open opens the first of these in it: model.safetensors.index.json, model.safetensors,
+// pytorch_model.bin.index.json, pytorch_model.bin, the only other *.index.json, the only file with the
+// extension of a model or the parts of the only split GGUF model, the .tsr files. If there is none, or more than one model,
+// the error lists the files. Model.Path is then the path of the file.
 func Open(path string, opts *Options) (*Model, error) { return openPath(nil, path, opts) }
 
-// OpenBytes reads a model from memory, for go:embed and network buffers. The
-// bytes must not change while the model is in use.
+// OpenBytes opens a model in memory, such as an embedded file. Views alias b, which must not change until
+// the model is closed.
 func OpenBytes(b []byte, opts *Options) (*Model, error) { return openBytes(nil, b, opts) }
 
-// OpenReaderAt reads a model of size bytes through r, without mapping: object
-// storage, network disks. Tensors are fetched when their bytes are asked for,
-// and every time they are, unless Options.CacheBytes keeps them. Slices and
-// View.ReadAt fetch only their own bytes. Package format/remote has a reader of what is
-// behind HTTP. A nil r is fs.ErrInvalid. Reads must not close the model, which waits for them.
+// OpenReaderAt opens a model of size bytes behind r, such as an object in a store. It reads the structure now, and the
+// bytes of a tensor each time they are used, unless Options.CacheBytes keeps them. View.Slice and
+// View.ReadAt read only the bytes they return. Package format/remote has a reader for HTTP.
+// A nil r is fs.ErrInvalid. ReadAt must not close the model, since Close waits for it.
 //
-// A reader with a method Path() string is called so in errors, and has no path all the same (Model.Path).
-// Of one with Proven() int64 so many bytes are believed to exist. One with
-// Parsed() is told when the structure was read, from where on reading ahead is a waste; and one with Cancel()
-// once when the model is closed, whether opening failed or by Close, which waits for the reads that are running. One with
-// Sibling(name string) (io.ReaderAt, int64, error) opens the other files of the model, by their paths from the
-// directory of this one; it is asked where Options.Dir is not set. With ReadAtContext, which is ReadAt that ends with a context, Model.Verify and View.ReadIntoContext end reads with theirs.
+// These methods of r, if it has them, are used as well:
+//
+//	Path() string                                             the name of the file in errors; Model.Path stays ""
+//	Proven() int64                                            the size that is known to exist, so that it need not be probed
+//	Parsed()                                                  called after the structure was read, to end reading ahead
+//	Cancel()                                                  called once, when the model is closed or opening failed
+//	Sibling(name string) (io.ReaderAt, int64, error)          opens another file of the model, unless Options.Dir is set
+//	ReadAtContext(context.Context, []byte, int64) (int, error)  lets Model.Verify and View.ReadIntoContext cancel reads
 func OpenReaderAt(r io.ReaderAt, size int64, opts *Options) (*Model, error) {
 	return openReaderAt(nil, r, size, opts)
 }
 
-// OpenFile maps size bytes at off of an open file, such as an uncompressed
-// asset in an Android package; size -1 means to the end. f may be closed
-// afterwards, and nil is fs.ErrInvalid. Offsets in the model count from off.
+// OpenFile maps size bytes at offset off of an open file, such as an uncompressed asset in an Android package. A size
+// of -1 means up to the end. Offsets in the model and its errors count from off. The caller may close f
+// afterwards. A nil f is fs.ErrInvalid.
 func OpenFile(f *os.File, off, size int64, opts *Options) (*Model, error) {
 	return openFile(nil, f, off, size, opts)
 }

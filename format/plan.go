@@ -1,9 +1,9 @@
 package format
 
-// PlanOf returns the plan that writes an open model again: its metadata,
-// tensors with their quantization, graph, and what only its format has. A format that cannot
-// hold all of it refuses the plan, see LossError. It is the caller's to change: Native.Renamed
-// says which tensors got other names, and what does not agree with the plan any more is a loss.
+// PlanOf returns the plan that writes an open model again: its metadata, tensors with their quantization,
+// graph, and Native. A format that cannot hold all of it refuses the plan with a LossError. The caller may change the
+// plan; if it renames tensors, it sets Native.Renamed. Parts of Native that contradict the
+// changed plan are losses.
 func PlanOf(m *Model) (*Plan, error) {
 	meta, err := m.engine().Metadata()
 	if err != nil {

@@ -18,8 +18,8 @@ var registry struct {
 	drivers []driver.Driver // sorted by name
 }
 
-// Register makes a format known to Open and Create. Format packages call it from
-// init; a name that is missing or taken is a mistake of the program and panics.
+// Register makes a format available to Open and Create. Format packages call it from init. It panics if the
+// driver has no name, or that of a registered format.
 func Register(d driver.Driver) {
 	registry.Lock()
 	defer registry.Unlock()
@@ -66,7 +66,7 @@ func Writable() []string {
 	return names
 }
 
-// Lookup returns the registered format of that name.
+// Lookup returns the registered format with the given name, such as "gguf".
 func Lookup(name string) (Codec, error) {
 	for _, d := range drivers() {
 		if d.Describe().Name == name {
@@ -80,8 +80,7 @@ func unregistered(name string) error {
 	return &Error{Field: "format", Offset: -1, Err: fmt.Errorf("%w: %q (registered: %s)", ErrUnknownFormat, name, strings.Join(Formats(), ", "))}
 }
 
-// For returns the registered format of that name, or without a name the one whose
-// files usually end like path.
+// For returns the registered format with the given name, or if name is "" the one that ByExtension finds.
 func For(name, path string) (Codec, error) {
 	if name != "" {
 		return Lookup(name)
@@ -93,7 +92,7 @@ func For(name, path string) (Codec, error) {
 		Err: fmt.Errorf("%w: the file name ends like that of none (registered: %s)", ErrUnknownFormat, strings.Join(Formats(), ", "))}
 }
 
-// ByExtension returns the format whose files usually end like path.
+// ByExtension returns the registered format whose files usually have the extension of path.
 func ByExtension(path string) (Codec, bool) {
 	for _, d := range drivers() {
 		if endsLike(d, path) {
@@ -108,9 +107,9 @@ func endsLike(d driver.Driver, path string) bool {
 	return slices.ContainsFunc(d.Describe().Extensions, func(e string) bool { return strings.HasSuffix(path, e) })
 }
 
-// Detect names the format of a file that begins with head (driver.SniffLen bytes
-// are plenty) and has size bytes. It goes by content alone. ErrUnknownFormat when no
-// registered format claims it; the first in order of names when several do.
+// Detect returns the name of the format of a file of size bytes that begins with head; driver.SniffLen bytes
+// suffice. The error is ErrUnknownFormat if no registered format matches. If several do, Detect returns the
+// first by name.
 func Detect(head []byte, size int64) (string, error) {
 	d := detect(head, size, "")
 	if d == nil {

@@ -18,7 +18,8 @@ type (
 	//		// Format is the name of the format, "" to detect it by content.
 	//		Format string
 	//		// Check says which checksums are verified when. Progress and Workers apply to what CheckAll and
-	//		// Trusted verify, as in Model.Verify.
+	//		// Trusted verify, as in Model.Verify. Workers is also how many goroutines Model.Load and tensor.Decode
+	//		// take; 0 means one per CPU.
 	//		Check    Check
 	//		Progress Progress
 	//		Workers  int

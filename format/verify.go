@@ -10,19 +10,17 @@ import (
 	"github.com/weightmap/weightmap/internal/load"
 )
 
-// VerifyOption changes how Model.Verify works. The zero VerifyOption changes nothing.
+// VerifyOption is an option of Model.Verify. The zero VerifyOption changes nothing.
 type VerifyOption struct{ set func(*load.VerifyOptions) }
 
-// WithProgress reports the progress of a verification, by one goroutine at a time, which is any. p must
-// not close the model, which waits for the verification; it may end that by its context.
+// WithProgress sets a function that is called with the progress of a verification, from changing goroutines but never
+// concurrently. It must not close the model, since Close waits for the verification; it may cancel its context.
 func WithProgress(p Progress) VerifyOption {
 	return VerifyOption{func(o *load.VerifyOptions) { o.Progress = p }}
 }
 
-// WithTrustedKey demands a valid signature by this key: ed25519.PublicKey,
-// *rsa.PublicKey or *ecdsa.PublicKey. Unsigned files then fail with ErrSignature,
-// those of formats without signatures too. A key that is nil is ErrKey: it may be one
-// that was not found.
+// WithTrustedKey requires a valid signature by this key: an ed25519.PublicKey, *rsa.PublicKey or
+// *ecdsa.PublicKey. An unsigned file is ErrSignature, also if its format has no signatures. A nil key is ErrKey.
 func WithTrustedKey(key crypto.PublicKey) VerifyOption {
 	if key == nil {
 		key = noKey{}
@@ -30,18 +28,17 @@ func WithTrustedKey(key crypto.PublicKey) VerifyOption {
 	return VerifyOption{func(o *load.VerifyOptions) { o.Trusted = key }}
 }
 
-// noKey is the key of who demands a signature and has none.
+// noKey stands for a nil key, which no signature matches.
 type noKey struct{}
 
-// WithTensors limits the verification of data to these tensors, as far as the
-// format's checksums allow; the structural part is still checked.
-// A name that no tensor has is ErrNotFound.
+// WithTensors limits the verification of data to the named tensors, as far as the format's checksums
+// allow. The structure is verified in any case. A name that no tensor has is ErrNotFound.
 func WithTensors(names ...string) VerifyOption {
 	return VerifyOption{func(o *load.VerifyOptions) { o.Tensors = append(o.Tensors, names...) }}
 }
 
-// WithWorkers sets how many goroutines hash; 0 means one a CPU, fewer are ErrOption, and more
-// than 256 are as many.
+// WithWorkers sets the number of goroutines that hash, at most 256; 0 means one for each CPU. A
+// negative number is ErrOption.
 func WithWorkers(n int) VerifyOption {
 	return VerifyOption{func(o *load.VerifyOptions) { o.Workers = n }}
 }
@@ -68,9 +65,8 @@ func verifyOptions(opts []VerifyOption) (*load.VerifyOptions, error) {
 	return o, nil
 }
 
-// Coverage says what a verification checked, and by which sum. "Verified" does not
-// mean the same for every file: a format may carry no sums, or only for a part.
-// The zero Coverage covers nothing.
+// Coverage lists what a verification checked, and by which checksum: a format may have no checksums, or for
+// some parts only. The zero Coverage covers nothing.
 type Coverage struct {
 	c     load.Coverage
 	index *driver.Index // names the tensors of c; nil in the zero Coverage
@@ -79,8 +75,8 @@ type Coverage struct {
 // Covered names the checksum of a part of a file.
 type Covered struct {
 	Name string // of the section or tensor
-	// By names the sum: "xxh64", "crc32 of the weights", "adler32 of the file".
-	// It is empty when the bytes are there and the file carries no sum for them.
+	// By is the checksum: "xxh64", "crc32 of the weights", "adler32 of the file". It is empty if the
+	// bytes are present and the file has no checksum for them.
 	By string
 }
 
@@ -96,8 +92,7 @@ func (c *Coverage) Sections() []Covered {
 	return out
 }
 
-// Tensors walks the tensors that were verified, in file order; those that
-// WithTensors left out are not among them.
+// Tensors iterates over the verified tensors in file order, without those that WithTensors left out.
 func (c *Coverage) Tensors() iter.Seq[Covered] {
 	return func(yield func(Covered) bool) {
 		if c == nil {
@@ -111,8 +106,8 @@ func (c *Coverage) Tensors() iter.Seq[Covered] {
 	}
 }
 
-// Uncovered returns the names of the verified tensors whose data no sum covers.
-// Tensors without bytes are not among them.
+// Uncovered returns the names of the verified tensors whose data no checksum covers. Empty tensors are
+// not listed.
 func (c *Coverage) Uncovered() []string {
 	var names []string
 	if c == nil {
@@ -126,7 +121,7 @@ func (c *Coverage) Uncovered() []string {
 	return names
 }
 
-// Signature says what is known of the signature.
+// Signature returns the result of checking the signature.
 func (c *Coverage) Signature() SignatureState {
 	if c == nil {
 		return Unsigned
@@ -134,10 +129,8 @@ func (c *Coverage) Signature() SignatureState {
 	return c.c.Signature
 }
 
-// String says in a few words what is left in doubt: "ok",
-// "ok, but nothing covers the data of 15 tensors", or
-// "ok, but nothing covers the header, the graph or the data of 1 tensor"; of the zero
-// Coverage, which comes with an error, "not verified".
+// String summarizes the coverage: "ok", "ok, but nothing covers the data of 15 tensors", or "ok, but
+// nothing covers the header, the graph or the data of 1 tensor". The zero Coverage is "not verified".
 func (c *Coverage) String() string {
 	if c == nil || c.index == nil {
 		return "not verified"

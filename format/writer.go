@@ -10,34 +10,33 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Writer writes one model. It is safe for concurrent use, but takes one tensor
-// at a time. Every Writer must end in Close or Abort; Abort after Close does
-// nothing, so it can be deferred. Calls wait for each other: what one of them calls, a reader or
-// WriteOptions.Progress, must not call the Writer, but may cancel its context.
+// Writer writes one model. Call WriteTensor for each tensor of the plan, then Close. Abort after Close does nothing,
+// so it can be deferred.
+//
+// A Writer is safe for concurrent use, but its calls wait for each other. A reader of WriteTensor, or
+// WriteOptions.Progress, must therefore not call the Writer; it may cancel the context.
 type Writer struct{ w *save.Writer }
 
-// WriteTensor takes the little-endian data of a tensor of the plan: exactly
-// as many bytes as it has. Tensors may come in any order; in the plan's
-// order they are never moved. A name that is not in the plan is ErrNotFound, one
-// that was written ErrPlan, and the next tensor may come all the same. After any other
-// failure nothing is left but to give up: the temporary file is gone, and every
-// call returns ErrAborted.
+// WriteTensor writes a tensor of the plan: r must have exactly its bytes, little-endian and row-major. Tensors may come in
+// any order; in the order of the plan they need no temporary copy.
+//
+// A name that is not in the plan is ErrNotFound, a tensor that was written before ErrPlan; both leave
+// the Writer usable. Any other error aborts it: the temporary file is removed, and every later call returns ErrAborted.
 func (w *Writer) WriteTensor(name string, r io.Reader) error { return w.w.WriteTensor(name, r) }
 
-// Close completes the file and puts it in place of the old one. It fails,
-// leaving the old file, when a tensor was not written. The one error that comes
-// with the new file in place is ErrNotDurable.
+// Close completes the file, syncs it and renames it to its path. If a tensor is missing or anything else
+// fails, the old file stays. Only with ErrNotDurable the new file is in place.
 func (w *Writer) Close() error { return w.w.Close() }
 
-// Abort gives up: the old file stays as it was, nothing else is left.
+// Abort removes what was written. The old file stays as it was.
 func (w *Writer) Abort() error { return w.w.Abort() }
 
-// Files returns the paths of the files that are written, the one that opens the model
-// first. It is nil for NewWriter.
+// Files returns the paths of the files to be written, first the one that opens the model. It is nil for
+// NewWriter.
 func (w *Writer) Files() []string { return w.w.Files() }
 
-// Create starts writing a model to path, in a temporary file next to it that
-// takes its place on Close. A format without a name goes by path's extension.
+// Create starts writing a model to path. The data goes to a temporary file in the same directory, which Close
+// renames to path. If format is "", the extension of path chooses it.
 func Create(format, path string, p *Plan, o *WriteOptions) (*Writer, error) {
 	c, err := For(format, path)
 	if err != nil {
@@ -46,9 +45,8 @@ func Create(format, path string, p *Plan, o *WriteOptions) (*Writer, error) {
 	return c.Create(path, p, o)
 }
 
-// NewWriter starts writing a model to w. Formats whose header is known from the
-// plan write straight through; the others assemble the file elsewhere first, as
-// WriteOptions.Spool says, and nothing reaches w before Close.
+// NewWriter starts writing a model to w. A format whose header depends on the data, or tensors out of order, need the
+// file to be assembled first, where WriteOptions.Spool says; nothing is then written to w before Close.
 func NewWriter(format string, w io.Writer, p *Plan, o *WriteOptions) (*Writer, error) {
 	c, err := Lookup(format)
 	if err != nil {
@@ -57,9 +55,8 @@ func NewWriter(format string, w io.Writer, p *Plan, o *WriteOptions) (*Writer, e
 	return c.NewWriter(w, p, o)
 }
 
-// Save writes tensors to path under their own names, with their quantization, in one call:
-// what tensor.Of makes of slices, or views of open models. The file appears whole or not at all, as
-// with Create. A format without a name goes by path's extension.
+// Save writes tensors to path, with their names and quantization: views from tensor.Of, or of open models. The file
+// appears whole or not at all, as with Create. If format is "", the extension of path chooses it.
 func Save(path, format string, views ...tensor.View) error {
 	p := &Plan{}
 	for _, v := range views {
@@ -86,9 +83,8 @@ func writeViews(w *Writer, views iter.Seq[tensor.View]) error {
 	return w.Close()
 }
 
-// WriteView writes the tensor v under its own name, guarded against the file it
-// comes from being cut short. A plan with another dtype or other quantization for these
-// bytes is refused; the shape is the plan's.
+// WriteView writes the tensor v under its own name. If the file of v is cut short meanwhile, the error is
+// ErrTruncated. If the plan has another dtype or other quantization for it, ErrPlan. The plan's shape is written.
 func WriteView(w *Writer, v tensor.View) error {
 	if err := w.w.Agrees(v.Info()); err != nil {
 		return err
@@ -96,15 +92,10 @@ func WriteView(w *Writer, v tensor.View) error {
 	return v.Use(func(b []byte) error { return w.WriteTensor(v.Name(), bytes.NewReader(b)) })
 }
 
-// Copy writes all tensors of m and closes w; if anything fails it aborts.
+// Copy writes all tensors of m to w and closes it. If anything fails it aborts w.
 //
-// With the plan that PlanOf makes a copy keeps what formats have in common, or
-// is refused: tensors with their names, dtypes, shapes and bits, quantization,
-// metadata and graph. How a file stores them is not kept but chosen anew by the
-// target's options: compression, encryption, signature, external files,
-// checksums. What one format alone knows, such as doc strings, is kept where the format
-// has a Native (see Plan), and lost elsewhere. A plan
-// that says more or less than the model is the caller's choice; one that
-// contradicts it, by another dtype or other quantization for the same bytes, is
-// refused.
+// If the plan of w is that of PlanOf, the copy has the same tensors, quantization, metadata and graph. Compression,
+// encryption, signature, external files and checksums follow the options of w, not the source. The
+// caller may change the plan before it creates w; a tensor with another dtype or other quantization than in m
+// is ErrPlan.
 func Copy(w *Writer, m *Model) error { return writeViews(w, m.views) }
