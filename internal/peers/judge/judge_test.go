@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/internal/peers/peer"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // planted are readers with one fault each; the test program runs as one when it is named so.
@@ -71,9 +72,10 @@ func TestMain(m *testing.M) {
 // TestPlanted: each fault of a reader is found, on every file where it shows, and a crash ends
 // no more than its file.
 func TestPlanted(t *testing.T) {
+	testhost.NeedChildren(t)
 	self, err := os.Executable()
 	if err != nil {
-		t.Skip("the system does not say which program runs: ", err)
+		t.Fatal(err)
 	}
 	files := write(t)
 	long, short := bounds{time.Minute, 192 << 20, 0}, bounds{300 * time.Millisecond, 192 << 20, 0}
@@ -95,9 +97,7 @@ func TestPlanted(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			if c.name == "swells" {
-				if _, err := os.Stat("/proc/self/status"); err != nil {
-					t.Skip("the system does not tell how much memory a process has: ", err)
-				}
+				testhost.NeedResident(t)
 			}
 			r := reader{command: func() ([]string, error) { return []string{self, c.name}, nil }}
 			got, err := r.try(files, c.limits)
