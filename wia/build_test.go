@@ -39,7 +39,7 @@ func floats(v ...float32) (b []byte) {
 	return b
 }
 
-// dims is field 2 of a Tensor, packed.
+// dims returns field 2 of a Tensor, packed.
 func dims(d ...int64) []byte {
 	var b []byte
 	for _, v := range d {
@@ -48,17 +48,17 @@ func dims(d ...int64) []byte {
 	return by(2, b)
 }
 
-// decl is a Tensor message without data.
+// decl returns a Tensor message without data.
 func decl(name string, dtype int64, shape ...int64) []byte {
 	return cat(st(1, name), dims(shape...), vi(3, dtype))
 }
 
-// inline is a Tensor message with raw_data.
+// inline returns a Tensor message with raw_data.
 func inline(name string, dtype int64, data []byte, shape ...int64) []byte {
 	return cat(decl(name, dtype, shape...), by(4, data))
 }
 
-// container is a file to be.
+// container describes a file to build.
 type container struct {
 	magic, major, minor     int
 	meta, graph, tensor     []byte // as stored
@@ -80,7 +80,7 @@ func gz(b []byte) []byte {
 	return out.Bytes()
 }
 
-// bytes lays the file out; the sums are right unless noSums is set.
+// bytes returns the file, with correct checksums unless noSums is set.
 func (c container) bytes() []byte {
 	if c.magic == 0 {
 		c.magic = 0x57494131
@@ -147,7 +147,7 @@ func mustOpen(t testing.TB, b []byte, o *format.Options) *File {
 	return f
 }
 
-// verify verifies f; what was covered is looked at elsewhere.
+// verify verifies f and drops the Coverage.
 func verify(f *File, opts ...format.VerifyOption) error {
 	return verifyContext(context.Background(), f, opts...)
 }

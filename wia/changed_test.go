@@ -12,8 +12,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// use does everything with a file that may have changed since it was opened: data
-// may be wrong, but each tensor has its size, and nothing panics.
+// use calls every method of a file that may have changed since it was opened.
+// Data may be wrong, but each tensor has its size, and nothing panics.
 func use(t *testing.T, f *File) {
 	t.Helper()
 	for name, v := range f.Tensors() {
@@ -32,9 +32,9 @@ func use(t *testing.T, f *File) {
 	_ = rewriteTo(io.Discard, f, &WriteOptions{WriteOptions: format.WriteOptions{Spool: format.SpoolMemory}})
 }
 
-// TestChangedWhileOpen: a file whose bytes change after it was opened is an error or
-// other data, never a panic or a slice of another length. Structure is not read
-// again.
+// TestChangedWhileOpen checks that a file whose bytes change while it is open
+// gives an error or other data, never a panic or a slice of another length.
+// Structure is not read again.
 func TestChangedWhileOpen(t *testing.T) {
 	for name, c := range map[string]container{"small": small(), "odd": odd()} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func TestChangedWhileOpen(t *testing.T) {
 	}
 }
 
-// TestZeroFile: what only this format has answers ErrClosed, too, or nothing.
+// TestZeroFile checks that the methods of a zero File return ErrClosed or zero.
 func TestZeroFile(t *testing.T) {
 	f := &File{}
 	for what, call := range map[string]func() error{
@@ -86,7 +86,8 @@ func TestZeroFile(t *testing.T) {
 	}
 }
 
-// TestTensorMessageOfAnother: a record that is another tensor's by now is not read.
+// TestTensorMessageOfAnother checks that TensorMessage fails if the record has
+// become that of another tensor.
 func TestTensorMessageOfAnother(t *testing.T) {
 	b := small().bytes()
 	f := mustOpen(t, b, nil)

@@ -8,11 +8,11 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// with returns the codec that writes with these options.
+// with returns a codec that writes with options o.
 func with(o WriteOptions) format.Codec { return format.With(fileFormat{opts: o}) }
 
-// covered is the header, minus nothing, and all blocks but the signature block:
-// what checksums cover.
+// covered returns the ranges that checksums cover: the header and all blocks but
+// the signature block.
 func covered(b []byte) []formattest.Range {
 	f, err := OpenBytes(b, &format.Options{Key: testKey})
 	if err != nil {
@@ -27,14 +27,14 @@ func covered(b []byte) []formattest.Range {
 	return out
 }
 
-// exempt are the properties that the format cannot have.
+// exempt lists the properties that the format cannot have, and why.
 func exempt() map[string]string {
 	return map[string]string{
 		"Holes": "messages and padding are between the data of tensors",
 	}
 }
 
-// foreign are files that the writer would not make.
+// foreign returns files that the writer never makes.
 func foreign() []formattest.File {
 	gaps, backwards := small(), small()
 	gaps.gap, backwards.order = 13, []int{3, 2, 1, 0}

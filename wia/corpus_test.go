@@ -37,21 +37,21 @@ func TestCorpus(t *testing.T) {
 	s.Run(t)
 }
 
-// In small the metadata lies at 256, the graph at 292, the tensors at 434.
+// In small, the metadata is at 256, the graph at 292, and the tensors at 434.
 const atTensors = 434
 
 var four = []byte{1, 2, 3, 4}
 
-// codes are the dtypes by their codes, from 1 on.
+// codes lists the dtypes by code, from 1.
 var codes = [...]tensor.DType{
 	tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Int64, tensor.Int32,
 	tensor.Int16, tensor.Int8, tensor.Uint8, tensor.Bool, tensor.Complex64,
 }
 
-// w is the tensor of most cases.
+// w returns the tensor of most cases.
 func w() corpus.Tensor { return corpus.Of("w", tensor.Float32, four, 1) }
 
-// good is a file that opens and verifies.
+// good returns a case of a file that opens and verifies.
 func good(name string, c container, tensors ...corpus.Tensor) corpus.Case {
 	version := "1.0"
 	if c.minor > 0 {
@@ -60,7 +60,7 @@ func good(name string, c container, tensors ...corpus.Tensor) corpus.Case {
 	return corpus.Case{Name: name, Bytes: c.bytes(), Version: version, Tensors: tensors}
 }
 
-// ofSmall are the tensors of small.
+// ofSmall returns the tensors of small.
 func ofSmall() []corpus.Tensor {
 	return []corpus.Tensor{
 		corpus.Of("w", tensor.Float32, floats(1, 2, 3, 4), 2, 2),
@@ -68,7 +68,7 @@ func ofSmall() []corpus.Tensor {
 	}
 }
 
-// locationCases are external data that no path of the format names.
+// locationCases returns files with locations of external data that are refused.
 func locationCases() (cases []corpus.Case) {
 	for _, c := range []struct{ name, location string }{
 		{"absolute", "/a"}, {"leads out", "../a"}, {"leads out in the middle", "a/../b"}, {"ends outside", "a/.."}, {"backslash", `a\b`},
@@ -80,7 +80,7 @@ func locationCases() (cases []corpus.Case) {
 	return cases
 }
 
-// damagedCases are what only verification sees.
+// damagedCases returns files whose damage only verification finds.
 func damagedCases() []corpus.Case {
 	flip := func(at int) []byte {
 		b := small().bytes()
@@ -112,7 +112,7 @@ func damagedCases() []corpus.Case {
 	}
 }
 
-// outside is a model with tensors in a file next to it.
+// outside returns a case of a model with tensors in an external file.
 func outside(name string, data string, tensors ...[]byte) corpus.Case {
 	return corpus.Case{Name: "external: " + name, Open: "model.wia", Version: "1.0", Files: map[string][]byte{
 		"model.wia": container{tensor: cat(tensors...)}.bytes(), "weights/w.bin": []byte(data),
@@ -157,7 +157,7 @@ func externalCases() []corpus.Case {
 	}
 }
 
-// sealed encrypts a block by its name.
+// sealed encrypts the block with the given name.
 func sealed(name string, plain []byte) []byte {
 	return corpus.Seal(testKey, plain, []byte(name))
 }
@@ -191,7 +191,7 @@ func encryptedCases() []corpus.Case {
 	}
 }
 
-// ecKey and rsaSigner are keys whose signatures do not vary: ECDSA after RFC 6979.
+// ecKey and rsaSigner are keys with deterministic signatures: ECDSA by RFC 6979.
 var (
 	ecKey     = scalarKey(7)
 	rsaSigner = parsedKey()
@@ -208,7 +208,7 @@ func scalarKey(d int64) *ecdsa.PrivateKey {
 	return k
 }
 
-// parsedKey returns a key that was made for these tests and is used nowhere else.
+// parsedKey returns a key that is used only in these tests.
 func parsedKey() *rsa.PrivateKey {
 	der, err := base64.StdEncoding.DecodeString(rsaText)
 	if err != nil {
@@ -237,8 +237,8 @@ const rsaText = "" +
 	"BYeQ5DqnNj0bR/2mM9FTzI05E7ZhPJvq3m2NFYCHQMdp4xqDJ/FnAZKwVz/owOY1cze8ziXeS6XjqKmy6W4LKlkONSwnEHgavkv/jKSddqYUTPcqLGTJEZq3" +
 	"j1JONSOPWN7W9QxPvEBmtuCOm5c="
 
-// signed lays a container out and signs it by hand. The block has room for any
-// signature: what is left is padding.
+// signed returns the file of a container, signed independently of the writer. The
+// signature block has room for any signature, and padding fills the rest.
 func signed(c container, key crypto.Signer, named bool) []byte {
 	const room = 900
 	c.sig = make([]byte, room)
@@ -299,7 +299,7 @@ func signedCases() []corpus.Case {
 	}
 }
 
-// containerCases use what the container allows.
+// containerCases returns files that use everything the container allows.
 func containerCases() []corpus.Case {
 	record := container{tensor: by(1, inline("w", 1, four, 1))}
 	gaps, backwards := small(), small()
@@ -326,7 +326,7 @@ func containerCases() []corpus.Case {
 	}
 }
 
-// wireCases use what protocol buffers allow.
+// wireCases returns files that use everything protocol buffers allow.
 func wireCases() []corpus.Case {
 	record := inline("w", 1, four, 1)
 	w8, z8 := corpus.Of("w", tensor.Uint8, four, 4), corpus.Of("z", tensor.Uint8, four, 4)
@@ -348,7 +348,7 @@ func wireCases() []corpus.Case {
 	}
 }
 
-// tensorCases are tensors and graphs of all kinds.
+// tensorCases returns files with all kinds of tensors and graphs.
 func tensorCases() []corpus.Case {
 	record := inline("w", 1, four, 1)
 	block := container{tensor: by(1, record)}

@@ -14,7 +14,8 @@ import (
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
-// mixed has a tensor of each kind, and w.bin in a directory.
+// mixed returns a container with a tensor of each kind, and a directory with
+// w.bin, its external data.
 func mixed(t *testing.T) (container, string) {
 	t.Helper()
 	dir := t.TempDir()
@@ -31,7 +32,7 @@ func mixed(t *testing.T) (container, string) {
 	}, dir
 }
 
-// TestCoverage: Verify says which checksum covers what.
+// TestCoverage checks which checksum Verify reports for each tensor.
 func TestCoverage(t *testing.T) {
 	testhost.NeedTimes(t)
 	c, dir := mixed(t)
@@ -77,7 +78,8 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// TestTouch: sums are compared before the first use of the data they cover.
+// TestTouch checks that checksums are compared before the first use of the data
+// they cover.
 func TestTouch(t *testing.T) {
 	testhost.NeedTimes(t)
 	for _, damaged := range []string{"", "plain", "packed", "initializer", "summed", "bare"} {
@@ -126,7 +128,7 @@ func TestTouch(t *testing.T) {
 	}
 }
 
-// TestSharedRangesOnce: a range that many tensors share is hashed once.
+// TestSharedRangesOnce checks that a range shared by many tensors is hashed once.
 func TestSharedRangesOnce(t *testing.T) {
 	testhost.NeedTimes(t)
 	dir := t.TempDir()
@@ -146,7 +148,7 @@ func TestSharedRangesOnce(t *testing.T) {
 	if want := int64(headerSize + len(c.graph) + len(c.tensor) + 1<<20); err != nil || read != want {
 		t.Errorf("%d bytes were read, want %d; %v", read, want, err)
 	}
-	// Each of those who share must agree.
+	// The checksum of each tensor must match.
 	c.tensor = append(c.tensor, elsewhereRecord("liar", "w.bin", 0, 1<<20, checksumText(nil))...)
 	f = mustOpen(t, c.bytes(), &format.Options{Dir: dir})
 	if err := verify(f); !errors.Is(err, format.ErrChecksum) || !bytes.Contains([]byte(err.Error()), []byte("liar")) {

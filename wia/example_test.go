@@ -1,6 +1,6 @@
 //go:build !mips && !mips64 && !ppc64 && !s390x
 
-// A big-endian host has no views of elements of several bytes.
+// On a big-endian host, data with elements of several bytes has no view.
 
 package wia_test
 
@@ -22,7 +22,7 @@ import (
 	"github.com/weightmap/weightmap/wia"
 )
 
-// model writes a small model with a graph.
+// model returns a small model with a graph.
 func model(o *wia.WriteOptions) []byte {
 	meta := wia.ModelMetadata{ModelInfo: wia.ModelInfo{Name: "edge detector", Version: "1.0.0"}}
 	pairs, err := meta.Metadata()

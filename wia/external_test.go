@@ -22,7 +22,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// elsewhereRecord is a Tensor record of n bytes whose data is in another file.
+// elsewhereRecord returns a Tensor record with n bytes of data in another file.
 func elsewhereRecord(name, location string, off, n int64, sum string) []byte {
 	return by(1, decl(name, 8, n), by(5, st(1, location), vi(2, off), vi(3, n), st(4, sum)))
 }
@@ -47,8 +47,9 @@ func modelIn(t *testing.T, dir string, tensors ...[]byte) *File {
 	return f
 }
 
-// TestExternalNotThere: the error about data that is not there says where in the model
-// the tensor is described, or where its block begins if that is not stored as it is.
+// TestExternalNotThere checks that the error for missing external data has the
+// offset of the tensor's message in the model, or of its block if that is
+// compressed or encrypted.
 func TestExternalNotThere(t *testing.T) {
 	record := elsewhereRecord("w", "nope", 0, 4, "")
 	declared := by(5, decl("w", 8, 4), by(5, st(1, "nope"), vi(3, 4)))
@@ -138,7 +139,7 @@ func TestExternalWithoutDirectory(t *testing.T) {
 	}
 }
 
-// TestLocations lists which paths are syntactically fine.
+// TestLocations checks which locations are syntactically valid.
 func TestLocations(t *testing.T) {
 	for location, ok := range map[string]bool{
 		"a": true, "./a": true, "a//b": true, "a/./b": true, "a b": true, "..a": true, "a..": true, "...": true, "conv:0": true, "größe": true, ".hidden": true,
@@ -203,7 +204,7 @@ func TestExternalWriter(t *testing.T) {
 	}
 }
 
-// dataOf returns the one file of external data next to a model.
+// dataOf returns the path of the only file of external data next to a model.
 func dataOf(t testing.TB, path string) string {
 	t.Helper()
 	files, err := filepath.Glob(path + ".*.data")
@@ -227,7 +228,7 @@ func TestExternalWriterRefuses(t *testing.T) {
 	if _, err := NewWriter(&bytes.Buffer{}, p, &WriteOptions{ExternalFrom: 1}); !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrUnsupported) || errors.Is(err, format.ErrLimit) {
 		t.Errorf("a stream: %v", err)
 	}
-	// A writer that is given up leaves nothing behind.
+	// An aborted writer leaves nothing behind.
 	w, err := Create(filepath.Join(dir, "m.wia"), p, &WriteOptions{ExternalFrom: 1})
 	if err != nil {
 		t.Fatal(err)
@@ -241,8 +242,8 @@ func TestExternalWriterRefuses(t *testing.T) {
 	}
 }
 
-// TestAttributeExternalData: tensors of attributes and subgraphs may lie
-// outside too.
+// TestAttributeExternalData checks external data of tensors in attributes and
+// subgraphs.
 func TestAttributeExternalData(t *testing.T) {
 	testhost.NeedTimes(t)
 	dir := t.TempDir()
@@ -287,7 +288,7 @@ func TestAttributeExternalData(t *testing.T) {
 	}
 }
 
-// TestInlinedTooLarge: data that moves into the graph is bounded.
+// TestInlinedTooLarge checks the limit on data that moves into the graph.
 func TestInlinedTooLarge(t *testing.T) {
 	testhost.NeedTimes(t)
 	dir := t.TempDir()

@@ -10,9 +10,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// exercise opens b and does everything that can be done with a file. Nothing
-// may panic; what verifies must be readable, and what opens must survive
-// being rewritten.
+// exercise opens b and calls every method of the file. Nothing may panic, a file
+// that verifies must be readable, and a file that opens must survive a rewrite.
 func exercise(t *testing.T, b []byte) {
 	o := &format.Options{Key: testKey}
 	f, err := OpenBytes(b, o)
@@ -50,11 +49,11 @@ func exercise(t *testing.T, b []byte) {
 	rewritten(t, f)
 }
 
-// rewritten writes f again: what can be read can be written, and says the same.
+// rewritten writes f again and checks that the new file has the same content.
 func rewritten(t *testing.T, f *File) {
 	for _, v := range f.Tensors() {
 		if _, err := v.Bytes(); err != nil {
-			return // external data that is not there, or data that does not inflate
+			return // external data is missing, or data does not decompress
 		}
 	}
 	if len(f.f.externals) > 0 {
@@ -89,7 +88,7 @@ func rewritten(t *testing.T, f *File) {
 	}
 }
 
-// seeds are containers that reach far.
+// seeds returns containers that reach much of the reader.
 func seeds(t testing.TB) []container {
 	s := []container{small(), odd(), {}, onlyGraph(nestedGraphs(3)), attr(by(5, inline("", 1, []byte{1, 2, 3, 4}, 1)))}
 	z := small()

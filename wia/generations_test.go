@@ -19,7 +19,7 @@ import (
 // errAny is an error of the system.
 var errAny = errors.New("any")
 
-// save writes a model of one external tensor and returns the name of its data.
+// saveModel writes a model of one external tensor and returns the name of its data.
 func saveModel(t *testing.T, path, data string, o *WriteOptions) string {
 	t.Helper()
 	if err := trySave(path, data, o); err != nil {
@@ -72,8 +72,8 @@ func namesIn(t *testing.T, dir string) (names []string) {
 	return names
 }
 
-// TestGenerations: a model that replaces another has data of its own; the old data goes
-// when nothing needs it, and nothing else goes.
+// TestGenerations checks that replacing a model writes a new data file, and
+// removes the old one if, and only if, no model needs it.
 func TestGenerations(t *testing.T) {
 	put := func(name, text string) func(t *testing.T, dir, old string) {
 		return func(t *testing.T, dir, _ string) {
@@ -111,8 +111,8 @@ func TestGenerations(t *testing.T) {
 		{"an encrypted model", func(t *testing.T, dir, _ string) {
 			saveModel(t, filepath.Join(dir, "n.wia"), "secret", &WriteOptions{Key: testKey})
 		}, false},
-		{"somebody writes", put(temporary, ""), true},
-		{"somebody was killed", func(t *testing.T, dir, _ string) {
+		{"another writer", put(temporary, ""), true},
+		{"killed writer", func(t *testing.T, dir, _ string) {
 			put(temporary, "")(t, dir, "")
 			old := time.Now().Add(-25 * time.Hour)
 			if err := os.Chtimes(filepath.Join(dir, temporary), old, old); err != nil {
@@ -146,7 +146,8 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
-// TestGenerationsInTheMaking: data that no model names may be that of one to come.
+// TestGenerationsInTheMaking checks that data that no model names is preserved
+// while another writer may need it.
 func TestGenerationsInTheMaking(t *testing.T) {
 	dir := t.TempDir()
 	path, temporary := filepath.Join(dir, "m.wia"), filepath.Join(dir, ".m.wia.0123456789ab.tmp")
@@ -173,13 +174,13 @@ func TestGenerationsInTheMaking(t *testing.T) {
 	}
 }
 
-// TestGenerationsAtOnce: data may be what an old model names, or what another writer had, and what a
-// model needs that is about to be put in place, or is there by now.
+// TestGenerationsAtOnce checks that data shared with an old model or with another
+// writer is preserved while a concurrent writer needs it.
 func TestGenerationsAtOnce(t *testing.T) {
 	failed := errors.New("failed")
 	for _, tt := range []struct {
 		name, old, other string
-		err              error // of what comes after the data is in place
+		err              error // of the step after the data is in place
 	}{
 		{name: "removed with the old model", old: "data", other: "other data"},
 		{name: "given up when another needs it", other: "data", err: failed},
@@ -216,7 +217,7 @@ func TestGenerationsAtOnce(t *testing.T) {
 	}
 }
 
-// TestGenerationsBelow: data in a directory of its own, by a name of the caller's.
+// TestGenerationsBelow checks data in a subdirectory, under the caller's name.
 func TestGenerationsBelow(t *testing.T) {
 	dir := t.TempDir()
 	o := &WriteOptions{External: "./weights//all.bin"}
@@ -233,8 +234,8 @@ func TestGenerationsBelow(t *testing.T) {
 	}
 }
 
-// TestGenerationSame: the same model has the same name for its data, and other data is
-// never replaced.
+// TestGenerationSame checks that equal models have equal names for their data, and
+// that other data is never replaced.
 func TestGenerationSame(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.wia")
@@ -249,7 +250,7 @@ func TestGenerationSame(t *testing.T) {
 	if c, _ := os.ReadFile(path); !bytes.Equal(b, c) {
 		t.Error("the same input gives another model")
 	}
-	// Failing now must not take the data from the model that is there.
+	// A failure now must not remove the data of the existing model.
 	defer save.SetHook(nil)
 	save.SetHook(func(call, to string) error {
 		if call == save.CallRename && to == path {
@@ -264,7 +265,7 @@ func TestGenerationSame(t *testing.T) {
 	if d := cmp.Diff([]string{"m.wia", name}, namesIn(t, dir)); d != "" {
 		t.Error(d)
 	}
-	// Somebody else's file by the name that the data would have.
+	// Another file already has the name of the data.
 	if err := os.WriteFile(filepath.Join(dir, name), []byte("DATA"), 0o644); err != nil {
 		t.Fatal(err)
 	}
@@ -273,8 +274,8 @@ func TestGenerationSame(t *testing.T) {
 	}
 }
 
-// TestGenerationNotDurable: as long as a crash of the system may bring the old model back,
-// its data stays.
+// TestGenerationNotDurable checks that old data stays while a system crash could
+// bring the old model back.
 func TestGenerationNotDurable(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.wia")

@@ -13,9 +13,9 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// TestInterop reads files whose blocks other protobuf libraries made. What they
-// are is in the JSON beside them; operator sets of the ONNX models stand in
-// their metadata only.
+// TestInterop reads files whose blocks were made by other protobuf libraries. A
+// JSON file next to each describes it. Operator sets of the ONNX models are only
+// in their metadata.
 func TestInterop(t *testing.T) {
 	files, _ := filepath.Glob("../../shared/interop/wia/*.wia")
 	if len(files) == 0 {
@@ -49,7 +49,7 @@ func TestInterop(t *testing.T) {
 	}
 }
 
-// asDescribed compares the tensors with what the JSON says of them.
+// asDescribed compares the tensors with their description in the JSON file.
 func asDescribed(t *testing.T, f *File, path string) {
 	t.Helper()
 	text, err := os.ReadFile(path)
@@ -80,7 +80,7 @@ func asDescribed(t *testing.T, f *File, path string) {
 	}
 }
 
-// copied writes f again through its neutral form, which keeps graph and versions.
+// copied writes f again from the neutral graph g, and compares graph and versions.
 func copied(t *testing.T, f *File, g *format.Graph) {
 	t.Helper()
 	p, err := format.PlanOf(f.Model)

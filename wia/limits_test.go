@@ -11,14 +11,14 @@ import (
 	"github.com/weightmap/weightmap/internal/protobuf"
 )
 
-// crowds are graphs with many of one kind.
+// crowds lists graphs with many elements of one kind.
 var crowds = []struct {
 	what    string
 	limit   int
 	counted protobuf.Counted
-	elem    []byte                  // one element, as it stands in its message
-	graph   func(all []byte) []byte // the graph around all elements
-	beside  int64                   // others of the kind in it
+	elem    []byte                  // one element, encoded
+	graph   func(all []byte) []byte // returns the graph around all elements
+	others  int64                   // further elements of the kind in the graph
 }{
 	{"nodes", 1 << 20, protobuf.CountNodes, by(2), func(all []byte) []byte { return all }, 0},
 	{"values", 1 << 20, protobuf.CountValues, by(3), func(all []byte) []byte { return all }, 0},
@@ -41,9 +41,9 @@ var crowds = []struct {
 	{"nodes", 1 << 20, protobuf.CountNodes, by(2), func(all []byte) []byte { return by(2, by(5, by(6, all[:6]), by(11, all[6:]))) }, 1},
 }
 
-// TestCrowds: each kind of thing in a graph has a limit of its own, subgraphs
-// included, which is checked before anything is built. Limits are lowered here,
-// so that the graphs are small.
+// TestCrowds checks that each kind of element in a graph, including subgraphs, has
+// a limit that is checked before anything is built. The test lowers the limits so
+// that the graphs are small.
 func TestCrowds(t *testing.T) {
 	for _, c := range crowds {
 		if got := protobuf.NewTally(math.MaxInt64).Max[c.counted]; got != int64(c.limit) {
@@ -52,7 +52,7 @@ func TestCrowds(t *testing.T) {
 		for n := 7; n <= 8; n++ {
 			s := protobuf.InMemory(c.graph(bytes.Repeat(c.elem, n)))
 			s.Tally = protobuf.NewTally(math.MaxInt64)
-			s.Tally.Max[c.counted] = 7 + c.beside
+			s.Tally.Max[c.counted] = 7 + c.others
 			err := s.Check(graphMsg, s.All(), 1)
 			if n == 7 && err != nil {
 				t.Errorf("%s: %d with a limit of as many: %v", c.what, n, err)
@@ -64,8 +64,8 @@ func TestCrowds(t *testing.T) {
 	}
 }
 
-// TestCrowdOfNodes: the limits hold for files. The graph takes some kilobytes
-// when it is compressed.
+// TestCrowdOfNodes checks a limit in a file, plain and compressed, where the graph
+// takes some kilobytes.
 func TestCrowdOfNodes(t *testing.T) {
 	graph := bytes.Repeat(by(2), 1<<20+1)
 	for _, c := range []container{{graph: graph}, {compression: 1, meta: gz([]byte("{}")), graph: gz(graph)}} {
@@ -79,8 +79,8 @@ func TestCrowdOfNodes(t *testing.T) {
 	}
 }
 
-// TestCrowdOfDims: the tensor block has the same limit of dims, for one tensor
-// and for all together.
+// TestCrowdOfDims checks the limit on dims in the tensor block, for one tensor and
+// for all together.
 func TestCrowdOfDims(t *testing.T) {
 	for what, dims := range map[string][]byte{"packed": by(2, []byte{1, 1, 1}), "one by one": cat(vi(2, 1), vi(2, 1), vi(2, 1))} {
 		for most := 2; most <= 3; most++ {
@@ -101,7 +101,8 @@ func TestCrowdOfDims(t *testing.T) {
 	checkError(t, err, format.ErrLimit, "graph.initializers[0].dims", int64(len(c.bytes())))
 }
 
-// TestInflationRatio: by default a small block does not inflate to a large one.
+// TestInflationRatio checks that by default a small block cannot expand to a large
+// one.
 func TestInflationRatio(t *testing.T) {
 	text := cat([]byte("{}"), bytes.Repeat([]byte{' '}, 17<<20))
 	graph := by(1, bytes.Repeat([]byte{' '}, 17<<20))
@@ -119,5 +120,5 @@ func TestInflationRatio(t *testing.T) {
 	}
 }
 
-// inflationRatio is that of the ruling.
+// inflationRatio is the limit in the package documentation.
 const inflationRatio = 256

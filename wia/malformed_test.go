@@ -12,25 +12,25 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// group is a group field with one varint in it.
+// group returns a group field with one varint in it.
 func group(num protowire.Number) []byte {
 	b := protowire.AppendTag(nil, num, protowire.StartGroupType)
 	b = append(b, vi(1, 1)...)
 	return protowire.AppendTag(b, num, protowire.EndGroupType)
 }
 
-// raw is a field with a varint value given as bytes.
+// rawVarint returns a field with a varint given as bytes.
 func rawVarint(num protowire.Number, value ...byte) []byte {
 	return append(protowire.AppendTag(nil, num, protowire.VarintType), value...)
 }
 
-// overlong is v with needless bytes, ten in all.
+// overlong returns a field with v as a varint of ten bytes.
 func overlong(num protowire.Number, v byte) []byte {
 	return rawVarint(num, v|0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0x80, 0)
 }
 
-// nestedGraphs is a graph with n graphs inside one another, the innermost
-// holding the given fields: it lies at level 3n+1.
+// nestedGraphs returns n nested graphs. The innermost has the given fields and is
+// at level 3n+1.
 func nestedGraphs(n int, innermost ...[]byte) []byte {
 	g := cat(innermost...)
 	for range n {
@@ -41,14 +41,14 @@ func nestedGraphs(n int, innermost ...[]byte) []byte {
 
 func put64(h []byte, at int, v uint64) { binary.LittleEndian.PutUint64(h[at:], v) }
 
-// one tensor of four bytes.
+// onlyTensor returns a file with one tensor of the given fields.
 func onlyTensor(fields ...[]byte) container { return container{tensor: by(1, fields...)} }
 
 func onlyGraph(fields ...[]byte) container { return container{graph: cat(fields...)} }
 
 func node1(fields ...[]byte) container { return onlyGraph(by(2), by(2, fields...)) }
 
-// attr is an attribute of the second node.
+// attr returns a file with an attribute in its second node.
 func attr(fields ...[]byte) container {
 	return node1(by(5, st(1, "a")), by(5, fields...))
 }
@@ -57,7 +57,7 @@ func externally(fields ...[]byte) container {
 	return onlyTensor(decl("w", 1, 1), by(5, fields...))
 }
 
-// malformed is one bad file.
+// malformed is an invalid file and its error.
 type malformed struct {
 	name   string
 	c      container
@@ -231,7 +231,8 @@ func malformedCases() []malformed {
 	}
 }
 
-// checkError demands an error of the wanted kind at a field within the file.
+// checkError fails unless err wraps want and names the field and an offset within
+// the file.
 func checkError(t *testing.T, err, want error, field string, size int64) {
 	t.Helper()
 	var e *format.Error

@@ -9,7 +9,8 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// TestModelMetadata: what has another type than the schema says, or no place in it, is left out.
+// TestModelMetadata checks that values of another type, and unknown keys, are left
+// out.
 func TestModelMetadata(t *testing.T) {
 	text := `{"zebra": 1, "model_info": {"name":"ResNet50","version":"2.1.0","license":7,"x":null},
 		"training_info": {"dataset":"ImageNet","hyperparameters":{"lr":1e-3,"layers":[1,2]},"metrics":"none"},

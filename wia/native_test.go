@@ -10,7 +10,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// planned writes the plan of a model, after it was changed.
+// planned writes a copy of f after change has changed its plan.
 func planned(t *testing.T, f *File, change func(*format.Plan), o *WriteOptions) (*File, error) {
 	t.Helper()
 	p, err := format.PlanOf(f.Model)
@@ -43,10 +43,11 @@ func planned(t *testing.T, f *File, change func(*format.Plan), o *WriteOptions) 
 	return mustOpen(t, out.Bytes(), nil), nil
 }
 
-// TestPlanFollows: what only this format can say follows the tensors of a plan, or is listed.
+// TestPlanFollows checks that parts of a file that a plan cannot hold follow its
+// tensors, or are listed as losses.
 func TestPlanFollows(t *testing.T) {
 	f := mustOpen(t, odd().bytes(), nil)
-	own := func(p *format.Plan) { // the graph that is not shared
+	own := func(p *format.Plan) { // gives p a copy of its graph
 		x := &parser{parsed: &parsed{src: f.f.src, index: f.f.index, graph: f.f.graph, hdr: f.f.hdr, spaces: f.f.spaces}}
 		if err := x.decodeGraph(); err != nil {
 			t.Fatal(err)

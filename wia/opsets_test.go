@@ -6,8 +6,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestOperatorSets reads the versions that ONNX models leave in the metadata, and
-// what looks like them.
+// TestOperatorSets reads the versions of ONNX models from the metadata, and values
+// that only look like them.
 func TestOperatorSets(t *testing.T) {
 	none := []OperatorSet(nil)
 	for _, c := range []struct {

@@ -38,7 +38,7 @@ func decode(t testing.TB, d protoreflect.FileDescriptor, name string, b []byte) 
 	return m
 }
 
-// tables are all messages that the reader knows, by name.
+// tables returns all messages that the reader knows, by name.
 func tables() map[string]*protobuf.Message {
 	all := map[string]*protobuf.Message{}
 	var add func(m *protobuf.Message)
@@ -119,7 +119,7 @@ func TestTablesMatchSchema(t *testing.T) {
 	}
 }
 
-// noUnknown fails when the runtime found fields that the schema does not have.
+// noUnknown fails if the runtime found fields that the schema does not have.
 func noUnknown(t *testing.T, where string, m protoreflect.Message) {
 	t.Helper()
 	if len(m.GetUnknown()) > 0 {
@@ -140,7 +140,7 @@ func noUnknown(t *testing.T, where string, m protoreflect.Message) {
 	})
 }
 
-// combinations of features that change the blocks.
+// combinations returns combinations of options that change the blocks.
 func combinations(t testing.TB) map[string]*WriteOptions {
 	return map[string]*WriteOptions{
 		"plain":     nil,
@@ -152,8 +152,8 @@ func combinations(t testing.TB) map[string]*WriteOptions {
 	}
 }
 
-// TestProtobufBothWays lets the protobuf runtime decode every block we write,
-// and reads back what the runtime makes of it.
+// TestProtobufBothWays decodes every block we write with the protobuf runtime, and
+// reads the blocks that the runtime encodes from the result.
 func TestProtobufBothWays(t *testing.T) {
 	d := schema(t)
 	for name, o := range combinations(t) {
@@ -190,7 +190,7 @@ func TestProtobufBothWays(t *testing.T) {
 	}
 }
 
-// compareTensors compares what we read with what the runtime did.
+// compareTensors compares our tensors with those that the runtime read.
 func compareTensors(t *testing.T, f *File, m *dynamicpb.Message) {
 	t.Helper()
 	type row struct {
@@ -220,7 +220,7 @@ func compareTensors(t *testing.T, f *File, m *dynamicpb.Message) {
 		c := list.Get(i).Message()
 		r := rowOf(get(c, "tensor").Message())
 		v, _ := f.Tensor(r.Name)
-		r.Raw, _ = v.Bytes() // what inflates right is checked elsewhere
+		r.Raw, _ = v.Bytes() // other tests check decompression
 		if get(c, "uncompressed_size").Int() != int64(len(r.Raw)) {
 			t.Errorf("%s: uncompressed_size %v", r.Name, get(c, "uncompressed_size"))
 		}
@@ -241,8 +241,7 @@ func compareTensors(t *testing.T, f *File, m *dynamicpb.Message) {
 	}
 }
 
-// compareGraph encodes our message of the graph again and compares it with
-// theirs.
+// compareGraph encodes our graph message again and compares it with theirs.
 func compareGraph(t *testing.T, f *File, theirs *dynamicpb.Message) {
 	t.Helper()
 	g, err := f.GraphMessage()
@@ -258,7 +257,7 @@ func compareGraph(t *testing.T, f *File, theirs *dynamicpb.Message) {
 	}
 }
 
-// compareFiles compares all that two files say.
+// compareFiles compares the content of two files.
 func compareFiles(t *testing.T, a, b *File) {
 	t.Helper()
 	ga, errA := a.GraphMessage()

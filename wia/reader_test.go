@@ -13,7 +13,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// small has a bit of everything that needs no second file.
+// small returns a container with a bit of everything except external data.
 func small() container {
 	return container{
 		meta: []byte(`{"model_info": {"name":"m"}, "x": 7}`),
@@ -36,8 +36,8 @@ func small() container {
 	}
 }
 
-// TestBeyond4GiB reads a tensor of 5 GiB in a file with a hole, and one behind
-// it: no length or offset is cut to 32 bits.
+// TestBeyond4GiB reads a tensor of 5 GiB in a sparse file, and one behind it, to
+// check that no length or offset is truncated to 32 bits.
 func TestBeyond4GiB(t *testing.T) {
 	testhost.NeedMaps(t)
 	if math.MaxInt == math.MaxInt32 {

@@ -16,8 +16,8 @@ import (
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
-// signedBy returns the file of c, signed. The signature is the last of the
-// block and has its final length from the start, so that the header is final too.
+// signedBy returns the file of c, signed with key. The signature has its final
+// length from the start, so that the header does not change.
 func signedBy(t *testing.T, c container, key *rsa.PrivateKey) []byte {
 	t.Helper()
 	tail := func(sig []byte) []byte { return by(2, st(1, "RSA-SHA256"), by(3, sig), vi(4, 1_700_000_000)) }
@@ -37,8 +37,8 @@ func signedBy(t *testing.T, c container, key *rsa.PrivateKey) []byte {
 	return c.bytes()
 }
 
-// TestTrustedExternal: a signature covers external data through their checksums,
-// so with a trusted key each tensor needs one.
+// TestTrustedExternal checks that with a trusted key each external tensor needs a
+// checksum, through which the signature covers its data.
 func TestTrustedExternal(t *testing.T) {
 	testhost.NeedTimes(t)
 	dir := t.TempDir()

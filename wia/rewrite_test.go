@@ -16,10 +16,11 @@ import (
 	"google.golang.org/protobuf/types/dynamicpb"
 )
 
-// unknown are fields no schema has, of each wire type.
+// unknownFields returns an unknown field of each wire type.
 func unknownFields() []byte { return cat(vi(77, -1), by(78, []byte("x")), fl(79, 2)) }
 
-// odd has unknown fields in every message, and all that a plan has no place for.
+// odd returns a container with unknown fields in every message, and with all that
+// a plan cannot hold.
 func odd() container {
 	u := unknownFields()
 	quant := by(3, vi(1, 77), fl(2, 2), vi(4, 3), by(5, by(1, floats(1)), u), u)
@@ -50,8 +51,8 @@ func odd() container {
 	}
 }
 
-// TestRewriteKeepsAll: what the reader does not know, and what a plan cannot
-// say, survives a read-write cycle.
+// TestRewriteKeepsAll checks that unknown fields, and all that a plan cannot hold,
+// survive a read-write cycle.
 func TestRewriteKeepsAll(t *testing.T) {
 	f := mustOpen(t, odd().bytes(), nil)
 	for name, o := range map[string]*WriteOptions{
@@ -97,8 +98,7 @@ func TestRewriteKeepsAll(t *testing.T) {
 	}
 }
 
-// compareRecords compares what the records of two files say beside the data,
-// and the data.
+// compareRecords compares the records of two files and their data.
 func compareRecords(t *testing.T, a, b *File) {
 	t.Helper()
 	for name, v := range a.Tensors() {
@@ -124,8 +124,8 @@ func compareRecords(t *testing.T, a, b *File) {
 	}
 }
 
-// sameGraph compares the graphs of two files, the second a copy: data of initializers moved
-// to the tensor block.
+// sameGraph compares the graph of a file with that of its copy, where the data of
+// initializers has moved to the tensor block.
 func sameGraph(t *testing.T, a, b *File) {
 	t.Helper()
 	var list []*dynamicpb.Message
@@ -148,7 +148,7 @@ func sameGraph(t *testing.T, a, b *File) {
 	}
 }
 
-// TestRewriteMetadata: other metadata, and all else as it was.
+// TestRewriteMetadata changes only the metadata.
 func TestRewriteMetadata(t *testing.T) {
 	f := mustOpen(t, odd().bytes(), nil)
 	for want, meta := range map[string]format.Metadata{`{"a":1}`: {{Key: "a", Value: int64(1)}}, `{}`: {}} {
@@ -207,7 +207,7 @@ func TestRewritePath(t *testing.T) {
 	if err := verify(g); err != nil {
 		t.Error(err)
 	}
-	// Into itself: the mapping is not disturbed.
+	// Rewriting a file in place leaves the mapping intact.
 	if err := rewrite(g, nil); err != nil {
 		t.Fatal(err)
 	}

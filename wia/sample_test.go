@@ -21,7 +21,8 @@ var testKey = bytes.Repeat([]byte{7}, 32)
 
 func allDTypes() []tensor.DType { return dtypes[1:] }
 
-// samplePlan has tensors of all dtypes, quantization, metadata and a graph.
+// samplePlan returns a plan with tensors of all dtypes, quantization, metadata and
+// a graph.
 func samplePlan(t testing.TB) *format.Plan {
 	t.Helper()
 	p := &format.Plan{}
@@ -78,7 +79,7 @@ func rsaKey(t testing.TB) *rsa.PrivateKey {
 // alternate stores tensors plainly, as gzip and as zstd.
 func alternate(info tensor.Info) Compression { return Compression(len(info.Name) % 3) }
 
-// writeSample writes a plan with arbitrary data, from memory to memory.
+// writeSample writes a plan with the data of fill and returns the file.
 func writeSample(t testing.TB, p *format.Plan, o *WriteOptions) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -92,7 +93,7 @@ func writeSample(t testing.TB, p *format.Plan, o *WriteOptions) []byte {
 	return out.Bytes()
 }
 
-// fill returns data for a tensor of a plan, which depends on its name.
+// fill returns data for a tensor, derived from its name.
 func fill(info tensor.Info) []byte {
 	size, err := info.Shape.ByteSize(info.DType)
 	if err != nil {
@@ -124,8 +125,8 @@ func feed(t testing.TB, w *format.Writer, p *format.Plan) {
 	}
 }
 
-// tinyPlan has what changes the layout and little more: the kit looks at every
-// bit of a file.
+// tinyPlan returns a small plan with all that changes the layout: the conformance
+// kit flips every bit of its file.
 func tinyPlan() *format.Plan {
 	return &format.Plan{
 		Metadata: format.Metadata{{Key: "a", Value: "b"}},

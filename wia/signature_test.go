@@ -76,7 +76,7 @@ func TestSignerRefused(t *testing.T) {
 	}
 }
 
-// TestOpenSSL lets openssl make the keys and check our signatures.
+// TestOpenSSL makes keys and checks our signatures with openssl.
 func TestOpenSSL(t *testing.T) {
 	openssl, err := exec.LookPath("openssl")
 	if err != nil {
@@ -163,8 +163,9 @@ func TestEncryption(t *testing.T) {
 	}
 }
 
-// TestBitsOfTheSignatureBlock: a flipped bit in the block is refused, or in what nobody signed:
-// the digests, the timestamp and the signature are the same, and the key is the same or missing.
+// TestBitsOfTheSignatureBlock flips every bit of the block. The file is refused, or
+// the digests, the timestamp and the signature are the same, and the key is the
+// same or missing.
 func TestBitsOfTheSignatureBlock(t *testing.T) {
 	for name, signer := range map[string]crypto.Signer{"RSA": rsaKey(t), "ECDSA": ecdsaKey(t)} {
 		b := writeSample(t, tinyPlan(), &WriteOptions{Signer: signer})

@@ -14,7 +14,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// TestTrusted: a signature that is demanded when opening.
+// TestTrusted checks opening with a trusted key.
 func TestTrusted(t *testing.T) {
 	signer, other := ecdsaKey(t), rsaKey(t)
 	signed := writeSample(t, samplePlan(t), &WriteOptions{Signer: signer})
@@ -57,7 +57,7 @@ func TestTrusted(t *testing.T) {
 	}
 }
 
-// TestUnusableSigners: typed nils do not sign.
+// TestUnusableSigners checks that typed nil signers are refused.
 func TestUnusableSigners(t *testing.T) {
 	for _, signer := range []crypto.Signer{
 		(*rsa.PrivateKey)(nil), (*ecdsa.PrivateKey)(nil), &rsa.PrivateKey{}, &ecdsa.PrivateKey{}, ed25519.PrivateKey(nil), ed25519.PrivateKey{1},
@@ -75,7 +75,7 @@ func TestUnusableSigners(t *testing.T) {
 	}
 }
 
-// nilSigner is a signer of another module with no key.
+// nilSigner is a signer of an unknown type without a key.
 type nilSigner struct{ crypto.Signer }
 
 func (nilSigner) Public() crypto.PublicKey { return (*ecdsa.PublicKey)(nil) }

@@ -211,7 +211,7 @@ func (w *encoder) writeSignature(size int64) error {
 	return w.t.Truncate(s.end())
 }
 
-// Close removes external data that was not put in place.
+// Close removes the external data unless the model was committed.
 func (w *encoder) Close() error {
 	if w.ext != nil {
 		w.ext.Abort()

@@ -22,8 +22,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// TestGoldenFile compares what the writer makes of a plan with bytes built
-// field by field.
+// TestGoldenFile compares a written file with bytes built field by field.
 func TestGoldenFile(t *testing.T) {
 	p := &format.Plan{
 		Metadata: format.Metadata{{Key: "a", Value: int64(1)}},
@@ -121,7 +120,7 @@ func TestWriterRefuses(t *testing.T) {
 	}
 }
 
-// deep nests n subgraphs.
+// deep returns a graph with n nested subgraphs.
 func deep(n int) *format.Graph {
 	g := &format.Graph{}
 	for range n {
@@ -130,7 +129,8 @@ func deep(n int) *format.Graph {
 	return g
 }
 
-// TestConvertedAttributes: values that other formats have become what ONNX has.
+// TestConvertedAttributes checks the conversion of attribute values that ONNX does
+// not have.
 func TestConvertedAttributes(t *testing.T) {
 	values := []struct{ in, want any }{
 		{true, int64(1)}, {false, int64(0)}, {0.1, float32(0.1)}, {math.Inf(1), float32(math.Inf(1))}, {[]int32{1, -2}, []int64{1, -2}},
@@ -164,7 +164,8 @@ func TestConvertedAttributes(t *testing.T) {
 	}
 }
 
-// TestDeclaresAll: a graph without a list of initializers declares all tensors.
+// TestDeclaresAll checks that a graph without a list of initializers declares all
+// tensors.
 func TestDeclaresAll(t *testing.T) {
 	p := tinyPlan()
 	p.Graph.Initializers = nil
@@ -228,8 +229,8 @@ func TestStreaming(t *testing.T) {
 	}
 }
 
-// TestArrival: the order in which tensors come changes nothing, external ones
-// and compressed ones among them.
+// TestArrival checks that the file does not depend on the order in which tensors
+// arrive, including external and compressed ones.
 func TestArrival(t *testing.T) {
 	p := samplePlan(t)
 	write := func(order []int) (model, data []byte) {
