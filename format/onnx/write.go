@@ -163,12 +163,15 @@ func (w *writer) initializer(i int) (b []byte, data int64) {
 	return append(appendPadding(b, byte(as.code), padding), tail...), t.Size
 }
 
-// paddingOf returns how many bytes more a field of size bytes needs at an offset for the
+// paddingOf returns the least number of bytes more that a field of size bytes needs at an offset for the
 // data that it ends with to be aligned.
 func paddingOf(at, size, data int64) int64 {
-	for n := int64(0); ; n++ {
-		end := at + 1 + int64(protowire.SizeVarint(uint64(size+n))) + size + n
-		if n != 1 && (end-data)%alignment == 0 { // a field takes two bytes at least
+	for length := int64(protowire.SizeVarint(uint64(size))); ; length++ { // of the length, which the padding may make longer
+		n := -(at + 1 + length + size - data) & (alignment - 1)
+		for n == 1 || int64(protowire.SizeVarint(uint64(size+n))) < length { // a field takes two bytes at least
+			n += alignment
+		}
+		if int64(protowire.SizeVarint(uint64(size+n))) == length {
 			return n
 		}
 	}

@@ -31,7 +31,19 @@ func writeVerdicts() (all []verdict) {
 			}})
 		}
 	}
-	return all
+	return append(all, verdict{name: "write/onnx-10000-to-mag", limit: 3, figure: func(b *testing.B) float64 {
+		dir := b.TempDir()
+		return floor.PairsOf(b, floor.Rounds, writing(dir, "onnx", many), writing(dir, "mag", many)).Ratio
+	}})
+}
+
+// writing is the round of writing a model without waiting for the disk.
+func writing(dir, name string, m Model) floor.Round {
+	path := filepath.Join(dir, name)
+	return floor.Then(func() error {
+		_, err := Write(name, path, m, &format.WriteOptions{NoSync: true})
+		return err
+	}, func() error { return os.RemoveAll(path) })
 }
 
 // PairWrites writes data as the files of f, and by turns as plain ones.
