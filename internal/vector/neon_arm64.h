@@ -62,7 +62,6 @@
 #define FMAX_S4(n, m, d) WORD $(0x4e20f400 | RRR(n, m, d))
 #define FMINV_S4(n, d) WORD $(0x6eb0f800 | RR(n, d))
 #define FMAXV_S4(n, d) WORD $(0x6e30f800 | RR(n, d))
-#define FSUB_S4(n, m, d) WORD $(0x4ea0d400 | RRR(n, m, d))
 #define FCMEQ0_S4(n, d) WORD $(0x4ea0d800 | RR(n, d))
 
 // Two float32 to float64, of the lower and the upper half, arithmetic on these, and
