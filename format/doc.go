@@ -38,6 +38,15 @@
 // another file that was mapped at the same address. The address space is never released, so use this
 // in tests only.
 //
+// # Loading
+//
+// Model.Load reads many tensors and slices of tensors into memory of the caller, as bytes or as float32: in the order of the
+// file, in large steps, on several goroutines, from HTTP as many ranges at a time. Views suit what is used where it is; Load
+// what goes elsewhere, such as to a device or to another library's tensors.
+//
+// Touching a page of a mapping that is not in memory keeps a processor from other goroutines while the disk reads. Load,
+// View.ReadInto, tensor.Decode and Model.Verify do not, on Linux and Android; loops over raw slices do.
+//
 // # Limits
 //
 // Options.MaxMemory limits the memory that the library allocates for a model. There are fixed limits for

@@ -69,6 +69,32 @@ func Example_write() {
 	// Output: written
 }
 
+// Loading: many slices at once, into memory of the program.
+func ExampleModel_Load() {
+	path := exampleFile()
+	defer os.RemoveAll(filepath.Dir(path))
+
+	m, err := format.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	weights, row := make([]float32, 4), make([]byte, 8)
+	err = m.Load(context.Background(), []format.Request{
+		{Tensor: "fc.weight", Floats: weights},                                 // decoded, whatever the dtype
+		{Tensor: "fc.weight", Slice: []tensor.Range{tensor.At(1)}, Bytes: row}, // the second row
+	}, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(weights)
+	fmt.Println(row)
+
+	// Output:
+	// [1 2 3 4]
+	// [0 0 64 64 0 0 128 64]
+}
+
 // Saving: slices become a file in one call.
 func ExampleSave() {
 	path := examplePath()

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strconv"
 
 	"github.com/weightmap/weightmap/internal/memory"
 )
@@ -41,9 +40,9 @@ func (v View) Slice(ranges ...Range) (View, error) {
 	if whole == nil {
 		return View{}, ErrClosed
 	}
-	sel, err := resolve(whole.Shape, ranges)
+	sel, err := memory.Resolve(whole.Shape, ranges)
 	if err != nil {
-		return v.failed(err)
+		return v.failed(fmt.Errorf("%w: %w", ErrShape, err))
 	}
 	g := grid{shape: whole.Shape, sel: sel, unit: whole.DType.Size()}
 	if whole.Encoding != nil {
@@ -138,44 +137,6 @@ type refused struct {
 func (r *refused) Enter(*Info) error          { return r.err }
 func (r *refused) Lend(*Info) error           { return r.err }
 func (r *refused) Explain(*Info, error) error { return r.err }
-
-// resolve checks ranges against the shape and completes them.
-func resolve(shape Shape, ranges []Range) ([]Range, error) {
-	if len(ranges) > len(shape) {
-		return nil, fmt.Errorf("%w: %d ranges for rank %d", ErrShape, len(ranges), len(shape))
-	}
-	sel := make([]Range, len(shape))
-	for i, d := range shape {
-		r := Range{0, End}
-		if i < len(ranges) {
-			r = ranges[i]
-		}
-		if r == (Range{}) && d > 0 {
-			return nil, fmt.Errorf("%w: the range of axis %d is 0:0, which selects nothing", ErrShape, i)
-		}
-		from, to := fromEnd(r.From, d), fromEnd(r.To, d)
-		if r.To == End {
-			to = d
-		}
-		if from < 0 || from > to || to > d {
-			end := ""
-			if r.To != End {
-				end = strconv.FormatInt(r.To, 10)
-			}
-			return nil, fmt.Errorf("%w: range %d:%s of axis %d, which has %d", ErrShape, r.From, end, i, d)
-		}
-		sel[i] = Range{from, to}
-	}
-	return sel, nil
-}
-
-// fromEnd returns an index into an axis of d elements, counted from its end if it is negative.
-func fromEnd(i, d int64) int64 {
-	if i < 0 {
-		return i + d
-	}
-	return i
-}
 
 // extent returns the indexes of the first and the last selected unit, and how many there are:
 // they follow one another if these say so.

@@ -63,6 +63,7 @@ func verdicts() (all []verdict) {
 	all = append(all, convertVerdicts()...)
 	all = append(all, writeVerdicts()...)
 	all = append(all, serveVerdicts()...)
+	all = append(all, loadVerdicts()...)
 	all = append(all, latenessVerdicts()...)
 	return append(all, firstFloatVerdicts()...)
 }

@@ -17,7 +17,7 @@ type group struct {
 
 // maxGap is how many unused bytes between two tensors are fetched rather than
 // making two requests of them.
-const maxGap = 4 << 10
+const maxGap = 32 << 10
 
 // mostInGroup bounds a group in memory, so that both workers have something to do.
 const mostInGroup = 64

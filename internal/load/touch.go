@@ -44,8 +44,7 @@ func (t *touch) check(name string) error {
 	if !ok {
 		return nil
 	}
-	t.once.Do(func() { t.seen = make([]touched, t.m.index.Len()) })
-	s := &t.seen[i]
+	s := t.of(i)
 	if s.good.Load() {
 		return nil
 	}
@@ -57,14 +56,29 @@ func (t *touch) check(name string) error {
 	err := explain(t.m.guard(func() error { return t.run(i) }), t.m.desc.Name, t.m.path)
 	switch {
 	case err == nil:
-		s.good.Store(true)
-		if t.left.Add(-1) == 0 {
-			t.done()
-		}
+		t.passed(s)
 	case isLasting(err):
 		s.err = err
 	}
 	return err
+}
+
+// of returns what is known of tensor i.
+func (t *touch) of(i int) *touched {
+	t.once.Do(func() { t.seen = make([]touched, t.m.index.Len()) })
+	return &t.seen[i]
+}
+
+// passed says that a tensor is good.
+func (t *touch) passed(s *touched) {
+	if !s.good.Swap(true) && t.left.Add(-1) == 0 {
+		t.done()
+	}
+}
+
+// hashes reports whether all that check would do for tensor i is to hash its bytes.
+func (t *touch) hashes(i int) bool {
+	return t.pending.Load() && t.m.parsed.Touch == nil && !t.m.index.Loaded(i) && t.m.parsed.TensorSum(i).Kind != driver.NoSum && !t.of(i).good.Load()
 }
 
 // run checks what covers tensor i.

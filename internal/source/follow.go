@@ -14,6 +14,8 @@ type (
 	contextual interface {
 		ReadAtContext(ctx context.Context, p []byte, off int64) (int, error)
 	}
+	// parallel knows how many reads at the same time are worth it.
+	parallel interface{ Parallel() int }
 	// canceler is told to end what it is reading.
 	canceler interface{ Cancel() }
 )
@@ -63,6 +65,14 @@ func (r *Region) ReadAtContext(ctx context.Context, p []byte, off int64) (int, e
 		return n, r.fail(off+int64(n), err)
 	}
 	return n, nil
+}
+
+// Parallel returns how many reads at the same time are worth it, 0 if nobody says.
+func (r *Region) Parallel() int {
+	if p, ok := r.src.(parallel); ok {
+		return p.Parallel()
+	}
+	return 0
 }
 
 // tellParsed tells the reader, if it wants to know.

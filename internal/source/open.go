@@ -34,7 +34,7 @@ func Open(path string, o Options) (*Region, error) {
 
 // Open is the function Open for the zero Region in a larger struct, which is not of use after an error.
 func (r *Region) Open(path string, o Options) error {
-	r.path, r.debug = path, o.Debug || debugBuild
+	r.path, r.name, r.debug = path, path, o.Debug || debugBuild
 	if err := r.openName(path, o); err != nil {
 		r.release(&o)
 		return r.failed(err)
@@ -82,7 +82,7 @@ func (r *Region) regular(mode fs.FileMode) error {
 // move, and it may be closed afterwards. Where the system has no name by which a
 // descriptor can be mapped, the window is read into memory.
 func OpenFile(f *os.File, off, size int64, o Options) (*Region, error) {
-	r := &Region{path: f.Name(), debug: o.Debug || debugBuild}
+	r := &Region{path: f.Name(), name: f.Name(), debug: o.Debug || debugBuild}
 	if err := r.openWindow(f, off, size, &o); err != nil {
 		r.release(&o)
 		return nil, r.failed(err)
@@ -109,6 +109,7 @@ func (r *Region) openWindow(f *os.File, off, size int64, o *Options) error {
 	}
 	if info.Size() <= math.MaxInt {
 		err := r.mapDescriptor(f, off, size)
+		r.id = idOfFile(info)
 		if err == nil && o.Parse && r.Mapped() {
 			r.head.borrow(f, off)
 		}

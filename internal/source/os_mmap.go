@@ -74,11 +74,13 @@ func (r *Region) mapOpen(path string, o *Options) error {
 	if err := o.Same.check(idOf(&st)); err != nil {
 		return err
 	}
+	r.id = idOf(&st)
 	if st.Size <= math.MaxInt {
 		err := r.load(nameOf(r.head.fd), o)
 		if errors.Is(err, fs.ErrNotExist) {
 			if err = r.load(path, o); err == nil {
 				r.head.close() // which may be another file
+				r.id = ID{}
 			}
 		}
 		if !lacks(err) {
@@ -145,6 +147,14 @@ func modeOf(mode uint32) fs.FileMode {
 		return fs.ModeDevice
 	}
 	return os.ModeIrregular
+}
+
+// idOfFile is idOf a file that package os looked at.
+func idOfFile(info fs.FileInfo) ID {
+	if st, ok := info.Sys().(*syscall.Stat_t); ok {
+		return idOf(st)
+	}
+	return ID{}
 }
 
 // Changed returns the time of the last change of a file that os.Stat looked at: of its content, name count, owner or

@@ -29,6 +29,8 @@ func forget([]byte) error { return nil }
 // Changed returns the modification time: these systems have no other, or none that we read.
 func Changed(info fs.FileInfo) time.Time { return info.ModTime() }
 
+func idOfFile(fs.FileInfo) ID { return ID{} }
+
 func protect([]byte) bool { return false }
 
 func noMapping(error) bool { return false }

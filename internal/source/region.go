@@ -54,6 +54,9 @@ type Region struct {
 
 	head head // while a mapped file is parsed
 
+	name string // that the file was opened by
+	id   ID     // of the file that is mapped, if it is known
+
 	ra     *mmap.ReaderAt // holds the mapping, nil when there is none; its finalizer unmaps until Lend clears it
 	mem    []byte         // the whole mapping, from which win is cut
 	skip   int            // offset of win in mem

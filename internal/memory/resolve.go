@@ -1,0 +1,46 @@
+package memory
+
+import (
+	"fmt"
+	"math"
+	"strconv"
+)
+
+// Resolve checks ranges of the axes of a shape and completes them: negative numbers count from the end,
+// math.MaxInt64 is the end, and axes without a range are taken whole.
+func Resolve[R ~struct{ From, To int64 }](shape []int64, ranges []R) ([]R, error) {
+	if len(ranges) > len(shape) {
+		return nil, fmt.Errorf("%d ranges for rank %d", len(ranges), len(shape))
+	}
+	sel := make([]R, len(shape))
+	for i, d := range shape {
+		r := struct{ From, To int64 }{0, math.MaxInt64}
+		if i < len(ranges) {
+			r = ranges[i]
+		}
+		if r.From == 0 && r.To == 0 && d > 0 {
+			return nil, fmt.Errorf("the range of axis %d is 0:0, which selects nothing", i)
+		}
+		from, to := fromEnd(r.From, d), fromEnd(r.To, d)
+		if r.To == math.MaxInt64 {
+			to = d
+		}
+		if from < 0 || from > to || to > d {
+			end := ""
+			if r.To != math.MaxInt64 {
+				end = strconv.FormatInt(r.To, 10)
+			}
+			return nil, fmt.Errorf("range %d:%s of axis %d, which has %d", r.From, end, i, d)
+		}
+		sel[i] = R{from, to}
+	}
+	return sel, nil
+}
+
+// fromEnd returns an index into an axis of d elements, counted from its end if it is negative.
+func fromEnd(i, d int64) int64 {
+	if i < 0 {
+		return i + d
+	}
+	return i
+}

@@ -1,0 +1,69 @@
+package source
+
+import (
+	"bytes"
+	"errors"
+	"os"
+	"testing"
+
+	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// TestReopen: the file that is read is the one that is mapped, from the window on, and nothing else that has its name by then.
+func TestReopen(t *testing.T) {
+	data := ramp(100 << 10)
+	path := temp(t, data)
+	parsers(t, path, func(t *testing.T, r *Region, base int64) {
+		f, err := r.Reopen()
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		p := make([]byte, 1000)
+		if n, err := f.ReadAt(p, 77); n != len(p) || err != nil || !bytes.Equal(p, data[base+77:][:len(p)]) {
+			t.Errorf("%d, %v", n, err)
+		}
+		if err := errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, data, 0o666)); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Reopen(); !errors.Is(err, ErrReplaced) {
+			t.Errorf("another file: %v", err)
+		}
+		if err := os.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := r.Reopen(); !errors.Is(err, os.ErrNotExist) {
+			t.Errorf("no file: %v", err)
+		}
+		if err := os.Rename(path+".old", path); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if _, err := FromBytes(data).Reopen(); !errors.Is(err, errors.ErrUnsupported) {
+		t.Errorf("bytes: %v", err)
+	}
+}
+
+// TestReopenCutShort: bytes that the file has lost are ErrTruncated, at the offset of the first.
+func TestReopenCutShort(t *testing.T) {
+	testhost.NeedCuts(t)
+	path := temp(t, ramp(100<<10))
+	r, err := Open(path, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer r.Close()
+	f, err := r.Reopen()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	if err := os.Truncate(path, 5000); err != nil {
+		t.Fatal(err)
+	}
+	var e *tensor.Error
+	if n, err := f.ReadAt(make([]byte, 1000), 4500); n != 500 || !errors.Is(err, tensor.ErrTruncated) || !errors.As(err, &e) || e.Offset != 5000 {
+		t.Errorf("%d, %v", n, err)
+	}
+}
