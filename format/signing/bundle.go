@@ -18,31 +18,31 @@ const (
 	payloadType = "application/vnd.in-toto+json"
 )
 
-// maxBundle is how large a bundle may be: some 300,000 files.
+// maxBundle is the largest size of a bundle in bytes, enough for about 300,000 files.
 const maxBundle = 64 << 20
 
-// Method says how a bundle identifies its signer.
+// Method is the way a bundle identifies its signer.
 type Method string
 
 // The methods.
 const (
-	Key         Method = "key"         // by a public key that the verifier has
-	Certificate Method = "certificate" // by a chain of certificates to a root that the verifier has
-	Sigstore    Method = "sigstore"    // by a certificate of some minutes, and a transparency log
+	Key         Method = "key"         // a public key that the verifier has
+	Certificate Method = "certificate" // a chain of certificates that ends at one of the verifier's roots
+	Sigstore    Method = "sigstore"    // a short-lived certificate and an entry in a transparency log
 )
 
-// Bundle is a parsed signature, which nothing has been checked of. It does not change.
+// Bundle is a parsed signature. Parsing verifies nothing. A Bundle is immutable.
 type Bundle struct {
-	// Path is where the bundle was read from, "" for none. That file is never
+	// Path is the file that the bundle was read from, or "". Verify does not count that file as
 	// part of the model.
 	Path string
 	raw  []byte
 
 	method     Method
-	hint       string              // of the key
-	key        []byte              // instead, in older bundles
+	hint       string              // fingerprint of the key
+	key        []byte              // the key itself, in older bundles
 	chain      []*x509.Certificate // leaf first
-	timestamps [][]byte            // tokens of RFC 3161
+	timestamps [][]byte            // RFC 3161 tokens
 	payload    []byte
 	sig        []byte
 }
@@ -88,7 +88,7 @@ func Parse(b []byte) (*Bundle, error) {
 	return p, nil
 }
 
-// parseMaterial parses what identifies the signer.
+// parseMaterial parses the verification material, which identifies the signer.
 func (p *Bundle) parseMaterial(m object) {
 	n := 0
 	for _, kind := range []struct {
@@ -149,14 +149,14 @@ func (p *Bundle) parseEnvelope(e object) {
 	p.sig = o.bytes("sig")
 }
 
-// Bytes returns the text of the bundle, in memory of the caller's.
+// Bytes returns a copy of the bundle's text.
 func (p *Bundle) Bytes() []byte { return bytes.Clone(p.raw) }
 
-// Method returns how the bundle identifies its signer.
+// Method returns the way the bundle identifies its signer.
 func (p *Bundle) Method() Method { return p.method }
 
-// Signer says who claims to have signed: the subject of the certificate, or the fingerprint
-// of the key as the bundle has it. Verify finds out whether that is so.
+// Signer returns the signer that the bundle claims: the subject of its certificate, or the
+// fingerprint of the key as the bundle states it. Only Verify checks the claim.
 func (p *Bundle) Signer() string {
 	switch {
 	case len(p.chain) > 0:
@@ -170,7 +170,7 @@ func (p *Bundle) Signer() string {
 	return "unknown"
 }
 
-// certificateName is how a certificate is called: by its subject, or by the address in it.
+// certificateName returns a URI of c, or else an e-mail address, or else the subject.
 func certificateName(c *x509.Certificate) string {
 	name := c.Subject.String()
 	for _, alt := range c.EmailAddresses {
@@ -187,7 +187,7 @@ func pae(payload []byte) []byte {
 	return append(fmt.Appendf(nil, "DSSEv1 %d %s %d ", len(payloadType), payloadType, len(payload)), payload...)
 }
 
-// assemble makes a bundle. What identifies the signer is JSON, and the rest needs no escapes.
+// assemble returns the JSON of a bundle. signer is JSON; the other fields need no escapes.
 func assemble(signer string, payload, sig []byte) []byte {
 	text := base64.StdEncoding.EncodeToString
 	return fmt.Appendf(nil, `{"mediaType":"%s","verificationMaterial":{%s,"tlogEntries":[]},"dsseEnvelope":{"payload":"%s","payloadType":"%s","signatures":[{"sig":"%s","keyid":""}]}}`,

@@ -17,8 +17,8 @@ import (
 
 var twoFiles = map[string]string{"config.json": "{}", "sub/weights.bin": "abc"}
 
-// TestVerify: bundles as the specification has them, with each curve, and with what it
-// tolerates.
+// TestVerify verifies bundles as the specification writes them, with each curve and with the
+// variations it tolerates.
 func TestVerify(t *testing.T) {
 	p256, p384, p521 := newKey(t, elliptic.P256()), newKey(t, elliptic.P384()), newKey(t, elliptic.P521())
 	raw := func(b []byte) string { return base64.StdEncoding.EncodeToString(b) }
@@ -83,8 +83,8 @@ func TestVerify(t *testing.T) {
 	}
 }
 
-// old makes a bundle one of version 0.2. The statement has a quote, a backslash, a line end and a
-// letter beyond ASCII, which Python escapes.
+// old converts a bundle to version 0.2. The statement has a quote, a backslash, a line end and a
+// non-ASCII letter, which Python escapes.
 func old(literal string, _ any) func(*forge) {
 	return func(f *forge) {
 		var list []string
@@ -101,7 +101,7 @@ func old(literal string, _ any) func(*forge) {
 	}
 }
 
-// TestRefused: what is wrong with a bundle whose signature is right, and what the error says.
+// TestRefused checks bundles with a valid signature and other faults, and the errors.
 func TestRefused(t *testing.T) {
 	key := newKey(t, elliptic.P256())
 	sentence := func(from, to string) func(*forge) {
@@ -218,7 +218,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestFlips: with any byte of a bundle changed, it is refused, or says the same.
+// TestFlips checks that a bundle with one byte changed is refused or has the same content.
 func TestFlips(t *testing.T) {
 	key := newKey(t, elliptic.P256())
 	dir := model(t, twoFiles)
@@ -252,7 +252,7 @@ func TestFlips(t *testing.T) {
 	}
 }
 
-// TestShards: ranges of files, and what may be wrong with them.
+// TestShards verifies bundles with ranges of files, and malformed ones.
 func TestShards(t *testing.T) {
 	key := newKey(t, elliptic.P256())
 	files := map[string]string{"a": "0123456789", "b:1:2": "0123", "empty": ""}
@@ -293,14 +293,14 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// TestLimit: what is larger than a bundle may be is not parsed.
+// TestLimit checks that a bundle over the size limit is not parsed.
 func TestLimit(t *testing.T) {
 	if _, err := Parse(make([]byte, maxBundle+1)); !errors.Is(err, format.ErrLimit) {
 		t.Error(err)
 	}
 }
 
-// TestZeroBundle: the zero Bundle is unsigned.
+// TestZeroBundle checks that the zero Bundle counts as unsigned.
 func TestZeroBundle(t *testing.T) {
 	if _, err := Verify(context.Background(), &Bundle{}, model(t, twoFiles), nil, nil); !errors.Is(err, format.ErrSignature) {
 		t.Error(err)

@@ -28,10 +28,10 @@ func roots(of ...*authority) *x509.CertPool {
 	return p
 }
 
-// at2025 is within the time of what the tests issue.
+// at2025 is a time at which the certificates of the tests are valid.
 var at2025 = time.Date(2025, 1, 1, 0, 0, 0, 0, time.UTC)
 
-// TestCertificates: chains, and what makes them unfit.
+// TestCertificates verifies valid chains and refuses invalid ones.
 func TestCertificates(t *testing.T) {
 	root, other := (*authority)(nil).issue(t, "root", nil), (*authority)(nil).issue(t, "other", nil)
 	between := root.issue(t, "between", nil)
@@ -83,7 +83,7 @@ func TestCertificates(t *testing.T) {
 			if err == nil && r.Signer != "CN="+test.chain[0].cert.Subject.CommonName {
 				t.Error(r.Signer)
 			}
-			// The keys do not make up for it.
+			// A trusted key does not replace the missing root.
 			trust.Roots, trust.Keys = nil, trusting(test.chain[0].key).Keys
 			if _, err := verify(f.make(t), model(t, twoFiles), trust, nil); !errors.Is(err, format.ErrSignature) {
 				t.Error("by key:", err)
@@ -113,8 +113,8 @@ func TestCertificates(t *testing.T) {
 	})
 }
 
-// TestTimestamp: a certificate that has expired is good where an authority saw the signature in time.
-// openssl makes the timestamps.
+// TestTimestamp checks that an expired certificate is accepted if an authority timestamped the
+// signature in time. openssl makes the timestamps.
 func TestTimestamp(t *testing.T) {
 	openssl, err := exec.LookPath("openssl")
 	if err != nil {
@@ -132,7 +132,7 @@ func TestTimestamp(t *testing.T) {
 		c.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 37}, Critical: true, Value: usage}}
 	})
 	signer := root.issue(t, "signer", func(c *x509.Certificate) { leaf(c); lasting(c) })
-	// So long that the certificate has expired, not the authorities.
+	// Late enough that the certificate has expired, but not the authorities.
 	later := time.Date(year+60, 1, 1, 0, 0, 0, 0, time.UTC)
 	stamp := func(t *testing.T, sig []byte, by *authority) string {
 		dir := t.TempDir()
@@ -194,7 +194,7 @@ func TestTimestamp(t *testing.T) {
 			}
 		})
 	}
-	// What can be changed in a token and still verifies does not change the time.
+	// A changed token that still verifies must give the same time.
 	same, dir := 0, model(t, twoFiles)
 	want, err := checkTimestamp(raw, p.sig, now.Timestamps)
 	must(t, err)
@@ -209,12 +209,13 @@ func TestTimestamp(t *testing.T) {
 			t.Fatalf("byte %d: %v, want %v", i, r.Time, want)
 		}
 	}
-	if same > 30 { // versions, and parameters of algorithms
+	if same > 30 { // versions and algorithm parameters
 		t.Errorf("%d of %d bytes mean nothing", same, len(raw))
 	}
 }
 
-// TestSigstore: such bundles need a verifier of their own, which must have read what is read here.
+// TestSigstore checks that bundles of the method sigstore need Trust.Sigstore, and that it must
+// return the same payload.
 func TestSigstore(t *testing.T) {
 	signer := (*authority)(nil).issue(t, "somebody", leaf)
 	f := forged(t, signer.key, twoFiles)
@@ -253,7 +254,7 @@ func TestSigstore(t *testing.T) {
 	}
 }
 
-// TestParseTrust: what may be in the PEM file of who is trusted.
+// TestParseTrust parses PEM files with trusted signers.
 func TestParseTrust(t *testing.T) {
 	key := newKey(t, elliptic.P521())
 	root := (*authority)(nil).issue(t, "root", nil)

@@ -20,7 +20,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// model writes a directory with a model, and returns it with a new key.
+// model writes a model into a new directory and returns the directory with a new key.
 func model() (dir string, key *ecdsa.PrivateKey) {
 	dir, err := os.MkdirTemp("", "signing")
 	if err != nil {
@@ -39,7 +39,7 @@ func model() (dir string, key *ecdsa.PrivateKey) {
 	return dir, key
 }
 
-// store puts a signature of a directory into it.
+// store signs a directory and writes the bundle into it.
 func store(dir string, key crypto.Signer) {
 	path := filepath.Join(dir, "model.sig")
 	b, err := signing.Sign(context.Background(), dir, signing.Signer{Key: key}, &signing.Options{Bundle: path})
@@ -51,7 +51,7 @@ func store(dir string, key crypto.Signer) {
 	}
 }
 
-// A directory is signed, and the bundle stored in it.
+// Sign a directory and store the bundle in it.
 func ExampleSign() {
 	dir, key := model()
 	defer os.RemoveAll(dir)
@@ -110,7 +110,7 @@ func ExampleVerify() {
 	// true
 }
 
-// Open refuses a model that is not as signed.
+// Open refuses a model that differs from the signed one.
 func ExamplePolicy() {
 	dir, key := model()
 	defer os.RemoveAll(dir)

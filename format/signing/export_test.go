@@ -1,4 +1,4 @@
 package signing
 
-// CheckFiles is what a Policy does when the files of a model have been parsed.
+// CheckFiles is the check that a Policy runs after the files of a model are parsed.
 var CheckFiles = (*Policy).checkFiles

@@ -23,15 +23,15 @@ import (
 	"time"
 )
 
-// forge makes bundles by the specification, without the package's writer. Texts are JSON and are put
-// into the bundle as they are.
+// forge makes bundles from the specification, without the package's writer. Its strings are JSON
+// that goes into the bundle unchanged.
 type forge struct {
 	mediaType   string
 	material    string
 	payloadType string
 	payload     string // the statement
 	signatures  string // %s is the Base64 of the signature
-	more        string // fields of the bundle
+	more        string // additional fields of the bundle
 	hash        func([]byte) []byte
 	encoding    func(payloadType, payload string) string
 	key         *ecdsa.PrivateKey
@@ -151,7 +151,7 @@ func put(t testing.TB, dir, name, text string) {
 	}
 }
 
-// verify parses and verifies.
+// verify parses and verifies a bundle.
 func verify(bundle []byte, root string, trust *Trust, o *Options) (*Report, error) {
 	b, err := Parse(bundle)
 	if err != nil {
@@ -174,7 +174,7 @@ type authority struct {
 	cert *x509.Certificate
 }
 
-// issue makes a certificate, by itself without an authority. change may change what it says.
+// issue makes a certificate, self-signed if a is nil. change may modify the template.
 func (a *authority) issue(t testing.TB, name string, change func(*x509.Certificate)) *authority {
 	t.Helper()
 	key := newKey(t, elliptic.P256())
@@ -201,12 +201,12 @@ func (a *authority) issue(t testing.TB, name string, change func(*x509.Certifica
 	return &authority{key, cert}
 }
 
-// leaf is what a certificate for signing says.
+// leaf makes a template one for code signing.
 func leaf(c *x509.Certificate) {
 	c.IsCA, c.KeyUsage, c.ExtKeyUsage = false, x509.KeyUsageDigitalSignature, []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning}
 }
 
-// chain is verification material.
+// chain returns verification material.
 func chain(of ...*authority) string {
 	var list []string
 	for _, a := range of {
@@ -215,7 +215,7 @@ func chain(of ...*authority) string {
 	return `{"x509CertificateChain": {"certificates": [` + strings.Join(list, ",") + `]}}`
 }
 
-// privateKey reads a PEM file of openssl.
+// privateKey reads a PEM file written by openssl.
 func privateKey(t testing.TB, path string) *ecdsa.PrivateKey {
 	t.Helper()
 	text, err := os.ReadFile(path)

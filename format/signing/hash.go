@@ -13,15 +13,15 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// job is a range of a file that is hashed.
+// job is a range of a file to hash.
 type job struct {
-	file, sum int // indices of the file, and of its range
+	file, sum int // index of the file, and of the range in it
 	name      string
 	off, size int64
 	feed      func(w io.Writer, off, size int64) error
 }
 
-// run hashes all ranges on all workers, the largest first, and hands over their digests.
+// run hashes all ranges in parallel, the largest first, and calls done with each digest.
 func run(ctx context.Context, jobs []job, o *Options, done func(j *job, d digest) error) error {
 	slices.SortStableFunc(jobs, func(a, b job) int { return cmp.Compare(b.size, a.size) })
 	total := int64(0)
@@ -40,13 +40,14 @@ func run(ctx context.Context, jobs []job, o *Options, done func(j *job, d digest
 	})
 }
 
-// counting is a hash that reports progress by megabytes, and ends with its context.
+// counting wraps a hash. It reports progress in steps of a megabyte and fails when its context is
+// done.
 type counting struct {
 	hash.Hash
 	ctx  context.Context
 	p    *work.Progress
 	name string
-	n    int64 // not reported yet
+	n    int64 // bytes not reported yet
 }
 
 func (c *counting) Write(b []byte) (int, error) {
@@ -62,7 +63,7 @@ func (c *counting) Write(b []byte) (int, error) {
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, 256<<10); return &b }}
 
-// feed returns what reads ranges of a file that was found.
+// feed returns a function that writes ranges of the file f to w.
 func (t *tree) feed(f *found) func(w io.Writer, off, size int64) error {
 	return func(w io.Writer, off, size int64) error {
 		file, err := t.open(f)

@@ -11,15 +11,15 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// scanning is how JSON is read: with objects and arrays of at most 32 levels.
+// scanning limits nesting to 32 levels.
 var scanning = jsonmeta.Options{LoneSurrogates: true, MaxDepth: 32}
 
-// object is a JSON object and what it is called in errors. Its keys are unique and, other
-// than encoding/json has it, as they are written. What is read of it after an error is zero.
+// object is a JSON object with its name in errors. Keys must be unique and match exactly, unlike in
+// encoding/json. After an error, all values read are zero.
 type object struct {
 	field  string
 	values map[string]any
-	err    *error // the first, of all objects of a text
+	err    *error // the first error, shared by all objects of a text
 }
 
 // fail returns an error about a field of a bundle.
@@ -27,7 +27,7 @@ func fail(field string, sentinel error, text string, args ...any) error {
 	return wire.Errorf("", field, -1, sentinel, text, args...)
 }
 
-// parseObject parses one JSON object with nothing behind it.
+// parseObject parses a JSON object that must be the whole of b.
 func parseObject(b []byte, field string) (object, error) {
 	o := object{field: field, err: new(error)}
 	s := jsonmeta.NewScanner(b, scanning)
@@ -56,11 +56,11 @@ func parseObjectValue(s *jsonmeta.Scanner, b []byte) (map[string]any, error) {
 	return values, err
 }
 
-// parseValue parses the value where the scanner is.
+// parseValue parses the value at the scanner's position.
 func parseValue(s *jsonmeta.Scanner, b []byte) (any, error) {
 	from := s.Offset()
 	if from == len(b) {
-		return nil, s.Skip() // which says so
+		return nil, s.Skip() // fails
 	}
 	switch b[from] {
 	case '{':
@@ -95,17 +95,18 @@ func (o object) name(key string) string {
 	return o.field + "." + key
 }
 
-// fail keeps an error about a value, or about the object itself, unless there is one.
+// fail records an error about the value of key, or about the object if key is "". The first error
+// wins.
 func (o object) fail(key string, sentinel error, text string, args ...any) {
 	if *o.err == nil {
 		*o.err = fail(o.name(key), sentinel, text, args...)
 	}
 }
 
-// has reports whether there is a value other than null.
+// has reports whether the key has a value other than null.
 func (o object) has(key string) bool { return o.values[key] != nil }
 
-// get returns a value of a type, which must be there.
+// get returns the value of key, which must exist and have type T.
 func get[T any](o object, key string) T {
 	v, ok := o.values[key].(T)
 	switch {
@@ -118,12 +119,12 @@ func get[T any](o object, key string) T {
 	return v
 }
 
-// object returns an object within this one.
+// object returns the object at key.
 func (o object) object(key string) object {
 	return object{o.name(key), get[map[string]any](o, key), o.err}
 }
 
-// objects returns the elements of an array.
+// objects returns the objects of the array at key.
 func (o object) objects(key string) []object {
 	list := get[[]any](o, key)
 	out := make([]object, len(list))
@@ -137,7 +138,7 @@ func (o object) objects(key string) []object {
 	return out
 }
 
-// someObjects is objects of an array that must not be empty.
+// someObjects is like objects, but fails with the message empty if the array is empty.
 func (o object) someObjects(key, empty string) []object {
 	list := o.objects(key)
 	if len(list) == 0 {
@@ -146,7 +147,7 @@ func (o object) someObjects(key, empty string) []object {
 	return list
 }
 
-// oneObject returns the only element of an array.
+// oneObject returns the only object of the array at key.
 func (o object) oneObject(key string) object {
 	list := o.objects(key)
 	if len(list) != 1 {
@@ -156,14 +157,14 @@ func (o object) oneObject(key string) object {
 	return list[0]
 }
 
-// is demands a text.
+// is fails unless the value of key is the string want.
 func (o object) is(key, want string) {
 	if got := get[string](o, key); got != want {
 		o.fail(key, driver.ErrUnsupported, "%.100q, not %q", got, want)
 	}
 }
 
-// bytes returns what a text is in Base64, of which there is one way to write it.
+// bytes decodes the string at key, which must be canonical Base64.
 func (o object) bytes(key string) []byte {
 	text := get[string](o, key)
 	b, err := base64.StdEncoding.DecodeString(text)

@@ -6,26 +6,30 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// Options says how files are listed and hashed. Nil and the zero value work.
+// Options controls how files are listed and hashed. A nil *Options is the zero value.
 type Options struct {
-	// Bundle is where Sign's bundle will be: that file is not part of the model.
+	// Bundle is the path that the result of Sign will be written to. That file is not part of the
+	// model.
 	Bundle string
-	// Ignore leaves out files and directories, by their paths below the model with slashes.
-	// Verify also leaves out what the bundle says; bundles before version 1.1 do not say it.
+	// Ignore lists files and directories to leave out: slash-separated paths relative to the model.
+	// Verify also leaves out the paths that the bundle records; signers before version 1.1 record
+	// none.
 	Ignore []string
-	// AllowUnsigned permits files that the bundle does not list. Those that it lists must be there all the same.
+	// AllowUnsigned permits files that the bundle does not list. All listed files must still exist.
 	AllowUnsigned bool
-	// FollowLinks makes Sign follow symbolic links within the model. Verify does what the bundle says.
+	// FollowLinks makes Sign follow symbolic links that stay within the model. Verify follows them
+	// if the bundle allows it.
 	FollowLinks bool
-	// ShardSize makes Sign hash ranges of that many bytes, each by itself; 0 hashes files as a whole.
+	// ShardSize makes Sign hash each file in ranges of this many bytes. If 0, it hashes whole
+	// files.
 	ShardSize int64
-	// Workers is how many goroutines hash; 0 means one a CPU.
+	// Workers is the number of goroutines that hash. If 0, it is the number of CPUs.
 	Workers int
-	// Progress is told how many bytes have been hashed.
+	// Progress is called with the number of bytes hashed.
 	Progress driver.Progress
 }
 
-// checked returns a copy, with the paths to ignore in their clean form.
+// checked returns a copy of o with clean paths in Ignore.
 func (o *Options) checked() (c Options, err error) {
 	if o != nil {
 		c = *o

@@ -11,32 +11,33 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// bundleName is how the bundle of a directory is called.
+// bundleName is the default name of a directory's bundle.
 const bundleName = "model.sig"
 
-// Policy makes a signature a condition of opening a model: it is for format.Options.Trusted, there
-// and in live.Options. The bundle is read each time a model is opened, and all files that it lists are
-// hashed: those that the model has open as they were parsed and mapped, the others from the disk. The
-// zero Policy trusts no signer.
+// Policy requires a valid signature for opening a model. Set it as Trusted in format.Options or
+// live.Options. Each open reads the bundle and hashes all files that it lists: those that the model
+// has open through the bytes that were parsed and mapped, the others from disk. The zero Policy
+// trusts no signer.
 type Policy struct {
-	// Trust says whose signatures count.
+	// Trust holds the trusted signers.
 	Trust *Trust
-	// Bundle is the path of the bundle. Without it the bundle of a directory is model.sig in it, or else DIRECTORY.sig,
-	// and that of a file FILE.sig, or else model.sig in the directory of the file.
+	// Bundle is the path of the bundle. If empty, the bundle of a directory DIR is DIR/model.sig or
+	// else DIR.sig; the bundle of a file FILE is FILE.sig or else model.sig in the same directory.
 	Bundle string
-	// Root is the directory or file that was signed. Without it that is the model, and the directory of a model
-	// file where the bundle is a model.sig in it, or lists more than this file.
+	// Root is the directory or file that was signed. If empty, it is the model itself. For a model
+	// file whose bundle is model.sig in the same directory, or lists more than one file, it is that
+	// directory.
 	Root string
-	// Options says how the files are listed and hashed.
+	// Options controls how the files are listed and hashed.
 	Options *Options
 }
 
 var _ load.FileTrust = (*Policy)(nil)
 
-// Recording is how format.Open calls the Policy.
+// Recording returns the hook through which format.Open calls the Policy.
 func (p *Policy) Recording() load.Recording { return load.NewRecording(p.checkFiles) }
 
-// BundlePaths returns where the bundle of a model may be. Package live watches these files.
+// BundlePaths returns the possible paths of a model's bundle. Package live watches these files.
 func (p *Policy) BundlePaths(model string) []string {
 	switch {
 	case p == nil:
@@ -53,7 +54,8 @@ func (p *Policy) BundlePaths(model string) []string {
 	return []string{model + ".sig", filepath.Join(filepath.Dir(model), bundleName)}
 }
 
-// checkFiles checks the files of a model that is being opened, and those next to it.
+// checkFiles checks the files of the model m being opened, and the other signed files under its
+// root.
 func (p *Policy) checkFiles(ctx context.Context, path string, m *load.OpenModel) error {
 	if p == nil {
 		p = &Policy{}
@@ -76,7 +78,7 @@ func (p *Policy) checkFiles(ctx context.Context, path string, m *load.OpenModel)
 	return r.check(ctx, &o, m)
 }
 
-// read reads the first bundle that is there.
+// read reads the first bundle that exists.
 func (p *Policy) read(model string) (b *Bundle, err error) {
 	err = os.ErrNotExist
 	for _, path := range p.BundlePaths(model) {
@@ -87,7 +89,7 @@ func (p *Policy) read(model string) (b *Bundle, err error) {
 	return nil, &tensor.Error{Path: model, Offset: -1, Err: fmt.Errorf("%w: there is no signature: %w", driver.ErrSignature, err)}
 }
 
-// rootOf returns what was signed, "" for a model without files.
+// rootOf returns the path of what was signed, or "" for a model without files.
 func (p *Policy) rootOf(r *Report, model string) string {
 	if p.Root != "" || model == "" {
 		return p.Root
@@ -102,7 +104,7 @@ func (p *Policy) rootOf(r *Report, model string) string {
 	return dir
 }
 
-// checkOpen compares the files of a model that is open, and no other.
+// checkOpen checks only the open files of m.
 func (r *Report) checkOpen(ctx context.Context, o *Options, m *load.OpenModel) error {
 	var jobs []job
 	if _, err := r.opened(&jobs, m); err != nil {

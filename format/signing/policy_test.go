@@ -40,7 +40,7 @@ func trusting(k *ecdsa.PrivateKey) *signing.Trust {
 	return &signing.Trust{Keys: []crypto.PublicKey{k.Public()}}
 }
 
-// sign signs what is at root into a file.
+// sign signs the model at root and writes the bundle.
 func sign(t testing.TB, root, bundle string, key *ecdsa.PrivateKey) {
 	t.Helper()
 	b, err := signing.Sign(context.Background(), root, signing.Signer{Key: key}, &signing.Options{Bundle: bundle})
@@ -91,8 +91,8 @@ func flip(t testing.TB, path string, off int64, bit byte) {
 	must(t, errors.Join(err, f.Close()))
 }
 
-// TestPolicy: a model of any format opens with its signature, and not without, not with another's, and not when it
-// was changed.
+// TestPolicy checks for each format that a signed model opens, and that an unsigned or changed
+// model, or one signed by another key, does not.
 func TestPolicy(t *testing.T) {
 	key, other := newKey(t), newKey(t)
 	for _, name := range format.Formats() {
@@ -161,7 +161,8 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// parts makes models of several files in a directory. path is what is opened, and files are relative to the directory.
+// parts makes models of several files in a directory. path is the path to open; files are relative
+// to the directory.
 func parts(t testing.TB) map[string]func(dir string) (path string, files []string) {
 	return map[string]func(dir string) (string, []string){
 		"safetensors shards": func(dir string) (string, []string) {
@@ -202,7 +203,7 @@ func parts(t testing.TB) map[string]func(dir string) (path string, files []strin
 	}
 }
 
-// TestPolicyOfParts: each file of a model must be signed, unchanged, and there.
+// TestPolicyOfParts checks that each file of a model must exist, be signed, and be unchanged.
 func TestPolicyOfParts(t *testing.T) {
 	key := newKey(t)
 	for name, build := range parts(t) {
@@ -219,7 +220,7 @@ func TestPolicyOfParts(t *testing.T) {
 			for _, file := range files {
 				full := filepath.Join(dir, filepath.FromSlash(file))
 				flip(t, full, -2, 1)
-				// A text may be none any more, which the format notices first.
+				// A flipped bit may make a file unparsable, so the format may fail first.
 				if err := open(path, policy); err == nil || errors.Is(err, format.ErrSignature) && !(errors.Is(err, format.ErrChecksum) && strings.Contains(err.Error(), full)) {
 					t.Errorf("%s changed: %v", file, err)
 				}
@@ -240,7 +241,7 @@ func TestPolicyOfParts(t *testing.T) {
 	}
 }
 
-// meddler restores the files of a model when they have been parsed, and then asks the policy.
+// meddler restores the files of a model after they are parsed, then calls the policy.
 type meddler struct {
 	*signing.Policy
 	restore func()
@@ -253,8 +254,8 @@ func (m *meddler) Recording() load.Recording {
 	})
 }
 
-// TestParsedIsHashed: who shows one file to the parser and another to the hash is found out, in each file
-// of a model.
+// TestParsedIsHashed checks that showing one file to the parser and another to the hash is
+// detected, for each file of a model.
 func TestParsedIsHashed(t *testing.T) {
 	key := newKey(t)
 	builds := parts(t)
@@ -304,7 +305,8 @@ func TestParsedIsHashed(t *testing.T) {
 	}
 }
 
-// TestUnsignedModel: a model that the signature does not list is refused, also where other files need not be listed.
+// TestUnsignedModel checks that a model the signature does not list is refused, even with
+// AllowUnsigned.
 func TestUnsignedModel(t *testing.T) {
 	key, dir := newKey(t), t.TempDir()
 	bundle := filepath.Join(dir, "model.sig")

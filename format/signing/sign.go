@@ -17,17 +17,19 @@ import (
 	"github.com/weightmap/weightmap/internal/keys"
 )
 
-// Signer is who signs.
+// Signer is the identity that signs.
 type Signer struct {
-	// Key is a private key of P-256, P-384 or P-521, or what keeps one.
+	// Key is a private key for P-256, P-384 or P-521, or a crypto.Signer for one, such as a
+	// hardware key.
 	Key crypto.Signer
-	// Chain makes a bundle of the method certificate: the certificate of the key, and those between it and the root.
+	// Chain, if set, selects the method certificate. It holds the certificate of Key, then the
+	// intermediate ones.
 	Chain []*x509.Certificate
 }
 
-// Sign signs a model, a directory or one file. The same model and *ecdsa.PrivateKey give the same
-// bundle. A model without files, and one with links that Options.FollowLinks does not cover, is
-// an error, and a key of another kind ErrKey.
+// Sign signs the model at root, a directory or one file. The same model and *ecdsa.PrivateKey
+// always give the same bundle. Sign fails if the model has no files, or has symbolic links and
+// Options.FollowLinks is not set. If the type of the key is not supported, the error is ErrKey.
 func Sign(ctx context.Context, root string, by Signer, opts *Options) (*Bundle, error) {
 	o, err := opts.checked()
 	if err != nil {
@@ -42,7 +44,7 @@ func Sign(ctx context.Context, root string, by Signer, opts *Options) (*Bundle, 
 		return nil, err
 	}
 	payload := s.marshal()
-	var random io.Reader // without any, signatures of the standard library are deterministic
+	var random io.Reader // with a nil reader, the standard library's ECDSA signatures are deterministic
 	if _, ok := by.Key.(*ecdsa.PrivateKey); !ok {
 		random = rand.Reader
 	}
@@ -57,7 +59,7 @@ func Sign(ctx context.Context, root string, by Signer, opts *Options) (*Bundle, 
 	return b, err
 }
 
-// material describes the signer in the bundle, and returns the hash that goes with the key.
+// material returns the verification material of the bundle and the hash that goes with the key.
 func (s *Signer) material() (m string, h crypto.Hash, err error) {
 	if s.Key == nil {
 		return "", 0, fmt.Errorf("%w: there is none to sign with", driver.ErrKey)
@@ -78,7 +80,7 @@ func (s *Signer) material() (m string, h crypto.Hash, err error) {
 	return fmt.Sprintf(`"x509CertificateChain":{"certificates":[%s]}`, strings.Join(list, ",")), h, nil
 }
 
-// digestAll makes a statement about the files of a model.
+// digestAll returns a statement about the files of the model at root.
 func digestAll(ctx context.Context, root string, o *Options) (*statement, error) {
 	t, err := openTree(root, o.FollowLinks, o.Ignore, o.Bundle)
 	if err != nil {
@@ -116,7 +118,7 @@ func digestAll(ctx context.Context, root string, o *Options) (*statement, error)
 	})
 }
 
-// recorded returns what was left out: also the bundle, where that is below the root.
+// recorded returns the ignored paths to record, including the bundle if it is below the root.
 func (t *tree) recorded(bundle string) []string {
 	list := slices.Clone(t.ignore)
 	if t.root == nil {

@@ -26,21 +26,21 @@ const (
 // digest is a SHA-256.
 type digest = [sha256.Size]byte
 
-// statement is what a bundle says of a model.
+// statement is the signed content of a bundle.
 type statement struct {
-	name   string // of the model
+	name   string // name of the model
 	root   digest
-	old    bool  // of version 0.2
-	shard  int64 // the size of ranges; 0 where files are hashed as a whole
+	old    bool  // version 0.2
+	shard  int64 // size of a range in bytes; 0 if whole files are hashed
 	links  bool
 	ignore []string
-	files  []signed // in order of their names
+	files  []signed // sorted by name
 }
 
-// signed is a file that is listed.
+// signed is a file that the statement lists.
 type signed struct {
 	name string
-	size int64 // -1 where that is not known
+	size int64 // -1 if unknown
 	sums []digest
 }
 
@@ -73,7 +73,7 @@ func parseStatement(payload []byte) (*statement, error) {
 	return s, *o.err
 }
 
-// parseSubject compares the root digest, which was computed.
+// parseSubject parses the subject and compares its root digest with the computed one.
 func (s *statement) parseSubject(o object) {
 	if s.name = get[string](o, "name"); s.name == "" {
 		o.fail("name", tensor.ErrCorrupt, "it is empty")
@@ -84,7 +84,7 @@ func (s *statement) parseSubject(o object) {
 	}
 }
 
-// parseSerialization reads how the files were listed.
+// parseSerialization parses the settings with which the files were listed.
 func (s *statement) parseSerialization(o object) {
 	o.is("hash_type", hashName)
 	s.links = get[bool](o, "allow_symlinks")
@@ -112,7 +112,7 @@ func (s *statement) parseSerialization(o object) {
 	}
 }
 
-// parseResources reads the list of files.
+// parseResources parses the list of files.
 func (s *statement) parseResources(p object) {
 	s.parseFiles(p, "resources", func(o object) digest {
 		o.is("algorithm", hashName)
@@ -120,7 +120,7 @@ func (s *statement) parseResources(p object) {
 	})
 }
 
-// parseOld reads a statement of version 0.2, whose subjects are the files.
+// parseOld parses a statement of version 0.2, which lists the files as subjects.
 func (s *statement) parseOld(o object) {
 	s.parseFiles(o, "subject", func(o object) digest {
 		if o.has("annotations") {
@@ -132,7 +132,7 @@ func (s *statement) parseOld(o object) {
 	})
 }
 
-// sum reads a SHA-256 in lower-case hexadecimal.
+// sum parses a SHA-256 in lower-case hexadecimal.
 func sum(o object, key string) (d digest) {
 	text := get[string](o, key)
 	b, err := hex.DecodeString(text)
@@ -150,7 +150,7 @@ type part struct {
 	sum      digest
 }
 
-// parseFiles reads a list of files or ranges, and computes the root digest.
+// parseFiles parses a list of files or ranges and computes the root digest.
 func (s *statement) parseFiles(in object, key string, digestOf func(object) digest) {
 	var parts []part
 	all := sha256.New()
@@ -181,7 +181,7 @@ func splitName(name string) (part, bool) {
 	return part{name: rest, from: from, to: to}, ok1 && ok2
 }
 
-// cutNumber takes a decimal number, as it is written by machines, off the end of a name.
+// cutNumber cuts a canonical decimal number off the end of s.
 func cutNumber(s string) (rest string, n int64, ok bool) {
 	i := strings.LastIndexByte(s, ':')
 	if i < 0 {
@@ -191,7 +191,7 @@ func cutNumber(s string) (rest string, n int64, ok bool) {
 	return s[:i], n, err == nil && n >= 0 && strconv.FormatInt(n, 10) == s[i+1:]
 }
 
-// join puts ranges together to files.
+// join combines the ranges of each file.
 func (s *statement) join(parts []part, o object, key string) {
 	slices.SortFunc(parts, func(a, b part) int {
 		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.from, b.from))
@@ -217,15 +217,15 @@ func (s *statement) join(parts []part, o object, key string) {
 	}
 }
 
-// validName reports whether a name is a clean path of a file below a directory.
+// validName reports whether name is a clean relative path of a file.
 func validName(name string) bool {
 	return fs.ValidPath(name) && name != "." && strings.IndexByte(name, 0) < 0
 }
 
-// defaults are never part of a model.
+// defaults lists paths that are never part of a model.
 var defaults = []string{".git", ".gitattributes", ".github", ".gitignore"}
 
-// addIgnored adds a path below the root, unless it is in the list.
+// addIgnored adds the path name to list unless it is there.
 func addIgnored(list []string, name string) ([]string, error) {
 	clean := path.Clean(name)
 	if !validName(clean) || strings.ContainsAny(name, "*?[") {
@@ -237,7 +237,7 @@ func addIgnored(list []string, name string) ([]string, error) {
 	return append(list, clean), nil
 }
 
-// marshal returns the payload of a bundle.
+// marshal returns the JSON of the statement, the payload of a bundle.
 func (s *statement) marshal() []byte {
 	var list []part
 	for i := range s.files {
@@ -268,8 +268,8 @@ func (s *statement) marshal() []byte {
 		statementType, quote(s.name), s.root, predicate, strings.Join(resources, ","), method, s.links, quote(s.ignore))
 }
 
-// quote returns a text, or a list of texts, as JSON.
+// quote returns the JSON of a string or a list of strings.
 func quote(v any) []byte {
-	b, _ := json.Marshal(v) // which has no error for these
+	b, _ := json.Marshal(v) // cannot fail for these types
 	return b
 }

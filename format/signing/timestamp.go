@@ -5,7 +5,7 @@ import (
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/rsa"
-	_ "crypto/sha512" // registers what tokens may be hashed with
+	_ "crypto/sha512" // registers the SHA-512 family, which tokens may use
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/asn1"
@@ -17,7 +17,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// The parts of a response of RFC 3161, which holds a CMS message (RFC 5652) around a TSTInfo.
+// The parts of an RFC 3161 response: a CMS message (RFC 5652) around a TSTInfo.
 type (
 	tsResponse struct {
 		Status struct {
@@ -67,7 +67,7 @@ type (
 		}
 		Serial *big.Int
 		Time   asn1.RawValue
-		// What follows is of no use here.
+		// The remaining fields are not needed.
 	}
 )
 
@@ -92,7 +92,7 @@ func checkTimestamps(tokens [][]byte, sig []byte, t *Trust) (when time.Time, err
 	return when, err
 }
 
-// checkTimestamp checks that an authority has seen the signature of a bundle, and returns when.
+// checkTimestamp verifies that an authority timestamped sig and returns the time.
 func checkTimestamp(token, sig []byte, roots *x509.CertPool) (when time.Time, err error) {
 	var r tsResponse
 	if rest, err := asn1.Unmarshal(token, &r); err != nil || len(rest) > 0 {
@@ -113,14 +113,15 @@ func checkTimestamp(token, sig []byte, roots *x509.CertPool) (when time.Time, er
 	if !bytes.Equal(hashed(h, sig), info.Imprint.Hash) {
 		return when, errors.New("it is of another signature")
 	}
-	// time.Parse takes fractions of a second without being told of them.
+	// time.Parse accepts fractions of a second even if the layout has none.
 	if when, err = time.Parse("20060102150405Z0700", string(info.Time.Bytes)); err != nil || info.Time.Tag != asn1.TagGeneralizedTime {
 		return when, errors.Join(errors.New("it has no time"), err)
 	}
 	return when, d.check(when, roots)
 }
 
-// check checks the signature of the message, and that an authority may make it.
+// check verifies the signature of the message and that the signing certificate may issue
+// timestamps.
 func (d *tsSignedData) check(when time.Time, roots *x509.CertPool) error {
 	s := &d.Signers[0]
 	h, err := hashNamed(s.Digest)
@@ -149,13 +150,14 @@ func (d *tsSignedData) check(when time.Time, roots *x509.CertPool) error {
 	if err != nil {
 		return err
 	}
-	// What is signed are the attributes as a SET, which they are not where they stand.
+	// The signature covers the attributes encoded as a SET; the message encodes them with an
+	// implicit tag.
 	attributes := bytes.Clone(s.Signed.FullBytes)
 	attributes[0] = asn1.TagSet | 0x20
 	return of.CheckSignature(algorithm(of.PublicKey, h), attributes, s.Signature)
 }
 
-// checkAttributes looks for the digest of the content in what is signed.
+// checkAttributes checks that the signed attributes contain the digest want of the content.
 func (s *tsSigner) checkAttributes(want []byte) error {
 	isInfo, isDigest := false, false
 	for rest := s.Signed.Bytes; len(rest) > 0; {
@@ -184,7 +186,7 @@ func (s *tsSigner) checkAttributes(want []byte) error {
 	return nil
 }
 
-// hashNamed returns the hash that an identifier names.
+// hashNamed returns the hash that id identifies.
 func hashNamed(id pkix.AlgorithmIdentifier) (crypto.Hash, error) {
 	nist := asn1.ObjectIdentifier{2, 16, 840, 1, 101, 3, 4, 2}
 	if n := len(nist); len(id.Algorithm) == n+1 && id.Algorithm[:n].Equal(nist) {
@@ -200,7 +202,7 @@ func hashNamed(id pkix.AlgorithmIdentifier) (crypto.Hash, error) {
 	return 0, fmt.Errorf("%w: the hash %v", driver.ErrUnsupported, id.Algorithm)
 }
 
-// algorithm returns what a key signs with, besides the hash.
+// algorithm returns the signature algorithm for key and h.
 func algorithm(key crypto.PublicKey, h crypto.Hash) x509.SignatureAlgorithm {
 	switch key.(type) {
 	case *ecdsa.PublicKey:

@@ -16,14 +16,14 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// tree is the files of a model: a directory, or one file.
+// tree lists the files of a model: a directory, or one file.
 type tree struct {
-	path   string   // as the caller has it
-	root   *os.Root // nil for one file
-	base   string   // how the model is called
-	links  bool     // are followed
+	path   string   // as the caller gave it
+	root   *os.Root // nil for a model of one file
+	base   string   // base name of the model
+	links  bool     // follow symbolic links
 	ignore []string
-	files  []found // by name
+	files  []found // sorted by name
 }
 
 // found is a file of the model.
@@ -32,7 +32,7 @@ type found struct {
 	info os.FileInfo
 }
 
-// openTree lists the files of the model at root. bundle is the path of the file that is never part of it.
+// openTree lists the files of the model at root. The file at the path bundle is not part of it.
 func openTree(root string, links bool, ignore []string, bundle string) (*tree, error) {
 	abs, err := filepath.Abs(root)
 	if err != nil {
@@ -62,7 +62,7 @@ func openTree(root string, links bool, ignore []string, bundle string) (*tree, e
 	return t, nil
 }
 
-// bundleInfo says which file the bundle is, nil where there is none yet.
+// bundleInfo returns the FileInfo of the bundle, or nil if it does not exist.
 func bundleInfo(path string) os.FileInfo {
 	if path == "" {
 		return nil
@@ -77,7 +77,7 @@ func (t *tree) close() {
 	}
 }
 
-// full returns the path of a file, for errors.
+// full returns the path of a file for errors.
 func (t *tree) full(name string) string {
 	if t.root == nil {
 		return t.path
@@ -90,7 +90,7 @@ func (t *tree) refuse(name string, sentinel error, text string, args ...any) err
 	return &tensor.Error{Path: t.full(name), Offset: -1, Err: fmt.Errorf("%w: "+text, append([]any{sentinel}, args...)...)}
 }
 
-// list adds the files of a directory. above are the directories on the way to it, itself included.
+// list adds the files below dir. above holds the directories from the root down to dir.
 func (t *tree) list(dir string, above []os.FileInfo, bundle os.FileInfo) error {
 	f, err := t.root.Open(filepath.FromSlash(dir))
 	if err != nil {
@@ -143,7 +143,7 @@ func (t *tree) entry(name string, link bool, above []os.FileInfo, bundle os.File
 	return t.list(name, append(slices.Clip(above), info), bundle)
 }
 
-// look says what a name leads to.
+// look returns the FileInfo of name. It follows links if t.links is set.
 func (t *tree) look(name string) (os.FileInfo, error) {
 	if t.links {
 		return t.root.Stat(filepath.FromSlash(name))
@@ -151,7 +151,7 @@ func (t *tree) look(name string) (os.FileInfo, error) {
 	return t.root.Lstat(filepath.FromSlash(name))
 }
 
-// open opens a file that was found, if it still is the one.
+// open opens a listed file, unless it was replaced since.
 func (t *tree) open(f *found) (*os.File, error) {
 	var file *os.File
 	var err error

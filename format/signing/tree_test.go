@@ -30,7 +30,7 @@ func link(t testing.TB, to, dir, name string) {
 	}
 }
 
-// TestChangedModel: what becomes of a model behind the back of its signature, and which file the error names.
+// TestChangedModel changes a signed model and checks which file the error names.
 func TestChangedModel(t *testing.T) {
 	key := newKey(t, elliptic.P256())
 	bundle := forged(t, key, twoFiles).make(t)
@@ -90,7 +90,7 @@ func TestChangedModel(t *testing.T) {
 	}
 }
 
-// TestAllowUnsigned: files that are not listed may be permitted, and nothing else.
+// TestAllowUnsigned checks that only unlisted files are permitted.
 func TestAllowUnsigned(t *testing.T) {
 	key := newKey(t, elliptic.P256())
 	bundle := forged(t, key, twoFiles).make(t)
@@ -110,7 +110,8 @@ func TestAllowUnsigned(t *testing.T) {
 	}
 }
 
-// TestIgnore: what the caller leaves out, which bundles before version 1.1 do not say.
+// TestIgnore checks the paths that the caller leaves out; bundles before version 1.1 do not record
+// them.
 func TestIgnore(t *testing.T) {
 	key := newKey(t, elliptic.P256())
 	f := forged(t, key, twoFiles)
@@ -138,7 +139,8 @@ func TestIgnore(t *testing.T) {
 	}
 }
 
-// TestOneFile: a signature of one file has its base name, or "." as the reference implementation writes it.
+// TestOneFile checks that the bundle of one file has its base name, or "." as the reference
+// implementation writes it.
 func TestOneFile(t *testing.T) {
 	key := newKey(t, elliptic.P256())
 	dir := model(t, map[string]string{"model.bin": "abc", "other.bin": "abc"})
@@ -171,7 +173,8 @@ func TestOneFile(t *testing.T) {
 	}
 }
 
-// TestLinks: with allow_symlinks links count under their own names, and none leads out or in a circle.
+// TestLinks checks that with allow_symlinks links count under their own names, and that links out
+// of the model or in a cycle are errors.
 func TestLinks(t *testing.T) {
 	key := newKey(t, elliptic.P256())
 	signed := map[string]string{"blobs/1": "abc", "weights.bin": "abc", "also/1": "abc"}
@@ -237,7 +240,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestSign: what Sign writes says what the specification wants.
+// TestSign compares the output of Sign with the specification.
 func TestSign(t *testing.T) {
 	key := newKey(t, elliptic.P256())
 	dir := model(t, map[string]string{"b": "abc", "a/z": "", "a.txt": "x", "模型.bin": "y", "q\"\\<": "z", ".git/HEAD": "", "tmp/1": "", ".env": "1"})
@@ -288,7 +291,7 @@ func TestSign(t *testing.T) {
 	}
 }
 
-// TestSignShards: what is signed in ranges verifies, and a change of any byte does not.
+// TestSignShards verifies a model signed in ranges, and flips each byte.
 func TestSignShards(t *testing.T) {
 	key := newKey(t, elliptic.P384())
 	text := strings.Repeat("0123456789", 3)
@@ -310,7 +313,7 @@ func TestSignShards(t *testing.T) {
 	}
 }
 
-// TestOddFiles: what is neither file nor directory, and names that are not UTF-8.
+// TestOddFiles has entries that are neither files nor directories, and names that are not UTF-8.
 func TestOddFiles(t *testing.T) {
 	if runtime.GOOS != "linux" {
 		t.Skip("made by system calls of Linux")
@@ -340,7 +343,7 @@ func TestOddFiles(t *testing.T) {
 	}
 }
 
-// TestChangesMeanwhile: a file that is replaced between the list and the hash is noticed.
+// TestChangesMeanwhile checks that a file replaced between listing and hashing is detected.
 func TestChangesMeanwhile(t *testing.T) {
 	dir := model(t, twoFiles)
 	tree, err := openTree(dir, false, nil, "")
@@ -357,7 +360,7 @@ func TestChangesMeanwhile(t *testing.T) {
 	}
 }
 
-// TestProgress: all bytes are counted, and a canceled context ends hashing.
+// TestProgress checks that progress counts all bytes, and that a canceled context ends hashing.
 func TestProgress(t *testing.T) {
 	key := newKey(t, elliptic.P256())
 	dir := model(t, map[string]string{"a": strings.Repeat("x", 5<<20), "b": "y", "c": ""})
@@ -374,7 +377,7 @@ func TestProgress(t *testing.T) {
 	}
 }
 
-// TestShrinking: a file that has fewer bytes than when it was listed is an error.
+// TestShrinking checks that a file that shrinks after it was listed is an error.
 func TestShrinking(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m")
 	must(t, os.WriteFile(path, []byte("weights"), 0o666))

@@ -24,25 +24,27 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Trust says whose signatures count. Each method needs what is for it: a trusted key says nothing
-// about bundles with certificates.
+// Trust holds the trusted signers. Each method has its own fields: a key in Keys does not make a
+// bundle of the method certificate valid.
 type Trust struct {
-	// Keys are the public keys for the method key: *ecdsa.PublicKey of P-256, P-384 or P-521.
+	// Keys are the trusted public keys for the method key: *ecdsa.PublicKey of P-256, P-384 or
+	// P-521.
 	Keys []crypto.PublicKey
-	// Roots are where the chains of the method certificate must end.
+	// Roots are the trusted root certificates for the method certificate.
 	Roots *x509.CertPool
-	// Timestamps are the roots of authorities whose timestamps (RFC 3161) in a bundle say when it was signed.
-	// Without any, certificates must be valid now.
+	// Timestamps are the roots of trusted timestamp authorities (RFC 3161). A timestamp from one
+	// proves when a bundle was signed. If nil, certificates must be valid now.
 	Timestamps *x509.CertPool
-	// Time is the moment that counts as now; zero means that it is.
+	// Time replaces the current time if it is not zero.
 	Time time.Time
-	// Sigstore verifies bundles of the method sigstore, which this package does not:
-	// it returns the payload that it verified, and who signed it. Without it such bundles are ErrUnsupported.
+	// Sigstore verifies bundles of the method sigstore, which this package cannot verify itself. It
+	// returns the verified payload and the name of the signer. If nil, such bundles fail with
+	// ErrUnsupported.
 	Sigstore func(ctx context.Context, bundle []byte) (payload []byte, signer string, err error)
 }
 
-// ParseTrust reads a PEM file with public keys ("PUBLIC KEY") or root certificates ("CERTIFICATE").
-// One that has neither, or a key that cannot have signed a model, is ErrKey.
+// ParseTrust parses PEM text with public keys ("PUBLIC KEY") or root certificates ("CERTIFICATE").
+// If it has neither, or a public key of an unsupported type, the error is ErrKey.
 func ParseTrust(text []byte) (*Trust, error) {
 	t := &Trust{}
 	for {
@@ -77,7 +79,7 @@ func ParseTrust(text []byte) (*Trust, error) {
 	return t, nil
 }
 
-// ReadTrust is ParseTrust of the file at path.
+// ReadTrust reads the file at path and parses it with ParseTrust.
 func ReadTrust(path string) (*Trust, error) {
 	text, err := os.ReadFile(path)
 	if err != nil {
@@ -105,13 +107,13 @@ func hashOf(key crypto.PublicKey) (crypto.Hash, error) {
 	return 0, fmt.Errorf("%w: models are signed by ECDSA with P-256, P-384 or P-521, not by a key like this", driver.ErrUnsupported)
 }
 
-// signer is who has signed.
+// signer is a verified signer.
 type signer struct {
 	name string
-	time time.Time // of a timestamp
+	time time.Time // from a timestamp
 }
 
-// authenticate checks the signature of the bundle, and returns what it says.
+// authenticate verifies the signature of the bundle and returns the signed statement.
 func (p *Bundle) authenticate(ctx context.Context, t *Trust) (*statement, signer, error) {
 	if t == nil {
 		t = &Trust{}
@@ -135,7 +137,7 @@ func (p *Bundle) authenticate(ctx context.Context, t *Trust) (*statement, signer
 	return s, who, err
 }
 
-// checkKey checks a signature of the method key.
+// checkKey verifies a bundle of the method key.
 func (p *Bundle) checkKey(t *Trust) (signer, error) {
 	for _, k := range t.Keys {
 		if !p.names(k) {
@@ -150,7 +152,7 @@ func (p *Bundle) checkKey(t *Trust) (signer, error) {
 	return signer{}, fail("verificationMaterial.publicKey", driver.ErrSignature, "it is signed with another key, %s", p.Signer())
 }
 
-// names reports whether the bundle says that it was signed with a key.
+// names reports whether the bundle names key as its signing key.
 func (p *Bundle) names(key crypto.PublicKey) bool {
 	if p.key != nil {
 		k, err := parseRawKey(p.key)
@@ -174,7 +176,7 @@ func pemHint(key crypto.PublicKey) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// parseRawKey parses the key of an older bundle, in PEM or DER form.
+// parseRawKey parses the public key of an older bundle, in PEM or DER form.
 func parseRawKey(b []byte) (crypto.PublicKey, error) {
 	if block, _ := pem.Decode(b); block != nil {
 		b = block.Bytes
@@ -182,7 +184,7 @@ func parseRawKey(b []byte) (crypto.PublicKey, error) {
 	return x509.ParsePKIXPublicKey(b)
 }
 
-// checkSignature checks the signature itself.
+// checkSignature verifies the signature with key.
 func (p *Bundle) checkSignature(key crypto.PublicKey) error {
 	h, err := hashOf(key)
 	if err != nil {
@@ -192,7 +194,7 @@ func (p *Bundle) checkSignature(key crypto.PublicKey) error {
 	if ecdsa.VerifyASN1(k, hashed(h, pae(p.payload)), p.sig) {
 		return nil
 	}
-	// Only statements of version 0.2 are signed in the old way.
+	// Only statements of version 0.2 use the old encoding.
 	if s, _ := parseStatement(p.payload); s != nil && s.old {
 		old := oldPAE(p.payload)
 		if ecdsa.VerifyASN1(k, hashed(crypto.SHA256, old), p.sig) || ecdsa.VerifyASN1(k, hashed(h, old), p.sig) {
@@ -208,7 +210,7 @@ func hashed(h crypto.Hash, b []byte) []byte {
 	return w.Sum(nil)
 }
 
-// oldPAE returns what version 0.2 signed: the payload as Python writes bytes.
+// oldPAE returns the bytes that version 0.2 signs, with the payload as a Python bytes literal.
 func oldPAE(payload []byte) []byte {
 	b := fmt.Appendf(nil, "DSSEV1 %d %s %d b", len(payloadType), payloadType, len(payload))
 	quote := byte('\'')
@@ -236,7 +238,7 @@ func oldPAE(payload []byte) []byte {
 	return append(b, quote)
 }
 
-// checkChain checks a signature of the method certificate.
+// checkChain verifies a bundle of the method certificate.
 func (p *Bundle) checkChain(t *Trust) (who signer, err error) {
 	const field = "verificationMaterial.x509CertificateChain"
 	if t.Roots == nil {
@@ -267,7 +269,7 @@ func (p *Bundle) checkChain(t *Trust) (who signer, err error) {
 	return who, p.checkSignature(leaf.PublicKey)
 }
 
-// checkSigstore has somebody else check a signature of the method sigstore.
+// checkSigstore verifies a bundle of the method sigstore by calling Trust.Sigstore.
 func (p *Bundle) checkSigstore(ctx context.Context, t *Trust) (who signer, err error) {
 	if t.Sigstore == nil {
 		return who, fail("verificationMaterial.certificate", driver.ErrUnsupported, "it is signed by way of Sigstore (as %s), which needs a verifier for that", p.Signer())
@@ -283,7 +285,7 @@ func (p *Bundle) checkSigstore(ctx context.Context, t *Trust) (who signer, err e
 	return who, nil
 }
 
-// at gives an error the path of the file that it is about, unless it has one.
+// at sets the path of an error unless it has one.
 func at(path string, err error) error {
 	if errors.As(err, new(*tensor.Error)) {
 		return wire.InFile(err, path)

@@ -10,10 +10,11 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// foreign is where the specification's test vectors are, and bundles of the reference implementation.
+// foreign has the specification's test vectors and bundles of the reference implementation.
 const foreign = "../../../shared/foreign/oms"
 
-// TestForeign judges them.
+// TestForeign verifies the vectors of the specification and the bundles of the reference
+// implementation.
 func TestForeign(t *testing.T) {
 	if _, err := os.Stat(foreign); err != nil {
 		t.Skip("no bundles of others:", err)

@@ -16,31 +16,31 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Report is a signature that was verified, and what it says.
+// Report describes a verified signature.
 type Report struct {
 	Method Method
-	Signer string    // the fingerprint of the key (SHA-256 of its PKIX form), or the subject of the certificate
-	Time   time.Time // of a timestamp, zero without
-	Name   string    // of the model when it was signed; "" in version 0.2
-	Digest string    // the root digest, in hex
-	Files  []File    // by name
+	Signer string    // fingerprint of the key (SHA-256 of its PKIX form), or subject of the certificate
+	Time   time.Time // from a timestamp; zero if there is none
+	Name   string    // name of the model when it was signed; "" in version 0.2
+	Digest string    // root digest in hex
+	Files  []File    // sorted by name
 
-	root   string // of the model
-	bundle string // its path, "" for none
+	root   string // path of the model
+	bundle string // path of the bundle, or ""
 	said   *statement
 }
 
-// File is a file that is signed.
+// File is a signed file.
 type File struct {
 	Name   string
-	SHA256 string // in hex; "" where ranges of the file are signed
+	SHA256 string // in hex; "" if the file is signed in ranges
 }
 
-// Verify checks that a model, a directory or one file, is exactly what somebody trusted has
-// signed. Errors name the file that is missing, not signed or different, and wrap
-// ErrSignature; that of a different one wraps ErrChecksum, too, and that of a missing one fs.ErrNotExist. A
-// signature that is wrong, or of somebody else, is ErrSignature; bundles that are broken are ErrCorrupt,
-// ErrUnsupported or ErrLimit.
+// Verify checks that the model at root, a directory or one file, is exactly what a trusted signer
+// signed. Errors about a file name it and wrap ErrSignature, whether it is missing, not signed or
+// different; they also wrap fs.ErrNotExist if it is missing and ErrChecksum if it is different. An
+// invalid signature, or one by a signer that is not trusted, is ErrSignature. A malformed bundle is
+// ErrCorrupt, ErrUnsupported or ErrLimit.
 func Verify(ctx context.Context, b *Bundle, root string, t *Trust, opts *Options) (*Report, error) {
 	o, err := opts.checked()
 	if err != nil {
@@ -57,7 +57,7 @@ func Verify(ctx context.Context, b *Bundle, root string, t *Trust, opts *Options
 	return r, nil
 }
 
-// verified checks the signature, and no file.
+// verified verifies the signature but no file.
 func (p *Bundle) verified(ctx context.Context, t *Trust) (*Report, error) {
 	s, who, err := p.authenticate(ctx, t)
 	if err != nil {
@@ -74,8 +74,8 @@ func (p *Bundle) verified(ctx context.Context, t *Trust) (*Report, error) {
 	return r, nil
 }
 
-// check compares all files of the model with those that are signed. Of those that are open, it
-// reads what was opened.
+// check compares all files of the model with the signed ones. It hashes files that the model open
+// has open through their open handles.
 func (r *Report) check(ctx context.Context, o *Options, open *load.OpenModel) error {
 	t, err := openTree(r.root, r.said.links, slices.Concat(r.said.ignore, o.Ignore), r.bundle)
 	if err != nil {
@@ -110,10 +110,11 @@ func (r *Report) check(ctx context.Context, o *Options, open *load.OpenModel) er
 	return r.hash(ctx, jobs, o)
 }
 
-// single reports whether the signature can only be of one file.
+// single reports whether the signature can only cover one file.
 func (r *Report) single() bool { return r.said.files[0].name == "." }
 
-// find returns the file of a name that is signed. Of one file some signers write ".".
+// find returns the index of the signed file called name. For a model of one file some signers write
+// ".".
 func (r *Report) find(name string) (int, bool) {
 	if r.single() {
 		return 0, true
@@ -123,7 +124,7 @@ func (r *Report) find(name string) (int, bool) {
 	})
 }
 
-// compareLists compares the names of the files that are there with those that are signed.
+// compareLists compares the names of the existing files with the signed ones.
 func (r *Report) compareLists(t *tree, o *Options) error {
 	there := make([]bool, len(r.said.files))
 	for i := range t.files {
@@ -147,7 +148,7 @@ func (r *Report) compareLists(t *tree, o *Options) error {
 	return nil
 }
 
-// models says what is signed.
+// models describes the signed files for an error.
 func (r *Report) models() string {
 	if n := len(r.said.files); n > 1 {
 		return fmt.Sprintf("a directory of %d files", n)
@@ -155,7 +156,7 @@ func (r *Report) models() string {
 	return fmt.Sprintf("%.200q", r.said.files[0].name)
 }
 
-// addJobs adds the ranges of a file of some size to what is hashed.
+// addJobs adds the ranges of the signed file k, whose size is size, to jobs.
 func (r *Report) addJobs(jobs *[]job, k int, path string, size int64) error {
 	f := &r.said.files[k]
 	if f.size < 0 {
@@ -172,7 +173,7 @@ func (r *Report) addJobs(jobs *[]job, k int, path string, size int64) error {
 	return nil
 }
 
-// hash compares digests.
+// hash runs the jobs and compares the digests.
 func (r *Report) hash(ctx context.Context, jobs []job, o *Options) error {
 	return run(ctx, jobs, o, func(j *job, d digest) error {
 		if d == r.said.files[j.file].sums[j.sum] {
@@ -182,13 +183,13 @@ func (r *Report) hash(ctx context.Context, jobs []job, o *Options) error {
 	})
 }
 
-// different is the error of a file that is not the one that was signed.
+// different returns the error for a file that differs from the signed one.
 func different(path, how string) error {
 	return &tensor.Error{Path: path, Offset: -1, Err: fmt.Errorf("%w: %w: %s", driver.ErrSignature, driver.ErrChecksum, how)}
 }
 
-// opened adds the files of a model that is open to what is hashed, and returns which they are. Each
-// must be signed.
+// opened adds the open files of m to jobs and returns the indices of the signed files they match.
+// Each must be signed.
 func (r *Report) opened(jobs *[]job, m *load.OpenModel) (map[int]bool, error) {
 	isOpen := map[int]bool{}
 	if m == nil {
@@ -211,8 +212,8 @@ func (r *Report) opened(jobs *[]job, m *load.OpenModel) (map[int]bool, error) {
 	return isOpen, nil
 }
 
-// nameOf returns the name of a file of the model, "" for what is not below its root. What has no
-// path can only be a model of one file.
+// nameOf returns the name of the file at path relative to the root, or "" if it is not below the
+// root. A file without a path matches only a model of one file.
 func (r *Report) nameOf(path string) string {
 	if path == "" {
 		if len(r.said.files) == 1 {
