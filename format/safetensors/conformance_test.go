@@ -9,7 +9,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// foreignFiles are files that the writer does not make.
+// foreignFiles returns valid files that this package's writer does not produce.
 func foreignFiles() []formattest.File {
 	one := func(name string, d tensor.DType, shape ...int64) tensor.Info {
 		return tensor.Info{Name: name, DType: d, Shape: shape}
@@ -29,8 +29,8 @@ func foreignFiles() []formattest.File {
 	}
 }
 
-// TestConformance runs the kit. The header is text, where a changed bit may make another
-// name or dtype, and nothing but the rules for ranges speaks against it.
+// TestConformance runs the conformance kit. The header is text, so a flipped bit may give another
+// valid name or dtype, which only the rules for ranges can detect.
 func TestConformance(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	var known []tensor.DType

@@ -37,7 +37,7 @@ func accepted(name string, b []byte, want ...described) corpus.Case {
 	return c
 }
 
-// sharded is a model of several files.
+// sharded is a model in several files.
 func sharded(name, index string) corpus.Case {
 	return corpus.Case{Name: name, Open: "model.safetensors.index.json", Files: map[string][]byte{
 		"model.safetensors.index.json": []byte(index), "s1.safetensors": shard1, "s2.safetensors": shard2,
@@ -45,7 +45,7 @@ func sharded(name, index string) corpus.Case {
 	}}
 }
 
-// goodFiles are what the format and its reference allow.
+// goodFiles returns files that the format and its reference implementation accept.
 func goodFiles() []corpus.Case {
 	a := described{"a", "float32", []int64{1}, count(4)}
 	b := described{"b", "int8", []int64{2}, count(6)[4:]}

@@ -13,7 +13,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// A file is written from a plan, and read back.
+// Write a file from a plan and read it back.
 func ExampleNewWriter() {
 	var file bytes.Buffer
 	w, err := safetensors.NewWriter(&file, &format.Plan{
@@ -45,7 +45,7 @@ func ExampleNewWriter() {
 	// Output: float32 [2, 2] [1 0.5 0 -2] [{format pt}] <nil>
 }
 
-// A model in shards of at most 16 bytes of tensors, which its index opens.
+// Write a model in shards of at most 16 bytes of tensor data, and open it by its index.
 func ExampleCreate() {
 	dir, err := os.MkdirTemp("", "safetensors")
 	if err != nil {

@@ -8,7 +8,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// TestMetadataLimit: metadata are decoded within Options.MaxMemory.
+// TestMetadataLimit checks that metadata counts against Options.MaxMemory.
 func TestMetadataLimit(t *testing.T) {
 	b := fileOf(`{"__metadata__":{"k":"` + strings.Repeat("x", 1<<16) + `"}}`)
 	for most, want := range map[int64]error{1 << 20: nil, 100 << 10: format.ErrLimit} {

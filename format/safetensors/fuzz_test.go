@@ -12,8 +12,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// FuzzOpen opens, verifies, decodes and writes again whatever comes: errors are
-// *format.Error, and what opens reads back the same once it was written.
+// FuzzOpen opens, verifies, decodes and rewrites any input. Errors must be *format.Error, and a
+// rewritten file must read back the same.
 func FuzzOpen(f *testing.F) {
 	corpus.Seed(f)
 	o := &format.Options{}
@@ -42,7 +42,7 @@ func FuzzOpen(f *testing.F) {
 	})
 }
 
-// decodeAll reads every tensor that has numbers.
+// decodeAll decodes every numeric tensor.
 func decodeAll(t *testing.T, f *format.Model) {
 	for _, v := range f.Tensors() {
 		_, err := tensor.Decode[float64](nil, v)
@@ -53,7 +53,7 @@ func decodeAll(t *testing.T, f *format.Model) {
 	}
 }
 
-// writeAgain writes m, unless it has what only a reader takes.
+// writeAgain writes m unless the writer does not support it.
 func writeAgain(t *testing.T, m, r *format.Model) {
 	p, err := format.PlanOf(m)
 	if err != nil {

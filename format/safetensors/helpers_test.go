@@ -11,13 +11,13 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// fileOf puts a file together from its header and its buffer.
+// fileOf assembles a file from its header and its buffer.
 func fileOf(header string, data ...byte) []byte {
 	b := binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	return append(append(b, header...), data...)
 }
 
-// count returns the bytes 0, 1, 2 and so on.
+// count returns the bytes 0, 1, 2, and so on.
 func count(n int) []byte {
 	b := make([]byte, n)
 	for i := range b {
@@ -26,7 +26,7 @@ func count(n int) []byte {
 	return b
 }
 
-// open opens a file that must be good.
+// open opens a valid file.
 func open(t testing.TB, b []byte) *format.Model {
 	t.Helper()
 	f, err := OpenBytes(b, nil)
@@ -58,7 +58,7 @@ func describe(t testing.TB, f *format.Model) []described {
 	return all
 }
 
-// refused demands an error of a kind that names the format, a field and an offset.
+// refused checks the kind, field and offset of an error.
 func refused(t *testing.T, err, kind error, field string, offset int64) {
 	t.Helper()
 	var e *format.Error

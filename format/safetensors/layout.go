@@ -12,27 +12,27 @@ import (
 const (
 	formatName  = "safetensors"
 	extension   = ".safetensors"
-	indexEnd    = ".index.json" // of an index, behind the name of the file that it stands for
-	lengthSize  = 8             // of the field in front of the header
-	maxHeader   = 100_000_000   // bytes, the reference's limit
-	headerAlign = 8             // what the writer pads the header to
+	indexEnd    = ".index.json" // of an index; the rest is the name of the single file
+	lengthSize  = 8             // size of the header length
+	maxHeader   = 100_000_000   // in bytes, the reference's limit
+	headerAlign = 8             // the writer pads the header to this
 	minEntry    = 49            // `"":{"dtype":"","shape":[],"data_offsets":[0,0]},`
 	maxRank     = 1 << 16
-	maxDepth    = 127 // of the JSON text, the reference's limit
+	maxDepth    = 127 // of nesting, the reference's limit
 	metadataKey = "__metadata__"
 )
 
-// dtype is an element type of the reference.
+// dtype is an element type of the reference implementation.
 type dtype struct {
 	name  string
 	dtype tensor.DType
-	enc   *tensor.Encoding // of those that are no tensor.DType
+	enc   *tensor.Encoding // if there is no tensor.DType
 }
 
 func lowBits(name string) dtype { return dtype{name: name, enc: lowbit.Encoding(name)} }
 
-// dtypes are in the order of the reference's enumeration: a file has the data of
-// the last ones first.
+// dtypes is in the order of the reference's enumeration. A file stores the data of the last ones
+// first.
 var dtypes = [...]dtype{
 	{"BOOL", tensor.Bool, nil},
 	lowBits("F4"),
@@ -58,7 +58,7 @@ var dtypes = [...]dtype{
 	{"U64", tensor.Uint64, nil},
 }
 
-// named returns the position of a name among dtypes, -1 for others.
+// named returns the index of a name in dtypes, or -1.
 func named[N string | []byte](name N) int {
 	for i := range dtypes {
 		if dtypes[i].name == string(name) {
@@ -68,8 +68,7 @@ func named[N string | []byte](name N) int {
 	return -1
 }
 
-// rankOf returns the position of a tensor's type among dtypes, -1 for types that
-// the format does not have.
+// rankOf returns the index of a tensor's type in dtypes, or -1.
 func rankOf(t *tensor.Info) int {
 	return slices.IndexFunc(dtypes[:], func(d dtype) bool {
 		if t.Encoding != nil {
@@ -79,21 +78,20 @@ func rankOf(t *tensor.Info) int {
 	})
 }
 
-// isListed reports whether a tensor has elements of a dtype that the reference does not have, out of a file.
+// isListed reports whether a tensor was read from a file and its dtype is not in the reference.
 func isListed(t *tensor.Info) bool {
 	elems, err := t.Shape.Elems()
 	return t.Encoding != nil && t.Encoding.Format == formatName && t.Encoding.Name != "" && named(t.Encoding.Name) < 0 &&
 		err == nil && (elems == 0) == (t.Size == 0)
 }
 
-// isIndex tells the index of a sharded model, a JSON text, from a file with
-// tensors, where the header's length leaves the upper bytes zero. head may be the
-// first bytes only.
+// isIndex distinguishes the index of a sharded model, which is JSON, from a file with tensors,
+// whose upper bytes of the header length are zero. head need not be the whole file.
 func isIndex(head []byte) bool {
 	return (len(head) < lengthSize || binary.LittleEndian.Uint64(head)>>56 != 0) && beginsObject(head)
 }
 
-// beginsObject reports whether a text begins as a JSON object does.
+// beginsObject reports whether b begins a JSON object.
 func beginsObject(b []byte) bool {
 	b = bytes.TrimLeft(b, blanks)
 	if len(b) == 0 || b[0] != '{' {

@@ -9,15 +9,15 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// base is the header that is broken, of two tensors in six bytes.
+// base is a valid header, which the tests modify, of two tensors in six bytes.
 const base = `{"__metadata__":{"k":"v"},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"I8","shape":[2],"data_offsets":[4,6]}}`
 
 const (
-	atA = 8 + 26 // of the key a
-	atB = 8 + 79 // of the key b
+	atA = 8 + 26 // offset of the key a
+	atB = 8 + 79 // offset of the key b
 )
 
-// swap returns a change of the header.
+// swap returns a function that replaces old in a header.
 func swap(old, new string) func(string) string {
 	return func(h string) string {
 		if !strings.Contains(h, old) {
@@ -119,7 +119,7 @@ var malformedHeaders = []struct {
 	{"a million levels", all(`{"x":{"y":` + strings.Repeat("[", 1<<20)), format.ErrCorrupt, `tensor "x"`, 143},
 }
 
-// badLength is a file whose beginning is wrong.
+// badLength is a file with an invalid beginning.
 type badLength struct {
 	name   string
 	file   []byte
@@ -128,7 +128,7 @@ type badLength struct {
 	offset int64
 }
 
-// badLengths break what is in front of the header.
+// badLengths returns files with an invalid header length.
 func badLengths() []badLength {
 	good := fileOf(base, count(6)...)
 	with := func(n uint64) []byte {
@@ -150,7 +150,7 @@ func badLengths() []badLength {
 	}
 }
 
-// TestLongestHeader reads one of 100,000,000 bytes, and none longer.
+// TestLongestHeader opens a header of 100,000,000 bytes and refuses a longer one.
 func TestLongestHeader(t *testing.T) {
 	b := append(binary.LittleEndian.AppendUint64(nil, maxHeader+1), bytes.Repeat([]byte{' '}, maxHeader+1)...)
 	copy(b[8:], `{}`)

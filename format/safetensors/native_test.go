@@ -14,11 +14,13 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// unlisted has dtypes that the reference does not have, and one whose rows fill no bytes.
+// unlisted has dtypes that the reference does not have, including one whose rows do not fill whole
+// bytes.
 const unlisted = `{"k":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"f":{"dtype":"F4","shape":[2,1],"data_offsets":[1,2]},` +
 	`"a":{"dtype":"Q\"9","shape":[3],"data_offsets":[2,5]},"b":{"dtype":"new","shape":[0],"data_offsets":[5,5]},"c":{"dtype":"new","shape":[9],"data_offsets":[5,6]}}`
 
-// TestCopyUnknown: a copy has the tensors of unknown dtypes by name and byte for byte; no other format has.
+// TestCopyUnknown checks that a copy preserves tensors of unknown dtypes byte for byte, and that
+// other formats refuse them.
 func TestCopyUnknown(t *testing.T) {
 	header := unlisted + strings.Repeat(" ", -len(unlisted)&7)
 	want := fileOf(header, count(6)...)
@@ -38,7 +40,7 @@ func TestCopyUnknown(t *testing.T) {
 	if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), `Q"9`) {
 		t.Error(err)
 	}
-	// Without the file that it is of, a name means nothing.
+	// Without its file, the name of a dtype has no meaning.
 	p := &format.Plan{Tensors: []tensor.Info{{Name: "a", Shape: tensor.Shape{3}, Size: 3, Encoding: &tensor.Encoding{Name: "new"}}}}
 	if _, err := Create(out, p, nil); !errors.Is(err, format.ErrUnsupported) {
 		t.Error(err)

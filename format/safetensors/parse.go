@@ -15,7 +15,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Parse implements driver.Driver. It reads a file with tensors, or the index of a sharded model and all shards.
+// Parse implements driver.Driver. It parses a file with tensors, or an index and all its shards.
 func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	head, err := driver.Prefix(src, driver.SniffLen)
 	if err != nil {
@@ -31,7 +31,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	return out, err
 }
 
-// parseIndex reads the index of a sharded model, and all shards.
+// parseIndex parses the index of a sharded model and all shards.
 func parseIndex(src driver.Source, x *driver.Index, o *driver.Options, out *driver.Parsed) error {
 	var all driver.Metadata
 	join := shards.Model{Format: formatName, Open: func(src driver.Source, s driver.Space, y *driver.Index) error {
@@ -47,12 +47,12 @@ func parseIndex(src driver.Source, x *driver.Index, o *driver.Options, out *driv
 	if err != nil {
 		return err
 	}
-	// Of entries that differ the first counts; JSON values that are no strings always differ.
+	// The first value of a key counts. JSON values other than strings always count as different.
 	at, differ := make(map[string]int), 0
 	for i, e := range append(own, all...) {
 		k, taken := at[e.Key]
 		switch {
-		case i < len(own) && (e.Key == "total_size" || e.Key == "total_parameters"): // of the files
+		case i < len(own) && (e.Key == "total_size" || e.Key == "total_parameters"): // describes the files
 		case !taken:
 			at[e.Key] = len(out.Metadata)
 			out.Metadata = append(out.Metadata, e)
@@ -72,8 +72,8 @@ func parseIndex(src driver.Source, x *driver.Index, o *driver.Options, out *driv
 	return nil
 }
 
-// parseShard reads a shard. An error says what the file is if it is known not to be one, such
-// as what Git LFS left in its place.
+// parseShard parses a shard. If the file is something else, such as a Git LFS pointer, the error
+// says so.
 func parseShard(src driver.Source, space driver.Space, y *driver.Index, o *driver.Options) (driver.Metadata, error) {
 	head, err := driver.Prefix(src, driver.SniffLen)
 	if err != nil {
@@ -87,7 +87,7 @@ func parseShard(src driver.Source, space driver.Space, y *driver.Index, o *drive
 	return nil, wire.Error(formatName, "header length", 0, foreign.Error(what, err))
 }
 
-// parseFile reads a file with tensors, which is in a space and begins with head, into x.
+// parseFile parses a file with tensors into x. head is its beginning.
 func parseFile(src driver.Source, head []byte, space driver.Space, x *driver.Index, o *driver.Options) (driver.Metadata, error) {
 	c := wire.NewCursor(formatName, head, 0)
 	n := c.U64("header length")
@@ -116,7 +116,7 @@ func parseFile(src driver.Source, head []byte, space driver.Space, x *driver.Ind
 	return p.header(b[lengthSize:], o)
 }
 
-// decode returns the metadata of a JSON object that was checked.
+// decode returns the metadata in a JSON object that was already validated.
 func decode(object []byte, o *driver.Options) (driver.Metadata, error) {
 	if object == nil {
 		return nil, nil
@@ -127,28 +127,29 @@ func decode(object []byte, o *driver.Options) (driver.Metadata, error) {
 	return jsonmeta.Metadata(object)
 }
 
-// parser reads one header.
+// parser parses one header.
 type parser struct {
 	s     jsonmeta.Scanner
 	x     *driver.Index
 	space driver.Space
 
-	start, size int64 // of the buffer behind the header
+	start, size int64 // of the buffer after the header
 	entry
-	listed *tensor.Encoding // of the last tensor of a dtype that is not known
+	listed *tensor.Encoding // of the last tensor with an unknown dtype
 }
 
-// entry is what the header says of a tensor.
+// entry is a tensor's entry in the header.
 type entry struct {
 	dtype         []byte
 	dims, offsets []int64
-	found         uint8 // a bit for each field
+	found         uint8 // one bit per field
 }
 
-// header reads the header b.
+// header parses the header b.
 func (p *parser) header(b []byte, o *driver.Options) (driver.Metadata, error) {
-	// A wrong guess costs allocations, and no more memory than a few times the header. An entry has three commas
-	// besides those between dims, and one behind it; two braces are no entries.
+	// Estimate the number of tensors. A wrong estimate costs allocations, and at most a few times
+	// the size of the header. An entry has three commas besides those between dims, and one after
+	// it; two braces are not entries.
 	n := min(bytes.Count(b, []byte{'{'}), len(b)/minEntry+1, driver.MaxTensors)
 	dims := min(max(bytes.Count(b, []byte{','})-3*n+8, 0), 8*n)
 	p.x.Grow(n, min(max(len(b)-minEntry*n, 0), 256*n), dims)
@@ -186,7 +187,7 @@ func (p *parser) header(b []byte, o *driver.Options) (driver.Metadata, error) {
 	return all, err
 }
 
-// located gives the place to what is wrong with the header's JSON text.
+// located adds the field and offset to an error in the header's JSON.
 func located(err error, field string) error {
 	if j, ok := err.(*jsonmeta.Error); ok {
 		return wire.Error(formatName, field, lengthSize+j.Offset, err)
@@ -194,7 +195,7 @@ func located(err error, field string) error {
 	return err
 }
 
-// tensor reads the entry of a tensor and lists it.
+// tensor parses the entry of a tensor and lists it.
 func (p *parser) tensor(name []byte, at int) error {
 	p.found = 0
 	err := p.s.Object(p.field)
@@ -218,7 +219,7 @@ const (
 	hasAll = 1<<iota - 1
 )
 
-// field reads one field of an entry. Unknown ones are ignored.
+// field parses one field of an entry. Unknown fields are ignored.
 func (p *parser) field(key []byte, at int) (err error) {
 	var bit uint8
 	switch string(key) {
@@ -243,7 +244,7 @@ func (p *parser) field(key []byte, at int) (err error) {
 	return err
 }
 
-// integers reads an array and appends its elements.
+// integers appends the elements of an array to list.
 func (p *parser) integers(list []int64) ([]int64, error) {
 	err := p.s.Array(func(i int) error {
 		if i == maxRank {
@@ -256,7 +257,7 @@ func (p *parser) integers(list []int64) ([]int64, error) {
 	return list, err
 }
 
-// check compares range, shape and dtype, and fills in what they are.
+// check validates shape, dtype and range, and fills in t.
 func (p *parser) check(t *driver.Tensor) (err error) {
 	if p.found != hasAll {
 		return fmt.Errorf("%w: the dtype, the shape or data_offsets are missing", format.ErrCorrupt)
@@ -289,8 +290,8 @@ func (p *parser) check(t *driver.Tensor) (err error) {
 	return err
 }
 
-// list takes elements of a type that the reference does not have: as many bytes as
-// the range says. Tensors in a row share one description.
+// list handles a dtype that the reference does not have: the range gives the size. Consecutive
+// tensors share one description.
 func (p *parser) list(t *driver.Tensor, elems int64) error {
 	if len(p.dtype) == 0 {
 		return fmt.Errorf("%w: an empty dtype", format.ErrCorrupt)

@@ -17,7 +17,7 @@ type goldenFile struct {
 	meta format.Metadata
 }
 
-// golden are files with what is in them.
+// golden returns files with their expected content.
 func golden() []goldenFile {
 	return []goldenFile{
 		{name: "no tensors", file: fileOf(`{}`)},

@@ -29,8 +29,8 @@ func (fileFormat) Describe() driver.Description {
 	return driver.Description{Name: formatName, Extensions: extensions}
 }
 
-// Detect implements driver.Driver. There is no magic: a file begins with a length and
-// a JSON object, an index of shards with an object that says so.
+// Detect implements driver.Driver. There is no magic number: a file begins with a length and a JSON
+// object, an index with a JSON object that has a weight map.
 func (fileFormat) Detect(head []byte, _ int64) bool {
 	if isIndex(head) {
 		first := bytes.TrimLeft(bytes.TrimLeft(head, blanks)[1:], blanks)

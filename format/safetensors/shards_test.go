@@ -49,7 +49,7 @@ func TestSharded(t *testing.T) {
 	}
 }
 
-// TestShardIsPointer: what Git LFS leaves in place of a shard that was not fetched is named.
+// TestShardIsPointer checks that the error names a Git LFS pointer in place of a shard.
 func TestShardIsPointer(t *testing.T) {
 	dir := t.TempDir()
 	index, shard := filepath.Join(dir, "model.safetensors.index.json"), filepath.Join(dir, "a.safetensors")
@@ -67,14 +67,14 @@ func TestShardIsPointer(t *testing.T) {
 	}
 }
 
-// badIndexes are indexes of shards that lie in their directory.
+// badIndexes are malformed indexes of valid shards.
 var badIndexes = []struct {
 	name   string
 	index  string
 	err    error
 	field  string
 	offset int64
-	in     string // the shard that the error is in
+	in     string // name of the shard in the error
 }{
 	{"no weight_map", `{"metadata":{}}`, format.ErrCorrupt, "weight_map", 0, ""},
 	{"weight_map twice", `{"weight_map":{},"weight_map":{}}`, format.ErrCorrupt, "weight_map", 17, ""},

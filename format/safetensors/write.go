@@ -18,15 +18,15 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// Create starts writing a file to path, in a temporary file that takes its place on
-// Close. What the format cannot hold is refused with a [format.LossError], unless the
-// options accept that. Nil options work.
+// Create starts writing a file to path. It writes to a temporary file, which replaces path on
+// Close. If the plan holds anything the format cannot store, the error is a [format.LossError]
+// unless the options accept the loss. A nil *format.WriteOptions is the zero value.
 func Create(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
 	return codec.Create(path, p, o)
 }
 
-// NewWriter starts writing a file to w, straight through if tensors come in the order
-// of the file: by dtype, then by name. Nil options work.
+// NewWriter starts writing a file to w. It streams if tensors arrive in file order: by dtype, then
+// by name. A nil *format.WriteOptions is the zero value.
 func NewWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
 	return codec.NewWriter(w, p, o)
 }
@@ -57,8 +57,8 @@ func (fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossL
 	}
 }
 
-// Layout implements driver.Layouter. It orders tensors as the reference does, by falling position of the dtype
-// among its dtypes, then by name. Dtypes that are not known come last.
+// Layout implements driver.Layouter. It orders tensors as the reference does: by descending index
+// in dtypes, then by name. Unknown dtypes come last.
 func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
 	names := namesOf(p)
 	order, ranks := make([]int, len(names)), make([]int, len(names))
@@ -72,13 +72,13 @@ func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout
 		return strings.Compare(names[a], names[b])
 	})
 	l := &driver.Layout{Offsets: make([]int64, len(order))}
-	const around = 80 // a name: most of what a tensor takes in the header
+	const around = 80 // besides the name, about the size of a header entry
 	w := jsontext.Writer{B: append(make([]byte, lengthSize, lengthSize+2*around*(1+len(names))), '{')}
 	if len(p.Metadata) > 0 {
 		w.Text(metadataKey)
 		w.Raw(":{")
 		for i, e := range p.Metadata {
-			text, _ := e.Text() // Losses has checked it
+			text, _ := e.Text() // checked by Losses
 			w.Key(i, e.Key)
 			w.Text(text)
 		}
@@ -124,7 +124,7 @@ func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout
 	return l, nil
 }
 
-// namesOf returns the names as they are written: one is reserved.
+// namesOf returns the tensor names to write. The reserved name gets a suffix.
 func namesOf(p *driver.Plan) []string {
 	names := make([]string, len(p.Tensors))
 	for i := range p.Tensors {
@@ -140,10 +140,10 @@ func namesOf(p *driver.Plan) []string {
 	return names
 }
 
-// Shards implements driver.Sharder, with names and an index as the Hub has them. Every shard
-// has all metadata.
+// Shards implements driver.Sharder with the file names and index of the Hugging Face Hub. Every
+// shard has all metadata.
 func (fileFormat) Shards(path string, parts []*driver.Plan) (*driver.Shards, error) {
-	path = strings.TrimSuffix(path, indexEnd) // the model that an index opens
+	path = strings.TrimSuffix(path, indexEnd) // the index of the model
 	stem := strings.TrimSuffix(path, extension)
 	s := &driver.Shards{Paths: []string{path}, Old: oldShards(path + indexEnd)}
 	if len(parts) == 1 {
@@ -171,7 +171,8 @@ func (fileFormat) Shards(path string, parts []*driver.Plan) (*driver.Shards, err
 	return s, nil
 }
 
-// oldShards lists an index, and those files that it names which look like shards of the model.
+// oldShards returns the path of an index, and of the files it names that look like shards of the
+// model.
 func oldShards(index string) []string {
 	st, err := os.Stat(index)
 	if err != nil || !st.Mode().IsRegular() || st.Size() > maxHeader {

@@ -22,7 +22,7 @@ type source struct {
 	data []byte
 }
 
-// write returns the file of tensors that are written in the order given.
+// write returns a file with tensors written in the given order.
 func write(t testing.TB, meta format.Metadata, o *format.WriteOptions, tensors ...source) []byte {
 	t.Helper()
 	p := &format.Plan{Metadata: meta}
@@ -54,8 +54,7 @@ func floats(values ...float32) []byte {
 	return b
 }
 
-// TestReference writes what the tests of the reference implementation do: the files are
-// the same, byte for byte.
+// TestReference runs the tests of the reference implementation and expects the same bytes.
 func TestReference(t *testing.T) {
 	six := floats(0, 1, 2, 3, 4, 5)
 	tests := []struct {
@@ -82,8 +81,8 @@ func TestReference(t *testing.T) {
 	}
 }
 
-// TestOrder: data comes by dtype and name whatever the plan says, aligned, and the
-// header in the order of the data.
+// TestOrder checks that data is ordered by dtype and name whatever the plan's order, that it is
+// aligned, and that the header follows the data.
 func TestOrder(t *testing.T) {
 	var sources []source
 	var want []string
@@ -126,7 +125,7 @@ func TestOrder(t *testing.T) {
 	}
 }
 
-// TestStrings: what needs an escape has the one that the reference's library uses.
+// TestStrings checks that strings are escaped as in the reference implementation.
 func TestStrings(t *testing.T) {
 	b := write(t, format.Metadata{{Key: "\"\\/\b\f\n\r\t", Value: "\x00\x01\x1f\x7f<é\u2028😀"}}, nil, source{info("\"é", tensor.Uint8), []byte{1}})
 	want := `{"__metadata__":{"\"\\/\b\f\n\r\t":"\u0000\u0001\u001f` + "\x7f<é\u2028😀" + `"},"\"é":{"dtype":"U8","shape":[],"data_offsets":[0,1]}}`
@@ -184,7 +183,7 @@ func TestLosses(t *testing.T) {
 	f := open(t, out.Bytes())
 	meta := format.Metadata{{Key: "s", Value: "text"}, {Key: "b", Value: "true"}, {Key: "i", Value: "-5"}, {Key: "f", Value: "0.25"}, {Key: "inf", Value: "+Inf"},
 		{Key: "n", Value: "null"}, {Key: "num", Value: "1.50"}, {Key: "raw", Value: `{"a": [1]}`}}
-	// An entry whose key comes twice goes with all of that key that follow.
+	// Entries that repeat a key are dropped.
 	if diff := cmp.Diff(meta, f.Metadata()); diff != "" {
 		t.Error(diff)
 	}
@@ -207,7 +206,7 @@ func TestRefusesDTypes(t *testing.T) {
 	}
 }
 
-// TestHeaderTooLarge: what no reader takes is not written.
+// TestHeaderTooLarge checks that a header over the limit is not written.
 func TestHeaderTooLarge(t *testing.T) {
 	_, err := NewWriter(&bytes.Buffer{}, &format.Plan{Metadata: format.Metadata{{Key: "k", Value: strings.Repeat("x", maxHeader)}}}, nil)
 	if !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrLimit) {

@@ -54,7 +54,7 @@ func (r *reading) parseArchive() error {
 	return r.readPickle(pickle)
 }
 
-// word reads an entry of a word.
+// word reads an entry that holds a single word.
 func (r *reading) word(name string, e *zip.Entry) error {
 	if e.Size > 64 || e.Packed {
 		return wire.Errorf("", name, e.At, format.ErrUnsupported, "%d bytes, or packed: it is a word", e.Size)
@@ -72,7 +72,7 @@ func (r *reading) word(name string, e *zip.Entry) error {
 	return nil
 }
 
-// readPickle reads data.pkl, and lists what its object holds.
+// readPickle reads data.pkl and lists the tensors and metadata of its object.
 func (r *reading) readPickle(e *zip.Entry) error {
 	if most := int64(driver.MaxStructure); e.Size > most {
 		return wire.Errorf("", "data.pkl", e.At, format.ErrLimit, "it has %d bytes, at most %d are allowed", e.Size, most)

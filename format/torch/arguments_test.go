@@ -9,10 +9,10 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// long8 pushes an integer of 64 bits, which LONG1 has little-endian.
+// long8 pushes a 64-bit integer with LONG1; b is little-endian.
 func long8(b string) string { return "\x8a\x08" + b }
 
-// TestArguments: functions on the list are called with other arguments than torch.save gives them.
+// TestArguments calls the known functions with arguments that torch.save never writes.
 func TestArguments(t *testing.T) {
 	const (
 		most = "\xff\xff\xff\xff\xff\xff\xff\x7f"
@@ -63,7 +63,7 @@ func TestArguments(t *testing.T) {
 	}
 }
 
-// TestArchives opens archives whose entries are not as torch.save writes them.
+// TestArchives opens archives with entries that torch.save never writes.
 func TestArchives(t *testing.T) {
 	plain := entryOf{"m/data.pkl", []byte(pickled("}")), false}
 	name := strings.Repeat("n", maxName)
@@ -87,7 +87,7 @@ func TestArchives(t *testing.T) {
 	}
 }
 
-// refuse demands an error in a field.
+// refuse checks the sentinel and field of the error from opening file.
 func refuse(t *testing.T, file []byte, want error, field string) {
 	t.Helper()
 	m, err := OpenBytes(file, nil)

@@ -10,10 +10,10 @@ import (
 	"testing"
 )
 
-// code assembles a pickle: strings are opcodes and their arguments as they are.
+// code assembles a pickle from opcodes with their arguments.
 func code(parts ...string) string { return strings.Join(parts, "") }
 
-// pickled is a pickle of protocol 2.
+// pickled returns a pickle of protocol 2.
 func pickled(parts ...string) string { return "\x80\x02" + code(parts...) + "." }
 
 // str pushes a string, num an integer, get a global.
@@ -29,7 +29,7 @@ func float(f float64) string {
 	return "G" + string(binary.BigEndian.AppendUint64(nil, math.Float64bits(f)))
 }
 
-// tup pushes a tuple of what the parts push.
+// tup pushes a tuple of the values that parts push.
 func tup(parts ...string) string { return "(" + code(parts...) + "t" }
 
 func nums(n ...int32) string {
@@ -40,22 +40,22 @@ func nums(n ...int32) string {
 	return tup(parts...)
 }
 
-// dictOf pushes a dict of keys and values by turns.
+// dictOf pushes a dict of alternating keys and values.
 func dictOf(parts ...string) string { return "}(" + code(parts...) + "u" }
 
 const hooks = "ccollections\nOrderedDict\n)R"
 
-// store pushes a storage of the zip container.
+// store pushes a storage of the ZIP container.
 func store(class, key string, count int32) string {
 	return tup(str("storage"), get("torch", class+"Storage"), str(key), str("cpu"), num(count)) + "Q"
 }
 
-// oldStore pushes one of the legacy container; view is "N" or a tuple.
+// oldStore pushes a storage of the legacy container; view is "N" or a tuple.
 func oldStore(class, key string, count int32, view string) string {
 	return tup(str("storage"), get("torch", class+"Storage"), str(key), str("cpu"), num(count), view) + "Q"
 }
 
-// tensorOf pushes a tensor of a storage.
+// tensorOf pushes a tensor over a storage.
 func tensorOf(storage string, offset int32, shape, stride string) string {
 	return get("torch._utils", "_rebuild_tensor_v2") + tup(storage, num(offset), shape, stride, "\x89", hooks) + "R"
 }
@@ -67,7 +67,7 @@ type entryOf struct {
 	packed bool
 }
 
-// archived makes an archive whose entries lie at multiples of 64.
+// archived returns an archive whose entries begin at multiples of 64.
 func archived(t testing.TB, entries ...entryOf) []byte {
 	t.Helper()
 	var b bytes.Buffer
@@ -104,7 +104,7 @@ func archived(t testing.TB, entries ...entryOf) []byte {
 	return b.Bytes()
 }
 
-// saved makes an archive of a pickle and storages with the keys 0, 1, and so on.
+// saved returns an archive with a pickle and storages with the keys 0, 1, and so on.
 func saved(t testing.TB, pkl string, storages ...[]byte) []byte {
 	t.Helper()
 	entries := []entryOf{{"m/data.pkl", []byte(pkl), false}, {"m/byteorder", []byte("little"), false}}
@@ -114,10 +114,10 @@ func saved(t testing.TB, pkl string, storages ...[]byte) []byte {
 	return archived(t, append(entries, entryOf{"m/version", []byte("3\n"), false})...)
 }
 
-// oldMagic begins the legacy container.
+// oldMagic starts the legacy container.
 const oldMagic = "\x80\x02" + legacyMagic
 
-// legacy makes a legacy container: an object, the keys, and the storages behind their counts.
+// legacy returns a legacy container: an object, the keys, and the storages after their counts.
 func legacy(pkl string, keys []string, counts []int64, storages ...[]byte) []byte {
 	var list []string
 	for _, k := range keys {
@@ -131,7 +131,7 @@ func legacy(pkl string, keys []string, counts []int64, storages ...[]byte) []byt
 	return b
 }
 
-// floats are the bytes of 0, 1, 2, ... as float32.
+// floats returns 0, 1, 2, ... as float32.
 func floats(n int) (b []byte) {
 	for i := range n {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(i)))

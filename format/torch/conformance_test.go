@@ -15,7 +15,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// files are good files, for the kit and as seeds.
+// files returns valid files for the conformance kit and as fuzzing seeds.
 func files(t testing.TB) map[string][]byte {
 	six := store("Float", "0", 6)
 	long := strings.Repeat("name", 10)
@@ -51,14 +51,14 @@ func FuzzOpen(f *testing.F) {
 	formattest.Fuzz(f, formattest.Config{Codec: own})
 }
 
-// described is what a file's description says of a tensor.
+// described is a tensor in the description of a file.
 type described struct {
 	DType  string  `json:"dtype"`
 	Shape  []int64 `json:"shape"`
 	SHA256 string  `json:"sha256"`
 }
 
-// compare opens a file, and compares its tensors with a description.
+// compare opens a file and compares its tensors with a description.
 func compare(t *testing.T, path string, want map[string]described) {
 	t.Helper()
 	m, err := Open(path, nil)
@@ -74,7 +74,7 @@ func compare(t *testing.T, path string, want map[string]described) {
 	for _, s := range tensorsOf(t, m) {
 		w, ok := want[s.Name]
 		if !ok && len(want) == 1 {
-			w, ok = want[""] // one tensor and no more
+			w, ok = want[""] // a file of one bare tensor
 		}
 		sum := sha256.Sum256([]byte(s.Data))
 		if !ok || w.DType != s.DType || !s.Shape.Equal(w.Shape) || w.SHA256 != hex.EncodeToString(sum[:]) {
@@ -87,8 +87,8 @@ func compare(t *testing.T, path string, want map[string]described) {
 	}
 }
 
-// script has PyTorch write objects into a directory, in both containers and each protocol,
-// and index.json, which says what is in them.
+// script makes PyTorch write objects into a directory, in both containers and each protocol, with a
+// description in index.json.
 const script = `
 import collections, hashlib, json, sys, numpy, torch
 out = sys.argv[1]
@@ -126,9 +126,9 @@ for name, o in objects.items():
 json.dump(index, open(out + '/index.json', 'w'))
 `
 
-// TestPyTorch reads what PyTorch itself writes.
+// TestPyTorch reads files that PyTorch wrote.
 func TestPyTorch(t *testing.T) {
-	const python = "/usr/bin/python3" // Debian's, which python3-torch belongs to
+	const python = "/usr/bin/python3" // Debian's Python, which python3-torch installs for
 	if out, err := exec.Command(python, "-c", "import torch").CombinedOutput(); err != nil {
 		t.Skipf("no PyTorch here: %v %s", err, out)
 	}
@@ -149,7 +149,7 @@ func TestPyTorch(t *testing.T) {
 	}
 }
 
-// TestInterop reads files of other projects, where they are at hand.
+// TestInterop reads files of other projects if they are available.
 func TestInterop(t *testing.T) {
 	dir := filepath.Join("..", "..", "..", "shared", "foreign", "pt")
 	if _, err := os.Stat(dir); err != nil {

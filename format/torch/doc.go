@@ -1,60 +1,64 @@
-// Package torch reads the files that torch.save writes: .pt, .pth, .bin and .ckpt. It runs
-// nothing of what is in them, and writes none.
+// Package torch reads files written by torch.save: .pt, .pth, .bin and .ckpt. It never runs
+// code in a file. It cannot write the format.
 //
 //	m, err := torch.Open("checkpoint.pt", nil)
 //	v, err := m.Tensor("state_dict.fc.weight")
 //
 // # Containers
 //
-// Since PyTorch 1.6 a file is a ZIP archive, whose entries begin at multiples of 64:
+// Since PyTorch 1.6 a file is a ZIP archive. Its entries begin at multiples of 64:
 //
 //	NAME/data.pkl      the pickle
-//	NAME/byteorder     "little" or "big"; little when it is missing
+//	NAME/byteorder     "little" or "big"; little if missing
 //	NAME/version       "3"
 //	NAME/data/KEY      the bytes of the storage KEY
 //
-// Stored entries are mapped and handed out as views; deflated ones are inflated on each use.
-// Verify compares the CRC-32 of each storage with both that the archive records.
-// Archives with NAME/code/ are TorchScript programs, and are refused by name.
+// Stored entries are mapped and returned as views; deflated ones are inflated on each use.
+// Verify compares the CRC-32 of each storage with the two values in the archive, in the local
+// header and in the central directory. An archive with NAME/code/ is a TorchScript program,
+// which is an error.
 //
-// Before, a file was a sequence of pickles with the storages behind them ("legacy"):
+// Before PyTorch 1.6, a file was a sequence of pickles followed by the storages ("legacy"):
 //
 //	pickle    the number 0x1950a86a20f9469cfc6c
 //	pickle    the protocol version, 1001
-//	pickle    a dict that describes the system; not looked at
+//	pickle    a dict that describes the system; ignored
 //	pickle    the object
 //	pickle    a list of the keys of the storages
-//	per key   int64 count of elements, their bytes, all little-endian
+//	per key   int64 count of elements, then the elements, all little-endian
 //
-// It has no checksums, and storages lie as they come: most tensors are misaligned, and copied.
+// It has no checksums. Storages are not aligned, so most tensors are copied.
 //
-// A model in several files opens by its index, pytorch_model.bin.index.json, as one of safetensors does: its
-// weight_map says which file, next to the index or below, a tensor is in.
+// A model in several files opens by its index, pytorch_model.bin.index.json. As in
+// safetensors, the weight_map of the index gives the file of each tensor, which must be in
+// the directory of the index or below it.
 //
 // # The pickle
 //
-// A pickle is a program for a stack machine. The one here knows protocols 2 to 5 and the
-// opcodes that torch.save writes. It imports and calls nothing: a global is one of
+// A pickle is a program for a stack machine. This package's machine supports protocols 2 to 5
+// and the opcodes that torch.save writes. It imports nothing and calls no Python code. These
+// globals are known:
 //
 //	collections.OrderedDict                  torch.Size, torch.device
 //	torch._utils._rebuild_tensor_v2, _v3     torch.float32 and the other dtypes
 //	torch._utils._rebuild_parameter, ..._with_state
 //	torch.FloatStorage and the other storage classes, torch.storage.TypedStorage, UntypedStorage
-//	numpy.dtype, numpy.core.multiarray.scalar and _codecs.encode, of which NumPy's scalars are made
+//	numpy.dtype, numpy.core.multiarray.scalar and _codecs.encode, for NumPy's scalars
 //
-// and any other ends reading with an error that names it and its offset. What a pickle takes in memory
-// is counted and limited as that of a graph is (format.Options.MaxMemory). Values may refer to each other any number of times,
-// so the paths to values are limited too, and one that contains itself is refused.
+// Any other global is an error that names it and its offset. The values of a pickle count
+// against format.Options.MaxMemory. Since values may refer to each other any number of times,
+// the number of paths to values is limited, too. A value that contains itself is an error.
 //
 // # Tensors
 //
-// The name of a tensor is the path of keys to it, joined with dots; positions in lists and
-// tuples count from 0. A file of one bare tensor names it like the file without its ending ("tensor" from memory). Two
-// tensors of one name are refused. Strings, numbers and booleans become metadata under their
-// paths; notes count what is left out.
+// The name of a tensor is the path of keys to it, joined with dots; list and tuple elements
+// are numbered from 0. If the object is a single tensor, its name is the file's base name
+// without the extension ("tensor" for a file in memory). Duplicate names are an error.
+// Strings, numbers and booleans become metadata under their paths. Notes count ignored values.
 //
-// A tensor is a storage, an offset, a shape and strides, in elements. Those whose
-// elements lie one after the other are views of the file, and may share its bytes; others are copied on use, a stride
-// of 0 included, up to 16 times their storage or 1 GiB. The last element must lie in the storage.
-// The types complex32, complex128, and torch's quantized integers are listed: their bytes are there, and are not read as numbers.
+// A tensor has a storage, and an offset, a shape and strides in elements. A contiguous tensor
+// is a view of the file, and may overlap others. A tensor with other strides, 0 included, is
+// copied on each use; the copy is limited to 16 times the storage or 1 GiB, whichever is
+// larger. All elements must lie in the storage. Tensors of type complex32 and complex128 and
+// of torch's quantized integers have bytes but cannot be decoded.
 package torch

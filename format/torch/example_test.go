@@ -12,7 +12,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// The pickle of the file is read, and no code in it is run.
+// Open reads the pickle without running any code in it.
 func ExampleOpen() {
 	dir, err := os.MkdirTemp("", "torch")
 	if err != nil {

@@ -10,19 +10,19 @@ import (
 const (
 	formatName = "torch"
 	maxRank    = 64
-	// Nesting, and the length of a name, beyond which a file is refused.
+	// The largest nesting depth, and the longest name in bytes.
 	maxDepth = 200
 	maxName  = 1 << 16
 )
 
-// legacyMagic is 0x1950a86a20f9469cfc6c as a pickle has it, behind the opcodes of a protocol
-// and, from protocol 4 on, of a frame. The legacy container begins with that pickle.
+// legacyMagic is the integer 0x1950a86a20f9469cfc6c in a pickle. The legacy container begins with
+// that pickle: the opcodes PROTO and, from protocol 4, FRAME come before it.
 const (
 	legacyMagic = "\x8a\x0al\xfc\x9cF\xf9 j\xa8P\x19."
 	legacyHead  = 2 + 9 + len(legacyMagic)
 )
 
-// isLegacy reports whether a file that begins with head is a legacy container.
+// isLegacy reports whether head begins a legacy container.
 func isLegacy(head []byte) bool {
 	if len(head) < 2 || head[0] != 0x80 {
 		return false
@@ -34,15 +34,15 @@ func isLegacy(head []byte) bool {
 	return bytes.HasPrefix(head, []byte(legacyMagic))
 }
 
-// elem is what an element of a storage is.
+// elem is an element type.
 type elem struct {
 	dtype tensor.DType
-	enc   *tensor.Encoding // of a type that is listed
+	enc   *tensor.Encoding // of a type without a DType
 	size  int64
-	word  int // bytes that a byte order turns around
+	word  int // size of the words that byte swapping reverses
 }
 
-// elems are the types by the names that torch has for them as constants.
+// elems maps the names of torch's dtype constants to types.
 var elems = func() map[string]*elem {
 	m := map[string]*elem{
 		"bfloat16": plain(tensor.BFloat16), "bool": plain(tensor.Bool), "complex64": {dtype: tensor.Complex64, size: 8, word: 4},
@@ -60,7 +60,7 @@ var elems = func() map[string]*elem {
 	return m
 }()
 
-// storageNames are the types by the names of storage classes, without "Storage".
+// storageNames maps the names of storage classes, without "Storage", to types.
 var storageNames = map[string]string{
 	"Double": "float64", "Float": "float32", "Half": "float16", "BFloat16": "bfloat16", "Long": "int64", "Int": "int32", "Short": "int16",
 	"Char": "int8", "Byte": "uint8", "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128", "QInt8": "qint8",

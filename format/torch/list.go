@@ -17,23 +17,23 @@ import (
 type lister struct {
 	*reading
 	stored int64 // bytes of the pickle
-	at     int64 // of the pickle, for errors
+	at     int64 // offset of the pickle, for errors
 
 	path    []byte
-	within  map[any]bool // the dicts and lists on the way to the current value
+	within  map[any]bool // the containers on the path to the current value
 	visits  int64
-	named   int64 // bytes of names
+	named   int64 // bytes of names so far
 	skipped []skip
 }
 
-// skip counts values of one kind that are neither tensors nor metadata.
+// skip counts the ignored values of one kind.
 type skip struct {
 	kind  string
-	first string // where the first one is
+	first string // path of the first one
 	n     int
 }
 
-// list lists what the object of a pickle of stored bytes holds, which is at an offset of the file.
+// list lists the tensors and metadata in v, the object of a pickle of stored bytes at offset at.
 func (r *reading) list(v any, at, stored int64) error {
 	l := &lister{reading: r, at: at, stored: stored, within: make(map[any]bool)}
 	err := l.list(v)
@@ -43,7 +43,8 @@ func (r *reading) list(v any, at, stored int64) error {
 	return err
 }
 
-// rootName returns the name of a tensor that is all that a file holds: the file's.
+// rootName returns the name of a tensor that is the whole object: the file's name without its
+// extension.
 func rootName(path string) string {
 	s := filepath.Base(path)
 	s = strings.TrimSuffix(s, filepath.Ext(s))
@@ -57,8 +58,8 @@ func (l *lister) errorf(sentinel error, text string, args ...any) error {
 	return wire.Errorf("", "pickle", l.at, sentinel, text, args...)
 }
 
-// list walks v, which is at the path. A pickle may refer to one value many times, so the
-// paths are counted.
+// list walks v, which is at l.path. A pickle may refer to a value many times, so the number of
+// paths is limited.
 func (l *lister) list(v any) error {
 	if l.visits++; l.visits > 1<<16+l.stored {
 		return l.errorf(format.ErrLimit, "its values are reached by more than %d paths", l.visits-1)
@@ -83,7 +84,7 @@ func (l *lister) list(v any) error {
 	return nil
 }
 
-// once walks a value that may contain itself.
+// once walks the container v and fails if v contains itself.
 func (l *lister) once(v any, walk func() error) error {
 	if l.within[v] {
 		return l.errorf(format.ErrCorrupt, "%s contains itself", clip(string(l.path)))
@@ -94,7 +95,7 @@ func (l *lister) once(v any, walk func() error) error {
 	return err
 }
 
-// items walks the elements of a list, which are named by their positions.
+// items walks the elements of a list, named by position.
 func (l *lister) items(items []any) error {
 	for i, v := range items {
 		if err := l.below(strconv.Itoa(i), v); err != nil {
@@ -124,7 +125,7 @@ func (l *lister) entries(items []any) error {
 	return nil
 }
 
-// below walks a value under a key of the one at the path.
+// below walks the value v, which is at key in the current one.
 func (l *lister) below(key string, v any) error {
 	n := len(l.path)
 	if len(l.within) > maxDepth || n+len(key) > maxName {
@@ -139,7 +140,7 @@ func (l *lister) below(key string, v any) error {
 	return err
 }
 
-// name returns the path as a name. The bytes of all names are limited.
+// name returns the current path as a name. The total size of names is limited.
 func (l *lister) name() (string, error) {
 	name := string(l.path)
 	if name == "" {
@@ -167,10 +168,10 @@ func (l *lister) skip(kind string) {
 	l.skipped[i].n++
 }
 
-// mostSkipped bounds the kinds that notes name.
+// mostSkipped limits the number of kinds that notes name.
 const mostSkipped = 16
 
-// tensor lists a tensor at the path.
+// tensor lists a tensor at the current path.
 func (l *lister) tensor(t *rebuilt) error {
 	name, err := l.name()
 	if err != nil {

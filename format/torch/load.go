@@ -13,13 +13,14 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// load takes elements by their strides, from an unpacked storage, and makes them little-endian.
+// load returns the little-endian elements of tensor i in row-major order. It handles strides,
+// deflated storages and big-endian files.
 func (m *model) load(i int) ([]byte, error) {
 	b, err := m.gathered(i)
 	return b, m.located(i, err)
 }
 
-// An expanded tensor repeats the elements of a storage; these limit the bytes of the copy.
+// An expanded tensor repeats the elements of its storage. These limit the size of the copy.
 const (
 	expandFloor = 1 << 30
 	expandRatio = 16
@@ -34,7 +35,7 @@ func (m *model) gathered(i int) ([]byte, error) {
 	if err := codec.CheckSize(size); err != nil {
 		return nil, err
 	}
-	// The engine has counted the tensor, not what it is taken from.
+	// The engine has reserved memory for the tensor, but not for its source.
 	aside := p.extent
 	if s.Packed {
 		aside = s.Size
@@ -71,7 +72,7 @@ func (m *model) gathered(i int) ([]byte, error) {
 	return out, nil
 }
 
-// gather appends the elements of a shape at strides to out, which has the capacity.
+// gather appends the strided elements of b to out, which has the capacity.
 func gather(out, b []byte, shape tensor.Shape, stride []int64, size int64) []byte {
 	for i := range shape[0] {
 		from := i * stride[0] * size
@@ -84,7 +85,7 @@ func gather(out, b []byte, shape tensor.Shape, stride []int64, size int64) []byt
 	return out
 }
 
-// located names tensor i and its file in an error that names no place.
+// located adds the name and file of tensor i to an error without a location.
 func (m *model) located(i int, err error) error {
 	var e *format.Error
 	if err == nil || errors.As(err, &e) {
@@ -94,7 +95,7 @@ func (m *model) located(i int, err error) error {
 	return wire.InFile(wire.Error("", fmt.Sprintf("tensor %q", m.index.Name(i)), s.At, err), s.src.Path())
 }
 
-// touch checks the CRC-32 of the storage that tensor i is in.
+// touch checks the CRC-32 of tensor i's storage before the first access.
 func (m *model) touch(v driver.Verification, i int) (all bool, err error) {
 	n := m.places[i].store
 	if !m.stores[n].zipped || m.passed[n].Load() {
@@ -105,13 +106,13 @@ func (m *model) touch(v driver.Verification, i int) (all bool, err error) {
 	return false, err
 }
 
-// compare compares the CRC-32 of the storage of tensor i with what the archive records.
+// compare verifies the CRC-32 of tensor i's storage.
 func (m *model) compare(v driver.Verification, i int) error {
 	s := &m.stores[m.places[i].store]
 	return m.located(i, s.Verify(v, s.src, s.space, m.index.Name(i)))
 }
 
-// verify checks that each storage has the CRC-32 that its archive records. The legacy container has none.
+// verify verifies the CRC-32 of each storage of the archives. The legacy container has none.
 func (m *model) verify(v driver.Verification) error {
 	var first, all []int // tensors: one of each storage, and all
 	seen := make([]bool, len(m.stores))

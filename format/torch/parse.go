@@ -15,16 +15,16 @@ import (
 	"github.com/weightmap/weightmap/internal/zip"
 )
 
-// model is what is kept of an open file, or of the files of a model, beside its index.
+// model is the state of an open model besides its index.
 type model struct {
 	index  *driver.Index
 	stores []blob        // of all files
 	places []place       // by tensor
-	passed []atomic.Bool // storages that agreed with their checksums
+	passed []atomic.Bool // storages whose checksum was verified
 	memory *driver.Memory
 }
 
-// blob is a storage in a file. Those of the legacy container have no checksums.
+// blob is a storage in a file. Storages of the legacy container have no checksum.
 type blob struct {
 	zip.Entry
 	*file
@@ -38,28 +38,28 @@ type file struct {
 	big    bool // elements are big-endian
 }
 
-// place is where the elements of a tensor are.
+// place locates the elements of a tensor.
 type place struct {
 	store  int
-	from   int64 // bytes into the storage
+	from   int64 // offset into the storage in bytes
 	extent int64 // bytes from the first element to the last
 	elem   *elem
-	stride []int64 // in elements, nil for one after the other
+	stride []int64 // in elements, nil if contiguous
 }
 
-// reading is a file while it is parsed.
+// reading is the state while a file is parsed.
 type reading struct {
 	*file
 	*model
 	o      *driver.Options
-	x      *driver.Index  // of the file
-	places []place        // by tensor of the file
-	byKey  map[string]int // storages
+	x      *driver.Index  // of this file
+	places []place        // by tensor of this file
+	byKey  map[string]int // index of each storage
 	meta   driver.Metadata
 	notes  []string
 }
 
-// parse reads either container, or an index of files and these.
+// parse parses either container, or an index of several files.
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	head, err := driver.Prefix(src, driver.SniffLen)
 	if err != nil {
@@ -82,13 +82,14 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parse
 	return out, nil
 }
 
-// isIndex reports whether a file that begins with head is an index of files.
+// isIndex reports whether head begins an index of several files.
 func isIndex(head []byte) bool {
 	head = bytes.TrimLeft(head, " \t\r\n")
 	return bytes.HasPrefix(head, []byte("{")) && bytes.Contains(head, []byte(`"weight_map"`)) && bytes.Contains(head, []byte(`.bin"`))
 }
 
-// parseIndex reads an index, and all the files that it names. Of equal keys of their metadata the first counts.
+// parseIndex parses an index and all the files it names. If files have metadata with the same key,
+// the first value counts.
 func (m *model) parseIndex(src driver.Source, o *driver.Options, out *driver.Parsed) error {
 	var files []*reading
 	join := shards.Model{Format: formatName, Open: func(src driver.Source, s driver.Space, y *driver.Index) error {
@@ -118,7 +119,7 @@ func (m *model) parseIndex(src driver.Source, o *driver.Options, out *driver.Par
 	return nil
 }
 
-// parseFile reads either container, which is in a space, and lists its tensors in x.
+// parseFile parses either container in the given address space and lists its tensors in x.
 func (m *model) parseFile(src driver.Source, space driver.Space, x *driver.Index, o *driver.Options) (*reading, error) {
 	var head [legacyHead]byte
 	b, err := driver.First(src, head[:])
@@ -138,17 +139,17 @@ func (m *model) parseFile(src driver.Source, space driver.Space, x *driver.Index
 	return r, err
 }
 
-// storeBytes is what a storage takes in memory, about.
+// storeBytes is the approximate size of a storage's bookkeeping in memory.
 const storeBytes = 160
 
-// addStore adds a storage, whose key is new.
+// addStore adds a storage. Its key must be new.
 func (r *reading) addStore(key string, e zip.Entry) {
 	r.byKey[key] = len(r.stores)
 	r.stores = append(r.stores, blob{e, r.file})
 }
 
-// parseLegacy reads the older container: pickles of a number, the protocol, the system, the
-// object and the keys of its storages, and then these, each behind its count.
+// parseLegacy parses the legacy container: pickles of a magic number, the protocol, the system, the
+// object and the keys of the storages, then each storage after its element count.
 func (r *reading) parseLegacy() (err error) {
 	r.x.Version = "legacy"
 	h := driver.ReadHead(r.src, r.o)
@@ -170,10 +171,10 @@ func (r *reading) parseLegacy() (err error) {
 	}
 }
 
-// errShort says that the pickles do not end within what was read.
+// errShort is returned by legacyWithin if the pickles continue after b.
 var errShort = errors.New("the pickles are longer")
 
-// legacyWithin reads the legacy container if its pickles end within b, and returns where.
+// legacyWithin parses the pickles of the legacy container in b and returns the offset of their end.
 func (r *reading) legacyWithin(b []byte) (end int64, err error) {
 	p := newPickle(b, 0, r.o.Memory)
 	p.legacy = true
@@ -202,7 +203,7 @@ func (r *reading) legacyWithin(b []byte) (end int64, err error) {
 	return at[5], r.list(parts[3], at[3], at[4]-at[3])
 }
 
-// legacyStores finds the storages behind the pickles, in the order of their keys.
+// legacyStores finds the storages after the pickles, in the order of keys.
 func (r *reading) legacyStores(keys []any, roots map[string]*storage, at int64) error {
 	if err := r.o.Memory.Reserve(int64(len(keys)) * storeBytes); err != nil {
 		return wire.Error("", "storage keys", at, err)

@@ -11,42 +11,43 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// What a value takes in memory, about.
+// Approximate sizes of values in memory.
 const (
 	objectBytes = 32
 	memoBytes   = 48
 )
 
-// pickle reads the objects of pickles: data for a stack machine that imports, calls and
-// resolves nothing. The first failure sticks; values are zero from then on. What calls make is in values.go.
+// pickle runs pickles as data for a stack machine that imports, calls and resolves nothing. The
+// first error sticks; after it, all values are zero. The known functions are in values.go.
 type pickle struct {
 	c      wire.Cursor
-	at     int64 // of the current opcode
-	stored int64 // bytes of the pickles
-	legacy bool  // persistent ids are those of the legacy container
+	at     int64 // offset of the current opcode
+	stored int64 // size of the pickles
+	legacy bool  // persistent ids have the form of the legacy container
 
 	stack []any
 	marks []int
 	memo  map[uint32]any
-	roots map[string]*storage // the storages that persistent ids named, by key
+	roots map[string]*storage // storages seen in persistent ids, by key
 
 	account *driver.Memory
-	used    int64 // of account
-	charged int64 // what was made so far
+	used    int64 // reserved from account
+	charged int64 // size of the values made so far
 }
 
-// newPickle reads from b, whose first byte is at offset base of the file.
+// newPickle returns a machine for b, whose first byte is at offset base of the file.
 func newPickle(b []byte, base int64, account *driver.Memory) *pickle {
 	return &pickle{c: wire.NewCursor("", b, base), stored: int64(len(b)), memo: make(map[uint32]any), roots: make(map[string]*storage), account: account}
 }
 
-// release returns the memory that was counted for values.
+// release returns the reserved memory to the account.
 func (p *pickle) release() { p.account.Release(p.used) }
 
-// ok reports whether nothing has failed so far.
+// ok reports whether no error has occurred.
 func (p *pickle) ok() bool { return p.c.Err() == nil }
 
-// charge counts n bytes that are about to be allocated, and reports whether they may be.
+// charge reserves n bytes before they are allocated and reports whether the limit permits it. It
+// reserves an eighth more than needed, so that most calls do nothing else.
 func (p *pickle) charge(n int64) bool {
 	p.charged += n
 	if p.charged <= p.used || !p.ok() {
@@ -63,12 +64,12 @@ func (p *pickle) charge(n int64) bool {
 	return true
 }
 
-// failf records what is wrong with the current opcode.
+// failf records an error in the current opcode.
 func (p *pickle) failf(sentinel error, text string, args ...any) {
 	p.c.Failf("pickle", p.at, sentinel, text, args...)
 }
 
-// next runs the pickle up to its STOP, and returns its object. Another pickle may follow.
+// next runs a pickle up to its STOP opcode and returns its object. Another pickle may follow.
 func (p *pickle) next() (any, error) {
 	clear(p.memo)
 	p.stack, p.marks = p.stack[:0], p.marks[:0]
@@ -95,7 +96,8 @@ func (p *pickle) next() (any, error) {
 	return nil, p.c.Err()
 }
 
-// scalar executes opcodes that push numbers and strings. Names of opcodes are those of Python's pickletools.
+// scalar executes opcodes that push numbers and strings. Opcode names are those of Python's
+// pickletools.
 func (p *pickle) scalar(op byte) bool {
 	switch op {
 	case 'N': // NONE
@@ -136,7 +138,7 @@ func (p *pickle) scalar(op byte) bool {
 	return true
 }
 
-// container executes opcodes of tuples, lists, dicts and sets.
+// container executes opcodes for tuples, lists, dicts and sets.
 func (p *pickle) container(op byte) bool {
 	switch op {
 	case ')': // EMPTY_TUPLE
@@ -182,13 +184,13 @@ func (p *pickle) container(op byte) bool {
 	return true
 }
 
-// action executes opcodes of the stack, the memo, globals and calls.
+// action executes opcodes for the stack, the memo, globals and calls.
 func (p *pickle) action(op byte) bool {
 	switch op {
 	case '(': // MARK
 		p.charge(8)
 		p.marks = append(p.marks, len(p.stack))
-	case '0': // POP, of a mark where that is last
+	case '0': // POP; pops the mark if it is on top
 		if n := len(p.marks); n > 0 && p.marks[n-1] == len(p.stack) {
 			p.marks = p.marks[:n-1]
 		} else {
@@ -244,10 +246,10 @@ func (p *pickle) number(width int) uint64 {
 	return p.c.U64("pickle")
 }
 
-// data reads bytes behind their count, which takes width bytes.
+// data reads a byte string that follows its length in width bytes.
 func (p *pickle) data(width int) []byte { return p.c.Bytes("pickle", p.number(width)) }
 
-// text pushes a string. Those of Python 2 may be bytes.
+// text pushes a string. Strings from Python 2 (old) need not be UTF-8.
 func (p *pickle) text(b []byte, old bool) {
 	valid := utf8.Valid(b)
 	if !valid && !old {
@@ -262,7 +264,7 @@ func (p *pickle) text(b []byte, old bool) {
 	}
 }
 
-// line reads up to a newline.
+// line reads up to the next newline.
 func (p *pickle) line() string {
 	const most = 1024
 	b := make([]byte, 0, 64)
@@ -278,7 +280,7 @@ func (p *pickle) line() string {
 	return string(b)
 }
 
-// extend appends items to the list on top.
+// extend appends items to the list on top of the stack.
 func (p *pickle) extend(items []any) {
 	l, ok := p.top().(*list)
 	if !ok {
@@ -289,7 +291,7 @@ func (p *pickle) extend(items []any) {
 	}
 }
 
-// set adds keys and values to the dict on top.
+// set adds alternating keys and values to the dict on top of the stack.
 func (p *pickle) set(items []any) {
 	d, ok := p.top().(*dict)
 	if !ok || len(items)%2 != 0 {
@@ -300,7 +302,7 @@ func (p *pickle) set(items []any) {
 	}
 }
 
-// put remembers the value on top.
+// put stores the value on top of the stack in the memo.
 func (p *pickle) put(key uint32) {
 	p.charge(memoBytes)
 	if v := p.top(); p.ok() {
@@ -316,7 +318,7 @@ func (p *pickle) get(key uint32) {
 	p.push(v)
 }
 
-// global pushes one of the names that a pickle of tensors needs; any other ends it.
+// global pushes a known global; an unknown one is an error.
 func (p *pickle) global(module, name string) {
 	g := global{module, name}
 	if p.ok() && !g.known() {
@@ -331,7 +333,7 @@ func (p *pickle) push(v any) {
 	}
 }
 
-// pop takes the last value from the stack, but not one below a mark.
+// pop pops a value; values below a mark are out of reach.
 func (p *pickle) pop() any {
 	v := p.top()
 	if p.ok() {
@@ -354,7 +356,7 @@ func (p *pickle) top() any {
 	return p.stack[len(p.stack)-1]
 }
 
-// popMark takes the values above the last mark, in memory of their own.
+// popMark pops the values above the last mark, and the mark. The result does not alias the stack.
 func (p *pickle) popMark() []any {
 	n := len(p.marks)
 	if n == 0 {
@@ -372,7 +374,7 @@ func (p *pickle) popMark() []any {
 	return items
 }
 
-// long makes a number of little-endian two's complement; one beyond 64 bits is opaque.
+// long decodes little-endian two's complement. A number that needs more than 64 bits is opaque.
 func long(b []byte) any {
 	if len(b) > 8 {
 		return opaque(fmt.Sprintf("integer of %d bytes", len(b)))
@@ -385,7 +387,7 @@ func long(b []byte) any {
 	return n << shift >> shift
 }
 
-// clip bounds text of a file in an error.
+// clip shortens text of the file for an error.
 func clip(s string) string {
 	if len(s) > 200 {
 		s = s[:200] + "..."

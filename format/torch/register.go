@@ -6,7 +6,7 @@ import (
 	"github.com/weightmap/weightmap/internal/zip"
 )
 
-// driverOf is the driver; the format is read only.
+// driverOf is the driver. The format is read-only.
 type driverOf struct{}
 
 var own = format.With(driverOf{})
@@ -23,8 +23,8 @@ func (driverOf) Describe() driver.Description {
 
 var extensions = []string{".pt", ".pth", ".ckpt", ".bin.index.json"}
 
-// Detect implements driver.Driver. The first entry of an archive is NAME/data.pkl or
-// another that torch.save writes.
+// Detect implements driver.Driver. The first entry of an archive is NAME/data.pkl or another entry
+// that torch.save writes.
 func (driverOf) Detect(head []byte, _ int64) bool {
 	return isIndex(head) || isLegacy(head) || zip.IsTorch(zip.FirstName(head))
 }

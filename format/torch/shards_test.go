@@ -14,7 +14,7 @@ import (
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
-// shardDir is a directory with an index of two files, of which the second has strides.
+// shardDir returns a directory with an index of two files, the second of which has strided tensors.
 func shardDir(t *testing.T, index string) string {
 	dir := t.TempDir()
 	for name, content := range map[string][]byte{
@@ -34,7 +34,7 @@ func shardDir(t *testing.T, index string) string {
 
 const twoFiles = `{"metadata":{"total_size":36},"weight_map":{"b":"pytorch_model-00002-of-00002.bin","a":"pytorch_model-00001-of-00002.bin","c":"pytorch_model-00002-of-00002.bin"}}`
 
-// TestShards: an index opens all its files, by directory and by name.
+// TestShards opens all files of an index, by directory and by name.
 func TestShards(t *testing.T) {
 	dir := shardDir(t, twoFiles)
 	for _, path := range []string{dir, filepath.Join(dir, "pytorch_model.bin.index.json")} {
@@ -63,7 +63,7 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// TestShardsDamaged: a changed storage of any file is found, and named.
+// TestShardsDamaged checks that Verify names the file with a changed storage.
 func TestShardsDamaged(t *testing.T) {
 	for _, name := range []string{"pytorch_model-00001-of-00002.bin", "pytorch_model-00002-of-00002.bin"} {
 		dir := shardDir(t, twoFiles)
@@ -93,7 +93,7 @@ func TestShardsDamaged(t *testing.T) {
 	}
 }
 
-// TestShardsRefused: what an index names has to be there, and to have the tensors.
+// TestShardsRefused opens indexes that name missing files or tensors.
 func TestShardsRefused(t *testing.T) {
 	for _, tt := range []struct {
 		name, index string

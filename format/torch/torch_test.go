@@ -14,7 +14,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// seen is what a test compares of a tensor.
+// seen is a tensor in a form that tests compare.
 type seen struct {
 	Name  string
 	DType string
@@ -23,7 +23,7 @@ type seen struct {
 	Copy  bool
 }
 
-// tensorsOf lists what a model shows.
+// tensorsOf returns the tensors of a model.
 func tensorsOf(t *testing.T, m *format.Model) (list []seen) {
 	t.Helper()
 	for name, v := range m.Tensors() {
@@ -45,7 +45,7 @@ func f32(name string, copied bool, data []byte, shape ...int64) seen {
 	return seen{name, "float32", shape, string(data), copied}
 }
 
-// TestRead reads files that are built opcode by opcode.
+// TestRead opens files that are assembled opcode by opcode.
 func TestRead(t *testing.T) {
 	six := store("Float", "0", 6)
 	for _, tt := range []struct {
@@ -53,7 +53,7 @@ func TestRead(t *testing.T) {
 		file  []byte
 		want  []seen
 		meta  format.Metadata
-		notes string // what a note contains
+		notes string // substring of a note
 	}{
 		{name: "state dict", file: saved(t, pickled(hooks, "(", str("a.weight"), tensorOf(six, 0, nums(2, 3), nums(3, 1)), str("b"), tensorOf(store("Byte", "1", 2), 0, nums(2), nums(1)), "u"), floats(6), []byte{7, 8}),
 			want: []seen{f32("a.weight", false, floats(6), 2, 3), {"b", "uint8", tensor.Shape{2}, "\x07\x08", false}}},
@@ -115,7 +115,7 @@ func TestRead(t *testing.T) {
 				}
 				got := tensorsOf(t, m)
 				for i := range got {
-					if i < len(tt.want) && (how == "reader" || tt.name == "legacy" || !memory.LittleEndian) { // where misaligned depends on lengths
+					if i < len(tt.want) && (how == "reader" || tt.name == "legacy" || !memory.LittleEndian) { // alignment depends on lengths
 						got[i].Copy = tt.want[i].Copy
 					}
 				}
@@ -133,11 +133,11 @@ func TestRead(t *testing.T) {
 	}
 }
 
-// TestRefused opens what no torch.save wrote, or what would run a program.
+// TestRefused opens files that torch.save never writes and files that would run a program.
 func TestRefused(t *testing.T) {
 	six := store("Float", "0", 6)
 	one := func(parts ...string) []byte { return saved(t, pickled(parts...), floats(6)) }
-	laughs := "}q\x000" // each tuple holds the one before ten times
+	laughs := "}q\x000" // each tuple holds the previous one ten times
 	for range 30 {
 		laughs += "(" + strings.Repeat("h\x00", 10) + "tq\x000"
 	}
@@ -227,10 +227,10 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// overlapping is an archive of which one storage lies within another.
+// overlapping returns an archive with one storage inside another.
 func overlapping(t *testing.T) []byte {
 	b := saved(t, pickled("}"), floats(100), floats(1))
-	second := bytes.Index(b, []byte("m/data/1")) - 30 // its header, which is copied into the first storage
+	second := bytes.Index(b, []byte("m/data/1")) - 30 // its header, copied into the first storage
 	inside := bytes.Index(b, floats(100))
 	copy(b[inside:inside+400], b[second:second+30+8+4+64+4])
 	record := bytes.LastIndex(b, []byte("m/data/1")) - 46
@@ -238,7 +238,7 @@ func overlapping(t *testing.T) []byte {
 	return b
 }
 
-// TestExpanded: a tensor that repeats one element beyond reason opens, and is refused when used.
+// TestExpanded checks that a tensor that expands one element too far opens but fails to load.
 func TestExpanded(t *testing.T) {
 	m, err := OpenBytes(saved(t, pickled(tensorOf(store("Float", "0", 1), 0, nums(1<<30, 1<<20), nums(0, 0))), floats(1)), nil)
 	if err != nil {
@@ -254,8 +254,8 @@ func TestExpanded(t *testing.T) {
 	}
 }
 
-// TestLoadMemory: what a tensor is taken from counts against MaxMemory while it is taken: an
-// inflated storage, and behind a reader the bytes between strided elements.
+// TestLoadMemory checks that the source of a tensor counts against MaxMemory while it loads: an
+// inflated storage or, behind a reader, the bytes between strided elements.
 func TestLoadMemory(t *testing.T) {
 	const elems = 2 << 20 // 8 MiB
 	object := pickled(tensorOf(store("Float", "0", elems), 0, nums(2), nums(elems-1)))
@@ -284,7 +284,8 @@ func TestLoadMemory(t *testing.T) {
 	}
 }
 
-// TestDamaged: the sum of a storage is checked by Verify and, with CheckTouch, before its first use.
+// TestDamaged checks that a wrong checksum is found by Verify and, with CheckTouch, on first
+// access.
 func TestDamaged(t *testing.T) {
 	file := saved(t, pickled(dictOf(str("a"), tensorOf(store("Float", "0", 6), 0, nums(6), nums(1)), str("b"), tensorOf(store("Float", "1", 6), 0, nums(3), nums(2)))), floats(6), floatsOf(9, 8, 7, 6, 5, 4))
 	at := bytes.Index(file, floatsOf(9, 8, 7))
@@ -308,7 +309,7 @@ func TestDamaged(t *testing.T) {
 	}
 }
 
-// TestLongPickle: the pickles of a legacy file may be longer than what is read at first.
+// TestLongPickle opens a legacy file whose pickles are longer than the first read.
 func TestLongPickle(t *testing.T) {
 	long := strings.Repeat("x", 3<<20)
 	file := legacy(pickled(dictOf(str("s"), str(long), str("w"), tensorOf(oldStore("Float", "k", 6, "N"), 0, nums(6), nums(1)))), []string{"k"}, []int64{6}, floats(6))
@@ -329,7 +330,7 @@ func TestLongPickle(t *testing.T) {
 	}
 }
 
-// TestDetect tells PyTorch files from NumPy's.
+// TestDetect distinguishes PyTorch files from NumPy's.
 func TestDetect(t *testing.T) {
 	for _, f := range [][]byte{saved(t, pickled("}")), legacy(pickled("}"), nil, nil)} {
 		if name, err := format.Detect(f[:min(len(f), driver.SniffLen)], int64(len(f))); name != "torch" {

@@ -11,20 +11,20 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Values that a pickle makes, besides nil, bool, int64, float64 and string.
+// The types of a pickle's values besides nil, bool, int64, float64 and string.
 type (
 	tuple []any
 	list  struct{ items []any }
-	dict  struct{ items []any } // keys and values by turns
+	dict  struct{ items []any } // alternating keys and values
 	raw   []byte
-	// opaque names a value that has no meaning here.
+	// opaque is a value that is not interpreted; its text names the kind.
 	opaque string
 	global struct{ module, name string }
-	// numpyType is a dtype of NumPy's: "f8".
+	// numpyType is a NumPy dtype, such as "f8".
 	numpyType struct{ code string }
 )
 
-// as returns a value that has to be a T.
+// as returns v as a T and fails if it has another type.
 func as[T any](p *pickle, v any) T {
 	t, ok := v.(T)
 	if !ok {
@@ -33,26 +33,26 @@ func as[T any](p *pickle, v any) T {
 	return t
 }
 
-// storage is memory that tensors share.
+// storage is a block of elements that tensors share.
 type storage struct {
 	key   string
 	elem  *elem
-	first int64 // of its elements in what the file holds under key
-	count int64 // its elements
-	total int64 // elements that the file holds under key
+	first int64 // index of the first element in the data at key
+	count int64 // number of elements
+	total int64 // number of elements in the data at key
 }
 
-// rebuilt is a tensor: elements of a storage.
+// rebuilt is a tensor over a storage.
 type rebuilt struct {
 	storage *storage
 	elem    *elem
 	offset  int64 // in elements
 	shape   tensor.Shape
 	stride  []int64
-	extent  int64 // elements from the first to the last
+	extent  int64 // distance from the first element to the end of the last, in elements
 }
 
-// kindOf names a value in errors and notes.
+// kindOf describes a value in errors and notes.
 func kindOf(v any) string {
 	switch v := v.(type) {
 	case nil:
@@ -85,16 +85,16 @@ func kindOf(v any) string {
 	return "dtype"
 }
 
-// function makes a value of least to most arguments.
+// function is a callable with least to most arguments.
 type function struct {
 	least, most int
 	call        func(p *pickle, args tuple) any
 }
 
-// many arguments: later versions of torch may add some.
+// many allows any number of arguments, since later versions of torch may add some.
 const many = math.MaxInt
 
-// functions are the globals that a pickle may call.
+// functions holds the globals that a pickle may call.
 var functions = map[global]function{
 	{"collections", "OrderedDict"}:                    {0, 1, orderedDict},
 	{"torch._utils", "_rebuild_tensor_v2"}:            {6, many, rebuildTensor},
@@ -106,15 +106,15 @@ var functions = map[global]function{
 	{"numpy", "dtype"}:                                {1, many, numpyDType},
 	{"numpy.core.multiarray", "scalar"}:               {2, 2, numpyScalar},
 	{"numpy._core.multiarray", "scalar"}:              {2, 2, numpyScalar},
-	{"_codecs", "encode"}:                             {2, 2, encode}, // the bytes of NumPy's scalars in protocol 2
+	{"_codecs", "encode"}:                             {2, 2, encode}, // makes the bytes of NumPy's scalars in protocol 2
 }
 
-// known reports whether a global is on the list.
+// known reports whether g is a known global.
 func (g global) known() bool {
 	return functions[g].call != nil || g.storageType() != nil || g.module == "torch" && elems[g.name] != nil
 }
 
-// storageType returns the elements of a storage class, nil for another global.
+// storageType returns the element type of a storage class, or nil for another global.
 func (g global) storageType() *elem {
 	name, ok := strings.CutSuffix(g.name, "Storage")
 	switch {
@@ -126,7 +126,7 @@ func (g global) storageType() *elem {
 	return nil
 }
 
-// call makes what a function makes of its arguments, if it is on the list.
+// call returns the result of a known function.
 func (p *pickle) call(callee any, args tuple) any {
 	g, _ := callee.(global)
 	f := functions[g]
@@ -141,8 +141,8 @@ func (p *pickle) call(callee any, args tuple) any {
 	return f.call(p, args)
 }
 
-// build sets the state of the value on top. That of an OrderedDict is attributes, which
-// no tensor needs; that of a dtype is its byte order.
+// build sets the state of the value on top of the stack. An OrderedDict's state is its attributes,
+// which no tensor needs; a dtype's is its byte order.
 func (p *pickle) build(state any) {
 	switch v := p.top().(type) {
 	case *dict, *rebuilt:
@@ -155,8 +155,8 @@ func (p *pickle) build(state any) {
 	}
 }
 
-// persistent makes a storage of its persistent id: ("storage", class, key, location, count),
-// with a sixth value in the legacy container: nil, or (key, offset, count) of a view.
+// persistent returns the storage for a persistent id: ("storage", class, key, location, count). In
+// the legacy container a sixth value is nil or the (key, offset, count) of a view.
 func (p *pickle) persistent(id any) any {
 	t := as[tuple](p, id)
 	if len(t) != 5 && !p.legacy || len(t) != 6 && p.legacy {
@@ -191,7 +191,7 @@ func (p *pickle) persistent(id any) any {
 	return s
 }
 
-// orderedDict takes nothing, or a list of pairs.
+// orderedDict accepts no argument or a list of pairs.
 func orderedDict(p *pickle, args tuple) any {
 	d := new(dict)
 	if len(args) == 0 {
@@ -215,10 +215,10 @@ func orderedDict(p *pickle, args tuple) any {
 	return d
 }
 
-// rebuildTensor takes (storage, offset, shape, stride, requires_grad, hooks).
+// rebuildTensor accepts (storage, offset, shape, stride, requires_grad, hooks).
 func rebuildTensor(p *pickle, args tuple) any { return p.rebuild(args, nil) }
 
-// rebuildTyped is rebuildTensor with a dtype behind the hooks, over untyped storage.
+// rebuildTyped is rebuildTensor with a dtype after the hooks; the storage is untyped.
 func rebuildTyped(p *pickle, args tuple) any {
 	g := as[global](p, args[6])
 	e := elems[g.name]
@@ -228,7 +228,7 @@ func rebuildTyped(p *pickle, args tuple) any {
 	return p.rebuild(args, e)
 }
 
-// rebuild makes a tensor of a type, by default its storage's.
+// rebuild returns a tensor of type e, or of its storage's type if e is nil.
 func (p *pickle) rebuild(args tuple, e *elem) any {
 	t := &rebuilt{storage: as[*storage](p, args[0]), elem: e, offset: as[int64](p, args[1]), shape: p.numbers(args[2], 0), stride: p.numbers(args[3], 0)}
 	if t.offset < 0 || len(t.shape) != len(t.stride) || len(t.shape) > maxRank {
@@ -246,7 +246,7 @@ func (p *pickle) rebuild(args tuple, e *elem) any {
 	return t
 }
 
-// numbers returns the elements of a tuple from one on: integers that are not negative.
+// numbers returns the elements of a tuple from index from on, which must be non-negative integers.
 func (p *pickle) numbers(v any, from int) []int64 {
 	t := as[tuple](p, v)
 	if len(t) < from || !p.charge(8*int64(len(t))) {
@@ -261,7 +261,7 @@ func (p *pickle) numbers(v any, from int) []int64 {
 	return out
 }
 
-// measure finds the extent of a tensor, and compares it with what the storage has.
+// measure computes the extent of a tensor and checks it against the storage.
 func (t *rebuilt) measure() error {
 	size, err := t.shape.Elems()
 	if err == nil && size > math.MaxInt64/t.elem.size {
@@ -270,7 +270,7 @@ func (t *rebuilt) measure() error {
 	if err != nil || size == 0 {
 		return err
 	}
-	have := t.storage.count * t.storage.elem.size / t.elem.size // elements of the tensor's type
+	have := t.storage.count * t.storage.elem.size / t.elem.size // in elements of the tensor's type
 	last := t.offset
 	for i, d := range t.shape {
 		if d > 1 && t.stride[i] > (math.MaxInt64-last)/(d-1) {
@@ -285,7 +285,8 @@ func (t *rebuilt) measure() error {
 	return nil
 }
 
-// contiguous reports whether the elements, of which there are some, lie as a view shows them.
+// contiguous reports whether the elements are contiguous and in row-major order. The tensor must
+// not be empty.
 func (t *rebuilt) contiguous() bool {
 	want := int64(1)
 	for i := len(t.shape) - 1; i >= 0; i-- {
@@ -297,12 +298,12 @@ func (t *rebuilt) contiguous() bool {
 	return true
 }
 
-// rebuildParameter takes (tensor, requires_grad, hooks) and perhaps a state.
+// rebuildParameter accepts (tensor, requires_grad, hooks) and an optional state.
 func rebuildParameter(p *pickle, args tuple) any { return as[*rebuilt](p, args[0]) }
 
 func size(p *pickle, args tuple) any { return as[tuple](p, args[0]) }
 
-// device takes a kind and perhaps an index.
+// device accepts a kind and an optional index.
 func device(p *pickle, args tuple) any {
 	kind := as[string](p, args[0])
 	if i, ok := args[len(args)-1].(int64); ok {
@@ -311,7 +312,7 @@ func device(p *pickle, args tuple) any {
 	return kind
 }
 
-// numpyDType takes a code and two flags.
+// numpyDType accepts a code and two flags.
 func numpyDType(p *pickle, args tuple) any {
 	code := as[string](p, args[0])
 	if len(code) >= 16 {
@@ -320,7 +321,7 @@ func numpyDType(p *pickle, args tuple) any {
 	return &numpyType{code}
 }
 
-// numpyScalar takes a dtype and the bytes of one element.
+// numpyScalar accepts a dtype and the bytes of one element.
 func numpyScalar(p *pickle, args tuple) any {
 	t, b := as[*numpyType](p, args[0]), as[raw](p, args[1])
 	if !p.ok() {
@@ -354,7 +355,7 @@ func numpyScalar(p *pickle, args tuple) any {
 	return unknown
 }
 
-// encode takes a string whose characters are bytes, and "latin1".
+// encode accepts "latin1" and a string whose characters are bytes.
 func encode(p *pickle, args tuple) any {
 	s := as[string](p, args[0])
 	if args[1] != any("latin1") || !p.charge(int64(len(s))) {
