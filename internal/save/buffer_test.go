@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// newHandle makes a file.
+// newHandle creates a file.
 func newHandle(t *testing.T) *handle {
 	t.Helper()
 	h, err := create(filepath.Join(t.TempDir(), "f"), 0o600)
@@ -74,7 +74,7 @@ func must(t *testing.T, err error) {
 	}
 }
 
-// TestBufferFails: a write that waits and fails does so in the next call, and in all that follow.
+// TestBufferFails: if a delayed write fails, the next call and all later ones return the error.
 func TestBufferFails(t *testing.T) {
 	tests := []struct {
 		name string
@@ -85,7 +85,7 @@ func TestBufferFails(t *testing.T) {
 		{"ReadAt", func(b *handle) error { _, err := b.ReadAt(make([]byte, 1), 0); return err }},
 		{"WriteAt large", func(b *handle) error { _, err := b.WriteAt(make([]byte, 2*piece), 1); return err }},
 		{"WriteAt elsewhere", func(b *handle) error {
-			_, err := b.WriteAt([]byte{1}, 8192) // has the first byte written
+			_, err := b.WriteAt([]byte{1}, 8192) // flushes the first byte
 			return errors.Join(err, b.flush())
 		}},
 		{"WriteAt on and on", func(b *handle) error {

@@ -7,10 +7,10 @@ import (
 	"slices"
 )
 
-// commitAll puts finished files in place. The last one, which names the others, comes last,
-// so that they appear with its rename. With mixes some of the others replace files that
-// the old last one names: it is set aside before, so that no reader opens a mixture of both models.
-// Errors are those of Commit.
+// commitAll renames finished files into place. The last file is the index that names the others: its
+// rename publishes the model. If mixes is set, some of the others replace files that the old index
+// names, so the old index is set aside first and no reader sees a mixture of both models. It returns
+// the errors that Commit documents.
 func commitAll(files []*File, sync, mixes bool) error {
 	var m moves
 	err := m.place(files, sync, mixes)
@@ -20,7 +20,7 @@ func commitAll(files []*File, sync, mixes bool) error {
 		}
 	}
 	for _, f := range files {
-		left := setAside(f.final) // perhaps by a writer that was killed
+		left := setAside(f.final) // a killed writer may have left it
 		if err != nil {
 			left = f.Name()
 		}
@@ -35,7 +35,7 @@ func commitAll(files []*File, sync, mixes bool) error {
 	return err
 }
 
-// moves are renames that can be undone.
+// moves is a list of renames that can be undone.
 type moves struct{ undo []func() error }
 
 func (m *moves) rename(from, to string) error {
@@ -71,7 +71,7 @@ func (m *moves) place(files []*File, sync, mixes bool) error {
 	return rename(last.Name(), last.final)
 }
 
-// eachDir calls f with the directories of files.
+// eachDir calls f once for each directory that holds a file of files.
 func eachDir(files []*File, f func(dir string) error) error {
 	var done []string
 	for _, file := range files {
@@ -87,7 +87,7 @@ func eachDir(files []*File, f func(dir string) error) error {
 	return nil
 }
 
-// setAside is where the old file at path is until the new ones are in place.
+// setAside returns the name under which the old file at path waits until the new files are in place.
 func setAside(path string) string {
 	return filepath.Join(filepath.Dir(path), "."+Shorten(filepath.Base(path))+".weightmap-old")
 }

@@ -11,18 +11,18 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// directory writes a directory with a file for each tensor, next to the path where it is to appear.
+// directory writes one file per tensor into a temporary directory next to the final path.
 type directory struct {
 	layout *driver.Layout
 	sync   bool
 	final  string
-	temp   string      // "" once it has its final name
-	held   *os.File    // the lock on it, nil without one
-	old    fs.FileInfo // the empty directory that it replaces, nil for none
+	temp   string      // "" after the rename to final
+	held   *os.File    // holds the lock on temp; nil if it is not locked
+	old    fs.FileInfo // the empty directory to replace; nil if none
 }
 
-// createDirectory starts a directory. At its path there may be nothing, or an empty directory.
-// Directories of files of the format that killed writers left are removed.
+// createDirectory starts a directory. Its path must not exist or be an empty directory. It first
+// removes what killed writers left, as far as it holds only files of this format.
 func (w *Writer) createDirectory() error {
 	d := &directory{layout: w.layout, sync: !w.o.NoSync}
 	if n := len(w.layout.Files); n == 0 || n != len(w.layout.Parts) || n != len(w.plan.Tensors) {
@@ -44,7 +44,7 @@ func (w *Writer) createDirectory() error {
 	return err
 }
 
-// emptyDir describes the empty directory at path, nil if nothing is there.
+// emptyDir returns the FileInfo of the empty directory at path, or nil if path does not exist.
 func emptyDir(path string) (fs.FileInfo, error) {
 	entries, err := os.ReadDir(path)
 	switch {
@@ -63,7 +63,7 @@ func (d *directory) create(ext string) (err error) {
 	sweep(parent, base, true, func(dir string) error { return removeDir(dir, ext) })
 	mode := fs.FileMode(0o777)
 	if d.old != nil {
-		mode = 0o700 // until it has the old one's permissions
+		mode = 0o700 // Finish sets the old directory's permissions
 	}
 	d.held, err = temporary(parent, base, func(name string) error {
 		d.temp = name
@@ -72,7 +72,7 @@ func (d *directory) create(ext string) (err error) {
 	return err
 }
 
-// Tensor implements driver.Encoder. A file system that takes two names for one shows here.
+// Tensor implements driver.Encoder. It fails if the file system treats two of the file names as one.
 func (d *directory) Tensor(i int, in driver.Input) error {
 	h, err := create(filepath.Join(d.temp, d.layout.Files[i]), newMode(nil))
 	if err != nil {
@@ -80,7 +80,7 @@ func (d *directory) Tensor(i int, in driver.Input) error {
 	}
 	filled := false
 	defer func() {
-		if !filled { // with an error, or the reader panicked
+		if !filled { // after an error or a panic of the reader
 			_ = h.close()
 		}
 	}()
@@ -95,7 +95,7 @@ func (d *directory) Tensor(i int, in driver.Input) error {
 	return h.finish(d.sync)
 }
 
-// Finish gives the directory its name.
+// Finish renames the directory to its final name.
 func (d *directory) Finish() error {
 	if f, err := os.Open(d.temp); err == nil {
 		inherit(f, d.old)
@@ -124,7 +124,7 @@ func (d *directory) Finish() error {
 	return nil
 }
 
-// Close implements io.Closer: it removes what was not put in place.
+// Close implements io.Closer. It removes the directory if it was not renamed.
 func (d *directory) Close() error {
 	if d.held != nil {
 		defer d.held.Close()
@@ -135,7 +135,8 @@ func (d *directory) Close() error {
 	return removeDir(d.temp, "")
 }
 
-// removeDir removes a directory in which all names end in ext. It stops at what it cannot remove.
+// removeDir removes a directory whose file names all end in ext. It stops at the first name it cannot
+// remove.
 func removeDir(name, ext string) error {
 	entries, err := os.ReadDir(name)
 	for _, e := range entries {

@@ -17,7 +17,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// beginDir starts a directory with a file.
+// beginDir starts a directory with one file.
 func beginDir(path, name, text string, sync bool) (*Writer, error) {
 	d := &laidOut{layout: func(*driver.Plan) (*driver.Layout, error) {
 		return &driver.Layout{Files: []string{name}, Parts: []driver.Part{{Bytes: []byte(text)}}}, nil
@@ -26,7 +26,7 @@ func beginDir(path, name, text string, sync bool) (*Writer, error) {
 	return Create(d, &driver.Plan{Tensors: []tensor.Info{{Name: "a", DType: tensor.Uint8, Shape: tensor.Shape{0}}}}, o)
 }
 
-// assemble makes a directory with a file.
+// assemble writes a directory with one file.
 func assemble(path, name, text string, sync bool) error {
 	w, err := beginDir(path, name, text, sync)
 	if err != nil {
@@ -39,7 +39,7 @@ func assemble(path, name, text string, sync bool) error {
 	return w.Close()
 }
 
-// tree makes a directory with files.
+// tree creates a directory with files.
 func tree(t *testing.T, path string, files map[string]string) {
 	t.Helper()
 	if err := os.Mkdir(path, 0o755); err != nil {
@@ -50,7 +50,7 @@ func tree(t *testing.T, path string, files map[string]string) {
 	}
 }
 
-// TestDir: a directory appears where nothing is or an empty directory, whose permissions it gets.
+// TestDir: a directory can replace nothing or an empty directory, whose permissions it inherits.
 func TestDir(t *testing.T) {
 	for _, sync := range []bool{false, true} {
 		parent := t.TempDir()
@@ -75,7 +75,8 @@ func TestDir(t *testing.T) {
 	}
 }
 
-// TestDirRefused: a directory with something in it stays, also if it came meanwhile; the error names it.
+// TestDirRefused: a directory with content is not replaced, even if the content arrives during the
+// write; the error names it.
 func TestDirRefused(t *testing.T) {
 	parent := t.TempDir()
 	for _, late := range []bool{false, true} {
@@ -115,7 +116,7 @@ func TestDirRefused(t *testing.T) {
 	}
 }
 
-// TestDirRestored: the empty directory is there again when the new one cannot take its place.
+// TestDirRestored: the empty directory is restored if the new one cannot replace it.
 func TestDirRestored(t *testing.T) {
 	parent := t.TempDir()
 	path := filepath.Join(parent, "m")
@@ -129,7 +130,7 @@ func TestDirRestored(t *testing.T) {
 	}
 }
 
-// TestDirNotDurable: the new directory is in place when it is not known whether it stays.
+// TestDirNotDurable: after ErrNotDurable the new directory is in place.
 func TestDirNotDurable(t *testing.T) {
 	parent := t.TempDir()
 	path := filepath.Join(parent, "m")
@@ -149,8 +150,8 @@ func TestDirNotDurable(t *testing.T) {
 	}
 }
 
-// TestSweepDir: the next writer of a directory removes what killed ones left, as far as
-// it is theirs.
+// TestSweepDir: the next writer of a directory removes the leftovers of killed writers, and nothing
+// else.
 func TestSweepDir(t *testing.T) {
 	parent := t.TempDir()
 	old := time.Now().Add(-25 * time.Hour)

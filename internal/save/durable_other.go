@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// SyncDir does nothing: directories cannot be synced here.
+// SyncDir does nothing: this system cannot sync directories.
 func SyncDir(dir string) error { return before(CallSyncDir, dir) }
 
-// keepOwner does nothing: a file's owner is not a number here.
+// keepOwner does nothing: this system has no numeric owners.
 func keepOwner(*os.File, fs.FileInfo) (group bool) { return true }

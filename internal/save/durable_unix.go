@@ -9,9 +9,8 @@ import (
 	"syscall"
 )
 
-// SyncDir makes the names in a directory durable. Where directories cannot be
-// synced, for want of a file system that can or of the right to read them, there
-// is nothing to be done.
+// SyncDir makes the names in a directory durable. It reports no error where the file system cannot
+// sync directories or the process may not read this one.
 func SyncDir(dir string) error {
 	if err := before(CallSyncDir, dir); err != nil {
 		return err
@@ -27,8 +26,8 @@ func SyncDir(dir string) error {
 	return err
 }
 
-// keepOwner gives f the owner and the group of another file, as far as the system
-// lets us, and reports whether the group is the same.
+// keepOwner sets the owner and group of f to those of another file, as far as the system allows, and
+// reports whether the group is the same.
 func keepOwner(f *os.File, of fs.FileInfo) (group bool) {
 	was, ok := of.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -45,5 +44,5 @@ func keepOwner(f *os.File, of fs.FileInfo) (group bool) {
 	if f.Chown(int(was.Uid), int(was.Gid)) == nil || is.Gid == was.Gid {
 		return true
 	}
-	return f.Chown(-1, int(was.Gid)) == nil // the owner takes root, the group a member
+	return f.Chown(-1, int(was.Gid)) == nil // chown needs root for the owner, membership for the group
 }

@@ -10,19 +10,18 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// File is a Target in a temporary file next to the one it will replace, so that
-// the replacement is one rename: readers see the old file or the new one,
-// and a mapping of the old one is not disturbed.
+// File is a Target in a temporary file next to the file it will replace. The replacement is one
+// rename: readers see the old file or the new one, and mappings of the old file stay valid.
 type File struct {
 	*handle
 	final string
-	held  *os.File // the lock on the temporary file, nil without one
+	held  *os.File // holds the lock on the temporary file; nil if it is not locked
 }
 
-// CreateFile starts the replacement of path, which need not exist. A symbolic
-// link is followed; what is not a regular file is refused. The new file gets
-// the owner and the permissions of the old one as far as the system allows, or what
-// the umask leaves. What killed writers left is removed.
+// CreateFile starts the replacement of path, which need not exist. It follows symbolic links and
+// refuses anything but a regular file. The new file gets the owner and permissions of the old one as
+// far as the system allows; without an old file, the umask applies. It first removes the files that
+// killed writers left.
 func CreateFile(path string) (*File, error) {
 	final, err := Resolve(path)
 	if err != nil {
@@ -40,8 +39,8 @@ func CreateFile(path string) (*File, error) {
 	return CreateLike(final, old)
 }
 
-// CreateLike is CreateFile for a path without links. The new file is to be like old, nil
-// for none.
+// CreateLike is CreateFile for a path without symbolic links. The new file gets the owner and
+// permissions of old, which may be nil.
 func CreateLike(path string, old fs.FileInfo) (*File, error) {
 	dir, base := filepath.Dir(path), filepath.Base(path)
 	sweep(dir, base, false, Remove)
@@ -61,18 +60,18 @@ func CreateLike(path string, old fs.FileInfo) (*File, error) {
 	return f, nil
 }
 
-// newMode returns the permissions to create a file with: those that the umask
-// limits, or, until it has its owner, what the old one's owner may.
+// newMode returns the permissions to create a file with. While inherit has not yet set the owner of
+// old, they grant only the owner's permissions.
 func newMode(old fs.FileInfo) fs.FileMode {
 	if old == nil {
 		return 0o666
 	}
-	return old.Mode().Perm()&0o700 | 0o400 // to lock it
+	return old.Mode().Perm()&0o700 | 0o400 // locking needs read permission
 }
 
-// inherit gives f the owner and the permissions of old, against the umask. Where the
-// group cannot be kept, the one that takes its place may do no more than
-// everybody else. File systems without permissions refuse this, and need it not.
+// inherit gives f the owner and permissions of old, regardless of the umask. If the group cannot be
+// set, the new group gets at most the permissions of others. Errors are ignored: they come from file
+// systems without permissions.
 func inherit(f *os.File, old fs.FileInfo) {
 	if old == nil || before(CallInherit, f.Name()) != nil {
 		return
@@ -84,10 +83,9 @@ func inherit(f *os.File, old fs.FileInfo) {
 	_ = f.Chmod(mode)
 }
 
-// Resolve follows symbolic links, the last of which may point to nothing: then
-// the file is to appear there.
+// Resolve follows symbolic links. The last one may point to a path that does not exist.
 func Resolve(path string) (string, error) {
-	const most = 40 // as many as Linux follows
+	const most = 40 // Linux's limit
 	for range most {
 		final, err := filepath.EvalSymlinks(path)
 		if err == nil || !errors.Is(err, fs.ErrNotExist) {
@@ -95,7 +93,7 @@ func Resolve(path string) (string, error) {
 		}
 		link, err := os.Readlink(path)
 		if err != nil {
-			return path, nil // no link, and nothing there yet
+			return path, nil // path does not exist
 		}
 		if !filepath.IsAbs(link) {
 			dir, err := filepath.EvalSymlinks(filepath.Dir(path))
@@ -109,10 +107,9 @@ func Resolve(path string) (string, error) {
 	return "", fmt.Errorf("%s: too many symbolic links: %w", path, os.ErrInvalid)
 }
 
-// Commit makes the file take the place of the old one. With sync it is on
-// stable storage by then: an error that is driver.ErrNotDurable says that it is in
-// place, but perhaps not for long. After any other failure the temporary file is
-// gone and the old file as it was.
+// Commit renames the file into place and, with sync, makes it durable. An error that wraps
+// driver.ErrNotDurable means that the file is in place but may not survive a crash. After any other
+// error the temporary file is gone and the old file is untouched.
 func (f *File) Commit(sync bool) error {
 	if err := f.CommitAs(f.final, sync); err != nil || !sync {
 		return err
@@ -120,8 +117,8 @@ func (f *File) Commit(sync bool) error {
 	return durably(filepath.Dir(f.final))
 }
 
-// CommitAs gives the file another name in the same directory. Its content is on stable
-// storage then, with sync, its name once the directory is.
+// CommitAs is Commit under another name in the same directory. With sync it syncs the content, but not
+// the directory.
 func (f *File) CommitAs(path string, sync bool) error {
 	err := f.finish(sync)
 	if err == nil {
@@ -134,7 +131,7 @@ func (f *File) CommitAs(path string, sync bool) error {
 	return err
 }
 
-// release ends the lock on the temporary file, which has its final name or is gone.
+// release unlocks the temporary file after it was renamed or removed.
 func (f *File) release() {
 	if f.held != nil {
 		f.held.Close()

@@ -55,8 +55,8 @@ func replace(t *testing.T, path, text string, sync bool) {
 	}
 }
 
-// TestOldFileUntilCommit: the replacement shows only once it is committed, and
-// its temporary file lies hidden in the same directory.
+// TestOldFileUntilCommit: the new file appears at Commit; until then the temporary file is hidden in
+// the same directory.
 func TestOldFileUntilCommit(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.mag")
@@ -77,8 +77,8 @@ func TestOldFileUntilCommit(t *testing.T) {
 	}
 }
 
-// TestCommitFails removes the directory's right to be written, or the target's
-// place, after the file was begun.
+// TestCommitFails makes the directory read-only, or blocks the target's path, after the file was
+// started.
 func TestCommitFails(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.mag")
@@ -128,7 +128,7 @@ func TestRefused(t *testing.T) {
 	}
 }
 
-// TestSymbolicLink: the file a link points to is replaced, the link stays.
+// TestSymbolicLink: the link's target is replaced and the link stays.
 func TestSymbolicLink(t *testing.T) {
 	testhost.NeedLinks(t)
 	dir := t.TempDir()
@@ -151,7 +151,7 @@ func TestSymbolicLink(t *testing.T) {
 	}
 }
 
-// TestSpool: nothing is left of a spool, where the system allows it from the start.
+// TestSpool: a spool leaves no file behind, and has no name where the system allows it.
 func TestSpool(t *testing.T) {
 	dir := t.TempDir()
 	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {

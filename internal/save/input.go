@@ -16,40 +16,40 @@ import (
 )
 
 const (
-	piece   = 256 << 10  // how much is read at a time
-	large   = 16 * piece // how much of what is in memory is written at a time: few large writes take less
-	overlap = piece / 2  // the least that is summed and written at the same time: 1.6 times faster (write/mag/100MB)
+	piece   = 256 << 10  // bytes per read
+	large   = 16 * piece // bytes per write of data that is in memory: fewer calls
+	overlap = piece / 2  // from this size, checksum and write run concurrently: 1.6 times as fast (write/mag/100MB)
 )
 
 var buffers = sync.Pool{New: func() any { b := make([]byte, piece); return &b }}
 
-// Input is the data of one tensor on their way into a file: exactly Size
-// bytes, or an error. It stops when its context is canceled.
+// Input is the data of one tensor being written: exactly Size bytes, or an error. It stops when its
+// context is canceled.
 type Input struct {
 	ctx   context.Context
 	r     io.Reader
 	size  int64
 	left  int64
-	moved func(n int) // told of progress
+	moved func(n int) // reports progress
 	one   [1]byte     // for Finish
 
-	// Of Each and CopyTo, here so that no tensor takes an allocation.
+	// Arguments of Each and CopyTo: fields save an allocation per tensor.
 	most  int                  // bytes of a piece
-	f     func(p []byte) error // takes the pieces
+	f     func(p []byte) error // receives the pieces
 	store func(p []byte) error // copyPiece
 	to    io.WriterAt
 	off   int64
 	sum   io.Writer
-	added chan added // of a piece that was summed
+	added chan added // result of add
 }
 
-// added says how the summing of a piece ended.
+// added is the result of a checksum goroutine.
 type added struct {
 	err      error
 	panicked any
 }
 
-// NewInput takes size bytes from r. moved may be nil.
+// NewInput returns an Input of size bytes from r. moved may be nil.
 func NewInput(ctx context.Context, r io.Reader, size int64, moved func(n int)) *Input {
 	if moved == nil {
 		moved = func(int) {}
@@ -59,13 +59,13 @@ func NewInput(ctx context.Context, r io.Reader, size int64, moved func(n int)) *
 	return in
 }
 
-// reset makes the Input one of other data.
+// reset points the Input at other data.
 func (in *Input) reset(r io.Reader, size int64) { in.r, in.size, in.left = r, size, size }
 
-// Size returns the number of bytes the tensor has.
+// Size returns the tensor's size in bytes.
 func (in *Input) Size() int64 { return in.size }
 
-// Read implements io.Reader: Size bytes, then io.EOF.
+// Read implements io.Reader: it returns Size bytes, then io.EOF.
 func (in *Input) Read(p []byte) (int, error) {
 	if in.left == 0 {
 		return 0, io.EOF
@@ -85,7 +85,7 @@ func (in *Input) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// read does not trust the reader's answer, and has it make progress or fail.
+// read checks the counts that r returns, and fails if r makes no progress.
 func (in *Input) read(p []byte) (n int, err error) {
 	for range 100 {
 		if n, err = in.r.Read(p); n < 0 || n > len(p) {
@@ -106,12 +106,11 @@ func (in *Input) long() error {
 	return fmt.Errorf("%w: the reader has more than the %d bytes of the tensor", tensor.ErrShape, in.size)
 }
 
-// Each calls f with one piece after the other. A piece is only valid during
-// the call. Readers that hold their bytes in memory (bytes.Reader,
-// bytes.Buffer, strings.Reader) are not copied from.
+// Each calls f with consecutive pieces. A piece is valid only during the call. Data of a bytes.Reader,
+// bytes.Buffer or strings.Reader is not copied.
 func (in *Input) Each(f func(p []byte) error) error { return in.each(piece, f) }
 
-// each is Each with pieces of up to most bytes.
+// each is Each with pieces of at most most bytes.
 func (in *Input) each(most int, f func(p []byte) error) error {
 	in.most, in.f = most, f
 	var m io.WriterTo
@@ -148,7 +147,7 @@ func (in *Input) each(most int, f func(p []byte) error) error {
 	return nil
 }
 
-// pieces is the io.Writer that readers in memory write themselves to.
+// pieces is the io.Writer for the WriteTo methods of in-memory readers.
 type pieces Input
 
 func (in *pieces) Write(p []byte) (n int, err error) {
@@ -166,7 +165,7 @@ func (in *pieces) Write(p []byte) (n int, err error) {
 	return n, nil
 }
 
-// CopyTo writes the data at off and feeds them to sum, which may be nil.
+// CopyTo writes the data to t at off and, unless sum is nil, to sum.
 func (in *Input) CopyTo(t io.WriterAt, off int64, sum io.Writer) error {
 	in.to, in.off, in.sum = t, off, sum
 	return in.each(large, in.store)
@@ -191,8 +190,8 @@ func (in *Input) write(p []byte) error {
 	return err
 }
 
-// sumAndWrite writes p while another goroutine sums it. A panic there, such as a fault in a mapping
-// that was cut short, becomes one here, where a guard may be that knows the mapping.
+// sumAndWrite writes p while another goroutine checksums it. It repeats a panic of that goroutine,
+// such as a fault in a truncated mapping, in its own, where the caller can recover it.
 func (in *Input) sumAndWrite(p []byte) (err error) {
 	if in.added == nil {
 		in.added = make(chan added, 1)
@@ -218,7 +217,7 @@ func (in *Input) add(p []byte) {
 	_, a.err = in.sum.Write(p)
 }
 
-// Finish checks that the format took all the data and that no more follow.
+// Finish checks that the encoder consumed all the data and that the reader has no more.
 func (in *Input) Finish() error {
 	if in.left > 0 {
 		return in.short()

@@ -14,7 +14,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// pattern returns n bytes.
+// pattern returns n bytes of test data.
 func pattern(n int) []byte {
 	b := make([]byte, n)
 	for i := range b[:min(n, 256)] {
@@ -26,7 +26,7 @@ func pattern(n int) []byte {
 	return b
 }
 
-// readers make a reader of data in every way that Input treats differently.
+// readers has one reader of each kind that Input treats differently.
 var readers = map[string]func(data []byte) io.Reader{
 	"bytes.Reader":   func(b []byte) io.Reader { return bytes.NewReader(b) },
 	"bytes.Buffer":   func(b []byte) io.Reader { return bytes.NewBuffer(bytes.Clone(b)) },
@@ -37,14 +37,14 @@ var readers = map[string]func(data []byte) io.Reader{
 	"odd Len":        func(b []byte) io.Reader { return &oddLen{bytes.NewReader(b)} },
 }
 
-// oddLen is a reader whose Len counts something else.
+// oddLen is a reader whose Len is wrong.
 type oddLen struct{ r *bytes.Reader }
 
 func (o *oddLen) Read(p []byte) (int, error)         { return o.r.Read(p) }
 func (o *oddLen) WriteTo(w io.Writer) (int64, error) { return o.r.WriteTo(w) }
 func (o *oddLen) Len() int                           { return 1 << 30 }
 
-// ways take all data of an Input.
+// ways consume all data of an Input.
 var ways = map[string]func(in *Input) ([]byte, error){
 	"Each": func(in *Input) (b []byte, err error) {
 		err = in.Each(func(p []byte) error {
@@ -70,7 +70,7 @@ var ways = map[string]func(in *Input) ([]byte, error){
 	},
 }
 
-// every runs f for each reader and each way to take its data.
+// every runs f for each reader and each way to consume its data.
 func every(t *testing.T, f func(t *testing.T, reader func([]byte) io.Reader, take func(*Input) ([]byte, error))) {
 	for r, reader := range readers {
 		for w, take := range ways {
@@ -79,7 +79,7 @@ func every(t *testing.T, f func(t *testing.T, reader func([]byte) io.Reader, tak
 	}
 }
 
-// TestInputAgrees: the data comes whole, whatever the reader and the way.
+// TestInputAgrees: every reader and every way deliver all data.
 func TestInputAgrees(t *testing.T) {
 	every(t, func(t *testing.T, reader func([]byte) io.Reader, take func(*Input) ([]byte, error)) {
 		for _, n := range []int{0, 1, 100, piece - 1, piece, piece + 1, 2*piece + 3, large + overlap} {
@@ -96,7 +96,7 @@ func TestInputAgrees(t *testing.T) {
 	})
 }
 
-// TestInputWrongSize: too few bytes and too many are errors.
+// TestInputWrongSize: too little data and too much are errors.
 func TestInputWrongSize(t *testing.T) {
 	every(t, func(t *testing.T, reader func([]byte) io.Reader, take func(*Input) ([]byte, error)) {
 		for _, tt := range []struct {
@@ -121,7 +121,7 @@ func TestInputWrongSize(t *testing.T) {
 	})
 }
 
-// TestInputCanceled stops between pieces.
+// TestInputCanceled: cancellation takes effect between pieces.
 func TestInputCanceled(t *testing.T) {
 	every(t, func(t *testing.T, reader func([]byte) io.Reader, take func(*Input) ([]byte, error)) {
 		ctx, cancel := context.WithCancel(context.Background())
@@ -138,7 +138,7 @@ func TestInputCanceled(t *testing.T) {
 	})
 }
 
-// TestInputErrors passes on the errors of the reader and of who takes the data.
+// TestInputErrors: errors of the reader and of the consumer are returned.
 func TestInputErrors(t *testing.T) {
 	broken := errors.New("broken")
 	for w, take := range ways {
@@ -177,8 +177,8 @@ type brokenWriter struct{ err error }
 
 func (b brokenWriter) Write([]byte) (int, error) { return 0, b.err }
 
-// TestInputPanics: what panics in the sum of a large piece, as a fault in a mapping does, panics in
-// the goroutine of CopyTo, and a target that panics does not leave a sum behind that still reads.
+// TestInputPanics: a panic while checksumming a large piece, such as a fault in a mapping, is repeated
+// in the goroutine of CopyTo; a target that panics leaves no checksum goroutine running.
 func TestInputPanics(t *testing.T) {
 	data := pattern(piece)
 	sum := crc32.NewIEEE()
@@ -209,7 +209,7 @@ type panics struct{}
 func (panics) Write([]byte) (int, error)          { panic(errPlanted) }
 func (panics) WriteAt([]byte, int64) (int, error) { panic(errPlanted) }
 
-// TestInputNotTaken: an encoder that leaves data behind is noticed.
+// TestInputNotTaken: Finish reports an encoder that did not consume all data.
 func TestInputNotTaken(t *testing.T) {
 	in := NewInput(context.Background(), bytes.NewReader(pattern(10)), 10, nil)
 	if err := in.Finish(); !errors.Is(err, tensor.ErrTruncated) {
@@ -226,7 +226,7 @@ func TestInputNotTaken(t *testing.T) {
 	}
 }
 
-// TestFinishNoProgress: a reader that never says anything does not hang Finish.
+// TestFinishNoProgress: Finish returns even if the reader never makes progress.
 func TestFinishNoProgress(t *testing.T) {
 	in := NewInput(context.Background(), silent{}, 0, nil)
 	if err := in.Finish(); !errors.Is(err, io.ErrNoProgress) {
@@ -238,12 +238,12 @@ type silent struct{}
 
 func (silent) Read([]byte) (int, error) { return 0, nil }
 
-// claims is a reader that says so many bytes more than it was asked for.
+// claims is a reader that returns counts larger than the buffer.
 type claims struct{ more int }
 
 func (c claims) Read(p []byte) (int, error) { return len(p) + c.more, nil }
 
-// TestInputAnswers: what a reader says of itself is not believed.
+// TestInputAnswers: wrong counts from a reader are errors.
 func TestInputAnswers(t *testing.T) {
 	for w, take := range ways {
 		for _, tt := range []struct {

@@ -10,7 +10,7 @@ import (
 	"github.com/weightmap/weightmap/internal/checksum"
 )
 
-// layoutEncoder writes a file whose layout is known from the start.
+// layoutEncoder writes a file whose layout is known in advance.
 type layoutEncoder struct {
 	t      driver.Target
 	layout *driver.Layout
@@ -20,7 +20,7 @@ type layoutEncoder struct {
 	sums   []uint64 // by tensor; nil if the layout needs none
 }
 
-// newLayoutEncoder checks the layout, for the driver may be wrong.
+// newLayoutEncoder checks the layout, since drivers may be wrong.
 func newLayoutEncoder(t driver.Target, p *driver.Plan, l *driver.Layout) (*layoutEncoder, error) {
 	e := &layoutEncoder{t: t, layout: l, parts: l.Parts, order: make([]int, len(p.Tensors))}
 	if l.Late != nil {
@@ -55,9 +55,9 @@ func newLayoutEncoder(t driver.Target, p *driver.Plan, l *driver.Layout) (*layou
 	return e, nil
 }
 
-// extent is how far a file is laid out, without overlaps.
+// extent checks that parts and tensors ascend without overlap.
 type extent struct {
-	parts []driver.Part // that are still to come
+	parts []driver.Part // not yet placed
 	end   int64
 	err   error
 }
@@ -70,7 +70,7 @@ func (x *extent) add(off, size int64) {
 	x.end = off + size
 }
 
-// upTo places the parts that come before size bytes at off.
+// upTo places the parts that start at or before off, then size bytes at off.
 func (x *extent) upTo(off, size int64) {
 	for len(x.parts) > 0 && x.err == nil {
 		p, n := &x.parts[0], int64(len(x.parts[0].Bytes))
@@ -84,7 +84,7 @@ func (x *extent) upTo(off, size int64) {
 	}
 }
 
-// before writes the parts that lie before an offset.
+// before writes the parts that start before an offset.
 func (e *layoutEncoder) before(off int64) error {
 	for len(e.parts) > 0 && e.parts[0].Offset < off {
 		if _, err := e.t.WriteAt(e.parts[0].Bytes, e.parts[0].Offset); err != nil {

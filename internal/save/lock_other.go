@@ -7,7 +7,7 @@ import (
 	"os"
 )
 
-// lockable is false: here what is left goes by its age.
+// lockable returns false: on this system, leftovers are removed by age.
 func lockable(string) bool { return false }
 
 func claim(string) (*os.File, error) { return nil, errors.ErrUnsupported }

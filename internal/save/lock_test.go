@@ -16,7 +16,7 @@ import (
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
-// halfWritten has the path of what a child process begins to write, and does not end.
+// halfWritten is the environment variable with the path that a child process starts to write.
 const halfWritten = "WEIGHTMAP_TEST_HALF_WRITTEN"
 
 func TestMain(m *testing.M) {
@@ -26,7 +26,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// begin is the child's whole life: it writes a file, or a directory where the path ends like one, and waits.
+// begin is the child process: it starts to write a file, or a directory if the path has a directory's
+// extension, and waits.
 func begin(path string) {
 	var err error
 	if dir, ok := strings.CutSuffix(path, "/"); ok {
@@ -41,10 +42,10 @@ func begin(path string) {
 		}
 	}
 	fmt.Println("begun:", err)
-	_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed, or the parent ends
+	_, _ = io.Copy(io.Discard, os.Stdin) // until it is killed or the parent exits
 }
 
-// needLocks skips a test where what is left goes by its age.
+// needLocks skips a test on systems where leftovers are removed by age.
 func needLocks(t *testing.T) {
 	t.Helper()
 	if !lockable(t.TempDir()) {
@@ -52,8 +53,8 @@ func needLocks(t *testing.T) {
 	}
 }
 
-// TestKilledWriter: what a writer leaves that was killed is removed by the next one in the directory, whatever it writes, and
-// not as long as the first one lives.
+// TestKilledWriter: the next writer in a directory removes a killed writer's file whatever it writes,
+// but not while the first writer lives.
 func TestKilledWriter(t *testing.T) {
 	testhost.NeedChildren(t)
 	needLocks(t)
@@ -98,7 +99,8 @@ func TestKilledWriter(t *testing.T) {
 	}
 }
 
-// TestNoLock: what could not be locked has a name that says so, and is left alone for a day, as is what cannot be locked now.
+// TestNoLock: the name of a file that could not be locked says so, and the file is left alone for a
+// day, as is a file that cannot be locked now.
 func TestNoLock(t *testing.T) {
 	needLocks(t)
 	dir := t.TempDir()
@@ -130,7 +132,7 @@ func TestNoLock(t *testing.T) {
 	}
 }
 
-// TestWritersAtOnce: writers that sweep the same directory take nothing from each other.
+// TestWritersAtOnce: concurrent writers in a directory do not remove each other's files.
 func TestWritersAtOnce(t *testing.T) {
 	dir := t.TempDir()
 	var wg sync.WaitGroup

@@ -9,7 +9,7 @@ import (
 	"syscall"
 )
 
-// lockable reports whether what is locked in a directory is locked for everybody who sees it.
+// lockable reports whether every process that can access dir respects locks in it.
 func lockable(dir string) bool {
 	f, err := openToLock(dir)
 	if err != nil {
@@ -19,8 +19,8 @@ func lockable(dir string) bool {
 	return isLocal(int(f.Fd()))
 }
 
-// claim locks the file or directory at path until the file that it returns is closed, at the latest when the process
-// ends. It is errClaimed if another writer has it.
+// claim locks the file or directory at path until the returned file is closed or the process exits. It
+// returns errClaimed if another writer holds the lock.
 func claim(path string) (*os.File, error) {
 	if err := before(CallLock, path); err != nil {
 		return nil, err
@@ -39,7 +39,7 @@ func claim(path string) (*os.File, error) {
 	return f, nil
 }
 
-// openToLock opens neither what a link leads to nor a pipe that waits for its other end.
+// openToLock opens path without following symbolic links or blocking on a pipe.
 func openToLock(path string) (*os.File, error) {
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_NOFOLLOW|syscall.O_NONBLOCK|syscall.O_CLOEXEC, 0)
 	if err != nil {
@@ -61,7 +61,7 @@ func lock(fd int) error {
 	}
 }
 
-// isAt reports whether f is what is at path still: the last holder of the lock may have removed it.
+// isAt reports whether path still names f: the last holder of the lock may have removed it.
 func isAt(path string, f *os.File) bool {
 	at, err := os.Lstat(path)
 	is, failed := f.Stat()

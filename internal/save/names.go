@@ -7,11 +7,12 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// names finds tensors of a plan: a table with open addressing and no pointers, which the collector
-// passes over. Writing 10,000 small tensors takes 1.4 times as long with a map.
+// names is the index of a plan's tensors by name: a hash table with open addressing and without
+// pointers for the garbage collector to scan. With a map, writing 10,000 small tensors takes 1.4 times
+// as long.
 type names struct {
 	of    []tensor.Info
-	slots []int32 // positions in of, -1 for none
+	slots []int32 // indexes into of, -1 if empty
 }
 
 var nameSeed = maphash.MakeSeed()
@@ -24,7 +25,7 @@ func newNames(of []tensor.Info) *names {
 	return x
 }
 
-// slot returns where a name is, or where there is room for it.
+// slot returns the slot of a name, or the empty slot where it belongs.
 func (x *names) slot(name string) *int32 {
 	mask := uint64(len(x.slots) - 1)
 	for h := maphash.String(nameSeed, name); ; h++ {

@@ -8,9 +8,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// complete copies the plan, with all sizes filled in, and makes the index of its names. It
-// refuses a bad or repeated name, an unknown dtype, an overflowing shape. The driver may read the
-// copy until the end; the graph is the caller's and read at once.
+// complete copies the plan, fills in all sizes and builds the index of names. It refuses bad or
+// repeated names, unknown dtypes and overflowing shapes. The driver may read the copy until Close; the
+// graph belongs to the caller and is read only now.
 func (w *Writer) complete(p *driver.Plan) error {
 	if p == nil {
 		p = &driver.Plan{}
@@ -31,12 +31,12 @@ func (w *Writer) complete(p *driver.Plan) error {
 	for i := range p.Tensors {
 		rank += len(p.Tensors[i].Shape)
 	}
-	dims := make([]int64, 0, rank) // of all tensors
+	dims := make([]int64, 0, rank) // backs the shapes of all tensors
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		size, err := t.ByteSize()
 		if e := t.Encoding; e != nil && e.BlockBytes <= 0 && t.Size >= 0 {
-			size, err = t.Size, nil // which only its file says
+			size, err = t.Size, nil // formats define the sizes of such types
 		}
 		if err == nil {
 			err = tensor.CheckName(t.Name)
@@ -62,11 +62,11 @@ func (w *Writer) complete(p *driver.Plan) error {
 	return nil
 }
 
-// nesting has the graphs that were checked, false while one is: those within it come next.
+// nesting marks the graphs that were checked; false marks those being checked.
 type nesting map[*driver.Graph]bool
 
-// check refuses a graph that contains itself, which no walk would come to an end of, and a list with
-// none in it.
+// check refuses a graph that contains itself, which no walk would finish, and a nil graph in an
+// attribute.
 func (n nesting) check(g *driver.Graph) error {
 	if g == nil || n[g] {
 		return nil

@@ -7,17 +7,17 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// queue keeps tensors that come before their turn.
+// queue stores tensors that arrive out of order.
 type queue struct {
 	spool driver.Spool
-	order []int // nil for that of the plan
-	at    int   // in order, of the next tensor
+	order []int // nil for the plan's order
+	at    int   // position in order of the next tensor
 	early map[int]io.Reader
 	file  *Spool
-	end   int64 // of file
+	end   int64 // size of file
 }
 
-// turn returns the tensor whose turn it is.
+// turn returns the tensor to write next.
 func (q *queue) turn() int {
 	switch {
 	case q.order == nil:
@@ -28,7 +28,7 @@ func (q *queue) turn() int {
 	return -1
 }
 
-// keep stores a tensor until its turn comes.
+// keep stores a tensor until its turn.
 func (q *queue) keep(i int, in *Input) error {
 	var to spool = &Memory{}
 	off := int64(0)
@@ -53,8 +53,8 @@ func (q *queue) keep(i int, in *Input) error {
 	return in.CopyTo(to, off, nil)
 }
 
-// next counts a tensor that was written, and returns the one whose turn it is then, with no reader unless it
-// came before.
+// next marks a tensor as written and returns the tensor that follows, with its data if it arrived
+// earlier.
 func (q *queue) next() (i int, r io.Reader) {
 	q.at++
 	i = q.turn()

@@ -8,9 +8,9 @@ import (
 	"time"
 )
 
-// move renames a file. Windows refuses that while another program has the old file open
-// or mapped (ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION, ERROR_USER_MAPPED_FILE), which
-// often lasts a moment only.
+// move renames a file. On Windows this fails while another program has the old file open or mapped
+// (ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION, ERROR_USER_MAPPED_FILE), often only for a moment, so
+// move tries again.
 func move(from, to string) error {
 	err := os.Rename(from, to)
 	for wait := time.Millisecond; busy(err) && wait < time.Second/2; wait *= 2 {

@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// TestRenameOpen: a file that is open is not replaced, the error says why, and nothing is left.
+// TestRenameOpen: replacing a file that is open fails with a clear error and leaves nothing behind.
 func TestRenameOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.mag")
 	if err := os.WriteFile(path, []byte("old"), 0o666); err != nil {

@@ -20,19 +20,19 @@ type shards struct {
 
 // shard is one of the files.
 type shard struct {
-	first  int // tensor of the model
-	left   int // tensors to come
+	first  int // index of its first tensor in the model
+	left   int // tensors not yet written
 	path   string
 	plan   *driver.Plan
 	layout *driver.Layout
-	file   *File          // nil before its first tensor
-	enc    driver.Encoder // nil when the file is complete
+	file   *File          // nil before the first tensor
+	enc    driver.Encoder // nil once the file is complete
 }
 
-// maxShards is the most that all formats can count.
+// maxShards is the largest number of shards that every format can represent.
 const maxShards = 1<<16 - 1
 
-// createShards divides the plan.
+// createShards assigns the tensors of the plan to shards.
 func (w *Writer) createShards() error {
 	d, ok := w.driver.(driver.Sharder)
 	if !ok {
@@ -64,7 +64,7 @@ func (w *Writer) createShards() error {
 	return s.list[0].open()
 }
 
-// divide begins a shard with each tensor that the one before has no room for.
+// divide starts a new shard before each tensor that exceeds the current one's limit.
 func (s *shards) divide(p *driver.Plan) {
 	s.of = make([]int, len(p.Tensors))
 	begin, size := 0, int64(0)
@@ -100,7 +100,7 @@ func (s *shards) Tensor(i int, in driver.Input) error {
 	return part.finish(!s.o.NoSync)
 }
 
-// open creates the file when its first tensor comes.
+// open creates the file when its first tensor arrives.
 func (p *shard) open() (err error) {
 	if p.file != nil {
 		return nil
@@ -111,7 +111,7 @@ func (p *shard) open() (err error) {
 	return err
 }
 
-// finish completes the file, under its temporary name.
+// finish completes the file under its temporary name.
 func (p *shard) finish(sync bool) error {
 	if err := p.enc.Finish(); err != nil {
 		return err
@@ -120,13 +120,12 @@ func (p *shard) finish(sync bool) error {
 	return p.file.finish(sync)
 }
 
-// Finish implements driver.Encoder: it puts all files in place, the one that opens the model
-// last.
+// Finish implements driver.Encoder. It renames all files into place, the index last.
 func (s *shards) Finish() error {
 	sync := !s.o.NoSync
 	var files []*File
 	for _, part := range s.list {
-		if part.enc != nil { // of a model without tensors
+		if part.enc != nil { // a model without tensors
 			if err := part.finish(sync); err != nil {
 				return err
 			}
@@ -165,7 +164,7 @@ func (s *shards) writeIndex(sync bool) error {
 	return f.finish(sync)
 }
 
-// removeOld removes what only the old model had. That it cannot is no failure of writing.
+// removeOld removes files that only the old model had. Failing to remove one is not an error.
 func (s *shards) removeOld() {
 	for _, path := range append(s.files.Old, s.o.Path) {
 		st, err := os.Lstat(path)
@@ -175,7 +174,7 @@ func (s *shards) removeOld() {
 	}
 }
 
-// Close implements io.Closer: it removes what was not put in place.
+// Close implements io.Closer. It removes the files that were not renamed.
 func (s *shards) Close() error {
 	if s.over {
 		return nil

@@ -41,7 +41,7 @@ func (d *inShards) Shards(path string, parts []*driver.Plan) (*driver.Shards, er
 	return s, nil
 }
 
-// writeShards writes threeTensors, "a" and "b" with other data, into three files or two.
+// writeShards writes threeTensors with data a and b for "a" and "b", into three files or two.
 func writeShards(dir string, most int64, a, b string) error {
 	o := options(filepath.Join(dir, "m"))
 	o.MaxShard, o.NoSync = most, false
@@ -72,7 +72,8 @@ func contents(t *testing.T, dir string) map[string]string {
 	return m
 }
 
-// TestShards: whichever call fails, there is the old model of three files or the new one of two, and nothing else.
+// TestShards: whichever call fails, the directory holds the old model of three files or the new one of
+// two, and nothing else.
 func TestShards(t *testing.T) {
 	old := map[string]string{"0": "AAA", "1": "BB", "2": "CCCC", "index": "3"}
 	fresh := map[string]string{"0": "aaabb", "1": "CCCC", "index": "2"}
@@ -109,7 +110,7 @@ func TestShards(t *testing.T) {
 				}
 			}
 			return
-		case call == CallRemove || call == CallInherit || call == CallLock: // what is left, or else is like
+		case call == CallRemove || call == CallInherit || call == CallLock: // leaves a file or other permissions behind
 		case err == nil || !errors.Is(err, errInjected) || isNew != errors.Is(err, driver.ErrNotDurable) || !isNew && cmp.Diff(old, got) != "":
 			t.Errorf("call %d, %s: %v, and the files %v", n, call, err, got)
 		}
@@ -117,7 +118,7 @@ func TestShards(t *testing.T) {
 	}
 }
 
-// TestShardsRefused: what cannot be in shards.
+// TestShardsRefused: options and drivers that do not allow shards.
 func TestShardsRefused(t *testing.T) {
 	o := options(filepath.Join(t.TempDir(), "m"))
 	o.MaxShard = 1

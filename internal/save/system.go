@@ -10,10 +10,10 @@ import (
 	"sync/atomic"
 )
 
-// Everything that a writer changes in the file system goes through this file, so
-// that tests can make each call fail, or end the process there.
+// All changes that a writer makes to the file system go through this file, so that tests can make each
+// call fail or end the process there.
 
-// The calls that a hook is told of.
+// Names of the calls that a hook can intercept.
 const (
 	CallCreate   = "create"
 	CallMkdir    = "mkdir"
@@ -30,8 +30,8 @@ const (
 
 var hook atomic.Pointer[func(call, path string) error]
 
-// SetHook has f asked before each call, and its error take the place of the call.
-// Nil ends this. It is for tests.
+// SetHook sets a function that is called before each call; an error it returns replaces the call. Nil
+// removes the hook. It is for tests.
 func SetHook(f func(call, path string) error) {
 	if f == nil {
 		hook.Store(nil)
@@ -47,7 +47,7 @@ func before(call, path string) error {
 	return nil
 }
 
-// try makes a call unless the hook has it fail.
+// try makes a call unless the hook returns an error.
 func try(call, path string, f func() error) error {
 	if err := before(call, path); err != nil {
 		return err
@@ -55,16 +55,16 @@ func try(call, path string, f func() error) error {
 	return f()
 }
 
-// handle is an open file. It collects small writes that follow one another, as a model of many small
-// tensors would otherwise cost a system call for each.
+// handle is an open file. It merges adjacent small writes: a model of many small tensors would
+// otherwise need a system call for each.
 type handle struct {
 	f   *os.File
-	buf *[]byte // not yet written; nil for nothing
-	off int64   // where that belongs
-	end int64   // of all that was written
+	buf *[]byte // pending writes; nil if none
+	off int64   // offset of buf
+	end int64   // end of all data written
 }
 
-// create makes a file that must not exist.
+// create creates a file that must not exist.
 func create(name string, mode os.FileMode) (*handle, error) {
 	if err := before(CallCreate, name); err != nil {
 		return nil, err
@@ -73,10 +73,10 @@ func create(name string, mode os.FileMode) (*handle, error) {
 	return &handle{f: f}, err
 }
 
-// Name returns the name the file was made by.
+// Name returns the name that the file was created under.
 func (h *handle) Name() string { return h.f.Name() }
 
-// Sequential is false.
+// Sequential returns false.
 func (h *handle) Sequential() bool { return false }
 
 // ReadAt implements io.ReaderAt.
@@ -87,7 +87,7 @@ func (h *handle) ReadAt(p []byte, off int64) (int, error) {
 	return h.f.ReadAt(p, off)
 }
 
-// WriteAt implements io.WriterAt. An error may belong to an earlier write.
+// WriteAt implements io.WriterAt. The error may be that of an earlier write.
 func (h *handle) WriteAt(p []byte, off int64) (int, error) {
 	if h.buf != nil {
 		at := h.off + int64(len(*h.buf))
@@ -113,7 +113,7 @@ func (h *handle) WriteAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// dataGap is more than formats leave between tensors.
+// dataGap is larger than the gap between tensors in any format.
 const dataGap = 4 << 10
 
 func (h *handle) writeAt(p []byte, off int64) (int, error) {
@@ -123,7 +123,7 @@ func (h *handle) writeAt(p []byte, off int64) (int, error) {
 	return h.f.WriteAt(p, off)
 }
 
-// flush writes what was collected.
+// flush writes the pending data.
 func (h *handle) flush() error {
 	if h.buf == nil {
 		return nil
@@ -142,7 +142,7 @@ func (h *handle) drop() {
 	}
 }
 
-// Write appends to what was written by Write and ReadFrom.
+// Write appends to the data of earlier calls of Write and ReadFrom.
 func (h *handle) Write(p []byte) (int, error) {
 	if err := before(CallWrite, h.Name()); err != nil {
 		return 0, err
@@ -152,7 +152,7 @@ func (h *handle) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// ReadFrom appends what r delivers, by sharing blocks where the system can.
+// ReadFrom appends the data of r, sharing blocks where the system can.
 func (h *handle) ReadFrom(r io.Reader) (int64, error) {
 	if err := before(CallWrite, h.Name()); err != nil {
 		return 0, err
@@ -162,7 +162,7 @@ func (h *handle) ReadFrom(r io.Reader) (int64, error) {
 	return n, err
 }
 
-// Truncate cuts the file to size, or fills it up with zeros.
+// Truncate sets the size of the file. It fills new space with zeros.
 func (h *handle) Truncate(size int64) error {
 	if err := h.flush(); err != nil {
 		return err
@@ -171,7 +171,7 @@ func (h *handle) Truncate(size int64) error {
 	return try(CallTruncate, h.Name(), func() error { return h.f.Truncate(size) })
 }
 
-// finish closes the file. With sync it is on stable storage by then.
+// finish closes the file. With sync it first makes the content durable.
 func (h *handle) finish(sync bool) error {
 	err := h.flush()
 	if err == nil && sync {
@@ -180,7 +180,7 @@ func (h *handle) finish(sync bool) error {
 	return cmp.Or(err, h.close())
 }
 
-// close closes the file even if it is told to fail, as the system does.
+// close closes the file even if the hook returns an error, as a system does.
 func (h *handle) close() error {
 	h.drop()
 	return cmp.Or(before(CallClose, h.Name()), h.f.Close())
@@ -190,7 +190,7 @@ func mkdir(name string, mode os.FileMode) error {
 	return try(CallMkdir, name, func() error { return os.Mkdir(name, mode) })
 }
 
-// MakeDirs makes a directory and those above it that are missing, and lists them.
+// MakeDirs creates a directory and its missing parents, and returns those it created.
 func MakeDirs(name string) (made []string, err error) {
 	if st, err := os.Stat(name); err == nil && st.IsDir() {
 		return nil, nil
@@ -202,7 +202,7 @@ func MakeDirs(name string) (made []string, err error) {
 	}
 	err = mkdir(name, 0o777)
 	if errors.Is(err, fs.ErrExist) {
-		return made, nil // it came meanwhile
+		return made, nil // created concurrently
 	}
 	if err != nil {
 		return made, err

@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// TestNothingElseWrites: no package of the library changes the file system but by
-// this one, so that the tests that make calls fail miss none.
+// TestNothingElseWrites: only this package changes the file system, so that the tests that make calls
+// fail miss none.
 func TestNothingElseWrites(t *testing.T) {
 	calls := regexp.MustCompile(`\bos\.(Chmod|Chown|Chtimes|Create|CreateTemp|Link|Mkdir|MkdirAll|MkdirTemp|OpenFile|Remove|RemoveAll|Rename|Symlink|Truncate|WriteFile)\(`)
 	root := filepath.Join("..", "..")
@@ -22,7 +22,7 @@ func TestNothingElseWrites(t *testing.T) {
 		name := filepath.ToSlash(strings.TrimPrefix(path, root+string(filepath.Separator)))
 		if e.IsDir() {
 			switch name {
-			case "examples", "internal/save", "format/formattest", "internal/corpus", "internal/testhost", "internal/bench", ".git": // programs and help for tests and benchmarks
+			case "examples", "internal/save", "format/formattest", "internal/corpus", "internal/testhost", "internal/bench", ".git": // programs, tests and benchmarks
 				return fs.SkipDir
 			}
 			return nil

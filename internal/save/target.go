@@ -8,7 +8,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// Target is a file being written. Gaps that nothing wrote read as zeros.
+// Target is a file being written. Gaps between writes read as zeros.
 type Target = driver.Target
 
 // Memory is a Target in a byte slice.
@@ -17,7 +17,7 @@ type Memory struct{ b []byte }
 // Bytes returns the contents.
 func (m *Memory) Bytes() []byte { return m.b }
 
-// Sequential is false.
+// Sequential returns false.
 func (m *Memory) Sequential() bool { return false }
 
 // WriteAt writes p at off and grows the contents as needed.
@@ -27,7 +27,7 @@ func (m *Memory) WriteAt(p []byte, off int64) (int, error) {
 		return 0, fmt.Errorf("write at %d: %w", off, os.ErrInvalid)
 	}
 	if len(p) == 0 {
-		return 0, nil // as for files, writing nothing adds nothing
+		return 0, nil // like a file, do not grow
 	}
 	if end > int64(len(m.b)) {
 		if err := m.Truncate(end); err != nil {
@@ -74,14 +74,14 @@ func (m *Memory) WriteTo(w io.Writer) (int64, error) {
 // Remove frees the contents.
 func (m *Memory) Remove() { m.b = nil }
 
-// Spool is a Target in a temporary file without a name to come.
+// Spool is a Target in an unnamed temporary file.
 type Spool struct {
 	*handle
 	named bool
 }
 
-// NewSpool creates one in the system's directory for temporary files. It has no name from then on where
-// the system allows it, so that nothing is left of it when the process is killed.
+// NewSpool creates a Spool in the system's directory for temporary files. Where the system allows it,
+// the file is unlinked at once, so that nothing remains if the process is killed.
 func NewSpool() (*Spool, error) {
 	if err := before(CallCreate, "spool"); err != nil {
 		return nil, err
@@ -93,7 +93,7 @@ func NewSpool() (*Spool, error) {
 	return &Spool{&handle{f: f}, Remove(f.Name()) != nil}, nil
 }
 
-// WriteTo implements io.WriterTo, for all of it.
+// WriteTo implements io.WriterTo. It writes the whole file.
 func (s *Spool) WriteTo(w io.Writer) (int64, error) {
 	if err := s.flush(); err != nil {
 		return 0, err
@@ -112,7 +112,7 @@ func (s *Spool) Remove() {
 	}
 }
 
-// spool is a target whose content goes elsewhere.
+// spool is a target whose content is copied elsewhere.
 type spool interface {
 	Target
 	io.WriterTo
@@ -126,7 +126,7 @@ func newSpool(where driver.Spool) (spool, error) {
 	return NewSpool()
 }
 
-// copied is an output that is copied to a writer in the end.
+// copied is an output that Commit copies to a writer.
 type copied struct {
 	spool
 	out io.Writer
@@ -148,14 +148,14 @@ type Stream struct {
 	pos int64
 }
 
-// NewStream writes to w, from its current position on.
+// NewStream returns a Stream that begins at the current position of w.
 func NewStream(w io.Writer) *Stream { return &Stream{w: w} }
 
-// Sequential is true.
+// Sequential returns true.
 func (s *Stream) Sequential() bool { return true }
 
-// WriteAt writes p when off is not before what was written already; a gap is
-// filled with zeros.
+// WriteAt writes p at off, which must not be before the end of earlier writes. It fills a gap with
+// zeros.
 func (s *Stream) WriteAt(p []byte, off int64) (int, error) {
 	if off < s.pos {
 		return 0, driver.ErrSequential
@@ -166,7 +166,7 @@ func (s *Stream) WriteAt(p []byte, off int64) (int, error) {
 	return s.write(p)
 }
 
-// write does not trust the writer's answer: it took all of p, or there is an error.
+// write returns an error unless the writer took all of p.
 func (s *Stream) write(p []byte) (int, error) {
 	n, err := s.w.Write(p)
 	if err == nil && n != len(p) {
@@ -177,7 +177,7 @@ func (s *Stream) write(p []byte) (int, error) {
 	return n, err
 }
 
-// Truncate fills up with zeros.
+// Truncate extends the stream to size with zeros.
 func (s *Stream) Truncate(size int64) error {
 	var zeros [4096]byte
 	if size < s.pos {
@@ -191,10 +191,10 @@ func (s *Stream) Truncate(size int64) error {
 	return nil
 }
 
-// Commit and Abort have nothing to do: what was written is gone.
+// Commit does nothing: the data is already written.
 func (s *Stream) Commit(bool) error { return nil }
 
-// Abort implements output.
+// Abort does nothing: written data cannot be taken back.
 func (s *Stream) Abort() {}
 
 // ReadAt always fails.

@@ -59,7 +59,7 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamErrors: a short write shows, and the position is what was written.
+// TestStreamErrors: a short write is an error, and the position counts the written bytes.
 func TestStreamErrors(t *testing.T) {
 	broken := errors.New("broken")
 	s := NewStream(brokenWriter{broken})
@@ -74,12 +74,12 @@ func TestStreamErrors(t *testing.T) {
 	}
 }
 
-// answer is a writer that says so many bytes more than it was given.
+// answer is a writer that returns wrong counts.
 type answer struct{ more int }
 
 func (a answer) Write(p []byte) (int, error) { return len(p) + a.more, nil }
 
-// TestStreamAnswers: a writer that takes less than all, or says what cannot be, does so without an error.
+// TestStreamAnswers: a short or impossible count without an error is an error.
 func TestStreamAnswers(t *testing.T) {
 	for _, more := range []int{-1, -2, -4, -5000, 1, 5000} {
 		s := NewStream(answer{more})

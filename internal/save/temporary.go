@@ -14,28 +14,28 @@ import (
 	"github.com/cespare/xxhash/v2"
 )
 
-// A file is assembled next to the one it will replace, under a hidden name:
+// A file is assembled next to the file it will replace, under a hidden name with random digits:
 //
 //	.m.mag.0123456789ab.tmp
 //
-// of which the digits are random. A writer locks it where locks can be relied on, and then the first digit
-// is 8 or more. What a killed writer left is recognized by the name: the next writer in the
-// directory removes it at once if it was locked and is not any more, and otherwise, once it is a day old, the
-// next writer of the same file.
+// The writer locks it where locks are reliable; then the first digit is 8 or more. Writers recognize
+// the leftovers of killed writers by name. The next writer in the directory removes a leftover that
+// was locked and no longer is. Others must be a day old, and are removed by the next writer of the
+// same file.
 const (
 	temporaryEnd = ".tmp"
 	digits       = 12
-	longest      = 100 // of the part that is the file's own name, in bytes
+	longest      = 100 // bytes of the final name in a temporary one
 )
 
-// abandoned is the age from which a temporary file without a lock may be removed.
+// abandoned is the age from which an unlocked temporary file may be removed.
 const abandoned = 24 * time.Hour
 
-// errClaimed is the error of what another writer has locked.
+// errClaimed means that another writer holds the lock.
 var errClaimed = errors.New("another writer has it")
 
-// Shorten returns a file name to be built upon: names that are too long for that
-// are cut, and told apart by a hash of all of them.
+// Shorten returns a file name that leaves room for additions. It cuts a long name and appends a hash
+// of the whole name.
 func Shorten(base string) string {
 	if len(base) <= longest {
 		return base
@@ -48,10 +48,9 @@ func Shorten(base string) string {
 	return base[:n] + hash
 }
 
-// temporary calls create with hidden names in a directory for a file of a given
-// name until one is free, and locks it for as long as the file that is returned is open, nil where
-// it cannot be locked. create must not take an existing file, so names need to
-// differ, not to be secret: crypto/rand would add 150 kB to programs.
+// temporary calls create with hidden names in dir, derived from base, until one is free. It locks the
+// new file until held is closed; held is nil if the file cannot be locked. create must fail if the
+// file exists. Names need to differ, not to be secret: crypto/rand would add 150 kB to programs.
 func temporary(dir, base string, create, remove func(name string) error) (held *os.File, err error) {
 	locked := uint64(0)
 	if lockable(dir) {
@@ -70,7 +69,7 @@ func temporary(dir, base string, create, remove func(name string) error) (held *
 		if held, err = claim(name); err == nil {
 			return held, nil
 		}
-		// Somebody looks whether it is left, or it cannot be locked after all.
+		// Another writer is checking whether the file is abandoned, or locks do not work here.
 		if err := remove(name); err != nil && !errors.Is(err, fs.ErrNotExist) {
 			return nil, err
 		}
@@ -81,8 +80,7 @@ func temporary(dir, base string, create, remove func(name string) error) (held *
 	return nil, fmt.Errorf("no free temporary name for %s: %w", base, fs.ErrExist)
 }
 
-// isTemporary reports whether name is one that temporary makes for a file of that
-// name, for any if base is "".
+// isTemporary reports whether name is a temporary name for base, or for any file if base is "".
 func isTemporary(name, base string) bool {
 	name, ok := strings.CutSuffix(name, temporaryEnd)
 	at := len(name) - digits
@@ -95,13 +93,13 @@ func isTemporary(name, base string) bool {
 // IsHex reports whether s consists of lower-case hexadecimal digits.
 func IsHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
-// IsTemporary reports whether name is one that temporary makes.
+// IsTemporary reports whether name is a temporary name that this package makes.
 func IsTemporary(name string) bool { return isTemporary(name, "") }
 
-// isLocked reports whether a temporary name is that of something that its writer has locked.
+// isLocked reports whether a temporary name says that its writer locked the file.
 func isLocked(name string) bool { return name[len(name)-len(temporaryEnd)-digits] >= '8' }
 
-// temporaries lists what is in a directory under temporary names.
+// temporaries returns the entries of a directory that have temporary names.
 func temporaries(dir string) (list []fs.FileInfo) {
 	d, err := os.Open(dir)
 	if err != nil {
@@ -119,8 +117,8 @@ func temporaries(dir string) (list []fs.FileInfo) {
 	return list
 }
 
-// Busy reports whether somebody may be writing a file in a directory, or was killed
-// doing so not long ago where that cannot be told.
+// Busy reports whether a writer may be active in a directory. Where locks do not tell, a writer killed
+// less than a day ago counts as active.
 func Busy(dir string) bool {
 	locks := lockable(dir)
 	for _, st := range temporaries(dir) {
@@ -138,8 +136,8 @@ func Busy(dir string) bool {
 	return false
 }
 
-// sweep removes what killed writers left in a directory, with remove. That it cannot is not
-// the failure of the writer that tries.
+// sweep removes the leftovers of killed writers in a directory, by calling remove. It ignores errors:
+// they must not fail the current writer.
 func sweep(dir, base string, directories bool, remove func(name string) error) {
 	locks := lockable(dir)
 	for _, st := range temporaries(dir) {

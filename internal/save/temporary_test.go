@@ -16,7 +16,7 @@ import (
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
-// TestLongNames: whatever name the file system takes for the file can be written.
+// TestLongNames: every file name that the file system accepts can be written.
 func TestLongNames(t *testing.T) {
 	for name, base := range map[string]string{
 		"255 bytes":      strings.Repeat("m", 251) + ".mag",
@@ -48,15 +48,14 @@ func TestLongNames(t *testing.T) {
 			}
 		})
 	}
-	// Names of the same beginning do not share theirs.
+	// Long names with a common prefix have different temporary names.
 	long := strings.Repeat("m", 200)
 	if Shorten(long+"a") == Shorten(long+"b") {
 		t.Error("two long names have the same temporary ones")
 	}
 }
 
-// TestSweep: the next writer of a file removes what killed writers of that file left,
-// and nothing else.
+// TestSweep: the next writer of a file removes the leftovers of its killed writers, and nothing else.
 func TestSweep(t *testing.T) {
 	old, young := time.Now().Add(-25*time.Hour), time.Now().Add(-23*time.Hour)
 	long := strings.Repeat("m", 150)
@@ -96,7 +95,7 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSweepNoFile: directories and links of such names are not removed.
+// TestSweepNoFile: directories and links with temporary names are not removed.
 func TestSweepNoFile(t *testing.T) {
 	testhost.NeedLinks(t)
 	dir := t.TempDir()
@@ -117,7 +116,7 @@ func TestSweepNoFile(t *testing.T) {
 	}
 }
 
-// failing makes a call fail from now on, and says how often it was made.
+// failing makes a call fail and counts how often it was made.
 func failing(t *testing.T, call string) *int {
 	t.Helper()
 	n := new(int)
@@ -134,8 +133,8 @@ func failing(t *testing.T, call string) *int {
 
 var errInjected = errors.New("injected")
 
-// TestNotDurable: when the directory cannot be synced, the error says that the new
-// file is there all the same.
+// TestNotDurable: if the directory cannot be synced, the error wraps ErrNotDurable and the new file is
+// in place.
 func TestNotDurable(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m")
@@ -155,6 +154,6 @@ func TestNotDurable(t *testing.T) {
 	if *n != 1 {
 		t.Errorf("%d directories were synced", *n)
 	}
-	replace(t, path, "newer", false) // nobody asked for it
+	replace(t, path, "newer", false) // no sync requested
 	mustRead(t, path, "newer")
 }

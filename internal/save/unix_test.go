@@ -15,8 +15,7 @@ import (
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
-// TestPermissions: a new file gets what the umask leaves, and a replacement
-// what the old file had.
+// TestPermissions: a new file follows the umask; a replacement has the old file's permissions.
 func TestPermissions(t *testing.T) {
 	old := syscall.Umask(0o027)
 	defer syscall.Umask(old)
@@ -42,7 +41,7 @@ func TestPermissions(t *testing.T) {
 	mode(0o664)
 }
 
-// TestPipe: what is not a regular file is refused without waiting for it.
+// TestPipe: a pipe is refused without blocking.
 func TestPipe(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "pipe")
 	if err := syscall.Mkfifo(path, 0o600); err != nil {
@@ -56,8 +55,7 @@ func TestPipe(t *testing.T) {
 	}
 }
 
-// TestSymbolicLinkToNothing: a link without a file behind it shows where the
-// new file belongs.
+// TestSymbolicLinkToNothing: a dangling link is followed and its target created.
 func TestSymbolicLinkToNothing(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(dir, "link")
@@ -71,7 +69,7 @@ func TestSymbolicLinkToNothing(t *testing.T) {
 	}
 }
 
-// TestSymbolicLinkInCircles ends.
+// TestSymbolicLinkInCircles: a cycle of links is an error.
 func TestSymbolicLinkInCircles(t *testing.T) {
 	dir := t.TempDir()
 	a, b := filepath.Join(dir, "a"), filepath.Join(dir, "b")
@@ -84,7 +82,7 @@ func TestSymbolicLinkInCircles(t *testing.T) {
 	}
 }
 
-// TestOwner: the new file belongs to whom the old one belonged, with all its permissions.
+// TestOwner: the new file has the owner and permissions of the old one.
 func TestOwner(t *testing.T) {
 	if os.Getuid() != 0 {
 		t.Skip("only root gives files away")
@@ -116,8 +114,8 @@ func TestOwner(t *testing.T) {
 	same(dir, 0o750|fs.ModeSetgid|fs.ModeDir)
 }
 
-// TestOwnerNotKept: who cannot keep the group gives its rights to no other. The test
-// runs itself as somebody who owns nothing.
+// TestOwnerNotKept: if the group cannot be kept, the new group gets none of its permissions. The test
+// runs itself as an unprivileged user.
 func TestOwnerNotKept(t *testing.T) {
 	testhost.NeedChildren(t)
 	if dir := os.Getenv("SINK_TEST_DIR"); dir != "" {
@@ -157,7 +155,7 @@ func TestOwnerNotKept(t *testing.T) {
 	}
 }
 
-// TestUnsyncable: where directories cannot be synced, that is no failure.
+// TestUnsyncable: a file system that cannot sync directories is not an error.
 func TestUnsyncable(t *testing.T) {
 	if err := SyncDir("/proc/self/fd"); runtime.GOOS == "linux" && err != nil {
 		t.Errorf("/proc: %v", err)

@@ -1,5 +1,5 @@
-// Package save writes models: it checks a plan, asks the driver for the layout, and feeds
-// tensors with their sizes checked into a target that becomes visible only when it is committed.
+// Package save writes models. It checks a plan, asks the driver for the layout, and writes tensors of
+// checked sizes to a target that becomes visible only when committed.
 package save
 
 import (
@@ -16,38 +16,38 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Writer drives an encoder: names, sizes, order, cancellation, progress and
-// the end are the same for all formats.
+// Writer drives an encoder. Names, sizes, order, cancellation, progress and completion are the same
+// for all formats.
 type Writer struct {
 	driver driver.Driver
-	o      *driver.WriteOptions // checked
+	o      *driver.WriteOptions // validated
 	format string
 	layout *driver.Layout // nil for shards
-	enc    driver.Encoder // nil when it was released
-	out    output         // nil when it was committed, and for encoders that make files themselves
-	files  []string       // that are written, if it is not one path
+	enc    driver.Encoder // nil once released
+	out    output         // nil once committed, and for encoders that create files themselves
+	files  []string       // files being written, if other than the one path
 
 	mu      sync.Mutex
 	plan    *driver.Plan
 	index   *names // tensors of the plan
-	next    int    // the tensor that comes if they come in the plan's order
-	in      *Input // the tensor at work
+	next    int    // the expected tensor if they arrive in the plan's order
+	in      *Input // the current tensor
 	at      string // its name
 	written []bool
 	done    int64
 	total   int64
-	over    error  // why no call works any more, io.EOF after a good Close
-	queue   *queue // puts tensors in order for a target or driver that takes no other; else nil
+	over    error  // why no further call works; io.EOF after a successful Close
+	queue   *queue // orders tensors for a target or driver that needs an order; else nil
 }
 
-// output is a target with an end.
+// output is a target that can be committed or aborted.
 type output interface {
 	driver.Target
-	Commit(sync bool) error // cleans up after itself when it fails
+	Commit(sync bool) error // on failure it cleans up
 	Abort()
 }
 
-// Create starts writing what is to appear at o.Path.
+// Create starts writing a model to o.Path.
 func Create(d driver.Driver, p *driver.Plan, o *driver.WriteOptions) (*Writer, error) {
 	w, err := newWriter(d, p, o)
 	if err != nil {
@@ -68,8 +68,8 @@ func Create(d driver.Driver, p *driver.Plan, o *driver.WriteOptions) (*Writer, e
 	})
 }
 
-// NewWriter starts writing to out: straight through where the format and the plan
-// allow it, else after the file was assembled elsewhere.
+// NewWriter starts writing to out. It streams if the format and the plan allow it; otherwise it
+// assembles the file in a spool first.
 func NewWriter(d driver.Driver, out io.Writer, p *driver.Plan, o *driver.WriteOptions) (*Writer, error) {
 	w, err := newWriter(d, p, o)
 	switch {
@@ -93,7 +93,7 @@ func NewWriter(d driver.Driver, out io.Writer, p *driver.Plan, o *driver.WriteOp
 	})
 }
 
-// newWriter checks the plan and asks the driver how it is written.
+// newWriter checks the plan and asks the driver for its layout.
 func newWriter(d driver.Driver, p *driver.Plan, o *driver.WriteOptions) (*Writer, error) {
 	w := &Writer{driver: d, o: o, format: d.Describe().Name}
 	err := w.complete(p)
@@ -122,7 +122,8 @@ func (w *Writer) layoutOf(p *driver.Plan) (*driver.Layout, error) {
 	return l, err
 }
 
-// start writes what is known before the data. A driver or target that takes tensors in one order only is ordered.
+// start writes everything that precedes the data. ordered means that the driver needs the tensors in
+// the order of the file.
 func (w *Writer) start(t output, ordered bool) error {
 	w.out = t
 	enc, order, err := encoderOf(t, w.plan, w.layout)
@@ -139,7 +140,7 @@ func (w *Writer) start(t output, ordered bool) error {
 	return nil
 }
 
-// encoderOf returns the encoder of a layout, and the order of its tensors, nil for the plan's.
+// encoderOf returns the encoder of a layout and the order of its tensors, nil for the plan's order.
 func encoderOf(t driver.Target, p *driver.Plan, l *driver.Layout) (driver.Encoder, []int, error) {
 	if l.Encode == nil {
 		e, err := newLayoutEncoder(t, p, l)
@@ -155,7 +156,7 @@ func encoderOf(t driver.Target, p *driver.Plan, l *driver.Layout) (driver.Encode
 	return enc, nil, err
 }
 
-// started returns the writer once start has made its output.
+// started calls start, which creates the output, and returns the writer.
 func (w *Writer) started(start func() error) (*Writer, error) {
 	err := w.attempt(func() error { return w.explain(cmp.Or(start(), w.o.Context.Err())) })
 	if err != nil {
@@ -169,7 +170,8 @@ func (w *Writer) started(start func() error) (*Writer, error) {
 	return w, nil
 }
 
-// attempt gives up if f fails, or if it panics in a function of the program (a reader, a signer, Progress).
+// attempt aborts the write if f fails, or if a user callback in it panics (a reader, a signer,
+// Progress).
 func (w *Writer) attempt(f func() error) error {
 	err := errPanicked
 	defer func() {
@@ -183,8 +185,8 @@ func (w *Writer) attempt(f func() error) error {
 
 var errPanicked = errors.New("a function of the program panicked")
 
-// Files returns the paths of the files that are written, the one that opens the model
-// first. It is nil for a writer without a path.
+// Files returns the paths of the files being written, the one that opens the model first. It returns
+// nil for a writer without a path.
 func (w *Writer) Files() []string {
 	if path := w.o.Path; w.files == nil && path != "" {
 		return []string{path}
@@ -192,7 +194,7 @@ func (w *Writer) Files() []string {
 	return w.files
 }
 
-// WriteTensor takes the data of a tensor of the plan.
+// WriteTensor writes the data of a tensor of the plan.
 func (w *Writer) WriteTensor(name string, r io.Reader) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -215,7 +217,7 @@ func (w *Writer) WriteTensor(name string, r io.Reader) error {
 	})
 }
 
-// find returns the index of a tensor of the plan. Most come in its order.
+// find returns the index of a tensor by name. Most tensors arrive in the plan's order.
 func (w *Writer) find(name string) (i int, ok bool) {
 	if i := w.next; i < len(w.plan.Tensors) && w.plan.Tensors[i].Name == name {
 		return i, true
@@ -224,7 +226,7 @@ func (w *Writer) find(name string) (i int, ok bool) {
 	return i, i >= 0
 }
 
-// moved counts bytes that were taken in.
+// moved counts bytes for Progress.
 func (w *Writer) moved(n int) {
 	w.done += int64(n)
 	if w.o.Progress != nil {
@@ -232,7 +234,7 @@ func (w *Writer) moved(n int) {
 	}
 }
 
-// take feeds the encoder with tensor i, and with those that waited for it.
+// take encodes tensor i, then the stored tensors that follow it.
 func (w *Writer) take(i int, r io.Reader) error {
 	if err := w.o.Context.Err(); err != nil {
 		return err
@@ -261,11 +263,11 @@ func (w *Writer) take(i int, r io.Reader) error {
 	}
 }
 
-// Agrees refuses a tensor whose bytes mean something else to the plan.
+// Agrees checks that from has the type and quantization that the plan says.
 func (w *Writer) Agrees(from tensor.Info) error {
 	i, ok := w.find(from.Name)
 	if !ok {
-		return nil // WriteTensor will say so
+		return nil // WriteTensor reports it
 	}
 	to := &w.plan.Tensors[i]
 	switch {
@@ -306,7 +308,7 @@ func (w *Writer) finish() error {
 		}
 	}
 	err := w.enc.Finish()
-	// An encoder with other files is released when it knows what became of this one.
+	// An encoder that creates other files is released only after this file is committed.
 	committed := w.layout != nil && w.layout.Committed != nil
 	if err == nil && !committed {
 		err = w.release()
@@ -323,7 +325,7 @@ func (w *Writer) finish() error {
 	return err
 }
 
-// Abort gives up.
+// Abort discards the model.
 func (w *Writer) Abort() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -333,7 +335,7 @@ func (w *Writer) Abort() error {
 	return nil
 }
 
-// giveUp removes what was written and remembers why.
+// giveUp removes the written data and records the reason.
 func (w *Writer) giveUp(err error) {
 	w.over = err
 	_ = w.release()
@@ -354,7 +356,7 @@ func (w *Writer) release() error {
 	return nil
 }
 
-// refusal is the answer of a writer that is over.
+// refusal returns the error of calls after the end.
 func (w *Writer) refusal() error {
 	if w.over == io.EOF {
 		return w.explain(fmt.Errorf("%w: closed", driver.ErrAborted))
@@ -364,7 +366,7 @@ func (w *Writer) refusal() error {
 
 func (w *Writer) explain(err error) error { return wire.Explain(err, w.format, w.o.Path) }
 
-// planError says which tensor of the plan cannot be written.
+// planError returns an error about a tensor of the plan.
 func (w *Writer) planError(name string, err error) error {
 	return &tensor.Error{Format: w.format, Field: tensorField(name), Offset: -1, Err: fmt.Errorf("%w: %w", driver.ErrPlan, err)}
 }

@@ -41,15 +41,15 @@ func (d *laidOut) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout
 	return d.layout(p)
 }
 
-// encoded is a driver that writes itself: the tensors one after the other, and
-// at the front, in the end, their number. What goes wrong is said by the fields.
+// encoded is a driver with an encoder of its own: the tensors one after the other, and their number at
+// the front, written last. Its fields select failures.
 type encoded struct {
 	toy
-	nothing                                   bool // Encode returns nothing
+	nothing                                   bool // Encode returns nil
 	encodeErr, tensorErr, finishErr, closeErr error
-	leave                                     bool   // the data is not taken
-	streams                                   bool   // the number goes first
-	panics                                    string // where
+	leave                                     bool   // do not consume the data
+	streams                                   bool   // the number is written first
+	panics                                    string // the method that panics
 	made                                      []*encoder
 }
 
@@ -92,7 +92,7 @@ func (e *encoder) Tensor(i int, in driver.Input) error {
 	return in.CopyTo(e.t, at, nil)
 }
 
-// panic is a function of the program that the driver calls.
+// panic stands for a user callback that the driver calls.
 func (d *encoded) panic(in string) {
 	if d.panics == in {
 		panic(errMine)
@@ -110,7 +110,7 @@ func (e *encoder) Finish() error {
 
 func (e *encoder) Close() error { e.closed++; return e.d.closeErr }
 
-// threeTensors is a plan, and threeData what is written.
+// threeTensors returns a plan; threeData is its data.
 func threeTensors() *driver.Plan {
 	info := func(name string, n int64) tensor.Info {
 		return tensor.Info{Name: name, DType: tensor.Uint8, Shape: tensor.Shape{n}}
@@ -134,8 +134,8 @@ func options(path string) *driver.WriteOptions {
 	return &driver.WriteOptions{Context: context.Background(), NoSync: true, Path: path}
 }
 
-// write feeds the tensors in the order of names, one letter each with e for the
-// empty one, and closes.
+// write writes the tensors in the given order, one letter each ("e" for the empty one), and closes the
+// writer.
 func write(w *Writer, order string) error {
 	for _, name := range strings.Split(strings.ReplaceAll(order, "e", "empty"), " ") {
 		if err := w.WriteTensor(name, strings.NewReader(threeData[name])); err != nil {
@@ -145,8 +145,7 @@ func write(w *Writer, order string) error {
 	return w.Close()
 }
 
-// TestLayout: whatever the order of the tensors and wherever they wait, the file
-// is as it was laid out.
+// TestLayout: the file follows the layout for every order of tensors and every spool.
 func TestLayout(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	d := &laidOut{layout: backwards}
@@ -176,7 +175,7 @@ func TestLayout(t *testing.T) {
 	wantEmpty(t, os.Getenv("TMPDIR"))
 }
 
-// wantEmpty demands that nothing be left in a directory.
+// wantEmpty fails the test unless the directory is empty.
 func wantEmpty(t *testing.T, dir string) {
 	t.Helper()
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 0 {
@@ -184,7 +183,7 @@ func wantEmpty(t *testing.T, dir string) {
 	}
 }
 
-// TestLayoutStreams: in the order of the file everything goes straight through.
+// TestLayoutStreams: tensors in the order of the file are written without a spool.
 func TestLayoutStreams(t *testing.T) {
 	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
 	for _, spool := range []driver.Spool{driver.SpoolNever, driver.SpoolFile} {
@@ -223,8 +222,8 @@ func TestLayoutStreams(t *testing.T) {
 	}
 }
 
-// TestLayoutLate: what depends on the data is written last, so it is not streamed,
-// and must stay in the file too.
+// TestLayoutLate: parts that depend on the data are written last and prevent streaming; they must lie
+// within the file.
 func TestLayoutLate(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	part := driver.Part{}
@@ -269,7 +268,7 @@ func TestLayoutLate(t *testing.T) {
 	wantEmpty(t, os.Getenv("TMPDIR"))
 }
 
-// TestLyingLayouts: what a driver lays out is checked before anything is written.
+// TestLyingLayouts: a layout is checked before anything is written.
 func TestLyingLayouts(t *testing.T) {
 	part := func(off int64, s string) driver.Part { return driver.Part{Offset: off, Bytes: []byte(s)} }
 	for _, tt := range []struct {
@@ -314,7 +313,7 @@ func TestLyingLayouts(t *testing.T) {
 	wantError(t, "a negative size", err, driver.ErrPlan, "")
 }
 
-// untouched demands that path hold "old" and be alone in its directory.
+// untouched fails the test unless path holds "old" and is alone in its directory.
 func untouched(t *testing.T, path string) {
 	t.Helper()
 	if b, err := os.ReadFile(path); string(b) != "old" || err != nil {
@@ -325,8 +324,8 @@ func untouched(t *testing.T, path string) {
 	}
 }
 
-// TestEncoding: one whose header depends on the data is assembled first; one
-// that says it streams is not.
+// TestEncoding: a file whose header depends on the data is assembled first; an encoder that streams is
+// not.
 func TestEncoding(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, streams := range []bool{false, true} {
@@ -359,8 +358,7 @@ func TestEncoding(t *testing.T) {
 	wantEmpty(t, os.Getenv("TMPDIR"))
 }
 
-// TestEncodeNothing: a driver must not return nothing, and one that cannot write
-// says so.
+// TestEncodeNothing: a driver that returns nil, or cannot write, is an error.
 func TestEncodeNothing(t *testing.T) {
 	_, err := NewWriter(&encoded{nothing: true}, io.Discard, nil, options(""))
 	wantError(t, "no encoder", err, driver.ErrPlan, "")
@@ -368,8 +366,8 @@ func TestEncodeNothing(t *testing.T) {
 	wantError(t, "a format that cannot be written", err, driver.ErrUnsupported, "")
 }
 
-// TestWriterFailures: whatever part fails, the old file stays, nothing else is
-// left, the encoder is released once, and the writer says so ever after.
+// TestWriterFailures: whichever part fails, the old file stays, nothing else is left, the encoder is
+// released once, and later calls return the error.
 func TestWriterFailures(t *testing.T) {
 	canceled, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -430,8 +428,8 @@ func TestWriterFailures(t *testing.T) {
 	}
 }
 
-// TestWriterPanics: a panic of a function of the program goes on, and leaves nothing and no
-// writer that seems to work.
+// TestWriterPanics: a panic in a user callback propagates, leaves no file behind and fails later
+// calls.
 func TestWriterPanics(t *testing.T) {
 	for _, in := range []string{"Encode", "Finish", "Progress"} {
 		t.Run(in, func(t *testing.T) {
@@ -456,7 +454,7 @@ func TestWriterPanics(t *testing.T) {
 	}
 }
 
-// TestWriteDirectory: a layout with files makes a directory.
+// TestWriteDirectory: a layout with Files writes a directory.
 func TestWriteDirectory(t *testing.T) {
 	files := []string{"0.toy", "1.toy", "2.toy", "3.toy"}
 	d := &laidOut{layout: func(p *driver.Plan) (*driver.Layout, error) {
@@ -483,7 +481,7 @@ func TestWriteDirectory(t *testing.T) {
 	wantError(t, "no files", err, driver.ErrPlan, "")
 }
 
-// TestQueueFailures: a tensor that waits and then fails leaves nothing.
+// TestQueueFailures: a stored tensor that fails leaves nothing behind.
 func TestQueueFailures(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	for _, spool := range []driver.Spool{driver.SpoolFile, driver.SpoolMemory} {
@@ -509,7 +507,7 @@ func TestQueueFailures(t *testing.T) {
 	}
 }
 
-// TestWriteProgress counts each byte once, also of tensors that waited.
+// TestWriteProgress: each byte is counted once, also for stored tensors.
 func TestWriteProgress(t *testing.T) {
 	type report struct {
 		Done, Total int64
@@ -528,7 +526,8 @@ func TestWriteProgress(t *testing.T) {
 	}
 }
 
-// wantError demands a *tensor.Error of the toy format around an error, with a field.
+// wantError fails the test unless err is a *tensor.Error of the toy format that wraps want, with the
+// field.
 func wantError(t *testing.T, what string, err, want error, field string) {
 	t.Helper()
 	var e *tensor.Error
