@@ -8,8 +8,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// TestProducts: products that reach 2^63 are noticed, also where their low 64 bits
-// look innocent.
+// TestProducts checks that products of 2^63 and more are refused, even if their
+// low 64 bits are small.
 func TestProducts(t *testing.T) {
 	for _, tt := range []struct {
 		a, b  uint64

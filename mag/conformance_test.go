@@ -10,7 +10,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// structural is what the header's checksum covers: everything before the data.
+// structural returns the range that the header's checksum covers: everything
+// before the data.
 func structural(b []byte) []formattest.Range {
 	f, err := OpenBytes(b, nil)
 	if err != nil {
@@ -20,7 +21,7 @@ func structural(b []byte) []formattest.Range {
 	return []formattest.Range{{From: 0, To: int(f.f.end)}}
 }
 
-// everything adds the data, of files with digests.
+// everything returns structural and the ranges of the data, for files with digests.
 func everything(b []byte) []formattest.Range {
 	f, err := OpenBytes(b, nil)
 	if err != nil {
@@ -35,10 +36,10 @@ func everything(b []byte) []formattest.Range {
 	return r
 }
 
-// codec returns the codec with options of the format's own.
+// codec returns a codec that writes with options o.
 func (o *WriteOptions) codec() format.Codec { return format.With(fileFormat{*o}) }
 
-// foreignFiles are version 1 files that the writer does not make.
+// foreignFiles returns version 1 files that the writer never makes.
 func foreignFiles() []formattest.File {
 	shape := func(x, y tensor.Shape) *format.Plan {
 		return &format.Plan{

@@ -8,11 +8,11 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// content is all that a file says.
+// content is the content of a file in comparable form.
 type content struct {
 	version  string
 	metadata format.Metadata
-	tensors  []string // name dtype shape offset
+	tensors  []string // name, dtype, shape and offset
 	data     map[string][]byte
 }
 
@@ -32,8 +32,8 @@ func contentOf(t testing.TB, f *File) content {
 	return c
 }
 
-// write returns the file of a plan, its tensors written in the given order of
-// indices, or in that of the plan.
+// write returns the file of a plan. It writes the tensors in the given order of
+// indices, by default in the order of the plan.
 func write(t testing.TB, p *format.Plan, data map[string][]byte, order []int, o *WriteOptions) []byte {
 	t.Helper()
 	var out bytes.Buffer

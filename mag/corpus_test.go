@@ -37,7 +37,7 @@ func TestCorpus(t *testing.T) {
 	s.Run(t)
 }
 
-// damagedData are files whose digests, and only those, show that data changed.
+// damagedData returns files with changed data, which only their digests detect.
 func damagedData() []corpus.Case {
 	digest := func(mutate func(*v1File)) []byte {
 		f := goldenV1()
@@ -62,7 +62,7 @@ var four = []byte{1, 2, 3, 4}
 func x() corpus.Tensor { return corpus.Of("x", tensor.Float32, floats(6), 2, 3) }
 func y() corpus.Tensor { return corpus.Of("y", tensor.Float16, four, 2) }
 
-// The dtypes by their codes: version 1 has the reference's four, and from 16 on our own.
+// The dtypes by code. Version 1 has four of the reference, and extensions from 16.
 var (
 	codesV1 = [25]tensor.DType{
 		tensor.Float32, tensor.Float16, tensor.Bool, tensor.Int32,

@@ -14,7 +14,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// bytesOf returns float32 values as they stand in a file.
+// bytesOf returns float32 values encoded as in a file.
 func bytesOf(values ...float32) []byte {
 	b, err := binary.Append(nil, binary.LittleEndian, values)
 	if err != nil {
@@ -23,7 +23,7 @@ func bytesOf(values ...float32) []byte {
 	return b
 }
 
-// save writes a model of two tensors.
+// save writes a model of two tensors to path.
 func save(path string) {
 	plan := &format.Plan{
 		Metadata: format.Metadata{{Key: "epochs", Value: int64(20)}, {Key: "accuracy", Value: 0.975}},
@@ -97,7 +97,7 @@ func ExampleCreate() {
 	// output at 320, XXH64 c2ae52754474866e
 }
 
-// A snapshot is written from front to back, here into memory.
+// A snapshot is streamed, here into memory.
 func ExampleNewWriter() {
 	plan := &format.Plan{Tensors: []tensor.Info{
 		{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{3}},

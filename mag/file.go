@@ -7,9 +7,9 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// File is an open .mag file of either container: a model, and what only this format has.
-// Metadata are int64 and float64 values; digests are not among them. The format has no
-// signatures, so a trusted key is ErrSignature.
+// File is an open .mag file of either container. Its metadata values are int64
+// and float64, without the digests. The format has no signatures, so opening
+// with a trusted key fails with ErrSignature.
 type File struct {
 	*format.Model
 	f *parsed
@@ -21,21 +21,21 @@ func Open(path string, o *format.Options) (*File, error) { return file(codec.Ope
 // OpenBytes reads a file from memory, which must not change while it is open.
 func OpenBytes(b []byte, o *format.Options) (*File, error) { return file(codec.OpenBytes(b, o)) }
 
-// OpenReaderAt reads a file of size bytes through r, fetching tensors when they
-// are asked for. The size of the structural part is not stored anywhere, so
-// 16 KiB are fetched first, or what so many records usually take, and more each time
-// that was too little.
+// OpenReaderAt reads a file of size bytes through r: header and records now, data
+// on request. The file does not store the size of header and records, so
+// OpenReaderAt fetches 16 KiB first, or as much as that number of records usually
+// takes, and then more until it has them all.
 func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*File, error) {
 	return file(codec.OpenReaderAt(r, size, o))
 }
 
-// OpenFile maps size bytes at off of an open file; size -1 means to the end.
+// OpenFile maps size bytes of f from offset off; a size of -1 means the rest of
+// the file.
 func OpenFile(f *os.File, off, size int64, o *format.Options) (*File, error) {
 	return file(codec.OpenFile(f, off, size, o))
 }
 
-// From returns the File of a model that package format opened, and whether it
-// is one of this format.
+// From returns m as a File. It reports false if m is of another format.
 func From(m *format.Model) (*File, bool) {
 	f, ok := codec.Own(m).(*parsed)
 	if !ok {
@@ -52,15 +52,15 @@ func file(m *format.Model, err error) (*File, error) {
 	return f, nil
 }
 
-// Snapshot reports whether the file is a snapshot container, not version 1.
+// Snapshot reports whether the file is a snapshot container rather than version 1.
 func (f *File) Snapshot() bool { return f.f.snapshot }
 
-// Timestamp returns when a snapshot was written, in Unix seconds as stored; 0
-// for version 1, which has none.
+// Timestamp returns the stored time of a snapshot, in Unix seconds. It returns 0
+// for version 1, which has no timestamp.
 func (f *File) Timestamp() uint64 { return f.f.stamp }
 
-// Digest returns the XXH64 (seed 0) that the file records for the data of a
-// tensor. ok is false when it records none.
+// Digest returns the recorded XXH64 (seed 0) of the data of a tensor. It reports
+// false if there is no such tensor or no digest.
 func (f *File) Digest(name string) (sum uint64, ok bool) {
 	i, ok := f.f.index.Lookup(name)
 	if !ok {

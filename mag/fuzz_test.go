@@ -13,12 +13,12 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// FuzzOpen opens, verifies and decodes whatever comes, from memory and through
-// a reader, which must agree. What opens can be written again in its own
-// container, and reads back the same.
+// FuzzOpen opens, verifies and decodes its input, from memory and through a
+// reader, which must agree. A file that opens can be rewritten in the same
+// container and reads back the same.
 func FuzzOpen(f *testing.F) {
 	corpus.Seed(f)
-	// Most mutations break the checksum, so the structure is tried without it.
+	// Most mutations break the checksum, so it is not checked.
 	o := &format.Options{Check: format.CheckStructure}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		_, strict := OpenBytes(b, nil)
@@ -66,7 +66,7 @@ func decodeAll(t *testing.T, m *File) {
 	}
 }
 
-// again writes m to a new file and compares.
+// again writes m to a new file and compares the two.
 func again(t *testing.T, m, r *File) {
 	t.Helper()
 	p, err := format.PlanOf(m.Model)
@@ -95,7 +95,7 @@ func again(t *testing.T, m, r *File) {
 	}
 }
 
-// withoutOffsets takes the offsets off descriptions of tensors.
+// withoutOffsets removes the offsets from descriptions of tensors.
 func withoutOffsets(tensors []string) []string {
 	out := make([]string, len(tensors))
 	for i, s := range tensors {

@@ -11,8 +11,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// The files below are put together field by field from the description of the
-// layout. The writer under test has no part in them.
+// The files below are built field by field from the description of the layout,
+// independently of the writer under test.
 
 // v1Entry is a metadata record.
 type v1Entry struct {
@@ -28,7 +28,7 @@ type v1Tensor struct {
 	offset uint64
 	shape  []uint64
 	key    string
-	data   []byte // lies at offset; nil when another tensor's is meant
+	data   []byte // at offset; nil if the tensor shares the data of another
 }
 
 // v1File is a version 1 file.
@@ -39,8 +39,8 @@ type v1File struct {
 	metadata []v1Entry
 	aux      uint32
 	tail     []byte
-	gap      byte // of the bytes between tensors; 0 means 0xFF
-	// Counts and sum that lie; nil means the truth.
+	gap      byte // value of the bytes between tensors; 0 means 0xFF
+	// Wrong counts and checksum; nil means the correct ones.
 	numTensors, numMeta, sum *uint32
 	sumForm                  func(structural []byte) uint32
 }
@@ -92,11 +92,11 @@ func (f *v1File) bytes() []byte {
 	return w.Bytes()
 }
 
-func or(lie *uint32, truth int) uint32 {
-	if lie != nil {
-		return *lie
+func or(wrong *uint32, correct int) uint32 {
+	if wrong != nil {
+		return *wrong
 	}
-	return uint32(truth)
+	return uint32(correct)
 }
 
 var castagnoli = crc32.MakeTable(crc32.Castagnoli)
@@ -106,7 +106,7 @@ func ieeeFrom12(b []byte) uint32       { return crc32.ChecksumIEEE(b[12:]) }
 func ieeeWhole(b []byte) uint32        { return crc32.ChecksumIEEE(b) } // the field is still 0
 func castagnoliWhole(b []byte) uint32  { return crc32.Checksum(b, castagnoli) }
 
-// floats returns n float32 that count from 1.
+// floats returns the float32 values 1 to n.
 func floats(n int) []byte {
 	var w wire.Buffer
 	for i := range n {
@@ -115,14 +115,13 @@ func floats(n int) []byte {
 	return w.Bytes()
 }
 
-// Digests computed with another implementation of XXH64, written from its
-// specification, so that the test does not rest on the code it tests.
+// Digests computed by an independent implementation of XXH64.
 const (
 	xxh64Floats6  = 0xcb9aefe4e48aa842
 	xxh64Bytes123 = 0x743e13ee0c4ee5a5
 )
 
-// goldenV1 is what the writer makes of planV1.
+// goldenV1 returns the file that the writer must make of planV1.
 func goldenV1() v1File {
 	return v1File{
 		magic: "MAG!", version: 1,
@@ -163,7 +162,7 @@ func planV1() (*format.Plan, map[string][]byte) {
 	return p, map[string][]byte{"w": floats(6), "tied": floats(6), "Größe": {1, 2, 3}}
 }
 
-// snapTensor is a descriptor of a snapshot with its data.
+// snapTensor is a descriptor of a snapshot and the tensor's data.
 type snapTensor struct {
 	rank, dtype uint8
 	aux         uint16
@@ -182,11 +181,11 @@ type snapFile struct {
 	aux     uint32
 	metaLen uint32
 	pool    []string
-	offsets []uint32 // nil means the truth
+	offsets []uint32 // nil means the correct ones
 	marks   [4]string
 	tensors []snapTensor
 	tail    []byte
-	// A sum and counts that lie; nil means the truth.
+	// A wrong checksum and counts; nil means the correct ones.
 	sum, numTensors, numStrings *uint32
 }
 
@@ -246,8 +245,8 @@ func (f *snapFile) appendPool(w *wire.Buffer) {
 
 var snapMarks = [4]string{"SRP!", "MDT!", "DSC!", "BUF!"}
 
-// goldenSnapshot is what the writer makes of planSnapshot: sorted by element
-// size, the data at 256.
+// goldenSnapshot returns the file that the writer must make of planSnapshot: the
+// tensors sorted by element size, the data at 256.
 func goldenSnapshot() snapFile {
 	return snapFile{
 		magic: "MAG!", version: 100, stamp: 1709210096,

@@ -16,7 +16,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// described is the JSON next to a file that another implementation wrote.
+// described is the JSON description next to a file of another implementation.
 type described struct {
 	Checksum  string `json:"checksum"`
 	Timestamp uint64 `json:"timestamp"`
@@ -45,7 +45,7 @@ func interop(t *testing.T) []string {
 	return files
 }
 
-// seen is what is compared of a tensor.
+// seen is a tensor in comparable form.
 type seen struct {
 	Name, DType, SHA256 string
 	Shape               []int64
@@ -126,8 +126,8 @@ func compareInterop(t *testing.T, f *File, d *described) {
 	}
 }
 
-// TestInteropRewrite writes version 1 files of the reference implementation
-// again: up to the zeros it leaves at the end of some, the bytes are the same.
+// TestInteropRewrite rewrites version 1 files of the reference implementation. The
+// bytes are the same, except for zeros that the reference leaves at the end of some.
 func TestInteropRewrite(t *testing.T) {
 	for _, path := range interop(t) {
 		want, err := os.ReadFile(path)

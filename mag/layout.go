@@ -11,7 +11,8 @@ const formatName = "mag"
 
 const magic = "MAG!"
 
-// Version words of the two containers, and how Version shows them.
+// The version fields of the two containers, and the corresponding values of
+// Version.
 const (
 	wordV1       = 1
 	wordSnapshot = 100 // 0.1.0 as major*10000 + minor*100 + patch
@@ -43,11 +44,11 @@ const (
 	metadataInt64   = 1
 	metadataFloat64 = 2
 	digestPrefix    = "xxh64/"
-	firstGap        = 4  // dtype codes from here on do not exist,
-	firstExtended   = 16 // and from here on they are this library's
+	firstGap        = 4  // the first unused dtype code
+	firstExtended   = 16 // the first dtype code of this library
 )
 
-// The snapshot container: likewise.
+// The snapshot container: offsets in the header, sizes in bytes, and limits.
 const (
 	snapHeader      = 32
 	timestampOffset = 8
@@ -66,22 +67,22 @@ const (
 	markerBuffer      = "BUF!"
 )
 
-// dtypesV1 are the dtype codes of version 1: the reference has 0 to 3, this
-// library adds those from 16 on.
+// dtypesV1 lists the dtypes of version 1 by code. The reference has 0 to 3; this
+// library adds the codes from 16.
 var dtypesV1 = [...]tensor.DType{
 	0: tensor.Float32, 1: tensor.Float16, 2: tensor.Bool, 3: tensor.Int32,
 	16: tensor.BFloat16, 17: tensor.Uint8, 18: tensor.Int8, 19: tensor.Uint16, 20: tensor.Int16,
 	21: tensor.Uint32, 22: tensor.Int64, 23: tensor.Uint64, 24: tensor.Float64,
 }
 
-// dtypesSnapshot are the dtype codes of the snapshot container.
+// dtypesSnapshot lists the dtypes of the snapshot container by code.
 var dtypesSnapshot = [...]tensor.DType{
 	tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Bool,
 	tensor.Uint8, tensor.Int8, tensor.Uint16, tensor.Int16,
 	tensor.Uint32, tensor.Int32, tensor.Uint64, tensor.Int64,
 }
 
-// dtypeOf returns the dtype of a code, Invalid for unknown codes.
+// dtypeOf returns the dtype of a code, Invalid for an unknown code.
 func dtypeOf(table []tensor.DType, code byte) tensor.DType {
 	if int(code) < len(table) {
 		return table[code]

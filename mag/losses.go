@@ -13,7 +13,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// losses lists what the container that the options choose cannot hold.
+// losses lists the parts of a plan that the selected container cannot hold.
 func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
 	l.AllQuantization(p, "the format has no quantization parameters")
 	l.AnyGraph(p, "the format holds no graph")
@@ -47,8 +47,8 @@ func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
 	}
 }
 
-// metadataLosses finds entries that cannot be written, or would be read back as
-// something else.
+// metadataLosses lists the entries that cannot be written or would not be read
+// back as written.
 func (o *WriteOptions) metadataLosses(p *driver.Plan, l *driver.LossList) {
 	if len(p.Metadata) == 0 {
 		return
@@ -79,8 +79,9 @@ func (o *WriteOptions) checkEntry(m driver.Entry, isDigest bool) error {
 	return nil
 }
 
-// payload returns what a record holds of a metadata value. A json.Number, which
-// is what other formats read a float64 as, is one if its text says no more.
+// payload returns the type and the bits of a metadata value in a record. A
+// json.Number, which other formats return for numbers, is accepted if an int64 or
+// float64 has the same value.
 func payload(v any) (kind uint32, bits uint64, ok bool) {
 	switch v := v.(type) {
 	case int64:

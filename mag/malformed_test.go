@@ -8,7 +8,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// baseV1 is a good file: two tensors that share nothing, two entries.
+// baseV1 returns a valid file with two separate tensors and two metadata entries.
 func baseV1() v1File {
 	return v1File{
 		magic: "MAG!", version: 1,
@@ -20,8 +20,8 @@ func baseV1() v1File {
 	}
 }
 
-// In baseV1 the records lie at 24 and 41 (metadata), 58 and 99 (tensors), and
-// end at 132.
+// In baseV1, the records are at 24 and 41 (metadata), 58 and 99 (tensors), and end
+// at 132.
 const (
 	metaA, metaB = 24, 41
 	recX, recY   = 58, 99
@@ -108,7 +108,7 @@ var malformedV1 = []badV1{
 	{"tensor key twice", func(f *v1File) { f.tensors[1].key = "x" }, format.ErrCorrupt, "tensor key", recY + 32},
 }
 
-// baseSnapshot is a good snapshot of two tensors.
+// baseSnapshot returns a valid snapshot of two tensors.
 func baseSnapshot() snapFile {
 	return snapFile{
 		magic: "MAG!", version: 100, stamp: 1, pool: []string{"x", "spare", "y"}, marks: snapMarks,
@@ -119,8 +119,8 @@ func baseSnapshot() snapFile {
 	}
 }
 
-// In baseSnapshot the pool's offsets lie at 40, its strings at 56, the
-// descriptors at 71 and 111, "BUF!" at 135 and the data at 139.
+// In baseSnapshot, the pool's offsets are at 40, its strings at 56, the descriptors
+// at 71 and 111, "BUF!" at 135 and the data at 139.
 const (
 	poolOffsets, poolBlob = 40, 56
 	descY, descX          = 71, 111

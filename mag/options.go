@@ -6,16 +6,16 @@ import "github.com/weightmap/weightmap/format"
 // version 1 as the reference implementation does, with a digest for every tensor.
 type WriteOptions struct {
 	format.WriteOptions
-	// Snapshot chooses the snapshot container instead of version 1. It holds
-	// no metadata, so no digests.
+	// Snapshot selects the snapshot container instead of version 1. It has no
+	// metadata and therefore no digests.
 	Snapshot bool
-	// Extended allows version 1 files with dtypes that the reference does
-	// not know: any but float32, float16, bool and int32.
+	// Extended allows dtypes that the reference does not have in version 1 files:
+	// all but float32, float16, bool and int32.
 	Extended bool
-	// Checksum is the form of version 1's header checksum.
+	// Checksum is the form of the header checksum of version 1.
 	Checksum Checksum
-	// NoDigests leaves out the metadata entries with the XXH64 of the data. Version 1
-	// can be written from front to back then.
+	// NoDigests omits the metadata entries with the XXH64 of the data. A version 1
+	// file can then be streamed.
 	NoDigests bool
 }
 

@@ -13,7 +13,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// parsed is what is kept of an open file besides its index.
+// parsed is an open file, except for its index.
 type parsed struct {
 	driver.Parsed
 	src      driver.Source
@@ -51,16 +51,17 @@ func (f *parsed) parse(d *decoder, o *driver.Options) error {
 	return wire.Errorf(formatName, "version", 4, format.ErrVersion, "%d; known are 1 and 100 (0.1.0)", version)
 }
 
-// decoder is a position in the structure of a file. As no container says where that ends,
-// the decoder reads the file from its beginning as far as it needs to.
+// decoder reads the structural part of a file. Neither container stores the size
+// of that part, so the decoder reads ahead as far as it needs to.
 type decoder struct {
 	head *driver.Head
 	b    []byte // the beginning of the file
 	at   int
 	size int64 // of the file
-	err  error // the first failure; after it there is nothing to read
+	err  error // the first failure; after it, next returns nil
 
-	// Records to come, their number in all, and where they begin: how much to read at once.
+	// The number of remaining records, the number of all records, and their
+	// offset: they determine how much to read at once.
 	left, records, from int
 }
 
@@ -74,7 +75,8 @@ func (d *decoder) next(field string, n int) []byte {
 	return d.b[at:d.at]
 }
 
-// read reads the file to n bytes behind the position, and what the records to come probably take.
+// read reads the file up to n bytes behind the position, and as much more as the
+// remaining records probably take.
 func (d *decoder) read(field string, n int) bool {
 	end := int64(d.at) + int64(n)
 	if d.err == nil && end > d.size {
@@ -97,7 +99,7 @@ func (d *decoder) read(field string, n int) bool {
 	return d.err == nil
 }
 
-// fail records the first failure, at an offset of the file.
+// fail records the first failure, at offset at of the file.
 func (d *decoder) fail(field string, at int, sentinel error, text string, args ...any) {
 	if d.err == nil {
 		d.b, d.err = nil, wire.Errorf(formatName, field, int64(at), sentinel, text, args...)
@@ -111,15 +113,15 @@ func (d *decoder) u32(field string) uint32 {
 	return 0
 }
 
-// mark checks one of the four-byte marks between sections.
+// mark checks one of the four-byte markers between sections.
 func (d *decoder) mark(want string) {
 	if m := d.next("marker "+want, len(want)); m != nil && string(m) != want {
 		d.fail("marker "+want, d.at-len(want), format.ErrCorrupt, "found %q", m)
 	}
 }
 
-// expect compares the number of tensors in the header with the limit, and the least number of
-// bytes that all records take with the size of the file.
+// expect checks that n, the number of tensors in the header, is within the limit,
+// and that the file has at least least bytes.
 func (d *decoder) expect(field string, at int64, n uint32, least uint64) error {
 	if n > driver.MaxTensors {
 		return wire.Errorf(formatName, field, at, format.ErrLimit, "%d tensors, at most %d are allowed", n, driver.MaxTensors)
@@ -130,18 +132,18 @@ func (d *decoder) expect(field string, at int64, n uint32, least uint64) error {
 	return nil
 }
 
-// container says where the records of a container have what both check alike.
+// container has the offsets of the fields that the records of both containers have.
 type container struct {
 	dtypes             []tensor.DType
 	dtype, numel, dims int // offsets in a record
 }
 
-// record reads one tensor record after the other.
+// record is the tensor record being read.
 type record struct {
 	*container
 	b      []byte // the record
-	at     int    // of the record in the file
-	keyAt  int    // likewise
+	at     int    // file offset of the record
+	keyAt  int    // file offset of the key
 	tensor driver.Tensor
 }
 
@@ -149,7 +151,7 @@ func (r *record) bad(field string, off int, sentinel error, text string, args ..
 	return wire.Errorf(formatName, field, int64(r.at+off), sentinel, "%s (tensor %q)", fmt.Sprintf(text, args...), r.tensor.Name)
 }
 
-// decode fills in the tensor but for its name and its place.
+// decode fills in dtype, shape and size of the tensor and checks its name.
 func (r *record) decode(rank int, x *driver.Index) error {
 	t := &r.tensor
 	t.DType = dtypeOf(r.dtypes, r.b[r.dtype])
@@ -180,7 +182,7 @@ func (r *record) decode(rank int, x *driver.Index) error {
 	return nil
 }
 
-// notes says what is tolerable about the file.
+// notes lists irregularities that readers tolerate.
 func (f *parsed) notes() []string {
 	var notes []string
 	if f.form != nil && f.form.note != "" {

@@ -11,7 +11,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// manyEntries is a file with n metadata entries and as many tensors of one byte.
+// manyEntries returns a file with n metadata entries and n tensors of one byte.
 func manyEntries(n int) []byte {
 	f := v1File{magic: "MAG!", version: 1}
 	end := uint64(24 + n*(16+8+20+8+4+8))
@@ -23,7 +23,7 @@ func manyEntries(n int) []byte {
 	return f.bytes()
 }
 
-// counter counts the bytes that are read through it.
+// counter counts the bytes read through it.
 type counter struct {
 	bytes.Reader
 	n int64
@@ -34,8 +34,8 @@ func (c *counter) ReadAt(p []byte, off int64) (int, error) {
 	return c.Reader.ReadAt(p, off)
 }
 
-// TestWindow: a structural part of any size is found through a reader, and little
-// more than twice of it is fetched.
+// TestWindow checks that a structural part of any size is read through a reader,
+// and that little more than twice its size is fetched.
 func TestWindow(t *testing.T) {
 	for _, n := range []int{1, 255, 256, 257, 511, 512, 513, 5000} {
 		b := append(manyEntries(n), make([]byte, 1<<20)...)
@@ -53,7 +53,7 @@ func TestWindow(t *testing.T) {
 	}
 }
 
-// TestHugeClaim: a header that promises too much costs one read.
+// TestHugeClaim checks that a header with impossible counts costs one read.
 func TestHugeClaim(t *testing.T) {
 	f := v1File{magic: "MAG!", version: 1, numMeta: ptr(1 << 31)}
 	b := append(f.bytes(), make([]byte, 1<<20)...)
@@ -61,12 +61,13 @@ func TestHugeClaim(t *testing.T) {
 	if _, err := OpenReaderAt(c, int64(len(b)), nil); !errors.Is(err, format.ErrTruncated) {
 		t.Error(err)
 	}
-	if c.n > 32<<10+driver.SniffLen { // that much shows what else the file may be
+	if c.n > 32<<10+driver.SniffLen { // SniffLen to detect other formats
 		t.Errorf("%d bytes were fetched", c.n)
 	}
 }
 
-// TestDigestOrder: digests are found in any order, and between other entries.
+// TestDigestOrder checks that digests are found in any order, and between other
+// entries.
 func TestDigestOrder(t *testing.T) {
 	entries := []v1Entry{{1, 10, "a"}, {1, 21, "xxh64/y"}, {2, 3, "xxh64/none"}, {1, 20, "xxh64/x"}, {1, 11, "b"}}
 	for shift := range entries {
@@ -92,7 +93,7 @@ func TestDigestOrder(t *testing.T) {
 	}
 }
 
-// TestMetadataValues: all bits of both types come back.
+// TestMetadataValues checks that values of both types keep all their bits.
 func TestMetadataValues(t *testing.T) {
 	f := v1File{magic: "MAG!", version: 1, metadata: []v1Entry{
 		{1, 1<<64 - 1, "minus one"}, {1, 1 << 63, "least"}, {2, 0x3FF8000000000000, "1.5"}, {2, 1 << 63, "-0"},
@@ -111,7 +112,7 @@ func TestMetadataValues(t *testing.T) {
 	}
 }
 
-// TestNotes: what the golden files give reason to say.
+// TestNotes checks the notes about variants of the golden files.
 func TestNotes(t *testing.T) {
 	v1, base, snap := goldenV1(), baseV1(), baseSnapshot()
 	base.tail = repeated(0, 61)

@@ -7,7 +7,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// fileFormat is the driver, with the options that only this format has.
+// fileFormat is the driver, with its write options.
 type fileFormat struct{ opts WriteOptions }
 
 var (

@@ -76,13 +76,13 @@ func (f *parsed) parseSnapshot(d *decoder, o *driver.Options) error {
 // pool is the string pool.
 type pool struct {
 	b     []byte // the structural part of the file
-	at    int    // of the table of offsets: 32 bits each, count+1
-	text  int    // of the strings
-	size  int    // of all strings
+	at    int    // offset of the table of count+1 offsets of 32 bits
+	text  int    // offset of the strings
+	size  int    // of all strings, in bytes
 	count int
 }
 
-// pool steps over the string pool.
+// pool skips the string pool and returns its location.
 func (d *decoder) pool() (p pool) {
 	count := d.u32("string pool count")
 	if count > snapMaxStrings {
@@ -104,7 +104,7 @@ func (d *decoder) pool() (p pool) {
 	return p
 }
 
-// descriptor steps over a descriptor and returns its rank.
+// descriptor skips a descriptor and returns its rank.
 func (d *decoder) descriptor(strings int) (rank int) {
 	at := d.at
 	head := d.next("tensor descriptor", snapDescriptor)
@@ -122,12 +122,12 @@ func (d *decoder) descriptor(strings int) (rank int) {
 	return rank
 }
 
-// place returns where in the text string id begins and ends.
+// place returns the range of string id in the text.
 func (p *pool) place(id int) (from, to int) {
 	return int(u32(p.b, p.at+4*id)), int(u32(p.b, p.at+4*id+4))
 }
 
-// check holds every string to the rules for keys, whether a tensor uses it or not.
+// check checks that every string, used or not, is a valid and unique key.
 func (p *pool) check() error {
 	if first, _ := p.place(0); first != 0 {
 		return wire.Errorf(formatName, "string pool offsets", int64(p.at), format.ErrCorrupt, "begin with %d, not 0", first)
@@ -151,7 +151,7 @@ func (p *pool) check() error {
 	return nil
 }
 
-// readDescriptor adds the tensor of the descriptor that r is at.
+// readDescriptor adds the tensor of the descriptor at r.at to the index.
 func (f *parsed) readDescriptor(p *pool, r *record) error {
 	rank, t := int(p.b[r.at]), &r.tensor
 	r.b, r.keyAt = p.b[r.at:][:snapDescriptor+8*rank], r.at+4

@@ -10,8 +10,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// layoutSnapshot is the layout of a snapshot container: the tensors by the size of their
-// elements, largest first.
+// layoutSnapshot returns the layout of a snapshot container. It sorts the tensors
+// by the size of their elements, largest first.
 func layoutSnapshot(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (*driver.Layout, error) {
 	if err := checkSnapshotPlan(p, common, o); err != nil {
 		return nil, err
@@ -38,7 +38,7 @@ func layoutSnapshot(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions
 	return l, nil
 }
 
-// checkSnapshotPlan refuses what the container cannot hold.
+// checkSnapshotPlan refuses options and tensors that the container cannot hold.
 func checkSnapshotPlan(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) error {
 	if o.Checksum != CRC32C {
 		return refuse("checksum", format.ErrUnsupported, "snapshots have CRC-32C, not %v", o.Checksum)
@@ -52,8 +52,8 @@ func checkSnapshotPlan(p *driver.Plan, common *driver.WriteOptions, o *WriteOpti
 	return nil
 }
 
-// poolOf returns the strings of the pool, the names in the order of the file and
-// perhaps padding, and the offset at which the data then begin.
+// poolOf returns the strings of the pool, which are the names in the order of the
+// file and perhaps a padding string, and the resulting offset of the data.
 func poolOf(p *driver.Plan, order []int) (pool []string, base int64, err error) {
 	pool = make([]string, len(order), len(order)+1)
 	names, blob := make(map[string]bool, len(order)), int64(0)
@@ -78,7 +78,7 @@ func poolOf(p *driver.Plan, order []int) (pool []string, base int64, err error) 
 	return pool, base, nil
 }
 
-// appendSnapshot returns everything before the data, which begin at base.
+// appendSnapshot returns everything before the data, which begins at base.
 func appendSnapshot(p *driver.Plan, order []int, pool []string, offsets []int64, base int64, stamp uint64) []byte {
 	var w wire.Buffer
 	w.Grow(int(base))

@@ -30,7 +30,7 @@ func (f *parsed) parseV1(d *decoder, o *driver.Options) error {
 	d.records, d.from = int(entries)+int(tensors), d.at
 	d.left = d.records
 
-	// The records end where the last one does: they are read twice, as the checksum comes first.
+	// This pass finds the end of the records, which the checksum needs.
 	for range entries {
 		d.key("metadata key", d.next("metadata record", metadataHead))
 		if d.left--; d.err != nil {
@@ -66,7 +66,7 @@ func (f *parsed) parseV1(d *decoder, o *driver.Options) error {
 	return f.readMetadata(b[:metaEnd], o)
 }
 
-// tensorRecord steps over a tensor record and returns its rank.
+// tensorRecord skips a tensor record and returns its rank.
 func (d *decoder) tensorRecord() (rank int) {
 	head := d.next("tensor record", tensorHead)
 	if head == nil {
@@ -79,7 +79,7 @@ func (d *decoder) tensorRecord() (rank int) {
 	return rank
 }
 
-// key steps over a key. before ends with its length; it is nil after a failure.
+// key skips a key. before ends with its length and is nil after a failure.
 func (d *decoder) key(field string, before []byte) {
 	if before == nil {
 		return
@@ -92,7 +92,7 @@ func (d *decoder) key(field string, before []byte) {
 	d.next(field, int(n))
 }
 
-// readTensor adds the tensor of the record at b[at:] and returns where the next begins.
+// readTensor adds the tensor of the record at b[at:] and returns the end of the record.
 func (f *parsed) readTensor(b []byte, at int, r *record) (end int, err error) {
 	rank, t := int(b[at+1]), &r.tensor
 	r.at, r.keyAt = at, at+tensorHead+8*rank+4
@@ -118,12 +118,12 @@ func (f *parsed) readTensor(b []byte, at int, r *record) (end int, err error) {
 	return end, nil
 }
 
-// readMetadata sorts the metadata records at the end of b into digests and ordinary entries. Writers
-// put digests in the order of the tensors, so each is first compared with the key
-// of the tensor that is next; only others are looked up.
+// readMetadata splits the metadata records in b into digests and ordinary entries.
+// Writers store digests in the order of the tensors, so it compares each with the
+// next tensor before it looks it up.
 func (f *parsed) readMetadata(b []byte, o *driver.Options) error {
 	next := 0
-	known := make(map[string]bool) // keys of ordinary entries
+	known := make(map[string]bool) // the keys of ordinary entries so far
 	for at := headerSize; at < len(b); {
 		start, kind, bits := int64(at), u32(b, at), u64(b, at+4)
 		key := b[at+metadataHead:][:u32(b, at+metadataKeyLength)]
@@ -163,7 +163,8 @@ func (f *parsed) readMetadata(b []byte, o *driver.Options) error {
 	return nil
 }
 
-// digestOf returns the tensor whose digest would have this key. next is a guess.
+// digestOf returns the index of the tensor whose digest has this key; next is the
+// likely one.
 func (f *parsed) digestOf(key []byte, next int) (i int, ok bool) {
 	if len(key) <= len(digestPrefix) || string(key[:len(digestPrefix)]) != digestPrefix {
 		return 0, false

@@ -10,8 +10,9 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// layoutV1 is the layout of version 1: header and records, which hold the digests, and the
-// tensors behind them, each at a multiple of 64.
+// layoutV1 returns the layout of version 1: header and records, then the tensors,
+// each at a multiple of 64. Since the records hold the digests, they are written
+// last, unless there are none.
 func layoutV1(p *driver.Plan, o *WriteOptions) (*driver.Layout, error) {
 	head, err := sizeV1(p, o)
 	if err != nil {
@@ -48,7 +49,7 @@ func layoutV1(p *driver.Plan, o *WriteOptions) (*driver.Layout, error) {
 
 var gap = bytes.Repeat([]byte{gapByte}, dataAlign)
 
-// sizeV1 checks the plan and returns the number of bytes of header and records.
+// sizeV1 checks the plan and returns the size of header and records in bytes.
 func sizeV1(p *driver.Plan, o *WriteOptions) (int64, error) {
 	if o.Checksum > CRC32 {
 		return 0, refuse("checksum", format.ErrUnsupported, "no form %d", o.Checksum)
@@ -76,7 +77,7 @@ func sizeV1(p *driver.Plan, o *WriteOptions) (int64, error) {
 	return size, nil
 }
 
-// headV1 returns header and records, which take size bytes.
+// headV1 returns header and records, which have size bytes.
 func headV1(p *driver.Plan, o *WriteOptions, size int64, offsets []int64, sums []uint64) []byte {
 	var w wire.Buffer
 	w.Grow(int(size))
@@ -115,7 +116,7 @@ func headV1(p *driver.Plan, o *WriteOptions, size int64, offsets []int64, sums [
 	return w.Bytes()
 }
 
-// appendEntry appends an entry whose key is in two parts.
+// appendEntry appends a metadata entry with the key prefix+key.
 func appendEntry(w *wire.Buffer, kind uint32, payload uint64, prefix, key string) {
 	w.U32(kind)
 	w.U64(payload)
@@ -124,6 +125,6 @@ func appendEntry(w *wire.Buffer, kind uint32, payload uint64, prefix, key string
 	w.Str(key)
 }
 
-// hasDigest reports whether the metadata key of a tensor's digest, digestPrefix and its
-// name, is not too long.
+// hasDigest reports whether the metadata key of a tensor's digest, digestPrefix+name,
+// fits the format.
 func hasDigest(name string) bool { return len(digestPrefix)+len(name) <= maxKey }

@@ -7,8 +7,8 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// TestVerifyStructure: a checksum that opening was told to ignore is still
-// checked by Verify, and CheckAll checks data on open.
+// TestVerifyStructure checks that Verify compares a checksum that Open was told to
+// ignore, and that CheckAll checks data on open.
 func TestVerifyStructure(t *testing.T) {
 	bad := baseV1()
 	bad.sum = ptr(1)

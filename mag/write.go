@@ -8,16 +8,16 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// Create starts writing a file to path, in a temporary file that takes its place
-// on Close. Nil options work.
+// Create starts writing a file to path. It writes a temporary file, which replaces
+// an old file on Close. Nil options work.
 func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
-// NewWriter starts writing a file to w. Nil options work. Version 1 files with
-// digests are assembled elsewhere first, as Spool says; other files are streamed. The tensors
-// of snapshots are ordered by the size of their elements, largest first.
+// NewWriter starts writing a file to w. Nil options work. A version 1 file with
+// digests is buffered first (see Spool); other files are streamed. The tensors of a
+// snapshot are sorted by the size of their elements, largest first.
 func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
@@ -31,7 +31,7 @@ func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layo
 	return layoutV1(p, &d.opts)
 }
 
-// refuse is the error for a plan that cannot be written.
+// refuse returns the error for a plan that cannot be written.
 func refuse(field string, sentinel error, text string, args ...any) error {
 	return &format.Error{Format: formatName, Field: field, Offset: -1,
 		Err: fmt.Errorf("%w: %w: %s", format.ErrPlan, sentinel, fmt.Sprintf(text, args...))}

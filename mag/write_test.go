@@ -17,7 +17,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// one makes a plan of one tensor "w".
+// one returns a plan with one tensor "w".
 func one(d tensor.DType, dims ...int64) *format.Plan {
 	return &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: d, Shape: dims}}}
 }
@@ -89,7 +89,7 @@ func TestRefusedPlans(t *testing.T) {
 	}
 }
 
-// TestPoolPadding: the string that aligns the data of a snapshot.
+// TestPoolPadding checks the string that aligns the data of a snapshot.
 func TestPoolPadding(t *testing.T) {
 	info := func(name string) tensor.Info {
 		return tensor.Info{Name: name, DType: tensor.Bool, Shape: tensor.Shape{1}}
@@ -98,7 +98,7 @@ func TestPoolPadding(t *testing.T) {
 	for i := range snapMaxStrings {
 		full.Tensors = append(full.Tensors, info(strconv.Itoa(i)))
 	}
-	// A descriptor of rank 1 with its offset makes 36 bytes besides the name.
+	// A descriptor of rank 1 and its offset in the pool take 36 bytes plus the name.
 	for _, c := range []struct {
 		name string
 		plan *format.Plan
@@ -135,7 +135,8 @@ func TestPoolPadding(t *testing.T) {
 	}
 }
 
-// TestLongKeyHasNoDigest: the prefix does not fit, so there is no entry.
+// TestLongKeyHasNoDigest checks that a tensor has no digest if its key is too long
+// for the prefix.
 func TestLongKeyHasNoDigest(t *testing.T) {
 	for n, want := range map[int]bool{maxKey - 6: true, maxKey - 5: false, maxKey: false} {
 		name := strings.Repeat("k", n)
@@ -150,7 +151,8 @@ func TestLongKeyHasNoDigest(t *testing.T) {
 	}
 }
 
-// TestDefaultDoesNotExtend: the registered codec writes what the reference reads.
+// TestDefaultDoesNotExtend checks that the registered codec writes only files that
+// the reference reads.
 func TestDefaultDoesNotExtend(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.mag")
 	if _, err := format.Create("", path, one(tensor.Uint8, 1), nil); !errors.Is(err, format.ErrUnsupported) {
@@ -165,7 +167,7 @@ func TestDefaultDoesNotExtend(t *testing.T) {
 	}
 }
 
-// TestDTypeCodes: the tables are those of the layout.
+// TestDTypeCodes compares the tables of dtypes with the documented codes.
 func TestDTypeCodes(t *testing.T) {
 	v1 := map[byte]string{0: "float32", 1: "float16", 2: "bool", 3: "int32", 16: "bfloat16", 17: "uint8", 18: "int8",
 		19: "uint16", 20: "int16", 21: "uint32", 22: "int64", 23: "uint64", 24: "float64"}
@@ -190,8 +192,8 @@ func TestDTypeCodes(t *testing.T) {
 	}
 }
 
-// TestNumberMetadata: numbers that other formats read as text are written as
-// what they stand for, if the text says no more.
+// TestNumberMetadata checks that a json.Number is written as an int64 or float64 if
+// that has the same value.
 func TestNumberMetadata(t *testing.T) {
 	for _, c := range []struct {
 		in   json.Number

@@ -80,7 +80,7 @@ func asDescribed(t *testing.T, f *File, path string) {
 	}
 }
 
-// copied writes f again from the neutral graph g, and compares graph and versions.
+// copied copies f and compares the graph of the copy with g, and the versions.
 func copied(t *testing.T, f *File, g *format.Graph) {
 	t.Helper()
 	p, err := format.PlanOf(f.Model)
