@@ -82,7 +82,8 @@ func (a *ahead) tell(r prefetcher, size int64) {
 		}
 		from, to := max(0, pos-alike), min(pos+c.to-c.from+alike, size)
 		if from >= to || !r.ReadSoon(from, to-from) {
-			break
+			a.told = a.n + clusters // to ask again would slow down opening what is in the cache
+			return
 		}
 	}
 	a.told = a.n + mostAhead
