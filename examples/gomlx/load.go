@@ -2,6 +2,7 @@
 package gomlx
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -13,25 +14,34 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Tensors reads all tensors of m, each from the mapping into the memory of its GoMLX tensor: one copy, since that memory
-// belongs to GoMLX. They outlive m.
+// Tensors reads all tensors of m into the memory of GoMLX tensors, which outlive m: one copy, since that memory
+// belongs to GoMLX.
 func Tensors(m *format.Model) (map[string]*tensors.Tensor, error) {
 	loaded := make(map[string]*tensors.Tensor, m.Len())
+	var names []string
 	for name, v := range m.Tensors() {
 		dtype, ok := dtypes.MapOfNames[v.DType().String()]
 		if !ok {
 			return nil, fmt.Errorf("%q: GoMLX has no %v", name, v.DType())
 		}
 		t := tensors.FromShape(shapes.Make(dtype, dims(v)...))
-		if loaded[name] = t; t.Size() == 0 {
-			continue
-		}
-		var read error
-		if err := t.MutableBytes(func(b []byte) { _, read = v.ReadInto(b) }); err != nil || read != nil {
-			return nil, fmt.Errorf("%q: %w", name, errors.Join(err, read))
+		if loaded[name] = t; t.Size() > 0 {
+			names = append(names, name)
 		}
 	}
-	return loaded, nil
+	return loaded, fill(m, loaded, names, nil)
+}
+
+// fill has the memory of the tensors of these names added to the requests, and then loads all of them.
+func fill(m *format.Model, loaded map[string]*tensors.Tensor, names []string, requests []format.Request) error {
+	if len(names) == 0 {
+		return m.Load(context.Background(), requests, nil)
+	}
+	var err error
+	access := loaded[names[0]].MutableBytes(func(b []byte) {
+		err = fill(m, loaded, names[1:], append(requests, format.Request{Tensor: names[0], Bytes: b}))
+	})
+	return errors.Join(access, err)
 }
 
 // Constants makes a constant of each tensor of m. A backend that keeps the slice it is given, as the one in Go does,

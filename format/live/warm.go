@@ -2,38 +2,30 @@ package live
 
 import (
 	"context"
-	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/tensor"
 )
-
-// touched keeps the compiler from leaving out what is read for nothing else.
-var touched atomic.Uint32
 
 // warm has all of a model in memory: decoded, or its pages in the page table.
 func warm(ctx context.Context, m *format.Model) error {
-	if err := m.Prefetch(); err != nil {
-		return err
+	var all []format.Request
+	for name := range m.Tensors() {
+		all = append(all, format.Request{Tensor: name})
 	}
-	for _, v := range m.Tensors() {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		if err := touch(ctx, v); err != nil {
-			return err
-		}
-	}
-	return nil
+	return m.Load(ctx, all, nil)
 }
 
 // lock keeps tensors in physical memory until the model is closed.
 func lock(ctx context.Context, m *format.Model, names []string) error {
+	hot := make([]format.Request, len(names))
+	for i, name := range names {
+		hot[i].Tensor = name
+	}
+	if err := m.Load(ctx, hot, nil); err != nil { // which decodes what is not in a mapping, and checks checksums
+		return err
+	}
 	for _, name := range names {
 		v, err := m.Tensor(name)
-		if err == nil {
-			err = touch(ctx, v) // which decodes what is not in a mapping, and checks checksums
-		}
 		if err == nil {
 			err = v.Lock()
 		}
@@ -42,19 +34,4 @@ func lock(ctx context.Context, m *format.Model, names []string) error {
 		}
 	}
 	return nil
-}
-
-// touch reads a byte of every page of a tensor.
-func touch(ctx context.Context, v tensor.View) error {
-	const page, often = 4 << 10, 64 << 20
-	return v.Use(func(b []byte) error {
-		sum := byte(0)
-		for i := 0; i < len(b); i += page {
-			if sum ^= b[i]; i%often == 0 && ctx.Err() != nil {
-				return ctx.Err()
-			}
-		}
-		touched.Store(uint32(sum))
-		return nil
-	})
 }

@@ -19,7 +19,7 @@ var defaultTransport = sync.OnceValue(func() http.RoundTripper {
 		return http.DefaultTransport
 	}
 	t = t.Clone()
-	t.MaxIdleConnsPerHost = 16
+	t.MaxIdleConnsPerHost = 64
 	t.MaxResponseHeaderBytes = mostHeader
 	return t
 })

@@ -48,6 +48,8 @@
 // From then on a read fetches what it asks for and nothing else. A large one is split into
 // ranges that are fetched at the same time, straight into their destination. Selections that
 // are not contiguous (a column) take a request for each run; fetching the whole tensor is faster then.
+// Model.Load is the call for many tensors and slices: what is close to each other is one request, and
+// Options.Parallel of them are under way at a time.
 // Tensors are fetched each time they are used, unless format.Options.CacheBytes keeps them.
 //
 // # Limits

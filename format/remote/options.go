@@ -14,7 +14,7 @@ import (
 type Options struct {
 	// Client sends the requests: redirects, TLS, proxies and credentials are its business.
 	// A Client.Timeout ends bodies too, which then are gone on with where they ended.
-	// Nil is one like http.DefaultClient that keeps 16 connections to a host. Where the client's
+	// Nil is one like http.DefaultClient that keeps 64 connections to a host. Where the client's
 	// transport is an http.Transport without MaxResponseHeaderBytes, requests go through a copy
 	// that takes headers of 64 KiB.
 	Client *http.Client

@@ -116,6 +116,9 @@ func (r *Reader) Size() int64 { return r.version.Size }
 // reads through a Reader need not try whether they are there.
 func (r *Reader) Proven() int64 { return r.version.Size }
 
+// Parallel returns Options.Parallel. Model.Load reads as many parts of a model at a time.
+func (r *Reader) Parallel() int { return r.o.Parallel }
+
 // Parsed ends reading ahead: from here on no more than what is asked for is fetched.
 // Formats call it when they have read the structure of a model.
 func (r *Reader) Parsed() { r.windows.parsed() }

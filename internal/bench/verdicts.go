@@ -65,5 +65,6 @@ func verdicts() (all []verdict) {
 	all = append(all, serveVerdicts()...)
 	all = append(all, loadVerdicts()...)
 	all = append(all, latenessVerdicts()...)
+	all = append(all, remoteVerdicts()...)
 	return append(all, firstFloatVerdicts()...)
 }
