@@ -15,68 +15,76 @@ import (
 //go:embed codebooks.bin
 var packedBooks []byte
 
-// bookOf describes a codebook: n groups of size numbers of an alphabet.
-type bookOf struct {
-	n, size  int
-	alphabet []int8
-}
-
-// books are the codebooks in the order of codebooks.bin.
-var books = [...]bookOf{
-	iq2xxs: {256, 8, []int8{8, 25, 43}},
-	iq2xs:  {512, 8, []int8{8, 25, 43}},
-	iq2s:   {1024, 8, []int8{8, 25, 43}},
-	iq3xxs: {256, 4, []int8{4, 12, 20, 28, 36, 44, 52, 62}},
-	iq3s:   {512, 4, []int8{1, 3, 5, 7, 9, 11, 13, 15}},
-	iq1s:   {2048, 8, []int8{-1, 0, 1}},
-}
-
-const (
-	iq2xxs = iota
-	iq2xs
-	iq2s
-	iq3xxs
-	iq3s
-	iq1s
+// The codebooks in the order of codebooks.bin. In memory each position takes a byte.
+var (
+	iq2xxs = codebook(0, 256, 2)
+	iq2xs  = codebook(256, 512, 2)
+	iq2s   = codebook(768, 1024, 2)
+	iq3xxs = codebook(1792, 256, 3)
+	iq3s   = codebook(2048, 512, 3)
+	iq1s   = codebook(2560, 2048, 2)
 )
 
-// book returns a codebook as numbers, group by group.
-func book(which int) []float32 { return unpackedBooks[which]() }
+// The alphabets. A bit selects whether IQ1 types add 0.125 to theirs or subtract it.
+var (
+	alphabetIQ2    = []float32{8, 25, 43}
+	alphabetIQ3XXS = []float32{4, 12, 20, 28, 36, 44, 52, 62}
+	alphabetIQ3S   = []float32{1, 3, 5, 7, 9, 11, 13, 15}
+	alphabetsIQ1   = [2][]float32{{-1 + 0.125, 0 + 0.125, 1 + 0.125}, {-1 - 0.125, 0 - 0.125, 1 - 0.125}}
+)
 
-var unpackedBooks = func() (all [len(books)]func() []float32) {
-	at := 0
-	for i := range books {
-		b := &books[i]
-		packed := packedBooks[at : at+2*b.n]
-		all[i] = sync.OnceValue(func() []float32 { return b.unpack(packed) })
-		at += 2 * b.n
+// codebook returns a function that unpacks n groups, from group first on, at its first call.
+func codebook(first, n, width int) func() []uint64 {
+	return sync.OnceValue(func() []uint64 {
+		groups := make([]uint64, n)
+		for i := range groups {
+			digits := binary.LittleEndian.Uint16(packedBooks[2*(first+i):])
+			for j := range 16 / width {
+				groups[i] |= uint64(digits>>(width*j)&(1<<width-1)) << (8 * j)
+			}
+		}
+		return groups
+	})
+}
+
+// products holds the values that elements have by their position in an alphabet: a scale times
+// the number there. From minus on it has the negative ones.
+type products [16]float32
+
+const minus = 8
+
+// scale sets the products of a scale and an alphabet.
+func (t *products) scale(scale float32, alphabet []float32) {
+	for i, x := range alphabet {
+		t[i], t[i+minus] = scale*x, -(scale * x)
+	}
+}
+
+// fill sets eight elements to the products at positions that are a byte each.
+func (t *products) fill(dst []float32, at uint64) {
+	out := (*[8]float32)(dst)
+	out[0] = t[at&15]
+	out[1] = t[at>>8&15]
+	out[2] = t[at>>16&15]
+	out[3] = t[at>>24&15]
+	out[4] = t[at>>32&15]
+	out[5] = t[at>>40&15]
+	out[6] = t[at>>48&15]
+	out[7] = t[at>>56&15]
+}
+
+// signs has minus in those of eight bytes whose bits are set.
+var signs = func() (all [256]uint64) {
+	for b := range all {
+		for j := range 8 {
+			all[b] |= uint64(b>>j&1*minus) << (8 * j)
+		}
 	}
 	return all
 }()
 
-func (b *bookOf) unpack(packed []byte) []float32 {
-	width := bits.Len(uint(len(b.alphabet) - 1))
-	out := make([]float32, 0, b.n*b.size)
-	for ; len(packed) > 0; packed = packed[2:] {
-		digits := binary.LittleEndian.Uint16(packed)
-		for range b.size {
-			out = append(out, float32(b.alphabet[digits&(1<<width-1)]))
-			digits >>= width
-		}
-	}
-	return out
-}
-
-// signsOf returns the sign byte of 7 bits: the eighth makes the number of set bits even.
-func signsOf(b uint32) byte {
+// evenSigns are the signs of 7 bits: the eighth makes the number of set bits even.
+func evenSigns(b uint32) uint64 {
 	b &= 127
-	return byte(b | uint32(bits.OnesCount32(b)&1)<<7)
-}
-
-// signed returns x, or -x where bit j of a sign byte is set.
-func signed(x float32, signs byte, j int) float32 {
-	if signs>>j&1 != 0 {
-		return -x
-	}
-	return x
+	return signs[b|uint32(bits.OnesCount32(b)&1)<<7]
 }
