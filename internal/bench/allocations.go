@@ -8,8 +8,8 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// allocVerdicts: opening allocates as often for many tensors as for few, and a
-// directory so often for each of its files.
+// allocVerdicts limits allocations of an opening: a constant number for any number of tensors, and a
+// number per file for a directory.
 func allocVerdicts() (all []verdict) {
 	for _, c := range []struct {
 		name  string
@@ -34,11 +34,10 @@ func allocVerdicts() (all []verdict) {
 	}})
 }
 
-// held is how many bytes of memory an open model takes for each of its tensors once the garbage of opening is
-// collected.
+// held returns the bytes of memory per tensor of an open model, after garbage collection.
 func held(b *testing.B, f Written) float64 {
 	inUse := func() int64 {
-		for range 3 { // a pool survives two
+		for range 3 { // objects in a sync.Pool survive two
 			runtime.GC()
 		}
 		var s runtime.MemStats
@@ -59,8 +58,8 @@ func held(b *testing.B, f Written) float64 {
 	return each
 }
 
-// allocated is how often opening and closing allocates. The time that the
-// benchmark reports is that of the same.
+// allocated returns the number of allocations of opening and closing a file. The benchmark's own time
+// is that of one opening.
 func allocated(b *testing.B, path string) float64 {
 	open := Opening(path)
 	for b.Loop() {
@@ -73,7 +72,7 @@ func allocated(b *testing.B, path string) float64 {
 	return n
 }
 
-// counted is how often op allocates.
+// counted returns the number of allocations of op.
 func counted(b *testing.B, op func() error) float64 {
 	return testing.AllocsPerRun(10, func() {
 		if err := op(); err != nil {
@@ -82,8 +81,8 @@ func counted(b *testing.B, op func() error) float64 {
 	})
 }
 
-// allocatedEach is how often opening allocates for each file that a directory
-// has more than another: what any directory takes is not the files'.
+// allocatedEach returns the number of allocations per file of a directory: the difference between many
+// files and few, divided by the number of additional files.
 func allocatedEach(b *testing.B, few, many Written) float64 {
 	fixed := counted(b, Opening(few.Path))
 	each := (allocated(b, many.Path) - fixed) / float64(len(many.Paths)-len(few.Paths))

@@ -19,7 +19,7 @@ func WholeFile(b *testing.B, path string) tensor.View {
 	return f.At(0)
 }
 
-// bare is the format whose files are one tensor of bytes.
+// bare is a format whose files hold one tensor of bytes.
 type bare struct{}
 
 func (bare) Describe() driver.Description { return driver.Description{Name: "bare"} }

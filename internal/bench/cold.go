@@ -11,8 +11,8 @@ import (
 	"github.com/weightmap/weightmap/internal/floor"
 )
 
-// coldVerdicts: opening a file that the system's cache has nothing of, and whose heads lie between the data, in
-// terms of reading those heads one after the other.
+// coldVerdicts measures opening a file that is not in the page cache and has headers between the data,
+// relative to reading those headers one by one.
 func coldVerdicts() (all []verdict) {
 	for _, name := range []string{"npz", "onnx", "wia", "mobi"} {
 		all = append(all, verdict{name: "cold/" + name + "/100MB", limit: 0.4, figure: func(b *testing.B) float64 {
@@ -27,7 +27,7 @@ func coldVerdicts() (all []verdict) {
 	return all
 }
 
-// evicted is the round of an operation on a file that is not in the cache.
+// evicted returns a round of op in which the file is evicted from the page cache before each run.
 func evicted(path string, op func() error) floor.Round {
 	return func(n int) (took time.Duration, err error) {
 		for range n {
@@ -44,10 +44,11 @@ func evicted(path string, op func() error) floor.Round {
 	}
 }
 
-// headBytes is about what the head of a tensor takes.
+// headBytes is the approximate size of a tensor's header.
 const headBytes = 256
 
-// headsOf returns where the heads of the tensors begin, ascending: each ends where the data begins.
+// headsOf returns the offsets of the tensors' headers in ascending order. Each header ends where the
+// tensor's data begins.
 func headsOf(b *testing.B, path string) (heads []int64) {
 	m, err := format.Open(path, nil)
 	if err != nil {
@@ -61,7 +62,7 @@ func headsOf(b *testing.B, path string) (heads []int64) {
 	return heads
 }
 
-// readEach opens a file and reads its heads.
+// readEach opens a file and reads the headers.
 func readEach(path string, heads []int64) error {
 	f, err := os.Open(path)
 	if err != nil {
@@ -77,7 +78,7 @@ func readEach(path string, heads []int64) error {
 	return nil
 }
 
-// readVerdicts: how often opening reads a file with many small entries.
+// readVerdicts counts the reads of opening a file with many small entries.
 func readVerdicts() []verdict {
 	return []verdict{{name: "reads/npz/10000", limit: 100, counts: true, figure: func(b *testing.B) float64 {
 		f, err := os.Open(File(b, "npz", Models[2]).Path)

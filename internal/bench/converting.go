@@ -14,7 +14,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// convertVerdicts: quantizing a file of 100 MB in memory, relative to copying it.
+// convertVerdicts measures quantizing a file of 100 MB in memory, relative to copying it.
 func convertVerdicts() (all []verdict) {
 	for _, c := range []struct {
 		name, to string
@@ -34,7 +34,7 @@ func convertVerdicts() (all []verdict) {
 	return all
 }
 
-// rows is the model m with tensors of two dims: rows of whole blocks.
+// rows returns the model m with two-dimensional tensors whose rows are whole blocks.
 func rows(m Model) Model {
 	return Model{m.Name, func() (*format.Plan, []byte) {
 		p, data := m.Plan()
@@ -50,7 +50,7 @@ func rows(m Model) Model {
 	}}
 }
 
-// converting converts a safetensors file where no disk takes part.
+// converting measures the conversion of a safetensors file without disk I/O.
 func converting(b *testing.B, m Model, o *convert.Options) float64 {
 	dir, err := os.MkdirTemp("/dev/shm", "weightmap-bench-")
 	if err != nil {
@@ -69,7 +69,7 @@ func converting(b *testing.B, m Model, o *convert.Options) float64 {
 	}, func() error { return os.Remove(theirs) })).Ratio
 }
 
-// copyFile copies as cp does.
+// copyFile copies a file like cp.
 func copyFile(from, to string) error {
 	in, err := os.Open(from)
 	if err != nil {

@@ -11,16 +11,15 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Blocks describes a type of quantized blocks that GGUF files have.
+// Blocks describes a type of quantized blocks in GGUF files.
 type Blocks struct {
 	Name         string
-	Elems, Bytes int64 // of a block
-	Exponents    []int // bytes of a block that hold the exponents of its scales
+	Elems, Bytes int64 // per block
+	Exponents    []int // offsets in a block of the exponents of its scales
 	Limit        float64
 }
 
-// BlockTypes are the types that are decoded, with the limit of each relative to
-// copying the float32 output.
+// BlockTypes are the measured types, each with its limit relative to copying the float32 output.
 var BlockTypes = []Blocks{
 	{"Q4_0", 32, 18, []int{1}, 2.0},
 	{"Q4_1", 32, 20, []int{1, 3}, 2.6},
@@ -49,7 +48,7 @@ var BlockTypes = []Blocks{
 	{"NVFP4", 64, 36, []int{0, 1, 2, 3}, 8},
 }
 
-// Encoded returns n blocks of any bytes, but with scales as weights have them.
+// Encoded returns n random blocks with realistic scales.
 func (t *Blocks) Encoded(n int) []byte {
 	r := rand.New(rand.NewPCG(3, 4))
 	b := make([]byte, n*int(t.Bytes))
@@ -64,7 +63,7 @@ func (t *Blocks) Encoded(n int) []byte {
 	return b
 }
 
-// View returns blocks as the tensor of a GGUF file that is decoded on one processor.
+// View returns blocks as a tensor that one processor decodes.
 func (t *Blocks) View(b []byte) (tensor.View, error) {
 	e := &tensor.Encoding{Name: t.Name, BlockElems: t.Elems, BlockBytes: t.Bytes}
 	elems := int64(len(b)) / t.Bytes * t.Elems
@@ -84,8 +83,7 @@ func (t *Blocks) View(b []byte) (tensor.View, error) {
 	return m.Tensor("t")
 }
 
-// decodeVerdicts: blocks to float32 on one processor, relative to copying what
-// comes out.
+// decodeVerdicts measures decoding blocks to float32 on one processor, relative to copying the output.
 func decodeVerdicts() (all []verdict) {
 	const elems = 1 << 20
 	for _, t := range BlockTypes {
@@ -96,7 +94,7 @@ func decodeVerdicts() (all []verdict) {
 			}
 			out, from := make([]float32, elems), make([]float32, elems)
 			for i := range from {
-				from[i] = 1 // or all of it would be one page of zeros
+				from[i] = 1 // otherwise the slice maps to the zero page
 			}
 			return floor.Pairs(b, floor.Rounds, func() error {
 				_, err := tensor.Decode(out, v)

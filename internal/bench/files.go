@@ -29,8 +29,8 @@ func Main(m *testing.M) int {
 	return m.Run()
 }
 
-// Write writes a model, and returns the plan that the format could hold: with numbers for names
-// where it has none.
+// Write writes a model and returns the plan it wrote. In formats without names, the plan has numbers
+// as names.
 func Write(name, path string, m Model, o *format.WriteOptions) (*format.Plan, error) {
 	p, data := m.Plan()
 	w, err := format.Create(name, path, p, o)
@@ -58,18 +58,18 @@ func feed(w *format.Writer, p *format.Plan, data []byte) error {
 	return w.Close()
 }
 
-// Written is a model file, written once in a process.
+// Written is a model file. Each is written once per process.
 type Written struct {
 	Path  string
-	Paths []string // of all its files
+	Paths []string // all its files
 	Plan  *format.Plan
 	err   error
 }
 
 var files sync.Map // format/model -> func() Written
 
-// File returns the path of the model in the format, or skips the benchmark when
-// the format cannot hold it.
+// File returns the file of the model in the format. It skips the benchmark if the format cannot
+// represent the model.
 func File(b *testing.B, name string, m Model) Written {
 	b.Helper()
 	make, _ := files.LoadOrStore(name+"/"+m.Name, sync.OnceValue(func() (f Written) {

@@ -10,10 +10,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// firstFloatVerdicts: opening a file of 1 GB, looking at one float and closing
-// it, in terms of 1 MB. MOBI's footer is a sum of all bytes, which is validated
-// before the first of them by default: that reads the whole file and is not
-// what is measured here, so MOBI is opened with format.CheckStructure.
+// firstFloatVerdicts measures opening a file of 1 GB, reading one element and closing it, relative to
+// a file of 1 MB. MOBI is opened with format.CheckStructure, since by default opening validates a
+// checksum of the whole file.
 func firstFloatVerdicts() (all []verdict) {
 	for _, name := range format.Writable() {
 		all = append(all, verdict{name: "first-float/" + name, limit: 1.5, figure: func(b *testing.B) float64 {
@@ -32,8 +31,8 @@ func firstFloatVerdicts() (all []verdict) {
 	return all
 }
 
-// firstFloat writes a model of one tensor and returns what reads its first
-// element. The tensor has the name of the file, as some formats have it.
+// firstFloat writes a model of one tensor and returns a function that reads its first element. The
+// tensor has the file's name, as some formats require.
 func firstFloat(b *testing.B, name, path string, size int64, o *format.Options) func() error {
 	m := Model{Plan: func() (*format.Plan, []byte) {
 		info := tensor.Info{Name: filepath.Base(path), DType: tensor.Float32, Shape: tensor.Shape{size / 4}, Size: size}

@@ -8,8 +8,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// floatVerdicts: conversions to float32, from memory rather than from a cache,
-// in terms of copying what comes out.
+// floatVerdicts measures conversions to float32 of data in memory, not in cache, relative to copying
+// the output.
 func floatVerdicts() (all []verdict) {
 	const rows, columns = 4096, 4096
 	shape := tensor.Shape{rows, columns}
@@ -27,7 +27,7 @@ func floatVerdicts() (all []verdict) {
 			in := ordinary(rows*columns, c.d)
 			out, from := make([]float32, rows*columns), make([]float32, rows*columns)
 			for i := range from {
-				from[i] = 1 // or all of it would be one page of zeros
+				from[i] = 1 // otherwise the slice maps to the zero page
 			}
 			convert := func() error { return tensor.Dequantize(out, in, c.d, shape, c.q) }
 			if c.q == nil {
@@ -51,7 +51,7 @@ func scales(n int) []float32 {
 	return s
 }
 
-// ordinary returns n elements as weights have them: small, of both signs.
+// ordinary returns n elements of type d that resemble weights: small, of both signs.
 func ordinary(n int, d tensor.DType) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	out := make([]byte, n*int(d.Size()))

@@ -17,9 +17,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// latenessVerdicts: how late a goroutine wakes up that sleeps for a millisecond again and again, while
-// another one on the same processor reads 512 MB that are not in memory, relative to that during
-// one pread(2) after the other.
+// latenessVerdicts measures the delay of a goroutine that sleeps for a millisecond repeatedly while
+// another one on the same processor reads 512 MB that are not in memory. It is relative to the delay
+// during a loop of pread(2).
 func latenessVerdicts() (all []verdict) {
 	const size = 512 << 20
 	for _, c := range []struct {
@@ -51,7 +51,7 @@ func latenessVerdicts() (all []verdict) {
 	return all
 }
 
-// filled returns memory that is there.
+// filled returns a slice whose pages are resident.
 func filled[T byte | float32](n int) []T {
 	s := make([]T, n)
 	for i := range s {
@@ -60,7 +60,7 @@ func filled[T byte | float32](n int) []T {
 	return s
 }
 
-// late is the 99th percentile of how late a sleeper wakes up during op, as the time of a round.
+// late returns a round whose time is the 99th percentile of a sleeper's delay during op.
 func late(before, op func() error) floor.Round {
 	return func(n int) (time.Duration, error) {
 		if err := before(); err != nil {
@@ -86,13 +86,13 @@ func late(before, op func() error) floor.Round {
 	}
 }
 
-// cold is a model whose file can be taken out of memory.
+// cold is a model whose file can be evicted from memory.
 type cold struct {
 	m    *format.Model
 	file *os.File
 }
 
-// coldModel writes a model of these tensors, or skips the benchmark where its file stays in memory.
+// coldModel writes a model of these tensors. It skips the benchmark if the file cannot be evicted.
 func coldModel(b *testing.B, tensors ...tensor.Info) *cold {
 	data := filled[byte](int(tensors[0].Size))
 	path := filepath.Join(b.TempDir(), "model.mag")
@@ -122,10 +122,10 @@ func coldModel(b *testing.B, tensors ...tensor.Info) *cold {
 	return c
 }
 
-// drop takes the file out of memory.
+// drop evicts the file from memory.
 func (c *cold) drop() error { return errors.Join(c.m.Evict(), floor.Drop(c.file)) }
 
-// pread fills dst from the file on so many goroutines.
+// pread fills dst from the file with that number of goroutines.
 func (c *cold) pread(workers int, dst []byte) error {
 	const step = 1 << 20
 	return work.Each(context.Background(), (len(dst)+step-1)/step, workers, func(i int) error {

@@ -12,13 +12,13 @@ import (
 	"github.com/weightmap/weightmap/mle"
 )
 
-// mleNetwork is a line of the specification's table of file sizes. Its first unit is
-// 1,048,576 bytes, the others' a million: so do their publishers count.
+// mleNetwork is a row of the specification's table of file sizes. A megabyte is 1,048,576 bytes in the
+// first row and a million bytes in the others, as in their publishers' figures.
 type mleNetwork struct {
 	name       string
 	tensors    func() []testmodel.Tensor
 	unit       float64
-	zstd, int8 float64 // what files may take
+	zstd, int8 float64 // limits of the file size
 }
 
 var mleNetworks = []mleNetwork{
@@ -27,20 +27,18 @@ var mleNetworks = []mleNetwork{
 	{"gpt2", testmodel.GPT2, 1e6, 180, 137},
 }
 
-// realWeights says why no lossless method makes a third of what the benchmarks
-// compress.
+// realWeights is why lossless compression misses the specification's ratio.
 const realWeights = "float32 weights as training leaves them have random mantissas; 3:1 takes quantized or sparse ones"
 
-// mleKinds are the columns of the specification's loading table, 0 for no figure.
-// Compressed weights are in chunks, which all processors decompress. At level 1 the
-// library finds nothing in such weights and copies them; at the default level it
-// codes their exponents, saves 7 %, and takes its time to decode what the
-// specification takes to be a third of the size.
+// mleKinds are the columns of the specification's table of loading times; 0 means that it has no
+// figure. Compressed weights are in chunks, which all processors decompress. At level 1 the library
+// finds nothing to compress in such weights and stores them. At the default level it codes their
+// exponents and saves 7 %, where the specification assumes two thirds.
 var mleKinds = []struct {
 	name                      string
 	o                         mle.WriteOptions
 	open, parse, load, verify float64
-	held                      string
+	excuse                    string
 }{
 	{"v1", mle.WriteOptions{Version: 1}, 5, 1, 50, 0, ""},
 	{"v2-zstd-1", mle.WriteOptions{Compression: mle.MethodZstd, Level: 1, Chunked: true}, 8, 2, 85, 15, ""},
@@ -48,10 +46,9 @@ var mleKinds = []struct {
 	{"v2", mle.WriteOptions{}, 5, 1, 50, 10, ""},
 }
 
-// mleTargets is the specification's loading table, and that of sizes. The header is
-// parsed from memory, a file opened by its path; a load reads every byte of the
-// weights, and verification is what checking all sums adds to that. Only the first
-// network is small.
+// mleTargets returns the targets of the specification's tables of loading times and sizes. The header
+// is parsed from memory. A load opens the file by path and reads all weights; verify is the time that
+// checking all checksums adds to a load. Without large, only the first network is measured.
 func mleTargets(large bool) (all []target) {
 	networks := mleNetworks
 	if !large {
@@ -59,24 +56,24 @@ func mleTargets(large bool) (all []target) {
 	}
 	for i, n := range networks {
 		for _, c := range mleKinds {
-			add := func(what string, limit float64, held string, figure func(b *testing.B, path string) float64) {
-				all = append(all, target{name: "mle/" + n.name + "/" + c.name + "/" + what, limit: limit, unit: "ms", held: held, figure: func(b *testing.B) float64 {
+			add := func(what string, limit float64, excuse string, figure func(b *testing.B, path string) float64) {
+				all = append(all, target{name: "mle/" + n.name + "/" + c.name + "/" + what, limit: limit, unit: "ms", excuse: excuse, figure: func(b *testing.B) float64 {
 					return figure(b, n.file(b, c.name, c.o))
 				}})
 			}
 			if i > 0 {
-				c.held = "the specification does not say of which model its times are, and this one is several times ResNet-50"
+				c.excuse = "the specification does not say of which model its times are, and this one is several times ResNet-50"
 			}
 			add("open", c.open, "", opened)
 			add("parse", c.parse, "", parsed)
-			add("load", c.load, c.held, loaded)
+			add("load", c.load, c.excuse, loaded)
 			if c.verify > 0 {
-				add("verify", c.verify, c.held, verified)
+				add("verify", c.verify, c.excuse, verified)
 			}
 		}
-		// The specification prints whole megabytes.
-		size := func(name string, limit float64, held string, o mle.WriteOptions) target {
-			return target{name: "mle/" + n.name + "/" + name + "/size", limit: limit + 0.5, unit: "MB", held: held, figure: func(b *testing.B) float64 {
+		// The specification rounds to whole megabytes.
+		size := func(name string, limit float64, excuse string, o mle.WriteOptions) target {
+			return target{name: "mle/" + n.name + "/" + name + "/size", limit: limit + 0.5, unit: "MB", excuse: excuse, figure: func(b *testing.B) float64 {
 				return megabytes(b, n.file(b, name, o)) * 1e6 / n.unit
 			}}
 		}
@@ -86,7 +83,7 @@ func mleTargets(large bool) (all []target) {
 	return all
 }
 
-// file writes the network, once in a process.
+// file writes the network, once per process.
 func (n *mleNetwork) file(b *testing.B, kind string, o mle.WriteOptions) string {
 	b.Helper()
 	path := filepath.Join(temp, n.name+"-"+kind+".mle")
@@ -109,7 +106,7 @@ func (n *mleNetwork) file(b *testing.B, kind string, o mle.WriteOptions) string 
 	return path
 }
 
-// parsed is what it takes to parse a file that is in memory.
+// parsed returns the time to parse a file in memory.
 func parsed(b *testing.B, path string) float64 {
 	data, err := os.ReadFile(path)
 	if err != nil {
@@ -124,9 +121,8 @@ func parsed(b *testing.B, path string) float64 {
 	}), floor.Timed(Mapping(path))).Op)
 }
 
-// verified is what it adds to a load that every sum is checked before the data is
-// used. It reports as "apart-ms" what verifying an open file takes, which decompresses
-// for itself.
+// verified returns the time that checking every checksum on first access adds to a load. It reports as
+// "apart-ms" the time of Verify on an open file, which decompresses the data again.
 func verified(b *testing.B, path string) float64 {
 	f, err := format.Open(path, nil)
 	if err != nil {

@@ -11,13 +11,12 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// mobiModel is one of the two models of MOBI's specification, with what that
-// demands.
+// mobiModel is one of the two models in MOBI's specification, with its targets.
 type mobiModel struct {
 	name    string
 	tensors func() []testmodel.Tensor
-	ms      float64 // to load
-	mb      float64 // of the file, 10^6 bytes
+	ms      float64 // load time
+	mb      float64 // file size, 10^6 bytes
 }
 
 var mobiModels = []mobiModel{
@@ -27,7 +26,7 @@ var mobiModels = []mobiModel{
 
 var mobiTypes = []tensor.DType{tensor.Int8, tensor.Int16, tensor.Float16}
 
-// float32Size is the size of the model's original.
+// float32Size returns the size of the float32 original.
 func (m *mobiModel) float32Size() (n int64) {
 	for _, t := range m.tensors() {
 		n += t.Info().Size
@@ -35,8 +34,8 @@ func (m *mobiModel) float32Size() (n int64) {
 	return n
 }
 
-// encoded returns the file of a model quantized to a dtype: matrices and
-// kernels with a scale per output channel, vectors with one scale.
+// encoded returns the file of a model quantized to a dtype: matrices and kernels with one scale per
+// output channel, vectors with one scale.
 func (m *mobiModel) encoded(t testing.TB, d tensor.DType, level int) []byte {
 	t.Helper()
 	c := &mobi.Config{Name: m.name, Time: time.Unix(1_700_000_000, 0), Gzip: level,
@@ -57,11 +56,11 @@ func (m *mobiModel) encoded(t testing.TB, d tensor.DType, level int) []byte {
 	return b
 }
 
-// consume adds a constant to the operator of its layer, the part of its name
-// before the dot; each layer feeds the next.
+// consume adds a constant to the operator of its layer, the part of its name before the dot. Each
+// layer feeds the next.
 func consume(c *mobi.Config, name string, id uint32) {
 	layer, _, _ := strings.Cut(name, ".")
-	const values = 1000 // ids between layers begin here
+	const values = 1000 // first id of values between layers
 	n := len(c.Operators)
 	if n > 0 && c.Operators[n-1].Params[0].Value == layer {
 		c.Operators[n-1].Inputs = append(c.Operators[n-1].Inputs, id)

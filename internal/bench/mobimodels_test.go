@@ -7,9 +7,8 @@ import (
 	"github.com/weightmap/weightmap/mobi"
 )
 
-// TestMOBISizes: the files meet the specification's sizes, and half of the
-// float32 original. (Types of 16 bits are exactly half of it; without
-// compression headers, operators and scales come on top.)
+// TestMOBISizes: files meet the specification's sizes and its fraction of the float32 original. (Types
+// of 16 bits take exactly half of it, plus headers, operators and scales.)
 func TestMOBISizes(t *testing.T) {
 	for _, m := range mobiModels {
 		for _, d := range mobiTypes {

@@ -7,9 +7,9 @@ import (
 	"testing"
 )
 
-// mobiTargets: the header is parsed by opening; a load is opening, both
-// checksums verified, and a look at every weight. The floors are mapping the
-// file, and mapping it and reading every byte.
+// mobiTargets returns MOBI's targets. Opening parses the header; a load opens the file, verifies both
+// checksums and reads every weight. They are measured next to mapping the file, and mapping it and
+// reading every byte.
 func mobiTargets() (all []target) {
 	for _, m := range mobiModels {
 		for _, d := range mobiTypes {

@@ -1,6 +1,5 @@
-// Package bench is what the benchmarks of the module's root measure: models, the
-// files that are written of them, the figures that the library is held to, and
-// those that specifications print.
+// Package bench implements the benchmarks of the module's root: the models and their files, the
+// figures that have limits, and the targets that specifications print.
 package bench
 
 import (
@@ -12,10 +11,10 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Model is what is written in each format.
+// Model is a model to write in each format.
 type Model struct {
 	Name string
-	// Plan returns the tensors, and their bytes in one slice, made once.
+	// Plan returns the tensors and their concatenated data. It is computed once.
 	Plan func() (p *format.Plan, data []byte)
 }
 
@@ -30,7 +29,7 @@ func planOf(list func() []testmodel.Tensor) func() (*format.Plan, []byte) {
 	return sync.OnceValues(func() (*format.Plan, []byte) { return gather(list()) })
 }
 
-// gather makes a plan of a list of tensors.
+// gather returns the plan of a list of tensors, and their data.
 func gather(list []testmodel.Tensor) (*format.Plan, []byte) {
 	p := &format.Plan{}
 	var all []byte
@@ -41,7 +40,7 @@ func gather(list []testmodel.Tensor) (*format.Plan, []byte) {
 	return p, all
 }
 
-// numbered returns the plan with numbers for names, for formats without names.
+// numbered returns the plan with numbers as names, for formats without names.
 func numbered(p *format.Plan) *format.Plan {
 	n := &format.Plan{}
 	for i, t := range p.Tensors {
@@ -51,7 +50,7 @@ func numbered(p *format.Plan) *format.Plan {
 	return n
 }
 
-// single is the model m as one tensor.
+// single returns the model m as one tensor.
 func single(m Model) Model {
 	return Model{"single-" + m.Name, func() (*format.Plan, []byte) {
 		_, data := m.Plan()

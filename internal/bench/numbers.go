@@ -8,11 +8,11 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// numberElems is how many elements are decoded and encoded: 4 MB of float32.
+// numberElems is the number of elements decoded and encoded: 4 MB of float32.
 const numberElems = 1 << 20
 
-// numberVerdicts: numbers of all kinds to float32 and back on one core, relative to copying
-// the float32.
+// numberVerdicts measures conversions from every kind of number to float32 and back on one core,
+// relative to copying the float32.
 func numberVerdicts() (all []verdict) {
 	shape := tensor.Shape{1024, numberElems / 1024}
 	one := &tensor.Quantization{Scales: []float32{0.01}, Axis: tensor.PerTensor}
@@ -58,7 +58,7 @@ func numberVerdicts() (all []verdict) {
 	return all
 }
 
-// decoding decodes random elements to float32.
+// decoding measures decoding random elements to float32.
 func decoding(b *testing.B, info tensor.Info) float64 {
 	size := info.DType.Size()
 	if info.Encoding != nil {
@@ -72,7 +72,8 @@ func decoding(b *testing.B, info tensor.Info) float64 {
 	return relativeToCopy(b, weights(numberElems), func() error { _, err := tensor.Decode(out, v); return err })
 }
 
-// quantizing quantizes weights in pieces as a conversion does: once to observe them, once to encode them.
+// quantizing measures quantizing weights in pieces as a conversion does: one pass observes them, one
+// encodes them.
 func quantizing(b *testing.B, shape tensor.Shape, o tensor.QuantizeOptions) float64 {
 	const piece = 1 << 16
 	src, out := weights(numberElems), make([]byte, numberElems)

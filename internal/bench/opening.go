@@ -9,7 +9,7 @@ import (
 	"github.com/weightmap/weightmap/internal/floor"
 )
 
-// openVerdicts: opening and closing, in terms of mapping one file.
+// openVerdicts measures opening and closing, relative to mapping one file.
 func openVerdicts() (all []verdict) {
 	bare := func(name string, m Model) func(b *testing.B) float64 {
 		return func(b *testing.B) float64 {
@@ -34,8 +34,8 @@ func openVerdicts() (all []verdict) {
 		verdict{name: "open/tsr/directory300", limit: 220, figure: bare("tsr", large)})
 }
 
-// crowded is how long an opening takes when eight goroutines open a file each,
-// in terms of one goroutine alone.
+// crowded measures one opening while eight goroutines open a file each, relative to a single
+// goroutine.
 func crowded(name string, m Model) func(b *testing.B) float64 {
 	return func(b *testing.B) float64 {
 		const goroutines = 8

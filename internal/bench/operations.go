@@ -6,7 +6,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Mapping maps files, one after the other.
+// Mapping returns a function that maps files one by one.
 func Mapping(paths ...string) func() error {
 	return func() error {
 		for _, path := range paths {
@@ -18,7 +18,7 @@ func Mapping(paths ...string) func() error {
 	}
 }
 
-// Opening opens a file by detection and closes it.
+// Opening returns a function that opens a file by detection and closes it.
 func Opening(path string) func() error {
 	return func() error {
 		m, err := format.Open(path, nil)
@@ -29,7 +29,7 @@ func Opening(path string) func() error {
 	}
 }
 
-// Loading opens a file and reads every byte of its tensors.
+// Loading returns a function that opens a file and reads every byte of its tensors.
 func Loading(path string, o *format.Options) func() error {
 	return func() error {
 		f, err := format.Open(path, o)
@@ -46,7 +46,7 @@ func Loading(path string, o *format.Options) func() error {
 	}
 }
 
-// Reading reads every byte of a view on so many goroutines.
+// Reading returns a function that reads every byte of a view with that number of goroutines.
 func Reading(v tensor.View, workers int) func() error {
 	return func() error {
 		return v.Use(func(data []byte) error { floor.ReadOn(workers, data); return nil })

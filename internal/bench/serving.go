@@ -15,7 +15,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// serveVerdicts: holding the current model of a path, and requests while it is replaced.
+// serveVerdicts measures holding the current model of a live.Handle, and requests during a reload.
 func serveVerdicts() []verdict {
 	return []verdict{
 		{name: "acquire", limit: 3, figure: acquired},
@@ -25,10 +25,10 @@ func serveVerdicts() []verdict {
 	}
 }
 
-// often is how many operations are timed at once that take some nanoseconds each.
+// often is the number of runs timed together of an operation that takes nanoseconds.
 const often = 10_000
 
-// acquiring acquires and releases a model.
+// acquiring returns a function that acquires and releases a model.
 func acquiring(b *testing.B) func() error {
 	h, err := live.Open(File(b, "mag", Models[0]).Path, nil)
 	if err != nil {
@@ -47,7 +47,7 @@ func acquiring(b *testing.B) func() error {
 	}
 }
 
-// acquired is what Acquire and Release take in terms of two additions to a counter that nobody else uses.
+// acquired measures Acquire and Release, relative to two additions to an uncontended counter.
 func acquired(b *testing.B) float64 {
 	var n atomic.Int64
 	r := floor.PairsOf(b, floor.Rounds, floor.Timed(acquiring(b)), floor.Timed(func() error {
@@ -61,7 +61,7 @@ func acquired(b *testing.B) float64 {
 	return r.Ratio
 }
 
-// acquiredTwice is how often two goroutines acquire and release, in terms of one.
+// acquiredTwice measures the throughput of two goroutines that acquire and release, relative to one.
 func acquiredTwice(b *testing.B) float64 {
 	many := acquiring(b)
 	return floor.PairsOf(b, floor.Rounds, floor.Timed(many), together(many, many)).Ratio
@@ -77,8 +77,8 @@ func acquiredFree(b *testing.B) float64 {
 	return counted(b, many) / often
 }
 
-// reloaded is the 99th percentile of what a request takes while another model of 100 MB becomes
-// current again and again, in terms of that while none does.
+// reloaded measures the 99th percentile of request times while a model of 100 MB is replaced
+// repeatedly, relative to that without reloads.
 func reloaded(b *testing.B) float64 {
 	h, swap := swapping(b)
 	quiet := floor.Round(func(n int) (time.Duration, error) { return percentile(h, n) })
@@ -92,12 +92,12 @@ func reloaded(b *testing.B) float64 {
 	}, quiet).Ratio
 }
 
-// swapping returns a handle, and what replaces its model by another one and reloads it.
+// swapping returns a handle, and a function that replaces its model and reloads it.
 func swapping(b *testing.B) (*live.Handle, func() error) {
 	dir := b.TempDir()
 	m := Models[1]
 	path, next := filepath.Join(dir, "current"), filepath.Join(dir, "next")
-	File(b, "mag", m) // or skip
+	File(b, "mag", m) // skips where mag cannot be written
 	var paths [2]string
 	for i := range paths {
 		paths[i] = filepath.Join(dir, "model"+string(rune('0'+i)))
@@ -127,7 +127,7 @@ func swapping(b *testing.B) (*live.Handle, func() error) {
 	}
 }
 
-// repeat calls f until it is told to stop.
+// repeat calls f until stop is closed.
 func repeat(f func() error, stop <-chan struct{}) error {
 	for {
 		select {
@@ -141,7 +141,7 @@ func repeat(f func() error, stop <-chan struct{}) error {
 	}
 }
 
-// percentile is the 99th of requests, as the time of a round of n.
+// percentile returns n times the 99th percentile of request times, as the time of a round of n.
 func percentile(h *live.Handle, n int) (time.Duration, error) {
 	const requests = 500
 	took := make([]time.Duration, requests)
@@ -156,7 +156,7 @@ func percentile(h *live.Handle, n int) (time.Duration, error) {
 	return took[requests*99/100] * time.Duration(n), nil
 }
 
-// request reads one layer after the other of the model that is current: some megabytes.
+// request reads the layers of the current model one by one: some megabytes.
 func request(h *live.Handle, i int) error {
 	l, err := h.Acquire()
 	if err != nil {
@@ -165,7 +165,7 @@ func request(h *live.Handle, i int) error {
 	defer l.Release()
 	m := l.Model()
 	return m.Do(func() error {
-		for k := range 12 { // a block has as many tensors
+		for k := range 12 { // tensors per block
 			w, err := tensor.As[float32](m.At((i%25)*12 + k))
 			if err != nil {
 				return err
@@ -178,7 +178,7 @@ func request(h *live.Handle, i int) error {
 
 var computed atomic.Uint64
 
-// compute is a dot product with itself.
+// compute computes the dot product of w with itself.
 func compute(w []float32) {
 	sum := float32(0)
 	for _, x := range w {

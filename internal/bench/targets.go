@@ -10,17 +10,17 @@ import (
 	"github.com/weightmap/weightmap/internal/floor"
 )
 
-// target is a figure that a specification prints.
+// target is a figure in a specification.
 type target struct {
-	name   string // of the benchmark
+	name   string // the benchmark's name
 	limit  float64
 	unit   string // "ms" or "MB"
-	held   string // why a miss is not this library's, "" if it is
+	excuse string // why the library cannot meet it, "" if it can
 	figure func(b *testing.B) float64
 }
 
-// Targets measures all of them, of large networks too if asked to, and prints a
-// table. A miss fails.
+// Targets measures all targets, including those of large networks if large is set, and prints a table.
+// A missed target fails the benchmark unless it has an excuse.
 func Targets(b *testing.B, large bool) {
 	var table strings.Builder
 	for _, t := range append(mobiTargets(), mleTargets(large)...) {
@@ -34,8 +34,8 @@ func Targets(b *testing.B, large bool) {
 			case figure == 0:
 				word = "too little to measure"
 			case figure <= t.limit:
-			case t.held != "":
-				word = "missed: " + t.held
+			case t.excuse != "":
+				word = "missed: " + t.excuse
 			default:
 				word = "missed"
 				b.Errorf("%.3g %s, at most %v", figure, t.unit, t.limit)
@@ -47,21 +47,21 @@ func Targets(b *testing.B, large bool) {
 	fmt.Print("\n", table.String(), "\n")
 }
 
-// ms is a duration in the unit of the specifications.
+// ms converts a duration to milliseconds.
 func ms(d time.Duration) float64 { return d.Seconds() * 1e3 }
 
-// opened is what opening and closing a file takes.
+// opened returns the milliseconds of opening and closing a file.
 func opened(b *testing.B, path string) float64 {
 	return ms(floor.PairsOf(b, floor.Rounds, floor.Timed(Opening(path)), floor.Timed(Mapping(path))).Op)
 }
 
-// loaded is what it takes to open a file, to have its checksums verified where
-// that comes with the use of weights, and to read every byte of them.
+// loaded returns the milliseconds of opening a file, reading every byte of its weights and, if the
+// format checks on access, verifying their checksums.
 func loaded(b *testing.B, path string) float64 {
 	return ms(floor.PairsOf(b, floor.Rounds, floor.Timed(Loading(path, nil)), floor.Timed(func() error { return floor.Load(path) })).Op)
 }
 
-// megabytes is the size of a file in 10^6 bytes.
+// megabytes returns the size of a file in 10^6 bytes.
 func megabytes(b *testing.B, path string) float64 {
 	st, err := os.Stat(path)
 	if err != nil {

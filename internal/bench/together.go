@@ -8,8 +8,8 @@ import (
 	"github.com/weightmap/weightmap/internal/floor"
 )
 
-// together is a round in which each function runs n times in a goroutine of its
-// own, and which takes what one run of one function took on the whole.
+// together returns a round that runs each function n times in its own goroutine. Its time is the total
+// divided by the number of functions.
 func together(fs ...func() error) floor.Round {
 	return func(n int) (time.Duration, error) {
 		var group sync.WaitGroup

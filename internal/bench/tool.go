@@ -9,7 +9,8 @@ import (
 	"github.com/weightmap/weightmap/internal/floor"
 )
 
-// toolVerdicts: the command line tool, whole processes, in terms of one that prints its version.
+// toolVerdicts measures whole processes of the command-line tool, relative to one that prints its
+// version.
 func toolVerdicts() []verdict {
 	return []verdict{{name: "inspect/mag/10000", limit: 4, figure: func(b *testing.B) float64 {
 		tool, err := buildTool()
@@ -24,7 +25,7 @@ func toolVerdicts() []verdict {
 	}}}
 }
 
-// buildTool builds the command line tool, and returns its path.
+// buildTool builds the command-line tool and returns its path.
 var buildTool = sync.OnceValues(func() (string, error) {
 	path := filepath.Join(temp, "weightmap")
 	return path, exec.Command("go", "build", "-o", path, "github.com/weightmap/weightmap/examples/weightmap").Run()

@@ -6,12 +6,12 @@ import (
 	"testing"
 )
 
-// verdict is a figure that the library is held to.
+// verdict is a figure with a limit.
 type verdict struct {
-	name   string // of the benchmark
+	name   string // the benchmark's name
 	limit  float64
-	least  bool // the figure has to be that much at least
-	counts bool // and not a matter of the machine
+	least  bool // the limit is a lower bound
+	counts bool // the figure does not depend on the machine
 	figure func(b *testing.B) float64
 }
 
@@ -22,8 +22,8 @@ func (v *verdict) met(figure float64) bool {
 	return figure <= v.limit
 }
 
-// Verdicts measures all of them and prints a table. With strict, a miss fails even
-// where it depends on the machine.
+// Verdicts measures all figures and prints a table. With strict, a missed limit fails the benchmark
+// even if the figure depends on the machine.
 func Verdicts(b *testing.B, strict bool) {
 	var table strings.Builder
 	for _, v := range verdicts() {
@@ -48,7 +48,7 @@ func Verdicts(b *testing.B, strict bool) {
 	fmt.Print("\n", table.String(), "\n")
 }
 
-// verdicts are all figures, in the order in which they are printed.
+// verdicts returns all figures in the order of the table.
 func verdicts() (all []verdict) {
 	all = append(all, openVerdicts()...)
 	all = append(all, coldVerdicts()...)

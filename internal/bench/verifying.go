@@ -9,8 +9,8 @@ import (
 	"github.com/weightmap/weightmap/internal/floor"
 )
 
-// verifyVerdicts: verifying an open file on two processors, in terms of reading
-// it on two; WIA, whose sum cannot be split, in terms of that sum.
+// verifyVerdicts measures verifying an open file on two processors, relative to reading it on two. WIA
+// is relative to SHA-256, which cannot be split.
 func verifyVerdicts() (all []verdict) {
 	const workers = 2
 	verify := func(b *testing.B, name string, m Model) func() error {
@@ -19,7 +19,7 @@ func verifyVerdicts() (all []verdict) {
 			b.Fatal(err)
 		}
 		b.Cleanup(func() { f.Close() })
-		// The floor's pages are in memory too, and stay there.
+		// Make the pages of the baseline resident too.
 		for _, v := range f.Tensors() {
 			if _, err := v.Digest(); err != nil {
 				b.Fatal(err)

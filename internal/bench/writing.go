@@ -11,8 +11,7 @@ import (
 	"github.com/weightmap/weightmap/internal/floor"
 )
 
-// writeVerdicts: writing from memory without waiting for the disk, in terms of
-// plain writes.
+// writeVerdicts measures writing from memory without waiting for the disk, relative to plain writes.
 func writeVerdicts() (all []verdict) {
 	large, many := Models[1], Models[2]
 	for _, name := range []string{"mag", "mle", "tsr", "mobi"} {
@@ -37,7 +36,7 @@ func writeVerdicts() (all []verdict) {
 	}})
 }
 
-// writing is the round of writing a model without waiting for the disk.
+// writing returns a round that writes a model without waiting for the disk.
 func writing(dir, name string, m Model) floor.Round {
 	path := filepath.Join(dir, name)
 	return floor.Then(func() error {
@@ -46,7 +45,7 @@ func writing(dir, name string, m Model) floor.Round {
 	}, func() error { return os.RemoveAll(path) })
 }
 
-// PairWrites writes data as the files of f, and by turns as plain ones.
+// PairWrites measures writing data as the files of f, relative to writing it as plain files.
 func PairWrites(b *testing.B, name string, f Written, data []byte, sync bool) float64 {
 	dir := b.TempDir()
 	ours, theirs := filepath.Join(dir, "model"), filepath.Join(dir, "copy")
@@ -55,7 +54,7 @@ func PairWrites(b *testing.B, name string, f Written, data []byte, sync bool) fl
 	if len(f.Paths) > 1 {
 		plainly = func() error { return copyEach(theirs, f.Plan, data, sync) }
 	}
-	// Freeing a file's pages takes as long as writing some: both start anew.
+	// Freeing a file's pages takes as long as writing some, so both sides start without a file.
 	r := floor.PairsOf(b, floor.Rounds, floor.Then(func() error {
 		w, err := format.Create(name, ours, f.Plan, o)
 		if err != nil {

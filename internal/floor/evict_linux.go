@@ -18,8 +18,8 @@ func Evict(paths []string) error {
 	return nil
 }
 
-// Evicts tells whether that works here, for a file that was written to disk: files in memory stay, and so
-// do pages that somebody has mapped.
+// Evicts reports whether Evict works for a file at path. It does not in a memory file system, nor for
+// pages that a process has mapped.
 func Evicts(path string) bool {
 	err := with(path, func(fd int) error {
 		if err := unix.Fsync(fd); err != nil {

@@ -4,8 +4,8 @@ package floor
 
 import "errors"
 
-// Evict is not possible here.
+// Evict returns errors.ErrUnsupported.
 func Evict([]string) error { return errors.ErrUnsupported }
 
-// Evicts tells so.
+// Evicts returns false.
 func Evicts(string) bool { return false }

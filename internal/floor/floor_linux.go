@@ -9,11 +9,10 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// Map opens, maps, unmaps and closes a file by bare system calls, with nothing
-// in between.
+// Map opens, maps, unmaps and closes a file with bare system calls.
 func Map(path string) error { return mapped(path, func([]byte) {}) }
 
-// Load does so and reads every byte.
+// Load is Map, but reads every byte.
 func Load(path string) error { return mapped(path, Read) }
 
 func mapped(path string, use func([]byte)) error {
@@ -34,8 +33,8 @@ func mapped(path string, use func([]byte)) error {
 	return syscall.Munmap(mem)
 }
 
-// Drop takes a file that is on disk, and that nobody has mapped, out of the system's cache. A file that stays there, as in
-// a file system in memory, is an error.
+// Drop evicts a file from the page cache. It returns an error if pages remain, as they do in a memory
+// file system or when a process has mapped the file.
 func Drop(f *os.File) error {
 	fd := int(f.Fd())
 	if err := unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED); err != nil {
@@ -48,8 +47,7 @@ func Drop(f *os.File) error {
 	return fmt.Errorf("%s stays in memory: %w", f.Name(), errors.ErrUnsupported)
 }
 
-// DiskFree returns how many bytes a program may write below dir, and whether
-// that is known.
+// DiskFree returns the number of bytes that a program may write below dir, and whether it is known.
 func DiskFree(dir string) (int64, bool) {
 	var st syscall.Statfs_t
 	if err := syscall.Statfs(dir, &st); err != nil {

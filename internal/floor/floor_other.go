@@ -18,16 +18,15 @@ func Map(path string) error {
 	return r.Close()
 }
 
-// Load reads a file and every byte of it.
+// Load reads every byte of a file.
 func Load(path string) error {
 	data, err := os.ReadFile(path)
 	Read(data)
 	return err
 }
 
-// Drop takes a file out of the system's cache, which is not known how here.
+// Drop returns errors.ErrUnsupported.
 func Drop(*os.File) error { return errors.ErrUnsupported }
 
-// DiskFree returns how many bytes a program may write below dir, and whether
-// that is known.
+// DiskFree reports that the free space is not known.
 func DiskFree(string) (int64, bool) { return 0, false }

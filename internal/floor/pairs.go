@@ -1,6 +1,5 @@
-// Package floor measures operations in terms of their floors: what the machine takes
-// for the least work that would do, such as mapping a file, reading its bytes, or
-// copying them.
+// Package floor measures operations relative to their floors: the time the machine takes for the least
+// work that would do, such as mapping a file, reading its bytes or copying them.
 package floor
 
 import (
@@ -10,19 +9,17 @@ import (
 	"time"
 )
 
-// atLeast is how long a round takes: long enough for the clock and for what a
-// scheduler does at times, short enough that both rounds of a pair meet the
-// same machine.
+// atLeast is the minimum time of a round: long enough for the clock and the scheduler, and short
+// enough that both rounds of a pair see the same conditions.
 const atLeast = time.Millisecond
 
-// Rounds is how many pairs of rounds a ratio is to be the median of, at least.
+// Rounds is the minimum number of pairs behind a ratio.
 const Rounds = 15
 
-// Round runs an operation n times and says how long that took, without what has
-// to be done before or after.
+// Round runs an operation n times and returns the time that took, without setup and cleanup.
 type Round func(n int) (time.Duration, error)
 
-// Timed is the round of an operation that needs nothing in between.
+// Timed returns a round of an operation without setup or cleanup.
 func Timed(op func() error) Round {
 	return func(n int) (time.Duration, error) {
 		start := time.Now()
@@ -35,8 +32,7 @@ func Timed(op func() error) Round {
 	}
 }
 
-// Then is the round of an operation that is followed by another one, which is
-// not timed.
+// Then returns a round of op followed by after, which is not timed.
 func Then(op, after func() error) Round {
 	return func(n int) (took time.Duration, err error) {
 		for range n {
@@ -53,20 +49,19 @@ func Then(op, after func() error) Round {
 	}
 }
 
-// Result is what pairs of rounds showed.
+// Result is the outcome of pairs of rounds.
 type Result struct {
-	Ratio      float64       // the median of the ratios of all pairs
-	Difference time.Duration // the median of what an operation took longer than its floor
-	Op, Floor  time.Duration // the medians of what one of each took
-	Allocs     float64       // of one operation, in all goroutines
-	Bytes      float64       // that they allocated
+	Ratio      float64       // median of the ratios of all pairs
+	Difference time.Duration // median of op minus floor
+	Op, Floor  time.Duration // median time of one run
+	Allocs     float64       // per run of op, in all goroutines
+	Bytes      float64       // allocated per run of op
 	Pairs      int
 }
 
-// Pairs runs op and its floor by turns, one after the other in at least so many
-// pairs of rounds and for as long as -benchtime says. It reports as "x-floor"
-// and returns the median of the ratios of the pairs: one stall of the machine
-// spoils a pair, not the figure. The benchmark's own figures are those of op.
+// Pairs runs op and floor alternately, for at least that many pairs of rounds and for as long as
+// -benchtime says. It returns the median of the pairs' ratios and reports it as "x-floor": a stall of
+// the machine affects one pair, not the median. The benchmark's own time is that of op.
 func Pairs(b *testing.B, rounds int, op, floor func() error) float64 {
 	b.Helper()
 	return PairsOf(b, rounds, Timed(op), Timed(floor)).Ratio
@@ -94,7 +89,7 @@ func PairsOf(b *testing.B, rounds int, op, floor Round) Result {
 	return r
 }
 
-// Compare is Pairs without a benchmark: it goes on for half a second.
+// Compare is Pairs without a benchmark. It runs for half a second.
 func Compare(rounds int, op, floor Round) (Result, error) {
 	p, err := prepare(op, floor)
 	for err == nil && (len(p.ratios) < rounds || p.took < time.Second/2) {
@@ -106,22 +101,21 @@ func Compare(rounds int, op, floor Round) (Result, error) {
 	return p.result(), nil
 }
 
-// pairs are two rounds that are run by turns.
+// pairs is two rounds that run alternately.
 type pairs struct {
-	sides         [2]side // the operation, its floor
+	sides         [2]side // operation, floor
 	ratios        []float64
-	took          time.Duration // all pairs
+	took          time.Duration // total time
 	allocs, bytes float64
 }
 
 type side struct {
 	run   Round
-	n     int             // operations in a round
-	times []time.Duration // of one operation, in each round
+	n     int             // runs per round
+	times []time.Duration // time of one run, for each round
 }
 
-// prepare runs both once, so that nobody pays for coming first, and finds how
-// many operations make a round.
+// prepare runs both sides once as a warm-up, and determines how many runs make a round.
 func prepare(op, floor Round) (*pairs, error) {
 	p := &pairs{sides: [2]side{{run: op}, {run: floor}}}
 	for i := range p.sides {
@@ -143,7 +137,7 @@ func prepare(op, floor Round) (*pairs, error) {
 	return p, nil
 }
 
-// calibrate doubles the operations of a round until it is long enough.
+// calibrate doubles the runs of a round until it takes long enough.
 func (s *side) calibrate() error {
 	for s.n = 1; s.n < 1<<24; s.n *= 2 {
 		took, err := s.run(s.n)
@@ -154,7 +148,7 @@ func (s *side) calibrate() error {
 	return nil
 }
 
-// pair runs both, in the other order each time.
+// pair runs both sides, and alternates which comes first.
 func (p *pairs) pair() error {
 	first := len(p.ratios) % 2
 	var per [2]float64
@@ -183,7 +177,7 @@ func (p *pairs) result() Result {
 	}
 }
 
-// Median returns the value in the middle, or between the two that are there.
+// Median returns the middle value, or the mean of the two middle values.
 func Median[T float64 | time.Duration](values []T) T {
 	v := slices.Sorted(slices.Values(values))
 	return (v[(len(v)-1)/2] + v[len(v)/2]) / 2

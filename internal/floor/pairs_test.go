@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// script is a round whose operations take what the script says.
+// script returns a round whose runs take the given times.
 func script(order *[]string, name string, took ...time.Duration) Round {
 	return func(n int) (time.Duration, error) {
 		*order = append(*order, name)
@@ -21,9 +21,9 @@ func script(order *[]string, name string, took ...time.Duration) Round {
 	}
 }
 
-// TestCompare: the median of the ratios of pairs, not the ratio of sums or of
-// medians, and the sides take turns in coming first. The first three rounds of
-// the operation and two of the floor are preparation.
+// TestCompare: the result is the median of the pairs' ratios, not a ratio of sums or of medians, and
+// the sides alternate in coming first. The first three rounds of the operation and two of the floor
+// are preparation.
 func TestCompare(t *testing.T) {
 	const ms = time.Millisecond
 	var order []string
@@ -33,7 +33,7 @@ func TestCompare(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	got.Allocs, got.Bytes = 0, 0 // of the script
+	got.Allocs, got.Bytes = 0, 0 // of the script itself
 	want := Result{Ratio: 3, Difference: 20 * ms, Op: 30 * ms, Floor: 10 * ms, Pairs: 3}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
@@ -44,7 +44,7 @@ func TestCompare(t *testing.T) {
 	}
 }
 
-// TestRounds: short operations are run more often, and ratios are of one.
+// TestRounds: short operations run more often per round, and ratios are per run.
 func TestRounds(t *testing.T) {
 	var most int
 	op := func(n int) (time.Duration, error) {
@@ -83,7 +83,7 @@ func TestCompareErrors(t *testing.T) {
 	}
 }
 
-// TestAllocs: what one operation allocates, not a round.
+// TestAllocs: allocations are counted per run, not per round.
 func TestAllocs(t *testing.T) {
 	var kept []byte
 	got, err := Compare(1, Timed(func() error { kept = make([]byte, 4096); return nil }), Timed(func() error { return nil }))

@@ -8,7 +8,7 @@ import (
 	"sync/atomic"
 )
 
-// sink keeps sums from being optimized away.
+// sink prevents the compiler from removing sums.
 var sink atomic.Uint64
 
 // Read reads every byte of data: it adds them up as 64-bit words.
@@ -25,10 +25,10 @@ func Read(data []byte) {
 	sink.Add(sum)
 }
 
-// piece is what a worker takes at a time: little enough that all end at once.
+// piece is the number of bytes a worker takes at a time: few, so that all end at the same time.
 const piece = 1 << 20
 
-// ReadOn reads every byte of data on so many goroutines.
+// ReadOn reads every byte of data with that number of goroutines.
 func ReadOn(workers int, data []byte) {
 	var next atomic.Int64
 	var group sync.WaitGroup
