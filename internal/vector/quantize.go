@@ -98,10 +98,10 @@ func (e *Errors) Add(numbers, stand []float32, at int) {
 	e.plain(numbers[:n], stand[:n], at)
 	for end := n + (len(numbers)-n)&^(sumLanes-1); haveIntegers && n < end; {
 		to := min(n+block/4, end)
-		if n += errorsBlock(e, numbers[n:to], stand[n:to]); n < to {
-			e.plain(numbers[n:n+sumLanes], stand[n:n+sumLanes], at+n)
-			n += sumLanes
+		if !errorsBlock(e, numbers[n:to], stand[n:to]) {
+			e.plain(numbers[n:to], stand[n:to], at+n)
 		}
+		n = to
 	}
 	e.plain(numbers[n:], stand[n:], at+n)
 }

@@ -102,8 +102,8 @@ done:
 	VZEROUPPER
 	RET
 
-// func errorsBlock(e *Errors, numbers, stand []float32) (n int)
-TEXT ·errorsBlock(SB), NOSPLIT, $0-64
+// func errorsBlock(e *Errors, numbers, stand []float32) (ok bool)
+TEXT ·errorsBlock(SB), NOSPLIT, $0-57
 	MOVQ e+0(FP), DI
 	MOVQ numbers_base+8(FP), SI
 	MOVQ numbers_len+16(FP), CX
@@ -117,29 +117,20 @@ TEXT ·errorsBlock(SB), NOSPLIT, $0-64
 	VMOVUPD 192(DI), Y14
 	VMOVUPD 224(DI), Y15
 	VXORPS Y4, Y4, Y4
+	VXORPS Y6, Y6, Y6         // counts
+	VXORPS Y7, Y7, Y7         // zero as long as all numbers are finite
 	VBROADCASTSD magnitude<>(SB), Y5
-	XORQ R8, R8
-	XORQ R9, R9
 	SHRQ $3, CX
-	MOVQ CX, R10
-	JZ done
 
 loop:
 	VMOVUPS (SI), Y0
 	VSUBPS Y0, Y0, Y1
-	VCMPPS $3, Y1, Y1, Y1
-	VMOVMSKPS Y1, AX
-	TESTL AX, AX
-	JNZ done                  // not all are finite
+	VORPS Y1, Y7, Y7
 	VCMPPS $4, Y4, Y0, Y2     // not zero
 	VCMPPS $0, (BX), Y4, Y3
 	VANDPS Y2, Y3, Y3         // not zero, but zero stands for it
-	VMOVMSKPS Y2, AX
-	VMOVMSKPS Y3, DX
-	POPCNTL AX, AX
-	POPCNTL DX, DX
-	ADDQ AX, R8
-	ADDQ DX, R9
+	VPACKSSDW Y3, Y2, Y2
+	VPSUBW Y2, Y6, Y6
 	VCVTPS2PD (SI), Y0
 	VCVTPS2PD (BX), Y1
 	VCVTPS2PD 16(SI), Y2
@@ -165,7 +156,8 @@ loop:
 	DECQ CX
 	JNZ loop
 
-done:
+	VPTEST Y7, Y7
+	JNZ special
 	VMOVUPD Y8, (DI)
 	VMOVUPD Y9, 32(DI)
 	VMOVUPD Y10, 64(DI)
@@ -174,10 +166,24 @@ done:
 	VMOVUPD Y13, 160(DI)
 	VMOVUPD Y14, 192(DI)
 	VMOVUPD Y15, 224(DI)
-	ADDQ R8, 256(DI)
-	ADDQ R9, 264(DI)
-	SUBQ CX, R10
-	SHLQ $3, R10
-	MOVQ R10, n+56(FP)
+
+	// Four words of each half count what is not zero, four what became zero.
+	VPCMPEQW Y0, Y0, Y0
+	VPSRLW $15, Y0, Y0
+	VPMADDWD Y0, Y6, Y6
+	VEXTRACTI128 $1, Y6, X0
+	VPADDD X0, X6, X6
+	VPHADDD X6, X6, X6
+	VMOVQ X6, AX
+	MOVL AX, DX
+	SHRQ $32, AX
+	ADDQ DX, 256(DI)
+	ADDQ AX, 264(DI)
+	MOVB $1, ok+56(FP)
+	VZEROUPPER
+	RET
+
+special:
+	MOVB $0, ok+56(FP)
 	VZEROUPPER
 	RET

@@ -95,13 +95,11 @@ loop:
 done:
 	RET
 
-// FINITE makes 0 of what is not finite in register n, which is N, and of what stands for
-// it in m, which is M; counts the zeros in V12, and those in m alone in V13.
-#define FINITE(n, m, N, M) \
+// ZEROS counts the zeros in register n in V12, and those in m alone in V13. V14 stays zero as
+// long as all numbers are finite.
+#define ZEROS(n, m) \
 	FSUB_S4(n, n, 8); \
-	FCMEQ0_S4(8, 8); \
-	VAND V8.B16, N.B16, N.B16; \
-	VAND V8.B16, M.B16, M.B16; \
+	VORR V8.B16, V14.B16, V14.B16; \
 	FCMEQ0_S4(n, 8); \
 	FCMEQ0_S4(m, 9); \
 	BIC_B16(9, 8, 9); \
@@ -118,8 +116,8 @@ done:
 	FMUL_D2(v, v, v); \
 	FADD_D2(v, signal, signal)
 
-// func errorsBlock(e *Errors, numbers, stand []float32) (n int)
-TEXT ·errorsBlock(SB), NOSPLIT, $0-64
+// func errorsBlock(e *Errors, numbers, stand []float32) (ok bool)
+TEXT ·errorsBlock(SB), NOSPLIT, $0-57
 	MOVD e+0(FP), R0
 	MOVD numbers_base+8(FP), R2
 	MOVD numbers_len+16(FP), R1
@@ -131,16 +129,15 @@ TEXT ·errorsBlock(SB), NOSPLIT, $0-64
 	VLD1.P 64(R4), [V28.D2, V29.D2, V30.D2, V31.D2]
 	VEOR V12.B16, V12.B16, V12.B16
 	VEOR V13.B16, V13.B16, V13.B16
-	AND $~7, R1, R5
-	MOVD R5, n+56(FP)
+	VEOR V14.B16, V14.B16, V14.B16
+	MOVD R1, R5
 	LSR $3, R1
-	CBZ R1, done
 
 loop:
 	VLD1.P 32(R2), [V0.S4, V1.S4]
 	VLD1.P 32(R3), [V2.S4, V3.S4]
-	FINITE(0, 2, V0, V2)
-	FINITE(1, 3, V1, V3)
+	ZEROS(0, 2)
+	ZEROS(1, 3)
 	FCVTL_S2(0, 4)
 	FCVTL2_S4(0, 5)
 	FCVTL_S2(2, 6)
@@ -156,7 +153,9 @@ loop:
 	SUB $1, R1
 	CBNZ R1, loop
 
-done:
+	UMAXV_S4(14, 14)
+	FMOVS F14, R6
+	CBNZ R6, special
 	VST1.P [V16.D2, V17.D2, V18.D2, V19.D2], 64(R0)
 	VST1.P [V20.D2, V21.D2, V22.D2, V23.D2], 64(R0)
 	VST1.P [V24.D2, V25.D2, V26.D2, V27.D2], 64(R0)
@@ -172,4 +171,10 @@ done:
 	MOVD 8(R0), R8
 	ADD R7, R8
 	MOVD R8, 8(R0)
+	MOVD $1, R6
+	MOVB R6, ok+56(FP)
+	RET
+
+special:
+	MOVB ZR, ok+56(FP)
 	RET

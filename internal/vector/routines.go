@@ -60,11 +60,11 @@ func rangeBlock(src []float32) (lo, hi float32, nan bool)
 //go:noescape
 func quantizeBlock(dst []byte, src []float32, s *Steps)
 
-// errorsBlock takes a multiple of sumLanes numbers, and may stop before some that are not
-// finite.
+// errorsBlock takes a multiple of sumLanes numbers, some at least, up to a quarter of a
+// block. If not all are finite it does nothing.
 //
 //go:noescape
-func errorsBlock(e *Errors, numbers, stand []float32) (n int)
+func errorsBlock(e *Errors, numbers, stand []float32) (ok bool)
 
 // q8Block takes whole blocks, and stops before one whose scale may be too large.
 //
