@@ -71,6 +71,15 @@ func (r *channelRuns) next(n int) (channel, taken int) {
 	return channel, taken
 }
 
+// row takes up to n elements of as many channels, of one element each at a time.
+func (r *channelRuns) row(n int) (channel, taken int) {
+	channel, taken = r.channel, min(n, r.channels-r.channel)
+	if r.channel += taken; r.channel == r.channels {
+		r.channel = 0
+	}
+	return channel, taken
+}
+
 // shortRun is how many elements cost as much as setting up a vector loop.
 const shortRun = 8
 

@@ -131,15 +131,11 @@ func (r *valueRange) widen(src []float32) int {
 // widenEach is widen for ranges of one value each.
 func widenEach(ranges []valueRange, src []float32) int {
 	for i, x := range src {
-		r := &ranges[i]
-		switch {
-		case x-x != 0:
+		if x-x != 0 {
 			return i
-		case x < r.lo:
-			r.lo = x
-		case x > r.hi:
-			r.hi = x
 		}
+		r := &ranges[i]
+		r.lo, r.hi = min(r.lo, x), max(r.hi, x)
 	}
 	return -1
 }
@@ -157,7 +153,7 @@ func (l intLimits) parameters(r valueRange, asymmetric bool) (scale float32, zer
 
 // steps returns how numbers are mapped by a scale and a zero point.
 func (l intLimits) steps(scale float32, zero int32) vector.Steps {
-	s := vector.Steps{Inverse: 1 / float64(scale), Lo: float64(l.lo - zero), Hi: float64(l.hi - zero), Zero: zero}
+	s := vector.Steps{Inverse: 1 / float64(scale), Lo: float64(l.lo - zero), Hi: float64(l.hi - zero), Zero: float64(zero)}
 	for math.IsInf(float64(float32(s.Hi*float64(scale))), 0) {
 		s.Hi--
 	}

@@ -25,6 +25,7 @@ type Quantizer struct {
 	ranges   []valueRange // of the channels seen so far
 	all      []float32    // for a percentile
 	q        *Quantization
+	columns  []vector.Steps // of q, while elements of different channels lie side by side
 	errors   vector.Errors
 }
 
@@ -93,14 +94,12 @@ func (z *Quantizer) Observe(src []float32) error {
 	}
 	runs := runsFrom(int64(z.observed), z.channels, z.axis, z.shape)
 	for rest := src; len(rest) > 0; {
-		var n, bad int
+		var c, n, bad int
 		if runs.inner == 1 {
-			c := runs.channel
-			n = min(z.channels-c, len(rest))
+			c, n = runs.row(len(rest))
 			z.grow(c + n)
-			bad, runs.channel = widenEach(z.ranges[c:], rest[:n]), 0
+			bad = widenEach(z.ranges[c:], rest[:n])
 		} else {
-			var c int
 			c, n = runs.next(len(rest))
 			z.grow(c + 1)
 			bad = z.ranges[c].widen(rest[:n])
@@ -193,26 +192,58 @@ func (z *Quantizer) encode(dst []byte, src []float32) error {
 		z.q.convert(back, dst, z.o.DType, z.shape, int64(z.encoded))
 	}
 	z.errors.Add(src, back, z.encoded)
-	z.encoded += len(src)
+	if z.encoded += len(src); z.encoded == z.elems {
+		z.columns = nil
+	}
 	return nil
 }
 
 // toIntegers encodes the next elements by the parameters of their channels.
 func (z *Quantizer) toIntegers(dst []byte, src []float32) {
-	runs := runsFrom(int64(z.encoded), z.channels, z.axis, z.shape)
-	for len(src) > 0 {
-		c, n := runs.next(len(src))
-		p := z.lim.steps(z.q.Scales[c], z.q.zeroPoint(c))
-		if z.o.DType == Int16 {
-			for j, x := range src[:n] {
-				binary.LittleEndian.PutUint16(dst[2*j:], uint16(int32(p.Round(x))+p.Zero))
-			}
-			dst = dst[2*n:]
-		} else {
-			vector.Quantize(dst[:n], src[:n], &p)
-			dst = dst[n:]
+	runs, size := runsFrom(int64(z.encoded), z.channels, z.axis, z.shape), int(z.o.DType.Size())
+	if runs.inner == 1 && z.columns == nil {
+		z.columns = make([]vector.Steps, z.channels)
+		for c := range z.columns {
+			z.columns[c] = z.steps(c)
 		}
-		src = src[n:]
+	}
+	for len(src) > 0 {
+		var c, n int
+		if runs.inner == 1 {
+			c, n = runs.row(len(src))
+			toRow(dst, src[:n], z.columns[c:c+n], size)
+		} else {
+			c, n = runs.next(len(src))
+			toRun(dst, src[:n], z.steps(c), size)
+		}
+		dst, src = dst[n*size:], src[n:]
+	}
+}
+
+// steps returns how elements of a channel are mapped.
+func (z *Quantizer) steps(c int) vector.Steps {
+	return z.lim.steps(z.q.Scales[c], z.q.zeroPoint(c))
+}
+
+// toRow encodes one element of each channel.
+func toRow(dst []byte, src []float32, s []vector.Steps, size int) {
+	if size == 1 {
+		vector.QuantizeRow(dst[:len(src)], src, s)
+		return
+	}
+	for i, x := range src {
+		binary.LittleEndian.PutUint16(dst[2*i:], uint16(s[i].Integer(x)))
+	}
+}
+
+// toRun encodes elements of one channel.
+func toRun(dst []byte, src []float32, s vector.Steps, size int) {
+	if size == 1 {
+		vector.Quantize(dst[:len(src)], src, &s)
+		return
+	}
+	for i, x := range src {
+		binary.LittleEndian.PutUint16(dst[2*i:], uint16(s.Integer(x)))
 	}
 }
 

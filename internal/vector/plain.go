@@ -34,6 +34,8 @@ func rangeBlock([]float32) (lo, hi float32, nan bool) { return 0, 0, false }
 
 func quantizeBlock([]byte, []float32, *Steps) {}
 
+func quantizeRowBlock([]byte, []float32, []Steps) {}
+
 func errorsBlock(*Errors, []float32, []float32) (ok bool) { return false }
 
 func q8Block([]byte, []float32) (blocks int) { return 0 }

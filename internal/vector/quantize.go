@@ -45,17 +45,18 @@ func rangePlain(src []float32, lo, hi float32) (newLo, newHi float32, finite boo
 // Steps maps real numbers to integers: multiples of a positive float32 as far as Lo and
 // Hi, which are integers of at most 16 bits, plus a zero point.
 type Steps struct {
-	Inverse, Lo, Hi float64 // of the float32; the integers without the zero point
-	Zero            int32
+	Inverse float64 // of the float32
+	Lo, Hi  float64 // without the zero point
+	Zero    float64 // an int32
 }
 
-// Round returns the integer for x without the zero point: the nearest to its quotient by
-// the float32, ties to even.
+// Integer returns the integer for x: the nearest to its quotient by the float32, ties to
+// even, and the zero point more.
 //
 // The product with the inverse is off by less than 2^-36. A quotient that is not halfway
 // between two integers is at least 2^-26 away from there, as both its numbers have 24
 // bits. So it may be rounded to a multiple of 2^-30 first, which finds again one that is.
-func (s *Steps) Round(x float32) float64 {
+func (s *Steps) Integer(x float32) int32 {
 	const snap = 3 << 21  // its unit in the last place is 2^-30
 	const whole = 3 << 51 // its unit in the last place is 1: adding it rounds to even
 	v := float64(float64(x) * s.Inverse)
@@ -66,7 +67,7 @@ func (s *Steps) Round(x float32) float64 {
 		v = s.Lo
 	}
 	v = v + snap - snap
-	return v + whole - whole
+	return int32(v+whole-whole) + int32(s.Zero)
 }
 
 // Quantize fills dst with the lowest bytes of the integers for src.
@@ -78,7 +79,20 @@ func Quantize(dst []byte, src []float32, s *Steps) {
 
 func quantizePlain(dst []byte, src []float32, s *Steps) {
 	for i, x := range src {
-		dst[i] = byte(int32(s.Round(x)) + s.Zero)
+		dst[i] = byte(s.Integer(x))
+	}
+}
+
+// QuantizeRow is Quantize for a row of numbers with steps of their columns.
+func QuantizeRow(dst []byte, src []float32, s []Steps) {
+	split(src, haveIntegers, false,
+		func(i, j int) { quantizeRowBlock(dst[i:j], src[i:j], s[i:j]) },
+		func(i, j int) { quantizeRowPlain(dst[i:j], src[i:j], s[i:j]) })
+}
+
+func quantizeRowPlain(dst []byte, src []float32, s []Steps) {
+	for i, x := range src {
+		dst[i] = byte(s[i].Integer(x))
 	}
 }
 

@@ -78,7 +78,8 @@ TEXT ·quantizeBlock(SB), NOSPLIT, $0-56
 	VBROADCASTSD 8(AX), Y9
 	VBROADCASTSD 16(AX), Y10
 	VBROADCASTSD snap<>(SB), Y11
-	VBROADCASTSS 24(AX), X12
+	VCVTTPD2DQX 24(AX), X12
+	VPBROADCASTD X12, X12
 	VPCMPEQD X13, X13, X13
 	VPSRLD $24, X13, X13
 	SHRQ $4, CX
@@ -89,6 +90,63 @@ loop:
 	STEPS(16, Y1, X1)
 	STEPS(32, Y2, X2)
 	STEPS(48, Y3, X3)
+	VPACKUSDW X1, X0, X0
+	VPACKUSDW X3, X2, X2
+	VPACKUSWB X2, X0, X0
+	VMOVDQU X0, (DI)
+	ADDQ $64, SI
+	ADDQ $16, DI
+	DECQ CX
+	JNZ loop
+
+done:
+	VZEROUPPER
+	RET
+
+// COLUMNS makes four float32 at off the int32 in x, by the four steps at AX, and moves to
+// the next.
+#define COLUMNS(off, x) \
+	VMOVUPD (AX), X4; \
+	VMOVUPD 32(AX), X5; \
+	VMOVUPD 16(AX), X6; \
+	VMOVUPD 48(AX), X7; \
+	VINSERTF128 $1, 64(AX), Y4, Y4; \
+	VINSERTF128 $1, 96(AX), Y5, Y5; \
+	VINSERTF128 $1, 80(AX), Y6, Y6; \
+	VINSERTF128 $1, 112(AX), Y7, Y7; \
+	VUNPCKLPD Y5, Y4, Y8; \
+	VUNPCKHPD Y5, Y4, Y9; \
+	VUNPCKLPD Y7, Y6, Y10; \
+	VUNPCKHPD Y7, Y6, Y12; \
+	VCVTPS2PD off(SI), Y4; \
+	VMULPD Y8, Y4, Y4; \
+	VMINPD Y4, Y10, Y4; \
+	VMAXPD Y4, Y9, Y4; \
+	VADDPD Y11, Y4, Y4; \
+	VSUBPD Y11, Y4, Y4; \
+	VCVTPD2DQY Y4, X4; \
+	VCVTPD2DQY Y12, X5; \
+	VPADDD X5, X4, X4; \
+	VPAND X13, X4, x; \
+	ADDQ $128, AX
+
+// func quantizeRowBlock(dst []byte, src []float32, s []Steps)
+TEXT ·quantizeRowBlock(SB), NOSPLIT, $0-72
+	MOVQ dst_base+0(FP), DI
+	MOVQ src_base+24(FP), SI
+	MOVQ src_len+32(FP), CX
+	MOVQ s_base+48(FP), AX
+	VBROADCASTSD snap<>(SB), Y11
+	VPCMPEQD X13, X13, X13
+	VPSRLD $24, X13, X13
+	SHRQ $4, CX
+	JZ done
+
+loop:
+	COLUMNS(0, X0)
+	COLUMNS(16, X1)
+	COLUMNS(32, X2)
+	COLUMNS(48, X3)
 	VPACKUSDW X1, X0, X0
 	VPACKUSDW X3, X2, X2
 	VPACKUSWB X2, X0, X0

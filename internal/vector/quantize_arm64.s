@@ -74,7 +74,8 @@ TEXT ·quantizeBlock(SB), NOSPLIT, $0-56
 	VDUP R3, V22.D2
 	MOVD $0x4158000000000000, R3 // 3<<21, whose unit in the last place is 2^-30
 	VDUP R3, V23.D2
-	MOVW 24(R4), R3
+	FMOVD 24(R4), F24
+	FCVTZSDW F24, R3
 	VDUP R3, V24.S4
 	LSR $4, R1
 	CBZ R1, done
@@ -85,6 +86,61 @@ loop:
 	STEPS(1, 6, 7, V6, V7)
 	STEPS(2, 16, 17, V16, V17)
 	STEPS(3, 18, 19, V18, V19)
+	VUZP1 V6.H8, V4.H8, V4.H8
+	VUZP1 V18.H8, V16.H8, V16.H8
+	VUZP1 V16.B16, V4.B16, V4.B16
+	VST1.P [V4.B16], 16(R0)
+	SUB $1, R1
+	CBNZ R1, loop
+
+done:
+	RET
+
+// COLUMNS makes the two float64 in register n, which is N, two int64, by the next two steps.
+#define COLUMNS(n, N) \
+	VLD4.P 64(R3), [V24.D2, V25.D2, V26.D2, V27.D2]; \
+	FMUL_D2(n, 24, n); \
+	FMIN_D2(n, 26, n); \
+	FMAX_D2(n, 25, n); \
+	FADD_D2(n, 23, n); \
+	FSUB_D2(n, 23, n); \
+	FCVTNS_D2(n, n); \
+	FCVTNS_D2(27, 27); \
+	VADD V27.D2, N.D2, N.D2
+
+// func quantizeRowBlock(dst []byte, src []float32, s []Steps)
+TEXT ·quantizeRowBlock(SB), NOSPLIT, $0-72
+	MOVD dst_base+0(FP), R0
+	MOVD src_base+24(FP), R2
+	MOVD src_len+32(FP), R1
+	MOVD $0x4158000000000000, R3 // 3<<21, whose unit in the last place is 2^-30
+	VDUP R3, V23.D2
+	MOVD s_base+48(FP), R3
+	LSR $4, R1
+	CBZ R1, done
+
+loop:
+	VLD1.P 64(R2), [V0.S4, V1.S4, V2.S4, V3.S4]
+	FCVTL_S2(0, 4)
+	FCVTL2_S4(0, 5)
+	FCVTL_S2(1, 6)
+	FCVTL2_S4(1, 7)
+	FCVTL_S2(2, 16)
+	FCVTL2_S4(2, 17)
+	FCVTL_S2(3, 18)
+	FCVTL2_S4(3, 19)
+	COLUMNS(4, V4)
+	COLUMNS(5, V5)
+	COLUMNS(6, V6)
+	COLUMNS(7, V7)
+	COLUMNS(16, V16)
+	COLUMNS(17, V17)
+	COLUMNS(18, V18)
+	COLUMNS(19, V19)
+	VUZP1 V5.S4, V4.S4, V4.S4
+	VUZP1 V7.S4, V6.S4, V6.S4
+	VUZP1 V17.S4, V16.S4, V16.S4
+	VUZP1 V19.S4, V18.S4, V18.S4
 	VUZP1 V6.H8, V4.H8, V4.H8
 	VUZP1 V18.H8, V16.H8, V16.H8
 	VUZP1 V16.B16, V4.B16, V4.B16

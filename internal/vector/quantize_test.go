@@ -79,8 +79,8 @@ func compareSteps(t *testing.T, src []float32, scale float32, s Steps) {
 			t.Fatalf("%g, %+v, number %d of %d, %g: %d, want %d", scale, s, i, len(src), x, got[i], want[i])
 		}
 		quotient := math.RoundToEven(float64(x) / float64(scale))
-		if got, want := s.Round(x), min(max(quotient, s.Lo), s.Hi); got != want && x == x {
-			t.Fatalf("%g, %+v: %g is %g, want %g", scale, s, x, got, want)
+		if got, want := s.Integer(x), int32(min(max(quotient, s.Lo), s.Hi)+s.Zero); got != want && x == x {
+			t.Fatalf("%g, %+v: %g is %d, want %d", scale, s, x, got, want)
 		}
 	}
 	if got[len(src)] != 0 {
@@ -92,6 +92,23 @@ func compareSteps(t *testing.T, src []float32, scale float32, s Steps) {
 func steps(scale float32) []Steps {
 	i := 1 / float64(scale)
 	return []Steps{{i, -127, 127, 0}, {i, -127, 127, 128}, {i, -128 + 37, 127 + 37, -37}, {i, -200, 55, 200}, {i, -32767, 32767, 0}}
+}
+
+// compareRows compares QuantizeRow with its twin, with steps by turns.
+func compareRows(t *testing.T, src []float32, all []Steps) {
+	t.Helper()
+	columns := make([]Steps, len(src))
+	for i := range columns {
+		columns[i] = all[i%len(all)]
+	}
+	got, want := make([]byte, len(src)+1), make([]byte, len(src)+1)
+	QuantizeRow(got[:len(src)], src, columns)
+	quantizeRowPlain(want[:len(src)], src, columns)
+	for i := range want {
+		if got[i] != want[i] {
+			t.Fatalf("column %d of %d, %+v, %g: %d, want %d", i, len(src), columns[i], src[i], got[i], want[i])
+		}
+	}
 }
 
 // TestQuantize compares numbers at and next to those halfway between two integers, for scales
@@ -125,7 +142,10 @@ func TestQuantize(t *testing.T) {
 	}
 	for n := range 100 {
 		compareSteps(t, src[:n], 0.02, steps(0.02)[0])
+		compareRows(t, src[:n], append(steps(0.02), steps(0.3)...))
 	}
+	compareRows(t, src, append(steps(0.02), steps(0.3)...))
+	compareRows(t, specials(), append(steps(0.02), steps(math.MaxFloat32)...))
 	compareSteps(t, src, 0.02, steps(0.02)[2])
 }
 
@@ -239,6 +259,7 @@ func FuzzQuantize(f *testing.F) {
 		}
 		compareRange(t, src, 0, 0)
 		compareQ8(t, src)
+		compareRows(t, src, steps(s))
 		for _, steps := range steps(s) {
 			compareSteps(t, src, s, steps)
 		}

@@ -60,6 +60,9 @@ func rangeBlock(src []float32) (lo, hi float32, nan bool)
 //go:noescape
 func quantizeBlock(dst []byte, src []float32, s *Steps)
 
+//go:noescape
+func quantizeRowBlock(dst []byte, src []float32, s []Steps)
+
 // errorsBlock takes a multiple of sumLanes numbers, some at least, up to a quarter of a
 // block. If not all are finite it does nothing.
 //
