@@ -49,11 +49,11 @@ func decodeAll[T Elem](dst []T, v View, b []byte) error {
 	if each == len(dst) || each == 0 {
 		return decodeSteps(dst, v, b, 0)
 	}
-	workers := 1
-	if o, ok := v.ref().Owner().(memory.Advisor); ok {
-		workers = o.Workers()
+	owner, ok := v.ref().Owner().(memory.Advisor)
+	if !ok {
+		return decodeElements(dst, elements{info, b, 0}, 0) // heap memory
 	}
-	return work.Each(context.Background(), (len(dst)+each-1)/each, workers, func(i int) error {
+	return work.Each(context.Background(), (len(dst)+each-1)/each, owner.Workers(), func(i int) error {
 		from := i * each
 		return v.guard(b, func() error { return decodeSteps(dst[from:min(from+each, len(dst))], v, b, int64(from)) })
 	})
