@@ -29,6 +29,7 @@ var exempt = map[string]string{
 	"format.Register":                   "for drivers: examples/customformat",
 	"format.With":                       "for drivers: examples/customformat",
 	"format/remote.Reader.Cancel":       "called by the model",
+	"format/remote.Reader.Parallel":     "called by the model",
 	"format/remote.Reader.Parsed":       "called by the model",
 	"format/remote.Reader.Path":         "called by the model",
 	"format/remote.Reader.Proven":       "called by the model",
