@@ -70,9 +70,9 @@ func (a *ahead) findPeriod() int {
 	return 0
 }
 
-// tell has the clusters read that come next, unless the system has the first of them.
+// tell has the clusters read that come next, unless the system has them.
 func (a *ahead) tell(r prefetcher, size int64) {
-	pos := a.at(a.n - 1).from
+	pos, cached := a.at(a.n-1).from, 0
 	for i := a.n; i < a.n+mostAhead; i++ {
 		like := a.n - a.period + (i-a.n)%a.period
 		c := a.at(like)
@@ -81,8 +81,13 @@ func (a *ahead) tell(r prefetcher, size int64) {
 			continue
 		}
 		from, to := max(0, pos-alike), min(pos+c.to-c.from+alike, size)
-		if from >= to || !r.ReadSoon(from, to-from) {
-			a.told = a.n + clusters // to ask again would slow down opening what is in the cache
+		if from >= to {
+			break
+		}
+		if r.ReadSoon(from, to-from) {
+			cached = 0
+		} else if cached++; cached == 3 {
+			a.told = a.n + clusters // to ask more often would slow down opening what is in the cache
 			return
 		}
 	}
