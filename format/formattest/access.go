@@ -13,14 +13,14 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// opened is a sample opened in one of the ways there are.
+// opened is a way to open a sample.
 type opened struct {
 	name   string
 	byPath bool
 	open   func(t *testing.T) (*format.Model, error)
 }
 
-// ways lists how b can be opened.
+// ways returns the ways to open b.
 func (x *subject) ways(b []byte, o *format.Options) []opened {
 	return []opened{
 		{"bytes", false, func(*testing.T) (*format.Model, error) { return x.codec.OpenBytes(b, o) }},
@@ -41,7 +41,7 @@ func (x *subject) ways(b []byte, o *format.Options) []opened {
 	}
 }
 
-// window opens b within a larger file.
+// window opens b as part of a larger file.
 func (x *subject) window(t *testing.T, b []byte, o *format.Options, before, after int, size int64) (*format.Model, error) {
 	junk := bytes.Repeat([]byte{0xa5}, before+after)
 	f, err := os.Open(x.stored(t, slices.Concat(junk[:before], b, junk[before:])))
@@ -52,7 +52,7 @@ func (x *subject) window(t *testing.T, b []byte, o *format.Options, before, afte
 	return x.codec.OpenFile(f, int64(before), size, o)
 }
 
-// content: what was written, or is known of a file, is what is read.
+// content checks that the model read equals the plan written, or the known content of a file.
 func (x *subject) content(t *testing.T) {
 	if d := x.diff(x.want, x.base); d != "" {
 		t.Fatalf("read back: %s", d)
@@ -64,7 +64,7 @@ func (x *subject) content(t *testing.T) {
 	}
 }
 
-// agreement: all ways to open a file show the same model.
+// agreement checks that all ways to open a file give the same model.
 func (x *subject) agreement(t *testing.T) {
 	var want []tensor.Info
 	for _, way := range x.ways(x.file, x.s.Options) {
@@ -96,7 +96,7 @@ func (x *subject) agreement(t *testing.T) {
 	}
 }
 
-// infos walks the tensors, and reaches each by its number too.
+// infos returns the tensors' descriptions and checks that At agrees with Tensors.
 func (x *subject) infos(t *testing.T, m *format.Model, byPath bool) []tensor.Info {
 	var all []tensor.Info
 	for name, v := range m.Tensors() {
@@ -110,7 +110,8 @@ func (x *subject) infos(t *testing.T, m *format.Model, byPath bool) []tensor.Inf
 	return all
 }
 
-// pieces: ReadInto and Digest, which need not hold a tensor as a whole, agree with Bytes.
+// pieces checks that ReadInto and Digest, which need not hold a whole tensor in memory, agree with
+// Bytes.
 func (x *subject) pieces(t *testing.T, m *format.Model, byPath bool) {
 	for _, v := range m.Tensors() {
 		want := x.base.Data[x.nameOf(v.Name(), byPath)]
@@ -124,8 +125,8 @@ func (x *subject) pieces(t *testing.T, m *format.Model, byPath bool) {
 	}
 }
 
-// zeroCopy: plain tensors are where they are said to be, views of the mapping, and aligned as
-// the writer promises.
+// zeroCopy checks that plain tensors are at their offsets, are views of the mapping, and have the
+// alignment that the writer promises.
 func (x *subject) zeroCopy(t *testing.T) {
 	m, err := x.codec.Open(x.stored(t, x.file), x.s.Options)
 	if err != nil {
@@ -146,7 +147,7 @@ func (x *subject) zeroCopy(t *testing.T) {
 		}
 		viewed := info.Offset%align == 0 && (memory.LittleEndian || align == 1)
 		if v.ZeroCopy() && !viewed || !v.ZeroCopy() && viewed && x.cfg.ZeroCopy {
-			t.Errorf("tensor %q at %d: a view of the mapping is %v", name, info.Offset, v.ZeroCopy())
+			t.Errorf("tensor %q at %d: ZeroCopy() = %v", name, info.Offset, v.ZeroCopy())
 		}
 		if x.cfg.Align > 0 {
 			align = x.cfg.Align

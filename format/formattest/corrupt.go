@@ -16,12 +16,12 @@ import (
 )
 
 const (
-	smallFile = 8 << 10 // up to here every byte is looked at
-	sampled   = 3000    // beyond, about so many
+	smallFile = 8 << 10 // up to this size every byte is tested
+	sampled   = 3000    // about the number of positions tested in larger files
 )
 
-// positions returns the indices below n that are tried: all of a small file,
-// and of a larger one those of the structural ranges, the end, and a sample.
+// positions returns the indices below n to test: all in a small file, otherwise those in the
+// structural ranges, the end, and a sample of the rest.
 func (x *subject) positions(n int) []int {
 	var at []int
 	thin := thinned()
@@ -44,8 +44,8 @@ func (x *subject) positions(n int) []int {
 	return slices.Compact(at)
 }
 
-// thinned is every how many bytes one is tried: all, but every seventh in a test that is to be
-// short, and with the race detector, to which one goroutine shows nothing.
+// thinned returns the step between tested bytes: 1, or 7 in short mode and under the race detector,
+// which finds nothing in a single goroutine.
 func thinned() int {
 	if testing.Short() || testhost.Race {
 		return 7
@@ -60,7 +60,7 @@ func (x *subject) structural() []Range {
 	return x.s.Structural(x.file)
 }
 
-// truncation: a file that lost its end is noticed.
+// truncation checks that a truncated file is detected.
 func (x *subject) truncation(t *testing.T) {
 	for _, n := range x.positions(len(x.file)) {
 		x.mustNotice(t, x.file[:n:n], fmt.Sprintf("cut to %d of %d bytes", n, len(x.file)), x.cfg.Trailing)
@@ -70,7 +70,7 @@ func (x *subject) truncation(t *testing.T) {
 	}
 }
 
-// appended: bytes after the end are noticed, or ignored where the format says so.
+// appended checks that bytes after the end are detected, or ignored if Config.Trailing is set.
 func (x *subject) appended(t *testing.T) {
 	for _, n := range []int{1, 4, 8, 64, 4096} {
 		for _, with := range []byte{0, 0xff} {
@@ -81,7 +81,7 @@ func (x *subject) appended(t *testing.T) {
 	x.mustNotice(t, append(slices.Clone(x.file), x.file...), "the file twice", x.cfg.Trailing)
 }
 
-// bitFlips: a changed bit of the structural part is noticed or harmless.
+// bitFlips checks that a flipped bit in the structure is detected or harmless.
 func (x *subject) bitFlips(t *testing.T) {
 	ranges := x.structural()
 	if ranges == nil {
@@ -99,7 +99,7 @@ func (x *subject) bitFlips(t *testing.T) {
 	for _, r := range ranges {
 		for i := r.From; i < r.To; i += thin {
 			for bit := range 8 {
-				// Of a large part one bit of each byte stands for all.
+				// In a large part, test one bit of each byte.
 				if total > 4096 && bit != i%8 || total > 1<<16 && rnd.IntN(total>>14) != 0 {
 					continue
 				}
@@ -114,8 +114,8 @@ func (x *subject) bitFlips(t *testing.T) {
 	}
 }
 
-// mustNotice opens and verifies a damaged file. One of the two has to fail,
-// unless harmless is allowed and the model is the same as before.
+// mustNotice checks that opening or verifying a damaged file fails, or, if harmless is set, that
+// the model is unchanged.
 func (x *subject) mustNotice(t *testing.T, b []byte, what string, harmless bool) {
 	t.Helper()
 	survives(t, what, func() {
@@ -132,18 +132,18 @@ func (x *subject) mustNotice(t *testing.T, b []byte, what string, harmless bool)
 		}
 		got, err := x.take(m, false)
 		if err != nil {
-			t.Errorf("%s: verified, and then unreadable: %v", what, err)
+			t.Errorf("%s: verified, but reading fails: %v", what, err)
 			return
 		}
 		if d := x.diff(x.base, got); d != "" {
-			t.Errorf("%s: not noticed, and the model differs: %s", what, d)
+			t.Errorf("%s: not detected, and the model differs: %s", what, d)
 		} else if !harmless {
-			t.Errorf("%s: not noticed", what)
+			t.Errorf("%s: not detected", what)
 		}
 	})
 }
 
-// hostile: no input panics, be its sums right or not.
+// hostile checks that no input panics, with valid checksums or not.
 func (x *subject) hostile(t *testing.T) {
 	o := x.with(func(o *format.Options) { o.Check = format.CheckStructure })
 	b := slices.Clone(x.file)
@@ -178,8 +178,7 @@ func (x *subject) hostile(t *testing.T) {
 	}
 }
 
-// probe opens b and reads everything there is, without expecting anything but
-// errors of the proper kind.
+// probe opens b and reads everything. It checks only the form of errors.
 func (x *subject) probe(t *testing.T, b []byte, o *format.Options) {
 	t.Helper()
 	m, err := x.codec.OpenBytes(b, o)
@@ -191,15 +190,15 @@ func (x *subject) probe(t *testing.T, b []byte, o *format.Options) {
 	Walk(m)
 }
 
-// words are what is put in place of fields: counts and sizes that claim much.
+// words are counts and sizes written over fields, most of them too large.
 var words = [][]byte{
 	{0xff, 0xff, 0xff, 0xff}, {0xff, 0xff, 0xff, 0x7f}, {0, 0, 0x10, 0}, {0, 0x40, 0, 0},
 	binary.LittleEndian.AppendUint64(nil, 1<<64-1), binary.LittleEndian.AppendUint64(nil, 1<<62),
 	binary.LittleEndian.AppendUint64(nil, 1<<40), binary.LittleEndian.AppendUint64(nil, 1<<24),
 }
 
-// bounded: whatever the fields claim, opening takes no more memory than a
-// small multiple of the file.
+// bounded checks that opening allocates no more than a small multiple of the file's size, even if
+// its fields claim more.
 func (x *subject) bounded(t *testing.T) {
 	budget := uint64(256<<10+16*len(x.file)) + uint64(x.s.Slack)
 	b := slices.Clone(x.file)
@@ -215,7 +214,7 @@ func (x *subject) bounded(t *testing.T) {
 				}
 			}
 			if check == format.CheckDefault && i > 256 {
-				break // sums stop the rest before it is looked at
+				break // a checksum fails before later fields are parsed
 			}
 		}
 	}
@@ -231,7 +230,7 @@ func (x *subject) bounded(t *testing.T) {
 	}
 }
 
-// openCost returns how many bytes opening b allocates.
+// openCost returns the number of bytes that opening b allocates.
 func (x *subject) openCost(budget uint64, b []byte, o *format.Options) uint64 {
 	return cost(budget, func() {
 		if m, err := x.codec.OpenBytes(b, o); err == nil {
@@ -240,7 +239,7 @@ func (x *subject) openCost(budget uint64, b []byte, o *format.Options) uint64 {
 	})
 }
 
-// brokenDisk: the error of a reader reaches the caller, whichever read fails.
+// brokenDisk checks that the error of any failing read reaches the caller.
 func (x *subject) brokenDisk(t *testing.T) {
 	for n := 0; ; n++ {
 		src := &failing{b: x.file, left: n}
@@ -252,7 +251,7 @@ func (x *subject) brokenDisk(t *testing.T) {
 			}
 			m.Close()
 		}
-		if src.left >= 0 { // every read worked
+		if src.left >= 0 { // no read failed
 			if err != nil {
 				t.Errorf("without a failure: %v", err)
 			}
@@ -267,12 +266,12 @@ func (x *subject) brokenDisk(t *testing.T) {
 	}
 }
 
-// failing is a reader that has fewer bytes than is claimed, or fails after some reads.
+// failing is a reader with fewer bytes than its claimed size, or one that fails after some reads.
 // Verification may read from several goroutines.
 type failing struct {
 	b    []byte
 	mu   sync.Mutex
-	left int // reads that work
+	left int // reads left before it fails
 }
 
 func (f *failing) ReadAt(p []byte, off int64) (int, error) {

@@ -1,8 +1,9 @@
-// Package formattest is the conformance kit of the file formats, in the manner
-// of testing/fstest: a format hands it its driver with sample plans and files,
-// and the kit checks what every format promises, those of other modules too.
+// Package formattest implements conformance tests for file formats, similar to
+// testing/fstest: given a driver, sample plans and sample files, Run checks the
+// properties that every format must have, including formats of other modules.
 // This package may change in any minor release.
-// A format's test is
+//
+// A format's test looks like this:
 //
 //	func TestConformance(t *testing.T) {
 //		formattest.Run(t, formattest.Config{
@@ -19,52 +20,53 @@
 //		})
 //	}
 //
-// Each property is a subtest of its own, so a failure names what is broken:
-// "TestConformance/small/BitFlips". A property that every sample skips is a
-// failure of the subtest Complete, unless Config.Exempt says why the format
-// cannot have it.
+// Each property is a subtest, so the name of a failing test says what is wrong:
+// "TestConformance/small/BitFlips". If every sample skips a property, the subtest
+// Complete fails, unless Config.Exempt gives the reason.
 //
 // # Properties
 //
-// The kit asks what a driver can get wrong. What the engine does for all formats (lookup, close, pins, faults,
-// slices, options, the calls of a writer) is tested once, in this module.
+// The tests cover mistakes that a driver can make. Functions that the engine implements for
+// all formats (lookup, Close, pins, page faults, slices, options, the methods of a writer) are
+// tested elsewhere in this module.
 //
-// Of reading, for samples and files alike:
+// Reading, for samples and files:
 //
-//   - Content: what was written, or is known of a file, is what is read.
-//   - Detect: the file is recognized by content, and no other is.
-//   - Agreement: bytes, mapping, reader and windows show the same model.
+//   - Content: the model read equals the model written, or the known content of a file.
+//   - Detect: the format detects its own file by content, and no other file.
+//   - Agreement: bytes, mapping, reader and windows give the same model.
 //   - OwnMemory: metadata, graph and notes do not change when the file does.
-//   - ZeroCopy: plain tensors are views of the mapping, aligned.
-//   - Verify: verification reports progress, can be canceled, and accepts no stranger's signature.
-//   - CoveredData: a changed bit is noticed where a checksum is said to cover it.
-//   - CheckTouch: with CheckTouch it is noticed before the first use.
+//   - ZeroCopy: plain tensors are aligned views of the mapping.
+//   - Verify: verification reports progress, can be canceled, and rejects other signers.
+//   - CoveredData: a flipped bit is detected in data that a checksum covers.
+//   - CheckTouch: with CheckTouch it is detected before the data is first used.
 //   - Hostile: no input panics.
-//   - Bounded: opening allocates no memory for claims.
-//   - BrokenDisk: the error of a reader reaches the caller, whichever read fails.
+//   - Bounded: opening allocates memory in proportion to the file, not to its fields.
+//   - BrokenDisk: the error of any failing read reaches the caller.
 //
-// Of writing, for samples:
+// Writing, for samples:
 //
-//   - Truncation, Appended, BitFlips: damage to the structure is noticed.
-//   - Overlap, Holes: whatever the fields say, no two tensors share bytes, and none lie between them.
-//   - Rewrite: reading and writing gives the same bytes.
+//   - Truncation, Appended, BitFlips: damage to the structure is detected.
+//   - Overlap, Holes: in any file that opens, tensors neither overlap nor have gaps between them
+//     beyond their alignment.
+//   - Rewrite: writing the model read gives the same bytes.
 //   - Targets: a file, a spool and a stream receive the same bytes.
-//   - Arrival: the order in which tensors arrive does not show.
-//   - DiskErrors: a write that fails, whichever it is, or the reader of a tensor, fails the writer, and the old file stays.
+//   - Arrival: the order in which tensors arrive does not affect the file.
+//   - DiskErrors: if any write or the reader of a tensor fails, the writer fails, and the old
+//     file remains.
 //
-// Of size, for the plans of Config.Scale:
+// Size, for the plans of Config.Scale:
 //
-//   - Allocations: opening allocates a few times, whatever the number of tensors.
-//   - LazyReader: behind a reader only the structure is read, and a tensor on demand.
-//   - Duplicates: a name that occurs twice is refused.
+//   - Allocations: the number of allocations of an open does not depend on the number of tensors.
+//   - LazyReader: behind a reader, opening reads only the structure; tensors are read on demand.
+//   - Duplicates: a file with a duplicate name is refused.
 //
-// No goroutine is left of a sample.
+// In addition, no goroutine may be left after a sample.
 //
-// A format that cannot be written has Files alone; properties of writing and size
-// are then left out.
+// For a read-only format, set only Files; the properties of writing and size are then left out.
 //
-// The kit's own tests break a toy format in one way after the other and see
-// each property fail.
+// The tests of this package run it on a toy format with one bug after another and check that
+// each property can fail.
 package formattest
 
 import (
@@ -77,111 +79,108 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Config describes a format to Run.
+// Config describes the format that Run tests.
 type Config struct {
-	// Codec reads the samples, and writes those that bring no Codec of their own.
-	// It need not be registered: format.With(driver).
+	// Codec reads the samples, and writes those without a Codec. It need not be registered: use
+	// format.With(driver).
 	Codec format.Codec
-	// Samples are written and taken apart one by one. Files of a few kilobytes
-	// are best: most properties look at every byte.
+	// Samples are written, read and damaged one by one. Use files of a few kilobytes, since most
+	// properties test every byte.
 	Samples []Sample
-	// Files are what the writer would not make.
+	// Files are files that the writer does not produce.
 	Files []File
-	// Exempt names the properties that the format cannot have, each with the reason.
+	// Exempt maps properties that the format cannot have to the reason.
 	Exempt map[string]string
-	// Neutral is applied to the plan and to what was read back before the two are
-	// compared. It takes out what the format adds, or cannot keep; it gets a
-	// plan of its own but must copy the parts it changes. Nil changes nothing.
+	// Neutral is applied to both plans before the plan written is compared with the plan read. It
+	// removes what the format adds or cannot store. It receives its own copy of the plan, but must
+	// copy the slices and maps it changes. Nil changes nothing.
 	Neutral func(*format.Plan) *format.Plan
-	// Reorders says that the writer puts tensors into an order of its own, so
-	// file order is not plan order.
+	// Reorders says that the writer chooses the order of tensors, so file order may differ from
+	// plan order.
 	Reorders bool
-	// NamesFromPath says that a file holds one tensor, called after the file.
+	// NamesFromPath says that a file holds one tensor, named after the file.
 	NamesFromPath bool
-	// Trailing says that bytes after the last tensor are ignored, so a file that
-	// lost some of them, or gained some, and nothing else, is still whole.
+	// Trailing says that bytes after the last tensor are ignored, so a file is still valid if it
+	// loses or gains some of them.
 	Trailing bool
-	// ReadsAll says that the first use of a tensor reads the whole file, for a
-	// sum that covers all of it.
+	// ReadsAll says that the first access to any tensor reads the whole file, to verify a checksum
+	// over all of it.
 	ReadsAll bool
-	// ZeroCopy says that tensors written plainly are views into the mapping.
+	// ZeroCopy says that uncompressed, unencrypted tensors are views of the mapping.
 	ZeroCopy bool
-	// Align is what the file offset of a plain tensor is a multiple of; 0 means
-	// the size of its elements.
+	// Align is the alignment of a plain tensor's offset in the file; 0 means the size of an
+	// element.
 	Align int64
-	// MaxAllocs bounds the allocations of an open; 0 means 40.
+	// MaxAllocs limits the allocations of an open; 0 means 40.
 	MaxAllocs int
-	// Scale makes a plan of n float32 tensors with elems elements each, of
-	// rank 1, with names of more than 32 bytes, and whatever else the format
-	// needs. Nil makes one without metadata and graph. With NamesFromPath n is 1.
+	// Scale returns a plan of n float32 tensors of rank 1 with elems elements each, with names
+	// longer than 32 bytes and anything else the format requires. If nil, the plan has no metadata
+	// and no graph. With NamesFromPath n is 1.
 	Scale func(n int, elems int64) *format.Plan
 }
 
-// Sample is one file to write and to try everything on.
+// Sample is a plan to write and test.
 type Sample struct {
-	// Name names the subtest.
+	// Name is the name of the subtest.
 	Name string
-	// Plan is written.
+	// Plan is the plan to write.
 	Plan *format.Plan
-	// Data returns the bytes of a tensor. Nil means Fill.
+	// Data returns the bytes of a tensor. If nil, Fill is used.
 	Data func(t tensor.Info) []byte
-	// Codec writes instead of Config.Codec: format.With of a driver that holds
-	// options that only the format has.
+	// Codec replaces Config.Codec for writing: use format.With and a driver with format-specific
+	// options.
 	Codec format.Codec
-	// Options open the sample: a key, for instance.
+	// Options are used to open the sample. They may hold a key, for example.
 	Options *format.Options
-	// Lossy says that data need not come back bit for bit: it compares them
-	// then, and writing again need not give the same bytes.
+	// Lossy compares the bytes of a tensor if the format does not preserve every bit. Writing the
+	// model again may then give other bytes.
 	Lossy func(t tensor.Info, want, got []byte) error
-	// Random says that two writes of the same model differ (encryption).
+	// Random says that writing the same model twice gives different bytes (encryption).
 	Random bool
-	// VerifyErr is what verifying the intact sample answers, nil for success.
+	// VerifyErr is the error of verifying the intact sample; nil for success.
 	VerifyErr error
-	// Structural returns the ranges of the file that checks cover: a changed bit
-	// there fails the opening or the verification, or changes nothing that is
-	// read. Nil leaves this property out.
+	// Structural returns the ranges of the file that checks cover: if a bit in them changes,
+	// opening or verifying fails, or the model is unchanged. If nil, BitFlips is skipped.
 	Structural func(file []byte) []Range
-	// Slack is memory that opening may take on top of a multiple of the file's
-	// size, for the state of decompressors.
+	// Slack is the memory that opening may use in addition to a multiple of the file's size, for
+	// the state of decompressors.
 	Slack int64
 }
 
-// File is one that the writer would not make: misaligned, with tensors in
-// another order, with holes, with a name twice. The test of the format builds
-// its bytes from the specification.
+// File is a file that the writer does not produce: misaligned, in another order, with gaps, with
+// duplicate names. The format's test builds its bytes from the specification.
 type File struct {
-	// Name names the subtest.
+	// Name is the name of the subtest.
 	Name string
 	// Bytes is the content.
 	Bytes []byte
-	// Options open it.
+	// Options are used to open the file.
 	Options *format.Options
-	// Want is the sentinel that opening the file answers, in every way there is;
-	// nil for a file that opens.
+	// Want is the sentinel of the error from opening the file, in every way; nil if the file opens.
 	Want error
-	// Field is the field that the error names, "" for any.
+	// Field is the field in that error; "" allows any.
 	Field string
-	// VerifyErr is what verifying a file that opens answers.
+	// VerifyErr is the error of verifying a file that opens.
 	VerifyErr error
-	// Plan is what a file that opens shows, nil to leave that out.
+	// Plan is the content of a file that opens; nil skips the comparison.
 	Plan *format.Plan
-	// Data has the bytes of the tensors of Plan.
+	// Data holds the bytes of the tensors in Plan.
 	Data map[string][]byte
 }
 
 // Range is a part of a file, From <= offset < To.
 type Range struct{ From, To int }
 
-// Whole covers all of a file.
+// Whole returns a Range of the whole file. It is for Sample.Structural.
 func Whole(file []byte) []Range { return []Range{{0, len(file)}} }
 
-// property is something that every sample must show.
+// property is a property that every sample must have.
 type property[T any] struct {
 	name  string
 	check func(x T, t *testing.T)
 }
 
-// reading are the properties of a file, whoever wrote it.
+// reading lists the properties of all files.
 var reading = []property[*subject]{
 	{"Content", (*subject).content},
 	{"Detect", (*subject).detect},
@@ -196,7 +195,7 @@ var reading = []property[*subject]{
 	{"BrokenDisk", (*subject).brokenDisk},
 }
 
-// writing are those of files that the writer made.
+// writing lists the properties of files that the writer produced.
 var writing = []property[*subject]{
 	{"Truncation", (*subject).truncation},
 	{"Appended", (*subject).appended},
@@ -209,14 +208,14 @@ var writing = []property[*subject]{
 	{"DiskErrors", (*subject).diskErrors},
 }
 
-// scaling are those of models with many or large tensors.
+// scaling lists the properties of models with many or large tensors.
 var scaling = []property[*scales]{
 	{"Allocations", (*scales).allocations},
 	{"LazyReader", (*scales).lazyReader},
 	{"Duplicates", (*scales).duplicates},
 }
 
-// Run checks everything.
+// Run checks all properties of a format.
 func Run(t *testing.T, c Config) {
 	if c.MaxAllocs == 0 {
 		c.MaxAllocs = 40
@@ -224,11 +223,11 @@ func Run(t *testing.T, c Config) {
 	if c.Scale == nil {
 		c.Scale = scale
 	}
-	seen := &tally{exempt: c.Exempt, kept: map[string]bool{}}
+	seen := &tally{exempt: c.Exempt, checked: map[string]bool{}}
 	for i := range c.Samples {
 		s := &c.Samples[i]
 		t.Run(s.Name, func(t *testing.T) {
-			t.TempDir() // after which systems without threads have a goroutine more
+			t.TempDir() // on systems without threads, the first call starts a goroutine that stays
 			defer ended(t, runtime.NumGoroutine())
 			x := newSubject(t, &c, s)
 			x.tally = seen
@@ -254,7 +253,7 @@ func Run(t *testing.T, c Config) {
 	t.Run("Complete", seen.complete)
 }
 
-// ended demands that no more goroutines run than before: one may need a moment to end.
+// ended fails if more goroutines run than before. It waits for those that are about to end.
 func ended(t *testing.T, before int) {
 	for wait := time.Microsecond; wait < 4*time.Second; wait *= 2 {
 		if runtime.NumGoroutine() <= before {
@@ -262,16 +261,16 @@ func ended(t *testing.T, before int) {
 		}
 		time.Sleep(wait)
 	}
-	t.Errorf("%d goroutines are left of %d", runtime.NumGoroutine()-before, runtime.NumGoroutine())
+	t.Errorf("%d more goroutines than before, %d in all", runtime.NumGoroutine()-before, runtime.NumGoroutine())
 }
 
-// isWritable tells whether the format has a writer.
+// isWritable reports whether the format has a writer.
 func (c *Config) isWritable() bool {
 	_, ok := c.Codec.Driver().(driver.Layouter)
 	return ok
 }
 
-// runAll checks the properties of x one by one.
+// runAll checks the properties in list, each in a subtest.
 func runAll[T any](t *testing.T, seen *tally, x T, list []property[T]) {
 	for _, p := range list {
 		if c := seen.exempt[p.name]; c != "" {

@@ -18,10 +18,10 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// bugVariable names the bug to run TestToy with.
+// bugVariable is the environment variable with the bug for TestToy.
 const bugVariable = "FORMATTEST_BUG"
 
-// toyConfig returns the kit's input for the toy format.
+// toyConfig returns the Config of the toy format with a bug.
 func toyConfig(bug string) Config {
 	c := Config{
 		Codec:    format.With(toy{bug}.driver()),
@@ -61,13 +61,13 @@ func toyConfig(bug string) Config {
 	return c
 }
 
-// toyStructure is the header with the records, and the mark at the end.
+// toyStructure returns the ranges of the header, the records and the end mark.
 func toyStructure(file []byte) []Range {
 	c := wire.NewCursor("toy", file[4:], 4)
 	return []Range{{0, toyHeader + int(c.U32("size"))}, {len(file) - 4, len(file)}}
 }
 
-// toyFiles are built by hand: one tensor of three bytes at 64, or two.
+// toyFiles are built by hand: one tensor of three bytes at offset 64, or two.
 func toyFiles() []File {
 	record := func(name string, offset int64) []byte {
 		var w wire.Buffer
@@ -93,10 +93,10 @@ func toyFiles() []File {
 	}
 }
 
-// TestToy runs the kit; TestEachPropertyCanFail runs it with a bug.
+// TestToy runs the kit on the toy format. TestEachPropertyCanFail runs it with a bug.
 func TestToy(t *testing.T) { Run(t, toyConfig(os.Getenv(bugVariable))) }
 
-// planted are defects, each with the subtest that must fail.
+// planted lists bugs, each with the subtest that must fail.
 var planted = []struct{ bug, fails string }{
 	{"drops metadata", "small/Content"},
 	{"has a phantom", "small/Content"},
@@ -135,8 +135,7 @@ var planted = []struct{ bug, fails string }{
 	{"exempts without a reason", "Complete"},
 }
 
-// TestEachPropertyCanFail breaks the toy format in one way after the other, and
-// looks for the subtest that must fail.
+// TestEachPropertyCanFail runs the kit with each bug and checks that the right subtest fails.
 func TestEachPropertyCanFail(t *testing.T) {
 	if os.Getenv(bugVariable) != "" {
 		t.Skip("this is the child")
@@ -161,7 +160,7 @@ func TestEachPropertyCanFail(t *testing.T) {
 // readOnly is the toy format without its writer.
 type readOnly struct{ driver.Driver }
 
-// TestReadOnly runs the kit on files alone.
+// TestReadOnly runs the kit on a format without a writer.
 func TestReadOnly(t *testing.T) {
 	c := toyConfig("")
 	written := newSubject(t, &c, &c.Samples[0])
@@ -171,7 +170,7 @@ func TestReadOnly(t *testing.T) {
 	})
 }
 
-// TestSkippedEverywhere breaks formats so that a property has nothing to look at.
+// TestSkippedEverywhere checks that a property skipped by all samples is reported.
 func TestSkippedEverywhere(t *testing.T) {
 	if os.Getenv(bugVariable) != "" {
 		t.Skip("this is the child")
@@ -184,8 +183,8 @@ func TestSkippedEverywhere(t *testing.T) {
 	}
 }
 
-// TestSurvivesAliases runs the whole kit on metadata that alias the mapping: a
-// subtest fails, and the process lives.
+// TestSurvivesAliases runs the kit on a format whose metadata aliases the mapping: a subtest must
+// fail without crashing the process.
 func TestSurvivesAliases(t *testing.T) {
 	if os.Getenv(bugVariable) != "" {
 		t.Skip("this is the child")
@@ -196,7 +195,7 @@ func TestSurvivesAliases(t *testing.T) {
 	}
 }
 
-// child runs the kit with a bug, in a process of its own, and looks for the failure.
+// child runs the kit with a bug in another process and checks that the subtest fails.
 func child(t *testing.T, bug, run, fails string) []byte {
 	t.Helper()
 	testhost.NeedChildren(t)

@@ -7,7 +7,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// frozen returns a copy of a graph whose tensors outlive the model.
+// frozen returns a copy of a graph whose tensors remain valid after the model is closed.
 func frozen(g *format.Graph) (*format.Graph, error) {
 	if g == nil {
 		return nil, nil
@@ -28,7 +28,7 @@ func frozen(g *format.Graph) (*format.Graph, error) {
 	return &c, nil
 }
 
-// frozenValue is frozen for the value of an attribute.
+// frozenValue copies the value of an attribute.
 func frozenValue(v any) (any, error) {
 	switch v := v.(type) {
 	case tensor.View:

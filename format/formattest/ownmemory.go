@@ -11,8 +11,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// ownMemory: what a model hands out, but for the bytes of tensors, does not change
-// when the file does.
+// ownMemory checks that metadata, graph and notes do not change when the file does.
 func (x *subject) ownMemory(t *testing.T) {
 	b := slices.Clone(x.file)
 	m := x.openBytes(t, b)
@@ -40,7 +39,7 @@ func (x *subject) ownMemory(t *testing.T) {
 	})
 }
 
-// overwritten holds on to what m shows while the file changes.
+// overwritten compares the content of m before and after the file is overwritten.
 func (x *subject) overwritten(t *testing.T, what string, m *format.Model, overwrite func()) {
 	t.Helper()
 	held, err := planOf(m)
@@ -54,7 +53,7 @@ func (x *subject) overwritten(t *testing.T, what string, m *format.Model, overwr
 	for i := range held.Tensors {
 		if e := held.Tensors[i].Encoding; e != nil {
 			encodings = append(encodings, e.Name)
-			held.Tensors[i].Encoding = nil // it has functions
+			held.Tensors[i].Encoding = nil // has functions, which cannot be compared
 		}
 	}
 	shown := func() string {

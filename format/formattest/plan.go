@@ -12,19 +12,19 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// PlanOptions bounds what RandomPlan makes.
+// PlanOptions controls RandomPlan.
 type PlanOptions struct {
 	DTypes           []tensor.DType // nil means all
-	Tensors          int            // at most so many; 0 means 8
-	MinTensors       int            // at least so many; 0 means 1
+	Tensors          int            // maximum; 0 means 8
+	MinTensors       int            // minimum; 0 means 1
 	MinRank, MaxRank int            // MaxRank 0 means 4
 	MaxDim           int64          // 0 means 7
-	Zero             bool           // some dims are 0
+	Zero             bool           // use dims of 0, too
 	Name             func(r *rand.Rand, i int) string
 }
 
-// RandomPlan makes a plan of tensors with odd sizes. The same state of r gives
-// the same plan. It has neither metadata nor graph.
+// RandomPlan returns a plan of tensors with random shapes, without metadata and graph. The same
+// state of r gives the same plan.
 func RandomPlan(r *rand.Rand, o PlanOptions) *format.Plan {
 	if o.DTypes == nil {
 		for d := tensor.Invalid + 1; d.Valid(); d++ {
@@ -58,22 +58,22 @@ func RandomPlan(r *rand.Rand, o PlanOptions) *format.Plan {
 	return p
 }
 
-// RandomName makes names of several lengths and scripts, unique by i.
+// RandomName returns a name of random length and script; i makes it unique.
 func RandomName(r *rand.Rand, i int) string {
 	stems := []string{"w", "layer.bias", "decoder.blocks.attention.output.weight", "encoder/0/attention.weight", "Größe", "重み", "with space", "\"quoted\"\n", "😀"}
 	return stems[r.IntN(len(stems))] + "." + strconv.Itoa(i)
 }
 
-// Decimal is a Name for formats whose tensors are numbered.
+// Decimal returns i in decimal. Use it as PlanOptions.Name for formats that number their tensors.
 func Decimal(_ *rand.Rand, i int) string { return strconv.Itoa(i) }
 
-// LongName is a Name as large models have them, longer than what compilers keep on the
-// stack; the names of the first thousand tensors have one length.
+// LongName returns a name like those of large models, longer than the 32 bytes that the compiler
+// can keep on the stack. The names of the first thousand tensors have the same length.
 func LongName(_ *rand.Rand, i int) string {
 	return fmt.Sprintf("encoder.layer.%03d.attention.self.query.weight", i)
 }
 
-// scale is the default of Config.Scale.
+// scale is the default for Config.Scale.
 func scale(n int, elems int64) *format.Plan {
 	p := &format.Plan{Tensors: make([]tensor.Info, n)}
 	for i := range p.Tensors {
@@ -82,8 +82,8 @@ func scale(n int, elems int64) *format.Plan {
 	return p
 }
 
-// Fill returns bytes for a tensor, the same for the same name: numbers between
-// -1 and 1 for floating-point dtypes, 0 and 1 for bool, anything for integers.
+// Fill returns bytes for a tensor, which depend only on its name: values from -1 to 1 for
+// floating-point dtypes, 0 or 1 for bool, any value for integers.
 func Fill(t tensor.Info) []byte {
 	size, err := t.ByteSize()
 	if err != nil {
@@ -102,7 +102,7 @@ func Fill(t tensor.Info) []byte {
 	return b
 }
 
-// appendElem appends one element of d.
+// appendElem appends a random element of d.
 func appendElem(b []byte, r *rand.Rand, d tensor.DType) []byte {
 	le, x := binary.LittleEndian, 2*r.Float64()-1
 	switch d {
@@ -123,8 +123,8 @@ func appendElem(b []byte, r *rand.Rand, d tensor.DType) []byte {
 	return append(b, le.AppendUint64(nil, r.Uint64())[:d.Size()]...)
 }
 
-// FillBits returns arbitrary bytes for a tensor, the same for the same name:
-// NaNs with payloads, infinities and subnormals are among them.
+// FillBits returns arbitrary bytes for a tensor, which depend only on its name. They include NaNs
+// with payloads, infinities and subnormals.
 func FillBits(t tensor.Info) []byte {
 	size, err := t.ByteSize()
 	if err != nil {

@@ -9,12 +9,12 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// maxProbe is the size up to which Walk decodes a tensor: inputs of fuzzing may
-// declare large ones that compress well.
+// maxProbe is the size up to which Walk decodes a tensor: fuzzing inputs may declare large tensors
+// that compress well.
 const maxProbe = 16 << 20
 
-// Walk reads everything of an open model in every way and drops what it finds:
-// only panics matter. It leaves the model open.
+// Walk reads everything in an open model in every way and ignores the results and errors; a caller
+// only learns of panics. It does not close m.
 func Walk(m *format.Model) {
 	_, _ = m.Verify(context.Background(), format.WithWorkers(1))
 	_, _, _ = m.Format(), m.Version(), m.Metadata()
@@ -43,8 +43,8 @@ func Walk(m *format.Model) {
 	}
 }
 
-// Fuzz is the body of a format's fuzz target: it adds the samples, and for
-// every input opens, verifies and decodes with and without checksums.
+// Fuzz is the body of a format's fuzz target. It adds the samples as seeds, and opens, verifies and
+// decodes each input with and without checksums.
 func Fuzz(f *testing.F, c Config) {
 	for i := range c.Samples {
 		f.Add(newSubject(f, &c, &c.Samples[i]).file)
@@ -57,8 +57,8 @@ func Fuzz(f *testing.F, c Config) {
 	})
 }
 
-// cost returns how many bytes f allocates on the heap. Others may allocate
-// meanwhile, so a figure beyond the budget is measured again.
+// cost returns the number of heap bytes that f allocates. Other goroutines may allocate meanwhile,
+// so a figure over budget is measured again.
 func cost(budget uint64, f func()) uint64 {
 	least := ^uint64(0)
 	for range 3 {
@@ -72,8 +72,8 @@ func cost(budget uint64, f func()) uint64 {
 	return least
 }
 
-// allocated returns the bytes allocated so far. Unlike runtime.ReadMemStats
-// it does not stop the world; small objects are counted a little late.
+// allocated returns the total of bytes allocated. Unlike runtime.ReadMemStats it does not stop the
+// world; it counts small objects with a delay.
 func allocated() uint64 {
 	s := []metrics.Sample{{Name: "/gc/heap/allocs:bytes"}}
 	metrics.Read(s)

@@ -15,7 +15,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// rewrite: writing what was read gives the same model, and the same bytes.
+// rewrite checks that writing the model read gives the same model and the same bytes.
 func (x *subject) rewrite(t *testing.T) {
 	m, err := x.codec.OpenBytes(x.file, x.s.Options)
 	if err != nil {
@@ -48,7 +48,7 @@ func (x *subject) rewrite(t *testing.T) {
 	}
 }
 
-// same demands that b be the sample's file, byte by byte where that is possible.
+// same checks that b equals the sample's file, or has the same content if bytes may differ.
 func (x *subject) same(t *testing.T, what string, b []byte) {
 	t.Helper()
 	if !x.s.Random {
@@ -68,8 +68,8 @@ func (x *subject) same(t *testing.T, what string, b []byte) {
 	}
 }
 
-// targets: a file, a spool and a stream receive the same bytes, and nothing
-// else is left behind.
+// targets checks that a file, a spool and a stream receive the same bytes, and that no other file
+// remains.
 func (x *subject) targets(t *testing.T) {
 	tmp := t.TempDir()
 	t.Setenv("TMPDIR", tmp)
@@ -98,9 +98,8 @@ func (x *subject) targets(t *testing.T) {
 	}
 }
 
-// streamed: without a spool a writer either streams the same bytes, from tensors
-// in the plan's order or else in that of the file, or refuses before it has
-// written any.
+// streamed checks that a writer without a spool streams the same bytes, with tensors in the plan's
+// or the file's order, or fails before it writes any.
 func (x *subject) streamed(t *testing.T) {
 	orders := [][]string{names(x.s.Plan)}
 	if x.cfg.Reorders {
@@ -124,7 +123,7 @@ func (x *subject) streamed(t *testing.T) {
 	}
 }
 
-// stream writes the sample without a spool, in an order.
+// stream writes the sample without a spool in the given order.
 func (x *subject) stream(out io.Writer, order []string) error {
 	w, err := x.writer.NewWriter(out, x.s.Plan, x.options(func(o *format.WriteOptions) { o.Spool = format.SpoolNever }))
 	if err != nil {
@@ -139,7 +138,7 @@ func (x *subject) stream(out io.Writer, order []string) error {
 	return w.Close()
 }
 
-// listing returns what else a directory holds than one name.
+// listing returns the names in dir other than but.
 func listing(t *testing.T, dir, but string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
@@ -155,25 +154,25 @@ func listing(t *testing.T, dir, but string) []string {
 	return names
 }
 
-// arrival: the order in which tensors arrive does not show in the file.
+// arrival checks that the order in which tensors arrive does not affect the file.
 func (x *subject) arrival(t *testing.T) {
 	order := names(x.s.Plan)
 	slices.Reverse(order)
 	x.same(t, "written in reverse", x.write(t, x.s.Plan, order, nil))
 }
 
-// foreignHeads begin files of other formats, and files that are none.
+// foreignHeads are the beginnings of files of other formats and of other kinds.
 var foreignHeads = map[string]string{
 	"empty": "", "text": "a text of many words, such as this one", "JSON": "{\"a\": 1}", "zip": "PK\x03\x04\x14\x00\x00\x00\x08\x00",
 	"gzip": "\x1f\x8b\x08\x00\x00\x00\x00\x00\x00\x03", "zstd": "\x28\xb5\x2f\xfd\x04\x00", "PNG": "\x89PNG\r\n\x1a\n", "ELF": "\x7fELF\x02\x01\x01",
 	"npy": "\x93NUMPY\x01\x00v\x00{'descr': '<f4'", "GGUF": "GGUF", "HDF5": "\x89HDF\r\n\x1a\n", "PDF": "%PDF-1.7",
 }
 
-// detect: the file is recognized by content, and nothing else is.
+// detect checks that the format detects its file by content, and no other file.
 func (x *subject) detect(t *testing.T) {
 	head, size := x.file[:min(len(x.file), driver.SniffLen)], int64(len(x.file))
 	if !x.codec.Detect(head, size) {
-		t.Errorf("Detect does not know the file")
+		t.Errorf("Detect does not detect the file")
 	}
 	claims := func(what string, b []byte) {
 		for _, n := range []int64{int64(len(b)), size, 1 << 40} {

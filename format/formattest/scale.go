@@ -11,14 +11,14 @@ import (
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
-// scales makes models with many or large tensors.
+// scales builds models with many or large tensors.
 type scales struct {
 	cfg   *Config
 	tally *tally
 	made  map[[2]int64]*subject
 }
 
-// model writes a plan of n tensors, once, and returns the path of a copy.
+// model writes a plan of n tensors, once for each size, and returns the path of a copy.
 func (y *scales) model(t *testing.T, n int, elems int64) (x *subject, path string) {
 	t.Helper()
 	if y.cfg.NamesFromPath {
@@ -35,7 +35,8 @@ func (y *scales) model(t *testing.T, n int, elems int64) (x *subject, path strin
 	return x, x.stored(t, x.file)
 }
 
-// allocations: opening allocates a few times, whatever the number of tensors.
+// allocations checks that the number of allocations of an open does not depend on the number of
+// tensors.
 func (y *scales) allocations(t *testing.T) {
 	if testhost.Race {
 		y.tally.cannot(t, "Allocations", "allocations are not counted under the race detector")
@@ -61,7 +62,7 @@ func (y *scales) allocations(t *testing.T) {
 			t.Errorf("opening allocates %v times for %d tensors, %v times for 10", counts[n], n, counts[10])
 		}
 	}
-	// The data of tensors are not copied.
+	// Opening must not copy tensor data.
 	_, path := y.model(t, 4, 1<<18)
 	const budget = 64 << 10
 	if got := cost(budget, func() {
@@ -75,8 +76,8 @@ func (y *scales) allocations(t *testing.T) {
 	}
 }
 
-// lazyReader: behind an io.ReaderAt only the structural part is read on
-// open, and a tensor when it is asked for.
+// lazyReader checks that behind an io.ReaderAt opening reads only the structure, and that a tensor
+// is read on demand.
 func (y *scales) lazyReader(t *testing.T) {
 	x, _ := y.model(t, 4, 1<<18)
 	m, src := x.remote(t, nil)
@@ -105,7 +106,7 @@ func firstUse(t *testing.T, m *format.Model) {
 	}
 }
 
-// counting counts the bytes that are read.
+// counting counts the bytes read.
 type counting struct {
 	io.ReaderAt
 	n atomic.Int64
@@ -129,8 +130,8 @@ func (x *subject) remote(t *testing.T, o *format.Options) (*format.Model, *count
 	return m, src
 }
 
-// duplicates: a file with a name twice is refused. The kit makes one where names
-// are in the file as they are.
+// duplicates checks that a file with a duplicate name is refused. It makes one if the format stores
+// names verbatim.
 func (y *scales) duplicates(t *testing.T) {
 	x, _ := y.model(t, 2, 4)
 	if len(x.s.Plan.Tensors) < 2 {

@@ -13,15 +13,15 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// snapshot is everything that can be read of a model.
+// snapshot is the full content of a model.
 type snapshot struct {
 	Format, Version string
 	Plan            *format.Plan
 	Data            map[string][]byte
 }
 
-// compared are the options under which two snapshots are compared: numbers by
-// their bits, views by what they hold, nil slices like empty ones.
+// compared are the options for comparing snapshots: floating-point numbers by their bits, views by
+// content, nil slices as empty.
 var compared = cmp.Options{
 	cmpopts.EquateEmpty(),
 	cmp.Comparer(func(a, b float64) bool { return math.Float64bits(a) == math.Float64bits(b) }),
@@ -30,7 +30,7 @@ var compared = cmp.Options{
 	cmp.Comparer(sameEncoding),
 }
 
-// sameEncoding compares all but the functions.
+// sameEncoding compares all fields but the functions.
 func sameEncoding(a, b *tensor.Encoding) bool {
 	if a == nil || b == nil {
 		return a == b
@@ -38,7 +38,7 @@ func sameEncoding(a, b *tensor.Encoding) bool {
 	return a.Name == b.Name && a.BlockElems == b.BlockElems && a.BlockBytes == b.BlockBytes
 }
 
-// sameView compares the tensors that attributes of a graph may be.
+// sameView compares tensors in attributes of a graph.
 func sameView(a, b tensor.View) bool {
 	x, errA := a.Bytes()
 	y, errB := b.Bytes()
@@ -46,7 +46,7 @@ func sameView(a, b tensor.View) bool {
 		a.Shape().Equal(b.Shape()) && bytes.Equal(x, y)
 }
 
-// take reads all of m. byPath tells that m knows the name of its file.
+// take reads all of m. byPath says that m was opened by its path.
 func (x *subject) take(m *format.Model, byPath bool) (*snapshot, error) {
 	s := &snapshot{Format: m.Format(), Version: m.Version(), Data: map[string][]byte{}}
 	plan, err := planOf(m)
@@ -71,8 +71,8 @@ func (x *subject) take(m *format.Model, byPath bool) (*snapshot, error) {
 	return s, nil
 }
 
-// nameOf gives the tensor of a format without names back the one it was
-// written under, unless it can know that.
+// nameOf returns the name a tensor was written under: if the format takes names from the path, and
+// m has none, the plan's name.
 func (x *subject) nameOf(name string, byPath bool) string {
 	if x.cfg.NamesFromPath && !byPath && len(x.s.Plan.Tensors) == 1 {
 		return x.s.Plan.Tensors[0].Name
@@ -80,7 +80,7 @@ func (x *subject) nameOf(name string, byPath bool) string {
 	return name
 }
 
-// neutral reduces a plan to what must survive the trip through a file.
+// neutral removes from a plan what need not survive a round trip.
 func (x *subject) neutral(p *format.Plan) *format.Plan {
 	c := &format.Plan{Metadata: slices.Clone(p.Metadata), Graph: p.Graph}
 	for _, t := range p.Tensors {
@@ -95,7 +95,7 @@ func (x *subject) neutral(p *format.Plan) *format.Plan {
 	return c
 }
 
-// diff says how got differs from want, "" when it does not.
+// diff describes how got differs from want; "" if they are equal.
 func (x *subject) diff(want, got *snapshot) string {
 	if want.Format != got.Format || want.Version != got.Version {
 		return fmt.Sprintf("%s %s, want %s %s", got.Format, got.Version, want.Format, want.Version)
@@ -138,7 +138,7 @@ func firstDiff(a, b []byte) int {
 	return min(len(a), len(b))
 }
 
-// planOf is format.PlanOf without what only the format knows.
+// planOf is format.PlanOf without what is private to the format.
 func planOf(m *format.Model) (*format.Plan, error) {
 	p, err := format.PlanOf(m)
 	if err == nil {

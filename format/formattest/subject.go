@@ -14,24 +14,24 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// fixed is the creation time of all samples: same input, same bytes out.
+// fixed is the creation time of all samples, which makes the output deterministic.
 var fixed = time.Date(2024, 2, 29, 12, 34, 56, 0, time.UTC)
 
-// subject is a sample at work.
+// subject is a sample under test.
 type subject struct {
 	cfg    *Config
 	s      *Sample
 	tally  *tally
-	codec  format.Codec // reads
-	writer format.Codec // writes
+	codec  format.Codec // for reading
+	writer format.Codec // for writing
 	file   []byte       // as written
 	want   *snapshot    // from the plan
 	base   *snapshot    // as read from file
 	data   map[string][]byte
-	layout *layoutErrors // what changed bits do to the places of tensors, once that is known
+	layout *layoutErrors // how changed bits affect the offsets of tensors; computed once
 }
 
-// newSubject writes the sample and reads it once.
+// newSubject writes the sample and reads it.
 func newSubject(t testing.TB, c *Config, s *Sample) *subject {
 	t.Helper()
 	x := &subject{cfg: c, s: s, codec: c.Codec, writer: c.Codec, data: map[string][]byte{}}
@@ -52,7 +52,7 @@ func newSubject(t testing.TB, c *Config, s *Sample) *subject {
 	return x
 }
 
-// foreign reads a file that the writer did not make.
+// foreign reads a file that the writer does not produce.
 func foreign(t testing.TB, c *Config, f *File) *subject {
 	t.Helper()
 	s := &Sample{Name: f.Name, Plan: f.Plan, Options: f.Options, VerifyErr: f.VerifyErr}
@@ -70,7 +70,7 @@ func foreign(t testing.TB, c *Config, f *File) *subject {
 	return x
 }
 
-// refused opens a file that must not open, in every way.
+// refused checks that a file does not open, in every way.
 func refused(t *testing.T, c *Config, f *File) {
 	x := &subject{cfg: c, s: &Sample{Plan: &format.Plan{}, Options: f.Options}, codec: c.Codec, file: f.Bytes}
 	for _, way := range x.ways(f.Bytes, f.Options) {
@@ -88,7 +88,7 @@ func refused(t *testing.T, c *Config, f *File) {
 	}
 }
 
-// read reads the file once.
+// read reads the file.
 func (x *subject) read(t testing.TB) {
 	t.Helper()
 	m := x.openBytes(t, x.file)
@@ -99,7 +99,7 @@ func (x *subject) read(t testing.TB) {
 	}
 }
 
-// options returns write options with the fixed time.
+// options returns write options with the fixed time, modified by change.
 func (x *subject) options(change func(*format.WriteOptions)) *format.WriteOptions {
 	o := &format.WriteOptions{Time: fixed, NoSync: true, Spool: format.SpoolMemory}
 	if change != nil {
@@ -108,8 +108,8 @@ func (x *subject) options(change func(*format.WriteOptions)) *format.WriteOption
 	return o
 }
 
-// write returns the file of a plan whose data is the sample's, written in the
-// given order of names (nil: the plan's).
+// write writes a plan with the sample's data, in the given order of names (nil: the plan's), and
+// returns the file.
 func (x *subject) write(t testing.TB, p *format.Plan, order []string, change func(*format.WriteOptions)) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -124,7 +124,7 @@ func (x *subject) write(t testing.TB, p *format.Plan, order []string, change fun
 	return out.Bytes()
 }
 
-// feed gives w all tensors.
+// feed writes all tensors to w.
 func (x *subject) feed(t testing.TB, w *format.Writer, p *format.Plan, order []string) {
 	t.Helper()
 	if order == nil {
@@ -145,7 +145,7 @@ func names(p *format.Plan) []string {
 	return all
 }
 
-// path returns a file name in a fresh directory.
+// path returns a file name in a new directory.
 func (x *subject) path(t testing.TB) string {
 	return filepath.Join(t.TempDir(), x.fileName())
 }
@@ -161,7 +161,7 @@ func (x *subject) fileName() string {
 	return "model" + ext
 }
 
-// stored writes the sample's bytes to a fresh file.
+// stored writes b to a new file.
 func (x *subject) stored(t testing.TB, b []byte) string {
 	t.Helper()
 	path := x.path(t)
@@ -171,12 +171,12 @@ func (x *subject) stored(t testing.TB, b []byte) string {
 	return path
 }
 
-// with returns the sample's options with a change.
+// with returns the sample's options, modified by change.
 func (x *subject) with(change func(*format.Options)) *format.Options {
 	return changed(x.s.Options, change)
 }
 
-// changed returns options with a change.
+// changed returns a copy of options, modified by change.
 func changed(of *format.Options, change func(*format.Options)) *format.Options {
 	var o format.Options
 	if of != nil {
@@ -186,7 +186,7 @@ func changed(of *format.Options, change func(*format.Options)) *format.Options {
 	return &o
 }
 
-// openBytes opens b, which must work.
+// openBytes opens b, which must succeed.
 func (x *subject) openBytes(t testing.TB, b []byte) *format.Model {
 	t.Helper()
 	m, err := x.codec.OpenBytes(b, x.s.Options)
@@ -196,7 +196,7 @@ func (x *subject) openBytes(t testing.TB, b []byte) *format.Model {
 	return m
 }
 
-// verified verifies m; what the sample expects counts as success.
+// verified verifies m. An error that the sample expects counts as success.
 func (x *subject) verified(m *format.Model, opts ...format.VerifyOption) error {
 	_, err := m.Verify(context.Background(), opts...)
 	if x.s.VerifyErr != nil {
@@ -210,14 +210,14 @@ func (x *subject) verified(m *format.Model, opts ...format.VerifyOption) error {
 	return err
 }
 
-// sentinels are what errors about files wrap.
+// sentinels are the errors that errors about files may wrap.
 var sentinels = []error{
 	format.ErrMagic, format.ErrVersion, format.ErrTruncated, format.ErrCorrupt, format.ErrChecksum, format.ErrLimit,
 	format.ErrUnsupported, format.ErrSignature, format.ErrKey, format.ErrShape, format.ErrDType, format.ErrQuantization,
 }
 
-// checkErr demands of an error about a file that it names the format and a
-// place in the file, and wraps a sentinel.
+// checkErr checks that an error about a file names the format and a field or offset, and wraps a
+// sentinel.
 func (x *subject) checkErr(t *testing.T, what string, err error) {
 	t.Helper()
 	var e *format.Error

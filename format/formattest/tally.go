@@ -6,30 +6,28 @@ import (
 	"testing"
 )
 
-// tally knows which properties were looked at. One that every sample skips
-// protects nobody, and is not to pass for one that holds.
+// tally records which properties were checked. A property that every sample skips does not count as
+// passed.
 type tally struct {
-	exempt map[string]string
-	kept   map[string]bool // by property: whether some sample did not skip it
+	exempt  map[string]string
+	checked map[string]bool // by property: whether some sample did not skip it
 }
 
 // note records the end of a subtest.
 func (y *tally) note(t *testing.T, property string) {
-	y.kept[property] = y.kept[property] || !t.Skipped()
+	y.checked[property] = y.checked[property] || !t.Skipped()
 }
 
-// cannot skips a property that this system or build cannot show, which is no
-// fault of the format's.
+// cannot skips a property that this system or build cannot check, without blaming the format.
 func (y *tally) cannot(t *testing.T, property, why string) {
-	y.kept[property] = true
+	y.checked[property] = true
 	t.Skip(why)
 }
 
-// complete fails for what was skipped everywhere, and for exemptions that mean
-// nothing.
+// complete fails for properties that every sample skipped, and for meaningless exemptions.
 func (y *tally) complete(t *testing.T) {
-	for _, name := range slices.Sorted(maps.Keys(y.kept)) {
-		if !y.kept[name] {
+	for _, name := range slices.Sorted(maps.Keys(y.checked)) {
+		if !y.checked[name] {
 			t.Errorf("every sample skips %s: add one that does not, or say in Config.Exempt why there is none", name)
 		}
 	}
@@ -44,7 +42,7 @@ func (y *tally) complete(t *testing.T) {
 	}
 }
 
-// properties lists all names.
+// properties returns all names.
 func properties() []string {
 	var list []string
 	for _, p := range slices.Concat(reading, writing) {

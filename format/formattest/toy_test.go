@@ -28,7 +28,7 @@ const (
 	toyHeader = 32
 )
 
-// toy is the format with one bug, or with none.
+// toy is the toy format with one bug, or none.
 type toy struct{ bug string }
 
 var (
@@ -38,7 +38,7 @@ var (
 
 func (y toy) has(bug string) bool { return y.bug == bug }
 
-// driver returns the format with the methods that its bug takes.
+// driver returns the driver; some bugs remove or replace methods.
 func (y toy) driver() driver.Driver {
 	if y.has("writes in place") {
 		return toyInPlace{y}
@@ -62,9 +62,9 @@ type toyFile struct {
 	src    driver.Source
 	x      *driver.Index
 	meta   driver.Metadata
-	values []int64 // offsets of those of the metadata
+	values []int64 // offsets of the metadata's values
 	sums   []uint32
-	all    []byte // of a format that copies everything
+	all    []byte // if the format copies everything
 }
 
 // Metadata implements driver.Parsed.
@@ -72,7 +72,7 @@ func (f *toyFile) Metadata() (driver.Metadata, error) {
 	if !f.toy.has("aliases metadata") {
 		return f.meta, nil
 	}
-	// While it is parsed a file is read into private memory: what is asked for later is not.
+	// During Parse, reads return private memory; later reads need not.
 	meta := slices.Clone(f.meta)
 	for i, at := range f.values {
 		b, err := f.src.Slice(at, int64(len(meta[i].Value.(json.RawMessage))))
@@ -175,7 +175,7 @@ func (f *toyFile) parse(c *wire.Cursor, tensors, entries int) error {
 	return f.checkEnd(end)
 }
 
-// checkEnd looks for the mark after the data.
+// checkEnd checks the mark after the data.
 func (f *toyFile) checkEnd(end int64) error {
 	if f.toy.has("no end") || f.toy.has("accepts overlap") || f.toy.has("accepts holes") {
 		return nil
@@ -190,7 +190,7 @@ func (f *toyFile) checkEnd(end int64) error {
 	return nil
 }
 
-// record reads one tensor's record. end is where the data of the one before ends.
+// record parses a tensor's record. end is the end of the previous tensor's data.
 func (f *toyFile) record(c *wire.Cursor, end int64) (int64, error) {
 	at := c.Offset()
 	t := driver.Tensor{Name: c.Bytes("name", uint64(c.U16("name length")))}
@@ -238,7 +238,7 @@ func (f *toyFile) checkName(name []byte) error {
 	return driver.CheckName(name)
 }
 
-// checkPlace checks where the data of a tensor is.
+// checkPlace checks the offset of a tensor.
 func (f *toyFile) checkPlace(c *wire.Cursor, t *driver.Tensor, at, end int64) error {
 	next := (end + 63) &^ 63
 	switch {
@@ -252,7 +252,7 @@ func (f *toyFile) checkPlace(c *wire.Cursor, t *driver.Tensor, at, end int64) er
 	return nil
 }
 
-// withBug returns what the file has, with the functions that its bug takes.
+// withBug returns f as a driver.Parsed, with functions replaced by the bug.
 func (f *toyFile) withBug() *driver.Parsed {
 	p := &driver.Parsed{Own: f, LazyMetadata: f.Metadata, TensorSum: f.TensorSum}
 	switch f.toy.bug {
@@ -268,7 +268,7 @@ func (f *toyFile) withBug() *driver.Parsed {
 	return p
 }
 
-// toyLoader has nothing that can be viewed.
+// toyLoader loads every tensor into memory, without views.
 type toyLoader struct{ *toyFile }
 
 func (f *toyLoader) Load(i int) ([]byte, error) {
@@ -278,7 +278,7 @@ func (f *toyLoader) Load(i int) ([]byte, error) {
 	return b, err
 }
 
-// verify is wrong, as its bug says.
+// verify has the bug in y.bug, if any.
 func (f *toyFile) verify(v driver.Verification) error {
 	if f.toy.has("overstates progress") {
 		v.Expect(1)
@@ -292,7 +292,7 @@ func (f *toyFile) verify(v driver.Verification) error {
 	return nil
 }
 
-// toyInPlace replaces the old file before the new one is complete.
+// toyInPlace overwrites the old file before the new one is complete.
 type toyInPlace struct{ toy }
 
 func (y toyInPlace) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
@@ -371,7 +371,7 @@ func (y toy) encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions) (dr
 }
 
 func (e *toyEncoder) add(key string, value int64) {
-	// All numbers have one length: places follow from it.
+	// All numbers have the same length, so the layout does not depend on them.
 	e.meta = append(e.meta, driver.Entry{Key: key, Value: json.RawMessage(fmt.Sprintf("%20d", value))})
 }
 
@@ -422,7 +422,7 @@ func (e *toyEncoder) Finish() error {
 	return err
 }
 
-// toyHead returns the header with the records.
+// toyHead returns the header and the records.
 func toyHead(rec []byte, tensors, entries int) []byte {
 	var w wire.Buffer
 	w.Str(toyMagic)

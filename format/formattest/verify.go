@@ -13,8 +13,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// verify: verification reports progress, can be canceled, and does not take
-// an unsigned file for a signed one.
+// verify checks that verification reports progress, can be canceled, and does not accept an
+// unsigned file as signed.
 func (x *subject) verify(t *testing.T) {
 	m := x.openBytes(t, x.file)
 	defer m.Close()
@@ -38,7 +38,7 @@ func (x *subject) verify(t *testing.T) {
 	all.Close()
 }
 
-// trust: only a signature by the trusted key passes for one.
+// trust checks that only a signature by the trusted key is reported as trusted.
 func (x *subject) trust(t *testing.T, m *format.Model) {
 	key, _, _ := ed25519.GenerateKey(nil)
 	_, err := m.Verify(context.Background(), format.WithTrustedKey(key))
@@ -50,11 +50,11 @@ func (x *subject) trust(t *testing.T, m *format.Model) {
 		return
 	}
 	if signed := m.Signature() != nil; signed != (c.Signature() != format.Unsigned) || c.Signature() == format.SignatureTrusted {
-		t.Errorf("without a trusted key, of a file signed %v, the signature is said to be %v", signed, c.Signature())
+		t.Errorf("without a trusted key, file signed: %v: the signature is reported as %v", signed, c.Signature())
 	}
 }
 
-// tensorNames lists the names of an open model.
+// tensorNames returns the names of an open model's tensors.
 func tensorNames(m *format.Model) []string {
 	var list []string
 	for name := range m.Tensors() {
@@ -63,8 +63,8 @@ func tensorNames(m *format.Model) []string {
 	return list
 }
 
-// checkProgress runs f and looks at its reports: they do not overlap, never go
-// back, keep to one total, and end there.
+// checkProgress runs f and checks its reports: they must not overlap or go back, must have one
+// total, and must end there.
 func checkProgress(t *testing.T, f func(format.Progress) error, complete bool) {
 	t.Helper()
 	var inside atomic.Int32
@@ -87,7 +87,7 @@ func checkProgress(t *testing.T, f func(format.Progress) error, complete bool) {
 	}
 }
 
-// covered returns the tensors with bytes in the file that a sum covers.
+// covered returns the tensors whose bytes in the file a checksum covers.
 func (x *subject) covered(t *testing.T) []tensor.Info {
 	if x.s.VerifyErr != nil {
 		t.Skip("the sample does not verify")
@@ -118,8 +118,8 @@ func (x *subject) flipped(at int64) []byte {
 	return b
 }
 
-// coveredData: of a tensor that a sum is said to cover a changed bit is noticed,
-// also when it is verified alone.
+// coveredData checks that a flipped bit is detected in each tensor that a checksum covers, even if
+// the tensor is verified alone.
 func (x *subject) coveredData(t *testing.T) {
 	for _, info := range x.covered(t) {
 		for _, at := range []int64{info.Offset, info.Offset + info.Stored/2, info.Offset + info.Stored - 1} {
@@ -130,7 +130,7 @@ func (x *subject) coveredData(t *testing.T) {
 			}
 			for what, opts := range map[string][]format.VerifyOption{"Verify": nil, "Verify of it alone": {format.WithTensors(info.Name)}} {
 				if _, err := m.Verify(context.Background(), opts...); err == nil {
-					t.Errorf("%s does not notice a changed bit at %#x of tensor %q, which is said to be covered", what, at, info.Name)
+					t.Errorf("%s does not notice a changed bit at %#x of tensor %q, which a checksum should cover", what, at, info.Name)
 				} else {
 					x.checkErr(t, what, err)
 				}
@@ -140,7 +140,7 @@ func (x *subject) coveredData(t *testing.T) {
 	}
 }
 
-// checkTouch: with CheckTouch a checksum that covers data is compared before its first use.
+// checkTouch checks that with CheckTouch a checksum is verified before the data is first used.
 func (x *subject) checkTouch(t *testing.T) {
 	list := x.covered(t)
 	touch := x.with(func(o *format.Options) { o.Check = format.CheckTouch })
@@ -166,7 +166,7 @@ func (x *subject) checkTouch(t *testing.T) {
 				_, err = v.Bytes()
 			}
 			if err == nil {
-				t.Errorf("with CheckTouch the bytes of tensor %q, of which a bit changed, can be had%s", info.Name, again)
+				t.Errorf("with CheckTouch tensor %q can be read despite a changed bit%s", info.Name, again)
 			} else {
 				x.checkErr(t, "Bytes"+again, err)
 			}
@@ -175,32 +175,32 @@ func (x *subject) checkTouch(t *testing.T) {
 	}
 }
 
-// layoutErrors says what became of the places of tensors when bits changed.
+// layoutErrors records how changed bits affected the offsets of tensors.
 type layoutErrors struct {
-	overlap, hole string // the first of its kind, "" for none
-	several       bool   // there were two tensors at least to compare
+	overlap, hole string // descriptions of the first errors, or ""
+	several       bool   // there were at least two tensors to compare
 }
 
-// overlap: no two tensors share bytes, whatever the fields say.
+// overlap checks that no two tensors share bytes, even in a damaged file that opens.
 func (x *subject) overlap(t *testing.T) {
 	if l := x.layouts(); l.overlap != "" {
 		t.Error(l.overlap)
 	} else if !l.several {
-		t.Skip("takes two tensors that are in the file as such")
+		t.Skip("needs two plain tensors in the file")
 	}
 }
 
-// holes: between tensors there is nothing but what alignment takes.
+// holes checks that gaps between tensors are no larger than alignment requires.
 func (x *subject) holes(t *testing.T) {
 	if l := x.layouts(); l.hole != "" {
 		t.Error(l.hole)
 	} else if !l.several {
-		t.Skip("takes two tensors that are in the file as such")
+		t.Skip("needs two plain tensors in the file")
 	}
 }
 
-// layouts opens the file with every bit of its structure changed, and looks at
-// the places of tensors in what opens without a look at sums.
+// layouts opens the file with each bit of its structure flipped, without verifying checksums, and
+// examines the offsets of tensors.
 func (x *subject) layouts() *layoutErrors {
 	if x.layout != nil {
 		return x.layout
@@ -220,8 +220,7 @@ func (x *subject) layouts() *layoutErrors {
 	return l
 }
 
-// fields returns the positions that may say where tensors are: those that no
-// tensor takes.
+// fields returns the tested positions outside tensor data, which may be fields with offsets.
 func (x *subject) fields() []int {
 	m, err := x.codec.OpenBytes(x.file, x.s.Options)
 	if err != nil {
@@ -237,13 +236,13 @@ func (x *subject) fields() []int {
 	return slices.DeleteFunc(x.positions(len(x.file)), func(i int) bool { return data[i] })
 }
 
-// extent is where a tensor is.
+// extent is the range of a tensor in the file.
 type extent struct {
 	from, to int64
 	name     string
 }
 
-// extents lists the places of tensors that are in the file, in their order.
+// extents returns the ranges of all tensors in the file, sorted.
 func extents(m *format.Model) []extent {
 	var list []extent
 	for name, v := range m.Tensors() {
@@ -255,7 +254,7 @@ func extents(m *format.Model) []extent {
 	return list
 }
 
-// look opens b and looks for overlaps and holes.
+// look opens b and searches for overlaps and gaps.
 func (l *layoutErrors) look(x *subject, b []byte, o *format.Options, what string) {
 	m, err := x.codec.OpenBytes(b, o)
 	if err != nil {

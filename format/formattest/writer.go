@@ -13,10 +13,10 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// old is what stands at the path that a failing writer was to replace.
+// old is the content of the file that a failing writer was to replace.
 var old = []byte("the old file")
 
-// untouched looks at what is left of a failed writer.
+// untouched checks that a failed writer left only the old file.
 func (x *subject) untouched(t *testing.T, path string) {
 	t.Helper()
 	if b, err := os.ReadFile(path); err != nil || !bytes.Equal(b, old) {
@@ -27,7 +27,7 @@ func (x *subject) untouched(t *testing.T, path string) {
 	}
 }
 
-// diskErrors: a write that fails, whichever it is, fails the writer, and so does a reader.
+// diskErrors checks that the writer fails if any write or the reader of a tensor fails.
 func (x *subject) diskErrors(t *testing.T) {
 	x.brokenTarget(t)
 	for _, p := range x.s.Plan.Tensors {
@@ -39,24 +39,24 @@ func (x *subject) diskErrors(t *testing.T) {
 			}
 			from := io.MultiReader(bytes.NewReader(x.data[p.Name][:n]), iotest.ErrReader(errDisk))
 			if err := x.finish(w, p.Name, from); !errors.Is(err, errDisk) {
-				t.Errorf("the reader of tensor %q fails after %d bytes: the writer says %v", p.Name, n, err)
+				t.Errorf("the reader of tensor %q fails after %d bytes: the writer returns %v", p.Name, n, err)
 			}
 			x.untouched(t, path)
 		}
 	}
 	for n := 0; n < len(x.file); n += max(1, len(x.file)/5) {
 		if err := x.writeTo(&brokenPipe{left: n}); !errors.Is(err, errDisk) {
-			t.Errorf("an io.Writer that takes %d bytes of %d: the writer says %v", n, len(x.file), err)
+			t.Errorf("an io.Writer that takes %d bytes of %d: the writer returns %v", n, len(x.file), err)
 		}
 	}
 	if len(x.file) > 1 {
 		if err := x.writeTo(&brokenPipe{left: len(x.file) - 1}); !errors.Is(err, errDisk) {
-			t.Errorf("an io.Writer that fails at the last byte: the writer says %v", err)
+			t.Errorf("an io.Writer that fails at the last byte: the writer returns %v", err)
 		}
 	}
 }
 
-// brokenTarget has one operation of an Encoder after the other fail.
+// brokenTarget makes each operation of an Encoder fail in turn.
 func (x *subject) brokenTarget(t *testing.T) {
 	for n := 0; ; n++ {
 		left := n
@@ -64,14 +64,14 @@ func (x *subject) brokenTarget(t *testing.T) {
 		path := x.stored(t, old)
 		err := x.writeFile(c, path)
 		if left >= 0 {
-			// Every operation went through.
+			// No operation failed.
 			if err != nil {
 				t.Errorf("without a failure: %v", err)
 			}
 			return
 		}
 		if !errors.Is(err, errDisk) {
-			t.Errorf("write %d fails: the writer says %v", n, err)
+			t.Errorf("write %d fails: the writer returns %v", n, err)
 		}
 		x.untouched(t, path)
 		if t.Failed() {
@@ -83,7 +83,7 @@ func (x *subject) brokenTarget(t *testing.T) {
 	}
 }
 
-// fragileDriver writes as another driver does, on a disk that fails.
+// fragileDriver is a driver that writes to a failing disk.
 type fragileDriver struct {
 	driver.Driver
 	left *int
@@ -117,7 +117,7 @@ func (x *subject) writeTo(out io.Writer) error {
 	return x.finish(w, "", nil)
 }
 
-// finish writes all tensors, the one with that name from another reader.
+// finish writes all tensors, reading the one called name from other.
 func (x *subject) finish(w *format.Writer, name string, other io.Reader) error {
 	defer w.Abort()
 	for _, p := range x.s.Plan.Tensors {
@@ -132,7 +132,7 @@ func (x *subject) finish(w *format.Writer, name string, other io.Reader) error {
 	return w.Close()
 }
 
-// fragile is a target whose disk fails after some operations.
+// fragile is a target that fails after some operations.
 type fragile struct {
 	driver.Target
 	left *int
@@ -162,7 +162,7 @@ func (f *fragile) Truncate(size int64) error {
 	return f.Target.Truncate(size)
 }
 
-// brokenPipe is an io.Writer that takes some bytes.
+// brokenPipe is an io.Writer that accepts a limited number of bytes.
 type brokenPipe struct{ left int }
 
 func (b *brokenPipe) Write(p []byte) (int, error) {
