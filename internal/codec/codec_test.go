@@ -35,8 +35,8 @@ func mustCompress(t testing.TB, c codec.Codec, src []byte, level int) []byte {
 	return out
 }
 
-// weights makes floats that look like a trained model's, rounded so that they
-// compress a little.
+// weights returns floats similar to those of a trained model, rounded so that they compress a
+// little.
 func weights(n int) []byte {
 	r := rand.New(rand.NewPCG(1, 2))
 	out := make([]byte, 0, n+4)
@@ -105,7 +105,7 @@ func TestRoundTrip(t *testing.T) {
 	}
 }
 
-// TestStreaming: how the input is cut into writes does not show.
+// TestStreaming checks that the sizes of writes do not affect the output.
 func TestStreaming(t *testing.T) {
 	src := weights(300_001)
 	for _, name := range []string{"brotli", "gzip", "zstd"} {
@@ -199,8 +199,8 @@ func allocated() uint64 {
 	return m.TotalAlloc
 }
 
-// TestBitFlips: gzip and zstd carry sums, so no flip in the content may pass.
-// The others must not panic.
+// TestBitFlips checks that the checksums of gzip and zstd detect each flipped bit in the content,
+// and that the other codecs do not panic.
 func TestBitFlips(t *testing.T) {
 	src := weights(600)
 	for name, c := range codecs {
@@ -219,7 +219,7 @@ func TestBitFlips(t *testing.T) {
 	}
 }
 
-// TestBombs: what a small stream claims is not allocated unless it arrives.
+// TestBombs checks that memory is not allocated for a size that a small stream only claims.
 func TestBombs(t *testing.T) {
 	const real = 8 << 20
 	for name, c := range codecs {
@@ -267,8 +267,8 @@ func TestCallerErrors(t *testing.T) {
 	}
 }
 
-// TestDecompressMax: the size of a frame may be unknown, and that in a trailer is too
-// small for 4 GiB and more, or wrong.
+// TestDecompressMax decompresses streams with an unknown size, a size modulo 4 GiB, and a wrong
+// size.
 func TestDecompressMax(t *testing.T) {
 	src := weights(1 << 20)
 	var frame bytes.Buffer // without its size
@@ -299,7 +299,7 @@ func TestDecompressMax(t *testing.T) {
 	}
 }
 
-// full fails after so many bytes.
+// full is a writer that fails after left bytes.
 type full struct{ left int }
 
 var errFull = errors.New("full")
@@ -311,8 +311,8 @@ func (f *full) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestExpandHoldsLittle: what is expanded is not held, and an error of the writer is
-// returned as it is.
+// TestExpandHoldsLittle checks that Expand does not hold the whole content, and that it returns the
+// writer's error unchanged.
 func TestExpandHoldsLittle(t *testing.T) {
 	const size = 32 << 20
 	for name, c := range codecs {
@@ -333,7 +333,7 @@ func TestExpandHoldsLittle(t *testing.T) {
 	}
 }
 
-// TestAfterFailure: a decompressor that failed must not spoil the next use.
+// TestAfterFailure checks that a decompressor works again after an error.
 func TestAfterFailure(t *testing.T) {
 	src := weights(10_000)
 	for name, c := range codecs {

@@ -9,8 +9,8 @@ import (
 	"github.com/weightmap/weightmap/internal/codec/brotli"
 )
 
-// FuzzBrotliPeer holds the decoder of Brotli against another one: whatever both
-// accept must be the same bytes, and neither accepts what the other does not.
+// FuzzBrotliPeer compares the Brotli decoder with another one: both must accept the same streams
+// and return the same bytes.
 func FuzzBrotliPeer(f *testing.F) {
 	for _, src := range inputs() {
 		for _, level := range []int{1, 6, 9} {
@@ -29,7 +29,7 @@ func FuzzBrotliPeer(f *testing.F) {
 			return
 		}
 		if peerErr == nil && r.Len() > 0 {
-			peerErr = io.ErrNoProgress // it tolerates bytes after the end
+			peerErr = io.ErrNoProgress // it accepts trailing bytes
 		}
 		if (err == nil) != (peerErr == nil) {
 			t.Fatalf("%v, the peer: %v", err, peerErr)

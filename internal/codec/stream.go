@@ -9,31 +9,31 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Library is a compression library; Stream makes a codec of it.
+// Library is a compression library. Stream turns it into a codec.
 type Library interface {
 	Name() string
-	// Window returns how many bytes a reader of src takes at most.
+	// Window returns the most memory in bytes that a reader of src needs.
 	Window(src []byte) int64
-	// Size returns how many bytes src says it holds, which nobody has checked, or -1.
+	// Size returns the size stored in src, which is not verified, or -1.
 	Size(src []byte) int64
-	// NewReader decompresses src, which may be the mapping of a file: a fault
+	// NewReader returns a reader that decompresses src, which may alias a mapped file. A page fault
 	// unwinds through the reader, which is then not released.
 	NewReader(src []byte) (Reader, error)
-	// NewWriter compresses size bytes into w, at a level from 1 to 9. release makes
-	// the writer available again after a Close without error.
+	// NewWriter returns a writer that compresses size bytes to w at a level from 1 to 9. release
+	// returns it to the pool; it is called after a Close without error.
 	NewWriter(w io.Writer, level int, size int64) (z io.WriteCloser, release func(), err error)
 }
 
 // Reader decompresses one stream.
 type Reader interface {
 	io.Reader
-	// Rest returns how many bytes of the input follow the stream, after io.EOF.
+	// Rest returns the number of input bytes after the stream. It is valid after io.EOF.
 	Rest() int
-	// Release makes the reader available again.
+	// Release returns the reader to the pool.
 	Release()
 }
 
-// Stream is the codec of a library.
+// Stream is the codec for a Library.
 type Stream struct{ Library }
 
 // Compress implements Codec.
@@ -66,7 +66,7 @@ func (s Stream) NewWriter(w io.Writer, level int, size int64) (io.WriteCloser, e
 	return &writer{z, release}, nil
 }
 
-// writer releases the library's writer when it is closed.
+// writer releases the library's writer on Close.
 type writer struct {
 	io.WriteCloser
 	release func()
@@ -96,7 +96,7 @@ func (s Stream) DecompressInto(dst, src []byte) error {
 	return r.end(int64(n), int64(len(dst)))
 }
 
-// Expand implements Codec. The content need not fit the address space.
+// Expand implements Codec. The content may exceed the address space.
 func (s Stream) Expand(w io.Writer, src []byte, size int64) error {
 	if size < 0 {
 		return Corruptf(s.Name(), "decompressed size %d", size)
@@ -112,8 +112,8 @@ func (s Stream) Expand(w io.Writer, src []byte, size int64) error {
 	return r.end(n, size)
 }
 
-// DecompressMax implements Streamer. The size that the stream says is tried first;
-// if that fails, the content is counted.
+// DecompressMax implements Streamer. It first tries the size stored in the stream. If that is
+// wrong, it decompresses twice, first to count the bytes.
 func (s Stream) DecompressMax(src []byte, limit int64) ([]byte, error) {
 	if err := CheckSize(limit); err != nil {
 		return nil, err
@@ -137,7 +137,7 @@ func (s Stream) DecompressMax(src []byte, limit int64) ([]byte, error) {
 	return s.Decompress(src, n)
 }
 
-// reader makes tensor.ErrCorrupt of a library's errors.
+// reader turns a library's errors into tensor.ErrCorrupt.
 type reader struct {
 	Reader
 	name string
@@ -159,7 +159,8 @@ func (r *reader) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// copyTo writes at most limit bytes to w, as io.Copy does, which links what copies files.
+// copyTo writes at most limit bytes to w. It is like io.Copy, but io.Copy would link the code for
+// copying files.
 func (r *reader) copyTo(w io.Writer, limit int64) (n int64, err error) {
 	b := make([]byte, min(limit, 32<<10))
 	for n < limit {
@@ -177,8 +178,7 @@ func (r *reader) copyTo(w io.Writer, limit int64) (n int64, err error) {
 	return n, nil
 }
 
-// end checks that n bytes are the expected ones, that no more follow, and that the
-// input was used up.
+// end checks that n equals size, that the stream ends there, and that no input is left.
 func (r *reader) end(n, size int64) error {
 	if n < size {
 		return Corruptf(r.name, "ends after %d of %d bytes", n, size)
@@ -196,7 +196,7 @@ func (r *reader) end(n, size int64) error {
 	return nil
 }
 
-// NoEOF keeps an early end from looking like a regular one.
+// NoEOF replaces io.EOF by io.ErrUnexpectedEOF.
 func NoEOF(err error) error {
 	if errors.Is(err, io.EOF) {
 		return io.ErrUnexpectedEOF

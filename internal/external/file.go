@@ -23,32 +23,32 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Format is what must be known of a format to tell which data its models name.
+// Format is what this package must know about a format.
 type Format struct {
 	driver.Driver
-	// Locations opens a model and lists what it names, in any form that leads there.
+	// Locations opens a model and returns the locations it names, unnormalized.
 	Locations func(path string) ([]string, error)
 }
 
-// File is the file of a model's external data, while it is written. Its name contains a
-// hash of its content, so that it replaces no other data: the old model stays whole until
-// the new one, which names this file, replaces it.
+// File is the external data file of a model that is being written. Its name contains a hash of its
+// content, so it replaces no other data: the old model remains intact until the new model replaces
+// it.
 type File struct {
-	// Location is what the model says. Its length never changes; its text is final
-	// once Finish returned.
+	// Location is the location to write into the model. Its length never changes; its text is final
+	// when Finish has returned.
 	Location string
 
 	format Format
-	model  string // path
-	below  string // directory of the data, below that of the model: "" or "a/b/"
-	stem   string // what the names of all generations begin with
+	model  string // path of the model
+	below  string // directory of the data relative to the model's: "" or "a/b/"
+	stem   string // common prefix of the names of all generations
 	file   *save.File
-	made   []string // directories that were not there
+	made   []string // directories that were created
 	sums   map[int64]uint64
 	end    int64
-	place  string        // path of the file, once it is claimed
-	added  bool          // it was not there before
-	former []os.FileInfo // what the model names that is to be replaced
+	place  string        // path of the file once it is claimed
+	added  bool          // the file did not exist before
+	former []os.FileInfo // files that the replaced model names
 }
 
 const (
@@ -56,8 +56,8 @@ const (
 	ending     = ".data"
 )
 
-// NewFile decides where the file will be: its name begins with location, by default the name
-// of the model. model is the path of the model.
+// NewFile determines the directory and the name of the file. The name begins with location, or by
+// default with the name of the model. model is the path of the model.
 func NewFile(f Format, location, model string) (*File, error) {
 	if model == "" {
 		return nil, fmt.Errorf("%w: only Create knows where the model will be, and a stream has no directory", driver.ErrUnsupported)
@@ -76,7 +76,8 @@ func NewFile(f Format, location, model string) (*File, error) {
 	}
 	x := &File{format: f, model: model, sums: make(map[int64]uint64)}
 	x.below, x.stem = path.Split(path.Clean(location))
-	// The name of the format keeps those of another apart, whose models are not looked at.
+	// The name of the format separates the files from those of another format, whose models are not
+	// searched.
 	x.stem = save.Shorten(x.stem)
 	if own := "." + f.Describe().Name; !strings.HasSuffix(x.stem, own) {
 		x.stem += own
@@ -88,12 +89,12 @@ func NewFile(f Format, location, model string) (*File, error) {
 	return x, nil
 }
 
-// name makes the location of a generation.
+// name sets the location for a generation.
 func (x *File) name(hash uint64) {
 	x.Location = fmt.Sprintf("%s%s.%0*x%s", x.below, x.stem, generation, hash, ending)
 }
 
-// isGeneration reports whether a file name is one that name makes.
+// isGeneration reports whether base is a file name that name returns.
 func (x *File) isGeneration(base string) bool {
 	s, ok := strings.CutPrefix(base, x.stem+".")
 	s, end := strings.CutSuffix(s, ending)
@@ -105,20 +106,20 @@ func (x *File) at(location string) string {
 	return filepath.Join(filepath.Dir(x.model), filepath.FromSlash(location))
 }
 
-// Reserve gives a tensor its range of the file, at a multiple of align.
+// Reserve allocates a range of the file for a tensor, at a multiple of align.
 func (x *File) Reserve(size, align int64) (off int64) {
 	off, _ = wire.AlignUp(x.end, align)
 	x.end = off + size
 	return off
 }
 
-// Write stores a tensor at the offset that Reserve returned, and feeds it to sum, which may be nil.
+// Write writes a tensor at the offset that Reserve returned, and also to sum if it is not nil.
 func (x *File) Write(off int64, in driver.Input, sum io.Writer) (err error) {
 	if x.file == nil {
 		if x.made, err = save.MakeDirs(x.at(x.below)); err != nil {
 			return err
 		}
-		// The new file gets the permissions of the model that is to be replaced.
+		// The new file gets the permissions of the model that it replaces.
 		old, err := os.Stat(x.model)
 		if err != nil || !old.Mode().IsRegular() {
 			old = nil
@@ -137,8 +138,7 @@ func (x *File) Write(off int64, in driver.Input, sum io.Writer) (err error) {
 	return err
 }
 
-// Finish puts the file in its place. The model that names it must follow, and then Committed;
-// or Abort.
+// Finish renames the file into place. Write the model next and call Committed, or call Abort.
 func (x *File) Finish(sync bool) error {
 	if x.file == nil {
 		return nil
@@ -169,7 +169,8 @@ func (x *File) Finish(sync bool) error {
 	return nil
 }
 
-// choose names the file: like another only if that has the same content.
+// choose finds a name for the file. It uses an existing file's name only if the content is the
+// same.
 func (x *File) choose() (there bool, err error) {
 	h := xxhash.New()
 	for _, off := range slices.Sorted(maps.Keys(x.sums)) {
@@ -185,8 +186,7 @@ func (x *File) choose() (there bool, err error) {
 	}
 }
 
-// holds reports whether something is at a path, and whether that is a file with the
-// same content.
+// holds reports whether path exists, and whether it is a file with the same content.
 func (x *File) holds(path string) (there, same bool, err error) {
 	st, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -197,14 +197,14 @@ func (x *File) holds(path string) (there, same bool, err error) {
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return true, false, nil // it cannot be read, and is left alone
+		return true, false, nil // cannot be read; leave it alone
 	}
 	defer f.Close()
 	same, err = equal(f, x.file, x.end)
 	return true, same, err
 }
 
-// dirs lists the directories from that of the model to that of the data.
+// dirs returns the directories from that of the model to that of the data.
 func (x *File) dirs() []string {
 	list := []string{filepath.Dir(x.model)}
 	for i, c := range x.below {
@@ -215,7 +215,7 @@ func (x *File) dirs() []string {
 	return list
 }
 
-// Abort removes the file, unless a model or another writer of this program needs it.
+// Abort removes the file unless a model or another writer in this process needs it.
 func (x *File) Abort() {
 	if x.file != nil {
 		x.file.Abort()
@@ -229,7 +229,7 @@ func (x *File) Abort() {
 	}
 	x.place, x.added = "", false
 	for _, dir := range slices.Backward(x.made) {
-		_ = save.Remove(dir) // unless it is not empty any more
+		_ = save.Remove(dir) // fails unless empty
 	}
 	x.made = nil
 }

@@ -1,5 +1,5 @@
-// Package external is what the formats have in common that keep data in other files of a
-// model's directory: wia and onnx. It says what locations may be, and writes such a file.
+// Package external handles the data of wia and onnx models that is stored in other files in the
+// model's directory. It validates locations and writes such files.
 package external
 
 import (
@@ -11,9 +11,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// CheckLocation refuses locations that are no slash-separated path below the
-// model's directory, on any system. That
-// symbolic links do not lead out is seen when the file is used.
+// CheckLocation fails unless a location is a slash-separated path below the model's directory on
+// every system. Symbolic links are checked when the file is opened.
 func CheckLocation(l []byte) error {
 	reason := ""
 	switch {
@@ -35,8 +34,7 @@ func CheckLocation(l []byte) error {
 	return fmt.Errorf("%w: location %.200q %s", tensor.ErrCorrupt, l, reason)
 }
 
-// hasScheme recognizes "C:", "https://" and "file:". Other colons are part of
-// names such as "conv:0".
+// hasScheme recognizes "C:", "https://" and "file:". Other colons may be in names such as "conv:0".
 func hasScheme(l []byte) bool {
 	scheme, rest, ok := bytes.Cut(l, []byte(":"))
 	if !ok || len(scheme) == 0 || bytes.ContainsAny(scheme, "/ ") {
@@ -46,7 +44,7 @@ func hasScheme(l []byte) bool {
 	return letter && (len(scheme) == 1 || len(rest) > 0 && rest[0] == '/' || bytes.EqualFold(scheme, []byte("file")))
 }
 
-// leadsUp looks for an element "..".
+// leadsUp reports whether a path has an element "..".
 func leadsUp(l []byte) bool {
 	for len(l) > 0 {
 		var elem []byte
@@ -57,7 +55,7 @@ func leadsUp(l []byte) bool {
 	return false
 }
 
-// Clean returns the shortest form of a location. One that names a directory keeps its slash.
+// Clean returns the shortest form of a location. A location that ends with a slash keeps it.
 func Clean(location string) string {
 	c := path.Clean(location)
 	if strings.HasSuffix(location, "/") && c != "/" {

@@ -13,15 +13,15 @@ import (
 	"github.com/weightmap/weightmap/internal/save"
 )
 
-// claims counts the writers of this program whose data is in place, by path, while their models
-// are not. Another writer may take such data for that of an old model, and must not remove it.
-// The lock is held while data is removed. Other programs are not seen.
+// claims counts, by path, the writers in this process whose data file is in place but whose model
+// is not. Other writers must not mistake such a file for data of an old model and remove it. The
+// lock is held while files are removed. Other processes are not considered.
 var claims = struct {
 	sync.Mutex
 	writers map[string]int
 }{writers: map[string]int{}}
 
-// claim keeps data from being removed until release.
+// claim protects the file from removal until release.
 func (x *File) claim() {
 	claims.Lock()
 	defer claims.Unlock()
@@ -29,7 +29,7 @@ func (x *File) claim() {
 	claims.writers[filepath.Base(x.place)]++
 }
 
-// release ends that, with claims locked.
+// release undoes claim. The caller must hold the lock of claims.
 func (x *File) release() {
 	if x.place == "" {
 		return
@@ -41,17 +41,17 @@ func (x *File) release() {
 	}
 }
 
-// Committed says that the model is in place. If it will stay there, older generations of the
-// data that no model names any more are removed. While somebody seems to write a model in these
-// directories, whose data may be there already, only those of the model that was replaced are.
-// None is removed if a model cannot be read. What cannot be removed stays.
+// Committed is called when the model is in place. If durable is set, it removes older generations
+// of the data that no model names any more. If another writer seems to be active in these
+// directories, it removes only the data of the replaced model, since the other's data may already
+// be in place. It removes nothing if a model cannot be read. Files that cannot be removed stay.
 func (x *File) Committed(durable bool) {
 	claims.Lock()
 	defer claims.Unlock()
 	x.release()
 	x.place, x.added, x.made = "", false, nil
 	if !durable {
-		return // a crash of the system may bring the old model back
+		return // a system crash may bring the old model back
 	}
 	old := x.generations()
 	if slices.ContainsFunc(x.places(), save.Busy) {
@@ -60,7 +60,7 @@ func (x *File) Committed(durable bool) {
 	x.removeUnnamed(old, true)
 }
 
-// places lists the directories where a model may be that names the data.
+// places returns the directories that may have models which name the data.
 func (x *File) places() []string {
 	dirs := x.dirs()
 	if real, err := save.Resolve(x.model); err == nil && filepath.Dir(real) != dirs[0] {
@@ -69,9 +69,10 @@ func (x *File) places() []string {
 	return dirs
 }
 
-// removeUnnamed removes those data files that no model names and no writer claims, with claims locked.
-// With certain it removes none if a model cannot be read, nor what one names that somebody is writing;
-// without, that may be the one that is given up.
+// removeUnnamed removes the files of old that no model names and no writer claims. The caller must
+// hold the lock of claims. If certain is set, it removes nothing when a model cannot be read, and
+// nothing that a model being written names. Otherwise it ignores models being written, since one
+// of them may be the model that is being aborted.
 func (x *File) removeUnnamed(old []os.FileInfo, certain bool) {
 	old = slices.DeleteFunc(old, func(o os.FileInfo) bool { return claims.writers[o.Name()] > 0 })
 	for _, dir := range x.places() {
@@ -100,8 +101,8 @@ func contains(list []os.FileInfo, file os.FileInfo) bool {
 	return slices.ContainsFunc(list, func(f os.FileInfo) bool { return os.SameFile(f, file) })
 }
 
-// generations lists the data files of the same name but for the generation. They are looked at
-// by name: on Windows the identity that a listing gives may be another than the file's.
+// generations returns the data files whose names differ only in the generation. It stats each by
+// name, since on Windows a directory listing may report another file identity.
 func (x *File) generations() (list []os.FileInfo) {
 	dir := x.at(x.below)
 	entries, _ := os.ReadDir(dir)
@@ -116,7 +117,7 @@ func (x *File) generations() (list []os.FileInfo) {
 	return list
 }
 
-// namedBy lists the files that a file names if it is a model of the format.
+// namedBy returns the files that the file at path names, if it is a model of the format.
 func (x *File) namedBy(path string) (list []os.FileInfo, err error) {
 	if ours, err := x.isModel(path); !ours {
 		return nil, err
@@ -130,7 +131,7 @@ func (x *File) namedBy(path string) (list []os.FileInfo, err error) {
 	return list, err
 }
 
-// isModel goes by name, and by content where that says nothing.
+// isModel reports whether a file is a model of the format by its extension, or else by content.
 func (x *File) isModel(path string) (bool, error) {
 	st, err := os.Stat(path)
 	if err != nil || !st.Mode().IsRegular() {

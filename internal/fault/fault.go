@@ -1,14 +1,13 @@
 // Package fault turns memory faults into errors.
 //
-// Reading a page of a mapped file that is no longer there, because the file was
-// truncated or its disk failed, raises a signal that ends the process. The
-// functions of this package make it a panic of the one goroutine that reads
-// (runtime/debug.SetPanicOnFault), recover that, and report the address.
-// Everything else that panics inside goes on panicking with the same value.
+// Reading a page of a mapped file that no longer exists, because the file was truncated or its disk
+// failed, raises a signal that ends the process. The functions of this package turn it into a panic
+// of the reading goroutine (runtime/debug.SetPanicOnFault), recover the panic, and return the
+// address. All other panics propagate unchanged.
 //
-// Guards nest: a fault that lies outside of the range of an inner guard reaches
-// the outer one. A guard does not extend to goroutines started inside of it,
-// nor to the kernel: a system call that is handed a missing page returns EFAULT.
+// Guards nest: a fault outside the range of an inner guard reaches the outer one. A guard covers
+// neither goroutines started inside it nor the kernel: a system call on a missing page returns
+// EFAULT.
 package fault
 
 import (
@@ -16,17 +15,17 @@ import (
 	"runtime/debug"
 )
 
-// lowest is the first address that counts as a fault of memory. Below it lie
-// dereferences of nil with an offset, which are bugs and must stay panics.
+// lowest is the first address that counts as a memory fault. Faults below it are dereferences of
+// nil with an offset, which are bugs and must remain panics.
 const lowest = 64 << 10
 
-// page is the smallest page size of any platform: memory appears and vanishes
-// in multiples of it.
+// page is the smallest page size of any platform. Memory becomes invalid in multiples of it.
 const page = 4096
 
-// Guard runs fn and returns 0 and its error, or the address when fn touched missing memory that holds knows;
-// faults elsewhere go on as panics. The address is where the processor stopped, not necessarily the first
-// missing byte: a bulk copy may begin at its end, and some processors report no more than the page.
+// Guard calls fn and returns its error. If fn faults at an address for which holds returns true,
+// Guard returns that address instead; other faults propagate as panics. The address is where the
+// processor stopped, which need not be the first missing byte: a bulk copy may start at its end,
+// and some processors report only the page.
 func Guard(holds func(addr uintptr) bool, fn func() error) (addr uintptr, err error) {
 	old := debug.SetPanicOnFault(true)
 	defer func() {
@@ -45,25 +44,22 @@ func Guard(holds func(addr uintptr) bool, fn func() error) (addr uintptr, err er
 	return 0, fn()
 }
 
-// Within reports whether a fault at addr may be one of the size bytes from
-// base: on processors that report the page only, an address before base in its
-// page may be.
+// Within reports whether a fault at addr may be in the size bytes from base. An address before base
+// in the same page counts, since some processors report only the page.
 func Within(addr, base uintptr, size int) bool {
 	return size > 0 && addr >= base-base%page && addr <= base+uintptr(size-1)
 }
 
-// Copy copies like the built-in function from src, whose first byte lies at
-// address base, and reports whether all of src was there. If not, n is the
-// exact number of bytes before the first missing page, and these were copied;
-// bytes of dst beyond them may have been written too.
-// A fault in dst goes on as a panic.
+// Copy copies from src, whose first byte is at address base, to dst, and reports whether all of src
+// was readable. If not, n is the exact number of bytes before the first missing page; these were
+// copied, and dst may also have been changed after them. A fault in dst propagates as a panic.
 func Copy(dst, src []byte, base uintptr) (n int, ok bool) {
 	n = min(len(dst), len(src))
 	if try(dst[:n], src[:n], base) {
 		return n, true
 	}
-	// A bulk copy reads in any order, so the address of its fault does not tell
-	// how far the memory goes: look again, page by page.
+	// A bulk copy reads in any order, so the address of the fault does not tell where the memory
+	// ends. Copy again page by page.
 	for i := 0; i < n; {
 		at := base + uintptr(i)
 		k := min(n-i, int(page-at%page))
@@ -75,7 +71,7 @@ func Copy(dst, src []byte, base uintptr) (n int, ok bool) {
 	return n, true
 }
 
-// try copies src to dst, which are of one length, and reports whether src was there.
+// try copies src to dst, which have the same length, and reports whether src was readable.
 func try(dst, src []byte, base uintptr) bool {
 	addr, _ := Guard(func(addr uintptr) bool { return Within(addr, base, len(src)) }, func() error { copy(dst, src); return nil })
 	return addr == 0

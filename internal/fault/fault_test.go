@@ -7,7 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// addrError stands for a runtime error with an address, as a fault raises it.
+// addrError is like the runtime error of a fault, which has an address.
 type addrError uintptr
 
 func (addrError) Error() string   { return "fault" }
@@ -21,7 +21,7 @@ func recovered(f func()) (v any) {
 	return nil
 }
 
-// within returns a function that knows the addresses of size bytes from base.
+// within returns a function that reports whether an address is among size bytes from base.
 func within(base uintptr, size int) func(uintptr) bool {
 	return func(addr uintptr) bool { return Within(addr, base, size) }
 }
@@ -33,7 +33,7 @@ func TestGuard(t *testing.T) {
 		throw  any
 		err    error
 		want   uintptr
-		passes bool // the panic goes on
+		passes bool // the panic propagates
 	}{
 		{name: "good"},
 		{name: "error", err: io.EOF},
@@ -78,8 +78,7 @@ func TestGuard(t *testing.T) {
 	}
 }
 
-// A fault beyond an inner guard's memory reaches the outer one, and the guard
-// works again afterwards.
+// A fault outside an inner guard's memory reaches the outer one. The guard works again afterwards.
 func TestGuardNests(t *testing.T) {
 	const inner, outer = 0x10000000, 0x20000000
 	for range 2 {

@@ -13,8 +13,8 @@ import (
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
-// cutMapping maps a file of so many pages, truncates it to keep of them, and
-// returns the mapping and its address, which it learns from a fault.
+// cutMapping maps a file, truncates it to keep pages, and returns the mapping and its address,
+// which it learns from a fault.
 func cutMapping(t *testing.T, pages, keep int) (mem []byte, base uintptr) {
 	t.Helper()
 	testhost.NeedCuts(t)
@@ -82,7 +82,7 @@ func TestRealFaultOutsideGoesOn(t *testing.T) {
 	if v == nil {
 		t.Error("a fault outside of the range was swallowed")
 	}
-	// Writing to memory mapped for reading faults in the destination.
+	// A write to a read-only mapping faults in the destination.
 	v = recovered(func() {
 		_, _ = Guard(anywhere, func() error { Copy(mem, make([]byte, 10), 1<<20); return nil })
 	})

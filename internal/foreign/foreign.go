@@ -1,4 +1,5 @@
-// Package foreign names what users take for model files, and model files of other formats, by their first bytes.
+// Package foreign identifies files that are not models, and models in other formats, by their first
+// bytes.
 package foreign
 
 import (
@@ -12,13 +13,13 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// Error says what a file is, in place of err, which says why it does not open. It is driver.ErrUnknownFormat too:
-// of both nothing is printed.
+// Error returns an error that says what the file is instead of err, the reason why it does not
+// open. It also wraps driver.ErrUnknownFormat, whose text is not printed.
 func Error(what string, err error) error {
 	return fmt.Errorf("this is %s%.0w%.0w", what, driver.ErrUnknownFormat, err)
 }
 
-// Blamed reports whether err says that the content of a file is to blame.
+// Blamed reports whether err is an error in the content of a file.
 func Blamed(err error) bool {
 	return errors.Is(err, driver.ErrMagic) || errors.Is(err, driver.ErrUnknownFormat) || errors.Is(err, tensor.ErrCorrupt) ||
 		errors.Is(err, tensor.ErrTruncated) || errors.Is(err, driver.ErrUnsupported)
@@ -35,16 +36,17 @@ const (
 	proto  = "an ONNX tensor, not a model: write it with numpy.save(OUT, onnx.numpy_helper.to_array(onnx.load_tensor(FILE)))"
 )
 
-// torch is the number that torch.save wrote first, before it wrote archives.
+// torch is the magic number of files that torch.save wrote before it wrote archives.
 const torch = "l\xfc\x9cF\xf9 j\xa8P\x19."
 
-// kinds are recognized by what they have at an offset. Names of one word are those of formats.
+// kinds lists the bytes that identify a kind of file and their offset. One-word descriptions are
+// formats.
 var kinds = [...]struct {
 	at    int
 	magic string
 	is    string
 }{
-	{5, "\x00\x00\x00{", "safetensors"}, // its length may look like a pickle
+	{5, "\x00\x00\x00{", "safetensors"}, // the header length may look like a pickle
 	{0, "GGUF", "gguf"},
 	{0, "\x93NUMPY", "npy"},
 	{0, "TSR!", "tsr"},
@@ -55,10 +57,10 @@ var kinds = [...]struct {
 	{0, "1AIW", "wia"},
 	{0, "WIA1", "wia"},
 	{4, torch, "torch"},
-	{13, torch, "torch"}, // behind the header of a frame
+	{13, torch, "torch"}, // after a FRAME opcode
 	{0, "\x89HDF\r\n\x1a\n", hdf5},
 	{4, "TFL3", flow},
-	{0, "lmgg", ggml}, // "ggml" as a little-endian number, and its successors
+	{0, "lmgg", ggml}, // "ggml" as a little-endian integer, and its successors
 	{0, "fmgg", ggml},
 	{0, "tjgg", ggml},
 	{0, "algg", ggml},
@@ -70,10 +72,12 @@ var kinds = [...]struct {
 	{0, "version https://git-lfs.", "a Git LFS pointer, not the file it stands for: fetch that with \"git lfs pull\""},
 }
 
-// zipName is where the name of the first entry of a ZIP archive begins. Its length is four bytes before.
+// zipName is the offset of the first entry's name in a ZIP archive. The length of the name is four
+// bytes before it.
 const zipName = 30
 
-// Name says what a file is that begins with first (driver.SniffLen bytes, or all), "" for what it does not know for certain.
+// Name describes a file that begins with first (driver.SniffLen bytes, or all of it). It returns ""
+// unless it is certain.
 func Name(first []byte, path string) string {
 	head := string(first)
 	for _, k := range kinds {
@@ -93,7 +97,7 @@ func Name(first []byte, path string) string {
 	case isTensor(head):
 		return proto
 	case head[0] != 0x08 && head[0] != 0x0a:
-	case strings.HasSuffix(path, ".pb"): // a protobuf message of another schema has no magic either
+	case strings.HasSuffix(path, ".pb"): // a protobuf message of another schema, which has no magic either
 		return flow
 	case strings.HasSuffix(path, ".mlmodel"):
 		return coreML
@@ -105,7 +109,7 @@ func hasAt(s string, at int, magic string) bool {
 	return len(s) >= at && strings.HasPrefix(s[at:], magic)
 }
 
-// Guess is Name for what may look like something else too.
+// Guess is like Name, but less certain.
 func Guess(head []byte) string {
 	text := strings.TrimPrefix(string(head), "\ufeff")
 	for text != "" && text[0] <= ' ' {
@@ -124,10 +128,10 @@ func Guess(head []byte) string {
 	return "plain text, such as a README" + other
 }
 
-// Model says that a file is a model in a format.
+// Model describes a file that is a model in a format.
 func Model(format string) string { return "a model in the format " + format + ": open it as that" }
 
-// Entry says what a ZIP archive with an entry of that name is, "" for what it does not know.
+// Entry describes a ZIP archive that has an entry with this name, or returns "".
 func Entry(name string) string {
 	switch name[strings.LastIndexByte(name, '/')+1:] {
 	case "data.pkl":
@@ -138,7 +142,7 @@ func Entry(name string) string {
 	return ""
 }
 
-// Directory says what a directory is, "" for what it does not know.
+// Directory describes a directory, or returns "".
 func Directory(path string) string {
 	if strings.HasSuffix(strings.TrimSuffix(path, "/"), ".mlpackage") {
 		return coreML
@@ -149,7 +153,8 @@ func Directory(path string) string {
 	return ""
 }
 
-// isTensor reports whether a message begins as a TensorProto does: its dims, its type, and another of its fields.
+// isTensor reports whether a message begins like a TensorProto: with dims, a type, and another
+// field.
 func isTensor(b string) bool {
 	for len(b) > 3 && b[0] == 0x08 {
 		for b = b[1:]; len(b) > 3 && b[0] >= 0x80; {
@@ -160,7 +165,8 @@ func isTensor(b string) bool {
 	return len(b) >= 3 && b[0] == 0x10 && b[1] < 0x40 && strings.IndexByte("\"*2:BJRZbjp", b[2]) >= 0
 }
 
-// isText reports whether s is UTF-8 without control characters. It may end within a character.
+// isText reports whether s is UTF-8 without control characters. The last character may be
+// incomplete.
 func isText(s string) bool {
 	for i, r := range s {
 		if r < ' ' && (r < '\t' || r > '\r') || r == 0x7f || r == utf8.RuneError && i+utf8.UTFMax <= len(s) {

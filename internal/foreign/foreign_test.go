@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestCut: the beginning of a file may end anywhere.
+// TestCut checks that the beginning of a file may be cut anywhere.
 func TestCut(t *testing.T) {
 	for _, k := range kinds {
 		whole := strings.Repeat("\xfe", k.at) + k.magic
@@ -20,7 +20,7 @@ func TestCut(t *testing.T) {
 	}
 }
 
-// FuzzName: whatever a file begins with, naming it ends.
+// FuzzName checks that Name handles any beginning.
 func FuzzName(f *testing.F) {
 	for _, k := range kinds {
 		f.Add([]byte(strings.Repeat("\x08", k.at)+k.magic), "m.pb")

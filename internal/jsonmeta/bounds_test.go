@@ -2,7 +2,7 @@ package jsonmeta
 
 import "testing"
 
-// TestRefused has texts that one check each refuses, at the byte where it sees it.
+// TestRefused has texts that exactly one check refuses, and the offsets of the errors.
 func TestRefused(t *testing.T) {
 	for text, at := range map[string]int64{
 		"\ufeff{}":                   0,

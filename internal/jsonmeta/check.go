@@ -1,10 +1,8 @@
-// Package jsonmeta checks and reads the JSON objects in which formats keep
-// their metadata.
+// Package jsonmeta validates and parses JSON objects with the metadata of a file.
 //
-// Files come from anywhere, so the checks are stricter than encoding/json's:
-// UTF-8 must be valid, nesting is bounded, and the keys of the object itself are
-// unique and have no NUL, since they become the keys of a format.Metadata.
-// Checking allocates next to nothing; values are only made by Metadata.
+// Its checks are stricter than those of encoding/json: text must be valid UTF-8, nesting is
+// limited, and the keys of the outermost object are unique and have no NUL, since they become the
+// keys of a format.Metadata. Validation allocates almost nothing; only Metadata creates values.
 package jsonmeta
 
 import (
@@ -16,38 +14,38 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// MaxDepth is how deep objects and arrays may nest, the outermost object
-// counted as 1.
+// MaxDepth is the default limit on the nesting of objects and arrays, including the outermost
+// object.
 const MaxDepth = 1000
 
-// Options says where formats differ.
+// Options are the differences between formats.
 type Options struct {
-	// LoneSurrogates accepts escapes such as \ud800 that have no other half, but in the
-	// outermost object's keys.
+	// LoneSurrogates accepts escapes of unpaired surrogates such as \ud800, except in the keys of
+	// the outermost object.
 	LoneSurrogates bool
-	// MaxDepth is another limit than the package's, if not 0.
+	// MaxDepth replaces the package's MaxDepth if it is not 0.
 	MaxDepth int
-	// Entries, if not nil, is told how many keys Check found, and may refuse: before there is
-	// a list of them where they are many.
+	// Entries, if not nil, is called with the number of keys and may return an error. If there are
+	// many, it is called before memory for their list is allocated.
 	Entries func(n int) error
-	// Walk, if not nil, walks the value of the outermost object's key Key.
+	// Walk, if not nil, parses the value of the key Key in the outermost object.
 	Key  string
 	Walk func(s *Scanner) error
 }
 
-// checked is for texts that Check accepts.
+// checked are the options for texts that Check has accepted.
 var checked = Options{LoneSurrogates: true}
 
-// EntryBytes is the memory that Metadata takes for an entry, without its text.
+// EntryBytes is the memory that Metadata needs for an entry, without its text.
 const EntryBytes = 64
 
-// Error says what is wrong and where. It wraps tensor.ErrCorrupt.
+// Error describes an error and its offset. It wraps tensor.ErrCorrupt.
 type Error struct {
 	Offset int64 // in bytes, from the start of the text
 	Reason string
 }
 
-// Error describes the mistake and its place.
+// Error implements error.
 func (e *Error) Error() string {
 	return tensor.ErrCorrupt.Error() + ": " + e.Reason + " at byte " + strconv.FormatInt(e.Offset, 10) + " of the JSON text"
 }
@@ -55,35 +53,36 @@ func (e *Error) Error() string {
 // Unwrap returns tensor.ErrCorrupt.
 func (e *Error) Unwrap() error { return tensor.ErrCorrupt }
 
-// Check reports why b is not one JSON object as the package describes it.
+// Check returns an error unless b is one JSON object, as the package comment describes.
 func Check(b []byte, o Options) error { return new(Checker).Check(b, o) }
 
-// Checker walks the object of a text, and knows where its keys and values are. It walks many
-// texts and uses its memory again.
+// Checker validates JSON objects and records the positions of their keys and values. It reuses its
+// memory.
 type Checker struct {
 	s      Scanner
 	b      []byte
 	pairs  []pair
 	hashes []uint64 // of the keys
-	null   int      // where a key with a NUL character is, -1 for none
-	room   struct { // for the first keys
+	null   int      // offset of a key with a NUL character, or -1
+	room   struct { // for the first keys, to avoid allocation
 		pairs  [4]pair
 		hashes [4]uint64
 	}
 }
 
-// pair is where a key and its value are.
+// pair holds the offsets of a key and of its value.
 type pair struct{ key, from, to uint32 }
 
 var seed = maphash.MakeSeed()
 
-// manyKeys are counted before more are listed.
+// manyKeys is the number of keys from which on keys are counted before they are listed.
 const manyKeys = 4096
 
-// count is told how many keys an object has that has manyKeys of them at least, and makes room for all.
+// count calls o.Entries with the number of keys of an object with manyKeys or more, and allocates
+// room for all.
 func (c *Checker) count(b []byte, o Options) error {
 	n, s := 0, NewScanner(b, o)
-	_ = s.Object(func([]byte, int) error { n++; return s.Skip() }) // the walk that goes on says what is wrong
+	_ = s.Object(func([]byte, int) error { n++; return s.Skip() }) // an error is reported by the walk in progress
 	if err := o.Entries(n); err != nil {
 		return err
 	}
@@ -92,7 +91,7 @@ func (c *Checker) count(b []byte, o Options) error {
 	return nil
 }
 
-// Check is the package's Check.
+// Check is like the function Check, and records keys and values.
 func (c *Checker) Check(b []byte, o Options) error {
 	err := c.walk(b, o)
 	if err == nil && c.null >= 0 {
@@ -107,7 +106,7 @@ func (c *Checker) Check(b []byte, o Options) error {
 	return err
 }
 
-// walk finds the pairs of b.
+// walk records the keys and values of b.
 func (c *Checker) walk(b []byte, o Options) error {
 	c.s, c.null = NewScanner(b, o), -1
 	s := &c.s
@@ -137,7 +136,7 @@ func (c *Checker) walk(b []byte, o Options) error {
 	return err
 }
 
-// object walks an object; each walks the values.
+// object parses an object; each parses the values.
 func (c *Checker) object(s *Scanner, each func(key []byte, at int) error) error {
 	if c.hashes == nil {
 		c.hashes, c.pairs = c.room.hashes[:0], c.room.pairs[:0]
@@ -152,21 +151,21 @@ func (c *Checker) object(s *Scanner, each func(key []byte, at int) error) error 
 	})
 }
 
-// key returns what a key stands for.
+// key returns the unescaped key of p.
 func (c *Checker) key(p pair) []byte {
 	s := Scanner{b: c.b, i: int(p.key), o: checked}
 	raw, _ := s.text()
 	return s.plain(raw)
 }
 
-// unique refuses keys that occur twice.
+// unique fails on duplicate keys.
 func (c *Checker) unique() error {
 	slices.Sort(c.hashes)
 	for i := 1; i < len(c.hashes); i++ {
 		if c.hashes[i-1] != c.hashes[i] || i > 1 && c.hashes[i-2] == c.hashes[i] {
 			continue
 		}
-		var same [][]byte // different keys with that hash
+		var same [][]byte // different keys with the same hash
 		for _, p := range c.pairs {
 			key := c.key(p)
 			if maphash.Bytes(seed, key) != c.hashes[i] {

@@ -110,8 +110,8 @@ func TestMetadata(t *testing.T) {
 	}
 }
 
-// FuzzCheck holds Check against encoding/json: what Check accepts json.Valid
-// accepts too, and Metadata reads it.
+// FuzzCheck compares Check with encoding/json: json.Valid must accept what Check accepts, and
+// Metadata must read it.
 func FuzzCheck(f *testing.F) {
 	for _, s := range []string{`{}`, `{"a":[1,2.5e-3,"\ud83d\ude00",{"b":null}],"c":true}`, `{"a":"\ud800"}`, `{"a":1,"a":2}`} {
 		f.Add([]byte(s))

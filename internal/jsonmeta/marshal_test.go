@@ -61,7 +61,7 @@ func TestMarshalRefuses(t *testing.T) {
 	}
 }
 
-// TestFloat: a number is a float64 if that says as much as its text.
+// TestFloat checks that a number becomes a float64 only if that is exact.
 func TestFloat(t *testing.T) {
 	for text, want := range map[string]bool{
 		"0.1": true, "5.0": true, "5": true, "-0.0": true, "1e+21": true, "1e-07": true, "1e-7": true, "1e+300": true, "0.3333333333333333": true,

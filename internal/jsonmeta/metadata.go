@@ -13,9 +13,9 @@ import (
 	"github.com/weightmap/weightmap/internal/jsontext"
 )
 
-// Metadata returns the pairs of a text that Check accepts, in its order, all in
-// fresh memory. Integers within int64 are int64; other numbers keep their text
-// as json.Number; objects and arrays are json.RawMessage as they are written.
+// Metadata returns the entries of an object that Check accepts, in order. The result does not alias
+// b. Integers within int64 are int64; other numbers are json.Number with their original text;
+// objects and arrays are json.RawMessage.
 func Metadata(b []byte) (driver.Metadata, error) {
 	var c Checker
 	if err := c.walk(bytes.Clone(b), checked); err != nil {
@@ -24,8 +24,7 @@ func Metadata(b []byte) (driver.Metadata, error) {
 	return c.Metadata(), nil
 }
 
-// Metadata is the package's Metadata of the text that was checked last, which its objects and arrays
-// alias.
+// Metadata is like the function Metadata, for the text checked last. Objects and arrays alias it.
 func (c *Checker) Metadata() driver.Metadata {
 	if len(c.pairs) == 0 {
 		return nil
@@ -37,15 +36,15 @@ func (c *Checker) Metadata() driver.Metadata {
 	return m
 }
 
-// Cost returns at least how many bytes Metadata takes for a checked text, and lists of
-// the elements of its values.
+// Cost returns a lower bound in bytes on the memory of Metadata and of lists of the elements of its
+// values. b must be valid.
 func Cost(b []byte) int64 {
 	var c Checker
 	_ = c.walk(b, checked)
 	return c.Cost()
 }
 
-// Cost is the package's Cost of the text that was checked last.
+// Cost is like the function Cost, for the text checked last.
 func (c *Checker) Cost() (n int64) {
 	for _, p := range c.pairs {
 		value := c.b[p.from:p.to]
@@ -57,7 +56,7 @@ func (c *Checker) Cost() (n int64) {
 	return n
 }
 
-// value makes the Go value of one checked JSON value.
+// value returns the Go value of a validated JSON value.
 func value(raw []byte) any {
 	switch raw[0] {
 	case '"':
@@ -76,8 +75,8 @@ func value(raw []byte) any {
 	return json.Number(text)
 }
 
-// Elements walks the elements of an array out of a text that Check accepts. It
-// returns false when value is not an array, or when each does.
+// Elements calls each for the elements of an array. value must be valid. Elements returns false if
+// value is not an array or each returns false.
 func Elements(value []byte, each func(raw []byte) bool) bool {
 	s := NewScanner(value, checked)
 	return s.Array(func(int) error {
@@ -92,9 +91,9 @@ func Elements(value []byte, each func(raw []byte) bool) bool {
 	}) == nil
 }
 
-// Text returns what a string, quotes included, out of a text that Check accepts
-// stands for, aliasing it unless it has escapes. whole is false when there is
-// a lone surrogate, which no UTF-8 stands for, and ok when it is not a string.
+// Text returns the content of a string with its quotes, which must be valid. The result aliases
+// value unless it has escapes. whole is false if the string has a lone surrogate, which UTF-8
+// cannot represent; ok is false if value is not a string.
 func Text(value []byte) (text []byte, whole, ok bool) {
 	if len(value) < 2 || value[0] != '"' {
 		return nil, false, false
@@ -104,8 +103,8 @@ func Text(value []byte) (text []byte, whole, ok bool) {
 	return unescape(value[1 : len(value)-1]), err == nil, true
 }
 
-// Float returns the float64 that a number in a JSON text stands for. exact is
-// false when the text has more digits than that takes, or is a spelling that is not usual.
+// Float returns the value of a JSON number. exact is false if the float64 does not have all digits
+// of the text, or if the text is not in the usual form.
 func Float(text string) (x float64, exact bool) {
 	x, err := strconv.ParseFloat(text, 64)
 	if err != nil {
@@ -120,10 +119,9 @@ func Float(text string) (x float64, exact bool) {
 	return x, false
 }
 
-// Marshal returns the JSON object of m, with its keys in order. Raw values and
-// json.Number keep their text. Float64 values that JSON lacks (NaN,
-// infinities) become strings, as in format.Metadata.MarshalJSON. The result
-// passes Check under o, or the error says why not.
+// Marshal returns m as a JSON object with its keys in order. Raw values and json.Number are written
+// unchanged. NaN and infinities, which JSON lacks, become strings, as in
+// format.Metadata.MarshalJSON. Marshal fails if Check would refuse the result with the options o.
 func Marshal(m driver.Metadata, o Options) ([]byte, error) {
 	var w jsontext.Writer
 	w.Raw("{")
@@ -149,8 +147,8 @@ func Marshal(m driver.Metadata, o Options) ([]byte, error) {
 	return out, nil
 }
 
-// Value returns a value as one of the types of format.Entry: what is none is marshaled. What
-// cannot be becomes the error that says why, which Marshal returns.
+// Value converts v to one of the types of format.Entry, by marshaling if necessary. If that fails,
+// it returns the error as the value, and Marshal returns it.
 func Value(v any) any {
 	switch v := driver.Number(v).(type) {
 	case nil, string, bool, int64, float64, json.Number, json.RawMessage, error:

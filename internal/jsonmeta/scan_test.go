@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// walk tells what a scanner sees of an object of strings, integers, arrays of integers,
-// nulls, and objects, which are skipped.
+// walk lists what a scanner finds in an object of strings, integers, arrays of integers, nulls, and
+// objects, which it skips.
 func walk(text string, o Options) (seen []string, err error) {
 	s := NewScanner([]byte(text), o)
 	err = s.Object(func(key []byte, at int) error {
@@ -77,7 +77,7 @@ func TestScannerRefuses(t *testing.T) {
 	}
 }
 
-// TestScannerAllocates: plain text is read without allocating.
+// TestScannerAllocates checks that scanning plain text does not allocate.
 func TestScannerAllocates(t *testing.T) {
 	text := []byte(`{"a":"x","n":[1,2,{"b":null}]}`)
 	if n := testing.AllocsPerRun(10, func() {

@@ -9,9 +9,9 @@ import (
 	"unicode/utf8"
 )
 
-// Scanner walks a JSON text (RFC 8259) from front to back, for formats whose structure is JSON.
-// It checks what it passes as Check does, except that only Unique refuses keys that occur twice.
-// It allocates only for errors and for strings with escapes.
+// Scanner parses a JSON text (RFC 8259) sequentially, for formats whose structure is JSON. It
+// validates what it passes as Check does, except that only Unique detects duplicate keys. It
+// allocates only for errors and for strings with escapes.
 type Scanner struct {
 	b       []byte
 	i       int
@@ -20,13 +20,13 @@ type Scanner struct {
 	o       Options
 }
 
-// NewScanner starts at the beginning of b, which must not change meanwhile.
+// NewScanner returns a Scanner at the start of b. b must not change while it is in use.
 func NewScanner(b []byte, o Options) Scanner { return Scanner{b: b, o: o} }
 
-// Offset returns where the scanner is: at a value when a callback begins.
+// Offset returns the current offset. When a callback is called, it is the start of a value.
 func (s *Scanner) Offset() int { return s.i }
 
-// Escaped reports whether the string walked last has escapes.
+// Escaped reports whether the last string has escapes.
 func (s *Scanner) Escaped() bool { return s.escaped }
 
 func (s *Scanner) fail(reason string) error { return &Error{int64(s.i), reason} }
@@ -43,7 +43,7 @@ func (s *Scanner) take(c byte) bool {
 	return true
 }
 
-// space walks white space, of which most texts have none.
+// space skips white space. Most texts have none.
 func (s *Scanner) space() {
 	if s.i < len(s.b) && s.b[s.i] <= ' ' {
 		s.spaces()
@@ -61,7 +61,7 @@ func (s *Scanner) spaces() {
 	}
 }
 
-// Skip walks any value.
+// Skip skips a value of any type.
 func (s *Scanner) Skip() error {
 	if s.i >= len(s.b) {
 		return s.fail("the text ends early")
@@ -85,7 +85,7 @@ func (s *Scanner) Skip() error {
 	return s.fail("expected a value")
 }
 
-// Null walks a null, if that is next.
+// Null skips a null and reports whether there was one.
 func (s *Scanner) Null() bool { return s.word("null") }
 
 func (s *Scanner) word(word string) bool {
@@ -96,7 +96,7 @@ func (s *Scanner) word(word string) bool {
 	return ok
 }
 
-// End fails unless nothing but white space is left.
+// End fails unless only white space is left.
 func (s *Scanner) End() error {
 	if s.space(); s.i < len(s.b) {
 		return s.fail("text after the object")
@@ -104,8 +104,8 @@ func (s *Scanner) End() error {
 	return nil
 }
 
-// Unique walks an object and refuses keys that occur twice, which takes 20 bytes for each. each
-// walks a value.
+// Unique parses an object and fails on duplicate keys. It needs 20 bytes of memory per key. each
+// must parse the value.
 func (s *Scanner) Unique(each func() error) error {
 	var c Checker
 	err := c.object(s, func([]byte, int) error { return each() })
@@ -115,7 +115,7 @@ func (s *Scanner) Unique(each func() error) error {
 	return err
 }
 
-// enter begins an object or an array.
+// enter parses the start of an object or an array.
 func (s *Scanner) enter(begin byte, what string) error {
 	if s.space(); !s.at(begin) {
 		return s.fail("expected an " + what)
@@ -132,7 +132,7 @@ func (s *Scanner) enter(begin byte, what string) error {
 	return nil
 }
 
-// more goes on to the next element of an object or an array, or to its end.
+// more advances to the next element of an object or array and reports whether there is one.
 func (s *Scanner) more(end byte, what string) (bool, error) {
 	switch s.space(); {
 	case s.take(','):
@@ -144,8 +144,8 @@ func (s *Scanner) more(end byte, what string) (bool, error) {
 	return false, s.fail("expected a comma or the end of the " + what)
 }
 
-// Object walks an object. each gets what a key stands for, and where it is, and
-// walks its value; nil skips the values.
+// Object parses an object. It calls each with the unescaped key and its offset; each must parse the
+// value. If each is nil, Object skips the values.
 func (s *Scanner) Object(each func(key []byte, at int) error) error {
 	if err := s.enter('{', "object"); err != nil {
 		return err
@@ -183,7 +183,8 @@ func (s *Scanner) Object(each func(key []byte, at int) error) error {
 	return nil
 }
 
-// Array walks an array. each walks element i; nil skips the elements.
+// Array parses an array. It calls each with the index of each element; each must parse the element.
+// If each is nil, Array skips the elements.
 func (s *Scanner) Array(each func(i int) error) error {
 	if err := s.enter('[', "array"); err != nil {
 		return err
@@ -211,7 +212,7 @@ func (s *Scanner) Array(each func(i int) error) error {
 	return nil
 }
 
-// Int walks an integer of 0 to 2^63-1, written without sign, fraction and exponent.
+// Int parses an integer from 0 to 2^63-1 without sign, fraction and exponent.
 func (s *Scanner) Int() (n int64, err error) {
 	b, i := s.b, s.i
 	for ; i < len(b) && '0' <= b[i] && b[i] <= '9'; i++ {
@@ -229,8 +230,8 @@ func (s *Scanner) Int() (n int64, err error) {
 	return n, nil
 }
 
-// Text walks a string and returns what it stands for, aliasing the text unless it
-// has escapes.
+// Text parses a string and returns its unescaped content, which aliases the text unless it has
+// escapes.
 func (s *Scanner) Text() ([]byte, error) {
 	if !s.at('"') {
 		return nil, s.fail("expected a string")
@@ -239,7 +240,7 @@ func (s *Scanner) Text() ([]byte, error) {
 	return s.plain(raw), err
 }
 
-// plain returns what the string stands for that text has just walked.
+// plain returns the unescaped content of the string that text has just parsed.
 func (s *Scanner) plain(raw []byte) []byte {
 	if !s.escaped {
 		return raw
@@ -247,12 +248,12 @@ func (s *Scanner) plain(raw []byte) []byte {
 	return unescape(raw)
 }
 
-// text walks a string and returns what is between its quotes.
+// text parses a string and returns the bytes between its quotes.
 func (s *Scanner) text() (raw []byte, err error) {
 	start := s.i + 1
 	s.escaped = false
 	for i := start; ; {
-		// Most text is plain, and long lists of names are what takes time.
+		// Fast path: long lists of plain names take most of the time.
 		if i = plainEnd(s.b, i); i < len(s.b) && s.b[i] == '"' {
 			s.i = i + 1
 			return s.b[start:i], nil
@@ -265,7 +266,7 @@ func (s *Scanner) text() (raw []byte, err error) {
 	}
 }
 
-// special walks some of a string that is not plain, and fails at its missing end.
+// special parses an escape or a non-ASCII character, and fails if the string does not end.
 func (s *Scanner) special() error {
 	switch {
 	case s.i >= len(s.b):
@@ -286,8 +287,8 @@ func (s *Scanner) special() error {
 	return nil
 }
 
-// plainEnd returns the first place from i on where b is not plain text of a
-// string, or the length of b. It goes eight bytes a step.
+// plainEnd returns the index of the first byte of b[i:] that is not plain text of a string, or
+// len(b). It tests eight bytes at a time.
 func plainEnd(b []byte, i int) int {
 	for ; len(b)-i >= 8; i += 8 {
 		if m := notPlain(binary.LittleEndian.Uint64(b[i:])); m != 0 {
@@ -300,15 +301,15 @@ func plainEnd(b []byte, i int) int {
 	return i
 }
 
-// notPlain sets the high bit of the first of eight bytes of a string that is not
-// ASCII, or a control character, a quote or a backslash, and perhaps bits above it; it is 0
-// when there is none. Only a byte that sets its own bit takes one from the next.
+// notPlain returns a word whose lowest set bit is the high bit of the first byte of x that is a
+// quote, a backslash, a control character or not ASCII; it returns 0 if there is none. Higher bits
+// may be wrong: only a byte that sets its own bit borrows from the next.
 func notPlain(x uint64) uint64 {
 	const each = 0x0101010101010101
 	return (x | (x - ' '*each) | (x ^ '"'*each - each) | (x ^ '\\'*each - each)) & (0x80 * each)
 }
 
-// escape walks an escape sequence, both halves of a surrogate pair included.
+// escape parses an escape sequence, including both halves of a surrogate pair.
 func (s *Scanner) escape() error {
 	u, n := unit(s.b[s.i:])
 	switch {
@@ -326,8 +327,8 @@ func (s *Scanner) escape() error {
 	return nil
 }
 
-// unit decodes the escape sequence that b begins with: a UTF-16 unit and the
-// length, 0 when it is none.
+// unit decodes the escape sequence at the start of b. It returns a UTF-16 unit and the length of
+// the sequence, or 0 if there is none.
 func unit(b []byte) (u uint32, n int) {
 	if len(b) < 2 || b[0] != '\\' {
 		return 0, 0
@@ -346,7 +347,7 @@ func unit(b []byte) (u uint32, n int) {
 	return uint32(v), 6
 }
 
-// unescape returns what a checked string stands for; a lone surrogate becomes the replacement
+// unescape returns the content of a validated string. A lone surrogate becomes the replacement
 // character.
 func unescape(raw []byte) []byte {
 	if bytes.IndexByte(raw, '\\') < 0 {
@@ -373,7 +374,7 @@ func unescape(raw []byte) []byte {
 	return out
 }
 
-// number walks a number.
+// number parses a number.
 func (s *Scanner) number() error {
 	s.take('-')
 	switch {

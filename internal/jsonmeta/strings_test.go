@@ -7,7 +7,7 @@ import (
 	"unicode/utf8"
 )
 
-// compare reads a text as a string, and has encoding/json do the same, which takes invalid UTF-8 too.
+// compare parses text as a string, also with encoding/json, which accepts invalid UTF-8 too.
 func compare(t *testing.T, text string) {
 	s := NewScanner([]byte(text), Options{LoneSurrogates: true})
 	got, err := s.Text()
@@ -21,16 +21,16 @@ func compare(t *testing.T, text string) {
 	}
 }
 
-// morsels are what strings are made of in these tests.
+// morsels are the parts of the strings in these tests.
 var morsels = []string{
 	"a", "tensor.", "weight_0", strings.Repeat("x", 31), "é", "模", "\U0001f600", "\x7f", " ", "!", "#", "[", "]",
 	`"`, `\"`, `\\`, `\n`, `\u0041`, `\u0000`, `\ud83d\ude00`, `\ud800`, `\uDC00`, `\`, `\x`, `\u12`, `\u12g4`, `\u+123`,
 	"\x00", "\x1f", "\n", "\x80", "\xbf", "\xc0\x80", "\xc3", "\xed\xa0\x80", "\xf4\x90\x80\x80", "\xff",
 }
 
-// TestTwins compares the scanning of eight bytes a step with encoding/json: each piece of a
-// string at every place of a word, with any other behind it.
-func TestTwins(t *testing.T) {
+// TestAgainstEncodingJSON compares the scanner, which reads eight bytes at a time, with encoding/json: each part
+// at every offset in a word, followed by every other part.
+func TestAgainstEncodingJSON(t *testing.T) {
 	for _, a := range morsels {
 		for _, b := range morsels {
 			for before := range 17 {
@@ -44,8 +44,8 @@ func TestTwins(t *testing.T) {
 	}
 }
 
-// FuzzTwins looks for a string of which they think differently.
-func FuzzTwins(f *testing.F) {
+// FuzzAgainstEncodingJSON searches for a string that the two parse differently.
+func FuzzAgainstEncodingJSON(f *testing.F) {
 	for _, m := range morsels {
 		f.Add(m + `"`)
 		f.Add("seven.." + m + "seven.." + m + `" `)

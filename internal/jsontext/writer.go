@@ -1,5 +1,5 @@
-// Package jsontext writes JSON from the few types that metadata and graphs are made of. The
-// reflection of encoding/json would add 400 kB to a program.
+// Package jsontext writes JSON for the few types that occur in metadata and graphs. The reflection
+// of encoding/json would add 400 kB to a program.
 package jsontext
 
 import (
@@ -14,11 +14,12 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Writer appends JSON values. The first error stays.
+// Writer appends JSON values to B. The first error sticks.
 type Writer struct {
-	// Replace writes U+FFFD for what is not UTF-8, which is an error otherwise.
+	// Replace replaces invalid UTF-8 by U+FFFD instead of failing.
 	Replace bool
-	// Finite refuses NaN and infinities, which JSON lacks and which are strings otherwise.
+	// Finite makes NaN and infinities, which JSON lacks, an error. Otherwise they are written as
+	// strings.
 	Finite bool
 	B      []byte
 
@@ -43,10 +44,10 @@ func (w *Writer) Fail(err error) {
 	}
 }
 
-// Raw appends text that is known to be JSON, or a part of it.
+// Raw appends JSON text unchanged.
 func (w *Writer) Raw(s string) { w.B = append(w.B, s...) }
 
-// Text appends a string. It escapes only what must be, in the short form where there is one.
+// Text appends a string. It escapes only what JSON requires, in the shortest form.
 func (w *Writer) Text(s string) {
 	const short, letters = "\"\\\b\f\n\r\t", `"\bfnrt`
 	if !utf8.ValidString(s) {
@@ -57,7 +58,7 @@ func (w *Writer) Text(s string) {
 		s = strings.ToValidUTF8(s, "\uFFFD")
 	}
 	w.B = append(w.B, '"')
-	done := 0 // bytes of s that are appended
+	done := 0 // number of bytes of s already appended
 	for i := range len(s) {
 		c := s[i]
 		if c >= ' ' && c != '"' && c != '\\' {
@@ -107,7 +108,7 @@ func (w *Writer) Float(v float64, bits int) {
 	}
 }
 
-// Whole appends one JSON value as it is, null for nil.
+// Whole appends a JSON value unchanged, or null for nil.
 func (w *Writer) Whole(v []byte) {
 	switch {
 	case v == nil:
@@ -119,7 +120,7 @@ func (w *Writer) Whole(v []byte) {
 	}
 }
 
-// Number appends a number as it is.
+// Number appends a number unchanged.
 func (w *Writer) Number(v json.Number) {
 	if v == "" || v[0] != '-' && (v[0] < '0' || v[0] > '9') {
 		w.Fail(fmt.Errorf("%w: %.40q is no JSON number", tensor.ErrCorrupt, v))
@@ -140,8 +141,8 @@ func List[T any](w *Writer, list []T, each func(T)) {
 	w.Raw("]")
 }
 
-// Value appends a value of metadata, or an attribute that is no tensor and no graph. It returns
-// false for any other type.
+// Value appends a metadata value, or an attribute other than a tensor or a graph. It returns false
+// for other types.
 func (w *Writer) Value(v any) bool {
 	switch x := v.(type) {
 	case nil:

@@ -13,7 +13,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// write returns the text of one value.
+// write returns the JSON text of a value.
 func write(t *testing.T, w Writer, v any) (string, error) {
 	t.Helper()
 	if !w.Value(v) {
@@ -62,7 +62,7 @@ func TestRefuses(t *testing.T) {
 	}
 }
 
-// TestReads: encoding/json reads what is written as what it was.
+// TestReads checks that encoding/json reads back the same values.
 func TestReads(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 10_000 {

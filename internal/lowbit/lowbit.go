@@ -1,6 +1,6 @@
-// Package lowbit decodes element types of 2 to 8 bits that are no tensor.DType, which safetensors, ONNX
-// and PyTorch name differently. Elements are packed little-endian, the first in the
-// lowest bits, through the whole tensor; only the last byte may be partly used.
+// Package lowbit decodes element types of 2 to 8 bits without a tensor.DType, for which
+// safetensors, ONNX and PyTorch have different names. Elements are packed without padding, starting
+// at the lowest bits; only the last byte of a tensor may be partly used.
 package lowbit
 
 import (
@@ -14,14 +14,14 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// kind is a type: its bits, its names, and the value of each pattern of bits.
+// kind is a type: its size in bits, its names, and the value of each bit pattern.
 type kind struct {
 	bits  int64
 	names []string
 	value func(pattern int) float64
 }
 
-// kinds lists the types. Scale types and those named FNUZ have one NaN and no infinity.
+// kinds lists the types. Scale types and FNUZ types have one NaN and no infinity.
 var kinds = []kind{
 	{4, []string{"F4", "FLOAT4E2M1", "float4_e2m1"}, func(p int) float64 { return small(p, 2, 1, 1) }},
 	{6, []string{"F6_E2M3"}, func(p int) float64 { return small(p, 2, 3, 1) }},
@@ -40,7 +40,7 @@ var kinds = []kind{
 	{2, []string{"INT2"}, func(p int) float64 { return float64(int8(p<<6) >> 6) }},
 }
 
-// small returns a number of a sign, bits of exponent with a bias, and bits of fraction, without special values.
+// small returns the value of a floating-point bit pattern, without special values.
 func small(p, exponentBits, fractionBits, bias int) float64 {
 	exponent, fraction := p>>fractionBits&(1<<exponentBits-1), p&(1<<fractionBits-1)
 	if exponent > 0 {
@@ -54,7 +54,7 @@ func small(p, exponentBits, fractionBits, bias int) float64 {
 	return x
 }
 
-// fnuz is small where the pattern of a negative zero is NaN.
+// fnuz is like small, but negative zero is NaN.
 func fnuz(p, exponentBits, fractionBits, bias int) float64 {
 	if p == 0x80 {
 		return math.NaN()
@@ -62,7 +62,7 @@ func fnuz(p, exponentBits, fractionBits, bias int) float64 {
 	return small(p, exponentBits, fractionBits, bias)
 }
 
-// find returns the type of a name.
+// find returns the type called name, or nil.
 func find(name string) *kind {
 	for i := range kinds {
 		if slices.Contains(kinds[i].names, name) {
@@ -72,15 +72,15 @@ func find(name string) *kind {
 	return nil
 }
 
-// Same reports whether two names are of one type.
+// Same reports whether two names mean the same type.
 func Same(a, b string) bool { k := find(a); return a == b || k != nil && k == find(b) }
 
-// IsInteger reports whether a name is that of integers.
+// IsInteger reports whether name is an integer type.
 func IsInteger(name string) bool {
 	return strings.HasPrefix(name, "INT") || strings.HasPrefix(name, "UINT")
 }
 
-// Encoding returns the encoding of the type that a format calls by a name, nil if there is none.
+// Encoding returns the encoding of the type called name, or nil if there is none.
 func Encoding(name string) *tensor.Encoding {
 	k := find(name)
 	if k == nil {
@@ -115,7 +115,7 @@ func Encoding(name string) *tensor.Encoding {
 	return e
 }
 
-// values computes the value of each pattern.
+// values returns the value of each bit pattern.
 func (k *kind) values() *[256]float32 {
 	var all [256]float32
 	for p := range 1 << k.bits {

@@ -9,7 +9,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// TestValues decodes bytes whose values follow from the published tables of the types.
+// TestValues decodes bytes to values from the published tables of the types.
 func TestValues(t *testing.T) {
 	nan, tiny := float32(math.NaN()), float32(math.Ldexp(1, -127))
 	for _, tt := range []struct {
@@ -50,7 +50,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestFlat: rows need not fill bytes, and parts of them decode.
+// TestFlat decodes rows, and parts of rows, that do not fill whole bytes.
 func TestFlat(t *testing.T) {
 	info := tensor.Info{Name: "w", Encoding: Encoding("INT4"), Shape: tensor.Shape{3, 3}}
 	v, err := tensor.FromInfo(info, []byte{0x21, 0x43, 0x65, 0x87, 0x09})

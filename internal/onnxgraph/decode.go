@@ -11,15 +11,15 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Decoder decodes a graph, once: it checks the wire rules, counts what there is against the
-// limits of Source.Tally, refuses names that occur twice, and builds the neutral graph. All
-// memory is charged to the tally before it is allocated.
+// Decoder decodes one graph. It validates the encoding, counts elements against the limits of
+// Source.Tally, rejects duplicate names, and builds the neutral graph. It reserves all memory
+// before allocating it.
 type Decoder struct {
 	*Schema
 	Source *protobuf.Source // in memory, with a Tally
 	Format Format
 
-	main       int // level of the outermost graph
+	main       int // nesting level of the outermost graph
 	names      []string
 	text       strings.Builder
 	strings    Arena[string]
@@ -29,7 +29,7 @@ type Decoder struct {
 	dims       Arena[driver.Dim]
 }
 
-// What values take in memory, in bytes, with the name that is sorted to find equal ones.
+// Sizes of values in memory, including the name that is sorted to find duplicates.
 const (
 	nodeBytes      = 120
 	valueBytes     = 64 + stringBytes
@@ -38,27 +38,28 @@ const (
 	stringBytes    = 16
 )
 
-// objectBytes is what a tensor, with the model around its view, or a graph in an attribute takes.
+// objectBytes is the approximate size of a graph, or of a tensor with its view and model, in an
+// attribute.
 var objectBytes = [...]int64{Tensor: 400, Tensors: 400, Graph: 160, Graphs: 160}
 
-// Format is what a format does with the tensors of a graph. Messages are so many levels deep.
+// Format handles the tensors of a graph. level is the nesting level of a message.
 type Format interface {
-	// AttributeTensor checks a tensor in an attribute and makes its view. There are several
-	// pieces when the field that holds it occurs more than once. at is the offset for errors.
+	// AttributeTensor validates a tensor in an attribute and returns its view. pieces has several
+	// elements if the field occurs more than once. at is the offset for errors.
 	AttributeTensor(at int64, level int, pieces ...protobuf.Field) (tensor.View, error)
-	// Initializer checks an initializer and returns its name. main says that it is one of
-	// the outermost graph.
+	// Initializer validates an initializer and returns its name. main says that it belongs to the
+	// outermost graph.
 	Initializer(msg protobuf.Field, level int, main bool) ([]byte, error)
 }
 
-// Decode decodes the outermost graph, whose message is so many levels deep.
+// Decode decodes the outermost graph, whose message is at the given nesting level.
 func (d *Decoder) Decode(msg protobuf.Field, level int) (*driver.Graph, error) {
 	d.main = level
 	return d.graph(nil, level, msg, msg.At)
 }
 
-// graph decodes a graph. A message that occurs again merges into g; at is where it occurred
-// first.
+// graph decodes a graph. If its field occurs more than once, the messages are merged into g; at is
+// the offset of the first.
 func (d *Decoder) graph(g *driver.Graph, level int, msg protobuf.Field, at int64) (*driver.Graph, error) {
 	if g == nil {
 		g = &driver.Graph{Initializers: d.Undeclared}
@@ -80,7 +81,7 @@ func (d *Decoder) graph(g *driver.Graph, level int, msg protobuf.Field, at int64
 	return g, err
 }
 
-// graphFields decodes the fields of one piece.
+// graphFields decodes one of these messages.
 func (d *Decoder) graphFields(g *driver.Graph, level int, msg protobuf.Field) error {
 	n, w := d.Source.Count(msg), d.Source.Walk(d.Schema.Graph, msg, level)
 	g.Nodes = grow(d, &w, nil, g.Nodes, n[d.Nodes], nodeBytes)
@@ -149,11 +150,11 @@ func (d *Decoder) node(to *driver.Node, m *protobuf.Message, msg protobuf.Field,
 	return distinct(d, m, nodeAttributes, to.Attributes, func(a *driver.Attribute) string { return a.Name }, msg.At)
 }
 
-// attributeValues are the values that the fields of an attribute hold. Its type says
-// which of them counts.
+// attributeValues holds the values in all fields of an attribute. Its type determines which one
+// counts.
 type attributeValues struct {
-	typ      int32 // as the attribute says
-	last     int32 // the type of the last field that holds a value
+	typ      int32 // from the attribute
+	last     int32 // type of the last field that holds a value
 	float    float32
 	integer  int64
 	text     string
@@ -239,11 +240,10 @@ func (d *Decoder) attribute(m *protobuf.Message, msg protobuf.Field, level int) 
 	return a, err
 }
 
-// value returns the value that counts, nil for one that is missing, and for types that the
-// neutral form does not have.
+// value returns the value for the type, or nil if it is missing or the neutral form lacks the type.
 func (v *attributeValues) value() any {
 	if v.typ == Undefined {
-		v.typ = v.last // old files do not say
+		v.typ = v.last // old files have no type
 	}
 	switch v.typ {
 	case Float:
@@ -272,7 +272,7 @@ func (v *attributeValues) value() any {
 	return nil
 }
 
-// orEmpty returns a list that is not nil.
+// orEmpty returns list, or an empty list instead of nil.
 func orEmpty[T any](list []T) []T {
 	if list == nil {
 		return []T{}
@@ -280,7 +280,7 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// value decodes what enters or leaves a graph.
+// value decodes an input, output or value of a graph.
 func (d *Decoder) value(list []driver.ValueInfo, m *protobuf.Message, msg protobuf.Field, level int) ([]driver.ValueInfo, error) {
 	var v driver.ValueInfo
 	w := d.Source.Walk(m, msg, level)
@@ -297,7 +297,7 @@ func (d *Decoder) value(list []driver.ValueInfo, m *protobuf.Message, msg protob
 	return append(list, v), w.Err
 }
 
-// valueType decodes the type of a value. That of anything but a tensor is not looked into.
+// valueType decodes the type of a value. It ignores types other than tensors.
 func (d *Decoder) valueType(v *driver.ValueInfo, m *protobuf.Message, msg protobuf.Field, level int) error {
 	w := d.Source.Walk(m, msg, level)
 	for w.Next() {
@@ -320,7 +320,7 @@ func (d *Decoder) valueType(v *driver.ValueInfo, m *protobuf.Message, msg protob
 	return w.Err
 }
 
-// shape decodes a shape. What is not known is nil, a scalar is empty.
+// shape decodes a shape: nil if unknown, empty for a scalar.
 func (d *Decoder) shape(v *driver.ValueInfo, m *protobuf.Message, msg protobuf.Field, level int) error {
 	w := d.Source.Walk(m, msg, level)
 	v.Dims = orEmpty(grow(d, &w, &d.dims, v.Dims, d.Source.Count(msg)[shapeDim], dimBytes))
@@ -343,7 +343,7 @@ func (d *Decoder) shape(v *driver.ValueInfo, m *protobuf.Message, msg protobuf.F
 	return w.Err
 }
 
-// distinct refuses equal names among the elements of a field.
+// distinct fails if elements of a field have the same name.
 func distinct[T any](d *Decoder, m *protobuf.Message, num protowire.Number, list []T, name func(*T) string, at int64) error {
 	if len(list) < 2 {
 		return nil
@@ -361,7 +361,7 @@ func distinct[T any](d *Decoder, m *protobuf.Message, num protowire.Number, list
 	return nil
 }
 
-// str keeps the text of a field.
+// str returns the text of a field in the Decoder's memory.
 func (d *Decoder) str(f *protobuf.Field) (string, error) {
 	b, err := d.Source.Bytes(f.Start, f.End)
 	if err != nil {
@@ -370,7 +370,7 @@ func (d *Decoder) str(f *protobuf.Field) (string, error) {
 	return d.keep(f.At, b)
 }
 
-// keep returns a string in a piece of memory that many share.
+// keep copies b to memory that is shared by many strings.
 func (d *Decoder) keep(at int64, b []byte) (string, error) {
 	if len(b) > d.text.Cap()-d.text.Len() {
 		n := max(len(b), int(min(d.Source.Size, mostText)))
@@ -385,10 +385,10 @@ func (d *Decoder) keep(at int64, b []byte) (string, error) {
 	return d.text.String()[start:], nil
 }
 
-const mostText = 32 << 10 // that a piece of memory has room for
+const mostText = 32 << 10 // of a block of shared memory
 
-// grow returns a list with room for n more elements, which take each bytes, and charges for it.
-// If there is no memory left, the walk ends.
+// grow returns list with room for n more elements of each bytes, and reserves the memory. If the
+// limit is exceeded, the walk ends.
 func grow[T any](d *Decoder, w *protobuf.Walk, a *Arena[T], list []T, n, each int) []T {
 	if w.Err != nil || n <= cap(list)-len(list) {
 		return list
@@ -400,13 +400,13 @@ func grow[T any](d *Decoder, w *protobuf.Walk, a *Arena[T], list []T, n, each in
 	return append(a.Take(n), list...)
 }
 
-// Arena is memory for lists. Lists that it returned never move.
+// Arena allocates lists from larger blocks. Lists it returned never move.
 type Arena[T any] struct {
 	free []T
-	size int // of the piece that free is in
+	size int // of the current block
 }
 
-// Take returns an empty list with room for n elements. Without an arena it has memory to itself.
+// Take returns an empty list with capacity n. A nil Arena allocates it separately.
 func (a *Arena[T]) Take(n int) []T {
 	if a == nil || n > mostElements {
 		return make([]T, 0, n)

@@ -8,27 +8,27 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Editor copies messages in wire form, which have been checked, and changes them on the way:
-// it moves external data into them, or makes them follow the tensors of a plan.
+// Editor copies encoded messages, which must be valid, and modifies them: it inlines external data,
+// or renames and removes tensors as a plan requires.
 type Editor struct {
 	*Schema
 
-	// Inline returns the view of a tensor in wire form, and whether its data is external.
-	// Nil when external data stays where it is.
+	// Inline returns the view of an encoded tensor, and whether its data is external. Nil leaves
+	// external data where it is.
 	Inline  func(raw []byte) (v tensor.View, external bool, err error)
-	Inlined int64 // bytes of data that moved
+	Inlined int64 // bytes of inlined data
 
-	Names   map[string]string // new names of tensors, by the old ones
-	Fresh   map[string]bool   // names that no tensor had
-	Gone    map[string]bool   // old names of tensors that are missing
+	Names   map[string]string // new names of tensors, by old name
+	Fresh   map[string]bool   // names that no tensor had before
+	Gone    map[string]bool   // old names of removed tensors
 	Retyped bool              // tensors have other types, so the types of values are unknown
 
-	Clash   bool           // something else has a fresh name
-	Dropped map[string]int // fields that were left out, by kind
-	missing bool           // something that is gone was named
+	Clash   bool           // a name in Fresh is already in use
+	Dropped map[string]int // fields removed, by kind
+	missing bool           // the message names a removed tensor
 }
 
-// idle reports whether nothing changes.
+// idle reports whether there is nothing to modify.
 func (e *Editor) idle() bool {
 	return e.Inline == nil && len(e.Names)+len(e.Gone) == 0 && !e.Retyped
 }
@@ -41,7 +41,7 @@ func (e *Editor) Message(out []byte, m *protobuf.Message, b []byte) ([]byte, err
 	return e.message(out, m, b, e.ValueNames[m])
 }
 
-// message is Message where names are the fields that name values.
+// message is like Message; names are the fields that hold names of values.
 func (e *Editor) message(out []byte, m *protobuf.Message, b []byte, names uint64) ([]byte, error) {
 	s := protobuf.InMemory(b)
 	err := s.Each(m, s.All(), func(f protobuf.Field) (err error) {
@@ -55,7 +55,7 @@ func (e *Editor) message(out []byte, m *protobuf.Message, b []byte, names uint64
 	return out, err
 }
 
-// Field appends a field of a message that is in b.
+// Field appends a field of a message in b.
 func (e *Editor) Field(out []byte, m *protobuf.Message, f *protobuf.Field, b []byte) (_ []byte, err error) {
 	d, value := m.Known(f.Num), b[f.Start:f.End]
 	if d == nil || d.Message == nil || f.Typ != protowire.BytesType || e.idle() || e.Inline == nil && e.Separate.Has(m, f.Num) {
@@ -93,7 +93,7 @@ func (e *Editor) drop(kind string) {
 	e.Dropped[kind]++
 }
 
-// name returns what a value is called now.
+// name returns the new name of a value.
 func (e *Editor) name(old string) string {
 	e.missing = e.missing || e.Gone[old]
 	if name, ok := e.Names[old]; ok {
@@ -103,7 +103,7 @@ func (e *Editor) name(old string) string {
 	return old
 }
 
-// tensor appends the fields of a tensor, whose data may be external.
+// tensor appends the fields of a tensor, inlining external data.
 func (e *Editor) tensor(out, b []byte) ([]byte, error) {
 	v, external, err := e.Inline(b)
 	if err != nil || !external {
@@ -123,7 +123,7 @@ func (e *Editor) tensor(out, b []byte) ([]byte, error) {
 	return protobuf.PutBytes(append(out, rest...), e.RawData, data), nil
 }
 
-// Split returns the fields of a message that are in a set, and the others.
+// Split separates the fields of a message in the set fields from the others.
 func Split(m *protobuf.Message, b []byte, fields uint64) (in, rest []byte) {
 	s := protobuf.InMemory(b)
 	each := func(f func(f protobuf.Field, isIn bool)) {

@@ -10,14 +10,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// The kinds that are not called as a field is.
+// The kinds that do not have the name of a field.
 const (
 	unknownFields        = "unknown_fields"
 	subgraphInitializers = "subgraph_initializers"
 )
 
-// Kinds lists the native fields of a message that was checked, by what they are called. level is 0 for a message
-// that has a graph in it, 1 for a graph.
+// Kinds lists the native fields of a valid message by kind. level is 0 for a message that contains
+// a graph, 1 for a graph.
 func (sc *Schema) Kinds(m *protobuf.Message, b []byte, level int) ([]driver.NativeKind, error) {
 	k, s := kinds{sc, map[string]*driver.NativeKind{}}, protobuf.InMemory(b)
 	err := k.fields(m, s, s.All(), make([]byte, 0, 1<<10), level)
@@ -33,10 +33,10 @@ type kinds struct {
 	found map[string]*driver.NativeKind
 }
 
-// fields adds the native fields of a message that is at a place: the numbers of the fields
-// that it is in, each with which of several it is.
+// fields adds the native fields of a message. place is its path: field numbers, with an index for
+// repeated fields.
 func (k *kinds) fields(m *protobuf.Message, s *protobuf.Source, msg protobuf.Field, place []byte, level int) error {
-	var counts [32]uint64 // the first is of unknown fields, which keep their order
+	var counts [32]uint64 // element 0 counts unknown fields, whose order is significant
 	return s.Each(m, msg, func(f protobuf.Field) error {
 		d, native := m.Known(f.Num), !k.Neutral.Has(m, f.Num)
 		n := &counts[0]
@@ -54,7 +54,7 @@ func (k *kinds) fields(m *protobuf.Message, s *protobuf.Source, msg protobuf.Fie
 			return k.add(d.Name, s, &f, here)
 		case m == k.Graph && f.Num == k.Initializers && level > 1:
 			return k.add(subgraphInitializers, s, &f, here)
-		case m == k.Graph && f.Num == k.Initializers: // which may change places
+		case m == k.Graph && f.Num == k.Initializers: // initializers may be reordered
 			name, err := s.Last(d.Message, f, k.TensorName)
 			if err != nil {
 				return err
@@ -84,7 +84,7 @@ func (k *kinds) add(name string, s *protobuf.Source, f *protobuf.Field, place []
 	h := sha256.New()
 	h.Write(protowire.AppendBytes(nil, place))
 	h.Write(b)
-	// Fields of different numbers have no order, so neither has the sum.
+	// Fields with different numbers have no order, so combine hashes with a sum.
 	for i, part := range h.Sum(nil) {
 		one.Sum[i] += part
 	}

@@ -1,5 +1,5 @@
-// Package onnxgraph makes the neutral graph of messages as ONNX has them, and compares the
-// names in them. The formats wia and onnx have the same messages, but for some field numbers.
+// Package onnxgraph converts between the neutral graph and ONNX's messages, and compares the names
+// in them. The formats wia and onnx have the same messages, except for some field numbers.
 package onnxgraph
 
 import (
@@ -9,54 +9,54 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Schema is the message of a format's graphs, and the numbers of the fields that the
-// formats number differently. Those below are the same in both.
+// Schema describes the graph message of a format, and the field numbers that differ between the
+// formats. Those in the constants below are the same in both.
 type Schema struct {
 	Graph                                      *protobuf.Message
 	Name, Nodes, Initializers, Inputs, Outputs protowire.Number // of a graph
 	Node                                       NodeFields
 	TensorName                                 protowire.Number
 
-	Merges        bool // tensors of an attribute that occur again merge, else they are refused
-	UniqueOutputs bool // outputs of graphs have unique names
+	Merges        bool // merge repeated tensor fields of an attribute; otherwise they are an error
+	UniqueOutputs bool // names of graph outputs are unique
 
-	// Undeclared is the list of a graph without initializers: empty or nil.
+	// Undeclared is the list of initializers of a graph that has none: empty or nil.
 	Undeclared []string
-	// SetType sets the dtype of a value by its code.
+	// SetType sets the dtype of a value from its code.
 	SetType func(v *driver.ValueInfo, code int32)
 
-	// Code returns the code of a dtype, 0 for one that the format does not have.
+	// Code returns the code of a dtype, or 0 if the format does not have it.
 	Code func(tensor.DType) int32
-	// Explicit says that a value of an attribute is written also when it is zero, and that
-	// there is no attribute without a value.
+	// Explicit says that attribute values are written even if they are zero, and that every
+	// attribute has a value.
 	Explicit bool
 	// Neutral are the fields that become metadata, tensors or graph. All others are native.
 	Neutral Fields
-	// Tensor is the message of a tensor, DataFields those of its fields that say where its
-	// data is, and RawData the one that has it.
+	// Tensor is the message of a tensor, DataFields are its fields that locate its data, and
+	// RawData is the field with the data.
 	Tensor     *protobuf.Message
 	DataFields uint64
 	RawData    protowire.Number
-	// ValueNames are the fields that name values of a graph, except in Separate ones,
-	// whose values are their own. Annotations are of no use when a value that they name
-	// is gone, nor Typed ones when the types of tensors change.
+	// ValueNames are the fields that name values of a graph. In the messages of Separate, names
+	// have their own scope. Annotations are removed when a value that they name is removed, and
+	// Typed when types of tensors change.
 	ValueNames, Separate, Annotations, Typed Fields
 
-	// CheckTensor says why a tensor cannot be in an attribute, and AppendTensor appends
-	// the fields of one that can.
+	// CheckTensor returns an error if a tensor cannot be in an attribute. AppendTensor appends the
+	// fields of a tensor.
 	CheckTensor  func(*tensor.Info) error
 	AppendTensor func(b []byte, info *tensor.Info, data []byte) []byte
 }
 
-// Fields are fields of each message, as bits.
+// Fields is a set of fields for each message, as bits.
 type Fields map[*protobuf.Message]uint64
 
-// Has reports whether a field of a message is among them.
+// Has reports whether the set has a field of a message.
 func (s Fields) Has(m *protobuf.Message, num protowire.Number) bool {
 	return s[m]&(1<<num) != 0
 }
 
-// Bits returns a set of fields.
+// Bits returns the set of the given fields.
 func Bits(nums ...protowire.Number) (set uint64) {
 	for _, n := range nums {
 		set |= 1 << n
@@ -64,10 +64,10 @@ func Bits(nums ...protowire.Number) (set uint64) {
 	return set
 }
 
-// NodeFields are the fields of a node.
+// NodeFields are the field numbers of a node.
 type NodeFields struct{ Name, Op, Inputs, Outputs protowire.Number }
 
-// The fields that have the same numbers in both formats.
+// The fields with the same numbers in both formats.
 const (
 	nodeAttributes protowire.Number = 5
 	nodeDomain     protowire.Number = 7
@@ -85,7 +85,7 @@ const (
 	dimParam    protowire.Number = 2
 )
 
-// The types of attributes. The value of one is in the field of the next number.
+// The types of attributes. The field with the value is the type plus one.
 const (
 	Undefined = iota
 	Float
@@ -100,12 +100,12 @@ const (
 	Graphs
 )
 
-// TypeOf returns the type that the value in a field of an attribute belongs to, and
-// whether the field holds values.
+// TypeOf returns the attribute type whose values are in a field. ok is false if the field holds no
+// values.
 func TypeOf(field protowire.Number) (typ int32, ok bool) {
 	typ = int32(field) - 1
 	return typ, typ > Undefined && typ <= Graphs
 }
 
-// fieldOf returns the field with the values of a type.
+// fieldOf returns the field with the values of an attribute type.
 func fieldOf(typ int32) protowire.Number { return protowire.Number(typ + 1) }

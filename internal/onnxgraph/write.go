@@ -13,18 +13,18 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// MaxTensor bounds the data of a tensor inside a graph: larger ones belong among the
-// tensors of the model.
+// MaxTensor limits the data of a tensor in a graph. Larger tensors belong in the model's list of
+// tensors.
 const MaxTensor = 1 << 30
 
-// AppendGraph appends a graph in wire form, without its initializers. The formats have no
-// double, so float64 is rounded to float32; a bool becomes 0 or 1, JSON its text.
+// AppendGraph appends the encoding of g without its initializers. The formats have no double, so
+// float64 is rounded to float32; a bool becomes 0 or 1, and JSON becomes its text.
 func (sc *Schema) AppendGraph(b []byte, g *driver.Graph) ([]byte, error) {
 	w := writer{Schema: sc}
 	return w.graph(b, "", g)
 }
 
-// Same reports whether two graphs say the same: in wire form, and in what that lacks.
+// Same reports whether two graphs are equal, including what the encoding cannot represent.
 func (sc *Schema) Same(a, b *driver.Graph) bool {
 	w := writer{Schema: sc, compared: true}
 	x, err := w.graph(nil, "", a)
@@ -35,7 +35,7 @@ func (sc *Schema) Same(a, b *driver.Graph) bool {
 	return err == nil && bytes.Equal(x, y)
 }
 
-// Losses lists what the format cannot hold of the graph of a plan.
+// Losses lists what the format cannot represent of a plan's graph.
 func (sc *Schema) Losses(p *driver.Plan, l *driver.LossList) {
 	w := writer{Schema: sc, report: func(name, why string) { l.Converted(driver.LossValue, name, why) }}
 	w.values(nil, sc.Inputs, "", p.Graph.Inputs)
@@ -56,18 +56,18 @@ func (sc *Schema) Losses(p *driver.Plan, l *driver.LossList) {
 	}
 }
 
-// writer puts neutral graphs into wire form.
+// writer encodes neutral graphs.
 type writer struct {
 	*Schema
-	// report is told what takes another form, by its path. With it the data of tensors
-	// is left out. Nil while a file is written.
+	// report, if not nil, is called with the path of each value that must be converted. Tensor data
+	// is then left out. It is nil while a file is written.
 	report func(path, why string)
-	// compared says that the result is not for a file: it has everything, and nothing is
-	// refused.
+	// compared says that the result is only for comparison: it includes everything, and nothing is
+	// an error.
 	compared bool
 }
 
-// compare is a field of what a file does not have.
+// compare appends values that a file cannot represent, if the result is for comparison.
 func (w *writer) compare(b []byte, args ...any) []byte {
 	if !w.compared {
 		return b
@@ -81,7 +81,7 @@ func (w *writer) converts(path, why string) {
 	}
 }
 
-// graph appends the fields of a graph, in the order of their numbers.
+// graph appends the fields of a graph in ascending order.
 func (w *writer) graph(b []byte, path string, g *driver.Graph) (_ []byte, err error) {
 	if path != "" {
 		path += "."
@@ -108,7 +108,7 @@ func (w *writer) graph(b []byte, path string, g *driver.Graph) (_ []byte, err er
 	return w.compare(b, len(g.Initializers), g.Initializers), nil
 }
 
-// node appends the fields of node i, in the order of their numbers.
+// node appends the fields of node i in ascending order.
 func (w *writer) node(b []byte, path string, i int, n *driver.Node) (_ []byte, err error) {
 	for num := protowire.Number(1); num <= nodeDomain; num++ {
 		switch num {
@@ -140,7 +140,7 @@ func (w *writer) node(b []byte, path string, i int, n *driver.Node) (_ []byte, e
 	return b, nil
 }
 
-// putAll appends every string of a list: "" is a missing optional input.
+// putAll appends all strings of a list, including "", a missing optional input.
 func putAll(b []byte, num protowire.Number, list []string) []byte {
 	for _, s := range list {
 		b = protobuf.PutBytes(b, num, s)
@@ -148,7 +148,7 @@ func putAll(b []byte, num protowire.Number, list []string) []byte {
 	return b
 }
 
-// values appends what enters or leaves a graph.
+// values appends the inputs, outputs or values of a graph.
 func (w *writer) values(b []byte, num protowire.Number, prefix string, list []driver.ValueInfo) []byte {
 	for i := range list {
 		v := &list[i]
@@ -163,7 +163,7 @@ func (w *writer) values(b []byte, num protowire.Number, prefix string, list []dr
 	return b
 }
 
-// value appends one of them; one that says nothing stays untyped.
+// value appends one of them. A value without type and shape stays untyped.
 func (w *writer) value(b []byte, num protowire.Number, v *driver.ValueInfo) []byte {
 	b, start := protobuf.Begin(b, num)
 	b = w.compare(protobuf.PutText(b, valueName, v.Name), v.DType, v.Code)
@@ -177,7 +177,7 @@ func (w *writer) value(b []byte, num protowire.Number, v *driver.ValueInfo) []by
 	return protobuf.End(protobuf.End(protobuf.End(b, of), typ), start)
 }
 
-// appendDims appends the shape of a value, nothing when it is not known.
+// appendDims appends the shape of a value, or nothing if it is unknown.
 func appendDims(b []byte, dims []driver.Dim) []byte {
 	if dims == nil {
 		return b
@@ -197,8 +197,8 @@ func appendDims(b []byte, dims []driver.Dim) []byte {
 	return protobuf.End(b, shape)
 }
 
-// attribute appends the fields of an attribute: its name, its value in the field of its
-// type, and the type.
+// attribute appends the fields of an attribute: its name, its value in the field for the type, and
+// the type.
 func (w *writer) attribute(b []byte, path string, a *driver.Attribute) (_ []byte, err error) {
 	b = protobuf.PutText(b, attributeName, a.Name)
 	typ := int32(Undefined)
@@ -240,7 +240,7 @@ func (w *writer) attribute(b []byte, path string, a *driver.Attribute) (_ []byte
 	return protobuf.PutInt(b, attributeType, int64(typ)), err
 }
 
-// list appends the value of an attribute that is a list, and returns its type.
+// list appends the value of a list attribute and returns its type.
 func (w *writer) list(b []byte, path string, value any) (typ int32, _ []byte, err error) {
 	switch v := value.(type) {
 	case []int64:
@@ -275,7 +275,7 @@ func (w *writer) integer(b []byte, v int64) []byte {
 	return protobuf.PutVarint(b, fieldOf(Int), v)
 }
 
-// float leaves out +0 only: -0 and NaN are values.
+// float omits only +0, since -0 and NaN are values.
 func (w *writer) float(b []byte, v float32) []byte {
 	if math.Float32bits(v) == 0 && !w.Explicit {
 		return b
@@ -290,8 +290,8 @@ func (w *writer) text(b []byte, v string) []byte {
 	return protobuf.PutBytes(b, fieldOf(String), v)
 }
 
-// floats rounds to float32, and refuses what becomes infinite by that. Decimal texts are
-// compared: 0.1 is 0.1 in either precision, although not to the last bit.
+// floats rounds to float32, and fails if a finite value becomes infinite. Values are compared as
+// decimal text, since 0.1 is the same value in either precision but has different bits.
 func (w *writer) floats(path string, list ...float64) ([]float32, error) {
 	out, reported := make([]float32, len(list)), false
 	for i, x := range list {
@@ -308,7 +308,7 @@ func (w *writer) floats(path string, list ...float64) ([]float32, error) {
 	return out, nil
 }
 
-// subgraph appends the graph of an attribute.
+// subgraph appends a graph attribute.
 func (w *writer) subgraph(b []byte, num protowire.Number, path string, g *driver.Graph) (_ []byte, err error) {
 	b, start := protobuf.Begin(b, num)
 	if g != nil && len(g.Initializers) > 0 && !w.compared {
@@ -322,7 +322,7 @@ func (w *writer) subgraph(b []byte, num protowire.Number, path string, g *driver
 	return protobuf.End(b, start), nil
 }
 
-// tensor appends a tensor of an attribute, with its data.
+// tensor appends a tensor attribute with its data.
 func (w *writer) tensor(b []byte, num protowire.Number, v tensor.View) ([]byte, error) {
 	info := v.Info()
 	if err := w.CheckTensor(&info); err != nil && !w.compared {

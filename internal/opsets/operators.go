@@ -2,7 +2,7 @@ package opsets
 
 import "strings"
 
-// Known reports whether ONNX's own set has an operator, or had one in an earlier version.
+// Known reports whether the default operator set of ONNX has the operator in any version.
 func Known(name string) bool { return operators[name] }
 
 var operators = func() map[string]bool {

@@ -1,5 +1,5 @@
-// Package opsets knows ONNX's operator sets: the metadata entry in which formats keep them, and
-// what is in ONNX's own.
+// Package opsets handles ONNX operator sets: the metadata entry in which formats store them, and
+// the operators of ONNX's default set.
 package opsets
 
 import (
@@ -9,14 +9,14 @@ import (
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
-// Set is a version of a set of operators, as in ONNX's opset_import.
+// Set is a version of an operator set, as in ONNX's opset_import.
 type Set struct {
 	Domain  string `json:"domain"`
 	Version int64  `json:"version"`
 }
 
-// Parse reads the value of "opsets", nil for one of another form. exact
-// says that nothing else is in it.
+// Parse parses the value of "opsets", or returns nil if it has another form. exact reports whether
+// there is nothing else in it.
 func Parse(value any) (sets []Set, exact bool) {
 	raw, ok := value.(json.RawMessage)
 	if !ok {
@@ -40,14 +40,14 @@ func Parse(value any) (sets []Set, exact bool) {
 	return sets, exact
 }
 
-// get returns the value under a key if it is a T.
+// get returns the value of a key if it is a T.
 func get[T any](pairs driver.Metadata, key string) (T, bool) {
 	value, _ := pairs.Get(key)
 	v, ok := value.(T)
 	return v, ok
 }
 
-// In returns the operator sets in the metadata of a model, nil for none.
+// In returns the operator sets in a model's metadata, or nil.
 func In[T ~struct {
 	Domain  string
 	Version int64
@@ -64,7 +64,7 @@ func In[T ~struct {
 	return sets
 }
 
-// IRVersion returns the version of ONNX's representation in the metadata of a model, 0 for none.
+// IRVersion returns the ONNX IR version in a model's metadata, or 0.
 func IRVersion(m driver.Metadata) int64 {
 	n, _ := get[int64](m, "ir_version")
 	return n

@@ -1,6 +1,7 @@
-// Package protobuf reads and writes the protocol buffers of the formats wia and onnx: from
-// memory or from a file of any size, checked by tables of fields.
+// Package protobuf reads and writes the protocol buffers of the formats wia and onnx, from memory
+// or from a file of any size. Tables of fields describe the messages, which are validated against
+// them.
 //
-// A Defect says what is wrong with a message and where: in a field such as
-// "nodes[3].attributes[1].t.dims". Good input costs nothing for it.
+// A Defect describes an error in a message and its location, as a path such as
+// "nodes[3].attributes[1].t.dims". Valid input does not pay for paths.
 package protobuf

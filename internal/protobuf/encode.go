@@ -11,7 +11,7 @@ func PutVarint(b []byte, num protowire.Number, v int64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.VarintType), uint64(v))
 }
 
-// PutInt appends an integer field, but leaves out 0 as proto3 does.
+// PutInt appends an integer field unless v is 0, as in proto3.
 func PutInt(b []byte, num protowire.Number, v int64) []byte {
 	if v == 0 {
 		return b
@@ -24,17 +24,17 @@ func PutFloat(b []byte, num protowire.Number, v float32) []byte {
 	return protowire.AppendFixed32(protowire.AppendTag(b, num, protowire.Fixed32Type), math.Float32bits(v))
 }
 
-// PutLength appends the tag and the length of a field of n bytes.
+// PutLength appends the tag and length of a field of n bytes.
 func PutLength(b []byte, num protowire.Number, n int64) []byte {
 	return protowire.AppendVarint(protowire.AppendTag(b, num, protowire.BytesType), uint64(n))
 }
 
-// PutBytes appends a field of bytes or text.
+// PutBytes appends a bytes or string field.
 func PutBytes[T ~[]byte | ~string](b []byte, num protowire.Number, v T) []byte {
 	return append(PutLength(b, num, int64(len(v))), v...)
 }
 
-// PutText appends a field of text, but leaves out "" as proto3 does.
+// PutText appends a string field unless v is "", as in proto3.
 func PutText(b []byte, num protowire.Number, v string) []byte {
 	if v == "" {
 		return b
@@ -42,7 +42,7 @@ func PutText(b []byte, num protowire.Number, v string) []byte {
 	return PutBytes(b, num, v)
 }
 
-// PutInts appends a packed list of integers, but leaves out an empty one.
+// PutInts appends a packed list of integers unless it is empty.
 func PutInts[T int32 | int64](b []byte, num protowire.Number, list []T) []byte {
 	if len(list) == 0 {
 		return b
@@ -58,7 +58,7 @@ func PutInts[T int32 | int64](b []byte, num protowire.Number, list []T) []byte {
 	return b
 }
 
-// PutFloats appends a packed list of floats, but leaves out an empty one.
+// PutFloats appends a packed list of floats unless it is empty.
 func PutFloats(b []byte, num protowire.Number, list []float32) []byte {
 	if len(list) == 0 {
 		return b
@@ -70,13 +70,13 @@ func PutFloats(b []byte, num protowire.Number, list []float32) []byte {
 	return b
 }
 
-// Begin starts a message in a field; End ends it, given what Begin returned as start.
+// Begin starts a nested message. Pass start to End.
 func Begin(b []byte, num protowire.Number) (_ []byte, start int) {
 	b = protowire.AppendTag(b, num, protowire.BytesType)
 	return b, len(b)
 }
 
-// End inserts the length of the message that began at start, and so moves it.
+// End ends the nested message that began at start. It moves the message to insert its length.
 func End(b []byte, start int) []byte {
 	n := len(b) - start
 	size := protowire.SizeVarint(uint64(n))

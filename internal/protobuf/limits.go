@@ -5,7 +5,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Counted is a kind of thing that a graph has many of, which has a limit.
+// Counted is a kind of element that a graph may have many of, with a limit.
 type Counted uint8
 
 const (
@@ -13,20 +13,20 @@ const (
 	CountNodes
 	CountValues     // inputs and outputs of graphs
 	CountEdges      // inputs and outputs of nodes
-	CountAttributes // and the tensors and graphs in their lists
+	CountAttributes // including tensors and graphs in lists
 	CountTensors    // initializers
 	CountDims       // of tensors
-	CountValueDims  // of values, which may be symbols
+	CountValueDims  // of values; may be symbols
 	CountStrings    // in attributes
-	CountNumbers    // likewise
+	CountNumbers    // in attributes
 	CountProperties
 	numCounted
 )
 
-// MaxDims is how many dims the tensors of a graph, or of a block, may have.
+// MaxDims limits the dims of all tensors of a graph or a block.
 const MaxDims = 1 << 25
 
-// limits are far above what models have: the largest graphs have some hundred thousand nodes.
+// limits are far above real models: the largest graphs have a few hundred thousand nodes.
 var limits = [numCounted]struct {
 	name string
 	most int64
@@ -43,14 +43,14 @@ var limits = [numCounted]struct {
 	CountProperties: {"properties", 1 << 20},
 }
 
-// Tally counts what a graph has, and the memory that is allocated for it.
+// Tally counts the elements of a graph and the memory allocated for them.
 type Tally struct {
 	n, Max [numCounted]int64
 	Cost   int64 // bytes of memory so far
-	Room   int64 // how many there may be
+	Room   int64 // limit on Cost
 }
 
-// NewTally returns the tally of a graph that may take room bytes of memory.
+// NewTally returns a Tally with a limit of room bytes of memory.
 func NewTally(room int64) *Tally {
 	t := &Tally{Room: room}
 	for i := range limits {
@@ -59,8 +59,8 @@ func NewTally(room int64) *Tally {
 	return t
 }
 
-// DimsOf returns how many dims the tensors of a section of stored bytes may have: one a byte,
-// and a million for one that is compressed.
+// DimsOf returns the limit on the dims of the tensors in a section of stored bytes: one per byte,
+// plus a million in case the section is compressed.
 func DimsOf(stored int64) int { return int(min(MaxDims, 1<<20+stored)) }
 
 // add counts the elements of a field.
@@ -71,7 +71,7 @@ func (t *Tally) add(c Counted, f *Field) error {
 	return nil
 }
 
-// Charge counts n bytes that are about to be allocated for what is at an offset.
+// Charge counts n bytes before they are allocated for the field at offset at.
 func (t *Tally) Charge(at, n int64) error {
 	if t.Cost += n; t.Cost > t.Room {
 		return Defectf(at, tensor.ErrLimit, "more than %d bytes of memory for the graph (Options.MaxMemory)", t.Room)

@@ -2,14 +2,14 @@ package protobuf
 
 import "google.golang.org/protobuf/encoding/protowire"
 
-// Kind says what values a field has.
+// Kind is the type of a field's values.
 type Kind uint8
 
 const (
 	kindUnknown Kind = iota
-	KindOurs         // a name where other writers may have put something else
-	KindInt          // int32 and int64, as varint
-	KindEnum         // varint within int32
+	KindOurs         // a name, unless another writer uses the field number
+	KindInt          // int32 or int64, as varint
+	KindEnum         // int32, as varint
 	KindFloat        // fixed32
 	KindDouble       // fixed64
 	KindString       // UTF-8
@@ -18,7 +18,7 @@ const (
 	KindMessage
 )
 
-// WireType returns how a single value is written.
+// WireType returns the wire type of a single value.
 func (k Kind) WireType() protowire.Type {
 	switch k {
 	case KindInt, KindEnum:
@@ -31,24 +31,24 @@ func (k Kind) WireType() protowire.Type {
 	return protowire.BytesType
 }
 
-// Message is a type of messages.
+// Message describes a message type.
 type Message struct {
 	Name   string
-	Fields []FieldDef // by number
-	Arms   uint64     // bits of the field numbers of a oneof
+	Fields []FieldDef // sorted by number
+	Arms   uint64     // bits of the field numbers in a oneof
 }
 
-// FieldDef is a field of a message.
+// FieldDef describes a field of a message.
 type FieldDef struct {
 	Name     string
 	Kind     Kind
-	Repeated bool // numbers may then be packed
+	Repeated bool // numbers may be packed
 	Message  *Message
 	wire     protowire.Type
-	counted  Counted // what limit its elements count for
+	counted  Counted // limit that its elements count against
 }
 
-// Known returns the definition of a field, nil for an unknown one.
+// Known returns the definition of a field, or nil if it is unknown.
 func (m *Message) Known(num protowire.Number) *FieldDef {
 	if int(num) < len(m.Fields) {
 		if d := &m.Fields[num]; d.Kind > KindOurs {
@@ -58,31 +58,31 @@ func (m *Message) Known(num protowire.Number) *FieldDef {
 	return nil
 }
 
-// One is a field with a single value.
+// One returns a field with a single value.
 func One(name string, k Kind) FieldDef { return FieldDef{Name: name, Kind: k, wire: k.WireType()} }
 
-// Many is a field with several values.
+// Many returns a repeated field.
 func Many(name string, k Kind) FieldDef {
 	d := One(name, k)
 	d.Repeated = true
 	return d
 }
 
-// OneMessage is a field with a single message.
+// OneMessage returns a field with a single message.
 func OneMessage(name string, m *Message) FieldDef {
 	d := One(name, KindMessage)
 	d.Message = m
 	return d
 }
 
-// ManyMessages is a field with several messages.
+// ManyMessages returns a repeated field of messages.
 func ManyMessages(name string, m *Message) FieldDef {
 	d := OneMessage(name, m)
 	d.Repeated = true
 	return d
 }
 
-// Each makes the elements of a field count for a limit.
+// Each returns d with a limit that its elements count against.
 func (d FieldDef) Each(c Counted) FieldDef {
 	d.counted = c
 	return d

@@ -9,7 +9,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Last returns the bytes of a field of a message, where it occurs last.
+// Last returns the bytes of the last occurrence of a field.
 func (s *Source) Last(def *Message, msg Field, num protowire.Number) (b []byte, err error) {
 	err = s.Each(def, msg, func(f Field) (err error) {
 		if f.Num == num {
@@ -20,22 +20,23 @@ func (s *Source) Last(def *Message, msg Field, num protowire.Number) (b []byte, 
 	return b, err
 }
 
-// IsOurs recognizes the one field that this library adds to a message that the
-// specification prints. Elsewhere the number may mean something else: what
-// cannot be a name is kept as an unknown field.
+// IsOurs recognizes the field that this library adds to a message of the specification. In other
+// files the number may have another meaning: if the value is not a valid name, it is preserved as
+// an unknown field.
 func (s *Source) IsOurs(def *Message, f *Field) bool {
 	return int(f.Num) < len(def.Fields) && def.Fields[f.Num].Kind == KindOurs &&
 		f.Typ == protowire.BytesType && s.checkString(KindName, f) == nil
 }
 
-// Keep appends a field, tag and all.
+// Keep appends the encoded field f with its tag to out.
 func (s *Source) Keep(out *[]byte, f *Field) error {
 	b, err := s.Bytes(f.At, f.End)
 	*out = append(*out, b...)
 	return err
 }
 
-// AppendInts reads a repeated integer that was admitted, packed or not, up to a number of most.
+// AppendInts appends the values of a repeated integer field, packed or not, until out has most
+// elements. The field must have been admitted.
 func AppendInts[T int32 | int64](s *Source, out []T, f *Field, most int) ([]T, error) {
 	if f.N > int64(most-len(out)) {
 		return out, Defectf(f.At, tensor.ErrLimit, "more than %d", most)
@@ -49,12 +50,13 @@ func AppendInts[T int32 | int64](s *Source, out []T, f *Field, most int) ([]T, e
 		if err != nil {
 			return out, err
 		}
-		out, p = append(out, T(v)), next // what is beyond int32 is cut off, as everywhere in protobuf
+		out, p = append(out, T(v)), next // truncated to int32, as protobuf requires
 	}
 	return out, nil
 }
 
-// AppendFloats reads a repeated float that was admitted, packed or not.
+// AppendFloats appends the values of a repeated float field, packed or not. The field must have
+// been admitted.
 func AppendFloats(s *Source, out []float32, f *Field) ([]float32, error) {
 	if f.Typ == protowire.Fixed32Type {
 		return append(out, math.Float32frombits(uint32(f.Val))), nil
@@ -67,14 +69,14 @@ func AppendFloats(s *Source, out []float32, f *Field) ([]float32, error) {
 	return out, err
 }
 
-// Str reads a string field.
+// Str sets out to the value of a string field.
 func (s *Source) Str(out *string, f *Field) error {
 	b, err := s.Bytes(f.Start, f.End)
 	*out = string(b)
 	return err
 }
 
-// CopyTo replaces out by a copy of a field's bytes, which do not change any more.
+// CopyTo sets out to a copy of a field's bytes.
 func (s *Source) CopyTo(out *[]byte, f *Field) error {
 	b, err := s.Bytes(f.Start, f.End)
 	*out = append((*out)[:0], b...)

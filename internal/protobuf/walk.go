@@ -15,21 +15,21 @@ import (
 //		switch w.Num { case 1: w.Err = ... }
 //	}
 //
-// Each field obeys the wire rules when Next returns true. An error in Err ends the walk,
-// and gets the name of the field in front of its path.
+// Each field has been validated when Next returns true. An error in Err ends the walk, with
+// the name of the field added to its path.
 type Walk struct {
 	Field
-	Def *FieldDef // nil for a field that the message does not know
+	Def *FieldDef // nil for an unknown field
 	Err error
 
 	s          *Source
 	m          *Message
 	start, end int64
 	level      int
-	arms       uint64 // of the oneof, those that are set
+	arms       uint64 // the fields of the oneof that are set
 }
 
-// Walk begins at the first field of a message that is so many levels deep.
+// Walk returns a cursor before the first field of msg, which is at the given nesting level.
 func (s *Source) Walk(m *Message, msg Field, level int) (w Walk) {
 	w.s, w.m, w.start, w.end, w.level = s, m, msg.Start, msg.End, level
 	w.At, w.End = msg.At, msg.Start
@@ -39,7 +39,8 @@ func (s *Source) Walk(m *Message, msg Field, level int) (w Walk) {
 	return w
 }
 
-// Next moves to the next field. It writes no pointer but Def, as each is a write barrier.
+// Next advances to the next field. It writes no pointer except Def, since each pointer write needs
+// a write barrier.
 func (w *Walk) Next() bool {
 	if p := w.End; p < w.end && w.Err == nil {
 		err := w.s.Next(&w.Field, p, w.end)
@@ -61,21 +62,20 @@ func (w *Walk) Next() bool {
 	}
 	if w.Err != nil && w.m != nil {
 		w.Err = w.s.inMessage(w.m, w.start, &w.Field, w.Err)
-		w.m = nil // the name is there
+		w.m = nil // the path already has the name
 	}
 	return false
 }
 
-// Fail ends the walk and returns the error, with the name of the field in front of its path.
+// Fail ends the walk and returns err with the name of the field added to its path.
 func (w *Walk) Fail(err error) error {
 	w.Err = err
 	w.Next()
 	return w.Err
 }
 
-// inMessage puts the name of a field that failed before the path of the error, and
-// its index if it is one of several messages or strings: "nodes[3].name". The
-// message begins at start.
+// inMessage adds the name of the failed field f to the path of err, with its index if it is one of
+// several messages or strings: "nodes[3].name". The message begins at start.
 func (s *Source) inMessage(m *Message, start int64, f *Field, err error) error {
 	d := m.Known(f.Num)
 	if d == nil {
@@ -88,7 +88,7 @@ func (s *Source) inMessage(m *Message, start int64, f *Field, err error) error {
 	return InField(fmt.Sprintf("%s[%d]", d.Name, n), err)
 }
 
-// Count returns how often each field occurs in a message, up to where that is broken.
+// Count returns the number of occurrences of each field in a message, up to the first error.
 func (s *Source) Count(msg Field) (n [32]int) {
 	var f Field
 	for p := msg.Start; p < msg.End && s.Next(&f, p, msg.End) == nil; p = f.End {
@@ -99,7 +99,7 @@ func (s *Source) Count(msg Field) (n [32]int) {
 	return n
 }
 
-// Each calls f for the fields of a message.
+// Each calls f for each field of a message.
 func (s *Source) Each(m *Message, msg Field, f func(Field) error) error {
 	w := s.Walk(m, msg, 1)
 	for w.Next() {
@@ -108,7 +108,7 @@ func (s *Source) Each(m *Message, msg Field, f func(Field) error) error {
 	return w.Err
 }
 
-// Check checks the message in the field at hand, if there is one.
+// Check validates the message in the current field, if it is one.
 func (w *Walk) Check() {
 	switch {
 	case w.Def == nil || w.Def.Message == nil:
@@ -119,7 +119,7 @@ func (w *Walk) Check() {
 	}
 }
 
-// Check walks a message and all messages in it, and refuses what the wire rules forbid.
+// Check validates a message and all nested messages.
 func (s *Source) Check(m *Message, msg Field, level int) error {
 	w := s.Walk(m, msg, level)
 	for w.Next() {
@@ -128,8 +128,8 @@ func (s *Source) Check(m *Message, msg Field, level int) error {
 	return w.Err
 }
 
-// admit checks the wire type of a field, and everything about its value that does not depend
-// on other fields, and counts it. Messages within are not looked into.
+// admit validates the wire type and the value of a field as far as they do not depend on other
+// fields, and counts it. It does not validate nested messages.
 func (s *Source) admit(d *FieldDef, f *Field) (err error) {
 	f.N = 1
 	if f.Typ != d.wire && (!d.Repeated || f.Typ != protowire.BytesType) {
@@ -153,7 +153,7 @@ func (s *Source) admit(d *FieldDef, f *Field) (err error) {
 	return err
 }
 
-// checkString checks UTF-8, and of names that they have no NUL.
+// checkString checks that a string is UTF-8, and that a name has no NUL.
 func (s *Source) checkString(k Kind, f *Field) error {
 	b, err := s.Bytes(f.Start, f.End)
 	switch {
@@ -167,7 +167,7 @@ func (s *Source) checkString(k Kind, f *Field) error {
 	return nil
 }
 
-// packed returns how many numbers a packed field holds.
+// packed returns the number of values in a packed field.
 func (s *Source) packed(d *FieldDef, f *Field) (n int64, err error) {
 	width := int64(8)
 	switch d.Kind {

@@ -11,26 +11,26 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// MaxLevels is how deep messages may nest, the outermost counted as 1.
+// MaxLevels is the limit on the nesting of messages, including the outermost.
 const MaxLevels = 100
 
-// Defect is what is wrong in a message.
+// Defect is an error in a message.
 type Defect struct {
-	Path  string // completed on the way out
-	At    int64  // within the Source
+	Path  string // completed while the error propagates
+	At    int64  // offset in the Source
 	Err   error
-	Short bool // a field does not end before its message does
+	Short bool // a field extends past the end of its message
 }
 
 func (d *Defect) Error() string { return d.Path + ": " + d.Err.Error() }
 func (d *Defect) Unwrap() error { return d.Err }
 
-// Defectf makes a defect of a sentinel and a text.
+// Defectf returns a Defect with a sentinel and a message.
 func Defectf(at int64, sentinel error, text string, args ...any) error {
 	return &Defect{At: at, Err: fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...))}
 }
 
-// InField puts the name of a field before the path of a defect.
+// InField adds the name of a field to the front of a defect's path.
 func InField(name string, err error) error {
 	if err == nil {
 		return nil
@@ -45,25 +45,25 @@ func InField(name string, err error) error {
 	return err
 }
 
-// Source is what messages are read from: memory, or a part of a file through a window.
+// Source is the input: memory, or a section of a file read through a window.
 type Source struct {
 	Win    []byte
 	lo     int64 // offset of Win[0]
 	Size   int64
-	base   int64 // of offset 0 in the file
+	base   int64 // offset of the section in the file
 	file   wire.Window
 	inFile bool
 
-	Tally *Tally // counts what Walk meets, nil for nothing
-	// Watch is a message that Check leaves to Watched, nil for none.
+	Tally *Tally // counts what Walk visits; may be nil
+	// Watch is a message that Check leaves to Watched, or nil.
 	Watch   *Message
 	Watched func(msg Field, level int) error
 }
 
-// InMemory returns a source of bytes.
+// InMemory returns a source for payload.
 func InMemory(payload []byte) *Source { return &Source{Win: payload, Size: int64(len(payload))} }
 
-// InFile returns a source of size bytes at base of a file. It must be closed.
+// InFile returns a source for size bytes at offset base of a file. It must be closed.
 func InFile(src wire.Sized, base, size int64) *Source {
 	s := &Source{Size: size, base: base, inFile: true}
 	s.file.Open(src)
@@ -73,11 +73,11 @@ func InFile(src wire.Sized, base, size int64) *Source {
 // Close releases the window.
 func (s *Source) Close() { s.file.Close() }
 
-// All is the whole source as one message.
+// All returns the whole source as one message.
 func (s *Source) All() Field { return Field{End: s.Size} }
 
-// Bytes returns the bytes from..to, which the caller has checked. Those of
-// a window are valid until it moves.
+// Bytes returns the bytes from..to, which must be in range. In a file they are valid until the
+// window moves.
 func (s *Source) Bytes(from, to int64) ([]byte, error) {
 	if i, j := from-s.lo, to-s.lo; i >= 0 && j <= int64(len(s.Win)) {
 		return s.Win[i:j:j], nil
@@ -93,7 +93,7 @@ func (s *Source) Bytes(from, to int64) ([]byte, error) {
 	return win[: to-from : to-from], nil
 }
 
-// Varint reads a varint at p, which must end by end.
+// Varint decodes the varint at p, which must end at or before end.
 func (s *Source) Varint(p, end int64) (v uint64, next int64, err error) {
 	if i := p - s.lo; p < end && i >= 0 && i < int64(len(s.Win)) && s.Win[i] < 0x80 {
 		return uint64(s.Win[i]), p + 1, nil
@@ -109,21 +109,20 @@ func (s *Source) Varint(p, end int64) (v uint64, next int64, err error) {
 	return v, p + int64(n), nil
 }
 
-// Field is one field of a message on the wire.
+// Field is a field of an encoded message.
 type Field struct {
 	Num   protowire.Number
 	Typ   protowire.Type
-	At    int64  // of the tag
-	Start int64  // of the value, for bytes behind the length
-	End   int64  // of the value
-	Val   uint64 // of varint, fixed32 and fixed64
-	N     int64  // how many values there are, set by Walk
+	At    int64  // offset of the tag
+	Start int64  // offset of the value; of length-delimited fields, after the length
+	End   int64  // end of the value
+	Val   uint64 // value of a varint, fixed32 or fixed64
+	N     int64  // number of values, set by Walk
 }
 
-// Next reads the field at p of a message that ends at end. It refuses what no
-// field may be: groups, reserved wire types, field numbers out of range, lengths
-// beyond the message. Nearly all fields of a model have one byte of tag and one
-// of value or length: these are read here.
+// Next decodes the field at p of a message that ends at end. It refuses groups, reserved wire
+// types, field numbers out of range, and lengths past the end of the message. Nearly all fields of
+// a model have a tag of one byte and a value or length of one byte, for which Next has a fast path.
 func (s *Source) Next(f *Field, p, end int64) error {
 	if i := p - s.lo; i >= 0 && i+1 < int64(len(s.Win)) && p+1 < end {
 		tag, v := s.Win[i], s.Win[i+1]
@@ -145,7 +144,7 @@ func (s *Source) Next(f *Field, p, end int64) error {
 	return s.nextAny(f, p, end)
 }
 
-// nextAny is Next for all other fields.
+// nextAny is Next without the fast path.
 func (s *Source) nextAny(f *Field, p, end int64) error {
 	tag, p, err := s.Varint(p, end)
 	if err != nil {
@@ -182,7 +181,7 @@ func (f *Field) ends(n uint64, end int64) error {
 	return nil
 }
 
-// fixed reads the value of a fixed32 or fixed64 field.
+// fixed decodes a fixed32 or fixed64.
 func (s *Source) fixed(f *Field, n uint64, end int64) error {
 	if err := f.ends(n, end); err != nil {
 		return err
@@ -197,7 +196,7 @@ func (s *Source) fixed(f *Field, n uint64, end int64) error {
 	return nil
 }
 
-// BothArms is the defect of a oneof with two values.
+// BothArms returns the defect of a oneof with two values.
 func BothArms(at int64) error {
 	return Defectf(at, tensor.ErrCorrupt, "both arms of the oneof are set")
 }

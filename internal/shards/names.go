@@ -18,7 +18,7 @@ func Names(stem string, count int, extension string) (names []string) {
 	return names
 }
 
-// Split takes apart what Name returns, without directories.
+// Split is the inverse of Name. name must not have a directory.
 func Split(name, extension string) (stem string, no, count int, ok bool) {
 	at := len(name) - len(Name("", 1, 1, extension))
 	if at <= 0 {

@@ -1,5 +1,6 @@
-// Package shards reads models in several files by their index, as the Hub has them for safetensors and
-// PyTorch: a JSON object whose weight_map says which file a tensor is in.
+// Package shards opens models that an index splits into several files, as the Hugging Face Hub
+// stores safetensors and PyTorch models. The index is a JSON object whose weight_map gives the file
+// of each tensor.
 package shards
 
 import (
@@ -16,43 +17,44 @@ import (
 )
 
 const (
-	maxIndex  = 100_000_000 // bytes
+	maxIndex  = 100_000_000 // in bytes
 	maxShards = 1 << 16
 	maxDepth  = 127
 )
 
-// Map is what an index says.
+// Map is the content of an index.
 type Map struct {
-	Shards   []string // in the order in which they appear
-	Metadata []byte   // a JSON object, nil for none
+	Shards   []string // in order of first use
+	Metadata []byte   // JSON object, or nil
 
 	format  string
 	s       jsonmeta.Scanner
 	found   bool
 	entries []mapped
-	names   int            // bytes of them
-	first   []int          // where the first tensor of each shard is
-	numbers map[string]int // of the shards
+	names   int            // total bytes of names
+	first   []int          // index of the first tensor of each shard
+	numbers map[string]int // index of each shard
 }
 
-// mapped is a tensor and its shard.
+// mapped is a tensor with its shard.
 type mapped struct {
 	name  []byte
 	at    int
 	shard int
 }
 
-// Model reads the index src of a model of a format and all its shards.
+// Model opens the shards of a model of one format.
 type Model struct {
 	Format string
-	// Open reads the file of a shard.
+	// Open parses a shard.
 	Open func(src driver.Source, s driver.Space, y *driver.Index) error
-	// Placed, if not nil, is told where each tensor of the model was.
+	// Placed, if not nil, is called for each tensor of the model with its shard and its index
+	// there.
 	Placed func(shard, i int)
 }
 
-// Parse lists the tensors of the model in the order of the index. Tensors of shards that are not in the index are
-// counted as unlisted.
+// Parse parses the index src and all shards, and lists the tensors of the model in the order of the
+// index. unlisted is the number of tensors in the shards that the index does not list.
 func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (w *Map, unlisted int, err error) {
 	n, most := src.Size(), int64(maxIndex)
 	if n > most {
@@ -77,7 +79,7 @@ func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (w 
 	return w, unlisted, err
 }
 
-// Parse reads the index of a model of a format, with no more tensors than most.
+// Parse parses an index with at most most tensors.
 func Parse(format string, b []byte, most int) (*Map, error) {
 	w := &Map{format: format, s: jsonmeta.NewScanner(b, jsonmeta.Options{MaxDepth: maxDepth}), numbers: make(map[string]int)}
 	err := w.parse(b, most)
@@ -87,7 +89,7 @@ func Parse(format string, b []byte, most int) (*Map, error) {
 	return w, err
 }
 
-// parse reads the index. Keys that mean nothing here are ignored.
+// parse parses the index. Unknown keys are ignored.
 func (w *Map) parse(b []byte, most int) error {
 	err := w.s.Object(func(key []byte, at int) error {
 		switch string(key) {
@@ -120,7 +122,7 @@ func (w *Map) parse(b []byte, most int) error {
 	return err
 }
 
-// add reads an entry of the weight map.
+// add parses an entry of the weight map.
 func (w *Map) add(name []byte, at, most int) error {
 	if len(w.entries) >= most {
 		return wire.Errorf(w.format, "weight_map", int64(at), tensor.ErrLimit, "more than %d tensors", most)
@@ -185,7 +187,7 @@ func (m *Model) join(w *Map, dir driver.Dir, x *driver.Index, o *driver.Options)
 	return total - x.Len(), nil
 }
 
-// copied returns the record of tensor i.
+// copied returns a copy of tensor i for another index.
 func copied(y *driver.Index, i int, name []byte) *driver.Tensor {
 	var info tensor.Info
 	y.Describe(i, &info)
@@ -196,7 +198,7 @@ func copied(y *driver.Index, i int, name []byte) *driver.Tensor {
 	}
 }
 
-// open opens a shard, which the index names at an offset.
+// open opens the shard called name; at is the offset of the name in the index.
 func (w *Map) open(dir driver.Dir, name string, at int, o *driver.Options) (driver.Source, driver.Space, error) {
 	if err := o.Context.Err(); err != nil {
 		return nil, 0, err

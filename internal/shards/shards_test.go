@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// TestIndexLimits: an index lists no more tensors than are allowed, in 65,536 shards.
+// TestIndexLimits checks the limits on tensors and on shards (65,536) of an index.
 func TestIndexLimits(t *testing.T) {
 	for _, n := range []int{maxShards, maxShards + 1} {
 		var b strings.Builder
@@ -29,7 +29,7 @@ func TestIndexLimits(t *testing.T) {
 	}
 }
 
-// TestParse: what an index says, and what is refused of one.
+// TestParse parses valid and invalid indexes.
 func TestParse(t *testing.T) {
 	w, err := Parse("torch", []byte(`{"metadata":{"a":1},"x":[],"weight_map":{"t":"b/1","u":"2","v":"b/1"}}`), 3)
 	if err != nil || len(w.Shards) != 2 || w.Shards[0] != "b/1" || string(w.Metadata) != `{"a":1}` {

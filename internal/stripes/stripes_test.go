@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestOwnDiffers: goroutines that run at the same time have different stripes, most of them.
+// TestOwnDiffers checks that most goroutines that run concurrently have different stripes.
 func TestOwnDiffers(t *testing.T) {
 	const n = 16
 	var c Counter
@@ -17,7 +17,7 @@ func TestOwnDiffers(t *testing.T) {
 		go func() {
 			own <- c.Own()
 			all.Done()
-			all.Wait() // nobody gets the stack of one that ended
+			all.Wait() // no goroutine reuses the stack of one that ended
 		}()
 	}
 	seen := map[*atomic.Int64]bool{}
@@ -29,7 +29,7 @@ func TestOwnDiffers(t *testing.T) {
 	}
 }
 
-// TestSum: what goroutines count in their stripes is one number.
+// TestSum checks that the counts of all goroutines add up.
 func TestSum(t *testing.T) {
 	var c Counter
 	var all sync.WaitGroup

@@ -1,5 +1,4 @@
-// Package work spreads checking and converting over the CPUs, with
-// cancellation and serialized progress reports.
+// Package work distributes work over the CPUs, with cancellation and serialized progress reports.
 package work
 
 import (
@@ -10,8 +9,8 @@ import (
 	"sync/atomic"
 )
 
-// Progress adds up bytes done by several goroutines. The zero Progress and nil
-// report to nobody.
+// Progress adds up the bytes processed by several goroutines and reports them. The zero value and
+// nil report nothing.
 type Progress struct {
 	mu     sync.Mutex
 	report func(done, total int64, name string)
@@ -19,12 +18,12 @@ type Progress struct {
 	total  int64
 }
 
-// NewProgress reports to f, which may be nil.
+// NewProgress returns a Progress that calls f, which may be nil.
 func NewProgress(f func(done, total int64, name string), total int64) *Progress {
 	return &Progress{report: f, total: total}
 }
 
-// Expect adds n bytes to what there is to do.
+// Expect adds n bytes to the total.
 func (p *Progress) Expect(n int64) {
 	if p == nil || p.report == nil {
 		return
@@ -34,7 +33,7 @@ func (p *Progress) Expect(n int64) {
 	p.mu.Unlock()
 }
 
-// Add counts n more bytes of the named part. Reports do not overlap.
+// Add reports n more bytes of the part called name. Reports do not overlap.
 func (p *Progress) Add(n int64, name string) {
 	if p == nil || p.report == nil {
 		return
@@ -45,10 +44,10 @@ func (p *Progress) Add(n int64, name string) {
 	p.report(p.done, p.total, name)
 }
 
-// Each calls f for 0 <= i < n on up to workers goroutines (0: one a CPU). It
-// returns the error of the lowest index that failed, so that the outcome
-// does not depend on timing; after a failure no higher index is begun. A panic of f, or
-// its runtime.Goexit, is the caller's, wherever f ran: what f calls may be a program's.
+// Each calls f for 0 <= i < n on up to workers goroutines (0: one per CPU). It returns the error
+// with the lowest index, so the outcome does not depend on timing; after an error no higher index
+// is started. If f, which may call user code, panics or calls runtime.Goexit on any goroutine, so
+// does Each.
 func Each(ctx context.Context, n, workers int, f func(i int) error) error {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
@@ -68,16 +67,16 @@ func Each(ctx context.Context, n, workers int, f func(i int) error) error {
 	return each(ctx, n, workers, f)
 }
 
-// run is one call of Each on several goroutines.
+// run is a call of Each with several goroutines.
 type run struct {
 	ctx   context.Context
 	f     func(i int) error
 	next  atomic.Int64
-	ended atomic.Pointer[any] // what f panicked with, or a nil for runtime.Goexit
+	ended atomic.Pointer[any] // the panic value, or nil for runtime.Goexit
 	group sync.WaitGroup
 
 	mu     sync.Mutex
-	failed int // the lowest index that failed
+	failed int // lowest index that failed
 	err    error
 }
 
@@ -100,14 +99,14 @@ func each(ctx context.Context, n, workers int, f func(i int) error) error {
 	return ctx.Err()
 }
 
-// work takes one index after the other.
+// work processes indices until none is left.
 func (r *run) work() {
 	finished := false
 	defer func() {
 		if !finished {
 			thrown := recover()
 			r.ended.Store(&thrown)
-			r.next.Store(math.MaxInt / 2) // beyond all indices
+			r.next.Store(math.MaxInt / 2) // past the last index
 		}
 		r.group.Done()
 	}()
@@ -123,7 +122,7 @@ func (r *run) work() {
 	finished = true
 }
 
-// worst returns the lowest index that failed, or how many there are.
+// worst returns the lowest index that failed, or n.
 func (r *run) worst() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -138,11 +137,11 @@ func (r *run) fail(i int, err error) {
 	}
 }
 
-// Step is how many bytes Chunks passes at a time: enough that a callback
-// costs nothing compared with hashing, little enough that canceling is prompt.
+// Step is the size of the pieces that Chunks passes: large enough that calls cost nothing compared
+// with hashing, small enough for prompt cancellation.
 const Step = 1 << 20
 
-// Chunks calls f with the steps of b, counting them as progress.
+// Chunks calls f with consecutive pieces of b and reports them as progress.
 func Chunks(ctx context.Context, b []byte, p *Progress, name string, f func([]byte)) error {
 	for len(b) > 0 {
 		if err := ctx.Err(); err != nil {

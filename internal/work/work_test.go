@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// TestEach calls every index once, whatever the number of goroutines.
+// TestEach checks that each index is processed once with any number of goroutines.
 func TestEach(t *testing.T) {
 	for _, workers := range []int{-1, 0, 1, 2, 7, 100} {
 		for _, n := range []int{0, 1, 2, 50} {
@@ -28,7 +28,7 @@ func TestEach(t *testing.T) {
 	}
 }
 
-// TestEachError: the error of the lowest index wins, whichever came first.
+// TestEachError checks that the error with the lowest index is returned.
 func TestEachError(t *testing.T) {
 	for _, workers := range []int{1, 2, 8} {
 		for range 50 {
@@ -45,15 +45,15 @@ func TestEachError(t *testing.T) {
 	}
 }
 
-// TestEachBreaks: what ends a goroutine that f runs on ends the caller's, and nothing is begun
-// after it. Otherwise a panic of a program's function would end the process, and what exits would
-// pass for done.
+// TestEachBreaks checks that a panic or Goexit in f on any goroutine happens in the caller's, and
+// that nothing is started afterwards. Otherwise a panic in user code would end the process, and
+// Goexit would look like success.
 func TestEachBreaks(t *testing.T) {
 	broken := errors.New("broken")
 	tests := []struct {
 		name string
 		end  func()
-		want any // what the caller panics with
+		want any // the panic value in the caller
 	}{
 		{"panic", func() { panic(broken) }, broken},
 		{"exit", runtime.Goexit, nil},
@@ -98,7 +98,7 @@ func TestEachCanceled(t *testing.T) {
 		if err := Each(ctx, 0, workers, nil); !errors.Is(err, context.Canceled) {
 			t.Errorf("nothing to do, and canceled: %v", err)
 		}
-		// An error of the work itself says more than the cancellation.
+		// An error of f takes precedence over the cancellation.
 		broken := errors.New("broken")
 		ctx, cancel = context.WithCancel(context.Background())
 		err = Each(ctx, 10, workers, func(i int) error { cancel(); return broken })
@@ -108,7 +108,7 @@ func TestEachCanceled(t *testing.T) {
 	}
 }
 
-// TestProgressSerial: reports of several goroutines do not overlap and add up.
+// TestProgressSerial checks that concurrent reports do not overlap and add up.
 func TestProgressSerial(t *testing.T) {
 	var last int64
 	busy := false

@@ -1,9 +1,8 @@
-// Package brotli is the codec "brotli": a raw Brotli stream (RFC 7932), which
-// has no checksum.
+// Package brotli implements the codec "brotli": a raw Brotli stream (RFC 7932), which has no
+// checksum.
 //
-// Reading is built in. The library that writes Brotli imports net/http, and a
-// program that only reads models must not pay for that: it comes with the
-// package mle/brotli, which calls Register.
+// Decompression is built in. The library for compression imports net/http, which programs that only
+// read should not have to link, so package mle/brotli adds it by calling Register.
 package brotli
 
 import (
@@ -22,27 +21,26 @@ import (
 // Codec is the codec "brotli".
 var Codec codec.Streamer = codec.Stream{Library: library{}}
 
-// ErrNoWriter says what to do when Brotli is to be written and no package has
-// registered a writer.
+// ErrNoWriter is returned by compression if no package has registered a writer.
 var ErrNoWriter = errors.New(`writing Brotli takes import _ "github.com/weightmap/weightmap/mle/brotli"`)
 
 type library struct{}
 
 var newWriter func(w io.Writer, level int) io.WriteCloser
 
-// Register sets the library that compresses, for levels from 1 to 9. It is for
+// Register sets the function that returns a compressor for a level from 1 to 9. It is called by
 // init functions.
 func Register(w func(w io.Writer, level int) io.WriteCloser) { newWriter = w }
 
-// Writes reports whether there is a library that compresses.
+// Writes reports whether a compressor is registered.
 func Writes() bool { return newWriter != nil }
 
 func (library) Name() string { return "brotli" }
 
-// Window is that of the largest that RFC 7932 has, and what the library needs besides.
+// Window returns the largest window of RFC 7932 plus the library's own memory.
 func (library) Window([]byte) int64 { return 20 << 20 }
 
-// Size is not in the stream.
+// Size returns -1: a stream does not contain its size.
 func (library) Size([]byte) int64 { return -1 }
 
 func (library) NewWriter(w io.Writer, level int, _ int64) (io.WriteCloser, func(), error) {
@@ -52,8 +50,8 @@ func (library) NewWriter(w io.Writer, level int, _ int64) (io.WriteCloser, func(
 	return newWriter(w, level), func() {}, nil
 }
 
-// reader is a decompressor and what it reads from. The library is fast with a
-// bufio.Reader, of which it takes no byte beyond the end of the stream.
+// reader is a decompressor with its input. The library is fast with a bufio.Reader and reads no
+// byte past the end of the stream from it.
 type reader struct {
 	z    brotli.Reader
 	in   bytes.Reader
@@ -76,9 +74,8 @@ func (library) NewReader(src []byte) (codec.Reader, error) {
 
 func (r *reader) Read(p []byte) (n int, err error) { return guarded(&r.z, p) }
 
-// guarded is z.Read, and makes an error of whatever panic the library may
-// answer hostile input with; but not of a fault in the memory that it reads,
-// which is for the guard of the mapping.
+// guarded calls z.Read and returns an error if the library panics. It does not recover memory
+// faults, which the mapping's guard handles.
 func guarded(z io.Reader, p []byte) (n int, err error) {
 	defer func() {
 		v := recover()

@@ -10,8 +10,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// TestNoWriter: nothing registers a writer here. Reading works, and the error of
-// writing says what to import.
+// TestNoWriter checks that without a registered writer decompression works and the error of
+// compression names the import.
 func TestNoWriter(t *testing.T) {
 	if Writes() {
 		t.Fatal("there is a writer")
@@ -25,7 +25,7 @@ func TestNoWriter(t *testing.T) {
 	}
 }
 
-// TestStreams reads streams built bit by bit (RFC 7932, section 9.2).
+// TestStreams decompresses streams built bit by bit (RFC 7932, section 9.2).
 func TestStreams(t *testing.T) {
 	tests := []struct {
 		name string
@@ -70,13 +70,13 @@ func (p panicking) Read([]byte) (int, error) {
 	return 0, nil
 }
 
-// fault is what the runtime raises for missing memory.
+// fault is like the error of the runtime for a memory fault.
 type fault struct{ error }
 
 func (fault) RuntimeError() {}
 func (fault) Addr() uintptr { return 1 << 20 }
 
-// TestPanics: a panic of the library is an error, one of others stays a panic.
+// TestPanics checks that only a panic of the library becomes an error.
 func TestPanics(t *testing.T) {
 	empty := []int{}
 	tests := []struct {

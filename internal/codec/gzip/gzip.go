@@ -1,5 +1,5 @@
-// Package gzip is the codec "gzip": one gzip member (RFC 1952) with an empty
-// header, no name and no time. Its trailer, CRC-32 and length, is always checked.
+// Package gzip implements the codec "gzip": one gzip member (RFC 1952). The writer stores no name
+// and no time. The reader always verifies CRC-32 and length.
 package gzip
 
 import (
@@ -27,7 +27,7 @@ func (library) Name() string { return "gzip" }
 
 func (library) Window([]byte) int64 { return 64 << 10 }
 
-// Size is the length in the trailer, which is correct below 4 GiB.
+// Size returns the length in the trailer, which is modulo 4 GiB.
 func (library) Size(src []byte) int64 {
 	if len(src) < 4 {
 		return -1
@@ -49,9 +49,8 @@ func (library) NewWriter(w io.Writer, level int, _ int64) (io.WriteCloser, func(
 	return z, func() { pool.Put(z) }, nil
 }
 
-// deflateLevel maps our default level to 7. The library stores a block as it is where
-// its levels up to 6 find no repetitions; only higher ones exploit that the bytes of
-// weights are unevenly distributed.
+// deflateLevel maps the default level to 7. Up to level 6 compress/flate stores a block that has no
+// repetitions; higher levels make use of the uneven distribution of bytes in weights.
 func deflateLevel(level int) int {
 	if level == codec.DefaultLevel {
 		return 7
@@ -59,7 +58,7 @@ func deflateLevel(level int) int {
 	return level
 }
 
-// reader is a decompressor and what it reads from.
+// reader is a decompressor with its input.
 type reader struct {
 	gzip.Reader
 	src bytes.Reader

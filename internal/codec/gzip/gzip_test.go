@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestUnevenBytes: the default level makes use of bytes that do not
-// repeat but are unevenly distributed, as those of quantized weights are.
+// TestUnevenBytes checks that the default level compresses bytes that do not repeat but have an
+// uneven distribution, such as quantized weights.
 func TestUnevenBytes(t *testing.T) {
 	r := rand.New(rand.NewPCG(8, 8))
 	src := make([]byte, 100_000)

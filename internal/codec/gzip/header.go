@@ -21,9 +21,9 @@ var plainHeader = []byte{0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF}
 
 var errHeader = errors.New("invalid header")
 
-// skipTexts checks a header with a file name or a comment and returns what follows
-// it. The library limits these texts to 512 bytes, RFC 1952 does not. Any other
-// src is returned unchanged.
+// skipTexts validates a header with a file name or a comment and returns the rest of src.
+// compress/gzip limits these fields to 512 bytes; RFC 1952 does not. Any other src is returned
+// unchanged.
 func skipTexts(src []byte) ([]byte, error) {
 	if len(src) < 10 || !bytes.Equal(src[:3], plainHeader[:3]) || src[3]&(hasName|hasComment) == 0 {
 		return src, nil
@@ -36,7 +36,7 @@ func skipTexts(src []byte) ([]byte, error) {
 		if len(rest) < 2 {
 			return nil, errHeader
 		}
-		// Read once: the bytes may be a mapping that changes.
+		// Read the length only once: src may alias a mapping that changes.
 		n := int(binary.LittleEndian.Uint16(rest))
 		if rest = rest[2:]; len(rest) < n {
 			return nil, errHeader

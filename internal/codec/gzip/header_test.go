@@ -12,15 +12,15 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// TestGzipHeaders: every optional field of RFC 1952, of any length, is read;
-// broken ones are refused.
+// TestGzipHeaders reads every optional field of RFC 1952 with any length, and refuses malformed
+// ones.
 func TestGzipHeaders(t *testing.T) {
 	want := []byte("weights, weights, weights")
 	plain, err := Codec.Compress(want, 6)
 	if err != nil {
 		t.Fatal(err)
 	}
-	body := plain[10:] // our writer sets no optional field
+	body := plain[10:] // the writer sets no optional field
 	header := func(flags byte, fields ...string) string {
 		return string([]byte{0x1F, 0x8B, 8, flags, 1, 2, 3, 4, 0, 255}) + strings.Join(fields, "")
 	}

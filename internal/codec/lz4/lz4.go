@@ -1,5 +1,4 @@
-// Package lz4 is the codec "lz4": one raw LZ4 block, without frame, length or
-// checksum.
+// Package lz4 implements the codec "lz4": one raw LZ4 block, without frame, length or checksum.
 package lz4
 
 import (
@@ -19,13 +18,13 @@ var Codec codec.Codec = library{}
 
 type library struct{}
 
-// MaxSize is how many bytes are compressed into one block at most: 2 GiB less
-// 32 MiB, LZ4_MAX_INPUT_SIZE of the reference implementation.
+// MaxSize is the largest input for one block: 2 GiB less 32 MiB, LZ4_MAX_INPUT_SIZE of the
+// reference implementation.
 const MaxSize = 0x7E000000
 
 func (library) Name() string { return "lz4" }
 
-// Compress uses the fast compressor up to level 2 and the thorough one above.
+// Compress uses the fast compressor up to level 2 and the high-compression one above.
 func (library) Compress(src []byte, level int) ([]byte, error) {
 	level, err := codec.CheckLevel(level)
 	if err != nil {
@@ -35,7 +34,7 @@ func (library) Compress(src []byte, level int) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %d bytes do not fit in one LZ4 block", tensor.ErrLimit, len(src))
 	}
 	if len(src) == 0 {
-		return []byte{0}, nil // the library writes nothing
+		return []byte{0}, nil // the library returns no bytes for an empty input
 	}
 	dst := make([]byte, lz4.CompressBlockBound(len(src)))
 	var n int
@@ -52,10 +51,10 @@ func (c library) Decompress(src []byte, size int64) ([]byte, error) {
 }
 
 func (c library) DecompressInto(dst, src []byte) error {
-	if len(dst) == 0 { // the library leaves unsaid what it does with that
+	if len(dst) == 0 { // the library does not specify an empty dst
 		return c.Expand(io.Discard, src, 0)
 	}
-	// A fault in the library's assembly could not be unwound: it reads a copy.
+	// Copy src: a fault in the library's assembly code could not be recovered.
 	n, err := lz4.UncompressBlock(bytes.Clone(src), dst)
 	if err != nil {
 		return codec.Corrupt("lz4", err)
@@ -66,16 +65,16 @@ func (c library) DecompressInto(dst, src []byte) error {
 	return nil
 }
 
-// reach is how far back a match can begin.
+// reach is the largest distance of a match.
 const reach = 64 << 10
 
 func (library) Window([]byte) int64 { return 2 * reach }
 
 var errEnd = errors.New("the block ends within a sequence")
 
-// Expand decodes one sequence after the other; the library decodes whole blocks only. Like the
-// library it takes a block that ends with a match, where the format wants literals. It only
-// counts what goes to io.Discard: a block has no checksum.
+// Expand decodes one sequence at a time, since the library can only decode a whole block. Like the
+// library it accepts a block that ends with a match, although the format requires literals. If w is
+// io.Discard, it only counts, since a block has no checksum.
 func (library) Expand(w io.Writer, src []byte, size int64) error {
 	if len(src) == 0 {
 		return codec.Corrupt("lz4", errEnd)
@@ -113,7 +112,7 @@ func (library) Expand(w io.Writer, src []byte, size int64) error {
 	return o.err
 }
 
-// output holds the latest bytes of what is written. Without room it drops them.
+// output holds the most recent bytes of the output. If it has no room, it drops bytes.
 type output struct {
 	w       io.Writer
 	b       []byte
@@ -121,7 +120,7 @@ type output struct {
 	err     error
 }
 
-// room returns how many bytes fit, after making some.
+// room returns the free space, after making some if necessary.
 func (o *output) room() int {
 	if len(o.b) == cap(o.b) {
 		o.flush()
@@ -145,7 +144,7 @@ func (o *output) literals(b []byte) {
 	}
 }
 
-// match repeats n bytes from offset bytes back, which may be its own.
+// match repeats n bytes from offset bytes back. The two ranges may overlap.
 func (o *output) match(offset int, n int64) {
 	for n > 0 && o.b != nil && o.err == nil {
 		k := min(int64(o.room()), n, int64(offset))
@@ -157,7 +156,7 @@ func (o *output) match(offset int, n int64) {
 	}
 }
 
-// lengthOf reads the bytes that continue a length of 15.
+// lengthOf reads the bytes that extend a length of 15.
 func lengthOf(n int64, src []byte) (length int64, rest []byte, ok bool) {
 	if n < 15 {
 		return n, src, true

@@ -1,6 +1,5 @@
-// Package zstd is the codec "zstd": one Zstandard frame (RFC 8878), with a
-// content checksum when we write it. Skippable frames, further frames and
-// dictionaries are refused.
+// Package zstd implements the codec "zstd": one Zstandard frame (RFC 8878). The writer adds a
+// content checksum. Skippable frames, multiple frames and dictionaries are errors.
 package zstd
 
 import (
@@ -21,11 +20,11 @@ var Codec codec.Streamer = codec.Stream{Library: library{}}
 type library struct{}
 
 var (
-	readers  sync.Pool     // of *reader, that have held a usual window
+	readers  sync.Pool     // of *reader, used with at most usualWindow
 	encoders [10]sync.Pool // of *zstd.Encoder, by level
 )
 
-const usualWindow = 8 << 20 // what writers use unless told otherwise
+const usualWindow = 8 << 20 // the writer's default
 
 func (library) Name() string { return "zstd" }
 
@@ -37,7 +36,7 @@ func (library) Window(src []byte) int64 {
 	return int64(f.window) + 2<<20
 }
 
-// Size is the content size of the frame's header.
+// Size returns the content size in the frame header.
 func (library) Size(src []byte) int64 {
 	var h zstd.Header
 	if err := h.Decode(src); err != nil || !h.HasFCS {
@@ -46,7 +45,7 @@ func (library) Size(src []byte) int64 {
 	return int64(h.FrameContentSize)
 }
 
-// encoderLevel maps levels to the four the library has.
+// encoderLevel maps levels to the library's four.
 func encoderLevel(level int) zstd.EncoderLevel {
 	switch {
 	case level <= 2:
@@ -59,8 +58,8 @@ func encoderLevel(level int) zstd.EncoderLevel {
 	return zstd.SpeedBestCompression
 }
 
-// NewWriter uses one goroutine: callers compress in parallel if they want to, and
-// results do not depend on the number of CPUs.
+// NewWriter uses a single goroutine, so the result does not depend on the number of CPUs. Callers
+// may compress in parallel.
 func (library) NewWriter(w io.Writer, level int, size int64) (io.WriteCloser, func(), error) {
 	pool := &encoders[level]
 	z, ok := pool.Get().(*zstd.Encoder)
@@ -89,7 +88,7 @@ func (library) NewReader(src []byte) (codec.Reader, error) {
 	}
 	z, ok := readers.Get().(*reader)
 	if !ok {
-		const most = 1<<41 + 7<<38 // the largest window of the format
+		const most = 1<<41 + 7<<38 // the largest window that the format permits
 		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 			zstd.WithDecoderMaxMemory(1<<62), zstd.WithDecoderMaxWindow(most))
 		if err != nil {
@@ -101,7 +100,7 @@ func (library) NewReader(src []byte) (codec.Reader, error) {
 	return z, z.Reset(io.MultiReader(bytes.NewReader(f.rewritten()), bytes.NewReader(src[f.HeaderSize:])))
 }
 
-// Rest is 0: parseFrame found the end of the frame.
+// Rest returns 0, since parseFrame has checked the end of the frame.
 func (z *reader) Rest() int { return 0 }
 
 func (z *reader) Release() {
@@ -110,16 +109,16 @@ func (z *reader) Release() {
 	}
 }
 
-// frame is what the headers of a frame and its blocks say.
+// frame is the content of a frame's header and of its block headers.
 type frame struct {
 	zstd.Header
-	window uint64 // how far back the content can reach
+	window uint64 // how far back a match can reach
 }
 
 var errFrameEnd = fmt.Errorf("the frame ends early: %w", io.ErrUnexpectedEOF)
 
-// parseFrame walks src, which must be one frame and nothing else. It reads
-// only headers; the decoder checks the rest.
+// parseFrame parses the headers of src, which must be exactly one frame. The decoder checks the
+// content.
 func parseFrame(src []byte) (f frame, err error) {
 	if err := f.Decode(src); err != nil {
 		return f, err
@@ -169,8 +168,8 @@ func parseFrame(src []byte) (f frame, err error) {
 	return f, nil
 }
 
-// rewritten returns the header with no larger a window than the content can need: the
-// decoder allocates what the header says.
+// rewritten returns the header with the smallest sufficient window, since the decoder allocates the
+// window in the header.
 func (f *frame) rewritten() []byte {
 	log := byte(10)
 	for log < 41 && uint64(1)<<log < f.window {

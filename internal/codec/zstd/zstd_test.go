@@ -78,8 +78,8 @@ func TestFrames(t *testing.T) {
 	}
 }
 
-// TestManySmallBlocks holds the retry with growing room against a frame
-// whose blocks promise much more than they hold.
+// TestManySmallBlocks decompresses a frame whose block headers promise far more than the blocks
+// contain, which makes the decompressor retry with more room.
 func TestManySmallBlocks(t *testing.T) {
 	// Each block: RLE literals of 1 byte and no sequences.
 	small := block(2, 3, 0x01|1<<3, 'z', 0)
