@@ -19,11 +19,11 @@ type parsed struct {
 	src      driver.Source
 	index    *driver.Index
 	snapshot bool
-	end      int64    // of the structural part: header and records
-	dataEnd  int64    // of the last tensor data
-	form     *sumForm // of version 1's checksum, nil when it was not checked
+	end      int64    // end of the structural part: header and records
+	dataEnd  int64    // end of the last tensor data
+	form     *sumForm // of the checksum of version 1; nil if it was not checked
 	digests  digests
-	stamp    uint64 // snapshot: Unix seconds
+	stamp    uint64 // timestamp of a snapshot, in Unix seconds
 }
 
 // parse reads the structure of either container.

@@ -11,8 +11,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Config is a whole model in memory, to be written at once. (Larger models
-// stream through Create.)
+// Config is a complete model in memory, written in one call. Use Create to stream
+// larger models.
 type Config struct {
 	Name             string
 	FrameworkVersion uint32
@@ -21,13 +21,13 @@ type Config struct {
 	Outputs          []Spec
 	Constants        []Constant // ids are unique
 	Operators        []Operator
-	Flags            Flags // in addition to those that the constants call for
+	Flags            Flags // in addition to those that follow from the constants
 
-	Gzip   int    // as in WriteOptions
-	Footer Footer // likewise
+	Gzip   int    // see WriteOptions
+	Footer Footer // see WriteOptions
 }
 
-// Save writes the model to path, in place of what is there.
+// Save writes the model to path and replaces an existing file.
 func (c *Config) Save(path string) error {
 	w, err := Create(path, c.plan(), c.options())
 	return c.write(w, err)
@@ -43,7 +43,7 @@ func (c *Config) WriteTo(w io.Writer) (int64, error) {
 	return int64(n), err
 }
 
-// Bytes returns the file.
+// Bytes returns the model as a file in memory.
 func (c *Config) Bytes() ([]byte, error) {
 	var out bytes.Buffer
 	w, err := NewWriter(&out, c.plan(), c.options())
@@ -53,7 +53,7 @@ func (c *Config) Bytes() ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// plan describes the model to the writer.
+// plan returns the plan of the model.
 func (c *Config) plan() *format.Plan {
 	p := &format.Plan{Metadata: format.Metadata{{Key: keyName, Value: c.Name}}}
 	for i := range c.Constants {
@@ -71,7 +71,7 @@ func (c *Config) options() *WriteOptions {
 	}
 }
 
-// write feeds the constants to w.
+// write writes the constants to w and closes it.
 func (c *Config) write(w *format.Writer, err error) error {
 	if err != nil {
 		return err
@@ -86,17 +86,17 @@ func (c *Config) write(w *format.Writer, err error) error {
 	return w.Close()
 }
 
-// Constant is a tensor in memory, to be written.
+// Constant is a tensor in memory for a Config.
 type Constant struct {
 	ID    uint32
 	DType tensor.DType
 	Shape tensor.Shape
-	Data  []byte // little-endian, row-major, shape times dtype bytes
+	Data  []byte // little-endian, row-major; its length follows from shape and dtype
 	Quant *tensor.Quantization
 }
 
-// NewTensor copies v, a view of any format, into a Constant. It fails with
-// ErrUnsupported when MOBI has no code for the dtype.
+// NewTensor copies v, which may come from any format, into a Constant. It fails
+// with ErrUnsupported if MOBI does not have the dtype.
 func NewTensor(id uint32, v tensor.View) (Constant, error) {
 	info := v.Info()
 	if err := checkDType(info.DType, info.DType.String()); err != nil {
@@ -107,9 +107,9 @@ func NewTensor(id uint32, v tensor.View) (Constant, error) {
 	return Constant{ID: id, DType: info.DType, Shape: info.Shape.Clone(), Data: data, Quant: info.Quant}, err
 }
 
-// NewTensorBytes makes a Constant over data, which is not copied. It fails with
-// ErrShape when data has another size than shape and dtype say, and with
-// ErrUnsupported when MOBI has no code for the dtype.
+// NewTensorBytes returns a Constant that refers to data, without a copy. It fails
+// with ErrShape if shape and dtype require another size, and with ErrUnsupported
+// if MOBI does not have the dtype.
 func NewTensorBytes(id uint32, d tensor.DType, shape tensor.Shape, data []byte) (Constant, error) {
 	c := Constant{ID: id, DType: d, Shape: shape.Clone(), Data: data}
 	if err := checkDType(d, d.String()); err != nil {
@@ -121,7 +121,7 @@ func NewTensorBytes(id uint32, d tensor.DType, shape tensor.Shape, data []byte) 
 	return c, nil
 }
 
-// ToTensor returns a view of a copy of the constant, named by the id.
+// ToTensor returns a view of a copy of the constant. Its name is the id in decimal.
 func (c *Constant) ToTensor() (tensor.View, error) {
 	data := memory.Aligned(len(c.Data))
 	copy(data, c.Data)

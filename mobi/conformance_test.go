@@ -9,9 +9,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// convolution is a plan with everything a neutral graph can bring into a file:
-// two inputs, two outputs, values between operators, attributes of every type,
-// quantized constants.
+// convolution returns a plan with everything that a file can hold of a neutral
+// graph: two inputs, two outputs, values between operators, attributes of every
+// type, and quantized constants.
 func convolution() *format.Plan {
 	return &format.Plan{
 		Metadata: format.Metadata{
@@ -52,8 +52,8 @@ func convolution() *format.Plan {
 	}
 }
 
-// withFields completes a plan by what every file has, and takes the parameters
-// of quantization, which the writer adds, out of the attributes.
+// withFields adds to a plan the metadata that every file has, and removes the
+// quantization parameters, which the writer adds, from the attributes.
 func withFields(p *format.Plan) *format.Plan {
 	c := *p
 	if c.Graph == nil {
@@ -89,8 +89,8 @@ func withFields(p *format.Plan) *format.Plan {
 
 func (o *WriteOptions) codec() format.Codec { return format.With(fileFormat{*o}) }
 
-// foreign is a file that the writer would not make, from image: misaligned, in
-// another order, with padding and a gap, the header sum not recorded, a CRC-32.
+// foreign returns a file that the writer never makes: misaligned, in another order,
+// with padding and a gap, without a header checksum, and with a CRC-32 footer.
 func foreign() formattest.File {
 	b := with(func(m *image) {
 		m.ascii, m.crc, m.noSum = true, true, true
@@ -103,7 +103,7 @@ func foreign() formattest.File {
 	}}
 }
 
-// scalePlan is a plan of n constants, which are numbered.
+// scalePlan returns a plan of n numbered constants.
 func scalePlan(n int, elems int64) *format.Plan {
 	p := &format.Plan{Tensors: make([]tensor.Info, n)}
 	for i := range p.Tensors {

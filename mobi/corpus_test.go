@@ -24,15 +24,15 @@ func TestCorpus(t *testing.T) {
 	s.Run(t)
 }
 
-// more is the small image with another constant, whose data begins at atMore
-// when it has one dim.
+// more returns the small image with further constants. The data of the first of them
+// begins at atMore if it has one dim.
 func more(records ...[]byte) []byte {
 	return with(func(m *image) { m.records = append(m.records, records...) })
 }
 
 const atMore = atGraph + 24
 
-// unverified are files in which verification finds what opening does not look at.
+// unverified returns files that open but fail verification.
 func unverified() []corpus.Case {
 	zeros := make([]byte, 10)
 	twice := append(corpus.Gzip(zeros[:5]), corpus.Gzip(zeros[:5])...)
@@ -83,7 +83,7 @@ func opens(name string, b []byte, more ...corpus.Tensor) corpus.Case {
 	return corpus.Case{Name: name, Bytes: b, Version: "1", Tensors: append([]corpus.Tensor{nine(), seven()}, more...)}
 }
 
-// tolerated are files that deviate in ways that are read, with what is noted.
+// tolerated returns files with irregularities that readers tolerate and note.
 func tolerated() []corpus.Case {
 	var cases []corpus.Case
 	add := func(name string, b []byte, note string, more ...corpus.Tensor) {
@@ -115,10 +115,10 @@ func tolerated() []corpus.Case {
 	return append(cases, c)
 }
 
-// readable are files that use what the layout allows.
+// readable returns files that use everything the layout allows.
 func readable() []corpus.Case {
 	data := []byte("weights, some weights")
-	// The member that zlib makes of 64 zeros at its highest level.
+	// zlib's gzip member of 64 zeros at the highest level.
 	run := []byte{0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 2, 3, 0x63, 0x60, 0xA0, 0x0C, 0, 0, 0x36, 0x63, 0x8D, 0x75, 0x40, 0, 0, 0}
 	dims := []uint64{math.MaxInt64 / 4, 0}
 	specs := func(in, out [][]byte) []byte { return with(func(m *image) { m.inputs, m.outputs = in, out }) }
@@ -157,7 +157,7 @@ func readable() []corpus.Case {
 			param("e", 4, 1), param("f", 4, 0), param("g", 5, array(i32s(1, -1), 4)...), param("h", 6, array(f32s(0.25), 4)...), param("i", 5, i32s(0)...))),
 	}
 	for code := range uint16(19) {
-		if code%6 == 0 { // of 19 operators some, the last among them
+		if code%6 == 0 { // some of the 19 operators, including the last
 			cases = append(cases, opens("operator "+OpType(code).String(), with(func(m *image) { m.ops[1] = op(code, nil, nil) })))
 		}
 	}

@@ -1,10 +1,10 @@
-// Package mobi reads and writes MOBI, version 1, the model format of a mobile
-// runtime: one file with model metadata, the specs of inputs and outputs,
-// constant tensors, and the operators that consume them.
+// Package mobi reads and writes MOBI version 1, the model format of a mobile
+// runtime. A file has model metadata, the specs of inputs and outputs, constant
+// tensors, and the operators that consume them.
 //
 // # Layout
 //
-// All numbers are little-endian on any host.
+// All numbers are little-endian.
 //
 //	Header, 32 bytes
 //	offset size
@@ -12,8 +12,8 @@
 //	 4     2  version         1
 //	 6     2  reserved        0
 //	 8     4  header checksum CRC-32 (IEEE) of these 32 bytes with this field zeroed; 0: not recorded
-//	12     4  flags           bit 0 quantized, 1 float16 weights, 2 graph optimized; others kept and ignored
-//	16     4  total file size footer included
+//	12     4  flags           bit 0 quantized, 1 float16 weights, 2 graph optimized; others preserved and ignored
+//	16     4  total file size including the footer
 //	20     4  metadata offset at least 32
 //	24     4  tensor data offset
 //	28     4  operator graph offset
@@ -30,8 +30,8 @@
 //	 4     N  name, not empty, unique among inputs or outputs
 //	 4+N   2  rank
 //	 6+N   2  data type, any code
-//	 8+N   8*rank dims, unsigned; 2^64-1 is a dynamic one
-//	          up to the tensor data offset: zeros, nothing else
+//	 8+N   8*rank dims, unsigned; 2^64-1 is a dynamic dim
+//	          zeros up to the tensor data offset
 //
 //	Constants, one after the other from the tensor data offset exactly to the
 //	operator graph offset; there is no count and no padding
@@ -45,121 +45,124 @@
 //
 //	Operator graph, from its offset exactly to the footer
 //	 0     4  operator count, then each operator:
-//	 0     2  type: 0 Conv2D, 1 DepthwiseConv2D, ... 18 MatMul; others are kept as numbers
+//	 0     2  type: 0 Conv2D, 1 DepthwiseConv2D, ... 18 MatMul; others remain numbers
 //	 2     2  input count
 //	 4     2  output count
 //	 6     2  parameter count
 //	 8     4*inputs  ids
-//	 .     4*outputs ids; they may dangle and repeat
+//	 .     4*outputs ids; they may be undefined and may repeat
 //	          the parameters:
 //	 0     2  name length
 //	 2     N  name, not empty, unique in the operator
 //	 2+N   1  type
 //	 3+N   .  value: 0 int32, 1 int64, 2 float32, 3 float64, 4 bool (one byte, 0 or 1),
 //	          5 int32 array (int32 count, not negative, then values), 6 float32 array,
-//	          and beyond the specification, written only when needed:
+//	          extensions, written only when needed:
 //	          7 string (uint32 length, UTF-8), 8 int64 array
 //
 //	Footer, the last 4 bytes: Adler-32 of all bytes before it; CRC-32 (IEEE) is read too
 //
 // Names are valid UTF-8 without NUL bytes. Sections are in ascending order, and
-// what belongs to one must end within it. A gap between header and metadata is
-// ignored. Dims of 0 are allowed and rank 0 means one element; the product of
-// the dims that are not 0, times the size of an element, stays below 2^63.
+// their contents must end within them. A gap between header and metadata is
+// ignored. Dims of 0 are allowed, and rank 0 means one element. The product of
+// the dims other than 0, times the size of an element, must be below 2^63.
 //
 // # Opening
 //
-// Opening reads and checks the whole structure, down to the last operator parameter, and
-// the header checksum, and decodes metadata and operators. It touches no data of
-// constants. format.Options.MaxMemory counts what the structure is decoded into.
+// Opening reads and checks the whole structure, down to the last operator
+// parameter, compares the header checksum, and decodes metadata and operators. It
+// does not touch the data of constants. format.Options.MaxMemory limits the
+// memory of the decoded structure.
 //
-// The footer covers every byte, so it is validated before the first byte of any
-// constant is returned, through whichever accessor: that first use reads the
-// whole file once, and later ones cost nothing more. When the footer is wrong, every
-// accessor fails with ErrChecksum; a read that fails is not a verdict and is tried
-// again. format.CheckAll validates the footer on open, format.CheckStructure neither
-// checksum, then or later. File.Verify always does, and its Coverage says which checksum
-// it was: "adler32 of the file" or "crc32 of the file". Both compare the structure with
-// what was opened.
+// The footer covers every byte, so it is checked before any accessor returns the
+// first byte of a constant. That first use reads the whole file once; later uses
+// do not. If the footer is wrong, every accessor fails with ErrChecksum. A failed
+// read decides nothing: the next use checks again. format.CheckAll checks the
+// footer on open; with format.CheckStructure neither checksum is checked, on open
+// or later. File.Verify always checks both, and its Coverage names the checksum:
+// "adler32 of the file" or "crc32 of the file". The check on first use and Verify
+// also compare the structure with the one that was opened.
 //
 // # Compression
 //
-// A constant with bit 15 of its data type set is one gzip member that fills the
-// record. Without the bit, data whose size is not that of shape and dtype and
-// that begins 1F 8B is taken for one too: an older writer produces it.
-// Members are inflated on first use, once, and cached. They must
-// yield exactly the bytes of the shape, with a correct trailer and nothing
-// behind it; a size out of proportion must be proved by the stream before memory
-// is allocated for it. File.Verify inflates them too, without keeping anything.
+// If bit 15 of a constant's data type is set, its data is one gzip member. An older
+// writer does not set the bit, so data that begins with 1F 8B and does not have the
+// size that shape and dtype require is also read as a gzip member. A member is
+// decompressed once, on first use, and cached. It must yield exactly the bytes of
+// the tensor, with a correct trailer and nothing behind it. If the claimed size is
+// out of proportion, the stream must prove it before memory is allocated.
+// File.Verify decompresses every member and discards the data.
 //
 // # Alignment
 //
-// The layout has no room for padding between constants, but every record header
-// takes a multiple of 8 bytes. So the writer begins with the constants whose
-// data takes a multiple of 8 bytes, then those of 4, of 2, and the rest,
-// compressed ones last, each group in the order of the plan, and it pads before
-// the first constant such that its data begins at a multiple of 64: every
-// uncompressed constant is aligned for its dtype and is viewed without a
-// copy. Files in any order are read; a misaligned constant is copied, and its
-// view says so. Files without compression are streamed.
+// The layout has no padding between constants, but the size of every record header
+// is a multiple of 8. So the writer begins with the constants whose data takes a
+// multiple of 8 bytes, then those of 4, of 2, and the rest, and puts
+// compressed ones last. Each group is in the order of the plan. It pads before the
+// first constant so that its data begins at a multiple of 64. Every uncompressed
+// constant is then aligned for its dtype and viewed without a copy. Readers accept
+// any order; a misaligned constant is copied, and its view says so. Files without
+// compression are streamed.
 //
 // # Names and graph
 //
-// The name of a tensor is its id in decimal. Specs carry no ids. When as many
-// ids are consumed by operators and defined by nothing as there are inputs,
-// they are the inputs, in ascending order; likewise ids that are produced and
-// never consumed and the outputs. Otherwise File.Graph leaves them numbers.
+// The name of a tensor is its id in decimal. Specs have no ids. If the number of
+// ids that operators consume and nothing defines equals the number of inputs, they
+// are the inputs, in ascending order. Likewise, ids that are produced and never
+// consumed are the outputs. Otherwise File.Graph shows them as numbers.
 //
-// A writer given a neutral graph numbers its edges accordingly: names that are
-// decimal ids stand for themselves, the inputs get the lowest free ids, then
-// the values between operators as they appear, then the outputs. A graph whose
-// inputs and outputs a reader could not find again is refused. So is everything
-// else that the file cannot hold, with the list of it all: names of nodes, symbols
-// of dims, metadata other than the four fields, tensor names that are not ids.
+// A writer given a neutral graph numbers its edges so that readers find the inputs
+// and outputs again: names that are decimal ids keep those ids, the inputs get the
+// lowest free ids, then the values between operators in order of appearance, then
+// the outputs. A graph for which this fails is refused. So is everything else that
+// the file cannot hold: names of nodes, symbols of dims, metadata other than the
+// four fields, and tensor names that are not ids. The error lists all of them.
 // What format.WriteOptions.AcceptLoss names is left out, and tensors get the lowest
-// free ids in the order of the plan before anything else does.
+// free ids, in the order of the plan, before anything else does.
 //
-// With format.WriteOptions.KeepNames, which package convert sets, the writer adds to the first operator that consumes a constant as input i the parameter
-// input{i}_name (string). Without operators it adds some of type 22349 (0x574D), which
-// consume up to 8192 constants each, make nothing, and carry those parameters, the
-// quantization, and fields (string): the metadata fields that the plan had, with blanks
-// between. To other readers, and to this package's, they are of an unknown type;
-// package convert takes them out.
+// With format.WriteOptions.KeepNames, which package convert sets, the writer stores
+// names in string parameters: input{i}_name belongs to the first operator that
+// consumes the constant, as input i. If there are no operators, it adds some of type
+// 22349 (0x574D). Each consumes up to 8192 constants, produces nothing, and has
+// those parameters, the quantization, and the string parameter fields, which lists
+// the metadata fields of the plan, separated by blanks. Readers, including this
+// package, see operators of an unknown type; package convert removes them.
 //
 // # Operators
 //
-// The specification has the operators' names alone. Their parameters are as its reference implementation
-// reads them, and ours where it has none; package convert translates by them. Images are NCHW, weights OIHW. "int32s" is an int32
-// array, of height and width where it has two elements.
+// The specification only names the operators. Their parameters below are those that
+// its reference implementation reads, with extensions where it reads none. Package
+// convert translates operators by this list. Images are NCHW, weights OIHW.
+// "int32s" is an int32 array; if it has two elements, they are height and width.
 //
-//	Conv2D           input, weights, bias (may be missing); kernel_size int32s, as the weights have it;
-//	                 stride int32s (1, 1), padding int32s, at either end (0, 0), dilation int32s (1, 1), groups (1)
-//	DepthwiseConv2D  the same without groups: each channel on its own, weights of shape channels, 1, height, width
-//	FullyConnected   input, weights (a row for each output), bias (may be missing); an input of more than two dims is flattened from its second on
+//	Conv2D           input, weights, bias (optional); kernel_size int32s, as in the shape of the weights;
+//	                 stride int32s (1, 1), padding int32s, at both ends (0, 0), dilation int32s (1, 1), groups (1)
+//	DepthwiseConv2D  the same without groups: one filter per channel, weights of shape channels, 1, height, width
+//	FullyConnected   input, weights (a row for each output), bias (optional); all dims of the input but the first are flattened
 //	MaxPool2D        kernel_size int32s (2, 2), stride int32s (kernel_size), padding int32s (0, 0)
 //	AvgPool2D        the same, and count_include_pad bool (false)
 //	BatchNorm        input, scale, bias, mean, variance; epsilon float32 (1e-5)
 //	Softmax          axis (-1)
 //	Add, Subtract, Multiply, Divide   two inputs of the same shape
 //	Concat           axis, or dim, from 0 (0)
-//	Reshape          shape int32s, of which one may be -1
-//	Flatten          axis (1): the dims before and from it become one each
+//	Reshape          shape int32s, one of which may be -1
+//	Flatten          axis (1): the dims before it become one dim, and the dims from it on another
 //	Transpose        perm int32s (reversed)
 //	MatMul           two matrices
 //	Relu, Sigmoid, Tanh   without parameters
 //
 // # Quantization
 //
-// The operator that consumes a constant as input i (from 0) carries
-// input{i}_scale (float32, or a float32 array), input{i}_zero_point (int32 or an
-// int32 array; missing means 0, one value serves an array of scales), and for
-// scales per channel input{i}_axis (int32): real = (q - zero point) * scale. They
-// show in Info().Quant of the constant and stay parameters of the operator.
-// Parameters that contradict themselves, the shape, or those of another consumer
-// do not keep a file from opening: asking for real values (tensor.Decode to
-// floats) is ErrQuantization. So is a zero point or axis without a scale.
+// Quantization parameters of a constant are parameters of the operators that consume
+// it, as input i (from 0): input{i}_scale (float32 or float32 array),
+// input{i}_zero_point (int32 or int32 array; missing means 0, and one value applies
+// to all scales), and, for scales per channel, input{i}_axis (int32). The real value
+// is (q - zero point) * scale. Info().Quant of the constant has them, and they stay
+// parameters of the operator. A file opens even if parameters contradict each
+// other, the shape, or those of another consumer, or if a zero point or axis has no
+// scale, but tensor.Decode to floats then fails with ErrQuantization.
 //
-// # From the specification's classes
+// # Classes of the specification
 //
 //	MobileModelFormat(path, bytes, stream), ModelSerializer.Load   Open, OpenBytes, OpenReaderAt, OpenFile
 //	Header, Metadata, Inputs, Outputs                              File.Header, Name, FrameworkVersion, Timestamp, Inputs, Outputs
@@ -171,17 +174,17 @@
 //
 // # The reference writer
 //
-// The MobileModelWriter of ml-framework emits another layout under the same
-// magic: a header of 30 bytes, without the reserved field and with the metadata
-// at 30, a total size without the footer, a count before the constants, and an
-// Adler-32 over four bytes too few. Nothing reads it. Such a file is refused with
-// ErrUnsupported and an error that says what it is.
+// The MobileModelWriter of ml-framework writes another layout with the same magic
+// number: a header of 30 bytes, without the reserved field and with the metadata at
+// 30, a total size without the footer, a count before the constants, and an
+// Adler-32 over four bytes too few. No reader supports it. This package refuses such
+// a file with ErrUnsupported and an error that identifies it.
 //
 // # Errors
 //
-// Every error about a file is a *format.Error with field and offset. Wrong magic
-// is ErrMagic, another version ErrVersion, a sum that does not match ErrChecksum,
-// data types and parameter types without a meaning ErrUnsupported, records that
-// do not fit their section and files shorter than they say ErrTruncated, all
-// other contradictions ErrCorrupt.
+// Every error about a file is a *format.Error with the field and its offset. A wrong
+// magic number is ErrMagic; another version is ErrVersion; a checksum that does not
+// match is ErrChecksum; an unknown data type or parameter type is ErrUnsupported; a
+// record that does not fit its section, or a truncated file, is ErrTruncated. Every
+// other contradiction is ErrCorrupt.
 package mobi

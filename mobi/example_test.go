@@ -102,7 +102,7 @@ func ExampleNewWriter() {
 	// Output: <nil> true
 }
 
-// A small model is written in one call, and streamed where it does not fit in memory (Create).
+// A small model is written in one call; Create streams larger models.
 func ExampleConfig() {
 	dir, err := os.MkdirTemp("", "mobi")
 	if err != nil {
@@ -170,7 +170,7 @@ func ExampleConfig_WriteTo() {
 	// "0" int8 [2, 2] <nil>
 }
 
-// Tensors have numbers for names.
+// Tensor names are numbers.
 func ExampleCreate() {
 	dir, err := os.MkdirTemp("", "mobi")
 	if err != nil {
@@ -208,7 +208,7 @@ func ExampleCreate() {
 	// Output: [1 2 3] <nil>
 }
 
-// Codes of the file and their names.
+// Operator codes have names.
 func ExampleParseOpType() {
 	op, ok := mobi.ParseOpType("Conv2D")
 	fmt.Println(op, ok, mobi.OpType(99), mobi.OpType(99).Known())
@@ -219,7 +219,7 @@ func ExampleParseOpType() {
 	// 2 int8 true
 }
 
-// A parameter of an operator by its name.
+// Parameters of an operator are found by name.
 func ExampleOperator_Param() {
 	f, err := mobi.OpenBytes(model(), nil)
 	if err != nil {

@@ -10,40 +10,40 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// File is an open MOBI file: a model whose tensors are the constants, named by their ids
-// in decimal. Its methods are safe for concurrent use.
+// File is an open MOBI file. Its tensors are the constants, named by their ids in
+// decimal. Its methods are safe for concurrent use.
 type File struct {
 	*format.Model
 	f *parsed
 }
 
-// Open maps the MOBI file at path and reads its structure. Nil options work. The
-// header checksum is verified now, and the footer before the first byte of any
-// constant is returned, unless the options ask for both at once (CheckAll) or for
-// neither (CheckStructure).
-// Errors are *format.Error with field and offset in the file, or wrap those of
-// package os.
+// Open maps the MOBI file at path and reads its structure. Nil options work. Open
+// checks the header checksum; the footer is checked before the first byte of any
+// constant is returned. With CheckAll, Open checks both; with CheckStructure,
+// neither is checked.
+//
+// Errors are of type *format.Error, with the field and its offset in the file, or
+// wrap those of package os.
 func Open(path string, o *format.Options) (*File, error) { return file(codec.Open(path, o)) }
 
 // OpenBytes reads a file from memory, which must not change while it is in use.
 func OpenBytes(b []byte, o *format.Options) (*File, error) { return file(codec.OpenBytes(b, o)) }
 
-// OpenReaderAt reads a file of size bytes through r: the structure now; all of
-// it once, for the footer, when a constant is first used; and the data of a
-// constant each time it is.
+// OpenReaderAt reads a file of size bytes through r: the structure now, the whole
+// file once, for the footer, when a constant is first used, and the data of a
+// constant on each use.
 func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*File, error) {
 	return file(codec.OpenReaderAt(r, size, o))
 }
 
-// OpenFile maps size bytes at off of an open file, such as an uncompressed
-// asset of an Android package; size -1 means to the end. f may be closed
+// OpenFile maps size bytes of f from offset off, such as an uncompressed asset of
+// an Android package; a size of -1 means the rest of the file. f may be closed
 // afterwards.
 func OpenFile(f *os.File, off, size int64, o *format.Options) (*File, error) {
 	return file(codec.OpenFile(f, off, size, o))
 }
 
-// From returns the File of a model that package format opened, and whether it
-// is one of this format.
+// From returns m as a File. It reports false if m is of another format.
 func From(m *format.Model) (*File, bool) {
 	f, ok := codec.Own(m).(*parsed)
 	if !ok {
@@ -60,11 +60,11 @@ func file(m *format.Model, err error) (*File, error) {
 	return f, nil
 }
 
-// Validate opens the file at path, verifies all of it, compressed constants
-// included, and closes it. Nil means that the file is sound.
+// Validate opens the file at path, verifies all of it, including compressed
+// constants, and closes it. It returns nil if the file is valid.
 func Validate(path string) error { return validate(Open(path, nil)) }
 
-// ValidateBytes is Validate for a file in memory.
+// ValidateBytes is like Validate but takes a file in memory.
 func ValidateBytes(b []byte) error { return validate(OpenBytes(b, nil)) }
 
 func validate(f *File, err error) error {
@@ -76,20 +76,20 @@ func validate(f *File, err error) error {
 	return err
 }
 
-// Header returns the fields of the header as they are in the file.
+// Header returns the header of the file.
 func (f *File) Header() Header { return f.f.header }
 
 // Name returns the model's name, which may be empty.
 func (f *File) Name() string { return f.f.model.name }
 
-// FrameworkVersion returns the number that the metadata records.
+// FrameworkVersion returns the framework version in the metadata.
 func (f *File) FrameworkVersion() uint32 { return f.f.model.framework }
 
 // Timestamp returns the creation time in Unix seconds.
 func (f *File) Timestamp() uint64 { return f.f.model.created }
 
-// Footer says which checksum the file ends with. ok is false before the footer was
-// checked and found right, by the first use of a constant or by Verify.
+// Footer returns the kind of checksum at the end of the file. It reports false until
+// the first use of a constant, or Verify, has found the footer correct.
 func (f *File) Footer() (footer Footer, ok bool) {
 	known := f.f.footer.Load()
 	if known == nil || known.err != nil {
@@ -98,16 +98,16 @@ func (f *File) Footer() (footer Footer, ok bool) {
 	return known.kind, true
 }
 
-// Inputs returns the input specs, not to be changed.
+// Inputs returns the input specs. The caller must not modify them.
 func (f *File) Inputs() []Spec { return f.f.model.inputs }
 
-// Outputs returns the output specs, not to be changed.
+// Outputs returns the output specs. The caller must not modify them.
 func (f *File) Outputs() []Spec { return f.f.model.outputs }
 
-// Operators returns the operators in file order, not to be changed.
+// Operators returns the operators in file order. The caller must not modify them.
 func (f *File) Operators() []Operator { return f.f.operators }
 
-// Constant returns the constant with that id; ErrNotFound when there is none.
+// Constant returns the constant with the given id, or ErrNotFound.
 func (f *File) Constant(id uint32) (tensor.View, error) {
 	if i, ok := f.f.lookup(id); ok {
 		return f.At(i), nil
@@ -115,7 +115,8 @@ func (f *File) Constant(id uint32) (tensor.View, error) {
 	return f.Tensor(constantName(id))
 }
 
-// Constants walks the constants in file order.
+// Constants returns an iterator over the ids and views of the constants, in file
+// order.
 func (f *File) Constants() iter.Seq2[uint32, tensor.View] {
 	return func(yield func(uint32, tensor.View) bool) {
 		for name, v := range f.Tensors() {

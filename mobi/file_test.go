@@ -10,7 +10,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// TestFrom finds the File of a model that package format opened.
+// TestFrom checks From for a model that package format opened.
 func TestFrom(t *testing.T) {
 	m, err := format.OpenBytes(small().bytes(), nil)
 	if err != nil {
@@ -37,7 +37,7 @@ func (s *shifting) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// TestOpenCanceled: a context ends opening.
+// TestOpenCanceled checks that canceling the context stops opening.
 func TestOpenCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
@@ -45,7 +45,7 @@ func TestOpenCanceled(t *testing.T) {
 	if _, err := OpenBytes(b, &format.Options{Context: ctx}); !errors.Is(err, context.Canceled) {
 		t.Errorf("OpenBytes: %v", err)
 	}
-	// The context ends when the records are read.
+	// The context is canceled while the records are read.
 	ctx, cancel = context.WithCancel(t.Context())
 	src := &canceling{ReaderAt: bytes.NewReader(b), cancel: cancel}
 	if _, err := OpenReaderAt(src, int64(len(b)), &format.Options{Context: ctx}); !errors.Is(err, context.Canceled) {
@@ -53,7 +53,7 @@ func TestOpenCanceled(t *testing.T) {
 	}
 }
 
-// canceling cancels when it is read.
+// canceling is a reader that calls cancel.
 type canceling struct {
 	io.ReaderAt
 	cancel func()

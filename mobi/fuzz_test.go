@@ -11,15 +11,15 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// FuzzFile opens, verifies and decodes whatever it is given.
+// FuzzFile opens, verifies and decodes its input.
 func FuzzFile(f *testing.F) {
 	corpus.Seed(f)
 	f.Add(packed())
 	formattest.Fuzz(f, formattest.Config{Codec: codec, ReadsAll: true})
 }
 
-// FuzzSections puts arbitrary sections behind a header and before a footer
-// that are right, so that the parsers of the sections see all of them.
+// FuzzSections puts arbitrary sections between a valid header and a valid footer, so
+// that the parsers of all sections run.
 func FuzzSections(f *testing.F) {
 	for _, b := range [][]byte{small().bytes(), packed(), withParam(param("a", 8, array(u64s(1, 2), 8)...), param("b", 5, i32s(0)...))} {
 		h := openFuzz(f, b).Header()

@@ -8,8 +8,8 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// neutralGraph makes the neutral graph of the operators and specs, whose names it gives to the edges
-// that are inputs and outputs of the model.
+// neutralGraph returns the neutral graph of the operators and specs. Edges that are
+// inputs or outputs of the model get the names of their specs.
 func (f *parsed) neutralGraph() format.Graph {
 	names := map[uint32]string{}
 	entering, leaving := dangling(f.operators, f.isConstant)
@@ -47,8 +47,8 @@ func (f *parsed) neutralGraph() format.Graph {
 	return format.Graph{Inputs: neutralValues(f.model.inputs), Outputs: neutralValues(f.model.outputs), Nodes: nodes}
 }
 
-// dangling returns, ascending, the ids that operators consume and nothing
-// defines, and those that operators produce and none consumes.
+// dangling returns, in ascending order, the ids that operators consume and nothing
+// defines, and the ids that operators produce and none consumes.
 func dangling(ops []Operator, isConstant func(uint32) bool) (entering, leaving []uint32) {
 	var consumed, produced []uint32
 	for i := range ops {
@@ -68,7 +68,7 @@ func dangling(ops []Operator, isConstant func(uint32) bool) (entering, leaving [
 	return entering, leaving
 }
 
-// sorted returns ids in order, each once.
+// sorted sorts ids in place and removes duplicates.
 func sorted(ids []uint32) []uint32 {
 	slices.Sort(ids)
 	return slices.Compact(ids)
@@ -89,7 +89,8 @@ func neutralValues(specs []Spec) []format.ValueInfo {
 	return values
 }
 
-// neutralDim keeps the few numbers that an int64 cannot hold as a symbol.
+// neutralDim returns a dim of a neutral graph. A number that an int64 cannot hold
+// becomes a symbol.
 func neutralDim(d uint64) format.Dim {
 	switch {
 	case d == Dynamic:
@@ -100,7 +101,7 @@ func neutralDim(d uint64) format.Dim {
 	return format.Dim{Size: int64(d)}
 }
 
-// fileDim is the inverse of neutralDim; other symbols are lost.
+// fileDim is the inverse of neutralDim. Other symbols are lost.
 func fileDim(d format.Dim) uint64 {
 	if d.Size >= 0 {
 		return uint64(d.Size)
@@ -111,7 +112,8 @@ func fileDim(d format.Dim) uint64 {
 	return Dynamic
 }
 
-// fileSpecs is the inverse of neutralValues. A dtype without a code is unknown to the file.
+// fileSpecs is the inverse of neutralValues. A dtype that MOBI does not have
+// becomes unknownType.
 func fileSpecs(values []format.ValueInfo) []Spec {
 	specs := make([]Spec, len(values))
 	for i, v := range values {
@@ -128,7 +130,7 @@ func fileSpecs(values []format.ValueInfo) []Spec {
 	return specs
 }
 
-// paramOf makes a parameter of an attribute. Integers take four bytes where they can.
+// paramOf returns an attribute as a parameter. Integers that fit become int32.
 func paramOf(a format.Attribute) Param {
 	if v, ok := a.Value.(int64); ok && v == int64(int32(v)) {
 		a.Value = int32(v)

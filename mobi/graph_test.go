@@ -28,8 +28,8 @@ func TestGraph(t *testing.T) {
 	}
 }
 
-// TestGraphMapping: inputs and outputs get ids only when there are as many
-// candidates.
+// TestGraphMapping checks that inputs and outputs are matched with ids only if the
+// numbers are equal.
 func TestGraphMapping(t *testing.T) {
 	type edges [][2][]string // inputs and outputs of each node
 	x, y := spec("x", 0), spec("y", 0)
@@ -74,7 +74,7 @@ func TestGraphMapping(t *testing.T) {
 	}
 }
 
-// TestNumbering: what ids a neutral graph gets.
+// TestNumbering checks the ids that a neutral graph gets.
 func TestNumbering(t *testing.T) {
 	p := &format.Plan{
 		Tensors: []tensor.Info{{Name: "1", DType: tensor.Int8}, {Name: "w", DType: tensor.Int8}},
@@ -114,8 +114,8 @@ func TestNumbering(t *testing.T) {
 	}
 }
 
-// TestGraphRewritten: a file whose graph says more than a neutral graph can
-// keeps its meaning when it is written again.
+// TestGraphRewritten checks that a file whose graph a neutral graph cannot fully
+// hold keeps its meaning when rewritten.
 func TestGraphRewritten(t *testing.T) {
 	for name, b := range map[string][]byte{
 		"small":           small().bytes(),

@@ -26,7 +26,7 @@ func (f *parsed) load(i int) ([]byte, error) {
 	return out, f.explain(m, err)
 }
 
-// checkMember does what load does and keeps nothing.
+// checkMember decompresses m like load but discards the data.
 func (f *parsed) checkMember(v driver.Verification, m *member) error {
 	b, err := f.src.Slice(m.offset, m.stored)
 	if err != nil {
@@ -39,13 +39,13 @@ func (f *parsed) checkMember(v driver.Verification, m *member) error {
 	return nil
 }
 
-// until takes bytes until its context is done.
+// until is an io.Writer that discards bytes and fails once its context is done.
 type until struct{ ctx context.Context }
 
 func (u until) Write(p []byte) (int, error) { return len(p), u.ctx.Err() }
 
-// explain names the constant in an error of the decompressor; those of the file
-// say where they are from.
+// explain adds the constant's name to an error of the decompressor. Errors of the
+// file already have their origin.
 func (f *parsed) explain(m *member, err error) error {
 	if errors.As(err, new(*format.Error)) || err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
 		return err
@@ -53,16 +53,16 @@ func (f *parsed) explain(m *member, err error) error {
 	return wire.Error(name, "constant "+f.index.Name(m.tensor), m.offset, err)
 }
 
-// packer writes a file with compressed constants. Which of them shrink decides the
-// place of all: until the last is known, they wait in the target behind the largest
-// file that there can be.
+// packer writes a file with compressed constants. The offsets of all constants
+// depend on which of them shrink, so it stores them in the target, behind the end
+// of the largest possible file, until all have been compressed.
 type packer struct {
 	*document
 	target driver.Target
 	level  int
-	end    int64    // of what is in use of the target
+	end    int64    // end of the used part of the target
 	stored []stored // by plan index
-	at     []int64  // by plan index: where the data waits
+	at     []int64  // by plan index: the temporary offset of the data
 }
 
 func newPacker(t driver.Target, d *document, level int) (driver.Encoder, error) {
@@ -80,8 +80,8 @@ func newPacker(t driver.Target, d *document, level int) (driver.Encoder, error) 
 	return p, nil
 }
 
-// Tensor implements driver.Encoder: it stores constant i as it is and, behind it,
-// compressed; the smaller of the two stays.
+// Tensor implements driver.Encoder. It stores constant i uncompressed and, behind
+// that, compressed, and keeps the smaller of the two.
 func (p *packer) Tensor(i int, in driver.Input) error {
 	plain, packed := io.NewOffsetWriter(p.target, p.end), io.NewOffsetWriter(p.target, p.end+in.Size())
 	z, err := gzip.Codec.NewWriter(packed, p.level, in.Size())
@@ -104,7 +104,7 @@ func (p *packer) Tensor(i int, in driver.Input) error {
 	return nil
 }
 
-// Finish implements driver.Encoder: it moves the constants to their places.
+// Finish implements driver.Encoder. It moves the constants to their final offsets.
 func (p *packer) Finish() error {
 	l, err := p.layout(p.stored)
 	if err != nil {

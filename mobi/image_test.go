@@ -12,12 +12,11 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// image builds a file field by field, from the layout in the package
-// documentation and with the sums of the standard library. Fields that are
-// zero get what belongs there.
+// image builds a file field by field, by the layout in the package documentation and
+// with the checksums of the standard library. Zero fields get the correct value.
 type image struct {
 	ascii     bool   // "MOBI" instead of the number
-	version   uint16 // 0: 1
+	version   uint16 // 0 means 1
 	reserved  uint16
 	noSum     bool // header checksum 0
 	flags     uint32
@@ -36,7 +35,7 @@ type image struct {
 	tail      []byte // between operators and footer
 	crc       bool   // footer is a CRC-32
 	patch     func(header []byte)
-	spoil     func(file []byte) // after all sums
+	spoil     func(file []byte) // called after all checksums are set
 }
 
 func (m *image) bytes() []byte {
@@ -145,7 +144,7 @@ func param(name string, typ uint8, value ...byte) []byte {
 	return append(append(b, typ), value...)
 }
 
-// u32s, i32s and f32s encode numbers; array puts a count before them.
+// u32s, i32s and f32s encode numbers; array prepends a count.
 func u32s(v ...uint32) []byte {
 	var b []byte
 	for _, x := range v {
@@ -182,7 +181,7 @@ func array(values []byte, size int) []byte {
 	return append(i32s(int32(len(values)/size)), values...)
 }
 
-// zipped returns one gzip member by the standard library.
+// zipped returns data as a gzip member made by the standard library.
 func zipped(data []byte) []byte {
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
@@ -191,7 +190,7 @@ func zipped(data []byte) []byte {
 	return out.Bytes()
 }
 
-// small is a sound file with one of everything; tests change a copy of it.
+// small returns a valid file with one of everything, for tests to change.
 func small() *image {
 	return &image{
 		flags: 0x8000_0001, name: "modèl", framework: 0x0102, created: 1 << 40,
@@ -211,14 +210,14 @@ func small() *image {
 	}
 }
 
-// with changes a copy of the small image.
+// with returns the small image after change.
 func with(change func(*image)) []byte {
 	m := small()
 	change(m)
 	return m.bytes()
 }
 
-// verify is f.Verify without the coverage.
+// verify verifies f and drops the Coverage.
 func verify(t *testing.T, f *File, opts ...format.VerifyOption) error {
 	t.Helper()
 	_, err := f.Verify(t.Context(), opts...)

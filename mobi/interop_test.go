@@ -18,9 +18,9 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// referenceContainer builds what the reference writer emits, field by field: a
-// header of 30 bytes, a total without the footer, a count before the tensors, a
-// sum over four bytes too few.
+// referenceContainer builds a file of the reference writer, field by field: a header
+// of 30 bytes, a total without the footer, a count before the tensors, and a checksum
+// over four bytes too few.
 func referenceContainer(name string, records ...[]byte) []byte {
 	le := binary.LittleEndian
 	meta := append(le.AppendUint32(nil, uint32(len(name))), name...)
@@ -39,8 +39,8 @@ func referenceContainer(name string, records ...[]byte) []byte {
 	return le.AppendUint32(b, adler32.Checksum(b[:len(b)-4]))
 }
 
-// TestReferenceContainer: the reference writer's own container is refused with
-// an error that says what the file is.
+// TestReferenceContainer checks that a file of the reference writer is refused with
+// an error that identifies it.
 func TestReferenceContainer(t *testing.T) {
 	files := map[string][]byte{
 		"empty":     referenceContainer(""),
@@ -77,7 +77,7 @@ func TestInterop(t *testing.T) {
 	}
 }
 
-// described is what the JSON next to a file says of it.
+// described is the JSON description next to a file.
 type described struct {
 	Tensors []struct {
 		ID     uint32

@@ -8,13 +8,13 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Fixed numbers of the layout; the package documentation draws where they are.
+// Constants of the layout; see the package documentation.
 const (
 	name      = "mobi"
 	extension = ".mobi"
 
-	magicNumber = 0x4D4F4249 // as the specification writes it: 49 42 4F 4D in the file
-	magicASCII  = 0x49424F4D // "MOBI" in the file, which some writers emit
+	magicNumber = 0x4D4F4249 // as in the specification: 49 42 4F 4D in the file
+	magicASCII  = 0x49424F4D // "MOBI" in the file, as some writers have it
 	version     = 1
 
 	headerSize = 32
@@ -24,49 +24,51 @@ const (
 
 	specMin     = 4 + 1 + 2 + 2 // a spec of rank 0 with a name of one byte
 	recordMin   = 16            // a constant of rank 0 without data
-	operatorMin = 8             // an operator without anything
+	operatorMin = 8             // an operator without inputs, outputs and parameters
 	paramMin    = 2 + 1 + 1 + 1 // a bool with a name of one byte
 
 	gzipFlag = 0x8000 // in a constant's data type: the data is a gzip member
 
-	referenceHeader = 30 // size of the header that the reference writer emits
+	referenceHeader = 30 // size of the header of the reference writer
 
-	alignment   = 64 // of the first constant's data, where the writer decides
+	alignment   = 64 // of the first constant's data in files of the writer
 	maxFileSize = 1<<32 - 1
 )
 
-// Header is the first 32 bytes of a file. Offsets and sizes are in bytes.
+// Header is the header of a file, its first 32 bytes. Offsets and sizes are in
+// bytes.
 type Header struct {
 	Magic          uint32
 	Version        uint16
 	Checksum       uint32 // 0: not recorded
 	Flags          Flags
-	FileSize       uint32 // footer included
+	FileSize       uint32 // including the footer
 	MetadataOffset uint32
 	TensorOffset   uint32
 	GraphOffset    uint32
 }
 
-// graphEnd is where the operator graph ends and the footer begins.
+// graphEnd returns the offset of the end of the operator graph, where the footer
+// begins.
 func (h *Header) graphEnd() int64 { return int64(h.FileSize) - footerSize }
 
-// around returns how many bytes header, metadata, operator graph and footer take.
+// around returns the size of header, metadata, operator graph and footer in bytes.
 func (h *Header) around() int64 {
 	return headerSize + int64(h.TensorOffset) - int64(h.MetadataOffset) + int64(h.FileSize) - int64(h.GraphOffset)
 }
 
-// Dynamic is a dim of a Spec that is decided at run time.
+// Dynamic is the value of a Spec's dim that is known only at run time.
 const Dynamic uint64 = math.MaxUint64
 
-// Spec describes an input or an output of the model. Dims are plain numbers and
-// not multiplied with anything; the dtype is the file's code, known or not.
+// Spec describes an input or an output of the model. Type may be an unknown code,
+// and Dims may have any values: their product is not checked.
 type Spec struct {
 	Name string
 	Type DataType
-	Dims []uint64 // outermost first; Dynamic when not fixed
+	Dims []uint64 // outermost first; Dynamic if not fixed
 }
 
-// NewSpec makes a Spec; negative dims are dynamic.
+// NewSpec returns a Spec. Negative dims become Dynamic.
 func NewSpec(name string, t DataType, dims ...int64) Spec {
 	s := Spec{Name: name, Type: t, Dims: make([]uint64, len(dims))}
 	for i, d := range dims {
@@ -78,8 +80,8 @@ func NewSpec(name string, t DataType, dims ...int64) Spec {
 	return s
 }
 
-// Operator is one step of the graph. Ids name constants, values that other
-// operators make, and inputs of the model; ids that nothing defines are legal.
+// Operator is a node of the graph. The ids refer to constants, to outputs of other
+// operators, and to inputs of the model; undefined ids are legal.
 type Operator struct {
 	Type    OpType
 	Inputs  []uint32
@@ -87,7 +89,8 @@ type Operator struct {
 	Params  []Param // names are unique
 }
 
-// Param returns the value of the parameter of that name.
+// Param returns the value of the parameter with the given name. It reports false if
+// there is none.
 func (o *Operator) Param(name string) (any, bool) {
 	for _, p := range o.Params {
 		if p.Name == name {
@@ -97,17 +100,18 @@ func (o *Operator) Param(name string) (any, bool) {
 	return nil, false
 }
 
-// Param is a named value of an operator: an int32, int64, float32, float64,
-// bool, []int32, []float32, and beyond the specification string and []int64.
+// Param is a named parameter of an operator. Its value is an int32, int64, float32,
+// float64, bool, []int32 or []float32, or, beyond the specification, a string or
+// []int64.
 type Param struct {
 	Name  string
 	Value any
 }
 
-// Flags is the header's bit mask. Bits without a name are kept and ignored.
+// Flags is the bit mask in the header. Other bits are preserved and ignored.
 type Flags uint32
 
-// The flags of the specification. They inform; readers go by the dtypes.
+// The flags of the specification. They are informative: readers use the dtypes.
 const (
 	FlagQuantized Flags = 1 << 0 // constants are quantized
 	FlagFloat16   Flags = 1 << 1 // constants are float16
@@ -116,10 +120,10 @@ const (
 	flagsKnown = FlagQuantized | FlagFloat16 | FlagOptimized
 )
 
-// DataType is a dtype code of the file.
+// DataType is a dtype code of MOBI.
 type DataType uint16
 
-// The data types of constants. I/O specs may carry any code.
+// The data types of constants. Specs may have any code.
 const (
 	Float32 DataType = 0
 	Float16 DataType = 1
@@ -128,7 +132,7 @@ const (
 	Int32   DataType = 4
 )
 
-// unknownType is written in a spec for a dtype that the plan does not know.
+// unknownType is the data type of a spec whose dtype is unknown or has no code.
 const unknownType DataType = 0xFFFF
 
 var dtypes = [...]tensor.DType{
@@ -139,7 +143,7 @@ var dtypes = [...]tensor.DType{
 	Int32:   tensor.Int32,
 }
 
-// DType returns the element type, tensor.Invalid for codes without a meaning.
+// DType returns the element type, tensor.Invalid for an unknown code.
 func (d DataType) DType() tensor.DType {
 	if int(d) < len(dtypes) {
 		return dtypes[d]
@@ -147,7 +151,7 @@ func (d DataType) DType() tensor.DType {
 	return tensor.Invalid
 }
 
-// String returns the name of the element type, unknown codes as a decimal number.
+// String returns the name of the element type, or an unknown code in decimal.
 func (d DataType) String() string {
 	if t := d.DType(); t.Valid() {
 		return t.String()
@@ -155,7 +159,7 @@ func (d DataType) String() string {
 	return strconv.Itoa(int(d))
 }
 
-// TypeOf returns the code of an element type; ok is false when MOBI has none.
+// TypeOf returns the code of an element type. It reports false if MOBI has none.
 func TypeOf(d tensor.DType) (code DataType, ok bool) {
 	for code, t := range dtypes {
 		if t == d {
@@ -165,7 +169,7 @@ func TypeOf(d tensor.DType) (code DataType, ok bool) {
 	return 0, false
 }
 
-// OpType is an operator code of the file. Codes without a name are kept.
+// OpType is an operator code of MOBI. Codes without a name are preserved.
 type OpType uint16
 
 // The operators of the specification, in its order.
@@ -196,10 +200,10 @@ var opNames = [...]string{
 	"Softmax", "Add", "Subtract", "Multiply", "Divide", "Concat", "Reshape", "Flatten", "Transpose", "MatMul",
 }
 
-// Known reports whether the specification names the operator.
+// Known reports whether the specification has the operator.
 func (o OpType) Known() bool { return int(o) < len(opNames) }
 
-// String returns the operator's name, unknown codes as a decimal number.
+// String returns the name of the operator, or an unknown code in decimal.
 func (o OpType) String() string {
 	if o.Known() {
 		return opNames[o]
@@ -207,7 +211,7 @@ func (o OpType) String() string {
 	return strconv.Itoa(int(o))
 }
 
-// ParseOpType is the inverse of String; ok is false for other names.
+// ParseOpType parses the result of String. It reports false for any other string.
 func ParseOpType(s string) (o OpType, ok bool) {
 	for i, n := range opNames {
 		if n == s {
@@ -227,17 +231,18 @@ const (
 	paramBool
 	paramInt32s
 	paramFloat32s
-	paramString // ours, as the next
-	paramInt64s
+	paramString // extension
+	paramInt64s // extension
 )
 
-// Footer says which checksum of all bytes before it a file ends with.
+// Footer is the kind of checksum at the end of a file, which covers all bytes
+// before it.
 type Footer uint8
 
-// The two checksums in use. Files are read with either.
+// The two kinds of footer. Readers accept both.
 const (
-	Adler32 Footer = iota // what the implementation notes and the reference code say
-	CRC32                 // what the layout table says
+	Adler32 Footer = iota // as in the specification's notes and the reference code
+	CRC32                 // as in the specification's layout table
 )
 
 // String returns "Adler-32" or "CRC-32".
@@ -248,10 +253,10 @@ func (f Footer) String() string {
 	return "Adler-32"
 }
 
-// kinds are the two checksums, by Footer.
+// kinds maps a Footer to its driver.Kind.
 var kinds = [...]driver.Kind{Adler32: driver.Adler32, CRC32: driver.CRC32}
 
-// parseDecimal parses a number in its one decimal form: no sign, no leading zero.
+// parseDecimal parses a decimal number without sign and leading zeros.
 func parseDecimal(s string, bits int) (n uint64, ok bool) {
 	n, err := strconv.ParseUint(s, 10, bits)
 	if err != nil || s[0] == '+' || len(s) > 1 && s[0] == '0' {
@@ -260,5 +265,5 @@ func parseDecimal(s string, bits int) (n uint64, ok bool) {
 	return n, true
 }
 
-// constantName is the tensor name of a constant.
+// constantName returns the tensor name of a constant.
 func constantName(id uint32) string { return strconv.FormatUint(uint64(id), 10) }

@@ -10,7 +10,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// losses lists what a file cannot hold of a plan.
+// losses lists the parts of a plan that a file cannot hold.
 func (o *WriteOptions) losses(p *driver.Plan, common *driver.WriteOptions, l *driver.LossList) {
 	for i := range p.Tensors {
 		tensorLosses(&p.Tensors[i], l)
@@ -19,7 +19,7 @@ func (o *WriteOptions) losses(p *driver.Plan, common *driver.WriteOptions, l *dr
 	l.UniqueMetadata(p, func(_ int, e driver.Entry) error { return m.set(e) })
 	n, err := newNumbering(p.Tensors, p.Graph)
 	if err != nil {
-		return // a plan that has no ids left is refused by newDocument
+		return // no ids are left: newDocument refuses the plan
 	}
 	var ops []Operator
 	if o.ownGraph() {
@@ -27,7 +27,7 @@ func (o *WriteOptions) losses(p *driver.Plan, common *driver.WriteOptions, l *dr
 	} else if p.Graph != nil {
 		g := graphLosses{numbering: n, p: p, l: l}
 		if ops = g.find(m.name); l.HasGraph() {
-			ops = nil // a graph that goes takes its operators along
+			ops = nil // the operators are lost with the graph
 		}
 	}
 	var lost map[int]bool
@@ -42,7 +42,7 @@ func (o *WriteOptions) losses(p *driver.Plan, common *driver.WriteOptions, l *dr
 	}
 }
 
-// tensorLosses finds what a record cannot express.
+// tensorLosses lists what a record cannot hold of a tensor.
 func tensorLosses(t *tensor.Info, l *driver.LossList) {
 	if err := checkDType(t.DType, t.TypeName()); err != nil {
 		l.Fixed(driver.LossDType, t.Name, err)
@@ -52,7 +52,8 @@ func tensorLosses(t *tensor.Info, l *driver.LossList) {
 	}
 }
 
-// quantLosses finds parameters that the file cannot hold or that mean nothing.
+// quantLosses lists quantization parameters that are invalid or that the file
+// cannot hold.
 func quantLosses(p *driver.Plan, ids []uint32, ops []Operator, l *driver.LossList) {
 	known, consumed := quantizationsOf(ops), map[uint32]bool{}
 	for i := range ops {
@@ -77,14 +78,15 @@ func quantLosses(p *driver.Plan, ids []uint32, ops []Operator, l *driver.LossLis
 	}
 }
 
-// graphLosses compares a neutral graph with what operators and specs can say.
+// graphLosses lists what operators and specs cannot hold of a neutral graph.
 type graphLosses struct {
 	*numbering
 	p *driver.Plan
 	l *driver.LossList
 }
 
-// find returns the operators that the graph becomes, unless the graph is lost.
+// find lists the losses and returns the operators of the graph, nil if the graph is
+// lost.
 func (g *graphLosses) find(model string) []Operator {
 	n := g.p.Graph
 	if n.Name != "" && model != "" && n.Name != model {
@@ -112,7 +114,7 @@ func (g *graphLosses) find(model string) []Operator {
 
 func (g *graphLosses) label(what, why string) { g.l.Converted(driver.LossLabel, what, why) }
 
-// specs looks at inputs or outputs.
+// specs lists the losses of inputs or outputs.
 func (g *graphLosses) specs(kind string, values []format.ValueInfo) {
 	for _, v := range values {
 		err := checkSpec(&v)
@@ -147,7 +149,7 @@ func checkSpec(v *format.ValueInfo) error {
 	return nil
 }
 
-// node looks at one node and its attributes.
+// node lists the losses of a node and its attributes.
 func (g *graphLosses) node(i int) {
 	n := &g.p.Graph.Nodes[i]
 	if err := checkNode(n); err != nil {
@@ -188,8 +190,8 @@ func checkParam(a format.Attribute) error {
 	return e.err
 }
 
-// misread reports whether a reader will take an attribute for the quantization
-// of a constant that has none.
+// misread reports whether readers would take an attribute for the quantization of a
+// constant that has none.
 func (g *graphLosses) misread(n *format.Node, attr string) bool {
 	input, _, ok := quantParam(attr)
 	if !ok || input >= len(n.Inputs) {
@@ -199,7 +201,7 @@ func (g *graphLosses) misread(n *format.Node, attr string) bool {
 	return ok && g.p.Tensors[i].Quant == nil
 }
 
-// findable checks that the ids a reader will take for values are theirs.
+// findable checks that readers will assign to values the ids they have.
 func (g *graphLosses) findable(kind string, values []format.ValueInfo, ids []uint32) {
 	for i, v := range values {
 		id, used := g.byName[v.Name]

@@ -11,7 +11,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// wantError demands a sentinel, and a field that contains the text.
+// wantError fails unless err wraps sentinel and its field contains the given text.
 func wantError(t *testing.T, err, sentinel error, field string) {
 	t.Helper()
 	var e *format.Error
@@ -25,7 +25,7 @@ func wantError(t *testing.T, err, sentinel error, field string) {
 	}
 }
 
-// Where the parts of small lie, and the parameters of withParam.
+// The offsets of the parts of small, and of the parameters of withParam.
 const (
 	atInput   = 62  // the specs
 	atOutput  = 87  //
@@ -37,8 +37,8 @@ const (
 	atEnd     = 280 // the footer
 )
 
-// malformed are files that must not open. Their sums are right unless the sums
-// are the point.
+// malformed lists files that must not open. Their checksums are correct unless a
+// checksum is the defect.
 var malformed = []struct {
 	name   string
 	file   []byte
@@ -151,13 +151,13 @@ func put32(at int, v uint32) func([]byte) {
 	return func(h []byte) { binary.LittleEndian.PutUint32(h[at:], v) }
 }
 
-// withParam returns a file whose last operator has these parameters.
+// withParam returns a file whose last operator has the given parameters.
 func withParam(params ...[]byte) []byte {
 	return with(func(m *image) { m.ops[1] = op(3, nil, nil, params...) })
 }
 
-// TestSmallIsSound makes sure that the malformed files differ from a good one
-// in one point only.
+// TestSmallIsSound checks that small is valid, so that each malformed file has only
+// one defect.
 func TestSmallIsSound(t *testing.T) {
 	if err := ValidateBytes(small().bytes()); err != nil {
 		t.Fatal(err)

@@ -9,7 +9,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// The keys of File.Metadata, which the metadata of a plan may have too.
+// The keys of File.Metadata and of the metadata of a plan.
 const (
 	keyName      = "name"               // string
 	keyFramework = "framework_version"  // int64, 0 to 2^32-1
@@ -27,7 +27,7 @@ func (f *parsed) metadata() driver.Metadata {
 	return f.entries[:]
 }
 
-// set takes the field that an entry of a plan's metadata is for.
+// set sets the field that corresponds to an entry of a plan's metadata.
 func (m *modelInfo) set(e driver.Entry) (err error) {
 	var n uint64
 	switch e.Key {
@@ -51,7 +51,7 @@ func (m *modelInfo) set(e driver.Entry) (err error) {
 	return err
 }
 
-// unsigned returns a number of a plan's metadata, which has at most the given bits.
+// unsigned converts a metadata value to an unsigned number of the given bits.
 func unsigned(v any, bits int) (uint64, error) {
 	switch v.(type) {
 	case int64, json.Number:

@@ -9,19 +9,19 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// The format has no names of tensors. With WriteOptions.KeepNames they become
-// parameters of the first operator that consumes a constant. A plan without operators
-// gets some of a type of our own, which hold the names, the quantization, and the keys
-// of the plan's metadata. The package documentation describes both.
+// The format has no tensor names. With WriteOptions.KeepNames they become parameters
+// of the first operator that consumes the constant. For a plan without operators,
+// the writer adds operators of type nameOperator, which hold the names, the
+// quantization, and the keys of the plan's metadata. See the package documentation.
 const (
 	nameOperator  OpType = 0x574D // "MW" in the file
-	mostNames            = 8192   // inputs with names in one operator: each takes up to four of 65,535 parameters
+	mostNames            = 8192   // inputs of a name operator: each takes up to four of 65,535 parameters
 	metadataParam        = "fields"
 	suffixName           = "_name"
 )
 
-// addNames adds the names of a plan's tensors to operators, which it may change. lost
-// are the plan indices of those that no operator takes.
+// addNames adds the names of a plan's tensors to operators, which it may modify.
+// lost has the plan indices of tensors whose names no operator can hold.
 func addNames(ops []Operator, p *driver.Plan, ids []uint32) (_ []Operator, lost map[int]bool) {
 	if len(ops) == 0 {
 		return nameOperators(p, ids), nil
@@ -47,7 +47,7 @@ func addNames(ops []Operator, p *driver.Plan, ids []uint32) (_ []Operator, lost 
 	return ops, lost
 }
 
-// nameOperators makes the operators for a plan without any.
+// nameOperators returns the name operators for a plan without operators.
 func nameOperators(p *driver.Plan, ids []uint32) (ops []Operator) {
 	var keys []string
 	for _, e := range p.Metadata {
@@ -73,14 +73,14 @@ func nameOperators(p *driver.Plan, ids []uint32) (ops []Operator) {
 	return ops
 }
 
-// nameTable is what addNames stored in a file.
+// nameTable holds the names that addNames stored in a file.
 type nameTable struct {
 	names map[string]string // by id in decimal
-	keys  []string          // of the metadata that the plan had
-	only  bool              // there are no other operators
+	keys  []string          // of the plan's metadata
+	only  bool              // all operators are name operators
 }
 
-// nameTable reads the names. ok is false when one constant has two.
+// nameTable reads the names. It reports false if a constant has two names.
 func (f *parsed) nameTable() (t nameTable, ok bool) {
 	ops := f.operators
 	t = nameTable{names: map[string]string{}, only: len(ops) > 0}
@@ -106,7 +106,7 @@ func (f *parsed) nameTable() (t nameTable, ok bool) {
 	return t, true
 }
 
-// nameParam takes a parameter like "input1_name" apart.
+// nameParam parses a parameter such as "input1_name".
 func nameParam(param string, value any) (input int, name string, ok bool) {
 	input, suffix, ok := inputParam(param)
 	name, isText := value.(string)
@@ -120,8 +120,8 @@ func (t *nameTable) rename(s string) string {
 	return s
 }
 
-// restore implements driver.Parsed. Names that contradict each other or the graph,
-// which only foreign files have, stay where they are.
+// restore implements driver.Parsed. It leaves the plan unchanged if names contradict
+// each other or the graph, which happens only in files of other writers.
 func (f *parsed) restore(p *driver.Plan) {
 	t, ok := f.nameTable()
 	if p.Graph == nil || !ok || len(t.names) == 0 && !t.only || !t.fits(p) {
@@ -152,9 +152,9 @@ func (f *parsed) restore(p *driver.Plan) {
 	}
 }
 
-// fits reports whether every name would be that of one thing.
+// fits reports whether all names would be unique after renaming.
 func (t *nameTable) fits(p *driver.Plan) bool {
-	owners := map[string]string{} // the present name of what would have a name
+	owners := map[string]string{} // current names, by new name
 	fits := true
 	claim := func(s string) {
 		name := t.rename(s)

@@ -13,12 +13,12 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// text is the value of a string parameter.
+// text returns the encoded value of a string parameter.
 func text(s string) []byte {
 	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(s))), s...)
 }
 
-// nameOp is an operator that stores names, and the keys of the metadata.
+// nameOp returns an operator that stores names and the keys of the metadata.
 func nameOp(in []uint32, params ...[]byte) []byte {
 	return op(0x574D, in, nil, append([][]byte{param("fields", 7, text("name flags")...)}, params...)...)
 }
@@ -27,7 +27,7 @@ func named(input int, name string) []byte {
 	return param("input"+strconv.Itoa(input)+"_name", 7, text(name)...)
 }
 
-// restored opens a file and returns its plan as it was before it had numbers.
+// restored opens a file and returns its plan with the original names.
 func restored(t *testing.T, b []byte) *format.Plan {
 	t.Helper()
 	f := openImage(t, b)
@@ -53,8 +53,8 @@ func edgesIn(p *format.Plan) (edges [][]string) {
 	return edges
 }
 
-// TestRestore: names come back to tensors and edges, and the parameters that kept them
-// are gone.
+// TestRestore checks that tensors and edges get their names back, and that the
+// parameters that stored them are removed.
 func TestRestore(t *testing.T) {
 	p := restored(t, with(func(m *image) {
 		m.ops[0] = op(2, []uint32{40, 7}, []uint32{41}, named(1, "fc/w"), param("alpha", 0, i32s(1)...))
@@ -66,14 +66,14 @@ func TestRestore(t *testing.T) {
 	if d := cmp.Diff([][]string{{"x", "fc/w"}, {"41", "b"}}, edgesIn(p)); d != "" {
 		t.Error(d)
 	}
-	want := [][]format.Attribute{{{Name: "alpha", Value: int64(1)}}, {{Name: "input0_name", Value: "h"}}} // 41 is no constant
+	want := [][]format.Attribute{{{Name: "alpha", Value: int64(1)}}, {{Name: "input0_name", Value: "h"}}} // 41 is not a constant
 	if d := cmp.Diff(want, [][]format.Attribute{p.Graph.Nodes[0].Attributes, p.Graph.Nodes[1].Attributes}); d != "" {
 		t.Error(d)
 	}
 }
 
-// TestRestoreOnlyNames: operators that only store names are gone, with the graph if it
-// was nothing else, and with the metadata that only MOBI asks for.
+// TestRestoreOnlyNames checks that operators that only store names are removed, and
+// with them a graph without anything else and the metadata that only MOBI requires.
 func TestRestoreOnlyNames(t *testing.T) {
 	m := image{records: [][]byte{recordOf(3, 2, []uint64{1}, []byte{5})}, ops: [][]byte{nameOp([]uint32{3}, named(0, "w"))}}
 	p := restored(t, m.bytes())
@@ -90,7 +90,7 @@ func TestRestoreOnlyNames(t *testing.T) {
 	}
 }
 
-// TestRestoreRefused: what no writer of ours makes leaves everything as it is.
+// TestRestoreRefused checks that names our writer never makes change nothing.
 func TestRestoreRefused(t *testing.T) {
 	for name, op := range map[string][]byte{
 		"two names":         op(10, []uint32{9, 9}, nil, named(0, "b"), named(1, "c")),
@@ -127,8 +127,8 @@ func TestRestoreRefused(t *testing.T) {
 	}
 }
 
-// TestKeepNamesInGraph: each name goes to the first operator that consumes the constant;
-// one that none consumes is lost.
+// TestKeepNamesInGraph checks that a name goes to the first operator that consumes
+// the constant, and is lost if there is none.
 func TestKeepNamesInGraph(t *testing.T) {
 	p := &format.Plan{
 		Tensors: []tensor.Info{{Name: "a", DType: tensor.Int8}, {Name: "7", DType: tensor.Int8}, {Name: "b", DType: tensor.Int8}, {Name: "alone", DType: tensor.Int8}},
@@ -153,8 +153,8 @@ func TestKeepNamesInGraph(t *testing.T) {
 	}
 }
 
-// TestKeepNames: without a graph, names and quantization go into an operator of their own; what
-// needs none has none.
+// TestKeepNames checks that, without a graph, an added operator holds names and
+// quantization, and that no operator is added without need.
 func TestKeepNames(t *testing.T) {
 	keep := &WriteOptions{WriteOptions: format.WriteOptions{KeepNames: true}}
 	q := &tensor.Quantization{Axis: 0, Scales: []float32{0.5, 2}, ZeroPoints: []int32{1}}
@@ -184,7 +184,8 @@ func TestKeepNames(t *testing.T) {
 	}
 }
 
-// TestKeepManyNames: an operator has at most 65,535 inputs and parameters.
+// TestKeepManyNames checks that names are split among operators, which have at most
+// 65,535 inputs and parameters.
 func TestKeepManyNames(t *testing.T) {
 	p := &format.Plan{}
 	q := &tensor.Quantization{Axis: 0, Scales: []float32{1}, ZeroPoints: []int32{1}}

@@ -8,23 +8,22 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// numbering gives the names of a plan ids. Names that are numbers keep them;
-// others get the lowest free ones: constants first, then the inputs of the graph,
-// the values between operators in the order in which they appear, and the outputs
-// last. So a reader, which knows only ids, finds inputs and outputs in the order of
-// their specs.
+// numbering assigns ids to the names in a plan. Names that are numbers keep them.
+// The others get the lowest free ids: constants first, then the inputs of the graph,
+// the values between operators in order of appearance, and the outputs. So readers,
+// which see only ids, find inputs and outputs in the order of their specs.
 type numbering struct {
 	ids       []uint32 // of the constants, by plan index
 	byName    map[string]uint32
-	constants map[string]int // the plan index of a tensor's name
+	constants map[string]int // plan indices, by tensor name
 	used      map[uint32]bool
-	free      uint64 // no id below is free
+	free      uint64 // no id below this is free
 }
 
 // newNumbering numbers the tensors and the edges of g, which may be nil.
 func newNumbering(tensors []tensor.Info, g *format.Graph) (*numbering, error) {
 	if g == nil {
-		// Ten times as fast as what follows.
+		// This is ten times as fast as the general case.
 		if ids, ok := numbered(tensors); ok {
 			return &numbering{ids: ids}, nil
 		}
@@ -85,7 +84,7 @@ func numbered(tensors []tensor.Info) (ids []uint32, ok bool) {
 	return ids, true
 }
 
-// appendEdges appends the names of values that nodes use.
+// appendEdges appends the names of those values that are edges.
 func appendEdges(names []string, values []format.ValueInfo, edges map[string]bool) []string {
 	for _, v := range values {
 		if edges[v.Name] {
@@ -95,14 +94,14 @@ func appendEdges(names []string, values []format.ValueInfo, edges map[string]boo
 	return names
 }
 
-// keep gives a name that is a number that id.
+// keep assigns to a name that is a number that number as its id.
 func (n *numbering) keep(s string) {
 	if id, ok := parseDecimal(s, 32); ok {
 		n.byName[s], n.used[uint32(id)] = uint32(id), true
 	}
 }
 
-// number gives a name the lowest free id if it has none yet.
+// number assigns the lowest free id to a name, unless it has an id.
 func (n *numbering) number(s string) error {
 	if _, ok := n.byName[s]; ok {
 		return nil
@@ -117,7 +116,7 @@ func (n *numbering) number(s string) error {
 	return nil
 }
 
-// operators translates the nodes of g.
+// operators returns the nodes of g as operators.
 func (n *numbering) operators(g *format.Graph) []Operator {
 	ids := func(names []string) []uint32 {
 		list := make([]uint32, len(names))

@@ -2,18 +2,20 @@ package mobi
 
 import "github.com/weightmap/weightmap/format"
 
-// WriteOptions changes how a MOBI file is written. Nil and the zero value work.
+// WriteOptions are the options for writing a MOBI file. Nil and the zero value work.
 type WriteOptions struct {
 	format.WriteOptions
-	// Gzip compresses every constant at that level, 1 (fast) to 9 (small), and
-	// keeps those compressed that become smaller by it. 0 compresses nothing.
+	// Gzip is the level, from 1 (fast) to 9 (small), at which constants are
+	// compressed. Constants that do not become smaller are stored uncompressed.
+	// 0 compresses nothing.
 	Gzip int
-	// Footer says which checksum the file ends with.
+	// Footer is the kind of checksum at the end of the file.
 	Footer Footer
-	// Flags are set in the header in addition to those that the constants call for
-	// (FlagQuantized, FlagFloat16). Flags in the plan's metadata are written as they are.
+	// Flags are set in the header in addition to those that follow from the
+	// constants (FlagQuantized, FlagFloat16). Flags in the plan's metadata replace
+	// all of them.
 	Flags Flags
-	// FrameworkVersion is recorded when the plan's metadata has none.
+	// FrameworkVersion is written if the plan's metadata has none.
 	FrameworkVersion uint32
 	// Inputs, Outputs and Operators replace the plan's neutral graph. A plan
 	// with a graph is then refused.

@@ -15,50 +15,51 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// parsed is what is kept of an open file in addition to its index.
+// parsed is an open file, except for its index.
 type parsed struct {
 	driver.Parsed
 	src       driver.Source
 	index     *driver.Index
-	front     [headerSize]byte // the header as it is in the file, while parsing
-	digits    [10]byte         // likewise, the name of the constant at hand
+	front     [headerSize]byte // the encoded header, while parsing
+	digits    [10]byte         // the name of the current constant, while parsing
 	header    Header
 	model     modelInfo
 	entries   [4]driver.Entry // Metadata
 	graph     driver.Graph
 	operators []Operator
-	members   []member                // ascending
-	footer    atomic.Pointer[verdict] // nil until the footer was checked
+	members   []member                // by ascending index
+	footer    atomic.Pointer[verdict] // nil until the footer is checked
 }
 
-// modelInfo is the model metadata section with the specs that follow it.
+// modelInfo is the model metadata section, including the specs.
 type modelInfo struct {
 	name      string
 	framework uint32
 	created   uint64
-	flags     Flags // of a plan; those of a file are in its header
+	flags     Flags // of a plan; a file has them in its header
 	inputs    []Spec
 	outputs   []Spec
 }
 
-// member is a constant that is stored as a gzip member.
+// member is a constant stored as a gzip member.
 type member struct {
 	tensor         int // in the index
 	offset, stored int64
 }
 
-// parser reads a file from top to bottom. Its cursor is in the section at work.
+// parser reads a file from beginning to end. Its cursor is in the current section.
 type parser struct {
 	*parsed
 	wire.Cursor
 	opts *driver.Options
 
-	// What is worth a note.
-	room      int64 // that structure may take, decoded; 0 for no limit
-	built     int64 // that it takes so far
+	room  int64 // limit on the decoded structure, in bytes; 0 for none
+	built int64 // bytes decoded so far
+
+	// For notes.
 	padding   int64 // bytes between the specs and the constants
 	dataAt    int64 // offset of the first constant's data
-	unflagged int   // gzip data without the flag
+	unflagged int   // number of gzip members without the flag
 }
 
 // parse reads the structure of the file.
@@ -83,7 +84,7 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 	return p.parsed, nil
 }
 
-// readSections reads all that is behind the header.
+// readSections reads the sections behind the header.
 func (p *parser) readSections() error {
 	var w wire.Window
 	w.Open(p.src)
@@ -97,14 +98,15 @@ func (p *parser) readSections() error {
 	return p.readGraph(&w)
 }
 
-// open moves the cursor to the section from..to, whose bytes are private, and valid until the window moves.
+// open moves the cursor to the section between from and to. Its bytes are private
+// and valid until the window moves.
 func (p *parser) open(w *wire.Window, from, to int64) error {
 	b, err := w.Bytes(from, to-from)
 	p.Cursor = wire.NewCursor(name, b, from)
 	return err
 }
 
-// readHeader reads the header and checks everything it says.
+// readHeader reads and checks the header.
 func (p *parser) readHeader() error {
 	b, err := driver.First(p.src, p.front[:])
 	if err != nil {
@@ -143,7 +145,8 @@ func (p *parser) readHeader() error {
 	return p.Err()
 }
 
-// checkOffsets compares the header's sizes and offsets with each other and the file.
+// checkOffsets compares the sizes and offsets in the header with each other and with
+// the file.
 func (p *parser) checkOffsets() {
 	h, size := &p.header, p.src.Size()
 	switch total := int64(h.FileSize); {
@@ -163,9 +166,9 @@ func (p *parser) checkOffsets() {
 	}
 }
 
-// isReference recognizes the container that the reference writer emits, by the
-// head of a file whose header is unsound: no reserved field, so that all fields
-// from the checksum on are two bytes earlier, and metadata right behind it.
+// isReference reports whether an invalid header is that of the reference writer: it
+// has no reserved field, so that all fields from the checksum on are two bytes
+// earlier, and the metadata follows it directly.
 func isReference(b []byte) bool {
 	if len(b) < referenceHeader {
 		return false
@@ -175,7 +178,7 @@ func isReference(b []byte) bool {
 	return (magic == magicNumber || magic == magicASCII) && meta == referenceHeader && meta < tensors && tensors < graph && graph < total
 }
 
-// reserve counts n bytes that the section at work is decoded into.
+// reserve counts n bytes of memory for the current section.
 func (p *parser) reserve(field string, n int) {
 	err := p.opts.Memory.Reserve(int64(n))
 	if p.built += int64(n); err == nil && p.room > 0 && p.built > p.room {
@@ -186,7 +189,7 @@ func (p *parser) reserve(field string, n int) {
 	}
 }
 
-// readMetadata reads the model metadata and the specs behind it, up to the first constant.
+// readMetadata reads the model metadata and the specs, up to the first constant.
 func (p *parser) readMetadata(w *wire.Window) error {
 	if err := p.open(w, int64(p.header.MetadataOffset), int64(p.header.TensorOffset)); err != nil {
 		return err
@@ -234,7 +237,7 @@ func (p *parser) specs(n int) []Spec {
 	return list
 }
 
-// text reads n bytes that are UTF-8 without NUL bytes.
+// text reads n bytes of UTF-8 without NUL bytes.
 func (p *parser) text(field string, n uint64) string {
 	at := p.Offset()
 	b := p.Bytes(field, n)
@@ -246,7 +249,7 @@ func (p *parser) text(field string, n uint64) string {
 	return string(b)
 }
 
-// name reads a text that must not be empty.
+// name reads a text of n bytes that must not be empty.
 func (p *parser) name(field string, n uint64) string {
 	at := p.Offset()
 	s := p.text(field, n)
@@ -256,7 +259,7 @@ func (p *parser) name(field string, n uint64) string {
 	return s
 }
 
-// elements decodes elements of size bytes.
+// elements decodes a slice of elements of size bytes each.
 func elements[T any](b []byte, size int, one func([]byte) T) []T {
 	list := make([]T, len(b)/size)
 	for i := range list {
@@ -265,7 +268,8 @@ func elements[T any](b []byte, size int, one func([]byte) T) []T {
 	return list
 }
 
-// readConstants reads the records of all constants; how many there are is not recorded.
+// readConstants reads the records of all constants. The file does not store their
+// number.
 func (p *parser) readConstants(w *wire.Window) error {
 	off, end := int64(p.header.TensorOffset), int64(p.header.GraphOffset)
 	for n := 0; off < end; n++ {
@@ -287,7 +291,7 @@ func (p *parser) readConstants(w *wire.Window) error {
 	return nil
 }
 
-// cancelEvery is how many records are read between two looks at the context.
+// cancelEvery is the number of records between checks of the context.
 const cancelEvery = 1024
 
 // record is the header of a constant. Its shape is valid until the window moves.
@@ -296,11 +300,12 @@ type record struct {
 	id     uint32
 	typ    uint16 // with the compression flag
 	shape  []byte // 8 bytes each
-	size   uint64 // of the data as stored
-	dataAt int64
+	size   uint64 // of the stored data
+	dataAt int64  // file offset of the data
 }
 
-// readRecord reads the header of the record at off, which must end before end.
+// readRecord reads the header of the record at off. The record must end at or before
+// end.
 func readRecord(w *wire.Window, off, end int64) (r record, err error) {
 	if end-off < recordMin {
 		return r, wire.Errorf(name, "constant", off, format.ErrTruncated, "%d bytes are left before the operator graph", end-off)
@@ -325,7 +330,7 @@ func readRecord(w *wire.Window, off, end int64) (r record, err error) {
 	return r, nil
 }
 
-// constant checks one record and lists it.
+// constant checks a record and adds its constant to the index.
 func (p *parser) constant(w *wire.Window, r *record) (err error) {
 	t := driver.Tensor{Offset: r.dataAt, DType: DataType(r.typ &^ gzipFlag).DType()}
 	if !t.DType.Valid() {
@@ -366,7 +371,7 @@ func (p *parser) constant(w *wire.Window, r *record) (err error) {
 	return nil
 }
 
-// isGzip tells whether the data of a record begins like a gzip member.
+// isGzip reports whether the data of a record begins like a gzip member.
 func (r *record) isGzip(w *wire.Window) (bool, error) {
 	if r.size < 2 {
 		return false, nil
@@ -375,12 +380,12 @@ func (r *record) isGzip(w *wire.Window) (bool, error) {
 	return err == nil && b[0] == 0x1F && b[1] == 0x8B, err
 }
 
-// errorf makes the error for a field that is rel bytes into the record.
+// errorf returns an error for the field at offset rel of the record.
 func (r *record) errorf(field string, rel int, sentinel error, text string, args ...any) error {
 	return wire.Errorf(name, "constant "+constantName(r.id)+" "+field, r.at+int64(rel), sentinel, text, args...)
 }
 
-// readGraph reads the operators, and makes the neutral graph of them.
+// readGraph reads the operators and builds the neutral graph.
 func (p *parser) readGraph(w *wire.Window) error {
 	if err := p.open(w, int64(p.header.GraphOffset), p.header.graphEnd()); err != nil {
 		return err
@@ -438,7 +443,7 @@ func (p *parser) operator() Operator {
 	return op
 }
 
-// param reads one parameter.
+// param reads a parameter.
 func (p *parser) param() Param {
 	at := p.Offset()
 	q := Param{Name: p.name("parameter name", uint64(p.U16("parameter name length")))}
@@ -480,7 +485,7 @@ func (p *parser) param() Param {
 	return q
 }
 
-// array reads a count and that many elements of size bytes.
+// array reads a count and that number of elements of size bytes.
 func (p *parser) array(size uint64) []byte {
 	at := p.Offset()
 	n := p.I32("parameter array count")
@@ -491,7 +496,7 @@ func (p *parser) array(size uint64) []byte {
 	return p.Bytes("parameter array", uint64(n)*size)
 }
 
-// What the structure takes in memory, next to names and values.
+// The memory of elements of the structure in bytes, without names and values.
 const (
 	operatorBytes = 200
 	idBytes       = 36
@@ -500,7 +505,7 @@ const (
 	dimBytes      = 8 + 24
 )
 
-// lookup returns the position of the constant with that id.
+// lookup returns the index of the constant with the given id.
 func (f *parsed) lookup(id uint32) (int, bool) {
 	var digits [10]byte
 	return f.index.LookupBytes(strconv.AppendUint(digits[:0], uint64(id), 10))
@@ -511,7 +516,7 @@ func (f *parsed) isConstant(id uint32) bool {
 	return ok
 }
 
-// takeNotes lists what is tolerable but unusual about the file.
+// takeNotes lists irregularities that readers tolerate.
 func (p *parser) takeNotes() {
 	add := func(n int, format string) {
 		if n > 0 {

@@ -57,7 +57,7 @@ func TestReadGolden(t *testing.T) {
 	}
 }
 
-// TestReadParams reads every type of parameter, the two that are ours among them.
+// TestReadParams reads every type of parameter, including the two extensions.
 func TestReadParams(t *testing.T) {
 	b := with(func(m *image) {
 		m.ops = [][]byte{op(31, []uint32{5, 5, 6}, []uint32{6, 6},
@@ -109,7 +109,7 @@ func TestValidate(t *testing.T) {
 
 func TestCheckStructure(t *testing.T) {
 	b := with(func(m *image) {
-		m.spoil = func(b []byte) { b[8]++; b[len(b)-1]++ } // both sums
+		m.spoil = func(b []byte) { b[8]++; b[len(b)-1]++ } // both checksums
 	})
 	if _, err := OpenBytes(b, nil); err == nil {
 		t.Error("opens although the sums are wrong")

@@ -10,8 +10,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// quantImage returns a file whose constant 7 is int8 [2,3] with the values 0
-// to 5, and which has these operators.
+// quantImage returns a file with the given operators, whose constant 7 is int8 [2,3]
+// with the values 0 to 5.
 func quantImage(ops ...[]byte) []byte {
 	return with(func(m *image) {
 		m.records = [][]byte{recordOf(9, 0, []uint64{1}, f32s(1)), recordOf(7, 2, []uint64{2, 3}, []byte{0, 1, 2, 3, 4, 5})}
@@ -19,7 +19,7 @@ func quantImage(ops ...[]byte) []byte {
 	})
 }
 
-// first and second make operators that consume 7 as that input.
+// first and second return operators that consume 7 as their first or second input.
 func first(params ...[]byte) []byte  { return op(0, []uint32{7}, nil, params...) }
 func second(params ...[]byte) []byte { return op(0, []uint32{9, 7}, nil, params...) }
 
@@ -91,7 +91,7 @@ func TestQuantization(t *testing.T) {
 	}
 }
 
-// checkReals decodes constant 7; its stored values must be there in any case.
+// checkReals decodes constant 7. Its stored values must be readable in any case.
 func checkReals(t *testing.T, f *File, want []float32) {
 	t.Helper()
 	v, _ := f.Constant(7)
@@ -116,7 +116,7 @@ func checkReals(t *testing.T, f *File, want []float32) {
 	}
 }
 
-// TestQuantizedFloat: only integers can be quantized.
+// TestQuantizedFloat checks that only integer constants can be quantized.
 func TestQuantizedFloat(t *testing.T) {
 	f := openImage(t, quantImage(op(0, []uint32{9}, nil, param("input0_scale", 2, f32s(2)...))))
 	v, _ := f.Constant(9)

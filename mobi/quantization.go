@@ -9,8 +9,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// The quantization parameters of an input, and the endings of their names after "input"
-// and its index.
+// The quantization parameters of an input, as indexes into quantSuffixes.
 const (
 	scale = iota
 	zeroPoint
@@ -19,7 +18,7 @@ const (
 
 var quantSuffixes = [...]string{scale: "_scale", zeroPoint: "_zero_point", axis: "_axis"}
 
-// inputParam takes a name like "input1_scale" apart.
+// inputParam parses a name such as "input1_scale".
 func inputParam(name string) (input int, suffix string, ok bool) {
 	rest, ok := strings.CutPrefix(name, "input")
 	at := strings.IndexByte(rest, '_')
@@ -30,14 +29,15 @@ func inputParam(name string) (input int, suffix string, ok bool) {
 	return int(n), rest[at:], ok
 }
 
-// quantParam is inputParam for names of quantization parameters.
+// quantParam parses the name of a quantization parameter.
 func quantParam(name string) (input, kind int, ok bool) {
 	input, suffix, ok := inputParam(name)
 	kind = slices.Index(quantSuffixes[:], suffix)
 	return input, kind, ok && kind >= 0
 }
 
-// addQuantizations adds what an operator says of the ids it consumes.
+// addQuantizations adds the quantization that an operator has for its inputs to
+// found, by id.
 func addQuantizations(found map[uint32]*tensor.Quantization, op *Operator) {
 	var params map[int][len(quantSuffixes)]any
 	for _, p := range op.Params {
@@ -67,7 +67,7 @@ func addQuantizations(found map[uint32]*tensor.Quantization, op *Operator) {
 	}
 }
 
-// quantizationsOf returns what all operators say, by id.
+// quantizationsOf returns the quantization that operators have for constants, by id.
 func quantizationsOf(ops []Operator) map[uint32]*tensor.Quantization {
 	found := map[uint32]*tensor.Quantization{}
 	for i := range ops {
@@ -76,8 +76,8 @@ func quantizationsOf(ops []Operator) map[uint32]*tensor.Quantization {
 	return found
 }
 
-// unsound returns the parameters of a constant whose consumers contradict each
-// other or themselves: no scales, which Dequantize refuses for any shape.
+// unsound returns the parameters of a constant whose consumers contradict each other
+// or themselves. They have no scales, so dequantizing fails for any shape.
 func unsound() *tensor.Quantization { return &tensor.Quantization{Axis: tensor.PerTensor} }
 
 func quantization(params [len(quantSuffixes)]any) *tensor.Quantization {
@@ -98,7 +98,7 @@ func quantization(params [len(quantSuffixes)]any) *tensor.Quantization {
 	return q
 }
 
-// list returns the values of a parameter that is one or an array, or absent.
+// list returns the values of a parameter that is a T, a []T or nil.
 func list[T any](v any) ([]T, bool) {
 	switch v := v.(type) {
 	case nil:
@@ -111,14 +111,14 @@ func list[T any](v any) ([]T, bool) {
 	return nil, false
 }
 
-// sound reports whether constants of that dtype and shape can have these parameters.
+// sound reports whether q is valid for a constant of the given dtype and shape.
 func sound(q *tensor.Quantization, d tensor.DType, shape tensor.Shape) bool {
 	integer := d == tensor.Int8 || d == tensor.Int16 || d == tensor.Int32
 	return integer && q.Scheme == tensor.Linear && q.Check(d, shape) == nil
 }
 
 // addQuantization adds the parameters of quantized constants to the operators that
-// consume them, unless an operator has some already.
+// consume them, unless an operator already has some for the constant.
 func addQuantization(ops []Operator, tensors []tensor.Info, ids []uint32) {
 	missing := map[uint32]*tensor.Quantization{}
 	for i, id := range ids {
@@ -138,7 +138,7 @@ func addQuantization(ops []Operator, tensors []tensor.Info, ids []uint32) {
 	}
 }
 
-// quantParams makes the parameters for one input.
+// quantParams returns the parameters for one input.
 func quantParams(input int, q *tensor.Quantization) []Param {
 	prefix := "input" + strconv.Itoa(input)
 	params := []Param{{Name: prefix + quantSuffixes[scale], Value: q.Scales}}

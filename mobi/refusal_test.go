@@ -13,8 +13,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// one returns a plan with an int8 constant 1 and a graph of one operator with
-// the input "x" and the output "y", for tests to spoil.
+// one returns a plan with an int8 constant 1 and a graph of one operator with the
+// input "x" and the output "y", after change.
 func one(change func(p *format.Plan, node *format.Node)) *format.Plan {
 	p := &format.Plan{
 		Tensors: []tensor.Info{{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{2, 3}}},
@@ -28,7 +28,7 @@ func one(change func(p *format.Plan, node *format.Node)) *format.Plan {
 	return p
 }
 
-// spoiled returns plans that cannot be written, by what is wrong.
+// spoiled returns plans that cannot be written, by their defect.
 func spoiled() map[string]struct {
 	plan *format.Plan
 	err  error
@@ -167,8 +167,8 @@ func TestRefusedOptions(t *testing.T) {
 	}
 }
 
-// TestLargest: a file of 2^32-1 bytes can be begun, one byte more cannot.
-// Nothing but its front is written here.
+// TestLargest checks that a file may have 2^32-1 bytes but not one more. It does not
+// write the data.
 func TestLargest(t *testing.T) {
 	if math.MaxInt == math.MaxInt32 {
 		t.Skip("such a file does not fit in the address space")
@@ -188,8 +188,8 @@ func TestLargest(t *testing.T) {
 	}
 }
 
-// TestLargestCompressed: whether a compressed model fits is known when all
-// sizes are, and checked before the file is begun.
+// TestLargestCompressed checks that a compressed model that is too large is refused
+// once all sizes are known, before the file is written.
 func TestLargestCompressed(t *testing.T) {
 	d := &document{tensors: make([]tensor.Info, 2), ids: []uint32{0, 1}}
 	for _, c := range []struct {
@@ -203,7 +203,8 @@ func TestLargestCompressed(t *testing.T) {
 	}
 }
 
-// TestAcceptMetadata leaves out what MOBI cannot keep, when asked to.
+// TestAcceptMetadata checks that AcceptLoss leaves out metadata that MOBI cannot
+// hold.
 func TestAcceptMetadata(t *testing.T) {
 	p := &format.Plan{Metadata: format.Metadata{{Key: "author", Value: "me"}, {Key: "name", Value: "n"}, {Key: "creation_timestamp", Value: json.Number("18446744073709551615")}}}
 	f := openImage(t, written(t, p, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"metadata"}}, FrameworkVersion: 3}))
@@ -215,7 +216,8 @@ func TestAcceptMetadata(t *testing.T) {
 	}
 }
 
-// TestFlags: content sets them unless the metadata says what they are.
+// TestFlags checks that the flags follow from the content, unless the metadata has
+// them.
 func TestFlags(t *testing.T) {
 	half := tensor.Info{Name: "2", DType: tensor.Float16}
 	scaled := &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{1}}
@@ -239,7 +241,7 @@ func TestFlags(t *testing.T) {
 	}
 }
 
-// TestGraphName: a model without a name of its own is called like its graph.
+// TestGraphName checks that a model without a name gets the name of its graph.
 func TestGraphName(t *testing.T) {
 	p := one(func(p *format.Plan, _ *format.Node) { p.Graph.Name = "g" })
 	if f := openImage(t, written(t, p, nil)); f.Name() != "g" {

@@ -9,7 +9,7 @@ import (
 	"github.com/weightmap/weightmap/internal/codec/gzip"
 )
 
-// fileFormat is the driver, with the options that only this format has.
+// fileFormat is the driver, with its write options.
 type fileFormat struct{ opts WriteOptions }
 
 var codec = format.With(fileFormat{})
@@ -18,13 +18,13 @@ func init() { format.Register(fileFormat{}) }
 
 var extensions = []string{extension}
 
-// Describe implements driver.Driver. The footer is validated on read, as the
-// specification says.
+// Describe implements driver.Driver. The footer is checked on first use, as the
+// specification requires.
 func (fileFormat) Describe() driver.Description {
 	return driver.Description{Name: name, Extensions: extensions, CheckOnTouch: true}
 }
 
-// Detect implements driver.Driver: it knows both orders of the magic.
+// Detect implements driver.Driver. It recognizes both byte orders of the magic number.
 func (fileFormat) Detect(head []byte, _ int64) bool {
 	if len(head) < 4 {
 		return false
@@ -51,7 +51,8 @@ func (d fileFormat) Losses(p *driver.Plan, common *driver.WriteOptions, l *drive
 	d.opts.losses(p, common, l)
 }
 
-// Layout implements driver.Layouter. Which constants shrink decides where all of them go.
+// Layout implements driver.Layouter. With compression, the offsets depend on which
+// constants shrink.
 func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
 	doc, err := newDocument(p, o, &d.opts)
 	if err != nil {

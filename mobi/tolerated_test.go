@@ -60,7 +60,7 @@ func flipped(b []byte, fromEnd int) []byte {
 	return b
 }
 
-// TestRefusedAt: what only the offset of an error, or a reader of zeros, can show.
+// TestRefusedAt checks the offsets of errors, and limits with a reader of zeros.
 func TestRefusedAt(t *testing.T) {
 	at := func(err error) int64 {
 		var e *format.Error
@@ -74,7 +74,7 @@ func TestRefusedAt(t *testing.T) {
 	if got := at(err); got != atGraph+16 {
 		t.Errorf("the second dim is refused at %d", got)
 	}
-	// One byte that begins like gzip, and the next record goes on like it.
+	// One byte that begins like gzip, and a record that continues like it.
 	_, err = OpenBytes(more(recordOf(1, 2, []uint64{5}, []byte{0x1F}), recordOf(0x8B, 2, nil, []byte{1})), nil)
 	wantError(t, err, format.ErrCorrupt, "constant 1 data size")
 
@@ -87,7 +87,7 @@ func TestRefusedAt(t *testing.T) {
 	wantError(t, err, format.ErrLimit, "metadata and operator graph")
 }
 
-// zeros is a reader of a header and zeros behind it.
+// zeros is an io.ReaderAt of a header followed by zeros.
 type zeros struct{ head []byte }
 
 func (z zeros) ReadAt(p []byte, off int64) (int, error) {

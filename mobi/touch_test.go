@@ -10,8 +10,8 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// damaged are files whose structure is sound and whose footer is wrong, one
-// with an aligned constant, one with a misaligned and one with a compressed one.
+// damaged returns files with a valid structure and a wrong footer: one with an
+// aligned constant, one with a misaligned, and one with a compressed constant.
 func damaged() map[string][]byte {
 	return map[string][]byte{
 		"footer": with(func(m *image) { m.spoil = func(b []byte) { b[len(b)-1] ^= 1 } }),
@@ -27,7 +27,7 @@ func damaged() map[string][]byte {
 	}
 }
 
-// TestCheckAll: the footer is checked when the caller asks for it.
+// TestCheckAll checks that CheckAll checks the footer on open.
 func TestCheckAll(t *testing.T) {
 	for what, b := range damaged() {
 		_, err := OpenBytes(b, &format.Options{Check: format.CheckAll})
@@ -48,8 +48,8 @@ func TestCheckAll(t *testing.T) {
 	}
 }
 
-// TestVerdictForAll: a wrong footer is found once for all constants, whether by
-// their first use or by Verify.
+// TestVerdictForAll checks that a wrong footer is found once for all constants, by
+// the first use or by Verify.
 func TestVerdictForAll(t *testing.T) {
 	b := with(func(m *image) {
 		m.spoil = func(b []byte) { b[len(b)-1] ^= 1 }
@@ -78,7 +78,7 @@ func TestVerdictForAll(t *testing.T) {
 	}
 }
 
-// tally is an io.ReaderAt that counts, for several goroutines.
+// tally is an io.ReaderAt that counts the bytes read, for several goroutines.
 type tally struct {
 	io.ReaderAt
 	n atomic.Int64
@@ -90,8 +90,8 @@ func (c *tally) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// TestFooterBeforeFirstByte: a file opens whatever its footer says, and no byte of one
-// whose footer is wrong is returned.
+// TestFooterBeforeFirstByte checks that a file with a wrong footer opens but returns
+// no byte of its constants.
 func TestFooterBeforeFirstByte(t *testing.T) {
 	for what, b := range damaged() {
 		for _, f := range []*File{openImage(t, b), openRemote(t, b)} {
@@ -109,8 +109,8 @@ func TestFooterBeforeFirstByte(t *testing.T) {
 	}
 }
 
-// TestReplacedBeforeFirstUse: another sound file of the same size, in the place of the one
-// that was opened, is not what the constants were found in.
+// TestReplacedBeforeFirstUse checks that a file replaced by another valid file of the
+// same size is detected on first use.
 func TestReplacedBeforeFirstUse(t *testing.T) {
 	for _, use := range []func(f *File) error{
 		func(f *File) error { _, err := f.At(0).Bytes(); return err },

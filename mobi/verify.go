@@ -8,13 +8,13 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// verdict is what a check of the footer found.
+// verdict is the result of a check of the footer.
 type verdict struct {
 	kind Footer
-	err  error // ErrChecksum when it is neither sum
+	err  error // ErrChecksum if it is neither checksum
 }
 
-// touch implements driver.Parsed: the footer covers all constants.
+// touch implements driver.Parsed. The footer covers all constants.
 func (f *parsed) touch(v driver.Verification, _ int) (all bool, err error) {
 	if known := f.footer.Load(); known != nil {
 		return true, known.err
@@ -23,8 +23,8 @@ func (f *parsed) touch(v driver.Verification, _ int) (all bool, err error) {
 	return true, err
 }
 
-// checkFooter compares the footer with the checksum of all bytes before it and returns which
-// checksum it is. The first verdict is kept; a failed read is not a verdict.
+// checkFooter compares the footer with the checksum of all bytes before it and
+// returns its kind. It stores the first verdict; a failed read is not a verdict.
 func (f *parsed) checkFooter(v driver.Verification) (Footer, error) {
 	end := f.header.graphEnd()
 	b, err := f.src.Slice(end, footerSize)
@@ -50,8 +50,8 @@ func (f *parsed) checkFooter(v driver.Verification) (Footer, error) {
 	return kind, err
 }
 
-// verify implements driver.Parsed: it checks the footer and decompresses the
-// compressed constants that are wanted.
+// verify implements driver.Parsed. It checks the footer and the header, and
+// decompresses the compressed constants that are wanted.
 func (f *parsed) verify(v driver.Verification) error {
 	v.Expect(f.header.graphEnd())
 	var wanted []*member
@@ -64,7 +64,7 @@ func (f *parsed) verify(v driver.Verification) error {
 	footer, err := f.checkFooter(v)
 	if err == nil {
 		again := parser{parsed: &parsed{src: f.src}, opts: &driver.Options{}}
-		err = again.readHeader() // with its sum, which CheckStructure has left out
+		err = again.readHeader() // with its checksum, which CheckStructure omits on open
 	}
 	if err == nil {
 		err = v.Each(len(wanted), func(i int) error { return f.checkMember(v, wanted[i]) })

@@ -8,14 +8,14 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// packed is a file with two compressed constants.
+// packed returns a file with two compressed constants.
 func packed() []byte {
 	return with(func(m *image) {
 		m.records = append(m.records, recordOf(1, 0x8002, []uint64{1000}, zipped(make([]byte, 1000))), recordOf(2, 0x8000, []uint64{500}, zipped(make([]byte, 2000))))
 	})
 }
 
-// TestCoverage: which checksum covers what.
+// TestCoverage checks which checksum Verify reports for each part.
 func TestCoverage(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -54,7 +54,7 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// counted is an io.ReaderAt that counts.
+// counted is an io.ReaderAt that counts the bytes read.
 type counted struct {
 	b     []byte
 	bytes int

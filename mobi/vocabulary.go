@@ -7,13 +7,14 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// Operators implements driver.Vocabulary; the package's documentation says where it is from.
+// Operators implements driver.Vocabulary. The package documentation describes the
+// operators.
 func (fileFormat) Operators() []driver.Operator {
 	vocabulary.made.Do(func() { vocabulary.operators = known() })
 	return vocabulary.operators
 }
 
-// vocabulary is made when it is asked for: programs that only read do not link it.
+// vocabulary is built on demand, so that programs that only read do not link it.
 var vocabulary struct {
 	made      sync.Once
 	operators []driver.Operator

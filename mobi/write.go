@@ -15,26 +15,28 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Create starts writing a model to path, in a temporary file that takes its
-// place on Close. Nil options work.
+// Create starts writing a model to path. It writes a temporary file, which replaces
+// an old file on Close. Nil options work.
 //
-// Tensor names are ids in decimal. When AcceptLoss has "name", others get the
-// lowest free ids in the plan's order, and the graph follows. Constants are ordered by the size of their
-// data, see the package documentation; they may be written in any order.
+// Tensor names must be ids in decimal. If AcceptLoss has "name", other names are
+// replaced by the lowest free ids, in the order of the plan, in tensors and graph.
+// In the file, constants are sorted by the alignment of their data (see the package
+// documentation); the caller may write them in any order.
 func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
 // NewWriter starts writing a model to w. Nil options work. Uncompressed constants are
-// streamed in the order of the file; those that come early wait where Spool says, or, with
-// SpoolNever, are refused. A file with compressed constants is assembled elsewhere first.
+// streamed in the order of the file; those that arrive early are buffered (see
+// Spool) or, with SpoolNever, refused. A file with compressed constants is always
+// buffered.
 func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
 
-// document is a plan translated into the parts of a file, all but the data.
+// document is the encoded file of a plan, without the constants.
 type document struct {
 	flags   Flags
 	footer  Footer
@@ -44,7 +46,7 @@ type document struct {
 	graph   []byte        // the operator graph
 }
 
-// newDocument translates a plan and checks that readers will take the result.
+// newDocument encodes a plan and checks that readers will accept the result.
 func newDocument(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (*document, error) {
 	if o.Footer > CRC32 {
 		return nil, planError("footer", fmt.Errorf("%w: %d", format.ErrUnsupported, o.Footer))
@@ -83,7 +85,7 @@ func newDocument(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (
 	return d, d.check()
 }
 
-// modelInfo takes the fields that MOBI has from a plan's metadata.
+// modelInfo returns the metadata fields of the file for a plan.
 func (o *WriteOptions) modelInfo(p *driver.Plan, common *driver.WriteOptions) (*modelInfo, error) {
 	sec := driver.CreationTime(common)
 	m := &modelInfo{framework: o.FrameworkVersion, created: uint64(sec), flags: o.Flags}
@@ -113,7 +115,7 @@ func (o *WriteOptions) ownGraph() bool {
 	return o.Inputs != nil || o.Outputs != nil || o.Operators != nil
 }
 
-// cloneOperators copies operators, whose parameters the writer adds to.
+// cloneOperators copies operators, since the writer adds parameters.
 func cloneOperators(ops []Operator) []Operator {
 	out := slices.Clone(ops)
 	for i := range out {
@@ -122,9 +124,8 @@ func cloneOperators(ops []Operator) []Operator {
 	return out
 }
 
-// check reads the encoded parts as an opened file is read: what a reader would
-// refuse is refused here, and the quantization parameters that a reader will find
-// must be those of the plan.
+// check decodes the encoded parts. It refuses what a reader would refuse, and
+// quantization parameters that differ from those of the plan.
 func (d *document) check() error {
 	p := parser{parsed: &parsed{}, opts: &driver.Options{}, Cursor: wire.NewCursor(name, d.head, headerSize)}
 	if p.modelMetadata(); p.Err() != nil {
@@ -145,13 +146,13 @@ func (d *document) check() error {
 	return nil
 }
 
-// stored says how a constant is stored in the file.
+// stored is the stored form of a constant.
 type stored struct {
 	size int64
 	gzip bool
 }
 
-// plain stores every constant as it is.
+// plain returns the stored forms of all constants without compression.
 func (d *document) plain() []stored {
 	list := make([]stored, len(d.tensors))
 	for i := range list {
@@ -160,9 +161,9 @@ func (d *document) plain() []stored {
 	return list
 }
 
-// class orders constants so that all stay aligned for their dtype though there
-// is no padding between them: each record ends at a multiple of what the next
-// needs, since record headers take multiples of 8.
+// class is the sort key of constants in the file. Sorted by it, all are aligned for
+// their dtype without padding: each record ends at a multiple of what the next
+// needs, since the sizes of record headers are multiples of 8.
 func (s stored) class() int {
 	switch {
 	case s.gzip:
@@ -177,8 +178,8 @@ func (s stored) class() int {
 	return 3
 }
 
-// layout finds the place of everything in a file whose constants are stored like this.
-// Only the footer depends on the data.
+// layout returns the layout of a file with the given stored constants. Only the
+// footer depends on the data.
 func (d *document) layout(constants []stored) (*driver.Layout, error) {
 	order := make([]int, len(constants))
 	for i := range order {
@@ -198,7 +199,7 @@ func (d *document) layout(constants []stored) (*driver.Layout, error) {
 		records[i].Offset = end
 		l.Offsets[n] = end + d.recordSize(n)
 		heads += d.recordSize(n)
-		// Compared with the limit one by one: no addition can overflow.
+		// Checking the limit after each addition rules out overflow.
 		if end = l.Offsets[n] + min(constants[n].size, maxFileSize); end > maxFileSize {
 			break
 		}
@@ -248,7 +249,7 @@ func (d *document) record(b *wire.Buffer, i int, s stored) {
 	b.I64(s.size)
 }
 
-// front makes everything before the first constant.
+// front returns everything before the first constant.
 func (d *document) front(first, graph, total int64) []byte {
 	var b wire.Buffer
 	b.Grow(int(first))
@@ -267,14 +268,15 @@ func (d *document) front(first, graph, total int64) []byte {
 	return b.Bytes()
 }
 
-// encoder appends sections. Its first failure sticks. What fits its field is checked
-// while encoding, everything else by check; what is larger than 4 GiB fits no file.
+// encoder encodes sections. Its first error sticks. It checks that values fit their
+// fields of two bytes; document.check does the rest, and what overflows a field of
+// four bytes exceeds the size of a file.
 type encoder struct {
 	wire.Buffer
 	err error
 }
 
-// count appends a number of two bytes.
+// count appends n as two bytes.
 func (e *encoder) count(what string, n int) {
 	if e.err == nil {
 		e.err = checkCount(what, n)
@@ -289,13 +291,13 @@ func checkCount(what string, n int) error {
 	return nil
 }
 
-// text appends a length of four bytes and the bytes.
+// text appends the length of s as four bytes, and s.
 func (e *encoder) text(s string) {
 	e.U32(uint32(len(s)))
 	e.Str(s)
 }
 
-// encodeHead makes model metadata and specs.
+// encodeHead returns the encoded model metadata and specs.
 func encodeHead(m *modelInfo) ([]byte, error) {
 	var e encoder
 	e.text(m.name)
@@ -317,7 +319,7 @@ func encodeHead(m *modelInfo) ([]byte, error) {
 	return e.Bytes(), nil
 }
 
-// encodeGraph makes the operator graph.
+// encodeGraph returns the encoded operator graph.
 func encodeGraph(ops []Operator) ([]byte, error) {
 	var e encoder
 	e.U32(uint32(len(ops)))
@@ -387,7 +389,7 @@ func (e *encoder) value(code uint8, parts ...any) {
 	}
 }
 
-// checkDType refuses element types without a code, by the name that the tensor has for them.
+// checkDType refuses an element type without a code. name is its name in the error.
 func checkDType(d tensor.DType, name string) error {
 	if _, ok := TypeOf(d); !ok {
 		return fmt.Errorf("%w: MOBI has no %s tensors", format.ErrUnsupported, name)
@@ -395,7 +397,7 @@ func checkDType(d tensor.DType, name string) error {
 	return nil
 }
 
-// planError says what of a plan cannot be written.
+// planError returns the error for a part of a plan that cannot be written.
 func planError(field string, err error) error {
 	return wire.Error(name, field, -1, fmt.Errorf("%w: %w", format.ErrPlan, err))
 }

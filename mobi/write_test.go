@@ -17,10 +17,10 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// fileDTypes are the element types MOBI knows.
+// fileDTypes are the element types of MOBI.
 var fileDTypes = dtypes[:]
 
-// written returns the file of a plan with the data of formattest.Fill.
+// written returns the file of a plan, with the data of formattest.Fill.
 func written(t *testing.T, p *format.Plan, o *WriteOptions) []byte {
 	t.Helper()
 	var order []int
@@ -48,7 +48,7 @@ func writtenInOrder(t *testing.T, p *format.Plan, o *WriteOptions, order []int, 
 	return out.Bytes()
 }
 
-// inMemory makes tests quick and repeatable.
+// inMemory sets options that make tests fast and repeatable.
 func inMemory(o *WriteOptions) *WriteOptions {
 	var c WriteOptions
 	if o != nil {
@@ -61,7 +61,7 @@ func inMemory(o *WriteOptions) *WriteOptions {
 	return &c
 }
 
-// rewritten reads f and writes it again.
+// rewritten returns a copy of f, written with options o.
 func rewritten(t *testing.T, f *File, o *WriteOptions) []byte {
 	t.Helper()
 	p, err := format.PlanOf(f.Model)
@@ -79,8 +79,8 @@ func rewritten(t *testing.T, f *File, o *WriteOptions) []byte {
 	return out.Bytes()
 }
 
-// TestWriteGolden compares a written file with one built by hand, for both
-// footers: order of the constants, padding, added parameters, flags, sums.
+// TestWriteGolden compares a written file with one built by hand, for both footers:
+// order of the constants, padding, added parameters, flags and checksums.
 func TestWriteGolden(t *testing.T) {
 	config := &Config{
 		Name: "net", FrameworkVersion: 7, Time: time.Unix(1234567890, 0), Flags: FlagOptimized,
@@ -116,7 +116,7 @@ func TestWriteGolden(t *testing.T) {
 				param("f", 3, u64s(math.Float64bits(0.5))...), param("e", 6, i32s(0)...), param("input0_scale", 2, f32s(0.5)...)),
 		},
 	}
-	// 32 + 27 + 25 + 9 + 17 = 110 bytes up to the padding; the first header takes 32.
+	// 32 + 27 + 25 + 9 + 17 = 110 bytes precede the padding; the first header takes 32.
 	want.pad = make([]byte, 192-32-110)
 	for _, footer := range []Footer{Adler32, CRC32} {
 		config.Footer, want.crc = footer, footer == CRC32
@@ -131,7 +131,7 @@ func TestWriteGolden(t *testing.T) {
 	checkConfigTargets(t, config, want.bytes())
 }
 
-// checkConfigTargets: a file and a stream get the same bytes.
+// checkConfigTargets checks that a file and a stream get the same bytes.
 func checkConfigTargets(t *testing.T, c *Config, want []byte) {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.mobi")
@@ -148,9 +148,9 @@ func checkConfigTargets(t *testing.T, c *Config, want []byte) {
 	}
 }
 
-// TestOrderProperty: every constant that is not compressed is viewed where it lies,
-// aligned, behind it come the compressed ones, which are those that shrink, and the order
-// of arrival does not show.
+// TestOrderProperty checks that uncompressed constants are aligned and viewed in
+// place, that the compressed ones, which are those that shrink, follow them, and that
+// the order of arrival makes no difference.
 func TestOrderProperty(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 71))
 	half := func(t tensor.Info) []byte {
