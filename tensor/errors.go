@@ -9,33 +9,31 @@ import (
 	"unicode/utf8"
 )
 
-// The sentinels every error of this module wraps, for errors.Is. Package
-// format exports them again under the same names, with those only it needs.
+// The errors that errors of this module wrap, for errors.Is. Package format has them under the same names, and
+// adds others.
 var (
-	// ErrClosed is returned by every accessor once the model was closed.
+	// ErrClosed is returned by every access to a model after Close.
 	ErrClosed = errors.New("closed")
-	// ErrNotFound means that a model or a plan has no tensor of that name.
+	// ErrNotFound means that a model or plan has no tensor, or metadata no key, with the given name.
 	ErrNotFound = errors.New("not found")
-	// ErrTruncated means that bytes the file promised are not there, be it
-	// that the file ends too early or that it was cut while it was mapped. It is
-	// io.ErrUnexpectedEOF too.
+	// ErrTruncated means that the file ends before its fields say, or was cut short while it was mapped.
+	// It is io.ErrUnexpectedEOF too.
 	ErrTruncated error = truncated{}
 	// ErrCorrupt means that fields contradict each other or the format.
 	ErrCorrupt = errors.New("corrupt")
-	// ErrLimit means that a limit of the caller, or of this platform, is exceeded.
+	// ErrLimit means that a limit of the caller, the library or the system is exceeded.
 	ErrLimit = errors.New("limit exceeded")
 	// ErrDType is returned when the requested element type is not the tensor's.
 	ErrDType = errors.New("wrong dtype")
 	// ErrMisaligned is returned when memory is not aligned for the element type.
 	ErrMisaligned = errors.New("misaligned")
-	// ErrByteOrder is returned where a view of little-endian bytes cannot be
-	// typed without a copy: multi-byte elements on a big-endian host.
+	// ErrByteOrder is returned by As on a big-endian host, for elements of several bytes.
 	ErrByteOrder = errors.New("byte order of the host differs")
 	// ErrShape is returned for shapes with negative dims or an overflowing size,
 	// and for ranges and buffers that do not fit a shape.
 	ErrShape = errors.New("invalid shape")
-	// ErrQuantization is returned when real values are requested and the quantization
-	// parameters are unsound.
+	// ErrQuantization is returned when a tensor with invalid quantization parameters is decoded, and for
+	// numbers that cannot be quantized.
 	ErrQuantization = errors.New("invalid quantization parameters")
 )
 

@@ -1,4 +1,4 @@
-// Package convert writes a model of any format in any other.
+// Package convert converts models between formats.
 //
 //	report, err := convert.File("model.safetensors", "model.mag", nil)
 //
@@ -7,18 +7,16 @@
 //
 // # What is kept
 //
-// All of it, or nothing is written. Tensors keep their names, dtypes, shapes and bits,
-// metadata, quantization and graph come along, and what the target has no place for is
-// refused with a format.LossError that lists all of it. Options.Lossy
-// leaves out, and reports, what a model can do without. It writes a tensor whose dtype the
-// target lacks with one that holds the same values, and scalars with the shape [1] where
-// there are none. Other dtypes and shapes
-// are refused all the same: Options.DType and Options.Quantize change dtypes.
+// A conversion keeps everything, or writes nothing. Tensors keep their names, dtypes, shapes and bits; metadata,
+// quantization and graph are converted. What the target has no place for is refused with a format.LossError
+// that lists all of it. With Options.Lossy what a model does not need is left out and reported, a tensor
+// whose dtype the target lacks gets one that holds the same values, and a scalar the shape [1]
+// where there are none. Other dtypes and shapes are refused even then; Options.DType and Options.Quantize
+// change dtypes.
 //
-// MOBI numbers tensors and keeps parameters of quantization with the operators of a
-// graph. Names, and parameters that no operator has room for, go into an operator that
-// readers look past. Report.Kept lists them, and converting back restores them.
-// Other formats have no such room: a name that cannot be that of a file, in TSR, is lost.
+// MOBI numbers tensors and stores quantization parameters with the operators of a graph. Names, and parameters that no
+// operator has room for, are stored in an operator that other readers skip. Report.Kept lists them,
+// and converting back restores them. In TSR a name that cannot be a file name is lost.
 //
 // A model with metadata, an int8 tensor with its scale, and a graph with a named node loses between formats:
 //
@@ -37,7 +35,7 @@
 // out or changes m metadata, c values written with another type, q parameters of quantization, s scalars, which get
 // the shape [1], g the graph, l labels (names of nodes and dims), n names of tensors that no operator consumes.
 //
-// Options.Storage asks for compression, a signature, encryption and the like, and
+// Options.Storage sets compression, signature, encryption and the like, and
 // Options.Format for what one format alone has.
 //
 // # Operators

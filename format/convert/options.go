@@ -8,23 +8,20 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Options says what becomes of a model. Nil and the zero value convert bit for bit.
+// Options changes how a model is converted. Nil and the zero value convert bit for bit.
 type Options struct {
-	// WriteOptions has the context, which cancels, and the progress of writing.
-	// What AcceptLoss names is left out without being reported.
+	// WriteOptions has the context and the progress of writing. Losses in AcceptLoss are not reported.
 	format.WriteOptions
 
-	// To names the target's format; "" goes by the end of its file name.
+	// To is the name of the target's format; "" means that of its file name extension.
 	To string
-	// Lossy leaves out what the target has no place for, as far as a model can do
-	// without, and has numbers that are too large for their new dtype become infinite. It gives
-	// tensors whose dtype the target lacks one that holds the same values (float16 becomes
-	// float32, int64 becomes int32 if all values fit), and scalars the shape [1] where there
-	// are none. All of it is reported. Otherwise that is refused, and so are the parameters of
-	// tensors that Quantize chose, as these would mean nothing.
+	// Lossy leaves out what the target has no place for and a model does not need, and reports it as
+	// Report.Losses. Numbers too large for their new dtype become infinite. A tensor whose dtype
+	// the target lacks gets a dtype that holds its values (float16 becomes float32, int64 becomes int32 if all
+	// values fit); a scalar gets the shape [1] where there are none. Without Lossy all of these are
+	// refused. Losing the quantization parameters of tensors that Quantize chose is always refused.
 	Lossy bool
-	// Keep says which tensors come along; nil means all. A graph that uses others
-	// goes too, which is a loss.
+	// Keep chooses the tensors to convert; nil means all. A graph that uses others is lost.
 	Keep func(tensor.Info) bool
 	// Rename returns the new name of a tensor, in the graph too; nil changes none.
 	Rename func(name string) string
@@ -51,8 +48,7 @@ type Options struct {
 	Verify bool
 	// DryRun refuses what a conversion refuses before it writes tensors, and writes nothing.
 	DryRun bool
-	// Read says how File opens the source, and how Verify opens the target: limits, keys,
-	// sums.
+	// Read has the options for opening the source, and the target for Verify: limits, keys, checks.
 	Read *format.Options
 }
 
@@ -61,7 +57,7 @@ func Quantized(o tensor.QuantizeOptions) func(tensor.Info) *tensor.QuantizeOptio
 	return func(tensor.Info) *tensor.QuantizeOptions { return &o }
 }
 
-// Report says what a conversion did.
+// Report describes a conversion.
 type Report struct {
 	// Format is that of the target.
 	Format string
@@ -81,7 +77,7 @@ type Report struct {
 	Warnings []string
 }
 
-// Stats is what quantization did to a tensor.
+// Stats compares a quantized tensor with the original.
 type Stats struct {
 	Name string
 	tensor.QuantStats

@@ -12,7 +12,7 @@ import (
 // as far as the graph tells, else 0.
 const OutputAxis = -1
 
-// Stayed is a tensor that was to be quantized and keeps its numbers.
+// Stayed is a tensor that Options.Quantize did not quantize, and why.
 type Stayed struct{ Name, Why string }
 
 // quantizes decides whether a tensor is quantized: the options for it, or why it stays as it

@@ -1,5 +1,5 @@
-// Package live keeps "the current model at this path" for services: a model is replaced
-// while requests use it, and no request notices.
+// Package live keeps the current model at a path open for a service, and replaces it when the file is
+// replaced, while requests use it.
 //
 //	h, err := live.Open(path, &live.Options{Verify: true, Warm: true})
 //	go h.Watch(ctx)
@@ -10,74 +10,70 @@
 //
 // # Generations and leases
 //
-// A Handle has one current generation: an open model, and what Options.Prepare made of it.
-// Handle.Acquire holds it, in some ten nanoseconds and without a lock, until Lease.Release: within a lease all tensors are
-// of one file, and raw slices of them stay valid. What a request computes with one lease
-// belongs wholly to one generation; with two it may not.
+// A Handle has one current generation: an open model, and the result of Options.Prepare for it.
+// Handle.Acquire returns a Lease of it, without a lock and in some ten nanoseconds. Until Lease.Release all
+// tensors of the lease are of that generation, and raw slices of them stay valid. A request that
+// takes two leases may see two generations.
 //
-// Handle.Reload opens what the path leads to by now, verifies it, has the program validate it, prepares and
-// warms it, and looks whether the files are still those it began with. Only then it becomes current. A file that is
-// corrupt, cut off, unsigned or signed by another (format.Options.Trusted), or not what the program wants never does: the
-// old generation stays, Reload returns why, and Stats says so.
+// Handle.Reload opens the model that is now at the path, verifies, validates, prepares and warms it, and checks
+// that its files did not change meanwhile. Only then the model becomes current. If anything fails (the file is
+// corrupt, cut short, unsigned or signed by another key, or Options.Validate refuses it), the old generation
+// stays current, Reload returns the error, and Stats reports it.
 //
-// The old generation is closed, and its memory unmapped, when its last lease is released. Unmapping takes milliseconds, so
-// Reload waits some 30 ms for short leases to end and does it itself; of longer ones the last Release starts a
-// goroutine for it. While old and new are open, both are mapped.
+// The old generation is closed and unmapped when its last lease is released. Unmapping takes milliseconds: Reload
+// waits about 30 ms for leases to end and unmaps the file itself; after that the last Release starts a goroutine for it.
+// While both generations are open, both are mapped.
 //
-// A Lease must not be copied, which go vet reports. To release one twice does nothing; to release a copy
-// as well takes a hold from somebody else, and is only noticed when the counts do not add up
-// at the end of the generation, which is a panic.
+// A Lease must not be copied; go vet reports it. A second Release of a lease does nothing, but a Release of a copy
+// releases another holder's lease. That is detected only when the generation ends, and panics.
 //
 // # Models larger than memory
 //
-// Options.Hot names the tensors that every request needs, such as embeddings of common words. They are locked in physical memory
-// before a generation becomes current (View.Lock), so that requests for them never wait for the disk, while the
-// system takes and reads again the pages of the others. The process must be allowed to lock as much (RLIMIT_MEMLOCK).
+// Options.Hot names tensors that every request needs, such as embeddings of common words. They are locked in physical
+// memory (View.Lock) before a generation becomes current, so that requests for them never wait for the disk, while the
+// system evicts and reads the pages of the other tensors as it needs. RLIMIT_MEMLOCK must allow it.
 //
 // # Watching
 //
-// Handle.Watch compares device, inode, size, modification time and ctime of what the path leads to, through links.
-// That needs no notifications and no descriptors, works on network disks, and with volumes of Kubernetes:
-// a ConfigMap, or what an init container writes, is a link to ..data, which is a link to a directory that is
-// replaced as a whole. Give the path of the file in the volume, not one that was resolved. (A volume that is mounted
-// with subPath never changes.)
+// Handle.Watch compares device, inode, size, modification time and ctime of the files at the path, and follows
+// links. It needs no notifications and no descriptors, and works on network disks and Kubernetes volumes, where
+// ..data is a link to a directory that is replaced as a whole. Open the path in the volume, not the
+// resolved one. A volume that is mounted with subPath never changes.
 //
-// Files that are renamed into place are taken as they are, which is how the writers of this module replace a model. A file that is copied
-// into place is not looked at until two looks agree, and refused if it is not whole then; where a copy may
-// stall for longer than Options.Interval, and the format has no checksums, use a name of its own and rename it.
+// A file that is renamed into place, as the writers of this module do, is loaded at once. A file that is copied into
+// place is loaded when two looks at it agree, and refused if it is then incomplete. If a copy may stall for longer
+// than Options.Interval and the format has no checksums, copy to another name and rename the file.
 //
-// A model of several files (a directory of TSR files, shards of safetensors or GGUF, external data) is
-// as current as all of them. All are mapped when it is loaded. When one changes, all are loaded. A directory has also changed
-// when its list of entries did. Every file is looked at each time, which takes a microsecond or so for each. Replace the
-// shards of a model before their index, or the whole directory by a link: what is loaded in between holds
-// files of two versions, as any reader would find them.
+// A model of several files (a directory of TSR files, shards, external data) changes when any of them does, and is
+// then loaded as a whole; a directory also changes when its list of entries does. Every file is looked at each time, which takes
+// about a microsecond each. Replace shards before their index, or the whole directory by a link: a
+// load in between finds files of two versions, as any reader would.
 //
-// Windows replaces no file that is mapped: renaming onto it fails while a generation has it open. Set
-// Options.Copy there, so that each generation is in memory, or give every version another name and open that.
+// Windows does not replace a mapped file: renaming onto it fails while a generation has it open. Set Options.Copy
+// there, or give every version another name and open that.
 //
 // # Detached signatures
 //
-// With a *signing.Policy as format.Options.Trusted, the bundle next to the model is one of its files: it is watched
-// with them, and read at each reload. A model without it, with that of another signer, or of which only
-// some files were replaced, is refused, and the old one stays. A file that is signed and not part of the model, such as
-// a tokenizer's, is hashed but not watched: write the bundle last.
+// With a *signing.Policy in format.Options.Trusted, the signature bundle is watched like a file of the model and read at each reload. A
+// model without a bundle, with one by another signer, or of which only some files were replaced is refused.
+// Signed files that are not part of the model, such as a tokenizer's, are hashed but not watched: write the bundle last.
 //
 // # Files that are overwritten in place
 //
-// A program that writes into the file itself (cp new.mag live.mag, rsync --inplace) changes the memory of everybody who
-// has it mapped, and cuts it short at first. Where that may happen, set Options.Copy: each generation
-// is read into memory once, and verified there. Without it:
+// A program that writes into the file itself (cp new.mag live.mag, rsync --inplace) cuts it short first, and changes the memory
+// of every process that has it mapped. If that may happen, set Options.Copy: each generation is read into
+// memory once and verified there. Without it:
 //
-//   - Model.Do, View.Use and what else is guarded in package format survive: a request that needs bytes that are not
-//     there fails with ErrTruncated. Raw slices outside of Do do not.
-//   - Watch and Reload notice that a file is the same one and has another size, modification time or ctime (Linux, Android,
-//     macOS and iOS). Renaming it, linking it and changing its permissions change the ctime too and count as well. They say so in Stats.Overwritten,
-//     by Options.Notify and in the metrics, and load it anew, verified like any other. As long as
-//     that is refused, the generation with the changed memory stays current: a service that
-//     cannot have that takes Stats.Overwritten for being unhealthy.
-//   - Lease.Intact asks at once. What was computed before it returned nil was computed from the files as they were loaded.
-//   - They do not notice what is written within the resolution of the file system's clock (some milliseconds,
-//     on some network disks seconds), through a mapping that the system has not written back yet, or on another
-//     machine whose changes this one has not heard of; nor, where only the modification time is compared, what is
-//     written by a program that sets that time back. Checksums find that, whenever Model.Verify is called.
+//   - Guarded calls (Model.Do, View.Use and others, see package format) that need missing bytes return ErrTruncated.
+//     A raw slice used outside of Do ends the process.
+//   - Watch and Reload notice a change of size, modification time or ctime of the same file, on Linux, Android, macOS and
+//     iOS. They set Stats.Overwritten, call Options.Notify, and load the file again, verified like any other.
+//     Renaming a file, linking it and changing its permissions count as well, since they change the ctime. Until a load succeeds the
+//     generation with the changed memory stays current; a service that cannot accept that
+//     treats Stats.Overwritten as unhealthy.
+//   - Lease.Intact checks at once: what was computed before it returned nil was computed from the files as loaded.
+//   - No check notices a write within the resolution of the file system's clock (milliseconds, on some network disks
+//     seconds), through a mapping that was not written back yet, on another machine that did not
+//     announce it, or, where only the modification time is compared, by a program that sets that time back. The checksums of
+//     Model.Verify find those.
 package live

@@ -2,9 +2,8 @@ package live
 
 import "github.com/weightmap/weightmap/format"
 
-// Lease holds one generation. It is a small value that belongs to one goroutine at a time, and must
-// not be copied (go vet says so): the copy would release what is released already.
-// The zero Lease holds nothing.
+// Lease keeps one generation open. It is a small value that belongs to one goroutine at a time, and must
+// not be copied, which go vet reports. The zero Lease holds nothing.
 type Lease struct {
 	_ noCopy
 	h *Handle
@@ -17,9 +16,9 @@ type noCopy struct{}
 func (*noCopy) Lock()   {}
 func (*noCopy) Unlock() {}
 
-// Acquire holds the current generation until Release: its model stays open, and raw slices of
-// it stay valid, whatever becomes current meanwhile. It takes no lock and allocates
-// nothing. After Close it is ErrClosed.
+// Acquire returns a lease of the current generation. Until its Release the model stays open and raw slices of
+// it stay valid, even when another generation becomes current. Acquire takes no lock and allocates
+// nothing. After Close it returns ErrClosed.
 func (h *Handle) Acquire() (Lease, error) {
 	for {
 		g := h.current.Load()
@@ -37,9 +36,8 @@ func (h *Handle) Acquire() (Lease, error) {
 	}
 }
 
-// Release lets the generation go. Slices of its model are invalid from here on, since an old generation
-// is closed when the last lease is released, by a goroutine of its own. A second Release
-// of the same Lease does nothing.
+// Release ends the lease. Slices of its model are invalid afterwards, since an old generation is closed when its
+// last lease is released. A second Release of the same Lease does nothing.
 func (l *Lease) Release() {
 	g := l.g
 	if g == nil {
@@ -52,8 +50,8 @@ func (l *Lease) Release() {
 	}
 }
 
-// Model returns the model, which is not the caller's to close. After Release it is nil, which
-// answers ErrClosed.
+// Model returns the model, which the caller must not close. After Release it is nil, and its methods return
+// ErrClosed.
 func (l *Lease) Model() *format.Model {
 	if l.g == nil {
 		return nil
@@ -61,7 +59,7 @@ func (l *Lease) Model() *format.Model {
 	return l.g.model
 }
 
-// Value returns what Options.Prepare made of the model, nil after Release.
+// Value returns the result of Options.Prepare for the model, nil after Release.
 func (l *Lease) Value() any {
 	if l.g == nil {
 		return nil
@@ -69,8 +67,7 @@ func (l *Lease) Value() any {
 	return l.g.value
 }
 
-// Generation returns the number of the generation: the first is 1, and each that becomes
-// current has the next. It is 0 after Release.
+// Generation returns the number of the generation, which counts from 1. It is 0 after Release.
 func (l *Lease) Generation() uint64 {
 	if l.g == nil {
 		return 0
@@ -78,10 +75,10 @@ func (l *Lease) Generation() uint64 {
 	return l.g.number
 }
 
-// Intact returns ErrOverwritten if the files of the generation were overwritten in place since they were
-// looked at first, as far as their sizes and times tell. An answer that was computed before
-// Intact returns nil belongs to one generation. It asks the system for the state of each
-// file. After Release it is ErrClosed. Of what was replaced, or cannot be changed by others (a private copy, memory), there is nothing to say.
+// Intact returns ErrOverwritten if the size or times of a file of the generation show that it was overwritten in
+// place since it was opened. A result that was computed before Intact returned nil belongs to one generation.
+// Intact calls stat for each file. A file that was replaced, and one in memory, cannot change. After Release the
+// error is ErrClosed.
 func (l *Lease) Intact() error {
 	if l.g == nil {
 		return &format.Error{Offset: -1, Err: format.ErrClosed}
@@ -92,8 +89,8 @@ func (l *Lease) Intact() error {
 	return nil
 }
 
-// Do runs f with the model of the current generation inside Model.Do: what it touches stays
-// mapped, and a fault in it is an error. f must not call Close or Release of its own lease.
+// Do calls f with the model of the current generation inside Model.Do: the model stays mapped, and a file that
+// is cut short is an error. f must not close the model.
 func (h *Handle) Do(f func(*format.Model) error) error {
 	l, err := h.Acquire()
 	if err != nil {

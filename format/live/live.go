@@ -10,60 +10,58 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// Options says how generations are loaded. Nil and the zero value work.
+// Options changes how generations are loaded. Nil and the zero value work.
 type Options struct {
-	// Open is how each generation is opened: limits, keys, a trusted key.
-	// Its Context is that of the first generation; later ones have that of Reload.
+	// Open has the options for opening each generation: limits, keys, a trusted key. Its Context is
+	// for the first generation; Reload has its own.
 	Open *format.Options
-	// Copy reads the files of each generation into memory, for files that other programs overwrite in
-	// place, and for systems that replace no file while it is mapped (Windows). A signing.Policy needs the files
-	// themselves, and so does a directory of .tsr files.
+	// Copy reads the files of each generation into memory instead of mapping them: for files that other programs
+	// overwrite in place, and for Windows, which does not replace a mapped file. It cannot be combined with a
+	// signing.Policy or a directory of .tsr files.
 	Copy bool
-	// Verify checks every checksum of a file before it becomes current.
+	// Verify verifies every checksum of a model before it becomes current.
 	Verify bool
-	// Workers is how many goroutines verify: those that answer requests need
-	// processors meanwhile. 0 means one for every four, and at least one.
+	// Workers is the number of goroutines that verify. 0 means one for every four CPUs, at least one,
+	// which leaves the others to requests.
 	Workers int
-	// Validate refuses a model that is sound and does not fit the program, such as one of
-	// other shapes. It runs inside Model.Do, and must not close the model, nor call Reload
-	// or Close of the Handle, which wait for it.
+	// Validate returns an error for a valid model that does not fit the program, such as one with other
+	// shapes. It is called inside Model.Do. It must not close the model, nor call Reload or Close of the Handle,
+	// which would wait for it.
 	Validate func(*format.Model) error
-	// Prepare makes what a program needs of each generation, once: an engine, weights in
-	// other types. Lease.Value returns it. It is closed before the model if it has a method
-	// Close() error, a panic of which is an error (Stats.LastError). It runs inside Model.Do like Validate,
-	// and after it; goroutines that it starts are not guarded. What must not be called by Validate
-	// must not be by Prepare and Close either.
+	// Prepare builds what requests need of a generation, such as an engine or converted weights. Lease.Value
+	// returns it. If it has a method Close() error, that is called before the model is closed; its
+	// panic becomes Stats.LastError. Prepare is called inside Model.Do, after Validate and with the
+	// same restrictions, which hold for Close too. Goroutines that it starts are not guarded.
 	Prepare func(context.Context, *format.Model) (any, error)
-	// Warm decodes what is compressed and touches every page before a generation becomes
-	// current, so that no request waits for the disk.
+	// Warm decodes compressed tensors and reads every page before a generation becomes current, so that no
+	// request waits for the disk.
 	Warm bool
-	// Hot names tensors that are locked in physical memory (View.Lock), or decoded where they are
-	// compressed, before a generation becomes current, so that no request for them waits for the disk
-	// even when the model is larger than memory. A name that a model lacks refuses the model.
+	// Hot names tensors to lock in physical memory (View.Lock), or to decode if they are compressed, before a
+	// generation becomes current. Requests for them never wait for the disk, even if the model is
+	// larger than memory. A model that lacks one of them is refused.
 	Hot []string
-	// Interval is how often Watch looks; 0 means a second.
+	// Interval is the time between two looks of Watch; 0 means a second.
 	Interval time.Duration
-	// Notify is told what happened, by one goroutine at a time. It must not call Reload or
-	// Close.
+	// Notify is called for each event, never concurrently. It must not call Reload or Close.
 	Notify func(Event)
 }
 
-// Event is something that happened to a Handle.
+// Event reports a change of a Handle to Options.Notify.
 type Event struct {
 	Kind       EventKind
-	Generation uint64        // that is current afterwards
-	Took       time.Duration // of Loaded and Refused
-	Err        error         // of Refused; ErrOverwritten
+	Generation uint64        // the current generation after the event
+	Took       time.Duration // the time to load, for Loaded and Refused
+	Err        error         // why a model was refused; ErrOverwritten for Overwritten
 }
 
-// EventKind tells events apart.
+// EventKind is the kind of an Event.
 type EventKind uint8
 
-// What may happen.
+// The kinds of events.
 const (
 	Loaded      EventKind = iota // a generation became current
-	Refused                      // what the path leads to did not
-	Overwritten                  // the file of the current generation was changed in place
+	Refused                      // a model at the path was refused
+	Overwritten                  // a file of the current generation was changed in place
 )
 
 func (k EventKind) String() string {
@@ -95,8 +93,8 @@ type Handle struct {
 	refused identity                 // of what is not worth another look
 }
 
-// Open loads the first generation of the model at path, which may be all that format.Open
-// takes: a file, a directory, an index of shards. Errors are those of Reload.
+// Open loads the first generation of the model at path: a file, a directory or an index of shards, as for
+// format.Open. Errors are those of Reload.
 func Open(path string, o *Options) (*Handle, error) {
 	h := &Handle{path: path, turn: make(chan struct{}, 1), old: map[*generation]struct{}{}}
 	if o != nil {

@@ -15,23 +15,23 @@ import (
 )
 
 var (
-	// ErrChanged means that the files changed again and again while they were loaded.
+	// ErrChanged means that the files kept changing while they were loaded.
 	ErrChanged = errors.New("the files changed while they were loaded")
 	// ErrOverwritten means that the files of a generation were changed in place.
 	ErrOverwritten = errors.New("the files were overwritten in place")
 )
 
-// Reload loads what the path leads to, unless that is what is current, and returns the
-// number of the generation that is current afterwards. It opens, verifies, validates, prepares and
-// warms as Options say, and looks whether the files are still those it began with; only
-// then the new generation becomes current. With an error all stays as it was. Errors are those of
-// format.Open and Model.Verify, of Options.Validate and Prepare, ErrChanged, ErrClosed, or the context's.
+// Reload loads the model that is now at the path, unless it is current already, and returns the number of the
+// generation that is then current. It opens, verifies, validates, prepares and warms the model as Options say, and
+// checks that its files did not change meanwhile; only then the model becomes current. If Reload fails the
+// old generation stays current. Errors are those of format.Open, Model.Verify, Options.Validate and
+// Options.Prepare, ErrChanged, ErrClosed, or the error of the context.
 //
-// Calls queue. Each looks at the path when its turn comes, so that those that waited for
-// one that loaded do nothing.
+// Concurrent calls wait for each other. Each looks at the path when its turn comes, so that a call that waited for
+// another that loaded the model does nothing.
 func (h *Handle) Reload(ctx context.Context) (uint64, error) { return h.reload(ctx, false) }
 
-// ForceReload is Reload also of what is current already.
+// ForceReload is Reload, but also loads a model that is current already.
 func (h *Handle) ForceReload(ctx context.Context) (uint64, error) { return h.reload(ctx, true) }
 
 func (h *Handle) reload(ctx context.Context, force bool) (uint64, error) {

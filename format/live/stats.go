@@ -28,46 +28,46 @@ func (h *Handle) noteChange(g *generation, now identity) change {
 // Stats is a report on a Handle. All but Path, the counters and the last error is zero after Close.
 type Stats struct {
 	Path string `json:"path"`
-	// Generation is the number of the current one; Format to LoadTime are about it.
+	// Generation is the number of the current generation. Format to LoadTime describe it.
 	Generation uint64 `json:"generation"`
 	Format     string `json:"format"`
-	// FileSize, Mapped and Heap are in bytes: that of all its files, how much of it is mapped, and how much
-	// is in memory (Options.Copy, and where files cannot be mapped). Files counts all that it has or names.
+	// FileSize is the size of all its files in bytes. Mapped is the part that is mapped, Heap the part in
+	// memory (Options.Copy, and files that cannot be mapped). Files is their number.
 	FileSize int64 `json:"file_size"`
 	Mapped   int64 `json:"mapped"`
 	Heap     int64 `json:"heap"`
 	Files    int   `json:"files"`
-	// Modified is the time of the last change of its file, Since when it became current.
+	// Modified is the modification time of its file. Since is when it became current.
 	Modified time.Time     `json:"modified"`
 	Since    time.Time     `json:"since"`
 	LoadTime time.Duration `json:"load_time_ns"`
 
-	// Leases are held now, of all generations. Old generations are still held by some of them, or
-	// being closed, with OldBytes of mappings and memory.
+	// Leases is the number of leases that are held, of all generations. Old is the number of generations that
+	// are no longer current and not yet closed. OldBytes is the size of their mappings and memory.
 	Leases   int64 `json:"leases"`
 	Old      int   `json:"old"`
 	OldBytes int64 `json:"old_bytes"`
 
-	// Stale says that the path led elsewhere than to the current generation when Watch or
-	// Reload looked last: to what was refused, or waits for its turn, or to nothing (Missing).
+	// Stale reports whether the last look of Watch or Reload found other files at the path than those of the
+	// current generation: refused ones, new ones, or none (Missing).
 	Stale   bool `json:"stale"`
 	Missing bool `json:"missing"`
-	// Overwritten says that its files were changed in place, and what it shows with them.
+	// Overwritten reports whether files of the current generation were changed in place.
 	Overwritten bool `json:"overwritten"`
 
-	// Looks counts the looks at its files, Loads the generations that became current, Failures those
-	// that did not, and Overwrites how often Overwritten became true.
+	// Looks counts the looks at the path, Loads the generations that became current, Failures the models that were
+	// refused, and Overwrites how often Overwritten became true.
 	Looks      uint64 `json:"looks"`
 	Loads      uint64 `json:"loads"`
 	Failures   uint64 `json:"failures"`
 	Overwrites uint64 `json:"overwrites"`
-	// LastError is why the last of the failures failed, or an old generation was not closed well. It
-	// stays when later ones do not fail.
+	// LastError is the error of the last failed load, or of closing an old generation. Later loads that succeed do
+	// not reset it.
 	LastError     error     `json:"-"`
 	LastErrorTime time.Time `json:"last_error_time"`
 }
 
-// Stats says what is current and what happened until now.
+// Stats returns a report on the current generation and the counters of the handle.
 func (h *Handle) Stats() Stats {
 	h.mu.Lock()
 	defer h.mu.Unlock()

@@ -11,12 +11,13 @@ const (
 	mostSkipped = 64
 )
 
-// Watch looks at the path at every Options.Interval, and reloads when it leads to other files
-// than those of the current generation, in two looks one after the other: so a file that
-// is still being copied is left alone as long as it grows. What was refused is not
-// looked at again until it changes. What failed for reasons of the system (too many open files), or was
-// still being written when it was refused, is after 1, 2, 4 and up to 64 looks. What is missing is waited for. Watch
-// returns when the context ends, or the handle is closed, with that error.
+// Watch looks at the path every Options.Interval, and reloads when two looks in succession find the same files, other
+// than those of the current generation: a file that is being copied is left alone while it grows.
+//
+// Files that were refused are not loaded again until they change. If a load failed for a reason of the system (too
+// many open files), or the files were being written, Watch tries again after 1, 2, 4 and up to 64 looks. It waits for a
+// missing file to appear. Watch returns the error of the context when that ends, and ErrClosed when the
+// handle is closed.
 func (h *Handle) Watch(ctx context.Context) error {
 	if h.life == nil {
 		return h.errClosed()

@@ -10,20 +10,18 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// The sentinels of errors, for errors.Is. After Close of the model, errors wrap
-// tensor.ErrClosed.
+// The errors of this package, for errors.Is. After Close of the model, errors wrap tensor.ErrClosed.
 var (
-	// ErrChanged means that the object is not the one that was opened: nothing of the
-	// other one is handed out.
+	// ErrChanged means that the object changed since it was opened. No byte of the new version is returned.
 	ErrChanged = fmt.Errorf("%w: the object was replaced or changed since it was opened", tensor.ErrCorrupt)
-	// ErrUnversioned means that nothing in an answer would tell whether the object
-	// changes: see Options.AllowUnversioned.
+	// ErrUnversioned means that answers have nothing that tells versions of the object apart: see
+	// Options.AllowUnversioned.
 	ErrUnversioned = errors.New("the object has no version: neither a strong ETag nor a Last-Modified at least a second before the Date of the answer; Options.AllowUnversioned reads it all the same")
-	// ErrNoRanges means that the other side does not answer requests for ranges.
+	// ErrNoRanges means that the server does not support range requests.
 	ErrNoRanges = errors.New("ranges of the object cannot be had")
-	// ErrAnswer means that an answer contradicts itself or the request.
+	// ErrAnswer means that an answer contradicts the request or itself.
 	ErrAnswer = errors.New("nonsensical answer")
-	// ErrUnavailable means that all attempts failed, for reasons that may pass.
+	// ErrUnavailable means that every attempt failed with a temporary error.
 	ErrUnavailable = errors.New("unavailable")
 )
 
@@ -34,8 +32,8 @@ var (
 	errTimeout = fmt.Errorf("%w: the time for one read is over", ErrUnavailable)
 )
 
-// StatusError is the answer of an HTTP server that refuses. It is fs.ErrNotExist for what is
-// not there, and fs.ErrPermission for what may not be read.
+// StatusError is the error for an HTTP status that is not a success. It wraps fs.ErrNotExist or fs.ErrPermission
+// where the code means that.
 type StatusError struct{ Code int }
 
 // Error returns the status as "404 Not Found".

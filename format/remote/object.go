@@ -6,9 +6,8 @@ import (
 	"time"
 )
 
-// Object is what a Reader reads: bytes that somebody else keeps, ranges of which can be
-// asked for. The objects of this package are behind HTTP; examples/bucket has one that
-// is in a bucket of a cloud. Its method is called concurrently.
+// Object is a sequence of bytes of which a Reader requests ranges. The objects of this package are behind HTTP;
+// examples/bucket has one in a cloud bucket. Get is called concurrently.
 type Object interface {
 	// Get makes one attempt to get n bytes from off, with n > 0.
 	//
@@ -23,29 +22,28 @@ type Object interface {
 	Get(ctx context.Context, off, n int64, known Version) (Answer, error)
 }
 
-// Directory is an Object of a model whose other files lie next to it.
+// Directory is an Object with other files of the model next to it.
 type Directory interface {
 	Object
 	// Sibling returns the object of that name, which has no slashes. It need not be there.
 	Sibling(name string) (Object, error)
 }
 
-// Answer is a range of an object.
+// Answer is the result of Object.Get: a range of an object.
 type Answer struct {
-	// Version is that of the object of which Body is a part.
+	// Version is the version of the object that Body is a part of.
 	Version Version
-	// Body has exactly the bytes that were asked for. Errors of reading it count as
-	// temporary. The Reader closes it; an error of Close makes what was read invalid.
+	// Body has exactly the requested bytes. The Reader closes it. An error of Read is treated as temporary; an
+	// error of Close invalidates what was read.
 	Body io.ReadCloser
 }
 
-// Version says which bytes an object has at a time.
+// Version identifies the content of an object.
 type Version struct {
 	Size int64
-	// Tag is what else tells versions apart, such as an entity tag or the time of the
-	// last change.
+	// Tag tells versions of the same size apart: an entity tag, or the time of the last change.
 	Tag string
-	// Strong says that bytes are the same where Size and Tag are.
+	// Strong reports whether equal Size and Tag mean equal bytes.
 	Strong bool
 }
 
@@ -55,9 +53,9 @@ func (v *Version) known() bool { return *v != Version{} }
 // same reports whether two answers are of the same version.
 func (v *Version) same(w *Version) bool { return v.Size == w.Size && v.Tag == w.Tag }
 
-// Temporary is an error that another attempt may cure.
+// Temporary is an error that another attempt may not have.
 type Temporary struct {
-	// After is how long the other side wants to be left alone; 0 when it says nothing.
+	// After is how long the server asks to wait; 0 if it does not say.
 	After time.Duration
 	Err   error
 }

@@ -9,21 +9,19 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// Options says how an object is read. Nil and the zero value work. Negative values
-// are format.ErrOption, except where one has a meaning.
+// Options changes how an object is read. Nil and the zero value work. A negative value is format.ErrOption,
+// except for Retries.
 type Options struct {
-	// Client sends the requests: redirects, TLS, proxies and credentials are its business.
-	// A Client.Timeout ends bodies too, which then are gone on with where they ended.
-	// Nil is one like http.DefaultClient that keeps 64 connections to a host. Where the client's
-	// transport is an http.Transport without MaxResponseHeaderBytes, requests go through a copy
-	// that takes headers of 64 KiB.
+	// Client sends the requests and decides about redirects, TLS, proxies and credentials. Its Timeout ends bodies
+	// too; the read then continues with a new request. Nil means a client like http.DefaultClient that
+	// keeps 64 connections to a host. If its transport is an http.Transport without
+	// MaxResponseHeaderBytes, a copy with a limit of 64 KiB is used.
 	Client *http.Client
-	// Header is sent with each request, as it is when the object is opened. What this package
-	// asks for with fields of its own (Range, If-Range, Accept-Encoding) is not taken from it.
+	// Header is sent with each request. It is copied when the object is opened. The fields Range, If-Range and
+	// Accept-Encoding are ignored.
 	Header http.Header
-	// AllowUnversioned reads objects whose answers have neither a strong entity tag nor
-	// a time of the last change that was at least a second ago. A change that keeps
-	// the size, and whatever weak tag there is, then goes unnoticed but for checksums.
+	// AllowUnversioned reads objects without a strong ETag and without a Last-Modified at least a second old. Only
+	// checksums then find a change that keeps the size and the weak tag.
 	AllowUnversioned bool
 
 	// Window is how many bytes are fetched first and kept, so that opening a model whose
@@ -34,21 +32,21 @@ type Options struct {
 	// Part is the least size of the ranges that a large read is split into, which are
 	// fetched at the same time; 0 means 2 MiB. At most 128 MiB.
 	Part int
-	// Parallel bounds the requests at a time; 0 means 8.
+	// Parallel is the largest number of requests at a time; 0 means 8.
 	Parallel int
 
-	// Retries is how often a range is asked for again, from where it broke off; 0 means 4,
-	// and a negative number never.
+	// Retries is how often a range is requested again from where it broke off; 0 means 4, and a negative number
+	// means never.
 	Retries int
 	// Backoff is the wait before the first retry, give or take half, which doubles with
 	// each; 0 means 100 ms.
 	Backoff time.Duration
-	// MaxWait bounds the wait before a retry; 0 means 30 s. A server that wants to be left
-	// alone for longer (Retry-After) is ErrUnavailable at once.
+	// MaxWait is the longest wait before a retry; 0 means 30 s. If the server asks for more (Retry-After), the
+	// read fails with ErrUnavailable at once.
 	MaxWait time.Duration
-	// Stall ends an attempt that brought less than 16 KiB in so much time; 0 means 30 s.
+	// Stall ends an attempt that received less than 16 KiB in this time; 0 means 30 s.
 	Stall time.Duration
-	// Timeout bounds each read, with all its attempts; 0 means that only the others do.
+	// Timeout is the limit for a read with all its attempts; 0 means none.
 	Timeout time.Duration
 
 	// Open is how Open opens the model.

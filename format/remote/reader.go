@@ -33,10 +33,9 @@ func Open(ctx context.Context, url string, o *Options) (*format.Model, error) {
 	return m, err
 }
 
-// Reader is an io.ReaderAt on an object, for format.OpenReaderAt and those of the formats'
-// packages. It serves one model, of which it takes notice: while that is opened it reads
-// ahead, and once it is closed all reads end with tensor.ErrClosed. Its methods are
-// safe for concurrent use.
+// Reader is an io.ReaderAt on an object, for format.OpenReaderAt and the OpenReaderAt of a format. It serves one
+// model: it reads ahead while that is opened, and its reads fail with tensor.ErrClosed once that is closed. Its
+// methods are safe for concurrent use.
 type Reader struct {
 	object  Object
 	o       Options
@@ -61,7 +60,7 @@ func NewReaderAt(ctx context.Context, url string, o *Options) (*Reader, error) {
 	return NewObjectReaderAt(ctx, object, o)
 }
 
-// NewObjectReaderAt is NewReaderAt for any object. Options.Client and Header do nothing.
+// NewObjectReaderAt is NewReaderAt for any Object. Options.Client and Header are ignored.
 func NewObjectReaderAt(ctx context.Context, object Object, o *Options) (*Reader, error) {
 	c, err := o.checked()
 	if err != nil {
@@ -126,11 +125,11 @@ func (r *Reader) Parsed() { r.windows.parsed() }
 // Cancel ends all reads, and those to come, with tensor.ErrClosed. Closing a model calls it.
 func (r *Reader) Cancel() { r.end(tensor.ErrClosed) }
 
-// Stats is what a Reader has done.
+// Stats counts the work of a Reader.
 type Stats struct {
-	Requests int64 // attempts, the first included
-	Retries  int64 // those among them that repeated another
-	Bytes    int64 // of bodies, also of attempts that failed
+	Requests int64 // all attempts
+	Retries  int64 // attempts after a failed one
+	Bytes    int64 // received in bodies, also by attempts that failed
 }
 
 // Stats says what the reader has done until now.
