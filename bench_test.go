@@ -1,12 +1,11 @@
-// Package weightmap_test measures every registered format on three models, and
-// in the same run what the machine itself takes, so that figures read as ratios:
+// Package weightmap_test measures every registered format on three models, next to a floor measured in
+// the same run, so that figures are ratios:
 //
 //	go test -run '^$' -bench . .
 //
-// BenchmarkFloor is the machine: mapping and unmapping a file, reading every
-// byte of it, writing it with one write. The other benchmarks report as
-// "x-floor" how many times as long as their floor they took: the median of the
-// ratios of rounds, of which one of each was measured after the other.
+// BenchmarkFloor measures the machine: mapping and unmapping a file, reading every byte of it, and
+// writing it with one write. The other benchmarks report as "x-floor" their time relative to their
+// floor: the median of the ratios of paired rounds.
 package weightmap_test
 
 import (
@@ -30,7 +29,7 @@ var (
 
 func TestMain(m *testing.M) { os.Exit(bench.Main(m)) }
 
-// BenchmarkFloor is what the machine takes for the same bytes.
+// BenchmarkFloor measures the same work on the same bytes without the library.
 func BenchmarkFloor(b *testing.B) {
 	for _, m := range bench.Models {
 		b.Run("mmap/"+m.Name, func(b *testing.B) {
@@ -75,8 +74,8 @@ func synced(sync bool) string {
 	return "nosync"
 }
 
-// BenchmarkOpen opens by detection and closes; the floor is mapping and
-// unmapping the same files.
+// BenchmarkOpen opens a file by detection and closes it. The floor is mapping and unmapping the same
+// files.
 func BenchmarkOpen(b *testing.B) {
 	bench.Each(b, func(b *testing.B, name string, m bench.Model) {
 		f := bench.File(b, name, m)
@@ -84,8 +83,8 @@ func BenchmarkOpen(b *testing.B) {
 	})
 }
 
-// BenchmarkLoad opens a model and reads every byte of its tensors, after whatever
-// sum the format insists on; the floor is mapping the same files and reading them.
+// BenchmarkLoad opens a model and reads every byte of its tensors, with the format's default checks.
+// The floor is mapping the same files and reading them.
 func BenchmarkLoad(b *testing.B) {
 	bench.Each(b, func(b *testing.B, name string, m bench.Model) {
 		f := bench.File(b, name, m)
@@ -100,8 +99,7 @@ func BenchmarkLoad(b *testing.B) {
 	})
 }
 
-// BenchmarkTensor looks tensors up by name, in an order that jumps about, and
-// views one as []float32.
+// BenchmarkTensor looks tensors up by name in random order, and views one as []float32.
 func BenchmarkTensor(b *testing.B) {
 	bench.Each(b, func(b *testing.B, name string, m bench.Model) {
 		f := bench.File(b, name, m)
@@ -139,8 +137,8 @@ func BenchmarkTensor(b *testing.B) {
 	})
 }
 
-// BenchmarkVerify checks everything an open file carries, on all processors;
-// the floor is adding up the bytes of all tensors on as many.
+// BenchmarkVerify verifies an open file on all processors. The floor is adding up the bytes of all
+// tensors with the same number of goroutines.
 func BenchmarkVerify(b *testing.B) {
 	bench.Each(b, func(b *testing.B, name string, m bench.Model) {
 		f, whole := bench.File(b, name, m), bench.WholeFile(b, bench.Plain(b, m))
@@ -160,9 +158,8 @@ func BenchmarkVerify(b *testing.B) {
 	})
 }
 
-// BenchmarkWrite writes a model from memory, with and without fsync; the floor
-// is writing the same bytes likewise with one write, or each tensor's with one
-// where the model is a directory.
+// BenchmarkWrite writes a model from memory, with and without fsync. The floor is writing the same
+// bytes to a file with one write, or to one file per tensor if the model is a directory.
 func BenchmarkWrite(b *testing.B) {
 	bench.Each(b, func(b *testing.B, name string, m bench.Model) {
 		f := bench.File(b, name, m)
@@ -178,20 +175,20 @@ func BenchmarkWrite(b *testing.B) {
 	})
 }
 
-// BenchmarkVerdicts measures what the library is held to, each as the median of
-// the ratios of paired rounds, and prints a table of them:
+// BenchmarkVerdicts measures every figure that has a limit, each as the median of the ratios of paired
+// rounds, and prints a table:
 //
 //	go test -run '^$' -bench Verdicts . [-strict]
 //
-// A miss fails only where the figure does not depend on the machine, or with
-// -strict. Those that compare with other libraries are in internal/peers.
+// A missed limit fails only if the figure does not depend on the machine, or with -strict. Comparisons
+// with other libraries are in internal/peers.
 func BenchmarkVerdicts(b *testing.B) { bench.Verdicts(b, *strict) }
 
-// BenchmarkTargets measures what the specifications of MOBI and MLE promise, and
-// prints it next to the promise:
+// BenchmarkTargets measures the targets in the specifications of MOBI and MLE, and prints each figure
+// next to its target:
 //
 //	go test -run '^$' -bench Targets . [-large]
 //
-// What is missed fails. Times are medians of at least 15 rounds, and each
-// benchmark reports as "x-floor" what they are in terms of the machine.
+// A missed target fails. Times are medians of at least 15 rounds, and each benchmark reports its time
+// relative to the floor as "x-floor".
 func BenchmarkTargets(b *testing.B) { bench.Targets(b, *large) }

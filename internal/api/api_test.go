@@ -12,7 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestCompare plants changes in a small package: each is reported, and kept from landing.
+// TestCompare makes changes to a small package: each is reported and fails the check.
 func TestCompare(t *testing.T) {
 	const before = `package mag
 type View struct{ Name string; data []byte }
@@ -83,8 +83,8 @@ func TestComparePackages(t *testing.T) {
 	}
 }
 
-// TestAlias looks at an alias of a type in a package that may change: the type's fields and
-// methods are API of the stable package.
+// TestAlias: if a type in an unstable package has an alias in a stable one, its fields and methods are
+// API of the stable package.
 func TestAlias(t *testing.T) {
 	driver := checked(t, "format/driver", "package driver\ntype Plan struct{ Graph *int }\nfunc (*Plan) Check() error { return nil }\n")
 	format := checked(t, "format", "package format\nimport \"github.com/weightmap/weightmap/format/driver\"\ntype Plan = driver.Plan\n", driver)
@@ -138,7 +138,7 @@ func checked(t *testing.T, name, src string, imports ...*types.Package) *types.P
 	return p
 }
 
-// planted imports packages of a test, and others of the standard library.
+// planted imports the packages of a test, and otherwise the standard library.
 type planted []*types.Package
 
 func (p planted) Import(path string) (*types.Package, error) {

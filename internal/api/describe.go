@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// load returns the public packages by their paths below the module, as compiled for one platform, and
-// an importer of these and of all that the module needs.
+// load returns the public packages by path below the module, as compiled for one platform, and an
+// importer of them and of their dependencies.
 func load() (map[string]*types.Package, types.Importer, error) {
 	cmd := exec.Command("go", "list", "-deps", "-export", "-f", "{{.ImportPath}} {{.Export}}", "./...")
 	cmd.Env = append(os.Environ(), "GOOS=linux", "GOARCH=amd64")
@@ -42,15 +42,16 @@ func load() (map[string]*types.Package, types.Importer, error) {
 	return packages, imp, nil
 }
 
-// public returns the path of a package below the module, and whether others can import it as a library.
+// public returns a package's path below the module, and reports whether other modules can import it as
+// a library.
 func public(path string) (string, bool) {
 	name, ours := strings.CutPrefix(path, module+"/")
 	first, _, _ := strings.Cut(name, "/")
 	return name, ours && first != "examples" && !slices.Contains(strings.Split(name, "/"), "internal")
 }
 
-// describe lists what a package exports, sorted: a line for each constant, variable, function,
-// type, exported field and method.
+// describe returns a sorted list of a package's exports, with one line for each constant, variable,
+// function, type, exported field and method.
 func describe(p *types.Package) []string {
 	d := describer{pkg: p}
 	for _, name := range p.Scope().Names() {
@@ -85,8 +86,8 @@ func (d *describer) object(o types.Object) {
 	}
 }
 
-// typeName describes a type. What a stable package takes from one that may change by an alias is
-// part of its own API.
+// typeName describes a type. An alias in a stable package of a type in an unstable one makes that
+// type's members API of the stable package.
 func (d *describer) typeName(o *types.TypeName) {
 	if !o.IsAlias() {
 		d.members(o.Name(), o.Type())
@@ -101,7 +102,7 @@ func (d *describer) typeName(o *types.TypeName) {
 	}
 }
 
-// members describes a type's form, fields and methods.
+// members describes a type's underlying type, fields and methods.
 func (d *describer) members(name string, t types.Type) {
 	if n, ok := t.(*types.Named); ok {
 		name += d.parameters(n.TypeParams())
@@ -126,8 +127,8 @@ func (d *describer) members(name string, t types.Type) {
 	d.methods(name, t)
 }
 
-// iface describes an interface; its first line changes with any of its methods, as a type that
-// implements it lacks a new one.
+// iface describes an interface. Its first line lists all methods, since a new one breaks
+// implementations.
 func (d *describer) iface(name string, u *types.Interface) {
 	if !u.IsMethodSet() {
 		d.add("type %s %s", name, d.text(u))
@@ -143,8 +144,8 @@ func (d *describer) iface(name string, u *types.Interface) {
 	d.add("type %s interface { %s }", name, strings.Join(all, ", "))
 }
 
-// methods describes the methods of a type, but for those promoted from an embedded field that is
-// exported, whose type has them.
+// methods describes the methods of a type, except those promoted from an exported embedded field,
+// which are described with that field's type.
 func (d *describer) methods(name string, t types.Type) {
 	byValue := types.NewMethodSet(t)
 	for m := range types.NewMethodSet(types.NewPointer(t)).Methods() {
@@ -170,7 +171,7 @@ func (d *describer) signature(s *types.Signature) string {
 	return d.parameters(s.TypeParams()) + strings.TrimPrefix(d.text(s), "func")
 }
 
-// parameters returns the type parameters with their constraints, "" for none.
+// parameters returns the type parameters with their constraints, or "" for none.
 func (d *describer) parameters(list *types.TypeParamList) string {
 	if list.Len() == 0 {
 		return ""
@@ -182,7 +183,7 @@ func (d *describer) parameters(list *types.TypeParamList) string {
 	return "[" + strings.Join(all, ", ") + "]"
 }
 
-// text returns a type as this package writes it.
+// text returns a type in this package's notation.
 func (d *describer) text(t types.Type) string {
 	return types.TypeString(unnamed(t), func(p *types.Package) string {
 		if p == d.pkg {
@@ -192,7 +193,7 @@ func (d *describer) text(t types.Type) string {
 	})
 }
 
-// unnamed leaves out the names of parameters and results, which callers do not write.
+// unnamed removes the names of parameters and results.
 func unnamed(t types.Type) types.Type {
 	switch t := t.(type) {
 	case *types.Signature:

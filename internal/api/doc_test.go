@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestDocumentation reads the documentation of the root package: it has every public package, and
-// the statements of its sample are those of the package's example.
+// TestDocumentation: the root package's documentation lists every public package, and its sample has
+// the statements of the package's example.
 func TestDocumentation(t *testing.T) {
 	t.Chdir("../..")
 	packages, _, err := load()

@@ -13,13 +13,13 @@ import (
 	"testing"
 )
 
-// byOthers are the methods that package fmt, errors or encoding/json calls.
+// byOthers are methods called by package fmt, errors or encoding/json.
 var byOthers = []string{"Error", "Format", "MarshalJSON", "String", "Unwrap"}
 
-// general are the functions that every format has, which the examples of package format and mag show.
+// general are functions that every format has; the examples of package format and mag show them.
 var general = []string{"From", "NewWriter", "OpenBytes", "OpenFile", "OpenReaderAt"}
 
-// exempt has the functions and methods without an example, and why.
+// exempt maps functions and methods without an example to the reason.
 var exempt = map[string]string{
 	"format.Check.Sums":                 "for drivers",
 	"format.Codec.Driver":               "for drivers",
@@ -38,8 +38,8 @@ var exempt = map[string]string{
 	"format/signing.Policy.Recording":   "called by package format",
 }
 
-// TestExamples looks for a function or method of a stable package that a program may call and that
-// no example shows: one by its name, or another of the package that calls it and runs.
+// TestExamples fails for a callable function or method of a stable package that no example shows: an
+// example of that name, or a running example in the package that calls it.
 func TestExamples(t *testing.T) {
 	t.Chdir("../..")
 	packages, imports, err := load()
@@ -70,7 +70,7 @@ func TestExamples(t *testing.T) {
 	}
 }
 
-// functions lists what a package exports to be called: "As", "View.Slice".
+// functions lists the functions and methods that a package exports: "As", "View.Slice".
 func functions(p *types.Package) []string {
 	var all []string
 	for _, l := range describe(p) {
@@ -86,7 +86,7 @@ func functions(p *types.Package) []string {
 	return all
 }
 
-// examples returns what the examples of a package show, of those that run.
+// examples returns the functions that a package's running examples call.
 func examples(t *testing.T, name string, imports types.Importer) map[string]bool {
 	t.Helper()
 	names, err := filepath.Glob(path.Join(name, "*_test.go"))
@@ -104,7 +104,7 @@ func examples(t *testing.T, name string, imports types.Importer) map[string]bool
 			files = append(files, f)
 		}
 	}
-	// What a test file takes from other packages' tests or testing is an error here, which examples do not need.
+	// The importer lacks packages that only tests need. Examples do not use them.
 	config := types.Config{Importer: imports, Error: func(error) {}}
 	info := types.Info{Uses: map[*ast.Ident]types.Object{}}
 	_, _ = config.Check(module+"/"+name+"_test", set, files, &info)
@@ -131,13 +131,14 @@ func examples(t *testing.T, name string, imports types.Importer) map[string]bool
 	return shown
 }
 
-// declaredIn reports whether a function belongs to a package, or to a type that package format has from driver.
+// declaredIn reports whether a function belongs to a package, or to a type of driver that package
+// format aliases.
 func declaredIn(f *types.Func, name string) bool {
 	p, _ := public(f.Pkg().Path())
 	return p == name || name == "format" && p == "format/driver"
 }
 
-// called returns a function's name, behind that of its receiver's type.
+// called returns a function's name, prefixed with the name of its receiver's type.
 func called(f *types.Func) string {
 	r := f.Signature().Recv()
 	if r == nil {

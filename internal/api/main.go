@@ -1,10 +1,10 @@
-// Api compares the exported API of the public packages with the files of this directory, one for
-// each package, and fails where they differ. From the module's top folder:
+// Api compares the exported API of the public packages with the files in this directory, one per
+// package, and fails if they differ. In the module's root directory:
 //
 //	go run ./internal/api [-update]
 //
-// What is removed or changed in a stable package breaks programs that use it. With -update the
-// files are written anew: the difference is then part of the change and seen in review.
+// Removing or changing an export of a stable package breaks programs that use it. The flag -update
+// rewrites the files, so that the difference is part of the commit and visible in review.
 package main
 
 import (
@@ -42,7 +42,7 @@ func main() {
 	}
 }
 
-// run compares or updates the files, and reports whether they are what the packages export.
+// run compares or updates the files, and reports whether they matched.
 func run(w io.Writer, update bool) (bool, error) {
 	recorded, err := read(dir)
 	if err != nil {
@@ -64,7 +64,7 @@ func run(w io.Writer, update bool) (bool, error) {
 	return compare(w, recorded, exported), nil
 }
 
-// compare prints what differs, package by package, and reports whether nothing does.
+// compare prints the differences by package, and reports whether there are none.
 func compare(w io.Writer, recorded, exported map[string][]string) bool {
 	names := maps.Clone(recorded)
 	maps.Copy(names, exported)
@@ -92,7 +92,7 @@ func compare(w io.Writer, recorded, exported map[string][]string) bool {
 	return same
 }
 
-// without returns the lines of a that b has not.
+// without returns the lines of a that are not in b.
 func without(a, b []string) []string {
 	return slices.DeleteFunc(slices.Clone(a), func(l string) bool {
 		_, found := slices.BinarySearch(b, l)
@@ -118,7 +118,7 @@ func read(dir string) (map[string][]string, error) {
 	return recorded, nil
 }
 
-// write makes the files say what is exported, and removes those of packages that are gone.
+// write writes the exports to the files, and removes the files of packages that no longer exist.
 func write(dir string, recorded, exported map[string][]string) error {
 	for name := range recorded {
 		if err := os.Remove(file(dir, name)); err != nil && !errors.Is(err, fs.ErrNotExist) {

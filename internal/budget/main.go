@@ -1,9 +1,10 @@
-// Budget counts code, and fails where there is more of it than the project allows itself: as much
-// as there was when a limit was last set, until the target is reached. From the module's top folder:
+// Budget counts lines of code and exported names, and fails if they exceed the limits. A limit is the
+// count at the time it was set, and is lowered until it reaches the target. In the module's root
+// directory:
 //
 //	go run ./internal/budget
 //
-// A line counts that has code on it: comments, blank lines and generated files do not.
+// A line of code is a line that is not blank and not only a comment. Generated files do not count.
 package main
 
 import (
@@ -21,14 +22,14 @@ import (
 
 const module = "github.com/weightmap/weightmap/"
 
-// tools are what tests and benchmarks share, and programs for those who work on the library.
+// tools are packages that tests and benchmarks share, and programs for developers of the library.
 var tools = []string{"format/formattest", "internal/api", "internal/bench", "internal/budget", "internal/corpus", "internal/floor", "internal/hostile", "internal/mutate",
 	"internal/peers", "internal/testhost", "internal/testmodel"}
 
-// below lists what package format is made of: none of it imports format.
+// below lists the packages that package format depends on: they must not import it.
 var below = []string{"tensor", "format/driver", "internal"}
 
-// counts are what the budgets are about.
+// counts holds everything that has a budget.
 type counts struct {
 	lines      map[string]int            // by kind: "library", "kit and tools", "examples", "tests"
 	packages   map[string]map[string]int // by directory and kind
@@ -51,7 +52,7 @@ func main() {
 	}
 }
 
-// report prints every budget, and returns whether all are kept.
+// report prints every budget and reports whether all are met.
 func (c *counts) report() bool {
 	ok := true
 	for _, b := range []struct {
@@ -158,12 +159,12 @@ func kind(dir string) string {
 	return "library"
 }
 
-// within reports whether dir is one of the roots, or below one.
+// within reports whether dir is at or below one of the roots.
 func within(dir string, roots []string) bool {
 	return slices.ContainsFunc(roots, func(root string) bool { return dir == root || strings.HasPrefix(dir, root+"/") })
 }
 
-// lines counts the lines with code, and those with nothing but a comment.
+// lines counts the lines with code and the lines with only a comment.
 func lines(src []byte) (code, comments int) {
 	var s scanner.Scanner
 	f := token.NewFileSet().AddFile("", -1, len(src))
@@ -194,7 +195,8 @@ func lines(src []byte) (code, comments int) {
 	return code, comments
 }
 
-// exported counts the exported names of a file: functions, methods of exported types, types, constants and variables.
+// exported counts the exported names in a file: functions, methods of exported types, types, constants
+// and variables.
 func (c *counts) exported(dir string, f *ast.File) {
 	for _, d := range f.Decls {
 		switch d := d.(type) {
@@ -233,7 +235,7 @@ func (c *counts) declared(dir string, s ast.Spec) {
 	}
 }
 
-// named counts the exported methods of an interface, or fields of a struct.
+// named counts the exported methods of an interface or fields of a struct.
 func named(list *ast.FieldList) (n int) {
 	for _, f := range list.List {
 		for _, name := range f.Names {

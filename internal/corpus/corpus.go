@@ -1,8 +1,7 @@
-// Package corpus keeps the small files that tell what a format accepts and what
-// it refuses: one defect, or one tolerance, each. A package's test code makes
-// them field by field; the copies in its testdata/corpus, with an index that
-// says what is expected of each, serve fuzz targets, the tools, and readers of
-// these formats that are not written in Go. Tests alone use it.
+// Package corpus implements test corpora of small files that a format must accept or refuse, each with
+// one defect or tolerance. A package's test code builds the files field by field. Copies in
+// testdata/corpus, with an index of the expected results, serve fuzz targets, the tools, and readers
+// in other languages. Only tests import this package.
 package corpus
 
 import (
@@ -18,65 +17,63 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Case is one model and what is expected of it.
+// Case is a model and the expected result of reading it.
 type Case struct {
-	Name string // in words: "checksum 0"
+	Name string // a description: "checksum 0"
 
-	// Bytes is the file, or Files are those of a directory, by their slash-separated
-	// paths in it, of which Open is opened; "" is the directory itself.
+	// Bytes is the file. For a directory, Files has the files by slash-separated path, and Open is the
+	// path to open; "" is the directory itself.
 	Bytes []byte
 	Files map[string][]byte
 	Open  string
-	// ByPath is for models of several files that are found by the name of the one
-	// that is opened: from memory there is no name.
+	// ByPath means that the model has several files, found by the name of the opened one, so it cannot
+	// be opened from memory.
 	ByPath bool
 
-	Key     []byte           // decrypts it
-	Trusted crypto.PublicKey // must have signed it
+	Key     []byte           // decryption key
+	Trusted crypto.PublicKey // the signature's trusted key
 
-	// A model that is to be refused: by which sentinel, and what the error
-	// names. Verification finds it when Late is set, opening otherwise. In is the
-	// base name of the file the error is in, when that is not the one opened.
+	// For a model that must be refused: the sentinel, and the fields of the error. Late means that
+	// verification finds the defect, not opening. In is the base name of the file in the error if it
+	// is not the opened one.
 	Err    error
 	Field  string
 	Offset int64
 	Late   bool
 	In     string
 
-	// A model that is to be accepted: Err is nil. Notes are among what the model
-	// notes of itself.
+	// For a model that must be accepted: Err is nil, and Notes are some of the model's notes.
 	Version string
 	Tensors []Tensor
 	Notes   []string
 }
 
-// Late is a file that opens and does not verify.
+// Late returns a case of a file that opens but does not verify.
 func Late(name string, b []byte, err error, field string, offset int64) Case {
 	return Case{Name: name, Bytes: b, Late: true, Err: err, Field: field, Offset: offset}
 }
 
-// WithKey is the case of who has the key.
+// WithKey returns the case with a decryption key.
 func (c Case) WithKey(key []byte) Case {
 	c.Key = key
 	return c
 }
 
-// TrustedBy is the case of who trusts that key.
+// TrustedBy returns the case with a trusted key.
 func (c Case) TrustedBy(key crypto.PublicKey) Case {
 	c.Trusted = key
 	return c
 }
 
-// Tensor is what a good model holds. An empty name is the file's own, in formats
-// that know such.
+// Tensor is an expected tensor. In formats that name a tensor after its file, the name may be empty.
 type Tensor struct {
 	Name  string
-	Type  string // a dtype, or the name of an encoding
+	Type  string // a dtype or the name of an encoding
 	Shape []int64
-	Data  []byte // as View.Bytes returns it
+	Data  []byte // the result of View.Bytes
 }
 
-// Of is a tensor of a plain dtype.
+// Of returns a tensor of a plain dtype.
 func Of(name string, d tensor.DType, data []byte, shape ...int64) Tensor {
 	return Tensor{name, d.String(), shape, data}
 }
@@ -84,31 +81,30 @@ func Of(name string, d tensor.DType, data []byte, shape ...int64) Tensor {
 // Suite is the corpus of a format.
 type Suite struct {
 	Codec format.Codec
-	Ext   string // of files: ".mag"
-	// Alone is what the only tensor of a file is called that has no name,
-	// in formats that name it after the file.
+	Ext   string // file extension: ".mag"
+	// Alone is the name that formats derive from the file for an unnamed tensor.
 	Alone string
-	// Dir is the corpus's own directory in testdata/corpus, where a package has several.
+	// Dir is the directory below testdata/corpus, for packages with several corpora.
 	Dir   string
 	Cases []Case
 }
 
-// Line is what the index says of a case, one JSON object on a line.
+// Line is a case in the index: one JSON object per line.
 type Line struct {
 	Name  string `json:"name"`
-	File  string `json:"file"`            // to open, in the directory of the index
+	File  string `json:"file"`            // path to open, relative to the index
 	Key   string `json:"key,omitempty"`   // hexadecimal
 	Trust string `json:"trust,omitempty"` // PKIX DER of the trusted key, hexadecimal
-	Want  string `json:"want"`            // "ok" or the name of a sentinel of package format
+	Want  string `json:"want"`            // "ok" or the name of a sentinel error in package format
 
 	Stage  string `json:"stage,omitempty"` // "open" or "verify"
 	Field  string `json:"field,omitempty"`
 	Offset *int64 `json:"offset,omitempty"`
-	In     string `json:"in,omitempty"` // file of the directory that the error names
+	In     string `json:"in,omitempty"` // the file that the error names, within the directory
 
 	Version string  `json:"version,omitempty"`
 	Tensors []Entry `json:"tensors,omitempty"`
-	SHA256  string  `json:"sha256,omitempty"` // of the data of all tensors, one after the other
+	SHA256  string  `json:"sha256,omitempty"` // of the concatenated data of all tensors
 }
 
 // Entry is a tensor in a Line.
@@ -118,14 +114,14 @@ type Entry struct {
 	Shape []int64 `json:"shape"`
 }
 
-// IndexName is the name of the index in a corpus.
+// IndexName is the file name of a corpus's index.
 const IndexName = "index.jsonl"
 
-// largest is the size of the largest file that is committed; larger cases are
-// made and tested, but stay out of the directory.
+// largest is the size of the largest file that is committed. Larger cases are built and tested, but
+// not stored.
 const largest = 4 << 10
 
-// files returns the files of a case by their paths in the corpus.
+// files returns the files of a case by path in the corpus.
 func (c *Case) files(ext string) map[string][]byte {
 	name := slug(c.Name)
 	if c.Files == nil {
@@ -138,7 +134,7 @@ func (c *Case) files(ext string) map[string][]byte {
 	return all
 }
 
-// target is the path of what is opened.
+// target returns the path to open.
 func (c *Case) target(ext string) string {
 	if c.Files == nil {
 		return slug(c.Name) + ext
@@ -154,7 +150,7 @@ func (c *Case) committed(ext string) bool {
 	return n <= largest
 }
 
-// slug makes a file name of a case's name.
+// slug converts a case's name to a file name.
 func slug(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
 		return (r < 'a' || r > 'z') && (r < '0' || r > '9')
@@ -162,7 +158,7 @@ func slug(name string) string {
 	return strings.Join(words, "-")
 }
 
-// line describes the case.
+// line returns the index line of a case.
 func (s *Suite) line(c *Case) Line {
 	l := Line{Name: c.Name, File: c.target(s.Ext), Key: hex.EncodeToString(c.Key), Trust: hex.EncodeToString(der(c.Trusted)), Want: "ok"}
 	if c.Err != nil {
@@ -185,7 +181,7 @@ func (s *Suite) line(c *Case) Line {
 	return l
 }
 
-// sentinels are those that reading answers.
+// sentinels are the errors that reading returns.
 var sentinels = map[string]error{
 	"ErrMagic": format.ErrMagic, "ErrVersion": format.ErrVersion, "ErrUnknownFormat": format.ErrUnknownFormat,
 	"ErrChecksum": format.ErrChecksum, "ErrUnsupported": format.ErrUnsupported, "ErrSignature": format.ErrSignature,
@@ -193,7 +189,7 @@ var sentinels = map[string]error{
 	"ErrLimit": format.ErrLimit, "ErrShape": format.ErrShape, "ErrNotFound": format.ErrNotFound,
 }
 
-// Sentinel returns the error of that name in an index.
+// Sentinel returns the error with a name from the index.
 func Sentinel(name string) error { return sentinels[name] }
 
 func sentinel(err error) string {

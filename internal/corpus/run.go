@@ -13,12 +13,11 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// Least of each kind that a corpus has.
+// Every corpus has at least this many cases of each kind.
 const leastRefused, leastAccepted = 60, 20
 
-// Run opens and verifies every case by its bytes, by mapping, and through an
-// io.ReaderAt, compares what is committed with what was made, and with -update
-// writes it.
+// Run opens and verifies every case from memory, by mapping and through an io.ReaderAt. It compares
+// the committed files with the cases; with -update it writes them.
 func (s *Suite) Run(t *testing.T) {
 	s.store(t, filepath.Join("testdata", "corpus", s.Dir))
 	refused, seen := 0, map[string]bool{}
@@ -91,7 +90,7 @@ func (s *Suite) check(t *testing.T, c *Case) {
 	}
 }
 
-// refused compares an error with the expected one.
+// refused checks that err is the expected error.
 func (s *Suite) refused(t *testing.T, way string, c *Case, err error) {
 	t.Helper()
 	var e *format.Error
@@ -107,7 +106,7 @@ func (s *Suite) refused(t *testing.T, way string, c *Case, err error) {
 	}
 }
 
-// accepted compares what a model holds with what is expected.
+// accepted checks that the model has the expected content.
 func (s *Suite) accepted(t *testing.T, way string, want Line, c *Case, m *format.Model, err error) {
 	t.Helper()
 	if err != nil {
@@ -149,7 +148,7 @@ func (s *Suite) accepted(t *testing.T, way string, want Line, c *Case, m *format
 	}
 }
 
-// Seed adds the committed files to a fuzz target that takes the bytes of a model.
+// Seed adds the committed files to a fuzz target that takes a model's bytes.
 func Seed(f *testing.F) {
 	f.Helper()
 	for _, b := range Files(f) {
@@ -157,7 +156,7 @@ func Seed(f *testing.F) {
 	}
 }
 
-// Files returns the content of the committed files.
+// Files returns the contents of the committed files.
 func Files(t testing.TB) (all [][]byte) {
 	t.Helper()
 	root := filepath.Join("testdata", "corpus")

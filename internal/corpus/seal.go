@@ -5,7 +5,7 @@ import (
 	"crypto/cipher"
 )
 
-// GCM is AES-256-GCM by the standard library, for what the files hold encrypted.
+// GCM returns the standard library's AES-256-GCM, for files with encrypted data.
 func GCM(key []byte) cipher.AEAD {
 	block, err := aes.NewCipher(key)
 	if err != nil {
@@ -18,8 +18,7 @@ func GCM(key []byte) cipher.AEAD {
 	return gcm
 }
 
-// Seal returns data encrypted, behind a nonce that never varies: the files of a corpus
-// are the same each time.
+// Seal encrypts data behind a constant nonce, so that the files of a corpus never change.
 func Seal(key, data, additional []byte) []byte {
 	const nonce = "twelve bytes"
 	return GCM(key).Seal([]byte(nonce), []byte(nonce), data, additional)

@@ -17,7 +17,7 @@ import (
 
 var update = flag.Bool("update", false, "write the files of testdata/corpus anew")
 
-// store compares the committed corpus with the cases, or writes it.
+// store compares the committed corpus with the cases, or updates it.
 func (s *Suite) store(t *testing.T, dir string) {
 	t.Helper()
 	want := map[string][]byte{}
@@ -61,7 +61,7 @@ func (s *Suite) store(t *testing.T, dir string) {
 	}
 }
 
-// read returns the files below dir by their slash-separated paths.
+// read returns the files below dir by slash-separated path.
 func read(t testing.TB, dir string) map[string][]byte {
 	t.Helper()
 	all := map[string][]byte{}
@@ -119,7 +119,7 @@ func Read(t testing.TB, dir string) (lines []Line) {
 	return lines
 }
 
-// der is the PKIX form of a public key, nil for none.
+// der returns the PKIX form of a public key, or nil for none.
 func der(key crypto.PublicKey) []byte {
 	if key == nil {
 		return nil

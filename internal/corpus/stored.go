@@ -5,9 +5,8 @@ import (
 	"hash/crc32"
 )
 
-// The functions below pack without compressing, byte by byte from RFC 1951, 1952
-// and 8878: what a library's compressor answers changes with its version, and the
-// files of a corpus do not.
+// The functions below pack data without compressing it, byte by byte from RFC 1951, 1952 and 8878: the
+// output of a library's compressor may change with its version, but the files of a corpus must not.
 
 // Deflate returns data of at most 65,535 bytes as one stored block.
 func Deflate(data []byte) []byte {
@@ -16,14 +15,14 @@ func Deflate(data []byte) []byte {
 	return append(binary.LittleEndian.AppendUint16(b, ^n), data...)
 }
 
-// Gzip returns one member.
+// Gzip returns data as one member.
 func Gzip(data []byte) []byte {
 	b := append([]byte{0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 255}, Deflate(data)...)
 	b = binary.LittleEndian.AppendUint32(b, crc32.ChecksumIEEE(data))
 	return binary.LittleEndian.AppendUint32(b, uint32(len(data)))
 }
 
-// Zstd returns one frame of at most 255 bytes with a raw block.
+// Zstd returns data of at most 255 bytes as one frame with a raw block.
 func Zstd(data []byte) []byte {
 	n := len(data)<<3 | 1
 	b := []byte{0x28, 0xB5, 0x2F, 0xFD, 0x20, byte(len(data)), byte(n), byte(n >> 8), byte(n >> 16)}

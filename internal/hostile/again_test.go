@@ -16,14 +16,14 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Whatever fails for a reason that passes leaves a model as it was: the tests here have each
-// operation fail everywhere it can, and do it again.
+// A temporary failure must leave a model as it was. These tests make each operation fail at every
+// point, then run it again.
 
-// sick is a reader that fails when it was asked so many times, until it is healed.
+// sick is a reader that fails after a number of reads, until it is healed.
 type sick struct {
 	io.ReaderAt
 	well bool
-	left atomic.Int64 // some checks read on several goroutines
+	left atomic.Int64 // some operations read in several goroutines
 	how  func(r io.ReaderAt, p []byte, off int64) (int, error)
 }
 
@@ -36,13 +36,13 @@ func (s *sick) ReadAt(p []byte, off int64) (int, error) {
 	return s.how(s.ReaderAt, p, off)
 }
 
-// fall has the reader fail after so many reads.
+// fall makes the reader fail after that many reads.
 func (s *sick) fall(after int64, how func(r io.ReaderAt, p []byte, off int64) (int, error)) {
 	s.left.Store(after)
 	s.well, s.how = false, how
 }
 
-// sicknesses are the ways in which a reader fails.
+// sicknesses are the ways a reader can fail.
 var sicknesses = map[string]func(r io.ReaderAt, p []byte, off int64) (int, error){
 	"an error": func(io.ReaderAt, []byte, int64) (int, error) { return 0, errSick },
 	"an error in the middle": func(r io.ReaderAt, p []byte, off int64) (int, error) {
@@ -52,8 +52,8 @@ var sicknesses = map[string]func(r io.ReaderAt, p []byte, off int64) (int, error
 	"a panic": func(io.ReaderAt, []byte, int64) (int, error) { panic(errSick) },
 }
 
-// recovered returns what f panicked with as an error. It has a goroutine of its own: the race detector
-// forgets to unwind its stacks, and they grow with every panic.
+// recovered returns a panic of f as an error. It runs f in a new goroutine, because with the race
+// detector a goroutine's stack grows with each recovered panic.
 func recovered(f func() error) (err error) {
 	done := make(chan struct{})
 	go func() {
@@ -69,7 +69,7 @@ func recovered(f func() error) (err error) {
 	return err
 }
 
-// operation is something that is done with a model.
+// operation is a use of a model.
 type operation struct {
 	name string
 	do   func(ctx context.Context, m *format.Model) error
@@ -125,7 +125,7 @@ func each(m *format.Model, f func(v tensor.View) error) error {
 	return nil
 }
 
-// way opens a sample.
+// way is a way to open a sample.
 type way struct {
 	name   string
 	reader bool
@@ -182,7 +182,7 @@ func forEach(t *testing.T, f func(t *testing.T, s *sample, w *way, op *operation
 	}
 }
 
-// enough returns the least MaxMemory with which an operation succeeds.
+// enough returns the smallest MaxMemory with which an operation succeeds.
 func enough(t *testing.T, op *operation, open func(most int64) (*format.Model, *sick, error)) int64 {
 	const most = 1 << 20
 	n := sort.Search(most, func(n int) bool {
@@ -199,8 +199,8 @@ func enough(t *testing.T, op *operation, open func(most int64) (*format.Model, *
 	return int64(n) + 1
 }
 
-// TestAgain: an operation that was canceled, or whose reader failed or panicked, wherever that
-// was, succeeds the next time with as much memory as it needs alone.
+// TestAgain: an operation that was canceled, or whose reader failed or panicked, at any point,
+// succeeds the next time within the memory that it needs by itself.
 func TestAgain(t *testing.T) {
 	forEach(t, func(t *testing.T, s *sample, w *way, op *operation, open func(most int64) (*format.Model, *sick, error)) {
 		most := enough(t, op, open)

@@ -14,7 +14,8 @@ func bytesOf(v tensor.View) error {
 	return err
 }
 
-// TestAgainAfterReplaced: data beside a model that were away, or others, when they were wanted, are used once they are back.
+// TestAgainAfterReplaced: external data that was missing or replaced when first needed is used once it
+// is back.
 func TestAgainAfterReplaced(t *testing.T) {
 	others := map[string]func(path string) error{
 		"nothing":      func(string) error { return nil },

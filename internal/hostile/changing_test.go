@@ -20,18 +20,18 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// What holds of a model whose files others write to, cut and replace meanwhile:
+// Guarantees for a model whose files are overwritten, truncated and replaced by a concurrent writer:
 //
 //   - No call panics or hangs, and no memory fault ends the process.
-//   - With sums of the structure (mag, mle) or a demanded signature, what opens has
-//     names, shapes and metadata that were written together.
-//   - Data that was authenticated (encryption) is data that was written.
-//   - Once nobody writes any more, a model that Verify has nothing against shows what its
-//     file, opened anew, shows; where sums cover all data, that is what was
-//     written together. What the program was handed before is not looked at.
+//   - If the structure has a checksum (mag, mle) or a signature is required, the names, shapes
+//     and metadata of an opened model were written together.
+//   - Authenticated data (encryption) is data that was written.
+//   - After the last write, a model that passes Verify matches a fresh open of its file; if
+//     checksums cover all data, that data was written together. Data that the program received
+//     earlier is not checked.
 
-// TestChangedWhileOpen has other goroutines change files while they are opened, verified,
-// decoded and their graphs built. WEIGHTMAP_ROUNDS sets how many times for each sample.
+// TestChangedWhileOpen changes files in other goroutines while they are opened, verified and decoded
+// and their graphs built. WEIGHTMAP_ROUNDS sets the number of rounds per sample.
 func TestChangedWhileOpen(t *testing.T) {
 	testhost.NeedCuts(t)
 	rounds := 6
@@ -57,8 +57,8 @@ func TestChangedWhileOpen(t *testing.T) {
 	}
 }
 
-// TestTwoFaces: a file that shows the parser one generation, and whoever looks again the
-// other, does not verify, unless what the model shows is one that was written.
+// TestTwoFaces: a file that returns one generation to the parser and another to later reads fails
+// verification, unless the model matches one of the two.
 func TestTwoFaces(t *testing.T) {
 	for _, s := range samples(t) {
 		if len(s.files[0]) > 1 || len(s.bytes(0)) != len(s.bytes(1)) {
@@ -72,7 +72,7 @@ func TestTwoFaces(t *testing.T) {
 				r := &faces{first: s.bytes(0), then: s.bytes(1), shown: make([]bool, len(s.bytes(0)))}
 				m, err := format.OpenReaderAt(r, int64(len(r.first)), o)
 				if err != nil {
-					continue // it looked twice itself
+					continue // the parser read it twice
 				}
 				defer m.Close()
 				if _, err := m.Verify(t.Context()); err != nil {
@@ -87,7 +87,7 @@ func TestTwoFaces(t *testing.T) {
 	}
 }
 
-// faces is a reader that shows each byte of one file first, and another's ever after.
+// faces is a reader that returns each byte of one file first, and of another file after that.
 type faces struct {
 	mu          sync.Mutex
 	first, then []byte
@@ -106,13 +106,13 @@ func (r *faces) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// content is what a model shows.
+// content is everything that a model returns.
 type content struct {
 	structure string
 	data      map[string][]byte
 }
 
-// contentOf is the content of a generation.
+// contentOf returns the content of a generation.
 func contentOf(t *testing.T, s *sample, generation int) content {
 	t.Helper()
 	dir := t.TempDir()
@@ -142,7 +142,7 @@ func show(m *format.Model) (c content, err error) {
 	return c, nil
 }
 
-// structureOf is everything that a model says but for its data.
+// structureOf returns everything that a model says, except its data.
 func structureOf(m *format.Model) string {
 	text := fmt.Sprintf("%q", m.Metadata())
 	for name, v := range m.Tensors() {
@@ -155,7 +155,7 @@ func (c *content) equal(o *content) bool {
 	return c.structure == o.structure && maps.EqualFunc(c.data, o.data, bytes.Equal)
 }
 
-// arena is a directory with a sample in it.
+// arena is a directory with a sample.
 type arena struct {
 	s     *sample
 	dir   string
@@ -164,8 +164,8 @@ type arena struct {
 	opened, verified, afterwards, read int
 }
 
-// round opens the sample, uses it while an adversary is at work, and looks at it again when
-// there is none.
+// round opens the sample, uses it while an adversary changes its files, and checks it after the
+// adversary stopped.
 func (a *arena) round(t *testing.T, seed uint64) {
 	r := rand.New(rand.NewPCG(seed, 0x6ef))
 	restore(t, a.dir, a.s.files[r.IntN(2)])
@@ -173,7 +173,7 @@ func (a *arena) round(t *testing.T, seed uint64) {
 	var at sync.WaitGroup
 	at.Go(func() { ; adversary.work() })
 
-	// Of both kinds of models, one is used now, the other only afterwards.
+	// Of the two kinds of models, one is used during the changes, the other only afterwards.
 	var models []*format.Model
 	guard := time.AfterFunc(2*time.Minute, func() { panic(fmt.Sprintf("%v, round %d: it hangs", a.s, seed)) })
 	for k := range 3 {
@@ -210,7 +210,7 @@ func (a *arena) round(t *testing.T, seed uint64) {
 	guard.Stop()
 }
 
-// structure checks what opening promises.
+// structure checks the guarantees of opening.
 func (a *arena) structure(t *testing.T, m *format.Model, o *format.Options) {
 	if o.Trusted == nil && (!a.s.private || !o.Check.Sums()) {
 		return
@@ -220,7 +220,7 @@ func (a *arena) structure(t *testing.T, m *format.Model, o *format.Options) {
 	}
 }
 
-// use does everything that can be done with a model. Errors are what is expected.
+// use exercises all methods of a model. Errors are expected.
 func (a *arena) use(t *testing.T, m *format.Model, r *rand.Rand) {
 	steps := []func(){
 		func() {
@@ -277,7 +277,7 @@ func (a *arena) use(t *testing.T, m *format.Model, r *rand.Rand) {
 	}
 }
 
-// afterward compares what a verified model shows with its file.
+// afterward compares a verified model with its file.
 func (a *arena) afterward(t *testing.T, m *format.Model, adversary *adversary) {
 	if _, err := m.Verify(t.Context()); err != nil {
 		return
@@ -290,21 +290,21 @@ func (a *arena) afterward(t *testing.T, m *format.Model, adversary *adversary) {
 	a.afterwards++
 	is := func(c content) bool { return c.equal(&got) }
 	if a.s.summed {
-		// Files of one model that were swapped singly are of both generations.
+		// After replacing single files of a model, a mixture of both generations is valid.
 		if len(a.s.files[0]) == 1 && !slices.ContainsFunc(a.known, is) {
 			t.Errorf("verified, and nobody wrote this:\n%s", got.structure)
 		}
 		return
 	}
 	if len(a.s.files[0]) > 1 {
-		return // which of the files were replaced while the model had them open is not known
+		return // it is unknown which files were replaced while the model had them open
 	}
 	for _, path := range append(adversary.old, filepath.Join(a.dir, a.s.open)) {
 		b, err := os.ReadFile(path)
 		if err != nil {
 			t.Fatal(err)
 		}
-		// The name of the file is that of the tensor in some formats.
+		// In some formats the file name is the tensor's name.
 		dir := t.TempDir()
 		store(t, dir, map[string][]byte{a.s.open: b})
 		now, err := format.Open(filepath.Join(dir, a.s.open), a.s.options())
@@ -320,7 +320,7 @@ func (a *arena) afterward(t *testing.T, m *format.Model, adversary *adversary) {
 	t.Errorf("verified, and it is in no file:\n%s", got.structure)
 }
 
-// restore makes the files what they were, in place.
+// restore writes the original content of the files in place.
 func restore(t *testing.T, dir string, files map[string][]byte) {
 	t.Helper()
 	left, err := filepath.Glob(filepath.Join(dir, "old-*"))
@@ -338,7 +338,7 @@ type adversary struct {
 	a    *arena
 	r    *rand.Rand
 	stop chan struct{}
-	old  []string // links to files that were replaced
+	old  []string // hard links to replaced files
 }
 
 func (x *adversary) work() {
@@ -349,7 +349,7 @@ func (x *adversary) work() {
 			return
 		default:
 		}
-		// Errors are for files that another step removed; the next goes on.
+		// An error means that another step removed the file.
 		_ = x.step(names[x.r.IntN(len(names))])
 		if x.r.IntN(4) == 0 {
 			runtime.Gosched()
@@ -362,7 +362,7 @@ func (x *adversary) step(name string) error {
 	path := filepath.Join(x.a.dir, filepath.FromSlash(name))
 	b := x.a.s.files[x.r.IntN(2)][name]
 	if b == nil {
-		return nil // the generations have files of other names
+		return nil // the generations have different file names
 	}
 	if x.r.IntN(8) == 0 && len(x.old) < 20 {
 		return x.replace(path, b)
@@ -373,21 +373,21 @@ func (x *adversary) step(name string) error {
 	}
 	defer f.Close()
 	switch x.r.IntN(6) {
-	case 0: // cut, and let it grow again
+	case 0: // truncate the file and extend it again
 		_ = f.Truncate(int64(x.r.IntN(len(b) + 1)))
 		runtime.Gosched()
 		fallthrough
-	case 1, 2: // all of it, in pieces
+	case 1, 2: // overwrite all of it, in pieces
 		for at := 0; at < len(b); {
 			n := min(1+x.r.IntN(len(b)), len(b)-at)
 			_, err = f.WriteAt(b[at:at+n], int64(at))
 			at += n
 		}
 		return errors.Join(err, f.Truncate(int64(len(b))))
-	case 3: // a range of one generation
+	case 3: // overwrite a range with one generation
 		at := x.r.IntN(len(b))
 		_, err = f.WriteAt(b[at:at+1+x.r.IntN(len(b)-at)], int64(at))
-	case 4: // a few bytes at the front, where the structure is, and back again
+	case 4: // change a few bytes of the structure at the front and restore them
 		at := x.r.IntN(min(len(b), 400))
 		junk := make([]byte, min(1+x.r.IntN(8), len(b)-at))
 		for i := range junk {
@@ -396,7 +396,7 @@ func (x *adversary) step(name string) error {
 		_, _ = f.WriteAt(junk, int64(at))
 		runtime.Gosched()
 		_, err = f.WriteAt(b[at:at+len(junk)], int64(at))
-	case 5: // one bit anywhere, and back again
+	case 5: // flip one bit anywhere and restore it
 		at := x.r.IntN(len(b))
 		_, _ = f.WriteAt([]byte{b[at] ^ 1<<x.r.IntN(8)}, int64(at))
 		runtime.Gosched()
@@ -405,7 +405,7 @@ func (x *adversary) step(name string) error {
 	return err
 }
 
-// replace puts another file in the place of one, which goes on under another name.
+// replace puts another file in place of one, which remains under another name.
 func (x *adversary) replace(path string, b []byte) error {
 	old := filepath.Join(x.a.dir, fmt.Sprint("old-", len(x.old)))
 	next := filepath.Join(x.a.dir, "old-next")

@@ -17,11 +17,10 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// cost is something that is done to a model, which may take time and memory in proportion to
-// the size of its files and no more.
+// cost is an operation on a model whose time and memory must be linear in the size of its files.
 type cost struct {
 	name string
-	n    int                                          // of the smaller of two models
+	n    int                                          // size parameter of the smaller of two models
 	make func(t *testing.T, dir string, n int) string // makes a model and returns its path
 	use  func(t *testing.T, path string) error
 }
@@ -36,7 +35,7 @@ var costs = []cost{
 	{"safetensors: names of files that fold together", 2000, saved("safetensors", folding), planned("tsr")},
 }
 
-// TestCosts: what hostile models cost grows no faster than they do. The table is what it prints.
+// TestCosts: the cost of hostile models grows at most linearly. It prints a table.
 func TestCosts(t *testing.T) {
 	if testing.Short() || testhost.Race {
 		t.Skip("it takes times")
@@ -50,7 +49,7 @@ func TestCosts(t *testing.T) {
 		size := [2]int64{sizeOf(t, paths[0]), sizeOf(t, paths[1])}
 		var took [2]time.Duration
 		var memory [2]uint64
-		// What else runs meanwhile makes it take longer, and never less long.
+		// Other programs can only make it slower, so the fastest run counts.
 		grows := func() bool {
 			return took[1] > 50*time.Millisecond && 2*took[1] > 7*took[0] || memory[1] > 3*memory[0]+1<<20
 		}
@@ -78,7 +77,7 @@ func TestCosts(t *testing.T) {
 	}
 }
 
-// measure returns how long f takes, and how many bytes it allocates.
+// measure returns the time that f takes and the bytes it allocates.
 func measure(t *testing.T, f func() error) (time.Duration, uint64) {
 	runtime.GC()
 	var before, after runtime.MemStats
@@ -93,7 +92,7 @@ func measure(t *testing.T, f func() error) (time.Duration, uint64) {
 	return took, after.TotalAlloc - before.TotalAlloc
 }
 
-// sizeOf returns the bytes of a file, or of all files of a directory.
+// sizeOf returns the size of a file, or of all files of a directory.
 func sizeOf(t *testing.T, path string) (n int64) {
 	err := filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
@@ -139,7 +138,7 @@ func converted(to string) func(t *testing.T, path string) error {
 	}
 }
 
-// planned returns a function that starts to convert a model, and ends before a byte of data is written.
+// planned returns a function that starts to convert a model, and stops before any data is written.
 func planned(to string) func(t *testing.T, path string) error {
 	return func(t *testing.T, path string) error {
 		m, err := format.Open(path, nil)
@@ -168,7 +167,7 @@ func tiny(n int, name func(i int) string) *format.Plan {
 	return p
 }
 
-// entries is a plan with n entries of metadata.
+// entries returns a plan with n metadata entries.
 func entries(n int) *format.Plan {
 	p := tiny(1, strconv.Itoa)
 	for i := range n {
@@ -177,15 +176,15 @@ func entries(n int) *format.Plan {
 	return p
 }
 
-// folding is a plan of n tensors whose names are those of files that differ in case alone, once what
-// no file name has is replaced.
+// folding returns a plan of n tensors whose file names differ only in case, after replacing invalid
+// characters.
 func folding(n int) *format.Plan {
 	return tiny(n, func(i int) string {
 		return strings.NewReplacer("0", "/", "1", `\`).Replace(fmt.Sprintf("name%024b", i))
 	})
 }
 
-// gemms is a plan with n nodes of one weight.
+// gemms returns a plan with n nodes that use one weight.
 func gemms(n int) *format.Plan {
 	p := tiny(1, func(int) string { return "weight" })
 	p.Tensors[0].Shape = tensor.Shape{2, 2}
@@ -202,7 +201,7 @@ func gemms(n int) *format.Plan {
 	return p
 }
 
-// deep is a plan with n nodes that use a value of n dims.
+// deep returns a plan with n nodes that use a value of n dims.
 func deep(n int) *format.Plan {
 	p := gemms(n)
 	p.Graph.Inputs[0].Dims = format.FixedDims(make([]int64, n)...)
@@ -213,7 +212,7 @@ func deep(n int) *format.Plan {
 	return p
 }
 
-// array is a plan with a value of n bytes.
+// array returns a plan with a metadata value of n bytes.
 func array(n int) *format.Plan {
 	p := tiny(1, strconv.Itoa)
 	p.Metadata = format.Metadata{{Key: "array", Value: bytes.Repeat([]byte{200}, n)}}

@@ -1,5 +1,4 @@
-// Package hostile holds tests of all formats together against whoever owns the bytes:
-// files that are overwritten, cut and replaced while they are open, bytes that are
-// others at each look, and mutations whose checksums are right. CONTRIBUTING says how
-// to run them for long.
+// Package hostile tests all formats against adversaries: files that are overwritten, truncated and
+// replaced while they are open, readers that return different bytes each time, and mutations with
+// correct checksums. CONTRIBUTING explains how to run the tests for longer.
 package hostile

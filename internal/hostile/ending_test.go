@@ -8,7 +8,7 @@ import (
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
-// ending is a context that ends when it was looked at so many times.
+// ending is a context that is canceled after a number of calls of Err.
 type ending struct {
 	context.Context
 	looks atomic.Int64
@@ -27,5 +27,5 @@ func endingAfter(n int64) context.Context {
 	return e
 }
 
-// thinly reports whether a part of what one goroutine does alone is enough.
+// thinly reports whether tests should run only some of their cases.
 func thinly() bool { return testing.Short() || testhost.Race }

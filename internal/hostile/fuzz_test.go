@@ -10,14 +10,14 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// small keeps inputs from taking long, not from being tried.
+// small limits the time of an input.
 func small(dir string) *format.Options {
 	return &format.Options{Key: secret, Dir: dir, MaxMemory: 64 << 20}
 }
 
 const mostData = 1 << 22
 
-// size is what all tensors take together.
+// size returns the size of all tensors.
 func size(m *format.Model) (n int64) {
 	for _, v := range m.Tensors() {
 		n += v.Info().Size
@@ -25,9 +25,8 @@ func size(m *format.Model) (n int64) {
 	return n
 }
 
-// FuzzAgree: bytes, a mapped file, one that is read on demand and a reader give the same verdict and the same data,
-// one worker finds what many find. With fix, checksums are made right before, so that
-// mutations get beyond them.
+// FuzzAgree: bytes, a mapped file, a file read on demand and a reader give the same verdict and data,
+// with one worker or many. With fix, checksums are corrected first, so that mutations get past them.
 func FuzzAgree(f *testing.F) {
 	for _, s := range samples(f) {
 		if b := s.bytes(0); b != nil {
@@ -51,7 +50,7 @@ func FuzzAgree(f *testing.F) {
 		models := []*format.Model{mapped, held, remote}
 		for _, err := range []error{err, heldErr, remoteErr} {
 			if errors.Is(err, format.ErrLimit) {
-				return // what counts for limits differs
+				return // the readers count different things against the limits
 			}
 		}
 		if (err == nil) != (heldErr == nil) || (err == nil) != (remoteErr == nil) {

@@ -1,6 +1,6 @@
 //go:build !weightmap_debug
 
-// With that tag every mapping leaves a line in /proc/self/maps, which takes minutes to read then.
+// Under the race detector every mapping adds a line to /proc/self/maps, and reading it takes minutes.
 
 package hostile
 
@@ -27,7 +27,7 @@ type target struct {
 	options    format.Options
 }
 
-// sampled are the samples, stored in a directory.
+// sampled returns the samples, stored in a directory.
 func sampled(t *testing.T, dir string) (all []target) {
 	t.Helper()
 	for _, s := range samples(t) {
@@ -40,7 +40,7 @@ func sampled(t *testing.T, dir string) (all []target) {
 	return all
 }
 
-// collected is what is in the corpora of all formats.
+// collected returns the files in the corpora of all formats.
 func collected(t *testing.T) (all []target) {
 	t.Helper()
 	for _, in := range []string{"*/testdata/corpus", "format/*/testdata/corpus", "format/*/testdata/corpus/*"} {
@@ -64,7 +64,7 @@ func collected(t *testing.T) (all []target) {
 	return all
 }
 
-// held counts what the process holds of the system: open files, mapped files, and goroutines.
+// held counts the open files, mapped files and goroutines of the process.
 func held(t *testing.T) map[string]int {
 	t.Helper()
 	h := map[string]int{}
@@ -91,7 +91,7 @@ func held(t *testing.T) map[string]int {
 
 const goroutines = "goroutines"
 
-// nothingLeft compares with what was held before. A goroutine may need a moment to end.
+// nothingLeft compares the counts with earlier ones. Goroutines may take a moment to exit.
 func nothingLeft(t *testing.T, before map[string]int, after string) {
 	t.Helper()
 	now := held(t)
@@ -107,7 +107,7 @@ func nothingLeft(t *testing.T, before map[string]int, after string) {
 	}
 }
 
-// use opens a model, has everything of it, and closes it.
+// use opens a model, reads everything and closes it.
 func use(path string, o *format.Options) error {
 	m, err := format.Open(path, o)
 	if err != nil {
@@ -124,8 +124,8 @@ func use(path string, o *format.Options) error {
 	return errors.Join(err, m.Close())
 }
 
-// TestNothingLeft: however a model is opened and whatever comes of it, nothing stays open, nothing mapped, and no goroutine.
-// The collector closes files that nobody can close any more, but not at once.
+// TestNothingLeft: after any way to open a model, and any result, no file remains open or mapped and
+// no goroutine runs. The garbage collector closes unreachable files, but not at once.
 func TestNothingLeft(t *testing.T) {
 	all := slices.Concat(sampled(t, t.TempDir()), collected(t))
 	ways := map[string]func(*format.Options){

@@ -29,27 +29,27 @@ import (
 	"github.com/weightmap/weightmap/wia"
 )
 
-// sample is a model in two generations, of the same layout and other data, in one way
-// that a format has to store it.
+// sample is a model stored in one of a format's ways, in two generations of the same layout with
+// different data.
 type sample struct {
 	format, name string
-	// files of each generation, by slash-separated names; open is the one to open,
-	// "" for the directory.
+	// files has the files of each generation by slash-separated name; open is the one to open, "" for
+	// the directory.
 	files [2]map[string][]byte
 	open  string
 	key   []byte
 	trust crypto.PublicKey
 
-	summed  bool // sums cover all data of tensors
-	private bool // opening checks sums of names, shapes and metadata
-	sealed  bool // data that is handed out was authenticated
+	summed  bool // checksums cover all tensor data
+	private bool // opening checks the checksums of names, shapes and metadata
+	sealed  bool // returned data is authenticated
 }
 
 func (s *sample) String() string { return s.format + " " + s.name }
 
 func (s *sample) options() *format.Options { return &format.Options{Key: s.key} }
 
-// bytes returns the file of a generation, of a sample of one file.
+// bytes returns a generation of a sample that is one file.
 func (s *sample) bytes(generation int) []byte { return s.files[generation][s.open] }
 
 var (
@@ -59,7 +59,7 @@ var (
 	ecKey, _ = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
 )
 
-// plan is the same for all formats: some kilobytes, tensors of several pages and of few bytes.
+// plan is the plan of all samples: some kilobytes, with tensors of several pages and of a few bytes.
 func plan(generation int, graph bool) (*format.Plan, [][]byte) {
 	p := &format.Plan{Metadata: format.Metadata{{Key: "name", Value: fmt.Sprint("generation ", generation)}}}
 	var data [][]byte
@@ -84,10 +84,10 @@ func plan(generation int, graph bool) (*format.Plan, [][]byte) {
 
 type newWriter func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error)
 
-// everything accepts whatever a format cannot hold of the plan.
+// everything allows every loss.
 var everything = []string{"metadata", "graph", "label", "attribute", "value", "conversion", "name"}
 
-// written makes a sample of one file.
+// written returns a sample of one file.
 func written(t testing.TB, name string, graph bool, s sample, create newWriter) *sample {
 	t.Helper()
 	s.name = name
@@ -113,7 +113,7 @@ func written(t testing.TB, name string, graph bool, s sample, create newWriter) 
 	return &s
 }
 
-// inDirectory makes a sample of several files.
+// inDirectory returns a sample of several files.
 func inDirectory(t testing.TB, s sample, create func(path string, p *format.Plan, c format.WriteOptions) (*format.Writer, error)) *sample {
 	t.Helper()
 	dir := t.TempDir()
@@ -148,7 +148,7 @@ func inDirectory(t testing.TB, s sample, create func(path string, p *format.Plan
 	return &s
 }
 
-// samples are one or more of every format.
+// samples returns one or more samples of every format.
 func samples(t testing.TB) []*sample {
 	samplesOnce.Do(func() { samplesMade = makeSamples(t) })
 	return samplesMade
@@ -233,7 +233,7 @@ func makeSamples(t testing.TB) []*sample {
 	}
 }
 
-// TestSamples: samples are what they say, and every format has one.
+// TestSamples: the samples have the properties they claim, and every format has one.
 func TestSamples(t *testing.T) {
 	seen := map[string]bool{}
 	for _, s := range samples(t) {

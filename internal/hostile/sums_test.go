@@ -14,8 +14,8 @@ import (
 
 var le = binary.LittleEndian
 
-// fixed returns a copy of a file whose checksums are right, as far as it can be told where
-// they are, so that a mutation gets beyond them.
+// fixed returns a copy of a file with corrected checksums, where they can be found, so that a mutation
+// gets past them.
 func fixed(b []byte) []byte {
 	b = slices.Clone(b)
 	switch {
@@ -36,7 +36,7 @@ func fixed(b []byte) []byte {
 	return b
 }
 
-// span returns the range that two 64-bit numbers at off name, nil when there is none.
+// span returns the range given by two 64-bit numbers at off, or nil if it is invalid.
 func span(b []byte, off int) []byte {
 	at, n := le.Uint64(b[off:]), le.Uint64(b[off+8:])
 	if at > uint64(len(b)) || n > uint64(len(b))-at {
@@ -54,7 +54,7 @@ func fixMLE(b []byte) {
 	le.PutUint32(b[108:], crc32.ChecksumIEEE(b[:n]))
 }
 
-// fixMAG finds where the records end; the sum covers them.
+// fixMAG finds the end of the records and corrects their checksum.
 func fixMAG(b []byte) {
 	castagnoli := crc32.MakeTable(crc32.Castagnoli)
 	if end := bytes.Index(b, []byte("BUF!")); end > 20 && le.Uint32(b[4:]) == 100 {
@@ -77,7 +77,7 @@ func fixMAG(b []byte) {
 	}
 }
 
-// fixZIP sets the sums of stored entries, in the directory and beside them.
+// fixZIP corrects the checksums of stored entries, in the directory and in the local headers.
 func fixZIP(b []byte) {
 	for at := 0; ; at += 4 {
 		i := bytes.Index(b[at:], []byte("PK\x01\x02"))
@@ -98,7 +98,7 @@ func fixZIP(b []byte) {
 	}
 }
 
-// fixWIA sets the digests in the signature block; signatures are not forged.
+// fixWIA corrects the digests in the signature block. It does not forge signatures.
 func fixWIA(b []byte) {
 	if len(b) < 256 {
 		return
@@ -118,8 +118,8 @@ func fixWIA(b []byte) {
 	}
 }
 
-// TestFixed: sums that were right stay right, and a change of data with them fixed is
-// not noticed.
+// TestFixed: correct checksums stay the same, and a change of data with corrected checksums goes
+// unnoticed.
 func TestFixed(t *testing.T) {
 	for _, s := range samples(t) {
 		b := s.bytes(0)
@@ -132,7 +132,7 @@ func TestFixed(t *testing.T) {
 		if !s.summed || s.key != nil || s.name != "plain" {
 			continue
 		}
-		// Somewhere in the largest tensor.
+		// A position in the largest tensor.
 		at := bytes.LastIndex(b, []byte{0xC0, 0x07, 3, 1})
 		if at < 0 {
 			t.Errorf("%v: no data found", s)

@@ -11,8 +11,8 @@ import (
 	"strings"
 )
 
-// findAll lists the checks of the chosen packages. What makes errors is learned
-// from all of them: they call one another.
+// findAll lists the checks of the chosen packages. It looks for functions that make errors in all
+// packages, since they call each other.
 func findAll(all, chosen []target) ([]*check, error) {
 	fset, r := token.NewFileSet(), known()
 	sources := map[string][]source{}
@@ -36,13 +36,13 @@ func findAll(all, chosen []target) ([]*check, error) {
 	return checks, nil
 }
 
-// program is a package's tests, compiled with every check behind a switch.
+// program is the test binary of a package with a switch for every check.
 type program struct {
 	dir, path string
 	tests     []*test
 }
 
-// builder has the programs, and the temporary directory they are in.
+// builder holds the programs and their temporary directory.
 type builder struct {
 	dir      string
 	programs []*program
@@ -51,9 +51,9 @@ type builder struct {
 
 func (b *builder) remove() { os.RemoveAll(b.dir) }
 
-// switches is the file that every rewritten package gets. Its function is called
-// when a check holds: it notes that, and tells whether the check may. Tests count
-// allocations, so it makes none.
+// switches is a file added to every rewritten package. Its function is called when a check's condition
+// holds; it records that and reports whether the check is enabled. It must not allocate, since tests
+// count allocations.
 const switches = `package %s
 
 import (
@@ -79,8 +79,7 @@ func mutation(n int) bool {
 }
 `
 
-// build rewrites the chosen packages in a directory of its own and compiles
-// their tests.
+// build rewrites the chosen packages in a temporary directory and compiles their tests.
 func build(chosen []target, checks []*check) (*builder, error) {
 	dir, err := os.MkdirTemp("", "mutate")
 	if err != nil {
@@ -108,7 +107,7 @@ func build(chosen []target, checks []*check) (*builder, error) {
 	return b, nil
 }
 
-// rewrite makes the changed files. It returns where the list of them is.
+// rewrite writes the changed files and returns the path of the overlay that lists them.
 func (b *builder) rewrite(checks []*check) (overlay string, err error) {
 	replace := map[string]string{}
 	files := map[string][]int{}
@@ -145,8 +144,8 @@ func (b *builder) rewrite(checks []*check) (overlay string, err error) {
 	return overlay, os.WriteFile(overlay, j, 0o600)
 }
 
-// switched puts the checks of one file behind their switches. The condition is
-// evaluated in any case, for what it does besides. Lines stay the same.
+// switched puts a switch on the checks of one file. The condition is still evaluated, because it may
+// have side effects. Line numbers do not change.
 func switched(text []byte, checks []*check, list []int) string {
 	slices.SortFunc(list, func(i, j int) int { return checks[i].from - checks[j].from })
 	var out strings.Builder
@@ -168,7 +167,7 @@ func (b *builder) compile(dir, overlay string) error {
 		return fmt.Errorf("compiling the tests of %s: %w\n%s", dir, err, out)
 	}
 	if _, err := os.Stat(path); err != nil {
-		return nil // it has none
+		return nil // no tests
 	}
 	p := &program{dir: dir, path: path}
 	out, err := p.command("-test.list", "^(Test|Example|Fuzz)").Output()

@@ -13,19 +13,19 @@ import (
 	"strings"
 )
 
-// check is one operand of a condition whose branch refuses the input.
+// check is an operand of a condition whose branch refuses the input.
 type check struct {
 	pkg      string // directory
 	fn       string // function, with its receiver
-	text     string // the operand, and which one of that text in the function
+	text     string // the operand, with its number if the text repeats in the function
 	file     string
 	line     int
 	from, to int    // offsets of the operand in the file
-	name     string // of the package in its files
+	name     string // the package clause's name
 	caught   verdict
 }
 
-// key is how survivors.txt names a check, whatever its line.
+// key identifies a check in survivors.txt, independent of its line.
 func (c *check) key() string { return c.pkg + "\t" + c.fn + "\t" + c.text }
 
 func (c *check) String() string {
@@ -39,11 +39,11 @@ type source struct {
 	file *ast.File
 }
 
-// written matches files that make files: their input is a plan of the program.
+// written matches files that only write: their input is a plan from the program.
 var written = regexp.MustCompile(`(write|losses|_test)\.go$|/(sign|encode|options|quantize|numbering|rewrite)\.go$`)
 
-// load parses the files of a package that read, and are part of it on this system: what is not
-// compiled here, no test here can miss.
+// load parses the reading files of a package that are compiled on this system. Tests cannot miss a
+// check that is not compiled.
 func load(fset *token.FileSet, dir string) ([]source, error) {
 	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
 	if err != nil {
@@ -73,17 +73,16 @@ func load(fset *token.FileSet, dir string) ([]source, error) {
 	return all, nil
 }
 
-// refusals are the names of functions that do nothing but make or record errors.
+// refusals holds the names of functions that only make or record errors.
 type refusals map[string]bool
 
-// known are those of the standard library and of the readers that keep their
-// first error.
+// known returns those of the standard library and of readers that store their first error.
 func known() refusals {
 	return refusals{"Errorf": true, "Error": true, "New": true, "Fail": true, "Failf": true}
 }
 
-// learn adds the functions and closures of a package all of whose returns are
-// errors made there. Names tell, not types: it is run until nothing is new.
+// learn adds a package's functions and closures whose returns are all new errors. It goes by names,
+// not types, and repeats until it finds nothing new.
 func (r refusals) learn(all []source) {
 	for before := -1; before != len(r); {
 		before = len(r)
@@ -92,7 +91,7 @@ func (r refusals) learn(all []source) {
 				switch n := n.(type) {
 				case *ast.FuncDecl:
 					if n.Recv != nil && n.Name.Name == "Error" {
-						r[receiver(n)] = true // a type of errors
+						r[receiver(n)] = true // an error type
 					} else if n.Name.Name != "Unwrap" {
 						r.consider(n.Name, n.Type, n.Body)
 					}
@@ -127,7 +126,7 @@ func (r refusals) consider(name *ast.Ident, t *ast.FuncType, body *ast.BlockStmt
 	}
 }
 
-// each visits what belongs to a function's body itself.
+// each visits the nodes of a function body, without nested functions.
 func each(body ast.Node, f func(ast.Node)) {
 	ast.Inspect(body, func(n ast.Node) bool {
 		if _, ok := n.(*ast.FuncLit); ok {
@@ -145,11 +144,11 @@ func isError(t ast.Expr) bool {
 	return ok && id.Name == "error"
 }
 
-// isMade tells whether an expression is an error that is made there.
+// isMade reports whether an expression makes an error.
 func (r refusals) isMade(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.CallExpr:
-		return r[nameOf(e.Fun)] || slices.ContainsFunc(e.Args, r.isMade) // one wraps the other
+		return r[nameOf(e.Fun)] || slices.ContainsFunc(e.Args, r.isMade) // or wraps one
 	case *ast.UnaryExpr:
 		lit, ok := e.X.(*ast.CompositeLit)
 		return ok && (r[nameOf(lit.Type)] || strings.HasSuffix(nameOf(lit.Type), "Error"))
@@ -176,7 +175,7 @@ func (r refusals) isRefusal(ret *ast.ReturnStmt) bool {
 	return len(ret.Results) > 0 && r.isMade(ret.Results[len(ret.Results)-1])
 }
 
-// refuses tells whether a branch makes, records or returns an error.
+// refuses reports whether a branch makes, records or returns an error.
 func (r refusals) refuses(body []ast.Stmt) bool {
 	for _, s := range body {
 		switch s := s.(type) {
@@ -197,8 +196,8 @@ func (r refusals) refuses(body []ast.Stmt) bool {
 	return false
 }
 
-// declines tells whether a branch is nothing but a return of a value that says
-// no: helpers of the parsers answer so when a number does not fit.
+// declines reports whether a branch only returns a negative answer, as parser helpers do when a number
+// is out of range.
 func declines(body []ast.Stmt) bool {
 	if len(body) != 1 {
 		return false
@@ -276,7 +275,7 @@ func find(fset *token.FileSet, dir string, all []source, r refusals) []*check {
 	return found
 }
 
-// isConversion tells whether an if asks for the type of an error, to say more.
+// isConversion reports whether an if statement tests the type of an error in order to add to it.
 func isConversion(n *ast.IfStmt) bool {
 	init, ok := n.Init.(*ast.AssignStmt)
 	if !ok {
@@ -304,7 +303,7 @@ func receiver(f *ast.FuncDecl) string {
 	return nameOf(t)
 }
 
-// operands splits a condition at ||: each is a check of its own.
+// operands splits a condition at ||. Each operand is a check.
 func operands(e ast.Expr) []ast.Expr {
 	switch x := e.(type) {
 	case *ast.ParenExpr:
@@ -317,7 +316,7 @@ func operands(e ast.Expr) []ast.Expr {
 	return []ast.Expr{e}
 }
 
-// isPassedOn tells whether an operand asks for an error of somebody else.
+// isPassedOn reports whether an operand tests an error that another function returned.
 func isPassedOn(e ast.Expr) bool {
 	switch e := e.(type) {
 	case *ast.BinaryExpr:
@@ -328,8 +327,8 @@ func isPassedOn(e ast.Expr) bool {
 	return false
 }
 
-// isOrdering tells whether an operand compares sizes, or looks at what a
-// multiplication or addition carried over.
+// isOrdering reports whether an operand compares sizes, or tests the overflow of a multiplication or
+// addition.
 func isOrdering(e ast.Expr) bool {
 	is := false
 	ast.Inspect(e, func(n ast.Node) bool {

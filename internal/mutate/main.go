@@ -1,18 +1,17 @@
-// Mutate removes each check of the parsers in turn, and runs the tests that it
-// made fail something. From the module's top folder:
+// Mutate disables each check of the parsers in turn and runs the tests that trip it. In the module's
+// root directory:
 //
 //	go run ./internal/mutate [-v] [package...]
 //
-// A check is an operand of a condition (split at ||) whose branch makes, records
-// or returns an error, or declines a number that does not fit. Packages are
-// rewritten in a temporary directory, once, so that a check whose number is in
-// the environment never holds; each package's tests are compiled once, and run once
-// by one to learn which of them trip which checks. A check that no test trips
-// survives; for the others only the tests that trip it are run again without it. It
-// is caught when one of them fails, crashes, or does not come to an end.
+// A check is an operand of a condition (split at ||) whose branch makes, records or returns an error,
+// or declines a number that is out of range. Mutate rewrites the packages once, in a temporary
+// directory, so that an environment variable can disable a check by number. It compiles each package's
+// tests once, and runs them one by one to learn which tests trip which checks. A check that no test
+// trips survives. For each other check, only the tests that trip it run again without it: it is caught
+// if one of them fails, crashes or exceeds its time.
 //
-// survivors.txt has the checks that no test can or need catch, with the reason.
-// The exit status is 1 when others survive, or fewer than 95 % are caught.
+// File survivors.txt lists the checks that no test can or need catch, with reasons. The exit status is
+// 1 if others survive, or fewer than 95 % are caught.
 package main
 
 import (
@@ -23,13 +22,13 @@ import (
 	"slices"
 )
 
-// target is a package with checks, and further packages whose tests exercise it.
+// target is a package with checks, and more packages whose tests exercise it.
 type target struct {
 	dir   string
 	tests []string
 }
 
-// targets are the packages that read what strangers made.
+// targets are the packages that read untrusted input.
 var targets = []target{
 	{dir: "mag"}, {dir: "mobi"}, {dir: "tsr"}, {dir: "mle"}, {dir: "wia"},
 	{dir: "format/safetensors"}, {dir: "format/gguf"}, {dir: "format/npy"}, {dir: "format/onnx"},
@@ -70,8 +69,7 @@ func main() {
 	}
 }
 
-// run mutates the chosen packages and reports. ok tells whether enough of the
-// checks were caught.
+// run mutates the chosen packages and prints a report. It reports whether enough checks were caught.
 func run(out, log io.Writer, all, chosen []target, text string) (ok bool, err error) {
 	excused, err := parseKnown(text)
 	if err != nil {

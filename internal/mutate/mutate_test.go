@@ -10,7 +10,7 @@ import (
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
-// TestToy mutates a package of which it is known what its tests leave out.
+// TestToy mutates a package with known gaps in its tests.
 func TestToy(t *testing.T) {
 	testhost.NeedChildren(t)
 	if _, err := exec.LookPath("go"); err != nil {
@@ -56,7 +56,7 @@ listed in survivors.txt, but there is no such check: internal/mutate/testdata/to
 	}
 }
 
-// TestSurvivors reads the list that is committed.
+// TestSurvivors parses the committed list.
 func TestSurvivors(t *testing.T) {
 	if _, err := parseKnown(knownSurvivors); err != nil {
 		t.Error(err)

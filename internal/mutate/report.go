@@ -10,8 +10,8 @@ import (
 //go:embed survivors.txt
 var knownSurvivors string
 
-// parseKnown reads survivors.txt: package, function, operand and reason, with
-// tabs between them. Lines that begin with # say more.
+// parseKnown parses survivors.txt: package, function, operand and reason, separated by tabs. Lines
+// that begin with # are comments.
 func parseKnown(text string) (map[string]string, error) {
 	reasons := map[string]string{}
 	for i, line := range strings.Split(text, "\n") {
@@ -27,8 +27,8 @@ func parseKnown(text string) (map[string]string, error) {
 	return reasons, nil
 }
 
-// report prints the figures of each package, and the checks that survived. ok
-// tells whether 95 % were caught and the reason of every other is known.
+// report prints the figures of each package and the surviving checks. It reports whether 95 % were
+// caught and every other check has a reason.
 func report(out io.Writer, chosen []target, checks []*check, excused map[string]string) (ok bool) {
 	ok = true
 	total := tally{}

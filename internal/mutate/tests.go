@@ -21,16 +21,16 @@ type test struct {
 	took    time.Duration
 }
 
-// patience is how long tests that trip a check may take without it, besides ten
-// times as long as with it.
+// patience is the time that tests may take without a check, in addition to ten times what they take
+// with it.
 const patience = 10 * time.Second
 
-// quick tests are run together.
+// quick is the limit for tests that run together.
 const quick = 300 * time.Millisecond
 
-// command runs the program where go test would, within 8 GB: without a check on
-// a count, a file may ask for any amount of memory. What tests leave when they are
-// stopped lies where the program does, and goes with it.
+// command returns a command that runs the program in the directory where go test would, with a limit
+// of 8 GB: without a check of a count, a file can request any amount of memory. Files that stopped
+// tests leave behind lie in the temporary directory.
 func (p *program) command(args ...string) *exec.Cmd {
 	cmd := exec.Command("sh", append([]string{"-c", `ulimit -v 8388608; exec "$0" "$@"`, p.path}, args...)...)
 	cmd.Dir = p.dir
@@ -39,7 +39,7 @@ func (p *program) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
-// passes runs tests of one program, which may take as long as limit.
+// passes runs tests of one program, with a time limit.
 func (p *program) passes(names []string, limit time.Duration, env ...string) error {
 	cmd := p.command("-test.failfast", "-test.run", "^("+strings.Join(names, "|")+")$", "-test.timeout", limit.String())
 	cmd.Env = append(cmd.Env, env...)
@@ -54,7 +54,7 @@ func (p *program) passes(names []string, limit time.Duration, env ...string) err
 	return err
 }
 
-// trace runs every test once by itself, and notes which checks it trips.
+// trace runs each test separately and records which checks it trips.
 func (b *builder) trace(log io.Writer) error {
 	list := filepath.Join(b.dir, "trace")
 	for _, p := range b.programs {
@@ -89,16 +89,16 @@ func (b *builder) trace(log io.Writer) error {
 	return nil
 }
 
-// verdict is what became of a mutant.
+// verdict is the result of a mutant.
 type verdict string
 
 const (
-	untripped verdict = "untripped" // no test makes the condition hold
+	untripped verdict = "untripped" // no test makes the condition true
 	survived  verdict = "survived"
 	caught    verdict = "caught"
 )
 
-// try runs the tests that trip check i without it, the quick ones first.
+// try runs the tests that trip check i with the check disabled, the quick ones first.
 func (b *builder) try(i int) verdict {
 	if i >= len(b.trips) || len(b.trips[i]) == 0 {
 		return untripped

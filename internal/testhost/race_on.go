@@ -2,6 +2,6 @@
 
 package testhost
 
-// Race tells whether the race detector is at work: it takes memory and address space of
-// its own, and pools lose what is in them.
+// Race reports whether the race detector is enabled: it uses memory and address space, and sync.Pool
+// drops objects.
 const Race = true

@@ -1,5 +1,4 @@
-// Package testhost skips tests of what the system they run on cannot show, and asks it what
-// tests compare.
+// Package testhost skips tests that the current system cannot run, and returns facts about the system.
 package testhost
 
 import (
@@ -15,7 +14,7 @@ import (
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
-// Cuts says why mapped files cannot be cut short here, "" where they can.
+// Cuts returns why mapped files cannot be truncated on this system, or "" if they can.
 func Cuts() string {
 	switch runtime.GOOS {
 	case "linux", "android", "darwin", "ios":
@@ -27,10 +26,10 @@ func Cuts() string {
 	return "files are not mapped here, or cannot be truncated while they are"
 }
 
-// AsHost tells whether elements of so many bytes, little-endian, are as the host has them.
+// AsHost reports whether little-endian elements of that size have the host's representation.
 func AsHost(size int64) bool { return memory.LittleEndian || size <= 1 }
 
-// NeedCuts skips a test that cuts a file short while it is mapped.
+// NeedCuts skips a test that truncates a mapped file.
 func NeedCuts(t testing.TB) {
 	t.Helper()
 	if why := Cuts(); why != "" {
@@ -38,7 +37,7 @@ func NeedCuts(t testing.TB) {
 	}
 }
 
-// Maps tells whether files are mapped here.
+// Maps reports whether files are mapped on this system.
 func Maps() bool {
 	switch runtime.GOOS {
 	case "linux", "android", "darwin", "ios", "windows":
@@ -47,8 +46,8 @@ func Maps() bool {
 	return false
 }
 
-// NeedMaps skips a test that changes a file while it is mapped, or has no note that it
-// was read into memory.
+// NeedMaps skips a test that changes a mapped file, or expects no note that the file was read into
+// memory.
 func NeedMaps(t testing.TB) {
 	t.Helper()
 	if !Maps() {
@@ -64,7 +63,7 @@ func NeedReplace(t testing.TB) {
 	}
 }
 
-// NeedLinks skips a test that needs symbolic links which lead somewhere.
+// NeedLinks skips a test that needs working symbolic links.
 func NeedLinks(t testing.TB) {
 	t.Helper()
 	dir := t.TempDir()
@@ -81,15 +80,15 @@ func NeedLinks(t testing.TB) {
 	}
 }
 
-// OpenFiles lists what the process has open, sorted: paths, and what the system calls that
-// which has none. It is nil where the system does not tell.
+// OpenFiles returns the open files of the process, sorted: paths, or the system's descriptions of
+// files without one. It returns nil if the system does not tell.
 func OpenFiles() (all []string) {
 	entries, err := os.ReadDir("/proc/self/fd")
 	if err != nil {
 		return nil
 	}
 	for _, e := range entries {
-		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil { // that of the listing is gone
+		if to, err := os.Readlink("/proc/self/fd/" + e.Name()); err == nil { // the descriptor of this listing is gone
 			all = append(all, to)
 		}
 	}
@@ -97,8 +96,8 @@ func OpenFiles() (all []string) {
 	return all
 }
 
-// OpenFilesOf counts what the process has open whose path begins like that, and skips a
-// test where the system does not tell.
+// OpenFilesOf counts the open files whose paths begin with path. It skips the test if the system does
+// not tell.
 func OpenFilesOf(t testing.TB, path string) (n int) {
 	t.Helper()
 	all := OpenFiles()
@@ -113,7 +112,7 @@ func OpenFilesOf(t testing.TB, path string) (n int) {
 	return n
 }
 
-// NeedResident skips a test that asks which pages are in memory.
+// NeedResident skips a test that checks which pages are in memory.
 func NeedResident(t testing.TB) {
 	t.Helper()
 	if runtime.GOOS != "linux" || os.Getenv("WEIGHTMAP_EMULATED") != "" {
@@ -121,14 +120,13 @@ func NeedResident(t testing.TB) {
 	}
 }
 
-// roundsTimes tells whether some calls report times of files in whole seconds and
-// others do not: with those, files seem to change.
+// roundsTimes reports whether some calls, but not all, return file times in whole seconds, so that
+// files seem to change.
 func roundsTimes() bool {
 	return os.Getenv("WEIGHTMAP_EMULATED") != "" && runtime.GOARCH == "s390x"
 }
 
-// RoundTimes gives the files of a directory times of whole seconds where the emulator
-// needs that.
+// RoundTimes sets the file times in a directory to whole seconds if the emulator requires it.
 func RoundTimes(t testing.TB, dir string) {
 	t.Helper()
 	if !roundsTimes() {
@@ -150,8 +148,8 @@ func RoundTimes(t testing.TB, dir string) {
 	}
 }
 
-// RoundedCopy returns a directory whose files are as those of dir and have times that
-// every call reports alike: dir itself, or a copy where the emulator needs that.
+// RoundedCopy returns a directory with the files of dir whose times are the same in every call: dir
+// itself, or a copy if the emulator requires it.
 func RoundedCopy(t testing.TB, dir string) string {
 	t.Helper()
 	if !roundsTimes() {
@@ -165,7 +163,7 @@ func RoundedCopy(t testing.TB, dir string) string {
 	return to
 }
 
-// NeedTimes skips a test that compares when files were changed.
+// NeedTimes skips a test that compares modification times.
 func NeedTimes(t testing.TB) {
 	t.Helper()
 	if roundsTimes() {

@@ -16,8 +16,8 @@ func (b *builder) add(k kind, name string, dims ...int64) {
 	b.tensors = append(b.tensors, Tensor{Name: name, Shape: dims, kind: k, seed: b.seed, id: uint64(len(b.tensors))})
 }
 
-// layer adds weight and bias of a convolution or a linear layer; the first dim
-// is that of the outputs.
+// layer adds the weight and bias of a convolution or linear layer. The first dim is the number of
+// outputs.
 func (b *builder) layer(name string, dims ...int64) {
 	b.add(weight, name+".weight", dims...)
 	b.add(bias, name+".bias", dims[0])
@@ -50,9 +50,8 @@ func Small() []Tensor {
 	return b.tensors
 }
 
-// MNIST returns a CNN of 24 tensors and 0.89 million parameters for 28x28 gray
-// images: three convolutions with batch normalization, two poolings, three
-// linear layers.
+// MNIST returns a CNN of 24 tensors and 0.89 million parameters for 28x28 gray images: three
+// convolutions with batch normalization, two pooling layers and three linear layers.
 func MNIST() []Tensor {
 	b := builder{seed: 28}
 	in := int64(1)
@@ -67,9 +66,8 @@ func MNIST() []Tensor {
 	return b.tensors
 }
 
-// CIFAR returns a CNN of 40 tensors and 2.2 million parameters for 32x32 color
-// images: six convolutions with batch normalization, three poolings, two linear
-// layers.
+// CIFAR returns a CNN of 40 tensors and 2.2 million parameters for 32x32 color images: six
+// convolutions with batch normalization, three pooling layers and two linear layers.
 func CIFAR() []Tensor {
 	b := builder{seed: 32}
 	in := int64(3)
@@ -83,7 +81,7 @@ func CIFAR() []Tensor {
 	return b.tensors
 }
 
-// Large describes a transformer of 300 tensors and 100 MB: 25 blocks of width 288.
+// Large returns a transformer of 300 tensors and 100 MB: 25 blocks of width 288.
 func Large() []Tensor {
 	const d = 288
 	b := builder{seed: 300}
@@ -99,7 +97,7 @@ func Large() []Tensor {
 	return b.tensors
 }
 
-// Many describes 10,000 tensors of 256 bytes.
+// Many returns 10,000 tensors of 256 bytes.
 func Many() []Tensor {
 	b := builder{seed: 10_000, tensors: make([]Tensor, 0, 10_000)}
 	dims := tensor.Shape{8, 8}

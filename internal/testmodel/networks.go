@@ -2,9 +2,9 @@ package testmodel
 
 import "fmt"
 
-// ResNet50 describes what torchvision.models.resnet50 keeps of itself: 25,557,032
-// parameters and 53,120 statistics of batch normalization, 98 MB (of 1,048,576
-// bytes). The 53 counters num_batches_tracked, which are int64, are left out.
+// ResNet50 returns the state of torchvision.models.resnet50: 25,557,032 parameters and 53,120
+// statistics of batch normalization, 98 MB (of 1,048,576 bytes). It omits the 53 int64 counters
+// num_batches_tracked.
 //
 // Source: torchvision/models/resnet.py, ResNet(Bottleneck, [3, 4, 6, 3]), with the
 // stride in the 3x3 convolution; figure and table 1 of arXiv:1512.03385 have the
@@ -27,8 +27,8 @@ func ResNet50() []Tensor {
 	return b.tensors
 }
 
-// bottleneck adds three convolutions without bias, each with its normalization, and
-// the projection of a stage's first block.
+// bottleneck adds three convolutions without bias, their normalizations, and the projection in a
+// stage's first block.
 func (b *builder) bottleneck(p string, in, width int64, first bool) {
 	for i, c := range [][]int64{{width, in, 1, 1}, {width, width, 3, 3}, {4 * width, width, 1, 1}} {
 		b.add(weight, fmt.Sprintf("%sconv%d.weight", p, i+1), c...)
@@ -40,8 +40,8 @@ func (b *builder) bottleneck(p string, in, width int64, first bool) {
 	}
 }
 
-// BERTBase describes bert-base-uncased as it was published, with the heads of its
-// pre-training: 110,106,428 parameters, 440 MB.
+// BERTBase returns bert-base-uncased as published, with its pre-training heads: 110,106,428
+// parameters, 440 MB.
 //
 // Source: BertForPreTraining of transformers/models/bert/modeling_bert.py with the
 // published config.json: hidden_size 768, intermediate_size 3072, 12 layers,
@@ -72,8 +72,8 @@ func BERTBase() []Tensor {
 	return b.tensors
 }
 
-// GPT2 describes gpt2, the smallest of its family, as it was published: 124,439,808
-// parameters and a mask of 1024 x 1024 in each of 12 layers, 548 MB.
+// GPT2 returns gpt2, the smallest of its family, as published: 124,439,808 parameters and a mask of
+// 1024 x 1024 in each of 12 layers, 548 MB.
 //
 // Source: transformers/models/gpt2/modeling_gpt2.py with the published config.json:
 // n_embd 768, n_layer 12, n_ctx 1024, vocab_size 50257. Its Conv1D has weights of
@@ -97,7 +97,7 @@ func GPT2() []Tensor {
 	return b.tensors
 }
 
-// conv1D adds a linear layer whose weights are stored the other way round.
+// conv1D adds a linear layer with a transposed weight.
 func (b *builder) conv1D(name string, in, out int64) {
 	b.add(weight, name+".weight", in, out)
 	b.add(bias, name+".bias", out)

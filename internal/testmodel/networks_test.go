@@ -20,7 +20,7 @@ func TestNetworks(t *testing.T) {
 		name    string
 		tensors []Tensor
 		parts   []part
-		total   part // of everything
+		total   part // all tensors
 		bytes   int64
 	}{
 		{"resnet50", ResNet50(), []part{
@@ -74,7 +74,7 @@ func TestNetworks(t *testing.T) {
 	}
 }
 
-// TestMask: every position sees itself and what comes before.
+// TestMask: each position attends to itself and to earlier ones.
 func TestMask(t *testing.T) {
 	s := Tensor{Shape: tensor.Shape{1, 1, 3, 3}, kind: mask}
 	if d := cmp.Diff([]float32{1, 0, 0, 1, 1, 0, 1, 1, 1}, s.Data()); d != "" {

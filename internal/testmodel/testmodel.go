@@ -1,9 +1,8 @@
-// Package testmodel makes models for tests and benchmarks: names, shapes and
-// weights as trained networks have them, the same on every run.
+// Package testmodel generates models for tests and benchmarks. Names, shapes and weights resemble
+// trained networks and are the same in every run.
 //
-// Weights are normal with the spread of He initialization, sqrt(2/fan-in), and
-// each output channel has a spread of its own around that, as training leaves
-// it. Normalization parameters are around 1 and 0.
+// Weights are normally distributed with the standard deviation of He initialization, sqrt(2/fan-in),
+// varied by output channel as training does. Normalization parameters are around 1 and 0.
 package testmodel
 
 import (
@@ -14,18 +13,18 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Tensor describes a float32 tensor whose values are made when they are asked for, so
-// that large models need not be held in memory.
+// Tensor describes a float32 tensor whose values are generated on demand, so that large models need
+// not fit in memory.
 type Tensor struct {
 	Name  string
 	Shape tensor.Shape
 
 	kind kind
-	seed uint64 // of the model
-	id   uint64 // of the tensor in it
+	seed uint64 // the model's
+	id   uint64 // the tensor's, within the model
 }
 
-// kind says how values are spread.
+// kind is the distribution of values.
 type kind uint8
 
 const (
@@ -45,19 +44,19 @@ func (t Tensor) Len() int {
 	return n
 }
 
-// Info describes t for a write plan.
+// Info returns the description of t for a plan.
 func (t Tensor) Info() tensor.Info {
 	return tensor.Info{Name: t.Name, DType: tensor.Float32, Shape: t.Shape, Size: int64(4 * t.Len())}
 }
 
-// Data makes the values, row-major.
+// Data generates the values in row-major order.
 func (t Tensor) Data() []float32 {
 	data := make([]float32, t.Len())
 	t.Fill(data)
 	return data
 }
 
-// Bytes makes the values as they stand in files: little-endian.
+// Bytes generates the values in little-endian byte order.
 func (t Tensor) Bytes() []byte {
 	b := make([]byte, 0, 4*t.Len())
 	for _, f := range t.Data() {
@@ -66,7 +65,7 @@ func (t Tensor) Bytes() []byte {
 	return b
 }
 
-// Fill makes the values in dst, which has Len elements.
+// Fill generates the values into dst, which must have length Len.
 func (t Tensor) Fill(dst []float32) {
 	r := rand.New(rand.NewPCG(t.seed, t.id))
 	switch t.kind {
@@ -99,7 +98,7 @@ func (t Tensor) fillWeight(dst []float32, r *rand.Rand) {
 	fan := len(dst) / int(t.Shape[0])
 	he := math.Sqrt(2 / float64(fan))
 	for len(dst) > 0 {
-		std := he * (0.6 + float64(0.8*r.Float64())) // not fused: the same on every processor
+		std := he * (0.6 + float64(0.8*r.Float64())) // no fused multiply-add: same result on every processor
 		for i := range dst[:fan] {
 			dst[i] = float32(r.NormFloat64() * std)
 		}

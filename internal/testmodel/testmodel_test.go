@@ -43,8 +43,8 @@ func TestSizes(t *testing.T) {
 	}
 }
 
-// TestValues looks at what quantization and compression depend on: the spread
-// by layer, and that every run has the same values.
+// TestValues checks what quantization and compression depend on: each layer's distribution, and the
+// same values in every run.
 func TestValues(t *testing.T) {
 	digests := func(ts []Tensor) map[string]uint64 {
 		m := map[string]uint64{}
@@ -83,7 +83,7 @@ func TestValues(t *testing.T) {
 	}
 }
 
-// TestQuantized holds the promises of quantization on the models themselves.
+// TestQuantized checks the error bounds of quantization on the models.
 func TestQuantized(t *testing.T) {
 	for _, x := range append(MNIST(), CIFAR()...) {
 		values := x.Data()
@@ -106,7 +106,7 @@ func TestQuantized(t *testing.T) {
 			per := len(back) / len(q.Scales)
 			for i, f := range back {
 				s, want := q.Scales[i/per], float64(values[i])
-				// The real number itself is rounded to float32 as well.
+				// The exact value is rounded to float32 too.
 				if bound := float64(s)/2 + math.Abs(want)*0x1p-23; math.Abs(float64(f)-want) > bound {
 					t.Fatalf("%s %v: %g came back as %g, scale %g", x.Name, dt, values[i], f, s)
 				}

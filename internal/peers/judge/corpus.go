@@ -12,20 +12,20 @@ import (
 	"strings"
 )
 
-// index is a line of an index.jsonl; internal/corpus says what it means.
+// index is a line of an index.jsonl; see internal/corpus.
 type index struct {
 	Name, File, Want string
 	Tensors          []struct{ Name string }
 	SHA256           string
 
 	path   string
-	choice bool // any answer is right
+	choice bool // the specification leaves the verdict open
 }
 
 // several reports whether the model has several files.
 func (x *index) several() bool { return strings.Contains(x.File, "/") }
 
-// corpora are where the cases of a format are.
+// corpora are the directories with the cases of each format.
 var corpora = map[string]string{
 	"safetensors": "format/safetensors/testdata/corpus",
 	"gguf":        "format/gguf/testdata/corpus",
@@ -37,7 +37,8 @@ var corpora = map[string]string{
 //go:embed choices.txt
 var choices string
 
-// readCorpora reads the indexes below root and marks choices. A choice of no case is an error.
+// readCorpora reads the indexes below root and marks choices. A choice that matches no case is an
+// error.
 func readCorpora(root string) (map[string][]index, error) {
 	patterns, err := parseChoices(choices)
 	if err != nil {
@@ -76,7 +77,7 @@ func readIndex(dir string) (all []index, err error) {
 	return all, nil
 }
 
-// mark marks the cases whose names match, and returns whether there are any.
+// mark marks the cases whose names match, and reports whether there are any.
 func mark(all []index, pattern string) (found bool) {
 	for i := range all {
 		if ok, _ := path.Match(pattern, all[i].Name); ok {
@@ -86,7 +87,7 @@ func mark(all []index, pattern string) (found bool) {
 	return found
 }
 
-// parseChoices returns patterns of names by format. A line is a comment, "[format]", or a pattern.
+// parseChoices returns patterns of names by format. A line is a comment, "[format]" or a pattern.
 func parseChoices(text string) (map[string][]string, error) {
 	all, f := map[string][]string{}, ""
 	for s := bufio.NewScanner(strings.NewReader(text)); s.Scan(); {

@@ -1,5 +1,5 @@
-// Reads tensors with @huggingface/gguf, as internal/peers/peer says. It lists offsets and types;
-// a program that reads the data has a table of types like this one: elements and bytes of a block.
+// Reads tensors with @huggingface/gguf, using the protocol of internal/peers/peer. The package lists
+// offsets and types; reading data takes a table like this one, of elements and bytes per block.
 import { readFileSync } from "node:fs";
 import { createInterface } from "node:readline";
 import { gguf } from "@huggingface/gguf";

@@ -17,7 +17,8 @@ import (
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
-// planted are readers with one fault each; the test program runs as one when it is named so.
+// planted are readers with one fault each; the test binary runs as one of them if its argument is the
+// name.
 var planted = map[string]func(path string) ([]peer.Tensor, error){
 	"right": func(path string) ([]peer.Tensor, error) {
 		b, err := os.ReadFile(path)
@@ -69,8 +70,8 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// TestPlanted: each fault of a reader is found, on every file where it shows, and a crash ends
-// no more than its file.
+// TestPlanted: each fault of a reader is found on every file that shows it, and a crash affects only
+// its file.
 func TestPlanted(t *testing.T) {
 	testhost.NeedChildren(t)
 	self, err := os.Executable()
@@ -116,8 +117,8 @@ func TestPlanted(t *testing.T) {
 	}
 }
 
-// write makes a corpus of a good file, a malformed one, one whose verdict is a choice, and a
-// model of several files, which these readers do not open.
+// write writes a corpus: a good file, a malformed one, one whose verdict is a choice, and a model of
+// several files, which these readers do not open.
 func write(t *testing.T) []index {
 	dir, sum := t.TempDir(), sha256.Sum256([]byte("good"))
 	var lines []string
@@ -151,7 +152,7 @@ func write(t *testing.T) []index {
 	return files
 }
 
-// TestMissing: a reader that is not there is an error that says why.
+// TestMissing: a missing reader is an error that says why.
 func TestMissing(t *testing.T) {
 	for _, c := range []struct {
 		name, want string
@@ -167,7 +168,7 @@ func TestMissing(t *testing.T) {
 	}
 }
 
-// TestOurs: this library makes no mistake in its own corpora, and every choice is of a case.
+// TestOurs: this library makes no mistake in its own corpora, and every choice matches a case.
 func TestOurs(t *testing.T) {
 	all, err := readCorpora(filepath.Join("..", "..", ".."))
 	if err != nil {
@@ -188,7 +189,8 @@ func TestOurs(t *testing.T) {
 	}
 }
 
-// TestRows: data in Fortran order is put in C order, and shapes that do not fit leave it alone.
+// TestRows: rows converts data from Fortran order to C order, and leaves it alone if the shape does
+// not fit.
 func TestRows(t *testing.T) {
 	for _, c := range []struct {
 		name    string

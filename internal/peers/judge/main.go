@@ -1,19 +1,19 @@
 // Command judge opens the committed corpora of safetensors, GGUF, NumPy and ONNX files with other
-// readers, and prints a table of what each accepts wrongly, reads wrongly, refuses wrongly, crashes
-// on, hangs on, or takes too much memory for. From the module's top folder:
+// readers. It prints a table of the files that each reader wrongly accepts, misreads or wrongly
+// refuses, and on which it crashes, hangs or takes too much memory. In the module's root directory:
 //
 //	go run ./internal/peers/judge [-v] [-node DIR]
 //
-// A reader opens a file as its documentation says and reads every tensor. It runs in a process of
-// its own, which is started again after a crash. A file, of 4 kB at most, may take 10 seconds,
-// 512 MiB of memory and 8 GiB of addresses.
+// It uses each reader as documented, to open a file and read every tensor. A reader runs in its own
+// process, which is restarted after a crash. A file, of 4 kB at most, may take 10 seconds, 512 MiB of
+// memory and 8 GiB of address space.
 //
-// A verdict counts only where the format's specification decides it. choices.txt lists the cases
-// that are this library's choice, with reasons: there any answer is right, a crash is none.
-// Models of several files are left to readers that open such.
+// A verdict counts only if the format's specification decides it. File choices.txt lists the cases
+// that this library decides, with reasons: any answer is right there, but a crash is not. Models of
+// several files are opened only with readers that support them.
 //
-// Not judged: onnxruntime, which runs graphs, and those of the corpus have no inputs;
-// go-huggingface, up to v0.3.1, which reads no tensors.
+// Not judged: onnxruntime, which runs graphs, while those in the corpus have no inputs;
+// go-huggingface, which reads no tensors up to v0.3.1.
 package main
 
 import (
@@ -30,11 +30,11 @@ import (
 	"github.com/weightmap/weightmap/internal/peers/peer"
 )
 
-// bounds is what a file may cost. Addresses count apart from memory, so that asking for more than
-// there is fails on every machine alike.
+// bounds limits the cost of a file. Address space has its own limit, so that an excessive allocation
+// fails on every machine.
 type bounds struct {
 	time              time.Duration
-	memory, addresses int64 // no limit of addresses if 0
+	memory, addresses int64 // addresses 0 means no limit
 }
 
 func main() {
@@ -63,7 +63,7 @@ func main() {
 	}
 }
 
-// judge prints the table, and returns whether this library makes no mistake.
+// judge prints the table, and reports whether this library makes no mistake.
 func judge(dir, node string, verbose bool) (clean bool, err error) {
 	all, err := readCorpora(".")
 	if err != nil {

@@ -1,4 +1,4 @@
-// Reads arrays with npyjs, as internal/peers/peer says.
+// Reads arrays with npyjs, using the protocol of internal/peers/peer.
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
 import { createInterface } from "node:readline";
@@ -8,7 +8,7 @@ function read(path) {
 	const file = readFileSync(path);
 	const buffer = file.buffer.slice(file.byteOffset, file.byteOffset + file.length);
 	let { data, shape, fortranOrder } = parse(buffer, { convertFloat16: false });
-	if (Array.isArray(data)) data = Uint8Array.from(data); // of booleans
+	if (Array.isArray(data)) data = Uint8Array.from(data); // booleans
 	const bytes = Buffer.from(data.buffer, data.byteOffset, data.byteLength).toString("base64");
 	const tensor = { name: basename(path, ".npy"), data: bytes };
 	return [fortranOrder ? { ...tensor, columns: true, shape } : tensor];

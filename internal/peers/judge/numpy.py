@@ -1,4 +1,4 @@
-# Reads arrays with NumPy, as internal/peers/peer says.
+# Reads arrays with NumPy, using the protocol of internal/peers/peer.
 import base64, json, os, sys
 import numpy
 

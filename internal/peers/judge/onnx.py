@@ -1,4 +1,4 @@
-# Reads initializers with the package onnx, as internal/peers/peer says.
+# Reads initializers with the package onnx, using the protocol of internal/peers/peer.
 import base64, json, sys
 import numpy, onnx, onnx.numpy_helper
 
@@ -10,7 +10,7 @@ def read(path):
 def tensor(t):
     a = onnx.numpy_helper.to_array(t)
     if t.data_type == onnx.TensorProto.BFLOAT16 and a.dtype == numpy.float32:
-        a = (a.view("<u4") >> 16).astype("<u2")  # older versions widen it
+        a = (a.view("<u4") >> 16).astype("<u2")  # older versions widen bfloat16
     little = a.astype(a.dtype.newbyteorder("<"))
     return {"name": t.name, "data": base64.b64encode(little.tobytes()).decode()}
 

@@ -16,21 +16,21 @@ import (
 	"github.com/weightmap/weightmap/internal/peers/peer"
 )
 
-// fate is what became of a process that was given a file.
+// fate is the outcome of giving a file to a process.
 type fate int
 
 const (
 	answered fate = iota
-	crashed       // it ended
-	hung          // it took too long, and was ended
-	swelled       // it took too much memory, and was ended
+	crashed       // the process exited
+	hung          // exceeded the time and was killed
+	swelled       // exceeded the memory and was killed
 )
 
-// process is a reader at work.
+// process is a running reader.
 type process struct {
 	cmd    *exec.Cmd
 	in     io.WriteCloser
-	lines  chan []byte // of its output; closed at its end
+	lines  chan []byte // lines of output; closed at the end
 	errors bytes.Buffer
 	limits bounds
 }
@@ -68,7 +68,7 @@ func start(argv []string, dir string, limits bounds) (*process, string, error) {
 	return p, a.Version, nil
 }
 
-// ask has the reader open a file. After any other fate than answered the process has ended.
+// ask makes the reader open the file. Unless the fate is answered, the process has ended.
 func (p *process) ask(path string) (peer.Answer, fate, string) {
 	if _, err := fmt.Fprintln(p.in, path); err != nil {
 		return peer.Answer{}, crashed, p.end()
@@ -110,7 +110,7 @@ func (p *process) wait() (a peer.Answer, f fate, detail string) {
 	}
 }
 
-// peak returns the most memory that the process has had resident, 0 where the system does not tell.
+// peak returns the peak resident memory of the process, or 0 if the system does not tell.
 func (p *process) peak() int64 {
 	b, err := os.ReadFile(fmt.Sprintf("/proc/%d/status", p.cmd.Process.Pid))
 	if err != nil {
@@ -122,13 +122,13 @@ func (p *process) peak() int64 {
 	return n << 10
 }
 
-// stop ends the process.
+// stop kills the process.
 func (p *process) stop() {
 	p.cmd.Process.Kill()
 	p.end()
 }
 
-// end waits for the process and returns the line that says why it ended.
+// end waits for the process and returns the line of its output that gives the reason.
 func (p *process) end() string {
 	p.in.Close()
 	for range p.lines {

@@ -15,16 +15,16 @@ import (
 type reader struct {
 	name    string
 	formats []string
-	several bool // it opens models of several files
+	several bool // can open models of several files
 	get     string
-	dir     string                   // it runs there
-	command func() ([]string, error) // an error says why there is none
+	dir     string                   // working directory
+	command func() ([]string, error) // an error says why the reader is missing
 }
 
-// ours is the name of this library, which must make no mistake.
+// ours is this library's name; it must make no mistake.
 const ours = "weightmap"
 
-// The readers in other languages.
+// Readers in other languages.
 var (
 	//go:embed numpy.py
 	numpy string
@@ -38,7 +38,8 @@ var (
 	npyjs string
 )
 
-// readers lists all. dir is for programs that are built, node where npm has installed its packages.
+// readers returns all readers. It builds programs in dir; node is the directory of installed npm
+// packages.
 func readers(dir, node string) []reader {
 	built := sync.OnceValue(func() error {
 		out, err := exec.Command("go", "build", "-C", filepath.Join("internal", "peers", "golang"), "-o", dir, "./readers").CombinedOutput()
@@ -81,8 +82,8 @@ func readers(dir, node string) []reader {
 	}
 }
 
-// findPython returns a command with the first Python that has a module. Debian 12 has no
-// safetensors: WEIGHTMAP_PYTHON names another Python.
+// findPython returns a command that runs script with the first Python that has the module.
+// WEIGHTMAP_PYTHON selects another one, since Debian 12 has no safetensors.
 func findPython(module, script string) ([]string, error) {
 	for _, python := range []string{"/usr/bin/python3", "python3", os.Getenv("WEIGHTMAP_PYTHON")} {
 		if exec.Command(python, "-c", "import "+module).Run() == nil {
@@ -92,7 +93,7 @@ func findPython(module, script string) ([]string, error) {
 	return nil, fmt.Errorf("no python3 has the module %s", module)
 }
 
-// findNode returns a command with a script that imports from the directory it runs in.
+// findNode returns a command that runs a script whose imports are resolved in dir.
 func findNode(dir, script string) ([]string, error) {
 	if dir == "" {
 		return nil, errors.New("-node does not say where it is")

@@ -1,4 +1,4 @@
-# Reads tensors with safetensors, as internal/peers/peer says.
+# Reads tensors with safetensors, using the protocol of internal/peers/peer.
 import base64, json, sys
 import safetensors
 

@@ -9,13 +9,13 @@ import (
 	"github.com/weightmap/weightmap/internal/peers/peer"
 )
 
-// tally counts what a reader made of a corpus.
+// tally counts a reader's verdicts on a corpus.
 type tally struct {
 	version          string
-	bad, good        int // files that the specification refuses and accepts
-	accepts          int // of the bad
-	wrong, refuses   int // of the good: other values, an error
-	crashes          int // of all files, also those whose verdict is a choice
+	bad, good        int // number of files that the specification refuses and accepts
+	accepts          int // of bad files
+	wrong, refuses   int // of good files: other values, an error
+	crashes          int // of all files, including choices
 	hangs, swellings int
 	details          []string
 }
@@ -28,7 +28,7 @@ func (t *tally) row(reader, format string) string {
 		t.bad, t.good, t.accepts, t.wrong, t.refuses, t.crashes, t.hangs, t.swellings)
 }
 
-// try has a reader open all files. It is started again when it has ended.
+// try makes a reader open all files, and restarts it after it ended.
 func (r *reader) try(files []index, limits bounds) (*tally, error) {
 	argv, err := r.command()
 	if err != nil {
@@ -86,7 +86,7 @@ func (t *tally) count(x *index, a peer.Answer, f fate, detail string) {
 	}
 }
 
-// holds reports whether the tensors are those of the index, in any order.
+// holds reports whether the tensors match the index, in any order.
 func (x *index) holds(tensors []peer.Tensor) bool {
 	if len(tensors) != len(x.Tensors) {
 		return false
@@ -102,7 +102,7 @@ func (x *index) holds(tensors []peer.Tensor) bool {
 	return hex.EncodeToString(sum.Sum(nil)) == x.SHA256
 }
 
-// rows returns the data of a tensor in C order.
+// rows returns a tensor's data in C order.
 func rows(t peer.Tensor) []byte {
 	n := int64(1)
 	for _, d := range t.Shape {
@@ -117,7 +117,7 @@ func rows(t peer.Tensor) []byte {
 	size := int64(len(t.Data)) / n
 	out := make([]byte, 0, len(t.Data))
 	for i := range n {
-		// The indexes of element i, last dimension first, and its place in Fortran order.
+		// Compute the indexes of element i, last dimension first, and its position in Fortran order.
 		from, rest, stride := int64(0), i, n
 		for k := len(t.Shape) - 1; k >= 0; k-- {
 			stride /= t.Shape[k]

@@ -1,7 +1,7 @@
-// Package peer is the protocol between the judge and readers of model files, which run in their own
-// processes so that a crash ends only one of them: the judge writes a path on a line of standard
-// input, the reader answers with an Answer as JSON on a line of standard output. Its first line has
-// its version and answers no path.
+// Package peer defines the protocol between the judge and readers of model files, which run in
+// separate processes so that a crash ends only one reader. The judge writes a path on a line of
+// standard input, and the reader answers with an Answer as JSON on a line of standard output. Before
+// that, the reader writes one line with its version.
 package peer
 
 import (
@@ -10,7 +10,7 @@ import (
 	"os"
 )
 
-// Answer is what a reader found in a file.
+// Answer is the result of reading a file.
 type Answer struct {
 	Version string   `json:"version,omitempty"`
 	Error   string   `json:"error,omitempty"`
@@ -21,11 +21,11 @@ type Answer struct {
 type Tensor struct {
 	Name    string  `json:"name"`
 	Data    []byte  `json:"data"`
-	Columns bool    `json:"columns,omitempty"` // Data is in Fortran order, as the reader says
-	Shape   []int64 `json:"shape,omitempty"`   // of Columns
+	Columns bool    `json:"columns,omitempty"` // Data is in Fortran order
+	Shape   []int64 `json:"shape,omitempty"`   // set if Columns
 }
 
-// Serve answers every path with what read makes of it. A panic of read ends the process.
+// Serve answers every path with the result of read. A panic of read ends the process.
 func Serve(version string, read func(path string) ([]Tensor, error)) error {
 	out := json.NewEncoder(os.Stdout)
 	if err := out.Encode(Answer{Version: version}); err != nil {

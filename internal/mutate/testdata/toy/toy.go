@@ -1,11 +1,11 @@
-// Package toy is a parser whose tests leave something out.
+// Package toy is a parser whose tests have gaps.
 package toy
 
 import "errors"
 
 var errBad = errors.New("bad")
 
-// records reads a count, and that many records with their length before them.
+// records reads a count and that many records, each preceded by its length.
 func records(b []byte) (n int, err error) {
 	fail := func() error { return errBad }
 	if len(b) == 0 || b[0] > 9 {
@@ -30,7 +30,7 @@ func records(b []byte) (n int, err error) {
 	return n, nil
 }
 
-// recordSize returns 0 when the record is not whole.
+// recordSize returns 0 if the record is incomplete.
 func recordSize(b []byte, at int) int {
 	if at+1 >= len(b) {
 		return 0

@@ -13,7 +13,7 @@ func TestRecords(t *testing.T) {
 	}
 }
 
-// TestFollows trips a check whose absence it does not notice.
+// TestFollows trips a check, but passes without it.
 func TestFollows(t *testing.T) {
 	if n, _ := records([]byte{1, 101, 7}); n != 0 {
 		t.Log(n)

@@ -1,11 +1,10 @@
-// Command decoding decodes every type of GGUF blocks next to a plain C program, and
-// prints a table in Markdown:
+// Command decoding compares decoding of every type of GGUF blocks with a plain C program, and prints a
+// table in Markdown:
 //
 //	go run -C internal/peers/golang ./decoding [-rounds 15] [TYPE...]
 //
-// The C program is compiled here, at -O3 -march=native, by $CC or cc. Figures are
-// medians of the ratios of paired rounds on one processor; taskset keeps both
-// programs on the same one.
+// It compiles the C program with $CC or cc at -O3 -march=native. Figures are medians of the ratios of
+// paired rounds on one processor; use taskset to run both programs on the same one.
 package main
 
 import (
@@ -21,7 +20,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// elems is how many elements are decoded at a time.
+// elems is the number of elements decoded at a time.
 const elems = 1 << 20
 
 func main() {
@@ -39,7 +38,7 @@ func main() {
 	}
 }
 
-// table prints how long all types take, or those that are named.
+// table prints a row for each type, or for the named ones.
 func table(w io.Writer, dir string, rounds int, names []string) error {
 	program, err := compile(dir)
 	if err != nil {
@@ -61,7 +60,7 @@ func table(w io.Writer, dir string, rounds int, names []string) error {
 	return nil
 }
 
-// compare returns the ratios of C to a copy, of ours to a copy, and of ours to C.
+// compare returns the ratios of C to a copy, of this library to a copy, and of this library to C.
 func compare(program, dir string, t *bench.Blocks, rounds int) (ratios [3]float64, err error) {
 	blocks := t.Encoded(elems / int(t.Elems))
 	v, err := t.View(blocks)
@@ -70,7 +69,7 @@ func compare(program, dir string, t *bench.Blocks, rounds int) (ratios [3]float6
 	}
 	out, from := make([]float32, elems), make([]float32, elems)
 	for i := range from {
-		from[i] = 1 // or all of it would be one page of zeros
+		from[i] = 1 // otherwise the slice maps to the zero page
 	}
 	c, err := start(program, dir, t.Name, blocks)
 	if err != nil {

@@ -11,8 +11,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// TestSameValues: both decode every type to the same bits, so that neither is fast
-// because it does less.
+// TestSameValues: both programs decode every type to the same bits.
 func TestSameValues(t *testing.T) {
 	dir := t.TempDir()
 	program, err := compile(dir)
@@ -50,7 +49,7 @@ func TestSameValues(t *testing.T) {
 	}
 }
 
-// TestTable: the table has a line for each type that is named.
+// TestTable: the table has a row for each named type.
 func TestTable(t *testing.T) {
 	dir := t.TempDir()
 	if _, err := compile(dir); err != nil {

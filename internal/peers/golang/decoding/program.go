@@ -11,16 +11,16 @@ import (
 	"time"
 )
 
-// The source is in a folder without Go files, as the Go tool takes C files next to
-// them for its own.
+// The source is in a directory without Go files, because the go command compiles C files next to Go
+// files.
 //
 //go:embed c/blocks.c
 var source []byte
 
-// codebooks is the file of package gguf, seen from the folder of this module.
+// codebooks is the file of package gguf, relative to this module.
 const codebooks = "../../../format/gguf/codebooks.bin"
 
-// compile makes the C program in dir.
+// compile compiles the C program in dir.
 func compile(dir string) (program string, err error) {
 	cc := os.Getenv("CC")
 	if cc == "" {
@@ -65,7 +65,7 @@ func start(program, dir, name string, blocks []byte) (*decoder, error) {
 	return &decoder{cmd, in, out}, cmd.Start()
 }
 
-// round decodes n times, by the clock of the program.
+// round decodes n times, and returns the time that the program measured.
 func (d *decoder) round(n int) (took time.Duration, err error) {
 	if _, err := fmt.Fprintln(d.in, n); err != nil {
 		return 0, err
@@ -74,7 +74,7 @@ func (d *decoder) round(n int) (took time.Duration, err error) {
 	return took, err
 }
 
-// finish ends the program, which returns its values, little-endian float32.
+// finish ends the program and returns its values, little-endian float32.
 func (d *decoder) finish() ([]byte, error) {
 	d.in.Close()
 	values, err := io.ReadAll(d.out)

@@ -10,7 +10,7 @@ import (
 	"github.com/weightmap/weightmap/internal/peers/peer"
 )
 
-// readParser takes the offsets and sizes that gguf-parser-go computes.
+// readParser reads the data at the offsets that gguf-parser-go computes.
 func readParser(path string) (all []peer.Tensor, err error) {
 	g, err := parser.ParseGGUFFile(path)
 	if err != nil {
@@ -31,7 +31,7 @@ func readParser(path string) (all []peer.Tensor, err error) {
 	return all, nil
 }
 
-// readOllama reads each tensor through its section of the file. Empty tensors have none.
+// readOllama reads each tensor through its section of the file. Empty tensors have no section.
 func readOllama(path string) (all []peer.Tensor, err error) {
 	g, err := ollama.Open(path)
 	if err != nil {
@@ -66,7 +66,7 @@ func readSection(g *ollama.File, name string, n int64) ([]byte, error) {
 	return b, err
 }
 
-// readGGML takes the offsets and sizes that fs/ggml computes.
+// readGGML reads the data at the offsets that fs/ggml computes.
 func readGGML(path string) (all []peer.Tensor, err error) {
 	f, err := os.Open(path)
 	if err != nil {

@@ -1,6 +1,6 @@
-// Command readers opens model files with other libraries in Go for internal/peers/judge, which
-// runs it: readers NAME reads paths from standard input. Every reader is used as its
-// documentation says, and reads the data of every tensor.
+// Command readers opens model files with other Go libraries. Package internal/peers/judge runs it as
+// "readers NAME" and writes paths to its standard input. It uses every library as documented, and
+// reads the data of every tensor.
 package main
 
 import (
@@ -41,7 +41,7 @@ func main() {
 	}
 }
 
-// version returns the version of a module that this program is linked with.
+// version returns the version of a module linked into this program.
 func version(module string) string {
 	if info, ok := debug.ReadBuildInfo(); ok {
 		for _, d := range info.Deps {
@@ -53,8 +53,8 @@ func version(module string) string {
 	return "unknown"
 }
 
-// section reads a tensor of n bytes at offset in the data that begins at start, as a careful
-// user of a library does that lists such.
+// section reads a tensor of n bytes at offset in the data that begins at start, as a careful user
+// would of a library that only lists offsets.
 func section(f *os.File, start, offset, n uint64) ([]byte, error) {
 	s, err := f.Stat()
 	if err != nil {

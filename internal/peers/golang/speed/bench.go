@@ -12,7 +12,7 @@ import (
 	"github.com/weightmap/weightmap/internal/floor"
 )
 
-// comparison has files to open.
+// comparison holds the files to open.
 type comparison struct {
 	dir    string
 	rounds int
@@ -59,8 +59,8 @@ func (b *comparison) opening(l library, model int) func() error {
 	}
 }
 
-// cold does so each time after the files were evicted from the page cache, and is
-// nil where they cannot be.
+// cold is warm with the files evicted from the page cache before each run. It returns nil if they
+// cannot be evicted.
 func (b *comparison) cold(l library, model int) (floor.Round, error) {
 	paths, err := floor.Files(b.path(model, l.format))
 	if err != nil || !floor.Evicts(paths[0]) {
@@ -82,7 +82,7 @@ func (b *comparison) cold(l library, model int) (floor.Round, error) {
 	}, nil
 }
 
-// table prints how long every library takes relative to one.
+// table prints the time of every library relative to one.
 func (b *comparison) table(w io.Writer) error {
 	head, rule := "|", "|---|"
 	for _, c := range columns {
@@ -113,7 +113,7 @@ func (b *comparison) table(w io.Writer) error {
 	return nil
 }
 
-// coldRatio compares two libraries on 300 tensors that have to come from disk.
+// coldRatio compares two libraries on 300 tensors that are not in the page cache.
 func (b *comparison) coldRatio(l, base library) (ratio float64, ok bool, err error) {
 	const large = 1
 	ours, err := b.cold(l, large)
@@ -128,7 +128,7 @@ func (b *comparison) coldRatio(l, base library) (ratio float64, ok bool, err err
 	return r.Ratio, true, err
 }
 
-// short prints two digits.
+// short formats x with two digits.
 func short(x float64) string {
 	switch {
 	case x >= 10:
@@ -146,7 +146,7 @@ type verdict struct {
 	ratio func() (ratio float64, ok bool, err error)
 }
 
-// verdicts prints the limits of opening relative to other libraries.
+// verdicts prints the figures relative to other libraries that have limits.
 func (b *comparison) verdicts(w io.Writer) (missed int, err error) {
 	const many = 2
 	var all []verdict

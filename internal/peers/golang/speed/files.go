@@ -6,16 +6,16 @@ import (
 	"github.com/weightmap/weightmap/internal/bench"
 )
 
-// columns are what the table calls the models that every library opens.
+// columns are the table's names of the models.
 var columns = []string{"20 tensors, 2 MB", "300 tensors, 100 MB", "10,000 tensors of 256 bytes"}
 
-// entry is what a library says of a tensor.
+// entry is a tensor as a library lists it.
 type entry struct {
 	Name string
 	Size int64
 }
 
-// described is what every library should say. MOBI has numbers for names.
+// described returns the entries that every library should list. MOBI has numbers as names.
 func described(m bench.Model, numbered bool) (all []entry) {
 	p, _ := m.Plan()
 	for i, t := range p.Tensors {

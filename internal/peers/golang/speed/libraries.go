@@ -19,20 +19,20 @@ import (
 // library opens models.
 type library struct {
 	name   string
-	format string // of the files that it reads
+	format string // of the files it reads
 	ours   bool
 	open   func(path string) (opened, error)
-	round  func(path string) floor.Round // instead of open, for what runs elsewhere
+	round  func(path string) floor.Round // instead of open, for other processes
 }
 
-// opened is what a library made of a file.
+// opened is a file opened by a library.
 type opened interface {
-	// Tensors lists what was found, nil for what has no idea of tensors.
+	// Tensors lists the tensors; nil if the library has no notion of tensors.
 	Tensors() []entry
 	Close() error
 }
 
-// ours are the formats of this library that are compared.
+// ours returns the compared formats of this library.
 func ours() (all []library) {
 	for _, name := range []string{"mag", "tsr", "mle", "wia", "mobi", "safetensors", "gguf"} {
 		all = append(all, library{"weightmap, " + name, name, true, openOurs, nil})
@@ -47,7 +47,7 @@ const (
 	bare     = "open, fstat, mmap, munmap, close"
 )
 
-// peers are the others.
+// peers returns the other libraries.
 func peers() []library {
 	all := []library{
 		{gpustack, "gguf", false, func(path string) (opened, error) { return openParser(path, parser.UseMMap()) }, nil},
@@ -72,7 +72,7 @@ func peers() []library {
 	return all
 }
 
-// nothing has no idea of tensors.
+// nothing is a file opened without any notion of tensors.
 type nothing struct{ io.Closer }
 
 func (nothing) Tensors() []entry { return nil }
@@ -84,7 +84,7 @@ func (n nothing) Close() error {
 	return n.Closer.Close()
 }
 
-// model of ours, mapped until it is closed.
+// mapped is a model of this library, mapped until it is closed.
 type mapped struct{ *format.Model }
 
 func openOurs(path string) (opened, error) {
@@ -99,7 +99,7 @@ func (m mapped) Tensors() (all []entry) {
 	return all
 }
 
-// parsedFile is what gguf-parser-go leaves: it unmaps the file before it returns.
+// parsedFile is the result of gguf-parser-go, which unmaps the file before it returns.
 type parsedFile struct{ *parser.GGUFFile }
 
 func openParser(path string, o ...parser.GGUFReadOption) (opened, error) {
@@ -140,7 +140,7 @@ func (f ggmlFile) Tensors() (all []entry) {
 	return all
 }
 
-// ollamaFile reads what it is asked for: opening is asking for all tensors.
+// ollamaFile reads lazily, so opening requests all tensors.
 type ollamaFile struct {
 	*ollama.File
 	tensors []ollama.TensorInfo
@@ -165,7 +165,7 @@ func (f ollamaFile) Tensors() (all []entry) {
 	return all
 }
 
-// openDeserialized reads the whole file, as the library wants it.
+// openDeserialized reads the whole file, as the library requires.
 func openDeserialized(path string) (opened, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -182,7 +182,7 @@ func openDeserialized(path string) (opened, error) {
 	return all, nil
 }
 
-// openByHand is what a program does that uses no library. It checks nothing.
+// openByHand does what a program without a library would. It checks nothing.
 func openByHand(path string) (opened, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
@@ -203,7 +203,7 @@ func openByHand(path string) (opened, error) {
 	return all, nil
 }
 
-// entries is a list of tensors, without a file.
+// entries is a list of tensors without a file.
 type entries []entry
 
 func (e entries) Tensors() []entry { return e }

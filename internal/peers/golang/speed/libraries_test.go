@@ -11,8 +11,8 @@ import (
 	"github.com/weightmap/weightmap/internal/floor"
 )
 
-// TestLibraries: every library finds the same names and sizes, so that one that
-// reads nothing does not look fast.
+// TestLibraries: every library finds the same names and sizes, so that none looks fast because it
+// reads less.
 func TestLibraries(t *testing.T) {
 	for _, m := range []bench.Model{bench.Models[0], bench.Models[2]} {
 		dir := t.TempDir()
@@ -44,7 +44,7 @@ func TestLibraries(t *testing.T) {
 	}
 }
 
-// TestRefused: libraries that parse say when a file is none.
+// TestRefused: libraries that parse refuse a file that is not a model.
 func TestRefused(t *testing.T) {
 	for _, l := range slices.Concat(ours(), peers()) {
 		if f, err := l.open(filepath.Join(t.TempDir(), "none")); err == nil {

@@ -1,11 +1,11 @@
-// Command speed measures how long this library takes to open models, next to other
-// libraries and next to less than a library can do, and prints tables in Markdown:
+// Command speed measures how long this library and others take to open models, relative to the least
+// work that would do, and prints tables in Markdown:
 //
 //	go run -C internal/peers/golang ./speed [-strict] [-rounds 15]
 //
-// All open the same tensors, each in a format that it reads; GGUF files are written
-// by format/gguf. Figures are medians of the ratios of paired rounds, so they say
-// nothing about the machine's own speed.
+// All libraries open the same tensors, each in a format that it reads; format/gguf writes the GGUF
+// files. Figures are medians of the ratios of paired rounds, so they do not depend on the machine's
+// speed.
 package main
 
 import (
@@ -36,7 +36,7 @@ func main() {
 	}
 }
 
-// measure prints both tables and counts the verdicts that were missed.
+// measure prints both tables and returns the number of missed verdicts.
 func measure(dir string, rounds int) (missed int, err error) {
 	b := &comparison{dir: dir, rounds: rounds}
 	if err := b.write(); err != nil {

@@ -18,14 +18,14 @@ import (
 //go:embed safetensors.py
 var script string
 
-// python is a process that opens files with safetensors and measures how long that takes.
+// python is a process that opens files with safetensors and measures the time.
 type python struct {
 	mu  sync.Mutex
 	in  io.Writer
 	out *bufio.Reader
 }
 
-// startPython returns nil where no Python has safetensors. WEIGHTMAP_PYTHON names one that has it.
+// startPython returns nil if no Python has safetensors. WEIGHTMAP_PYTHON selects a Python.
 var startPython = sync.OnceValue(func() *python {
 	for _, name := range []string{"python3", os.Getenv("WEIGHTMAP_PYTHON")} {
 		if exec.Command(name, "-c", "import safetensors").Run() != nil {
@@ -46,7 +46,7 @@ var startPython = sync.OnceValue(func() *python {
 	return nil
 })
 
-// request has the process open the file n times.
+// request makes the process open the file n times.
 func (p *python) request(path string, n int) (names entries, took time.Duration, err error) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

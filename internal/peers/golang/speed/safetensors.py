@@ -1,5 +1,5 @@
-# Opens files with safetensors: a line has a number of times and a path, an answer the nanoseconds it
-# took and the tensors, which are described only once.
+# Opens files with safetensors. An input line has a count and a path; the answer has the nanoseconds
+# of that many openings, and the tensors, listed only once.
 import json, math, sys, time
 from safetensors import safe_open
 

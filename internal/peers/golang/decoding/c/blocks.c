@@ -1,9 +1,9 @@
-// Decodes blocks of GGUF files as plainly as C can say it, and times that:
+// Decodes blocks of GGUF files with plain C loops, and measures the time:
 //
 //	blocks TYPE BLOCKS CODEBOOKS
 //
-// For each number on standard input it decodes all blocks so many times and prints the
-// nanoseconds that took. At the end of the input it prints the values, 4 bytes each.
+// For each number on standard input it decodes all blocks that many times and prints the
+// nanoseconds. At the end of the input it prints the values, 4 bytes each.
 #include <math.h>
 #include <stdint.h>
 #include <stdio.h>
@@ -31,7 +31,7 @@ static float half(const u8 *b) {
 	return h;
 }
 
-// Codebooks, number after number.
+// Codebooks.
 static int8_t iq2xxs[256 * 8], iq2xs[512 * 8], iq2s[1024 * 8], iq3xxs[256 * 4], iq3s[512 * 4], iq1s[2048 * 8];
 
 static const int8_t iq4[16] = {-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113};
@@ -212,7 +212,7 @@ static void nvfp4(const u8 *b, float *restrict y) {
 	}
 }
 
-// even is the sign byte of 7 bits: the eighth makes the number of set bits even.
+// even returns the sign byte of 7 bits: the eighth makes the number of set bits even.
 static u8 even(uint32_t bits) {
 	bits &= 127;
 	return bits | __builtin_parity(bits) << 7;
@@ -339,7 +339,7 @@ static u8 *read_all(const char *path, long *size) {
 	return b;
 }
 
-// unpack makes n groups of numbers of an alphabet, whose places in it are packed in 16 bits.
+// unpack writes n groups of numbers from an alphabet, whose indexes are packed in 16 bits.
 static const u8 *unpack(const u8 *b, int8_t *out, int n, int size, int width, const int8_t *alphabet) {
 	for (int i = 0; i < n; i++, b += 2)
 		for (int j = 0; j < size; j++)
