@@ -6,6 +6,8 @@ import (
 	"io"
 	"slices"
 	"strings"
+
+	"github.com/rivo/uniseg"
 )
 
 // Column is the head of a column. A head without a name is not printed.
@@ -52,8 +54,12 @@ func (t *Table) Grow(rows int) { t.cells = slices.Grow(t.cells, rows*len(t.colum
 // Row adds a row with a cell for each column.
 func (t *Table) Row(cells ...string) {
 	for _, text := range cells {
-		text = Printable(text)
-		t.cells = append(t.cells, cell{text, columnsOf(text)})
+		width := len(text)
+		if !isPlain(text) {
+			text = Printable(text)
+			width = uniseg.StringWidth(text)
+		}
+		t.cells = append(t.cells, cell{text, width})
 	}
 }
 
@@ -75,7 +81,7 @@ func (t *Table) Write(out io.Writer, width int) error {
 			text, gap := row[i].text, width-row[i].width
 			if gap < 0 { // of the first column
 				text = Shorten(text, width)
-				gap = width - columnsOf(text)
+				gap = width - uniseg.StringWidth(text)
 			}
 			if t.columns[i].Right {
 				line = append(spaces(line, gap), text...)

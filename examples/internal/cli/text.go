@@ -28,9 +28,6 @@ func PrintableJSON(text []byte) []byte {
 func unsafeRune(r rune) bool { return !unicode.IsGraphic(r) }
 
 func escaped(s string, wanted func(rune) bool) string {
-	if isPlain(s) {
-		return s
-	}
 	if strings.IndexFunc(s, wanted) < 0 {
 		return strings.ToValidUTF8(s, "\ufffd")
 	}
@@ -65,14 +62,6 @@ func isPlain(s string) bool {
 		}
 	}
 	return true
-}
-
-// columnsOf returns how many columns of the screen a text takes.
-func columnsOf(s string) int {
-	if isPlain(s) {
-		return len(s)
-	}
-	return uniseg.StringWidth(s)
 }
 
 // Shorten cuts the middle out of s where it would take more than width
