@@ -20,7 +20,7 @@ func (z *Quantizer) clip() {
 	}
 	inner := int(min(runsFrom(0, z.channels, z.axis, z.shape).inner, int64(len(z.all))))
 	keys := make([]uint32, len(z.all)/z.channels) // of one channel
-	for c := range z.ranges {
+	for c := range z.lo {
 		pick := func(percent float64) float32 {
 			out := keys[:0]
 			for i := c * inner; i < len(z.all); i += inner * z.channels {
@@ -33,15 +33,15 @@ func (z *Quantizer) clip() {
 			}
 			return keyValue(selectKey(out, rank(percent, len(out))))
 		}
-		var to valueRange
+		var lo, hi float32
 		if tail := (100 - z.o.Percentile) / 2; z.o.Asymmetric {
-			to = valueRange{min(pick(tail), 0), max(pick(100-tail), 0)}
+			lo, hi = min(pick(tail), 0), max(pick(100-tail), 0)
 		} else {
-			to.hi = pick(z.o.Percentile)
-			to.lo = -to.hi
+			hi = pick(z.o.Percentile)
+			lo = -hi
 		}
-		if to.lo < to.hi { // else it is nothing but 0
-			z.ranges[c] = to
+		if lo < hi { // else it is nothing but 0
+			z.lo[c], z.hi[c] = lo, hi
 		}
 	}
 	z.all = nil

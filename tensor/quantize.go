@@ -3,7 +3,6 @@ package tensor
 import (
 	"fmt"
 	"math"
-	"slices"
 
 	"github.com/weightmap/weightmap/internal/vector"
 )
@@ -114,35 +113,9 @@ func (o QuantizeOptions) limits() (l intLimits, axis int, err error) {
 	return l, o.Axis, nil
 }
 
-// valueRange is the range of the values of a channel. The zero value is that of 0 alone,
-// which every range includes.
-type valueRange struct{ lo, hi float32 }
-
-// widen extends the range by values. It returns the index of the first that is NaN or infinite, or -1.
-func (r *valueRange) widen(src []float32) int {
-	lo, hi, finite := vector.Range(src, r.lo, r.hi)
-	if !finite {
-		return slices.IndexFunc(src, func(x float32) bool { return x-x != 0 })
-	}
-	r.lo, r.hi = lo, hi
-	return -1
-}
-
-// widenEach is widen for ranges of one value each.
-func widenEach(ranges []valueRange, src []float32) int {
-	for i, x := range src {
-		if x-x != 0 {
-			return i
-		}
-		r := &ranges[i]
-		r.lo, r.hi = min(r.lo, x), max(r.hi, x)
-	}
-	return -1
-}
-
 // parameters chooses scale and zero point for a range that includes 0.
-func (l intLimits) parameters(r valueRange, asymmetric bool) (scale float32, zero int32) {
-	lo, hi := float64(r.lo), float64(r.hi)
+func (l intLimits) parameters(low, high float32, asymmetric bool) (scale float32, zero int32) {
+	lo, hi := float64(low), float64(high)
 	if !asymmetric {
 		return wholeScale(max(hi, -lo), float64(l.hi-l.middle)), l.middle
 	}

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 
 	"github.com/weightmap/weightmap/internal/vector"
 )
@@ -22,8 +23,8 @@ type Quantizer struct {
 	elems    int
 	observed int
 	encoded  int
-	ranges   []valueRange // of the channels seen so far
-	all      []float32    // for a percentile
+	lo, hi   []float32 // the ranges of the channels seen so far, which include 0
+	all      []float32 // for a percentile
 	q        *Quantization
 	columns  []vector.Steps // of q, while elements of different channels lie side by side
 	errors   vector.Errors
@@ -73,8 +74,8 @@ const fewChannels = 1 << 16
 
 // grow makes room for what is found of n channels: a shape may claim more than there will be.
 func (z *Quantizer) grow(n int) {
-	if n > len(z.ranges) {
-		z.ranges = append(z.ranges, make([]valueRange, n-len(z.ranges))...)
+	if more := n - len(z.lo); more > 0 {
+		z.lo, z.hi = append(z.lo, make([]float32, more)...), append(z.hi, make([]float32, more)...)
 	}
 }
 
@@ -94,17 +95,18 @@ func (z *Quantizer) Observe(src []float32) error {
 	}
 	runs := runsFrom(int64(z.observed), z.channels, z.axis, z.shape)
 	for rest := src; len(rest) > 0; {
-		var c, n, bad int
+		c, n, finite := 0, 0, false
 		if runs.inner == 1 {
 			c, n = runs.row(len(rest))
 			z.grow(c + n)
-			bad = widenEach(z.ranges[c:], rest[:n])
+			finite = vector.RangeRow(rest[:n], z.lo[c:c+n], z.hi[c:c+n])
 		} else {
 			c, n = runs.next(len(rest))
 			z.grow(c + 1)
-			bad = z.ranges[c].widen(rest[:n])
+			z.lo[c], z.hi[c], finite = vector.Range(rest[:n], z.lo[c], z.hi[c])
 		}
-		if bad >= 0 {
+		if !finite { // memory that changes meanwhile may be by now
+			bad := max(slices.IndexFunc(rest, func(x float32) bool { return x-x != 0 }), 0)
 			return fmt.Errorf("%w: element %d is %v, which no integer stands for", ErrQuantization, z.observed+len(src)-len(rest)+bad, rest[bad])
 		}
 		rest = rest[n:]
@@ -127,13 +129,13 @@ func (z *Quantizer) Parameters() (*Quantization, error) {
 	z.clip()
 	q := &Quantization{Axis: z.axis, Scales: make([]float32, z.channels)}
 	z.q = q
-	for c, r := range z.ranges {
+	for c := range q.Scales {
 		var zero int32
-		if q.Scales[c], zero = z.lim.parameters(r, z.o.Asymmetric); z.o.Asymmetric {
+		if q.Scales[c], zero = z.lim.parameters(z.lo[c], z.hi[c], z.o.Asymmetric); z.o.Asymmetric {
 			q.ZeroPoints = append(q.ZeroPoints, zero)
 		}
 	}
-	z.ranges = nil
+	z.lo, z.hi = nil, nil
 	if !z.o.Asymmetric && z.lim.middle != 0 {
 		q.ZeroPoints = []int32{z.lim.middle} // readers take 0 for granted
 	}

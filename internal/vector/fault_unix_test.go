@@ -72,6 +72,7 @@ func readers() map[string]func(src []byte) {
 	floats := map[string]func(src []float32){
 		"range":               func(src []float32) { Range(src, 0, 0) },
 		"quantize":            func(src []float32) { Quantize(make([]byte, len(src)), src, &Steps{Inverse: 1, Hi: 127}) },
+		"range row":           func(src []float32) { RangeRow(src, make([]float32, len(src)), make([]float32, len(src))) },
 		"quantize row":        func(src []float32) { QuantizeRow(make([]byte, len(src)), src, make([]Steps, len(src))) },
 		"errors":              func(src []float32) { new(Errors).Add(src, make([]float32, len(src)), 0) },
 		"errors, what stands": func(src []float32) { new(Errors).Add(make([]float32, len(src)), src, 0) },

@@ -32,6 +32,8 @@ func scaledBlocks([]float32, []byte, int, []float32) {}
 
 func rangeBlock([]float32) (lo, hi float32, nan bool) { return 0, 0, false }
 
+func rangeRowBlock(src, lo, hi []float32) (finite bool) { return false }
+
 func quantizeBlock([]byte, []float32, *Steps) {}
 
 func quantizeRowBlock([]byte, []float32, []Steps) {}

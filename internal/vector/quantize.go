@@ -42,6 +42,30 @@ func rangePlain(src []float32, lo, hi float32) (newLo, newHi float32, finite boo
 	return lo, hi, true
 }
 
+// RangeRow is Range for columns, each of which has one of the numbers in src.
+func RangeRow(src, lo, hi []float32) (finite bool) {
+	finite = true
+	split(src, haveIntegers, false,
+		func(i, j int) { finite = rangeRowBlock(src[i:j], lo[i:j], hi[i:j]) && finite },
+		func(i, j int) { finite = rangeRowPlain(src[i:j], lo[i:j], hi[i:j]) && finite })
+	return finite
+}
+
+func rangeRowPlain(src, lo, hi []float32) (finite bool) {
+	finite = true
+	for i, x := range src {
+		switch {
+		case x-x != 0:
+			finite = false
+		case x < lo[i]:
+			lo[i] = x
+		case x > hi[i]:
+			hi[i] = x
+		}
+	}
+	return finite
+}
+
 // Steps maps real numbers to integers: multiples of a positive float32 as far as Lo and
 // Hi, which are integers of at most 16 bits, plus a zero point.
 type Steps struct {

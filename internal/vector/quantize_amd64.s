@@ -51,6 +51,43 @@ done:
 	VZEROUPPER
 	RET
 
+// func rangeRowBlock(src, lo, hi []float32) (finite bool)
+TEXT ·rangeRowBlock(SB), NOSPLIT, $0-73
+	MOVQ src_base+0(FP), SI
+	MOVQ src_len+8(FP), CX
+	MOVQ lo_base+24(FP), R8
+	MOVQ hi_base+48(FP), R9
+	VXORPS Y6, Y6, Y6
+	SHRQ $4, CX
+	JZ done
+
+loop:
+	VMOVUPS (SI), Y0
+	VMOVUPS 32(SI), Y1
+	VMINPS (R8), Y0, Y2
+	VMINPS 32(R8), Y1, Y3
+	VMAXPS (R9), Y0, Y4
+	VMAXPS 32(R9), Y1, Y5
+	VMOVUPS Y2, (R8)
+	VMOVUPS Y3, 32(R8)
+	VMOVUPS Y4, (R9)
+	VMOVUPS Y5, 32(R9)
+	VSUBPS Y0, Y0, Y0
+	VSUBPS Y1, Y1, Y1
+	VORPS Y0, Y6, Y6
+	VORPS Y1, Y6, Y6
+	ADDQ $64, SI
+	ADDQ $64, R8
+	ADDQ $64, R9
+	DECQ CX
+	JNZ loop
+
+done:
+	VPTEST Y6, Y6
+	SETEQ finite+72(FP)
+	VZEROUPPER
+	RET
+
 DATA snap<>+0(SB)/8, $0x4158000000000000 // 3<<21, whose unit in the last place is 2^-30
 GLOBL snap<>(SB), RODATA|NOPTR, $8
 DATA magnitude<>+0(SB)/8, $0x7fffffffffffffff

@@ -40,6 +40,48 @@ done:
 	MOVB R0, nan+32(FP)
 	RET
 
+// BOUNDS widens the range of the columns in registers lo and hi by the numbers in n. What is
+// negative zero becomes zero by adding that, which V20 has. V21 stays zero as long as all
+// numbers are finite.
+#define BOUNDS(n, lo, hi) \
+	FMIN_S4(n, lo, lo); \
+	FADD_S4(lo, 20, lo); \
+	FMAX_S4(n, hi, hi); \
+	FSUB_S4(n, n, 22); \
+	VORR V22.B16, V21.B16, V21.B16
+
+// func rangeRowBlock(src, lo, hi []float32) (finite bool)
+TEXT ·rangeRowBlock(SB), NOSPLIT, $0-73
+	MOVD src_base+0(FP), R2
+	MOVD src_len+8(FP), R1
+	MOVD lo_base+24(FP), R3
+	MOVD hi_base+48(FP), R4
+	VEOR V20.B16, V20.B16, V20.B16
+	VEOR V21.B16, V21.B16, V21.B16
+	LSR $4, R1
+	CBZ R1, done
+
+loop:
+	VLD1.P 64(R2), [V0.S4, V1.S4, V2.S4, V3.S4]
+	VLD1 (R3), [V4.S4, V5.S4, V6.S4, V7.S4]
+	VLD1 (R4), [V16.S4, V17.S4, V18.S4, V19.S4]
+	BOUNDS(0, 4, 16)
+	BOUNDS(1, 5, 17)
+	BOUNDS(2, 6, 18)
+	BOUNDS(3, 7, 19)
+	VST1.P [V4.S4, V5.S4, V6.S4, V7.S4], 64(R3)
+	VST1.P [V16.S4, V17.S4, V18.S4, V19.S4], 64(R4)
+	SUB $1, R1
+	CBNZ R1, loop
+
+done:
+	UMAXV_S4(21, 21)
+	FMOVS F21, R0
+	CMPW $0, R0
+	CSET EQ, R0
+	MOVB R0, finite+72(FP)
+	RET
+
 // STEPS makes the four float32 in register n two pairs of int64 in a and b, and these the
 // int32 in A.
 #define STEPS(n, a, b, A, B) \

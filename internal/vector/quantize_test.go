@@ -1,6 +1,7 @@
 package vector
 
 import (
+	"bytes"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -32,6 +33,47 @@ func compareRange(t *testing.T, src []float32, lo, hi float32) {
 	}
 	if diff := cmp.Diff(of(rangePlain(src, lo, hi)), of(Range(src, lo, hi))); diff != "" {
 		t.Fatalf("%d numbers, from %g to %g: %s", len(src), lo, hi, diff)
+	}
+}
+
+// compareRangeRow compares the bits of what RangeRow and its twin leave.
+func compareRangeRow(t *testing.T, rows ...[]float32) {
+	t.Helper()
+	n := len(rows[0])
+	got, want := make([]float32, 2*n), make([]float32, 2*n)
+	for _, row := range rows {
+		finite := rangeRowPlain(row, want[:n], want[n:])
+		if RangeRow(row, got[:n], got[n:]) != finite {
+			t.Fatalf("%v: finite is not %v", row, finite)
+		}
+		if !finite {
+			return
+		}
+	}
+	if !bytes.Equal(memory.BytesOf(got), memory.BytesOf(want)) {
+		t.Fatalf("%v: %v, want %v", rows, got, want)
+	}
+}
+
+// TestRangeRow compares rows of all widths to a few steps, with each special number at each place.
+func TestRangeRow(t *testing.T) {
+	r := rand.New(rand.NewPCG(3, 3))
+	for n := range 70 {
+		rows := make([][]float32, 4)
+		for i := range rows {
+			for range n {
+				rows[i] = append(rows[i], float32(r.NormFloat64()))
+			}
+		}
+		compareRangeRow(t, rows...)
+		for i, x := range rows[3] {
+			for _, s := range specials() {
+				rows[3][i] = s
+				compareRangeRow(t, rows...)
+				compareRangeRow(t, rows[3])
+			}
+			rows[3][i] = x
+		}
 	}
 }
 
@@ -259,6 +301,7 @@ func FuzzQuantize(f *testing.F) {
 		}
 		compareRange(t, src, 0, 0)
 		compareQ8(t, src)
+		compareRangeRow(t, src[:len(src)/2], src[len(src)/2:][:len(src)/2])
 		compareRows(t, src, steps(s))
 		for _, steps := range steps(s) {
 			compareSteps(t, src, s, steps)

@@ -57,6 +57,11 @@ func scaledBlocks(dst []float32, src []byte, stride int, scales []float32)
 //go:noescape
 func rangeBlock(src []float32) (lo, hi float32, nan bool)
 
+// rangeRowBlock takes a multiple of lanes numbers.
+//
+//go:noescape
+func rangeRowBlock(src, lo, hi []float32) (finite bool)
+
 //go:noescape
 func quantizeBlock(dst []byte, src []float32, s *Steps)
 
