@@ -16,20 +16,16 @@ import (
 
 // convertVerdicts measures quantizing a file of 100 MB in memory, relative to copying it.
 func convertVerdicts() (all []verdict) {
+	int8s, blocks := tensor.QuantizeOptions{PerChannel: true}, tensor.QuantizeOptions{Encoding: gguf.Q8_0()}
 	for _, c := range []struct {
 		name, to string
 		o        tensor.QuantizeOptions
-	}{
-		{"int8", "wia", tensor.QuantizeOptions{PerChannel: true}},
-		{"q8_0", "gguf", tensor.QuantizeOptions{Encoding: gguf.Q8_0()}},
-	} {
-		for _, m := range []Model{Models[1], single(Models[1])} {
-			all = append(all, verdict{name: "convert/" + c.name + "/" + m.Name, limit: 1.2, figure: func(b *testing.B) float64 {
-				o := &convert.Options{To: c.to, Quantize: convert.Quantized(c.o), QuantizeOnly: func(tensor.Info) bool { return true }}
-				o.NoSync = true
-				return converting(b, rows(m), o)
-			}})
-		}
+	}{{"int8/mobi", "mobi", int8s}, {"int8/wia", "wia", int8s}, {"q8_0/gguf", "gguf", blocks}} {
+		all = append(all, verdict{name: "convert/" + c.name, limit: 1.2, figure: func(b *testing.B) float64 {
+			o := &convert.Options{To: c.to, Quantize: convert.Quantized(c.o), QuantizeOnly: func(tensor.Info) bool { return true }}
+			o.NoSync = true
+			return converting(b, rows(Models[1]), o)
+		}})
 	}
 	return all
 }
