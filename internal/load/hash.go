@@ -4,12 +4,14 @@ import (
 	"cmp"
 	"io"
 	"runtime"
+	"slices"
 	"sync"
 	"sync/atomic"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/checksum"
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/work"
 )
@@ -158,10 +160,12 @@ func (v *verification) feed(r *source.Region, off, size int64, part string, f fu
 			return err
 		}
 		return work.Chunks(v.ctx, b, v.progress, part, func(b []byte) {
-			r.Populate(off, int64(len(b)))
-			f(b)
-			v.used(r, off, int64(len(b)))
-			off += int64(len(b))
+			for step := range slices.Chunk(b, memory.PopulateStep) {
+				r.Populate(off, int64(len(step)))
+				f(step)
+				v.used(r, off, int64(len(step)))
+				off += int64(len(step))
+			}
 		})
 	}
 	return v.copied(r, off, size, part, f)

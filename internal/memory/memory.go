@@ -50,7 +50,7 @@ const (
 
 // PopulateStep is how much is populated at a time: enough that a system call costs nothing, little
 // enough that it is still in memory when it is read.
-const PopulateStep = 256 << 10
+const PopulateStep = 128 << 10
 
 // Advisor is the Owner of a model. b is part of its memory. Advise does not check sums.
 type Advisor interface {

@@ -166,6 +166,7 @@ const populateOver = 64 << 10
 func (r *Region) Populate(off, n int64) {
 	if r.ra != nil && n >= populateOver {
 		populate(r.mem, r.skip+int(off), r.skip+int(off+n))
+		runtime.Gosched() // a short system call keeps the processor, and timers wait
 	}
 }
 
