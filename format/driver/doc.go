@@ -1,11 +1,9 @@
-// Package driver says what a file format is, for those who add one, in this
-// module or in another. Programs that read and write models use package format.
+// Package driver defines what a file format implements. Programs that read and write models use package format.
 // This package may change in any minor release.
 //
-// A format is a parser, and it returns data: where tensors are, what sums
-// cover them, what else the file says. Everything else is done once for all
-// formats: mapping, views, first use, verification, guards against files that are
-// cut short, reading through an io.ReaderAt, atomic writing.
+// A driver parses a file and returns data: where its tensors are, which checksums cover them, metadata and
+// graph. The engine does everything else for all formats: mapping, views, verification, guards against files that
+// are cut short, reading through an io.ReaderAt, atomic writing.
 //
 //	type safetensors struct{}
 //

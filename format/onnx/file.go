@@ -72,7 +72,7 @@ func (f *File) OperatorSets() []OperatorSet { return opsets.In[OperatorSet](f.Me
 // after Close.
 func (f *File) IRVersion() int64 { return opsets.IRVersion(f.Metadata()) }
 
-// Strings returns the elements of a tensor of strings, in memory of the caller's. They
+// Strings returns a copy of the elements of a tensor of strings. They
 // are arbitrary bytes. Other tensors are ErrDType.
 func (f *File) Strings(name string) ([]string, error) {
 	v, err := f.Tensor(name)
