@@ -21,7 +21,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// TestPrintable: what a file contains must not reach a terminal raw.
+// TestPrintable checks that text from a file cannot control the terminal.
 func TestPrintable(t *testing.T) {
 	for in, want := range map[string]string{
 		"plain":                     "plain",
@@ -40,7 +40,7 @@ func TestPrintable(t *testing.T) {
 	}
 }
 
-// TestPrintableJSON: the text is harmless and means what it meant.
+// TestPrintableJSON checks that the output is safe and has the same meaning.
 func TestPrintableJSON(t *testing.T) {
 	want := map[string]any{"a\x1b\x7f": "b\u009b\u202e\U000e0041é\n", "raw": []any{1.0}}
 	text, err := json.MarshalIndent(want, "", " ")
@@ -90,7 +90,7 @@ func TestShorten(t *testing.T) {
 	}
 }
 
-// TestList: what no line shows is not joined.
+// TestList checks that List does not join names that do not fit on the line.
 func TestList(t *testing.T) {
 	long := strings.Repeat("é", 1000)
 	for _, tt := range []struct {
@@ -164,7 +164,7 @@ type broken struct{}
 
 func (broken) Write([]byte) (int, error) { return 0, errBroken }
 
-// TestWidth: nothing is known of what is not a terminal.
+// TestWidth checks that Width has a fixed value if the output is not a terminal.
 func TestWidth(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
 	if err != nil {
@@ -218,7 +218,7 @@ func TestFileSize(t *testing.T) {
 	}
 }
 
-// TestParseKey: a key that is wrong does not get into the message.
+// TestParseKey checks that the message does not contain a malformed key.
 func TestParseKey(t *testing.T) {
 	hex := strings.Repeat("0f", 32)
 	if key, err := ParseKey(hex); err != nil || !bytes.Equal(key, bytes.Repeat([]byte{15}, 32)) {
@@ -235,7 +235,7 @@ func TestParseKey(t *testing.T) {
 	}
 }
 
-// TestKeyFile: one that is not there is named.
+// TestKeyFile checks that the message names a missing key file.
 func TestKeyFile(t *testing.T) {
 	f := tool.Flags()
 	o := tool.KeyFlag(f)
@@ -248,7 +248,8 @@ func TestKeyFile(t *testing.T) {
 	}
 }
 
-// TestKeyOption: an empty key is not the lack of one, and no key gets into a message.
+// TestKeyOption checks that an empty key is an error, unlike a missing one, and that no message
+// contains a key.
 func TestKeyOption(t *testing.T) {
 	hex := strings.Repeat("0f", 32)
 	t.Chdir(t.TempDir())
@@ -298,7 +299,7 @@ func TestKeyOption(t *testing.T) {
 func TestSigned(t *testing.T) {
 	a := ed25519.NewKeyFromSeed(make([]byte, 32)).Public()
 	b := ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, 32)).Public()
-	// What openssl pkey -pubin -outform DER | sha256sum prints for these keys.
+	// The output of openssl pkey -pubin -outform DER | sha256sum for these keys.
 	const sumA = "339e2ff917630507b6a423b5ce084e285d1fa65d93b3e27a6195d3bbebc9ae23"
 	const sumB = "fd110d301d2f077de1414b8f99f441b1403fab207b2052fbd2c065e4ee8e7dc2"
 	const unknown, trusted = format.SignatureUnknown, format.SignatureTrusted
@@ -340,14 +341,14 @@ example:
   prog do -n 3 x
 `
 
-// TestTool: help goes to standard output with status 0, what is wrong to
-// standard error, on one line.
+// TestTool checks that help goes to standard output with status 0, and errors to standard error on
+// one line.
 func TestTool(t *testing.T) {
 	bad := errors.New("mag: a\nb.mag: bad")
 	for _, tt := range []struct {
 		name   string
 		args   []string
-		err    error // of the work
+		err    error // the result of the command
 		status int
 		stdout string
 		stderr string
@@ -385,7 +386,8 @@ func TestTool(t *testing.T) {
 	}
 }
 
-// TestProgress: long work shows a bar, which goes away, and nothing without a terminal.
+// TestProgress checks that long work shows a bar and removes it, and prints nothing if the output
+// is not a terminal.
 func TestProgress(t *testing.T) {
 	const total = 1 << 20
 	var out bytes.Buffer

@@ -9,9 +9,9 @@ import (
 	"github.com/weightmap/weightmap/internal/keys"
 )
 
-// Signed says who signed a file that was verified and whether that means anything,
-// nothing for an unsigned file. s is what the file says, and trusted the key that
-// its signature was checked against, if any.
+// Signed describes the signature of a verified file and whether it is trusted; it returns "" for an
+// unsigned file. s is the signature in the file, and trusted the key that it was verified with, if
+// any.
 func Signed(state format.SignatureState, s *format.Signature, trusted crypto.PublicKey) string {
 	switch {
 	case state == format.SignatureTrusted:
@@ -22,7 +22,7 @@ func Signed(state format.SignatureState, s *format.Signature, trusted crypto.Pub
 	return ""
 }
 
-// Fingerprint names a key and says how.
+// Fingerprint formats the fingerprint of a key.
 func Fingerprint(key crypto.PublicKey) string {
 	text, err := keys.Fingerprint(key)
 	if err != nil {
@@ -31,7 +31,8 @@ func Fingerprint(key crypto.PublicKey) string {
 	return "SHA256:" + text
 }
 
-// Dropped says, behind what was written, what its source was and it is not.
+// Dropped returns a suffix for a message about a written file: that its source was encrypted or
+// signed and the new file is not.
 func Dropped(encrypted, signed bool) string {
 	text := ""
 	if encrypted {
@@ -43,7 +44,7 @@ func Dropped(encrypted, signed bool) string {
 	return text
 }
 
-// FileSize is the size of a file, or of the files in a directory.
+// FileSize returns the size of a file, or of all files in a directory.
 func FileSize(path string) int64 {
 	st, err := os.Stat(path)
 	if err != nil {
@@ -55,7 +56,7 @@ func FileSize(path string) int64 {
 	total, dir := int64(0), os.DirFS(path)
 	_ = fs.WalkDir(dir, ".", func(name string, _ fs.DirEntry, err error) error {
 		if err != nil {
-			return nil // what cannot be seen does not count
+			return nil // ignore what cannot be read
 		}
 		if st, err := fs.Stat(dir, name); err == nil && st.Mode().IsRegular() {
 			total += st.Size()

@@ -9,19 +9,20 @@ import (
 	"syscall"
 )
 
-// Target is a file that a command writes, and what was there before.
+// Target is an output file, with the state of its path before the command.
 type Target struct {
 	path string
-	old  os.FileInfo // nil for nothing
+	old  os.FileInfo // nil if nothing was there
 }
 
-// NewTarget looks at what is at path.
+// NewTarget records what is at path.
 func NewTarget(path string) *Target {
 	old, _ := os.Stat(path)
 	return &Target{path, old}
 }
 
-// Ended has an error say what became of the file when somebody interrupted writing it. It is deferred.
+// Ended replaces *err by an error that says what happened to the file, if writing it was
+// interrupted. Call it with defer.
 func (t *Target) Ended(err *error) {
 	if !errors.Is(*err, context.Canceled) {
 		return
@@ -34,15 +35,15 @@ func (t *Target) Ended(err *error) {
 	*err = interruption("interrupted: " + t.path + " was written, but not verified")
 }
 
-// interruption says what became of a file.
+// interruption is an error that says what happened to a file.
 type interruption string
 
 func (i interruption) Error() string { return string(i) }
 
 func (interruption) Is(target error) bool { return target == context.Canceled }
 
-// Main runs a program and exits with the status that it returns. An interrupt ends the
-// context, so that what is half written is removed; a second one ends the program at once.
+// Main calls run and exits with the status it returns. The first interrupt cancels the context, so
+// that run can remove incomplete files; a second one ends the program at once.
 func Main(run func(ctx context.Context, args []string, out, errs io.Writer) int) {
 	ctx, cancel := context.WithCancel(context.Background())
 	signals := make(chan os.Signal, 2)
@@ -56,8 +57,8 @@ func Main(run func(ctx context.Context, args []string, out, errs io.Writer) int)
 	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
 }
 
-// Await returns what f returns, or stops waiting when ctx ends: reading standard input or
-// a pipe cannot be stopped.
+// Await calls f and returns its result, or returns early when ctx is done, since a read from
+// standard input or a pipe cannot be canceled.
 func Await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	type outcome struct {
 		value T

@@ -18,52 +18,52 @@ import (
 // keySize is the number of bytes of an AES-256 key.
 const keySize = 32
 
-// ErrKey says what is wrong with a key without repeating it: error messages end
-// up in logs.
+// ErrKey is returned for a malformed key. It does not contain the key, since error messages are
+// often logged.
 var ErrKey = errors.New("the key is not 64 hexadecimal digits")
 
 var errEmpty = errors.New("the key is empty; to use none, leave the option out")
 
-// KeyOption is an option that gives a key, or names the file of one. It knows an empty
-// value, as a variable that is not set leaves, from an option that was not given: without
-// the key, files would be written plainly, or be trusted unchecked.
+// KeyOption is an option whose value is a key or the name of a key file. An empty value, as from an
+// unset shell variable, is an error: treated as a missing option, it would write a file unencrypted
+// or skip a check.
 type KeyOption struct {
-	name, text string // the name with its dash
+	name, text string // the name includes the dash
 	given      bool
 }
 
-// KeyOption adds an option to f.
+// KeyOption adds a key option to f.
 func (t *Tool) KeyOption(f *flag.FlagSet, name, usage string) *KeyOption {
 	o := &KeyOption{name: t.dash() + name}
 	f.Var(o, name, usage)
 	return o
 }
 
-// KeyFlag adds -key, for Secret.
+// KeyFlag adds -key, to be read with Secret.
 func (t *Tool) KeyFlag(f *flag.FlagSet) *KeyOption {
 	return t.KeyOption(f, "key", "key of an encrypted file, `HEX` of 64 digits, or @FILE that holds them")
 }
 
-// TrustFlag adds -trust, for Public.
+// TrustFlag adds -trust, to be read with Public.
 func (t *Tool) TrustFlag(f *flag.FlagSet) *KeyOption {
 	return t.KeyOption(f, "trust", "public key that must have signed the files, in a `PUB.pem`")
 }
 
-// String implements flag.Value. It does not tell the key.
+// String implements flag.Value. It does not return the key.
 func (o *KeyOption) String() string { return "" }
 
-// Set implements flag.Value. What is wrong is said later: package flag would repeat the key.
+// Set implements flag.Value. It does not validate the key, since package flag would print it.
 func (o *KeyOption) Set(text string) error {
 	o.text, o.given = text, true
 	return nil
 }
 
-// Given reports whether the option was, even if it is empty.
+// Given reports whether the option was set, even to "".
 func (o *KeyOption) Given() bool { return o.given }
 
-// Secret returns the key of an encrypted file, nil if the option was not given. It is in
-// hexadecimal digits or, because every user of a system sees command lines, in a file of
-// them whose name follows an @.
+// Secret returns the key of an encrypted file, or nil if the option is not set. The value is
+// hexadecimal digits, or "@" and the name of a file with the digits, because other users can see
+// command lines.
 func (o *KeyOption) Secret(ctx context.Context) ([]byte, error) {
 	return ReadKey(ctx, o, func(text string) ([]byte, error) {
 		path, ok := strings.CutPrefix(text, "@")
@@ -82,28 +82,30 @@ func (o *KeyOption) Secret(ctx context.Context) ([]byte, error) {
 	})
 }
 
-// Public reads the public key that the option names, nil if it was not given.
+// Public reads the public key in the file that the option names. It returns nil if the option is
+// not set.
 func (o *KeyOption) Public(ctx context.Context) (crypto.PublicKey, error) {
 	return ReadKey(ctx, o, keys.ReadPublic)
 }
 
-// Private reads the private key that the option names, nil if it was not given.
+// Private reads the private key in the file that the option names. It returns nil if the option is
+// not set.
 func (o *KeyOption) Private(ctx context.Context) (crypto.Signer, error) {
 	return ReadKey(ctx, o, keys.ReadPrivate)
 }
 
-// Same reports whether two options name the same key, which may be readable only once.
+// Same reports whether two options name the same file, which may be readable only once.
 func (o *KeyOption) Same(other *KeyOption) bool {
 	return o.given && other.given && o.text == other.text
 }
 
-// ReadKey has f make a key of what was given; of nothing it makes the zero value.
+// ReadKey returns f of the option's value, or the zero value if the option is not set.
 func ReadKey[K any](ctx context.Context, o *KeyOption, f func(text string) (K, error)) (key K, err error) {
 	if !o.given {
 		return key, nil
 	}
 	if err = errEmpty; o.text != "" {
-		key, err = Await(ctx, func() (K, error) { return f(o.text) }) // it may come through a pipe
+		key, err = Await(ctx, func() (K, error) { return f(o.text) }) // the file may be a pipe
 	}
 	if err != nil {
 		return key, BadArgument(fmt.Errorf("%s: %w", o.name, err))
@@ -111,10 +113,10 @@ func ReadKey[K any](ctx context.Context, o *KeyOption, f func(text string) (K, e
 	return key, nil
 }
 
-// longestKeyFile leaves room for white space.
+// longestKeyFile is the largest size of a key file; it allows for white space.
 const longestKeyFile = 1 << 10
 
-// KeyFile returns what a file with a key holds, which is not much.
+// KeyFile returns the content of a small file with a key.
 func KeyFile(path string) ([]byte, error) {
 	f, err := os.Open(path)
 	if err != nil {
@@ -131,7 +133,7 @@ func KeyFile(path string) ([]byte, error) {
 	return b, nil
 }
 
-// ParseKey reads the key of an encrypted file.
+// ParseKey parses the key of an encrypted file.
 func ParseKey(text string) ([]byte, error) {
 	key, err := hex.DecodeString(text)
 	switch {

@@ -5,21 +5,22 @@ import (
 	"strings"
 )
 
-// Option is an option of a command.
+// Option describes an option of a command.
 type Option struct {
 	Name, About string
-	Value       string // what its help calls its value, "" for a switch
+	Value       string // name of its value in the help, "" for a switch
 }
 
-// Line is what a shell knows of a command line while it is typed.
+// Line is a command line that is being completed.
 type Line struct {
 	Options []Option
-	Value   *Option  // the option whose value is next
-	Ended   bool     // "--" has ended the options
+	Value   *Option  // the option that expects a value next
+	Ended   bool     // "--" occurred
 	Others  []string // the other arguments so far
 }
 
-// Read reads arguments as Parse does, with the options that t has when help prints its help.
+// Read parses arguments as Parse does, but for completion. Calling help must print the help of t,
+// which tells Read the options.
 func (t *Tool) Read(args []string, help func(*Tool)) *Line {
 	l := &Line{}
 	asked := *t

@@ -6,8 +6,8 @@ import (
 	"strings"
 )
 
-// DidYouMean suggests the names that a misspelled word is closest to, as the rest of a
-// message: "; did you mean -json?". It is empty when none is close.
+// DidYouMean suggests names similar to a misspelled word, as the end of a message: "; did you mean
+// -json?". It returns "" if no name is similar.
 func DidYouMean(word, prefix string, names []string) string {
 	near := Nearest(word, names)
 	if len(near) == 0 {
@@ -16,11 +16,11 @@ func DidYouMean(word, prefix string, names []string) string {
 	return "; did you mean " + prefix + strings.Join(near, " or "+prefix) + "?"
 }
 
-// effort bounds what comparing a word with all names of a file costs.
+// effort limits the total cost of comparing a word with all names in a file.
 const effort = 100_000_000
 
-// Nearest returns up to three of the names, the closest first: those that a few edits
-// make of word, or that contain it.
+// Nearest returns up to three names, the most similar first, that differ from word in a few edits
+// or contain it.
 func Nearest(word string, names []string) []string {
 	const most = 3
 	type candidate struct {
@@ -42,7 +42,7 @@ func Nearest(word string, names []string) []string {
 			cost = distance(a, b)
 		}
 		if cost > limit && len(word) > 1 && strings.Contains(other, folded) {
-			cost = limit // worse than most misspellings
+			cost = limit // more than in most misspellings
 		}
 		if cost <= limit {
 			near = append(near, candidate{name, cost})
@@ -58,7 +58,7 @@ func Nearest(word string, names []string) []string {
 
 func abs(n int) int { return max(n, -n) }
 
-// trim removes what both begin and end with.
+// trim removes the common prefix and suffix.
 func trim(a, b string) (string, string) {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]
@@ -69,8 +69,8 @@ func trim(a, b string) (string, string) {
 	return a, b
 }
 
-// distance is how many bytes to insert, remove or replace, or neighbors to swap, to make
-// b of a.
+// distance returns the number of bytes to insert, delete, replace or swap with a neighbor to turn a
+// into b.
 func distance(a, b string) int {
 	above, row, next := make([]int, len(b)+1), make([]int, len(b)+1), make([]int, len(b)+1)
 	for j := range row {

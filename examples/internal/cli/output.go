@@ -10,13 +10,13 @@ import (
 	"github.com/weightmap/weightmap/internal/save"
 )
 
-// OutputFlag adds -o, which names the file to write.
+// OutputFlag adds -o, the name of the output file.
 func (t *Tool) OutputFlag(f *flag.FlagSet) *string {
 	return f.String("o", "", "write to `FILE`")
 }
 
-// InOut splits the arguments of a command that reads IN and writes OUT, which -o may name
-// instead. rest follows the two.
+// InOut returns the input and the output path of a command with the arguments IN and OUT; -o may
+// replace OUT. rest holds further arguments.
 func (t *Tool) InOut(f *flag.FlagSet, o string) (in, out string, rest []string, err error) {
 	args := f.Args()
 	switch {
@@ -30,8 +30,8 @@ func (t *Tool) InOut(f *flag.FlagSet, o string) (in, out string, rest []string, 
 	return in, out, rest, CheckTarget(out)
 }
 
-// Output has f write to standard output, or to the file at path unless that is "" or "-".
-// The file is put in place when all of it is written.
+// Output calls f with standard output if path is "" or "-", otherwise with a temporary file that
+// replaces path if f succeeds.
 func (t *Tool) Output(path string, stdout io.Writer, f func(io.Writer) error) (err error) {
 	if path == "" || path == "-" {
 		return f(stdout)
@@ -56,7 +56,7 @@ func (t *Tool) Output(path string, stdout io.Writer, f func(io.Writer) error) (e
 	return w.Commit(true)
 }
 
-// CheckOutput refuses to write over the file that is read.
+// CheckOutput returns an error if path is the input file.
 func CheckOutput(path, in string) error {
 	a, err := os.Stat(path)
 	if err != nil {
@@ -68,7 +68,7 @@ func CheckOutput(path, in string) error {
 	return nil
 }
 
-// CheckBinary refuses to write what is not text onto a terminal.
+// CheckBinary returns an error if binary output would go to a terminal.
 func CheckBinary(path string, stdout io.Writer, what string) error {
 	if (path == "" || path == "-") && Terminal(stdout) {
 		return BadArgument(fmt.Errorf("%s is not for a terminal; -o FILE writes it to a file", what))
@@ -76,8 +76,7 @@ func CheckBinary(path string, stdout io.Writer, what string) error {
 	return nil
 }
 
-// CheckTarget refuses "-" as the file to write. Elsewhere it is a standard stream, and a
-// file of that name would be a surprise.
+// CheckTarget returns an error if path is "-", since a model cannot be written to standard output.
 func CheckTarget(path string) error {
 	if path == "-" {
 		return BadArgument(errors.New("the result cannot go to standard output: it is assembled next to the file it becomes; ./- is a file called -"))

@@ -8,9 +8,8 @@ import (
 	"strings"
 )
 
-// Parse reads options from before, between and after the other arguments, which f.Args
-// returns. "--" ends the options. For -help it prints the help to out and returns
-// flag.ErrHelp.
+// Parse parses options, which may be before, between and after the other arguments; f.Args returns
+// the latter. "--" ends the options. For -help it prints the help to out and returns flag.ErrHelp.
 func (t *Tool) Parse(f *flag.FlagSet, args []string, out io.Writer) error {
 	var others []string
 	for len(args) > 0 {
@@ -50,13 +49,14 @@ func (t *Tool) Parse(f *flag.FlagSet, args []string, out io.Writer) error {
 	return f.Parse(append([]string{"--"}, others...)) // sets f.Args
 }
 
-// isSwitch reports whether an option stands without a value.
+// isSwitch reports whether an option has no value.
 func isSwitch(o *flag.Flag) bool {
 	b, ok := o.Value.(interface{ IsBoolFlag() bool })
 	return ok && b.IsBoolFlag()
 }
 
-// reason says why a value is wrong. Package flag calls all that is not a number a parse error.
+// reason explains why a value is invalid. Package flag only says "parse error" if it is not a
+// number.
 func reason(o *flag.Flag, err error) string {
 	switch text := err.Error(); {
 	case text != "parse error":
@@ -68,7 +68,7 @@ func reason(o *flag.Flag, err error) string {
 	}
 }
 
-// unknown refuses an option that does not exist.
+// unknown returns the error for an unknown option.
 func (t *Tool) unknown(f *flag.FlagSet, arg, name string) error {
 	var names []string
 	f.VisitAll(func(o *flag.Flag) { names = append(names, o.Name) })

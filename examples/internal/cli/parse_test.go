@@ -10,7 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestParse: options may stand anywhere before "--".
+// TestParse checks that options may be anywhere before "--".
 func TestParse(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := os.WriteFile("-x", nil, 0o666); err != nil {

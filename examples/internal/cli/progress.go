@@ -7,19 +7,19 @@ import (
 	"github.com/schollz/progressbar/v3"
 )
 
-// patience is how long work goes on without showing its progress.
+// patience is the delay before progress is shown.
 const patience = time.Second
 
-// Progress shows on a terminal how far long work is.
+// Progress shows the progress of long work on a terminal.
 type Progress struct {
-	out   io.Writer // nil if it is no terminal
+	out   io.Writer // nil if it is not a terminal
 	what  string
 	start time.Time
-	bar   *progressbar.ProgressBar // from the first report on
+	bar   *progressbar.ProgressBar // set by the first report
 	shown bool
 }
 
-// NewProgress shows the progress of what, such as "converting".
+// NewProgress returns a Progress; what is a description such as "converting".
 func NewProgress(out io.Writer, what string) *Progress {
 	p := &Progress{what: what, start: time.Now()}
 	if Terminal(out) {
@@ -40,7 +40,7 @@ func (p *Progress) Report(done, total int64, _ string) {
 	_ = p.bar.Set64(min(done, total))
 }
 
-// Write implements io.Writer for the bar, of which nothing shows at first.
+// Write implements io.Writer for the bar. It discards output until patience has passed.
 func (p *Progress) Write(text []byte) (int, error) {
 	if time.Since(p.start) < patience {
 		return len(text), nil
@@ -49,7 +49,7 @@ func (p *Progress) Write(text []byte) (int, error) {
 	return p.out.Write(text)
 }
 
-// Finish removes the bar, before anything else is printed.
+// Finish removes the bar. Call it before printing anything else.
 func (p *Progress) Finish() {
 	if p.shown {
 		_ = p.bar.Clear()

@@ -15,12 +15,12 @@ func (t *Tool) MemoryFlag(f *flag.FlagSet) *ByteSize {
 	return s
 }
 
-// ByteSize is the value of an option: "200MB", "1.5GiB", "1000000".
+// ByteSize is a flag.Value for sizes such as "200MB", "1.5GiB" and "1000000".
 type ByteSize int64
 
 var errSize = errors.New("a size is a number of bytes, with kB, MB, GB, KiB, MiB or GiB behind it if need be")
 
-// units are the ways to write each factor, in lower case; those of "b" and "" go last.
+// units lists the suffixes for each factor in lower case. "b" and "" must be last.
 var units = []struct {
 	names  string
 	factor float64

@@ -10,32 +10,32 @@ import (
 	"github.com/rivo/uniseg"
 )
 
-// Column is the head of a column. A head without a name is not printed.
+// Column is the heading of a column. A heading without a name is not printed.
 type Column struct {
 	Name  string
-	Right bool // numbers are set to the right
-	Spare bool // left out where the screen is too narrow, the last one first
+	Right bool // align to the right, for numbers
+	Spare bool // omitted if the terminal is too narrow, the last one first
 }
 
-// Table is text in columns, aligned also where characters are two columns
-// wide, which text/tabwriter does not know.
+// Table aligns text in columns. Unlike text/tabwriter it handles characters that are two columns
+// wide.
 type Table struct {
-	Indent  string // what lines begin with
+	Indent  string // printed at the start of each line
 	columns []Column
-	cells   []cell // one row after the other
+	cells   []cell // row by row
 }
 
-// cell is a text, and how many columns of the screen it takes.
+// cell is a text with its width on the screen.
 type cell struct {
 	text  string
 	width int
 }
 
-// The first column keeps so much in the narrowest terminal, and so much before a spare
-// column takes room.
+// narrowest is the minimum width of the first column; readable is its minimum width while spare
+// columns are shown.
 const narrowest, readable = 12, 16
 
-// NewTable starts a table.
+// NewTable returns a table without rows.
 func NewTable(columns ...Column) *Table {
 	t := &Table{columns: columns}
 	var head []string
@@ -48,10 +48,10 @@ func NewTable(columns ...Column) *Table {
 	return t
 }
 
-// Grow makes room for rows.
+// Grow reserves memory for more rows.
 func (t *Table) Grow(rows int) { t.cells = slices.Grow(t.cells, rows*len(t.columns)) }
 
-// Row adds a row with a cell for each column.
+// Row adds a row. There must be a cell for each column.
 func (t *Table) Row(cells ...string) {
 	for _, text := range cells {
 		width := len(text)
@@ -63,8 +63,8 @@ func (t *Table) Row(cells ...string) {
 	}
 }
 
-// Write prints the table. Where a row would take more than width columns, spare
-// columns are left out, and cells of the first one shortened; a width of 0 is no limit.
+// Write prints the table. If a row would be wider than width, it omits spare columns and shortens
+// cells of the first column; a width of 0 means no limit.
 func (t *Table) Write(out io.Writer, width int) error {
 	widths := t.widths(width)
 	b := bufio.NewWriter(out)
@@ -104,8 +104,7 @@ func spaces(b []byte, n int) []byte {
 	return b
 }
 
-// widths returns how many columns of the screen each column of the table takes, -1
-// for one that is left out.
+// widths returns the width of each column, or -1 for an omitted one.
 func (t *Table) widths(width int) []int {
 	widths := make([]int, len(t.columns))
 	for k, cell := range t.cells {

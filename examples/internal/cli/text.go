@@ -15,12 +15,12 @@ import (
 	"golang.org/x/term"
 )
 
-// Printable escapes, as JSON does, what would disturb a terminal or a line:
-// control characters, and those that change direction or cannot be seen.
+// Printable escapes, with JSON escapes, characters that could disturb a terminal or a line: control
+// characters, invisible ones, and those that change the direction of text.
 func Printable(s string) string { return escaped(s, unsafeRune) }
 
-// PrintableJSON does the same in JSON text, which keeps its meaning: such
-// characters occur inside of strings only, and line breaks only outside.
+// PrintableJSON escapes these characters in JSON text without changing its meaning: in valid JSON
+// they occur only in strings, except for line breaks, which occur only outside.
 func PrintableJSON(text []byte) []byte {
 	return []byte(escaped(string(text), func(r rune) bool { return r != '\n' && unsafeRune(r) }))
 }
@@ -45,7 +45,7 @@ func escaped(s string, wanted func(rune) bool) string {
 	return b.String()
 }
 
-// JSON returns v on one line, with <, > and & as they are.
+// JSON returns v as JSON on one line. It does not escape <, > and &.
 func JSON(v any) (string, error) {
 	var b bytes.Buffer
 	e := json.NewEncoder(&b)
@@ -54,7 +54,7 @@ func JSON(v any) (string, error) {
 	return strings.TrimSuffix(b.String(), "\n"), err
 }
 
-// isPlain reports whether s is ASCII without control characters, as nearly all texts are.
+// isPlain reports whether s is ASCII without control characters, as most text is.
 func isPlain(s string) bool {
 	for i := range len(s) {
 		if s[i]-' ' > '~'-' ' {
@@ -64,14 +64,14 @@ func isPlain(s string) bool {
 	return true
 }
 
-// Shorten cuts the middle out of s where it would take more than width
-// columns: names differ at their ends.
+// Shorten removes the middle of s if it is wider than width, since names usually differ at their
+// ends.
 func Shorten(s string, width int) string {
 	if len(prefix(s, width)) == len(s) {
 		return s
 	}
 	head := prefix(s, width/2)
-	// No tail is longer than this; between the two, a name may be as long as its file.
+	// Do not search further back for the tail: a name may be as long as its file.
 	at := max(len(head), len(s)-8*width)
 	for at < len(s) && !utf8.RuneStart(s[at]) {
 		at++
@@ -86,7 +86,7 @@ func Shorten(s string, width int) string {
 	return head + "…"
 }
 
-// Cut cuts the end off where s would take more than width columns.
+// Cut removes the end of s if it is wider than width.
 func Cut(s string, width int) string {
 	if len(prefix(s, width)) == len(s) {
 		return s
@@ -94,7 +94,7 @@ func Cut(s string, width int) string {
 	return prefix(s, width-1) + "…"
 }
 
-// prefix returns as much of s as fits into width columns.
+// prefix returns the longest prefix of s that is at most width columns wide.
 func prefix(s string, width int) string {
 	used := 0
 	for at := 0; at < len(s); {
@@ -107,10 +107,10 @@ func prefix(s string, width int) string {
 	return s
 }
 
-// List joins names by commas, as many as can show before a line is cut off at width
-// columns: names, and how often they are used, may make a line as long as many files.
+// List joins names with commas. It stops when the line is too wide to show more, since a file may
+// have many names and long ones.
 func List(names []string, width int) string {
-	most := 16 * width // bytes, some of which combine
+	most := 16 * width // in bytes, to allow for combining characters
 	var b strings.Builder
 	for i, name := range names {
 		if i > 0 {
@@ -125,16 +125,16 @@ func List(names []string, width int) string {
 	return b.String()
 }
 
-// Terminal reports whether somebody is watching.
+// Terminal reports whether out is a terminal.
 func Terminal(out io.Writer) bool {
 	f, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// plainWidth is how long lines get where there is no terminal.
+// plainWidth is the maximum width of lines if the output is not a terminal.
 const plainWidth = 160
 
-// Width returns how many columns a line may take.
+// Width returns the maximum width of a line on out.
 func Width(out io.Writer) int {
 	if f, ok := out.(*os.File); ok {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
@@ -152,7 +152,7 @@ func Count(n int, what string) string {
 	return Grouped(n) + " " + what + "s"
 }
 
-// Grouped shows an integer with commas between thousands.
+// Grouped formats an integer with commas between groups of three digits.
 func Grouped(n any) string {
 	text := fmt.Sprint(n)
 	for i := len(text) - 3; i > 0 && text[i-1] != '-'; i -= 3 {
@@ -161,7 +161,7 @@ func Grouped(n any) string {
 	return text
 }
 
-// Size prints bytes with three digits and a decimal prefix.
+// Size formats a number of bytes with three digits and a decimal prefix.
 func Size(n int64) string {
 	if n < 1000 {
 		return Count(int(n), "byte")

@@ -1,5 +1,5 @@
-// Package cli is what the example programs share: help, exit statuses, errors
-// of one line, and text from files made safe and short enough for a terminal.
+// Package cli has code shared by the example programs: help, exit statuses, one-line error
+// messages, and formatting of untrusted text for a terminal.
 package cli
 
 import (
@@ -12,44 +12,44 @@ import (
 	"strings"
 )
 
-// Exit statuses of all programs.
+// Exit statuses.
 const (
 	OK     = 0
-	Failed = 1 // a file is bad
-	Misuse = 2 // the command line is wrong
+	Failed = 1 // error in a file
+	Misuse = 2 // error in the command line
 
-	Interrupted = 130 // as shells report it
+	Interrupted = 130 // the status that shells use
 )
 
-// ErrReported stands for errors that were printed as they came.
+// ErrReported is returned if the error messages were already printed.
 var ErrReported = errors.New("reported")
 
-// errUsage marks what is wrong with the command line, not with a file.
+// errUsage marks errors in the command line.
 var errUsage = errors.New("usage")
 
-// usageError hides its mark from the text of the error.
+// usageError wraps an error and errUsage, without adding to the text.
 type usageError struct{ error }
 
 func (usageError) Is(target error) bool { return target == errUsage }
 
 func (e usageError) Unwrap() error { return e.error }
 
-// BadArgument marks err as a mistake in the command line.
+// BadArgument marks err as an error in the command line.
 func BadArgument(err error) error { return usageError{err} }
 
-// Tool is a program, or a subcommand of one, as its help shows it.
+// Tool describes a program or a subcommand for its help.
 type Tool struct {
-	Name    string // "weightmap inspect"
-	Args    string // what follows the name
-	About   string // a sentence
-	Details string // more lines, each with its newline; may be empty
-	Example string // a whole command line
-	Dash    string // how options are spelled in the help: "--", or "-" when empty
+	Name    string // such as "weightmap inspect"
+	Args    string // synopsis after the name
+	About   string // one sentence
+	Details string // more lines, each ending in a newline; may be ""
+	Example string // a complete command line
+	Dash    string // prefix of options in the help: "--", or "" for "-"
 
-	listed func(*flag.FlagSet) // gets the options in the place of the help, unless it is nil
+	listed func(*flag.FlagSet) // if not nil, receives the options instead of printing the help
 }
 
-// Program returns the first word of the name, which begins every error.
+// Program returns the first word of the name. It is the prefix of all error messages.
 func (t *Tool) Program() string {
 	program, _, _ := strings.Cut(t.Name, " ")
 	return program
@@ -57,14 +57,14 @@ func (t *Tool) Program() string {
 
 func (t *Tool) usage() string { return strings.TrimSpace(t.Name + " " + t.Args) }
 
-// Usagef returns an error about the command line that ends in the usage.
+// Usagef returns an error in the command line; the message ends with the usage.
 func (t *Tool) Usagef(text string, args ...any) error {
 	return usageError{fmt.Errorf("%s; usage: %s", fmt.Sprintf(text, args...), t.usage())}
 }
 
 func (t *Tool) dash() string { return cmp.Or(t.Dash, "-") }
 
-// Flags returns a set of options that prints nothing by itself.
+// Flags returns an empty flag set that prints nothing.
 func (t *Tool) Flags() *flag.FlagSet {
 	f := flag.NewFlagSet(t.Name, flag.ContinueOnError)
 	f.SetOutput(io.Discard)
@@ -72,7 +72,7 @@ func (t *Tool) Flags() *flag.FlagSet {
 	return f
 }
 
-// help prints the usage, the options that f knows, and an example.
+// help prints the usage, the options in f, and the example.
 func (t *Tool) help(f *flag.FlagSet, out io.Writer) error {
 	if t.listed != nil {
 		t.listed(f)
@@ -100,7 +100,7 @@ func (t *Tool) help(f *flag.FlagSet, out io.Writer) error {
 	return err
 }
 
-// advised is an error with a line of advice that follows it.
+// advised is an error with a line of advice.
 type advised struct {
 	error
 	line string
@@ -108,7 +108,7 @@ type advised struct {
 
 func (a advised) Unwrap() error { return a.error }
 
-// Advised has Status print a line behind the error, as it is.
+// Advised makes Status print a line unchanged after the error.
 func Advised(err error, line string) error {
 	if line == "" {
 		return err
@@ -116,8 +116,7 @@ func Advised(err error, line string) error {
 	return advised{err, line}
 }
 
-// Status prints an error that was not printed yet, on one line, and returns
-// the exit status for it.
+// Status prints err on one line, unless it was printed before, and returns the exit status.
 func (t *Tool) Status(err error, errs io.Writer) int {
 	var a advised
 	if errors.As(err, &a) {
@@ -142,7 +141,7 @@ func (t *Tool) Status(err error, errs io.Writer) int {
 	return Failed
 }
 
-// Each calls f for every path. It goes on after an error, which it prints.
+// Each calls f for each path. It prints errors and continues.
 func (t *Tool) Each(paths []string, errs io.Writer, f func(path string) error) error {
 	var bad error
 	for _, path := range paths {
@@ -156,7 +155,7 @@ func (t *Tool) Each(paths []string, errs io.Writer, f func(path string) error) e
 	return bad
 }
 
-// Complain prints an error on one line, whatever a file made it contain.
+// Complain prints an error on one line, with characters from files escaped.
 func (t *Tool) Complain(err error, errs io.Writer) {
 	fmt.Fprintf(errs, "%s: %s\n", t.Program(), Printable(t.text(err)))
 }

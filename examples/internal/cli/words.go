@@ -10,8 +10,8 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// words are what the library calls what a command line calls otherwise, and the names of
-// Go's types. The options have one dash, or two where a tool spells them so.
+// words replaces terms of the library and names of Go types in messages by those of the command
+// line. Options have one dash, or Tool.Dash.
 var words = strings.NewReplacer(
 	"Options.MaxMemory", "-max-memory", "Options.Root names one", "-root DIR names a directory", "Options.Root", "-root",
 	"see WriteOptions.ExternalFrom", "-external-from 1024 stores them in a separate file",
@@ -24,21 +24,21 @@ var words = strings.NewReplacer(
 	"json.RawMessage", "JSON", "[]interface {}", "list", "map[string]interface {}", "object", "format.Metadata", "object",
 )
 
-// options are those that set a field of the library's options for writing.
+// options maps fields of the library's write options to command-line options.
 var options = map[string]string{
 	"Compression": "compress", "Level": "level", "Align": "align", "ExternalFrom": "external-from",
 	"Extended": "extended", "MaxShard": "max-shard", "Key": "encrypt", "Signer": "sign", "Rename": "rename",
 }
 
-// Options returns the options by the fields that they set.
+// Options returns the command-line options by library field.
 func Options() map[string]string { return options }
 
-// text is an error in the words of the command line, with no path in it twice.
+// text returns the message of an error for the command line, without repeating a path.
 func (t *Tool) text(err error) string {
 	var located *format.Error
 	errors.As(err, &located)
 	if errors.Is(err, format.ErrOption) && located != nil && options[located.Field] != "" {
-		// The format and the file are those of the command line.
+		// Leave out the format and the file: the error is in an option.
 		return strings.ReplaceAll(located.Err.Error(), format.ErrOption.Error(), t.dash()+options[located.Field])
 	}
 	text := err.Error()
@@ -56,8 +56,8 @@ func (t *Tool) text(err error) string {
 	return text
 }
 
-// failure says what a system call failed with. named is for a path that the text has
-// already. A temporary file is nothing that anybody asked for: its directory is.
+// failure returns the reason why a system call failed. named says that the message already has the
+// path. For a temporary file it names the directory.
 func failure(e *fs.PathError, named bool) string {
 	dir, base := filepath.Split(e.Path)
 	switch {

@@ -16,7 +16,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// TestText: errors are in the words of the command line, and no path is in them twice.
+// TestText checks that messages use terms of the command line and do not repeat paths.
 func TestText(t *testing.T) {
 	missing := &fs.PathError{Op: "stat", Path: "m.mag", Err: syscall.ENOENT}
 	why := syscall.ENOENT.Error()

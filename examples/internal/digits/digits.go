@@ -1,24 +1,23 @@
-// Package digits is what the examples share that recognize handwritten digits:
-// drawings of digits, made by the program itself, so that nothing is downloaded;
-// the same normalization for them and for what people draw; and a small
-// convolutional network, with the way from any model file to its weights.
+// Package digits has code shared by the examples that recognize handwritten digits: generated
+// drawings of digits, so that no data is downloaded; the normalization of images; and a small
+// convolutional network with functions to load it from a model file.
 //
-// Training and serving use an engine (examples/train, examples/serve, modules of
-// their own). examples/quickstart computes by hand.
+// The modules examples/train and examples/serve run the network with an inference engine.
+// examples/quickstart uses the implementation in this package.
 package digits
 
-// Size is the width and height of an Image, Pixels how many pixels it has, and
-// Classes how many digits there are.
+// Size is the width and height of an Image, Pixels the number of its pixels, and Classes the number
+// of digits.
 const (
 	Size    = 16
 	Pixels  = Size * Size
 	Classes = 10
 )
 
-// Image is a normalized drawing, row by row from the top: 0 is paper, 255 is ink.
+// Image is a normalized drawing in row-major order from the top: 0 is paper, 255 is ink.
 type Image [Pixels]uint8
 
-// Floats appends the image to dst as the network wants it: ink is 1, paper 0.
+// Floats appends the image to dst as input of the network: 1 is ink, 0 is paper.
 func (m *Image) Floats(dst []float32) []float32 {
 	for _, ink := range m {
 		dst = append(dst, float32(ink)/255)
@@ -26,7 +25,7 @@ func (m *Image) Floats(dst []float32) []float32 {
 	return dst
 }
 
-// Probabilities says of each digit how likely it is.
+// Probabilities holds the probability of each digit.
 type Probabilities [Classes]float32
 
 // Best returns the most likely digit.
@@ -39,18 +38,18 @@ func (p *Probabilities) Best() (digit int) {
 	return digit
 }
 
-// Drawing is an image of a known digit.
+// Drawing is an image labeled with its digit.
 type Drawing struct {
 	Image Image
 	Digit int
 }
 
-// Training returns the first n drawings to learn from, the same on every machine.
-// The digits take turns. The last style of each digit is rare.
+// Training returns the first n drawings of the training set, which are the same on every machine.
+// Digits follow in turn. The last style of each digit is rare.
 func Training(n int) []Drawing { return drawings(n, newPen(1), 1) }
 
-// HeldOut returns the first n drawings of others than Training's, to measure what
-// was learned. All styles are as frequent.
+// HeldOut returns the first n drawings of the test set, which are different from Training's. All
+// styles are equally frequent.
 func HeldOut(n int) []Drawing { return drawings(n, newPen(2), common) }
 
 func drawings(n int, p *pen, rare int) []Drawing {
@@ -62,10 +61,9 @@ func drawings(n int, p *pen, rare int) []Drawing {
 	return list
 }
 
-// Draw returns a drawing of a digit, 0 to 9, in any style: another one for every
-// seed.
+// Draw returns a drawing of a digit from 0 to 9 in a random style, determined by seed.
 func Draw(digit int, seed uint64) Image {
 	p := newPen(seed)
-	p.random(1) // seeds that are close would begin alike
+	p.random(1) // discard the first number: nearby seeds start with similar ones
 	return p.draw(digit, p.style(digit, common))
 }

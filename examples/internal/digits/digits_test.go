@@ -8,8 +8,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestSameEverywhere: drawings are the same bytes on every machine, as models and
-// figures in the documentation are made of them.
+// TestSameEverywhere checks that drawings have the same bytes on every machine, since models and
+// figures in the documentation depend on them.
 func TestSameEverywhere(t *testing.T) {
 	for _, c := range []struct {
 		name     string
@@ -29,8 +29,8 @@ func TestSameEverywhere(t *testing.T) {
 	}
 }
 
-// TestDrawings: digits take turns, shorter lists are the beginnings of longer ones,
-// and no image of one list is in the other.
+// TestDrawings checks that digits follow in turn, that shorter lists are prefixes of longer ones,
+// and that the two sets are disjoint.
 func TestDrawings(t *testing.T) {
 	train, held := Training(500), HeldOut(500)
 	seen := map[Image]bool{}
@@ -56,8 +56,8 @@ func TestDrawings(t *testing.T) {
 	}
 }
 
-// TestStyles: every style can be drawn by any hand, the last one is rare in training
-// and as frequent as the others elsewhere.
+// TestStyles checks that every style can be drawn, and that the last one is rare only in the
+// training set.
 func TestStyles(t *testing.T) {
 	p := newPen(3)
 	for digit, all := range styles {

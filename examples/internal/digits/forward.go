@@ -2,7 +2,7 @@ package digits
 
 import "math"
 
-// Predict says how likely m is each of the digits: the whole network, computed by hand.
+// Predict returns the probability of each digit for m. It computes the whole network; package
 // examples/train/net does the same with an engine.
 func (w *Weights) Predict(m *Image) (p Probabilities) {
 	x := m.Floats(make([]float32, 0, Pixels))
@@ -16,15 +16,15 @@ func (w *Weights) Predict(m *Image) (p Probabilities) {
 	return p
 }
 
-// convolve returns what a convolution by 3 by 3 with zeros around, ReLU, and the
-// maximum of every 2 by 2 make of square images, one for each channel.
+// convolve returns a 3 by 3 convolution with zero padding, followed by ReLU and 2 by 2 max pooling,
+// of square images, one per channel.
 func convolve(x []float32, l Layer, channels, side int) []float32 {
 	out := make([]float32, 0, len(l.Bias)*side*side/4)
 	for o, bias := range l.Bias {
 		kernels := l.Weight[o*channels*9:][:channels*9]
 		for top := 0; top < side; top += 2 {
 			for left := 0; left < side; left += 2 {
-				best := float32(0) // ReLU: the maximum is not less than that
+				best := float32(0) // ReLU: the maximum is at least 0
 				for i := range 4 {
 					best = max(best, bias+at(x, kernels, side, top+i/2, left+i%2))
 				}
@@ -35,8 +35,7 @@ func convolve(x []float32, l Layer, channels, side int) []float32 {
 	return out
 }
 
-// at returns the sum of the products of the kernels, one for each channel, with the
-// pixels around one.
+// at returns the value of a convolution at one pixel, summed over the channels.
 func at(x, kernels []float32, side, row, column int) (sum float32) {
 	for i, weight := range kernels {
 		c, y, z := i/9, row+i%9/3-1, column+i%3-1
@@ -47,7 +46,7 @@ func at(x, kernels []float32, side, row, column int) (sum float32) {
 	return sum
 }
 
-// dense returns the product of a matrix, with a row for each output, and x.
+// dense returns the product of x with a matrix that has a row per output.
 func dense(x []float32, l Layer) []float32 {
 	out := make([]float32, len(l.Bias))
 	for o, bias := range l.Bias {
@@ -60,7 +59,7 @@ func dense(x []float32, l Layer) []float32 {
 	return out
 }
 
-// softmax makes probabilities of logits.
+// softmax sets p to the softmax of logits.
 func softmax(p, logits []float32) {
 	most, sum := float64(logits[0]), 0.0
 	for _, x := range logits {

@@ -9,10 +9,10 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Load finds the network's weights in a model of any format, and checks their shapes.
-// Float32 weights are views into the model: they are gone when it is closed. Others
-// are decoded, with their quantization, and so is everything on a big-endian host.
-// Errors: ErrNotFound, ErrShape, ErrDType, ErrQuantization, and those of reading.
+// Load finds the weights of the network in a model of any format and checks their shapes. Float32
+// weights are views of the model and become invalid when it is closed. Other types are decoded and
+// dequantized; on a big-endian host, all weights are decoded. Errors are ErrNotFound, ErrShape,
+// ErrDType, ErrQuantization, and read errors.
 func Load(m *format.Model) (*Weights, error) {
 	found, err := named(m)
 	if err != nil {
@@ -37,8 +37,8 @@ func Load(m *format.Model) (*Weights, error) {
 	return w, nil
 }
 
-// named returns the tensors by the names that they were given when the file was
-// written, which MOBI keeps aside as it numbers tensors.
+// named returns the tensors by their original names. MOBI numbers tensors, and stores the names in
+// an operator of the graph.
 func named(m *format.Model) (map[string]tensor.View, error) {
 	found := map[string]tensor.View{}
 	p, err := format.PlanOf(m)
@@ -54,8 +54,7 @@ func named(m *format.Model) (map[string]tensor.View, error) {
 	return found, nil
 }
 
-// floats returns a tensor as float32, and how many bytes that are not the model's own
-// it takes.
+// floats returns a tensor as float32, and the number of bytes that were allocated for it.
 func floats(v tensor.View) (values []float32, copied int64, err error) {
 	info := v.Info()
 	if info.DType == tensor.Float32 && info.Quant == nil && v.ZeroCopy() {
@@ -71,7 +70,7 @@ func floats(v tensor.View) (values []float32, copied int64, err error) {
 	return values, 4 * int64(len(values)), err
 }
 
-// isReal reports whether elements of d are weights by themselves.
+// isReal reports whether elements of d are weights without dequantization.
 func isReal(d tensor.DType) bool {
 	return d == tensor.Float64 || d == tensor.Float32 || d == tensor.Float16 || d == tensor.BFloat16
 }

@@ -17,7 +17,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// sample returns weights that all differ.
+// sample returns weights that are all different.
 func sample() *Weights {
 	w, x := &Weights{}, float32(0)
 	for info, values := range w.Parameters() {
@@ -43,7 +43,7 @@ func open(t *testing.T, path string) *format.Model {
 	return m
 }
 
-// little reports whether weights need not be copied on this host.
+// little reports whether this host can use the weights without copying.
 func little(t *testing.T, m *format.Model) bool {
 	t.Helper()
 	for _, v := range m.Tensors() {
@@ -53,7 +53,7 @@ func little(t *testing.T, m *format.Model) bool {
 	return false
 }
 
-// farther returns the largest difference of each tensor, of those where it is beyond most.
+// farther returns, for each tensor with a difference above most, the largest difference.
 func farther(want, got *Weights, most float32) map[string]float32 {
 	found := map[string]float32{}
 	in := map[string][]float32{}
@@ -74,8 +74,8 @@ func farther(want, got *Weights, most float32) map[string]float32 {
 	return found
 }
 
-// TestLoad: the weights come back from every format, with other bits only where the
-// dtype is another, and without a copy where it is not.
+// TestLoad checks that the weights survive in every format, with rounding only if the dtype
+// differs, and that only other dtypes are copied.
 func TestLoad(t *testing.T) {
 	dir, want := t.TempDir(), sample()
 	master := filepath.Join(dir, "digits.wia")
@@ -134,7 +134,7 @@ func TestLoad(t *testing.T) {
 	}
 }
 
-// TestSaveAgain: the same weights make the same file.
+// TestSaveAgain checks that the same weights give the same file.
 func TestSaveAgain(t *testing.T) {
 	var files [2][]byte
 	for i := range files {
@@ -152,8 +152,7 @@ func TestSaveAgain(t *testing.T) {
 	}
 }
 
-// TestLoadRefuses: a model of something else is an error that says which tensor is
-// not what it should be.
+// TestLoadRefuses checks that for another model the error names the unsuitable tensor.
 func TestLoadRefuses(t *testing.T) {
 	bias := func(p *format.Plan) *tensor.Info {
 		return &p.Tensors[slices.IndexFunc(p.Tensors, func(i tensor.Info) bool { return i.Name == "dense1.bias" })]

@@ -11,8 +11,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Channels of the two convolutions, what remains of an image behind both, and the
-// width of the layer between.
+// The channels of the two convolutions, the number of features after both, and the width of the
+// hidden layer.
 const (
 	Channels1 = 8
 	Channels2 = 16
@@ -20,22 +20,21 @@ const (
 	Hidden    = 64
 )
 
-// Weights are the parameters of the network: two convolutions with kernels of 3 by 3
-// pixels, which zeros are put around an image for, each followed by ReLU and the
-// maximum of every 2 by 2 pixels, and two dense layers with ReLU between. What
-// comes out are logits. All is row-major: channels of output, channels of input, rows,
-// columns; dense layers have a row for each output.
+// Weights holds the parameters of the network: two 3 by 3 convolutions with zero padding, each
+// followed by ReLU and 2 by 2 max pooling, and two dense layers with ReLU in between. The outputs
+// are logits. Weights are row-major: output channels, input channels, rows, columns; dense layers
+// have a row per output.
 type Weights struct {
 	Conv1, Conv2, Dense1, Dense2 Layer
-	// Copied is how many bytes Load had to decode, because the file has them in
-	// another type, compressed or not aligned. The rest is memory of the model.
+	// Copied is the number of bytes that Load had to decode, because they have another type, are
+	// compressed or misaligned. All other weights are views of the model.
 	Copied int64
 }
 
-// Layer has the weights of one layer.
+// Layer holds the weights of one layer.
 type Layer struct{ Weight, Bias []float32 }
 
-// Parameters returns the tensors of a model file, in order, each with its place in w.
+// Parameters yields the tensors of a model file in order, each with a pointer to its values in w.
 func (w *Weights) Parameters() iter.Seq2[tensor.Info, *[]float32] {
 	return func(yield func(tensor.Info, *[]float32) bool) {
 		for _, l := range []struct {
@@ -57,8 +56,8 @@ func (w *Weights) Parameters() iter.Seq2[tensor.Info, *[]float32] {
 	}
 }
 
-// Plan describes the network's model, with its graph in the operators of ONNX, which
-// the wia format has. Package convert makes other formats of that.
+// Plan returns the plan of the network's model, with its graph in ONNX operators as the wia format
+// stores it. Package convert converts it to other formats.
 func Plan() *format.Plan {
 	p := &format.Plan{
 		Metadata: format.Metadata{
@@ -102,7 +101,7 @@ func graph() *format.Graph {
 	return g
 }
 
-// Save writes the network to a WIA file, which is the same for the same weights.
+// Save writes the network to a WIA file. The same weights give the same bytes.
 func (w *Weights) Save(path string) error {
 	out, err := format.Create("wia", path, Plan(), &format.WriteOptions{Time: time.Unix(0, 0)})
 	if err != nil {

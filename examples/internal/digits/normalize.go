@@ -7,20 +7,19 @@ import (
 	"image/color"
 )
 
-// ErrEmpty says that there is nothing to see in a drawing.
+// ErrEmpty is returned for a drawing without ink.
 var ErrEmpty = errors.New("digits: nothing is drawn")
 
 const (
-	box     = 12      // the longer side of a digit in an Image, in pixels
-	maxSide = 1 << 14 // of what is normalized
-	faint   = 24      // ink that is not seen
-	fine    = 256     // units in a pixel of the source
+	box     = 12      // longer side of a digit in an Image, in pixels
+	maxSide = 1 << 14 // largest width and height of a drawing
+	faint   = 24      // ink up to this value is ignored
+	fine    = 256     // units per pixel of the drawing
 )
 
-// Normalize makes an Image of a drawing of any size: the digit's longer side becomes
-// 12 pixels, the center of its ink the center of the image, and its darkest pixel
-// black. The drawing is width times height bytes, row by row, 0 for paper. One without
-// ink is ErrEmpty.
+// Normalize converts a drawing of any size to an Image: it scales the longer side of the digit to
+// 12 pixels, centers it by its center of mass, and makes its darkest pixel black. The drawing is
+// width times height bytes in row-major order, 0 for paper. Without ink the error is ErrEmpty.
 func Normalize(ink []uint8, width, height int) (Image, error) {
 	if width <= 0 || height <= 0 || width > maxSide || height > maxSide || len(ink) != width*height {
 		return Image{}, fmt.Errorf("digits: a drawing of %d by %d pixels in %d bytes", width, height, len(ink))
@@ -36,7 +35,7 @@ func Normalize(ink []uint8, width, height int) (Image, error) {
 		darkest = max(darkest, means[i])
 	}
 	if darkest == 0 {
-		return Image{}, ErrEmpty // some dots, far apart
+		return Image{}, ErrEmpty // only a few dots far apart
 	}
 	var m Image
 	for i, v := range means {
@@ -45,14 +44,14 @@ func Normalize(ink []uint8, width, height int) (Image, error) {
 	return m, nil
 }
 
-// frame is the part of a drawing that becomes an image.
+// frame is the section of a drawing that becomes the image.
 type frame struct {
 	ink           []uint8
 	width, height int
-	x, y, step    int64 // top left corner, and side of what becomes a pixel, in terms of fine
+	x, y, step    int64 // top left corner, and size of an image pixel, in units of 1/fine pixel
 }
 
-// find looks for the digit, and reports whether there is one.
+// find locates the digit and reports whether there is one.
 func (f *frame) find() bool {
 	darkest := faint
 	for _, v := range f.ink {
@@ -80,15 +79,15 @@ func (f *frame) find() bool {
 	return true
 }
 
-// around returns where the image begins that has center in its middle, or as close
-// as it can be with all from first to end inside.
+// around returns the start of the image along one axis: center is in the middle, or as close to it
+// as possible with first to end inside.
 func (f *frame) around(center int64, first, end int) int64 {
 	side := Size * f.step
 	return min(max(center-side/2, int64(end)*fine-side), int64(first)*fine)
 }
 
-// mean returns what the area of one pixel of the image holds on average, in 4096ths,
-// as a thin line on a large drawing is little of it.
+// mean returns the average ink in the area of one pixel of the image, in 4096ths, since a thin line
+// is a small part of the area.
 func (f *frame) mean(x, y int) int64 {
 	x0, y0 := f.x+int64(x)*f.step, f.y+int64(y)*f.step
 	x1, y1 := x0+f.step, y0+f.step
@@ -103,8 +102,8 @@ func (f *frame) mean(x, y int) int64 {
 	return sum * 4096 / (f.step * f.step)
 }
 
-// FromImage normalizes a picture: dark ink on light paper, or light on dark, or ink of
-// any color on a transparent ground. What the border shows is the paper.
+// FromImage normalizes a picture: dark ink on a light background, light on dark, or any color on
+// transparency. The border determines the background.
 func FromImage(m image.Image) (Image, error) {
 	b := m.Bounds()
 	if b.Dx() <= 0 || b.Dy() <= 0 || b.Dx() > maxSide || b.Dy() > maxSide {

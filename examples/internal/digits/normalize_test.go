@@ -8,7 +8,7 @@ import (
 	"testing"
 )
 
-// bar is a drawing of a filled rectangle.
+// bar returns a drawing of a filled rectangle.
 func bar(width, height int, r image.Rectangle, ink uint8) []uint8 {
 	out := make([]uint8, width*height)
 	for y := r.Min.Y; y < r.Max.Y; y++ {
@@ -19,8 +19,8 @@ func bar(width, height int, r image.Rectangle, ink uint8) []uint8 {
 	return out
 }
 
-// TestNormalize: whatever its size, place and ink, a bar becomes 12 pixels high, in the
-// middle, and black.
+// TestNormalize checks that a bar of any size, position and ink becomes 12 pixels high, centered
+// and black.
 func TestNormalize(t *testing.T) {
 	for _, c := range []struct {
 		name          string
@@ -59,7 +59,7 @@ func TestNormalize(t *testing.T) {
 	}
 }
 
-// TestNormalizeInside: a digit whose ink is all at one end is not cut off there.
+// TestNormalizeInside checks that a digit with all ink at one end is not clipped.
 func TestNormalizeInside(t *testing.T) {
 	ink := bar(40, 40, image.Rect(5, 5, 7, 35), 255)
 	copy(ink[33*40+2:], bar(30, 1, image.Rect(0, 0, 30, 1), 255))
@@ -113,8 +113,8 @@ func TestNormalizeRefuses(t *testing.T) {
 	}
 }
 
-// TestFromImage: the same digit in black on white, white on black and red on nothing
-// is the same image.
+// TestFromImage checks that a digit in black on white, white on black, and red on transparency
+// gives the same image.
 func TestFromImage(t *testing.T) {
 	r := image.Rect(10, 5, 30, 45)
 	ink := bar(50, 60, r, 255)
@@ -146,7 +146,7 @@ func TestFromImage(t *testing.T) {
 	}
 }
 
-// FuzzNormalize: whatever the drawing, it is refused, or there is ink in its image.
+// FuzzNormalize checks that every drawing either is an error or gives an image with ink.
 func FuzzNormalize(f *testing.F) {
 	f.Add([]byte{0, 200, 0, 0, 0, 255}, 2)
 	f.Add([]byte{1, 25, 3}, 3)

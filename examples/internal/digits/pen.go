@@ -5,17 +5,16 @@ import (
 	"math/rand/v2"
 )
 
-// The canvas that digits are drawn on, before they are normalized like anything
-// that somebody draws. All drawing is done in integers, since floating point may
-// be rounded in other ways on another processor: coordinates in subpixels.
+// The canvas for digits before normalization. All arithmetic is in integers, since processors may
+// round floating point differently; coordinates are in subpixels.
 const (
 	canvas    = 56
-	subpixels = 64      // in a pixel of the canvas
-	unit      = 28      // subpixels in a unit of the styles' grid: 100 of them are 44 pixels
-	one       = 1 << 10 // of factors
+	subpixels = 64      // per pixel of the canvas
+	unit      = 28      // subpixels per unit of the styles' grid; 100 units are 44 pixels
+	one       = 1 << 10 // denominator of fixed-point factors
 )
 
-// pen draws. It makes all its choices with one random generator.
+// pen draws digits with one random generator.
 type pen struct {
 	rng *rand.PCG
 	ink [canvas * canvas]uint8
@@ -23,27 +22,26 @@ type pen struct {
 
 func newPen(seed uint64) *pen { return &pen{rng: rand.NewPCG(seed, 0x5765_6967_6874)} }
 
-// random returns a number from 0 to n-1, by the same arithmetic on all machines.
+// random returns a number from 0 to n-1, the same on all machines.
 func (p *pen) random(n int) int { return int(p.rng.Uint64() >> 32 * uint64(n) >> 32) }
 
 // between returns a number from a to b.
 func (p *pen) between(a, b int) int { return a + p.random(b-a+1) }
 
-// around returns a number from -n to n, more often a small one.
+// around returns a number from -n to n; small ones are more frequent.
 func (p *pen) around(n int) int { return (p.between(-n, n) + p.between(-n, n)) / 2 }
 
-// common is how much more frequent the usual styles can be than the last one.
+// common is the weight of the usual styles; the last style may have a smaller one.
 const common = 8
 
-// style chooses a style of a digit. The last one has the weight rare, the others
-// common.
+// style returns a random style of a digit. The last one has weight rare, the others common.
 func (p *pen) style(digit, rare int) style {
 	all := styles[digit]
 	return all[min(p.random(common*(len(all)-1)+rare)/common, len(all)-1)]
 }
 
-// draw draws a digit: in a hand that differs in slant, width, thickness and the
-// rest, then normalized, moved a little, in weak or strong ink, with noise.
+// draw draws a digit with random slant, width and thickness, normalizes it, shifts it slightly,
+// varies the ink and adds noise.
 func (p *pen) draw(digit int, s style) Image {
 	clear(p.ink[:])
 	h := p.hand()
@@ -52,13 +50,13 @@ func (p *pen) draw(digit int, s style) Image {
 	}
 	m, err := Normalize(p.ink[:], canvas, canvas)
 	if err != nil {
-		panic(err) // a stroke leaves ink
+		panic(err) // a stroke always leaves ink
 	}
 	return p.scan(m)
 }
 
-// hand is how a digit is distorted as a whole: a matrix, in terms of one, where
-// the middle lies, and the radius of the pen, in subpixels.
+// hand is the distortion of a digit: a fixed-point matrix with denominator one, the position of the
+// center, and the radius of the pen, in subpixels.
 type hand struct {
 	xx, xy, yx, yy int
 	x, y           int
@@ -75,7 +73,7 @@ func (p *pen) hand() hand {
 	}
 }
 
-// stroke draws one line through its points, which the hand does not quite hit.
+// stroke draws one line through its points, displaced slightly at random.
 func (p *pen) stroke(line []point, h hand) {
 	through := make([]point, len(line))
 	for i, q := range line {
@@ -95,16 +93,16 @@ func (p *pen) stroke(line []point, h hand) {
 	}
 }
 
-// steps is how many steps the pen takes between two points.
+// steps is the number of pen positions between two points.
 const steps = 24
 
-// spline returns one coordinate of the Catmull-Rom curve from b to c, after t steps.
+// spline returns one coordinate of the Catmull-Rom curve from b to c at step t.
 func spline(a, b, c, d, t int) int {
 	const n = steps
 	return (2*n*n*n*b + (c-a)*t*n*n + (2*a-5*b+4*c-d)*t*t*n + (3*b-a-3*c+d)*t*t*t) / (2 * n * n * n)
 }
 
-// dab inks the pixels around at. One that the edge of the pen crosses is gray.
+// dab inks the pixels around at. Pixels on the edge of the pen are gray.
 func (p *pen) dab(at point, radius int) {
 	reach := radius + subpixels
 	left, right := max((at.x-reach)/subpixels, 0), min((at.x+reach)/subpixels, canvas-1)
@@ -112,15 +110,14 @@ func (p *pen) dab(at point, radius int) {
 	for y := top; y <= bottom; y++ {
 		for x := left; x <= right; x++ {
 			dx, dy := x*subpixels+subpixels/2-at.x, y*subpixels+subpixels/2-at.y
-			away := int(math.Sqrt(float64(dx*dx + dy*dy))) // exact: IEEE 754 says how it is rounded
+			away := int(math.Sqrt(float64(dx*dx + dy*dy))) // exact: IEEE 754 specifies the rounding of a square root
 			ink := min(max((radius-away)*255/subpixels+128, 0), 255)
 			p.ink[y*canvas+x] = max(p.ink[y*canvas+x], uint8(ink))
 		}
 	}
 }
 
-// scan returns m as a cheap scanner sees it: off the middle by up to a pixel, paler,
-// and with noise.
+// scan simulates a cheap scanner: it shifts m by up to a pixel, lightens it, and adds noise.
 func (p *pen) scan(m Image) (out Image) {
 	dx, dy := p.between(-1, 1), p.between(-1, 1)
 	strength, noise := p.between(170, 255), p.random(32)

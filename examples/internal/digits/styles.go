@@ -5,15 +5,15 @@ import (
 	"strings"
 )
 
-// style is a way to write a digit: the strokes of the pen, each a curve through
-// points. A point that is there twice is a corner.
+// style is a way to write a digit: strokes of the pen, each a curve through points. A repeated
+// point is a corner.
 type style [][]point
 
-// point is a place in the styles' grid, 0 to 100 from the left and from the top,
-// or in subpixels of the canvas.
+// point is a position in the styles' grid, from 0 to 100 from the left and the top, or in subpixels
+// of the canvas.
 type point struct{ x, y int }
 
-// styles has the styles of each digit. The last one of each is the rare one.
+// styles holds the styles of each digit. The last one of each is the rare one.
 var styles = [Classes][]style{
 	0: parse(
 		"50,0 25,12 18,50 25,88 50,100 75,88 82,50 75,12 50,0",             // an oval
@@ -77,7 +77,7 @@ var styles = [Classes][]style{
 	),
 }
 
-// parse reads styles: strokes between bars, points between blanks.
+// parse parses styles: "|" separates strokes, blanks separate points.
 func parse(texts ...string) []style {
 	list := make([]style, len(texts))
 	for i, text := range texts {

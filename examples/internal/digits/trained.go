@@ -2,10 +2,10 @@ package digits
 
 import _ "embed"
 
-// trained is the file that examples/train made. Its documentation says by which command.
+// trained is the model that examples/train made, with the command in its documentation.
 //
 //go:embed testdata/digits.wia
 var trained string
 
-// Trained returns a WIA file of a network that reads digits, trained by examples/train.
+// Trained returns a WIA file with a trained network for digits.
 func Trained() []byte { return []byte(trained) }

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// trainedWeights returns the weights of the committed model, as views into its file.
+// trainedWeights returns the weights of the committed model as views of its file.
 func trainedWeights(t *testing.T) *Weights {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "digits.wia")
@@ -20,7 +20,7 @@ func trainedWeights(t *testing.T) *Weights {
 	return w
 }
 
-// TestTrained: the committed model is small and reads drawings that it has not seen.
+// TestTrained checks that the committed model is small and recognizes drawings of the test set.
 func TestTrained(t *testing.T) {
 	if n := len(Trained()); n > 300_000 {
 		t.Errorf("the model has %d bytes", n)
@@ -37,8 +37,8 @@ func TestTrained(t *testing.T) {
 	}
 }
 
-// TestPredict: the answer is a distribution, every tensor has a part in it, and without
-// weights all digits are as likely.
+// TestPredict checks that the result is a distribution, that every tensor affects it, and that
+// without weights all digits are equally likely.
 func TestPredict(t *testing.T) {
 	w := trainedWeights(t)
 	m := Draw(4, 1)

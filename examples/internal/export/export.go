@@ -1,6 +1,5 @@
-// Package export is what the converters of TSR files share: the command line
-// and the way from a mapped tensor into a file of a format that is a header
-// followed by the plain little-endian data.
+// Package export has code shared by the programs that convert a TSR file to a format with a header
+// followed by little-endian data: the command line and the copying of the mapped tensor.
 package export
 
 import (
@@ -17,12 +16,11 @@ import (
 	"github.com/weightmap/weightmap/tsr"
 )
 
-// Header returns what goes before the data of a tensor.
+// Header returns the bytes before the data of a tensor.
 type Header func(tensor.Info) ([]byte, error)
 
-// Run is the whole program t: it converts args[0] to args[1] and returns the
-// exit status: 0 for success, 1 for a bad file, 2 for wrong usage. Errors are
-// one line on stderr.
+// Run runs the program t: it converts args[0] to args[1] and returns the exit status: 0 for
+// success, 1 for an error in a file, 2 for wrong usage. Errors are one line on stderr.
 func Run(ctx context.Context, t *cli.Tool, args []string, stdout, stderr io.Writer, h Header) int {
 	return t.Status(convert(ctx, t, args, stdout, h), stderr)
 }
@@ -41,15 +39,14 @@ func convert(ctx context.Context, t *cli.Tool, args []string, stdout io.Writer, 
 	return File(ctx, f.Arg(0), f.Arg(1), h)
 }
 
-// File converts the TSR file in. The data goes straight from its mapping to a
-// temporary file, which takes the place of out at the end; a failure leaves what
-// was there.
+// File converts the TSR file in. It writes the mapped data to a temporary file, which replaces out
+// at the end. After an error, out is unchanged.
 func File(ctx context.Context, in, out string, h Header) error {
 	if st, err := os.Stat(in); err == nil && st.IsDir() {
 		return fmt.Errorf("%s is a directory, not a TSR file", in)
 	}
-	// Verification reads all data, so that a damaged file fails here, with a
-	// better message than the system call that would copy it has.
+	// CheckAll reads all data, so that a damaged file fails here, with a better message than that
+	// of the system call that copies it.
 	f, err := tsr.Open(in, &format.Options{Context: ctx, Check: format.CheckAll})
 	if err != nil {
 		return err

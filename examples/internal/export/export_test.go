@@ -14,7 +14,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// vector is a TSR file of an INT8 vector.
+// vector returns a TSR file with an INT8 vector.
 func vector(values ...byte) []byte {
 	n := uint32(len(values))
 	b := []byte("TSR!")
@@ -46,8 +46,8 @@ func TestRun(t *testing.T) {
 		args   []string
 		status int
 		stdout string
-		stderr string // contained in it
-		out    string // "old" when it must stay
+		stderr string // a substring of stderr
+		out    string // "old" if it must be unchanged
 	}{
 		{"good", []string{good, out}, 0, "", "", "good:\x01\x02\x03"},
 		{"no arguments", nil, 2, "", "usage: prog IN.tsr OUT", "old"},

@@ -1,5 +1,5 @@
-// Package pytest runs Python for the tests of the converters, and makes the TSR
-// files they convert.
+// Package pytest runs Python in the tests of the converters, and makes the TSR files that they
+// convert.
 package pytest
 
 import (
@@ -12,11 +12,11 @@ import (
 	"github.com/weightmap/weightmap/tsr"
 )
 
-// Run executes a script with a Python that has the module, and returns what it
-// prints. Without one the test is skipped.
+// Run runs a script with a Python that has the module, and returns its output. Without one it skips
+// the test.
 func Run(t *testing.T, module, script string, args ...string) string {
 	t.Helper()
-	// Debian's packages serve /usr/bin/python3, which need not be the first.
+	// /usr/bin/python3, for which Debian packages are installed, need not be the first in PATH.
 	for _, python := range []string{"python3", "/usr/bin/python3"} {
 		if exec.Command(python, "-c", "import "+module).Run() != nil {
 			continue
@@ -39,7 +39,7 @@ type Sample struct {
 	Data  []byte
 }
 
-// Samples have all dtypes and ranks of TSR files, and shapes without elements.
+// Samples returns samples of all dtypes and ranks of TSR files, including shapes without elements.
 func Samples() []Sample {
 	var all []Sample
 	for _, d := range []tensor.DType{tensor.Float32, tensor.Int8, tensor.Int32} {
@@ -60,7 +60,7 @@ func Samples() []Sample {
 	return all
 }
 
-// Write makes the TSR file of the sample.
+// Write writes the sample to a TSR file.
 func (s *Sample) Write(t *testing.T, path string) {
 	t.Helper()
 	info := tensor.Info{Name: s.Name, DType: s.DType, Shape: s.Shape}
