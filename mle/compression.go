@@ -15,7 +15,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// compressor is what package codec's Codec says of these methods.
+// compressor has the methods of codec.Codec that this package uses.
 type compressor interface {
 	Compress(src []byte, level int) ([]byte, error)
 	DecompressInto(dst, src []byte) error
@@ -23,7 +23,7 @@ type compressor interface {
 	Window(src []byte) int64
 }
 
-// codecOf returns the compressor of a method that is not MethodNone.
+// codecOf returns the compressor of a method other than MethodNone.
 func codecOf(m Method) compressor {
 	switch m {
 	case MethodLZ4:
@@ -36,7 +36,8 @@ func codecOf(m Method) compressor {
 	return approximation(m)
 }
 
-// compress returns the stored form of b and the CRC-32 of what readers make of it.
+// compress returns the compressed form of b and the CRC-32 of its decompressed form,
+// which differs from b if m is lossy.
 func compress(m Method, b []byte, level int) (out []byte, sum uint32, err error) {
 	c := codecOf(m)
 	if out, err = c.Compress(b, level); err != nil || !m.lossy() {
@@ -47,11 +48,12 @@ func compress(m Method, b []byte, level int) (out []byte, sum uint32, err error)
 	return out, uint32(back), err
 }
 
-// approximation is the compressor of a lossy method. What it expands has the right size.
+// approximation is the compressor of a lossy method. The caller checks the size of the
+// bytes to decompress.
 type approximation Method
 
-// int8Head is the size of what comes before the integers of MethodInt8: float32 scale, uint8
-// zero point, three zero bytes.
+// int8Head is the size of the header of MethodInt8: a float32 scale, a uint8 zero
+// point, and three zero bytes.
 const int8Head = 8
 
 var toInt8 = tensor.QuantizeOptions{DType: tensor.Uint8, Asymmetric: true}
@@ -61,7 +63,7 @@ func int8Header(q *tensor.Quantization) []byte {
 	return append(b, byte(q.ZeroPoints[0]), 0, 0, 0)
 }
 
-// Compress refuses values that no byte or half stands for.
+// Compress refuses values that a byte or half cannot represent.
 func (a approximation) Compress(src []byte, _ int) ([]byte, error) {
 	floats := floatsOf(make([]float32, 0, len(src)/4), src)
 	o := toInt8
@@ -101,7 +103,7 @@ func (a approximation) DecompressInto(dst, src []byte) error {
 	})
 }
 
-// Expand works piece by piece.
+// Expand decompresses src piece by piece.
 func (a approximation) Expand(w io.Writer, src []byte, _ int64) error {
 	const step = 64 << 10
 	head, width := 0, 2
@@ -126,7 +128,8 @@ func (a approximation) Expand(w io.Writer, src []byte, _ int64) error {
 
 func (approximation) Window([]byte) int64 { return 0 }
 
-// buffer returns size bytes, aligned to 64. The caller has seen that they are justified.
+// buffer returns size bytes, aligned to 64. The caller has checked that the size is
+// plausible.
 func buffer(size int64) ([]byte, error) {
 	if err := wire.CheckSize(size); err != nil {
 		return nil, err
@@ -141,7 +144,7 @@ func widen(out, in []byte, d tensor.DType, q *tensor.Quantization) error {
 	if err != nil {
 		return err
 	}
-	// On a big-endian host, and only there, the floats are made elsewhere first.
+	// A big-endian host has no view and needs a temporary slice.
 	floats, err := tensor.As[float32](v)
 	direct := err == nil
 	if !direct {

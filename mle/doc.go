@@ -1,24 +1,24 @@
-// Package mle reads and writes .mle files, versions 1 and 2: JSON metadata, an
-// operator graph, and weights that may be compressed, quantized, cut into
-// chunks, encrypted, signed and checksummed.
+// Package mle reads and writes .mle files, versions 1 and 2. A file has JSON
+// metadata, an operator graph, and weights, which may be compressed, quantized,
+// split into chunks, encrypted, signed and checksummed.
 //
-// Everything is little-endian and packed on any host; integers are unsigned. Plain
-// weights are views into the mapped file. Compressed and encrypted weights are
-// decrypted and decompressed once, for the first tensor in use, and kept until Close;
-// chunks are decompressed in parallel, for the tensors that need them. The reader
-// allocates no more than a file's bytes and tensors justify.
+// All fields are little-endian and packed; integers are unsigned. Uncompressed,
+// unencrypted weights are views into the mapped file. Other weights are decrypted
+// and decompressed once, when a tensor is first used, and remain in memory until
+// Close. Chunks are decompressed in parallel, and only for the tensors that need
+// them. The reader allocates no more memory than the file's size and tensors justify.
 //
-// Opening copies everything but the weights into private memory, since another
-// process may write to a mapped file at any moment, and decodes it. Verify says which
-// checksum covers what (format.Coverage): "crc32" for header, metadata and graph; for
-// tensors "crc32 of the weights", "crc32 of the chunk", "crc32 of the uncompressed
-// weights" or "AES-256-GCM"; "sha256 of the file" for what only the signature covers;
-// nothing for a version 1 file. With format.CheckTouch the checksum of the weights, or those
-// of a tensor's chunks, are checked before the first use.
+// Opening copies everything but the weights into private memory and decodes it, since
+// another process may write to a mapped file at any moment. The format.Coverage of
+// Verify names the checksums: "crc32" for header, metadata and graph; "crc32 of the
+// weights", "crc32 of the chunk", "crc32 of the uncompressed weights" or
+// "AES-256-GCM" for tensors; "sha256 of the file" for what only the signature
+// covers; nothing for a version 1 file. With format.CheckTouch, the checksum of the
+// weights, or those of a tensor's chunks, are compared before the first use.
 //
-// The specification marks access policies as a future feature. They are left out:
-// there is nothing about them in the layout, and neither reader nor writer knows
-// them. A file is protected by its key and its signature alone.
+// The specification lists access policies as a future feature. The layout does not
+// mention them, and this package does not support them: only its key and its
+// signature protect a file.
 //
 // # Header, version 2
 //
@@ -40,22 +40,23 @@
 //	116     4   writer_version
 //	120     -   reserved            to header_size, ignored
 //
-// The specification says 128 bytes, and its struct adds up to 144; the two differ
-// in how many reserved bytes follow byte 120. Readers go by header_size. The writer
-// emits 144, or 128 if WriteOptions.HeaderSize says so: the reference implementation
-// always takes the checksum of 144 bytes, and refuses signed files with a shorter header.
+// The specification's text has 128 bytes and its struct 144; they differ in the number
+// of reserved bytes after byte 120. Readers use header_size. The writer uses 144, or
+// 128 if WriteOptions.HeaderSize is 128: the reference implementation always computes
+// the checksum of 144 bytes, and refuses signed files with a shorter header.
 //
-// Sections may come in any order, with gaps between them that mean nothing, but
-// neither in the header nor over each other, and the last one ends the file. The
-// writer keeps the order metadata, graph, weights, compression, signature, begins
-// the weights at a multiple of 64 and the rest at a multiple of 8 (the metadata
-// follows the header), and fills gaps with zeros.
+// Sections may be in any order, with gaps between them, which are ignored. They must
+// not overlap each other or the header, and the last one ends the file. The writer
+// uses the order metadata, graph, weights, compression, signature. The metadata
+// follows the header, the weights begin at a multiple of 64 and other sections at a
+// multiple of 8, and gaps are filled with zeros.
 //
-// Checksums are CRC-32 (IEEE): of the stored bytes of a section, and of header_size
-// bytes of the header with header_checksum zeroed; readers take the reference's sum
-// over 144 bytes too. A stored 0 in one of these four fields means that the checksum
-// was not recorded (File.Notes tells); anywhere else 0 is a value. Those of header,
-// metadata and graph are checked on open, that of the weights by Verify.
+// Checksums are CRC-32 (IEEE) of the stored bytes of a section, and of header_size
+// bytes of the header with header_checksum zeroed. Readers also accept the
+// reference's header checksum, of 144 bytes. In these four fields 0 means that no
+// checksum was recorded, which File.Notes reports; in other fields 0 is a value. The
+// checksums of header, metadata and graph are compared on open, that of the weights
+// by Verify.
 //
 // feature_flags:
 //
@@ -66,10 +67,10 @@
 //	0x10 QUANTIZATION       a hint; written for INT8 and FP16
 //	0x20 EXTENDED_METADATA  a hint
 //	0x40 CHUNKED_WEIGHTS    with COMPRESSION: there is a chunk table; else ignored
-//	0x80 MEMORY_MAPPING     a hint; written when every tensor is stored plainly at a multiple of 64
+//	0x80 MEMORY_MAPPING     a hint; written if every tensor is uncompressed and at a multiple of 64
 //
-// A flag of COMPRESSION or SIGNING without its section is refused, and a section
-// without its flag. Unknown flags are kept and reported.
+// COMPRESSION or SIGNING without its section is refused, and so is a section without
+// its flag. Unknown flags are preserved, and File.Notes reports them.
 //
 // # Header, version 1
 //
@@ -79,27 +80,28 @@
 //	  8    16   metadata_offset, metadata_size
 //	 24    16   graph_offset, graph_size
 //	 40    16   weights_offset, weights_size
-//	 56     8   signature_offset    not used; reported when it is not 0
+//	 56     8   signature_offset    not used; File.Notes reports a value other than 0
 //	 64     -   reserved            the writer writes 8 zero bytes, as exporters do
 //
-// Sections are found by their offsets. One exporter in the field wrote a header of
-// 80 bytes and offsets for one of 64. Such a file is recognized when metadata_offset
-// is 64, bytes 64 to 79 are zero, byte 80 is "{" and the file is exactly 16 bytes
-// longer than its sections say; then all sections are 16 bytes later.
+// Sections are located by their offsets. One exporter wrote a header of 80 bytes but
+// offsets for one of 64. A file is recognized as such if metadata_offset is 64, bytes
+// 64 to 79 are zero, byte 80 is "{", and the file is exactly 16 bytes longer than its
+// sections require. All sections are then 16 bytes later.
 //
-// Another program uses the same magic for a container of a Python pickle: files of
-// exactly 24 + a + b bytes, where a and b are the 64-bit words at 8 and 16, with "{"
-// at 24 and 80 at 24 + a. They are refused with an error that says so. Pickles are
-// programs; nothing here reads them.
+// Another program uses the same magic number for a container of a Python pickle:
+// files of exactly 24 + a + b bytes, where a and b are the 64-bit words at 8 and 16,
+// with "{" at 24 and 80 (hexadecimal) at 24 + a. They are refused with an error that
+// identifies them. Pickles are programs and are never read.
 //
 // # Metadata
 //
-// One JSON object (RFC 8259) in UTF-8, or nothing: no byte order mark, top-level
-// keys unique, without NUL and lone surrogates, at most 1,000 levels deep. Any size. Numbers keep
-// their text. The layout has no names for tensors; the writer puts them into
-// the entry "tensor_names", an array with one string for each descriptor of the graph,
-// placeholders included. They are unique, not empty, without NUL. Files without the
-// key have tensors named "tensor_0", "tensor_1" and so on, by descriptor.
+// The metadata is one JSON object (RFC 8259) in UTF-8, or empty. It has no byte order
+// mark and at most 1,000 levels; top-level keys are unique, without NUL and lone
+// surrogates. Its size is not limited, and numbers keep their text. The layout has no
+// names for tensors. The writer stores them in the entry "tensor_names", an array
+// with one string for each descriptor of the graph, including placeholders. Names are
+// unique, not empty, and without NUL. In files without the entry, tensors are named
+// "tensor_0", "tensor_1" and so on, by descriptor.
 //
 // # Graph
 //
@@ -121,11 +123,11 @@
 //	52     1   dtype               0 float32, 1 float16, 2 int8, 3 int32
 //	53     3   reserved            ignored
 //
-// The size of a constant is that of its shape. Constants may share or overlap
-// bytes. A placeholder's dtype and offset decide nothing and are kept. So an empty
-// constant cannot be expressed: the writer refuses it. For a placeholder whose
-// dtype has no code or is not known the writer uses 255, and FFFFFFFF for a dim
-// that is not fixed.
+// The size of a constant must match its shape. Constants may share or overlap bytes.
+// The dtype and offset of a placeholder have no effect and are preserved. Since size
+// 0 means a placeholder, the writer refuses empty constants. For a placeholder, the
+// writer uses dtype 255 if the dtype is unknown or has no code, and FFFFFFFF for a
+// dim that is not fixed.
 //
 // A node, 208 bytes:
 //
@@ -137,7 +139,7 @@
 //	200     4   attr_offset         from the start of the graph section
 //	204     4   attr_size           0 for none
 //
-// Operators have these codes; others are kept as numbers:
+// Operators have these codes; others remain numbers:
 //
 //	 1 Linear      2 ReLU         3 GELU           4 Softmax       5 LayerNorm
 //	 6 MatMul      7 Add          8 Mul            9 Conv2D       10 MaxPool2D
@@ -149,17 +151,19 @@
 //	34 Decomposition             35 TransformerBlock              36 MultiHeadAttention
 //	37 PositionalEncoding        38 CrossAttention
 //
-// Version 1 has the same up to 14, 26 and 27, and then 28 SVM, 29 NaiveBayes, 30
-// KNN, 31 Clustering, 32 Decomposition; nothing at 15 to 25 and from 33 on. An Op
-// means the same in either version, and the writer refuses, by the node's number,
-// an operator that the version it writes has no code for.
+// Version 1 has the same codes 1 to 14, 26 and 27, then 28 SVM, 29 NaiveBayes, 30 KNN,
+// 31 Clustering, 32 Decomposition; it has no codes 15 to 25 and none above 32. An Op
+// means the same in either version. The writer refuses an operator for which the
+// version being written has no code; the error has the number of the node.
 //
-// The layout says nothing of their attributes. Operands are those of the reference implementation, attributes
-// are named after what it calls them, and package convert translates by them; it reads none itself, so
-// it computes as if they had the defaults, here in parentheses. Images are NCHW, weights OIHW.
+// The layout does not define attributes. The operands below are those of the
+// reference implementation, and the attributes have the names of its parameters;
+// package convert translates operators by this list. The reference implementation
+// reads no attributes and always computes with the defaults, which are in
+// parentheses. Images are NCHW, weights OIHW.
 //
 //	Linear      input (two dims), weights (a row for each output), bias
-//	Conv2D      input, weights, bias; stride_h, stride_w (1), pad_h, pad_w (0), at either end
+//	Conv2D      input, weights, bias; stride_h, stride_w (1), pad_h, pad_w (0), at both ends
 //	MaxPool2D   kernel_h, kernel_w (2), stride_h, stride_w (2), pad_h, pad_w (0)
 //	AvgPool2D   the same, and count_include_pad (false)
 //	BatchNorm   input, scale, bias, mean, variance; eps (1e-5)
@@ -168,33 +172,34 @@
 //	Add, Mul    two inputs of the same shape
 //	MatMul      two matrices
 //	Concat      axis (0)
-//	Flatten     axis (1): the dims before and from it become one each
-//	Reshape     shape, of which one may be -1
+//	Flatten     axis (1): the dims before it become one dim, and the dims from it on another
+//	Reshape     shape, one dim of which may be -1
 //	Transpose   perm (reversed)
 //
-// Attributes are behind the last node: JSON objects with the rules of the metadata.
-// Nodes may share them, and bytes that no node refers to are ignored. Ranges that
-// overlap to more than 64 times the room they take are refused (ErrLimit).
+// Attributes follow the last node: JSON objects with the rules of the metadata. Nodes
+// may share them, and bytes that no node refers to are ignored. If the ranges of the
+// nodes add up to more than 64 times the space they occupy, the file is refused
+// (ErrLimit).
 //
-// Ids count descriptors. In files from the field they may exceed them, since some
-// exporters number activations without describing them. Such ids are kept and
-// reported. In such a file, when the distinct ids of graph inputs and params are
-// exactly num_tensors, they stand for the descriptors in ascending order. In the
-// neutral Graph an id without descriptor is the value "value_<id>".
+// Ids are indexes of descriptors. Some exporters also number activations without
+// describing them, so ids may be too large; they are preserved, and File.Notes
+// reports them. In such a file, if the number of distinct ids of graph inputs and
+// params is num_tensors, they refer to the descriptors in ascending order. In the
+// neutral Graph, an id without a descriptor is the value "value_<id>".
 //
-// The neutral graph's node inputs are input_ids and then param_ids. Written, the
-// inputs at the end that are constants become params, except graph inputs, which
-// may have data too, and for MatMul, Add, Mul and Attention: they take all their
-// operands from input_ids. The reference implementation computes garbage from
-// anything else. Descriptors are numbered as exporters do: graph inputs, then node
-// by node inputs, params and outputs, while tensors keep their order.
+// The inputs of a node in the neutral graph are its input_ids, then its param_ids.
+// The writer makes the trailing inputs that are constants params, except graph
+// inputs, which may have data too. MatMul, Add, Mul and Attention take all operands
+// from input_ids: with params, the reference implementation computes garbage.
+// Descriptors are numbered as by exporters: graph inputs first, then the inputs,
+// params and outputs of each node, while tensors keep their order.
 //
-// The layout has no names of nodes and graphs, operator domains, symbols of dims,
-// quantization parameters, attributes that are not JSON, other dtypes of inputs and
-// outputs than tensors may have, or scalars among these: a plan with such is refused
-// with the list of it, unless format.WriteOptions.AcceptLoss
-// names it. Operators must be of the list, or decimal codes.
-// WriteOptions.IR writes a graph as File.IR returned it.
+// The layout has no names of nodes and graphs, operator domains, symbolic dims,
+// quantization parameters, or attributes that are not JSON. Graph inputs and outputs
+// must have a dtype that tensors may have, and must not be scalars. A plan with any of
+// these is refused with an error that lists them all, unless
+// format.WriteOptions.AcceptLoss names them. Operators must be in the list above or be
+// decimal codes. WriteOptions.IR writes a graph exactly as File.IR returned it.
 //
 // # Weights and compression
 //
@@ -210,24 +215,24 @@
 //	16     1   quantization_bits   8 for INT8, 16 for FP16, else 0
 //	17     3   padding             0
 //
-// uncompressed_size is between the end of the last tensor and that rounded up to a
-// multiple of 64; anything else is refused on open. The types:
+// uncompressed_size is the end of the last tensor, or more, up to the next multiple of
+// 64; other values are refused on open. The types:
 //
-//	0 none     stored as they are, zero-copy
-//	1 LZ4      one raw block; the writer takes up to 2 GiB less 32 MiB
-//	2 ZSTD     one Zstandard frame, no skippable ones, any window size
-//	3 Brotli   a raw stream; writing it takes the package mle/brotli, see there
+//	0 none     not compressed, zero-copy
+//	1 LZ4      one raw block; the writer accepts up to 2 GiB less 32 MiB
+//	2 ZSTD     one Zstandard frame, no skippable frames, any window size
+//	3 Brotli   a raw stream; writing it requires package mle/brotli
 //	4 INT8     f32 scale, u8 zero point, three zero bytes, a byte for each float:
 //	           value = (byte - zero point) * scale
 //	5 FP16     an IEEE half for each float
 //
-// 4 and 5 are lossy: the uncompressed weights are float32, and the checksum is that
-// of the floats that come out. The reference implementation decodes subnormal halves
-// and -0 as 0 before it computes the checksum; readers accept that too (File.Notes tells, once Verify
-// has met it), and return the IEEE values. All constants must be float32. Tensors
-// appear as float32 with Info.Compression "int8" or "float16". The writer maps the
-// range of all values, 0 included, to 0 to 255, and refuses what no byte or half
-// stands for.
+// Types 4 and 5 are lossy: the uncompressed weights are float32, and the checksum is
+// that of the decoded floats. The reference implementation decodes subnormal halves
+// and -0 as 0 before it computes the checksum. Readers also accept that checksum,
+// which File.Notes reports after Verify, and return the IEEE values. All constants
+// must be float32. Tensors are float32 with Info.Compression "int8" or "float16". The
+// writer maps the range of all values, including 0, to 0 to 255, and refuses values
+// that a byte or half cannot represent.
 //
 // With CHUNKED_WEIGHTS a table follows:
 //
@@ -239,27 +244,28 @@
 //	24     4   CRC-32 of the stored bytes
 //	28     4   reserved            0
 //
-// Rows ascend from uncompressed offset 0; a chunk reaches to the next, the last to
-// uncompressed_size. Stored bytes are back to back and fill the section. A chunk is
-// stored as a section of its type would be, INT8 with its own scale. A tensor
-// takes one chunk or more, with the padding behind it, and no chunk holds parts of
-// two tensors that are apart.
+// Rows are in ascending order, from uncompressed offset 0. A chunk ends where the next
+// begins, and the last at uncompressed_size. The stored bytes are contiguous and fill
+// the section. Each chunk is stored like a section of its type; in INT8, each has a
+// scale. A tensor takes one or more chunks, including the padding behind it, and no
+// chunk holds parts of two tensors, unless these overlap.
 //
 // # Encryption
 //
-// The weights section is a nonce of 12 bytes, the AES-256-GCM ciphertext of what
-// would be there otherwise, and the tag of 16 bytes. Bytes 0 to 15 of the header
-// are authenticated with it. The writer adds a compression section, of type 0 when
-// nothing is compressed: readers that do not know the flag then refuse the file for
-// the checksum, where they would otherwise compute with ciphertext. Readers do without
-// it. Compression comes first; chunk offsets and checksums refer to the decrypted
-// section, and weights_checksum to the encrypted one. The key is the caller's
-// (format.Options.Key, WriteOptions.Key) and never stored. Without it a file opens
-// and its tensors answer ErrKey, and so does Verify after checking everything else;
-// a wrong key is ErrKey. The cipher authenticates the section as a whole, which is
-// therefore held in memory when it is written and when it is read (as all weights of
-// one LZ4 block are). Nonces are random:
-// only encrypted files differ when they are written twice.
+// The weights section has a nonce of 12 bytes, the AES-256-GCM ciphertext of the
+// section, and the tag of 16 bytes. The tag also authenticates bytes 0 to 15 of the
+// header. The writer always adds a compression section, of type 0 if the weights are
+// not compressed: readers that ignore the flag then fail on its checksum instead of
+// computing with ciphertext. Readers do not require it. Weights are compressed before
+// they are encrypted; chunk offsets and checksums refer to the decrypted section, and
+// weights_checksum to the encrypted one.
+//
+// The key comes from the caller (format.Options.Key, WriteOptions.Key) and is never
+// stored. A file opens without it, but using a tensor fails with ErrKey, and so does
+// Verify after checking everything else. A wrong key is also ErrKey. Since the cipher
+// authenticates the section as a whole, all of it is in memory while it is written
+// and read, as with a single LZ4 block. Nonces are random, so writing an encrypted
+// file twice gives different bytes.
 //
 // # Signature
 //
@@ -271,12 +277,11 @@
 //	 44    64   signature           of the 32 bytes of model_hash
 //	108    32   model_hash          of all bytes of the file but this section
 //
-// Trust comes from the caller's key; the one in the file only says who claims to
-// have signed. CheckSignature tells apart files that are unsigned, signed by a key
-// that is not trusted, valid, and tampered with: when the hash or the signature by
-// the key in the file does not fit. Verify demands a valid signature if a trusted key
-// is given, and compares the hash alone if none is. Sign signs an existing file: it
-// copies it as it is, all its bytes or none, appends or replaces the section, changes
-// the header, and puts the copy in place of the file in one step, so a failure leaves
-// the old one whole.
+// Trust comes from the caller's key; the key in the file only claims who signed.
+// CheckSignature reports whether a file is unsigned, signed with an untrusted key,
+// valid, or tampered with, which means that the hash, or the signature by the key in
+// the file, does not match. With a trusted key, Verify requires a valid signature;
+// without one, it only compares the hash. Sign signs an existing file: it copies the
+// file, adds or replaces the section, updates the header, and renames the copy over
+// the file. If it fails, the old file is untouched.
 package mle

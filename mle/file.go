@@ -10,8 +10,8 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// File is an open .mle file: a model, and what only this format has. Tensors are the
-// descriptors that have data; IR lists the others too. Its methods are safe for concurrent use.
+// File is an open .mle file. Its tensors are the descriptors that have data; IR lists
+// the others too. Its methods are safe for concurrent use.
 type File struct {
 	*format.Model
 	f *parsed
@@ -29,13 +29,13 @@ func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*File, error) {
 	return file(codec.OpenReaderAt(r, size, o))
 }
 
-// OpenFile maps size bytes at off of an open file; size -1 means to the end.
+// OpenFile maps size bytes of f from offset off; a size of -1 means the rest of the
+// file.
 func OpenFile(f *os.File, off, size int64, o *format.Options) (*File, error) {
 	return file(codec.OpenFile(f, off, size, o))
 }
 
-// From returns the File of a model that package format opened, and whether it
-// is one of this format.
+// From returns m as a File. It reports false if m is of another format.
 func From(m *format.Model) (*File, bool) {
 	f, ok := codec.Own(m).(*parsed)
 	if !ok {
@@ -55,23 +55,24 @@ func file(m *format.Model, err error) (*File, error) {
 // Header returns the header.
 func (f *File) Header() Header { return f.f.h }
 
-// MetadataJSON returns the metadata as the file has it, nil when there is none. It must not
-// be changed.
+// MetadataJSON returns the text of the metadata, nil if there is none. The caller must
+// not modify it.
 func (f *File) MetadataJSON() []byte { return f.f.meta }
 
-// CompressionInfo is what a file says of its compression.
+// CompressionInfo describes the compression of the weights.
 type CompressionInfo struct {
 	Method           Method
-	Level            uint8 // as recorded, 1 to 9 by the specification
+	Level            uint8 // as recorded; 1 to 9 by the specification
 	QuantizationBits uint8
-	Uncompressed     int64 // bytes of the weights before compression
-	Stored           int64 // and after, without encryption
-	Checksum         uint32
-	Chunks           int // 0 when the weights are compressed in one piece
+	Uncompressed     int64  // bytes of the weights before compression
+	Stored           int64  // bytes after compression, without encryption
+	Checksum         uint32 // CRC-32 of the uncompressed weights
+	Chunks           int    // 0 if the weights are compressed in one piece
 }
 
-// Compression returns what the compression section says, false without one. An
-// encrypted file has one of MethodNone when its weights are not compressed.
+// Compression returns the contents of the compression section. It reports false if
+// there is none. An encrypted file whose weights are not compressed has one with
+// MethodNone.
 func (f *File) Compression() (CompressionInfo, bool) {
 	p := f.f.comp
 	if p == nil {
@@ -87,9 +88,9 @@ func (f *File) Compression() (CompressionInfo, bool) {
 	return info, true
 }
 
-// CheckSignature hashes the file and checks its signature against the key that
-// the caller trusts, which may be nil. The key in the file only says who
-// claims to have signed. The error tells what kept it from finding out.
+// CheckSignature hashes the file and checks its signature against the trusted key,
+// which may be nil. The key in the file only claims who signed. CheckSignature fails
+// only if it could not complete the check, for example because reading failed.
 func (f *File) CheckSignature(ctx context.Context, trusted ed25519.PublicKey) (SignatureStatus, error) {
 	var status SignatureStatus
 	err := codec.Examine(ctx, f.Model, func(v driver.Verification) (err error) {

@@ -20,33 +20,33 @@ import (
 // placeholder for a value that exists when the model runs.
 type Descriptor struct {
 	Name   string
-	DType  tensor.DType // Invalid when the code is unknown, which only a placeholder's may be
-	Code   uint8        // dtype code of the file
-	Shape  tensor.Shape // dims as the file has them: 0 to 2^32-1
-	Offset uint64       // of the data in the uncompressed weights; a placeholder's is kept, and means nothing
+	DType  tensor.DType // Invalid for an unknown code, which only a placeholder may have
+	Code   uint8        // dtype code in the file
+	Shape  tensor.Shape // dims from 0 to 2^32-1
+	Offset uint64       // of the data in the uncompressed weights; ignored for placeholders
 	Size   int64        // in bytes; 0 for placeholders
 }
 
 // Constant reports whether the tensor has data.
 func (d *Descriptor) Constant() bool { return d.Size != 0 }
 
-// IR is the graph as the file has it: ids are numbers, which usually count
-// descriptors but in files from the field need not. Operators mean the same
-// in either version, see Op.
+// IR is the graph of a file, with its numeric ids. Ids are usually indexes of
+// descriptors, but some exporters use others. An operator means the same in either
+// version, see [Op].
 type IR struct {
 	Inputs, Outputs []uint32
 	Tensors         []Descriptor
 	Nodes           []IRNode
 }
 
-// IRNode is one operator of an IR.
+// IRNode is a node of an IR.
 type IRNode struct {
 	Op                      Op
 	Inputs, Outputs, Params []uint32
-	Attributes              json.RawMessage // one JSON object, nil without
+	Attributes              json.RawMessage // one JSON object, or nil
 }
 
-// IR returns the graph as the file has it. It is shared and must not be changed.
+// IR returns the graph with its numeric ids. The caller must not modify it.
 func (f *File) IR() *IR {
 	ir := &IR{Inputs: f.f.inputs, Outputs: f.f.outputs, Nodes: f.f.nodes, Tensors: make([]Descriptor, f.f.tensors)}
 	for i := range ir.Tensors {
@@ -57,10 +57,11 @@ func (f *File) IR() *IR {
 	return ir
 }
 
-// dynamicDim is how a dim of a placeholder that is not fixed is written.
+// dynamicDim is the stored value of a placeholder's dim that is not fixed.
 const dynamicDim = math.MaxUint32
 
-// What the neutral form takes in bytes: a node, an id in it, an id without descriptor, and a descriptor.
+// The memory of the neutral form in bytes: of a node, an id in it, an id without
+// descriptor, and a descriptor.
 const (
 	nodeBytes       = 120 + 64
 	idBytes         = 16
@@ -80,7 +81,7 @@ func (f *parsed) ids(b []byte, n int) []uint32 {
 	return out
 }
 
-// readNodes reads the nodes, which c is at, and checks the attributes behind them.
+// readNodes reads n nodes from c and checks the attributes behind them.
 func (f *parsed) readNodes(c *wire.Cursor, n int) error {
 	if n == 0 {
 		return nil
@@ -121,8 +122,8 @@ func (f *parsed) readNodes(c *wire.Cursor, n int) error {
 	return nil
 }
 
-// checkAttributes checks attributes at an offset of the section. Nodes may share them, so a
-// small section can make much work: ranges that overlap out of all proportion are refused.
+// checkAttributes checks attributes at offset at of the section. Nodes may share them, so
+// a small section can cause much work: ranges that overlap too much are refused.
 func (f *parsed) checkAttributes(text json.RawMessage, at, attrsAt int64) error {
 	const proportion = 64
 	key := sharedText{&text[0], len(text)}
@@ -141,8 +142,7 @@ func (f *parsed) checkAttributes(text json.RawMessage, at, attrsAt int64) error 
 	return nil
 }
 
-// neutral translates the graph. It returns nil for one that has neither nodes nor inputs nor
-// outputs.
+// neutral returns the neutral graph, nil if there are no nodes, inputs and outputs.
 func (f *parsed) neutral() (*driver.Graph, error) {
 	if len(f.nodes)+len(f.inputs)+len(f.outputs) == 0 {
 		return nil, nil
@@ -161,7 +161,7 @@ func (f *parsed) neutral() (*driver.Graph, error) {
 		}
 		key := sharedText{&from.Attributes[0], len(from.Attributes)}
 		if to.Attributes = f.attributes[key]; to.Attributes == nil {
-			_ = f.check.Check(from.Attributes, jsonmeta.Options{LoneSurrogates: true}) // as before
+			_ = f.check.Check(from.Attributes, jsonmeta.Options{LoneSurrogates: true}) // readNodes has checked it
 			to.Attributes = attributes(f.check.Metadata())
 			f.attributes[key] = to.Attributes
 		}
@@ -170,10 +170,10 @@ func (f *parsed) neutral() (*driver.Graph, error) {
 	return g, nil
 }
 
-// sparseIDs returns the ids of the descriptors, ascending, or nil where these are their
-// indices. In a file with an id that has no descriptor, the exporter numbered activations too
-// without describing them: when the ids of graph inputs and params are as many as the
-// descriptors, they are theirs.
+// sparseIDs returns the ids of the descriptors in ascending order, or nil if these are
+// their indexes. If an id has no descriptor, the exporter also numbered activations
+// without describing them: if there are as many ids of graph inputs and params as
+// descriptors, they are the ids of the descriptors.
 func (f *parsed) sparseIDs() []uint32 {
 	if f.beyond == 0 {
 		return nil
@@ -189,12 +189,12 @@ func (f *parsed) sparseIDs() []uint32 {
 	return used
 }
 
-// namer gives ids their names.
+// namer returns the names of ids.
 type namer struct {
 	*parsed
 	text   string // names.text
 	sparse []uint32
-	loose  map[uint32]string // ids without descriptor
+	loose  map[uint32]string // names of ids without descriptor
 	taken  map[string]bool
 }
 
@@ -211,7 +211,7 @@ func (n *namer) at(i int) string {
 	return n.text[from:n.names.ends[i]]
 }
 
-// index returns the number of an id's descriptor.
+// index returns the index of an id's descriptor.
 func (n *namer) index(id uint32) (int, bool) {
 	if n.sparse != nil {
 		return slices.BinarySearch(n.sparse, id)
@@ -219,7 +219,7 @@ func (n *namer) index(id uint32) (int, bool) {
 	return int(id), uint64(id) < uint64(n.tensors)
 }
 
-// name returns the descriptor's name, or "value_<id>" for an id that has none.
+// name returns the name of an id's descriptor, or "value_<id>" if it has none.
 func (n *namer) name(id uint32) string {
 	if i, ok := n.index(id); ok {
 		return n.at(i)
@@ -255,7 +255,7 @@ func (n *namer) list(ids, more []uint32) []string {
 	return out
 }
 
-// values describes graph inputs or outputs.
+// values returns the descriptions of graph inputs or outputs.
 func (n *namer) values(ids []uint32) []format.ValueInfo {
 	var out []format.ValueInfo
 	for _, id := range ids {
@@ -275,7 +275,7 @@ func (n *namer) values(ids []uint32) []format.ValueInfo {
 	return out
 }
 
-// attributes makes neutral attributes of the entries of a JSON object.
+// attributes returns the entries of a JSON object as neutral attributes.
 func attributes(entries driver.Metadata) []format.Attribute {
 	out := make([]format.Attribute, len(entries))
 	for i, e := range entries {
@@ -284,8 +284,8 @@ func attributes(entries driver.Metadata) []format.Attribute {
 	return out
 }
 
-// attributeValue gives numbers and plain lists their Go types where these say
-// the same as the text, and leaves the rest as JSON.
+// attributeValue converts numbers and plain lists to Go types that represent them
+// exactly, and leaves the rest as JSON.
 func attributeValue(v any) any {
 	switch v := v.(type) {
 	case nil:
@@ -303,7 +303,8 @@ func attributeValue(v any) any {
 	return v
 }
 
-// listValue makes []int64, []float64 or []string of an array of nothing else, nil of anything else.
+// listValue converts an array of integers, floats or strings to []int64, []float64 or
+// []string. It returns nil for any other array.
 func listValue(array json.RawMessage) any {
 	var ints []int64
 	var floats []float64

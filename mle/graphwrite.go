@@ -14,30 +14,30 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// graphBuilder numbers the values of a plan's graph as it meets them: inputs of the graph, then
-// inputs, params and outputs of each node. Exporters do the same, so their ids survive a
-// copy. Tensors keep the plan's order: one that is met brings along those before it.
-// What the layout has no room for becomes a loss.
+// graphBuilder numbers the values of a plan's graph in the order of exporters, so that
+// ids survive a copy: inputs of the graph, then inputs, params and outputs of each node.
+// Tensors keep the plan's order: numbering one also numbers those before it. What the
+// layout cannot hold becomes a loss.
 type graphBuilder struct {
 	ir        *IR
 	p         *driver.Plan
 	version   uint32
 	losses    *driver.LossList
-	tensors   map[string]int // of the plan
+	tensors   map[string]int // plan indices, by name
 	next      int            // the first tensor without a number
 	ids       map[string]uint32
-	inputs    map[string]bool // of the graph: never params, even with data
+	inputs    map[string]bool // graph inputs: never params, even with data
 	described map[uint32]bool // placeholders whose dtype and shape are known
 	objects   map[sharedList]json.RawMessage
 }
 
-// sharedList identifies attributes that many nodes may share.
+// sharedList identifies a list of attributes, which nodes may share.
 type sharedList struct {
 	first *format.Attribute
 	n     int
 }
 
-// buildIR returns the graph of a plan as the layout has it.
+// buildIR returns the graph of a plan as an IR and adds its losses to l.
 func buildIR(p *driver.Plan, version int, l *driver.LossList) *IR {
 	b := graphBuilder{ir: &IR{}, p: p, version: uint32(version), losses: l}
 	if p.Graph != nil {
@@ -62,7 +62,7 @@ func (b *graphBuilder) add(d Descriptor) uint32 {
 	return id
 }
 
-// constants numbers the first n tensors of the plan.
+// constants numbers the first n tensors of the plan that have no number yet.
 func (b *graphBuilder) constants(n int) {
 	for ; b.next < n; b.next++ {
 		t := &b.p.Tensors[b.next]
@@ -71,7 +71,8 @@ func (b *graphBuilder) constants(n int) {
 	}
 }
 
-// id returns the number of a value. A new one becomes a placeholder of unknown dtype and shape.
+// id returns the number of a value. A new value becomes a placeholder of unknown dtype
+// and shape.
 func (b *graphBuilder) id(name string) (uint32, error) {
 	if i, ok := b.tensors[name]; ok {
 		b.constants(i + 1)
@@ -128,7 +129,7 @@ func tooMany(n int, what string) error {
 	return fmt.Errorf("%w: %d %s, there is room for %d", format.ErrLimit, n, what, maxIDs)
 }
 
-// describe gives a placeholder dtype and shape, unless it has them.
+// describe sets the dtype and shape of a placeholder, unless it has them.
 func (b *graphBuilder) describe(id uint32, v *format.ValueInfo) error {
 	if len(v.Dims) > maxRank {
 		return fmt.Errorf("%w: rank %d, the most is %d", format.ErrUnsupported, len(v.Dims), maxRank)
@@ -160,7 +161,7 @@ func (b *graphBuilder) describe(id uint32, v *format.ValueInfo) error {
 	return nil
 }
 
-// unsaid returns what a placeholder cannot say of a value, "" for nothing.
+// unsaid returns what a placeholder cannot express about a value, "" for nothing.
 func unsaid(v *format.ValueInfo) string {
 	_, known := dtypeCode(v.DType)
 	switch {
@@ -200,7 +201,7 @@ func (b *graphBuilder) node(i int, n *format.Node) IRNode {
 	return out
 }
 
-// list numbers values of a node, unless there is an error already.
+// list numbers values of a node, unless err is not nil.
 func (b *graphBuilder) list(what string, names []string, err error) ([]uint32, error) {
 	switch {
 	case err != nil || len(names) == 0:
@@ -215,9 +216,9 @@ func (b *graphBuilder) list(what string, names []string, err error) ([]uint32, e
 	return ids, err
 }
 
-// firstParam returns where the params begin among what a node takes in: they
-// are the constants at the end, as far as they are not graph inputs. Readers see
-// params after inputs, so the order stays. Some operators have none.
+// firstParam returns the index of the first param among the inputs of a node: the params
+// are the trailing constants that are not graph inputs. Readers see params after inputs,
+// so the order does not change. Some operators have no params.
 func (b *graphBuilder) firstParam(op Op, inputs []string) int {
 	first := len(inputs)
 	for ; first > 0 && !op.operandsOnly(); first-- {
@@ -229,7 +230,8 @@ func (b *graphBuilder) firstParam(op Op, inputs []string) int {
 	return first
 }
 
-// object encodes the attributes of node i, those that nodes share once unless they have losses.
+// object returns the encoded attributes of node i. Shared attributes are encoded once,
+// unless they have losses.
 func (b *graphBuilder) object(i int, attributes []format.Attribute) json.RawMessage {
 	if len(attributes) == 0 {
 		return nil
@@ -258,7 +260,7 @@ func (b *graphBuilder) object(i int, attributes []format.Attribute) json.RawMess
 	return out
 }
 
-// checkIR compares the caller's graph with the plan and the layout.
+// checkIR checks that the caller's graph matches the plan and fits the layout.
 func checkIR(ir *IR, p *driver.Plan, version uint32) error {
 	names, next := map[string]bool{}, 0
 	for i := range ir.Tensors {
@@ -298,7 +300,7 @@ func checkIR(ir *IR, p *driver.Plan, version uint32) error {
 	return nil
 }
 
-// encodeGraph writes the graph section. offsets are those of the constants.
+// encodeGraph returns the graph section. offsets has the offsets of the constants.
 func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 	if int64(len(ir.Tensors)) > math.MaxUint32 || int64(len(ir.Nodes)) > math.MaxUint32 {
 		return nil, refuse("graph", format.ErrLimit, "%d tensors and %d nodes are more than can be counted", len(ir.Tensors), len(ir.Nodes))
@@ -337,7 +339,7 @@ func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 	return w.Bytes(), nil
 }
 
-// putDescriptor writes a descriptor. Dims beyond its rank are zero.
+// putDescriptor appends a descriptor. Dims beyond its rank are zero.
 func putDescriptor(w *wire.Buffer, d *Descriptor, offset uint64, code uint8) {
 	var b [descriptorSize]byte
 	le := binary.LittleEndian
@@ -351,7 +353,7 @@ func putDescriptor(w *wire.Buffer, d *Descriptor, offset uint64, code uint8) {
 	w.Raw(b[:])
 }
 
-// putIDs writes lists of up to 16 ids in the room for 16 each.
+// putIDs appends lists of up to 16 ids, each padded to 16.
 func putIDs(w *wire.Buffer, lists ...[]uint32) {
 	for _, ids := range lists {
 		for _, id := range ids {
@@ -361,14 +363,14 @@ func putIDs(w *wire.Buffer, lists ...[]uint32) {
 	}
 }
 
-// sharedText identifies a JSON object that many nodes may share.
+// sharedText identifies a JSON object, which nodes may share.
 type sharedText struct {
 	first *byte
 	size  int
 }
 
-// joinAttributes joins the attributes of all nodes, equal ones once, and
-// returns where those of each node begin in the graph section.
+// joinAttributes concatenates the distinct attributes of all nodes and returns the offset
+// of each node's attributes in the graph section.
 func joinAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
 	base := uint64(graphHead) + uint64(len(ir.Tensors))*descriptorSize + uint64(len(ir.Nodes))*nodeSize
 	seen, shared := map[string]uint32{}, map[sharedText]uint32{}

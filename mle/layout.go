@@ -17,8 +17,8 @@ const magic = 0x00454C4D
 const (
 	headerV1     = 64  // fields of a version 1 header
 	writtenV1    = 72  // with the reserved bytes that exporters write
-	headerText   = 128 // what the specification's text says
-	headerStruct = 144 // what its struct adds up to, and the reference implementation takes
+	headerText   = 128 // according to the specification's text
+	headerStruct = 144 // according to its struct and the reference implementation
 
 	graphHead       = 144 // counts and ids before the descriptors
 	descriptorSize  = 56
@@ -32,7 +32,7 @@ const (
 
 	aadSize = 16 // header bytes that encryption authenticates
 
-	exportShift = 16 // how far one exporter's sections are off
+	exportShift = 16 // distance of one exporter's sections from their offsets
 	alignment   = 64 // of tensors in the weights, as written
 )
 
@@ -65,8 +65,8 @@ type Section struct{ Offset, Size int64 }
 // End returns the offset behind the section.
 func (s Section) End() int64 { return s.Offset + s.Size }
 
-// Header is the file header. For version 1 the fields that it lacks are zero,
-// and sections are where they were found (see Shift).
+// Header is the file header. For version 1, missing fields are zero, and the offsets
+// of sections include Shift.
 type Header struct {
 	Version    uint32
 	Features   Features
@@ -83,10 +83,10 @@ type Header struct {
 
 	MinReaderVersion, WriterVersion uint32
 
-	// Shift is by how many bytes the sections of a version 1 file are behind
-	// the offsets that it states: 0, or 16 for the files of one exporter.
+	// Shift is the number of bytes by which the sections of a version 1 file follow
+	// the offsets in its header: 0, or 16 for the files of one exporter.
 	Shift int64
-	// LegacySignature is version 1's signature_offset, which is not used.
+	// LegacySignature is signature_offset of version 1, which is not used.
 	LegacySignature uint64
 }
 
@@ -132,7 +132,7 @@ func (h *Header) plainSize() int64 {
 // Features is the feature_flags field of a version 2 header.
 type Features uint32
 
-// The flags that are defined.
+// The defined flags.
 const (
 	Compression      Features = 1 << iota // weights are compressed
 	Encryption                            // weights are encrypted
@@ -140,8 +140,8 @@ const (
 	Streaming                             // hint: supports streaming decompression
 	Quantized                             // hint: quantized weights
 	ExtendedMetadata                      // hint: extended metadata format
-	ChunkedWeights                        // compressed weights are cut into chunks
-	MemoryMapping                         // hint: every tensor is stored plainly at a multiple of 64
+	ChunkedWeights                        // compressed weights are split into chunks
+	MemoryMapping                         // hint: every tensor is uncompressed and at a multiple of 64
 
 	knownFeatures = MemoryMapping<<1 - 1
 )
@@ -153,8 +153,9 @@ var featureNames = [...]string{
 // Has reports whether all flags of g are set.
 func (f Features) Has(g Features) bool { return f&g == g }
 
-// String lists the flags as the specification names them, "COMPRESSION |
-// SIGNING"; unknown ones as one hexadecimal number; "NONE" without any.
+// String returns the flags by their names in the specification, such as "COMPRESSION |
+// SIGNING", with unknown flags as one hexadecimal number. It returns "NONE" if no flag
+// is set.
 func (f Features) String() string {
 	var names []string
 	for i, name := range featureNames {
@@ -171,13 +172,13 @@ func (f Features) String() string {
 	return strings.Join(names, " | ")
 }
 
-// Method is how the weights are compressed: the type field of the compression
-// header.
+// Method is a compression method of the weights. Its values are those of the type field
+// of the compression section.
 type Method uint8
 
-// The methods that are defined.
+// The defined methods.
 const (
-	MethodNone    Method = iota // stored as they are
+	MethodNone    Method = iota // not compressed
 	MethodLZ4                   // one raw block
 	MethodZstd                  // one frame
 	MethodBrotli                // one raw stream
@@ -185,14 +186,14 @@ const (
 	MethodFloat16               // float32 as IEEE halves
 )
 
-// methods names them as tensor.Info.Compression does, and as specification's
-// tools print them.
+// methods has the names of the methods, in tensor.Info.Compression and as the
+// specification's tools print them.
 var methods = [...]struct{ name, shown string }{
 	{"", "NONE"}, {"lz4", "LZ4"}, {"zstd", "ZSTD"}, {"brotli", "BROTLI"}, {"int8", "INT8"}, {"float16", "FP16"},
 }
 
-// Name returns the method's name as in tensor.Info.Compression: "zstd"; "" for
-// none.
+// Name returns the name of the method in tensor.Info.Compression, such as "zstd". It
+// returns "" for MethodNone.
 func (m Method) Name() string {
 	if int(m) < len(methods) {
 		return methods[m].name
@@ -200,7 +201,8 @@ func (m Method) Name() string {
 	return strconv.Itoa(int(m))
 }
 
-// String returns the method as the specification's tools show it: "ZSTD".
+// String returns the name of the method that the specification's tools print, such as
+// "ZSTD".
 func (m Method) String() string {
 	if int(m) < len(methods) {
 		return methods[m].shown
@@ -208,16 +210,17 @@ func (m Method) String() string {
 	return strconv.Itoa(int(m))
 }
 
-// lossy reports whether the method keeps approximations of float32 values.
+// lossy reports whether the method stores approximations of float32 values.
 func (m Method) lossy() bool { return m == MethodInt8 || m == MethodFloat16 }
 
 // dtypes lists the dtypes by code.
 var dtypes = [...]tensor.DType{tensor.Float32, tensor.Float16, tensor.Int8, tensor.Int32}
 
-// unknownDType is what we write for a placeholder whose dtype has no code.
+// unknownDType is the code that the writer uses for a placeholder whose dtype is
+// unknown or has no code.
 const unknownDType = 0xFF
 
-// dtypeOf returns the dtype of a code, Invalid for unknown ones.
+// dtypeOf returns the dtype of a code, Invalid for an unknown code.
 func dtypeOf(code uint8) tensor.DType {
 	if int(code) < len(dtypes) {
 		return dtypes[code]

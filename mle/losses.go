@@ -10,7 +10,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// losses lists what a file cannot hold of a plan.
+// losses lists the parts of a plan that a file cannot hold.
 func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
 	if o.Quantized {
 		quantizedLosses(p, l)
@@ -35,7 +35,7 @@ func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
 	}
 }
 
-// checkShape refuses shapes that descriptors of constants cannot express.
+// checkShape refuses shapes that the descriptor of a constant cannot hold.
 func checkShape(t *tensor.Info) error {
 	switch {
 	case t.Size == 0:
@@ -51,8 +51,8 @@ func checkShape(t *tensor.Info) error {
 	return nil
 }
 
-// metadataLosses finds entries that are not JSON, or not such as readers take, and
-// one with the key of the tensor names that says something else.
+// metadataLosses lists entries that are not JSON or that readers would refuse, and an
+// entry with the key of the tensor names but other contents.
 func metadataLosses(p *driver.Plan, l *driver.LossList) {
 	l.UniqueMetadata(p, func(_ int, e driver.Entry) error {
 		switch {
@@ -66,9 +66,8 @@ func metadataLosses(p *driver.Plan, l *driver.LossList) {
 	})
 }
 
-// namesTensors reports whether a value lists the names of the tensors in their
-// order, perhaps with those of placeholders between, as a file that is
-// written again does.
+// namesTensors reports whether a value lists the names of the tensors in order, perhaps
+// with names of placeholders between them, as in a file being copied.
 func namesTensors(v any, tensors []tensor.Info) bool {
 	raw, ok := v.(json.RawMessage)
 	if !ok {

@@ -12,15 +12,15 @@ import (
 	"github.com/weightmap/weightmap/internal/jsontext"
 )
 
-// namesKey is the metadata key of the names of all descriptors.
+// namesKey is the metadata key for the names of all descriptors.
 const namesKey = "tensor_names"
 
-// names are the names of the descriptors.
+// names holds the names of the descriptors.
 type names struct {
 	text  []byte
-	ends  []int // of each in text
-	found bool  // there is a list of names
-	err   error // what is wrong with it
+	ends  []int // end of each name in text
+	found bool  // the metadata has a list of names
+	err   error // the first error in the list
 }
 
 func (n *names) at(i int) []byte {
@@ -35,8 +35,8 @@ func (n *names) add(name []byte) {
 	n.ends = append(n.ends, len(n.text))
 }
 
-// readMetadata reads the metadata and the names of the descriptors in it: one string each, all
-// different. Without such a list they are "tensor_0" and so on.
+// readMetadata reads the metadata and the names of the descriptors in it. Without a list
+// of names, the names are "tensor_0" and so on.
 func (f *parsed) readMetadata() error {
 	f.names.ends = make([]int, 0, f.tensors)
 	if f.meta != nil {
@@ -55,8 +55,8 @@ func (f *parsed) readMetadata() error {
 	return nil
 }
 
-// readNames reads the list of names. What is wrong with a name becomes names.err: the text goes
-// first.
+// readNames reads the list of names. It returns only errors of the JSON text, which take
+// precedence; an invalid name becomes names.err.
 func (f *parsed) readNames(s *jsonmeta.Scanner) error {
 	n := &f.names
 	n.found, n.text = true, make([]byte, 0, min(len(f.meta)-s.Offset(), 64*f.tensors))
@@ -84,7 +84,7 @@ func (f *parsed) readNames(s *jsonmeta.Scanner) error {
 		case len(name) == 0:
 			bad("element %d is empty", i)
 		case s.Escaped():
-			// The text itself is valid UTF-8, but an escape may be half a character.
+			// The text is valid UTF-8, but an escape may be a lone surrogate.
 			if _, whole, _ := jsonmeta.Text(f.meta[at:s.Offset()]); !whole || bytes.IndexByte(name, 0) >= 0 {
 				bad("name %d is not valid UTF-8, or contains a NUL character", i)
 			}
@@ -98,8 +98,8 @@ func (f *parsed) readNames(s *jsonmeta.Scanner) error {
 	return err
 }
 
-// checkPlaceholderNames refuses a placeholder with the name of another
-// descriptor. The index has refused those of constants.
+// checkPlaceholderNames refuses a placeholder with the name of another descriptor. The
+// index has refused duplicate names of constants.
 func (f *parsed) checkPlaceholderNames() error {
 	if f.index.Len() == f.tensors {
 		return nil
@@ -119,15 +119,15 @@ func (f *parsed) nameTwice(name []byte) error {
 	return fail(namesKey, f.h.Metadata.Offset, format.ErrCorrupt, "%q occurs twice", name)
 }
 
-// restore removes a list of names that says no more than the tensors do.
+// restore removes a list of names that matches the tensors.
 func restore(p *driver.Plan) {
 	p.Metadata = slices.DeleteFunc(p.Metadata, func(e driver.Entry) bool {
 		return e.Key == namesKey && namesTensors(e.Value, p.Tensors)
 	})
 }
 
-// encodeMetadata makes the metadata object. The names of all descriptors are
-// in tensor_names: where the caller has such an entry, else at the end.
+// encodeMetadata returns the metadata object. The names of all descriptors are in the
+// entry tensor_names, at the position of the caller's entry, else at the end.
 func encodeMetadata(m format.Metadata, all []Descriptor) ([]byte, error) {
 	names := make([]string, len(all))
 	for i := range all {
@@ -155,7 +155,7 @@ func member(key string, value any) ([]byte, error) {
 	w.Raw("{")
 	w.Text(key)
 	w.Raw(":")
-	if err, ok := value.(error); ok { // of jsonmeta.Value
+	if err, ok := value.(error); ok { // from jsonmeta.Value
 		w.Fail(err)
 	} else if !w.Value(value) {
 		w.Fail(fmt.Errorf("a %T has no JSON form", value))
@@ -168,7 +168,7 @@ func member(key string, value any) ([]byte, error) {
 	return text[1 : len(text)-1], jsonmeta.Check(text, jsonmeta.Options{LoneSurrogates: true})
 }
 
-// object returns the JSON object of some members, nil for none.
+// object returns a JSON object with the given members, nil for none.
 func object(members [][]byte) []byte {
 	if len(members) == 0 {
 		return nil
@@ -177,8 +177,8 @@ func object(members [][]byte) []byte {
 	return slices.Concat([]byte("{"), text, []byte("}"))
 }
 
-// notes lists what is tolerable but worth knowing. What only Verify can find out is among them
-// once it has.
+// notes lists irregularities that readers tolerate, including those that Verify has
+// found.
 func (f *parsed) notes() []string {
 	var notes []string
 	h := &f.h

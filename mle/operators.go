@@ -7,16 +7,15 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// Op is an operator of the graph, by its version 2 code. Codes without a name
-// are kept. Version 1 has other codes; reading and writing translate,
+// Op is an operator of the graph. Its value is the version 2 code; codes without a name
+// are preserved. Version 1 has other codes, which are translated on reading and writing,
 // so that an Op means the same in either version.
 //
-// A version 1 file may hold a code that only version 2 gives a meaning, such as
-// 15. Its Op is that code plus 65,536: it has no name, and version 2 cannot
-// express it.
+// A version 1 file may have a code that only version 2 defines, such as 15. Its Op is
+// that code plus 65,536, which has no name and cannot be written in version 2.
 type Op uint32
 
-// onlyV1 sets apart codes of version 1 that have a meaning in version 2 alone.
+// onlyV1 is added to codes in a version 1 file that only version 2 defines.
 const onlyV1 Op = 1 << 16
 
 var opNames = [...]string{
@@ -28,10 +27,10 @@ var opNames = [...]string{
 	36: "MultiHeadAttention", 37: "PositionalEncoding", 38: "CrossAttention",
 }
 
-// opsV1 lists the operators of version 1 by their codes, 0 where it has none.
+// opsV1 lists the operators of version 1 by code; 0 means none.
 var opsV1 = [...]Op{1: 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 26: 26, 27, 29, 30, 31, 32, 34}
 
-// opOfCode returns what a code means in a file of that version.
+// opOfCode returns the operator of a code in a file of the given version.
 func opOfCode(code uint16, version uint32) Op {
 	if version == 1 {
 		if int(code) < len(opsV1) && opsV1[code] != 0 {
@@ -44,7 +43,7 @@ func opOfCode(code uint16, version uint32) Op {
 	return Op(code)
 }
 
-// code is the inverse of opOfCode; false when the version lacks the operator.
+// code is the inverse of opOfCode. It reports false if the version lacks the operator.
 func (o Op) code(version uint32) (uint16, bool) {
 	if version == 1 && o.named() {
 		for code, known := range opsV1 {
@@ -60,7 +59,7 @@ func (o Op) code(version uint32) (uint16, bool) {
 
 func (o Op) named() bool { return o < Op(len(opNames)) && opNames[o] != "" }
 
-// String returns the operator's name, or the code in decimal.
+// String returns the name of the operator, or its code in decimal.
 func (o Op) String() string {
 	if o.named() {
 		return opNames[o]
@@ -68,8 +67,8 @@ func (o Op) String() string {
 	return strconv.Itoa(int(uint16(o)))
 }
 
-// opOf is the inverse of String for a file of that version, in which a decimal
-// code stands for itself; false when the version lacks the operator.
+// opOf is the inverse of String for a file of the given version, in which a decimal code
+// means that version's code. It reports false if the version lacks the operator.
 func opOf(name string, version uint32) (Op, bool) {
 	for o, known := range opNames {
 		if name == known && name != "" {
@@ -82,8 +81,8 @@ func opOf(name string, version uint32) (Op, bool) {
 	return o, err == nil && o.String() == name
 }
 
-// operandsOnly reports whether the reference implementation takes everything
-// the operator works on from input_ids, constants included.
+// operandsOnly reports whether the reference implementation takes all operands, including
+// constants, from input_ids.
 func (o Op) operandsOnly() bool {
 	switch o.String() {
 	case "MatMul", "Add", "Mul", "Attention":
@@ -92,7 +91,8 @@ func (o Op) operandsOnly() bool {
 	return false
 }
 
-// Operators implements driver.Vocabulary; the package's documentation says where it is from.
+// Operators implements driver.Vocabulary. The package documentation describes the
+// operators.
 func (fileFormat) Operators() []driver.Operator { return vocabulary() }
 
 var vocabulary = sync.OnceValue(func() []driver.Operator {

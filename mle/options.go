@@ -9,42 +9,44 @@ import (
 	"github.com/weightmap/weightmap/internal/codec/brotli"
 )
 
-// WriteOptions changes how a file is written. Nil and the zero value write
-// version 2 with plain weights, ready to be mapped.
+// WriteOptions are the options for writing a file. Nil and the zero value write
+// version 2 with plain weights that can be mapped.
 type WriteOptions struct {
 	format.WriteOptions
-	// Version is 1 or 2; 0 means 2. Version 1 has no checksums, and none of the
-	// options below but IR.
+	// Version is 1 or 2; 0 means 2. Version 1 has no checksums, and supports none of
+	// the options below except IR.
 	Version int
-	// HeaderSize is 144, what the specification's struct adds up to and the
-	// reference implementation demands, or 128, what its text says; 0 means 144.
+	// HeaderSize is 144, as in the specification's struct and required by the
+	// reference implementation, or 128, as in the specification's text; 0 means 144.
 	// This package reads either.
 	HeaderSize int
-	// Compression compresses the weights. MethodInt8 and MethodFloat16 are lossy
-	// and for models of float32 tensors alone; MethodBrotli takes the package
-	// mle/brotli. MethodLZ4 without Chunked makes one block of all weights, which are
-	// held in memory until Close.
+	// Compression is the compression of the weights. MethodInt8 and MethodFloat16 are
+	// lossy and require that all tensors are float32; MethodBrotli requires package
+	// mle/brotli. MethodLZ4 without Chunked makes one block of all weights, which
+	// stay in memory until Close.
 	Compression Method
-	// Level goes from 1 (fast) to 9 (small); 0 means 6.
+	// Level is the compression level from 1 (fast) to 9 (small); 0 means 6.
 	Level int
-	// Chunked compresses each tensor by itself, in pieces of ChunkSize bytes, so
-	// that a tensor is read without the others. It needs Compression.
+	// Chunked compresses each tensor separately, in pieces of ChunkSize bytes, so
+	// that readers decompress only the tensors they use. It requires Compression.
 	Chunked   bool
 	ChunkSize int64 // 0 means 4 MiB; rounded up to a multiple of 64
-	// Quantized stores tensors of int8 and uint8 with parameters of quantization as MethodInt8,
-	// in a chunk for each scale, and tensors of float32 exactly, in chunks of numbers that
-	// are alike but for their sign, or 0. All of them are read as float32.
+	// Quantized stores int8 and uint8 tensors that have quantization parameters with
+	// MethodInt8, in a chunk for each scale. It stores float32 tensors exactly, in
+	// chunks of numbers that are 0 or equal up to sign. Readers see all of them as
+	// float32.
 	Quantized bool
-	// Key encrypts the weights with AES-256-GCM: 32 bytes; nil encrypts nothing, and one
-	// of another size, an empty one too, is ErrKey. They are held in
-	// memory until Close, since the cipher takes them in one piece.
+	// Key is the AES-256-GCM key, of 32 bytes, that encrypts the weights; nil means no
+	// encryption. A key of another size, including an empty one, is ErrKey. With a
+	// key, the weights stay in memory until Close, since the cipher needs them in one
+	// piece.
 	Key []byte
 	// Signer signs the file; WriteOptions.Time is the time of signing.
 	Signer ed25519.PrivateKey
-	// IR is written instead of Plan.Graph, with its ids as they are and
-	// placeholders in their positions. Its constants must be the plan's tensors, in
-	// the plan's order, by name, dtype and shape; offsets, sizes and dtype codes
-	// of constants are the writer's.
+	// IR is written instead of Plan.Graph, with the same ids, and with placeholders
+	// at the same positions. Its constants must be the plan's tensors, in the same
+	// order, with the same names, dtypes and shapes. The writer sets the offsets,
+	// sizes and dtype codes of constants.
 	IR *IR
 }
 
@@ -105,8 +107,8 @@ func (o *WriteOptions) check() error {
 	return nil
 }
 
-// checkSigner refuses a key of another length, an empty one too: a caller that names a signer
-// does not want an unsigned file.
+// checkSigner refuses a key of the wrong length. An empty key is an error too, not a
+// request for an unsigned file.
 func checkSigner(key ed25519.PrivateKey) error {
 	if len(key) != ed25519.PrivateKeySize {
 		return refuse("signer", format.ErrKey, "%d bytes, a private key has %d", len(key), ed25519.PrivateKeySize)

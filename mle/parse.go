@@ -16,38 +16,38 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// parsed is the state of an open file without its index. Everything but the weights is in
-// private memory, since another process may write to a mapped file.
+// parsed is an open file, except for its index. Everything but the weights is in private
+// memory, since another process may write to a mapped file.
 type parsed struct {
 	src    driver.Source
 	index  *driver.Index
 	memory *driver.Memory
 
 	h                       Header
-	head                    []byte // the header, and with a short one what follows
-	meta, graph, table, sig []byte // sections, nil without: metadata, graph, compression, signature
+	head                    []byte // the first 144 bytes: the header, and more if it is shorter
+	meta, graph, table, sig []byte // the sections metadata, graph, compression and signature; nil if missing
 
 	inputs, outputs []uint32
-	tensors         int // descriptors
+	tensors         int // number of descriptors
 	metadata        driver.Metadata
 	names           names
 	nodes           []IRNode
-	beyond          int // ids without descriptor
+	beyond          int // number of ids without descriptor
 	check           jsonmeta.Checker
-	attributes      map[sharedText][]format.Attribute // while the file is opened
-	overlap         int64                             // bytes of attributes, shared ones once
+	attributes      map[sharedText][]format.Attribute // while opening
+	overlap         int64                             // bytes of attributes, each shared text once
 	built           int64                             // bytes of memory for the neutral graph
 	comp            *compression                      // nil without compression
-	at              []int64                           // by tensor: offset in the uncompressed weights; nil when they are stored plainly
+	at              []int64                           // by tensor: offset in the uncompressed weights; nil if they are not compressed or encrypted
 
 	cipher *seal.Cipher // nil without key
-	plain  cached       // decrypted section
-	whole  cached       // weights that are compressed in one piece
+	plain  cached       // the decrypted section
+	whole  cached       // the weights, if compressed in one piece
 
-	flushed atomic.Bool // Verify met the reference's checksum of float16 weights, see flushedSum
+	flushed atomic.Bool // Verify found the reference's checksum of float16 weights, see flushedSum
 }
 
-// fail makes the error for a field of the file.
+// fail returns an error for a field of the file.
 func fail(field string, offset int64, sentinel error, text string, args ...any) error {
 	return wire.Errorf(formatName, field, offset, sentinel, text, args...)
 }
@@ -86,8 +86,8 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parse
 	return p, err
 }
 
-// readHeader reads the header of either version and checks that its
-// sections are in the file, apart from each other.
+// readHeader reads the header of either version and checks that the sections are within
+// the file and do not overlap.
 func (f *parsed) readHeader(sums bool) (err error) {
 	if f.head, err = driver.Prefix(f.src, headerStruct); err != nil {
 		return err
@@ -121,8 +121,8 @@ func (f *parsed) readHeader(sums bool) (err error) {
 	return err
 }
 
-// refusePickle recognizes the container of another program that has the same
-// magic and holds a Python pickle, which is a program and is never read.
+// refusePickle returns an error for the container of another program that has the same
+// magic number and holds a Python pickle.
 func refusePickle(src driver.Source, head []byte) error {
 	const fixed = 24
 	size := uint64(src.Size())
@@ -140,7 +140,7 @@ func refusePickle(src driver.Source, head []byte) error {
 	return fail("magic", 0, format.ErrUnsupported, "this is a container of a Python pickle with the magic of MLE, not a model; pickles are never read")
 }
 
-// sectionAt reads a pair of offset and size.
+// sectionAt reads the offset and size of a section.
 func sectionAt(c *wire.Cursor, offset, length string) Section {
 	at := c.Offset()
 	off, size := c.U64(offset), c.U64(length)
@@ -150,7 +150,7 @@ func sectionAt(c *wire.Cursor, offset, length string) Section {
 	return Section{int64(off), int64(size)}
 }
 
-// readV1 reads the fields after the version: seven words of 64 bits.
+// readV1 reads the fields after the version, seven words of 64 bits.
 func (h *Header) readV1(c *wire.Cursor, head []byte, size int64) error {
 	h.HeaderSize = headerV1
 	h.Metadata = sectionAt(c, "metadata_offset", "metadata_size")
@@ -163,8 +163,8 @@ func (h *Header) readV1(c *wire.Cursor, head []byte, size int64) error {
 	return c.Err()
 }
 
-// findShift recognizes the exporter that wrote a header of 80 bytes but
-// offsets for one of 64.
+// findShift sets Shift if the file is from the exporter that wrote a header of 80 bytes
+// but offsets for one of 64.
 func (h *Header) findShift(head []byte, size int64) {
 	const end = headerV1 + exportShift
 	last := max(h.Metadata.End(), h.Graph.End(), h.Weights.End())
@@ -204,8 +204,8 @@ func (h *Header) readV2(c *wire.Cursor) error {
 	return nil
 }
 
-// checkSum accepts the checksum of header_size bytes and that of the
-// reference implementation, which always takes 144 bytes.
+// checkSum compares the header checksum with that of header_size bytes and with that of
+// the reference implementation, which is always of 144 bytes.
 func (h *Header) checkSum(head []byte) error {
 	if h.HeaderChecksum == 0 {
 		return nil
@@ -220,7 +220,7 @@ func (h *Header) checkSum(head []byte) error {
 	return sumError("header_checksum", atHeaderSum, h.HeaderChecksum, sum)
 }
 
-// headerSum is the CRC-32 of the header with its own field zeroed.
+// headerSum returns the CRC-32 of the header with header_checksum zeroed.
 func headerSum(head []byte) uint32 {
 	sum := tensor.CRC32(head[:atHeaderSum])
 	sum = tensor.UpdateCRC32(sum, padding[:4])
@@ -231,8 +231,8 @@ func sumError(field string, at int64, want, got uint32) error {
 	return fail(field, at, format.ErrChecksum, "%#08x recorded, %#08x computed", want, got)
 }
 
-// checkSections makes sure that the sections are between header and end of
-// the file, do not overlap, and leave no bytes behind the last.
+// checkSections checks that the sections are behind the header and within the file, do
+// not overlap, and leave no bytes behind the last.
 func (h *Header) checkSections(size int64) error {
 	all := h.sections()
 	end := int64(h.HeaderSize)
@@ -289,7 +289,7 @@ func (h *Header) checkFeatures() error {
 func (f *parsed) readSections(sums bool) (err error) {
 	all, size := f.h.sections(), int64(0)
 	for _, s := range all {
-		size += s.Size // sections are in the file, apart
+		size += s.Size // no overflow: sections are within the file and do not overlap
 	}
 	if size -= f.h.Weights.Size; size > driver.MaxStructure {
 		return fail("header", atSections, format.ErrLimit, "metadata and graph take %d bytes, the limit is %d", size, int64(driver.MaxStructure))
@@ -314,7 +314,7 @@ func (f *parsed) readSections(sums bool) (err error) {
 	return err
 }
 
-// checkSums checks the recorded checksums of metadata and graph.
+// checkSums compares the recorded checksums of metadata and graph.
 func (f *parsed) checkSums() error {
 	for i, b := range [...][]byte{f.meta, f.graph} {
 		want := [...]uint32{f.h.MetadataChecksum, f.h.GraphChecksum}[i]
@@ -325,7 +325,7 @@ func (f *parsed) checkSums() error {
 	return nil
 }
 
-// checkSignatureSection checks size and algorithms.
+// checkSignatureSection checks the size and algorithms of the signature section.
 func checkSignatureSection(b []byte, base int64) error {
 	c := wire.NewCursor(formatName, b, base)
 	algorithm, digest := c.U8("signature algorithm"), c.U8("signature hash_algorithm")
@@ -373,10 +373,10 @@ func (f *parsed) readGraph() error {
 	return f.names.err
 }
 
-// descriptor is one tensor of the graph as the file has it.
+// descriptor is an encoded tensor descriptor of the graph.
 type descriptor [descriptorSize]byte
 
-// descriptor returns descriptor i, which exists.
+// descriptor returns descriptor i, which must exist.
 func (f *parsed) descriptor(i int) *descriptor {
 	return (*descriptor)(f.graph[graphHead+i*descriptorSize:])
 }
@@ -386,7 +386,7 @@ func (d *descriptor) size() uint64   { return binary.LittleEndian.Uint64(d[8:]) 
 func (d *descriptor) rank() uint32   { return binary.LittleEndian.Uint32(d[16:]) }
 func (d *descriptor) code() uint8    { return d[52] } // of the dtype
 
-// shape fills in the dims.
+// shape sets s, whose length is the rank, to the dims and returns it.
 func (d *descriptor) shape(s tensor.Shape) tensor.Shape {
 	for k := range s {
 		s[k] = int64(binary.LittleEndian.Uint32(d[20+4*k:]))
@@ -394,17 +394,17 @@ func (d *descriptor) shape(s tensor.Shape) tensor.Shape {
 	return s
 }
 
-// totals are what the descriptors add up to.
+// totals has sums over all constants, and the end of the last one.
 type totals struct {
 	constants int
 	dims      int
 	nameBytes int
 	end       int64          // of the last tensor in the uncompressed weights
-	shape     [maxRank]int64 // room for one
+	shape     [maxRank]int64 // scratch space
 }
 
-// readTensors checks the descriptors and the compression section that
-// depends on them, and fills the index.
+// readTensors checks the descriptors and the compression section, which depends on them,
+// and fills the index.
 func (f *parsed) readTensors() error {
 	var sum totals
 	for i := range f.tensors {
@@ -426,7 +426,7 @@ func (f *parsed) readTensors() error {
 	return f.fillIndex()
 }
 
-// checkDescriptor checks descriptor i and adds a constant to sum.
+// checkDescriptor checks descriptor i and, if it is a constant, adds it to sum.
 func (f *parsed) checkDescriptor(i int, d *descriptor, sum *totals) error {
 	bad := func(field string, at int64, sentinel error, text string, args ...any) error {
 		return fail(fmt.Sprintf("tensor descriptor %d %s", i, field), f.descriptorAt(i)+at, sentinel, text, args...)
@@ -458,7 +458,7 @@ func (f *parsed) checkDescriptor(i int, d *descriptor, sum *totals) error {
 	return nil
 }
 
-// descriptorAt returns the offset of descriptor i in the file.
+// descriptorAt returns the file offset of descriptor i.
 func (f *parsed) descriptorAt(i int) int64 {
 	return f.h.Graph.Offset + graphHead + int64(i)*descriptorSize
 }
@@ -493,7 +493,7 @@ func (f *parsed) fillIndex() error {
 	return f.checkPlaceholderNames()
 }
 
-// storedSize returns tensor.Info.Stored of a tensor that is loaded.
+// storedSize returns tensor.Info.Stored of a compressed or encrypted tensor.
 func (f *parsed) storedSize(off, size int64) int64 {
 	switch {
 	case f.comp == nil || f.comp.method == MethodNone:
@@ -506,8 +506,8 @@ func (f *parsed) storedSize(off, size int64) int64 {
 	return -1
 }
 
-// readCompression reads the compression section and compares it with the descriptors. end is
-// where the last tensor ends.
+// readCompression reads the compression section and compares it with the descriptors.
+// end is the end of the last tensor.
 func (f *parsed) readCompression(end int64) error {
 	base := f.h.Compression.Offset
 	c := wire.NewCursor(formatName, f.table, base)
@@ -518,8 +518,8 @@ func (f *parsed) readCompression(end int64) error {
 	p.checksum = c.U32("compression checksum")
 	p.bits = c.U8("compression quantization_bits")
 	zero := c.Bytes("compression padding", 3)
-	// What the tensors need bounds the size, so that no bomb is ever inflated. They
-	// end far enough below 2^63 to be aligned.
+	// The tensors bound the size, which rules out decompression bombs. end is far
+	// enough below 2^63 to be aligned.
 	most, _ := wire.AlignUp(end, alignment)
 	switch {
 	case c.Err() != nil:
@@ -559,7 +559,7 @@ func (f *parsed) readCompression(end int64) error {
 	return nil
 }
 
-// checkStored checks a stored size, which a field states, where the method decides it.
+// checkStored checks the stored size in a field, if the method determines it.
 func (p *compression) checkStored(size, stored int64, field string, at int64) error {
 	want := stored
 	switch p.method {
@@ -595,7 +595,7 @@ func (f *parsed) readChunks(c *wire.Cursor) error {
 		return wire.Error(formatName, "chunk_count", at, err)
 	}
 	p.chunks = make([]chunk, n)
-	next := int64(0) // of the stored bytes
+	next := int64(0) // offset of the next chunk's stored bytes
 	for i := range p.chunks {
 		if err := p.readChunk(i, rows[i*chunkRow:], next, stored); err != nil {
 			return err
@@ -619,7 +619,7 @@ func (p *compression) readChunk(i int, row []byte, next, stored int64) error {
 	switch {
 	case i == 0 && from != 0:
 		return fail("chunk 0 offset", at, format.ErrCorrupt, "%d, not 0", from)
-	case to <= from: // they ascend to the end of the weights, so none is behind it
+	case to <= from: // ascending to the end of the weights, so none is behind it
 		return fail("chunk offset", toAt, format.ErrCorrupt, "chunk %d reaches from %d to %d of %d uncompressed bytes", i, from, to, p.size)
 	case p.method.lossy() && (to-from)%4 != 0:
 		return fail("chunk offset", toAt, format.ErrCorrupt, "the %d bytes of chunk %d are not a whole number of float32", to-from, i)
@@ -634,11 +634,11 @@ func (p *compression) readChunk(i int, row []byte, next, stored int64) error {
 	return p.checkStored(int64(to-from), int64(size), "chunk stored size", at+16)
 }
 
-// checkChunks refuses chunks across tensors: no tensor may end in a chunk at
-// or before the place where another begins in it.
+// checkChunks refuses chunks that span tensors: in a chunk, no tensor may end at or
+// before the offset at which another begins.
 func (f *parsed) checkChunks() error {
 	n := len(f.comp.chunks)
-	firstEnd := make([]int64, n)  // in (offset, offset+size] of each chunk; 0 is none
+	firstEnd := make([]int64, n)  // in (offset, offset+size] of each chunk; 0 means none
 	lastStart := make([]int64, n) // in [offset, offset+size)
 	for i := 0; n > 0 && i < f.tensors; i++ {
 		d := f.descriptor(i)

@@ -11,11 +11,11 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// mostExact is how many float32 a tensor may have next to quantized ones: a number unlike its
-// neighbors takes 41 bytes.
+// mostExact is the largest number of elements of a float32 tensor next to quantized
+// ones: a number that differs from its neighbors takes 41 bytes.
 const mostExact = 1 << 20
 
-// asFloats returns the plan as readers of its file see it: quantized tensors are float32.
+// asFloats returns the plan that readers of the file see: quantized tensors are float32.
 func asFloats(p *driver.Plan) *driver.Plan {
 	out := *p
 	out.Tensors = make([]tensor.Info, len(p.Tensors))
@@ -29,7 +29,8 @@ func asFloats(p *driver.Plan) *driver.Plan {
 	return &out
 }
 
-// storable says why MethodInt8 cannot store a tensor as its parameters have it.
+// storable returns an error if MethodInt8 cannot store a tensor with its quantization
+// parameters.
 func storable(t *tensor.Info) error {
 	q := t.Quant
 	switch {
@@ -48,7 +49,7 @@ func storable(t *tensor.Info) error {
 	return nil
 }
 
-// zeroByte returns the zero point of a channel as MethodInt8 has it, whose bytes are not signed.
+// zeroByte returns the zero point of a channel for MethodInt8, whose bytes are unsigned.
 func zeroByte(t *tensor.Info, channel int) int64 {
 	z := int64(0)
 	if n := len(t.Quant.ZeroPoints); n > 0 {
@@ -60,7 +61,7 @@ func zeroByte(t *tensor.Info, channel int) int64 {
 	return z
 }
 
-// quantizedLosses finds what a file with quantized tensors cannot hold next to them.
+// quantizedLosses lists the tensors that a file with quantized tensors cannot hold.
 func quantizedLosses(p *driver.Plan, l *driver.LossList) {
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
@@ -111,7 +112,8 @@ func (w *quantizedWeights) tensor(i int, in driver.Input) error {
 	return nil
 }
 
-// exact stores float32 in chunks of numbers that are 0 or, but for their sign, the scale.
+// exact stores float32 numbers in chunks. Every number of a chunk is 0, the scale, or the
+// negated scale.
 func (w *quantizedWeights) exact(in driver.Input, at int64, pad int) error {
 	all := make([]byte, in.Size()+4*int64(pad))
 	if _, err := io.ReadFull(in, all[:in.Size()]); err != nil {
@@ -149,7 +151,7 @@ func (w *quantizedWeights) exact(in driver.Input, at int64, pad int) error {
 	return put()
 }
 
-// chunk stores bytes that stand for the weights from at on, which it moves.
+// chunk stores the bytes of the weights at offset at, and advances at.
 func (w *quantizedWeights) chunk(at *int64, scale float32, zero byte, b []byte) error {
 	b = append(int8Header(&tensor.Quantization{Scales: []float32{scale}, ZeroPoints: []int32{int32(zero)}}), b...)
 	size := 4 * int64(len(b)-int8Head)

@@ -11,7 +11,7 @@ import (
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
-// fileFormat is the driver, with the options that only this format has.
+// fileFormat is the driver, with its write options.
 type fileFormat struct{ opts WriteOptions }
 
 var (
@@ -21,7 +21,6 @@ var (
 	_ driver.Configurable = fileFormat{}
 )
 
-// What a parsed file can do.
 var codec = format.With(fileFormat{})
 
 func init() {
@@ -46,7 +45,8 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	return parse(src, x, o)
 }
 
-// Layout implements driver.Layouter. The header of version 2 holds checksums of what follows.
+// Layout implements driver.Layouter. Version 2 does not stream, since its header has
+// checksums of the sections.
 func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
 	return &driver.Layout{
 		Encode:  func(t driver.Target) (driver.Encoder, error) { return encode(t, p, o, d.opts) },
@@ -91,5 +91,5 @@ func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error)
 	return fileFormat{o}, nil
 }
 
-// lossless names the methods that Storage.Compression may ask for, from MethodLZ4 on.
+// lossless lists the values of Storage.Compression, from MethodLZ4 on.
 var lossless = []string{MethodLZ4.Name(), MethodZstd.Name(), MethodBrotli.Name()}

@@ -16,22 +16,21 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// SignOptions changes how Sign works. Nil and the zero value work.
+// SignOptions are the options of Sign. Nil and the zero value work.
 type SignOptions struct {
 	Context context.Context // nil means never canceled
 	Time    time.Time       // of signing; zero means now
 	To      string          // the path of the signed file; "" replaces the file itself
 }
 
-// Sign signs the version 2 file at path, or signs it anew. The stored sections
-// stay as they are, byte by byte: nothing is decompressed, and where the file
-// system shares blocks nothing is even copied. The signed file takes the place
-// of the old one in one step, so that readers see the old file or the new one
-// and open mappings are not disturbed. With SignOptions.To it is another file, and the
-// old one stays as it is.
+// Sign signs the version 2 file at path and replaces an existing signature. It copies
+// the stored sections byte for byte, without decompressing them; file systems that share
+// blocks copy no data. The signed file replaces the old one in one step, so that readers
+// see either the old file or the new one, and open mappings stay valid. With
+// SignOptions.To, Sign writes another file and leaves the old one unchanged.
 //
-// Encryption authenticates the feature flags. An encrypted file that was not
-// signed when it was written can therefore not be signed later: ErrUnsupported.
+// Encryption authenticates the feature flags, so an encrypted file that was not signed
+// when it was written cannot be signed later: Sign fails with ErrUnsupported.
 func Sign(path string, key ed25519.PrivateKey, o *SignOptions) error {
 	var opts SignOptions
 	if o != nil {
@@ -75,11 +74,11 @@ func signFile(path string, key ed25519.PrivateKey, o *SignOptions) error {
 		f.Abort()
 		return err
 	}
-	src.Close() // some systems replace no open file
+	src.Close() // some systems cannot replace an open file
 	return f.Commit(true)
 }
 
-// signCopy makes f a signed copy of src, which has this size and header.
+// signCopy makes f a signed copy of src, which has the given size and header.
 func signCopy(f *save.File, src *os.File, size int64, h *Header, head []byte, key ed25519.PrivateKey, o *SignOptions) error {
 	if err := copyFile(o.Context, f, src, size); err != nil {
 		return err
@@ -110,8 +109,8 @@ func signCopy(f *save.File, src *os.File, size int64, h *Header, head []byte, ke
 	return sign(o.Context, f, h.Signature, end, key, o.Time.Unix())
 }
 
-// copyFile copies size bytes of src, in steps that can be canceled and that the system can do by
-// sharing blocks.
+// copyFile copies size bytes of src. It checks the context between steps, and uses calls
+// with which the file system may share blocks.
 func copyFile(ctx context.Context, dst io.Writer, src io.Reader, size int64) error {
 	const step = 64 << 20
 	for done := int64(0); done < size; {
@@ -130,8 +129,8 @@ func copyFile(ctx context.Context, dst io.Writer, src io.Reader, size int64) err
 	return nil
 }
 
-// sign hashes a file that is complete except for its signature section, and
-// writes that.
+// sign hashes a file that is complete except for its signature section, and writes the
+// section.
 func sign(ctx context.Context, t interface {
 	io.ReaderAt
 	io.WriterAt

@@ -23,7 +23,7 @@ const (
 	sigHash  = 108
 )
 
-// signer returns the signature as the file states it, nil for an unsigned file.
+// signer returns the signer that the file claims, nil for an unsigned file.
 func (f *parsed) signer() *driver.Signature {
 	if f.sig == nil {
 		return nil
@@ -41,9 +41,9 @@ type SignatureStatus uint8
 // The four outcomes.
 const (
 	Unsigned  SignatureStatus = iota // there is no signature
-	Untrusted                        // intact, but made by another key than the trusted one, or none was given
-	Valid                            // intact, and made by the trusted key
-	Tampered                         // the file or the signature was changed after signing
+	Untrusted                        // intact, but the key is not the trusted one, or none was given
+	Valid                            // intact, and made with the trusted key
+	Tampered                         // the file or the signature changed after signing
 )
 
 var statusNames = [...]string{"unsigned", "signed by an untrusted key", "valid", "tampered with"}
@@ -56,7 +56,8 @@ func (s SignatureStatus) String() string {
 	return statusNames[s]
 }
 
-// trustedKey returns the caller's key, nil for one of another kind, which has signed no MLE file.
+// trustedKey returns the caller's key, nil if it is of another kind, with which no MLE
+// file is signed.
 func (f *parsed) trustedKey(key crypto.PublicKey) (ed25519.PublicKey, error) {
 	ed, ok := key.(ed25519.PublicKey)
 	switch {
@@ -68,8 +69,8 @@ func (f *parsed) trustedKey(key crypto.PublicKey) (ed25519.PublicKey, error) {
 	return ed, nil
 }
 
-// unsigned names the field that would say where the signature is. Version 1 has no
-// signatures, but a word for them.
+// unsigned returns the error for an unsigned file. It names the field that would locate
+// the signature; version 1 has such a field, but no signatures.
 func (f *parsed) unsigned() error {
 	if f.h.Version == 1 {
 		return fail("signature_offset", atV1Signature, format.ErrSignature, "the file is not signed")
@@ -86,9 +87,9 @@ func (f *parsed) authenticate(v driver.Verification) error {
 	return f.verifySignature(v, trusted)
 }
 
-// verifySignature demands a valid signature by the trusted key. Without one only
-// the recorded hash is compared: a signature proves nothing by the key that comes
-// with it.
+// verifySignature requires a valid signature by the trusted key. Without a trusted key it
+// only compares the recorded hash, since a signature by the key in the file proves
+// nothing.
 func (f *parsed) verifySignature(v driver.Verification, trusted ed25519.PublicKey) error {
 	if f.sig == nil {
 		return nil
@@ -131,8 +132,8 @@ func (f *parsed) checkSignature(v driver.Verification, trusted ed25519.PublicKey
 	return f.statusOf(digest, trusted), nil
 }
 
-// statusOf checks the signature of a digest, with the trusted key if that is the
-// one in the file.
+// statusOf checks the signature of a digest with the key in the file, and compares that
+// key with the trusted one.
 func (f *parsed) statusOf(digest []byte, trusted ed25519.PublicKey) SignatureStatus {
 	key := ed25519.PublicKey(f.sig[sigKey:sigBytes])
 	known := trusted != nil && key.Equal(trusted)
@@ -145,9 +146,9 @@ func (f *parsed) statusOf(digest []byte, trusted ed25519.PublicKey) SignatureSta
 	return Valid
 }
 
-// modelHash is the SHA-256 of all bytes of the file but the signature section: of the
-// structure as it was read, so that this is what was signed even if the file has
-// become since, and of the rest as it is in the file.
+// modelHash returns the SHA-256 of all bytes of the file except the signature section. For
+// the structure it uses the bytes that were parsed, so that the signature covers these
+// even if the file has changed since.
 func (f *parsed) modelHash(v driver.Verification) ([]byte, error) {
 	h, at := sha256.New(), int64(f.h.HeaderSize)
 	hash := func(b []byte) {

@@ -9,9 +9,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// verify checks the checksums of the structure, the weights as they are stored and as they come
-// out, and the signature. Without the key of an encrypted file everything else is checked before
-// the answer is ErrKey.
+// verify checks the checksums of the structure, of the stored and of the uncompressed
+// weights, and the signature. Without the key of an encrypted file, it checks everything
+// else and then returns ErrKey.
 func (f *parsed) verify(v driver.Verification) error {
 	trusted, err := f.trustedKey(v.Trusted())
 	if err != nil {
@@ -37,7 +37,7 @@ func (f *parsed) verify(v driver.Verification) error {
 	return weights
 }
 
-// expect announces the work, for progress reports.
+// expect announces the amount of work for progress reports.
 func (f *parsed) expect(v driver.Verification) {
 	if !f.chunkwise(v) {
 		v.Expect(f.h.Weights.Size)
@@ -52,7 +52,7 @@ func (f *parsed) expect(v driver.Verification) {
 	}
 }
 
-// cover records which checksum covers what.
+// cover records the checksum that covers each part.
 func (f *parsed) cover(v driver.Verification) {
 	h := &f.h
 	by := func(sum string, recorded bool) string {
@@ -81,10 +81,10 @@ func (f *parsed) cover(v driver.Verification) {
 	}
 }
 
-// touch checks what covers tensor i.
+// touch checks the checksums that cover tensor i.
 func (f *parsed) touch(v driver.Verification, i int) (all bool, err error) {
 	switch {
-	case f.h.Features.Has(Encryption): // authenticated when it is decrypted
+	case f.h.Features.Has(Encryption): // decryption authenticates it
 		return true, nil
 	case f.comp == nil && f.h.WeightsChecksum == 0:
 		return true, nil
@@ -95,7 +95,7 @@ func (f *parsed) touch(v driver.Verification, i int) (all bool, err error) {
 			return err
 		})
 	case f.comp != nil && f.comp.method != MethodNone:
-		// The tensor is about to be used, so the weights are kept. Their errors come first below.
+		// The tensor is about to be used: cache the weights. verifyWeights reports errors.
 		_, _ = f.inflated()
 	}
 	return true, f.verifyWeights(v)
@@ -106,8 +106,8 @@ func (f *parsed) chunkwise(v driver.Verification) bool {
 	return f.comp != nil && f.comp.chunked && !v.All()
 }
 
-// verifyWeights checks the stored weights and what comes out of them. Without a checksum the
-// stored bytes are still read: they must be there.
+// verifyWeights checks the stored and the uncompressed weights. Without a checksum, it
+// still reads the stored bytes.
 func (f *parsed) verifyWeights(v driver.Verification) error {
 	if !f.chunkwise(v) {
 		crc, err := v.Hash(driver.CRC32, 0, f.h.Weights.Offset, f.h.Weights.Size, "weights")
@@ -137,8 +137,8 @@ func (f *parsed) checkStoredSum(sum uint32) error {
 	return nil
 }
 
-// verifyChunks checks the checksums of the chunks and, when none is left out, that of what comes
-// out of all of them together.
+// verifyChunks checks the checksums of the wanted chunks and, if all are wanted, that of
+// the uncompressed weights.
 func (f *parsed) verifyChunks(v driver.Verification) error {
 	which := f.wantedChunks(v)
 	sums := make([]uint32, len(which))
@@ -169,7 +169,7 @@ func (f *parsed) verifyChunks(v driver.Verification) error {
 	return f.checkUncompressed(v, sum)
 }
 
-// storedChunk returns the stored bytes of a chunk, whose checksum it checks if it has one.
+// storedChunk returns the stored bytes of a chunk and checks its checksum, if any.
 func (f *parsed) storedChunk(i int) ([]byte, error) {
 	c := &f.comp.chunks[i]
 	b, err := f.stored(c.stored, c.storedSize)
@@ -183,7 +183,7 @@ func (f *parsed) storedChunk(i int) ([]byte, error) {
 	return b, nil
 }
 
-// wantedChunks lists the chunks of the tensors that are to be verified, in order.
+// wantedChunks lists the chunks of the tensors to verify, in ascending order.
 func (f *parsed) wantedChunks(v driver.Verification) (which []int) {
 	wanted := make([]bool, len(f.comp.chunks))
 	for i := range f.at {
@@ -202,7 +202,8 @@ func (f *parsed) wantedChunks(v driver.Verification) (which []int) {
 	return which
 }
 
-// summed computes the CRC-32 of what is written, and counts it.
+// summed is an io.Writer that computes the CRC-32 of the bytes written and reports
+// progress.
 type summed struct {
 	v driver.Verification
 	crc
@@ -219,8 +220,9 @@ func (s *summed) all(b []byte) error {
 	return work.Chunks(s.v.Context(), b, nil, "", func(piece []byte) { _, _ = s.Write(piece) })
 }
 
-// checkUncompressed compares the checksum of the uncompressed weights with the recorded one,
-// which may be the reference implementation's for float16 weights: Notes tells from then on.
+// checkUncompressed compares the checksum of the uncompressed weights with the recorded
+// one. For float16 weights it also accepts that of the reference implementation, which
+// Notes then reports.
 func (f *parsed) checkUncompressed(v driver.Verification, sum uint32) error {
 	if sum == f.comp.checksum {
 		return nil
@@ -238,9 +240,8 @@ func (f *parsed) checkUncompressed(v driver.Verification, sum uint32) error {
 	return sumError("compression checksum", f.h.Compression.Offset+12, f.comp.checksum, sum)
 }
 
-// flushedSum is the CRC-32 of the floats that the reference implementation makes
-// of float16 weights: it decodes subnormal halves and -0 as 0. Chunks or not,
-// the halves are back to back.
+// flushedSum returns the CRC-32 of float16 weights as the reference implementation decodes
+// them: subnormal halves and -0 become 0. The halves are contiguous, even in chunks.
 func (f *parsed) flushedSum(v driver.Verification) (uint32, error) {
 	const exponent, step = 0x7C00, 64 << 10
 	in, err := f.stored(0, f.h.plainSize())

@@ -23,32 +23,32 @@ type compression struct {
 	checksum uint32 // CRC-32 of the uncompressed weights
 
 	chunked bool
-	chunks  []chunk // one without checksum if the weights are compressed in one piece
-	base    int64   // of the chunk table in the file
+	chunks  []chunk // a single one without checksum if not chunked
+	base    int64   // file offset of the chunk table
 }
 
-// chunk is one row of the chunk table: where its bytes are in the uncompressed
-// weights and in the stored ones.
+// chunk is a row of the chunk table: a range of the uncompressed weights and the
+// corresponding range of the stored weights.
 type chunk struct {
 	offset, size       int64 // uncompressed
 	stored, storedSize int64
 	checksum           uint32 // CRC-32 of the stored bytes
 }
 
-const chunkBytes = 40 // of a chunk in memory
+const chunkBytes = 40 // memory of a chunk
 
-// find returns the chunk that holds byte off of the uncompressed weights.
+// find returns the index of the chunk that holds byte off of the uncompressed weights.
 func (p *compression) find(off int64) int {
 	return sort.Search(len(p.chunks), func(i int) bool { return p.chunks[i].offset > off }) - 1
 }
 
-// covering returns the chunks that hold n bytes at off. n is not 0.
+// covering returns the chunks that hold n bytes at off. n must not be 0.
 func (p *compression) covering(off, n int64) []chunk {
 	return p.chunks[p.find(off) : p.find(off+n-1)+1]
 }
 
-// cached is the result of work that is done once. It is kept until Close; of errors only those
-// are that will be the same the next time.
+// cached is a result that is computed once and remains until Close. An error remains only
+// if it is permanent.
 type cached struct {
 	mu   sync.Mutex
 	done bool
@@ -56,14 +56,15 @@ type cached struct {
 	err  error
 }
 
-// held returns what c has, nil if that is nothing.
+// held returns the bytes in c, nil if there are none.
 func (c *cached) held() []byte {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	return c.b
 }
 
-// once returns what c has, or calls f for n bytes and keeps them.
+// once returns the result in c. If there is none, it reserves n bytes of memory, calls do
+// and stores the result.
 func (f *parsed) once(c *cached, n int64, do func() ([]byte, error)) ([]byte, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -91,7 +92,7 @@ func (f *parsed) close() error {
 	return nil
 }
 
-// needsKey reports whether the weights are encrypted and there is no key.
+// needsKey reports whether the weights are encrypted and no key was given.
 func (f *parsed) needsKey() bool { return f.h.Features.Has(Encryption) && f.cipher == nil }
 
 // load returns the bytes of tensor i, which is compressed or encrypted.
@@ -113,12 +114,12 @@ func (f *parsed) load(i int) (b []byte, err error) {
 	return append(memory.Aligned(len(b))[:0], b...), nil
 }
 
-// shares reports whether tensors are parts of the decrypted or the decompressed section.
+// shares reports whether tensors are parts of one decrypted or decompressed section.
 func (f *parsed) shares(int) bool {
 	return f.comp == nil || !f.comp.chunked || f.comp.method == MethodNone
 }
 
-// stored returns n bytes at off of the weights section, decrypted.
+// stored returns n bytes at off of the decrypted weights section.
 func (f *parsed) stored(off, n int64) ([]byte, error) {
 	if !f.h.Features.Has(Encryption) {
 		return f.src.Slice(f.h.Weights.Offset+off, n)
@@ -130,7 +131,7 @@ func (f *parsed) stored(off, n int64) ([]byte, error) {
 	return b[off : off+n : off+n], nil
 }
 
-// decrypt opens the whole section, which AES-GCM authenticates as one.
+// decrypt decrypts the whole section, which AES-GCM authenticates as one message.
 func (f *parsed) decrypt() ([]byte, error) {
 	s := f.h.Weights
 	if f.cipher == nil {
@@ -148,12 +149,13 @@ func (f *parsed) decrypt() ([]byte, error) {
 	return nil, f.weightsError(err, 0)
 }
 
-// inflated returns the whole weights, which were compressed in one piece.
+// inflated returns all weights, decompressed. They were compressed in one piece.
 func (f *parsed) inflated() ([]byte, error) {
 	return f.once(&f.whole, f.comp.size, func() ([]byte, error) { return f.loadChunks(0, f.comp.size) })
 }
 
-// isPlausible tells whether a size is believed before anything was decompressed.
+// isPlausible reports whether memory for size bytes may be allocated before stored bytes
+// have been decompressed.
 func isPlausible(size, stored int64) bool { return size/16 <= stored+4<<10 }
 
 // loadChunks decompresses the chunks that hold n bytes at off, several at a time.
@@ -172,7 +174,7 @@ func (f *parsed) loadChunks(off, n int64) ([]byte, error) {
 		})
 	}
 	size := last.offset + last.size - first.offset
-	if !isPlausible(size, int64(len(in))) { // prove it before there is memory for it
+	if !isPlausible(size, int64(len(in))) { // check it before allocating memory
 		if err := each(func(c *chunk, stored []byte) error { return f.expand(io.Discard, stored, c.size) }); err != nil {
 			return nil, err
 		}
@@ -190,12 +192,12 @@ func (f *parsed) loadChunks(off, n int64) ([]byte, error) {
 	return whole[off-first.offset:][:n:n], nil
 }
 
-// chunkBuffers has memory for chunks: LZ4 expands 2.5 times as fast as into fresh memory.
+// chunkBuffers holds memory for chunks: LZ4 is 2.5 times as fast as with new memory.
 var chunkBuffers sync.Pool // of *[]byte
 
 const mostPooled = 4 << 20
 
-// expand writes what comes out of stored bytes to w, and counts the memory that takes.
+// expand decompresses in, which yields size bytes, to w, and reserves the memory it needs.
 func (f *parsed) expand(w io.Writer, in []byte, size int64) error {
 	c := codecOf(f.comp.method)
 	small := size <= mostPooled && isPlausible(size, int64(len(in)))
@@ -223,7 +225,8 @@ func (f *parsed) expand(w io.Writer, in []byte, size int64) error {
 	return err
 }
 
-// weightsError locates an error of the stored bytes at off of the weights section.
+// weightsError adds the field and the file offset to an error about the stored bytes at
+// off of the weights section.
 func (f *parsed) weightsError(err error, off int64) error {
 	if err == nil {
 		return nil

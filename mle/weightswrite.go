@@ -12,7 +12,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// window is the weights section that is being written: some part of a target.
+// window is the part of a target with the weights section being written.
 type window struct {
 	t    driver.Target
 	base int64
@@ -21,12 +21,12 @@ type window struct {
 func (w window) WriteAt(p []byte, off int64) (int, error) { return w.t.WriteAt(p, w.base+off) }
 func (w window) ReadAt(p []byte, off int64) (int, error)  { return w.t.ReadAt(p, w.base+off) }
 
-// stored describes the weights section before encryption. It appends what is written to it.
+// stored is the weights section before encryption. Write appends to it.
 type stored struct {
 	window
 	size     int64
 	sum      uint32 // CRC-32 of the stored bytes
-	original uint32 // CRC-32 of the bytes that readers make of them
+	original uint32 // CRC-32 of the uncompressed weights that readers see
 	chunks   []chunk
 }
 
@@ -37,21 +37,21 @@ func (s *stored) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// chunk appends bytes that readers make size bytes at off of.
+// chunk appends the stored form p of size bytes at off of the uncompressed weights.
 func (s *stored) chunk(off, size int64, p []byte) error {
 	s.chunks = append(s.chunks, chunk{off, size, s.size, int64(len(p)), tensor.CRC32(p)})
 	_, err := s.Write(p)
 	return err
 }
 
-// weightsWriter is the way that tensors take into the section.
+// weightsWriter writes tensors to the weights section.
 type weightsWriter interface {
 	tensor(i int, in driver.Input) error
 	finish() error
 }
 
-// newWeights chooses the way of the weights. With encryption it ends in memory, so
-// that no plain weights touch a disk.
+// newWeights returns the weightsWriter for the options. With encryption, it writes to
+// memory, so that no plain weights reach the disk.
 func (e *encoder) newWeights() (weightsWriter, error) {
 	e.out.window = window{e.t, e.h.Weights.Offset}
 	if e.cipher != nil {
@@ -62,7 +62,7 @@ func (e *encoder) newWeights() (weightsWriter, error) {
 		return &quantizedWeights{encoder: e}, nil
 	case m == MethodNone:
 		return &plainWeights{encoder: e, early: map[int]uint32{}}, nil
-	case e.o.Chunked, m == MethodFloat16: // halves are the same, in pieces or not
+	case e.o.Chunked, m == MethodFloat16: // without a chunk table, pieces of halves are contiguous
 		return &chunkedWeights{encoder: e, bufs: make([][]byte, runtime.GOMAXPROCS(0))}, nil
 	case m == MethodLZ4:
 		raw := &save.Memory{}
@@ -74,7 +74,7 @@ func (e *encoder) newWeights() (weightsWriter, error) {
 	return &streamedWeights{encoder: e, w: w}, err
 }
 
-// ordered reports whether tensors are taken in the plan's order only.
+// ordered reports whether tensors must arrive in the plan's order.
 func (o *WriteOptions) ordered() bool {
 	switch o.Compression {
 	case MethodLZ4, MethodInt8:
@@ -93,13 +93,13 @@ func (s *crc) Write(p []byte) (int, error) {
 
 var padding [alignment]byte
 
-// plainWeights puts every tensor where it belongs, in any order.
+// plainWeights writes uncompressed tensors, in any order.
 type plainWeights struct {
 	*encoder
-	next  int            // the first tensor that is not in sum
-	pos   int64          // where the one before it ends
-	sum   crc            // of what lies before pos
-	early map[int]uint32 // checksums of tensors that came before their turn
+	next  int            // the first tensor not in sum
+	pos   int64          // end of the tensor before it
+	sum   crc            // of the bytes before pos
+	early map[int]uint32 // checksums of tensors after next that have arrived
 }
 
 func (w *plainWeights) tensor(i int, in driver.Input) error {
@@ -115,14 +115,14 @@ func (w *plainWeights) tensor(i int, in driver.Input) error {
 	return err
 }
 
-// pad goes on to where the next tensor begins.
+// pad advances to the beginning of the next tensor.
 func (w *plainWeights) pad() {
 	off := w.offsets[w.next]
 	w.sum.Write(padding[:off-w.pos])
 	w.pos = off
 }
 
-// pass goes on to where the next tensor ends.
+// pass advances to the end of the next tensor.
 func (w *plainWeights) pass() {
 	w.pos += w.plan.Tensors[w.next].Size
 	w.next++
@@ -138,7 +138,7 @@ func (w *plainWeights) finish() error {
 	return nil
 }
 
-// streamedWeights compresses all weights in one stream, in the order of the plan.
+// streamedWeights compresses all weights as one stream, in the order of the plan.
 type streamedWeights struct {
 	*encoder
 	w   io.WriteCloser
@@ -167,7 +167,7 @@ type chunkedWeights struct {
 	bufs [][]byte
 }
 
-// tensor stores tensor i with the padding that follows it.
+// tensor stores tensor i and the padding behind it.
 func (w *chunkedWeights) tensor(i int, in driver.Input) error {
 	at, end := w.offsets[i], w.end(i)
 	r := io.MultiReader(in, bytes.NewReader(padding[:end-at-in.Size()]))
@@ -191,7 +191,7 @@ func (w *chunkedWeights) tensor(i int, in driver.Input) error {
 	return nil
 }
 
-// store compresses some chunks in parallel and writes them in order.
+// store compresses chunks in parallel and writes them in order.
 func (w *chunkedWeights) store(at int64, bufs [][]byte) error {
 	outs, sums := make([][]byte, len(bufs)), make([]uint32, len(bufs))
 	err := work.Each(w.base.Context, len(bufs), 0, func(i int) (err error) {
@@ -209,8 +209,9 @@ func (w *chunkedWeights) store(at int64, bufs [][]byte) error {
 
 func (w *chunkedWeights) finish() error { return nil }
 
-// wholeWeights puts all weights aside until the last has come: they become one LZ4 block, or
-// their range must be known. Int8 weights take their place, a quarter of it.
+// wholeWeights collects all weights until the last has arrived, either for one LZ4 block
+// or to know their range. Int8 weights then overwrite the collected ones, which are four
+// times as large.
 type wholeWeights struct {
 	*encoder
 	raw window
@@ -232,7 +233,7 @@ func (w *wholeWeights) finish() error {
 	return err
 }
 
-// quantize goes through the weights twice: for their range, and to convert them.
+// quantize reads the weights twice: to find their range, and to convert them.
 func (w *wholeWeights) quantize() error {
 	z, err := tensor.NewQuantizer(tensor.Shape{w.size / 4}, toInt8)
 	if err == nil {
@@ -245,7 +246,7 @@ func (w *wholeWeights) quantize() error {
 	if err != nil {
 		return err
 	}
-	// The first piece is read before the header takes its place.
+	// The first piece is read before the header overwrites it.
 	out, written, original := int8Header(q), 0, crc(0)
 	err = w.eachPiece(func(floats []float32) error {
 		out = append(out[:int8Head], make([]byte, len(floats))...)
@@ -266,7 +267,7 @@ func (w *wholeWeights) quantize() error {
 	return err
 }
 
-// eachPiece reads all weights.
+// eachPiece calls f with all collected weights, piece by piece.
 func (w *wholeWeights) eachPiece(f func([]float32) error) error {
 	in := save.NewInput(w.base.Context, io.NewSectionReader(w.raw, 0, w.size), w.size, nil)
 	var floats []float32

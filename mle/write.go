@@ -14,28 +14,29 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Create starts writing a file to path, in a temporary file that takes its place
-// on Close. Nil options work.
+// Create starts writing a file to path. It writes a temporary file, which replaces an
+// old file on Close. Nil options work.
 func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
-// NewWriter starts writing a file to w. Nil options work. A version 2 file is
-// assembled elsewhere first, as Spool says, since its header holds checksums of
-// what follows. Version 1 streams.
+// NewWriter starts writing a file to w. Nil options work. A version 2 file is buffered
+// first (see Spool), since its header has checksums of the sections. A version 1 file is
+// streamed.
 func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
 
-// refuse is the error for a plan or options that cannot be written.
+// refuse returns the error for a plan or options that cannot be written.
 func refuse(field string, sentinel error, text string, args ...any) error {
 	return &format.Error{Format: formatName, Field: field, Offset: -1,
 		Err: fmt.Errorf("%w: %w: %s", format.ErrPlan, sentinel, fmt.Sprintf(text, args...))}
 }
 
-// encode checks options and plan and starts a file. own are the format's options.
+// encode checks the options and the plan and starts a file. own has the options of this
+// format.
 func encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions, own WriteOptions) (driver.Encoder, error) {
 	if err := own.check(); err != nil {
 		return nil, err
@@ -57,13 +58,13 @@ func encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions, own WriteOp
 	return e, nil
 }
 
-// encoder assembles one file.
+// encoder writes one file.
 type encoder struct {
 	t    driver.Target
 	base *driver.WriteOptions
 	o    *WriteOptions
-	plan *driver.Plan  // as it is read
-	from []tensor.Info // its tensors as they come
+	plan *driver.Plan  // as readers see it
+	from []tensor.Info // the tensors that the caller writes
 
 	h       Header
 	meta    []byte
@@ -76,7 +77,7 @@ type encoder struct {
 	weights weightsWriter
 }
 
-// end returns where the padding behind tensor i ends.
+// end returns the end of the padding behind tensor i.
 func (e *encoder) end(i int) int64 {
 	if i+1 < len(e.offsets) {
 		return e.offsets[i+1]
@@ -84,7 +85,7 @@ func (e *encoder) end(i int) int64 {
 	return e.size
 }
 
-// layout decides where everything goes, as far as that does not depend on data.
+// layout computes all offsets that do not depend on data, and encodes metadata and graph.
 func (e *encoder) layout() error {
 	e.offsets = make([]int64, 0, len(e.plan.Tensors))
 	for i := range e.plan.Tensors {
@@ -128,13 +129,13 @@ func (e *encoder) layout() error {
 	return nil
 }
 
-// behind returns the section after s.
+// behind returns a section of the given size after s.
 func behind(s Section, size int) Section {
 	at, _ := wire.AlignUp(s.End(), 8)
 	return Section{at, int64(size)}
 }
 
-// checkSize refuses what a method cannot hold, before anything is written.
+// checkSize refuses weights that are too large for the options.
 func (e *encoder) checkSize() error {
 	switch {
 	case e.o.Compression == MethodLZ4 && !e.o.Chunked && e.size > lz4.MaxSize:
@@ -152,8 +153,8 @@ func (o *WriteOptions) features() (all Features) {
 	if o.Version == 1 {
 		return 0
 	}
-	// Readers that ignore the flag of encryption must not take ciphertext for
-	// weights: the checksum in a compression section refuses it for them.
+	// Readers that ignore the Encryption flag must not take ciphertext for weights:
+	// the checksum in the compression section makes them fail.
 	plain := o.Compression == MethodNone && o.Key == nil
 	for f, set := range map[Features]bool{
 		Compression: !plain, Quantized: o.Compression.lossy(), ChunkedWeights: o.Chunked, Encryption: o.Key != nil, Signing: o.Signer != nil,
@@ -166,7 +167,7 @@ func (o *WriteOptions) features() (all Features) {
 	return all
 }
 
-// begin writes what precedes the weights, except version 2's header.
+// begin writes what precedes the weights, except the header of version 2.
 func (e *encoder) begin() (err error) {
 	e.h.Features = e.o.features()
 	if e.o.Key != nil {
@@ -190,7 +191,7 @@ func (e *encoder) begin() (err error) {
 	return err
 }
 
-// write puts b at off; nothing is nothing, also for a sequential target.
+// write writes b at off. It skips empty sections, for sequential targets.
 func (e *encoder) write(off int64, b []byte) error {
 	if len(b) == 0 {
 		return nil
@@ -215,7 +216,7 @@ func (e *encoder) Finish() error {
 	}
 	h.Weights.Size, h.WeightsChecksum = e.out.size, e.out.sum
 	end := h.Weights.End()
-	if err := e.t.Truncate(end); err != nil { // drops weights that were put aside
+	if err := e.t.Truncate(end); err != nil { // removes collected weights
 		return err
 	}
 	var comp []byte
@@ -279,7 +280,7 @@ func (e *encoder) headerBytes() []byte {
 		for _, sum := range []uint32{h.MetadataChecksum, h.GraphChecksum, h.WeightsChecksum, 0} {
 			w.U32(sum)
 		}
-		w.U32(maxVersion) // min_reader_version: version 1 had another header
+		w.U32(maxVersion) // min_reader_version: version 1 has another header
 		w.U32(maxVersion) // writer_version
 	}
 	w.Fill(int(h.HeaderSize)-w.Len(), 0)
