@@ -66,12 +66,12 @@ func sparseModel(t *testing.T, size int64) string {
 	t.Helper()
 	header, end := map[string]any{}, int64(0)
 	add := func(name string, n int64) {
-		header[name] = map[string]any{"dtype": "F32", "shape": []int64{n / 4}, "data_offsets": []int64{end, end + n}}
+		header[name] = map[string]any{"dtype": "F32", "shape": []int64{n / 4096, 1024}, "data_offsets": []int64{end, end + n}}
 		end += n
 	}
 	add("large", size/2)
 	for i := range int64(2000) {
-		add(fmt.Sprintf("small.%04d", i), size/2/2000&^3)
+		add(fmt.Sprintf("small.%04d", i), size/2/2000&^4095)
 	}
 	text, err := json.Marshal(header)
 	if err != nil {
@@ -127,7 +127,7 @@ func TestPeakMemory(t *testing.T) {
 	if testing.Short() || testhost.Race {
 		t.Skip("reads gigabytes; and the race detector takes memory of its own")
 	}
-	const little, decoded = 100 << 20, 64 << 20
+	const little, quantizing, decoded = 100 << 20, 55 << 20, 64 << 20
 	size, large := int64(512<<20), os.Getenv("WEIGHTMAP_LARGE") != ""
 	if large {
 		size = 6_400_000_000
@@ -137,13 +137,16 @@ func TestPeakMemory(t *testing.T) {
 		"zstd":   packed(t, "m.wia", "zstd", 4, decoded),
 		"gzip":   packed(t, "m.mobi", "gzip", 4, decoded),
 	}
-	for _, args := range []string{"verify F", "inspect -stats F", "inspect -json -sha256 F", "inspect -html F", "diff F F", "cat -as raw F T", "convert F OUT.safetensors", "convert -verify -dtype float16 F OUT.npz", "convert -quantize int8 F OUT.wia"} {
+	for _, args := range []string{"verify F", "inspect -stats F", "inspect -json -sha256 F", "inspect -html F", "diff F F", "cat -as raw F T", "convert F OUT.safetensors", "convert -verify -dtype float16 F OUT.npz", "convert -quantize int8 -per-channel F OUT.wia"} {
 		for _, what := range []string{"sparse", "zstd", "gzip"} {
 			if what == "gzip" && !large && args != "inspect -stats F" && args != "convert F OUT.safetensors" {
 				continue
 			}
 			t.Run(args+" "+what, func(t *testing.T) {
 				most, name := int64(little), map[string]string{"sparse": "large", "gzip": "1"}[what]
+				if strings.Contains(args, "-quantize") {
+					most = quantizing
+				}
 				if what != "sparse" {
 					most += decoded
 				}
