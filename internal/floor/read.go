@@ -2,10 +2,13 @@ package floor
 
 import (
 	"encoding/binary"
+	"errors"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"sync"
 	"sync/atomic"
+	"time"
 )
 
 // sink prevents the compiler from removing sums.
@@ -55,4 +58,26 @@ func Files(path string) (paths []string, err error) {
 		return err
 	})
 	return paths, err
+}
+
+// Evict writes files to disk and evicts them from the page cache. It returns an error as Drop does.
+func Evict(paths []string) error {
+	for _, path := range paths {
+		f, err := os.Open(path)
+		if err != nil {
+			return err
+		}
+		err = f.Sync()
+		if err == nil {
+			err = Drop(f)
+		}
+		for try := 0; err != nil && try < 20; try++ { // pages that are still being read stay
+			time.Sleep(time.Millisecond)
+			err = Drop(f)
+		}
+		if err = errors.Join(err, f.Close()); err != nil {
+			return err
+		}
+	}
+	return nil
 }

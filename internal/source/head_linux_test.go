@@ -145,8 +145,8 @@ func TestParseCloses(t *testing.T) {
 // TestReadSoon: what is on disk alone is read into the cache while the file is parsed, what is there already is not.
 func TestReadSoon(t *testing.T) {
 	path := temp(t, ramp(5<<20))
-	if !floor.Evicts(path) {
-		t.Skip("the cache of this file system cannot be emptied")
+	if err := floor.Evict([]string{path}); err != nil {
+		t.Skip("the cache of this file system cannot be emptied: ", err)
 	}
 	parsers(t, path, func(t *testing.T, r *Region, base int64) {
 		if err := floor.Evict([]string{path}); err != nil {

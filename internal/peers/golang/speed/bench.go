@@ -63,7 +63,7 @@ func (b *comparison) opening(l library, model int) func() error {
 // cannot be evicted.
 func (b *comparison) cold(l library, model int) (floor.Round, error) {
 	paths, err := floor.Files(b.path(model, l.format))
-	if err != nil || !floor.Evicts(paths[0]) {
+	if err != nil || floor.Evict(paths[:1]) != nil {
 		return nil, err
 	}
 	open := b.warm(l, model)
