@@ -162,11 +162,15 @@ func (b *bulk) read(p *chunk, window *fetched) error {
 	if !t.whole && !p.hasGaps() && t.Floats == nil {
 		return b.readRange(p, window)
 	}
-	v := t.view
-	if window != nil {
-		v = window.view(t)
+	var err error
+	switch {
+	case window == nil:
+		err = b.readView(p, t.view)
+	case t.Floats != nil && !p.hasGaps() && t.info.Quant == nil:
+		err = window.decode(p)
+	default:
+		err = b.readView(p, window.view(t))
 	}
-	err := b.readView(p, v)
 	if err == nil {
 		b.Done(p.n*t.unit.bytes, t.Tensor)
 	}
@@ -277,6 +281,18 @@ type fetched struct {
 func (f *fetched) view(t *target) tensor.View {
 	f.Owner = (*memory.Ref[tensor.Info])(&t.view).Owner()
 	return tensor.View(memory.New(t.info, memory.Owner[tensor.Info](f), nil))
+}
+
+// decode decodes a chunk without gaps whose elements need not know where in the tensor they are.
+func (f *fetched) decode(p *chunk) error {
+	first := p.first * p.t.unit.elems
+	dst := p.t.Floats[first:min(first+p.n*p.t.unit.elems, p.t.elems)]
+	info := tensor.Info{Name: p.t.Tensor, DType: p.t.info.DType, Encoding: p.t.info.Encoding, Shape: tensor.Shape{int64(len(dst))}}
+	v, err := tensor.FromInfo(info, f.b[p.at-f.off:][:p.size])
+	if err == nil {
+		_, err = tensor.Decode(dst[:0:len(dst)], v)
+	}
+	return err
 }
 
 // Ranged implements memory.Owner.
