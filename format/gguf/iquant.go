@@ -21,25 +21,30 @@ func decodeQ1_0(dst []float32, b []byte) {
 
 // decodeQ2_0: d, then 2-bit elements, 1 meaning 0.
 func decodeQ2_0(dst []float32, b []byte) {
-	d := half(b)
-	var t [4]float32
-	for q := range t {
-		t[q] = float32(q-1) * d
-	}
+	t := lessOne(half(b))
 	for i, x := range b[2:18] {
 		out := (*[4]float32)(dst[4*i:])
 		out[0], out[1], out[2], out[3] = t[x&3], t[x>>2&3], t[x>>4&3], t[x>>6]
 	}
 }
 
+// lessOne returns the values of 2-bit elements of which 1 means 0.
+func lessOne(d float32) (t [4]float32) {
+	for q := range t {
+		t[q] = float32(q-1) * d
+	}
+	return t
+}
+
 // decodeTQ1_0: five base-3 digits a byte, the last 16 elements four; d.
 func decodeTQ1_0(dst []float32, b []byte) {
-	d := half(b[52:])
+	t := lessOne(half(b[52:]))
 	trits := func(q []byte, digits int) {
 		power := byte(1)
 		for range digits {
+			out := dst[:len(q)]
 			for i, x := range q {
-				dst[i] = float32(int(uint16(x*power)*3>>8)-1) * d
+				out[i] = t[uint16(x*power)*3>>8&3]
 			}
 			dst = dst[len(q):]
 			power *= 3

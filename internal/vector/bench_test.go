@@ -29,6 +29,15 @@ func BenchmarkScalar(b *testing.B) {
 				func() error { c.decode(dst, src, scales, mins); return nil })
 		})
 	}
+	for _, g := range groupLayouts() {
+		b.Run("groups, "+g.String(), func(b *testing.B) {
+			g.Size, g.Unpack = groupBytes, unpackGroups
+			src, scales := random(n/groupElems*groupBytes), make([]Scales, n/groupElems)
+			floor.Pairs(b, pairs,
+				func() error { g.plain(dst, src, scales); return nil },
+				func() error { g.Decode(dst, src); return nil })
+		})
+	}
 	b.Run("adler32", func(b *testing.B) {
 		floor.Pairs(b, pairs,
 			func() error { slowAdler(1, src[:block]); return nil },
