@@ -149,11 +149,15 @@ func TestReadSoon(t *testing.T) {
 		t.Skip("the cache of this file system cannot be emptied: ", err)
 	}
 	parsers(t, path, func(t *testing.T, r *Region, base int64) {
-		if err := floor.Evict([]string{path}); err != nil {
-			t.Fatal(err)
-		}
 		const off = 2 << 20
-		if !r.ReadSoon(off, 100) {
+		soon := false
+		for i := 0; i < 10 && !soon; i++ { // the system does not evict pages that it is busy with
+			if err := floor.Evict([]string{path}); err != nil {
+				t.Fatal(err)
+			}
+			soon = r.ReadSoon(off, 100)
+		}
+		if !soon {
 			t.Error("it is not read, and not there")
 		}
 		if _, err := r.ReadAt(make([]byte, 100), off); err != nil { // which waits for it
