@@ -11,8 +11,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// This file builds files field by field from the specification, without the
-// writer that is under test.
+// The functions below build files field by field from the specification, independently
+// of the writer under test.
 
 var le = binary.LittleEndian
 
@@ -41,7 +41,7 @@ type gFile struct {
 	tensors    []gTensor
 	nodes      []gNode
 	attributes string
-	weights    []byte // as stored
+	weights    []byte // stored weights
 	comp       []byte // compression section
 	sig        []byte // signature section
 	noSums     bool
@@ -88,7 +88,7 @@ func (g *gFile) graph() []byte {
 	return append(b, g.attributes...)
 }
 
-// build returns the file: sections in the order of the specification, without
+// build returns the file, with sections in the order of the specification and without
 // gaps.
 func (g *gFile) build() []byte {
 	size := g.headerSize
@@ -128,8 +128,7 @@ func (g *gFile) build() []byte {
 	return b
 }
 
-// fixSums records the right checksums of a version 2 file whose sections are
-// in it.
+// fixSums sets the correct checksums of a complete version 2 file.
 func fixSums(b []byte) {
 	for i, pos := range []int{16, 32, 48} {
 		off, size := le.Uint64(b[pos:]), le.Uint64(b[pos+8:])
@@ -140,14 +139,14 @@ func fixSums(b []byte) {
 	fixHeader(b)
 }
 
-// fixHeader records the right header checksum.
+// fixHeader sets the correct header checksum.
 func fixHeader(b []byte) {
 	n := int(min(int64(le.Uint32(b[12:])), int64(len(b))))
 	le.PutUint32(b[108:], 0)
 	le.PutUint32(b[108:], crc32.ChecksumIEEE(b[:n]))
 }
 
-// compHeader is a compression header of 20 bytes.
+// compHeader returns a compression header of 20 bytes.
 func compHeader(method, level uint8, size uint64, sum uint32, bits uint8) []byte {
 	b := u16([]byte{method, level}, 0)
 	b = u32(u64(b, size), sum)
@@ -179,8 +178,8 @@ func floats(values ...float32) []byte {
 	return b
 }
 
-// plainGolden is a small file with all of the usual: a placeholder between two
-// constants, a node with attributes, names.
+// plainGolden returns a small file with a placeholder between two constants, a node with
+// attributes, and names.
 func plainGolden() *gFile {
 	g := &gFile{
 		version: 2, headerSize: 128, metadata: `{"model_name":"m","tensor_names":["w","x","b","y"]}`,
@@ -197,7 +196,7 @@ func plainGolden() *gFile {
 	return g
 }
 
-// compressedGolden is plainGolden with the weights packed as one.
+// compressedGolden returns plainGolden with the weights compressed in one piece.
 func compressedGolden(m Method, packed []byte) *gFile {
 	g := plainGolden()
 	sum := tensor.CRC32(g.weights)
@@ -207,20 +206,20 @@ func compressedGolden(m Method, packed []byte) *gFile {
 	return g
 }
 
-// lz4Literals is an LZ4 block without matches, for up to 269 bytes.
+// lz4Literals returns an LZ4 block without matches, for up to 269 bytes.
 func lz4Literals(b []byte) []byte {
 	return slices.Concat([]byte{0xF0, byte(len(b) - 15)}, b)
 }
 
-// zstdRaw is a Zstandard frame with one raw block.
+// zstdRaw returns a Zstandard frame with one raw block.
 func zstdRaw(b []byte) []byte {
 	head := []byte{0x28, 0xB5, 0x2F, 0xFD, 0x20, byte(len(b))}
 	n := len(b)<<3 | 1
 	return slices.Concat(head, []byte{byte(n), byte(n >> 8), byte(n >> 16)}, b)
 }
 
-// brotliRaw is a brotli stream with one uncompressed meta-block and the empty
-// last one, window size 16 bits (RFC 7932, section 9.2).
+// brotliRaw returns a Brotli stream with one uncompressed meta-block and an empty last
+// one, with a window size of 16 bits (RFC 7932, section 9.2).
 func brotliRaw(b []byte) []byte {
 	// Bit by bit: WBITS 0; ISLAST 0, MNIBBLES 00 (four), MLEN-1 in 16 bits,
 	// ISUNCOMPRESSED 1, padding.
@@ -228,14 +227,15 @@ func brotliRaw(b []byte) []byte {
 	return slices.Concat([]byte{byte(bits), byte(bits >> 8), byte(bits >> 16)}, b, []byte{3})
 }
 
-// methodsOf packs plain weights by hand in every lossless way.
+// methodsOf compresses plain weights by every lossless method, by hand.
 func methodsOf(plain []byte) map[Method][]byte {
 	return map[Method][]byte{
 		MethodNone: plain, MethodLZ4: lz4Literals(plain), MethodZstd: zstdRaw(plain), MethodBrotli: brotliRaw(plain),
 	}
 }
 
-// chunkedGolden has two chunks, the first with the padding behind its tensor.
+// chunkedGolden returns a file with two chunks, the first with the padding behind its
+// tensor.
 func chunkedGolden(pack func([]byte) []byte, m Method) *gFile {
 	g := plainGolden()
 	plain := g.weights
@@ -245,7 +245,7 @@ func chunkedGolden(pack func([]byte) []byte, m Method) *gFile {
 	return g
 }
 
-// nestedJSON is an object in which arrays nest to the given depth.
+// nestedJSON returns an object in which arrays nest to the given depth.
 func nestedJSON(depth int) string {
 	return `{"a":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `}`
 }

@@ -10,7 +10,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// withoutNames takes out the entry that the writer adds.
+// withoutNames removes the entry that the writer adds.
 func withoutNames(p *format.Plan) *format.Plan {
 	var kept format.Metadata
 	for _, e := range p.Metadata {
@@ -22,7 +22,7 @@ func withoutNames(p *format.Plan) *format.Plan {
 	return p
 }
 
-// smallPlan has three tensors, with names of some length.
+// smallPlan returns a plan with three tensors, which have long names.
 func smallPlan() *format.Plan {
 	p := &format.Plan{Metadata: format.Metadata{{Key: "a", Value: int64(1)}}}
 	for i, d := range []tensor.DType{tensor.Float32, tensor.Int8, tensor.Float32} {
@@ -34,7 +34,7 @@ func smallPlan() *format.Plan {
 func samples() []formattest.Sample {
 	var all []formattest.Sample
 	add := func(name string, p *format.Plan, o WriteOptions) {
-		// Checksums cover all but the padding, of which changes are harmless.
+		// Checksums cover all but the padding, where changes are harmless.
 		s := formattest.Sample{Name: name, Plan: p, Codec: format.With(fileFormat{o}), Structural: formattest.Whole}
 		if o.Version == 1 {
 			s.Structural = nil
@@ -69,7 +69,7 @@ func samples() []formattest.Sample {
 	return all
 }
 
-// files are what the writer would not make.
+// files returns files that the writer never makes.
 func files() []formattest.File {
 	golden := &format.Plan{Tensors: []tensor.Info{
 		{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2, 3}}, {Name: "b", DType: tensor.Float32, Shape: tensor.Shape{2}},
@@ -118,7 +118,7 @@ func scale(n int, elems int64) *format.Plan {
 
 func TestConformance(t *testing.T) { formattest.Run(t, config()) }
 
-// FuzzFile opens, verifies and decodes whatever it is given.
+// FuzzFile opens, verifies and decodes its input.
 func FuzzFile(f *testing.F) {
 	c := config()
 	for i := range c.Samples {

@@ -7,9 +7,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// checkCopies compares a file with its copies in either version: what each node takes from
-// where. Trailing constants once became params of any operator, and version 1 codes were
-// taken for version 2's.
+// checkCopies compares the operands of each node of a file with those in its copies in
+// either version.
 func checkCopies(t *testing.T, f *File) {
 	t.Helper()
 	for _, version := range []int{1, 2} {
@@ -27,7 +26,7 @@ func checkCopies(t *testing.T, f *File) {
 	}
 }
 
-// operands is what a node takes and gives.
+// operands has the inputs, params and outputs of a node.
 type operands struct {
 	Op                      string
 	Inputs, Params, Outputs []string
@@ -41,8 +40,8 @@ func nodeOperands(f *File) (all []operands) {
 	return all
 }
 
-// TestInteropCopies: nodes of files from the field take the same operands after a copy
-// and after conversion, and their ids stay what exporters made them.
+// TestInteropCopies checks that nodes of files from other exporters have the same
+// operands after a copy and after conversion, and that copies preserve their ids.
 func TestInteropCopies(t *testing.T) {
 	for _, path := range interopFiles(t) {
 		t.Run(filepath.Base(path), func(t *testing.T) {

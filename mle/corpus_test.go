@@ -37,14 +37,14 @@ func TestCorpus(t *testing.T) {
 	s.Run(t)
 }
 
-// In plainGolden the metadata lies at 128, the graph at 179, the weights at 781
-// and what follows them at 853.
+// In plainGolden, the metadata is at 128, the graph at 179, the weights at 781 and the
+// following section at 853.
 const (
 	atWeights = 781
 	atBehind  = 853
 )
 
-// pickles are containers of the same magic that hold a Python pickle.
+// pickles returns containers of Python pickles with the same magic number.
 func pickles() []corpus.Case {
 	container := func(meta, pickled string) []byte {
 		b := u64(u64(u32(u32(nil, 0x00454C4D), 2), uint64(len(meta))), uint64(len(pickled)))
@@ -56,7 +56,7 @@ func pickles() []corpus.Case {
 	}
 }
 
-// shifted is a version 1 file whose sections lie 16 bytes later than it says.
+// shifted returns a version 1 file whose sections are 16 bytes behind their offsets.
 func shifted(mutate func([]byte) []byte) []byte {
 	g := plainGolden()
 	g.version, g.headerSize = 1, 64
@@ -65,8 +65,8 @@ func shifted(mutate func([]byte) []byte) []byte {
 }
 
 func shiftedCases() []corpus.Case {
-	// Not recognized, such a file has 16 bytes behind its last section, or none where
-	// its metadata should begin with a brace.
+	// If it is not recognized, the file has 16 bytes behind its last section, or its
+	// metadata does not begin with a brace.
 	return []corpus.Case{
 		{Name: "version 1, shifted, no brace at 80", Bytes: shifted(func(b []byte) []byte { b[80] = ' '; return b }), Err: format.ErrCorrupt, Field: "file size", Offset: 789},
 		{Name: "version 1, shifted, a byte that is not 0", Bytes: shifted(func(b []byte) []byte { b[70] = 1; return b }), Err: format.ErrCorrupt, Field: "file size", Offset: 789},
@@ -75,7 +75,7 @@ func shiftedCases() []corpus.Case {
 	}
 }
 
-// streamCases are weights that yield something else than declared.
+// streamCases returns files whose weights do not decompress to the declared size.
 func streamCases() (cases []corpus.Case) {
 	plain := plainGolden().weights
 	packs := []struct {
@@ -106,7 +106,7 @@ func streamCases() (cases []corpus.Case) {
 	)
 }
 
-// sumCases have a checksum that does not match.
+// sumCases returns files with a wrong checksum.
 func sumCases() []corpus.Case {
 	sum := func(g *gFile, at int, v uint32) []byte { le.PutUint32(g.comp[at:], v); return g.build() }
 	chunked := func() *gFile { return chunkedGolden(zstdRaw, MethodZstd) }
@@ -126,7 +126,7 @@ func sumCases() []corpus.Case {
 	}
 }
 
-// signedBy signs a file by hand; the section is its last.
+// signedBy signs a file by hand. The signature section is the last.
 func signedBy(g *gFile, key ed25519.PrivateKey) []byte {
 	g.flags |= 4
 	g.sig = make([]byte, 140)
@@ -155,7 +155,8 @@ func signatureCases() []corpus.Case {
 	}
 }
 
-// signedReserved changes a byte that nothing reads, and makes the checksum right.
+// signedReserved returns a signed file with a changed reserved byte and a correct
+// checksum.
 func signedReserved() []byte {
 	b := signedBy(plainGolden(), testSigner)
 	b[125] = 1
@@ -163,7 +164,7 @@ func signedReserved() []byte {
 	return b
 }
 
-// encrypted seals the weights by hand.
+// encrypted returns the file with the weights encrypted by hand.
 func encrypted(g *gFile) []byte {
 	g.flags |= 2
 	g.weights = corpus.Seal(testKey, g.weights, u32(u32(u32(u32(nil, 0x00454C4D), 2), g.flags), uint32(g.headerSize)))
@@ -192,7 +193,7 @@ func encryptedCases() []corpus.Case {
 	}
 }
 
-// good is a file with the tensors of plainGolden.
+// good returns a case of a file with the tensors of plainGolden.
 func good(name string, b []byte, version string) corpus.Case {
 	return corpus.Case{Name: name, Bytes: b, Version: version, Tensors: []corpus.Tensor{
 		corpus.Of("w", tensor.Float32, floats(1, 2, 3, 4, 5, 6), 2, 3), corpus.Of("b", tensor.Float32, floats(-1, 0.5), 2),
@@ -256,9 +257,9 @@ func goodGraphs() []corpus.Case {
 	graph := 179
 	le.PutUint32(spare[graph+16+4*5:], 99)        // an unused id
 	spare[graph+144+53] = 7                       // a reserved byte of a descriptor
-	le.PutUint32(spare[graph+144+20+4*7:], 12345) // the tail of a shape
+	le.PutUint32(spare[graph+144+20+4*7:], 12345) // an unused dim
 	le.PutUint64(spare[graph+144+56:], 1<<60)     // the offset of a placeholder
-	spare[graph+144+56+52] = 200                  // and its dtype
+	spare[graph+144+56+52] = 200                  // the dtype of a placeholder
 	fixSums(spare)
 	overlapping := good("constants that share bytes", with(func(g *gFile) { g.tensors[2] = gTensor{4, 8, []uint32{2}, 0} }).build(), "2")
 	overlapping.Tensors[1].Data = floats(2, 3)

@@ -11,7 +11,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// TestCoverage: which checksum covers what.
+// TestCoverage checks which checksum Verify reports for each part.
 func TestCoverage(t *testing.T) {
 	old := plainGolden()
 	old.version = 1
@@ -21,7 +21,7 @@ func TestCoverage(t *testing.T) {
 	sealed := func(o WriteOptions) []byte {
 		o.Key = testKey
 		b := written(t, floatPlan(), &o)
-		le.PutUint32(b[104:], 0) // no sum of the weights
+		le.PutUint32(b[104:], 0) // no checksum of the weights
 		fixHeader(b)
 		return b
 	}
@@ -29,8 +29,8 @@ func TestCoverage(t *testing.T) {
 		name     string
 		file     []byte
 		opts     []format.VerifyOption
-		sections string // by which the header is covered
-		tensors  string // by which all tensors are
+		sections string // covers the header
+		tensors  string // covers all tensors
 		n        int
 		state    format.SignatureState
 		says     string
@@ -69,8 +69,8 @@ func TestCoverage(t *testing.T) {
 	}
 }
 
-// TestCheckTouch: no byte is handed out before the sum that covers it was
-// checked, and a chunk is checked without the others.
+// TestCheckTouch checks that no byte is returned before its checksum is compared, and
+// that a chunk is checked without the others.
 func TestCheckTouch(t *testing.T) {
 	flipped := func(g *gFile, at int) []byte {
 		b := g.build()

@@ -59,7 +59,7 @@ func Example() {
 	// valid <nil>
 }
 
-// write makes a model of one tensor at path.
+// write writes a model of one tensor to path.
 func write(path string, o *mle.WriteOptions) {
 	plan := &format.Plan{
 		Metadata: format.Metadata{{Key: "epochs", Value: 3}},

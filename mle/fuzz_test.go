@@ -7,8 +7,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// The targets below fuzz the weights section of each method, jointly and in
-// chunks, inside a file that is otherwise sound.
+// The targets below fuzz the weights section of each method, in one piece and in chunks,
+// in an otherwise valid file.
 
 func FuzzLZ4Weights(f *testing.F)     { fuzzWeights(f, MethodLZ4) }
 func FuzzZstdWeights(f *testing.F)    { fuzzWeights(f, MethodZstd) }
@@ -43,7 +43,7 @@ func fuzzWeights(f *testing.F, m Method) {
 	})
 }
 
-// walk reads everything of a file: only panics matter.
+// walk reads everything in a file and ignores errors.
 func walk(f *File) {
 	_ = verify(f)
 	_, _, _ = f.Metadata(), f.Notes(), f.Signature()

@@ -14,7 +14,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// sample is what the JSON next to a file from the field says of it.
+// sample is the JSON description next to a file of another exporter.
 type sample struct {
 	MetadataSHA256 string `json:"metadata_sha256"`
 	Tensors        []struct {
@@ -146,7 +146,7 @@ func TestInteropSparse(t *testing.T) {
 	for _, n := range g.Nodes {
 		got = append(got, append(append([]string{n.Op}, n.Inputs...), n.Outputs...))
 	}
-	// Ids 0, 1, 2, 5, 6, 9, 10 are descriptors 0 to 6; 3, 4, 7, 8, 11 have none.
+	// Ids 0, 1, 2, 5, 6, 9, 10 are descriptors 0 to 6; ids 3, 4, 7, 8, 11 have none.
 	want := [][]string{
 		{"Linear", "tensor_0", "tensor_1", "tensor_2", "value_3"}, {"ReLU", "value_3", "value_4"},
 		{"Linear", "value_4", "tensor_3", "tensor_4", "value_7"}, {"ReLU", "value_7", "value_8"},

@@ -13,8 +13,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// TestLosses looks at what descriptors cannot say of a value, and at metadata
-// under the key that is the format's own.
+// TestLosses checks the losses of values that descriptors cannot hold, and of metadata
+// with the key of the tensor names.
 func TestLosses(t *testing.T) {
 	input := func(v format.ValueInfo) *format.Plan {
 		return &format.Plan{

@@ -11,7 +11,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// set32 and set64 change a field and make the checksums right again.
+// set32 and set64 change a field and correct the checksums.
 func set32(at int, v uint32) func([]byte) []byte {
 	return func(b []byte) []byte { le.PutUint32(b[at:], v); fixSums(b); return b }
 }
@@ -20,7 +20,7 @@ func set64(at int, v uint64) func([]byte) []byte {
 	return func(b []byte) []byte { le.PutUint64(b[at:], v); fixSums(b); return b }
 }
 
-// inSection changes a field of the section whose offset stands at pos.
+// inSection changes a field of the section whose offset is stored at pos.
 func inSection(pos, at int, v []byte) func([]byte) []byte {
 	return func(b []byte) []byte {
 		copy(b[int(binary.LittleEndian.Uint64(b[pos:]))+at:], v)
@@ -30,7 +30,7 @@ func inSection(pos, at int, v []byte) func([]byte) []byte {
 }
 
 const (
-	gGraph   = 32 // where the offsets of the sections stand
+	gGraph   = 32 // positions of the section offsets
 	gComp    = 80
 	gSig     = 64
 	gTensor0 = 144
@@ -39,7 +39,7 @@ const (
 
 func keep(b []byte) []byte { return b }
 
-// malformed is one bad file.
+// malformed is an invalid file and its error.
 type malformed struct {
 	name   string
 	file   *gFile
@@ -184,7 +184,7 @@ func graphCases() []malformed {
 		{"dims overflow", p(), func(b []byte) []byte {
 			return w64(gTensor0+28, 1<<64-1)(w64(gTensor0+20, 1<<64-1)(w32(gTensor0+16, 4)(b)))
 		}, format.ErrCorrupt, "tensor descriptor 0 shape", 343},
-		// (2^64-1)^2 leaves 1 in 64 bits, which is the size that is claimed.
+		// (2^64-1)^2 is 1 modulo 2^64, which is the stated size.
 		{"dims whose product wraps", with(func(g *gFile) {
 			g.tensors[0] = gTensor{size: 1, shape: []uint32{1<<32 - 1, 641, 6700417, 1<<32 - 1, 641, 6700417}, dtype: 2}
 		}), keep, format.ErrCorrupt, "tensor descriptor 0 shape", 343},
@@ -234,7 +234,8 @@ func compressionCases() []malformed {
 	}
 }
 
-// chunkCases: rows lie from byte 24 of the section, 32 bytes each.
+// chunkCases returns files with invalid chunk tables. The rows, of 32 bytes each, begin at
+// byte 24 of the section.
 func chunkCases() []malformed {
 	g := func() *gFile { return chunkedGolden(zstdRaw, MethodZstd) }
 	w32 := func(at int, v uint32) func([]byte) []byte { return inSection(gComp, at, u32(nil, v)) }
@@ -283,8 +284,8 @@ func chunkCases() []malformed {
 	}
 }
 
-// TestBombs: weights that are much more than declared, in one piece and in chunks, take no
-// memory.
+// TestBombs checks that weights that decompress to much more than declared, in one piece
+// and in chunks, take little memory.
 func TestBombs(t *testing.T) {
 	plain := plainGolden().weights
 	for m := MethodLZ4; m <= MethodBrotli; m++ {
@@ -322,8 +323,8 @@ func allocatedBytes() uint64 {
 	return m.TotalAlloc
 }
 
-// TestManySharedAttributes: nodes that share one large object are checked in
-// reasonable time, and ranges that overlap out of proportion are refused.
+// TestManySharedAttributes checks that nodes may share one large object without much
+// work, and that ranges that overlap too much are refused.
 func TestManySharedAttributes(t *testing.T) {
 	big := `{"a":"` + strings.Repeat("x", 1<<20) + `"}`
 	build := func(nodes int, step uint32) []byte {

@@ -12,7 +12,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// opTables are the two tables of the rulings.
+// opTables has the two tables of operator codes in the package documentation.
 var opTables = map[uint32]map[uint16]string{
 	1: {1: "Linear", 2: "ReLU", 3: "GELU", 4: "Softmax", 5: "LayerNorm", 6: "MatMul", 7: "Add", 8: "Mul", 9: "Conv2D", 10: "MaxPool2D",
 		11: "BatchNorm", 12: "Dropout", 13: "Embedding", 14: "Attention", 26: "DecisionTree", 27: "TreeEnsemble",
@@ -24,7 +24,7 @@ var opTables = map[uint32]map[uint16]string{
 		33: "DBSCAN", 34: "Decomposition", 35: "TransformerBlock", 36: "MultiHeadAttention", 37: "PositionalEncoding", 38: "CrossAttention"},
 }
 
-// nameOfCode is what a table says of a code; one that it lacks stands for itself.
+// nameOfCode returns the name of a code, or an unknown code in decimal.
 func nameOfCode(version uint32, code uint16) string {
 	if name := opTables[version][code]; name != "" {
 		return name
@@ -32,16 +32,16 @@ func nameOfCode(version uint32, code uint16) string {
 	return strconv.Itoa(int(code))
 }
 
-// opFile has one node of an operator.
+// opFile returns a file with one node.
 func opFile(version uint32, code uint16) *gFile {
 	g := plainGolden()
 	g.version, g.nodes[0].op = version, code
 	return g
 }
 
-// TestConversionRenumbers: an operator keeps its meaning between versions, by
-// the IR as well as by the neutral graph; what a version lacks is refused by
-// the node's name. A converted SVC once crashed the reference's engine.
+// TestConversionRenumbers checks that an operator keeps its meaning between versions,
+// through the IR and through the neutral graph, and that an operator that a version lacks
+// is refused.
 func TestConversionRenumbers(t *testing.T) {
 	for from := uint32(1); from <= 2; from++ {
 		for to := uint32(1); to <= 2; to++ {
@@ -77,7 +77,7 @@ func TestConversionRenumbers(t *testing.T) {
 	}
 }
 
-// rewritten is the file written anew, through its IR or the neutral graph.
+// rewritten returns a copy of the file, written from its IR or the neutral graph.
 func rewritten(t *testing.T, f *File, version int, withIR bool) ([]byte, error) {
 	t.Helper()
 	p, err := format.PlanOf(f.Model)
@@ -99,7 +99,7 @@ func rewritten(t *testing.T, f *File, version int, withIR bool) ([]byte, error) 
 	return out.Bytes(), nil
 }
 
-// firstOp reads the code of the first node from a file's bytes.
+// firstOp returns the operator code of the first node in a file's bytes.
 func firstOp(b []byte) uint16 {
 	at := 24
 	if le.Uint32(b[4:]) == 2 {
@@ -109,7 +109,7 @@ func firstOp(b []byte) uint16 {
 	return le.Uint16(graph[144+56*int(le.Uint32(graph[4:])):])
 }
 
-// operandPlan has a constant for each name.
+// operandPlan returns a plan with constants a, b and c and a graph of the given inputs and nodes.
 func operandPlan(inputs []string, nodes ...format.Node) *format.Plan {
 	p := &format.Plan{Graph: &format.Graph{Nodes: nodes}}
 	for _, name := range []string{"a", "b", "c"} {
@@ -121,8 +121,8 @@ func operandPlan(inputs []string, nodes ...format.Node) *format.Plan {
 	return p
 }
 
-// TestOperandsAndParams: MatMul, Add, Mul and Attention have no params, a graph
-// input with data never is one, and elsewhere the constants at the end are.
+// TestOperandsAndParams checks which inputs of a node become params: the trailing
+// constants, but no graph inputs, and none of MatMul, Add, Mul and Attention.
 func TestOperandsAndParams(t *testing.T) {
 	for _, tt := range []struct {
 		name           string
@@ -160,15 +160,15 @@ func TestOperandsAndParams(t *testing.T) {
 	}
 }
 
-// firstOperands names inputs and params of the first node.
+// firstOperands returns the names of the inputs and params of the first node.
 func firstOperands(t *testing.T, f *File) [][]string {
 	t.Helper()
 	first := nodeOperands(f)[0]
 	return [][]string{first.Inputs, first.Params}
 }
 
-// TestNumberingIsThatOfExporters: ids come in the order in which values are met,
-// and tensors keep theirs.
+// TestNumberingIsThatOfExporters checks that ids are assigned in order of appearance and
+// that tensors keep their order.
 func TestNumberingIsThatOfExporters(t *testing.T) {
 	p := operandPlan(nil,
 		format.Node{Op: "Linear", Inputs: []string{"x", "a", "c"}, Outputs: []string{"h"}},

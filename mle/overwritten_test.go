@@ -13,8 +13,8 @@ import (
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
-// overwrite changes bytes of a file in place, as another process may do while the
-// file is mapped.
+// overwrite changes bytes of a file in place, as another process may while the file is
+// mapped.
 func overwrite(t *testing.T, path string, at int64, b []byte) {
 	t.Helper()
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
@@ -27,7 +27,7 @@ func overwrite(t *testing.T, path string, at int64, b []byte) {
 	}
 }
 
-// snapshot is everything that a file says but for its weights.
+// snapshot returns everything in a file except its weights.
 func snapshot(t *testing.T, f *File) []any {
 	t.Helper()
 	ir := f.IR()
@@ -39,10 +39,8 @@ func snapshot(t *testing.T, f *File) []any {
 	return []any{ir, graph, string(f.MetadataJSON()), f.Metadata(), f.Signature(), info, f.Header(), f.Notes()}
 }
 
-// TestOverwrittenWhileOpen: fields that were checked are not read again from the
-// mapping. A changed row of the chunk table made Decode panic once, in a goroutine
-// of the library, and a changed ndim made Graph allocate 8 GiB. What changed is
-// found by Verify.
+// TestOverwrittenWhileOpen checks that fields are not read from the mapping again after
+// they were checked, and that Verify finds changes.
 func TestOverwrittenWhileOpen(t *testing.T) {
 	testhost.NeedMaps(t)
 	g := chunkedGolden(zstdRaw, MethodZstd)
@@ -89,8 +87,8 @@ func TestOverwrittenWhileOpen(t *testing.T) {
 	}
 }
 
-// TestKeyIsNotReadAgain: a key that is put into the file after it was opened says
-// nothing. A writer that toggled the key got a foreign signature accepted once.
+// TestKeyIsNotReadAgain checks that a public key written to the file after it was opened
+// is not used: toggling the key must not make a foreign signature pass.
 func TestKeyIsNotReadAgain(t *testing.T) {
 	_, forger, err := ed25519.GenerateKey(nil)
 	if err != nil {

@@ -40,7 +40,7 @@ func contents(t testing.TB, f *File) map[string][]float32 {
 
 var goldenContents = map[string][]float32{"w": {1, 2, 3, 4, 5, 6}, "b": {-1, 0.5}}
 
-// checkGolden checks what all variants of plainGolden have in common.
+// checkGolden checks the common contents of all variants of plainGolden.
 func checkGolden(t *testing.T, f *File) {
 	t.Helper()
 	if diff := cmp.Diff(goldenContents, contents(t, f)); diff != "" {
@@ -66,11 +66,11 @@ func checkGolden(t *testing.T, f *File) {
 	}
 }
 
-// misaligned is the engine's note about files without gaps.
+// misaligned is the note about files without gaps.
 const misaligned = "2 tensors are not aligned: views are copies"
 
-// TestGolden: what the corpus does not ask of such files: graph, metadata, notes, and how
-// tensors are stored.
+// TestGolden checks graph, metadata, notes and the storage of tensors, which the corpus
+// does not check.
 func TestGolden(t *testing.T) {
 	old := with(func(g *gFile) { g.version = 1 })
 	packed := chunkedGolden(zstdRaw, MethodZstd)
@@ -104,7 +104,7 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// quantGolden has two float tensors behind each other, as 8-bit integers.
+// int8Golden returns a file with two adjacent float tensors, stored as 8-bit integers.
 func int8Golden() *gFile {
 	g := plainGolden()
 	plain := make([]float32, 18)
@@ -133,8 +133,8 @@ func halfGolden() *gFile {
 	return g
 }
 
-// TestSparseIDs: when ids of inputs and params are as many as the descriptors,
-// they are theirs in ascending order.
+// TestSparseIDs checks that ids of inputs and params, if as many as the descriptors, refer
+// to these in ascending order.
 func TestSparseIDs(t *testing.T) {
 	g := plainGolden()
 	g.metadata = ""
@@ -157,8 +157,8 @@ func TestSparseIDs(t *testing.T) {
 	}
 }
 
-// TestDecompressedOnce: all tensors of jointly compressed weights are parts of
-// one buffer, made at the first use.
+// TestDecompressedOnce checks that all tensors of weights compressed in one piece are
+// parts of one buffer, which the first use makes.
 func TestDecompressedOnce(t *testing.T) {
 	f := mustOpen(t, compressedGolden(MethodZstd, zstdRaw(plainGolden().weights)).build(), nil)
 	if f.f.whole.done {
@@ -186,8 +186,8 @@ func TestDecompressedOnce(t *testing.T) {
 	}
 }
 
-// TestManyChunksOfLittle: a tensor whose chunks compress beyond what is
-// plausible is put together from them, and its size is not taken on trust.
+// TestManyChunksOfLittle checks a tensor whose chunks have an implausible compression
+// ratio: it can be read, but its size is proved before memory is allocated.
 func TestManyChunksOfLittle(t *testing.T) {
 	const size = 4 << 20
 	for m := MethodLZ4; m <= MethodBrotli; m++ {
@@ -215,7 +215,7 @@ func TestManyChunksOfLittle(t *testing.T) {
 	}
 }
 
-// beginning is a file of which all but the first bytes are zero.
+// beginning is a file whose bytes are zero except the first ones.
 type beginning []byte
 
 func (b beginning) ReadAt(p []byte, off int64) (int, error) {
@@ -226,7 +226,7 @@ func (b beginning) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// TestStructureLimit: metadata that a file may well have, but nobody's memory.
+// TestStructureLimit checks that metadata too large for memory is refused.
 func TestStructureLimit(t *testing.T) {
 	b := plainGolden().build()[:headerText]
 	const size = driver.MaxStructure
@@ -269,7 +269,7 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestEscapedNames: names mean the same whether they have escapes or not.
+// TestEscapedNames checks that names with and without escapes are equal.
 func TestEscapedNames(t *testing.T) {
 	plain := plainGolden()
 	plain.metadata = `{"tensor_names":["w","模型","b","y"]}`

@@ -12,7 +12,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// quantizedFile writes a plan with the option Quantized.
+// quantizedFile returns the file of a plan written with the option Quantized.
 func quantizedFile(t *testing.T, p *format.Plan, data ...[]byte) ([]byte, error) {
 	t.Helper()
 	var out bytes.Buffer
@@ -37,8 +37,8 @@ func floatBytes(values ...float32) (b []byte) {
 	return b
 }
 
-// TestQuantized: quantized tensors are what their integers stand for, in chunks of a scale each,
-// and float32 beside them are exact, whatever their range.
+// TestQuantized checks that quantized tensors keep their values, in one chunk per scale,
+// and that float32 tensors next to them are exact for any range.
 func TestQuantized(t *testing.T) {
 	rows := &tensor.Quantization{Axis: 0, Scales: []float32{0.5, 1e-6}}
 	one := &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{2}, ZeroPoints: []int32{7}}
@@ -72,7 +72,7 @@ func TestQuantized(t *testing.T) {
 	}
 }
 
-// TestQuantizedRefused: what MethodInt8 has no bytes for.
+// TestQuantizedRefused checks that tensors that MethodInt8 cannot store are refused.
 func TestQuantizedRefused(t *testing.T) {
 	q := func(d tensor.DType, axis int, zero int32) tensor.Info {
 		n := 1

@@ -18,13 +18,13 @@ import (
 
 var equateEmpty = cmpopts.EquateEmpty()
 
-// verify verifies a file and drops what was covered by what.
+// verify verifies a file and drops the Coverage.
 func verify(f *File, opts ...format.VerifyOption) error {
 	_, err := f.Verify(context.Background(), opts...)
 	return err
 }
 
-// view returns a tensor that must be there.
+// view returns a tensor, which must exist.
 func view(t testing.TB, f *File, name string) tensor.View {
 	t.Helper()
 	v, err := f.Tensor(name)
@@ -34,7 +34,7 @@ func view(t testing.TB, f *File, name string) tensor.View {
 	return v
 }
 
-// fill returns data for a tensor, its own for each name: floats from -1 to 1.
+// fill returns data for a tensor, derived from its name: floats from -1 to 1.
 func fill(info tensor.Info) []byte {
 	n, err := info.Shape.Elems()
 	if err != nil {
@@ -58,7 +58,7 @@ func fill(info tensor.Info) []byte {
 	return b
 }
 
-// randomPlan makes a plan of tensors with odd sizes.
+// randomPlan returns a plan of tensors with odd sizes.
 func randomPlan(r *rand.Rand, dtypes []tensor.DType) *format.Plan {
 	p := &format.Plan{}
 	for i := range 1 + r.IntN(8) {
@@ -76,7 +76,7 @@ var testKey = []byte("0123456789abcdef0123456789ABCDEF")
 
 var testSigner = ed25519.NewKeyFromSeed([]byte("weightmap test seed, 32 bytes ok"))
 
-// floatPlan is a model of float32 tensors, which every method takes.
+// floatPlan returns a plan of float32 tensors, which every method can store.
 func floatPlan() *format.Plan {
 	return &format.Plan{
 		Metadata: format.Metadata{
@@ -105,7 +105,7 @@ func floatPlan() *format.Plan {
 	}
 }
 
-// mixedPlan has every dtype.
+// mixedPlan returns a plan with every dtype.
 func mixedPlan() *format.Plan {
 	p := floatPlan()
 	p.Tensors = append(p.Tensors,
@@ -116,7 +116,7 @@ func mixedPlan() *format.Plan {
 	return p
 }
 
-// near accepts what a lossy method may change.
+// near returns a comparison that accepts the errors of a lossy method.
 func near(tolerance float64) func(tensor.Info, []byte, []byte) error {
 	return func(t tensor.Info, want, got []byte) error {
 		a, b := floatsOf(nil, want), floatsOf(nil, got)

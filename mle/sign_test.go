@@ -93,7 +93,7 @@ func TestSignatureStatus(t *testing.T) {
 	digest := sha256.Sum256(good[:at])
 	copy(foreign[at+sigKey:], trusted(forger))
 	copy(foreign[at+sigBytes:], ed25519.Sign(forger, digest[:]))
-	// Or claim to be somebody else.
+	// The key in the file may claim another signer.
 	claimed := clone(foreign)
 	copy(claimed[at+sigKey:], ours)
 	tests := []struct {
@@ -133,7 +133,7 @@ func TestSignatureStatus(t *testing.T) {
 			}
 		})
 	}
-	// Every byte that is signed.
+	// Change signed bytes.
 	for i := 0; i < at; i += 5 {
 		f, err := OpenBytes(flip(i), &format.Options{Check: format.CheckStructure})
 		if err != nil {
@@ -151,8 +151,8 @@ func TestSignatureStatus(t *testing.T) {
 	}
 }
 
-// TestSignExisting: signing later gives the bytes that signing while writing
-// gives, and touches nothing else.
+// TestSignExisting checks that signing an existing file gives the same bytes as signing
+// while writing, and changes nothing else.
 func TestSignExisting(t *testing.T) {
 	testhost.NeedReplace(t)
 	for name, o := range map[string]WriteOptions{
@@ -166,7 +166,7 @@ func TestSignExisting(t *testing.T) {
 		defer before.Close()
 		o.Signer = testSigner
 		want := written(t, mixedPlan(), &o)
-		for range 2 { // signing anew replaces the signature
+		for range 2 { // signing again replaces the signature
 			if err := Sign(path, testSigner, &SignOptions{Time: testTime}); err != nil {
 				t.Fatal(err)
 			}
@@ -190,7 +190,7 @@ func TestSignExisting(t *testing.T) {
 	}
 }
 
-// TestSignTo signs another file and leaves the old one.
+// TestSignTo checks that SignOptions.To leaves the old file unchanged.
 func TestSignTo(t *testing.T) {
 	unsigned := written(t, mixedPlan(), &WriteOptions{})
 	path := saved(t, unsigned)
@@ -206,13 +206,12 @@ func TestSignTo(t *testing.T) {
 	}
 }
 
-// cutReader ends early, as a system call that copies may.
+// cutReader is a reader that ends early, as a system call that copies may.
 type cutReader struct{ r io.Reader }
 
 func (c cutReader) Read(p []byte) (int, error) { return c.r.Read(p) }
 
-// TestSignCounts: a copy that is not the whole file takes nobody's place. One that
-// ended early replaced a model by its first bytes once.
+// TestSignCounts checks that an incomplete copy does not replace the file.
 func TestSignCounts(t *testing.T) {
 	data := bytes.Repeat([]byte("weights "), 1000)
 	for _, tt := range []struct {
@@ -264,7 +263,7 @@ func TestSignRefuses(t *testing.T) {
 	if err := Sign(filepath.Join(t.TempDir(), "absent.mle"), testSigner, nil); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("absent: %v", err)
 	}
-	// An encrypted file that was signed when it was written can be signed anew.
+	// An encrypted file that was signed when it was written can be signed again.
 	_, key, _ := ed25519.GenerateKey(nil)
 	path := saved(t, written(t, mixedPlan(), &WriteOptions{Key: testKey, Signer: testSigner}))
 	if err := Sign(path, key, nil); err != nil {
@@ -280,7 +279,7 @@ func TestSignRefuses(t *testing.T) {
 	}
 }
 
-// TestOpenSSL: a key made by openssl signs, and openssl verifies.
+// TestOpenSSL signs with a key made by openssl, and verifies with openssl.
 func TestOpenSSL(t *testing.T) {
 	openssl, err := exec.LookPath("openssl")
 	if err != nil {
@@ -326,8 +325,8 @@ func TestOpenSSL(t *testing.T) {
 	run("pkeyutl", "-verify", "-pubin", "-inkey", "pub.pem", "-rawin", "-in", "digest", "-sigfile", "sig")
 }
 
-// TestEncryption: what the corpus does not ask. Weights that were changed are told from a
-// wrong key where there is a checksum, with the key and without.
+// TestEncryption checks what the corpus does not: changed weights give another error than
+// a wrong key if there is a checksum, with and without the key.
 func TestEncryption(t *testing.T) {
 	for name, o := range map[string]WriteOptions{
 		"plain": {}, "zstd": {Compression: MethodZstd}, "chunked": {Compression: MethodBrotli, Chunked: true, Level: 2}, "signed": {Signer: testSigner},
@@ -371,7 +370,7 @@ func TestEncryption(t *testing.T) {
 	mustOpen(t, written(t, mixedPlan(), &WriteOptions{}), &format.Options{Key: []byte("short")})
 }
 
-// verifyFile checks everything that a file carries, and that the key signed it.
+// verifyFile verifies a file with a trusted key.
 func verifyFile(path string, trusted ed25519.PublicKey) error {
 	f, err := Open(path, nil)
 	if err != nil {

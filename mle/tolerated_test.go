@@ -15,14 +15,14 @@ import (
 
 const flushedNote = "the checksum of the float16 weights takes subnormal halves and -0 for 0, as the reference implementation does"
 
-// tinyHalves are the 18 halves of a model: subnormals, -0, infinity, a NaN.
+// tinyHalves are the 18 halves of a model, including subnormals, -0, infinity and a NaN.
 var tinyHalves = []uint16{0x3C00, 0x0001, 0x83FF, 0x8000, 0x7C00, 0x7C01, 0, 0x03FF, 0x0400, 0xBC00, 0, 0, 0, 0, 0, 0, 0x3800, 0x8001}
 
 // tinyFloats are the bits of the IEEE values of tinyHalves.
 var tinyFloats = []uint32{0x3F800000, 0x33800000, 0xB87FC000, 0x80000000, 0x7F800000, 0x7F802000, 0, 0x387FC000, 0x38800000, 0xBF800000,
 	0, 0, 0, 0, 0, 0, 0x3F000000, 0xB3800000}
 
-// sumOf is the CRC-32 of floats, those chosen taken for 0.
+// sumOf returns the CRC-32 of tinyFloats, with the halves that flush selects as 0.
 func sumOf(flush func(half uint16) bool) uint32 {
 	var b []byte
 	for i, bits := range tinyFloats {
@@ -34,8 +34,8 @@ func sumOf(flush func(half uint16) bool) uint32 {
 	return crc32.ChecksumIEEE(b)
 }
 
-// tinyGolden is a float16 file with a sum of the given floats, in one piece or
-// in two chunks.
+// tinyGolden returns a float16 file with the given checksum, in one piece or in two
+// chunks.
 func tinyGolden(sum uint32, chunked bool) *gFile {
 	var packed []byte
 	for _, h := range tinyHalves {
@@ -51,9 +51,8 @@ func tinyGolden(sum uint32, chunked bool) *gFile {
 	return g
 }
 
-// TestFloat16SumOfReference: its sum over float16 weights, which takes subnormal
-// halves and -0 for 0, is accepted with a note once Verify met it. Such a file of the
-// reference was refused once. What other sums and the values are, the corpus asks.
+// TestFloat16SumOfReference checks that Verify accepts the reference's checksum of float16
+// weights, with subnormal halves and -0 as 0, and that Notes then reports it.
 func TestFloat16SumOfReference(t *testing.T) {
 	for _, chunked := range []bool{false, true} {
 		b := tinyGolden(sumOf(func(h uint16) bool { return h&0x7C00 == 0 }), chunked).build()
@@ -72,7 +71,7 @@ func TestFloat16SumOfReference(t *testing.T) {
 	}
 }
 
-// TestInteropTolerated: a file that deviates verifies with a note.
+// TestInteropTolerated checks that an irregular file verifies with a note.
 func TestInteropTolerated(t *testing.T) {
 	f, err := Open(filepath.Join(interopDir, "tolerated", "cpp_fp16_tiny.mle"), nil)
 	if err != nil {
@@ -85,7 +84,8 @@ func TestInteropTolerated(t *testing.T) {
 	}
 }
 
-// TestInteropRejected: what is not a model is refused by what it is.
+// TestInteropRejected checks that a file that is not a model is refused with an error that
+// identifies it.
 func TestInteropRejected(t *testing.T) {
 	paths, _ := filepath.Glob(filepath.Join(interopDir, "reject", "*.mle"))
 	if len(paths) == 0 {
@@ -99,9 +99,9 @@ func TestInteropRejected(t *testing.T) {
 	}
 }
 
-// TestEncryptedHasCompressionSection: of type 0 when nothing is compressed, with
-// the sum of the plain weights, so that readers that do not know of encryption
-// refuse the file.
+// TestEncryptedHasCompressionSection checks that an encrypted file without compression has
+// a compression section of type 0 with the checksum of the plain weights, so that readers
+// without support for encryption refuse it.
 func TestEncryptedHasCompressionSection(t *testing.T) {
 	p := floatPlan()
 	plainFile := written(t, p, &WriteOptions{})
@@ -119,15 +119,15 @@ func TestEncryptedHasCompressionSection(t *testing.T) {
 	if diff := cmp.Diff(plain, opened); err != nil || diff != "" {
 		t.Error(err, diff)
 	}
-	// The sum is that of what is decrypted.
+	// The checksum is that of the decrypted weights.
 	b[at+12] ^= 1
 	if err := verify(mustOpen(t, b, &format.Options{Key: testKey})); !errors.Is(err, format.ErrChecksum) {
 		t.Errorf("another sum: %v, want ErrChecksum", err)
 	}
 }
 
-// TestErrorsAreNotWrittenTo: errors of a locked or damaged file are kept, several
-// callers get the same, and nobody writes to it. Two goroutines raced for it once.
+// TestErrorsAreNotWrittenTo checks that a cached error of a locked or damaged file, which
+// several callers get, is not modified.
 func TestErrorsAreNotWrittenTo(t *testing.T) {
 	locked := written(t, floatPlan(), &WriteOptions{Key: testKey})
 	damaged := compressedGolden(MethodZstd, []byte("this is not a compressed stream")).build()

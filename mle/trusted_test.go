@@ -12,7 +12,7 @@ import (
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
-// TestTrusted: a signature that is demanded when opening.
+// TestTrusted checks opening with a trusted key.
 func TestTrusted(t *testing.T) {
 	signed := written(t, mixedPlan(), &WriteOptions{Signer: testSigner})
 	mine := trusted(testSigner)
@@ -65,7 +65,8 @@ func TestTrusted(t *testing.T) {
 	}
 }
 
-// forgery is a reader that shows each byte of one file first, and another's ever after.
+// forgery is a reader that returns each byte of one file on its first read, and of another
+// file afterwards.
 type forgery struct {
 	first, then []byte
 	shown       []bool
@@ -81,8 +82,8 @@ func (r *forgery) ReadAt(p []byte, off int64) (int, error) {
 	return n, nil
 }
 
-// TestSignedIsWhatWasParsed: a file that shows the parser other names than who hashes it
-// is not what was signed, though every sum fits.
+// TestSignedIsWhatWasParsed checks that a file that changes between parsing and hashing
+// fails verification, even if every checksum matches.
 func TestSignedIsWhatWasParsed(t *testing.T) {
 	signed := written(t, mixedPlan(), &WriteOptions{Signer: testSigner})
 	forged := bytes.Clone(signed)

@@ -19,7 +19,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// TestLayout looks at the bytes the writer makes, without the reader.
+// TestLayout checks the bytes of a written file, without the reader.
 func TestLayout(t *testing.T) {
 	p := &format.Plan{
 		Metadata: format.Metadata{{Key: "a", Value: int64(1)}},
@@ -32,7 +32,7 @@ func TestLayout(t *testing.T) {
 		},
 	}
 	for headerSize, o := range map[int]*WriteOptions{144: {}, 128: {HeaderSize: 128}} {
-		o.AcceptLoss = []string{"label"} // of the symbol
+		o.AcceptLoss = []string{"label"} // the symbol of a dim
 		checkLayout(t, p, headerSize, written(t, p, o))
 	}
 }
@@ -75,7 +75,7 @@ func checkLayout(t *testing.T, p *format.Plan, headerSize int, b []byte) {
 	}
 }
 
-// TestVersion1 writes for old readers: no flags, a header of 72 bytes.
+// TestVersion1 checks that a version 1 file has no flags and a header of 72 bytes.
 func TestVersion1(t *testing.T) {
 	b := written(t, mixedPlan(), &WriteOptions{Version: 1})
 	if got := le.Uint64(b[8:]); le.Uint32(b[4:]) != 1 || got != 72 || le.Uint64(b[56:]) != 0 || le.Uint64(b[64:]) != 0 {
@@ -87,7 +87,7 @@ func TestVersion1(t *testing.T) {
 	}
 }
 
-// one is a plan of one tensor.
+// one returns a plan with one tensor.
 func one(d tensor.DType, shape ...int64) *format.Plan {
 	return &format.Plan{Tensors: []tensor.Info{{Name: "t", DType: d, Shape: shape}}}
 }
@@ -191,8 +191,8 @@ func TestWriterRefuses(t *testing.T) {
 	}
 }
 
-// TestLossyRefusesValues: what no integer or half stands for is an error, and
-// leaves nothing.
+// TestLossyRefusesValues checks that a value that an integer or half cannot represent is an
+// error, and that no file is left.
 func TestLossyRefusesValues(t *testing.T) {
 	for _, tt := range []struct {
 		o     WriteOptions
@@ -216,8 +216,8 @@ func TestLossyRefusesValues(t *testing.T) {
 	}
 }
 
-// TestRandomPlans: whatever the plan and the options, what was written is what
-// is read, in any order of arrival.
+// TestRandomPlans checks that files of random plans and options read back as written, for
+// any order of arrival.
 func TestRandomPlans(t *testing.T) {
 	r := rand.New(rand.NewPCG(4, 4))
 	for n := range 150 {
@@ -265,7 +265,7 @@ func TestRandomPlans(t *testing.T) {
 	}
 }
 
-// shuffled is written with the tensors arriving in random order.
+// shuffled is like written, but tensors arrive in random order.
 func shuffled(t *testing.T, r *rand.Rand, p *format.Plan, o *WriteOptions) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -284,7 +284,7 @@ func shuffled(t *testing.T, r *rand.Rand, p *format.Plan, o *WriteOptions) []byt
 	return out.Bytes()
 }
 
-// TestIRIsKept: a file written with its own IR has the same graph, ids,
+// TestIRIsKept checks that a file written with the IR of another has the same graph, ids,
 // placeholders and attributes.
 func TestIRIsKept(t *testing.T) {
 	g := plainGolden()
@@ -314,7 +314,7 @@ func TestIRIsKept(t *testing.T) {
 	}
 }
 
-// TestAttributeTypes: what Go types become, and come back as.
+// TestAttributeTypes checks the Go types of attributes after writing and reading.
 func TestAttributeTypes(t *testing.T) {
 	tests := []struct{ write, read any }{
 		{int64(-5), nil}, {1.5, nil}, {1.0, nil}, {1e300, nil}, {-0.0001, nil}, {true, nil}, {"t\"<\n", nil}, {[]int64{1, -2}, nil},
@@ -346,7 +346,7 @@ func TestAttributeTypes(t *testing.T) {
 	}
 }
 
-// TestMember: a value without a JSON form is not left out.
+// TestMember checks that a value without a JSON form is an error.
 func TestMember(t *testing.T) {
 	if _, err := member("a", struct{}{}); !errors.Is(err, format.ErrUnsupported) {
 		t.Error(err)
@@ -357,9 +357,8 @@ func TestMember(t *testing.T) {
 	}
 }
 
-// TestSharedAttributesOnce: attributes of many nodes take the work and memory of one,
-// reading, writing and looking for losses: a file of a megabyte may share a megabyte
-// among its nodes.
+// TestSharedAttributesOnce checks that attributes shared by many nodes cost the work and
+// memory of one object when reading, writing and listing losses.
 func TestSharedAttributesOnce(t *testing.T) {
 	const nodes, size = 1000, 128 << 10
 	attributes := []format.Attribute{{Name: "a", Value: strings.Repeat("x", size)}}
@@ -392,7 +391,7 @@ func TestSharedAttributesOnce(t *testing.T) {
 	}
 }
 
-// TestNoTensors: every method and feature also holds a model without weights.
+// TestNoTensors checks that every method and feature supports a model without weights.
 func TestNoTensors(t *testing.T) {
 	for m := MethodNone; m <= MethodFloat16; m++ {
 		for _, o := range []WriteOptions{{}, {Chunked: true}, {Key: testKey, Signer: testSigner}} {
