@@ -46,7 +46,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return tool.Status(list(ctx, args, stdout, stderr), stderr)
 }
 
-// list goes on after a bad file.
+// list continues after an error.
 func list(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var s shower
 	f := tool.Flags()
@@ -73,7 +73,7 @@ func list(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	})
 }
 
-// shower prints models of a bucket.
+// shower prints models in a bucket.
 type shower struct {
 	ctx    context.Context
 	out    io.Writer
@@ -82,7 +82,7 @@ type shower struct {
 	verify bool
 }
 
-// open opens the model that an object of the bucket is.
+// open opens the model in an object of the bucket.
 func open(ctx context.Context, bucket *blob.Bucket, key string, o *remote.Options) (*format.Model, *remote.Reader, error) {
 	r, err := remote.NewObjectReaderAt(ctx, &object{bucket, key}, o)
 	if err != nil {
@@ -92,7 +92,7 @@ func open(ctx context.Context, bucket *blob.Bucket, key string, o *remote.Option
 	return m, r, err
 }
 
-// show prints one model and what that took.
+// show prints a model and what was fetched.
 func (s *shower) show(key string) error {
 	m, r, err := open(s.ctx, s.bucket, key, nil)
 	if err != nil {
@@ -108,7 +108,7 @@ func (s *shower) show(key string) error {
 	return err
 }
 
-// look prints what was asked for: a tensor, the outcome of a verification, or the list.
+// look prints a tensor, the result of a verification, or the list of tensors.
 func (s *shower) look(m *format.Model) error {
 	if s.verify {
 		if _, err := m.Verify(s.ctx); err != nil {

@@ -22,7 +22,7 @@ import (
 	"gocloud.dev/gcerrors"
 )
 
-// model returns a file of two tensors of n bytes, which begin with the given one and the next.
+// model returns a file with two tensors of n bytes, filled with first and first+1.
 func model(t *testing.T, name string, n int, first byte) []byte {
 	t.Helper()
 	plan := &format.Plan{}
@@ -53,7 +53,7 @@ func data(n int, first byte) []byte {
 	return b
 }
 
-// buckets are one in memory and one that is a directory.
+// buckets returns a bucket in memory and one in a directory.
 func buckets(t *testing.T) map[string]*blob.Bucket {
 	dir, err := fileblob.OpenBucket(t.TempDir(), nil)
 	if err != nil {
@@ -75,7 +75,7 @@ func put(t *testing.T, b *blob.Bucket, key string, content []byte) {
 	}
 }
 
-// TestBuckets opens every format in every bucket and finds what is in the file.
+// TestBuckets opens every format in every bucket.
 func TestBuckets(t *testing.T) {
 	for where, b := range buckets(t) {
 		for _, name := range []string{"mag", "mle", "mobi", "wia", "safetensors", "gguf", "npz", "onnx"} {
@@ -107,8 +107,8 @@ func TestBuckets(t *testing.T) {
 	}
 }
 
-// TestChanged: an object that is replaced after it was opened, or while a range of it is
-// read, is an error, and gives no byte of the other one.
+// TestChanged checks that an object replaced after opening or during a read is an error, and that
+// no byte of the new object is returned.
 func TestChanged(t *testing.T) {
 	const n = 100_000
 	one := model(t, "mag", n, 1)
@@ -146,7 +146,7 @@ func TestChanged(t *testing.T) {
 	}
 }
 
-// changing replaces the object once a range of it was opened.
+// changing replaces the object when a range of it has been opened.
 type changing struct {
 	object
 	meanwhile func()
@@ -161,7 +161,7 @@ func (c *changing) Get(ctx context.Context, off, n int64, known remote.Version) 
 	return a, err
 }
 
-// TestFailures: what another attempt does not cure is tried once, and the rest again.
+// TestFailures checks that only errors that a retry may fix are retried.
 func TestFailures(t *testing.T) {
 	for where, b := range buckets(t) {
 		_, r, err := open(t.Context(), b, "missing", nil)
@@ -186,7 +186,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestRun is the program, with a bucket that is a directory.
+// TestRun runs the program on a bucket in a directory.
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	content := model(t, "mag", 400_000, 1)
@@ -203,7 +203,7 @@ func TestRun(t *testing.T) {
 		args   []string
 		status int
 		stdout string
-		stderr string // contained in it
+		stderr string // a substring of stderr
 	}{
 		{"list", []string{"-open", url, "m.mag"}, 0, head + "  1  float32  [100000]  400 kB\n  2  float32  [100000]  400 kB\n1 range, 262 kB fetched of 800 kB\n", ""},
 		{"tensor", []string{"-open", url, "-tensor", "2", "m.mag"}, 0, fmt.Sprintf("%s2: xxh64 %016x\n2 ranges, 662 kB fetched of 800 kB\n", head, xxhash.Sum64(data(400_000, 2))), ""},

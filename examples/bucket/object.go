@@ -13,13 +13,12 @@ import (
 	"gocloud.dev/gcerrors"
 )
 
-// object is an object of a bucket, as package remote reads it. What windows, parallel ranges
-// and retries are stands there.
+// object implements remote.Object for an object of a bucket. See package remote for windows,
+// parallel ranges and retries.
 //
-// Not every store can be asked for a range of a version, so the version is looked up before the
-// first range and again after each: what was the same before and after is what was
-// read in between. For one store alone, blob.ReaderOptions.BeforeRead can set a condition
-// instead, which spares those requests.
+// Not every store can read a range of a given version, so the version is looked up before the first
+// range and after each range: if it is the same, the range is from that version. For a particular
+// store, blob.ReaderOptions.BeforeRead can set a condition instead, which saves these requests.
 type object struct {
 	bucket *blob.Bucket
 	key    string
@@ -53,10 +52,10 @@ func (o *object) Sibling(name string) (remote.Object, error) {
 	return &object{o.bucket, path.Join(path.Dir(o.key), name)}, nil
 }
 
-// String is what errors call the object.
+// String returns the name of the object in errors.
 func (o *object) String() string { return o.key }
 
-// version looks up which version there is now.
+// version returns the current version.
 func (o *object) version(ctx context.Context) (remote.Version, error) {
 	a, err := o.bucket.Attributes(ctx, o.key)
 	if err != nil {
@@ -67,7 +66,7 @@ func (o *object) version(ctx context.Context) (remote.Version, error) {
 	return v, nil
 }
 
-// classified tells the errors that another attempt may cure from others.
+// classified marks errors that a retry may fix.
 func classified(err error) error {
 	switch gcerrors.Code(err) {
 	case gcerrors.NotFound, gcerrors.PermissionDenied, gcerrors.InvalidArgument, gcerrors.FailedPrecondition, gcerrors.Unimplemented:
@@ -76,7 +75,7 @@ func classified(err error) error {
 	return &remote.Temporary{Err: err}
 }
 
-// body is a range that was read from one version, or Close says that it was not.
+// body is the content of a range. Close fails if the version changed.
 type body struct {
 	io.ReadCloser
 	ctx   context.Context
@@ -92,8 +91,8 @@ func (b *body) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Close implements io.Closer. It does not look at the version when the range was not read
-// to its end, for it will be asked for again.
+// Close implements io.Closer. It does not check the version if the range was not read to its end,
+// since the caller will then request it again.
 func (b *body) Close() error {
 	if err := b.ReadCloser.Close(); err != nil {
 		return classified(err)

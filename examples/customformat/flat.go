@@ -34,15 +34,15 @@ var about = driver.Description{Name: name, Extensions: []string{".flat"}}
 
 var le = binary.LittleEndian
 
-// dtypes are the element types by their codes.
+// dtypes maps codes to element types.
 var dtypes = []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Int8, tensor.Int32, tensor.Uint8}
 
 func init() { format.Register(Driver{}) }
 
-// Driver is the format.
+// Driver implements the format.
 type Driver struct{}
 
-// file is what is kept of an open file beyond its index.
+// file is the state of an open file besides its index.
 type file struct {
 	fileSize int64
 	size     int64        // of the records
@@ -73,12 +73,12 @@ func (Driver) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*dri
 	if err != nil {
 		return nil, err
 	}
-	records := bytes.Clone(stored) // what was checked must stay: another process may write to the file
+	records := bytes.Clone(stored) // copy what was validated: another process may write to the file
 	if o.Check.Sums() && tensor.CRC32(records) != f.sum {
 		return nil, driver.Errorf(name, "sum", 8, format.ErrChecksum, "of the records")
 	}
 	x.Version = "1"
-	most := int(min(count, f.size/recordSize)) // whatever the file claims
+	most := int(min(count, f.size/recordSize)) // limit by the size of the file
 	x.Grow(most, len(records), len(records)/8)
 	f.sums = make([]driver.Sum, 0, most)
 	at, end := int64(headerSize), headerSize+f.size
@@ -93,8 +93,8 @@ func (Driver) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*dri
 	return &driver.Parsed{Own: f, TensorSum: f.tensorSum, Verify: f.verify}, nil
 }
 
-// record adds the tensor of the record that b begins with, at an offset of the file.
-// It returns where the record and its data end; end is where the data before ends.
+// record parses the record at the start of b, whose offset is at, and lists its tensor. end is the
+// end of the previous data. It returns the ends of the record and of its data.
 func (f *file) record(b []byte, at, end int64, x *driver.Index) (int64, int64, error) {
 	if len(b) < recordSize || len(b) < recordSize+8*int(b[1])+int(le.Uint16(b[2:])) {
 		return 0, 0, driver.Errorf(name, "record", at, format.ErrCorrupt, "only %d bytes are left", len(b))
@@ -130,7 +130,7 @@ func align(n int64) int64 { return (n + alignment - 1) &^ (alignment - 1) }
 // tensorSum returns the checksum of tensor i.
 func (f *file) tensorSum(i int) driver.Sum { return f.sums[i] }
 
-// verify checks the records again.
+// verify verifies the records again.
 func (f *file) verify(v driver.Verification) error {
 	sum, err := v.Rehash(driver.CRC32, 0, headerSize, f.size)
 	if err == nil && uint32(sum) != f.sum {

@@ -18,7 +18,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// record is one of a file that the writer need not have made.
+// record is a record of a file, which may be invalid.
 type record struct {
 	dtype, rank uint8
 	nameLen     uint16
@@ -35,10 +35,10 @@ type image struct {
 	sum, size    uint32
 	records      []record
 	tail         []byte
-	fixed, short bool // sum and size as they are; without the tail
+	fixed, short bool // leave checksum and size unchanged; omit the tail
 }
 
-// bytes puts the file together.
+// bytes returns the file.
 func (m *image) bytes() []byte {
 	var rec []byte
 	for _, r := range m.records {
@@ -57,10 +57,10 @@ func (m *image) bytes() []byte {
 	return append(b, m.tail...)
 }
 
-// values is the data of tensor "a" of a valid file, four int8; "b" is empty.
+// values is the data of tensor "a" in a valid file, four int8; "b" is empty.
 var values = []byte{1, 2, 3, 4}
 
-// with returns a valid file of two tensors with a change.
+// with returns a valid file of two tensors, modified by change.
 func with(change func(m *image)) []byte {
 	m := &image{magic: "FLAT", count: 2, records: []record{
 		{dtype: 3, rank: 2, nameLen: 1, sum: tensor.CRC32(values), offset: 128, dims: []uint64{2, 2}, name: "a"},
@@ -73,7 +73,7 @@ func with(change func(m *image)) []byte {
 	return m.bytes()
 }
 
-// plan is what such a file shows.
+// plan returns the content of that file.
 func plan() *format.Plan {
 	return &format.Plan{Tensors: []tensor.Info{
 		{Name: "a", DType: tensor.Int8, Shape: tensor.Shape{2, 2}}, {Name: "b", DType: tensor.Float32, Shape: tensor.Shape{0}},
@@ -104,7 +104,7 @@ var malformed = []formattest.File{
 	{Name: "bytes behind the data", Bytes: with(func(m *image) { m.tail = append(m.tail, 0) }), Want: format.ErrCorrupt, Field: "size"},
 }
 
-// structural is all that sums or rules cover: everything but the gaps.
+// structural returns the ranges that checksums or rules cover: all but the padding.
 func structural(b []byte) []formattest.Range {
 	m, err := format.OpenBytes(b, nil)
 	if err != nil {
@@ -139,7 +139,7 @@ func TestConformance(t *testing.T) {
 	})
 }
 
-// TestBytes: the writer makes the bytes that the package comment describes.
+// TestBytes checks that the writer produces the layout in the package comment.
 func TestBytes(t *testing.T) {
 	var out bytes.Buffer
 	w, err := format.With(Driver{}).NewWriter(&out, plan(), nil)
@@ -159,8 +159,7 @@ func TestBytes(t *testing.T) {
 	}
 }
 
-// TestOpen: package format finds the format by content, maps the file, verifies and
-// copies it.
+// TestOpen checks that package format detects the format, and maps, verifies and copies a file.
 func TestOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model")
 	w, err := format.Create("flat", path, plan(), nil)
@@ -203,7 +202,7 @@ func TestOpen(t *testing.T) {
 	}
 }
 
-// TestRefusals: what a file cannot hold is refused before anything is written.
+// TestRefusals checks that plans the format cannot store are refused before anything is written.
 func TestRefusals(t *testing.T) {
 	one := func(change func(*tensor.Info)) *format.Plan {
 		i := tensor.Info{Name: "a", DType: tensor.Int8, Shape: tensor.Shape{1}}
@@ -213,7 +212,7 @@ func TestRefusals(t *testing.T) {
 	tests := []struct {
 		name string
 		plan *format.Plan
-		kind format.LossKind // "" for a plan that only the layout refuses
+		kind format.LossKind // "" if only the layout refuses it
 	}{
 		{"dtype", one(func(i *tensor.Info) { i.DType = tensor.Float64 }), format.LossDType},
 		{"quantization", one(func(i *tensor.Info) { i.Quant = &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{1}} }), format.LossQuantization},
@@ -240,7 +239,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// broken is a file that cannot be read from byte good on.
+// broken is a file that cannot be read from offset good on.
 type broken struct {
 	file []byte
 	good int64
@@ -256,7 +255,7 @@ func (b broken) ReadAt(p []byte, off int64) (int, error) {
 	return copy(p, b.file[off:]), nil
 }
 
-// TestCause: the error of a read keeps its cause, and is not a truncation.
+// TestCause checks that a read error is preserved and not reported as truncation.
 func TestCause(t *testing.T) {
 	whole := with(func(*image) {})
 	for _, good := range []int64{0, headerSize} {
@@ -267,7 +266,7 @@ func TestCause(t *testing.T) {
 	}
 }
 
-// TestZero: nothing panics on zero values.
+// TestZero checks that zero values do not panic.
 func TestZero(t *testing.T) {
 	var d Driver
 	if d.Detect(nil, 0) || d.Detect([]byte("FLA"), 3) || !d.Detect([]byte("FLAT"), 4) {
@@ -285,8 +284,7 @@ func TestZero(t *testing.T) {
 	}
 }
 
-// TestPublicOnly: a format of another module needs no package of this one but three
-// public ones.
+// TestPublicOnly checks that a format in another module needs only three public packages.
 func TestPublicOnly(t *testing.T) {
 	files, err := filepath.Glob("*.go")
 	if err != nil {

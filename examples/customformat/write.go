@@ -15,7 +15,7 @@ func (Driver) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList)
 	l.DTypes(p, name, dtypes)
 }
 
-// Layout implements driver.Layouter: all but the sums follows from the plan.
+// Layout implements driver.Layouter. Everything but the checksums depends on the plan alone.
 func (Driver) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
 	l := &driver.Layout{Size: headerSize, Sums: driver.CRC32}
 	for _, t := range p.Tensors {
@@ -34,7 +34,7 @@ func (Driver) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, er
 	return l, nil
 }
 
-// head makes everything before the data.
+// head returns the bytes before the data.
 func head(tensors []tensor.Info, offsets []int64, sums []uint64) []byte {
 	b := append([]byte(magic), make([]byte, headerSize-len(magic))...)
 	for i, t := range tensors {

@@ -1,4 +1,4 @@
-// Package gomlx loads models into GoMLX, from safetensors or any other format that the program imports.
+// Package gomlx loads models of any imported format into GoMLX.
 package gomlx
 
 import (
@@ -14,8 +14,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Tensors reads all tensors of m into the memory of GoMLX tensors, which outlive m: one copy, since that memory
-// belongs to GoMLX.
+// Tensors returns copies of all tensors of m in memory of GoMLX. They remain valid after m is
+// closed.
 func Tensors(m *format.Model) (map[string]*tensors.Tensor, error) {
 	loaded := make(map[string]*tensors.Tensor, m.Len())
 	var names []string
@@ -32,7 +32,8 @@ func Tensors(m *format.Model) (map[string]*tensors.Tensor, error) {
 	return loaded, fill(m, loaded, names, nil)
 }
 
-// fill has the memory of the tensors of these names added to the requests, and then loads all of them.
+// fill adds requests for the named tensors, with the memory of the GoMLX tensors as destination,
+// and loads them.
 func fill(m *format.Model, loaded map[string]*tensors.Tensor, names []string, requests []format.Request) error {
 	if len(names) == 0 {
 		return m.Load(context.Background(), requests, nil)
@@ -44,8 +45,8 @@ func fill(m *format.Model, loaded map[string]*tensors.Tensor, names []string, re
 	return errors.Join(access, err)
 }
 
-// Constants makes a constant of each tensor of m. A backend that keeps the slice it is given, as the one in Go does,
-// computes with the mapping itself: nothing is copied, and m must stay open.
+// Constants returns a constant for each tensor of m. A backend that keeps the slice it is given,
+// such as the pure-Go one, then computes on the mapping without copying; m must stay open.
 func Constants(b backends.Builder, m *format.Model) (map[string]backends.Op, error) {
 	constants := make(map[string]backends.Op, m.Len())
 	for name, v := range m.Tensors() {
@@ -60,7 +61,7 @@ func Constants(b backends.Builder, m *format.Model) (map[string]backends.Op, err
 	return constants, nil
 }
 
-// dims returns the shape as GoMLX has it.
+// dims returns the shape in GoMLX's form.
 func dims(v tensor.View) (d []int) {
 	for _, n := range v.Shape() {
 		d = append(d, int(n))
@@ -68,7 +69,7 @@ func dims(v tensor.View) (d []int) {
 	return d
 }
 
-// slice returns the elements of v where they are mapped.
+// slice returns the elements of v as a slice of the mapping.
 func slice(v tensor.View) (any, error) {
 	switch v.DType() {
 	case tensor.Float32:

@@ -99,7 +99,7 @@ func constants(t testing.TB, m *format.Model) (backends.Builder, map[string]back
 	return b, c
 }
 
-// byHand is what programs do without a library: read the file, copy each tensor.
+// byHand loads tensors without a library: it reads the file and copies each tensor.
 func byHand(path string) (map[string]*tensors.Tensor, error) {
 	file, err := os.ReadFile(path)
 	if err != nil {
@@ -128,7 +128,7 @@ func byHand(path string) (map[string]*tensors.Tensor, error) {
 	return loaded, nil
 }
 
-// TestCopies counts the bytes that each way allocates, relative to those of the weights.
+// TestCopies measures the bytes that each way allocates, relative to the weights.
 func TestCopies(t *testing.T) {
 	const n = 4 << 20
 	path := written(t, n)

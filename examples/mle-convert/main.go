@@ -58,7 +58,7 @@ func (j *job) run(ctx context.Context, stdout, stderr io.Writer) error {
 		return err
 	}
 	defer f.Close()
-	// A new file has new checksums: what is wrong now would look right then.
+	// Verify first: fresh checksums would hide the damage.
 	if _, err := f.Verify(ctx); err != nil {
 		return err
 	}
@@ -80,7 +80,7 @@ func (j *job) run(ctx context.Context, stdout, stderr io.Writer) error {
 	return j.summary(stdout, f)
 }
 
-// summary prints what became of the file.
+// summary describes the output file.
 func (j *job) summary(out io.Writer, f *mle.File) error {
 	st, err := os.Stat(j.output)
 	if err != nil {

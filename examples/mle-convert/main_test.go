@@ -55,8 +55,7 @@ func file(t *testing.T, path string, p *format.Plan, o mle.WriteOptions) {
 	}
 }
 
-// data returns 4-byte elements: floats between -1 and 1, or whatever integers
-// these are.
+// data returns 4-byte elements that are floats between -1 and 1.
 func data(info tensor.Info) []byte {
 	var b []byte
 	for i := range info.Shape[0] {
@@ -65,7 +64,7 @@ func data(info tensor.Info) []byte {
 	return b
 }
 
-// convert runs the command, which must succeed, and opens its output.
+// convert runs the command, which must succeed, and opens the output.
 func convert(t *testing.T, o *format.Options, args ...string) *mle.File {
 	t.Helper()
 	var stdout, stderr bytes.Buffer
@@ -128,7 +127,7 @@ func TestConvert(t *testing.T) {
 	}
 }
 
-// checkSame compares graph, metadata and data with those of the file at path.
+// checkSame compares graph, metadata and data with the file at path.
 func checkSame(t *testing.T, path string, got *mle.File, lossy bool) {
 	t.Helper()
 	want, err := mle.Open(path, nil)
@@ -164,7 +163,7 @@ func checkSame(t *testing.T, path string, got *mle.File, lossy bool) {
 	}
 }
 
-// TestUnprotected says what the output is not any more.
+// TestUnprotected checks the message about protection that the output lacks.
 func TestUnprotected(t *testing.T) {
 	t.Chdir(t.TempDir())
 	file(t, "both.mle", plan(5), mle.WriteOptions{Key: key, Signer: signer})
@@ -184,7 +183,7 @@ func TestUnprotected(t *testing.T) {
 	}
 }
 
-// TestInPlace: the output may be the input.
+// TestInPlace checks that the output may be the input.
 func TestInPlace(t *testing.T) {
 	t.Chdir(t.TempDir())
 	file(t, "m.mle", plan(5000), mle.WriteOptions{Version: 1})
@@ -204,7 +203,7 @@ func TestInPlace(t *testing.T) {
 	checkSame(t, "copy.mle", f, false)
 }
 
-// TestMigrateFieldFiles brings old files from the field to version 2.
+// TestMigrateFieldFiles converts old files from the field to version 2.
 func TestMigrateFieldFiles(t *testing.T) {
 	dir, err := filepath.Abs("../../../shared/interop/mle")
 	if err != nil {
@@ -280,7 +279,7 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestHelp: help is an answer, not an error.
+// TestHelp checks that help is not an error.
 func TestHelp(t *testing.T) {
 	for _, args := range []string{"-h", "--help", "--input x.mle -help"} {
 		var stdout, stderr bytes.Buffer

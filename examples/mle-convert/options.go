@@ -26,7 +26,7 @@ var tool = cli.Tool{
 	Example: "mle-convert --input model_v1.mle --output model_v2.mle --compress zstd --sign key.pem",
 }
 
-// parse reads the command line and the key files it names.
+// parse parses the command line and reads the key files it names.
 func parse(ctx context.Context, args []string, stdout io.Writer) (*job, error) {
 	f := tool.Flags()
 	j := &job{}
@@ -66,7 +66,7 @@ func parse(ctx context.Context, args []string, stdout io.Writer) (*job, error) {
 	return j, err
 }
 
-// method chooses how the weights are stored; a file has one way.
+// method chooses how the weights are stored. A file has only one way.
 func (j *job) method(compress, quantize string) error {
 	m, ok := compressors[compress]
 	if !ok {
@@ -92,7 +92,7 @@ func (j *job) method(compress, quantize string) error {
 	return nil
 }
 
-// signingKey reads a key that signs MLE files.
+// signingKey reads a key for signing MLE files.
 func signingKey(path string) (ed25519.PrivateKey, error) {
 	private, err := keys.ReadPrivate(path)
 	if err != nil {
@@ -105,8 +105,8 @@ func signingKey(path string) (ed25519.PrivateKey, error) {
 	return ed, nil
 }
 
-// secret reads a key of 32 bytes: hexadecimal digits, or the file that holds
-// them or the bytes themselves.
+// secret returns a key of 32 bytes, given as hexadecimal digits or as a file with the digits or the
+// bytes.
 func secret(value string) ([]byte, error) {
 	if key, err := cli.ParseKey(value); err == nil {
 		return key, nil

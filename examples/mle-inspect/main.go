@@ -48,7 +48,7 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 	return tool.Status(i.run(ctx, args), stderr)
 }
 
-// inspector is the command at work.
+// inspector is a run of the command.
 type inspector struct {
 	out, errs io.Writer
 	trusted   ed25519.PublicKey
@@ -56,7 +56,7 @@ type inspector struct {
 	gap       string // before the next file
 }
 
-// run shows the files that the command line names and goes on after a bad one.
+// run shows all files and continues after an error.
 func (i *inspector) run(ctx context.Context, args []string) error {
 	paths, err := i.parse(ctx, args)
 	if err != nil {
@@ -90,10 +90,10 @@ func (i *inspector) parse(ctx context.Context, args []string) ([]string, error) 
 	return f.Args(), err
 }
 
-// inspect prints the lines of one file. The error says what is wrong with it.
+// inspect prints the lines for one file. It returns what is wrong with the file.
 func (i *inspector) inspect(path string) error {
 	opts := i.opts
-	// Wrong checksums are to be shown, not to keep the file from opening.
+	// Do not fail on a wrong checksum here: it is reported below.
 	opts.Check = format.CheckStructure
 	f, err := mle.Open(path, &opts)
 	if err != nil {
@@ -120,7 +120,7 @@ func (i *inspector) inspect(path string) error {
 	return i.judge(path, f, status)
 }
 
-// remark prints what does not make a file bad.
+// remark prints a note about a file that is valid.
 func (i *inspector) remark(path, text string) {
 	fmt.Fprintln(i.errs, cli.Printable(path+": "+text))
 }
@@ -138,7 +138,7 @@ func compression(f *mle.File) string {
 	return fmt.Sprintf("%v (level %d, ratio: %.1fx)", c.Method, c.Level, ratio)
 }
 
-// signature describes the outcome of checking it.
+// signature describes the result of verifying the signature.
 func (i *inspector) signature(s mle.SignatureStatus) string {
 	switch {
 	case s == mle.Unsigned:
@@ -151,7 +151,7 @@ func (i *inspector) signature(s mle.SignatureStatus) string {
 	return "Valid (ED25519)"
 }
 
-// verdict names the first section that is not whole.
+// verdict names the first damaged section.
 func verdict(err error) string {
 	var at *format.Error
 	switch {
@@ -168,7 +168,7 @@ func verdict(err error) string {
 	return "FAILED (" + cmp.Or(section, strings.TrimSuffix(at.Field, "_checksum")) + ")"
 }
 
-// judge demands what --trust asks for, and says what is missing without it.
+// judge enforces --trust, or prints what cannot be known without it.
 func (i *inspector) judge(path string, f *mle.File, s mle.SignatureStatus) error {
 	switch {
 	case i.trusted != nil && s != mle.Valid:

@@ -90,7 +90,7 @@ func TestInspect(t *testing.T) {
 		args   []string
 		status int
 		stdout string
-		stderr string // contained in it
+		stderr string // a substring of stderr
 	}{
 		{"as the specification shows", []string{"model.mle"}, 0, model, "not checked against a trusted key"},
 		{"trusted", []string{"--trust", "pub.pem", "model.mle"}, 0, model, ""},

@@ -16,8 +16,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// file is one to write. A name that ends in a slash is a directory with a file for each
-// tensor. The first is the model as it is.
+// file is a file to write. A name that ends in a slash is a directory with a file per tensor. The
+// first is the original model.
 type file struct {
 	name string
 	o    convert.Options
@@ -47,13 +47,13 @@ func table(out io.Writer, dir string, image *digits.Image, width int) error {
 	return t.Write(out, width)
 }
 
-// roundTrip writes the network to a file, opens it again and describes both.
+// roundTrip writes the network to a file, opens it and returns a row that describes both.
 func (f *file) roundTrip(dir string, image *digits.Image) (row []string, err error) {
 	path, written := filepath.Join(dir, f.name), "-"
 	if f.name != files[0].name {
 		o := f.o
-		o.Lossy = true                      // without the graph and the metadata where a format has no place for them
-		if strings.HasSuffix(f.name, "/") { // a directory with files is not overwritten
+		o.Lossy = true                      // drop graph and metadata if the format cannot store them
+		if strings.HasSuffix(f.name, "/") { // a directory with files is an error
 			if err := os.RemoveAll(path); err != nil {
 				return nil, err
 			}
@@ -92,7 +92,7 @@ func (f *file) roundTrip(dir string, image *digits.Image) (row []string, err err
 	return []string{f.name, says, cli.Size(cli.FileSize(path)), copied, opened, verified, written}, nil
 }
 
-// round shows a duration with three digits or fewer.
+// round formats a duration with at most three digits.
 func round(d time.Duration) string {
 	unit := time.Microsecond
 	for d >= 1000*unit {

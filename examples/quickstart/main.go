@@ -49,8 +49,8 @@ func run(args []string, out, errs io.Writer) int {
 	return tool.Status(err, errs)
 }
 
-// show prints the image, what the network says, and a line for each format. Without a
-// directory the files go to a temporary one.
+// show prints the image, the prediction, and a line for each format. If dir is "", the files go to
+// a temporary directory.
 func show(out io.Writer, image *digits.Image, dir string) (err error) {
 	where := dir
 	if dir == "" {
@@ -87,14 +87,14 @@ func show(out io.Writer, image *digits.Image, dir string) (err error) {
 	return nil
 }
 
-// read opens a model by mapping and shows it the image.
+// read opens a model by mapping and predicts the digit of an image.
 func read(path string, image *digits.Image) (said digits.Probabilities, err error) {
 	m, err := format.Open(path, nil)
 	if err != nil {
 		return said, err
 	}
 	defer m.Close()
-	w, err := digits.Load(m) // its weights are slices of the file itself
+	w, err := digits.Load(m) // the weights are slices of the mapping
 	if err != nil {
 		return said, err
 	}

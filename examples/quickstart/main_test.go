@@ -16,8 +16,8 @@ import (
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
-// TestRun: every format is written, read and shown, all read the same digit, and the
-// whole fits on a screen. The directory and its parents are made.
+// TestRun checks that every format is written and read with the same result, that the output fits
+// on a screen, and that missing directories are created.
 func TestRun(t *testing.T) {
 	var out, errs bytes.Buffer
 	dir := filepath.Join(t.TempDir(), "new", "models")
@@ -51,14 +51,14 @@ func TestRun(t *testing.T) {
 	if last := lines[len(lines)-1]; !strings.HasSuffix(last, "inspect "+filepath.Join(dir, "digits.wia")) {
 		t.Errorf("the last line does not say where the files are: %s", last)
 	}
-	// Once more, over what is there.
+	// Run again over the existing files.
 	if status := run([]string{"-dir", dir}, &out, &errs); status != 0 || errs.Len() > 0 {
 		t.Errorf("again: status %d, %q", status, &errs)
 	}
 }
 
-// TestDigits: all ten are read as what they are, in the first line, by the longest bar
-// and from every file.
+// TestDigits checks that all ten digits are recognized, in the text, in the bars and from every
+// file.
 func TestDigits(t *testing.T) {
 	for digit := range digits.Classes {
 		var out, errs bytes.Buffer
@@ -77,8 +77,8 @@ func TestDigits(t *testing.T) {
 	}
 }
 
-// TestPicture: the image and the bars are next to one another, one below the other in a
-// narrow terminal, and the image is half as wide in a very narrow one.
+// TestPicture checks the layout: image and bars side by side, or one below the other in a narrow
+// terminal, with a smaller image in a very narrow one.
 func TestPicture(t *testing.T) {
 	var image digits.Image
 	for y := 3; y < 13; y++ {

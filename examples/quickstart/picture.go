@@ -11,15 +11,15 @@ import (
 	"github.com/weightmap/weightmap/examples/internal/digits"
 )
 
-// The widest bar, all of a line with it, and what is between the image and the bars.
+// The widest bar, the width of a line with it, and the gap between image and bars.
 const (
 	bar  = 24
 	line = len("0 100.0 % ") + bar
 	gap  = 5
 )
 
-// picture prints the image, and the probabilities next to it, or below where the
-// terminal is narrow.
+// picture prints the image and the probabilities, side by side or, in a narrow terminal, one below
+// the other.
 func picture(out io.Writer, image *digits.Image, said *digits.Probabilities, width int) error {
 	left, right := drawing(image, 2), bars(said)
 	if utf8.RuneCountInString(left[0]) > width {
@@ -37,7 +37,8 @@ func picture(out io.Writer, image *digits.Image, said *digits.Probabilities, wid
 	return b.Flush()
 }
 
-// abreast returns rows of both, right from column across on and in the middle of left.
+// abreast returns lines with left and right side by side. right starts at column across and is
+// centered vertically.
 func abreast(left, right []string, across int) []string {
 	above := max(len(left)-len(right), 0) / 2
 	rows := make([]string, max(len(left), above+len(right)))
@@ -49,14 +50,14 @@ func abreast(left, right []string, across int) []string {
 	return rows
 }
 
-// drawing returns the part of an image that has ink, each pixel as some characters.
+// drawing returns the inked part of an image; each pixel is characters wide.
 func drawing(image *digits.Image, characters int) []string {
 	darkest := uint8(1)
 	for _, ink := range image {
 		darkest = max(darkest, ink)
 	}
 	shade := func(x, y int) rune {
-		return []rune(" ░▒▓█")[(8*int(image[y*digits.Size+x])/int(darkest)+1)/2] // the nearest of 5
+		return []rune(" ░▒▓█")[(8*int(image[y*digits.Size+x])/int(darkest)+1)/2] // one of 5 levels
 	}
 	left, top, right, bottom := digits.Size, digits.Size, 0, 0
 	for y := range digits.Size {

@@ -13,7 +13,7 @@ import (
 	"github.com/weightmap/weightmap/examples/internal/digits"
 )
 
-// problem is an error with the status that the client gets for it.
+// problem is an error with its HTTP status.
 type problem struct {
 	status int
 	error
@@ -25,13 +25,13 @@ func problemf(status int, text string, args ...any) error {
 	return &problem{status, fmt.Errorf(text, args...)}
 }
 
-// drawing is a body that was sent, and what it is.
+// drawing is the body of a request with its content type.
 type drawing struct {
 	kind string
 	body []byte
 }
 
-// receive reads what a request sends, and decodes nothing of it.
+// receive reads the body of a request without decoding it.
 func (s *server) receive(w http.ResponseWriter, r *http.Request) (d drawing, err error) {
 	d.kind, _, err = mime.ParseMediaType(r.Header.Get("Content-Type"))
 	if err != nil || d.kind != "image/png" && d.kind != "application/json" {
@@ -44,7 +44,7 @@ func (s *server) receive(w http.ResponseWriter, r *http.Request) (d drawing, err
 	return d, nil
 }
 
-// image returns what the drawing shows.
+// image decodes and normalizes a drawing.
 func (s *server) image(d drawing) (m digits.Image, err error) {
 	if d.kind == "image/png" {
 		m, err = s.fromPNG(d.body)
@@ -57,7 +57,7 @@ func (s *server) image(d drawing) (m digits.Image, err error) {
 	return m, err
 }
 
-// unread says why a body did not come.
+// unread explains why a body could not be read.
 func unread(err error) error {
 	var large *http.MaxBytesError
 	if errors.As(err, &large) {
@@ -66,7 +66,7 @@ func unread(err error) error {
 	return problemf(http.StatusRequestTimeout, "the request did not come in time, or not whole")
 }
 
-// fromPNG reads a picture, after it has said how large it is.
+// fromPNG decodes a picture after checking its size.
 func (s *server) fromPNG(body []byte) (digits.Image, error) {
 	c, err := png.DecodeConfig(bytes.NewReader(body))
 	if err != nil {
@@ -82,7 +82,7 @@ func (s *server) fromPNG(body []byte) (digits.Image, error) {
 	return digits.FromImage(picture)
 }
 
-// fromJSON reads {"width":2,"height":1,"pixels":[0,255]}.
+// fromJSON decodes {"width":2,"height":1,"pixels":[0,255]}.
 func (s *server) fromJSON(body []byte) (digits.Image, error) {
 	var d struct {
 		Width  int    `json:"width"`
@@ -110,10 +110,10 @@ func (s *server) fromJSON(body []byte) (digits.Image, error) {
 	return digits.Normalize(ink, d.Width, d.Height)
 }
 
-// ink8 is a pixel: a list of uint8 would be text in base64.
+// ink8 is a pixel. (encoding/json represents a list of uint8 as Base64.)
 type ink8 uint16
 
-// UnmarshalJSON takes integers from 0 to 255.
+// UnmarshalJSON accepts integers from 0 to 255.
 func (p *ink8) UnmarshalJSON(text []byte) error {
 	n := 0
 	for _, c := range text {
@@ -125,7 +125,7 @@ func (p *ink8) UnmarshalJSON(text []byte) error {
 	return nil
 }
 
-// fits refuses sizes before anything is allocated for them.
+// fits checks dimensions before memory is allocated for them.
 func (s *server) fits(width, height int) error {
 	if width <= 0 || height <= 0 {
 		return problemf(http.StatusBadRequest, "%d by %d pixels", width, height)

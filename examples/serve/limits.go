@@ -2,19 +2,19 @@ package main
 
 import "time"
 
-// limits are what clients may take. In memory that is as many bodies as connections, and what drawings of as many
-// pixels take for every prediction at a time.
+// limits bound the resources of clients. Memory is bounded by one body per connection and one
+// decoded drawing per concurrent prediction.
 type limits struct {
 	body        int64         // bytes of a request
 	pixels      int           // of a drawing
-	predictions int           // at a time, with decoding; others wait
-	wait        time.Duration // for their turn, then they are told to come back
-	connections int           // at a time; others wait to be accepted
+	predictions int           // concurrent, including decoding; others wait
+	wait        time.Duration // for a turn; then the client is told to retry
+	connections int           // concurrent; others wait to be accepted
 	header      time.Duration // to send the header of a request
 	read        time.Duration // to send all of it
-	write       time.Duration // from the header to the end of the answer
+	write       time.Duration // from the header to the end of the response
 	idle        time.Duration // between requests
-	drain       time.Duration // for what has begun when the program ends
+	drain       time.Duration // for requests that have begun when the program ends
 }
 
 var defaults = limits{

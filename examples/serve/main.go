@@ -91,7 +91,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	return tool.Status(err, errs)
 }
 
-// serve serves until the context ends, and then lets the requests end that have begun.
+// serve serves until ctx is done, then waits for requests that have begun.
 func serve(ctx context.Context, c *config, out io.Writer, logs *log.Logger) error {
 	o := &format.Options{Context: ctx}
 	if c.trust != "" {
@@ -139,7 +139,7 @@ func serve(ctx context.Context, c *config, out io.Writer, logs *log.Logger) erro
 	return s.drain(server, logs)
 }
 
-// drain refuses new connections and waits for the requests that have begun.
+// drain refuses new connections and waits for requests that have begun.
 func (s *server) drain(server *http.Server, logs *log.Logger) error {
 	s.draining.Store(true)
 	logs.Print("ending: requests that have begun are answered")
@@ -152,7 +152,7 @@ func (s *server) drain(server *http.Server, logs *log.Logger) error {
 	return err
 }
 
-// report logs what happened to the model.
+// report logs an event of the model.
 func report(logs *log.Logger, e live.Event) {
 	switch e.Kind {
 	case live.Loaded:

@@ -29,7 +29,7 @@ import (
 	"github.com/weightmap/weightmap/internal/keys"
 )
 
-// TestMain is the program itself in a child process.
+// TestMain runs the program itself in a child process.
 func TestMain(m *testing.M) {
 	if os.Getenv("SERVE_AS_CHILD") != "" {
 		main()
@@ -38,7 +38,7 @@ func TestMain(m *testing.M) {
 	os.Exit(m.Run())
 }
 
-// child starts the program and returns it, its address, and what it logs.
+// child starts the program and returns it, its address, and its log.
 func child(t *testing.T, args ...string) (*exec.Cmd, string, *bytes.Buffer) {
 	t.Helper()
 	if runtime.GOOS == "windows" || runtime.GOOS == "js" {
@@ -68,8 +68,8 @@ func child(t *testing.T, args ...string) (*exec.Cmd, string, *bytes.Buffer) {
 	return cmd, url, &logs
 }
 
-// TestTermination: on SIGTERM in the middle of it, all that has begun is answered and nothing else is, while the
-// file is replaced and reloaded; the program ends with status 0.
+// TestTermination checks that on SIGTERM requests that have begun are answered, also during a
+// reload, that no others are, and that the status is 0.
 func TestTermination(t *testing.T) {
 	path := trained(t)
 	again := trained(t)
@@ -113,7 +113,7 @@ func TestTermination(t *testing.T) {
 	}
 }
 
-// client asks until the service has ended. Whatever it answers is right.
+// client sends requests until the service ends. Every response must be correct.
 func client(t *testing.T, url string, m *digits.Image, terminated *atomic.Bool, answered *atomic.Int64) {
 	for {
 		status, text, err := post(url+"/predict", "application/json", jsonOf(m))
@@ -128,7 +128,8 @@ func client(t *testing.T, url string, m *digits.Image, terminated *atomic.Bool, 
 	}
 }
 
-// slowly sends half of a request, and returns what sends the rest and reads the answer.
+// slowly sends half of a request, and returns a function that sends the rest and reads the
+// response.
 func slowly(url, body string) (end func() (string, error), err error) {
 	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {
@@ -156,7 +157,8 @@ func slowly(url, body string) (end func() (string, error), err error) {
 	}, nil
 }
 
-// TestCommandLine: what is wrong with it, with the file or with the address is one line and a status.
+// TestCommandLine checks that each error in the command line, the file or the address is one line,
+// with the right status.
 func TestCommandLine(t *testing.T) {
 	path, dir := trained(t), t.TempDir()
 	public, private, err := ed25519.GenerateKey(nil)
@@ -229,7 +231,7 @@ func TestCommandLine(t *testing.T) {
 	}
 }
 
-// printed calls f when something was written.
+// printed calls f after each write.
 type printed struct {
 	io.Writer
 	f func()

@@ -11,10 +11,10 @@ import (
 	"github.com/weightmap/weightmap/format/live"
 )
 
-// metrics are what the service counts, and what its model does.
+// metrics are the metrics of the service and of its model.
 type metrics struct {
 	registry *prometheus.Registry
-	requests *prometheus.CounterVec // by path and status: paths are those that the service knows
+	requests *prometheus.CounterVec // by path and status; only for known paths
 	took     prometheus.Histogram   // predictions, in seconds
 }
 
@@ -38,12 +38,12 @@ func (m *metrics) count(path string, status int) {
 
 func (m *metrics) predicted(took time.Duration) { m.took.Observe(took.Seconds()) }
 
-// handler answers GET /metrics.
+// handler serves GET /metrics.
 func (m *metrics) handler() http.Handler {
 	return promhttp.HandlerFor(m.registry, promhttp.HandlerOpts{})
 }
 
-// modelStats is the Stats of a live model as Prometheus' metrics.
+// modelStats exports the Stats of a live model.
 type modelStats struct{ h *live.Handle }
 
 // stat is one of them.

@@ -9,13 +9,13 @@ import (
 	"github.com/weightmap/weightmap/format/live"
 )
 
-// network is what is made of each generation of the model, once.
+// network is made once for each generation of the model.
 type network struct {
 	*net.Network
-	copied int64 // bytes of weights that had to be decoded
+	copied int64 // bytes of weights that were decoded
 }
 
-// prepare makes the network of a model, or says what is missing there.
+// prepare makes the network for a model, or fails if the model is unsuitable.
 func prepare(_ context.Context, m *format.Model) (any, error) {
 	w, err := digits.Load(m)
 	if err != nil {
@@ -28,14 +28,14 @@ func prepare(_ context.Context, m *format.Model) (any, error) {
 	return &network{n, w.Copied}, nil
 }
 
-// answer is what the service says about a drawing.
+// answer is the response to a prediction.
 type answer struct {
 	Digit         int                  `json:"digit"`
 	Probabilities digits.Probabilities `json:"probabilities"`
 	Generation    uint64               `json:"generation"`
 }
 
-// predict computes with the model that is current, all of it with the same one.
+// predict predicts a digit with the current model. The model does not change during the prediction.
 func predict(h *live.Handle, m *digits.Image) (a answer, err error) {
 	l, err := h.Acquire()
 	if err != nil {
@@ -43,7 +43,8 @@ func predict(h *live.Handle, m *digits.Image) (a answer, err error) {
 	}
 	defer l.Release()
 	a.Generation = l.Generation()
-	// The engine computes in this goroutine, so that a file that is cut short is an error here.
+	// The engine runs in this goroutine, so Do can turn a page fault of a truncated file into an
+	// error.
 	err = l.Model().Do(func() (err error) {
 		a.Probabilities, err = l.Value().(*network).Predict(m)
 		return err

@@ -31,13 +31,14 @@ import (
 
 var update = flag.Bool("update", false, "write page.png, the picture of the page in README")
 
-// TestPage: a browser draws with the mouse, the keyboard and a finger, sends a picture, and reloads a good file and a
-// bad one, in light and dark. Nothing reaches the console but the refusal.
+// TestPage drives the page in a browser: it draws with mouse, keyboard and touch, sends a picture,
+// and reloads a good file and a bad one, in light and dark mode. The console must have no message
+// except the refusal.
 func TestPage(t *testing.T) {
 	for _, c := range []struct {
 		name    string
 		options []string
-		paints  []color.RGBA // that are seen: the ground, the bar of the best, ink
+		paints  []color.RGBA // colors that must be visible: background, the best bar, ink
 	}{
 		{"light", nil, []color.RGBA{{0xf4, 0xf5, 0xf8, 255}, {0x2f, 0x6f, 0xe4, 255}, {0x1b, 0x23, 0x30, 255}}},
 		{"dark", []string{"--blink-settings=preferredColorScheme=0"}, []color.RGBA{{0x10, 0x14, 0x1a, 255}, {0x6e, 0xa0, 0xff, 255}, {0xf2, 0xf5, 0xf9, 255}}},
@@ -74,7 +75,7 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// small packs a picture with its 256 most frequent colors.
+// small reduces a picture to its 256 most frequent colors.
 func small(t *testing.T, picture []byte) []byte {
 	t.Helper()
 	m, err := png.Decode(bytes.NewReader(picture))
@@ -122,7 +123,8 @@ func shows(t *testing.T, picture []byte, colors []color.RGBA) {
 	}
 }
 
-// browse has a browser load the page with testdata/drive.js, and returns what that left in the document.
+// browse loads the page with testdata/drive.js in a browser, and returns the results that the
+// script left in the document.
 func browse(t *testing.T, options ...string) map[string]string {
 	t.Helper()
 	browser, err := exec.LookPath("chromium")
@@ -156,8 +158,8 @@ func browse(t *testing.T, options ...string) map[string]string {
 	return says
 }
 
-// driven is the service with a page that uses itself. An image of it does not come before all is done, so that the
-// browser waits for that.
+// driven serves the page with a script that operates it. An image of the page is delayed until the
+// script is done, so that the browser waits.
 func driven(t *testing.T, s *server, path string) http.Handler {
 	t.Helper()
 	good, bad := filepath.Join(t.TempDir(), "good.mag"), filepath.Join(t.TempDir(), "bad.wia")

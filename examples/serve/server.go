@@ -31,7 +31,7 @@ func newServer(h *live.Handle, l *limits) *server {
 	return s
 }
 
-// http returns what serves connections, within the limits.
+// http returns a server with the limits.
 func (s *server) http(logs *log.Logger) *http.Server {
 	return &http.Server{
 		Handler: s.routes(), ErrorLog: logs, MaxHeaderBytes: 16 << 10,
@@ -55,8 +55,8 @@ func (s *server) routes() http.Handler {
 	return guarded(mux)
 }
 
-// guarded says to browsers that pages load nothing but what is here, and refuses what pages of other
-// sites send.
+// guarded sets a policy that forbids pages to load anything from elsewhere, and refuses requests
+// from other sites' pages.
 func guarded(next http.Handler) http.Handler {
 	const policy = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src 'self' data:; " +
 		"base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
@@ -74,7 +74,8 @@ func guarded(next http.Handler) http.Handler {
 	})
 }
 
-// asked answers a request with JSON, or an error with its status and {"error":"..."}.
+// asked returns a handler that responds with JSON, or with the status of an error and
+// {"error":"..."}.
 func (s *server) asked(f func(w http.ResponseWriter, r *http.Request) (any, error)) http.HandlerFunc {
 	return func(w http.ResponseWriter, r *http.Request) {
 		status := http.StatusOK
@@ -90,7 +91,7 @@ func (s *server) asked(f func(w http.ResponseWriter, r *http.Request) (any, erro
 		w.Header().Set("Content-Type", "application/json")
 		w.Header().Set("Cache-Control", "no-store")
 		w.WriteHeader(status)
-		_ = json.NewEncoder(w).Encode(out) // a client that went away is no matter
+		_ = json.NewEncoder(w).Encode(out) // ignore clients that disconnected
 	}
 }
 
@@ -103,8 +104,8 @@ func statusOf(err error) int {
 	return http.StatusInternalServerError
 }
 
-// predict answers what a drawing shows. It is received before it waits for its turn, so that
-// clients that send slowly hold nobody up, and decoded after that, so that few are at a time.
+// predict handles POST /predict. It reads the body before it waits for its turn, so slow clients do
+// not block others, and decodes it afterwards, to limit memory.
 func (s *server) predict(w http.ResponseWriter, r *http.Request) (any, error) {
 	d, err := s.receive(w, r)
 	if err != nil {
@@ -124,7 +125,7 @@ func (s *server) predict(w http.ResponseWriter, r *http.Request) (any, error) {
 	return a, err
 }
 
-// turn waits until one more prediction may run.
+// turn waits until another prediction may run.
 func (s *server) turn(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, s.limits.wait)
 	defer cancel()
@@ -136,7 +137,7 @@ func (s *server) turn(ctx context.Context) error {
 	}
 }
 
-// reload looks at the file now. A file that is refused is the operator's to replace: 422.
+// reload handles POST /reload. If the file is invalid, the status is 422.
 func (s *server) reload(_ http.ResponseWriter, r *http.Request) (any, error) {
 	if _, err := s.h.Reload(r.Context()); err != nil {
 		return nil, &problem{http.StatusUnprocessableEntity, err}
@@ -144,7 +145,7 @@ func (s *server) reload(_ http.ResponseWriter, r *http.Request) (any, error) {
 	return s.model(nil, r)
 }
 
-// loaded is what GET /model says.
+// loaded is the response to GET /model.
 type loaded struct {
 	Name       string    `json:"name"`
 	Format     string    `json:"format"`
@@ -152,11 +153,11 @@ type loaded struct {
 	Generation uint64    `json:"generation"`
 	Since      time.Time `json:"since"`
 	Mapped     int64     `json:"mapped"`
-	// Decoded is how many bytes of weights were decoded when it was loaded: all others are computed with
-	// where they are mapped.
+	// Decoded is the number of bytes of weights that were decoded. All others are used where they
+	// are mapped.
 	Decoded int64    `json:"decoded"`
 	Notes   []string `json:"notes"`
-	Stale   string   `json:"stale,omitempty"` // why what is at the path is not what is served
+	Stale   string   `json:"stale,omitempty"` // why the file at the path is not served
 }
 
 func (s *server) model(http.ResponseWriter, *http.Request) (any, error) {
@@ -176,7 +177,7 @@ func (s *server) model(http.ResponseWriter, *http.Request) (any, error) {
 	return m, nil
 }
 
-// stale says in a few words why the path has something else.
+// stale explains briefly why the file at the path is not served.
 func stale(s *live.Stats) string {
 	switch {
 	case s.Missing:
@@ -187,7 +188,7 @@ func stale(s *live.Stats) string {
 	return "a new file is waited for to be whole"
 }
 
-// reason is an error without the path, which is nobody's business on the network.
+// reason returns an error without the path, which clients should not see.
 func reason(err error) string {
 	var e *format.Error
 	if errors.As(err, &e) {
@@ -198,7 +199,7 @@ func reason(err error) string {
 	return strings.TrimSpace(err.Error())
 }
 
-// health is 200 while answers can be trusted and new clients are welcome.
+// health handles GET /healthz: 200 while predictions can be trusted and new clients are accepted.
 func (s *server) health(http.ResponseWriter, *http.Request) (any, error) {
 	stats := s.h.Stats()
 	switch {

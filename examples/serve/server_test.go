@@ -32,7 +32,7 @@ import (
 	"golang.org/x/net/netutil"
 )
 
-// trained writes the model that comes with the examples to a file.
+// trained writes the model of the examples to a file.
 func trained(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "digits.wia")
@@ -42,7 +42,7 @@ func trained(t testing.TB) string {
 	return path
 }
 
-// replace puts a copy of a file in place of another.
+// replace replaces a file by a copy of another.
 func replace(t testing.TB, path, from string) {
 	t.Helper()
 	b, err := os.ReadFile(from)
@@ -57,7 +57,7 @@ func replace(t testing.TB, path, from string) {
 	}
 }
 
-// running serves a model and returns the address of it.
+// running serves a model and returns its address.
 func running(t testing.TB, path string, l limits, o live.Options) (*server, string) {
 	t.Helper()
 	o.Prepare, o.Verify = prepare, true
@@ -80,7 +80,7 @@ func running(t testing.TB, path string, l limits, o live.Options) (*server, stri
 	return s, "http://" + listener.Addr().String()
 }
 
-// jsonOf is a drawing as the page sends it.
+// jsonOf returns a drawing as the page sends it.
 func jsonOf(m *digits.Image) string {
 	pixels, err := json.Marshal(toInts(m[:]))
 	if err != nil {
@@ -106,7 +106,7 @@ func pngOf(t testing.TB, m image.Image) string {
 	return b.String()
 }
 
-// post sends a body and returns the status and the answer.
+// post sends a body and returns the status and the response.
 func post(url, kind, body string) (int, string, error) {
 	r, err := http.Post(url, kind, strings.NewReader(body))
 	if err != nil {
@@ -131,7 +131,7 @@ func get(t testing.TB, url string) (int, string) {
 	return r.StatusCode, string(text)
 }
 
-// ask has a drawing recognized.
+// ask returns the prediction for a drawing.
 func ask(url string, m *digits.Image) (a answer, err error) {
 	status, text, err := post(url+"/predict", "application/json", jsonOf(m))
 	if err == nil && status != http.StatusOK {
@@ -143,7 +143,7 @@ func ask(url string, m *digits.Image) (a answer, err error) {
 	return a, err
 }
 
-// TestPredict: nearly all drawings are recognized, as JSON and as a picture.
+// TestPredict checks that nearly all drawings are recognized, sent as JSON or as a picture.
 func TestPredict(t *testing.T) {
 	_, url := running(t, trained(t), defaults, live.Options{})
 	right := 0
@@ -172,7 +172,8 @@ func TestPredict(t *testing.T) {
 	}
 }
 
-// TestRefused: what is no drawing is an error that says so, and nothing of it is in the log.
+// TestRefused checks the errors for bodies that are not drawings, and that nothing of them is
+// logged.
 func TestRefused(t *testing.T) {
 	_, url := running(t, trained(t), defaults, live.Options{})
 	m := digits.Draw(1, 1)
@@ -214,7 +215,7 @@ func TestRefused(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			status, text, err := post(url+"/predict", c.kind, c.body)
 			if c.status == 413 && err != nil && len(c.body) > 1<<20 {
-				return // the service hung up before it had read all of it
+				return // the server closed the connection before it had read everything
 			}
 			var says map[string]string
 			if json.Unmarshal([]byte(text), &says) != nil || status != c.status || !strings.Contains(says["error"], c.says) || len(says) != 1 || err != nil {
@@ -239,7 +240,7 @@ func (s *sized) Bounds() image.Rectangle { return image.Rect(0, 0, s.width, s.he
 func (s *sized) ColorModel() color.Model { return color.GrayModel }
 func (s *sized) At(x, y int) color.Color { return color.GrayModel.Convert(s.Image.At(x, y)) }
 
-// TestOtherSites: what a page of another site sends is refused.
+// TestOtherSites checks that requests from pages of other sites are refused.
 func TestOtherSites(t *testing.T) {
 	s, url := running(t, trained(t), defaults, live.Options{})
 	for from, want := range map[string]int{"": 200, "same-origin": 200, "none": 200, "cross-site": 403, "same-site": 403} {
@@ -262,7 +263,7 @@ func TestOtherSites(t *testing.T) {
 	}
 }
 
-// TestSlowClients: who sends header or body slowly is cut off, and holds nobody up meanwhile.
+// TestSlowClients checks that slow clients are disconnected and do not delay others.
 func TestSlowClients(t *testing.T) {
 	l := defaults
 	l.header, l.read, l.predictions = time.Second, 2*time.Second, 1 // a busy machine needs some of it for a good request
@@ -297,7 +298,8 @@ func TestSlowClients(t *testing.T) {
 	}
 }
 
-// TestTooManyAtATime: who does not get its turn is told to come back, and connections beyond the limit wait.
+// TestTooManyAtATime checks that clients whose turn does not come get a status to retry, and that
+// connections over the limit wait.
 func TestTooManyAtATime(t *testing.T) {
 	l := defaults
 	l.predictions, l.wait, l.connections = 1, 10*time.Millisecond, 2
@@ -327,8 +329,8 @@ func TestTooManyAtATime(t *testing.T) {
 	all.Wait()
 }
 
-// TestFormats: whatever format the file has, answers are those of the trained network, and only what has
-// other types is decoded, once.
+// TestFormats checks that all formats give the same predictions, and that only other types are
+// decoded, once.
 func TestFormats(t *testing.T) {
 	master := trained(t)
 	_, want := running(t, master, defaults, live.Options{})
@@ -382,7 +384,7 @@ func TestFormats(t *testing.T) {
 	}
 }
 
-// TestReloadsUnderLoad: predictions go on while the file is replaced by good and bad ones, from many sides.
+// TestReloadsUnderLoad replaces the file by good and bad ones while many clients send requests.
 func TestReloadsUnderLoad(t *testing.T) {
 	master := trained(t)
 	files := []string{master}
@@ -462,8 +464,8 @@ func TestReloadsUnderLoad(t *testing.T) {
 	}
 }
 
-// TestOverwritten: weights are computed with where the file is mapped, so that writing into the file shows; not with
-// a private copy. Health says what is wrong.
+// TestOverwritten checks that mapped weights show a write to the file, unlike a private copy, and
+// that the health endpoint reports it.
 func TestOverwritten(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		path := trained(t)
@@ -502,7 +504,8 @@ func TestOverwritten(t *testing.T) {
 	}
 }
 
-// TestCutShort: predictions from a mapped file that is cut short are errors, and nothing else happens to the service.
+// TestCutShort checks that predictions from a truncated mapped file are errors, and that the server
+// survives.
 func TestCutShort(t *testing.T) {
 	if runtime.GOOS != "linux" && runtime.GOOS != "darwin" {
 		t.Skip("mapped files cannot be cut short here, or are not mapped")
@@ -532,7 +535,7 @@ func TestCutShort(t *testing.T) {
 	}
 }
 
-// TestStale: what is said about a file that is not served.
+// TestStale checks the description of a file that is not served.
 func TestStale(t *testing.T) {
 	now := time.Now()
 	for _, c := range []struct {

@@ -61,8 +61,8 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	return err
 }
 
-// verifier returns what signing.Trust wants of Sigstore: the certificate leads to a root of material, it was logged, and
-// it is that of the identity.
+// verifier returns a function for signing.Trust.Sigstore. It requires a certificate that leads to a
+// root in material, belongs to the identity, and was logged.
 func verifier(material root.TrustedMaterial, identity, issuer string) func(context.Context, []byte) ([]byte, string, error) {
 	return func(_ context.Context, text []byte) ([]byte, string, error) {
 		var b bundle.Bundle
@@ -77,7 +77,7 @@ func verifier(material root.TrustedMaterial, identity, issuer string) func(conte
 		if err != nil {
 			return nil, "", err
 		}
-		// The artifact is the model, which signing compares with the statement.
+		// Package signing compares the model with the statement.
 		if _, err := v.Verify(&b, verify.NewPolicy(verify.WithoutArtifactUnsafe(), verify.WithCertificateIdentity(id))); err != nil {
 			return nil, "", err
 		}

@@ -27,7 +27,7 @@ const (
 	issuer   = "https://accounts.example.com"
 )
 
-// statement returns what there is to sign of a model.
+// statement returns the statement to sign for a model.
 func statement(t *testing.T, dir string) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
@@ -45,7 +45,7 @@ func statement(t *testing.T, dir string) []byte {
 	return text.DSSEEnvelope.Payload
 }
 
-// signed returns a bundle as Sigstore's clients write it.
+// signed returns a bundle like those of Sigstore's clients.
 func signed(t *testing.T, v *ca.VirtualSigstore, payload []byte) []byte {
 	t.Helper()
 	e, err := v.AttestAtTime(identity, issuer, payload, time.Now().Add(5*time.Minute), true)
@@ -72,7 +72,7 @@ func signed(t *testing.T, v *ca.VirtualSigstore, payload []byte) []byte {
 		base(vc.Certificate().Raw), entry, base(stamps[0]), base(payload), base(sc.Signature()))
 }
 
-// TestVerifier: a model that is signed by the identity is trusted, and nothing else.
+// TestVerifier checks that only models signed by the identity are trusted.
 func TestVerifier(t *testing.T) {
 	v, err := ca.NewVirtualSigstore()
 	if err != nil {

@@ -21,8 +21,8 @@ import (
 // variant is a way to store the weights.
 type variant struct {
 	name  string
-	exact bool    // the same bits
-	loss  float64 // the most that the accuracy may differ by, in points
+	exact bool    // weights keep their bits
+	loss  float64 // allowed difference of the accuracy in percentage points
 	o     convert.Options
 }
 
@@ -35,7 +35,7 @@ var variants = []variant{
 
 var formats = []string{"mag", "mle", "mobi", "tsr", "wia"}
 
-// eight quantizes the weights, and leaves the few biases as they are.
+// eight quantizes the weights but not the few biases.
 func eight(perChannel bool) func(tensor.Info) *tensor.QuantizeOptions {
 	return func(i tensor.Info) *tensor.QuantizeOptions {
 		if len(i.Shape) == 1 {
@@ -45,8 +45,8 @@ func eight(perChannel bool) func(tensor.Info) *tensor.QuantizeOptions {
 	}
 }
 
-// options returns how the variant is written in a format: without what the format has
-// no place for. MLE has no int8 tensors with a scale, but stores float32 as int8.
+// options returns the options for a format, leaving out what it cannot store. MLE has no int8
+// tensors with a scale, but can store float32 as int8.
 func (v *variant) options(kind string) *convert.Options {
 	o := v.o
 	o.Lossy = true
@@ -64,7 +64,7 @@ func (v *variant) file(kind string) string {
 	return "digits-" + strings.ReplaceAll(v.name, " ", "-") + "." + kind
 }
 
-// result is how a file did.
+// result is the result of a test.
 type result struct {
 	right  int // of all drawings
 	copied int64
@@ -73,7 +73,7 @@ type result struct {
 
 func (r *result) accuracy() float64 { return 100 * float64(r.right) / float64(len(r.said)) }
 
-// same returns how many drawings both took for the same digit.
+// same returns the number of drawings with the same prediction in both.
 func (r *result) same(o *result) (n int) {
 	for i := range r.said {
 		if r.said[i].Best() == o.said[i].Best() {
@@ -83,8 +83,8 @@ func (r *result) same(o *result) (n int) {
 	return n
 }
 
-// compare writes master in all variants and formats, next to it, opens them, and prints
-// how they do. What differs more than it may is an error.
+// compare writes master in all variants and formats into its directory, tests them and prints a
+// table. A result out of tolerance is an error.
 func compare(master string, held int, out io.Writer) error {
 	drawings := digits.HeldOut(held)
 	want, err := test(master, drawings)
@@ -122,7 +122,7 @@ func compare(master string, held int, out io.Writer) error {
 	return errors.Join(wrong...)
 }
 
-// try writes a variant, unless it is the master itself, and tests it.
+// try writes a variant, unless it is the master, and tests it.
 func (v *variant) try(master, path, kind string, drawings []digits.Drawing) (*result, error) {
 	if path != master {
 		if _, err := convert.File(master, path, v.options(kind)); err != nil {
@@ -132,7 +132,7 @@ func (v *variant) try(master, path, kind string, drawings []digits.Drawing) (*re
 	return test(path, drawings)
 }
 
-// check says what is wrong with the result of a file.
+// check returns an error if the result of a file is out of tolerance.
 func (v *variant) check(path string, got, want *result) error {
 	if v.exact {
 		for i := range got.said {
@@ -147,7 +147,7 @@ func (v *variant) check(path string, got, want *result) error {
 	return nil
 }
 
-// test opens a model by mapping and shows it the drawings.
+// test opens a model by mapping and predicts the drawings.
 func test(path string, drawings []digits.Drawing) (*result, error) {
 	m, err := format.Open(path, nil)
 	if err != nil {
@@ -174,7 +174,7 @@ func test(path string, drawings []digits.Drawing) (*result, error) {
 	return r, nil
 }
 
-// predict fills said, on all processors. Each guards itself against faults of m.
+// predict fills said, using all processors. Each goroutine uses m.Do against page faults.
 func predict(m *format.Model, n *net.Network, drawings []digits.Drawing, said []digits.Probabilities) error {
 	var group sync.WaitGroup
 	errs := make([]error, runtime.GOMAXPROCS(0))

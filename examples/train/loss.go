@@ -11,8 +11,8 @@ import (
 	"github.com/weightmap/weightmap/examples/train/net"
 )
 
-// The engine's own gradient of a product writes out all single products before it
-// sums them. This one is two products again, and training three times as fast.
+// The engine's gradient of a product materializes all element products before summing them. This
+// one is two products; training is three times as fast with it.
 func init() {
 	graph.VJPRegistration[graph.NodeTypeDotGeneral] = func(node *graph.Node, v []*graph.Node, _ shapes.Shape) []*graph.Node {
 		x, w := node.Inputs()[0], node.Inputs()[1]
@@ -23,9 +23,9 @@ func init() {
 	}
 }
 
-// loss is the graph of a step: from images, digits as one of ten, and the weights, to
-// the mean loss and its gradient for each of the weights. It is the network of package
-// net, of a batch, and in an order of dimensions whose gradient is fast.
+// loss builds the graph of a training step: from images, one-hot digits and weights to the mean
+// loss and its gradients. The network is that of package net, for a batch, with an order of
+// dimensions whose gradient is fast.
 func loss(in []*graph.Node) []*graph.Node {
 	x, want, w := in[0], in[1], in[2:]
 	x = convolution(x, w[0], w[1], digits.Size)
@@ -37,7 +37,7 @@ func loss(in []*graph.Node) []*graph.Node {
 	return append([]*graph.Node{mean}, graph.Gradient(mean, w...)...)
 }
 
-// convolution takes and returns images whose last dimension is the channels.
+// convolution uses images whose last dimension is the channels.
 func convolution(x, weight, bias *graph.Node, side int) *graph.Node {
 	batch, out, in := x.Shape().Dimensions[0], weight.Shape().Dimensions[0], weight.Shape().Dimensions[1]
 	pixels := graph.Concatenate([]*graph.Node{graph.Reshape(x, batch*side*side, in), graph.Zeros(x.Graph(), shapes.Make(x.DType(), 1, in))}, 0)

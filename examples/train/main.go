@@ -24,8 +24,8 @@ import (
 
 func main() { os.Exit(run(os.Args[1:], full, os.Stdout, os.Stderr)) }
 
-// full is the course that the committed model took, and held how many drawings it is
-// tested with.
+// full is the training that made the committed model; held is the number of drawings to test it
+// with.
 var full = course{drawings: 16000, epochs: 4, held: 2000}
 
 var tool = cli.Tool{
@@ -52,7 +52,7 @@ func run(args []string, c course, out, errs io.Writer) int {
 	return tool.Status(err, errs)
 }
 
-// all trains and compares. Without a directory the files go to a temporary one.
+// all trains and compares. If dir is "", the files go to a temporary directory.
 func all(c course, dir, save string, trained bool, out io.Writer) (err error) {
 	if dir == "" {
 		if dir, err = os.MkdirTemp("", "weightmap-train-"); err == nil {
@@ -76,7 +76,7 @@ func all(c course, dir, save string, trained bool, out io.Writer) (err error) {
 	return compare(master, c.held, out)
 }
 
-// learn trains a network and writes it to path, and to save unless that is "".
+// learn trains a network and writes it to path, and also to save if that is not "".
 func learn(c course, path, save string, out io.Writer) error {
 	fmt.Fprintf(out, "Training on %d drawings, %d times each.\n", c.drawings, c.epochs)
 	start := time.Now()

@@ -11,17 +11,17 @@ import (
 	"github.com/weightmap/weightmap/examples/internal/digits"
 )
 
-// course says how long to train: so many drawings, so many times. So many others are held
-// out, to measure what was learned.
+// course is the length of a training: the number of drawings, of epochs, and of held-out drawings
+// for testing.
 type course struct{ drawings, epochs, held int }
 
 const (
 	batch = 50
-	rate  = 0.003 // of learning, at first; it falls to 0 along a cosine
+	rate  = 0.003 // initial learning rate; it decays to 0 along a cosine
 )
 
-// train learns from drawings and returns the weights, the same every time on one
-// kind of machine. It reports the mean loss of each epoch.
+// train trains on drawings and returns the weights, which are reproducible on one kind of machine.
+// It reports the mean loss of each epoch.
 func train(c course, report func(epoch int, loss float64)) (*digits.Weights, error) {
 	engine, err := simplego.New("ops_sequential") // see package net
 	if err != nil {
@@ -55,7 +55,7 @@ func train(c course, report func(epoch int, loss float64)) (*digits.Weights, err
 	return w, nil
 }
 
-// initial returns weights as training begins: normal, scaled by the number of inputs.
+// initial returns the initial weights: normally distributed, scaled by the number of inputs.
 func initial(rng *rand.Rand) *digits.Weights {
 	w := &digits.Weights{}
 	for info, values := range w.Parameters() {
@@ -74,7 +74,7 @@ func initial(rng *rand.Rand) *digits.Weights {
 	return w
 }
 
-// arguments returns what loss takes.
+// arguments returns the arguments of loss.
 func arguments(w *digits.Weights, drawings []digits.Drawing) []any {
 	var images, want []float32
 	for _, d := range drawings {
@@ -97,8 +97,7 @@ func arguments(w *digits.Weights, drawings []digits.Drawing) []any {
 	return args
 }
 
-// adam is the optimizer of arXiv:1412.6980: a step for each weight by the mean of its
-// gradient in terms of the root of the mean of its square.
+// adam is the optimizer of arXiv:1412.6980.
 type adam struct {
 	steps         int
 	mean, squares [][]float64

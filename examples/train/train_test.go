@@ -13,10 +13,10 @@ import (
 	"github.com/weightmap/weightmap/examples/internal/digits"
 )
 
-// short is a course of some seconds.
+// short is a training of a few seconds.
 var short = course{drawings: 1000, epochs: 3, held: 200}
 
-// accuracy is the share of held-out drawings that w reads right.
+// accuracy returns the share of held-out drawings that w recognizes.
 func accuracy(w *digits.Weights, n int) float64 {
 	right := 0
 	for _, d := range digits.HeldOut(n) {
@@ -27,8 +27,7 @@ func accuracy(w *digits.Weights, n int) float64 {
 	return float64(right) / float64(n)
 }
 
-// TestTrain: a short training learns, its loss falls, and it comes to the same weights
-// again.
+// TestTrain checks that a short training lowers the loss, learns, and is reproducible.
 func TestTrain(t *testing.T) {
 	var runs [2]*digits.Weights
 	for i := range runs {
@@ -57,8 +56,8 @@ func TestTrain(t *testing.T) {
 	}
 }
 
-// TestTrained: the committed model in all variants is as good as the trained network:
-// run fails otherwise. The table has every file, and the files are kept.
+// TestTrained tests the committed model in all variants: run fails if one is worse. The table must
+// list every file, and the files must remain.
 func TestTrained(t *testing.T) {
 	var out, errs bytes.Buffer
 	dir := filepath.Join(t.TempDir(), "new", "models")
@@ -83,7 +82,7 @@ func TestTrained(t *testing.T) {
 	}
 }
 
-// TestCheck: another bit in float32, and less accuracy than may be, are noticed.
+// TestCheck checks that changed bits in float32 and too low an accuracy are errors.
 func TestCheck(t *testing.T) {
 	said := make([]digits.Probabilities, 1000)
 	want := &result{right: 990, said: said}

@@ -39,7 +39,7 @@ func run(_ context.Context, args []string, stdout, stderr io.Writer) int {
 	return tool.Status(info(args, stdout, stderr), stderr)
 }
 
-// info goes on after a bad file.
+// info continues after an error.
 func info(args []string, stdout, stderr io.Writer) error {
 	f := tool.Flags()
 	if err := tool.Parse(f, args, stdout); err != nil {
@@ -52,7 +52,7 @@ func info(args []string, stdout, stderr io.Writer) error {
 	return tool.Each(f.Args(), stderr, p.show)
 }
 
-// printer separates what it prints by empty lines.
+// printer separates files by empty lines.
 type printer struct {
 	out io.Writer
 	gap string // before the next file
@@ -89,7 +89,7 @@ func (p *printer) print(path, version string, v tensor.View) error {
 	return err
 }
 
-// axes names the dims: "H=3, W=4".
+// axes formats the dims with names: "H=3, W=4".
 func axes(s tensor.Shape) string {
 	if len(s) == 0 {
 		return "scalar"

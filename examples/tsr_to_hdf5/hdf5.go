@@ -22,7 +22,7 @@ import (
 const (
 	superblockSize = 48
 	dataAlign      = 64
-	undefined      = 1<<64 - 1 // an address of nothing
+	undefined      = 1<<64 - 1 // the undefined address
 )
 
 // Types of header messages (IV.A.2).
@@ -36,7 +36,7 @@ const (
 	msgGroupInfo = 0x0a
 )
 
-// hdf5Header returns everything that precedes the data of t.
+// hdf5Header returns the bytes before the data of t.
 func hdf5Header(t tensor.Info) ([]byte, error) {
 	if t.Name == "." {
 		return nil, fmt.Errorf("%w: a dataset cannot be named %q", format.ErrUnsupported, t.Name)
@@ -45,7 +45,7 @@ func hdf5Header(t tensor.Info) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	// Addresses are of fixed width, so sizes can be had before addresses.
+	// Addresses have a fixed width, so sizes do not depend on them.
 	datasetAt := superblockSize + len(groupHeader(t.Name, 0))
 	end := datasetAt + len(datasetHeader(&t, datatype, 0))
 	dataAt := (end + dataAlign - 1) / dataAlign * dataAlign
@@ -73,12 +73,12 @@ func superblock(size uint64) []byte {
 	return b.Bytes()
 }
 
-// groupHeader is the root group with one hard link, to the dataset.
+// groupHeader returns the root group with one hard link, to the dataset.
 func groupHeader(name string, dataset uint64) []byte {
 	var info, link wire.Buffer
 	info.U16(0)         // version, flags
 	info.U64(undefined) // no heap: links are in the header
-	info.U64(undefined) // nor index
+	info.U64(undefined) // no index
 	link.U8(1)          // version
 	link.U8(0x11)       // the length takes two bytes; the character set follows
 	link.U8(1)          // UTF-8
@@ -145,7 +145,7 @@ type message struct {
 	body []byte
 }
 
-// objectHeader is a version 2 object header of one chunk.
+// objectHeader returns a version 2 object header with one chunk.
 func objectHeader(messages ...message) []byte {
 	var body, b wire.Buffer
 	for _, m := range messages {

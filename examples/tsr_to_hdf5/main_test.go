@@ -14,7 +14,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// TestLookup3 holds the checksum to the values its author published.
+// TestLookup3 compares the checksum with the values that its author published.
 func TestLookup3(t *testing.T) {
 	for text, want := range map[string]uint32{
 		"":                               0xdeadbeef,
@@ -64,7 +64,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestH5py lets the HDF5 library read what is written.
+// TestH5py reads the output with the HDF5 library.
 func TestH5py(t *testing.T) {
 	dir := t.TempDir()
 	numpy := map[tensor.DType]string{tensor.Float32: "<f4", tensor.Int8: "|i1", tensor.Int32: "<i4"}

@@ -55,7 +55,7 @@ func TestStatus(t *testing.T) {
 	}
 }
 
-// TestNumPy lets NumPy read what is written.
+// TestNumPy reads the output with NumPy.
 func TestNumPy(t *testing.T) {
 	dir := t.TempDir()
 	var args []string

@@ -9,17 +9,16 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// descr maps the dtypes a TSR file can have to NumPy's names.
+// descr maps the dtypes of TSR files to NumPy's names.
 var descr = map[tensor.DType]string{
 	tensor.Float32: "<f4",
 	tensor.Int8:    "|i1",
 	tensor.Int32:   "<i4",
 }
 
-// npyHeader returns what precedes the data: magic, version 1.0, a length of 16
-// bits, and a Python dict that is padded so that the data begins at a multiple
-// of 64. (Version 2.0 differs in the width of the length. The dict of four dims
-// takes some 100 bytes, so it is never needed.)
+// npyHeader returns the bytes before the data: magic, version 1.0, a 16-bit length, and a Python
+// dict padded so that the data begins at a multiple of 64. Version 2.0, with a wider length, is not
+// needed: the dict of four dims has about 100 bytes.
 func npyHeader(t tensor.Info) ([]byte, error) {
 	d, ok := descr[t.DType]
 	if !ok {
@@ -27,7 +26,7 @@ func npyHeader(t tensor.Info) ([]byte, error) {
 	}
 	dims := strings.Trim(t.Shape.String(), "[]")
 	if len(t.Shape) == 1 {
-		dims += "," // or Python takes the parentheses for arithmetic
+		dims += "," // or Python reads the parentheses as arithmetic
 	}
 	dict := fmt.Sprintf("{'descr': '%s', 'fortran_order': False, 'shape': (%s), }", d, dims)
 	const before = 10 // magic, version, length

@@ -24,19 +24,18 @@ import (
 	"github.com/weightmap/weightmap/examples/internal/digits"
 )
 
-// Network is a computation on weights that it does not own. It is safe for concurrent
-// use.
+// Network runs on weights that it does not own. It is safe for concurrent use.
 type Network struct {
 	program backends.Executable
 }
 
-// engine is the backend without goroutines of its own: a prediction is computed by the
-// goroutine that asks for it, so that format.Model.Do finds a fault of the mapping. With
-// them, two operators can also wait for one another for ever (gomlx 0.26).
+// engine is a backend without goroutines: a prediction runs in the calling goroutine, so
+// format.Model.Do can catch a page fault. With goroutines, two operators can also deadlock (gomlx
+// 0.26).
 var engine, errEngine = quietly(func() (backends.Backend, error) { return simplego.New("ops_sequential,parallelism=0") })
 
-// quietly keeps what f prints to itself: the backend repeats its options on standard
-// output. That is for initialization, when nobody else prints.
+// quietly discards what f prints to standard output, since the backend prints its options. It may
+// only be called during initialization.
 func quietly(f func() (backends.Backend, error)) (backends.Backend, error) {
 	if null, err := os.OpenFile(os.DevNull, os.O_WRONLY, 0); err == nil {
 		defer null.Close()
@@ -46,8 +45,8 @@ func quietly(f func() (backends.Backend, error)) (backends.Backend, error) {
 	return f()
 }
 
-// New makes a network that computes with w, which must not change, nor go away with
-// its model, while Predict is called.
+// New returns a network that uses w. w must not change, and its model must not be closed, while
+// Predict runs.
 func New(w *digits.Weights) (n *Network, err error) {
 	if errEngine != nil {
 		return nil, errEngine
@@ -75,7 +74,7 @@ func New(w *digits.Weights) (n *Network, err error) {
 	return &Network{program}, nil
 }
 
-// Predict says what m may be.
+// Predict returns the probability of each digit for m.
 func (n *Network) Predict(m *digits.Image) (p digits.Probabilities, err error) {
 	in, flat, err := engine.NewSharedBuffer(0, shapes.Make(dtypes.Float32, 1, 1, digits.Size, digits.Size))
 	if err != nil {
@@ -92,7 +91,7 @@ func (n *Network) Predict(m *digits.Image) (p digits.Probabilities, err error) {
 	return p, err
 }
 
-// builder makes a computation. What fails on the way panics with a failure.
+// builder builds a computation. Its methods panic with a failure.
 type builder struct{ backends.Builder }
 
 type failure struct{ error }
@@ -108,13 +107,13 @@ func (b builder) input(dims ...int) backends.Op {
 	return must(b.Parameter("image", shapes.Make(dtypes.Float32, dims...), nil))
 }
 
-// weights makes a constant of values, which the backend keeps as they are.
+// weights returns a constant, for which the backend uses values without copying.
 func (b builder) weights(values []float32, dims ...int) backends.Op {
 	return must(b.Constant(values, dims...))
 }
 
-// convolution is one with a kernel of 3 by 3, ReLU, and the maximum of 2 by 2: a product
-// of the patches of x, in rows, with the weights as they are.
+// convolution returns a 3 by 3 convolution, 2 by 2 max pooling and ReLU, computed as the product of
+// the weights with the patches of x.
 func (b builder) convolution(x backends.Op, l digits.Layer, side, in, out int) backends.Op {
 	rows, size := side*side, 9*in
 	x = must(b.Concatenate(0, must(b.Reshape(x, in*rows)), b.weights([]float32{0}, 1)))
@@ -125,13 +124,12 @@ func (b builder) convolution(x backends.Op, l digits.Layer, side, in, out int) b
 	return b.rectified(must(b.Add(x, b.weights(l.Bias, out, 1))))
 }
 
-// patches are those of both convolutions, by their channels of input.
+// patches holds the patches of both convolutions, by the number of input channels.
 var patches = map[int][]int32{1: Patches(1, 1, digits.Size), digits.Channels1: Patches(1, digits.Channels1, digits.Size/2)}
 
-// Patches says which nine elements are around each pixel of square images, for one channel
-// after the other: numbers in images by channels by rows by columns, and the number
-// behind the last for the zeros around an image. The pixels of a window that the maximum is
-// taken of follow one another.
+// Patches returns, for each pixel of square images, the indices of the nine elements around it,
+// channel by channel. Indices are into an array of images by channels by rows by columns; the index
+// after the last stands for the zero padding. The pixels of a pooling window are consecutive.
 func Patches(images, channels, side int) (index []int32) {
 	for i := range images * side * side {
 		image, window, corner := i/(side*side), i%(side*side)/4, i%4
@@ -158,7 +156,7 @@ func (b builder) rectified(x backends.Op) backends.Op {
 	return must(b.Max(x, b.weights([]float32{0})))
 }
 
-// softmax is that of one row of logits.
+// softmax returns the softmax of one row of logits.
 func (b builder) softmax(x backends.Op) backends.Op {
 	x = must(b.Sub(x, must(b.ReduceMax(x))))
 	x = must(b.Exp(x))

@@ -41,7 +41,7 @@ func network(t *testing.T, w *digits.Weights) *Network {
 	return n
 }
 
-// TestByHand: the engine says the same as package digits, which computes by hand.
+// TestByHand compares the engine with package digits.
 func TestByHand(t *testing.T) {
 	_, _, w := trained(t)
 	n := network(t, w)
@@ -59,14 +59,14 @@ func TestByHand(t *testing.T) {
 	}
 }
 
-// TestNothingCopied: a network on a mapped model takes less memory than the weights
-// have, and computes with what is in the file at that moment.
+// TestNothingCopied checks that a network on a mapped model allocates less than the size of the
+// weights, and uses the current content of the file.
 func TestNothingCopied(t *testing.T) {
 	path, m, w := trained(t)
 	if w.Copied > 0 {
 		t.Skip("this system maps no floats") // big-endian
 	}
-	network(t, w) // what the first one alone needs
+	network(t, w) // the first network also allocates shared state
 	bytes := int64(0)
 	for _, values := range w.Parameters() {
 		bytes += 4 * int64(len(*values))
@@ -103,8 +103,8 @@ func TestNothingCopied(t *testing.T) {
 	}
 }
 
-// TestFault: a file that was cut short while it is mapped is an error of the prediction
-// inside Model.Do, since the engine computes in the goroutine that asks.
+// TestFault checks that a prediction inside Model.Do returns an error if the mapped file is
+// truncated. That requires the engine to run in the calling goroutine.
 func TestFault(t *testing.T) {
 	path, m, w := trained(t)
 	if runtime.GOOS != "linux" || w.Copied > 0 {
@@ -122,7 +122,7 @@ func TestFault(t *testing.T) {
 	}
 }
 
-// TestConcurrent: predictions at once are those of one after the other.
+// TestConcurrent checks that concurrent predictions give the same results as sequential ones.
 func TestConcurrent(t *testing.T) {
 	_, _, w := trained(t)
 	n, drawings := network(t, w), digits.HeldOut(50)
@@ -148,7 +148,7 @@ func TestConcurrent(t *testing.T) {
 	group.Wait()
 }
 
-// TestNewRefuses: weights of another length are an error, not a panic.
+// TestNewRefuses checks that weights with wrong lengths are an error, not a panic.
 func TestNewRefuses(t *testing.T) {
 	_, _, w := trained(t)
 	for info, values := range w.Parameters() {
