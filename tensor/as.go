@@ -11,13 +11,14 @@ import (
 // must not be written to. When View.ZeroCopy is false because the data is
 // compressed, remote or misaligned, the slice is over the copy Bytes returns.
 //
-// T must be the Go type of the dtype: F16 (or the bits as uint16) for float16,
-// BF16 (or uint16) for bfloat16, uint8 for bool and the float8 types, else the type of the same
-// name; or a type defined by one of these, see Elem. Errors: ErrDType, ErrMisaligned, ErrByteOrder (elements of several
-// bytes on a big-endian host: use Decode), ErrClosed.
+// T must be the Go type of the dtype: F16 (or the bits as uint16) for float16, BF16 (or uint16)
+// for bfloat16, uint8 for bool and the float8 types, and the type of the same name for the others.
+// A type defined by one of these works too: see Elem.
+//
+// Errors: ErrDType, ErrMisaligned, ErrByteOrder (multi-byte elements on a big-endian host: use
+// Decode), ErrClosed.
 func As[T Elem](v View) ([]T, error) {
-	// The usual case first, in a few nanoseconds: the data is in memory, of
-	// the right type and aligned.
+	// The fast path: the data is in memory, aligned, and has the right type.
 	r := v.ref()
 	if r.Data() != nil && memory.LittleEndian && isNamed[T](r.Info().DType) && r.Owner().Lend(r.Info()) == nil {
 		if s, fit := memory.Cast[T](r.Data()); fit == memory.Fits {
@@ -27,7 +28,7 @@ func As[T Elem](v View) ([]T, error) {
 	return asSlow[T](v)
 }
 
-// asSlow is As for all other cases, and finds out which.
+// asSlow is the slow path of As; it loads the data or finds the error.
 func asSlow[T Elem](v View) ([]T, error) {
 	info := v.ref().Info()
 	if info == nil {
@@ -59,8 +60,8 @@ func cast[T Elem](b []byte) ([]T, error) {
 	return s, nil
 }
 
-// unviewable says why elements of a tensor cannot be viewed as T on this host, nil
-// when they can.
+// unviewable returns the reason why the elements of a tensor cannot be viewed as T on this
+// host, or nil if they can.
 func unviewable[T Elem](info *Info) error {
 	if !viewable[T](info.DType) {
 		var zero T
@@ -72,10 +73,11 @@ func unviewable[T Elem](info *Info) error {
 	return nil
 }
 
-// Of makes a view of the caller's slice: elements of T, row-major in shape. The slice is
-// not copied, except on a big-endian host, and must not change while the view is in use.
-// The dtype is that of T. A type defined by uint8 or uint16 could hold several: it
-// needs a method DType() DType that says which, as F16 and BF16 have one.
+// Of returns a view of data, whose elements are row-major in shape. It does not copy the
+// slice, except on a big-endian host; the slice must not change while the view is in use.
+//
+// T determines the dtype. A type defined by uint8 or uint16 needs a method DType() DType, as
+// F16 and BF16 have, since several dtypes have such elements.
 // Errors: ErrShape when the sizes differ, ErrDType.
 func Of[T Elem](name string, shape Shape, data []T) (View, error) {
 	d, err := dtypeOf[T]()

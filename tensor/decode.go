@@ -12,19 +12,19 @@ import (
 	"github.com/weightmap/weightmap/internal/work"
 )
 
-// Decode returns the tensor's elements as T in fresh memory, or in dst's when
-// its capacity suffices. It works for every alignment, compression and byte order, and decodes
-// a large tensor of a model on as many goroutines as its Options.Workers says, by default one a processor.
+// Decode returns the tensor's elements as T. It writes them to dst if its capacity suffices
+// and allocates otherwise. It works for every alignment, compression and byte order. A large
+// tensor of a model is decoded on Options.Workers goroutines, by default one per processor.
 //
-// If T is float32 or float64, or defined by one of them, it takes any dtype but complex64:
-// half-precision, integer and bool elements (as 0 and 1) are converted, float64 is rounded to
-// float32, and quantized tensors (Info().Quant, or an Encoding that can be decoded) become the
-// real numbers they stand for. Any other T must be one that As accepts for the dtype and gives
-// the stored values. Errors: ErrDType, ErrQuantization, ErrTruncated, ErrClosed.
+// If T is float32 or float64, or defined by one of them, Decode accepts every dtype except
+// complex64. It converts half-precision, integer and bool elements (to 0 and 1), rounds float64
+// to float32, and dequantizes quantized tensors: those with Info().Quant, or with an Encoding
+// that can be decoded. Any other T must be one that As accepts for the dtype; Decode then
+// returns the stored values. Errors: ErrDType, ErrQuantization, ErrTruncated, ErrClosed.
 func Decode[T Elem](dst []T, v View) ([]T, error) {
 	err := v.Use(func(b []byte) error {
-		// The memory is allocated only now: a compressed tensor has proved by
-		// then that its declared size is real.
+		// Allocate only now: the size that a compressed tensor declares is verified
+		// by now.
 		info := v.ref().Info()
 		if err := undecodable[T](info); err != nil {
 			return v.explain(err)
@@ -42,7 +42,7 @@ func Decode[T Elem](dst []T, v View) ([]T, error) {
 	return dst, nil
 }
 
-// decodeAll decodes all elements, which have the bytes b.
+// decodeAll decodes all elements from b.
 func decodeAll[T Elem](dst []T, v View, b []byte) error {
 	info := v.ref().Info()
 	each, _, _, _ := info.span(0, len(dst), memory.PopulateStep)
@@ -59,7 +59,7 @@ func decodeAll[T Elem](dst []T, v View, b []byte) error {
 	})
 }
 
-// decodeSteps decodes the elements from first on. The tensor has the bytes b.
+// decodeSteps decodes the elements from first on. b holds the whole tensor.
 func decodeSteps[T Elem](dst []T, v View, b []byte, first int64) error {
 	info, from := v.ref().Info(), v.pager(b)
 	for len(dst) > 0 {
@@ -73,11 +73,11 @@ func decodeSteps[T Elem](dst []T, v View, b []byte, first int64) error {
 	return nil
 }
 
-// DecodeAt fills dst with elements of the tensor from element first on, in row-major
-// order: what Decode returns, in parts, without allocating memory for each. Parts may begin
-// and end anywhere, also within a block of an Encoding. Behind an io.ReaderAt it reads
-// the bytes of these elements and no others.
-// Errors: those of Decode, and ErrShape when the tensor has no such elements.
+// DecodeAt decodes len(dst) elements of the tensor into dst, starting at element first in
+// row-major order. It converts as Decode does and does not allocate. A part may begin and end
+// anywhere, even within a block of an Encoding. From an io.ReaderAt it reads only the bytes
+// of these elements.
+// Errors: those of Decode, and ErrShape when the elements lie outside the tensor.
 func DecodeAt[T Elem](dst []T, v View, first int64) error {
 	r := v.ref()
 	info := r.Info()
@@ -96,7 +96,7 @@ func DecodeAt[T Elem](dst []T, v View, first int64) error {
 	return v.Use(func(b []byte) error { return v.explain(decodeSteps(dst, v, b, first)) })
 }
 
-// decodeRanges is DecodeAt for bytes that must be read, piece by piece.
+// decodeRanges is DecodeAt for bytes that must be read; it reads them piece by piece.
 func decodeRanges[T Elem](dst []T, v View, first int64) error {
 	info := v.ref().Info()
 	var buf []byte
@@ -121,8 +121,9 @@ func decodeRanges[T Elem](dst []T, v View, first int64) error {
 	})
 }
 
-// span returns how many of n elements from first on are read at a time, step bytes or a block, from which
-// element on, and where their bytes are. The first span is the largest.
+// span returns the next part of n elements from first on to read, of about step bytes and at
+// least a block: count elements are wanted, the part begins at element at, and its bytes at off.
+// The first span is the largest.
 func (i *Info) span(first int64, n int, step int64) (count int, at, off, size int64) {
 	elems, bytes := i.block()
 	at = first / elems * elems
@@ -133,7 +134,8 @@ func (i *Info) span(first int64, n int, step int64) (count int, at, off, size in
 	return int(end - first), at, at / elems * bytes, (end - at + elems - 1) / elems * bytes
 }
 
-// block returns how many elements are stored in how many bytes.
+// block returns the number of elements and bytes of a block; without an Encoding that is one
+// element.
 func (i *Info) block() (elems, bytes int64) {
 	if e := i.Encoding; e != nil {
 		return e.BlockElems, e.BlockBytes
@@ -141,8 +143,8 @@ func (i *Info) block() (elems, bytes int64) {
 	return 1, i.DType.Size()
 }
 
-// undecodable says why elements cannot be decoded as T, nil when they can if their
-// quantization is sound.
+// undecodable returns the reason why the elements cannot be decoded as T, or nil if they can.
+// It does not check quantization parameters.
 func undecodable[T Elem](info *Info) error {
 	var zero T
 	kind := kindOf[T]()
@@ -161,14 +163,14 @@ func undecodable[T Elem](info *Info) error {
 	return nil
 }
 
-// elements are the bytes of elements of a tensor, from one at the beginning of a block on.
+// elements holds the bytes of consecutive elements of a tensor, from the beginning of a block.
 type elements struct {
 	info *Info
 	b    []byte
-	at   int64 // the element that b begins with
+	at   int64 // index of the first element in b
 }
 
-// decodeElements fills dst with those from first on.
+// decodeElements fills dst with the elements from first on.
 func decodeElements[T Elem](dst []T, e elements, first int64) error {
 	info := e.info
 	isPlain := info.Encoding == nil && info.Quant == nil
@@ -186,13 +188,13 @@ func decodeElements[T Elem](dst []T, e elements, first int64) error {
 	return e.widened(double, first)
 }
 
-// from returns the bytes of n elements of a dtype.
+// from returns the bytes of n elements from first on. The elements have a dtype.
 func (e *elements) from(first int64, n int) []byte {
 	size := int(e.info.DType.Size())
 	return e.b[int(first-e.at)*size:][:n*size]
 }
 
-// real decodes elements as the real numbers that they stand for, each rounded once.
+// real decodes elements to real numbers, each rounded once.
 func (e *elements) real(dst []float32, first int64) error {
 	if e.info.Encoding != nil {
 		return decodeBlocks(dst, e.b, first-e.at, e.info.Encoding)
@@ -233,7 +235,7 @@ func (e *elements) real(dst []float32, first int64) error {
 	return nil
 }
 
-// widened is real for float64, by way of float32.
+// widened is real for float64; it converts through float32.
 func (e *elements) widened(dst []float64, first int64) error {
 	single := scratch.Get().(*[]float32)
 	defer scratch.Put(single)
@@ -251,13 +253,13 @@ func (e *elements) widened(dst []float64, first int64) error {
 	return nil
 }
 
-// scratch has room for numbers on their way: at least those of the largest block of GGUF.
+// scratch holds intermediate numbers: at least those of the largest GGUF block.
 var scratch = sync.Pool{New: func() any {
 	room := make([]float32, 1024)
 	return &room
 }}
 
-// decodeCopy fills dst from little-endian bytes made of words of the given size.
+// decodeCopy fills dst from little-endian bytes that consist of words of the given size.
 func decodeCopy[T Elem](dst []T, b []byte, word int) {
 	out := memory.BytesOf(dst)
 	copy(out, b)

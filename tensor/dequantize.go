@@ -7,15 +7,15 @@ import (
 	"github.com/weightmap/weightmap/internal/vector"
 )
 
-// Dequantize fills dst with the real numbers that quantized elements stand
-// for, as rounded to float32 once. data holds the little-endian elements of any
-// integer dtype, row-major in shape; dst has as many elements.
+// Dequantize converts quantized elements to real numbers, each rounded to float32 once. data
+// holds little-endian elements of any integer dtype, row-major in shape; dst must have as many
+// elements.
 //
 // With q' = element - zero point, a Linear element is q' * scale and a Logarithmic
-// one sign(q') * (exp2(|q'| * scale) - 1). Missing zero points are 0; a single one
-// serves all scales.
+// one is sign(q') * (exp2(|q'| * scale) - 1). Missing zero points are 0; a single one
+// applies to all scales.
 //
-// Errors: ErrQuantization for parameters that [Quantization.Check] refuses;
+// Errors: ErrQuantization for parameters that [Quantization.Check] rejects;
 // ErrShape when dst or data does not fit the shape.
 func Dequantize(dst []float32, data []byte, dt DType, shape Shape, q *Quantization) error {
 	if err := q.Check(dt, shape); err != nil {
@@ -33,7 +33,7 @@ func Dequantize(dst []float32, data []byte, dt DType, shape Shape, q *Quantizati
 	return nil
 }
 
-// checkRoom refuses data that do not have n elements. It divides, as the product could overflow.
+// checkRoom reports data that does not hold n elements. It divides since the product could overflow.
 func checkRoom(data []byte, n int, d DType) error {
 	if size := int(d.Size()); len(data)/size != n || len(data)%size != 0 {
 		return fmt.Errorf("%w: %d bytes for %d elements of %v", ErrShape, len(data), n, d)
@@ -41,13 +41,13 @@ func checkRoom(data []byte, n int, d DType) error {
 	return nil
 }
 
-// channelRuns walks over the elements of a tensor, which belong to channels in turn.
+// channelRuns iterates over the elements of a tensor in runs of the same channel.
 type channelRuns struct {
 	channel, channels int
-	left, inner       int64 // elements side by side: left in this run, and of each channel
+	left, inner       int64 // elements left in this run, and elements of a full run
 }
 
-// runsFrom starts at an element. There is one channel, or one for each index along axis.
+// runsFrom starts at element first. There is one channel, or one for each index along axis.
 func runsFrom(first int64, channels, axis int, shape Shape) channelRuns {
 	inner := int64(math.MaxInt64)
 	if channels > 1 {
@@ -59,7 +59,7 @@ func runsFrom(first int64, channels, axis int, shape Shape) channelRuns {
 	return channelRuns{int(first / inner % int64(channels)), channels, inner - first%inner, inner}
 }
 
-// next takes up to n elements of one channel.
+// next advances by up to n elements of one channel.
 func (r *channelRuns) next(n int) (channel, taken int) {
 	channel, taken = r.channel, int(min(int64(n), r.left))
 	if r.left -= int64(taken); r.left == 0 {
@@ -71,7 +71,7 @@ func (r *channelRuns) next(n int) (channel, taken int) {
 	return channel, taken
 }
 
-// row takes up to n elements of as many channels, of one element each at a time.
+// row advances by up to n elements of consecutive channels, where runs have one element.
 func (r *channelRuns) row(n int) (channel, taken int) {
 	channel, taken = r.channel, min(n, r.channels-r.channel)
 	if r.channel += taken; r.channel == r.channels {
@@ -83,7 +83,7 @@ func (r *channelRuns) row(n int) (channel, taken int) {
 // shortRun is how many elements cost as much as setting up a vector loop.
 const shortRun = 8
 
-// convert converts the elements from first on, which there are.
+// convert converts the elements from first on, which must exist.
 func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape, first int64) {
 	if len(dst) == 0 {
 		return
@@ -121,7 +121,7 @@ func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape
 
 var noZeroPoints = []int32{0}
 
-// convertSlowly takes any dtype, scheme and length of runs.
+// convertSlowly handles every dtype, scheme and run length.
 func (q *Quantization) convertSlowly(dst []float32, data []byte, dt DType, runs channelRuns) {
 	var piece [512]float64
 	size := int(dt.Size())
@@ -144,7 +144,7 @@ func (q *Quantization) convertSlowly(dst []float32, data []byte, dt DType, runs 
 	}
 }
 
-// logarithmic takes an element less the zero point.
+// logarithmic converts d, an element minus its zero point.
 func logarithmic(d, scale float64) float32 {
 	if d == 0 {
 		return 0 // whatever the scale
@@ -160,10 +160,10 @@ func isInteger(d DType) bool {
 	return false
 }
 
-// Check reports as ErrQuantization why these parameters do not fit tensors of
-// that dtype and shape: they are nil, the dtype is not an integer, the scheme is
-// unknown, the shape lacks the axis, there is not one scale per channel, or the
-// zero points do not match the scales.
+// Check reports whether the parameters fit a tensor of the given dtype and shape. It returns
+// ErrQuantization if they are nil, the dtype is not an integer, the scheme is unknown, the
+// shape lacks the axis, the number of scales is not that of the channels, or the zero points
+// do not match the scales.
 func (q *Quantization) Check(d DType, shape Shape) error {
 	switch {
 	case !isInteger(d):

@@ -1,5 +1,5 @@
-// Package tensor has what all model formats share below the file: element types, shapes, views of
-// data, half-precision numbers, quantization and checksums. It does not open files: see package format.
+// Package tensor defines what all model formats share: element types, shapes, views of tensor
+// data, half-precision numbers, quantization and checksums. To open files, see package format.
 //
 // # Views
 //
@@ -8,20 +8,20 @@
 //
 //   - View.Bytes and As return raw slices, without a copy if View.ZeroCopy reports so. They are valid
 //     until the model is closed, and reading them crashes if another program cuts the file short.
-//   - View.Use, ReadInto, ReadAt, Clone, Decode and DecodeAt are guarded: Close waits for them, and a file that is cut
-//     short is ErrTruncated.
+//   - View.Use, ReadInto, ReadAt, Clone, Decode and DecodeAt are guarded: Close waits for them, and
+//     they return ErrTruncated if another program cuts the file short.
 //
-// As fails if the elements cannot be viewed in place as the requested type. Decode copies them and always
-// works: it swaps bytes on big-endian hosts and converts half precision, integers and quantized values
-// to float32 or float64. DecodeAt does so for any part of a tensor, without allocating.
+// As fails if the elements cannot be viewed in place as the requested type. Decode copies them: it swaps
+// bytes on big-endian hosts and converts half precision, integers and quantized values to float32 or
+// float64. DecodeAt does so for any part of a tensor, without allocating.
 //
-// Of makes a view of a Go slice; FromBytes and FromInfo make one of bytes.
+// Of makes a view of a Go slice; FromBytes and FromInfo make a view of bytes.
 //
 // # Quantization
 //
 // Quantize maps float32 values to fewer bits, per tensor or per channel, and reports the error. Dequantize
-// reverses it, for every integer type. Parameters that a file has are checked when its values are
-// decoded, not when it is opened.
+// reverses it, for every integer type. The parameters in a file are checked when values are decoded,
+// not when the file is opened.
 //
 // # Checksums
 //

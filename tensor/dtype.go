@@ -3,18 +3,18 @@ package tensor
 import "strconv"
 
 // DType is the type of a tensor's elements. The zero value is Invalid. The
-// numbers are this library's own; each format has its own codes. (The Go types
-// that hold one half-precision element are F16 and BF16, in float16.go.)
+// numeric values are not those of any file format. The Go types of
+// half-precision elements are F16 and BF16.
 type DType uint8
 
-// The element types; in files they are little-endian.
+// The element types. Elements in files are little-endian.
 const (
 	Invalid      DType = iota
 	Float64            // IEEE 754 binary64
 	Float32            // IEEE 754 binary32
 	Float16            // IEEE 754 binary16, in Go F16
 	BFloat16           // the upper half of a binary32, in Go BF16
-	Int64              // two's complement, as all signed integers
+	Int64              // two's complement, like all signed integers
 	Int32              //
 	Int16              //
 	Int8               //
@@ -29,7 +29,7 @@ const (
 	numDTypes
 )
 
-// dtypes is the one table of names and sizes.
+// dtypes lists names and sizes.
 var dtypes = [numDTypes]struct {
 	name string
 	size int64
@@ -74,7 +74,7 @@ func (d DType) wordSize() int {
 	return int(d.Size())
 }
 
-// alignMask has the low bits that are 0 in the address of an aligned element.
+// alignMask returns the low bits that are 0 in the address of an aligned element.
 func (d DType) alignMask() uintptr {
 	if d == Invalid {
 		return 0
@@ -90,7 +90,8 @@ func (d DType) String() string {
 	return dtypes[d].name
 }
 
-// ParseDType is the inverse of String; ok is false for other names.
+// ParseDType returns the DType with the given name, as String returns it; ok is false if there
+// is none.
 func ParseDType(name string) (d DType, ok bool) {
 	for d := Invalid + 1; d < numDTypes; d++ {
 		if dtypes[d].name == name {

@@ -6,21 +6,21 @@ import (
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
-// Elem are the Go types an element can be viewed or decoded as, and types that are
-// defined by them. There is no bool: files may hold any byte where a Go bool must be 0
-// or 1, so a tensor of dtype Bool is viewed as uint8.
+// Elem lists the Go types that elements can be viewed or decoded as; types defined by them
+// qualify too. A tensor of dtype Bool is viewed as uint8, not bool: a file may hold any byte,
+// but a Go bool must be 0 or 1.
 //
-// A type with a method DType() DType, such as F16 and BF16, is that dtype and no other.
-// Any other type whose underlying type is uint16 serves for uint16, float16 and
-// bfloat16, and one whose underlying type is uint8 for uint8, bool and the float8 types.
+// A type with a method DType() DType, such as F16 and BF16, has that dtype only. Any other
+// type whose underlying type is uint16 can hold uint16, float16 and bfloat16, and one whose
+// underlying type is uint8 can hold uint8, bool and the float8 types.
 type Elem interface {
 	~float64 | ~float32 | ~int64 | ~int32 | ~int16 | ~int8 |
 		~uint64 | ~uint32 | ~uint16 | ~uint8 | ~complex64
 }
 
-// goTypes has a value of the Go type of each dtype, bitTypes one of the
-// integer type that may stand in for it. An assertion against a value is how
-// a type parameter is compared in one instruction.
+// goTypes has a value of the Go type of each dtype; bitTypes has a value of the
+// integer type that may be used in its place. Comparing the dynamic type of such
+// a value with a type parameter takes one instruction.
 var (
 	goTypes = [numDTypes]any{
 		Float64: float64(0), Float32: float32(0), Float16: F16(0), BFloat16: BF16(0),
@@ -31,8 +31,8 @@ var (
 	bitTypes = [numDTypes]any{Float16: uint16(0), BFloat16: uint16(0), Bool: uint8(0), Float8E4M3FN: uint8(0), Float8E5M2: uint8(0)}
 )
 
-// isNamed tells whether T is one of the types that goTypes and bitTypes have for d, which
-// takes no more than two comparisons.
+// isNamed reports whether T is the type of d in goTypes or bitTypes. It takes at most two
+// comparisons.
 func isNamed[T Elem](d DType) bool {
 	if d >= numDTypes {
 		return false
@@ -44,7 +44,7 @@ func isNamed[T Elem](d DType) bool {
 	return ok
 }
 
-// viewable tells whether elements of d may be viewed as T, named types included.
+// viewable reports whether elements of d may be viewed as T, which may be a defined type.
 func viewable[T Elem](d DType) bool {
 	if isNamed[T](d) {
 		return true
@@ -55,7 +55,7 @@ func viewable[T Elem](d DType) bool {
 	return kindOf[T]() == d.kind()
 }
 
-// ownDType returns what T says of itself.
+// ownDType returns the result of T's method DType.
 func ownDType[T Elem]() (d DType, ok bool) {
 	var zero T
 	t, ok := any(zero).(interface{ DType() DType })
@@ -65,7 +65,7 @@ func ownDType[T Elem]() (d DType, ok bool) {
 	return t.DType(), true
 }
 
-// kind returns the dtype of the Go type that holds the bits of an element.
+// kind returns the dtype of the basic Go type that holds the bits of an element.
 func (d DType) kind() DType {
 	switch d {
 	case Float16, BFloat16:
@@ -76,8 +76,8 @@ func (d DType) kind() DType {
 	return d
 }
 
-// kindOf returns the dtype of T's underlying type. A type switch would not see that,
-// and package reflect is not worth its size here, so it looks at how T calculates.
+// kindOf returns the dtype of T's underlying type. A type switch cannot see that, and package
+// reflect adds to the size of binaries, so kindOf tests T's arithmetic.
 func kindOf[T Elem]() DType {
 	var zero T
 	one := T(1)
@@ -86,7 +86,7 @@ func kindOf[T Elem]() DType {
 	switch isFloat := one/2 != 0; {
 	case isFloat && size == 4:
 		return Float32
-	case isFloat && one+tiny == one: // two of 4 bytes
+	case isFloat && one+tiny == one: // 8 bytes whose parts are float32
 		return Complex64
 	case isFloat:
 		return Float64
@@ -106,12 +106,12 @@ func dtypeOf[T Elem]() (DType, error) {
 		d = kind
 	}
 	if d == Invalid || d.kind() != kind {
-		return d, fmt.Errorf("%w: %T does not say which: it needs a method DType", ErrDType, zero)
+		return d, fmt.Errorf("%w: %T fits several dtypes: it needs a method DType", ErrDType, zero)
 	}
 	return d, nil
 }
 
-// floats returns the memory of s as a slice of F if F is what T is defined by.
+// floats returns the memory of s as a slice of F if F is T's underlying type.
 func floats[F float32 | float64, T Elem](s []T) ([]F, bool) {
 	if kindOf[F]() != kindOf[T]() {
 		return nil, false

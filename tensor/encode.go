@@ -8,9 +8,9 @@ import (
 	"github.com/weightmap/weightmap/internal/vector"
 )
 
-// Encode is the inverse of Decode for floating-point numbers: it fills dst with
-// little-endian elements of dtype Float64, Float32, Float16 or BFloat16, each
-// rounded once, to the nearest and ties to even. dst has room for exactly src.
+// Encode is the inverse of Decode for floating-point numbers. It fills dst with
+// little-endian elements of dtype d, which is Float64, Float32, Float16 or BFloat16. Each is
+// rounded once, to nearest, ties to even. dst must have the exact size of the result.
 func Encode[F float32 | float64](dst []byte, d DType, src []F) error {
 	switch d {
 	case Float64, Float32, Float16, BFloat16:

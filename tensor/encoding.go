@@ -5,30 +5,31 @@ import (
 	"math"
 )
 
-// Encoding is how the elements of a tensor are stored when they are not of a DType:
-// blocks of quantized numbers, or a type that this library does not know. Such
-// a tensor has DType Invalid, its raw bytes, and a name for what they are.
+// Encoding describes how a tensor's elements are stored when no DType fits: as blocks of
+// quantized numbers, or as a type that this library does not know. Such a tensor has
+// DType Invalid; its raw bytes are available.
 type Encoding struct {
-	// Name is the file's own name of the type, "Q4_0".
+	// Name is the name of the type in the file, such as "Q4_0".
 	Name string
-	// Format is the only format that has the type, "" if its name means the same in others.
+	// Format is the only format that has the type, or "" if the name means the same in every
+	// format.
 	Format string
 	// BlockElems and BlockBytes are the elements and bytes of one block along the
-	// innermost axis; 0 when they are not known.
+	// innermost axis, or 0 if unknown.
 	BlockElems, BlockBytes int64
-	// Flat says that blocks go through all elements, row after row, and that the last may be partly used.
+	// Flat means that blocks run across rows, through all elements; the last may be partly used.
 	Flat bool
-	// Decode fills dst with the values of whole blocks, len(dst) elements of them;
-	// nil when the library cannot read them as numbers.
+	// Decode decodes len(dst) elements, a whole number of blocks, from src. It is nil if the
+	// library cannot decode the type.
 	Decode func(dst []float32, src []byte) error
-	// Encode fills dst with whole blocks of the values in src; nil when the library
-	// cannot write them. Values that no block stands for are ErrQuantization.
+	// Encode encodes src, a whole number of blocks, to dst. It returns ErrQuantization for
+	// values that no block can represent. It is nil if the library cannot encode the type.
 	Encode func(dst []byte, src []float32) error
 }
 
-// Bytes returns the size of a tensor of this shape, with the checks of
-// Shape.ByteSize: the innermost dim is a multiple of a block. A scalar has one
-// element, so it takes blocks of one. Without a known block it is ErrDType.
+// Bytes returns the size in bytes of a tensor of the given shape, with the checks of
+// Shape.ByteSize. The innermost dim must be a multiple of BlockElems, unless Flat is set. A
+// scalar has one element. Bytes returns ErrDType if the block size is unknown.
 func (e *Encoding) Bytes(s Shape) (int64, error) {
 	if e.BlockElems <= 0 || e.BlockBytes <= 0 {
 		return 0, fmt.Errorf("%w: %s elements have no known size", ErrDType, e.Name)
@@ -56,8 +57,8 @@ func (e *Encoding) Bytes(s Shape) (int64, error) {
 	return s.product(e.BlockBytes, e.BlockElems)
 }
 
-// decodeBlocks decodes elements from element skip of b on, which need not be the first of
-// a block. Of a block that is wanted in part, the whole is decoded aside.
+// decodeBlocks decodes elements from element skip of b on, which need not begin a block. If
+// only a part of a block is wanted, it decodes the block to scratch memory.
 func decodeBlocks(dst []float32, b []byte, skip int64, e *Encoding) error {
 	elems := int(e.BlockElems)
 	b = b[skip/e.BlockElems*e.BlockBytes:]
@@ -79,7 +80,7 @@ func decodeBlocks(dst []float32, b []byte, skip int64, e *Encoding) error {
 	return nil
 }
 
-// decodePart decodes a part of a block and returns how many elements that are.
+// decodePart decodes a part of a block and returns its number of elements.
 func decodePart(dst []float32, block []byte, skip int, e *Encoding) (n int, err error) {
 	room := scratch.Get().(*[]float32)
 	defer scratch.Put(room)

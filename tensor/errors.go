@@ -9,15 +9,15 @@ import (
 	"unicode/utf8"
 )
 
-// The errors that errors of this module wrap, for errors.Is. Package format has them under the same names, and
-// adds others.
+// Errors of this module wrap these; test for them with errors.Is. Package format has the same errors under
+// the same names, and others.
 var (
 	// ErrClosed is returned by every access to a model after Close.
 	ErrClosed = errors.New("closed")
-	// ErrNotFound means that a model or plan has no tensor, or metadata no key, with the given name.
+	// ErrNotFound means that a model or plan has no such tensor, or metadata no such key.
 	ErrNotFound = errors.New("not found")
-	// ErrTruncated means that the file ends before its fields say, or was cut short while it was mapped.
-	// It is io.ErrUnexpectedEOF too.
+	// ErrTruncated means that the file is truncated, or was cut short while it was mapped. It wraps
+	// io.ErrUnexpectedEOF.
 	ErrTruncated error = truncated{}
 	// ErrCorrupt means that fields contradict each other or the format.
 	ErrCorrupt = errors.New("corrupt")
@@ -44,17 +44,17 @@ func (truncated) Error() string { return "truncated" }
 
 func (truncated) Unwrap() error { return io.ErrUnexpectedEOF }
 
-// Error says where in which file something is wrong. Parts that are not known
-// are left out of the text: "mag: m.mag: at 0x8: checksum: header checksum mismatch".
+// Error is an error in a file, with its position. The message leaves out unknown parts:
+// "mag: m.mag: at 0x8: checksum: header checksum mismatch".
 type Error struct {
 	Format string // registered format name, "mag"
-	Path   string // file name as it was opened, or what a reader says it is (format.OpenReaderAt); "" for bytes
-	Field  string // field of the layout, or "tensor \"name\""
-	Offset int64  // byte offset in the file, -1 when there is none
+	Path   string // file name as opened, or the name a reader reports (see format.OpenReaderAt); "" for bytes
+	Field  string // field of the layout, or `tensor "name"`
+	Offset int64  // byte offset in the file, or -1
 	Err    error  // wraps one of the sentinels
 }
 
-// Error joins the known parts with colons, on one line.
+// Error returns the known parts on one line, separated by colons.
 func (e *Error) Error() string {
 	var at, cause string
 	if e.Offset >= 0 {
@@ -74,7 +74,7 @@ func (e *Error) Error() string {
 	return strings.Join(parts[:n], ": ")
 }
 
-// clip shortens what a file made long, such as a name of 64 KiB: messages go to
+// clip shortens long text from a file, such as a name of 64 KiB: messages go to
 // logs and terminals.
 func clip(s string) string {
 	const most = 500
@@ -94,7 +94,7 @@ func clip(s string) string {
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
 
-// Why CheckName refuses a name.
+// The errors of CheckName.
 var (
 	errEmptyName = fmt.Errorf("%w: empty name", ErrCorrupt)
 	errNULName   = fmt.Errorf("%w: name contains a NUL byte", ErrCorrupt)

@@ -5,11 +5,11 @@ import (
 	"sync"
 )
 
-// The two 8-bit floating-point types of "FP8 Formats for Deep Learning" (2022),
-// as safetensors, ONNX and PyTorch have them. Elements are viewed as uint8; Decode
-// gives their values.
+// The values of the two 8-bit floating-point types of "FP8 Formats for Deep Learning" (2022),
+// which safetensors, ONNX and PyTorch use. As views such elements as uint8; Decode converts
+// them.
 var (
-	// 4 bits of exponent (bias 7), 3 of fraction, no infinities, NaN only with all bits but the sign set.
+	// 4 bits of exponent (bias 7), 3 of fraction, no infinities; a NaN has all bits but the sign set.
 	float8E4M3FN = sync.OnceValue(func() *[256]float32 {
 		return float8Table(func(b uint16) float32 {
 			if b&0x7f == 0x7f {
@@ -24,7 +24,7 @@ var (
 	})
 )
 
-// float8Table returns the values of all bytes, with one NaN of either sign.
+// float8Table returns the values of all 256 bytes. All NaNs of a sign are the same.
 func float8Table(value func(uint16) float32) *[256]float32 {
 	var t [256]float32
 	for b := range t {

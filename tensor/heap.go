@@ -8,16 +8,15 @@ import (
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
-// heap owns memory that the garbage collector frees: there is nothing to hold,
-// nothing to close, and no fault.
+// heap owns memory that the garbage collector frees. It is never closed and never faults.
 type heap struct{ data memory.Hidden }
 
 var _ memory.Owner[Info] = (*heap)(nil)
 
-// onHeap makes a view of data.
+// onHeap returns a view of data in heap memory.
 func onHeap(info *Info, data []byte) View {
 	if data == nil {
-		data = []byte{} // of a tensor without bytes: there is nothing to load
+		data = []byte{} // an empty tensor; nil would mean that it must be loaded
 	}
 	return View(memory.New(info, memory.Owner[Info](&heap{memory.Hide(data)}), data))
 }
@@ -26,7 +25,7 @@ func (*heap) Enter(*Info) error { return nil }
 func (*heap) Leave()            {}
 func (*heap) Lend(*Info) error  { return nil }
 
-// Load makes an aligned copy of memory that is not aligned.
+// Load returns an aligned copy of misaligned memory.
 func (h *heap) Load(*Info) ([]byte, error) {
 	data := h.data.Bytes()
 	b := memory.Aligned(len(data))

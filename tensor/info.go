@@ -7,33 +7,33 @@ import (
 	"unicode/utf8"
 )
 
-// Info describes one tensor of a model. Readers fill all fields; in a write
-// plan Name, DType, Shape and Quant count.
+// Info describes a tensor of a model. Readers fill all fields; writers use Name, DType,
+// Shape, Quant and Encoding.
 type Info struct {
 	Name  string
 	DType DType
 	Shape Shape
-	// Offset is where the data begins in the file (for external data: in the
-	// external file), -1 when it is stored in another form.
+	// Offset is where the data begins in the file, or in the external file that holds it. It
+	// is -1 if the data is stored in another form.
 	Offset int64
-	// Size is the number of bytes of the tensor itself: shape times dtype.
+	// Size is the size of the uncompressed elements in bytes.
 	Size int64
 	// Stored is the number of bytes the tensor takes in the file. It differs
-	// from Size for compressed data, and is -1 for a tensor that was
+	// from Size for compressed data, and is -1 for a tensor that is
 	// compressed together with others.
 	Stored int64
-	// Compression names how the bytes are stored: "" (as they are), "gzip",
-	// "zstd", "lz4", "brotli", "deflate", "int8", "float16".
+	// Compression is "gzip", "zstd", "lz4", "brotli", "deflate", "int8" or "float16", or ""
+	// for bytes stored as they are.
 	Compression string
-	// Quant holds the quantization parameters, nil for plain tensors.
+	// Quant holds the quantization parameters. It is nil for other tensors.
 	Quant *Quantization
-	// Encoding describes elements that are not of a DType, which is Invalid then; nil
-	// for all others.
+	// Encoding describes elements without a DType, which is Invalid then. It is nil for other
+	// tensors.
 	Encoding *Encoding
 }
 
-// TypeName returns the name of the element type: that of the DType, or of the
-// Encoding.
+// TypeName returns the name of the element type: the Encoding's, if there is one, or else the
+// DType's.
 func (i *Info) TypeName() string {
 	if i.Encoding != nil {
 		return i.Encoding.Name
@@ -41,7 +41,7 @@ func (i *Info) TypeName() string {
 	return i.DType.String()
 }
 
-// ByteSize returns how many bytes a tensor of this shape and type has.
+// ByteSize returns the size in bytes of a tensor of this shape and type.
 func (i *Info) ByteSize() (int64, error) {
 	if i.Encoding != nil {
 		return i.Encoding.Bytes(i.Shape)
@@ -49,10 +49,10 @@ func (i *Info) ByteSize() (int64, error) {
 	return i.Shape.ByteSize(i.DType)
 }
 
-// Scheme says how a quantized integer q stands for a real number.
+// Scheme is the mapping from a quantized integer q to a real number.
 type Scheme uint8
 
-// The two schemes that formats know, with q' = q - zero point.
+// The schemes, with q' = q - zero point.
 const (
 	Linear      Scheme = iota // real = q' * scale
 	Logarithmic               // real = sign(q') * (exp2(|q'| * scale) - 1)
@@ -66,23 +66,23 @@ func (s Scheme) String() string {
 	return "linear"
 }
 
-// PerTensor is the Axis of a quantization with one scale.
+// PerTensor is the Axis of a Quantization with one scale for the whole tensor.
 const PerTensor = -1
 
-// Quantization maps stored integers to real numbers. The values may come from
-// a file as they are: Dequantize checks them and answers ErrQuantization.
+// Quantization maps stored integers to real numbers. Readers do not check the values they
+// take from a file; Dequantize does, and returns ErrQuantization.
 type Quantization struct {
 	Scheme Scheme
-	// Scales has one value, or one for each channel along Axis.
+	// Scales has one value, or one value for each channel along Axis.
 	Scales []float32
-	// ZeroPoints is empty (all are 0), has one value for all scales, or as many
-	// values as Scales.
+	// ZeroPoints is empty (all are 0), has one value for all scales, or one value for each
+	// scale.
 	ZeroPoints []int32
-	// Axis is the dimension that has the channels, PerTensor for one scale.
+	// Axis is the axis of the channels, or PerTensor if there is one scale.
 	Axis int
 }
 
-// Clone returns a copy, nil of nil.
+// Clone returns a copy of q, or nil if q is nil.
 func (q *Quantization) Clone() *Quantization {
 	if q == nil {
 		return nil
@@ -92,9 +92,8 @@ func (q *Quantization) Clone() *Quantization {
 	return &c
 }
 
-// Equal reports whether both stand for the same real numbers by the same
-// parameters, bit for bit: missing zero points are 0, and one serves all scales.
-// Nil equals nil alone.
+// Equal reports whether q and o have the same parameters, bit for bit. Missing zero points
+// equal 0, and one zero point equals as many as there are scales. Nil equals only nil.
 func (q *Quantization) Equal(o *Quantization) bool {
 	if q == nil || o == nil {
 		return q == o
@@ -121,13 +120,13 @@ func (q *Quantization) Equal(o *Quantization) bool {
 	return true
 }
 
-// servesAll reports whether there is a zero point for every scale.
+// servesAll reports whether the number of zero points fits the number of scales.
 func (q *Quantization) servesAll() bool {
 	return len(q.ZeroPoints) <= 1 || len(q.ZeroPoints) == len(q.Scales)
 }
 
-// CheckName reports why name cannot be a tensor's name: names are valid UTF-8
-// without NUL and not empty.
+// CheckName returns an error if name cannot be a tensor's name. A name must be valid UTF-8,
+// not empty, and without NUL bytes.
 func CheckName(name string) error {
 	switch {
 	case name == "":

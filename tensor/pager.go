@@ -2,14 +2,14 @@ package tensor
 
 import "github.com/weightmap/weightmap/internal/memory"
 
-// pager has the bytes of a tensor populated before they are read: see memory.Populate.
+// pager populates the bytes of a mapped tensor just before they are read: see memory.Populate.
 type pager struct {
-	owner memory.Advisor // nil if they are not in a mapping
+	owner memory.Advisor // nil if the bytes are not in a mapping
 	data  []byte
-	ready int // populated, or read, up to here
+	ready int // end of the bytes that were populated or read
 }
 
-// fewBytes are not worth a system call.
+// fewBytes is the size below which populating does not pay for the system call.
 const fewBytes = 64 << 10
 
 func (v *View) pager(data []byte) pager {
@@ -17,8 +17,8 @@ func (v *View) pager(data []byte) pager {
 	return pager{owner, data, -fewBytes}
 }
 
-// need is told that n bytes from off on are read next. Reads of a few bytes that follow one another count as
-// one; where they jump, page faults are cheaper.
+// need prepares for a read of n bytes at off. Consecutive small reads are populated together; for scattered
+// ones, page faults are cheaper.
 func (p *pager) need(off, n int) {
 	end := off + n
 	switch {
@@ -34,7 +34,7 @@ func (p *pager) need(off, n int) {
 	p.ready = end
 }
 
-// copy fills dst from off on.
+// copy copies the bytes at off to dst.
 func (p *pager) copy(dst []byte, off int) {
 	for len(dst) > 0 {
 		n := min(len(dst), memory.PopulateStep)

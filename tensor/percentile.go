@@ -2,7 +2,7 @@ package tensor
 
 import "math"
 
-// orderKey maps a number to an integer that sorts as it does.
+// orderKey maps numbers to integers with the same order.
 func orderKey(x float32) uint32 {
 	b := math.Float32bits(x)
 	return b ^ (uint32(int32(b)>>31) | sign32)
@@ -19,7 +19,7 @@ func (z *Quantizer) clip() {
 		return
 	}
 	inner := int(min(runsFrom(0, z.channels, z.axis, z.shape).inner, int64(len(z.all))))
-	keys := make([]uint32, len(z.all)/z.channels) // of one channel
+	keys := make([]uint32, len(z.all)/z.channels) // one channel's
 	for c := range z.lo {
 		pick := func(percent float64) float32 {
 			out := keys[:0]
@@ -40,22 +40,22 @@ func (z *Quantizer) clip() {
 			hi = pick(z.o.Percentile)
 			lo = -hi
 		}
-		if lo < hi { // else it is nothing but 0
+		if lo < hi { // otherwise all are 0
 			z.lo[c], z.hi[c] = lo, hi
 		}
 	}
 	z.all = nil
 }
 
-// rank returns which of n sorted values, from 0, has percent of them up to and
-// including it, by the nearest-rank rule.
+// rank returns the index of the given percentile in n sorted values, by the nearest-rank
+// method.
 func rank(percent float64, n int) int {
 	k := int(math.Ceil(percent / 100 * float64(n)))
 	return min(max(k, 1), n) - 1
 }
 
-// selectKey returns the k-th smallest key, from 0, in time linear in their
-// number, unlike sorting. It overwrites keys.
+// selectKey returns the k-th smallest key, counted from 0, in linear time. It overwrites
+// keys.
 func selectKey(keys []uint32, k int) uint32 {
 	for shift := 24; ; shift -= 8 {
 		var count [256]int
@@ -66,7 +66,7 @@ func selectKey(keys []uint32, k int) uint32 {
 		for ; k >= count[digit]; digit++ {
 			k -= count[digit]
 		}
-		// Keep those that share the digit; the next ones decide.
+		// Only keys with this digit remain; the lower digits decide.
 		kept := keys[:0]
 		for _, x := range keys {
 			if x>>shift&0xff == digit {

@@ -7,58 +7,58 @@ import (
 	"github.com/weightmap/weightmap/internal/vector"
 )
 
-// QuantizeOptions says how Quantize maps real numbers to fewer bits. The zero
-// value gives symmetric int8 with one scale, calibrated by minimum and maximum.
+// QuantizeOptions are the options of Quantize. The zero value means symmetric int8
+// with one scale, calibrated by minimum and maximum.
 type QuantizeOptions struct {
 	// DType is Int8, Int16, Uint8 or Float16; Invalid, the zero value, means
 	// Int8. Float16 has no parameters and ignores the other options.
 	DType DType
-	// PerChannel gives each index along Axis its own scale. Axis is
-	// ignored without it.
+	// PerChannel means one scale for each index along Axis. Otherwise Axis
+	// is ignored.
 	PerChannel bool
 	Axis       int
-	// Asymmetric uses the whole range of the integers for the values from
-	// minimum to maximum (extended to 0, which stays exact), by zero points.
-	// Otherwise zero is in the middle (for Uint8: at 128) and the range is
-	// as large on both sides.
+	// Asymmetric maps the range from minimum to maximum, extended to include
+	// 0, to the whole range of the integers by means of zero points; 0 stays
+	// exact. Otherwise the range is symmetric and 0 maps to the middle, which
+	// is 128 for Uint8.
 	Asymmetric bool
-	// Percentile calibrates by that share of the values, in percent and over 0
-	// up to 100, rather than by all: the largest magnitudes are clipped, or
-	// half as many at both ends when asymmetric. 0 means 100. A channel that
-	// is nothing but zeros within that share keeps its minimum and maximum.
+	// Percentile is the share of the values, in percent, that determines the
+	// range: above 0 and up to 100. The rest is clipped: the largest
+	// magnitudes or, with Asymmetric, half at either end. 0 means 100. A channel
+	// whose share is all zeros keeps its minimum and maximum.
 	Percentile float64
-	// Encoding, which has an Encode, stores blocks of it instead: the other options
-	// are ignored, and there are no parameters.
+	// Encoding, if not nil, is the block encoding to use; its Encode must not be
+	// nil. The other options are then ignored, and there are no parameters.
 	Encoding *Encoding
 }
 
-// QuantStats compares the real numbers a quantized tensor stands for with the
-// original ones. For an empty tensor the errors are 0 and SNR is +Inf.
+// QuantStats describes the errors of quantization: the differences between the
+// dequantized and the original values. For an empty tensor they are 0 and SNR
+// is +Inf.
 type QuantStats struct {
 	MaxAbs  float64 // largest absolute error
 	MeanAbs float64 // mean absolute error
-	SNR     float64 // ten times the decimal logarithm of signal over noise power, in dB; +Inf when nothing was lost
+	SNR     float64 // signal-to-noise ratio in dB; +Inf for a lossless result
 	Nonzero int64   // values that were not 0
 	Zeroed  int64   // those of them that became 0
 }
 
-// Quantize converts src, row-major in shape, to o.DType. It returns
-// little-endian elements, the parameters that Dequantize takes (nil for
-// Float16 and an Encoding) and what was lost.
+// Quantize converts src, row-major in shape, to o.DType. It returns the
+// little-endian elements, the parameters to pass to Dequantize (nil for
+// Float16 and an Encoding) and the error statistics.
 //
-// Values over scale are rounded to the nearest integer, ties to even, and the
-// zero point is added, so inside the
-// calibrated range the error is at most half a scale, plus what rounding the
-// real number to float32 adds; outside, values are clipped. Scales are positive
-// and finite for all values, and every result is finite: where the range
-// ends within half a scale of the largest float32, the outermost integer may
-// stay unused.
+// Quantize divides each value by the scale, rounds to the nearest integer, ties
+// to even, and adds the zero point. Within the calibrated range the error is at
+// most half a scale, plus the error of rounding the real number to float32;
+// values outside are clipped. Scales are always positive and finite, and every
+// integer in use dequantizes to a finite number: if the range ends within half a
+// scale of the largest float32, the outermost integer may stay unused.
 //
-// NaN and infinities have no integer and are ErrQuantization, naming the
-// element; Float16 keeps them, and finite values from 65520 on become
-// infinite, which makes MaxAbs and MeanAbs +Inf and SNR -Inf.
+// NaN and infinities are ErrQuantization; the error names the element. Float16
+// keeps them, and finite magnitudes of 65520 and more become infinite, so that
+// MaxAbs and MeanAbs are +Inf and SNR is -Inf.
 // Other errors: ErrShape when src does not fit shape, ErrQuantization for an
-// axis or a percentile out of range, ErrDType for another dtype.
+// axis or a percentile out of range, ErrDType for an unsupported dtype.
 func Quantize(src []float32, shape Shape, o QuantizeOptions) (data []byte, q *Quantization, stats QuantStats, err error) {
 	z, err := NewQuantizer(shape, o)
 	if err != nil {
@@ -82,11 +82,11 @@ func Quantize(src []float32, shape Shape, o QuantizeOptions) (data []byte, q *Qu
 
 // intLimits describes a target dtype.
 type intLimits struct {
-	lo, hi int32 // range in use
-	middle int32 // zero point when symmetric
+	lo, hi int32 // the range to use
+	middle int32 // the symmetric zero point
 }
 
-// limits checks the options and returns what they say of dtype and axis.
+// limits checks the options. It returns the limits of the dtype and the axis, or PerTensor.
 func (o QuantizeOptions) limits() (l intLimits, axis int, err error) {
 	switch o.DType {
 	case Int8:
@@ -99,7 +99,7 @@ func (o QuantizeOptions) limits() (l intLimits, axis int, err error) {
 		return l, 0, fmt.Errorf("%w: cannot quantize to %v", ErrDType, o.DType)
 	}
 	if !o.Asymmetric {
-		l.lo++ // as far from the middle as hi
+		l.lo++ // symmetric around the middle
 	}
 	if o.Percentile != 0 && !(o.Percentile > 0 && o.Percentile <= 100) {
 		return l, 0, fmt.Errorf("%w: percentile %v", ErrQuantization, o.Percentile)
@@ -120,11 +120,11 @@ func (l intLimits) parameters(low, high float32, asymmetric bool) (scale float32
 		return wholeScale(max(hi, -lo), float64(l.hi-l.middle)), l.middle
 	}
 	scale = wholeScale(hi-lo, float64(l.hi-l.lo))
-	// -lo is at most the range, so this lies within the limits.
+	// -lo is at most hi-lo, so the sum lies within the limits.
 	return scale, l.lo + int32(math.RoundToEven(-lo/float64(scale)))
 }
 
-// steps returns how numbers are mapped by a scale and a zero point.
+// steps returns the mapping that a scale and a zero point define.
 func (l intLimits) steps(scale float32, zero int32) vector.Steps {
 	s := vector.Steps{Inverse: 1 / float64(scale), Lo: float64(l.lo - zero), Hi: float64(l.hi - zero), Zero: float64(zero)}
 	for math.IsInf(float64(float32(s.Hi*float64(scale))), 0) {
@@ -136,9 +136,8 @@ func (l intLimits) steps(scale float32, zero int32) vector.Steps {
 	return s
 }
 
-// wholeScale returns the float32 scale with which steps reach over width: the
-// quotient rounded up, since rounded down it would clip, by a lot where scales
-// are subnormal. It is not 0 even when width is.
+// wholeScale returns width/steps, rounded up to float32. Rounding down would clip
+// values: by a lot if the scale is subnormal. The result is positive even if width is 0.
 func wholeScale(width, steps float64) float32 {
 	if width == 0 {
 		return 1
@@ -150,7 +149,7 @@ func wholeScale(width, steps float64) float32 {
 	return s
 }
 
-// halfEncoding is float16 as an Encoding, which takes any values.
+// halfEncoding is float16 as an Encoding; it accepts all values.
 var halfEncoding = &Encoding{
 	BlockElems: 1, BlockBytes: 2,
 	Decode: func(dst []float32, src []byte) error { vector.Float16(dst, src); return nil },

@@ -9,13 +9,12 @@ import (
 	"github.com/weightmap/weightmap/internal/vector"
 )
 
-// Quantizer is Quantize for a tensor that comes in pieces, so that no more than
-// a piece is in memory. It sees the elements twice, row-major, in pieces of any
-// size: Observe takes all of them, Parameters says how they are mapped, and
-// Encode converts them. What it returns is what Quantize returns of the whole.
+// Quantizer quantizes a tensor in pieces, so that the whole need not be in memory. Pass it
+// all elements twice, row-major and in pieces of any size: first to Observe, then, after a
+// call of Parameters, to Encode. The results are those of Quantize.
 type Quantizer struct {
 	o        QuantizeOptions
-	blocks   *Encoding // instead of integers
+	blocks   *Encoding // nil for integers
 	shape    Shape
 	lim      intLimits
 	axis     int
@@ -26,11 +25,12 @@ type Quantizer struct {
 	lo, hi   []float32 // the ranges of the channels seen so far, which include 0
 	all      []float32 // for a percentile
 	q        *Quantization
-	columns  []vector.Steps // of q, while elements of different channels lie side by side
+	columns  []vector.Steps // one for each channel, if adjacent elements belong to different channels
 	errors   vector.Errors
 }
 
-// NewQuantizer returns a Quantizer for a tensor of that shape.
+// NewQuantizer returns a Quantizer for a tensor of the given shape. Its errors are those of
+// Quantize for the options.
 func NewQuantizer(shape Shape, o QuantizeOptions) (*Quantizer, error) {
 	elems, err := shape.Elems()
 	if err != nil {
@@ -60,7 +60,7 @@ func NewQuantizer(shape Shape, o QuantizeOptions) (*Quantizer, error) {
 	if err := checkAxis(shape, z.axis); err != nil {
 		return nil, err
 	}
-	// An empty tensor may claim any number of channels without an element to show for it.
+	// An empty tensor may declare any number of channels, without data to justify the memory.
 	if elems == 0 && shape[z.axis] > fewChannels {
 		return nil, fmt.Errorf("%w: %d channels without an element", ErrQuantization, shape[z.axis])
 	}
@@ -69,19 +69,20 @@ func NewQuantizer(shape Shape, o QuantizeOptions) (*Quantizer, error) {
 	return z, nil
 }
 
-// fewChannels is how many get memory before an element of them was seen.
+// fewChannels is the number of channels for which memory is allocated up front.
 const fewChannels = 1 << 16
 
-// grow makes room for what is found of n channels: a shape may claim more than there will be.
+// grow makes room for the ranges of n channels. Memory grows with the observed elements since a
+// shape may declare more channels than the data has.
 func (z *Quantizer) grow(n int) {
 	if more := n - len(z.lo); more > 0 {
 		z.lo, z.hi = append(z.lo, make([]float32, more)...), append(z.hi, make([]float32, more)...)
 	}
 }
 
-// Observe takes the next elements into account. NaN and infinities are
-// ErrQuantization, more elements than the tensor has ErrShape. For a percentile
-// it keeps all elements in memory.
+// Observe records the range of the next elements. NaN and infinities are ErrQuantization;
+// more elements than the tensor has are ErrShape. With a Percentile it keeps all elements in
+// memory.
 func (z *Quantizer) Observe(src []float32) error {
 	if err := z.room(z.observed, len(src)); err != nil {
 		return err
@@ -105,9 +106,9 @@ func (z *Quantizer) Observe(src []float32) error {
 			z.grow(c + 1)
 			z.lo[c], z.hi[c], finite = vector.Range(rest[:n], z.lo[c], z.hi[c])
 		}
-		if !finite { // memory that changes meanwhile may be by now
+		if !finite { // a search can find nothing if src changes concurrently
 			bad := max(slices.IndexFunc(rest, func(x float32) bool { return x-x != 0 }), 0)
-			return fmt.Errorf("%w: element %d is %v, which no integer stands for", ErrQuantization, z.observed+len(src)-len(rest)+bad, rest[bad])
+			return fmt.Errorf("%w: element %d is %v, which integers cannot represent", ErrQuantization, z.observed+len(src)-len(rest)+bad, rest[bad])
 		}
 		rest = rest[n:]
 	}
@@ -115,8 +116,9 @@ func (z *Quantizer) Observe(src []float32) error {
 	return nil
 }
 
-// Parameters returns what the elements say together, nil for Float16 and an Encoding.
-// Before all of them were observed it is ErrShape. It has Encode begin at the first element.
+// Parameters returns the parameters for the observed elements, or nil for Float16 and an
+// Encoding. It returns ErrShape until all elements are observed. It also makes Encode start
+// over at the first element.
 func (z *Quantizer) Parameters() (*Quantization, error) {
 	z.encoded, z.errors = 0, vector.Errors{}
 	if z.blocks != nil || z.q != nil {
@@ -137,13 +139,13 @@ func (z *Quantizer) Parameters() (*Quantization, error) {
 	}
 	z.lo, z.hi = nil, nil
 	if !z.o.Asymmetric && z.lim.middle != 0 {
-		q.ZeroPoints = []int32{z.lim.middle} // readers take 0 for granted
+		q.ZeroPoints = []int32{z.lim.middle} // missing zero points mean 0
 	}
 	return q, nil
 }
 
-// Encode puts the next elements into dst, little-endian, which has room for exactly
-// as many. Parameters must have been called. An Encoding takes whole blocks, and no parameters.
+// Encode quantizes the next elements to dst, little-endian; dst must have their exact size.
+// Call Parameters first, unless there is an Encoding, for which src must be whole blocks.
 func (z *Quantizer) Encode(dst []byte, src []float32) error {
 	if err := z.room(z.encoded, len(src)); err != nil {
 		return err
@@ -170,18 +172,18 @@ func (z *Quantizer) Encode(dst []byte, src []float32) error {
 	return nil
 }
 
-// encodedPiece is how many elements are encoded at a time and then compared with what
-// they stand for, while a cache holds them.
+// encodedPiece is the number of elements that are encoded and then compared with the
+// original while they are in a cache.
 const encodedPiece = 4096
 
-// encode encodes a piece, and adds up what that loses.
+// encode encodes a piece and adds up the errors.
 func (z *Quantizer) encode(dst []byte, src []float32) error {
 	room := scratch.Get().(*[]float32)
 	defer scratch.Put(room)
 	if len(*room) < len(src) {
 		*room = make([]float32, len(src))
 	}
-	back := (*room)[:len(src)] // what they stand for
+	back := (*room)[:len(src)] // the dequantized values
 	if e := z.blocks; e != nil {
 		if err := e.Encode(dst, src); err != nil {
 			return err
@@ -222,12 +224,12 @@ func (z *Quantizer) toIntegers(dst []byte, src []float32) {
 	}
 }
 
-// steps returns how elements of a channel are mapped.
+// steps returns the mapping of channel c.
 func (z *Quantizer) steps(c int) vector.Steps {
 	return z.lim.steps(z.q.Scales[c], z.q.zeroPoint(c))
 }
 
-// toRow encodes one element of each channel.
+// toRow encodes one element of each of consecutive channels.
 func toRow(dst []byte, src []float32, s []vector.Steps, size int) {
 	if size == 1 {
 		vector.QuantizeRow(dst[:len(src)], src, s)
@@ -249,7 +251,7 @@ func toRun(dst []byte, src []float32, s vector.Steps, size int) {
 	}
 }
 
-// size returns how many bytes n elements take, whole blocks of them.
+// size returns the size in bytes of n elements, which are whole blocks.
 func (z *Quantizer) size(n int) int {
 	if e := z.blocks; e != nil {
 		return n / int(e.BlockElems) * int(e.BlockBytes)
@@ -257,7 +259,7 @@ func (z *Quantizer) size(n int) int {
 	return n * int(z.o.DType.Size())
 }
 
-// Stats compares what was encoded so far with the original.
+// Stats returns the error statistics of the elements encoded so far.
 func (z *Quantizer) Stats() QuantStats {
 	worst, abs, noise, signal := z.errors.Sums()
 	s := QuantStats{MaxAbs: worst, SNR: math.Inf(1), Nonzero: z.errors.Nonzero, Zeroed: z.errors.Zeroed}
@@ -270,7 +272,7 @@ func (z *Quantizer) Stats() QuantStats {
 	return s
 }
 
-// room refuses more elements than the tensor has.
+// room returns ErrShape for more elements than the tensor has.
 func (z *Quantizer) room(done, n int) error {
 	if n > z.elems-done {
 		return fmt.Errorf("%w: %d elements after %d of %d", ErrShape, n, done, z.elems)

@@ -12,13 +12,13 @@ import (
 // Rank 0 is a scalar: one element. A dim of 0 makes the tensor empty.
 type Shape []int64
 
-// Elems returns the number of elements. Negative dims and products of 2^63 or
-// more are ErrShape, also when another dim is 0: the product of the dims that
-// are not 0 must fit, so that no order of multiplication can overflow.
+// Elems returns the number of elements. It returns ErrShape for negative dims and if
+// the product of all nonzero dims is 2^63 or more, even if another dim is 0: the dims
+// can be multiplied in any order without overflow.
 func (s Shape) Elems() (int64, error) { return s.product(1, 1) }
 
-// ByteSize returns the number of bytes of a tensor of this shape, with the
-// same checks as Elems on the product including the element size.
+// ByteSize returns the size in bytes of a tensor of this shape. It checks as Elems
+// does, with the element size as another factor.
 func (s Shape) ByteSize(d DType) (int64, error) {
 	if !d.Valid() {
 		return 0, fmt.Errorf("%w: %v has no size", ErrDType, d)
@@ -26,7 +26,7 @@ func (s Shape) ByteSize(d DType) (int64, error) {
 	return s.product(d.Size(), 1)
 }
 
-// product multiplies the dims, of which the last counts in blocks, with unit.
+// product returns the product of unit and the dims, the last of which is divided by block.
 func (s Shape) product(unit, block int64) (int64, error) {
 	n, empty := uint64(unit), false
 	for i, d := range s {
@@ -52,13 +52,13 @@ func (s Shape) product(unit, block int64) (int64, error) {
 	return int64(n), nil
 }
 
-// Equal reports whether both have the same dims.
+// Equal reports whether s and t have the same dims.
 func (s Shape) Equal(t Shape) bool { return slices.Equal(s, t) }
 
-// Clone returns a copy.
+// Clone returns a copy of s.
 func (s Shape) Clone() Shape { return slices.Clone(s) }
 
-// String returns the dims in brackets, "[2, 3]"; long shapes are cut short.
+// String returns the dims in brackets, as in "[2, 3]". It abbreviates long shapes.
 func (s Shape) String() string {
 	const most = 32
 	b := []byte{'['}

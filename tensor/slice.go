@@ -9,16 +9,16 @@ import (
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
-// Range selects the elements From <= i < To along one axis. As in Python, negative numbers
-// count from the end: Range{0, -1} is all but the last element. Range{0, End} is the whole axis. The zero
-// Range is an error, unless the axis has no elements, rather than a selection of nothing.
+// Range selects the elements From <= i < To along one axis. As in Python, negative numbers count
+// from the end: Range{0, -1} selects all but the last element. Range{0, End} selects the whole axis.
+// The zero Range is an error unless the axis is empty.
 type Range struct{ From, To int64 }
 
-// End as Range.To is the end of the axis.
+// End, as the To of a Range, means the end of the axis.
 const End = math.MaxInt64
 
-// At selects one element of an axis, from the end if i is negative; the axis stays, with a
-// dim of 1.
+// At returns the Range of element i of an axis; a negative i counts from the end. The axis
+// remains, with a dim of 1.
 func At(i int64) Range {
 	if i == -1 {
 		return Range{-1, End}
@@ -26,14 +26,17 @@ func At(i int64) Range {
 	return Range{i, i + 1}
 }
 
-// Slice returns the sub-tensor that ranges select, outermost axis first; axes
-// without a range are taken whole. The view is zero-copy when the selected
-// elements are contiguous in a tensor that is; otherwise they are copied to
-// the heap at once: Info().Offset is -1 then, and the view outlives the model.
-// Behind an io.ReaderAt contiguous elements are read on demand,
-// others at once, and no bytes but theirs. Of GGUF's blocks only whole ones can be
-// taken: whole rows, or ranges of the innermost axis that are multiples of a block. Ranges
-// outside the shape or through a block are ErrShape; elements of unknown size ErrDType.
+// Slice returns a view of the elements that ranges select, outermost axis first. Axes
+// without a range are selected whole.
+//
+// If the tensor is in memory and the selected elements are contiguous, Slice does not
+// copy. Otherwise it copies them to the heap: Info().Offset is then -1, and the view
+// outlives the model. From an io.ReaderAt, contiguous elements are read on demand and
+// others at once; no other bytes are read.
+//
+// Blocks of an Encoding cannot be divided: select whole rows, or ranges of the innermost axis
+// that are multiples of a block. Errors: ErrShape for ranges outside the shape or through a
+// block, ErrDType for elements of unknown size.
 func (v View) Slice(ranges ...Range) (View, error) {
 	r := v.ref()
 	whole := r.Info()
@@ -78,15 +81,15 @@ func (v View) Slice(ranges ...Range) (View, error) {
 	return v.gather(&info, g)
 }
 
-// grid is a selection of what cannot be divided: elements, or blocks of them along the
-// innermost axis, of so many bytes.
+// grid is a selection of indivisible units: elements, or blocks of elements along the innermost
+// axis.
 type grid struct {
 	shape Shape
 	sel   []Range
 	unit  int64
 }
 
-// blocksOf is the selection in blocks.
+// blocksOf returns the selection in units of blocks.
 func blocksOf(e *Encoding, shape Shape, sel []Range) (grid, error) {
 	if _, err := e.Bytes(shape); err != nil {
 		return grid{}, err
@@ -113,7 +116,7 @@ func blocksOf(e *Encoding, shape Shape, sel []Range) (grid, error) {
 	return g, nil
 }
 
-// failed returns an error about the tensor, and a view that repeats it.
+// failed returns err, with the name of the tensor, and a view whose methods return it.
 func (v View) failed(err error) (View, error) {
 	info := v.ref().Info()
 	if info == nil {
@@ -122,13 +125,13 @@ func (v View) failed(err error) (View, error) {
 	return refuse(info, v.explain(err))
 }
 
-// refuse returns an error, and a view that repeats it.
+// refuse returns err and a view whose methods return it.
 func refuse(info *Info, err error) (View, error) {
 	info = &Info{Name: info.Name, DType: info.DType, Encoding: info.Encoding, Offset: -1}
 	return View(memory.New(info, memory.Owner[Info](&refused{err: err}), nil)), err
 }
 
-// refused owns views that came with an error.
+// refused is the owner of views that were returned with an error.
 type refused struct {
 	heap
 	err error
@@ -138,8 +141,8 @@ func (r *refused) Enter(*Info) error          { return r.err }
 func (r *refused) Lend(*Info) error           { return r.err }
 func (r *refused) Explain(*Info, error) error { return r.err }
 
-// extent returns the indexes of the first and the last selected unit, and how many there are:
-// they follow one another if these say so.
+// extent returns the indexes of the first and the last selected unit and the number of units. They
+// are contiguous if n is last-first+1.
 func (g grid) extent() (first, last, n int64) {
 	n = 1
 	step := int64(1)
@@ -152,7 +155,7 @@ func (g grid) extent() (first, last, n int64) {
 	return first, last, n
 }
 
-// probeOver is the size above which memory is taken only once the last byte is there.
+// probeOver is the size above which gather reads the last byte before it allocates.
 const probeOver = 1 << 20
 
 // gather copies the selected units to the heap.
@@ -178,7 +181,7 @@ func (v View) gather(info *Info, g grid) (View, error) {
 	return onHeap(info, out), nil
 }
 
-// copy copies the selection of the bytes from off on, run by run, and returns what is left of dst.
+// copy copies the selection from the bytes at off to dst, run by run, and returns the rest of dst.
 func (g grid) copy(dst []byte, off int64, read func(p []byte, off int64) error) ([]byte, error) {
 	first, last, n := g.extent()
 	switch n *= g.unit; {
@@ -199,8 +202,8 @@ func (g grid) copy(dst []byte, off int64, read func(p []byte, off int64) error) 
 	return dst, err
 }
 
-// sliceQuant keeps the channels that are selected along the quantized axis.
-// Parameters that do not fit the shape stay as they are, for Dequantize to refuse.
+// sliceQuant returns the parameters of the channels selected along the quantized axis. It
+// returns invalid parameters unchanged; Dequantize rejects them.
 func sliceQuant(q *Quantization, shape Shape, sel []Range) *Quantization {
 	if q == nil || q.Axis < 0 || q.Axis >= len(shape) || int64(len(q.Scales)) != shape[q.Axis] {
 		return q

@@ -12,23 +12,23 @@ import (
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
-// View is a tensor of an open model: its description and the way to its
-// bytes. It is a small value, safe for concurrent use, and keeps the memory it
-// points into reachable. The zero View has no data and answers ErrClosed.
+// View describes a tensor and gives access to its bytes. A View is a small value, safe
+// for concurrent use; it keeps the memory that it refers to reachable. The methods of the
+// zero View return ErrClosed.
 //
-// Bytes and As hand out raw slices of the mapping. They are valid until the
-// model is closed, and no check can reach them: reading them after Close, or
-// after another program cut the file short, can kill the process. Use,
-// ReadInto, ReadAt, Clone and Decode are guarded against both.
+// Bytes and As return raw slices of the mapping. The slices are valid until the
+// model is closed: reading one after Close, or after another program cut the file
+// short, can crash the process. Use, ReadInto, ReadAt, Clone and Decode are guarded
+// against both.
 //
-// A view that came with an error repeats that error from all its accessors.
+// If a function returns a View with an error, all accessors of the View return that error.
 type View memory.Ref[Info]
 
-// ref is what the view is underneath. The unexported methods of views have pointer
-// receivers because five words are copied for each call otherwise.
+// ref returns the view as its underlying type. The unexported methods have pointer
+// receivers since a View is five words to copy.
 func (v *View) ref() *memory.Ref[Info] { return (*memory.Ref[Info])(v) }
 
-// Format implements fmt.Formatter: every verb prints name, dtype and shape, as
+// Format implements fmt.Formatter. Every verb prints the name, dtype and shape, as
 // in `"conv1.weight" float32 [16, 3, 3, 3]`, and no data.
 func (v View) Format(f fmt.State, _ rune) {
 	info := v.ref().Info()
@@ -39,18 +39,18 @@ func (v View) Format(f fmt.State, _ rune) {
 	fmt.Fprintf(f, "%q %s %v", info.Name, info.TypeName(), info.Shape)
 }
 
-// FromBytes makes a view of the caller's memory: little-endian data of the given
-// dtype and shape, not copied. It fails with ErrShape when the sizes differ.
+// FromBytes returns a view of data, little-endian elements of the given dtype and
+// shape. It does not copy data. It returns ErrShape when the sizes differ.
 func FromBytes(name string, d DType, shape Shape, data []byte) (View, error) {
 	return FromInfo(Info{Name: name, DType: d, Shape: shape}, data)
 }
 
-// FromInfo is FromBytes for a tensor that may be quantized. Of its description,
-// Name, DType, Shape and Quant count.
+// FromInfo is like FromBytes for a tensor that may be quantized. It uses the fields
+// Name, DType, Shape, Quant and Encoding of info.
 func FromInfo(info Info, data []byte) (View, error) {
 	size, err := info.ByteSize()
 	if e := info.Encoding; e != nil && e.BlockBytes <= 0 {
-		size, err = int64(len(data)), nil // which only the data says
+		size, err = int64(len(data)), nil // only the data tells
 	}
 	if err == nil && size != int64(len(data)) {
 		err = fmt.Errorf("%w: %v %v takes %d bytes, not %d", ErrShape, info.TypeName(), info.Shape, size, len(data))
@@ -62,8 +62,8 @@ func FromInfo(info Info, data []byte) (View, error) {
 	return onHeap(c, data), nil
 }
 
-// Info returns the description. Its Shape and Quant belong to the model and
-// must not be changed.
+// Info returns the description of the tensor. The caller must not modify its Shape and
+// Quant, which belong to the model.
 func (v View) Info() Info {
 	if info := v.ref().Info(); info != nil {
 		return *info
@@ -77,7 +77,7 @@ func (v View) Name() string { return v.Info().Name }
 // DType returns the element type.
 func (v View) DType() DType { return v.Info().DType }
 
-// Shape returns the dims. They belong to the model and must not be changed.
+// Shape returns the dims. The caller must not modify them; they belong to the model.
 func (v View) Shape() Shape { return v.Info().Shape }
 
 // Len returns the number of elements.
@@ -96,28 +96,28 @@ func (v View) Len() int64 {
 	return info.Size / info.DType.Size()
 }
 
-// ZeroCopy reports whether Bytes and As return existing memory without copying, the model's
-// or that of a Slice or Clone: the data is uncompressed, aligned for the dtype, and
-// in the byte order of the host.
+// ZeroCopy reports whether Bytes and As return existing memory (of the model, a Slice or
+// a Clone) without copying. It is true if the data is in memory, uncompressed, aligned for
+// the dtype, and in the byte order of the host.
 func (v View) ZeroCopy() bool {
 	r := v.ref()
 	return r.Info() != nil && viewed(r) && (memory.LittleEndian || r.Info().DType.Size() <= 1)
 }
 
-// viewed tells whether the bytes are in memory, aligned for the dtype.
+// viewed reports whether the bytes are in memory, aligned for the dtype.
 func viewed(r *memory.Ref[Info]) bool {
 	return r.Data() != nil && isAligned(r.Data(), r.Info().DType)
 }
 
-// isAligned tells whether b may be viewed as elements of d.
+// isAligned reports whether b is aligned for elements of d.
 func isAligned(b []byte, d DType) bool {
 	return len(b) == 0 || memory.Address(b)&d.alignMask() == 0
 }
 
-// Bytes returns the tensor's little-endian bytes, not to be written to and valid
-// until the model is closed. When ZeroCopy is true they alias the model's memory,
-// and so they do on a big-endian host, where As cannot; otherwise they are an
-// aligned copy. ErrClosed after Close.
+// Bytes returns the tensor's little-endian bytes. The caller must not modify them; they are
+// valid until the model is closed. If ZeroCopy is true they alias the model's memory, as they
+// do on a big-endian host for data that is aligned and uncompressed; otherwise they are an
+// aligned copy. After Close, Bytes returns ErrClosed.
 func (v View) Bytes() ([]byte, error) {
 	r := v.ref()
 	if r.Info() == nil {
@@ -137,14 +137,14 @@ func (v View) Bytes() ([]byte, error) {
 	return b, v.explain(err)
 }
 
-// Use calls f with the tensor's little-endian bytes, which must not be kept or
-// written to. Close waits until f returned, so f must not close the model
-// itself. When the file was cut short meanwhile, touching missing bytes of this
-// tensor or of any other of the same model ends f, and Use returns
-// ErrTruncated, which names the tensor. Calls of Use nest.
+// Use calls f with the tensor's little-endian bytes, which f must not retain or
+// modify. Close waits until f returns, so f must not close the model. If
+// another program cuts the file short and f accesses missing bytes of any tensor
+// of the model, f is stopped by a panic that Use recovers, and Use returns
+// ErrTruncated with the tensor's name. Calls of Use may be nested.
 //
-// The guard is that of the calling goroutine: one that f starts is not covered,
-// and a fault in it ends the process unless it calls Use itself.
+// Use guards only the calling goroutine. A fault in a goroutine that f starts
+// crashes the process unless that goroutine calls Use itself.
 func (v View) Use(f func([]byte) error) error {
 	r := v.ref()
 	if r.Info() == nil {
@@ -164,7 +164,7 @@ func (v View) Use(f func([]byte) error) error {
 	return v.guard(b, func() error { return f(b) })
 }
 
-// enter holds the memory until Leave of the owner.
+// enter keeps the memory mapped until the owner's Leave.
 func (v *View) enter() error {
 	r := v.ref()
 	if err := r.Owner().Enter(r.Info()); err != nil {
@@ -173,7 +173,7 @@ func (v *View) enter() error {
 	return nil
 }
 
-// refusal returns err, or why nothing can be done with the view in any case.
+// refusal returns the error of every access to the view, if there is one, and else err.
 func (v *View) refusal(err error) error {
 	if closed := v.enter(); closed != nil {
 		return closed
@@ -182,8 +182,8 @@ func (v *View) refusal(err error) error {
 	return v.explain(err)
 }
 
-// guard runs f and turns faults in the owner's memory into its error. A system
-// call that is handed missing bytes returns EFAULT instead of faulting.
+// guard calls f and turns faults in the owner's memory into the owner's error. A system
+// call that accesses missing bytes does not fault but returns EFAULT.
 func (v *View) guard(b []byte, f func() error) error {
 	o := v.ref().Owner()
 	addr, err := fault.Guard(o.Holds, f)
@@ -197,22 +197,22 @@ func (v *View) guard(b []byte, f func() error) error {
 }
 
 // ReadInto copies the tensor's little-endian bytes to dst, which must have
-// room for Info().Size, and returns their number. Guarded like Use. Behind an
-// io.ReaderAt it reads straight into dst.
+// room for Info().Size bytes, and returns their number. It is guarded like Use.
+// From an io.ReaderAt it reads directly into dst.
 func (v View) ReadInto(dst []byte) (int, error) {
 	return v.ReadIntoContext(context.Background(), dst)
 }
 
-// How much ReadIntoContext copies, or reads from behind an io.ReaderAt, between two looks at its
-// context. A reader of what is far away takes much at a time.
+// ReadIntoContext checks its context after each of these numbers of bytes: in memory, and from an
+// io.ReaderAt, where remote readers need large reads.
 const (
 	copyStep = 4 << 20
 	readStep = 32 << 20
 )
 
-// ReadIntoContext is ReadInto that stops with the context's error once that is
-// done. A read of an io.ReaderAt that is running is ended if that has a method
-// ReadAtContext, as those of package format/remote have, and else waited for.
+// ReadIntoContext is like ReadInto but stops with the context's error when the context is
+// done. It cancels a running read of an io.ReaderAt that has a method ReadAtContext, as
+// those of package format/remote have, and waits for that of any other.
 func (v View) ReadIntoContext(ctx context.Context, dst []byte) (int, error) {
 	info := v.ref().Info()
 	if info == nil {
@@ -244,8 +244,8 @@ func (v View) ReadIntoContext(ctx context.Context, dst []byte) (int, error) {
 	return n, err
 }
 
-// ReadAt implements io.ReaderAt on the tensor's little-endian bytes. Guarded like
-// Use. Behind an io.ReaderAt it reads only len(p) bytes.
+// ReadAt implements io.ReaderAt on the tensor's little-endian bytes. It is guarded like
+// Use. From an io.ReaderAt it reads only len(p) bytes.
 func (v View) ReadAt(p []byte, off int64) (int, error) {
 	info := v.ref().Info()
 	if info == nil {
@@ -272,8 +272,8 @@ func (v View) ReadAt(p []byte, off int64) (int, error) {
 	return len(p), eof
 }
 
-// access calls f with a way to read parts of the tensor: from its bytes, or
-// from where they are when parts are to be had for less than the whole.
+// access calls f with a function that reads parts of the tensor: from the owner if it can
+// read parts for less than the whole, and else from the loaded bytes.
 func (v View) access(ctx context.Context, f func(read func(p []byte, off int64) error) error) error {
 	r := v.ref()
 	if r.Data() != nil || !r.Owner().Ranged(r.Info()) {
@@ -292,7 +292,7 @@ func (v View) access(ctx context.Context, f func(read func(p []byte, off int64) 
 	return v.explain(f(func(p []byte, off int64) error { return r.Owner().ReadAt(ctx, r.Info(), p, off) }))
 }
 
-// Clone returns a copy on the heap that outlives the model.
+// Clone returns a copy of the tensor on the heap; it outlives the model.
 func (v View) Clone() (View, error) {
 	var data []byte
 	err := v.Use(func(b []byte) error {
@@ -329,7 +329,7 @@ func (v View) Digest() (uint64, error) {
 	return d.Sum64(), nil
 }
 
-// explain names the tensor in an error that does not yet say where it is from.
+// explain adds the tensor's name to an error that has no position yet.
 func (v *View) explain(err error) error {
 	if err == nil {
 		return nil
