@@ -172,7 +172,7 @@ func (r *record) decode(rank int, x *driver.Index) error {
 		t.Shape[i], elems = int64(d), lo
 	}
 	if numel := u64(r.b, r.numel); numel != elems {
-		return r.bad("tensor numel", r.numel, format.ErrCorrupt, "%d, the dims make it %d", numel, elems)
+		return r.bad("tensor numel", r.numel, format.ErrCorrupt, "%d, but the product of the dims is %d", numel, elems)
 	}
 	hi, size := bits.Mul64(elems, uint64(t.DType.Size()))
 	if hi != 0 || size > math.MaxInt64 {

@@ -152,7 +152,7 @@ func (b *graphBuilder) describe(id uint32, v *format.ValueInfo) error {
 	if why := unsaid(v); why != "" {
 		b.losses.Converted(format.LossValue, v.Name, why)
 	} else if known && (v.DType != tensor.Invalid && v.DType != d.DType || len(shape) > 0 && !shape.Equal(d.Shape)) {
-		b.losses.Converted(format.LossValue, v.Name, "another dtype or shape was said of this value before, or is that of its tensor")
+		b.losses.Converted(format.LossValue, v.Name, "its dtype or shape differs from an earlier description or from its tensor")
 	}
 	if !known {
 		d.DType, d.Shape, b.described[id] = v.DType, shape, true

@@ -16,7 +16,7 @@ func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
 		quantizedLosses(p, l)
 		p = asFloats(p)
 	}
-	l.AllQuantization(p, "MLE keeps no scales, but in int8 storage")
+	l.AllQuantization(p, "MLE stores scales only with int8 compression")
 	metadataLosses(p, l)
 	if o.IR == nil {
 		buildIR(p, o.version(), l)
@@ -24,7 +24,7 @@ func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if _, known := dtypeCode(t.DType); !known && !o.Quantized {
-			l.Fixed(format.LossDType, t.Name, fmt.Errorf("%w: %s has no code; float32, float16, int8 and int32 have", format.ErrUnsupported, t.TypeName()))
+			l.Fixed(format.LossDType, t.Name, fmt.Errorf("%w: MLE has no %s, only float32, float16, int8 and int32", format.ErrUnsupported, t.TypeName()))
 		}
 		if o.Compression.lossy() && !o.Quantized && t.DType != tensor.Float32 {
 			l.Fixed(format.LossDType, t.Name, fmt.Errorf("%w: %v compresses float32, not %v", format.ErrUnsupported, o.Compression, t.TypeName()))
@@ -60,7 +60,7 @@ func metadataLosses(p *driver.Plan, l *driver.LossList) {
 			_, err := member(e.Key, e.Value)
 			return err
 		case !namesTensors(e.Value, p.Tensors):
-			return fmt.Errorf("%w: this key is that of the names of the tensors", format.ErrUnsupported)
+			return fmt.Errorf("%w: this key is reserved for the names of the tensors", format.ErrUnsupported)
 		}
 		return nil
 	})

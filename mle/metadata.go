@@ -143,7 +143,7 @@ func encodeMetadata(m format.Metadata, all []Descriptor) ([]byte, error) {
 		}
 		var err error
 		if members[i], err = member(e.Key, e.Value); err != nil {
-			return nil, refuse(fmt.Sprintf("metadata %q", e.Key), err, "no member of a JSON object")
+			return nil, refuse(fmt.Sprintf("metadata %q", e.Key), err, "cannot be a member of a JSON object")
 		}
 	}
 	return object(members), nil

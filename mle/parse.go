@@ -145,7 +145,7 @@ func sectionAt(c *wire.Cursor, offset, length string) Section {
 	at := c.Offset()
 	off, size := c.U64(offset), c.U64(length)
 	if c.Err() == nil && (off > math.MaxInt64 || size > math.MaxInt64-off) {
-		c.Failf(offset, at, tensor.ErrTruncated, "offset %d and size %d are beyond any file", off, size)
+		c.Failf(offset, at, tensor.ErrTruncated, "offset %d and size %d are too large for a file", off, size)
 	}
 	return Section{int64(off), int64(size)}
 }
@@ -449,7 +449,7 @@ func (f *parsed) checkDescriptor(i int, d *descriptor, sum *totals) error {
 	}
 	end := d.offset() + d.size()
 	if end < d.offset() || end > 1<<62 {
-		return bad("offset", 0, format.ErrTruncated, "%d bytes from %d are beyond any file", d.size(), d.offset())
+		return bad("offset", 0, format.ErrTruncated, "%d bytes from %d are too large for a file", d.size(), d.offset())
 	}
 	sum.end = max(sum.end, int64(end))
 	sum.constants++

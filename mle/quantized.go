@@ -68,9 +68,9 @@ func quantizedLosses(p *driver.Plan, l *driver.LossList) {
 		switch {
 		case t.Quant != nil || t.DType == tensor.Float32 && t.Size <= 4*mostExact:
 		case t.DType == tensor.Float32:
-			l.Fixed(format.LossDType, t.Name, fmt.Errorf("%w: MLE keeps at most %d numbers of a tensor exactly when others are quantized", format.ErrUnsupported, mostExact))
+			l.Fixed(format.LossDType, t.Name, fmt.Errorf("%w: next to quantized tensors MLE stores float32 tensors of at most %d elements", format.ErrUnsupported, mostExact))
 		default:
-			l.Fixed(format.LossDType, t.Name, fmt.Errorf("%w: next to quantized tensors MLE takes float32, not %s", format.ErrUnsupported, t.TypeName()))
+			l.Fixed(format.LossDType, t.Name, fmt.Errorf("%w: next to quantized tensors MLE stores only float32, not %s", format.ErrUnsupported, t.TypeName()))
 		}
 	}
 }

@@ -64,7 +64,7 @@ func signFile(path string, key ed25519.PrivateKey, o *SignOptions) error {
 		return fail("version", atVersion, format.ErrUnsupported, "version 1 has no signatures; convert the file first")
 	}
 	if h.Features.Has(Encryption) && !h.Features.Has(Signing) {
-		return fail("feature_flags", atFeatures, format.ErrUnsupported, "encryption authenticates the flags, so an encrypted file is signed when it is written")
+		return fail("feature_flags", atFeatures, format.ErrUnsupported, "encryption authenticates the flags, so an encrypted file can only be signed when it is written")
 	}
 	f, err := save.CreateFile(cmp.Or(o.To, path))
 	if err != nil {

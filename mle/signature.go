@@ -108,7 +108,7 @@ func (f *parsed) verifySignature(v driver.Verification, trusted ed25519.PublicKe
 	}
 	switch f.statusOf(digest, trusted) {
 	case Untrusted:
-		return fail("signature", at+sigKey, format.ErrSignature, "the file was signed by another key than the trusted one")
+		return fail("signature", at+sigKey, format.ErrSignature, "the file was not signed with the trusted key")
 	case Tampered:
 		return f.tampered()
 	}

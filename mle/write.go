@@ -92,7 +92,7 @@ func (e *encoder) layout() error {
 		at, ok := wire.AlignUp(e.size, alignment)
 		t := &e.plan.Tensors[i]
 		if !ok || at > math.MaxInt64/4-t.Size {
-			return refuse(fmt.Sprintf("tensor %q", t.Name), format.ErrLimit, "the weights reach beyond any file")
+			return refuse(fmt.Sprintf("tensor %q", t.Name), format.ErrLimit, "the weights are too large for a file")
 		}
 		e.offsets = append(e.offsets, at)
 		e.size = at + t.Size

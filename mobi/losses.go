@@ -70,7 +70,7 @@ func quantLosses(p *driver.Plan, ids []uint32, ops []Operator, l *driver.LossLis
 		case !sound(t.Quant, t.DType, t.Shape):
 			err = fmt.Errorf("%w: they do not fit %v %v", format.ErrQuantization, t.DType, t.Shape)
 		case !consumed[id]:
-			err = fmt.Errorf("%w: MOBI keeps quantization parameters with the operators that consume a constant, and none does", format.ErrUnsupported)
+			err = fmt.Errorf("%w: MOBI stores quantization parameters in the operators that consume a constant, and there are none", format.ErrUnsupported)
 		}
 		if err != nil {
 			l.Quantization(p, i, err)
@@ -90,7 +90,7 @@ type graphLosses struct {
 func (g *graphLosses) find(model string) []Operator {
 	n := g.p.Graph
 	if n.Name != "" && model != "" && n.Name != model {
-		g.label("graph name", "the file has one name, and the metadata another")
+		g.label("graph name", "a file has one name, and the metadata has another")
 	}
 	g.l.Initializers(g.p, "MOBI cannot hold it")
 	g.specs("input", n.Inputs)
@@ -130,7 +130,7 @@ func (g *graphLosses) specs(kind string, values []format.ValueInfo) {
 		}
 		for i, d := range v.Dims {
 			if d.Symbol != "" && neutralDim(fileDim(d)).Symbol == "" {
-				g.label(fmt.Sprintf("%s dim %d (%s)", v.Name, i, d.Symbol), "MOBI has no symbols")
+				g.label(fmt.Sprintf("%s dim %d (%s)", v.Name, i, d.Symbol), "MOBI has no symbolic dims")
 			}
 		}
 	}
@@ -211,4 +211,4 @@ func (g *graphLosses) findable(kind string, values []format.ValueInfo, ids []uin
 	}
 }
 
-var errUnfindable = fmt.Errorf("%w: MOBI keeps no ids of inputs and outputs; readers recognize them only when all inputs are consumed, and all outputs produced and not consumed, and nothing else is", format.ErrUnsupported)
+var errUnfindable = fmt.Errorf("%w: MOBI does not store the ids of inputs and outputs; readers find them only if the graph consumes all inputs, and exactly the outputs are produced but not consumed", format.ErrUnsupported)

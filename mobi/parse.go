@@ -140,7 +140,7 @@ func (p *parser) readHeader() error {
 	}
 	p.checkOffsets()
 	if p.Err() != nil && isReference(b) {
-		return wire.Errorf(name, "header", 0, format.ErrUnsupported, "this is the container that ml-framework's MobileModelWriter writes (a header of 30 bytes, a sum over too few), which nothing reads, not a MOBI file of the specification")
+		return wire.Errorf(name, "header", 0, format.ErrUnsupported, "this is the container of ml-framework's MobileModelWriter (a header of 30 bytes, a checksum of too few), which no reader supports, not a MOBI file of the specification")
 	}
 	return p.Err()
 }

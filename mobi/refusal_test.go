@@ -101,7 +101,7 @@ func spoiled() map[string]struct {
 		}), format.ErrCorrupt, "twice"},
 		"65536 inputs": {one(func(_ *format.Plan, n *format.Node) { n.Inputs = append(n.Inputs, make65535("1")...) }), format.ErrLimit, "65537"},
 
-		"quantized, unconsumed":  {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(_ *format.Plan, n *format.Node) { n.Inputs = n.Inputs[:1] }), format.ErrUnsupported, "none does"},
+		"quantized, unconsumed":  {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(_ *format.Plan, n *format.Node) { n.Inputs = n.Inputs[:1] }), format.ErrUnsupported, "there are none"},
 		"quantized, logarithmic": {quant(tensor.Quantization{Scheme: tensor.Logarithmic, Axis: -1, Scales: []float32{1}}, as), format.ErrUnsupported, "logarithmic"},
 		"quantized, no scales":   {quant(tensor.Quantization{Axis: -1}, as), format.ErrQuantization, "do not fit"},
 		"quantized, bad axis":    {quant(tensor.Quantization{Axis: 2, Scales: []float32{1}}, as), format.ErrQuantization, "do not fit"},

@@ -139,7 +139,7 @@ func (d *document) check() error {
 	found := quantizationsOf(ops)
 	for i, id := range d.ids {
 		if want := d.tensors[i].Quant; want != nil && !want.Equal(found[id]) {
-			err := fmt.Errorf("%w: they differ from those that operators of the graph carry", format.ErrQuantization)
+			err := fmt.Errorf("%w: they differ from those in the operators of the graph", format.ErrQuantization)
 			return planError(fmt.Sprintf("tensor %q", d.tensors[i].Name), err)
 		}
 	}

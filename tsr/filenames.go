@@ -89,7 +89,7 @@ func unusable(s string) string {
 	case strings.ContainsFunc(s, unicode.IsControl):
 		return "contains a control character"
 	case s == "." || s == "..":
-		return "has a meaning of its own"
+		return "means a directory"
 	case len(s)+len(extension) > maxFileName:
 		return fmt.Sprintf("longer than %d bytes", maxFileName-len(extension))
 	case !filepath.IsLocal(s + extension):

@@ -17,7 +17,7 @@ func (d fileFormat) losses(p *driver.Plan, l *driver.LossList) {
 		l.Native("", err)
 	}
 	for _, k := range from.lost {
-		l.Native(k.Name, fmt.Errorf("%w: %d, and the graph is another", driver.ErrUnsupported, k.Count))
+		l.Native(k.Name, fmt.Errorf("%w: %d, since the graph has changed", driver.ErrUnsupported, k.Count))
 	}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]

@@ -151,7 +151,7 @@ func (f *parsed) tensorMessage(i int) (b []byte, err error) {
 	if err == nil {
 		name, _ := own.Last(tensorMsg, own.All(), 1)
 		if string(name) != f.index.Name(i) {
-			err = protobuf.Defectf(r.at, tensor.ErrCorrupt, "the file was changed since it was opened")
+			err = protobuf.Defectf(r.at, tensor.ErrCorrupt, "the file has changed since it was opened")
 		}
 	}
 	return b, p.locate(fmt.Sprintf("tensor %q", f.index.Name(i)), err)

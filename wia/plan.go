@@ -208,7 +208,7 @@ func (w *encoder) graphBlock(p *driver.Plan) ([]byte, error) {
 	for _, name := range names {
 		info := byName[name]
 		if info == nil {
-			return nil, fmt.Errorf("%w: initializer %q is no tensor of the plan", tensor.ErrCorrupt, name)
+			return nil, fmt.Errorf("%w: initializer %q is not a tensor of the plan", tensor.ErrCorrupt, name)
 		}
 		b = protobuf.PutBytes(b, graphSchema.Initializers, putHead(nil, info))
 	}

@@ -46,7 +46,7 @@ func (s *signing) init() error {
 			public = s.signer.Public()
 		}
 		if public == nil || !usable(public) {
-			return fmt.Errorf("%w: the signer is a %T without a key in it", format.ErrKey, s.signer)
+			return fmt.Errorf("%w: the signer is a nil or empty %T", format.ErrKey, s.signer)
 		}
 		switch key := public.(type) {
 		case *rsa.PublicKey:
@@ -59,7 +59,7 @@ func (s *signing) init() error {
 			// rest, and takes at least two bytes.
 			algorithm, s.longest, slack = algorithmECDSA, longestECDSA, 2
 		default:
-			return fmt.Errorf("%w: %T does not sign this format", format.ErrKey, key)
+			return fmt.Errorf("%w: a %T cannot sign WIA files", format.ErrKey, key)
 		}
 		der, err := x509.MarshalPKIXPublicKey(public)
 		if err != nil {
@@ -103,7 +103,7 @@ func (s *signing) block(sums *sums) ([]byte, error) {
 	case gap == 0:
 		return b, nil
 	case gap < 2 || gap > 129:
-		return nil, fmt.Errorf("%w: a signature of %d bytes where %d were announced", format.ErrSignature, len(sig), s.longest)
+		return nil, fmt.Errorf("%w: the signature has %d bytes, expected at most %d", format.ErrSignature, len(sig), s.longest)
 	default:
 		return protobuf.PutBytes(b, 15, make([]byte, gap-2)), nil
 	}

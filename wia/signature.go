@@ -154,11 +154,11 @@ func (f *parsed) checkSignature(v driver.Verification) error {
 			return fail("public_key: %v", err)
 		}
 		if !keys.Equal(named, trusted) {
-			return fail("signed by another key than the trusted one")
+			return fail("not signed with the trusted key")
 		}
 	}
 	digest := sha256.Sum256(g.sums.message(g.signer.Timestamp))
-	err := fmt.Errorf("algorithm %q does not go with a trusted key of type %T", g.signer.Algorithm, trusted)
+	err := fmt.Errorf("algorithm %q does not match a trusted key of type %T", g.signer.Algorithm, trusted)
 	switch key := trusted.(type) {
 	case *rsa.PublicKey:
 		if g.signer.Algorithm == algorithmRSA {
@@ -167,7 +167,7 @@ func (f *parsed) checkSignature(v driver.Verification) error {
 	case *ecdsa.PublicKey:
 		if g.signer.Algorithm == algorithmECDSA && key.Curve == elliptic.P256() {
 			if err = nil; !ecdsa.VerifyASN1(key, digest[:], g.value) {
-				err = errors.New("the ECDSA signature does not fit")
+				err = errors.New("the ECDSA signature does not match")
 			}
 		}
 	}

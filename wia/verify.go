@@ -105,7 +105,7 @@ func (f *parsed) touch(v driver.Verification, i int) (all bool, err error) {
 	return err == nil && len(f.externals) == 0 && f.touched[sumOfTensors] && (f.touched[sumOfGraph] || !f.initializerData), err
 }
 
-var errUncovered = fmt.Errorf("%w: external data without a checksum is not covered by it", format.ErrSignature)
+var errUncovered = fmt.Errorf("%w: the signature does not cover external data without a checksum", format.ErrSignature)
 
 // canVerify refuses a file without checksums. With a trusted key it also refuses
 // external data without a checksum, which the signature does not cover.
@@ -113,7 +113,7 @@ func (f *parsed) canVerify(v driver.Verification) error {
 	trusted := v.Trusted()
 	switch {
 	case trusted != nil && !usable(trusted):
-		return wire.Error(formatName, "signature", -1, fmt.Errorf("%w: %w: the trusted key is a %T without a key in it", format.ErrKey, format.ErrSignature, trusted))
+		return wire.Error(formatName, "signature", -1, fmt.Errorf("%w: %w: the trusted key is a nil or empty %T", format.ErrKey, format.ErrSignature, trusted))
 	case f.signature == nil && trusted != nil:
 		return wire.Errorf(formatName, "signature_size", signatureField, format.ErrSignature, "the file is not signed")
 	case f.signature == nil:
