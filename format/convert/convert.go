@@ -30,20 +30,19 @@ func File(in, out string, o *Options) (*Report, error) {
 	return Model(m, out, o)
 }
 
-// Model writes an open model to a file at path, or a directory where the format
-// makes one. It may be the model's own: the model stays as it is until it is closed.
+// Model writes an open model to a file at path, or to a directory if the format makes one. The path
+// may be the model's own: the model stays valid until it is closed.
 //
-// Nothing is written if it fails, but that a target which Verify finds wrong stays, and one
-// with ErrNotDurable. Errors
-// wrap format.LossError, the errors of reading and of writing, ErrQuantization for
-// numbers that cannot be quantized, ErrUnsupported for ones that a narrower dtype would make
-// infinite, ErrChecksum from Verify, and the context's error.
+// If Model fails, it writes nothing, except after ErrNotDurable and when Verify finds a difference:
+// then the target stays. Errors wrap format.LossError, the errors of reading and writing,
+// ErrQuantization for numbers that cannot be quantized, ErrUnsupported for numbers that a narrower
+// dtype would make infinite, ErrChecksum from Verify, or the context's error.
 func Model(m *format.Model, path string, o *Options) (*Report, error) {
 	o, err := o.checked(path)
 	if err != nil {
 		return nil, err
 	}
-	unpin, err := m.Pin() // a closed model would look like one without tensors
+	unpin, err := m.Pin() // a closed model has no tensors
 	if err != nil {
 		return nil, err
 	}
@@ -87,39 +86,39 @@ func Model(m *format.Model, path string, o *Options) (*Report, error) {
 	return j.report, nil
 }
 
-// job is a conversion at work.
+// job is a running conversion.
 type job struct {
 	o       *Options
 	path    string
 	to      *format.Plan
 	items   []*item
 	report  *Report
-	joined  map[string]bool // tensors that have taken in their scales
-	uses    uses            // of tensors by nodes
-	gaps    []gap           // nodes that the target has no operator for
+	joined  map[string]bool // tensors whose scales were applied
+	uses    uses            // how nodes use tensors
+	gaps    []gap           // nodes without an operator in the target
 	read    *readonce.Reader
-	workers int      // tensors that are converted at a time
-	taken   int64    // bytes that the writer has taken in
-	begun   int      // so many items are done, being converted, or need not be
-	active  int      // so many are being converted
-	spare   [][]byte // memory of pieces
+	workers int      // tensors converted concurrently
+	taken   int64    // bytes written so far
+	begun   int      // index of the first item not yet started
+	active  int      // streams being converted
+	spare   [][]byte // buffers to reuse
 	running sync.WaitGroup
 	stop    chan struct{}
 }
 
-// item is a tensor on its way from the source into the plan.
+// item is a tensor of the source and its description in the target.
 type item struct {
 	from    tensor.View
 	to      tensor.Info
 	changes bool
-	z       *tensor.Quantizer // of a tensor that is to be quantized
+	z       *tensor.Quantizer // set if the tensor is quantized
 	q       *tensor.QuantizeOptions
-	stream  *stream // of one that changes, when its turn is near
-	sum     uint64  // of what was written, for Verify
+	stream  *stream // set if the tensor changes, once its conversion has started
+	sum     uint64  // of the written data, for Verify
 }
 
-// create starts the target. The format keeps aside what it has no place for, as far as
-// it can. Losses that remain are accepted one by one, so that each is reported.
+// create starts the target. It first lets the format store names and parameters that it has no field
+// for. With Lossy it then accepts the remaining losses one by one, so that each is reported.
 func (j *job) create() (*format.Writer, error) {
 	opts := j.o.WriteOptions
 	opts.AcceptLoss = slices.Clone(opts.AcceptLoss)
@@ -146,7 +145,7 @@ func (j *job) create() (*format.Writer, error) {
 				return nil, err
 			}
 		}
-		// What is left out may be what something else needs, which is refused next.
+		// Leaving these out may cause further losses, which the next attempt reports.
 		for _, l := range refused.Losses {
 			if item := l.Item(); !accepted[item] {
 				accepted[item] = true
@@ -157,7 +156,7 @@ func (j *job) create() (*format.Writer, error) {
 	}
 }
 
-// averted returns the losses that are not among the ones refused now.
+// averted returns the losses that are no longer refused.
 func averted(losses []format.Loss, now *format.LossError) []format.Loss {
 	refused := map[format.Loss]bool{}
 	if now != nil {
@@ -168,8 +167,8 @@ func averted(losses []format.Loss, now *format.LossError) []format.Loss {
 	return slices.DeleteFunc(slices.Clone(losses), func(l format.Loss) bool { return refused[l] })
 }
 
-// essential returns the tensors that are worthless without their parameters:
-// integers that this conversion made, whose parameters are written nowhere else.
+// essential returns the tensors that are useless without their parameters: integers that this
+// conversion made.
 func (j *job) essential() map[string]bool {
 	names := map[string]bool{}
 	for _, it := range j.items {
@@ -180,13 +179,13 @@ func (j *job) essential() map[string]bool {
 	return names
 }
 
-// write streams one tensor.
+// write writes one tensor.
 func (j *job) write(w *format.Writer, it *item) error {
 	if it.changes {
 		if err := j.copy(w, it, it.stream); err != nil {
 			return err
 		}
-		if _, err := io.Copy(io.Discard, it.stream); err != nil { // a writer need not read up to the end
+		if _, err := io.Copy(io.Discard, it.stream); err != nil { // the writer may stop before the end
 			return err
 		}
 		if _, reported := j.mayOverflow(it); reported && it.stream.lost > 0 {
@@ -208,13 +207,13 @@ func (j *job) write(w *format.Writer, it *item) error {
 		return err
 	}
 	if !v.ZeroCopy() {
-		// Behind a reader Use would hold all of it in memory.
+		// View.Use would hold the whole tensor in memory.
 		return j.copy(w, it, io.NewSectionReader(v, 0, v.Info().Size))
 	}
 	return v.Use(func(b []byte) error { return j.copy(w, it, bytes.NewReader(b)) })
 }
 
-// copy writes what r delivers.
+// copy writes the data of r.
 func (j *job) copy(w *format.Writer, it *item, r io.Reader) error {
 	if !j.o.Verify {
 		return w.WriteTensor(it.to.Name, r)
@@ -225,7 +224,7 @@ func (j *job) copy(w *format.Writer, it *item, r io.Reader) error {
 	return err
 }
 
-// progress is told by the writer how far it is, and tells the caller.
+// progress receives the writer's progress and passes it on.
 func (j *job) progress(done, total int64, tensor string) {
 	j.read.Used(done - j.taken)
 	j.taken = done

@@ -12,8 +12,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// dequantize has nodes do what parameters of quantization say, for a target in ONNX's operators that has
-// no place for such parameters.
+// dequantize adds DequantizeLinear nodes for quantized tensors, if the target uses ONNX's operators
+// and cannot store quantization parameters.
 func (j *job) dequantize() error {
 	codec, err := format.Lookup(j.o.To)
 	if err != nil || j.to.Graph == nil || len(j.to.Graph.Nodes) == 0 || len(j.gaps) > 0 {
@@ -27,7 +27,7 @@ func (j *job) dequantize() error {
 	g := clone(j.to.Graph)
 	t := &translator{tensors: map[string]int{}, taken: map[string]bool{}, shapes: map[string]dims{}}
 	values(g, func(s *string) { t.taken[*s] = true })
-	fixed := map[string]bool{} // what is called from outside
+	fixed := map[string]bool{} // inputs and outputs of the graph
 	for _, v := range slices.Concat(g.Inputs, g.Outputs) {
 		fixed[v.Name] = true
 	}
@@ -40,7 +40,7 @@ func (j *job) dequantize() error {
 		if !without[info.Name] || fixed[info.Name] || q.Scheme != tensor.Linear || q.Check(info.DType, info.Shape) != nil || !bytesHold(q, info.DType) {
 			continue
 		}
-		if set := operatorSet(j.to); set < 10 || set < 13 && q.Axis != tensor.PerTensor { // an axis is newer
+		if set := operatorSet(j.to); set < 10 || set < 13 && q.Axis != tensor.PerTensor { // per-axis parameters need version 13
 			continue
 		}
 		n, err := t.dequantizing(info.Name, info.DType, q)
@@ -71,7 +71,7 @@ func (j *job) dequantize() error {
 	return nil
 }
 
-// operatorSet returns the version of ONNX's operators that the graph of a plan is in.
+// operatorSet returns the version of ONNX's operators in the graph of a plan.
 func operatorSet(p *format.Plan) int64 {
 	value, _ := p.Metadata.Get(keyOperatorSets)
 	sets, _ := opsets.Parse(value)
@@ -83,7 +83,7 @@ func operatorSet(p *format.Plan) int64 {
 	return version
 }
 
-// unfit returns the names of the tensors that the target refuses for losses of that kind.
+// unfit returns the names of the tensors for which the target refuses a loss of that kind.
 func (j *job) unfit(kind format.LossKind) map[string]bool {
 	names := map[string]bool{}
 	for _, l := range j.lossesOf(j.infos()) {
@@ -94,7 +94,7 @@ func (j *job) unfit(kind format.LossKind) map[string]bool {
 	return names
 }
 
-// lossesOf returns what the target refuses of a plan of nothing but those tensors.
+// lossesOf returns the target's losses for a plan of these tensors.
 func (j *job) lossesOf(infos []tensor.Info) []format.Loss {
 	codec, err := format.Lookup(j.o.To)
 	if err != nil {
@@ -102,7 +102,7 @@ func (j *job) lossesOf(infos []tensor.Info) []format.Loss {
 	}
 	d, err := driver.Configure(codec.Driver(), j.o.Format, &j.o.Storage)
 	if err != nil {
-		return nil // which creating the file says
+		return nil // format.Create reports it
 	}
 	var refused *format.LossError
 	_, err = driver.Fit(d, &format.Plan{Tensors: infos}, &driver.WriteOptions{Context: j.o.Context, Path: j.path}, nil)
@@ -112,19 +112,19 @@ func (j *job) lossesOf(infos []tensor.Info) []format.Loss {
 	return refused.Losses
 }
 
-// infos lists the tensors of the target.
+// infos returns the descriptions of the target's tensors.
 func (j *job) infos() []tensor.Info {
 	list := make([]tensor.Info, len(j.items))
 	for i, it := range j.items {
 		list[i] = it.to
-		if size, err := it.to.ByteSize(); err == nil { // else only its file says it
+		if size, err := it.to.ByteSize(); err == nil { // otherwise only the format knows the size
 			list[i].Size = size
 		}
 	}
 	return list
 }
 
-// dequantizing makes the node of one tensor, and the tensors with its parameters.
+// dequantizing returns a DequantizeLinear node for a tensor, and adds tensors for its parameters.
 func (t *translator) dequantizing(name string, d tensor.DType, q *tensor.Quantization) (n format.Node, err error) {
 	var shape tensor.Shape
 	if q.Axis != tensor.PerTensor {
@@ -144,7 +144,7 @@ func (t *translator) dequantizing(name string, d tensor.DType, q *tensor.Quantiz
 	return n, err
 }
 
-// bytesHold reports whether the node has zero points of that dtype.
+// bytesHold reports whether the zero points fit the dtype.
 func bytesHold(q *tensor.Quantization, d tensor.DType) bool {
 	low, high := int32(math.MinInt8), int32(math.MaxInt8)
 	if d == tensor.Uint8 {
@@ -153,7 +153,7 @@ func bytesHold(q *tensor.Quantization, d tensor.DType) bool {
 	return (d == tensor.Int8 || d == tensor.Uint8) && !slices.ContainsFunc(q.ZeroPoints, func(z int32) bool { return z < low || z > high })
 }
 
-// quantized makes parameters of a tensor of a node that dequantizes it.
+// quantized converts a DequantizeLinear node to quantization parameters of its tensor.
 func (t *translator) quantized(in *format.Node) error {
 	refuse := fmt.Errorf("%w: it dequantizes what is no constant, or in a form that is not known", format.ErrUnsupported)
 	if len(in.Inputs) < 2 || len(in.Inputs) > 3 || len(in.Outputs) != 1 || t.uses[in.Outputs[0]].leaves {

@@ -6,8 +6,8 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// without reports which of the tensors that are gone a graph cannot do without. One
-// that is an input as well was only its default.
+// without returns a missing tensor that the graph needs, if there is one. A missing tensor that is
+// also a graph input was only its default value.
 func without(g *format.Graph, gone map[string]bool) (name string, ok bool) {
 	input := make(map[string]bool)
 	for _, v := range g.Inputs {
@@ -21,14 +21,14 @@ func without(g *format.Graph, gone map[string]bool) (name string, ok bool) {
 	return name, ok
 }
 
-// forget takes tensors out of the lists of declared ones.
+// forget removes tensors from the lists of declared ones.
 func forget(g *format.Graph, gone map[string]bool) {
 	walk(g, func(g *format.Graph) {
 		g.Initializers = slices.DeleteFunc(g.Initializers, func(s string) bool { return gone[s] })
 	})
 }
 
-// rename changes the names of values.
+// rename renames values.
 func rename(g *format.Graph, names map[string]string) {
 	change := func(s *string) {
 		if name, ok := names[*s]; ok {
@@ -39,8 +39,8 @@ func rename(g *format.Graph, names map[string]string) {
 	walk(g, func(g *format.Graph) { each(g.Initializers, change) })
 }
 
-// values calls f with the names of all values that nodes and the graph's inputs and
-// outputs mention, those of inner graphs too.
+// values calls f with the name of every value that nodes and graph inputs and outputs refer to,
+// including those in nested graphs.
 func values(g *format.Graph, f func(*string)) {
 	walk(g, func(g *format.Graph) {
 		for i := range g.Inputs {
@@ -62,7 +62,7 @@ func each(list []string, f func(*string)) {
 	}
 }
 
-// walk calls f with a graph, and then with those in the attributes of its nodes.
+// walk calls f with a graph, then with the graphs in its nodes' attributes.
 func walk(g *format.Graph, f func(*format.Graph)) {
 	f(g)
 	for _, n := range g.Nodes {
@@ -79,8 +79,7 @@ func walk(g *format.Graph, f func(*format.Graph)) {
 	}
 }
 
-// clone copies all of a graph that names are in, which may share memory with the
-// model that it is of.
+// clone copies the parts of a graph that contain names, since they may share memory with the model.
 func clone(g *format.Graph) *format.Graph {
 	c := *g
 	c.Inputs, c.Outputs = slices.Clone(g.Inputs), slices.Clone(g.Outputs)

@@ -8,8 +8,8 @@ import (
 	"github.com/weightmap/weightmap/tensor/quant"
 )
 
-// join replaces tensors and their scales in the plan by one tensor each, and returns the views of
-// what the plan has then.
+// join replaces each tensor and its scales in the plan by one tensor, and returns the views of the new
+// plan.
 func (j *job) join(m *format.Model, p *format.Plan, views []tensor.View) ([]tensor.View, error) {
 	refuse := func(err error) error {
 		return &format.Error{Format: m.Format(), Path: m.Path(), Offset: -1, Err: err}

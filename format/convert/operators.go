@@ -7,22 +7,21 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// node is a node in ONNX's operators, version 17, on its way from one format's to another's.
-// Values of attributes are int64, []int64, float32 or string. The target shape of Reshape is the
-// attribute "shape".
+// node is a node in ONNX's operators, version 17, the intermediate form of all translations. Attribute
+// values are int64, []int64, float32 or string. The target shape of Reshape is the attribute "shape".
 type node struct {
 	op, name string
 	in, out  []string
 	attrs    map[string]any
 }
 
-// dims is a shape as far as it is known: negative numbers are dims that are not fixed, of which
-// equal ones are equal when the model runs, but for unknown. Nil is a shape that is not known.
+// dims is a shape that may be partly known. Negative numbers are symbolic dims: equal numbers other
+// than unknown mean equal dims. Nil is an unknown shape.
 type dims []int64
 
 const unknown = -1
 
-// mostDims bounds shapes that are known: every node that uses a value makes lists as long as its shape.
+// mostDims limits known shapes: each node that uses a value allocates lists of its rank.
 const mostDims = 64
 
 // shapeOf returns the shape of a tensor.
@@ -33,16 +32,16 @@ func shapeOf(s tensor.Shape) dims {
 	return append(dims{}, s...)
 }
 
-// fill is the default of a list: this number, as often as the operator has axes.
+// fill is the default of a list attribute: this number for each axis.
 type fill int64
 
-// operator is what is to be known of an operator of ONNX.
+// operator describes an operator of ONNX.
 type operator struct {
-	fewest, most int            // inputs
-	attrs        map[string]any // defaults; nil for none
+	fewest, most int            // number of inputs
+	attrs        map[string]any // defaults; nil if none
 }
 
-// operators are those that have a counterpart in the vocabulary of some format.
+// operators are the operators that some format's vocabulary has.
 var operators = map[string]*operator{
 	"Conv": {2, 3, map[string]any{"auto_pad": "NOTSET", "dilations": fill(1), "group": int64(1), "kernel_shape": nil, "pads": fill(0), "strides": fill(1)}},
 	"MaxPool": {1, 1, map[string]any{"auto_pad": "NOTSET", "ceil_mode": int64(0), "dilations": fill(1), "kernel_shape": nil, "pads": fill(0),
@@ -70,7 +69,7 @@ var operators = map[string]*operator{
 	"Transpose":          {1, 1, map[string]any{"perm": nil}},
 }
 
-// attr returns the value of an attribute, or its default for axes axes, nil without one.
+// attr returns an attribute or its default for that number of axes, or nil.
 func (n *node) attr(name string, axes int) any {
 	if v, ok := n.attrs[name]; ok {
 		return v
@@ -85,13 +84,13 @@ func (n *node) attr(name string, axes int) any {
 	return def
 }
 
-// integer returns an attribute that is one.
+// integer returns an integer attribute.
 func (n *node) integer(name string) int64 {
 	v, _ := n.attr(name, 0).(int64)
 	return v
 }
 
-// list returns an attribute that is a list of a length that suits axes axes, else nil.
+// list returns a list attribute if its length suits that number of axes, else nil.
 func (n *node) list(name string, axes int) []int64 {
 	v, _ := n.attr(name, axes).([]int64)
 	want := axes
@@ -104,7 +103,7 @@ func (n *node) list(name string, axes int) []int64 {
 	return v
 }
 
-// isDefault reports whether a value is what an operator has without the attribute.
+// isDefault reports whether a value equals the operator's default.
 func isDefault(value, def any) bool {
 	if f, ok := def.(fill); ok {
 		list, ok := value.([]int64)
@@ -116,7 +115,7 @@ func isDefault(value, def any) bool {
 // equal compares values of attributes.
 func equal(a, b any) bool { return fmt.Sprintf("%T %v", a, a) == fmt.Sprintf("%T %v", b, b) }
 
-// typed reports whether an attribute is of the type that it should have.
+// typed reports whether an attribute has the right type.
 func typed(name string, value, def any) bool {
 	switch _, isFill := def.(fill); {
 	case isFill || def == nil && name != "axis" && name != "seed":
@@ -129,7 +128,7 @@ func typed(name string, value, def any) bool {
 	return fmt.Sprintf("%T", value) == fmt.Sprintf("%T", def)
 }
 
-// shape returns the shape of what a node yields.
+// shape returns the shape of a node's output.
 func (n *node) shape(in []dims) dims {
 	switch n.op {
 	case "Conv", "MaxPool", "AveragePool", "GlobalAveragePool":
@@ -152,7 +151,7 @@ func (n *node) shape(in []dims) dims {
 	return in[0]
 }
 
-// windowed is the shape of what a window yields that moves over an image.
+// windowed returns the shape of the output of a window that slides over an image.
 func windowed(n *node, in []dims) dims {
 	x := in[0]
 	if len(x) < 3 {
@@ -263,7 +262,7 @@ func reshaped(n *node, x dims) dims {
 	return out
 }
 
-// product is the number of elements, unknown when a dim is not fixed.
+// product returns the number of elements, or unknown.
 func product(d dims) int64 {
 	if d == nil {
 		return unknown
@@ -311,7 +310,7 @@ func transposed(n *node, x dims) dims {
 	return out
 }
 
-// normalize gives a node the one form of several that mean the same, as far as shapes are known.
+// normalize converts equivalent forms of a node to one form, as far as shapes are known.
 func (n *node) normalize(in []dims) {
 	switch n.op {
 	case "Conv", "MaxPool", "AveragePool":
@@ -320,7 +319,7 @@ func (n *node) normalize(in []dims) {
 		}
 		n.padExplicitly(in[0])
 	case "BatchNormalization":
-		delete(n.attrs, "momentum") // which training alone needs
+		delete(n.attrs, "momentum") // only training needs it
 	case "Dropout":
 		clear(n.attrs) // likewise
 	case "Concat", "Flatten":
@@ -336,7 +335,7 @@ func (n *node) normalize(in []dims) {
 	}
 }
 
-// padExplicitly replaces auto_pad by pads.
+// padExplicitly replaces auto_pad with pads.
 func (n *node) padExplicitly(x dims) {
 	auto, _ := n.attrs["auto_pad"].(string)
 	if auto == "" || auto == "NOTSET" {
@@ -372,7 +371,7 @@ func (n *node) padExplicitly(x dims) {
 	n.attrs["pads"] = pads
 }
 
-// reshapeExplicitly replaces dims of 0, which are those of the input.
+// reshapeExplicitly replaces dims of 0, which copy the input's dim.
 func (n *node) reshapeExplicitly(x dims) {
 	shape, _ := n.attrs["shape"].([]int64)
 	if n.integer("allowzero") != 0 || !slices.Contains(shape, 0) {

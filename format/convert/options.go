@@ -13,42 +13,43 @@ type Options struct {
 	// WriteOptions has the context and the progress of writing. Losses in AcceptLoss are not reported.
 	format.WriteOptions
 
-	// To is the name of the target's format; "" means that of its file name extension.
+	// To is the name of the target's format; "" means the format of its file name extension.
 	To string
-	// Lossy leaves out what the target has no place for and a model does not need, and reports it as
-	// Report.Losses. Numbers too large for their new dtype become infinite. A tensor whose dtype
-	// the target lacks gets a dtype that holds its values (float16 becomes float32, int64 becomes int32 if all
-	// values fit); a scalar gets the shape [1] where there are none. Without Lossy all of these are
-	// refused. Losing the quantization parameters of tensors that Quantize chose is always refused.
+	// Lossy leaves out what the target cannot represent and the model does not need, and reports it in
+	// Report.Losses. Numbers too large for their new dtype become infinite. A tensor whose dtype the
+	// target lacks gets a dtype that holds its values (float16 becomes float32; int64 becomes int32 if
+	// all values fit). A scalar gets the shape [1] if the target has no scalars. Without Lossy all of
+	// these are refused. Losing the quantization parameters of tensors that Quantize chose is always
+	// refused.
 	Lossy bool
-	// Keep chooses the tensors to convert; nil means all. A graph that uses others is lost.
+	// Keep chooses the tensors to convert; nil means all. A graph that uses other tensors is lost.
 	Keep func(tensor.Info) bool
-	// Rename returns the new name of a tensor, in the graph too; nil changes none.
+	// Rename returns the new name of a tensor, which also applies to the graph; nil renames none.
 	Rename func(name string) string
-	// JoinScales makes one float32 tensor of each tensor that has its scales in another one, as
-	// package tensor/quant finds them. DType and Quantize apply to the result. A model without such
-	// tensors is ErrOption, one with a graph of nodes ErrUnsupported.
+	// JoinScales combines each tensor and the tensor with its scales, as package tensor/quant finds
+	// them, into one float32 tensor. DType and Quantize apply to the result. It returns ErrOption for
+	// a model without such tensors, and ErrUnsupported for one with a graph of nodes.
 	JoinScales bool
-	// DType is what all tensors of real numbers become: Float64, Float32, Float16
-	// or BFloat16. These are floating-point tensors, quantized ones, and blocks that the
-	// library can decode. The zero value, Invalid, changes none.
+	// DType is the new dtype of all tensors of real numbers: Float64, Float32, Float16 or BFloat16.
+	// These are floating-point tensors, quantized tensors, and blocks that the library can decode. The
+	// zero value, Invalid, changes none.
 	DType tensor.DType
-	// Quantize says how a tensor of real numbers is to be quantized, nil for one
-	// that is not. It goes before DType. It is not called for tensors that are quantized
-	// already, nor, without QuantizeOnly, for what would hurt more than it saves: tensors of
-	// rank 0 and 1, constants of normalizations and biases, as the graph has them, and tensors
-	// that it does not use by their names (running_mean, running_var, norm, bn, ln, bias).
-	// With PerChannel, OutputAxis stands for the axis of a tensor's outputs. See Quantized.
+	// Quantize returns the options to quantize a tensor of real numbers, or nil to leave it. It takes
+	// precedence over DType. It is not called for quantized tensors. Without QuantizeOnly it is not
+	// called either for tensors where quantization saves little and hurts accuracy: rank 0 and 1, and
+	// biases and constants of normalizations, identified by the graph or, for tensors that the graph
+	// does not use, by name (running_mean, running_var, norm, bn, ln, bias). With PerChannel,
+	// OutputAxis stands for the axis of a tensor's outputs. See Quantized.
 	Quantize func(tensor.Info) *tensor.QuantizeOptions
-	// QuantizeOnly, if not nil, chooses the tensors instead, of any rank and kind.
+	// QuantizeOnly, if not nil, chooses the tensors instead, of any rank and role.
 	QuantizeOnly func(tensor.Info) bool
-	// Verify reads the target once it is in place and compares the XXH64 of every tensor
-	// with what was written. A difference is ErrChecksum. Tensors whose
-	// names the target replaced are found by what they hold.
+	// Verify reads the target after it is in place and compares the XXH64 of every tensor with the
+	// written data. A difference is ErrChecksum. Tensors whose names the target replaced are matched
+	// by content.
 	Verify bool
-	// DryRun refuses what a conversion refuses before it writes tensors, and writes nothing.
+	// DryRun checks everything that can be checked before tensors are written, and writes nothing.
 	DryRun bool
-	// Read has the options for opening the source, and the target for Verify: limits, keys, checks.
+	// Read has the options to open the source and, for Verify, the target: limits, keys, checks.
 	Read *format.Options
 }
 
@@ -59,21 +60,20 @@ func Quantized(o tensor.QuantizeOptions) func(tensor.Info) *tensor.QuantizeOptio
 
 // Report describes a conversion.
 type Report struct {
-	// Format is that of the target.
+	// Format is the name of the target's format.
 	Format string
-	// Files are the paths that were written with MaxShard, the one that opens the model first.
+	// Files are the paths written with MaxShard, the one that opens the model first.
 	Files []string
-	// Losses are what Options.Lossy left out.
+	// Losses are the losses that Options.Lossy accepted.
 	Losses []format.Loss
-	// Kept are names, and parameters of quantization, that the target has no place for but
-	// keeps aside: its readers see other names, and converting back restores these.
+	// Kept are names and quantization parameters that the target has no field for but stores
+	// elsewhere: its readers see other names, and converting back restores the originals.
 	Kept []format.Loss
-	// Quantized lists the tensors that were quantized to integers or blocks, in the order of
-	// the plan.
+	// Quantized lists the tensors that were quantized to integers or blocks, in the order of the plan.
 	Quantized []Stats
 	// Stayed lists the tensors that were not quantized, and why.
 	Stayed []Stayed
-	// Warnings name the tensors of which more than 1 % of the numbers became 0.
+	// Warnings names the tensors in which more than 1 % of the numbers became 0.
 	Warnings []string
 }
 
@@ -83,7 +83,7 @@ type Stats struct {
 	tensor.QuantStats
 }
 
-// checked returns a copy that is complete. It works on nil.
+// checked returns a validated copy with defaults filled in. It works on nil.
 func (o *Options) checked(path string) (*Options, error) {
 	var c Options
 	if o != nil {
@@ -105,7 +105,7 @@ func (o *Options) checked(path string) (*Options, error) {
 	return &c, c.Context.Err()
 }
 
-// reading returns the options to open a file of that format, "" for any.
+// reading returns the options to open a file of that format, or of any if it is "".
 func (o *Options) reading(name string) *format.Options {
 	var r format.Options
 	if o.Read != nil {

@@ -8,21 +8,21 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// tally counts what became of numbers in a narrower type.
+// tally counts the effects of converting numbers to a narrower type.
 type tally struct {
-	lost            int64 // finite before, infinite now
-	nonzero, zeroed int64 // that were not 0, and those of them that are now
+	lost            int64 // finite before, infinite after
+	nonzero, zeroed int64 // nonzero before, and of those the ones that became 0
 }
 
-// narrowing has the types that numbers may not fit: magnitudes from infinite on become infinite,
-// and those up to zero 0, by rounding to the nearest and ties to even.
+// narrowing has the limits of narrower types: magnitudes from infinite on become infinite, and those
+// up to zero become 0, rounding to nearest even.
 var narrowing = map[tensor.DType]struct{ infinite, zero float64 }{
 	tensor.Float16:  {65520, 0x1p-25},
 	tensor.BFloat16: {0x1.ffp127, 0x1p-134},
 	tensor.Float32:  {0x1.ffffffp127, 0x1p-150},
 }
 
-// count adds numbers that become elements of d.
+// count adds the numbers to be converted to d.
 func count[F float32 | float64](t *tally, d tensor.DType, numbers []F) {
 	limit, ok := narrowing[d]
 	if !ok {
@@ -34,7 +34,7 @@ func count[F float32 | float64](t *tally, d tensor.DType, numbers []F) {
 	for _, x := range numbers {
 		bits := math.Float64bits(float64(x)) &^ (1 << 63)
 		switch {
-		case bits-first < fitting: // most, by one comparison
+		case bits-first < fitting: // most numbers: one comparison
 		case bits == 0:
 			zeros++
 		case bits < first:
@@ -48,11 +48,11 @@ func count[F float32 | float64](t *tally, d tensor.DType, numbers []F) {
 	t.zeroed += int64(zeroed)
 }
 
-// overflow is the loss of numbers that are too large for the new dtype of a tensor.
+// overflow returns the loss of n numbers too large for a tensor's new dtype.
 func overflow(it *item, n int64) format.Loss {
 	return format.Loss{Kind: format.LossConversion, Name: it.to.Name, Acceptable: true,
 		Why: fmt.Sprintf("%d numbers that are too large for %v become infinite", n, it.to.DType)}
 }
 
-// mayOverflow reports whether such a loss is accepted, and whether it is to be reported.
+// mayOverflow reports whether that loss is accepted, and whether to report it.
 func (j *job) mayOverflow(it *item) (accepted, reported bool) { return j.accepts(overflow(it, 0)) }

@@ -11,19 +11,18 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Glob compiles a pattern for tensor names, in which * is any text, dots and slashes
-// too, and ? any character. Each * is a group of the expression. Names are UTF-8, so that a pattern
-// that is not matches none.
+// Glob compiles a pattern for tensor names: * matches any text, including dots and slashes, and ? any
+// character. Each * is a group of the expression. A pattern that is not valid UTF-8 matches nothing.
 func Glob(pattern string) *regexp.Regexp {
 	if !utf8.ValidString(pattern) {
-		return regexp.MustCompile(`^\b$`) // an empty text has no words
+		return regexp.MustCompile(`^\b$`) // matches no text
 	}
 	text := strings.NewReplacer(`\*`, `(.*)`, `\?`, `.`).Replace(regexp.QuoteMeta(pattern))
 	return regexp.MustCompile(`^(?s:` + text + `)$`)
 }
 
-// Matching returns a function for Options.Keep: tensors whose names match one of only, or
-// any if that is empty, and none of skip. See Glob.
+// Matching returns a function for Options.Keep. It chooses tensors whose names match a pattern of
+// only, or any if that is empty, and no pattern of skip. See Glob.
 func Matching(only, skip []string) func(tensor.Info) bool {
 	globs := func(list []string) func(name string) bool {
 		var all []*regexp.Regexp
@@ -38,14 +37,13 @@ func Matching(only, skip []string) func(tensor.Info) bool {
 	return func(t tensor.Info) bool { return (len(only) == 0 || in(t.Name)) && !out(t.Name) }
 }
 
-// Renames returns a function for Options.Rename made from rules "FROM=TO". The first whose
-// FROM matches a name applies: see Glob. Every * of TO is what the one of
-// FROM in the same place stands for, so "model.*=*" takes away a prefix. Malformed
-// rules are ErrOption.
+// Renames returns a function for Options.Rename from rules "FROM=TO". The first rule whose FROM
+// matches a name applies: see Glob. Each * in TO is replaced with the text that the corresponding * of
+// FROM matched, so "model.*=*" removes a prefix. A malformed rule is ErrOption.
 func Renames(rules ...string) (func(name string) string, error) {
 	type rule struct {
 		from *regexp.Regexp
-		to   []string // what is between the stars
+		to   []string // the text between the stars
 	}
 	var list []rule
 	for _, text := range rules {

@@ -9,10 +9,10 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// pieceElems is how many elements are converted at a time: 256 kB of float32, which a cache holds.
+// pieceElems is the number of elements converted at a time: 256 kB of float32, which fits in a cache.
 const pieceElems = 1 << 16
 
-// scratch is memory that one tensor after the other uses.
+// scratch holds buffers that tensors share one after another.
 type scratch struct {
 	raw    []byte
 	single []float32
@@ -21,7 +21,7 @@ type scratch struct {
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// source reads the numbers of a tensor from front to back.
+// source reads the numbers of a tensor in order.
 type source struct {
 	ctx   context.Context
 	read  *readonce.Reader
@@ -38,7 +38,7 @@ func (j *job) source(v tensor.View) (*source, error) {
 
 func (s *source) more() bool { return s.pos < s.elems }
 
-// take returns how many elements the next piece has, which are read now.
+// take advances to the next piece and returns its number of elements.
 func (s *source) take() (n int64, err error) {
 	n = min(pieceElems, s.elems-s.pos)
 	s.read.Used(s.offset(s.pos+n) - s.offset(s.pos))
@@ -46,7 +46,7 @@ func (s *source) take() (n int64, err error) {
 	return n, s.ctx.Err()
 }
 
-// next returns the numbers of the next piece, in mem, which grows if need be.
+// next decodes the next piece into mem, growing it if necessary.
 func next[F float32 | float64](s *source, mem *[]F) ([]F, error) {
 	first := s.pos
 	n, err := s.take()
@@ -57,7 +57,7 @@ func next[F float32 | float64](s *source, mem *[]F) ([]F, error) {
 	return *mem, tensor.DecodeAt(*mem, s.v, first)
 }
 
-// raw returns the bytes of the next piece, in mem, which grows if need be.
+// raw reads the bytes of the next piece into mem, growing it if necessary.
 func (s *source) raw(mem *[]byte) ([]byte, error) {
 	first := s.offset(s.pos)
 	n, err := s.take()
@@ -69,7 +69,7 @@ func (s *source) raw(mem *[]byte) ([]byte, error) {
 	return *mem, err
 }
 
-// room returns n elements, in s if it is large enough.
+// room returns a slice of n elements, reusing s if it is large enough.
 func room[T any](s []T, n int) []T {
 	if cap(s) < n {
 		return make([]T, n)
@@ -77,7 +77,7 @@ func room[T any](s []T, n int) []T {
 	return s[:n]
 }
 
-// offset returns where element i begins, or the block that it is in.
+// offset returns the byte offset of element i, or of its block.
 func (s *source) offset(i int64) int64 {
 	if e := s.info.Encoding; e != nil {
 		return i / e.BlockElems * e.BlockBytes
@@ -85,7 +85,7 @@ func (s *source) offset(i int64) int64 {
 	return i * s.info.DType.Size()
 }
 
-// converter makes the data of a tensor in its new dtype.
+// converter converts the data of a tensor to its new dtype.
 type converter struct {
 	*source
 	to  *tensor.Info
@@ -94,7 +94,7 @@ type converter struct {
 	tally
 }
 
-// convert returns the next piece, in dst if there is room.
+// convert returns the next piece, in dst if it is large enough.
 func (c *converter) convert(dst []byte) ([]byte, error) {
 	if _, integer := spanOf(c.to.DType); integer && c.z == nil {
 		return c.integers(dst)
@@ -120,7 +120,7 @@ func (c *converter) convert(dst []byte) ([]byte, error) {
 	return dst, tensor.Encode(dst, c.to.DType, numbers)
 }
 
-// integers makes the next piece of integers that another type holds.
+// integers converts the next piece of integers to another integer type.
 func (c *converter) integers(dst []byte) ([]byte, error) {
 	raw, err := c.raw(&c.mem.raw)
 	if err != nil {
@@ -137,7 +137,7 @@ func (c *converter) integers(dst []byte) ([]byte, error) {
 	return dst, nil
 }
 
-// buffer returns memory for n elements of the new type.
+// buffer returns a buffer for n elements of the new type.
 func (c *converter) buffer(dst []byte, n int) []byte {
 	if e := c.to.Encoding; e != nil {
 		return room(dst, n/int(e.BlockElems)*int(e.BlockBytes))

@@ -11,7 +11,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// plan decides what becomes of each tensor, and makes the target's plan.
+// plan determines the changes to each tensor and makes the target's plan.
 func (j *job) plan(m *format.Model) error {
 	p, err := format.PlanOf(m)
 	if err != nil {
@@ -73,7 +73,7 @@ func (j *job) plan(m *format.Model) error {
 	return j.refuse()
 }
 
-// renamed tells what only the format has about new names of tensors.
+// renamed records new tensor names for format-specific data.
 func renamed(n *format.Native, names map[string]string) {
 	if n == nil {
 		return
@@ -86,14 +86,13 @@ func renamed(n *format.Native, names map[string]string) {
 	}
 }
 
-// change decides whether a tensor gets another dtype, and finds the parameters if
-// that is a quantized one.
+// change determines the new dtype of a tensor, or the options to quantize it.
 func (j *job) change(it *item) error {
 	if !isReal(&it.to) {
 		return nil
 	}
 	if _, used := j.uses[it.to.Name]; used && it.to.Encoding != nil && lowbit.IsInteger(it.to.Encoding.Name) {
-		return nil // a node says what they stand for
+		return nil // DequantizeLinear nodes interpret it
 	}
 	to := j.o.DType
 	if to != tensor.Invalid && it.to.Quant != nil && it.from.Info().Quant == nil {
@@ -119,7 +118,7 @@ func (j *job) change(it *item) error {
 	return nil
 }
 
-// isReal reports whether a tensor stands for real numbers that can be read.
+// isReal reports whether a tensor represents real numbers that the library can decode.
 func isReal(t *tensor.Info) bool {
 	if t.Encoding != nil {
 		return t.Encoding.Decode != nil && t.Encoding.BlockElems > 0
@@ -131,8 +130,8 @@ func isReal(t *tensor.Info) bool {
 	return t.Quant != nil
 }
 
-// sound checks the parameters of a quantized tensor against its shape, before
-// pieces see only some of them.
+// sound checks a tensor's quantization parameters against its whole shape, since conversion looks at
+// pieces only.
 func sound(t *tensor.Info) error {
 	if t.Quant == nil {
 		return nil
@@ -140,7 +139,7 @@ func sound(t *tensor.Info) error {
 	return t.Quant.Check(t.DType, t.Shape)
 }
 
-// quantize reads a tensor for the first time.
+// quantize reads a tensor to determine its quantization parameters.
 func (j *job) quantize(it *item) error {
 	q := it.q
 	z, err := tensor.NewQuantizer(it.to.Shape, *q)
@@ -168,7 +167,7 @@ func (j *job) quantize(it *item) error {
 	return nil
 }
 
-// observe shows z a tensor.
+// observe passes the numbers of a tensor to z.
 func (j *job) observe(z *tensor.Quantizer, v tensor.View) error {
 	mem := scratches.Get().(*scratch)
 	defer scratches.Put(mem)
@@ -182,7 +181,7 @@ func (j *job) observe(z *tensor.Quantizer, v tensor.View) error {
 	return err
 }
 
-// graph brings the graph in line with the tensors that are kept and their new names.
+// graph removes and renames tensors in the graph.
 func (j *job) graph(m *format.Model, all []tensor.Info, names map[string]string) error {
 	if j.to.Graph == nil || len(names) == len(all) && j.o.Rename == nil {
 		return nil
@@ -215,7 +214,7 @@ func (j *job) graph(m *format.Model, all []tensor.Info, names map[string]string)
 	return nil
 }
 
-// dropGraph leaves out a graph that uses a tensor which is not kept.
+// dropGraph drops a graph that uses a tensor that is left out.
 func (j *job) dropGraph(m *format.Model, name string) error {
 	why := fmt.Sprintf("it uses tensor %q, which is not kept", name)
 	switch {
@@ -229,7 +228,7 @@ func (j *job) dropGraph(m *format.Model, name string) error {
 	return nil
 }
 
-// named is the error of one tensor of the source, unless it says which already.
+// named adds the tensor's name to an error that has no location.
 func named(m *format.Model, name string, err error) error {
 	var located *format.Error
 	if err == nil {

@@ -8,15 +8,15 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// OutputAxis is a QuantizeOptions.Axis for Options.Quantize: the axis of a tensor's outputs,
-// as far as the graph tells, else 0.
+// OutputAxis is a QuantizeOptions.Axis for Options.Quantize. It stands for the axis of a tensor's
+// outputs, or 0 if the graph does not show it.
 const OutputAxis = -1
 
 // Stayed is a tensor that Options.Quantize did not quantize, and why.
 type Stayed struct{ Name, Why string }
 
-// quantizes decides whether a tensor is quantized: the options for it, or why it stays as it
-// is, "" if quantization was not requested.
+// quantizes returns the options to quantize a tensor, or the reason to leave it, which is "" if
+// quantization was not requested.
 func (j *job) quantizes(t *tensor.Info) (*tensor.QuantizeOptions, string) {
 	if j.o.Quantize == nil || t.Quant != nil {
 		return nil, ""
@@ -44,16 +44,16 @@ func (j *job) quantizes(t *tensor.Info) (*tensor.QuantizeOptions, string) {
 	return &o, ""
 }
 
-// uses says what the nodes of a graph do with its tensors, by their names.
+// uses maps the names of tensors to their roles in a graph.
 type uses map[string]role
 
-// role is what nodes do with a tensor.
+// role is how nodes use a tensor.
 type role struct {
-	constant string // what it is of a node, where int8 would hurt: "bias"
-	axis     int    // of the outputs
+	constant string // its role, if int8 would hurt: "bias"
+	axis     int    // the axis of outputs
 }
 
-// usesOf goes through the nodes of a graph, those of inner graphs too.
+// usesOf collects the roles of tensors in a graph and its nested graphs.
 func usesOf(g *format.Graph, tensors []tensor.Info) uses {
 	u := uses{}
 	if g == nil {
@@ -81,7 +81,7 @@ func usesOf(g *format.Graph, tensors []tensor.Info) uses {
 	return u
 }
 
-// roleOf returns what input k is to a node, by the names of operators that any of the formats has.
+// roleOf returns the role of input k of a node. It knows the operator names of all formats.
 func roleOf(n *format.Node, k int, shape tensor.Shape) (r role) {
 	switch op := strings.ToLower(n.Op); {
 	case strings.Contains(op, "norm"):
@@ -104,7 +104,7 @@ func roleOf(n *format.Node, k int, shape tensor.Shape) (r role) {
 	return r
 }
 
-// integerOf returns an attribute of a node.
+// integerOf returns an integer attribute of a node, or def.
 func integerOf(n *format.Node, name string, def int64) int64 {
 	for _, a := range n.Attributes {
 		if v, ok := a.Value.(int64); ok && a.Name == name {
@@ -125,7 +125,7 @@ func isVector(shape tensor.Shape) bool {
 	return long <= 1
 }
 
-// keeps says why a tensor is not quantized unless it is named, "" for one that is.
+// keeps returns the reason not to quantize a tensor by default, or "".
 func (u uses) keeps(t *tensor.Info) string {
 	if rank := len(t.Shape); rank < 2 {
 		return fmt.Sprintf("rank %d", rank)
@@ -146,7 +146,7 @@ func (u uses) keeps(t *tensor.Info) string {
 	return ""
 }
 
-// zeroed warns of a tensor that lost more than 1 % of its numbers to 0.
+// zeroed warns about a tensor in which more than 1 % of the numbers became 0.
 func (j *job) zeroed(name string, to string, zeroed, nonzero int64) {
 	if zeroed > nonzero/100 {
 		j.report.Warnings = append(j.report.Warnings,

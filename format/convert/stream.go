@@ -8,15 +8,14 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// workers is how many tensors are read and converted at a time. Each takes some
-// megabytes, so there are few however many processors there are.
+// workers returns the number of tensors to convert concurrently: few, since each takes some megabytes.
 func workers() int { return min(runtime.GOMAXPROCS(0), 4) }
 
-// decodedMost is how large a tensor that the source decodes may be next to others.
+// decodedMost is the size up to which tensors that the source decodes are converted concurrently.
 const decodedMost = 8 << 20
 
-// workersFor returns how many tensors are converted at a time: of large ones that the source
-// decodes, one.
+// workersFor returns the number of tensors to convert concurrently: one if the source decodes large
+// tensors.
 func workersFor(items []*item) int {
 	for _, it := range items {
 		if info := it.from.Info(); info.Offset < 0 && info.Size > decodedMost {
@@ -26,22 +25,21 @@ func workersFor(items []*item) int {
 	return workers()
 }
 
-// ahead is how many pieces a tensor may be converted ahead of the writer.
+// ahead is the number of pieces that a conversion may be ahead of the writer.
 const ahead = 2
 
-// stream is a tensor that is converted while the writer is busy with others, or with
-// what came before. It is an io.Reader.
+// stream is a tensor converted in the background. It is an io.Reader.
 type stream struct {
-	full, free chan []byte // pieces, and memory for more
-	err        error       // why full was closed
-	tally                  // when it is
-	broken     bool        // instead: what reads the source ended the goroutine
-	thrown     any         // what it panicked with, nil for runtime.Goexit
-	piece      []byte      // that is being read
-	left       []byte      // of it
+	full, free chan []byte // converted pieces, and buffers for more
+	err        error       // valid once full is closed
+	tally                  // likewise
+	broken     bool        // a panic or Goexit of the source ended the goroutine
+	thrown     any         // the panic's value; nil for runtime.Goexit
+	piece      []byte      // being read
+	left       []byte      // unread rest of piece
 }
 
-// begin converts tensor now and those that come next, as far as there are workers.
+// begin starts converting tensor now and those that follow, up to the number of workers.
 func (j *job) begin(now int) {
 	for ; j.begun < len(j.items) && j.active < j.workers && (j.workers > 1 || j.begun <= now); j.begun++ {
 		if it := j.items[j.begun]; it.changes {
@@ -51,7 +49,7 @@ func (j *job) begin(now int) {
 	}
 }
 
-// start converts a tensor.
+// start starts converting a tensor.
 func (j *job) start(it *item) *stream {
 	s := &stream{full: make(chan []byte, ahead+1), free: make(chan []byte, ahead+1)}
 	for range cap(s.free) {
@@ -75,7 +73,7 @@ func (j *job) start(it *item) *stream {
 	return s
 }
 
-// finish keeps the memory of a stream that was read to its end for others.
+// finish returns the buffers of a stream that was read to its end.
 func (j *job) finish(s *stream) {
 	for range cap(s.free) {
 		j.spare = append(j.spare, <-s.free)
@@ -83,7 +81,7 @@ func (j *job) finish(s *stream) {
 	j.active--
 }
 
-// run fills s.
+// run converts the tensor into s.
 func (j *job) run(it *item, s *stream) {
 	mem := scratches.Get().(*scratch)
 	defer scratches.Put(mem)
@@ -103,15 +101,15 @@ func (j *job) run(it *item, s *stream) {
 			if s.err != nil {
 				return
 			}
-			s.full <- b // does not wait: there is room for as many as there is memory for
+			s.full <- b // never blocks: as many slots as buffers
 		case <-j.stop:
 			return
 		}
 	}
 }
 
-// Read implements io.Reader. What ended the goroutine that converts, such as a panic of the
-// reader behind the source, ends the caller's.
+// Read implements io.Reader. It repeats a panic or Goexit of the converting goroutine, such as a panic
+// of the source's reader, in the caller's goroutine.
 func (s *stream) Read(p []byte) (int, error) {
 	if len(s.left) == 0 {
 		if s.piece != nil {

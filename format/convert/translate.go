@@ -15,20 +15,21 @@ import (
 )
 
 const (
-	// The metadata of graphs in ONNX's operators that say which versions they have.
+	// Metadata keys of graphs in ONNX's operators, for versions.
 	keyOperatorSets = "opsets"
 	keyIRVersion    = "ir_version"
 
-	// version is that of ONNX's operators in which graphs are translated and written.
+	// version is the version of ONNX's operators that graphs are translated to.
 	version = 17
-	// oldestVersion is the first whose operators mean the same, but for what readONNX looks at.
+	// oldestVersion is the first version whose operators have the same meaning, apart from the
+	// differences that readONNX handles.
 	oldestVersion = 7
 )
 
-// translate states a graph in the operators of the target's format, where those of the source
-// are others. It returns the plan's tensors: those of the model, less what became an attribute
-// of a node, and those that took the place of one. What has no counterpart is kept for refuse, and
-// the plan is as it was.
+// translate translates a graph to the operators of the target's format. It returns the views of the
+// plan's tensors: without those that became attributes of nodes, and with new ones for attributes that
+// became tensors. If nodes have no counterpart, it records them for refuse and leaves the plan as it
+// was.
 func (j *job) translate(m *format.Model, p *format.Plan) ([]tensor.View, error) {
 	views := make([]tensor.View, len(p.Tensors))
 	for i := range views {
@@ -40,7 +41,7 @@ func (j *job) translate(m *format.Model, p *format.Plan) ([]tensor.View, error) 
 	}
 	source, err := format.Lookup(m.Format())
 	if err != nil {
-		return views, nil // a model of a driver that is not registered
+		return views, nil // the model's driver is not registered
 	}
 	t := newTranslator(p, views, to.Name())
 	if t.vocabularies(source.Driver(), to.Driver()); t.from != nil || t.to != nil {
@@ -53,32 +54,32 @@ func (j *job) translate(m *format.Model, p *format.Plan) ([]tensor.View, error) 
 	return t.finish(), nil
 }
 
-// gap is a node without counterpart.
+// gap is a node without a counterpart.
 type gap struct {
 	part string
 	err  error
 }
 
-// translator is a graph on its way.
+// translator translates a graph.
 type translator struct {
 	plan     *format.Plan
-	graph    *format.Graph // that is translated
-	views    []tensor.View // of all tensors, old and new
-	infos    []tensor.Info // theirs, with the quantization that they are to have
-	format   string        // of the target
+	graph    *format.Graph // the source graph
+	views    []tensor.View // all tensors, old and new
+	infos    []tensor.Info // their descriptions, with new quantization parameters
+	format   string        // the target's
 	from, to []driver.Operator
-	version  int64 // of ONNX's operators in the source
+	version  int64 // version of the source's ONNX operators
 
 	shapes   map[string]dims
-	tensors  map[string]int    // index in views
-	taken    map[string]bool   // names of values
-	numbers  map[string]int    // tried behind a name that was taken
+	tensors  map[string]int    // indexes into views
+	taken    map[string]bool   // names of values in use
+	numbers  map[string]int    // last number appended to a name
 	consumed map[string]bool   // tensors that became attributes
-	alias    map[string]string // values that are another, as a node between them does nothing
-	fused    map[int]*node     // by the last of the source's nodes that they are
+	alias    map[string]string // values replaced by others, after nodes without effect
+	fused    map[int]*node     // Gemm nodes by the index of the last node they replace
 	uses     map[string]use
 
-	nodes []format.Node // of the target
+	nodes []format.Node // translated nodes
 	gaps  []gap
 }
 
@@ -90,19 +91,19 @@ func newTranslator(p *format.Plan, views []tensor.View, target string) *translat
 	}
 }
 
-// use is who uses a value.
+// use counts the uses of a value.
 type use struct {
-	count  int // nodes
+	count  int // number of uses
 	last   int
-	leaves bool // it is an output of the graph
+	leaves bool // it is a graph output
 }
 
-// vocabularies finds out in which operators source and target are written. Both are nil when
-// there is nothing to translate.
+// vocabularies sets the operators of source and target. Both remain nil if there is nothing to
+// translate.
 func (t *translator) vocabularies(source, target driver.Driver) {
 	to, ok := target.(driver.Vocabulary)
 	if !ok {
-		// Most formats without a vocabulary have no graphs, and say so themselves.
+		// Most formats without a vocabulary have no graphs, and refuse them.
 		var l driver.LossList
 		if lossy, ok := target.(driver.Lossy); ok {
 			lossy.Losses(t.plan, &driver.WriteOptions{}, &l)
@@ -120,7 +121,7 @@ func (t *translator) vocabularies(source, target driver.Driver) {
 	t.from, t.to = from.Operators(), to.Operators()
 }
 
-// unknown refuses all nodes.
+// unknown refuses all nodes, because the format has no vocabulary.
 func (t *translator) unknown(d driver.Driver) {
 	for i := range t.graph.Nodes {
 		t.gap(i, fmt.Errorf("%w: the format %s does not say what its operators mean", format.ErrUnsupported, d.Describe().Name))
@@ -136,9 +137,9 @@ func (t *translator) gap(i int, err error) {
 	t.gaps = append(t.gaps, gap{fmt.Sprintf("nodes[%d] (%s)", i, n.Op), err})
 }
 
-// values takes note of what is known before any node is.
+// values records the values that are known before any node runs.
 func (t *translator) values() {
-	t.infos = slices.Clone(t.plan.Tensors) // whose names may be older than those of the views
+	t.infos = slices.Clone(t.plan.Tensors) // their names may be newer than those of the views
 	for i := range t.infos {
 		info := &t.infos[i]
 		t.tensors[info.Name], t.taken[info.Name] = i, true
@@ -158,11 +159,11 @@ func (t *translator) values() {
 	if n, ok := ir.(int64); t.from != nil || !ok || n > 3 {
 		return
 	}
-	// Up to there initializers were inputs too.
+	// Up to version 3, initializers had to be inputs too.
 	t.graph.Inputs = slices.DeleteFunc(t.graph.Inputs, func(v format.ValueInfo) bool { _, ok := t.tensors[v.Name]; return ok })
 }
 
-// inputs takes note of the shapes of inputs. Dims of one symbol are equal when the model runs.
+// inputs records the shapes of graph inputs. Dims with the same symbol are equal.
 func (t *translator) inputs() {
 	symbols := map[string]int64{}
 	last := int64(unknown)
@@ -212,7 +213,7 @@ func (t *translator) run() {
 	}
 }
 
-// readAny reads a node of the source, which becomes several, or none.
+// readAny reads a node of the source as zero or more nodes.
 func (t *translator) readAny(i int) ([]*node, error) {
 	switch whole := t.fused[i]; {
 	case whole != nil:
@@ -225,8 +226,8 @@ func (t *translator) readAny(i int) ([]*node, error) {
 	return t.readONNX(&t.graph.Nodes[i])
 }
 
-// fuse notes that a MatMul and the Add of a bias that follows are one Gemm: few formats have an
-// Add that broadcasts.
+// fuse combines a MatMul and the Add of a bias that follows into a Gemm, since few formats have a
+// broadcasting Add.
 func (t *translator) fuse(i int) bool {
 	m := &t.graph.Nodes[i]
 	if m.Op != "MatMul" || m.Domain != "" || len(m.Inputs) != 2 || len(m.Outputs) != 1 || len(m.Attributes) > 0 ||
@@ -252,7 +253,7 @@ func (t *translator) fuse(i int) bool {
 	return true
 }
 
-// finish puts the graph and its tensors into the plan.
+// finish stores the graph and its tensors in the plan.
 func (t *translator) finish() []tensor.View {
 	g := t.graph
 	g.Nodes = t.nodes
@@ -285,8 +286,8 @@ func (t *translator) finish() []tensor.View {
 	return views
 }
 
-// fresh returns a name for a value that is not taken: the name itself, or one with a number
-// behind it. It never tries a number twice, so all names together cost as many steps as there are.
+// fresh returns an unused name for a value: the name itself or one with a number appended. It tries
+// each number once, so the total cost is linear.
 func (t *translator) fresh(name string) string {
 	out := name
 	for t.taken[out] {
@@ -297,7 +298,7 @@ func (t *translator) fresh(name string) string {
 	return out
 }
 
-// add takes in a tensor, and returns its name.
+// add adds a tensor and returns its name.
 func (t *translator) add(v tensor.View, err error) (string, error) {
 	if err != nil {
 		return "", err
@@ -310,7 +311,7 @@ func (t *translator) add(v tensor.View, err error) (string, error) {
 	return info.Name, nil
 }
 
-// in returns the shapes of what a node takes.
+// in returns the shapes of a node's inputs.
 func (t *translator) in(n *node) []dims {
 	list := make([]dims, len(n.in))
 	for i, name := range n.in {
@@ -319,7 +320,7 @@ func (t *translator) in(n *node) []dims {
 	return list
 }
 
-// write appends a node to the translated graph, or several that mean the same.
+// write appends a node, or several equivalent ones, to the translated graph.
 func (t *translator) write(n *node) error {
 	op := operators[n.op]
 	if len(n.in) < op.fewest || len(n.in) > op.most || slices.Contains(n.in, "") || len(n.out) != 1 {
@@ -356,8 +357,8 @@ func (t *translator) write(n *node) error {
 	return nil
 }
 
-// instead returns nodes that mean the same as one that the target lacks, nil for none. A node
-// that does nothing is left out.
+// instead returns nodes equivalent to one that the target lacks, or nil. It leaves out a node that has
+// no effect.
 func (t *translator) instead(n *node, in []dims) []*node {
 	transpose := func(k int) *node {
 		out := t.fresh(n.in[k] + "_transposed")
@@ -394,7 +395,7 @@ func (t *translator) instead(n *node, in []dims) []*node {
 	return nil
 }
 
-// writeONNX writes a node as it is.
+// writeONNX writes a node unchanged.
 func (t *translator) writeONNX(n *node) error {
 	out := format.Node{Name: n.name, Op: n.op, Inputs: n.in, Outputs: n.out}
 	if shape, ok := n.attrs["shape"].([]int64); ok && n.op == "Reshape" {
@@ -414,7 +415,7 @@ func (t *translator) writeONNX(n *node) error {
 	return nil
 }
 
-// refuse answers for the nodes without counterpart: the graph is a loss for their sake.
+// refuse reports nodes without a counterpart as a loss of the graph.
 func (j *job) refuse() error {
 	if len(j.gaps) == 0 {
 		return nil
@@ -440,7 +441,7 @@ func (j *job) refuse() error {
 	return nil
 }
 
-// lacking is a format that cannot hold some nodes.
+// lacking is a format that cannot represent some nodes.
 type lacking struct {
 	driver.Driver
 	gaps []gap

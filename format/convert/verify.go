@@ -11,10 +11,10 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// verify compares what the target holds with what was written.
+// verify compares the target with the written data.
 func (j *job) verify() error {
 	read := j.o.reading(j.o.To)
-	read.Trusted = nil // who signed the source
+	read.Trusted = nil // applies to the source
 	if j.o.Storage.Key != nil {
 		read.Key = j.o.Storage.Key
 	}
@@ -71,12 +71,11 @@ func (j *job) verify() error {
 	return nil
 }
 
-// integersOf returns the content of a quantized tensor of a format that shows the numbers which the
-// integers stand for.
+// integersOf returns the content of a quantized tensor in a format that returns it as float32.
 func (j *job) integersOf(it *item, v tensor.View) (string, error) {
 	mem := scratches.Get().(*scratch)
 	defer scratches.Put(mem)
-	if _, err := it.z.Parameters(); err != nil { // which has it begin again
+	if _, err := it.z.Parameters(); err != nil { // restarts the quantizer
 		return "", err
 	}
 	src, err := j.source(v)
@@ -95,17 +94,17 @@ func (j *job) integersOf(it *item, v tensor.View) (string, error) {
 	return content(it.to.TypeName(), v.Shape(), h.Sum64()), nil
 }
 
-// fail says of which tensor of the target an error is.
+// fail returns an error about a tensor of the target.
 func (j *job) fail(name string, err error) error {
 	return &format.Error{Format: j.o.To, Path: j.path, Field: fmt.Sprintf("tensor %q", name), Offset: -1, Err: err}
 }
 
-// content is what two tensors have in common that are equal but for their names.
+// content describes a tensor apart from its name.
 func content(typeName string, shape tensor.Shape, sum uint64) string {
 	return fmt.Sprintf("%s %v with XXH64 %016x", typeName, []int64(shape), sum)
 }
 
-// contentOf reads a tensor a piece at a time.
+// contentOf reads a tensor in pieces.
 func (j *job) contentOf(v tensor.View) (string, error) {
 	v, err := j.read.Tensor(v)
 	if err != nil {

@@ -10,7 +10,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// readONNX reads a node in ONNX's operators, which is of the version that the source has them in.
+// readONNX reads a node in ONNX's operators of the source's version.
 func (t *translator) readONNX(in *format.Node) ([]*node, error) {
 	if in.Op == "Constant" && in.Domain == "" {
 		return nil, t.constant(in)
@@ -44,7 +44,7 @@ func (t *translator) readONNX(in *format.Node) ([]*node, error) {
 	case "Reshape":
 		return []*node{n}, t.targetShape(n)
 	case "Dropout":
-		if len(n.in) == 2 { // the ratio means something to training alone, which a third input asks for
+		if len(n.in) == 2 { // a ratio without training_mode has no effect on inference
 			t.consumed[n.in[1]] = true
 			n.in = n.in[:1]
 		}
@@ -54,7 +54,7 @@ func (t *translator) readONNX(in *format.Node) ([]*node, error) {
 	return []*node{n}, nil
 }
 
-// constant makes a tensor of the model of a node that yields one.
+// constant converts a Constant node to a tensor of the model.
 func (t *translator) constant(in *format.Node) error {
 	if len(in.Attributes) != 1 || len(in.Outputs) != 1 {
 		return fmt.Errorf("%w: a constant of another form than a tensor", format.ErrUnsupported)
@@ -76,7 +76,7 @@ func (t *translator) constant(in *format.Node) error {
 	return err
 }
 
-// targetShape makes an attribute of the input that says which shape Reshape is to yield.
+// targetShape converts Reshape's shape input to an attribute.
 func (t *translator) targetShape(n *node) error {
 	if len(n.in) != 2 {
 		return fmt.Errorf("%w: %d inputs", format.ErrUnsupported, len(n.in))
@@ -99,8 +99,8 @@ func (t *translator) targetShape(n *node) error {
 	return nil
 }
 
-// coerced gives Softmax the axis that it has today. Before version 13 it took all dims from its axis on
-// for one, and the axis was 1.
+// coerced converts the axis of Softmax to its meaning since version 13. Earlier versions flattened all
+// dims from the axis on, and the default was 1.
 func (t *translator) coerced(n *node) error {
 	if t.version >= 13 {
 		return nil
@@ -120,7 +120,7 @@ func (t *translator) coerced(n *node) error {
 	return nil
 }
 
-// neutral is the form of an attribute's value between the formats.
+// neutral converts an attribute's value to the type used between formats.
 func neutral(v any) any {
 	switch v := v.(type) {
 	case bool:
@@ -202,10 +202,10 @@ func (t *translator) read(in *format.Node) ([]*node, error) {
 	return []*node{n}, nil
 }
 
-// unread has the attributes of a node that are not yet translated.
+// unread holds the attributes of a node that are not yet translated.
 type unread map[string]any
 
-// quantizes takes a parameter of the quantization of an input: the tensor has it too.
+// quantizes checks a quantization parameter of an input against the tensor's own.
 func (t *translator) quantizes(s unread, a *driver.OperatorAttribute, n *node) error {
 	_, ok := s[a.Names[0]]
 	delete(s, a.Names[0])
@@ -255,7 +255,7 @@ func (s unread) take(a *driver.OperatorAttribute) (any, error) {
 	return value, nil
 }
 
-// express states a node in an operator of the target's format.
+// express converts a node to an operator of the target's format.
 func (t *translator) express(o *driver.Operator, n *node, in []dims) (format.Node, error) {
 	out := format.Node{Name: n.name, Op: o.Name, Inputs: n.in, Outputs: n.out}
 	rank := len(in[0])
@@ -301,7 +301,7 @@ func (t *translator) express(o *driver.Operator, n *node, in []dims) (format.Nod
 	return out, t.fillUp(&out, o, n, in)
 }
 
-// fits compares the inputs of a node with what an operator takes.
+// fits checks a node's inputs against an operator's requirements.
 func fits(o *driver.Operator, n *node, in []dims) error {
 	if o.SameShape {
 		for _, d := range in {
@@ -327,7 +327,7 @@ func fits(o *driver.Operator, n *node, in []dims) error {
 	return nil
 }
 
-// written returns what an attribute is in the target's format.
+// written converts an attribute to the target's format.
 func written(a *driver.OperatorAttribute, v any) ([]format.Attribute, error) {
 	each := len(a.Names) > 1 && !a.Alias
 	want := neutral(a.Value)
@@ -370,7 +370,7 @@ func written(a *driver.OperatorAttribute, v any) ([]format.Attribute, error) {
 	return out, nil
 }
 
-// fillUp adds a bias of zeros to a node that must have one.
+// fillUp adds a bias of zeros if the operator needs a bias.
 func (t *translator) fillUp(out *format.Node, o *driver.Operator, n *node, in []dims) error {
 	if len(n.in) >= o.Inputs {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// wider lists the types that hold every number of a floating-point type.
+// wider lists, for each floating-point type, the types that hold all its numbers.
 var wider = map[tensor.DType][]tensor.DType{
 	tensor.Float8E4M3FN: {tensor.Float16, tensor.BFloat16, tensor.Float32, tensor.Float64},
 	tensor.Float8E5M2:   {tensor.Float16, tensor.BFloat16, tensor.Float32, tensor.Float64},
@@ -20,13 +20,13 @@ var wider = map[tensor.DType][]tensor.DType{
 	tensor.Float32:      {tensor.Float64},
 }
 
-// span is a range of integers, without those beyond an int64.
+// span is the range of an integer type, limited to int64.
 type span struct {
 	dtype     tensor.DType
 	low, high int64
 }
 
-// spans are the integer types, as candidates in this order.
+// spans are the integer types, in the order in which they are tried.
 var spans = []span{
 	{tensor.Int8, math.MinInt8, math.MaxInt8}, {tensor.Uint8, 0, math.MaxUint8},
 	{tensor.Int16, math.MinInt16, math.MaxInt16}, {tensor.Uint16, 0, math.MaxUint16},
@@ -34,7 +34,7 @@ var spans = []span{
 	{tensor.Int64, math.MinInt64, math.MaxInt64},
 }
 
-// spanOf returns that of an integer type. What exceeds an int64 is checked number by number.
+// spanOf returns the span of an integer type. Numbers beyond int64 are checked one by one.
 func spanOf(d tensor.DType) (span, bool) {
 	i := slices.IndexFunc(spans, func(s span) bool { return s.dtype == d })
 	if i < 0 {
@@ -43,8 +43,8 @@ func spanOf(d tensor.DType) (span, bool) {
 	return spans[i], true
 }
 
-// fit gives the tensors whose dtype the target lacks one that holds the same numbers, and scalars
-// the shape [1] where it has none, as far as that is accepted.
+// fit changes dtypes that the target lacks to types that hold the same numbers, and scalars to shape
+// [1], as far as that is accepted.
 func (j *job) fit() error {
 	takes := map[tensor.DType]bool{}
 	byName := make(map[string]*item, len(j.items))
@@ -61,7 +61,7 @@ func (j *job) fit() error {
 			return err
 		}
 		if !fits {
-			continue // the format says why
+			continue // the format refuses it with a reason
 		}
 		l := format.Loss{Kind: driver.LossConversion, Name: it.to.Name, Why: "a scalar is written with the shape [1]", Acceptable: true}
 		if to.DType != it.to.DType {
@@ -80,14 +80,14 @@ func (j *job) fit() error {
 	return nil
 }
 
-// accepts reports whether a loss is accepted, and whether it is to be reported.
+// accepts reports whether a loss is accepted, and whether to report it.
 func (j *job) accepts(l format.Loss) (accepted, reported bool) {
 	named := slices.Contains(j.o.AcceptLoss, string(l.Kind)) || slices.Contains(j.o.AcceptLoss, l.Item())
 	return named || j.o.Lossy, !named
 }
 
-// fitting returns the dtype and shape that a tensor may have instead, if there are any. takes caches
-// which dtypes the target has.
+// fitting returns a dtype and shape that the target accepts, if there are any. takes caches the dtypes
+// that it accepts.
 func (j *job) fitting(it *item, kind format.LossKind, takes map[tensor.DType]bool) (to tensor.Info, fits bool, err error) {
 	to = tensor.Info{DType: it.to.DType, Shape: it.to.Shape}
 	if kind == driver.LossShape {
@@ -110,8 +110,8 @@ func (j *job) fitting(it *item, kind format.LossKind, takes map[tensor.DType]boo
 	return to, false, nil
 }
 
-// candidates lists the types that may hold all numbers of a tensor: those that hold any such, and then,
-// of integers, the narrower ones.
+// candidates lists the types that may hold a tensor's numbers: first those that hold all numbers of
+// its dtype, then other integer types.
 func (j *job) candidates(it *item) []tensor.DType {
 	d := it.to.DType
 	own, integer := spanOf(d)
@@ -156,7 +156,7 @@ func (j *job) holds(d tensor.DType, it *item) (bool, error) {
 	return true, nil
 }
 
-// integerAt returns the element at the front of b. ok is false for one beyond an int64.
+// integerAt returns the first element of b. ok is false if it exceeds int64.
 func integerAt(b []byte, d tensor.DType) (x int64, ok bool) {
 	var eight [8]byte
 	copy(eight[:], b[:d.Size()])
