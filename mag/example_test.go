@@ -133,7 +133,7 @@ func ExampleNewWriter() {
 	// 0.1.0 mask 204
 }
 
-// A model that package format opened, with what only this format has.
+// From gives access to the methods of this format for a model that package format opened.
 func ExampleFrom() {
 	dir, err := os.MkdirTemp("", "mag")
 	if err != nil {
@@ -155,7 +155,7 @@ func ExampleFrom() {
 	// Output: false 0 true
 }
 
-// A model inside another file.
+// OpenFile opens a model inside another file.
 func ExampleOpenFile() {
 	dir, err := os.MkdirTemp("", "mag")
 	if err != nil {
@@ -179,7 +179,7 @@ func ExampleOpenFile() {
 	// Output: 2
 }
 
-// A model that is read, not mapped: 16 KiB now, and tensors when they are used.
+// OpenReaderAt reads 16 KiB now, and tensors when they are used.
 func ExampleOpenReaderAt() {
 	dir, err := os.MkdirTemp("", "mag")
 	if err != nil {

@@ -120,8 +120,8 @@ func (d *decoder) mark(want string) {
 	}
 }
 
-// expect checks that n, the number of tensors in the header, is within the limit,
-// and that the file has at least least bytes.
+// expect checks that n, the number of tensors in the header, is within the limit, and
+// that the file is not smaller than least bytes.
 func (d *decoder) expect(field string, at int64, n uint32, least uint64) error {
 	if n > driver.MaxTensors {
 		return wire.Errorf(formatName, field, at, format.ErrLimit, "%d tensors, at most %d are allowed", n, driver.MaxTensors)

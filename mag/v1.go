@@ -176,7 +176,7 @@ func (f *parsed) digestOf(key []byte, next int) (i int, ok bool) {
 	return f.index.LookupBytes(name)
 }
 
-// digests are the XXH64 of the data of tensors. Those that are known have a bit.
+// digests has the XXH64 of the data of tensors. A bit in has marks those recorded.
 type digests struct{ sums, has []uint64 }
 
 func newDigests(tensors int) digests {

@@ -83,7 +83,7 @@ func write(path string, o *mle.WriteOptions) {
 	}
 }
 
-// A file is signed after it was written, without writing its sections again.
+// Sign signs an existing file without encoding its sections again.
 func ExampleSign() {
 	dir, err := os.MkdirTemp("", "mle")
 	if err != nil {
@@ -109,7 +109,7 @@ func ExampleSign() {
 	// Output: Ed25519
 }
 
-// The header, the graph with its ids, and the metadata as they are in the file.
+// File gives access to the header, the graph with its ids, and the text of the metadata.
 func ExampleFile() {
 	dir, err := os.MkdirTemp("", "mle")
 	if err != nil {

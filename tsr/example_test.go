@@ -118,7 +118,7 @@ func ExampleCreate() {
 	// weight.tsr
 }
 
-// A directory with a file for each tensor appears at once, when the writer is closed.
+// CreateDir writes a directory with a file for each tensor, which appears when the writer is closed.
 func ExampleCreateDir() {
 	dir, err := os.MkdirTemp("", "tsr")
 	if err != nil {

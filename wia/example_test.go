@@ -96,7 +96,7 @@ func ExampleFile_Verify() {
 	// Output: ECDSA trusted ok
 }
 
-// An encrypted, compressed file on disk, and what only this format has.
+// Opening an encrypted file requires its key.
 func ExampleOpen() {
 	dir, err := os.MkdirTemp("", "wia")
 	if err != nil {
@@ -130,7 +130,7 @@ func ExampleOpen() {
 	// Output: true zstd 8 [] false
 }
 
-// The metadata of section 5.1 as pairs for a plan.
+// ModelMetadata converts to the metadata of a plan.
 func ExampleModelMetadata() {
 	m := wia.ModelMetadata{ModelInfo: wia.ModelInfo{Name: "edge detector", License: "MIT"}}
 	pairs, err := m.Metadata()
@@ -143,7 +143,7 @@ func ExampleModelMetadata() {
 	// Output: model_info {"name":"edge detector","license":"MIT"}
 }
 
-// The messages of wia.proto, for what the neutral graph has no field.
+// The messages of wia.proto include fields that the neutral graph does not have.
 func ExampleFile_GraphMessage() {
 	m, err := format.OpenBytes(model(nil), nil)
 	if err != nil {
@@ -163,7 +163,7 @@ func ExampleFile_GraphMessage() {
 	// true <nil>
 }
 
-// Keys in PEM form, as openssl makes them.
+// PrivateKey and PublicKey parse keys in PEM form, as made by openssl.
 func ExamplePrivateKey() {
 	private, public := keys()
 	key, err := wia.PrivateKey(private) // openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256
