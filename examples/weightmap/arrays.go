@@ -9,12 +9,12 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// withoutArrays returns metadata with the type of the elements (string, number, boolean,
-// array, object, null, mixed) and the length in the place of each array.
+// withoutArrays replaces each array in metadata by the type of its elements (string, number,
+// boolean, array, object, null, mixed) and its length.
 func withoutArrays(meta format.Metadata) (format.Metadata, error) {
 	var all format.Metadata
 	for _, e := range meta {
-		text, err := cli.JSON(format.Metadata{{Value: e.Value}}) // which knows what to do about NaN
+		text, err := cli.JSON(format.Metadata{{Value: e.Value}}) // handles NaN
 		if err != nil {
 			return nil, err
 		}
@@ -30,7 +30,7 @@ func withoutArrays(meta format.Metadata) (format.Metadata, error) {
 	return all, nil
 }
 
-// kindOf names what all elements are.
+// kindOf returns the common type of all elements.
 func kindOf(elements []json.RawMessage) (kind string) {
 	kinds := map[byte]string{'"': "string", '[': "array", '{': "object", 't': "boolean", 'f': "boolean", 'n': "null"}
 	for i, e := range elements {

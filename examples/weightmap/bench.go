@@ -48,9 +48,9 @@ func bench(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer)
 	if err != nil {
 		return err
 	}
-	o.Check = format.CheckDefault // verification is measured by itself
+	o.Check = format.CheckDefault // verification is measured separately
 	b := &benchmark{path: f.Arg(0), o: o, buf: make([]byte, 1<<20)}
-	m, err := openModel(b.path, o) // for what is wrong with the file
+	m, err := openModel(b.path, o) // report errors in the file first
 	if err != nil {
 		return err
 	}
@@ -68,15 +68,15 @@ func bench(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer)
 	return b.table(times).Write(out, cli.Width(out))
 }
 
-// benchmark is a file that is measured.
+// benchmark measures a file.
 type benchmark struct {
 	path string
 	o    *format.Options
-	size int64 // bytes that the floor read
+	size int64 // bytes read by the floor
 	buf  []byte
 }
 
-// tasks are what is measured, the floor first.
+// tasks are the operations to measure; the first is the floor.
 var tasks = []struct {
 	name string
 	run  func(*benchmark) error
@@ -92,8 +92,7 @@ var tasks = []struct {
 	}},
 }
 
-// rounds returns the median time of each task. A round before the first brings the
-// file into the cache.
+// rounds returns the median time of each task. A warm-up round loads the file into the cache.
 func (b *benchmark) rounds(n int, progress *cli.Progress) ([]time.Duration, error) {
 	times := make([][]time.Duration, len(tasks))
 	for round := range n + 1 {
@@ -119,7 +118,7 @@ func (b *benchmark) rounds(n int, progress *cli.Progress) ([]time.Duration, erro
 	return medians, nil
 }
 
-// with opens the file for f.
+// with calls f with the open file.
 func (b *benchmark) with(f func(*format.Model) error) error {
 	m, err := format.Open(b.path, b.o)
 	if err != nil {
@@ -151,7 +150,7 @@ func (b *benchmark) read() error {
 	})
 }
 
-// cancelable is a reader that ends with a context.
+// cancelable is a reader that fails when its context is done.
 type cancelable struct {
 	ctx context.Context
 	r   io.Reader
@@ -182,16 +181,16 @@ func (b *benchmark) touch(m *format.Model) error {
 			return err
 		}
 	}
-	runtime.KeepAlive(sum) // or the compiler may leave reading out
+	runtime.KeepAlive(sum) // keeps the compiler from removing the reads
 	return nil
 }
 
-// table compares the tasks with the first.
+// table compares the tasks with the floor.
 func (b *benchmark) table(times []time.Duration) *cli.Table {
 	t := cli.NewTable(cli.Column{Name: "TASK"}, cli.Column{Name: "MEDIAN", Right: true}, cli.Column{Name: "OF READING", Right: true}, cli.Column{Name: "PER SECOND", Right: true})
 	for i, d := range times {
 		speed := ""
-		if i != 1 { // opening does not depend on the size
+		if i != 1 { // the time of opening does not depend on the size
 			speed = cli.Size(int64(float64(b.size) / max(d.Seconds(), 1e-9)))
 		}
 		t.Row(tasks[i].name, d.Round(d/1000+1).String(), fmt.Sprintf("%.3g", float64(d)/float64(max(times[0], 1))), speed)

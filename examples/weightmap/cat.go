@@ -91,7 +91,7 @@ func cat(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) erro
 	})
 }
 
-// content is a tensor, or a part of it, on the way out.
+// content is a tensor, or a part of it, to print.
 type content struct {
 	v      tensor.View
 	d      *data
@@ -101,8 +101,7 @@ type content struct {
 	single []float32
 }
 
-// raw writes the bytes as they are stored. Without a slice that goes for types that
-// are not known, too.
+// raw writes the stored bytes. Without a slice it supports unknown types, too.
 func (c *content) raw(out io.Writer) error {
 	if !c.sliced {
 		return c.d.copy(out, c.v)
@@ -135,7 +134,7 @@ func (c *content) stored() iter.Seq2[[]byte, error] {
 	}
 }
 
-// dtype is the type of the elements outside of raw.
+// dtype returns the type of the output except in raw form.
 func (c *content) dtype() tensor.DType {
 	switch d := c.v.DType(); d {
 	case tensor.Invalid, tensor.BFloat16, tensor.Float8E4M3FN, tensor.Float8E5M2:
@@ -145,7 +144,7 @@ func (c *content) dtype() tensor.DType {
 	}
 }
 
-// elements yields the little-endian elements of the selection, of type dtype.
+// elements yields the little-endian elements of the selection, converted to dtype.
 func (c *content) elements() iter.Seq2[[]byte, error] {
 	if c.dtype() == c.v.DType() {
 		return c.stored()
@@ -173,7 +172,7 @@ func (c *content) elements() iter.Seq2[[]byte, error] {
 	}
 }
 
-// decode leaves the numbers of a piece in c.single.
+// decode decodes a piece into c.single.
 func (c *content) decode(p piece) (err error) {
 	if err := c.d.ctx.Err(); err != nil {
 		return err
@@ -192,7 +191,7 @@ func (c *content) decode(p piece) (err error) {
 
 // npy writes a NumPy file.
 func (c *content) npy(out io.Writer) error {
-	const name = "array" // which the file does not hold
+	const name = "array" // not written to the file
 	w, err := npy.NewWriter(out, &format.Plan{Tensors: []tensor.Info{{Name: name, DType: c.dtype(), Shape: c.sel.shape}}}, nil)
 	if err != nil {
 		return err
@@ -206,7 +205,7 @@ func (c *content) npy(out io.Writer) error {
 	return w.Close()
 }
 
-// stream reads what an iterator yields.
+// stream is an io.Reader for the output of an iterator.
 type stream struct {
 	next func() ([]byte, error, bool)
 	rest []byte
@@ -233,7 +232,7 @@ func (c *content) csv(out io.Writer) error { return c.numbers(out, ',', false) }
 
 func (c *content) text(out io.Writer) error { return c.numbers(out, ' ', true) }
 
-// numbers writes a line for each index but the last. Vectors stand in a column.
+// numbers writes a line for each index of all axes but the last; a vector is a column.
 func (c *content) numbers(out io.Writer, separator byte, gaps bool) error {
 	row, matrix := int64(1), int64(math.MaxInt64)
 	if s := c.sel.shape; len(s) >= 2 {

@@ -11,12 +11,12 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// change is the lines that only one of two texts has.
+// change holds the lines that occur in only one of two texts.
 type change struct{ a, b []string }
 
 func (c change) empty() bool { return len(c.a)+len(c.b) == 0 }
 
-// write prints a change as diff -u marks it, no more than some lines of each side.
+// write prints a change like diff -u, with a limited number of lines of each side.
 func (c change) write(p *lines, title string) {
 	if c.empty() {
 		return
@@ -37,8 +37,7 @@ func (c change) write(p *lines, title string) {
 	}
 }
 
-// compareSets finds what only one of two sets has, in which a line may be more than
-// once. Order does not matter.
+// compareSets compares two multisets of lines.
 func compareSets(a, b []string) change {
 	count := map[string]int{}
 	for _, line := range b {
@@ -50,7 +49,7 @@ func compareSets(a, b []string) change {
 			c.a = append(c.a, line)
 		}
 	}
-	// What is still counted is only in b: the last ones of equal lines.
+	// The remaining counts are the lines only in b; of equal lines, take the last.
 	for _, line := range slices.Backward(b) {
 		if count[line] > 0 {
 			count[line]--
@@ -61,8 +60,7 @@ func compareSets(a, b []string) change {
 	return c
 }
 
-// compareLists finds the stretch that differs between an equal beginning and an
-// equal end. Order matters.
+// compareLists finds the differing section between the common prefix and suffix.
 func compareLists(a, b []string) change {
 	for len(a) > 0 && len(b) > 0 && a[0] == b[0] {
 		a, b = a[1:], b[1:]
@@ -73,11 +71,11 @@ func compareLists(a, b []string) change {
 	return change{a, b}
 }
 
-// metadataLines has a line for each entry, "epoch = 7".
+// metadataLines returns a line per entry, "epoch = 7".
 func metadataLines(m *renamed) []string {
 	var all []string
 	for _, e := range m.given() {
-		text, err := cli.JSON(format.Metadata{e}) // which knows what to do about NaN
+		text, err := cli.JSON(format.Metadata{e}) // handles NaN
 		if err != nil {
 			text = fmt.Sprint(e.Value)
 		}
@@ -88,8 +86,7 @@ func metadataLines(m *renamed) []string {
 	return all
 }
 
-// graphLines has a line for each part of the graph that means something to a
-// computation, and none where there is no graph.
+// graphLines returns a line for each significant part of the graph, or none without a graph.
 func graphLines(m *renamed) ([]string, error) {
 	g, err := m.Graph()
 	if g == nil || err != nil {
@@ -116,7 +113,7 @@ func graphText(g *format.Graph) ([]string, error) {
 	return all, nil
 }
 
-// nodeText shows all of a node; its attributes have no order.
+// nodeText formats a node; the order of attributes is not significant.
 func nodeText(n *format.Node) (string, error) {
 	line := fmt.Sprintf("%s(%s) -> %s", n.Op, strings.Join(n.Inputs, ", "), strings.Join(n.Outputs, ", "))
 	if n.Domain != "" {
@@ -136,7 +133,7 @@ func nodeText(n *format.Node) (string, error) {
 	return line, nil
 }
 
-// attributeText shows all of an attribute, of tensors a digest of their data.
+// attributeText formats an attribute; a tensor as a digest of its data.
 func attributeText(v any) (string, error) {
 	var parts []string
 	add := func(text string, err error) error {
@@ -164,7 +161,7 @@ func attributeText(v any) (string, error) {
 	default:
 		text, err := cli.JSON(v)
 		if err != nil {
-			text = fmt.Sprint(v) // a number that JSON lacks
+			text = fmt.Sprint(v) // a number that JSON cannot represent
 		}
 		return text, nil
 	}

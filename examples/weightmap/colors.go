@@ -9,15 +9,15 @@ import (
 	"github.com/weightmap/weightmap/examples/internal/cli"
 )
 
-// What the page has of colors, and of layers in its legend.
+// The number of colors on the page, and of layers in its legend.
 const (
 	typeColors  = 8
 	layerColors = 12
 	mostLayers  = 60
 )
 
-// layerOf returns the part of a tensor's name that names its layer: up to the first number,
-// or else up to the last part.
+// layerOf returns the layer in a tensor's name: everything up to the first number, or else up to
+// the last part.
 func layerOf(name string) string {
 	end := -1
 	for from := 0; from <= len(name); {
@@ -37,7 +37,7 @@ func layerOf(name string) string {
 	return name[:end]
 }
 
-// colors are the classes of dtypes and layers.
+// colors maps dtypes and layers to CSS classes.
 type colors struct{ types, layers map[string]string }
 
 // class returns both classes, "mixed" for several dtypes or layers.
@@ -51,15 +51,14 @@ func (c *colors) class(dtype, layer string) string {
 	return of(c.types, dtype, "mixed") + " " + of(c.layers, layer, "lmixed")
 }
 
-// shareView is a part of the bar that dtypes, or layers, share.
+// shareView is a segment of a bar.
 type shareView struct {
 	Name, Class, Size, Percent string
 	Tensors                    string
 	X, Width                   float64 // in percent
 }
 
-// color fills the bars and chooses the colors: of dtypes, the largest share first, and of
-// layers in file order.
+// color fills the bars and assigns colors: to dtypes by descending share, to layers in file order.
 func (p *page) color(r *report) *colors {
 	c := &colors{map[string]string{}, map[string]string{}}
 	types, shares := r.shares(func(t *tensorReport) string { return t.DType })
@@ -80,7 +79,7 @@ func (p *page) color(r *report) *colors {
 	return c
 }
 
-// bar lays out shares of the whole.
+// bar returns the segments of a bar.
 func bar(names []string, shares map[string]*share, class map[string]string, whole *big.Int) []shareView {
 	var all []shareView
 	total, _ := new(big.Float).SetInt(whole).Float64()

@@ -29,7 +29,7 @@ var completionCommand = &command{cli.Tool{
 	Example: "weightmap completion fish | source",
 }, completion}
 
-// completion prints the script of a shell, or what that script asks for.
+// completion prints the completion script of a shell, or the candidates that the script requests.
 func completion(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) error {
 	f := c.Flags()
 	asked := f.Bool("complete", false, "print what the last argument may become, for the scripts")
@@ -48,11 +48,11 @@ func completion(ctx context.Context, c *cli.Tool, args []string, out, _ io.Write
 	return err
 }
 
-// candidate is a word that may be meant, and what it is.
+// candidate is a possible word with a description.
 type candidate struct{ word, about string }
 
-// candidates returns "files" where the last of the words is the name of a file, or else "words"
-// and a line for each word that it may become, with a tab before what that is.
+// candidates returns "files" if the last word is a file name, or else "words" and a line per
+// candidate: the word, a tab and the description.
 func candidates(ctx context.Context, words []string) string {
 	if len(words) == 0 {
 		words = []string{""}
@@ -63,7 +63,7 @@ func candidates(ctx context.Context, words []string) string {
 	}
 	text := "words\n"
 	for _, c := range all {
-		// A name with a line break in it is nothing that a shell could be told.
+		// Leave out names with line breaks, which cannot be passed to a shell.
 		if strings.HasPrefix(c.word, words[len(words)-1]) && cli.Printable(c.word) == c.word {
 			text += strings.TrimSuffix(c.word+"\t"+c.about, "\t") + "\n"
 		}
@@ -71,7 +71,7 @@ func candidates(ctx context.Context, words []string) string {
 	return text
 }
 
-// complete finds what the last word may be.
+// complete returns the candidates for the last word.
 func complete(ctx context.Context, words []string) (all []candidate, files bool) {
 	if len(words) == 1 {
 		return commandNames(), false
@@ -106,7 +106,7 @@ func commandNames() (all []candidate) {
 	return all
 }
 
-// valuesOf lists the values of an option, where they are known.
+// valuesOf returns the values of an option, if they are known.
 func valuesOf(command string, o *cli.Option) (all []candidate, files bool) {
 	var words []string
 	switch o.Name {
@@ -129,9 +129,9 @@ func valuesOf(command string, o *cli.Option) (all []candidate, files bool) {
 	return all, slices.Contains([]string{"FILE", "OUT", "KEY.pem", "PUB.pem"}, o.Value)
 }
 
-// tensorNames lists the tensors of a file, none if it does not open.
+// tensorNames returns the tensors of a file, or nothing if it does not open.
 func tensorNames(ctx context.Context, path string) (all []candidate) {
-	if path == standardInput || isAddress(path) { // which is the shell's, or takes too long
+	if path == standardInput || isAddress(path) { // standard input belongs to the shell; an address is too slow
 		return nil
 	}
 	opened, err := openModel(path, &format.Options{Context: ctx})

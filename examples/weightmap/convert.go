@@ -19,15 +19,15 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// What -dtype takes.
+// The values of -dtype.
 var (
 	floatTypes = []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float64}
 )
 
-// compressions are what -compress takes; each format has some of them.
+// compressions are the values of -compress. Each format supports some of them.
 var compressions = []string{"gzip", "zstd", "lz4", "brotli"}
 
-// convertFlags are the options of convert.
+// convertFlags holds the options of convert.
 type convertFlags struct {
 	*access
 	to, out, dtype, quantize, compress  string
@@ -39,15 +39,15 @@ type convertFlags struct {
 	only, skip, rename                  list
 	quantizeOnly, quantizeExcept        list
 	maxShard                            cli.ByteSize
-	usualShard                          cli.ByteSize // -max-shard unless it is given
-	whole                               bool         // for one file: there is no -max-shard
+	usualShard                          cli.ByteSize // -max-shard by default
+	whole                               bool         // one file: there is no -max-shard
 
-	path    string // where it goes
+	path    string // path of the output
 	secrets *secrets
-	refused error // what was listed already
+	refused error // the error already listed
 }
 
-// list is an option that may be given several times.
+// list is an option that may be repeated.
 type list []string
 
 func (l *list) String() string { return strings.Join(*l, " ") }
@@ -84,7 +84,7 @@ func (o *convertFlags) define(c *cli.Tool, f *flag.FlagSet) {
 	o.access = trustFlags(c, f)
 }
 
-// options checks what was given.
+// options validates the options.
 func (o *convertFlags) options(ctx context.Context, c *cli.Tool) (*convert.Options, error) {
 	if o.dtype != "" && o.quantize != "" {
 		return nil, c.Usagef("-dtype and -quantize exclude each other")
@@ -129,7 +129,7 @@ func (o *convertFlags) options(ctx context.Context, c *cli.Tool) (*convert.Optio
 	return out, nil
 }
 
-// secrets are what is read once, as it may come through a pipe.
+// secrets holds keys, which can be read only once if they come through a pipe.
 type secrets struct {
 	read   *format.Options
 	key    []byte
@@ -151,7 +151,7 @@ func (o *convertFlags) readSecrets(ctx context.Context) (s *secrets, err error) 
 	return s, err
 }
 
-// convertFile writes a model in another format.
+// convertFile converts a model to another format.
 func convertFile(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	return convertWith(ctx, c, &convertFlags{}, args, out, errs)
 }
@@ -172,8 +172,7 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 	}
 	defer cli.NewTarget(target).Ended(&err)
 	line := split(f, args)
-	// What is wrong with the target is said before the source is opened, but only an open source
-	// shows what would work.
+	// Report errors in the target before opening the source, but advice needs an open source.
 	reading, err := given.options(ctx, c)
 	if err != nil {
 		return err
@@ -215,7 +214,8 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 	return converted(target, report, dropped(m, o.Storage), out)
 }
 
-// checkTarget refuses a target by its name, and options that its format does not have.
+// checkTarget returns an error for an unsuitable file name, or options that the format does not
+// have.
 func (o *convertFlags) checkTarget(c *cli.Tool, target string) error {
 	o.path = target
 	if err := known(c, o.to, target); err != nil {
@@ -229,7 +229,7 @@ func (o *convertFlags) checkTarget(c *cli.Tool, target string) error {
 	return nil
 }
 
-// convert writes an open model. change has the last word on the library's options.
+// convert writes an open model. change may modify the library's options.
 func (o *convertFlags) convert(ctx context.Context, c *cli.Tool, m *format.Model, in, target string, change func(*convert.Options)) (*convert.Report, error) {
 	if err := o.checkTarget(c, target); err != nil {
 		return nil, err
@@ -250,12 +250,12 @@ func (o *convertFlags) convert(ctx context.Context, c *cli.Tool, m *format.Model
 	change(opts)
 	report, err := convert.Model(m, target, opts)
 	if errors.Is(err, format.ErrOption) {
-		err = cli.BadArgument(err) // the target's format does not have it
+		err = cli.BadArgument(err) // the target's format does not support it
 	}
 	return report, err
 }
 
-// target is the name of the target's format.
+// target returns the name of the target's format.
 func (o *convertFlags) target(path string) string {
 	if c, ok := format.ByExtension(path); o.to == "" && ok {
 		return c.Name()
@@ -263,7 +263,7 @@ func (o *convertFlags) target(path string) string {
 	return o.to
 }
 
-// refuse lists what the target has no place for, a line each.
+// refuse prints what would be lost, a line each.
 func (o *convertFlags) refuse(c *cli.Tool, err error, errs io.Writer) error {
 	var refused *format.LossError
 	if !errors.As(err, &refused) {
@@ -281,7 +281,7 @@ func (o *convertFlags) refuse(c *cli.Tool, err error, errs io.Writer) error {
 	return cli.ErrReported
 }
 
-// converted says what was written, and what protects it no more.
+// converted describes the written file and the protection it lost.
 func converted(path string, r *convert.Report, dropped string, out io.Writer) error {
 	files := r.Files
 	if len(files) == 0 {
@@ -315,7 +315,7 @@ func converted(path string, r *convert.Report, dropped string, out io.Writer) er
 	return err
 }
 
-// endingError refuses a file name.
+// endingError is returned for an unsuitable file name.
 type endingError string
 
 func (e endingError) Error() string { return string(e) }
@@ -324,7 +324,7 @@ func (endingError) Is(target error) bool { return target == errEnding }
 
 var errEnding = errors.New("ending")
 
-// known checks that the target's format is.
+// known returns an error if the target's format is unknown.
 func known(c *cli.Tool, to, path string) error {
 	if to != "" {
 		if !slices.Contains(format.Formats(), to) {
@@ -342,7 +342,7 @@ func known(c *cli.Tool, to, path string) error {
 	return nil
 }
 
-// namedDType returns the dtype of that name, Invalid for none.
+// namedDType returns the dtype with a name, or Invalid.
 func namedDType(c *cli.Tool, option, name string, from []tensor.DType) (tensor.DType, error) {
 	if name == "" {
 		return tensor.Invalid, nil

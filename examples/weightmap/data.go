@@ -16,14 +16,14 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// data reads the tensors of a model one after the other.
+// data reads the tensors of a model in sequence.
 type data struct {
 	*readonce.Reader
 	ctx  context.Context
 	buf  []byte
-	sums map[stretch]string // SHA-256 of memory that several tensors may share
+	sums map[stretch]string // SHA-256 by range of memory, which tensors may share
 
-	progress    *cli.Progress // nil for what takes no time
+	progress    *cli.Progress // nil to show no progress
 	done, total int64         // bytes read
 }
 
@@ -37,12 +37,12 @@ func newData(ctx context.Context, m *format.Model) *data {
 	return &data{Reader: readonce.New(m), ctx: ctx, sums: map[stretch]string{}}
 }
 
-// watch shows the progress of reading total bytes until progress.Finish.
+// watch shows progress until progress.Finish; total is the number of bytes to read.
 func (d *data) watch(progress *cli.Progress, total int64) {
 	d.progress, d.total = progress, max(total, 1)
 }
 
-// Used says that n bytes were read.
+// Used adds n bytes to the progress.
 func (d *data) Used(n int64) {
 	d.Reader.Used(n)
 	if d.progress != nil {
@@ -51,8 +51,8 @@ func (d *data) Used(n int64) {
 	}
 }
 
-// Tensor compares the checksums that cover a tensor, which may cover others too: the error
-// names the one that is wanted.
+// Tensor verifies the checksums that cover a tensor. They may cover other tensors, but an error
+// names this one.
 func (d *data) Tensor(v tensor.View) (tensor.View, error) {
 	_, err := v.ReadAt(nil, 0)
 	if errors.Is(err, format.ErrChecksum) && !strings.Contains(err.Error(), "tensor \"") {
@@ -64,8 +64,8 @@ func (d *data) Tensor(v tensor.View) (tensor.View, error) {
 	return d.Reader.Tensor(v)
 }
 
-// sum returns the SHA-256 of a tensor's bytes. Only what is in the mapping
-// has a unique address for as long as the file is open.
+// sum returns the SHA-256 of a tensor's bytes. It caches by address only in the mapping, where an
+// address is unique while the file is open.
 func (d *data) sum(v tensor.View) (string, error) {
 	var at stretch
 	if v.ZeroCopy() && v.Info().Offset >= 0 {

@@ -14,7 +14,7 @@ import (
 	"github.com/weightmap/weightmap/format/signing"
 )
 
-// detached has the options of a signature in a separate file, over any files.
+// detached holds the options for a signature in a separate file.
 type detached struct {
 	signature string
 	ignore    []string
@@ -31,8 +31,8 @@ func detachedFlags(f *flag.FlagSet, usage string) *detached {
 	return d
 }
 
-// options returns how the model at root is hashed. What is ignored is given from the model, or from
-// the current directory.
+// options returns the options for hashing the model at root. Ignored paths are relative to the
+// model or to the current directory.
 func (d *detached) options(root string, p *cli.Progress) (*signing.Options, error) {
 	o := &signing.Options{Bundle: d.signature, Progress: p.Report}
 	base, err := filepath.Abs(root)
@@ -94,7 +94,7 @@ func (d *detached) sign(ctx context.Context, c *cli.Tool, root string, with *cli
 	return err
 }
 
-// verify checks that a file or a directory is what somebody trusted has signed.
+// verify checks that a file or a directory is what a trusted signer signed.
 func (d *detached) verify(ctx context.Context, root string, trust *cli.KeyOption, verbose bool, out, errs io.Writer) error {
 	t, err := cli.ReadKey(ctx, trust, signing.ReadTrust)
 	if err != nil {
@@ -126,7 +126,7 @@ func (d *detached) verify(ctx context.Context, root string, trust *cli.KeyOption
 	return err
 }
 
-// signatureNotes says who claims to have signed the model at path, in a file next to it.
+// signatureNotes describes the claimed signer in a signature file next to the model at path.
 func signatureNotes(path string) []string {
 	if path == standardInput {
 		return nil

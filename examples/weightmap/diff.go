@@ -72,21 +72,21 @@ func diff(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) 
 	return nil
 }
 
-// difference is what two models do not have in common.
+// difference holds the differences of two models.
 type difference struct {
 	tolerance float64
 	a, b      side
 	rows      []row
-	bits      int // tensors of equal values, written in other bits
+	bits      int // tensors with equal values in other bits
 	metadata  change
 	graph     change
-	native    change // what only one format has
+	native    change // parts that only one of the formats has
 }
 
 // row is a tensor that differs.
 type row struct {
 	name, what string
-	a, b       string // type and shape, "" where there is no such tensor
+	a, b       string // type and shape, "" if the tensor is missing
 	values     *measure
 }
 
@@ -94,7 +94,7 @@ func (d *difference) equal() bool {
 	return len(d.rows) == 0 && d.metadata.empty() && d.graph.empty() && d.native.empty()
 }
 
-// compare works on two open sides.
+// compare compares the two open sides.
 func (d *difference) compare() error {
 	d.metadata = compareSets(metadataLines(d.a.m), metadataLines(d.b.m))
 	before, err := graphLines(d.a.m)
@@ -126,7 +126,7 @@ func (d *difference) compare() error {
 	return nil
 }
 
-// tensor compares one that A has.
+// tensor compares a tensor of A with that of B.
 func (d *difference) tensor(name string, a tensor.View) error {
 	b, err := d.b.m.Tensor(name)
 	if errors.Is(err, format.ErrNotFound) {
@@ -139,7 +139,7 @@ func (d *difference) tensor(name string, a tensor.View) error {
 	return d.views(name, a, b)
 }
 
-// views compares two tensors of one name.
+// views compares two tensors with the same name.
 func (d *difference) views(name string, a, b tensor.View) (err error) {
 	r := row{name: name, a: tensorType(a), b: tensorType(b)}
 	ia, ib := a.Info(), b.Info()
@@ -159,7 +159,7 @@ func (d *difference) views(name string, a, b tensor.View) (err error) {
 		r.values, err = compareValues(&d.a, &d.b, a, b, d.tolerance)
 	}
 	switch {
-	case errors.Is(err, tensor.ErrQuantization): // values that nobody can know: the bits decide
+	case errors.Is(err, tensor.ErrQuantization): // not decodable: compare bits
 		r.values = nil
 	case err != nil:
 		return err
@@ -176,7 +176,7 @@ func (d *difference) views(name string, a, b tensor.View) (err error) {
 	return nil
 }
 
-// descriptions lists what two tensors differ in, their data apart.
+// descriptions lists the differences in the descriptions of two tensors.
 func descriptions(a, b *tensor.Info) []string {
 	var what []string
 	if !a.Shape.Equal(b.Shape) {
@@ -191,7 +191,7 @@ func descriptions(a, b *tensor.Info) []string {
 	return what
 }
 
-// sameBytes compares the stored elements of two tensors of one size.
+// sameBytes compares the stored bytes of two tensors of equal size.
 func (d *difference) sameBytes(a, b tensor.View, size int64) (bool, error) {
 	const step = 1 << 20
 	d.a.data.buf, d.b.data.buf = resize(d.a.data.buf, step), resize(d.b.data.buf, step)
@@ -216,7 +216,7 @@ func (d *difference) sameBytes(a, b tensor.View, size int64) (bool, error) {
 	return true, nil
 }
 
-// write prints the differences for people.
+// write prints the differences as text.
 func (d *difference) write(out io.Writer, width int) error {
 	p := &lines{out: out, width: width}
 	p.line("A  %s", d.a.head)
@@ -235,7 +235,7 @@ func (d *difference) write(out io.Writer, width int) error {
 	return nil
 }
 
-// table has columns for values only where some were compared.
+// table returns the table. It has columns for values only if some were compared.
 func (d *difference) table() *cli.Table {
 	compared, same := false, true
 	for _, r := range d.rows {
@@ -258,7 +258,7 @@ func (d *difference) table() *cli.Table {
 	return t
 }
 
-// cells are empty for nil.
+// cells returns the cells for the table, empty for nil.
 func (m *measure) cells() []string {
 	if m == nil {
 		return []string{"", "", "", ""}
@@ -274,7 +274,7 @@ func (m *measure) cells() []string {
 	return []string{differ, fmt.Sprintf("%.4g", m.max), fmt.Sprintf("%.4g", m.mean()), cosine}
 }
 
-// summary says in a line whether the models are equal.
+// summary says in one line whether the models are equal.
 func (d *difference) summary() string {
 	var parts []string
 	if n := len(d.rows); n > 0 {

@@ -10,12 +10,12 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// What is drawn of a graph.
+// Limits of the drawing of a graph.
 const (
 	mostNodes = 400
 	mostEdges = 4 * mostNodes
-	mostText  = 600 // columns about a node
-	mostFacts = 40  // lines about it, and values of each kind
+	mostText  = 600 // columns of the tooltip of a node
+	mostFacts = 40  // lines of details, and values of each kind
 
 	boxWidth, boxHeight = 190, 44
 	boxGap, layerGap    = 26, 40
@@ -26,25 +26,25 @@ type drawing struct {
 	Boxes         []*box
 	Edges         []string // paths
 	Width, Height float64
-	Note          string // what is left out
+	Note          string // what is omitted
 }
 
-// box is a node of the graph, or a value that enters or leaves it.
+// box is a node of the graph, or an input or output.
 type box struct {
 	Kind         string // "node", "input" or "output"
 	Title, Below string
-	About        string // in short
-	Facts        []fact // all of it, for a click
+	About        string // summary
+	Facts        []fact // details, shown on click
 	X, Y         float64
-	from         []int // boxes that come before it
+	from         []int // preceding boxes
 	layer        int
 	order        float64
 }
 
-// fact is a line about a box.
+// fact is a line of details.
 type fact [2]string
 
-// Details are the facts of all boxes, for the script.
+// Details returns the facts of all boxes for the script.
 func (d *drawing) Details() [][]fact {
 	all := make([][]fact, len(d.Boxes))
 	for i, b := range d.Boxes {
@@ -53,12 +53,12 @@ func (d *drawing) Details() [][]fact {
 	return all
 }
 
-// draw places a graph. Tensors of the model, whose types tensorType knows, have no boxes: the
-// nodes name them.
+// draw lays out a graph. Tensors of the model, for which tensorType returns a type, have no boxes;
+// the nodes name them.
 func draw(g *format.Graph, tensorType func(string) string) *drawing {
 	isTensor := func(name string) bool { return tensorType(name) != "" }
 	d := &drawing{}
-	makers := map[string]int{} // the box that makes a value
+	makers := map[string]int{} // the box that produces each value
 	for _, v := range g.Inputs[:min(len(g.Inputs), mostNodes)] {
 		if !isTensor(v.Name) {
 			makers[v.Name] = d.add(&box{Kind: "input", Title: v.Name, Below: valueType(v), About: "input " + value(v), Facts: []fact{{"input", value(v)}}})
@@ -108,7 +108,7 @@ func (d *drawing) add(b *box) int {
 	return len(d.Boxes) - 1
 }
 
-// below says in short which tensors a node uses, or what it is called.
+// below returns a short text with the tensors of a node, or else its name.
 func below(n *format.Node, isTensor func(string) bool) string {
 	for _, name := range n.Inputs[:min(len(n.Inputs), mostNodes)] {
 		if isTensor(name) {
@@ -118,7 +118,7 @@ func below(n *format.Node, isTensor func(string) bool) string {
 	return n.Name
 }
 
-// about says all of a node, as far as there is room.
+// about describes a node, up to mostText columns.
 func about(n *format.Node) string {
 	const most = 20
 	line := fmt.Sprintf("%s(%s) -> %s", n.Op, cli.List(n.Inputs[:min(len(n.Inputs), most)], mostText), cli.List(n.Outputs[:min(len(n.Outputs), most)], mostText))
@@ -128,7 +128,7 @@ func about(n *format.Node) string {
 	return line
 }
 
-// facts says all of a node, a line for each value and attribute.
+// facts returns the details of a node, a line per value and attribute.
 func facts(n *format.Node, tensorType func(string) string) []fact {
 	op := n.Op
 	if n.Domain != "" {
@@ -153,7 +153,7 @@ func facts(n *format.Node, tensorType func(string) string) []fact {
 	return all
 }
 
-// more says how many of n things are left out.
+// more adds a line with the number of omitted items.
 func more(all *[]fact, label string, n int) {
 	if n > mostFacts {
 		*all = append(*all, fact{label, fmt.Sprintf("… and %d more", n-mostFacts)})
@@ -164,8 +164,8 @@ func valueType(v format.ValueInfo) string {
 	return strings.TrimPrefix(strings.TrimPrefix(value(v), v.Name), " ")
 }
 
-// place gives each box its layer, one below all that come before it, and its place there,
-// below the middle of them.
+// place assigns each box to the layer below all preceding boxes, and to a position near the middle
+// of them.
 func (d *drawing) place() {
 	var layers [][]*box
 	for _, i := range d.sorted() {
@@ -183,7 +183,7 @@ func (d *drawing) place() {
 	for _, layer := range layers {
 		d.Width = max(d.Width, float64(len(layer))*(boxWidth+boxGap)+boxGap)
 	}
-	d.Width += 2 * bow // room for edges that go around
+	d.Width += 2 * bow // room for edges around boxes
 	for y, layer := range layers {
 		for i, b := range layer {
 			b.order = float64(i)
@@ -210,8 +210,8 @@ func (d *drawing) place() {
 	}
 }
 
-// sorted lists the boxes so that each comes after those before it; where a cycle makes
-// that impossible, in the order of the file. Layers of boxes that are not listed yet are -1.
+// sorted returns the boxes in topological order; boxes in a cycle are in file order. The layer of a
+// box is -1 until it is listed.
 func (d *drawing) sorted() []int {
 	waits := make([]int, len(d.Boxes))
 	next := make([][]int, len(d.Boxes))
@@ -252,10 +252,10 @@ func (d *drawing) sorted() []int {
 	return order
 }
 
-// bow is how far an edge that passes boxes may go around them.
+// bow is the largest distance by which an edge avoids boxes.
 const bow = 90
 
-// edge returns the path from one box to another.
+// edge returns the SVG path from one box to another.
 func edge(from, to *box) string {
 	x1, y1, x2, y2 := from.X+boxWidth/2, from.Y+boxHeight, to.X+boxWidth/2, to.Y
 	bend := layerGap * 0.6

@@ -9,7 +9,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// graph prints a graph for people, one node a line.
+// graph prints a graph as text, one node per line.
 func (p *lines) graph(g *format.Graph) {
 	fmt.Fprintln(p.out)
 	p.line("%s", graphName(g))
@@ -23,14 +23,14 @@ func (p *lines) graph(g *format.Graph) {
 		line := fmt.Sprintf("  %s(%s) -> %s", n.Op, cli.List(n.Inputs, p.width), cli.List(n.Outputs, p.width))
 		for _, a := range n.Attributes {
 			if line += fmt.Sprintf(" %s=%s", a.Name, attribute(a.Value, 100)); len(line) > 32*p.width {
-				break // it is cut off before
+				break // it would not fit
 			}
 		}
 		p.line("%s", line)
 	}
 }
 
-// graphName shows a graph as "graph else, 3 nodes".
+// graphName formats a graph as "graph else, 3 nodes".
 func graphName(g *format.Graph) string {
 	name := "graph"
 	if g.Name != "" {
@@ -39,7 +39,7 @@ func graphName(g *format.Graph) string {
 	return name + ", " + cli.Count(len(g.Nodes), "node")
 }
 
-// attribute shows a value in at most width columns, of graphs and tensors only what they are.
+// attribute formats a value in at most width columns; graphs and tensors only by type.
 func attribute(v any, width int) string {
 	var parts []string
 	switch v := v.(type) {
@@ -61,14 +61,14 @@ func attribute(v any, width int) string {
 	return "(" + strings.Join(parts, "; ") + ")"
 }
 
-// tensorType shows a tensor as "float32[2,3]".
+// tensorType formats a tensor's type as "float32[2,3]".
 func tensorType(v tensor.View) string {
 	info := v.Info()
 	return info.TypeName() + dims(info.Shape)
 }
 
-// value shows a graph input or output: "x float32[1,batch]". What the file does
-// not say is left out, and a dim that is decided at run time is "?".
+// value formats a graph input or output as "x float32[1,batch]". Unknown parts are left out; an
+// unnamed dynamic dim is "?".
 func value(v format.ValueInfo) string {
 	dtype := v.Code
 	if v.DType.Valid() {

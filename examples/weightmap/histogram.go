@@ -10,7 +10,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// What is drawn of the values of tensors.
+// Limits of histograms.
 const (
 	mostHistograms = 12
 	bins           = 48
@@ -19,16 +19,16 @@ const (
 	histogramWidth, histogramHeight = 240, 72
 )
 
-// histogram is how the values of a tensor are spread.
+// histogram shows the distribution of a tensor's values.
 type histogram struct {
 	Name, Label  string
 	Shape, Range string
-	Path         string // bars
+	Path         string // SVG path of the bars
 	About        string
 }
 
-// histogram reads a sample of a tensor. It returns nil for one without finite values, and
-// for elements that are no real numbers.
+// histogram samples a tensor. It returns nil if there are no finite values or the elements are not
+// real numbers.
 func (d *data) histogram(v tensor.View) (*histogram, error) {
 	info := v.Info()
 	if !decodable(&info) || info.DType == tensor.Complex64 {
@@ -40,7 +40,7 @@ func (d *data) histogram(v tensor.View) (*histogram, error) {
 	}
 	values, lowest, highest, err := d.sample(v)
 	switch {
-	case errors.Is(err, tensor.ErrQuantization): // values that nobody can know
+	case errors.Is(err, tensor.ErrQuantization): // not decodable
 		return nil, nil
 	case err != nil || len(values) == 0:
 		return nil, err
@@ -54,8 +54,7 @@ func (d *data) histogram(v tensor.View) (*histogram, error) {
 	return h, nil
 }
 
-// sample returns the finite values of evenly spread pieces of a tensor, and the least and
-// the greatest of them.
+// sample returns the finite values of evenly spread pieces of a tensor, and their range.
 func (d *data) sample(v tensor.View) (values []float64, lowest, highest float64, err error) {
 	r := &reader{v: v, d: d}
 	lowest, highest = math.Inf(1), math.Inf(-1)
@@ -66,7 +65,7 @@ func (d *data) sample(v tensor.View) (values []float64, lowest, highest float64,
 			continue
 		}
 		if len(values) > sampledPieces*pieceElems {
-			break // pieces of odd shapes are smaller, and more
+			break // odd shapes have smaller and more pieces
 		}
 		read, err := r.read(p)
 		if err != nil {
@@ -82,12 +81,12 @@ func (d *data) sample(v tensor.View) (values []float64, lowest, highest float64,
 	return values, lowest, highest, nil
 }
 
-// bars draws how many values are in each part of their range.
+// bars returns the SVG path of the bars.
 func bars(values []float64, lowest, highest float64) string {
 	var counts [bins]int
 	most := 0
 	for _, x := range values {
-		// Halves first: the range of float64 values may be none.
+		// Halve first: the range may overflow float64.
 		share := 0.5
 		if width := highest/2 - lowest/2; width > 0 {
 			share = (x/2 - lowest/2) / width

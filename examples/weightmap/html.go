@@ -29,25 +29,25 @@ var (
 	pageTemplate = template.Must(template.New("page").Parse(pageHTML))
 )
 
-// What a page has at most.
+// Limits of a page.
 const (
 	mostRows    = 50_000
 	mostEntries = 200
 	longest     = 400 // columns of a value
 )
 
-// page is what inspect -html writes. All text in it is safe for a terminal; the template
-// makes it safe for HTML.
+// page is the output of inspect -html. All text in it is safe for a terminal; the template escapes
+// it for HTML.
 type page struct {
 	Title, Path string
 	Facts       [][2]string
 	Notes       []string
-	Types       []shareView // in falling order
-	Layers      []shareView // in the order of the file
+	Types       []shareView // by descending size
+	Layers      []shareView // in file order
 	LayerNote   string
-	ByLayer     bool // at first
+	ByLayer     bool // initial setting
 	Maps        []mapView
-	Rows        []tensorRow // those that are shown at first
+	Rows        []tensorRow // initial rows
 	Table       tableData
 	RowNote     string
 	Metadata    [][2]string
@@ -58,10 +58,10 @@ type page struct {
 
 	CSS           template.CSS
 	JS            template.JS
-	CSSSum, JSSum string // what the content security policy allows
+	CSSSum, JSSum string // hashes for the content security policy
 }
 
-// mapView is a treemap for screens of one width.
+// mapView is a treemap for one width.
 type mapView struct {
 	Class         string
 	Width, Height float64
@@ -76,7 +76,7 @@ type tileView struct {
 	Frame              bool
 }
 
-// html writes one page that needs nothing else.
+// html writes a self-contained page.
 func (r *report) html(ctx context.Context, out io.Writer, m *renamed) error {
 	p := &page{
 		Title: cli.Printable(filepath.Base(r.Path)), Path: cli.Printable(r.Path),
@@ -106,13 +106,13 @@ func (r *report) html(ctx context.Context, out io.Writer, m *renamed) error {
 	return pageTemplate.Execute(out, p)
 }
 
-// sum is how a content security policy names a script or a style sheet.
+// sum returns the hash of a script or style sheet in the form of a content security policy.
 func sum(text string) string {
 	h := sha256.Sum256([]byte(text))
 	return "sha256-" + base64.StdEncoding.EncodeToString(h[:])
 }
 
-// facts are what the head of the page says.
+// facts fills the head of the page.
 func (p *page) facts(r *report) {
 	s := r.sums()
 	p.Facts = [][2]string{
@@ -130,7 +130,7 @@ func (p *page) facts(r *report) {
 	}
 }
 
-// maps draws the treemap for desks and for phones.
+// maps draws the treemap for wide and narrow screens.
 func (p *page) maps(r *report, c *colors) {
 	root := tree(r.Tensors)
 	for _, v := range []mapView{{Class: "desk", Width: 1160, Height: 520}, {Class: "phone", Width: 360, Height: 480}} {
@@ -143,9 +143,9 @@ func (p *page) maps(r *report, c *colors) {
 	}
 }
 
-// view says how a tile is drawn.
+// view returns the view of a tile.
 func (t *tile) view(c *colors) tileView {
-	const letter = 6.3 // the width of one, about
+	const letter = 6.3 // approximate width of a letter
 	v := tileView{rect: t.rect, Class: c.class(t.dtype, t.layer), Name: cli.Printable(t.name), Frame: t.frame}
 	size := bigSize(big.NewInt(int64(min(t.size, 1<<62))))
 	v.About = fmt.Sprintf("%s\n%s in %s", v.Name, size, cli.Count(t.tensors, "tensor"))
@@ -164,13 +164,13 @@ func (t *tile) view(c *colors) tileView {
 		}
 	}
 	if min(v.W, v.H) < 5 {
-		v.Class += " thin" // its line would hide it
+		v.Class += " thin" // its border would hide it
 	}
 	v.round()
 	return v
 }
 
-// round keeps the page small.
+// round rounds coordinates to keep the page small.
 func (v *tileView) round() {
 	for _, x := range []*float64{&v.X, &v.Y, &v.W, &v.H} {
 		*x = float64(int(*x*10+0.5)) / 10
@@ -194,12 +194,12 @@ func (p *page) entries(r *report) {
 	}
 }
 
-// histograms draws the values of the largest tensors. What is encrypted is left out.
+// histograms draws histograms of the largest tensors, except encrypted ones.
 func (p *page) histograms(ctx context.Context, r *report, m *renamed) error {
 	d := newData(ctx, m.Model)
 	largest := slices.Clone(r.Tensors)
 	slices.SortStableFunc(largest, func(a, b tensorReport) int { return cmp.Compare(b.Bytes, a.Bytes) })
-	for _, t := range largest[:min(len(largest), 4*mostHistograms)] { // some may have nothing to draw
+	for _, t := range largest[:min(len(largest), 4*mostHistograms)] { // some may have no histogram
 		if len(p.Histograms) == mostHistograms {
 			break
 		}

@@ -17,8 +17,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// inspect shows files, as tables for people or as JSON for scripts. It goes on after
-// one that is bad.
+// inspect prints the content of files as tables or as JSON. It continues after an error.
 func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
 	o := &inspection{errs: errs}
@@ -71,20 +70,20 @@ func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Write
 	})
 }
 
-// inspection is what inspect was told to do.
+// inspection holds the options of inspect.
 type inspection struct {
 	json, sums, stats, html bool
 	noArrays                bool
 	errs                    io.Writer
-	many                    bool // a line of JSON for each file
-	shown                   int  // files so far
+	many                    bool // print a line of JSON per file
+	shown                   int  // number of files shown
 	filter                  list
 	globs                   []*regexp.Regexp
 	reading                 *format.Options
 }
 
-// show prints one file. All of it is read before any is printed, so that one error
-// reports both, and printed piece by piece.
+// show prints one file. It reads everything before it prints, so that an error prevents incomplete
+// output.
 func (o *inspection) show(path string, out io.Writer) error {
 	opened, err := openModel(path, o.reading)
 	if err != nil {
@@ -124,7 +123,7 @@ func (o *inspection) show(path string, out io.Writer) error {
 	return w.Flush()
 }
 
-// json prints the report for scripts, over several lines or on one.
+// json prints the report as JSON, indented or on one line.
 func (r *report) json(out *bufio.Writer, oneLine bool) error {
 	s := &jsonStream{out: out, lines: !oneLine}
 	s.begin("{")
@@ -144,7 +143,7 @@ func (r *report) json(out *bufio.Writer, oneLine bool) error {
 	return s.finish()
 }
 
-// describe collects the report of an open model.
+// describe builds the report of an open model.
 func describe(path string, m *renamed, o *inspection) (*report, error) {
 	r := &report{
 		Path: path, Format: m.Format(), Version: m.Version(), FileSize: sizeOf(path, m.Model),
@@ -158,7 +157,7 @@ func describe(path string, m *renamed, o *inspection) (*report, error) {
 	if len(o.globs) == 0 {
 		r.Tensors = slices.Grow(r.Tensors, m.Len())
 	}
-	scales := false // whether some tensors may be those of others
+	scales := false // whether some tensors may hold scales of others
 	for name, v := range m.Tensors() {
 		id := v.Name()
 		scales = scales || strings.Contains(name, "_scale")
@@ -172,10 +171,9 @@ func describe(path string, m *renamed, o *inspection) (*report, error) {
 		if name != id {
 			t.Name, t.ID = name, id
 		}
-		t.encrypted = locked && t.Offset < 0 // what is in another file is not
+		t.encrypted = locked && t.Offset < 0 // data in another file is not encrypted
 		if err := o.read(&t, v, d); err != nil && !(m.NeedsKey() && errors.Is(err, format.ErrKey)) {
-			// The rest of an encrypted file is worth showing without its key. A wrong
-			// key is still an error.
+			// Show the rest of an encrypted file without its key. A wrong key is still an error.
 			return nil, err
 		}
 		r.Tensors = append(r.Tensors, t)
@@ -196,7 +194,7 @@ func describe(path string, m *renamed, o *inspection) (*report, error) {
 	return r, nil
 }
 
-// passes is how many times the data is read.
+// passes returns how many times the data is read.
 func (o *inspection) passes() (n int64) {
 	for _, reads := range []bool{o.sums, o.stats} {
 		if reads {
@@ -206,12 +204,12 @@ func (o *inspection) passes() (n int64) {
 	return n
 }
 
-// shows reports whether a tensor of that name is to be shown.
+// shows reports whether the filter selects a tensor.
 func (o *inspection) shows(name string) bool {
 	return len(o.globs) == 0 || slices.ContainsFunc(o.globs, func(r *regexp.Regexp) bool { return r.MatchString(name) })
 }
 
-// checkFilter demands that each pattern is about a tensor.
+// checkFilter returns an error for a pattern that matches no tensor.
 func (o *inspection) checkFilter(path string, m *renamed) error {
 	var all []string
 	for i, r := range o.globs {
@@ -225,7 +223,7 @@ func (o *inspection) checkFilter(path string, m *renamed) error {
 	return nil
 }
 
-// read adds what takes the data of a tensor.
+// read adds the results that require the data of a tensor.
 func (o *inspection) read(t *tensorReport, v tensor.View, d *data) error {
 	if !o.sums && !o.stats {
 		return nil

@@ -25,10 +25,10 @@ var keygenCommand = &command{cli.Tool{
 	Example: "weightmap keygen -type ecdsa key.pem pub.pem",
 }, keygen}
 
-// rsaBits is as strong as the other kinds of keys.
+// rsaBits gives a strength comparable to the other keys.
 const rsaBits = 3072
 
-// generators make a key of each kind.
+// generators generate a key of each type.
 var generators = map[string]func() (crypto.Signer, error){
 	"ed25519": func() (crypto.Signer, error) {
 		_, key, err := ed25519.GenerateKey(rand.Reader)
@@ -80,7 +80,7 @@ func keygen(_ context.Context, c *cli.Tool, args []string, out, _ io.Writer) err
 	return err
 }
 
-// writeNew writes a file that must not exist yet, and leaves nothing if it fails.
+// writeNew creates a file, which must not exist, and removes it after an error.
 func writeNew(path string, content []byte, mode os.FileMode) error {
 	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, mode)
 	if err != nil {

@@ -96,7 +96,7 @@ var commands = []*command{
 	versionCommand,
 }
 
-func init() { commands = append(commands, completionCommand, helpCommand) } // which list them
+func init() { commands = append(commands, completionCommand, helpCommand) } // separate, since they list the commands
 
 var helpCommand = &command{cli.Tool{
 	Name: "weightmap help", Args: "[COMMAND]",
@@ -104,7 +104,7 @@ var helpCommand = &command{cli.Tool{
 	Example: "weightmap help convert",
 }, help}
 
-// help prints what -help of a command prints, or of the program.
+// help prints the help of a command or of the program.
 func help(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
 	if err := c.Parse(f, args, out); err != nil {
@@ -123,7 +123,7 @@ func help(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) 
 	return c.Usagef("help takes one COMMAND")
 }
 
-// find returns the command of that name.
+// find returns the command called name.
 func find(c *cli.Tool, name string) (*command, error) {
 	var names []string
 	for _, command := range commands {
@@ -135,13 +135,13 @@ func find(c *cli.Tool, name string) (*command, error) {
 	return nil, c.Usagef("unknown command %q%s", name, cli.DidYouMean(name, "", names))
 }
 
-// name is what follows the program's name.
+// name returns the command's name without that of the program.
 func (c *command) name() string {
 	_, name, _ := strings.Cut(c.Name, " ")
 	return name
 }
 
-// program is the help of the whole.
+// program returns the help of the program.
 func program() *cli.Tool {
 	var names []string
 	t := &cli.Tool{
@@ -179,7 +179,7 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	return c.Status(c.run(ctx, &c.Tool, args[1:], out, errs), errs)
 }
 
-// hint says how to help where the key of an encrypted file is missing.
+// hint adds advice if the key of an encrypted file is missing.
 func hint(err error, key []byte) error {
 	if errors.Is(err, format.ErrKey) && key == nil {
 		return fmt.Errorf("%w (-key gives it)", err)

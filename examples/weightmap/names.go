@@ -10,16 +10,16 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// renamed is an open model whose tensors have the names that they had before its format
-// numbered them, where the file keeps those (MOBI). The numbers find them as well.
+// renamed is an open model in which tensors have their original names, if the format numbers
+// tensors but stores the names (MOBI). Tensors can be found by number, too.
 type renamed struct {
 	*format.Model
-	former *format.Plan      // the model with those names, nil where the file has no others
+	former *format.Plan      // the model with original names, nil if there are none
 	names  map[string]string // by number
-	ids    map[string]string // the numbers by name
+	ids    map[string]string // number by name
 }
 
-// named looks for such names.
+// named returns m with its original names, if it has any.
 func named(m *format.Model) *renamed {
 	o := &renamed{Model: m, names: map[string]string{}, ids: map[string]string{}}
 	if m.Format() != "mobi" {
@@ -30,7 +30,7 @@ func named(m *format.Model) *renamed {
 		err = m.RestoreNames(p)
 	}
 	if err != nil {
-		return o // who needs the graph meets the error
+		return o // reported by commands that need the graph
 	}
 	i := 0
 	for id := range m.Tensors() {
@@ -58,7 +58,7 @@ func (m *renamed) Tensors() iter.Seq2[string, tensor.View] {
 	}
 }
 
-// Tensor finds a tensor by its name, or by its number.
+// Tensor returns the tensor with a name or a number.
 func (m *renamed) Tensor(name string) (tensor.View, error) {
 	if id, ok := m.ids[name]; ok {
 		name = id
@@ -66,7 +66,7 @@ func (m *renamed) Tensor(name string) (tensor.View, error) {
 	return m.Model.Tensor(name)
 }
 
-// all lists the names of the tensors, and the numbers of those that have names.
+// all returns the names of the tensors, and the numbers of those with names.
 func (m *renamed) all() (names []string) {
 	for name, v := range m.Tensors() {
 		if names = append(names, name); v.Name() != name {
@@ -76,7 +76,7 @@ func (m *renamed) all() (names []string) {
 	return names
 }
 
-// find is Tensor, and suggests names for one that is misspelled.
+// find is like Tensor, and suggests names if none matches.
 func (m *renamed) find(name string) (tensor.View, error) {
 	v, err := m.Tensor(name)
 	if errors.Is(err, format.ErrNotFound) {
@@ -85,7 +85,7 @@ func (m *renamed) find(name string) (tensor.View, error) {
 	return v, err
 }
 
-// Graph returns the graph with those names.
+// Graph returns the graph with the original names.
 func (m *renamed) Graph() (*format.Graph, error) {
 	if m.former != nil {
 		return m.former.Graph, nil
@@ -93,7 +93,7 @@ func (m *renamed) Graph() (*format.Graph, error) {
 	return m.Model.Graph()
 }
 
-// given returns the metadata without what the format makes for any model.
+// given returns the metadata without entries that the format generates.
 func (m *renamed) given() format.Metadata {
 	if m.former != nil {
 		return m.former.Metadata

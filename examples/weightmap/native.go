@@ -8,7 +8,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// nativeReport is a kind of thing that only the model's format has a place for.
+// nativeReport describes a kind of content that only the model's format can store.
 type nativeReport struct {
 	Kind   string `json:"kind"`
 	Count  int    `json:"count"`
@@ -16,7 +16,7 @@ type nativeReport struct {
 	SHA256 string `json:"sha256"`
 }
 
-// describeNative returns the kinds that a model has, never nil.
+// describeNative returns the native kinds of a model, never nil.
 func describeNative(m *format.Model) ([]nativeReport, error) {
 	all := []nativeReport{}
 	n, err := m.Native()
@@ -29,7 +29,7 @@ func describeNative(m *format.Model) ([]nativeReport, error) {
 	return all, nil
 }
 
-// nativeLines has a line for each kind, "onnx functions: 2, 310 B, 6b86b273".
+// nativeLines returns a line per kind, "onnx functions: 2, 310 B, 6b86b273".
 func nativeLines(m *format.Model) ([]string, error) {
 	all, err := describeNative(m)
 	var lines []string
@@ -39,7 +39,7 @@ func nativeLines(m *format.Model) ([]string, error) {
 	return lines, err
 }
 
-// line shows a kind as "onnx functions: 2, 310 B".
+// line formats a kind as "onnx functions: 2, 310 B".
 func (k nativeReport) line(format string) string {
 	return fmt.Sprintf("%s %s: %d, %s", format, k.Kind, k.Count, cli.Size(k.Bytes))
 }

@@ -8,8 +8,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// appendNumber appends a little-endian element as text: floats with as few digits as
-// tell them from their neighbors, complex numbers as Python writes them.
+// appendNumber appends a little-endian element as text: floats in the shortest form that is unique,
+// complex numbers in Python's syntax.
 func appendNumber(out []byte, d tensor.DType, b []byte) []byte {
 	order := binary.LittleEndian
 	switch d {
@@ -47,10 +47,10 @@ func appendNumber(out []byte, d tensor.DType, b []byte) []byte {
 	}
 }
 
-// appendFloat appends x, which has so many bits.
+// appendFloat appends x, a float of the given size in bits.
 func appendFloat(out []byte, x float64, bits int) []byte {
 	if math.IsInf(x, 1) {
-		return append(out, "Inf"...) // without the sign that strconv gives it
+		return append(out, "Inf"...) // strconv would write a sign
 	}
 	return strconv.AppendFloat(out, x, 'g', -1, bits)
 }

@@ -13,16 +13,16 @@ import (
 	"github.com/weightmap/weightmap/format/remote"
 )
 
-// standardInput is what a file called "-" is.
+// standardInput is the file name for standard input.
 const standardInput = "-"
 
-// stdin is a variable for the sake of tests.
+// stdin is a variable for tests.
 var stdin = os.Stdin
 
-// access has the options of all commands that say how a file is read.
+// access holds the options for reading a file, which all commands share.
 type access struct {
 	key    *cli.KeyOption
-	trust  *cli.KeyOption // nil for a command without the option
+	trust  *cli.KeyOption // nil if the command lacks the option
 	memory *cli.ByteSize
 	root   string
 }
@@ -41,8 +41,8 @@ func trustFlags(c *cli.Tool, f *flag.FlagSet) *access {
 	return a
 }
 
-// options checks what was given. Checksums are compared before data is used: a damaged file
-// must not print as values.
+// options validates the options. Checksums are verified before data is used, so that a damaged file
+// is not printed as values.
 func (a *access) options(ctx context.Context) (o *format.Options, err error) {
 	o = &format.Options{Context: ctx, Check: format.CheckTouch, MaxMemory: int64(*a.memory), Root: a.root}
 	if o.Key, err = a.key.Secret(ctx); err == nil && a.trust != nil {
@@ -51,7 +51,7 @@ func (a *access) options(ctx context.Context) (o *format.Options, err error) {
 	return o, err
 }
 
-// openModel opens a file of any format, or what comes through standard input.
+// openModel opens a file of any format, an address, or standard input.
 func openModel(name string, o *format.Options) (*format.Model, error) {
 	if name == standardInput {
 		return openInput(o)
@@ -64,13 +64,13 @@ func openModel(name string, o *format.Options) (*format.Model, error) {
 	return m, hint(err, o.Key)
 }
 
-// isAddress reports whether a file is behind HTTP, or on the Hugging Face Hub.
+// isAddress reports whether name is a URL or a file on the Hugging Face Hub.
 func isAddress(name string) bool {
 	scheme, _, ok := strings.Cut(name, "://")
 	return ok && (scheme == "http" || scheme == "https" || scheme == "hf")
 }
 
-// elsewhere says what a model is that is no file, "" for a file.
+// elsewhere describes the origin of a model that is not a file, or returns "".
 func elsewhere(name string) string {
 	switch {
 	case name == standardInput:
@@ -81,7 +81,7 @@ func elsewhere(name string) string {
 	return ""
 }
 
-// openInput maps standard input where that is a file, and otherwise reads it into memory.
+// openInput maps standard input if it is a file; otherwise it reads it into memory.
 func openInput(o *format.Options) (*format.Model, error) {
 	if st, err := stdin.Stat(); err == nil && st.Mode().IsRegular() {
 		m, err := format.OpenFile(stdin, 0, -1, o)
@@ -98,8 +98,7 @@ func openInput(o *format.Options) (*format.Model, error) {
 	return m, hint(err, o.Key)
 }
 
-// sizeOf is the size of the file, or of the files of a model that is a directory:
-// others may be in it.
+// sizeOf returns the size of the file, or of the model's files in a directory.
 func sizeOf(path string, m *format.Model) int64 {
 	if st, err := os.Stat(path); path != standardInput && err == nil && !st.IsDir() {
 		return st.Size()

@@ -10,8 +10,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// checkPatterns demands that each of -only, -skip and -rename is about a tensor, and that
-// tensors are left: what was misspelled would write an empty model, or all of it.
+// checkPatterns returns an error if a pattern of -only, -skip or -rename matches no tensor, or if
+// no tensors remain. Otherwise a misspelled pattern would write an empty or a complete model.
 func (o *convertFlags) checkPatterns(path string, m *renamed, keep func(tensor.Info) bool) error {
 	if len(o.only)+len(o.skip)+len(o.rename)+len(o.quantizeOnly)+len(o.quantizeExcept) == 0 {
 		return nil
@@ -46,14 +46,14 @@ func (o *convertFlags) checkPatterns(path string, m *renamed, keep func(tensor.I
 	return nil
 }
 
-// matches reports whether any of the names is like glob.
+// matches reports whether glob matches any of the names.
 func matches(glob string, names []string) bool {
 	return slices.ContainsFunc(names, convert.Glob(glob).MatchString)
 }
 
 var errNoMatch = errors.New("no match")
 
-// noMatchError refuses a pattern that is about nothing.
+// noMatchError is returned for a pattern that matches nothing.
 type noMatchError string
 
 func (e noMatchError) Error() string { return string(e) }

@@ -6,25 +6,23 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// pieceElems is how many elements of a tensor are at work at a time. The blocks of
-// all encodings with a known size divide it.
+// pieceElems is the maximum number of elements processed at a time. It is a multiple of all
+// encodings' block sizes.
 const pieceElems = 1 << 16
 
-// piece is a part of a tensor whose elements follow one another.
+// piece is a range of consecutive elements of a tensor.
 type piece struct {
-	at, n  int64          // the first element, and how many
-	ranges []tensor.Range // the same for View.Slice; valid until the next piece
+	at, n  int64          // index of the first element, and number of elements
+	ranges []tensor.Range // for View.Slice; valid until the next piece
 }
 
-// pieces walks a tensor in row-major order without ever asking for more than
-// pieceElems elements.
+// pieces yields the pieces of a tensor in row-major order, each with at most pieceElems elements.
 func pieces(shape tensor.Shape) iter.Seq[piece] {
 	return func(yield func(piece) bool) {
 		if n, err := shape.Elems(); err != nil || n == 0 {
 			return
 		}
-		// The axes behind the split one are taken whole, those before it one
-		// index at a time.
+		// Axes after the split one are whole; those before it advance one index at a time.
 		split, inner := len(shape)-1, int64(1)
 		for split > 0 && inner*shape[split] <= pieceElems {
 			inner *= shape[split]
@@ -56,8 +54,8 @@ func pieces(shape tensor.Shape) iter.Seq[piece] {
 	}
 }
 
-// advance moves ranges of one index each to the next, and reports whether there
-// is one.
+// advance moves the ranges, which have one index each, to the next position, and reports whether
+// there is one.
 func advance(ranges []tensor.Range, shape tensor.Shape) bool {
 	for i := len(ranges) - 1; i >= 0; i-- {
 		if ranges[i].To < shape[i] {

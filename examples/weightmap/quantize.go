@@ -15,10 +15,10 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// kinds are what -quantize takes, those first that are likely meant; each format has some of them.
+// kinds are the values of -quantize, the most likely first. Each format supports some of them.
 var kinds = []string{"int8", "q8_0", "uint8", "int16", "float16"}
 
-// optionsOf returns what a kind means to the library.
+// optionsOf returns the library's options for a kind.
 func optionsOf(name string) (o tensor.QuantizeOptions) {
 	if name == "q8_0" {
 		return tensor.QuantizeOptions{Encoding: gguf.Q8_0()}
@@ -27,7 +27,7 @@ func optionsOf(name string) (o tensor.QuantizeOptions) {
 	return o
 }
 
-// kindsOf lists the kinds that a format has, by what it refuses of a tensor. Of a model with a graph ONNX
+// kindsOf returns the kinds that a format supports, by trying to plan a tensor. With a graph ONNX
 // has nodes that dequantize.
 func kindsOf(to string, graph bool) (has []string) {
 	codec, err := format.Lookup(to)
@@ -54,7 +54,7 @@ func kindsOf(to string, graph bool) (has []string) {
 	return has
 }
 
-// quantizing returns the options of a format that has to be asked for quantized tensors, nil for most.
+// quantizing returns the options that a format needs to quantize tensors, nil for most formats.
 func quantizing(to, kind string) any {
 	if to == "mle" && kind != "float16" {
 		return &mle.WriteOptions{Quantized: true}
@@ -62,7 +62,7 @@ func quantizing(to, kind string) any {
 	return nil
 }
 
-// kindHelp says which format has which kinds, a line each.
+// kindHelp returns a line for each kind with the formats that support it.
 func kindHelp() string {
 	all := "\n-quantize depends on the target (onnx takes int8 and uint8 only for a model with a graph):\n"
 	for _, kind := range kinds {
@@ -77,7 +77,7 @@ func kindHelp() string {
 	return all
 }
 
-// kindError refuses a kind of quantization.
+// kindError is returned for a kind that the target does not support.
 type kindError struct {
 	to, kind string
 	has      []string
@@ -90,7 +90,7 @@ func (e *kindError) Error() string {
 	return fmt.Sprintf("-quantize: %s has no %s, but %s", e.to, e.kind, strings.Join(e.has, ", "))
 }
 
-// checkKind refuses a kind that the target does not have.
+// checkKind returns an error for a kind that the target does not support.
 func (o *convertFlags) checkKind(m *format.Model, target string, opts *convert.Options) error {
 	if o.quantize == "" {
 		return nil
@@ -107,7 +107,7 @@ func (o *convertFlags) checkKind(m *format.Model, target string, opts *convert.O
 	return nil
 }
 
-// chooseQuantized sets the options that quantize.
+// chooseQuantized sets the library's options for quantization.
 func (o *convertFlags) chooseQuantized(opts *convert.Options) {
 	if o.quantize == "" {
 		return

@@ -11,7 +11,7 @@ import (
 	"github.com/weightmap/weightmap/tensor/quant"
 )
 
-// report is what inspect prints.
+// report is the output of inspect.
 type report struct {
 	Path      string
 	Format    string
@@ -19,17 +19,17 @@ type report struct {
 	FileSize  int64
 	Metadata  format.Metadata
 	Tensors   []tensorReport
-	Graph     *format.Graph    // nil where a format has none
+	Graph     *format.Graph    // nil if the format has none
 	Native    []nativeReport   // never nil
 	Signature *signatureReport // nil for an unsigned file
 	Notes     []string
 
-	all int // tensors of the file, shown or not
+	all int // tensors in the file, shown or not
 }
 
 type tensorReport struct {
 	Name         string              `json:"name"`
-	ID           string              `json:"id,omitempty"` // what the file calls it, if that is another name
+	ID           string              `json:"id,omitempty"` // name in the file, if different
 	DType        string              `json:"dtype"`
 	Shape        []int64             `json:"shape"`
 	Offset       int64               `json:"offset"`
@@ -38,14 +38,14 @@ type tensorReport struct {
 	Compression  string              `json:"compression"`
 	ZeroCopy     bool                `json:"zero_copy"`
 	Quantization *quantizationReport `json:"quantization,omitempty"` // absent for a plain tensor
-	Scales       *scalesReport       `json:"scales,omitempty"`       // absent without scales in another tensor
+	Scales       *scalesReport       `json:"scales,omitempty"`       // absent unless another tensor holds scales
 	SHA256       string              `json:"sha256,omitempty"`
-	Stats        *statistics         `json:"stats,omitempty"` // absent for elements that are no real numbers
+	Stats        *statistics         `json:"stats,omitempty"` // absent if elements are not real numbers
 
 	encrypted bool
 }
 
-// quantizationReport counts the parameters; there may be one for each channel.
+// quantizationReport counts the parameters; there may be one per channel.
 type quantizationReport struct {
 	Scheme     string `json:"scheme"` // "linear" or "logarithmic"
 	Axis       int    `json:"axis"`   // -1: one scale for the whole tensor
@@ -53,17 +53,16 @@ type quantizationReport struct {
 	ZeroPoints int    `json:"zero_points"` // 0: all are 0
 }
 
-// scalesReport names the tensor with the scales of another one.
+// scalesReport names the tensor that holds the scales of another one.
 type scalesReport struct {
 	Tensor string `json:"tensor"`
 	Layout string `json:"layout"` // "block scales 128x128"
 }
 
-// describeScales finds the tensors that have their scales in others. It adds a note for
-// each layout.
+// describeScales finds tensors that hold scales of others. It adds a note for each layout.
 func (r *report) describeScales(m *renamed) {
 	if r.Graph != nil && len(r.Graph.Nodes) > 0 {
-		return // whose nodes say what tensors stand for
+		return // a graph defines the meaning of tensors
 	}
 	infos := make([]tensor.Info, 0, m.Len())
 	for name, v := range m.Tensors() {
@@ -86,7 +85,7 @@ func (r *report) describeScales(m *renamed) {
 	for _, p := range pairs {
 		n := count[p.Layout]
 		if n == 0 {
-			continue // noted already
+			continue // already noted
 		}
 		delete(count, p.Layout)
 		note := fmt.Sprintf("%q with %q: %s", infos[p.Weight].Name, infos[p.Scale].Name, p.Layout)
@@ -97,11 +96,11 @@ func (r *report) describeScales(m *renamed) {
 	}
 }
 
-// signatureReport is what a file says of its signer, which proves nothing.
+// signatureReport describes the signature in a file, which has not been verified.
 type signatureReport struct {
 	Algorithm   string  `json:"algorithm"`
-	Fingerprint *string `json:"fingerprint"` // SHA-256 of the PKIX key, null when the file names none
-	Time        *string `json:"time"`        // RFC 3339 in UTC, null beyond the year 9999
+	Fingerprint *string `json:"fingerprint"` // SHA-256 of the PKIX key, null if the file has no key
+	Time        *string `json:"time"`        // RFC 3339 in UTC, null after the year 9999
 }
 
 func describeTensor(v tensor.View) tensorReport {

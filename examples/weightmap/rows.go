@@ -7,7 +7,7 @@ import (
 	"github.com/weightmap/weightmap/examples/internal/cli"
 )
 
-// firstRows is how many rows the page shows until more are requested.
+// firstRows is the number of rows shown at first.
 const firstRows = 200
 
 // tensorRow is a line of the table.
@@ -15,8 +15,8 @@ type tensorRow struct {
 	Name, DType, Class, Shape, Size, Offset, Stored, Quantization string
 }
 
-// tableData is the whole table for the script, in file order. Texts that many rows share
-// are numbers of Types, Classes, Stored and Quantized.
+// tableData is the table for the script, in file order. Repeated texts are indices into Types,
+// Classes, Stored and Quantized.
 type tableData struct {
 	Types     []string  `json:"types"`
 	Classes   []string  `json:"classes"`
@@ -25,11 +25,11 @@ type tableData struct {
 	Rows      []dataRow `json:"rows"`
 }
 
-// dataRow has name, type, class, shape, size, offset, stored, quantization, elements, bytes
-// and offset as a number.
+// dataRow has name, type, class, shape, size, offset, stored, quantization, elements, bytes, and
+// the offset as a number.
 type dataRow [11]any
 
-// numbers numbers texts.
+// numbers assigns indices to texts.
 type numbers struct {
 	texts *[]string
 	known map[string]int
@@ -59,7 +59,7 @@ func (p *page) rows(r *report, c *colors) {
 		if i < firstRows {
 			p.Rows = append(p.Rows, row)
 		}
-		elements := 1.0 // as an integer it may be too large for the script
+		elements := 1.0 // an integer may be too large for JavaScript
 		for _, d := range in.Shape {
 			elements *= float64(d)
 		}

@@ -10,17 +10,16 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// axis is what one axis is cut down to, as it was written: "0:2", ":", "-1".
+// axis is the selection on one axis, as written: "0:2", ":", "-1".
 type axis struct {
 	from, to int64 // negative ones count from the end
-	toEnd    bool  // to was not written
-	single   bool  // from is an index, and the axis goes away
+	toEnd    bool  // to is missing
+	single   bool  // from is an index; the axis is removed
 }
 
 var errSlice = errors.New("a slice is ranges and indices between commas, as in 0:2,:,-1")
 
-// parseSlice reads what NumPy has in brackets, without steps. An empty text selects
-// everything.
+// parseSlice parses NumPy's slice syntax without steps. An empty text selects everything.
 func parseSlice(text string) ([]axis, error) {
 	if text == "" {
 		return nil, nil
@@ -44,14 +43,14 @@ func parseSlice(text string) ([]axis, error) {
 	return all, nil
 }
 
-// selection is the part of a tensor that axes select.
+// selection is a part of a tensor.
 type selection struct {
-	ranges []tensor.Range // one an axis of the tensor
-	cut    tensor.Shape   // the dims of the ranges
-	shape  tensor.Shape   // the same without the axes that went away
+	ranges []tensor.Range // one per axis of the tensor
+	cut    tensor.Shape   // shape of the ranges
+	shape  tensor.Shape   // shape without the removed axes
 }
 
-// choose applies axes to a shape. Those that were not written are taken whole.
+// choose applies axes to a shape. Missing axes are selected as a whole.
 func choose(axes []axis, shape tensor.Shape) (*selection, error) {
 	if len(axes) > len(shape) {
 		return nil, fmt.Errorf("%w: a slice of %d axes of a tensor that has %d", format.ErrShape, len(axes), len(shape))
@@ -88,7 +87,7 @@ func fromEnd(n, dim int64) int64 {
 	return n
 }
 
-// of moves ranges of the selection to where they are in the tensor.
+// of translates ranges of the selection to ranges of the tensor.
 func (s *selection) of(part []tensor.Range) []tensor.Range {
 	moved := make([]tensor.Range, len(part))
 	for i, r := range part {

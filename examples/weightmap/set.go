@@ -65,7 +65,7 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (
 	if m.NeedsKey() {
 		return hint(fmt.Errorf("%s: %w: the model is encrypted", in, format.ErrKey), reading.Key)
 	}
-	// A new file has new checksums: what is wrong now would look right then.
+	// Verify first: fresh checksums would hide the damage.
 	if _, err := verified(ctx, m, errs); err != nil {
 		return err
 	}
@@ -92,7 +92,7 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (
 	return err
 }
 
-// adviseSet says in which format the entries have a place, where this one has none for them.
+// adviseSet suggests a format that can store the entries if this one cannot.
 func adviseSet(ctx context.Context, m *format.Model, in, target string, err error) error {
 	var refused *format.LossError
 	if !errors.As(err, &refused) || in == standardInput {
@@ -114,8 +114,8 @@ func adviseSet(ctx context.Context, m *format.Model, in, target string, err erro
 	return cli.Advised(text, tryLine("convert", l))
 }
 
-// outcome tells how many entries the new file has, and which were to be removed but are
-// what the format makes in any file.
+// outcome says how many entries the new file has, and which entries cannot be removed because the
+// format always writes them.
 func (e *edit) outcome(path string, o *format.Options) (string, error) {
 	m, err := format.Open(path, o)
 	if err != nil {
@@ -140,14 +140,14 @@ func entries(n int) string {
 	return fmt.Sprintf("%d entries", n)
 }
 
-// edit is what becomes of metadata.
+// edit describes changes of metadata.
 type edit struct {
 	remove []string
 	put    [][2]string // key and text
-	accept []string    // conversions to strings that are meant
+	accept []string    // accepted conversions to strings
 }
 
-// apply returns the new entries, never nil. Those that are there keep their places.
+// apply returns the new entries, never nil. Existing entries remain in place.
 func (e *edit) apply(old format.Metadata) (format.Metadata, error) {
 	meta := make(format.Metadata, 0, len(old)+len(e.put))
 	removed := map[string]bool{}
@@ -189,8 +189,8 @@ func indexOf(meta format.Metadata, key string) int {
 	return -1
 }
 
-// parseValue reads a value as JSON if it is that, in the place of an old one, which is
-// nil for none.
+// parseValue parses text as JSON if it is valid, otherwise as a string. old is the value it
+// replaces, or nil.
 func parseValue(text string, old any) (any, error) {
 	quoted := strings.HasPrefix(text, `"`)
 	if _, wasText := old.(string); !json.Valid([]byte(text)) || wasText && !quoted {

@@ -25,12 +25,12 @@ var mergeCommand = &command{cli.Tool{
 	Example: "weightmap merge model.safetensors.index.json model.safetensors",
 }, mergeFile}
 
-// splitFile is convert with a limit.
+// splitFile is convert with a size limit for shards.
 func splitFile(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	return convertWith(ctx, c, &convertFlags{usualShard: 5e9}, args, out, errs)
 }
 
-// mergeFile is convert without a limit.
+// mergeFile is convert without a size limit.
 func mergeFile(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	return convertWith(ctx, c, &convertFlags{whole: true}, args, out, errs)
 }

@@ -8,7 +8,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// side is one of two models that are compared.
+// side is one of two models to compare.
 type side struct {
 	path string
 	head string
@@ -24,14 +24,14 @@ func (s *side) open(ctx context.Context, o *format.Options) error {
 	return err
 }
 
-// close does nothing to a side that is not open.
+// close closes the side if it is open.
 func (s *side) close() {
 	if s.m != nil {
 		s.m.Close()
 	}
 }
 
-// headline says in a line what a file is.
+// headline describes a file in one line.
 func headline(path string, m *format.Model) string {
 	return fmt.Sprintf("%s: %s %s, %s, %s", path, m.Format(), m.Version(), cli.Count(m.Len(), "tensor"), cli.Size(sizeOf(path, m)))
 }

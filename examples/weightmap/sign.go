@@ -94,11 +94,11 @@ func signFile(in, out string, signer crypto.Signer, reading *format.Options, err
 	if _, ok := mle.From(m); !ok {
 		return fmt.Errorf("%s: %w: %s has no signatures, mle and wia have", in, format.ErrUnsupported, m.Format())
 	}
-	m.Close() // some systems replace no open file
+	m.Close() // some systems cannot replace an open file
 	return mle.Sign(in, signer.(ed25519.PrivateKey), &mle.SignOptions{Context: reading.Context, To: out})
 }
 
-// checkSigner says which keys a format takes, if it takes no such key.
+// checkSigner returns an error if a format does not support the type of key.
 func checkSigner(kind string, signer crypto.Signer) error {
 	_, ed := signer.(ed25519.PrivateKey)
 	switch {

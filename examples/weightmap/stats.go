@@ -9,19 +9,19 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// statistics is what the values of a tensor are like, quantized ones the real numbers
-// they stand for. All count as float64, which does not tell large integers apart.
+// statistics describes the values of a tensor after dequantization. Values are float64, which
+// rounds large integers.
 type statistics struct {
-	Min      *float64 `json:"min"` // of the finite values, null where there are none
+	Min      *float64 `json:"min"` // of the finite values; null if there are none
 	Max      *float64 `json:"max"`
-	Mean     *float64 `json:"mean"` // also null where their sum is no float64
+	Mean     *float64 `json:"mean"` // also null if their sum overflows float64
 	Zeros    int64    `json:"zeros"`
 	NaN      int64    `json:"nan"`
 	Infinite int64    `json:"infinite"`
 }
 
-// statistics reads a tensor in pieces. It returns nil for elements that are no real
-// numbers, or whose values nobody can know.
+// statistics reads a tensor in pieces. It returns nil if the elements are not real numbers or
+// cannot be decoded.
 func (d *data) statistics(v tensor.View) (*statistics, error) {
 	info := v.Info()
 	if !decodable(&info) || info.DType == tensor.Complex64 {
@@ -62,7 +62,7 @@ func (d *data) statistics(v tensor.View) (*statistics, error) {
 	return s, nil
 }
 
-// cells are for the table, empty for nil.
+// cells returns the cells for the table, empty for nil.
 func (s *statistics) cells() []string {
 	if s == nil {
 		return make([]string, 6)
@@ -70,7 +70,7 @@ func (s *statistics) cells() []string {
 	return []string{number(s.Min), number(s.Max), number(s.Mean), cli.Grouped(s.Zeros), cli.Grouped(s.NaN), cli.Grouped(s.Infinite)}
 }
 
-// number shows four digits, "-" for nil.
+// number formats x with four digits, nil as "-".
 func number(x *float64) string {
 	if x == nil {
 		return "-"

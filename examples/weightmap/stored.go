@@ -9,14 +9,14 @@ import (
 	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/mle"
-	_ "github.com/weightmap/weightmap/mle/brotli" // to write it
+	_ "github.com/weightmap/weightmap/mle/brotli" // to write Brotli
 	"github.com/weightmap/weightmap/mobi"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/wia"
 )
 
-// rewrite writes an open model again, with other metadata but in its own format, and
-// stored in the same way: compressed, encrypted. Signatures are not kept.
+// rewrite writes an open model with other metadata, in the same format, compression and encryption.
+// It does not sign the file.
 func rewrite(m *format.Model, path string, meta format.Metadata, common *format.WriteOptions, key []byte) error {
 	p, err := format.PlanOf(m)
 	if err != nil {
@@ -31,8 +31,7 @@ func rewrite(m *format.Model, path string, meta format.Metadata, common *format.
 	return format.Copy(w, m)
 }
 
-// storedAs returns the options of a model's format that store it in the same way, nil where
-// there are none.
+// storedAs returns format options that store a model as its file does, or nil.
 func storedAs(m *format.Model, p *format.Plan, key []byte) any {
 	if f, ok := mle.From(m); ok {
 		return mleOptions(f, key)
@@ -49,8 +48,8 @@ func storedAs(m *format.Model, p *format.Plan, key []byte) any {
 	return nil
 }
 
-// keepsEnding refuses a target with the ending of a format that the model will not be in,
-// unless the source has that name already.
+// keepsEnding returns an error if the target has the extension of another format, unless the source
+// has it, too.
 func keepsEnding(m *format.Model, in, out string) error {
 	if c, ok := format.ByExtension(out); ok && c.Name() != m.Format() && in != out {
 		return cli.BadArgument(fmt.Errorf("%s: the model stays %s, and that is the ending of %s; convert changes formats", out, m.Format(), c.Name()))
@@ -58,7 +57,7 @@ func keepsEnding(m *format.Model, in, out string) error {
 	return nil
 }
 
-// encrypted reports whether a model's file is, with its key or without.
+// encrypted reports whether a model's file is encrypted.
 func encrypted(m *format.Model) bool {
 	if f, ok := mle.From(m); ok {
 		return f.Header().Features.Has(mle.Encryption)
@@ -67,12 +66,12 @@ func encrypted(m *format.Model) bool {
 	return ok && f.Encrypted()
 }
 
-// dropped says what a model's file has that a new one, stored like this, has not.
+// dropped describes the protection that a new file loses.
 func dropped(m *format.Model, s format.Storage) string {
 	return cli.Dropped(encrypted(m) && s.Key == nil, m.Signature() != nil && s.Signer == nil)
 }
 
-// metadataOf returns the metadata with the types that the file has.
+// metadataOf returns the metadata with the types in the file.
 func metadataOf(m *format.Model) format.Metadata {
 	if f, ok := gguf.From(m); ok {
 		return f.Typed()
@@ -80,8 +79,8 @@ func metadataOf(m *format.Model) format.Metadata {
 	return m.Metadata()
 }
 
-// mleOptions stores weights as a file does, but plainly where they were quantized to
-// int8: doing that twice would change them.
+// mleOptions stores weights as the file does, except that int8 weights are stored plainly, since
+// quantizing them again would change them.
 func mleOptions(f *mle.File, key []byte) *mle.WriteOptions {
 	o := &mle.WriteOptions{Version: int(f.Header().Version)}
 	if encrypted(f.Model) {
@@ -97,14 +96,14 @@ func mleOptions(f *mle.File, key []byte) *mle.WriteOptions {
 	return o
 }
 
-// wiaOptions stores blocks and tensors as a file does.
+// wiaOptions stores blocks and tensors as the file does.
 func wiaOptions(f *wia.File, key []byte) *wia.WriteOptions {
 	o := &wia.WriteOptions{Compression: f.Compression()}
 	if f.Encrypted() {
 		o.Key = key
 	}
-	// A plan does not say how tensors are stored, the file does. One of a compressed
-	// graph is compressed with that (Stored is -1).
+	// A plan does not say how tensors are stored. A tensor in a compressed graph is compressed with
+	// the graph (Stored is -1).
 	packed := map[string]wia.Compression{}
 	o.CompressTensor = func(t tensor.Info) wia.Compression { return packed[t.Name] }
 	for name, v := range f.Tensors() {

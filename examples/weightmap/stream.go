@@ -9,8 +9,8 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// jsonStream writes JSON value by value, as json.Encoder writes it whole: the text of
-// a graph takes many times the memory of the graph.
+// jsonStream writes JSON value by value. Unlike json.Encoder it does not hold the whole text, which
+// takes many times the memory of a graph.
 type jsonStream struct {
 	out   *bufio.Writer
 	lines bool // over several lines
@@ -41,7 +41,7 @@ func (s *jsonStream) line() {
 	}
 }
 
-// next goes to the next member or element.
+// next starts the next member or element.
 func (s *jsonStream) next() {
 	if !s.empty {
 		s.out.WriteByte(',')
@@ -72,7 +72,7 @@ func (s *jsonStream) field(name string, v any) {
 	s.value(v)
 }
 
-// elements writes an array, whose elements are made one after the other.
+// elements writes an array one element at a time.
 func elements[T any](s *jsonStream, name string, all []T) {
 	s.key(name)
 	s.begin("[")
@@ -104,9 +104,8 @@ func (s *jsonStream) graph(g *format.Graph) {
 	s.end("}")
 }
 
-// node writes a node as it is, or one whose text would be long piece by piece: names
-// that are used often take no more memory than their text in the file, and as JSON
-// each use is one.
+// node writes a node, piece by piece if its text is long: a name that is used often takes memory
+// once, but each use is text in JSON.
 func (s *jsonStream) node(n *format.Node) {
 	size := 0
 	for _, list := range [][]string{n.Inputs, n.Outputs} {
@@ -156,13 +155,12 @@ func (s *jsonStream) finish() error {
 	return s.err
 }
 
-// indented is how many levels of a value are indented. Those below stand on one line: a
-// file may nest a thousand, and indenting each of their elements would make a thousand
-// bytes of one.
+// indented is the number of levels that are indented. Deeper values are on one line: a file may
+// nest a thousand levels, whose indentation would multiply the size of the output.
 const indented = 8
 
-// indenter passes on what an encoder writes, without the line break behind a value, with
-// nothing in it that disturbs a terminal, and indented where that is wanted.
+// indenter filters the output of an encoder: it removes the line break after a value, escapes what
+// is unsafe for a terminal, and indents if requested.
 type indenter jsonStream
 
 func (w *indenter) Write(text []byte) (int, error) {
@@ -182,7 +180,7 @@ func (w *indenter) Write(text []byte) (int, error) {
 		case '{', '[':
 			w.out.WriteByte(c)
 			level++
-			if c+2 != text[at+1] { // of nothing in brackets none is on a line
+			if c+2 != text[at+1] { // no line break in empty brackets
 				line()
 			}
 		case '}', ']':
@@ -200,7 +198,7 @@ func (w *indenter) Write(text []byte) (int, error) {
 			if shown() {
 				w.out.WriteByte(' ')
 			}
-		case '\n': // behind the value
+		case '\n': // after the value
 		default:
 			w.out.WriteByte(c)
 		}
@@ -208,7 +206,7 @@ func (w *indenter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// stringLength is the length of the JSON string that text begins with.
+// stringLength returns the length of the JSON string at the start of text.
 func stringLength(text []byte) int {
 	for at := 1; at < len(text); at++ {
 		switch text[at] {

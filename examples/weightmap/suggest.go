@@ -17,13 +17,13 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// commandLine is the arguments of convert, for a suggestion to change.
+// commandLine holds the arguments of convert, to be modified by suggestions.
 type commandLine struct {
-	options [][]string // each with its value, if it has one
+	options [][]string // each with its value, if any
 	files   []string
 }
 
-// split takes arguments apart that were parsed with f.
+// split separates options from other arguments that were parsed with f.
 func split(f *flag.FlagSet, args []string) (l commandLine) {
 	for len(args) > 0 {
 		arg := args[0]
@@ -58,7 +58,7 @@ func (l commandLine) without(names ...string) commandLine {
 	return l
 }
 
-// with returns the line with another option, in place of those that it excludes.
+// with returns the line with another option, which replaces options that it excludes.
 func (l commandLine) with(option ...string) commandLine {
 	if name := optionName(option); name != "skip" && name != "quantize-except" {
 		l = l.without(name)
@@ -81,7 +81,7 @@ func (l commandLine) to(path string) commandLine {
 // args returns the arguments.
 func (l commandLine) args() []string { return append(slices.Concat(l.options...), l.after()...) }
 
-// after returns the files, none of which looks like an option.
+// after returns the file arguments, protected by "--" if necessary.
 func (l commandLine) after() (files []string) {
 	for _, path := range l.files {
 		if strings.HasPrefix(path, "-") && path != standardInput {
@@ -94,8 +94,8 @@ func (l commandLine) after() (files []string) {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// quoted returns the words of a command line as a shell reads them. A key that is not in a file, and what
-// a terminal does not show as it is, does not go into it: then it is "".
+// quoted returns words quoted for a shell. It returns "" if they contain a literal key or
+// characters that a terminal cannot show.
 func quoted(words []string) string {
 	var list []string
 	for i, w := range words {
@@ -113,7 +113,7 @@ func quoted(words []string) string {
 	return strings.Join(list, " ")
 }
 
-// advise adds to a refusal the command line that works, or what else can be done.
+// advise adds to an error a command line that works, or other advice.
 func (o *convertFlags) advise(ctx context.Context, c *cli.Tool, l commandLine, m *format.Model, err error) error {
 	whole := err
 	if errors.Is(err, cli.ErrReported) {
@@ -132,12 +132,12 @@ func (o *convertFlags) advise(ctx context.Context, c *cli.Tool, l commandLine, m
 	return cli.Advised(whole, instead(l, err))
 }
 
-// shorten leaves out options that were added on the way and turned out to be of no use.
+// shorten removes options that were added during the search but are not needed.
 func (s *search) shorten(l, found commandLine, err error) commandLine {
 	var refused *format.LossError
 	var kind *kindError
 	if !errors.As(err, &refused) && !errors.As(err, &kind) {
-		return found // what only writing finds out is not tried
+		return found // do not try what only writing can detect
 	}
 	for _, added := range []string{"extended", "lossy", "dtype"} {
 		given := slices.ContainsFunc(l.options, func(o []string) bool { return optionName(o) == added })
@@ -148,7 +148,7 @@ func (s *search) shorten(l, found commandLine, err error) commandLine {
 	return found
 }
 
-// tryLine suggests a command line, "" if that cannot be printed.
+// tryLine formats a suggested command line, or returns "" if it cannot be printed.
 func tryLine(command string, l commandLine) string {
 	line := quoted(append([]string{"weightmap", command}, l.args()...))
 	if line == "" {
@@ -157,7 +157,7 @@ func tryLine(command string, l commandLine) string {
 	return "try: " + line
 }
 
-// instead says what can be done where no command line helps.
+// instead returns advice if no command line helps.
 func instead(l commandLine, err error) string {
 	in := "the input"
 	if len(l.files) > 0 {
@@ -172,19 +172,19 @@ func instead(l commandLine, err error) string {
 	return ""
 }
 
-// search looks for a command line that works, by trying without writing.
+// search searches for a command line that works, by planning without writing.
 type search struct {
 	ctx  context.Context
 	c    *cli.Tool
 	m    *format.Model
-	left int // tries
+	left int // remaining attempts
 
 	secrets    *secrets
 	usualShard cli.ByteSize
 	whole      bool
 }
 
-// try reports why a command line does not work.
+// try returns the error of a command line, if any.
 func (s *search) try(l commandLine) (*convertFlags, error) {
 	given := &convertFlags{secrets: s.secrets, usualShard: s.usualShard, whole: s.whole}
 	f := s.c.Flags()
@@ -200,7 +200,7 @@ func (s *search) try(l commandLine) (*convertFlags, error) {
 	return given, err
 }
 
-// mend looks for a line that works, by the reason why this one does not.
+// mend searches for a working line, guided by the error of this one.
 func (s *search) mend(l commandLine, o *convertFlags, err error, depth int) (commandLine, bool) {
 	for _, other := range o.candidates(l, s.m, err) {
 		if s.left--; s.left < 0 || depth == 0 || s.ctx.Err() != nil {
@@ -217,7 +217,7 @@ func (s *search) mend(l commandLine, o *convertFlags, err error, depth int) (com
 	return l, false
 }
 
-// candidates lists the command lines that may avoid an error, the ones that lose least first.
+// candidates returns command lines that may avoid an error, those that lose least first.
 func (o *convertFlags) candidates(l commandLine, m *format.Model, err error) (list []commandLine) {
 	add := func(lines ...commandLine) { list = append(list, lines...) }
 	var refused *format.LossError
@@ -258,7 +258,7 @@ func (o *convertFlags) candidates(l commandLine, m *format.Model, err error) (li
 	return list
 }
 
-// tensorIn returns the tensor that a field of an error names.
+// tensorIn returns the tensor in the field of an error.
 func tensorIn(field string) (string, bool) {
 	text, ok := strings.CutPrefix(field, "tensor ")
 	name, err := strconv.Unquote(text)
@@ -280,7 +280,7 @@ var notWeights = []tensor.DType{
 	tensor.Bool, tensor.Int8, tensor.Int16, tensor.Int32, tensor.Int64, tensor.Uint8, tensor.Uint16, tensor.Uint32, tensor.Uint64,
 }
 
-// instead lists the lines that may avoid losses.
+// instead returns command lines that may avoid losses.
 func (o *convertFlags) instead(l commandLine, m *format.Model, refused *format.LossError) (list []commandLine) {
 	fixed := map[format.LossKind][]string{}
 	for _, loss := range refused.Losses {
@@ -300,7 +300,7 @@ func (o *convertFlags) instead(l commandLine, m *format.Model, refused *format.L
 	if fixed[format.LossDType] != nil && o.dtype+o.quantize == "" {
 		list = append(list, l.with("-dtype", "float32"))
 	}
-	less, weights := l, false // without the tensors, which hurts least where they are no weights
+	less, weights := l, false // leave tensors out: harmless if they are not weights
 	names := slices.Concat(fixed[format.LossDType], fixed[format.LossShape])
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
 		less = less.with("-skip", name)

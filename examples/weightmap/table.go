@@ -11,8 +11,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// table prints the report for people, in lines of at most width columns where
-// that can be.
+// table prints the report as text, in lines of at most width columns if possible.
 func (r *report) table(out io.Writer, width int) error {
 	p := &lines{out: out, width: width}
 	fmt.Fprintf(out, "%s: %s %s, %s, %s\n", cli.Printable(r.Path), r.Format, cli.Printable(r.Version),
@@ -21,7 +20,7 @@ func (r *report) table(out io.Writer, width int) error {
 		p.line("  %s = %s", e.Key, short(e.Value, 100))
 	}
 	if r.Signature != nil {
-		fmt.Fprintln(out, cli.Printable(r.Signature.line())) // whole: fingerprints are compared
+		fmt.Fprintln(out, cli.Printable(r.Signature.line())) // not shortened, since users compare fingerprints
 	}
 	if r.all > 0 {
 		fmt.Fprintln(out)
@@ -49,7 +48,7 @@ func (r *report) table(out io.Writer, width int) error {
 	return nil
 }
 
-// lines prints lines that fit, with nothing in them that disturbs a terminal.
+// lines prints lines that fit the width and are safe for a terminal.
 type lines struct {
 	out   io.Writer
 	width int
@@ -59,7 +58,7 @@ func (p *lines) line(text string, args ...any) {
 	fmt.Fprintln(p.out, cli.Cut(cli.Printable(fmt.Sprintf(text, args...)), p.width))
 }
 
-// line shows a signature, which is only believed after verification.
+// line describes a signature, which has not been verified.
 func (s *signatureReport) line() string {
 	who, when := "a key the file does not name", ""
 	if s.Fingerprint != nil {
@@ -71,8 +70,8 @@ func (s *signatureReport) line() string {
 	return fmt.Sprintf("signed%s with %s by %s, not checked", when, s.Algorithm, who)
 }
 
-// tensorTable has columns for quantization and statistics where there are any. Where
-// they do not all fit, it does without those that say least.
+// tensorTable returns a table with columns for quantization and statistics if there are any. If the
+// columns do not all fit, the least important are omitted.
 func tensorTable(all []tensorReport) *cli.Table {
 	has := func(f func(*tensorReport) bool) bool {
 		return slices.ContainsFunc(all, func(t tensorReport) bool { return f(&t) })
@@ -100,7 +99,7 @@ func tensorTable(all []tensorReport) *cli.Table {
 	}
 	w := cli.NewTable(columns...)
 	w.Grow(len(all))
-	var row []string // which Row copies
+	var row []string // Row copies it
 	for _, t := range all {
 		row = append(row[:0], t.Name, t.DType, dims(t.Shape), cell(t.Bytes))
 		if stats {
@@ -118,7 +117,7 @@ func tensorTable(all []tensorReport) *cli.Table {
 	return w
 }
 
-// String shows a quantization in a few words, nothing for nil.
+// String describes the quantization briefly, nil as "".
 func (q *quantizationReport) String() string {
 	switch {
 	case q == nil:
@@ -129,7 +128,7 @@ func (q *quantizationReport) String() string {
 	return fmt.Sprintf("%s, %s on axis %d", q.Scheme, cli.Count(q.Scales, "scale"), q.Axis)
 }
 
-// cell shows a size in a column, where "bytes" would be in the way.
+// cell formats a size for a column, without the word "bytes".
 func cell(n int64) string {
 	if n < 1000 {
 		return string(append(strconv.AppendInt(nil, n, 10), " B"...))
@@ -137,7 +136,7 @@ func cell(n int64) string {
 	return cli.Size(n)
 }
 
-// stored says in a word or two how the file stores a tensor's bytes.
+// stored describes briefly how the file stores a tensor.
 func stored(t tensorReport) string {
 	how := t.Compression
 	switch {
@@ -167,11 +166,11 @@ func dims(shape []int64) string {
 	return strings.ReplaceAll(tensor.Shape(shape).String(), " ", "")
 }
 
-// short shows a value in at most width columns.
+// short formats a value in at most width columns.
 func short(v any, width int) string {
 	s, err := cli.JSON(v)
 	if err != nil {
-		s = fmt.Sprint(v) // a number that JSON lacks
+		s = fmt.Sprint(v) // a number that JSON cannot represent
 	}
 	return cli.Cut(s, width)
 }

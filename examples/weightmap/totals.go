@@ -8,15 +8,14 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// sums are what tensors add up to. Many may share their bytes, so it can be more than
-// an int64 holds.
+// sums holds totals of tensors. Since tensors may share bytes, they can exceed int64.
 type sums struct {
 	parameters, size *big.Int
 	dtypes           []string // in order of appearance
 	shares           map[string]*share
 }
 
-// share is what the tensors of a group take.
+// share is the total of a group of tensors.
 type share struct {
 	tensors int
 	size    *big.Int
@@ -33,7 +32,7 @@ func (r *report) sums() *sums {
 	return s
 }
 
-// shares adds up the tensors of each group. The groups are in order of appearance.
+// shares returns the totals of each group. Groups are in order of first appearance.
 func (r *report) shares(group func(*tensorReport) string) (groups []string, shares map[string]*share) {
 	shares = map[string]*share{}
 	for i := range r.Tensors {
@@ -51,7 +50,7 @@ func (r *report) shares(group func(*tensorReport) string) (groups []string, shar
 	return groups, shares
 }
 
-// totals shows the sums of the tensors that are shown.
+// totals formats the totals of the tensors shown.
 func (r *report) totals() string {
 	s := r.sums()
 	unit := "parameters"
@@ -77,7 +76,7 @@ func (r *report) shown() string {
 	return cli.Count(r.all, "tensor")
 }
 
-// bigSize shows a size, which may be huge where many tensors share their bytes.
+// bigSize formats a size, which may be huge if tensors share bytes.
 func bigSize(n *big.Int) string {
 	if !n.IsInt64() {
 		return cli.Grouped(n) + " bytes"

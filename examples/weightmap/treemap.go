@@ -7,21 +7,21 @@ import (
 )
 
 const (
-	smallestTile = 140 // as an area, in the units of the drawing; what would be smaller is drawn together
+	smallestTile = 140 // minimum area of a tile; smaller ones are combined
 	deepest      = 6   // levels of groups
 )
 
-// rect is a place in a drawing.
+// rect is a rectangle in the drawing.
 type rect struct{ X, Y, W, H float64 }
 
-// branch is the tensors whose names begin alike.
+// branch is a group of tensors whose names have a common prefix.
 type branch struct {
-	name     string // with all that comes before it
-	label    string // what the titles around it leave to say
+	name     string // full prefix
+	label    string // part of the name that is not in the titles around it
 	size     float64
 	tensors  int
 	dtype    string // "" for several
-	layer    string // likewise
+	layer    string // "" for several
 	leaf     *tensorReport
 	children []*branch
 }
@@ -43,7 +43,7 @@ func tree(all []tensorReport) *branch {
 	return root
 }
 
-// add puts a tensor in its place; at has the groups by name.
+// add adds a tensor to its groups; at holds the groups by name.
 func (b *branch) add(t *tensorReport, at map[string]*branch) {
 	layer := layerOf(t.Name)
 	for end, depth := 0, 0; ; depth++ {
@@ -80,7 +80,7 @@ func (b *branch) count(size float64, tensors int, dtype, layer string) {
 	b.tensors += tensors
 }
 
-// sort puts the largest first, and takes out groups of one.
+// sort sorts groups by descending size and removes groups with one element.
 func (b *branch) sort() {
 	for i, c := range b.children {
 		for len(c.children) == 1 {
@@ -92,7 +92,7 @@ func (b *branch) sort() {
 	slices.SortStableFunc(b.children, bySize)
 }
 
-// tile is a branch and where it is drawn. A frame has others in it.
+// tile is a branch with its rectangle. A frame contains other tiles.
 type tile struct {
 	rect
 	*branch
@@ -106,9 +106,9 @@ func treemap(root *branch, r rect) []tile {
 	return tiles
 }
 
-// draw appends the tiles of a group; said is what the titles around it say of its name.
+// draw appends the tiles of a group; said is the part of its name in the titles around it.
 func (b *branch) draw(r rect, depth int, said string, tiles *[]tile) {
-	// A group of many that has little room is drawn as one.
+	// Draw a large group in little space as one tile.
 	if depth > 0 && (r.W*r.H < 2*smallestTile || min(r.W, r.H) < 4) {
 		*tiles = append(*tiles, tile{rect: r, branch: b})
 		return
@@ -138,8 +138,7 @@ func (b *branch) draw(r rect, depth int, said string, tiles *[]tile) {
 	}
 }
 
-// gather returns the children of at least some size, and all the smaller ones of a dtype
-// as one.
+// gather returns the children with at least the given size; smaller ones are combined by dtype.
 func (b *branch) gather(least float64) []*branch {
 	whole := 0
 	for whole < len(b.children) && b.children[whole].size >= least {
@@ -165,13 +164,13 @@ func (b *branch) gather(least float64) []*branch {
 	return children
 }
 
-// bySize puts the largest first.
+// bySize sorts by descending size.
 func bySize(a, b *branch) int { return cmp.Compare(b.size, a.size) }
 
 // caption is the height of a frame's title.
 const caption = 15
 
-// inside leaves a frame around what is in it.
+// inside returns the rectangle inside a frame.
 func inside(r rect, titled bool) rect {
 	const edge = 1.5
 	in := rect{r.X + edge, r.Y + edge, max(r.W-2*edge, 1), max(r.H-2*edge, 1)}
@@ -182,8 +181,8 @@ func inside(r rect, titled bool) rect {
 	return in
 }
 
-// squarify cuts a place into rectangles of these sizes, which fall, each as close to a
-// square as can be (Bruls, Huizing and van Wijk).
+// squarify divides a rectangle into rectangles of these sizes, which are in descending order, each
+// as close to a square as possible (Bruls, Huizing and van Wijk).
 func squarify(sizes []float64, r rect) []rect {
 	total := 0.0
 	for _, s := range sizes {
@@ -193,7 +192,7 @@ func squarify(sizes []float64, r rect) []rect {
 	for len(sizes) > 0 {
 		scale := r.W * r.H / max(total, 1e-300)
 		short := min(r.W, r.H)
-		// A row grows for as long as its worst rectangle becomes better.
+		// A row grows as long as its worst aspect ratio improves.
 		n, sum := 1, sizes[0]
 		for n < len(sizes) && worst(sizes[0], sizes[n], sum+sizes[n], scale, short) <= worst(sizes[0], sizes[n-1], sum, scale, short) {
 			sum += sizes[n]
@@ -221,8 +220,8 @@ func squarify(sizes []float64, r rect) []rect {
 	return out
 }
 
-// worst is how far the rectangles of a row are from squares, whose largest and smallest
-// size and sum are given.
+// worst returns the worst aspect ratio in a row with the given largest and smallest size and their
+// sum.
 func worst(largest, smallest, sum, scale, short float64) float64 {
 	side := sum * scale
 	return max(short*short*largest*scale/(side*side), side*side/(short*short*smallest*scale))

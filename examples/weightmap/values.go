@@ -6,8 +6,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// decodable reports whether the elements of a tensor can be had as numbers, piece
-// by piece.
+// decodable reports whether a tensor can be decoded piece by piece.
 func decodable(info *tensor.Info) bool {
 	e := info.Encoding
 	if e == nil {
@@ -17,8 +16,8 @@ func decodable(info *tensor.Info) bool {
 	return e.Decode != nil && err == nil && size == info.Size && pieceElems%e.BlockElems == 0
 }
 
-// decodeBlocks decodes a piece of a decodable tensor that has an encoding. Slices of
-// such a tensor are not to be had, but its blocks are.
+// decodeBlocks decodes a piece of a decodable tensor with an encoding. It reads whole blocks, since
+// such a tensor cannot be sliced.
 func decodeBlocks(dst []float32, v tensor.View, p piece) ([]float32, error) {
 	e := v.Info().Encoding
 	b := make([]byte, p.n/e.BlockElems*e.BlockBytes)
@@ -29,7 +28,7 @@ func decodeBlocks(dst []float32, v tensor.View, p piece) ([]float32, error) {
 	return dst, e.Decode(dst, b)
 }
 
-// resize returns a slice of n elements, the same one where it has room.
+// resize returns a slice of n elements, reusing s if it is large enough.
 func resize[T any](s []T, n int64) []T {
 	if int64(cap(s)) < n {
 		return make([]T, n)
@@ -37,9 +36,8 @@ func resize[T any](s []T, n int64) []T {
 	return s[:n]
 }
 
-// reader decodes a tensor of any type into float64, piece by piece, with memory
-// for one of them. Quantized elements are the real numbers they stand for, complex
-// numbers two of them.
+// reader decodes a tensor of any type to float64, a piece at a time. Quantized elements are
+// dequantized; a complex number becomes two values.
 type reader struct {
 	v       tensor.View
 	d       *data
@@ -82,24 +80,24 @@ func (r *reader) read(p piece) ([]float64, error) {
 	return r.out, nil
 }
 
-// bytesOf returns how many bytes a piece takes in a tensor, about.
+// bytesOf returns the approximate size of a piece in bytes.
 func bytesOf(v tensor.View, p piece) int64 {
 	return int64(float64(p.n) / float64(max(1, v.Len())) * float64(v.Info().Size))
 }
 
-// measure is how far the values of two tensors are from one another. A NaN equals a
-// NaN, an infinity itself, and -0 is 0.
+// measure accumulates the differences of two tensors' values. NaN equals NaN, an infinity equals
+// itself, and -0 equals 0.
 type measure struct {
 	tolerance float64
-	count     int64   // values compared
-	differ    int64   // those that are further apart than the tolerance
-	nan       int64   // those where one of the two is NaN
+	count     int64   // number of values
+	differ    int64   // values that differ by more than the tolerance
+	nan       int64   // values where only one side is NaN
 	max, sum  float64 // of absolute differences, without NaN
-	ab        float64 // scalar products of the finite values
+	ab        float64 // dot products of the finite values
 	aa, bb    float64
 }
 
-// add compares two values whose absolute difference is d.
+// add adds two values with the absolute difference d.
 func (m *measure) add(a, b, d float64) {
 	m.count++
 	switch {
@@ -126,12 +124,12 @@ func (m *measure) add(a, b, d float64) {
 	m.max = max(m.max, d)
 }
 
-// mean returns the mean absolute difference, in which a NaN on both sides counts as
-// none and one on one side not at all.
+// mean returns the mean absolute difference. NaN on both sides counts as 0; NaN on one side is left
+// out.
 func (m *measure) mean() float64 { return m.sum / float64(max(1, m.count-m.nan)) }
 
-// cosine returns the cosine similarity of the finite values: 1 for two vectors of
-// zeros, 0 when one is, NaN when the numbers are too large for it.
+// cosine returns the cosine similarity of the finite values: 1 if both vectors are zero, 0 if one
+// is, NaN on overflow.
 func (m *measure) cosine() float64 {
 	switch {
 	case m.aa == 0 && m.bb == 0:
@@ -142,17 +140,17 @@ func (m *measure) cosine() float64 {
 	return min(1, max(-1, m.ab/math.Sqrt(m.aa)/math.Sqrt(m.bb)))
 }
 
-// canCompare reports whether two tensors have as many values, and the means to get them.
+// canCompare reports whether two tensors have the same number of values and can be decoded.
 func canCompare(a, b *tensor.Info) bool {
 	return a.Shape.Equal(b.Shape) && decodable(a) && decodable(b) && (a.DType == tensor.Complex64) == (b.DType == tensor.Complex64)
 }
 
-// compareValues measures two tensors that can be compared.
+// compareValues compares the values of two tensors, for which canCompare must be true.
 func compareValues(a, b *side, va, vb tensor.View, tolerance float64) (*measure, error) {
 	m := &measure{tolerance: tolerance}
 	ia, ib := va.Info(), vb.Info()
 	if ia.DType == ib.DType && ia.Quant == nil && ib.Quant == nil {
-		// A float64 does not tell large integers of 64 bits apart.
+		// float64 would round large 64-bit integers.
 		switch ia.DType {
 		case tensor.Int64:
 			return m, compareIntegers[int64](m, a.data, b.data, va, vb)
@@ -177,7 +175,7 @@ func compareValues(a, b *side, va, vb tensor.View, tolerance float64) (*measure,
 	return m, nil
 }
 
-// compareIntegers is compareValues for integers of 64 bits.
+// compareIntegers is compareValues for 64-bit integers.
 func compareIntegers[T int64 | uint64](m *measure, a, b *data, va, vb tensor.View) error {
 	var x, y []T
 	for p := range pieces(va.Shape()) {
@@ -200,7 +198,7 @@ func compareIntegers[T int64 | uint64](m *measure, a, b *data, va, vb tensor.Vie
 		}
 		for i := range x {
 			lo, hi := min(x[i], y[i]), max(x[i], y[i])
-			// The difference of two int64 always fits a uint64.
+			// The difference of two int64 always fits in a uint64.
 			m.add(float64(x[i]), float64(y[i]), float64(uint64(hi)-uint64(lo)))
 		}
 	}

@@ -12,7 +12,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// verify checks every file and goes on after one that is bad.
+// verify verifies all files and continues after an error.
 func verify(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
 	v := &verification{}
@@ -49,14 +49,14 @@ func verify(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer
 	})
 }
 
-// verification is what verify was told to do.
+// verification holds the options of verify.
 type verification struct {
 	verbose bool
 	trusted crypto.PublicKey
 	reading *format.Options
 }
 
-// file returns the text to print of a good file. On a terminal it shows how far it is.
+// file returns the text to print for a valid file. On a terminal it shows progress.
 func (v *verification) file(path string, errs io.Writer) (string, error) {
 	m, err := openModel(path, v.reading)
 	if err != nil {
@@ -67,7 +67,7 @@ func (v *verification) file(path string, errs io.Writer) (string, error) {
 	return cli.Printable(path) + ": " + text, hint(err, v.reading.Key)
 }
 
-// model returns what to print behind the path.
+// model returns the text to print after the path.
 func (v *verification) model(m *format.Model, size int64, errs io.Writer) (string, error) {
 	var opts []format.VerifyOption
 	if v.trusted != nil {
@@ -82,7 +82,7 @@ func (v *verification) model(m *format.Model, size int64, errs io.Writer) (strin
 	if who := cli.Signed(covered.Signature(), m.Signature(), v.trusted); who != "" {
 		line += ", " + who
 	}
-	// What only verification could notice; inspect shows the rest.
+	// Only notes that verification added; inspect prints the rest.
 	for _, n := range m.Notes() {
 		if !slices.Contains(known, n) {
 			line += ", " + n
@@ -95,14 +95,14 @@ func (v *verification) model(m *format.Model, size int64, errs io.Writer) (strin
 	return text, nil
 }
 
-// verified checks everything that a model's files carry, and shows how far it is.
+// verified verifies a model and shows progress.
 func verified(ctx context.Context, m *format.Model, errs io.Writer, opts ...format.VerifyOption) (*format.Coverage, error) {
 	progress := cli.NewProgress(errs, "verifying")
 	defer progress.Finish()
 	return m.Verify(ctx, append(opts, format.WithProgress(progress.Report))...)
 }
 
-// coverage has a line for each part of a file, and for the tensors that one sum covers.
+// coverage returns a line per part of a file, and one for the tensors that each checksum covers.
 func coverage(c *format.Coverage) string {
 	var text strings.Builder
 	line := func(what, by string) {
@@ -114,7 +114,7 @@ func coverage(c *format.Coverage) string {
 	for _, s := range c.Sections() {
 		line(s.Name, s.By)
 	}
-	var sums []string // in order of appearance
+	var sums []string // in order of first appearance
 	tensors := map[string]int{}
 	for t := range c.Tensors() {
 		if tensors[t.By]++; tensors[t.By] == 1 {

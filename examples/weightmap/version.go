@@ -21,7 +21,7 @@ var versionCommand = &command{cli.Tool{
 	Example: "weightmap version",
 }, version}
 
-// version says what this program was built from.
+// version prints the version and how the program was built.
 func version(_ context.Context, c *cli.Tool, args []string, out, _ io.Writer) error {
 	f := c.Flags()
 	if err := c.Parse(f, args, out); err != nil {
@@ -35,7 +35,7 @@ func version(_ context.Context, c *cli.Tool, args []string, out, _ io.Writer) er
 	return err
 }
 
-// versionText takes nil too: a program may be built without this information.
+// versionText accepts nil: a program may be built without build information.
 func versionText(build *debug.BuildInfo) string {
 	text := "weightmap " + release + "\n"
 	if build == nil {
