@@ -1,5 +1,4 @@
-// Command bucket lists the tensors of models that are in a bucket, without downloading
-// more than their structure:
+// Command bucket lists the tensors of models in a bucket. It downloads only their structure:
 //
 //	$ bucket -open file:///srv/models resnet.mag
 //	resnet.mag: mag 1, 161 tensors, 102 MB
@@ -7,11 +6,11 @@
 //	  ...
 //	1 range, 262 kB fetched of 102 MB
 //
-// With -tensor it fetches one tensor and prints its digest, with -verify it checks all of the
-// file. It knows buckets that are directories (file://) and, for tests, in memory (mem://). One
-// in a cloud takes the import of its driver: _ "gocloud.dev/blob/s3blob" for s3://, and so on.
+// With -tensor it fetches one tensor and prints its digest; with -verify it verifies the whole
+// file. Buckets may be directories (file://) or, for tests, in memory (mem://). For a cloud,
+// import its driver: _ "gocloud.dev/blob/s3blob" for s3://, and so on.
 //
-// What there is to see is object.go: with it package format/remote reads from gocloud.dev/blob.
+// object.go connects package format/remote to gocloud.dev/blob.
 package main
 
 import (

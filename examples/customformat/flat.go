@@ -1,6 +1,6 @@
-// Package flat is a small weight format of its own, in a module of its own: what it
-// takes to teach weightmap a format that it does not know. Reading by mapping,
-// views, verification, atomic writing, limits and guards come with it.
+// Package flat adds a small weight format to weightmap from another module. The driver in this
+// package is all the format needs to get mapping, views, verification, atomic writing, limits,
+// and protection against page faults.
 //
 // A file, little-endian:
 //

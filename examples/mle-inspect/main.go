@@ -1,4 +1,4 @@
-// Command mle-inspect shows what MLE files are and whether they are whole:
+// Command mle-inspect describes MLE files and verifies them:
 //
 //	$ mle-inspect model.mle
 //	Version: 2.0
@@ -7,16 +7,14 @@
 //	Signature: Valid (ED25519)
 //	Integrity: OK
 //
-// A signature is "Valid" when the file is what was signed. Who signed it is
-// only known with --trust PUB.pem: without it the fingerprint of the key in
-// the file goes to standard error, and with it a signature by another key is
-// "Untrusted" and an unsigned file an error. --key gives the key of an encrypted
-// file, 64 hexadecimal digits or @FILE, a file with them.
+// A signature is "Valid" if it matches the file. To check who signed the file, use
+// --trust PUB.pem: a signature by another key is then "Untrusted", and an unsigned file is an
+// error. Without --trust, the fingerprint of the key in the file is printed to standard error.
+// --key is the key of an encrypted file: 64 hexadecimal digits, or @FILE for a file with them.
 //
-// What is tolerated about a file goes to standard error too, and what no checksum
-// and no signature covers: "model.mle: ok, but nothing covers the graph". Several
-// files are separated by empty lines. Exit status: 0 for success, 1 if any file is
-// bad, 2 for wrong usage.
+// Notes go to standard error, and so do parts of the file that neither a checksum nor a
+// signature covers: "model.mle: ok, but nothing covers the graph". Several files are separated
+// by empty lines. Exit status: 0 for success, 1 for an error in any file, 2 for wrong usage.
 package main
 
 import (

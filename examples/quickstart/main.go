@@ -1,13 +1,12 @@
-// Command quickstart shows weightmap at work: it draws a digit, opens the model of a
-// small network by mapping, and reads the digit with weights that are not copied. Then it
-// writes the network in every format, opens each file, checks it, and reads the
-// digit again.
+// Command quickstart demonstrates weightmap: it draws a digit, maps the model of a small
+// network, and recognizes the digit without copying the weights. Then it writes the network
+// in every format, opens and verifies each file, and recognizes the digit again.
 //
 //	go run ./examples/quickstart [-digit N] [-seed N] [-dir DIR]
 //
-// With -dir the files are kept there, to look at with examples/weightmap; the
-// directory is made when it does not exist. The network was trained by examples/train,
-// and is computed by hand, in examples/internal/digits/forward.go.
+// With -dir the files remain in DIR, for example to inspect them with examples/weightmap. The
+// directory is created if necessary. The network was trained by examples/train; its
+// computation is in examples/internal/digits/forward.go.
 package main
 
 import (

@@ -1,6 +1,6 @@
-// Command serve answers what digit a drawing shows, over HTTP, with a network from a model file of any
-// format. The file can be replaced while it runs: by a rename at its path, noticed within
-// -watch, or with POST /reload. No request sees half of one model and half of another, and none fails.
+// Command serve recognizes drawings of digits over HTTP with a network from a model file of any
+// format. The file can be replaced while it runs: a rename to its path is detected within the
+// interval -watch, or by POST /reload. No request fails or uses two models because of it.
 //
 //	cd examples/serve && go run . [-addr :8080] [-watch 1s] [-private] [-trust key.pem] model.any
 //
@@ -12,15 +12,16 @@
 //	GET  /healthz  200 while answers can be trusted
 //	GET  /metrics  for Prometheus
 //
-// There is no authentication: everybody who reaches the address may use all of it. Pages of other
-// sites cannot, since browsers say where a request comes from.
+// There is no authentication: anyone who can reach the address can use the service. Requests
+// from pages of other sites are refused by their headers.
 //
-// # What is copied
+// # Copying
 //
-// The weights are computed with where they are mapped: the engine (gomlx, its backend in Go) reads them there, see package
-// examples/train/net. What the file has in another type or compressed (int8, float16) is decoded once for each file that is loaded,
-// never for a request; GET /model says how many bytes that is, 75 kB if it is all. MOBI numbers its tensors; their names
-// are found in an operator of its graph that convert and examples/train leave there.
+// The engine (gomlx's pure-Go backend) reads the weights where they are mapped; see package
+// examples/train/net. Weights of another type (int8, float16) and compressed ones are decoded
+// once per loaded file, not per request. GET /model reports their size, 75 kB if all are
+// decoded. MOBI numbers its tensors; convert and examples/train store the names in an operator
+// of the graph.
 package main
 
 import (

@@ -1,10 +1,10 @@
-// Command sigstore verifies a model that was signed by way of Sigstore, without a key of the signer's:
+// Command sigstore verifies a model that was signed with Sigstore, without a public key:
 //
 //	$ sigstore -identity me@example.com -issuer https://accounts.google.com model/model.sig model
 //	model: trusted, signed by me@example.com
 //
-// Package format/signing leaves the certificates and the transparency log of Sigstore to a verifier of the caller. What there
-// is to see is verifier: it hands sigstore-go's to signing.Trust, and so to Verify and to a Policy.
+// Package format/signing leaves Sigstore's certificates and transparency log to a verifier
+// from the caller. The function verifier shows how to use sigstore-go for it, in signing.Trust.
 package main
 
 import (

@@ -7,8 +7,8 @@
 // IEEE float32 for FP32, signed integers for INT8 and INT32. A scalar becomes a
 // scalar dataset, a shape with a 0 an empty one. HDF5 1.8 and later read it.
 // The data is copied once, from the mapping of the one file into the other. An
-// existing file is replaced when all is written.
-// Exit status: 0 for success, 1 for a bad file, 2 for wrong usage.
+// existing file is replaced when the new one is complete.
+// Exit status: 0 for success, 1 for an error in a file, 2 for wrong usage.
 package main
 
 import (

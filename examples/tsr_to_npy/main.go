@@ -4,8 +4,8 @@
 //
 // The result is format version 1.0, C order, little-endian: '<f4' for FP32,
 // '|i1' for INT8, '<i4' for INT32. The data is copied once, from the mapping of
-// the one file into the other. An existing file is replaced when all is written.
-// Exit status: 0 for success, 1 for a bad file, 2 for wrong usage.
+// the one file into the other. An existing file is replaced when the new one is complete.
+// Exit status: 0 for success, 1 for an error in a file, 2 for wrong usage.
 package main
 
 import (

@@ -3,15 +3,15 @@
 //
 //	weightmap help [COMMAND]
 //
-// Options may stand before, between and after files, and -- ends them. -o FILE takes the place
-// of OUT, and -max-memory SIZE limits the memory that an opened file may take.
-// Exit status: 0 fine, 1 a file is bad, differs or cannot be converted, 2 usage, 130 interrupted.
-// Errors go to standard error, one line each, with format, field and offset.
-// Every HEX is 64 digits, or @FILE, a file that holds them: command lines are no secret.
+// Options may be before, between and after files; -- ends them. -o FILE replaces OUT, and
+// -max-memory SIZE limits the memory that an opened file may use.
+// Exit status: 0 success, 1 a file is invalid, differs or cannot be converted, 2 wrong usage,
+// 130 interrupted. Errors go to standard error, one line each, with format, field and offset.
+// HEX is 64 digits, or @FILE for a file with them, because other users can see command lines.
 //
 // # inspect -json
 //
-// One object, stable for scripts; of several files one a line:
+// The output is an object, stable for scripts; for several files, one object per line:
 //
 //	{"path": "m.mag", "format": "mag", "version": "1", "file_size": 2624, "metadata": {...},
 //	 "tensors": [{"name": "w", "dtype": "float32", "shape": [3,3], "offset": 128, "bytes": 36, "stored_bytes": 36,
@@ -24,10 +24,11 @@
 //	 "signature": {"algorithm": "Ed25519", "fingerprint": "<SHA-256 of the key>", "time": "2024-02-29T23:59:58Z"},
 //	 "notes": ["header checksum not recorded"]}
 //
-// Tensors are in file order. An offset is where the data begins in the file, -1 when it is not
-// there as such (compressed, encrypted). "id" is what a MOBI file calls a tensor whose former name
-// it keeps, and absent elsewhere. "quantization" is absent for plain tensors, "sha256" and
-// "stats" unless asked for; -no-arrays has {"type": "string", "length": 32000} for an array of metadata; "graph" and "signature" are null where there is none.
+// Tensors are in file order. "offset" is the offset of the data in the file, or -1 if the data is
+// compressed or encrypted. "id" is the number of a tensor in a MOBI file that stores the original
+// names; it is absent elsewhere. "quantization" is absent for plain tensors, "sha256" and "stats"
+// unless requested. With -no-arrays an array in the metadata becomes
+// {"type": "string", "length": 32000}. "graph" and "signature" are null if there is none.
 package main
 
 import (

@@ -1,15 +1,13 @@
-// Package net computes the network of package digits with a Go engine, gomlx and its
-// pure-Go backend, on weights that stay where they are: in the mapping of a model
-// file.
+// Package net runs the network of package digits with gomlx's pure-Go backend, on weights in
+// the mapping of a model file.
 //
-// # What is copied
+// # Copying
 //
-// Nothing of the weights, neither when a network is made nor when it predicts. The
-// backend keeps the slice that a constant of a computation is made of, and a product
-// reads its operands as they are when both have the dimension that is summed over
-// last: so a convolution is a product of the weights, a row for each output, with
-// the patches of an image. Tests show it: a network takes less memory than its weights,
-// and what is written to a mapped file shows in the next prediction.
+// The weights are never copied. The backend uses the slice of a constant directly, and a
+// product reads its operands in place if the summed dimension is the last of both. A
+// convolution is therefore computed as the product of the weights, a row per output, with the
+// patches of an image. Tests check that a network allocates less than the size of its weights,
+// and that a write to the mapped file affects the next prediction.
 package net
 
 import (
