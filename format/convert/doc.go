@@ -2,23 +2,23 @@
 //
 //	report, err := convert.File("model.safetensors", "model.mag", nil)
 //
-// The target's format is that of its file name, or Options.To. Formats must be
+// The target's format is that of its file name extension, or Options.To. Formats must be
 // registered: this package links none.
 //
-// # What is kept
+// # Losses
 //
-// A conversion keeps everything, or writes nothing. Tensors keep their names, dtypes, shapes and bits; metadata,
-// quantization and graph are converted. What the target has no place for is refused with a format.LossError
-// that lists all of it. With Options.Lossy what a model does not need is left out and reported, a tensor
-// whose dtype the target lacks gets one that holds the same values, and a scalar the shape [1]
-// where there are none. Other dtypes and shapes are refused even then; Options.DType and Options.Quantize
-// change dtypes.
+// By default a conversion loses nothing or fails. Tensors keep their names, dtypes, shapes and bits; metadata,
+// quantization and graph are converted. If the target cannot represent parts of the model, the conversion
+// returns a format.LossError that lists them all. With Options.Lossy it leaves out and reports parts that the
+// model does not need, changes a dtype that the target lacks to one that holds the same values, and changes
+// scalars to shape [1] if the target has no scalars. It still refuses other dtypes and shapes; use Options.DType
+// and Options.Quantize to change dtypes.
 //
-// MOBI numbers tensors and stores quantization parameters with the operators of a graph. Names, and parameters that no
-// operator has room for, are stored in an operator that other readers skip. Report.Kept lists them,
+// MOBI numbers its tensors and stores quantization parameters with the operators of a graph. Names, and parameters
+// that fit no operator, are stored in an operator that other readers skip. Report.Kept lists them,
 // and converting back restores them. In TSR a name that cannot be a file name is lost.
 //
-// A model with metadata, an int8 tensor with its scale, and a graph with a named node loses between formats:
+// This table shows what a model with metadata, an int8 tensor with its scale, and a graph with a named node loses:
 //
 //	from \ to   mobi mag  tsr  mle  wia  safetensors gguf npz  onnx
 //	mobi        all  mqg  mqg  q    all  cqg         qg   mqg  c
@@ -31,20 +31,19 @@
 //	npz         all  all  all  all  all  all         all  all  all
 //	onnx        mln  msg  mg   ql   all  cg          mg   mg   all
 //
-// where "all" is kept, or stored for converting back. Else the conversion is refused with the complete list, and Options.Lossy leaves
-// out or changes m metadata, c values written with another type, q parameters of quantization, s scalars, which get
-// the shape [1], g the graph, l labels (names of nodes and dims), n names of tensors that no operator consumes.
+// "all" means that everything is kept, or stored for converting back. Otherwise the conversion is refused, and Options.Lossy
+// leaves out or changes: m metadata; c metadata values, written with another type; q quantization parameters; s scalars,
+// written with shape [1]; g the graph; l labels (names of nodes and dims); n names of tensors that no operator uses.
 //
-// Options.Storage sets compression, signature, encryption and the like, and
-// Options.Format for what one format alone has.
+// Options.Storage sets compression, signature, encryption and similar options, and
+// Options.Format sets options of a single format.
 //
 // # Operators
 //
-// The graphs of onnx and wia are in ONNX's operators, those of mobi and mle in their own, and
-// those of other modules' formats in what driver.Vocabulary says. Between two vocabularies a
-// graph is translated: each node becomes one of ONNX's operators, version 17, in one of its forms, and that
-// the target's operator with the same meaning. These are the counterparts; a format's attributes
-// follow its operator.
+// The graphs of onnx and wia use ONNX's operators, and those of mobi and mle use their own. Formats of other
+// modules declare their operators with driver.Vocabulary. A conversion between two vocabularies
+// translates each node to an operator of ONNX, version 17, and from there to the target's operator with
+// the same meaning. This table lists the counterparts, with the format's attributes after its operator:
 //
 //	Add                 mle   Add              inputs of one shape
 //	Add                 mobi  Add              inputs of one shape
@@ -82,56 +81,54 @@
 //	Transpose           mle   Transpose        perm
 //	Transpose           mobi  Transpose        perm
 //
-// Everywhere images are NCHW, the weights of convolutions OIHW, and the weights of Gemm with
-// transB 1 have a row for each output. MOBI's and MLE's padding is that of either end.
+// Images are NCHW, the weights of convolutions OIHW, and the weights of Gemm with
+// transB 1 have a row for each output. Padding in MOBI and MLE applies to both ends of an axis.
 //
-// Some nodes are stated otherwise where the target has nothing closer: GlobalAveragePool as a
+// If the target lacks an operator, some nodes are rewritten: GlobalAveragePool as a
 // pool of the image's size, auto_pad as pads, Gemm as MatMul or with a Transpose before it, so
-// that weights stay bit for bit, and MatMul with a bias added to it as Gemm. A bias that must be
-// there is one of zeros. Identity and Dropout, which do nothing to a trained model, are left
-// out, and constants that are nodes become tensors. The tensor that tells Reshape its target shape is
-// an attribute in MOBI and MLE; it comes and goes. So do nodes of DequantizeLinear, where
-// the target has parameters of quantization, or has none. All this takes shapes, which are followed
-// from the inputs on.
+// that weights stay bit for bit, and MatMul with an Add of a bias as Gemm. A required bias that is missing
+// becomes a tensor of zeros. Identity and Dropout, which have no effect on inference, are left
+// out, and Constant nodes become tensors. The shape input of Reshape is an attribute in MOBI and MLE, and is
+// converted both ways. DequantizeLinear nodes become quantization parameters if the target has them, and the
+// reverse if it does not. These rewrites need shapes, which are inferred from the graph's inputs.
 //
-// Versions of ONNX's operators from 7 on are read, as the metadata entry "opsets" says. It goes where
-// the target's operators have no versions, with "ir_version", and says 17 where they are ONNX's again.
+// Graphs may use ONNX's operators from version 7 on, given by the metadata entry "opsets". A conversion to
+// operators without versions removes that entry and "ir_version"; a conversion to ONNX's operators sets 17.
 //
-// A node without a counterpart is refused as the loss "graph:nodes[3] (Erf)", with its name in the
-// reason: other operators, attributes that the target has no place for (groups in MLE, pads that
-// differ at the ends of an axis), shapes that would be broadcast, attributes of the source that
-// nobody knows. Options.Lossy leaves out the graph then, as a whole. From a format to itself, and
-// between onnx and wia, graphs stay as they are; format.Copy translates nothing.
+// A node without a counterpart is refused as the loss "graph:nodes[3] (Erf)", with the node's name in the
+// reason. This applies to other operators, to attributes that the target lacks (groups in MLE, different pads at
+// the ends of an axis), to shapes that would be broadcast, and to unknown attributes of the source. With
+// Options.Lossy the whole graph is left out. Conversions from a format to itself, and
+// between onnx and wia, keep graphs unchanged; format.Copy translates nothing.
 //
 // # Quantization
 //
-// Options.Quantize leaves tensors of rank 0 and 1, biases and the constants of normalizations as
-// they are, by the graph where it uses them and by their names elsewhere, unless QuantizeOnly chooses
-// them: a variance that becomes 0 ruins a network, and such tensors are small. Report.Stayed lists them. With OutputAxis
-// each output of an operator has its own scale. TestNetworksSurvive has what that is worth: 0.4 % of the range of
-// a network's outputs instead of 20 %. Report.Warnings name tensors that lose more than 1 % of their numbers to 0.
+// Unless QuantizeOnly chooses them, Options.Quantize does not change tensors of rank 0 and 1, biases and the
+// constants of normalizations: they are small, and a variance that becomes 0 ruins a network. The graph tells
+// which tensors these are, or their names if the graph does not use them. Report.Stayed lists them. With OutputAxis
+// each output of an operator has its own scale: the error is 0.4 % of the range of a network's outputs instead of
+// 20 % (TestNetworksSurvive). Report.Warnings names tensors in which more than 1 % of the numbers became 0.
 //
-// Formats in ONNX's operators without parameters of quantization get nodes of DequantizeLinear, and
-// MLE stores int8 with mle.WriteOptions.Quantized. GGUF has blocks: see gguf.Q8_0.
+// Formats that use ONNX's operators and have no quantization parameters get DequantizeLinear nodes.
+// MLE stores int8 with mle.WriteOptions.Quantized, and GGUF stores blocks: see gguf.Q8_0.
 //
-// Options.JoinScales makes one tensor of a weight and the scales that models keep in another tensor: see
+// Options.JoinScales combines a weight and its scales, which models store in another tensor, into one tensor: see
 // package tensor/quant.
 //
 // # Memory and files
 //
-// A tensor that is kept is written from the mapping. One that changes goes through
-// in pieces of 64 Ki elements; up to four are converted at a time,
-// two pieces ahead of the writer. Quantization reads a tensor twice,
-// once for its parameters, which stand before the data in most formats. Pages of the mapping
-// are evicted behind the reader (format.Model.Evict), on Linux and Android: so a
-// conversion takes less than 64 MB of memory in all, however large the model.
+// An unchanged tensor is written from the mapping. A tensor that changes is converted
+// in pieces of 64 Ki elements; up to four tensors are converted concurrently,
+// two pieces ahead of the writer. Quantization reads a tensor twice, the first time
+// for its parameters, which precede the data in most formats. On Linux and Android pages of the mapping
+// are evicted after they were read (format.Model.Evict), so that a
+// conversion takes less than 64 MB of memory, however large the model.
 //
-// There are formats and options that need more. A percentile is taken of a whole tensor.
-// Of what the source stores compressed one tensor at a time is in memory; an MLE file that is
-// compressed or encrypted as a whole is decoded as a whole.
-// MLE compresses with LZ4, and MLE and WIA encrypt, what is held in memory as a whole.
+// Some formats and options need more. A percentile needs a whole tensor in memory.
+// Compressed tensors of the source are decoded one at a time; an MLE file that is
+// compressed or encrypted as a whole is decoded as a whole. MLE with LZ4, and MLE and WIA with
+// encryption, hold the data to compress or encrypt in memory.
 //
-// The target appears whole, when everything is written, as format.Create does it. So a
-// model can be converted onto its own file, and an error or cancellation leaves
-// the old file as it was.
+// As with format.Create, the target appears when it is complete. A model can therefore be converted
+// onto its own file, and an error or cancellation leaves the old file untouched.
 package convert
