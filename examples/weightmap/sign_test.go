@@ -176,7 +176,7 @@ func TestSignRefuses(t *testing.T) {
 		{"wrong key for wia", ed, wiaFile, "WIA files are signed with RSA or ECDSA on P-256, not with Ed25519\n"},
 		{"no signatures", ed, mag, mag + ": unsupported: mag has no signatures, mle and wia have\n"},
 		{"damaged", ed, damaged(t, mleFile, 399), "checksum mismatch"},
-		{"encrypted and not signed", ed, locked, "an encrypted file is signed when it is written"},
+		{"encrypted and not signed", ed, locked, "an encrypted file can only be signed when it is written"},
 		{"encrypted wia", ec, lockedWIA, "(-key gives it)\n"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
