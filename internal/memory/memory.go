@@ -1,83 +1,81 @@
-// Package memory is what tensor views are made of: a description, an owner that
-// keeps the bytes alive, and the bytes where they are in memory. Package tensor
-// gives it the methods that users see; only this module can make one.
+// Package memory implements the references behind tensor views: a description, an owner
+// that keeps the bytes alive, and the bytes if they are in memory. Package tensor adds the
+// public methods; only this module can create a reference.
 package memory
 
 import "context"
 
-// Owner is what the bytes of a view belong to: a mapping, a buffer or a reader.
-// I is the description of a tensor. All methods are safe for concurrent use.
+// Owner owns the bytes of views: a mapping, a buffer or a reader. I is the description
+// of a tensor. All methods are safe for concurrent use.
 type Owner[I any] interface {
-	// Enter holds the memory for a short use of a tensor: Close waits for Leave. It
-	// fails after Close began, and when a checksum that covers the bytes
-	// fails before their first use.
+	// Enter keeps the memory mapped until Leave; Close waits. It fails after Close
+	// began, and if the checksum of the bytes, which is verified before their first
+	// use, does not match.
 	Enter(*I) error
 	// Leave ends what Enter began.
 	Leave()
-	// Lend is called before a raw slice leaves the library; it fails as Enter does.
-	// From then on only Close unmaps, not the garbage collector, since nobody can
-	// know how long the slice lives.
+	// Lend is called before a raw slice is returned to the user; it fails as Enter does.
+	// From then on only Close unmaps, not the garbage collector, since the lifetime of
+	// the slice is unknown.
 	Lend(*I) error
-	// Load returns the bytes of a tensor that is not in memory,
-	// aligned, in heap memory that is never written again. It is called
-	// between Enter and Leave.
+	// Load returns the bytes of a tensor that is not in memory, in aligned heap
+	// memory that is never written again. Call it between Enter and Leave.
 	Load(*I) ([]byte, error)
-	// Ranged reports whether ReadAt gets parts of a tensor for less than Load
-	// gets all of it.
+	// Ranged reports whether reading a part of a tensor with ReadAt costs less than
+	// Load.
 	Ranged(*I) bool
-	// ReadAt fills p with the bytes of the tensor from off on, between Enter
-	// and Leave. Where they come from afar, it ends with the context.
+	// ReadAt fills p with the bytes of the tensor from off on. Call it between Enter
+	// and Leave. Reads from a remote source stop when the context is done.
 	ReadAt(ctx context.Context, info *I, p []byte, off int64) error
-	// Holds reports whether an address lies in the memory, so that a fault there
-	// is the owner's.
+	// Holds reports whether an address lies in the owner's memory.
 	Holds(addr uintptr) bool
-	// Fault is the error for missing memory at an address that Holds knows.
+	// Fault returns the error for a fault at an address in the owner's memory.
 	Fault(addr uintptr) error
-	// Explain names format, file and tensor in an error that does not.
+	// Explain adds format, file and tensor to an error that lacks them.
 	Explain(info *I, err error) error
 }
 
-// Advice is a hint or a question about bytes in an Advisor's memory.
+// Advice is a request about bytes in an Advisor's memory.
 type Advice int
 
 const (
-	Prefetch Advice = iota // they will be read soon
-	Populate               // they will be read now: a page fault would hold a processor while a disk reads
-	Evict                  // they will not
-	Resident               // how many are in physical memory, -1 if unknown
-	Lock                   // they stay in physical memory until Close
+	Prefetch Advice = iota // start reading them
+	Populate               // map them now: a page fault would occupy a processor while the disk reads
+	Evict                  // unmap their pages
+	Resident               // count those in physical memory; -1 if unknown
+	Lock                   // keep them in physical memory until Close
 )
 
-// PopulateStep is how much is populated at a time: enough that a system call costs nothing, little
-// enough that it is still in memory when it is read.
+// PopulateStep is the number of bytes populated at a time: enough to hide the cost of the system call, and
+// few enough that they are still in memory when they are read.
 const PopulateStep = 128 << 10
 
-// Advisor is the Owner of a model. b is part of its memory. Advise does not check sums.
+// Advisor is the Owner of a model. b is part of its memory. Advise does not verify checksums.
 type Advisor interface {
 	Advise(a Advice, b []byte) (int64, error)
-	// Workers returns how many goroutines decode a tensor, 0 for one a processor.
+	// Workers returns the number of goroutines that decode a tensor, 0 for one per processor.
 	Workers() int
 }
 
-// Ref is a view without methods for users. The zero Ref has no tensor.
+// Ref refers to a tensor; tensor.View is based on it. The zero Ref has no tensor.
 type Ref[I any] struct {
-	_     [0]func() // views are not compared
+	_     [0]func() // makes views incomparable
 	info  *I
 	owner Owner[I]
 	data  Hidden
 }
 
-// New makes the view of a tensor whose bytes are data, nil when its owner must
+// New returns a reference to a tensor. data holds its bytes, or is nil if the owner must
 // load them. info must not change afterwards.
 func New[I any](info *I, owner Owner[I], data []byte) Ref[I] {
 	return Ref[I]{info: info, owner: owner, data: Hide(data)}
 }
 
-// Info returns the description, nil for the zero Ref.
+// Info returns the description, or nil for the zero Ref.
 func (r *Ref[I]) Info() *I { return r.info }
 
 // Owner returns the owner.
 func (r *Ref[I]) Owner() Owner[I] { return r.owner }
 
-// Data returns the bytes that are in memory, nil when they must be loaded.
+// Data returns the bytes, or nil if they must be loaded.
 func (r *Ref[I]) Data() []byte { return r.data.Bytes() }

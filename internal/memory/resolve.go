@@ -6,8 +6,8 @@ import (
 	"strconv"
 )
 
-// Resolve checks ranges of the axes of a shape and completes them: negative numbers count from the end,
-// math.MaxInt64 is the end, and axes without a range are taken whole.
+// Resolve checks ranges of the axes of a shape and returns absolute ranges for all axes. Negative numbers
+// count from the end, math.MaxInt64 is the end, and an axis without a range is selected whole.
 func Resolve[R ~struct{ From, To int64 }](shape []int64, ranges []R) ([]R, error) {
 	if len(ranges) > len(shape) {
 		return nil, fmt.Errorf("%d ranges for rank %d", len(ranges), len(shape))

@@ -5,9 +5,9 @@ import (
 	"runtime"
 )
 
-// most bounds a buffer, below the sizes that make panics at: 4 GiB of
-// address space where int has 32 bits and on wasm, where it has 64, and 1 TiB on
-// the smallest of the other systems.
+// most is the maximum size of a buffer, below the sizes for which make panics. The
+// address space is 4 GiB if int has 32 bits and on wasm, and at least 1 TiB on all
+// other systems.
 var most = func() int64 {
 	if math.MaxInt == math.MaxInt32 || runtime.GOARCH == "wasm" {
 		return math.MaxInt32 - 4096
@@ -15,6 +15,5 @@ var most = func() int64 {
 	return 1<<40 - 4096
 }()
 
-// Addressable reports whether a buffer of n bytes can be made on this platform, if there
-// is memory for it.
+// Addressable reports whether this platform can address a buffer of n bytes.
 func Addressable(n int64) bool { return n <= most }

@@ -2,17 +2,15 @@ package memory
 
 import "unsafe"
 
-// This is the one file of the module that imports unsafe. Four things need
-// it: a typed slice over mapped bytes without a copy (the purpose of the
-// library), the numeric address of a buffer (to check alignment, and to tell
-// whether a memory fault lies in a mapping), the byte order of the host, and a
-// slice that package fmt does not see.
-// No tool catches a misaligned unsafe.Slice, so Cast checks alignment and
-// length itself; decodeCopy in package tensor is its copying twin and the
-// tests there hold the two together.
+// This is the only file of the module that imports unsafe. Four things need it: a
+// typed slice over mapped bytes, the numeric address of a buffer (to check alignment
+// and to attribute memory faults), the byte order of the host, and a slice that
+// package fmt does not print.
+//
+// No tool detects a misaligned unsafe.Slice, so Cast checks alignment and length. The
+// tests of package tensor compare Cast with decodeCopy, which copies.
 
-// Alignment is what Aligned aligns to: the size of a cache line, and enough
-// for every dtype.
+// Alignment is the alignment of Aligned: a cache line, which suffices for every dtype.
 const Alignment = 64
 
 // Address returns the address of the first byte of b's backing array as a
@@ -21,27 +19,26 @@ func Address(b []byte) uintptr {
 	return uintptr(unsafe.Pointer(unsafe.SliceData(b)))
 }
 
-// Hidden is a slice as a pointer and a length. Package fmt prints a struct with a slice in
-// it byte by byte, even where it calls no method of ours; of memory that was given back the
-// program dies. The zero Hidden is nil.
+// Hidden is a slice as a pointer and a length. Package fmt would print a slice in a struct
+// byte by byte, and reading unmapped memory crashes the program. The zero Hidden is nil.
 type Hidden struct {
 	start *byte
 	size  int
 }
 
-// Hide hides a slice.
+// Hide returns b as a Hidden.
 func Hide(b []byte) Hidden { return Hidden{unsafe.SliceData(b), len(b)} }
 
-// Bytes returns the slice, with no room to append.
+// Bytes returns the slice; its capacity is its length.
 func (h Hidden) Bytes() []byte { return unsafe.Slice(h.start, h.size) }
 
-// Fit says why bytes cannot be cast.
+// Fit tells whether bytes can be cast, or why not.
 type Fit uint8
 
-// What Cast answers.
+// The results of Cast.
 const (
 	Fits       Fit = iota
-	Misaligned     // the bytes do not begin at a multiple of the alignment of T
+	Misaligned     // the address is not a multiple of the alignment of T
 	Uneven         // the bytes are not a whole number of elements
 )
 
@@ -69,7 +66,7 @@ func BytesOf[T any](s []T) []byte {
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(zero)))
 }
 
-// LittleEndian tells the host's byte order.
+// LittleEndian reports whether the host is little-endian.
 var LittleEndian = func() bool {
 	x := uint16(1)
 	return *(*byte)(unsafe.Pointer(&x)) == 1

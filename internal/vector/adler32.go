@@ -2,18 +2,17 @@ package vector
 
 const (
 	adlerMod = 65521 // the largest prime below 2^16
-	// adlerStep is what the vector loop takes at a time.
+	// adlerStep is the number of bytes in a step of the vector loop.
 	adlerStep = 64
 )
 
-// Adler32 continues the Adler-32 of some bytes with p, where sum is the sum of
-// those bytes.
+// Adler32 adds the bytes of p to sum, an Adler-32 checksum, and returns the result.
 func Adler32(sum uint32, p []byte) uint32 {
 	a, b := uint64(sum&0xffff), uint64(sum>>16)
 	for len(p) > 0 {
 		q := p[:min(len(p), block)]
 		p = p[len(q):]
-		// Below 2^16 + 2^16*2^16 + 255*2^16*2^16/2 without a division.
+		// Without a reduction the sum stays below 2^16 + 2^16*2^16 + 255*2^16*2^16/2.
 		if haveIntegers {
 			n := len(q) &^ (adlerStep - 1)
 			s, m := adlerBlock(q[:n])

@@ -100,7 +100,7 @@ done:
 	VZEROUPPER
 	RET
 
-	// A NaN is its upper half, with the top bit of the payload if that has none.
+	// A NaN becomes its upper half, with the top bit of the payload set if that is zero.
 nan:
 	VCMPPS $3, Y0, Y0, Y8
 	VCMPPS $3, Y1, Y1, Y9

@@ -45,8 +45,8 @@ loop:
 done:
 	RET
 
-// BRAINS rounds the eight numbers in registers a and b, which are A and B, to V4: what
-// is a NaN to its upper half, with the top bit of the payload if that has none.
+// BRAINS rounds the eight numbers in registers a and b, which are A and B, to V4. A NaN
+// becomes its upper half, with the top bit of the payload set if that is zero.
 #define BRAINS(a, b, A, B) \
 	VUZP2 B.H8, A.H8, V5.H8; \
 	VUSHR $16, A.S4, V6.S4; \

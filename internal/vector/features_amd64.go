@@ -9,5 +9,5 @@ var (
 	haveHalf     = cpu.X86.HasAVX2 && f16c()
 )
 
-// f16c reports whether the processor converts float16, which package cpu does not say.
+// f16c reports whether the processor has F16C, which package cpu does not tell.
 func f16c() bool

@@ -5,24 +5,24 @@ import (
 	"sync"
 )
 
-// Groups describes blocks of 256 elements of up to six bits in groups of 16 or 32, which
-// have a scale and a minimum each: an element is (bits - Base) * scale - minimum. The blocks
-// have eight rows of 32 elements. An element of a row has bits of one of 32 bytes and, unless
-// HighMask is 0, its upper bits in one of 32 others.
+// Groups describes blocks of 256 elements of up to six bits in groups of 16 or 32. Each group
+// has a scale and a minimum: an element is (bits - Base) * scale - minimum. A block has eight
+// rows of 32 elements. Each element of a row takes bits from one of 32 bytes and, unless
+// HighMask is 0, its upper bits from one of 32 others.
 type Groups struct {
 	Size              int // of a block in bytes
-	Halves            int // groups of a row: 1 or 2
+	Halves            int // groups in a row: 1 or 2
 	Rows              [8]Row
-	LowMask, HighMask uint32 // of a byte that has been shifted down
-	HighUp            uint32 // shifts the upper bits to their place
+	LowMask, HighMask uint32 // applied after the bytes are shifted down
+	HighUp            uint32 // left shift of the upper bits
 	Base              uint32 // at most 32
 
-	// Unpack sets the scales of a block, which are zero before.
+	// Unpack sets the scales of block b in s, which is zero.
 	Unpack func(s *Scales, b []byte)
 }
 
-// Row says where in a block the bytes of a row begin and by how much they are shifted down,
-// and the same of the bytes with the upper bits.
+// Row holds the offset of a row's bytes in a block and their right shift, and the same for the
+// bytes with the upper bits.
 type Row [4]uint32
 
 // Scales holds the signed bytes of a block whose products with D are the scales of the
@@ -38,7 +38,7 @@ const (
 	unpacked   = 16  // blocks in one call of the routine
 )
 
-// groupRoom holds the scratch of one call of Decode. Pooled, as arguments of Unpack escape.
+// groupRoom is the scratch of one call of Decode. It is pooled since arguments of Unpack escape.
 type groupRoom struct {
 	scales [unpacked]Scales
 	floats [32]float32 // the scales of a block, then the minimums
@@ -46,7 +46,7 @@ type groupRoom struct {
 
 var groupRooms = sync.Pool{New: func() any { return new(groupRoom) }}
 
-// Decode fills dst with the elements of as many blocks in src.
+// Decode fills dst with elements of the blocks in src. len(dst) is a multiple of 256.
 func (g *Groups) Decode(dst []float32, src []byte) {
 	room := groupRooms.Get().(*groupRoom)
 	for len(dst) > 0 {
@@ -66,9 +66,9 @@ func (g *Groups) Decode(dst []float32, src []byte) {
 	groupRooms.Put(room)
 }
 
-// plain decodes without the routine. The inner loop is written out because the compiler does
-// not unroll. Products are converted so that none is fused with the difference: of two NaN, the
-// product's wins on every processor.
+// plain is the Go version. The inner loop is unrolled by hand. The conversions of products
+// prevent fused operations, so that all processors return the same bits: of two NaNs, the
+// product's.
 func (g *Groups) plain(dst []float32, src []byte, scales []Scales) {
 	const each = 0x0101010101010101
 	low, high, up := uint64(g.LowMask)*each, uint64(g.HighMask)*each, g.HighUp&7

@@ -6,20 +6,19 @@ import (
 )
 
 const (
-	inf32 = 0xff << 23 // bits of +Inf; anything above, sign aside, is a NaN
-	// halfAdj is the difference of the biases of float32 and float16, in place.
+	inf32 = 0xff << 23 // bits of +Inf; larger magnitudes are NaNs
+	// halfAdj is the difference of the biases of float32 and float16, in the exponent's place.
 	halfAdj = (127 - 15) << 23
 )
 
-// HalfBits widens the bits of a float16 to those of a float32. The result is
-// exact: subnormals become normal, and a NaN keeps sign and payload, also when it
-// is a signaling one.
+// HalfBits converts the bits of a float16 to those of a float32. The result is exact:
+// subnormals become normal, and a NaN, signaling or quiet, keeps its sign and payload.
 func HalfBits(h uint16) uint32 {
 	sign, b := uint32(h)&0x8000<<16, uint32(h)&0x7fff<<13
 	switch h & 0x7c00 {
 	case 0:
-		// Give the fraction an implicit one, and let the float unit take it
-		// away again: the subtraction is exact and normalizes.
+		// Add an implicit one to the fraction and subtract it as a float: the
+		// subtraction is exact and normalizes.
 		const one = 113 << 23
 		f := math.Float32frombits(one+b) - math.Float32frombits(one)
 		return sign | math.Float32bits(f)

@@ -5,7 +5,7 @@
 
 // KEEP clears the top bit of the payload of a NaN in d, the quiet bit, unless the
 // source had it, shifted into place in w; V20 has all bits but that one. FCVTL
-// sets it, which signaling NaNs lack.
+// sets it, even if the source is a signaling NaN.
 #define KEEP(w, d, number) \
 	FCMEQ_S4(d, d, 16); \
 	VORR w.B16, V16.B16, V16.B16; \

@@ -2,8 +2,8 @@ package vector
 
 import "slices"
 
-// Kind is how 8 or 16 bits stand for an integer: as a number from 0 on they are that
-// integer after an exclusive or with the kind, and the kind more.
+// Kind is the signedness of an integer of 8 or 16 bits, as the mask of its sign bit (0 if
+// unsigned): the value of the bits b is (b ^ kind) - kind.
 type Kind int32
 
 // The two kinds of 8-bit integers.
@@ -12,18 +12,17 @@ const (
 	Int8  Kind = 0x80
 )
 
-// value returns the integer that 8 or 16 bits stand for.
+// value returns the integer with the given bits.
 func (k Kind) value(b uint16) int64 { return int64(int32(b)^int32(k)) - int64(k) }
 
-// exact reports whether the vector loops take a zero point. An element less its
-// zero point then is exact as a float32, and its product with a scale exact as a
-// float64: whether it is rounded to float32 from there, as linear does, or
-// multiplied as a float32, it is rounded once and from the same number.
+// exact reports whether the vector loops support a zero point. An element minus the zero
+// point must be exact as a float32. Its product with a scale is then exact as a float64, so
+// rounding that product, as linear does, equals a multiplication in float32.
 func exact(zero int32) bool { return zero >= -exactZero && zero <= exactZero }
 
 const exactZero = 1 << 23
 
-// linear is what one element stands for.
+// linear returns the value of one element.
 func linear(v, zero int64, scale float64) float32 { return float32(float64(v-zero) * scale) }
 
 // Linear fills dst with (element - zero) * scale for the elements in src, computed
@@ -46,14 +45,14 @@ func linearPlain(dst []float32, src []byte, k Kind, scale float32, zero int32) {
 }
 
 // Rows is Linear for rows of len(scales) elements, each with the scale and the zero
-// point of its column; a single zero point serves all columns. There is at
-// least one scale. The first element is of column at; a last row may be incomplete.
+// point of its column; a single zero point applies to all columns. There must be at
+// least one scale. The first element is in column at; the last row may be incomplete.
 func Rows(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, at int) {
 	rows(dst, src, k, scales, zeros, at, large(dst))
 }
 
 func rows(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, at int, stream bool) {
-	stream = stream && len(scales) >= 2048 // or the fence after each row takes longer than the row
+	stream = stream && len(scales) >= 2048 // in shorter rows the fence after each costs more than it saves
 	have := haveIntegers && !slices.ContainsFunc(zeros, func(z int32) bool { return !exact(z) })
 	step := 1
 	if len(zeros) == 1 {

@@ -7,21 +7,20 @@ import (
 
 // Nibbles describes blocks of 32 elements of 4 bits, or 5. Element i is
 // (Values[nibble] + High if its fifth bit is set) * scale + minimum: sixteen bytes
-// have the nibbles of elements 0 to 15 in their lower halves and those of 16 to 31
-// in the upper ones, and 32 bits the fifth bits in order. Offsets are from where
-// a block begins.
+// hold elements 0 to 15 in their lower nibbles and 16 to 31 in the upper ones; 32 bits
+// hold the fifth bits in order. Offsets are relative to the block.
 type Nibbles struct {
-	Stride int // from one block to the next
-	At     int // of the nibbles
-	Fifth  int // of the fifth bits; any four bytes of a block if High is 0
+	Stride int // distance between blocks
+	At     int // offset of the nibbles
+	Fifth  int // offset of the fifth bits; any four bytes of a block if High is 0
 	Values [16]int8
 	High   int8
 }
 
-// batch is the most blocks in one call of an assembly routine: 2 microseconds of work.
+// batch is the maximum number of blocks in one call of an assembly routine: 2 microseconds of work.
 const batch = 256
 
-// noMins are minimums that change no number, not even the sign of a zero.
+// noMins are minimums that change no number: negative zeros, which preserve the sign of a zero.
 var noMins = func() (all [batch]float32) {
 	for i := range all {
 		all[i] = float32(math.Copysign(0, -1))
@@ -29,9 +28,9 @@ var noMins = func() (all [batch]float32) {
 	return all
 }()
 
-// Decode fills dst with len(scales) blocks of src. mins has a minimum for each, or
-// none. Where a minimum is a NaN, so is its block, with that payload. Products have to be
-// exact, as those of a float16 or a power of two are.
+// Decode decodes len(scales) blocks of src to dst. mins is empty or has a minimum for each
+// block. If a minimum is a NaN, all elements of its block are that NaN. Products must be
+// exact, as those of float16 scales and powers of two are.
 func (n *Nibbles) Decode(dst []float32, src []byte, scales, mins []float32) {
 	for len(scales) > 0 {
 		k := min(len(scales), batch)
@@ -56,7 +55,7 @@ func (n *Nibbles) plain(dst []float32, src []byte, scales, mins []float32) {
 	for i, d := range scales {
 		m := mins[i]
 		if m != m {
-			d = 0 // or the payload would be a matter of the processor
+			d = 0 // otherwise the payload would depend on the processor
 		}
 		b, out := src[i*n.Stride:], (*[32]float32)(dst[32*i:])
 		if q := (*[16]byte)(b[n.At:]); n.High == 0 {
@@ -67,7 +66,7 @@ func (n *Nibbles) plain(dst []float32, src []byte, scales, mins []float32) {
 	}
 }
 
-// fourBits takes two bytes at a time: 1.25 times as fast as one by one.
+// fourBits decodes two bytes at a time: 1.25 times as fast as one.
 func fourBits(dst *[32]float32, q *[16]byte, values *[32]float32, d, m float32) {
 	for i := 0; i < 16; i += 2 {
 		x, y := q[i], q[i+1]

@@ -3,7 +3,7 @@
 #include "textflag.h"
 #include "go_asm.h"
 
-// Where the bytes of fifth bits go: each to eight elements, whose bits are below.
+// The shuffle of the bytes of fifth bits: each goes to eight elements, whose bits are below.
 DATA fifth<>+0(SB)/8, $0x0000000000000000
 DATA fifth<>+8(SB)/8, $0x0101010101010101
 DATA fifth<>+16(SB)/8, $0x0202020202020202
@@ -18,7 +18,7 @@ DATA fifth<>+72(SB)/8, $0x0f0f0f0f0f0f0f0f
 GLOBL fifth<>(SB), RODATA|NOPTR, $80
 
 // EIGHT converts the eight bytes of x and writes them. The minimum is the first
-// operand of the sum, so that its NaN is the one that stays.
+// operand of the sum, so that its NaN wins.
 #define EIGHT(x, y, at) \
 	VPMOVSXBD x, y; \
 	VCVTDQ2PS y, y; \

@@ -4,7 +4,7 @@
 #include "go_asm.h"
 #include "neon_arm64.h"
 
-// Where the bytes of fifth bits go: each to eight elements, whose bits come last.
+// The shuffle of the bytes of fifth bits: each goes to eight elements, whose bits come last.
 DATA fifth<>+0(SB)/8, $0x0000000000000000
 DATA fifth<>+8(SB)/8, $0x0101010101010101
 DATA fifth<>+16(SB)/8, $0x0202020202020202
@@ -15,7 +15,7 @@ GLOBL fifth<>(SB), RODATA|NOPTR, $48
 
 // SIXTEEN makes the nibbles in q elements and writes them; spread are the indices of
 // their fifth bits. The minimum is the first operand of the sum, so that its NaN
-// is the one that stays.
+// wins.
 #define SIXTEEN(q, number, spread) \
 	VTBL q.B16, [V16.B16], q.B16; \
 	VTBL spread.B16, [V2.B16], V3.B16; \

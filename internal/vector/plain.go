@@ -4,7 +4,7 @@ package vector
 
 const haveIntegers, haveHalf = false, false
 
-// The routines are not called.
+// Stubs; without vector instructions they are never called.
 
 func adlerBlock([]byte) (sum, moment uint64) { return 0, 0 }
 

@@ -5,15 +5,15 @@ import (
 	"math"
 )
 
-// The blocks that EncodeQ8 makes: a float16 scale and 32 int8.
+// The layout of a block: a float16 scale and 32 int8.
 const (
 	q8Elems = 32
 	q8Bytes = 2 + q8Elems
 )
 
-// EncodeQ8 fills dst with blocks for the numbers in src, whole blocks of them. The scale is
-// a 127th of the largest magnitude, and halves are rounded away from zero. It returns how
-// many blocks it made: all, or those before the first whose scale is no finite number.
+// EncodeQ8 encodes src, a whole number of blocks, to dst. The scale of a block is a 127th of
+// its largest magnitude, and halves are rounded away from zero. EncodeQ8 stops at a block
+// whose scale is not finite and returns the number of blocks before it.
 func EncodeQ8(dst []byte, src []float32) (blocks int) {
 	n := len(src) / q8Elems
 	for blocks < n {
@@ -32,7 +32,7 @@ func EncodeQ8(dst []byte, src []float32) (blocks int) {
 	return blocks
 }
 
-// q8Plain makes one block, if it can.
+// q8Plain encodes one block. It returns false if the scale is not finite.
 func q8Plain(dst []byte, src []float32) bool {
 	numbers, ints := (*[q8Elems]float32)(src), (*[q8Bytes]byte)(dst)[2:]
 	most := uint32(0)
@@ -53,7 +53,7 @@ func q8Plain(dst []byte, src []float32) bool {
 	}
 	binary.LittleEndian.PutUint16(dst, stored)
 	for i, x := range numbers {
-		// What is cut off the sum with a little less than a half rounds a half away from zero.
+		// Adding the float32 just under 0.5 and truncating rounds halves away from zero.
 		const half = 0x3effffff
 		y := float32(x * inverse)
 		ints[i] = byte(int32(y + math.Float32frombits(math.Float32bits(y)&sign32|half)))

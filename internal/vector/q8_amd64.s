@@ -55,7 +55,7 @@ loop:
 	VPSHUFD $0xb1, X4, X5
 	VPMAXUD X5, X4, X4
 	VMOVD X4, AX
-	CMPL AX, $0x4afde040       // 127 times the largest float16: what is larger is no work for this loop
+	CMPL AX, $0x4afde040       // 127 times the largest float16: the Go version handles larger numbers
 	JHI done
 	VDIVSS steps<>(SB), X4, X4
 	VCVTPS2PH $0, X4, X5

@@ -15,7 +15,7 @@ TEXT ·q8Block(SB), NOSPLIT, $0-56
 	MOVD $0x42fe0000, R3
 	FMOVS R3, F21              // 127
 	FMOVS $1.0, F22
-	MOVD $0x4afde040, R5       // 127 times the largest float16: what is larger is no work for this loop
+	MOVD $0x4afde040, R5       // 127 times the largest float16: the Go version handles larger numbers
 	CBZ R1, done
 
 loop:

@@ -2,8 +2,8 @@ package vector
 
 import "math"
 
-// Range widens lo to hi, which include 0, by the numbers in src. It reports whether all
-// are finite; if not, lo and hi mean nothing.
+// Range extends the range lo to hi, which includes 0, by the numbers in src. It reports
+// whether all are finite; if not, the returned range is meaningless.
 func Range(src []float32, lo, hi float32) (newLo, newHi float32, finite bool) {
 	n := 0
 	if haveIntegers {
@@ -12,7 +12,7 @@ func Range(src []float32, lo, hi float32) (newLo, newHi float32, finite bool) {
 	finite = true
 	for at := 0; at < n && finite; at += block {
 		low, high, nan := rangeBlock(src[at:min(at+block, n)])
-		lo, hi = min(lo, low+0), max(hi, high+0) // no negative zero
+		lo, hi = min(lo, low+0), max(hi, high+0) // adding 0 removes negative zeros
 		finite = !nan && !math.IsInf(float64(lo), 0) && !math.IsInf(float64(hi), 0)
 	}
 	if !finite {
@@ -22,7 +22,7 @@ func Range(src []float32, lo, hi float32) (newLo, newHi float32, finite bool) {
 }
 
 func rangePlain(src []float32, lo, hi float32) (newLo, newHi float32, finite bool) {
-	common := uint32(0) // magnitudes up to this one are in the range with either sign
+	common := uint32(0) // magnitudes up to this one are in the range with both signs
 	for _, x := range src {
 		if math.Float32bits(x)&^sign32 <= common {
 			continue
@@ -42,7 +42,8 @@ func rangePlain(src []float32, lo, hi float32) (newLo, newHi float32, finite boo
 	return lo, hi, true
 }
 
-// RangeRow is Range for columns, each of which has one of the numbers in src.
+// RangeRow extends the range of each column by the number in src at the same index, in place.
+// It reports whether all numbers are finite.
 func RangeRow(src, lo, hi []float32) (finite bool) {
 	finite = true
 	split(src, haveIntegers, false,
@@ -66,23 +67,23 @@ func rangeRowPlain(src, lo, hi []float32) (finite bool) {
 	return finite
 }
 
-// Steps maps real numbers to integers: multiples of a positive float32 as far as Lo and
-// Hi, which are integers of at most 16 bits, plus a zero point.
+// Steps maps real numbers to integers: it divides by a positive float32 scale, rounds, clips
+// to the range from Lo to Hi, which are integers of at most 16 bits, and adds a zero point.
 type Steps struct {
-	Inverse float64 // of the float32
+	Inverse float64 // 1/scale
 	Lo, Hi  float64 // without the zero point
 	Zero    float64 // an int32
 }
 
-// Integer returns the integer for x: the nearest to its quotient by the float32, ties to
-// even, and the zero point more.
+// Integer returns the integer for x: x/scale rounded to nearest, ties to even, plus the zero
+// point.
 //
-// The product with the inverse is off by less than 2^-36. A quotient that is not halfway
-// between two integers is at least 2^-26 away from there, as both its numbers have 24
-// bits. So it may be rounded to a multiple of 2^-30 first, which finds again one that is.
+// The product with the inverse is off by less than 2^-36. A quotient of two numbers of 24
+// bits that is not halfway between integers is at least 2^-26 away from there. So rounding
+// the product to a multiple of 2^-30 first restores exact halves and changes no other result.
 func (s *Steps) Integer(x float32) int32 {
-	const snap = 3 << 21  // its unit in the last place is 2^-30
-	const whole = 3 << 51 // its unit in the last place is 1: adding it rounds to even
+	const snap = 3 << 21  // its unit in the last place is 2^-30: adding it rounds to multiples of that
+	const whole = 3 << 51 // its unit in the last place is 1: adding it rounds to an integer
 	v := float64(float64(x) * s.Inverse)
 	if v > s.Hi {
 		v = s.Hi
@@ -94,7 +95,7 @@ func (s *Steps) Integer(x float32) int32 {
 	return int32(v+whole-whole) + int32(s.Zero)
 }
 
-// Quantize fills dst with the lowest bytes of the integers for src.
+// Quantize fills dst with the lowest byte of the integer for each number in src.
 func Quantize(dst []byte, src []float32, s *Steps) {
 	split(src, haveIntegers, false,
 		func(i, j int) { quantizeBlock(dst[i:j], src[i:j], s) },
@@ -107,7 +108,7 @@ func quantizePlain(dst []byte, src []float32, s *Steps) {
 	}
 }
 
-// QuantizeRow is Quantize for a row of numbers with steps of their columns.
+// QuantizeRow is Quantize for a row of numbers; each uses the Steps of its column.
 func QuantizeRow(dst []byte, src []float32, s []Steps) {
 	split(src, haveIntegers, false,
 		func(i, j int) { quantizeRowBlock(dst[i:j], src[i:j], s[i:j]) },
@@ -120,17 +121,18 @@ func quantizeRowPlain(dst []byte, src []float32, s []Steps) {
 	}
 }
 
-// sumLanes is how many elements are added side by side: element i of a tensor to sum i%8,
-// so that the sums do not depend on how it is divided.
+// sumLanes is the number of partial sums. Element i of a tensor is added to sum i%8, so that
+// the result does not depend on how the tensor is divided.
 const sumLanes = 8
 
-// Errors compares numbers with what stands for them. Numbers that are not finite do not count.
+// Errors accumulates the errors of quantized numbers. Numbers that are not finite are ignored.
 type Errors struct {
 	worst, abs, noise, signal [sumLanes]float64
-	Nonzero, Zeroed           int64 // numbers that are not 0, and those of them for which 0 stands
+	Nonzero, Zeroed           int64 // numbers that are not 0, and those among them that became 0
 }
 
-// Add takes the numbers from number at of a tensor on.
+// Add compares numbers with stand, their values after quantization. The first has index at in
+// the tensor.
 func (e *Errors) Add(numbers, stand []float32, at int) {
 	n := min(-at&(sumLanes-1), len(numbers))
 	e.plain(numbers[:n], stand[:n], at)
@@ -161,13 +163,13 @@ func (e *Errors) plain(numbers, stand []float32, at int) {
 			e.worst[lane] = diff
 		}
 		e.abs[lane] += diff
-		e.noise[lane] += float64(diff * diff) // not fused: the bits are those of the vector loops
+		e.noise[lane] += float64(diff * diff) // the conversion prevents a fused operation, as in the vector loops
 		e.signal[lane] += float64(v * v)
 	}
 }
 
-// Sums returns the largest absolute error, the sum of all, and the sums of the squares of
-// errors and numbers.
+// Sums returns the largest absolute error, the sum of the absolute errors, and the sums of the
+// squares of the errors and of the numbers.
 func (e *Errors) Sums() (worst, abs, noise, signal float64) {
 	for i := range sumLanes {
 		worst = max(worst, e.worst[i])

@@ -2,8 +2,8 @@
 
 #include "textflag.h"
 
-// FOLD leaves in all of the lower half of y what op makes of its eight numbers; x is its
-// lower half and t another's.
+// FOLD reduces the eight numbers in y with op and leaves the result in all of the lower half
+// of y. x is the lower half of y; t is scratch.
 #define FOLD(op, y, x, t) \
 	VEXTRACTF128 $1, y, t; \
 	op t, x, x; \
@@ -93,7 +93,7 @@ GLOBL snap<>(SB), RODATA|NOPTR, $8
 DATA magnitude<>+0(SB)/8, $0x7fffffffffffffff
 GLOBL magnitude<>(SB), RODATA|NOPTR, $8
 
-// STEPS makes four float32 at off the int32 in x, which is the lower half of y.
+// STEPS quantizes four float32 at off to int32 in x, which is the lower half of y.
 #define STEPS(off, y, x) \
 	VCVTPS2PD off(SI), y; \
 	VMULPD Y8, y, y; \
@@ -140,8 +140,8 @@ done:
 	VZEROUPPER
 	RET
 
-// COLUMNS makes four float32 at off the int32 in x, by the four steps at AX, and moves to
-// the next.
+// COLUMNS quantizes four float32 at off to int32 in x, with the four Steps at AX, and advances
+// AX.
 #define COLUMNS(off, x) \
 	VMOVUPD (AX), X4; \
 	VMOVUPD 32(AX), X5; \
@@ -223,7 +223,7 @@ loop:
 	VORPS Y1, Y7, Y7
 	VCMPPS $4, Y4, Y0, Y2     // not zero
 	VCMPPS $0, (BX), Y4, Y3
-	VANDPS Y2, Y3, Y3         // not zero, but zero stands for it
+	VANDPS Y2, Y3, Y3         // not zero, but quantized to zero
 	VPACKSSDW Y3, Y2, Y2
 	VPSUBW Y2, Y6, Y6
 	VCVTPS2PD (SI), Y0
@@ -234,7 +234,7 @@ loop:
 	VSUBPD Y3, Y2, Y3
 	VANDPD Y5, Y1, Y1
 	VANDPD Y5, Y3, Y3
-	VMAXPD Y8, Y1, Y8         // what it was where an error is NaN
+	VMAXPD Y8, Y1, Y8         // unchanged where an error is NaN
 	VMAXPD Y9, Y3, Y9
 	VADDPD Y1, Y10, Y10
 	VADDPD Y3, Y11, Y11

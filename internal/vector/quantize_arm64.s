@@ -14,7 +14,7 @@ TEXT ·rangeBlock(SB), NOSPLIT, $0-33
 	LSR $4, R1
 	CBZ R1, done
 
-	// What is NaN stays NaN.
+	// NaNs stay NaNs.
 loop:
 	VLD1.P 64(R2), [V0.S4, V1.S4, V2.S4, V3.S4]
 	FMIN_S4(0, 16, 16)
@@ -40,8 +40,8 @@ done:
 	MOVB R0, nan+32(FP)
 	RET
 
-// BOUNDS widens the range of the columns in registers lo and hi by the numbers in n. What is
-// negative zero becomes zero by adding that, which V20 has. V21 stays zero as long as all
+// BOUNDS widens the range of the columns in registers lo and hi by the numbers in n. Adding
+// zero, which V20 holds, turns negative zeros into zero. V21 stays zero as long as all
 // numbers are finite.
 #define BOUNDS(n, lo, hi) \
 	FMIN_S4(n, lo, lo); \
@@ -82,8 +82,8 @@ done:
 	MOVB R0, finite+72(FP)
 	RET
 
-// STEPS makes the four float32 in register n two pairs of int64 in a and b, and these the
-// int32 in A.
+// STEPS quantizes the four float32 in register n to two pairs of int64 in a and b, and narrows
+// these to int32 in A.
 #define STEPS(n, a, b, A, B) \
 	FCVTL_S2(n, a); \
 	FCVTL2_S4(n, b); \
@@ -138,7 +138,7 @@ loop:
 done:
 	RET
 
-// COLUMNS makes the two float64 in register n, which is N, two int64, by the next two steps.
+// COLUMNS quantizes the two float64 in register n, which is N, to two int64 with the next two Steps.
 #define COLUMNS(n, N) \
 	VLD4.P 64(R3), [V24.D2, V25.D2, V26.D2, V27.D2]; \
 	FMUL_D2(n, 24, n); \
@@ -204,7 +204,7 @@ done:
 	VSUB V8.S4, V12.S4, V12.S4; \
 	VSUB V9.S4, V13.S4, V13.S4
 
-// SUMS adds the two numbers in register v, for which those in r stand.
+// SUMS adds the errors of the two numbers in register v, whose quantized values are in r.
 #define SUMS(v, r, worst, abs, noise, signal) \
 	FABD_D2(v, r, r); \
 	FMAXNM_D2(r, worst, worst); \

@@ -6,7 +6,8 @@ import (
 )
 
 // Float64 rounds the little-endian float64 in src to len(dst) values. src holds at
-// least 8*len(dst) bytes, which leave less room in the caches than those of others.
+// least 8*len(dst) bytes. As these take more of the caches, large outputs bypass them
+// earlier.
 func Float64(dst []float32, src []byte) { float64s(dst, src, len(dst) >= streamed/4) }
 
 func float64s(dst []float32, src []byte, stream bool) {
@@ -62,10 +63,10 @@ func linear16Plain(dst []float32, src []byte, k Kind, scale float32, zero int32)
 	}
 }
 
-// Lookup fills dst with the values that a table has for the bytes in src, which holds
-// at least len(dst) bytes.
+// Lookup fills dst with the table's values for the bytes in src, which holds at least
+// len(dst) bytes.
 func Lookup(dst []float32, src []byte, values *[256]float32) {
-	for len(dst) >= 4 && len(src) >= 4 { // as fast wherever the loop lies: one at a time can take 1.5 times as long
+	for len(dst) >= 4 && len(src) >= 4 { // one at a time can take 1.5 times as long, depending on alignment
 		d, x := (*[4]float32)(dst), (*[4]byte)(src)
 		d[0], d[1], d[2], d[3] = values[x[0]], values[x[1]], values[x[2]], values[x[3]]
 		dst, src = dst[4:], src[4:]

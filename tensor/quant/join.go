@@ -9,15 +9,15 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Join returns a float32 view of weight times scale, in one of the layouts of this package. Nothing
-// is decoded until the numbers are read. tensor.DecodeAt and View.ReadAt decode what they return,
-// in memory that does not depend on the size of the tensor. tensor.Decode, View.Bytes and View.Use
-// decode all of it. The view is valid as long as both tensors are.
+// Join returns a float32 view of weight times scale, in one of the layouts of this package. It
+// decodes lazily: tensor.DecodeAt and View.ReadAt decode only the elements that they return, in
+// memory that does not depend on the size of the tensor; tensor.Decode, View.Bytes and View.Use
+// decode the whole tensor. The view is valid as long as both tensors are.
 //
-// Info().Offset of the view is no place in the file.
+// Info().Offset of the view is not a position in the file.
 //
-// Errors: ErrDType for types that are not quantized in this way, ErrShape when the scales do not
-// fit the weight, ErrQuantization when one of them has parameters of quantization already, ErrClosed.
+// Errors: ErrDType for types without such scales, ErrShape when the scales do not fit the weight,
+// ErrQuantization when one of the tensors has quantization parameters, ErrClosed.
 func Join(weight, scale tensor.View) (tensor.View, error) {
 	w, s := (*memory.Ref[tensor.Info])(&weight), (*memory.Ref[tensor.Info])(&scale)
 	if w.Info() == nil || s.Info() == nil {
@@ -35,7 +35,7 @@ func Join(weight, scale tensor.View) (tensor.View, error) {
 	j.weight = tensor.View(memory.New(j.layout.weight, w.Owner(), w.Data()))
 	j.scale = tensor.View(memory.New(j.layout.scales, s.Owner(), s.Data()))
 	info := &tensor.Info{Name: w.Info().Name, DType: tensor.Float32, Shape: j.shape.Clone(), Stored: -1}
-	info.Size, _ = info.ByteSize() // which layoutOf checked
+	info.Size, _ = info.ByteSize() // checked by layoutOf
 	if w.Info().Offset < 0 {
 		info.Offset = -1
 	}
@@ -43,13 +43,13 @@ func Join(weight, scale tensor.View) (tensor.View, error) {
 	return tensor.View(memory.New(info, memory.Owner[tensor.Info](j), nil)), nil
 }
 
-// joined owns a view of two tensors. It embeds the weight's owner for what concerns memory alone.
+// joined is the owner of a view of two tensors. It embeds the weight's owner for the remaining methods.
 type joined struct {
 	memory.Owner[tensor.Info]
 	*layout
-	name          *tensor.Info // of the weight in its file
+	name          *tensor.Info // the weight's description in its file
 	weight, scale tensor.View
-	base          int64 // the offset of the first byte, as Slice counts
+	base          int64 // Offset of the unsliced view
 }
 
 func (j *joined) scaleRef() *memory.Ref[tensor.Info] { return (*memory.Ref[tensor.Info])(&j.scale) }
@@ -78,7 +78,7 @@ func (j *joined) Load(info *tensor.Info) ([]byte, error) {
 	if !memory.Addressable(info.Size) {
 		return nil, fmt.Errorf("%w: %d bytes are more than this platform can address", tensor.ErrLimit, info.Size)
 	}
-	if info.Size > 0 { // a reader may have less than it claims
+	if info.Size > 0 { // a reader may hold less than its size says
 		if err := j.ReadAt(context.Background(), info, make([]byte, 1), info.Size-1); err != nil {
 			return nil, err
 		}
@@ -93,15 +93,15 @@ func (j *joined) Ranged(*tensor.Info) bool { return true }
 // Explain implements memory.Owner: errors name the weight.
 func (j *joined) Explain(_ *tensor.Info, err error) error { return j.Owner.Explain(j.name, err) }
 
-// pieceElems is how many elements are decoded at a time.
+// pieceElems is the number of elements decoded at a time.
 const pieceElems = 1 << 18
 
-// scratch has the elements and scales of a piece.
+// scratch holds the elements and scales of a piece.
 type scratch struct{ values, scales []float32 }
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// ReadAt implements memory.Owner: p gets bytes of the float32 numbers.
+// ReadAt implements memory.Owner: it reads the bytes of the float32 numbers.
 func (j *joined) ReadAt(ctx context.Context, info *tensor.Info, p []byte, off int64) error {
 	const size = 4
 	off += info.Offset - j.base
@@ -122,7 +122,7 @@ func (j *joined) ReadAt(ctx context.Context, info *tensor.Info, p []byte, off in
 	return nil
 }
 
-// piece decodes up to n elements from first on: of one row, or of several rows that fit whole.
+// piece decodes up to n elements from first on: a part of one row, or several whole rows.
 func (j *joined) piece(mem *scratch, first, n int64) ([]float32, error) {
 	row, col := first/j.cols, first%j.cols
 	n = min(n, pieceElems)
@@ -149,7 +149,7 @@ func (j *joined) piece(mem *scratch, first, n int64) ([]float32, error) {
 	return mem.values, nil
 }
 
-// multiply scales elements of one row, from column col on. The scales of the row begin at index at.
+// multiply scales elements of one row, from column col on. The scales of the row begin at scales[at].
 func (j *joined) multiply(part, scales []float32, at, col int64) {
 	for len(part) > 0 {
 		n := min(j.width-col%j.width, int64(len(part)))
@@ -169,7 +169,7 @@ func room(s []float32, n int64) []float32 {
 	return s[:n]
 }
 
-// littleEndian returns the bytes of s, reversed in place where the host has the other order.
+// littleEndian returns the bytes of s; on a big-endian host it swaps them in place.
 func littleEndian(s []float32) []byte {
 	b := memory.BytesOf(s)
 	if !memory.LittleEndian {

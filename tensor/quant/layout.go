@@ -13,18 +13,17 @@ const (
 	mxBytes   = 16  // of a group of MX
 )
 
-// layout says which scale an element has. The weight is a list of matrices of rows times cols
-// elements.
+// layout maps elements to scales. The weight is a list of matrices of rows times cols elements.
 type layout struct {
-	shape          tensor.Shape // of the numbers
+	shape          tensor.Shape // of the decoded tensor
 	rows, cols     int64        // of a matrix
 	height, width  int64        // of the elements that share a scale
 	sRows, sCols   int64        // scales of a matrix
-	weight, scales *tensor.Info // as they are to be decoded
+	weight, scales *tensor.Info // the types to decode
 	text           string
 }
 
-// layoutOf checks that scale has the scales of weight.
+// layoutOf returns the layout that fits the two tensors, or an error.
 func layoutOf(weight, scale *tensor.Info) (*layout, error) {
 	l := &layout{shape: weight.Shape, weight: weight, scales: scale}
 	if weight.DType == tensor.Uint8 {
@@ -34,11 +33,11 @@ func layoutOf(weight, scale *tensor.Info) (*layout, error) {
 	}
 	switch {
 	case weight.Quant != nil || scale.Quant != nil:
-		return nil, fmt.Errorf("%w: there are parameters of quantization already", tensor.ErrQuantization)
+		return nil, fmt.Errorf("%w: a tensor already has quantization parameters", tensor.ErrQuantization)
 	case !isNarrow(l.weight):
-		return nil, fmt.Errorf("%w: %s elements take no scales from another tensor", tensor.ErrDType, l.weight.TypeName())
+		return nil, fmt.Errorf("%w: %s elements do not have scales in another tensor", tensor.ErrDType, l.weight.TypeName())
 	case !isScale(l.scales):
-		return nil, fmt.Errorf("%w: %s elements are no scales", tensor.ErrDType, l.scales.TypeName())
+		return nil, fmt.Errorf("%w: %s elements cannot be scales", tensor.ErrDType, l.scales.TypeName())
 	}
 	if _, err := l.shape.ByteSize(tensor.Float32); err != nil {
 		return nil, err
@@ -53,7 +52,7 @@ func layoutOf(weight, scale *tensor.Info) (*layout, error) {
 	return l, nil
 }
 
-// unpack describes the bytes of MX as the numbers that they hold.
+// unpack changes the description of MX blocks from bytes to FP4 numbers.
 func (l *layout) unpack() error {
 	s, k := l.weight.Shape, len(l.weight.Shape)
 	if k < 2 || s[k-1] != mxBytes || !slices.Equal(s[:k-1], l.scales.Shape) {
@@ -74,7 +73,7 @@ func (l *layout) unpack() error {
 	return nil
 }
 
-// isNarrow reports whether elements are of a type that is stored with scales.
+// isNarrow reports whether the elements have a type that is stored with scales.
 func isNarrow(i *tensor.Info) bool {
 	switch i.DType {
 	case tensor.Float8E4M3FN, tensor.Float8E5M2, tensor.Int8:
@@ -83,7 +82,7 @@ func isNarrow(i *tensor.Info) bool {
 	return i.Encoding != nil && lowbit.Encoding(i.Encoding.Name) != nil
 }
 
-// isScale reports whether elements are of a type that scales have.
+// isScale reports whether the elements have a type of scales.
 func isScale(i *tensor.Info) bool {
 	switch i.DType {
 	case tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float8E4M3FN:
@@ -114,7 +113,7 @@ func (l *layout) blocks() bool {
 	return true
 }
 
-// blocksIn returns how many blocks n elements take.
+// blocksIn returns the number of blocks along an axis of n elements.
 func blocksIn(n int64) int64 {
 	if n%blockSide == 0 {
 		return n / blockSide
@@ -122,8 +121,8 @@ func blocksIn(n int64) int64 {
 	return n/blockSide + 1
 }
 
-// perRow fits a scale for each row, whatever dims of 1 follow. A row is what is left of
-// the weight's axes.
+// perRow fits a scale for each row; dims of 1 may follow. A row consists of the remaining axes
+// of the weight.
 func (l *layout) perRow() bool {
 	s := l.scales.Shape
 	if len(s) > len(l.shape) {
@@ -140,7 +139,7 @@ func (l *layout) perRow() bool {
 	return true
 }
 
-// groups fits a scale for each group of elements of a row.
+// groups fits a scale for each group of elements in a row.
 func (l *layout) groups() bool {
 	w, s, k := l.shape, l.scales.Shape, len(l.shape)
 	if k == 0 || len(s) != k || !slices.Equal(s[:k-1], w[:k-1]) || s[k-1] <= 0 || w[k-1]%s[k-1] != 0 {
@@ -152,7 +151,7 @@ func (l *layout) groups() bool {
 	return true
 }
 
-// matrix takes matrices of one row, of the axes from the given one on.
+// matrix sets matrices of one row, which has the axes from the given one on.
 func (l *layout) matrix(from int) {
 	l.rows, l.cols = 1, 1
 	for _, d := range l.shape[from:] {

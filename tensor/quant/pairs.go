@@ -6,22 +6,22 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Pair is a tensor with scales in another one, which Join takes.
+// Pair is a tensor and the tensor of its scales: the arguments of Join.
 type Pair struct {
-	Name          string // for both as one: that of the weight, without "_blocks"
-	Weight, Scale int    // indexes
+	Name          string // name of the weight, without "_blocks"
+	Weight, Scale int    // indexes in the list passed to Pairs
 	Layout        string // "block scales 128x128", "one scale", "a scale for each row", "a scale for each 32 elements"
 }
 
-// companions are the names of weights and those of their scales, after what both share.
+// companions lists the suffixes of weights and of their scales.
 var companions = []struct{ weight, scale string }{
 	{"weight", "weight_scale_inv"},
 	{"weight", "weight_scale"},
 	{"_blocks", "_scales"},
 }
 
-// Pairs finds tensors with scales by the names and shapes that models give them, in the order of
-// the weights. Weights with zero points, or with more than one tensor of scales, are not among them.
+// Pairs finds weights with scales in another tensor by their names and shapes, and returns them in the
+// order of the weights. It leaves out weights with zero points or several tensors of scales.
 func Pairs(tensors []tensor.Info) []Pair {
 	at := make(map[string]int, len(tensors))
 	for i := range tensors {
@@ -36,7 +36,7 @@ func Pairs(tensors []tensor.Info) []Pair {
 	return pairs
 }
 
-// pairOf finds the scales of tensor i.
+// pairOf returns the pair with weight i, if its scales exist.
 func pairOf(tensors []tensor.Info, at map[string]int, i int) (Pair, bool) {
 	name := tensors[i].Name
 	for _, c := range companions {
