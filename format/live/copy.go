@@ -52,5 +52,5 @@ func (c *copies) Open(name string) (fs.File, error) {
 	return struct{ fs.File }{f}, nil
 }
 
-// Stat implements fs.StatFS: what is looked at was not opened.
+// Stat implements fs.StatFS. It does not record the file as opened.
 func (c *copies) Stat(name string) (fs.FileInfo, error) { return fs.Stat(c.FS, name) }

@@ -11,35 +11,35 @@ import (
 	"github.com/weightmap/weightmap/internal/stripes"
 )
 
-// generation is a model that is or was current. It is closed once, when it is retired and
-// nobody holds it any more: see package stripes for why that is noticed, and not too early.
+// generation is a model that is or was current. It is closed once, after it was retired and its last
+// lease was released; package stripes explains how that is detected.
 type generation struct {
-	retired atomic.Bool // another one is current, and who lets go last closes it
+	retired atomic.Bool // no longer current: the last Release closes it
 	ended   atomic.Bool // it is being closed
 
 	model  *format.Model
-	value  any // of Options.Prepare
+	value  any // result of Options.Prepare
 	number uint64
 	id     identity
-	shared bool // others can change what it shows, by writing to its files
+	shared bool // mapped: a writer of its files can change it
 	since  time.Time
-	took   time.Duration // to load
+	took   time.Duration // load time
 	format string
-	stats  format.Stats // when it was loaded
+	stats  format.Stats // after loading
 
-	_    [128]byte // so that nobody who counts disturbs who reads retired
+	_    [128]byte // avoids false sharing of retired with uses
 	uses stripes.Counter
 }
 
-// How long retire waits between two looks: some 30 ms in all.
+// The waits of retire between two looks: about 30 ms in total.
 const (
 	shortest = 60 * time.Microsecond
 	longest  = 256 * shortest
 )
 
-// retire has a generation closed that is not current any more: now if nobody holds it, else
-// by who lets go last. Unmapping may take milliseconds, for which a request or the next one on its processor would
-// wait, so leases that are short are waited for.
+// retire closes a generation that is no longer current when its last lease is released. It first waits
+// for short leases, because unmapping may take milliseconds, which would delay the request that
+// releases last or the next one on its processor.
 func (h *Handle) retire(g *generation) error {
 	h.mu.Lock()
 	h.old[g] = struct{}{}
@@ -54,14 +54,14 @@ func (h *Handle) retire(g *generation) error {
 	return nil
 }
 
-// left is called after each change of the count of a retired generation.
+// left is called after each change of a retired generation's count.
 func (h *Handle) left(g *generation) {
 	if g.unheld() {
 		go h.end(g)
 	}
 }
 
-// unheld reports whether nobody holds a retired generation any more, to one caller.
+// unheld reports whether a retired generation has no leases. It returns true to one caller only.
 func (g *generation) unheld() bool {
 	n := g.uses.Sum()
 	if n < 0 {
@@ -70,7 +70,7 @@ func (g *generation) unheld() bool {
 	return n == 0 && g.ended.CompareAndSwap(false, true)
 }
 
-// end closes a generation that nobody holds.
+// end closes a generation without leases.
 func (h *Handle) end(g *generation) (err error) {
 	defer func() {
 		h.mu.Lock()
@@ -83,13 +83,14 @@ func (h *Handle) end(g *generation) (err error) {
 	return g.close()
 }
 
-// close closes what Prepare made, and the model.
+// close closes the result of Prepare and the model.
 func (g *generation) close() (err error) {
 	defer func() { err = errors.Join(err, g.model.Close()) }()
 	return g.closeValue()
 }
 
-// closeValue makes an error of a panic: who lets go last is a goroutine that nobody else sees.
+// closeValue closes the result of Prepare. It returns a panic as an error, since it may run in a
+// goroutine of its own.
 func (g *generation) closeValue() (err error) {
 	c, ok := g.value.(io.Closer)
 	if !ok {

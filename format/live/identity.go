@@ -8,16 +8,16 @@ import (
 	"github.com/weightmap/weightmap/internal/source"
 )
 
-// identity is what the system says of the files of a model: device, inode, size, modification time and ctime
-// of what each path leads to, through links. The first is the model's own file or directory.
+// identity is the device, inode, size, modification time and ctime of the files of a model, after
+// following links. The first is the model's own file or directory.
 type identity struct {
 	paths   []string
-	bundles int           // how many of them, the last, are signatures: no memory shows these
-	infos   []os.FileInfo // nil for what is not there
-	at      time.Time     // when it looked
+	bundles int           // number of signature bundles at the end of paths
+	infos   []os.FileInfo // nil if missing
+	at      time.Time     // time of the look
 }
 
-// look looks at files.
+// look returns the identity of files.
 func look(paths []string, bundles int) identity {
 	id := identity{paths, bundles, make([]os.FileInfo, len(paths)), time.Now()}
 	for i, path := range paths {
@@ -25,25 +25,24 @@ func look(paths []string, bundles int) identity {
 		if err != nil {
 			continue
 		}
-		// Some systems do not ask which file it is until it is compared, and
-		// then ask what has the name by that time.
+		// Windows reads the file's identity lazily, by name. This call makes it do so now.
 		os.SameFile(info, info)
 		id.infos[i] = info
 	}
 	return id
 }
 
-// again looks at the same paths.
+// again looks at the same paths again.
 func (id identity) again() identity { return look(id.paths, id.bundles) }
 
-// change is what happened to files between two looks.
+// change is the difference between two looks at files.
 type change uint8
 
 const (
 	same        change = iota
-	overwritten        // a file is the same one, and was changed
-	replaced           // another has its place
-	missing            // there is nothing in place of the model
+	overwritten        // the same file was changed in place
+	replaced           // another file is at the path
+	missing            // the model's path does not exist
 )
 
 // change compares two looks.
@@ -82,12 +81,12 @@ func changeOf(was, now os.FileInfo) change {
 	return replaced
 }
 
-// seen reports whether files that were looked at before look the same now.
+// seen reports whether the files look the same as at an earlier look.
 func (id identity) seen() bool { return len(id.paths) > 0 && id.change(id.again()) == same }
 
-// fresh reports whether a file had been changed so lately that it may have been changed again
-// without looking different: some file systems have times of a few milliseconds, and some of
-// two seconds. So is what has a time to come.
+// fresh reports whether a file was changed so recently that another change may not show: the
+// resolution of file times is some milliseconds, and two seconds on some file systems. A time in the
+// future counts as recent.
 func (id identity) fresh() bool {
 	return slices.ContainsFunc(id.infos, func(info os.FileInfo) bool {
 		if info == nil {

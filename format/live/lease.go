@@ -10,7 +10,7 @@ type Lease struct {
 	g *generation
 }
 
-// noCopy has go vet report copies.
+// noCopy makes go vet report copies.
 type noCopy struct{}
 
 func (*noCopy) Lock()   {}
@@ -30,7 +30,7 @@ func (h *Handle) Acquire() (Lease, error) {
 		if !g.retired.Load() {
 			return Lease{h: h, g: g}, nil
 		}
-		// Another generation has become current since.
+		// Another generation became current in the meantime.
 		n.Add(-1)
 		h.left(g)
 	}

@@ -81,14 +81,14 @@ type Handle struct {
 	o    Options
 	open format.Options
 
-	turn  chan struct{} // held by who loads or closes
+	turn  chan struct{} // taken while loading or closing
 	life  context.Context
 	close context.CancelFunc
 
 	telling sync.Mutex // held while Options.Notify runs
 
 	mu      sync.Mutex
-	stats   Stats                    // what was counted and remembered
+	stats   Stats                    // counters and the last error
 	old     map[*generation]struct{} // retired, and not closed yet
 	refused identity                 // of what is not worth another look
 }
@@ -113,7 +113,7 @@ func Open(path string, o *Options) (*Handle, error) {
 	h.life, h.close = context.WithCancel(context.Background())
 	opened := false
 	defer func() {
-		if !opened { // perhaps a function of the program panicked
+		if !opened { // an error, or a user callback panicked
 			h.Close()
 		}
 	}()
@@ -127,8 +127,8 @@ func Open(path string, o *Options) (*Handle, error) {
 // Path returns the path that Open was given.
 func (h *Handle) Path() string { return h.path }
 
-// Close ends Watch and whatever is being loaded. Acquire is ErrClosed from here on. Leases that
-// are held stay valid: the last one to be released closes the model. A second Close does nothing.
+// Close ends Watch and loads in progress. After Close, Acquire returns ErrClosed. Leases remain valid:
+// releasing the last one closes the model. A second Close does nothing.
 func (h *Handle) Close() error {
 	if h.life == nil {
 		return nil
@@ -142,7 +142,7 @@ func (h *Handle) Close() error {
 	return nil
 }
 
-// fail gives an error the path.
+// fail adds the path to an error.
 func (h *Handle) fail(err error) error { return &format.Error{Path: h.path, Offset: -1, Err: err} }
 
 func (h *Handle) errClosed() error { return h.fail(format.ErrClosed) }

@@ -65,14 +65,14 @@ func (h *Handle) reload(ctx context.Context, force bool) (uint64, error) {
 		return 0, h.errClosed()
 	}
 	if h.number() == 0 {
-		return 0, err // Open's caller gets it
+		return 0, err // returned by Open
 	}
 	h.refuse(at, err)
 	h.notify(Event{Kind: Refused, Generation: h.number(), Took: time.Since(start), Err: err})
 	return h.number(), err
 }
 
-// number returns that of the current generation, 0 for none.
+// number returns the number of the current generation, or 0.
 func (h *Handle) number() uint64 {
 	if g := h.current.Load(); g != nil {
 		return g.number
@@ -90,14 +90,14 @@ func (h *Handle) install(g *generation) (uint64, error) {
 	h.refused = identity{}
 	h.mu.Unlock()
 	if old := h.current.Swap(g); old != nil {
-		defer h.retire(old) // also if Notify panics; Stats has the error, and the new one is current
+		defer h.retire(old) // also if Notify panics; Stats has the error
 	}
 	h.notify(Event{Kind: Loaded, Generation: g.number, Took: g.took})
 	return g.number, nil
 }
 
-// refuse remembers what could not be loaded, unless its writer may have been at it then, and what is there now looks
-// the same.
+// refuse records the files that could not be loaded, unless they were being written or have changed
+// since.
 func (h *Handle) refuse(at identity, err error) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -109,8 +109,8 @@ func (h *Handle) refuse(at identity, err error) {
 	}
 }
 
-// isVerdict reports whether an error is about the files, and will be the same until they change. A mapping
-// that loses pages of a file that stays as it is has met an error of the disk.
+// isVerdict reports whether an error is about the content of the files, so that it will not change
+// until they do. A fault in the mapping of a file that did not shrink is a disk error instead.
 func isVerdict(err error) bool {
 	var p *fs.PathError
 	var s *os.SyscallError
@@ -120,12 +120,11 @@ func isVerdict(err error) bool {
 		!errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
 }
 
-// attempts is how often files are loaded anew that change meanwhile.
+// attempts is the number of loads before ErrChanged.
 const attempts = 4
 
-// load makes a generation of what the path leads to, and returns what it looked like. Whatever it
-// is that has been read, the files were the same before they were opened and after all
-// of it was done.
+// load loads the model at the path, and returns the identity of its files. It ensures that the files
+// did not change from before they were opened until everything was read.
 func (h *Handle) load(ctx context.Context) (*generation, identity, error) {
 	bundles := h.bundles()
 	before := look(append([]string{h.path}, bundles...), len(bundles))
@@ -143,7 +142,7 @@ func (h *Handle) load(ctx context.Context) (*generation, identity, error) {
 			continue
 		}
 		if files := slices.Concat(opened, bundles); !slices.Equal(files, before.paths) {
-			// Its other files are looked at before they are opened, too.
+			// Open it again, now that the other files are known, to look at them before opening too.
 			if err := m.Close(); err != nil {
 				return nil, before, err
 			}
@@ -165,7 +164,7 @@ func (h *Handle) load(ctx context.Context) (*generation, identity, error) {
 	return nil, before, h.fail(ErrChanged)
 }
 
-// openModel opens the model for as long as ctx lasts, and returns the paths of its files.
+// openModel opens the model with ctx, and returns the paths of its files.
 func (h *Handle) openModel(ctx context.Context) (*format.Model, []string, error) {
 	o := h.open
 	o.Context = ctx
@@ -179,16 +178,17 @@ func (h *Handle) openModel(ctx context.Context) (*format.Model, []string, error)
 	return m, h.files(m), nil
 }
 
-// files returns the paths of the files of a model, the first by the name it was opened by.
+// files returns the paths of a model's files, beginning with the path it was opened by.
 func (h *Handle) files(m *format.Model) []string {
 	files := m.Files()
 	if files[0] == h.path {
 		return files
 	}
-	return append([]string{h.path}, files...) // a directory, and the file that opens it
+	return append([]string{h.path}, files...) // a directory and its entry file
 }
 
-// bundles returns where a detached signature may be (signing.Policy): it is as much of the model as its files.
+// bundles returns the possible paths of a detached signature (signing.Policy), which is part of the
+// model.
 func (h *Handle) bundles() []string {
 	if p, ok := h.open.Trusted.(interface{ BundlePaths(model string) []string }); ok {
 		return p.BundlePaths(h.path)
@@ -196,8 +196,8 @@ func (h *Handle) bundles() []string {
 	return nil
 }
 
-// examine does all that must succeed before a generation becomes current. What Prepare made
-// is in g also when something else fails.
+// examine does everything that must succeed before a generation becomes current. Even if it fails, g
+// has the result of Prepare.
 func (h *Handle) examine(ctx context.Context, g *generation) (err error) {
 	finished := false
 	defer func() {
@@ -212,7 +212,7 @@ func (h *Handle) examine(ctx context.Context, g *generation) (err error) {
 
 func (h *Handle) steps(ctx context.Context, g *generation) error {
 	m := g.model
-	// All files are mapped now: what replaces one later is of another generation.
+	// All files are mapped now: a file that replaces one later belongs to another generation.
 	for name := range m.Tensors() {
 		if _, err := m.Tensor(name); err != nil {
 			return err

@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// noteChange takes down what a look at the files of generation g showed, and returns it.
+// noteChange records the result of a look at the files of generation g, and returns the change.
 func (h *Handle) noteChange(g *generation, now identity) change {
 	c := g.id.change(now)
 	h.mu.Lock()
@@ -25,7 +25,8 @@ func (h *Handle) noteChange(g *generation, now identity) change {
 	return c
 }
 
-// Stats is a report on a Handle. All but Path, the counters and the last error is zero after Close.
+// Stats is a report on a Handle. After Close all fields except Path, the counters and the last error
+// are zero.
 type Stats struct {
 	Path string `json:"path"`
 	// Generation is the number of the current generation. Format to LoadTime describe it.
@@ -42,8 +43,9 @@ type Stats struct {
 	Since    time.Time     `json:"since"`
 	LoadTime time.Duration `json:"load_time_ns"`
 
-	// Leases is the number of leases that are held, of all generations. Old is the number of generations that
-	// are no longer current and not yet closed. OldBytes is the size of their mappings and memory.
+	// Leases is the number of unreleased leases of all generations. Old is the number of generations
+	// that are no longer current and not yet closed. OldBytes is the size of their mappings and
+	// memory.
 	Leases   int64 `json:"leases"`
 	Old      int   `json:"old"`
 	OldBytes int64 `json:"old_bytes"`
@@ -93,11 +95,11 @@ func (h *Handle) Stats() Stats {
 	return s
 }
 
-// held returns how many leases a generation has, more or less while they come and go.
+// held returns the approximate number of leases of a generation.
 func (g *generation) held() int64 { return max(0, g.uses.Sum()) }
 
-// MarshalJSON has LastError as a text and durations in nanoseconds, for
-// expvar.Publish("model", expvar.Func(func() any { return h.Stats() })).
+// MarshalJSON encodes LastError as a string and durations in nanoseconds, for expvar.Publish("model",
+// expvar.Func(func() any { return h.Stats() })).
 func (s Stats) MarshalJSON() ([]byte, error) {
 	type fields Stats
 	out := struct {

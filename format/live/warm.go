@@ -6,7 +6,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// warm has all of a model in memory: decoded, or its pages in the page table.
+// warm decodes compressed tensors and reads all other pages into memory.
 func warm(ctx context.Context, m *format.Model) error {
 	var all []format.Request
 	for name := range m.Tensors() {
@@ -15,13 +15,13 @@ func warm(ctx context.Context, m *format.Model) error {
 	return m.Load(ctx, all, nil)
 }
 
-// lock keeps tensors in physical memory until the model is closed.
+// lock locks tensors in physical memory until the model is closed.
 func lock(ctx context.Context, m *format.Model, names []string) error {
 	hot := make([]format.Request, len(names))
 	for i, name := range names {
 		hot[i].Tensor = name
 	}
-	if err := m.Load(ctx, hot, nil); err != nil { // which decodes what is not in a mapping, and checks checksums
+	if err := m.Load(ctx, hot, nil); err != nil { // decodes compressed tensors and compares checksums
 		return err
 	}
 	for _, name := range names {

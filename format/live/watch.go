@@ -7,7 +7,7 @@ import (
 
 const (
 	defaultInterval = time.Second
-	// mostSkipped is how many looks follow a failure without loading anything, at most.
+	// mostSkipped is the largest number of looks without a load after a failure.
 	mostSkipped = 64
 )
 
@@ -41,14 +41,14 @@ func (h *Handle) Watch(ctx context.Context) error {
 	}
 }
 
-// watcher is what Watch remembers from look to look.
+// watcher is the state of Watch.
 type watcher struct {
-	last    identity // how the files looked
-	skip    int      // so many looks load nothing
-	failing int      // what skip was after the last failure
+	last    identity // identity at the last look
+	skip    int      // number of looks before the next load
+	failing int      // skip after the last failure
 }
 
-// look looks once.
+// look looks at the path once, and reloads if necessary.
 func (w *watcher) look(ctx context.Context, h *Handle) {
 	cur := h.current.Load()
 	if cur == nil {
@@ -71,7 +71,7 @@ func (w *watcher) look(ctx context.Context, h *Handle) {
 	w.skip = w.failing
 }
 
-// isRefused reports whether the path leads to what was refused before.
+// isRefused reports whether the path has the files that were refused before.
 func (h *Handle) isRefused() bool {
 	h.mu.Lock()
 	refused := h.refused

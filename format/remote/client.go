@@ -7,12 +7,12 @@ import (
 	"weak"
 )
 
-// mostHeader bounds the header of an answer. net/http takes 10 MiB unless it is told otherwise,
-// of which a server can make more than a gigabyte of memory.
+// mostHeader limits response headers. The default of net/http is 10 MiB, which can take more than a
+// gigabyte of memory.
 const mostHeader = 64 << 10
 
-// defaultTransport keeps as many connections as ranges are fetched at a time; that of net/http
-// keeps two.
+// defaultTransport keeps as many idle connections as concurrent requests; the default of net/http is
+// two per host.
 var defaultTransport = sync.OnceValue(func() http.RoundTripper {
 	t, ok := http.DefaultTransport.(*http.Transport)
 	if !ok {
@@ -24,7 +24,7 @@ var defaultTransport = sync.OnceValue(func() http.RoundTripper {
 	return t
 })
 
-// bounded returns a client like the caller's, which may be nil, whose transport bounds headers.
+// bounded returns a client like c, which may be nil, whose transport limits headers.
 func bounded(c *http.Client) *http.Client {
 	if c == nil {
 		return &http.Client{Transport: defaultTransport()}
@@ -39,11 +39,11 @@ func bounded(c *http.Client) *http.Client {
 	return &same
 }
 
-// boundedTransports has one copy of each transport, by a weak pointer to it, so that all
-// objects that are read through it share connections.
+// boundedTransports maps weak pointers to transports to their copies, so that all objects read through
+// one transport share connections.
 var boundedTransports sync.Map
 
-// boundedTransport returns a copy of a transport that has no bound yet.
+// boundedTransport returns a copy of t with a limit on headers, unless it has one.
 func boundedTransport(t *http.Transport) *http.Transport {
 	if t.MaxResponseHeaderBytes > 0 {
 		return t
@@ -54,7 +54,7 @@ func boundedTransport(t *http.Transport) *http.Transport {
 	}
 	b := t.Clone()
 	if b.TLSNextProto["h2"] != nil {
-		return t // another implementation of HTTP/2 is bound to the transport itself
+		return t // another HTTP/2 implementation is tied to this transport
 	}
 	b.MaxResponseHeaderBytes = mostHeader
 	if other, loaded := boundedTransports.LoadOrStore(key, b); loaded {

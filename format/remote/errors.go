@@ -14,7 +14,7 @@ import (
 var (
 	// ErrChanged means that the object changed since it was opened. No byte of the new version is returned.
 	ErrChanged = fmt.Errorf("%w: the object was replaced or changed since it was opened", tensor.ErrCorrupt)
-	// ErrUnversioned means that answers have nothing that tells versions of the object apart: see
+	// ErrUnversioned means that responses do not identify the version of the object: see
 	// Options.AllowUnversioned.
 	ErrUnversioned = errors.New("the object has no version: neither a strong ETag nor a Last-Modified at least a second before the Date of the answer; Options.AllowUnversioned reads it all the same")
 	// ErrNoRanges means that the server does not support range requests.
@@ -32,8 +32,8 @@ var (
 	errTimeout = fmt.Errorf("%w: the time for one read is over", ErrUnavailable)
 )
 
-// StatusError is the error for an HTTP status that is not a success. It wraps fs.ErrNotExist or fs.ErrPermission
-// where the code means that.
+// StatusError is the error for an HTTP status that is not a success. It wraps fs.ErrNotExist or
+// fs.ErrPermission for the corresponding codes.
 type StatusError struct{ Code int }
 
 // Error returns the status as "404 Not Found".
@@ -41,7 +41,7 @@ func (e *StatusError) Error() string {
 	return strings.TrimSpace(fmt.Sprintf("the server answers %d %s", e.Code, http.StatusText(e.Code)))
 }
 
-// Unwrap returns what the code means for a file, nil where it means nothing.
+// Unwrap returns fs.ErrNotExist, fs.ErrPermission or nil.
 func (e *StatusError) Unwrap() error {
 	switch e.Code {
 	case http.StatusNotFound, http.StatusGone:
@@ -52,7 +52,7 @@ func (e *StatusError) Unwrap() error {
 	return nil
 }
 
-// nonsense is ErrAnswer with what is wrong.
+// nonsense returns an ErrAnswer with a reason.
 func nonsense(text string, args ...any) error {
 	return fmt.Errorf("%w: %s", ErrAnswer, fmt.Sprintf(text, args...))
 }

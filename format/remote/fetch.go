@@ -9,9 +9,9 @@ import (
 	"time"
 )
 
-// fetch fills p from off and returns how many bytes that were. Before the version is known,
-// an object with fewer is one; later there are always as many as p has. What an attempt
-// brought before it failed stays: the next asks for the rest, of the same version.
+// fetch reads p from off and returns the number of bytes. That may be less than len(p) only before the
+// version is known, for a smaller object. After a failed attempt the next one requests the remaining
+// bytes of the same version.
 func (r *Reader) fetch(ctx context.Context, p []byte, off int64) (n int, err error) {
 	select {
 	case r.turns <- struct{}{}:
@@ -35,7 +35,7 @@ func (r *Reader) fetch(ctx context.Context, p []byte, off int64) (n int, err err
 	}
 }
 
-// pause waits before another attempt, or says why there is none.
+// pause waits before another attempt, or returns why there is none.
 func (r *Reader) pause(ctx context.Context, failed error, tries int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
@@ -60,8 +60,8 @@ func (r *Reader) pause(ctx context.Context, failed error, tries int) error {
 	}
 }
 
-// backoff doubles with each try, up to a limit, and varies by half, so that the clients of a
-// server that was away do not come back at the same moment.
+// backoff doubles with each try up to a limit, and varies by half, so that clients do not all retry at
+// once after an outage.
 func (r *Reader) backoff(tries int) time.Duration {
 	d := r.o.Backoff
 	for range tries {
@@ -74,11 +74,11 @@ func (r *Reader) backoff(tries int) time.Duration {
 	return min(d/2+rand.N(d+1), r.o.MaxWait)
 }
 
-// progress is how many bytes have to come within Options.Stall.
+// progress is the number of bytes that must arrive within Options.Stall.
 const progress = 16 << 10
 
-// attempt makes one request for p, and returns how many bytes it brought. The first decides
-// which version is read.
+// attempt makes one request for p and returns the number of bytes received. The first attempt
+// determines the version.
 func (r *Reader) attempt(ctx context.Context, p []byte, off int64) (n int, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
@@ -102,7 +102,7 @@ func (r *Reader) attempt(ctx context.Context, p []byte, off int64) (n int, err e
 	return n, because(ctx, err)
 }
 
-// accept compares the version of an answer with that which is read.
+// accept compares the version of a response with the reader's.
 func (r *Reader) accept(v *Version) error {
 	switch {
 	case v.Size < 0:
@@ -118,10 +118,10 @@ func (r *Reader) accept(v *Version) error {
 	return nil
 }
 
-// mostEmpty is how many times in a row a body may say neither that it has bytes nor that it ends.
+// mostEmpty is the number of consecutive reads that may return neither data nor an error.
 const mostEmpty = 100
 
-// receive fills p from a body, which must have no more.
+// receive reads p from a body, which must end there.
 func (r *Reader) receive(ctx context.Context, body io.Reader, p []byte, watch *time.Timer) (n int, err error) {
 	fresh, empty := 0, 0
 	for n < len(p) && err == nil && ctx.Err() == nil {
@@ -146,14 +146,15 @@ func (r *Reader) receive(ctx context.Context, body io.Reader, p []byte, watch *t
 	case n == len(p):
 		return n, atEnd(body)
 	case err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		err = errShort // not of the object, as io.EOF would say
+		err = errShort // io.EOF would mean the end of the object
 	default:
 		err = heard("", err)
 	}
 	return n, &Temporary{Err: fmt.Errorf("%w: %d of %d bytes", err, n, len(p))}
 }
 
-// atEnd refuses a body that goes on. Whatever else happens at the end, all bytes are there.
+// atEnd returns an error if the body continues. Other errors at the end do not matter, since all bytes
+// were received.
 func atEnd(body io.Reader) error {
 	var more [1]byte
 	for range mostEmpty {
@@ -167,7 +168,7 @@ func atEnd(body io.Reader) error {
 	return nil
 }
 
-// because replaces what comes of a context that ended by why it did.
+// because replaces the error of a canceled context with its cause.
 func because(ctx context.Context, err error) error {
 	if err == nil || ctx.Err() == nil {
 		return err

@@ -20,7 +20,7 @@ import (
 type httpObject struct {
 	client *http.Client
 	url    string
-	name   string // the URL without what may be secret
+	name   string // the URL without user and query
 	header http.Header
 }
 
@@ -50,7 +50,8 @@ var (
 	errPort   = errors.New("has a port beyond 65535")
 )
 
-// checkHost refuses what nobody can connect to. Schemes but those of HTTP are a matter of the client.
+// checkHost refuses hosts that no client can connect to. It leaves schemes other than HTTP to the
+// client.
 func checkHost(u *url.URL) error {
 	if u.Scheme != "http" && u.Scheme != "https" {
 		return nil
@@ -66,8 +67,7 @@ func checkHost(u *url.URL) error {
 	return nil
 }
 
-// describe returns a URL for messages, without user and query: both may be what
-// gives access.
+// describe returns a URL for messages, without user and query, which may be credentials.
 func describe(u *url.URL) string {
 	if u == nil {
 		return "what was given"
@@ -110,7 +110,7 @@ func (h *httpObject) Get(ctx context.Context, off, n int64, known Version) (Answ
 	return Answer{v, body}, nil
 }
 
-// Sibling implements Directory. The query stays: it may be what gives access to the directory.
+// Sibling implements Directory. It keeps the query, which may be credentials for the directory.
 func (h *httpObject) Sibling(name string) (Object, error) {
 	u, err := url.Parse(h.url)
 	if err != nil || u.Opaque != "" {
@@ -123,12 +123,12 @@ func (h *httpObject) Sibling(name string) (Object, error) {
 	return &s, nil
 }
 
-// String returns the URL without what may be secret.
+// String returns the URL without user and query.
 func (h *httpObject) String() string { return h.name }
 
-// unsent classifies the error of a request without an answer. What net/http says in front names
-// the URL, with everything that may be secret in it. A client that has an answer nevertheless
-// would not follow where that leads.
+// unsent classifies the error of a request without a response. It removes the URL, which may contain
+// credentials, from the error of net/http. If refused is set, the client has a response but did not
+// follow its redirect.
 func (h *httpObject) unsent(err error, refused bool) error {
 	where := ""
 	var u *url.Error
@@ -143,7 +143,7 @@ func (h *httpObject) unsent(err error, refused bool) error {
 	begins := func(text string) bool { return strings.HasPrefix(says, text) }
 	switch {
 	case begins(badLocation):
-		return nonsense("a redirect to what is no URL") // which may have a secret in it
+		return nonsense("a redirect to what is no URL") // it may contain credentials
 	case slices.ContainsFunc(unsendable, begins):
 		return fmt.Errorf("%w: %w", format.ErrOption, &said{where + printable(says), err})
 	case strings.Contains(says, tooLarge):
@@ -152,7 +152,7 @@ func (h *httpObject) unsent(err error, refused bool) error {
 	return &Temporary{Err: apart(heard(where, err))}
 }
 
-// elsewhere says that a request went to another host, because the server redirects to it.
+// elsewhere describes the host that a request was redirected to.
 func (h *httpObject) elsewhere(address string) string {
 	from, err := url.Parse(h.url)
 	to, failed := url.Parse(address)
@@ -162,7 +162,7 @@ func (h *httpObject) elsewhere(address string) string {
 	return fmt.Sprintf("redirected to the host %.80q: ", to.Host)
 }
 
-// said is an error in words that are fit to print.
+// said is an error with a text that is safe to print.
 type said struct {
 	text string
 	err  error
@@ -171,7 +171,8 @@ type said struct {
 func (s *said) Error() string { return s.text }
 func (s *said) Unwrap() error { return s.err }
 
-// heard leaves out of an error of net/http what the server sent: it is quoted there, and may be a URL that gives access.
+// heard removes what the server sent from an error of net/http, which may quote a URL with
+// credentials.
 func heard(where string, err error) error {
 	text, _, quoted := strings.Cut(err.Error(), `"`)
 	if quoted {
@@ -180,7 +181,8 @@ func heard(where string, err error) error {
 	return &said{where + printable(text), err}
 }
 
-// printable bounds a text, and replaces what a terminal would not print: a server chooses hosts and names in certificates.
+// printable limits the length of a text and replaces unprintable characters: hosts and names in
+// certificates come from the server.
 func printable(s string) string {
 	const most = 300
 	s = strings.Map(func(r rune) rune {
@@ -195,8 +197,8 @@ func printable(s string) string {
 	return s
 }
 
-// net/http has no sentinels for what it cannot send, be it Options.Header or a URL that was given
-// or that a server redirects to. No other attempt mends that.
+// Errors of net/http for requests that it cannot send, because of Options.Header or a URL. There are
+// no sentinels, and another attempt cannot help.
 var unsendable = []string{"unsupported protocol scheme", "http: no Host in request URL", "net/http: invalid header field"}
 
 const (
@@ -204,8 +206,8 @@ const (
 	badLocation = "failed to parse Location header"
 )
 
-// apart says what an error says without being io.EOF, which the reader of a model takes for the end
-// of the object.
+// apart returns an error with the same text that does not wrap io.EOF, which the model's reader would
+// take for the end of the object.
 func apart(err error) error {
 	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
 		return fmt.Errorf("the connection ended: %v", err)
@@ -213,8 +215,7 @@ func apart(err error) error {
 	return err
 }
 
-// whole reads a body of unknown length, which has no more than n bytes or is not what was
-// asked for.
+// whole reads a body of unknown length, which must have at most n bytes.
 func whole(body io.ReadCloser, n int64) (io.ReadCloser, int64, error) {
 	b, err := io.ReadAll(io.LimitReader(body, n+1))
 	if err != nil {

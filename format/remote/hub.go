@@ -16,16 +16,16 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// hubScheme is what the address of a model on the Hugging Face Hub begins with.
+// hubScheme is the scheme of addresses on the Hugging Face Hub.
 const hubScheme = "hf://"
 
-// hubFiles are tried in turn where an address names no file.
+// hubFiles are tried in turn if an address names no file.
 var hubFiles = []string{"model.safetensors.index.json", "model.safetensors", "pytorch_model.bin.index.json", "pytorch_model.bin", "model.onnx"}
 
 // hub is an address hf://ORG/NAME[@REV][/FILE].
 type hub struct{ repo, rev, file string }
 
-// parseHub takes an address apart.
+// parseHub parses an address.
 func parseHub(address string) (h hub, err error) {
 	parts := strings.SplitN(strings.TrimPrefix(address, hubScheme), "/", 3)
 	ok := len(parts) > 1 && isHubName(parts[0])
@@ -88,8 +88,8 @@ func newHubReader(ctx context.Context, address string, o *Options) (*Reader, err
 	return nil, &format.Error{Path: address, Offset: -1, Err: fmt.Errorf("%w: the repository has none of %q; hf://ORG/NAME/FILE names another file", fs.ErrNotExist, hubFiles)}
 }
 
-// hubObject is a file of a repository. Once the first answer has named a commit, the other files
-// of the model are those of that commit.
+// hubObject is a file of a repository. Once the first response has named a commit, the model's other
+// files are read at that commit.
 type hubObject struct {
 	*httpObject
 	hub      hub
@@ -133,8 +133,8 @@ func (h *hubObject) Sibling(name string) (Object, error) {
 	return &c, nil
 }
 
-// hubTransport sends the token with requests to the Hub and to no other host: redirects are followed above it, so
-// a request for another host has none. It remembers the commit that the Hub names.
+// hubTransport sends the token with requests to the Hub only: the client follows redirects above it,
+// so requests to other hosts have no token. It remembers the commit that the Hub names.
 type hubTransport struct {
 	scheme, host, token string
 	next                http.RoundTripper

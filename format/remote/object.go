@@ -25,7 +25,7 @@ type Object interface {
 // Directory is an Object with other files of the model next to it.
 type Directory interface {
 	Object
-	// Sibling returns the object of that name, which has no slashes. It need not be there.
+	// Sibling returns the object of that name, which has no slashes. The object need not exist.
 	Sibling(name string) (Object, error)
 }
 
@@ -47,20 +47,20 @@ type Version struct {
 	Strong bool
 }
 
-// known reports whether an answer has said which version there is.
+// known reports whether the version has been determined.
 func (v *Version) known() bool { return *v != Version{} }
 
-// same reports whether two answers are of the same version.
+// same reports whether two versions are equal.
 func (v *Version) same(w *Version) bool { return v.Size == w.Size && v.Tag == w.Tag }
 
-// Temporary is an error that another attempt may not have.
+// Temporary is an error that may not occur in another attempt.
 type Temporary struct {
-	// After is how long the server asks to wait; 0 if it does not say.
+	// After is the wait that the server requests; 0 if it does not say.
 	After time.Duration
 	Err   error
 }
 
-// Error returns that of Err.
+// Error returns the message of Err.
 func (e *Temporary) Error() string {
 	if e.Err == nil {
 		return "for now"

@@ -24,22 +24,22 @@ type Options struct {
 	// checksums then find a change that keeps the size and the weak tag.
 	AllowUnversioned bool
 
-	// Window is how many bytes are fetched first and kept, so that opening a model whose
-	// structure is in front takes one request; 0 means 256 KiB. Further reads while a model is
-	// opened fetch from 1/16 of it where the structure is scattered to 4 times as
-	// much where it goes on; up to 8 times as much of that is kept too. At most 128 MiB.
+	// Window is the number of bytes that the first request fetches and caches, so that a model with
+	// its structure at the front opens with one request; 0 means 256 KiB. During opening, further
+	// reads fetch from 1/16 of it, if the structure is scattered, to 4 times as much, if it continues;
+	// up to 8 times as much of that is cached too. At most 128 MiB.
 	Window int
-	// Part is the least size of the ranges that a large read is split into, which are
-	// fetched at the same time; 0 means 2 MiB. At most 128 MiB.
+	// Part is the minimum size of the ranges into which a large read is split to fetch them
+	// concurrently; 0 means 2 MiB. At most 128 MiB.
 	Part int
-	// Parallel is the largest number of requests at a time; 0 means 8.
+	// Parallel is the maximum number of concurrent requests; 0 means 8.
 	Parallel int
 
-	// Retries is how often a range is requested again from where it broke off; 0 means 4, and a negative number
-	// means never.
+	// Retries is the number of times that a range is requested again from where it ended; 0 means 4,
+	// and a negative number means never.
 	Retries int
-	// Backoff is the wait before the first retry, give or take half, which doubles with
-	// each; 0 means 100 ms.
+	// Backoff is the wait before the first retry, varied by up to half, and doubles with each retry; 0
+	// means 100 ms.
 	Backoff time.Duration
 	// MaxWait is the longest wait before a retry; 0 means 30 s. If the server asks for more (Retry-After), the
 	// read fails with ErrUnavailable at once.
@@ -49,18 +49,17 @@ type Options struct {
 	// Timeout is the limit for a read with all its attempts; 0 means none.
 	Timeout time.Duration
 
-	// Open is how Open opens the model.
+	// Open has the options to open the model.
 	Open *format.Options
 }
 
-// Bounds of sizes and times, so that small multiples of them are numbers everywhere.
+// Limits of sizes and times, so that small multiples do not overflow.
 const (
 	mostBytes = 128 << 20
 	mostTime  = 1 << 60 // nanoseconds
 )
 
-// checked returns a copy with every unset option at its default, or what makes no sense.
-// It works on nil.
+// checked returns a copy with defaults filled in, or an error. It works on nil.
 func (o *Options) checked() (Options, error) {
 	var c Options
 	if o != nil {
