@@ -47,25 +47,30 @@ func decodeAll[T Elem](dst []T, v View, b []byte) error {
 	info := v.ref().Info()
 	each, _, _, _ := info.span(0, len(dst), memory.PopulateStep)
 	if each == len(dst) || each == 0 {
-		return decodeSteps(dst, v, b, 0)
+		return decodeSteps(dst, v, b, 0, false)
 	}
 	owner, ok := v.ref().Owner().(memory.Advisor)
 	if !ok {
-		return decodeElements(dst, elements{info, b, 0}, 0) // heap memory
+		return decodeElements(dst, elements{info, b, 0, streams(info, len(dst))}, 0) // heap memory
 	}
 	return work.Each(context.Background(), (len(dst)+each-1)/each, owner.Workers(), func(i int) error {
 		from := i * each
-		return v.guard(b, func() error { return decodeSteps(dst[from:min(from+each, len(dst))], v, b, int64(from)) })
+		return v.guard(b, func() error {
+			return decodeSteps(dst[from:min(from+each, len(dst))], v, b, int64(from), streams(info, len(dst)))
+		})
 	})
 }
 
+// streams reports whether n numbers bypass the caches.
+func streams(info *Info, n int) bool { return vector.Streams(n, info.DType.Size()) }
+
 // decodeSteps decodes the elements from first on. b holds the whole tensor.
-func decodeSteps[T Elem](dst []T, v View, b []byte, first int64) error {
+func decodeSteps[T Elem](dst []T, v View, b []byte, first int64, stream bool) error {
 	info, from := v.ref().Info(), v.pager(b)
 	for len(dst) > 0 {
 		n, _, off, size := info.span(first, len(dst), memory.PopulateStep)
 		from.need(int(off), int(size))
-		if err := decodeElements(dst[:n], elements{info, b, 0}, first); err != nil {
+		if err := decodeElements(dst[:n], elements{info, b, 0, stream}, first); err != nil {
 			return err
 		}
 		dst, first = dst[n:], first+int64(n)
@@ -93,7 +98,7 @@ func DecodeAt[T Elem](dst []T, v View, first int64) error {
 	if r.Data() == nil && r.Owner().Ranged(info) {
 		return decodeRanges(dst, v, first)
 	}
-	return v.Use(func(b []byte) error { return v.explain(decodeSteps(dst, v, b, first)) })
+	return v.Use(func(b []byte) error { return v.explain(decodeSteps(dst, v, b, first, streams(info, len(dst)))) })
 }
 
 // decodeRanges is DecodeAt for bytes that must be read; it reads them piece by piece.
@@ -112,7 +117,7 @@ func decodeRanges[T Elem](dst []T, v View, first int64) error {
 			if err := read(buf[:size], off); err != nil {
 				return err
 			}
-			if err := decodeElements(dst[:n], elements{info, buf[:size], at}, first); err != nil {
+			if err := decodeElements(dst[:n], elements{info, buf[:size], at, false}, first); err != nil {
 				return err
 			}
 			dst, first = dst[n:], first+int64(n)
@@ -168,6 +173,8 @@ type elements struct {
 	info *Info
 	b    []byte
 	at   int64 // index of the first element in b
+
+	stream bool // the output bypasses the caches
 }
 
 // decodeElements fills dst with the elements from first on.
@@ -201,26 +208,26 @@ func (e *elements) real(dst []float32, first int64) error {
 	}
 	b := e.from(first, len(dst))
 	if q := e.info.Quant; q != nil {
-		q.convert(dst, b, e.info.DType, e.info.Shape, first)
+		q.convert(dst, b, e.info.DType, e.info.Shape, first, e.stream)
 		return nil
 	}
 	switch e.info.DType {
 	case Float16:
-		vector.Float16(dst, b)
+		vector.Float16(dst, b, e.stream)
 	case BFloat16:
-		vector.BFloat16(dst, b)
+		vector.BFloat16(dst, b, e.stream)
 	case Int8:
-		vector.Linear(dst, b, vector.Int8, 1, 0)
+		vector.Linear(dst, b, vector.Int8, 1, 0, e.stream)
 	case Uint8:
-		vector.Linear(dst, b, vector.Uint8, 1, 0)
+		vector.Linear(dst, b, vector.Uint8, 1, 0, e.stream)
 	case Int16:
-		vector.Linear16(dst, b, vector.Int16, 1, 0)
+		vector.Linear16(dst, b, vector.Int16, 1, 0, e.stream)
 	case Uint16:
-		vector.Linear16(dst, b, vector.Uint16, 1, 0)
+		vector.Linear16(dst, b, vector.Uint16, 1, 0, e.stream)
 	case Int32:
-		vector.Int32(dst, b)
+		vector.Int32(dst, b, e.stream)
 	case Float64:
-		vector.Float64(dst, b)
+		vector.Float64(dst, b, e.stream)
 	case Bool:
 		for i, x := range b {
 			dst[i] = float32(min(x, 1))

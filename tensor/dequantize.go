@@ -29,7 +29,7 @@ func Dequantize(dst []float32, data []byte, dt DType, shape Shape, q *Quantizati
 	if err := checkRoom(data, len(dst), dt); err != nil {
 		return err
 	}
-	q.convert(dst, data, dt, shape, 0)
+	q.convert(dst, data, dt, shape, 0, vector.Streams(len(dst), dt.Size()))
 	return nil
 }
 
@@ -84,7 +84,7 @@ func (r *channelRuns) row(n int) (channel, taken int) {
 const shortRun = 8
 
 // convert converts the elements from first on, which must exist.
-func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape, first int64) {
+func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape, first int64, stream bool) {
 	if len(dst) == 0 {
 		return
 	}
@@ -107,11 +107,11 @@ func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape
 		if len(zeros) == 0 {
 			zeros = noZeroPoints
 		}
-		vector.Rows(dst, data, kind, q.Scales, zeros, runs.channel)
+		vector.Rows(dst, data, kind, q.Scales, zeros, runs.channel, stream)
 	case isShort && runs.inner >= shortRun:
 		for len(dst) > 0 {
 			c, n := runs.next(len(dst))
-			linear(dst[:n], data[:n*size], kind, q.Scales[c], q.zeroPoint(c))
+			linear(dst[:n], data[:n*size], kind, q.Scales[c], q.zeroPoint(c), stream)
 			dst, data = dst[n:], data[n*size:]
 		}
 	default:

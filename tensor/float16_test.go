@@ -18,7 +18,7 @@ type small struct {
 	wide  func(uint16) float32
 	from  func(float32) uint16
 	fro64 func(float64) uint16
-	dec   func([]float32, []byte)
+	dec   func(dst []float32, src []byte, stream bool)
 	enc   func([]byte, []float32)
 }
 
@@ -174,7 +174,7 @@ func TestFloat16Bulk(t *testing.T) {
 			for _, c := range [][2]int{{0, len(all)}, {0, 0}, {1, 2}, {2, 5}, {3, 7}, {0, 4}, {5, 10}, {7, 15}, {1, len(all)}} {
 				vals, b := all[c[0]:c[1]], src[2*c[0]:2*c[1]]
 				dst := make([]float32, len(vals))
-				s.dec(dst, b)
+				s.dec(dst, b, false)
 				for i, v := range vals {
 					if math.Float32bits(dst[i]) != math.Float32bits(s.wide(uint16(v))) {
 						t.Fatalf("%v: element %d: %#04x decoded to %#08x", c, i, v, math.Float32bits(dst[i]))

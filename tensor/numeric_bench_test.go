@@ -31,7 +31,7 @@ func BenchmarkFloat16(b *testing.B) {
 			dst := make([]float32, len(f))
 			b.SetBytes(int64(4 * len(f)))
 			for b.Loop() {
-				s.dec(dst, p)
+				s.dec(dst, p, false)
 			}
 		})
 	}

@@ -152,6 +152,6 @@ func wholeScale(width, steps float64) float32 {
 // halfEncoding is float16 as an Encoding; it accepts all values.
 var halfEncoding = &Encoding{
 	BlockElems: 1, BlockBytes: 2,
-	Decode: func(dst []float32, src []byte) error { vector.Float16(dst, src); return nil },
+	Decode: func(dst []float32, src []byte) error { vector.Float16(dst, src, false); return nil },
 	Encode: func(dst []byte, src []float32) error { vector.EncodeFloat16(dst, src); return nil },
 }

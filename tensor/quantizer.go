@@ -193,7 +193,7 @@ func (z *Quantizer) encode(dst []byte, src []float32) error {
 		}
 	} else {
 		z.toIntegers(dst, src)
-		z.q.convert(back, dst, z.o.DType, z.shape, int64(z.encoded))
+		z.q.convert(back, dst, z.o.DType, z.shape, int64(z.encoded), false)
 	}
 	z.errors.Add(src, back, z.encoded)
 	if z.encoded += len(src); z.encoded == z.elems {

@@ -25,8 +25,9 @@ const (
 	streamed = 4 << 20
 )
 
-// large reports whether writing dst should bypass the caches.
-func large(dst []float32) bool { return len(dst) >= streamed }
+// Streams reports whether a conversion of n elements of size bytes should bypass the caches with
+// its output. Elements of 8 bytes leave less room in the caches than others.
+func Streams(n int, size int64) bool { return n >= streamed || size == 8 && n >= streamed/4 }
 
 // unaligned returns the number of elements before the first whole cache line of dst.
 func unaligned(dst []float32) int {

@@ -26,8 +26,8 @@ func FuzzTwins(f *testing.F) {
 			linear16Conversion("linear16", k, scales[0], zero).compare(t, data, len(data)/2, at)
 		}
 		for _, c := range []conversion{
-			{"float16", 2, float16, float16Plain}, {"bfloat16", 2, bfloat16, bfloat16Plain},
-			{"float64", 8, float64s, float64Plain}, {"int32", 4, int32s, int32Plain},
+			{"float16", 2, Float16, float16Plain}, {"bfloat16", 2, BFloat16, bfloat16Plain},
+			{"float64", 8, Float64, float64Plain}, {"int32", 4, Int32, int32Plain},
 		} {
 			c.compare(t, data, len(data)/c.size, at)
 		}

@@ -30,9 +30,7 @@ func HalfBits(h uint16) uint32 {
 
 // Float16 widens the little-endian float16 in src to len(dst) values as HalfBits
 // does. src holds at least 2*len(dst) bytes.
-func Float16(dst []float32, src []byte) { float16(dst, src, large(dst)) }
-
-func float16(dst []float32, src []byte, stream bool) {
+func Float16(dst []float32, src []byte, stream bool) {
 	split(dst, haveHalf, stream,
 		func(i, j int) { float16Block(dst[i:j], src[2*i:2*j], stream) },
 		func(i, j int) { float16Plain(dst[i:j], src[2*i:2*j]) })
@@ -46,9 +44,7 @@ func float16Plain(dst []float32, src []byte) {
 
 // BFloat16 widens the little-endian bfloat16 in src to len(dst) values, bit for
 // bit. src holds at least 2*len(dst) bytes.
-func BFloat16(dst []float32, src []byte) { bfloat16(dst, src, large(dst)) }
-
-func bfloat16(dst []float32, src []byte, stream bool) {
+func BFloat16(dst []float32, src []byte, stream bool) {
 	split(dst, haveIntegers, stream,
 		func(i, j int) { bfloat16Block(dst[i:j], src[2*i:2*j], stream) },
 		func(i, j int) { bfloat16Plain(dst[i:j], src[2*i:2*j]) })

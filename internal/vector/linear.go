@@ -27,11 +27,7 @@ func linear(v, zero int64, scale float64) float32 { return float32(float64(v-zer
 
 // Linear fills dst with (element - zero) * scale for the elements in src, computed
 // as float64 and rounded to float32. src holds at least len(dst) bytes.
-func Linear(dst []float32, src []byte, k Kind, scale float32, zero int32) {
-	linearBytes(dst, src, k, scale, zero, large(dst))
-}
-
-func linearBytes(dst []float32, src []byte, k Kind, scale float32, zero int32, stream bool) {
+func Linear(dst []float32, src []byte, k Kind, scale float32, zero int32, stream bool) {
 	split(dst, haveIntegers && exact(zero), stream,
 		func(i, j int) { linearBlock(dst[i:j], src[i:j], k, scale, zero, stream) },
 		func(i, j int) { linearPlain(dst[i:j], src[i:j], k, scale, zero) })
@@ -47,11 +43,7 @@ func linearPlain(dst []float32, src []byte, k Kind, scale float32, zero int32) {
 // Rows is Linear for rows of len(scales) elements, each with the scale and the zero
 // point of its column; a single zero point applies to all columns. There must be at
 // least one scale. The first element is in column at; the last row may be incomplete.
-func Rows(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, at int) {
-	rows(dst, src, k, scales, zeros, at, large(dst))
-}
-
-func rows(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, at int, stream bool) {
+func Rows(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, at int, stream bool) {
 	stream = stream && len(scales) >= 2048 // in shorter rows the fence after each costs more than it saves
 	have := haveIntegers && !slices.ContainsFunc(zeros, func(z int32) bool { return !exact(z) })
 	step := 1

@@ -24,13 +24,13 @@ type conversion struct {
 // conversions are all routines, those with parameters with a few of them.
 func conversions() []conversion {
 	all := []conversion{
-		{"float16", 2, float16, float16Plain},
-		{"bfloat16", 2, bfloat16, bfloat16Plain},
+		{"float16", 2, Float16, float16Plain},
+		{"bfloat16", 2, BFloat16, bfloat16Plain},
 		linearConversion("int8", Int8, 0.03, -5),
 		linearConversion("uint8", Uint8, 1e-41, 128),
 		linearConversion("inexact zero point", Int8, 3, math.MinInt32),
-		{"float64", 8, float64s, float64Plain},
-		{"int32", 4, int32s, int32Plain},
+		{"float64", 8, Float64, float64Plain},
+		{"int32", 4, Int32, int32Plain},
 		linear16Conversion("int16", Int16, 0.03, -5),
 		linear16Conversion("uint16", Uint16, 1e-41, 32768),
 		linear16Conversion("int16, inexact zero point", Int16, 3, math.MaxInt32),
@@ -51,13 +51,13 @@ func conversions() []conversion {
 
 func linearConversion(name string, k Kind, scale float32, zero int32) conversion {
 	return conversion{name, 1,
-		func(dst []float32, src []byte, stream bool) { linearBytes(dst, src, k, scale, zero, stream) },
+		func(dst []float32, src []byte, stream bool) { Linear(dst, src, k, scale, zero, stream) },
 		func(dst []float32, src []byte) { linearPlain(dst, src, k, scale, zero) }}
 }
 
 func linear16Conversion(name string, k Kind, scale float32, zero int32) conversion {
 	return conversion{name, 2,
-		func(dst []float32, src []byte, stream bool) { linear16s(dst, src, k, scale, zero, stream) },
+		func(dst []float32, src []byte, stream bool) { Linear16(dst, src, k, scale, zero, stream) },
 		func(dst []float32, src []byte) { linear16Plain(dst, src, k, scale, zero) }}
 }
 
@@ -66,7 +66,7 @@ func rowConversion(name string, k Kind, scales []float32, zeros []int32) convers
 	first := len(scales) / 3
 	return conversion{name, 1,
 		func(dst []float32, src []byte, stream bool) {
-			rows(dst, src, k, scales, zeros, first, stream)
+			Rows(dst, src, k, scales, zeros, first, stream)
 		},
 		func(dst []float32, src []byte) {
 			for i := range dst {
@@ -166,36 +166,6 @@ func TestLarge(t *testing.T) {
 	}
 }
 
-// TestExported holds the exported functions to the twins below and above the size
-// from which on they stream.
-func TestExported(t *testing.T) {
-	scales, zeros := []float32{0.5, 2, -1e-3}, []int32{1, -2, 3}
-	data := random(8 * (streamed + 5))
-	for _, tt := range []struct {
-		conversion
-		exported func(dst []float32, src []byte)
-	}{
-		{conversion{"Float16", 2, nil, float16Plain}, Float16},
-		{conversion{"BFloat16", 2, nil, bfloat16Plain}, BFloat16},
-		{conversion{"Float64", 8, nil, float64Plain}, Float64},
-		{conversion{"Int32", 4, nil, int32Plain}, Int32},
-		{linear16Conversion("Linear16", Int16, 0.1, 7), func(dst []float32, src []byte) { Linear16(dst, src, Int16, 0.1, 7) }},
-		{linearConversion("Linear", Int8, 0.1, 7), func(dst []float32, src []byte) { Linear(dst, src, Int8, 0.1, 7) }},
-		{rowConversion("Rows", Uint8, scales, zeros), func(dst []float32, src []byte) { Rows(dst, src, Uint8, scales, zeros, len(scales)/3) }},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			for _, n := range []int{0, 1, 1000, streamed - 1, streamed + 5} {
-				got, want := make([]float32, n), make([]float32, n)
-				tt.exported(got, data)
-				tt.twin(want, data)
-				if !bytes.Equal(memory.BytesOf(got), memory.BytesOf(want)) {
-					t.Errorf("%d elements differ", n)
-				}
-			}
-		})
-	}
-}
-
 // everyHalf is all 65,536 patterns of 16 bits.
 func everyHalf() (data []byte) {
 	for h := range 1 << 16 {
@@ -264,8 +234,8 @@ func TestRounding(t *testing.T) {
 		}
 	}
 	for shift := range lanes {
-		conversion{"float64", 8, float64s, float64Plain}.compare(t, doubles[8*shift:], len(doubles)/8-shift, where{})
-		conversion{"int32", 4, int32s, int32Plain}.compare(t, integers[4*shift:], len(integers)/4-shift, where{})
+		conversion{"float64", 8, Float64, float64Plain}.compare(t, doubles[8*shift:], len(doubles)/8-shift, where{})
+		conversion{"int32", 4, Int32, int32Plain}.compare(t, integers[4*shift:], len(integers)/4-shift, where{})
 	}
 }
 

@@ -6,11 +6,8 @@ import (
 )
 
 // Float64 rounds the little-endian float64 in src to len(dst) values. src holds at
-// least 8*len(dst) bytes. As these take more of the caches, large outputs bypass them
-// earlier.
-func Float64(dst []float32, src []byte) { float64s(dst, src, len(dst) >= streamed/4) }
-
-func float64s(dst []float32, src []byte, stream bool) {
+// least 8*len(dst) bytes.
+func Float64(dst []float32, src []byte, stream bool) {
 	split(dst, haveIntegers, stream,
 		func(i, j int) { float64Block(dst[i:j], src[8*i:8*j], stream) },
 		func(i, j int) { float64Plain(dst[i:j], src[8*i:8*j]) })
@@ -24,9 +21,7 @@ func float64Plain(dst []float32, src []byte) {
 
 // Int32 rounds the little-endian int32 in src to len(dst) values. src holds at least
 // 4*len(dst) bytes.
-func Int32(dst []float32, src []byte) { int32s(dst, src, large(dst)) }
-
-func int32s(dst []float32, src []byte, stream bool) {
+func Int32(dst []float32, src []byte, stream bool) {
 	split(dst, haveIntegers, stream,
 		func(i, j int) { int32Block(dst[i:j], src[4*i:4*j], stream) },
 		func(i, j int) { int32Plain(dst[i:j], src[4*i:4*j]) })
@@ -46,11 +41,7 @@ const (
 
 // Linear16 is Linear for little-endian integers of 16 bits. src holds at least
 // 2*len(dst) bytes.
-func Linear16(dst []float32, src []byte, k Kind, scale float32, zero int32) {
-	linear16s(dst, src, k, scale, zero, large(dst))
-}
-
-func linear16s(dst []float32, src []byte, k Kind, scale float32, zero int32, stream bool) {
+func Linear16(dst []float32, src []byte, k Kind, scale float32, zero int32, stream bool) {
 	split(dst, haveIntegers && exact(zero), stream,
 		func(i, j int) { linear16Block(dst[i:j], src[2*i:2*j], k, scale, zero, stream) },
 		func(i, j int) { linear16Plain(dst[i:j], src[2*i:2*j], k, scale, zero) })
