@@ -6,19 +6,19 @@ import (
 	"time"
 )
 
-// Object is a sequence of bytes of which a Reader requests ranges. The objects of this package are behind HTTP;
-// examples/bucket has one in a cloud bucket. Get is called concurrently.
+// Object is a sequence of bytes that a Reader fetches in ranges. This package has objects behind HTTP,
+// and examples/bucket has one in a cloud bucket. Get is called concurrently.
 type Object interface {
 	// Get makes one attempt to get n bytes from off, with n > 0.
 	//
-	// The first call, with the zero Version, is for off 0 and learns the size: of an
-	// object that is smaller than n the body is all of it. Later ones ask for bytes
-	// that known says exist; where a store can make a request depend on a version,
-	// they do, and in any case they return the version that the body is of. The Reader
-	// compares it with known.
+	// The first call has the zero Version and off 0, and determines the size: the body is
+	// the whole object if that is smaller than n. Later calls request bytes that exist in
+	// version known. If the store supports conditional requests, Get makes them conditional
+	// on that version. It always returns the version of the body, which the Reader
+	// compares with known.
 	//
-	// The body ends with an error once ctx is done, and so does Get. An error that another
-	// attempt may cure is a *Temporary; any other, ErrChanged for one, ends the read.
+	// When ctx is done, Get and reads of the body return an error. An error that may not
+	// occur in another attempt is a *Temporary; any other, such as ErrChanged, ends the read.
 	Get(ctx context.Context, off, n int64, known Version) (Answer, error)
 }
 

@@ -13,8 +13,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Open opens the model at a URL; its format is detected. The context bounds opening, not
-// the reads that come later. Closing the model ends what is still being read.
+// Open opens the model at a URL and detects its format. The context applies to opening, not to later
+// reads. Closing the model cancels reads in progress.
 func Open(ctx context.Context, url string, o *Options) (*format.Model, error) {
 	r, err := NewReaderAt(ctx, url, o)
 	if err != nil {
@@ -33,9 +33,9 @@ func Open(ctx context.Context, url string, o *Options) (*format.Model, error) {
 	return m, err
 }
 
-// Reader is an io.ReaderAt on an object, for format.OpenReaderAt and the OpenReaderAt of a format. It serves one
-// model: it reads ahead while that is opened, and its reads fail with tensor.ErrClosed once that is closed. Its
-// methods are safe for concurrent use.
+// Reader is an io.ReaderAt for an object, to pass to format.OpenReaderAt or a format's OpenReaderAt.
+// It serves one model: it reads ahead while the model is opened, and its reads fail with
+// tensor.ErrClosed after the model is closed. Its methods are safe for concurrent use.
 type Reader struct {
 	object  Object
 	o       Options
@@ -47,8 +47,8 @@ type Reader struct {
 	stats   struct{ requests, retries, bytes atomic.Int64 }
 }
 
-// NewReaderAt gets the first bytes of the object at a URL, and with them its size and
-// version. The context bounds that alone.
+// NewReaderAt fetches the first bytes of the object at a URL, with its size and version. The context
+// applies only to that.
 func NewReaderAt(ctx context.Context, url string, o *Options) (*Reader, error) {
 	if strings.HasPrefix(url, hubScheme) {
 		return newHubReader(ctx, url, o)
@@ -87,7 +87,7 @@ func newReader(ctx context.Context, object Object, c Options, turns chan struct{
 	return r, nil
 }
 
-// Sibling opens another file of the model that r reads. It ends when r does.
+// Sibling opens another file of the model that r reads. Its reads end when those of r do.
 func (r *Reader) Sibling(name string) (io.ReaderAt, int64, error) {
 	d, ok := r.object.(Directory)
 	if !ok {
@@ -111,18 +111,18 @@ func (r *Reader) Sibling(name string) (io.ReaderAt, int64, error) {
 // Size returns the size of the object.
 func (r *Reader) Size() int64 { return r.version.Size }
 
-// Proven returns the size of the object, which the other side has told with its bytes. What
-// reads through a Reader need not try whether they are there.
+// Proven returns the size of the object, which the server reported with data, so that callers need not
+// probe it.
 func (r *Reader) Proven() int64 { return r.version.Size }
 
-// Parallel returns Options.Parallel. Model.Load reads as many parts of a model at a time.
+// Parallel returns Options.Parallel, the number of reads that Model.Load makes concurrently.
 func (r *Reader) Parallel() int { return r.o.Parallel }
 
-// Parsed ends reading ahead: from here on no more than what is asked for is fetched.
-// Formats call it when they have read the structure of a model.
+// Parsed ends reading ahead: later reads fetch only their own bytes. Formats call it after they have
+// read the structure of a model.
 func (r *Reader) Parsed() { r.windows.parsed() }
 
-// Cancel ends all reads, and those to come, with tensor.ErrClosed. Closing a model calls it.
+// Cancel makes current and later reads fail with tensor.ErrClosed. Closing a model calls it.
 func (r *Reader) Cancel() { r.end(tensor.ErrClosed) }
 
 // Stats counts the work of a Reader.
@@ -132,17 +132,16 @@ type Stats struct {
 	Bytes    int64 // received in bodies, also by attempts that failed
 }
 
-// Stats says what the reader has done until now.
+// Stats returns the counts so far.
 func (r *Reader) Stats() Stats {
 	return Stats{r.stats.requests.Load(), r.stats.retries.Load(), r.stats.bytes.Load()}
 }
 
-// ReadAt implements io.ReaderAt. Either all bytes are of the version that was opened, or
-// there is an error; then p may have been written to in any place. A read that cannot
-// succeed ends nevertheless, as Options say when.
+// ReadAt implements io.ReaderAt. Without an error, all bytes are of the version that was opened; after
+// an error, the content of p is undefined. Options limits the attempts and the time of a read.
 func (r *Reader) ReadAt(p []byte, off int64) (int, error) { return r.readAt(r.ctx, p, off) }
 
-// ReadAtContext is ReadAt that ends with the error of the context once that is done.
+// ReadAtContext is ReadAt with a context.
 func (r *Reader) ReadAtContext(ctx context.Context, p []byte, off int64) (int, error) {
 	if ctx.Done() == nil {
 		return r.ReadAt(p, off)
@@ -176,8 +175,8 @@ func (r *Reader) readAt(ctx context.Context, p []byte, off int64) (int, error) {
 	return n, eof
 }
 
-// Path returns what errors call the object, of the model too: its URL without user and query, or what
-// an Object that is a fmt.Stringer says; "" where there is none.
+// Path returns the name of the object in errors: its URL without user and query, or the String of an
+// Object that is a fmt.Stringer, or "".
 func (r *Reader) Path() string {
 	if s, ok := r.object.(fmt.Stringer); ok {
 		return s.String()
@@ -185,7 +184,7 @@ func (r *Reader) Path() string {
 	return ""
 }
 
-// named adds the object to an error, where it has a name.
+// named adds the object's name, if it has one, to an error.
 func (r *Reader) named(err error) error {
 	if path := r.Path(); path != "" {
 		return &tensor.Error{Path: path, Offset: -1, Err: err}
@@ -193,7 +192,7 @@ func (r *Reader) named(err error) error {
 	return err
 }
 
-// closed returns why reads have ended, nil when they have not.
+// closed returns why reads have ended, or nil.
 func (r *Reader) closed() error {
 	if r.ctx.Err() == nil {
 		return nil
@@ -201,11 +200,10 @@ func (r *Reader) closed() error {
 	return context.Cause(r.ctx)
 }
 
-// mostParts is how many times Options.Part a range may be: fewer requests do for a
-// very large read.
+// mostParts limits a range to this many times Options.Part: very large reads need fewer requests.
 const mostParts = 8
 
-// split fills p from off, in ranges that are fetched at the same time.
+// split reads p from off in ranges that are fetched concurrently.
 func (r *Reader) split(ctx context.Context, p []byte, off int64) error {
 	return r.splitBy(ctx, p, off, r.o.Part)
 }
@@ -228,7 +226,7 @@ func (r *Reader) splitBy(ctx context.Context, p []byte, off int64, part int) err
 		return err
 	})
 	if err != nil && ctx.Err() != nil {
-		return context.Cause(ctx) // of the range that failed first, not of those that were ended by it
+		return context.Cause(ctx) // the first failure, which canceled the others
 	}
 	return err
 }

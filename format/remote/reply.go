@@ -8,19 +8,19 @@ import (
 	"time"
 )
 
-// reply is what a server says before the body.
+// reply is the part of a response before the body.
 type reply struct {
 	code         int
 	header       http.Header
-	length       int64 // of the body, -1 when it is not known
-	uncompressed bool  // by the client, so that the body is not what the server has
+	length       int64 // of the body; -1 if unknown
+	uncompressed bool  // the client decompressed the body
 }
 
-// errWhole is the answer of a server that does not know ranges.
+// errWhole is the error for a server that ignores ranges.
 var errWhole = fmt.Errorf("%w: the server answers with the whole object, which is larger than Options.Window", ErrNoRanges)
 
-// judge decides whether the body is that of n bytes from off of the object, and returns the version
-// of which it is. Its size is -1 where only the body shows it.
+// judge checks that the body has n bytes from off of the object, and returns the object's version. Its
+// size is -1 if only the body shows it.
 func (a *reply) judge(off, n int64, known Version) (Version, error) {
 	switch a.code {
 	case http.StatusPartialContent:
@@ -40,7 +40,7 @@ func (a *reply) judge(off, n int64, known Version) (Version, error) {
 	return Version{}, &StatusError{a.code}
 }
 
-// part judges an answer with a range.
+// part checks a partial response.
 func (a *reply) part(off, n int64, known Version) (Version, error) {
 	if err := a.plain(); err != nil {
 		return Version{}, err
@@ -68,8 +68,8 @@ func (a *reply) part(off, n int64, known Version) (Version, error) {
 	return v, nil
 }
 
-// whole judges an answer without a range. A server may give all of an object that is small; of a
-// version that is known it does so because there is another.
+// whole checks a response with the whole object. A server may send all of a small object; for a known
+// version it means that the version has changed.
 func (a *reply) whole(n int64, known Version) (Version, error) {
 	if err := a.plain(); err != nil {
 		return Version{}, err
@@ -86,7 +86,7 @@ func (a *reply) whole(n int64, known Version) (Version, error) {
 	return v, nil
 }
 
-// beyond judges the refusal of a range that is not in the object.
+// beyond checks the refusal of a range outside the object.
 func (a *reply) beyond(known Version) (Version, error) {
 	size, ok := parseSize(a.header["Content-Range"])
 	switch {
@@ -98,7 +98,7 @@ func (a *reply) beyond(known Version) (Version, error) {
 	return Version{}, nonsense("a range that is in the object is refused")
 }
 
-// plain refuses bodies that are not the bytes of the object themselves.
+// plain refuses bodies with an encoding or in several parts.
 func (a *reply) plain() error {
 	if e := a.header.Get("Content-Encoding"); a.uncompressed || e != "" && !strings.EqualFold(e, "identity") {
 		return nonsense("the body is compressed (%.40q), which was not asked for", e)
@@ -109,12 +109,12 @@ func (a *reply) plain() error {
 	return nil
 }
 
-// mostTag bounds a tag, which is kept.
+// mostTag limits the length of a stored tag.
 const mostTag = 1 << 10
 
-// version returns the version that the header names, of an object of that size. It goes by
-// one field, the best that there is by its form, so that it is the same in each answer. A second
-// change within the same second shows the same time, so the time must be older.
+// version returns the version in the header of an object of that size. It uses the best well-formed
+// field, so that it is the same for each response. A Last-Modified must be older than a second,
+// because another change in the same second would not show.
 func (a *reply) version(size int64) Version {
 	tag, changed := a.header.Get("ETag"), a.header.Get("Last-Modified")
 	when, err := http.ParseTime(changed)
@@ -130,12 +130,12 @@ func (a *reply) version(size int64) Version {
 	return Version{Size: size, Tag: tag}
 }
 
-// isStrongTag tells whether a tag is an entity tag, and not a weak one.
+// isStrongTag reports whether a tag is a strong entity tag.
 func isStrongTag(tag string) bool {
 	return len(tag) >= 2 && tag[0] == '"' && strings.IndexByte(tag[1:], '"') == len(tag)-2
 }
 
-// parseRange reads the one field that says which bytes the body has: bytes FIRST-LAST/TOTAL.
+// parseRange parses a Content-Range field with a range: bytes FIRST-LAST/TOTAL.
 func parseRange(fields []string) (first, last, total int64, err error) {
 	unit, rest, all := unitOf(fields)
 	span, size, _ := strings.Cut(rest, "/")
@@ -149,7 +149,7 @@ func parseRange(fields []string) (first, last, total int64, err error) {
 	return first, last, total, nil
 }
 
-// parseSize reads that field of a refusal: bytes */TOTAL.
+// parseSize parses a Content-Range field of a refusal: bytes */TOTAL.
 func parseSize(fields []string) (int64, bool) {
 	unit, rest, _ := unitOf(fields)
 	size, ok := strings.CutPrefix(rest, "*/")
@@ -157,7 +157,7 @@ func parseSize(fields []string) (int64, bool) {
 	return total, ok && isNumber && strings.EqualFold(unit, "bytes")
 }
 
-// unitOf splits the only field at its space.
+// unitOf splits the only Content-Range field at its space.
 func unitOf(fields []string) (unit, rest, all string) {
 	all = strings.Join(fields, ", ")
 	if len(fields) == 1 {
@@ -166,7 +166,7 @@ func unitOf(fields []string) (unit, rest, all string) {
 	return unit, rest, all
 }
 
-// number reads decimal digits, without a sign or anything else.
+// number parses decimal digits, without a sign.
 func number(s string) (int64, bool) {
 	if s == "" || s[0] == '+' {
 		return 0, false
@@ -175,7 +175,7 @@ func number(s string) (int64, bool) {
 	return n, err == nil && n >= 0
 }
 
-// retryAfter returns how long the server wants to be left alone: seconds or a date.
+// retryAfter returns the wait that the server requests, in seconds or as a date.
 func (a *reply) retryAfter(now time.Time) time.Duration {
 	value := a.header.Get("Retry-After")
 	if s, ok := number(value); ok {

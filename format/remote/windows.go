@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// windows holds what was fetched ahead: the beginning of the object, and what was read of it
-// while a model was opened. The structure of a model is read in small pieces, one after
-// the other, each of which would be a request.
+// windows caches data that was fetched ahead: the beginning of the object, and pieces read while a
+// model is opened. Formats read the structure in small consecutive pieces, each of which would
+// otherwise be a request.
 type windows struct {
 	r    *Reader
-	head []byte // fixed once the Reader is made
+	head []byte // immutable after the Reader is created
 
 	mu      sync.RWMutex
 	opening bool
-	pieces  []piece // the latest last
+	pieces  []piece // oldest first
 	kept    int     // bytes of pieces
 	next    int     // the size of the latest piece
 	end     int64   // where the latest read ended
@@ -27,21 +27,21 @@ type piece struct {
 
 // Multiples of Options.Window.
 const (
-	leastPiece = 16 // a fraction: where the structure is scattered
-	mostPiece  = 4  // where it goes on
+	leastPiece = 16 // divisor, for scattered structure
+	mostPiece  = 4  // for contiguous structure
 	mostKept   = 8  // of pieces
 )
 
 func (w *windows) init(r *Reader) { w.r, w.opening, w.next = r, true, r.o.Window }
 
-// parsed ends reading ahead. What is there is kept: verification reads it again.
+// parsed ends reading ahead. The cached data remains, for verification.
 func (w *windows) parsed() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	w.opening = false
 }
 
-// read fills p from off.
+// read reads p from off, from the cache where possible.
 func (w *windows) read(ctx context.Context, p []byte, off int64) (int, error) {
 	n := copy(p, w.head[min(off, int64(len(w.head))):])
 	if n == len(p) {
@@ -61,7 +61,7 @@ func (w *windows) read(ctx context.Context, p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// look copies what is there from off on, and reports whether a model is being opened.
+// look copies cached data from off on, and reports whether a model is being opened.
 func (w *windows) look(p []byte, off int64) (n int, opening bool) {
 	w.mu.RLock()
 	defer w.mu.RUnlock()
@@ -73,24 +73,24 @@ func (w *windows) copy(p []byte, off int64) (n int) {
 		at := off + int64(n) - w.pieces[i].off
 		if b := w.pieces[i].data; at >= 0 && at < int64(len(b)) {
 			n += copy(p[n:], b[at:])
-			i = len(w.pieces) // what follows may be in any
+			i = len(w.pieces) // the rest may be in any piece
 		}
 	}
 	return n
 }
 
-// ahead fills p from off and reads further than that.
+// ahead reads p from off and continues beyond it.
 func (w *windows) ahead(ctx context.Context, p []byte, off int64) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	n := w.copy(p, off) // by another goroutine in the meantime
+	n := w.copy(p, off) // another goroutine may have fetched it
 	p, off = p[n:], off+int64(n)
 	if len(p) == 0 {
 		return nil
 	}
 	if len(p) >= w.r.o.Window {
 		w.end = off + int64(len(p))
-		return w.r.splitBy(ctx, p, off, 2*w.r.o.Part) // what follows waits for it anyway
+		return w.r.splitBy(ctx, p, off, 2*w.r.o.Part) // later reads need it too
 	}
 	from, size := w.extent(off, len(p))
 	b := make([]byte, size)
@@ -102,7 +102,7 @@ func (w *windows) ahead(ctx context.Context, p []byte, off int64) error {
 	return nil
 }
 
-// extent decides what to fetch for n bytes at off.
+// extent returns the range to fetch for n bytes at off.
 func (w *windows) extent(off int64, n int) (from int64, size int) {
 	window, total := w.r.o.Window, w.r.version.Size
 	least := max(1, window/leastPiece)
@@ -110,7 +110,7 @@ func (w *windows) extent(off int64, n int) (from int64, size int) {
 	case gap >= 0 && gap <= int64(w.next):
 		w.next = min(2*w.next, mostPiece*window)
 	case len(w.pieces) == 0 && total-off <= int64(window):
-		// Formats that end with a directory read that first, beginning behind it.
+		// Formats with a directory at the end read it first, from the end of the file.
 		w.next = least
 		from = max(int64(len(w.head)), total-int64(window))
 		return from, int(total - from)
@@ -122,7 +122,7 @@ func (w *windows) extent(off int64, n int) (from int64, size int) {
 	return off, size
 }
 
-// keep adds a piece, and lets go of the oldest that are too many.
+// keep adds a piece and drops the oldest ones beyond the limit.
 func (w *windows) keep(p piece) {
 	w.pieces = append(w.pieces, p)
 	w.kept += len(p.data)
