@@ -201,7 +201,7 @@ type (
 	//		Attributes []Attribute
 	//	}
 	//
-	//	// MarshalJSON returns one node as Graph.MarshalJSON has it, to write a large graph node by node.
+	//	// MarshalJSON returns the node as it is in the result of Graph.MarshalJSON.
 	//	func (n Node) MarshalJSON() ([]byte, error)
 	Node = driver.Node
 	// Attribute is a named parameter of a node. Value is an int64, float64, float32, string, bool,
@@ -254,7 +254,7 @@ type (
 	//		Symbol string // the name of a dynamic dimension, "" for none
 	//	}
 	//
-	//	// MarshalJSON returns the symbol if there is one, else the number.
+	//	// MarshalJSON returns the symbol if there is one, and else the number.
 	//	func (d Dim) MarshalJSON() ([]byte, error)
 	Dim = driver.Dim
 	// Signature is what a signed file states about its signature; Model.Verify checks it.

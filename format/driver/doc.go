@@ -19,37 +19,37 @@
 // Parse reads the structure of a file, fills the Index with its tensors, and
 // returns the rest in a Parsed: metadata, graph, notes, signature, and functions such as Load
 // (tensors that are compressed or encrypted), TensorSum and Verify (checksums), and
-// Touch (checksums to compare before the first use of the bytes they cover).
+// Touch (checksums to verify before the first use of the bytes they cover).
 //
-// Input is hostile. Compare every count with the bytes that are left before you
-// allocate for it, and check every offset and product. Errors wrap a
-// sentinel of this package and are *tensor.Error values with field and offset; the path is
-// added for you. After Parse the engine checks every tensor once more:
-// it is inside its file, and its size is that of its shape and dtype. A driver
-// that says otherwise makes the open fail, not the program.
+// Input is hostile. Compare every count with the remaining bytes before you
+// allocate for it, and check every offset and product. Errors are *tensor.Error
+// values with field and offset that wrap a sentinel of this package or package tensor;
+// the engine adds the path. After Parse the engine checks that every tensor
+// lies inside its file and has the size of its shape and dtype; otherwise
+// opening fails.
 //
 // Every tensor is in a Space: the file itself, or another file of its directory
-// (Source.Dir). Tensors that are nowhere as such come from Parsed.Load.
+// (Source.Dir). Parsed.Load returns tensors that the file stores in another form.
 //
 // # Writing
 //
-// A format whose offsets follow from the plan implements Layouter: it returns
-// where everything goes, and the engine streams, spools, orders and patches.
-// One whose offsets depend on data (compression, signatures) returns a Layout with
-// Encode, which writes to a Target itself.
+// A format that can be written implements Layouter. If all offsets follow from the
+// plan, Layout returns them, and the engine streams, spools, orders and patches.
+// If offsets depend on data (compression, signatures), Layout returns a Layout with
+// Encode, which writes to a Target.
 //
-// Values of metadata have the types of Entry; a format with a Description.TakeValue has more. What the format cannot
-// hold of a plan it lists (Lossy). A format with a graph says what its
-// operators mean (Vocabulary), so that package convert can translate graphs from and into those of others.
+// Metadata values have the types of Entry; a format with a Description.TakeValue has more.
+// Lossy lists what the format cannot hold of a plan. Vocabulary defines the operators of a
+// format's graphs, so that package convert can translate them.
 //
 // # Trust
 //
 // Drivers run in the program that imports them and are trusted not to be
-// malicious. The engine still checks what they return, because a parser that
-// was fooled by a file looks the same as one that is right.
+// malicious. The engine still checks their results since a file can mislead a
+// parser.
 //
 // # Tests
 //
-// Package formattest is the kit that all formats of this module pass. It runs on
-// any Driver, and checks what is said here and what package format promises.
+// Package formattest tests any Driver against the rules here and the guarantees of
+// package format. All formats of this module pass it.
 package driver

@@ -43,7 +43,7 @@ func (j *jsonText) graph(g *Graph) {
 	j.Raw("}")
 }
 
-// MarshalJSON returns one node as Graph.MarshalJSON has it, to write a large graph node by node.
+// MarshalJSON returns the node as it is in the result of Graph.MarshalJSON.
 func (n Node) MarshalJSON() ([]byte, error) {
 	j := newJSON()
 	j.node(n)
@@ -96,8 +96,8 @@ func (j *jsonText) valueInfo(v ValueInfo) {
 	j.Raw("}")
 }
 
-// MarshalJSON returns the symbol if there is one, else the number. A symbol that is a number
-// too large for Size is a JSON number.
+// MarshalJSON returns the symbol if there is one, and else the number. A symbol that is a number
+// too large for Size becomes a JSON number.
 func (d Dim) MarshalJSON() ([]byte, error) {
 	j := newJSON()
 	j.dim(d)
@@ -116,7 +116,7 @@ func (j *jsonText) dim(d Dim) {
 	j.Int(d.Size)
 }
 
-// value appends a value of any type that Entry and Attribute have.
+// value appends a value of any type that Entry or Attribute allows.
 func (j *jsonText) value(v any) {
 	switch x := v.(type) {
 	case tensor.View:

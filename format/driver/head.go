@@ -8,38 +8,38 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Head is the beginning of a file in private memory, for formats that learn only while they read how
-// long their structure is. Options.Memory counts it from before it is allocated until Close.
+// Head reads the beginning of a file into private memory, for formats whose structure has a length that
+// becomes known only while parsing. Its memory is reserved in Options.Memory until Close.
 type Head struct {
 	src    Source
 	o      *Options
 	b      []byte
 	expect int64
-	count  int64 // in Options.Memory
+	count  int64 // bytes reserved in Options.Memory
 }
 
-// MaxStructure is how many bytes of structure one file may have.
+// MaxStructure is the maximum size of a file's structure in bytes.
 const MaxStructure = 1 << 30
 
 const (
-	headStep   = 16 << 10 // the least that is read: this much is in memory since the format was detected
+	headStep   = 16 << 10 // the minimum to read: detecting the format has read this much already
 	mostPooled = 8 << 20
 )
 
 var headPool = sync.Pool{New: func() any { return &Head{b: make([]byte, 0, headStep)} }}
 
-// ReadHead begins to read a file. Close must follow.
+// ReadHead returns a Head of src. The caller must call Close.
 func ReadHead(src Source, o *Options) *Head {
 	h := headPool.Get().(*Head)
 	h.src, h.o, h.b, h.expect, h.count = src, o, h.b[:0], 0, 0
 	return h
 }
 
-// Expect says that the structure probably ends at an offset. A wrong guess costs further reads.
+// Expect hints that the structure ends at offset end. A wrong hint costs further reads.
 func (h *Head) Expect(end int64) { h.expect = end }
 
-// Need returns the first n bytes of the file, and those behind that were read with them. They are valid
-// until the next Need or Close. A file with fewer bytes is ErrTruncated.
+// Need returns at least the first n bytes of the file. They are valid until the next Need or Close. It
+// returns ErrTruncated if the file is shorter.
 func (h *Head) Need(n int64) ([]byte, error) {
 	size := h.src.Size()
 	switch {
@@ -55,7 +55,7 @@ func (h *Head) Need(n int64) ([]byte, error) {
 			return h.b, err
 		}
 		next := max(headStep, have+max(have/16, min(have, 256<<10)), n, h.expect)
-		// The size of the file may be a claim: never allocate more than a multiple of what was read.
+		// The size of a reader may be false: allocate at most a multiple of what was read.
 		next = min(next, 64*max(have, headStep), size, MaxStructure)
 		if err := h.o.Memory.Reserve(next - h.count); err != nil {
 			return h.b, err
@@ -72,7 +72,7 @@ func (h *Head) Need(n int64) ([]byte, error) {
 	return h.b, nil
 }
 
-// Close releases the memory. The first used bytes were structure, which Verify compares.
+// Close releases the memory. The first used bytes are the structure; they are recorded for Verify.
 func (h *Head) Close(used int64) error {
 	err := h.src.Record(h.b[:min(used, int64(len(h.b)))], 0)
 	h.o.Memory.Release(h.count)

@@ -14,45 +14,45 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Index is the list of tensors of one open file, in file order. A parser fills
-// it with Add; after Parse it does not change any more and is safe for concurrent use.
+// Index is the list of tensors of an open model, in file order. A parser fills it
+// with Add. After Parse it does not change and is safe for concurrent use.
 //
-// It allocates a handful of times whatever the number of tensors: names are in
-// one string, dims in one slice, records in one slice without pointers, which the
-// garbage collector passes over, and the lookup is one table with open
-// addressing. A parser that does not know how many tensors come collects them in memory
-// that others used before, and Seal copies what there is. The table hashes with a seed of its own process, so that a file
-// cannot be made whose names all collide.
+// An Index makes few allocations for any number of tensors: names are in one buffer,
+// dims in one slice, and records in one slice without pointers, which the garbage
+// collector does not scan. Names are looked up in a hash table with open addressing.
+// If the number of tensors is not known in advance, they are collected in pooled
+// scratch memory, and Seal copies them. The hash seed is random, so that a file cannot
+// provoke collisions.
 type Index struct {
-	// Version is the version of the format that the file has: "1". The parser sets it.
+	// Version is the file's version of the format, such as "1". The parser sets it.
 	Version string
 
 	records []record
-	extras  []extra // by index; shorter than records when no tensor with one follows
-	room    int     // so many extras are counted
+	extras  []extra // by index; may be shorter than records
+	room    int     // the number of extras reserved in account
 	names   strings.Builder
 	dims    []int64
-	slots   []uint64 // hash << 32 | index + 1; 0 is free
-	scratch *scratch // what these are in while nobody has told how many there are
+	slots   []uint64 // hash table: hash << 32 | index + 1, or 0 if free
+	scratch *scratch // the memory of the above while their number is unknown
 	account *Memory
-	counted int   // bytes in account
-	err     error // of account: nothing is added any more
+	counted int   // bytes reserved in account
+	err     error // from account; Add then fails
 }
 
-// record is what most tensors have. Names and dims end where those of the next begin.
+// record describes a tensor. Its name and dims begin where those of the record before end.
 type record struct {
 	offset, size int64
 	nameEnd      uint32
 	dimsEnd      uint32
 	space        Space
-	nameLen      uint16 // so that looking for a name needs no other record; longName if it is longer
+	nameLen      uint16 // speeds up lookups; longName if it does not fit
 	dtype        tensor.DType
 	loaded       bool
 }
 
 const longName = 1<<16 - 1
 
-// extra is what few tensors have.
+// extra holds the fields that few tensors need.
 type extra struct {
 	stored      int64
 	compression string
@@ -62,14 +62,13 @@ type extra struct {
 
 var seed = maphash.MakeSeed()
 
-// CheckName is tensor.CheckName for a name that is in a file. It does not allocate
-// for a legal one.
+// CheckName is tensor.CheckName for bytes. It does not allocate if the name is legal.
 func CheckName(name []byte) error {
 	const ones, tops = 0x0101010101010101, 0x8080808080808080
 	rest := name
-	for len(rest) >= 8 { // opening 10,000 tensors of GGUF takes 0.9 of the time
+	for len(rest) >= 8 { // opening 10,000 tensors of GGUF takes 10% less time
 		if x := binary.LittleEndian.Uint64(rest); (x|(x-ones))&tops != 0 {
-			break // not ASCII, or NUL
+			break // a byte is NUL or not ASCII
 		}
 		rest = rest[8:]
 	}
@@ -82,27 +81,27 @@ func CheckName(name []byte) error {
 	return tensor.CheckName(string(name))
 }
 
-// Count has the index count what it takes in an account. When that refuses, no
-// tensor is added any more, and Err says why.
+// Count makes the index reserve its memory in m. If that fails, the index accepts no more
+// tensors, and Err returns the error.
 func (x *Index) Count(m *Memory) { x.account = m }
 
-// Uncount takes back what was counted, for an index that is given up.
+// Uncount releases the reserved memory of an index that is discarded.
 func (x *Index) Uncount() {
 	x.account.Release(int64(x.counted))
 	x.counted = 0
 }
 
-// Err returns why the index takes no more tensors, nil while it does.
+// Err returns the error that made the index stop accepting tensors, or nil.
 func (x *Index) Err() error { return x.err }
 
-// What a tensor takes in bytes: its record, its share of the table, and what the
-// engine makes when it is used. Few have an extra.
+// The memory of a tensor in bytes: its record, its share of the table, and what the
+// engine allocates on its first use. Few have an extra.
 const (
 	tensorBytes = 32 + 24 + 176
 	extraBytes  = 40
 )
 
-// reserve counts n bytes more.
+// reserve reserves n more bytes.
 func (x *Index) reserve(n int) bool {
 	if x.err == nil {
 		x.err = x.account.Reserve(int64(n))
@@ -113,9 +112,9 @@ func (x *Index) reserve(n int) bool {
 	return x.err == nil
 }
 
-// Grow makes room for n tensors more, with nameBytes bytes of names and dims
-// dims together. The caller has checked that the file justifies these; more may be
-// added, at the price of further allocations.
+// Grow makes room for n more tensors with nameBytes bytes of names and dims dims in
+// total. The caller must have checked these numbers against the size of the file. More
+// tensors may be added, with further allocations.
 func (x *Index) Grow(n, nameBytes, dims int) {
 	if !x.reserve(n*tensorBytes + nameBytes + 8*dims) {
 		return
@@ -131,11 +130,11 @@ func (x *Index) Grow(n, nameBytes, dims int) {
 	}
 }
 
-// tableSize returns a power of two that n entries fill at most two thirds.
+// tableSize returns a power of two of which n entries fill at most two thirds.
 func tableSize(n int) int { return 1 << bits.Len(uint(n+n/2)) }
 
-// Dims returns room for the dims of a tensor, to be filled in before Add, and valid
-// until Dims or Add is called again.
+// Dims returns a Shape of the given rank for the parser to fill in and pass to Add. It is
+// valid until the next call of Dims or Add.
 func (x *Index) Dims(rank int) tensor.Shape {
 	n := x.dimsEnd(len(x.records))
 	if cap(x.dims)-n < rank {
@@ -146,7 +145,7 @@ func (x *Index) Dims(rank int) tensor.Shape {
 	return x.dims[n : n+rank : n+rank]
 }
 
-// MaxTensors is how many tensors a model may have.
+// MaxTensors is the maximum number of tensors in a model.
 const MaxTensors = 1 << 22
 
 var (
@@ -154,9 +153,9 @@ var (
 	errMany  = fmt.Errorf("%w: more than %d tensors", tensor.ErrLimit, MaxTensors)
 )
 
-// Add appends a tensor, or nothing with an error: ErrCorrupt when the name is
-// taken, ErrLimit for too many tensors or when the account of the model refuses. After ErrLimit
-// nothing is added any more, and opening fails whatever Parse returns.
+// Add appends a tensor. It returns ErrCorrupt if the name exists, and ErrLimit for too many
+// tensors or if their memory exceeds Options.MaxMemory. After ErrLimit the index accepts
+// no more tensors, and opening fails even if Parse returns no error.
 func (x *Index) Add(t *Tensor) error {
 	i := len(x.records)
 	if i == MaxTensors {
@@ -170,7 +169,7 @@ func (x *Index) Add(t *Tensor) error {
 		x.borrow()
 		x.records = slices.Grow(x.records, 1)
 	}
-	// A search ends at a free slot, so one must stay free, whatever Grow was told.
+	// A search ends at a free slot, so there must always be one.
 	if 3*(i+1) > 2*len(x.slots) {
 		x.rehash(max(64, 2*len(x.slots)))
 	}
@@ -182,7 +181,7 @@ func (x *Index) Add(t *Tensor) error {
 	if !x.keep(t) {
 		return x.err
 	}
-	// Field by field: a composite literal is made elsewhere and copied, which waits for its stores.
+	// Assigning fields is faster than a composite literal, which is built elsewhere and copied.
 	nameEnd, dimsEnd := x.nameEnd(i)+len(t.Name), len(x.dims)
 	x.records = x.records[:i+1]
 	r := &x.records[i]
@@ -200,10 +199,10 @@ func (x *Index) Add(t *Tensor) error {
 	return nil
 }
 
-// Covers checks that the data of the tensors from number first on fill a range of their
-// file, in any order, without holes and overlaps.
+// Covers checks that the data of the tensors from index first on fills the range from from
+// to to of their file, in any order, without gaps or overlaps.
 func (x *Index) Covers(first int, from, to int64) error {
-	var order []int32 // nil for that of the index
+	var order []int32 // nil for the order of the index
 	next := from
 	for i := first; i < len(x.records); i++ {
 		if x.records[i].offset != next {
@@ -229,7 +228,7 @@ func (x *Index) Covers(first int, from, to int64) error {
 	return nil
 }
 
-// byOffset lists the tensors from number first on in the order of their data.
+// byOffset lists the tensors from index first on in the order of their data.
 func (x *Index) byOffset(first int) []int32 {
 	order := make([]int32, len(x.records)-first)
 	for i := range order {
@@ -242,7 +241,7 @@ func (x *Index) byOffset(first int) []int32 {
 	return order
 }
 
-// keep stores the name and the shape of the tensor to come.
+// keep stores the name and the shape of the next tensor.
 func (x *Index) keep(t *Tensor) bool {
 	i := len(x.records)
 	at := x.dimsEnd(i)
@@ -262,7 +261,7 @@ func (x *Index) keep(t *Tensor) bool {
 	return true
 }
 
-// nameEnd returns where the name of tensor i begins: that before it ends there.
+// nameEnd returns the end of the name before tensor i's, where its own begins.
 func (x *Index) nameEnd(i int) int {
 	if i == 0 {
 		return 0
@@ -278,13 +277,13 @@ func (x *Index) dimsEnd(i int) int {
 	return int(x.records[i-1].dimsEnd)
 }
 
-// extra returns room for what the record of tensor i has no room for. Most files
-// have no such tensors, or no others.
+// extra returns the extra of tensor i, allocating it if necessary. In most files either
+// all tensors have one or none has.
 func (x *Index) extra(i int) *extra {
 	if x.room <= i {
 		n := max(len(x.records), i+1)
 		if x.scratch == nil {
-			n = max(cap(x.records), i+1) // as many as were announced
+			n = max(cap(x.records), i+1) // the number passed to Grow
 		}
 		x.reserve(extraBytes * (n - x.room)) // also of scratch, which the next one wants back
 		x.extras, x.room = append(x.extras, make([]extra, n-len(x.extras))...)[:len(x.extras)], n
@@ -295,11 +294,11 @@ func (x *Index) extra(i int) *extra {
 	return &x.extras[i]
 }
 
-// SetQuant gives tensor i its quantization parameters, for formats that learn of
-// them after the tensor itself.
+// SetQuant sets the quantization parameters of tensor i, for formats that store them
+// after the tensor's description.
 func (x *Index) SetQuant(i int, q *tensor.Quantization) { x.extra(i).quant = q }
 
-// Quant returns the quantization parameters of tensor i, nil for none.
+// Quant returns the quantization parameters of tensor i, or nil.
 func (x *Index) Quant(i int) *tensor.Quantization {
 	if i < len(x.extras) {
 		return x.extras[i].quant
@@ -307,7 +306,7 @@ func (x *Index) Quant(i int) *tensor.Quantization {
 	return nil
 }
 
-// Encoding returns how the elements of tensor i are stored when they are not of a DType, else nil.
+// Encoding returns the encoding of tensor i, or nil if its elements have a DType.
 func (x *Index) Encoding(i int) *tensor.Encoding {
 	if i < len(x.extras) {
 		return x.extras[i].encoding
@@ -341,7 +340,7 @@ func (x *Index) Names() []string {
 	return list
 }
 
-// nameSpan returns where the name of tensor i is.
+// nameSpan returns the position of tensor i's name in the buffer of names.
 func (x *Index) nameSpan(i int) (start, end int) {
 	r := &x.records[i]
 	if r.nameLen == longName {
@@ -350,7 +349,7 @@ func (x *Index) nameSpan(i int) (start, end int) {
 	return int(r.nameEnd) - int(r.nameLen), int(r.nameEnd)
 }
 
-// isNamed reports whether tensor i has that name.
+// isNamed reports whether tensor i has the given name.
 func isNamed[N string | []byte](x *Index, i int, name N) bool {
 	start, end := x.nameSpan(i)
 	if x.scratch != nil {
@@ -362,25 +361,25 @@ func isNamed[N string | []byte](x *Index, i int, name N) bool {
 // DType returns the dtype of tensor i.
 func (x *Index) DType(i int) tensor.DType { return x.records[i].dtype }
 
-// Shape returns the dims of tensor i, which must not be changed.
+// Shape returns the dims of tensor i, which the caller must not modify.
 func (x *Index) Shape(i int) tensor.Shape {
 	n := x.records[i].dimsEnd
 	return x.dims[x.dimsEnd(i):n:n]
 }
 
-// Place returns where the data of tensor i is: so many bytes at an offset of
-// a space. The offset is -1 for data that is nowhere as such.
+// Place returns the position of tensor i's data: size bytes at an offset of a space.
+// The offset is -1 for data stored in another form.
 func (x *Index) Place(i int) (s Space, offset, size int64) {
 	r := &x.records[i]
 	return r.space, r.offset, r.size
 }
 
-// Size returns the number of bytes of tensor i.
+// Size returns the size of tensor i in bytes.
 func (x *Index) Size(i int) int64 { return x.records[i].size }
 
-// Plain returns the first tensor from number i on that is not as most are, or Len:
-// those lie in the model's own file, which has so many bytes, as they are and as
-// long as their shape and dtype say. The others need a closer look.
+// Plain returns the index of the first tensor from index i on that needs a closer look, or
+// Len. The tensors it skips lie uncompressed in the model's file, which has size bytes, and
+// have the size of their shape and dtype.
 func (x *Index) Plain(i int, size int64) int {
 	for ; i < len(x.records); i++ {
 		r := &x.records[i]
@@ -401,10 +400,10 @@ func (x *Index) Plain(i int, size int64) int {
 	return i
 }
 
-// Loaded reports whether the bytes of tensor i come from Loader.
+// Loaded reports whether the bytes of tensor i come from Parsed.Load.
 func (x *Index) Loaded(i int) bool { return x.records[i].loaded }
 
-// Compression returns how tensor i is compressed, "" for plain data.
+// Compression returns the compression of tensor i, or "".
 func (x *Index) Compression(i int) string {
 	if i < len(x.extras) {
 		return x.extras[i].compression
@@ -425,7 +424,7 @@ func (x *Index) Describe(i int, info *tensor.Info) {
 	}
 }
 
-// Lookup returns the position of the tensor of that name.
+// Lookup returns the index of the tensor with the given name.
 func (x *Index) Lookup(name string) (i int, ok bool) {
 	if len(x.slots) == 0 {
 		return 0, false
@@ -437,7 +436,7 @@ func (x *Index) Lookup(name string) (i int, ok bool) {
 	return int(uint32(x.slots[slot])) - 1, true
 }
 
-// LookupBytes is Lookup for a name that is in a file.
+// LookupBytes is Lookup for bytes.
 func (x *Index) LookupBytes(name []byte) (i int, ok bool) {
 	if len(x.slots) == 0 {
 		return 0, false
@@ -449,7 +448,7 @@ func (x *Index) LookupBytes(name []byte) (i int, ok bool) {
 	return int(uint32(x.slots[slot])) - 1, true
 }
 
-// find returns the slot where the name is, or would go.
+// find returns the slot of the name, or the free slot where it belongs.
 func find[N string | []byte](x *Index, h uint64, name N) (slot int, found bool) {
 	mask := len(x.slots) - 1
 	for slot = int(h>>32) & mask; ; slot = (slot + 1) & mask {
@@ -463,7 +462,7 @@ func find[N string | []byte](x *Index, h uint64, name N) (slot int, found bool) 
 	}
 }
 
-// rehash makes a table of that size.
+// rehash replaces the table with one of the given size.
 func (x *Index) rehash(size int) {
 	old := x.slots
 	if x.scratch != nil {

@@ -25,7 +25,7 @@ const (
 	LossTensors      LossKind = "tensors"      // how many there are
 )
 
-// acceptable are the kinds that AcceptLoss may name.
+// acceptable lists the kinds that AcceptLoss may name.
 var acceptable = []LossKind{LossQuantization, LossMetadata, LossGraph, LossAttribute, LossConversion, LossValue, LossLabel, LossName, LossNative}
 
 // AcceptableLosses returns the kinds that WriteOptions.AcceptLoss may name.
@@ -55,7 +55,7 @@ func (l Loss) Item() string {
 	return string(l.Kind) + ":" + l.Name
 }
 
-// field is where an Error says that a loss is.
+// field returns the Field of an Error about the loss.
 func (l Loss) field() string {
 	switch l.Kind {
 	case LossQuantization, LossName, LossDType, LossShape:
@@ -103,13 +103,13 @@ func (e *LossError) Error() string {
 	return text
 }
 
-// planPrefix is how the text of an error about a plan begins.
+// planPrefix is the prefix of errors about a plan.
 var planPrefix = ErrPlan.Error() + ": "
 
 // Unwrap returns ErrPlan, ErrUnsupported and the cause of each loss.
 func (e *LossError) Unwrap() []error { return e.causes }
 
-// shortList names losses as far as there is room, and counts the rest.
+// shortList names as many losses as fit in room bytes and counts the rest.
 func shortList(list []Loss, room int) string {
 	const each = 100
 	var b strings.Builder

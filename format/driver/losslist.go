@@ -9,24 +9,24 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// LossList collects what a format cannot hold of a plan.
+// LossList collects the parts of a plan that a format cannot hold.
 type LossList struct {
 	found []found
 }
 
-// found is a loss and what accepting it does to the plan.
+// found is a loss, and the edit of the plan that accepting it implies.
 type found struct {
 	Loss
 	cause      error
 	edit       edit
 	item, attr int  // tensor, entry or node; attribute of the node
-	inGraph    bool // a graph that goes takes it along
+	inGraph    bool // the loss is void if the graph is dropped
 }
 
 type edit uint8
 
 const (
-	keep edit = iota // the plan stays: the encoder does what is to be done
+	keep edit = iota // no edit: the encoder converts or omits the part
 	dropQuantization
 	dropEntry
 	dropGraph
@@ -37,7 +37,7 @@ const (
 func (l *LossList) add(kind LossKind, name string, err error, f found) {
 	var located *tensor.Error
 	if errors.As(err, &located) {
-		err = located.Err // the loss says where
+		err = located.Err // the loss has the position
 	}
 	why := strings.TrimPrefix(err.Error(), planPrefix)
 	why = strings.TrimPrefix(why, ErrUnsupported.Error()+": ")
@@ -45,12 +45,12 @@ func (l *LossList) add(kind LossKind, name string, err error, f found) {
 	l.found = append(l.found, f)
 }
 
-// Quantization adds the parameters of tensor i.
+// Quantization adds the quantization parameters of tensor i.
 func (l *LossList) Quantization(p *Plan, i int, err error) {
 	l.add(LossQuantization, p.Tensors[i].Name, err, found{edit: dropQuantization, item: i})
 }
 
-// AllQuantization adds the parameters of all tensors, for a format without any.
+// AllQuantization adds the parameters of all tensors, for a format without quantization.
 func (l *LossList) AllQuantization(p *Plan, text string) {
 	err := fmt.Errorf("%w: %s", ErrUnsupported, text)
 	for i := range p.Tensors {
@@ -60,20 +60,20 @@ func (l *LossList) AllQuantization(p *Plan, text string) {
 	}
 }
 
-// Metadata adds entry i.
+// Metadata adds entry i of the metadata.
 func (l *LossList) Metadata(p *Plan, i int, err error) {
 	l.add(LossMetadata, p.Metadata[i].Key, err, found{edit: dropEntry, item: i})
 }
 
-// AllMetadata adds all entries, for a format without any.
+// AllMetadata adds all entries, for a format without metadata.
 func (l *LossList) AllMetadata(p *Plan, text string) {
 	for i, e := range p.Metadata {
 		l.Metadata(p, i, fmt.Errorf("%w: %s (%s)", ErrUnsupported, text, TypeName(e.Value)))
 	}
 }
 
-// UniqueMetadata adds, for a format in which keys are unique, the entries whose key an
-// earlier one has that is no loss itself, and of the others those that check refuses.
+// UniqueMetadata adds the entries for which check returns an error and, for a format with
+// unique keys, those whose key an earlier valid entry has.
 func (l *LossList) UniqueMetadata(p *Plan, check func(i int, e Entry) error) {
 	kept := make(map[string]bool, len(p.Metadata))
 	for i, e := range p.Metadata {
@@ -89,7 +89,8 @@ func (l *LossList) UniqueMetadata(p *Plan, check func(i int, e Entry) error) {
 	}
 }
 
-// TypeName says what a metadata or attribute value is, in an error: "int64", "list of string".
+// TypeName returns the name of the type of a metadata or attribute value for errors, such as
+// "int64" or "list of string".
 func TypeName(v any) string {
 	if v == nil {
 		return "null"
@@ -97,7 +98,7 @@ func TypeName(v any) string {
 	return neutral(fmt.Sprintf("%T", v))
 }
 
-// neutral is the name of a Go type for those who do not program.
+// neutral returns the name of a Go type for users who do not know Go.
 func neutral(name string) string {
 	switch name {
 	case "json.RawMessage":
@@ -116,12 +117,12 @@ func neutral(name string) string {
 	return strings.ToLower(name)
 }
 
-// Graph adds the graph for the sake of one part of it, such as a node.
+// Graph adds the graph because the format cannot hold one of its parts, such as a node.
 func (l *LossList) Graph(part string, err error) {
 	l.add(LossGraph, part, err, found{edit: dropGraph})
 }
 
-// AnyGraph adds the graph unless it says nothing, for a format without graphs.
+// AnyGraph adds the graph unless it is empty, for a format without graphs.
 func (l *LossList) AnyGraph(p *Plan, text string) {
 	g := p.Graph
 	if g != nil && (g.Name != "" || len(g.Inputs)+len(g.Outputs)+len(g.Nodes) > 0) {
@@ -129,15 +130,15 @@ func (l *LossList) AnyGraph(p *Plan, text string) {
 	}
 }
 
-// TensorsOnly adds all metadata, all parameters and the graph, for a format that
-// has none of them.
+// TensorsOnly adds all metadata, quantization parameters and the graph, for a format
+// that has none of them.
 func (l *LossList) TensorsOnly(p *Plan, format string) {
 	l.AllMetadata(p, format+" has no metadata")
 	l.AllQuantization(p, format+" has no quantization parameters")
 	l.AnyGraph(p, format+" has no graph")
 }
 
-// DTypes adds the tensors whose elements are none of those that the format has.
+// DTypes adds the tensors whose dtype is not in known.
 func (l *LossList) DTypes(p *Plan, format string, known []tensor.DType) {
 	for i := range p.Tensors {
 		if t := &p.Tensors[i]; !slices.Contains(known, t.DType) {
@@ -155,30 +156,29 @@ func (l *LossList) Attribute(p *Plan, i, j int, err error) {
 	l.add(LossAttribute, AttributeName(p, i, j), err, found{edit: dropAttribute, item: i, attr: j, inGraph: true})
 }
 
-// AttributeName is how losses call attribute j of node i: "nodes[1].alpha".
+// AttributeName returns the name of attribute j of node i in losses, such as "nodes[1].alpha".
 func AttributeName(p *Plan, i, j int) string {
 	return fmt.Sprintf("nodes[%d].%s", i, p.Graph.Nodes[i].Attributes[j].Name)
 }
 
-// Renamed adds the name of tensor i, for which the encoder will find another.
+// Renamed adds the name of tensor i, which the encoder will replace.
 func (l *LossList) Renamed(p *Plan, i int, text string) {
 	l.add(LossName, p.Tensors[i].Name, fmt.Errorf("%w: %s", ErrUnsupported, text), found{})
 }
 
-// ConvertedMetadata adds entry i, whose value the encoder will write as another.
+// ConvertedMetadata adds entry i, whose value the encoder will convert.
 func (l *LossList) ConvertedMetadata(p *Plan, i int, text string) {
 	l.add(LossConversion, fmt.Sprintf("metadata %q", p.Metadata[i].Key), fmt.Errorf("%w: %s", ErrUnsupported, text), found{})
 }
 
-// Converted adds a LossConversion, LossValue or LossLabel of the graph: the
-// encoder will write it in another way, or leave it out.
+// Converted adds a LossConversion, LossValue or LossLabel of the graph, which the
+// encoder will convert or omit.
 func (l *LossList) Converted(kind LossKind, name, text string) {
 	l.add(kind, name, fmt.Errorf("%w: %s", ErrUnsupported, text), found{inGraph: true})
 }
 
-// Initializers adds the list of declared tensors, for a format without such
-// lists. All tensors in any order are not a loss: without a list that is taken for
-// granted.
+// Initializers adds the graph's list of initializers, for a format without such lists. A
+// list of all tensors, in any order, is not a loss: it is the default without a list.
 func (l *LossList) Initializers(p *Plan, text string) {
 	if p.Graph.Initializers == nil {
 		return
@@ -192,8 +192,7 @@ func (l *LossList) Initializers(p *Plan, text string) {
 	}
 }
 
-// Fixed adds something without which a plan is no plan: a dtype, a shape. It
-// cannot be accepted.
+// Fixed adds a loss that cannot be accepted, such as a dtype or a shape.
 func (l *LossList) Fixed(kind LossKind, name string, err error) { l.add(kind, name, err, found{}) }
 
 // HasGraph reports whether the graph is among the losses.
@@ -201,10 +200,10 @@ func (l *LossList) HasGraph() bool {
 	return slices.ContainsFunc(l.found, func(f found) bool { return f.edit == dropGraph })
 }
 
-// acceptance is what a caller lets go.
+// acceptance is the set of losses that the caller accepts.
 type acceptance map[string]bool
 
-// acceptanceOf checks what AcceptLoss names.
+// acceptanceOf parses WriteOptions.AcceptLoss.
 func acceptanceOf(format string, names []string) (acceptance, error) {
 	a := make(acceptance, len(names))
 	for _, s := range names {
@@ -222,17 +221,16 @@ func (a acceptance) covers(l Loss) bool {
 	return l.Acceptable && (a[string(l.Kind)] || a[l.Item()])
 }
 
-// Lossy is a Driver that says what it cannot hold. All formats should: what a
-// plan says and a file does not is otherwise lost without a word.
+// Lossy is a Driver that lists what its format cannot hold. All formats should implement it:
+// otherwise these parts of a plan are lost silently.
 type Lossy interface {
-	// Losses adds everything that the format cannot hold of a plan, which is
-	// checked and complete. What is on the list and accepted is taken out of the plan
-	// before it is written.
+	// Losses adds everything that the format cannot hold of a plan, which has been
+	// checked. Accepted losses are removed from the plan before it is written.
 	Losses(p *Plan, o *WriteOptions, l *LossList)
 }
 
-// Fit returns the plan without the losses that the caller accepts, or the
-// refusal with all the others.
+// Fit returns the plan without the losses that the caller accepts, or a LossError with
+// all others.
 func Fit(d Driver, p *Plan, o *WriteOptions, accept []string) (*Plan, error) {
 	format := d.Describe().Name
 	accepted, err := acceptanceOf(format, accept)
@@ -240,8 +238,8 @@ func Fit(d Driver, p *Plan, o *WriteOptions, accept []string) (*Plan, error) {
 		return nil, err
 	}
 	lossy, _ := d.(Lossy)
-	// What is left out may take with it what something else needed. Every turn
-	// leaves out more, so there are few.
+	// Removing a part may cause other losses. Every turn removes more, so the loop
+	// ends.
 	for {
 		var l LossList
 		if lossy != nil {
@@ -262,7 +260,7 @@ func Fit(d Driver, p *Plan, o *WriteOptions, accept []string) (*Plan, error) {
 	}
 }
 
-// refusal is the error of the losses that are not accepted, nil without.
+// refusal returns the error for the losses that are not accepted, or nil.
 func (l *LossList) refusal(format string, accepted acceptance) error {
 	open := slices.DeleteFunc(slices.Clone(l.found), func(f found) bool { return accepted.covers(f.Loss) })
 	if len(open) == 0 {
@@ -289,8 +287,8 @@ func (l Loss) rank() int {
 	return len(acceptable)
 }
 
-// without returns a copy of the plan that lacks what is on the list. changed is
-// false when that is the plan itself.
+// without returns a copy of the plan without the losses on the list. If there is
+// nothing to remove it returns the plan itself, and changed is false.
 func (l *LossList) without(p *Plan) (out *Plan, changed bool) {
 	if !slices.ContainsFunc(l.found, func(f found) bool { return f.edit != keep }) {
 		return p, false
@@ -328,7 +326,7 @@ func (l *LossList) without(p *Plan) (out *Plan, changed bool) {
 	return out, true
 }
 
-// dropped returns the elements whose index is not to be dropped.
+// dropped returns the elements for whose index drop returns false.
 func dropped[T any](list []T, drop func(int) bool) []T {
 	var out []T
 	for i, x := range list {

@@ -8,24 +8,23 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Memory is the account of what one model takes. Parsers, Files and the engine
-// reserve what grows with a file before they allocate it: copies of the
-// structure, what is inflated, graphs while they are built, windows of codecs, tensors
-// that are kept. All methods work on nil, which has no limit of the caller's, and
-// are safe for concurrent use. Errors wrap ErrLimit and name the option.
+// Memory counts the memory of a model. Before parsers and the engine allocate memory
+// whose size depends on the file, they reserve it: for copies of the structure, inflated
+// data, graphs, windows of codecs, and cached tensors. The methods are safe for concurrent
+// use; a nil *Memory has no MaxMemory. Errors wrap ErrLimit and name the option.
 type Memory struct {
 	most      int64 // Options.MaxMemory, 0 for none
 	used      atomic.Int64
 	structure atomic.Int64
 }
 
-// NewMemory makes the account of a model that may take most bytes, 0 for any number.
+// NewMemory returns a Memory with a limit of most bytes, or without one if most is 0.
 func NewMemory(most int64) *Memory { return &Memory{most: most} }
 
-// Limit sets how many bytes the model may take, 0 for any number, before anything is reserved.
+// Limit sets the limit to most bytes, or removes it if most is 0. Call it before the first Reserve.
 func (m *Memory) Limit(most int64) { m.most = most }
 
-// Used returns the bytes that are reserved now.
+// Used returns the number of reserved bytes.
 func (m *Memory) Used() int64 {
 	if m == nil {
 		return 0
@@ -33,7 +32,7 @@ func (m *Memory) Used() int64 {
 	return m.used.Load()
 }
 
-// Left returns how many bytes more MaxMemory allows, for work that ends at a limit.
+// Left returns the number of bytes that can still be reserved.
 func (m *Memory) Left() int64 {
 	if m == nil || m.most == 0 {
 		return math.MaxInt64
@@ -41,8 +40,8 @@ func (m *Memory) Left() int64 {
 	return max(0, m.most-m.used.Load())
 }
 
-// Reserve counts n bytes that are about to be allocated, until Release, or for as
-// long as the model is open.
+// Reserve reserves n bytes, which the caller is about to allocate. They stay reserved until
+// Release, or until the model is closed.
 func (m *Memory) Reserve(n int64) error {
 	if m == nil {
 		return nil
@@ -54,14 +53,14 @@ func (m *Memory) Reserve(n int64) error {
 	return nil
 }
 
-// Release takes back what was reserved.
+// Release releases n reserved bytes.
 func (m *Memory) Release(n int64) {
 	if m != nil {
 		m.used.Add(-n)
 	}
 }
 
-// Structure counts n bytes of structure, in whichever file of the model: all together are at most
+// Structure counts n bytes of structure. It fails if all files of the model together have more than
 // MaxStructure.
 func (m *Memory) Structure(n int64) error {
 	if m != nil && m.structure.Add(n) > MaxStructure {
@@ -70,9 +69,9 @@ func (m *Memory) Structure(n int64) error {
 	return nil
 }
 
-// Build is Reserve for n bytes that are made of a structure, such as a graph, which
-// takes so many bytes in the file. Unless the caller has set MaxMemory, they may be 16
-// MiB and 16 times as many: real structures take less than half of that.
+// Build is Reserve for n bytes that are decoded from a structure, such as a graph, of stored
+// bytes in the file. Unless MaxMemory is set, the limit is 16 MiB plus 16 times
+// stored; real structures take less than half of that.
 func (m *Memory) Build(n, stored int64) error {
 	if most := builtFloor + builtRatio*stored; (m == nil || m.most == 0) && n > most {
 		return fmt.Errorf("%w: %d bytes of memory for %d of the file, at most %d unless Options.MaxMemory is set", tensor.ErrLimit, n, stored, most)
@@ -80,7 +79,7 @@ func (m *Memory) Build(n, stored int64) error {
 	return m.Reserve(n)
 }
 
-// Room returns how many bytes Build would reserve at most now.
+// Room returns the maximum n for which Build would succeed.
 func (m *Memory) Room(stored int64) int64 {
 	if m == nil || m.most == 0 {
 		return builtFloor + builtRatio*stored

@@ -22,11 +22,11 @@ type NativeKind struct {
 	Sum   [32]byte // equal for equal items in equal places
 }
 
-// Native adds one kind for the sake of a plan that it does not agree with. The encoder
-// leaves out what that concerns.
+// Native adds a kind of native contents that contradicts the plan. The encoder omits the
+// items concerned.
 func (l *LossList) Native(kind string, err error) { l.add(LossNative, kind, err, found{}) }
 
-// foreign adds everything native of another format.
+// foreign adds the native contents of another format.
 func (l *LossList) foreign(p *Plan, format string) {
 	if p.Native == nil || p.Native.Format == format {
 		return

@@ -1,56 +1,58 @@
 package driver
 
-// Vocabulary is a Driver that says what the operators of its graphs mean, so that graphs can be
-// translated from and into those of other formats. Without one a graph is kept from a format
-// to itself only.
+// Vocabulary is a Driver that defines the operators of its graphs, so that graphs can be
+// translated to and from other formats. Graphs of a format without a Vocabulary can only be
+// copied to the same format.
 type Vocabulary interface {
-	// Operators returns the operators that mean the same as one of ONNX's, the more special
-	// first where several mean the same. Nil says that the graphs are written in ONNX's own
-	// operators, in the versions that the metadata entry "opsets" names, or version 17.
+	// Operators returns the operators that have an equivalent in ONNX. If several have the
+	// same one, the more specific come first. Nil means that graphs use ONNX operators, in
+	// the versions that the metadata entry "opsets" names, or version 17.
 	Operators() []Operator
 }
 
-// Operator says how nodes are written that mean the same as one of ONNX's, version 17. Inputs
-// have the same order. Images are NCHW, weights of convolutions OIHW.
+// Operator maps an operator of a format to one of ONNX, version 17. The inputs have the same
+// order. Images are NCHW, weights of convolutions OIHW.
 type Operator struct {
-	Name string // the format's: "Conv2D"
-	ONNX string // ONNX's: "Conv"
-	// Inputs is how many inputs a node must have, where ONNX lets some be missing. A bias that
-	// is missing is one of zeros.
+	Name string // in the format, such as "Conv2D"
+	ONNX string // in ONNX, such as "Conv"
+	// Inputs is the number of inputs that a node must have if some are optional in ONNX. A
+	// missing bias becomes one of zeros.
 	Inputs int
-	// Rank is the rank that the first input must have, 0 for any.
+	// Rank is the required rank of the first input, 0 for any.
 	Rank int
-	// SameShape says that nothing is broadcast: all inputs have the same shape.
+	// SameShape means that inputs are not broadcast: all must have the same shape.
 	SameShape bool
-	// Depthwise says that each channel is convolved on its own, into one.
+	// Depthwise means that each channel is convolved separately, into one channel.
 	Depthwise bool
-	// Flattens says that an input of more than two dims is taken for a matrix, with one row for
-	// each index of its first.
+	// Flattens means that an input of more than two dims is treated as a matrix, with one row
+	// for each index of the first dim.
 	Flattens bool
-	// Implied are ONNX's attributes that such nodes have without saying so.
+	// Implied lists ONNX attributes that these nodes have implicitly.
 	Implied    []Attribute
 	Attributes []OperatorAttribute
 }
 
-// OperatorAttribute is an attribute of an Operator. Attributes of ONNX's that an Operator does
-// not have, and does not imply, have ONNX's default.
+// OperatorAttribute is an attribute of an Operator. ONNX attributes that an Operator neither
+// has nor implies have their defaults.
 type OperatorAttribute struct {
 	// ONNX is the attribute's name in ONNX, such as "strides". The target shape of Reshape is
-	// the attribute "shape", although ONNX has an input for it.
+	// the attribute "shape", although it is an input in ONNX.
 	ONNX string
-	// Names has the name in the format: one, or one for each element of a list ("stride_h",
-	// "stride_w"), which are integers then. The first that a node has counts if Alias.
+	// Names lists the name in the format, or one name for each element of a list of integers
+	// ("stride_h", "stride_w"). If Alias is set they are alternatives: the first that a node has
+	// applies.
 	Names []string
 	Alias bool
-	// Symmetric says that the list of "pads" is halved, as both ends of an axis are padded alike.
+	// Symmetric means that both ends of an axis have the same padding, and the list has only half
+	// of the elements of "pads".
 	Symmetric bool
-	// Value is a value of the type that is written: int64, []int32, []int64, float32, bool.
+	// Value is any value of the type to write: int64, []int32, []int64, float32 or bool.
 	Value any
-	// Default is what a node means without it, in ONNX's form: an int64, []int64 or float32; a
-	// string is the name of the ONNX attribute that it equals then. Nil says that
-	// ONNX's node lacks the attribute too.
+	// Default is the value for a node without the attribute, as in ONNX: an int64, []int64 or
+	// float32. A string is the name of the ONNX attribute whose value applies. Nil means that
+	// the ONNX node lacks the attribute too.
 	Default any
-	// Quantizes is the number of the input, from 1, whose quantization this is a parameter of.
-	// It is in the tensor's description too, so it is skipped.
+	// Quantizes is the number of an input, from 1, if the attribute is a quantization parameter
+	// of that input. The tensor's description has it too, so it is skipped.
 	Quantizes int
 }

@@ -5,24 +5,24 @@ import (
 	"sync"
 )
 
-// scratch is what an Index collects tensors in as long as nobody knows how many there
-// will be. It is used again for the next file, so that growing it costs little, and
-// what stays with a model is as large as it must be.
+// scratch is pooled memory in which an Index collects tensors while their number is
+// unknown. Pooling makes growing cheap, and the copy that stays with the model has the
+// exact size.
 type scratch struct {
 	records []record
 	extras  []extra
 	names   []byte
 	dims    []int64
-	tables  [2][]uint64 // the one in use and the next
+	tables  [2][]uint64 // the table in use and the next
 	next    int
 }
 
-// mostKept is how many tensors a scratch has room for that is used again.
+// mostKept is the maximum number of tensors of a scratch that is returned to the pool.
 const mostKept = 64 << 10
 
 var scratches = sync.Pool{New: func() any { return new(scratch) }}
 
-// table returns an empty table of that size. The last one is still there.
+// table returns an empty table of the given size. The previous table stays valid.
 func (s *scratch) table(size int) []uint64 {
 	t := &s.tables[s.next]
 	s.next = 1 - s.next
@@ -31,7 +31,7 @@ func (s *scratch) table(size int) []uint64 {
 	return *t
 }
 
-// borrow has the index collect in scratch memory, unless it was told how much comes.
+// borrow makes the index collect in scratch memory, unless Grow was called.
 func (x *Index) borrow() {
 	if x.scratch != nil || cap(x.records) > 0 {
 		return
@@ -41,16 +41,16 @@ func (x *Index) borrow() {
 	x.records, x.extras, x.dims = s.records[:0], s.extras[:0], s.dims[:0]
 }
 
-// Seal ends filling the index: what it has is in memory of its own from here on, no more
-// than it takes. The engine calls it after Parse.
+// Seal completes the index and moves it to memory of the exact size. The engine calls it after
+// Parse.
 func (x *Index) Seal() {
 	if x.scratch != nil {
 		x.leave()
 	}
 }
 
-// leave copies what there is out of the scratch, and gives that back. What is too large
-// to be used again stays with the index instead.
+// leave copies the tensors out of the scratch memory and returns that to the pool. A scratch
+// that is too large for the pool stays with the index instead.
 func (x *Index) leave() {
 	s := x.scratch
 	x.scratch = nil

@@ -30,7 +30,7 @@ type Storage struct {
 	ExternalFrom int64
 }
 
-// Ability is a set of wishes that a format can grant.
+// Ability is a set of Storage options that a format supports.
 type Ability uint8
 
 // The abilities.
@@ -41,10 +41,10 @@ const (
 	CanAlign // at any power of two
 	CanExtend
 	CanPutOutside
-	Aligns64 // always, so asking for that much or less is granted
+	Aligns64 // always aligns at 64, so any smaller alignment is supported
 )
 
-// CheckStorage refuses what s asks for beyond a format's abilities.
+// CheckStorage returns ErrOption if s has options that a format with these abilities lacks.
 func CheckStorage(format string, s *Storage, can Ability) error {
 	fixed := can&Aligns64 != 0 && s.Align > 0 && 64%s.Align == 0
 	for _, wish := range []struct {
@@ -77,25 +77,25 @@ func CheckStorage(format string, s *Storage, can Ability) error {
 	return nil
 }
 
-// isZero reports whether nothing is asked for.
+// isZero reports whether no option is set.
 func (s *Storage) isZero() bool {
 	return s.Compression == "" && s.Level == 0 && s.Signer == nil && s.Key == nil && s.Align == 0 && !s.Extended && s.ExternalFrom == 0
 }
 
-// OptionError is the refusal of an option.
+// OptionError returns an error that wraps ErrOption.
 func OptionError(format, field, text string, args ...any) error {
 	return &tensor.Error{Format: format, Field: field, Offset: -1, Err: fmt.Errorf("%w: %s", ErrOption, fmt.Sprintf(text, args...))}
 }
 
-// Configurable is a Driver that writes in more than one way.
+// Configurable is a Driver with options for writing.
 type Configurable interface {
-	// Configure returns the driver that writes with own, the format's own options
-	// (nil for those that the driver has), and with what s asks for over them. What
-	// makes no sense or does not exist is ErrOption. See OwnOptions and CheckStorage.
+	// Configure returns a driver that writes with own, the format's options (nil
+	// for those of the receiver); the options that s sets take precedence. It returns
+	// ErrOption for invalid or unsupported options. See OwnOptions and CheckStorage.
 	Configure(own any, s *Storage) (Driver, error)
 }
 
-// Configure returns the driver that writes as asked.
+// Configure returns a driver that writes with the given options.
 func Configure(d Driver, own any, s *Storage) (Driver, error) {
 	if own == nil && s.isZero() {
 		return d, nil
@@ -110,8 +110,8 @@ func Configure(d Driver, own any, s *Storage) (Driver, error) {
 	return nil, CheckStorage(name, s, 0)
 }
 
-// OwnOptions returns the options of a format that were passed as any: a T or a *T, and
-// def for nil. Another type is ErrOption.
+// OwnOptions converts the options of a format from any: own must be a T, a *T, or nil, which
+// means def. Any other type is ErrOption.
 func OwnOptions[T any](format string, own any, def T) (T, error) {
 	switch o := own.(type) {
 	case nil:

@@ -23,7 +23,7 @@ func (m Metadata) Int64(key string) (int64, error) {
 			if n, err := strconv.ParseInt(text, 10, 64); err == nil {
 				return n, true
 			}
-			// As 1e3: so few digits are all in a float64.
+			// A number such as 1e3; up to 15 characters convert exactly.
 			if x, err := strconv.ParseFloat(text, 64); err == nil && len(text) <= 15 {
 				return integer(x, 1<<53)
 			}
@@ -32,7 +32,7 @@ func (m Metadata) Int64(key string) (int64, error) {
 	})
 }
 
-// integer returns x if it is one below a limit.
+// integer converts x if it is an integer with a magnitude below limit.
 func integer(x, limit float64) (int64, bool) {
 	if !(-limit <= x && x < limit) || x != math.Trunc(x) {
 		return 0, false
@@ -56,7 +56,7 @@ func (m Metadata) Float64(key string) (float64, error) {
 	})
 }
 
-// digits returns those of an integer that count.
+// digits returns the significant digits of an integer.
 func digits(text string) string { return strings.TrimLeft(text, "+-0") }
 
 // String returns the value of a key as a string: a string, or Entry.Text of any other value but null.

@@ -6,12 +6,12 @@ import (
 	"io"
 )
 
-// Kind is an algorithm for sums of at most 64 bits.
+// Kind is a checksum algorithm with at most 64 bits.
 type Kind uint8
 
-// The sums that formats use.
+// The checksums that formats use.
 const (
-	NoSum  Kind = iota // nothing is computed: the bytes are read, no more
+	NoSum  Kind = iota // no checksum; the bytes are only read
 	XXH64              // seed 0
 	CRC32              // IEEE
 	CRC32C             // Castagnoli
@@ -27,65 +27,63 @@ func (k Kind) String() string {
 	return names[k]
 }
 
-// Sum is what a file says a sum of some bytes should be.
+// Sum is a checksum that a file records.
 type Sum struct {
 	Kind Kind
 	Want uint64
-	// Field and Offset say where the file keeps the value; with no Field the error
-	// names the tensor that does not fit, and its offset.
+	// Field and Offset locate the checksum in the file, for errors. If Field is
+	// empty, errors locate the tensor instead.
 	Field  string
 	Offset int64
 }
 
-// Verification is a verification at work. The engine makes it; a Verifier
-// uses it so that hashing, workers, progress, cancellation and guards are the same
-// for all formats. Its methods are safe for concurrent use.
+// Verification is a running verification. The engine implements it so that
+// hashing, workers, progress, cancellation and guards are the same for all formats.
+// Its methods are safe for concurrent use.
 type Verification interface {
-	// Context is done when the caller gave up.
+	// Context returns the caller's context.
 	Context() context.Context
-	// Trusted returns the caller's public key, nil for none. The engine refuses what is no
-	// public key, and any for a File that has no Signature. One of a kind that
-	// the format knows and that holds nothing is ErrKey, and one of a kind that signs
-	// no such file ErrSignature.
+	// Trusted returns the caller's public key, nil for none. The engine rejects values that
+	// are not public keys, and all keys for a format without Authenticate. The format returns
+	// ErrKey for an empty key, and ErrSignature for a type of key that cannot sign its files.
 	Trusted() crypto.PublicKey
-	// All reports whether every tensor is to be verified, Wanted whether tensor i is.
+	// All reports whether to verify every tensor, and Wanted whether to verify tensor i.
 	All() bool
 	Wanted(i int) bool
 	// Expect announces n more bytes of work, for progress reports. The total must
-	// not change once something was counted, and the tensors that a Verifier
-	// leaves to the engine are announced when it returned: one that leaves any
-	// counts nothing itself.
+	// not change once bytes are counted as done. The engine announces the tensors that
+	// Parsed.Verify leaves to it when that returns, so a Verify that leaves any must
+	// not count bytes.
 	Expect(n int64)
-	// Done counts n bytes of the named part.
+	// Done counts n bytes of the named part as done.
 	Done(n int64, part string)
 	// Each calls f for 0 <= i < n on the workers, each call under a guard. It
 	// returns the error of the lowest index that failed.
 	Each(n int, f func(i int) error) error
-	// Hash returns the sum of size bytes at off of a space, reads no more at a
-	// time than a few megabytes, and counts the bytes as done. Kinds that
-	// combine are computed on all workers.
+	// Hash returns the checksum of size bytes at off of a space and counts them as
+	// done. It reads a few megabytes at a time. If checksums of the kind can be
+	// combined, it uses all workers.
 	Hash(kind Kind, s Space, off, size int64, part string) (uint64, error)
-	// Rehash is Hash without progress: of bytes that were counted before, in files
-	// that may carry one of several sums, and of records before the tensors.
+	// Rehash is Hash without progress, for bytes that were counted before, in files
+	// that may have one of several checksums, and for records before the tensors.
 	Rehash(kind Kind, s Space, off, size int64) (uint64, error)
 	// Feed writes size bytes at off of a space to h, in order, and counts them as
-	// done. It is for sums that are not a Kind, such as SHA-256.
+	// done. It is for hashes that are not a Kind, such as SHA-256.
 	Feed(h io.Writer, s Space, off, size int64, part string) error
-	// Unchanged compares what Parse read of the files with what they are now, as every
-	// verification does in the end. Touch calls it once a checksum fits: the tensors must
-	// still be where Parse found them.
+	// Unchanged checks that the structure that Parse read has not changed in the files.
+	// Every verification ends with it. Touch calls it after a checksum matches, since the
+	// tensors must still be where Parse found them.
 	Unchanged() error
-	// Section records that a checksum covers a section of the file that is not
-	// a tensor's: by is "crc32", "" when the file carries no sum for it.
+	// Section records that a checksum covers a section of the file other than a
+	// tensor: by is its kind, such as "crc32", or "" if the section has no checksum.
 	Section(name, by string)
-	// Cover records that the data of tensor i was checked by a checksum; by
-	// says which, "adler32 of the file". With an empty by nothing covers it, but it
-	// exists. The engine does not look at the tensor any more.
+	// Cover records that the data of tensor i was verified by the named checksum, such as
+	// "adler32 of the file". With an empty name, no checksum covers the data, but it
+	// exists. The engine does not check the tensor again.
 	Cover(i int, by string)
-	// CoverAll is Cover for every tensor that is to be verified and that nothing
-	// covers yet.
+	// CoverAll calls Cover for every wanted tensor that is not covered yet.
 	CoverAll(by string)
-	// Signed records what is known of the signature.
+	// Signed records the state of the signature.
 	Signed(s SignatureState)
 }
 

@@ -7,42 +7,41 @@ import (
 
 // Layouter is a Driver that writes files.
 type Layouter interface {
-	// Layout says how the file of a plan is written. The plan is checked and complete; what the
-	// format cannot hold is ErrPlan.
+	// Layout returns the layout of the file for a plan, which has been checked. It returns
+	// ErrPlan if the format cannot store the plan.
 	Layout(p *Plan, o *WriteOptions) (*Layout, error)
 }
 
-// Layout is a file before its data is known. Either its places follow from the plan, or it
-// has an Encode.
+// Layout describes a file to write. If offsets depend on the data it has an Encode;
+// otherwise the other fields locate everything.
 type Layout struct {
 	// Size is the number of bytes of the whole file.
 	Size int64
-	// Offsets has the place of each tensor's data, by its index in the plan.
+	// Offsets has the offset of each tensor's data, by index in the plan.
 	Offsets []int64
-	// Parts are the bytes that are known now, at ascending offsets. They and the
-	// tensors must not overlap; what neither covers is zero.
+	// Parts are the bytes that do not depend on the data, at ascending offsets. They
+	// must not overlap each other or the tensors; gaps are filled with zeros.
 	Parts []Part
-	// Late returns what depends on the data: it is called after the last tensor with
-	// the sum of each, by its index in the plan, of the kind that Sums says. Such
-	// a file is not streamed unless Streams says that these parts come behind all else.
-	// Nil for files without such parts.
+	// Late, if not nil, returns the parts that depend on the data. It is called after
+	// the last tensor with the checksum of each, by index in the plan, of the kind that
+	// Sums sets. Such a file can be streamed only if Streams is set.
 	Late func(sums []uint64) ([]Part, error)
 	Sums Kind
-	// Files has the names of files, one for each tensor, that together are a directory.
-	// File i has only Parts[i] and behind it tensor i. Size and Offsets are not used.
+	// Files names the files of a directory, one for each tensor. File i consists of
+	// Parts[i] followed by tensor i. Size and Offsets are not used.
 	Files []string
 
-	// Encode starts a file whose places depend on its data. None of the fields above is used.
+	// Encode starts a file whose offsets depend on its data. The fields above are not used.
 	Encode func(t Target) (Encoder, error)
-	// Streams says that Encode works on a sequential target, with tensors in the plan's order,
-	// or that Late's parts come behind all else.
+	// Streams means that Encode works on a sequential target, with tensors in the plan's order,
+	// or that the parts of Late follow everything else.
 	Streams bool
-	// Ordered says that tensors must reach the Encoder in the plan's order. Those that come
-	// early wait where the caller's Spool says, or, if they are Secret, in memory.
+	// Ordered means that the Encoder needs tensors in the plan's order. Tensors that come
+	// early are spooled as WriteOptions.Spool says or, if Secret is set, in memory.
 	Ordered, Secret bool
-	// Committed, if not nil, is called when the target is in place. Other files that it names
-	// are in place when the Encoder's Finish returns; its Close removes them unless Committed was
-	// called. durable says that what only the old model needed can go.
+	// Committed, if not nil, is called when the target is in place. The Encoder's Finish puts
+	// other files that the target names in place, and its Close removes them unless Committed
+	// was called. durable reports that files that only the old model needs can be removed.
 	Committed func(durable bool)
 }
 
@@ -55,58 +54,58 @@ type Part struct {
 // Sharder is a Layouter that can spread a model over several files.
 type Sharder interface {
 	Layouter
-	// Shards says which files hold the parts of a plan for a model at path, and completes the
-	// metadata of the parts. One part alone makes an ordinary file.
+	// Shards returns the files for the parts of a plan for a model at path, and completes the
+	// metadata of the parts. A single part becomes an ordinary file.
 	Shards(path string, parts []*Plan) (*Shards, error)
 }
 
 // Shards are the files of a model.
 type Shards struct {
-	// Paths are those of the parts.
+	// Paths are the paths of the parts.
 	Paths []string
-	// Index is the path of a file that names the parts and opens the model, "" if the first
-	// part does, and Text is its content.
+	// Index is the path of a file that lists the parts and opens the model, and Text is its
+	// content. Index is "" if the first part opens the model.
 	Index string
 	Text  []byte
-	// Old are the files of a former model that this one replaces. They are removed
-	// once it is in place.
+	// Old are the files of the model that this one replaces. They are removed
+	// when the new model is in place.
 	Old []string
 }
 
-// Encoder is a format's part in writing one file. It is not called concurrently.
+// Encoder writes a file of a format. It is not called concurrently.
 type Encoder interface {
-	// Tensor stores the data of tensor i of the plan, all that in delivers. Afterwards
-	// in is the caller's again.
+	// Tensor stores the data of tensor i of the plan, which it reads from in to the end.
+	// It must not use in after it returns.
 	Tensor(i int, in Input) error
-	// Finish completes the file after the last tensor. An aborted file is not finished. An
-	// Encoder that holds other resources implements io.Closer, which is called in either case.
+	// Finish completes the file after the last tensor. It is not called for an aborted file.
+	// An Encoder with resources to release implements io.Closer; Close is called in either case.
 	Finish() error
 }
 
-// Input is the data of one tensor on its way into a file: exactly Size bytes, or
-// an error. It stops when the context of the writer is done.
+// Input reads the data of a tensor to be written: exactly Size bytes, or an error.
+// It stops when the context of the writer is done.
 type Input interface {
 	// Read implements io.Reader.
 	Read(p []byte) (int, error)
-	// Size returns the number of bytes of the tensor.
+	// Size returns the size of the tensor in bytes.
 	Size() int64
-	// Each calls f with one piece after the other, valid during the call.
+	// Each calls f with consecutive pieces, each valid during the call.
 	Each(f func(p []byte) error) error
-	// CopyTo writes the data at off and feeds it to sum, which may be nil. Both may happen
-	// at the same time, in two goroutines.
+	// CopyTo writes the data at off of t, and to sum unless that is nil. It may use two
+	// goroutines.
 	CopyTo(t io.WriterAt, off int64, sum io.Writer) error
 }
 
-// Target is a file being written. Gaps that nothing wrote read as zeros.
+// Target is a file being written. Gaps read as zeros.
 type Target interface {
 	io.WriterAt
 	io.ReaderAt
-	// Truncate cuts the file to size, or fills it up with zeros.
+	// Truncate cuts the file to size, or extends it with zeros.
 	Truncate(size int64) error
-	// Sequential reports that writes must come in ascending order and nothing
-	// can be read back or changed: what goes into the header must be known first.
+	// Sequential reports whether writes must have ascending offsets, and nothing can
+	// be read back or overwritten.
 	Sequential() bool
 }
 
-// ErrSequential is returned by a sequential target for what it cannot do. It is an ErrUnsupported.
+// ErrSequential is returned by a sequential target for other operations. It wraps ErrUnsupported.
 var ErrSequential = fmt.Errorf("%w: the target can only be written from front to back", ErrUnsupported)
