@@ -31,11 +31,11 @@ func (s *spaces) open() (*os.Root, error) {
 // openRoot opens a directory.
 func openRoot(dir string) (*os.Root, error) { return os.OpenRoot(itself(dir)) }
 
-// itself is a path that cannot be anything but a directory, so that opening it does not
-// wait for the other end of a pipe that took the place of one.
+// itself returns a path that only a directory can have, so that opening it cannot block on
+// a pipe that has replaced the directory.
 func itself(dir string) string { return dir + string(filepath.Separator) + "." }
 
-// stat looks at a file of the model.
+// stat returns the FileInfo of a file of the model.
 func (s *spaces) stat(name string) (os.FileInfo, error) {
 	root, err := s.open()
 	if err != nil {
@@ -46,7 +46,7 @@ func (s *spaces) stat(name string) (os.FileInfo, error) {
 	return info, err
 }
 
-// location is where a file of the model is: below a root that may have been opened to get there.
+// location is the place of a file of the model: a name below a root, which may have been opened for it.
 type location struct {
 	root  *os.Root
 	name  string
@@ -59,13 +59,13 @@ func (l *location) close() {
 	}
 }
 
-// elsewhere finds a file that a link leads to out of dir. It is a variable, set by Leave, so that
-// programs whose formats have no use for it do not link it.
+// elsewhere finds a file that a link out of dir leads to. It is a variable, set by Leave, so that
+// programs whose formats do not need it do not link the code.
 var elsewhere func(s *spaces, dir, name string) (location, os.FileInfo, error)
 
 var errOutside = fmt.Errorf("%w: it leads out of the directory of the model; Options.Root names one that files may be in", driver.ErrUnsupported)
 
-// locate looks for a file of the model: below dir, which root is, or where a link leads from there.
+// locate finds a file of the model below dir, which root is open on, or where a link leads.
 func (s *spaces) locate(root *os.Root, dir, name string) (location, os.FileInfo, error) {
 	at := location{root: root, name: filepath.FromSlash(name)}
 	info, err := root.Stat(at.name)
@@ -85,7 +85,7 @@ func (s *spaces) locate(root *os.Root, dir, name string) (location, os.FileInfo,
 // mostPath is longer than the paths of most systems.
 const mostPath = 4096
 
-// linked says in an error where a file leads that is a link, or below one.
+// linked adds to an error where a link in the file's path leads.
 func linked(err error, dir, name string) error {
 	for i := 0; i <= len(name) && len(name) < mostPath && err != nil; i++ {
 		if i < len(name) && name[i] != '/' {
@@ -98,17 +98,17 @@ func linked(err error, dir, name string) error {
 	return err
 }
 
-// escapes recognizes what os.Root refuses, as opposed to what the system does.
+// escapes reports whether os.Root rejected the path, rather than the system.
 func escapes(err error) bool {
 	var p *os.PathError
 	ok := errors.As(err, &p)
 	return ok && strings.HasPrefix(p.Err.Error(), "path escapes")
 }
 
-// testHookLooked is called between looking at a file and opening it.
+// testHookLooked is called between the stat of a file and opening it.
 var testHookLooked func()
 
-// mapBelow maps a regular file of the model, if check agrees with what was opened.
+// mapBelow maps a regular file of the model if check accepts the open file.
 func (s *spaces) mapBelow(root *os.Root, dir, name, path string, check func(os.FileInfo) error) (*source.Region, error) {
 	f, info, err := s.openBelow(root, dir, name)
 	if err != nil {
@@ -126,8 +126,8 @@ func (s *spaces) mapBelow(root *os.Root, dir, name, path string, check func(os.F
 	return r, nil
 }
 
-// openBelow opens a regular file of the model. It looks before it opens, since a device may
-// notice, and does not wait for the other end of a pipe that took its place in between.
+// openBelow opens a regular file of the model. It checks the type first, since opening a device
+// may have side effects, and does not block on a pipe that replaces the file in between.
 func (s *spaces) openBelow(root *os.Root, dir, name string) (*os.File, os.FileInfo, error) {
 	at, info, err := s.locate(root, dir, name)
 	defer at.close()

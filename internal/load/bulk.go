@@ -12,8 +12,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// LoadAll reads tensors and parts of them into the memory of their requests: in the order of the
-// file, on several goroutines.
+// LoadAll reads tensors and parts of tensors into the memory of their requests. It reads in file
+// order, on several goroutines.
 func (m *Model) LoadAll(ctx context.Context, requests []Request, progress driver.Progress) error {
 	if err := m.main.Enter(); err != nil {
 		return err
@@ -31,13 +31,13 @@ func (m *Model) LoadAll(ctx context.Context, requests []Request, progress driver
 	return explain(err, m.desc.Name, m.path)
 }
 
-// bulk is one call of LoadAll, with the means of a verification.
+// bulk is a call of LoadAll. It uses the workers and guards of a verification.
 type bulk struct {
 	*verification
-	files map[*source.Region]*source.File // that were opened again
+	files map[*source.Region]*source.File // the reopened files
 }
 
-// reopenOver is how many bytes of a mapped file are worth opening it again.
+// reopenOver is the number of bytes to read from which reopening a mapped file pays.
 const reopenOver = 1 << 20
 
 // plan returns the chunks of all requests, in the order of the files.
@@ -73,20 +73,20 @@ func (b *bulk) plan(requests []Request) (chunks []chunk, err error) {
 	return chunks, nil
 }
 
-// reopen opens the files of which so much is read.
+// reopen opens the files of which enough is read.
 func (b *bulk) reopen(read map[*source.Region]int64) {
 	b.files = make(map[*source.Region]*source.File)
 	for r, n := range read {
 		if n < reopenOver || len(b.files) == mostReopened {
 			continue
 		}
-		if f, err := r.Reopen(); err == nil { // else the mapping is read
+		if f, err := r.Reopen(); err == nil { // otherwise read the mapping
 			b.files[r] = f
 		}
 	}
 }
 
-// mostReopened bounds the descriptors that are taken for a model of many files.
+// mostReopened is the maximum number of descriptors to use for a model of many files.
 const mostReopened = 64
 
 func (b *bulk) close() {
@@ -95,7 +95,7 @@ func (b *bulk) close() {
 	}
 }
 
-// jobsOf joins chunks that are close to each other: behind a reader they are one request.
+// jobsOf groups chunks that are close to each other; a reader gets one request for them.
 func jobsOf(chunks []chunk) (jobs [][]chunk) {
 	for from := 0; from < len(chunks); {
 		p, to := &chunks[from], from+1
@@ -151,7 +151,7 @@ func (b *bulk) run(job []chunk) error {
 	return nil
 }
 
-// read reads a chunk, from the window that it is in if there is one.
+// read reads a chunk, from window if that is not nil.
 func (b *bulk) read(p *chunk, window *fetched) error {
 	t := p.t
 	if !t.hashed && b.m.touch.pending.Load() {
@@ -177,7 +177,7 @@ func (b *bulk) read(p *chunk, window *fetched) error {
 	return err
 }
 
-// readView reads a chunk by way of a view of its tensor.
+// readView reads a chunk through a view of its tensor.
 func (b *bulk) readView(p *chunk, v tensor.View) (err error) {
 	t := p.t
 	if t.whole && b.m.index.Loaded(t.i) && !t.resident() {
@@ -210,7 +210,7 @@ func (b *bulk) readView(p *chunk, v tensor.View) (err error) {
 	return err
 }
 
-// decoded returns a tensor that the driver loads, of which the model keeps no copy.
+// decoded returns a tensor that the driver loads; the model does not cache it.
 func (b *bulk) decoded(t *target) (tensor.View, error) {
 	data, err := b.m.kept.get(b.m, t.i, false, func() ([]byte, error) { return b.m.decode(t.i) })
 	if err != nil {
@@ -219,7 +219,8 @@ func (b *bulk) decoded(t *target) (tensor.View, error) {
 	return tensor.FromInfo(*t.info, data)
 }
 
-// readRange reads a chunk without gaps to memory where it stays as it is, or nowhere.
+// readRange reads a chunk without gaps whose bytes need no conversion, to memory or only to
+// hash them.
 func (b *bulk) readRange(p *chunk, window *fetched) error {
 	t := p.t
 	step, want := int64(chunkSize), driver.Sum{}
@@ -227,7 +228,7 @@ func (b *bulk) readRange(p *chunk, window *fetched) error {
 		want = b.sum(t.i)
 	}
 	if t.region.InMemory() && (t.hashed || t.file == nil) {
-		step = memory.PopulateStep // which a cache holds
+		step = memory.PopulateStep // fits in a cache
 	}
 	sum := checksum.New(want.Kind)
 	for done := int64(0); done < p.size; {
@@ -245,7 +246,7 @@ func (b *bulk) readRange(p *chunk, window *fetched) error {
 			} else if err := b.fetch(dst, at, t); err != nil {
 				return err
 			}
-			_, _ = sum.Write(dst) // nothing, unless it is hashed
+			_, _ = sum.Write(dst) // does nothing unless the tensor is hashed
 		}
 		b.Done(n, t.Tensor)
 		done += n
@@ -270,20 +271,20 @@ func (b *bulk) fetch(dst []byte, at int64, t *target) (err error) {
 	return err
 }
 
-// fetched is a range of a file that was read. It owns the views of the tensors in it meanwhile.
+// fetched is a range of a file that was read. It is the owner of temporary views of the tensors in it.
 type fetched struct {
 	memory.Owner[tensor.Info]
 	off int64
 	b   []byte
 }
 
-// view returns the view of a tensor in the window, of which no other bytes are used.
+// view returns a view of a tensor, of which only the bytes in the window may be used.
 func (f *fetched) view(t *target) tensor.View {
 	f.Owner = (*memory.Ref[tensor.Info])(&t.view).Owner()
 	return tensor.View(memory.New(t.info, memory.Owner[tensor.Info](f), nil))
 }
 
-// decode decodes a chunk without gaps whose elements need not know where in the tensor they are.
+// decode decodes a chunk without gaps whose elements do not depend on their position in the tensor.
 func (f *fetched) decode(p *chunk) error {
 	first := p.first * p.t.unit.elems
 	dst := p.t.Floats[first:min(first+p.n*p.t.unit.elems, p.t.elems)]

@@ -16,7 +16,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// file is a Source with a directory.
+// file is the Source of the model's own file.
 type file struct {
 	*source.Region
 	s      *spaces
@@ -25,7 +25,7 @@ type file struct {
 
 func (f *file) Path() string { return f.s.m.Path() }
 
-// Name returns what the file is called among the others of its directory, of a reader too; "" without a directory.
+// Name returns the file's name in its directory, also for a reader; "" if there is no directory.
 func (f *file) Name() string {
 	if f.s.dir == "" && f.s.sibling == nil {
 		return ""
@@ -33,7 +33,7 @@ func (f *file) Name() string {
 	return f.s.m.path
 }
 
-// InMemory implements driver.Source. While a file is parsed its bytes are copied and recorded.
+// InMemory implements driver.Source. During parsing bytes are copied and recorded.
 func (f *file) InMemory() bool { return f.Region.InMemory() && !f.parsing() }
 
 // Slice implements driver.Source.
@@ -74,8 +74,8 @@ func (f *file) Record(b []byte, off int64) error {
 	return f.s.structure.add(f.number, b, off)
 }
 
-// parsing reports whether what is read is recorded: until the file was parsed, and the signature checked that
-// must be there.
+// parsing reports whether reads are recorded: until the file is parsed and a required signature is
+// verified.
 func (f *file) parsing() bool { return !f.s.frozen || f.s.structure.keep }
 
 // Dir implements driver.Source.
@@ -121,7 +121,7 @@ func (s *spaces) Entries() ([]driver.DirEntry, error) {
 	return entries, nil
 }
 
-// Directory is one that may have a model in it: links lead to where those of a model may.
+// Directory is a directory that may contain a model. Its links may lead where those of a model may.
 type Directory struct{ s spaces }
 
 // OpenDirectory returns the directory at a path; o and root are as in Config.
@@ -129,7 +129,7 @@ func OpenDirectory(path, root string, o source.Options) *Directory {
 	return &Directory{spaces{m: &Model{mapping: o}, dir: path, top: root}}
 }
 
-// Entries lists what is in it, sorted by name.
+// Entries lists the directory, sorted by name.
 func (d *Directory) Entries() ([]driver.DirEntry, error) { return d.s.Entries() }
 
 // Open maps a file.
@@ -137,7 +137,7 @@ func (d *Directory) Open(name string) (*source.Region, error) {
 	return d.s.mapNow(name, filepath.Join(d.s.dir, name))
 }
 
-// Close must follow.
+// Close releases the directory.
 func (d *Directory) Close() { d.s.parsed() }
 
 // Open implements driver.Dir.
@@ -163,7 +163,7 @@ func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
 	return src, n, err
 }
 
-// shard is the Source of another file than the model's own.
+// shard is the Source of any other file of the model.
 type shard struct {
 	file
 	path string
@@ -171,12 +171,12 @@ type shard struct {
 
 func (s *shard) Path() string { return s.path }
 
-// mapNow maps a file of the directory. A plain entry is mapped by its name, which
-// spares opening it twice; whatever links are on the way to another is resolved
-// below the directory.
+// mapNow maps a file of the directory. An entry of the directory itself is mapped by its
+// name, to open it only once; links on the way to other files are resolved below the
+// directory.
 func (s *spaces) mapNow(name, path string) (*source.Region, error) {
 	if s.dir == "" {
-		return s.beside(name)
+		return s.openSibling(name)
 	}
 	if isEntry(name) {
 		o := s.m.mapping
@@ -197,8 +197,8 @@ func (s *spaces) mapNow(name, path string) (*source.Region, error) {
 	return s.mapBelow(root, s.dir, name, path, func(os.FileInfo) error { return nil })
 }
 
-// beside opens another file of a model without a directory.
-func (s *spaces) beside(name string) (*source.Region, error) {
+// openSibling opens another file of a model without a directory.
+func (s *spaces) openSibling(name string) (*source.Region, error) {
 	if s.sibling == nil {
 		return nil, errNoDir
 	}
@@ -214,14 +214,14 @@ func (s *spaces) beside(name string) (*source.Region, error) {
 	return r, nil
 }
 
-// isEntry reports whether a name is that of an entry of the directory itself. Only Windows
-// has others that lead elsewhere without a separator.
+// isEntry reports whether name is an entry of the directory itself. On Windows, names without
+// a separator may lead elsewhere.
 func isEntry(name string) bool {
 	return name != "" && name != "." && name != ".." && strings.IndexByte(name, '/') < 0 && strings.IndexByte(name, '\\') < 0 &&
 		(runtime.GOOS != "windows" || filepath.IsLocal(name))
 }
 
-// read holds one file open to be parsed: of many, the one before is parsed already.
+// read makes r the file that is open for parsing, and ends parsing of the previous one.
 func (s *spaces) read(r *source.Region) {
 	if s.reading != nil {
 		s.reading.Parsed()
@@ -239,22 +239,22 @@ func (s *spaces) Declare(name string) (driver.Space, error) {
 	}
 	f := &space{name: name, dir: s.laterDir(), later: (*space).mapLater}
 	if s.dir == "" && s.sibling != nil {
-		f.later = func(f *space) (*source.Region, error) { return f.spaces.beside(f.name) }
+		f.later = func(f *space) (*source.Region, error) { return f.spaces.openSibling(f.name) }
 	} else if strings.HasSuffix(name, "/") {
 		f.why = fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)
 	} else if f.was, f.why = s.stat(name); passes(f.why) {
-		return 0, f.why // or nobody could ever tell that the file is the same
+		return 0, f.why // otherwise a replaced file could not be detected
 	}
 	return s.add(f), nil
 }
 
-// passes reports whether an error is of the system as it is now, and not of the file.
+// passes reports whether an error is a passing state of the system, not a property of the file.
 func passes(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EIO)
 }
 
-// laterDir returns the directory in a form that holds when the program has moved to
-// another one.
+// laterDir returns the directory as a path that stays valid when the program changes its
+// working directory.
 func (s *spaces) laterDir() string {
 	if s.abs == "" && s.dir != "" {
 		s.abs = s.dir

@@ -7,13 +7,13 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// explain names format and file in an error that does not.
+// explain adds format and file to an error that lacks them.
 func explain(err error, format, path string) error { return wire.Explain(err, format, path) }
 
 // Explain is explain for package format.
 func Explain(err error, format, path string) error { return wire.Explain(err, format, path) }
 
-// errorf makes an error about the model's file.
+// errorf returns an error about the model's file.
 func (m *Model) errorf(field string, off int64, sentinel error, text string, args ...any) error {
 	return &tensor.Error{
 		Format: m.desc.Name, Path: m.path, Field: field, Offset: off,
@@ -21,7 +21,7 @@ func (m *Model) errorf(field string, off int64, sentinel error, text string, arg
 	}
 }
 
-// NotFound is the error for a name that no tensor has.
+// NotFound returns the error for a tensor that does not exist.
 func NotFound(format, path, name string) error {
 	return &tensor.Error{Format: format, Path: path, Field: tensorField(name), Offset: -1, Err: tensor.ErrNotFound}
 }

@@ -2,8 +2,8 @@ package load
 
 import "slices"
 
-// Files returns the paths of all files that the model has or names, its own or its
-// directory first, each once; nil for a model that was not opened by path.
+// Files returns the paths of all files that belong to the model, beginning with its own
+// file or directory, without duplicates. It returns nil for a model not opened by path.
 func (m *Model) Files() []string {
 	if !m.byPath {
 		return nil

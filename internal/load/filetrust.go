@@ -7,21 +7,21 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// FileTrust is what Config.Trusted may be instead of a public key: it decides about models of any format by
-// all bytes of all their files.
+// FileTrust may be used for Config.Trusted in place of a public key. It accepts or rejects models of any format by
+// the bytes of all their files.
 type FileTrust interface {
-	// Recording is asked once for each model. It may be asked by several goroutines.
+	// Recording is called once for each model. It may be called concurrently.
 	Recording() Recording
 }
 
-// Recording checks the files of a model when they were parsed. There is one
-// implementation, and it is an interface so that programs without a FileTrust do not link that.
+// Recording checks the files of a model after they are parsed. It is an interface so that
+// programs without a FileTrust do not link its one implementation.
 type Recording interface {
 	check(v *verification) error
 }
 
-// NewRecording returns a Recording at the end of which check is given the path of the model, "" without one, and its
-// files. Without an error what is open is what their bytes were.
+// NewRecording returns a Recording that calls check with the path of the model, or "", and its files. If check returns
+// no error, the model is exactly the bytes that check has read.
 func NewRecording(check func(ctx context.Context, path string, m *OpenModel) error) Recording {
 	return recording(check)
 }
@@ -33,14 +33,14 @@ func (check recording) check(v *verification) error { return check(v.ctx, v.m.Pa
 // OpenModel is a model that is being opened.
 type OpenModel struct{ v *verification }
 
-// OpenFile is a file of it.
+// OpenFile is a file of an OpenModel.
 type OpenFile struct {
 	Path  string // "" for bytes and readers
 	Size  int64
 	space driver.Space
 }
 
-// Files returns all files of the model that are there.
+// Files returns all existing files of the model.
 func (o *OpenModel) Files() (files []OpenFile) {
 	m := o.v.m
 	if !m.isDir {
@@ -54,8 +54,8 @@ func (o *OpenModel) Files() (files []OpenFile) {
 	return files
 }
 
-// Feed writes size bytes at off of a file to w: what was read of them when they were parsed, and of
-// others what is mapped. It is safe for concurrent use.
+// Feed writes size bytes at off of a file to w: those that parsing has read from memory, and the others
+// from the mapping. It is safe for concurrent use.
 func (o *OpenModel) Feed(w io.Writer, f *OpenFile, off, size int64) error {
 	return o.v.Feed(w, f.space, off, size, "")
 }

@@ -8,25 +8,25 @@ import (
 	"github.com/weightmap/weightmap/internal/work"
 )
 
-// group is a run of tensors that one worker checks in one go. Behind a reader
-// a group of small neighbors is fetched with one request.
+// group is a run of tensors that a worker checks together. From a reader, a
+// group of small neighbors is fetched with one request.
 type group struct {
 	which     []int
-	off, size int64 // of the request; size 0 for none
+	off, size int64 // the range to request; size 0 for none
 }
 
-// maxGap is how many unused bytes between two tensors are fetched rather than
-// making two requests of them.
+// maxGap is the maximum number of unused bytes between two tensors that are fetched with
+// one request.
 const maxGap = 32 << 10
 
-// mostInGroup bounds a group in memory, so that both workers have something to do.
+// mostInGroup is the maximum number of tensors in a group, so that all workers are busy.
 const mostInGroup = 64
 
-// mostBytesInGroup bounds the bytes of several tensors in a group, of which there are
-// sixteen for each worker in larger models.
+// mostBytesInGroup is the maximum size of a group of several tensors. Larger models have
+// sixteen groups for each worker.
 const mostBytesInGroup = 4 << 20
 
-// group cuts the list of tensors, which have so many bytes together, into groups.
+// group divides the list of tensors, of total bytes, into groups.
 func (v *verification) group(which []int, total int64) []group {
 	remote, step := !v.m.main.InMemory(), v.step()
 	if remote {
@@ -37,7 +37,7 @@ func (v *verification) group(which []int, total int64) []group {
 		})
 	}
 	most := min(max(total/int64(v.workers()*16), work.Step), mostBytesInGroup)
-	// In memory there are no more: a group is full, or it and the next exceed a step.
+	// An upper bound in memory: a group is full, or it and the next exceed a step.
 	groups := make([]group, 0, min(int64(len(which)), int64(len(which)/mostInGroup)+2*(max(total, 0)/work.Step)+1))
 	for from := 0; from < len(which); {
 		to, end := from+1, int64(0)
@@ -68,8 +68,8 @@ func (v *verification) group(which []int, total int64) []group {
 	return groups
 }
 
-// offset returns where tensor i is in the model's own file, -1 when it is not
-// there as such.
+// offset returns the offset of tensor i in the model's own file, or -1 if it is in another
+// file or form.
 func (v *verification) offset(i int) int64 {
 	s, off, _ := v.m.index.Place(i)
 	if s != 0 || v.m.index.Loaded(i) {
@@ -108,7 +108,7 @@ func (v *verification) verifyGroup(g *group, wide bool) error {
 	return nil
 }
 
-// fetched checks tensor i in bytes that begin at base of the file.
+// fetched checks tensor i, whose bytes are in b, which begins at offset base of the file.
 func (v *verification) fetched(i int, b []byte, base int64) (by string, err error) {
 	if err := v.ctx.Err(); err != nil {
 		return "", err

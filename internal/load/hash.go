@@ -16,17 +16,17 @@ import (
 	"github.com/weightmap/weightmap/internal/work"
 )
 
-// partSize is the part of a file that is worth a goroutine of its own.
+// partSize is the size from which a part of a file gets a separate goroutine.
 const partSize = 4 << 20
 
-// page is the distance at which bytes are touched to learn that they are there:
-// no system has smaller pages.
+// page is the distance between the bytes that probe reads: the smallest page size of
+// any system.
 const page = 4096
 
-// witness keeps the compiler from dropping reads whose values nobody wants.
+// witness keeps the compiler from eliminating reads whose values are not used.
 var witness atomic.Uint32
 
-// mostWorkers is how many goroutines verify at most: each may have a buffer of its own.
+// mostWorkers is the maximum number of verifying goroutines, each of which may have a buffer.
 const mostWorkers = 256
 
 func (v *verification) workers() int {
@@ -50,8 +50,8 @@ func (v *verification) Rehash(k driver.Kind, s driver.Space, off, size int64) (u
 	return newVerification(v.m, v.ctx, &VerifyOptions{Workers: v.o.Workers}).Hash(k, s, off, size, "")
 }
 
-// hash returns a sum of a range. With wide, all workers take a part where sums
-// of parts combine.
+// hash returns a checksum of a range. With wide it uses all workers if checksums of
+// the kind can be combined.
 func (v *verification) hash(k driver.Kind, r *source.Region, off, size int64, part string, wide bool) (uint64, error) {
 	if err := r.Check(off, size); err != nil {
 		return 0, err
@@ -85,7 +85,7 @@ func (v *verification) hash(k driver.Kind, r *source.Region, off, size int64, pa
 	return sum, nil
 }
 
-// hashPart returns a sum of a range of r.
+// hashPart returns a checksum of a range of r.
 func (v *verification) hashPart(k driver.Kind, r *source.Region, off, size int64, part string) (uint64, error) {
 	if k == driver.XXH64 {
 		if b := r.Bytes(); b != nil && size <= work.Step {
@@ -134,7 +134,7 @@ func (v *verification) Feed(h io.Writer, s driver.Space, off, size int64, part s
 
 var steps = sync.Pool{New: func() any { b := make([]byte, work.Step); return &b }}
 
-// buffer returns at least n bytes, which go back to steps.
+// buffer returns at least n bytes from the pool steps.
 func buffer(n int64) *[]byte {
 	buf := steps.Get().(*[]byte)
 	if n > int64(len(*buf)) {
@@ -143,16 +143,16 @@ func buffer(n int64) *[]byte {
 	return buf
 }
 
-// readStep is how much of what is behind a reader is read at a time: it may be far away, or
-// fetch parts of it at the same time.
+// readStep is the number of bytes read from a reader at a time. It is large since the reader may be
+// remote, or fetch parts concurrently.
 const readStep = 8 << 20
 
-// step is readStep, or what the model may take of memory.
+// step returns readStep, or less if the memory limit requires it.
 func (v *verification) step() int64 {
 	return min(readStep, max(work.Step, v.m.memory.Left()/int64(2*v.workers())))
 }
 
-// feed calls f with the steps of a range of r.
+// feed calls f with consecutive pieces of a range of r.
 func (v *verification) feed(r *source.Region, off, size int64, part string, f func([]byte)) error {
 	if r.InMemory() {
 		b, err := r.Slice(off, size)
@@ -171,8 +171,8 @@ func (v *verification) feed(r *source.Region, off, size int64, part string, f fu
 	return v.copied(r, off, size, part, f)
 }
 
-// copied is feed by way of private memory. Whatever hashes in assembly that has a stack
-// frame, as SHA-256 does, must not fault in a mapping: the runtime cannot unwind it.
+// copied is like feed, but copies to private memory first: assembly with a stack frame, such as
+// SHA-256, must not fault since the runtime cannot unwind it.
 func (v *verification) copied(r *source.Region, off, size int64, part string, f func([]byte)) error {
 	most := int64(cacheStep)
 	if !r.InMemory() {
@@ -195,9 +195,9 @@ func (v *verification) copied(r *source.Region, off, size int64, part string, f 
 	return nil
 }
 
-// passed calls f with bytes of r, as many as p has and in its memory: at once what a reader
-// delivers, and of what is in memory little copies, one in the place of the other.
-// What f reads then is in the nearest cache.
+// passed copies len(p) bytes of r to p and calls f with them: all at once for a reader, and
+// otherwise in small pieces that reuse the beginning of p, so that they stay in the nearest
+// cache.
 func (v *verification) passed(r *source.Region, off int64, p []byte, f func([]byte)) error {
 	if !r.InMemory() {
 		_, err := r.ReadAtContext(v.ctx, p, off)
@@ -224,7 +224,7 @@ func (v *verification) passed(r *source.Region, off int64, p []byte, f func([]by
 		return nil
 	})
 	if err != nil {
-		// A bulk copy stops anywhere in what is missing; this finds the first byte.
+		// A bulk copy may fault anywhere in the missing bytes; this finds the first.
 		if _, exact := r.ReadAt(p[:len(b)], off+int64(len(p)-len(b))); exact != nil {
 			return exact
 		}
@@ -233,13 +233,13 @@ func (v *verification) passed(r *source.Region, off int64, p []byte, f func([]by
 }
 
 const (
-	// cacheStep is how much is copied between two looks at the context.
+	// cacheStep is the number of bytes copied between checks of the context.
 	cacheStep = 128 << 10
-	// copyStep is how much is copied at a time.
+	// copyStep is the number of bytes copied at a time.
 	copyStep = 1 << 10
 )
 
-// probe reads a byte of every page of b, so that missing ones are noticed.
+// probe reads a byte of every page of b, so that missing pages fault.
 func probe(b []byte) {
 	if len(b) == 0 {
 		return

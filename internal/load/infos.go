@@ -7,19 +7,19 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// infoTable makes the tensor.Info of records when they are asked for, a block
-// at a time. Views point into the blocks, so blocks never move.
+// infoTable makes the tensor.Info of tensors lazily, a block at a time. Views
+// point into the blocks, so blocks never move.
 type infoTable struct {
 	mu     sync.Mutex
 	blocks atomic.Pointer[[]atomic.Pointer[infoBlock]]
 }
 
-// infoBlock holds the descriptions of so many tensors.
+// infoBlock holds the descriptions of consecutive tensors.
 type infoBlock [blockSize]tensor.Info
 
 const blockSize = 64
 
-// Info returns the description of tensor i, which stays where it is.
+// Info returns the description of tensor i, which never moves.
 func (m *Model) Info(i int) *tensor.Info {
 	if t := m.infos.blocks.Load(); t != nil {
 		if b := (*t)[i/blockSize].Load(); b != nil {

@@ -11,11 +11,11 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// kept holds the copies of tensors that cannot be viewed where they are, until
-// Evict or Close: decompressed, decrypted, misaligned ones.
+// kept caches copies of tensors that cannot be viewed in place (compressed,
+// encrypted, misaligned) until Evict or Close.
 type kept struct {
 	once  sync.Once
-	cells []cell // by tensor; made when the first is needed
+	cells []cell // by tensor; allocated on first use
 	bytes atomic.Int64
 
 	mu   sync.Mutex
@@ -27,8 +27,8 @@ type cell struct {
 	data []byte
 }
 
-// get returns the copy of tensor i, which decode makes the first time, under the
-// model's guard. Only with keep it is there for the next time.
+// get returns a copy of tensor i: the cached one, or the result of decode, which runs under
+// the model's guard. With keep it caches the result.
 func (k *kept) get(m *Model, i int, keep bool, decode func() ([]byte, error)) ([]byte, error) {
 	k.once.Do(func() { k.cells = make([]cell, m.index.Len()) })
 	c := &k.cells[i]
@@ -42,7 +42,7 @@ func (k *kept) get(m *Model, i int, keep bool, decode func() ([]byte, error)) ([
 		return nil, &tensor.Error{Format: m.desc.Name, Path: m.path, Field: tensorField(m.index.Name(i)), Offset: -1, Err: err}
 	}
 	defer func() {
-		if c.data == nil { // it is not kept, or a reader panicked
+		if c.data == nil { // not cached, or a reader panicked
 			m.memory.Release(size)
 		}
 	}()
@@ -67,7 +67,7 @@ func (k *kept) get(m *Model, i int, keep bool, decode func() ([]byte, error)) ([
 	return data, nil
 }
 
-// counted returns how many bytes a copy of tensor i adds to what the model holds.
+// counted returns the number of bytes that a copy of tensor i adds to the model's memory.
 func (m *Model) counted(i int) int64 {
 	if m.parsed.Shares != nil && m.parsed.Shares(i) {
 		return 0
@@ -75,7 +75,7 @@ func (m *Model) counted(i int) int64 {
 	return m.index.Size(i)
 }
 
-// drop is evict for good. Close has waited for all readers.
+// drop removes all copies when the model is closed. Close has waited for all readers.
 func (k *kept) drop() {
 	k.mu.Lock()
 	clear(k.cells)
@@ -83,7 +83,7 @@ func (k *kept) drop() {
 	k.bytes.Store(0)
 }
 
-// evict forgets all copies. Slices of them that were handed out stay valid.
+// evict removes all copies from the cache. Slices that were returned stay valid.
 func (k *kept) evict(m *Model) {
 	k.mu.Lock()
 	full := k.full
@@ -99,11 +99,11 @@ func (k *kept) evict(m *Model) {
 	}
 }
 
-// cache keeps what was read from an io.ReaderAt, or from files that are not mapped, the
-// latest first, up to most bytes.
+// cache is an LRU cache of at most most bytes for data read from an io.ReaderAt or from
+// files that are not mapped.
 type cache struct {
 	most   int64
-	memory *driver.Memory // that it is counted in: what does not fit there is not kept
+	memory *driver.Memory // the cache reserves its memory here; data that does not fit is not cached
 
 	mu    sync.Mutex
 	bytes int64
@@ -123,18 +123,18 @@ type cached struct {
 	data []byte
 }
 
-// reading is what others who want the same bytes wait for.
+// reading is a read in flight. Others that want the same bytes wait for it.
 type reading struct {
 	done chan struct{}
 	data []byte
 	err  error
 }
 
-// errBroken is what they get of a reader that panicked.
+// errBroken is the error for waiters if the read panicked.
 var errBroken = errors.New("another goroutine was reading the same bytes and panicked")
 
-// get returns size bytes at off of r. Several who want the same bytes at the same time, and
-// might keep them, have them read once.
+// get returns size bytes at off of r. If the bytes may be cached, concurrent calls for the same
+// bytes share one read.
 func (c *cache) get(r *source.Region, off, size int64) ([]byte, error) {
 	at := span{r, off, size}
 	c.mu.Lock()
@@ -166,7 +166,7 @@ func (c *cache) get(r *source.Region, off, size int64) ([]byte, error) {
 	return own.data, own.err
 }
 
-// ended lets those go who wait.
+// ended completes a read and wakes those waiting for it.
 func (c *cache) ended(at span, own *reading) {
 	c.mu.Lock()
 	delete(c.begun, at)
@@ -174,7 +174,7 @@ func (c *cache) ended(at span, own *reading) {
 	close(own.done)
 }
 
-// put keeps b and lets go of what was not used for longest.
+// put adds b and removes the least recently used entries.
 func (c *cache) put(at span, b []byte) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -204,7 +204,7 @@ func (c *cache) evict() {
 	c.order.Init()
 }
 
-// drop empties the cache for good.
+// drop empties and disables the cache.
 func (c *cache) drop() {
 	c.evict()
 	c.mu.Lock()
@@ -212,7 +212,7 @@ func (c *cache) drop() {
 	c.most = -1
 }
 
-// held returns the bytes in the cache.
+// held returns the number of bytes in the cache.
 func (c *cache) held() int64 {
 	c.mu.Lock()
 	defer c.mu.Unlock()

@@ -7,11 +7,11 @@ import (
 	"strings"
 )
 
-// Leave has links lead out of the directory of a model, to where Config.Root says or a cache has its files.
+// Leave allows links out of the directory of a model: into Config.Root, or to the files of a cache.
 func Leave() { elsewhere = (*spaces).leave }
 
-// leave finds a file that a link leads to out of dir. The path that it resolves is looked at
-// once more below the root that it found, so that no link can be put in between.
+// leave finds a file that a link out of dir leads to. It looks up the resolved path again below
+// the root that it found, so that a link inserted meanwhile has no effect.
 func (s *spaces) leave(dir, name string) (at location, info os.FileInfo, err error) {
 	if dir, err = physical(dir); err != nil {
 		return at, nil, err
@@ -55,7 +55,7 @@ func physical(dir string) (string, error) {
 }
 
 // cacheOf returns the root of the cache in which dir is a snapshot, ROOT/snapshots/REVISION/...,
-// and what the names of the files in it begin with that links of a snapshot lead to.
+// and the prefix of the names below it that links of a snapshot lead to.
 func cacheOf(dir string) (root, below string) {
 	for {
 		parent := filepath.Dir(dir)

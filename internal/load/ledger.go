@@ -7,7 +7,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// ledger records which checksum covers what.
+// ledger records which checksums cover which tensors and sections.
 type ledger struct {
 	mu        sync.Mutex
 	sections  []Section
@@ -28,13 +28,13 @@ func (l *ledger) Section(name, by string) {
 
 // Cover implements driver.Verification.
 func (l *ledger) Cover(i int, by string) {
-	if l.covered != nil { // else it is a check on first touch
+	if l.covered != nil { // otherwise this is a check before first use
 		l.covered[i] = l.number(by)
 	}
 }
 
-// number returns the number of a checksum. Those who check tensors set entries of
-// their own tensors without a lock.
+// number returns the number of a checksum. Workers set the entries of their tensors
+// without a lock.
 func (l *ledger) number(by string) uint16 {
 	l.mu.Lock()
 	defer l.mu.Unlock()

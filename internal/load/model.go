@@ -17,16 +17,16 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Config says what is opened, and how.
+// Config describes the model to open.
 type Config struct {
 	Driver  driver.Driver
-	Options driver.Options                            // as Checked returns them
-	Path    string                                    // of the file or directory, "" for bytes and readers
+	Options driver.Options                            // as CheckOptions returns them
+	Path    string                                    // path of the file or directory, "" for bytes and readers
 	Sibling func(name string) (*source.Region, error) // opens other files of a model without a directory; nil for none
-	Head    []byte                                    // what the file begins with, if Open could not parse it
+	Head    []byte                                    // the beginning of the file, for the error of an unknown format
 }
 
-// Files says how the files of the model are opened.
+// Files returns the options for opening the files of the model.
 func (c *Config) Files() source.Options {
 	return source.Options{Debug: c.Options.Debug, Memory: c.Options.Memory}
 }
@@ -34,13 +34,13 @@ func (c *Config) Files() source.Options {
 // Model is an open model of any format.
 type Model struct {
 	desc    driver.Description
-	main    *source.Region // the file, and the gate of all others; heap of no bytes for a directory
-	path    string         // in errors: what it was opened by, or what a reader is called
-	byPath  bool           // which is that of a file or directory
+	main    *source.Region // the file, whose region guards all others; empty heap memory for a directory
+	path    string         // the path in errors, or a reader's name
+	byPath  bool           // path is that of a file or directory
 	isDir   bool
 	index   driver.Index
-	parsed  *driver.Parsed // never nil once opened
-	mapping source.Options // of other files
+	parsed  *driver.Parsed // not nil once opened
+	mapping source.Options // for other files
 	lock    bool
 	workers int
 
@@ -50,11 +50,11 @@ type Model struct {
 	kept   kept
 	cache  cache
 	touch  touch
-	sums   atomic.Int64 // that were verified
+	sums   atomic.Int64 // number of verified checksums
 }
 
-// Open parses the file in r, which belongs to the model from here on, also
-// when opening fails. m is the zero Model.
+// Open parses the file in r. It takes ownership of r, even when it fails. m is the
+// zero Model.
 func (m *Model) Open(r *source.Region, c *Config) error {
 	m.init(r, c)
 	finished := false
@@ -72,8 +72,8 @@ func (m *Model) Open(r *source.Region, c *Config) error {
 	return err
 }
 
-// OpenDir parses the directory c.Path, which has these entries; nil for not listed yet. m is the
-// zero Model.
+// OpenDir parses the directory c.Path. entries lists it, or is nil if it has not been listed. m is
+// the zero Model.
 func (m *Model) OpenDir(c *Config, entries []driver.DirEntry) error {
 	p, ok := c.Driver.(driver.DirParser)
 	if !ok {
@@ -92,7 +92,7 @@ func (m *Model) OpenDir(c *Config, entries []driver.DirEntry) error {
 	return err
 }
 
-// orClose closes a model that was not opened to the end, since a reader panicked.
+// orClose closes a model whose opening did not complete because a reader panicked.
 func (m *Model) orClose(opened *bool) {
 	if !*opened {
 		m.spaces.parsed()
@@ -119,7 +119,7 @@ func (m *Model) init(r *source.Region, c *Config) {
 // IsOpen reports whether Open was called.
 func (m *Model) IsOpen() bool { return m.main != nil }
 
-// opened completes or undoes an open.
+// opened completes opening, or undoes it after an error.
 func (m *Model) opened(err error, c *Config) error {
 	if m.parsed == nil {
 		m.parsed = new(driver.Parsed)
@@ -164,7 +164,7 @@ func (m *Model) opened(err error, c *Config) error {
 	return nil
 }
 
-// hold locks a file in memory, if the options say so.
+// hold locks a file in memory if the options require it.
 func (m *Model) hold(ctx context.Context, r *source.Region) error {
 	if !m.lock {
 		return nil
@@ -180,8 +180,8 @@ func (m *Model) hold(ctx context.Context, r *source.Region) error {
 	return explain(&tensor.Error{Path: path, Field: "Options.Lock", Offset: -1, Err: err}, m.desc.Name, m.path)
 }
 
-// checkIndex does not trust the driver: a view must lie within its file and be
-// as long as its description says.
+// checkIndex checks the driver's results: every tensor must lie within its file and have
+// the size of its shape and type.
 func (m *Model) checkIndex() error {
 	for i := m.index.Plain(0, m.main.Size()); i < m.index.Len(); i = m.index.Plain(i+1, m.main.Size()) {
 		space, off, n := m.index.Place(i)
@@ -206,7 +206,7 @@ func (m *Model) checkIndex() error {
 	return nil
 }
 
-// byteSize returns how many bytes tensor i should have, n when only the file knows.
+// byteSize returns the size of tensor i by its description, or n if only the file determines it.
 func (m *Model) byteSize(i int, n int64) (int64, error) {
 	e := m.index.Encoding(i)
 	switch {
@@ -218,7 +218,7 @@ func (m *Model) byteSize(i int, n int64) (int64, error) {
 	return e.Bytes(m.index.Shape(i))
 }
 
-// Parsed returns what the driver made of the file.
+// Parsed returns the result of the driver.
 func (m *Model) Parsed() *driver.Parsed { return m.parsed }
 
 // Format returns the name of the format.
@@ -232,10 +232,10 @@ func (m *Model) Path() string {
 	return m.path
 }
 
-// Index returns the list of tensors, which must not be changed.
+// Index returns the list of tensors, which the caller must not modify.
 func (m *Model) Index() *driver.Index { return &m.index }
 
-// Tensor returns the tensor of that name.
+// Tensor returns the tensor with the given name.
 func (m *Model) Tensor(name string) (v tensor.View, err error) {
 	i, ok := m.index.Lookup(name)
 	if !ok || m.main.Closed() {
@@ -245,7 +245,7 @@ func (m *Model) Tensor(name string) (v tensor.View, err error) {
 	return v, err
 }
 
-// missing returns the error for a tensor that there is not.
+// missing returns the error for a tensor that does not exist.
 func (m *Model) missing(name, field string) (tensor.View, error) {
 	err := tensor.ErrNotFound
 	if m.main.Closed() {
@@ -254,13 +254,13 @@ func (m *Model) missing(name, field string) (tensor.View, error) {
 	return failed(&tensor.Info{Name: name, Offset: -1}, &tensor.Error{Format: m.desc.Name, Path: m.path, Field: field, Offset: -1, Err: err})
 }
 
-// failed returns an error, and a view that repeats it.
+// failed returns err and a view whose methods return it.
 func failed(info *tensor.Info, err error) (tensor.View, error) {
 	return tensor.View(memory.New(info, memory.Owner[tensor.Info](failure{err}), nil)), err
 }
 
-// At returns tensor i in file order. The error of one that cannot be reached
-// comes from the view's accessors.
+// At returns tensor i in file order. If its data cannot be accessed, the view's
+// accessors return the error.
 func (m *Model) At(i int) (v tensor.View) {
 	if uint(i) >= uint(m.index.Len()) {
 		v, _ = m.missing("", fmt.Sprintf("tensor %d", i))
@@ -270,8 +270,7 @@ func (m *Model) At(i int) (v tensor.View) {
 	return v
 }
 
-// at makes the view of tensor i. It takes a pointer because views have six words,
-// which every function on the way would copy.
+// at makes the view of tensor i. It takes a pointer to avoid copying views.
 func (m *Model) at(i int, v *tensor.View) error {
 	var data []byte
 	if !m.index.Loaded(i) {
@@ -287,7 +286,7 @@ func (m *Model) at(i int, v *tensor.View) error {
 	return nil
 }
 
-// recordAt returns where the file describes tensor i, -1 when that is not known.
+// recordAt returns the offset of tensor i's description in the file, or -1 if unknown.
 func (m *Model) recordAt(i int) int64 {
 	if m.parsed.RecordAt != nil && i >= 0 {
 		return m.parsed.RecordAt(i)
@@ -295,7 +294,7 @@ func (m *Model) recordAt(i int) int64 {
 	return -1
 }
 
-// Tensors walks the tensors in file order.
+// Tensors iterates over the tensors in file order.
 func (m *Model) Tensors() iter.Seq2[string, tensor.View] {
 	return func(yield func(string, tensor.View) bool) {
 		for i := range m.index.Len() {
@@ -306,8 +305,8 @@ func (m *Model) Tensors() iter.Seq2[string, tensor.View] {
 	}
 }
 
-// Select returns the positions of the tensors of those names, of all when there
-// are not names, ascending and each once.
+// Select returns the indexes of the named tensors, or of all if names is empty, ascending
+// and without duplicates.
 func (m *Model) Select(names []string) ([]int, error) {
 	if len(names) == 0 {
 		which := make([]int, m.index.Len())
@@ -328,7 +327,7 @@ func (m *Model) Select(names []string) ([]int, error) {
 	return slices.Compact(which), nil
 }
 
-// within runs f, which may look at the file, between Enter and Leave.
+// within calls f, which may access the file, between Enter and Leave.
 func (m *Model) within(f func() error) error {
 	if err := m.main.Enter(); err != nil {
 		return err
@@ -346,7 +345,7 @@ func (m *Model) guard(f func() error) error {
 	return err
 }
 
-// Do runs f between Enter and Leave. A fault in any memory of the model becomes an
+// Do calls f between Enter and Leave. It turns a fault in any memory of the model into an
 // error that names the tensor.
 func (m *Model) Do(f func() error) error {
 	if err := m.main.Enter(); err != nil {
@@ -386,7 +385,7 @@ func (m *Model) Graph() (g *driver.Graph, err error) {
 	return g, err
 }
 
-// Native returns what only the format has a place for, nil for nothing.
+// Native returns the contents that only the format can store, nil for nothing.
 func (m *Model) Native() (n *driver.Native, err error) {
 	if m.parsed.Native == nil {
 		return nil, nil
@@ -398,7 +397,7 @@ func (m *Model) Native() (n *driver.Native, err error) {
 	return n, err
 }
 
-// Notes lists what was tolerated.
+// Notes lists tolerated oddities of the file.
 func (m *Model) Notes() (notes []string) {
 	_ = m.within(func() error {
 		notes = slices.Clone(m.parsed.Notes)
@@ -423,7 +422,7 @@ func (m *Model) Signature() *driver.Signature {
 // NeedsKey reports whether data cannot be read without the key.
 func (m *Model) NeedsKey() bool { return !m.main.Closed() && m.parsed.NeedsKey }
 
-// Prefetch asks the system to read all files ahead, and maps those of a directory.
+// Prefetch asks the system to read all files ahead. It maps the files of a directory.
 func (m *Model) Prefetch() error {
 	if err := m.main.Enter(); err != nil {
 		return err
@@ -435,7 +434,7 @@ func (m *Model) Prefetch() error {
 	return m.advise(func(r *source.Region) error { return r.Prefetch(0, r.Size()) })
 }
 
-// Evict takes the pages of all mappings from the process, and forgets copies of tensors.
+// Evict removes the pages of all mappings from the process, and cached copies of tensors.
 func (m *Model) Evict() error {
 	m.cache.evict()
 	return m.advise(func(r *source.Region) error {
@@ -446,7 +445,7 @@ func (m *Model) Evict() error {
 	})
 }
 
-// advise tells the system something about all files.
+// advise calls tell for all files.
 func (m *Model) advise(tell func(*source.Region) error) error {
 	if err := m.main.Enter(); err != nil {
 		return err
@@ -460,10 +459,10 @@ func (m *Model) advise(tell func(*source.Region) error) error {
 	return nil
 }
 
-// Pin holds the memory of all files across Close.
+// Pin keeps the memory of all files mapped, even after Close, until unpin is called.
 func (m *Model) Pin() (unpin func(), err error) { return m.main.Pin() }
 
-// Close forbids further access, waits for running uses, and gives the memory back.
+// Close ends access to the model, waits for running uses, and releases the memory.
 func (m *Model) Close() error {
 	err := m.main.Close()
 	m.kept.drop()
@@ -474,7 +473,7 @@ func (m *Model) Close() error {
 	return err
 }
 
-// Dead returns a model that was closed and had no tensors.
+// Dead returns a closed model without tensors.
 func Dead() *Model {
 	m := &Model{main: source.FromBytes(nil), parsed: new(driver.Parsed)}
 	m.spaces.m, m.spaces.frozen = m, true

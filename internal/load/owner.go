@@ -11,8 +11,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// A Model is the owner of the views of its own file; a space is that of the
-// views of another file.
+// A Model owns the views of its own file; a space owns the views of another file.
 var (
 	_ memory.Owner[tensor.Info] = (*Model)(nil)
 	_ memory.Owner[tensor.Info] = (*space)(nil)
@@ -31,11 +30,11 @@ func (m *Model) Enter(info *tensor.Info) error {
 	return nil
 }
 
-// checkInside checks a tensor before its first use, and leaves if that is not to be.
+// checkInside checks a tensor before its first use, and calls Leave if the check fails.
 func (m *Model) checkInside(name string) error {
 	good := false
 	defer func() {
-		if !good { // with an error, or a panic of the reader
+		if !good { // after an error, or a panic of the reader
 			m.main.Leave()
 		}
 	}()
@@ -61,13 +60,13 @@ func (m *Model) Lend(info *tensor.Info) error {
 // Load implements memory.Owner.
 func (m *Model) Load(info *tensor.Info) ([]byte, error) { return m.load(m.main, info) }
 
-// load returns the bytes of a tensor, or of a part of one behind a reader. What
-// the driver loads and what is misaligned is kept; what a reader delivers is
-// kept as far as the cache goes.
+// load returns the bytes of a tensor, or of a part of a tensor behind a reader. It keeps
+// the results of the driver and copies of misaligned tensors; data from a reader goes
+// into the cache.
 func (m *Model) load(r *source.Region, info *tensor.Info) ([]byte, error) {
 	i, ok := m.index.Lookup(info.Name)
 	if !ok {
-		return nil, tensor.ErrClosed // a view of a failed model
+		return nil, tensor.ErrClosed // the view belongs to a failed model
 	}
 	if m.index.Loaded(i) {
 		return m.kept.get(m, i, true, func() ([]byte, error) { return m.decode(i) })
@@ -86,7 +85,7 @@ func (m *Model) load(r *source.Region, info *tensor.Info) ([]byte, error) {
 	})
 }
 
-// decode has the driver load tensor i, and does not trust its answer.
+// decode calls the driver to load tensor i, and checks the result.
 func (m *Model) decode(i int) ([]byte, error) {
 	b, err := m.parsed.Load(i)
 	if err == nil && int64(len(b)) != m.index.Size(i) {
@@ -95,7 +94,7 @@ func (m *Model) decode(i int) ([]byte, error) {
 	return b, err
 }
 
-// Ranged implements memory.Owner: parts can be had of what is not in memory.
+// Ranged implements memory.Owner: parts of tensors that are not in memory can be read.
 func (m *Model) Ranged(info *tensor.Info) bool { return m.ranged(m.main, info) }
 
 func (m *Model) ranged(r *source.Region, info *tensor.Info) bool {
@@ -128,7 +127,7 @@ func (m *Model) Advise(a memory.Advice, b []byte) (int64, error) {
 	}
 	switch {
 	case b == nil || len(b) > 0 && !r.Holds(addr):
-		return -1, nil // it is decoded, or read on demand
+		return -1, nil // decoded, or read on demand
 	case len(b) == 0:
 		return 0, nil
 	}
@@ -153,7 +152,7 @@ func (m *Model) Fault(addr uintptr) error {
 	return &tensor.Error{Format: m.desc.Name, Path: path, Field: m.fieldAt(number, off), Offset: off, Err: source.ErrCut}
 }
 
-// fieldAt names the tensor whose bytes an offset of a space is in, "" when there is none.
+// fieldAt names the tensor whose bytes contain an offset of a space, or returns "".
 func (m *Model) fieldAt(n driver.Space, off int64) string {
 	for i := range m.index.Len() {
 		if s, at, size := m.index.Place(i); s == n && at >= 0 && at <= off && off < at+size {
@@ -163,7 +162,7 @@ func (m *Model) fieldAt(n driver.Space, off int64) string {
 	return ""
 }
 
-// locate names the tensor in an error about an offset of the model's own file, in a copy.
+// locate returns a copy of an error about an offset of the model's own file, with the tensor's name.
 func (m *Model) locate(err error) error {
 	e, ok := err.(*tensor.Error)
 	if !ok || e.Field != "" || e.Offset < 0 || e.Path != m.path {
@@ -187,8 +186,8 @@ func explainTensor(info *tensor.Info, err error, format, path string) error {
 	return &tensor.Error{Format: format, Path: path, Field: tensorField(info.Name), Offset: info.Offset, Err: err}
 }
 
-// failure owns views that came with an error, and repeats it whatever is wrong
-// with the call: of a tensor that is not there the dtype is wrong too.
+// failure is the owner of views that were returned with an error. Explain returns that
+// error in place of any other, such as a wrong dtype.
 type failure struct{ err error }
 
 func (f failure) Enter(*tensor.Info) error          { return f.err }

@@ -13,14 +13,14 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// batch is how many files one goroutine looks at in one go.
+// batch is the number of files that a goroutine reads at a time.
 const batch = 64
 
-// spaceBytes is what a file takes in memory, about.
+// spaceBytes is the approximate memory of a space.
 const spaceBytes = 256
 
-// directory returns the directory as a file, which is kept open while parsing. A file that
-// os.Root opened would ask for the status of all that is in it.
+// directory returns the directory as a file, which stays open while parsing. Listing a file
+// opened by os.Root would stat all entries.
 func (s *spaces) directory() (*os.File, error) {
 	if s.dir == "" {
 		return nil, errNoDir

@@ -11,7 +11,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Request is a tensor or a part of it, and the memory it goes to: see format.Request.
+// Request is a tensor or a part of one, and the memory to read it to: see format.Request.
 type Request struct {
 	Tensor string
 	Slice  []tensor.Range
@@ -19,29 +19,29 @@ type Request struct {
 	Floats []float32
 }
 
-// target is a request whose tensor was found and whose memory is large enough.
+// target is a checked request.
 type target struct {
 	*Request
-	i      int // of the index
+	i      int // index of the tensor
 	view   tensor.View
 	info   *tensor.Info
 	region *source.Region
-	file   *source.File // the region's, to read instead; nil for none
+	file   *source.File // the region's reopened file to read from; nil for none
 	space  driver.Space
-	off    int64          // of the tensor in the file
+	off    int64          // offset of the tensor in the file
 	sel    []tensor.Range // the slice, for every axis
 	elems  int64          // of the slice
-	bytes  int64          // that they have
+	bytes  int64          // size of the slice
 	unit   unit
-	axis   int  // along which boxes are cut
-	whole  bool // not cut: it is decoded, or kept by the model
-	hashed bool // the bytes are compared with the tensor's checksum as they are read
+	axis   int  // the axis along which the slice is cut
+	whole  bool // not cut: decoded by the driver, or cached by the model
+	hashed bool // the tensor's checksum is verified during the read
 }
 
-// unit is what is not divided: an element, or a block of them.
+// unit is the indivisible part of a tensor: an element or a block.
 type unit struct{ elems, bytes int64 }
 
-// target finds the tensor of a request, and checks what can be checked before anything is read.
+// target finds the tensor of a request and checks the request as far as possible before reading.
 func (m *Model) target(q *Request) (*target, error) {
 	i, ok := m.index.Lookup(q.Tensor)
 	if !ok {
@@ -55,7 +55,7 @@ func (m *Model) target(q *Request) (*target, error) {
 	return t, m.named(err, q.Tensor)
 }
 
-// named names the tensor in an error that does not.
+// named adds the tensor's name to an error that lacks it.
 func (m *Model) named(err error, name string) error {
 	var e *tensor.Error
 	if err == nil || errors.As(err, &e) && e.Field != "" {
@@ -97,13 +97,13 @@ func (t *target) resolve(m *Model) (err error) {
 	return t.fits()
 }
 
-// resident reports whether the tensor goes nowhere: it is only to be in memory.
+// resident reports whether the tensor is only to be brought into memory.
 func (t *target) resident() bool { return t.Bytes == nil && t.Floats == nil }
 
-// fetches reports whether bytes have to be read before they can be used.
+// fetches reports whether bytes must be read before they can be used.
 func (t *target) fetches() bool { return t.file != nil || !t.region.InMemory() }
 
-// fits refuses memory that is too small.
+// fits returns an error if the request's memory is too small.
 func (t *target) fits() error {
 	switch {
 	case t.Bytes != nil && t.Floats != nil:
@@ -116,14 +116,15 @@ func (t *target) fits() error {
 	return nil
 }
 
-// chunk is a part of a target that is read at once: a range of the file, which may have gaps.
+// chunk is a part of a target that is read at once: a range of the file. It may have gaps, which
+// are not selected.
 type chunk struct {
 	t        *target
 	at, size int64 // in the file
 	first, n int64 // units, in the order of the slice
 }
 
-// hasGaps reports whether there are bytes in the range that are not selected.
+// hasGaps reports whether the range has bytes that are not selected.
 func (p *chunk) hasGaps() bool { return p.n*p.t.unit.bytes < p.size }
 
 // chunkSize bounds the range of a chunk.
@@ -175,7 +176,7 @@ func (t *target) cut(chunks []chunk) []chunk {
 	return chunks
 }
 
-// cutRange appends the chunks of n units that follow one another.
+// cutRange appends the chunks of n contiguous units.
 func (t *target) cutRange(chunks []chunk, at, first, n int64) []chunk {
 	step := max(1, chunkSize/t.unit.bytes)
 	for ; n > 0; n -= step {
@@ -186,8 +187,8 @@ func (t *target) cutRange(chunks []chunk, at, first, n int64) []chunk {
 	return chunks
 }
 
-// strides returns how many bytes are between two indexes of each axis, and the axis along which, and below
-// which, what is selected follows one another.
+// strides returns the distance in bytes between two indexes of each axis, and the axis from which on the
+// selection is contiguous.
 func (t *target) strides() (stride []int64, run int) {
 	stride = make([]int64, len(t.sel))
 	bytes := t.unit.bytes
@@ -200,7 +201,7 @@ func (t *target) strides() (stride []int64, run int) {
 	return stride, run
 }
 
-// offset returns how far index k of the axes above t.axis, counted in row-major order, is from the first.
+// offset returns the distance from the first index of the axes before t.axis to index k, in row-major order.
 func (t *target) offset(k int64, stride []int64) (off int64) {
 	for i := t.axis - 1; i >= 0; i-- {
 		n := t.sel[i].To - t.sel[i].From
@@ -210,7 +211,7 @@ func (t *target) offset(k int64, stride []int64) (off int64) {
 	return off
 }
 
-// box returns the ranges of a chunk with gaps.
+// box returns the ranges of the axes that a chunk with gaps covers.
 func (p *chunk) box() []tensor.Range {
 	sel := slices.Clone(p.t.sel)
 	each := int64(1)

@@ -15,20 +15,20 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// space is one file, and the owner of the views of the tensors in it.
+// space is another file of the model; it owns the views of the tensors in it.
 type space struct {
 	*Model
 	number driver.Space
 	src    shard       // of a file that was opened while parsing
-	name   string      // below the directory
+	name   string      // relative to the directory
 	dir    string      // absolute where the file is opened later
-	was    os.FileInfo // of a declared file, when it was declared
-	id     source.ID   // instead, of one of which the beginning was read, where that has a call of its own
-	peeked int64       // the size of a file of which the beginning was read
-	why    error       // a declared file cannot be opened
+	was    os.FileInfo // status of the file when it was declared
+	id     source.ID   // used in place of was for a file read by source.Peek
+	peeked int64       // size of a file whose beginning was read
+	why    error       // why a declared file cannot be opened
 
-	// later maps a file that was not opened while parsing. It is a field, set where such files
-	// become known, so that programs whose formats have one file do not link what it takes.
+	// later maps a file that was not opened while parsing. It is a field, set when such files
+	// are declared, so that programs whose formats have one file do not link the code.
 	later func(*space) (*source.Region, error)
 
 	mu     sync.Mutex
@@ -59,12 +59,12 @@ func (f *space) open() (*source.Region, error) {
 	}
 	r, err := f.later(f)
 	if err != nil && f.id.Known() {
-		return nil, err // which names the file
+		return nil, err // names the file
 	}
 	if err != nil {
 		return nil, f.external(err)
 	}
-	if f.spaces.frozen { // else it is done when parsing has ended
+	if f.spaces.frozen { // otherwise this happens after parsing
 		if err := f.hold(context.Background(), r); err != nil {
 			r.Undo(&f.mapping)
 			return nil, err
@@ -74,7 +74,7 @@ func (f *space) open() (*source.Region, error) {
 	return r, nil
 }
 
-// mapLater maps a declared file, if it is still the one that was declared.
+// mapLater maps a declared file if it has not been replaced since.
 func (f *space) mapLater() (*source.Region, error) {
 	if f.why != nil && !errors.Is(f.why, os.ErrNotExist) {
 		return nil, fmt.Errorf("when the model was opened: %w", f.why)
@@ -99,8 +99,8 @@ func (f *space) mapLater() (*source.Region, error) {
 	return f.spaces.mapBelow(root, f.dir, f.name, f.path(), f.same)
 }
 
-// same refuses a file that is not the one that was declared: it compares device,
-// inode, size and time of the last change.
+// same returns an error if the file is not the one that was declared. It compares device,
+// inode, size and ctime.
 func (f *space) same(now os.FileInfo) error {
 	switch was := f.was; {
 	case was == nil:
@@ -111,7 +111,7 @@ func (f *space) same(now os.FileInfo) error {
 	return nil
 }
 
-// external names the file in an error.
+// external adds the file's name to an error.
 func (f *space) external(err error) error { return fmt.Errorf("external data %.200q: %w", f.name, err) }
 
 // Lend implements memory.Owner: two files must outlive the slice.
@@ -139,8 +139,8 @@ func (f *space) Explain(info *tensor.Info, err error) error {
 	return explainTensor(info, err, f.desc.Name, f.path())
 }
 
-// loose owns tensors in other files that are not in the index: the file is mapped at the
-// first use of one, no sum is checked before that, and copies are not cached.
+// loose owns tensors in other files that are not in the index. Their file is mapped on first
+// use, no checksum is verified before that, and copies are not cached.
 type loose struct {
 	*space
 	number driver.Space
@@ -151,7 +151,7 @@ func (l loose) Enter(info *tensor.Info) error {
 	if err := l.main.Enter(); err != nil {
 		return err
 	}
-	_, err := l.spaces.home(l.number, -1, info.Name, info.Offset, info.Size)
+	_, err := l.spaces.regionOf(l.number, -1, info.Name, info.Offset, info.Size)
 	if err != nil {
 		l.main.Leave()
 	}

@@ -15,24 +15,24 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// spaces are the files of a model other than its own: shards that were opened while
-// parsing, and files that are opened when a tensor in them is first used. It is the
-// driver.Dir of the model.
+// spaces holds the files of a model other than its own: shards that were opened while
+// parsing, and files that are opened when a tensor in them is first used. It implements
+// driver.Dir.
 type spaces struct {
 	m         *Model
-	own       file   // the driver's way to the model's own file
+	own       file   // the Source of the model's own file
 	dir       string // "" for none
-	abs       string // the same, absolute; made when it is needed
-	top       string // where links of the directory may lead; "" for where they may without
+	abs       string // absolute form of dir; set when needed
+	top       string // Options.Root
 	sibling   func(string) (*source.Region, error)
 	entries   []driver.DirEntry       // of the directory, if it was listed before
 	root      *os.Root                // while parsing
-	list      *os.File                // the same, to be listed
+	list      *os.File                // the same directory, for listing
 	files     []*space                // number - 1; fixed after parsing
 	byName    map[string]driver.Space // while parsing
 	reading   *source.Region          // while parsing: the last file that was opened
-	frozen    bool                    // read only from here on
-	record    Recording               // if all files are hashed as they were parsed
+	frozen    bool                    // read-only after parsing
+	record    Recording               // hashes all files as they were parsed; nil for none
 	structure structure
 }
 
@@ -45,7 +45,7 @@ func (s *spaces) init(m *Model, c *Config) {
 	}
 }
 
-// parsed ends the time when spaces can be added.
+// parsed ends parsing: no more spaces can be added.
 func (s *spaces) parsed() {
 	s.frozen = true
 	s.structure.seal()
@@ -64,7 +64,7 @@ func (s *spaces) parsed() {
 	}
 }
 
-// grow makes room for n files: most of a directory's are usually opened.
+// grow makes room for n files.
 func (s *spaces) grow(n int) {
 	if s.byName == nil {
 		s.files = slices.Grow(s.files, n)
@@ -72,7 +72,7 @@ func (s *spaces) grow(n int) {
 	}
 }
 
-// add numbers a file.
+// add appends a file and returns its Space.
 func (s *spaces) add(f *space) driver.Space {
 	s.grow(1)
 	s.files = append(s.files, f)
@@ -92,12 +92,12 @@ func (s *spaces) region(n driver.Space) (*source.Region, error) {
 	return s.files[n-1].open()
 }
 
-// known reports whether there is a space of that number.
+// known reports whether space n exists.
 func (s *spaces) known(n driver.Space) bool { return uint64(n) <= uint64(len(s.files)) }
 
 var errUnknown = fmt.Errorf("%w: the driver names a file that the model does not have", tensor.ErrCorrupt)
 
-// openAll opens the files that are there and were not needed yet.
+// openAll opens all existing files that are not open yet.
 func (s *spaces) openAll() error {
 	for _, f := range s.files {
 		if f.id.Known() || f.was != nil && s.record != nil {
@@ -109,12 +109,12 @@ func (s *spaces) openAll() error {
 	return nil
 }
 
-// view makes the view of a tensor in another file, which is mapped now. It is tensor i
-// of the index, or none of them if that is negative.
+// view makes a view of a tensor in another file, mapping the file if necessary. i is the index
+// of the tensor, or negative if it is not in the index.
 func (s *spaces) view(info *tensor.Info, n driver.Space, i int, owner memory.Owner[tensor.Info], v *tensor.View) (err error) {
 	r := s.files[n-1].region.Load()
 	if r == nil || info.Offset < 0 || info.Size > r.Size()-info.Offset {
-		if r, err = s.enterHome(n, i, info); err != nil {
+		if r, err = s.enterRegion(n, i, info); err != nil {
 			*v, err = failed(info, err)
 			return err
 		}
@@ -127,18 +127,18 @@ func (s *spaces) view(info *tensor.Info, n driver.Space, i int, owner memory.Own
 	return nil
 }
 
-// enterHome is home for a file that may have to be mapped: Close waits meanwhile.
-func (s *spaces) enterHome(n driver.Space, i int, info *tensor.Info) (*source.Region, error) {
+// enterRegion is regionOf between Enter and Leave, for a file that may have to be mapped.
+func (s *spaces) enterRegion(n driver.Space, i int, info *tensor.Info) (*source.Region, error) {
 	if err := s.m.main.Enter(); err != nil {
 		return nil, err
 	}
 	defer s.m.main.Leave()
-	return s.home(n, i, info.Name, info.Offset, info.Size)
+	return s.regionOf(n, i, info.Name, info.Offset, info.Size)
 }
 
-// home returns the memory of the file that so many bytes of a tensor are in, and
-// checks that they are. i is as in view.
-func (s *spaces) home(n driver.Space, i int, name string, off, size int64) (*source.Region, error) {
+// regionOf returns the region of a tensor's file, and checks that it contains the size bytes at
+// off. i is as in view.
+func (s *spaces) regionOf(n driver.Space, i int, name string, off, size int64) (*source.Region, error) {
 	r, err := s.region(n)
 	if err == nil && (off < 0 || off > r.Size() || size > r.Size()-off) {
 		err = fmt.Errorf("%w: %d bytes at %d of a file of %d", tensor.ErrTruncated, size, off, r.Size())
@@ -152,8 +152,8 @@ func (s *spaces) home(n driver.Space, i int, name string, off, size int64) (*sou
 	return r, err
 }
 
-// check refuses ranges outside of the file that they are in. How large a file
-// is that was only declared is looked at when it is opened.
+// check returns an error for a range outside its file. The size of a declared file is
+// checked when it is opened.
 func (s *spaces) check(n driver.Space, off, size int64) error {
 	total := int64(math.MaxInt64)
 	if n == 0 {
@@ -169,7 +169,7 @@ func (s *spaces) check(n driver.Space, off, size int64) error {
 	return nil
 }
 
-// holding returns the file whose memory an address lies in.
+// holding returns the file whose memory contains an address, or nil.
 func (s *spaces) holding(addr uintptr) *space {
 	for _, f := range s.files {
 		if r := f.region.Load(); r != nil && r.Holds(addr) {
@@ -179,7 +179,7 @@ func (s *spaces) holding(addr uintptr) *space {
 	return nil
 }
 
-// regions walks the files of the model that are open.
+// regions iterates over the open files of the model.
 func (m *Model) regions() iter.Seq[*source.Region] {
 	return func(yield func(*source.Region) bool) {
 		if !yield(m.main) {
@@ -193,7 +193,7 @@ func (m *Model) regions() iter.Seq[*source.Region] {
 	}
 }
 
-// close gives all files back. The gate has made sure that nobody uses them.
+// close releases all files. The caller has made sure that they are not in use.
 func (s *spaces) close() error {
 	var errs []error
 	for _, f := range s.files {

@@ -7,19 +7,19 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Stats is what a model takes and hands out.
+// Stats describes the memory of a model and how it returns tensors.
 type Stats struct {
-	FileSize int64 // of all files that are open, or of which the beginning was read
+	FileSize int64 // size of all files that are open or whose beginning was read
 	Mapped   int64 // bytes of mappings
 	Heap     int64 // bytes of files that are held in memory
-	OnDemand int64 // bytes of files that are neither, and read when they are asked for
-	Resident int64 // of mapped and heap bytes, -1 when the system does not say
-	Locked   int64 // of mapped bytes, see source.Options.Lock
-	Kept     int64 // bytes of copies that are held
-	ZeroCopy int   // tensors that are handed out without a copy
-	Lent     bool  // raw slices left the library
-	Verified int64 // sums that were compared
-	// Copies counts the tensors that are handed out by copy, by reason.
+	OnDemand int64 // bytes of files that are read on demand
+	Resident int64 // resident bytes of Mapped and Heap, -1 if unknown
+	Locked   int64 // locked bytes of Mapped
+	Kept     int64 // bytes of cached copies
+	ZeroCopy int   // number of tensors that are not copied
+	Lent     bool  // raw slices were returned to the user
+	Verified int64 // number of verified checksums
+	// Copies counts the tensors that must be copied, by reason.
 	Copies map[string]int
 }
 
@@ -34,7 +34,7 @@ const (
 	decoded    = "decoded"
 )
 
-// Stats looks at the model as it is now.
+// Stats returns the current Stats of the model.
 func (m *Model) Stats() Stats {
 	s := Stats{Kept: m.kept.bytes.Load() + m.cache.held(), Verified: m.sums.Load(), Copies: map[string]int{}}
 	if m.main.Enter() != nil {
@@ -76,7 +76,7 @@ func (m *Model) Stats() Stats {
 	return s
 }
 
-// copied says why tensor i is handed out by copy, "" when it is not.
+// copied returns the reason why tensor i must be copied, or "".
 func (m *Model) copied(i int, locked bool) string {
 	d := m.index.DType(i)
 	space, off, _ := m.index.Place(i)
@@ -103,7 +103,7 @@ func (m *Model) copied(i int, locked bool) string {
 	return ""
 }
 
-// aligned tells whether tensor i is aligned in memory, as far as its file is open.
+// aligned reports whether tensor i is aligned in memory, if its file is open.
 func (m *Model) aligned(i int, d tensor.DType, off int64) bool {
 	if m.index.Size(i) == 0 {
 		return true
@@ -117,7 +117,7 @@ func (m *Model) aligned(i int, d tensor.DType, off int64) bool {
 	return off%wordSize(d) == 0
 }
 
-// wordSize is what elements of d are aligned to: complex64 is two words.
+// wordSize returns the alignment of elements of d: complex64 consists of two words.
 func wordSize(d tensor.DType) int64 {
 	if d == tensor.Complex64 {
 		return d.Size() / 2
@@ -125,7 +125,7 @@ func wordSize(d tensor.DType) int64 {
 	return max(1, d.Size())
 }
 
-// engineNotes are about what every format has.
+// engineNotes returns notes that apply to all formats.
 func (m *Model) engineNotes() []string {
 	var notes []string
 	n := 0

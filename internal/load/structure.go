@@ -15,37 +15,37 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// structure records what Parse reads of the files of a model: where each range was and a hash of it, which
-// Verify compares, and the bytes themselves until a signature was checked.
+// structure records what Parse reads from the files of a model: the ranges and a hash of their bytes, for
+// Verify, and the bytes themselves until a signature is verified.
 type structure struct {
 	memory *driver.Memory
 
 	mu      sync.Mutex
 	runs    []run
-	one     [1]run  // most models have no other
+	one     [1]run  // suffices for most models
 	ranges  []byte  // gap before and size of each, as uvarints
-	counted int     // bytes for ranges in memory
-	list    *[]byte // that ranges goes back to, while parsing
+	counted int     // bytes reserved for ranges
+	list    *[]byte // pooled memory of ranges, while parsing
 	parsed  bool
 	keep    bool    // a signature must be checked
-	pieces  []piece // apart from each other, ascending
+	pieces  []piece // disjoint, ascending
 }
 
 // run is a sequence of ascending ranges of one file.
 type run struct {
 	space    driver.Space
 	off, end int64
-	ranges   int // where they begin in structure.ranges
+	ranges   int // index of its first range in structure.ranges
 	sum      uint64
 }
 
-// runBytes is what a run takes in memory, rangeBytes what a range takes at most.
+// runBytes is the memory of a run, rangeBytes the maximum memory of a range.
 const (
 	runBytes   = 40
 	rangeBytes = 2 * binary.MaxVarintLen64
 )
 
-// rangeLists has memory for ranges, whose number is known only when all is parsed.
+// rangeLists pools memory for ranges, whose number is known only after parsing.
 var rangeLists = sync.Pool{New: func() any { return new([]byte) }}
 
 // seal ends recording.
@@ -61,7 +61,7 @@ func (s *structure) seal() {
 	s.list = nil
 }
 
-// mostListed is how many bytes of ranges a list has that is used again.
+// mostListed is the maximum size of a list that is returned to the pool.
 const mostListed = 256 << 10
 
 var structureSeed = maphash.MakeSeed()
@@ -91,7 +91,7 @@ func (s *structure) add(n driver.Space, b []byte, off int64) error {
 	return nil
 }
 
-// run returns the run that a range at off goes on with, and makes room for the range.
+// run returns the run that a range at off continues, and makes room for the range.
 func (s *structure) run(n driver.Space, off int64) (*run, error) {
 	if len(s.ranges)+rangeBytes > s.counted {
 		more := max(s.counted, 3*rangeBytes)
@@ -114,18 +114,18 @@ func (s *structure) run(n driver.Space, off int64) (*run, error) {
 	return &s.runs[len(s.runs)-1], nil
 }
 
-// add goes on with b at off.
+// add appends the range of b at off.
 func (r *run) add(b []byte, off int64) {
 	r.sum = r.sum*0x9e3779b97f4a7c15 + maphash.Bytes(structureSeed, b)
 	r.end = off + int64(len(b))
 }
 
-// check reads all ranges of the files that are open again, and compares.
+// check reads all ranges of the open files again and compares the hashes.
 func (s *structure) check(v *verification) error {
 	for i := range s.runs {
 		x := &s.runs[i]
 		if x.space > 0 && v.m.spaces.files[x.space-1].region.Load() == nil {
-			continue // no tensor in it is verified
+			continue // it has no tensor to verify
 		}
 		r, err := v.m.spaces.region(x.space)
 		if err != nil {
@@ -144,7 +144,7 @@ func (s *structure) check(v *verification) error {
 	return nil
 }
 
-// read makes now what the ranges of x are now.
+// read sets now to the run of x with the current bytes.
 func (s *structure) read(v *verification, x, now *run, r *source.Region) error {
 	buf := steps.Get().(*[]byte)
 	defer steps.Put(buf)
@@ -167,7 +167,7 @@ func (s *structure) read(v *verification, x, now *run, r *source.Region) error {
 // Unchanged implements driver.Verification.
 func (v *verification) Unchanged() error { return v.m.spaces.structure.check(v) }
 
-// stop ends keeping bytes.
+// stop discards the recorded bytes.
 func (s *structure) stop() { s.keep, s.pieces = false, nil }
 
 // piece is a part of a file that was read.
@@ -179,8 +179,8 @@ type piece struct {
 
 func (p *piece) end() int64 { return p.off + int64(len(p.data)) }
 
-// fix replaces what is known in bytes that were read at off, so that no other process can show one
-// file to the parser and another to what checks the signature, and keeps the rest.
+// fix records b, the bytes read at off. Bytes that were recorded before replace those in b, so that
+// another process cannot show one file to the parser and another to the check of the signature.
 func (s *structure) fix(n driver.Space, b []byte, off int64) {
 	if !s.keep {
 		return
@@ -206,7 +206,7 @@ func (s *structure) fix(n driver.Space, b []byte, off int64) {
 	}
 }
 
-// first returns the first piece of a file that ends behind off.
+// first returns the first piece of a file that ends after off.
 func (s *structure) first(n driver.Space, off int64) int {
 	return sort.Search(len(s.pieces), func(i int) bool {
 		p := &s.pieces[i]
@@ -214,7 +214,7 @@ func (s *structure) first(n driver.Space, off int64) int {
 	})
 }
 
-// feed writes size bytes at off of a file to h: what was kept from memory, the rest by live.
+// feed writes size bytes at off of a file to h: recorded bytes from memory, the rest with live.
 func (s *structure) feed(h io.Writer, n driver.Space, off, size int64, live func(off, size int64) error, done func(n int64)) error {
 	end := off + size
 	for i := s.first(n, off); off < end; i++ {

@@ -6,20 +6,20 @@ import (
 	"github.com/weightmap/weightmap/internal/source"
 )
 
-// sweepEvery is how many bytes of a mapping a verification reads before it evicts them.
+// sweepEvery is the number of bytes of a mapping that a verification reads before it evicts them.
 const sweepEvery = 8 << 20
 
-// sweeper evicts the pages that a verification brought into memory, so that the process
-// does not grow with the file. A model that was used keeps its pages.
+// sweeper evicts the pages that a verification has read, so that the process does not
+// grow with the file. A model that was used before keeps its pages.
 type sweeper struct {
-	off    bool // all of the model is verified, and it was used before
+	off    bool // the whole model is verified, and it was used before
 	mu     sync.Mutex
 	region *source.Region
-	lo, hi int64 // the range of it that was read since the last sweep
+	lo, hi int64 // the range that was read since the last sweep
 	read   int64 // bytes
 }
 
-// used is told that n bytes at off were read.
+// used records that n bytes at off were read.
 func (s *sweeper) used(r *source.Region, off, n int64) {
 	if s.off {
 		return

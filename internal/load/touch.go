@@ -10,35 +10,35 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// touch has sums checked before the bytes they cover are first handed out.
+// touch verifies checksums before the first use of the bytes they cover.
 type touch struct {
-	pending atomic.Bool // some tensors were not checked yet
+	pending atomic.Bool // some tensors are not verified yet
 	left    atomic.Int64
 	m       *Model
 
-	mu   sync.Mutex // of the driver's Touch
+	mu   sync.Mutex // serializes Parsed.Touch
 	once sync.Once
-	seen []touched // by tensor; made when the first is touched
+	seen []touched // by tensor; allocated on first use
 }
 
-// touched is what is known of one tensor.
+// touched is the state of a tensor.
 type touched struct {
 	good atomic.Bool
 	mu   sync.Mutex
-	err  error // a lasting one
+	err  error // a lasting error
 }
 
-// init asks for checks if there is anything to check.
+// init enables checks if they are wanted and there is anything to check.
 func (t *touch) init(m *Model, wanted bool) {
 	t.m = m
 	t.left.Store(int64(m.index.Len()))
 	t.pending.Store(wanted && (m.parsed.Touch != nil || m.parsed.TensorSum != nil) && m.index.Len() > 0)
 }
 
-// done says that everything was checked.
+// done marks all tensors as verified.
 func (t *touch) done() { t.pending.Store(false) }
 
-// check checks the tensor of that name, once. It is called between Enter and Leave.
+// check verifies the named tensor, once. It is called between Enter and Leave.
 func (t *touch) check(name string) error {
 	i, ok := t.m.index.Lookup(name)
 	if !ok {
@@ -63,32 +63,32 @@ func (t *touch) check(name string) error {
 	return err
 }
 
-// of returns what is known of tensor i.
+// of returns the state of tensor i.
 func (t *touch) of(i int) *touched {
 	t.once.Do(func() { t.seen = make([]touched, t.m.index.Len()) })
 	return &t.seen[i]
 }
 
-// passed says that a tensor is good.
+// passed marks a tensor as verified.
 func (t *touch) passed(s *touched) {
 	if !s.good.Swap(true) && t.left.Add(-1) == 0 {
 		t.done()
 	}
 }
 
-// hashes reports whether all that check would do for tensor i is to hash its bytes.
+// hashes reports whether check would do nothing but hash the bytes of tensor i.
 func (t *touch) hashes(i int) bool {
 	return t.pending.Load() && t.m.parsed.Touch == nil && !t.m.index.Loaded(i) && t.m.parsed.TensorSum(i).Kind != driver.NoSum && !t.of(i).good.Load()
 }
 
-// run checks what covers tensor i.
+// run verifies the checksum that covers tensor i.
 func (t *touch) run(i int) error {
 	v := newVerification(t.m, context.Background(), &VerifyOptions{})
 	if touch := t.m.parsed.Touch; touch != nil {
 		t.mu.Lock()
 		defer t.mu.Unlock()
 		if !t.pending.Load() {
-			return nil // another tensor's check covered all
+			return nil // the check of another tensor covered all
 		}
 		all, err := touch(v, i)
 		if err == nil && all {
@@ -102,8 +102,8 @@ func (t *touch) run(i int) error {
 	return err
 }
 
-// isLasting reports whether an error would come again. What a reader could not
-// deliver may be there the next time.
+// isLasting reports whether an error would recur. A failed read may succeed the next
+// time.
 func isLasting(err error) bool {
 	for _, e := range []error{tensor.ErrCorrupt, driver.ErrChecksum, driver.ErrKey, driver.ErrSignature} {
 		if errors.Is(err, e) {

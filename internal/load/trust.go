@@ -7,8 +7,8 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// authenticate demands that the file was signed by a key, as it was parsed: what the
-// parser read is hashed from memory, the rest from the file.
+// authenticate checks that the file, as it was parsed, is signed by the trusted key. What the
+// parser has read is hashed from memory, the rest from the file.
 func (m *Model) authenticate(o *driver.Options) error {
 	v := newVerification(m, o.Context, &VerifyOptions{Trusted: o.Trusted, Progress: o.Progress, Workers: o.Workers})
 	if r := m.spaces.record; r != nil {
@@ -20,9 +20,9 @@ func (m *Model) authenticate(o *driver.Options) error {
 	return explain(m.guard(func() error { return m.parsed.Authenticate(v) }), m.desc.Name, m.path)
 }
 
-// checkTrusted refuses what is no public key, and any key for a format that does not sign. All
-// public keys of package crypto have this Equal, private ones another; which kinds
-// can have signed a file is the format's to say.
+// checkTrusted returns an error if key is not a public key, or if the format has no signatures.
+// All public keys of package crypto have this Equal method; private keys do not. The format
+// checks the type of key.
 func (m *Model) checkTrusted(key crypto.PublicKey, signs bool) error {
 	if _, public := key.(interface{ Equal(crypto.PublicKey) bool }); !public {
 		return m.errorf("signature", -1, fmt.Errorf("%w: %w", driver.ErrKey, driver.ErrSignature), "the trusted key is no public key, but a %T", key)

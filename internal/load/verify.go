@@ -12,7 +12,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// VerifyOptions says how a model is verified.
+// VerifyOptions are the options of Verify.
 type VerifyOptions struct {
 	Progress driver.Progress
 	Trusted  crypto.PublicKey
@@ -20,7 +20,7 @@ type VerifyOptions struct {
 	Workers  int
 }
 
-// Coverage is what a verification found to be covered by what.
+// Coverage records which checksums cover which tensors and sections.
 type Coverage struct {
 	Sections  []Section
 	Signature driver.SignatureState
@@ -31,10 +31,10 @@ type Coverage struct {
 // Section is a part of a file that is not a tensor.
 type Section struct{ Name, By string }
 
-// NotLooked is the entry of a tensor that was not asked for.
+// NotLooked is the entry of a tensor that was not verified.
 const NotLooked = 1<<16 - 1
 
-// Verify checks every sum the file carries and all data, or that of some tensors.
+// Verify verifies all checksums of the file and reads all data, or those of some tensors.
 func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (Coverage, error) {
 	if err := m.main.Enter(); err != nil {
 		return Coverage{}, err
@@ -51,7 +51,7 @@ func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (Coverage, error) 
 	return v.coverage(), nil
 }
 
-// Examine runs f with the means of a verification that nobody reports on.
+// Examine calls f with a verification that reports no progress.
 func (m *Model) Examine(ctx context.Context, f func(driver.Verification) error) error {
 	v := newVerification(m, ctx, &VerifyOptions{})
 	return m.within(func() error { return f(v) })
@@ -62,11 +62,11 @@ type verification struct {
 	m        *Model
 	ctx      context.Context
 	o        *VerifyOptions
-	progress *work.Progress // nil when nobody wants to know
-	which    []int          // the tensors asked for
+	progress *work.Progress // nil for none
+	which    []int          // the tensors to verify
 	wanted   []bool         // by tensor; nil for all
 	all      bool
-	same     map[int][]int // by tensor: those that share its data
+	same     map[int][]int // by tensor: others that share its data
 	ledger
 	sweeper
 }
@@ -118,7 +118,7 @@ func (v *verification) run() (err error) {
 	return v.Unchanged()
 }
 
-// tensors checks those that nothing covers yet.
+// tensors checks the tensors that are not covered yet.
 func (v *verification) tensors() error {
 	left := v.which[:0:len(v.which)]
 	for _, i := range v.which {
@@ -139,8 +139,8 @@ func (v *verification) tensors() error {
 	return v.Each(len(groups), func(n int) error { return v.verifyGroup(&groups[n], wide) })
 }
 
-// tensor checks one tensor and returns the checksum that covers it. With wide it may
-// take all workers.
+// tensor checks a tensor and returns the checksum that covers it. With wide it may use
+// all workers.
 func (v *verification) tensor(i int, wide bool) (by string, err error) {
 	s := v.sum(i)
 	name := v.m.index.Name(i)
@@ -154,7 +154,7 @@ func (v *verification) tensor(i int, wide bool) (by string, err error) {
 		return s.Kind.String(), v.compare(i, s, sum.Sum64(), off)
 	}
 	if v.m.index.Loaded(i) {
-		// It is kept only when it was touched: then its bytes are wanted next.
+		// Cache it only on first use, when its bytes are needed next.
 		data, err := v.m.kept.get(v.m, i, v.covered == nil, func() ([]byte, error) { return v.m.decode(i) })
 		v.Done(size, name)
 		if err != nil {
@@ -162,7 +162,7 @@ func (v *verification) tensor(i int, wide bool) (by string, err error) {
 		}
 		return s.Kind.String(), v.compare(i, s, checksum.Of(s.Kind, data), off)
 	}
-	r, err := v.m.spaces.home(space, i, name, off, size)
+	r, err := v.m.spaces.regionOf(space, i, name, off, size)
 	if err != nil {
 		return "", err
 	}
@@ -173,7 +173,7 @@ func (v *verification) tensor(i int, wide bool) (by string, err error) {
 	return s.Kind.String(), v.compareAll(i, s, got, off)
 }
 
-// counter counts what is written as done, and ends when the verification does.
+// counter counts the bytes written to it as done. It fails when the verification is canceled.
 type counter struct {
 	io.Writer
 	v    *verification
@@ -188,7 +188,7 @@ func (c counter) Write(b []byte) (int, error) {
 	return c.Writer.Write(b)
 }
 
-// sum returns the sum of tensor i, NoSum when the file has none.
+// sum returns the checksum of tensor i, of kind NoSum if there is none.
 func (v *verification) sum(i int) driver.Sum {
 	if v.m.parsed.TensorSum != nil {
 		return v.m.parsed.TensorSum(i)
@@ -196,7 +196,7 @@ func (v *verification) sum(i int) driver.Sum {
 	return driver.Sum{}
 }
 
-// place is data that tensors may share, and the kind of sum that is computed of it.
+// place is a range of data, which tensors may share, and the kind of its checksum.
 type place struct {
 	space     driver.Space
 	off, size int64
@@ -209,9 +209,9 @@ func (v *verification) placeOf(i int) (p place) {
 	return p
 }
 
-// share takes those tensors off a list whose data, as such in the file, another on it
-// has too: however many records name the same bytes, they are read once. Few models
-// have any, and where data follows data none can.
+// share removes tensors from a list if another one on it has the same range of data, so
+// that each range is read once. Few models have such tensors, and there are none if the
+// ranges ascend.
 func (v *verification) share(list []int) []int {
 	apart, end := true, place{}
 	for _, i := range list {
@@ -253,7 +253,7 @@ func (v *verification) compareAll(i int, s driver.Sum, got uint64, off int64) er
 	return nil
 }
 
-// compare compares a sum of tensor i with what the file says.
+// compare compares a computed checksum of tensor i with that of the file.
 func (v *verification) compare(i int, s driver.Sum, got uint64, off int64) error {
 	if s.Kind == driver.NoSum {
 		return nil
