@@ -102,7 +102,7 @@ func (t *translator) targetShape(n *node) error {
 // coerced converts the axis of Softmax to its meaning since version 13. Earlier versions flattened all
 // dims from the axis on, and the default was 1.
 func (t *translator) coerced(n *node) error {
-	if t.version >= 13 {
+	if t.version >= 13 || len(n.in) == 0 { // write refuses a node without inputs
 		return nil
 	}
 	axis, ok := n.attrs["axis"].(int64)
