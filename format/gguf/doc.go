@@ -1,6 +1,6 @@
 // Package gguf reads and writes GGUF files, the model files of llama.cpp and
-// ggml: typed metadata, tensors of plain numbers, and tensors of blocks of
-// quantized numbers. Versions 2 and 3 are read, 3 is written.
+// ggml. They hold typed metadata, and tensors of plain numbers or of blocks of
+// quantized numbers. The package reads versions 2 and 3 and writes version 3.
 //
 // # Layout
 //
@@ -24,20 +24,21 @@
 // 5 int32, 6 float32, 7 bool (a byte, 0 or 1), 8 string, 9 array, 10 uint64,
 // 11 int64, 12 float64. Elements of an array may be arrays, 8 deep at most.
 //
-// The dims of a tensor are stored innermost first; shapes show them outermost
-// first, as everywhere in this module, so [3, 4] is stored as 4, 3. There are 4 at
-// most; none stands for one element. The offset counts from where data begins.
+// The dims of a tensor are stored innermost first. Shapes list them outermost
+// first, as everywhere in this module: [3, 4] is stored as 4, 3. A tensor has at
+// most 4 dims; without dims it has one element. Offsets are relative to the
+// beginning of the data.
 //
-// The alignment is the uint32 "general.alignment" of the metadata, a power of
-// two of at least 8, and 32 where that is missing. With 8 or more, every view of a
-// mapped file is aligned for its dtype.
+// The alignment is the uint32 "general.alignment" of the metadata, a power of two of
+// at least 8; the default is 32. So every view of a mapped file is aligned for its
+// dtype.
 //
 // # Element types
 //
 // Types 0 (F32), 1 (F16), 24 to 28 (I8, I16, I32, I64, F64) and 30 (BF16) are
-// dtypes. All others have a tensor.Encoding, by which their name, shape and raw
-// bytes are shown. These are blocks of 32 or 256 elements along a row, which must
-// be a multiple of a block:
+// dtypes. Tensors of all other types have a tensor.Encoding, with their name and
+// raw bytes. The following types are blocks of elements along a row, whose length
+// must be a multiple of the block:
 //
 //	2 Q4_0   32  18  d | 16 x (element i, element i+16)                (q-8) d
 //	3 Q4_1   32  20  d, m | 16 x (i, i+16)                             q d + m
@@ -65,81 +66,83 @@
 //	19 IQ1_S 256 50    d | 32 indices | per 32: 4 x 3 upper bits, 3-bit scale, sign  (g ± 1/8) (2s+1) d
 //	29 IQ1_M 256 56    32 indices | 32 x (3 upper bits, sign) | 16 x 3-bit scale with d in the rest  (g ± 1/8) (2s+1) d
 //
-// (number, name, elements and bytes of a block, what is in it, what an element is;
-// d, m and dmin are float16, g is a number of a codebook, codebooks.bin). Of 7 signs the eighth makes
-// their number even. Products are taken in float32 in the order of ggml's reference, whose values come
-// out bit for bit; testdata/blocks.py has all layouts as a program. tensor.Decode returns float32 or float64.
+// The columns are: number, name, elements and bytes of a block, contents of a block, and value of an
+// element. d, m and dmin are float16; g is a number of a codebook (codebooks.bin). Where 7 signs are
+// stored, the eighth makes the number of negative ones even. Products are computed in float32 in the order
+// of ggml's reference, so that values are equal bit for bit; testdata/blocks.py has all layouts as a
+// program. tensor.Decode returns float32 or float64.
 //
-// Known by name and block size, so that their sizes are checked, but not decoded: Q8_1 and Q8_K, which
-// are made while computing, and those that were removed from ggml but are found in files
-// (Q4_0_4_4 and the like).
+// Some types are known by name and block size, so that sizes are checked, but are not decoded: Q8_1 and
+// Q8_K, which are intermediate types, and types that were removed from ggml but occur in files (Q4_0_4_4
+// and the like).
 //
-// A number below 256 that is none of these (and Q4_2 and Q4_3, whose size is not
-// written down anywhere) is taken for a newer type: the tensor is listed as "type
-// 99", and its bytes go to where the next tensor begins, or to the end of the
-// file. Larger numbers are refused, for types are numbered one by one. A copy of the model
-// within the format keeps number and bytes of such tensors.
+// Any other number below 256 (and Q4_2 and Q4_3, whose size is undocumented) is
+// assumed to be a newer type: the tensor is listed as "type 99", and its bytes extend
+// to the next tensor or to the end of the file. Larger numbers are rejected, as types
+// are numbered consecutively. A copy of the model in this format preserves the number
+// and the bytes of such tensors.
 //
-// # What a reader refuses
+// # Errors
 //
-// Errors name field and offset. Another magic (ErrMagic). Version 1, and any other
-// but 2 and 3 (ErrVersion); for a big-endian file the error says so. Counts, lengths
-// of strings and arrays, and dims that need more bytes than are left (ErrTruncated).
-// Unknown types of values (ErrUnsupported); arrays nested deeper than 8
-// (ErrLimit); a bool that is neither 0 nor 1; an alignment of another type or
-// value; more than 4 dims; dims, or sizes in bytes, that reach 2^63; rows that are no
-// multiple of a block; an offset that is no multiple of the alignment; a name that
-// occurs twice, is empty, is not UTF-8 or contains NUL (all ErrCorrupt). Data that
-// leaves the file (ErrTruncated).
+// Errors name the field and its offset. A reader rejects:
 //
-// Tolerated: missing padding behind the last tensor, or behind the header of a
-// file without data. Tolerated, and listed by Notes: a key that occurs twice (the
-// first counts), tensors that overlap, names of 64 bytes or more, bytes behind the
-// last tensor. Dims of 0 are legal: no data.
+//   - a wrong magic (ErrMagic)
+//   - versions other than 2 and 3 (ErrVersion); the error mentions big-endian files
+//   - counts, lengths of strings and arrays, and dims that need more bytes than remain, and data
+//     beyond the end of the file (ErrTruncated)
+//   - unknown types of values (ErrUnsupported)
+//   - arrays nested deeper than 8 (ErrLimit)
+//   - a bool other than 0 and 1, an invalid alignment, more than 4 dims, dims or sizes in
+//     bytes of 2^63 or more, rows that are not a multiple of a block, offsets that are not a
+//     multiple of the alignment, and names that are duplicate, empty, not UTF-8 or contain
+//     NUL (all ErrCorrupt)
+//
+// It tolerates missing padding after the last tensor, or after the header of a
+// file without data. It tolerates, and Notes lists, duplicate keys (the first
+// applies), overlapping tensors, names of 64 bytes or more, and bytes after the
+// last tensor. Dims of 0 are legal.
 //
 // # Split models
 //
-// A model may come in several files, "m-00001-of-00003.gguf" and so on, each with
-// its own header. Opening the first opens all as one model, with the
-// metadata of the first but for split.no, split.count and split.tensors.count,
-// which say how it was split. They are checked: split.no counts from 0 and agrees
-// with the name, split.count with the name and among the parts, and
-// split.tensors.count is the number of tensors of all parts. The other parts must
-// be in the same directory, through links too; a part that is missing fails the
-// open. Any other part than the first opens alone, and Notes says so; so does a
-// first part that has another name, or is read from memory or a reader.
-// With format.WriteOptions.MaxShard the writer splits models by these names, as gguf-split does.
+// A model may be split into several files, "m-00001-of-00003.gguf" and so on, each
+// with a header. Opening the first file opens all as one model. Its metadata is that of
+// the first file without split.no, split.count and split.tensors.count, which are
+// checked: split.no counts from 0 and must match the name, split.count must match the
+// name and be the same in all parts, and split.tensors.count must be the number of
+// tensors of all parts. The other parts must be in the same directory, or linked
+// there; opening fails if one is missing. A part other than the first opens alone, with
+// a note; so does a first part that has another name, or is read from memory or a
+// reader. With format.WriteOptions.MaxShard the writer splits models as gguf-split does.
 //
 // # Metadata
 //
-// Metadata returns what all formats have: integers as int64 (uint64 values beyond
-// it as json.Number), floats as float64, arrays as JSON (json.RawMessage), in which
-// floats always have a point or an exponent, NaN and infinities are strings, and what
-// is not UTF-8 in a string is replaced. A vocabulary of 100,000 strings costs
-// opening no more than a copy of its bytes: values are decoded when they are asked
-// for, if Options.MaxMemory has room for them. [File.Typed] and [File.Value] return values with the types of the file.
+// Metadata returns the types common to all formats: integers as int64 (larger uint64
+// values as json.Number), floats as float64, arrays as JSON (json.RawMessage). In
+// JSON, floats always have a point or an exponent, NaN and infinities are strings, and
+// invalid UTF-8 is replaced. Values are decoded lazily, within Options.MaxMemory:
+// opening only copies the bytes of a vocabulary. [File.Typed] and [File.Value] return
+// values with their types in the file.
 //
-// The writer takes both. Values with a type of GGUF (uint8, []string, [Int64])
-// keep it. Others get the type that files usually have, which is that of llama.cpp:
-// an int64 becomes a uint32, or int32 if it is negative, or int64 where these are too
-// small; a float64 a float32 where that is exact; a json.Number one of these or
-// uint64. A JSON array becomes one of string, bool, int32 (else int64, else
-// uint64), or float32 (else float64) if some element has a point or an exponent; an
-// empty one is int32. In the plan of a file of this format (format.PlanOf) entries whose values
-// did not change keep the type, and the bytes, that they have in the file. Objects, null, arrays with elements of several
-// types, and keys that occur twice have no place.
+// The writer accepts both forms. Values of a GGUF type (uint8, []string, [Int64]) keep
+// it. Others get the type that llama.cpp uses: an int64 becomes a uint32, an int32 if it
+// is negative, or an int64 if these are too small; a float64 becomes a float32 if that is
+// exact; a json.Number becomes one of these or a uint64. A JSON array becomes an array of
+// string, of bool, of int32 (or int64, or uint64), or of float32 (or float64) if an
+// element has a point or an exponent; an empty array becomes one of int32. In the plan of
+// a GGUF file (format.PlanOf), unchanged entries keep their type and bytes. Objects, null,
+// arrays with elements of several types, and duplicate keys cannot be stored.
 //
 // # Writing
 //
-// Version 3, tensors in the order of the plan, zeros up to the alignment also
-// behind the last. Dtypes other than those above have no place (uint8, bool,
-// float8), nor have more than 4 dims, quantization parameters or a graph; the
-// refusal lists all of it. Tensors with an Encoding of this package are written as
-// they are, so files with quantized tensors can be copied. tensor.Quantize makes Q8_0,
-// and package convert a file of it.
+// The writer makes files of version 3, with tensors in the order of the plan and padding
+// after each, including the last. The format cannot hold other dtypes (uint8, bool,
+// float8), more than 4 dims, quantization parameters or a graph; the
+// error lists all of these. Tensors with an Encoding of this package are written as
+// they are, so files with quantized tensors can be copied. tensor.Quantize and
+// package convert can quantize tensors to Q8_0.
 //
-// The alignment is format.WriteOptions.Storage.Align, else what the plan's metadata has, else 32.
+// The alignment is format.WriteOptions.Storage.Align if set, else that of the plan's metadata, else 32.
 //
-// Checksums: the format has none. Verify compares the structure with what was opened
-// and touches all data.
+// The format has no checksums. Verify checks that the structure has not changed since the file
+// was opened, and reads all data.
 package gguf

@@ -7,38 +7,36 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// File is an open GGUF file, or an open model of several: a format.Model with what only
-// this format has. Its methods are safe for concurrent use. The zero File is closed.
+// File is an open GGUF model, of one or several files. It adds methods of this format to
+// format.Model. Its methods are safe for concurrent use. The zero File is closed.
 //
 // Version is "2" or "3". Metadata returns the entries in file order: string, bool, int64
-// (json.Number for what is beyond), float64, and arrays as json.RawMessage. Tensors come
-// in the order of the files. Notes lists repeated keys, tensors that overlap, long names
-// and bytes that nothing refers to. Verify reads the structure again and checks that all
-// data is there: the format carries no checksums, so only what changed or was cut off
-// since the file was opened is found, and the Coverage says so.
+// (json.Number for larger values), float64, and arrays as json.RawMessage. Tensors are
+// in the order of the files. Notes lists duplicate keys, overlapping tensors, long names
+// and unused bytes. As the format has no checksums, Verify only detects a structure that
+// changed, or data that was cut off, since the file was opened; the Coverage says so.
 type File struct{ *format.Model }
 
-// Open maps the file at path and reads its structure. When it is the first part of
-// a split model, the other parts are opened with it. Nil options work.
+// Open maps the file at path and reads its structure. If the file is the first part of
+// a split model, Open opens the other parts too. Nil options work.
 func Open(path string, o *format.Options) (*File, error) { return file(codec.Open(path, o)) }
 
-// OpenBytes reads a file from memory, which must not change while it is open.
+// OpenBytes opens a file in memory, which must not change while the File is open.
 func OpenBytes(b []byte, o *format.Options) (*File, error) { return file(codec.OpenBytes(b, o)) }
 
-// OpenReaderAt reads a file of size bytes through r, fetching tensors on
-// demand. The size of the structure is not stored anywhere, so 64 KiB are
-// fetched first, and more each time that was too little.
+// OpenReaderAt opens a file of size bytes that it reads through r. Tensors are read on
+// demand. Since the file does not record the size of its structure, OpenReaderAt reads
+// 64 KiB first, and more as needed.
 func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*File, error) {
 	return file(codec.OpenReaderAt(r, size, o))
 }
 
-// OpenFile maps size bytes at off of an open file; size -1 means to the end.
+// OpenFile maps size bytes at off of an open file; a size of -1 means to the end.
 func OpenFile(f *os.File, off, size int64, o *format.Options) (*File, error) {
 	return file(codec.OpenFile(f, off, size, o))
 }
 
-// From returns the File of a model that package format opened, and whether it
-// is one of this format.
+// From returns m as a File; ok is false if m has another format.
 func From(m *format.Model) (*File, bool) {
 	f := &File{m}
 	if f.parsed() == nil {
@@ -47,7 +45,7 @@ func From(m *format.Model) (*File, bool) {
 	return f, true
 }
 
-// file is the File of a model that the codec opened.
+// file returns the File of a model that the codec opened.
 func file(m *format.Model, err error) (*File, error) {
 	if err != nil {
 		return nil, err
@@ -55,18 +53,18 @@ func file(m *format.Model, err error) (*File, error) {
 	return &File{m}, nil
 }
 
-// parsed returns what the driver keeps of the file, nil for the zero File and a model of
-// another format.
+// parsed returns the driver's value, or nil for the zero File and a model of another
+// format.
 func (f *File) parsed() *parsed {
 	p, _ := codec.Own(f.Model).(*parsed)
 	return p
 }
 
-// Typed returns the entries with the types that they have in the file: uint8 to
-// uint64, int8 to int32, [Int64], float32, [Float64], bool, string, and for
-// arrays slices of uint8 to uint64, int8 to int64, float32, float64, bool and
-// string; arrays of arrays are []any. A plan with these entries is written with
-// the same types. It is nil where Options.MaxMemory leaves no room for the values.
+// Typed returns the metadata with the types in the file: uint8 to uint64, int8 to
+// int32, [Int64], float32, [Float64], bool, string, and for arrays slices of uint8 to
+// uint64, int8 to int64, float32, float64, bool and string; arrays of arrays are
+// []any. Writing a plan with these entries preserves the types. Typed returns nil if
+// the values would exceed Options.MaxMemory.
 func (f *File) Typed() (m format.Metadata) {
 	_ = f.Do(func() error {
 		if p := f.parsed(); p != nil {
@@ -77,8 +75,9 @@ func (f *File) Typed() (m format.Metadata) {
 	return m
 }
 
-// Value returns the first entry with a key as [File.Typed] does, and decodes no other. ok
-// is false when there is none, or no room for it within Options.MaxMemory.
+// Value returns the value of the first entry with the key, with its type as in [File.Typed].
+// It decodes no other entry. ok is false if there is none, or if the value would exceed
+// Options.MaxMemory.
 func (f *File) Value(key string) (value any, ok bool) {
 	p := f.parsed()
 	if p == nil {

@@ -12,16 +12,16 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// Int64 and Float64 in a plan's metadata are written with these very types. Plain
-// int64 and float64 values, as most formats have them, take the type that
-// files usually have: see the package documentation.
+// Int64 and Float64 are metadata values that the writer stores as 64-bit numbers. It
+// stores int64 and float64 values with the type that files usually have: see the package
+// documentation.
 type (
 	Int64   int64
 	Float64 float64
 )
 
-// neutral returns the metadata as all formats have them. A vocabulary takes longer to decode than
-// all else of a file, so that is done on demand.
+// neutral returns the metadata with the types common to all formats. It is called on demand since
+// decoding a vocabulary takes longer than the rest of opening.
 func (f *parsed) neutral() (driver.Metadata, error) { return f.metadata(entry.neutral) }
 
 // metadata returns the entries of the model, with their values as value returns
@@ -41,7 +41,7 @@ func (f *parsed) metadata(value func(entry) any) (driver.Metadata, error) {
 	defer f.opts.Memory.Release(total)
 	m := make(driver.Metadata, 0, p.count)
 	for e := range entries(whole(p.meta)) {
-		// A model that is whole does not say how many files it came in.
+		// The metadata of a whole model does not tell how it was split.
 		if len(f.parts) == 1 || !isSplitKey(string(e.key)) {
 			m = append(m, driver.Entry{Key: string(e.key), Value: value(e)})
 		}
@@ -49,7 +49,7 @@ func (f *parsed) metadata(value func(entry) any) (driver.Metadata, error) {
 	return m, nil
 }
 
-// What values take in memory at most, whether as values or as JSON.
+// The maximum memory of values, typed or as JSON.
 const (
 	entrySize  = 48 // besides the key and what is in the value
 	arraySize  = 24 // besides the elements

@@ -12,14 +12,14 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Create starts writing a file of version 3 to path, in a temporary file that
-// takes its place on Close. Nil options work. What GGUF has no place for is refused
-// with a [format.LossError], or left out if the options accept that.
+// Create starts writing a file of version 3 to path. The data goes to a temporary file
+// that Close renames. Nil options work. If GGUF cannot hold all of the plan, Create
+// returns a [format.LossError], unless the options accept the losses.
 func Create(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
 	return codec.Create(path, p, o)
 }
 
-// NewWriter starts writing a file to w, straight through. Nil options work.
+// NewWriter starts writing a file to w, sequentially. Nil options work.
 func NewWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
 	return codec.NewWriter(w, p, o)
 }
@@ -41,7 +41,7 @@ func (fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossL
 	}
 }
 
-// checkEntry refuses what would not be read back as it is.
+// checkEntry returns an error for an entry that would not be read back unchanged.
 func checkEntry(e driver.Entry, was map[string]entry) error {
 	if err := tensor.CheckName(e.Key); err != nil {
 		return fmt.Errorf("%w as a metadata key", err)
@@ -148,7 +148,7 @@ func (d fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layo
 
 var errTooLarge = fmt.Errorf("%w: the file would exceed 2^63 bytes", format.ErrLimit)
 
-// refuse is the error for a plan that cannot be written.
+// refuse returns the error for a plan that cannot be written.
 func refuse(field string, err error) error {
 	return wire.Error(formatName, field, -1, fmt.Errorf("%w: %w", format.ErrPlan, err))
 }

@@ -1,7 +1,6 @@
-// Package npy reads and writes NumPy's files: .npy, one array, and .npz, a ZIP
-// archive of arrays. They are two formats, "npy" and "npz", that share what is said
-// here of arrays. A mapped array is a view; so is one that an archive stores
-// as it is.
+// Package npy reads and writes NumPy's files: .npy, which holds one array, and .npz, a
+// ZIP archive of arrays. The formats are named "npy" and "npz". Arrays of a .npy file
+// and uncompressed arrays of an archive are views of the mapped file.
 //
 // # An array
 //
@@ -16,37 +15,38 @@
 //
 //	{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }
 //
-// It is read as that and nothing is evaluated: one dict, the three keys in any order
-// and each once, no other. Strings have either kind of quotes and no escapes;
-// integers are decimal, with the L of Python 2 behind them in versions 1.0 and 2.0;
-// a tuple of one has a comma. Blanks and line ends may stand between all of it,
-// and nothing else behind it.
+// The reader parses this literal and evaluates nothing. It must be a dict with exactly
+// these three keys, in any order. Strings have either kind of quotes and no escapes;
+// integers are decimal, optionally followed by the L of Python 2 in versions 1.0 and 2.0; a
+// tuple of one has a comma. Blanks and line ends may separate tokens, and only they may
+// follow the dict.
 //
 // descr is a byte order and a type: b1 bool, i1 i2 i4 i8, u1 u2 u4 u8, f2 f4 f8,
 // c8 complex64, c16 complex128; or NumPy's long name, "float32". The order is "<",
-// ">" for big-endian words, "=" or "|" or nothing, all little-endian. Tensors of
-// complex128 are listed with that name as their Encoding and their raw bytes, since the
-// library has no such dtype. Structured types, objects, strings, dates and all
-// others are ErrUnsupported in a .npy file. In an archive they do not spoil the other arrays: they
-// are listed with their descr as the name of their Encoding, "<U5", ", fortran_order" behind it if
-// the first dim varies fastest, and their bytes as they are stored, pickles too. A copy to an
-// archive keeps them unless the name has more than 1 KiB or is not ASCII.
+// ">" for big-endian words; "=", "|" or nothing mean little-endian. Tensors of
+// complex128, which has no dtype in this library, have an Encoding of that name and their
+// raw bytes. Structured types, objects, strings, dates and all others are ErrUnsupported in
+// a .npy file. In an archive such arrays are listed, so that the others can be read: the name
+// of their Encoding is the descr, such as "<U5", followed by ", fortran_order" if the first dim
+// varies fastest, and their bytes are those in the file, even pickles. A copy to an archive
+// preserves them unless the name has more than 1 KiB or is not ASCII.
 //
-// # What a reader refuses of an array
+// # Errors of an array
 //
-// Another magic (ErrMagic) or version (ErrVersion); anything in the header
-// that is not as above (ErrCorrupt); a negative dim, one of 2^63 or more, and a shape
-// whose size in bytes reaches 2^63, also when another dim is 0 (ErrCorrupt); more
-// than 64 dims, which is what NumPy 2 has at most, and a header of more than
-// 1 MiB (ErrLimit); fewer bytes of data than the shape takes
-// (ErrTruncated), and more (ErrCorrupt).
+// A reader rejects:
 //
-// Tensors are row-major and little-endian. Big-endian words and Fortran
-// order are copied at first use and kept until Close. Where the order makes no
-// difference, because one dim at most is not 1, the data is viewed.
+//   - a wrong magic (ErrMagic) or version (ErrVersion)
+//   - a header that differs from the above, a dim that is negative or at least 2^63, and a shape
+//     whose size in bytes is at least 2^63, even if another dim is 0 (ErrCorrupt)
+//   - more than 64 dims, which is the limit of NumPy 2, and a header of more than 1 MiB (ErrLimit)
+//   - fewer bytes of data than the shape needs (ErrTruncated), or more (ErrCorrupt)
+//
+// Tensors are row-major and little-endian. Arrays with big-endian words or in Fortran
+// order are copied on first use, and the copy is cached until Close. If at most one dim is
+// not 1, the order makes no difference, and the data is viewed.
 //
 // The tensor of a .npy file is named after the file, without a final ".npy" in
-// any case of letters; "array" when it comes from bytes or a reader.
+// upper or lower case. It is named "array" if it is read from bytes or a reader.
 //
 // # An archive
 //
@@ -55,50 +55,48 @@
 //	(zip64)     a record and its locator, when numbers do not fit
 //	end         22 bytes and a comment
 //
-// Entry "X.npy" is tensor X; directories of the archive are part of the name, and
-// names are names, never paths: nothing is unpacked. Names like "../X" are
-// noted. They are UTF-8, and must be legal and different. Entries of other
-// names are ignored, and noted; an archive that has only such entries, as those of
-// PyTorch have, is no .npz file (ErrUnknownFormat and ErrMagic). An archive
-// without entries is a model without tensors. Gaps between entries are ignored, as
-// every reader of archives does; nothing may stand before the first entry.
+// Entry "X.npy" is tensor X. Directories in the archive are part of the name. Names are
+// never used as paths, as nothing is unpacked; Notes lists names like "../X". Names must be
+// UTF-8, legal and unique. Other entries are ignored, with a note. An archive with only
+// such entries, such as PyTorch's, is not a .npz file (ErrUnknownFormat and ErrMagic).
+// An archive without entries is a model without tensors. Gaps between entries are
+// ignored, as in every reader of archives, but the first entry must begin the file.
 //
-// Everything that says the same must be the same, or the file is ErrCorrupt: the
-// directory ends where its end records begin and has as many entries as they say;
-// sizes, flags, methods and names of directory and local headers; the values of zip64
-// fields and of the fields they stand for; the data descriptors of entries whose
-// local header has zeros (flag 3); sizes packed and unpacked of stored entries; the
-// unpacked size and that of header and data of the array. No two entries share
-// bytes, so that no archive claims more than it has, and no deflated entry claims
-// more than 1032 times its bytes, which is what DEFLATE packs at most. Encrypted and
-// patched entries, other methods than stored (0) and deflated (8), and archives of
+// Redundant values must agree, otherwise the file is ErrCorrupt: the end of the directory and
+// its number of entries with the end records; sizes, flags, methods and names in the
+// directory with those in local headers; zip64 fields with the fields they extend; data
+// descriptors with the directory, for entries whose local header has zeros (flag 3);
+// compressed with uncompressed sizes of stored entries; the size of an entry with that of
+// the array's header and data. Entries must not overlap, and the size of a deflated entry
+// must be at most 1032 times its compressed size, which is DEFLATE's limit. Encrypted and
+// patched entries, methods other than stored (0) and deflated (8), and archives of
 // several disks are ErrUnsupported. The directory has at most
 // 1 GiB and 4,194,304 entries.
 //
-// Deflated arrays are inflated at first use, once, and kept until Close. A size out of
-// proportion must be proved by the stream before memory is taken for it. A stream that holds more or
-// less, and bytes behind it, are ErrCorrupt.
+// Deflated arrays are inflated once, on first use, and cached until Close. If the size is out of
+// proportion, the stream is read once to check it before memory is allocated. A stream of a
+// different size, or with bytes after its end, is ErrCorrupt.
 //
-// The CRC-32 of entries, header and data together, is compared on verification,
-// with that of the local header too, and whenever an array is inflated or copied
-// (not with CheckStructure). CheckTouch compares it before it returns views.
-// A .npy file has no sums: Verify reads its header again, and all data.
+// The CRC-32 of an entry covers header and data. It is verified by Verify, together with the copy
+// in the local header, and whenever an array is inflated or copied (except with
+// CheckStructure). With CheckTouch it is verified before views are returned.
+// A .npy file has no checksum: Verify reads the header again, and all data.
 //
 // # Writing
 //
-// [Create] writes one tensor as np.save of NumPy 1.24 does, byte for byte: version
-// 1.0, the data at a multiple of 64, room in the header for the first dim to grow.
-// So np.load(path, mmap_mode="r") maps it. A plan of another number of tensors is
-// refused, and so is another name than that of the file, unless it is accepted as
-// lost. A stream has no name, and its tensor may have any.
+// [Create] writes one tensor exactly as np.save of NumPy 1.24 does: version 1.0, with the
+// data at a multiple of 64 and room in the header for the first dim to grow. So
+// np.load(path, mmap_mode="r") can map it. The plan must have one tensor, whose name must be
+// that of the file unless the loss of the name is accepted. In a stream the tensor may
+// have any name.
 //
-// [CreateArchive] writes any number: entries in the order of the plan, stored, each
-// array at a multiple of 64, so that it can be viewed. The padding is an extra field of
-// the local header (0xd935: the alignment as uint16, and zeros). All entries have the
-// date 1980-01-01, as NumPy's have. Names beyond ASCII are marked as UTF-8.
-// Sizes and offsets of 2^32-1 and more are in zip64 fields.
+// [CreateArchive] writes any number of tensors. Entries are stored uncompressed, in the
+// order of the plan, with each array at a multiple of 64 so that it can be viewed. The
+// padding is an extra field of the local header (0xd935: the alignment as uint16, and
+// zeros). All entries have the date 1980-01-01, as in NumPy. Names that are not ASCII are
+// marked as UTF-8. Sizes and offsets of 2^32-1 and more are in zip64 fields.
 //
-// The formats have no metadata, no graph, no quantization, no bfloat16 and no float8:
-// a plan with any of these is refused with the list of all of them, unless
-// format.WriteOptions.AcceptLoss names them; dtypes cannot be let go.
+// The formats have no metadata, graph, quantization, bfloat16 or float8. For a plan with any of
+// these the writer returns an error that lists all of them, unless
+// format.WriteOptions.AcceptLoss names them. Dtypes cannot be accepted as losses.
 package npy

@@ -12,26 +12,26 @@ import (
 // *format.Error with field and offset in the file (see the package documentation),
 // or wrap those of package os.
 //
-// The model's format is "npy" or "npz". Its version is that of the array, in an archive
-// the highest of its arrays. Verify checks the CRC-32 of every entry of an archive and that
-// all data is there; .npy files carry no sums.
+// The model's format is "npy" or "npz". Its version is that of the array or, in an archive,
+// the highest of its arrays. Verify verifies the CRC-32 of every entry of an archive; .npy
+// files have no checksums, and Verify checks that all data is there.
 func Open(path string, o *format.Options) (*format.Model, error) {
 	return open(func(c format.Codec) (*format.Model, error) { return c.Open(path, o) })
 }
 
-// OpenBytes reads a file from memory, which must not change while it is in use.
+// OpenBytes opens a file in memory, which must not change while the model is open.
 // The tensor of a .npy file is named "array".
 func OpenBytes(b []byte, o *format.Options) (*format.Model, error) {
 	return open(func(c format.Codec) (*format.Model, error) { return c.OpenBytes(b, o) })
 }
 
-// OpenReaderAt reads a file of size bytes through r: the headers now, the data
+// OpenReaderAt opens a file of size bytes that it reads through r: the headers now, the data
 // on demand. The tensor of a .npy file is named "array".
 func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*format.Model, error) {
 	return open(func(c format.Codec) (*format.Model, error) { return c.OpenReaderAt(r, size, o) })
 }
 
-// OpenFile maps size bytes at off of an open file; size -1 means to the end. f
+// OpenFile maps size bytes at off of an open file; a size of -1 means to the end. f
 // may be closed afterwards. The tensor of a .npy file is named after f.
 func OpenFile(f *os.File, off, size int64, o *format.Options) (*format.Model, error) {
 	return open(func(c format.Codec) (*format.Model, error) { return c.OpenFile(f, off, size, o) })

@@ -13,15 +13,15 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Create starts writing the one tensor of p to a .npy file at path. What the format has
-// no place for is refused with a [format.LossError], or left out if the options accept
-// that: metadata, graph, quantization, and a name other than the file's, which is what
-// it is read back under. Nil options work.
+// Create starts writing the only tensor of p to a .npy file at path. If the plan has
+// metadata, a graph, quantization, or a tensor name other than the file's, which the format
+// cannot hold, Create returns a [format.LossError] unless the options accept the losses.
+// Nil options work.
 func Create(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
 	return fileCodec.Create(path, p, o)
 }
 
-// NewWriter starts writing the one tensor of p to w, straight through.
+// NewWriter starts writing the only tensor of p to w, sequentially.
 func NewWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
 	return fileCodec.NewWriter(w, p, o)
 }
@@ -32,8 +32,8 @@ func CreateArchive(path string, p *format.Plan, o *format.WriteOptions) (*format
 	return archiveCodec.Create(path, p, o)
 }
 
-// NewArchiveWriter starts writing a .npz file to w. Its headers have sums of the data,
-// so it is assembled elsewhere first, as Spool says.
+// NewArchiveWriter starts writing a .npz file to w. As headers contain checksums of the data,
+// the file is spooled first: see WriteOptions.Spool.
 func NewArchiveWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
 	return archiveCodec.NewWriter(w, p, o)
 }

@@ -2,7 +2,7 @@
 //
 // # A file
 //
-// One protocol buffer, a ModelProto. What matters of it, with the numbers of the fields:
+// A file is one protocol buffer, a ModelProto. Its main fields, with their numbers:
 //
 //	ModelProto         1 ir_version  2 producer_name  3 producer_version  4 domain
 //	                   5 model_version  6 doc_string  7 graph  8 opset_import
@@ -15,84 +15,92 @@
 //	                   10 double_data  11 uint64_data (typed data)
 //	                   13 external_data* (location, offset, length; data_location is 1)
 //
-// The initializers of the graph are the tensors of the model. Raw data is handed out as
-// it is in the file, by copy where it is not aligned; typed data is converted when
-// it is used. Types without a dtype here have a [tensor.Encoding]: FLOAT8E4M3FNUZ, FLOAT8E5M2FNUZ,
-// FLOAT8E8M0, FLOAT4E2M1, INT4, UINT4, INT2 and UINT2, which tensor.Decode reads from the bytes of raw
-// data, the first element of a byte in its lowest bits; and those that are only listed: COMPLEX128, STRING with the fields of string_data in wire form (see
-// [File.Strings]), codes that are not known as "type 99", or "type 99 in int32_data" with the
-// fields of that list, and sparse tensors as "SPARSE FLOAT", a whole SparseTensorProto in
-// wire form.
+// The initializers of the graph are the tensors of the model. Raw data is viewed in the
+// file, or copied if it is misaligned; typed data is converted on use. Types without a
+// dtype in this library have a [tensor.Encoding]. tensor.Decode converts FLOAT8E4M3FNUZ,
+// FLOAT8E5M2FNUZ, FLOAT8E8M0, FLOAT4E2M1, INT4, UINT4, INT2 and UINT2; of several elements
+// in a byte the first has the lowest bits. Other types are only listed:
+//
+//   - COMPLEX128
+//   - STRING, with the fields of string_data in wire form (see [File.Strings])
+//   - unknown codes, as "type 99", or as "type 99 in int32_data" with the fields of that list
+//   - sparse tensors, as "SPARSE FLOAT", with the whole SparseTensorProto in wire form
 //
 // ir_version and opset_import are the metadata entries "ir_version", an integer, and
-// "opsets", a JSON array of {"domain", "version"}. The other fields of the model have
-// their own names; the strings of metadata_props follow. Fields 2 to 6 and entries of
-// metadata_props of the same name are told apart by order alone.
+// "opsets", a JSON array of {"domain", "version"}. The other fields of the model are entries
+// with the field's name; the strings of metadata_props follow. Only the order distinguishes
+// fields 2 to 6 from entries of metadata_props with the same name.
 //
-// Tensors of attributes stay in the graph as views. Subgraphs are attributes; their
-// initializers are in their scope: the neutral graph has their names.
+// Tensors of attributes stay in the graph as views. Subgraphs are attributes. Their
+// initializers are in the scope of the subgraph, which lists their names.
 //
-// Everything else is native (see [format.Plan]): functions, trainings, types of intermediate
-// values, quantization annotations, doc strings, fields that the tables do not have. It is
-// checked for its wire form. Its kinds are called as their fields
-// are: "functions", "training_info", "value_info", "doc_string"; "unknown_fields" and
-// "subgraph_initializers" are the others.
+// Everything else is native (see [format.Plan]): functions, training information, types of
+// intermediate values, quantization annotations, doc strings and unknown fields. Its wire form is
+// checked. The kinds have the names of their fields ("functions", "training_info",
+// "value_info", "doc_string"), or are "unknown_fields" and "subgraph_initializers".
 //
-// # What is refused
+// # Errors
 //
-//   - An empty file, the text form, a file without a graph, fields that are known and of
-//     another wire type, invalid UTF-8 in strings, groups, more than 100 levels.
-//   - Tensors without a type, in segments, with negative dims or products of 2^63 and
-//     more, with raw data or a list of another length than the shape, with raw and typed
-//     data, with data in two lists or in the list of another type, with none at all;
+// A reader rejects:
+//
+//   - An empty file, the text form, a file without a graph or with two (such as two
+//     concatenated models), known fields of a wrong wire type, invalid UTF-8 in strings,
+//     groups, more than 100 levels.
+//   - Tensors without a type or in segments, with negative dims or a product of 2^63 or
+//     more, with data of a length that does not fit the shape, with both raw and typed
+//     data, with data in two lists or in the list of another type, or without data;
 //     typed values that do not fit the type (on use).
-//   - Initializers without a name, or with one that occurs twice in their graph; inputs of
-//     a graph and attributes of a node that occur twice; keys of metadata_props too.
+//   - Initializers without a name, and duplicate names of initializers in a graph, inputs of
+//     a graph, attributes of a node, or keys of metadata_props.
 //   - External locations that are absolute, lead out of the model's directory, or name a
-//     drive or a URL; offsets and lengths that are no decimal numbers or occur twice, and
-//     a length other than the tensor's size. Without a length, all that follows the offset
-//     must be the tensor: the file is opened with the model then, else on first use.
+//     drive or a URL; offsets and lengths that are not decimal numbers or are duplicate, and
+//     a length other than the tensor's size. If there is no length, the tensor must extend to the
+//     end of the file, which is then opened with the model and not on first use.
 //
-// Unknown fields are native. A field that occurs again replaces, or merges with, the
-// one before, as protocol buffers do. A file that does not say its IR version or operator
-// sets is noted; one with two graphs, such as two models in a row, is refused. Checksums of external data are not looked at.
+// A repeated field replaces, or merges with, the one before, as in all protocol buffers.
+// Notes reports a missing IR version or missing operator sets. Checksums of external data
+// are ignored.
 //
 // # Detection
 //
-// There is no magic. A file is taken for ONNX when its first 256 bytes are fields of
-// a ModelProto with plausible values, in any order, and either ir_version is one of
-// several, or a graph begins as graphs do. An IR version below 1 or above 1000, and texts with
-// control characters, need operator sets as well. The writer puts these in front, so that what
-// it writes is recognized.
+// The format has no magic. A file is detected as ONNX if its first 256 bytes are fields of
+// a ModelProto with plausible values, in any order, and either ir_version and another field are
+// among them, or they contain the beginning of a graph. If the IR version is below 1 or above
+// 1000, or texts have control characters, operator sets are required too. The writer puts these
+// first, so that its files are detected.
 //
 // # Writing
 //
-// The graph comes last. Tensors become raw data at multiples of 64 bytes: data_type is repeated in front of
-// it as often as fills the gap, which protocol buffers allow for any field and readers
-// do not see. Files of more than 2 GiB are no protocol buffers to most readers: they
-// are refused, and WriteOptions.ExternalFrom puts data into a file beside the model, at
-// multiples of 64 bytes, from 4096 bytes on of 4096. The name of that file is that of the
-// model (WriteOptions.External says another), ".onnx" unless it ends so, a hash of its content,
-// and ".data": "m.onnx.3f084b51d810557b.data". So no other data is replaced, and the old
-// model stays whole until the new one is in place; then older files of that pattern are
-// removed, unless an ONNX model in that directory names them. Nothing is removed when a model
-// there cannot be read, and only what the replaced model named while somebody seems to
-// write there: while there is a temporary file that its writer has locked or, where that cannot be told, of less than a day. A model without external data removes none. A name of
-// more than 100 bytes is cut, and a hash of it follows. The writer says IR version 8 (or the
-// first that has the types of all tensors), version 17 of ONNX's operators and version 1 of
-// other domains, and calls the graph "graph", where the plan says nothing.
+// The writer puts the graph last. Tensors become raw data at multiples of 64 bytes; as padding,
+// data_type is repeated before the data, which readers of protocol buffers ignore. Most readers
+// cannot load files of more than 2 GiB, so the writer returns ErrLimit for them.
+//
+// WriteOptions.ExternalFrom moves data to a file next to the model, at multiples of 64 bytes, or
+// of 4096 for tensors of at least 4096 bytes. The name of that file consists of the model's
+// name (or WriteOptions.External), ".onnx" unless it ends so, a hash of the content, and ".data", as
+// in "m.onnx.3f084b51d810557b.data". If the name has more than 100 bytes it is cut and a hash of
+// it is appended. So a new file never replaces the data of another model, and the old model
+// stays whole until the new one is in place. Then older files of that pattern are removed,
+// unless an ONNX model in the directory refers to them. None is removed if a model in the
+// directory cannot be read. If another writer may be active (there is a temporary file that is
+// locked or, on systems that cannot tell, less than a day old), only files that the replaced model
+// refers to are removed. Writing a model without external data removes none.
+//
+// If the plan does not specify them, the writer sets IR version 8 (or the first that has the
+// types of all tensors), version 17 of the ONNX operators, version 1 of other domains, and the graph
+// name "graph".
 //
 // A plan with the Native of an ONNX file is a copy: every field of the model is written as it
-// is in that file, node by node, and only what the plan changed is another: metadata,
-// tensors, names of tensors (Native.Renamed). Annotations of tensors that are gone, types of
-// values once a tensor has another dtype, and everything native of a graph that was changed,
-// are losses. External data of tensors inside the graph becomes part of the model.
+// is in that file, except for changes of the plan: metadata, tensors, and names of tensors
+// (Native.Renamed). Annotations of removed tensors, types of values if a tensor has
+// another dtype, and the native contents of a changed graph are losses. External data of tensors
+// inside the graph becomes part of the model.
 //
-// The format has no quantization parameters, no strings of another type in its metadata,
-// no operators but its own in its own domain, unless the metadata names operator sets. The plan is refused with the list of what
-// would be lost; see format.WriteOptions.AcceptLoss.
+// The format has no quantization parameters, and its metadata values are strings. In its own domain it
+// has only its own operators, unless the metadata names operator sets. For other plans the
+// writer returns an error that lists the losses; see format.WriteOptions.AcceptLoss.
 //
 // # Verification
 //
-// The format has no checksums. Verify reads the structure again, and touches all data.
+// The format has no checksums. Verify checks that the structure has not changed, and reads all data.
 package onnx

@@ -15,14 +15,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// Create starts writing a model to path. It is written to a temporary file that takes
-// the place of an old one on Close. Nil options work.
+// Create starts writing a model to path. The data goes to a temporary file that Close
+// renames. Nil options work.
 func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
-// NewWriter starts writing a model to w, straight through. Nil options work.
+// NewWriter starts writing a model to w, sequentially. Nil options work.
 func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = o.orDefault()
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
