@@ -2,21 +2,21 @@ package source
 
 import "context"
 
-// What the reader behind a region may know, and want to know: see format.OpenReaderAt.
+// Optional methods of the reader behind a region: see format.OpenReaderAt.
 type (
-	// named is called so in errors.
+	// named returns the name for errors.
 	named interface{ Path() string }
-	// prover tells up to where bytes exist, so that nobody has to try.
+	// prover returns the offset up to which bytes are known to exist.
 	prover interface{ Proven() int64 }
-	// parsee is told that the structure of a model was read.
+	// parsee is notified when the structure of a model has been read.
 	parsee interface{ Parsed() }
-	// contextual ends a read with a context.
+	// contextual reads with a context.
 	contextual interface {
 		ReadAtContext(ctx context.Context, p []byte, off int64) (int, error)
 	}
-	// parallel knows how many reads at the same time are worth it.
+	// parallel returns the useful number of concurrent reads.
 	parallel interface{ Parallel() int }
-	// canceler is told to end what it is reading.
+	// canceler cancels running reads.
 	canceler interface{ Cancel() }
 )
 
@@ -39,7 +39,7 @@ func (r *Region) Prove(end int64) error {
 	return nil
 }
 
-// bound is a reader for the time of a context.
+// bound is a reader with a context.
 type bound struct {
 	contextual
 	ctx context.Context
@@ -47,7 +47,7 @@ type bound struct {
 
 func (b bound) ReadAt(p []byte, off int64) (int, error) { return b.ReadAtContext(b.ctx, p, off) }
 
-// ReadAtContext is ReadAt of a range of the window, which ends with the context where the reader can.
+// ReadAtContext is ReadAt with a context, which cancels the read if the reader supports that.
 func (r *Region) ReadAtContext(ctx context.Context, p []byte, off int64) (int, error) {
 	c, ok := r.src.(contextual)
 	if !ok {
@@ -67,7 +67,7 @@ func (r *Region) ReadAtContext(ctx context.Context, p []byte, off int64) (int, e
 	return n, nil
 }
 
-// Parallel returns how many reads at the same time are worth it, 0 if nobody says.
+// Parallel returns the useful number of concurrent reads, or 0 if unknown.
 func (r *Region) Parallel() int {
 	if p, ok := r.src.(parallel); ok {
 		return p.Parallel()
@@ -75,14 +75,14 @@ func (r *Region) Parallel() int {
 	return 0
 }
 
-// tellParsed tells the reader, if it wants to know.
+// tellParsed notifies the reader that parsing is complete.
 func (r *Region) tellParsed() {
 	if p, ok := r.src.(parsee); ok {
 		p.Parsed()
 	}
 }
 
-// cancel tells the reader to end what it reads, which Close would wait for.
+// cancel cancels running reads of the reader, for which Close would wait.
 func (r *Region) cancel() {
 	if c, ok := r.src.(canceler); ok {
 		c.Cancel()

@@ -9,23 +9,22 @@ import (
 	"github.com/weightmap/weightmap/internal/fault"
 )
 
-// head is what a mapped file is read through while it is parsed: its descriptor. The
-// mapping is not touched then, which spares the page faults of opening and, when it is
-// unmapped again, telling other processors. What is read is private memory, which
-// nobody changes.
+// head reads a mapped file through its descriptor while the file is parsed. This avoids
+// page faults and, on unmapping, TLB shootdowns, and the data is private memory that no
+// other process changes.
 type head struct {
 	on   bool
-	fd   int       // of our own, -1 for none
-	file *os.File  // of the caller's, instead
-	base int64     // where the window begins in it
+	fd   int       // owned descriptor, -1 for none
+	file *os.File  // the caller's file, used in place of fd
+	base int64     // offset of the window in the file
 	buf  []byte    // the beginning of the window
-	err  error     // why there is no more of it
-	pool *[]byte   // that it goes back to
-	one  [1]byte   // that isCached reads
-	iov  [1][]byte // of it
+	err  error     // why buf is short
+	pool *[]byte   // pooled memory of buf
+	one  [1]byte   // buffer for isCached
+	iov  [1][]byte // one as an I/O vector
 }
 
-// headSize is how much is read at first: it holds the structure of small models.
+// headSize is the size of the first read: it holds the structure of small models.
 const headSize = 16 << 10
 
 var heads = sync.Pool{New: func() any { b := make([]byte, headSize); return &b }}
@@ -34,7 +33,7 @@ func (h *head) open(fd int) { h.on, h.fd = true, fd }
 
 func (h *head) borrow(f *os.File, base int64) { h.on, h.fd, h.file, h.base = true, -1, f, base }
 
-// close ends it, and again does nothing.
+// close closes the descriptor. It may be called again.
 func (h *head) close() {
 	if !h.on {
 		return
@@ -48,7 +47,7 @@ func (h *head) close() {
 	*h = head{fd: -1}
 }
 
-// readAt fills p from offset off of the window, which has the range.
+// readAt fills p from offset off of the window. The range is valid.
 func (h *head) readAt(p []byte, off int64) (int, error) {
 	for n := 0; n < len(p); {
 		k, err := 0, error(nil)
@@ -70,8 +69,7 @@ func (h *head) readAt(p []byte, off int64) (int, error) {
 	return len(p), nil
 }
 
-// first reads the beginning of the window, which has size bytes, and returns what it has
-// of it. It is read once.
+// first returns the beginning of the window, which has size bytes. It reads that once.
 func (h *head) first(size int64) ([]byte, error) {
 	if h.pool == nil {
 		h.pool = heads.Get().(*[]byte)
@@ -82,8 +80,8 @@ func (h *head) first(size int64) ([]byte, error) {
 	return h.buf, h.err
 }
 
-// ReadSoon has the system read a range of the window, which has it, into its cache while the file is parsed. It
-// returns before that is there, and reports whether the beginning was not.
+// ReadSoon asks the system to read a valid range of the window into its cache, while the file is parsed. It
+// does not wait. It reports whether the beginning of the range was not in the cache.
 func (r *Region) ReadSoon(off, n int64) bool {
 	h := &r.head
 	if !h.on {
@@ -101,16 +99,15 @@ func (r *Region) ReadSoon(off, n int64) bool {
 	return true
 }
 
-// Parsed ends the time when a region that was opened with Options.Parse is read through
-// its file; from here on it is its mapping. Whoever parses is alone with the region
-// until then.
+// Parsed ends parsing of a region that was opened with Options.Parse: from here on reads use
+// the mapping, not the file. Until then only the parser may use the region.
 func (r *Region) Parsed() {
 	r.head.close()
 	r.tellParsed()
 }
 
-// Head returns the first n bytes, or all when there are fewer. They are valid
-// until Parsed.
+// Head returns the first n bytes, or all if there are fewer. They are valid until
+// Parsed.
 func (r *Region) Head(n int64) ([]byte, error) {
 	n = min(n, r.size)
 	if !r.head.on || n > headSize {

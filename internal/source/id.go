@@ -6,8 +6,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// ID tells a file from all others, and from what it was before it was changed: device,
-// inode, size and the time of the last change. The zero ID is that of no file.
+// ID identifies a file and its state: device, inode, size and ctime. The zero ID is unknown.
 type ID struct {
 	dev, ino  uint64
 	size      int64
@@ -15,13 +14,14 @@ type ID struct {
 	known     bool
 }
 
-// Size returns the number of bytes of the file.
+// Size returns the size of the file in bytes.
 func (id *ID) Size() int64 { return id.size }
 
-// Known reports whether it is the ID of a file.
+// Known reports whether id identifies a file.
 func (id *ID) Known() bool { return id.known }
 
-// check refuses another file, as cut short if that is all that happened to it.
+// check returns ErrReplaced if now is another file or state, or ErrTruncated if the file was
+// only cut short.
 func (id *ID) check(now ID) error {
 	switch {
 	case !id.known || *id == now:
@@ -32,5 +32,5 @@ func (id *ID) check(now ID) error {
 	return ErrReplaced
 }
 
-// ErrReplaced is the error of a file that is not the one that was looked at before.
+// ErrReplaced means that a file is not the one that was seen before.
 var ErrReplaced = fmt.Errorf("%w: the file was replaced or changed since the model was opened", tensor.ErrCorrupt)

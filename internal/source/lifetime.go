@@ -9,20 +9,18 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// The state word. Each of its changes is one atomic operation that knows the whole
-// word at that instant:
+// The state word. It changes only by atomic operations on the whole word:
 //
 //	bit 63      closed     Close began; the word is negative from then on
-//	bit 62      lent       a raw slice left the library
-//	bit 61      gone       the memory was given back
+//	bit 62      lent       a raw slice was returned to the user
+//	bit 61      gone       the memory was released
 //	bits 32-60  pins       long holds
-//	bits 0-31   inside     short uses, as long as goroutines do not meet there
+//	bits 0-31   inside     short uses, until there is contention
 //
-// Where they do, short uses are counted in stripes from then on: see package stripes. A
-// Pin that finds the region closed takes its count back. So counts flicker after
-// Close, but a word that is closed and counts no pin proves that nobody who came
-// before Close has one, now or later; and likewise for those inside. Close
-// latches these proofs.
+// Under contention short uses are counted in stripes from then on: see package stripes. A
+// Pin that finds the region closed reverts its count. So counts may vary after Close. But a
+// word that is closed and counts no pins proves that no pin from before Close is left; the
+// same holds for short uses. Close latches these facts.
 const (
 	closed = -1 << 63
 	lent   = 1 << 62
@@ -34,9 +32,8 @@ const (
 // isUnpinned reports whether state s counts no pin.
 func isUnpinned(s int64) bool { return s&(gone-pin) == 0 }
 
-// Enter holds the memory for a short use, until Leave; Close waits for it.
-// It fails with tensor.ErrClosed after Close began. It allocates nothing, but once
-// when goroutines meet here for the first time.
+// Enter keeps the memory mapped until Leave; Close waits. It fails with
+// tensor.ErrClosed after Close began. It allocates only at the first contention.
 func (r *Region) Enter() error {
 	if p := r.stripes.Load(); p != nil {
 		n := p.Own()
@@ -52,7 +49,7 @@ func (r *Region) Enter() error {
 	return r.enterAgain()
 }
 
-// enterAgain is Enter where the region is closed, or another goroutine was faster.
+// enterAgain is the slow path of Enter: the region is closed, or there is contention.
 func (r *Region) enterAgain() error {
 	if r.Closed() {
 		return r.fail(-1, tensor.ErrClosed)
@@ -75,11 +72,10 @@ func (r *Region) Leave() {
 	}
 }
 
-// unentered is what misuse panics with: at once while there are no stripes, and when
-// Close counts otherwise.
+// unentered is the panic for misuse. With stripes it is detected only by Close.
 const unentered = "source: Leave without Enter"
 
-// Lend is called before a raw slice leaves the library. From then on only Close
+// Lend is called before a raw slice is returned to the user. From then on only Close
 // unmaps, not the garbage collector. It fails with tensor.ErrClosed after Close
 // began.
 func (r *Region) Lend() error {
@@ -89,25 +85,24 @@ func (r *Region) Lend() error {
 	return nil
 }
 
-// lendFirst does the work of Lend for the first slice, and its refusal.
+// lendFirst is the slow path of Lend: the first slice, or a closed region.
 func (r *Region) lendFirst() error {
 	if r.state.Or(lent) < 0 {
 		return r.fail(-1, tensor.ErrClosed)
 	}
-	// mmap.Open set a finalizer that unmaps. Since ra is reachable from r alone,
-	// it is the right one for a region that was dropped, up to this moment.
+	// mmap.Open set a finalizer that unmaps. Since only r refers to ra, it runs
+	// when the region becomes unreachable; from now on it must not.
 	if r.ra != nil {
 		runtime.SetFinalizer(r.ra, nil)
 	}
-	// Whoever finds the bit set before the line above ran holds r no longer
-	// than this call does, so the finalizer cannot slip in between.
+	// The finalizer cannot run before it is removed, even if another goroutine
+	// has set the bit: r is reachable until here.
 	runtime.KeepAlive(r)
 	return nil
 }
 
-// Pin holds the memory across Close: that returns, and the memory stays until
-// the last unpin, which may be called more than once. It fails with
-// tensor.ErrClosed after Close began.
+// Pin keeps the memory mapped until unpin, even after Close. Each unpin may be
+// called more than once. Pin fails with tensor.ErrClosed after Close began.
 func (r *Region) Pin() (unpin func(), err error) {
 	if r.state.Add(pin) < 0 {
 		return nil, r.refuse(&r.state, pin)
@@ -126,10 +121,10 @@ func (r *Region) Pin() (unpin func(), err error) {
 // Closed reports whether Close began.
 func (r *Region) Closed() bool { return r.state.Load() < 0 }
 
-// Close forbids new uses, waits for those between Enter and Leave, and gives
-// the memory back, unless it is pinned: then the last unpin does. Closing again
-// waits likewise and returns nil. Close must not be called between the caller's
-// own Enter and Leave: it would wait for itself.
+// Close prevents new uses, waits for those between Enter and Leave, and releases
+// the memory. If the memory is pinned, the last unpin releases it. A second Close
+// also waits and returns nil. Calling Close between Enter and Leave of the same
+// goroutine deadlocks.
 func (r *Region) Close() error {
 	if r.state.Or(closed) >= 0 {
 		r.cancel() // once: a reader may close the model in turn
@@ -151,15 +146,15 @@ func (r *Region) Close() error {
 	return err
 }
 
-// refuse takes back what an Enter or Pin counted in n that came too late.
+// refuse reverts the count of an Enter or Pin after Close.
 func (r *Region) refuse(n *atomic.Int64, count int64) error {
 	n.Add(-count)
 	r.conclude()
 	return r.fail(-1, tensor.ErrClosed)
 }
 
-// conclude is called after each change of a closed region: who waits is woken when
-// nobody is inside, and the memory goes back when nobody holds a pin either.
+// conclude is called after each change of a closed region. It wakes waiting calls of Close
+// when no use is left, and releases the memory when no pin is left either.
 func (r *Region) conclude() {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -179,8 +174,8 @@ func (r *Region) conclude() {
 	}
 }
 
-// countInside returns how many are inside of a closed region, or came too late and
-// did not take that back yet.
+// countInside returns the number of uses of a closed region, including late ones that are not
+// reverted yet.
 func (r *Region) countInside() int64 {
 	n := int64(int32(r.state.Load()))
 	if p := r.stripes.Load(); p != nil {
@@ -192,7 +187,7 @@ func (r *Region) countInside() int64 {
 	return n
 }
 
-// free gives the memory back, or the file. Heap memory is left to the garbage collector.
+// free unmaps the memory or closes the file. Heap memory is left to the garbage collector.
 func (r *Region) free() error {
 	r.head.close()
 	if r.file != nil {

@@ -10,24 +10,24 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Errors of Lock where there is nothing to lock.
+// Errors of Lock.
 var (
 	ErrNotMapped = errors.New("the file is not mapped")
 	ErrNoLock    = errors.New("memory is not locked on this system")
 )
 
-// lockStep is how much is locked between two looks at the context.
+// lockStep is the number of bytes locked between checks of the context.
 const lockStep = 64 << 20
 
-// witness keeps the compiler from dropping reads whose values nobody wants.
+// witness keeps the compiler from eliminating reads whose values are not used.
 var witness atomic.Uint32
 
-// lockPages is mlock, for tests to fail.
+// lockPages is mlock; tests replace it.
 var lockPages = lockMemory
 
-// Lock brings the window into physical memory and keeps it there until Close. It belongs before the
-// region is shared, after Parsed. Without a mapping there is nothing to lock: ErrNotMapped, or ErrNoLock on
-// systems that lock nothing.
+// Lock reads the window into physical memory and keeps it there until Close. Call it after Parsed and before
+// the region is shared. It returns ErrNotMapped if there is no mapping, and ErrNoLock on systems that
+// cannot lock.
 func (r *Region) Lock(ctx context.Context) error {
 	if r.size == 0 || r.whole {
 		return nil
@@ -48,8 +48,8 @@ func (r *Region) Lock(ctx context.Context) error {
 	return nil
 }
 
-// lock locks pages of the mapping, which begin at lo of it. A system answers alike for a limit and for pages that
-// the file has lost.
+// lock locks part, the pages of the mapping at lo. Systems return the same error for an exceeded limit and for
+// pages beyond the end of a file that was cut short.
 func (r *Region) lock(part []byte, lo int) error {
 	err := lockPages(part)
 	switch {
@@ -76,5 +76,5 @@ func (r *Region) touch(part []byte) error {
 	})
 }
 
-// Locked returns how many bytes of the window are locked in memory.
+// Locked returns the number of locked bytes.
 func (r *Region) Locked() int64 { return r.locked.Load() }

@@ -7,12 +7,12 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// lacks reports whether err says that a file could neither be mapped nor be read into memory,
-// for want of address space, mappings or memory that may be taken. It is then read on demand.
+// lacks reports whether err means that a file can neither be mapped nor read into memory, for
+// lack of address space, mappings or memory. The file is then read on demand.
 func lacks(err error) bool { return noRoom(err) || errors.Is(err, tensor.ErrLimit) }
 
-// readOn makes the window a range of f that is read when it is asked for. f is the region's
-// from here on.
+// readOn makes the window a range of f that is read on demand. The region takes ownership
+// of f.
 func (r *Region) readOn(f *os.File, off, size int64, o *Options) {
 	r.file, r.size = f, size
 	r.src = &part{f, off}

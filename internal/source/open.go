@@ -20,10 +20,10 @@ import (
 // bytes cannot be mapped.
 var ErrNotRegular = errors.New("not a regular file")
 
-// Open maps the regular file at path. Anything else is refused, and nothing that
-// another process puts in its place meanwhile makes opening wait: see openName. Errors
-// wrap those of package os. A file that is larger than the address space, or that the system
-// has no room to map, is read when it is asked for.
+// Open maps the regular file at path. It rejects anything else, and never blocks, even
+// if another process replaces the file meanwhile: see openName. Errors wrap those of
+// package os. A file that is larger than the address space, or that the system cannot map for
+// lack of room, is read on demand.
 func Open(path string, o Options) (*Region, error) {
 	r := new(Region)
 	if err := r.Open(path, o); err != nil {
@@ -32,7 +32,7 @@ func Open(path string, o Options) (*Region, error) {
 	return r, nil
 }
 
-// Open is the function Open for the zero Region in a larger struct, which is not of use after an error.
+// Open is like the function Open, for a zero Region in a larger struct. Do not use r after an error.
 func (r *Region) Open(path string, o Options) error {
 	r.path, r.name, r.debug = path, path, o.Debug || debugBuild
 	if err := r.openName(path, o); err != nil {
@@ -42,7 +42,7 @@ func (r *Region) Open(path string, o Options) error {
 	return nil
 }
 
-// failed is fail for errors that may have an origin already.
+// failed is fail for errors that may already have an origin.
 func (r *Region) failed(err error) error {
 	if errors.As(err, new(*tensor.Error)) {
 		return err
@@ -53,8 +53,8 @@ func (r *Region) failed(err error) error {
 // testHookHeld is called between opening a file and mapping it.
 var testHookHeld func()
 
-// load maps the file called name, or reads it into memory where that system or file system
-// does not map.
+// load maps the named file, or reads it into memory if the system or the file system does not
+// support mapping.
 func (r *Region) load(name string, o *Options) error {
 	if testHookHeld != nil {
 		testHookHeld()
@@ -66,10 +66,10 @@ func (r *Region) load(name string, o *Options) error {
 	return err
 }
 
-// mapFile is mmap.Open, for tests to fail.
+// mapFile is mmap.Open; tests replace it.
 var mapFile = mmap.Open
 
-// regular refuses what is not a regular file.
+// regular returns an error if mode is not that of a regular file.
 func (r *Region) regular(mode fs.FileMode) error {
 	if !mode.IsRegular() {
 		return r.fail(-1, &kindError{mode})
@@ -77,10 +77,10 @@ func (r *Region) regular(mode fs.FileMode) error {
 	return nil
 }
 
-// OpenFile maps size bytes from offset off of an open regular file, or all from
-// off when size is negative. The file stays the caller's: its offset does not
-// move, and it may be closed afterwards. Where the system has no name by which a
-// descriptor can be mapped, the window is read into memory.
+// OpenFile maps size bytes at offset off of an open regular file, or all bytes from
+// off on if size is negative. It does not move the file's offset, and the caller may
+// close the file afterwards. If the system has no name by which a descriptor can be
+// mapped, OpenFile reads the window into memory.
 func OpenFile(f *os.File, off, size int64, o Options) (*Region, error) {
 	r := &Region{path: f.Name(), name: f.Name(), debug: o.Debug || debugBuild}
 	if err := r.openWindow(f, off, size, &o); err != nil {
@@ -128,8 +128,8 @@ func (r *Region) openWindow(f *os.File, off, size int64, o *Options) error {
 	return nil
 }
 
-// FromBytes makes a region of the caller's memory, which is never written and
-// never freed. The caller leaves it unchanged until the region is dropped.
+// FromBytes returns a region of the caller's memory, which it never modifies. The caller
+// must not modify it while the region is in use.
 func FromBytes(b []byte) *Region {
 	r := new(Region)
 	if b == nil {
@@ -139,8 +139,8 @@ func FromBytes(b []byte) *Region {
 	return r
 }
 
-// FromReaderAt makes a region of size bytes that nothing holds in memory: they
-// are read from src when asked for. A negative size counts as 0.
+// FromReaderAt returns a region of size bytes that are read from src on demand. A
+// negative size counts as 0.
 func FromReaderAt(src io.ReaderAt, size int64) *Region {
 	r := &Region{src: src, size: max(size, 0)}
 	if n, ok := src.(named); ok {
@@ -149,7 +149,7 @@ func FromReaderAt(src io.ReaderAt, size int64) *Region {
 	return r
 }
 
-// kindError says what a path is that is not a regular file.
+// kindError is the error for a path that is not a regular file.
 type kindError struct{ mode fs.FileMode }
 
 func (e *kindError) Unwrap() error { return ErrNotRegular }
@@ -171,7 +171,7 @@ func (e *kindError) Error() string {
 	return ErrNotRegular.Error() + ": " + kind
 }
 
-// rangeError describes a range that leaves the file.
+// rangeError is the error for a range outside the file.
 type rangeError struct {
 	off, n, size int64
 	err          error
@@ -189,8 +189,8 @@ func (e *rangeError) Error() string {
 // toEnd is the size of a window that ends with its file.
 const toEnd = -1
 
-// window checks a range of a file of total bytes and returns its size; any
-// negative n stands for what the file has.
+// window checks a range of a file of total bytes and returns its size. A negative n
+// means the rest of the file.
 func window(off, n, total int64) (int64, error) {
 	switch {
 	case off < 0:
@@ -203,16 +203,16 @@ func window(off, n, total int64) (int64, error) {
 	return n, nil
 }
 
-// errNoMappings says that x/exp/mmap does not map on this system.
+// errNoMappings means that x/exp/mmap does not map files on this system.
 var errNoMappings = errors.New("files are not mapped here")
 
-// mapName maps the file called name and cuts the window out of it.
+// mapName maps the named file and sets the window.
 func (r *Region) mapName(name string, off, size int64) error {
 	ra, err := mapFile(name)
 	if err != nil {
 		return err
 	}
-	// The file may have another length now than when it was looked at before.
+	// The file's size may have changed since it was checked.
 	size, err = window(off, size, int64(ra.Len()))
 	if err != nil {
 		ra.Close()
@@ -234,8 +234,8 @@ func (r *Region) mapName(name string, off, size int64) error {
 	return nil
 }
 
-// mapDescriptor maps f by the name the system has for its descriptor. Where it has none, f is
-// mapped by the name it was opened by, if that is still the same file.
+// mapDescriptor maps f by the name of its descriptor. If descriptors have no names, it maps f by
+// the name it was opened by, if that is still the same file.
 func (r *Region) mapDescriptor(f *os.File, off, size int64) error {
 	if descriptors == "" {
 		return r.mapSame(f, off, size)
@@ -244,7 +244,7 @@ func (r *Region) mapDescriptor(f *os.File, off, size int64) error {
 	if err != nil {
 		return err
 	}
-	// Control keeps the descriptor from being closed and given out again meanwhile.
+	// Control prevents the descriptor from being closed and reused meanwhile.
 	cerr := c.Control(func(fd uintptr) { err = r.mapName(nameOf(int(fd)), off, size) })
 	return cmp.Or(cerr, err)
 }
@@ -278,7 +278,7 @@ func samePath(f *os.File) error {
 	return err
 }
 
-// nameOf returns the name that the system has for a descriptor.
+// nameOf returns the file system name of a descriptor.
 func nameOf(fd int) string {
 	if fd < len(names) {
 		if name := names[fd].Load(); name != nil {
@@ -292,10 +292,10 @@ func nameOf(fd int) string {
 	return name
 }
 
-// names are those of the descriptors that are used again and again.
+// names caches the names of low descriptors.
 var names [64]atomic.Pointer[string]
 
-// readName reads a file that is not mapped.
+// readName reads a file that cannot be mapped into memory.
 func (r *Region) readName(name string, o *Options) error {
 	f, err := os.Open(name)
 	if err != nil {
@@ -309,7 +309,7 @@ func (r *Region) readName(name string, o *Options) error {
 	return r.readWindow(f, 0, info.Size(), o)
 }
 
-// readWindow reads a file that is not mapped into memory.
+// readWindow reads the window of a file that cannot be mapped into memory.
 func (r *Region) readWindow(src io.ReaderAt, off, size int64, o *Options) error {
 	if err := r.reserve(size, o); err != nil {
 		return err
@@ -321,7 +321,7 @@ func (r *Region) readWindow(src io.ReaderAt, off, size int64, o *Options) error 
 	return err
 }
 
-// setHeap makes b, which is not a mapping of ours, the window.
+// setHeap sets the window to b, which is not a mapping.
 func (r *Region) setHeap(b []byte) {
 	r.win, r.base, r.size = b, memory.Address(b), int64(len(b))
 }

@@ -5,12 +5,12 @@ import "syscall"
 // descriptors is the directory whose entries name the open descriptors.
 const descriptors = "/dev/fd/"
 
-// idOf takes from a file's status what tells it from others, and from itself after a change.
+// idOf returns the ID for a file's status.
 func idOf(st *syscall.Stat_t) ID {
 	return ID{uint64(st.Dev), st.Ino, st.Size, st.Mtimespec.Sec, st.Mtimespec.Nsec, true}
 }
 
-// changed is when the file was last changed, which nobody sets.
+// changed returns the ctime, which programs cannot set.
 func changed(st *syscall.Stat_t) (sec, nsec int64) { return st.Ctimespec.Sec, st.Ctimespec.Nsec }
 
 func readAhead(int, int64, int64) {}

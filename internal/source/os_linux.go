@@ -13,8 +13,8 @@ import (
 // descriptors is the directory whose entries name the open descriptors.
 const descriptors = "/proc/self/fd/"
 
-// willNeed asks for pages lo to hi of mem to be read ahead. mem is a whole
-// mapping, so its start is a page boundary, which the system call insists on.
+// willNeed asks the system to read bytes lo to hi of mem ahead. mem is a whole
+// mapping, so it begins at a page boundary, as the system call requires.
 func willNeed(mem []byte, lo, hi int) error {
 	lo -= lo % os.Getpagesize()
 	return syscall.Madvise(mem[lo:hi], syscall.MADV_WILLNEED)
@@ -26,20 +26,19 @@ func populate(mem []byte, lo, hi int) {
 	_ = unix.Madvise(mem[lo:hi], unix.MADV_POPULATE_READ)
 }
 
-// readAhead asks for a range of a file to be read into the system's cache: a hint.
+// readAhead asks the system to read a range of a file into its cache. It is a hint.
 func readAhead(fd int, off, n int64) { _ = unix.Fadvise(fd, off, n, unix.FADV_WILLNEED) }
 
-// isCached reports whether bytes at an offset of a file can be read without waiting for a disk, or that is not known.
-// It reads them.
+// isCached reads bytes at an offset of a file. It returns false only if that would have to wait for a disk.
 func isCached(fd int, p [][]byte, off int64) bool {
 	if runtime.GOOS == "android" {
-		return true // before version 13 it ends programs that make this call
+		return true // Android before version 13 kills programs that make this call
 	}
 	_, err := unix.Preadv2(fd, p, off, unix.RWF_NOWAIT)
 	return err != unix.EAGAIN
 }
 
-// forget takes the pages of a mapping from the process. What is touched again is mapped again.
+// forget removes the pages of a mapping from the process. The next access maps them again.
 func forget(mem []byte) error { return syscall.Madvise(mem, syscall.MADV_DONTNEED) }
 
 // resident counts the bytes between lo and hi of a mapping whose pages are in memory and
@@ -74,10 +73,10 @@ func resident(mem []byte, lo, hi int) (n int64) {
 	return min(n*int64(page), size)
 }
 
-// idOf takes from a file's status what tells it from others, and from itself after a change.
+// idOf returns the ID for a file's status.
 func idOf(st *syscall.Stat_t) ID {
 	return ID{uint64(st.Dev), st.Ino, st.Size, int64(st.Mtim.Sec), int64(st.Mtim.Nsec), true}
 }
 
-// changed is when the file was last changed, which nobody sets.
+// changed returns the ctime, which programs cannot set.
 func changed(st *syscall.Stat_t) (sec, nsec int64) { return int64(st.Ctim.Sec), int64(st.Ctim.Nsec) }

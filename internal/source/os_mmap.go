@@ -15,7 +15,7 @@ import (
 	"golang.org/x/sys/unix"
 )
 
-// NoWait is a flag of os.OpenFile: it does not wait for the other end of a pipe.
+// NoWait is a flag for os.OpenFile, which then does not block on a pipe.
 const NoWait = syscall.O_NONBLOCK
 
 // protect makes a whole mapping inaccessible and reports whether it did.
@@ -27,10 +27,10 @@ func noMapping(err error) bool { return errors.Is(err, syscall.ENODEV) }
 // noRoom reports whether err says that the process cannot have another mapping.
 func noRoom(err error) bool { return errors.Is(err, syscall.ENOMEM) }
 
-// openName maps the file at path. Opening never waits, and the open file must be regular. The
-// descriptor is what is mapped, by its name, and what parsing reads from, whatever has the path by
-// then. Where descriptors have no names (a system without /proc) the file is mapped by its own, and
-// parsing reads the mapping.
+// openName maps the file at path. Opening never blocks, and the open file must be regular. It
+// maps the descriptor by its name, and parsing reads from the descriptor, so that replacing the
+// file has no effect. If descriptors have no names (a system without /proc), it maps the file by
+// path, and parsing reads the mapping.
 func (r *Region) openName(path string, o Options) error {
 	flags := syscall.O_RDONLY | syscall.O_NONBLOCK | syscall.O_CLOEXEC
 	if o.NoLink {
@@ -51,7 +51,7 @@ func (r *Region) openName(path string, o Options) error {
 	return err
 }
 
-// unopened is the error of a path that the system does not open: a link that is not followed, a socket, or a file.
+// unopened returns the error for a path that cannot be opened: a link that is not followed, a socket, or a file.
 func unopened(path string, err error) error {
 	switch err {
 	case syscall.ELOOP:
@@ -62,7 +62,7 @@ func unopened(path string, err error) error {
 	return &fs.PathError{Op: "open", Path: path, Err: err}
 }
 
-// mapOpen maps the file that the head has open, or keeps it to be read on demand.
+// mapOpen maps the open file of the head, or keeps it open to read it on demand.
 func (r *Region) mapOpen(path string, o *Options) error {
 	var st syscall.Stat_t
 	if err := syscall.Fstat(r.head.fd, &st); err != nil {
@@ -79,7 +79,7 @@ func (r *Region) mapOpen(path string, o *Options) error {
 		err := r.load(nameOf(r.head.fd), o)
 		if errors.Is(err, fs.ErrNotExist) {
 			if err = r.load(path, o); err == nil {
-				r.head.close() // which may be another file
+				r.head.close() // it may be another file
 				r.id = ID{}
 			}
 		}
@@ -118,7 +118,7 @@ func pread(fd int, p []byte, off int64) (n int, err error) {
 
 func closeFile(fd int) { syscall.Close(fd) }
 
-// renamed gives a file the name in an error that the caller knows it by.
+// renamed replaces the path in an error by the caller's path.
 func renamed(err error, path string) error {
 	if err == nil {
 		return nil
@@ -130,7 +130,7 @@ func renamed(err error, path string) error {
 	return err
 }
 
-// modeOf returns what kind of file a mode of the system's is.
+// modeOf returns the file type of a system's mode.
 func modeOf(mode uint32) fs.FileMode {
 	switch mode & syscall.S_IFMT {
 	case syscall.S_IFREG:
@@ -149,7 +149,7 @@ func modeOf(mode uint32) fs.FileMode {
 	return os.ModeIrregular
 }
 
-// idOfFile is idOf a file that package os looked at.
+// idOfFile returns the ID for a FileInfo of package os.
 func idOfFile(info fs.FileInfo) ID {
 	if st, ok := info.Sys().(*syscall.Stat_t); ok {
 		return idOf(st)
@@ -157,8 +157,8 @@ func idOfFile(info fs.FileInfo) ID {
 	return ID{}
 }
 
-// Changed returns the time of the last change of a file that os.Stat looked at: of its content, name count, owner or
-// permissions. Unlike info.ModTime() no program can set it.
+// Changed returns the ctime of a file: the time of the last change of its content, link count, owner or
+// permissions. Programs can set info.ModTime(), but not the ctime.
 func Changed(info fs.FileInfo) time.Time {
 	st, ok := info.Sys().(*syscall.Stat_t)
 	if !ok {
@@ -167,12 +167,12 @@ func Changed(info fs.FileInfo) time.Time {
 	return time.Unix(changed(st))
 }
 
-// lockMemory keeps pages of a mapping in memory.
+// lockMemory locks pages of a mapping in memory.
 func lockMemory(b []byte) error { return unix.Mlock(b) }
 
 func unlockMemory(b []byte) { _ = unix.Munlock(b) }
 
-// lockLimit says how many bytes a process may lock.
+// lockLimit returns the RLIMIT_MEMLOCK of the process for errors.
 func lockLimit() string {
 	var limit unix.Rlimit
 	if unix.Getrlimit(unix.RLIMIT_MEMLOCK, &limit) != nil {

@@ -10,10 +10,10 @@ import (
 	"time"
 )
 
-// descriptors is empty: no name leads to an open descriptor, or nothing maps it.
+// descriptors is empty: open descriptors have no names, or cannot be mapped by them.
 const descriptors = ""
 
-// NoWait is a flag of os.OpenFile that these systems do not need, or have.
+// NoWait is 0: these systems do not need or have such a flag.
 const NoWait = 0
 
 func readAhead(int, int64, int64) {}
@@ -26,7 +26,7 @@ func populate([]byte, int, int) {}
 
 func forget([]byte) error { return nil }
 
-// Changed returns the modification time: these systems have no other, or none that we read.
+// Changed returns the modification time, since the ctime is not available.
 func Changed(info fs.FileInfo) time.Time { return info.ModTime() }
 
 func idOfFile(fs.FileInfo) ID { return ID{} }
@@ -35,7 +35,7 @@ func protect([]byte) bool { return false }
 
 func noMapping(error) bool { return false }
 
-// openName looks at the file before it opens it: opening a pipe would wait for its other end.
+// openName checks the type of the file before it opens it, since opening a pipe would block.
 func (r *Region) openName(path string, o Options) error {
 	stat := os.Stat
 	if o.NoLink {
@@ -69,7 +69,7 @@ func (r *Region) openName(path string, o Options) error {
 	return nil
 }
 
-// duplicate opens the same file once more.
+// duplicate opens the same file again.
 func duplicate(f *os.File) (*os.File, error) {
 	was, err := f.Stat()
 	if err != nil {
@@ -90,7 +90,7 @@ func duplicate(f *os.File) (*os.File, error) {
 	return own, nil
 }
 
-// No file is held open while it is parsed.
+// Files are not parsed through a descriptor.
 func pread(int, []byte, int64) (int, error) { return 0, errors.ErrUnsupported }
 
 func closeFile(int) {}

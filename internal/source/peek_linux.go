@@ -8,8 +8,7 @@ import (
 )
 
 // Peek reads the first len(p) bytes of a regular file in an open directory, or all of a
-// shorter one, and returns how many there are and which file it is. A link is refused
-// as what it is.
+// shorter one, and returns their number and the ID of the file. It does not follow links.
 func Peek(dir *os.File, name string, p []byte) (n int, id ID, err error) {
 	const flags = syscall.O_RDONLY | syscall.O_NONBLOCK | syscall.O_CLOEXEC | syscall.O_NOFOLLOW
 	fd, err := syscall.Openat(int(dir.Fd()), name, flags, 0)
@@ -49,5 +48,5 @@ func peek(fd int, p []byte) (n int, id ID, err error) {
 	return n, idOf(&st), nil
 }
 
-// Peeks reports whether Peek works here.
+// Peeks reports whether Peek is supported.
 const Peeks = true

@@ -7,8 +7,8 @@ import (
 	"os"
 )
 
-// Peeks reports whether Peek works here.
+// Peeks reports whether Peek is supported.
 const Peeks = false
 
-// Peek does not.
+// Peek is not supported.
 func Peek(*os.File, string, []byte) (int, ID, error) { return 0, ID{}, errors.ErrUnsupported }

@@ -12,8 +12,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// probeOver is the size above which a read first makes sure that the bytes
-// exist, before memory is allocated for them.
+// probeOver is the size above which a read checks that the bytes exist before
+// it allocates memory for them.
 const probeOver = 1 << 20
 
 // truncatedError is tensor.ErrTruncated with a reason.
@@ -23,8 +23,8 @@ func (e truncatedError) Error() string { return tensor.ErrTruncated.Error() + ":
 func (e truncatedError) Unwrap() error { return tensor.ErrTruncated }
 
 // Bytes returns the whole window, or nil for readers and after the memory was
-// given back. It is for use between Enter and Leave, or while parsing, under
-// Guard; it does not count as lent.
+// released. Use the slice under Guard, between Enter and Leave or while parsing;
+// it does not count as lent.
 func (r *Region) Bytes() []byte {
 	if r.state.Load()&gone != 0 {
 		return nil
@@ -32,10 +32,10 @@ func (r *Region) Bytes() []byte {
 	return r.win
 }
 
-// Slice returns n bytes from offset off of the window. In memory they alias the
-// window, under the same conditions as Bytes. From a reader they are read
-// into a fresh buffer aligned to 64 bytes, which is not allocated before it is
-// known that the reader has so many bytes.
+// Slice returns n bytes at offset off of the window. In memory they alias the
+// window, with the restrictions of Bytes. From a reader they are read into a new
+// buffer aligned to 64 bytes, which is allocated only if the reader has the
+// bytes.
 //
 // A range beyond the window fails with tensor.ErrTruncated, a negative one with
 // tensor.ErrCorrupt.
@@ -52,8 +52,7 @@ func (r *Region) Slice(off, n int64) ([]byte, error) {
 	return r.Copy(off, n)
 }
 
-// Copy returns n bytes from offset off of the window as Slice does from a reader: in
-// a fresh buffer.
+// Copy is like Slice but always copies to a new buffer.
 func (r *Region) Copy(off, n int64) ([]byte, error) {
 	if err := r.Check(off, n); err != nil {
 		return nil, err
@@ -77,9 +76,9 @@ func (r *Region) Copy(off, n int64) ([]byte, error) {
 	return b, nil
 }
 
-// ReadAt implements io.ReaderAt on the window. It holds the memory meanwhile and
-// is guarded: missing pages of a mapping, and bytes that a reader promised and
-// does not have, give tensor.ErrTruncated.
+// ReadAt implements io.ReaderAt on the window. It keeps the memory mapped and is
+// guarded: for missing pages of a mapping, and bytes that a reader lacks, it
+// returns tensor.ErrTruncated.
 func (r *Region) ReadAt(p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, r.fail(-1, &rangeError{off, int64(len(p)), r.size, tensor.ErrCorrupt})
@@ -116,10 +115,10 @@ func (r *Region) read(p []byte, off int64) (int, error) {
 	return r.copyAt(p, off)
 }
 
-// Guard runs fn, which reads the window, and returns its error. A fault inside
-// the window becomes a *tensor.Error with the offset of the fault that wraps
-// tensor.ErrTruncated; faults elsewhere and other panics go on. It neither
-// enters nor allocates.
+// Guard calls fn, which reads the window, and returns its error. It turns a fault
+// inside the window into a *tensor.Error with the offset of the fault that wraps
+// tensor.ErrTruncated; other faults and panics continue. Guard does not call Enter
+// and does not allocate.
 func (r *Region) Guard(fn func() error) error {
 	if r.src != nil {
 		return fn()
@@ -132,10 +131,9 @@ func (r *Region) Guard(fn func() error) error {
 	return err
 }
 
-// Prefetch tells the system that n bytes from off will be read soon. It is a
-// hint: it returns before they are there, and does nothing for heap memory,
-// readers, and systems other than Linux and Android. Of a file that is read on demand
-// the system's cache is told.
+// Prefetch asks the system to read n bytes at off ahead, and does not wait. For a file that is
+// read on demand, the bytes go to the system's cache. It does nothing for heap memory and
+// readers, nor on systems other than Linux and Android.
 func (r *Region) Prefetch(off, n int64) error {
 	if err := r.Check(off, n); err != nil {
 		return err
@@ -157,22 +155,22 @@ func (r *Region) Prefetch(off, n int64) error {
 	return nil
 }
 
-// populateOver is the size below which Populate does nothing: a page fault maps as much at once.
+// populateOver is the size below which Populate does nothing, since a page fault maps as much.
 const populateOver = 64 << 10
 
-// Populate maps a range of the window, and reads it if it is not in memory, before somebody touches it. It is a
-// system call: a page fault would hold a processor while the disk reads. It is a hint, for use between
-// Enter and Leave, and does nothing for heap memory, readers, and systems other than Linux and Android.
+// Populate maps a range of the window, and reads it if it is not in memory, with a system call: a page fault would
+// occupy a processor while the disk reads. It is a hint. Call it between Enter and Leave. It does nothing for
+// heap memory and readers, nor on systems other than Linux and Android.
 func (r *Region) Populate(off, n int64) {
 	if r.ra != nil && n >= populateOver {
 		populate(r.mem, r.skip+int(off), r.skip+int(off+n))
-		runtime.Gosched() // a short system call keeps the processor, and timers wait
+		runtime.Gosched() // a short system call keeps its processor and would delay timers
 	}
 }
 
-// Evict takes the pages of the mapping from the process; they stay in the system's cache, and
-// what is touched again is mapped again. It does nothing for heap memory, readers, what is
-// locked, and systems other than Linux and Android.
+// Evict removes the pages of the mapping from the process; they stay in the system's cache, and
+// the next access maps them again. It does nothing for heap memory, readers and locked pages,
+// nor on systems other than Linux and Android.
 func (r *Region) Evict() error {
 	if err := r.Enter(); err != nil {
 		return err
@@ -187,7 +185,7 @@ func (r *Region) Evict() error {
 	return nil
 }
 
-// Forget evicts a range of the window, but nothing that Hold brought in. It is a hint.
+// Forget evicts a range of the window, except locked pages. It is a hint.
 func (r *Region) Forget(lo, hi int64) {
 	if r.ra == nil || r.whole || r.Enter() != nil {
 		return
@@ -197,20 +195,20 @@ func (r *Region) Forget(lo, hi int64) {
 	r.Leave()
 }
 
-// Check refuses ranges that leave the window, as Slice does.
+// Check returns the error of Slice for an invalid range.
 func (r *Region) Check(off, n int64) error {
 	switch {
 	case off < 0 || n < 0:
 		return r.fail(-1, &rangeError{off, n, r.size, tensor.ErrCorrupt})
-	case n > r.size-off: // which is negative behind the end
+	case n > r.size-off: // the difference is negative if off is beyond the end
 		return r.fail(off, &rangeError{off, n, r.size, tensor.ErrTruncated})
 	}
 	return nil
 }
 
-// prove makes sure that the reader has bytes up to end. It asks for the last
-// byte of the whole, once, and only where that is missing for the last of the
-// range, so that a size that claims too much does not make us allocate.
+// prove checks that the reader has bytes up to end, so that a false size cannot
+// cause a large allocation. It reads the last byte of the window, once, and the
+// last byte of the range only if that is missing.
 func (r *Region) prove(end int64) error {
 	if end <= r.proven.Load() {
 		return nil
@@ -230,7 +228,7 @@ func probe(src io.ReaderAt, end int64) error {
 	return readFull(src, make([]byte, 1), end-1)
 }
 
-// readHeap reads n bytes from off of src into an aligned buffer.
+// readHeap reads n bytes at off of src into an aligned buffer.
 func readHeap(src io.ReaderAt, off, n int64) ([]byte, error) {
 	if n > probeOver {
 		if err := probe(src, off+n); err != nil {
@@ -258,8 +256,8 @@ func readFull(src io.ReaderAt, b []byte, off int64) error {
 	return err
 }
 
-// readAt fills b from offset off of src, whose answers are not trusted: n is in b, and
-// b is full unless there is an error.
+// readAt fills b from offset off of src and checks the result of src: n is at most len(b),
+// and b is full unless there is an error.
 func readAt(src io.ReaderAt, b []byte, off int64) (n int, err error) {
 	n, err = src.ReadAt(b, off)
 	switch {
@@ -273,7 +271,7 @@ func readAt(src io.ReaderAt, b []byte, off int64) (n int, err error) {
 	return n, short(err)
 }
 
-// short turns the end of a reader before its promised size into
+// short turns an early end of a reader into
 // tensor.ErrTruncated, and keeps other errors.
 func short(err error) error {
 	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {

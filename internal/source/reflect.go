@@ -14,7 +14,7 @@ import (
 // should another version of x/exp name or type the field differently.
 func mapping(m *mmap.ReaderAt) (b []byte, ok bool) {
 	v := reflect.ValueOf(m).Elem()
-	for i := range v.NumField() { // FieldByName would look into embedded fields too: 13 kB more in every program
+	for i := range v.NumField() { // FieldByName would add 13 kB to every program
 		f := v.Field(i)
 		if v.Type().Field(i).Name == "data" && f.Kind() == reflect.Slice && f.Type().Elem().Kind() == reflect.Uint8 {
 			return f.Bytes(), true

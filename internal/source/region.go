@@ -15,90 +15,89 @@ import (
 	"golang.org/x/exp/mmap"
 )
 
-// Options adjust how a file is opened. The zero value is right for production.
+// Options are the options for opening a file. The zero value is right for production.
 type Options struct {
-	// Debug makes Close re-protect the memory instead of unmapping it, so that
-	// use after Close faults at once. Its addresses stay reserved for the life
-	// of the process. The build tag weightmap_debug sets it everywhere.
+	// Debug makes Close protect the memory instead of unmapping it, so that use
+	// after Close faults at once. The addresses stay reserved for the life of the
+	// process. The build tag weightmap_debug sets Debug for all files.
 	Debug bool
-	// Parse has ReadAt and Head read from the open file instead of the mapping until
+	// Parse makes ReadAt and Head read from the open file instead of the mapping until
 	// Parsed is called.
 	Parse bool
-	// Same, if known, is the only file that is opened: another is ErrReplaced.
+	// Same, if known, identifies the file; any other file is ErrReplaced.
 	Same ID
-	// NoLink refuses a path whose last element is a link: it is not a regular file.
+	// NoLink rejects a path whose last element is a link, as not a regular file.
 	NoLink bool
-	// Memory counts what is read into memory before it is; nil for no account.
+	// Memory, if not nil, reserves memory before files are read into it.
 	Memory Account
 }
 
-// Account counts memory of a model. It is told before that is taken, and may refuse.
+// Account limits the memory of a model. Memory is reserved before it is allocated.
 type Account interface {
 	Reserve(n int64) error
 	Release(n int64)
 }
 
-// Region is the memory or the reader behind a model. Its methods are safe for
-// concurrent use, except SetOrigin, which belongs before the first view.
+// Region is the memory or the reader of a model. Its methods are safe for
+// concurrent use, except SetOrigin, which must be called before the first view is made.
 type Region struct {
 	state   atomic.Int64                    // see lifetime.go
-	stripes atomic.Pointer[stripes.Counter] // nil until goroutines meet
+	stripes atomic.Pointer[stripes.Counter] // nil until there is contention
 
 	win  []byte  // the window; nil for readers
 	base uintptr // address of win[0]
 	size int64
 
 	src    io.ReaderAt  // for readers and files that are read on demand, and nil otherwise
-	file   *os.File     // of our own, that src reads
-	proven atomic.Int64 // readers: so many bytes are known to exist
+	file   *os.File     // owned; src reads it
+	proven atomic.Int64 // for readers: the number of bytes known to exist
 
 	head head // while a mapped file is parsed
 
-	name string // that the file was opened by
+	name string // the path that the file was opened by
 	id   ID     // of the file that is mapped, if it is known
 
 	ra     *mmap.ReaderAt // holds the mapping, nil when there is none; its finalizer unmaps until Lend clears it
 	mem    []byte         // the whole mapping, from which win is cut
 	skip   int            // offset of win in mem
 	debug  bool
-	whole  bool         // Lock locked all of it
-	locked atomic.Int64 // bytes
-	held   int64        // that were reserved
+	whole  bool         // the whole window is locked
+	locked atomic.Int64 // number of locked bytes
+	held   int64        // number of reserved bytes
 
 	format, path string
 	onFree       func() error
 
 	mu       sync.Mutex
-	left     chan struct{} // closed when the last Leave after Close came; made by who waits
-	quiet    bool          // closed, and nobody is inside any more
-	unpinned bool          // closed, and nobody holds a pin any more
+	left     chan struct{} // closed at the last Leave after Close; made by Close
+	quiet    bool          // closed, and no short use is left
+	unpinned bool          // closed, and no pin is left
 	freed    bool
-	err      error // of freeing, until a Close returns it
+	err      error // error of freeing, until Close returns it
 }
 
-// SetOrigin names the format and the file for error messages. It is called by
-// who opened the region, before anybody else sees it.
+// SetOrigin sets the format and the file for error messages. Call it before the
+// region is shared.
 func (r *Region) SetOrigin(format, path string) { r.format, r.path = format, path }
 
-// Origin returns what SetOrigin, opening by name, or a reader with a name set.
+// Origin returns the format and path that were set by SetOrigin, Open, or a reader with a name.
 func (r *Region) Origin() (format, path string) { return r.format, r.path }
 
-// Size returns the number of bytes of the window.
+// Size returns the size of the window in bytes.
 func (r *Region) Size() int64 { return r.size }
 
 // InMemory reports whether Bytes returns the window. It is false for readers.
 func (r *Region) InMemory() bool { return r.src == nil }
 
-// Mapped reports whether the bytes are a mapping of a file, as opposed to
-// heap memory or a reader.
+// Mapped reports whether the region is a mapping of a file, not heap memory or a
+// reader.
 func (r *Region) Mapped() bool { return r.ra != nil }
 
-// OnDemand reports whether the region is a file that is not mapped, but read when bytes
-// are asked for.
+// OnDemand reports whether the region is a file that is read on demand.
 func (r *Region) OnDemand() bool { return r.file != nil }
 
-// Held returns how many bytes of memory hold the window, as opposed to pages of a file,
-// which the system takes away when it needs them.
+// Held returns the number of bytes of the window in heap memory. Pages of a file do not
+// count, since the system can reclaim them.
 func (r *Region) Held() int64 {
 	if r.ra != nil {
 		return 0
@@ -106,19 +105,18 @@ func (r *Region) Held() int64 {
 	return int64(len(r.win))
 }
 
-// Holds reports whether an address lies in the memory of the window, so that a
-// fault there is the region's.
+// Holds reports whether an address lies in the memory of the window.
 func (r *Region) Holds(addr uintptr) bool { return fault.Within(addr, r.base, len(r.win)) }
 
-// FaultOffset returns the offset in the window that a fault at an address that
-// Holds knows is about.
+// FaultOffset returns the offset in the window of a fault at an address in its
+// memory.
 func (r *Region) FaultOffset(addr uintptr) int64 { return int64(max(addr, r.base) - r.base) }
 
-// ErrCut is what a fault in a mapping means.
+// ErrCut is the error for a fault in a mapping.
 var ErrCut error = truncatedError{"the file was cut short while it was in use"}
 
-// Resident returns how many bytes of the window the process has in physical memory now,
-// -1 when the system does not say. What only the system's cache has is not counted.
+// Resident returns the number of bytes of the window that are in physical memory and mapped in
+// the process, or -1 if unknown. Pages that are only in the system's cache do not count.
 func (r *Region) Resident() int64 {
 	if r.Enter() != nil {
 		return -1
@@ -130,8 +128,8 @@ func (r *Region) Resident() int64 {
 	return resident(r.mem, r.skip, r.skip+len(r.win))
 }
 
-// Advise prefetches, populates, evicts or locks n bytes of the window from off on, or returns how many of them are resident, as
-// Prefetch, Populate, Evict and Resident do. Evict leaves pages that have other bytes too.
+// Advise prefetches, populates, evicts or locks n bytes of the window at off, or returns how many of them are resident, as
+// Prefetch, Populate, Evict and Resident do. Evict skips pages that also hold other bytes.
 func (r *Region) Advise(a memory.Advice, off, n int64) (int64, error) {
 	if a == memory.Prefetch {
 		return 0, r.Prefetch(off, n)
@@ -174,26 +172,26 @@ func (r *Region) Advise(a memory.Advice, off, n int64) (int64, error) {
 	return 0, nil
 }
 
-// Lent reports whether a raw slice left the library.
+// Lent reports whether a raw slice was returned to the user.
 func (r *Region) Lent() bool { return r.state.Load()&lent != 0 }
 
-// OnFree has f called when the memory was given back. It belongs before the
-// region is shared.
+// OnFree sets a function to call after the memory is released. Call it before
+// the region is shared.
 func (r *Region) OnFree(f func() error) { r.onFree = f }
 
 // fail wraps err with the origin of the region.
 //
-// It is called from twenty places, into which it would be copied otherwise: 4 kB of each program.
+// Inlining it would add 4 kB to each program.
 //
 //go:noinline
 func (r *Region) fail(off int64, err error) error {
 	if e, ok := err.(*tensor.Error); ok && e.Path == r.path && e.Field == "" && e.Offset < 0 {
-		err = e.Err // what a reader says of itself is said once
+		err = e.Err // avoids a duplicate name from a reader
 	}
 	return &tensor.Error{Format: r.format, Path: r.path, Offset: off, Err: err}
 }
 
-// reserve makes sure that n bytes of memory are counted for the region.
+// reserve reserves n bytes of memory for the region, unless they are reserved already.
 func (r *Region) reserve(n int64, o *Options) error {
 	if o.Memory == nil || n <= r.held {
 		return nil
@@ -205,7 +203,7 @@ func (r *Region) reserve(n int64, o *Options) error {
 	return nil
 }
 
-// release takes back what was reserved for a region that was not opened.
+// release releases the reserved memory of a region that could not be opened.
 func (r *Region) release(o *Options) {
 	if r.held > 0 {
 		o.Memory.Release(r.held)
@@ -213,8 +211,8 @@ func (r *Region) release(o *Options) {
 	}
 }
 
-// Undo closes a region that nobody has seen, and releases what opening it reserved. Close
-// does not: it ends with the model, whose account that is.
+// Undo closes a region that was not shared, and releases its reserved memory. Close does not
+// release it, since the Account ends with the model.
 func (r *Region) Undo(o *Options) {
 	r.Close()
 	r.release(o)

@@ -6,15 +6,15 @@ import (
 	"os"
 )
 
-// File is the file of a mapping, open once more to read much of it: pread(2) neither takes a page fault for each
-// page nor makes the process larger.
+// File is the reopened file of a mapping, for bulk reads: pread(2) causes no page faults and does not make the
+// process larger.
 type File struct {
 	r *Region
 	f *os.File
 }
 
-// Reopen opens the file of a mapping by its name. It fails if that leads to another file by now. The
-// mapping keeps its inode from being given to another one.
+// Reopen opens the file of a mapping by its name. It fails if the name now refers to another file. The
+// mapping prevents the inode number from being reused.
 func (r *Region) Reopen() (*File, error) {
 	if r.ra == nil || !r.id.known {
 		return nil, errors.ErrUnsupported
