@@ -33,7 +33,7 @@ var (
 	alphabetsIQ1   = [2][]float32{{-1 + 0.125, 0 + 0.125, 1 + 0.125}, {-1 - 0.125, 0 - 0.125, 1 - 0.125}}
 )
 
-// codebook returns a function that unpacks n groups, from group first on, at its first call.
+// codebook returns a function that returns n groups, from group first on. Its first call unpacks them.
 func codebook(first, n, width int) func() []uint64 {
 	return sync.OnceValue(func() []uint64 {
 		groups := make([]uint64, n)
@@ -47,8 +47,8 @@ func codebook(first, n, width int) func() []uint64 {
 	})
 }
 
-// products holds the values that elements have by their position in an alphabet: a scale times
-// the number there. From minus on it has the negative ones.
+// products maps positions in an alphabet to values of elements: the number there times a scale.
+// From index minus on it has the negative values.
 type products [16]float32
 
 const minus = 8
@@ -73,7 +73,7 @@ func (t *products) fill(dst []float32, at uint64) {
 	out[7] = t[at>>56&15]
 }
 
-// signs has minus in those of eight bytes whose bits are set.
+// signs maps eight bits to eight bytes, which are minus for set bits.
 var signs = func() (all [256]uint64) {
 	for b := range all {
 		for j := range 8 {
@@ -83,7 +83,7 @@ var signs = func() (all [256]uint64) {
 	return all
 }()
 
-// evenSigns are the signs of 7 bits: the eighth makes the number of set bits even.
+// evenSigns returns the signs for 7 bits: the eighth bit makes the number of set bits even.
 func evenSigns(b uint32) uint64 {
 	b &= 127
 	return signs[b|uint32(bits.OnesCount32(b)&1)<<7]

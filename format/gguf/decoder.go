@@ -9,17 +9,17 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// decoder reads the structure of a file, or metadata that was checked before, from front to back.
-// The first error stays.
+// decoder reads the structure of a file, or metadata that was checked before, sequentially. It
+// keeps the first error.
 type decoder struct {
-	head *driver.Head // reads on; nil when b is all there is
+	head *driver.Head // reads more; nil if b is complete
 	b    []byte
 	at   int
 	size int64 // of the file
 	err  error
 }
 
-// whole returns a decoder of bytes that are all in memory.
+// whole returns a decoder for bytes in memory.
 func whole(b []byte) *decoder { return &decoder{b: b, size: int64(len(b))} }
 
 func (d *decoder) failf(field string, at int, sentinel error, text string, args ...any) {
@@ -51,8 +51,8 @@ func (d *decoder) read(field string, n uint64) {
 	}
 }
 
-// expect guesses where n records end of which i were read that begin at from: the others take as much each, and
-// a tenth more, or at least as much as any.
+// expect estimates the end of n records that begin at from, of which i were read: it assumes the average size of
+// those plus a tenth, but at least least.
 func (d *decoder) expect(from int, i, n uint64, least float64) {
 	if d.head == nil {
 		return
@@ -63,7 +63,7 @@ func (d *decoder) expect(from int, i, n uint64, least float64) {
 	d.head.Expect(int64(d.at) + int64(min(float64(n-i)*least, 1<<61)))
 }
 
-// count checks that n times size bytes fit in what is left.
+// count checks that n values of size bytes fit in the rest of the file.
 func (d *decoder) count(field string, n uint64, size int) {
 	if left := d.size - int64(d.at); n > uint64(left)/uint64(size) {
 		d.failf(field, d.at, format.ErrTruncated, "%d of at least %d bytes each, %d bytes are left", n, size, left)
@@ -97,7 +97,7 @@ func (d *decoder) typ(field string) valueType {
 	return t
 }
 
-// entry is one of the metadata.
+// entry is an entry of the metadata.
 type entry struct {
 	key   []byte
 	typ   valueType
@@ -153,7 +153,7 @@ func (d *decoder) values(t valueType, n uint64, depth int) {
 	}
 }
 
-// list reads what an array begins with: the type of its elements and their number.
+// list reads the header of an array: the type and the number of its elements.
 func (d *decoder) list() (elem valueType, n uint64) {
 	elem = d.typ("metadata array type")
 	n = d.u64("metadata array length")
@@ -161,7 +161,7 @@ func (d *decoder) list() (elem valueType, n uint64) {
 	return elem, n
 }
 
-// strings checks n strings. Those that are not read yet are guessed to be as long as those before.
+// strings checks n strings. It expects the next ones to be as long as those before.
 func (d *decoder) strings(n uint64) {
 	from := d.at
 	for i := uint64(0); i < n && d.err == nil; i++ {
@@ -177,7 +177,7 @@ func (d *decoder) strings(n uint64) {
 	d.expect(d.at, 0, 0, 0)
 }
 
-// entries walks metadata that is in memory, until something is wrong with it.
+// entries iterates over metadata in memory, up to the first error.
 func entries(d *decoder) iter.Seq[entry] {
 	return func(yield func(entry) bool) {
 		for d.at < len(d.b) {

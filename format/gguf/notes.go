@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// notes lists what is tolerable but worth knowing.
+// notes lists tolerated oddities.
 func (f *parsed) notes() []string {
 	var notes []string
 	add := func(text string, args ...any) { notes = append(notes, fmt.Sprintf(text, args...)) }

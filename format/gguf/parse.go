@@ -21,7 +21,7 @@ type parsed struct {
 	index *driver.Index
 	opts  *driver.Options
 	parts []part
-	alone string // why the other parts of a split model were not opened
+	alone string // why the other parts of a split model are not open
 }
 
 // part is one file.
@@ -49,7 +49,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	return &driver.Parsed{Own: f, LazyMetadata: f.neutral, LazyNotes: f.notes, Native: f.native, Verify: verify}, nil
 }
 
-// verify says that the format has no checksums; the engine compares the structure.
+// verify reports that no checksum covers anything; the engine checks that the structure is unchanged.
 func verify(v driver.Verification) error {
 	v.Section("header", "")
 	return nil
@@ -125,7 +125,7 @@ func (d *decoder) header() (version uint32, tensors, entries uint64) {
 	return version, tensors, entries
 }
 
-// note takes an entry that says something about the file; the first of a key counts.
+// note evaluates an entry that describes the file; the first of each key applies.
 func (p *part) note(e *entry) error {
 	if string(e.key) != keyAlignment || p.align != 0 {
 		return p.split.note(e)
@@ -148,7 +148,7 @@ func checkAlign(n uint32) error {
 	return nil
 }
 
-// ofEntry says which entry an error is about, in a copy.
+// ofEntry returns a copy of err that names the entry.
 func ofEntry(err error, key []byte) error {
 	var e *format.Error
 	if !errors.As(err, &e) {
@@ -159,12 +159,12 @@ func ofEntry(err error, key []byte) error {
 	return &c
 }
 
-// extent is what a first walk over the tensors finds.
+// extent is the result of the first pass over the tensors.
 type extent struct {
 	names, dims int
 }
 
-// records checks n tensors, as far as that is possible before it is known where data begins.
+// records checks n tensors as far as possible before the beginning of the data is known.
 func (d *decoder) records(n uint64) (x extent) {
 	from := d.at
 	var r record
@@ -245,8 +245,8 @@ func (f *parsed) addTensor(r *record, p *part, starts func() []uint64) (field st
 	return "tensor name", 8, f.index.Add(&t)
 }
 
-// upToNext returns how many bytes there are from an offset to the next tensor, or
-// to the end of the data. It is of no use for an offset behind that.
+// upToNext returns the number of bytes from an offset to the next tensor, or to the end
+// of the data. The offset must not be beyond that.
 func upToNext(off, room uint64, starts []uint64) int64 {
 	end := room
 	if i, _ := slices.BinarySearch(starts, off+1); i < len(starts) {

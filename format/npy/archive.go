@@ -115,7 +115,7 @@ func leadsOut(name []byte) bool {
 // mostNamed bounds the entries that a note names.
 const mostNamed = 5
 
-// notes lists what is tolerable but worth knowing.
+// notes lists tolerated oddities.
 func (f *archiveFile) notes() []string {
 	var notes []string
 	if len(f.others) > 0 {

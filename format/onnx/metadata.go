@@ -46,7 +46,7 @@ func (m *model) metadata() driver.Metadata {
 	return out
 }
 
-// notes lists what is tolerable but worth knowing.
+// notes lists tolerated oddities.
 func (f *parsed) notes() []string {
 	var notes []string
 	if f.model.fields[irVersion] == nil {

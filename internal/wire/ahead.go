@@ -1,36 +1,36 @@
 package wire
 
-// ahead guesses what a window reads next. The layers of a network repeat, and with them the distances between the
-// pieces that are read. While one is looked at, the system reads those to come: opening 300 tensors in 100 MB takes
-// 0.3 of the time when the file is not in the system's cache (benchmarks cold/*).
+// ahead predicts the reads of a Window. The layers of a network repeat, and so do the distances between
+// reads. So the system can read the next pieces ahead: opening 300 tensors in 100 MB takes 0.3 of the time
+// if the file is not in the system's cache (benchmarks cold/*).
 type ahead struct {
-	clusters [clusters]cluster // the last, by number
-	n        int               // clusters so far
-	period   int               // clusters in a layer, 0 if not known
-	told     int               // clusters that the system was told of, or has
+	clusters [clusters]cluster // the last ones, by number modulo clusters
+	n        int               // number of clusters so far
+	period   int               // clusters in a layer, 0 if unknown
+	told     int               // number of the cluster up to which the system reads ahead
 }
 
-// cluster is a range in which pieces lie close to each other.
+// cluster is a range of reads that are close to each other.
 type cluster struct{ from, to int64 }
 
 const (
-	clusters  = 64      // more than a layer has
-	farther   = 4 << 10 // than that is another cluster
-	alike     = 256     // distances that differ less are the same: names have numbers, data is aligned
-	mostAhead = 16      // clusters
+	clusters  = 64      // more than in a layer
+	farther   = 4 << 10 // a read at a greater distance begins a cluster
+	alike     = 256     // tolerated difference of distances: numbers in names and alignment vary
+	mostAhead = 16      // maximum number of clusters to read ahead
 )
 
-// prefetcher is a file that reads into the system's cache. ReadSoon reports whether the range was not there yet.
+// prefetcher is a file with source.Region's ReadSoon, which reports whether the range was not in the system's cache.
 type prefetcher interface {
 	ReadSoon(off, n int64) bool
 }
 
 func (a *ahead) at(i int) *cluster { return &a.clusters[i%clusters] }
 
-// stride is the distance of cluster i from the one before.
+// stride returns the distance of cluster i from the one before.
 func (a *ahead) stride(i int) int64 { return a.at(i).from - a.at(i-1).from }
 
-// read notes that a piece is read from a file.
+// read records a read and prefetches the next ones.
 func (a *ahead) read(file Sized, from, to int64) {
 	if a.n > 0 {
 		if c := a.at(a.n - 1); from >= c.from && from < c.to+farther {
@@ -51,7 +51,7 @@ func (a *ahead) read(file Sized, from, to int64) {
 	}
 }
 
-// repeats reports whether cluster i is as far from the one before as that of a period ago.
+// repeats reports whether cluster i has the same stride as that of a period before.
 func (a *ahead) repeats(i, period int) bool {
 	if i-period < max(1, a.n-clusters+1) {
 		return false
@@ -60,7 +60,7 @@ func (a *ahead) repeats(i, period int) bool {
 	return -alike < d && d < alike
 }
 
-// findPeriod returns the least period of the last two clusters, 0 for none.
+// findPeriod returns the smallest period of the last two clusters, or 0.
 func (a *ahead) findPeriod() int {
 	for p := 1; p < min(a.n, clusters); p++ {
 		if a.repeats(a.n-1, p) && a.repeats(a.n-2, p) {
@@ -70,7 +70,7 @@ func (a *ahead) findPeriod() int {
 	return 0
 }
 
-// tell has the clusters read that come next, unless the system has them.
+// tell asks the system to read the next clusters, unless they are in its cache.
 func (a *ahead) tell(r prefetcher, size int64) {
 	pos, cached := a.at(a.n-1).from, 0
 	for i := a.n; i < a.n+mostAhead; i++ {
@@ -87,7 +87,7 @@ func (a *ahead) tell(r prefetcher, size int64) {
 		if r.ReadSoon(from, to-from) {
 			cached = 0
 		} else if cached++; cached == 3 {
-			a.told = a.n + clusters // to ask more often would slow down opening what is in the cache
+			a.told = a.n + clusters // asking more often would slow down opening a cached file
 			return
 		}
 	}

@@ -15,7 +15,7 @@ func (w *Buffer) Grow(n int) {
 	}
 }
 
-// Bytes returns what was appended; it is valid until the next append.
+// Bytes returns the appended bytes. They are valid until the next append.
 func (w *Buffer) Bytes() []byte { return w.b }
 
 // Len returns the number of bytes appended.
@@ -58,8 +58,8 @@ func (w *Buffer) Fill(n int, value byte) {
 // Put32 overwrites the four bytes at position at.
 func (w *Buffer) Put32(at int, v uint32) { binary.LittleEndian.PutUint32(w.b[at:], v) }
 
-// AlignUp returns the next multiple of to, a power of two, at or after n. ok is
-// false when that overflows.
+// AlignUp rounds n up to a multiple of to, a power of two. ok is false if the result
+// overflows.
 func AlignUp(n, to int64) (aligned int64, ok bool) {
 	aligned = (n + to - 1) &^ (to - 1)
 	return aligned, aligned >= n

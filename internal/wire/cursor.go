@@ -1,10 +1,8 @@
-// Package wire reads and writes the fixed-width little-endian fields that the
-// formats are made of.
+// Package wire reads and writes fixed-width little-endian fields of files.
 //
-// A Cursor walks a byte slice with every access checked against its end. The
-// first failure sticks: later reads return zero values, so a record can be
-// read field by field and checked once. The error names the field and its
-// offset in the file.
+// A Cursor reads a byte slice and checks every access. After the first failure
+// all reads return zero values, so that a record can be read field by field and
+// checked once. The error names the field and its offset in the file.
 package wire
 
 import (
@@ -26,7 +24,7 @@ type Cursor struct {
 	err    error
 }
 
-// NewCursor starts at the beginning of buf, whose first byte lies at offset
+// NewCursor returns a Cursor at the beginning of buf, whose first byte is at offset
 // base of a file in the named format.
 func NewCursor(format string, buf []byte, base int64) Cursor {
 	return Cursor{format: format, buf: buf, base: base}
@@ -35,14 +33,14 @@ func NewCursor(format string, buf []byte, base int64) Cursor {
 // Offset returns the file offset of the next byte.
 func (c *Cursor) Offset() int64 { return c.base + int64(c.pos) }
 
-// Left returns the number of bytes not yet read.
+// Left returns the number of unread bytes.
 func (c *Cursor) Left() int64 { return int64(len(c.buf) - c.pos) }
 
 // Err returns the first failure, a *tensor.Error.
 func (c *Cursor) Err() error { return c.err }
 
-// Fail records a failure at a file offset unless there is one already, and
-// returns the one that stands.
+// Fail records a failure at a file offset unless there is one already. It returns
+// the first failure.
 func (c *Cursor) Fail(field string, offset int64, err error) error {
 	if c.err == nil {
 		c.err = Error(c.format, field, offset, err)
@@ -58,18 +56,18 @@ func (c *Cursor) Failf(field string, offset int64, sentinel error, format string
 	return c.err
 }
 
-// Error makes the error for a field at a file offset (-1: none).
+// Error returns a tensor.Error for a field at a file offset (-1 for none).
 func Error(format, field string, offset int64, err error) error {
 	return &tensor.Error{Format: format, Field: field, Offset: offset, Err: err}
 }
 
-// Errorf is Error with a sentinel and a text: "checksum mismatch: ...". %w in the
-// text keeps a cause.
+// Errorf is Error with a sentinel and a text, as in "checksum mismatch: ...". A %w in
+// the text wraps a cause.
 func Errorf(format, field string, offset int64, sentinel error, text string, args ...any) error {
 	return Error(format, field, offset, fmt.Errorf("%w: %w", sentinel, fmt.Errorf(text, args...)))
 }
 
-// InFile names a file in an error about it that names none, in a copy.
+// InFile returns a copy of err with the path, if err has none.
 func InFile(err error, path string) error {
 	var e *tensor.Error
 	ok := errors.As(err, &e)
@@ -81,8 +79,8 @@ func InFile(err error, path string) error {
 	return &c
 }
 
-// Explain names format and file in an error that does not, in a copy: errors may be
-// kept and handed to several goroutines.
+// Explain adds format and path to an error that lacks them. It modifies a copy, since errors
+// may be shared by several goroutines.
 func Explain(err error, format, path string) error {
 	if err == nil {
 		return nil
@@ -102,13 +100,13 @@ func Explain(err error, format, path string) error {
 		c.Path = path
 	}
 	if err != error(e) {
-		c.Err = err // what wraps e says more, and its text includes e's
+		c.Err = err // the error that wraps e has more text, including e's
 	}
 	return &c
 }
 
-// Bytes returns the next n bytes, aliasing the buffer. n is compared with
-// what is left before anything else happens, so any value is safe.
+// Bytes returns the next n bytes, which alias the buffer. Any n is safe: it fails
+// if fewer bytes are left.
 func (c *Cursor) Bytes(field string, n uint64) []byte {
 	if c.err != nil {
 		return nil
@@ -122,8 +120,8 @@ func (c *Cursor) Bytes(field string, n uint64) []byte {
 	return b
 }
 
-// Count fails unless n records of at least size bytes fit in what is left, so
-// that a count can be trusted before anything is allocated for it.
+// Count fails unless n records of at least size bytes fit in the rest of the
+// buffer. Check counts with it before allocating.
 func (c *Cursor) Count(field string, n, size uint64) int {
 	if c.err == nil && n > uint64(c.Left())/size {
 		c.Failf(field, c.Offset(), tensor.ErrTruncated, "%d records of at least %d bytes, %d bytes are left", n, size, c.Left())
@@ -190,7 +188,7 @@ func (c *Cursor) F32(field string) float32 { return math.Float32frombits(c.U32(f
 // F64 reads an IEEE 754 binary64.
 func (c *Cursor) F64(field string) float64 { return math.Float64frombits(c.U64(field)) }
 
-// CheckSize refuses buffers that this platform cannot address.
+// CheckSize returns ErrLimit for a size that this platform cannot address.
 func CheckSize(n int64) error {
 	if !memory.Addressable(n) {
 		return fmt.Errorf("%w: %d bytes are more than this platform can address", tensor.ErrLimit, n)

@@ -5,16 +5,16 @@ import (
 	"sync"
 )
 
-// Window reads a file piece by piece into memory that nobody else changes: small
-// pieces where data is jumped over, larger and larger ones where all is looked at.
+// Window reads a file into private memory: in small pieces where the parser skips
+// data, and in pieces of growing size where it reads everything.
 type Window struct {
 	file Sized
-	buf  *buffer // of the pool
-	have []byte  // what is at at of the file
+	buf  *buffer // pooled
+	have []byte  // the bytes at offset at of the file
 	at   int64
 	size int64 // of the piece
 
-	recorded bool // all of have
+	recorded bool // all of have is recorded
 }
 
 // Sized is a file that knows its size.
@@ -28,7 +28,7 @@ const (
 	mostPiece  = 64 << 10
 )
 
-// buffer is what windows share.
+// buffer is the pooled memory of a Window.
 type buffer struct {
 	piece [mostPiece]byte
 	ahead ahead
@@ -36,13 +36,13 @@ type buffer struct {
 
 var windows = sync.Pool{New: func() any { return new(buffer) }}
 
-// Open starts at the beginning of a file.
+// Open sets the file to read.
 func (w *Window) Open(file Sized) {
 	*w = Window{file: file, buf: windows.Get().(*buffer)}
 	w.buf.ahead.n, w.buf.ahead.period = 0, 0
 }
 
-// Close lets others use the memory.
+// Close returns the memory to the pool.
 func (w *Window) Close() {
 	if w.buf != nil {
 		windows.Put(w.buf)
@@ -50,13 +50,13 @@ func (w *Window) Close() {
 	*w = Window{}
 }
 
-// Prove makes sure that a file has bytes up to end, before memory is allocated for them.
+// Prove checks that a file has bytes up to end, before memory is allocated for them.
 func Prove(file io.ReaderAt, end int64) error {
 	if end <= 0 {
 		return nil
 	}
 	if p, ok := file.(interface{ Prove(end int64) error }); ok {
-		return p.Prove(end) // which knows better than to read
+		return p.Prove(end) // may know without reading
 	}
 	_, err := file.ReadAt(make([]byte, 1), end-1)
 	return err
@@ -68,7 +68,7 @@ type source interface {
 	Record(b []byte, off int64) error
 }
 
-// Peek is Bytes of what may turn out to be no structure, or is read again with more.
+// Peek is Bytes for data that may not be structure, or that is read again as part of a larger range.
 func (w *Window) Peek(off, n int64) ([]byte, error) {
 	b, err := w.piece(off, n)
 	if err != nil {
@@ -77,7 +77,7 @@ func (w *Window) Peek(off, n int64) ([]byte, error) {
 	return b[:n:n], nil
 }
 
-// Bytes returns n bytes from off, which the file has. They are valid until the next call.
+// Bytes returns n bytes at off, a valid range of the file. They are valid until the next call.
 func (w *Window) Bytes(off, n int64) ([]byte, error) {
 	b, err := w.piece(off, n)
 	if err != nil {
@@ -89,7 +89,7 @@ func (w *Window) Bytes(off, n int64) ([]byte, error) {
 	return b[:n:n], err
 }
 
-// Piece returns n bytes from off, which the file has, and those behind that came with them.
+// Piece returns at least n bytes at off, a valid range of the file: all that were read.
 func (w *Window) Piece(off, n int64) ([]byte, error) {
 	b, err := w.piece(off, n)
 	if src, ok := w.file.(source); ok && err == nil && !w.recorded {
@@ -104,7 +104,7 @@ func (w *Window) piece(off, n int64) ([]byte, error) {
 	if off >= w.at && off <= end-n {
 		return w.have[off-w.at:], nil
 	}
-	// What is jumped over is less than what comes with it.
+	// The gap is smaller than a piece.
 	if off >= w.at && off-end <= w.size {
 		w.size = min(max(2*w.size, leastPiece), mostPiece)
 	} else {

@@ -9,7 +9,7 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// Archive is a file whose directory was read.
+// Archive is a ZIP archive whose directory was read.
 type Archive struct {
 	Directory
 	src   driver.Source
@@ -17,11 +17,11 @@ type Archive struct {
 	bytes []byte // of the directory
 }
 
-// extent is the part of the file that an entry takes.
+// extent is the range of the file that an entry occupies.
 type extent struct{ from, to, record int64 }
 
-// Open reads the directory of an archive. Options.Memory counts kept bytes for each entry from here on, and the
-// directory until Each returns, which must follow.
+// Open reads the directory of an archive. It reserves kept bytes for each entry in Options.Memory, and the size of
+// the directory until Each returns; the caller must call Each.
 func Open(src driver.Source, o *driver.Options, kept int64) (*Archive, error) {
 	d, err := FindDirectory(src)
 	switch {
@@ -43,8 +43,8 @@ func Open(src driver.Source, o *driver.Options, kept int64) (*Archive, error) {
 	return &Archive{Directory: d, src: src, o: o, bytes: b}, nil
 }
 
-// Each calls f for all entries in the order of the directory, of which no two may share bytes: that is
-// how archives claim much. s is at the data of the entry.
+// Each calls f for all entries in the order of the directory, with s at the data of the entry. It rejects
+// overlapping entries, which would let a small archive inflate to a huge size.
 func (a *Archive) Each(f func(s *Stream, m *Member, e Entry) error) error {
 	defer a.o.Memory.Release(a.Size)
 	c := wire.NewCursor("", a.bytes, a.Off)
@@ -53,7 +53,7 @@ func (a *Archive) Each(f func(s *Stream, m *Member, e Entry) error) error {
 	h.Open(a.src)
 	defer h.Close()
 	var buf []byte
-	var m Member // one for all, as f makes it escape
+	var m Member // reused, since f makes it escape
 	for range a.Count {
 		err := a.o.Context.Err()
 		if err == nil {

@@ -15,13 +15,13 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Entry is where the content of an entry is.
+// Entry describes the content of an entry.
 type Entry struct {
-	At, Stored int64 // bytes in the file, perhaps packed
+	At, Stored int64 // range in the file, perhaps compressed
 	Size       int64 // of the content
 	Packed     bool  // by DEFLATE
 	Sum        uint32
-	LocalSum   uint32 // the CRC-32 beside the content, Sum the one in the directory
+	LocalSum   uint32 // the CRC-32 in the local header or data descriptor; Sum is that in the directory
 }
 
 // Compare compares the CRC-32 of the content with what the archive records.
@@ -34,7 +34,7 @@ func (e *Entry) Compare(sum uint32) error {
 	return nil
 }
 
-// section reads a part of a file, ahead of what is used.
+// section reads a part of a file, ahead of the parser.
 type section struct {
 	src     reader
 	at, end int64
@@ -45,7 +45,7 @@ type reader interface {
 	ReadAhead(p []byte, off int64) (int, error)
 }
 
-// heads reads the beginnings of entries, those of small neighbors at once.
+// heads reads the beginnings of entries; small neighboring entries are read together.
 type heads struct{ wire.Window }
 
 func (h *heads) ReadAhead(p []byte, off int64) (int, error) {
@@ -66,15 +66,15 @@ func (s *section) Read(p []byte) (int, error) {
 	return n, err
 }
 
-// Stream reads entries from the beginning to the end, unpacked. It is used again for many.
+// Stream reads the uncompressed content of entries sequentially. It is reusable.
 type Stream struct {
-	R    io.Reader // of what Seek and Unpack lead to
+	R    io.Reader // set by Seek and Unpack
 	Sum  uint32    // CRC-32 of what Next has read
 	Left int64     // bytes of the content that Next has not read
 
 	in  section
 	buf *bufio.Reader // of in
-	z   io.ReadCloser // of buf; nil before the first packed entry
+	z   io.ReadCloser // inflates buf; nil before the first compressed entry
 	out []byte
 }
 
@@ -85,10 +85,10 @@ func NewStream(size int) *Stream {
 
 var streams = sync.Pool{New: func() any { return NewStream(64 << 10) }}
 
-// Borrow returns a stream for all of an entry's content, until Release.
+// Borrow returns a pooled Stream; Release returns it to the pool.
 func Borrow() *Stream { return streams.Get().(*Stream) }
 
-// Release returns a borrowed stream, without the file.
+// Release returns s to the pool.
 func (s *Stream) Release() {
 	s.seek(nil, 0, 0)
 	streams.Put(s)
@@ -101,7 +101,7 @@ func (s *Stream) seek(src reader, at, end int64) {
 	s.R = s.buf
 }
 
-// Unpack makes R, which is at the content of an entry, read what was packed.
+// Unpack makes R, which is at the content of an entry, read the uncompressed content.
 func (s *Stream) Unpack(packed bool) error {
 	if !packed {
 		return nil
@@ -115,14 +115,14 @@ func (s *Stream) Unpack(packed bool) error {
 	return nil
 }
 
-// Open begins to read the content of an entry.
+// Open starts reading the content of an entry.
 func (s *Stream) Open(src driver.Source, e *Entry) error {
 	s.seek(src, e.At, e.At+e.Stored)
 	s.Sum, s.Left = 0, e.Size
 	return s.Unpack(e.Packed)
 }
 
-// Next reads up to n bytes more, valid until the next call.
+// Next reads up to n more bytes, which are valid until the next call.
 func (s *Stream) Next(n int64) ([]byte, error) {
 	p := s.out[:min(n, int64(len(s.out)))]
 	if _, err := io.ReadFull(s.R, p); err != nil {
@@ -133,7 +133,7 @@ func (s *Stream) Next(n int64) ([]byte, error) {
 	return p, nil
 }
 
-// End checks that the content and its packed bytes end together.
+// End checks that the content and its compressed bytes end together.
 func (s *Stream) End(packed bool) error {
 	if !packed {
 		return nil
@@ -149,12 +149,12 @@ func (s *Stream) End(packed bool) error {
 	return nil
 }
 
-// Unpacked makes an error about the file out of one of unpacking, unless it is one.
+// Unpacked turns an error of decompression into one about the file. It returns other errors unchanged.
 func Unpacked(err error) error {
 	var bad flate.CorruptInputError
-	var internal flate.InternalError // which some damage is to the library
+	var internal flate.InternalError // some damaged streams cause this
 	if errors.Is(err, tensor.ErrTruncated) {
-		return err // of the file
+		return err // an error of the file
 	}
 	if errors.As(err, &bad) || errors.As(err, &internal) || errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, io.EOF) {
 		return codec.Corrupt("deflate", codec.NoEOF(err))
@@ -162,8 +162,8 @@ func Unpacked(err error) error {
 	return err
 }
 
-// Prove reads a packed entry once if its size is out of proportion to its packed bytes,
-// before memory is taken for it.
+// Prove checks the size of a compressed entry by reading it once if the size is out of
+// proportion, before memory is allocated for it.
 func (s *Stream) Prove(src driver.Source, e *Entry) error {
 	if !e.Packed || e.Size <= codec.Ahead(int(min(e.Stored, mostAhead))) {
 		return nil
@@ -171,10 +171,10 @@ func (s *Stream) Prove(src driver.Source, e *Entry) error {
 	return s.Walk(src, e, func([]byte) error { return nil })
 }
 
-// mostAhead bounds the packed bytes that justify memory before they were read.
+// mostAhead is the maximum number of compressed bytes that justify allocating before reading them.
 const mostAhead = 4 << 20
 
-// Walk calls f with the pieces of the content.
+// Walk calls f with consecutive pieces of the content.
 func (s *Stream) Walk(src driver.Source, e *Entry, f func(b []byte) error) error {
 	if err := s.Open(src, e); err != nil {
 		return err
@@ -191,7 +191,7 @@ func (s *Stream) Walk(src driver.Source, e *Entry, f func(b []byte) error) error
 	return s.End(e.Packed)
 }
 
-// Content reads all of an entry into private memory.
+// Content reads the content of an entry into private memory.
 func (e *Entry) Content(src driver.Source) ([]byte, error) {
 	if !e.Packed {
 		return driver.Private(src, e.At, e.Size)
@@ -207,7 +207,7 @@ func (e *Entry) Content(src driver.Source) ([]byte, error) {
 	return s.Rest(e.Packed)
 }
 
-// Rest reads what Next has not read, into fresh memory aligned for any dtype.
+// Rest reads the content that Next has not read into new memory, aligned for any dtype.
 func (s *Stream) Rest(packed bool) ([]byte, error) {
 	if err := codec.CheckSize(s.Left); err != nil {
 		return nil, err
@@ -220,7 +220,7 @@ func (s *Stream) Rest(packed bool) ([]byte, error) {
 	return b, s.End(packed)
 }
 
-// Verify compares the CRC-32 of the content, which name is for, with what the archive records.
+// Verify compares the CRC-32 of the content with those in the archive. name is for progress reports.
 func (e *Entry) Verify(v driver.Verification, src driver.Source, space driver.Space, name string) error {
 	if !e.Packed {
 		sum, err := v.Hash(driver.CRC32, space, e.At, e.Stored, name)

@@ -12,7 +12,7 @@ const (
 	CentralSum = 16
 )
 
-// Made is an entry to be written, stored: Size bytes behind a header at an offset.
+// Made is an uncompressed entry to be written: Size bytes after a header at an offset.
 type Made struct {
 	Name  string
 	Size  int64
@@ -20,7 +20,7 @@ type Made struct {
 	flags uint16
 }
 
-// NewMade makes the entry of that name at an offset.
+// NewMade returns an entry with the given name at an offset.
 func NewMade(name string, at int64) *Made {
 	m := &Made{Name: name, at: at}
 	for i := range len(name) {
@@ -34,8 +34,8 @@ func NewMade(name string, at int64) *Made {
 // isWide reports whether the sizes do not fit 32 bits.
 func (m *Made) isWide() bool { return m.Size >= wide32 }
 
-// Version of the format that a reader needs, and the date of all entries, 1980-01-01,
-// which NumPy writes too: the same tensors give the same bytes.
+// The version of the format that a reader needs, and the date of all entries. The date is
+// 1980-01-01, as in NumPy, so that the same tensors give the same bytes.
 const (
 	plainVersion = 20
 	wideVersion  = 45
@@ -52,21 +52,21 @@ func (m *Made) version() uint16 {
 	return plainVersion
 }
 
-// common appends what both headers have between version and name length.
+// common appends the fields between version and name length, which both headers have.
 func (m *Made) common(b *wire.Buffer) {
 	b.U16(m.version())
 	b.U16(m.flags)
 	b.U16(stored)
 	b.U16(0) // time
 	b.U16(noDate)
-	b.U32(0) // CRC-32, known late
+	b.U32(0) // CRC-32, patched later
 	size := uint32(min(m.Size, wide32))
 	b.U32(size)
 	b.U32(size)
 	b.U16(uint16(len(m.Name)))
 }
 
-// LocalHeader returns the header at an offset, as long as aligning the data behind it takes.
+// LocalHeader returns the header at an offset, padded so that the data after it is aligned.
 func (m *Made) LocalHeader(at, alignment int64) []byte {
 	var extra wire.Buffer
 	if m.isWide() {
@@ -126,7 +126,7 @@ func (m *Made) CentralHeader(b *wire.Buffer) {
 	}
 }
 
-// AppendEnd appends the records behind a directory of n entries and that size at off.
+// AppendEnd appends the end records for a directory of n entries and the given size at off.
 func AppendEnd(b *wire.Buffer, n int, size, off int64) {
 	if n >= wide16 || size >= wide32 || off >= wide32 {
 		at := off + int64(b.Len())

@@ -1,5 +1,5 @@
-// Package zip reads the directory of a ZIP archive, and entries that are stored or deflated, for formats
-// that map them. All that the archive says twice must agree.
+// Package zip reads the directory of a ZIP archive and its stored and deflated entries, for formats that map
+// them. Redundant values in the archive must agree.
 package zip
 
 import (
@@ -39,20 +39,20 @@ const (
 	flagPatched    = 1 << 5
 	flagUTF8       = 1 << 11
 
-	wide16 = math.MaxUint16 // says that a zip64 field has the value
+	wide16 = math.MaxUint16 // means that a zip64 field has the value
 	wide32 = math.MaxUint32
 
 	extraZip64 = 0x0001
 )
 
-// Directory is the place of the central directory.
+// Directory is the position of the central directory.
 type Directory struct {
 	Off, Size int64
 	Count     uint64
 }
 
-// FindDirectory reads the records at the end of an archive, all of which must agree,
-// and lie back to back between the directory and the end of the file.
+// FindDirectory reads the records at the end of an archive. They must agree, and fill the
+// space between the directory and the end of the file.
 func FindDirectory(src driver.Source) (d Directory, err error) {
 	at, end, err := findEnd(src)
 	if err != nil {
@@ -93,7 +93,7 @@ func FindDirectory(src driver.Source) (d Directory, err error) {
 // findEnd returns the record that ends at the end of the file.
 func findEnd(src driver.Source) (at int64, end []byte, err error) {
 	size := src.Size()
-	behind := false // whether there is one, and bytes behind it
+	behind := false // there is a record, but bytes follow it
 	for _, most := range []int64{0, math.MaxUint16} {
 		from := max(0, size-endLen-most)
 		tail, err := driver.Private(src, from, size-from)
@@ -116,14 +116,14 @@ func findEnd(src driver.Source) (at int64, end []byte, err error) {
 	return 0, nil, wire.Errorf("", "end of central directory", size, tensor.ErrTruncated, "missing at the end of the file")
 }
 
-// wideEnd is the zip64 record of the end.
+// wideEnd is the zip64 end record.
 type wideEnd struct {
 	at                     int64
 	disk, startDisk        uint32
 	here, count, size, off uint64
 }
 
-// findWide reads the zip64 record, which a locator before the end announces.
+// findWide reads the zip64 end record if there is a locator before the end record.
 func findWide(src driver.Source, end int64) (w wideEnd, found bool, err error) {
 	at := end - locatorLen
 	if at < end64Len {
@@ -166,13 +166,13 @@ func findWide(src driver.Source, end int64) (w wideEnd, found bool, err error) {
 
 // Member is an entry of the central directory.
 type Member struct {
-	At           int64 // of its record
+	At           int64 // offset of its record
 	Name         []byte
 	Flags        uint16
 	Method       uint16
 	Sum          uint32 // CRC-32 of the content
 	Packed, Size uint64
-	Local        uint64 // where its own header is
+	Local        uint64 // offset of its local header
 }
 
 // ReadMember reads the next record of the directory.
@@ -209,7 +209,7 @@ func ReadMember(c *wire.Cursor) (m Member, err error) {
 	return m, nil
 }
 
-// errorf makes an error about the entry.
+// Errorf returns an error about the entry.
 func (m *Member) Errorf(field string, at int64, sentinel error, text string, args ...any) error {
 	return m.Wrap(field, at, fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...)))
 }
@@ -218,7 +218,7 @@ func (m *Member) Wrap(field string, at int64, err error) error {
 	return wire.Error("", fmt.Sprintf("entry %q: %s", m.Name, field), at, err)
 }
 
-// findZip64 returns the zip64 field among extra fields, nil when there is none.
+// findZip64 returns the zip64 field among extra fields, or nil.
 func findZip64(extra []byte) (x []byte, err error) {
 	for len(extra) >= 4 {
 		id, n := binary.LittleEndian.Uint16(extra), int(binary.LittleEndian.Uint16(extra[2:]))
@@ -237,9 +237,9 @@ func findZip64(extra []byte) (x []byte, err error) {
 	return x, nil
 }
 
-// widen replaces fields that are at their top by the values of a zip64 field. It
-// has values for these alone, or for all from the first on; then the others must
-// be the same.
+// widen replaces fields that have their maximum by the values of a zip64 field x. x has
+// values for these fields only, or for all from the first on; then the other values must
+// agree with the fields.
 func widen(x []byte, fields []*uint64, disk *uint64) error {
 	if x == nil {
 		return nil
@@ -280,9 +280,9 @@ func widen(x []byte, fields []*uint64, disk *uint64) error {
 	return nil
 }
 
-// readLocal reads the header beside an entry from s, which continues with the data
-// afterwards, and compares it with the directory. end is where all of the entry
-// ends. Sums are compared on verification.
+// readLocal reads the local header of an entry from s and compares it with the directory.
+// Afterwards s is at the data. end is the end of the entry. Checksums are not compared until
+// verification.
 func readLocal(s *Stream, h *heads, src driver.Source, m *Member, limit int64, buf *[]byte) (e Entry, end int64, err error) {
 	if m.Local > uint64(limit) || uint64(limit)-m.Local < localLen {
 		return e, 0, m.Errorf("offset", m.At+42, tensor.ErrCorrupt, "its header is at %d, the directory at %d", m.Local, limit)
@@ -339,8 +339,8 @@ func readLocal(s *Stream, h *heads, src driver.Source, m *Member, limit int64, b
 	return e, end, nil
 }
 
-// readDescriptor reads the record behind the data of an entry whose writer did not
-// know sums and sizes before, in the forms it may have.
+// readDescriptor reads the data descriptor after the data of an entry, in any of its forms.
+// Writers use it if they do not know checksum and sizes in advance.
 func readDescriptor(src driver.Source, m *Member, at, limit int64) (sum uint32, n int64, err error) {
 	b, err := driver.Private(src, at, min(24, limit-at))
 	if err != nil {
@@ -362,11 +362,11 @@ func readDescriptor(src driver.Source, m *Member, at, limit int64) (sum uint32, 
 	return 0, 0, m.Errorf("data descriptor", at, tensor.ErrCorrupt, "none with %d bytes packed into %d follows the data", m.Size, m.Packed)
 }
 
-// mostRatio is what DEFLATE packs at most: 258 bytes into 2 bits.
+// mostRatio is the maximum compression ratio of DEFLATE: 258 bytes in 2 bits.
 const mostRatio = 1032
 
-// Usable refuses an entry that is encrypted or packed by another method than DEFLATE, and
-// sizes that no method makes.
+// Usable returns an error for an entry that is encrypted or compressed by a method other than
+// DEFLATE, or has impossible sizes.
 func (m *Member) Usable() error {
 	switch {
 	case m.Flags&(flagEncrypted|flagPatched) != 0:
@@ -379,7 +379,7 @@ func (m *Member) Usable() error {
 	return nil
 }
 
-// FirstName returns the name of the entry that a file begins with, as far as head has it.
+// FirstName returns the name of the entry at the beginning of a file, or the part of it in head.
 func FirstName(head []byte) string {
 	if len(head) < localLen || string(head[:4]) != LocalMagic {
 		return ""
@@ -393,8 +393,8 @@ func IsEmpty(head []byte, size int64) bool {
 	return len(head) >= endLen && string(head[:4]) == EndMagic && size == endLen+int64(binary.LittleEndian.Uint16(head[20:]))
 }
 
-// IsTorch reports whether an entry is called like one that torch.save writes first, which
-// tells its archives from those of NumPy.
+// IsTorch reports whether name is that of an entry that torch.save writes first, which
+// distinguishes its archives from NumPy's.
 func IsTorch(name string) bool {
 	_, name, ok := strings.Cut(name, "/")
 	switch name {
