@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+	"time"
 
 	"golang.org/x/sys/unix"
 )
@@ -37,12 +38,15 @@ func mapped(path string, use func([]byte)) error {
 // file system or when a process has mapped the file.
 func Drop(f *os.File) error {
 	fd := int(f.Fd())
-	if err := unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED); err != nil {
-		return err
-	}
-	_, err := unix.Preadv2(fd, [][]byte{make([]byte, 1)}, 0, unix.RWF_NOWAIT)
-	if errors.Is(err, unix.EAGAIN) {
-		return nil
+	for range 20 { // the system skips pages that it is busy with
+		if err := unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED); err != nil {
+			return err
+		}
+		_, err := unix.Preadv2(fd, [][]byte{make([]byte, 1)}, 0, unix.RWF_NOWAIT)
+		if errors.Is(err, unix.EAGAIN) {
+			return nil
+		}
+		time.Sleep(5 * time.Millisecond)
 	}
 	return fmt.Errorf("%s stays in memory: %w", f.Name(), errors.ErrUnsupported)
 }
