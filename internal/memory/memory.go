@@ -48,7 +48,7 @@ const (
 
 // PopulateStep is the number of bytes populated at a time: enough to hide the cost of the system call, and
 // few enough that they are still in memory when they are read.
-const PopulateStep = 512 << 10
+const PopulateStep = 256 << 10
 
 // Advisor is the Owner of a model. b is part of its memory. Advise does not verify checksums.
 type Advisor interface {
