@@ -34,7 +34,7 @@ func (o *advised) Advise(a memory.Advice, b []byte) (int64, error) {
 func TestPopulated(t *testing.T) {
 	const kB = 1 << 10
 	shape := Shape{1000, 300} // uint16: 600,000 bytes in rows of 600
-	steps := []Range{{0, 128 * kB}, {128 * kB, 256 * kB}, {256 * kB, 384 * kB}, {384 * kB, 512 * kB}, {512 * kB, 600_000}}
+	steps := []Range{{0, 256 * kB}, {256 * kB, 512 * kB}, {512 * kB, 600_000}}
 	tests := []struct {
 		name string
 		read func(v View) error
@@ -47,7 +47,7 @@ func TestPopulated(t *testing.T) {
 		{"DecodeAt", func(v View) error { return DecodeAt(make([]float32, 50*kB), v, 1000) }, []Range{{2000, 2000 + 100*kB}}},
 		{"ReadAt", func(v View) error { _, err := v.ReadAt(make([]byte, 70*kB), 5); return err }, []Range{{5, 5 + 70*kB}}},
 		{"a little", func(v View) error { _, err := v.ReadAt(make([]byte, 60*kB), 5); return err }, nil},
-		{"columns", func(v View) error { _, err := v.Slice(Range{10, End}, Range{0, 100}); return err }, []Range{{6600, 6600 + 128*kB}, {138_000, 138_000 + 128*kB}, {269_400, 269_400 + 128*kB}, {400_800, 400_800 + 128*kB}, {532_200, 600_000}}},
+		{"columns", func(v View) error { _, err := v.Slice(Range{10, End}, Range{0, 100}); return err }, []Range{{6600, 6600 + 256*kB}, {268_800, 268_800 + 256*kB}, {531_000, 600_000}}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
