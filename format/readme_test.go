@@ -1,6 +1,7 @@
 package format_test
 
 import (
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -67,7 +68,7 @@ func TestREADME(t *testing.T) {
 	if err := os.Rename("model.gguf", "model.safetensors"); err != nil { // the content decides
 		t.Fatal(err)
 	}
-	if err := readModel(); err != nil {
+	if err := readModel(); err != nil && !errors.Is(err, tensor.ErrByteOrder) { // which a big-endian host returns
 		t.Fatal(err)
 	}
 }
