@@ -396,11 +396,14 @@ func ExampleModel() {
 		log.Fatal(err)
 	}
 	defer m.Close()
-	fmt.Println(m.Format(), m.Version(), filepath.Base(m.Path()), len(m.Files()), m.NeedsKey(), m.Notes())
+	fmt.Println(m.Format(), m.Version(), filepath.Base(m.Path()), len(m.Files()), m.NeedsKey())
+	for _, note := range m.Notes() { // none where the file is mapped
+		fmt.Fprintln(os.Stderr, note)
+	}
 	s := m.Stats()
 	fmt.Println(s.FileSize, "bytes in files,", s.Kept, "in copies of tensors")
 	// Output:
-	// mag 1 model.mag 1 false []
+	// mag 1 model.mag 1 false
 	// 320 bytes in files, 0 in copies of tensors
 }
 
