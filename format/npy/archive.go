@@ -21,7 +21,7 @@ type archiveFile struct {
 	memory *driver.Memory
 }
 
-// entryBytes is what an entry takes, besides the index.
+// entryBytes is the memory of an entry outside the index.
 const entryBytes = 80
 
 // Parse implements driver.Driver.
@@ -51,7 +51,7 @@ func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options
 	return &driver.Parsed{Notes: f.notes(), Load: f.load, TensorSum: f.tensorSum, Verify: f.verify}, nil
 }
 
-// noArrays says what an archive of n entries is that has no arrays.
+// noArrays describes an archive of n entries without arrays.
 func (f *archiveFile) noArrays(n int) error {
 	for _, name := range f.others {
 		if what := foreign.Entry(name); what != "" {
@@ -61,7 +61,7 @@ func (f *archiveFile) noArrays(n int) error {
 	return fmt.Errorf("%w: %w: a ZIP archive of %d entries, of which none ends in %s", format.ErrUnknownFormat, format.ErrMagic, n, extension)
 }
 
-// member lists the tensor of an entry, whose data s is at.
+// member adds the tensor of the entry whose data is at s.
 func (f *archiveFile) member(s *zip.Stream, r *reader, m *zip.Member, e zip.Entry) error {
 	name, isArray := bytes.CutSuffix(m.Name, []byte(extension))
 	if !isArray {
@@ -99,7 +99,7 @@ func (f *archiveFile) member(s *zip.Stream, r *reader, m *zip.Member, e zip.Entr
 	return nil
 }
 
-// leadsOut reports whether a name would be a path to somewhere else, if it were one.
+// leadsOut reports whether a name, used as a path, would leave the directory.
 func leadsOut(name []byte) bool {
 	if name[0] == '/' || name[0] == '\\' || len(name) > 1 && name[1] == ':' {
 		return true
@@ -112,7 +112,7 @@ func leadsOut(name []byte) bool {
 	return false
 }
 
-// mostNamed bounds the entries that a note names.
+// mostNamed is the maximum number of entries that a note names.
 const mostNamed = 5
 
 // notes lists tolerated oddities.
@@ -131,8 +131,8 @@ func (f *archiveFile) notes() []string {
 	return notes
 }
 
-// tensorSum returns the checksum of the data alone. The file records the sum of an array with its
-// header.
+// tensorSum returns the checksum of the data alone. The checksum in the file covers an array
+// and its header.
 func (f *archiveFile) tensorSum(i int) driver.Sum {
 	e := &f.entries[i]
 	if f.index.Loaded(i) {
@@ -141,8 +141,8 @@ func (f *archiveFile) tensorSum(i int) driver.Sum {
 	return driver.Sum{Kind: driver.CRC32, Want: uint64(e.Sum ^ tensor.CombineCRC32(e.headSum, 0, e.Size-int64(e.head)))}
 }
 
-// verify compares both checksums of every entry, and, when some arrays are packed or not stored as
-// they are shown, the checksum of every array.
+// verify compares both checksums of every entry. If some arrays are compressed or converted, it also
+// compares the checksum of every array.
 func (f *archiveFile) verify(v driver.Verification) error {
 	v.Section("directory", "")
 	var which []int
@@ -165,7 +165,7 @@ func (f *archiveFile) verify(v driver.Verification) error {
 	return v.Each(len(which), func(n int) error { return f.located(which[n], f.check(v, which[n])) })
 }
 
-// check compares the sum of one array without keeping it.
+// check compares the checksum of one array without keeping the array.
 func (f *archiveFile) check(v driver.Verification, i int) error {
 	err := f.entries[i].Verify(v, f.src, 0, f.index.Name(i))
 	v.Cover(i, driver.CRC32.String())

@@ -51,7 +51,7 @@ func (e *elem) name() string {
 	return e.dtype.String()
 }
 
-// elemOf returns the type that a descr names, nil for none of ours, and whether its
+// elemOf returns the type that a descr names, or nil if it is not supported, and whether its
 // words are big-endian. Without a byte order, and with that of the machine that
 // wrote the file, they are little-endian.
 func elemOf(descr []byte) (e *elem, big bool) {
@@ -68,7 +68,7 @@ func elemOf(descr []byte) (e *elem, big bool) {
 	return nil, false
 }
 
-// elemFor returns the type of a tensor of a plan, nil for what a file cannot hold.
+// elemFor returns the type of a planned tensor, or nil if a file cannot hold it.
 func elemFor(t *tensor.Info) *elem {
 	if e := t.Encoding; e != nil && e.Format == archive && e.Name != "" {
 		return &listed
@@ -89,13 +89,13 @@ func elemFor(t *tensor.Info) *elem {
 // records. Tensors of such an array in an archive have its bytes as they are.
 var listed elem
 
-// inFortran ends the name of a type that is listed where the first dim varies fastest.
+// inFortran ends the name of a listed type in an array whose first dim varies fastest.
 const inFortran = ", fortran_order"
 
-// mostDescr bounds the name of a type that is listed.
+// mostDescr is the maximum length of the name of a listed type.
 const mostDescr = 1 << 10
 
-// encoding describes elements that are no DType, tensors in a row with one description.
+// encoding describes elements without a DType; consecutive tensors share a description.
 func (f *parsed) encoding(h *head) *tensor.Encoding {
 	if h.other == nil {
 		return h.elem.enc
@@ -116,7 +116,7 @@ func (f *parsed) encoding(h *head) *tensor.Encoding {
 	return f.last
 }
 
-// descrOf returns what a header says of the type of a tensor.
+// descrOf returns the descr of a tensor in its header.
 func descrOf(t *tensor.Info) (descr string, fortran bool) {
 	e := elemFor(t)
 	if e == &listed {
@@ -133,8 +133,8 @@ func descrOf(t *tensor.Info) (descr string, fortran bool) {
 	return "'" + order + e.code + "'", false
 }
 
-// isReadBack reports whether the header of a tensor says of it what it is, which for types that
-// are listed depends on their names.
+// isReadBack reports whether the reader would find the same type in the header of a tensor. For listed
+// types this depends on their names.
 func isReadBack(t *tensor.Info) bool {
 	b := encodeHeader(t)
 	r := &reader{entry: []byte{}}
@@ -142,8 +142,8 @@ func isReadBack(t *tensor.Info) bool {
 	return err == nil && r.other != nil && new(parsed).encoding(&r.head).Name == t.Encoding.Name
 }
 
-// encodeHeader returns what stands before the data of a tensor, as np.save of NumPy
-// 1.24 writes it, which leaves room for the outermost dim to grow.
+// encodeHeader returns the header of a tensor as np.save of NumPy 1.24 writes it,
+// which leaves room for the outermost dim to grow.
 func encodeHeader(t *tensor.Info) []byte {
 	descr, fortran := descrOf(t)
 	order := "False"

@@ -9,8 +9,8 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// literal walks the text of a header: one dict of Python with strings, True and
-// False, and a tuple of integers. It is read as that, and nothing is evaluated.
+// literal parses the text of a header: a Python dict with strings, True and False,
+// and a tuple of integers. Nothing is evaluated.
 type literal struct {
 	text  []byte
 	at    int
@@ -39,7 +39,7 @@ func (l *literal) peek() byte {
 	return 0
 }
 
-// take reports whether c comes next, and if so passes it.
+// take consumes c and reports whether it came next.
 func (l *literal) take(c byte) bool {
 	if l.err != nil || l.peek() != c {
 		return false
@@ -48,14 +48,14 @@ func (l *literal) take(c byte) bool {
 	return true
 }
 
-// want demands c.
+// want consumes c, and fails if it does not come next.
 func (l *literal) want(field string, c byte) {
 	if !l.take(c) {
 		l.fail(field, format.ErrCorrupt, "%q is missing in the literal %q", c, l.rest())
 	}
 }
 
-// rest returns a part of what was not read, for errors.
+// rest returns the beginning of the unread text, for errors.
 func (l *literal) rest() []byte { return l.text[l.at:min(len(l.text), l.at+20)] }
 
 // str reads a string without escapes.
@@ -115,8 +115,8 @@ func (l *literal) integer(field string) int64 {
 	return int64(n)
 }
 
-// tuple reads a tuple of integers into dims and returns how many there are. What
-// stands in parentheses is a tuple only with a comma, or empty.
+// tuple reads a tuple of integers into dims and returns their number. Parentheses
+// hold a tuple only if they are empty or contain a comma.
 func (l *literal) tuple(field string, dims *[maxRank]int64) (n int) {
 	l.want(field, '(')
 	for comma := false; l.err == nil && !l.take(')'); {
@@ -138,10 +138,10 @@ func (l *literal) tuple(field string, dims *[maxRank]int64) (n int) {
 	return n
 }
 
-// keys are those of the dict; the field of an error is one of them, or "header".
+// keys are the keys of the dict. The field of an error is one of them, or "header".
 var keys = [...]string{"descr", "fortran_order", "shape"}
 
-// dict reads the header: the three keys in any order, each once.
+// dict reads the dict: three keys, each once, in any order.
 func (l *literal) dict(h *head) {
 	seen := 0
 	l.want("header", '{')
@@ -205,7 +205,7 @@ func (l *literal) descr(h *head) {
 	}
 }
 
-// isType reports whether s looks like NumPy's name of a type: a letter behind a byte order.
+// isType reports whether s looks like a NumPy type name: a byte order, then a letter.
 func isType(s []byte) bool {
 	if len(s) > 1 && bytes.IndexByte([]byte("<>=|"), s[0]) >= 0 {
 		s = s[1:]
@@ -213,7 +213,7 @@ func isType(s []byte) bool {
 	return len(s) > 0 && ('a' <= s[0]|0x20 && s[0]|0x20 <= 'z')
 }
 
-// nested passes lists and tuples in each other, of strings and numbers, and returns their text.
+// nested consumes nested lists and tuples of strings and numbers, and returns their text.
 func (l *literal) nested() []byte {
 	from, depth := l.at, 0
 	for l.err == nil {

@@ -55,7 +55,7 @@ func (f *parsed) stored(s *zip.Stream, e *entry) ([]byte, error) {
 	return b, err
 }
 
-// located names tensor i in an error that names no place.
+// located adds the name of tensor i to an error without a location.
 func (f *parsed) located(i int, err error) error {
 	var e *format.Error
 	if err == nil || errors.As(err, &e) {
@@ -64,8 +64,7 @@ func (f *parsed) located(i int, err error) error {
 	return wire.Error("", fmt.Sprintf("tensor %q", f.index.Name(i)), f.entries[i].At, err)
 }
 
-// rowMajor returns the elements of an array whose first dim varies fastest in the
-// order in which the last does.
+// rowMajor returns the elements of an array in Fortran order in row-major order.
 func rowMajor(b []byte, shape tensor.Shape, size int) []byte {
 	// Dims of 1 and the first and last of the others are easy: every matrix of
 	// the two is turned over, for each index of those between them.
@@ -103,9 +102,8 @@ func rowMajor(b []byte, shape tensor.Shape, size int) []byte {
 	}
 }
 
-// transpose copies a matrix whose columns are contiguous in b, cols of them at a
-// distance of fromCol, to rows that are contiguous in out. It goes by tiles, so
-// that both sides stay in the cache.
+// transpose copies a matrix of cols contiguous columns, fromCol bytes apart in b, to
+// contiguous rows in out. It works in tiles, so that both sides stay in the cache.
 func transpose(out, b []byte, rows, cols, toRow, fromCol, size int) {
 	const tile = 32
 	for r0 := 0; r0 < rows; r0 += tile {
@@ -119,7 +117,7 @@ func transpose(out, b []byte, rows, cols, toRow, fromCol, size int) {
 	}
 }
 
-// swapWords turns the bytes of every word around.
+// swapWords reverses the bytes of every word.
 func swapWords(b []byte, word int) {
 	le, be := binary.LittleEndian, binary.BigEndian
 	for i := 0; i+word <= len(b); i += word {

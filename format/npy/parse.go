@@ -15,7 +15,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// head is what the header of an array says.
+// head is the header of an array.
 type head struct {
 	major   byte
 	elem    *elem
@@ -32,7 +32,7 @@ type head struct {
 // loads reports whether the data must be converted before use.
 func (h *head) loads() bool { return h.swap || h.fortran && h.other == nil }
 
-// reader reads the headers of arrays, in private memory that it uses again.
+// reader reads the headers of arrays into private memory, which it reuses.
 type reader struct {
 	head
 	entry []byte // name in the archive, nil for a lone file
@@ -41,7 +41,7 @@ type reader struct {
 	buf   []byte
 }
 
-// errorf makes an error about a field at an offset of the array.
+// errorf returns an error about a field at an offset in the array.
 func (r *reader) errorf(field string, off int64, sentinel error, text string, args ...any) error {
 	return r.wrap(field, off, fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...)))
 }
@@ -56,8 +56,8 @@ func (r *reader) wrap(field string, off int64, err error) error {
 	return wire.Error("", field, r.at+off, err)
 }
 
-// read reads the header of an array of size bytes, all in all, and leaves in where
-// the data begins.
+// read reads the header of an array of size bytes in total. It leaves in at the
+// beginning of the data.
 func (r *reader) read(in io.Reader, size int64) error {
 	r.head, r.buf = head{}, r.buf[:0]
 	if err := r.more(in, min(size, prefixLen)); err != nil {
@@ -101,7 +101,7 @@ func (r *reader) read(in io.Reader, size int64) error {
 	return r.measure(text, size)
 }
 
-// more reads until there are n bytes of the header, which are at most maxHeader.
+// more reads until n bytes of the header are in memory; n is at most maxHeader.
 func (r *reader) more(in io.Reader, n int64) error {
 	have := len(r.buf)
 	r.buf = slices.Grow(r.buf, int(n)-have)[:n]
@@ -111,7 +111,7 @@ func (r *reader) more(in io.Reader, n int64) error {
 	return nil
 }
 
-// measure computes the size of the data and compares it with what there is.
+// measure computes the size of the data and compares it with the available bytes.
 func (r *reader) measure(text, size int64) (err error) {
 	shape := tensor.Shape(r.dims[:r.rank])
 	left := size - r.length
@@ -143,8 +143,8 @@ func (r *reader) measure(text, size int64) (err error) {
 	return nil
 }
 
-// entry is where an array is, with its header, and what its tensor's bytes are made of. A
-// lone file has no sums.
+// entry locates an array and its header, and says how the tensor's bytes are stored. A
+// .npy file has no checksums.
 type entry struct {
 	zip.Entry
 	head    int32 // bytes of the header
@@ -164,7 +164,7 @@ type parsed struct {
 	last *tensor.Encoding // of a type that is listed
 }
 
-// add lists the tensor of the array whose header r has read.
+// add adds the tensor of the array whose header r has read.
 func (f *parsed) add(r *reader, name []byte, e entry) error {
 	e.head, e.elem, e.swap, e.fortran, e.headSum = int32(r.length), r.elem, r.swap, r.fortran && r.other == nil, r.sum
 	dims := f.index.Dims(r.rank)
@@ -202,7 +202,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (
 	return &driver.Parsed{Load: f.load}, f.add(r, []byte(name), entry{Entry: zip.Entry{Stored: src.Size(), Size: src.Size()}})
 }
 
-// nameOf returns the tensor name that the path of a file stands for.
+// nameOf returns the tensor name for the path of a file.
 func nameOf(path string) (string, error) {
 	s := filepath.Base(path)
 	if n := len(s) - len(extension); n >= 0 && strings.EqualFold(s[n:], extension) {

@@ -56,7 +56,7 @@ func (archiveFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.Lo
 	losses(p, l, archive)
 }
 
-// losses lists what a kind of file cannot hold.
+// losses lists what a .npy file or an archive cannot hold.
 func losses(p *driver.Plan, l *driver.LossList, kind string) {
 	l.TensorsOnly(p, "NumPy")
 	for i := range p.Tensors {
@@ -77,7 +77,7 @@ func refuse(text string, args ...any) error {
 
 const tooLarge = "the file would exceed 2^63 bytes"
 
-// Layout implements driver.Layouter: one tensor behind its header.
+// Layout implements driver.Layouter: a header and one tensor.
 func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
 	t := &p.Tensors[0]
 	head := encodeHeader(t)
@@ -89,7 +89,7 @@ func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout
 }
 
 // Layout implements driver.Layouter: headers and data of all tensors, then the directory. All is known
-// but the sums, which come late.
+// in advance except the checksums.
 func (archiveFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
 	l := &driver.Layout{Sums: driver.CRC32}
 	var central wire.Buffer
@@ -135,7 +135,7 @@ func (archiveFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Lay
 	return l, nil
 }
 
-// spot is where the sum of an array goes, and what is known of it.
+// spot is where the checksum of an array goes, with its parts so far.
 type spot struct {
 	local   int64
 	central int

@@ -7,10 +7,10 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// maxIRVersion is far beyond what there will be.
+// maxIRVersion is a bound far above real versions.
 const maxIRVersion = 1000
 
-// evidence is what the first fields of a file say for its being a ModelProto.
+// evidence counts the signs of a ModelProto in the first fields of a file.
 type evidence struct {
 	version   bool // there is ir_version
 	other     bool // and another field
@@ -23,8 +23,8 @@ func (e *evidence) suffices() bool { return e.version && (e.structure || e.other
 // detect recognizes a ModelProto, which has no magic: head consists of its fields, each
 // of the right wire type and plausible, in any order, with ir_version and one field more
 // among them, or reaches a graph that begins with a field of a graph. Operator sets and a version
-// are enough whatever follows: the writer puts them first. A length beyond the end of the file
-// is that of a file that was cut short.
+// are enough: the writer puts them first. A length beyond the end of the file means that the
+// file is truncated.
 func detect(head []byte, _ int64) bool {
 	var e evidence
 	for b := head; len(b) > 0 && !(e.version && e.structure); {
@@ -69,7 +69,7 @@ func detect(head []byte, _ int64) bool {
 	return e.suffices()
 }
 
-// field looks at a text or message, and reports whether it can be one of a model.
+// field reports whether a text or message can be a field of a model.
 func (e *evidence) field(num protowire.Number, value []byte, cut bool) bool {
 	switch num {
 	case 2, 3, 4, 6:
@@ -85,8 +85,8 @@ func (e *evidence) field(num protowire.Number, value []byte, cut bool) bool {
 	return true
 }
 
-// plausible reports whether a string is UTF-8, and whether it has no control characters. One
-// that is cut may end within a character.
+// plausible reports whether a string is UTF-8, and whether it has no control characters. A
+// truncated string may end within a character.
 func plausible(b []byte, cut bool) (text, plain bool) {
 	for plain = true; len(b) > 0; {
 		r, n := utf8.DecodeRune(b)

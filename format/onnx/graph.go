@@ -21,7 +21,7 @@ type graphTensors struct {
 
 var neutralTensor = onnxgraph.Bits(1, 2, floatData, int32Data, stringData, int64Data, 8, rawData, doubleData, uint64Data, 13, 14)
 
-// graphSchema is what of the graph is ONNX's own.
+// graphSchema describes the parts of a graph that are specific to ONNX.
 var graphSchema = onnxgraph.Schema{
 	Graph: graphMsg, Nodes: 1, Name: 2, Initializers: 5, Inputs: 11, Outputs: 12,
 	Node:       onnxgraph.NodeFields{Inputs: 1, Outputs: 2, Name: 3, Op: 4},
@@ -57,8 +57,8 @@ var graphSchema = onnxgraph.Schema{
 	Typed:       onnxgraph.Fields{graphMsg: onnxgraph.Bits(13)},
 }
 
-// readGraph decodes the graph and lists its sparse initializers. A graph that says nothing
-// but what tensors there are is none.
+// readGraph decodes the graph and lists its sparse initializers. A graph with only initializers
+// counts as none.
 func (f *parsed) readGraph() error {
 	s := &f.structure.Source
 	names := 16 * int64(f.index.Len())
@@ -93,7 +93,7 @@ func decodeGraph(b []byte) (*driver.Graph, error) {
 	return f.decoded, nil
 }
 
-// declare announces the file with the data of a tensor outside the graph.
+// declare registers the external file of a tensor that is not an initializer.
 func (d *graphTensors) declare(msg protobuf.Field, level int) error {
 	d.h.reset()
 	if err := d.h.read(d.s, msg, level); err != nil || d.h.location != 1 {
@@ -187,7 +187,7 @@ func sparseEncoding(code int32) *tensor.Encoding {
 	return &tensor.Encoding{Name: sparsePrefix + name}
 }
 
-// sparseHead is what a SparseTensorProto says.
+// sparseHead describes a SparseTensorProto.
 type sparseHead struct {
 	name []byte
 	code int32

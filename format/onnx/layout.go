@@ -18,7 +18,7 @@ const (
 
 var extensions = []string{".onnx"}
 
-// The metadata keys of what a ModelProto says of itself.
+// The metadata keys of the fields of a ModelProto.
 const (
 	keyIRVersion       = "ir_version"
 	keyProducerName    = "producer_name"
@@ -51,7 +51,7 @@ type elemType struct {
 
 const stringCode = 8
 
-// elemTypes are by code; 0 is UNDEFINED.
+// elemTypes is indexed by code; 0 is UNDEFINED.
 var elemTypes = [...]elemType{
 	1:          {name: "FLOAT", bits: 32, list: floatData, dtype: tensor.Float32},
 	2:          {name: "UINT8", bits: 8, list: int32Data, dtype: tensor.Uint8},
@@ -104,7 +104,7 @@ func typeOf(code int32) *elemType {
 	return &elemTypes[code]
 }
 
-// dtypeOf returns Invalid for codes that stand for no DType.
+// dtypeOf returns Invalid for codes without a DType.
 func dtypeOf(code int32) tensor.DType {
 	if t := typeOf(code); t != nil {
 		return t.dtype
@@ -112,7 +112,7 @@ func dtypeOf(code int32) tensor.DType {
 	return tensor.Invalid
 }
 
-// codeOf returns 0 for dtypes that the format does not have.
+// codeOf returns 0 for dtypes that ONNX lacks.
 func codeOf(d tensor.DType) int32 {
 	for code := range elemTypes {
 		if elemTypes[code].dtype == d && d != tensor.Invalid {
@@ -122,7 +122,7 @@ func codeOf(d tensor.DType) int32 {
 	return 0
 }
 
-// codeOfTensor is codeOf for a tensor, which may be listed.
+// codeOfTensor is codeOf for a tensor, including listed types.
 func codeOfTensor(t *tensor.Info) int32 {
 	if t.Encoding == nil {
 		return codeOf(t.DType)
@@ -135,7 +135,7 @@ func codeOfTensor(t *tensor.Info) int32 {
 	return 0
 }
 
-// storage is how a tensor is in a file.
+// storage describes how a file stores a tensor.
 type storage struct {
 	code int32
 	form form
@@ -149,7 +149,7 @@ const (
 	asSparse             // its bytes are a SparseTensorProto
 )
 
-// sparseCode stands for the type of a sparse tensor, which is in its bytes.
+// sparseCode marks a sparse tensor, whose bytes hold the element type.
 const sparseCode = -1
 
 // storageOf is codeOfTensor for a tensor of an ONNX file, of any type.
@@ -175,10 +175,10 @@ func storageOf(t *tensor.Info) storage {
 	return storage{code: int32(code)}
 }
 
-// bytes returns how many bytes n elements take.
+// bytes returns the size of n elements.
 func (e *elemType) bytes(n int64) int64 { return n/8*e.bits + (n%8*e.bits+7)/8 }
 
-// values returns how many values of the typed list n elements take.
+// values returns the number of values of the typed list for n elements.
 func (e *elemType) values(n int64) int64 {
 	switch {
 	case e.list == stringData:

@@ -9,7 +9,7 @@ import (
 	"github.com/weightmap/weightmap/internal/opsets"
 )
 
-// losses lists what a file cannot hold of a plan.
+// losses lists what of a plan a file cannot hold.
 func losses(p *driver.Plan, l *driver.LossList) {
 	file, err := originalOf(p)
 	if err != nil {
@@ -45,7 +45,7 @@ func losses(p *driver.Plan, l *driver.LossList) {
 	}
 }
 
-// graphLosses looks at what only other formats have: operators, dtypes, attribute values.
+// graphLosses lists operators, dtypes and attribute values that only other formats have.
 func graphLosses(p *driver.Plan, l *driver.LossList) {
 	g := p.Graph
 	l.Initializers(p, "all tensors of a file are initializers of its graph")
@@ -87,7 +87,7 @@ func eachNode(g *driver.Graph, f func(*driver.Node)) {
 	}
 }
 
-// checkText refuses what is no UTF-8.
+// checkText refuses text that is not UTF-8.
 func checkText(s string) error {
 	if !utf8.ValidString(s) {
 		return fmt.Errorf("%w: invalid UTF-8", format.ErrCorrupt)

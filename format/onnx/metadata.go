@@ -7,7 +7,7 @@ import (
 	"github.com/weightmap/weightmap/internal/opsets"
 )
 
-// model is a ModelProto but for its graph.
+// model is a ModelProto without its graph.
 type model struct {
 	fields [len(modelKeys)]any // by number: int64, string, or nil
 	opsets []opsets.Set

@@ -13,14 +13,14 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// What the writer says when the plan does not.
+// What the writer fills in if the plan does not have it.
 const (
 	defaultIRVersion = 8
 	defaultOpset     = 17
 	defaultGraphName = "graph"
 )
 
-// header is the model but for the graph, while it is planned.
+// header is the model without its graph, while it is planned.
 type header struct {
 	model
 	sets bool // the plan says which operator sets
@@ -28,7 +28,7 @@ type header struct {
 	file *original // what the plan's Native has, nil for nothing
 }
 
-// take takes an entry of the metadata. converted says that it becomes a string.
+// take takes an entry of the metadata. converted reports whether it becomes a string.
 func (h *header) take(e driver.Entry) (converted bool, err error) {
 	if err := checkText(e.Key); err != nil {
 		return false, err
@@ -68,7 +68,7 @@ func (h *header) take(e driver.Entry) (converted bool, err error) {
 	return !isText, nil
 }
 
-// plan takes what a plan says, and adds what a model must say.
+// plan takes the metadata of a plan, and adds the fields that a model must have.
 func (h *header) plan(p *driver.Plan) error {
 	for _, e := range p.Metadata {
 		if _, err := h.take(e); err != nil {
@@ -104,7 +104,7 @@ func (h *header) plan(p *driver.Plan) error {
 	return nil
 }
 
-// isOwn reports whether a domain is that of ONNX's own operators.
+// isOwn reports whether a domain is that of the standard operators.
 func isOwn(domain string) bool { return domain == "" || domain == "ai.onnx" }
 
 // irVersionOf returns the first version of the representation with a type.
@@ -125,7 +125,7 @@ func irVersionOf(code int32) int64 {
 }
 
 // front returns the model without its graph. Operator sets come first, so that the file is
-// recognized whatever the texts are.
+// recognized for any texts.
 func (h *header) front() []byte {
 	file := h.file
 	if file == nil {
@@ -168,8 +168,8 @@ func putEntry(b []byte, num protowire.Number, e stringEntry) []byte {
 }
 
 // frame is a model without its tensors: what precedes the graph, and the graph before and
-// after its initializers. The graph comes last, so that a file that is cut short is
-// never taken for a whole one.
+// after its initializers. The graph comes last, so that a truncated
+// file is never taken for a whole one.
 type frame struct {
 	front, before, after []byte
 	shells               map[string]shell // by tensor

@@ -13,8 +13,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Native implements driver.Parsed: all of the model but the data of its tensors, each of
-// which is an initializer with name, type and whatever only ONNX has.
+// Native implements driver.Parsed: the model without the data of its tensors. Each is an
+// initializer with its name, type and the fields that only ONNX has.
 func (f *parsed) Native() (*driver.Native, error) {
 	n := f.structure.Size + 64*int64(f.index.Len())
 	err := f.o.Memory.Reserve(n)
@@ -69,7 +69,7 @@ func (f *parsed) inline(raw []byte) (v tensor.View, external bool, err error) {
 	return v, true, err
 }
 
-// appendShell appends the initializer of tensor i without what a plan says of it.
+// appendShell appends the initializer of tensor i without the fields that a plan has.
 func (f *parsed) appendShell(out []byte, i int) ([]byte, error) {
 	info := tensor.Info{DType: f.index.DType(i), Encoding: f.index.Encoding(i)}
 	b := protobuf.PutBytes(protobuf.PutInt(nil, 2, int64(storageOf(&info).code)), 8, f.index.Name(i))
@@ -89,7 +89,7 @@ func (f *parsed) appendShell(out []byte, i int) ([]byte, error) {
 	return protobuf.PutBytes(out, 5, b), nil
 }
 
-// original is what a plan's Native says, in line with the plan.
+// original is a plan's Native, updated to match the plan.
 type original struct {
 	model  model                  // by what its metadata were when it was read
 	sets   map[opsets.Set][]byte  // the fields with operator sets
@@ -101,7 +101,7 @@ type original struct {
 	lost   []driver.Loss
 }
 
-// shell is what a file says of a tensor beyond its data.
+// shell holds the fields of an initializer other than its data.
 type shell struct {
 	code  int32
 	more  []byte // native fields
@@ -174,7 +174,7 @@ func (c *original) split(b []byte, shells map[string]shell) error {
 	})
 }
 
-// follow brings everything in line with the tensors of the plan.
+// follow updates everything to match the tensors of the plan.
 func (c *original) follow(p *driver.Plan, shells map[string]shell) (err error) {
 	e := onnxgraph.Editor{Schema: &graphSchema, Names: map[string]string{}, Fresh: map[string]bool{}, Gone: map[string]bool{}}
 	for name := range shells {
@@ -234,7 +234,7 @@ func (c *original) lose(kind, text string, args ...any) {
 	c.lost = append(c.lost, driver.Loss{Kind: driver.LossNative, Name: kind, Why: fmt.Sprintf(text, args...)})
 }
 
-// equals reports whether a graph is that of the file.
+// equals reports whether a graph equals that of the file.
 func (c *original) equals(g *driver.Graph) bool {
 	own, err := decodeGraph(c.graph)
 	if err != nil || g == nil || own == nil {
@@ -250,8 +250,8 @@ func (c *original) imports(domain string) bool {
 	return slices.ContainsFunc(c.model.opsets, func(o opsets.Set) bool { return o.Domain == domain })
 }
 
-// check says why a tensor that is only listed cannot be written: its bytes mean something in
-// a copy alone.
+// check returns an error for a listed tensor that is not copied from an ONNX file: its bytes have
+// no meaning elsewhere.
 func (c *original) check(t *tensor.Info) error {
 	switch as := storageOf(t); {
 	case codeOfTensor(t) != 0:

@@ -15,7 +15,7 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// parsed is what is kept of an open file beyond its index, all in private memory.
+// parsed holds the structure of an open file besides its index, in private memory.
 type parsed struct {
 	src       driver.Source
 	index     *driver.Index
@@ -29,7 +29,7 @@ type parsed struct {
 	decoded   *driver.Graph
 }
 
-// record is where the message of a tensor is: in the file, for a sparse one in the structure.
+// record locates the message of a tensor in the file, or in the structure if it is sparse.
 type record struct {
 	at, end int64
 	sparse  bool
@@ -39,16 +39,16 @@ type record struct {
 // externalFile is a file of external data.
 type externalFile struct {
 	space driver.Space
-	size  int64 // -1 until somebody asked, or when it cannot be opened
+	size  int64 // -1 if unknown, or if the file cannot be opened
 }
 
-// section holds fields of the file, one after the other.
+// section holds consecutive fields of the file.
 type section struct {
 	protobuf.Source
 	cuts []cut
 }
 
-// cut is a place where fields that are not neighbors in the file meet.
+// cut is a place in a section where the file has a gap.
 type cut struct{ at, file int64 }
 
 // add appends bytes that are at an offset of the file.
@@ -71,7 +71,7 @@ func (c *section) add(b []byte, file int64, m *driver.Memory) error {
 
 const leastPart = 1 << 10
 
-// fileAt returns the offset in the file of one in the section.
+// fileAt converts an offset in the section to one in the file.
 func (c *section) fileAt(at int64) int64 {
 	i, ok := slices.BinarySearchFunc(c.cuts, at, func(x cut, at int64) int { return cmp.Compare(x.at, at) })
 	if !ok {
@@ -83,7 +83,7 @@ func (c *section) fileAt(at int64) int64 {
 	return c.cuts[i].file + at - c.cuts[i].at
 }
 
-// located turns a defect at an offset of the section into one of the file.
+// located converts the offset of an error from the section to the file.
 func (c *section) located(err error) error {
 	if d, ok := err.(*protobuf.Defect); ok {
 		return &protobuf.Defect{Path: d.Path, At: c.fileAt(d.At), Err: d.Err}
@@ -114,7 +114,7 @@ func (f *parsed) read() error {
 	return protobuf.InField("graph", f.structure.located(f.readGraph()))
 }
 
-// lists has memory for records, whose number is known only at the end.
+// lists holds memory for records, whose number is known only at the end.
 var lists = sync.Pool{New: func() any { return new([]record) }}
 
 // scan walks the file once: it lists the initializers and keeps the rest.
@@ -152,7 +152,7 @@ func (f *parsed) scan() error {
 	return err
 }
 
-// scanGraph does so with the graph.
+// scanGraph does the same for the graph.
 func (f *parsed) scanGraph(s *protobuf.Source, msg protobuf.Field) error {
 	if err := f.structure.add(make([]byte, graphTag), msg.At, f.o.Memory); err != nil {
 		return err
@@ -174,7 +174,7 @@ func (f *parsed) scanGraph(s *protobuf.Source, msg protobuf.Field) error {
 	return w.Err
 }
 
-// graphTag is how many bytes the tag and the length of the graph take in the structure.
+// graphTag is the size of the tag and length of the graph in the structure.
 const graphTag = 1 + 9
 
 // keep appends a field to the structure.
@@ -226,7 +226,7 @@ func (f *parsed) add(name []byte, dims []int64, t *driver.Tensor, r record, at i
 	return nil
 }
 
-// external says where external data is.
+// external locates external data.
 func (f *parsed) external(h *head, at int64, t *driver.Tensor) error {
 	x, err := f.file(h.ext.location, h.ext.length < 0)
 	if err != nil {
@@ -247,8 +247,8 @@ func (f *parsed) external(h *head, at int64, t *driver.Tensor) error {
 	return nil
 }
 
-// file returns the external file at a location. It is declared when it is first met, and
-// opened when one of its tensors is used, unless its size is wanted.
+// file returns the external file at a location. It is opened when one of its tensors is
+// first used, or when its size is needed.
 func (f *parsed) file(location []byte, sized bool) (externalFile, error) {
 	x, ok := f.files[string(location)]
 	if ok && (!sized || x.size >= 0) {
@@ -271,7 +271,7 @@ func (f *parsed) file(location []byte, sized bool) (externalFile, error) {
 	return x, err
 }
 
-// readModel reads all but the graph.
+// readModel reads everything except the graph.
 func (f *parsed) readModel() error {
 	s, m := &f.structure.Source, &f.model
 	s.Tally = protobuf.NewTally(f.o.Memory.Room(s.Size))
@@ -311,8 +311,8 @@ func (f *parsed) readModel() error {
 	return nil
 }
 
-// propertyBytes is what a property takes besides its texts: here, in the metadata, and its key
-// in a list that is sorted.
+// propertyBytes is the memory of a property besides its texts: here, in the metadata, and in a
+// sorted list of keys.
 const propertyBytes = 32 + 48 + 16
 
 // field takes a field of the model, or only checks it.
@@ -336,8 +336,8 @@ func (m *model) field(s *protobuf.Source, w *protobuf.Walk) {
 	}
 }
 
-// readPair reads a message of a text and another or a number. The bytes are valid until the
-// source is read again.
+// readPair reads a message of a text and a second text or number. The bytes are valid until the
+// next read.
 func readPair(s *protobuf.Source, m *protobuf.Message, msg protobuf.Field, level int) (key, text []byte, number int64, err error) {
 	if _, err := s.Bytes(msg.Start, msg.End); err != nil { // both are in the window then
 		return nil, nil, 0, err

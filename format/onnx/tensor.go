@@ -11,8 +11,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// head is what a TensorProto says, but for its data, in memory that is used again for
-// the next tensor.
+// head is a TensorProto without its data, in memory that is reused for the next
+// tensor.
 type head struct {
 	message  protobuf.Field
 	name     []byte
@@ -34,7 +34,7 @@ type head struct {
 	size int64
 }
 
-// externalHead is what external_data says. A length of -1 is to the end of the file.
+// externalHead is external_data. A length of -1 means to the end of the file.
 type externalHead struct {
 	location       []byte
 	offset, length int64
@@ -91,7 +91,7 @@ func (h *head) data(f *protobuf.Field) {
 	h.wire += f.End - f.At
 }
 
-// The keys of external_data that count.
+// The keys of external_data that are used.
 var externalKeys = []string{"location", "offset", "length"}
 
 // read takes one entry of external_data.
@@ -181,10 +181,10 @@ func (h *head) checkRaw(elems int64) error {
 	return protobuf.InField("raw_data", h.holds(n, elems, h.raw.At))
 }
 
-// sized reports whether shape and type say how many bytes there are.
+// sized reports whether shape and type determine the number of bytes.
 func (h *head) sized() bool { return h.typ != nil && h.typ.bits > 0 }
 
-// holds refuses data of n bytes that is not of the shape, and else makes it the size.
+// holds refuses n bytes of data if they do not match the shape, and otherwise sets the size.
 func (h *head) holds(n, elems, at int64) error {
 	if h.sized() && n != h.size || !h.sized() && (n == 0) != (elems == 0) {
 		return protobuf.Defectf(at, tensor.ErrCorrupt, "%d bytes, %v of type %d takes %d", n, tensor.Shape(h.dims), h.code, h.size)
@@ -212,7 +212,7 @@ func (h *head) checkList(at, elems int64) error {
 }
 
 // checkExternal checks that the data can be a range of a file below the model's
-// directory. A length that is not given is looked at when the file is known.
+// directory. A missing length is determined when the file is known.
 func (h *head) checkExternal(at, elems int64) error {
 	e := &h.ext
 	in := func(name string, err error) error {
@@ -240,11 +240,11 @@ func (h *head) checkExternal(at, elems int64) error {
 	return in("length", h.holds(e.length, elems, at))
 }
 
-// inFields reports whether the bytes of the tensor are those of the list's fields: of
-// strings, and of types that say not what the values are.
+// inFields reports whether the bytes of the tensor are the list's fields: for strings,
+// and for types that do not determine the values.
 func (h *head) inFields() bool { return h.list == stringData || h.list != 0 && h.typ == nil }
 
-// encoding describes the elements, nil when they are a DType.
+// encoding describes the elements; it is nil if they have a DType.
 func (h *head) encoding(unknown map[string]*tensor.Encoding) *tensor.Encoding {
 	if h.typ != nil {
 		return h.typ.enc

@@ -33,7 +33,7 @@ func refuse(field string, err error) error {
 	return &format.Error{Format: formatName, Field: field, Offset: -1, Err: fmt.Errorf("%w: %w", format.ErrPlan, err)}
 }
 
-// writer is a model that is laid out, and its Encoder when it has external data.
+// writer holds the layout of a model. It is the Encoder if there is external data.
 type writer struct {
 	plan   *driver.Plan
 	o      *driver.WriteOptions
@@ -71,8 +71,8 @@ func newWriter(p *driver.Plan, o *driver.WriteOptions, own *WriteOptions) (w *wr
 	return w, w.place()
 }
 
-// place makes the layout. Where the external file will be is not known before the end, but
-// how long its location is.
+// place computes the layout. The location of the external file is known only at the end, but
+// its length is known now.
 func (w *writer) place() error {
 	tooLarge := func(n int64) error {
 		return refuse("tensors", fmt.Errorf("%w: %d bytes are no protocol buffer, which has at most 2 GiB; see WriteOptions.ExternalFrom", format.ErrLimit, n))
@@ -196,7 +196,7 @@ func putLength(b []byte, n uint64) {
 	b[len(b)-1] &^= 0x80
 }
 
-// locations lists the external files that a model names.
+// locations lists the external files of a model.
 func locations(path string) ([]string, error) {
 	m, err := codec.Open(path, nil)
 	if err != nil {
@@ -244,7 +244,7 @@ func putDims(b []byte, s tensor.Shape) []byte {
 	return b
 }
 
-// checkTensor says why a tensor cannot be in an attribute.
+// checkTensor returns an error for a tensor that cannot be in an attribute.
 func checkTensor(info *tensor.Info) error {
 	switch {
 	case storageOf(info).code == 0:
@@ -265,7 +265,7 @@ func putTensor(b []byte, info *tensor.Info, data []byte) []byte {
 	return protobuf.PutBytes(protobuf.PutText(b, 8, info.Name), rawData, data)
 }
 
-// checkFront refuses an encoded model without a graph that the reader would refuse.
+// checkFront returns an error if the reader would refuse the encoded model without its graph.
 func checkFront(b []byte) error {
 	f := &parsed{index: &driver.Index{}, o: &driver.Options{}}
 	f.structure.Source = *protobuf.InMemory(b)
