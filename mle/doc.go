@@ -84,7 +84,7 @@
 //	 64     -   reserved            the writer writes 8 zero bytes, as exporters do
 //
 // Sections are located by their offsets. One exporter wrote a header of 80 bytes but
-// offsets for one of 64. A file is recognized as such if metadata_offset is 64, bytes
+// offsets for one of 64. Such a file is recognized if metadata_offset is 64, bytes
 // 64 to 79 are zero, byte 80 is "{", and the file is exactly 16 bytes longer than its
 // sections require. All sections are then 16 bytes later.
 //

@@ -198,7 +198,7 @@ func ExampleLease_Value() {
 	defer l.Release()
 	weights := l.Value().([]float32)
 	fmt.Println(weights)
-	fmt.Println(l.Intact()) // nobody overwrote the file while it was read
+	fmt.Println(l.Intact()) // the file was not overwritten while it was read
 	// Output:
 	// [3 3 3 3]
 	// <nil>

@@ -90,7 +90,7 @@ func (g *generation) close() (err error) {
 }
 
 // closeValue closes the result of Prepare. It returns a panic as an error, since it may run in a
-// goroutine of its own.
+// separate goroutine.
 func (g *generation) closeValue() (err error) {
 	c, ok := g.value.(io.Closer)
 	if !ok {

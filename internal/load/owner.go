@@ -11,7 +11,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// A Model owns the views of its own file; a space owns the views of another file.
+// A Model owns the views of its main file; a space owns the views of another file.
 var (
 	_ memory.Owner[tensor.Info] = (*Model)(nil)
 	_ memory.Owner[tensor.Info] = (*space)(nil)

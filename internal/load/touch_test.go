@@ -151,7 +151,7 @@ func TestTouchAll(t *testing.T) {
 			}
 			defer inside.Add(-1)
 			calls.Add(1)
-			v.Cover(i, "crc32 of the file") // to nobody's harm
+			v.Cover(i, "crc32 of the file")
 			if _, err := v.Hash(driver.CRC32, 0, 0, 64, "file"); err != nil || !v.All() || !v.Wanted(i) {
 				t.Error(err)
 			}

@@ -41,7 +41,7 @@ func (d *laidOut) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout
 	return d.layout(p)
 }
 
-// encoded is a driver with an encoder of its own: the tensors one after the other, and their number at
+// encoded is a driver with an encoder: the tensors one after the other, and their number at
 // the front, written last. Its fields select failures.
 type encoded struct {
 	toy

@@ -175,7 +175,7 @@ func TestLeaveWithoutEnter(t *testing.T) {
 	}
 }
 
-// elsewhere runs f on a goroutine of its own, and so with another stack.
+// elsewhere runs f on a new goroutine, and so with another stack.
 func elsewhere(f func()) {
 	done := make(chan struct{})
 	go func() { defer close(done); f() }()

@@ -1,6 +1,7 @@
 //go:build !purego
 
 #include "textflag.h"
+#include "avx2_amd64.h"
 
 // HALF widens sixteen float16 and writes them with store. VCVTPH2PS sets the top
 // bit of a NaN's payload, the quiet bit, which Y7 has alone: where the result is
@@ -36,27 +37,7 @@ TEXT ·float16Block(SB), NOSPLIT, $0-49
 	VPCMPEQD Y7, Y7, Y7
 	VPSRLD $31, Y7, Y7
 	VPSLLD $22, Y7, Y7
-	SHRQ $4, CX
-	JZ done
-	TESTL AX, AX
-	JNZ bypass
-
-loop:
-	HALF(VMOVUPS)
-	DECQ CX
-	JNZ loop
-	JMP done
-
-bypass:
-	PREFETCHT0 1024(SI)
-	HALF(VMOVNTPS)
-	DECQ CX
-	JNZ bypass
-	SFENCE
-
-done:
-	VZEROUPPER
-	RET
+	CONVERT(HALF, AX)
 
 // BRAIN widens sixteen bfloat16 and writes them with store.
 #define BRAIN(store) \
@@ -75,24 +56,4 @@ TEXT ·bfloat16Block(SB), NOSPLIT, $0-49
 	MOVQ dst_len+8(FP), CX
 	MOVQ src_base+24(FP), SI
 	MOVBLZX stream+48(FP), AX
-	SHRQ $4, CX
-	JZ done
-	TESTL AX, AX
-	JNZ bypass
-
-loop:
-	BRAIN(VMOVUPS)
-	DECQ CX
-	JNZ loop
-	JMP done
-
-bypass:
-	PREFETCHT0 1024(SI)
-	BRAIN(VMOVNTPS)
-	DECQ CX
-	JNZ bypass
-	SFENCE
-
-done:
-	VZEROUPPER
-	RET
+	CONVERT(BRAIN, AX)

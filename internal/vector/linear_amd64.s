@@ -1,6 +1,7 @@
 //go:build !purego
 
 #include "textflag.h"
+#include "avx2_amd64.h"
 
 // LINEAR converts sixteen bytes and writes them with store: an exclusive or with the
 // kind in Y5 and less the kind, they are integers; less their zero points, which is
@@ -23,6 +24,9 @@
 	ADDQ $16, SI; \
 	ADDQ $64, DI
 
+// BYTES is LINEAR with the same parameters for all elements.
+#define BYTES(store) LINEAR(Y7, Y7, Y6, Y6, store)
+
 // func linearBlock(dst []float32, src []byte, k Kind, scale float32, zero int32, stream bool)
 TEXT ·linearBlock(SB), NOSPLIT, $0-61
 	MOVQ dst_base+0(FP), DI
@@ -32,27 +36,7 @@ TEXT ·linearBlock(SB), NOSPLIT, $0-61
 	VBROADCASTSS scale+52(FP), Y6
 	VBROADCASTSS zero+56(FP), Y7
 	MOVBLZX stream+60(FP), AX
-	SHRQ $4, CX
-	JZ done
-	TESTL AX, AX
-	JNZ bypass
-
-loop:
-	LINEAR(Y7, Y7, Y6, Y6, VMOVUPS)
-	DECQ CX
-	JNZ loop
-	JMP done
-
-bypass:
-	PREFETCHT0 1024(SI)
-	LINEAR(Y7, Y7, Y6, Y6, VMOVNTPS)
-	DECQ CX
-	JNZ bypass
-	SFENCE
-
-done:
-	VZEROUPPER
-	RET
+	CONVERT(BYTES, AX)
 
 // ROW is LINEAR with the parameters of sixteen columns, and the next columns'.
 #define ROW(store) \
@@ -71,24 +55,4 @@ TEXT ·rowBlock(SB), NOSPLIT, $0-113
 	MOVQ step+104(FP), DX
 	MOVBLZX stream+112(FP), R8
 	SHLQ $6, DX
-	SHRQ $4, CX
-	JZ done
-	TESTL R8, R8
-	JNZ bypass
-
-loop:
-	ROW(VMOVUPS)
-	DECQ CX
-	JNZ loop
-	JMP done
-
-bypass:
-	PREFETCHT0 1024(SI)
-	ROW(VMOVNTPS)
-	DECQ CX
-	JNZ bypass
-	SFENCE
-
-done:
-	VZEROUPPER
-	RET
+	CONVERT(ROW, R8)

@@ -1,6 +1,7 @@
 //go:build !purego
 
 #include "textflag.h"
+#include "avx2_amd64.h"
 
 // DOUBLE rounds sixteen float64 and writes them with store.
 #define DOUBLE(store) \
@@ -21,27 +22,7 @@ TEXT ·float64Block(SB), NOSPLIT, $0-49
 	MOVQ dst_len+8(FP), CX
 	MOVQ src_base+24(FP), SI
 	MOVBLZX stream+48(FP), AX
-	SHRQ $4, CX
-	JZ done
-	TESTL AX, AX
-	JNZ bypass
-
-loop:
-	DOUBLE(VMOVUPS)
-	DECQ CX
-	JNZ loop
-	JMP done
-
-bypass:
-	PREFETCHT0 1024(SI)
-	DOUBLE(VMOVNTPS)
-	DECQ CX
-	JNZ bypass
-	SFENCE
-
-done:
-	VZEROUPPER
-	RET
+	CONVERT(DOUBLE, AX)
 
 // INTEGER rounds sixteen int32 and writes them with store.
 #define INTEGER(store) \
@@ -58,27 +39,7 @@ TEXT ·int32Block(SB), NOSPLIT, $0-49
 	MOVQ dst_len+8(FP), CX
 	MOVQ src_base+24(FP), SI
 	MOVBLZX stream+48(FP), AX
-	SHRQ $4, CX
-	JZ done
-	TESTL AX, AX
-	JNZ bypass
-
-loop:
-	INTEGER(VMOVUPS)
-	DECQ CX
-	JNZ loop
-	JMP done
-
-bypass:
-	PREFETCHT0 1024(SI)
-	INTEGER(VMOVNTPS)
-	DECQ CX
-	JNZ bypass
-	SFENCE
-
-done:
-	VZEROUPPER
-	RET
+	CONVERT(INTEGER, AX)
 
 // WORDS converts sixteen integers of 16 bits, as linearBlock does those of 8, and
 // writes them with store.
@@ -108,24 +69,4 @@ TEXT ·linear16Block(SB), NOSPLIT, $0-61
 	VBROADCASTSS zero+56(FP), Y7
 	VPADDD Y5, Y7, Y7
 	MOVBLZX stream+60(FP), AX
-	SHRQ $4, CX
-	JZ done
-	TESTL AX, AX
-	JNZ bypass
-
-loop:
-	WORDS(VMOVUPS)
-	DECQ CX
-	JNZ loop
-	JMP done
-
-bypass:
-	PREFETCHT0 1024(SI)
-	WORDS(VMOVNTPS)
-	DECQ CX
-	JNZ bypass
-	SFENCE
-
-done:
-	VZEROUPPER
-	RET
+	CONVERT(WORDS, AX)

@@ -48,7 +48,7 @@ func readNpz(path string) (all []peer.Tensor, err error) {
 	return all, nil
 }
 
-// array reads an array into a slice of its own element type.
+// array reads an array into a slice of the same element type.
 func array(name string, h *npy.Header, read func(any) error) (t peer.Tensor, err error) {
 	elem := npy.TypeFrom(h.Descr.Type)
 	if elem == nil {
