@@ -23,24 +23,7 @@ var graphSchema = onnxgraph.Schema{
 	},
 
 	Code: codeOf, CheckTensor: checkTensor, AppendTensor: putTensor,
-	Tensor: tensorMsg, DataFields: onnxgraph.Bits(rawArm, externalArm), RawData: rawArm,
-	Neutral: onnxgraph.Fields{
-		nativeMsg:     onnxgraph.Bits(1, 2, 3, 4, 5),
-		graphMsg:      onnxgraph.Bits(1, 2, 3, 4, 5, 6),
-		nodeMsg:       onnxgraph.Bits(1, 2, 3, 4, 5, 7),
-		attributeMsg:  onnxgraph.Bits(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 20),
-		tensorMsg:     onnxgraph.Bits(1, 2, 3, rawArm, externalArm, 6),
-		tensorMetaMsg: onnxgraph.Bits(3),
-		externalMsg:   onnxgraph.Bits(1, 2, 3, 4),
-		quantMsg:      onnxgraph.Bits(1, 2, 3, 4, 5),
-		perChannelMsg: onnxgraph.Bits(1, 2, 3),
-		valueInfoMsg:  onnxgraph.Bits(1, 2),
-		typeMsg:       onnxgraph.Bits(1),
-		tensorTypeMsg: onnxgraph.Bits(1, 2),
-		shapeMsg:      onnxgraph.Bits(1),
-		dimensionMsg:  onnxgraph.Bits(1, 2),
-	},
-	ValueNames: onnxgraph.Fields{nodeMsg: onnxgraph.Bits(3, 4), valueInfoMsg: onnxgraph.Bits(1)},
+	DataFields: onnxgraph.Bits(rawArm, externalArm), RawData: rawArm,
 }
 
 // decodeGraph decodes the graph. The tensors it declares must have been listed.

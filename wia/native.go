@@ -13,20 +13,6 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// nativeMsg is the message in Native.Raw: the graph and the records of tensors,
-// without data, the unknown fields of the tensor and signature blocks, and the
-// text of the metadata.
-var (
-	blockFieldsMsg = &protobuf.Message{Name: "BlockFields"}
-	nativeMsg      = &protobuf.Message{Name: "Native", Fields: []protobuf.FieldDef{
-		1: protobuf.OneMessage("graph", graphMsg),
-		2: protobuf.ManyMessages("tensors", tensorMsg),
-		3: protobuf.OneMessage("tensor_block", blockFieldsMsg),
-		4: protobuf.OneMessage("signature_block", blockFieldsMsg),
-		5: protobuf.One("metadata", protobuf.KindBytes),
-	}}
-)
-
 // planFields are the fields of a Tensor that a plan holds too, and those of its data.
 var planFields = onnxgraph.Bits(1, 2, 3, rawArm, externalArm)
 
@@ -235,7 +221,7 @@ func (o *original) follow(e *onnxgraph.Editor, p *driver.Plan, graph []byte) err
 		tensors[p.Tensors[i].Name] = &p.Tensors[i]
 	}
 	lists, rest := onnxgraph.Split(graphMsg, graph, onnxgraph.Bits(graphSchema.Initializers))
-	front, rest := onnxgraph.Split(graphMsg, rest, graphSchema.Neutral[graphMsg]&^onnxgraph.Bits(6))
+	front, rest := onnxgraph.Split(graphMsg, rest, onnxgraph.Bits(1, 2, 3, 4))
 	b, err := e.Message(make([]byte, 0, len(graph)), graphMsg, front)
 	if err != nil {
 		return err
@@ -286,7 +272,7 @@ func (o *original) fields(info *tensor.Info, quant []byte) []byte {
 	var body []byte
 	s := protobuf.InMemory(metadata)
 	_ = s.Each(tensorMsg, s.All(), func(f protobuf.Field) error {
-		_, rest := onnxgraph.Split(tensorMetaMsg, metadata[f.Start:f.End], onnxgraph.Bits(3))
+		_, rest := onnxgraph.Split(messages["TensorMetadata"], metadata[f.Start:f.End], onnxgraph.Bits(3))
 		body = append(body, rest...)
 		return nil
 	})

@@ -49,13 +49,22 @@ type signatures struct {
 // read reads the block. It requires the four checksums, once each, and ignores
 // those of other blocks.
 func (g *signatures) read(s *protobuf.Source) error {
+	x := &struct {
+		block, sum protobuf.Field
+		into       [4]protobuf.Into
+	}{}
+	x.into = [...]protobuf.Into{{1: &x.into[1]}, {1: &x.block, &x.sum}, {2: &x.into[3]}, {1: &g.signer.Algorithm, &g.key, &g.value, &g.signer.Timestamp}}
 	w := s.Walk(signatureBlockMsg, s.All(), 1)
 	for w.Next() {
 		switch {
 		case w.Num == 1:
-			w.Err = g.readChecksum(s, w.Field)
+			x.block, x.sum = protobuf.Field{}, protobuf.Field{}
+			if w.Store(&x.into[0]); w.Err == nil {
+				w.Err = g.add(s.Win[x.block.Start:x.block.End], s.Win[x.sum.Start:x.sum.End])
+			}
 		case w.Num == 2:
-			w.Err = g.readSignature(s, w.Field)
+			g.signed = true
+			w.Store(&x.into[2])
 		case w.Def == nil:
 			w.Err = s.Keep(&g.unknown, &w.Field)
 		}
@@ -66,20 +75,12 @@ func (g *signatures) read(s *protobuf.Source) error {
 	return w.Err
 }
 
-// readChecksum reads a BlockChecksum message.
-func (g *signatures) readChecksum(s *protobuf.Source, msg protobuf.Field) error {
-	var fields [3][]byte
-	w := s.Walk(checksumMsg, msg, 2)
-	for w.Next() {
-		if w.Def != nil {
-			fields[w.Num], w.Err = s.Bytes(w.Start, w.End)
-		}
-	}
-	block, sum := fields[1], fields[2]
+// add records a checksum.
+func (g *signatures) add(block, sum []byte) error {
 	i := slices.Index(sumNames[:], string(block))
 	switch {
-	case w.Err != nil || i < 0:
-		return w.Err
+	case i < 0:
+		return nil
 	case g.have[i]:
 		return protobuf.InField("block_type", protobuf.Defectf(0, tensor.ErrCorrupt, "%q twice", block))
 	case len(sum) != sha256.Size:
@@ -88,25 +89,6 @@ func (g *signatures) readChecksum(s *protobuf.Source, msg protobuf.Field) error 
 	g.have[i] = true
 	copy(g.sums[i][:], sum)
 	return nil
-}
-
-// readSignature reads a Signature message.
-func (g *signatures) readSignature(s *protobuf.Source, msg protobuf.Field) error {
-	g.signed = true
-	w := s.Walk(signatureMsg, msg, 2)
-	for w.Next() {
-		switch w.Num {
-		case 1:
-			w.Err = s.Str(&g.signer.Algorithm, &w.Field)
-		case 2:
-			g.key, w.Err = s.Bytes(w.Start, w.End)
-		case 3:
-			g.value, w.Err = s.Bytes(w.Start, w.End)
-		case 4:
-			g.signer.Timestamp = int64(w.Val)
-		}
-	}
-	return w.Err
 }
 
 // message returns the signed message: the four digests and the timestamp.

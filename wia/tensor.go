@@ -26,6 +26,7 @@ type head struct {
 	raw   protobuf.Field   // of raw_data
 	ext   externalHead
 	quant quantHead
+	into  *[6]protobuf.Into // of messages
 
 	size int64        // in bytes, set by check
 	dt   tensor.DType // set by check
@@ -74,105 +75,36 @@ func (h *head) reset() {
 	h.data, h.more = 0, false
 }
 
+// fields returns where the fields of a Tensor, its nested messages and a CompressedTensor go.
+func (h *head) fields() *[6]protobuf.Into {
+	if h.into == nil {
+		h.into = new([6]protobuf.Into)
+		to, q := h.into, &h.quant
+		to[0] = protobuf.Into{1: &h.name, &h.dims, &h.dtype, &h.raw, &to[1], &to[2]}
+		to[1] = protobuf.Into{1: &h.ext.location, &h.ext.offset, &h.ext.length, &h.ext.checksum}
+		to[2] = protobuf.Into{3: &to[3]}
+		to[3] = protobuf.Into{&q.present, &q.kind, &q.scale, &q.zero, nil, &to[4]}
+		to[4] = protobuf.Into{&q.perChannel, &q.scales, &q.zeros, &q.channel}
+		to[5] = protobuf.Into{2: &h.compression, &h.packed, &h.uncompressed}
+	}
+	return h.into
+}
+
 // read merges a Tensor message into h and checks its encoding. A singular message
 // that repeats is merged by reading it into the same head.
 func (h *head) read(s *protobuf.Source, msg protobuf.Field, level int) error {
+	into := h.fields()
 	w := s.Walk(tensorMsg, msg, level)
 	for w.Next() {
 		h.more = h.more || planFields&(1<<w.Num) == 0
-		switch w.Num {
-		case 1:
-			w.Err = s.CopyTo(&h.name, &w.Field)
-		case 2:
-			h.dims, w.Err = protobuf.AppendInts(s, h.dims, &w.Field, protobuf.MaxDims)
-		case 3:
-			h.dtype = int32(w.Val)
-		case rawArm:
-			h.arm(&w)
-			h.raw = w.Field
-		case externalArm:
-			if h.arm(&w); w.Err == nil {
-				w.Err = h.ext.read(s, w.Field, level+1)
+		if w.Num == rawArm || w.Num == externalArm {
+			if h.data != 0 && h.data != w.Num { // of a message before
+				w.Err = protobuf.BothArms(w.At)
+				continue
 			}
-		case 6:
-			w.Err = h.quant.readMetadata(s, w.Field, level+1)
+			h.data = w.Num
 		}
-	}
-	return w.Err
-}
-
-// arm records which field has the data. It also detects both arms across merged
-// messages.
-func (h *head) arm(w *protobuf.Walk) {
-	if h.data != 0 && h.data != w.Num {
-		w.Err = protobuf.BothArms(w.At)
-	}
-	h.data = w.Num
-}
-
-// read merges an ExternalData message.
-func (e *externalHead) read(s *protobuf.Source, msg protobuf.Field, level int) error {
-	w := s.Walk(externalMsg, msg, level)
-	for w.Next() {
-		switch w.Num {
-		case 1:
-			w.Err = s.CopyTo(&e.location, &w.Field)
-		case 2:
-			e.offset = int64(w.Val)
-		case 3:
-			e.length = int64(w.Val)
-		case 4:
-			w.Err = s.CopyTo(&e.checksum, &w.Field)
-		}
-	}
-	return w.Err
-}
-
-// readMetadata merges the quantization of a TensorMetadata message.
-func (q *quantHead) readMetadata(s *protobuf.Source, msg protobuf.Field, level int) error {
-	w := s.Walk(tensorMetaMsg, msg, level)
-	for w.Next() {
-		if w.Num == 3 {
-			w.Err = q.read(s, w.Field, level+1)
-		} else {
-			w.Check()
-		}
-	}
-	return w.Err
-}
-
-// read merges a QuantizationParams message.
-func (q *quantHead) read(s *protobuf.Source, msg protobuf.Field, level int) error {
-	q.present = true
-	w := s.Walk(quantMsg, msg, level)
-	for w.Next() {
-		switch w.Num {
-		case 1:
-			q.kind = int32(w.Val)
-		case 2:
-			q.scale = math.Float32frombits(uint32(w.Val))
-		case 3:
-			q.zero = int32(w.Val)
-		case 5:
-			w.Err = q.readChannels(s, w.Field, level+1)
-		}
-	}
-	return w.Err
-}
-
-// readChannels merges a PerChannelQuantization message.
-func (q *quantHead) readChannels(s *protobuf.Source, msg protobuf.Field, level int) error {
-	q.perChannel = true
-	w := s.Walk(perChannelMsg, msg, level)
-	for w.Next() {
-		switch w.Num {
-		case 1:
-			q.scales, w.Err = protobuf.AppendFloats(s, q.scales, &w.Field)
-		case 2:
-			q.zeros, w.Err = protobuf.AppendInts(s, q.zeros, &w.Field, math.MaxInt)
-		case 3:
-			q.channel = int32(w.Val)
-		}
+		w.Store(&into[0])
 	}
 	return w.Err
 }
@@ -182,15 +114,10 @@ func (h *head) readCompressed(s *protobuf.Source, msg protobuf.Field, level int)
 	h.compressed = true
 	w := s.Walk(compressedMsg, msg, level)
 	for w.Next() {
-		switch w.Num {
-		case 1:
+		if w.Num == 1 {
 			w.Err = h.read(s, w.Field, level+1)
-		case 2:
-			h.compression = int32(w.Val)
-		case 3:
-			h.packed = w.Field
-		case 4:
-			h.uncompressed = int64(w.Val)
+		} else {
+			w.Store(&h.fields()[5])
 		}
 	}
 	return w.Err

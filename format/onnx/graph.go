@@ -19,8 +19,6 @@ type graphTensors struct {
 	h head
 }
 
-var neutralTensor = onnxgraph.Bits(1, 2, floatData, int32Data, stringData, int64Data, 8, rawData, doubleData, uint64Data, 13, 14)
-
 // graphSchema describes the parts of a graph that are specific to ONNX.
 var graphSchema = onnxgraph.Schema{
 	Graph: graphMsg, Nodes: 1, Name: 2, Initializers: 5, Inputs: 11, Outputs: 12,
@@ -33,28 +31,7 @@ var graphSchema = onnxgraph.Schema{
 	},
 
 	Code: codeOf, Explicit: true, CheckTensor: checkTensor, AppendTensor: putTensor,
-	Tensor: tensorMsg, DataFields: onnxgraph.Bits(13, 14, rawData), RawData: rawData,
-	Neutral: onnxgraph.Fields{
-		modelMsg:      onnxgraph.Bits(1, 2, 3, 4, 5, 6, 7, 8, 14),
-		opsetMsg:      onnxgraph.Bits(1, 2),
-		entryMsg:      onnxgraph.Bits(1, 2),
-		graphMsg:      onnxgraph.Bits(1, 2, 5, 11, 12),
-		nodeMsg:       onnxgraph.Bits(1, 2, 3, 4, 5, 7),
-		attributeMsg:  onnxgraph.Bits(1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 20),
-		tensorMsg:     neutralTensor,
-		valueInfoMsg:  onnxgraph.Bits(1, 2),
-		typeMsg:       onnxgraph.Bits(1),
-		tensorTypeMsg: onnxgraph.Bits(1, 2),
-		shapeMsg:      onnxgraph.Bits(1),
-		dimensionMsg:  onnxgraph.Bits(1, 2),
-	},
-	ValueNames: onnxgraph.Fields{
-		nodeMsg: onnxgraph.Bits(1, 2), valueInfoMsg: onnxgraph.Bits(1), annotationMsg: onnxgraph.Bits(1),
-		parameterMsg: onnxgraph.Bits(2), bindingMsg: onnxgraph.Bits(1, 2), shardingMsg: onnxgraph.Bits(1),
-	},
-	Separate:    onnxgraph.Fields{modelMsg: onnxgraph.Bits(25)}, // functions
-	Annotations: onnxgraph.Fields{graphMsg: onnxgraph.Bits(13, 14), modelMsg: onnxgraph.Bits(20)},
-	Typed:       onnxgraph.Fields{graphMsg: onnxgraph.Bits(13)},
+	DataFields: onnxgraph.Bits(13, 14, rawData), RawData: rawData,
 }
 
 // readGraph decodes the graph and lists its sparse initializers. A graph with only initializers

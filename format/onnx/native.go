@@ -77,7 +77,7 @@ func (f *parsed) appendShell(out []byte, i int) ([]byte, error) {
 		s := protobuf.InFile(f.src, 0, f.src.Size())
 		defer s.Close()
 		err := s.Each(tensorMsg, protobuf.Field{Start: r.at, End: r.end}, func(fl protobuf.Field) error {
-			if graphSchema.Neutral.Has(tensorMsg, fl.Num) {
+			if !tensorMsg.IsNative(fl.Num) {
 				return nil
 			}
 			return s.Keep(&b, &fl)
@@ -129,7 +129,7 @@ func originalOf(p *driver.Plan) (*original, error) {
 			c.sets[c.model.opsets[len(c.model.opsets)-1]] = operatorSet(n.Raw[w.Start:w.End])
 		case w.Num == 14:
 			c.props[c.model.props[len(c.model.props)-1]] = b
-		case !graphSchema.Neutral.Has(modelMsg, w.Num):
+		case modelMsg.IsNative(w.Num):
 			c.rest = append(c.rest, b...)
 		}
 	}

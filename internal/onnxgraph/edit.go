@@ -38,14 +38,14 @@ func (e *Editor) Message(out []byte, m *protobuf.Message, b []byte) ([]byte, err
 	if e.idle() {
 		return append(out, b...), nil
 	}
-	return e.message(out, m, b, e.ValueNames[m])
+	return e.message(out, m, b, 0)
 }
 
-// message is like Message; names are the fields that hold names of values.
-func (e *Editor) message(out []byte, m *protobuf.Message, b []byte, names uint64) ([]byte, error) {
+// message is like Message; name is a field that names a tensor of the model.
+func (e *Editor) message(out []byte, m *protobuf.Message, b []byte, name protowire.Number) ([]byte, error) {
 	s := protobuf.InMemory(b)
 	err := s.Each(m, s.All(), func(f protobuf.Field) (err error) {
-		if names&(1<<f.Num) != 0 {
+		if d := m.Known(f.Num); d != nil && (f.Num == name || d.Flags&protobuf.Ref != 0) {
 			out = protobuf.PutBytes(out, f.Num, e.name(string(b[f.Start:f.End])))
 			return nil
 		}
@@ -58,27 +58,27 @@ func (e *Editor) message(out []byte, m *protobuf.Message, b []byte, names uint64
 // Field appends a field of a message in b.
 func (e *Editor) Field(out []byte, m *protobuf.Message, f *protobuf.Field, b []byte) (_ []byte, err error) {
 	d, value := m.Known(f.Num), b[f.Start:f.End]
-	if d == nil || d.Message == nil || f.Typ != protowire.BytesType || e.idle() || e.Inline == nil && e.Separate.Has(m, f.Num) {
+	if d == nil || d.Message == nil || f.Typ != protowire.BytesType || e.idle() || e.Inline == nil && d.Flags&protobuf.Scope != 0 {
 		return append(out, b[f.At:f.End]...), nil
 	}
-	if e.Retyped && e.Typed.Has(m, f.Num) {
+	if e.Retyped && d.Flags&protobuf.Typed != 0 {
 		e.drop(d.Name)
 		return out, nil
 	}
 	missing, clash, before := e.missing, e.Clash, len(out)
 	out, start := protobuf.Begin(out, f.Num)
 	switch {
-	case e.Inline != nil && d.Message == e.Tensor:
+	case e.Inline != nil && d.Message == e.Schema.tensor():
 		out, err = e.tensor(out, value)
 	case m == e.Schema.Graph && f.Num == e.Initializers:
-		out, err = e.message(out, d.Message, value, 1<<e.TensorName)
+		out, err = e.message(out, d.Message, value, e.TensorName)
 	default:
 		out, err = e.Message(out, d.Message, value)
 	}
 	if err != nil {
 		return nil, err
 	}
-	if e.Annotations.Has(m, f.Num) && (e.missing && !missing || e.Clash && !clash) {
+	if d.Flags&protobuf.Annotation != 0 && (e.missing && !missing || e.Clash && !clash) {
 		e.drop(d.Name)
 		e.missing, e.Clash = missing, clash
 		return out[:before], nil
@@ -119,7 +119,7 @@ func (e *Editor) tensor(out, b []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, rest := Split(e.Tensor, b, e.DataFields)
+	_, rest := Split(e.Schema.tensor(), b, e.DataFields)
 	return protobuf.PutBytes(append(out, rest...), e.RawData, data), nil
 }
 

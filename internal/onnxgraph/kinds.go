@@ -38,7 +38,7 @@ type kinds struct {
 func (k *kinds) fields(m *protobuf.Message, s *protobuf.Source, msg protobuf.Field, place []byte, level int) error {
 	var counts [32]uint64 // element 0 counts unknown fields, whose order is significant
 	return s.Each(m, msg, func(f protobuf.Field) error {
-		d, native := m.Known(f.Num), !k.Neutral.Has(m, f.Num)
+		d := m.Known(f.Num)
 		n := &counts[0]
 		if d != nil {
 			n = &counts[f.Num]
@@ -46,11 +46,11 @@ func (k *kinds) fields(m *protobuf.Message, s *protobuf.Source, msg protobuf.Fie
 		*n++
 		here := protowire.AppendVarint(protowire.AppendVarint(place, uint64(f.Num)), *n)
 		switch {
-		case d == nil && !native && s.IsOurs(m, &f):
+		case d == nil && s.IsOurs(m, &f):
 			return nil
 		case d == nil:
 			return k.add(unknownFields, s, &f, here)
-		case native:
+		case d.Flags&protobuf.Native != 0:
 			return k.add(d.Name, s, &f, here)
 		case m == k.Graph && f.Num == k.Initializers && level > 1:
 			return k.add(subgraphInitializers, s, &f, here)

@@ -30,17 +30,9 @@ type Schema struct {
 	// Explicit says that attribute values are written even if they are zero, and that every
 	// attribute has a value.
 	Explicit bool
-	// Neutral are the fields that become metadata, tensors or graph. All others are native.
-	Neutral Fields
-	// Tensor is the message of a tensor, DataFields are its fields that locate its data, and
-	// RawData is the field with the data.
-	Tensor     *protobuf.Message
+	// DataFields are the fields of a tensor that locate its data, RawData is the one with the data.
 	DataFields uint64
 	RawData    protowire.Number
-	// ValueNames are the fields that name values of a graph. In the messages of Separate, names
-	// have their own scope. Annotations are removed when a value that they name is removed, and
-	// Typed when types of tensors change.
-	ValueNames, Separate, Annotations, Typed Fields
 
 	// CheckTensor returns an error if a tensor cannot be in an attribute. AppendTensor appends the
 	// fields of a tensor.
@@ -48,13 +40,8 @@ type Schema struct {
 	AppendTensor func(b []byte, info *tensor.Info, data []byte) []byte
 }
 
-// Fields is a set of fields for each message, as bits.
-type Fields map[*protobuf.Message]uint64
-
-// Has reports whether the set has a field of a message.
-func (s Fields) Has(m *protobuf.Message, num protowire.Number) bool {
-	return s[m]&(1<<num) != 0
-}
+// tensor returns the message of a tensor.
+func (sc *Schema) tensor() *protobuf.Message { return sc.Graph.Fields[sc.Initializers].Message }
 
 // Bits returns the set of the given fields.
 func Bits(nums ...protowire.Number) (set uint64) {

@@ -33,14 +33,24 @@ var limits = [numCounted]struct {
 }{
 	CountNodes:      {"nodes", 1 << 20},
 	CountValues:     {"values", 1 << 20},
-	CountEdges:      {"inputs and outputs of nodes", 1 << 23},
+	CountEdges:      {"edges", 1 << 23},
 	CountAttributes: {"attributes", 1 << 21},
 	CountTensors:    {"tensors", driver.MaxTensors},
 	CountDims:       {"dims", MaxDims},
-	CountValueDims:  {"dims of values", 1 << 22},
+	CountValueDims:  {"value_dims", 1 << 22},
 	CountStrings:    {"strings", 1 << 23},
 	CountNumbers:    {"numbers", 1 << 26},
 	CountProperties: {"properties", 1 << 20},
+}
+
+// countedAs returns the limit with a name, or notCounted.
+func countedAs(name string) Counted {
+	for i := range limits {
+		if limits[i].name == name {
+			return Counted(i)
+		}
+	}
+	return notCounted
 }
 
 // Tally counts the elements of a graph and the memory allocated for them.

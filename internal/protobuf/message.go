@@ -1,6 +1,11 @@
 package protobuf
 
-import "google.golang.org/protobuf/encoding/protowire"
+import (
+	"strconv"
+	"strings"
+
+	"google.golang.org/protobuf/encoding/protowire"
+)
 
 // Kind is the type of a field's values.
 type Kind uint8
@@ -18,6 +23,11 @@ const (
 	KindMessage
 )
 
+var kinds = map[string]Kind{
+	"ours": KindOurs, "int": KindInt, "enum": KindEnum, "float": KindFloat, "double": KindDouble,
+	"string": KindString, "name": KindName, "bytes": KindBytes,
+}
+
 // WireType returns the wire type of a single value.
 func (k Kind) WireType() protowire.Type {
 	switch k {
@@ -31,10 +41,23 @@ func (k Kind) WireType() protowire.Type {
 	return protowire.BytesType
 }
 
+// Flag is a property of a field in a model.
+type Flag uint8
+
+const (
+	Native     Flag = 1 << iota // has no place in a plan
+	Ref                         // names a value of the graph
+	Scope                       // names in it have their own scope
+	Annotation                  // removed with a value that it names
+	Typed                       // removed if types of tensors change
+)
+
+var flags = map[string]Flag{"native": Native, "ref": Ref, "scope": Scope, "annotation": Annotation, "typed": Typed}
+
 // Message describes a message type.
 type Message struct {
 	Name   string
-	Fields []FieldDef // sorted by number
+	Fields []FieldDef // by number
 	Arms   uint64     // bits of the field numbers in a oneof
 }
 
@@ -44,8 +67,15 @@ type FieldDef struct {
 	Kind     Kind
 	Repeated bool // numbers may be packed
 	Message  *Message
+	Flags    Flag
 	wire     protowire.Type
 	counted  Counted // limit that its elements count against
+}
+
+// IsNative reports whether a plan has no place for a field.
+func (m *Message) IsNative(num protowire.Number) bool {
+	d := m.Known(num)
+	return d == nil || d.Flags&Native != 0
 }
 
 // Known returns the definition of a field, or nil if it is unknown.
@@ -58,32 +88,42 @@ func (m *Message) Known(num protowire.Number) *FieldDef {
 	return nil
 }
 
-// One returns a field with a single value.
-func One(name string, k Kind) FieldDef { return FieldDef{Name: name, Kind: k, wire: k.WireType()} }
-
-// Many returns a repeated field.
-func Many(name string, k Kind) FieldDef {
-	d := One(name, k)
-	d.Repeated = true
-	return d
-}
-
-// OneMessage returns a field with a single message.
-func OneMessage(name string, m *Message) FieldDef {
-	d := One(name, KindMessage)
-	d.Message = m
-	return d
-}
-
-// ManyMessages returns a repeated field of messages.
-func ManyMessages(name string, m *Message) FieldDef {
-	d := OneMessage(name, m)
-	d.Repeated = true
-	return d
-}
-
-// Each returns d with a limit that its elements count against.
-func (d FieldDef) Each(c Counted) FieldDef {
-	d.counted = c
-	return d
+// Parse parses a table of messages, by name, such as
+//
+//	Shape: 1 dim Dimension* value_dims, 2 denotation string native;
+//
+// A field has a number, a name, a kind or a message, with a star if it is repeated, and options:
+// "oneof", a Flag, or the limit that its elements count against.
+func Parse(table string) map[string]*Message {
+	all := map[string]*Message{}
+	named := func(name string) *Message {
+		if all[name] == nil {
+			all[name] = &Message{Name: name}
+		}
+		return all[name]
+	}
+	for text := range strings.SplitSeq(strings.TrimRight(table, ";\n"), ";") {
+		name, fields, _ := strings.Cut(text, ":")
+		m := named(strings.TrimSpace(name))
+		for field := range strings.SplitSeq(fields, ",") {
+			words := strings.Fields(field)
+			num, _ := strconv.Atoi(words[0])
+			d := FieldDef{Name: words[1]}
+			kind, repeated := strings.CutSuffix(words[2], "*")
+			if d.Kind, d.Repeated = kinds[kind], repeated; d.Kind == kindUnknown {
+				d.Kind, d.Message = KindMessage, named(kind)
+			}
+			d.wire = d.Kind.WireType()
+			for _, option := range words[3:] {
+				d.Flags |= flags[option]
+				d.counted |= countedAs(option)
+				if option == "oneof" {
+					m.Arms |= 1 << num
+				}
+			}
+			m.Fields = append(m.Fields, make([]FieldDef, num+1-len(m.Fields))...)
+			m.Fields[num] = d
+		}
+	}
+	return all
 }

@@ -9,6 +9,55 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
+// Into says where Read stores the fields of a message, by number: pointers to values, or to an Into for
+// a nested message. The *bool at 0, if any, is set if there is such a message.
+type Into [8]any
+
+// Read decodes a message. A field that occurs again replaces the earlier value, or extends a list.
+func (s *Source) Read(m *Message, msg Field, level int, to *Into) error {
+	if found, ok := to[0].(*bool); ok {
+		*found = true
+	}
+	w := s.Walk(m, msg, level)
+	for w.Next() {
+		w.Store(to)
+	}
+	return w.Err
+}
+
+// Store decodes the current field, or only checks it if it is not in to.
+func (w *Walk) Store(to *Into) {
+	if w.Def == nil || int(w.Num) >= len(to) {
+		w.Check()
+		return
+	}
+	f, s := &w.Field, w.s
+	switch p := to[w.Num].(type) {
+	case *int64:
+		*p = int64(f.Val)
+	case *int32:
+		*p = int32(f.Val) // truncated, as protobuf requires
+	case *float32:
+		*p = math.Float32frombits(uint32(f.Val))
+	case *string:
+		w.Err = s.Str(p, f)
+	case *[]byte:
+		w.Err = s.CopyTo(p, f)
+	case *Field:
+		*p = *f
+	case *[]int64:
+		*p, w.Err = AppendInts(s, *p, f, math.MaxInt)
+	case *[]int32:
+		*p, w.Err = AppendInts(s, *p, f, math.MaxInt)
+	case *[]float32:
+		*p, w.Err = AppendFloats(s, *p, f)
+	case *Into:
+		w.Err = s.Read(w.Def.Message, *f, w.level+1, p)
+	default:
+		w.Check()
+	}
+}
+
 // Last returns the bytes of the last occurrence of a field.
 func (s *Source) Last(def *Message, msg Field, num protowire.Number) (b []byte, err error) {
 	err = s.Each(def, msg, func(f Field) (err error) {
