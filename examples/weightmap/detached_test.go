@@ -82,7 +82,7 @@ func TestDetached(t *testing.T) {
 		t.Error(out)
 	}
 	_, errs = tool(t, 1, "verify", "-signature", one, "-trust", public, config)
-	contains(t, errs, config+": ", `not of this file, but of "weights.bin"`)
+	contains(t, errs, config+": ", "does not list it")
 }
 
 // TestDetachedUsage: what the options do not go with, and files that are no signatures.

@@ -2,6 +2,7 @@ package signing
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/x509"
 	"encoding/base64"
 	"fmt"
@@ -38,13 +39,11 @@ type Bundle struct {
 	Path string
 	raw  []byte
 
-	method     Method
-	hint       string              // fingerprint of the key
-	key        []byte              // the key itself, in older bundles
-	chain      []*x509.Certificate // leaf first
-	timestamps [][]byte            // RFC 3161 tokens
-	payload    []byte
-	sig        []byte
+	method  Method
+	hint    string              // fingerprint of the key
+	chain   []*x509.Certificate // leaf first
+	payload []byte
+	sig     []byte
 }
 
 // Read reads the bundle at path.
@@ -77,11 +76,18 @@ func Parse(b []byte) (*Bundle, error) {
 	}
 	o.is("mediaType", mediaType)
 	p := &Bundle{raw: bytes.Clone(b)}
-	p.parseMaterial(o.object("verificationMaterial"))
+	p.parseMaterial(o)
 	if o.has("messageSignature") {
 		o.fail("messageSignature", driver.ErrUnsupported, "it signs no statement")
 	}
-	p.parseEnvelope(o.object("dsseEnvelope"))
+	e := o.object("dsseEnvelope")
+	e.is("payloadType", payloadType)
+	p.payload = e.bytes("payload")
+	signature := e.only("signatures")
+	if signature.has("keyid") {
+		get[string](signature, "keyid")
+	}
+	p.sig = signature.bytes("sig")
 	if *o.err != nil {
 		return nil, *o.err
 	}
@@ -89,64 +95,44 @@ func Parse(b []byte) (*Bundle, error) {
 }
 
 // parseMaterial parses the verification material, which identifies the signer.
-func (p *Bundle) parseMaterial(m object) {
-	n := 0
-	for _, kind := range []struct {
-		field  string
-		method Method
-	}{{"publicKey", Key}, {"x509CertificateChain", Certificate}, {"certificate", Sigstore}} {
-		if m.has(kind.field) {
-			p.method = kind.method
-			n++
+func (p *Bundle) parseMaterial(o object) {
+	m := o.object("verificationMaterial")
+	kinds := 0
+	for _, key := range []string{"publicKey", "x509CertificateChain", "certificate"} {
+		if m.has(key) {
+			kinds++
 		}
 	}
-	if n != 1 {
-		m.fail("", tensor.ErrCorrupt, "%d of publicKey, x509CertificateChain and certificate", n)
-	}
-	switch p.method {
-	case Key:
+	switch {
+	case kinds != 1:
+		o.fail("verificationMaterial", tensor.ErrCorrupt, "%d of publicKey, x509CertificateChain and certificate", kinds)
+	case m.has("publicKey"):
+		p.method = Key
 		k := m.object("publicKey")
 		if k.has("rawBytes") {
-			p.key = k.bytes("rawBytes")
+			p.hint = parseRawKey(k.bytes("rawBytes"))
 		} else {
 			p.hint = get[string](k, "hint")
 		}
-	case Certificate:
-		for _, o := range m.object("x509CertificateChain").someObjects("certificates", "there is none") {
-			p.parseCertificate(o)
-		}
-	case Sigstore:
-		p.parseCertificate(m.object("certificate"))
-		m.someObjects("tlogEntries", "there is no entry of a transparency log")
-	}
-	if !m.has("timestampVerificationData") {
-		return
-	}
-	t := m.object("timestampVerificationData")
-	if t.has("rfc3161Timestamps") {
-		for _, o := range t.objects("rfc3161Timestamps") {
-			p.timestamps = append(p.timestamps, o.bytes("signedTimestamp"))
-		}
+	case m.has("certificate"):
+		p.method = Sigstore
+		p.parseChain([]object{m.object("certificate")})
+		m.objects("tlogEntries")
+	default:
+		p.method = Certificate
+		p.parseChain(m.object("x509CertificateChain").objects("certificates"))
 	}
 }
 
-// parseCertificate adds a certificate to the chain.
-func (p *Bundle) parseCertificate(o object) {
-	c, err := x509.ParseCertificate(o.bytes("rawBytes"))
-	if err != nil {
-		o.fail("rawBytes", tensor.ErrCorrupt, "%w", err)
+// parseChain parses a chain of certificates.
+func (p *Bundle) parseChain(list []object) {
+	for _, o := range list {
+		c, err := x509.ParseCertificate(o.bytes("rawBytes"))
+		if err != nil {
+			o.fail("rawBytes", tensor.ErrCorrupt, "%w", err)
+		}
+		p.chain = append(p.chain, c)
 	}
-	p.chain = append(p.chain, c)
-}
-
-func (p *Bundle) parseEnvelope(e object) {
-	e.is("payloadType", payloadType)
-	p.payload = e.bytes("payload")
-	o := e.oneObject("signatures")
-	if o.has("keyid") {
-		get[string](o, "keyid")
-	}
-	p.sig = o.bytes("sig")
 }
 
 // Bytes returns a copy of the bundle's text.
@@ -158,16 +144,10 @@ func (p *Bundle) Method() Method { return p.method }
 // Signer returns the signer that the bundle claims: the subject of its certificate, or the
 // fingerprint of the key as the bundle states it. Only Verify checks the claim.
 func (p *Bundle) Signer() string {
-	switch {
-	case len(p.chain) > 0:
+	if len(p.chain) > 0 {
 		return certificateName(p.chain[0])
-	case p.hint != "":
-		return p.hint
 	}
-	if k, err := parseRawKey(p.key); err == nil {
-		return pemHint(k)
-	}
-	return "unknown"
+	return cmp.Or(p.hint, "unknown")
 }
 
 // certificateName returns a URI of c, or else an e-mail address, or else the subject.

@@ -134,12 +134,12 @@ func TestRefused(t *testing.T) {
 		{"a key without hint", material(`{"publicKey": {}}`), format.ErrCorrupt, "publicKey.hint"},
 		{"another hint", material(`{"publicKey": {"hint": "00"}}`), format.ErrSignature, "another key"},
 		{"rawBytes are no key", material(`{"publicKey": {"rawBytes": "AAAA"}}`), format.ErrSignature, "another key"},
-		{"a key twice", material(`{` + hint + `,` + hint + `}`), format.ErrCorrupt, `"publicKey" occurs twice`},
+		{"a key twice", material(`{` + hint + `,` + hint + `}`), format.ErrCorrupt, "a key occurs twice"},
 		{"no certificates", material(`{"x509CertificateChain": {"certificates": []}}`), format.ErrCorrupt, "certificates"},
 		{"certificates are none", material(`{"x509CertificateChain": {"certificates": [{"rawBytes": "AAAA"}]}}`), format.ErrCorrupt, "rawBytes"},
 		{"certificates are texts", material(`{"x509CertificateChain": {"certificates": ["AAAA"]}}`), format.ErrCorrupt, "element 0"},
 		{"payload type", func(f *forge) { f.payloadType = "application/octet-stream" }, format.ErrUnsupported, "dsseEnvelope.payloadType"},
-		{"no signature", func(f *forge) { f.signatures = `[]` }, format.ErrCorrupt, "0 elements, not one"},
+		{"no signature", func(f *forge) { f.signatures = `[]` }, format.ErrCorrupt, "signatures: corrupt: it is empty"},
 		{"two signatures", func(f *forge) { f.signatures = `[{"sig": "AA=="}, {"sig": "%s"}]` }, format.ErrCorrupt, "2 elements, not one"},
 		{"an empty signature", func(f *forge) { f.signatures = `[{"sig": ""}]` }, format.ErrSignature, "does not fit"},
 		{"keyid a number", func(f *forge) { f.signatures = `[{"sig": "%s", "keyid": 1}]` }, format.ErrCorrupt, "keyid"},
@@ -164,13 +164,13 @@ func TestRefused(t *testing.T) {
 		{"statement type", sentence("Statement/v1", "Statement/v0.1"), format.ErrUnsupported, "statement._type"},
 		{"statement type in capitals", sentence("_type", "_TYPE"), format.ErrCorrupt, "statement._type"},
 		{"predicate type", sentence("signature/v1.0", "signature/v2.0"), format.ErrUnsupported, "statement.predicateType"},
-		{"predicate twice", sentence(`"predicate":`, `"predicate": {}, "predicate":`), format.ErrCorrupt, `"predicate" occurs twice`},
+		{"predicate twice", sentence(`"predicate":`, `"predicate": {}, "predicate":`), format.ErrCorrupt, "a key occurs twice"},
 		{"no predicate", sentence(`"predicate":`, `"x":`), format.ErrCorrupt, "statement.predicate:"},
 		{"no subject", sentence(`"subject":`, `"x":`), format.ErrCorrupt, "statement.subject"},
 		{"two subjects", sentence(`"subject": [`, `"subject": [{}, `), format.ErrCorrupt, "2 elements, not one"},
 		{"subject without name", sentence(`"model"`, `""`), format.ErrCorrupt, "statement.subject.name"},
 		{"root digest", sentence(`"%s"`, `"`+hexSum(nil)+`%.0s"`), format.ErrChecksum, "statement.subject.digest.sha256"},
-		{"no resources", func(f *forge) { f.resources = nil }, format.ErrCorrupt, "no file is listed"},
+		{"no resources", func(f *forge) { f.resources = nil }, format.ErrCorrupt, "it is empty"},
 		{"resource twice", sentence(`"resources": [`, `"resources": [{"name": "config.json", "digest": "`+hexSum([]byte("{}"))+`", "algorithm": "sha256"}, `), format.ErrCorrupt, "listed twice"},
 		{"digest of another length", func(f *forge) { f.resources["config.json"] = "00" }, format.ErrCorrupt, "SHA-256"},
 		{"digest in capitals", func(f *forge) { f.resources["config.json"] = strings.ToUpper(hexSum([]byte("{}"))) }, format.ErrCorrupt, "SHA-256"},
@@ -201,11 +201,7 @@ func TestRefused(t *testing.T) {
 		{"ignores the parent", serialized(`{"method": "files", "hash_type": "sha256", "allow_symlinks": false, "ignore_paths": ["a/../../b"]}`), format.ErrCorrupt, `"a/../../b"`},
 		{"ignores an absolute path", serialized(`{"method": "files", "hash_type": "sha256", "allow_symlinks": false, "ignore_paths": ["/"]}`), format.ErrCorrupt, `"/"`},
 		{"ignores a number", serialized(`{"method": "files", "hash_type": "sha256", "allow_symlinks": false, "ignore_paths": [1]}`), format.ErrCorrupt, "ignore_paths"},
-		{"version 0.2 of ranges", func(f *forge) {
-			old("b'%s'", nil)(f)
-			f.payload = strings.Replace(f.payload, "file-sha256", "file-sha256-1000", 1)
-		}, format.ErrUnsupported, "actual_hash_algorithm"},
-		{"version 0.2 without files", payload(`{"_type": "https://in-toto.io/Statement/v1", "subject": [], "predicateType": "https://model_signing/Digests/v0.1"}`), format.ErrCorrupt, "no file is listed"},
+		{"version 0.2 without files", payload(`{"_type": "https://in-toto.io/Statement/v1", "subject": [], "predicateType": "https://model_signing/Digests/v0.1"}`), format.ErrCorrupt, "it is empty"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			f := forged(t, key, twoFiles)
@@ -237,7 +233,7 @@ func TestFlips(t *testing.T) {
 				refused++
 				continue
 			}
-			if diff := cmp.Diff(want, got, cmp.AllowUnexported(Report{}, statement{}, signed{})); diff != "" {
+			if diff := cmp.Diff(want, got, cmp.AllowUnexported(Report{}, statement{}, part{})); diff != "" {
 				t.Fatalf("byte %d of %q: %s", i, c, diff)
 			}
 		}
@@ -267,7 +263,7 @@ func TestShards(t *testing.T) {
 		{"another digest", func(m map[string]string) { m["a:4:8"] = "456x" }, format.ErrChecksum, "bytes 4 to 8"},
 		{"the last is missing", func(m map[string]string) { delete(m, "a:8:10") }, format.ErrChecksum, "10 bytes, and 8 are signed"},
 		{"one is missing", func(m map[string]string) { delete(m, "a:4:8") }, format.ErrCorrupt, "gap"},
-		{"the first is missing", func(m map[string]string) { delete(m, "a:0:4") }, format.ErrCorrupt, "from byte 4"},
+		{"the first is missing", func(m map[string]string) { delete(m, "a:0:4") }, format.ErrCorrupt, "gap"},
 		{"one behind a short one", func(m map[string]string) { m["a:12:14"] = "" }, format.ErrCorrupt, "gap"},
 		{"overlap", func(m map[string]string) { m["a:4:7"] = "" }, format.ErrCorrupt, "gap"},
 		{"too long", func(m map[string]string) { m["c:0:5"] = "" }, format.ErrCorrupt, "no range"},

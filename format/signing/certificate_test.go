@@ -4,13 +4,10 @@ import (
 	"context"
 	"crypto/elliptic"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/asn1"
 	"encoding/base64"
 	"encoding/pem"
 	"errors"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -111,107 +108,6 @@ func TestCertificates(t *testing.T) {
 			t.Error("another certificate:", err)
 		}
 	})
-}
-
-// TestTimestamp checks that an expired certificate is accepted if an authority timestamped the
-// signature in time. openssl makes the timestamps.
-func TestTimestamp(t *testing.T) {
-	openssl, err := exec.LookPath("openssl")
-	if err != nil {
-		t.Skip("openssl is not installed")
-	}
-	year := time.Now().Year()
-	lasting := func(c *x509.Certificate) { c.NotAfter = time.Date(year+50, 1, 1, 0, 0, 0, 0, time.UTC) }
-	root := (*authority)(nil).issue(t, "root", lasting)
-	tsaRoot := (*authority)(nil).issue(t, "time root", lasting)
-	tsa := tsaRoot.issue(t, "time", func(c *x509.Certificate) {
-		lasting(c)
-		c.IsCA, c.KeyUsage = false, x509.KeyUsageDigitalSignature
-		// Extended key usage, critical as RFC 3161 has it: id-kp-timeStamping.
-		usage := []byte{0x30, 0x0a, 6, 8, 0x2b, 6, 1, 5, 5, 7, 3, 8}
-		c.ExtraExtensions = []pkix.Extension{{Id: asn1.ObjectIdentifier{2, 5, 29, 37}, Critical: true, Value: usage}}
-	})
-	signer := root.issue(t, "signer", func(c *x509.Certificate) { leaf(c); lasting(c) })
-	// Late enough that the certificate has expired, but not the authorities.
-	later := time.Date(year+60, 1, 1, 0, 0, 0, 0, time.UTC)
-	stamp := func(t *testing.T, sig []byte, by *authority) string {
-		dir := t.TempDir()
-		in := func(name string) string { return filepath.Join(dir, name) }
-		must(t, os.WriteFile(in("sig"), sig, 0o666))
-		must(t, os.WriteFile(in("tsa.pem"), pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: by.cert.Raw}), 0o666))
-		private, err := keys.EncodePrivate(by.key)
-		must(t, err)
-		must(t, os.WriteFile(in("tsa.key"), private, 0o600))
-		must(t, os.WriteFile(in("conf"), []byte("[tsa]\nserial="+in("serial")+"\ndefault_policy=1.2.3.4\ndigests=sha256,sha384\naccuracy=secs:1\nordering=yes\ness_cert_id_alg=sha256\n"), 0o666))
-		for _, args := range [][]string{
-			{"ts", "-query", "-data", in("sig"), "-sha384", "-cert", "-no_nonce", "-out", in("query")},
-			{"ts", "-reply", "-config", in("conf"), "-section", "tsa", "-queryfile", in("query"), "-signer", in("tsa.pem"), "-inkey", in("tsa.key"), "-sha256", "-out", in("reply")},
-		} {
-			if out, err := exec.Command(openssl, args...).CombinedOutput(); err != nil {
-				t.Fatalf("openssl %v: %v\n%s", args, err, out)
-			}
-		}
-		reply, err := os.ReadFile(in("reply"))
-		must(t, err)
-		return base64.StdEncoding.EncodeToString(reply)
-	}
-	f := forged(t, signer.key, twoFiles)
-	f.material = chain(signer)
-	plain := f.make(t)
-	p, err := Parse(plain)
-	must(t, err)
-	token := stamp(t, p.sig, tsa)
-	with := func(tokens ...string) []byte {
-		list := `"timestampVerificationData": {"rfc3161Timestamps": [{"signedTimestamp": "` + strings.Join(tokens, `"}, {"signedTimestamp": "`) + `"}]}, `
-		return []byte(strings.Replace(string(plain), `"x509CertificateChain"`, list+`"x509CertificateChain"`, 1))
-	}
-	raw, _ := base64.StdEncoding.DecodeString(token)
-	other := stamp(t, []byte("something else"), tsa)
-	now := &Trust{Roots: roots(root), Timestamps: roots(tsaRoot)}
-	for _, test := range []struct {
-		name   string
-		bundle []byte
-		trust  *Trust
-		want   error
-	}{
-		{"good", with(token), now, nil},
-		{"good, much later", with(token), &Trust{Roots: roots(root), Timestamps: roots(tsaRoot), Time: later}, nil},
-		{"the second of two", with(other, token), now, nil},
-		{"no timestamp, later", plain, &Trust{Roots: roots(root), Timestamps: roots(tsaRoot), Time: later}, format.ErrSignature},
-		{"nobody's time is trusted", with(token), &Trust{Roots: roots(root), Time: later}, format.ErrSignature},
-		{"of another authority", with(token), &Trust{Roots: roots(root), Timestamps: roots(root)}, format.ErrSignature},
-		{"of another signature", with(other), now, format.ErrSignature},
-		{"no timestamp in it", with("AAAA"), now, format.ErrSignature},
-		{"text behind", with(base64.StdEncoding.EncodeToString(append(raw, 0))), now, format.ErrSignature},
-	} {
-		t.Run(test.name, func(t *testing.T) {
-			r, err := verify(test.bundle, model(t, twoFiles), test.trust, nil)
-			if !errors.Is(err, test.want) {
-				t.Fatalf("%v, want %v", err, test.want)
-			}
-			if err == nil && r.Time.IsZero() {
-				t.Error("it has no time")
-			}
-		})
-	}
-	// A changed token that still verifies must give the same time.
-	same, dir := 0, model(t, twoFiles)
-	want, err := checkTimestamp(raw, p.sig, now.Timestamps)
-	must(t, err)
-	for i := range raw {
-		c := append([]byte(nil), raw...)
-		c[i] ^= 4
-		r, err := verify(with(base64.StdEncoding.EncodeToString(c)), dir, now, nil)
-		if err != nil {
-			continue
-		}
-		if same++; !r.Time.Equal(want) {
-			t.Fatalf("byte %d: %v, want %v", i, r.Time, want)
-		}
-	}
-	if same > 30 { // versions and algorithm parameters
-		t.Errorf("%d of %d bytes mean nothing", same, len(raw))
-	}
 }
 
 // TestSigstore checks that bundles of the method sigstore need Trust.Sigstore, and that it must

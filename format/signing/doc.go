@@ -21,8 +21,7 @@
 //	   "publicKey": {"hint": "<SHA-256 of the PEM public key, hex>"},        method key
 //	   "x509CertificateChain": {"certificates": [{"rawBytes": "<DER>"}]},    method certificate, leaf first
 //	   "certificate": {"rawBytes": "<DER>"},                                 method sigstore
-//	   "tlogEntries": [...],                                                 required of method sigstore
-//	   "timestampVerificationData": {"rfc3161Timestamps": [{"signedTimestamp": "<DER>"}]}},
+//	   "tlogEntries": [...]},                                                required of method sigstore
 //	 "dsseEnvelope": {
 //	   "payload": "<the statement>",
 //	   "payloadType": "application/vnd.in-toto+json",
@@ -93,9 +92,10 @@
 //
 // # Certificates
 //
-// The chain must lead to one of Trust.Roots. All certificates must be valid now, or at the
-// time of a timestamp from an authority under Trust.Timestamps. The leaf must allow code
-// signing and, if it has a key usage, digital signatures.
+// The chain must lead to one of Trust.Roots. All certificates must be valid now, or at
+// Trust.Time: set it if a timestamp, which this package does not verify, proves when an expired
+// certificate was used. The leaf must allow code signing and, if it has a key usage, digital
+// signatures.
 //
 // # Version 0.2
 //

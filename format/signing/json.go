@@ -1,9 +1,10 @@
 package signing
 
 import (
+	"bytes"
 	"encoding/base64"
 	"encoding/json"
-	"fmt"
+	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
@@ -14,10 +15,10 @@ import (
 // scanning limits nesting to 32 levels.
 var scanning = jsonmeta.Options{LoneSurrogates: true, MaxDepth: 32}
 
-// object is a JSON object with its name in errors. Keys must be unique and match exactly, unlike in
+// object is a JSON object. Keys must be unique and match exactly, unlike in structs of
 // encoding/json. After an error, all values read are zero.
 type object struct {
-	field  string
+	prefix string // of its fields in errors
 	values map[string]any
 	err    *error // the first error, shared by all objects of a text
 }
@@ -28,78 +29,39 @@ func fail(field string, sentinel error, text string, args ...any) error {
 }
 
 // parseObject parses a JSON object that must be the whole of b.
-func parseObject(b []byte, field string) (object, error) {
-	o := object{field: field, err: new(error)}
+func parseObject(b []byte, prefix string) (object, error) {
+	o := object{prefix: prefix, err: new(error)}
 	s := jsonmeta.NewScanner(b, scanning)
-	v, err := parseObjectValue(&s, b)
+	err := s.Unique(func() error { return checkKeys(&s, b) })
 	if err == nil {
 		err = s.End()
 	}
-	if err != nil {
-		return o, &tensor.Error{Field: field, Offset: -1, Err: err}
+	if err == nil {
+		d := json.NewDecoder(bytes.NewReader(b))
+		d.UseNumber()
+		err = d.Decode(&o.values)
 	}
-	o.values = v
+	if err != nil {
+		return o, &tensor.Error{Field: strings.TrimSuffix(prefix, "."), Offset: -1, Err: err}
+	}
 	return o, nil
 }
 
-// parseObjectValue parses an object.
-func parseObjectValue(s *jsonmeta.Scanner, b []byte) (map[string]any, error) {
-	values := map[string]any{}
-	err := s.Object(func(key []byte, at int) (err error) {
-		name := string(key)
-		if _, twice := values[name]; twice {
-			return &jsonmeta.Error{Offset: int64(at), Reason: fmt.Sprintf("key %.100q occurs twice", name)}
-		}
-		values[name], err = parseValue(s, b)
-		return err
-	})
-	return values, err
+// checkKeys checks the value at the scanner's position for duplicate keys.
+func checkKeys(s *jsonmeta.Scanner, b []byte) error {
+	switch at := s.Offset(); {
+	case at < len(b) && b[at] == '{':
+		return s.Unique(func() error { return checkKeys(s, b) })
+	case at < len(b) && b[at] == '[':
+		return s.Array(func(int) error { return checkKeys(s, b) })
+	}
+	return s.Skip()
 }
 
-// parseValue parses the value at the scanner's position.
-func parseValue(s *jsonmeta.Scanner, b []byte) (any, error) {
-	from := s.Offset()
-	if from == len(b) {
-		return nil, s.Skip() // fails
-	}
-	switch b[from] {
-	case '{':
-		return parseObjectValue(s, b)
-	case '[':
-		list := []any{}
-		err := s.Array(func(int) error {
-			v, err := parseValue(s, b)
-			list = append(list, v)
-			return err
-		})
-		return list, err
-	case '"':
-		text, err := s.Text()
-		return string(text), err
-	case 't', 'f':
-		return b[from] == 't', s.Skip()
-	case 'n':
-		return nil, s.Skip()
-	}
-	err := s.Skip()
-	return json.Number(b[from:s.Offset()]), err
-}
-
-func (o object) name(key string) string {
-	switch {
-	case o.field == "":
-		return key
-	case key == "":
-		return o.field
-	}
-	return o.field + "." + key
-}
-
-// fail records an error about the value of key, or about the object if key is "". The first error
-// wins.
+// fail records an error about the value of key, unless there was one before.
 func (o object) fail(key string, sentinel error, text string, args ...any) {
 	if *o.err == nil {
-		*o.err = fail(o.name(key), sentinel, text, args...)
+		*o.err = fail(o.prefix+key, sentinel, text, args...)
 	}
 }
 
@@ -121,38 +83,31 @@ func get[T any](o object, key string) T {
 
 // object returns the object at key.
 func (o object) object(key string) object {
-	return object{o.name(key), get[map[string]any](o, key), o.err}
+	return object{o.prefix + key + ".", get[map[string]any](o, key), o.err}
 }
 
-// objects returns the objects of the array at key.
-func (o object) objects(key string) []object {
+// objects returns the objects of the array at key, which must not be empty.
+func (o object) objects(key string) (out []object) {
 	list := get[[]any](o, key)
-	out := make([]object, len(list))
+	if len(list) == 0 {
+		o.fail(key, tensor.ErrCorrupt, "it is empty")
+	}
 	for i, v := range list {
 		e, ok := v.(map[string]any)
 		if !ok {
 			o.fail(key, tensor.ErrCorrupt, "element %d is no JSON object", i)
 		}
-		out[i] = object{o.name(key), e, o.err}
+		out = append(out, object{o.prefix + key + ".", e, o.err})
 	}
 	return out
 }
 
-// someObjects is like objects, but fails with the message empty if the array is empty.
-func (o object) someObjects(key, empty string) []object {
-	list := o.objects(key)
-	if len(list) == 0 {
-		o.fail(key, tensor.ErrCorrupt, "%s", empty)
-	}
-	return list
-}
-
-// oneObject returns the only object of the array at key.
-func (o object) oneObject(key string) object {
+// only returns the only object of the array at key.
+func (o object) only(key string) object {
 	list := o.objects(key)
 	if len(list) != 1 {
 		o.fail(key, tensor.ErrCorrupt, "%d elements, not one", len(list))
-		return object{o.name(key), nil, o.err}
+		return object{err: o.err}
 	}
 	return list[0]
 }

@@ -2,13 +2,11 @@ package signing
 
 import (
 	"context"
-	"fmt"
 	"os"
 	"path/filepath"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/load"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // bundleName is the default name of a directory's bundle.
@@ -72,9 +70,7 @@ func (p *Policy) checkFiles(ctx context.Context, path string, m *load.OpenModel)
 	if err != nil {
 		return err
 	}
-	if r.root = p.rootOf(r, path); r.root == "" {
-		return r.checkOpen(ctx, &o, m)
-	}
+	r.root = p.rootOf(r, path)
 	return r.check(ctx, &o, m)
 }
 
@@ -86,7 +82,7 @@ func (p *Policy) read(model string) (b *Bundle, err error) {
 			return b, err
 		}
 	}
-	return nil, &tensor.Error{Path: model, Offset: -1, Err: fmt.Errorf("%w: there is no signature: %w", driver.ErrSignature, err)}
+	return nil, refuse(model, driver.ErrSignature, "there is no signature: %w", err)
 }
 
 // rootOf returns the path of what was signed, or "" for a model without files.
@@ -98,17 +94,8 @@ func (p *Policy) rootOf(r *Report, model string) string {
 	isDir := err == nil && info.IsDir()
 	dir := filepath.Dir(model)
 	ofDir := len(r.Files) > 1 || r.Files[0].Name != filepath.Base(model) || filepath.Clean(r.bundle) == filepath.Join(dir, bundleName)
-	if isDir || r.single() || !ofDir {
+	if isDir || r.said.single() || !ofDir {
 		return model
 	}
 	return dir
-}
-
-// checkOpen checks only the open files of m.
-func (r *Report) checkOpen(ctx context.Context, o *Options, m *load.OpenModel) error {
-	var jobs []job
-	if _, err := r.opened(&jobs, m); err != nil {
-		return err
-	}
-	return r.hash(ctx, jobs, o)
 }

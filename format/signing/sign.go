@@ -9,7 +9,6 @@ import (
 	"encoding/base64"
 	"fmt"
 	"io"
-	"path/filepath"
 	"slices"
 	"strings"
 
@@ -65,7 +64,7 @@ func (s *Signer) material() (m string, h crypto.Hash, err error) {
 		return "", 0, fmt.Errorf("%w: there is none to sign with", driver.ErrKey)
 	}
 	if h, err = hashOf(s.Key.Public()); err != nil {
-		return "", 0, fmt.Errorf("%w: %w", driver.ErrKey, err)
+		return "", 0, err
 	}
 	if len(s.Chain) == 0 {
 		return fmt.Sprintf(`"publicKey":{"hint":"%s"}`, pemHint(s.Key.Public())), h, nil
@@ -88,48 +87,42 @@ func digestAll(ctx context.Context, root string, o *Options) (*statement, error)
 	}
 	defer t.close()
 	s := &statement{name: t.base, shard: o.ShardSize, links: o.FollowLinks, ignore: t.recorded(o.Bundle)}
+	for _, f := range t.files {
+		if !validName(f.name) {
+			return nil, refuse(t.full(f.name), driver.ErrUnsupported, "its name cannot be signed")
+		}
+		size := f.info.Size()
+		if s.shard == 0 {
+			s.parts = append(s.parts, part{file: f.name, to: size})
+			continue
+		}
+		for from := int64(0); from < size; from += s.shard {
+			s.parts = append(s.parts, part{file: f.name, from: from, to: min(from+s.shard, size)})
+		}
+	}
+	if len(s.parts) == 0 {
+		return nil, refuse(root, driver.ErrUnsupported, "there is no file to sign")
+	}
 	var jobs []job
 	for i := range t.files {
 		f := &t.files[i]
-		if !validName(f.name) {
-			return nil, t.refuse(f.name, driver.ErrUnsupported, "its name cannot be signed")
+		if list := s.find(f.name); len(list) > 0 {
+			if jobs, err = addJobs(jobs, list, t.full(f.name), f.info.Size(), t.feed(f)); err != nil {
+				return nil, err
+			}
 		}
-		size := f.info.Size()
-		n := 1
-		if s.shard > 0 {
-			n = int((size + s.shard - 1) / s.shard)
-		}
-		if n == 0 {
-			continue
-		}
-		k := len(s.files)
-		s.files = append(s.files, signed{f.name, size, make([]digest, n)})
-		for part := range n {
-			off, size := s.span(&s.files[k], part)
-			jobs = append(jobs, job{file: k, sum: part, name: t.full(f.name), off: off, size: size, feed: t.feed(f)})
-		}
-	}
-	if len(s.files) == 0 {
-		return nil, at(root, fmt.Errorf("%w: there is no file to sign", driver.ErrUnsupported))
 	}
 	return s, run(ctx, jobs, o, func(j *job, d digest) error {
-		s.files[j.file].sums[j.sum] = d
+		*j.sum = d
 		return nil
 	})
 }
 
 // recorded returns the ignored paths to record, including the bundle if it is below the root.
 func (t *tree) recorded(bundle string) []string {
-	list := slices.Clone(t.ignore)
-	if t.root == nil {
-		list = slices.Clone(defaults)
-	}
-	root, err1 := filepath.Abs(t.path)
-	path, err2 := filepath.Abs(bundle)
-	if name, err := filepath.Rel(root, path); bundle != "" && err1 == nil && err2 == nil && err == nil && filepath.IsLocal(name) && name != "." {
-		if more, err := addIgnored(list, filepath.ToSlash(name)); err == nil {
-			list = more
-		}
+	list := slices.Concat(defaults, t.ignore)
+	if name, ok := below(t.path, bundle); ok && bundle != "" && validName(name) {
+		list = append(list, name)
 	}
 	slices.Sort(list)
 	return slices.Compact(list)

@@ -34,54 +34,65 @@ type statement struct {
 	shard  int64 // size of a range in bytes; 0 if whole files are hashed
 	links  bool
 	ignore []string
-	files  []signed // sorted by name
+	parts  []part // sorted by name and offset
 }
 
-// signed is a file that the statement lists.
-type signed struct {
-	name string
-	size int64 // -1 if unknown
-	sums []digest
+// part is a file that the statement lists, or a range of one.
+type part struct {
+	file     string
+	from, to int64 // to is -1 until the size of the file is known
+	sum      digest
 }
 
-// span returns range i of a file.
-func (s *statement) span(f *signed, i int) (off, size int64) {
+// name returns the name of p in the statement.
+func (s *statement) nameOf(p *part) string {
 	if s.shard == 0 {
-		return 0, f.size
+		return p.file
 	}
-	off = int64(i) * s.shard
-	return off, min(s.shard, f.size-off)
+	return fmt.Sprintf("%s:%d:%d", p.file, p.from, p.to)
 }
+
+// find returns the parts of a file.
+func (s *statement) find(name string) []part {
+	if s.single() {
+		return s.parts
+	}
+	i, _ := slices.BinarySearchFunc(s.parts, name, func(p part, name string) int { return strings.Compare(p.file, name) })
+	n := i
+	for n < len(s.parts) && s.parts[n].file == name {
+		n++
+	}
+	return s.parts[i:n]
+}
+
+// single reports whether the statement can only be of one file: some signers write "." for its name.
+func (s *statement) single() bool { return s.parts[0].file == "." }
 
 // parseStatement parses the payload of a bundle.
 func parseStatement(payload []byte) (*statement, error) {
-	o, err := parseObject(payload, "statement")
+	o, err := parseObject(payload, "statement.")
 	if err != nil {
 		return nil, err
 	}
 	o.is("_type", statementType)
 	s := &statement{}
 	if s.old = o.values["predicateType"] == predicateV0; s.old {
-		s.parseOld(o)
+		s.parseFiles(o.objects("subject"))
 		return s, *o.err
 	}
 	o.is("predicateType", predicate)
 	p := o.object("predicate")
 	s.parseSerialization(p.object("serialization"))
-	s.parseResources(p)
-	s.parseSubject(o.oneObject("subject"))
-	return s, *o.err
-}
-
-// parseSubject parses the subject and compares its root digest with the computed one.
-func (s *statement) parseSubject(o object) {
-	if s.name = get[string](o, "name"); s.name == "" {
-		o.fail("name", tensor.ErrCorrupt, "it is empty")
+	s.parseFiles(p.objects("resources"))
+	subject := o.only("subject")
+	if s.name = get[string](subject, "name"); s.name == "" {
+		subject.fail("name", tensor.ErrCorrupt, "it is empty")
 	}
-	d := o.object("digest")
+	d := subject.object("digest")
 	if root := sum(d, hashName); root != s.root {
 		d.fail(hashName, driver.ErrChecksum, "%x, but that of the listed files is %x", root, s.root)
 	}
+	return s, *o.err
 }
 
 // parseSerialization parses the settings with which the files were listed.
@@ -92,7 +103,7 @@ func (s *statement) parseSerialization(o object) {
 	case method == "shards":
 		size := get[json.Number](o, "shard_size")
 		var err error
-		if s.shard, err = strconv.ParseInt(size.String(), 10, 64); err != nil || s.shard <= 0 {
+		if s.shard, err = size.Int64(); err != nil || s.shard <= 0 {
 			o.fail("shard_size", tensor.ErrCorrupt, "%.100s", size)
 		}
 	case method != "files":
@@ -112,26 +123,6 @@ func (s *statement) parseSerialization(o object) {
 	}
 }
 
-// parseResources parses the list of files.
-func (s *statement) parseResources(p object) {
-	s.parseFiles(p, "resources", func(o object) digest {
-		o.is("algorithm", hashName)
-		return sum(o, "digest")
-	})
-}
-
-// parseOld parses a statement of version 0.2, which lists the files as subjects.
-func (s *statement) parseOld(o object) {
-	s.parseFiles(o, "subject", func(o object) digest {
-		if o.has("annotations") {
-			if a := o.object("annotations"); a.has("actual_hash_algorithm") {
-				a.is("actual_hash_algorithm", "file-sha256")
-			}
-		}
-		return sum(o.object("digest"), hashName)
-	})
-}
-
 // sum parses a SHA-256 in lower-case hexadecimal.
 func sum(o object, key string) (d digest) {
 	text := get[string](o, key)
@@ -143,77 +134,56 @@ func sum(o object, key string) (d digest) {
 	return digest(b)
 }
 
-// part is a range of a file.
-type part struct {
-	name     string
-	from, to int64
-	sum      digest
+// parsePart parses the name of a file or a range.
+func (s *statement) parsePart(name string) (p part, ok bool) {
+	if s.shard == 0 {
+		return part{file: name, to: -1}, true
+	}
+	i := strings.LastIndexByte(name, ':')
+	j := strings.LastIndexByte(name[:max(i, 0)], ':')
+	if j < 0 {
+		return p, false
+	}
+	p.file = name[:j]
+	p.from, _ = strconv.ParseInt(name[j+1:i], 10, 64)
+	p.to, _ = strconv.ParseInt(name[i+1:], 10, 64)
+	size := p.to - p.from
+	return p, s.nameOf(&p) == name && p.from >= 0 && p.from%s.shard == 0 && size > 0 && size <= s.shard
 }
 
-// parseFiles parses a list of files or ranges and computes the root digest.
-func (s *statement) parseFiles(in object, key string, digestOf func(object) digest) {
-	var parts []part
+// parseFiles parses the list of files or ranges and computes the root digest.
+func (s *statement) parseFiles(list []object) {
 	all := sha256.New()
-	for _, o := range in.someObjects(key, "no file is listed") {
+	for _, o := range list {
 		name := get[string](o, "name")
-		p, ok := part{name: name, to: -1}, true
-		if s.shard > 0 {
-			p, ok = splitName(name)
-			ok = ok && p.from%s.shard == 0 && p.to > p.from && p.to-p.from <= s.shard
-		}
-		if !ok || !validName(p.name) && p.name != "." {
+		p, ok := s.parsePart(name)
+		if !ok || !validName(p.file) && p.file != "." {
 			o.fail("name", tensor.ErrCorrupt, "%.200q is no path below the model, or no range in steps of shard_size", name)
 		}
-		p.sum = digestOf(o)
+		if s.old {
+			p.sum = sum(o.object("digest"), hashName)
+		} else {
+			o.is("algorithm", hashName)
+			p.sum = sum(o, "digest")
+		}
 		all.Write(p.sum[:])
-		parts = append(parts, p)
+		s.parts = append(s.parts, p)
 	}
 	s.root = digest(all.Sum(nil))
-	if *in.err == nil {
-		s.join(parts, in, key)
-	}
-}
-
-// splitName splits the name of a range at its last two colons.
-func splitName(name string) (part, bool) {
-	rest, to, ok1 := cutNumber(name)
-	rest, from, ok2 := cutNumber(rest)
-	return part{name: rest, from: from, to: to}, ok1 && ok2
-}
-
-// cutNumber cuts a canonical decimal number off the end of s.
-func cutNumber(s string) (rest string, n int64, ok bool) {
-	i := strings.LastIndexByte(s, ':')
-	if i < 0 {
-		return s, 0, false
-	}
-	n, err := strconv.ParseInt(s[i+1:], 10, 64)
-	return s[:i], n, err == nil && n >= 0 && strconv.FormatInt(n, 10) == s[i+1:]
-}
-
-// join combines the ranges of each file.
-func (s *statement) join(parts []part, o object, key string) {
-	slices.SortFunc(parts, func(a, b part) int {
-		return cmp.Or(strings.Compare(a.name, b.name), cmp.Compare(a.from, b.from))
+	slices.SortFunc(s.parts, func(a, b part) int {
+		return cmp.Or(strings.Compare(a.file, b.file), cmp.Compare(a.from, b.from))
 	})
-	last := &signed{}
-	for _, p := range parts {
-		switch {
-		case p.name != last.name && p.from != 0:
-			o.fail(key, tensor.ErrCorrupt, "%.200q is listed from byte %d only", p.name, p.from)
-		case p.name != last.name:
-			s.files = append(s.files, signed{p.name, p.to, []digest{p.sum}})
-			last = &s.files[len(s.files)-1]
-		case s.shard == 0:
-			o.fail(key, tensor.ErrCorrupt, "%.200q is listed twice", p.name)
-		case p.from != last.size:
-			o.fail(key, tensor.ErrCorrupt, "%.200q is listed with a gap or an overlap at byte %d", p.name, last.size)
-		default:
-			last.size, last.sums = p.to, append(last.sums, p.sum)
+	last := part{}
+	for i, p := range s.parts {
+		switch again := p.file == last.file; {
+		case i > 0 && last.file == "." && !again:
+			list[i].fail("name", tensor.ErrCorrupt, "%q among other files", ".")
+		case again && s.shard == 0:
+			list[i].fail("name", tensor.ErrCorrupt, "%.200q is listed twice", p.file)
+		case again && p.from != last.to || !again && p.from != 0:
+			list[i].fail("name", tensor.ErrCorrupt, "%.200q is listed with a gap or an overlap at byte %d", p.file, p.from)
 		}
-	}
-	if len(s.files) > 1 && s.files[0].name == "." {
-		o.fail(key, tensor.ErrCorrupt, "%q among other files", ".")
+		last = p
 	}
 }
 
@@ -225,38 +195,23 @@ func validName(name string) bool {
 // defaults lists paths that are never part of a model.
 var defaults = []string{".git", ".gitattributes", ".github", ".gitignore"}
 
-// addIgnored adds the path name to list unless it is there.
+// addIgnored adds the path name to list.
 func addIgnored(list []string, name string) ([]string, error) {
 	clean := path.Clean(name)
 	if !validName(clean) || strings.ContainsAny(name, "*?[") {
 		return nil, fmt.Errorf("%.200q cannot be ignored: it is no plain path below the model", name)
-	}
-	if slices.Contains(list, clean) {
-		return list, nil
 	}
 	return append(list, clean), nil
 }
 
 // marshal returns the JSON of the statement, the payload of a bundle.
 func (s *statement) marshal() []byte {
-	var list []part
-	for i := range s.files {
-		f := &s.files[i]
-		for k, d := range f.sums {
-			name := f.name
-			if s.shard > 0 {
-				off, size := s.span(f, k)
-				name = fmt.Sprintf("%s:%d:%d", name, off, off+size)
-			}
-			list = append(list, part{name: name, sum: d})
-		}
-	}
-	slices.SortFunc(list, func(a, b part) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(s.parts, func(a, b part) int { return strings.Compare(s.nameOf(&a), s.nameOf(&b)) })
 	all := sha256.New()
 	var resources []string
-	for _, p := range list {
+	for _, p := range s.parts {
 		all.Write(p.sum[:])
-		resources = append(resources, fmt.Sprintf(`{"name":%s,"digest":"%x","algorithm":"sha256"}`, quote(p.name), p.sum))
+		resources = append(resources, fmt.Sprintf(`{"name":%s,"digest":"%x","algorithm":"sha256"}`, quote(s.nameOf(&p)), p.sum))
 	}
 	s.root = digest(all.Sum(nil))
 	method := `"files","hash_type":"sha256"`

@@ -23,7 +23,8 @@ type tree struct {
 	base   string   // base name of the model
 	links  bool     // follow symbolic links
 	ignore []string
-	files  []found // sorted by name
+	bundle os.FileInfo // of the signature; nil if it does not exist
+	files  []found     // sorted by name
 }
 
 // found is a file of the model.
@@ -38,37 +39,28 @@ func openTree(root string, links bool, ignore []string, bundle string) (*tree, e
 	if err != nil {
 		return nil, err
 	}
-	t := &tree{path: root, base: filepath.Base(abs), links: links, ignore: ignore}
 	info, err := os.Stat(root)
 	if err != nil {
 		return nil, err
 	}
-	if !info.IsDir() {
-		if !info.Mode().IsRegular() {
-			return nil, at(root, fmt.Errorf("%w: it is neither a file nor a directory", driver.ErrUnsupported))
-		}
+	t := &tree{path: root, base: filepath.Base(abs), links: links, ignore: ignore}
+	switch {
+	case info.Mode().IsRegular():
 		t.files = []found{{t.base, info}}
 		return t, nil
+	case !info.IsDir():
+		return nil, refuse(root, driver.ErrUnsupported, "it is neither a file nor a directory")
 	}
 	if t.root, err = os.OpenRoot(root); err != nil {
 		return nil, err
 	}
-	t.ignore = slices.Concat(defaults, ignore)
-	if err = t.list(".", []os.FileInfo{info}, bundleInfo(bundle)); err != nil {
+	t.bundle, _ = os.Stat(bundle)
+	if err = t.list(".", []os.FileInfo{info}); err != nil {
 		t.close()
 		return nil, err
 	}
 	slices.SortFunc(t.files, func(a, b found) int { return strings.Compare(a.name, b.name) })
 	return t, nil
-}
-
-// bundleInfo returns the FileInfo of the bundle, or nil if it does not exist.
-func bundleInfo(path string) os.FileInfo {
-	if path == "" {
-		return nil
-	}
-	info, _ := os.Stat(path)
-	return info
 }
 
 func (t *tree) close() {
@@ -86,27 +78,22 @@ func (t *tree) full(name string) string {
 }
 
 // refuse returns an error about a file.
-func (t *tree) refuse(name string, sentinel error, text string, args ...any) error {
-	return &tensor.Error{Path: t.full(name), Offset: -1, Err: fmt.Errorf("%w: "+text, append([]any{sentinel}, args...)...)}
+func refuse(path string, sentinel error, text string, args ...any) error {
+	return &tensor.Error{Path: path, Offset: -1, Err: fmt.Errorf("%w: %w", sentinel, fmt.Errorf(text, args...))}
 }
 
 // list adds the files below dir. above holds the directories from the root down to dir.
-func (t *tree) list(dir string, above []os.FileInfo, bundle os.FileInfo) error {
-	f, err := t.root.Open(filepath.FromSlash(dir))
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	entries, err := f.ReadDir(-1)
+func (t *tree) list(dir string, above []os.FileInfo) error {
+	entries, err := fs.ReadDir(t.root.FS(), dir)
 	if err != nil {
 		return err
 	}
 	for _, e := range entries {
 		name := path.Join(dir, e.Name())
-		if slices.Contains(t.ignore, name) {
+		if slices.Contains(defaults, name) || slices.Contains(t.ignore, name) {
 			continue
 		}
-		if err := t.entry(name, e.Type()&fs.ModeSymlink != 0, above, bundle); err != nil {
+		if err := t.entry(name, e, above); err != nil {
 			return err
 		}
 	}
@@ -114,58 +101,48 @@ func (t *tree) list(dir string, above []os.FileInfo, bundle os.FileInfo) error {
 }
 
 // entry adds one entry of a directory.
-func (t *tree) entry(name string, link bool, above []os.FileInfo, bundle os.FileInfo) error {
-	info, err := t.look(name)
-	if bundle != nil && info != nil && os.SameFile(info, bundle) {
-		return nil
+func (t *tree) entry(name string, e fs.DirEntry, above []os.FileInfo) error {
+	link, look := e.Type()&fs.ModeSymlink != 0, t.root.Lstat
+	if t.links {
+		look = t.root.Stat
 	}
-	if link && !t.links {
-		return t.refuse(name, driver.ErrSignature, "a symbolic link, which the signature does not allow")
-	}
+	info, err := look(filepath.FromSlash(name))
+	isAbove := func(dir os.FileInfo) bool { return os.SameFile(dir, info) }
 	switch {
+	case err == nil && os.SameFile(t.bundle, info):
+	case link && !t.links:
+		return refuse(t.full(name), driver.ErrSignature, "a symbolic link, which the signature does not allow")
 	case err != nil && link && !errors.Is(err, fs.ErrNotExist):
-		return t.refuse(name, driver.ErrUnsupported, "a link that leaves the model: %w", err)
+		return refuse(t.full(name), driver.ErrUnsupported, "a link that leaves the model: %w", err)
 	case err != nil:
 		return err
 	case !utf8.ValidString(name):
-		return t.refuse(name, driver.ErrUnsupported, "its name is not UTF-8")
+		return refuse(t.full(name), driver.ErrUnsupported, "its name is not UTF-8")
 	case info.Mode().IsRegular():
 		t.files = append(t.files, found{name, info})
-		return nil
 	case !info.IsDir():
-		return t.refuse(name, driver.ErrUnsupported, "it is neither a file nor a directory")
+		return refuse(t.full(name), driver.ErrUnsupported, "it is neither a file nor a directory")
+	case slices.ContainsFunc(above, isAbove):
+		return refuse(t.full(name), driver.ErrUnsupported, "a link that leads back to a directory above it")
+	default:
+		return t.list(name, append(slices.Clip(above), info))
 	}
-	for _, a := range above {
-		if os.SameFile(a, info) {
-			return t.refuse(name, driver.ErrUnsupported, "a link that leads back to a directory above it")
-		}
-	}
-	return t.list(name, append(slices.Clip(above), info), bundle)
-}
-
-// look returns the FileInfo of name. It follows links if t.links is set.
-func (t *tree) look(name string) (os.FileInfo, error) {
-	if t.links {
-		return t.root.Stat(filepath.FromSlash(name))
-	}
-	return t.root.Lstat(filepath.FromSlash(name))
+	return nil
 }
 
 // open opens a listed file, unless it was replaced since.
 func (t *tree) open(f *found) (*os.File, error) {
-	var file *os.File
-	var err error
-	if t.root == nil {
-		file, err = os.OpenFile(t.path, os.O_RDONLY|source.NoWait, 0)
-	} else {
-		file, err = t.root.OpenFile(filepath.FromSlash(f.name), os.O_RDONLY|source.NoWait, 0)
+	name, open := t.path, os.OpenFile
+	if t.root != nil {
+		name, open = filepath.FromSlash(f.name), t.root.OpenFile
 	}
+	file, err := open(name, os.O_RDONLY|source.NoWait, 0)
 	if err != nil {
 		return nil, err
 	}
 	info, err := file.Stat()
 	if err == nil && (!os.SameFile(info, f.info) || info.Size() != f.info.Size()) {
-		err = t.refuse(f.name, tensor.ErrCorrupt, "it changed while it was read")
+		err = refuse(t.full(f.name), tensor.ErrCorrupt, "it changed while it was read")
 	}
 	if err != nil {
 		file.Close()

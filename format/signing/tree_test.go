@@ -164,7 +164,7 @@ func TestOneFile(t *testing.T) {
 			}
 		})
 	}
-	if _, err := verify(forged(t, key, twoFiles).make(t), filepath.Join(dir, "model.bin"), trusting(key), nil); !errors.Is(err, format.ErrSignature) || !strings.Contains(err.Error(), "a directory of 2 files") {
+	if _, err := verify(forged(t, key, twoFiles).make(t), filepath.Join(dir, "model.bin"), trusting(key), nil); !errors.Is(err, format.ErrSignature) {
 		t.Error(err)
 	}
 	put(t, dir, "model.bin", "abd")

@@ -16,6 +16,7 @@ import (
 	"os"
 	"slices"
 	"strconv"
+	"strings"
 	"time"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -32,10 +33,7 @@ type Trust struct {
 	Keys []crypto.PublicKey
 	// Roots are the trusted root certificates for the method certificate.
 	Roots *x509.CertPool
-	// Timestamps are the roots of trusted timestamp authorities (RFC 3161). A timestamp from one
-	// proves when a bundle was signed. If nil, certificates must be valid now.
-	Timestamps *x509.CertPool
-	// Time replaces the current time if it is not zero.
+	// Time, if not zero, replaces the current time, at which certificates must be valid.
 	Time time.Time
 	// Sigstore verifies bundles of the method sigstore, which this package cannot verify itself. It
 	// returns the verified payload and the name of the signer. If nil, such bundles fail with
@@ -46,31 +44,29 @@ type Trust struct {
 // ParseTrust parses PEM text with public keys ("PUBLIC KEY") or root certificates ("CERTIFICATE").
 // If it has neither, or a public key of an unsupported type, the error is ErrKey.
 func ParseTrust(text []byte) (*Trust, error) {
-	t := &Trust{}
+	t, roots := &Trust{}, x509.NewCertPool()
 	for {
 		var b *pem.Block
 		if b, text = pem.Decode(text); b == nil {
 			break
 		}
+		var err error
 		switch b.Type {
 		case "PUBLIC KEY":
-			k, err := x509.ParsePKIXPublicKey(b.Bytes)
-			if err == nil {
+			var k crypto.PublicKey
+			if k, err = x509.ParsePKIXPublicKey(b.Bytes); err == nil {
 				_, err = hashOf(k)
-			}
-			if err != nil {
-				return nil, fmt.Errorf("%w: %w", driver.ErrKey, err)
 			}
 			t.Keys = append(t.Keys, k)
 		case "CERTIFICATE":
-			c, err := x509.ParseCertificate(b.Bytes)
-			if err != nil {
-				return nil, fmt.Errorf("%w: %w", driver.ErrKey, err)
+			var c *x509.Certificate
+			if c, err = x509.ParseCertificate(b.Bytes); err == nil {
+				roots.AddCert(c)
+				t.Roots = roots
 			}
-			if t.Roots == nil {
-				t.Roots = x509.NewCertPool()
-			}
-			t.Roots.AddCert(c)
+		}
+		if err != nil {
+			return nil, fmt.Errorf("%w: %w", driver.ErrKey, err)
 		}
 	}
 	if t.Keys == nil && t.Roots == nil {
@@ -104,21 +100,16 @@ func hashOf(key crypto.PublicKey) (crypto.Hash, error) {
 			return crypto.SHA512, nil
 		}
 	}
-	return 0, fmt.Errorf("%w: models are signed by ECDSA with P-256, P-384 or P-521, not by a key like this", driver.ErrUnsupported)
+	return 0, fmt.Errorf("%w: models are signed by ECDSA with P-256, P-384 or P-521, not by a key like this", driver.ErrKey)
 }
 
-// signer is a verified signer.
-type signer struct {
-	name string
-	time time.Time // from a timestamp
-}
-
-// authenticate verifies the signature of the bundle and returns the signed statement.
-func (p *Bundle) authenticate(ctx context.Context, t *Trust) (*statement, signer, error) {
+// authenticate verifies the signature of the bundle and returns the signed statement and the name
+// of the signer.
+func (p *Bundle) authenticate(ctx context.Context, t *Trust) (*statement, string, error) {
 	if t == nil {
 		t = &Trust{}
 	}
-	var who signer
+	var who string
 	var err error
 	switch p.method {
 	case Key:
@@ -131,39 +122,34 @@ func (p *Bundle) authenticate(ctx context.Context, t *Trust) (*statement, signer
 		err = fail("", driver.ErrSignature, "there is none")
 	}
 	if err != nil {
-		return nil, who, err
+		return nil, "", err
 	}
 	s, err := parseStatement(p.payload)
 	return s, who, err
 }
 
-// checkKey verifies a bundle of the method key.
-func (p *Bundle) checkKey(t *Trust) (signer, error) {
+// checkKey verifies a bundle of the method key and returns the fingerprint of the key.
+func (p *Bundle) checkKey(t *Trust) (string, error) {
 	for _, k := range t.Keys {
 		if !p.names(k) {
 			continue
 		}
-		name, err := keys.Fingerprint(k)
-		if err != nil {
-			return signer{}, fail("", driver.ErrKey, "%w", err)
+		if err := p.checkSignature(k); err != nil {
+			return "", err
 		}
-		return signer{name: name}, p.checkSignature(k)
+		return keys.Fingerprint(k)
 	}
-	return signer{}, fail("verificationMaterial.publicKey", driver.ErrSignature, "it is signed with another key, %s", p.Signer())
+	return "", fail("verificationMaterial.publicKey", driver.ErrSignature, "it is signed with another key, %s", p.Signer())
 }
 
 // names reports whether the bundle names key as its signing key.
 func (p *Bundle) names(key crypto.PublicKey) bool {
-	if p.key != nil {
-		k, err := parseRawKey(p.key)
-		return err == nil && keys.Equal(k, key)
-	}
-	der, err := x509.MarshalPKIXPublicKey(key)
-	if err != nil {
+	fingerprint, err := keys.Fingerprint(key)
+	if err != nil || p.hint == "" {
 		return false
 	}
-	sum := sha256.Sum256(der)
-	return slices.Contains([]string{pemHint(key), hex.EncodeToString(sum[:]), base64.StdEncoding.EncodeToString(sum[:])}, p.hint)
+	sum, _ := hex.DecodeString(fingerprint)
+	return slices.Contains([]string{pemHint(key), fingerprint, base64.StdEncoding.EncodeToString(sum)}, p.hint)
 }
 
 // pemHint returns the hint for a public key: the SHA-256 of its PEM text.
@@ -176,19 +162,23 @@ func pemHint(key crypto.PublicKey) string {
 	return hex.EncodeToString(sum[:])
 }
 
-// parseRawKey parses the public key of an older bundle, in PEM or DER form.
-func parseRawKey(b []byte) (crypto.PublicKey, error) {
+// parseRawKey parses the public key of an older bundle, in PEM or DER form, and returns its hint.
+func parseRawKey(b []byte) string {
 	if block, _ := pem.Decode(b); block != nil {
 		b = block.Bytes
 	}
-	return x509.ParsePKIXPublicKey(b)
+	k, err := x509.ParsePKIXPublicKey(b)
+	if err != nil {
+		return ""
+	}
+	return pemHint(k)
 }
 
 // checkSignature verifies the signature with key.
 func (p *Bundle) checkSignature(key crypto.PublicKey) error {
 	h, err := hashOf(key)
 	if err != nil {
-		return fail("", driver.ErrKey, "%w", err)
+		return err
 	}
 	k := key.(*ecdsa.PublicKey)
 	if ecdsa.VerifyASN1(k, hashed(h, pae(p.payload)), p.sig) {
@@ -219,18 +209,14 @@ func oldPAE(payload []byte) []byte {
 	}
 	b = append(b, quote)
 	for _, c := range payload {
+		space := strings.IndexByte("\t\n\r", c)
 		switch {
 		case c == quote || c == '\\':
 			b = append(b, '\\', c)
-		case c == '\t':
-			b = append(b, `\t`...)
-		case c == '\n':
-			b = append(b, `\n`...)
-		case c == '\r':
-			b = append(b, `\r`...)
+		case space >= 0:
+			b = append(b, '\\', "tnr"[space])
 		case c < ' ' || c > '~':
-			b = append(b, '\\', 'x')
-			b = hex.AppendEncode(b, []byte{c})
+			b = fmt.Appendf(b, `\x%02x`, c)
 		default:
 			b = append(b, c)
 		}
@@ -238,51 +224,44 @@ func oldPAE(payload []byte) []byte {
 	return append(b, quote)
 }
 
-// checkChain verifies a bundle of the method certificate.
-func (p *Bundle) checkChain(t *Trust) (who signer, err error) {
+// checkChain verifies a bundle of the method certificate and returns the name in the certificate.
+func (p *Bundle) checkChain(t *Trust) (string, error) {
 	const field = "verificationMaterial.x509CertificateChain"
 	if t.Roots == nil {
-		return who, fail(field, driver.ErrSignature, "it is signed with a certificate, and no root certificate is trusted")
-	}
-	leaf := p.chain[0]
-	who.name = certificateName(leaf)
-	when := t.Time
-	if t.Timestamps != nil && len(p.timestamps) > 0 {
-		if who.time, err = checkTimestamps(p.timestamps, p.sig, t); err != nil {
-			return who, err
-		}
-		when = who.time
+		return "", fail(field, driver.ErrSignature, "it is signed with a certificate, and no root certificate is trusted")
 	}
 	between := x509.NewCertPool()
 	for _, c := range p.chain[1:] {
 		between.AddCert(c)
 	}
-	_, err = leaf.Verify(x509.VerifyOptions{
-		Roots: t.Roots, Intermediates: between, CurrentTime: when, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning},
+	leaf := p.chain[0]
+	_, err := leaf.Verify(x509.VerifyOptions{
+		Roots: t.Roots, Intermediates: between, CurrentTime: t.Time, KeyUsages: []x509.ExtKeyUsage{x509.ExtKeyUsageCodeSigning},
 	})
 	if err != nil {
-		return who, fail(field, driver.ErrSignature, "%w", err)
+		return "", fail(field, driver.ErrSignature, "%w", err)
 	}
+	name := certificateName(leaf)
 	if leaf.KeyUsage != 0 && leaf.KeyUsage&x509.KeyUsageDigitalSignature == 0 || len(leaf.ExtKeyUsage) == 0 {
-		return who, fail(field, driver.ErrSignature, "the certificate of %s is not for signing code", strconv.Quote(who.name))
+		return "", fail(field, driver.ErrSignature, "the certificate of %s is not for signing code", strconv.Quote(name))
 	}
-	return who, p.checkSignature(leaf.PublicKey)
+	return name, p.checkSignature(leaf.PublicKey)
 }
 
 // checkSigstore verifies a bundle of the method sigstore by calling Trust.Sigstore.
-func (p *Bundle) checkSigstore(ctx context.Context, t *Trust) (who signer, err error) {
+func (p *Bundle) checkSigstore(ctx context.Context, t *Trust) (string, error) {
+	const field = "verificationMaterial.certificate"
 	if t.Sigstore == nil {
-		return who, fail("verificationMaterial.certificate", driver.ErrUnsupported, "it is signed by way of Sigstore (as %s), which needs a verifier for that", p.Signer())
+		return "", fail(field, driver.ErrUnsupported, "it is signed by way of Sigstore (as %s), which needs a verifier for that", p.Signer())
 	}
 	payload, name, err := t.Sigstore(ctx, p.Bytes())
 	if err != nil {
-		return who, fail("verificationMaterial.certificate", driver.ErrSignature, "%w", err)
+		return "", fail(field, driver.ErrSignature, "%w", err)
 	}
 	if !bytes.Equal(payload, p.payload) {
-		return who, fail("dsseEnvelope.payload", driver.ErrSignature, "the verifier of Sigstore read another statement")
+		return "", fail("dsseEnvelope.payload", driver.ErrSignature, "the verifier of Sigstore read another statement")
 	}
-	who.name = name
-	return who, nil
+	return name, nil
 }
 
 // at sets the path of an error unless it has one.

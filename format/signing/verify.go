@@ -3,27 +3,24 @@ package signing
 import (
 	"context"
 	"encoding/hex"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
 	"slices"
-	"strings"
-	"time"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/load"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // Report describes a verified signature.
 type Report struct {
 	Method Method
-	Signer string    // fingerprint of the key (SHA-256 of its PKIX form), or subject of the certificate
-	Time   time.Time // from a timestamp; zero if there is none
-	Name   string    // name of the model when it was signed; "" in version 0.2
-	Digest string    // root digest in hex
-	Files  []File    // sorted by name
+	Signer string // fingerprint of the key (SHA-256 of its PKIX form), or subject of the certificate
+	Name   string // name of the model when it was signed; "" in version 0.2
+	Digest string // root digest in hex
+	Files  []File // sorted by name
 
 	root   string // path of the model
 	bundle string // path of the bundle, or ""
@@ -63,11 +60,14 @@ func (p *Bundle) verified(ctx context.Context, t *Trust) (*Report, error) {
 	if err != nil {
 		return nil, at(p.Path, err)
 	}
-	r := &Report{Method: p.method, Signer: who.name, Time: who.time, Name: s.name, Digest: hex.EncodeToString(s.root[:]), bundle: p.Path, said: s}
-	for _, f := range s.files {
-		file := File{Name: f.name}
+	r := &Report{Method: p.method, Signer: who, Name: s.name, Digest: hex.EncodeToString(s.root[:]), bundle: p.Path, said: s}
+	for _, p := range s.parts {
+		if p.from > 0 {
+			continue
+		}
+		file := File{Name: p.file}
 		if s.shard == 0 {
-			file.SHA256 = hex.EncodeToString(f.sums[0][:])
+			file.SHA256 = hex.EncodeToString(p.sum[:])
 		}
 		r.Files = append(r.Files, file)
 	}
@@ -75,163 +75,112 @@ func (p *Bundle) verified(ctx context.Context, t *Trust) (*Report, error) {
 }
 
 // check compares all files of the model with the signed ones. It hashes files that the model open
-// has open through their open handles.
+// has open through their open handles. Without a root it checks only these.
 func (r *Report) check(ctx context.Context, o *Options, open *load.OpenModel) error {
-	t, err := openTree(r.root, r.said.links, slices.Concat(r.said.ignore, o.Ignore), r.bundle)
+	jobs, checked, err := r.opened(open)
 	if err != nil {
 		return err
 	}
-	defer t.close()
-	if r.single() && t.root != nil {
-		return t.refuse("", driver.ErrSignature, "it is a directory, and the signature is of one file")
-	}
-	if err := r.compareLists(t, o); err != nil {
-		return err
-	}
-	var jobs []job
-	isOpen, err := r.opened(&jobs, open)
-	if err != nil {
-		return err
-	}
-	for i := range t.files {
-		f := &t.files[i]
-		k, ok := r.find(f.name)
-		if !ok || isOpen[k] {
-			continue
-		}
-		if err := r.addJobs(&jobs, k, t.full(f.name), f.info.Size()); err != nil {
+	if r.root != "" {
+		t, err := openTree(r.root, r.said.links, slices.Concat(r.said.ignore, o.Ignore), r.bundle)
+		if err != nil {
 			return err
 		}
-		feed := t.feed(f)
-		for n := len(jobs) - 1; n >= 0 && jobs[n].feed == nil; n-- {
-			jobs[n].feed = feed
+		defer t.close()
+		if jobs, err = r.compare(t, o, jobs, checked); err != nil {
+			return err
 		}
 	}
-	return r.hash(ctx, jobs, o)
-}
-
-// single reports whether the signature can only cover one file.
-func (r *Report) single() bool { return r.said.files[0].name == "." }
-
-// find returns the index of the signed file called name. For a model of one file some signers write
-// ".".
-func (r *Report) find(name string) (int, bool) {
-	if r.single() {
-		return 0, true
-	}
-	return slices.BinarySearchFunc(r.said.files, name, func(f signed, name string) int {
-		return strings.Compare(f.name, name)
-	})
-}
-
-// compareLists compares the names of the existing files with the signed ones.
-func (r *Report) compareLists(t *tree, o *Options) error {
-	there := make([]bool, len(r.said.files))
-	for i := range t.files {
-		f := &t.files[i]
-		k, ok := r.find(f.name)
-		switch {
-		case ok:
-			there[k] = true
-		case t.root == nil:
-			return t.refuse(f.name, driver.ErrSignature, "the signature is not of this file, but of %s", r.models())
-		case o.AllowUnsigned || r.said.shard > 0 && f.info.Size() == 0:
-		default:
-			return t.refuse(f.name, driver.ErrSignature, "the signature does not list it")
-		}
-	}
-	for k, ok := range there {
-		if !ok {
-			return t.refuse(r.said.files[k].name, driver.ErrSignature, "%w: it is signed and missing, or left out", fs.ErrNotExist)
-		}
-	}
-	return nil
-}
-
-// models describes the signed files for an error.
-func (r *Report) models() string {
-	if n := len(r.said.files); n > 1 {
-		return fmt.Sprintf("a directory of %d files", n)
-	}
-	return fmt.Sprintf("%.200q", r.said.files[0].name)
-}
-
-// addJobs adds the ranges of the signed file k, whose size is size, to jobs.
-func (r *Report) addJobs(jobs *[]job, k int, path string, size int64) error {
-	f := &r.said.files[k]
-	if f.size < 0 {
-		*jobs = append(*jobs, job{file: k, name: path, size: size})
-		return nil
-	}
-	if f.size != size {
-		return different(path, fmt.Sprintf("it has %d bytes, and %d are signed", size, f.size))
-	}
-	for i := range f.sums {
-		off, n := r.said.span(f, i)
-		*jobs = append(*jobs, job{file: k, sum: i, name: path, off: off, size: n})
-	}
-	return nil
-}
-
-// hash runs the jobs and compares the digests.
-func (r *Report) hash(ctx context.Context, jobs []job, o *Options) error {
 	return run(ctx, jobs, o, func(j *job, d digest) error {
-		if d == r.said.files[j.file].sums[j.sum] {
+		if d == *j.sum {
 			return nil
 		}
-		return different(j.name, fmt.Sprintf("it is not the file that was signed: bytes %d to %d differ", j.off, j.off+j.size))
+		return different(j.path, "it is not the file that was signed: bytes %d to %d differ", j.off, j.off+j.size)
 	})
+}
+
+// compare compares the files of t with the signed ones and adds jobs for those that are not checked
+// yet.
+func (r *Report) compare(t *tree, o *Options, jobs []job, checked map[string]bool) ([]job, error) {
+	if r.said.single() && t.root != nil {
+		return nil, refuse(t.path, driver.ErrSignature, "it is a directory, and the signature is of one file")
+	}
+	there := map[string]bool{}
+	for i := range t.files {
+		f := &t.files[i]
+		list := r.said.find(f.name)
+		if len(list) == 0 {
+			if o.AllowUnsigned || r.said.shard > 0 && f.info.Size() == 0 {
+				continue
+			}
+			return nil, refuse(t.full(f.name), driver.ErrSignature, "the signature does not list it")
+		}
+		there[list[0].file] = true
+		if checked[list[0].file] {
+			continue
+		}
+		var err error
+		if jobs, err = addJobs(jobs, list, t.full(f.name), f.info.Size(), t.feed(f)); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range r.said.parts {
+		if !there[p.file] {
+			return nil, refuse(t.full(p.file), driver.ErrSignature, "%w: it is signed and missing, or left out", fs.ErrNotExist)
+		}
+	}
+	return jobs, nil
 }
 
 // different returns the error for a file that differs from the signed one.
-func different(path, how string) error {
-	return &tensor.Error{Path: path, Offset: -1, Err: fmt.Errorf("%w: %w: %s", driver.ErrSignature, driver.ErrChecksum, how)}
+func different(path, text string, args ...any) error {
+	return refuse(path, driver.ErrSignature, "%w: %w", driver.ErrChecksum, fmt.Errorf(text, args...))
 }
 
-// opened adds the open files of m to jobs and returns the indices of the signed files they match.
-// Each must be signed.
-func (r *Report) opened(jobs *[]job, m *load.OpenModel) (map[int]bool, error) {
-	isOpen := map[int]bool{}
+// opened returns jobs for the open files of m, and the names of these files. Each must be signed.
+func (r *Report) opened(m *load.OpenModel) (jobs []job, checked map[string]bool, err error) {
 	if m == nil {
-		return isOpen, nil
+		return nil, nil, nil
 	}
+	checked = map[string]bool{}
 	for _, f := range m.Files() {
-		k, ok := r.find(r.nameOf(f.Path))
-		if !ok {
-			return nil, &tensor.Error{Path: f.Path, Offset: -1, Err: fmt.Errorf("%w: the signature does not list it", driver.ErrSignature)}
+		list := r.said.find(r.nameOf(f.Path))
+		if len(list) == 0 {
+			return nil, nil, refuse(f.Path, driver.ErrSignature, "the signature does not list it")
 		}
-		n := len(*jobs)
-		if err := r.addJobs(jobs, k, f.Path, f.Size); err != nil {
-			return nil, err
+		checked[list[0].file] = true
+		feed := func(w io.Writer, off, size int64) error { return m.Feed(w, &f, off, size) }
+		if jobs, err = addJobs(jobs, list, f.Path, f.Size, feed); err != nil {
+			return nil, nil, err
 		}
-		for i := range (*jobs)[n:] {
-			(*jobs)[n+i].feed = func(w io.Writer, off, size int64) error { return m.Feed(w, &f, off, size) }
-		}
-		isOpen[k] = true
 	}
-	return isOpen, nil
+	return jobs, checked, nil
 }
 
 // nameOf returns the name of the file at path relative to the root, or "" if it is not below the
 // root. A file without a path matches only a model of one file.
 func (r *Report) nameOf(path string) string {
 	if path == "" {
-		if len(r.said.files) == 1 {
-			return r.said.files[0].name
+		if len(r.Files) == 1 {
+			return r.Files[0].Name
 		}
 		return ""
 	}
-	root, err1 := filepath.Abs(r.root)
+	name, ok := below(r.root, path)
+	if name == "." {
+		return filepath.Base(path)
+	}
+	if !ok {
+		return ""
+	}
+	return name
+}
+
+// below returns the slash-separated name of path relative to root, and whether path is root or below
+// it.
+func below(root, path string) (name string, ok bool) {
+	root, err1 := filepath.Abs(root)
 	path, err2 := filepath.Abs(path)
-	if err1 != nil || err2 != nil {
-		return ""
-	}
-	if path == root {
-		return filepath.Base(root)
-	}
 	name, err := filepath.Rel(root, path)
-	if err != nil || !filepath.IsLocal(name) {
-		return ""
-	}
-	return filepath.ToSlash(name)
+	return filepath.ToSlash(name), errors.Join(err1, err2, err) == nil && filepath.IsLocal(name)
 }
