@@ -430,28 +430,24 @@ func (m *Model) Prefetch() error {
 	if err := m.spaces.openAll(); err != nil {
 		return err
 	}
-	return m.advise(func(r *source.Region) error { return r.Prefetch(0, r.Size()) })
+	return m.advise(memory.Prefetch)
 }
 
 // Evict removes the pages of all mappings from the process, and cached copies of tensors.
 func (m *Model) Evict() error {
 	m.cache.evict()
-	return m.advise(func(r *source.Region) error {
-		if r == m.main {
-			m.kept.evict(m)
-		}
-		return r.Evict()
-	})
+	m.kept.evict(m)
+	return m.advise(memory.Evict)
 }
 
-// advise calls tell for all files.
-func (m *Model) advise(tell func(*source.Region) error) error {
+// advise applies an Advice to all files.
+func (m *Model) advise(a memory.Advice) error {
 	if err := m.main.Enter(); err != nil {
 		return err
 	}
 	defer m.main.Leave()
 	for r := range m.regions() {
-		if err := tell(r); err != nil {
+		if _, err := r.Advise(a, 0, r.Size()); err != nil {
 			return err
 		}
 	}

@@ -54,7 +54,7 @@ func (m *Model) Stats() Stats {
 		case !r.InMemory():
 			s.OnDemand += r.Size() - held
 		}
-		if n := r.Resident(); n < 0 || s.Resident < 0 {
+		if n, err := r.Advise(memory.Resident, 0, r.Size()); err != nil || n < 0 || s.Resident < 0 {
 			s.Resident = -1
 		} else {
 			s.Resident += n

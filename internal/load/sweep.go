@@ -3,6 +3,7 @@ package load
 import (
 	"sync"
 
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
 )
 
@@ -39,7 +40,7 @@ func (s *sweeper) used(r *source.Region, off, n int64) {
 
 func (s *sweeper) sweep() {
 	if s.region != nil && s.lo < s.hi {
-		s.region.Forget(s.lo, s.hi)
+		_, _ = s.region.Advise(memory.Evict, s.lo, s.hi-s.lo)
 	}
 	s.hi, s.read = 0, 0
 }

@@ -1,9 +1,6 @@
 package source
 
 import (
-	"errors"
-	"io"
-	"os"
 	"sync"
 
 	"github.com/weightmap/weightmap/internal/fault"
@@ -14,14 +11,13 @@ import (
 // other process changes.
 type head struct {
 	on   bool
-	fd   int       // owned descriptor, -1 for none
-	file *os.File  // the caller's file, used in place of fd
-	base int64     // offset of the window in the file
-	buf  []byte    // the beginning of the window
-	err  error     // why buf is short
-	pool *[]byte   // pooled memory of buf
-	one  [1]byte   // buffer for isCached
-	iov  [1][]byte // one as an I/O vector
+	fd   descriptor // owned
+	part            // the window of the file
+	buf  []byte     // the beginning of the window
+	err  error      // why buf is short
+	pool *[]byte    // pooled memory of buf
+	one  [1]byte    // buffer for isCached
+	iov  [1][]byte  // one as an I/O vector
 }
 
 // headSize is the size of the first read: it holds the structure of small models.
@@ -29,44 +25,18 @@ const headSize = 16 << 10
 
 var heads = sync.Pool{New: func() any { b := make([]byte, headSize); return &b }}
 
-func (h *head) open(fd int) { h.on, h.fd = true, fd }
-
-func (h *head) borrow(f *os.File, base int64) { h.on, h.fd, h.file, h.base = true, -1, f, base }
+func (h *head) open(fd descriptor, base int64) { h.on, h.fd, h.part = true, fd, part{fd, base} }
 
 // close closes the descriptor. It may be called again.
 func (h *head) close() {
 	if !h.on {
 		return
 	}
-	if h.fd >= 0 {
-		closeFile(h.fd)
-	}
+	h.fd.close()
 	if h.pool != nil {
 		heads.Put(h.pool)
 	}
-	*h = head{fd: -1}
-}
-
-// readAt fills p from offset off of the window. The range is valid.
-func (h *head) readAt(p []byte, off int64) (int, error) {
-	for n := 0; n < len(p); {
-		k, err := 0, error(nil)
-		if h.file != nil {
-			k, err = h.file.ReadAt(p[n:], h.base+off+int64(n))
-		} else {
-			k, err = pread(h.fd, p[n:], h.base+off+int64(n))
-		}
-		if n += max(k, 0); n == len(p) {
-			break
-		}
-		if errors.Is(err, io.EOF) || err == nil && k == 0 {
-			return n, ErrCut
-		}
-		if err != nil {
-			return n, err
-		}
-	}
-	return len(p), nil
+	*h = head{}
 }
 
 // first returns the beginning of the window, which has size bytes. It reads that once.
@@ -74,7 +44,7 @@ func (h *head) first(size int64) ([]byte, error) {
 	if h.pool == nil {
 		h.pool = heads.Get().(*[]byte)
 		b := (*h.pool)[:min(size, headSize)]
-		n, err := h.readAt(b, 0)
+		n, err := h.ReadAt(b, 0)
 		h.buf, h.err = b[:n], err
 	}
 	return h.buf, h.err
@@ -87,15 +57,11 @@ func (r *Region) ReadSoon(off, n int64) bool {
 	if !h.on {
 		return false
 	}
-	fd := h.fd
-	if h.file != nil {
-		fd = int(h.file.Fd())
-	}
 	h.iov[0] = h.one[:]
-	if isCached(fd, h.iov[:], h.base+off) {
+	if isCached(int(h.fd), h.iov[:], h.base+off) {
 		return false
 	}
-	readAhead(fd, h.base+off, n)
+	readAhead(int(h.fd), h.base+off, n)
 	return true
 }
 
@@ -133,7 +99,7 @@ func (r *Region) readHead(p []byte, off int64) (n int, err error) {
 	}
 	if n < len(p) {
 		var k int
-		k, err = r.head.readAt(p[n:], off+int64(n))
+		k, err = r.head.ReadAt(p[n:], off+int64(n))
 		n += k
 	}
 	return n, err

@@ -6,7 +6,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// ID identifies a file and its state: device, inode, size and ctime. The zero ID is unknown.
+// ID identifies a file and its state: device, inode, size and modification time. The zero ID is unknown.
 type ID struct {
 	dev, ino  uint64
 	size      int64

@@ -2,6 +2,7 @@ package source
 
 import (
 	"errors"
+	"github.com/weightmap/weightmap/internal/memory"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -21,8 +22,7 @@ var uses = []struct {
 	{"Pin", func(r *Region) error { _, err := r.Pin(); return err }},
 	{"ReadAt", func(r *Region) error { _, err := r.ReadAt(make([]byte, 1), 0); return err }},
 	{"Slice", func(r *Region) error { _, err := r.Slice(0, 1); return err }},
-	{"Prefetch", func(r *Region) error { return r.Prefetch(0, 1) }},
-	{"Evict", (*Region).Evict},
+	{"Advise", func(r *Region) error { _, err := r.Advise(memory.Evict, 0, 1); return err }},
 }
 
 func TestAfterClose(t *testing.T) {
@@ -312,8 +312,7 @@ func TestHoldsDoNotAllocate(t *testing.T) {
 		{"ReadAt", func() { _, _ = r.ReadAt(p, 5) }},
 		{"Slice", func() { _, _ = r.Slice(5, 50) }},
 		{"Guard", func() { _ = r.Guard(func() error { return nil }) }},
-		{"Prefetch", func() { _ = r.Prefetch(0, 10000) }},
-		{"Evict", func() { _ = r.Evict() }},
+		{"Advise", func() { _, _ = r.Advise(memory.Prefetch, 0, 10000) }},
 	}
 	for _, tt := range tests {
 		if n := testing.AllocsPerRun(100, tt.f); n != 0 {

@@ -59,8 +59,8 @@ func TestLock(t *testing.T) {
 		before := lockedMemory(t)
 		for i, r := range lockedRegions(t, path, o) {
 			want := int64([]int{size, 40000}[i])
-			if err := r.Evict(); err != nil || r.Locked() != want || r.Resident() != want {
-				t.Errorf("%+v: %v, %d bytes are locked, %d resident, want %d", o, err, r.Locked(), r.Resident(), want)
+			if err := evict(r); err != nil || r.Locked() != want || residentOf(r) != want {
+				t.Errorf("%+v: %v, %d bytes are locked, %d resident, want %d", o, err, r.Locked(), residentOf(r), want)
 			}
 			if now := lockedMemory(t); now <= before {
 				t.Errorf("%+v: %d kB are locked, %d before", o, now, before)

@@ -64,10 +64,10 @@ func TestOnDemand(t *testing.T) {
 			read()
 			r.Parsed()
 			read()
-			if !r.OnDemand() || r.InMemory() || r.Mapped() || r.Held() != 0 || r.Bytes() != nil || r.Resident() != 0 {
+			if !r.OnDemand() || r.InMemory() || r.Mapped() || r.Held() != 0 || r.Bytes() != nil || residentOf(r) != 0 {
 				t.Error("it is not read on demand, or is memory")
 			}
-			if err := errors.Join(r.Prefetch(0, 100), r.Evict(), r.Close()); err != nil {
+			if err := errors.Join(prefetch(r, 0, 100), evict(r), r.Close()); err != nil {
 				t.Error(err)
 			}
 			if _, err := r.Slice(0, 1); !errors.Is(err, tensor.ErrClosed) {

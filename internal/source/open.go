@@ -1,15 +1,11 @@
 package source
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"math"
 	"os"
-	"strconv"
-	"sync/atomic"
 
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
@@ -35,15 +31,28 @@ func Open(path string, o Options) (*Region, error) {
 // Open is like the function Open, for a zero Region in a larger struct. Do not use r after an error.
 func (r *Region) Open(path string, o Options) error {
 	r.path, r.name, r.debug = path, path, o.Debug || debugBuild
-	if err := r.openName(path, o); err != nil {
-		r.release(&o)
-		return r.failed(err)
-	}
-	return nil
+	return r.opened(r.openName(path, &o), &o)
 }
 
-// failed is fail for errors that may already have an origin.
-func (r *Region) failed(err error) error {
+// OpenFile maps size bytes at offset off of an open regular file, or all bytes from
+// off on if size is negative. It does not move the file's offset, and the caller may
+// close the file afterwards.
+func OpenFile(f *os.File, off, size int64, o Options) (*Region, error) {
+	r := &Region{path: f.Name(), name: f.Name(), debug: o.Debug || debugBuild}
+	if err := r.opened(r.openFile(f, off, max(size, toEnd), &o), &o); err != nil {
+		return nil, err
+	}
+	return r, nil
+}
+
+// opened completes opening.
+func (r *Region) opened(err error, o *Options) error {
+	if err == nil {
+		return nil
+	}
+	if r.held > 0 {
+		o.Memory.Release(r.held)
+	}
 	if errors.As(err, new(*tensor.Error)) {
 		return err
 	}
@@ -53,80 +62,8 @@ func (r *Region) failed(err error) error {
 // testHookHeld is called between opening a file and mapping it.
 var testHookHeld func()
 
-// load maps the named file, or reads it into memory if the system or the file system does not
-// support mapping.
-func (r *Region) load(name string, o *Options) error {
-	if testHookHeld != nil {
-		testHookHeld()
-	}
-	err := r.mapName(name, 0, toEnd)
-	if err == errNoMappings || noMapping(err) {
-		return r.readName(name, o)
-	}
-	return err
-}
-
 // mapFile is mmap.Open; tests replace it.
 var mapFile = mmap.Open
-
-// regular returns an error if mode is not that of a regular file.
-func (r *Region) regular(mode fs.FileMode) error {
-	if !mode.IsRegular() {
-		return r.fail(-1, &kindError{mode})
-	}
-	return nil
-}
-
-// OpenFile maps size bytes at offset off of an open regular file, or all bytes from
-// off on if size is negative. It does not move the file's offset, and the caller may
-// close the file afterwards. If the system has no name by which a descriptor can be
-// mapped, OpenFile reads the window into memory.
-func OpenFile(f *os.File, off, size int64, o Options) (*Region, error) {
-	r := &Region{path: f.Name(), name: f.Name(), debug: o.Debug || debugBuild}
-	if err := r.openWindow(f, off, size, &o); err != nil {
-		r.release(&o)
-		return nil, r.failed(err)
-	}
-	return r, nil
-}
-
-// openWindow is OpenFile.
-func (r *Region) openWindow(f *os.File, off, size int64, o *Options) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if m := info.Mode(); !m.IsRegular() {
-		return &kindError{m}
-	}
-	size, err = window(off, max(size, toEnd), info.Size())
-	if err != nil {
-		return err
-	}
-	if size == 0 {
-		r.setHeap([]byte{})
-		return nil
-	}
-	if info.Size() <= math.MaxInt {
-		err := r.mapDescriptor(f, off, size)
-		r.id = idOfFile(info)
-		if err == nil && o.Parse && r.Mapped() {
-			r.head.borrow(f, off)
-		}
-		if err != nil && !noRoom(err) {
-			err = r.readWindow(f, off, size, o)
-		}
-		if !lacks(err) {
-			return err
-		}
-	}
-	own, err := duplicate(f)
-	if err != nil {
-		return err
-	}
-	r.readOn(own, off, size, o)
-	return nil
-}
 
 // FromBytes returns a region of the caller's memory, which it never modifies. The caller
 // must not modify it while the region is in use.
@@ -206,8 +143,11 @@ func window(off, n, total int64) (int64, error) {
 // errNoMappings means that x/exp/mmap does not map files on this system.
 var errNoMappings = errors.New("files are not mapped here")
 
-// mapName maps the named file and sets the window.
+// mapName maps a window of the named file.
 func (r *Region) mapName(name string, off, size int64) error {
+	if testHookHeld != nil {
+		testHookHeld()
+	}
 	ra, err := mapFile(name)
 	if err != nil {
 		return err
@@ -227,86 +167,25 @@ func (r *Region) mapName(name string, off, size int64) error {
 		r.setHeap([]byte{})
 		return nil
 	}
+	r.setHeap(mem[off : off+size : off+size])
 	r.ra, r.mem, r.skip = ra, mem, int(off)
-	r.win = mem[off : off+size : off+size]
-	r.base = memory.Address(r.win)
-	r.size = size
 	return nil
 }
 
-// mapDescriptor maps f by the name of its descriptor. If descriptors have no names, it maps f by
-// the name it was opened by, if that is still the same file.
-func (r *Region) mapDescriptor(f *os.File, off, size int64) error {
-	if descriptors == "" {
-		return r.mapSame(f, off, size)
-	}
-	c, err := f.SyscallConn()
-	if err != nil {
+// mapPath is mapName for a file that is open, if path still names it.
+func (r *Region) mapPath(path string, off, size int64, isSame func() error) error {
+	if err := isSame(); err != nil {
 		return err
 	}
-	// Control prevents the descriptor from being closed and reused meanwhile.
-	cerr := c.Control(func(fd uintptr) { err = r.mapName(nameOf(int(fd)), off, size) })
-	return cmp.Or(cerr, err)
-}
-
-// mapSame maps f by its path, and compares the file there with f before and after.
-func (r *Region) mapSame(f *os.File, off, size int64) error {
-	if err := samePath(f); err != nil {
+	if err := r.mapName(path, off, size); err != nil {
 		return err
 	}
-	if err := r.mapName(f.Name(), off, size); err != nil {
-		return err
-	}
-	err := samePath(f)
+	err := isSame()
 	if err != nil && r.ra != nil {
 		r.ra.Close()
 		r.ra, r.mem, r.skip = nil, nil, 0
 	}
 	return err
-}
-
-// samePath reports ErrReplaced if f is no longer what its path names.
-func samePath(f *os.File) error {
-	was, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	now, err := os.Stat(f.Name())
-	if err == nil && !os.SameFile(was, now) {
-		err = ErrReplaced
-	}
-	return err
-}
-
-// nameOf returns the file system name of a descriptor.
-func nameOf(fd int) string {
-	if fd < len(names) {
-		if name := names[fd].Load(); name != nil {
-			return *name
-		}
-	}
-	name := descriptors + strconv.Itoa(fd)
-	if fd < len(names) {
-		names[fd].Store(&name)
-	}
-	return name
-}
-
-// names caches the names of low descriptors.
-var names [64]atomic.Pointer[string]
-
-// readName reads a file that cannot be mapped into memory.
-func (r *Region) readName(name string, o *Options) error {
-	f, err := os.Open(name)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	return r.readWindow(f, 0, info.Size(), o)
 }
 
 // readWindow reads the window of a file that cannot be mapped into memory.
@@ -321,7 +200,31 @@ func (r *Region) readWindow(src io.ReaderAt, off, size int64, o *Options) error 
 	return err
 }
 
-// setHeap sets the window to b, which is not a mapping.
+// lacks reports whether err means that a file can neither be mapped nor read into memory, for
+// lack of address space, mappings or memory. The file is then read on demand.
+func lacks(err error) bool { return noRoom(err) || errors.Is(err, tensor.ErrLimit) }
+
+// readOnDemand makes the window a range of f, which the region owns from here on.
+func (r *Region) readOnDemand(f *os.File, off, size int64) {
+	r.file, r.size, r.src = f, size, &part{f, off}
+}
+
+// part is a file from an offset on.
+type part struct {
+	f    io.ReaderAt
+	base int64
+}
+
+// ReadAt implements io.ReaderAt for ranges within the file as it was opened.
+func (p *part) ReadAt(b []byte, off int64) (int, error) {
+	n, err := p.f.ReadAt(b, p.base+off)
+	if errors.Is(err, io.EOF) {
+		err = ErrCut
+	}
+	return n, err
+}
+
+// setHeap sets the window to b.
 func (r *Region) setHeap(b []byte) {
 	r.win, r.base, r.size = b, memory.Address(b), int64(len(b))
 }

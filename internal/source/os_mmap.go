@@ -6,9 +6,13 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"math"
 	"os"
+	"runtime"
+	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -21,108 +25,147 @@ const NoWait = syscall.O_NONBLOCK
 // protect makes a whole mapping inaccessible and reports whether it did.
 func protect(mem []byte) bool { return syscall.Mprotect(mem, syscall.PROT_NONE) == nil }
 
-// noMapping reports whether err says that the file system cannot map files.
-func noMapping(err error) bool { return errors.Is(err, syscall.ENODEV) }
-
 // noRoom reports whether err says that the process cannot have another mapping.
 func noRoom(err error) bool { return errors.Is(err, syscall.ENOMEM) }
 
-// openName maps the file at path. Opening never blocks, and the open file must be regular. It
-// maps the descriptor by its name, and parsing reads from the descriptor, so that replacing the
-// file has no effect. If descriptors have no names (a system without /proc), it maps the file by
-// path, and parsing reads the mapping.
-func (r *Region) openName(path string, o Options) error {
-	flags := syscall.O_RDONLY | syscall.O_NONBLOCK | syscall.O_CLOEXEC
-	if o.NoLink {
-		flags |= syscall.O_NOFOLLOW
+// openRegular opens the regular file at a path relative to dir, or to the working directory for
+// unix.AT_FDCWD. It never blocks.
+func openRegular(dir int, path string, noLink bool) (fd descriptor, st syscall.Stat_t, err error) {
+	flags := unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC
+	if noLink {
+		flags |= unix.O_NOFOLLOW
 	}
-	fd, err := syscall.Open(path, flags, 0)
+	n, err := unix.Openat(dir, path, flags, 0)
 	for err == syscall.EINTR {
-		fd, err = syscall.Open(path, flags, 0)
+		n, err = unix.Openat(dir, path, flags, 0)
 	}
-	if err != nil {
-		return unopened(path, err)
-	}
-	r.head.open(fd)
-	err = r.mapOpen(path, &o)
-	if err != nil || !o.Parse || !r.Mapped() && !r.OnDemand() {
-		r.head.close()
-	}
-	return err
-}
-
-// unopened returns the error for a path that cannot be opened: a link that is not followed, a socket, or a file.
-func unopened(path string, err error) error {
 	switch err {
+	case nil:
 	case syscall.ELOOP:
-		return &kindError{fs.ModeSymlink}
+		return 0, st, &kindError{fs.ModeSymlink}
 	case syscall.ENXIO, syscall.EOPNOTSUPP:
-		return &kindError{fs.ModeSocket}
+		return 0, st, &kindError{fs.ModeSocket}
+	default:
+		return 0, st, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
-	return &fs.PathError{Op: "open", Path: path, Err: err}
+	fd = descriptor(n)
+	if err := syscall.Fstat(n, &st); err != nil {
+		fd.close()
+		return 0, st, &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if m := modeOf(uint32(st.Mode)); m != 0 {
+		fd.close()
+		return 0, st, &kindError{m}
+	}
+	return fd, st, nil
 }
 
-// mapOpen maps the open file of the head, or keeps it open to read it on demand.
-func (r *Region) mapOpen(path string, o *Options) error {
-	var st syscall.Stat_t
-	if err := syscall.Fstat(r.head.fd, &st); err != nil {
-		return &fs.PathError{Op: "stat", Path: path, Err: err}
-	}
-	if err := r.regular(modeOf(uint32(st.Mode))); err != nil {
+// openName maps the file at path. It maps the descriptor by its name, and parsing reads from the
+// descriptor, so that replacing the file has no effect.
+func (r *Region) openName(path string, o *Options) error {
+	fd, st, err := openRegular(unix.AT_FDCWD, path, o.NoLink)
+	if err != nil {
 		return err
 	}
 	if err := o.Same.check(idOf(&st)); err != nil {
+		fd.close()
 		return err
 	}
-	r.id = idOf(&st)
+	return r.mapDescriptor(fd, &st, 0, toEnd, o)
+}
+
+// openFile is OpenFile.
+func (r *Region) openFile(f *os.File, off, size int64, o *Options) error {
+	info, err := f.Stat()
+	if err != nil {
+		return err
+	}
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok || !info.Mode().IsRegular() {
+		return &kindError{info.Mode()}
+	}
+	c, err := f.SyscallConn()
+	if err != nil {
+		return err
+	}
+	fd := -1
+	cerr := c.Control(func(own uintptr) { fd, err = unix.FcntlInt(own, unix.F_DUPFD_CLOEXEC, 0) })
+	if err := cmp.Or(cerr, err); err != nil {
+		return err
+	}
+	return r.mapDescriptor(descriptor(fd), st, off, size, o)
+}
+
+// mapDescriptor maps a window of the file that fd is open on. If it cannot be mapped, the window is read into
+// memory or on demand. mapDescriptor takes ownership of fd.
+func (r *Region) mapDescriptor(fd descriptor, st *syscall.Stat_t, off, size int64, o *Options) error {
+	size, err := window(off, size, st.Size)
+	if err != nil {
+		fd.close()
+		return err
+	}
+	r.id = idOf(st)
 	if st.Size <= math.MaxInt {
-		err := r.load(nameOf(r.head.fd), o)
-		if errors.Is(err, fs.ErrNotExist) {
-			if err = r.load(path, o); err == nil {
-				r.head.close() // it may be another file
-				r.id = ID{}
-			}
+		err := r.mapName(fd.name(), off, size)
+		if errors.Is(err, fs.ErrNotExist) { // a system without /proc
+			err = r.mapPath(r.name, off, size, func() error { return r.id.isAt(r.name) })
+		}
+		if errors.Is(err, syscall.ENODEV) { // the file system cannot map files
+			err = r.readWindow(fd, off, size, o)
 		}
 		if !lacks(err) {
-			return renamed(err, path)
+			if err == nil && o.Parse && r.Mapped() {
+				r.head.open(fd, off)
+			} else {
+				fd.close()
+			}
+			return renamed(err, r.name)
 		}
 	}
-	f := os.NewFile(uintptr(r.head.fd), path)
-	r.head = head{fd: -1}
-	r.readOn(f, 0, st.Size, o)
+	r.readOnDemand(os.NewFile(uintptr(fd), r.name), off, size)
 	return nil
 }
 
-// duplicate returns another descriptor of the same file.
-func duplicate(f *os.File) (*os.File, error) {
-	raw, err := f.SyscallConn()
-	if err != nil {
-		return nil, err
-	}
-	own := -1
-	cerr := raw.Control(func(fd uintptr) { own, err = unix.FcntlInt(fd, unix.F_DUPFD_CLOEXEC, 0) })
-	if err = cmp.Or(cerr, err); err != nil {
-		return nil, err
-	}
-	return os.NewFile(uintptr(own), f.Name()), nil
-}
+// descriptor is an open file.
+type descriptor int
 
-// pread reads from an open file, as pread(2) does.
-func pread(fd int, p []byte, off int64) (n int, err error) {
-	for {
-		if n, err = syscall.Pread(fd, p, off); err != syscall.EINTR {
+// ReadAt implements io.ReaderAt with pread(2).
+func (d descriptor) ReadAt(p []byte, off int64) (n int, err error) {
+	for n < len(p) {
+		k, err := syscall.Pread(int(d), p[n:], off+int64(n))
+		switch {
+		case err == syscall.EINTR:
+		case err != nil:
 			return n, err
+		case k == 0:
+			return n, io.EOF
+		default:
+			n += k
 		}
 	}
+	return n, nil
 }
 
-func closeFile(fd int) { syscall.Close(fd) }
+func (d descriptor) close() { syscall.Close(int(d)) }
+
+// name returns the file system name of a descriptor.
+func (d descriptor) name() string {
+	if int(d) >= len(names) {
+		return descriptors + strconv.Itoa(int(d))
+	}
+	if name := names[d].Load(); name != nil {
+		return *name
+	}
+	name := descriptors + strconv.Itoa(int(d))
+	names[d].Store(&name)
+	return name
+}
+
+// names caches the names of low descriptors.
+var names [64]atomic.Pointer[string]
 
 // renamed replaces the path in an error by the caller's path.
 func renamed(err error, path string) error {
-	if err == nil {
-		return nil
-	}
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return &fs.PathError{Op: p.Op, Path: path, Err: p.Err}
@@ -137,8 +180,6 @@ func modeOf(mode uint32) fs.FileMode {
 		return 0
 	case syscall.S_IFDIR:
 		return fs.ModeDir
-	case syscall.S_IFLNK:
-		return fs.ModeSymlink
 	case syscall.S_IFIFO:
 		return fs.ModeNamedPipe
 	case syscall.S_IFSOCK:
@@ -149,12 +190,52 @@ func modeOf(mode uint32) fs.FileMode {
 	return os.ModeIrregular
 }
 
-// idOfFile returns the ID for a FileInfo of package os.
-func idOfFile(info fs.FileInfo) ID {
-	if st, ok := info.Sys().(*syscall.Stat_t); ok {
-		return idOf(st)
+// Peeks reports whether Peek is supported.
+const Peeks = true
+
+// Peek reads the first len(p) bytes of a regular file in an open directory, or all of a
+// shorter one, and returns their number and the ID of the file. It does not follow links.
+func Peek(dir *os.File, name string, p []byte) (n int, id ID, err error) {
+	fd, st, err := openRegular(int(dir.Fd()), name, true)
+	runtime.KeepAlive(dir)
+	if err != nil {
+		return 0, ID{}, err
 	}
-	return ID{}
+	defer fd.close()
+	if n, err = fd.ReadAt(p, 0); err != nil && err != io.EOF {
+		return n, ID{}, &fs.PathError{Op: "read", Path: name, Err: err}
+	}
+	return n, idOf(&st), nil
+}
+
+// Reopen opens the file of a mapping by its name. It fails if the name now refers to another file. The
+// mapping prevents the inode number from being reused.
+func (r *Region) Reopen() (*File, error) {
+	if r.ra == nil {
+		return nil, errors.ErrUnsupported
+	}
+	fd, st, err := openRegular(unix.AT_FDCWD, r.name, false)
+	if err != nil {
+		return nil, err
+	}
+	f := os.NewFile(uintptr(fd), r.name)
+	if now := idOf(&st); now.dev != r.id.dev || now.ino != r.id.ino {
+		f.Close()
+		return nil, ErrReplaced
+	}
+	return &File{f, r}, nil
+}
+
+// isAt returns an error if path does not name the file.
+func (id *ID) isAt(path string) error {
+	var st syscall.Stat_t
+	if err := syscall.Stat(path, &st); err != nil {
+		return &fs.PathError{Op: "stat", Path: path, Err: err}
+	}
+	if now := idOf(&st); now.dev != id.dev || now.ino != id.ino {
+		return ErrReplaced
+	}
+	return nil
 }
 
 // Changed returns the ctime of a file: the time of the last change of its content, link count, owner or

@@ -25,11 +25,11 @@ func TestPopulate(t *testing.T) {
 		{100, populateOver, populateOver},
 	}
 	for _, tt := range tests {
-		if err := r.Evict(); err != nil {
+		if err := evict(r); err != nil {
 			t.Fatal(err)
 		}
 		r.Populate(tt.off, tt.n)
-		if got := r.Resident(); got < tt.want || tt.want == 0 && got != 0 {
+		if got := residentOf(r); got < tt.want || tt.want == 0 && got != 0 {
 			t.Errorf("%d bytes at %d: %d are resident, want %d", tt.n, tt.off, got, tt.want)
 		}
 	}

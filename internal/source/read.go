@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"runtime"
 
 	"github.com/weightmap/weightmap/internal/fault"
@@ -131,30 +130,6 @@ func (r *Region) Guard(fn func() error) error {
 	return err
 }
 
-// Prefetch asks the system to read n bytes at off ahead, and does not wait. For a file that is
-// read on demand, the bytes go to the system's cache. It does nothing for heap memory and
-// readers, nor on systems other than Linux and Android.
-func (r *Region) Prefetch(off, n int64) error {
-	if err := r.Check(off, n); err != nil {
-		return err
-	}
-	if err := r.Enter(); err != nil {
-		return err
-	}
-	defer r.Leave()
-	if p, ok := r.src.(*part); ok {
-		readAhead(int(p.f.Fd()), p.base+off, n)
-	}
-	if r.ra == nil || n == 0 {
-		return nil
-	}
-	lo := r.skip + int(off)
-	if err := willNeed(r.mem, lo, lo+int(n)); err != nil {
-		return r.fail(off, err)
-	}
-	return nil
-}
-
 // populateOver is the size below which Populate does nothing, since a page fault maps as much.
 const populateOver = 64 << 10
 
@@ -166,33 +141,6 @@ func (r *Region) Populate(off, n int64) {
 		populate(r.mem, r.skip+int(off), r.skip+int(off+n))
 		runtime.Gosched() // a short system call keeps its processor and would delay timers
 	}
-}
-
-// Evict removes the pages of the mapping from the process; they stay in the system's cache, and
-// the next access maps them again. It does nothing for heap memory, readers and locked pages,
-// nor on systems other than Linux and Android.
-func (r *Region) Evict() error {
-	if err := r.Enter(); err != nil {
-		return err
-	}
-	defer r.Leave()
-	if r.ra == nil || len(r.mem) == 0 || r.locked.Load() > 0 {
-		return nil
-	}
-	if err := forget(r.mem); err != nil {
-		return r.fail(-1, err)
-	}
-	return nil
-}
-
-// Forget evicts a range of the window, except locked pages. It is a hint.
-func (r *Region) Forget(lo, hi int64) {
-	if r.ra == nil || r.whole || r.Enter() != nil {
-		return
-	}
-	from := r.skip + int(lo)
-	_ = forget(r.mem[from-from%os.Getpagesize() : r.skip+int(hi)])
-	r.Leave()
 }
 
 // Check returns the error of Slice for an invalid range.
@@ -225,7 +173,8 @@ func (r *Region) prove(end int64) error {
 
 // probe reads the byte before offset end.
 func probe(src io.ReaderAt, end int64) error {
-	return readFull(src, make([]byte, 1), end-1)
+	_, err := readAt(src, make([]byte, 1), end-1)
+	return err
 }
 
 // readHeap reads n bytes at off of src into an aligned buffer.
@@ -239,7 +188,8 @@ func readHeap(src io.ReaderAt, off, n int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	return b, readFull(src, b, off)
+	_, err = readAt(src, b, off)
+	return b, err
 }
 
 // newHeap allocates n bytes aligned to 64.
@@ -248,12 +198,6 @@ func newHeap(n int64) ([]byte, error) {
 		return nil, fmt.Errorf("%w: %d bytes are more than this platform can address", tensor.ErrLimit, n)
 	}
 	return memory.Aligned(int(n)), nil
-}
-
-// readFull fills b from offset off of src.
-func readFull(src io.ReaderAt, b []byte, off int64) error {
-	_, err := readAt(src, b, off)
-	return err
 }
 
 // readAt fills b from offset off of src and checks the result of src: n is at most len(b),

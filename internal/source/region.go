@@ -115,25 +115,10 @@ func (r *Region) FaultOffset(addr uintptr) int64 { return int64(max(addr, r.base
 // ErrCut is the error for a fault in a mapping.
 var ErrCut error = truncatedError{"the file was cut short while it was in use"}
 
-// Resident returns the number of bytes of the window that are in physical memory and mapped in
-// the process, or -1 if unknown. Pages that are only in the system's cache do not count.
-func (r *Region) Resident() int64 {
-	if r.Enter() != nil {
-		return -1
-	}
-	defer r.Leave()
-	if r.ra == nil {
-		return r.Held()
-	}
-	return resident(r.mem, r.skip, r.skip+len(r.win))
-}
-
-// Advise prefetches, populates, evicts or locks n bytes of the window at off, or returns how many of them are resident, as
-// Prefetch, Populate, Evict and Resident do. Evict skips pages that also hold other bytes.
+// Advise applies an Advice to n bytes of the window at off. Resident returns how many of them are in physical memory
+// and mapped in the process, or -1 if unknown; pages that are only in the system's cache do not count. Evict
+// skips locked pages and those that also hold other bytes. Other systems than Linux and Android support only Lock.
 func (r *Region) Advise(a memory.Advice, off, n int64) (int64, error) {
-	if a == memory.Prefetch {
-		return 0, r.Prefetch(off, n)
-	}
 	if err := r.Check(off, n); err != nil {
 		return 0, err
 	}
@@ -141,30 +126,39 @@ func (r *Region) Advise(a memory.Advice, off, n int64) (int64, error) {
 		return 0, err
 	}
 	defer r.Leave()
-	if a == memory.Populate {
-		r.Populate(off, n)
-		return 0, nil
-	}
-	lo, hi := r.skip+int(off), r.skip+int(off+n)
-	if a == memory.Resident {
-		if r.ra == nil {
-			return n, nil
+	if r.ra == nil {
+		if r.file != nil && a == memory.Prefetch {
+			readAhead(int(r.file.Fd()), r.src.(*part).base+off, n)
 		}
-		return resident(r.mem, lo, hi), nil
+		if r.src != nil || a != memory.Resident {
+			n = 0
+		}
+		return n, nil
 	}
-	if r.ra == nil || n == 0 {
-		return 0, nil
-	}
-	if page := os.Getpagesize(); a == memory.Lock {
-		lo, hi = lo/page*page, min((hi+page-1)/page*page, len(r.mem))
-	} else if lo, hi = (lo+page-1)/page*page, hi/page*page; lo >= hi {
-		return 0, nil
-	}
+	lo, hi, page := r.skip+int(off), r.skip+int(off+n), os.Getpagesize()
 	var err error
-	if a == memory.Lock {
+	switch {
+	case n == 0:
+	case a == memory.Prefetch:
+		err = willNeed(r.mem, lo, hi)
+	case a == memory.Populate:
+		r.Populate(off, n)
+	case a == memory.Resident:
+		return resident(r.mem, lo, hi), nil
+	case a == memory.Lock:
+		lo, hi = lo/page*page, min((hi+page-1)/page*page, len(r.mem))
 		err = r.lock(r.mem[lo:hi], lo)
-	} else if err = forget(r.mem[lo:hi]); errors.Is(err, syscall.EINVAL) {
-		err = nil // some of it is locked
+	default:
+		lo = (lo + page - 1) / page * page
+		if hi < len(r.mem) {
+			hi = hi / page * page
+		}
+		if lo < hi {
+			err = forget(r.mem[lo:hi])
+		}
+		if errors.Is(err, syscall.EINVAL) {
+			err = nil // some of it is locked
+		}
 	}
 	if err != nil {
 		return 0, r.fail(off, err)
@@ -203,17 +197,11 @@ func (r *Region) reserve(n int64, o *Options) error {
 	return nil
 }
 
-// release releases the reserved memory of a region that could not be opened.
-func (r *Region) release(o *Options) {
-	if r.held > 0 {
-		o.Memory.Release(r.held)
-		r.held = 0
-	}
-}
-
 // Undo closes a region that was not shared, and releases its reserved memory. Close does not
 // release it, since the Account ends with the model.
 func (r *Region) Undo(o *Options) {
 	r.Close()
-	r.release(o)
+	if r.held > 0 {
+		o.Memory.Release(r.held)
+	}
 }

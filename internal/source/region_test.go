@@ -186,16 +186,16 @@ func TestSlice(t *testing.T) {
 		if got := r.Bytes(); r.InMemory() != (got != nil) || got != nil && !bytes.Equal(got, data) {
 			t.Error("Bytes is not the window")
 		}
-		if err := r.Evict(); err != nil {
+		if err := evict(r); err != nil {
 			t.Errorf("Evict: %v", err)
 		}
 		if got := r.Bytes(); got != nil && !bytes.Equal(got, data) {
 			t.Error("Bytes after Evict is not the window")
 		}
-		if err := r.Prefetch(5000, end-5000); err != nil {
+		if err := prefetch(r, 5000, end-5000); err != nil {
 			t.Errorf("Prefetch: %v", err)
 		}
-		if err := r.Prefetch(1, end); !errors.Is(err, tensor.ErrTruncated) {
+		if err := prefetch(r, 1, end); !errors.Is(err, tensor.ErrTruncated) {
 			t.Errorf("Prefetch beyond: %v", err)
 		}
 	})
@@ -215,7 +215,7 @@ func TestEmpty(t *testing.T) {
 		if err := r.Guard(func() error { return io.ErrNoProgress }); err != io.ErrNoProgress {
 			t.Errorf("Guard: %v", err)
 		}
-		if err := errors.Join(r.Prefetch(0, 0), r.Evict(), r.Close()); err != nil {
+		if err := errors.Join(prefetch(r, 0, 0), evict(r), r.Close()); err != nil {
 			t.Error(err)
 		}
 	})
@@ -524,4 +524,16 @@ func TestLyingReader(t *testing.T) {
 			}
 		})
 	}
+}
+
+func evict(r *Region) error { _, err := r.Advise(memory.Evict, 0, r.Size()); return err }
+
+func prefetch(r *Region, off, n int64) error { _, err := r.Advise(memory.Prefetch, off, n); return err }
+
+func residentOf(r *Region) int64 {
+	n, err := r.Advise(memory.Resident, 0, r.Size())
+	if err != nil {
+		return -1
+	}
+	return n
 }
