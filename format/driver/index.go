@@ -19,8 +19,10 @@ import (
 //
 // An Index makes few allocations for any number of tensors: names are in one buffer,
 // dims in one slice, and records in one slice without pointers, which the garbage
-// collector does not scan. Names are looked up in a hash table with open addressing. The
-// hash seed is random, so that a file cannot provoke collisions.
+// collector does not scan. Names are looked up in a hash table with open addressing.
+// If the number of tensors is not known in advance, they are collected in pooled
+// scratch memory, and Seal copies them. The hash seed is random, so that a file cannot
+// provoke collisions.
 type Index struct {
 	// Version is the file's version of the format, such as "1". The parser sets it.
 	Version string
@@ -31,6 +33,7 @@ type Index struct {
 	names   strings.Builder
 	dims    []int64
 	slots   []uint64 // hash table: hash << 32 | index + 1, or 0 if free
+	scratch *scratch // the memory of the above while their number is unknown
 	account *Memory
 	counted int   // bytes reserved in account
 	err     error // from account; Add then fails
@@ -48,9 +51,6 @@ type record struct {
 }
 
 const longName = 1<<16 - 1
-
-// few is the number of tensors to begin with if their number is not known in advance.
-const few = 32
 
 // extra holds the fields that few tensors need.
 type extra struct {
@@ -119,6 +119,9 @@ func (x *Index) Grow(n, nameBytes, dims int) {
 	if !x.reserve(n*tensorBytes + nameBytes + 8*dims) {
 		return
 	}
+	if x.scratch != nil {
+		x.leave()
+	}
 	x.records = slices.Grow(x.records, n)
 	x.dims = slices.Grow(x.dims, dims)
 	x.names.Grow(nameBytes)
@@ -135,7 +138,8 @@ func tableSize(n int) int { return 1 << bits.Len(uint(n+n/2)) }
 func (x *Index) Dims(rank int) tensor.Shape {
 	n := x.dimsEnd(len(x.records))
 	if cap(x.dims)-n < rank {
-		x.dims = slices.Grow(x.dims[:n], max(rank, few, n))
+		x.borrow()
+		x.dims = slices.Grow(x.dims[:n], rank)
 	}
 	x.dims = x.dims[:n+rank]
 	return x.dims[n : n+rank : n+rank]
@@ -162,11 +166,12 @@ func (x *Index) Add(t *Tensor) error {
 		return x.err
 	}
 	if i == cap(x.records) {
-		x.records = slices.Grow(x.records, max(few, i))
+		x.borrow()
+		x.records = slices.Grow(x.records, 1)
 	}
 	// A search ends at a free slot, so there must always be one.
 	if 3*(i+1) > 2*len(x.slots) {
-		x.rehash(max(2*few, 2*len(x.slots)))
+		x.rehash(max(64, 2*len(x.slots)))
 	}
 	h := maphash.Bytes(seed, t.Name)
 	slot, taken := find(x, h, t.Name)
@@ -248,10 +253,11 @@ func (x *Index) keep(t *Tensor) bool {
 		x.dims = append(x.dims[:at], t.Shape...)
 	}
 	x.dims = x.dims[:at+len(t.Shape)]
-	if x.names.Cap()-x.names.Len() < len(t.Name) {
-		x.names.Grow(max(few, len(t.Name), x.names.Len()))
+	if x.scratch != nil {
+		x.scratch.names = append(x.scratch.names, t.Name...)
+	} else {
+		x.names.Write(t.Name)
 	}
-	x.names.Write(t.Name)
 	return true
 }
 
@@ -275,8 +281,11 @@ func (x *Index) dimsEnd(i int) int {
 // all tensors have one or none has.
 func (x *Index) extra(i int) *extra {
 	if x.room <= i {
-		n := max(cap(x.records), i+1)
-		x.reserve(extraBytes * (n - x.room))
+		n := max(len(x.records), i+1)
+		if x.scratch == nil {
+			n = max(cap(x.records), i+1) // the number passed to Grow
+		}
+		x.reserve(extraBytes * (n - x.room)) // also of scratch, which the next one wants back
 		x.extras, x.room = append(x.extras, make([]extra, n-len(x.extras))...)[:len(x.extras)], n
 	}
 	for len(x.extras) <= i {
@@ -311,12 +320,18 @@ func (x *Index) Len() int { return len(x.records) }
 // Name returns the name of tensor i.
 func (x *Index) Name(i int) string {
 	start, end := x.nameSpan(i)
+	if x.scratch != nil {
+		return string(x.scratch.names[start:end])
+	}
 	return x.names.String()[start:end]
 }
 
 // Names returns the names of all tensors, which share memory.
 func (x *Index) Names() []string {
 	all := x.names.String()
+	if x.scratch != nil {
+		all = string(x.scratch.names)
+	}
 	list := make([]string, x.Len())
 	for i := range list {
 		start, end := x.nameSpan(i)
@@ -337,6 +352,9 @@ func (x *Index) nameSpan(i int) (start, end int) {
 // isNamed reports whether tensor i has the given name.
 func isNamed[N string | []byte](x *Index, i int, name N) bool {
 	start, end := x.nameSpan(i)
+	if x.scratch != nil {
+		return string(x.scratch.names[start:end]) == string(name)
+	}
 	return x.names.String()[start:end] == string(name)
 }
 
@@ -447,7 +465,11 @@ func find[N string | []byte](x *Index, h uint64, name N) (slot int, found bool) 
 // rehash replaces the table with one of the given size.
 func (x *Index) rehash(size int) {
 	old := x.slots
-	x.slots = make([]uint64, size)
+	if x.scratch != nil {
+		x.slots = x.scratch.table(size)
+	} else {
+		x.slots = make([]uint64, size)
+	}
 	mask := size - 1
 	for _, s := range old {
 		if s == 0 {

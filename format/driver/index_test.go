@@ -187,10 +187,13 @@ func TestLongNames(t *testing.T) {
 		for i, name := range names {
 			add(t, x, name, int64(i), 1)
 		}
-		for i, name := range names {
-			if at, ok := x.Lookup(name); at != i || !ok || x.Name(i) != name {
-				t.Errorf("the name of %d bytes is at %d, %v", len(name), at, ok)
+		for range 2 {
+			for i, name := range names {
+				if at, ok := x.Lookup(name); at != i || !ok || x.Name(i) != name {
+					t.Errorf("the name of %d bytes is at %d, %v", len(name), at, ok)
+				}
 			}
+			x.Seal()
 		}
 	}
 }
@@ -212,8 +215,60 @@ func TestDimsAreApart(t *testing.T) {
 			x.Add(&Tensor{Name: []byte{'a' + byte(i)}, DType: tensor.Uint8, Shape: d})
 			_ = append(x.Shape(i), 66)
 		}
-		if got := fmt.Sprint(x.Shape(0), x.Shape(1), x.Shape(2), x.Shape(3)); got != "[1] [2, 3] [] [4]" {
-			t.Errorf("hint %d: %s", hint, got)
+		for range 2 {
+			if got := fmt.Sprint(x.Shape(0), x.Shape(1), x.Shape(2), x.Shape(3)); got != "[1] [2, 3] [] [4]" {
+				t.Errorf("hint %d: %s", hint, got)
+			}
+			x.Seal()
+		}
+	}
+}
+
+// TestSeal: an index that was not told what comes has the same afterwards, in memory
+// of its own, no more than that takes, although it collected it where others did.
+func TestSeal(t *testing.T) {
+	build := func(n int, told bool) *Index {
+		x := &Index{}
+		if told {
+			x.Grow(n, 8*n, n)
+		}
+		for i := range n {
+			d := Tensor{Name: fmt.Append(nil, "t", 3*i), DType: tensor.Uint8, Shape: tensor.Shape{int64(i)}, Offset: int64(i), Size: int64(i)}
+			if i%7 == 3 {
+				d.Quant = &tensor.Quantization{Scales: []float32{float32(i)}}
+			}
+			if x.Add(&d) != nil || x.Add(&d) == nil {
+				t.Fatal("not added once")
+			}
+			if at, ok := x.LookupBytes(d.Name); at != i || !ok || x.Name(i) != string(d.Name) {
+				t.Fatalf("tensor %d is not there while the index is filled", i)
+			}
+		}
+		return x
+	}
+	for _, n := range []int{0, 1, 5, 42, 43, 1000, 70000, 3} {
+		told, sealed := build(n, true), build(n, false)
+		sealed.Seal()
+		if other := build(n/2, false); other.Len() != n/2 { // in the memory that was given back
+			t.Fatal(other.Len())
+		}
+		sealed.Seal()
+		if told.Len() != n || sealed.Len() != n {
+			t.Fatalf("%d and %d tensors of %d", told.Len(), sealed.Len(), n)
+		}
+		for i := range n {
+			if d := cmp.Diff(described(told, i), described(sealed, i)); d != "" {
+				t.Fatalf("tensor %d of %d (-told +sealed)\n%s", i, n, d)
+			}
+			if at, ok := sealed.Lookup(told.Name(i)); at != i || !ok {
+				t.Fatalf("tensor %d of %d is at %d, %v", i, n, at, ok)
+			}
+		}
+		if c := cap(sealed.records); c > n+n/3+16 {
+			t.Errorf("room for %d tensors of %d", c, n)
+		}
+		if sealed.Add(&Tensor{Name: []byte("more")}) != nil {
+			t.Error("nothing can be added any more")
 		}
 	}
 }

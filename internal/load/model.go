@@ -126,6 +126,7 @@ func (m *Model) opened(err error, c *Config) error {
 	}
 	m.spaces.parsed()
 	m.main.Parsed()
+	m.index.Seal()
 	if len(m.spaces.files) > 0 {
 		m.main.OnFree(m.spaces.close)
 	}
