@@ -97,11 +97,9 @@ type job struct {
 	uses    uses            // how nodes use tensors
 	gaps    []gap           // nodes without an operator in the target
 	read    *readonce.Reader
-	workers int      // tensors converted concurrently
-	taken   int64    // bytes written so far
-	begun   int      // index of the first item not yet started
-	active  int      // streams being converted
-	spare   [][]byte // buffers to reuse
+	workers int   // tensors converted concurrently
+	taken   int64 // bytes written so far
+	begun   int   // index of the first item not yet started
 	running sync.WaitGroup
 	stop    chan struct{}
 }
@@ -127,26 +125,35 @@ func (j *job) create() (*format.Writer, error) {
 	for _, item := range opts.AcceptLoss {
 		accepted[item] = true
 	}
+	essential := map[string]bool{} // integers that this conversion made are useless without parameters
+	for _, it := range j.items {
+		essential[it.to.Name] = it.z != nil
+	}
 	for {
 		w, err := format.Create(j.o.To, j.path, j.to, &opts)
-		var refused *format.LossError
-		if lost := errors.As(err, &refused); lost && !opts.KeepNames {
-			opts.KeepNames, j.report.Kept = true, refused.Losses
-			continue
-		} else if j.report.Kept != nil && (lost || err == nil) {
-			j.report.Kept = averted(j.report.Kept, refused)
+		refused := lossesIn(err)
+		if err != nil && refused == nil {
+			return nil, err
 		}
-		if err == nil || !j.o.Lossy || refused == nil {
+		if err != nil && !opts.KeepNames {
+			opts.KeepNames, j.report.Kept = true, refused
+			continue
+		}
+		open := make(map[format.Loss]bool, len(refused))
+		for _, l := range refused {
+			open[l] = true
+		}
+		j.report.Kept = slices.DeleteFunc(slices.Clone(j.report.Kept), func(l format.Loss) bool { return open[l] })
+		if err == nil || !j.o.Lossy {
 			return w, err
 		}
-		essential := j.essential()
-		for _, l := range refused.Losses {
+		for _, l := range refused {
 			if !l.Acceptable || essential[l.Name] && l.Kind == format.LossQuantization || accepted[l.Item()] {
 				return nil, err
 			}
 		}
 		// Leaving these out may cause further losses, which the next attempt reports.
-		for _, l := range refused.Losses {
+		for _, l := range refused {
 			if item := l.Item(); !accepted[item] {
 				accepted[item] = true
 				opts.AcceptLoss = append(opts.AcceptLoss, item)
@@ -156,27 +163,13 @@ func (j *job) create() (*format.Writer, error) {
 	}
 }
 
-// averted returns the losses that are no longer refused.
-func averted(losses []format.Loss, now *format.LossError) []format.Loss {
-	refused := map[format.Loss]bool{}
-	if now != nil {
-		for _, l := range now.Losses {
-			refused[l] = true
-		}
+// lossesIn returns the losses that an error lists.
+func lossesIn(err error) []format.Loss {
+	var refused *format.LossError
+	if errors.As(err, &refused) {
+		return refused.Losses
 	}
-	return slices.DeleteFunc(slices.Clone(losses), func(l format.Loss) bool { return refused[l] })
-}
-
-// essential returns the tensors that are useless without their parameters: integers that this
-// conversion made.
-func (j *job) essential() map[string]bool {
-	names := map[string]bool{}
-	for _, it := range j.items {
-		if it.z != nil {
-			names[it.to.Name] = true
-		}
-	}
-	return names
+	return nil
 }
 
 // write writes one tensor.
@@ -198,7 +191,6 @@ func (j *job) write(w *format.Writer, it *item) error {
 			j.report.Quantized = append(j.report.Quantized, Stats{it.to.Name, stats})
 		}
 		j.zeroed(it.to.Name, it.to.TypeName(), zeroed, nonzero)
-		j.finish(it.stream)
 		it.stream = nil
 		return nil
 	}

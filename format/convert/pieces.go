@@ -100,21 +100,19 @@ func (c *converter) convert(dst []byte) ([]byte, error) {
 		return c.integers(dst)
 	}
 	if c.info.DType == tensor.Float64 && c.z == nil {
-		numbers, err := next(c.source, &c.mem.double)
-		if err != nil {
-			return nil, err
-		}
-		count(&c.tally, c.to.DType, numbers)
-		dst = c.buffer(dst, len(numbers))
-		return dst, tensor.Encode(dst, c.to.DType, numbers)
+		return reals(c, &c.mem.double, dst)
 	}
-	numbers, err := next(c.source, &c.mem.single)
+	return reals(c, &c.mem.single, dst)
+}
+
+// reals converts the next piece of real numbers, by way of mem.
+func reals[F float32 | float64](c *converter, mem *[]F, dst []byte) ([]byte, error) {
+	numbers, err := next(c.source, mem)
 	if err != nil {
 		return nil, err
 	}
-	dst = c.buffer(dst, len(numbers))
-	if c.z != nil {
-		return dst, c.z.Encode(dst, numbers)
+	if dst = c.buffer(dst, len(numbers)); c.z != nil {
+		return dst, c.z.Encode(dst, c.mem.single)
 	}
 	count(&c.tally, c.to.DType, numbers)
 	return dst, tensor.Encode(dst, c.to.DType, numbers)

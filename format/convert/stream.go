@@ -4,130 +4,104 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"sync"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/work"
 )
 
-// workers returns the number of tensors to convert concurrently: few, since each takes some megabytes.
-func workers() int { return min(runtime.GOMAXPROCS(0), 4) }
+const (
+	// decodedMost is the size up to which tensors that the source decodes are converted concurrently.
+	decodedMost = 8 << 20
+	// ahead is the number of pieces that a conversion may be ahead of the writer.
+	ahead = 2
+)
 
-// decodedMost is the size up to which tensors that the source decodes are converted concurrently.
-const decodedMost = 8 << 20
-
-// workersFor returns the number of tensors to convert concurrently: one if the source decodes large
-// tensors.
+// workersFor returns the number of tensors to convert concurrently: few, since each takes some
+// megabytes, and one if the source decodes large tensors.
 func workersFor(items []*item) int {
 	for _, it := range items {
 		if info := it.from.Info(); info.Offset < 0 && info.Size > decodedMost {
 			return 1
 		}
 	}
-	return workers()
+	return min(runtime.GOMAXPROCS(0), 4)
 }
 
-// ahead is the number of pieces that a conversion may be ahead of the writer.
-const ahead = 2
-
-// stream is a tensor converted in the background. It is an io.Reader.
+// stream is the data of a tensor, converted by another goroutine. It is an io.Reader.
 type stream struct {
-	full, free chan []byte // converted pieces, and buffers for more
-	err        error       // valid once full is closed
-	tally                  // likewise
-	broken     bool        // a panic or Goexit of the source ended the goroutine
-	thrown     any         // the panic's value; nil for runtime.Goexit
-	piece      []byte      // being read
-	left       []byte      // unread rest of piece
+	pieces chan *[]byte
+	err    error   // valid once pieces is closed
+	tally          // likewise
+	piece  *[]byte // being read
+	left   []byte  // unread rest of piece
 }
 
-// begin starts converting tensor now and those that follow, up to the number of workers.
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
+
+// begin starts converting the tensor with index now and those that follow.
 func (j *job) begin(now int) {
-	for ; j.begun < len(j.items) && j.active < j.workers && (j.workers > 1 || j.begun <= now); j.begun++ {
+	for ; j.begun < min(now+2*j.workers-1, len(j.items)); j.begun++ {
 		if it := j.items[j.begun]; it.changes {
 			it.stream = j.start(it)
-			j.active++
 		}
 	}
 }
 
 // start starts converting a tensor.
 func (j *job) start(it *item) *stream {
-	s := &stream{full: make(chan []byte, ahead+1), free: make(chan []byte, ahead+1)}
-	for range cap(s.free) {
-		var spare []byte
-		if n := len(j.spare); n > 0 {
-			spare, j.spare = j.spare[n-1], j.spare[:n-1]
-		}
-		s.free <- spare
-	}
+	s := &stream{pieces: make(chan *[]byte, ahead)}
 	j.running.Go(func() {
-		defer close(s.full)
-		finished := false
-		defer func() {
-			if !finished {
-				s.thrown, s.broken = recover(), true
-			}
-		}()
-		j.run(it, s)
-		finished = true
+		work.Catch(func() error { return j.convert(it, s) }, func(err error) {
+			s.err = err
+			close(s.pieces)
+		})
 	})
 	return s
 }
 
-// finish returns the buffers of a stream that was read to its end.
-func (j *job) finish(s *stream) {
-	for range cap(s.free) {
-		j.spare = append(j.spare, <-s.free)
-	}
-	j.active--
-}
-
-// run converts the tensor into s.
-func (j *job) run(it *item, s *stream) {
+// convert converts a tensor into s.
+func (j *job) convert(it *item, s *stream) error {
 	mem := scratches.Get().(*scratch)
 	defer scratches.Put(mem)
-	c := &converter{to: &it.to, z: it.z, mem: mem}
-	if c.source, s.err = j.source(it.from); s.err != nil {
-		return
+	src, err := j.source(it.from)
+	if err != nil {
+		return err
 	}
+	c := &converter{source: src, to: &it.to, z: it.z, mem: mem}
 	defer func() { s.tally = c.tally }()
 	accepted, _ := j.mayOverflow(it)
 	for c.more() {
+		b := buffers.Get().(*[]byte)
+		if *b, err = c.convert(*b); err != nil {
+			return err
+		}
+		if c.lost > 0 && !accepted {
+			return fmt.Errorf("%w: %s, which only a lossy conversion does", format.ErrUnsupported, overflow(it, c.lost).Why)
+		}
 		select {
-		case b := <-s.free:
-			b, s.err = c.convert(b)
-			if s.err == nil && c.lost > 0 && !accepted {
-				s.err = fmt.Errorf("%w: %s, which only a lossy conversion does", format.ErrUnsupported, overflow(it, c.lost).Why)
-			}
-			if s.err != nil {
-				return
-			}
-			s.full <- b // never blocks: as many slots as buffers
+		case s.pieces <- b:
 		case <-j.stop:
-			return
+			return nil
 		}
 	}
+	return nil
 }
 
-// Read implements io.Reader. It repeats a panic or Goexit of the converting goroutine, such as a panic
-// of the source's reader, in the caller's goroutine.
+// Read implements io.Reader. A panic or Goexit of the converting goroutine, such as a panic of the
+// source's reader, happens in the caller's goroutine.
 func (s *stream) Read(p []byte) (int, error) {
 	if len(s.left) == 0 {
 		if s.piece != nil {
-			s.free <- s.piece
-			s.piece = nil
+			buffers.Put(s.piece)
 		}
-		b, ok := <-s.full
-		switch {
-		case !ok && s.thrown != nil:
-			panic(s.thrown)
-		case !ok && s.broken:
-			runtime.Goexit()
-		case !ok && s.err != nil:
-			return 0, s.err
-		case !ok:
+		if s.piece = <-s.pieces; s.piece == nil {
+			if s.err != nil {
+				return 0, work.Rethrow(s.err)
+			}
 			return 0, io.EOF
 		}
-		s.piece, s.left = b, b
+		s.left = *s.piece
 	}
 	n := copy(p, s.left)
 	s.left = s.left[n:]

@@ -73,23 +73,13 @@ func (j *job) verify() error {
 
 // integersOf returns the content of a quantized tensor in a format that returns it as float32.
 func (j *job) integersOf(it *item, v tensor.View) (string, error) {
-	mem := scratches.Get().(*scratch)
-	defer scratches.Put(mem)
 	if _, err := it.z.Parameters(); err != nil { // restarts the quantizer
 		return "", err
 	}
-	src, err := j.source(v)
-	if err != nil {
+	again, h := *it, xxhash.New()
+	again.from = v
+	if _, err := io.Copy(h, j.start(&again)); err != nil {
 		return "", err
-	}
-	c, h := &converter{source: src, to: &it.to, z: it.z, mem: mem}, xxhash.New()
-	var piece []byte
-	for c.more() {
-		var err error
-		if piece, err = c.convert(piece); err != nil {
-			return "", err
-		}
-		h.Write(piece)
 	}
 	return content(it.to.TypeName(), v.Shape(), h.Sum64()), nil
 }

@@ -3,7 +3,6 @@ package work
 
 import (
 	"context"
-	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -52,81 +51,54 @@ func Each(ctx context.Context, n, workers int, f func(i int) error) error {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
-	workers = min(workers, n)
-	if workers <= 1 {
-		for i := range n {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			if err := f(i); err != nil {
-				return err
-			}
-		}
-		return ctx.Err()
-	}
-	return each(ctx, n, workers, f)
-}
-
-// run is a call of Each with several goroutines.
-type run struct {
-	ctx   context.Context
-	f     func(i int) error
-	next  atomic.Int64
-	ended atomic.Pointer[any] // the panic value, or nil for runtime.Goexit
-	group sync.WaitGroup
-
-	mu     sync.Mutex
-	failed int // lowest index that failed
-	err    error
-}
-
-func each(ctx context.Context, n, workers int, f func(i int) error) error {
 	r := &run{ctx: ctx, f: f, failed: n}
-	r.group.Add(workers)
-	for range workers {
-		go r.work()
-	}
-	r.group.Wait()
-	if thrown := r.ended.Load(); thrown != nil {
-		if *thrown != nil {
-			panic(*thrown)
+	if workers = min(workers, n); workers <= 1 {
+		_ = r.work()
+	} else {
+		var group sync.WaitGroup
+		group.Add(workers)
+		for range workers {
+			go Catch(r.work, func(err error) {
+				if err != nil {
+					r.fail(-1, err)
+				}
+				group.Done()
+			})
 		}
-		runtime.Goexit()
+		group.Wait()
 	}
 	if r.err != nil {
-		return r.err
+		return Rethrow(r.err)
 	}
 	return ctx.Err()
 }
 
+// run is a call of Each.
+type run struct {
+	ctx  context.Context
+	f    func(i int) error
+	next atomic.Int64
+
+	mu     sync.Mutex
+	failed int // lowest index that failed, or n
+	err    error
+}
+
 // work processes indices until none is left.
-func (r *run) work() {
-	finished := false
-	defer func() {
-		if !finished {
-			thrown := recover()
-			r.ended.Store(&thrown)
-			r.next.Store(math.MaxInt / 2) // past the last index
-		}
-		r.group.Done()
-	}()
+func (r *run) work() error {
 	for r.ctx.Err() == nil {
 		i := int(r.next.Add(1)) - 1
-		if i >= r.worst() {
+		r.mu.Lock()
+		end := r.failed
+		r.mu.Unlock()
+		if i >= end {
 			break
 		}
 		if err := r.f(i); err != nil {
 			r.fail(i, err)
 		}
 	}
-	finished = true
-}
-
-// worst returns the lowest index that failed, or n.
-func (r *run) worst() int {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	return r.failed
+	return nil
 }
 
 func (r *run) fail(i int, err error) {
@@ -135,6 +107,35 @@ func (r *run) fail(i int, err error) {
 	if i < r.failed {
 		r.failed, r.err = i, err
 	}
+}
+
+// thrown is the error of a function that did not return.
+type thrown struct{ value any } // of the panic; nil for runtime.Goexit
+
+func (thrown) Error() string { return "panic" }
+
+// Catch calls f, then done with its error. If f panics or calls runtime.Goexit, that error makes
+// Rethrow do the same on another goroutine.
+func Catch(f func() error, done func(error)) {
+	err, returned := error(nil), false
+	defer func() {
+		if !returned {
+			err = thrown{recover()}
+		}
+		done(err)
+	}()
+	err = f()
+	returned = true
+}
+
+// Rethrow repeats the panic or Goexit that Catch caught, or returns the error.
+func Rethrow(err error) error {
+	if t, ok := err.(thrown); ok && t.value != nil {
+		panic(t.value)
+	} else if ok {
+		runtime.Goexit()
+	}
+	return err
 }
 
 // Step is the size of the pieces that Chunks passes: large enough that calls cost nothing compared
