@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/vector"
 )
 
 // As returns the tensor as a slice of T over the model's own memory, without
@@ -88,7 +89,7 @@ func Of[T Elem](name string, shape Shape, data []T) (View, error) {
 	if !memory.LittleEndian {
 		b = memory.Aligned(len(b))
 		copy(b, memory.BytesOf(data))
-		swapWords(b, d.wordSize())
+		vector.Swap(b, d.wordSize())
 	}
 	return FromBytes(name, d, shape, b)
 }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/vector"
 )
 
 // TestAsMisaligned: memory that is not aligned is copied, never viewed.
@@ -54,9 +55,9 @@ func TestCast(t *testing.T) {
 		mem[i] = byte(3 * i)
 	}
 	want := make([]uint32, 16)
-	decodeCopy(want, mem, 4)
+	vector.Copy(want, mem, 4)
 	if got, err := cast[uint32](mem); memory.LittleEndian && (err != nil || !cmp.Equal(want, got)) {
-		t.Errorf("cast and decodeCopy differ: %v", err)
+		t.Errorf("cast and copy differ: %v", err)
 	}
 }
 

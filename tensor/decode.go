@@ -162,7 +162,7 @@ func undecodable[T Elem](info *Info) error {
 		return err
 	case info.Quant != nil && isReal:
 		return info.Quant.Check(info.DType, info.Shape)
-	case e != nil || !viewable[T](info.DType) && (!isReal || info.DType == Complex64):
+	case e != nil || !viewable[T](info.DType) && (!isReal || !info.DType.Valid() || info.DType == Complex64):
 		return fmt.Errorf("%w: %s does not decode as %T", ErrDType, info.TypeName(), zero)
 	}
 	return nil
@@ -185,12 +185,13 @@ func decodeElements[T Elem](dst []T, e elements, first int64) error {
 	double, isDouble := floats[float64](dst)
 	switch {
 	case (isPlain || !isSingle && !isDouble) && viewable[T](info.DType):
-		decodeCopy(dst, e.from(first, len(dst)), info.DType.wordSize())
+		vector.Copy(dst, e.from(first, len(dst)), info.DType.wordSize())
 		return nil
 	case isSingle:
 		return e.real(single, first)
 	case isPlain && info.DType.Size() >= 4: // float32 does not hold all of them
-		return toFloat(double, e.from(first, len(dst)), info.DType)
+		dtypes[info.DType].double(double, e.from(first, len(dst)))
+		return nil
 	}
 	return e.widened(double, first)
 }
@@ -211,34 +212,7 @@ func (e *elements) real(dst []float32, first int64) error {
 		q.convert(dst, b, e.info.DType, e.info.Shape, first, e.stream)
 		return nil
 	}
-	switch e.info.DType {
-	case Float16:
-		vector.Float16(dst, b, e.stream)
-	case BFloat16:
-		vector.BFloat16(dst, b, e.stream)
-	case Int8:
-		vector.Linear(dst, b, vector.Int8, 1, 0, e.stream)
-	case Uint8:
-		vector.Linear(dst, b, vector.Uint8, 1, 0, e.stream)
-	case Int16:
-		vector.Linear16(dst, b, vector.Int16, 1, 0, e.stream)
-	case Uint16:
-		vector.Linear16(dst, b, vector.Uint16, 1, 0, e.stream)
-	case Int32:
-		vector.Int32(dst, b, e.stream)
-	case Float64:
-		vector.Float64(dst, b, e.stream)
-	case Bool:
-		for i, x := range b {
-			dst[i] = float32(min(x, 1))
-		}
-	case Float8E4M3FN:
-		vector.Lookup(dst, b, float8E4M3FN())
-	case Float8E5M2:
-		vector.Lookup(dst, b, float8E5M2())
-	default:
-		return toFloat(dst, b, e.info.DType)
-	}
+	dtypes[e.info.DType].single(dst, b, e.stream)
 	return nil
 }
 
@@ -265,65 +239,3 @@ var scratch = sync.Pool{New: func() any {
 	room := make([]float32, 1024)
 	return &room
 }}
-
-// decodeCopy fills dst from little-endian bytes that consist of words of the given size.
-func decodeCopy[T Elem](dst []T, b []byte, word int) {
-	out := memory.BytesOf(dst)
-	copy(out, b)
-	if !memory.LittleEndian {
-		swapWords(out, word)
-	}
-}
-
-// swapWords reverses the bytes of each word in place.
-func swapWords(b []byte, word int) {
-	if word < 2 {
-		return
-	}
-	for ; len(b) >= word; b = b[word:] {
-		slices.Reverse(b[:word])
-	}
-}
-
-// toFloat converts little-endian integers, float32 and float64.
-func toFloat[F float32 | float64](dst []F, b []byte, d DType) error {
-	switch d {
-	case Float64:
-		convertAll[float64](dst, b)
-	case Float32:
-		convertAll[float32](dst, b)
-	case Int64:
-		convertAll[int64](dst, b)
-	case Int32:
-		convertAll[int32](dst, b)
-	case Int16:
-		convertAll[int16](dst, b)
-	case Int8:
-		convertAll[int8](dst, b)
-	case Uint64:
-		convertAll[uint64](dst, b)
-	case Uint32:
-		convertAll[uint32](dst, b)
-	case Uint16:
-		convertAll[uint16](dst, b)
-	case Uint8:
-		convertAll[uint8](dst, b)
-	default:
-		return fmt.Errorf("%w: %v has no real values", ErrDType, d)
-	}
-	return nil
-}
-
-// convertAll converts elements of type T, which need not be aligned.
-func convertAll[T float64 | float32 | int64 | int32 | int16 | int8 | uint64 | uint32 | uint16 | uint8, F float32 | float64](dst []F, b []byte) {
-	var piece [128]T
-	size := len(memory.BytesOf(piece[:1]))
-	for len(dst) > 0 {
-		n := min(len(dst), len(piece))
-		decodeCopy(piece[:n], b[:n*size], size)
-		for i, x := range piece[:n] {
-			dst[i] = F(x)
-		}
-		dst, b = dst[n:], b[n*size:]
-	}
-}

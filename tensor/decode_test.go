@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/vector"
 )
 
 // exact returns the value of the element at the start of b as a big float, by
@@ -228,7 +229,7 @@ func TestSwapWords(t *testing.T) {
 		{8, []byte{7, 6, 5, 4, 3, 2, 1, 0}},
 	} {
 		b := at(8, 0)
-		swapWords(b, tt.word)
+		vector.Swap(b, tt.word)
 		if d := cmp.Diff(tt.want, b); d != "" {
 			t.Errorf("words of %d (-want +got)\n%s", tt.word, d)
 		}

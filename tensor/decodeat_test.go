@@ -36,7 +36,7 @@ func decodedKinds() []partKind {
 	var all []partKind
 	for _, d := range allDTypes() {
 		all = append(all, partKind{d.String(), func(r *rand.Rand) Info { return Info{DType: d, Shape: randShape(r)} }})
-		if !isInteger(d) {
+		if !d.isInteger() {
 			continue
 		}
 		for _, scheme := range []Scheme{Linear, Logarithmic} {

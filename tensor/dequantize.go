@@ -3,6 +3,7 @@ package tensor
 import (
 	"fmt"
 	"math"
+	"sync"
 
 	"github.com/weightmap/weightmap/internal/vector"
 )
@@ -91,16 +92,8 @@ func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape
 	channels := len(q.Scales)
 	runs := runsFrom(first, channels, q.Axis, shape)
 	size := int(dt.Size())
-	isShort := q.Scheme == Linear && size <= 2
-	kind, linear := vector.Uint8, vector.Linear
-	switch dt {
-	case Int8:
-		kind = vector.Int8
-	case Int16:
-		kind, linear = vector.Int16, vector.Linear16
-	case Uint16:
-		linear = vector.Linear16
-	}
+	kind, isShort := kinds[dt]
+	isShort = isShort && q.Scheme == Linear
 	switch {
 	case isShort && size == 1 && runs.inner == 1 && channels >= shortRun && len(dst) >= channels/8: // worth a look at all zero points
 		zeros := q.ZeroPoints
@@ -111,7 +104,7 @@ func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape
 	case isShort && runs.inner >= shortRun:
 		for len(dst) > 0 {
 			c, n := runs.next(len(dst))
-			linear(dst[:n], data[:n*size], kind, q.Scales[c], q.zeroPoint(c), stream)
+			vector.Linear(dst[:n], data[:n*size], kind, q.Scales[c], q.zeroPoint(c), stream)
 			dst, data = dst[n:], data[n*size:]
 		}
 	default:
@@ -119,15 +112,22 @@ func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape
 	}
 }
 
+// kinds are the integers that vector loops dequantize.
+var kinds = map[DType]vector.Kind{Int8: vector.Int8, Uint8: vector.Uint8, Int16: vector.Int16, Uint16: vector.Uint16}
+
 var noZeroPoints = []int32{0}
+
+// doubles holds intermediate numbers.
+var doubles = sync.Pool{New: func() any { return new([512]float64) }}
 
 // convertSlowly handles every dtype, scheme and run length.
 func (q *Quantization) convertSlowly(dst []float32, data []byte, dt DType, runs channelRuns) {
-	var piece [512]float64
+	piece := doubles.Get().(*[512]float64)
+	defer doubles.Put(piece)
 	size := int(dt.Size())
 	for len(dst) > 0 {
 		numbers := piece[:min(len(dst), len(piece))]
-		_ = toFloat(numbers, data[:len(numbers)*size], dt) // takes all integers
+		dtypes[dt].double(numbers, data)
 		data = data[len(numbers)*size:]
 		for len(numbers) > 0 {
 			c, n := runs.next(len(numbers))
@@ -152,21 +152,13 @@ func logarithmic(d, scale float64) float32 {
 	return float32(math.Copysign(math.Exp2(math.Abs(d)*scale)-1, d))
 }
 
-func isInteger(d DType) bool {
-	switch d {
-	case Int64, Int32, Int16, Int8, Uint64, Uint32, Uint16, Uint8:
-		return true
-	}
-	return false
-}
-
 // Check reports whether the parameters fit a tensor of the given dtype and shape. It returns
 // ErrQuantization if they are nil, the dtype is not an integer, the scheme is unknown, the
 // shape lacks the axis, the number of scales is not that of the channels, or the zero points
 // do not match the scales.
 func (q *Quantization) Check(d DType, shape Shape) error {
 	switch {
-	case !isInteger(d):
+	case !d.isInteger():
 		return fmt.Errorf("%w: elements are %v, not integers", ErrQuantization, d)
 	case q == nil:
 		return fmt.Errorf("%w: there are none", ErrQuantization)

@@ -18,29 +18,15 @@ type Elem interface {
 		~uint64 | ~uint32 | ~uint16 | ~uint8 | ~complex64
 }
 
-// goTypes has a value of the Go type of each dtype; bitTypes has a value of the
-// integer type that may be used in its place. Comparing the dynamic type of such
-// a value with a type parameter takes one instruction.
-var (
-	goTypes = [numDTypes]any{
-		Float64: float64(0), Float32: float32(0), Float16: F16(0), BFloat16: BF16(0),
-		Int64: int64(0), Int32: int32(0), Int16: int16(0), Int8: int8(0),
-		Uint64: uint64(0), Uint32: uint32(0), Uint16: uint16(0), Uint8: uint8(0),
-		Complex64: complex64(0),
-	}
-	bitTypes = [numDTypes]any{Float16: uint16(0), BFloat16: uint16(0), Bool: uint8(0), Float8E4M3FN: uint8(0), Float8E5M2: uint8(0)}
-)
-
-// isNamed reports whether T is the type of d in goTypes or bitTypes. It takes at most two
-// comparisons.
+// isNamed reports whether T is a type that dtypes has for d. It takes at most two comparisons.
 func isNamed[T Elem](d DType) bool {
 	if d >= numDTypes {
 		return false
 	}
-	if _, ok := goTypes[d].(T); ok {
+	if _, ok := dtypes[d].goType.(T); ok {
 		return true
 	}
-	_, ok := bitTypes[d].(T)
+	_, ok := dtypes[d].bits.(T)
 	return ok
 }
 
@@ -67,13 +53,13 @@ func ownDType[T Elem]() (d DType, ok bool) {
 
 // kind returns the dtype of the basic Go type that holds the bits of an element.
 func (d DType) kind() DType {
-	switch d {
-	case Float16, BFloat16:
+	switch {
+	case d >= numDTypes || dtypes[d].bits == nil:
+		return d
+	case d.Size() == 2:
 		return Uint16
-	case Bool, Float8E4M3FN, Float8E5M2:
-		return Uint8
 	}
-	return d
+	return Uint8
 }
 
 // kindOf returns the dtype of T's underlying type. A type switch cannot see that, and package

@@ -54,7 +54,7 @@ func encodeAll[T, F float32 | float64](dst []byte, src []F) {
 		}
 		copy(dst, memory.BytesOf(piece[:n]))
 		if !memory.LittleEndian {
-			swapWords(dst[:n*size], size)
+			vector.Swap(dst[:n*size], size)
 		}
 		src, dst = src[n:], dst[n*size:]
 	}

@@ -61,7 +61,7 @@ func TestDecodeCut(t *testing.T) {
 		middle := len(o.mem)/2 - int(info.Size/2)
 		v := View(memory.New(info, memory.Owner[Info](o), o.mem[middle:][:info.Size]))
 		quants := []*Quantization{nil}
-		if isInteger(d) {
+		if d.isInteger() {
 			quants = append(quants,
 				&Quantization{Scales: scales[:1], Axis: PerTensor}, &Quantization{Scales: scales, Axis: 0},
 				&Quantization{Scales: scales[:columns], Axis: 1}, &Quantization{Scales: scales[:1], Scheme: Logarithmic, Axis: PerTensor})

@@ -8,7 +8,7 @@ import "unsafe"
 // package fmt does not print.
 //
 // No tool detects a misaligned unsafe.Slice, so Cast checks alignment and length. The
-// tests of package tensor compare Cast with decodeCopy, which copies.
+// tests of package tensor compare Cast with vector.Copy.
 
 // Alignment is the alignment of Aligned: a cache line, which suffices for every dtype.
 const Alignment = 64

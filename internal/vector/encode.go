@@ -6,8 +6,6 @@ import (
 )
 
 const (
-	sign32 = 1 << 31
-
 	// The bounds of normal float16 as float32 bits: 2^-14, and 2^16, which is
 	// too large. Numbers just below 2^16 round to Inf.
 	halfMin = (127 - 14) << 23
@@ -29,14 +27,9 @@ func ToHalf(b uint32) uint16 {
 		f := math.Float32frombits(n) + math.Float32frombits(half)
 		return uint16(sign | (math.Float32bits(f) - half))
 	}
-	return uint16(roundHalf(b))
-}
-
-// roundHalf is ToHalf for the normal range of float16. It adds just under half a unit plus
-// the bit that decides ties. A carry into the exponent gives the right result, even Inf.
-func roundHalf(b uint32) uint32 {
-	n := b &^ sign32
-	return b>>16&0x8000 | (n+0xfff+n>>13&1-halfAdj)>>13
+	// Add just under half a unit plus the bit that decides ties. A carry into the exponent gives the
+	// right result, even Inf.
+	return uint16(sign | (n+0xfff+n>>13&1-halfAdj)>>13)
 }
 
 // halfTop is ToHalf for magnitudes that are too large, infinite or NaN; b has no sign.
@@ -72,21 +65,7 @@ func EncodeFloat16(dst []byte, src []float32) {
 		func(i, j int) { toHalfPlain(dst[2*i:2*j], src[i:j]) })
 }
 
-// toHalfPlain converts four numbers at a time: 1.5 times as fast as one.
 func toHalfPlain(dst []byte, src []float32) {
-	const normal = halfMax - halfMin
-	for len(src) >= 4 && len(dst) >= 8 {
-		s := (*[4]float32)(src)
-		a, b, c, d := math.Float32bits(s[0]), math.Float32bits(s[1]), math.Float32bits(s[2]), math.Float32bits(s[3])
-		if a&^sign32-halfMin < normal && b&^sign32-halfMin < normal &&
-			c&^sign32-halfMin < normal && d&^sign32-halfMin < normal {
-			a, b, c, d = roundHalf(a), roundHalf(b), roundHalf(c), roundHalf(d)
-		} else {
-			a, b, c, d = uint32(ToHalf(a)), uint32(ToHalf(b)), uint32(ToHalf(c)), uint32(ToHalf(d))
-		}
-		binary.LittleEndian.PutUint64(dst, uint64(a|b<<16)|uint64(c|d<<16)<<32)
-		src, dst = src[4:], dst[8:]
-	}
 	for i, f := range src {
 		binary.LittleEndian.PutUint16(dst[2*i:], ToHalf(math.Float32bits(f)))
 	}

@@ -23,11 +23,11 @@ func FuzzTwins(f *testing.F) {
 			rowConversion("rows, one zero point", k, scales, zeros[:1]).compare(t, data, len(data), at)
 		}
 		for _, k := range []Kind{Int16, Uint16} {
-			linear16Conversion("linear16", k, scales[0], zero).compare(t, data, len(data)/2, at)
+			linearConversion("linear16", k, scales[0], zero).compare(t, data, len(data)/2, at)
 		}
 		for _, c := range []conversion{
 			{"float16", 2, Float16, float16Plain}, {"bfloat16", 2, BFloat16, bfloat16Plain},
-			{"float64", 8, Float64, float64Plain}, {"int32", 4, Int32, int32Plain},
+			{"float64", 8, Float64, Numbers[float64, float32]}, {"int32", 4, Int32, Numbers[int32, float32]},
 		} {
 			c.compare(t, data, len(data)/c.size, at)
 		}

@@ -66,7 +66,7 @@ func (g *Groups) Decode(dst []float32, src []byte) {
 	groupRooms.Put(room)
 }
 
-// plain is the Go version. The inner loop is unrolled by hand. The conversions of products
+// plain is the Go version. The conversions of products
 // prevent fused operations, so that all processors return the same bits: of two NaNs, the
 // product's.
 func (g *Groups) plain(dst []float32, src []byte, scales []Scales) {
@@ -84,14 +84,9 @@ func (g *Groups) plain(dst []float32, src []byte, scales []Scales) {
 				q |= binary.LittleEndian.Uint64(b[int(r[2])+at:]) >> (r[3] & 7) & high << up
 			}
 			out := (*[8]float32)(dst[i/2*32+at:])
-			out[0] = float32(scale*numbers[q&63]) - minimum
-			out[1] = float32(scale*numbers[q>>8&63]) - minimum
-			out[2] = float32(scale*numbers[q>>16&63]) - minimum
-			out[3] = float32(scale*numbers[q>>24&63]) - minimum
-			out[4] = float32(scale*numbers[q>>32&63]) - minimum
-			out[5] = float32(scale*numbers[q>>40&63]) - minimum
-			out[6] = float32(scale*numbers[q>>48&63]) - minimum
-			out[7] = float32(scale*numbers[q>>56&63]) - minimum
+			for k := range out {
+				out[k] = float32(scale*numbers[q>>(8*k)&63]) - minimum
+			}
 		}
 	}
 }

@@ -3,10 +3,14 @@ package vector
 import (
 	"encoding/binary"
 	"math"
+	"slices"
+
+	"github.com/weightmap/weightmap/internal/memory"
 )
 
 const (
-	inf32 = 0xff << 23 // bits of +Inf; larger magnitudes are NaNs
+	sign32 = 1 << 31
+	inf32  = 0xff << 23 // bits of +Inf; larger magnitudes are NaNs
 	// halfAdj is the difference of the biases of float32 and float16, in the exponent's place.
 	halfAdj = (127 - 15) << 23
 )
@@ -53,5 +57,72 @@ func BFloat16(dst []float32, src []byte, stream bool) {
 func bfloat16Plain(dst []float32, src []byte) {
 	for i := range dst {
 		dst[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(src[2*i:])) << 16)
+	}
+}
+
+// Float64 rounds the little-endian float64 in src to len(dst) values. src holds at
+// least 8*len(dst) bytes.
+func Float64(dst []float32, src []byte, stream bool) {
+	split(dst, haveIntegers, stream,
+		func(i, j int) { float64Block(dst[i:j], src[8*i:8*j], stream) },
+		func(i, j int) { Numbers[float64](dst[i:j], src[8*i:8*j]) })
+}
+
+// Int32 rounds the little-endian int32 in src to len(dst) values. src holds at least
+// 4*len(dst) bytes.
+func Int32(dst []float32, src []byte, stream bool) {
+	split(dst, haveIntegers, stream,
+		func(i, j int) { int32Block(dst[i:j], src[4*i:4*j], stream) },
+		func(i, j int) { Numbers[int32](dst[i:j], src[4*i:4*j]) })
+}
+
+// Number is a type of numbers that Go has.
+type Number interface {
+	float64 | float32 | int64 | int32 | int16 | int8 | uint64 | uint32 | uint16 | uint8
+}
+
+// Numbers converts len(dst) little-endian numbers of type T, which need not be aligned.
+func Numbers[T Number, F float32 | float64](dst []F, src []byte) {
+	var piece [128]T
+	size := len(memory.BytesOf(piece[:1]))
+	for len(dst) > 0 {
+		n := min(len(dst), len(piece))
+		Copy(piece[:n], src[:n*size], size)
+		for i, x := range piece[:n] {
+			dst[i] = F(x)
+		}
+		dst, src = dst[n:], src[n*size:]
+	}
+}
+
+// Copy fills dst from little-endian bytes that consist of words of the given size.
+func Copy[T any](dst []T, src []byte, word int) {
+	out := memory.BytesOf(dst)
+	copy(out, src)
+	if !memory.LittleEndian {
+		Swap(out, word)
+	}
+}
+
+// Swap reverses the bytes of each word in place.
+func Swap(b []byte, word int) {
+	if word < 2 {
+		return
+	}
+	for ; len(b) >= word; b = b[word:] {
+		slices.Reverse(b[:word])
+	}
+}
+
+// Lookup fills dst with the table's values for the bytes in src, which holds at least
+// len(dst) bytes.
+func Lookup(dst []float32, src []byte, values *[256]float32) {
+	for len(dst) >= 4 && len(src) >= 4 { // one at a time can take 1.5 times as long, depending on alignment
+		d, x := (*[4]float32)(dst), (*[4]byte)(src)
+		d[0], d[1], d[2], d[3] = values[x[0]], values[x[1]], values[x[2]], values[x[3]]
+		dst, src = dst[4:], src[4:]
+	}
+	for i := range dst {
+		dst[i] = values[src[i]]
 	}
 }

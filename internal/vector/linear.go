@@ -1,46 +1,62 @@
 package vector
 
-import "slices"
-
-// Kind is the signedness of an integer of 8 or 16 bits, as the mask of its sign bit (0 if
-// unsigned): the value of the bits b is (b ^ kind) - kind.
-type Kind int32
-
-// The two kinds of 8-bit integers.
-const (
-	Uint8 Kind = 0
-	Int8  Kind = 0x80
+import (
+	"math"
+	"slices"
 )
 
-// value returns the integer with the given bits.
-func (k Kind) value(b uint16) int64 { return int64(int32(b)^int32(k)) - int64(k) }
+// Kind is a type of integers.
+type Kind struct {
+	size int   // in bytes, 1 or 2
+	sign int32 // mask of the sign bit, 0 if unsigned: the value of the bits b is (b ^ sign) - sign
+}
 
-// exact reports whether the vector loops support a zero point. An element minus the zero
-// point must be exact as a float32. Its product with a scale is then exact as a float64, so
-// rounding that product, as linear does, equals a multiplication in float32.
-func exact(zero int32) bool { return zero >= -exactZero && zero <= exactZero }
+// The kinds of integers.
+var (
+	Uint8  = Kind{1, 0}
+	Int8   = Kind{1, 0x80}
+	Uint16 = Kind{2, 0}
+	Int16  = Kind{2, 0x8000}
+)
 
+// exactZero limits the zero points of the vector loops. An element minus the zero point must be exact
+// as a float32. Its product with a scale is then exact as a float64, so rounding that product, as
+// linear does, equals a multiplication in float32.
 const exactZero = 1 << 23
 
-// linear returns the value of one element.
-func linear(v, zero int64, scale float64) float32 { return float32(float64(v-zero) * scale) }
+// exact reports whether the vector loops support a zero point.
+func exact(zero int32) bool { return zero >= -exactZero && zero <= exactZero }
 
-// Linear fills dst with (element - zero) * scale for the elements in src, computed
-// as float64 and rounded to float32. src holds at least len(dst) bytes.
+// linear returns the value of the first element of b.
+func (k Kind) linear(b []byte, scale float32, zero int32) float32 {
+	bits := int32(b[0])
+	if k.size == 2 {
+		bits |= int32(b[1]) << 8
+	}
+	return float32(float64(int64((bits^k.sign)-k.sign)-int64(zero)) * float64(scale))
+}
+
+// Linear fills dst with (element - zero) * scale for the little-endian elements in src, computed
+// as float64 and rounded to float32.
 func Linear(dst []float32, src []byte, k Kind, scale float32, zero int32, stream bool) {
 	split(dst, haveIntegers && exact(zero), stream,
-		func(i, j int) { linearBlock(dst[i:j], src[i:j], k, scale, zero, stream) },
-		func(i, j int) { linearPlain(dst[i:j], src[i:j], k, scale, zero) })
+		func(i, j int) {
+			if k.size == 2 {
+				linear16Block(dst[i:j], src[2*i:2*j], k.sign, scale, zero, stream)
+			} else {
+				linearBlock(dst[i:j], src[i:j], k.sign, scale, zero, stream)
+			}
+		},
+		func(i, j int) { linearPlain(dst[i:j], src[k.size*i:], k, scale, zero) })
 }
 
 func linearPlain(dst []float32, src []byte, k Kind, scale float32, zero int32) {
-	z, f := int64(zero), float64(scale)
-	for i, b := range src[:len(dst)] {
-		dst[i] = linear(k.value(uint16(b)), z, f)
+	for i := range dst {
+		dst[i] = k.linear(src[k.size*i:], scale, zero)
 	}
 }
 
-// Rows is Linear for rows of len(scales) elements, each with the scale and the zero
+// Rows is Linear for rows of len(scales) integers of 8 bits, each with the scale and the zero
 // point of its column; a single zero point applies to all columns. There must be at
 // least one scale. The first element is in column at; the last row may be incomplete.
 func Rows(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, at int, stream bool) {
@@ -58,12 +74,91 @@ func Rows(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, at
 		n := min(len(scales)-at, len(dst))
 		row, bytes, scales, zeros := dst[:n], src[:n], scales[at:at+n], zeros[at*step:]
 		split(row, have, stream,
-			func(i, j int) { rowBlock(row[i:j], bytes[i:j], k, scales[i:j], zeros[i*step:], step, stream) },
+			func(i, j int) { rowBlock(row[i:j], bytes[i:j], k.sign, scales[i:j], zeros[i*step:], step, stream) },
 			func(i, j int) {
 				for ; i < j; i++ {
-					row[i] = linear(k.value(uint16(bytes[i])), int64(zeros[i*step]), float64(scales[i]))
+					row[i] = k.linear(bytes[i:], scales[i], zeros[i*step])
 				}
 			})
 		dst, src, at = dst[n:], src[n:], 0
 	}
+}
+
+// Scaled decodes len(scales) blocks of 32 signed bytes: it multiplies each block with its scale.
+// Blocks begin every stride bytes and end with their elements. Products must be exact, as
+// those of float16 scales are.
+func Scaled(dst []float32, src []byte, stride int, scales []float32) {
+	for len(scales) > 0 {
+		k := min(len(scales), batch)
+		if haveIntegers {
+			scaledBlocks(dst[:32*k], src[:k*stride], stride, scales[:k])
+		} else {
+			scaledPlain(dst, src, stride, scales[:k])
+		}
+		dst, src, scales = dst[32*k:], src[k*stride:], scales[k:]
+	}
+}
+
+func scaledPlain(dst []float32, src []byte, stride int, scales []float32) {
+	for i, d := range scales {
+		for j, q := range src[(i+1)*stride-32 : (i+1)*stride] {
+			dst[32*i+j] = d * float32(int8(q))
+		}
+	}
+}
+
+// Range extends the range lo to hi, which includes 0, by the numbers in src. It reports
+// whether all are finite; if not, the returned range is meaningless.
+func Range(src []float32, lo, hi float32) (newLo, newHi float32, finite bool) {
+	n := 0
+	if haveIntegers {
+		n = len(src) &^ (lanes - 1)
+	}
+	for at := 0; at < n; at += block {
+		low, high, nan := rangeBlock(src[at:min(at+block, n)])
+		lo, hi = min(lo, low+0), max(hi, high+0) // adding 0 removes negative zeros
+		if nan || math.IsInf(float64(lo), 0) || math.IsInf(float64(hi), 0) {
+			return lo, hi, false
+		}
+	}
+	return rangePlain(src[n:], lo, hi)
+}
+
+func rangePlain(src []float32, lo, hi float32) (newLo, newHi float32, finite bool) {
+	for _, x := range src {
+		switch {
+		case x-x != 0:
+			return lo, hi, false
+		case x < lo:
+			lo = x
+		case x > hi:
+			hi = x
+		}
+	}
+	return lo, hi, true
+}
+
+// RangeRow extends the range of each column by the number in src at the same index, in place.
+// It reports whether all numbers are finite.
+func RangeRow(src, lo, hi []float32) (finite bool) {
+	finite = true
+	split(src, haveIntegers, false,
+		func(i, j int) { finite = rangeRowBlock(src[i:j], lo[i:j], hi[i:j]) && finite },
+		func(i, j int) { finite = rangeRowPlain(src[i:j], lo[i:j], hi[i:j]) && finite })
+	return finite
+}
+
+func rangeRowPlain(src, lo, hi []float32) (finite bool) {
+	finite = true
+	for i, x := range src {
+		switch {
+		case x-x != 0:
+			finite = false
+		case x < lo[i]:
+			lo[i] = x
+		case x > hi[i]:
+			hi[i] = x
+		}
+	}
+	return finite
 }

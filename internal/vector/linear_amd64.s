@@ -27,12 +27,12 @@
 // BYTES is LINEAR with the same parameters for all elements.
 #define BYTES(store) LINEAR(Y7, Y7, Y6, Y6, store)
 
-// func linearBlock(dst []float32, src []byte, k Kind, scale float32, zero int32, stream bool)
+// func linearBlock(dst []float32, src []byte, sign int32, scale float32, zero int32, stream bool)
 TEXT ·linearBlock(SB), NOSPLIT, $0-61
 	MOVQ dst_base+0(FP), DI
 	MOVQ dst_len+8(FP), CX
 	MOVQ src_base+24(FP), SI
-	VBROADCASTSS k+48(FP), Y5
+	VBROADCASTSS sign+48(FP), Y5
 	VBROADCASTSS scale+52(FP), Y6
 	VBROADCASTSS zero+56(FP), Y7
 	MOVBLZX stream+60(FP), AX
@@ -44,12 +44,12 @@ TEXT ·linearBlock(SB), NOSPLIT, $0-61
 	ADDQ $64, AX; \
 	ADDQ DX, BX
 
-// func rowBlock(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, step int, stream bool)
+// func rowBlock(dst []float32, src []byte, sign int32, scales []float32, zeros []int32, step int, stream bool)
 TEXT ·rowBlock(SB), NOSPLIT, $0-113
 	MOVQ dst_base+0(FP), DI
 	MOVQ dst_len+8(FP), CX
 	MOVQ src_base+24(FP), SI
-	VBROADCASTSS k+48(FP), Y5
+	VBROADCASTSS sign+48(FP), Y5
 	MOVQ scales_base+56(FP), AX
 	MOVQ zeros_base+80(FP), BX
 	MOVQ step+104(FP), DX

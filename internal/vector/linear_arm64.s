@@ -34,12 +34,12 @@
 	FMUL_S4(7, s3, 7); \
 	VST1.P [V4.S4, V5.S4, V6.S4, V7.S4], 64(R0)
 
-// func linearBlock(dst []float32, src []byte, k Kind, scale float32, zero int32, stream bool)
+// func linearBlock(dst []float32, src []byte, sign int32, scale float32, zero int32, stream bool)
 TEXT ·linearBlock(SB), NOSPLIT, $0-61
 	MOVD dst_base+0(FP), R0
 	MOVD dst_len+8(FP), R1
 	MOVD src_base+24(FP), R2
-	MOVW k+48(FP), R3
+	MOVW sign+48(FP), R3
 	MOVWU scale+52(FP), R4
 	MOVW zero+56(FP), R5
 	VDUP R3, V20.S4
@@ -61,12 +61,12 @@ loop:
 done:
 	RET
 
-// func rowBlock(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, step int, stream bool)
+// func rowBlock(dst []float32, src []byte, sign int32, scales []float32, zeros []int32, step int, stream bool)
 TEXT ·rowBlock(SB), NOSPLIT, $0-113
 	MOVD dst_base+0(FP), R0
 	MOVD dst_len+8(FP), R1
 	MOVD src_base+24(FP), R2
-	MOVW k+48(FP), R3
+	MOVW sign+48(FP), R3
 	MOVD scales_base+56(FP), R4
 	MOVD zeros_base+80(FP), R5
 	MOVD step+104(FP), R6

@@ -58,32 +58,15 @@ func (n *Nibbles) plain(dst []float32, src []byte, scales, mins []float32) {
 			d = 0 // otherwise the payload would depend on the processor
 		}
 		b, out := src[i*n.Stride:], (*[32]float32)(dst[32*i:])
-		if q := (*[16]byte)(b[n.At:]); n.High == 0 {
-			fourBits(out, q, &values, d, m)
-		} else {
-			fiveBits(out, q, binary.LittleEndian.Uint32(b[n.Fifth:]), &values, d, m)
+		fifth := uint32(0)
+		if n.High != 0 {
+			fifth = binary.LittleEndian.Uint32(b[n.Fifth:])
 		}
-	}
-}
-
-// fourBits decodes two bytes at a time: 1.25 times as fast as one.
-func fourBits(dst *[32]float32, q *[16]byte, values *[32]float32, d, m float32) {
-	for i := 0; i < 16; i += 2 {
-		x, y := q[i], q[i+1]
-		dst[i] = d*values[x&15] + m
-		dst[i+1] = d*values[y&15] + m
-		dst[i+16] = d*values[x>>4] + m
-		dst[i+17] = d*values[y>>4] + m
-	}
-}
-
-func fiveBits(dst *[32]float32, q *[16]byte, fifth uint32, values *[32]float32, d, m float32) {
-	for i := 0; i < 16; i += 2 {
-		x, y := uint32(q[i]), uint32(q[i+1])
-		dst[i] = d*values[x&15|fifth<<4&16] + m
-		dst[i+1] = d*values[y&15|fifth<<3&16] + m
-		dst[i+16] = d*values[x>>4|fifth>>12&16] + m
-		dst[i+17] = d*values[y>>4|fifth>>13&16] + m
-		fifth >>= 2
+		for j, q := range (*[16]byte)(b[n.At:]) {
+			x := uint32(q)
+			out[j] = d*values[x&15|fifth<<4&16] + m
+			out[j+16] = d*values[x>>4|fifth>>12&16] + m
+			fifth >>= 1
+		}
 	}
 }

@@ -12,15 +12,15 @@ func float16Block([]float32, []byte, bool) {}
 
 func bfloat16Block([]float32, []byte, bool) {}
 
-func linearBlock([]float32, []byte, Kind, float32, int32, bool) {}
+func linearBlock([]float32, []byte, int32, float32, int32, bool) {}
 
-func rowBlock([]float32, []byte, Kind, []float32, []int32, int, bool) {}
+func rowBlock([]float32, []byte, int32, []float32, []int32, int, bool) {}
 
 func float64Block([]float32, []byte, bool) {}
 
 func int32Block([]float32, []byte, bool) {}
 
-func linear16Block([]float32, []byte, Kind, float32, int32, bool) {}
+func linear16Block([]float32, []byte, int32, float32, int32, bool) {}
 
 func toHalfBlock([]byte, []float32) {}
 

@@ -18,13 +18,13 @@ func float16Block(dst []float32, src []byte, stream bool)
 func bfloat16Block(dst []float32, src []byte, stream bool)
 
 //go:noescape
-func linearBlock(dst []float32, src []byte, k Kind, scale float32, zero int32, stream bool)
+func linearBlock(dst []float32, src []byte, sign int32, scale float32, zero int32, stream bool)
 
 // rowBlock takes one scale for each element. With a step of 1 it takes one zero point for
 // each; with a step of 0 it uses the first lanes zero points for all.
 //
 //go:noescape
-func rowBlock(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, step int, stream bool)
+func rowBlock(dst []float32, src []byte, sign int32, scales []float32, zeros []int32, step int, stream bool)
 
 //go:noescape
 func float64Block(dst []float32, src []byte, stream bool)
@@ -33,7 +33,7 @@ func float64Block(dst []float32, src []byte, stream bool)
 func int32Block(dst []float32, src []byte, stream bool)
 
 //go:noescape
-func linear16Block(dst []float32, src []byte, k Kind, scale float32, zero int32, stream bool)
+func linear16Block(dst []float32, src []byte, sign int32, scale float32, zero int32, stream bool)
 
 //go:noescape
 func toHalfBlock(dst []byte, src []float32)

@@ -29,11 +29,11 @@ func conversions() []conversion {
 		linearConversion("int8", Int8, 0.03, -5),
 		linearConversion("uint8", Uint8, 1e-41, 128),
 		linearConversion("inexact zero point", Int8, 3, math.MinInt32),
-		{"float64", 8, Float64, float64Plain},
-		{"int32", 4, Int32, int32Plain},
-		linear16Conversion("int16", Int16, 0.03, -5),
-		linear16Conversion("uint16", Uint16, 1e-41, 32768),
-		linear16Conversion("int16, inexact zero point", Int16, 3, math.MaxInt32),
+		{"float64", 8, Float64, Numbers[float64, float32]},
+		{"int32", 4, Int32, Numbers[int32, float32]},
+		linearConversion("int16", Int16, 0.03, -5),
+		linearConversion("uint16", Uint16, 1e-41, 32768),
+		linearConversion("int16, inexact zero point", Int16, 3, math.MaxInt32),
 	}
 	r := rand.New(rand.NewPCG(8, 8))
 	for _, width := range []int{1, 7, 16, 100, 513, 2500} {
@@ -50,15 +50,9 @@ func conversions() []conversion {
 }
 
 func linearConversion(name string, k Kind, scale float32, zero int32) conversion {
-	return conversion{name, 1,
+	return conversion{name, k.size,
 		func(dst []float32, src []byte, stream bool) { Linear(dst, src, k, scale, zero, stream) },
 		func(dst []float32, src []byte) { linearPlain(dst, src, k, scale, zero) }}
-}
-
-func linear16Conversion(name string, k Kind, scale float32, zero int32) conversion {
-	return conversion{name, 2,
-		func(dst []float32, src []byte, stream bool) { Linear16(dst, src, k, scale, zero, stream) },
-		func(dst []float32, src []byte) { linear16Plain(dst, src, k, scale, zero) }}
 }
 
 // rowConversion has the definition for a twin, element by element, and begins within a row.
@@ -71,7 +65,7 @@ func rowConversion(name string, k Kind, scales []float32, zeros []int32) convers
 		func(dst []float32, src []byte) {
 			for i := range dst {
 				c := (first + i) % len(scales)
-				dst[i] = linear(k.value(uint16(src[i])), int64(zeros[c%len(zeros)]), float64(scales[c]))
+				dst[i] = k.linear(src[i:], scales[c], zeros[c%len(zeros)])
 			}
 		}}
 }
@@ -207,7 +201,7 @@ func TestEveryWord(t *testing.T) {
 		for i, s := range scales {
 			for j, z := range zeros {
 				if !testing.Short() || (i+j)%8 == 0 {
-					linear16Conversion(fmt.Sprintf("kind %d scale %x zero %d", k, s, z), k, s, z).compare(t, data, 1<<16, where{})
+					linearConversion(fmt.Sprintf("kind %v scale %x zero %d", k, s, z), k, s, z).compare(t, data, 1<<16, where{})
 				}
 			}
 		}
@@ -234,8 +228,8 @@ func TestRounding(t *testing.T) {
 		}
 	}
 	for shift := range lanes {
-		conversion{"float64", 8, Float64, float64Plain}.compare(t, doubles[8*shift:], len(doubles)/8-shift, where{})
-		conversion{"int32", 4, Int32, int32Plain}.compare(t, integers[4*shift:], len(integers)/4-shift, where{})
+		conversion{"float64", 8, Float64, Numbers[float64, float32]}.compare(t, doubles[8*shift:], len(doubles)/8-shift, where{})
+		conversion{"int32", 4, Int32, Numbers[int32, float32]}.compare(t, integers[4*shift:], len(integers)/4-shift, where{})
 	}
 }
 
@@ -268,17 +262,17 @@ func TestEveryByte(t *testing.T) {
 	for _, k := range []Kind{Int8, Uint8} {
 		for _, s := range scales {
 			for _, z := range zeros {
-				linearConversion(fmt.Sprintf("kind %d scale %x zero %d", k, s, z), k, s, z).compare(t, data, 256, where{})
+				linearConversion(fmt.Sprintf("kind %v scale %x zero %d", k, s, z), k, s, z).compare(t, data, 256, where{})
 			}
 		}
 		for _, z := range zeros {
-			rowConversion(fmt.Sprintf("kind %d all scales, zero %d", k, z), k, scales, []int32{z}).compare(t, bytes.Repeat(data, 33), 256*33, where{})
+			rowConversion(fmt.Sprintf("kind %v all scales, zero %d", k, z), k, scales, []int32{z}).compare(t, bytes.Repeat(data, 33), 256*33, where{})
 		}
 		many := make([]int32, len(scales))
 		for i := range many {
 			many[i] = zeros[i%11] // those that the vector loop takes
 		}
-		rowConversion(fmt.Sprintf("kind %d all scales and zeros", k), k, scales, many).compare(t, bytes.Repeat(data, 33), 256*33, where{})
+		rowConversion(fmt.Sprintf("kind %v all scales and zeros", k), k, scales, many).compare(t, bytes.Repeat(data, 33), 256*33, where{})
 	}
 }
 

@@ -59,12 +59,12 @@ TEXT ·int32Block(SB), NOSPLIT, $0-49
 	ADDQ $32, SI; \
 	ADDQ $64, DI
 
-// func linear16Block(dst []float32, src []byte, k Kind, scale float32, zero int32, stream bool)
+// func linear16Block(dst []float32, src []byte, sign int32, scale float32, zero int32, stream bool)
 TEXT ·linear16Block(SB), NOSPLIT, $0-61
 	MOVQ dst_base+0(FP), DI
 	MOVQ dst_len+8(FP), CX
 	MOVQ src_base+24(FP), SI
-	VBROADCASTSS k+48(FP), Y5
+	VBROADCASTSS sign+48(FP), Y5
 	VBROADCASTSS scale+52(FP), Y6
 	VBROADCASTSS zero+56(FP), Y7
 	VPADDD Y5, Y7, Y7

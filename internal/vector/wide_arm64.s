@@ -50,12 +50,12 @@ loop:
 done:
 	RET
 
-// func linear16Block(dst []float32, src []byte, k Kind, scale float32, zero int32, stream bool)
+// func linear16Block(dst []float32, src []byte, sign int32, scale float32, zero int32, stream bool)
 TEXT ·linear16Block(SB), NOSPLIT, $0-61
 	MOVD dst_base+0(FP), R0
 	MOVD dst_len+8(FP), R1
 	MOVD src_base+24(FP), R2
-	MOVW k+48(FP), R3
+	MOVW sign+48(FP), R3
 	MOVWU scale+52(FP), R4
 	MOVW zero+56(FP), R5
 	ADD R3, R5
