@@ -42,40 +42,43 @@ func checkRoom(data []byte, n int, d DType) error {
 	return nil
 }
 
-// channelRuns iterates over the elements of a tensor in runs of the same channel.
+// channelRuns iterates over the elements of a tensor in runs: of one channel, or, if adjacent elements
+// belong to different channels, of consecutive channels.
 type channelRuns struct {
 	channel, channels int
-	left, inner       int64 // elements left in this run, and elements of a full run
+	left, inner       int64 // elements left of this channel, and adjacent elements of a channel
+	step              int   // channels from one element of a run to the next: 0 or 1
 }
 
 // runsFrom starts at element first. There is one channel, or one for each index along axis.
 func runsFrom(first int64, channels, axis int, shape Shape) channelRuns {
-	inner := int64(math.MaxInt64)
+	inner, step := int64(math.MaxInt64), 0
 	if channels > 1 {
 		inner = 1
 		for _, d := range shape[axis+1:] {
 			inner *= d
 		}
 	}
-	return channelRuns{int(first / inner % int64(channels)), channels, inner - first%inner, inner}
+	if inner == 1 {
+		step = 1
+	}
+	return channelRuns{int(first / inner % int64(channels)), channels, inner - first%inner, inner, step}
 }
 
-// next advances by up to n elements of one channel.
+// next advances by a run of up to n elements, the first of which belongs to channel.
 func (r *channelRuns) next(n int) (channel, taken int) {
-	channel, taken = r.channel, int(min(int64(n), r.left))
-	if r.left -= int64(taken); r.left == 0 {
-		r.left = r.inner
-		if r.channel++; r.channel == r.channels {
-			r.channel = 0
+	channel = r.channel
+	if r.step == 1 {
+		taken = min(n, r.channels-channel)
+		r.channel += taken
+	} else {
+		taken = int(min(int64(n), r.left))
+		if r.left -= int64(taken); r.left == 0 {
+			r.left = r.inner
+			r.channel++
 		}
 	}
-	return channel, taken
-}
-
-// row advances by up to n elements of consecutive channels, where runs have one element.
-func (r *channelRuns) row(n int) (channel, taken int) {
-	channel, taken = r.channel, min(n, r.channels-r.channel)
-	if r.channel += taken; r.channel == r.channels {
+	if r.channel == r.channels {
 		r.channel = 0
 	}
 	return channel, taken
@@ -95,7 +98,7 @@ func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape
 	kind, isShort := kinds[dt]
 	isShort = isShort && q.Scheme == Linear
 	switch {
-	case isShort && size == 1 && runs.inner == 1 && channels >= shortRun && len(dst) >= channels/8: // worth a look at all zero points
+	case isShort && size == 1 && runs.step == 1 && channels >= shortRun && len(dst) >= channels/8: // worth a look at all zero points
 		zeros := q.ZeroPoints
 		if len(zeros) == 0 {
 			zeros = noZeroPoints
@@ -131,8 +134,8 @@ func (q *Quantization) convertSlowly(dst []float32, data []byte, dt DType, runs 
 		data = data[len(numbers)*size:]
 		for len(numbers) > 0 {
 			c, n := runs.next(len(numbers))
-			scale, zero := float64(q.Scales[c]), float64(q.zeroPoint(c))
 			for i, x := range numbers[:n] {
+				scale, zero := float64(q.Scales[c+i*runs.step]), float64(q.zeroPoint(c+i*runs.step))
 				if q.Scheme == Linear {
 					dst[i] = float32((x - zero) * scale)
 				} else {

@@ -8,7 +8,7 @@ import (
 )
 
 // QuantizeOptions are the options of Quantize. The zero value means symmetric int8
-// with one scale, calibrated by minimum and maximum.
+// with one scale, from the smallest and the largest number.
 type QuantizeOptions struct {
 	// DType is Int8, Int16, Uint8 or Float16; Invalid, the zero value, means
 	// Int8. Float16 has no parameters and ignores the other options.
@@ -22,11 +22,6 @@ type QuantizeOptions struct {
 	// exact. Otherwise the range is symmetric and 0 maps to the middle, which
 	// is 128 for Uint8.
 	Asymmetric bool
-	// Percentile is the share of the values, in percent, that determines the
-	// range: above 0 and up to 100. The rest is clipped: the largest
-	// magnitudes or, with Asymmetric, half at either end. 0 means 100. A channel
-	// whose share is all zeros keeps its minimum and maximum.
-	Percentile float64
 	// Encoding, if not nil, is the block encoding to use; its Encode must not be
 	// nil. The other options are then ignored, and there are no parameters.
 	Encoding *Encoding
@@ -58,7 +53,7 @@ type QuantStats struct {
 // keeps them, and finite magnitudes of 65520 and more become infinite, so that
 // MaxAbs and MeanAbs are +Inf and SNR is -Inf.
 // Other errors: ErrShape when src does not fit shape, ErrQuantization for an
-// axis or a percentile out of range, ErrDType for an unsupported dtype.
+// axis out of range, ErrDType for an unsupported dtype.
 func Quantize(src []float32, shape Shape, o QuantizeOptions) (data []byte, q *Quantization, stats QuantStats, err error) {
 	z, err := NewQuantizer(shape, o)
 	if err != nil {
@@ -67,14 +62,14 @@ func Quantize(src []float32, shape Shape, o QuantizeOptions) (data []byte, q *Qu
 	if z.elems != len(src) {
 		return nil, nil, stats, fmt.Errorf("%w: %d elements for %v", ErrShape, len(src), shape)
 	}
-	if err := z.Observe(src); err != nil {
-		return nil, nil, stats, err
+	if err = z.Observe(src); err == nil {
+		q, err = z.Parameters()
 	}
-	if q, err = z.Parameters(); err != nil {
-		return nil, nil, stats, err
+	if err == nil {
+		data = make([]byte, z.size(len(src)))
+		err = z.Encode(data, src)
 	}
-	data = make([]byte, z.size(len(src)))
-	if err := z.Encode(data, src); err != nil {
+	if err != nil {
 		return nil, nil, stats, err
 	}
 	return data, q, z.Stats(), nil
@@ -86,37 +81,13 @@ type intLimits struct {
 	middle int32 // the symmetric zero point
 }
 
-// limits checks the options. It returns the limits of the dtype and the axis, or PerTensor.
-func (o QuantizeOptions) limits() (l intLimits, axis int, err error) {
-	switch o.DType {
-	case Int8:
-		l = intLimits{-128, 127, 0}
-	case Uint8:
-		l = intLimits{0, 255, 128}
-	case Int16:
-		l = intLimits{-32768, 32767, 0}
-	default:
-		return l, 0, fmt.Errorf("%w: cannot quantize to %v", ErrDType, o.DType)
-	}
-	if !o.Asymmetric {
-		l.lo++ // symmetric around the middle
-	}
-	if o.Percentile != 0 && !(o.Percentile > 0 && o.Percentile <= 100) {
-		return l, 0, fmt.Errorf("%w: percentile %v", ErrQuantization, o.Percentile)
-	}
-	if !o.PerChannel {
-		return l, PerTensor, nil
-	}
-	if o.Axis < 0 { // PerTensor among them
-		return l, 0, fmt.Errorf("%w: axis %d", ErrQuantization, o.Axis)
-	}
-	return l, o.Axis, nil
-}
+// limits are those of the dtypes to quantize to.
+var limits = map[DType]intLimits{Int8: {-128, 127, 0}, Uint8: {0, 255, 128}, Int16: {-32768, 32767, 0}}
 
 // parameters chooses scale and zero point for a range that includes 0.
-func (l intLimits) parameters(low, high float32, asymmetric bool) (scale float32, zero int32) {
-	lo, hi := float64(low), float64(high)
-	if !asymmetric {
+func (z *Quantizer) parameters(low, high float32) (scale float32, zero int32) {
+	l, lo, hi := z.lim, float64(low), float64(high)
+	if !z.o.Asymmetric {
 		return wholeScale(max(hi, -lo), float64(l.hi-l.middle)), l.middle
 	}
 	scale = wholeScale(hi-lo, float64(l.hi-l.lo))
@@ -124,8 +95,9 @@ func (l intLimits) parameters(low, high float32, asymmetric bool) (scale float32
 	return scale, l.lo + int32(math.RoundToEven(-lo/float64(scale)))
 }
 
-// steps returns the mapping that a scale and a zero point define.
-func (l intLimits) steps(scale float32, zero int32) vector.Steps {
+// steps returns the mapping of channel c.
+func (z *Quantizer) steps(c int) vector.Steps {
+	l, scale, zero := z.lim, z.q.Scales[c], z.q.zeroPoint(c)
 	s := vector.Steps{Inverse: 1 / float64(scale), Lo: float64(l.lo - zero), Hi: float64(l.hi - zero), Zero: float64(zero)}
 	for math.IsInf(float64(float32(s.Hi*float64(scale))), 0) {
 		s.Hi--

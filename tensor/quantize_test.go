@@ -3,8 +3,6 @@ package tensor
 import (
 	"errors"
 	"math"
-	"math/rand/v2"
-	"slices"
 	"strings"
 	"testing"
 
@@ -59,10 +57,10 @@ func TestQuantizeValues(t *testing.T) {
 		{"empty without channels", nil, Shape{0, 3}, QuantizeOptions{PerChannel: true},
 			[]byte{},
 			&Quantization{Scales: []float32{}, Axis: 0}},
-		{"empty with percentile", nil, Shape{0}, QuantizeOptions{DType: Int16, Percentile: 99},
+		{"empty int16", nil, Shape{0}, QuantizeOptions{DType: Int16},
 			[]byte{},
 			&Quantization{Scales: []float32{1}, Axis: PerTensor}},
-		{"float16", []float32{1, -2, 65504}, Shape{3}, QuantizeOptions{DType: Float16, PerChannel: true, Axis: 9, Percentile: -1},
+		{"float16", []float32{1, -2, 65504}, Shape{3}, QuantizeOptions{DType: Float16, PerChannel: true, Axis: 9},
 			[]byte{0x00, 0x3c, 0x00, 0xc0, 0xff, 0x7b},
 			nil},
 	}
@@ -104,8 +102,6 @@ func TestQuantizeErrors(t *testing.T) {
 		{"channel of a scalar", []float32{1}, nil, QuantizeOptions{PerChannel: true}, ErrQuantization, "axis 0 of a tensor of rank 0"},
 		{"channels without elements", nil, Shape{0, 1 << 40}, QuantizeOptions{PerChannel: true, Axis: 1}, ErrQuantization, "1099511627776 channels"},
 		{"dtype", []float32{1}, Shape{1}, QuantizeOptions{DType: Uint64}, ErrDType, "uint64"},
-		{"percentile", []float32{1}, Shape{1}, QuantizeOptions{Percentile: 100.1}, ErrQuantization, "percentile 100.1"},
-		{"percentile NaN", []float32{1}, Shape{1}, QuantizeOptions{Percentile: math.NaN()}, ErrQuantization, "percentile NaN"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -160,59 +156,6 @@ func TestQuantizeExtremes(t *testing.T) {
 			})
 		}
 	}
-}
-
-func TestQuantizePercentile(t *testing.T) {
-	// 1..1000 shuffled, positive; per channel the same times 1 and -2.
-	r := rand.New(rand.NewPCG(9, 9))
-	perm := r.Perm(1000)
-	src := make([]float32, 2000)
-	for i, v := range perm {
-		src[i], src[1000+i] = float32(v+1), -2*float32(v+1)
-	}
-	tests := []struct {
-		name   string
-		o      QuantizeOptions
-		scales []float32
-	}{
-		{"min/max", QuantizeOptions{}, []float32{2000.0 / 127}},
-		{"100", QuantizeOptions{Percentile: 100}, []float32{2000.0 / 127}},
-		{"symmetric by channel", QuantizeOptions{Percentile: 99, PerChannel: true}, []float32{990.0 / 127, 1980.0 / 127}},
-		{"symmetric", QuantizeOptions{Percentile: 50}, []float32{667.0 / 127}},
-		// 1 % at each end: the 20th smallest, -1962 (its 981st), to the 1980th, 980.
-		{"asymmetric", QuantizeOptions{Percentile: 98, Asymmetric: true}, []float32{(980.0 + 1962) / 255}},
-		{"nothing left", QuantizeOptions{Percentile: 1e-9, PerChannel: true}, []float32{1.0 / 127, 2.0 / 127}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			data, q, stats, err := Quantize(src, Shape{2, 1000}, tt.o)
-			if err != nil {
-				t.Fatal(err)
-			}
-			for i, want := range tt.scales {
-				if got := q.Scales[i]; math.Abs(float64(got-want)) > 1e-6*float64(want) {
-					t.Errorf("scale %d = %v, want %v", i, got, want)
-				}
-			}
-			if tt.o.Percentile == 0 || tt.o.Percentile == 100 {
-				return
-			}
-			// What is clipped lands on the outermost integers, not beyond.
-			if stats.MaxAbs < float64(q.Scales[0]) || !slices.Contains(data, 127) {
-				t.Errorf("nothing clipped: %+v", stats)
-			}
-		})
-	}
-	t.Run("mostly zeros", func(t *testing.T) {
-		sparse := make([]float32, 1000)
-		sparse[7] = 254
-		for _, asym := range []bool{false, true} {
-			_, q, stats, err := Quantize(sparse, Shape{1000}, QuantizeOptions{Percentile: 99, Asymmetric: asym})
-			if err != nil || stats.MaxAbs > float64(q.Scales[0])/2 {
-				t.Errorf("a range of nothing but 0: %+v, %v", stats, err)
-			}
-		}
-	})
 }
 
 func TestQuantizeHalfStats(t *testing.T) {

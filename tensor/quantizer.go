@@ -23,9 +23,8 @@ type Quantizer struct {
 	observed int
 	encoded  int
 	lo, hi   []float32 // the ranges of the channels seen so far, which include 0
-	all      []float32 // for a percentile
 	q        *Quantization
-	columns  []vector.Steps // one for each channel, if adjacent elements belong to different channels
+	columns  []vector.Steps // one for each channel, while elements are encoded
 	errors   vector.Errors
 }
 
@@ -53,10 +52,18 @@ func NewQuantizer(shape Shape, o QuantizeOptions) (*Quantizer, error) {
 	if o.DType == Invalid {
 		z.o.DType = Int8
 	}
-	if z.lim, z.axis, err = z.o.limits(); err != nil || z.axis == PerTensor {
-		z.grow(1)
-		return z, err
+	var ok bool
+	if z.lim, ok = limits[z.o.DType]; !ok {
+		return nil, fmt.Errorf("%w: cannot quantize to %v", ErrDType, o.DType)
 	}
+	if !o.Asymmetric {
+		z.lim.lo++ // symmetric around the middle
+	}
+	if z.axis = PerTensor; !o.PerChannel {
+		z.grow(1)
+		return z, nil
+	}
+	z.axis = o.Axis
 	if err := checkAxis(shape, z.axis); err != nil {
 		return nil, err
 	}
@@ -81,8 +88,7 @@ func (z *Quantizer) grow(n int) {
 }
 
 // Observe records the range of the next elements. NaN and infinities are ErrQuantization;
-// more elements than the tensor has are ErrShape. With a Percentile it keeps all elements in
-// memory.
+// more elements than the tensor has are ErrShape.
 func (z *Quantizer) Observe(src []float32) error {
 	if err := z.room(z.observed, len(src)); err != nil {
 		return err
@@ -91,18 +97,14 @@ func (z *Quantizer) Observe(src []float32) error {
 		z.observed += len(src)
 		return nil
 	}
-	if z.o.Percentile > 0 && z.o.Percentile < 100 {
-		z.all = append(z.all, src...)
-	}
 	runs := runsFrom(int64(z.observed), z.channels, z.axis, z.shape)
 	for rest := src; len(rest) > 0; {
-		c, n, finite := 0, 0, false
-		if runs.inner == 1 {
-			c, n = runs.row(len(rest))
+		finite := false
+		c, n := runs.next(len(rest))
+		if runs.step == 1 {
 			z.grow(c + n)
 			finite = vector.RangeRow(rest[:n], z.lo[c:c+n], z.hi[c:c+n])
 		} else {
-			c, n = runs.next(len(rest))
 			z.grow(c + 1)
 			z.lo[c], z.hi[c], finite = vector.Range(rest[:n], z.lo[c], z.hi[c])
 		}
@@ -128,12 +130,11 @@ func (z *Quantizer) Parameters() (*Quantization, error) {
 		return nil, fmt.Errorf("%w: %d of %d elements were observed", ErrShape, z.observed, z.elems)
 	}
 	z.grow(z.channels)
-	z.clip()
 	q := &Quantization{Axis: z.axis, Scales: make([]float32, z.channels)}
 	z.q = q
 	for c := range q.Scales {
 		var zero int32
-		if q.Scales[c], zero = z.lim.parameters(z.lo[c], z.hi[c], z.o.Asymmetric); z.o.Asymmetric {
+		if q.Scales[c], zero = z.parameters(z.lo[c], z.hi[c]); z.o.Asymmetric {
 			q.ZeroPoints = append(q.ZeroPoints, zero)
 		}
 	}
@@ -205,49 +206,25 @@ func (z *Quantizer) encode(dst []byte, src []float32) error {
 // toIntegers encodes the next elements by the parameters of their channels.
 func (z *Quantizer) toIntegers(dst []byte, src []float32) {
 	runs, size := runsFrom(int64(z.encoded), z.channels, z.axis, z.shape), int(z.o.DType.Size())
-	if runs.inner == 1 && z.columns == nil {
+	if z.columns == nil {
 		z.columns = make([]vector.Steps, z.channels)
 		for c := range z.columns {
 			z.columns[c] = z.steps(c)
 		}
 	}
 	for len(src) > 0 {
-		var c, n int
-		if runs.inner == 1 {
-			c, n = runs.row(len(src))
-			toRow(dst, src[:n], z.columns[c:c+n], size)
-		} else {
-			c, n = runs.next(len(src))
-			toRun(dst, src[:n], z.steps(c), size)
+		c, n := runs.next(len(src))
+		switch s := z.columns[c:]; {
+		case size == 2:
+			for i, x := range src[:n] {
+				binary.LittleEndian.PutUint16(dst[2*i:], uint16(s[i*runs.step].Integer(x)))
+			}
+		case runs.step == 1:
+			vector.QuantizeRow(dst[:n], src[:n], s[:n])
+		default:
+			vector.Quantize(dst[:n], src[:n], &s[0])
 		}
 		dst, src = dst[n*size:], src[n:]
-	}
-}
-
-// steps returns the mapping of channel c.
-func (z *Quantizer) steps(c int) vector.Steps {
-	return z.lim.steps(z.q.Scales[c], z.q.zeroPoint(c))
-}
-
-// toRow encodes one element of each of consecutive channels.
-func toRow(dst []byte, src []float32, s []vector.Steps, size int) {
-	if size == 1 {
-		vector.QuantizeRow(dst[:len(src)], src, s)
-		return
-	}
-	for i, x := range src {
-		binary.LittleEndian.PutUint16(dst[2*i:], uint16(s[i].Integer(x)))
-	}
-}
-
-// toRun encodes elements of one channel.
-func toRun(dst []byte, src []float32, s vector.Steps, size int) {
-	if size == 1 {
-		vector.Quantize(dst[:len(src)], src, &s)
-		return
-	}
-	for i, x := range src {
-		binary.LittleEndian.PutUint16(dst[2*i:], uint16(s.Integer(x)))
 	}
 }
 

@@ -124,7 +124,7 @@
 // are evicted after they were read (format.Model.Evict), so that a
 // conversion takes less than 64 MB of memory, however large the model.
 //
-// Some formats and options need more. A percentile needs a whole tensor in memory.
+// Some formats and options need more.
 // Compressed tensors of the source are decoded one at a time; an MLE file that is
 // compressed or encrypted as a whole is decoded as a whole. MLE with LZ4, and MLE and WIA with
 // encryption, hold the data to compress or encrypt in memory.
