@@ -225,38 +225,6 @@ func TestPlanErrors(t *testing.T) {
 	}
 }
 
-// TestPlanGraphs: a graph that has no end is refused before anybody walks it.
-func TestPlanGraphs(t *testing.T) {
-	of := func(values ...any) *Graph {
-		g := &Graph{}
-		for _, v := range values {
-			g.Nodes = append(g.Nodes, Node{Op: "If", Attributes: []Attribute{{Name: "body", Value: v}}})
-		}
-		return g
-	}
-	own, deep, leaf := of(nil), of(nil), of()
-	own.Nodes[0].Attributes[0].Value = own
-	deep.Nodes[0].Attributes[0].Value = []*Graph{leaf, of(leaf, of(deep))}
-	for _, tt := range []struct {
-		name string
-		g    *Graph
-		want string // "" for no such error
-	}{
-		{"itself", own, "contains itself"},
-		{"itself within others", deep, "contains itself"},
-		{"nil in a list", of([]*Graph{leaf, nil}), "of node 0 has a graph that is nil"},
-		{"one twice", of(leaf, []*Graph{leaf, leaf}, (*Graph)(nil)), ""},
-	} {
-		w, err := NewWriter("fake", io.Discard, &Plan{Graph: tt.g}, &WriteOptions{AcceptLoss: []string{string(LossGraph)}})
-		if err == nil {
-			w.Abort()
-		}
-		if errors.Is(err, ErrPlan) != (tt.want != "") || err != nil && !strings.Contains(err.Error(), tt.want) {
-			t.Errorf("%s: %v, want %q", tt.name, err, tt.want)
-		}
-	}
-}
-
 // TestPlanIsCopied: the caller may change its plan once a writer has it.
 func TestPlanIsCopied(t *testing.T) {
 	p := fakePlan()

@@ -94,8 +94,6 @@
 // permissions. Anything else at the path is refused: write each checkpoint to a
 // new directory.
 //
-// The next writer in the same parent directory removes the temporary
-// directories of killed writers. Where files cannot be locked (other than on
-// local disks of Linux and macOS), only a writer of the same directory does,
-// once they are a day old.
+// The next writer of the same directory removes the temporary directories of
+// killed writers once they are a day old.
 package tsr

@@ -418,7 +418,7 @@ func (g *stage) fails(k int, forever bool) bool {
 			failed = call
 		}
 		spool := strings.HasSuffix(path, ".spool") && call == save.CallClose // which was read already
-		harmless = harmless && (call == save.CallRemove || call == save.CallInherit || call == save.CallLock || spool)
+		harmless = harmless && (call == save.CallRemove || call == save.CallInherit || spool)
 		return errInjected
 	})
 	open := testhost.OpenFiles()

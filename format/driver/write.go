@@ -20,7 +20,8 @@ type Layout struct {
 	// Offsets has the offset of each tensor's data, by index in the plan.
 	Offsets []int64
 	// Parts are the bytes that do not depend on the data, at ascending offsets. They
-	// must not overlap each other or the tensors; gaps are filled with zeros.
+	// must not overlap each other or the tensors, which nothing checks; gaps are filled with
+	// zeros.
 	Parts []Part
 	// Late, if not nil, returns the parts that depend on the data. It is called after
 	// the last tensor with the checksum of each, by index in the plan, of the kind that

@@ -9,6 +9,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/weightmap/weightmap/format/driver"
 )
 
 // newHandle creates a file.
@@ -52,7 +54,7 @@ func TestBuffer(t *testing.T) {
 			}
 			n := rng.IntN([]int{10, 1000, piece, 2 * piece}[rng.IntN(4)])
 			p := pattern(n + 256)[rng.IntN(256):][:n]
-			for _, w := range []Target{b, &plain} {
+			for _, w := range []driver.Target{b, &plain} {
 				if n, err := w.WriteAt(p, off); n != len(p) || err != nil {
 					t.Fatalf("WriteAt = %d, %v", n, err)
 				}

@@ -24,15 +24,19 @@ func commitAll(files []*File, sync, mixes bool) error {
 		if err != nil {
 			left = f.Name()
 		}
-		if _, e := os.Lstat(left); e == nil {
+		if exists(left) {
 			_ = Remove(left)
 		}
-		f.release()
 	}
 	if err == nil && sync {
-		err = eachDir(files, durably)
+		err = durably(filepath.Dir(files[len(files)-1].final))
 	}
 	return err
+}
+
+func exists(path string) bool {
+	_, err := os.Lstat(path)
+	return err == nil
 }
 
 // moves is a list of renames that can be undone.
@@ -53,8 +57,9 @@ func (m *moves) place(files []*File, sync, mixes bool) error {
 			return err
 		}
 	}
+	synced := ""
 	for _, f := range others {
-		if _, err := os.Lstat(f.final); err == nil {
+		if exists(f.final) {
 			if err := m.rename(f.final, setAside(f.final)); err != nil {
 				return err
 			}
@@ -63,28 +68,15 @@ func (m *moves) place(files []*File, sync, mixes bool) error {
 			return err
 		}
 	}
-	if sync {
-		if err := eachDir(others, SyncDir); err != nil {
-			return err
+	for _, f := range others {
+		if dir := filepath.Dir(f.final); sync && dir != synced {
+			if err := SyncDir(dir); err != nil {
+				return err
+			}
+			synced = dir
 		}
 	}
 	return rename(last.Name(), last.final)
-}
-
-// eachDir calls f once for each directory that holds a file of files.
-func eachDir(files []*File, f func(dir string) error) error {
-	var done []string
-	for _, file := range files {
-		dir := filepath.Dir(file.final)
-		if slices.Contains(done, dir) {
-			continue
-		}
-		if err := f(dir); err != nil {
-			return err
-		}
-		done = append(done, dir)
-	}
-	return nil
 }
 
 // setAside returns the name under which the old file at path waits until the new files are in place.

@@ -17,31 +17,39 @@ type directory struct {
 	sync   bool
 	final  string
 	temp   string      // "" after the rename to final
-	held   *os.File    // holds the lock on temp; nil if it is not locked
 	old    fs.FileInfo // the empty directory to replace; nil if none
 }
 
 // createDirectory starts a directory. Its path must not exist or be an empty directory. It first
 // removes what killed writers left, as far as it holds only files of this format.
 func (w *Writer) createDirectory() error {
-	d := &directory{layout: w.layout, sync: !w.o.NoSync}
-	if n := len(w.layout.Files); n == 0 || n != len(w.layout.Parts) || n != len(w.plan.Tensors) {
-		return fmt.Errorf("%w: the layout has %d files and %d parts for %d tensors", driver.ErrPlan, n, len(w.layout.Parts), len(w.plan.Tensors))
+	l := w.layout
+	if n := len(l.Files); n == 0 || n != len(l.Parts) || n != len(w.plan.Tensors) {
+		return fmt.Errorf("%w: the layout has %d files and %d parts for %d tensors", driver.ErrPlan, n, len(l.Parts), len(w.plan.Tensors))
 	}
 	abs, err := filepath.Abs(w.o.Path)
 	if err == nil {
-		d.final, err = Resolve(abs)
+		abs, err = Resolve(abs)
 	}
-	if err == nil {
-		d.old, err = emptyDir(d.final)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = d.create(w.driver.Describe().Extensions[0])
+	old, err := emptyDir(abs)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		w.enc = d
+	ext := w.driver.Describe().Extensions[0]
+	sweep(abs, fs.ModeDir, func(dir string) error { return removeDir(dir, ext) })
+	mode := fs.FileMode(0o777)
+	if old != nil {
+		mode = 0o700 // Finish sets the old directory's permissions
 	}
-	return err
+	temp := temporary(abs)
+	if err := mkdir(temp, mode); err != nil {
+		return err
+	}
+	w.enc = &directory{layout: l, sync: !w.o.NoSync, final: abs, temp: temp, old: old}
+	return nil
 }
 
 // emptyDir returns the FileInfo of the empty directory at path, or nil if path does not exist.
@@ -58,32 +66,13 @@ func emptyDir(path string) (fs.FileInfo, error) {
 	return os.Stat(path)
 }
 
-func (d *directory) create(ext string) (err error) {
-	parent, base := filepath.Dir(d.final), filepath.Base(d.final)
-	sweep(parent, base, true, func(dir string) error { return removeDir(dir, ext) })
-	mode := fs.FileMode(0o777)
-	if d.old != nil {
-		mode = 0o700 // Finish sets the old directory's permissions
-	}
-	d.held, err = temporary(parent, base, func(name string) error {
-		d.temp = name
-		return mkdir(name, mode)
-	}, Remove)
-	return err
-}
-
 // Tensor implements driver.Encoder. It fails if the file system treats two of the file names as one.
 func (d *directory) Tensor(i int, in driver.Input) error {
 	h, err := create(filepath.Join(d.temp, d.layout.Files[i]), newMode(nil))
 	if err != nil {
 		return err
 	}
-	filled := false
-	defer func() {
-		if !filled { // after an error or a panic of the reader
-			_ = h.close()
-		}
-	}()
+	defer h.close() // does nothing after finish
 	head := d.layout.Parts[i].Bytes
 	if _, err := h.WriteAt(head, 0); err != nil {
 		return err
@@ -91,7 +80,6 @@ func (d *directory) Tensor(i int, in driver.Input) error {
 	if err := in.CopyTo(h, int64(len(head)), nil); err != nil {
 		return err
 	}
-	filled = true
 	return h.finish(d.sync)
 }
 
@@ -126,9 +114,6 @@ func (d *directory) Finish() error {
 
 // Close implements io.Closer. It removes the directory if it was not renamed.
 func (d *directory) Close() error {
-	if d.held != nil {
-		defer d.held.Close()
-	}
 	if d.temp == "" {
 		return nil
 	}

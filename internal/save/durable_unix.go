@@ -29,20 +29,10 @@ func SyncDir(dir string) error {
 // keepOwner sets the owner and group of f to those of another file, as far as the system allows, and
 // reports whether the group is the same.
 func keepOwner(f *os.File, of fs.FileInfo) (group bool) {
-	was, ok := of.Sys().(*syscall.Stat_t)
+	st, ok := of.Sys().(*syscall.Stat_t)
 	if !ok {
-		return true
-	}
-	now, err := f.Stat()
-	if err != nil {
 		return false
 	}
-	is, ok := now.Sys().(*syscall.Stat_t)
-	if !ok || is.Uid == was.Uid && is.Gid == was.Gid {
-		return true
-	}
-	if f.Chown(int(was.Uid), int(was.Gid)) == nil || is.Gid == was.Gid {
-		return true
-	}
-	return f.Chown(-1, int(was.Gid)) == nil // chown needs root for the owner, membership for the group
+	// Changing the owner needs root, changing the group membership.
+	return f.Chown(int(st.Uid), int(st.Gid)) == nil || f.Chown(-1, int(st.Gid)) == nil
 }

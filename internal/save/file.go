@@ -15,13 +15,12 @@ import (
 type File struct {
 	*handle
 	final string
-	held  *os.File // holds the lock on the temporary file; nil if it is not locked
 }
 
 // CreateFile starts the replacement of path, which need not exist. It follows symbolic links and
 // refuses anything but a regular file. The new file gets the owner and permissions of the old one as
 // far as the system allows; without an old file, the umask applies. It first removes the files that
-// killed writers left.
+// killed writers of path left.
 func CreateFile(path string) (*File, error) {
 	final, err := Resolve(path)
 	if err != nil {
@@ -42,22 +41,13 @@ func CreateFile(path string) (*File, error) {
 // CreateLike is CreateFile for a path without symbolic links. The new file gets the owner and
 // permissions of old, which may be nil.
 func CreateLike(path string, old fs.FileInfo) (*File, error) {
-	dir, base := filepath.Dir(path), filepath.Base(path)
-	sweep(dir, base, false, Remove)
-	f := &File{final: path}
-	var err error
-	f.held, err = temporary(dir, base, func(name string) (err error) {
-		f.handle, err = create(name, newMode(old))
-		return err
-	}, func(name string) error {
-		_ = f.close()
-		return Remove(name)
-	})
+	sweep(path, 0, Remove)
+	h, err := create(temporary(path), newMode(old))
 	if err != nil {
 		return nil, err
 	}
-	inherit(f.f, old)
-	return f, nil
+	inherit(h.f, old)
+	return &File{h, path}, nil
 }
 
 // newMode returns the permissions to create a file with. While inherit has not yet set the owner of
@@ -66,7 +56,7 @@ func newMode(old fs.FileInfo) fs.FileMode {
 	if old == nil {
 		return 0o666
 	}
-	return old.Mode().Perm()&0o700 | 0o400 // locking needs read permission
+	return old.Mode().Perm() & 0o700
 }
 
 // inherit gives f the owner and permissions of old, regardless of the umask. If the group cannot be
@@ -83,28 +73,13 @@ func inherit(f *os.File, old fs.FileInfo) {
 	_ = f.Chmod(mode)
 }
 
-// Resolve follows symbolic links. The last one may point to a path that does not exist.
+// Resolve follows symbolic links. The path may not exist, but a link must lead to something.
 func Resolve(path string) (string, error) {
-	const most = 40 // Linux's limit
-	for range most {
-		final, err := filepath.EvalSymlinks(path)
-		if err == nil || !errors.Is(err, fs.ErrNotExist) {
-			return final, err
-		}
-		link, err := os.Readlink(path)
-		if err != nil {
-			return path, nil // path does not exist
-		}
-		if !filepath.IsAbs(link) {
-			dir, err := filepath.EvalSymlinks(filepath.Dir(path))
-			if err != nil {
-				return "", err
-			}
-			link = filepath.Join(dir, link)
-		}
-		path = link
+	final, err := filepath.EvalSymlinks(path)
+	if _, there := os.Lstat(path); errors.Is(there, fs.ErrNotExist) {
+		return path, nil
 	}
-	return "", fmt.Errorf("%s: too many symbolic links: %w", path, os.ErrInvalid)
+	return final, err
 }
 
 // Commit renames the file into place and, with sync, makes it durable. An error that wraps
@@ -127,15 +102,7 @@ func (f *File) CommitAs(path string, sync bool) error {
 	if err != nil {
 		_ = Remove(f.Name())
 	}
-	f.release()
 	return err
-}
-
-// release unlocks the temporary file after it was renamed or removed.
-func (f *File) release() {
-	if f.held != nil {
-		f.held.Close()
-	}
 }
 
 // durably makes the new names in a directory durable.
@@ -150,5 +117,4 @@ func durably(dir string) error {
 func (f *File) Abort() {
 	_ = f.close()
 	_ = Remove(f.Name())
-	f.release()
 }

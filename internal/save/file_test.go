@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -157,7 +158,7 @@ func TestSpool(t *testing.T) {
 	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
 		t.Setenv(name, dir)
 	}
-	s, err := NewSpool()
+	s, err := newSpool(driver.SpoolFile)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -170,7 +171,7 @@ func TestSpool(t *testing.T) {
 	}
 	t.Setenv("TMPDIR", filepath.Join(dir, "none"))
 	t.Setenv("TMP", os.Getenv("TMPDIR"))
-	if s, err := NewSpool(); err == nil {
+	if s, err := newSpool(driver.SpoolFile); err == nil {
 		s.Remove()
 		t.Error("a spool in a directory that does not exist")
 	}

@@ -1,7 +1,6 @@
 package save
 
 import (
-	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -9,9 +8,9 @@ import (
 	"io"
 	"runtime/debug"
 	"slices"
-	"strings"
 	"sync"
 
+	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -26,27 +25,18 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, piece); return &b }}
 // Input is the data of one tensor being written: exactly Size bytes, or an error. It stops when its
 // context is canceled.
 type Input struct {
-	ctx   context.Context
-	r     io.Reader
-	size  int64
-	left  int64
-	moved func(n int) // reports progress
-	one   [1]byte     // for Finish
+	ctx        context.Context
+	r          io.Reader
+	size, left int64
+	moved      func(n int) // reports progress
 
-	// Arguments of Each and CopyTo: fields save an allocation per tensor.
-	most  int                  // bytes of a piece
-	f     func(p []byte) error // receives the pieces
+	// The arguments of Each and CopyTo, which would take memory for each tensor.
+	most  int
+	f     func(p []byte) error
 	store func(p []byte) error // copyPiece
 	to    io.WriterAt
 	off   int64
 	sum   io.Writer
-	added chan added // result of add
-}
-
-// added is the result of a checksum goroutine.
-type added struct {
-	err      error
-	panicked any
 }
 
 // NewInput returns an Input of size bytes from r. moved may be nil.
@@ -74,8 +64,7 @@ func (in *Input) Read(p []byte) (int, error) {
 		return 0, err
 	}
 	n, err := in.read(p[:min(int64(len(p)), in.left, piece)])
-	in.left -= int64(n)
-	in.moved(n)
+	in.took(n)
 	if errors.Is(err, io.EOF) {
 		err = nil
 		if in.left > 0 {
@@ -83,6 +72,11 @@ func (in *Input) Read(p []byte) (int, error) {
 		}
 	}
 	return n, err
+}
+
+func (in *Input) took(n int) {
+	in.left -= int64(n)
+	in.moved(n)
 }
 
 // read checks the counts that r returns, and fails if r makes no progress.
@@ -106,28 +100,15 @@ func (in *Input) long() error {
 	return fmt.Errorf("%w: the reader has more than the %d bytes of the tensor", tensor.ErrShape, in.size)
 }
 
-// Each calls f with consecutive pieces. A piece is valid only during the call. Data of a bytes.Reader,
-// bytes.Buffer or strings.Reader is not copied.
+// Each calls f with consecutive pieces. A piece is valid only during the call. Data that r has in
+// memory, such as that of a bytes.Reader, is not copied.
 func (in *Input) Each(f func(p []byte) error) error { return in.each(piece, f) }
 
 // each is Each with pieces of at most most bytes.
 func (in *Input) each(most int, f func(p []byte) error) error {
-	in.most, in.f = most, f
-	var m io.WriterTo
-	have := 0
-	switch r := in.r.(type) {
-	case *bytes.Reader:
-		m, have = r, r.Len()
-	case *bytes.Buffer:
-		m, have = r, r.Len()
-	case *strings.Reader:
-		m, have = r, r.Len()
-	}
-	if m != nil && in.left == in.size {
-		if int64(have) > in.size {
-			return in.long()
-		}
-		_, err := m.WriteTo((*pieces)(in))
+	if r, ok := in.r.(inMemory); ok && in.left == in.size {
+		in.most, in.f = most, f
+		_, err := r.WriteTo((*pieces)(in))
 		if err == nil && in.left > 0 {
 			err = in.short()
 		}
@@ -147,11 +128,21 @@ func (in *Input) each(most int, f func(p []byte) error) error {
 	return nil
 }
 
-// pieces is the io.Writer for the WriteTo methods of in-memory readers.
+// inMemory is implemented by bytes.Reader, bytes.Buffer and strings.Reader, which write all at once.
+type inMemory interface {
+	io.WriterTo
+	Len() int
+}
+
+// pieces is the io.Writer for inMemory.
 type pieces Input
 
-func (in *pieces) Write(p []byte) (n int, err error) {
-	for part := range slices.Chunk(p, in.most) {
+func (p *pieces) Write(b []byte) (n int, err error) {
+	in := (*Input)(p)
+	if int64(len(b)) > in.left {
+		return 0, in.long()
+	}
+	for part := range slices.Chunk(b, in.most) {
 		if err := in.ctx.Err(); err != nil {
 			return n, err
 		}
@@ -159,8 +150,7 @@ func (in *pieces) Write(p []byte) (n int, err error) {
 			return n, err
 		}
 		n += len(part)
-		in.left -= int64(len(part))
-		in.moved(len(part))
+		in.took(len(part))
 	}
 	return n, nil
 }
@@ -174,14 +164,22 @@ func (in *Input) CopyTo(t io.WriterAt, off int64, sum io.Writer) error {
 func (in *Input) copyPiece(p []byte) error {
 	switch {
 	case in.sum == nil:
-	case len(p) >= overlap:
-		return in.sumAndWrite(p)
-	default:
-		if _, err := in.sum.Write(p); err != nil {
-			return err
-		}
+		return in.write(p)
+	case len(p) < overlap:
+		return cmp.Or(in.add(p), in.write(p))
 	}
-	return in.write(p)
+	return work.Each(in.ctx, 2, 2, func(i int) error {
+		debug.SetPanicOnFault(true) // Each repeats a panic in the caller's goroutine
+		if i == 0 {
+			return in.add(p)
+		}
+		return in.write(p)
+	})
+}
+
+func (in *Input) add(p []byte) error {
+	_, err := in.sum.Write(p)
+	return err
 }
 
 func (in *Input) write(p []byte) error {
@@ -190,39 +188,13 @@ func (in *Input) write(p []byte) error {
 	return err
 }
 
-// sumAndWrite writes p while another goroutine checksums it. It repeats a panic of that goroutine,
-// such as a fault in a truncated mapping, in its own, where the caller can recover it.
-func (in *Input) sumAndWrite(p []byte) (err error) {
-	if in.added == nil {
-		in.added = make(chan added, 1)
-	}
-	go in.add(p)
-	defer func() {
-		a := <-in.added
-		if a.panicked != nil {
-			panic(a.panicked)
-		}
-		err = cmp.Or(a.err, err)
-	}()
-	return in.write(p)
-}
-
-func (in *Input) add(p []byte) {
-	var a added
-	defer func() {
-		a.panicked = recover()
-		in.added <- a
-	}()
-	debug.SetPanicOnFault(true)
-	_, a.err = in.sum.Write(p)
-}
-
 // Finish checks that the encoder consumed all the data and that the reader has no more.
 func (in *Input) Finish() error {
 	if in.left > 0 {
 		return in.short()
 	}
-	n, err := in.read(in.one[:])
+	var one [1]byte
+	n, err := in.read(one[:])
 	if n > 0 {
 		return in.long()
 	}

@@ -9,14 +9,10 @@ import (
 )
 
 // complete copies the plan, fills in all sizes and builds the index of names. It refuses bad or
-// repeated names, unknown dtypes and overflowing shapes. The driver may read the copy until Close; the
-// graph belongs to the caller and is read only now.
+// repeated names, unknown dtypes and overflowing shapes. The driver may read the copy until Close.
 func (w *Writer) complete(p *driver.Plan) error {
 	if p == nil {
 		p = &driver.Plan{}
-	}
-	if err := (nesting{}).check(p.Graph); err != nil {
-		return &tensor.Error{Format: w.format, Field: "graph", Offset: -1, Err: fmt.Errorf("%w: %w", driver.ErrPlan, err)}
 	}
 	w.plan = &driver.Plan{Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph, Native: p.Native}
 	take := w.driver.Describe().TakeValue
@@ -59,38 +55,5 @@ func (w *Writer) complete(p *driver.Plan) error {
 			Quant: t.Quant.Clone(), Encoding: t.Encoding,
 		}
 	}
-	return nil
-}
-
-// nesting marks the graphs that were checked; false marks those being checked.
-type nesting map[*driver.Graph]bool
-
-// check refuses a graph that contains itself, which no walk would finish, and a nil graph in an
-// attribute.
-func (n nesting) check(g *driver.Graph) error {
-	if g == nil || n[g] {
-		return nil
-	}
-	if _, inside := n[g]; inside {
-		return fmt.Errorf("%w: it contains itself", tensor.ErrCorrupt)
-	}
-	n[g] = false
-	for i := range g.Nodes {
-		for _, a := range g.Nodes[i].Attributes {
-			list, _ := a.Value.([]*driver.Graph)
-			if slices.Contains(list, nil) {
-				return fmt.Errorf("%w: attribute %q of node %d has a graph that is nil", tensor.ErrCorrupt, a.Name, i)
-			}
-			if one, ok := a.Value.(*driver.Graph); ok {
-				list = []*driver.Graph{one}
-			}
-			for _, sub := range list {
-				if err := n.check(sub); err != nil {
-					return err
-				}
-			}
-		}
-	}
-	n[g] = true
 	return nil
 }

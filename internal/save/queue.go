@@ -9,64 +9,52 @@ import (
 
 // queue stores tensors that arrive out of order.
 type queue struct {
-	spool driver.Spool
-	order []int // nil for the plan's order
-	at    int   // position in order of the next tensor
+	where driver.Spool
+	order []int // the tensors to write, the next one first
 	early map[int]io.Reader
-	file  *Spool
-	end   int64 // size of file
+	spool spool
+	end   int64 // size of spool
 }
 
-// turn returns the tensor to write next.
+// turn returns the tensor to write next, -1 after the last.
 func (q *queue) turn() int {
-	switch {
-	case q.order == nil:
-		return q.at
-	case q.at < len(q.order):
-		return q.order[q.at]
+	if len(q.order) == 0 {
+		return -1
 	}
-	return -1
+	return q.order[0]
 }
 
 // keep stores a tensor until its turn.
-func (q *queue) keep(i int, in *Input) error {
-	var to spool = &Memory{}
-	off := int64(0)
-	switch q.spool {
-	case driver.SpoolNever:
+func (q *queue) keep(i int, in *Input) (err error) {
+	if q.where == driver.SpoolNever {
 		return fmt.Errorf("%w, and nothing may be spooled: tensors must come in the order of the file", driver.ErrSequential)
-	case driver.SpoolFile:
-		if q.file == nil {
-			f, err := NewSpool()
-			if err != nil {
-				return err
-			}
-			q.file = f
-		}
-		to, off = q.file, q.end
-		q.end += in.Size()
 	}
-	if q.early == nil {
+	if q.spool == nil {
+		if q.spool, err = newSpool(q.where); err != nil {
+			return err
+		}
 		q.early = make(map[int]io.Reader)
 	}
-	q.early[i] = io.NewSectionReader(to, off, in.Size())
-	return in.CopyTo(to, off, nil)
+	off := q.end
+	q.end += in.Size()
+	q.early[i] = io.NewSectionReader(q.spool, off, in.Size())
+	return in.CopyTo(q.spool, off, nil)
 }
 
 // next marks a tensor as written and returns the tensor that follows, with its data if it arrived
 // earlier.
 func (q *queue) next() (i int, r io.Reader) {
-	q.at++
+	q.order = q.order[1:]
 	i = q.turn()
 	r = q.early[i]
 	delete(q.early, i)
 	return i, r
 }
 
-// remove deletes the temporary file.
+// remove deletes the stored tensors.
 func (q *queue) remove() {
-	if q != nil && q.file != nil {
-		q.file.Remove()
-		q.file = nil
+	if q != nil && q.spool != nil {
+		q.spool.Remove()
+		q.spool = nil
 	}
 }

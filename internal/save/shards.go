@@ -106,7 +106,7 @@ func (p *shard) open() (err error) {
 		return nil
 	}
 	if p.file, err = CreateFile(p.path); err == nil {
-		p.enc, _, err = encoderOf(p.file, p.plan, p.layout)
+		p.enc, err = encoderOf(p.file, p.plan, p.layout)
 	}
 	return err
 }
@@ -143,9 +143,8 @@ func (s *shards) Finish() error {
 		files = append(files, s.index)
 	}
 	s.over = true
-	_, err := os.Lstat(opens)
-	mixes := err == nil && slices.ContainsFunc(s.files.Paths, func(path string) bool { return path != opens && slices.Contains(s.files.Old, path) })
-	err = commitAll(files, sync, mixes)
+	mixes := exists(opens) && slices.ContainsFunc(s.files.Paths, func(path string) bool { return path != opens && slices.Contains(s.files.Old, path) })
+	err := commitAll(files, sync, mixes)
 	if err == nil || errors.Is(err, driver.ErrNotDurable) {
 		s.removeOld()
 	}

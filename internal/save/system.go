@@ -17,7 +17,6 @@ import (
 const (
 	CallCreate   = "create"
 	CallMkdir    = "mkdir"
-	CallLock     = "lock"
 	CallInherit  = "inherit" // owner and permissions
 	CallWrite    = "write"
 	CallTruncate = "truncate"
@@ -62,6 +61,8 @@ type handle struct {
 	buf *[]byte // pending writes; nil if none
 	off int64   // offset of buf
 	end int64   // end of all data written
+
+	closed bool
 }
 
 // create creates a file that must not exist.
@@ -180,9 +181,14 @@ func (h *handle) finish(sync bool) error {
 	return cmp.Or(err, h.close())
 }
 
-// close closes the file even if the hook returns an error, as a system does.
+// close closes the file even if the hook returns an error, as a system does. A second call does
+// nothing.
 func (h *handle) close() error {
 	h.drop()
+	if h.closed {
+		return nil
+	}
+	h.closed = true
 	return cmp.Or(before(CallClose, h.Name()), h.f.Close())
 }
 

@@ -1,17 +1,17 @@
 package save
 
 import (
+	"bytes"
 	"fmt"
 	"io"
+	"math"
 	"os"
+	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// Target is a file being written. Gaps between writes read as zeros.
-type Target = driver.Target
-
-// Memory is a Target in a byte slice.
+// Memory is a driver.Target in a byte slice.
 type Memory struct{ b []byte }
 
 // Bytes returns the contents.
@@ -30,59 +30,39 @@ func (m *Memory) WriteAt(p []byte, off int64) (int, error) {
 		return 0, nil // like a file, do not grow
 	}
 	if end > int64(len(m.b)) {
-		if err := m.Truncate(end); err != nil {
-			return 0, err
-		}
+		_ = m.Truncate(end)
 	}
 	return copy(m.b[off:], p), nil
 }
 
 // ReadAt implements io.ReaderAt.
-func (m *Memory) ReadAt(p []byte, off int64) (int, error) {
-	if off < 0 || off > int64(len(m.b)) {
-		return 0, io.EOF
-	}
-	n := copy(p, m.b[off:])
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
-}
+func (m *Memory) ReadAt(p []byte, off int64) (int, error) { return bytes.NewReader(m.b).ReadAt(p, off) }
 
-// Truncate implements Target.
+// Truncate implements driver.Target.
 func (m *Memory) Truncate(size int64) error {
-	if size <= int64(len(m.b)) {
-		m.b = m.b[:size]
-		return nil
+	if old := int64(len(m.b)); size > old {
+		m.b = slices.Grow(m.b, int(size-old))
+		clear(m.b[old:size])
 	}
-	old := len(m.b)
-	if size <= int64(cap(m.b)) {
-		m.b = m.b[:size]
-		clear(m.b[old:])
-		return nil
-	}
-	m.b = append(m.b, make([]byte, size-int64(old))...)
+	m.b = m.b[:size]
 	return nil
-}
-
-// WriteTo implements io.WriterTo.
-func (m *Memory) WriteTo(w io.Writer) (int64, error) {
-	n, err := NewStream(w).WriteAt(m.b, 0)
-	return int64(n), err
 }
 
 // Remove frees the contents.
 func (m *Memory) Remove() { m.b = nil }
 
-// Spool is a Target in an unnamed temporary file.
-type Spool struct {
-	*handle
-	named bool
+// spool is a target for data that is read back.
+type spool interface {
+	driver.Target
+	Remove()
 }
 
-// NewSpool creates a Spool in the system's directory for temporary files. Where the system allows it,
-// the file is unlinked at once, so that nothing remains if the process is killed.
-func NewSpool() (*Spool, error) {
+// newSpool creates a spool in memory or in the system's directory for temporary files. Where the system
+// allows it, the file is unlinked at once, so that nothing remains if the process is killed.
+func newSpool(where driver.Spool) (spool, error) {
+	if where == driver.SpoolMemory {
+		return &Memory{}, nil
+	}
 	if err := before(CallCreate, "spool"); err != nil {
 		return nil, err
 	}
@@ -90,40 +70,21 @@ func NewSpool() (*Spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &Spool{&handle{f: f}, Remove(f.Name()) != nil}, nil
+	return &fileSpool{&handle{f: f}, Remove(f.Name()) != nil}, nil
 }
 
-// WriteTo implements io.WriterTo. It writes the whole file.
-func (s *Spool) WriteTo(w io.Writer) (int64, error) {
-	if err := s.flush(); err != nil {
-		return 0, err
-	}
-	if _, err := s.f.Seek(0, io.SeekStart); err != nil {
-		return 0, err
-	}
-	return io.Copy(w, s.f)
+// fileSpool is a spool in a temporary file.
+type fileSpool struct {
+	*handle
+	named bool
 }
 
 // Remove deletes the file.
-func (s *Spool) Remove() {
+func (s *fileSpool) Remove() {
 	_ = s.close()
 	if s.named {
 		_ = Remove(s.Name())
 	}
-}
-
-// spool is a target whose content is copied elsewhere.
-type spool interface {
-	Target
-	io.WriterTo
-	Remove()
-}
-
-func newSpool(where driver.Spool) (spool, error) {
-	if where == driver.SpoolMemory {
-		return &Memory{}, nil
-	}
-	return NewSpool()
 }
 
 // copied is an output that Commit copies to a writer.
@@ -135,31 +96,27 @@ type copied struct {
 // Commit implements output.
 func (c *copied) Commit(bool) error {
 	defer c.Remove()
-	_, err := c.WriteTo(c.out)
+	buf := buffers.Get().(*[]byte)
+	defer buffers.Put(buf)
+	_, err := io.CopyBuffer(c.out, io.NewSectionReader(c.spool, 0, math.MaxInt64), (*buf)[:piece])
 	return err
 }
 
 // Abort implements output.
 func (c *copied) Abort() { c.Remove() }
 
-// Stream is a sequential Target over an io.Writer.
-type Stream struct {
+// stream is a sequential output over an io.Writer.
+type stream struct {
 	w   io.Writer
 	pos int64
 }
 
-// NewStream returns a Stream that begins at the current position of w.
-func NewStream(w io.Writer) *Stream { return &Stream{w: w} }
-
 // Sequential returns true.
-func (s *Stream) Sequential() bool { return true }
+func (s *stream) Sequential() bool { return true }
 
 // WriteAt writes p at off, which must not be before the end of earlier writes. It fills a gap with
 // zeros.
-func (s *Stream) WriteAt(p []byte, off int64) (int, error) {
-	if off < s.pos {
-		return 0, driver.ErrSequential
-	}
+func (s *stream) WriteAt(p []byte, off int64) (int, error) {
 	if err := s.Truncate(off); err != nil {
 		return 0, err
 	}
@@ -167,7 +124,7 @@ func (s *Stream) WriteAt(p []byte, off int64) (int, error) {
 }
 
 // write returns an error unless the writer took all of p.
-func (s *Stream) write(p []byte) (int, error) {
+func (s *stream) write(p []byte) (int, error) {
 	n, err := s.w.Write(p)
 	if err == nil && n != len(p) {
 		err = fmt.Errorf("%w: the writer says that it took %d of %d bytes", io.ErrShortWrite, n, len(p))
@@ -178,7 +135,7 @@ func (s *Stream) write(p []byte) (int, error) {
 }
 
 // Truncate extends the stream to size with zeros.
-func (s *Stream) Truncate(size int64) error {
+func (s *stream) Truncate(size int64) error {
 	var zeros [4096]byte
 	if size < s.pos {
 		return driver.ErrSequential
@@ -192,10 +149,10 @@ func (s *Stream) Truncate(size int64) error {
 }
 
 // Commit does nothing: the data is already written.
-func (s *Stream) Commit(bool) error { return nil }
+func (s *stream) Commit(bool) error { return nil }
 
 // Abort does nothing: written data cannot be taken back.
-func (s *Stream) Abort() {}
+func (s *stream) Abort() {}
 
 // ReadAt always fails.
-func (s *Stream) ReadAt([]byte, int64) (int, error) { return 0, driver.ErrSequential }
+func (s *stream) ReadAt([]byte, int64) (int, error) { return 0, driver.ErrSequential }

@@ -26,7 +26,7 @@ func TestMemoryRefuses(t *testing.T) {
 
 func TestStream(t *testing.T) {
 	var out bytes.Buffer
-	s := NewStream(&out)
+	s := &stream{w: &out}
 	if !s.Sequential() {
 		t.Error("says it is not sequential")
 	}
@@ -62,7 +62,7 @@ func TestStream(t *testing.T) {
 // TestStreamErrors: a short write is an error, and the position counts the written bytes.
 func TestStreamErrors(t *testing.T) {
 	broken := errors.New("broken")
-	s := NewStream(brokenWriter{broken})
+	s := &stream{w: brokenWriter{broken}}
 	if _, err := s.WriteAt([]byte("a"), 0); !errors.Is(err, broken) {
 		t.Errorf("WriteAt = %v", err)
 	}
@@ -82,11 +82,11 @@ func (a answer) Write(p []byte) (int, error) { return len(p) + a.more, nil }
 // TestStreamAnswers: a short or impossible count without an error is an error.
 func TestStreamAnswers(t *testing.T) {
 	for _, more := range []int{-1, -2, -4, -5000, 1, 5000} {
-		s := NewStream(answer{more})
+		s := &stream{w: answer{more}}
 		if n, err := s.WriteAt([]byte("abcd"), 0); !errors.Is(err, io.ErrShortWrite) || n < 0 || n > 4 {
 			t.Errorf("%d more: WriteAt = %d, %v", more, n, err)
 		}
-		if err := NewStream(answer{more}).Truncate(7); !errors.Is(err, io.ErrShortWrite) {
+		if err := (&stream{w: answer{more}}).Truncate(7); !errors.Is(err, io.ErrShortWrite) {
 			t.Errorf("%d more: Truncate = %v", more, err)
 		}
 	}

@@ -30,7 +30,6 @@ type Writer struct {
 	mu      sync.Mutex
 	plan    *driver.Plan
 	index   *names // tensors of the plan
-	next    int    // the expected tensor if they arrive in the plan's order
 	in      *Input // the current tensor
 	at      string // its name
 	written []bool
@@ -49,11 +48,7 @@ type output interface {
 
 // Create starts writing a model to o.Path.
 func Create(d driver.Driver, p *driver.Plan, o *driver.WriteOptions) (*Writer, error) {
-	w, err := newWriter(d, p, o)
-	if err != nil {
-		return nil, err
-	}
-	return w.started(func() error {
+	return newWriter(d, p, o, func(w *Writer) error {
 		if o.MaxShard > 0 {
 			return w.createShards()
 		}
@@ -71,19 +66,16 @@ func Create(d driver.Driver, p *driver.Plan, o *driver.WriteOptions) (*Writer, e
 // NewWriter starts writing to out. It streams if the format and the plan allow it; otherwise it
 // assembles the file in a spool first.
 func NewWriter(d driver.Driver, out io.Writer, p *driver.Plan, o *driver.WriteOptions) (*Writer, error) {
-	w, err := newWriter(d, p, o)
-	switch {
-	case err != nil:
-		return nil, err
-	case o.MaxShard > 0:
-		return nil, driver.OptionError(w.format, "MaxShard", "only Create makes several files")
-	case out == nil:
-		return nil, &tensor.Error{Format: w.format, Field: "writer", Offset: -1, Err: fs.ErrInvalid}
-	}
-	return w.started(func() error {
+	return newWriter(d, p, o, func(w *Writer) error {
+		if o.MaxShard > 0 {
+			return driver.OptionError(w.format, "MaxShard", "only Create makes several files")
+		}
+		if out == nil {
+			return wire.Error(w.format, "writer", -1, fs.ErrInvalid)
+		}
 		streams := w.layout.Streams || w.layout.Encode == nil && w.layout.Late == nil
 		if o.Spool == driver.SpoolNever || streams {
-			return w.start(NewStream(out), true)
+			return w.start(&stream{w: out}, true)
 		}
 		s, err := newSpool(o.Spool)
 		if err != nil {
@@ -93,18 +85,30 @@ func NewWriter(d driver.Driver, out io.Writer, p *driver.Plan, o *driver.WriteOp
 	})
 }
 
-// newWriter checks the plan and asks the driver for its layout.
-func newWriter(d driver.Driver, p *driver.Plan, o *driver.WriteOptions) (*Writer, error) {
+// newWriter checks the plan, asks the driver for its layout, and calls start, which creates the
+// output.
+func newWriter(d driver.Driver, p *driver.Plan, o *driver.WriteOptions, start func(*Writer) error) (*Writer, error) {
 	w := &Writer{driver: d, o: o, format: d.Describe().Name}
-	err := w.complete(p)
-	if err == nil {
-		w.plan, err = driver.Fit(d, w.plan, o, o.AcceptLoss)
-	}
-	if err == nil && o.MaxShard == 0 {
-		w.layout, err = w.layoutOf(w.plan)
-	}
+	err := w.attempt(func() error {
+		err := w.complete(p)
+		if err == nil {
+			w.plan, err = driver.Fit(d, w.plan, o, o.AcceptLoss)
+		}
+		if err == nil && o.MaxShard == 0 {
+			w.layout, err = w.layoutOf(w.plan)
+		}
+		if err == nil {
+			err = start(w)
+		}
+		return w.explain(cmp.Or(err, o.Context.Err()))
+	})
 	if err != nil {
-		return nil, w.explain(err)
+		return nil, err
+	}
+	w.in = NewInput(o.Context, nil, 0, w.moved)
+	w.written = make([]bool, len(w.plan.Tensors))
+	for i := range w.plan.Tensors {
+		w.total += w.plan.Tensors[i].Size
 	}
 	return w, nil
 }
@@ -115,59 +119,37 @@ func (w *Writer) layoutOf(p *driver.Plan) (*driver.Layout, error) {
 	if !ok {
 		return nil, fmt.Errorf("%w: the format cannot be written", driver.ErrUnsupported)
 	}
-	l, err := d.Layout(p, w.o)
-	if err == nil && l == nil {
-		err = fmt.Errorf("%w: the driver made no layout", driver.ErrPlan)
-	}
-	return l, err
+	return d.Layout(p, w.o)
 }
 
 // start writes everything that precedes the data. ordered means that the driver needs the tensors in
 // the order of the file.
 func (w *Writer) start(t output, ordered bool) error {
 	w.out = t
-	enc, order, err := encoderOf(t, w.plan, w.layout)
+	order := inOrder(len(w.plan.Tensors))
+	enc, err := encoderOf(t, w.plan, w.layout)
 	if err != nil {
 		return err
 	}
 	w.enc = enc
+	if e, ok := enc.(*layoutEncoder); ok {
+		order = e.order
+	}
 	if ordered {
-		w.queue = &queue{spool: w.o.Spool, order: order}
+		w.queue = &queue{where: w.o.Spool, order: order}
 		if w.layout.Secret {
-			w.queue.spool = driver.SpoolMemory
+			w.queue.where = driver.SpoolMemory
 		}
 	}
 	return nil
 }
 
-// encoderOf returns the encoder of a layout and the order of its tensors, nil for the plan's order.
-func encoderOf(t driver.Target, p *driver.Plan, l *driver.Layout) (driver.Encoder, []int, error) {
-	if l.Encode == nil {
-		e, err := newLayoutEncoder(t, p, l)
-		if err != nil {
-			return nil, nil, err
-		}
-		return e, e.order, nil
+// encoderOf returns the encoder of a layout.
+func encoderOf(t driver.Target, p *driver.Plan, l *driver.Layout) (driver.Encoder, error) {
+	if l.Encode != nil {
+		return l.Encode(t)
 	}
-	enc, err := l.Encode(t)
-	if err == nil && enc == nil {
-		err = fmt.Errorf("%w: the driver made no encoder", driver.ErrPlan)
-	}
-	return enc, nil, err
-}
-
-// started calls start, which creates the output, and returns the writer.
-func (w *Writer) started(start func() error) (*Writer, error) {
-	err := w.attempt(func() error { return w.explain(cmp.Or(start(), w.o.Context.Err())) })
-	if err != nil {
-		return nil, err
-	}
-	w.in = NewInput(w.o.Context, nil, 0, w.moved)
-	w.written = make([]bool, len(w.plan.Tensors))
-	for _, t := range w.plan.Tensors {
-		w.total += t.Size
-	}
-	return w, nil
+	return newLayoutEncoder(t, p, l)
 }
 
 // attempt aborts the write if f fails, or if a user callback in it panics (a reader, a signer,
@@ -201,29 +183,20 @@ func (w *Writer) WriteTensor(name string, r io.Reader) error {
 	if w.over != nil {
 		return w.refusal()
 	}
-	i, ok := w.find(name)
-	if !ok {
+	i := *w.index.slot(name)
+	if i < 0 {
 		return w.planError(name, fmt.Errorf("%w in the plan", tensor.ErrNotFound))
 	}
 	if w.written[i] {
 		return w.planError(name, errors.New("already written"))
 	}
 	return w.attempt(func() error {
-		if err := w.take(i, r); err != nil {
+		if err := w.take(int(i), r); err != nil {
 			return &tensor.Error{Format: w.format, Path: w.o.Path, Field: tensorField(name), Offset: -1, Err: err}
 		}
-		w.written[i], w.next = true, i+1
+		w.written[i] = true
 		return nil
 	})
-}
-
-// find returns the index of a tensor by name. Most tensors arrive in the plan's order.
-func (w *Writer) find(name string) (i int, ok bool) {
-	if i := w.next; i < len(w.plan.Tensors) && w.plan.Tensors[i].Name == name {
-		return i, true
-	}
-	i = int(*w.index.slot(name))
-	return i, i >= 0
 }
 
 // moved counts bytes for Progress.
@@ -265,8 +238,8 @@ func (w *Writer) take(i int, r io.Reader) error {
 
 // Agrees checks that from has the type and quantization that the plan says.
 func (w *Writer) Agrees(from tensor.Info) error {
-	i, ok := w.find(from.Name)
-	if !ok {
+	i := *w.index.slot(from.Name)
+	if i < 0 {
 		return nil // WriteTensor reports it
 	}
 	to := &w.plan.Tensors[i]
@@ -308,20 +281,18 @@ func (w *Writer) finish() error {
 		}
 	}
 	err := w.enc.Finish()
-	// An encoder that creates other files is released only after this file is committed.
-	committed := w.layout != nil && w.layout.Committed != nil
-	if err == nil && !committed {
-		err = w.release()
-	}
 	if err == nil && w.out != nil {
 		out := w.out
 		w.out = nil
 		err = out.Commit(!w.o.NoSync)
 	}
-	if committed && (err == nil || errors.Is(err, driver.ErrNotDurable)) {
-		w.layout.Committed(err == nil)
-		_ = w.release()
+	if err != nil && !errors.Is(err, driver.ErrNotDurable) {
+		return err
 	}
+	if w.layout != nil && w.layout.Committed != nil {
+		w.layout.Committed(err == nil)
+	}
+	w.release()
 	return err
 }
 
@@ -338,7 +309,7 @@ func (w *Writer) Abort() error {
 // giveUp removes the written data and records the reason.
 func (w *Writer) giveUp(err error) {
 	w.over = err
-	_ = w.release()
+	w.release()
 	if w.out != nil {
 		w.out.Abort()
 		w.out = nil
@@ -346,22 +317,21 @@ func (w *Writer) giveUp(err error) {
 }
 
 // release frees what the encoder holds besides the target.
-func (w *Writer) release() error {
+func (w *Writer) release() {
 	w.queue.remove()
-	c, ok := w.enc.(io.Closer)
-	w.enc = nil
-	if ok {
-		return c.Close()
+	if c, ok := w.enc.(io.Closer); ok {
+		_ = c.Close()
 	}
-	return nil
+	w.enc = nil
 }
 
 // refusal returns the error of calls after the end.
 func (w *Writer) refusal() error {
-	if w.over == io.EOF {
-		return w.explain(fmt.Errorf("%w: closed", driver.ErrAborted))
+	why := w.over
+	if why == io.EOF {
+		why = errors.New("closed")
 	}
-	return &tensor.Error{Format: w.format, Path: w.o.Path, Offset: -1, Err: fmt.Errorf("%w: %w", driver.ErrAborted, w.over)}
+	return &tensor.Error{Format: w.format, Path: w.o.Path, Offset: -1, Err: fmt.Errorf("%w: %w", driver.ErrAborted, why)}
 }
 
 func (w *Writer) explain(err error) error { return wire.Explain(err, w.format, w.o.Path) }
