@@ -30,25 +30,24 @@ func (d *decoder) failf(field string, at int, sentinel error, text string, args 
 
 // take returns the next n bytes, valid until more is read.
 func (d *decoder) take(field string, n uint64) []byte {
-	if n > uint64(len(d.b)-d.at) {
-		d.read(field, n)
-	}
-	if d.err != nil {
-		return nil
+	at := d.at
+	if n > uint64(len(d.b)-at) || d.err != nil {
+		return d.read(field, n)
 	}
 	d.at += int(n)
-	return d.b[d.at-int(n) : d.at : d.at]
+	return d.b[at:d.at]
 }
 
-// read makes sure that the next n bytes are in memory.
-func (d *decoder) read(field string, n uint64) {
+// read is take for bytes that are not in memory yet.
+func (d *decoder) read(field string, n uint64) []byte {
 	if d.count(field, n, 1); d.err != nil {
-		return
+		return nil
 	}
 	b, err := d.head.Need(int64(d.at) + int64(n))
 	if d.b = b; err != nil {
 		d.err = wire.Error(formatName, field, int64(d.at), err)
 	}
+	return d.take(field, n)
 }
 
 // expect estimates the end of n records that begin at from, of which i were read: it assumes the average size of
@@ -109,18 +108,10 @@ type entry struct {
 func (d *decoder) entry() (e entry) {
 	key := len(d.text("metadata key"))
 	from := d.at
-	if d.err != nil {
-		return e
-	}
 	e.typ = d.typ("metadata type")
 	e.at = d.at
 	d.values(e.typ, 1, 0)
-	e.key = d.b[from-key : from]
-	if d.err != nil {
-		d.err = ofEntry(d.err, e.key)
-		return e
-	}
-	e.value = d.b[e.at:d.at:d.at]
+	e.key, e.value = d.b[from-key:from], d.b[e.at:d.at:d.at]
 	return e
 }
 
@@ -129,7 +120,6 @@ func (d *decoder) values(t valueType, n uint64, depth int) {
 	switch t {
 	case typeString:
 		d.strings(n)
-		return
 	case typeArray:
 		for ; n > 0 && d.err == nil; n-- {
 			if depth == maxDepth {
@@ -138,18 +128,15 @@ func (d *decoder) values(t valueType, n uint64, depth int) {
 			elem, count := d.list()
 			d.values(elem, count, depth+1)
 		}
-		return
-	}
-	if d.count("metadata value", n, valueSizes[t]); d.err != nil {
-		return
-	}
-	for i, v := range d.take("metadata value", n*uint64(valueSizes[t])) {
-		if t != typeBool {
-			return
+	case typeBool:
+		for i, v := range d.take("metadata value", n) {
+			if v > 1 {
+				d.failf("metadata value", d.at-int(n)+i, format.ErrCorrupt, "%d is no bool", v)
+			}
 		}
-		if v > 1 {
-			d.failf("metadata value", d.at-int(n)+i, format.ErrCorrupt, "%d is no bool", v)
-		}
+	default:
+		d.count("metadata value", n, valueSizes[t])
+		d.take("metadata value", n*uint64(valueSizes[t]))
 	}
 }
 
@@ -178,9 +165,9 @@ func (d *decoder) strings(n uint64) {
 }
 
 // entries iterates over metadata in memory, up to the first error.
-func entries(d *decoder) iter.Seq[entry] {
+func entries(meta []byte) iter.Seq[entry] {
 	return func(yield func(entry) bool) {
-		for d.at < len(d.b) {
+		for d := whole(meta); d.at < len(meta); {
 			if e := d.entry(); d.err != nil || !yield(e) {
 				return
 			}
@@ -212,28 +199,21 @@ func (r *record) decode(b []byte) bool {
 }
 
 func (r *record) name() []byte   { return r.b[8 : 8+r.chars : 8+r.chars] }
-func (r *record) dims() []byte   { return r.b[r.dimsAt() : len(r.b)-12] } // 8 bytes each, innermost first
+func (r *record) dims() []byte   { return r.b[12+r.chars : len(r.b)-12] } // 8 bytes each, innermost first
 func (r *record) typ() uint32    { return binary.LittleEndian.Uint32(r.b[len(r.b)-12:]) }
 func (r *record) offset() uint64 { return binary.LittleEndian.Uint64(r.b[len(r.b)-8:]) } // from where data begins
-
-// Where fields are in the record.
-func (r *record) dimsAt() int   { return 12 + r.chars }
-func (r *record) offsetAt() int { return len(r.b) - 8 }
 
 // record reads the next record field by field, until one is wrong.
 func (d *decoder) record() {
 	name := d.text("tensor name")
-	if d.err != nil {
-		return
-	}
-	if err := driver.CheckName(name); err != nil {
+	if err := driver.CheckName(name); d.err == nil && err != nil {
 		d.err = wire.Error(formatName, "tensor name", int64(d.at-len(name)), err)
 	}
-	if rank := d.u32("tensor n_dims"); rank > maxRank {
+	rank := d.u32("tensor n_dims")
+	if rank > maxRank {
 		d.failf("tensor n_dims", d.at-4, format.ErrCorrupt, "%d, at most %d are possible", rank, maxRank)
-	} else {
-		d.take("tensor dims", 8*uint64(rank))
 	}
+	d.take("tensor dims", 8*uint64(rank))
 	if typ := d.u32("tensor type"); typ >= maxCode {
 		d.failf("tensor type", d.at-4, format.ErrUnsupported, "%d is no type's number", typ)
 	}

@@ -84,11 +84,11 @@ func (f *File) Value(key string) (value any, ok bool) {
 		return nil, false
 	}
 	_ = f.Do(func() error {
-		for e := range entries(whole(p.parts[0].meta)) {
+		for e := range entries(p.parts[0].meta) {
 			if string(e.key) != key {
 				continue
 			}
-			n := e.room()
+			n := mostGrowth * int64(len(e.value))
 			if ok = p.opts.Memory.Reserve(n) == nil; ok {
 				value = e.typed()
 				p.opts.Memory.Release(n)

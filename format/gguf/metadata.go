@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"math"
-	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/jsontext"
@@ -31,16 +30,13 @@ func (f *parsed) metadata(value func(entry) any) (driver.Metadata, error) {
 	if p.count == 0 {
 		return nil, nil
 	}
-	total := int64(0)
-	for e := range entries(whole(p.meta)) {
-		total += entrySize + int64(len(e.key)) + e.room()
-	}
-	if err := f.opts.Memory.Reserve(total); err != nil {
+	room := entrySize*int64(p.count) + mostGrowth*int64(len(p.meta))
+	if err := f.opts.Memory.Reserve(room); err != nil {
 		return nil, wire.Error(formatName, "metadata", headerSize, err)
 	}
-	defer f.opts.Memory.Release(total)
+	defer f.opts.Memory.Release(room)
 	m := make(driver.Metadata, 0, p.count)
-	for e := range entries(whole(p.meta)) {
+	for e := range entries(p.meta) {
 		// The metadata of a whole model does not tell how it was split.
 		if len(f.parts) == 1 || !isSplitKey(string(e.key)) {
 			m = append(m, driver.Entry{Key: string(e.key), Value: value(e)})
@@ -51,81 +47,44 @@ func (f *parsed) metadata(value func(entry) any) (driver.Metadata, error) {
 
 // The maximum memory of values, typed or as JSON.
 const (
-	entrySize  = 48 // besides the key and what is in the value
-	arraySize  = 24 // besides the elements
-	elemSize   = 16 // of strings and arrays besides what is in them
-	numberRoom = 7  // for each byte in the file, as a bool in an array
+	entrySize  = 48 // besides the key and the value
+	mostGrowth = 6  // for each byte in the file, such as a bool or an escaped character
 )
-
-// room returns the memory for the value at most.
-func (e entry) room() int64 { return whole(e.value).room(e.typ) }
-
-// room walks the next value.
-func (d *decoder) room(t valueType) (n int64) {
-	switch t {
-	case typeString:
-		b := d.text("")
-		if !utf8.Valid(b) || bytes.ContainsFunc(b, func(c rune) bool { return c < ' ' }) {
-			return 6 * int64(len(b)) // as escapes
-		}
-		return 2 * int64(len(b))
-	case typeArray:
-		elem, count := d.list()
-		if elem != typeString && elem != typeArray {
-			return arraySize + numberRoom*int64(len(d.take("", count*uint64(valueSizes[elem]))))
-		}
-		for range count {
-			n += elemSize + d.room(elem)
-		}
-		return n + arraySize
-	}
-	return 0
-}
 
 // neutral returns the value as all formats have it.
 func (e entry) neutral() any {
-	if e.typ == typeArray {
-		return e.text(0)
+	d := whole(e.value)
+	if e.typ != typeArray {
+		return d.neutral(e.typ)
 	}
-	return general(e.typed())
+	w := jsontext.Writer{Replace: true, B: make([]byte, 0, len(e.value))}
+	d.json(&w, e.typ)
+	return json.RawMessage(w.B)
 }
 
-// text returns an array as JSON of about size bytes.
-func (e entry) text(size int) json.RawMessage {
-	w := jsontext.Writer{Replace: true, B: make([]byte, 0, size)}
-	whole(e.value).json(&w, e.typ)
-	return w.B
-}
-
-// general returns a value of a type of GGUF, other than an array, as one that all formats have.
-func general(v any) any {
-	switch v := v.(type) {
-	case Int64:
-		return int64(v)
-	case Float64:
-		return float64(v)
+// neutral returns the next value, which is not an array, as all formats have it.
+func (d *decoder) neutral(t valueType) any {
+	if t == typeString {
+		return string(d.text(""))
 	}
-	return driver.Number(v)
+	return driver.Number(fixed[t](d.take("", uint64(valueSizes[t])), 0))
 }
 
 // json writes the next value.
 func (d *decoder) json(w *jsontext.Writer, t valueType) {
-	switch t {
-	case typeString:
-		w.Text(string(d.text("")))
-	case typeArray:
-		elem, n := d.list()
-		w.Raw("[")
-		for i := range n {
-			if i > 0 {
-				w.Raw(",")
-			}
-			d.json(w, elem)
-		}
-		w.Raw("]")
-	default:
-		w.Value(general(d.typed(t)))
+	if t != typeArray {
+		w.Value(d.neutral(t))
+		return
 	}
+	elem, n := d.list()
+	w.Raw("[")
+	for i := range n {
+		if i > 0 {
+			w.Raw(",")
+		}
+		d.json(w, elem)
+	}
+	w.Raw("]")
 }
 
 // typed returns the value with the type that it has in the file.
@@ -172,30 +131,20 @@ func (d *decoder) typedList() any {
 	elem, n := d.list()
 	switch elem {
 	case typeString:
-		return d.texts(int(n))
+		return elements(n, func() string { return string(d.text("")) })
 	case typeArray:
-		out := make([]any, n)
-		for i := range out {
-			out[i] = d.typedList()
-		}
-		return out
+		return elements(n, d.typedList)
 	}
 	size := valueSizes[elem]
 	return fixed[elem](d.take("", n*uint64(size)), size)
 }
 
-// texts returns n strings, which share one allocation.
-func (d *decoder) texts(n int) []string {
-	from := d.at
-	d.strings(uint64(n))
-	all, out := string(d.b[from:d.at]), make([]string, n)
-	for i, at := 0, 0; i < n; i++ {
-		at += minString
-		size := int(binary.LittleEndian.Uint64(d.b[from+at-minString:]))
-		out[i] = all[at : at+size]
-		at += size
+func elements[T any](n uint64, next func() T) []T {
+	list := make([]T, n)
+	for i := range list {
+		list[i] = next()
 	}
-	return out
+	return list
 }
 
 // native returns the metadata of the model with the types that they have in the
@@ -210,14 +159,10 @@ func originals(p *driver.Plan) map[string]entry {
 		return nil
 	}
 	all := make(map[string]entry, len(p.Metadata))
-	d := whole(p.Native.Raw)
-	for e := range entries(d) {
+	for e := range entries(p.Native.Raw) {
 		if _, repeated := all[string(e.key)]; !repeated {
 			all[string(e.key)] = e
 		}
-	}
-	if d.err != nil {
-		return nil // not made by this package
 	}
 	return all
 }
@@ -233,9 +178,10 @@ func (e entry) unchanged(v any) bool {
 		x, ok := e.neutral().(float64)
 		return ok && math.Float64bits(x) == math.Float64bits(v)
 	case json.RawMessage:
-		return e.typ == typeArray && bytes.Equal(e.text(len(v)), v)
+		x, ok := e.neutral().(json.RawMessage)
+		return ok && bytes.Equal(x, v)
 	case bool, string, int64, json.Number:
-		return e.typ != typeArray && e.neutral() == v
+		return e.neutral() == v
 	}
 	return false
 }

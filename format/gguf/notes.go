@@ -4,20 +4,27 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+
+	"github.com/weightmap/weightmap/format/driver"
 )
 
 // notes lists tolerated oddities.
-func (f *parsed) notes() []string {
-	var notes []string
-	add := func(text string, args ...any) { notes = append(notes, fmt.Sprintf(text, args...)) }
+func (f *parsed) notes() (notes []string) {
 	if f.alone != "" {
-		add("%s", f.alone)
+		notes = append(notes, f.alone)
 	}
-	if key, n := f.repeated(); n > 0 {
-		add("%s a key that occurs before, such as %q: the first counts", plural(n, "metadata entry has", "metadata entries have"), key)
+	add := func(n int, one, more, text string, args ...any) {
+		if n > 1 {
+			one = more
+		}
+		if n > 0 {
+			notes = append(notes, fmt.Sprintf("%d %s ", n, one)+fmt.Sprintf(text, args...))
+		}
 	}
+	key, n := f.repeated()
+	add(n, "metadata entry has", "metadata entries have", "a key that occurs before, such as %q: the first counts", key)
 	if a, b, n := f.overlapping(); n > 0 {
-		add("%s inside another one, such as %q in %q", plural(n, "tensor begins", "tensors begin"), f.index.Name(b), f.index.Name(a))
+		add(n, "tensor begins", "tensors begin", "inside another one, such as %q in %q", f.index.Name(b), f.index.Name(a))
 	}
 	long := 0
 	for i := range f.index.Len() {
@@ -25,13 +32,11 @@ func (f *parsed) notes() []string {
 			long++
 		}
 	}
-	if long > 0 {
-		add("%s a name of %d bytes or more, which some readers refuse", plural(long, "tensor has", "tensors have"), usualName)
-	}
+	add(long, "tensor has", "tensors have", "a name of %d bytes or more, which some readers refuse", usualName)
 	for i := range f.parts {
 		p := &f.parts[i]
 		if n := p.size - p.end; n >= p.align {
-			add("%s the last tensor", plural(int(n), "byte follows", "bytes follow"))
+			add(int(n), "byte follows", "bytes follow", "the last tensor")
 		}
 	}
 	return notes
@@ -41,7 +46,7 @@ func (f *parsed) notes() []string {
 func (f *parsed) repeated() (key string, n int) {
 	for i := range f.parts {
 		seen := make(map[string]bool, f.parts[i].count)
-		for e := range entries(whole(f.parts[i].meta)) {
+		for e := range entries(f.parts[i].meta) {
 			if seen[string(e.key)] {
 				key, n = string(e.key), n+1
 			}
@@ -65,25 +70,19 @@ func (f *parsed) overlapping() (a, b, n int) {
 		t, to, _ := f.index.Place(j)
 		return cmp.Or(cmp.Compare(s, t), cmp.Compare(from, to))
 	})
-	reach := -1 // the tensor that ends last
+	var space driver.Space
+	last, end := 0, int64(0) // the tensor of that file that ends last, and where
 	for _, i := range order {
 		s, from, size := f.index.Place(i)
-		if reach >= 0 {
-			if t, at, n0 := f.index.Place(reach); s == t && from < at+n0 {
-				a, b, n = reach, i, n+1
-				if from+size <= at+n0 {
-					continue
-				}
-			}
+		if s != space {
+			space, end = s, 0
 		}
-		reach = i
+		if from < end {
+			a, b, n = last, i, n+1
+		}
+		if from+size > end {
+			last, end = i, from+size
+		}
 	}
 	return a, b, n
-}
-
-func plural(n int, one, more string) string {
-	if n == 1 {
-		return "1 " + one
-	}
-	return fmt.Sprintf("%d %s", n, more)
 }

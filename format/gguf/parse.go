@@ -7,9 +7,9 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -67,31 +67,29 @@ func (f *parsed) add(src driver.Source, space driver.Space) (err error) {
 	if space == 0 {
 		f.index.Version = strconv.Itoa(int(version))
 	}
-	p := part{src: src, size: src.Size(), space: space, split: noSplit, count: int(count)}
+	p := part{src: src, size: d.size, space: space, count: int(count)}
 	for i := uint64(0); i < count && d.err == nil; i++ {
-		if e := d.entry(); d.err == nil {
-			d.err = ofEntry(p.note(&e), e.key)
+		e := d.entry()
+		if d.err == nil {
+			d.err = p.note(&e)
+		}
+		if d.err != nil {
+			d.err = named(d.err, "key", e.key)
 		}
 	}
-	p.align = cmp.Or(p.align, defaultAlign)
 	if n := uint64(f.index.Len()) + tensors; n > uint64(driver.MaxTensors) {
 		d.failf("tensor_count", 8, format.ErrLimit, "%d tensors in all parts, at most %d are allowed", n, driver.MaxTensors)
 	}
-	from := d.at
-	size := d.records(tensors)
+	p.align = cmp.Or(p.align, defaultAlign)
+	meta := d.at
+	f.addTensors(d, &p, tensors)
 	if d.err != nil {
 		return d.err
 	}
-	p.data, _ = wire.AlignUp(int64(d.at), p.align)
-	p.end = p.data
-	f.index.Grow(int(tensors), size.names, size.dims)
-	if err := f.addTensors(d.b[from:d.at], from, &p); err != nil {
-		return err
-	}
-	if err := f.opts.Memory.Reserve(int64(from - headerSize)); err != nil {
+	if err := f.opts.Memory.Reserve(int64(meta - headerSize)); err != nil {
 		return wire.Error(formatName, "metadata", headerSize, err)
 	}
-	p.meta = bytes.Clone(d.b[headerSize:from])
+	p.meta = bytes.Clone(d.b[headerSize:meta])
 	f.parts = append(f.parts, p)
 	return nil
 }
@@ -101,12 +99,8 @@ func (d *decoder) header() (version uint32, tensors, entries uint64) {
 	if m := d.take("magic", 4); m != nil && string(m) != magic {
 		d.failf("magic", 0, format.ErrMagic, "the file begins with % x, not %q", m, magic)
 	}
-	b := d.take("version", 4)
-	if b == nil {
-		return 0, 0, 0
-	}
-	version = binary.LittleEndian.Uint32(b)
-	switch swapped := binary.BigEndian.Uint32(b); {
+	version = d.u32("version")
+	switch swapped := bits.ReverseBytes32(version); {
 	case version == 2 || version == 3:
 	case swapped >= 1 && swapped <= 3:
 		d.failf("version", 4, format.ErrVersion, "0x%08x is %d with its bytes swapped: the file is big-endian, and only little-endian ones are read", version, swapped)
@@ -148,109 +142,98 @@ func checkAlign(n uint32) error {
 	return nil
 }
 
-// ofEntry returns a copy of err that names the entry.
-func ofEntry(err error, key []byte) error {
+// named adds the name of an entry or a tensor to an error.
+func named(err error, what string, name []byte) error {
 	var e *format.Error
 	if !errors.As(err, &e) {
 		return err
 	}
-	c := *e
-	c.Err = fmt.Errorf("%w (key %q)", e.Err, key)
-	return &c
+	return wire.Error(e.Format, e.Field, e.Offset, fmt.Errorf("%w (%s %q)", e.Err, what, name))
 }
 
-// extent is the result of the first pass over the tensors.
-type extent struct {
-	names, dims int
-}
-
-// records checks n tensors as far as possible before the beginning of the data is known.
-func (d *decoder) records(n uint64) (x extent) {
-	from := d.at
+// addTensors adds n tensors to the index. It reads their records twice, since the end of the last one says where the data begins.
+func (f *parsed) addTensors(d *decoder, p *part, n uint64) {
+	if d.err != nil {
+		return
+	}
+	from, names, dims, sized := d.at, 0, 0, true
 	var r record
-	for i := uint64(0); i < n && d.err == nil; i++ {
+	for i := range n {
 		if at := d.at; !r.decode(d.b[at:]) || r.typ() >= maxCode || driver.CheckName(r.name()) != nil {
 			d.expect(from, i, n, minTensor)
-			d.record()
+			if d.record(); d.err != nil {
+				return
+			}
 			r.decode(d.b[at:])
 		} else {
 			d.at += len(r.b)
 		}
-		if d.err == nil {
-			x.names += r.chars
-			x.dims += len(r.dims()) / 8
-		}
+		names, dims = names+r.chars, dims+len(r.dims())/8
+		sized = sized && elementTypeOf(r.typ()).sized()
 	}
-	return x
+	p.data, _ = wire.AlignUp(int64(d.at), p.align)
+	p.end = p.data
+	f.index.Grow(int(n), names, dims)
+	records := d.b[from:d.at]
+	var starts []uint64 // of the data of all tensors, sorted, if the size of any depends on it
+	for b := records; !sized && r.decode(b); b = b[len(r.b):] {
+		starts = append(starts, r.offset())
+	}
+	slices.Sort(starts)
+	d.at = from
+	for b := records; d.err == nil && r.decode(b); b = b[len(r.b):] {
+		f.addTensor(d, &r, p, starts)
+	}
 }
 
-// addTensors fills the index from the records b, which begin at an offset of the file.
-func (f *parsed) addTensors(b []byte, at int, p *part) error {
-	var r record
-	records := b
-	starts := sync.OnceValue(func() (all []uint64) {
-		var r record
-		for b := records; r.decode(b); b = b[len(r.b):] {
-			all = append(all, r.offset())
-		}
-		slices.Sort(all)
-		return all
-	})
-	for ; r.decode(b); b, at = b[len(r.b):], at+len(r.b) {
-		if field, fieldAt, err := f.addTensor(&r, p, starts); err != nil {
-			return wire.Error(formatName, field, int64(at+fieldAt), fmt.Errorf("%w (tensor %q)", err, r.name()))
-		}
-	}
-	return nil
-}
-
-// addTensor adds the tensor of a record, whose size may follow from where others start, or returns the field that is wrong and its place in the record.
-func (f *parsed) addTensor(r *record, p *part, starts func() []uint64) (field string, fieldAt int, err error) {
+// addTensor adds the tensor of a record, which begins at d.at, and moves to the next.
+func (f *parsed) addTensor(d *decoder, r *record, p *part, starts []uint64) {
 	dims, offset := r.dims(), r.offset()
-	shape := f.index.Dims(len(dims) / 8)
-	for i := range shape {
+	dimsAt, offsetAt := d.at+12+r.chars, d.at+len(r.b)-8
+	e := elementTypeOf(r.typ())
+	var t driver.Tensor // field by field: a composite literal would be made elsewhere and copied
+	t.Name, t.DType, t.Encoding, t.Space = r.name(), e.dtype, e.encoding, p.space
+	t.Shape = f.index.Dims(len(dims) / 8)
+	for i := range t.Shape {
 		n := binary.LittleEndian.Uint64(dims[8*i:])
 		if n > math.MaxInt64 {
-			return "tensor dims", r.dimsAt() + 8*i, fmt.Errorf("%w: dim %d is %d", format.ErrCorrupt, i, n)
+			d.failf("tensor dims", dimsAt+8*i, format.ErrCorrupt, "dim %d is %d", i, n)
 		}
-		shape[len(shape)-1-i] = int64(n)
+		t.Shape[len(t.Shape)-1-i] = int64(n)
 	}
-	e := elementTypeOf(r.typ())
-	size, err := e.bytes(shape)
-	if err != nil {
-		return "tensor dims", r.dimsAt(), fmt.Errorf("%w: %w", format.ErrCorrupt, err)
+	var err error
+	if t.Size, err = e.bytes(t.Shape); err != nil {
+		d.failf("tensor dims", dimsAt, format.ErrCorrupt, "%w", err)
 	}
 	if offset&uint64(p.align-1) != 0 {
-		return "tensor offset", r.offsetAt(), fmt.Errorf("%w: %d is no multiple of %d, the alignment", format.ErrCorrupt, offset, p.align)
+		d.failf("tensor offset", offsetAt, format.ErrCorrupt, "%d is no multiple of %d, the alignment", offset, p.align)
 	}
 	room := uint64(max(0, p.size-p.data))
-	if !e.sized() && size > 0 {
-		if size = upToNext(offset, room, starts()); size <= 0 {
-			return "tensor offset", r.offsetAt(), fmt.Errorf("%w: nothing is at %d of %d bytes of data", format.ErrTruncated, offset, room)
+	if !e.sized() && t.Size > 0 {
+		end := room
+		if i, _ := slices.BinarySearch(starts, offset+1); i < len(starts) {
+			end = min(end, starts[i])
+		}
+		if t.Size = int64(end - offset); t.Size <= 0 {
+			d.failf("tensor offset", offsetAt, format.ErrTruncated, "nothing is at %d of %d bytes of data", offset, room)
 		}
 	}
-	var at int64
 	switch {
-	case size == 0 && offset > room && offset-room < uint64(p.align):
-		at = p.size // behind padding that is not there
-	case offset > room || uint64(size) > room-offset:
-		return "tensor offset", r.offsetAt(), fmt.Errorf("%w: %d bytes at %d of %d bytes of data", format.ErrTruncated, size, offset, room)
+	case t.Size == 0 && offset > room && offset-room < uint64(p.align):
+		t.Offset = p.size // behind padding that is not there
+	case offset > room || uint64(t.Size) > room-offset:
+		d.failf("tensor offset", offsetAt, format.ErrTruncated, "%d bytes at %d of %d bytes of data", t.Size, offset, room)
 	default:
-		at = min(p.data, p.size) + int64(offset)
+		t.Offset = min(p.data, p.size) + int64(offset)
 	}
-	p.end = max(p.end, at+size)
-	var t driver.Tensor // field by field: a composite literal would be made elsewhere and copied
-	t.Name, t.Shape, t.DType, t.Encoding = r.name(), shape, e.dtype, e.encoding
-	t.Space, t.Offset, t.Size = p.space, at, size
-	return "tensor name", 8, f.index.Add(&t)
-}
-
-// upToNext returns the number of bytes from an offset to the next tensor, or to the end
-// of the data. The offset must not be beyond that.
-func upToNext(off, room uint64, starts []uint64) int64 {
-	end := room
-	if i, _ := slices.BinarySearch(starts, off+1); i < len(starts) {
-		end = min(end, starts[i])
+	p.end = max(p.end, t.Offset+t.Size)
+	if d.err == nil {
+		if err := f.index.Add(&t); err != nil {
+			d.err = wire.Error(formatName, "tensor name", int64(d.at+8), err)
+		}
 	}
-	return int64(end - off)
+	if d.err != nil {
+		d.err = named(d.err, "tensor", r.name())
+	}
+	d.at += len(r.b)
 }

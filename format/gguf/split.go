@@ -29,15 +29,13 @@ func isSplitKey(key string) bool { return slices.Contains(splitKeys[:], key) }
 // split is what the metadata of a file say of the model that it is a part of, by splitKeys.
 type split [len(splitKeys)]located
 
-// located is an integer of the metadata, and where it is: -1 where the metadata have none.
+// located is an integer of the metadata, and where it is: at 0 if it is missing.
 type located struct{ value, at int64 }
-
-var noSplit = split{{-1, -1}, {-1, -1}, {-1, -1}}
 
 // note takes an entry that is about splitting; the first of a key counts.
 func (s *split) note(e *entry) error {
 	key := slices.Index(splitKeys[:], string(e.key))
-	if key < 0 || s[key].at >= 0 {
+	if key < 0 || s[key].at > 0 {
 		return nil
 	}
 	v, ok := e.neutral().(int64)
@@ -69,9 +67,9 @@ func (f *parsed) join() error {
 	}
 	stem, namedNo, namedCount, named := shards.Split(filepath.Base(path), extension)
 	switch {
-	case no.at < 0:
+	case no.at == 0:
 		return errorf(splitNo, count.at, "missing beside %s", splitKeys[splitCount])
-	case tensors.at < 0:
+	case tensors.at == 0:
 		return errorf(splitTensors, count.at, "missing beside %s", splitKeys[splitCount])
 	case no.value >= count.value:
 		return errorf(splitNo, no.at, "%d of %d parts", no.value, count.value)
@@ -111,10 +109,10 @@ func (f *parsed) addPart(dir driver.Dir, name string, i int) error {
 	if err = f.add(src, space); err == nil {
 		s := &f.parts[i].split
 		if s[splitNo].value != int64(i) {
-			err = errorf(splitNo, max(0, s[splitNo].at), "%d instead of %d", s[splitNo].value, i)
+			err = errorf(splitNo, s[splitNo].at, "%d instead of %d", s[splitNo].value, i)
 		}
 		for key := splitCount; key <= splitTensors && err == nil; key++ {
-			if s[key].at >= 0 && s[key].value != first[key].value {
+			if s[key].at > 0 && s[key].value != first[key].value {
 				err = errorf(key, s[key].at, "%d, the first part has %d", s[key].value, first[key].value)
 			}
 		}
@@ -125,7 +123,7 @@ func (f *parsed) addPart(dir driver.Dir, name string, i int) error {
 // checkTotal compares the number of tensors of all parts with what the first says.
 func (f *parsed) checkTotal() error {
 	s, n := f.parts[0].split[splitTensors], int64(f.index.Len())
-	if s.at >= 0 && s.value != n {
+	if s.at > 0 && s.value != n {
 		return errorf(splitTensors, s.at, "%d, there are %d", s.value, n)
 	}
 	return nil
