@@ -34,7 +34,7 @@ func TestSplitNumbers(t *testing.T) {
 
 // TestBlockSizes: a decoder gets whole blocks, and as many elements.
 func TestBlockSizes(t *testing.T) {
-	e := elementTypeOf(2).encoding // Q4_0: 32 elements in 18 bytes
+	e := elementTypes[2].encoding // Q4_0: 32 elements in 18 bytes
 	for _, n := range []struct{ elems, bytes int }{{40, 18}, {32, 20}, {32, 36}, {64, 18}} {
 		if err := e.Decode(make([]float32, n.elems), make([]byte, n.bytes)); !errors.Is(err, format.ErrShape) {
 			t.Errorf("%d elements of %d bytes: %v", n.elems, n.bytes, err)
@@ -54,7 +54,7 @@ func TestMixedArrays(t *testing.T) {
 		deep = []any{deep}
 	}
 	for _, v := range []any{deep, []any{uint8(1)}} {
-		if _, err := appendEntry(nil, v); !errors.Is(err, format.ErrUnsupported) {
+		if _, err := appendEntry(nil, format.Entry{Value: v}, nil); !errors.Is(err, format.ErrUnsupported) {
 			t.Errorf("%v is written: %v", v, err)
 		}
 	}

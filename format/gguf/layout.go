@@ -2,7 +2,6 @@ package gguf
 
 import (
 	"strconv"
-	"sync"
 
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -67,7 +66,7 @@ type elementType struct {
 
 // elementTypes are the types that are known, by their code. Block sizes are
 // those of the reference implementation.
-var elementTypes = [...]elementType{
+var elementTypes = [maxCode]elementType{
 	0:  {dtype: tensor.Float32},
 	1:  {dtype: tensor.Float16},
 	2:  blocks("Q4_0", 32, 18, decodeQ4_0),
@@ -120,22 +119,14 @@ func unsized(name string) elementType {
 	return elementType{encoding: &tensor.Encoding{Name: name, Format: formatName}}
 }
 
-// elementTypeOf returns the type of a code below maxCode.
-func elementTypeOf(code uint32) elementType {
-	if code < uint32(len(elementTypes)) {
-		return elementTypes[code]
+// Codes without a meaning here are types, too.
+func init() {
+	for code := range elementTypes {
+		if e := &elementTypes[code]; e.encoding == nil && !e.dtype.Valid() {
+			*e = unsized("type " + strconv.Itoa(code))
+		}
 	}
-	return elementType{encoding: &unknownTypes()[code]}
 }
-
-// unknownTypes are the types of codes without a meaning here, by their code.
-var unknownTypes = sync.OnceValue(func() *[maxCode]tensor.Encoding {
-	var all [maxCode]tensor.Encoding
-	for code := range all {
-		all[code] = tensor.Encoding{Name: "type " + strconv.Itoa(code), Format: formatName}
-	}
-	return &all
-})
 
 // sized reports whether the size of a tensor follows from its shape.
 func (e elementType) sized() bool { return e.encoding == nil || e.encoding.BlockBytes > 0 }
@@ -154,22 +145,23 @@ func (e elementType) bytes(s tensor.Shape) (int64, error) {
 // codeOf returns the code of a tensor's elements; ok is false for what the format has no code for. Those of
 // unknown size have as many bytes as there are up to the next tensor.
 func codeOf(t *tensor.Info) (code uint32, ok bool) {
-	for code := range uint32(maxCode) {
-		e := elementTypeOf(code)
-		switch {
-		case t.Encoding == nil || e.encoding == nil:
-			ok = t.Encoding == nil && e.encoding == nil && e.dtype == t.DType
-		default:
-			ok = e.encoding.Name == t.Encoding.Name && e.encoding.Format == t.Encoding.Format &&
-				e.encoding.BlockElems == t.Encoding.BlockElems && e.encoding.BlockBytes == t.Encoding.BlockBytes
-		}
+	for code := range elementTypes {
+		e := &elementTypes[code]
+		ok := e.dtype == t.DType && sameEncoding(e.encoding, t.Encoding)
 		if ok && !e.sized() {
 			elems, err := t.Shape.Elems()
 			ok = err == nil && (elems == 0) == (t.Size == 0)
 		}
 		if ok {
-			return code, true
+			return uint32(code), true
 		}
 	}
 	return 0, false
+}
+
+func sameEncoding(a, b *tensor.Encoding) bool {
+	if a == nil || b == nil {
+		return a == b
+	}
+	return a.Name == b.Name && a.Format == b.Format && a.BlockElems == b.BlockElems && a.BlockBytes == b.BlockBytes
 }

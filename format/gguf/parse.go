@@ -169,7 +169,7 @@ func (f *parsed) addTensors(d *decoder, p *part, n uint64) {
 			d.at += len(r.b)
 		}
 		names, dims = names+r.chars, dims+len(r.dims())/8
-		sized = sized && elementTypeOf(r.typ()).sized()
+		sized = sized && elementTypes[r.typ()].sized()
 	}
 	p.data, _ = wire.AlignUp(int64(d.at), p.align)
 	p.end = p.data
@@ -190,7 +190,7 @@ func (f *parsed) addTensors(d *decoder, p *part, n uint64) {
 func (f *parsed) addTensor(d *decoder, r *record, p *part, starts []uint64) {
 	dims, offset := r.dims(), r.offset()
 	dimsAt, offsetAt := d.at+12+r.chars, d.at+len(r.b)-8
-	e := elementTypeOf(r.typ())
+	e := elementTypes[r.typ()]
 	var t driver.Tensor // field by field: a composite literal would be made elsewhere and copied
 	t.Name, t.DType, t.Encoding, t.Space = r.name(), e.dtype, e.encoding, p.space
 	t.Shape = f.index.Dims(len(dims) / 8)

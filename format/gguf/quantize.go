@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/weightmap/weightmap/internal/vector"
 	"github.com/weightmap/weightmap/tensor"
@@ -20,21 +21,13 @@ var q8_0 = func() *tensor.Encoding {
 			return err
 		}
 		if n := vector.EncodeQ8(dst, src) * int(e.BlockElems); n < len(src) {
-			return inexpressible(src[n:][:e.BlockElems])
+			most := 0.0 // or a NaN
+			for _, x := range src[n:][:e.BlockElems] {
+				most = max(most, math.Abs(float64(x)))
+			}
+			return fmt.Errorf("%w: Q8_0 cannot express %v", tensor.ErrQuantization, most)
 		}
 		return nil
 	}
 	return &e
 }()
-
-// inexpressible says why Q8_0 has no block for the numbers in src.
-func inexpressible(src []float32) error {
-	most := float32(0)
-	for _, x := range src {
-		if x-x != 0 {
-			return fmt.Errorf("%w: it holds %v, which Q8_0 cannot express", tensor.ErrQuantization, x)
-		}
-		most = max(most, x, -x)
-	}
-	return fmt.Errorf("%w: %g is too large for Q8_0", tensor.ErrQuantization, most)
-}

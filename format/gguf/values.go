@@ -15,15 +15,6 @@ import (
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
-// appendEntry appends type and value of a metadata entry.
-func appendEntry(b []byte, v any) ([]byte, error) {
-	v, err := chosen(v)
-	if err != nil {
-		return nil, err
-	}
-	return appendValue(b, v, 1)
-}
-
 // chosen gives the values that all formats have the type that files usually have:
 // uint32 and int32 where they suffice, float32 where it is exact.
 func chosen(v any) (any, error) {
@@ -200,18 +191,14 @@ func numbers(text []byte) (any, error) {
 	if list, err := all(text, begin, func(raw []byte) (uint64, error) { return strconv.ParseUint(string(raw), 10, 64) }); err == nil {
 		return list, nil
 	}
-	single := true
-	list, err := all(text, begin, func(raw []byte) (float64, error) {
+	if list, err := all(text, begin, func(raw []byte) (float32, error) {
 		x, err := exactFloat(string(raw))
-		single = single && float64(float32(x)) == x
-		return x, err
-	})
-	if err != nil || !single {
-		return list, err
+		if float64(float32(x)) != x {
+			err = errMixed
+		}
+		return float32(x), err
+	}); err == nil {
+		return list, nil
 	}
-	halves := make([]float32, len(list))
-	for i, x := range list {
-		halves[i] = float32(x)
-	}
-	return halves, nil
+	return all(text, begin, func(raw []byte) (float64, error) { return exactFloat(string(raw)) })
 }

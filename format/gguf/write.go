@@ -1,6 +1,7 @@
 package gguf
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -53,11 +54,20 @@ func checkEntry(e driver.Entry, was map[string]entry) error {
 		_, err := plannedAlign(e.Value)
 		return err
 	}
-	if was[e.Key].unchanged(e.Value) {
-		return nil
-	}
-	_, err := appendEntry(nil, e.Value)
+	_, err := appendEntry(nil, e, was)
 	return err
+}
+
+// appendEntry appends type and value of an entry: as they were in the file that is copied, if unchanged.
+func appendEntry(b []byte, e driver.Entry, was map[string]entry) ([]byte, error) {
+	if old := was[e.Key]; old.unchanged(e.Value) {
+		return append(binary.LittleEndian.AppendUint32(b, uint32(old.typ)), old.value...), nil
+	}
+	v, err := chosen(e.Value)
+	if err != nil {
+		return nil, err
+	}
+	return appendValue(b, v, 1)
 }
 
 // plannedAlign returns the alignment that a value stands for.
@@ -83,16 +93,14 @@ func (d fileFormat) aligned(meta driver.Metadata) (driver.Metadata, int64) {
 	if i >= 0 && n == 0 {
 		n, _ = plannedAlign(meta[i].Value) // Losses has checked it
 	}
-	if n == 0 {
-		n = defaultAlign
-	}
+	n = cmp.Or(n, defaultAlign)
 	e := driver.Entry{Key: keyAlignment, Value: n}
 	switch {
 	case i >= 0:
 		meta = slices.Clone(meta)
 		meta[i] = e
 	case n != defaultAlign:
-		meta = append(driver.Metadata{e}, meta...)
+		meta = slices.Insert(slices.Clone(meta), 0, e)
 	}
 	return meta, int64(n)
 }
@@ -109,15 +117,12 @@ func (d fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layo
 	was := originals(p)
 	var err error
 	for _, e := range meta {
-		b = appendText(b, e.Key)
-		if v := was[e.Key]; v.unchanged(e.Value) {
-			b = append(le.AppendUint32(b, uint32(v.typ)), v.value...)
-		} else if b, err = appendEntry(b, e.Value); err != nil {
+		if b, err = appendEntry(appendText(b, e.Key), e, was); err != nil {
 			return nil, refuse(fmt.Sprintf("metadata %q", e.Key), err)
 		}
 	}
 	l := &driver.Layout{Offsets: make([]int64, len(p.Tensors))}
-	at, ok := int64(0), true
+	at := int64(0)
 	b = slices.Grow(b, 80*len(p.Tensors))
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
@@ -128,7 +133,7 @@ func (d fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layo
 		}
 		code, _ := codeOf(t)
 		b = le.AppendUint64(le.AppendUint32(b, code), uint64(at))
-		if at, ok = wire.AlignUp(at+t.Size, align); !ok || at < 0 {
+		if at, _ = wire.AlignUp(at+t.Size, align); at < 0 { // more than 2^63
 			return nil, refuse("tensors", errTooLarge)
 		}
 	}
