@@ -383,7 +383,7 @@ func joinAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
 		same := sharedText{&text[0], len(text)}
 		off, ok := shared[same]
 		if !ok {
-			if err := jsonmeta.Check(text, jsonmeta.Options{LoneSurrogates: true}); err != nil {
+			if _, err := jsonmeta.Parse(text, jsonmeta.Options{LoneSurrogates: true}); err != nil {
 				return nil, nil, refuse(fmt.Sprintf("node %d", i), err, "attributes")
 			}
 			if off, ok = seen[string(text)]; !ok {

@@ -2,6 +2,7 @@ package mle
 
 import (
 	"bytes"
+	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -40,19 +41,26 @@ func (n *names) add(name []byte) {
 func (f *parsed) readMetadata() error {
 	f.names.ends = make([]int, 0, f.tensors)
 	if f.meta != nil {
-		entries := func(n int) error {
-			return f.memory.Build(int64(n)*jsonmeta.EntryBytes+int64(len(f.meta)), f.h.Metadata.Size)
-		}
-		o := jsonmeta.Options{LoneSurrogates: true, Entries: entries, Key: namesKey, Walk: f.readNames}
-		if err := f.check.Check(f.meta, o); err != nil {
+		o := jsonmeta.Options{LoneSurrogates: true, Memory: f.memory, Stored: f.h.Metadata.Size, Value: f.metadataValue}
+		var err error
+		if f.metadata, err = jsonmeta.Parse(f.meta, o); err != nil {
 			return jsonError(err, "metadata", f.h.Metadata.Offset)
 		}
-		f.metadata = f.check.Metadata()
 	}
 	for i := 0; !f.names.found && i < f.tensors; i++ {
 		f.names.add(strconv.AppendInt([]byte("tensor_"), int64(i), 10))
 	}
 	return nil
+}
+
+// metadataValue parses a value of the metadata, and the names among them.
+func (f *parsed) metadataValue(s *jsonmeta.Scanner, key string) (any, error) {
+	if key != namesKey {
+		return s.Value()
+	}
+	from := s.Offset()
+	err := f.readNames(s)
+	return json.RawMessage(f.meta[from:s.Offset()]), err
 }
 
 // readNames reads the list of names. It returns only errors of the JSON text, which take
@@ -165,7 +173,8 @@ func member(key string, value any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", format.ErrUnsupported, err)
 	}
-	return text[1 : len(text)-1], jsonmeta.Check(text, jsonmeta.Options{LoneSurrogates: true})
+	_, err = jsonmeta.Parse(text, attributeJSON)
+	return text[1 : len(text)-1], err
 }
 
 // object returns a JSON object with the given members, nil for none.

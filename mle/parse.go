@@ -10,7 +10,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -32,8 +31,7 @@ type parsed struct {
 	metadata        driver.Metadata
 	names           names
 	nodes           []IRNode
-	beyond          int // number of ids without descriptor
-	check           jsonmeta.Checker
+	beyond          int                               // number of ids without descriptor
 	attributes      map[sharedText][]format.Attribute // while opening
 	overlap         int64                             // bytes of attributes, each shared text once
 	built           int64                             // bytes of memory for the neutral graph

@@ -334,7 +334,7 @@ func TestAttributeTypes(t *testing.T) {
 			t.Errorf("%v: %v", tt.write, err)
 			continue
 		}
-		entries, err := jsonmeta.Metadata(raw)
+		entries, err := jsonmeta.Parse(raw, attributeJSON)
 		got := attributes(entries)
 		if diff := cmp.Diff([]format.Attribute{{Name: "a", Value: want}}, got); err != nil || diff != "" {
 			t.Errorf("%s: %v %s", raw, err, diff)

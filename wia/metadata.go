@@ -64,5 +64,5 @@ func (m *ModelMetadata) Metadata() (format.Metadata, error) {
 	if err != nil {
 		return nil, err
 	}
-	return jsonmeta.Metadata(text)
+	return jsonmeta.Parse(text, jsonmeta.Options{LoneSurrogates: true})
 }

@@ -191,11 +191,11 @@ func originalOf(p *driver.Plan) (*original, error) {
 
 // isText reports whether b is a JSON text of m.
 func isText(b []byte, m driver.Metadata) bool {
-	var c jsonmeta.Checker
-	if c.Check(b, jsonmeta.Options{}) != nil {
+	parsed, err := jsonmeta.Parse(b, jsonmeta.Options{})
+	if err != nil {
 		return false
 	}
-	own, err := jsonmeta.Marshal(c.Metadata(), jsonmeta.Options{})
+	own, err := jsonmeta.Marshal(parsed, jsonmeta.Options{})
 	other, differs := jsonmeta.Marshal(m, jsonmeta.Options{})
 	return err == nil && differs == nil && bytes.Equal(own, other)
 }

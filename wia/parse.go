@@ -71,19 +71,12 @@ func (p *parser) readMetadata() (err error) {
 	if err = p.load(m, metadataBlock, driver.MetadataLimit(stored)); err != nil || stored == 0 {
 		return err
 	}
-	var c jsonmeta.Checker
-	err = c.Check(m.Win, jsonmeta.Options{Entries: func(n int) error {
-		// MetadataLimit bounds the text; this bounds its entries.
-		if err := p.memory.Build(int64(n)*jsonmeta.EntryBytes, stored); err != nil {
-			return wire.Error(formatName, "metadata", m.at, err)
-		}
+	p.metadata, err = jsonmeta.Parse(m.Win, jsonmeta.Options{Memory: p.memory, Stored: stored})
+	switch {
+	case err == nil:
 		return nil
-	}})
-	if err == nil {
-		p.metadata = c.Metadata()
-	}
-	if err == nil || errors.Is(err, tensor.ErrLimit) {
-		return err
+	case errors.Is(err, tensor.ErrLimit):
+		return wire.Error(formatName, "metadata", m.at, err)
 	}
 	d := &protobuf.Defect{Err: err}
 	if e, ok := err.(*jsonmeta.Error); ok {

@@ -13,10 +13,10 @@ import (
 func nameInside(meta format.Metadata) string {
 	v, _ := meta.Get("model_info")
 	raw, _ := v.(json.RawMessage)
-	if jsonmeta.Check(raw, jsonmeta.Options{}) != nil {
+	info, err := jsonmeta.Parse(raw, jsonmeta.Options{})
+	if err != nil {
 		return ""
 	}
-	info, _ := jsonmeta.Metadata(raw)
 	name, _ := info.Get("name")
 	text, _ := name.(string)
 	return text

@@ -3,6 +3,7 @@ package safetensors
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"fmt"
 	"strconv"
 
@@ -39,11 +40,7 @@ func parseIndex(src driver.Source, x *driver.Index, o *driver.Options, out *driv
 		all = append(all, meta...)
 		return err
 	}}
-	w, unlisted, err := join.Parse(src, x, o)
-	if err != nil {
-		return err
-	}
-	own, err := decode(w.Metadata, o)
+	own, unlisted, err := join.Parse(src, x, o)
 	if err != nil {
 		return err
 	}
@@ -112,19 +109,15 @@ func parseFile(src driver.Source, head []byte, space driver.Space, x *driver.Ind
 	if err != nil {
 		return nil, err
 	}
-	p := parser{s: jsonmeta.NewScanner(b[lengthSize:], jsonmeta.Options{MaxDepth: maxDepth}), x: x, space: space, start: start, size: src.Size() - start}
-	return p.header(b[lengthSize:], o)
+	p := parser{x: x, space: space, start: start, size: src.Size() - start}
+	p.s = jsonmeta.NewScanner(b[lengthSize:], jsonmeta.Options{MaxDepth: maxDepth, Memory: o.Memory, Stored: start, Value: text})
+	return p.header(b[lengthSize:])
 }
 
-// decode returns the metadata in a JSON object that was already validated.
-func decode(object []byte, o *driver.Options) (driver.Metadata, error) {
-	if object == nil {
-		return nil, nil
-	}
-	if err := o.Memory.Build(jsonmeta.Cost(object), int64(len(object))); err != nil {
-		return nil, wire.Error(formatName, metadataKey, 0, err)
-	}
-	return jsonmeta.Metadata(object)
+// text parses a value of the metadata.
+func text(s *jsonmeta.Scanner, _ string) (any, error) {
+	b, err := s.Text()
+	return string(b), err
 }
 
 // parser parses one header.
@@ -146,45 +139,36 @@ type entry struct {
 }
 
 // header parses the header b.
-func (p *parser) header(b []byte, o *driver.Options) (driver.Metadata, error) {
+func (p *parser) header(b []byte) (meta driver.Metadata, err error) {
 	// Estimate the number of tensors. A wrong estimate costs allocations, and at most a few times
 	// the size of the header. An entry has three commas besides those between dims, and one after
 	// it; two braces are not entries.
 	n := min(bytes.Count(b, []byte{'{'}), len(b)/minEntry+1, driver.MaxTensors)
 	dims := min(max(bytes.Count(b, []byte{','})-3*n+8, 0), 8*n)
 	p.x.Grow(n, min(max(len(b)-minEntry*n, 0), 256*n), dims)
-	var meta []byte
 	seen := false
-	err := p.s.Object(func(key []byte, at int) (err error) {
+	err = p.s.Object(func(key []byte, at int) (err error) {
 		if string(key) != metadataKey {
 			return p.tensor(key, at)
 		}
 		if seen {
 			return wire.Errorf(formatName, metadataKey, lengthSize+int64(at), format.ErrCorrupt, "it occurs twice")
 		}
-		seen = true
-		if p.s.Null() {
-			return nil
+		if seen = true; !p.s.Null() {
+			meta, err = p.s.Metadata()
 		}
-		from := p.s.Offset()
-		err = p.s.Unique(func() error {
-			_, err := p.s.Text()
-			return err
-		})
-		meta = b[from:p.s.Offset()]
+		if errors.Is(err, format.ErrLimit) {
+			return wire.Error(formatName, metadataKey, 0, err)
+		}
 		return located(err, metadataKey)
 	})
 	if err == nil {
 		err = p.s.End()
 	}
-	if err != nil {
-		return nil, located(err, "header")
-	}
-	all, err := decode(meta, o)
 	if err == nil {
 		err = p.x.Covers(0, p.start, p.start+p.size)
 	}
-	return all, err
+	return meta, located(err, "header")
 }
 
 // located adds the field and offset to an error in the header's JSON.

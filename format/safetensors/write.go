@@ -182,16 +182,16 @@ func oldShards(index string) []string {
 	if err != nil {
 		return nil
 	}
-	w, err := shards.Parse(formatName, b, driver.MaxTensors)
+	w, err := shards.Parse(formatName, b, nil)
 	if err != nil {
 		return nil
 	}
 	old := []string{index}
 	base := filepath.Base(index)
 	model := strings.TrimSuffix(strings.TrimSuffix(base, indexEnd), extension)
-	for _, name := range w.Shards {
-		if stem, _, _, ok := shards.Split(name, extension); ok && stem == model {
-			old = append(old, strings.TrimSuffix(index, base)+name)
+	for _, shard := range w.Shards {
+		if stem, _, _, ok := shards.Split(shard.Name, extension); ok && stem == model {
+			old = append(old, strings.TrimSuffix(index, base)+shard.Name)
 		}
 	}
 	return old

@@ -14,7 +14,7 @@ func TestRefused(t *testing.T) {
 		"[]":                         0,
 		"":                           0,
 	} {
-		err := Check([]byte(text), Options{})
+		_, err := Parse([]byte(text), Options{})
 		e, ok := err.(*Error)
 		if !ok || e.Offset != at {
 			t.Errorf("%q: %v, want an error at %d", text, err, at)

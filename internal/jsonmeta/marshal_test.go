@@ -25,7 +25,7 @@ func TestMarshal(t *testing.T) {
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Error(diff)
 	}
-	back, err := Metadata(got)
+	back, err := Parse(got, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -13,66 +13,31 @@ import (
 	"github.com/weightmap/weightmap/internal/jsontext"
 )
 
-// Metadata returns the entries of an object that Check accepts, in order. The result does not alias
-// b. Integers within int64 are int64; other numbers are json.Number with their original text;
-// objects and arrays are json.RawMessage.
-func Metadata(b []byte) (driver.Metadata, error) {
-	var c Checker
-	if err := c.walk(bytes.Clone(b), checked); err != nil {
+// Value parses a value of any type. Integers within int64 are int64; other numbers are json.Number
+// with their original text; objects and arrays are json.RawMessage. Nothing aliases the text.
+func (s *Scanner) Value() (any, error) {
+	from := s.i
+	if s.at('"') {
+		b, err := s.text()
+		return string(b), err
+	}
+	if err := s.Skip(); err != nil {
 		return nil, err
 	}
-	return c.Metadata(), nil
-}
-
-// Metadata is like the function Metadata, for the text checked last. Objects and arrays alias it.
-func (c *Checker) Metadata() driver.Metadata {
-	if len(c.pairs) == 0 {
-		return nil
-	}
-	m := make(driver.Metadata, len(c.pairs))
-	for i, p := range c.pairs {
-		m[i] = driver.Entry{Key: string(c.key(p)), Value: value(c.b[p.from:p.to])}
-	}
-	return m
-}
-
-// Cost returns a lower bound in bytes on the memory of Metadata and of lists of the elements of its
-// values. b must be valid.
-func Cost(b []byte) int64 {
-	var c Checker
-	_ = c.walk(b, checked)
-	return c.Cost()
-}
-
-// Cost is like the function Cost, for the text checked last.
-func (c *Checker) Cost() (n int64) {
-	for _, p := range c.pairs {
-		value := c.b[p.from:p.to]
-		n += EntryBytes + int64(len(c.key(p))+len(value))
-		if value[0] == '[' {
-			n += 16 * int64(1+bytes.Count(value, []byte{','}))
-		}
-	}
-	return n
-}
-
-// value returns the Go value of a validated JSON value.
-func value(raw []byte) any {
-	switch raw[0] {
-	case '"':
-		return string(unescape(raw[1 : len(raw)-1]))
+	switch raw := s.b[from:s.i:s.i]; raw[0] {
 	case 't', 'f':
-		return raw[0] == 't'
+		return raw[0] == 't', nil
 	case 'n':
-		return nil
+		return nil, nil
 	case '{', '[':
-		return json.RawMessage(raw[:len(raw):len(raw)])
+		return json.RawMessage(bytes.Clone(raw)), nil
+	default:
+		text := string(raw)
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil && strconv.FormatInt(n, 10) == text {
+			return n, nil
+		}
+		return json.Number(text), nil
 	}
-	text := string(raw)
-	if n, err := strconv.ParseInt(text, 10, 64); err == nil && strconv.FormatInt(n, 10) == text {
-		return n
-	}
-	return json.Number(text)
 }
 
 // Elements calls each for the elements of an array. value must be valid. Elements returns false if
@@ -95,12 +60,9 @@ func Elements(value []byte, each func(raw []byte) bool) bool {
 // value unless it has escapes. whole is false if the string has a lone surrogate, which UTF-8
 // cannot represent; ok is false if value is not a string.
 func Text(value []byte) (text []byte, whole, ok bool) {
-	if len(value) < 2 || value[0] != '"' {
-		return nil, false, false
-	}
-	strict := Scanner{b: value}
-	_, err := strict.text()
-	return unescape(value[1 : len(value)-1]), err == nil, true
+	s := NewScanner(value, checked)
+	text, err := s.Text()
+	return text, err == nil && s.lone < 0, err == nil
 }
 
 // Float returns the value of a JSON number. exact is false if the float64 does not have all digits
@@ -121,7 +83,7 @@ func Float(text string) (x float64, exact bool) {
 
 // Marshal returns m as a JSON object with its keys in order. Raw values and json.Number are written
 // unchanged. NaN and infinities, which JSON lacks, become strings, as in
-// format.Metadata.MarshalJSON. Marshal fails if Check would refuse the result with the options o.
+// format.Metadata.MarshalJSON. Marshal fails if Parse would refuse the result with the options o.
 func Marshal(m driver.Metadata, o Options) ([]byte, error) {
 	var w jsontext.Writer
 	w.Raw("{")
@@ -139,7 +101,7 @@ func Marshal(m driver.Metadata, o Options) ([]byte, error) {
 	w.Raw("}")
 	out, err := w.Done()
 	if err == nil {
-		err = Check(out, o)
+		_, err = Parse(out, o)
 	}
 	if err != nil {
 		return nil, err

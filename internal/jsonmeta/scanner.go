@@ -6,22 +6,30 @@ import (
 	"math"
 	"math/bits"
 	"strconv"
+	"strings"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
 // Scanner parses a JSON text (RFC 8259) sequentially, for formats whose structure is JSON. It
-// validates what it passes as Check does, except that only Unique detects duplicate keys. It
-// allocates only for errors and for strings with escapes.
+// validates what it passes as Parse does, except that only Metadata detects duplicate keys. It
+// allocates only for errors, metadata, and strings with escapes.
 type Scanner struct {
 	b       []byte
 	i       int
 	depth   int
 	escaped bool // the last string has escapes
+	lone    int  // offset of the last unpaired surrogate, or -1
 	o       Options
 }
 
 // NewScanner returns a Scanner at the start of b. b must not change while it is in use.
-func NewScanner(b []byte, o Options) Scanner { return Scanner{b: b, o: o} }
+func NewScanner(b []byte, o Options) Scanner {
+	if o.MaxDepth == 0 {
+		o.MaxDepth = MaxDepth
+	}
+	return Scanner{b: b, lone: -1, o: o}
+}
 
 // Offset returns the current offset. When a callback is called, it is the start of a value.
 func (s *Scanner) Offset() int { return s.i }
@@ -43,21 +51,10 @@ func (s *Scanner) take(c byte) bool {
 	return true
 }
 
-// space skips white space. Most texts have none.
+// space skips white space.
 func (s *Scanner) space() {
-	if s.i < len(s.b) && s.b[s.i] <= ' ' {
-		s.spaces()
-	}
-}
-
-func (s *Scanner) spaces() {
-	for s.i < len(s.b) {
-		switch s.b[s.i] {
-		case ' ', '\t', '\n', '\r':
-			s.i++
-		default:
-			return
-		}
+	for s.i < len(s.b) && s.b[s.i] <= ' ' && strings.IndexByte(" \t\r\n", s.b[s.i]) >= 0 {
+		s.i++
 	}
 }
 
@@ -70,7 +67,7 @@ func (s *Scanner) Skip() error {
 	case c == '{':
 		return s.Object(nil)
 	case c == '[':
-		return s.Array(nil)
+		return s.Array(func(int) error { return s.Skip() })
 	case c == '"':
 		_, err := s.text()
 		return err
@@ -104,111 +101,53 @@ func (s *Scanner) End() error {
 	return nil
 }
 
-// Unique parses an object and fails on duplicate keys. It needs 20 bytes of memory per key. each
-// must parse the value.
-func (s *Scanner) Unique(each func() error) error {
-	var c Checker
-	err := c.object(s, func([]byte, int) error { return each() })
-	if err == nil {
-		err = c.unique()
-	}
-	return err
-}
-
-// enter parses the start of an object or an array.
-func (s *Scanner) enter(begin byte, what string) error {
-	if s.space(); !s.at(begin) {
-		return s.fail("expected an " + what)
-	}
-	most := MaxDepth
-	if s.o.MaxDepth > 0 {
-		most = s.o.MaxDepth
-	}
-	if s.depth == most {
-		return s.fail("nested deeper than " + strconv.Itoa(most) + " levels")
-	}
-	s.depth++
-	s.i++
-	return nil
-}
-
-// more advances to the next element of an object or array and reports whether there is one.
-func (s *Scanner) more(end byte, what string) (bool, error) {
-	switch s.space(); {
-	case s.take(','):
-		return true, nil
-	case s.take(end):
-		s.depth--
-		return false, nil
-	}
-	return false, s.fail("expected a comma or the end of the " + what)
-}
-
 // Object parses an object. It calls each with the unescaped key and its offset; each must parse the
 // value. If each is nil, Object skips the values.
 func (s *Scanner) Object(each func(key []byte, at int) error) error {
-	if err := s.enter('{', "object"); err != nil {
-		return err
-	}
-	if s.space(); s.take('}') {
-		s.depth--
-		return nil
-	}
-	for more := true; more; {
-		s.space()
+	return s.list('{', '}', "object", func(int) error {
 		if !s.at('"') {
 			return s.fail("expected a key")
 		}
 		at := s.i
-		raw, err := s.text()
+		key, err := s.text()
 		if err != nil {
 			return err
 		}
 		if s.space(); !s.take(':') {
 			return s.fail("expected a colon")
 		}
-		s.space()
-		if each != nil {
-			err = each(s.plain(raw), at)
-		} else {
-			err = s.Skip()
+		if s.space(); each == nil {
+			return s.Skip()
 		}
-		if err == nil {
-			more, err = s.more('}', "object")
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+		return each(key, at)
+	})
 }
 
 // Array parses an array. It calls each with the index of each element; each must parse the element.
-// If each is nil, Array skips the elements.
-func (s *Scanner) Array(each func(i int) error) error {
-	if err := s.enter('[', "array"); err != nil {
-		return err
+func (s *Scanner) Array(each func(i int) error) error { return s.list('[', ']', "array", each) }
+
+// list parses elements between begin and end.
+func (s *Scanner) list(begin, end byte, what string, each func(i int) error) error {
+	if s.space(); !s.at(begin) {
+		return s.fail("expected an " + what)
 	}
-	if s.space(); s.take(']') {
-		s.depth--
-		return nil
+	if s.depth == s.o.MaxDepth {
+		return s.fail("nested deeper than " + strconv.Itoa(s.depth) + " levels")
 	}
-	more := true
-	for i := 0; more; i++ {
+	s.depth++
+	s.i++
+	s.space()
+	for i := 0; !s.take(end); i++ {
+		if i > 0 && !s.take(',') {
+			return s.fail("expected a comma or the end of the " + what)
+		}
 		s.space()
-		var err error
-		if each != nil {
-			err = each(i)
-		} else {
-			err = s.Skip()
-		}
-		if err == nil {
-			more, err = s.more(']', "array")
-		}
-		if err != nil {
+		if err := each(i); err != nil {
 			return err
 		}
+		s.space()
 	}
+	s.depth--
 	return nil
 }
 
@@ -236,55 +175,43 @@ func (s *Scanner) Text() ([]byte, error) {
 	if !s.at('"') {
 		return nil, s.fail("expected a string")
 	}
-	raw, err := s.text()
-	return s.plain(raw), err
+	return s.text()
 }
 
-// plain returns the unescaped content of the string that text has just parsed.
-func (s *Scanner) plain(raw []byte) []byte {
-	if !s.escaped {
-		return raw
-	}
-	return unescape(raw)
-}
-
-// text parses a string and returns the bytes between its quotes.
-func (s *Scanner) text() (raw []byte, err error) {
-	start := s.i + 1
-	s.escaped = false
-	for i := start; ; {
+// text parses a string and returns its content, which aliases the text unless it has escapes.
+func (s *Scanner) text() (content []byte, err error) {
+	s.i++
+	from := s.i // of what is not yet in content
+	for s.escaped = false; ; {
 		// Fast path: long lists of plain names take most of the time.
-		if i = plainEnd(s.b, i); i < len(s.b) && s.b[i] == '"' {
-			s.i = i + 1
-			return s.b[start:i], nil
+		s.i = plainEnd(s.b, s.i)
+		switch {
+		case s.i == len(s.b):
+			return nil, s.fail("the text ends within a string")
+		case s.b[s.i] == '"':
+			rest := s.b[from:s.i]
+			if s.i++; s.escaped {
+				rest = append(content, rest...)
+			}
+			return rest, nil
+		case s.b[s.i] == '\\':
+			content = append(content, s.b[from:s.i]...)
+			r, err := s.escape()
+			if err != nil {
+				return nil, err
+			}
+			content = utf8.AppendRune(content, r)
+			from, s.escaped = s.i, true
+		case s.b[s.i] < ' ':
+			return nil, s.fail("control character in a string")
+		default:
+			r, n := utf8.DecodeRune(s.b[s.i:])
+			if r == utf8.RuneError && n < 2 {
+				return nil, s.fail("invalid UTF-8")
+			}
+			s.i += n
 		}
-		s.i = i
-		if err := s.special(); err != nil {
-			return nil, err
-		}
-		i = s.i
 	}
-}
-
-// special parses an escape or a non-ASCII character, and fails if the string does not end.
-func (s *Scanner) special() error {
-	switch {
-	case s.i >= len(s.b):
-		return s.fail("the text ends within a string")
-	case s.b[s.i] == '\\':
-		s.escaped = true
-		return s.escape()
-	case s.b[s.i] < ' ':
-		return s.fail("control character in a string")
-	}
-	for s.i < len(s.b) && s.b[s.i] >= utf8.RuneSelf {
-		r, n := utf8.DecodeRune(s.b[s.i:])
-		if r == utf8.RuneError && n < 2 {
-			return s.fail("invalid UTF-8")
-		}
-		s.i += n
-	}
-	return nil
 }
 
 // plainEnd returns the index of the first byte of b[i:] that is not plain text of a string, or
@@ -309,33 +236,35 @@ func notPlain(x uint64) uint64 {
 	return (x | (x - ' '*each) | (x ^ '"'*each - each) | (x ^ '\\'*each - each)) & (0x80 * each)
 }
 
-// escape parses an escape sequence, including both halves of a surrogate pair.
-func (s *Scanner) escape() error {
+const unpaired = "a surrogate without its other half"
+
+// escape parses an escape sequence, or those of both halves of a surrogate pair.
+func (s *Scanner) escape() (rune, error) {
 	u, n := unit(s.b[s.i:])
-	switch {
-	case n == 0:
-		return s.fail("invalid escape sequence")
-	case u>>11 != 0xd800>>11 || s.o.LoneSurrogates:
-		s.i += n
-		return nil
+	if n == 0 {
+		return 0, s.fail("invalid escape sequence")
 	}
-	low, m := unit(s.b[s.i+n:])
-	if u>>10 != 0xd800>>10 || low>>10 != 0xdc00>>10 {
-		return s.fail("a surrogate without its other half")
+	if utf16.IsSurrogate(u) {
+		low, m := unit(s.b[s.i+n:])
+		if r := utf16.DecodeRune(u, low); r != utf8.RuneError {
+			u, n = r, n+m
+		} else if s.lone = s.i; !s.o.LoneSurrogates {
+			return 0, s.fail(unpaired)
+		}
 	}
-	s.i += n + m
-	return nil
+	s.i += n
+	return u, nil
 }
 
 // unit decodes the escape sequence at the start of b. It returns a UTF-16 unit and the length of
 // the sequence, or 0 if there is none.
-func unit(b []byte) (u uint32, n int) {
+func unit(b []byte) (u rune, n int) {
 	if len(b) < 2 || b[0] != '\\' {
 		return 0, 0
 	}
 	const from, to = `"\/bfnrt`, "\"\\/\b\f\n\r\t"
 	if i := bytes.IndexByte([]byte(from), b[1]); i >= 0 {
-		return uint32(to[i]), 2
+		return rune(to[i]), 2
 	}
 	if b[1] != 'u' || len(b) < 6 {
 		return 0, 0
@@ -344,34 +273,7 @@ func unit(b []byte) (u uint32, n int) {
 	if err != nil {
 		return 0, 0
 	}
-	return uint32(v), 6
-}
-
-// unescape returns the content of a validated string. A lone surrogate becomes the replacement
-// character.
-func unescape(raw []byte) []byte {
-	if bytes.IndexByte(raw, '\\') < 0 {
-		return raw
-	}
-	out := make([]byte, 0, len(raw))
-	for i := 0; i < len(raw); {
-		if raw[i] != '\\' {
-			out = append(out, raw[i])
-			i++
-			continue
-		}
-		u, n := unit(raw[i:])
-		r := rune(u)
-		if u>>10 == 0xd800>>10 {
-			if low, m := unit(raw[i+n:]); m == 6 && low>>10 == 0xdc00>>10 {
-				r = rune(u&0x3ff<<10|low&0x3ff) + 0x10000
-				n += m
-			}
-		}
-		out = utf8.AppendRune(out, r)
-		i += n
-	}
-	return out
+	return rune(v), 6
 }
 
 // number parses a number.

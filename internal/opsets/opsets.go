@@ -24,7 +24,7 @@ func Parse(value any) (sets []Set, exact bool) {
 	}
 	sets, exact = []Set{}, true
 	ok = jsonmeta.Elements(raw, func(elem []byte) bool {
-		pairs, err := jsonmeta.Metadata(elem)
+		pairs, err := jsonmeta.Parse(elem, jsonmeta.Options{LoneSurrogates: true})
 		if err != nil || elem[0] != '{' {
 			return false
 		}

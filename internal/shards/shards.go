@@ -4,7 +4,6 @@
 package shards
 
 import (
-	"bytes"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -24,20 +23,26 @@ const (
 
 // Map is the content of an index.
 type Map struct {
-	Shards   []string // in order of first use
-	Metadata []byte   // JSON object, or nil
+	Shards   []Shard // in order of first use
+	Metadata driver.Metadata
 
 	format  string
 	s       jsonmeta.Scanner
-	found   bool
-	entries []mapped
+	entries []entry
 	names   int            // total bytes of names
-	first   []int          // index of the first tensor of each shard
 	numbers map[string]int // index of each shard
+
+	mapped, described bool // weight_map and metadata were found
 }
 
-// mapped is a tensor with its shard.
-type mapped struct {
+// Shard is a file of the model.
+type Shard struct {
+	Name string
+	at   int // where the index names it first
+}
+
+// entry is a tensor with its shard.
+type entry struct {
 	name  []byte
 	at    int
 	shard int
@@ -55,7 +60,7 @@ type Model struct {
 
 // Parse parses the index src and all shards, and lists the tensors of the model in the order of the
 // index. unlisted is the number of tensors in the shards that the index does not list.
-func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (w *Map, unlisted int, err error) {
+func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (meta driver.Metadata, unlisted int, err error) {
 	n, most := src.Size(), int64(maxIndex)
 	if n > most {
 		return nil, 0, wire.Errorf(m.Format, "index", 0, tensor.ErrLimit, "%d bytes, the limit is %d", n, most)
@@ -68,7 +73,8 @@ func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (w 
 	if err != nil {
 		return nil, 0, err
 	}
-	if w, err = Parse(m.Format, b, driver.MaxTensors); err != nil {
+	w, err := Parse(m.Format, b, o.Memory)
+	if err != nil {
 		return nil, 0, err
 	}
 	dir, err := src.Dir()
@@ -76,56 +82,53 @@ func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (w 
 		return nil, 0, wire.Error(m.Format, "weight_map", 0, err)
 	}
 	unlisted, err = m.join(w, dir, x, o)
-	return w, unlisted, err
+	return w.Metadata, unlisted, err
 }
 
-// Parse parses an index with at most most tensors.
-func Parse(format string, b []byte, most int) (*Map, error) {
-	w := &Map{format: format, s: jsonmeta.NewScanner(b, jsonmeta.Options{MaxDepth: maxDepth}), numbers: make(map[string]int)}
-	err := w.parse(b, most)
+// Parse parses an index. Unknown keys are ignored.
+func Parse(format string, b []byte, memory *driver.Memory) (*Map, error) {
+	w := &Map{format: format, numbers: make(map[string]int)}
+	w.s = jsonmeta.NewScanner(b, jsonmeta.Options{MaxDepth: maxDepth, Memory: memory, Stored: int64(len(b))})
+	err := w.s.Object(w.member)
+	if err == nil {
+		err = w.s.End()
+	}
+	if err == nil && !w.mapped {
+		err = &jsonmeta.Error{Reason: "the JSON text is no index of shards: it has no weight_map"}
+	}
 	if j, ok := err.(*jsonmeta.Error); ok {
 		err = wire.Error(format, "weight_map", j.Offset, err)
 	}
 	return w, err
 }
 
-// parse parses the index. Unknown keys are ignored.
-func (w *Map) parse(b []byte, most int) error {
-	err := w.s.Object(func(key []byte, at int) error {
-		switch string(key) {
-		case "weight_map":
-			if w.found {
-				return &jsonmeta.Error{Offset: int64(at), Reason: "weight_map occurs twice"}
-			}
-			w.found = true
-			return w.s.Object(func(name []byte, at int) error { return w.add(name, at, most) })
-		case "metadata":
-			if w.Metadata != nil {
-				return &jsonmeta.Error{Offset: int64(at), Reason: "metadata occurs twice"}
-			}
-			if w.s.Null() {
-				return nil
-			}
-			from := w.s.Offset()
-			err := w.s.Unique(w.s.Skip)
-			w.Metadata = bytes.Clone(b[from:w.s.Offset()])
-			return err
+// member parses a member of the index.
+func (w *Map) member(key []byte, at int) (err error) {
+	switch string(key) {
+	case "weight_map":
+		if w.mapped {
+			return &jsonmeta.Error{Offset: int64(at), Reason: "weight_map occurs twice"}
 		}
-		return w.s.Skip()
-	})
-	if err == nil {
-		err = w.s.End()
+		w.mapped = true
+		return w.s.Object(w.add)
+	case "metadata":
+		if w.described {
+			return &jsonmeta.Error{Offset: int64(at), Reason: "metadata occurs twice"}
+		}
+		if w.described = !w.s.Null(); w.described {
+			if w.Metadata, err = w.s.Metadata(); errors.Is(err, tensor.ErrLimit) {
+				err = wire.Error(w.format, "metadata", 0, err)
+			}
+		}
+		return err
 	}
-	if err == nil && !w.found {
-		err = wire.Errorf(w.format, "weight_map", 0, tensor.ErrCorrupt, "the JSON text is no index of shards: it has no weight_map")
-	}
-	return err
+	return w.s.Skip()
 }
 
 // add parses an entry of the weight map.
-func (w *Map) add(name []byte, at, most int) error {
-	if len(w.entries) >= most {
-		return wire.Errorf(w.format, "weight_map", int64(at), tensor.ErrLimit, "more than %d tensors", most)
+func (w *Map) add(name []byte, at int) error {
+	if len(w.entries) == driver.MaxTensors {
+		return wire.Errorf(w.format, "weight_map", int64(at), tensor.ErrLimit, "more than %d tensors", driver.MaxTensors)
 	}
 	said, err := w.s.Text()
 	if err != nil {
@@ -141,50 +144,61 @@ func (w *Map) add(name []byte, at, most int) error {
 			return wire.Errorf(w.format, "weight_map", int64(at), tensor.ErrLimit, "more than %d shards", maxShards)
 		}
 		number = len(w.Shards)
-		w.Shards, w.first = append(w.Shards, shard), append(w.first, at)
+		w.Shards = append(w.Shards, Shard{shard, at})
 		w.numbers[shard] = number
 	}
-	w.entries = append(w.entries, mapped{name, at, number})
+	w.entries = append(w.entries, entry{name, at, number})
 	w.names += len(name)
 	return nil
 }
 
 // join opens all shards and lists the tensors of the map.
 func (m *Model) join(w *Map, dir driver.Dir, x *driver.Index, o *driver.Options) (unlisted int, err error) {
-	total := 0
-	shards := make([]driver.Index, len(w.Shards))
-	for i, name := range w.Shards {
-		y := &shards[i]
+	indexes := make([]driver.Index, len(w.Shards))
+	for i, shard := range w.Shards {
+		y := &indexes[i]
 		y.Count(o.Memory)
 		defer y.Uncount()
-		src, space, err := w.open(dir, name, w.first[i], o)
-		if err == nil {
-			err = wire.InFile(m.Open(src, space, y), src.Path())
-		}
-		if full := y.Err(); full != nil {
-			err = wire.Error(w.format, "tensors", 0, full)
-		}
-		if err != nil {
+		if err := m.open(dir, shard, y, o); err != nil {
 			return 0, err
 		}
-		total += y.Len()
+		unlisted += y.Len()
 	}
 	x.Grow(len(w.entries), w.names, 4*len(w.entries))
 	for _, e := range w.entries {
 		field := fmt.Sprintf("tensor %q", e.name)
-		y := &shards[e.shard]
+		y := &indexes[e.shard]
 		i, ok := y.LookupBytes(e.name)
 		if !ok {
-			return 0, wire.Errorf(w.format, field, int64(e.at), tensor.ErrCorrupt, "shard %q has no tensor of that name", w.Shards[e.shard])
+			return 0, wire.Errorf(m.Format, field, int64(e.at), tensor.ErrCorrupt, "shard %q has no tensor of that name", w.Shards[e.shard].Name)
 		}
 		if err := x.Add(copied(y, i, e.name)); err != nil {
-			return 0, wire.Error(w.format, field, int64(e.at), err)
+			return 0, wire.Error(m.Format, field, int64(e.at), err)
 		}
 		if m.Placed != nil {
 			m.Placed(e.shard, i)
 		}
 	}
-	return total - x.Len(), nil
+	return unlisted - x.Len(), nil
+}
+
+// open opens a shard and parses it into y.
+func (m *Model) open(dir driver.Dir, shard Shard, y *driver.Index, o *driver.Options) error {
+	if err := o.Context.Err(); err != nil {
+		return err
+	}
+	src, space, err := dir.Open(shard.Name)
+	if err != nil {
+		if errors.Is(err, fs.ErrNotExist) {
+			err = fmt.Errorf("%w: %w", tensor.ErrNotFound, err)
+		}
+		return wire.Error(m.Format, fmt.Sprintf("shard %q", shard.Name), int64(shard.at), err)
+	}
+	err = m.Open(src, space, y)
+	if full := y.Err(); full != nil {
+		return wire.Error(m.Format, "tensors", 0, full)
+	}
+	return wire.InFile(err, src.Path())
 }
 
 // copied returns a copy of tensor i for another index.
@@ -196,19 +210,4 @@ func copied(y *driver.Index, i int, name []byte) *driver.Tensor {
 		Name: name, DType: info.DType, Shape: info.Shape, Space: space, Offset: off, Size: size, Stored: info.Stored,
 		Compression: info.Compression, Encoding: info.Encoding, Loaded: y.Loaded(i),
 	}
-}
-
-// open opens the shard called name; at is the offset of the name in the index.
-func (w *Map) open(dir driver.Dir, name string, at int, o *driver.Options) (driver.Source, driver.Space, error) {
-	if err := o.Context.Err(); err != nil {
-		return nil, 0, err
-	}
-	src, space, err := dir.Open(name)
-	if err != nil {
-		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%w: %w", tensor.ErrNotFound, err)
-		}
-		err = wire.Error(w.format, fmt.Sprintf("shard %q", name), int64(at), err)
-	}
-	return src, space, err
 }

@@ -1,0 +1,103 @@
+// Package jsonmeta parses JSON objects with the metadata of a file.
+//
+// Its checks are stricter than those of encoding/json: text must be valid UTF-8, nesting is
+// limited, and the keys of the outermost object are unique and have no NUL, since they become the
+// keys of a format.Metadata.
+package jsonmeta
+
+import (
+	"strconv"
+	"strings"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// MaxDepth is the default limit on the nesting of objects and arrays, including the outermost
+// object.
+const MaxDepth = 1000
+
+// EntryBytes is the memory of an entry of metadata, without its text.
+const EntryBytes = 64
+
+// Options are the differences between formats.
+type Options struct {
+	// LoneSurrogates accepts escapes of unpaired surrogates such as \ud800, except in the keys of
+	// the outermost object.
+	LoneSurrogates bool
+	// MaxDepth replaces the package's MaxDepth if it is not 0.
+	MaxDepth int
+	// Memory, if not nil, counts the memory of metadata in a file with Stored bytes of structure.
+	Memory *driver.Memory
+	Stored int64
+	// Value, if not nil, replaces Scanner.Value for the values of the outermost object.
+	Value func(s *Scanner, key string) (any, error)
+}
+
+// checked are the options for texts that Parse has accepted.
+var checked = Options{LoneSurrogates: true}
+
+// Error describes an error and its offset. It wraps tensor.ErrCorrupt.
+type Error struct {
+	Offset int64 // in bytes, from the start of the text
+	Reason string
+}
+
+// Error implements error.
+func (e *Error) Error() string {
+	return tensor.ErrCorrupt.Error() + ": " + e.Reason + " at byte " + strconv.FormatInt(e.Offset, 10) + " of the JSON text"
+}
+
+// Unwrap returns tensor.ErrCorrupt.
+func (e *Error) Unwrap() error { return tensor.ErrCorrupt }
+
+// Parse returns the entries of b, which must be one JSON object, as the package comment describes.
+// Values are as Scanner.Value returns them.
+func Parse(b []byte, o Options) (driver.Metadata, error) {
+	s := NewScanner(b, o)
+	m, err := s.metadata(func(key string, at int) error {
+		switch {
+		case s.lone >= at:
+			return &Error{int64(s.lone), unpaired}
+		case strings.IndexByte(key, 0) >= 0:
+			return &Error{int64(at), "a key contains a NUL character"}
+		}
+		return nil
+	})
+	if err == nil {
+		err = s.End()
+	}
+	return m, err
+}
+
+// Metadata parses an object with unique keys.
+func (s *Scanner) Metadata() (driver.Metadata, error) {
+	return s.metadata(func(string, int) error { return nil })
+}
+
+func (s *Scanner) metadata(check func(key string, at int) error) (m driver.Metadata, err error) {
+	value := s.o.Value
+	if value == nil {
+		value = func(s *Scanner, _ string) (any, error) { return s.Value() }
+	}
+	seen, cost := make(map[string]bool), int64(0)
+	err = s.Object(func(name []byte, at int) error {
+		key := string(name)
+		if err := check(key, at); err != nil {
+			return err
+		}
+		if seen[key] {
+			return &Error{int64(at), "a key occurs twice"}
+		}
+		seen[key] = true
+		v, err := value(s, key)
+		if err == nil && s.o.Memory != nil {
+			s.o.Memory.Release(cost)
+			cost += EntryBytes + int64(s.i-at)
+			err = s.o.Memory.Build(cost, s.o.Stored)
+		}
+		m = append(m, driver.Entry{Key: key, Value: v})
+		return err
+	})
+	return m, err
+}
