@@ -12,9 +12,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// scanning limits nesting to 32 levels.
-var scanning = jsonmeta.Options{LoneSurrogates: true, MaxDepth: 32}
-
 // object is a JSON object. Keys must be unique and match exactly, unlike in structs of
 // encoding/json. After an error, all values read are zero.
 type object struct {
@@ -31,8 +28,10 @@ func fail(field string, sentinel error, text string, args ...any) error {
 // parseObject parses a JSON object that must be the whole of b.
 func parseObject(b []byte, prefix string) (object, error) {
 	o := object{prefix: prefix, err: new(error)}
-	s := jsonmeta.NewScanner(b, scanning)
-	err := s.Unique(func() error { return checkKeys(&s, b) })
+	s := jsonmeta.NewScanner(b, jsonmeta.Options{LoneSurrogates: true, MaxDepth: 32, Value: func(s *jsonmeta.Scanner, _ string) (any, error) {
+		return nil, checkKeys(s, b)
+	}})
+	_, err := s.Metadata()
 	if err == nil {
 		err = s.End()
 	}
@@ -51,7 +50,8 @@ func parseObject(b []byte, prefix string) (object, error) {
 func checkKeys(s *jsonmeta.Scanner, b []byte) error {
 	switch at := s.Offset(); {
 	case at < len(b) && b[at] == '{':
-		return s.Unique(func() error { return checkKeys(s, b) })
+		_, err := s.Metadata()
+		return err
 	case at < len(b) && b[at] == '[':
 		return s.Array(func(int) error { return checkKeys(s, b) })
 	}
