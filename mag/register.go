@@ -23,8 +23,12 @@ func init() { format.Register(fileFormat{}) }
 var extensions = []string{".mag"}
 
 // Describe implements driver.Driver.
-func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: formatName, Extensions: extensions}
+func (d fileFormat) Describe() driver.Description {
+	can := driver.CanExtend
+	if !d.opts.Snapshot {
+		can |= driver.Aligns64
+	}
+	return driver.Description{Name: formatName, Extensions: extensions, Storage: can}
 }
 
 // Detect implements driver.Driver.
@@ -52,9 +56,5 @@ func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error)
 		return nil, err
 	}
 	o.Extended = o.Extended || s.Extended
-	can := driver.CanExtend
-	if !o.Snapshot {
-		can |= driver.Aligns64
-	}
-	return fileFormat{o}, driver.CheckStorage(formatName, s, can)
+	return fileFormat{o}, nil
 }

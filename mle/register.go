@@ -30,7 +30,8 @@ func init() {
 
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: formatName, Extensions: extensions, TakeValue: jsonmeta.Value}
+	return driver.Description{Name: formatName, Extensions: extensions, TakeValue: jsonmeta.Value,
+		Storage: driver.CanCompress | driver.CanSign | driver.CanEncrypt | driver.Aligns64}
 }
 
 var extensions = []string{".mle"}
@@ -62,9 +63,6 @@ func (d fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.Los
 // Configure implements driver.Configurable.
 func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
 	o, err := driver.OwnOptions(formatName, own, d.opts)
-	if err == nil {
-		err = driver.CheckStorage(formatName, s, driver.CanCompress|driver.CanSign|driver.CanEncrypt|driver.Aligns64)
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -21,7 +21,7 @@ var extensions = []string{extension}
 // Describe implements driver.Driver. The footer is checked on first use, as the
 // specification requires.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: name, Extensions: extensions, CheckOnTouch: true}
+	return driver.Description{Name: name, Extensions: extensions, CheckOnTouch: true, Storage: driver.CanCompress}
 }
 
 // Detect implements driver.Driver. It recognizes both byte orders of the magic number.
@@ -67,9 +67,6 @@ func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layo
 // Configure implements driver.Configurable.
 func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
 	o, err := driver.OwnOptions(name, own, d.opts)
-	if err == nil {
-		err = driver.CheckStorage(name, s, driver.CanCompress)
-	}
 	if err != nil || s.Compression == "" {
 		return fileFormat{o}, err
 	}

@@ -23,7 +23,7 @@ func init() { format.Register(fileFormat{}) }
 
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: name, Extensions: extensions}
+	return driver.Description{Name: name, Extensions: extensions, Storage: driver.Aligns64}
 }
 
 var extensions = []string{extension}
@@ -44,8 +44,5 @@ func (fileFormat) ParseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (
 // Configure implements driver.Configurable.
 func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
 	o, err := driver.OwnOptions(name, own, d.opts)
-	if err == nil {
-		err = driver.CheckStorage(name, s, driver.Aligns64)
-	}
 	return fileFormat{o}, err
 }

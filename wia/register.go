@@ -30,7 +30,8 @@ var extensions = []string{".wia"}
 
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: formatName, Extensions: extensions, TakeValue: jsonmeta.Value}
+	return driver.Description{Name: formatName, Extensions: extensions, TakeValue: jsonmeta.Value,
+		Storage: driver.CanCompress | driver.CanSign | driver.CanEncrypt | driver.CanPutOutside | driver.Aligns64}
 }
 
 // Detect implements driver.Driver.
@@ -72,9 +73,6 @@ func (fileFormat) Operators() []driver.Operator { return nil }
 // blocks and to all tensors.
 func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
 	o, err := driver.OwnOptions(formatName, own, d.opts)
-	if err == nil {
-		err = driver.CheckStorage(formatName, s, driver.CanCompress|driver.CanSign|driver.CanEncrypt|driver.CanPutOutside|driver.Aligns64)
-	}
 	if err != nil {
 		return nil, err
 	}

@@ -39,6 +39,8 @@ type Description struct {
 	// TakeValue converts a value of a plan's metadata to a type that the format stores, for
 	// formats with more number types than int64 and float64. Nil means Number.
 	TakeValue func(v any) any
+	// Storage lists the options of Storage that the format supports.
+	Storage Ability
 }
 
 // DirParser is a Driver whose models may be directories.

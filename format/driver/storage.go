@@ -44,8 +44,9 @@ const (
 	Aligns64 // always aligns at 64, so any smaller alignment is supported
 )
 
-// CheckStorage returns ErrOption if s has options that a format with these abilities lacks.
-func CheckStorage(format string, s *Storage, can Ability) error {
+// check returns ErrOption for options that the format lacks.
+func (s *Storage) check(d Description) error {
+	format, can := d.Name, d.Storage
 	fixed := can&Aligns64 != 0 && s.Align > 0 && 64%s.Align == 0
 	for _, wish := range []struct {
 		asked bool
@@ -91,7 +92,7 @@ func OptionError(format, field, text string, args ...any) error {
 type Configurable interface {
 	// Configure returns a driver that writes with own, the format's options (nil
 	// for those of the receiver); the options that s sets take precedence. It returns
-	// ErrOption for invalid or unsupported options. See OwnOptions and CheckStorage.
+	// ErrOption for invalid options. See OwnOptions.
 	Configure(own any, s *Storage) (Driver, error)
 }
 
@@ -101,13 +102,15 @@ func Configure(d Driver, own any, s *Storage) (Driver, error) {
 		return d, nil
 	}
 	if c, ok := d.(Configurable); ok {
-		return c.Configure(own, s)
-	}
-	name := d.Describe().Name
-	if own != nil {
+		var err error
+		if d, err = c.Configure(own, s); err != nil {
+			return nil, err
+		}
+	} else if own != nil {
+		name := d.Describe().Name
 		return nil, OptionError(name, "Format", "%T, and %s has no options of its own", own, name)
 	}
-	return nil, CheckStorage(name, s, 0)
+	return d, s.check(d.Describe())
 }
 
 // OwnOptions converts the options of a format from any: own must be a T, a *T, or nil, which

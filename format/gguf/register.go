@@ -27,7 +27,7 @@ var extensions = []string{extension}
 
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: formatName, Extensions: extensions, TakeValue: takeValue}
+	return driver.Description{Name: formatName, Extensions: extensions, TakeValue: takeValue, Storage: driver.CanAlign}
 }
 
 // Detect implements driver.Driver.
@@ -45,9 +45,6 @@ func takeValue(v any) any {
 // Configure implements driver.Configurable.
 func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
 	d, err := driver.OwnOptions(formatName, own, d)
-	if err == nil {
-		err = driver.CheckStorage(formatName, s, driver.CanAlign)
-	}
 	if err == nil && s.Align != 0 {
 		d.align = uint32(min(s.Align, 1<<32-1)) // no power of two
 		if checkAlign(d.align) != nil {

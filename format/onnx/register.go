@@ -24,7 +24,7 @@ func init() {
 
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: formatName, Extensions: extensions}
+	return driver.Description{Name: formatName, Extensions: extensions, Storage: driver.CanPutOutside | driver.Aligns64}
 }
 
 // Detect implements driver.Driver.
@@ -73,9 +73,6 @@ func (fileFormat) Operators() []driver.Operator { return nil }
 // Configure implements driver.Configurable.
 func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
 	o, err := driver.OwnOptions(formatName, own, d.opts)
-	if err == nil {
-		err = driver.CheckStorage(formatName, s, driver.CanPutOutside|driver.Aligns64)
-	}
 	if err != nil {
 		return nil, err
 	}
