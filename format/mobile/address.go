@@ -39,9 +39,6 @@ func (m *Model) lend(v tensor.View) (int64, error) {
 	// The pinner ignores memory of a mapping. A copy must neither be freed nor moved from
 	// now on.
 	m.pins.Pin(&b[0])
-	if m.addresses == nil {
-		m.addresses = map[string]int64{}
-	}
 	at := int64(memory.Address(b))
 	m.addresses[v.Name()] = at
 	lent.Store(m, nil)

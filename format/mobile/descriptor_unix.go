@@ -4,21 +4,24 @@ package mobile
 
 import (
 	"os"
-	"syscall"
+
+	"golang.org/x/sys/unix"
+
+	"github.com/weightmap/weightmap/format"
 )
 
-// duplicate returns a file over a duplicate of fd, which it owns: the finalizer of an
-// os.File over fd would close the caller's descriptor.
-func duplicate(fd int32) (*os.File, error) {
-	// A child process started between the two calls would inherit the descriptor.
-	syscall.ForkLock.RLock()
-	own, err := syscall.Dup(int(fd))
-	if err == nil {
-		syscall.CloseOnExec(own)
-	}
-	syscall.ForkLock.RUnlock()
+// OpenDescriptor, on Unix, maps length bytes from offset of an open file descriptor, such
+// as an uncompressed Android asset; a negative length means to the end of the
+// file. The descriptor remains the caller's: its position does not change, and it may
+// be closed as soon as this returns. FileOffset of the tensors counts from
+// offset. options may be null.
+func OpenDescriptor(fd int32, offset, length int64, options *Options) (*Model, error) {
+	// A duplicate, since the finalizer of an os.File would close the caller's descriptor.
+	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
-		return nil, os.NewSyscallError("dup", err)
+		return nil, &format.Error{Field: "descriptor", Offset: -1, Err: os.NewSyscallError("dup", err)}
 	}
-	return os.NewFile(uintptr(own), ""), nil
+	f := os.NewFile(uintptr(own), "")
+	defer f.Close()
+	return options.open(func(o *format.Options) (*format.Model, error) { return format.OpenFile(f, offset, length, o) })
 }

@@ -71,9 +71,7 @@ func ErrorCode(err error) string {
 			return c.code
 		}
 	}
-	path := errors.As(err, new(*fs.PathError))
-	errno := errors.As(err, new(syscall.Errno))
-	if path || errno {
+	if errors.As(err, new(*fs.PathError)) || errors.As(err, new(syscall.Errno)) {
 		return CodeFile
 	}
 	return CodeOther

@@ -92,7 +92,7 @@ func newFake(t *testing.T, parts ...part) (*Model, *fake) {
 	if m.Len() != len(parts) {
 		t.Fatalf("%d tensors of %d", m.Len(), len(parts))
 	}
-	return &Model{m: m, limit: DefaultMaxMemory}, f
+	return newModel(m, DefaultMaxMemory), f
 }
 
 // floats returns values as little-endian float32.

@@ -88,7 +88,7 @@ func TestEmpty(t *testing.T) {
 		t.Errorf("an empty model says %q, %d", texts, numbers)
 	}
 	r := new(Report)
-	if text := r.String() + r.Uncovered(0) + r.ChecksumOf("") + r.Signer(); text != "" || r.Covered() || r.UncoveredCount() != 0 || r.Signature() != SignatureNone {
+	if text := r.String() + r.Uncovered(0) + r.ChecksumOf("") + r.Signer(); text != "not verified" || r.Covered() || r.UncoveredCount() != 0 || r.Signature() != SignatureNone {
 		t.Errorf("an empty report says %q", text)
 	}
 	if x.ShapeAt(0) != -1 || x.FileOffset() != -1 || x.QuantAxis() != -1 || x.DType() != "invalid" {

@@ -2,7 +2,7 @@ package mobile
 
 import (
 	"encoding/binary"
-	"strconv"
+	"fmt"
 	"strings"
 
 	"github.com/weightmap/weightmap/tensor"
@@ -16,14 +16,8 @@ const (
 
 // Shape returns the dims, outermost first, as text: "1,28,28". It is empty for a scalar.
 func (t *Tensor) Shape() string {
-	var b strings.Builder
-	for i, d := range t.view.Shape() {
-		if i > 0 {
-			b.WriteByte(',')
-		}
-		b.WriteString(strconv.FormatInt(d, 10))
-	}
-	return b.String()
+	dims := fmt.Sprint([]int64(t.view.Shape())) // "[1 28 28]"
+	return strings.ReplaceAll(dims[1:len(dims)-1], " ", ",")
 }
 
 // TensorList describes all tensors at once, in file order: one call for each would take

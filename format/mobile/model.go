@@ -1,6 +1,7 @@
 package mobile
 
 import (
+	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
@@ -25,7 +26,7 @@ type Model struct {
 	names   names
 	limit   int64 // Options.MaxMemory
 	closed  atomic.Bool
-	closing Canceler // ends verifications
+	closing *Canceler // ends verifications; nil in an empty model
 
 	mu        sync.Mutex
 	addresses map[string]int64 // of tensors, by the name in the file
@@ -72,16 +73,22 @@ func (m *Model) Name() string {
 }
 
 // modelName looks the name up under the keys that writers use: "name" in mobi,
-// "model_name" in mle, a nested object in wia.
+// "model_name" in mle, "name" in the object "model_info" in wia.
 func modelName(meta format.Metadata) string {
 	for _, key := range []string{"name", "model_name"} {
-		if v, ok := meta.Get(key); ok {
-			if name, ok := v.(string); ok {
-				return name
-			}
+		v, _ := meta.Get(key)
+		if name, ok := v.(string); ok {
+			return name
 		}
 	}
-	return nameInside(meta)
+	v, _ := meta.Get("model_info")
+	raw, _ := v.(json.RawMessage)
+	var info map[string]any
+	if json.Unmarshal(raw, &info) != nil {
+		return ""
+	}
+	name, _ := info["name"].(string)
+	return name
 }
 
 // MetadataJSON returns the metadata as one JSON object with the keys in file
@@ -108,18 +115,43 @@ func (m *Model) MetadataJSON() (string, error) {
 	return string(text), err
 }
 
+// GraphJSON returns the operator graph as one JSON object. It is empty for a file
+// without a graph:
+//
+//	{"name": "", "inputs": [{"name": "x", "dtype": "float32", "shape": [1, "batch"]}], "outputs": [...],
+//	 "nodes": [{"name": "", "op": "Conv2D", "inputs": ["x", "1"], "outputs": ["2"], "attributes": {"stride": 2}}]}
+//
+// Inputs of nodes name graph inputs, tensors of the model, or outputs of other
+// nodes. A dim of -1 is decided at run time. A dtype is empty where the file has none.
+// Attributes that are tensors are shown by dtype and shape.
+func (m *Model) GraphJSON() (string, error) {
+	open, err := m.open()
+	if err != nil {
+		return "", err
+	}
+	graph, err := open.Graph()
+	if err == nil && len(m.names.ids) > 0 {
+		var p *format.Plan
+		if p, err = formerPlan(open); err == nil {
+			graph = p.Graph
+		}
+	}
+	if err != nil || graph == nil {
+		return "", err
+	}
+	text, err := graph.MarshalJSON()
+	if err != nil {
+		return "", m.fail("graph", err)
+	}
+	return string(text), nil
+}
+
 // NoteCount returns the number of notes: flaws of the file that were tolerated.
 func (m *Model) NoteCount() int64 { return int64(len(m.m.Notes())) }
 
 // Note returns one of them, such as "header checksum not recorded". It is empty for an
 // index that does not exist.
-func (m *Model) Note(index int64) string {
-	notes := m.m.Notes()
-	if index < 0 || index >= int64(len(notes)) {
-		return ""
-	}
-	return notes[index]
-}
+func (m *Model) Note(index int64) string { return at(m.m.Notes(), index) }
 
 // NeedsKey reports whether tensor data cannot be read without the key in
 // Options.
@@ -142,9 +174,6 @@ func (m *Model) TensorName(index int64) string {
 
 // Tensor returns a tensor by its position in the file, from 0.
 func (m *Model) Tensor(index int64) (*Tensor, error) {
-	if _, err := m.open(); err != nil {
-		return nil, err
-	}
 	if index < 0 || index >= m.TensorCount() {
 		return nil, m.fail("tensor", fmt.Errorf("%w: %d of %d", errIndex, index, m.TensorCount()))
 	}
@@ -180,7 +209,9 @@ func (m *Model) Prefetch() error {
 // wait for itself. A second Close does nothing.
 func (m *Model) Close() error {
 	m.closed.Store(true)
-	m.closing.Cancel()
+	if m.closing != nil {
+		m.closing.Cancel()
+	}
 	err := m.m.Close()
 	m.mu.Lock() // waits for an Address that is being taken; later ones fail
 	defer m.mu.Unlock()

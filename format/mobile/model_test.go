@@ -164,7 +164,6 @@ func TestOpenErrors(t *testing.T) {
 		{"negative memory", func() (*Model, error) { return OpenBytes(file, &Options{MaxMemory: -1}) }, CodeOption, "MaxMemory"},
 		{"unknown check", func() (*Model, error) { return Open(path, &Options{Check: "some"}) }, CodeOption, "check"},
 		{"unknown check, bytes", func() (*Model, error) { return OpenBytes(file, &Options{Check: "some"}) }, CodeOption, "check"},
-		{"unknown check, descriptor", func() (*Model, error) { return OpenDescriptor(0, 0, -1, &Options{Check: "some"}) }, CodeOption, "check"},
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {

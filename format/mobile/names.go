@@ -1,6 +1,10 @@
 package mobile
 
-import "github.com/weightmap/weightmap/format"
+import (
+	"cmp"
+
+	"github.com/weightmap/weightmap/format"
+)
 
 // names are those that tensors of a MOBI file had before the format numbered them.
 type names struct {
@@ -29,20 +33,10 @@ func namesOf(m *format.Model) names {
 }
 
 // of returns the name of what the file calls id.
-func (n names) of(id string) string {
-	if name, ok := n.byID[id]; ok {
-		return name
-	}
-	return id
-}
+func (n names) of(id string) string { return cmp.Or(n.byID[id], id) }
 
 // id returns what the file calls name.
-func (n names) id(name string) string {
-	if id, ok := n.ids[name]; ok {
-		return id
-	}
-	return name
-}
+func (n names) id(name string) string { return cmp.Or(n.ids[name], name) }
 
 // formerPlan describes the model with the names it had.
 func formerPlan(m *format.Model) (*format.Plan, error) {

@@ -1,6 +1,7 @@
 package mobile
 
 import (
+	"cmp"
 	"fmt"
 	"strconv"
 	"sync/atomic"
@@ -56,90 +57,54 @@ type Options struct {
 	Debug bool
 }
 
-// maxMemory works on nil.
-func (o *Options) maxMemory() int64 {
-	if o == nil || o.MaxMemory == 0 {
-		return DefaultMaxMemory
-	}
-	return o.MaxMemory
-}
-
 // NewOptions returns options that change nothing.
 func NewOptions() *Options { return &Options{} }
 
-// options works on nil.
-func (o *Options) options() (*format.Options, error) {
+// open calls open with the options for package format. It works on nil.
+func (o *Options) open(open func(*format.Options) (*format.Model, error)) (*Model, error) {
 	if o == nil {
-		return &format.Options{MaxMemory: DefaultMaxMemory}, nil
+		o = &Options{}
 	}
 	check, ok := checks[o.Check]
 	if !ok {
 		return nil, &format.Error{Field: "options", Offset: -1, Err: fmt.Errorf("%w: check %q", format.ErrOption, o.Check)}
 	}
-	return &format.Options{
+	limit := cmp.Or(o.MaxMemory, DefaultMaxMemory)
+	m, err := open(&format.Options{
 		Context:    o.Canceler.context(),
 		Format:     o.Format,
 		Check:      check,
-		MaxMemory:  o.maxMemory(),
+		MaxMemory:  limit,
 		CacheBytes: o.CacheBytes,
 		Lock:       o.Lock,
 		Key:        o.Key,
 		Dir:        o.Dir,
 		Debug:      o.Debug,
-	}, nil
+	})
+	if err != nil {
+		return nil, err
+	}
+	return newModel(m, limit), nil
 }
 
 // Open maps the model file at path and reads its structure; the format is
 // detected by content. options may be null.
 func Open(path string, options *Options) (*Model, error) {
-	o, err := options.options()
-	if err != nil {
-		return nil, err
-	}
-	m, err := format.Open(path, o)
-	return newModel(m, err, options)
+	return options.open(func(o *format.Options) (*format.Model, error) { return format.Open(path, o) })
 }
 
 // OpenBytes reads a model from memory. It copies the bytes: for a large model a file is
 // better. options may be null.
 func OpenBytes(data []byte, options *Options) (*Model, error) {
-	o, err := options.options()
-	if err != nil {
-		return nil, err
-	}
 	b := memory.Aligned(len(data))
 	copy(b, data)
-	m, err := format.OpenBytes(b, o)
-	return newModel(m, err, options)
-}
-
-// OpenDescriptor maps length bytes from offset of an open file descriptor, such
-// as an uncompressed Android asset; a negative length means to the end of the
-// file. The descriptor remains the caller's: its position does not change, and it may
-// be closed as soon as this returns. FileOffset of the tensors counts from
-// offset. options may be null.
-func OpenDescriptor(fd int32, offset, length int64, options *Options) (*Model, error) {
-	o, err := options.options()
-	if err != nil {
-		return nil, err
-	}
-	f, err := duplicate(fd)
-	if err != nil {
-		return nil, &format.Error{Field: "descriptor", Offset: -1, Err: err}
-	}
-	defer f.Close()
-	m, err := format.OpenFile(f, offset, length, o)
-	return newModel(m, err, options)
+	return options.open(func(o *format.Options) (*format.Model, error) { return format.OpenBytes(b, o) })
 }
 
 // opened counts models, for their keys.
 var opened atomic.Uint64
 
-// newModel wraps a model of package format, or passes its error on.
-func newModel(m *format.Model, err error, options *Options) (*Model, error) {
-	if err != nil {
-		return nil, err
-	}
+func newModel(m *format.Model, limit int64) *Model {
 	key := strconv.FormatUint(opened.Add(1), 10)
-	return &Model{Key: key, m: m, names: namesOf(m), limit: options.maxMemory()}, nil
+	return &Model{Key: key, m: m, names: namesOf(m), limit: limit, closing: NewCanceler(), addresses: map[string]int64{}}
 }

@@ -2,6 +2,7 @@ package mobile
 
 import (
 	"crypto"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
 )
@@ -42,24 +43,12 @@ func newReport(m *Model, c *format.Coverage, trusted crypto.PublicKey) *Report {
 
 // String returns a line for people: "ok", or "ok, but nothing covers the data of
 // 15 tensors".
-func (r *Report) String() string {
-	if r.c == nil {
-		return ""
-	}
-	return r.c.String()
-}
+func (r *Report) String() string { return r.c.String() }
 
 // Covered reports whether checksums cover everything that was verified.
 func (r *Report) Covered() bool {
-	if r.c == nil || len(r.uncovered) > 0 {
-		return false
-	}
-	for _, s := range r.c.Sections() {
-		if s.By == "" {
-			return false
-		}
-	}
-	return true
+	bare := func(s format.Covered) bool { return s.By == "" }
+	return r.c != nil && len(r.uncovered) == 0 && !slices.ContainsFunc(r.c.Sections(), bare)
 }
 
 // UncoveredCount returns the number of tensors whose data no checksum covers.
@@ -67,12 +56,7 @@ func (r *Report) UncoveredCount() int64 { return int64(len(r.uncovered)) }
 
 // Uncovered returns the name of one of them. It is empty for an index that does not
 // exist.
-func (r *Report) Uncovered(index int64) string {
-	if index < 0 || index >= r.UncoveredCount() {
-		return ""
-	}
-	return r.uncovered[index]
-}
+func (r *Report) Uncovered(index int64) string { return at(r.uncovered, index) }
 
 // ChecksumOf returns the kind of checksum that covers the data of a tensor, such
 // as "xxh64". It is empty when there is none, or no such tensor.

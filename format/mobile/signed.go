@@ -12,8 +12,10 @@ import (
 	"github.com/weightmap/weightmap/internal/keys"
 )
 
-// parseKey reads a PKIX public key, DER or PEM.
-func parseKey(b []byte) (crypto.PublicKey, error) {
+func init() { parseKey, fingerprint = parsePublicKey, fingerprintOf }
+
+// parsePublicKey reads a PKIX public key, DER or PEM.
+func parsePublicKey(b []byte) (crypto.PublicKey, error) {
 	if block, _ := pem.Decode(b); block != nil {
 		b = block.Bytes
 	}
@@ -24,8 +26,8 @@ func parseKey(b []byte) (crypto.PublicKey, error) {
 	return key, nil
 }
 
-// fingerprint returns "SHA256:..." of a key, and "" for nil.
-func fingerprint(key crypto.PublicKey) string {
+// fingerprintOf returns "SHA256:..." of a key, and "" for nil.
+func fingerprintOf(key crypto.PublicKey) string {
 	text, err := keys.Fingerprint(key)
 	if err != nil {
 		return ""

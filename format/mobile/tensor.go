@@ -74,9 +74,6 @@ func (t *Tensor) Compression() string { return t.view.Info().Compression }
 // In Objective-C dst must be an NSMutableData; an NSData remains unchanged. In Swift use
 // Bytes.
 func (t *Tensor) CopyTo(dst []byte) (int64, error) {
-	if t.model == nil {
-		return 0, errClosed
-	}
 	n, err := t.view.ReadInto(dst)
 	return int64(n), err
 }
@@ -84,9 +81,6 @@ func (t *Tensor) CopyTo(dst []byte) (int64, error) {
 // CopyRangeTo copies a part of the tensor: it fills dst with the bytes from offset on,
 // fewer at the end of the tensor, and returns their number. dst is as in CopyTo.
 func (t *Tensor) CopyRangeTo(dst []byte, offset int64) (int64, error) {
-	if t.model == nil {
-		return 0, errClosed
-	}
 	if offset < 0 || offset > t.ByteSize() {
 		return 0, t.fail(fmt.Errorf("%w: byte %d of %d", errIndex, offset, t.ByteSize()))
 	}
@@ -114,9 +108,6 @@ func (t *Tensor) Bytes() ([]byte, error) {
 // converted from any dtype but complex64, and dequantized when the tensor is
 // quantized. For many elements CopyFloat32To is much faster.
 func (t *Tensor) Float32At(index int64) (float32, error) {
-	if t.model == nil {
-		return 0, errClosed
-	}
 	if index < 0 || index >= t.Len() {
 		return 0, t.fail(fmt.Errorf("%w: element %d of %d", errIndex, index, t.Len()))
 	}
@@ -129,9 +120,6 @@ func (t *Tensor) Float32At(index int64) (float32, error) {
 // row-major, four bytes each, little-endian. dst is as in CopyTo and must have room
 // for 4*Len bytes, whose number is returned.
 func (t *Tensor) CopyFloat32To(dst []byte) (int64, error) {
-	if t.model == nil {
-		return 0, errClosed
-	}
 	if room := int64(len(dst) / 4); room < t.Len() {
 		return 0, t.fail(fmt.Errorf("%w: room for %d float32 values of %d", format.ErrShape, room, t.Len()))
 	}
@@ -170,7 +158,10 @@ func (t *Tensor) copies(n, size int64) error {
 	return nil
 }
 
-// fail makes an error with the tensor's name.
+// fail makes an error with the tensor's name. An empty tensor is closed.
 func (t *Tensor) fail(err error) error {
+	if t.model == nil {
+		return errClosed
+	}
 	return t.model.fail(fmt.Sprintf("tensor %q", t.Name()), err)
 }
