@@ -32,9 +32,6 @@ type Policy struct {
 
 var _ load.FileTrust = (*Policy)(nil)
 
-// Recording returns the hook through which format.Open calls the Policy.
-func (p *Policy) Recording() load.Recording { return load.NewRecording(p.checkFiles) }
-
 // BundlePaths returns the possible paths of a model's bundle. Package live watches these files.
 func (p *Policy) BundlePaths(model string) []string {
 	switch {
@@ -52,9 +49,8 @@ func (p *Policy) BundlePaths(model string) []string {
 	return []string{model + ".sig", filepath.Join(filepath.Dir(model), bundleName)}
 }
 
-// checkFiles checks the files of the model m being opened, and the other signed files under its
-// root.
-func (p *Policy) checkFiles(ctx context.Context, path string, m *load.OpenModel) error {
+// CheckFiles checks the files of the model m, and the other signed files under its root. Opening a model calls it.
+func (p *Policy) CheckFiles(ctx context.Context, path string, m *load.OpenModel) error {
 	if p == nil {
 		p = &Policy{}
 	}

@@ -34,11 +34,11 @@ func (f *file) Name() string {
 }
 
 // InMemory implements driver.Source. During parsing bytes are copied and recorded.
-func (f *file) InMemory() bool { return f.Region.InMemory() && !f.parsing() }
+func (f *file) InMemory() bool { return f.Region.InMemory() && f.s.frozen }
 
 // Slice implements driver.Source.
 func (f *file) Slice(off, n int64) ([]byte, error) {
-	if !f.parsing() {
+	if f.s.frozen {
 		return f.Region.Slice(off, n)
 	}
 	b, err := f.Copy(off, n)
@@ -51,32 +51,22 @@ func (f *file) Slice(off, n int64) ([]byte, error) {
 // ReadAt implements driver.Source.
 func (f *file) ReadAt(p []byte, off int64) (int, error) {
 	n, err := f.Region.ReadAt(p, off)
-	if f.parsing() {
-		if err := f.Record(p[:n], off); err != nil {
-			return 0, err
-		}
+	if err := f.Record(p[:n], off); err != nil {
+		return 0, err
 	}
 	return n, err
 }
 
 // ReadAhead implements driver.Source.
-func (f *file) ReadAhead(p []byte, off int64) (int, error) {
-	n, err := f.Region.ReadAt(p, off)
-	f.s.structure.fix(f.number, p[:n], off)
-	return n, err
-}
+func (f *file) ReadAhead(p []byte, off int64) (int, error) { return f.Region.ReadAt(p, off) }
 
 // Record implements driver.Source.
 func (f *file) Record(b []byte, off int64) error {
-	if !f.parsing() {
+	if f.s.frozen {
 		return nil
 	}
 	return f.s.structure.add(f.number, b, off)
 }
-
-// parsing reports whether reads are recorded: until the file is parsed and a required signature is
-// verified.
-func (f *file) parsing() bool { return !f.s.frozen || f.s.structure.keep }
 
 // Dir implements driver.Source.
 func (f *file) Dir() (driver.Dir, error) {

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"io"
 	"runtime"
 	"slices"
@@ -118,18 +117,14 @@ func (v *verification) Feed(h io.Writer, s driver.Space, off, size int64, part s
 	if err != nil {
 		return err
 	}
-	live := func(off, size int64) error {
-		fed := v.copied(r, off, size, part, func(b []byte) {
-			if err == nil {
-				_, err = h.Write(b)
-			}
-		})
-		return cmp.Or(fed, err)
+	if v.authenticating {
+		return v.feedParsed(h, s, r, off, size, part)
 	}
-	if known := &v.m.spaces.structure; known.keep {
-		return known.feed(h, s, off, size, live, func(n int64) { v.Done(n, part) })
-	}
-	return live(off, size)
+	return v.copied(r, off, size, copyStep, func(b []byte) error {
+		v.Done(int64(len(b)), part)
+		_, err := h.Write(b)
+		return err
+	})
 }
 
 var steps = sync.Pool{New: func() any { b := make([]byte, work.Step); return &b }}
@@ -168,76 +163,40 @@ func (v *verification) feed(r *source.Region, off, size int64, part string, f fu
 			}
 		})
 	}
-	return v.copied(r, off, size, part, f)
+	return v.copied(r, off, size, copyStep, func(b []byte) error {
+		f(b)
+		v.Done(int64(len(b)), part)
+		return nil
+	})
 }
 
-// copied is like feed, but copies to private memory first: assembly with a stack frame, such as
-// SHA-256, must not fault since the runtime cannot unwind it.
-func (v *verification) copied(r *source.Region, off, size int64, part string, f func([]byte)) error {
-	most := int64(cacheStep)
+// copyStep is the number of bytes of a mapping copied at a time, so that they stay in a cache.
+const copyStep = 64 << 10
+
+// copied calls f with consecutive pieces of a range of r, of at most most bytes, in private memory: assembly with a
+// stack frame, such as SHA-256, must not fault since the runtime cannot unwind it. From a reader the pieces are larger.
+func (v *verification) copied(r *source.Region, off, size, most int64, f func([]byte) error) error {
 	if !r.InMemory() {
-		most = v.step()
+		most = max(most, v.step())
 	}
 	buf := buffer(min(size, most))
 	defer steps.Put(buf)
 	for end := off + size; off < end; {
+		b := (*buf)[:min(end-off, most)]
+		if _, err := r.ReadAtContext(v.ctx, b, off); err != nil {
+			return err
+		}
 		if err := v.ctx.Err(); err != nil {
 			return err
 		}
-		n := min(end-off, most)
-		if err := v.passed(r, off, (*buf)[:n], f); err != nil {
+		if err := f(b); err != nil {
 			return err
 		}
-		v.Done(n, part)
-		v.used(r, off, n)
-		off += n
+		v.used(r, off, int64(len(b)))
+		off += int64(len(b))
 	}
-	return nil
+	return v.ctx.Err()
 }
-
-// passed copies len(p) bytes of r to p and calls f with them: all at once for a reader, and
-// otherwise in small pieces that reuse the beginning of p, so that they stay in the nearest
-// cache.
-func (v *verification) passed(r *source.Region, off int64, p []byte, f func([]byte)) error {
-	if !r.InMemory() {
-		_, err := r.ReadAtContext(v.ctx, p, off)
-		if err == nil {
-			f(p)
-		}
-		return err
-	}
-	if err := r.Enter(); err != nil {
-		return err
-	}
-	defer r.Leave()
-	b, err := r.Slice(off, int64(len(p)))
-	if err != nil {
-		return err
-	}
-	r.Populate(off, int64(len(b)))
-	err = r.Guard(func() error {
-		for len(b) > 0 {
-			n := copy(p[:min(len(p), copyStep)], b)
-			f(p[:n])
-			b = b[n:]
-		}
-		return nil
-	})
-	if err != nil {
-		// A bulk copy may fault anywhere in the missing bytes; this finds the first.
-		if _, exact := r.ReadAt(p[:len(b)], off+int64(len(p)-len(b))); exact != nil {
-			return exact
-		}
-	}
-	return err
-}
-
-const (
-	// cacheStep is the number of bytes copied between checks of the context.
-	cacheStep = 128 << 10
-	// copyStep is the number of bytes copied at a time.
-	copyStep = 1 << 10
-)
 
 // probe reads a byte of every page of b, so that missing pages fault.
 func probe(b []byte) {

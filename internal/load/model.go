@@ -110,9 +110,6 @@ func (m *Model) init(r *source.Region, c *Config) {
 	m.main.SetOrigin(m.desc.Name, m.path)
 	m.index.Count(m.memory)
 	m.spaces.init(m, c)
-	if t, ok := c.Options.Trusted.(FileTrust); ok {
-		m.spaces.record = t.Recording()
-	}
 	m.cache.most, m.cache.memory = c.Options.CacheBytes, m.memory
 }
 
@@ -136,12 +133,8 @@ func (m *Model) opened(err error, c *Config) error {
 	if err == nil {
 		err = m.checkIndex()
 	}
-	if err == nil && m.spaces.record != nil {
-		err = m.spaces.openAll()
-	}
 	if err == nil && c.Options.Trusted != nil {
 		err = m.authenticate(&c.Options)
-		m.spaces.structure.stop()
 	}
 	if err != nil {
 		m.Close()
@@ -428,7 +421,7 @@ func (m *Model) Prefetch() error {
 		return err
 	}
 	defer m.main.Leave()
-	if err := m.spaces.openAll(); err != nil {
+	if err := m.spaces.openAll(false); err != nil {
 		return err
 	}
 	return m.advise(memory.Prefetch)

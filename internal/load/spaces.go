@@ -32,13 +32,12 @@ type spaces struct {
 	byName    map[string]driver.Space // while parsing
 	reading   *source.Region          // while parsing: the last file that was opened
 	frozen    bool                    // read-only after parsing
-	record    Recording               // hashes all files as they were parsed; nil for none
 	structure structure
 }
 
 func (s *spaces) init(m *Model, c *Config) {
 	s.m, s.own = m, file{Region: m.main, s: s}
-	s.structure.memory, s.structure.keep = m.memory, c.Options.Trusted != nil
+	s.structure.memory = m.memory
 	s.dir, s.top, s.sibling = c.Options.Dir, c.Options.Root, c.Sibling
 	if s.dir == "" && c.Path != "" {
 		s.dir = filepath.Dir(c.Path)
@@ -97,10 +96,10 @@ func (s *spaces) known(n driver.Space) bool { return uint64(n) <= uint64(len(s.f
 
 var errUnknown = fmt.Errorf("%w: the driver names a file that the model does not have", tensor.ErrCorrupt)
 
-// openAll opens all existing files that are not open yet.
-func (s *spaces) openAll() error {
+// openAll opens the files of a directory, and with declared all other files, if they exist.
+func (s *spaces) openAll(declared bool) error {
 	for _, f := range s.files {
-		if f.id.Known() || f.was != nil && s.record != nil {
+		if f.id.Known() || declared && f.was != nil {
 			if _, err := f.open(); err != nil {
 				return explain(err, s.m.desc.Name, f.path())
 			}

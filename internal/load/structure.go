@@ -1,7 +1,7 @@
 package load
 
 import (
-	"encoding/binary"
+	"cmp"
 	"fmt"
 	"hash/maphash"
 	"io"
@@ -15,225 +15,125 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// structure records what Parse reads from the files of a model: the ranges and a hash of their bytes, for
-// Verify, and the bytes themselves until a signature is verified.
+// structure records what Parse reads from the files of a model, as hashes. Verify, and the check of a signature, fail
+// if the files have other bytes by then.
 type structure struct {
 	memory *driver.Memory
 
-	mu      sync.Mutex
-	runs    []run
-	one     [1]run  // suffices for most models
-	ranges  []byte  // gap before and size of each, as uvarints
-	counted int     // bytes reserved for ranges
-	list    *[]byte // pooled memory of ranges, while parsing
-	parsed  bool
-	keep    bool    // a signature must be checked
-	pieces  []piece // disjoint, ascending
+	mu     sync.Mutex
+	ranges []parsedRange
+	list   *[]parsedRange // pooled memory of ranges, whose number is known only after parsing
+	sealed bool
 }
 
-// run is a sequence of ascending ranges of one file.
-type run struct {
-	space    driver.Space
-	off, end int64
-	ranges   int // index of its first range in structure.ranges
-	sum      uint64
+// parsedRange is a range of a file that was read. It does not cross a multiple of work.Step.
+type parsedRange struct {
+	off   int64
+	sum   uint64
+	space driver.Space
+	size  uint32
 }
 
-// runBytes is the memory of a run, rangeBytes the maximum memory of a range.
-const (
-	runBytes   = 40
-	rangeBytes = 2 * binary.MaxVarintLen64
-)
+// rangeBytes is the memory of a parsedRange.
+const rangeBytes = 24
 
-// rangeLists pools memory for ranges, whose number is known only after parsing.
-var rangeLists = sync.Pool{New: func() any { return new([]byte) }}
-
-// seal ends recording.
-func (s *structure) seal() {
-	s.parsed = true
-	if s.list == nil {
-		return
-	}
-	if *s.list = s.ranges; cap(s.ranges) <= mostListed {
-		s.ranges = slices.Clone(s.ranges)
-		rangeLists.Put(s.list)
-	}
-	s.list = nil
-}
-
-// mostListed is the maximum size of a list that is returned to the pool.
-const mostListed = 256 << 10
+var rangeLists = sync.Pool{New: func() any { return new([]parsedRange) }}
 
 var structureSeed = maphash.MakeSeed()
 
 // add records that b was read at off.
 func (s *structure) add(n driver.Space, b []byte, off int64) error {
-	if len(b) == 0 {
-		return nil
-	}
-	s.fix(n, b, off)
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.parsed {
-		return nil
-	}
-	for len(b) > 0 {
-		r, err := s.run(n, off)
-		if err != nil {
-			return err
-		}
-		p := b[:min(len(b), work.Step)]
-		s.ranges = binary.AppendUvarint(s.ranges, uint64(off-r.end))
-		s.ranges = binary.AppendUvarint(s.ranges, uint64(len(p)))
-		r.add(p, off)
-		b, off = b[len(p):], r.end
-	}
-	return nil
-}
-
-// run returns the run that a range at off continues, and makes room for the range.
-func (s *structure) run(n driver.Space, off int64) (*run, error) {
-	if len(s.ranges)+rangeBytes > s.counted {
-		more := max(s.counted, 3*rangeBytes)
-		if err := s.memory.Reserve(int64(more)); err != nil {
-			return nil, err
-		}
-		s.counted += more
-	}
-	if i := len(s.runs) - 1; i >= 0 && s.runs[i].space == n && s.runs[i].end <= off {
-		return &s.runs[i], nil
-	}
-	if err := s.memory.Reserve(runBytes); err != nil {
-		return nil, err
-	}
-	if s.runs == nil {
-		s.runs, s.list = s.one[:0], rangeLists.Get().(*[]byte)
+	if s.list == nil && !s.sealed {
+		s.list = rangeLists.Get().(*[]parsedRange)
 		s.ranges = (*s.list)[:0]
 	}
-	s.runs = append(s.runs, run{space: n, off: off, end: off, ranges: len(s.ranges)})
-	return &s.runs[len(s.runs)-1], nil
-}
-
-// add appends the range of b at off.
-func (r *run) add(b []byte, off int64) {
-	r.sum = r.sum*0x9e3779b97f4a7c15 + maphash.Bytes(structureSeed, b)
-	r.end = off + int64(len(b))
-}
-
-// check reads all ranges of the open files again and compares the hashes.
-func (s *structure) check(v *verification) error {
-	for i := range s.runs {
-		x := &s.runs[i]
-		if x.space > 0 && v.m.spaces.files[x.space-1].region.Load() == nil {
-			continue // it has no tensor to verify
-		}
-		r, err := v.m.spaces.region(x.space)
-		if err != nil {
+	for len(b) > 0 && !s.sealed {
+		p := b[:min(int64(len(b)), work.Step-off%work.Step)]
+		if err := s.memory.Reserve(rangeBytes); err != nil {
 			return err
 		}
-		now := run{off: x.off, end: x.off}
-		err = s.read(v, x, &now, r)
-		if err == nil && now.sum != x.sum {
-			_, path := r.Origin()
-			err = &tensor.Error{Format: v.m.desc.Name, Path: path, Field: "header", Offset: x.off, Err: fmt.Errorf("%w: changed since the file was opened", tensor.ErrCorrupt)}
-		}
-		if err != nil {
-			return err
-		}
+		s.ranges = append(s.ranges, parsedRange{off, maphash.Bytes(structureSeed, p), n, uint32(len(p))})
+		b, off = b[len(p):], off+int64(len(p))
 	}
 	return nil
 }
 
-// read sets now to the run of x with the current bytes.
-func (s *structure) read(v *verification, x, now *run, r *source.Region) error {
-	buf := steps.Get().(*[]byte)
-	defer steps.Put(buf)
-	for at := x.ranges; now.end < x.end; {
-		gap, k := binary.Uvarint(s.ranges[at:])
-		size, l := binary.Uvarint(s.ranges[at+k:])
-		at += k + l
-		b, off := (*buf)[:size], now.end+int64(gap)
-		if _, err := r.ReadAtContext(v.ctx, b, off); err != nil {
-			return err
-		}
-		now.add(b, off)
-		if err := v.ctx.Err(); err != nil {
-			return err
-		}
+// seal ends recording.
+func (s *structure) seal() {
+	s.sealed = true
+	slices.SortStableFunc(s.ranges, func(a, b parsedRange) int {
+		return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(a.off, b.off))
+	})
+	if s.list != nil {
+		*s.list = s.ranges[:0]
+		s.ranges = slices.Clone(slices.Compact(s.ranges))
+		rangeLists.Put(s.list)
+		s.list = nil
 	}
-	return nil
+}
+
+// check returns an error that wraps sentinel if b, a range of r, is not what was read.
+func (p *parsedRange) check(b []byte, r *source.Region, format string, sentinel error) error {
+	if maphash.Bytes(structureSeed, b) == p.sum {
+		return nil
+	}
+	_, path := r.Origin()
+	return &tensor.Error{Format: format, Path: path, Field: "header", Offset: p.off, Err: fmt.Errorf("%w: changed since the file was opened", sentinel)}
 }
 
 // Unchanged implements driver.Verification.
-func (v *verification) Unchanged() error { return v.m.spaces.structure.check(v) }
-
-// stop discards the recorded bytes.
-func (s *structure) stop() { s.keep, s.pieces = false, nil }
-
-// piece is a part of a file that was read.
-type piece struct {
-	space driver.Space
-	off   int64
-	data  []byte
-}
-
-func (p *piece) end() int64 { return p.off + int64(len(p.data)) }
-
-// fix records b, the bytes read at off. Bytes that were recorded before replace those in b, so that
-// another process cannot show one file to the parser and another to the check of the signature.
-func (s *structure) fix(n driver.Space, b []byte, off int64) {
-	if !s.keep {
-		return
-	}
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	at, end := off, off+int64(len(b))
-	i := s.first(n, off)
-	for at < end {
-		known := i < len(s.pieces) && s.pieces[i].space == n
-		if known && s.pieces[i].off <= at {
-			at += int64(copy(b[at-off:], s.pieces[i].data[at-s.pieces[i].off:]))
-			i++
-			continue
+func (v *verification) Unchanged() error {
+	buf := steps.Get().(*[]byte)
+	defer steps.Put(buf)
+	ranges := v.m.spaces.structure.ranges
+	for i := range ranges {
+		p := &ranges[i]
+		if p.space > 0 && v.m.spaces.files[p.space-1].region.Load() == nil {
+			continue // it has no tensor to verify
 		}
-		stop := end
-		if known {
-			stop = min(end, s.pieces[i].off)
-		}
-		s.pieces = slices.Insert(s.pieces, i, piece{n, at, slices.Clone(b[at-off : stop-off])})
-		at = stop
-		i++
-	}
-}
-
-// first returns the first piece of a file that ends after off.
-func (s *structure) first(n driver.Space, off int64) int {
-	return sort.Search(len(s.pieces), func(i int) bool {
-		p := &s.pieces[i]
-		return p.space > n || p.space == n && p.end() > off
-	})
-}
-
-// feed writes size bytes at off of a file to h: recorded bytes from memory, the rest with live.
-func (s *structure) feed(h io.Writer, n driver.Space, off, size int64, live func(off, size int64) error, done func(n int64)) error {
-	end := off + size
-	for i := s.first(n, off); off < end; i++ {
-		if i == len(s.pieces) || s.pieces[i].space != n || s.pieces[i].off >= end {
-			return live(off, end-off)
-		}
-		p := &s.pieces[i]
-		if off < p.off {
-			if err := live(off, p.off-off); err != nil {
-				return err
-			}
-			off = p.off
-		}
-		known := p.data[off-p.off : min(end, p.end())-p.off]
-		if _, err := h.Write(known); err != nil {
+		r, err := v.m.spaces.region(p.space)
+		if err != nil {
 			return err
 		}
-		done(int64(len(known)))
-		off += int64(len(known))
+		b := (*buf)[:p.size]
+		if _, err := r.ReadAtContext(v.ctx, b, p.off); err != nil {
+			return err
+		}
+		if err := cmp.Or(p.check(b, r, v.m.desc.Name, tensor.ErrCorrupt), v.ctx.Err()); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// feedParsed writes a range of r to h. It fails if a range nearby is not what Parse has read, so that another process
+// cannot show one file to the parser and another to the check of a signature.
+func (v *verification) feedParsed(h io.Writer, n driver.Space, r *source.Region, off, size int64, part string) error {
+	ranges := v.m.spaces.structure.ranges
+	for end := off + size; off < end; {
+		lo := off - off%work.Step
+		hi := min(lo+max(work.Step, v.step()-v.step()%work.Step), end-1-(end-1)%work.Step+work.Step, r.Size())
+		i := sort.Search(len(ranges), func(i int) bool {
+			p := &ranges[i]
+			return p.space > n || p.space == n && p.off >= lo
+		})
+		err := v.copied(r, lo, hi-lo, hi-lo, func(b []byte) error {
+			for ; i < len(ranges) && ranges[i].space == n && ranges[i].off < hi; i++ {
+				p := &ranges[i]
+				if err := p.check(b[p.off-lo:][:p.size], r, v.m.desc.Name, driver.ErrSignature); err != nil {
+					return err
+				}
+			}
+			_, err := h.Write(b[off-lo : min(end, hi)-lo])
+			return err
+		})
+		if err != nil {
+			return err
+		}
+		v.Done(min(end, hi)-off, part)
+		off = hi
 	}
 	return nil
 }

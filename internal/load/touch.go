@@ -92,7 +92,7 @@ func (t *touch) run(i int) error {
 		}
 		all, err := touch(v, i)
 		if err == nil && all {
-			if err = t.m.spaces.structure.check(v); err == nil {
+			if err = v.Unchanged(); err == nil {
 				t.done()
 			}
 		}

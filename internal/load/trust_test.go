@@ -5,78 +5,52 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
 )
 
-// changing is a reader whose bytes are others at each call.
-type changing struct{ calls byte }
-
-func (c *changing) ReadAt(p []byte, off int64) (int, error) {
-	c.calls++
-	for i := range p {
-		p[i] = c.calls + byte(off) + byte(i)
-	}
-	return len(p), nil
-}
-
-// TestRecorder: what was read once is the same when it is read again, in whatever
-// pieces, and what is fed is what was read.
-func TestRecorder(t *testing.T) {
-	const size = 500
+// TestParsedBytesAreSigned: a signature covers the bytes that were parsed, or the check fails, in whatever pieces they
+// were read and are hashed.
+func TestParsedBytesAreSigned(t *testing.T) {
+	const size = 3 << 20
+	data := ramp(size)
 	r := rand.New(rand.NewPCG(1, 2))
-	for range 200 {
-		region := source.FromReaderAt(&changing{}, size)
-		s := &spaces{structure: structure{keep: true}}
-		rec := &file{Region: region, s: s}
-		var known [size]bool
-		var want [size]byte
-		for range 20 {
+	for range 100 {
+		var reads [5][2]int
+		for i := range reads {
 			off := r.IntN(size)
-			n := r.IntN(min(size-off, 60) + 1)
-			var got []byte
-			var err error
-			if r.IntN(2) == 0 {
-				got, err = rec.Slice(int64(off), int64(n))
-			} else {
-				got = make([]byte, n)
-				_, err = rec.ReadAt(got, int64(off))
-			}
-			if err != nil || len(got) != n {
-				t.Fatal(len(got), err)
-			}
-			for i, b := range got {
-				if k := off + i; known[k] && want[k] != b {
-					t.Fatalf("byte %d was %d and is %d", k, want[k], b)
-				} else {
-					known[k], want[k] = true, b
-				}
-			}
+			reads[i] = [2]int{off, off + 1 + r.IntN(min(size-off, 1<<20))}
 		}
-		from := r.IntN(size)
-		n := r.IntN(size - from + 1)
+		at := r.IntN(size)
+		m := new(Model)
+		d := &toy{before: func(src driver.Source) (err error) {
+			for _, p := range reads {
+				_, err = src.Slice(int64(p[0]), int64(p[1]-p[0]))
+			}
+			return err
+		}}
+		if err := m.Open(source.FromBytes(data), config(d)); err != nil {
+			t.Fatal(err)
+		}
+		v := newVerification(m, t.Context(), &VerifyOptions{})
+		v.authenticating = true
+		data[at]++
+		from := r.IntN(at + 1)
+		to := at + 1 + r.IntN(size-at)
 		var fed bytes.Buffer
-		done := 0
-		live := func(off, n int64) error { done += int(n); fed.Write(make([]byte, n)); return nil }
-		if err := s.structure.feed(&fed, 0, int64(from), int64(n), live, func(n int64) { done += int(n) }); err != nil || done != n {
-			t.Fatal(done, n, err)
+		err := v.Feed(&fed, 0, int64(from), int64(to-from), "")
+		isParsed := slices.ContainsFunc(reads[:], func(p [2]int) bool { return p[0] <= at && at < p[1] })
+		if isParsed != errors.Is(err, driver.ErrSignature) {
+			t.Fatalf("byte %d, reads %v, fed %d to %d: %v", at, reads, from, to, err)
 		}
-		expect := make([]byte, n)
-		for i := range expect {
-			if known[from+i] {
-				expect[i] = want[from+i]
-			}
+		if !isParsed && !bytes.Equal(fed.Bytes(), data[from:to]) {
+			t.Fatal("other bytes")
 		}
-		if diff := cmp.Diff(expect, append([]byte{}, fed.Bytes()...)); diff != "" {
-			t.Fatal(diff)
-		}
-		if rec.InMemory() {
-			t.Fatal("a recorder's bytes are not for free")
-		}
-		s.structure.stop()
+		data[at]--
+		m.Close()
 	}
 }
 

@@ -67,6 +67,8 @@ type verification struct {
 	wanted   []bool         // by tensor; nil for all
 	all      bool
 	same     map[int][]int // by tensor: others that share its data
+
+	authenticating bool // Feed checks what Parse has read
 	ledger
 	sweeper
 }
