@@ -104,8 +104,8 @@ type Parsed struct {
 	// tensors that passed; calls do not overlap.
 	Touch func(v Verification, i int) (all bool, err error)
 	// Authenticate checks that v.Trusted signed the file. It passes the bytes that the
-	// signature covers to a hash with v.Feed. While the model is opened, Feed uses the same
-	// memory that Parse read from. A format without Authenticate rejects Options.Trusted.
+	// signature covers to a hash with v.Feed, which fails with ErrSignature while the model is opened if these are
+	// not the bytes that Parse read. A format without Authenticate rejects Options.Trusted.
 	Authenticate func(v Verification) error
 
 	// Close frees memory of the format, such as decrypted sections, when the model is no longer used.
