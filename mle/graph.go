@@ -48,26 +48,18 @@ type IRNode struct {
 }
 
 // IR returns the graph with its numeric ids. The caller must not modify it.
-func (f *File) IR() *IR {
-	ir := &IR{Inputs: f.f.inputs, Outputs: f.f.outputs, Nodes: f.f.nodes, Tensors: make([]Descriptor, f.f.tensors)}
-	for i := range ir.Tensors {
-		d := f.f.descriptor(i)
-		ir.Tensors[i] = Descriptor{Name: string(f.f.names.at(i)), DType: dtypeOf(d.code()), Code: d.code(),
-			Shape: d.shape(make(tensor.Shape, d.rank())), Offset: d.offset(), Size: int64(d.size())}
-	}
-	return ir
-}
+func (f *File) IR() *IR { return &f.f.ir }
 
 // dynamicDim is the stored value of a placeholder's dim that is not fixed.
 const dynamicDim = math.MaxUint32
 
-// The memory of the neutral form in bytes: of a node, an id in it, an id without
+// The memory of a decoded graph in bytes: of a node, an id in it, an id without
 // descriptor, and a descriptor.
 const (
 	nodeBytes       = 120 + 64
 	idBytes         = 16
 	beyondBytes     = 160
-	descriptorBytes = 64
+	descriptorBytes = 96
 )
 
 // ids reads n ids and counts those without descriptor.
@@ -75,15 +67,16 @@ func (f *parsed) ids(b []byte, n int) []uint32 {
 	out := make([]uint32, n)
 	for k := range out {
 		out[k] = binary.LittleEndian.Uint32(b[4*k:])
-		if uint64(out[k]) >= uint64(f.tensors) {
+		if uint64(out[k]) >= uint64(len(f.ir.Tensors)) {
 			f.beyond++
 		}
 	}
 	return out
 }
 
-// readNodes reads n nodes from c and checks the attributes behind them.
+// readNodes reads n nodes from c and the attributes behind them.
 func (f *parsed) readNodes(c *wire.Cursor, n int) error {
+	f.built = int64(n)*nodeBytes + int64(len(f.ir.Tensors))*descriptorBytes
 	if n == 0 {
 		return nil
 	}
@@ -92,10 +85,10 @@ func (f *parsed) readNodes(c *wire.Cursor, n int) error {
 	if err := f.memory.Reserve(int64(n) * nodeSize); err != nil {
 		return wire.Error(formatName, "num_nodes", base, err)
 	}
-	f.nodes = make([]IRNode, n)
+	f.ir.Nodes = make([]IRNode, n)
 	f.attributes = map[sharedText][]format.Attribute{}
-	for i := range f.nodes {
-		at, n := c.Offset(), &f.nodes[i]
+	for i := range f.ir.Nodes {
+		at, n := c.Offset(), &f.ir.Nodes[i]
 		n.Op = opOfCode(c.U16("op"), f.h.Version)
 		counts := [...]uint16{c.U16("num_inputs"), c.U16("num_outputs"), c.U16("num_params")}
 		for k, list := range []*[]uint32{&n.Inputs, &n.Outputs, &n.Params} {
@@ -116,7 +109,7 @@ func (f *parsed) readNodes(c *wire.Cursor, n int) error {
 				"attributes from %d to %d of the graph section, they are between %d and %d", from, from+size, attrsAt, len(f.graph))
 		}
 		n.Attributes = f.graph[from:][:size:size]
-		if err := f.checkAttributes(n.Attributes, from, attrsAt); err != nil {
+		if err := f.readAttributes(n.Attributes, from, attrsAt); err != nil {
 			return err
 		}
 	}
@@ -125,15 +118,15 @@ func (f *parsed) readNodes(c *wire.Cursor, n int) error {
 
 var attributeJSON = jsonmeta.Options{LoneSurrogates: true}
 
-// checkAttributes checks attributes at offset at of the section. Nodes may share them, so
-// a small section can cause much work: ranges that overlap too much are refused.
-func (f *parsed) checkAttributes(text json.RawMessage, at, attrsAt int64) error {
+// readAttributes decodes attributes at offset at of the section, unless it did so for
+// another node. Nodes may share them, so a small section can cause much work: ranges that
+// overlap too much are refused.
+func (f *parsed) readAttributes(text json.RawMessage, at, attrsAt int64) error {
 	const proportion = 64
-	key := sharedText{&text[0], len(text)}
+	key := textKey(text)
 	if _, ok := f.attributes[key]; ok {
 		return nil
 	}
-	f.attributes[key] = nil
 	f.overlap += int64(len(text))
 	if area := int64(len(f.graph)) - attrsAt; f.overlap > proportion*area+1<<20 {
 		return fail("attributes", f.h.Graph.Offset+attrsAt, format.ErrLimit, "ranges of %d bytes overlap in %d", f.overlap, area)
@@ -142,32 +135,33 @@ func (f *parsed) checkAttributes(text json.RawMessage, at, attrsAt int64) error 
 	if err != nil {
 		return jsonError(err, "attributes", f.h.Graph.Offset+at)
 	}
+	f.attributes[key] = nil
 	f.built += int64(len(text)+len(list)*jsonmeta.EntryBytes) + 16*int64(bytes.Count(text, []byte{','}))
+	if f.built <= f.memory.Room(f.structure()) { // otherwise neutral fails
+		f.attributes[key] = attributes(list)
+	}
 	return nil
 }
 
+// structure returns the size of the sections that the neutral graph is built from.
+func (f *parsed) structure() int64 { return f.h.Graph.Size + f.h.Metadata.Size }
+
 // neutral returns the neutral graph, nil if there are no nodes, inputs and outputs.
 func (f *parsed) neutral() (*driver.Graph, error) {
-	if len(f.nodes)+len(f.inputs)+len(f.outputs) == 0 {
+	ir := &f.ir
+	if len(ir.Nodes)+len(ir.Inputs)+len(ir.Outputs) == 0 {
 		return nil, nil
 	}
-	f.built += int64(len(f.nodes))*nodeBytes + int64(f.beyond)*beyondBytes + int64(f.tensors)*descriptorBytes
-	if err := f.memory.Build(f.built, f.h.Graph.Size+f.h.Metadata.Size); err != nil {
+	if err := f.memory.Build(f.built+int64(f.beyond)*beyondBytes, f.structure()); err != nil {
 		return nil, wire.Error(formatName, "graph", f.h.Graph.Offset, err)
 	}
 	n := newNamer(f)
-	g := &driver.Graph{Inputs: n.values(f.inputs), Outputs: n.values(f.outputs), Nodes: make([]driver.Node, len(f.nodes))}
-	for i := range f.nodes {
-		from, to := &f.nodes[i], &g.Nodes[i]
-		*to = driver.Node{Op: from.Op.String(), Inputs: n.list(from.Inputs, from.Params), Outputs: n.list(from.Outputs, nil)}
-		if len(from.Attributes) == 0 {
-			continue
-		}
-		key := sharedText{&from.Attributes[0], len(from.Attributes)}
-		if to.Attributes = f.attributes[key]; to.Attributes == nil {
-			list, _ := jsonmeta.Parse(from.Attributes, attributeJSON) // readNodes has checked it
-			to.Attributes = attributes(list)
-			f.attributes[key] = to.Attributes
+	g := &driver.Graph{Inputs: n.values(ir.Inputs), Outputs: n.values(ir.Outputs), Nodes: make([]driver.Node, len(ir.Nodes))}
+	for i := range ir.Nodes {
+		from := &ir.Nodes[i]
+		g.Nodes[i] = driver.Node{Op: from.Op.String(), Inputs: n.list(from.Inputs, from.Params), Outputs: n.list(from.Outputs, nil)}
+		if len(from.Attributes) > 0 {
+			g.Nodes[i].Attributes = f.attributes[textKey(from.Attributes)]
 		}
 	}
 	f.attributes = nil
@@ -182,12 +176,12 @@ func (f *parsed) sparseIDs() []uint32 {
 	if f.beyond == 0 {
 		return nil
 	}
-	used := slices.Clone(f.inputs)
-	for i := range f.nodes {
-		used = append(used, f.nodes[i].Params...)
+	used := slices.Clone(f.ir.Inputs)
+	for i := range f.ir.Nodes {
+		used = append(used, f.ir.Nodes[i].Params...)
 	}
 	slices.Sort(used)
-	if used = slices.Compact(used); len(used) != f.tensors {
+	if used = slices.Compact(used); len(used) != len(f.ir.Tensors) {
 		return nil
 	}
 	return used
@@ -195,46 +189,40 @@ func (f *parsed) sparseIDs() []uint32 {
 
 // namer returns the names of ids.
 type namer struct {
-	*parsed
-	text   string // names.text
-	sparse []uint32
-	loose  map[uint32]string // names of ids without descriptor
-	taken  map[string]bool
+	tensors []Descriptor
+	sparse  []uint32
+	loose   map[uint32]string // names of ids without descriptor
+	taken   map[string]bool
 }
 
 func newNamer(f *parsed) *namer {
-	return &namer{parsed: f, text: string(f.names.text), sparse: f.sparseIDs(), loose: map[uint32]string{}}
+	return &namer{tensors: f.ir.Tensors, sparse: f.sparseIDs(), loose: map[uint32]string{}}
 }
 
-// at returns the name of a descriptor.
-func (n *namer) at(i int) string {
-	from := 0
-	if i > 0 {
-		from = n.names.ends[i-1]
-	}
-	return n.text[from:n.names.ends[i]]
-}
-
-// index returns the index of an id's descriptor.
-func (n *namer) index(id uint32) (int, bool) {
+// descriptor returns an id's descriptor, nil if it has none.
+func (n *namer) descriptor(id uint32) *Descriptor {
+	i, ok := int(id), uint64(id) < uint64(len(n.tensors))
 	if n.sparse != nil {
-		return slices.BinarySearch(n.sparse, id)
+		i, ok = slices.BinarySearch(n.sparse, id)
 	}
-	return int(id), uint64(id) < uint64(n.tensors)
+	if !ok {
+		return nil
+	}
+	return &n.tensors[i]
 }
 
 // name returns the name of an id's descriptor, or "value_<id>" if it has none.
 func (n *namer) name(id uint32) string {
-	if i, ok := n.index(id); ok {
-		return n.at(i)
+	if d := n.descriptor(id); d != nil {
+		return d.Name
 	}
 	if s, ok := n.loose[id]; ok {
 		return s
 	}
 	if n.taken == nil {
-		n.taken = make(map[string]bool, n.tensors)
+		n.taken = make(map[string]bool, len(n.tensors))
 		for i := range n.tensors {
-			n.taken[n.at(i)] = true
+			n.taken[n.tensors[i].Name] = true
 		}
 	}
 	s := "value_" + strconv.FormatUint(uint64(id), 10)
@@ -245,16 +233,16 @@ func (n *namer) name(id uint32) string {
 	return s
 }
 
+// list returns the names of two lists of ids.
 func (n *namer) list(ids, more []uint32) []string {
 	if len(ids)+len(more) == 0 {
 		return nil
 	}
 	out := make([]string, 0, len(ids)+len(more))
-	for _, id := range ids {
-		out = append(out, n.name(id))
-	}
-	for _, id := range more {
-		out = append(out, n.name(id))
+	for _, list := range [...][]uint32{ids, more} {
+		for _, id := range list {
+			out = append(out, n.name(id))
+		}
 	}
 	return out
 }
@@ -264,10 +252,9 @@ func (n *namer) values(ids []uint32) []format.ValueInfo {
 	var out []format.ValueInfo
 	for _, id := range ids {
 		v := format.ValueInfo{Name: n.name(id)}
-		if i, ok := n.index(id); ok {
-			d := n.descriptor(i)
-			v.DType = dtypeOf(d.code())
-			for _, size := range d.shape(make(tensor.Shape, d.rank())) {
+		if d := n.descriptor(id); d != nil {
+			v.DType = d.DType
+			for _, size := range d.Shape {
 				if size == dynamicDim {
 					size = format.DynamicDim
 				}

@@ -369,6 +369,8 @@ type sharedText struct {
 	size  int
 }
 
+func textKey(text json.RawMessage) sharedText { return sharedText{&text[0], len(text)} }
+
 // joinAttributes concatenates the distinct attributes of all nodes and returns the offset
 // of each node's attributes in the graph section.
 func joinAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
@@ -380,10 +382,10 @@ func joinAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
 		if len(text) == 0 {
 			continue
 		}
-		same := sharedText{&text[0], len(text)}
+		same := textKey(text)
 		off, ok := shared[same]
 		if !ok {
-			if _, err := jsonmeta.Parse(text, jsonmeta.Options{LoneSurrogates: true}); err != nil {
+			if _, err := jsonmeta.Parse(text, attributeJSON); err != nil {
 				return nil, nil, refuse(fmt.Sprintf("node %d", i), err, "attributes")
 			}
 			if off, ok = seen[string(text)]; !ok {

@@ -95,30 +95,40 @@ const (
 	metadataSection = iota
 	graphSection
 	weightsSection
-	signatureSection
-	compressionSection
+	headerChecksum // the last of the checksums, which begin with those of three sections
 )
 
-// namedSection is a section and the offset of the header field with its offset.
+// namedSection is a section with the names of its fields in the header, and the offset of
+// the first.
 type namedSection struct {
-	name  string
-	field int64
-	Section
+	offset, size string
+	field        int64
+	*Section
 }
 
-// sections lists all sections.
-func (h *Header) sections() [5]namedSection {
-	first := int64(atSections)
-	if h.Version == 1 {
-		first = atV1Sections
+// sections lists the sections in the order of the header.
+func (h *Header) sections() []namedSection {
+	all := []namedSection{
+		{"metadata_offset", "metadata_size", atSections, &h.Metadata},
+		{"graph_offset", "graph_size", atSections + 16, &h.Graph},
+		{"weights_offset", "weights_size", weightsPos, &h.Weights},
+		{"signature_offset", "signature_size", signaturePos, &h.Signature},
+		{"compression_offset", "compression_size", compressionPos, &h.Compression},
 	}
-	return [...]namedSection{
-		{"metadata", first, h.Metadata},
-		{"graph", first + 16, h.Graph},
-		{"weights", first + 32, h.Weights},
-		{"signature", signaturePos, h.Signature},
-		{"compression", compressionPos, h.Compression},
+	if h.Version != 1 {
+		return all
 	}
+	for i := range all {
+		all[i].field -= atSections - atV1Sections
+	}
+	return all[:3]
+}
+
+var checksumFields = [...]string{"metadata_checksum", "graph_checksum", "weights_checksum", "header_checksum"}
+
+// checksums lists the checksums in the order of the header.
+func (h *Header) checksums() [4]*uint32 {
+	return [...]*uint32{&h.MetadataChecksum, &h.GraphChecksum, &h.WeightsChecksum, &h.HeaderChecksum}
 }
 
 // plainSize returns the size of the weights section once decrypted.

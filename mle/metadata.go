@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -16,30 +17,9 @@ import (
 // namesKey is the metadata key for the names of all descriptors.
 const namesKey = "tensor_names"
 
-// names holds the names of the descriptors.
-type names struct {
-	text  []byte
-	ends  []int // end of each name in text
-	found bool  // the metadata has a list of names
-	err   error // the first error in the list
-}
-
-func (n *names) at(i int) []byte {
-	if i == 0 {
-		return n.text[:n.ends[0]]
-	}
-	return n.text[n.ends[i-1]:n.ends[i]]
-}
-
-func (n *names) add(name []byte) {
-	n.text = append(n.text, name...)
-	n.ends = append(n.ends, len(n.text))
-}
-
 // readMetadata reads the metadata and the names of the descriptors in it. Without a list
 // of names, the names are "tensor_0" and so on.
 func (f *parsed) readMetadata() error {
-	f.names.ends = make([]int, 0, f.tensors)
 	if f.meta != nil {
 		o := jsonmeta.Options{LoneSurrogates: true, Memory: f.memory, Stored: f.h.Metadata.Size, Value: f.metadataValue}
 		var err error
@@ -47,8 +27,16 @@ func (f *parsed) readMetadata() error {
 			return jsonError(err, "metadata", f.h.Metadata.Offset)
 		}
 	}
-	for i := 0; !f.names.found && i < f.tensors; i++ {
-		f.names.add(strconv.AppendInt([]byte("tensor_"), int64(i), 10))
+	if f.named {
+		return nil
+	}
+	var all strings.Builder // it does not grow, so the names share its memory
+	all.Grow(len("tensor_4294967295") * len(f.ir.Tensors))
+	name := []byte("tensor_")
+	for i := range f.ir.Tensors {
+		from := all.Len()
+		all.Write(strconv.AppendInt(name, int64(i), 10))
+		f.ir.Tensors[i].Name = all.String()[from:]
 	}
 	return nil
 }
@@ -64,67 +52,52 @@ func (f *parsed) metadataValue(s *jsonmeta.Scanner, key string) (any, error) {
 }
 
 // readNames reads the list of names. It returns only errors of the JSON text, which take
-// precedence; an invalid name becomes names.err.
+// precedence; an invalid name becomes namesErr.
 func (f *parsed) readNames(s *jsonmeta.Scanner) error {
-	n := &f.names
-	n.found, n.text = true, make([]byte, 0, min(len(f.meta)-s.Offset(), 64*f.tensors))
+	f.named = true
 	bad := func(text string, args ...any) {
-		if n.err == nil {
-			n.err = fail(namesKey, f.h.Metadata.Offset, format.ErrCorrupt, text, args...)
+		if f.namesErr == nil {
+			f.namesErr = fail(namesKey, f.h.Metadata.Offset, format.ErrCorrupt, text, args...)
 		}
 	}
 	if !bytes.HasPrefix(f.meta[s.Offset():], []byte("[")) {
 		bad("not an array")
 		return s.Skip()
 	}
+	text, n := string(f.meta), 0 // the names share the memory of text
 	err := s.Array(func(i int) error {
 		at := s.Offset()
 		if !bytes.HasPrefix(f.meta[at:], []byte(`"`)) {
 			bad("element %d is not a string", i)
 			return s.Skip()
 		}
-		name, err := s.Text()
-		switch {
-		case err != nil || n.err != nil:
+		raw, err := s.Text()
+		if err != nil {
 			return err
-		case i == f.tensors:
-			bad("more names than the %d tensors", f.tensors)
-		case len(name) == 0:
-			bad("element %d is empty", i)
-		case s.Escaped():
+		}
+		name := text[at+1 : s.Offset()-1]
+		if s.Escaped() {
 			// The text is valid UTF-8, but an escape may be a lone surrogate.
-			if _, whole, _ := jsonmeta.Text(f.meta[at:s.Offset()]); !whole || bytes.IndexByte(name, 0) >= 0 {
+			if _, whole, _ := jsonmeta.Text(f.meta[at:s.Offset()]); !whole || bytes.IndexByte(raw, 0) >= 0 {
 				bad("name %d is not valid UTF-8, or contains a NUL character", i)
 			}
+			name = string(raw)
 		}
-		n.add(name)
+		switch {
+		case name == "":
+			bad("element %d is empty", i)
+		case i >= len(f.ir.Tensors):
+			bad("more names than the %d tensors", len(f.ir.Tensors))
+		default:
+			f.ir.Tensors[i].Name = name
+		}
+		n = i + 1
 		return nil
 	})
-	if len(n.ends) < f.tensors {
-		bad("%d names for %d tensors", len(n.ends), f.tensors)
+	if n < len(f.ir.Tensors) {
+		bad("%d names for %d tensors", n, len(f.ir.Tensors))
 	}
 	return err
-}
-
-// checkPlaceholderNames refuses a placeholder with the name of another descriptor. The
-// index has refused duplicate names of constants.
-func (f *parsed) checkPlaceholderNames() error {
-	if f.index.Len() == f.tensors {
-		return nil
-	}
-	seen := make(map[string]bool, f.tensors)
-	for i := range f.tensors {
-		name := f.names.at(i)
-		if seen[string(name)] {
-			return f.nameTwice(name)
-		}
-		seen[string(name)] = true
-	}
-	return nil
-}
-
-func (f *parsed) nameTwice(name []byte) error {
-	return fail(namesKey, f.h.Metadata.Offset, format.ErrCorrupt, "%q occurs twice", name)
 }
 
 // restore removes a list of names that matches the tensors.
@@ -198,9 +171,9 @@ func (f *parsed) notes() []string {
 		notes = append(notes, fmt.Sprintf("version 1 signature_offset %d ignored", h.LegacySignature))
 	}
 	if h.Version > 1 {
-		for i, sum := range []uint32{h.HeaderChecksum, h.MetadataChecksum, h.GraphChecksum, h.WeightsChecksum} {
-			if sum == 0 {
-				notes = append(notes, [...]string{"header", "metadata", "graph", "weights"}[i]+" checksum not recorded")
+		for _, i := range []int{headerChecksum, metadataSection, graphSection, weightsSection} {
+			if *h.checksums()[i] == 0 {
+				notes = append(notes, strings.Replace(checksumFields[i], "_", " ", 1)+" not recorded")
 			}
 		}
 	}

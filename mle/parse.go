@@ -26,17 +26,17 @@ type parsed struct {
 	head                    []byte // the first 144 bytes: the header, and more if it is shorter
 	meta, graph, table, sig []byte // the sections metadata, graph, compression and signature; nil if missing
 
-	inputs, outputs []uint32
-	tensors         int // number of descriptors
-	metadata        driver.Metadata
-	names           names
-	nodes           []IRNode
-	beyond          int                               // number of ids without descriptor
-	attributes      map[sharedText][]format.Attribute // while opening
-	overlap         int64                             // bytes of attributes, each shared text once
-	built           int64                             // bytes of memory for the neutral graph
-	comp            *compression                      // nil without compression
-	at              []int64                           // by tensor: offset in the uncompressed weights; nil if they are not compressed or encrypted
+	metadata   driver.Metadata
+	named      bool  // the metadata has a list of names
+	namesErr   error // the first error in the list
+	ir         IR
+	end        int64                             // of the last tensor in the uncompressed weights
+	beyond     int                               // number of ids without descriptor
+	attributes map[sharedText][]format.Attribute // while opening
+	overlap    int64                             // bytes of attributes, each shared text once
+	built      int64                             // bytes of memory for the neutral graph
+	comp       *compression                      // nil without compression
+	at         []int64                           // by tensor: offset in the uncompressed weights; nil if they are not compressed or encrypted
 
 	cipher *seal.Cipher // nil without key
 	plain  cached       // the decrypted section
@@ -51,27 +51,29 @@ func fail(field string, offset int64, sentinel error, text string, args ...any) 
 }
 
 // parse reads and checks everything but the weights.
-func parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+func parse(src driver.Source, x *driver.Index, o *driver.Options) (_ *driver.Parsed, err error) {
 	f := &parsed{src: src, index: x, memory: o.Memory}
 	if err := f.readHeader(o.Check.Sums()); err != nil {
 		return nil, err
 	}
-	x.Version = strconv.Itoa(int(f.h.Version))
 	if err := f.readSections(o.Check.Sums()); err != nil {
 		return nil, err
 	}
 	if err := f.readGraph(); err != nil {
 		return nil, err
 	}
-	if err := f.readTensors(); err != nil {
+	if err := f.readCompression(); err != nil {
 		return nil, err
 	}
-	if o.Key != nil && f.h.Features.Has(Encryption) {
-		var err error
+	if err := f.fillIndex(); err != nil {
+		return nil, err
+	}
+	if o.Key != nil && f.encrypted() {
 		if f.cipher, err = seal.New(o.Key); err != nil {
 			return nil, wire.Error(formatName, "key", -1, err)
 		}
 	}
+	x.Version = strconv.Itoa(int(f.h.Version))
 	p := &driver.Parsed{
 		Own: f, Metadata: f.metadata, Signature: f.signer(), NeedsKey: f.needsKey(), LazyNotes: f.notes, Restore: restore,
 		Verify: f.verify, Touch: f.touch, Authenticate: f.authenticate,
@@ -79,7 +81,6 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parse
 	if f.at != nil {
 		p.Load, p.Shares, p.Close = f.load, f.shares, f.close
 	}
-	var err error
 	p.Graph, err = f.neutral()
 	return p, err
 }
@@ -90,33 +91,50 @@ func (f *parsed) readHeader(sums bool) (err error) {
 	if f.head, err = driver.Prefix(f.src, headerStruct); err != nil {
 		return err
 	}
-	h := &f.h
-	c := wire.NewCursor(formatName, f.head, 0)
+	h, c := &f.h, wire.NewCursor(formatName, f.head, 0)
 	if m := c.U32("magic"); c.Err() == nil && m != magic {
 		return fail("magic", 0, format.ErrMagic, "%#08x instead of %#08x", m, magic)
 	}
 	if err := refusePickle(f.src, f.head); err != nil {
 		return err
 	}
-	h.Version = c.U32("version")
-	if c.Err() != nil {
+	switch h.Version = c.U32("version"); {
+	case c.Err() != nil:
 		return c.Err()
-	}
-	switch h.Version {
-	case 1:
-		err = h.readV1(&c, f.head, f.src.Size())
-	case 2:
-		err = h.readV2(&c)
+	case h.Version == 1:
+		h.HeaderSize = headerV1
+	case h.Version == 2:
+		h.Features, h.HeaderSize = Features(c.U32("feature_flags")), c.U32("header_size")
 	default:
-		err = fail("version", atVersion, format.ErrVersion, "%d, not %d to %d", h.Version, minVersion, maxVersion)
+		return fail("version", atVersion, format.ErrVersion, "%d, not %d to %d", h.Version, minVersion, maxVersion)
 	}
-	if err == nil && sums {
-		err = h.checkSum(f.head)
+	for _, s := range h.sections() {
+		s.read(&c)
 	}
-	if err == nil {
-		err = h.checkSections(f.src.Size())
+	if h.Version == 1 {
+		h.LegacySignature = c.U64("signature_offset")
+	} else {
+		for i, sum := range h.checksums() {
+			*sum = c.U32(checksumFields[i])
+		}
+		h.MinReaderVersion, h.WriterVersion = c.U32("min_reader_version"), c.U32("writer_version")
 	}
-	return err
+	switch {
+	case c.Err() != nil:
+		return c.Err()
+	case h.MinReaderVersion > maxVersion:
+		return fail("min_reader_version", atMinReader, format.ErrVersion, "%d, this reader knows up to %d", h.MinReaderVersion, maxVersion)
+	case h.Version == 1:
+		h.findShift(f.head, f.src.Size())
+	case h.HeaderSize != headerText && h.HeaderSize != headerStruct:
+		return fail("header_size", atHeaderSize, format.ErrCorrupt, "%d, neither %d nor %d", h.HeaderSize, headerText, headerStruct)
+	}
+	if sums {
+		if err := h.checkSum(f.head); err != nil {
+			return err
+		}
+	}
+	return h.checkSections(f.src.Size())
 }
 
 // refusePickle returns an error for the container of another program that has the same
@@ -138,31 +156,18 @@ func refusePickle(src driver.Source, head []byte) error {
 	return fail("magic", 0, format.ErrUnsupported, "this is a container of a Python pickle with the magic of MLE, not a model; pickles are never read")
 }
 
-// sectionAt reads the offset and size of a section.
-func sectionAt(c *wire.Cursor, offset, length string) Section {
+// read reads the offset and size of the section.
+func (s namedSection) read(c *wire.Cursor) {
 	at := c.Offset()
-	off, size := c.U64(offset), c.U64(length)
-	if c.Err() == nil && (off > math.MaxInt64 || size > math.MaxInt64-off) {
-		c.Failf(offset, at, tensor.ErrTruncated, "offset %d and size %d are too large for a file", off, size)
+	off, size := c.U64(s.offset), c.U64(s.size)
+	if off > math.MaxInt64 || size > math.MaxInt64-off {
+		c.Failf(s.offset, at, tensor.ErrTruncated, "offset %d and size %d are too large for a file", off, size)
 	}
-	return Section{int64(off), int64(size)}
+	*s.Section = Section{int64(off), int64(size)}
 }
 
-// readV1 reads the fields after the version, seven words of 64 bits.
-func (h *Header) readV1(c *wire.Cursor, head []byte, size int64) error {
-	h.HeaderSize = headerV1
-	h.Metadata = sectionAt(c, "metadata_offset", "metadata_size")
-	h.Graph = sectionAt(c, "graph_offset", "graph_size")
-	h.Weights = sectionAt(c, "weights_offset", "weights_size")
-	h.LegacySignature = c.U64("signature_offset")
-	if c.Err() == nil {
-		h.findShift(head, size)
-	}
-	return c.Err()
-}
-
-// findShift sets Shift if the file is from the exporter that wrote a header of 80 bytes
-// but offsets for one of 64.
+// findShift sets Shift if a version 1 file is from the exporter that wrote a header of 80
+// bytes but offsets for one of 64.
 func (h *Header) findShift(head []byte, size int64) {
 	const end = headerV1 + exportShift
 	last := max(h.Metadata.End(), h.Graph.End(), h.Weights.End())
@@ -171,35 +176,9 @@ func (h *Header) findShift(head []byte, size int64) {
 		return
 	}
 	h.Shift = exportShift
-	for _, s := range []*Section{&h.Metadata, &h.Graph, &h.Weights} {
+	for _, s := range h.sections() {
 		s.Offset += exportShift
 	}
-}
-
-// readV2 reads the fields after the version.
-func (h *Header) readV2(c *wire.Cursor) error {
-	h.Features = Features(c.U32("feature_flags"))
-	h.HeaderSize = c.U32("header_size")
-	h.Metadata = sectionAt(c, "metadata_offset", "metadata_size")
-	h.Graph = sectionAt(c, "graph_offset", "graph_size")
-	h.Weights = sectionAt(c, "weights_offset", "weights_size")
-	h.Signature = sectionAt(c, "signature_offset", "signature_size")
-	h.Compression = sectionAt(c, "compression_offset", "compression_size")
-	h.MetadataChecksum = c.U32("metadata_checksum")
-	h.GraphChecksum = c.U32("graph_checksum")
-	h.WeightsChecksum = c.U32("weights_checksum")
-	h.HeaderChecksum = c.U32("header_checksum")
-	h.MinReaderVersion = c.U32("min_reader_version")
-	h.WriterVersion = c.U32("writer_version")
-	switch {
-	case c.Err() != nil:
-		return c.Err()
-	case h.MinReaderVersion > maxVersion:
-		return fail("min_reader_version", atMinReader, format.ErrVersion, "%d, this reader knows up to %d", h.MinReaderVersion, maxVersion)
-	case h.HeaderSize != headerText && h.HeaderSize != headerStruct:
-		return fail("header_size", atHeaderSize, format.ErrCorrupt, "%d, neither %d nor %d", h.HeaderSize, headerText, headerStruct)
-	}
-	return nil
 }
 
 // checkSum compares the header checksum with that of header_size bytes and with that of
@@ -211,11 +190,10 @@ func (h *Header) checkSum(head []byte) error {
 	if len(head) < int(h.HeaderSize) {
 		return fail("header", 0, format.ErrTruncated, "%d bytes, header_size is %d", len(head), h.HeaderSize)
 	}
-	sum := headerSum(head[:h.HeaderSize])
-	if sum == h.HeaderChecksum || len(head) >= headerStruct && headerSum(head[:headerStruct]) == h.HeaderChecksum {
+	if len(head) >= headerStruct && headerSum(head[:headerStruct]) == h.HeaderChecksum {
 		return nil
 	}
-	return sumError("header_checksum", atHeaderSum, h.HeaderChecksum, sum)
+	return h.compare(headerChecksum, headerSum(head[:h.HeaderSize]))
 }
 
 // headerSum returns the CRC-32 of the header with header_checksum zeroed.
@@ -225,12 +203,20 @@ func headerSum(head []byte) uint32 {
 	return tensor.UpdateCRC32(sum, head[atHeaderSum+4:])
 }
 
+// compare compares a computed checksum with one of the header, unless that was not recorded.
+func (h *Header) compare(i int, got uint32) error {
+	if want := *h.checksums()[i]; want != 0 && got != want {
+		return sumError(checksumFields[i], atChecksums+4*int64(i), want, got)
+	}
+	return nil
+}
+
 func sumError(field string, at int64, want, got uint32) error {
 	return fail(field, at, format.ErrChecksum, "%#08x recorded, %#08x computed", want, got)
 }
 
 // checkSections checks that the sections are behind the header and within the file, do
-// not overlap, and leave no bytes behind the last.
+// not overlap, leave no bytes behind the last, and match the flags.
 func (h *Header) checkSections(size int64) error {
 	all := h.sections()
 	end := int64(h.HeaderSize)
@@ -239,67 +225,64 @@ func (h *Header) checkSections(size int64) error {
 	}
 	for i, s := range all {
 		if s.End() > size {
-			return fail(s.name+"_offset", s.field, format.ErrTruncated, "the section reaches from %d to %d, the file ends at %d", s.Offset, s.End(), size)
+			return fail(s.offset, s.field, format.ErrTruncated, "the section reaches from %d to %d, the file ends at %d", s.Offset, s.End(), size)
 		}
 		end = max(end, s.End())
 		if s.Size == 0 {
 			continue
 		}
 		if s.Offset < int64(h.HeaderSize) {
-			return fail(s.name+"_offset", s.field, format.ErrCorrupt, "the section begins at %d, inside the header", s.Offset)
+			return fail(s.offset, s.field, format.ErrCorrupt, "the section begins at %d, inside the header", s.Offset)
 		}
 		for _, t := range all[:i] {
 			if t.Size > 0 && s.Offset < t.End() && t.Offset < s.End() {
-				return fail(s.name+"_offset", s.field, format.ErrCorrupt, "the section overlaps that of the %s", t.name)
+				return fail(s.offset, s.field, format.ErrCorrupt, "the section overlaps the one at %s", t.offset)
 			}
 		}
 	}
-	if end < size {
+	switch {
+	case end < size:
 		return fail("file size", end, format.ErrCorrupt, "%d bytes after the last section", size-end)
-	}
-	return h.checkFeatures()
-}
-
-// checkFeatures compares the flags with the sections.
-func (h *Header) checkFeatures() error {
-	for _, f := range []struct {
-		flag Features
-		name string
-		Section
-	}{{Compression, "compression", h.Compression}, {Signing, "signature", h.Signature}} {
-		switch has := h.Features.Has(f.flag); {
-		case has && f.Size == 0:
-			return fail("feature_flags", atFeatures, format.ErrCorrupt, "%v is set, but there is no %s section", f.flag, f.name)
-		case !has && f.Size > 0:
-			return fail("feature_flags", atFeatures, format.ErrCorrupt, "%v is not set, but there is a %s section", f.flag, f.name)
-		}
-	}
-	if h.Features.Has(Encryption) && h.Weights.Size < seal.Overhead {
-		return fail("weights_size", atSections+40, format.ErrCorrupt, "%d bytes cannot hold nonce and tag", h.Weights.Size)
-	}
-	if h.Graph.Size < graphHead {
-		return fail("graph_size", h.sections()[graphSection].field+8, format.ErrCorrupt, "%d, the counts alone take %d", h.Graph.Size, graphHead)
+	case h.Features.Has(Compression) != (h.Compression.Size > 0), h.Features.Has(Signing) != (h.Signature.Size > 0):
+		return fail("feature_flags", atFeatures, format.ErrCorrupt, "%v, but the sections of compression and signature have %d and %d bytes",
+			h.Features, h.Compression.Size, h.Signature.Size)
+	case h.plainSize() < 0:
+		return fail("weights_size", weightsPos+8, format.ErrCorrupt, "%d bytes cannot hold nonce and tag", h.Weights.Size)
+	case h.Graph.Size < graphHead:
+		return fail("graph_size", all[graphSection].field+8, format.ErrCorrupt, "%d, the counts alone take %d", h.Graph.Size, graphHead)
 	}
 	return nil
 }
 
+// copiedSection is a section whose bytes are in private memory.
+type copiedSection struct {
+	Section
+	b *[]byte
+}
+
+// copied lists all sections but the weights.
+func (f *parsed) copied() []copiedSection {
+	h := &f.h
+	return []copiedSection{{h.Metadata, &f.meta}, {h.Graph, &f.graph}, {h.Signature, &f.sig}, {h.Compression, &f.table}}
+}
+
 // readSections copies all sections but the weights into memory, and checks their checksums.
 func (f *parsed) readSections(sums bool) (err error) {
-	all, size := f.h.sections(), int64(0)
-	for _, s := range all {
+	size := int64(0)
+	for _, s := range f.copied() {
 		size += s.Size // no overflow: sections are within the file and do not overlap
 	}
-	if size -= f.h.Weights.Size; size > driver.MaxStructure {
+	if size > driver.MaxStructure {
 		return fail("header", atSections, format.ErrLimit, "metadata and graph take %d bytes, the limit is %d", size, int64(driver.MaxStructure))
 	}
 	if err := f.memory.Reserve(size); err != nil {
 		return wire.Error(formatName, "header", atSections, err)
 	}
-	for i, b := range []*[]byte{metadataSection: &f.meta, graphSection: &f.graph, signatureSection: &f.sig, compressionSection: &f.table} {
-		if b == nil || all[i].Size == 0 {
+	for _, s := range f.copied() {
+		if s.Size == 0 {
 			continue
 		}
-		if *b, err = driver.Private(f.src, all[i].Offset, all[i].Size); err != nil {
+		if *s.b, err = driver.Private(f.src, s.Offset, s.Size); err != nil {
 			return err
 		}
 	}
@@ -307,40 +290,39 @@ func (f *parsed) readSections(sums bool) (err error) {
 		err = f.checkSums()
 	}
 	if err == nil && f.sig != nil {
-		err = checkSignatureSection(f.sig, f.h.Signature.Offset)
+		err = f.checkSignatureSection()
 	}
 	return err
 }
 
 // checkSums compares the recorded checksums of metadata and graph.
 func (f *parsed) checkSums() error {
-	for i, b := range [...][]byte{f.meta, f.graph} {
-		want := [...]uint32{f.h.MetadataChecksum, f.h.GraphChecksum}[i]
-		if got := tensor.CRC32(b); want != 0 && got != want {
-			return sumError(f.h.sections()[i].name+"_checksum", atChecksums+4*int64(i), want, got)
-		}
+	if err := f.h.compare(metadataSection, tensor.CRC32(f.meta)); err != nil {
+		return err
 	}
-	return nil
+	return f.h.compare(graphSection, tensor.CRC32(f.graph))
 }
 
 // checkSignatureSection checks the size and algorithms of the signature section.
-func checkSignatureSection(b []byte, base int64) error {
-	c := wire.NewCursor(formatName, b, base)
+func (f *parsed) checkSignatureSection() error {
+	at := f.h.Signature.Offset
+	c := wire.NewCursor(formatName, f.sig, at)
 	algorithm, digest := c.U8("signature algorithm"), c.U8("signature hash_algorithm")
 	switch {
 	case c.Err() != nil:
 		return c.Err()
 	case algorithm != 1:
-		return fail("signature algorithm", base, format.ErrUnsupported, "%d, only 1 (Ed25519) is known", algorithm)
+		return fail("signature algorithm", at, format.ErrUnsupported, "%d, only 1 (Ed25519) is known", algorithm)
 	case digest != 1:
-		return fail("signature hash_algorithm", base+1, format.ErrUnsupported, "%d, only 1 (SHA-256) is known", digest)
-	case len(b) != signatureSize:
-		return fail("signature_size", signaturePos+8, format.ErrCorrupt, "%d, not %d", len(b), signatureSize)
+		return fail("signature hash_algorithm", at+1, format.ErrUnsupported, "%d, only 1 (SHA-256) is known", digest)
+	case len(f.sig) != signatureSize:
+		return fail("signature_size", signaturePos+8, format.ErrCorrupt, "%d, not %d", len(f.sig), signatureSize)
 	}
 	return nil
 }
 
-// readGraph reads the counts of the graph, checks the metadata, and decodes nodes and names.
+// readGraph reads the counts of the graph, the metadata with the names, nodes, attributes
+// and descriptors.
 func (f *parsed) readGraph() error {
 	base := f.h.Graph.Offset
 	c := wire.NewCursor(formatName, f.graph, base)
@@ -354,141 +336,133 @@ func (f *parsed) readGraph() error {
 		c.Failf("num_outputs", base+12, format.ErrCorrupt, "%d, there is room for %d", outputs, maxIDs)
 	}
 	ids := c.Bytes("input_ids", 2*4*maxIDs)
-	f.tensors = c.Count("num_tensors", uint64(tensors), descriptorSize)
-	c.Bytes("tensors", uint64(f.tensors)*descriptorSize)
+	n := c.Count("num_tensors", uint64(tensors), descriptorSize)
+	rows := c.Bytes("tensors", uint64(n)*descriptorSize)
 	count := c.Count("num_nodes", uint64(nodes), nodeSize)
 	if c.Err() != nil {
 		return c.Err()
 	}
-	f.inputs, f.outputs = f.ids(ids, int(inputs)), f.ids(ids[4*maxIDs:], int(outputs))
-
+	if err := f.memory.Reserve(int64(n) * descriptorBytes); err != nil {
+		return wire.Error(formatName, "num_tensors", base+4, err)
+	}
+	f.ir.Tensors = make([]Descriptor, n)
+	f.ir.Inputs, f.ir.Outputs = f.ids(ids, int(inputs)), f.ids(ids[4*maxIDs:], int(outputs))
 	if err := f.readMetadata(); err != nil {
 		return err
 	}
 	if err := f.readNodes(&c, count); err != nil {
 		return err
 	}
-	return f.names.err
-}
-
-// descriptor is an encoded tensor descriptor of the graph.
-type descriptor [descriptorSize]byte
-
-// descriptor returns descriptor i, which must exist.
-func (f *parsed) descriptor(i int) *descriptor {
-	return (*descriptor)(f.graph[graphHead+i*descriptorSize:])
-}
-
-func (d *descriptor) offset() uint64 { return binary.LittleEndian.Uint64(d[:]) }
-func (d *descriptor) size() uint64   { return binary.LittleEndian.Uint64(d[8:]) } // 0 for a placeholder
-func (d *descriptor) rank() uint32   { return binary.LittleEndian.Uint32(d[16:]) }
-func (d *descriptor) code() uint8    { return d[52] } // of the dtype
-
-// shape sets s, whose length is the rank, to the dims and returns it.
-func (d *descriptor) shape(s tensor.Shape) tensor.Shape {
-	for k := range s {
-		s[k] = int64(binary.LittleEndian.Uint32(d[20+4*k:]))
+	if f.namesErr != nil {
+		return f.namesErr
 	}
-	return s
+	return f.readDescriptors(rows)
 }
 
-// totals has sums over all constants, and the end of the last one.
-type totals struct {
-	constants int
-	dims      int
-	nameBytes int
-	end       int64          // of the last tensor in the uncompressed weights
-	shape     [maxRank]int64 // scratch space
-}
-
-// readTensors checks the descriptors and the compression section, which depends on them,
-// and fills the index.
-func (f *parsed) readTensors() error {
-	var sum totals
-	for i := range f.tensors {
-		if err := f.checkDescriptor(i, f.descriptor(i), &sum); err != nil {
+// readDescriptors decodes and checks the descriptors.
+func (f *parsed) readDescriptors(rows []byte) error {
+	le := binary.LittleEndian
+	var dims []int64 // memory for shapes
+	for i := range f.ir.Tensors {
+		d, row := &f.ir.Tensors[i], rows[i*descriptorSize:]
+		d.Offset, d.Size, d.Code = le.Uint64(row), int64(le.Uint64(row[8:])), row[52]
+		d.DType = dtypeOf(d.Code)
+		rank := int64(le.Uint32(row[16:]))
+		if rank > maxRank {
+			return f.badDescriptor(i, "ndim", 16, format.ErrCorrupt, "%d, there is room for %d dims", rank, maxRank)
+		}
+		if cap(dims)-len(dims) < maxRank {
+			dims = make([]int64, 0, maxRank+2*(len(f.ir.Tensors)-i))
+		}
+		for k := range rank {
+			dims = append(dims, int64(le.Uint32(row[20+4*k:])))
+		}
+		d.Shape, dims = tensor.Shape(dims[:rank:rank]), dims[rank:]
+		if err := f.checkDescriptor(i, d); err != nil {
 			return err
 		}
 	}
-	if f.h.Features.Has(Compression) {
-		if err := f.readCompression(sum.end); err != nil {
-			return err
-		}
-	} else if sum.end > f.h.plainSize() {
-		return fail("weights_size", f.h.sections()[weightsSection].field+8, format.ErrTruncated, "%d bytes, the last tensor ends at %d", f.h.plainSize(), sum.end)
-	}
-	f.index.Grow(sum.constants, sum.nameBytes, sum.dims)
-	if f.comp != nil || f.h.Features.Has(Encryption) {
-		f.at = make([]int64, 0, sum.constants)
-	}
-	return f.fillIndex()
-}
-
-// checkDescriptor checks descriptor i and, if it is a constant, adds it to sum.
-func (f *parsed) checkDescriptor(i int, d *descriptor, sum *totals) error {
-	bad := func(field string, at int64, sentinel error, text string, args ...any) error {
-		return fail(fmt.Sprintf("tensor descriptor %d %s", i, field), f.descriptorAt(i)+at, sentinel, text, args...)
-	}
-	dt, rank := dtypeOf(d.code()), d.rank()
-	switch {
-	case rank > maxRank:
-		return bad("ndim", 16, format.ErrCorrupt, "%d, there is room for %d dims", rank, maxRank)
-	case d.size() == 0:
-		return nil
-	case !dt.Valid():
-		return bad("dtype", 52, format.ErrUnsupported, "unknown code %d", d.code())
-	}
-	size, err := d.shape(sum.shape[:rank]).ByteSize(dt)
-	if err != nil {
-		return bad("shape", 20, format.ErrCorrupt, "%w", err)
-	}
-	if uint64(size) != d.size() {
-		return bad("size", 8, format.ErrCorrupt, "%d bytes, shape %v of %v takes %d", d.size(), d.shape(make(tensor.Shape, rank)), dt, size)
-	}
-	end := d.offset() + d.size()
-	if end < d.offset() || end > 1<<62 {
-		return bad("offset", 0, format.ErrTruncated, "%d bytes from %d are too large for a file", d.size(), d.offset())
-	}
-	sum.end = max(sum.end, int64(end))
-	sum.constants++
-	sum.dims += int(rank)
-	sum.nameBytes += len(f.names.at(i))
 	return nil
 }
 
-// descriptorAt returns the file offset of descriptor i.
-func (f *parsed) descriptorAt(i int) int64 {
-	return f.h.Graph.Offset + graphHead + int64(i)*descriptorSize
+// checkDescriptor checks the dtype and size of a constant.
+func (f *parsed) checkDescriptor(i int, d *Descriptor) error {
+	switch {
+	case !d.Constant():
+		return nil
+	case !d.DType.Valid():
+		return f.badDescriptor(i, "dtype", 52, format.ErrUnsupported, "unknown code %d", d.Code)
+	}
+	size, err := d.Shape.ByteSize(d.DType)
+	if err != nil {
+		return f.badDescriptor(i, "shape", 20, format.ErrCorrupt, "%w", err)
+	}
+	if size != d.Size {
+		return f.badDescriptor(i, "size", 8, format.ErrCorrupt, "%d bytes, shape %v of %v takes %d", uint64(d.Size), d.Shape, d.DType, size)
+	}
+	end := d.Offset + uint64(size)
+	if end < d.Offset || end > 1<<62 {
+		return f.badDescriptor(i, "offset", 0, format.ErrTruncated, "%d bytes from %d are too large for a file", size, d.Offset)
+	}
+	f.end = max(f.end, int64(end))
+	return nil
 }
 
-// fillIndex adds all constants to the index.
+// badDescriptor returns an error for the field at an offset of descriptor i.
+func (f *parsed) badDescriptor(i int, field string, at int64, sentinel error, text string, args ...any) error {
+	at += f.h.Graph.Offset + graphHead + int64(i)*descriptorSize
+	return fail(fmt.Sprintf("tensor descriptor %d %s", i, field), at, sentinel, text, args...)
+}
+
+// fillIndex adds all constants to the index and refuses names that occur twice.
 func (f *parsed) fillIndex() error {
 	var t driver.Tensor
 	if f.comp != nil {
 		t.Compression = f.comp.method.Name()
 	}
-	t.Loaded = f.h.Features.Has(Encryption) || t.Compression != ""
-	for i := range f.tensors {
-		d := f.descriptor(i)
-		if d.size() == 0 {
+	t.Loaded = f.encrypted() || t.Compression != ""
+	n, nameBytes, dims := 0, 0, 0
+	for i := range f.ir.Tensors {
+		if d := &f.ir.Tensors[i]; d.Constant() {
+			n, nameBytes, dims = n+1, nameBytes+len(d.Name), dims+len(d.Shape)
+		}
+	}
+	f.index.Grow(n, nameBytes, dims)
+	for i := range f.ir.Tensors {
+		d := &f.ir.Tensors[i]
+		if !d.Constant() {
 			continue
 		}
-		t.Name = append(t.Name[:0], f.names.at(i)...)
-		t.DType, t.Shape = dtypeOf(d.code()), d.shape(f.index.Dims(int(d.rank())))
-		t.Offset, t.Size = f.h.Weights.Offset+int64(d.offset()), int64(d.size())
-		if f.at != nil {
-			f.at = append(f.at, int64(d.offset()))
+		t.Name, t.DType, t.Shape = append(t.Name[:0], d.Name...), d.DType, d.Shape
+		t.Offset, t.Size = f.h.Weights.Offset+int64(d.Offset), d.Size
+		if f.comp != nil || f.encrypted() {
+			f.at = append(f.at, int64(d.Offset))
 		}
 		if t.Loaded {
-			t.Offset, t.Stored = -1, f.storedSize(int64(d.offset()), t.Size)
+			t.Offset, t.Stored = -1, f.storedSize(int64(d.Offset), t.Size)
 		}
 		if err := f.index.Add(&t); errors.Is(err, format.ErrCorrupt) {
-			return f.nameTwice(f.names.at(i))
+			return f.nameTwice(d.Name)
 		} else if err != nil {
 			return wire.Error(formatName, "num_tensors", f.h.Graph.Offset+4, err)
 		}
 	}
-	return f.checkPlaceholderNames()
+	if f.index.Len() == len(f.ir.Tensors) {
+		return nil
+	}
+	seen := make(map[string]bool, len(f.ir.Tensors)) // placeholders too
+	for i := range f.ir.Tensors {
+		name := f.ir.Tensors[i].Name
+		if seen[name] {
+			return f.nameTwice(name)
+		}
+		seen[name] = true
+	}
+	return nil
+}
+
+func (f *parsed) nameTwice(name string) error {
+	return fail(namesKey, f.h.Metadata.Offset, format.ErrCorrupt, "%q occurs twice", name)
 }
 
 // storedSize returns tensor.Info.Stored of a compressed or encrypted tensor.
@@ -505,8 +479,13 @@ func (f *parsed) storedSize(off, size int64) int64 {
 }
 
 // readCompression reads the compression section and compares it with the descriptors.
-// end is the end of the last tensor.
-func (f *parsed) readCompression(end int64) error {
+func (f *parsed) readCompression() error {
+	if f.table == nil {
+		if f.end > f.h.plainSize() {
+			return fail("weights_size", f.h.sections()[weightsSection].field+8, format.ErrTruncated, "%d bytes, the last tensor ends at %d", f.h.plainSize(), f.end)
+		}
+		return nil
+	}
 	base := f.h.Compression.Offset
 	c := wire.NewCursor(formatName, f.table, base)
 	p := &compression{method: Method(c.U8("compression type")), level: c.U8("compression level"), chunked: f.h.Features.Has(ChunkedWeights)}
@@ -516,9 +495,9 @@ func (f *parsed) readCompression(end int64) error {
 	p.checksum = c.U32("compression checksum")
 	p.bits = c.U8("compression quantization_bits")
 	zero := c.Bytes("compression padding", 3)
-	// The tensors bound the size, which rules out decompression bombs. end is far
+	// The tensors bound the size, which rules out decompression bombs. f.end is far
 	// enough below 2^63 to be aligned.
-	most, _ := wire.AlignUp(end, alignment)
+	most, _ := wire.AlignUp(f.end, alignment)
 	switch {
 	case c.Err() != nil:
 		return c.Err()
@@ -528,8 +507,8 @@ func (f *parsed) readCompression(end int64) error {
 		return fail("compression reserved", base+2, format.ErrCorrupt, "%#x is not 0", reserved)
 	case string(zero) != "\x00\x00\x00":
 		return fail("compression padding", base+17, format.ErrCorrupt, "% x is not 0", zero)
-	case size < uint64(end) || size > uint64(most):
-		return fail("uncompressed_size", base+4, format.ErrCorrupt, "%d, but the last tensor ends at %d", size, end)
+	case size < uint64(f.end) || size > uint64(most):
+		return fail("uncompressed_size", base+4, format.ErrCorrupt, "%d, but the last tensor ends at %d", size, f.end)
 	case p.method.lossy() && size%4 != 0:
 		return fail("uncompressed_size", base+4, format.ErrCorrupt, "%d bytes are not a whole number of float32", size)
 	}
@@ -545,10 +524,9 @@ func (f *parsed) readCompression(end int64) error {
 	} else {
 		p.chunks = []chunk{{size: p.size, storedSize: f.h.plainSize()}}
 	}
-	for i := range f.tensors {
-		if d := f.descriptor(i); p.method.lossy() && d.size() > 0 && dtypeOf(d.code()) != tensor.Float32 {
-			return fail(fmt.Sprintf("tensor descriptor %d dtype", i), f.descriptorAt(i)+52, format.ErrCorrupt,
-				"%v in weights that are compressed as %v, which is for float32 alone", dtypeOf(d.code()), p.method)
+	for i := range f.ir.Tensors {
+		if d := &f.ir.Tensors[i]; p.method.lossy() && d.Constant() && d.DType != tensor.Float32 {
+			return f.badDescriptor(i, "dtype", 52, format.ErrCorrupt, "%v in weights that are compressed as %v, which is for float32 alone", d.DType, p.method)
 		}
 	}
 	if p.chunked {
@@ -638,12 +616,12 @@ func (f *parsed) checkChunks() error {
 	n := len(f.comp.chunks)
 	firstEnd := make([]int64, n)  // in (offset, offset+size] of each chunk; 0 means none
 	lastStart := make([]int64, n) // in [offset, offset+size)
-	for i := 0; n > 0 && i < f.tensors; i++ {
-		d := f.descriptor(i)
-		if d.size() == 0 {
+	for i := range f.ir.Tensors {
+		d := &f.ir.Tensors[i]
+		if !d.Constant() {
 			continue
 		}
-		off, end := int64(d.offset()), int64(d.offset()+d.size())
+		off, end := int64(d.Offset), int64(d.Offset)+d.Size
 		first, last := f.comp.find(off), f.comp.find(end-1)
 		lastStart[first] = max(lastStart[first], off)
 		if firstEnd[last] == 0 || end < firstEnd[last] {

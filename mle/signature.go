@@ -156,17 +156,18 @@ func (f *parsed) modelHash(v driver.Verification) ([]byte, error) {
 		v.Done(int64(len(b)), "signature")
 	}
 	hash(f.head[:at])
-	sections := f.h.sections()
-	slices.SortFunc(sections[:], func(a, b namedSection) int { return cmp.Compare(a.Offset, b.Offset) })
+	sections := f.copied()
+	slices.SortFunc(sections, func(a, b copiedSection) int { return cmp.Compare(a.Offset, b.Offset) })
 	for _, s := range sections {
-		b, inMemory := map[Section][]byte{f.h.Metadata: f.meta, f.h.Graph: f.graph, f.h.Compression: f.table}[s.Section]
-		if s.Size == 0 || !inMemory && s.Section != f.h.Signature {
+		if s.Size == 0 {
 			continue
 		}
 		if err := v.Feed(h, 0, at, s.Offset-at, "signature"); err != nil {
 			return nil, err
 		}
-		hash(b)
+		if s.b != &f.sig {
+			hash(*s.b)
+		}
 		at = s.End()
 	}
 	err := v.Feed(h, 0, at, f.src.Size()-at, "signature")

@@ -72,7 +72,7 @@ func (f *parsed) cover(v driver.Verification) {
 	switch {
 	case f.comp != nil && f.comp.chunked:
 		v.CoverAll("crc32 of the chunk")
-	case h.WeightsChecksum == 0 && h.Features.Has(Encryption):
+	case h.WeightsChecksum == 0 && f.encrypted():
 		v.CoverAll("AES-256-GCM")
 	case h.WeightsChecksum == 0 && f.comp != nil:
 		v.CoverAll("crc32 of the uncompressed weights")
@@ -84,7 +84,7 @@ func (f *parsed) cover(v driver.Verification) {
 // touch checks the checksums that cover tensor i.
 func (f *parsed) touch(v driver.Verification, i int) (all bool, err error) {
 	switch {
-	case f.h.Features.Has(Encryption): // decryption authenticates it
+	case f.encrypted(): // decryption authenticates it
 		return true, nil
 	case f.comp == nil && f.h.WeightsChecksum == 0:
 		return true, nil
@@ -112,7 +112,7 @@ func (f *parsed) verifyWeights(v driver.Verification) error {
 	if !f.chunkwise(v) {
 		crc, err := v.Hash(driver.CRC32, 0, f.h.Weights.Offset, f.h.Weights.Size, "weights")
 		if err == nil {
-			err = f.checkStoredSum(uint32(crc))
+			err = f.h.compare(weightsSection, uint32(crc))
 		}
 		if err != nil {
 			return err
@@ -123,16 +123,9 @@ func (f *parsed) verifyWeights(v driver.Verification) error {
 		return fail("weights", f.h.Weights.Offset, format.ErrKey, "they are encrypted, and without the key their contents were not checked")
 	case f.comp != nil:
 		return f.verifyChunks(v)
-	case f.h.Features.Has(Encryption):
+	case f.encrypted():
 		_, err := f.stored(0, f.h.plainSize())
 		return err
-	}
-	return nil
-}
-
-func (f *parsed) checkStoredSum(sum uint32) error {
-	if want := f.h.WeightsChecksum; want != 0 && sum != want {
-		return sumError("weights_checksum", atChecksums+8, want, sum)
 	}
 	return nil
 }

@@ -92,8 +92,11 @@ func (f *parsed) close() error {
 	return nil
 }
 
+// encrypted reports whether the weights are encrypted.
+func (f *parsed) encrypted() bool { return f.h.Features.Has(Encryption) }
+
 // needsKey reports whether the weights are encrypted and no key was given.
-func (f *parsed) needsKey() bool { return f.h.Features.Has(Encryption) && f.cipher == nil }
+func (f *parsed) needsKey() bool { return f.encrypted() && f.cipher == nil }
 
 // load returns the bytes of tensor i, which is compressed or encrypted.
 func (f *parsed) load(i int) (b []byte, err error) {
@@ -121,7 +124,7 @@ func (f *parsed) shares(int) bool {
 
 // stored returns n bytes at off of the decrypted weights section.
 func (f *parsed) stored(off, n int64) ([]byte, error) {
-	if !f.h.Features.Has(Encryption) {
+	if !f.encrypted() {
 		return f.src.Slice(f.h.Weights.Offset+off, n)
 	}
 	b, err := f.once(&f.plain, f.h.Weights.Size, f.decrypt)
@@ -143,7 +146,7 @@ func (f *parsed) decrypt() ([]byte, error) {
 	}
 	if b, err := f.src.Slice(s.Offset, s.Size); err != nil {
 		return nil, err
-	} else if err := f.checkStoredSum(tensor.CRC32(b)); err != nil {
+	} else if err := f.h.compare(weightsSection, tensor.CRC32(b)); err != nil {
 		return nil, err
 	}
 	return nil, f.weightsError(err, 0)
