@@ -56,38 +56,40 @@ type approximation Method
 // point, and three zero bytes.
 const int8Head = 8
 
-var toInt8 = tensor.QuantizeOptions{DType: tensor.Uint8, Asymmetric: true}
-
-func int8Header(q *tensor.Quantization) []byte {
-	b := binary.LittleEndian.AppendUint32(nil, math.Float32bits(q.Scales[0]))
-	return append(b, byte(q.ZeroPoints[0]), 0, 0, 0)
+func int8Header(scale float32, zero byte) []byte {
+	return append(binary.LittleEndian.AppendUint32(nil, math.Float32bits(scale)), zero, 0, 0, 0)
 }
 
 // Compress refuses values that a byte or half cannot represent.
 func (a approximation) Compress(src []byte, _ int) ([]byte, error) {
-	floats := floatsOf(make([]float32, 0, len(src)/4), src)
-	o := toInt8
-	if Method(a) == MethodFloat16 {
-		o.DType = tensor.Float16
+	o := tensor.QuantizeOptions{DType: tensor.Float16}
+	if Method(a) == MethodInt8 {
+		o = tensor.QuantizeOptions{DType: tensor.Uint8, Asymmetric: true}
 	}
+	floats, _ := floatsOf(src)
 	out, q, stats, err := tensor.Quantize(floats, tensor.Shape{int64(len(floats))}, o)
 	switch {
 	case err != nil:
 		return nil, err
 	case q != nil:
-		return append(int8Header(q), out...), nil
+		return append(int8Header(q.Scales[0], byte(q.ZeroPoints[0])), out...), nil
 	case math.IsInf(stats.MaxAbs, 0):
 		return nil, fmt.Errorf("%w: a value is beyond the range of float16", format.ErrQuantization)
 	}
 	return out, nil
 }
 
-// floatsOf appends the little-endian floats of b.
-func floatsOf(dst []float32, b []byte) []float32 {
-	for ; len(b) >= 4; b = b[4:] {
-		dst = append(dst, math.Float32frombits(binary.LittleEndian.Uint32(b)))
+// floatsOf returns the little-endian floats of b: its memory where the host allows that,
+// else a copy.
+func floatsOf(b []byte) (floats []float32, alias bool) {
+	if x, fit := memory.Cast[float32](b); fit == memory.Fits && memory.LittleEndian {
+		return x, true
 	}
-	return dst
+	floats = make([]float32, len(b)/4)
+	for i := range floats {
+		floats[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
+	}
+	return floats, false
 }
 
 func (a approximation) DecompressInto(dst, src []byte) error {
@@ -139,17 +141,9 @@ func buffer(size int64) ([]byte, error) {
 
 // widen converts elements to little-endian float32.
 func widen(out, in []byte, d tensor.DType, q *tensor.Quantization) error {
-	shape := tensor.Shape{int64(len(out) / 4)}
-	v, err := tensor.FromBytes("", tensor.Float32, shape, out)
-	if err != nil {
-		return err
-	}
-	// A big-endian host has no view and needs a temporary slice.
-	floats, err := tensor.As[float32](v)
-	direct := err == nil
-	if !direct {
-		floats = make([]float32, len(out)/4)
-	}
+	floats, alias := floatsOf(out)
+	shape := tensor.Shape{int64(len(floats))}
+	var err error
 	if q != nil {
 		err = tensor.Dequantize(floats, in, d, shape, q)
 	} else {
@@ -158,10 +152,8 @@ func widen(out, in []byte, d tensor.DType, q *tensor.Quantization) error {
 			_, err = tensor.Decode(floats[:0], half)
 		}
 	}
-	if !direct && err == nil {
-		for i, x := range floats {
-			binary.LittleEndian.PutUint32(out[4*i:], math.Float32bits(x))
-		}
+	for i := 0; i < len(floats) && !alias; i++ {
+		binary.LittleEndian.PutUint32(out[4*i:], math.Float32bits(floats[i]))
 	}
 	return err
 }

@@ -22,8 +22,8 @@ type WriteOptions struct {
 	HeaderSize int
 	// Compression is the compression of the weights. MethodInt8 and MethodFloat16 are
 	// lossy and require that all tensors are float32; MethodBrotli requires package
-	// mle/brotli. MethodLZ4 without Chunked makes one block of all weights, which
-	// stay in memory until Close.
+	// mle/brotli. MethodLZ4 and MethodInt8 without Chunked compress all weights in one
+	// piece, so these stay in memory until Close.
 	Compression Method
 	// Level is the compression level from 1 (fast) to 9 (small); 0 means 6.
 	Level int

@@ -129,7 +129,8 @@ func (w *quantizedWeights) exact(in driver.Input, at int64, pad int) error {
 		run, scale = run[:0], 0
 		return err
 	}
-	for _, x := range floatsOf(nil, all) {
+	floats, _ := floatsOf(all)
+	for _, x := range floats {
 		size := float32(math.Abs(float64(x)))
 		switch {
 		case !(size <= math.MaxFloat32):
@@ -153,7 +154,7 @@ func (w *quantizedWeights) exact(in driver.Input, at int64, pad int) error {
 
 // chunk stores the bytes of the weights at offset at, and advances at.
 func (w *quantizedWeights) chunk(at *int64, scale float32, zero byte, b []byte) error {
-	b = append(int8Header(&tensor.Quantization{Scales: []float32{scale}, ZeroPoints: []int32{int32(zero)}}), b...)
+	b = append(int8Header(scale, zero), b...)
 	size := 4 * int64(len(b)-int8Head)
 	sum := crc(w.out.original)
 	if err := codecOf(MethodInt8).Expand(&sum, b, size); err != nil {

@@ -51,7 +51,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
 	return &driver.Layout{
 		Encode:  func(t driver.Target) (driver.Encoder, error) { return encode(t, p, o, d.opts) },
-		Streams: d.opts.Version == 1, Ordered: d.opts.ordered(), Secret: d.opts.Key != nil,
+		Streams: d.opts.Version == 1, Ordered: d.opts.Quantized || d.opts.Compression != MethodNone, Secret: d.opts.Key != nil,
 	}, nil
 }
 

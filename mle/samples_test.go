@@ -119,7 +119,8 @@ func mixedPlan() *format.Plan {
 // near returns a comparison that accepts the errors of a lossy method.
 func near(tolerance float64) func(tensor.Info, []byte, []byte) error {
 	return func(t tensor.Info, want, got []byte) error {
-		a, b := floatsOf(nil, want), floatsOf(nil, got)
+		a, _ := floatsOf(want)
+		b, _ := floatsOf(got)
 		for i := range a {
 			if math.Abs(float64(a[i]-b[i])) > tolerance {
 				return fmt.Errorf("element %d is %v, was %v", i, b[i], a[i])

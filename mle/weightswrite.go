@@ -59,28 +59,21 @@ func (e *encoder) newWeights() (weightsWriter, error) {
 	}
 	switch m := e.o.Compression; {
 	case e.o.Quantized:
-		return &quantizedWeights{encoder: e}, nil
+		return &quantizedWeights{e}, nil
 	case m == MethodNone:
 		return &plainWeights{encoder: e, early: map[int]uint32{}}, nil
 	case e.o.Chunked, m == MethodFloat16: // without a chunk table, pieces of halves are contiguous
 		return &chunkedWeights{encoder: e, bufs: make([][]byte, runtime.GOMAXPROCS(0))}, nil
-	case m == MethodLZ4:
-		raw := &save.Memory{}
-		return &wholeWeights{e, window{raw, 0}}, raw.Truncate(e.size)
-	case m == MethodInt8:
-		return &wholeWeights{e, e.out.window}, nil
+	case e.o.collects():
+		return &streamedWeights{encoder: e, w: &collected{encoder: e}}, nil
 	}
 	w, err := codecOf(e.o.Compression).(codecs.Streamer).NewWriter(&e.out, e.o.Level, e.size)
 	return &streamedWeights{encoder: e, w: w}, err
 }
 
-// ordered reports whether tensors must arrive in the plan's order.
-func (o *WriteOptions) ordered() bool {
-	switch o.Compression {
-	case MethodLZ4, MethodInt8:
-		return o.Chunked || o.Quantized
-	}
-	return o.Quantized || o.Compression != MethodNone
+// collects reports whether the weights are compressed in one piece, in memory.
+func (o *WriteOptions) collects() bool {
+	return (o.Compression == MethodLZ4 || o.Compression == MethodInt8) && !o.Chunked
 }
 
 // crc is an io.Writer that computes a CRC-32.
@@ -97,40 +90,31 @@ var padding [alignment]byte
 type plainWeights struct {
 	*encoder
 	next  int            // the first tensor not in sum
-	pos   int64          // end of the tensor before it
-	sum   crc            // of the bytes before pos
+	sum   crc            // of the bytes before it
 	early map[int]uint32 // checksums of tensors after next that have arrived
 }
 
 func (w *plainWeights) tensor(i int, in driver.Input) error {
-	if i != w.next {
-		var sum crc
-		err := in.CopyTo(&w.out, w.offsets[i], &sum)
-		w.early[i] = uint32(sum)
+	if i == w.next {
+		err := in.CopyTo(&w.out, w.offsets[i], &w.sum)
+		w.pass()
 		return err
 	}
-	w.pad()
-	err := in.CopyTo(&w.out, w.offsets[i], &w.sum)
-	w.pass()
+	var sum crc
+	err := in.CopyTo(&w.out, w.offsets[i], &sum)
+	w.early[i] = uint32(sum)
 	return err
 }
 
-// pad advances to the beginning of the next tensor.
-func (w *plainWeights) pad() {
-	off := w.offsets[w.next]
-	w.sum.Write(padding[:off-w.pos])
-	w.pos = off
-}
-
-// pass advances to the end of the next tensor.
+// pass adds the padding behind the next tensor to the checksum.
 func (w *plainWeights) pass() {
-	w.pos += w.plan.Tensors[w.next].Size
+	i := w.next
+	w.sum.Write(padding[:w.end(i)-w.offsets[i]-w.plan.Tensors[i].Size])
 	w.next++
 }
 
 func (w *plainWeights) finish() error {
 	for w.next < len(w.offsets) {
-		w.pad()
 		w.sum = crc(tensor.CombineCRC32(uint32(w.sum), w.early[w.next], w.plan.Tensors[w.next].Size))
 		w.pass()
 	}
@@ -138,7 +122,7 @@ func (w *plainWeights) finish() error {
 	return nil
 }
 
-// streamedWeights compresses all weights as one stream, in the order of the plan.
+// streamedWeights compresses all weights in one piece, in the order of the plan.
 type streamedWeights struct {
 	*encoder
 	w   io.WriteCloser
@@ -209,70 +193,17 @@ func (w *chunkedWeights) store(at int64, bufs [][]byte) error {
 
 func (w *chunkedWeights) finish() error { return nil }
 
-// wholeWeights collects all weights until the last has arrived, either for one LZ4 block
-// or to know their range. Int8 weights then overwrite the collected ones, which are four
-// times as large.
-type wholeWeights struct {
+// collected compresses all weights in one piece when it is closed.
+type collected struct {
 	*encoder
-	raw window
+	bytes.Buffer
 }
 
-func (w *wholeWeights) tensor(i int, in driver.Input) error {
-	return in.CopyTo(w.raw, w.offsets[i], nil)
-}
-
-func (w *wholeWeights) finish() error {
-	if w.o.Compression == MethodInt8 {
-		return w.quantize()
-	}
-	out, sum, err := compress(MethodLZ4, w.raw.t.(*save.Memory).Bytes(), w.o.Level)
+func (w *collected) Close() error {
+	out, sum, err := compress(w.o.Compression, w.Bytes(), w.o.Level)
 	if err == nil {
 		_, err = w.out.Write(out)
 	}
 	w.out.original = sum
 	return err
-}
-
-// quantize reads the weights twice: to find their range, and to convert them.
-func (w *wholeWeights) quantize() error {
-	z, err := tensor.NewQuantizer(tensor.Shape{w.size / 4}, toInt8)
-	if err == nil {
-		err = w.eachPiece(z.Observe)
-	}
-	if err != nil {
-		return err
-	}
-	q, err := z.Parameters()
-	if err != nil {
-		return err
-	}
-	// The first piece is read before the header overwrites it.
-	out, written, original := int8Header(q), 0, crc(0)
-	err = w.eachPiece(func(floats []float32) error {
-		out = append(out[:int8Head], make([]byte, len(floats))...)
-		if err := z.Encode(out[int8Head:], floats); err != nil {
-			return err
-		}
-		if err := codecOf(MethodInt8).Expand(&original, out, 4*int64(len(floats))); err != nil {
-			return err
-		}
-		_, err := w.out.Write(out[written:])
-		written = int8Head
-		return err
-	})
-	if err == nil && written == 0 {
-		_, err = w.out.Write(out)
-	}
-	w.out.original = uint32(original)
-	return err
-}
-
-// eachPiece calls f with all collected weights, piece by piece.
-func (w *wholeWeights) eachPiece(f func([]float32) error) error {
-	in := save.NewInput(w.base.Context, io.NewSectionReader(w.raw, 0, w.size), w.size, nil)
-	var floats []float32
-	return in.Each(func(p []byte) error {
-		floats = floatsOf(floats[:0], p)
-		return f(floats)
-	})
 }

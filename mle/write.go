@@ -142,7 +142,7 @@ func (e *encoder) checkSize() error {
 		return refuse("compression", format.ErrLimit, "%d bytes of weights do not fit in one LZ4 block; chunks do", e.size)
 	case e.o.Key != nil && e.size > seal.MaxPlain:
 		return refuse("key", format.ErrLimit, "%d bytes of weights are more than AES-GCM takes", e.size)
-	case (e.o.Key != nil || e.o.Compression == MethodLZ4 && !e.o.Chunked) && e.size > math.MaxInt/4:
+	case (e.o.Key != nil || e.o.collects()) && e.size > math.MaxInt/4:
 		return refuse("weights", format.ErrLimit, "%d bytes must be held in memory", e.size)
 	}
 	return nil
@@ -268,17 +268,13 @@ func (e *encoder) headerBytes() []byte {
 		w.U32(uint32(h.Features))
 		w.U32(h.HeaderSize)
 	}
-	sections := []Section{h.Metadata, h.Graph, h.Weights}
-	if h.Version == 2 {
-		sections = append(sections, h.Signature, h.Compression)
-	}
-	for _, s := range sections {
+	for _, s := range h.sections() {
 		w.U64(uint64(s.Offset))
 		w.U64(uint64(s.Size))
 	}
 	if h.Version == 2 {
-		for _, sum := range []uint32{h.MetadataChecksum, h.GraphChecksum, h.WeightsChecksum, 0} {
-			w.U32(sum)
+		for _, sum := range h.checksums() {
+			w.U32(*sum)
 		}
 		w.U32(maxVersion) // min_reader_version: version 1 has another header
 		w.U32(maxVersion) // writer_version
