@@ -28,7 +28,6 @@ var (
 // Why attempts fail.
 var (
 	errStalled = errors.New("the transfer stalled")
-	errShort   = errors.New("the body ended early")
 	errTimeout = fmt.Errorf("%w: the time for one read is over", ErrUnavailable)
 )
 

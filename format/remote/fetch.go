@@ -63,13 +63,9 @@ func (r *Reader) pause(ctx context.Context, failed error, tries int) error {
 // backoff doubles with each try up to a limit, and varies by half, so that clients do not all retry at
 // once after an outage.
 func (r *Reader) backoff(tries int) time.Duration {
-	d := r.o.Backoff
-	for range tries {
-		if d >= r.o.MaxWait/2 {
-			d = r.o.MaxWait
-			break
-		}
-		d *= 2
+	d := r.o.MaxWait
+	if r.o.Backoff < d>>tries {
+		d = r.o.Backoff << tries
 	}
 	return min(d/2+rand.N(d+1), r.o.MaxWait)
 }
@@ -89,12 +85,11 @@ func (r *Reader) attempt(ctx context.Context, p []byte, off int64) (n int, err e
 	if err != nil {
 		return 0, because(ctx, err)
 	}
-	if a.Body == nil {
-		return 0, nonsense("no body")
-	}
 	if err = r.accept(&a.Version); err == nil {
 		p = p[:min(int64(len(p)), r.version.Size-off)]
-		n, err = r.receive(ctx, a.Body, p, watch)
+		if n, err = io.ReadFull(&metered{ctx: ctx, body: a.Body, r: r, watch: watch}, p); err != nil {
+			err = &Temporary{Err: fmt.Errorf("the body ended after %d of %d bytes: %w", n, len(p), heard(err))}
+		}
 	}
 	if closing := a.Body.Close(); closing != nil && err == nil {
 		n, err = 0, closing
@@ -118,54 +113,29 @@ func (r *Reader) accept(v *Version) error {
 	return nil
 }
 
-// mostEmpty is the number of consecutive reads that may return neither data nor an error.
-const mostEmpty = 100
-
-// receive reads p from a body, which must end there.
-func (r *Reader) receive(ctx context.Context, body io.Reader, p []byte, watch *time.Timer) (n int, err error) {
-	fresh, empty := 0, 0
-	for n < len(p) && err == nil && ctx.Err() == nil {
-		var k int
-		k, err = body.Read(p[n:])
-		if k < 0 || k > len(p)-n {
-			return n, nonsense("%d bytes read into %d", k, len(p)-n)
-		}
-		if empty++; k > 0 {
-			empty = 0
-		} else if empty > mostEmpty {
-			err = io.ErrNoProgress
-		}
-		n += k
-		r.stats.bytes.Add(int64(k))
-		if fresh += k; fresh >= progress {
-			fresh = 0
-			watch.Reset(r.o.Stall)
-		}
-	}
-	switch {
-	case n == len(p):
-		return n, atEnd(body)
-	case err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
-		err = errShort // io.EOF would mean the end of the object
-	default:
-		err = heard("", err)
-	}
-	return n, &Temporary{Err: fmt.Errorf("%w: %d of %d bytes", err, n, len(p))}
+// metered is a body that counts bytes and resets the timer of Options.Stall.
+type metered struct {
+	ctx   context.Context
+	body  io.Reader
+	r     *Reader
+	watch *time.Timer
+	fresh int // bytes since the last reset
 }
 
-// atEnd returns an error if the body continues. Other errors at the end do not matter, since all bytes
-// were received.
-func atEnd(body io.Reader) error {
-	var more [1]byte
-	for range mostEmpty {
-		switch n, err := body.Read(more[:]); {
-		case n != 0:
-			return nonsense("a body with more bytes than were asked for")
-		case err != nil:
-			return nil
-		}
+func (m *metered) Read(p []byte) (int, error) {
+	if err := m.ctx.Err(); err != nil {
+		return 0, err
 	}
-	return nil
+	n, err := m.body.Read(p)
+	if n < 0 || n > len(p) {
+		return 0, nonsense("%d bytes read into %d", n, len(p))
+	}
+	m.r.stats.bytes.Add(int64(n))
+	if m.fresh += n; m.fresh >= progress {
+		m.fresh = 0
+		m.watch.Reset(m.r.o.Stall)
+	}
+	return n, err
 }
 
 // because replaces the error of a canceled context with its cause.

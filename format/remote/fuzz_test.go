@@ -76,7 +76,7 @@ func FuzzAnswer(f *testing.F) {
 		}
 		body, _ := io.ReadAll(resp.Body)
 		fields := strings.Fields(resp.Header.Get("Content-Range"))
-		if n != 10 || resp.StatusCode != 206 || resp.Header.Get("ETag") != `"1"` || len(fields) != 2 || fields[1] != "20-29/48" || !bytes.Equal(body, p) {
+		if n != 10 || resp.StatusCode != 206 || resp.Header.Get("ETag") != `"1"` || len(fields) != 2 || fields[1] != "20-29/48" || !bytes.HasPrefix(body, p) {
 			t.Errorf("%q was read of\n%s", p, answer)
 		}
 	})

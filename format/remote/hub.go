@@ -102,24 +102,15 @@ func newHubObject(h hub, endpoint, file string, o *Options) (*hubObject, error) 
 	if err != nil {
 		return nil, err
 	}
-	at, err := url.Parse(object.url)
-	if err != nil {
-		return nil, err
-	}
-	c := *object.client
-	if c.Transport == nil {
-		c.Transport = defaultTransport()
-	}
-	t := &hubTransport{scheme: at.Scheme, host: at.Host, token: os.Getenv("HF_TOKEN"), next: c.Transport}
-	c.Transport = t
-	object.client = &c
+	t := &hubTransport{scheme: object.url.Scheme, host: object.url.Host, token: os.Getenv("HF_TOKEN"), next: object.client.Transport}
+	object.client.Transport = t
 	h.file = file
 	return &hubObject{object, h, endpoint, t}, nil
 }
 
 // Sibling implements Directory.
 func (h *hubObject) Sibling(name string) (Object, error) {
-	c, repo := *h, h.hub
+	repo := h.hub
 	if commit := h.commit.seen.Load(); commit != nil {
 		repo.rev = *commit
 	}
@@ -127,9 +118,8 @@ func (h *hubObject) Sibling(name string) (Object, error) {
 	if err != nil {
 		return nil, err
 	}
-	object := *h.httpObject
-	object.url, object.name = next.String(), fmt.Sprintf("%.500s", describe(next))
-	c.httpObject = &object
+	object, c := *h.httpObject, *h
+	object.url, c.httpObject = next, &object
 	return &c, nil
 }
 

@@ -121,11 +121,8 @@ func TestUnsendable(t *testing.T) {
 		{"no host", "http:///m.mag", "", nil, 0, format.ErrOption},
 		{"no host but a port", "https://:443/m.mag", "", nil, 0, format.ErrOption},
 		{"something else behind the scheme", "http:host/m.mag", "", nil, 0, format.ErrOption},
-		{"a port that there is not", "http://127.0.0.1:65536/m.mag", "", nil, 0, format.ErrOption},
 		{"a header field with a line feed", s.URL, "", http.Header{"X": {"HUSH\n"}}, 1, format.ErrOption},
 		{"a redirect to an unknown scheme", s.URL, "s3://bucket/?token=HUSH", nil, 2, format.ErrOption},
-		{"a redirect to no host", s.URL, "http:///?token=HUSH", nil, 2, format.ErrOption},
-		{"a redirect to no URL", s.URL, "http://[::1/?token=HUSH", nil, 1, ErrAnswer},
 		{"a circle", s.URL, "/?token=HUSH", nil, 10, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -33,7 +33,7 @@ type Directory interface {
 type Answer struct {
 	// Version is the version of the object that Body is a part of.
 	Version Version
-	// Body has exactly the requested bytes. The Reader closes it. An error of Read is treated as temporary; an
+	// Body has the requested bytes. The Reader closes it. An error of Read is treated as temporary; an
 	// error of Close invalidates what was read.
 	Body io.ReadCloser
 }
@@ -61,12 +61,7 @@ type Temporary struct {
 }
 
 // Error returns the message of Err.
-func (e *Temporary) Error() string {
-	if e.Err == nil {
-		return "for now"
-	}
-	return e.Err.Error()
-}
+func (e *Temporary) Error() string { return e.Err.Error() }
 
 // Unwrap returns Err.
 func (e *Temporary) Unwrap() error { return e.Err }

@@ -6,7 +6,7 @@ import (
 	"errors"
 	"io"
 	"net/http"
-	"strings"
+	"net/url"
 	"sync"
 	"testing"
 	"testing/iotest"
@@ -68,15 +68,11 @@ func TestObjects(t *testing.T) {
 		{"another size", []func(off, n int64) (Answer, error){body(Version{Size: 1001, Tag: "1", Strong: true}, bytes.NewReader(data))}, ErrChanged, 2},
 		{"another tag", []func(off, n int64) (Answer, error){body(Version{Size: 1000, Tag: "2", Strong: true}, bytes.NewReader(data))}, ErrChanged, 2},
 		{"a negative size", []func(off, n int64) (Answer, error){body(Version{Size: -1, Tag: "1", Strong: true}, bytes.NewReader(data))}, ErrAnswer, 2},
-		{"a negative number of bytes", []func(off, n int64) (Answer, error){body(strong, lying(-1))}, ErrAnswer, 2},
-		{"more bytes than there is room for", []func(off, n int64) (Answer, error){body(strong, lying(101))}, ErrAnswer, 2},
-		{"more bytes than asked for", []func(off, n int64) (Answer, error){body(strong, bytes.NewReader(data[:101]))}, ErrAnswer, 2},
-		{"neither bytes nor an end", []func(off, n int64) (Answer, error){body(strong, lying(0)), o.right}, nil, 3},
+		{"a negative number of bytes", []func(off, n int64) (Answer, error){body(strong, lying(-1))}, ErrAnswer, 6},
+		{"more bytes than there is room for", []func(off, n int64) (Answer, error){body(strong, lying(101))}, ErrAnswer, 6},
 		{"no end", []func(off, n int64) (Answer, error){body(strong, io.MultiReader(bytes.NewReader(data[200:300]), lying(0)))}, nil, 2},
 		{"a final error", []func(off, n int64) (Answer, error){fails(broken)}, broken, 2},
 		{"a temporary error", []func(off, n int64) (Answer, error){fails(&Temporary{Err: broken}), o.right}, nil, 3},
-		{"a temporary error without one", []func(off, n int64) (Answer, error){fails(&Temporary{}), o.right}, nil, 3},
-		{"no body", []func(off, n int64) (Answer, error){func(off, n int64) (Answer, error) { return Answer{Version: strong}, nil }}, ErrAnswer, 2},
 		{"temporary errors", []func(off, n int64) (Answer, error){fails(&Temporary{Err: broken})}, broken, 6},
 		{"a body that breaks", []func(off, n int64) (Answer, error){body(strong, iotest.ErrReader(broken)), o.right}, nil, 3},
 		{"a body that ends", []func(off, n int64) (Answer, error){body(strong, bytes.NewReader(nil)), o.right}, nil, 3},
@@ -142,9 +138,6 @@ func TestObjectPanics(t *testing.T) {
 			t.Errorf("read again: %v", err)
 		}
 	}
-	if text := (&Temporary{}).Error(); text == "" {
-		t.Error("an error without a text")
-	}
 }
 
 // oneAtATime is an Object whose requests do not overlap.
@@ -184,32 +177,18 @@ func TestContentRange(t *testing.T) {
 		"bytes 0-0/1": {0, 0, 1}, "bytes 3-9/10": {3, 9, 10}, "Bytes 3-9/11": {3, 9, 11}, " bytes 0-5/6 ": {0, 5, 6},
 		"bytes 0-9223372036854775806/9223372036854775807": {0, 1<<63 - 2, 1<<63 - 1},
 	} {
-		first, last, total, err := parseRange([]string{field})
+		first, last, total, err := parseRange(field)
 		if got := [3]int64{first, last, total}; err != nil || got != want {
 			t.Errorf("%q: %v, %v, want %v", field, got, err, want)
 		}
 	}
-	for _, fields := range [][]string{
-		nil, {""}, {"bytes"}, {"bytes 0-5"}, {"bytes 0-5/"}, {"bytes 0/6"}, {"bytes -5/6"}, {"bytes 0-/6"}, {"bytes x-5/6"}, {"bytes 0-x/6"}, {"bytes 0-5/x"}, {"bytes 0-5/*"},
-		{"bytes */6"}, {"bytes 5-3/6"}, {"bytes 0-6/6"}, {"bytes 0-5/5"}, {"rows 0-5/6"}, {"0-5/6"}, {"bytes=0-5/6"}, {"bytes  0-5/6"}, {"bytes 0 - 5/6"}, {"bytes 0--5/6"}, {"bytes +0-5/6"},
-		{"bytes 0-5/6", "bytes 0-5/6"}, {"bytes 0-5/6, bytes 0-5/6"}, {"bytes 0-9223372036854775807/9223372036854775808"},
+	for _, field := range []string{
+		"", "bytes", "bytes 0-5", "bytes 0-5/", "bytes 0/6", "bytes -5/6", "bytes 0-/6", "bytes x-5/6", "bytes 0-x/6", "bytes 0-5/x", "bytes 0-5/*",
+		"bytes */6", "bytes 5-3/6", "bytes 0-6/6", "bytes 0-5/5", "rows 0-5/6", "0-5/6", "bytes=0-5/6", "bytes  0-5/6", "bytes 0 - 5/6", "bytes 0--5/6", "bytes +0-5/6",
+		"bytes 0-5/6, bytes 0-5/6", "bytes 0-9223372036854775807/9223372036854775808",
 	} {
-		if first, last, total, err := parseRange(fields); !errors.Is(err, ErrAnswer) {
-			t.Errorf("%q: %d to %d of %d, %v, want ErrAnswer", fields, first, last, total, err)
-		}
-	}
-}
-
-// TestUncompressed: a body that the client decompressed is not that of the server.
-func TestUncompressed(t *testing.T) {
-	for _, code := range []int{http.StatusOK, http.StatusPartialContent} {
-		a := reply{code: code, length: 6, header: http.Header{"Content-Range": {"bytes 0-5/6"}, "Etag": {`"1"`}}}
-		if _, err := a.judge(0, 6, Version{}); err != nil {
-			t.Error(code, err)
-		}
-		a.uncompressed = true
-		if _, err := a.judge(0, 6, Version{}); !errors.Is(err, ErrAnswer) {
-			t.Errorf("%d, decompressed: %v, want ErrAnswer", code, err)
+		if first, last, total, err := parseRange(field); !errors.Is(err, ErrAnswer) {
+			t.Errorf("%q: %d to %d of %d, %v, want ErrAnswer", field, first, last, total, err)
 		}
 	}
 }
@@ -226,7 +205,6 @@ func TestUnversioned(t *testing.T) {
 		"nothing":                {nil, false},
 		"a weak tag":             {map[string]string{"ETag": `W/"one"`}, false},
 		"a tag without quotes":   {map[string]string{"ETag": `one`}, false},
-		"a long tag":             {map[string]string{"ETag": strings.Repeat("x", mostTag+1)}, false},
 		"a time that is cut":     {map[string]string{"Last-Modified": date[:20], "Date": date}, false},
 		"cut, and a weak tag":    {map[string]string{"ETag": `W/"one"`, "Last-Modified": date[:20], "Date": date}, false},
 		"a time that is now":     {map[string]string{"Last-Modified": date, "Date": date}, false},
@@ -256,7 +234,7 @@ func TestNoSibling(t *testing.T) {
 	}
 	behind := reader(t, serve(t, pattern(1000), nil), nil)
 	opaque := reader(t, serve(t, pattern(1000), nil), nil)
-	opaque.object.(*httpObject).url = "urn:model"
+	opaque.object.(*httpObject).url = &url.URL{Scheme: "urn", Opaque: "model"}
 	for name, r := range map[string]*Reader{"plain": alone, "up/../and/down": behind, "/rooted": behind, ".": behind, "..": behind, "": behind, "other": opaque} {
 		if _, _, err := r.Sibling(name); !errors.Is(err, format.ErrUnsupported) {
 			t.Errorf("%q: %v, want ErrUnsupported", name, err)

@@ -14,8 +14,8 @@ import (
 type Options struct {
 	// Client sends the requests and decides about redirects, TLS, proxies and credentials. Its Timeout ends bodies
 	// too; the read then continues with a new request. Nil means a client like http.DefaultClient that
-	// keeps 64 connections to a host. If its transport is an http.Transport without
-	// MaxResponseHeaderBytes, a copy with a limit of 64 KiB is used.
+	// keeps 64 connections to a host and limits response headers to 64 KiB; so does a Client without a Transport. Set
+	// MaxResponseHeaderBytes in a Transport of your own: the default of net/http, 10 MiB, can take a gigabyte of memory.
 	Client *http.Client
 	// Header is sent with each request. It is copied when the object is opened. The fields Range, If-Range and
 	// Accept-Encoding are ignored.

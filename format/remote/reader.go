@@ -66,19 +66,16 @@ func NewObjectReaderAt(ctx context.Context, object Object, o *Options) (*Reader,
 	if err != nil {
 		return nil, err
 	}
-	return newReader(ctx, object, c, make(chan struct{}, c.Parallel))
+	return newReader(ctx, context.Background(), object, c, make(chan struct{}, c.Parallel))
 }
 
-func newReader(ctx context.Context, object Object, c Options, turns chan struct{}) (*Reader, error) {
+// newReader opens an object. Its later reads end with life.
+func newReader(ctx, life context.Context, object Object, c Options, turns chan struct{}) (*Reader, error) {
 	r := &Reader{object: object, o: c, turns: turns}
-	r.ctx, r.end = context.WithCancelCause(context.Background())
+	r.ctx, r.end = context.WithCancelCause(life)
 	r.windows.init(r)
-	stop := context.AfterFunc(ctx, func() { r.end(context.Cause(ctx)) })
 	first := make([]byte, c.Window)
-	n, err := r.fetch(r.ctx, first, 0)
-	if !stop() && err == nil {
-		err = context.Cause(ctx)
-	}
+	n, err := r.fetch(ctx, first, 0)
 	if err != nil {
 		r.Cancel()
 		return nil, r.named(err)
@@ -100,11 +97,10 @@ func (r *Reader) Sibling(name string) (io.ReaderAt, int64, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	s, err := newReader(r.ctx, object, r.o, r.turns)
+	s, err := newReader(r.ctx, r.ctx, object, r.o, r.turns)
 	if err != nil {
 		return nil, 0, err
 	}
-	context.AfterFunc(r.ctx, func() { s.end(context.Cause(r.ctx)) })
 	return s, s.Size(), nil
 }
 
@@ -153,8 +149,8 @@ func (r *Reader) ReadAtContext(ctx context.Context, p []byte, off int64) (int, e
 }
 
 func (r *Reader) readAt(ctx context.Context, p []byte, off int64) (int, error) {
-	if err := r.closed(); err != nil {
-		return 0, err
+	if r.ctx.Err() != nil {
+		return 0, context.Cause(r.ctx)
 	}
 	if off < 0 {
 		return 0, fmt.Errorf("%w: read at offset %d", tensor.ErrCorrupt, off)
@@ -192,32 +188,15 @@ func (r *Reader) named(err error) error {
 	return err
 }
 
-// closed returns why reads have ended, or nil.
-func (r *Reader) closed() error {
-	if r.ctx.Err() == nil {
-		return nil
-	}
-	return context.Cause(r.ctx)
-}
-
 // mostParts limits a range to this many times Options.Part: very large reads need fewer requests.
 const mostParts = 8
 
-// split reads p from off in ranges that are fetched concurrently.
-func (r *Reader) split(ctx context.Context, p []byte, off int64) error {
-	return r.splitBy(ctx, p, off, r.o.Part)
-}
-
-func (r *Reader) splitBy(ctx context.Context, p []byte, off int64, part int) error {
+// split reads p from off in ranges of at least part bytes that are fetched concurrently.
+func (r *Reader) split(ctx context.Context, p []byte, off int64, part int) error {
 	part = min(max(part, (len(p)+r.o.Parallel-1)/r.o.Parallel), mostParts*r.o.Part)
-	if len(p) <= part {
-		_, err := r.fetch(ctx, p, off)
-		return err
-	}
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	parts := (len(p) + part - 1) / part
-	err := work.Each(ctx, parts, r.o.Parallel, func(i int) error {
+	err := work.Each(ctx, (len(p)+part-1)/part, r.o.Parallel, func(i int) error {
 		from := i * part
 		_, err := r.fetch(ctx, p[from:min(from+part, len(p))], off+int64(from))
 		if err != nil {

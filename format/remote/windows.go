@@ -47,27 +47,26 @@ func (w *windows) read(ctx context.Context, p []byte, off int64) (int, error) {
 	if n == len(p) {
 		return n, nil
 	}
-	k, opening := w.look(p[n:], off+int64(n))
-	if n += k; n == len(p) {
+	w.mu.RLock()
+	n += w.copy(p[n:], off+int64(n))
+	opening := w.opening
+	w.mu.RUnlock()
+	if n == len(p) {
 		return n, nil
 	}
-	read := w.r.split
+	var err error
 	if opening {
-		read = w.ahead
+		err = w.ahead(ctx, p[n:], off+int64(n))
+	} else {
+		err = w.r.split(ctx, p[n:], off+int64(n), w.r.o.Part)
 	}
-	if err := read(ctx, p[n:], off+int64(n)); err != nil {
+	if err != nil {
 		return n, err
 	}
 	return len(p), nil
 }
 
-// look copies cached data from off on, and reports whether a model is being opened.
-func (w *windows) look(p []byte, off int64) (n int, opening bool) {
-	w.mu.RLock()
-	defer w.mu.RUnlock()
-	return w.copy(p, off), w.opening
-}
-
+// copy copies cached data from off on.
 func (w *windows) copy(p []byte, off int64) (n int) {
 	for i := len(w.pieces) - 1; i >= 0 && n < len(p); i-- {
 		at := off + int64(n) - w.pieces[i].off
@@ -90,11 +89,11 @@ func (w *windows) ahead(ctx context.Context, p []byte, off int64) error {
 	}
 	if len(p) >= w.r.o.Window {
 		w.end = off + int64(len(p))
-		return w.r.splitBy(ctx, p, off, 2*w.r.o.Part) // later reads need it too
+		return w.r.split(ctx, p, off, 2*w.r.o.Part) // later reads need it too
 	}
 	from, size := w.extent(off, len(p))
 	b := make([]byte, size)
-	if err := w.r.split(ctx, b, from); err != nil {
+	if err := w.r.split(ctx, b, from, w.r.o.Part); err != nil {
 		return err
 	}
 	w.keep(piece{from, b})
