@@ -166,11 +166,11 @@
 //
 //	MobileModelFormat(path, bytes, stream), ModelSerializer.Load   Open, OpenBytes, OpenReaderAt, OpenFile
 //	Header, Metadata, Inputs, Outputs                              File.Header, Name, FrameworkVersion, Timestamp, Inputs, Outputs
-//	ConstantTensors, ConstantTensor.ToTensor                       File.Constants, File.Constant, tensor.View.Clone; Constant.ToTensor
+//	ConstantTensors, ConstantTensor.ToTensor                       File.Constants, File.Constant, tensor.View.Clone
 //	Operators                                                      File.Operators, File.Graph
-//	ModelWriterConfig, MobileModelWriter, ModelSerializer.Save     Config with Bytes, WriteTo, Save; as a stream Create, NewWriter
+//	ModelWriterConfig, MobileModelWriter, ModelSerializer.Save     Config with Bytes, Save; as a stream Create, NewWriter
 //	ModelSerializer.Validate                                       Validate, ValidateBytes
-//	CreateSpec, CreateTensor                                       NewSpec, NewTensor, NewTensorBytes
+//	CreateSpec, CreateTensor                                       NewSpec, Constant with tensor.FromBytes, FromInfo, Of
 //
 // # The reference writer
 //

@@ -20,16 +20,15 @@ func model() []byte {
 	if err != nil {
 		log.Fatal(err)
 	}
-	w, err := mobi.NewTensorBytes(0, tensor.Int8, tensor.Shape{2, 2}, data)
+	w, err := tensor.FromInfo(tensor.Info{DType: tensor.Int8, Shape: tensor.Shape{2, 2}, Quant: quant}, data)
 	if err != nil {
 		log.Fatal(err)
 	}
-	w.Quant = quant
 	b, err := (&mobi.Config{
 		Name:      "tiny",
 		Inputs:    []mobi.Spec{mobi.NewSpec("x", mobi.Float32, -1, 2)},
 		Outputs:   []mobi.Spec{mobi.NewSpec("y", mobi.Float32, -1, 2)},
-		Constants: []mobi.Constant{w},
+		Constants: []mobi.Constant{{ID: 0, Tensor: w}},
 		Operators: []mobi.Operator{
 			{Type: mobi.MatMul, Inputs: []uint32{1, 0}, Outputs: []uint32{2}, Params: []mobi.Param{{Name: "transpose", Value: true}}},
 		},
@@ -114,19 +113,15 @@ func ExampleConfig() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	b, err := mobi.NewTensor(7, bias)
-	if err != nil {
-		log.Fatal(err)
-	}
 	c := &mobi.Config{
 		Name:             "tiny",
 		FrameworkVersion: 3,
 		Time:             time.Unix(1_700_000_000, 0),
 		Inputs:           []mobi.Spec{mobi.NewSpec("x", mobi.Float32, -1, 2)},
-		Constants:        []mobi.Constant{b},
+		Constants:        []mobi.Constant{{ID: 7, Tensor: bias}},
 		Operators:        []mobi.Operator{{Type: mobi.Add, Inputs: []uint32{0, 7}, Outputs: []uint32{1}}},
 	}
-	if err := c.Save(path); err != nil { // c.WriteTo and c.Bytes write elsewhere
+	if err := c.Save(path); err != nil { // c.Bytes returns the file
 		log.Fatal(err)
 	}
 	fmt.Println(mobi.Validate(path))
@@ -141,33 +136,10 @@ func ExampleConfig() {
 		values, err := tensor.Decode[float32](nil, v)
 		fmt.Println(id, v.Shape(), values, err)
 	}
-	_, known := f.Footer() // by the first use of a constant
-	fmt.Println(known)
 	// Output:
 	// <nil>
 	// 3 1700000000 1
 	// 7 [2] [0.5 -1] <nil>
-	// true
-}
-
-func ExampleConfig_WriteTo() {
-	w, err := mobi.NewTensorBytes(0, tensor.Int8, tensor.Shape{2, 2}, []byte{1, 2, 3, 4})
-	if err != nil {
-		log.Fatal(err)
-	}
-	c := &mobi.Config{Name: "tiny", Constants: []mobi.Constant{w}}
-	var out bytes.Buffer
-	n, err := c.WriteTo(&out)
-	if err != nil {
-		log.Fatal(err)
-	}
-	b, err := c.Bytes()
-	fmt.Println(n == int64(len(b)), bytes.Equal(b, out.Bytes()), err)
-	v, err := w.ToTensor()
-	fmt.Println(v, err)
-	// Output:
-	// true true <nil>
-	// "0" int8 [2, 2] <nil>
 }
 
 // Tensor names are numbers.

@@ -88,16 +88,6 @@ func (f *File) FrameworkVersion() uint32 { return f.f.model.framework }
 // Timestamp returns the creation time in Unix seconds.
 func (f *File) Timestamp() uint64 { return f.f.model.created }
 
-// Footer returns the kind of checksum at the end of the file. It reports false until
-// the first use of a constant, or Verify, has found the footer correct.
-func (f *File) Footer() (footer Footer, ok bool) {
-	known := f.f.footer.Load()
-	if known == nil || known.err != nil {
-		return 0, false
-	}
-	return known.kind, true
-}
-
 // Inputs returns the input specs. The caller must not modify them.
 func (f *File) Inputs() []Spec { return f.f.model.inputs }
 

@@ -1,6 +1,7 @@
 package mobi
 
 import (
+	"encoding/binary"
 	"math"
 	"strconv"
 
@@ -222,18 +223,47 @@ func ParseOpType(s string) (o OpType, ok bool) {
 	return OpType(code), ok
 }
 
-// The type codes of operator parameters.
+// paramType is a type of operator parameters.
+type paramType struct {
+	name   string // in Go
+	list   bool
+	size   uint64 // in bytes, of an element of a list
+	decode func([]byte) any
+}
+
+// paramTypes are the types, by their code.
+var paramTypes = [...]paramType{
+	{"int32", false, 4, first[int32]},
+	{"int64", false, 8, first[int64]},
+	{"float32", false, 4, first[float32]},
+	{"float64", false, 8, first[float64]},
+	paramBool: {"bool", false, 1, first[bool]},
+	{"[]int32", true, 4, every[int32]},
+	{"[]float32", true, 4, every[float32]},
+	paramString:                        {name: "string"}, // extension
+	{"[]int64", true, 8, every[int64]}, // extension
+}
+
 const (
-	paramInt32 uint8 = iota
-	paramInt64
-	paramFloat32
-	paramFloat64
-	paramBool
-	paramInt32s
-	paramFloat32s
-	paramString // extension
-	paramInt64s // extension
+	paramBool   = 4
+	paramString = 7
 )
+
+func every[T any](b []byte) any { return elements[T](b) }
+
+func first[T any](b []byte) any {
+	var v T
+	_, _ = binary.Decode(b, binary.LittleEndian, &v)
+	return v
+}
+
+// elements decodes a slice of numbers.
+func elements[T any](b []byte) []T {
+	var one T
+	list := make([]T, len(b)/binary.Size(one))
+	_, _ = binary.Decode(b, binary.LittleEndian, list)
+	return list
+}
 
 // Footer is the kind of checksum at the end of a file, which covers all bytes
 // before it.
@@ -244,14 +274,6 @@ const (
 	Adler32 Footer = iota // as in the specification's notes and the reference code
 	CRC32                 // as in the specification's layout table
 )
-
-// String returns "Adler-32" or "CRC-32".
-func (f Footer) String() string {
-	if f == CRC32 {
-		return "CRC-32"
-	}
-	return "Adler-32"
-}
 
 // kinds maps a Footer to its driver.Kind.
 var kinds = [...]driver.Kind{Adler32: driver.Adler32, CRC32: driver.CRC32}

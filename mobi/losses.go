@@ -2,45 +2,12 @@ package mobi
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-// losses lists the parts of a plan that a file cannot hold.
-func (o *WriteOptions) losses(p *driver.Plan, common *driver.WriteOptions, l *driver.LossList) {
-	for i := range p.Tensors {
-		tensorLosses(&p.Tensors[i], l)
-	}
-	m := modelInfo{}
-	l.UniqueMetadata(p, func(_ int, e driver.Entry) error { return m.set(e) })
-	n, err := newNumbering(p.Tensors, p.Graph)
-	if err != nil {
-		return // no ids are left: newDocument refuses the plan
-	}
-	var ops []Operator
-	if o.ownGraph() {
-		ops = cloneOperators(o.Operators)
-	} else if p.Graph != nil {
-		g := graphLosses{numbering: n, p: p, l: l}
-		if ops = g.find(m.name); l.HasGraph() {
-			ops = nil // the operators are lost with the graph
-		}
-	}
-	var lost map[int]bool
-	if common.KeepNames {
-		ops, lost = addNames(ops, p, n.ids)
-	}
-	quantLosses(p, n.ids, ops, l)
-	for i := range p.Tensors {
-		if _, ok := parseDecimal(p.Tensors[i].Name, 32); !ok && (lost[i] || !common.KeepNames) {
-			l.Renamed(p, i, fmt.Sprintf("MOBI names tensors by ids, decimal numbers up to %d", uint32(math.MaxUint32)))
-		}
-	}
-}
 
 // tensorLosses lists what a record cannot hold of a tensor.
 func tensorLosses(t *tensor.Info, l *driver.LossList) {
@@ -87,7 +54,7 @@ type graphLosses struct {
 
 // find lists the losses and returns the operators of the graph, nil if the graph is
 // lost.
-func (g *graphLosses) find(model string) []Operator {
+func (g graphLosses) find(model string) []Operator {
 	n := g.p.Graph
 	if n.Name != "" && model != "" && n.Name != model {
 		g.label("graph name", "a file has one name, and the metadata has another")
@@ -109,48 +76,42 @@ func (g *graphLosses) find(model string) []Operator {
 	entering, leaving := dangling(ops, func(id uint32) bool { return constants[id] })
 	g.findable("input", n.Inputs, entering)
 	g.findable("output", n.Outputs, leaving)
+	if g.l.HasGraph() {
+		return nil
+	}
 	return ops
 }
 
-func (g *graphLosses) label(what, why string) { g.l.Converted(driver.LossLabel, what, why) }
+func (g graphLosses) label(what, why string) { g.l.Converted(driver.LossLabel, what, why) }
 
 // specs lists the losses of inputs or outputs.
-func (g *graphLosses) specs(kind string, values []format.ValueInfo) {
+func (g graphLosses) specs(kind string, values []format.ValueInfo) {
 	for _, v := range values {
-		err := checkSpec(&v)
+		var err error
+		if v.Dims == nil {
+			err = fmt.Errorf("%w: MOBI records the shape of inputs and outputs, which is not known here", format.ErrUnsupported)
+		}
+		for i, d := range v.Dims {
+			if d.Size < format.DynamicDim {
+				err = fmt.Errorf("%w: dim %d", format.ErrShape, d.Size)
+			} else if d.Symbol != "" && neutralDim(fileDim(d)).Symbol == "" {
+				g.label(fmt.Sprintf("%s dim %d (%s)", v.Name, i, d.Symbol), "MOBI has no symbolic dims")
+			}
+		}
 		if _, isTensor := g.constants[v.Name]; isTensor && kind == "input" {
 			err = fmt.Errorf("%w: a tensor has the same name", format.ErrUnsupported)
 		}
 		if err != nil {
 			g.l.Graph(fmt.Sprintf("%s %q", kind, v.Name), err)
-			continue
 		}
 		if _, ok := TypeOf(v.DType); v.DType.Valid() && !ok {
 			g.l.Converted(driver.LossValue, v.Name, fmt.Sprintf("MOBI has no code for %v", v.DType))
 		}
-		for i, d := range v.Dims {
-			if d.Symbol != "" && neutralDim(fileDim(d)).Symbol == "" {
-				g.label(fmt.Sprintf("%s dim %d (%s)", v.Name, i, d.Symbol), "MOBI has no symbolic dims")
-			}
-		}
 	}
-}
-
-// checkSpec refuses values that no spec can describe.
-func checkSpec(v *format.ValueInfo) error {
-	if v.Dims == nil {
-		return fmt.Errorf("%w: MOBI records the shape of inputs and outputs, which is not known here", format.ErrUnsupported)
-	}
-	for _, d := range v.Dims {
-		if d.Size < format.DynamicDim {
-			return fmt.Errorf("%w: dim %d", format.ErrShape, d.Size)
-		}
-	}
-	return nil
 }
 
 // node lists the losses of a node and its attributes.
-func (g *graphLosses) node(i int) {
+func (g graphLosses) node(i int) {
 	n := &g.p.Graph.Nodes[i]
 	if err := checkNode(n); err != nil {
 		g.l.Graph(fmt.Sprintf("nodes[%d] (%s)", i, n.Op), err)
@@ -159,7 +120,12 @@ func (g *graphLosses) node(i int) {
 		g.label(fmt.Sprintf("nodes[%d] name (%s)", i, n.Name), "MOBI has no names of operators")
 	}
 	for j, a := range n.Attributes {
-		err := checkParam(a)
+		param, e := paramOf(a), encoder{}
+		e.param(&param)
+		err := e.err
+		if nameErr := tensor.CheckName(a.Name); nameErr != nil {
+			err = fmt.Errorf("parameter name: %w", nameErr)
+		}
 		if err == nil && g.misread(n, a.Name) {
 			err = fmt.Errorf("%w: it would be read as the quantization of a constant that has none", format.ErrUnsupported)
 		}
@@ -180,19 +146,9 @@ func checkNode(n *format.Node) error {
 	return checkCount("number of inputs or outputs", max(len(n.Inputs), len(n.Outputs)))
 }
 
-// checkParam refuses attributes that cannot be parameters.
-func checkParam(a format.Attribute) error {
-	if err := tensor.CheckName(a.Name); err != nil {
-		return fmt.Errorf("parameter name: %w", err)
-	}
-	p, e := paramOf(a), encoder{}
-	e.param(&p)
-	return e.err
-}
-
 // misread reports whether readers would take an attribute for the quantization of a
 // constant that has none.
-func (g *graphLosses) misread(n *format.Node, attr string) bool {
+func (g graphLosses) misread(n *format.Node, attr string) bool {
 	input, _, ok := quantParam(attr)
 	if !ok || input >= len(n.Inputs) {
 		return false
@@ -202,7 +158,7 @@ func (g *graphLosses) misread(n *format.Node, attr string) bool {
 }
 
 // findable checks that readers will assign to values the ids they have.
-func (g *graphLosses) findable(kind string, values []format.ValueInfo, ids []uint32) {
+func (g graphLosses) findable(kind string, values []format.ValueInfo, ids []uint32) {
 	for i, v := range values {
 		id, used := g.byName[v.Name]
 		if used && (len(ids) != len(values) || ids[i] != id) {

@@ -18,13 +18,12 @@ const (
 )
 
 func (f *parsed) metadata() driver.Metadata {
-	f.entries = [...]driver.Entry{
+	return driver.Metadata{
 		{Key: keyName, Value: f.model.name},
 		{Key: keyFramework, Value: int64(f.model.framework)},
 		{Key: keyCreated, Value: driver.Number(f.model.created)},
 		{Key: keyFlags, Value: int64(f.header.Flags)},
 	}
-	return f.entries[:]
 }
 
 // set sets the field that corresponds to an entry of a plan's metadata.

@@ -21,16 +21,17 @@ const (
 )
 
 // addNames adds the names of a plan's tensors to operators, which it may modify.
-// lost has the plan indices of tensors whose names no operator can hold.
-func addNames(ops []Operator, p *driver.Plan, ids []uint32) (_ []Operator, lost map[int]bool) {
+// lost reports the plan indices of tensors whose names no operator can hold.
+func addNames(ops []Operator, p *driver.Plan, ids []uint32) (_ []Operator, lost func(int) bool) {
+	left := map[int]bool{}
+	lost = func(i int) bool { return left[i] }
 	if len(ops) == 0 {
-		return nameOperators(p, ids), nil
+		return nameOperators(p, ids), lost
 	}
-	lost = map[int]bool{}
 	byID := make(map[uint32]int, len(ids))
 	for i, id := range ids {
 		if p.Tensors[i].Name != constantName(id) {
-			lost[i], byID[id] = true, i
+			left[i], byID[id] = true, i
 		}
 	}
 	for k := range ops {
@@ -38,9 +39,9 @@ func addNames(ops []Operator, p *driver.Plan, ids []uint32) (_ []Operator, lost 
 		for input, id := range op.Inputs[:min(len(op.Inputs), mostNames)] {
 			param := "input" + strconv.Itoa(input) + suffixName
 			i, ok := byID[id]
-			if _, taken := op.Param(param); ok && lost[i] && !taken {
+			if _, taken := op.Param(param); ok && left[i] && !taken {
 				op.Params = append(op.Params, Param{Name: param, Value: p.Tensors[i].Name})
-				delete(lost, i)
+				delete(left, i)
 			}
 		}
 	}

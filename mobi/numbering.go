@@ -1,8 +1,7 @@
 package mobi
 
 import (
-	"fmt"
-	"math"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
@@ -17,16 +16,12 @@ type numbering struct {
 	byName    map[string]uint32
 	constants map[string]int // plan indices, by tensor name
 	used      map[uint32]bool
-	free      uint64 // no id below this is free
+	free      uint32 // no id below this is free
 }
 
 // newNumbering numbers the tensors and the edges of g, which may be nil.
-func newNumbering(tensors []tensor.Info, g *format.Graph) (*numbering, error) {
+func newNumbering(tensors []tensor.Info, g *format.Graph) *numbering {
 	if g == nil {
-		// This is ten times as fast as the general case.
-		if ids, ok := numbered(tensors); ok {
-			return &numbering{ids: ids}, nil
-		}
 		g = &format.Graph{}
 	}
 	n := &numbering{constants: make(map[string]int, len(tensors)), byName: make(map[string]uint32, len(tensors)), used: make(map[uint32]bool, len(tensors))}
@@ -34,64 +29,37 @@ func newNumbering(tensors []tensor.Info, g *format.Graph) (*numbering, error) {
 		n.keep(t.Name)
 		n.constants[t.Name] = i
 	}
-	ends := map[string]bool{}
-	for _, values := range [][]format.ValueInfo{g.Inputs, g.Outputs} {
-		for _, v := range values {
-			ends[v.Name] = true
-		}
+	ends, edges := map[string]bool{}, map[string]bool{}
+	for _, v := range slices.Concat(g.Inputs, g.Outputs) {
+		ends[v.Name] = true
 	}
-	edges := map[string]bool{}
 	var between []string
 	for _, node := range g.Nodes {
-		for _, names := range [][]string{node.Inputs, node.Outputs} {
-			for _, s := range names {
-				if !edges[s] && !ends[s] {
-					n.keep(s)
-					between = append(between, s)
-				}
-				edges[s] = true
+		for _, s := range slices.Concat(node.Inputs, node.Outputs) {
+			if !edges[s] && !ends[s] {
+				n.keep(s)
+				between = append(between, s)
 			}
-		}
-	}
-	order := make([]string, 0, len(tensors)+len(edges))
-	for _, t := range tensors {
-		order = append(order, t.Name)
-	}
-	order = appendEdges(order, g.Inputs, edges)
-	order = append(order, between...)
-	order = appendEdges(order, g.Outputs, edges)
-	for _, s := range order {
-		if err := n.number(s); err != nil {
-			return nil, err
+			edges[s] = true
 		}
 	}
 	for _, t := range tensors {
-		n.ids = append(n.ids, n.byName[t.Name])
+		n.ids = append(n.ids, n.number(t.Name))
 	}
-	return n, nil
-}
-
-// numbered returns the ids of tensors if all their names are numbers.
-func numbered(tensors []tensor.Info) (ids []uint32, ok bool) {
-	ids = make([]uint32, len(tensors))
-	for i := range tensors {
-		id, ok := parseDecimal(tensors[i].Name, 32)
-		if !ok {
-			return nil, false
-		}
-		ids[i] = uint32(id)
-	}
-	return ids, true
-}
-
-// appendEdges appends the names of those values that are edges.
-func appendEdges(names []string, values []format.ValueInfo, edges map[string]bool) []string {
-	for _, v := range values {
+	for _, v := range g.Inputs {
 		if edges[v.Name] {
-			names = append(names, v.Name)
+			n.number(v.Name)
 		}
 	}
-	return names
+	for _, s := range between {
+		n.number(s)
+	}
+	for _, v := range g.Outputs {
+		if edges[v.Name] {
+			n.number(v.Name)
+		}
+	}
+	return n
 }
 
 // keep assigns to a name that is a number that number as its id.
@@ -101,19 +69,17 @@ func (n *numbering) keep(s string) {
 	}
 }
 
-// number assigns the lowest free id to a name, unless it has an id.
-func (n *numbering) number(s string) error {
-	if _, ok := n.byName[s]; ok {
-		return nil
+// number returns the id of a name: the lowest free one, unless it has one.
+func (n *numbering) number(s string) uint32 {
+	id, ok := n.byName[s]
+	if !ok {
+		for n.used[n.free] {
+			n.free++
+		}
+		id = n.free
+		n.byName[s], n.used[id] = id, true
 	}
-	for n.free <= math.MaxUint32 && n.used[uint32(n.free)] {
-		n.free++
-	}
-	if n.free > math.MaxUint32 {
-		return planError("ids", fmt.Errorf("%w: none is free", format.ErrLimit))
-	}
-	n.byName[s], n.used[uint32(n.free)] = uint32(n.free), true
-	return nil
+	return id
 }
 
 // operators returns the nodes of g as operators.

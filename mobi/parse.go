@@ -1,12 +1,12 @@
 package mobi
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
-	"sync/atomic"
+	"strings"
 	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
@@ -17,18 +17,14 @@ import (
 
 // parsed is an open file, except for its index.
 type parsed struct {
-	driver.Parsed
 	src       driver.Source
 	index     *driver.Index
-	front     [headerSize]byte // the encoded header, while parsing
-	digits    [10]byte         // the name of the current constant, while parsing
 	header    Header
 	model     modelInfo
-	entries   [4]driver.Entry // Metadata
 	graph     driver.Graph
 	operators []Operator
-	members   []member                // by ascending index
-	footer    atomic.Pointer[verdict] // nil until the footer is checked
+	members   []member // by ascending index
+	wrong     error    // the footer is; for touch, whose calls do not overlap
 }
 
 // modelInfo is the model metadata section, including the specs.
@@ -53,6 +49,8 @@ type parser struct {
 	wire.Cursor
 	opts *driver.Options
 
+	digits [10]byte // the name of the current constant
+
 	room  int64 // limit on the decoded structure, in bytes; 0 for none
 	built int64 // bytes decoded so far
 
@@ -62,8 +60,8 @@ type parser struct {
 	unflagged int   // number of gzip members without the flag
 }
 
-// parse reads the structure of the file.
-func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
+// Parse implements driver.Driver.
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	x.Version = "1"
 	p := &parser{parsed: &parsed{src: src, index: x}, opts: o}
 	if err := p.readHeader(); err != nil {
@@ -77,25 +75,20 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 		return nil, wire.Error(name, "metadata and operator graph", -1, err)
 	}
 	p.room = o.Memory.Room(around)
-	if err := p.readSections(); err != nil {
-		return nil, err
-	}
-	p.takeNotes()
-	return p.parsed, nil
-}
-
-// readSections reads the sections behind the header.
-func (p *parser) readSections() error {
 	var w wire.Window
-	w.Open(p.src)
+	w.Open(src)
 	defer w.Close()
-	if err := p.readMetadata(&w); err != nil {
-		return err
+	for _, read := range []func(*wire.Window) error{p.readMetadata, p.readConstants, p.readGraph} {
+		if err := read(&w); err != nil {
+			return nil, err
+		}
 	}
-	if err := p.readConstants(&w); err != nil {
-		return err
+	f := p.parsed
+	d := &driver.Parsed{Own: f, Metadata: f.metadata(), Graph: &f.graph, Notes: p.notes(), Restore: f.restore, Verify: f.verify, Touch: f.touch}
+	if len(f.members) > 0 {
+		d.Load = f.load
 	}
-	return p.readGraph(&w)
+	return d, nil
 }
 
 // open moves the cursor to the section between from and to. Its bytes are private
@@ -108,18 +101,17 @@ func (p *parser) open(w *wire.Window, from, to int64) error {
 
 // readHeader reads and checks the header.
 func (p *parser) readHeader() error {
-	b, err := driver.First(p.src, p.front[:])
+	b, err := driver.Prefix(p.src, headerSize)
 	if err != nil {
 		return err
 	}
 	p.Cursor = wire.NewCursor(name, b, 0)
 	h := &p.header
 	h.Magic = p.U32("magic")
-	if p.Err() == nil && h.Magic != magicNumber && h.Magic != magicASCII {
-		p.Failf("magic", 0, format.ErrMagic, "% x", b[:4])
+	if h.Magic != magicNumber && h.Magic != magicASCII {
+		p.Failf("magic", 0, format.ErrMagic, "%08x", h.Magic)
 	}
-	h.Version = p.U16("version")
-	if p.Err() == nil && h.Version != version {
+	if h.Version = p.U16("version"); h.Version != version {
 		p.Failf("version", 4, format.ErrVersion, "%d", h.Version)
 	}
 	reserved := p.U16("reserved")
@@ -130,8 +122,8 @@ func (p *parser) readHeader() error {
 	h.TensorOffset = p.U32("tensor data offset")
 	h.GraphOffset = p.U32("operator graph offset")
 	if p.Err() == nil && p.opts.Check.Sums() && h.Checksum != 0 {
-		clear(b[checksumAt : checksumAt+4])
-		if sum := tensor.CRC32(b); sum != h.Checksum {
+		sum := tensor.CRC32(slices.Concat(b[:checksumAt], make([]byte, 4), b[checksumAt+4:]))
+		if sum != h.Checksum {
 			p.Failf("header checksum", checksumAt, format.ErrChecksum, "stored %08x, computed %08x", h.Checksum, sum)
 		}
 	}
@@ -227,7 +219,7 @@ func (p *parser) specs(n int) []Spec {
 		s.Type = DataType(p.U16("spec data type"))
 		dims := p.Bytes("spec shape", 8*uint64(rank))
 		p.reserve("spec", dimBytes*len(dims)/8)
-		s.Dims = elements(dims, 8, binary.LittleEndian.Uint64)
+		s.Dims = elements[uint64](dims)
 		if seen[s.Name] {
 			p.Failf("spec name", at, format.ErrCorrupt, "%q occurs twice", s.Name)
 		}
@@ -237,16 +229,24 @@ func (p *parser) specs(n int) []Spec {
 	return list
 }
 
-// text reads n bytes of UTF-8 without NUL bytes.
-func (p *parser) text(field string, n uint64) string {
+// utf8 reads n bytes of UTF-8.
+func (p *parser) utf8(field string, n uint64) string {
 	at := p.Offset()
 	b := p.Bytes(field, n)
-	if bytes.IndexByte(b, 0) >= 0 {
-		p.Failf(field, at, format.ErrCorrupt, "contains a NUL byte")
-	} else if !utf8.Valid(b) {
+	if !utf8.Valid(b) {
 		p.Failf(field, at, format.ErrCorrupt, "is not valid UTF-8")
 	}
 	return string(b)
+}
+
+// text reads n bytes of UTF-8 without NUL bytes.
+func (p *parser) text(field string, n uint64) string {
+	at := p.Offset()
+	s := p.utf8(field, n)
+	if strings.IndexByte(s, 0) >= 0 {
+		p.Failf(field, at, format.ErrCorrupt, "contains a NUL byte")
+	}
+	return s
 }
 
 // name reads a text of n bytes that must not be empty.
@@ -257,15 +257,6 @@ func (p *parser) name(field string, n uint64) string {
 		p.Failf(field, at, format.ErrCorrupt, "is empty")
 	}
 	return s
-}
-
-// elements decodes a slice of elements of size bytes each.
-func elements[T any](b []byte, size int, one func([]byte) T) []T {
-	list := make([]T, len(b)/size)
-	for i := range list {
-		list[i] = one(b[size*i:])
-	}
-	return list
 }
 
 // readConstants reads the records of all constants. The file does not store their
@@ -421,9 +412,8 @@ func (p *parser) operator() Operator {
 	op := Operator{Type: OpType(p.U16("operator type"))}
 	in, out := p.U16("operator input count"), p.U16("operator output count")
 	n := uint64(p.U16("operator parameter count"))
-	u32 := binary.LittleEndian.Uint32
-	op.Inputs = elements(p.Bytes("operator inputs", 4*uint64(in)), 4, u32)
-	op.Outputs = elements(p.Bytes("operator outputs", 4*uint64(out)), 4, u32)
+	op.Inputs = elements[uint32](p.Bytes("operator inputs", 4*uint64(in)))
+	op.Outputs = elements[uint32](p.Bytes("operator outputs", 4*uint64(out)))
 	params := p.Count("operator parameter count", n, paramMin)
 	p.reserve("operators", idBytes*(len(op.Inputs)+len(op.Outputs)))
 	if params == 0 {
@@ -447,53 +437,30 @@ func (p *parser) operator() Operator {
 func (p *parser) param() Param {
 	at := p.Offset()
 	q := Param{Name: p.name("parameter name", uint64(p.U16("parameter name length")))}
-	typ := p.U8("parameter type")
+	code := p.U8("parameter type")
 	valueAt := p.Offset()
-	switch typ {
-	case paramInt32:
-		q.Value = p.I32("parameter value")
-	case paramInt64:
-		q.Value = p.I64("parameter value")
-	case paramFloat32:
-		q.Value = p.F32("parameter value")
-	case paramFloat64:
-		q.Value = p.F64("parameter value")
-	case paramBool:
-		b := p.U8("parameter value")
-		if b > 1 {
-			p.Failf("parameter value", valueAt, format.ErrCorrupt, "bool is %d", b)
+	if int(code) >= len(paramTypes) {
+		p.Failf("parameter type", valueAt-1, format.ErrUnsupported, "type %d", code)
+		return q
+	}
+	switch t := &paramTypes[code]; {
+	case code == paramString:
+		q.Value = p.utf8("parameter value", uint64(p.U32("parameter string length")))
+	case t.list:
+		n := p.I32("parameter array count")
+		if n < 0 {
+			p.Failf("parameter array count", valueAt, format.ErrCorrupt, "is %d", n)
 		}
-		q.Value = b == 1
-	case paramInt32s:
-		q.Value = elements(p.array(4), 4, func(b []byte) int32 { return int32(binary.LittleEndian.Uint32(b)) })
-	case paramFloat32s:
-		q.Value = elements(p.array(4), 4, func(b []byte) float32 { return math.Float32frombits(binary.LittleEndian.Uint32(b)) })
-	case paramInt64s:
-		q.Value = elements(p.array(8), 8, func(b []byte) int64 { return int64(binary.LittleEndian.Uint64(b)) })
-	case paramString:
-		n := p.U32("parameter string length")
-		valueAt = p.Offset()
-		b := p.Bytes("parameter value", uint64(n))
-		if !utf8.Valid(b) {
-			p.Failf("parameter value", valueAt, format.ErrCorrupt, "string is not valid UTF-8")
-		}
-		q.Value = string(b)
+		q.Value = t.decode(p.Bytes("parameter array", uint64(uint32(n))*t.size))
 	default:
-		p.Failf("parameter type", valueAt-1, format.ErrUnsupported, "type %d", typ)
+		b := p.Bytes("parameter value", t.size)
+		if code == paramBool && p.Err() == nil && b[0] > 1 {
+			p.Failf("parameter value", valueAt, format.ErrCorrupt, "bool is %d", b[0])
+		}
+		q.Value = t.decode(b)
 	}
 	p.reserve("operators", paramBytes+int(p.Offset()-at))
 	return q
-}
-
-// array reads a count and that number of elements of size bytes.
-func (p *parser) array(size uint64) []byte {
-	at := p.Offset()
-	n := p.I32("parameter array count")
-	if n < 0 {
-		p.Failf("parameter array count", at, format.ErrCorrupt, "is %d", n)
-		return nil
-	}
-	return p.Bytes("parameter array", uint64(n)*size)
 }
 
 // The memory of elements of the structure in bytes, without names and values.
@@ -516,11 +483,11 @@ func (f *parsed) isConstant(id uint32) bool {
 	return ok
 }
 
-// takeNotes lists irregularities that readers tolerate.
-func (p *parser) takeNotes() {
+// notes lists irregularities that readers tolerate.
+func (p *parser) notes() (notes []string) {
 	add := func(n int, format string) {
 		if n > 0 {
-			p.Notes = append(p.Notes, fmt.Sprintf(format, n))
+			notes = append(notes, fmt.Sprintf(format, n))
 		}
 	}
 	unsound, unknown, extended := 0, 0, 0
@@ -542,13 +509,13 @@ func (p *parser) takeNotes() {
 	}
 	h := &p.header
 	if h.Magic == magicASCII {
-		p.Notes = append(p.Notes, "magic in ASCII order (MOBI)")
+		notes = append(notes, "magic in ASCII order (MOBI)")
 	}
 	if h.Checksum == 0 {
-		p.Notes = append(p.Notes, "header checksum not recorded")
+		notes = append(notes, "header checksum not recorded")
 	}
 	if bits := h.Flags &^ flagsKnown; bits != 0 {
-		p.Notes = append(p.Notes, fmt.Sprintf("reserved flag bits %#x are set", uint32(bits)))
+		notes = append(notes, fmt.Sprintf("reserved flag bits %#x are set", uint32(bits)))
 	}
 	add(int(h.MetadataOffset)-headerSize, "%d bytes between header and metadata are ignored")
 	// The writer pads for the alignment of the first constant.
@@ -559,4 +526,5 @@ func (p *parser) takeNotes() {
 	add(unknown, "operators of unknown types: %d")
 	add(extended, "parameters of types beyond the specification (string, int64 array): %d")
 	add(unsound, "constants with unsound quantization parameters: %d")
+	return notes
 }

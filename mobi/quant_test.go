@@ -20,8 +20,8 @@ func quantImage(ops ...[]byte) []byte {
 }
 
 // first and second return operators that consume 7 as their first or second input.
-func first(params ...[]byte) []byte  { return op(0, []uint32{7}, nil, params...) }
-func second(params ...[]byte) []byte { return op(0, []uint32{9, 7}, nil, params...) }
+func firstInput(params ...[]byte) []byte { return op(0, []uint32{7}, nil, params...) }
+func second(params ...[]byte) []byte     { return op(0, []uint32{9, 7}, nil, params...) }
 
 var (
 	nan   = float32(math.NaN())
@@ -34,54 +34,54 @@ func TestQuantization(t *testing.T) {
 		file []byte
 		want []float32 // nil: ErrQuantization
 	}{
-		{"none", quantImage(first()), plain},
+		{"none", quantImage(firstInput()), plain},
 		{"no operators", quantImage(), plain},
-		{"scale", quantImage(first(param("input0_scale", 2, f32s(2)...))), []float32{0, 2, 4, 6, 8, 10}},
-		{"scale as an array", quantImage(first(param("input0_scale", 6, array(f32s(2), 4)...))), []float32{0, 2, 4, 6, 8, 10}},
+		{"scale", quantImage(firstInput(param("input0_scale", 2, f32s(2)...))), []float32{0, 2, 4, 6, 8, 10}},
+		{"scale as an array", quantImage(firstInput(param("input0_scale", 6, array(f32s(2), 4)...))), []float32{0, 2, 4, 6, 8, 10}},
 		{"second input", quantImage(second(param("input1_scale", 2, f32s(2)...))), []float32{0, 2, 4, 6, 8, 10}},
 		{"of another input", quantImage(second(param("input0_scale", 2, f32s(2)...))), plain},
-		{"of an input that is not there", quantImage(first(param("input1_scale", 2, f32s(2)...))), plain},
-		{"leading zero", quantImage(first(param("input00_scale", 2, f32s(2)...))), plain},
-		{"beyond any input", quantImage(first(param("input18446744073709551616_scale", 2, f32s(2)...))), plain},
-		{"other names", quantImage(first(param("input_scale", 2, f32s(2)...), param("input0_scales", 4, 1), param("Input0_scale", 4, 1))), plain},
-		{"zero point", quantImage(first(param("input0_scale", 2, f32s(2)...), param("input0_zero_point", 0, i32s(1)...))), []float32{-2, 0, 2, 4, 6, 8}},
-		{"zero point as an array", quantImage(first(param("input0_scale", 2, f32s(2)...), param("input0_zero_point", 5, array(i32s(1), 4)...))), []float32{-2, 0, 2, 4, 6, 8}},
-		{"lowest zero point", quantImage(first(param("input0_scale", 2, f32s(1)...), param("input0_zero_point", 0, i32s(math.MinInt32)...))),
+		{"of an input that is not there", quantImage(firstInput(param("input1_scale", 2, f32s(2)...))), plain},
+		{"leading zero", quantImage(firstInput(param("input00_scale", 2, f32s(2)...))), plain},
+		{"beyond any input", quantImage(firstInput(param("input18446744073709551616_scale", 2, f32s(2)...))), plain},
+		{"other names", quantImage(firstInput(param("input_scale", 2, f32s(2)...), param("input0_scales", 4, 1), param("Input0_scale", 4, 1))), plain},
+		{"zero point", quantImage(firstInput(param("input0_scale", 2, f32s(2)...), param("input0_zero_point", 0, i32s(1)...))), []float32{-2, 0, 2, 4, 6, 8}},
+		{"zero point as an array", quantImage(firstInput(param("input0_scale", 2, f32s(2)...), param("input0_zero_point", 5, array(i32s(1), 4)...))), []float32{-2, 0, 2, 4, 6, 8}},
+		{"lowest zero point", quantImage(firstInput(param("input0_scale", 2, f32s(1)...), param("input0_zero_point", 0, i32s(math.MinInt32)...))),
 			[]float32{1 << 31, 1 << 31, 1 << 31, 1 << 31, 1 << 31, 1 << 31}},
-		{"axis 0", quantImage(first(param("input0_axis", 0, i32s(0)...), param("input0_scale", 6, array(f32s(1, 2), 4)...))), []float32{0, 1, 2, 6, 8, 10}},
-		{"axis 1 with zero points", quantImage(first(param("input0_axis", 0, i32s(1)...), param("input0_scale", 6, array(f32s(1, 2, 3), 4)...),
+		{"axis 0", quantImage(firstInput(param("input0_axis", 0, i32s(0)...), param("input0_scale", 6, array(f32s(1, 2), 4)...))), []float32{0, 1, 2, 6, 8, 10}},
+		{"axis 1 with zero points", quantImage(firstInput(param("input0_axis", 0, i32s(1)...), param("input0_scale", 6, array(f32s(1, 2, 3), 4)...),
 			param("input0_zero_point", 5, array(i32s(0, 1, 2), 4)...))), []float32{0, 0, 0, 3, 6, 9}},
-		{"one zero point for all", quantImage(first(param("input0_axis", 0, i32s(0)...), param("input0_scale", 6, array(f32s(1, 2), 4)...),
+		{"one zero point for all", quantImage(firstInput(param("input0_axis", 0, i32s(0)...), param("input0_scale", 6, array(f32s(1, 2), 4)...),
 			param("input0_zero_point", 0, i32s(3)...))), []float32{-3, -2, -1, 0, 2, 4}},
 
-		{"axis -1", quantImage(first(param("input0_axis", 0, i32s(-1)...), param("input0_scale", 2, f32s(2)...))), nil},
-		{"axis -1 with an array", quantImage(first(param("input0_axis", 0, i32s(-1)...), param("input0_scale", 6, array(f32s(1, 2, 3), 4)...))), nil},
-		{"axis beyond the rank", quantImage(first(param("input0_axis", 0, i32s(2)...), param("input0_scale", 6, array(f32s(1), 4)...))), nil},
-		{"axis of another type", quantImage(first(param("input0_axis", 1, u64s(0)...), param("input0_scale", 6, array(f32s(1, 2), 4)...))), nil},
-		{"array without axis", quantImage(first(param("input0_scale", 6, array(f32s(1, 2), 4)...))), nil},
-		{"too few scales", quantImage(first(param("input0_axis", 0, i32s(1)...), param("input0_scale", 6, array(f32s(1, 2), 4)...))), nil},
-		{"no scales", quantImage(first(param("input0_scale", 6, i32s(0)...))), nil},
-		{"zero points of another length", quantImage(first(param("input0_axis", 0, i32s(1)...), param("input0_scale", 6, array(f32s(1, 2, 3), 4)...),
+		{"axis -1", quantImage(firstInput(param("input0_axis", 0, i32s(-1)...), param("input0_scale", 2, f32s(2)...))), nil},
+		{"axis -1 with an array", quantImage(firstInput(param("input0_axis", 0, i32s(-1)...), param("input0_scale", 6, array(f32s(1, 2, 3), 4)...))), nil},
+		{"axis beyond the rank", quantImage(firstInput(param("input0_axis", 0, i32s(2)...), param("input0_scale", 6, array(f32s(1), 4)...))), nil},
+		{"axis of another type", quantImage(firstInput(param("input0_axis", 1, u64s(0)...), param("input0_scale", 6, array(f32s(1, 2), 4)...))), nil},
+		{"array without axis", quantImage(firstInput(param("input0_scale", 6, array(f32s(1, 2), 4)...))), nil},
+		{"too few scales", quantImage(firstInput(param("input0_axis", 0, i32s(1)...), param("input0_scale", 6, array(f32s(1, 2), 4)...))), nil},
+		{"no scales", quantImage(firstInput(param("input0_scale", 6, i32s(0)...))), nil},
+		{"zero points of another length", quantImage(firstInput(param("input0_axis", 0, i32s(1)...), param("input0_scale", 6, array(f32s(1, 2, 3), 4)...),
 			param("input0_zero_point", 5, array(i32s(1, 2), 4)...))), nil},
-		{"no zero points in the array", quantImage(first(param("input0_scale", 2, f32s(2)...), param("input0_zero_point", 5, i32s(0)...))), nil},
-		{"scale of another type", quantImage(first(param("input0_scale", 3, u64s(0)...))), nil},
-		{"zero point of another type", quantImage(first(param("input0_scale", 2, f32s(2)...), param("input0_zero_point", 1, u64s(0)...))), nil},
-		{"zero point alone", quantImage(first(param("input0_zero_point", 0, i32s(1)...))), nil},
-		{"axis alone", quantImage(first(param("input0_axis", 0, i32s(1)...))), nil},
+		{"no zero points in the array", quantImage(firstInput(param("input0_scale", 2, f32s(2)...), param("input0_zero_point", 5, i32s(0)...))), nil},
+		{"scale of another type", quantImage(firstInput(param("input0_scale", 3, u64s(0)...))), nil},
+		{"zero point of another type", quantImage(firstInput(param("input0_scale", 2, f32s(2)...), param("input0_zero_point", 1, u64s(0)...))), nil},
+		{"zero point alone", quantImage(firstInput(param("input0_zero_point", 0, i32s(1)...))), nil},
+		{"axis alone", quantImage(firstInput(param("input0_axis", 0, i32s(1)...))), nil},
 
-		{"two consumers agree", quantImage(first(param("input0_scale", 2, f32s(2)...)), second(param("input1_scale", 6, array(f32s(2), 4)...))), []float32{0, 2, 4, 6, 8, 10}},
-		{"a zero point of 0 is none", quantImage(first(param("input0_scale", 2, f32s(2)...)),
+		{"two consumers agree", quantImage(firstInput(param("input0_scale", 2, f32s(2)...)), second(param("input1_scale", 6, array(f32s(2), 4)...))), []float32{0, 2, 4, 6, 8, 10}},
+		{"a zero point of 0 is none", quantImage(firstInput(param("input0_scale", 2, f32s(2)...)),
 			second(param("input1_scale", 2, f32s(2)...), param("input1_zero_point", 0, i32s(0)...))), []float32{0, 2, 4, 6, 8, 10}},
-		{"one of two says nothing", quantImage(first(), first(param("input0_scale", 2, f32s(2)...)), second()), []float32{0, 2, 4, 6, 8, 10}},
-		{"scales conflict", quantImage(first(param("input0_scale", 2, f32s(2)...)), first(param("input0_scale", 2, f32s(3)...))), nil},
-		{"zero points conflict", quantImage(first(param("input0_scale", 2, f32s(2)...)),
-			first(param("input0_scale", 2, f32s(2)...), param("input0_zero_point", 0, i32s(1)...))), nil},
-		{"conflict, then agreement", quantImage(first(param("input0_scale", 2, f32s(2)...)), first(param("input0_scale", 2, f32s(3)...)),
-			first(param("input0_scale", 2, f32s(2)...))), nil},
+		{"one of two says nothing", quantImage(firstInput(), firstInput(param("input0_scale", 2, f32s(2)...)), second()), []float32{0, 2, 4, 6, 8, 10}},
+		{"scales conflict", quantImage(firstInput(param("input0_scale", 2, f32s(2)...)), firstInput(param("input0_scale", 2, f32s(3)...))), nil},
+		{"zero points conflict", quantImage(firstInput(param("input0_scale", 2, f32s(2)...)),
+			firstInput(param("input0_scale", 2, f32s(2)...), param("input0_zero_point", 0, i32s(1)...))), nil},
+		{"conflict, then agreement", quantImage(firstInput(param("input0_scale", 2, f32s(2)...)), firstInput(param("input0_scale", 2, f32s(3)...)),
+			firstInput(param("input0_scale", 2, f32s(2)...))), nil},
 		{"conflict within an operator", quantImage(op(0, []uint32{7, 7}, nil, param("input0_scale", 2, f32s(2)...), param("input1_scale", 2, f32s(3)...))), nil},
-		{"axes conflict", quantImage(first(param("input0_scale", 2, f32s(2)...)),
-			first(param("input0_scale", 6, array(f32s(2, 2), 4)...), param("input0_axis", 0, i32s(0)...))), nil},
-		{"the same NaN", quantImage(first(param("input0_scale", 2, f32s(nan)...)), first(param("input0_scale", 2, f32s(nan)...))), []float32{nan, nan, nan, nan, nan, nan}},
+		{"axes conflict", quantImage(firstInput(param("input0_scale", 2, f32s(2)...)),
+			firstInput(param("input0_scale", 6, array(f32s(2, 2), 4)...), param("input0_axis", 0, i32s(0)...))), nil},
+		{"the same NaN", quantImage(firstInput(param("input0_scale", 2, f32s(nan)...)), firstInput(param("input0_scale", 2, f32s(nan)...))), []float32{nan, nan, nan, nan, nan, nan}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			for _, f := range []*File{openImage(t, c.file), openRemote(t, c.file)} {

@@ -33,28 +33,15 @@ func (fileFormat) Detect(head []byte, _ int64) bool {
 	return m == magicNumber || m == magicASCII
 }
 
-// Parse implements driver.Driver.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
-	f, err := parse(src, x, o)
-	if err != nil {
-		return nil, err
-	}
-	f.Own, f.Metadata, f.Graph, f.Restore, f.Verify, f.Touch = f, f.metadata(), &f.graph, f.restore, f.verify, f.touch
-	if len(f.members) > 0 {
-		f.Load = f.load
-	}
-	return &f.Parsed, nil
-}
-
 // Losses implements driver.Lossy.
 func (d fileFormat) Losses(p *driver.Plan, common *driver.WriteOptions, l *driver.LossList) {
-	d.opts.losses(p, common, l)
+	_, _ = newDocument(p, common, &d.opts, l)
 }
 
 // Layout implements driver.Layouter. With compression, the offsets depend on which
 // constants shrink.
 func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
-	doc, err := newDocument(p, o, &d.opts)
+	doc, err := newDocument(p, o, &d.opts, &driver.LossList{})
 	if err != nil {
 		return nil, err
 	}

@@ -2,52 +2,43 @@ package mobi
 
 import (
 	"encoding/binary"
+	"errors"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// verdict is the result of a check of the footer.
-type verdict struct {
-	kind Footer
-	err  error // ErrChecksum if it is neither checksum
-}
-
-// touch implements driver.Parsed. The footer covers all constants.
+// touch implements driver.Parsed. The footer covers all constants, so a wrong one is wrong for all.
 func (f *parsed) touch(v driver.Verification, _ int) (all bool, err error) {
-	if known := f.footer.Load(); known != nil {
-		return true, known.err
+	if f.wrong == nil {
+		_, err = f.checkFooter(v)
+		if errors.Is(err, format.ErrChecksum) {
+			f.wrong = err
+		}
+		return true, err
 	}
-	_, err = f.checkFooter(v)
-	return true, err
+	return true, f.wrong
 }
 
 // checkFooter compares the footer with the checksum of all bytes before it and
-// returns its kind. It stores the first verdict; a failed read is not a verdict.
-func (f *parsed) checkFooter(v driver.Verification) (Footer, error) {
+// returns its kind.
+func (f *parsed) checkFooter(v driver.Verification) (driver.Kind, error) {
 	end := f.header.graphEnd()
 	b, err := f.src.Slice(end, footerSize)
 	if err != nil {
 		return 0, err
 	}
-	word, kind := uint64(binary.LittleEndian.Uint32(b)), Adler32
+	word := uint64(binary.LittleEndian.Uint32(b))
 	adler, err := v.Hash(driver.Adler32, 0, 0, end, "")
-	if err != nil {
-		return 0, err
+	if err != nil || adler == word {
+		return driver.Adler32, err
 	}
-	if adler != word {
-		kind = CRC32
-		var crc uint64
-		if crc, err = v.Rehash(driver.CRC32, 0, 0, end); err != nil {
-			return 0, err
-		}
-		if crc != word {
-			err = wire.Errorf(name, "footer", end, format.ErrChecksum, "stored %08x, computed Adler-32 %08x, CRC-32 %08x", word, adler, crc)
-		}
+	crc, err := v.Rehash(driver.CRC32, 0, 0, end)
+	if err == nil && crc != word {
+		err = wire.Errorf(name, "footer", end, format.ErrChecksum, "stored %08x, computed Adler-32 %08x, CRC-32 %08x", word, adler, crc)
 	}
-	f.footer.CompareAndSwap(nil, &verdict{kind, err})
-	return kind, err
+	return driver.CRC32, err
 }
 
 // verify implements driver.Parsed. It checks the footer and the header, and
@@ -72,7 +63,7 @@ func (f *parsed) verify(v driver.Verification) error {
 	if err != nil {
 		return err
 	}
-	by := kinds[footer].String() + " of the file"
+	by := footer.String() + " of the file"
 	header := by
 	if f.header.Checksum != 0 {
 		header = driver.CRC32.String()

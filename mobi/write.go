@@ -46,82 +46,64 @@ type document struct {
 	graph   []byte        // the operator graph
 }
 
-// newDocument encodes a plan and checks that readers will accept the result.
-func newDocument(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (*document, error) {
-	if o.Footer > CRC32 {
-		return nil, planError("footer", fmt.Errorf("%w: %d", format.ErrUnsupported, o.Footer))
+// newDocument encodes a plan, lists what the file cannot hold of it, and checks that readers will accept the result.
+func newDocument(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions, l *driver.LossList) (*document, error) {
+	m := &modelInfo{framework: o.FrameworkVersion, created: uint64(driver.CreationTime(common)), flags: o.Flags}
+	for i := range p.Tensors {
+		t := &p.Tensors[i]
+		tensorLosses(t, l)
+		if t.Quant != nil {
+			m.flags |= FlagQuantized
+		}
+		if t.DType == tensor.Float16 {
+			m.flags |= FlagFloat16
+		}
 	}
-	m, err := o.modelInfo(p, common)
-	if err != nil {
-		return nil, err
-	}
-	n, err := newNumbering(p.Tensors, p.Graph)
-	if err != nil {
-		return nil, err
-	}
+	l.UniqueMetadata(p, func(_ int, e driver.Entry) error { return m.set(e) })
+	n := newNumbering(p.Tensors, p.Graph)
 	d := &document{flags: m.flags, footer: o.Footer, tensors: p.Tensors, ids: n.ids}
+	own := o.Inputs != nil || o.Outputs != nil || o.Operators != nil
 	var ops []Operator
-	switch {
-	case o.ownGraph() && p.Graph != nil:
-		return nil, planError("graph", fmt.Errorf("%w: both the plan and the options have one", format.ErrUnsupported))
-	case o.ownGraph():
-		m.inputs, m.outputs, ops = o.Inputs, o.Outputs, cloneOperators(o.Operators)
-	case p.Graph != nil:
-		m.inputs, m.outputs, ops = fileSpecs(p.Graph.Inputs), fileSpecs(p.Graph.Outputs), n.operators(p.Graph)
+	if own {
+		m.inputs, m.outputs, ops = o.Inputs, o.Outputs, slices.Clone(o.Operators)
+		for i := range ops {
+			ops[i].Params = slices.Clone(ops[i].Params) // some are added
+		}
+	} else if p.Graph != nil {
+		ops = graphLosses{numbering: n, p: p, l: l}.find(m.name)
+		m.inputs, m.outputs = fileSpecs(p.Graph.Inputs), fileSpecs(p.Graph.Outputs)
 		if m.name == "" {
 			m.name = p.Graph.Name
 		}
 	}
+	lost := func(int) bool { return true } // the name of a tensor
 	if common.KeepNames {
-		ops, _ = addNames(ops, p, d.ids)
+		ops, lost = addNames(ops, p, n.ids)
 	}
-	addQuantization(ops, p.Tensors, d.ids)
+	for i := range p.Tensors {
+		if _, ok := parseDecimal(p.Tensors[i].Name, 32); !ok && lost(i) {
+			l.Renamed(p, i, fmt.Sprintf("MOBI names tensors by ids, decimal numbers up to %d", uint32(math.MaxUint32)))
+		}
+	}
+	quantLosses(p, n.ids, ops, l)
+	addQuantization(ops, p.Tensors, n.ids)
+	var err error
 	if d.head, err = encodeHead(m); err != nil {
 		return nil, err
 	}
 	if d.graph, err = encodeGraph(ops); err != nil {
 		return nil, err
 	}
-	return d, d.check()
-}
-
-// modelInfo returns the metadata fields of the file for a plan.
-func (o *WriteOptions) modelInfo(p *driver.Plan, common *driver.WriteOptions) (*modelInfo, error) {
-	sec := driver.CreationTime(common)
-	m := &modelInfo{framework: o.FrameworkVersion, created: uint64(sec), flags: o.Flags}
-	for i := range p.Tensors {
-		if p.Tensors[i].Quant != nil {
-			m.flags |= FlagQuantized
-		}
-		if p.Tensors[i].DType == tensor.Float16 {
-			m.flags |= FlagFloat16
-		}
-	}
-	dated := false
-	for _, e := range p.Metadata {
-		if err := m.set(e); err != nil {
-			return nil, planError("metadata \""+e.Key+"\"", err)
-		}
-		dated = dated || e.Key == keyCreated
-	}
-	if sec < 0 && !dated {
+	_, dated := p.Metadata.Get(keyCreated)
+	switch {
+	case o.Footer > CRC32:
+		return nil, planError("footer", fmt.Errorf("%w: %d", format.ErrUnsupported, o.Footer))
+	case own && p.Graph != nil:
+		return nil, planError("graph", fmt.Errorf("%w: both the plan and the options have one", format.ErrUnsupported))
+	case !dated && driver.CreationTime(common) < 0:
 		return nil, planError("creation timestamp", fmt.Errorf("%w: %v is before 1970", format.ErrUnsupported, common.Time))
 	}
-	return m, nil
-}
-
-// ownGraph reports whether the options have specs or operators.
-func (o *WriteOptions) ownGraph() bool {
-	return o.Inputs != nil || o.Outputs != nil || o.Operators != nil
-}
-
-// cloneOperators copies operators, since the writer adds parameters.
-func cloneOperators(ops []Operator) []Operator {
-	out := slices.Clone(ops)
-	for i := range out {
-		out[i].Params = slices.Clone(out[i].Params)
-	}
-	return out
+	return d, d.check()
 }
 
 // check decodes the encoded parts. It refuses what a reader would refuse, and
@@ -350,43 +332,25 @@ func (e *encoder) operator(op *Operator) {
 func (e *encoder) param(p *Param) {
 	e.count("name length", len(p.Name))
 	e.Str(p.Name)
-	switch v := p.Value.(type) {
-	case int32:
-		e.value(paramInt32, v)
-	case int64:
-		e.value(paramInt64, v)
-	case float32:
-		e.value(paramFloat32, v)
-	case float64:
-		e.value(paramFloat64, v)
-	case bool:
-		e.value(paramBool, v)
-	case []int32:
-		e.value(paramInt32s, int32(len(v)), v)
-	case []float32:
-		e.value(paramFloat32s, int32(len(v)), v)
-	case []int64:
-		e.value(paramInt64s, int32(len(v)), v)
-	case string:
-		e.U8(paramString)
-		e.text(v)
-		if !utf8.ValidString(v) {
+	typ := fmt.Sprintf("%T", p.Value)
+	code := slices.IndexFunc(paramTypes[:], func(t paramType) bool { return t.name == typ })
+	if code < 0 {
+		e.err = fmt.Errorf("%w: MOBI has no parameters of type %s", format.ErrUnsupported, driver.TypeName(p.Value))
+		return
+	}
+	e.U8(uint8(code))
+	if s, ok := p.Value.(string); ok {
+		e.text(s)
+		if !utf8.ValidString(s) {
 			e.err = fmt.Errorf("%w: string is not valid UTF-8", format.ErrCorrupt)
 		}
-	default:
-		e.err = fmt.Errorf("%w: MOBI has no parameters of type %s", format.ErrUnsupported, driver.TypeName(v))
+		return
 	}
-}
-
-func (e *encoder) value(code uint8, parts ...any) {
-	e.U8(code)
-	for _, v := range parts {
-		b, err := binary.Append(nil, binary.LittleEndian, v)
-		if err != nil {
-			e.err = err
-		}
-		e.Raw(b)
+	b, _ := binary.Append(nil, binary.LittleEndian, p.Value)
+	if t := &paramTypes[code]; t.list {
+		e.I32(int32(uint64(len(b)) / t.size))
 	}
+	e.Raw(b)
 }
 
 // checkDType refuses an element type without a code. name is its name in the error.

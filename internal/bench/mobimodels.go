@@ -46,7 +46,11 @@ func (m *mobiModel) encoded(t testing.TB, d tensor.DType, level int) []byte {
 		if err != nil {
 			t.Fatal(err)
 		}
-		c.Constants = append(c.Constants, mobi.Constant{ID: uint32(i), DType: d, Shape: x.Shape, Data: data, Quant: quant})
+		v, err := tensor.FromInfo(tensor.Info{DType: d, Shape: x.Shape, Quant: quant}, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		c.Constants = append(c.Constants, mobi.Constant{ID: uint32(i), Tensor: v})
 		consume(c, x.Name, uint32(i))
 	}
 	b, err := c.Bytes()
