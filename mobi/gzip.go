@@ -3,7 +3,6 @@ package mobi
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"sort"
 
@@ -67,7 +66,7 @@ type packer struct {
 
 func newPacker(t driver.Target, d *document, level int) (driver.Encoder, error) {
 	if t.Sequential() {
-		return nil, planError("compression", fmt.Errorf("%w: compressed constants need a spool", format.ErrUnsupported))
+		return nil, driver.ErrSequential
 	}
 	p := &packer{document: d, target: t, level: level, stored: d.plain(), at: make([]int64, len(d.tensors))}
 	p.end = int64(headerSize + len(d.head) + alignment + len(d.graph) + footerSize)

@@ -2,7 +2,6 @@ package mobi
 
 import (
 	"strconv"
-	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
 )
@@ -10,17 +9,6 @@ import (
 // Operators implements driver.Vocabulary. The package documentation describes the
 // operators.
 func (fileFormat) Operators() []driver.Operator {
-	vocabulary.made.Do(func() { vocabulary.operators = known() })
-	return vocabulary.operators
-}
-
-// vocabulary is built on demand, so that programs that only read do not link it.
-var vocabulary struct {
-	made      sync.Once
-	operators []driver.Operator
-}
-
-func known() []driver.Operator {
 	type attr = driver.OperatorAttribute
 	name := func(s ...string) []string { return s }
 	var (
