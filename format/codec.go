@@ -13,8 +13,8 @@ import (
 	"github.com/weightmap/weightmap/internal/source"
 )
 
-// Codec is one format. Its methods open and write files of that format only. Those of the zero Codec
-// return ErrUnknownFormat.
+// Codec is one format. Its methods open and write files of that format only. The zero Codec opens files of all
+// registered formats, and writes none (ErrUnknownFormat).
 type Codec struct{ d driver.Driver }
 
 // With returns the Codec of a driver, registered or not. Format packages use it for their Open and Create.
@@ -58,38 +58,6 @@ func (c Codec) Examine(ctx context.Context, m *Model, f func(driver.Verification
 // Driver returns the driver.
 func (c Codec) Driver() driver.Driver { return c.d }
 
-// Open is format.Open for files of this format only.
-func (c Codec) Open(path string, opts *Options) (*Model, error) {
-	if c.d == nil {
-		return nil, unregistered("")
-	}
-	return openPath(c.d, path, opts)
-}
-
-// OpenBytes is format.OpenBytes for files of this format only.
-func (c Codec) OpenBytes(b []byte, opts *Options) (*Model, error) {
-	if c.d == nil {
-		return nil, unregistered("")
-	}
-	return openBytes(c.d, b, opts)
-}
-
-// OpenReaderAt is format.OpenReaderAt for files of this format only.
-func (c Codec) OpenReaderAt(r io.ReaderAt, size int64, opts *Options) (*Model, error) {
-	if c.d == nil {
-		return nil, unregistered("")
-	}
-	return openReaderAt(c.d, r, size, opts)
-}
-
-// OpenFile is format.OpenFile for files of this format only.
-func (c Codec) OpenFile(f *os.File, off, size int64, opts *Options) (*Model, error) {
-	if c.d == nil {
-		return nil, unregistered("")
-	}
-	return openFile(c.d, f, off, size, opts)
-}
-
 // Create is format.Create for this format.
 func (c Codec) Create(path string, p *Plan, opts *WriteOptions) (*Writer, error) {
 	return c.write(path, opts, func(d driver.Driver, o *WriteOptions) (*save.Writer, error) { return save.Create(d, p, o) })
@@ -119,11 +87,15 @@ func (c Codec) write(path string, opts *WriteOptions, start func(driver.Driver, 
 	return &Writer{w}, nil
 }
 
-// opening returns a model that is not open yet.
-func opening(opts *Options) (*Model, error) {
+// opening returns a model that is not open yet. Its driver is that of the Codec or of Options.Format, nil to
+// detect the format.
+func (c Codec) opening(opts *Options) (*Model, error) {
 	m := &Model{}
 	o, err := driver.CheckOptions(opts, &m.memory)
-	m.opening.Options = o
+	if err == nil && c.d == nil && o.Format != "" {
+		c, err = Lookup(o.Format)
+	}
+	m.opening.Options, m.opening.Driver = o, c.d
 	return m, err
 }
 
@@ -134,30 +106,31 @@ func (m *Model) files() source.Options {
 	return s
 }
 
-// openPath opens with d, or, when that is nil, with the driver that the content
-// asks for.
-func openPath(d driver.Driver, path string, opts *Options) (*Model, error) {
-	m, err := opening(opts)
+// Open is format.Open for files of this format only.
+func (c Codec) Open(path string, opts *Options) (*Model, error) {
+	m, err := c.opening(opts)
 	if err != nil {
-		return nil, err
+		return nil, load.Explain(err, "", path)
 	}
 	err = m.file.Open(path, m.files())
 	if isDir(path, err) {
-		return m.openDir(d, path)
+		return m.openDir(path)
 	}
-	return m.finish(d, &m.file, err, path)
+	return m.finish(&m.file, err, path)
 }
 
-func openBytes(d driver.Driver, b []byte, opts *Options) (*Model, error) {
-	m, err := opening(opts)
+// OpenBytes is format.OpenBytes for files of this format only.
+func (c Codec) OpenBytes(b []byte, opts *Options) (*Model, error) {
+	m, err := c.opening(opts)
 	if err != nil {
 		return nil, err
 	}
-	return m.finish(d, source.FromBytes(b), nil, "")
+	return m.finish(source.FromBytes(b), nil, "")
 }
 
-func openReaderAt(d driver.Driver, r io.ReaderAt, size int64, opts *Options) (*Model, error) {
-	m, err := opening(opts)
+// OpenReaderAt is format.OpenReaderAt for files of this format only.
+func (c Codec) OpenReaderAt(r io.ReaderAt, size int64, opts *Options) (*Model, error) {
+	m, err := c.opening(opts)
 	if err == nil && r == nil {
 		err = missing("reader")
 	}
@@ -175,11 +148,12 @@ func openReaderAt(d driver.Driver, r io.ReaderAt, size int64, opts *Options) (*M
 			return source.FromReaderAt(r, size), nil
 		}
 	}
-	return m.finish(d, source.FromReaderAt(r, size), nil, "")
+	return m.finish(source.FromReaderAt(r, size), nil, "")
 }
 
-func openFile(d driver.Driver, f *os.File, off, size int64, opts *Options) (*Model, error) {
-	m, err := opening(opts)
+// OpenFile is format.OpenFile for files of this format only.
+func (c Codec) OpenFile(f *os.File, off, size int64, opts *Options) (*Model, error) {
+	m, err := c.opening(opts)
 	if err == nil && f == nil {
 		err = missing("file")
 	}
@@ -187,33 +161,30 @@ func openFile(d driver.Driver, f *os.File, off, size int64, opts *Options) (*Mod
 		return nil, err
 	}
 	r, err := source.OpenFile(f, off, size, m.files())
-	return m.finish(d, r, err, f.Name())
+	return m.finish(r, err, f.Name())
 }
 
 // missing is the error for an argument that is nil.
 func missing(what string) error { return &Error{Field: what, Offset: -1, Err: os.ErrInvalid} }
 
 // finish detects the format unless it is given, and parses.
-func (m *Model) finish(d driver.Driver, r *source.Region, err error, path string) (*Model, error) {
+func (m *Model) finish(r *source.Region, err error, path string) (*Model, error) {
 	name := path
 	if r != nil && name == "" {
 		_, name = r.Origin() // of a reader
 	}
-	asked := m.asked(d)
-	if err == nil && d == nil {
-		err = r.Guard(func() (err error) {
-			d, err = choose(r, name, m.opening.Options.Format)
-			return err
-		})
-		if err != nil {
+	asked := With(m.opening.Driver).Name()
+	if err == nil && m.opening.Driver == nil {
+		if err = r.Guard(func() error { return m.choose(r, name) }); err != nil {
 			r.Close()
 		}
 	}
+	d := m.opening.Driver
 	if err != nil {
 		return nil, load.Explain(err, With(d).Name(), name)
 	}
 	size := r.Size()
-	m.opening.Driver, m.opening.Path = d, path
+	m.opening.Path = path
 	err = m.m.Open(r, &m.opening)
 	if is := other(d, m.opening.Head, size, name); is != "" {
 		err = named(err, is, asked, name)
@@ -221,36 +192,34 @@ func (m *Model) finish(d driver.Driver, r *source.Region, err error, path string
 	return m.opened(err)
 }
 
-// asked returns the name of the format that was asked for, "" for whatever a file is.
-func (m *Model) asked(d driver.Driver) string {
-	if d == nil {
-		return m.opening.Options.Format
+// choose sets the driver that the content shows.
+func (m *Model) choose(r *source.Region, path string) error {
+	head, err := r.Head(driver.SniffLen)
+	if err != nil {
+		return err
 	}
-	return d.Describe().Name
+	if m.opening.Driver = detect(head, r.Size(), path); m.opening.Driver == nil {
+		return unknown(head, path)
+	}
+	return nil
 }
 
-// openDir opens the model in a directory: with d if that is a format of directories, by
+// openDir opens the model in a directory: with the given format if that is one of directories, by
 // the rule of Open if a format has one, and else with the first format of directories.
-func (m *Model) openDir(d driver.Driver, path string) (*Model, error) {
-	asked := m.asked(d)
-	var err error = &Error{Path: path, Offset: -1, Err: ErrUnknownFormat}
-	if d == nil && asked != "" {
-		var c Codec
-		if c, err = Lookup(asked); err != nil {
-			return nil, load.Explain(err, "", path)
+func (m *Model) openDir(path string) (_ *Model, err error) {
+	asked := With(m.opening.Driver).Name()
+	_, dirs := m.opening.Driver.(driver.DirParser)
+	switch {
+	case !dirs && findInDirectory != nil:
+		err = findInDirectory(m, path)
+	default:
+		if m.opening.Driver == nil {
+			m.opening.Driver = keeper("")
 		}
-		d = c.d
-	}
-	_, dirs := d.(driver.DirParser)
-	if !dirs && findInDirectory != nil {
-		m, err = findInDirectory(m, d, path)
-	} else {
-		if d == nil {
-			d = keeper("")
-		}
-		if d != nil {
-			m.opening.Driver, m.opening.Path = d, path
-			m, err = m.opened(m.m.OpenDir(&m.opening, nil))
+		err = &Error{Path: path, Offset: -1, Err: ErrUnknownFormat}
+		if m.opening.Driver != nil {
+			m.opening.Path = path
+			_, err = m.opened(m.m.OpenDir(&m.opening, nil))
 		}
 	}
 	if err == nil {

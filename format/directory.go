@@ -27,26 +27,28 @@ func FindInDirectories() {
 	load.Leave()
 }
 
-var findInDirectory func(m *Model, d driver.Driver, path string) (*Model, error)
+var findInDirectory func(m *Model, path string) error
 
 // find opens the model in a directory.
-func (m *Model) find(d driver.Driver, path string) (*Model, error) {
+func (m *Model) find(path string) error {
 	dir := load.OpenDirectory(path, m.opening.Options.Root, m.opening.Files())
 	defer dir.Close()
 	entries, err := dir.Entries()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	name, of, err := choice(d, entries)
+	name, of, err := choice(m.opening.Driver, entries)
 	switch {
 	case name != "":
 		r, err := dir.Open(name)
-		return m.finish(d, r, err, filepath.Join(path, name))
+		_, err = m.finish(r, err, filepath.Join(path, name))
+		return err
 	case err == nil:
 		m.opening.Driver, m.opening.Path = of, path
 		err = m.m.OpenDir(&m.opening, entries)
 	}
-	return m.opened(err)
+	_, err = m.opened(err)
+	return err
 }
 
 // choice returns the file of a directory that opens the model in it, or the format whose model all of

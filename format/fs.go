@@ -17,7 +17,7 @@ import (
 // io.ReaderAt is read on demand, and any other is read into memory, which counts for Options.MaxMemory.
 // Options.Dir and Root are ignored.
 func OpenFS(fsys fs.FS, name string, opts *Options) (*Model, error) {
-	m, err := opening(opts)
+	m, err := Codec{}.opening(opts)
 	if err == nil && fsys == nil {
 		err = missing("file system")
 	}
@@ -26,7 +26,7 @@ func OpenFS(fsys fs.FS, name string, opts *Options) (*Model, error) {
 	}
 	o := &m.opening.Options
 	o.Dir = ""
-	name, err = inFS(fsys, name, o.Format)
+	name, err = inFS(fsys, name, m.opening.Driver)
 	if err != nil {
 		return nil, load.Explain(err, o.Format, name)
 	}
@@ -37,11 +37,11 @@ func OpenFS(fsys fs.FS, name string, opts *Options) (*Model, error) {
 	if err != nil {
 		return nil, load.Explain(err, o.Format, name)
 	}
-	return m.finish(nil, r, nil, "")
+	return m.finish(r, nil, "")
 }
 
 // inFS returns the file that opens the model called name.
-func inFS(fsys fs.FS, name, format string) (string, error) {
+func inFS(fsys fs.FS, name string, d driver.Driver) (string, error) {
 	st, err := fs.Stat(fsys, name)
 	if err != nil || !st.IsDir() {
 		return name, err
@@ -53,14 +53,6 @@ func inFS(fsys fs.FS, name, format string) (string, error) {
 	entries := make([]driver.DirEntry, len(list))
 	for i, e := range list {
 		entries[i] = driver.DirEntry{Name: e.Name(), Regular: !e.IsDir()}
-	}
-	var d driver.Driver
-	if format != "" {
-		c, err := Lookup(format)
-		if err != nil {
-			return name, err
-		}
-		d = c.d
 	}
 	file, of, err := choice(d, entries)
 	if of != nil {

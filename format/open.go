@@ -5,7 +5,6 @@ import (
 	"io"
 	"os"
 
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
 )
 
@@ -16,11 +15,11 @@ import (
 // pytorch_model.bin.index.json, pytorch_model.bin, the only other *.index.json, the only file with the
 // extension of a model or the parts of the only split GGUF model, the .tsr files. If there is none, or more than one model,
 // the error lists the files. Model.Path is then the path of the file.
-func Open(path string, opts *Options) (*Model, error) { return openPath(nil, path, opts) }
+func Open(path string, opts *Options) (*Model, error) { return Codec{}.Open(path, opts) }
 
 // OpenBytes opens a model in memory, such as an embedded file. Views alias b, which must not change until
 // the model is closed.
-func OpenBytes(b []byte, opts *Options) (*Model, error) { return openBytes(nil, b, opts) }
+func OpenBytes(b []byte, opts *Options) (*Model, error) { return Codec{}.OpenBytes(b, opts) }
 
 // OpenReaderAt opens a model of size bytes behind r, such as an object in a store. It reads the structure now, and the
 // bytes of a tensor each time they are used, unless Options.CacheBytes keeps them. View.Slice and
@@ -36,14 +35,14 @@ func OpenBytes(b []byte, opts *Options) (*Model, error) { return openBytes(nil, 
 //	Sibling(name string) (io.ReaderAt, int64, error)          opens another file of the model, unless Options.Dir is set
 //	ReadAtContext(context.Context, []byte, int64) (int, error)  lets Model.Verify and View.ReadIntoContext cancel reads
 func OpenReaderAt(r io.ReaderAt, size int64, opts *Options) (*Model, error) {
-	return openReaderAt(nil, r, size, opts)
+	return Codec{}.OpenReaderAt(r, size, opts)
 }
 
 // OpenFile maps size bytes at offset off of an open file, such as an uncompressed asset in an Android package. A size
 // of -1 means up to the end. Offsets in the model and its errors count from off. The caller may close f
 // afterwards. A nil f is fs.ErrInvalid.
 func OpenFile(f *os.File, off, size int64, opts *Options) (*Model, error) {
-	return openFile(nil, f, off, size, opts)
+	return Codec{}.OpenFile(f, off, size, opts)
 }
 
 // isDir tells whether a path could not be mapped because it is a directory. It
@@ -54,20 +53,4 @@ func isDir(path string, err error) bool {
 	}
 	st, err := os.Stat(path)
 	return err == nil && st.IsDir()
-}
-
-// choose returns the driver that the options force or the content shows.
-func choose(r *source.Region, path, format string) (driver.Driver, error) {
-	if format != "" {
-		c, err := Lookup(format)
-		return c.d, err
-	}
-	head, err := r.Head(driver.SniffLen)
-	if err != nil {
-		return nil, err
-	}
-	if d := detect(head, r.Size(), path); d != nil {
-		return d, nil
-	}
-	return nil, unknown(head, path)
 }

@@ -294,15 +294,10 @@ func TestZeroValues(t *testing.T) {
 		errIs(t, what+" of nil", err, fs.ErrInvalid)
 	}
 	var c Codec
-	_, open := c.Open("x", nil)
-	_, openBytes := c.OpenBytes(nil, nil)
-	_, openReader := c.OpenReaderAt(strings.NewReader(""), 0, nil)
-	_, openFile := c.OpenFile(nil, 0, 0, nil)
+	_, open := c.OpenBytes(nil, nil)
 	_, create := c.Create("x", nil, nil)
 	_, writer := c.NewWriter(io.Discard, nil, nil)
-	for what, err := range map[string]error{
-		"Open": open, "OpenBytes": openBytes, "OpenReaderAt": openReader, "OpenFile": openFile, "Create": create, "NewWriter": writer,
-	} {
+	for what, err := range map[string]error{"OpenBytes": open, "Create": create, "NewWriter": writer} {
 		errIs(t, what+" of the zero Codec", err, ErrUnknownFormat)
 	}
 	if c.Name() != "" || c.Extensions() != nil || c.Detect(nil, 0) || c.Driver() != nil {
