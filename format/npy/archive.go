@@ -37,12 +37,12 @@ func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options
 	if err != nil {
 		return nil, err
 	}
-	n := int(a.Count)
+	n := a.Count
 	f := &archiveFile{parsed: parsed{src: src, index: x, checks: o.Check.Sums(), entries: make([]entry, 0, n)}, memory: o.Memory}
 	x.Version = versions[0]
 	x.Grow(n, max(0, int(a.Size)-n*zip.CentralLen), 4*n)
 	r := new(reader)
-	if err := a.Each(func(s *zip.Stream, m *zip.Member, e zip.Entry) error { return f.member(s, r, m, e) }); err != nil {
+	if err := a.Each(func(m *zip.Member) error { return f.member(a, r, m) }); err != nil {
 		return nil, err
 	}
 	if n > 0 && len(f.entries) == 0 {
@@ -61,8 +61,8 @@ func (f *archiveFile) noArrays(n int) error {
 	return fmt.Errorf("%w: %w: a ZIP archive of %d entries, of which none ends in %s", format.ErrUnknownFormat, format.ErrMagic, n, extension)
 }
 
-// member adds the tensor of the entry whose data is at s.
-func (f *archiveFile) member(s *zip.Stream, r *reader, m *zip.Member, e zip.Entry) error {
+// member adds the tensor of an entry.
+func (f *archiveFile) member(a *zip.Archive, r *reader, m *zip.Member) error {
 	name, isArray := bytes.CutSuffix(m.Name, []byte(extension))
 	if !isArray {
 		if len(f.others) < mostNamed {
@@ -76,12 +76,12 @@ func (f *archiveFile) member(s *zip.Stream, r *reader, m *zip.Member, e zip.Entr
 		return err
 	}
 	if err := driver.CheckName(name); err != nil {
-		return m.Wrap("file name", m.At+zip.CentralLen, err)
+		return m.Wrap("file name", m.Record+zip.CentralLen, err)
 	}
-	r.entry, r.at, r.solid = m.Name, e.At, !e.Packed
-	err := s.Unpack(e.Packed)
+	r.entry, r.at, r.solid = m.Name, m.At, !m.Packed
+	in, err := a.Content(&m.Entry)
 	if err == nil {
-		err = r.read(s.R, e.Size)
+		err = r.read(in, m.Size)
 	}
 	if err == nil && r.other != nil {
 		err = f.memory.Reserve(mostDescr)
@@ -89,8 +89,8 @@ func (f *archiveFile) member(s *zip.Stream, r *reader, m *zip.Member, e zip.Entr
 	if err != nil {
 		return err
 	}
-	if err := f.add(r, name, entry{Entry: e}); err != nil {
-		return m.Wrap("file name", m.At+zip.CentralLen, err)
+	if err := f.add(r, name, entry{Entry: m.Entry}); err != nil {
+		return m.Wrap("file name", m.Record+zip.CentralLen, err)
 	}
 	f.index.Version = max(f.index.Version, versions[r.major-1])
 	if leadsOut(name) {

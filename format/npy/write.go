@@ -97,12 +97,12 @@ func (archiveFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Lay
 	at := int64(0)
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		m, head := zip.NewMade(t.Name+extension, at), encodeHeader(t)
+		head := encodeHeader(t)
+		m := zip.Made{Name: t.Name + extension, Size: int64(len(head)) + t.Size, At: at}
 		if len(m.Name) > math.MaxUint16 {
 			return nil, refuse("the name %.40q... has %d bytes, at most %d are possible", t.Name, len(t.Name), math.MaxUint16-len(extension))
 		}
-		m.Size = int64(len(head)) + t.Size
-		local := m.LocalHeader(at, alignment)
+		local := m.LocalHeader(alignment)
 		if m.Size < 0 || m.Size > math.MaxInt64-at-int64(len(local))-1<<20 {
 			return nil, refuse(tooLarge)
 		}

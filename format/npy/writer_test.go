@@ -8,7 +8,6 @@ import (
 	"io"
 	"math"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
@@ -217,30 +216,5 @@ func TestFileNames(t *testing.T) {
 	}
 	if _, err := nameOf("\xff.npy"); !errors.Is(err, format.ErrCorrupt) {
 		t.Error(err)
-	}
-}
-
-// TestRowMajor compares with the definition.
-func TestRowMajor(t *testing.T) {
-	for _, s := range []tensor.Shape{{2, 3}, {1, 40, 70}, {5, 1, 4, 3}, {33, 2, 65}, {2, 3, 4, 5, 6}} {
-		n, _ := s.Elems()
-		for _, size := range []int{1, 2, 16} {
-			want, src := make([]byte, int(n)*size), make([]byte, int(n)*size)
-			for i := range want {
-				want[i] = byte(i * 7 / 3)
-			}
-			for i := range int(n) {
-				from, step, left := int64(0), n, int64(i)
-				for _, d := range slices.Backward(s) {
-					step /= d
-					from += left % d * step
-					left /= d
-				}
-				copy(src[int(from)*size:][:size], want[i*size:])
-			}
-			if !bytes.Equal(rowMajor(src, s, size), want) {
-				t.Fatalf("%v of %d bytes", s, size)
-			}
-		}
 	}
 }

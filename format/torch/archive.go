@@ -19,11 +19,12 @@ func (r *reading) parseArchive() error {
 	}
 	var pickle *zip.Entry
 	var root string
-	err = a.Each(func(_ *zip.Stream, m *zip.Member, e zip.Entry) error {
+	err = a.Each(func(m *zip.Member) error {
+		e := m.Entry
 		top, rest, _ := bytes.Cut(m.Name, []byte("/"))
 		name := string(rest)
 		if strings.HasPrefix(name, "code/") {
-			return wire.Errorf("", "entries", m.At, format.ErrUnsupported, "entry %q: this is a TorchScript archive, which holds a program: load it with torch.jit.load and save its state_dict", m.Name)
+			return wire.Errorf("", "entries", m.Record, format.ErrUnsupported, "entry %q: this is a TorchScript archive, which holds a program: load it with torch.jit.load and save its state_dict", m.Name)
 		}
 		if err := m.Usable(); err != nil {
 			return err
@@ -32,12 +33,12 @@ func (r *reading) parseArchive() error {
 		switch {
 		case isStore && key != "":
 			if _, twice := r.byKey[key]; twice {
-				return wire.Errorf("", "entries", m.At, format.ErrCorrupt, "storage %s occurs twice", clip(key))
+				return wire.Errorf("", "entries", m.Record, format.ErrCorrupt, "storage %s occurs twice", clip(key))
 			}
 			r.addStore(key, e)
 		case name == "data.pkl":
 			if pickle != nil {
-				return m.Errorf("file name", m.At, format.ErrCorrupt, "there is another one in %q", root)
+				return m.Errorf("file name", m.Record, format.ErrCorrupt, "there is another one in %q", root)
 			}
 			pickle, root = &e, string(top)
 		case name == "version" || name == "byteorder":

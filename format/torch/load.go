@@ -9,8 +9,8 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/strided"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // load returns the little-endian elements of tensor i in row-major order. It handles strides,
@@ -62,27 +62,12 @@ func (m *model) gathered(i int) ([]byte, error) {
 	if p.stride == nil {
 		copy(out, b)
 	} else {
-		gather(out[:0], b, m.index.Shape(i), p.stride, p.elem.size)
+		strided.Gather(out, b, m.index.Shape(i), p.stride, int(p.elem.size))
 	}
-	if word := p.elem.word; s.big && word > 1 {
-		for at := 0; at < len(out); at += word {
-			slices.Reverse(out[at : at+word])
-		}
+	if s.big {
+		strided.Swap(out, p.elem.word)
 	}
 	return out, nil
-}
-
-// gather appends the strided elements of b to out, which has the capacity.
-func gather(out, b []byte, shape tensor.Shape, stride []int64, size int64) []byte {
-	for i := range shape[0] {
-		from := i * stride[0] * size
-		if len(shape) == 1 {
-			out = append(out, b[from:from+size]...)
-		} else {
-			out = gather(out, b[from:], shape[1:], stride[1:], size)
-		}
-	}
-	return out
 }
 
 // located adds the name and file of tensor i to an error without a location.

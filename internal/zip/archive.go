@@ -1,20 +1,32 @@
 package zip
 
 import (
+	"bufio"
+	"bytes"
 	"cmp"
-	"github.com/weightmap/weightmap/tensor"
+	"errors"
+	"io"
 	"slices"
 
+	"github.com/klauspost/compress/flate"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // Archive is a ZIP archive whose directory was read.
 type Archive struct {
-	Directory
-	src   driver.Source
-	o     *driver.Options
-	bytes []byte // of the directory
+	Off, Size int64 // of the directory
+	Count     int   // number of entries
+
+	src     driver.Source
+	o       *driver.Options
+	bytes   []byte      // of the directory
+	heads   wire.Window // beginnings of entries; small neighboring entries are read together
+	in      content
+	buf     *bufio.Reader // of in
+	inflate io.ReadCloser // of buf; nil before the first compressed entry
 }
 
 // extent is the range of the file that an entry occupies.
@@ -23,49 +35,40 @@ type extent struct{ from, to, record int64 }
 // Open reads the directory of an archive. It reserves kept bytes for each entry in Options.Memory, and the size of
 // the directory until Each returns; the caller must call Each.
 func Open(src driver.Source, o *driver.Options, kept int64) (*Archive, error) {
-	d, err := FindDirectory(src)
-	switch {
-	case err != nil:
-		return nil, err
-	case d.Count > uint64(driver.MaxTensors):
-		return nil, wire.Errorf("", "entries", d.Off, tensor.ErrLimit, "%d entries, at most %d are allowed", d.Count, driver.MaxTensors)
-	case d.Size > driver.MaxStructure:
-		return nil, wire.Errorf("", "directory", d.Off, tensor.ErrLimit, "it has %d bytes, at most %d are allowed", d.Size, driver.MaxStructure)
-	}
-	if err := o.Memory.Reserve(d.Size + kept*int64(d.Count)); err != nil {
-		return nil, wire.Error("", "directory", d.Off, err)
-	}
-	b, err := src.Slice(d.Off, d.Size)
-	if err != nil {
-		o.Memory.Release(d.Size)
+	a := &Archive{src: src, o: o, buf: bufio.NewReaderSize(nil, 512)}
+	if err := a.find(); err != nil {
 		return nil, err
 	}
-	return &Archive{Directory: d, src: src, o: o, bytes: b}, nil
+	if err := o.Memory.Reserve(a.Size + kept*int64(a.Count)); err != nil {
+		return nil, wire.Error("", "directory", a.Off, err)
+	}
+	var err error
+	if a.bytes, err = src.Slice(a.Off, a.Size); err != nil {
+		o.Memory.Release(a.Size)
+		return nil, err
+	}
+	return a, nil
 }
 
-// Each calls f for all entries in the order of the directory, with s at the data of the entry. It rejects
-// overlapping entries, which would let a small archive inflate to a huge size.
-func (a *Archive) Each(f func(s *Stream, m *Member, e Entry) error) error {
+// Each calls f for all entries in the order of the directory. It rejects overlapping entries, which would let a
+// small archive inflate to a huge size.
+func (a *Archive) Each(f func(m *Member) error) error {
 	defer a.o.Memory.Release(a.Size)
-	c := wire.NewCursor("", a.bytes, a.Off)
-	s, extents := NewStream(512), make([]extent, 0, a.Count)
-	var h heads
-	h.Open(a.src)
-	defer h.Close()
-	var buf []byte
+	a.heads.Open(a.src)
+	defer a.heads.Close()
+	c, extents := wire.NewCursor("", a.bytes, a.Off), make([]extent, 0, a.Count)
 	var m Member // reused, since f makes it escape
 	for range a.Count {
-		err := a.o.Context.Err()
-		if err == nil {
-			m, err = ReadMember(&c)
-		}
-		if err != nil {
+		if err := a.o.Context.Err(); err != nil {
 			return err
 		}
-		e, end, err := readLocal(s, &h, a.src, &m, a.Off, &buf)
+		if err := m.read(&c); err != nil {
+			return err
+		}
+		end, err := a.local(&m)
 		if err == nil {
-			extents = append(extents, extent{int64(m.Local), end, m.At})
-			err = f(s, &m, e)
+			extents = append(extents, extent{int64(m.head), end, m.Record})
+			err = f(&m)
 		}
 		if err != nil {
 			return err
@@ -81,4 +84,114 @@ func (a *Archive) Each(f func(s *Stream, m *Member, e Entry) error) error {
 		}
 	}
 	return nil
+}
+
+// local reads the local header of m, compares it with the directory, and fills in m.Entry. end is
+// the end of the entry. Checksums are not compared until verification.
+func (a *Archive) local(m *Member) (end int64, err error) {
+	if m.head > uint64(a.Off) || uint64(a.Off)-m.head < localLen {
+		return 0, m.Errorf("offset", m.Record+42, tensor.ErrCorrupt, "its header is at %d, the directory at %d", m.head, a.Off)
+	}
+	at := int64(m.head)
+	b, err := a.heads.Peek(at, localLen)
+	if err != nil {
+		return 0, err
+	}
+	flags, method, sum := le.Uint16(b[6:]), le.Uint16(b[8:]), le.Uint32(b[14:])
+	packed, size := uint64(le.Uint32(b[18:])), uint64(le.Uint32(b[22:]))
+	names, extras := int64(le.Uint16(b[26:])), int64(le.Uint16(b[28:]))
+	switch {
+	case string(b[:4]) != LocalMagic:
+		return 0, m.Errorf("local header", at, tensor.ErrCorrupt, "it begins with % x", b[:4])
+	case (flags^m.flags)&(flagEncrypted|flagDescriptor|flagPatched) != 0:
+		return 0, m.Errorf("local header", at+6, tensor.ErrCorrupt, "its flags are %#x, in the directory %#x", flags, m.flags)
+	case method != m.method:
+		return 0, m.Errorf("local header", at+8, tensor.ErrCorrupt, "its method is %d, in the directory %d", method, m.method)
+	}
+	m.At = at + localLen + names + extras
+	if m.At > a.Off || m.packed > uint64(a.Off-m.At) {
+		return 0, m.Errorf("sizes", m.Record+20, tensor.ErrCorrupt, "%d bytes at %d, the directory is at %d", m.packed, m.At, a.Off)
+	}
+	at += localLen
+	if b, err = a.heads.Peek(at, names+extras); err != nil {
+		return 0, err
+	}
+	if name := b[:names]; !bytes.Equal(name, m.Name) {
+		return 0, m.Errorf("local header", at, tensor.ErrCorrupt, "its name is %q", name)
+	}
+	if err := widen(b[names:], []*uint64{&size, &packed}, new(uint64)); err != nil {
+		return 0, m.Wrap("local zip64 field", at+names, err)
+	}
+	end = m.At + int64(m.packed)
+	late := flags&flagDescriptor != 0
+	if (size != m.size || packed != m.packed) && !(late && size == 0 && packed == 0) {
+		return 0, m.Errorf("sizes", int64(m.head)+18, tensor.ErrCorrupt, "%d bytes packed into %d, in the directory %d into %d", size, packed, m.size, m.packed)
+	}
+	if late {
+		if sum, end, err = a.descriptor(m, end); err != nil {
+			return 0, err
+		}
+	}
+	m.Stored, m.Size, m.Packed, m.LocalSum = int64(m.packed), int64(m.size), m.method == deflated, sum
+	return end, nil
+}
+
+// descriptor reads the data descriptor at an offset, in any of its forms, and returns its end.
+// Writers use it if they do not know checksum and sizes in advance.
+func (a *Archive) descriptor(m *Member, at int64) (sum uint32, end int64, err error) {
+	b, err := driver.Private(a.src, at, min(24, a.Off-at))
+	if err != nil {
+		return 0, 0, err
+	}
+	for _, sign := range []string{descriptorMagic, ""} {
+		f, ok := bytes.CutPrefix(b, []byte(sign))
+		n := at + int64(len(sign))
+		if ok && len(f) >= 20 && le.Uint64(f[4:]) == m.packed && le.Uint64(f[12:]) == m.size {
+			return le.Uint32(f), n + 20, nil
+		}
+		if ok && len(f) >= 12 && uint64(le.Uint32(f[4:])) == m.packed && uint64(le.Uint32(f[8:])) == m.size {
+			return le.Uint32(f), n + 12, nil
+		}
+	}
+	return 0, 0, m.Errorf("data descriptor", at, tensor.ErrCorrupt, "none with %d bytes packed into %d follows the data", m.size, m.packed)
+}
+
+// Content returns a reader of the beginning of an entry, until the next call or the end of Each.
+func (a *Archive) Content(e *Entry) (io.Reader, error) {
+	a.in = content{&a.heads, e.At, e.At + e.Stored}
+	if !e.Packed {
+		return &a.in, nil
+	}
+	a.buf.Reset(&a.in)
+	if a.inflate == nil {
+		a.inflate = flate.NewReader(a.buf)
+		return a.inflate, nil
+	}
+	return a.inflate, a.inflate.(flate.Resetter).Reset(a.buf, nil)
+}
+
+// content reads a range of the file.
+type content struct {
+	file    *wire.Window
+	at, end int64
+}
+
+func (c *content) Read(p []byte) (int, error) {
+	n := min(int64(len(p)), c.end-c.at)
+	if n <= 0 {
+		return 0, io.EOF
+	}
+	b, err := c.file.Peek(c.at, n)
+	c.at += n
+	return copy(p, b), err
+}
+
+// Unpacked turns an error of a reader of Content into one about the file, if decompression failed.
+func Unpacked(err error) error {
+	var bad flate.CorruptInputError
+	var internal flate.InternalError // some damaged streams cause this
+	if errors.As(err, &bad) || errors.As(err, &internal) || err == io.EOF || err == io.ErrUnexpectedEOF {
+		return codec.Corrupt("deflate", codec.NoEOF(err))
+	}
+	return err
 }

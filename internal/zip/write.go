@@ -1,6 +1,7 @@
 package zip
 
 import (
+	"strings"
 	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/internal/wire"
@@ -12,27 +13,11 @@ const (
 	CentralSum = 16
 )
 
-// Made is an uncompressed entry to be written: Size bytes after a header at an offset.
+// Made is an uncompressed entry to be written: Size bytes after a header at offset At.
 type Made struct {
-	Name  string
-	Size  int64
-	at    int64
-	flags uint16
+	Name     string
+	Size, At int64
 }
-
-// NewMade returns an entry with the given name at an offset.
-func NewMade(name string, at int64) *Made {
-	m := &Made{Name: name, at: at}
-	for i := range len(name) {
-		if name[i] >= utf8.RuneSelf {
-			m.flags = flagUTF8
-		}
-	}
-	return m
-}
-
-// isWide reports whether the sizes do not fit 32 bits.
-func (m *Made) isWide() bool { return m.Size >= wide32 }
 
 // The version of the format that a reader needs, and the date of all entries. The date is
 // 1980-01-01, as in NumPy, so that the same tensors give the same bytes.
@@ -46,16 +31,20 @@ const (
 )
 
 func (m *Made) version() uint16 {
-	if m.isWide() || m.at >= wide32 {
+	if m.Size >= wide32 || m.At >= wide32 {
 		return wideVersion
 	}
 	return plainVersion
 }
 
-// common appends the fields between version and name length, which both headers have.
+// common appends the fields between version and length of the extra fields, which both headers have.
 func (m *Made) common(b *wire.Buffer) {
 	b.U16(m.version())
-	b.U16(m.flags)
+	if strings.IndexFunc(m.Name, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0 {
+		b.U16(flagUTF8)
+	} else {
+		b.U16(0)
+	}
 	b.U16(stored)
 	b.U16(0) // time
 	b.U16(noDate)
@@ -66,17 +55,31 @@ func (m *Made) common(b *wire.Buffer) {
 	b.U16(uint16(len(m.Name)))
 }
 
-// LocalHeader returns the header at an offset, padded so that the data after it is aligned.
-func (m *Made) LocalHeader(at, alignment int64) []byte {
-	var extra wire.Buffer
-	if m.isWide() {
-		extra.U16(extraZip64)
-		extra.U16(16)
-		extra.I64(m.Size)
-		extra.I64(m.Size)
+// zip64 returns the zip64 field of some values, which is empty if there are none.
+func zip64(values ...int64) (b wire.Buffer) {
+	if len(values) > 0 {
+		b.U16(extraZip64)
+		b.U16(uint16(8 * len(values)))
 	}
+	for _, v := range values {
+		b.I64(v)
+	}
+	return b
+}
+
+// sizes returns the values of the zip64 field that both headers have.
+func (m *Made) sizes() []int64 {
+	if m.Size < wide32 {
+		return nil
+	}
+	return []int64{m.Size, m.Size}
+}
+
+// LocalHeader returns the header, padded so that the data after it is aligned.
+func (m *Made) LocalHeader(alignment int64) []byte {
+	extra := zip64(m.sizes()...)
 	const least = 6
-	pad := int(-(at + localLen + int64(len(m.Name)+extra.Len())) & (alignment - 1))
+	pad := int(-(m.At + localLen + int64(len(m.Name)+extra.Len())) & (alignment - 1))
 	if 0 < pad && pad < least {
 		pad += int(alignment)
 	}
@@ -97,33 +100,20 @@ func (m *Made) LocalHeader(at, alignment int64) []byte {
 
 // CentralHeader appends the record of the directory.
 func (m *Made) CentralHeader(b *wire.Buffer) {
-	var extra wire.Buffer
-	if m.isWide() {
-		extra.I64(m.Size)
-		extra.I64(m.Size)
+	values := m.sizes()
+	if m.At >= wide32 {
+		values = append(values, m.At)
 	}
-	if m.at >= wide32 {
-		extra.I64(m.at)
-	}
+	extra := zip64(values...)
 	b.Str(centralMagic)
 	b.U16(madeOnUnix | m.version())
 	m.common(b)
-	if extra.Len() > 0 {
-		b.U16(uint16(extra.Len() + 4))
-	} else {
-		b.U16(0)
-	}
-	b.U16(0) // comment
-	b.U16(0) // disk
-	b.U16(0) // internal attributes
+	b.U16(uint16(extra.Len()))
+	b.Fill(6, 0) // comment, disk, internal attributes
 	b.U32(fileMode)
-	b.U32(uint32(min(m.at, wide32)))
+	b.U32(uint32(min(m.At, wide32)))
 	b.Str(m.Name)
-	if extra.Len() > 0 {
-		b.U16(extraZip64)
-		b.U16(uint16(extra.Len()))
-		b.Raw(extra.Bytes())
-	}
+	b.Raw(extra.Bytes())
 }
 
 // AppendEnd appends the end records for a directory of n entries and the given size at off.
@@ -134,8 +124,7 @@ func AppendEnd(b *wire.Buffer, n int, size, off int64) {
 		b.U64(end64Len - 12)
 		b.U16(madeOnUnix | wideVersion)
 		b.U16(wideVersion)
-		b.U32(0) // disks
-		b.U32(0)
+		b.Fill(8, 0) // disks
 		b.U64(uint64(n))
 		b.U64(uint64(n))
 		b.I64(size)
@@ -146,8 +135,7 @@ func AppendEnd(b *wire.Buffer, n int, size, off int64) {
 		b.U32(1)
 	}
 	b.Str(EndMagic)
-	b.U16(0) // disks
-	b.U16(0)
+	b.Fill(4, 0) // disks
 	b.U16(uint16(min(n, wide16)))
 	b.U16(uint16(min(n, wide16)))
 	b.U32(uint32(min(size, wide32)))

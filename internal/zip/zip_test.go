@@ -1,7 +1,6 @@
 package zip
 
 import (
-	"encoding/binary"
 	"errors"
 	"testing"
 
@@ -10,7 +9,6 @@ import (
 
 // TestWiden: the zip64 field of an entry has what the entry leaves to it, and no more.
 func TestWiden(t *testing.T) {
-	le := binary.LittleEndian
 	value := func(n uint64) []byte { return le.AppendUint64(nil, n) }
 	for _, tt := range []struct {
 		name    string
@@ -31,7 +29,8 @@ func TestWiden(t *testing.T) {
 		{"no value", []byte{}, wide32, 0, true, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			err := widen(tt.x, []*uint64{&tt.size}, &tt.disk)
+			extra := le.AppendUint16(le.AppendUint16(nil, extraZip64), uint16(len(tt.x)))
+			err := widen(append(extra, tt.x...), []*uint64{&tt.size}, &tt.disk)
 			if tt.refused != errors.Is(err, format.ErrCorrupt) || err == nil && tt.size != tt.want {
 				t.Errorf("%v, size %d", err, tt.size)
 			}

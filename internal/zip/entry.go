@@ -1,0 +1,111 @@
+package zip
+
+import (
+	"bytes"
+	"errors"
+	"fmt"
+	"io"
+	"sync"
+
+	"github.com/klauspost/compress/flate"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Entry locates the content of an entry.
+type Entry struct {
+	At, Stored int64 // range in the file, perhaps compressed
+	Size       int64 // of the content
+	Packed     bool  // by DEFLATE
+	Sum        uint32
+	LocalSum   uint32 // the CRC-32 in the local header or data descriptor; Sum is that in the directory
+}
+
+// Compare compares the CRC-32 of the content with what the archive records.
+func (e *Entry) Compare(sum uint32) error {
+	for _, want := range []uint32{e.Sum, e.LocalSum} {
+		if sum != want {
+			return fmt.Errorf("%w: the entry has crc32 %08x, the file records %08x", driver.ErrChecksum, sum, want)
+		}
+	}
+	return nil
+}
+
+// Content returns the content of an entry, which may alias the file.
+func (e *Entry) Content(src driver.Source) ([]byte, error) {
+	b, err := src.Slice(e.At, e.Stored)
+	if err != nil || !e.Packed {
+		return b, err
+	}
+	return deflate.Decompress(b, e.Size)
+}
+
+// Verify compares the CRC-32 of the content with those in the archive. name is for progress reports.
+func (e *Entry) Verify(v driver.Verification, src driver.Source, space driver.Space, name string) error {
+	if !e.Packed {
+		sum, err := v.Hash(driver.CRC32, space, e.At, e.Stored, name)
+		if err != nil {
+			return err
+		}
+		return e.Compare(uint32(sum))
+	}
+	b, err := src.Slice(e.At, e.Stored)
+	if err != nil {
+		return err
+	}
+	h := hash{v: v, name: name}
+	if err := deflate.Expand(&h, b, e.Size); err != nil {
+		return err
+	}
+	return e.Compare(h.sum)
+}
+
+// hash is an io.Writer that computes a CRC-32 and reports progress.
+type hash struct {
+	sum  uint32
+	v    driver.Verification
+	name string
+}
+
+func (h *hash) Write(b []byte) (int, error) {
+	h.sum = tensor.UpdateCRC32(h.sum, b)
+	h.v.Done(int64(len(b)), h.name)
+	return len(b), h.v.Context().Err()
+}
+
+// deflate is the codec of compressed entries. It only decompresses.
+var deflate = codec.Stream{Library: library{}}
+
+type library struct{}
+
+func (library) Name() string { return "deflate" }
+
+func (library) Window([]byte) int64 { return 64 << 10 }
+
+func (library) Size([]byte) int64 { return -1 }
+
+func (library) NewWriter(io.Writer, int, int64) (io.WriteCloser, func(), error) {
+	return nil, nil, errors.ErrUnsupported
+}
+
+// inflater is a decompressor with its input.
+type inflater struct {
+	io.Reader
+	src bytes.Reader
+}
+
+var inflaters = sync.Pool{New: func() any { return &inflater{Reader: flate.NewReader(nil)} }}
+
+func (library) NewReader(src []byte) (codec.Reader, error) {
+	z := inflaters.Get().(*inflater)
+	z.src.Reset(src)
+	return z, z.Reader.(flate.Resetter).Reset(&z.src, nil)
+}
+
+func (z *inflater) Rest() int { return z.src.Len() }
+
+func (z *inflater) Release() {
+	z.src.Reset(nil)
+	inflaters.Put(z)
+}
