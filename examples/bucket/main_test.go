@@ -31,17 +31,11 @@ func model(t *testing.T, name string, n int, first byte) []byte {
 	}
 	var out bytes.Buffer
 	w, err := format.NewWriter(name, &out, plan, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, info := range plan.Tensors {
-		if err := w.WriteTensor(info.Name, bytes.NewReader(data(n, first+byte(i)))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteTensor(info.Name, bytes.NewReader(data(n, first+byte(i)))))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return out.Bytes()
 }
 
@@ -56,9 +50,7 @@ func data(n int, first byte) []byte {
 // buckets returns a bucket in memory and one in a directory.
 func buckets(t *testing.T) map[string]*blob.Bucket {
 	dir, err := fileblob.OpenBucket(t.TempDir(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	all := map[string]*blob.Bucket{"memory": memblob.OpenBucket(nil), "directory": dir}
 	t.Cleanup(func() {
 		for _, b := range all {
@@ -70,9 +62,7 @@ func buckets(t *testing.T) map[string]*blob.Bucket {
 
 func put(t *testing.T, b *blob.Bucket, key string, content []byte) {
 	t.Helper()
-	if err := b.WriteAll(context.Background(), key, content, nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, b.WriteAll(context.Background(), key, content, nil))
 }
 
 // TestBuckets opens every format in every bucket.
@@ -83,18 +73,14 @@ func TestBuckets(t *testing.T) {
 				const n = 100_000
 				put(t, b, "m", model(t, name, n, 7))
 				m, r, err := open(t.Context(), b, "m", &remote.Options{Window: 4096, Part: 30_000})
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				defer m.Close()
 				opened := r.Stats()
 				if opened.Requests > 4 || opened.Bytes > 70_000 {
 					t.Errorf("opening takes %+v", opened)
 				}
 				v, err := m.Tensor("2")
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				got, err := v.Bytes()
 				if err != nil || !bytes.Equal(got, data(n, 8)) {
 					t.Error("other bytes: ", err)
@@ -119,13 +105,9 @@ func TestChanged(t *testing.T) {
 					put(t, b, "m", one)
 					o := &changing{object: object{b, "m"}}
 					r, err := remote.NewObjectReaderAt(t.Context(), o, &remote.Options{Window: 4096})
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					m, err := format.OpenReaderAt(r, r.Size(), nil)
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					defer m.Close()
 					time.Sleep(10 * time.Millisecond) // the clock of file systems is coarse
 					if during {
@@ -134,9 +116,7 @@ func TestChanged(t *testing.T) {
 						put(t, b, "m", two)
 					}
 					v, err := m.Tensor("2")
-					if err != nil {
-						t.Fatal(err)
-					}
+					must(t, err)
 					if _, err := v.Bytes(); !errors.Is(err, remote.ErrChanged) || !errors.Is(err, format.ErrCorrupt) {
 						t.Errorf("Bytes: %v, want ErrChanged", err)
 					}
@@ -170,9 +150,7 @@ func TestFailures(t *testing.T) {
 		}
 		put(t, b, "m", model(t, "mag", 100_000, 1))
 		m, r, err := open(t.Context(), b, "m", &remote.Options{Window: 4096, Backoff: time.Microsecond, Retries: 2})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer m.Close()
 		before := r.Stats()
 		b.Close()
@@ -190,12 +168,8 @@ func TestFailures(t *testing.T) {
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	content := model(t, "mag", 400_000, 1)
-	if err := os.WriteFile(filepath.Join(dir, "m.mag"), content, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "bad"), []byte("nothing"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(dir, "m.mag"), content, 0o666))
+	must(t, os.WriteFile(filepath.Join(dir, "bad"), []byte("nothing"), 0o666))
 	url := "file://" + filepath.ToSlash(dir)
 	const head = "m.mag: mag 1, 2 tensors, 800 kB\n"
 	for _, tt := range []struct {
@@ -221,5 +195,12 @@ func TestRun(t *testing.T) {
 				t.Errorf("status %d, %s (-want +got)\n%s", status, &stderr, diff)
 			}
 		})
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

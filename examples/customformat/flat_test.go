@@ -143,17 +143,11 @@ func TestConformance(t *testing.T) {
 func TestBytes(t *testing.T) {
 	var out bytes.Buffer
 	w, err := format.With(Driver{}).NewWriter(&out, plan(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range []string{"b", "a"} {
-		if err := w.WriteTensor(name, bytes.NewReader(map[string][]byte{"a": values}[name])); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteTensor(name, bytes.NewReader(map[string][]byte{"a": values}[name])))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	if d := cmp.Diff(with(func(*image) {}), out.Bytes()); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
@@ -163,34 +157,20 @@ func TestBytes(t *testing.T) {
 func TestOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model")
 	w, err := format.Create("flat", path, plan(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, name := range []string{"a", "b"} {
-		if err := w.WriteTensor(name, bytes.NewReader(map[string][]byte{"a": values}[name])); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteTensor(name, bytes.NewReader(map[string][]byte{"a": values}[name])))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	m, err := format.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	c, err := m.Verify(t.Context())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	a, err := m.Tensor("a")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, err := tensor.As[int8](a)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	type seen struct {
 		Format, Version, Verified string
 		Data                      []int8
@@ -276,9 +256,7 @@ func TestZero(t *testing.T) {
 		t.Errorf("an empty file: %v", err)
 	}
 	w, err := format.With(d).NewWriter(&bytes.Buffer{}, nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := w.Close(); err != nil {
 		t.Errorf("a file of no tensors: %v", err)
 	}
@@ -287,18 +265,14 @@ func TestZero(t *testing.T) {
 // TestPublicOnly checks that a format in another module needs only three public packages.
 func TestPublicOnly(t *testing.T) {
 	files, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	used := map[string]bool{}
 	for _, name := range files {
 		if strings.HasSuffix(name, "_test.go") {
 			continue
 		}
 		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.ImportsOnly)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, i := range f.Imports {
 			if path, _ := strconv.Unquote(i.Path.Value); strings.Contains(path, ".") {
 				used[path] = true
@@ -308,5 +282,12 @@ func TestPublicOnly(t *testing.T) {
 	const module = "github.com/weightmap/weightmap/"
 	if d := cmp.Diff(map[string]bool{module + "format": true, module + "format/driver": true, module + "tensor": true}, used); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

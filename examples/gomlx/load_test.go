@@ -27,28 +27,18 @@ func written(t testing.TB, n int) string {
 		weights[i] = float32(i % 1000)
 	}
 	w, err := tensor.Of("w", tensor.Shape{int64(n / 4), 4}, weights)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ids, err := tensor.Of("ids", tensor.Shape{3}, []int64{1, -2, 3})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	none, err := tensor.Of("none", tensor.Shape{0, 2}, []float32{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := format.Save(path, "safetensors", w, ids, none); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, format.Save(path, "safetensors", w, ids, none))
 	return path
 }
 
 func open(t testing.TB, path string) *format.Model {
 	m, err := safetensors.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { m.Close() })
 	return m
 }
@@ -56,9 +46,7 @@ func open(t testing.TB, path string) *format.Model {
 // TestTensors compares what is loaded with what was written.
 func TestTensors(t *testing.T) {
 	loaded, err := Tensors(open(t, written(t, 4000)))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff([]int64{1, -2, 3}, tensors.MustCopyFlatData[int64](loaded["ids"])); diff != "" {
 		t.Error(diff)
 	}
@@ -72,17 +60,11 @@ func TestTensors(t *testing.T) {
 func TestConstants(t *testing.T) {
 	b, c := constants(t, open(t, written(t, 4000)))
 	program, err := b.Compile([]backends.Op{c["ids"]}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, err := program.Execute(nil, nil, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got := make([]int64, 3)
-	if err := engine.BufferToFlatData(out[0], got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, engine.BufferToFlatData(out[0], got))
 	if diff := cmp.Diff([]int64{1, -2, 3}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -93,9 +75,7 @@ var engine, _ = simplego.New("ops_sequential,parallelism=0")
 func constants(t testing.TB, m *format.Model) (backends.Builder, map[string]backends.Op) {
 	b := engine.Builder("weights")
 	c, err := Constants(b, m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b, c
 }
 
@@ -143,9 +123,7 @@ func TestCopies(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		if err := way.load(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, way.load())
 		runtime.ReadMemStats(&after)
 		ratio := float64(after.TotalAlloc-before.TotalAlloc) / (4 * n)
 		if t.Logf("%-26s %.2f times the bytes of the weights", way.name, ratio); ratio < way.least || ratio > way.most {
@@ -179,4 +157,11 @@ func BenchmarkLoad(b *testing.B) {
 			}
 		}
 	})
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -42,17 +42,11 @@ func file(t *testing.T, path string, p *format.Plan, o mle.WriteOptions) {
 	t.Helper()
 	o.NoSync = true
 	w, err := mle.Create(path, p, &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, info := range p.Tensors {
-		if err := w.WriteTensor(info.Name, bytes.NewReader(data(info))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteTensor(info.Name, bytes.NewReader(data(info))))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 }
 
 // data returns 4-byte elements that are floats between -1 and 1.
@@ -73,9 +67,7 @@ func convert(t *testing.T, o *format.Options, args ...string) *mle.File {
 		t.Fatalf("%v: status %d, %q, %q", args, status, stdout.String(), stderr.String())
 	}
 	f, err := mle.Open("out.mle", o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -83,9 +75,7 @@ func convert(t *testing.T, o *format.Options, args ...string) *mle.File {
 func TestConvert(t *testing.T) {
 	t.Chdir(t.TempDir())
 	private, err := keys.EncodePrivate(signer)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	os.WriteFile("key.pem", private, 0o600)
 	os.WriteFile("key.bin", key, 0o600)
 	os.WriteFile("key.hex", []byte(hex.EncodeToString(key)+"\n"), 0o600)
@@ -131,9 +121,7 @@ func TestConvert(t *testing.T) {
 func checkSame(t *testing.T, path string, got *mle.File, lossy bool) {
 	t.Helper()
 	want, err := mle.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer want.Close()
 	if diff := cmp.Diff(want.IR(), got.IR(), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(mle.Descriptor{}, "Offset")); diff != "" {
 		t.Error(diff)
@@ -193,9 +181,7 @@ func TestInPlace(t *testing.T) {
 		t.Fatal(stderr.String())
 	}
 	f, err := mle.Open("m.mle", nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	if f.Version() != "2" {
 		t.Errorf("version %s", f.Version())
@@ -206,9 +192,7 @@ func TestInPlace(t *testing.T) {
 // TestMigrateFieldFiles converts old files from the field to version 2.
 func TestMigrateFieldFiles(t *testing.T) {
 	dir, err := filepath.Abs("../../../shared/interop/mle")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"example_model", "iris_model", "iris_mlp_model", "v1_sdk_gnb", "v1_sdk_knn", "v1_sdk_kmeans"} {
 		path := filepath.Join(dir, name+".mle")
@@ -291,5 +275,12 @@ func TestHelp(t *testing.T) {
 				t.Errorf("%s: no %q in\n%s", args, part, &stdout)
 			}
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

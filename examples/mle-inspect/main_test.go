@@ -27,35 +27,23 @@ func file(t *testing.T, path string, o mle.WriteOptions) {
 	t.Helper()
 	p := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{1024}}}}
 	w, err := mle.Create(path, p, &o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.WriteTensor("w", bytes.NewReader(make([]byte, 4096))); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, w.WriteTensor("w", bytes.NewReader(make([]byte, 4096))))
+	must(t, w.Close())
 }
 
 // pem writes the public key of a signer.
 func pem(t *testing.T, path string, key crypto.Signer) {
 	t.Helper()
 	text, err := keys.EncodePublic(key.Public())
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, text, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.WriteFile(path, text, 0o644))
 }
 
 func rsaKey(t *testing.T) crypto.Signer {
 	t.Helper()
 	key, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return key
 }
 
@@ -145,5 +133,12 @@ func TestInterop(t *testing.T) {
 		if diff := cmp.Diff(want, stdout.String()); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -53,12 +53,8 @@ func child(t *testing.T, args ...string) (*exec.Cmd, string, *bytes.Buffer) {
 	var logs bytes.Buffer
 	cmd.Stderr = &logs
 	out, err := cmd.StdoutPipe()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill() }) // nothing happens when it has ended
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
@@ -76,9 +72,7 @@ func TestTermination(t *testing.T) {
 	cmd, url, logs := child(t, "-watch", "1ms", path)
 	m := digits.Draw(5, 1)
 	began, err := slowly(url, jsonOf(&m)) // a request of which half is sent
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var terminated atomic.Bool
 	var answered atomic.Int64
 	var crowd sync.WaitGroup
@@ -98,9 +92,7 @@ func TestTermination(t *testing.T) {
 		}
 	}
 	terminated.Store(true)
-	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Process.Signal(syscall.SIGTERM))
 	crowd.Wait()
 	if text, err := began(); err != nil || !strings.Contains(text, "200 OK") || !strings.Contains(text, `"digit":5`) {
 		t.Errorf("what had begun: %q, %v", text, err)
@@ -162,39 +154,25 @@ func slowly(url, body string) (end func() (string, error), err error) {
 func TestCommandLine(t *testing.T) {
 	path, dir := trained(t), t.TempDir()
 	public, private, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pem, err := keys.EncodePublic(public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	key, signed := filepath.Join(dir, "key.pem"), filepath.Join(dir, "signed.mle")
-	if err := os.WriteFile(key, pem, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(key, pem, 0o666))
 	if _, err := convert.File(path, signed, &convert.Options{Lossy: true, WriteOptions: format.WriteOptions{Storage: format.Storage{Signer: private}}}); err != nil {
 		t.Fatal(err)
 	}
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	bundle, err := signing.Sign(context.Background(), signed, signing.Signer{Key: ec}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if pem, err = keys.EncodePublic(ec.Public()); err != nil {
 		t.Fatal(err)
 	}
 	trust := filepath.Join(dir, "trust.pem")
-	if err := errors.Join(os.WriteFile(trust, pem, 0o666), os.WriteFile(signed+".sig", bundle.Bytes(), 0o666)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(trust, pem, 0o666), os.WriteFile(signed+".sig", bundle.Bytes(), 0o666)))
 	occupied, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer occupied.Close()
 	for _, c := range []struct {
 		name   string

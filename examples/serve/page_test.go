@@ -62,9 +62,7 @@ func TestPage(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 			picture, err := os.ReadFile(shot)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			shows(t, picture, c.paints)
 			if c.name == "light" && *update {
 				if err := os.WriteFile("page.png", small(t, picture), 0o666); err != nil {
@@ -79,9 +77,7 @@ func TestPage(t *testing.T) {
 func small(t *testing.T, picture []byte) []byte {
 	t.Helper()
 	m, err := png.Decode(bytes.NewReader(picture))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	seen := colorsOf(m)
 	byCount := slices.SortedFunc(maps.Keys(seen), func(a, b color.RGBA) int { return seen[b] - seen[a] })
 	var palette color.Palette
@@ -91,9 +87,7 @@ func small(t *testing.T, picture []byte) []byte {
 	p := image.NewPaletted(m.Bounds(), palette)
 	draw.Draw(p, p.Rect, m, m.Bounds().Min, draw.Src)
 	var b bytes.Buffer
-	if err := (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, p); err != nil {
-		t.Fatal(err)
-	}
+	must(t, (&png.Encoder{CompressionLevel: png.BestCompression}).Encode(&b, p))
 	return b.Bytes()
 }
 
@@ -112,9 +106,7 @@ func colorsOf(m image.Image) map[color.RGBA]int {
 func shows(t *testing.T, picture []byte, colors []color.RGBA) {
 	t.Helper()
 	m, err := png.Decode(bytes.NewReader(picture))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	seen := colorsOf(m)
 	for _, c := range colors {
 		if seen[c] < 500 {
@@ -166,13 +158,9 @@ func driven(t *testing.T, s *server, path string) http.Handler {
 	if _, err := convert.File(path, good, &convert.Options{Lossy: true}); err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(bad, digits.Trained()[:1000], 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(bad, digits.Trained()[:1000], 0o666))
 	markup, err := page.ReadFile("page.html")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	done := make(chan struct{})
 	end := sync.OnceFunc(func() { close(done) })
 	mux := http.NewServeMux()

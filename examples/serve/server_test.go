@@ -36,9 +36,7 @@ import (
 func trained(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "digits.wia")
-	if err := os.WriteFile(path, digits.Trained(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, digits.Trained(), 0o666))
 	return path
 }
 
@@ -52,9 +50,7 @@ func replace(t testing.TB, path, from string) {
 	if err == nil {
 		err = os.Rename(path+".next", path)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // running serves a model and returns its address.
@@ -62,13 +58,9 @@ func running(t testing.TB, path string, l limits, o live.Options) (*server, stri
 	t.Helper()
 	o.Prepare, o.Verify = prepare, true
 	h, err := live.Open(path, &o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := newServer(h, &l)
 	web := s.http(log.New(io.Discard, "", 0))
 	go web.Serve(netutil.LimitListener(listener, l.connections))
@@ -100,9 +92,7 @@ func toInts(b []byte) []int {
 func pngOf(t testing.TB, m image.Image) string {
 	t.Helper()
 	var b bytes.Buffer
-	if err := png.Encode(&b, m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, png.Encode(&b, m))
 	return b.String()
 }
 
@@ -120,14 +110,10 @@ func post(url, kind, body string) (int, string, error) {
 func get(t testing.TB, url string) (int, string) {
 	t.Helper()
 	r, err := http.Get(url)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Body.Close()
 	text, err := io.ReadAll(r.Body)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return r.StatusCode, string(text)
 }
 
@@ -245,14 +231,10 @@ func TestOtherSites(t *testing.T) {
 	s, url := running(t, trained(t), defaults, live.Options{})
 	for from, want := range map[string]int{"": 200, "same-origin": 200, "none": 200, "cross-site": 403, "same-site": 403} {
 		r, err := http.NewRequest(http.MethodPost, url+"/reload", nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.Header.Set("Sec-Fetch-Site", from)
 		answer, err := http.DefaultClient.Do(r)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		answer.Body.Close()
 		if answer.StatusCode != want {
 			t.Errorf("%q: %d, want %d", from, answer.StatusCode, want)
@@ -276,9 +258,7 @@ func TestSlowClients(t *testing.T) {
 	} {
 		for range 10 {
 			c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer c.Close()
 			if _, err := io.WriteString(c, begin); err != nil {
 				t.Fatal(err)
@@ -363,9 +343,7 @@ func TestFormats(t *testing.T) {
 				m := digits.Draw(digit, 1000)
 				a, err1 := ask(want, &m)
 				b, err2 := ask(url, &m)
-				if err := errors.Join(err1, err2); err != nil {
-					t.Fatal(err)
-				}
+				must(t, errors.Join(err1, err2))
 				if exact := c.decoded == 0; exact && a.Probabilities != b.Probabilities || a.Digit != b.Digit {
 					t.Errorf("%d: %v, not %v", digit, b, a)
 				}
@@ -396,17 +374,13 @@ func TestReloadsUnderLoad(t *testing.T) {
 		files = append(files, path)
 	}
 	bad := filepath.Join(t.TempDir(), "bad")
-	if err := os.WriteFile(bad, digits.Trained()[:50_000], 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(bad, digits.Trained()[:50_000], 0o666))
 	path := filepath.Join(t.TempDir(), "current")
 	replace(t, path, master)
 	s, url := running(t, path, defaults, live.Options{})
 	m := digits.Draw(3, 1)
 	want, err := ask(url, &m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var crowd sync.WaitGroup
 	stop := make(chan struct{})
 	for range 8 {
@@ -472,17 +446,11 @@ func TestOverwritten(t *testing.T) {
 		s, url := running(t, path, defaults, live.Options{Copy: private})
 		m := digits.Draw(3, 1)
 		before, err := ask(url, &m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		later := time.Now().Add(time.Second) // the times of some file systems are coarse
-		if err := errors.Join(os.WriteFile(path, make([]byte, len(digits.Trained())), 0o666), os.Chtimes(path, later, later)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.WriteFile(path, make([]byte, len(digits.Trained())), 0o666), os.Chtimes(path, later, later)))
 		after, err := ask(url, &m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if private != (after.Probabilities == before.Probabilities) {
 			t.Errorf("private %v: %v, and %v before", private, after, before)
 		}
@@ -514,12 +482,8 @@ func TestCutShort(t *testing.T) {
 	_, url := running(t, path, defaults, live.Options{})
 	m := digits.Draw(3, 1)
 	want, err := ask(url, &m)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.Truncate(path, 0))
 	for range 20 {
 		status, text, err := post(url+"/predict", "application/json", jsonOf(&m))
 		if status != http.StatusInternalServerError || !strings.Contains(text, "truncated") || err != nil {
@@ -549,5 +513,12 @@ func TestStale(t *testing.T) {
 		if diff := cmp.Diff(c.want, stale(&c.s)); diff != "" {
 			t.Error(diff)
 		}
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -31,17 +31,11 @@ const (
 func statement(t *testing.T, dir string) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, err := signing.Sign(context.Background(), dir, signing.Signer{Key: key}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var text struct{ DSSEEnvelope struct{ Payload []byte } }
-	if err := json.Unmarshal(b.Bytes(), &text); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(b.Bytes(), &text))
 	return text.DSSEEnvelope.Payload
 }
 
@@ -49,22 +43,16 @@ func statement(t *testing.T, dir string) []byte {
 func signed(t *testing.T, v *ca.VirtualSigstore, payload []byte) []byte {
 	t.Helper()
 	e, err := v.AttestAtTime(identity, issuer, payload, time.Now().Add(5*time.Minute), true)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	vc, err1 := e.VerificationContent()
 	sc, err2 := e.SignatureContent()
 	entries, err3 := e.TlogEntries()
 	stamps, err4 := e.Timestamps()
-	if err := errors.Join(err1, err2, err3, err4); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err1, err2, err3, err4))
 	log := entries[0].TransparencyLogEntry()
 	log.KindVersion = &rekor.KindVersion{Kind: "dsse", Version: "0.0.1"}
 	entry, err := protojson.Marshal(log)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	base := base64.StdEncoding.EncodeToString
 	return fmt.Appendf(nil, `{"mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json", "verificationMaterial": {
  "certificate": {"rawBytes": %q}, "tlogEntries": [%s], "timestampVerificationData": {"rfc3161Timestamps": [{"signedTimestamp": %q}]}},
@@ -75,23 +63,15 @@ func signed(t *testing.T, v *ca.VirtualSigstore, payload []byte) []byte {
 // TestVerifier checks that only models signed by the identity are trusted.
 func TestVerifier(t *testing.T) {
 	v, err := ca.NewVirtualSigstore()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	weights := filepath.Join(dir, "weights.bin")
-	if err := os.WriteFile(weights, []byte("abc"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(weights, []byte("abc"), 0o666))
 	text := signed(t, v, statement(t, dir))
 	b, err := signing.Parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	other, err := ca.NewVirtualSigstore()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	check := func(f func(context.Context, []byte) ([]byte, string, error)) error {
 		r, err := signing.Verify(context.Background(), b, dir, &signing.Trust{Sigstore: f}, nil)
 		if err == nil && (r.Signer != identity || r.Method != signing.Sigstore) {
@@ -99,9 +79,7 @@ func TestVerifier(t *testing.T) {
 		}
 		return err
 	}
-	if err := check(verifier(v, identity, issuer)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, check(verifier(v, identity, issuer)))
 	if err := check(nil); !errors.Is(err, format.ErrUnsupported) {
 		t.Error("no verifier:", err)
 	}
@@ -114,10 +92,15 @@ func TestVerifier(t *testing.T) {
 	if err := check(verifier(other, identity, issuer)); !errors.Is(err, format.ErrSignature) {
 		t.Error("another root:", err)
 	}
-	if err := os.WriteFile(weights, []byte("abd"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(weights, []byte("abd"), 0o666))
 	if err := check(verifier(v, identity, issuer)); !errors.Is(err, format.ErrChecksum) || !strings.Contains(err.Error(), weights) {
 		t.Error("another file:", err)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -14,9 +14,7 @@ import (
 func TestAddresses(t *testing.T) {
 	path := model(t, "mag", "m.mag")
 	content, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/"+filepath.Base(path) {
 			http.NotFound(w, r)

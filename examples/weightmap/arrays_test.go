@@ -23,13 +23,9 @@ func TestNoArrays(t *testing.T) {
 		{Key: "n", Value: int64(7)},
 	}
 	got, err := withoutArrays(meta)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := json.Marshal(got)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := `{"general.name":"[]","tokens":{"type":"string","length":3},"scores":{"type":"mixed","length":2},"none":{"type":"","length":0},` +
 		`"mixed":{"type":"mixed","length":2},"nested":{"a":[1]},"lists":{"type":"array","length":2},"flags":{"type":"boolean","length":3},"n":7}`
 	if diff := cmp.Diff(want, string(text)); diff != "" {

@@ -29,23 +29,15 @@ func browse(t *testing.T, page, fragment string, dark bool) *tab {
 		t.Skip("no chromium: the Debian package has one")
 	}
 	path := filepath.Join(t.TempDir(), "page.html")
-	if err := os.WriteFile(path, []byte(page), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(page), 0o666))
 	theirIn, in, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	out, theirOut, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cmd := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
 		"--hide-scrollbars", "--user-data-dir="+t.TempDir(), "--remote-debugging-pipe")
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut}
-	if err := cmd.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, cmd.Start())
 	theirIn.Close()
 	theirOut.Close()
 	b := &tab{t: t, in: in, out: bufio.NewReader(out)}

@@ -106,9 +106,7 @@ func array(t *testing.T, d tensor.DType, shape tensor.Shape, data []byte, args .
 	t.Helper()
 	out, _ := tool(t, 0, append([]string{"cat", "-as", "npy"}, args...)...)
 	f, err := npy.OpenBytes([]byte(out), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	got, err := f.At(0).Bytes()
 	if err != nil || f.At(0).DType() != d {
@@ -214,14 +212,10 @@ func TestCatErrors(t *testing.T) {
 // TestCatBrokenPipe: an output that ends early is an error.
 func TestCatBrokenPipe(t *testing.T) {
 	v, err := tensor.FromBytes("w", tensor.Int8, tensor.Shape{4}, make([]byte, 4))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, axes := range [][]axis{nil, {{to: 2}}} {
 		part, err := choose(axes, v.Shape())
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		c := &content{v: v, d: newData(t.Context(), &format.Model{}), sel: part, sliced: axes != nil}
 		for _, form := range []func(*content, *broken) error{
 			func(c *content, b *broken) error { return c.text(b) },

@@ -53,9 +53,7 @@ func completed(t *testing.T, shell string) {
 	inPath(t)
 	content := contents(t, path)
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("m.mag", content, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile("m.mag", content, 0o666))
 }
 
 // script runs a script of a shell.

@@ -35,16 +35,10 @@ func network(t *testing.T) string {
 		},
 	}
 	w, err := format.Create("wia", path, plan, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer w.Abort()
-	if err := w.WriteTensor("w", bytes.NewReader(matrix)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.WriteTensor("w", bytes.NewReader(matrix)))
+	must(t, w.Close())
 	return path
 }
 
@@ -61,9 +55,7 @@ func do(t *testing.T, status int, args ...string) (out, errs string) {
 func contents(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -96,9 +88,7 @@ func TestTargetOfDash(t *testing.T) {
 func TestKeyInFile(t *testing.T) {
 	in, out := model(t, "safetensors", "in.safetensors"), filepath.Join(t.TempDir(), "out.wia")
 	key := filepath.Join(t.TempDir(), "secret.key")
-	if err := os.WriteFile(key, []byte(secretHex+"\n"), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(key, []byte(secretHex+"\n"), 0o600))
 	do(t, 0, "convert", "-encrypt", "@"+key, in, out)
 	do(t, 1, "verify", out)
 	do(t, 0, "verify", "-key", "@"+key, out)
@@ -172,9 +162,7 @@ func TestConvertRefused(t *testing.T) {
 		t.Errorf("%q, %q", out, errs)
 	}
 	m, err := format.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	got, err := m.At(0).Bytes()
 	if diff := cmp.Diff(matrix, got); diff != "" || err != nil || m.Len() != 1 {
@@ -187,9 +175,7 @@ func TestConvertDirectory(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "checkpoint")
 	do(t, 0, "convert", "-lossy", "-to", "tsr", in, dir)
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var names []string
 	for _, e := range entries {
 		names = append(names, e.Name())
@@ -210,14 +196,10 @@ func TestConvertQuantized(t *testing.T) {
 	}
 	do(t, 0, "convert", "-dtype", "float32", small, back)
 	m, err := format.Open(back, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	v, err := m.Tensor("w")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	got, err := tensor.Decode[float32](nil, v)
 	want := []float32{1, 2, 3, 4}
 	half := 4.0 / 127 / 2 * (1 + 1e-6)
@@ -245,22 +227,14 @@ func TestConvertStorage(t *testing.T) {
 	in := model(t, "safetensors", "in.safetensors")
 	dir := t.TempDir()
 	_, private, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text, err := keys.EncodePrivate(private)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pem, out, key := filepath.Join(dir, "key.pem"), filepath.Join(dir, "m.mle"), strings.Repeat("07", 32)
-	if err := os.WriteFile(pem, text, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(pem, text, 0o600))
 	do(t, 0, "convert", "-only", "w", "-rename", "*=a.*", "-compress", "zstd", "-level", "2", "-sign", pem, "-encrypt", key, "-verify", in, out)
 	m, err := mle.Open(out, &format.Options{Key: bytes.Repeat([]byte{7}, 32)})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	got, err := m.At(0).Bytes()
 	if diff := cmp.Diff(matrix, got); diff != "" || err != nil || m.Len() != 1 || m.At(0).Name() != "a.w" || m.Model.Signature() == nil || m.At(0).Info().Compression != "zstd" {
@@ -272,9 +246,7 @@ func TestConvertStorage(t *testing.T) {
 	gguf := filepath.Join(dir, "m.gguf")
 	do(t, 0, "convert", "-skip", "lab*", "-align", "4096", in, gguf)
 	g, err := format.Open(gguf, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer g.Close()
 	if i := g.At(0).Info(); g.Len() != 1 || i.Offset%4096 != 0 {
 		t.Errorf("%d tensors, %v", g.Len(), i)
@@ -328,14 +300,10 @@ func TestConvertKeepsAll(t *testing.T) {
 		out := filepath.Join(t.TempDir(), "m.wia")
 		_, errs := tool(t, 0, append(append([]string{"convert"}, args...), in, out)...)
 		f, err := wia.Open(out, &format.Options{Key: secret})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer f.Close()
 		g, err := f.GraphMessage()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if diff := cmp.Diff(graph, g); diff != "" {
 			t.Errorf("%q: graph (-want +got):\n%s", args, diff)
 		}
@@ -356,9 +324,7 @@ func TestSplitAndMerge(t *testing.T) {
 	header := `{"a":{"dtype":"I8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"I8","shape":[4],"data_offsets":[4,8]}}`
 	header += strings.Repeat(" ", -len(header)&7)
 	want := append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header+"datadata"...)
-	if err := os.WriteFile("m.safetensors", want, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile("m.safetensors", want, 0o666))
 	for _, tt := range []struct{ out, opens string }{
 		{"o.safetensors", "o.safetensors.index.json"},
 		{"o.gguf", "o-00001-of-00002.gguf"},

@@ -101,12 +101,8 @@ func clipped(field string) string {
 func trusted(t *testing.T, text string) string {
 	t.Helper()
 	der, err := hex.DecodeString(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(t.TempDir(), "trusted.pem")
-	if err := os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der}), 0o666))
 	return path
 }

@@ -19,9 +19,7 @@ func TestDamagedData(t *testing.T) {
 		good := save(t, name, format.Plan{}, floats("w", numbers...))
 		out, _ := tool(t, 0, "inspect", "-json", good)
 		var r struct{ Tensors []struct{ Offset int } }
-		if err := json.Unmarshal([]byte(out), &r); err != nil {
-			t.Fatal(err)
-		}
+		must(t, json.Unmarshal([]byte(out), &r))
 		bad := damaged(t, good, r.Tensors[0].Offset+5)
 		for _, args := range []string{"cat BAD w", "cat -as raw -slice 0:2 BAD w", "diff BAD GOOD", "diff GOOD BAD", "inspect -stats BAD", "inspect -json -sha256 BAD", "inspect -html BAD", "verify BAD"} {
 			t.Run(args+" "+name, func(t *testing.T) {

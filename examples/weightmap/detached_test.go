@@ -23,12 +23,8 @@ func signedModel(t *testing.T) (dir, sig, private, public string) {
 
 func writeText(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o777))
+	must(t, os.WriteFile(path, []byte(text), 0o666))
 }
 
 // TestDetached: what sign -signature writes, verify -signature trusts, until anything changes.
@@ -56,13 +52,9 @@ func TestDetached(t *testing.T) {
 	verify(0, "-ignore", extra, dir)
 	t.Chdir(filepath.Dir(dir))
 	verify(0, "-ignore", filepath.Join("model", "extra"), "model")
-	if err := os.Rename(extra, config); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(extra, config))
 	contains(t, verify(1, dir), config+": ", "not the file that was signed")
-	if err := os.Remove(config); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(config))
 	contains(t, verify(1, dir), config+": ", "signed and missing")
 	writeText(t, config, "{}")
 	verify(0, dir)
@@ -118,9 +110,7 @@ func TestInspectSignature(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "digits.wia")
 	b, err := os.ReadFile("../internal/digits/testdata/digits.wia")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	writeText(t, path, string(b))
 	out, _ := tool(t, 0, "inspect", path)
 	if strings.Contains(out, ".sig") {

@@ -54,9 +54,7 @@ func writeListed(t *testing.T, kind string, n uint64, data []byte) string {
 		data = append(data, make([]byte, -len(data)&31)...)
 	}
 	path := filepath.Join(t.TempDir(), file)
-	if err := os.WriteFile(path, append(b, data...), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, append(b, data...), 0o666))
 	return path
 }
 
@@ -74,9 +72,7 @@ func save(t *testing.T, file string, plan format.Plan, samples ...sample) string
 		plan.Tensors = append(plan.Tensors, s.info)
 	}
 	w, err := format.Create("", path, &plan, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	finish(t, w, samples)
 	return path
 }
@@ -86,13 +82,9 @@ func finish(t *testing.T, w *format.Writer, samples []sample) {
 	t.Helper()
 	defer w.Abort()
 	for _, s := range samples {
-		if err := w.WriteTensor(s.info.Name, bytes.NewReader(s.data)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteTensor(s.info.Name, bytes.NewReader(s.data)))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 }
 
 var (
@@ -256,9 +248,7 @@ func TestDiffUnsound(t *testing.T) {
 		info := *a
 		info.Name, info.Quant = "w", q
 		v, err := tensor.FromInfo(info, b)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return v
 	}
 	d := &difference{a: side{data: newData(t.Context(), &format.Model{})}, b: side{data: newData(t.Context(), &format.Model{})}}
@@ -297,9 +287,7 @@ func TestDiffGraph(t *testing.T) {
 // TestGraphText: nothing of a node is left out, and values have an order of their own.
 func TestGraphText(t *testing.T) {
 	v, err := tensor.FromBytes("v", tensor.Int8, tensor.Shape{0}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const sum = "int8[0] xxh64 ef46db3751d8e999" // of no bytes
 	sub := &format.Graph{Name: "sub", Nodes: []format.Node{{Op: "Id", Inputs: []string{"a"}, Outputs: []string{"b"}}}}
 	n := &format.Node{Name: "n", Domain: "ml", Op: "If", Inputs: []string{"x", "y"}, Outputs: []string{"z"}, Attributes: []format.Attribute{

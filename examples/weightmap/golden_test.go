@@ -54,9 +54,7 @@ func TestGolden(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(to, b, 0o666)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 	copyTo(model(t, "mag", "m.mag"), "m.mag")
 	copyTo(waves(t, "net.wia", convnet()), "net.wia")

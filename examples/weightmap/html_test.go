@@ -24,9 +24,7 @@ func waves(t *testing.T, name string, p *format.Plan) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
 	w, err := format.Create("", path, p, &format.WriteOptions{NoSync: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer w.Abort()
 	for _, info := range p.Tensors {
 		size, _ := info.Shape.ByteSize(info.DType)
@@ -39,13 +37,9 @@ func waves(t *testing.T, name string, p *format.Plan) string {
 				binary.LittleEndian.PutUint32(data[4*i:], math.Float32bits(float32(math.Sin(float64(i)))))
 			}
 		}
-		if err := w.WriteTensor(info.Name, bytes.NewReader(data)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteTensor(info.Name, bytes.NewReader(data)))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return path
 }
 
@@ -314,14 +308,10 @@ func TestBrowserMany(t *testing.T) {
 func paints(t *testing.T, path string, want map[string][2]float64) {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	img, err := png.Decode(f)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	counts := map[color.Color]int{}
 	b := img.Bounds()
 	for y := b.Min.Y; y < b.Max.Y; y++ {

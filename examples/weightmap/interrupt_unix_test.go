@@ -28,25 +28,19 @@ func zeros(t *testing.T, path string, n int) {
 	}
 	text := "{" + header.String()[1:] + "}"
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	if _, err := f.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)); err != nil {
 		t.Fatal(err)
 	}
-	if err := f.Truncate(int64(8 + len(text) + n*size)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Truncate(int64(8+len(text)+n*size)))
 }
 
 // entries lists a directory.
 func listing(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	all, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range all {
 		names = append(names, e.Name())
 	}
@@ -108,13 +102,9 @@ func interrupted(t *testing.T, program string, args []string, writes bool, signa
 	c := exec.CommandContext(t.Context(), program, append(args, "-key", "@key")...)
 	var errs bytes.Buffer
 	c.Stderr = &errs
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Start())
 	key, err := os.OpenFile("key", os.O_WRONLY, 0) // returns when the program opens it
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := io.WriteString(key, secretHex); err != nil {
 		t.Fatal(err)
 	}
@@ -125,9 +115,7 @@ func interrupted(t *testing.T, program string, args []string, writes bool, signa
 		}
 		time.Sleep(time.Millisecond)
 	}
-	if err := c.Process.Signal(signal); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Process.Signal(signal))
 	_ = c.Wait()
 	return c.ProcessState.ExitCode(), errs.String()
 }
@@ -143,21 +131,15 @@ func TestSecondInterrupt(t *testing.T) {
 		}
 	}
 	c := exec.CommandContext(t.Context(), program, "inspect", "-key", "@key", "-o", "out", path)
-	if err := c.Start(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, c.Start())
 	key, err := os.OpenFile("key", os.O_WRONLY, 0)
 	if err == nil {
 		_, err = io.WriteString(key, secretHex)
 		key.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} { // two of one kind may arrive as one
-		if err := c.Process.Signal(signal); err != nil {
-			t.Fatal(err)
-		}
+		must(t, c.Process.Signal(signal))
 	}
 	_ = c.Wait()
 	if got := c.ProcessState.ExitCode(); got != 130 {

@@ -15,19 +15,13 @@ func scaled(t *testing.T) string {
 	var views []tensor.View
 	for _, name := range []string{"up", "down"} {
 		w, err := tensor.FromBytes(name+".weight", tensor.Float8E4M3FN, tensor.Shape{1, 2}, []byte{0x38, 0x40})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		s, err := tensor.Of(name+".weight_scale_inv", tensor.Shape{1, 1}, []float32{3})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		views = append(views, w, s)
 	}
 	path := filepath.Join(t.TempDir(), "fp8.safetensors")
-	if err := format.Save(path, "", views...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, format.Save(path, "", views...))
 	return path
 }
 

@@ -30,18 +30,12 @@ func model(t *testing.T, kind, name string) string {
 		plan.Metadata = format.Metadata{{Key: "epoch", Value: int64(7)}, {Key: "loss", Value: 0.25}}
 	}
 	w, err := format.Create(kind, path, plan, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer w.Abort()
 	for name, data := range map[string][]byte{"w": matrix, "labels": {9, 0, 0, 0}} {
-		if err := w.WriteTensor(name, bytes.NewReader(data)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteTensor(name, bytes.NewReader(data)))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return path
 }
 
@@ -52,32 +46,22 @@ var matrix = []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40, 0, 0, 0x40, 0x40, 0, 0, 0x8
 func damaged(t *testing.T, path string, at int) string {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b[at] ^= 1
 	bad := filepath.Join(t.TempDir(), "bad"+filepath.Ext(path))
-	if err := os.WriteFile(bad, b, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(bad, b, 0o666))
 	return bad
 }
 
 func publicKey(t *testing.T) string {
 	t.Helper()
 	pub, _, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	der, err := x509.MarshalPKIXPublicKey(pub)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(t.TempDir(), "pub.pem")
 	text := pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
-	if err := os.WriteFile(path, text, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, text, 0o666))
 	return path
 }
 
@@ -204,8 +188,13 @@ func TestRun(t *testing.T) {
 func fileSize(t *testing.T, path string) int64 {
 	t.Helper()
 	st, err := os.Stat(path)
+	must(t, err)
+	return st.Size()
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return st.Size()
 }

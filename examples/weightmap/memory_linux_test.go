@@ -50,9 +50,7 @@ func measured(t *testing.T, args ...string) (peak int64) {
 		t.Fatalf("%v: %s", err, &errs)
 	}
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, rest, _ := strings.Cut(string(text), "VmHWM:")
 	if _, err := fmt.Sscan(rest, &peak); err != nil {
 		t.Fatal(err)
@@ -74,17 +72,11 @@ func sparseModel(t *testing.T, size int64) string {
 		add(fmt.Sprintf("small.%04d", i), size/2/2000&^4095)
 	}
 	text, err := json.Marshal(header)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	text = append(text, bytes.Repeat([]byte(" "), 7-(len(text)+7)%8)...)
 	path := filepath.Join(t.TempDir(), "m.safetensors")
-	if err := os.WriteFile(path, append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, int64(8+len(text))+end); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...), 0o666))
+	must(t, os.Truncate(path, int64(8+len(text))+end))
 	return path
 }
 
@@ -97,18 +89,12 @@ func packed(t *testing.T, name, method string, n int, size int64) string {
 	}
 	path := filepath.Join(t.TempDir(), name)
 	w, err := format.Create("", path, p, &format.WriteOptions{NoSync: true, KeepNames: true, Storage: format.Storage{Compression: method, Level: 1}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer w.Abort()
 	for _, info := range p.Tensors {
-		if err := w.WriteTensor(info.Name, io.LimitReader(nulls{}, size)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteTensor(info.Name, io.LimitReader(nulls{}, size)))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return path
 }
 

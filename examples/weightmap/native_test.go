@@ -21,9 +21,7 @@ func TestNative(t *testing.T) {
 	graph := message(1, message(1, "x"), message(2, "y"), message(4, "Twice"), message(7, "mine"), message(6, "doc")) + message(2, "g") + message(11, message(1, "x")) + message(12, message(1, "y"))
 	function := message(25, message(1, "Twice"), message(4, "a"), message(5, "b"), message(7, message(1, "a"), message(1, "a"), message(2, "b"), message(4, "Add")), message(10, "mine"))
 	model := "\x08\x08" + message(8, "\x10\x11") + message(8, message(1, "mine"), "\x10\x01") + message(7, graph) + function
-	if err := os.WriteFile(in, []byte(model), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(in, []byte(model), 0o666))
 	text, _ := do(t, 0, "inspect", in)
 	if !strings.Contains(text, "only onnx doc_string: 1, 5 bytes\nonly onnx functions: 1, 38 bytes\n") {
 		t.Error(text)
@@ -45,9 +43,7 @@ func TestNative(t *testing.T) {
 	if text, _ = do(t, 1, "diff", in, other); !strings.Contains(text, "  - onnx functions: 1, 38 bytes, sha256 ") {
 		t.Error(text)
 	}
-	if err := os.WriteFile(out, []byte(strings.Replace(model, "\x03Add", "\x03Mul", 1)), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(out, []byte(strings.Replace(model, "\x03Add", "\x03Mul", 1)), 0o666))
 	if text, _ = do(t, 1, "diff", in, out); !strings.Contains(text, "what only the format has differs") {
 		t.Error(text)
 	}

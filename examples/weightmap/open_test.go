@@ -28,9 +28,7 @@ func archive(t *testing.T, names ...string) string {
 			t.Fatal(err)
 		}
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return b.String()
 }
 
@@ -77,9 +75,7 @@ func TestForeign(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), tt.name)
-			if err := os.WriteFile(path, []byte(tt.content), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, []byte(tt.content), 0o666))
 			for _, args := range [][]string{
 				{"inspect", path}, {"inspect", "-json", path}, {"verify", path}, {"diff", path, path}, {"cat", path, "w"},
 				{"convert", path, path + ".mag"},
@@ -101,13 +97,9 @@ func TestForeign(t *testing.T) {
 // TestForeignDirectory: models that are directories are known by what is in them.
 func TestForeignDirectory(t *testing.T) {
 	saved := t.TempDir()
-	if err := os.WriteFile(filepath.Join(saved, "saved_model.pb"), []byte("\x08\x01"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(filepath.Join(saved, "saved_model.pb"), []byte("\x08\x01"), 0o666))
 	ml := filepath.Join(t.TempDir(), "m.mlpackage")
-	if err := os.Mkdir(ml, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(ml, 0o777))
 	for path, want := range map[string]string{saved: "this is a TensorFlow or TensorFlow Lite model", ml: "this is a Core ML model"} {
 		_, errs := tool(t, 1, "inspect", path)
 		contains(t, errs, "weightmap: "+path+": "+want)
@@ -120,13 +112,9 @@ func input(t *testing.T, content []byte, pipe bool) {
 	old := stdin
 	t.Cleanup(func() { stdin = old })
 	path := filepath.Join(t.TempDir(), "input")
-	if err := os.WriteFile(path, content, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, content, 0o666))
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { f.Close() })
 	stdin = f
 	if !pipe {
@@ -147,9 +135,7 @@ func input(t *testing.T, content []byte, pipe bool) {
 // TestStandardInput: - is what comes through standard input, redirected or piped.
 func TestStandardInput(t *testing.T) {
 	content, err := os.ReadFile(model(t, "mag", "m.mag"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, pipe := range []bool{false, true} {
 		t.Run(fmt.Sprintf("pipe=%v", pipe), func(t *testing.T) {
 			run := func(want string, args ...string) {
@@ -187,9 +173,7 @@ func TestNoPickle(t *testing.T) {
 		data   string
 		status int
 	}{{"\x07", 0}, {"", 1}} {
-		if err := os.WriteFile(path, append(b, tt.data...), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, append(b, tt.data...), 0o666))
 		if _, errs := tool(t, tt.status, "inspect", path); strings.Contains(errs, "pickle") {
 			t.Error(errs)
 		}

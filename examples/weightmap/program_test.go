@@ -27,9 +27,7 @@ func inPath(t *testing.T) string {
 	t.Helper()
 	testhost.NeedChildren(t)
 	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	if err := os.Symlink(self, filepath.Join(dir, "weightmap")); err != nil {
 		t.Skip(err)
@@ -87,9 +85,7 @@ func TestShell(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			for name, content := range map[string][]byte{"m.mag": m, "m.safetensors": s} {
-				if err := os.WriteFile(name, content, 0o666); err != nil {
-					t.Fatal(err)
-				}
+				must(t, os.WriteFile(name, content, 0o666))
 			}
 			status, text := shell(t, tt.line)
 			want, whole := strings.CutPrefix(tt.want, "=")

@@ -29,9 +29,7 @@ func TestREADME(t *testing.T) {
 		t.Skip("inspect says that views are copies on a big-endian host")
 	}
 	path, err := filepath.Abs(filepath.Join("..", "..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	readme := string(contents(t, path))
 	session := regexp.MustCompile(`(?m)^    \$ .*\n(?:\n*    .*\n)*`).FindString(readme)
 	commands := regexp.MustCompile(`(?m)^    \$ weightmap (.*)$`).FindAllStringSubmatch(session, -1)
@@ -54,9 +52,7 @@ func TestREADME(t *testing.T) {
 	}
 	want = regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(want, "    $1")
 	if flag.Lookup("update").Value.String() == "true" { // the flag of package corpus
-		if err := os.WriteFile(path, []byte(strings.Replace(readme, session, want, 1)), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte(strings.Replace(readme, session, want, 1)), 0o666))
 	} else if diff := cmp.Diff(want, session); diff != "" {
 		t.Errorf("-printed +README (-update writes it)\n%s", diff)
 	}
@@ -87,16 +83,12 @@ func writeTorch(t *testing.T, path string, list []pickled) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
 	put := func(name string, data []byte) {
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Flush())
 		name = "model/" + name
 		padding := -(b.Len() + 30 + len(name) + 4) & 63 // data begins at a multiple of 64
 		extra := append([]byte{'F', 'B', byte(padding), 0}, make([]byte, padding)...)
 		e, err := w.CreateHeader(&zip.FileHeader{Name: name, Extra: extra})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		e.Write(data)
 	}
 	put("data.pkl", []byte(pickle+"u."))
@@ -104,9 +96,7 @@ func writeTorch(t *testing.T, path string, list []pickled) {
 		put("data/"+strconv.Itoa(i), s.data)
 	}
 	put("version", []byte("3\n"))
-	if err := errors.Join(w.Close(), os.WriteFile(path, b.Bytes(), 0o666)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(w.Close(), os.WriteFile(path, b.Bytes(), 0o666)))
 }
 
 // TestCommands: what the documents tell you to run exists, with its options.
@@ -115,18 +105,14 @@ func TestCommands(t *testing.T) {
 	documents := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "examples/README.md", "internal/bench/README.md"}
 	for _, pattern := range []string{"*/doc.go", "*/*/doc.go", "*/*/main.go"} {
 		found, err := fs.Glob(root, pattern)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		documents = append(documents, found...)
 	}
 	command := regexp.MustCompile("(?m)(?:^    |^//\t|`)(?:cd (\\S+) && )?(?:\\w+=\\S+ )*(?:nice -n \\d+ )?go (run|test) ([^`\n]*)")
 	count := 0
 	for _, name := range documents {
 		text, err := fs.ReadFile(root, name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, m := range command.FindAllSubmatch(text, -1) {
 			count++
 			if err := runnable(root, string(m[1]), string(m[2]), strings.Fields(string(m[3]))); err != nil {

@@ -36,19 +36,13 @@ var (
 // fill writes all tensors of a plan, zeros, and closes.
 func fill(t *testing.T, w *format.Writer, err error, p *format.Plan) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer w.Abort()
 	for _, info := range p.Tensors {
 		size, _ := info.Shape.ByteSize(info.DType)
-		if err := w.WriteTensor(info.Name, bytes.NewReader(make([]byte, size))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteTensor(info.Name, bytes.NewReader(make([]byte, size))))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 }
 
 func writeMLE(t *testing.T, o *mle.WriteOptions) string {
@@ -92,9 +86,7 @@ func inspectJSON(t *testing.T, args ...string) map[string]any {
 	t.Helper()
 	out, _ := tool(t, 0, append([]string{"inspect", "-json"}, args...)...)
 	var r map[string]any
-	if err := json.Unmarshal([]byte(out), &r); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(out), &r))
 	return r
 }
 
@@ -112,9 +104,7 @@ func contains(t *testing.T, text string, parts ...string) {
 func fingerprint(t *testing.T, key crypto.PublicKey) string {
 	t.Helper()
 	der, err := x509.MarshalPKIXPublicKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sum := sha256.Sum256(der)
 	return hex.EncodeToString(sum[:])
 }
@@ -122,13 +112,9 @@ func fingerprint(t *testing.T, key crypto.PublicKey) string {
 func writePublic(t *testing.T, key crypto.PublicKey) string {
 	t.Helper()
 	text, err := keys.EncodePublic(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(t.TempDir(), "pub.pem")
-	if err := os.WriteFile(path, text, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, text, 0o666))
 	return path
 }
 
@@ -160,9 +146,7 @@ func TestTrusted(t *testing.T) {
 func TestSigned(t *testing.T) {
 	ed := ed25519.NewKeyFromSeed(secret)
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	at := format.WriteOptions{Time: signedAt}
 	other := writePublic(t, ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, 32)).Public())
 	unsigned := writeMLE(t, nil)
@@ -271,9 +255,7 @@ func TestLongNames(t *testing.T) {
 			{Name: "b", DType: "float32", Shape: []int64{}, Offset: 256, Bytes: 4, ZeroCopy: true},
 		}}
 	var out bytes.Buffer
-	if err := r.table(&out, 72); err != nil {
-		t.Fatal(err)
-	}
+	must(t, r.table(&out, 72))
 	want := "m: mag 1, 3 tensors, 0 bytes\n  " + strings.Repeat("k", 69) + "…\n\n" +
 		"NAME                         DTYPE    SHAPE    SIZE  OFFSET  STORED\n" +
 		"layers.0.0.0.….0.0.0.weight  float32  [1,2]  131 kB       -  gzip, 999 B\n" +

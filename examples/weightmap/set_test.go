@@ -57,9 +57,7 @@ func TestSet(t *testing.T) {
 			text, _ := tool(t, 0, append([]string{"set", in, out}, tt.args...)...)
 			contains(t, text, out+": written (")
 			var want any
-			if err := json.Unmarshal([]byte(tt.want), &want); err != nil {
-				t.Fatal(err)
-			}
+			must(t, json.Unmarshal([]byte(tt.want), &want))
 			got := entriesOf(t, out).(map[string]any)
 			for _, key := range []string{"ir_version", "opsets", "general.alignment", "tensor_names"} { // the writers'
 				delete(got, key)
@@ -142,9 +140,7 @@ func TestSetKeeps(t *testing.T) {
 	fill(t, w, err, p)
 	tool(t, 0, "set", in, in, "a=1")
 	f, err := gguf.Open(in, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	for _, e := range p.Metadata {
 		got, _ := f.Value(e.Key)
@@ -182,16 +178,10 @@ func TestSetInt8(t *testing.T) {
 	in := filepath.Join(t.TempDir(), "m.mle")
 	p := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{4}}}}
 	w, err := mle.Create(in, p, &mle.WriteOptions{Compression: mle.MethodInt8})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer w.Abort()
-	if err := w.WriteTensor("w", bytes.NewReader(matrix)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.WriteTensor("w", bytes.NewReader(matrix)))
+	must(t, w.Close())
 	out := filepath.Join(t.TempDir(), "out.mle")
 	tool(t, 0, "set", in, out, "a=1")
 	a, _ := tool(t, 0, "cat", "-as", "raw", in, "w")

@@ -52,9 +52,7 @@ func TestKeygen(t *testing.T) {
 			}
 			contains(t, out, private+", "+public+": "+kind+" key SHA256:"+fingerprint(t, pub)+"\n")
 			st, err := os.Stat(private)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if mode := st.Mode().Perm(); os.PathSeparator == '/' && mode&0o077 != 0 && mode != 0o666 { // 0666: no permissions here
 				t.Errorf("mode %o", mode)
 			}
@@ -66,9 +64,7 @@ func TestKeygen(t *testing.T) {
 func TestKeygenKeepsFiles(t *testing.T) {
 	dir := t.TempDir()
 	old, fresh := filepath.Join(dir, "old.pem"), filepath.Join(dir, "new.pem")
-	if err := os.WriteFile(old, []byte("old"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(old, []byte("old"), 0o666))
 	for _, args := range [][]string{{old, fresh}, {fresh, old}, {fresh, fresh}} {
 		_, errs := tool(t, 1, append([]string{"keygen"}, args...)...)
 		contains(t, errs, "exists")
@@ -101,9 +97,7 @@ func TestSign(t *testing.T) {
 				testhost.NeedTimes(t)
 			}
 			before, err := os.ReadFile(tt.in)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			signed := filepath.Join(t.TempDir(), "signed"+filepath.Ext(tt.in))
 			var with []string
 			if tt.secret != "" {
@@ -138,16 +132,10 @@ func TestConvertSigner(t *testing.T) {
 	in := model(t, "safetensors", "in.safetensors")
 	long := filepath.Join(t.TempDir(), "p384.pem")
 	key, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	der, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(long, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, os.WriteFile(long, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600))
 	for _, tt := range []struct {
 		key, out string
 		status   int

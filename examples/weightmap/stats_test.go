@@ -22,16 +22,10 @@ func tensorOf(t *testing.T, info tensor.Info, data []byte) string {
 		path = filepath.Join(t.TempDir(), "m.wia")
 	}
 	w, err := format.Create("", path, &format.Plan{Tensors: []tensor.Info{info}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer w.Abort()
-	if err := w.WriteTensor("w", bytes.NewReader(data)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.WriteTensor("w", bytes.NewReader(data)))
+	must(t, w.Close())
 	return path
 }
 
@@ -89,9 +83,7 @@ func TestColumns(t *testing.T) {
 	golden := func(width int, want string) {
 		t.Helper()
 		var out bytes.Buffer
-		if err := tensorTable(r.Tensors).Write(&out, width); err != nil {
-			t.Fatal(err)
-		}
+		must(t, tensorTable(r.Tensors).Write(&out, width))
 		if diff := cmp.Diff(want, "\n"+out.String()); diff != "" {
 			t.Errorf("%d columns (-want +got):\n%s", width, diff)
 		}

@@ -70,12 +70,8 @@ func TestStreamedJSON(t *testing.T) {
 			if !oneLine {
 				e.SetIndent("", " ")
 			}
-			if err := e.Encode(whole{r.Path, r.Format, r.Version, r.FileSize, r.Metadata, r.Tensors, r.Graph, r.Signature, r.Notes}); err != nil {
-				t.Fatal(err)
-			}
-			if err := r.json(bufio.NewWriter(&got), oneLine); err != nil {
-				t.Fatal(err)
-			}
+			must(t, e.Encode(whole{r.Path, r.Format, r.Version, r.FileSize, r.Metadata, r.Tensors, r.Graph, r.Signature, r.Notes}))
+			must(t, r.json(bufio.NewWriter(&got), oneLine))
 			if diff := cmp.Diff(want.String(), got.String()); diff != "" {
 				t.Errorf("%s, on one line: %v (-want +got):\n%s", name, oneLine, diff)
 			}
@@ -122,18 +118,12 @@ func TestInspectHoldsOneNode(t *testing.T) {
 
 func holdsOneNode(t *testing.T, file []byte) {
 	path := filepath.Join(t.TempDir(), "m.mobi")
-	if err := os.WriteFile(path, file, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, file, 0o600))
 	before := held()
 	m, err := format.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	graph := held() - before
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Close())
 	due := graph + 2<<20
 	if !testhost.Maps() {
 		due += 2 * int64(len(file)) // in memory, and what it was read through

@@ -32,17 +32,11 @@ func pytorch(t *testing.T) {
 			}
 		}
 		w, err := format.Create("", path, p, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for name, b := range data {
-			if err := w.WriteTensor(name, bytes.NewReader(b)); err != nil {
-				t.Fatal(err)
-			}
+			must(t, w.WriteTensor(name, bytes.NewReader(b)))
 		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Close())
 	}
 	pt := format.Metadata{{Key: "format", Value: "pt"}}
 	write("model.safetensors", pt, nil, map[string]tensor.Info{

@@ -27,9 +27,7 @@ func window(t *testing.T, file []byte, off int64) *os.File {
 	t.Helper()
 	body := append(append(bytes.Repeat([]byte{0xaa}, int(off)), file...), bytes.Repeat([]byte{0xbb}, 100)...)
 	f, err := os.Open(save(t, "base.apk", body))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -47,9 +45,7 @@ func TestDescriptorAlignment(t *testing.T) {
 		}
 		f := window(t, file, off)
 		m, err := OpenDescriptor(int32(f.Fd()), off, int64(len(file)), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer m.Close()
 		if diff := cmp.Diff(want, describe(t, m)); diff != "" {
 			t.Errorf("offset %d (-want +got)\n%s", off, diff)
@@ -68,9 +64,7 @@ func TestDescriptor(t *testing.T) {
 		t.Fatal(err)
 	}
 	m, err := OpenDescriptor(int32(f.Fd()), off, int64(len(file)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	if diff := cmp.Diff(want, describe(t, m)); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
@@ -88,9 +82,7 @@ func TestDescriptor(t *testing.T) {
 	if _, err := f.ReadAt(got, off+x.FileOffset()); err != nil || !bytes.Equal(got, ramp(20)) {
 		t.Errorf("at offset %d + %d: %x, %v", off, x.FileOffset(), got, err)
 	}
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Close())
 	if diff := cmp.Diff(want, describe(t, m)); diff != "" {
 		t.Errorf("closed afterwards (-want +got)\n%s", diff)
 	}
@@ -101,9 +93,7 @@ func TestDescriptorErrors(t *testing.T) {
 	f, off := asset(t, file)
 	fd, size := int32(f.Fd()), int64(len(file))
 	r, w, err := os.Pipe()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer r.Close()
 	defer w.Close()
 	tests := []struct {
@@ -140,9 +130,7 @@ func TestDescriptorErrors(t *testing.T) {
 	before := lowest(t)
 	for range 5 {
 		m, err := OpenDescriptor(fd, off, size, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m.Close()
 	}
 	if after := lowest(t); after != before {
@@ -154,9 +142,7 @@ func TestDescriptorErrors(t *testing.T) {
 func lowest(t *testing.T) uintptr {
 	t.Helper()
 	f, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	return f.Fd()
 }

@@ -18,16 +18,12 @@ import (
 // and run, and each of these files in the documentation.
 func TestDocumentation(t *testing.T) {
 	names, err := filepath.Glob("testdata/samples/*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	shown := map[string]bool{}
 	files := map[string]string{}
 	for _, name := range names {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		files[name] = trimmed(string(text))
 		shown[name] = false
 	}
@@ -93,9 +89,7 @@ func bindFlag(t *testing.T, prefix string) string {
 func TestErrorTypes(t *testing.T) {
 	source := func(name string) string {
 		text, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return string(text)
 	}
 	var want, words []string
@@ -121,9 +115,7 @@ func TestErrorTypes(t *testing.T) {
 func documented(t *testing.T) (samples []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "doc.go", nil, parser.ParseComments)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, b := range new(comment.Parser).Parse(file.Doc.Text()).Content {
 		if code, ok := b.(*comment.Code); ok {
 			samples = append(samples, code.Text)

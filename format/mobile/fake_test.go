@@ -86,9 +86,7 @@ func newFake(t *testing.T, parts ...part) (*Model, *fake) {
 	}
 	f := &fake{parts: parts, signed: new(format.Signature)}
 	m, err := format.With(f).OpenBytes(file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if m.Len() != len(parts) {
 		t.Fatalf("%d tensors of %d", m.Len(), len(parts))
 	}
@@ -111,4 +109,11 @@ func ramp(n int) []byte {
 		b[i] = byte(7 * i)
 	}
 	return b
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

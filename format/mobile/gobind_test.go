@@ -57,9 +57,7 @@ func TestBindCommands(t *testing.T) {
 	}
 	sdk := t.TempDir()
 	platform := filepath.Join(sdk, "platforms", "android-35")
-	if err := os.MkdirAll(platform, 0o700); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(platform, 0o700))
 	write(t, filepath.Join(platform, "android.jar"), "")
 	env := append(b.env(), "ANDROID_HOME="+sdk, "PATH="+filepath.Dir(b.path)+string(filepath.ListSeparator)+os.Getenv("PATH"))
 	found := 0
@@ -154,9 +152,7 @@ func copyFiles(t *testing.T, dir string, files ...string) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, filepath.Base(name)), text, 0o600)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
 }
 
@@ -182,9 +178,7 @@ func generated(t *testing.T, dir string) map[string]string {
 		files[path] = string(b)
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return files
 }
 
@@ -214,9 +208,7 @@ type exportedName struct{ class, name string }
 func exported(t *testing.T) (names []exportedName) {
 	t.Helper()
 	sources, err := filepath.Glob("*.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	add := func(class string, idents ...*ast.Ident) {
 		for _, id := range idents {
 			if id.IsExported() {
@@ -229,9 +221,7 @@ func exported(t *testing.T) (names []exportedName) {
 			continue
 		}
 		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, decl := range file.Decls {
 			switch d := decl.(type) {
 			case *ast.FuncDecl:

@@ -119,9 +119,7 @@ func TestLibrarySize(t *testing.T) {
 		t.Skip("no budget in WEIGHTMAP_LIBRARY")
 	}
 	budget, err := strconv.ParseInt(limit, 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b := findGobind(t)
 	out := b.bind(t)
 	for _, relocations := range []string{"plain", "packed"} {
@@ -130,9 +128,7 @@ func TestLibrarySize(t *testing.T) {
 			flags += ",-z,pack-relative-relocs"
 		}
 		lib, err := os.Stat(buildJNI(t, b, out, "weightmap_jni,"+tag, "-trimpath", flags))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		t.Logf("libgojni with %s, relocations %s: %d kB", tag, relocations, lib.Size()/1000)
 		if relocations == "packed" && lib.Size() > budget {
 			t.Errorf("beyond its budget of %d kB", budget/1000)
@@ -153,17 +149,13 @@ func buildJNI(t *testing.T, b binder, out, tags string, flags ...string) (lib st
 	include := jdkInclude(t)
 	dir := t.TempDir()
 	sources, err := filepath.Glob(filepath.Join(out, "src", "gobind", "*.[cgh]*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	copyFiles(t, dir, append(sources, "../../go.sum")...)
 	for _, name := range sources {
 		adapt(t, dir, filepath.Base(name))
 	}
 	root, err := filepath.Abs("../..")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	// Flags in a source file, unlike CGO_CFLAGS, leave the build cache alone. -w:
 	// the JDK declares AttachCurrentThread otherwise than Android does.
 	write(t, filepath.Join(dir, "flags.go"), fmt.Sprintf("package main\n\n// #cgo CFLAGS: -w -D__GOBIND_ANDROID__ -I%q -I%q -I%q\nimport \"C\"\n",
@@ -185,9 +177,7 @@ func adapt(t *testing.T, dir, name string) {
 	path := filepath.Join(dir, name)
 	ext := filepath.Ext(name)
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	switch base := strings.TrimSuffix(name, ext); {
 	case strings.HasSuffix(base, "_darwin"):
 		err = os.Remove(path)
@@ -196,9 +186,7 @@ func adapt(t *testing.T, dir, name string) {
 		path = filepath.Join(dir, strings.TrimSuffix(base, "_android")+"_jvm"+ext)
 		write(t, path, strings.ReplaceAll(string(text), "//#cgo LDFLAGS: -llog\n", ""))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 }
 
 // jdkInclude returns the directory of jni.h.
@@ -220,9 +208,7 @@ func jdkInclude(t *testing.T) string {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // run runs a command in a directory.

@@ -41,9 +41,7 @@ func TestUses(t *testing.T) {
 	file, _ := sample(t)
 	path := save(t, "m.mag", file)
 	m, err := Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	x := get(t, m, "fc.weight")
 	for _, u := range uses {
 		if err := u.use(m, x); err != nil {
@@ -51,9 +49,7 @@ func TestUses(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if err := m.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, m.Close())
 	}
 	for _, u := range uses {
 		if err := u.use(m, x); ErrorCode(err) != CodeClosed {
@@ -100,20 +96,14 @@ func TestAddress(t *testing.T) {
 	m := kinds(t)
 	for i := range m.TensorCount() {
 		x, err := m.Tensor(i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		at, err := x.Address()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if (at == 0) != (x.ByteSize() == 0) {
 			t.Errorf("%s: address %d of %d bytes", x.Name(), at, x.ByteSize())
 		}
 		b, err := x.view.Bytes() // a copy is kept by the model, so it is the same one
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if at != 0 && at != int64(memory.Address(b)) {
 			t.Errorf("%s: %#x is not where its bytes are", x.Name(), at)
 		}
@@ -147,9 +137,7 @@ func TestAddressHoldsModel(t *testing.T) {
 	if n := held(); n != before+1 {
 		t.Errorf("%d models are held, want 1", n-before)
 	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Close())
 	if n := held(); n != before {
 		t.Errorf("%d models are held after Close", n-before)
 	}
@@ -159,9 +147,7 @@ func TestAddressHoldsModel(t *testing.T) {
 func TestPin(t *testing.T) {
 	file, want := sample(t)
 	m, err := Open(save(t, "m.mag", file), &Options{Debug: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	pins := make([]*Pin, 2)
 	for i := range pins {
 		if pins[i], err = m.Pin(); err != nil {
@@ -173,12 +159,8 @@ func TestPin(t *testing.T) {
 		t.Fatal(err)
 	}
 	b, err := x.view.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := m.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, m.Close())
 	held := func() bool { _, ok := lent.Load(m); return ok }
 	pins[0].Unpin()
 	pins[0].Unpin() // counts once
@@ -210,9 +192,7 @@ func TestConcurrentClose(t *testing.T) {
 	path := save(t, "m.mag", file)
 	for range 20 {
 		m, err := Open(path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		x := get(t, m, "fc.weight")
 		var all sync.WaitGroup
 		for _, u := range uses {

@@ -21,9 +21,7 @@ func TestTensorList(t *testing.T) {
 	var all []*Tensor
 	for i := range m.TensorCount() {
 		x, err := m.Tensor(i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all = append(all, x)
 	}
 	for _, when := range []string{"open", "closed"} {
@@ -88,9 +86,7 @@ func TestKeys(t *testing.T) {
 	keys := map[string]string{"": "an empty model"}
 	for range 2 {
 		m, err := OpenBytes(file, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer m.Close()
 		for what, key := range map[string]string{"model": m.Key, "fc.weight": get(t, m, "fc.weight").Key, "ids": get(t, m, "ids").Key} {
 			if other, ok := keys[key]; ok {

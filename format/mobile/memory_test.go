@@ -25,9 +25,7 @@ func TestMaxMemory(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			m, err := OpenBytes(file, test.options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer m.Close()
 			if m.limit != test.limit {
 				t.Errorf("limit %d, want %d", m.limit, test.limit)
@@ -63,9 +61,7 @@ func TestLock(t *testing.T) {
 	testhost.NeedResident(t)
 	file, want := sample(t)
 	m, err := Open(save(t, "m.mag", file), &Options{Lock: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	if s, size := m.m.Stats(), int64(len(file)); s.Mapped != size || s.Locked != size {
 		t.Errorf("%+v of %d bytes", s, size)

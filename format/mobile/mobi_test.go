@@ -26,14 +26,10 @@ func TestMobi(t *testing.T) {
 	}
 	data := bytes.Repeat([]byte{3}, 1024)
 	m, err := OpenBytes(writeMobi(t, plan, &mobi.WriteOptions{Gzip: 9}, data), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	r, err := m.Verify(nil, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if !r.Covered() || r.String() != "ok" || r.ChecksumOf("1") == "" {
 		t.Errorf("%v, covered %v, tensor by %q", r, r.Covered(), r.ChecksumOf("1"))
 	}
@@ -58,9 +54,7 @@ func TestMobi(t *testing.T) {
 		t.Errorf("address %d, %v", at, err)
 	}
 	text, err := m.GraphJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var graph struct {
 		Inputs []struct{ Name string }
 		Nodes  []struct {
@@ -68,9 +62,7 @@ func TestMobi(t *testing.T) {
 			Inputs []string
 		}
 	}
-	if err := json.Unmarshal([]byte(text), &graph); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(text), &graph))
 	if len(graph.Inputs) != 1 || len(graph.Nodes) != 1 || graph.Nodes[0].Op != "FullyConnected" {
 		t.Errorf("graph %s", text)
 	}
@@ -87,9 +79,7 @@ func writeMobi(t *testing.T, plan *format.Plan, o *mobi.WriteOptions, data []byt
 	if err == nil {
 		err = w.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return out.Bytes()
 }
 
@@ -123,15 +113,11 @@ func TestMobiNames(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			o := &mobi.WriteOptions{Gzip: 9, WriteOptions: format.WriteOptions{KeepNames: test.keep}}
 			m, err := OpenBytes(writeMobi(t, test.plan, o, make([]byte, 1024)), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer m.Close()
 			watched := named{}
 			r, err := m.Verify(watched, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			list := m.TensorList()
 			for i, name := range test.names {
 				var entry listed
@@ -146,14 +132,10 @@ func TestMobiNames(t *testing.T) {
 				}
 			}
 			text, err := m.GraphJSON()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var g struct{ Nodes []struct{ Inputs []string } }
 			if text != "" {
-				if err := json.Unmarshal([]byte(text), &g); err != nil {
-					t.Fatal(err)
-				}
+				must(t, json.Unmarshal([]byte(text), &g))
 			}
 			var inputs []string
 			for _, n := range g.Nodes {

@@ -32,19 +32,13 @@ type tensorDescription struct {
 func describe(t *testing.T, m *Model) description {
 	t.Helper()
 	meta, err := m.MetadataJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	d := description{Format: m.Format(), Version: m.Version(), Metadata: meta}
 	for i := range m.TensorCount() {
 		byIndex, err := m.Tensor(i)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		x, err := m.TensorNamed(m.TensorName(i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if byIndex.Name() != x.Name() {
 			t.Errorf("tensor %d is %q by index and %q by name", i, byIndex.Name(), x.Name())
 		}
@@ -80,17 +74,11 @@ func sample(t *testing.T) (file []byte, want description) {
 	}
 	var out bytes.Buffer
 	w, err := format.NewWriter("mag", &out, plan, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, x := range want.Tensors {
-		if err := w.WriteTensor(x.Name, bytes.NewReader(x.Data)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteTensor(x.Name, bytes.NewReader(x.Data)))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	for i, x := range want.Tensors {
 		want.Tensors[i].Place = int64(bytes.Index(out.Bytes(), x.Data))
 	}
@@ -101,9 +89,7 @@ func sample(t *testing.T) (file []byte, want description) {
 func save(t *testing.T, name string, b []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, b, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, b, 0o600))
 	return path
 }
 
@@ -128,9 +114,7 @@ func TestOpen(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			m, err := test.open()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer m.Close()
 			if diff := cmp.Diff(want, describe(t, m)); diff != "" {
 				t.Errorf("(-want +got)\n%s", diff)
@@ -240,9 +224,7 @@ func TestGraphJSON(t *testing.T) {
 		Nodes:  []format.Node{{Op: "Conv2D", Inputs: []string{"x", "w"}, Outputs: []string{"y"}, Attributes: []format.Attribute{{Name: "stride", Value: []int32{2, 1}}}}},
 	}
 	got, err := m.GraphJSON()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := `{"name":"","inputs":[{"name":"x","dtype":"float32","shape":[1,"batch"]}],"outputs":[],` +
 		`"nodes":[{"name":"","op":"Conv2D","inputs":["x","w"],"outputs":["y"],"attributes":{"stride":[2,1]}}]}`
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -250,9 +232,7 @@ func TestGraphJSON(t *testing.T) {
 	}
 	file, _ := sample(t)
 	plain, err := OpenBytes(file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer plain.Close()
 	if text, err := plain.GraphJSON(); text != "" || err != nil {
 		t.Errorf("a format without graphs: %q, %v", text, err)

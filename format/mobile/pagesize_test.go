@@ -25,9 +25,7 @@ const pageSize = 16384
 func alignment(t *testing.T, library string) uint64 {
 	t.Helper()
 	f, err := elf.Open(library)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	least := uint64(0)
 	for _, p := range f.Progs {
@@ -106,9 +104,7 @@ func checkCommand(t *testing.T, library string, aligned bool) {
 	}
 	dir := t.TempDir()
 	text, err := os.ReadFile(library)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var aar bytes.Buffer
 	z := zip.NewWriter(&aar)
 	w, err := z.Create("jni/arm64-v8a/libgojni.so")
@@ -118,16 +114,12 @@ func checkCommand(t *testing.T, library string, aligned bool) {
 	if err == nil {
 		err = z.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	write(t, filepath.Join(dir, "mobile.aar"), aar.String())
 	command := exec.Command("sh", "-ec", commands)
 	command.Dir = dir
 	text, err = command.Output()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sizes := regexp.MustCompile(`LOAD.* (0x\w+)`).FindAllStringSubmatch(string(text), -1)
 	if len(sizes) == 0 {
 		t.Fatalf("no segments in\n%s", text)

@@ -40,9 +40,7 @@ func publish(t *testing.T) (published, []byte) {
 	if err == nil {
 		err = w.Close()
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const offset = 4096 + 4
 	body := append(bytes.Repeat([]byte{0xaa}, offset), file.Bytes()...)
 	p := published{save(t, "base.apk", append(body, 0xbb)), offset, int64(file.Len())}
@@ -57,19 +55,13 @@ func (p published) args() []string {
 func (p published) values(t *testing.T) []float32 {
 	t.Helper()
 	f, err := os.Open(p.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	m, err := format.OpenFile(f, p.offset, p.size, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	values, err := tensor.Decode[float32](nil, m.At(0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return values
 }
 
@@ -106,13 +98,9 @@ func testSample(t *testing.T, play func(args []string) string) {
 func (p published) spoil(t *testing.T, data []byte) {
 	t.Helper()
 	file, err := os.ReadFile(p.path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	file[bytes.Index(file, data)] ^= 1
-	if err := os.WriteFile(p.path, file, 0o600); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(p.path, file, 0o600))
 }
 
 func testJavaSample(t *testing.T, d *desktop) {

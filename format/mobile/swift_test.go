@@ -37,9 +37,7 @@ func testSwift(t *testing.T, header string) {
 	known := readHeader(header)
 	for _, test := range tests {
 		text, err := os.ReadFile(test.file)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		calls, faults := checkSwift(known, string(text))
 		for _, f := range faults {
 			t.Errorf("%s: %s", test.file, f)
@@ -59,9 +57,7 @@ func TestSwiftSyntax(t *testing.T) {
 		t.Skip("no parser: install tree-sitter and tree-sitter-swift with npm, and set TREE_SITTER_SWIFT to their node_modules")
 	}
 	text, err := os.ReadFile("ios/WeightFile.swift")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	broken := filepath.Join(t.TempDir(), "Broken.swift")
 	write(t, broken, strings.TrimSuffix(string(text), "}\n"))
 	for file, sound := range map[string]bool{"ios/WeightFile.swift": true, "testdata/samples/Sample.swift": true, broken: false} {

@@ -32,9 +32,7 @@ func kinds(t *testing.T) *Model {
 func get(t *testing.T, m *Model, name string) *Tensor {
 	t.Helper()
 	x, err := m.TensorNamed(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return x
 }
 
@@ -76,9 +74,7 @@ func TestRealNumbers(t *testing.T) {
 			var one []float32
 			for i := range x.Len() {
 				f, err := x.Float32At(i)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				one = append(one, f)
 			}
 			if diff := cmp.Diff(test.want, one); diff != "" {

@@ -50,9 +50,7 @@ func TestVerify(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			m, err := OpenBytes(test.file, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer m.Close()
 			w := &watch{cancelAt: test.cancelAt}
 			r, err := m.Verify(w, nil)
@@ -91,9 +89,7 @@ func TestCancel(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			m, err := OpenBytes(file, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer m.Close()
 			canceler, watching := c, Progress(nil)
 			if test.progress != nil {
@@ -125,18 +121,12 @@ func (p progress) OnProgress(int64, int64, string) bool {
 func TestVerifySigned(t *testing.T) {
 	file, _ := sample(t)
 	m, err := OpenBytes(file, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	key, _, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	der, err := x509.MarshalPKIXPublicKey(key)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	tests := []struct {
 		name, code string
 		key        []byte
@@ -162,13 +152,9 @@ func TestVerifySigned(t *testing.T) {
 // TestReport: what no checksum covers is said, in words, by name, and as a whole.
 func TestReport(t *testing.T) {
 	public, _, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	der, err := x509.MarshalPKIXPublicKey(public)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sum := sha256.Sum256(der)
 	print := "SHA256:" + hex.EncodeToString(sum[:])
 	type answer struct {
@@ -223,9 +209,7 @@ func TestReport(t *testing.T) {
 				verify = func() (*Report, error) { return m.VerifySigned(der, nil, nil) }
 			}
 			r, err := verify()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			m.Close() // the report outlives the model
 			got := answer{Text: r.String(), Covered: r.Covered(), Sum: r.ChecksumOf("a"), Signature: r.Signature(), Signer: r.Signer()}
 			for i := range r.UncoveredCount() + 2 {

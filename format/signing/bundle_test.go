@@ -60,9 +60,7 @@ func TestVerify(t *testing.T) {
 			}
 			dir := model(t, twoFiles)
 			r, err := verify(test.plain.make(t), dir, trusting(p256, p384, p521), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			want := []File{{"config.json", hexSum([]byte("{}"))}, {"sub/weights.bin", hexSum([]byte("abc"))}}
 			if diff := cmp.Diff(want, r.Files); diff != "" {
 				t.Error(diff)
@@ -220,9 +218,7 @@ func TestFlips(t *testing.T) {
 	dir := model(t, twoFiles)
 	b := forged(t, key, twoFiles).make(t)
 	want, err := verify(b, dir, trusting(key), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	refused := 0
 	for i := range b {
 		for _, x := range []byte{1, 0x20, 0x80} {

@@ -44,18 +44,14 @@ type forge struct {
 func pemOf(t testing.TB, key *ecdsa.PrivateKey) []byte {
 	t.Helper()
 	der, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 }
 
 func newKey(t testing.TB, c elliptic.Curve) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(c, rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return key
 }
 
@@ -119,9 +115,7 @@ func (f *forge) make(t testing.TB) []byte {
 		payload = fmt.Sprintf(f.statement, root, resources, f.serialized)
 	}
 	sig, err := ecdsa.SignASN1(rand.Reader, f.key, f.hash([]byte(f.encoding(f.payloadType, payload))))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	signatures := f.signatures
 	if strings.Contains(signatures, "%s") {
 		signatures = fmt.Sprintf(signatures, base64.StdEncoding.EncodeToString(sig))
@@ -143,12 +137,8 @@ func model(t testing.TB, files map[string]string) string {
 func put(t testing.TB, dir, name, text string) {
 	t.Helper()
 	path := filepath.Join(dir, filepath.FromSlash(name))
-	if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(path, []byte(text), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Dir(path), 0o777))
+	must(t, os.WriteFile(path, []byte(text), 0o666))
 }
 
 // verify parses and verifies a bundle.
@@ -191,13 +181,9 @@ func (a *authority) issue(t testing.TB, name string, change func(*x509.Certifica
 		parent, by = a.cert, a.key
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, by)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	cert, err := x509.ParseCertificate(der)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return &authority{key, cert}
 }
 
@@ -219,13 +205,9 @@ func chain(of ...*authority) string {
 func privateKey(t testing.TB, path string) *ecdsa.PrivateKey {
 	t.Helper()
 	text, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	block, _ := pem.Decode(text)
 	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return key.(*ecdsa.PrivateKey)
 }

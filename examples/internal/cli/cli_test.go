@@ -44,17 +44,13 @@ func TestPrintable(t *testing.T) {
 func TestPrintableJSON(t *testing.T) {
 	want := map[string]any{"a\x1b\x7f": "b\u009b\u202e\U000e0041é\n", "raw": []any{1.0}}
 	text, err := json.MarshalIndent(want, "", " ")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	safe := PrintableJSON(text)
 	if i := strings.IndexFunc(string(safe), func(r rune) bool { return r != '\n' && unsafeRune(r) }); i >= 0 {
 		t.Errorf("unsafe at %d: %q", i, safe)
 	}
 	var got map[string]any
-	if err := json.Unmarshal(safe, &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal(safe, &got))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -131,9 +127,7 @@ func TestTable(t *testing.T) {
 			"a\\u0009b           2  by copy\n",
 	} {
 		var out bytes.Buffer
-		if err := table.Write(&out, width); err != nil {
-			t.Fatal(err)
-		}
+		must(t, table.Write(&out, width))
 		if diff := cmp.Diff(want, out.String()); diff != "" {
 			t.Errorf("width %d (-want +got):\n%s", width, diff)
 		}
@@ -146,9 +140,7 @@ func TestTable(t *testing.T) {
 		23: "NAME               TYPE\nlayers.0…n.weight  int8\n",
 	} {
 		var out bytes.Buffer
-		if err := spare.Write(&out, width); err != nil {
-			t.Fatal(err)
-		}
+		must(t, spare.Write(&out, width))
 		if diff := cmp.Diff(want, out.String()); diff != "" {
 			t.Errorf("width %d (-want +got):\n%s", width, diff)
 		}
@@ -167,9 +159,7 @@ func (broken) Write([]byte) (int, error) { return 0, errBroken }
 // TestWidth checks that Width has a fixed value if the output is not a terminal.
 func TestWidth(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	if Terminal(f) || Terminal(&bytes.Buffer{}) || Width(f) != plainWidth || Width(&bytes.Buffer{}) != plainWidth {
 		t.Error("a file or a buffer is taken for a terminal")
@@ -204,12 +194,8 @@ func TestFileSize(t *testing.T) {
 	dir := t.TempDir()
 	for name, n := range map[string]int{"a": 3, "sub/b": 40} {
 		path := filepath.Join(dir, name)
-		if err := os.MkdirAll(filepath.Dir(path), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(path, make([]byte, n), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		must(t, os.WriteFile(path, make([]byte, n), 0o666))
 	}
 	for path, want := range map[string]int64{dir: 43, filepath.Join(dir, "a"): 3, filepath.Join(dir, "none"): 0} {
 		if got := FileSize(path); got != want {
@@ -240,9 +226,7 @@ func TestKeyFile(t *testing.T) {
 	f := tool.Flags()
 	o := tool.KeyFlag(f)
 	path := filepath.Join(t.TempDir(), "absent")
-	if err := tool.Parse(f, []string{"-key", "@" + path}, io.Discard); err != nil {
-		t.Fatal(err)
-	}
+	must(t, tool.Parse(f, []string{"-key", "@" + path}, io.Discard))
 	if _, err := o.Secret(t.Context()); !errors.Is(err, os.ErrNotExist) || !errors.Is(err, errUsage) || !strings.Contains(err.Error(), path) {
 		t.Error(err)
 	}
@@ -256,9 +240,7 @@ func TestKeyOption(t *testing.T) {
 	for name, text := range map[string]string{
 		"key": hex, "spaced": "\n\t" + hex + "\r\n", "empty": "", "short": "0f0f\n", "two": hex + "\n" + hex, "cut": hex + strings.Repeat(" ", 1000) + "secret",
 	} {
-		if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	for _, tt := range []struct {
 		name string
@@ -281,9 +263,7 @@ func TestKeyOption(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := tool.Flags()
 			o := tool.KeyFlag(f)
-			if err := tool.Parse(f, tt.args, io.Discard); err != nil {
-				t.Fatal(err)
-			}
+			must(t, tool.Parse(f, tt.args, io.Discard))
 			key, err := o.Secret(t.Context())
 			text := ""
 			if err != nil {
@@ -408,5 +388,12 @@ func TestProgress(t *testing.T) {
 	bar.Finish()
 	if text := strings.Trim(out.String(), "\r "); out.Len() == 0 || text != "" && text != "\x1b[2K" {
 		t.Errorf("it leaves %q", &out)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -13,9 +13,7 @@ import (
 // TestParse checks that options may be anywhere before "--".
 func TestParse(t *testing.T) {
 	t.Chdir(t.TempDir())
-	if err := os.WriteFile("-x", nil, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile("-x", nil, 0o666))
 	type outcome struct {
 		N        int
 		On       bool

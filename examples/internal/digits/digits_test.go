@@ -96,3 +96,10 @@ func TestFloats(t *testing.T) {
 		t.Errorf("%d values, %v %v %v", len(got), got[0], got[1], got[Pixels-1])
 	}
 }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

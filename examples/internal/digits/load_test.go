@@ -36,9 +36,7 @@ func sample() *Weights {
 func open(t *testing.T, path string) *format.Model {
 	t.Helper()
 	m, err := format.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { m.Close() })
 	return m
 }
@@ -79,9 +77,7 @@ func farther(want, got *Weights, most float32) map[string]float32 {
 func TestLoad(t *testing.T) {
 	dir, want := t.TempDir(), sample()
 	master := filepath.Join(dir, "digits.wia")
-	if err := want.Save(master); err != nil {
-		t.Fatal(err)
-	}
+	must(t, want.Save(master))
 	int8s := func(perChannel bool) *convert.Options {
 		return &convert.Options{Lossy: true, Quantize: func(i tensor.Info) *tensor.QuantizeOptions {
 			if len(i.Shape) < 2 {
@@ -121,9 +117,7 @@ func TestLoad(t *testing.T) {
 			}
 			m := open(t, path)
 			got, err := Load(m)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if copied := got.Copied > 0; copied != (c.accuracy > 0 || !little(t, m)) {
 				t.Errorf("%d bytes copied", got.Copied)
 			}
@@ -139,9 +133,7 @@ func TestSaveAgain(t *testing.T) {
 	var files [2][]byte
 	for i := range files {
 		path := filepath.Join(t.TempDir(), "digits.wia")
-		if err := sample().Save(path); err != nil {
-			t.Fatal(err)
-		}
+		must(t, sample().Save(path))
 		var err error
 		if files[i], err = os.ReadFile(path); err != nil {
 			t.Fatal(err)
@@ -172,22 +164,14 @@ func TestLoadRefuses(t *testing.T) {
 			p.Graph, p.Metadata = nil, nil
 			c.change(p)
 			w, err := format.Create("mag", path, p, &format.WriteOptions{Storage: format.Storage{Extended: true}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer w.Abort()
 			for _, i := range p.Tensors {
 				n, err := i.ByteSize()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := w.WriteTensor(i.Name, bytes.NewReader(make([]byte, n))); err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
+				must(t, w.WriteTensor(i.Name, bytes.NewReader(make([]byte, n))))
 			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, w.Close())
 			if got, err := Load(open(t, path)); !errors.Is(err, c.want) || got != nil {
 				t.Errorf("got %v, %v; want %v", got, err, c.want)
 			}

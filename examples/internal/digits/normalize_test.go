@@ -39,9 +39,7 @@ func TestNormalize(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, err := Normalize(bar(c.width, c.height, c.bar, c.ink), c.width, c.height)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if slices.Max(m[:]) != 255 {
 				t.Errorf("the darkest pixel is %d", slices.Max(m[:]))
 			}
@@ -69,9 +67,7 @@ func TestNormalizeInside(t *testing.T) {
 		}
 	}
 	m, err := Normalize(ink, 40, 40)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	sum := 0
 	for _, v := range m {
 		sum += int(v)
@@ -119,9 +115,7 @@ func TestFromImage(t *testing.T) {
 	r := image.Rect(10, 5, 30, 45)
 	ink := bar(50, 60, r, 255)
 	want, err := Normalize(ink, 50, 60)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, c := range []struct {
 		name       string
 		paper, ink color.Color

@@ -10,13 +10,9 @@ import (
 func trainedWeights(t *testing.T) *Weights {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "digits.wia")
-	if err := os.WriteFile(path, Trained(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, Trained(), 0o666))
 	w, err := Load(open(t, path))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return w
 }
 
@@ -61,9 +57,7 @@ func TestPredict(t *testing.T) {
 	zero := &Weights{}
 	for info, values := range zero.Parameters() {
 		n, err := info.Shape.Elems()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		*values = make([]float32, n)
 	}
 	for d, p := range zero.Predict(&m) {
