@@ -74,7 +74,6 @@ func TestZeroFile(t *testing.T) {
 	for what, call := range map[string]func() error{
 		"GraphMessage":  func() error { _, err := f.GraphMessage(); return err },
 		"TensorMessage": func() error { _, err := f.TensorMessage("w"); return err },
-		"ModelMetadata": func() error { _, err := f.ModelMetadata(); return err },
 		"Verify":        func() error { return verify(f) },
 	} {
 		if err := call(); !errors.Is(err, format.ErrClosed) {

@@ -11,6 +11,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/x509"
+	"encoding/json"
 	"encoding/pem"
 	"fmt"
 	"log"
@@ -24,13 +25,8 @@ import (
 
 // model returns a small model with a graph.
 func model(o *wia.WriteOptions) []byte {
-	meta := wia.ModelMetadata{ModelInfo: wia.ModelInfo{Name: "edge detector", Version: "1.0.0"}}
-	pairs, err := meta.Metadata()
-	if err != nil {
-		log.Fatal(err)
-	}
 	plan := &format.Plan{
-		Metadata: pairs,
+		Metadata: format.Metadata{{Key: "model_info", Value: json.RawMessage(`{"name":"edge detector"}`)}},
 		Tensors:  []tensor.Info{{Name: "kernel", DType: tensor.Float32, Shape: tensor.Shape{1, 1, 1, 3}}},
 		Graph: &format.Graph{
 			Inputs:  []format.ValueInfo{{Name: "image", DType: tensor.Float32, Dims: []format.Dim{{Symbol: "batch", Size: format.DynamicDim}, {Size: 1}, {Size: 28}, {Size: 28}}}},
@@ -61,10 +57,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer f.Close()
-	meta, err := f.ModelMetadata()
-	if err != nil {
-		log.Fatal(err)
-	}
+	info, _ := f.Metadata().Get("model_info")
 	v, err := f.Tensor("kernel")
 	if err != nil {
 		log.Fatal(err)
@@ -73,8 +66,8 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(meta.ModelInfo.Name, v.Shape(), kernel)
-	// Output: edge detector [1, 1, 1, 3] [-1 0 1]
+	fmt.Printf("%s %v %v\n", info, v.Shape(), kernel)
+	// Output: {"name":"edge detector"} [1, 1, 1, 3] [-1 0 1]
 }
 
 // A signed file is verified with the trusted key.
@@ -128,19 +121,6 @@ func ExampleOpen() {
 	defer f.Close()
 	fmt.Println(f.Encrypted(), f.Compression(), f.IRVersion(), f.OperatorSets(), f.External("kernel"))
 	// Output: true zstd 8 [] false
-}
-
-// ModelMetadata converts to the metadata of a plan.
-func ExampleModelMetadata() {
-	m := wia.ModelMetadata{ModelInfo: wia.ModelInfo{Name: "edge detector", License: "MIT"}}
-	pairs, err := m.Metadata()
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, e := range pairs {
-		fmt.Printf("%s %s\n", e.Key, e.Value)
-	}
-	// Output: model_info {"name":"edge detector","license":"MIT"}
 }
 
 // The messages of wia.proto include fields that the neutral graph does not have.

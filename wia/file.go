@@ -14,8 +14,7 @@ import (
 // closed.
 //
 // Version is "1." and the minor version. Metadata has "model_info" and its
-// siblings as json.RawMessage; ModelMetadata returns the typed form. Tensors are
-// in the order of their records. Attribute values of the graph have the type of
+// siblings as json.RawMessage. Tensors are in the order of their records. Attribute values of the graph have the type of
 // their AttributeType; the value of an attribute that refers to one of an
 // enclosing function is nil. Initializers is never nil: it lists the tensors
 // that the graph declares. Signature.PublicKey is nil if the file has no key or

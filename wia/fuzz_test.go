@@ -26,9 +26,6 @@ func exercise(t *testing.T, b []byte) {
 	defer remote.Close()
 	_ = verify(f)
 	f.Metadata()
-	if _, err := f.ModelMetadata(); err != nil {
-		t.Fatal(err)
-	}
 	if _, err := f.Graph(); err != nil {
 		t.Fatalf("a graph that was checked: %v", err)
 	}
