@@ -100,7 +100,7 @@ func (f *parsed) payloadOf(i int) *payload {
 // reader returns a source over a payload. The caller must close it.
 func (f *parsed) reader(p *payload) *protobuf.Source {
 	if p.inFile {
-		return protobuf.InFile(f.src, p.base, p.Size)
+		return protobuf.OpenFile(f.src, p.base, p.Size)
 	}
 	return protobuf.InMemory(p.Win)
 }

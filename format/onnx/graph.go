@@ -12,13 +12,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// graphTensors decodes the tensors in a graph.
-type graphTensors struct {
-	f *parsed
-	s *protobuf.Source
-	h head
-}
-
 // graphSchema describes the parts of a graph that are specific to ONNX.
 var graphSchema = onnxgraph.Schema{
 	Graph: graphMsg, Nodes: 1, Name: 2, Initializers: 5, Inputs: 11, Outputs: 12,
@@ -34,70 +27,72 @@ var graphSchema = onnxgraph.Schema{
 	DataFields: onnxgraph.Bits(13, 14, rawData), RawData: rawData,
 }
 
-// readGraph decodes the graph and lists its sparse initializers. A graph with only initializers
-// counts as none.
-func (f *parsed) readGraph() error {
-	s := &f.structure.Source
-	names := 16 * int64(f.index.Len())
-	s.Tally = protobuf.NewTally(f.o.Memory.Room(s.Size + names))
-	s.Tally.Cost = names
-	t := &graphTensors{f: f, s: s}
-	s.Watch, s.Watched = sparseMsg, t.sparse
-	defer func() { s.Tally, s.Watch = nil, nil }()
-	d := &onnxgraph.Decoder{Schema: &graphSchema, Source: s, Format: t}
-	g, err := d.Decode(f.graph, 2)
-	if err != nil {
+// readGraph reads the graph and lists its tensors. A graph with only initializers counts as none.
+func (f *parsed) readGraph(msg protobuf.Field) error {
+	f.graph, f.inside = true, true
+	msg.At = msg.Start // of errors in the graph as a whole
+	d := &onnxgraph.Decoder{Schema: &graphSchema, Source: f.s, Format: f}
+	g, err := d.Decode(msg, 2)
+	f.inside = false
+	if err != nil || len(g.Nodes)+len(g.Inputs)+len(g.Outputs) == 0 {
 		return err
 	}
-	if err := f.o.Memory.Reserve(s.Tally.Cost); err != nil {
-		return &protobuf.Defect{Err: err}
-	}
-	if len(g.Nodes)+len(g.Inputs)+len(g.Outputs) > 0 {
+	if err = f.s.Tally.Charge(msg.At, 16*int64(f.index.Len())); err == nil {
 		g.Initializers = f.index.Names()
 		f.decoded = g
 	}
-	return nil
+	return err
 }
 
 // decodeGraph decodes a graph in wire form without initializers.
 func decodeGraph(b []byte) (*driver.Graph, error) {
-	f := &parsed{index: &driver.Index{}, o: &driver.Options{}, files: map[string]externalFile{}, unknown: map[string]*tensor.Encoding{}}
-	f.structure.Source = *protobuf.InMemory(b)
-	f.graph = f.structure.All()
-	if err := f.readGraph(); err != nil {
+	s := protobuf.InMemory(b)
+	f := newParsed(s, &driver.Index{}, &driver.Options{})
+	if err := f.readGraph(s.All()); err != nil {
 		return nil, protobuf.InField("graph", err)
 	}
 	return f.decoded, nil
 }
 
-// declare registers the external file of a tensor that is not an initializer.
-func (d *graphTensors) declare(msg protobuf.Field, level int) error {
-	d.h.reset()
-	if err := d.h.read(d.s, msg, level); err != nil || d.h.location != 1 {
-		return err
+// watch checks the messages outside of the neutral graph that need more than their encoding checked.
+func (f *parsed) watch(m *protobuf.Message, msg protobuf.Field, level int) (done bool, err error) {
+	switch {
+	case m == sparseMsg && f.inside:
+		return true, f.sparse(msg, level)
+	case m != tensorMsg:
+		return false, nil
 	}
-	return d.tensor(msg, level)
+	// A copy of the model has the data of tensors in functions and trainings inside.
+	f.head.reset()
+	if err = f.head.read(f.s, msg, level); err != nil || f.head.location != 1 {
+		return true, err
+	}
+	return true, f.tensor(msg, level)
 }
 
 // tensor checks a tensor that is part of the graph, and declares the file of its data.
-func (d *graphTensors) tensor(msg protobuf.Field, level int) error {
-	d.h.reset()
-	if err := d.h.read(d.s, msg, level); err != nil {
+func (f *parsed) tensor(msg protobuf.Field, level int) error {
+	h := &f.head
+	h.reset()
+	if err := h.read(f.s, msg, level); err != nil {
 		return err
 	}
-	err := d.h.check(msg.At)
-	if err == nil && d.h.location == 1 && d.f.src != nil {
-		err = protobuf.InField("external_data", d.f.external(&d.h, msg.At, &driver.Tensor{}))
+	err := h.check(msg.At)
+	if err == nil && h.location == 1 && f.src != nil {
+		err = protobuf.InField("external_data", f.external(h, msg.At, &driver.Tensor{}))
 	}
 	return err
 }
 
 // AttributeTensor implements onnxgraph.Format.
-func (d *graphTensors) AttributeTensor(_ int64, level int, pieces ...protobuf.Field) (tensor.View, error) {
-	if err := d.tensor(pieces[0], level); err != nil {
+func (f *parsed) AttributeTensor(_ int64, level int, pieces ...protobuf.Field) (tensor.View, error) {
+	if err := f.tensor(pieces[0], level); err != nil {
 		return tensor.View{}, err
 	}
-	return d.f.view(&d.h, d.s)
+	if err := f.s.Tally.Charge(pieces[0].At, f.head.size); err != nil {
+		return tensor.View{}, err
+	}
+	return f.view(&f.head, f.s)
 }
 
 // view makes the view of a tensor that was read from s and checked: of the private copy of the graph,
@@ -116,26 +111,25 @@ func (f *parsed) view(h *head, s *protobuf.Source) (tensor.View, error) {
 		dir, _ := f.src.Dir()
 		return dir.View(x.space, &info), nil
 	}
-	if s.Tally != nil && h.list != 0 {
-		if err := s.Tally.Charge(h.message.At, h.size); err != nil {
-			return tensor.View{}, err
-		}
-	}
 	data, err := h.bytes(s)
 	if err != nil {
 		return tensor.View{}, nil // values that do not fit their type keep no file from being read
 	}
-	v, _ := tensor.FromInfo(info, data)
+	v, _ := tensor.FromInfo(info, bytes.Clone(data))
 	return v, nil
 }
 
-// Initializer implements onnxgraph.Format for initializers of subgraphs, which are in the
-// scope of that graph. Those of the main graph are not in the section.
-func (d *graphTensors) Initializer(msg protobuf.Field, level int, _ bool) ([]byte, error) {
-	if err := d.tensor(msg, level); err != nil {
+// Initializer implements onnxgraph.Format. It lists the initializers of the graph; those of
+// subgraphs are in the scope of that graph.
+func (f *parsed) Initializer(msg protobuf.Field, level int, main bool) ([]byte, error) {
+	h := &f.head
+	if err := f.tensor(msg, level); err != nil {
 		return nil, err
 	}
-	return d.h.name, checkName(d.h.name, msg.At)
+	if main {
+		return nil, f.initializer(msg)
+	}
+	return h.name, checkName(h.name, msg.At)
 }
 
 func checkName(name []byte, at int64) error {
@@ -146,13 +140,13 @@ func checkName(name []byte, at int64) error {
 }
 
 // sparse checks a sparse tensor, and lists an initializer of the main graph.
-func (d *graphTensors) sparse(msg protobuf.Field, level int) error {
-	x, err := d.sparseTensor(msg, level)
+func (f *parsed) sparse(msg protobuf.Field, level int) error {
+	x, err := f.sparseTensor(msg, level)
 	if err != nil || level > 3 {
 		return err
 	}
 	t := driver.Tensor{Size: msg.End - msg.Start, Offset: -1, Loaded: true, Encoding: sparseEncoding(x.code)}
-	return d.f.add(x.name, x.dims, &t, record{at: msg.Start, end: msg.End, sparse: true}, msg.At)
+	return f.add(x.name, x.dims, &t, record{at: msg.Start, end: msg.End, sparse: true}, msg.At)
 }
 
 // sparseEncoding names a sparse tensor with elements of that type.
@@ -172,20 +166,20 @@ type sparseHead struct {
 }
 
 // sparseTensor checks that values and indices fit.
-func (d *graphTensors) sparseTensor(msg protobuf.Field, level int) (x sparseHead, err error) {
+func (f *parsed) sparseTensor(msg protobuf.Field, level int) (x sparseHead, err error) {
 	var values, indices tensor.Shape
 	indexCode := int32(0)
-	w := d.s.Walk(sparseMsg, msg, level)
+	w := f.s.Walk(sparseMsg, msg, level)
 	for w.Next() {
 		switch w.Num {
 		case 1:
-			w.Err = d.tensor(w.Field, level+1)
-			x.name, x.code, values = bytes.Clone(d.h.name), d.h.code, slices.Clone(tensor.Shape(d.h.dims))
+			w.Err = f.tensor(w.Field, level+1)
+			x.name, x.code, values = bytes.Clone(f.head.name), f.head.code, slices.Clone(tensor.Shape(f.head.dims))
 		case 2:
-			w.Err = d.tensor(w.Field, level+1)
-			indexCode, indices = d.h.code, slices.Clone(tensor.Shape(d.h.dims))
+			w.Err = f.tensor(w.Field, level+1)
+			indexCode, indices = f.head.code, slices.Clone(tensor.Shape(f.head.dims))
 		case 3:
-			x.dims, w.Err = protobuf.AppendInts(d.s, x.dims, &w.Field, maxRank)
+			x.dims, w.Err = protobuf.AppendInts(f.s, x.dims, &w.Field, maxRank)
 		}
 	}
 	if w.Err != nil {

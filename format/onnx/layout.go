@@ -14,6 +14,8 @@ const (
 	pageAlign  = 4096      // of larger tensors in a file of external data
 	maxModel   = 1<<31 - 1 // bytes that other readers take
 	maxRank    = 1 << 16
+
+	sparseInitializers = 15 // of a graph
 )
 
 var extensions = []string{".onnx"}

@@ -16,12 +16,12 @@ import (
 // wire form.
 func (f *parsed) Load(i int) ([]byte, error) {
 	r := &f.records[i]
-	if r.sparse {
-		return append(memory.Aligned(int(r.end - r.at))[:0], f.structure.Win[r.at:r.end]...), nil
-	}
 	raw, err := f.src.Slice(r.at, r.end-r.at)
 	if err != nil {
 		return nil, err
+	}
+	if r.sparse {
+		return append(memory.Aligned(len(raw))[:0], raw...), nil
 	}
 	h, s, err := headOf(raw)
 	if err == nil && (h.list == 0 || h.size != f.index.Size(i)) {

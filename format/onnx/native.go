@@ -1,7 +1,6 @@
 package onnx
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -16,45 +15,49 @@ import (
 // Native implements driver.Parsed: the model without the data of its tensors. Each is an
 // initializer with its name, type and the fields that only ONNX has.
 func (f *parsed) Native() (*driver.Native, error) {
-	n := f.structure.Size + 64*int64(f.index.Len())
+	n := f.src.Size()
+	for _, r := range f.records {
+		n += 64 - (r.end - r.at)
+	}
 	err := f.o.Memory.Reserve(n)
-	if err != nil {
-		return nil, wire.Error(formatName, "model", -1, err)
+	var raw []byte
+	var list []driver.NativeKind
+	if err == nil {
+		defer f.o.Memory.Release(n)
+		raw, err = f.skeleton()
 	}
-	defer f.o.Memory.Release(n)
-	raw, err := f.skeleton(n)
-	if err != nil {
-		return nil, err
+	if err == nil {
+		list, err = graphSchema.Kinds(modelMsg, raw, 0)
 	}
-	list, err := graphSchema.Kinds(modelMsg, raw, 0)
-	if err != nil {
-		return nil, wire.Error(formatName, "model", -1, err)
+	if _, located := err.(*tensor.Error); err != nil && !located {
+		err = wire.Error(formatName, "model", -1, err)
 	}
-	return &driver.Native{Format: formatName, Kinds: list, Raw: raw}, nil
+	return &driver.Native{Format: formatName, Kinds: list, Raw: raw}, err
 }
 
-// skeleton returns the model without data, about n bytes.
-func (f *parsed) skeleton(n int64) (_ []byte, err error) {
+// skeleton returns the model without data.
+func (f *parsed) skeleton() (model []byte, err error) {
+	s := protobuf.OpenFile(f.src, 0, f.src.Size())
+	defer s.Close()
 	e := onnxgraph.Editor{Schema: &graphSchema, Inline: f.inline}
 	defer func() { f.o.Memory.Release(e.Inlined) }()
-	out := make([]byte, 0, n)
-	_, model := onnxgraph.Split(modelMsg, f.structure.Win, onnxgraph.Bits(7))
-	out, err = e.Message(out, modelMsg, model)
-	out, start := protobuf.Begin(out, 7)
-	if err == nil {
-		_, dense := onnxgraph.Split(graphMsg, f.structure.Win[f.graph.Start:f.graph.End], onnxgraph.Bits(15))
-		out, err = e.Message(out, graphMsg, dense)
-	}
-	if d := (*protobuf.Defect)(nil); errors.As(err, &d) {
-		err = wire.Error(formatName, "model", -1, d)
-	}
+	var graph []byte
+	err = s.Each(modelMsg, s.All(), func(fl protobuf.Field) (err error) {
+		if fl.Num != 7 {
+			model, err = e.Copy(model, modelMsg, s, fl)
+			return err
+		}
+		return s.Each(graphMsg, fl, func(fl protobuf.Field) (err error) {
+			if fl.Num != graphSchema.Initializers && fl.Num != sparseInitializers {
+				graph, err = e.Copy(graph, graphMsg, s, fl)
+			}
+			return err
+		})
+	})
 	for i := 0; err == nil && i < len(f.records); i++ {
-		out, err = f.appendShell(out, i)
+		graph, err = f.appendShell(graph, i)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return protobuf.End(out, start), nil
+	return protobuf.PutBytes(model, 7, graph), err
 }
 
 // inline returns the view of a tensor inside the graph, and whether its data is external.
@@ -74,7 +77,7 @@ func (f *parsed) appendShell(out []byte, i int) ([]byte, error) {
 	info := tensor.Info{DType: f.index.DType(i), Encoding: f.index.Encoding(i)}
 	b := protobuf.PutBytes(protobuf.PutInt(nil, 2, int64(storageOf(&info).code)), 8, f.index.Name(i))
 	if r := &f.records[i]; r.more {
-		s := protobuf.InFile(f.src, 0, f.src.Size())
+		s := protobuf.OpenFile(f.src, 0, f.src.Size())
 		defer s.Close()
 		err := s.Each(tensorMsg, protobuf.Field{Start: r.at, End: r.end}, func(fl protobuf.Field) error {
 			if !tensorMsg.IsNative(fl.Num) {

@@ -449,10 +449,13 @@ func TestInlined(t *testing.T) {
 	}
 }
 
-// TestNativeMemory: Options.MaxMemory bounds what is read, also of fields that no table has.
+// TestNativeMemory: Options.MaxMemory bounds what is copied, also of fields that no table has.
 func TestNativeMemory(t *testing.T) {
-	b := nativeModel(str(600, strings.Repeat("x", 1<<20)))
-	if _, err := OpenBytes(b, &format.Options{MaxMemory: 1 << 19}); !errors.Is(err, format.ErrLimit) {
+	f, err := OpenBytes(nativeModel(str(600, strings.Repeat("x", 1<<20))), &format.Options{MaxMemory: 1 << 19})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := f.Native(); !errors.Is(err, format.ErrLimit) {
 		t.Error(err)
 	}
 }

@@ -15,21 +15,23 @@ import (
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
-// parsed holds the structure of an open file besides its index, in private memory.
+// parsed is an open file besides its index.
 type parsed struct {
-	src       driver.Source
-	index     *driver.Index
-	o         *driver.Options
-	structure section        // the model but for the initializers of its graph
-	graph     protobuf.Field // in structure
-	records   []record       // by tensor
-	files     map[string]externalFile
-	unknown   map[string]*tensor.Encoding
-	model     model
-	decoded   *driver.Graph
+	src     driver.Source
+	index   *driver.Index
+	o       *driver.Options
+	s       *protobuf.Source // the file, during parse
+	head    head             // of the current tensor
+	graph   bool             // the graph was found
+	inside  bool             // it is being read
+	records []record         // by tensor
+	files   map[string]externalFile
+	unknown map[string]*tensor.Encoding
+	model   model
+	decoded *driver.Graph
 }
 
-// record locates the message of a tensor in the file, or in the structure if it is sparse.
+// record locates the message of a tensor in the file.
 type record struct {
 	at, end int64
 	sparse  bool
@@ -42,162 +44,82 @@ type externalFile struct {
 	size  int64 // -1 if unknown, or if the file cannot be opened
 }
 
-// section holds consecutive fields of the file.
-type section struct {
-	protobuf.Source
-	cuts []cut
-}
-
-// cut is a place in a section where the file has a gap.
-type cut struct{ at, file int64 }
-
-// add appends bytes that are at an offset of the file.
-func (c *section) add(b []byte, file int64, m *driver.Memory) error {
-	if len(b) > cap(c.Win)-len(c.Win) {
-		had := cap(c.Win)
-		win := slices.Grow(c.Win, max(len(b), leastPart))
-		if err := m.Reserve(int64(cap(win) - had)); err != nil {
-			return &protobuf.Defect{At: file, Err: err}
-		}
-		c.Win = win
-	}
-	if len(c.cuts) == 0 || c.fileAt(c.Size) != file {
-		c.cuts = append(c.cuts, cut{c.Size, file})
-	}
-	c.Win = append(c.Win, b...)
-	c.Size += int64(len(b))
-	return nil
-}
-
-const leastPart = 1 << 10
-
-// fileAt converts an offset in the section to one in the file.
-func (c *section) fileAt(at int64) int64 {
-	i, ok := slices.BinarySearchFunc(c.cuts, at, func(x cut, at int64) int { return cmp.Compare(x.at, at) })
-	if !ok {
-		i--
-	}
-	if i < 0 {
-		return at
-	}
-	return c.cuts[i].file + at - c.cuts[i].at
-}
-
-// located converts the offset of an error from the section to the file.
-func (c *section) located(err error) error {
-	if d, ok := err.(*protobuf.Defect); ok {
-		return &protobuf.Defect{Path: d.Path, At: c.fileAt(d.At), Err: d.Err}
-	}
-	return err
-}
-
-// parse reads the structure: everything but the data of initializers and external files.
-func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
-	f := &parsed{src: src, index: x, o: o, files: map[string]externalFile{}, unknown: map[string]*tensor.Encoding{}}
-	err := f.read()
-	if d, ok := err.(*protobuf.Defect); ok {
-		return nil, wire.Error(formatName, cmp.Or(d.Path, "model"), d.At, d.Err)
-	}
-	return f, err
-}
-
-func (f *parsed) read() error {
-	if f.src.Size() == 0 {
-		return protobuf.Defectf(0, tensor.ErrTruncated, "the file is empty")
-	}
-	if err := f.scan(); err != nil {
-		return err
-	}
-	if err := f.structure.located(f.readModel()); err != nil {
-		return err
-	}
-	return protobuf.InField("graph", f.structure.located(f.readGraph()))
+// newParsed returns a parser of s.
+func newParsed(s *protobuf.Source, x *driver.Index, o *driver.Options) *parsed {
+	f := &parsed{s: s, index: x, o: o, files: map[string]externalFile{}, unknown: map[string]*tensor.Encoding{}}
+	s.Tally = protobuf.NewTally(o.Memory.Room(s.Size))
+	s.Watch = f.watch
+	return f
 }
 
 // lists holds memory for records, whose number is known only at the end.
 var lists = sync.Pool{New: func() any { return new([]record) }}
 
-// scan walks the file once: it lists the initializers and keeps the rest.
-func (f *parsed) scan() error {
-	list := lists.Get().(*[]record)
-	f.records = (*list)[:0]
-	defer func() {
-		*list = f.records
-		f.records = slices.Clone(f.records)
-		lists.Put(list)
-	}()
-	s := protobuf.InFile(f.src, 0, f.src.Size())
+// parse reads everything but the data of initializers and external files.
+func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
+	s := protobuf.OpenFile(src, 0, src.Size())
 	defer s.Close()
-	found, inside := false, false
-	w := s.Walk(modelMsg, s.All(), 1)
+	f, list := newParsed(s, x, o), lists.Get().(*[]record)
+	f.src, f.records = src, (*list)[:0]
+	err := f.readModel()
+	*list, f.records = f.records, slices.Clone(f.records)
+	lists.Put(list)
+	switch {
+	case src.Size() == 0:
+		err = protobuf.Defectf(0, tensor.ErrTruncated, "the file is empty")
+	case err == nil && !f.graph:
+		err = protobuf.InField("graph", protobuf.Defectf(0, tensor.ErrTruncated, "missing: the file was cut short, or is no model"))
+	case err == nil:
+		err = o.Memory.Reserve(s.Tally.Cost)
+	}
+	if d, ok := err.(*protobuf.Defect); ok {
+		return nil, wire.Error(formatName, cmp.Or(d.Path, "model"), d.At, d.Err)
+	}
+	f.s = nil
+	return f, err
+}
+
+// readModel reads the model from top to bottom.
+func (f *parsed) readModel() error {
+	m, inside := &f.model, false
+	w := f.s.Walk(modelMsg, f.s.All(), 1)
 	for w.Next() {
 		switch {
 		case w.Num != 7:
-			w.Err = f.keep(s, &w.Field)
-		case found:
+			m.field(f.s, &w)
+		case f.graph:
 			w.Err = protobuf.Defectf(w.At, tensor.ErrCorrupt, "it occurs twice")
 		default:
-			found = true
-			w.Err = f.scanGraph(s, w.Field)
+			w.Err = f.readGraph(w.Field)
 		}
 		inside = w.Err != nil
 	}
-	err := w.Err
-	if d, ok := err.(*protobuf.Defect); ok && d.Short && !inside && (d.Path != "" || f.structure.Size > 0) {
+	if d, ok := w.Err.(*protobuf.Defect); ok && d.Short && !inside && (d.Path != "" || w.At > 0) {
 		d.Err = fmt.Errorf("%w: %s", tensor.ErrTruncated, strings.TrimPrefix(d.Err.Error(), tensor.ErrCorrupt.Error()+": "))
 	}
-	if err == nil && !found {
-		err = protobuf.InField("graph", protobuf.Defectf(0, tensor.ErrTruncated, "missing: the file was cut short, or is no model"))
+	if w.Err != nil {
+		return w.Err
 	}
-	return err
-}
-
-// scanGraph does the same for the graph.
-func (f *parsed) scanGraph(s *protobuf.Source, msg protobuf.Field) error {
-	if err := f.structure.add(make([]byte, graphTag), msg.At, f.o.Memory); err != nil {
-		return err
+	f.index.Version = "unknown"
+	if v := m.fields[irVersion]; v != nil {
+		f.index.Version = fmt.Sprint(v)
 	}
-	f.graph = protobuf.Field{At: f.structure.Size, Start: f.structure.Size}
-	h := &head{}
-	w := s.Walk(graphMsg, msg, 2)
-	for w.Next() {
-		if w.Num == graphSchema.Initializers {
-			w.Err = f.initializer(s, h, w.Field)
-		} else {
-			w.Err = f.keep(s, &w.Field)
+	keys := make([]string, len(m.props))
+	for i, p := range m.props {
+		keys[i] = p.key
+	}
+	slices.Sort(keys)
+	for i := 1; i < len(keys); i++ {
+		if keys[i] == keys[i-1] {
+			return protobuf.InField("metadata_props", protobuf.Defectf(0, tensor.ErrCorrupt, "the key %.200q occurs twice", keys[i]))
 		}
 	}
-	f.graph.End = f.structure.Size
-	tag := f.structure.Win[f.graph.Start-graphTag : f.graph.Start]
-	tag[0] = 7<<3 | byte(protowire.BytesType)
-	putLength(tag[1:], uint64(f.graph.End-f.graph.Start))
-	return w.Err
+	return nil
 }
 
-// graphTag is the size of the tag and length of the graph in the structure.
-const graphTag = 1 + 9
-
-// keep appends a field to the structure.
-func (f *parsed) keep(s *protobuf.Source, fl *protobuf.Field) error {
-	if err := f.o.Memory.Structure(fl.End - fl.At); err != nil {
-		return &protobuf.Defect{At: fl.At, Err: err}
-	}
-	b, err := s.Bytes(fl.At, fl.End)
-	if err == nil {
-		err = f.structure.add(b, fl.At, f.o.Memory)
-	}
-	return err
-}
-
-// initializer lists a tensor of the graph.
-func (f *parsed) initializer(s *protobuf.Source, h *head, msg protobuf.Field) error {
-	h.reset()
-	if err := h.read(s, msg, 3); err != nil {
-		return err
-	}
-	if err := h.check(msg.At); err != nil {
-		return err
-	}
+// initializer lists the tensor in head, which belongs to the graph.
+func (f *parsed) initializer(msg protobuf.Field) error {
+	h := &f.head
 	t := driver.Tensor{Size: h.size, Offset: h.raw.Start}
 	switch {
 	case h.location == 1:
@@ -271,46 +193,6 @@ func (f *parsed) file(location []byte, sized bool) (externalFile, error) {
 	return x, err
 }
 
-// readModel reads everything except the graph.
-func (f *parsed) readModel() error {
-	s, m := &f.structure.Source, &f.model
-	s.Tally = protobuf.NewTally(f.o.Memory.Room(s.Size))
-	defer func() { s.Tally, s.Watch = nil, nil }()
-	// A copy of the model has the data of tensors in functions and trainings inside.
-	d := graphTensors{f: f, s: s}
-	s.Watch, s.Watched = tensorMsg, d.declare
-	props := s.Count(s.All())[14]
-	if err := s.Tally.Charge(0, propertyBytes*int64(props)+s.Size); err != nil {
-		return err
-	}
-	m.props = make([]stringEntry, 0, props)
-	w := s.Walk(modelMsg, s.All(), 1)
-	for w.Next() {
-		m.field(s, &w)
-	}
-	if w.Err != nil {
-		return w.Err
-	}
-	if err := f.o.Memory.Reserve(s.Tally.Cost); err != nil {
-		return protobuf.InField("model", &protobuf.Defect{Err: err})
-	}
-	f.index.Version = "unknown"
-	if v := m.fields[irVersion]; v != nil {
-		f.index.Version = fmt.Sprint(v)
-	}
-	keys := make([]string, len(m.props))
-	for i, p := range m.props {
-		keys[i] = p.key
-	}
-	slices.Sort(keys)
-	for i := 1; i < len(keys); i++ {
-		if keys[i] == keys[i-1] {
-			return protobuf.InField("metadata_props", protobuf.Defectf(0, tensor.ErrCorrupt, "the key %.200q occurs twice", keys[i]))
-		}
-	}
-	return nil
-}
-
 // propertyBytes is the memory of a property besides its texts: here, in the metadata, and in a
 // sorted list of keys.
 const propertyBytes = 32 + 48 + 16
@@ -322,13 +204,17 @@ func (m *model) field(s *protobuf.Source, w *protobuf.Walk) {
 		m.fields[w.Num] = int64(w.Val)
 	case 2, 3, 4, 6:
 		var text string
-		w.Err = s.Str(&text, &w.Field)
+		if w.Err = s.Tally.Charge(w.At, w.End-w.Start); w.Err == nil {
+			w.Err = s.Str(&text, &w.Field)
+		}
 		m.fields[w.Num] = text
-	case 7: // the graph
 	case 8:
 		domain, _, version, err := readPair(s, opsetMsg, w.Field, 2)
 		m.opsets, w.Err = append(m.opsets, opsets.Set{Domain: string(domain), Version: version}), err
 	case 14:
+		if w.Err = s.Tally.Charge(w.At, propertyBytes+w.End-w.Start); w.Err != nil {
+			return
+		}
 		key, value, _, err := readPair(s, entryMsg, w.Field, 2)
 		m.props, w.Err = append(m.props, stringEntry{string(key), string(value)}), err
 	default:

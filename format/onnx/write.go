@@ -267,7 +267,5 @@ func putTensor(b []byte, info *tensor.Info, data []byte) []byte {
 
 // checkFront returns an error if the reader would refuse the encoded model without its graph.
 func checkFront(b []byte) error {
-	f := &parsed{index: &driver.Index{}, o: &driver.Options{}}
-	f.structure.Source = *protobuf.InMemory(b)
-	return f.readModel()
+	return newParsed(protobuf.InMemory(b), &driver.Index{}, &driver.Options{}).readModel()
 }

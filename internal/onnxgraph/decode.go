@@ -47,8 +47,8 @@ type Format interface {
 	// AttributeTensor validates a tensor in an attribute and returns its view. pieces has several
 	// elements if the field occurs more than once. at is the offset for errors.
 	AttributeTensor(at int64, level int, pieces ...protobuf.Field) (tensor.View, error)
-	// Initializer validates an initializer and returns its name. main says that it belongs to the
-	// outermost graph.
+	// Initializer validates an initializer and returns its name, or nil if the graph does not list it.
+	// main says that it belongs to the outermost graph.
 	Initializer(msg protobuf.Field, level int, main bool) ([]byte, error)
 }
 
@@ -83,25 +83,29 @@ func (d *Decoder) graph(g *driver.Graph, level int, msg protobuf.Field, at int64
 
 // graphFields decodes one of these messages.
 func (d *Decoder) graphFields(g *driver.Graph, level int, msg protobuf.Field) error {
-	n, w := d.Source.Count(msg), d.Source.Walk(d.Schema.Graph, msg, level)
-	g.Nodes = grow(d, &w, nil, g.Nodes, n[d.Nodes], nodeBytes)
-	g.Inputs = grow(d, &w, nil, g.Inputs, n[d.Inputs], valueBytes)
-	g.Outputs = grow(d, &w, nil, g.Outputs, n[d.Outputs], valueBytes)
-	g.Initializers = grow(d, &w, nil, g.Initializers, n[d.Initializers], 2*stringBytes)
+	w := d.Source.Walk(d.Schema.Graph, msg, level)
+	if !d.Source.InFile { // a graph in a file is not read twice
+		g.Nodes = grow(d, &w, nil, g.Nodes, d.Source.Count(msg)[d.Nodes], nodeBytes)
+	}
 	for w.Next() {
 		switch w.Num {
 		case d.Name:
 			g.Name, w.Err = d.str(&w.Field)
 		case d.Nodes:
-			g.Nodes = append(g.Nodes, driver.Node{})
-			w.Err = d.node(&g.Nodes[len(g.Nodes)-1], w.Def.Message, w.Field, level+1)
+			if g.Nodes = grow(d, &w, nil, g.Nodes, 1, nodeBytes); w.Err == nil {
+				g.Nodes = append(g.Nodes, driver.Node{})
+				w.Err = d.node(&g.Nodes[len(g.Nodes)-1], w.Def.Message, w.Field, level+1)
+			}
 		case d.Inputs:
-			g.Inputs, w.Err = d.value(g.Inputs, w.Def.Message, w.Field, level+1)
+			g.Inputs = d.value(&w, g.Inputs, level+1)
 		case d.Outputs:
-			g.Outputs, w.Err = d.value(g.Outputs, w.Def.Message, w.Field, level+1)
+			g.Outputs = d.value(&w, g.Outputs, level+1)
 		case d.Initializers:
 			var name []byte
-			if name, w.Err = d.Format.Initializer(w.Field, level+1, level == d.main); w.Err == nil {
+			if name, w.Err = d.Format.Initializer(w.Field, level+1, level == d.main); w.Err != nil || name == nil {
+				continue
+			}
+			if g.Initializers = grow(d, &w, nil, g.Initializers, 1, 2*stringBytes); w.Err == nil {
 				var text string
 				text, w.Err = d.keep(w.At, name)
 				g.Initializers = append(g.Initializers, text)
@@ -280,10 +284,13 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// value decodes an input, output or value of a graph.
-func (d *Decoder) value(list []driver.ValueInfo, m *protobuf.Message, msg protobuf.Field, level int) ([]driver.ValueInfo, error) {
+// value decodes an input or output of a graph.
+func (d *Decoder) value(at *protobuf.Walk, list []driver.ValueInfo, level int) []driver.ValueInfo {
+	if list = grow(d, at, nil, list, 1, valueBytes); at.Err != nil {
+		return list
+	}
 	var v driver.ValueInfo
-	w := d.Source.Walk(m, msg, level)
+	w := d.Source.Walk(at.Def.Message, at.Field, level)
 	for w.Next() {
 		switch w.Num {
 		case valueName:
@@ -294,7 +301,8 @@ func (d *Decoder) value(list []driver.ValueInfo, m *protobuf.Message, msg protob
 			w.Check()
 		}
 	}
-	return append(list, v), w.Err
+	at.Err = w.Err
+	return append(list, v)
 }
 
 // valueType decodes the type of a value. It ignores types other than tensors.
@@ -394,7 +402,7 @@ func grow[T any](d *Decoder, w *protobuf.Walk, a *Arena[T], list []T, n, each in
 		return list
 	}
 	n += 2 * len(list)
-	if w.Err = d.Source.Tally.Charge(w.At, int64(n)*int64(each)); w.Err != nil {
+	if w.Err = d.Source.Tally.Charge(w.At, int64(n-cap(list))*int64(each)); w.Err != nil {
 		return list
 	}
 	return append(a.Take(n), list...)

@@ -1,6 +1,7 @@
 package onnxgraph
 
 import (
+	"bytes"
 	"fmt"
 
 	"github.com/weightmap/weightmap/internal/protobuf"
@@ -53,6 +54,20 @@ func (e *Editor) message(out []byte, m *protobuf.Message, b []byte, name protowi
 		return err
 	})
 	return out, err
+}
+
+// Copy appends a field of a message in a file, which may have changed since it was checked.
+func (e *Editor) Copy(out []byte, m *protobuf.Message, s *protobuf.Source, f protobuf.Field) ([]byte, error) {
+	b, err := s.Bytes(f.At, f.End)
+	if err != nil {
+		return out, err
+	}
+	own := protobuf.InMemory(bytes.Clone(b))
+	if err := own.Check(m, own.All(), 1); err != nil {
+		return out, err
+	}
+	f.Start, f.End, f.At = f.Start-f.At, f.End-f.At, 0
+	return e.Field(out, m, &f, own.Win)
 }
 
 // Field appends a field of a message in b.

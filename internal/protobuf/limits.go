@@ -83,6 +83,9 @@ func (t *Tally) add(c Counted, f *Field) error {
 
 // Charge counts n bytes before they are allocated for the field at offset at.
 func (t *Tally) Charge(at, n int64) error {
+	if t == nil {
+		return nil
+	}
 	if t.Cost += n; t.Cost > t.Room {
 		return Defectf(at, tensor.ErrLimit, "more than %d bytes of memory for the graph (Options.MaxMemory)", t.Room)
 	}

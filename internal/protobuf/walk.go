@@ -90,6 +90,7 @@ func (s *Source) inMessage(m *Message, start int64, f *Field, err error) error {
 
 // Count returns the number of occurrences of each field in a message, up to the first error.
 func (s *Source) Count(msg Field) (n [32]int) {
+	_, _ = s.Bytes(msg.Start, min(msg.End, msg.Start+wholeMessage)) // it is read again
 	var f Field
 	for p := msg.Start; p < msg.End && s.Next(&f, p, msg.End) == nil; p = f.End {
 		if int(f.Num) < len(n) {
@@ -98,6 +99,8 @@ func (s *Source) Count(msg Field) (n [32]int) {
 	}
 	return n
 }
+
+const wholeMessage = 32 << 10 // bytes to have in the window at once
 
 // Each calls f for each field of a message.
 func (s *Source) Each(m *Message, msg Field, f func(Field) error) error {
@@ -110,12 +113,15 @@ func (s *Source) Each(m *Message, msg Field, f func(Field) error) error {
 
 // Check validates the message in the current field, if it is one.
 func (w *Walk) Check() {
-	switch {
-	case w.Def == nil || w.Def.Message == nil:
-	case w.Def.Message == w.s.Watch:
-		w.Err = w.s.Watched(w.Field, w.level+1)
-	default:
-		w.Err = w.s.Check(w.Def.Message, w.Field, w.level+1)
+	if w.Def == nil || w.Def.Message == nil {
+		return
+	}
+	done, m := false, w.Def.Message
+	if w.s.Watch != nil {
+		done, w.Err = w.s.Watch(m, w.Field, w.level+1)
+	}
+	if !done {
+		w.Err = w.s.Check(m, w.Field, w.level+1)
 	}
 }
 

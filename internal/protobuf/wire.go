@@ -52,20 +52,20 @@ type Source struct {
 	Size   int64
 	base   int64 // offset of the section in the file
 	file   wire.Window
-	inFile bool
+	InFile bool // it is read through a window
 
 	Tally *Tally // counts what Walk visits; may be nil
-	// Watch is a message that Check leaves to Watched, or nil.
-	Watch   *Message
-	Watched func(msg Field, level int) error
+	// Watch, if not nil, is called for each message that Check finds, and reports whether it has
+	// checked it.
+	Watch func(m *Message, msg Field, level int) (done bool, err error)
 }
 
 // InMemory returns a source for payload.
 func InMemory(payload []byte) *Source { return &Source{Win: payload, Size: int64(len(payload))} }
 
-// InFile returns a source for size bytes at offset base of a file. It must be closed.
-func InFile(src wire.Sized, base, size int64) *Source {
-	s := &Source{Size: size, base: base, inFile: true}
+// OpenFile returns a source for size bytes at offset base of a file. It must be closed.
+func OpenFile(src wire.Sized, base, size int64) *Source {
+	s := &Source{Size: size, base: base, InFile: true}
 	s.file.Open(src)
 	return s
 }
@@ -82,7 +82,7 @@ func (s *Source) Bytes(from, to int64) ([]byte, error) {
 	if i, j := from-s.lo, to-s.lo; i >= 0 && j <= int64(len(s.Win)) {
 		return s.Win[i:j:j], nil
 	}
-	if !s.inFile || to-from > driver.MaxStructure {
+	if !s.InFile || to-from > driver.MaxStructure {
 		return nil, Defectf(from, tensor.ErrLimit, "%d bytes that are not data, the limit is %d", to-from, int64(driver.MaxStructure))
 	}
 	win, err := s.file.Piece(s.base+from, to-from)
