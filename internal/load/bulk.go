@@ -115,113 +115,119 @@ func jobsOf(chunks []chunk) (jobs [][]chunk) {
 
 // run reads the chunks of a job.
 func (b *bulk) run(job []chunk) error {
-	p := &job[0]
-	r, off, end := p.t.region, p.at, p.at
+	t := job[0].t
+	if t.whole {
+		return b.m.named(b.readWhole(t), t.Tensor)
+	}
+	off, end := job[0].at, job[0].at
 	for i := range job {
 		end = max(end, job[i].at+job[i].size)
 	}
-	var window *fetched
-	switch isRange := len(job) == 1 && p.t.Floats == nil && !p.hasGaps(); {
-	case p.t.whole:
-	case !p.t.fetches():
-		if len(job) > 1 {
-			r.Populate(off, end-off)
-		}
-	case !isRange:
+	var window []byte // bytes off to end; nil to read a chunk directly to its place
+	switch isDirect := len(job) == 1 && job[0].isDirect(); {
+	case isDirect:
+	case t.fetches():
 		buf := buffer(end - off)
 		defer steps.Put(buf)
-		window = &fetched{off: off, b: (*buf)[:end-off]}
-		if err := b.fetch(window.b, off, p.t); err != nil {
-			return b.m.named(b.m.locate(err), p.t.Tensor)
+		window = (*buf)[:end-off]
+		if err := b.fetch(window, off, t); err != nil {
+			return b.m.named(b.m.locate(err), t.Tensor)
 		}
+	default:
+		t.region.Populate(off, end-off)
+		window = t.region.Bytes()[off:end]
 	}
 	for i := range job {
-		p := &job[i]
-		err := b.ctx.Err()
-		if err == nil {
-			err = b.read(p, window)
-		}
-		if err != nil {
-			return b.m.named(err, p.t.Tensor)
+		if err := b.read(&job[i], window, off); err != nil {
+			return b.m.named(err, job[i].t.Tensor)
 		}
 	}
-	if !p.t.whole && !p.t.fetches() {
-		b.used(r, off, end-off)
+	if !t.fetches() {
+		b.used(t.region, off, end-off)
 	}
 	return nil
 }
 
-// read reads a chunk, from window if that is not nil.
-func (b *bulk) read(p *chunk, window *fetched) error {
+// read reads a chunk, from window if that is not nil: the bytes of the file from off on.
+func (b *bulk) read(p *chunk, window []byte, off int64) error {
 	t := p.t
-	if !t.hashed && b.m.touch.pending.Load() {
-		if err := b.m.touch.check(t.Tensor); err != nil {
-			return err
-		}
-	}
-	if !t.whole && !p.hasGaps() && t.Floats == nil {
-		return b.readRange(p, window)
-	}
-	var err error
-	switch {
-	case window == nil:
-		err = b.readView(p, t.view)
-	case t.Floats != nil && !p.hasGaps() && t.info.Quant == nil:
-		err = window.decode(p)
-	default:
-		err = b.readView(p, window.view(t))
-	}
-	if err == nil {
-		b.Done(p.n*t.unit.bytes, t.Tensor)
-	}
-	return err
-}
-
-// readView reads a chunk through a view of its tensor.
-func (b *bulk) readView(p *chunk, v tensor.View) (err error) {
-	t := p.t
-	if t.whole && b.m.index.Loaded(t.i) && !t.resident() {
-		if v, err = b.decoded(t); err != nil {
-			return err
-		}
-	}
-	sel := t.Slice
-	if p.hasGaps() {
-		sel = p.box()
-	}
-	first := p.first * t.unit.elems
-	switch {
-	case t.resident():
-		return v.Use(func([]byte) error { return nil })
-	case t.Floats != nil && !t.whole && !p.hasGaps():
-		at := (p.at - t.off) / t.unit.bytes * t.unit.elems
-		return tensor.DecodeAt(t.Floats[first:min(first+p.n*t.unit.elems, t.elems)], v, at)
-	}
-	if len(sel) > 0 {
-		if v, err = v.Slice(sel...); err != nil {
-			return err
-		}
-	}
-	if t.Floats != nil {
-		_, err = tensor.Decode(t.Floats[first:first:min(first+v.Len(), t.elems)], v)
+	if err := b.ready(t); err != nil {
 		return err
 	}
-	_, err = v.ReadIntoContext(b.ctx, t.Bytes[p.first*t.unit.bytes:])
+	if window != nil {
+		window = window[p.at-off:][:p.size]
+	}
+	switch {
+	case p.isDirect():
+		return b.readRange(p, window)
+	case t.resident():
+		probe(window)
+	case t.Floats == nil:
+		p.gather(t.Bytes[p.first:][:p.n], window)
+	default:
+		if p.n < p.size {
+			buf := buffer(p.n)
+			defer steps.Put(buf)
+			p.gather((*buf)[:p.n], window)
+			window = (*buf)[:p.n]
+		}
+		first, n := p.first/t.unit.bytes*t.unit.elems, p.n/t.unit.bytes*t.unit.elems
+		dst := t.Floats[first:min(first+n, t.elems)]
+		info := tensor.Info{Name: t.Tensor, DType: t.info.DType, Encoding: t.info.Encoding, Shape: tensor.Shape{int64(len(dst))}}
+		v, err := tensor.FromInfo(info, window)
+		if err == nil {
+			_, err = tensor.Decode(dst[:0:len(dst)], v)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	b.Done(p.n, t.Tensor)
+	return nil
+}
+
+// ready checks a tensor before its first use.
+func (b *bulk) ready(t *target) error {
+	if err := b.ctx.Err(); err != nil || t.hashed || !b.m.touch.pending.Load() {
+		return err
+	}
+	return b.m.touch.check(t.Tensor)
+}
+
+// readWhole reads a tensor, or a slice, through its view.
+func (b *bulk) readWhole(t *target) error {
+	if err := b.ready(t); err != nil {
+		return err
+	}
+	v := t.view
+	var err error
+	switch {
+	case t.resident():
+		err = v.Use(func([]byte) error { return nil })
+	case b.m.index.Loaded(t.i):
+		var data []byte // which the model does not cache
+		if data, err = b.m.copy(t.i, false, func() ([]byte, error) { return b.m.decode(t.i) }); err == nil {
+			v, err = tensor.FromInfo(*t.info, data)
+		}
+	}
+	if err == nil && len(t.Slice) > 0 {
+		v, err = v.Slice(t.Slice...)
+	}
+	switch {
+	case err != nil || t.resident():
+	case t.Floats != nil:
+		_, err = tensor.Decode(t.Floats[:0:t.elems], v)
+	default:
+		_, err = v.ReadIntoContext(b.ctx, t.Bytes)
+	}
+	if err == nil {
+		b.Done(t.bytes, t.Tensor)
+	}
 	return err
 }
 
-// decoded returns a tensor that the driver loads; the model does not cache it.
-func (b *bulk) decoded(t *target) (tensor.View, error) {
-	data, err := b.m.kept.get(b.m, t.i, false, func() ([]byte, error) { return b.m.decode(t.i) })
-	if err != nil {
-		return t.view, err
-	}
-	return tensor.FromInfo(*t.info, data)
-}
-
-// readRange reads a chunk without gaps whose bytes need no conversion, to memory or only to
-// hash them.
-func (b *bulk) readRange(p *chunk, window *fetched) error {
+// readRange reads a chunk without gaps whose bytes need no conversion. window is its range, or nil.
+func (b *bulk) readRange(p *chunk, window []byte) error {
 	t := p.t
 	step, want := int64(chunkSize), driver.Sum{}
 	if t.hashed {
@@ -236,18 +242,13 @@ func (b *bulk) readRange(p *chunk, window *fetched) error {
 		if err := b.ctx.Err(); err != nil {
 			return err
 		}
-		if t.resident() {
-			t.region.Populate(at, n)
-			probe(t.region.Bytes()[at : at+n])
-		} else {
-			dst := t.Bytes[p.first*t.unit.bytes+done:][:n]
-			if window != nil {
-				copy(dst, window.b[at-window.off:])
-			} else if err := b.fetch(dst, at, t); err != nil {
-				return err
-			}
-			_, _ = sum.Write(dst) // does nothing unless the tensor is hashed
+		dst := t.Bytes[p.first+done:][:n]
+		if window != nil {
+			copy(dst, window[done:])
+		} else if err := b.fetch(dst, at, t); err != nil {
+			return err
 		}
+		_, _ = sum.Write(dst) // does nothing unless the tensor is hashed
 		b.Done(n, t.Tensor)
 		done += n
 	}
@@ -269,38 +270,4 @@ func (b *bulk) fetch(dst []byte, at int64, t *target) (err error) {
 		_, err = t.region.ReadAtContext(b.ctx, dst, at)
 	}
 	return err
-}
-
-// fetched is a range of a file that was read. It is the owner of temporary views of the tensors in it.
-type fetched struct {
-	memory.Owner[tensor.Info]
-	off int64
-	b   []byte
-}
-
-// view returns a view of a tensor, of which only the bytes in the window may be used.
-func (f *fetched) view(t *target) tensor.View {
-	f.Owner = (*memory.Ref[tensor.Info])(&t.view).Owner()
-	return tensor.View(memory.New(t.info, memory.Owner[tensor.Info](f), nil))
-}
-
-// decode decodes a chunk without gaps whose elements do not depend on their position in the tensor.
-func (f *fetched) decode(p *chunk) error {
-	first := p.first * p.t.unit.elems
-	dst := p.t.Floats[first:min(first+p.n*p.t.unit.elems, p.t.elems)]
-	info := tensor.Info{Name: p.t.Tensor, DType: p.t.info.DType, Encoding: p.t.info.Encoding, Shape: tensor.Shape{int64(len(dst))}}
-	v, err := tensor.FromInfo(info, f.b[p.at-f.off:][:p.size])
-	if err == nil {
-		_, err = tensor.Decode(dst[:0:len(dst)], v)
-	}
-	return err
-}
-
-// Ranged implements memory.Owner.
-func (*fetched) Ranged(*tensor.Info) bool { return true }
-
-// ReadAt implements memory.Owner.
-func (f *fetched) ReadAt(_ context.Context, info *tensor.Info, p []byte, off int64) error {
-	copy(p, f.b[info.Offset+off-f.off:])
-	return nil
 }

@@ -285,7 +285,7 @@ func TestLoadAllKeeps(t *testing.T) {
 		if q.Bytes == nil && q.Floats == nil {
 			want = 154
 		}
-		if got := m.kept.bytes.Load(); got != want {
+		if got := m.cache.size(); got != want {
 			t.Errorf("%d bytes are kept, want %d", got, want)
 		}
 	}

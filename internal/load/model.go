@@ -47,7 +47,6 @@ type Model struct {
 	memory *driver.Memory
 	spaces spaces
 	infos  infoTable
-	kept   kept
 	cache  cache
 	touch  touch
 	sums   atomic.Int64 // number of verified checksums
@@ -430,7 +429,6 @@ func (m *Model) Prefetch() error {
 // Evict removes the pages of all mappings from the process, and cached copies of tensors.
 func (m *Model) Evict() error {
 	m.cache.evict()
-	m.kept.evict(m)
 	return m.advise(memory.Evict)
 }
 
@@ -454,8 +452,7 @@ func (m *Model) Pin() (unpin func(), err error) { return m.main.Pin() }
 // Close ends access to the model, waits for running uses, and releases the memory.
 func (m *Model) Close() error {
 	err := m.main.Close()
-	m.kept.drop()
-	m.cache.drop()
+	m.cache.evict()
 	if m.parsed != nil && m.parsed.Close != nil {
 		err = errors.Join(err, m.parsed.Close())
 	}

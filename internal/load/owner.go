@@ -69,12 +69,12 @@ func (m *Model) load(r *source.Region, info *tensor.Info) ([]byte, error) {
 		return nil, tensor.ErrClosed // the view belongs to a failed model
 	}
 	if m.index.Loaded(i) {
-		return m.kept.get(m, i, true, func() ([]byte, error) { return m.decode(i) })
+		return m.copy(i, true, func() ([]byte, error) { return m.decode(i) })
 	}
 	if !r.InMemory() {
-		return m.cache.get(r, info.Offset, info.Size)
+		return m.cache.read(r, info.Offset, info.Size)
 	}
-	return m.kept.get(m, i, true, func() ([]byte, error) {
+	return m.copy(i, true, func() ([]byte, error) {
 		b, err := r.Slice(info.Offset, info.Size)
 		if err != nil {
 			return nil, err

@@ -3,7 +3,6 @@ package load
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/memory"
@@ -33,9 +32,12 @@ type target struct {
 	elems  int64          // of the slice
 	bytes  int64          // size of the slice
 	unit   unit
-	axis   int  // the axis along which the slice is cut
-	whole  bool // not cut: decoded by the driver, or cached by the model
+	whole  bool // read through the view: decoded by the driver, dequantized, or cached by the model
 	hashed bool // the tensor's checksum is verified during the read
+
+	stride []int64 // distance in bytes between two indexes of each axis
+	axes   int     // the axes before the first that the slice selects in one run
+	run    int64   // bytes of a run
 }
 
 // unit is the indivisible part of a tensor: an element or a block.
@@ -92,7 +94,8 @@ func (t *target) resolve(m *Model) (err error) {
 			t.bytes = t.elems / e.BlockElems * e.BlockBytes
 		}
 	}
-	t.whole = m.index.Loaded(t.i) || e != nil && isPart || t.resident() && !t.region.InMemory()
+	isQuantized := t.info.Quant != nil || e != nil && t.unit.bytes == 1
+	t.whole = m.index.Loaded(t.i) || e != nil && isPart || t.Floats != nil && isQuantized || t.resident() && !t.region.InMemory()
 	t.hashed = m.touch.hashes(t.i) && t.Bytes != nil && !isPart && !t.whole
 	return t.fits()
 }
@@ -121,109 +124,80 @@ func (t *target) fits() error {
 type chunk struct {
 	t        *target
 	at, size int64 // in the file
-	first, n int64 // units, in the order of the slice
+	first, n int64 // bytes in the slice
 }
 
-// hasGaps reports whether the range has bytes that are not selected.
-func (p *chunk) hasGaps() bool { return p.n*p.t.unit.bytes < p.size }
+// isDirect reports whether the bytes of the range are read as they are.
+func (p *chunk) isDirect() bool { return p.t.Bytes != nil && p.n == p.size }
 
 // chunkSize bounds the range of a chunk.
 const chunkSize = 2 << 20
 
-// cut appends the chunks of t.
+// cut appends the chunks of t. Runs that are close to each other are one chunk.
 func (t *target) cut(chunks []chunk) []chunk {
-	n := (t.elems + t.unit.elems - 1) / t.unit.elems
-	if e := t.info.Encoding; e != nil && t.unit.bytes == 1 {
-		n = t.bytes
-	}
-	switch {
-	case t.bytes == 0:
+	if t.bytes == 0 {
 		return chunks
-	case t.whole || t.hashed:
-		return append(chunks, chunk{t, t.off, t.bytes, 0, n})
-	case len(t.Slice) == 0:
-		return t.cutRange(chunks, t.off, 0, n)
 	}
-	stride, run := t.strides()
-	for t.axis < run && (t.sel[t.axis].To-t.sel[t.axis].From == 1 || stride[t.axis] > maxGap) {
-		t.axis++
+	if t.whole || t.hashed {
+		return append(chunks, chunk{t, t.off, t.bytes, 0, t.bytes})
 	}
-	lead, outer := t.off, int64(1)
-	each, size := int64(1), t.unit.bytes // of one index of the axis: units, and their range
-	for i, r := range t.sel {
-		lead += r.From * stride[i]
-		switch n := r.To - r.From; {
-		case i < t.axis:
-			outer *= n
-		case i > t.axis:
-			each *= n
-			size += (n - 1) * stride[i]
+	t.findRuns()
+	step := max(1, chunkSize/t.unit.bytes) * t.unit.bytes
+	for k := range t.bytes / t.run {
+		at := t.offset(k)
+		if k > 0 {
+			p := &chunks[len(chunks)-1]
+			if at-(p.at+p.size) <= maxGap && at+t.run-p.at <= chunkSize {
+				p.size, p.n = at+t.run-p.at, p.n+t.run
+				continue
+			}
 		}
-	}
-	count := t.sel[t.axis].To - t.sel[t.axis].From
-	for k := range outer {
-		at := lead + t.offset(k, stride)
-		if t.axis == run {
-			chunks = t.cutRange(chunks, at, k*count*each, count*each)
-			continue
-		}
-		step := max(1, chunkSize/stride[t.axis])
-		for from := int64(0); from < count; from += step {
-			n := min(step, count-from)
-			chunks = append(chunks, chunk{t, at + from*stride[t.axis], (n-1)*stride[t.axis] + size, (k*count + from) * each, n * each})
+		for from := int64(0); from < t.run; from += step {
+			n := min(step, t.run-from)
+			chunks = append(chunks, chunk{t, at + from, n, k*t.run + from, n})
 		}
 	}
 	return chunks
 }
 
-// cutRange appends the chunks of n contiguous units.
-func (t *target) cutRange(chunks []chunk, at, first, n int64) []chunk {
-	step := max(1, chunkSize/t.unit.bytes)
-	for ; n > 0; n -= step {
-		k := min(step, n)
-		chunks = append(chunks, chunk{t, at, k * t.unit.bytes, first, k})
-		at, first = at+k*t.unit.bytes, first+k
+// findRuns divides the slice into runs of contiguous bytes.
+func (t *target) findRuns() {
+	t.run = t.bytes
+	if len(t.Slice) == 0 {
+		return
 	}
-	return chunks
-}
-
-// strides returns the distance in bytes between two indexes of each axis, and the axis from which on the
-// selection is contiguous.
-func (t *target) strides() (stride []int64, run int) {
-	stride = make([]int64, len(t.sel))
+	t.stride = make([]int64, len(t.sel))
 	bytes := t.unit.bytes
 	for i := len(t.sel) - 1; i >= 0; i-- {
-		stride[i] = bytes
+		t.stride[i] = bytes
 		bytes *= t.info.Shape[i]
 	}
-	for run = len(t.sel) - 1; run > 0 && t.sel[run] == (tensor.Range{To: t.info.Shape[run]}); run-- {
+	t.axes = len(t.sel) - 1
+	for t.axes > 0 && t.sel[t.axes] == (tensor.Range{To: t.info.Shape[t.axes]}) {
+		t.axes--
 	}
-	return stride, run
+	for _, r := range t.sel[:t.axes] {
+		t.run /= r.To - r.From
+	}
 }
 
-// offset returns the distance from the first index of the axes before t.axis to index k, in row-major order.
-func (t *target) offset(k int64, stride []int64) (off int64) {
-	for i := t.axis - 1; i >= 0; i-- {
-		n := t.sel[i].To - t.sel[i].From
-		off += k % n * stride[i]
-		k /= n
+// offset returns the offset of run k in the file.
+func (t *target) offset(k int64) int64 {
+	off := t.off
+	for i := min(t.axes, len(t.stride)-1); i >= 0; i-- {
+		r := t.sel[i]
+		off += r.From * t.stride[i]
+		if i < t.axes {
+			off += k % (r.To - r.From) * t.stride[i]
+			k /= r.To - r.From
+		}
 	}
 	return off
 }
 
-// box returns the ranges of the axes that a chunk with gaps covers.
-func (p *chunk) box() []tensor.Range {
-	sel := slices.Clone(p.t.sel)
-	each := int64(1)
-	for _, r := range sel[p.t.axis+1:] {
-		each *= r.To - r.From
+// gather copies the selected bytes of a chunk from b, its range.
+func (p *chunk) gather(dst, b []byte) {
+	for k := p.first / p.t.run; len(dst) > 0; k++ {
+		dst = dst[copy(dst[:p.t.run], b[p.t.offset(k)-p.at:]):]
 	}
-	k, n := p.first/each, p.n/each
-	for i := p.t.axis; i >= 0; i-- {
-		d := sel[i].To - sel[i].From
-		from := sel[i].From + k%d
-		sel[i] = tensor.Range{From: from, To: from + n}
-		k, n = k/d, 1
-	}
-	return sel
 }

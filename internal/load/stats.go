@@ -36,7 +36,7 @@ const (
 
 // Stats returns the current Stats of the model.
 func (m *Model) Stats() Stats {
-	s := Stats{Kept: m.kept.bytes.Load() + m.cache.held(), Verified: m.sums.Load(), Copies: map[string]int{}}
+	s := Stats{Kept: m.cache.size(), Verified: m.sums.Load(), Copies: map[string]int{}}
 	if m.main.Enter() != nil {
 		s.Resident = -1
 		return s

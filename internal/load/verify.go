@@ -157,7 +157,7 @@ func (v *verification) tensor(i int, wide bool) (by string, err error) {
 	}
 	if v.m.index.Loaded(i) {
 		// Cache it only on first use, when its bytes are needed next.
-		data, err := v.m.kept.get(v.m, i, v.covered == nil, func() ([]byte, error) { return v.m.decode(i) })
+		data, err := v.m.copy(i, v.covered == nil, func() ([]byte, error) { return v.m.decode(i) })
 		v.Done(size, name)
 		if err != nil {
 			return "", err
