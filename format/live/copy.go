@@ -11,13 +11,11 @@ import (
 
 // openCopy opens a model whose files are read into memory, and returns their paths.
 func (h *Handle) openCopy(o *format.Options) (*format.Model, []string, error) {
-	dir, name := filepath.Split(h.path)
-	if st, err := os.Stat(h.path); err == nil && st.IsDir() {
-		dir, name = h.path, "."
+	abs, err := filepath.Abs(h.path)
+	if err != nil {
+		return nil, nil, err
 	}
-	if dir == "" {
-		dir = "."
-	}
+	dir, name := filepath.Split(abs)
 	c := &copies{FS: os.DirFS(dir)}
 	m, err := format.OpenFS(c, name, o)
 	if err != nil {
@@ -25,8 +23,8 @@ func (h *Handle) openCopy(o *format.Options) (*format.Model, []string, error) {
 	}
 	files := []string{h.path}
 	for _, n := range c.opened {
-		if p := filepath.Join(dir, filepath.FromSlash(n)); p != filepath.Clean(h.path) {
-			files = append(files, p)
+		if n != name {
+			files = append(files, filepath.Join(dir, filepath.FromSlash(n)))
 		}
 	}
 	return m, files, nil

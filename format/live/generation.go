@@ -2,7 +2,6 @@ package live
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"sync/atomic"
 	"time"
@@ -71,35 +70,21 @@ func (g *generation) unheld() bool {
 }
 
 // end closes a generation without leases.
-func (h *Handle) end(g *generation) (err error) {
-	defer func() {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		delete(h.old, g)
-		if err != nil {
-			h.stats.LastError, h.stats.LastErrorTime = err, time.Now()
-		}
-	}()
-	return g.close()
+func (h *Handle) end(g *generation) error {
+	err := g.close()
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	delete(h.old, g)
+	if err != nil {
+		h.stats.LastError, h.stats.LastErrorTime = err, time.Now()
+	}
+	return err
 }
 
 // close closes the result of Prepare and the model.
 func (g *generation) close() (err error) {
-	defer func() { err = errors.Join(err, g.model.Close()) }()
-	return g.closeValue()
-}
-
-// closeValue closes the result of Prepare. It returns a panic as an error, since it may run in a
-// separate goroutine.
-func (g *generation) closeValue() (err error) {
-	c, ok := g.value.(io.Closer)
-	if !ok {
-		return nil
+	if c, ok := g.value.(io.Closer); ok {
+		err = c.Close()
 	}
-	defer func() {
-		if thrown := recover(); thrown != nil {
-			err = fmt.Errorf("what Prepare made panicked in Close: %v", thrown)
-		}
-	}()
-	return c.Close()
+	return errors.Join(err, g.model.Close())
 }

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -29,8 +30,7 @@ type Options struct {
 	// which would wait for it.
 	Validate func(*format.Model) error
 	// Prepare builds what requests need of a generation, such as an engine or converted weights. Lease.Value
-	// returns it. If it has a method Close() error, that is called before the model is closed; its
-	// panic becomes Stats.LastError. Prepare is called inside Model.Do, after Validate and with the
+	// returns it. If it has a method Close() error, that is called before the model is closed. Prepare is called inside Model.Do, after Validate and with the
 	// same restrictions, which hold for Close too. Goroutines that it starts are not guarded.
 	Prepare func(context.Context, *format.Model) (any, error)
 	// Warm decodes compressed tensors and reads every page before a generation becomes current, so that no
@@ -72,8 +72,7 @@ func (k EventKind) String() string {
 	return fmt.Sprintf("event %d", uint8(k))
 }
 
-// Handle is the current model at a path. Its methods are safe for concurrent use. The zero Handle
-// is closed.
+// Handle is the current model at a path. Its methods are safe for concurrent use.
 type Handle struct {
 	current atomic.Pointer[generation] // nil once closed
 
@@ -87,10 +86,9 @@ type Handle struct {
 
 	telling sync.Mutex // held while Options.Notify runs
 
-	mu      sync.Mutex
-	stats   Stats                    // counters and the last error
-	old     map[*generation]struct{} // retired, and not closed yet
-	refused identity                 // of what is not worth another look
+	mu    sync.Mutex
+	stats Stats                    // counters and the last error
+	old   map[*generation]struct{} // retired, and not closed yet
 }
 
 // Open loads the first generation of the model at path: a file, a directory or an index of shards, as for
@@ -106,21 +104,12 @@ func Open(path string, o *Options) (*Handle, error) {
 	if h.o.Workers < 0 || h.o.Interval < 0 {
 		return nil, h.fail(fmt.Errorf("%w: Workers %d, Interval %v", format.ErrOption, h.o.Workers, h.o.Interval))
 	}
-	ctx := h.open.Context
-	if ctx == nil {
-		ctx = context.Background()
-	}
+	ctx := cmp.Or(h.open.Context, context.Background())
 	h.life, h.close = context.WithCancel(context.Background())
-	opened := false
-	defer func() {
-		if !opened { // an error, or a user callback panicked
-			h.Close()
-		}
-	}()
 	if _, err := h.reload(ctx, true); err != nil {
+		h.Close()
 		return nil, err
 	}
-	opened = true
 	return h, nil
 }
 
@@ -130,9 +119,6 @@ func (h *Handle) Path() string { return h.path }
 // Close ends Watch and loads in progress. After Close, Acquire returns ErrClosed. Leases remain valid:
 // releasing the last one closes the model. A second Close does nothing.
 func (h *Handle) Close() error {
-	if h.life == nil {
-		return nil
-	}
 	h.close()
 	h.turn <- struct{}{}
 	defer func() { <-h.turn }()

@@ -3,15 +3,11 @@ package live
 import (
 	"context"
 	"errors"
-	"io/fs"
-	"os"
 	"runtime"
 	"slices"
-	"syscall"
 	"time"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/source"
 )
 
 var (
@@ -35,9 +31,6 @@ func (h *Handle) Reload(ctx context.Context) (uint64, error) { return h.reload(c
 func (h *Handle) ForceReload(ctx context.Context) (uint64, error) { return h.reload(ctx, true) }
 
 func (h *Handle) reload(ctx context.Context, force bool) (uint64, error) {
-	if h.life == nil {
-		return 0, h.errClosed()
-	}
 	select {
 	case h.turn <- struct{}{}:
 		defer func() { <-h.turn }()
@@ -56,7 +49,7 @@ func (h *Handle) reload(ctx context.Context, force bool) (uint64, error) {
 	defer cancel()
 	defer context.AfterFunc(h.life, cancel)()
 	start := time.Now()
-	g, at, err := h.load(ctx)
+	g, err := h.load(ctx)
 	if err == nil {
 		g.took = time.Since(start)
 		return h.install(g)
@@ -67,7 +60,10 @@ func (h *Handle) reload(ctx context.Context, force bool) (uint64, error) {
 	if h.number() == 0 {
 		return 0, err // returned by Open
 	}
-	h.refuse(at, err)
+	h.mu.Lock()
+	h.stats.Failures++
+	h.stats.LastError, h.stats.LastErrorTime = err, time.Now()
+	h.mu.Unlock()
 	h.notify(Event{Kind: Refused, Generation: h.number(), Took: time.Since(start), Err: err})
 	return h.number(), err
 }
@@ -87,7 +83,6 @@ func (h *Handle) install(g *generation) (uint64, error) {
 	h.mu.Lock()
 	h.stats.Loads++
 	h.stats.Overwritten, h.stats.Missing, h.stats.Stale = false, false, false
-	h.refused = identity{}
 	h.mu.Unlock()
 	if old := h.current.Swap(g); old != nil {
 		defer h.retire(old) // also if Notify panics; Stats has the error
@@ -96,72 +91,41 @@ func (h *Handle) install(g *generation) (uint64, error) {
 	return g.number, nil
 }
 
-// refuse records the files that could not be loaded, unless they were being written or have changed
-// since.
-func (h *Handle) refuse(at identity, err error) {
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	h.stats.Failures++
-	h.stats.LastError, h.stats.LastErrorTime = err, time.Now()
-	h.refused = identity{}
-	if isVerdict(err) && !at.fresh() {
-		h.refused = at
-	}
-}
-
-// isVerdict reports whether an error is about the content of the files, so that it will not change
-// until they do. A fault in the mapping of a file that did not shrink is a disk error instead.
-func isVerdict(err error) bool {
-	var p *fs.PathError
-	var s *os.SyscallError
-	var n syscall.Errno
-	return !errors.As(err, &p) && !errors.As(err, &s) && !errors.As(err, &n) && !errors.Is(err, source.ErrCut) &&
-		!errors.Is(err, ErrChanged) && !errors.Is(err, format.ErrLimit) &&
-		!errors.Is(err, context.Canceled) && !errors.Is(err, context.DeadlineExceeded)
-}
-
 // attempts is the number of loads before ErrChanged.
 const attempts = 4
 
-// load loads the model at the path, and returns the identity of its files. It ensures that the files
-// did not change from before they were opened until everything was read.
-func (h *Handle) load(ctx context.Context) (*generation, identity, error) {
+// load loads the model at the path. It ensures that the files did not change from before they were
+// opened until everything was read.
+func (h *Handle) load(ctx context.Context) (*generation, error) {
 	bundles := h.bundles()
-	before := look(append([]string{h.path}, bundles...), len(bundles))
+	before := look(append([]string{h.path}, bundles...))
 	if cur := h.current.Load(); cur != nil {
 		before = cur.id.again()
 	}
 	for range attempts {
-		m, opened, err := h.openModel(ctx)
-		if err != nil {
-			now := before.again()
-			if before.change(now) == same || ctx.Err() != nil {
-				return nil, before, err
+		m, files, err := h.openModel(ctx)
+		if err == nil {
+			if files = slices.Concat(files, bundles); !slices.Equal(files, before.paths) {
+				// Open it again, now that the other files are known, to look at them before opening too.
+				if err := m.Close(); err != nil {
+					return nil, err
+				}
+				before = look(files)
+				continue
 			}
-			before = now
-			continue
-		}
-		if files := slices.Concat(opened, bundles); !slices.Equal(files, before.paths) {
-			// Open it again, now that the other files are known, to look at them before opening too.
-			if err := m.Close(); err != nil {
-				return nil, before, err
+			g := &generation{model: m, id: before}
+			if err = h.examine(ctx, g); err == nil && before.change(before.again()) == same {
+				return g, nil
 			}
-			before = look(files, len(bundles))
-			continue
+			err = errors.Join(err, g.close())
 		}
-		g := &generation{model: m, id: before}
-		err = h.examine(ctx, g)
 		now := before.again()
-		unchanged := before.change(now) == same
-		if unchanged && err == nil {
-			return g, before, nil
-		}
-		if err := errors.Join(err, g.close()); unchanged || ctx.Err() != nil {
-			return nil, before, err
+		if err != nil && (before.change(now) == same || ctx.Err() != nil) {
+			return nil, err
 		}
 		before = now
 	}
-	return nil, before, h.fail(ErrChanged)
+	return nil, h.fail(ErrChanged)
 }
 
 // openModel opens the model with ctx, and returns the paths of its files.
@@ -198,25 +162,15 @@ func (h *Handle) bundles() []string {
 
 // examine does everything that must succeed before a generation becomes current. Even if it fails, g
 // has the result of Prepare.
-func (h *Handle) examine(ctx context.Context, g *generation) (err error) {
-	finished := false
-	defer func() {
-		if !finished { // the program's functions panicked
-			_ = g.close()
-		}
-	}()
-	err = h.steps(ctx, g)
-	finished = true
-	return err
-}
-
-func (h *Handle) steps(ctx context.Context, g *generation) error {
+func (h *Handle) examine(ctx context.Context, g *generation) error {
 	m := g.model
 	// All files are mapped now: a file that replaces one later belongs to another generation.
+	var all []string
 	for name := range m.Tensors() {
 		if _, err := m.Tensor(name); err != nil {
 			return err
 		}
+		all = append(all, name)
 	}
 	if h.o.Verify {
 		if _, err := m.Verify(ctx, format.WithWorkers(h.workers())); err != nil {
@@ -233,7 +187,7 @@ func (h *Handle) steps(ctx context.Context, g *generation) error {
 		return err
 	})
 	if err == nil && h.o.Warm {
-		err = warm(ctx, m)
+		err = warm(ctx, m, all)
 	}
 	if err == nil {
 		err = lock(ctx, m, h.o.Hot)

@@ -3,18 +3,13 @@ package live
 import (
 	"context"
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"sync"
-	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -164,120 +159,12 @@ func TestReloadIsCanceled(t *testing.T) {
 	reload(t, h, 2)
 }
 
-// panicker panics when it is closed.
-type panicker struct{}
-
-func (panicker) Close() error { panic("the program's") }
-
-// TestPanics: a panic of the program's own function leaves nothing locked or open.
-func TestPanics(t *testing.T) {
-	for _, in := range []string{"Validate", "Prepare", "Notify"} {
-		t.Run(in, func(t *testing.T) {
-			calls := 0
-			now := func(name string) {
-				if name != in {
-					return
-				}
-				if calls++; calls == 2 {
-					panic("the program's")
-				}
-			}
-			h, path := start(t, &Options{
-				Validate: func(*format.Model) error { now("Validate"); return nil },
-				Prepare:  func(context.Context, *format.Model) (any, error) { now("Prepare"); return nil, nil },
-				Notify:   func(Event) { now("Notify") },
-			})
-			l, err := h.Acquire()
-			if err != nil {
-				t.Fatal(err)
-			}
-			old := l.Model()
-			l.Release()
-			replace(t, path, bytesOf(t, model{value: 2}))
-			func() {
-				defer func() {
-					if r := recover(); r != "the program's" {
-						t.Errorf("recovered %v", r)
-					}
-				}()
-				_, _ = h.Reload(context.Background())
-			}()
-			reload(t, h, 2)
-			if err := old.Do(func() error { return nil }); !errors.Is(err, format.ErrClosed) {
-				t.Errorf("the old generation: %v, want closed", err)
-			}
-			if s := h.Stats(); s.Old != 0 || s.Leases != 0 {
-				t.Errorf("%+v", s)
-			}
-		})
-	}
-}
-
-// TestPanicsOnceOpen: nobody gets the Handle of an Open that panics, so it is closed.
-func TestPanicsOnceOpen(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "model")
-	replace(t, path, bytesOf(t, model{value: 1}))
-	var m *format.Model
-	func() {
-		defer func() { _ = recover() }()
-		_, _ = Open(path, &Options{
-			Validate: func(now *format.Model) error { m = now; return nil },
-			Notify:   func(Event) { panic("the program's") },
-		})
-	}()
-	if err := m.Do(func() error { return nil }); !errors.Is(err, format.ErrClosed) {
-		t.Errorf("%v, want closed", err)
-	}
-}
-
-// TestPanicsInClose: what Prepare made may be closed by a goroutine that nobody can recover. The
-// model is closed all the same.
-func TestPanicsInClose(t *testing.T) {
-	for _, held := range []bool{false, true} {
-		h, path := start(t, &Options{Prepare: func(context.Context, *format.Model) (any, error) { return panicker{}, nil }})
-		l, err := h.Acquire()
-		if err != nil {
-			t.Fatal(err)
-		}
-		m := l.Model()
-		if !held {
-			l.Release()
-		}
-		replace(t, path, bytesOf(t, model{value: 2}))
-		reload(t, h, 2)
-		l.Release()
-		for h.Stats().Old > 0 {
-			time.Sleep(time.Millisecond)
-		}
-		if err := m.Do(func() error { return nil }); !errors.Is(err, format.ErrClosed) {
-			t.Errorf("%v, want closed", err)
-		}
-		if s := h.Stats(); s.LastError == nil || !strings.Contains(s.LastError.Error(), "the program's") {
-			t.Errorf("last error %v", s.LastError)
-		}
-		if err := h.Close(); err == nil {
-			t.Error("Close has no error")
-		}
-	}
-}
-
-// TestZero: the zero Handle is closed, and the zero Lease holds nothing.
+// TestZero: the zero Lease holds nothing.
 func TestZero(t *testing.T) {
 	var l Lease
 	l.Release()
 	if l.Model() != nil || l.Value() != nil || l.Generation() != 0 || !errors.Is(l.Intact(), format.ErrClosed) {
 		t.Error("the zero Lease holds something")
-	}
-	var h Handle
-	_, acquired := h.Acquire()
-	_, loaded := h.Reload(context.Background())
-	for i, err := range []error{acquired, loaded, h.Watch(context.Background()), h.Do(nil)} {
-		if !errors.Is(err, format.ErrClosed) {
-			t.Errorf("%d: %v", i, err)
-		}
-	}
-	if err := h.Close(); err != nil || h.Stats().Generation != 0 {
-		t.Error(err)
 	}
 }
 
@@ -383,29 +270,6 @@ func TestTimeSetBack(t *testing.T) {
 		}
 		if s := h.Stats(); s.Generation != 2 || s.Overwrites != 1 || current(t, h) != 2 {
 			t.Errorf("watched %v: %+v", again, s)
-		}
-	}
-}
-
-func TestVerdicts(t *testing.T) {
-	for _, tt := range []struct {
-		err  error
-		want bool
-	}{
-		{format.ErrChecksum, true},
-		{errShape, true},
-		{&format.Error{Err: format.ErrSignature}, true},
-		{&fs.PathError{Err: fs.ErrPermission}, false},
-		{&format.Error{Err: os.NewSyscallError("mmap", fs.ErrInvalid)}, false},
-		{&format.Error{Err: syscall.EIO}, false},
-		{&format.Error{Err: source.ErrCut}, false},
-		{&format.Error{Err: format.ErrTruncated}, true},
-		{format.ErrLimit, false},
-		{ErrChanged, false},
-		{context.DeadlineExceeded, false},
-	} {
-		if got := isVerdict(tt.err); got != tt.want {
-			t.Errorf("%v: %v, want %v", tt.err, got, tt.want)
 		}
 	}
 }

@@ -147,8 +147,8 @@ func TestRefusedSignatures(t *testing.T) {
 	}
 }
 
-// TestWatchSignature: a model that was refused because its bundle was not there is loaded when that comes, and a
-// bundle that changes in place is no change of memory.
+// TestWatchSignature: a model that was refused because its bundle was not there is loaded when that comes, and again
+// when its bundle changes in place.
 func TestWatchSignature(t *testing.T) {
 	s := newSigned(t)
 	w, c := s.bytes(1)
@@ -173,8 +173,5 @@ func TestWatchSignature(t *testing.T) {
 	overwrite(t, filepath.Join(s.dir, "model.sig"), append(sig, '\n'))
 	for h.Stats().Generation < 3 {
 		time.Sleep(time.Millisecond)
-	}
-	if n := h.Stats().Overwrites; n != 0 {
-		t.Errorf("%d files were overwritten", n)
 	}
 }

@@ -84,7 +84,7 @@ func (h *Handle) Stats() Stats {
 		s.Stale, s.Missing, s.Overwritten = false, false, false
 		return s
 	}
-	s.Generation, s.Format, s.Files = g.number, g.format, len(g.id.paths)-g.id.bundles
+	s.Generation, s.Format, s.Files = g.number, g.format, len(g.id.paths)-len(h.bundles())
 	s.FileSize, s.Mapped, s.Heap, s.Since, s.LoadTime = g.stats.FileSize, g.stats.Mapped, g.stats.Heap, g.since, g.took
 	if info := g.id.infos[0]; info != nil {
 		s.Modified = info.ModTime()

@@ -6,22 +6,18 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// warm decodes compressed tensors and reads all other pages into memory.
-func warm(ctx context.Context, m *format.Model) error {
-	var all []format.Request
-	for name := range m.Tensors() {
-		all = append(all, format.Request{Tensor: name})
+// warm decodes the compressed ones of some tensors and reads the pages of the others into memory.
+func warm(ctx context.Context, m *format.Model, names []string) error {
+	all := make([]format.Request, len(names))
+	for i, name := range names {
+		all[i].Tensor = name
 	}
 	return m.Load(ctx, all, nil)
 }
 
 // lock locks tensors in physical memory until the model is closed.
 func lock(ctx context.Context, m *format.Model, names []string) error {
-	hot := make([]format.Request, len(names))
-	for i, name := range names {
-		hot[i].Tensor = name
-	}
-	if err := m.Load(ctx, hot, nil); err != nil { // decodes compressed tensors and compares checksums
+	if err := warm(ctx, m, names); err != nil { // also compares checksums
 		return err
 	}
 	for _, name := range names {

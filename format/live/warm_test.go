@@ -1,7 +1,6 @@
 package live
 
 import (
-	"context"
 	"errors"
 	"path/filepath"
 	"testing"
@@ -56,23 +55,5 @@ func TestWarmRefuses(t *testing.T) {
 	path := packed(t, make([]byte, 32))
 	if _, err := Open(path, &Options{Warm: true}); !errors.Is(err, format.ErrKey) {
 		t.Errorf("without the key: %v", err)
-	}
-}
-
-func TestWarmIsCanceled(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "model")
-	replace(t, path, bytesOf(t, model{value: 1}))
-	ctx, cancel := context.WithCancel(context.Background())
-	m, err := format.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	if err := warm(ctx, m); err != nil {
-		t.Error(err)
-	}
-	cancel()
-	if err := warm(ctx, m); !errors.Is(err, context.Canceled) {
-		t.Error(err)
 	}
 }

@@ -14,14 +14,10 @@ const (
 // Watch looks at the path every Options.Interval, and reloads when two looks in succession find the same files, other
 // than those of the current generation: a file that is being copied is left alone while it grows.
 //
-// Files that were refused are not loaded again until they change. If a load failed for a reason of the system (too
-// many open files), or the files were being written, Watch tries again after 1, 2, 4 and up to 64 looks. It waits for a
+// If a load fails, Watch tries again after 1, 2, 4 and up to 64 looks, or when the files change. It waits for a
 // missing file to appear. Watch returns the error of the context when that ends, and ErrClosed when the
 // handle is closed.
 func (h *Handle) Watch(ctx context.Context) error {
-	if h.life == nil {
-		return h.errClosed()
-	}
 	interval := h.o.Interval
 	if interval == 0 {
 		interval = defaultInterval
@@ -54,27 +50,20 @@ func (w *watcher) look(ctx context.Context, h *Handle) {
 	if cur == nil {
 		return
 	}
-	if w.skip > 0 {
-		w.skip--
-	}
 	now := cur.id.again()
 	stable := w.last.change(now) == same
 	w.last = now
-	if c := h.noteChange(cur, now); c == same || c == missing || !stable || w.skip > 0 || h.isRefused() {
+	w.skip--
+	if !stable {
+		w.skip, w.failing = 0, 0
+	}
+	if c := h.noteChange(cur, now); c == same || c == missing || !stable || w.skip > 0 {
 		return
 	}
-	if _, err := h.Reload(ctx); err == nil || h.isRefused() {
+	if _, err := h.Reload(ctx); err == nil {
 		w.failing = 0
 		return
 	}
 	w.failing = min(max(1, 2*w.failing), mostSkipped)
 	w.skip = w.failing
-}
-
-// isRefused reports whether the path has the files that were refused before.
-func (h *Handle) isRefused() bool {
-	h.mu.Lock()
-	refused := h.refused
-	h.mu.Unlock()
-	return refused.seen()
 }

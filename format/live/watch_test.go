@@ -40,24 +40,6 @@ func TestWatchTakesTwoLooks(t *testing.T) {
 	}
 }
 
-// TestWatchRefusesOnce: a bad file is not loaded again until it changes.
-func TestWatchRefusesOnce(t *testing.T) {
-	h, path := start(t, demanding())
-	var w watcher
-	for i, bad := range bads(t) {
-		replace(t, path, bad.bytes)
-		w.looks(h, 20)
-		if s := h.Stats(); s.Failures != uint64(i+1) || s.Loads != 1 {
-			t.Errorf("%s: %+v", bad.name, s)
-		}
-	}
-	replace(t, path, bytesOf(t, model{value: 2}))
-	w.looks(h, 2)
-	if v := current(t, h); v != 2 {
-		t.Errorf("value %v, want 2", v)
-	}
-}
-
 // TestWatchBacksOff: what fails for other reasons than the file is tried again, ever more rarely.
 func TestWatchBacksOff(t *testing.T) {
 	var fails error
@@ -86,66 +68,6 @@ func TestWatchBacksOff(t *testing.T) {
 	w.looks(h, mostSkipped+1)
 	if v := current(t, h); v != 2 {
 		t.Errorf("value %v, want 2", v)
-	}
-}
-
-// TestWatchLooksAgain: a file that was refused while it was being written is tried again, though it looks the same.
-func TestWatchLooksAgain(t *testing.T) {
-	h, path := start(t, demanding())
-	good := bytesOf(t, model{value: 2})
-	half := append(append([]byte(nil), good[:len(good)/2]...), make([]byte, len(good)-len(good)/2)...)
-	at := time.Now().Add(time.Hour) // it stays fresh
-	replace(t, path, half)
-	if err := os.Chtimes(path, at, at); err != nil {
-		t.Fatal(err)
-	}
-	var w watcher
-	w.looks(h, 20)
-	if n := h.Stats().Failures; n < 2 || n > 6 {
-		t.Errorf("%d failures in 20 looks", n)
-	}
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = f.WriteAt(good, 0)
-	if err := errors.Join(err, f.Close(), os.Chtimes(path, at, at)); err != nil {
-		t.Fatal(err)
-	}
-	w.looks(h, mostSkipped+2)
-	if v := current(t, h); v != 2 {
-		t.Errorf("value %v, want 2", v)
-	}
-}
-
-// TestFresh: what may change again without looking different.
-func TestFresh(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "file")
-	replace(t, path, nil)
-	id := look([]string{path, path + ".not"}, 0)
-	for _, tt := range []struct {
-		name  string
-		mtime time.Time
-		later time.Duration
-		want  bool
-	}{
-		{"old", time.Unix(1700000000, 5e6), time.Second, false},
-		{"new", time.Unix(1700000000, 5e6), 10 * time.Millisecond, true},
-		{"to come", time.Unix(1700000000, 5e6), -time.Second, true},
-		{"in seconds", time.Unix(1700000000, 0), time.Second, true},
-		{"in seconds, old", time.Unix(1700000000, 0), 3 * time.Second, false},
-	} {
-		if err := os.Chtimes(path, tt.mtime, tt.mtime); err != nil {
-			t.Fatal(err)
-		}
-		if id = id.again(); !id.infos[0].ModTime().Equal(tt.mtime) {
-			t.Logf("%s: times have no milliseconds here", tt.name)
-			continue
-		}
-		id.at = tt.mtime.Add(tt.later)
-		if got := id.fresh(); got != tt.want {
-			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
-		}
 	}
 }
 
