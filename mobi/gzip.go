@@ -66,7 +66,7 @@ type packer struct {
 
 func newPacker(t driver.Target, d *document, level int) (driver.Encoder, error) {
 	if t.Sequential() {
-		return nil, driver.ErrSequential
+		return nil, planError("compression", driver.ErrSequential)
 	}
 	p := &packer{document: d, target: t, level: level, stored: d.plain(), at: make([]int64, len(d.tensors))}
 	p.end = int64(headerSize + len(d.head) + alignment + len(d.graph) + footerSize)
