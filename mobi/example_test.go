@@ -57,28 +57,6 @@ func Example() {
 	// MatMul [1 0] [2]
 }
 
-func ExampleFile_Graph() {
-	f, err := mobi.OpenBytes(model(), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer f.Close()
-	g, err := f.Graph()
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, n := range g.Nodes {
-		fmt.Println(n.Op, n.Inputs, n.Outputs)
-		for _, a := range n.Attributes {
-			fmt.Printf("  %s %.4v\n", a.Name, a.Value)
-		}
-	}
-	// Output:
-	// MatMul [x 0] [y]
-	//   transpose true
-	//   input1_scale 0.007874
-}
-
 func ExampleNewWriter() {
 	data := []byte{1, 0, 2, 0, 3, 0}
 	plan := &format.Plan{

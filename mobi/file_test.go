@@ -10,33 +10,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// TestFrom checks From for a model that package format opened.
-func TestFrom(t *testing.T) {
-	m, err := format.OpenBytes(small().bytes(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	f, ok := From(m)
-	if !ok || f.Name() != "modèl" || f.Model != m {
-		t.Errorf("From: %v", ok)
-	}
-	if _, ok := From(&format.Model{}); ok {
-		t.Error("the zero Model is a MOBI file")
-	}
-}
-
-// shifting is an io.ReaderAt whose content changes.
-type shifting struct{ b []byte }
-
-func (s *shifting) ReadAt(p []byte, off int64) (int, error) {
-	n := copy(p, s.b[off:])
-	if n < len(p) {
-		return n, io.EOF
-	}
-	return n, nil
-}
-
 // TestOpenCanceled checks that canceling the context stops opening.
 func TestOpenCanceled(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())

@@ -9,25 +9,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-func TestGraph(t *testing.T) {
-	g, err := openImage(t, small().bytes()).Graph()
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := &format.Graph{
-		Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: -1}, {Size: 2}}}},
-		Outputs: []format.ValueInfo{{Name: "y", Code: "77", Dims: []format.Dim{}}},
-		Nodes: []format.Node{
-			{Op: "FullyConnected", Inputs: []string{"x", "7"}, Outputs: []string{"41"}, Attributes: []format.Attribute{
-				{Name: "input1_scale", Value: []float32{0.5, 1, 2}}, {Name: "input1_zero_point", Value: int64(-1)}, {Name: "input1_axis", Value: int64(0)}}},
-			{Op: "Add", Inputs: []string{"41", "9"}, Outputs: []string{"y"}, Attributes: []format.Attribute{}},
-		},
-	}
-	if d := cmp.Diff(want, g); d != "" {
-		t.Errorf("Graph (-want +got)\n%s", d)
-	}
-}
-
 // TestGraphMapping checks that inputs and outputs are matched with ids only if the
 // numbers are equal.
 func TestGraphMapping(t *testing.T) {
@@ -101,16 +82,6 @@ func TestNumbering(t *testing.T) {
 	}
 	if _, err := f.Tensor("0"); err != nil {
 		t.Errorf("w is not constant 0: %v", err)
-	}
-	g, err := f.Graph()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff([]string{"a", "0"}, g.Nodes[0].Inputs); d != "" {
-		t.Errorf("inputs of the first node (-want +got)\n%s", d)
-	}
-	if d := cmp.Diff([]string{"5", "out1"}, g.Nodes[0].Outputs); d != "" {
-		t.Errorf("outputs of the first node (-want +got)\n%s", d)
 	}
 }
 

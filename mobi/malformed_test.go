@@ -155,14 +155,3 @@ func put32(at int, v uint32) func([]byte) {
 func withParam(params ...[]byte) []byte {
 	return with(func(m *image) { m.ops[1] = op(3, nil, nil, params...) })
 }
-
-// TestSmallIsSound checks that small is valid, so that each malformed file has only
-// one defect.
-func TestSmallIsSound(t *testing.T) {
-	if err := ValidateBytes(small().bytes()); err != nil {
-		t.Fatal(err)
-	}
-	if err := ValidateBytes(withParam(param("a", 4, 1))); err != nil {
-		t.Fatal(err)
-	}
-}

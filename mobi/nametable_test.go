@@ -46,50 +46,6 @@ func namesOf(p *format.Plan) (names []string) {
 	return names
 }
 
-func edgesIn(p *format.Plan) (edges [][]string) {
-	for _, n := range p.Graph.Nodes {
-		edges = append(edges, n.Inputs)
-	}
-	return edges
-}
-
-// TestRestore checks that tensors and edges get their names back, and that the
-// parameters that stored them are removed.
-func TestRestore(t *testing.T) {
-	p := restored(t, with(func(m *image) {
-		m.ops[0] = op(2, []uint32{40, 7}, []uint32{41}, named(1, "fc/w"), param("alpha", 0, i32s(1)...))
-		m.ops[1] = op(10, []uint32{41, 9}, []uint32{50}, named(0, "h"), named(1, "b"))
-	}))
-	if d := cmp.Diff([]string{"b", "fc/w"}, namesOf(p)); d != "" {
-		t.Error(d)
-	}
-	if d := cmp.Diff([][]string{{"x", "fc/w"}, {"41", "b"}}, edgesIn(p)); d != "" {
-		t.Error(d)
-	}
-	want := [][]format.Attribute{{{Name: "alpha", Value: int64(1)}}, {{Name: "input0_name", Value: "h"}}} // 41 is not a constant
-	if d := cmp.Diff(want, [][]format.Attribute{p.Graph.Nodes[0].Attributes, p.Graph.Nodes[1].Attributes}); d != "" {
-		t.Error(d)
-	}
-}
-
-// TestRestoreOnlyNames checks that operators that only store names are removed, and
-// with them a graph without anything else and the metadata that only MOBI requires.
-func TestRestoreOnlyNames(t *testing.T) {
-	m := image{records: [][]byte{recordOf(3, 2, []uint64{1}, []byte{5})}, ops: [][]byte{nameOp([]uint32{3}, named(0, "w"))}}
-	p := restored(t, m.bytes())
-	var keys []string
-	for _, e := range p.Metadata {
-		keys = append(keys, e.Key)
-	}
-	if d := cmp.Diff([]string{"name", "flags"}, keys); d != "" || p.Graph != nil || p.Tensors[0].Name != "w" {
-		t.Errorf("%+v %s", p, d)
-	}
-	m.inputs = [][]byte{spec("x", 0)}
-	if p := restored(t, m.bytes()); p.Graph == nil || len(p.Graph.Nodes) > 0 {
-		t.Errorf("%+v", p.Graph)
-	}
-}
-
 // TestRestoreRefused checks that names our writer never makes change nothing.
 func TestRestoreRefused(t *testing.T) {
 	for name, op := range map[string][]byte{
@@ -181,22 +137,5 @@ func TestKeepNames(t *testing.T) {
 	p.Tensors = p.Tensors[2:]
 	if ops := openImage(t, written(t, p, keep)).Operators(); len(ops) > 0 {
 		t.Errorf("operators for nothing: %v", ops)
-	}
-}
-
-// TestKeepManyNames checks that names are split among operators, which have at most
-// 65,535 inputs and parameters.
-func TestKeepManyNames(t *testing.T) {
-	p := &format.Plan{}
-	q := &tensor.Quantization{Axis: 0, Scales: []float32{1}, ZeroPoints: []int32{1}}
-	for i := range 8193 {
-		p.Tensors = append(p.Tensors, tensor.Info{Name: "t" + strconv.Itoa(i), DType: tensor.Int8, Shape: tensor.Shape{1}, Quant: q})
-	}
-	b := written(t, p, &WriteOptions{WriteOptions: format.WriteOptions{KeepNames: true}})
-	if ops := openImage(t, b).Operators(); len(ops) != 2 {
-		t.Errorf("%d operators", len(ops))
-	}
-	if d := cmp.Diff(namesOf(p), namesOf(restored(t, b))); d != "" {
-		t.Error(d)
 	}
 }

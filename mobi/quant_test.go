@@ -115,15 +115,3 @@ func checkReals(t *testing.T, f *File, want []float32) {
 		t.Errorf("Verify: %v", err)
 	}
 }
-
-// TestQuantizedFloat checks that only integer constants can be quantized.
-func TestQuantizedFloat(t *testing.T) {
-	f := openImage(t, quantImage(op(0, []uint32{9}, nil, param("input0_scale", 2, f32s(2)...))))
-	v, _ := f.Constant(9)
-	if _, err := tensor.Decode[float32](nil, v); !errors.Is(err, format.ErrQuantization) {
-		t.Errorf("error %v", err)
-	}
-	if got, err := v.Bytes(); err != nil || string(got[:4]) != string(f32s(1)) {
-		t.Errorf("%x, %v", got, err)
-	}
-}

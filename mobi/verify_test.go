@@ -53,15 +53,3 @@ func TestCoverage(t *testing.T) {
 		})
 	}
 }
-
-// counted is an io.ReaderAt that counts the bytes read.
-type counted struct {
-	b     []byte
-	bytes int
-}
-
-func (c *counted) ReadAt(p []byte, off int64) (int, error) {
-	n := copy(p, c.b[off:])
-	c.bytes += n
-	return n, nil
-}

@@ -4,8 +4,6 @@ import (
 	"bytes"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"strconv"
 	"testing"
 	"time"
@@ -128,7 +126,6 @@ func TestWriteGolden(t *testing.T) {
 			t.Errorf("%v (-want +got)\n%s", footer, d)
 		}
 	}
-	checkConfigTargets(t, config, want.bytes())
 }
 
 func constant(t *testing.T, id uint32, d tensor.DType, shape tensor.Shape, data []byte, q *tensor.Quantization) Constant {
@@ -138,19 +135,6 @@ func constant(t *testing.T, id uint32, d tensor.DType, shape tensor.Shape, data 
 		t.Fatal(err)
 	}
 	return Constant{id, v}
-}
-
-// checkConfigTargets checks that a file and a stream get the same bytes.
-func checkConfigTargets(t *testing.T, c *Config, want []byte) {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "m.mobi")
-	if err := c.Save(path); err != nil {
-		t.Fatal(err)
-	}
-	got, err := os.ReadFile(path)
-	if err != nil || !bytes.Equal(want, got) {
-		t.Errorf("Save wrote %d bytes that differ, %v", len(got), err)
-	}
 }
 
 // TestOrderProperty checks that uncompressed constants are aligned and viewed in

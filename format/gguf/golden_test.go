@@ -46,15 +46,3 @@ var plain = []struct {
 	{0, tensor.Float32}, {1, tensor.Float16}, {24, tensor.Int8}, {25, tensor.Int16}, {26, tensor.Int32},
 	{27, tensor.Int64}, {28, tensor.Float64}, {30, tensor.BFloat16},
 }
-
-// TestZeroFile calls every method of the zero File.
-func TestZeroFile(t *testing.T) {
-	var f File
-	if f.Model != nil || f.Format() != "" || f.Version() != "" || f.Path() != "" || f.Metadata() != nil || f.Typed() != nil ||
-		f.Len() != 0 || f.Notes() != nil || f.Signature() != nil || f.NeedsKey() || f.Close() != nil {
-		t.Error("the zero File says something")
-	}
-	if _, ok := f.Value("general.alignment"); ok {
-		t.Error("a value")
-	}
-}

@@ -7,10 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"strings"
 	"testing"
-
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // same reports whether two float32 have the same bits, or are both NaN.
@@ -54,42 +51,5 @@ func TestDecodePublished(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestReference compares values with what the reference makes of blocks of every type, where
-// its files are at hand.
-func TestReference(t *testing.T) {
-	dir := filepath.Join("..", "..", "..", "shared", "foreign", "gguf")
-	m, err := Open(filepath.Join(dir, "all.gguf"), nil)
-	if err != nil {
-		t.Skip("no files of others here: ", err)
-	}
-	defer m.Close()
-	n := 0
-	for name, v := range m.Tensors() {
-		want, err := os.ReadFile(filepath.Join(dir, name+".f32"))
-		if err != nil {
-			if strings.HasPrefix(name, "rand.") {
-				t.Logf("%s: no values beside the file", name)
-			}
-			continue
-		}
-		n++
-		got, err := tensor.Decode[float32](nil, v)
-		if err != nil || len(got) != len(want)/4 {
-			t.Errorf("%s: %d values, %v", name, len(got), err)
-			continue
-		}
-		for i, x := range got {
-			w := binary.LittleEndian.Uint32(want[4*i:])
-			if !same(x, w) {
-				t.Errorf("%s: element %d is %v (%08x), want %v (%08x)", name, i, x, math.Float32bits(x), math.Float32frombits(w), w)
-				break
-			}
-		}
-	}
-	if n < 25 {
-		t.Errorf("%d tensors were compared", n)
 	}
 }

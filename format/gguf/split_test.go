@@ -1,7 +1,6 @@
 package gguf
 
 import (
-	"bytes"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -80,40 +79,6 @@ func TestSplit(t *testing.T) {
 	if diff := cmp.Diff(want, dataOf(t, one)); diff != "" || len(one.parsed().parts) != 1 || one.Notes() != nil {
 		t.Error(diff, one.Notes())
 	}
-}
-
-// TestAlone opens parts that do not bring the others.
-func TestAlone(t *testing.T) {
-	testhost.NeedMaps(t)
-	list := parts()
-	dir, first := store(t, list)
-	renamed := filepath.Join(dir, "renamed.gguf")
-	if err := os.Rename(first, renamed); err != nil {
-		t.Fatal(err)
-	}
-	check := func(m *File, err error, part, tensors int) {
-		t.Helper()
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer m.Close()
-		want := []string{fmt.Sprintf("part %d of 3 of a split model, opened alone: the first part, by its name, opens all", part)}
-		if diff := cmp.Diff(want, m.Notes()); diff != "" || m.Len() != tensors || len(m.parsed().parts) != 1 {
-			t.Errorf("%d tensors, %s", m.Len(), diff)
-		}
-		if n, ok := m.Metadata().Get("split.no"); !ok || n != int64(part-1) {
-			t.Error(n)
-		}
-	}
-	m, err := Open(filepath.Join(dir, partName(3, 3)), nil)
-	check(m, err, 3, 2)
-	m, err = Open(renamed, nil)
-	check(m, err, 1, 0)
-	m, err = OpenBytes(list[0].bytes(), nil)
-	check(m, err, 1, 0)
-	b := list[1].bytes()
-	m, err = OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil)
-	check(m, err, 2, 2)
 }
 
 // badSplit is a model of three files that does not open.
