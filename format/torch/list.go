@@ -75,24 +75,19 @@ func (l *lister) list(v any) error {
 		return err
 	case tuple:
 		return l.items(v)
-	case *list:
-		return l.once(v, func() error { return l.items(v.items) })
-	case *dict:
-		return l.once(v, func() error { return l.entries(v.items) })
+	case *list, *dict:
+		if l.within[v] {
+			return l.errorf(format.ErrCorrupt, "%s contains itself", clip(string(l.path)))
+		}
+		l.within[v] = true
+		defer delete(l.within, v)
+		if d, ok := v.(*dict); ok {
+			return l.entries(d.items)
+		}
+		return l.items(v.(*list).items)
 	}
 	l.skip(kindOf(v))
 	return nil
-}
-
-// once walks the container v and fails if v contains itself.
-func (l *lister) once(v any, walk func() error) error {
-	if l.within[v] {
-		return l.errorf(format.ErrCorrupt, "%s contains itself", clip(string(l.path)))
-	}
-	l.within[v] = true
-	err := walk()
-	delete(l.within, v)
-	return err
 }
 
 // items walks the elements of a list, named by position.
@@ -186,23 +181,18 @@ func (l *lister) tensor(t *rebuilt) error {
 	if s.count > 0 && (s.first > e.Size/s.elem.size || s.count > e.Size/s.elem.size-s.first) {
 		return l.errorf(format.ErrTruncated, "storage %s has %d bytes, %d elements of %d bytes from %d on are in it", clip(s.key), e.Size, s.count, s.elem.size, s.first)
 	}
-	size, err := t.shape.Elems()
-	if err != nil {
-		return l.errorf(format.ErrCorrupt, "tensor %s: %w", clip(name), err)
-	}
-	size *= t.elem.size
 	p := place{store: i, elem: t.elem}
-	if size > 0 {
+	if t.size > 0 {
 		p.from, p.extent = s.first*s.elem.size+t.offset*t.elem.size, t.extent*t.elem.size
 		if !t.contiguous() {
 			p.stride = t.stride
 		}
 	}
-	out := driver.Tensor{Name: []byte(name), DType: t.elem.dtype, Encoding: t.elem.enc, Shape: t.shape, Space: l.space, Size: size, Offset: e.At + p.from}
+	out := driver.Tensor{Name: []byte(name), DType: t.elem.dtype, Encoding: t.elem.enc, Shape: t.shape, Space: l.space, Size: t.size, Offset: e.At + p.from}
 	if e.Packed {
 		out.Compression, out.Stored = "deflate", e.Stored
 	}
-	if e.Packed || p.stride != nil || l.big && t.elem.word > 1 && size > 0 {
+	if e.Packed || p.stride != nil || l.big && t.elem.word > 1 && t.size > 0 {
 		out.Loaded, out.Offset = true, -1
 	}
 	if l.x.Add(&out) != nil {

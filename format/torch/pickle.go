@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"encoding/binary"
 	"fmt"
 	"math"
 	"math/bits"
@@ -89,62 +90,75 @@ func (p *pickle) next() (any, error) {
 			}
 			return v, p.c.Err()
 		}
-		if p.ok() && !p.scalar(op) && !p.container(op) && !p.action(op) {
+		if arg := p.number(widths[op]); p.ok() && !p.scalar(op, arg) && !p.action(op) {
 			p.failf(format.ErrUnsupported, "opcode %#x is none that torch.save writes", op)
 		}
 	}
 	return nil, p.c.Err()
 }
 
-// scalar executes opcodes that push numbers and strings. Opcode names are those of Python's
-// pickletools.
-func (p *pickle) scalar(op byte) bool {
+// widths has the sizes of the integers that follow opcodes: a number, the length of the bytes after
+// it, or a key of the memo.
+var widths = [256]uint64{
+	'K': 1, 'M': 2, 'J': 4, 'G': 8, 0x8a: 1, 0x8b: 4, 0x8c: 1, 'X': 4, 0x8d: 8, 'U': 1, 'T': 4, 'C': 1, 'B': 4, 0x8e: 8, 0x96: 8,
+	'q': 1, 'r': 4, 'h': 1, 'j': 4, 0x95: 8,
+}
+
+// number reads an unsigned integer of up to 8 bytes.
+func (p *pickle) number(width uint64) uint64 {
+	var b [8]byte
+	copy(b[:], p.c.Bytes("pickle", width))
+	return binary.LittleEndian.Uint64(b[:])
+}
+
+// scalar executes the opcodes with an argument, and those of constants. Opcode names are those of
+// Python's pickletools.
+func (p *pickle) scalar(op byte, arg uint64) bool {
 	switch op {
 	case 'N': // NONE
 		p.push(nil)
 	case 0x88, 0x89: // NEWTRUE, NEWFALSE
 		p.push(op == 0x88)
 	case 'J': // BININT
-		p.push(int64(int32(p.number(4))))
-	case 'K': // BININT1
-		p.push(int64(p.number(1)))
-	case 'M': // BININT2
-		p.push(int64(p.number(2)))
-	case 0x8a: // LONG1
-		p.push(long(p.data(1)))
-	case 0x8b: // LONG4
-		p.push(long(p.data(4)))
+		p.push(int64(int32(arg)))
+	case 'K', 'M': // BININT1, BININT2
+		p.push(int64(arg))
 	case 'G': // BINFLOAT
-		p.push(math.Float64frombits(bits.ReverseBytes64(p.number(8))))
-	case 0x8c: // SHORT_BINUNICODE
-		p.text(p.data(1), false)
-	case 'X': // BINUNICODE
-		p.text(p.data(4), false)
-	case 0x8d: // BINUNICODE8
-		p.text(p.data(8), false)
-	case 'U': // SHORT_BINSTRING
-		p.text(p.data(1), true)
-	case 'T': // BINSTRING
-		p.text(p.data(4), true)
-	case 'C': // SHORT_BINBYTES
-		p.push(raw(p.data(1)))
-	case 'B': // BINBYTES
-		p.push(raw(p.data(4)))
-	case 0x8e, 0x96: // BINBYTES8, BYTEARRAY8
-		p.push(raw(p.data(8)))
+		p.push(math.Float64frombits(bits.ReverseBytes64(arg)))
+	case 0x8a, 0x8b: // LONG1, LONG4
+		p.push(long(p.c.Bytes("pickle", arg)))
+	case 0x8c, 'X', 0x8d: // SHORT_BINUNICODE, BINUNICODE, BINUNICODE8
+		p.text(p.c.Bytes("pickle", arg), false)
+	case 'U', 'T': // SHORT_BINSTRING, BINSTRING
+		p.text(p.c.Bytes("pickle", arg), true)
+	case 'C', 'B', 0x8e, 0x96: // SHORT_BINBYTES, BINBYTES, BINBYTES8, BYTEARRAY8
+		p.push(raw(p.c.Bytes("pickle", arg)))
+	case 'q', 'r': // BINPUT, LONG_BINPUT
+		p.put(uint32(arg))
+	case 'h', 'j': // BINGET, LONG_BINGET
+		v, ok := p.memo[uint32(arg)]
+		if !ok {
+			p.failf(format.ErrCorrupt, "nothing is remembered as %d", arg)
+		}
+		p.push(v)
+	case 0x95: // FRAME
+		if arg > uint64(p.c.Left()) {
+			p.failf(format.ErrTruncated, "a frame of %d bytes, %d are left", arg, p.c.Left())
+		}
 	default:
 		return false
 	}
 	return true
 }
 
-// container executes opcodes for tuples, lists, dicts and sets.
-func (p *pickle) container(op byte) bool {
+// action executes the other opcodes: tuples, lists, dicts and sets, the stack, globals and calls.
+func (p *pickle) action(op byte) bool {
 	switch op {
-	case ')': // EMPTY_TUPLE
-		p.push(tuple(nil))
-	case 0x85, 0x86, 0x87: // TUPLE1, TUPLE2, TUPLE3
-		t := make(tuple, op-0x84)
+	case ')', 0x85, 0x86, 0x87: // EMPTY_TUPLE, TUPLE1, TUPLE2, TUPLE3
+		t := tuple(nil)
+		if op != ')' {
+			t = make(tuple, op-0x84)
+		}
 		for i := len(t) - 1; i >= 0; i-- {
 			t[i] = p.pop()
 		}
@@ -178,15 +192,6 @@ func (p *pickle) container(op byte) bool {
 	case 0x91: // FROZENSET
 		p.popMark()
 		p.push(opaque("frozenset"))
-	default:
-		return false
-	}
-	return true
-}
-
-// action executes opcodes for the stack, the memo, globals and calls.
-func (p *pickle) action(op byte) bool {
-	switch op {
 	case '(': // MARK
 		p.charge(8)
 		p.marks = append(p.marks, len(p.stack))
@@ -200,16 +205,8 @@ func (p *pickle) action(op byte) bool {
 		p.popMark()
 	case '2': // DUP
 		p.push(p.top())
-	case 'q': // BINPUT
-		p.put(uint32(p.number(1)))
-	case 'r': // LONG_BINPUT
-		p.put(uint32(p.number(4)))
 	case 0x94: // MEMOIZE
 		p.put(uint32(len(p.memo)))
-	case 'h': // BINGET
-		p.get(uint32(p.number(1)))
-	case 'j': // LONG_BINGET
-		p.get(uint32(p.number(4)))
 	case 'c': // GLOBAL
 		module := p.line()
 		p.global(module, p.line())
@@ -223,31 +220,11 @@ func (p *pickle) action(op byte) bool {
 		p.build(p.pop())
 	case 'Q': // BINPERSID
 		p.push(p.persistent(p.pop()))
-	case 0x95: // FRAME
-		if n := p.number(8); n > uint64(p.c.Left()) {
-			p.failf(format.ErrTruncated, "a frame of %d bytes, %d are left", n, p.c.Left())
-		}
 	default:
 		return false
 	}
 	return true
 }
-
-// number reads an unsigned integer of 1, 2, 4 or 8 bytes.
-func (p *pickle) number(width int) uint64 {
-	switch width {
-	case 1:
-		return uint64(p.c.U8("pickle"))
-	case 2:
-		return uint64(p.c.U16("pickle"))
-	case 4:
-		return uint64(p.c.U32("pickle"))
-	}
-	return p.c.U64("pickle")
-}
-
-// data reads a byte string that follows its length in width bytes.
-func (p *pickle) data(width int) []byte { return p.c.Bytes("pickle", p.number(width)) }
 
 // text pushes a string. Strings from Python 2 (old) need not be UTF-8.
 func (p *pickle) text(b []byte, old bool) {
@@ -282,20 +259,16 @@ func (p *pickle) line() string {
 
 // extend appends items to the list on top of the stack.
 func (p *pickle) extend(items []any) {
-	l, ok := p.top().(*list)
-	if !ok {
-		p.failf(format.ErrCorrupt, "elements are appended to what is no list")
-	}
-	if p.charge(16 * int64(len(items))) {
+	if l := as[*list](p, p.top()); p.charge(16 * int64(len(items))) {
 		l.items = append(l.items, items...)
 	}
 }
 
 // set adds alternating keys and values to the dict on top of the stack.
 func (p *pickle) set(items []any) {
-	d, ok := p.top().(*dict)
-	if !ok || len(items)%2 != 0 {
-		p.failf(format.ErrCorrupt, "%d keys and values for what is no dict", len(items))
+	d := as[*dict](p, p.top())
+	if len(items)%2 != 0 {
+		p.failf(format.ErrCorrupt, "%d keys and values", len(items))
 	}
 	if p.charge(16 * int64(len(items))) {
 		d.items = append(d.items, items...)
@@ -308,14 +281,6 @@ func (p *pickle) put(key uint32) {
 	if v := p.top(); p.ok() {
 		p.memo[key] = v
 	}
-}
-
-func (p *pickle) get(key uint32) {
-	v, ok := p.memo[key]
-	if !ok {
-		p.failf(format.ErrCorrupt, "nothing is remembered as %d", key)
-	}
-	p.push(v)
 }
 
 // global pushes a known global; an unknown one is an error.

@@ -167,7 +167,7 @@ func TestRefused(t *testing.T) {
 		{"bytes behind it", saved(t, pickled("}")+"x"), format.ErrCorrupt, "follow"},
 		{"pop of nothing", one("0"), format.ErrCorrupt, "missing"},
 		{"pop below a mark", one("}(0", "0"), format.ErrCorrupt, ""},
-		{"APPEND to a dict", one("}Na"), format.ErrCorrupt, "no list"},
+		{"APPEND to a dict", one("}Na"), format.ErrCorrupt, "type dict"},
 		{"odd SETITEMS", one("}(Nu"), format.ErrCorrupt, "1 keys"},
 		{"unknown memo", one("h\x05"), format.ErrCorrupt, "remembered"},
 		{"name of a global without end", one("c", strings.Repeat("a", 5000)), format.ErrCorrupt, "name"},

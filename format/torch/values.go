@@ -49,40 +49,24 @@ type rebuilt struct {
 	offset  int64 // in elements
 	shape   tensor.Shape
 	stride  []int64
+	size    int64 // in bytes
 	extent  int64 // distance from the first element to the end of the last, in elements
 }
 
 // kindOf describes a value in errors and notes.
 func kindOf(v any) string {
 	switch v := v.(type) {
-	case nil:
-		return "None"
-	case bool:
-		return "bool"
-	case int64:
-		return "int"
-	case float64:
-		return "float"
-	case string:
-		return "str"
-	case tuple:
-		return "tuple"
-	case *list:
-		return "list"
-	case *dict:
-		return "dict"
-	case raw:
-		return "bytes"
 	case opaque:
 		return string(v)
 	case global:
 		return v.module + "." + v.name
-	case *storage:
-		return "storage"
-	case *rebuilt:
-		return "tensor"
 	}
-	return "dtype"
+	return kinds[fmt.Sprintf("%T", v)]
+}
+
+var kinds = map[string]string{
+	"<nil>": "None", "bool": "bool", "int64": "int", "float64": "float", "string": "str", "torch.tuple": "tuple", "*torch.list": "list",
+	"*torch.dict": "dict", "torch.raw": "bytes", "*torch.storage": "storage", "*torch.rebuilt": "tensor", "*torch.numpyType": "dtype",
 }
 
 // function is a callable with least to most arguments.
@@ -263,13 +247,14 @@ func (p *pickle) numbers(v any, from int) []int64 {
 
 // measure computes the extent of a tensor and checks it against the storage.
 func (t *rebuilt) measure() error {
-	size, err := t.shape.Elems()
-	if err == nil && size > math.MaxInt64/t.elem.size {
+	elems, err := t.shape.Elems()
+	if err == nil && elems > math.MaxInt64/t.elem.size {
 		err = fmt.Errorf("%w: %v of %d bytes", tensor.ErrShape, t.shape, t.elem.size)
 	}
-	if err != nil || size == 0 {
+	if err != nil || elems == 0 {
 		return err
 	}
+	t.size = elems * t.elem.size
 	have := t.storage.count * t.storage.elem.size / t.elem.size // in elements of the tensor's type
 	last := t.offset
 	for i, d := range t.shape {
