@@ -67,9 +67,8 @@ type Parsed struct {
 	// NeedsKey means that the data is encrypted and the options have no key.
 	NeedsKey bool
 
-	// LazyMetadata, LazyGraph and LazyNotes are for formats that decode on demand.
+	// LazyMetadata and LazyNotes are for formats that decode on demand.
 	LazyMetadata func() (Metadata, error)
-	LazyGraph    func() (*Graph, error)
 	LazyNotes    func() []string
 
 	// Native returns a copy of the contents that only this format can store, nil for nothing.

@@ -54,7 +54,7 @@ func (f *fake) Parse(_ driver.Source, x *driver.Index, _ *driver.Options) (*driv
 		at += p.room()
 	}
 	return &driver.Parsed{
-		LazyMetadata: func() (format.Metadata, error) { return f.meta, nil }, LazyGraph: func() (*format.Graph, error) { return f.graph, nil },
+		LazyMetadata: func() (format.Metadata, error) { return f.meta, nil }, Graph: f.graph,
 		LazyNotes: func() []string { return f.notes }, Signature: f.signed, Load: f.Load, Verify: f.Verify,
 		Authenticate: func(driver.Verification) error { return nil },
 	}, nil

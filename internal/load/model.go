@@ -364,16 +364,9 @@ func (m *Model) Metadata() (meta driver.Metadata, err error) {
 
 // Graph returns the graph, nil when there is none.
 func (m *Model) Graph() (g *driver.Graph, err error) {
-	if m.parsed.Graph == nil && m.parsed.LazyGraph == nil {
-		return nil, nil
+	if m.parsed.Graph != nil {
+		err = m.within(func() error { g = m.parsed.Graph; return nil })
 	}
-	err = m.within(func() (err error) {
-		g = m.parsed.Graph
-		if m.parsed.LazyGraph != nil {
-			g, err = m.parsed.LazyGraph()
-		}
-		return err
-	})
 	return g, err
 }
 

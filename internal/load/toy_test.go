@@ -239,8 +239,8 @@ func asParsed(f any) *driver.Parsed {
 	}); ok {
 		p.LazyMetadata = m.Metadata
 	}
-	if m, ok := f.(interface{ Graph() (*driver.Graph, error) }); ok {
-		p.LazyGraph = m.Graph
+	if m, ok := f.(interface{ Graph() *driver.Graph }); ok {
+		p.Graph = m.Graph()
 	}
 	if m, ok := f.(interface{ Notes() []string }); ok {
 		p.LazyNotes = m.Notes
