@@ -45,12 +45,8 @@ func (v *View) advise(a memory.Advice) (int64, error) {
 		n, err := o.Advise(a, b)
 		return n, v.explain(err)
 	}
-	if err := v.enter(); err != nil {
-		return 0, err
-	}
-	r.Owner().Leave()
 	if b == nil {
-		return -1, nil
+		return -1, v.refusal(nil)
 	}
-	return int64(len(b)), nil
+	return int64(len(b)), v.refusal(nil)
 }

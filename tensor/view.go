@@ -203,12 +203,8 @@ func (v View) ReadInto(dst []byte) (int, error) {
 	return v.ReadIntoContext(context.Background(), dst)
 }
 
-// ReadIntoContext checks its context after each of these numbers of bytes: in memory, and from an
-// io.ReaderAt, where remote readers need large reads.
-const (
-	copyStep = 4 << 20
-	readStep = 32 << 20
-)
+// readStep is the number of bytes to read at a time: remote readers need large reads.
+const readStep = 32 << 20
 
 // ReadIntoContext is like ReadInto but stops with the context's error when the context is
 // done. It cancels a running read of an io.ReaderAt that has a method ReadAtContext, as
@@ -224,16 +220,13 @@ func (v View) ReadIntoContext(ctx context.Context, dst []byte) (int, error) {
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	n, most := 0, copyStep
-	if r := v.ref(); r.Data() == nil && r.Owner().Ranged(info) {
-		most = readStep
-	}
+	n := 0
 	err := v.access(ctx, func(read func(p []byte, off int64) error) error {
 		for n < int(info.Size) {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			step := min(int(info.Size)-n, most)
+			step := min(int(info.Size)-n, readStep)
 			if err := read(dst[n:n+step], int64(n)); err != nil {
 				return err
 			}
@@ -258,14 +251,12 @@ func (v View) ReadAt(p []byte, off int64) (int, error) {
 	if rest := max(0, info.Size-off); int64(len(p)) > rest {
 		p, eof = p[:rest], io.EOF
 	}
+	var err error
 	if len(p) == 0 {
-		if err := v.enter(); err != nil {
-			return 0, err
-		}
-		v.ref().Owner().Leave()
-		return 0, eof
+		err = v.refusal(nil)
+	} else {
+		err = v.access(context.Background(), func(read func(p []byte, off int64) error) error { return read(p, off) })
 	}
-	err := v.access(context.Background(), func(read func(p []byte, off int64) error) error { return read(p, off) })
 	if err != nil {
 		return 0, err
 	}

@@ -26,6 +26,8 @@ type span struct {
 	low, high int64
 }
 
+func (s span) holds(low, high int64) bool { return s.low <= low && high <= s.high }
+
 // spans are the integer types, in the order in which they are tried.
 var spans = []span{
 	{tensor.Int8, math.MinInt8, math.MaxInt8}, {tensor.Uint8, 0, math.MaxUint8},
@@ -44,38 +46,48 @@ func spanOf(d tensor.DType) (span, bool) {
 }
 
 // fit changes dtypes that the target lacks to types that hold the same numbers, and scalars to shape
-// [1], as far as that is accepted.
+// [1], as far as that is accepted. The format refuses what remains, with a reason.
 func (j *job) fit() error {
-	takes := map[tensor.DType]bool{}
 	byName := make(map[string]*item, len(j.items))
 	for _, it := range j.items {
 		byName[it.to.Name] = it
 	}
+	known := map[tensor.DType]bool{}
+	takes := func(d tensor.DType) bool {
+		if _, ok := known[d]; !ok {
+			refused := j.lossesOf([]tensor.Info{{Name: "0", DType: d, Shape: tensor.Shape{1}}})
+			known[d] = !slices.ContainsFunc(refused, func(l format.Loss) bool { return l.Kind == driver.LossDType })
+		}
+		return known[d]
+	}
 	for _, l := range j.lossesOf(j.infos()) {
 		it := byName[l.Name]
-		if it == nil || l.Kind != driver.LossShape && (l.Kind != driver.LossDType || it.changes) {
+		if it == nil {
 			continue
 		}
-		to, fits, err := j.fitting(it, l.Kind, takes)
-		if err != nil {
-			return err
+		to, shape, why := it.to.DType, it.to.Shape, "a scalar is written with the shape [1]"
+		switch {
+		case l.Kind == driver.LossShape && len(shape) == 0:
+			shape = tensor.Shape{1}
+		case l.Kind == driver.LossDType && !it.changes:
+			var err error
+			if to, err = j.fitting(it, takes); err != nil {
+				return err
+			}
+			why = fmt.Sprintf("%v is written as %v, with the same values", it.to.DType, to)
+		default:
+			continue
 		}
-		if !fits {
-			continue // the format refuses it with a reason
-		}
-		l := format.Loss{Kind: driver.LossConversion, Name: it.to.Name, Why: "a scalar is written with the shape [1]", Acceptable: true}
-		if to.DType != it.to.DType {
-			l.Why = fmt.Sprintf("%v is written as %v, with the same values", it.to.DType, to.DType)
-		}
+		l := format.Loss{Kind: driver.LossConversion, Name: it.to.Name, Why: why, Acceptable: true}
 		accepted, reported := j.accepts(l)
-		if !accepted {
+		if !accepted || to == tensor.Invalid {
 			continue
 		}
 		if reported {
 			j.report.Losses = append(j.report.Losses, l)
 		}
-		it.changes = it.changes || to.DType != it.to.DType
-		it.to.DType, it.to.Shape = to.DType, to.Shape
+		it.changes = it.changes || to != it.to.DType
+		it.to.DType, it.to.Shape = to, shape
 	}
 	return nil
 }
@@ -86,74 +98,42 @@ func (j *job) accepts(l format.Loss) (accepted, reported bool) {
 	return named || j.o.Lossy, !named
 }
 
-// fitting returns a dtype and shape that the target accepts, if there are any. takes caches the dtypes
-// that it accepts.
-func (j *job) fitting(it *item, kind format.LossKind, takes map[tensor.DType]bool) (to tensor.Info, fits bool, err error) {
-	to = tensor.Info{DType: it.to.DType, Shape: it.to.Shape}
-	if kind == driver.LossShape {
-		to.Shape = tensor.Shape{1}
-		return to, len(it.to.Shape) == 0, nil
-	}
-	for _, d := range j.candidates(it) {
-		if _, asked := takes[d]; !asked {
-			refused := j.lossesOf([]tensor.Info{{Name: "0", DType: d, Shape: tensor.Shape{1}}})
-			takes[d] = !slices.ContainsFunc(refused, func(l format.Loss) bool { return l.Kind == driver.LossDType })
-		}
-		if !takes[d] {
-			continue
-		}
-		if holds, err := j.holds(d, it); err != nil || holds {
-			to.DType = d
-			return to, holds, err
-		}
-	}
-	return to, false, nil
-}
-
-// candidates lists the types that may hold a tensor's numbers: first those that hold all numbers of
-// its dtype, then other integer types.
-func (j *job) candidates(it *item) []tensor.DType {
-	d := it.to.DType
-	own, integer := spanOf(d)
-	if !integer {
-		return wider[d]
-	}
-	var any, some []tensor.DType
+// fitting returns a dtype that the target takes and that holds all numbers of a tensor: a type that
+// holds all of its dtype, or an integer type that holds all that it has. It returns Invalid if there
+// is none.
+func (j *job) fitting(it *item, takes func(tensor.DType) bool) (tensor.DType, error) {
+	own, integer := spanOf(it.to.DType)
+	candidates := slices.Clone(wider[own.dtype])
 	for _, s := range spans {
-		switch {
-		case s.dtype == d:
-		case s.low <= own.low && own.high <= s.high && d != tensor.Uint64:
-			any = append(any, s.dtype)
-		case it.to.Quant == nil:
-			some = append([]tensor.DType{s.dtype}, some...)
+		if integer && own.dtype != tensor.Uint64 && s.holds(own.low, own.high) && s != own {
+			candidates = append(candidates, s.dtype)
 		}
 	}
-	return append(any, some...)
-}
-
-// holds reports whether a candidate holds all numbers of a tensor.
-func (j *job) holds(d tensor.DType, it *item) (bool, error) {
-	to, integer := spanOf(d)
-	if own, _ := spanOf(it.to.DType); !integer || to.low <= own.low && own.high <= to.high && it.to.DType != tensor.Uint64 {
-		return true, nil
+	if i := slices.IndexFunc(candidates, takes); i >= 0 {
+		return candidates[i], nil
 	}
+	if !integer || it.to.Quant != nil {
+		return tensor.Invalid, nil
+	}
+	low, high := int64(0), int64(0) // of the integers that the tensor has
 	s, err := j.source(it.from)
-	if err != nil {
-		return false, err
-	}
-	var mem []byte
-	for s.more() {
-		raw, err := s.raw(&mem)
-		if err != nil {
-			return false, err
-		}
+	for mem := []byte(nil); err == nil && s.more(); {
+		var raw []byte
+		raw, err = s.raw(&mem)
 		for size := int(it.to.DType.Size()); len(raw) > 0; raw = raw[size:] {
-			if x, ok := integerAt(raw, it.to.DType); !ok || x < to.low || x > to.high {
-				return false, nil
+			x, ok := integerAt(raw, it.to.DType)
+			if !ok {
+				return tensor.Invalid, nil
 			}
+			low, high = min(low, x), max(high, x)
 		}
 	}
-	return true, nil
+	for _, s := range slices.Backward(spans) {
+		if err == nil && s.holds(low, high) && s != own && takes(s.dtype) {
+			return s.dtype, nil
+		}
+	}
+	return tensor.Invalid, err
 }
 
 // integerAt returns the first element of b. ok is false if it exceeds int64.

@@ -6,6 +6,7 @@ import (
 	"sync"
 
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/vector"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -173,9 +174,7 @@ func room(s []float32, n int64) []float32 {
 func littleEndian(s []float32) []byte {
 	b := memory.BytesOf(s)
 	if !memory.LittleEndian {
-		for w := b; len(w) >= 4; w = w[4:] {
-			w[0], w[1], w[2], w[3] = w[3], w[2], w[1], w[0]
-		}
+		vector.Swap(b, 4)
 	}
 	return b
 }

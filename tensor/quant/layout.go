@@ -46,7 +46,7 @@ func layoutOf(weight, scale *tensor.Info) (*layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !l.single(n) && !l.blocks() && !l.perRow() && !l.groups() {
+	if !(n == 1 && l.perRow(n)) && !l.blocks() && !l.perRow(n) && !l.groups() {
 		return nil, fmt.Errorf("%w: scales of shape %v do not fit a weight of %v", tensor.ErrShape, scale.Shape, weight.Shape)
 	}
 	return l, nil
@@ -91,16 +91,6 @@ func isScale(i *tensor.Info) bool {
 	return i.Encoding != nil && lowbit.Same(i.Encoding.Name, "F8_E8M0")
 }
 
-// single fits one scale for all elements.
-func (l *layout) single(scales int64) bool {
-	if scales != 1 {
-		return false
-	}
-	l.matrix(0)
-	l.height, l.width, l.sRows, l.sCols, l.text = 1, max(l.cols, 1), 1, 1, "one scale"
-	return true
-}
-
 // blocks fits a scale for each block of a matrix.
 func (l *layout) blocks() bool {
 	w, s, k := l.shape, l.scales.Shape, len(l.shape)
@@ -121,21 +111,27 @@ func blocksIn(n int64) int64 {
 	return n/blockSide + 1
 }
 
-// perRow fits a scale for each row; dims of 1 may follow. A row consists of the remaining axes
-// of the weight.
-func (l *layout) perRow() bool {
+// perRow fits a scale for each row, or one for all; dims of 1 may follow. A row consists of the
+// remaining axes of the weight.
+func (l *layout) perRow(scales int64) bool {
 	s := l.scales.Shape
-	if len(s) > len(l.shape) {
+	l.text = "a scale for each row"
+	if scales == 1 {
+		s, l.text = nil, "one scale"
+	} else if len(s) > len(l.shape) {
 		return false
 	}
 	for len(s) > 0 && s[len(s)-1] == 1 {
 		s = s[:len(s)-1]
 	}
-	if len(s) == 0 || len(s) == len(l.shape) || !slices.Equal(s, l.shape[:len(s)]) {
+	if scales != 1 && (len(s) == 0 || len(s) == len(l.shape)) || !slices.Equal(s, l.shape[:len(s)]) {
 		return false
 	}
-	l.matrix(len(s))
-	l.height, l.width, l.sRows, l.sCols, l.text = 1, max(l.cols, 1), 1, 1, "a scale for each row"
+	l.rows, l.cols = 1, 1
+	for _, d := range l.shape[len(s):] {
+		l.cols *= d
+	}
+	l.height, l.width, l.sRows, l.sCols = 1, max(l.cols, 1), 1, 1
 	return true
 }
 
@@ -149,14 +145,6 @@ func (l *layout) groups() bool {
 	l.height, l.width, l.sRows, l.sCols = 1, max(w[k-1]/s[k-1], 1), 1, s[k-1]
 	l.text = fmt.Sprintf("a scale for each %d elements", l.width)
 	return true
-}
-
-// matrix sets matrices of one row, which has the axes from the given one on.
-func (l *layout) matrix(from int) {
-	l.rows, l.cols = 1, 1
-	for _, d := range l.shape[from:] {
-		l.cols *= d
-	}
 }
 
 // scaleRow returns the index of the first scale of a row of the weight.
