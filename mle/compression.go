@@ -82,7 +82,7 @@ func (a approximation) Compress(src []byte, _ int) ([]byte, error) {
 // floatsOf returns the little-endian floats of b: its memory where the host allows that,
 // else a copy.
 func floatsOf(b []byte) (floats []float32, alias bool) {
-	if x, fit := memory.Cast[float32](b); fit == memory.Fits && memory.LittleEndian {
+	if x, ok := memory.Cast[float32](b); ok && memory.LittleEndian {
 		return x, true
 	}
 	floats = make([]float32, len(b)/4)

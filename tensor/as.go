@@ -22,7 +22,7 @@ func As[T Elem](v View) ([]T, error) {
 	// The fast path: the data is in memory, aligned, and has the right type.
 	r := v.ref()
 	if r.Data() != nil && memory.LittleEndian && isNamed[T](r.Info().DType) && r.Owner().Lend(r.Info()) == nil {
-		if s, fit := memory.Cast[T](r.Data()); fit == memory.Fits {
+		if s, ok := memory.Cast[T](r.Data()); ok {
 			return s, nil
 		}
 	}
@@ -35,43 +35,22 @@ func asSlow[T Elem](v View) ([]T, error) {
 	if info == nil {
 		return nil, ErrClosed
 	}
-	if err := unviewable[T](info); err != nil {
-		return nil, v.refusal(err)
+	if !viewable[T](info.DType) {
+		var zero T
+		return nil, v.refusal(fmt.Errorf("%w: %s, not %T", ErrDType, info.TypeName(), zero))
+	}
+	if !memory.LittleEndian && info.DType.Size() > 1 {
+		return nil, v.refusal(ErrByteOrder)
 	}
 	b, err := v.Bytes()
 	if err != nil {
 		return nil, err
 	}
-	s, err := cast[T](b)
-	if err != nil {
-		return nil, v.explain(err)
+	s, ok := memory.Cast[T](b)
+	if !ok {
+		return nil, v.explain(ErrMisaligned)
 	}
 	return s, nil
-}
-
-// cast is memory.Cast with an error.
-func cast[T Elem](b []byte) ([]T, error) {
-	s, fit := memory.Cast[T](b)
-	switch fit {
-	case memory.Misaligned:
-		return nil, ErrMisaligned
-	case memory.Uneven:
-		return nil, ErrShape
-	}
-	return s, nil
-}
-
-// unviewable returns the reason why the elements of a tensor cannot be viewed as T on this
-// host, or nil if they can.
-func unviewable[T Elem](info *Info) error {
-	if !viewable[T](info.DType) {
-		var zero T
-		return fmt.Errorf("%w: %s, not %T", ErrDType, info.TypeName(), zero)
-	}
-	if !memory.LittleEndian && info.DType.Size() > 1 {
-		return ErrByteOrder
-	}
-	return nil
 }
 
 // Of returns a view of data, whose elements are row-major in shape. It does not copy the

@@ -193,11 +193,8 @@ func checkAxis(shape Shape, axis int) error {
 
 // zeroPoint returns the zero point of channel c.
 func (q *Quantization) zeroPoint(c int) int32 {
-	switch len(q.ZeroPoints) {
-	case 0:
+	if len(q.ZeroPoints) == 0 {
 		return 0
-	case 1:
-		return q.ZeroPoints[0]
 	}
-	return q.ZeroPoints[c]
+	return q.ZeroPoints[min(c, len(q.ZeroPoints)-1)]
 }

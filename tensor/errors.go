@@ -2,7 +2,6 @@ package tensor
 
 import (
 	"errors"
-	"fmt"
 	"io"
 	"strconv"
 	"strings"
@@ -93,10 +92,3 @@ func clip(s string) string {
 
 // Unwrap returns the cause.
 func (e *Error) Unwrap() error { return e.Err }
-
-// The errors of CheckName.
-var (
-	errEmptyName = fmt.Errorf("%w: empty name", ErrCorrupt)
-	errNULName   = fmt.Errorf("%w: name contains a NUL byte", ErrCorrupt)
-	errUTF8Name  = fmt.Errorf("%w: name is not valid UTF-8", ErrCorrupt)
-)

@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -106,13 +107,7 @@ func (q *Quantization) Equal(o *Quantization) bool {
 			return false
 		}
 	}
-	if slices.Equal(q.ZeroPoints, o.ZeroPoints) {
-		return true
-	}
-	if !q.servesAll() || !o.servesAll() {
-		return false
-	}
-	for i := range q.Scales {
+	for i := range max(len(q.Scales), len(q.ZeroPoints), len(o.ZeroPoints)) {
 		if q.zeroPoint(i) != o.zeroPoint(i) {
 			return false
 		}
@@ -120,21 +115,16 @@ func (q *Quantization) Equal(o *Quantization) bool {
 	return true
 }
 
-// servesAll reports whether the number of zero points fits the number of scales.
-func (q *Quantization) servesAll() bool {
-	return len(q.ZeroPoints) <= 1 || len(q.ZeroPoints) == len(q.Scales)
-}
-
 // CheckName returns an error if name cannot be a tensor's name. A name must be valid UTF-8,
 // not empty, and without NUL bytes.
 func CheckName(name string) error {
 	switch {
 	case name == "":
-		return errEmptyName
+		return fmt.Errorf("%w: empty name", ErrCorrupt)
 	case strings.IndexByte(name, 0) >= 0:
-		return errNULName
+		return fmt.Errorf("%w: name contains a NUL byte", ErrCorrupt)
 	case !utf8.ValidString(name):
-		return errUTF8Name
+		return fmt.Errorf("%w: name is not valid UTF-8", ErrCorrupt)
 	}
 	return nil
 }

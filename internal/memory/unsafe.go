@@ -7,7 +7,7 @@ import "unsafe"
 // and to attribute memory faults), the byte order of the host, and a slice that
 // package fmt does not print.
 //
-// No tool detects a misaligned unsafe.Slice, so Cast checks alignment and length. The
+// No tool detects a misaligned unsafe.Slice, so Cast checks alignment. The
 // tests of package tensor compare Cast with vector.Copy.
 
 // Alignment is the alignment of Aligned: a cache line, which suffices for every dtype.
@@ -32,31 +32,17 @@ func Hide(b []byte) Hidden { return Hidden{unsafe.SliceData(b), len(b)} }
 // Bytes returns the slice; its capacity is its length.
 func (h Hidden) Bytes() []byte { return unsafe.Slice(h.start, h.size) }
 
-// Fit tells whether bytes can be cast, or why not.
-type Fit uint8
-
-// The results of Cast.
-const (
-	Fits       Fit = iota
-	Misaligned     // the address is not a multiple of the alignment of T
-	Uneven         // the bytes are not a whole number of elements
-)
-
-// Cast returns b's memory as a slice of T, without copying. T must be a type
-// without pointers whose every bit pattern is valid.
-func Cast[T any](b []byte) ([]T, Fit) {
+// Cast returns b's memory as a slice of T, without copying. It returns false if the address is not a
+// multiple of the alignment of T. T must be a type without pointers whose every bit pattern is valid.
+func Cast[T any](b []byte) ([]T, bool) {
 	var zero T
-	size := unsafe.Sizeof(zero)
 	if len(b) == 0 {
-		return []T{}, Fits
+		return []T{}, true
 	}
 	if Address(b)%unsafe.Alignof(zero) != 0 {
-		return nil, Misaligned
+		return nil, false
 	}
-	if uintptr(len(b))%size != 0 {
-		return nil, Uneven
-	}
-	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))/size), Fits
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(b))), uintptr(len(b))/unsafe.Sizeof(zero)), true
 }
 
 // BytesOf returns the memory of s as bytes in the host's byte order. T is as

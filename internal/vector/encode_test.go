@@ -27,8 +27,8 @@ func compareEncoders(t *testing.T, data []byte, at where) {
 	room := memory.Aligned(4 * (n + at.dst))
 	copy(room[4*at.dst:], data)
 	src, fit := memory.Cast[float32](room[4*at.dst:])
-	if fit != memory.Fits {
-		t.Fatal(fit)
+	if !fit {
+		t.Fatal("misaligned")
 	}
 	for _, e := range encoders {
 		want := make([]byte, 2*n)
