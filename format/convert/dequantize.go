@@ -205,9 +205,6 @@ func (t *translator) quantized(in *format.Node) error {
 		return refuse
 	}
 	x.Quant = q
-	for _, name := range in.Inputs[1:] {
-		t.consumed[name] = true
-	}
 	t.alias[in.Outputs[0]] = in.Inputs[0]
 	return nil
 }

@@ -128,27 +128,11 @@ func typed(name string, value, def any) bool {
 	return fmt.Sprintf("%T", value) == fmt.Sprintf("%T", def)
 }
 
-// shape returns the shape of a node's output.
-func (n *node) shape(in []dims) dims {
-	switch n.op {
-	case "Conv", "MaxPool", "AveragePool", "GlobalAveragePool":
-		return windowed(n, in)
-	case "Gemm":
-		return gemm(n, in)
-	case "MatMul":
-		return matmul(in[0], in[1])
-	case "Add", "Sub", "Mul", "Div":
-		return broadcast(in[0], in[1])
-	case "Concat":
-		return concatenated(n, in)
-	case "Reshape":
-		return reshaped(n, in[0])
-	case "Flatten":
-		return flattened(n, in[0])
-	case "Transpose":
-		return transposed(n, in[0])
-	}
-	return in[0]
+// shapes lists functions that return the shape of an output, where it is not that of the first input.
+var shapes = map[string]func(n *node, in []dims) dims{
+	"Conv": windowed, "MaxPool": windowed, "AveragePool": windowed, "GlobalAveragePool": windowed, "Gemm": gemm, "MatMul": matmul,
+	"Add": broadcast, "Sub": broadcast, "Mul": broadcast, "Div": broadcast,
+	"Concat": concatenated, "Reshape": reshaped, "Flatten": flattened, "Transpose": transposed,
 }
 
 // windowed returns the shape of the output of a window that slides over an image.
@@ -191,14 +175,16 @@ func gemm(n *node, in []dims) dims {
 	return dims{a[n.integer("transA")&1], b[1-n.integer("transB")&1]}
 }
 
-func matmul(a, b dims) dims {
+func matmul(_ *node, in []dims) dims {
+	a, b := in[0], in[1]
 	if len(a) < 2 || len(b) != 2 {
 		return nil
 	}
 	return append(slices.Clone(a[:len(a)-1]), b[1])
 }
 
-func broadcast(a, b dims) dims {
+func broadcast(_ *node, in []dims) dims {
+	a, b := in[0], in[1]
 	if a == nil || b == nil {
 		return nil
 	}
@@ -237,7 +223,8 @@ func concatenated(n *node, in []dims) dims {
 	return out
 }
 
-func reshaped(n *node, x dims) dims {
+func reshaped(n *node, in []dims) dims {
+	x := in[0]
 	shape, _ := n.attrs["shape"].([]int64)
 	if shape == nil {
 		return nil
@@ -274,8 +261,8 @@ func product(d dims) int64 {
 	return n
 }
 
-func flattened(n *node, x dims) dims {
-	axis := n.integer("axis")
+func flattened(n *node, in []dims) dims {
+	x, axis := in[0], n.integer("axis")
 	if x == nil || axis < 0 || axis > int64(len(x)) {
 		return nil
 	}
@@ -288,7 +275,8 @@ func flattened(n *node, x dims) dims {
 	return dims{side(append(dims{}, x[:axis]...)), side(append(dims{}, x[axis:]...))}
 }
 
-func transposed(n *node, x dims) dims {
+func transposed(n *node, in []dims) dims {
+	x := in[0]
 	if x == nil {
 		return nil
 	}
@@ -338,13 +326,12 @@ func (n *node) normalize(in []dims) {
 // padExplicitly replaces auto_pad with pads.
 func (n *node) padExplicitly(x dims) {
 	auto, _ := n.attrs["auto_pad"].(string)
-	if auto == "" || auto == "NOTSET" {
-		delete(n.attrs, "auto_pad")
-		return
-	}
-	if auto == "VALID" {
-		delete(n.attrs, "auto_pad")
+	switch auto {
+	case "VALID":
 		delete(n.attrs, "pads")
+		fallthrough
+	case "", "NOTSET":
+		delete(n.attrs, "auto_pad")
 		return
 	}
 	axes := len(x) - 2

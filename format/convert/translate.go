@@ -44,10 +44,7 @@ func (j *job) translate(m *format.Model, p *format.Plan) ([]tensor.View, error) 
 		return views, nil // the model's driver is not registered
 	}
 	t := newTranslator(p, views, to.Name())
-	if t.vocabularies(source.Driver(), to.Driver()); t.from != nil || t.to != nil {
-		t.values()
-		t.run()
-	}
+	t.run(source.Driver(), to.Driver())
 	if j.gaps = t.gaps; len(j.gaps) > 0 || len(t.nodes) == 0 {
 		return views, nil
 	}
@@ -70,14 +67,13 @@ type translator struct {
 	from, to []driver.Operator
 	version  int64 // version of the source's ONNX operators
 
-	shapes   map[string]dims
-	tensors  map[string]int    // indexes into views
-	taken    map[string]bool   // names of values in use
-	numbers  map[string]int    // last number appended to a name
-	consumed map[string]bool   // tensors that became attributes
-	alias    map[string]string // values replaced by others, after nodes without effect
-	fused    map[int]*node     // Gemm nodes by the index of the last node they replace
-	uses     map[string]use
+	shapes  map[string]dims
+	tensors map[string]int    // indexes into views
+	taken   map[string]bool   // names of values in use
+	numbers map[string]int    // last number appended to a name
+	alias   map[string]string // values replaced by others, after nodes without effect
+	fused   map[int]*node     // Gemm nodes by the index of the last node they replace
+	uses    map[string]use
 
 	nodes []format.Node // translated nodes
 	gaps  []gap
@@ -86,7 +82,7 @@ type translator struct {
 func newTranslator(p *format.Plan, views []tensor.View, target string) *translator {
 	return &translator{
 		plan: p, graph: clone(p.Graph), views: views, format: target,
-		shapes: map[string]dims{}, tensors: map[string]int{}, taken: map[string]bool{}, numbers: map[string]int{}, consumed: map[string]bool{},
+		shapes: map[string]dims{}, tensors: map[string]int{}, taken: map[string]bool{}, numbers: map[string]int{},
 		alias: map[string]string{}, fused: map[int]*node{}, uses: map[string]use{},
 	}
 }
@@ -96,36 +92,6 @@ type use struct {
 	count  int // number of uses
 	last   int
 	leaves bool // it is a graph output
-}
-
-// vocabularies sets the operators of source and target. Both remain nil if there is nothing to
-// translate.
-func (t *translator) vocabularies(source, target driver.Driver) {
-	to, ok := target.(driver.Vocabulary)
-	if !ok {
-		// Most formats without a vocabulary have no graphs, and refuse them.
-		var l driver.LossList
-		if lossy, ok := target.(driver.Lossy); ok {
-			lossy.Losses(t.plan, &driver.WriteOptions{}, &l)
-		}
-		if !l.HasGraph() {
-			t.unknown(target)
-		}
-		return
-	}
-	from, ok := source.(driver.Vocabulary)
-	if !ok {
-		t.unknown(source)
-		return
-	}
-	t.from, t.to = from.Operators(), to.Operators()
-}
-
-// unknown refuses all nodes, because the format has no vocabulary.
-func (t *translator) unknown(d driver.Driver) {
-	for i := range t.graph.Nodes {
-		t.gap(i, fmt.Errorf("%w: the format %s does not say what its operators mean", format.ErrUnsupported, d.Describe().Name))
-	}
 }
 
 // gap refuses a node of the source.
@@ -188,8 +154,31 @@ func (t *translator) inputs() {
 	}
 }
 
-// run translates the nodes.
-func (t *translator) run() {
+// run translates the nodes. If there is nothing to translate, it leaves nodes and gaps empty.
+func (t *translator) run(source, target driver.Driver) {
+	from, known := source.(driver.Vocabulary)
+	to, ok := target.(driver.Vocabulary)
+	if !ok {
+		// Most formats without a vocabulary have no graphs, and refuse them.
+		var l driver.LossList
+		if lossy, ok := target.(driver.Lossy); ok {
+			lossy.Losses(t.plan, &driver.WriteOptions{}, &l)
+		}
+		if l.HasGraph() {
+			return
+		}
+		source = target
+	}
+	if !ok || !known {
+		for i := range t.graph.Nodes {
+			t.gap(i, fmt.Errorf("%w: the format %s does not say what its operators mean", format.ErrUnsupported, source.Describe().Name))
+		}
+		return
+	}
+	if t.from, t.to = from.Operators(), to.Operators(); t.from == nil && t.to == nil {
+		return
+	}
+	t.values()
 	t.version = operatorSet(t.plan)
 	for i := range t.graph.Nodes {
 		in := &t.graph.Nodes[i]
@@ -264,7 +253,7 @@ func (t *translator) finish() []tensor.View {
 	had := len(t.plan.Tensors)
 	t.plan.Tensors = nil
 	for i, info := range t.infos {
-		if t.consumed[info.Name] && !used[info.Name] {
+		if (t.uses[info.Name].count > 0 || i >= had) && !used[info.Name] { // it became an attribute
 			gone[info.Name] = true
 			continue
 		}
@@ -328,9 +317,14 @@ func (t *translator) write(n *node) error {
 	}
 	in := t.in(n)
 	n.normalize(in)
-	if t.shapes[n.out[0]] = n.shape(in); len(t.shapes[n.out[0]]) > mostDims {
-		t.shapes[n.out[0]] = nil
+	out := in[0]
+	if shape := shapes[n.op]; shape != nil {
+		out = shape(n, in)
 	}
+	if len(out) > mostDims {
+		out = nil
+	}
+	t.shapes[n.out[0]] = out
 	if t.to == nil {
 		return t.writeONNX(n)
 	}

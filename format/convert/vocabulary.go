@@ -45,7 +45,6 @@ func (t *translator) readONNX(in *format.Node) ([]*node, error) {
 		return []*node{n}, t.targetShape(n)
 	case "Dropout":
 		if len(n.in) == 2 { // a ratio without training_mode has no effect on inference
-			t.consumed[n.in[1]] = true
 			n.in = n.in[:1]
 		}
 	case "Softmax":
@@ -71,8 +70,7 @@ func (t *translator) constant(in *format.Node) error {
 	if err != nil {
 		return err
 	}
-	name, err := t.add(tensor.FromBytes(in.Outputs[0], v.DType(), v.Shape(), data))
-	t.consumed[name] = true
+	_, err = t.add(tensor.FromBytes(in.Outputs[0], v.DType(), v.Shape(), data))
 	return err
 }
 
@@ -94,7 +92,6 @@ func (t *translator) targetShape(n *node) error {
 		return err
 	}
 	n.attrs["shape"] = shape
-	t.consumed[n.in[1]] = true
 	n.in = n.in[:1]
 	return nil
 }

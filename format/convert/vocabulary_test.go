@@ -85,10 +85,7 @@ func TestVocabularies(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			p, views := vocabularyPlan(t, tt.op, tt.attrs...)
 			x := newTranslator(p, views, tt.to.Describe().Name)
-			if x.vocabularies(tt.from, tt.to); x.from != nil || x.to != nil {
-				x.values()
-				x.run()
-			}
+			x.run(tt.from, tt.to)
 			got := "as it is"
 			if len(x.gaps) > 0 {
 				if got = "refused: " + x.gaps[0].err.Error(); !errors.Is(x.gaps[0].err, format.ErrUnsupported) || x.gaps[0].part != "nodes[0] ("+tt.op+")" {
@@ -117,9 +114,7 @@ func TestBiasOfClaims(t *testing.T) {
 	p, _ := vocabularyPlan(t, "Conv")
 	p.Tensors = []tensor.Info{w.Info()}
 	x := newTranslator(p, []tensor.View{w}, "spoken")
-	x.vocabularies(own{}, spoken{})
-	x.values()
-	if x.run(); len(x.gaps) != 1 || !strings.Contains(x.gaps[0].err.Error(), "weights of shape") {
+	if x.run(own{}, spoken{}); len(x.gaps) != 1 || !strings.Contains(x.gaps[0].err.Error(), "weights of shape") {
 		t.Errorf("%+v", x.gaps)
 	}
 }
