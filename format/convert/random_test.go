@@ -44,9 +44,7 @@ func TestRandomGraphs(t *testing.T) {
 		}
 		p, views := randomGraph(t, r, vocabularies[from])
 		x := newTranslator(p, views, to)
-		x.from, x.to = vocabularies[from], vocabularies[to]
-		x.values()
-		x.run()
+		x.run(lookup(from).Driver(), lookup(to).Driver())
 		if len(x.gaps) > 0 {
 			continue
 		}
