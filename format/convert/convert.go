@@ -181,8 +181,8 @@ func (j *job) write(w *format.Writer, it *item) error {
 		if _, err := io.Copy(io.Discard, it.stream); err != nil { // the writer may stop before the end
 			return err
 		}
-		if _, reported := j.mayOverflow(it); reported && it.stream.lost > 0 {
-			j.report.Losses = append(j.report.Losses, overflow(it, it.stream.lost))
+		if it.stream.lost > 0 {
+			j.accept(overflow(it, it.stream.lost))
 		}
 		zeroed, nonzero := it.stream.zeroed, it.stream.nonzero
 		if it.z != nil {

@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -104,12 +103,8 @@ func (j *job) lossesOf(infos []tensor.Info) []format.Loss {
 	if err != nil {
 		return nil // format.Create reports it
 	}
-	var refused *format.LossError
 	_, err = driver.Fit(d, &format.Plan{Tensors: infos}, &driver.WriteOptions{Context: j.o.Context, Path: j.path}, nil)
-	if !errors.As(err, &refused) {
-		return nil
-	}
-	return refused.Losses
+	return lossesIn(err)
 }
 
 // infos returns the descriptions of the target's tensors.

@@ -6,19 +6,19 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// without returns a missing tensor that the graph needs, if there is one. A missing tensor that is
-// also a graph input was only its default value.
-func without(g *format.Graph, gone map[string]bool) (name string, ok bool) {
+// without returns a missing tensor that the graph needs, or "". A missing tensor that is also a graph
+// input was only its default value.
+func without(g *format.Graph, gone map[string]bool) (name string) {
 	input := make(map[string]bool)
 	for _, v := range g.Inputs {
 		input[v.Name] = true
 	}
 	values(g, func(s *string) {
-		if !ok && gone[*s] && !input[*s] {
-			name, ok = *s, true
+		if name == "" && gone[*s] && !input[*s] {
+			name = *s
 		}
 	})
-	return name, ok
+	return name
 }
 
 // forget removes tensors from the lists of declared ones.

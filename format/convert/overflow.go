@@ -53,6 +53,3 @@ func overflow(it *item, n int64) format.Loss {
 	return format.Loss{Kind: format.LossConversion, Name: it.to.Name, Acceptable: true,
 		Why: fmt.Sprintf("%d numbers that are too large for %v become infinite", n, it.to.DType)}
 }
-
-// mayOverflow reports whether that loss is accepted, and whether to report it.
-func (j *job) mayOverflow(it *item) (accepted, reported bool) { return j.accepts(overflow(it, 0)) }

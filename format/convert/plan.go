@@ -3,7 +3,6 @@ package convert
 import (
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/lowbit"
@@ -188,21 +187,20 @@ func (j *job) graph(m *format.Model, all []tensor.Info, names map[string]string)
 	}
 	g := clone(j.to.Graph)
 	j.to.Graph = g
-	if len(names) < len(all) {
-		gone := make(map[string]bool)
-		for _, t := range all {
-			if _, kept := names[t.Name]; !kept {
-				gone[t.Name] = true
-			}
+	gone := make(map[string]bool)
+	for _, t := range all {
+		if _, kept := names[t.Name]; !kept {
+			gone[t.Name] = true
 		}
-		if lost, ok := without(g, gone); ok {
-			return j.dropGraph(m, lost)
+	}
+	if lost := without(g, gone); lost != "" {
+		l := format.Loss{Kind: format.LossGraph, Why: fmt.Sprintf("it uses tensor %q, which is not kept", lost), Acceptable: true}
+		if j.to.Graph = nil; j.accept(l) {
+			return nil
 		}
-		forget(g, gone)
+		return &format.Error{Format: m.Format(), Path: m.Path(), Field: "graph", Offset: -1, Err: fmt.Errorf("%w: %s", format.ErrPlan, l.Why)}
 	}
-	if j.o.Rename == nil {
-		return nil
-	}
+	forget(g, gone)
 	called := make(map[string]bool)
 	values(g, func(s *string) { called[*s] = true })
 	for _, it := range j.items {
@@ -211,20 +209,6 @@ func (j *job) graph(m *format.Model, all []tensor.Info, names map[string]string)
 		}
 	}
 	rename(g, names)
-	return nil
-}
-
-// dropGraph drops a graph that uses a tensor that is left out.
-func (j *job) dropGraph(m *format.Model, name string) error {
-	why := fmt.Sprintf("it uses tensor %q, which is not kept", name)
-	switch {
-	case slices.Contains(j.o.AcceptLoss, string(format.LossGraph)):
-	case j.o.Lossy:
-		j.report.Losses = append(j.report.Losses, format.Loss{Kind: format.LossGraph, Why: why, Acceptable: true})
-	default:
-		return &format.Error{Format: m.Format(), Path: m.Path(), Field: "graph", Offset: -1, Err: fmt.Errorf("%w: %s", format.ErrPlan, why)}
-	}
-	j.to.Graph = nil
 	return nil
 }
 

@@ -70,7 +70,7 @@ func (j *job) convert(it *item, s *stream) error {
 	}
 	c := &converter{source: src, to: &it.to, z: it.z, mem: mem}
 	defer func() { s.tally = c.tally }()
-	accepted, _ := j.mayOverflow(it)
+	accepted := j.accepts(overflow(it, 0))
 	for c.more() {
 		b := buffers.Get().(*[]byte)
 		if *b, err = c.convert(*b); err != nil {

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"encoding/json"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -419,17 +418,14 @@ func (j *job) refuse() error {
 		return err
 	}
 	_, err = driver.Fit(lacking{to.Driver(), j.gaps}, j.to, &driver.WriteOptions{Context: j.o.Context, Path: j.path}, j.o.AcceptLoss)
-	var refused *format.LossError
-	if errors.As(err, &refused) {
-		for _, l := range refused.Losses {
-			if l.Kind == format.LossGraph && j.o.Lossy {
-				j.report.Losses = append(j.report.Losses, l)
-			} else if l.Kind == format.LossGraph {
-				return wire.InFile(err, j.path)
-			}
-		}
-	} else if err != nil {
+	losses := lossesIn(err)
+	if err != nil && losses == nil {
 		return err
+	}
+	for _, l := range losses {
+		if l.Kind == format.LossGraph && !j.accept(l) {
+			return wire.InFile(err, j.path)
+		}
 	}
 	j.to.Graph = nil
 	return nil

@@ -79,23 +79,28 @@ func (j *job) fit() error {
 			continue
 		}
 		l := format.Loss{Kind: driver.LossConversion, Name: it.to.Name, Why: why, Acceptable: true}
-		accepted, reported := j.accepts(l)
-		if !accepted || to == tensor.Invalid {
-			continue
+		if to != tensor.Invalid && j.accept(l) {
+			it.changes = it.changes || to != it.to.DType
+			it.to.DType, it.to.Shape = to, shape
 		}
-		if reported {
-			j.report.Losses = append(j.report.Losses, l)
-		}
-		it.changes = it.changes || to != it.to.DType
-		it.to.DType, it.to.Shape = to, shape
 	}
 	return nil
 }
 
-// accepts reports whether a loss is accepted, and whether to report it.
-func (j *job) accepts(l format.Loss) (accepted, reported bool) {
-	named := slices.Contains(j.o.AcceptLoss, string(l.Kind)) || slices.Contains(j.o.AcceptLoss, l.Item())
-	return named || j.o.Lossy, !named
+// accepts reports whether a loss is accepted.
+func (j *job) accepts(l format.Loss) bool { return j.o.Lossy || j.named(l) }
+
+// named reports whether AcceptLoss names a loss, which is then not reported.
+func (j *job) named(l format.Loss) bool {
+	return slices.Contains(j.o.AcceptLoss, string(l.Kind)) || slices.Contains(j.o.AcceptLoss, l.Item())
+}
+
+// accept is accepts, and reports the loss.
+func (j *job) accept(l format.Loss) bool {
+	if j.accepts(l) && !j.named(l) {
+		j.report.Losses = append(j.report.Losses, l)
+	}
+	return j.accepts(l)
 }
 
 // fitting returns a dtype that the target takes and that holds all numbers of a tensor: a type that
