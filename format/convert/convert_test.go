@@ -116,32 +116,6 @@ func unwritten(t *testing.T, dir string, want ...string) {
 	}
 }
 
-func TestBitForBit(t *testing.T) {
-	a, b := floats("a", tensor.Shape{2, 2}, 1, 2, 3, float32(math.NaN())), floats("b", tensor.Shape{1}, 5)
-	in := model(t, "safetensors", format.Plan{}, a, b)
-	out := filepath.Join(t.TempDir(), "out.mag")
-	report, err := convert.File(in, out, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := diff(&convert.Report{Format: "mag"}, report); d != "" {
-		t.Error(d)
-	}
-	m := open(t, out)
-	for _, want := range []one{a, b} {
-		if d := diff(want, content(t, m, want.info.Name)); d != "" {
-			t.Error(d)
-		}
-	}
-	back := filepath.Join(t.TempDir(), "back.st")
-	if _, err := convert.File(out, back, &convert.Options{To: "safetensors", Verify: true}); err != nil {
-		t.Fatal(err)
-	}
-	if d := diff(read(t, in), read(t, back)); d != "" {
-		t.Errorf("there and back: %s", d)
-	}
-}
-
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
@@ -245,57 +219,6 @@ func TestQuantize(t *testing.T) {
 				if e := math.Abs(float64(x) - float64(values[i])); e > half {
 					t.Fatalf("element %d is off by %v, more than %v", i, e, half)
 				}
-			}
-		})
-	}
-}
-
-// TestDequantize: quantized tensors become the numbers they stand for, in pieces
-// that end anywhere in a channel or between channels.
-func TestDequantize(t *testing.T) {
-	for name, tt := range map[string]struct {
-		shape tensor.Shape
-		axis  int
-	}{
-		"one scale":            {tensor.Shape{1<<18 + 5}, tensor.PerTensor},
-		"many in a piece":      {tensor.Shape{100_001, 3}, 1},
-		"channels in a period": {tensor.Shape{2, 300, 1001}, 1},
-		"long channels":        {tensor.Shape{2, 1<<18 + 3}, 0},
-		"one each":             {tensor.Shape{2, 1<<18 + 3}, 1},
-	} {
-		t.Run(name, func(t *testing.T) {
-			n, err := tt.shape.Elems()
-			if err != nil {
-				t.Fatal(err)
-			}
-			channels := int64(1)
-			if tt.axis >= 0 {
-				channels = tt.shape[tt.axis]
-			}
-			q := &tensor.Quantization{Axis: tt.axis, Scales: make([]float32, channels), ZeroPoints: make([]int32, channels)}
-			for c := range q.Scales {
-				q.Scales[c], q.ZeroPoints[c] = float32(c+1)/64, int32(c%7)
-			}
-			data := make([]byte, n)
-			for i := range data {
-				data[i] = byte(i * 31)
-			}
-			want := make([]float32, n)
-			if err := tensor.Dequantize(want, data, tensor.Int8, tt.shape, q); err != nil {
-				t.Fatal(err)
-			}
-			in := model(t, "wia", format.Plan{}, one{tensor.Info{Name: "q", DType: tensor.Int8, Shape: tt.shape, Quant: q}, data})
-			out := filepath.Join(t.TempDir(), "out.safetensors")
-			if _, err := convert.File(in, out, &convert.Options{DType: tensor.Float32, Verify: true}); err != nil {
-				t.Fatal(err)
-			}
-			v, err := open(t, out).Tensor("q")
-			if err != nil {
-				t.Fatal(err)
-			}
-			got, err := tensor.Decode[float32](nil, v)
-			if err != nil || !slices.Equal(got, want) {
-				t.Errorf("other numbers, %v", err)
 			}
 		})
 	}
@@ -890,20 +813,6 @@ func TestOptions(t *testing.T) {
 	}
 }
 
-// TestDirectory: several tensors of TSR make a directory, not in place of itself.
-func TestDirectory(t *testing.T) {
-	a, b := floats("a", tensor.Shape{2}, 1, 2), floats("b", tensor.Shape{1}, 3)
-	in := model(t, "safetensors", format.Plan{}, a, b)
-	out := filepath.Join(t.TempDir(), "checkpoint.tsr")
-	if _, err := convert.File(in, out, &convert.Options{Verify: true}); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := convert.File(out, out, nil); !errors.Is(err, os.ErrExist) {
-		t.Errorf("onto itself: %v", err)
-	}
-	unwritten(t, out, "a.tsr", "b.tsr")
-}
-
 // TestUnknownSize: elements that have no size are nothing to write in another format, and the error names
 // them.
 func TestUnknownSize(t *testing.T) {
@@ -930,41 +839,5 @@ func TestUnknownSize(t *testing.T) {
 	}
 	if _, err := convert.File(in, in, &convert.Options{Verify: true}); err != nil {
 		t.Errorf("onnx: %v", err)
-	}
-}
-
-// TestLaterOperators: what ONNX to WIA took comes back, also operators that are in no table.
-func TestLaterOperators(t *testing.T) {
-	field := func(n byte, b ...byte) []byte { return append([]byte{n<<3 | 2, byte(len(b))}, b...) }
-	text := func(n byte, s string) []byte { return field(n, []byte(s)...) }
-	later := slices.Concat(text(1, "x"), text(2, "m"), text(4, "LaterOp"))
-	custom := slices.Concat(text(1, "m"), text(2, "y"), text(4, "CumProd"), text(7, "com.example"))
-	graph := slices.Concat(field(1, later...), field(1, custom...), text(2, "g"), field(11, text(1, "x")...), field(12, text(1, "y")...))
-	sets := slices.Concat(field(8, 2<<3, 99), field(8, append(text(1, "com.example"), 2<<3, 3)...))
-	dir := t.TempDir()
-	in, there, back := filepath.Join(dir, "in.onnx"), filepath.Join(dir, "there.wia"), filepath.Join(dir, "back.onnx")
-	if err := os.WriteFile(in, slices.Concat([]byte{1 << 3, 8}, field(7, graph...), sets), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	for _, step := range [][2]string{{in, there}, {there, back}} {
-		if _, err := convert.File(step[0], step[1], nil); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var graphs []*format.Graph
-	for _, path := range []string{in, back} {
-		m, err := format.Open(path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer m.Close()
-		g, err := m.Graph()
-		if err != nil {
-			t.Fatal(err)
-		}
-		graphs = append(graphs, g)
-	}
-	if diff := cmp.Diff(graphs[0], graphs[1], cmpopts.EquateEmpty()); diff != "" {
-		t.Error(diff)
 	}
 }
