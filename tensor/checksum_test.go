@@ -2,7 +2,6 @@ package tensor
 
 import (
 	"hash/adler32"
-	"hash/crc32"
 	"math/rand/v2"
 	"testing"
 )
@@ -96,26 +95,5 @@ func TestChecksumCombine(t *testing.T) {
 				}
 			}
 		})
-	}
-}
-
-// TestCombineDoubling checks every power of two a length can have against
-// repeated squaring from the definition.
-func TestCombineDoubling(t *testing.T) {
-	for _, poly := range []uint32{crc32.IEEE, crc32.Castagnoli} {
-		shift := uint32(1 << 31) // x^0
-		for range 8 {
-			shift = shift>>1 ^ poly&-(shift&1) // times x
-		}
-		for i := range 63 {
-			if got := combineCRC(poly, 1<<31, 0, 1<<i); got != shift {
-				t.Fatalf("poly %#x: shift by 2^%d bytes = %#x, want %#x", poly, i, got, shift)
-			}
-			shift = multiply(poly, shift, shift)
-		}
-	}
-	zeros := make([]byte, 4097)
-	if got, want := CombineCRC32(CRC32([]byte("a")), crc32.ChecksumIEEE(zeros), 4097), crc32.ChecksumIEEE(append([]byte("a"), zeros...)); got != want {
-		t.Errorf("zeros appended = %#x, want %#x", got, want)
 	}
 }

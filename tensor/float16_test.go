@@ -1,9 +1,7 @@
 package tensor
 
 import (
-	"encoding/binary"
 	"math"
-	"math/rand/v2"
 	"testing"
 
 	"github.com/weightmap/weightmap/internal/vector"
@@ -154,49 +152,5 @@ func TestFloat16NaN(t *testing.T) {
 	low := math.Float64frombits(0x7ff<<52 | 1)
 	if h, b := F16From(towardOdd(low)), BF16From(towardOdd(low)); h != 0x7e00 || b != 0x7fc0 {
 		t.Errorf("lowest payload of a float64 = %#04x, %#04x", h, b)
-	}
-}
-
-// TestFloat16Bulk runs the bulk converters against the single ones, over all
-// values, at every length and offset around the width of their inner loop.
-func TestFloat16Bulk(t *testing.T) {
-	r := rand.New(rand.NewPCG(1, 6))
-	for _, s := range smalls {
-		t.Run(s.name, func(t *testing.T) {
-			all := r.Perm(1 << 16) // so that normal and other values mix
-			for i := range 1 << 14 {
-				all = append(all, i) // and others come in runs
-			}
-			src := make([]byte, 2*len(all))
-			for i, v := range all {
-				binary.LittleEndian.PutUint16(src[2*i:], uint16(v))
-			}
-			for _, c := range [][2]int{{0, len(all)}, {0, 0}, {1, 2}, {2, 5}, {3, 7}, {0, 4}, {5, 10}, {7, 15}, {1, len(all)}} {
-				vals, b := all[c[0]:c[1]], src[2*c[0]:2*c[1]]
-				dst := make([]float32, len(vals))
-				s.dec(dst, b, false)
-				for i, v := range vals {
-					if math.Float32bits(dst[i]) != math.Float32bits(s.wide(uint16(v))) {
-						t.Fatalf("%v: element %d: %#04x decoded to %#08x", c, i, v, math.Float32bits(dst[i]))
-					}
-				}
-				back := make([]byte, len(b))
-				s.enc(back, dst)
-				if string(back) != string(b) {
-					t.Fatalf("%v: encoding does not give back what was decoded", c)
-				}
-			}
-			fs := make([]float32, 1<<16+3)
-			for i := range fs {
-				fs[i] = math.Float32frombits(r.Uint32())
-			}
-			out := make([]byte, 2*len(fs))
-			s.enc(out, fs)
-			for i, f := range fs {
-				if got, want := binary.LittleEndian.Uint16(out[2*i:]), s.from(f); got != want {
-					t.Fatalf("%g encoded to %#04x, want %#04x", f, got, want)
-				}
-			}
-		})
 	}
 }

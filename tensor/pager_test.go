@@ -63,16 +63,6 @@ func TestPopulated(t *testing.T) {
 	}
 }
 
-// TestPopulatedJumps: runs that are far apart, such as those of a column of long rows, are not worth a system call each.
-func TestPopulatedJumps(t *testing.T) {
-	o := &advised{decoder: decoder{owner{mem: memory.Aligned(1 << 20)}, 1}}
-	info := &Info{Name: "w", DType: Uint8, Shape: Shape{8, 128 << 10}, Size: 1 << 20}
-	v := View(memory.New(info, memory.Owner[Info](o), o.mem))
-	if _, err := v.Slice(Range{0, End}, Range{5, 9}); err != nil || o.populated != nil {
-		t.Error(err, o.populated)
-	}
-}
-
 // TestDecodeOnWorkers: several goroutines decode what one does.
 func TestDecodeOnWorkers(t *testing.T) {
 	for _, d := range []DType{Uint8, Int16, BFloat16, Float64} {

@@ -195,37 +195,6 @@ func TestViewUses(t *testing.T) {
 	}
 }
 
-// TestViewAliases looks at which slices are the owner's memory, and that the
-// owner knows when one of them is handed out.
-func TestViewAliases(t *testing.T) {
-	mem := at(8, 0)
-	o := &owner{}
-	v := newView(&Info{Name: "w", DType: Uint16, Shape: Shape{2, 2}, Size: 8}, o, mem)
-	b, _ := v.Bytes()
-	s, err := As[uint16](v)
-	if !memory.LittleEndian && errors.Is(err, ErrByteOrder) {
-		s, _ = memory.Cast[uint16](b)
-		o.lent++
-	}
-	row, _ := v.Slice(At(1))
-	r, _ := row.Bytes()
-	clone, _ := v.Clone()
-	c, _ := clone.Bytes()
-	if o.lent != 3 {
-		t.Errorf("the owner lent %d slices, want 3", o.lent)
-	}
-	mem[4] = 0xee
-	if b[4] != 0xee || memory.BytesOf(s)[4] != 0xee || r[0] != 0xee {
-		t.Error("Bytes, As or a contiguous Slice is a copy")
-	}
-	if c[4] == 0xee {
-		t.Error("Clone shares memory")
-	}
-	if cap(b) != 8 || cap(r) != 4 {
-		t.Errorf("appending to Bytes would write to the mapping: caps %d and %d", cap(b), cap(r))
-	}
-}
-
 func TestZeroView(t *testing.T) {
 	var v View
 	for _, u := range uses {
@@ -238,25 +207,6 @@ func TestZeroView(t *testing.T) {
 	}
 	if v.ZeroCopy() || v.Len() != 0 || v.Name() != "" || v.Shape() != nil || v.DType() != Invalid || v.Info().Offset != -1 {
 		t.Errorf("the zero View: %+v", v.Info())
-	}
-}
-
-// TestCloneOutlives closes the owner and goes on with the clone.
-func TestCloneOutlives(t *testing.T) {
-	o := &owner{}
-	info := &Info{Name: "w", DType: Float32, Shape: Shape{2}, Offset: 100, Size: 8, Stored: 3, Compression: "gzip", Quant: &Quantization{Scales: []float32{1}}}
-	c, err := newView(info, o, at(8, 1)).Clone()
-	if err != nil {
-		t.Fatal(err)
-	}
-	o.closed = true
-	b, err := c.Bytes()
-	if err != nil || !bytes.Equal(b, at(8, 0)) || c.ZeroCopy() != memory.LittleEndian {
-		t.Errorf("%x, %v, ZeroCopy %v", b, err, c.ZeroCopy())
-	}
-	want := Info{Name: "w", DType: Float32, Shape: Shape{2}, Offset: -1, Size: 8, Stored: 8, Quant: info.Quant}
-	if d := cmp.Diff(want, c.Info()); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
 	}
 }
 

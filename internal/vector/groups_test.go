@@ -100,32 +100,6 @@ func TestGroupLengths(t *testing.T) {
 	}
 }
 
-// TestGroupScales compares all values of D with all scales, and with minimums at their limits.
-func TestGroupScales(t *testing.T) {
-	step := 97
-	if testing.Short() {
-		step = 997
-	}
-	minimums := []uint16{0, 0x8000, 1, 0x83ff, 0x2c01, 0x7bff, 0x7c00, 0xfc00, 0x7c01, 0x7e05, 0xfe00}
-	for _, g := range groupLayouts() {
-		t.Run(g.String(), func(t *testing.T) {
-			t.Parallel()
-			data := random(unpacked * groupBytes)
-			for h := 0; h < 1<<16; h += step {
-				for i := range unpacked {
-					b := data[i*groupBytes+groupBits : (i+1)*groupBytes]
-					binary.LittleEndian.PutUint16(b, uint16(h))
-					binary.LittleEndian.PutUint16(b[2:], minimums[(h/step+i)%len(minimums)])
-					for j := range 16 {
-						b[4+j], b[20+j] = byte(16*i+j), byte(j)
-					}
-				}
-				compareGroups(t, g, data, unpacked, where{})
-			}
-		})
-	}
-}
-
 // FuzzGroups compares blocks of any layout.
 func FuzzGroups(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data, rows []byte, halves, low, high, up, base, src, dst uint8) {

@@ -129,24 +129,6 @@ func TestLengths(t *testing.T) {
 	}
 }
 
-// TestAlignments compares at every alignment of source and destination to a cache
-// line, which a float32 can have.
-func TestAlignments(t *testing.T) {
-	data := random(8 * 200)
-	for _, c := range conversions() {
-		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
-			for src := range 64 {
-				for dst := range 16 {
-					for _, n := range []int{1, lanes - 1, lanes, lanes + 1, 3*lanes - 1, 67, 200} {
-						c.compare(t, data, n, where{src, dst})
-					}
-				}
-			}
-		})
-	}
-}
-
 // TestLarge compares what takes several blocks, and what the exported functions
 // write past the caches.
 func TestLarge(t *testing.T) {

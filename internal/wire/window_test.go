@@ -10,53 +10,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// reads is a file that counts what is read of it.
-type reads struct {
-	*bytes.Reader
-	calls, bytes int
-}
-
-func (r *reads) ReadAt(p []byte, off int64) (int, error) {
-	r.calls++
-	r.bytes += len(p)
-	return r.Reader.ReadAt(p, off)
-}
-
-func TestWindow(t *testing.T) {
-	const size = 3 << 20
-	data := make([]byte, size)
-	r := rand.New(rand.NewPCG(1, 2))
-	for i := range data {
-		data[i] = byte(r.Uint32())
-	}
-	for _, tt := range []struct {
-		name         string
-		n, jump      int64
-		calls, bytes int // at most
-	}{
-		{"one after the other", 40, 40, 60, size + size/8},
-		{"short jumps", 40, 300, 60, size + size/8},
-		{"jumps", 100, 100 << 10, 32, 32 * leastPiece},
-		{"large", mostPiece + 5, mostPiece + 5, 4 * 24, size + 100},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var w Window
-			f := &reads{Reader: bytes.NewReader(data)}
-			w.Open(f)
-			defer w.Close()
-			for off := int64(0); off+tt.n <= size; off += tt.jump {
-				b, err := w.Bytes(off, tt.n)
-				if err != nil || !bytes.Equal(b, data[off:off+tt.n]) {
-					t.Fatalf("at %d: %d bytes, %v", off, len(b), err)
-				}
-			}
-			if f.calls > tt.calls || f.bytes > tt.bytes {
-				t.Errorf("%d bytes in %d reads, at most %d in %d are needed", f.bytes, f.calls, tt.bytes, tt.calls)
-			}
-		})
-	}
-}
-
 // TestWindowAnywhere: whatever is asked for, before or after what was read, is right.
 func TestWindowAnywhere(t *testing.T) {
 	data := make([]byte, 300<<10)

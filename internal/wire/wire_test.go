@@ -73,23 +73,6 @@ func TestPastTheEnd(t *testing.T) {
 	}
 }
 
-func TestBytes(t *testing.T) {
-	for _, tt := range []struct {
-		n  uint64
-		ok bool
-	}{
-		{0, true}, {1, true}, {8, true}, {9, false}, {math.MaxInt32, false}, {1 << 31, false}, {math.MaxUint32, false},
-		{1 << 32, false}, {1<<32 + 1, false}, {math.MaxInt64, false}, {1 << 63, false}, {math.MaxUint64, false}, {math.MaxUint64 - 1, false},
-	} {
-		c := NewCursor("test", make([]byte, 10), 0)
-		c.U16("skipped")
-		b := c.Bytes("x", tt.n)
-		if tt.ok != (c.Err() == nil) || tt.ok && (uint64(len(b)) != tt.n || b == nil || uint64(cap(b)) != tt.n) || !tt.ok && b != nil {
-			t.Errorf("Bytes(%d) of 8: %d bytes, %v", tt.n, len(b), c.Err())
-		}
-	}
-}
-
 func TestCount(t *testing.T) {
 	for _, tt := range []struct {
 		n, size uint64
@@ -149,13 +132,6 @@ func TestFirstErrorSticks(t *testing.T) {
 	}
 }
 
-func TestErrorf(t *testing.T) {
-	err := Errorf("mag", "checksum", 8, tensor.ErrCorrupt, "%x instead of %x", 1, 2)
-	if got, want := err.Error(), "mag: at 0x8: checksum: corrupt: 1 instead of 2"; got != want || !errors.Is(err, tensor.ErrCorrupt) {
-		t.Errorf("%q, want %q", got, want)
-	}
-}
-
 func TestPut(t *testing.T) {
 	var w Buffer
 	w.Fill(16, 0xee)
@@ -163,18 +139,6 @@ func TestPut(t *testing.T) {
 	want := []byte{0xee, 4, 3, 2, 1, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee}
 	if d := cmp.Diff(want, w.Bytes()); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
-	}
-}
-
-// TestGrow: room asked for once is not asked for again.
-func TestGrow(t *testing.T) {
-	var w Buffer
-	w.Str("head")
-	w.Grow(100)
-	b := w.Bytes()
-	w.Fill(100, 1)
-	if &b[0] != &w.Bytes()[0] || string(w.Bytes()[:4]) != "head" {
-		t.Error("Grow did not make room")
 	}
 }
 

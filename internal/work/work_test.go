@@ -108,32 +108,6 @@ func TestEachCanceled(t *testing.T) {
 	}
 }
 
-// TestProgressSerial checks that concurrent reports do not overlap and add up.
-func TestProgressSerial(t *testing.T) {
-	var last int64
-	busy := false
-	p := NewProgress(func(done, _ int64, _ string) {
-		if busy || done != last+1 {
-			t.Errorf("%d after %d, overlapping: %v", done, last, busy)
-		}
-		busy = true
-		last = done
-		busy = false
-	}, 800)
-	var group sync.WaitGroup
-	for range 8 {
-		group.Go(func() {
-			for range 100 {
-				p.Add(1, "")
-			}
-		})
-	}
-	group.Wait()
-	if last != 800 {
-		t.Errorf("%d in the end", last)
-	}
-}
-
 func TestChunks(t *testing.T) {
 	for _, n := range []int{0, 1, Step - 1, Step, Step + 1, 3*Step + 5} {
 		in := bytes.Repeat([]byte{1, 2, 3}, n/3+1)[:n]

@@ -281,17 +281,6 @@ func file(t *testing.T) (data []byte, want []float32) {
 	return data, want
 }
 
-// counted counts the bytes that are read.
-type counted struct {
-	*bytes.Reader
-	n int
-}
-
-func (c *counted) ReadAt(p []byte, off int64) (int, error) {
-	c.n += len(p)
-	return c.Reader.ReadAt(p, off)
-}
-
 func joinOf(t *testing.T, m *format.Model) tensor.View {
 	t.Helper()
 	w, err := m.Tensor("w.weight")
@@ -307,48 +296,6 @@ func joinOf(t *testing.T, m *format.Model) tensor.View {
 		t.Fatal(err)
 	}
 	return v
-}
-
-// TestReader: behind a reader a part takes the bytes of its elements and of their scales.
-func TestReader(t *testing.T) {
-	data, want := file(t)
-	src := &counted{Reader: bytes.NewReader(data)}
-	m, err := format.OpenReaderAt(src, int64(len(data)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	v := joinOf(t, m)
-	src.n = 0
-	got := make([]float32, 10)
-	if err := tensor.DecodeAt(got, v, 150*300+250); err != nil {
-		t.Fatal(err)
-	}
-	same(t, "DecodeAt", want[150*300+250:][:10], got)
-	if src.n != 10+2*4 {
-		t.Errorf("%d bytes were read for 10 elements with 2 scales", src.n)
-	}
-	compare(t, rand.New(rand.NewPCG(5, 5)), want, v)
-	part, err := v.Slice(tensor.Range{From: 120, To: 140}, tensor.Range{From: 100, To: 200})
-	if err != nil {
-		t.Fatal(err)
-	}
-	rows, err := v.Slice(tensor.Range{From: 120, To: 140})
-	if err != nil {
-		t.Fatal(err)
-	}
-	cut, err := tensor.Decode[float32](nil, part)
-	if err != nil {
-		t.Fatal(err)
-	}
-	whole, err := tensor.Decode[float32](nil, rows)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i := range 20 {
-		same(t, fmt.Sprintf("row %d", 120+i), want[(120+i)*300:][:300], whole[i*300:][:300])
-		same(t, fmt.Sprintf("part of row %d", 120+i), want[(120+i)*300+100:][:100], cut[i*100:][:100])
-	}
 }
 
 // TestClosed: the view is that of an open model.
@@ -460,20 +407,6 @@ func TestRefused(t *testing.T) {
 				t.Errorf("%v, want %v", err, tt.want)
 			}
 		})
-	}
-}
-
-// TestEmpty: tensors without elements.
-func TestEmpty(t *testing.T) {
-	for _, shape := range []tensor.Shape{{0}, {0, 5}, {5, 0}, {0, 1 << 40}, {1 << 40, 0}} {
-		v, err := quant.Join(view(t, "w", tensor.Int8, shape, nil), view(t, "s", tensor.Float32, tensor.Shape{1}, make([]byte, 4)))
-		if err != nil {
-			t.Errorf("%v: %v", shape, err)
-			continue
-		}
-		if got, err := tensor.Decode[float32](nil, v); err != nil || len(got) != 0 {
-			t.Errorf("%v: %v, %v", shape, got, err)
-		}
 	}
 }
 
