@@ -15,7 +15,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// compressor has the methods of codec.Codec that this package uses.
+// compressor has the methods of a codec that this package uses.
 type compressor interface {
 	Compress(src []byte, level int) ([]byte, error)
 	DecompressInto(dst, src []byte) error

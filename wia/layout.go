@@ -50,7 +50,7 @@ func (c Compression) String() string {
 	return "compression(" + strconv.Itoa(int(c)) + ")"
 }
 
-var codecs = [...]codec.Streamer{Gzip: gzip.Codec, Zstd: zstd.Codec}
+var codecs = [...]*codec.Stream{Gzip: gzip.Codec, Zstd: zstd.Codec}
 
 // dtypes maps the codes of section 3.1 to dtypes; 0 is DATA_TYPE_UNSPECIFIED.
 var dtypes = [...]tensor.DType{

@@ -9,7 +9,7 @@ import (
 
 // packed returns the stored bytes of tensor i and their codec, nil if they are
 // not compressed.
-func (f *parsed) packed(i int) (data []byte, z codec.Streamer, err error) {
+func (f *parsed) packed(i int) (data []byte, z *codec.Stream, err error) {
 	s := &f.stored[f.records[i].data]
 	if s.start == s.end {
 		return []byte{}, nil, nil // an empty tensor may omit its data

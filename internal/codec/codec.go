@@ -1,13 +1,11 @@
-// Package codec defines the interface of the general-purpose compressors that formats use. Each
-// compressor is a package below this one (gzip, zstd, lz4, brotli), so that a format links only
-// those it imports.
+// Package codec implements what all codecs of general-purpose compression have in common. Each
+// codec is a package below this one (gzip, zstd, lz4, brotli), so that a format links only those it
+// imports.
 //
 // The input is untrusted. A codec accepts exactly one stream without trailing bytes, verifies the
-// stream's checksums, and returns exactly as many bytes as the caller expects. If the expected size
-// is in a moderate ratio to the input, the result is allocated at once. Otherwise the stream is
-// first decompressed piece by piece to verify its size.
-//
-// Encoders and decoders are created on first use and pooled.
+// stream's checksums, and returns exactly as many bytes as the caller expects: a different size, a
+// wrong checksum, a truncated stream and trailing bytes are tensor.ErrCorrupt. The same input and
+// level always give the same output.
 package codec
 
 import (
@@ -16,43 +14,8 @@ import (
 	"io"
 	"math"
 
-	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-// Codec compresses and decompresses byte slices. It is safe for concurrent use. The same input and
-// level always give the same output.
-type Codec interface {
-	// Name is "gzip", "zstd", "lz4" or "brotli".
-	Name() string
-	// Compress returns src compressed as one stream. Levels go from 1 (fastest) to 9 (smallest); 0
-	// means DefaultLevel. Any other level is ErrLevel.
-	Compress(src []byte, level int) ([]byte, error)
-	// Decompress decompresses src, which must be one stream of exactly size bytes. The result is
-	// aligned to 64 bytes. A different size, a wrong checksum, a truncated stream and trailing
-	// bytes are tensor.ErrCorrupt.
-	Decompress(src []byte, size int64) ([]byte, error)
-	// DecompressInto is like Decompress with size len(dst), but writes to dst. After an error the
-	// contents of dst are undefined.
-	DecompressInto(dst, src []byte) error
-	// Expand decompresses src to w, with the same errors as Decompress. It needs no more memory
-	// than Window returns.
-	Expand(w io.Writer, src []byte, size int64) error
-	// Window returns the memory in bytes that Expand needs for src.
-	Window(src []byte) int64
-}
-
-// Streamer is a Codec that can process data sequentially: all but lz4, which is used here for
-// single blocks.
-type Streamer interface {
-	Codec
-	// DecompressMax is like Decompress for an unknown size. If the size exceeds limit, the error is
-	// tensor.ErrLimit.
-	DecompressMax(src []byte, limit int64) ([]byte, error)
-	// NewWriter returns a writer that compresses size bytes to w. The output is complete after
-	// Close and does not depend on the sizes of the writes. A writer need not be closed.
-	NewWriter(w io.Writer, level int, size int64) (io.WriteCloser, error)
-}
 
 // DefaultLevel is the level used for 0.
 const DefaultLevel = 6
@@ -96,19 +59,10 @@ func CheckSize(size int64) error {
 // verified. Weights hardly ever compress better.
 func Ahead(n int) int64 { return 16*int64(n) + 1<<20 }
 
-// Decompress implements Codec.Decompress with c.Expand and c.DecompressInto.
-func Decompress(c Codec, src []byte, size int64) ([]byte, error) {
-	if err := CheckSize(size); err != nil {
-		return nil, err
+// NoEOF replaces io.EOF by io.ErrUnexpectedEOF.
+func NoEOF(err error) error {
+	if errors.Is(err, io.EOF) {
+		return io.ErrUnexpectedEOF
 	}
-	if size > Ahead(len(src)) {
-		if err := c.Expand(io.Discard, src, size); err != nil {
-			return nil, err
-		}
-	}
-	dst := memory.Aligned(int(size))
-	if err := c.DecompressInto(dst, src); err != nil {
-		return nil, err
-	}
-	return dst, nil
+	return err
 }

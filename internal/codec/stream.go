@@ -5,39 +5,51 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"sync"
 
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Library is a compression library. Stream turns it into a codec.
+// Library is a compression library.
 type Library interface {
+	// Name returns "gzip", "zstd" or "brotli".
 	Name() string
 	// Window returns the most memory in bytes that a reader of src needs.
 	Window(src []byte) int64
-	// Size returns the size stored in src, which is not verified, or -1.
-	Size(src []byte) int64
-	// NewReader returns a reader that decompresses src, which may alias a mapped file. A page fault
-	// unwinds through the reader, which is then not released.
-	NewReader(src []byte) (Reader, error)
-	// NewWriter returns a writer that compresses size bytes to w at a level from 1 to 9. release
-	// returns it to the pool; it is called after a Close without error.
-	NewWriter(w io.Writer, level int, size int64) (z io.WriteCloser, release func(), err error)
+	NewReader() (Reader, error)
+	// NewWriter returns a writer for a level from 1 to 9. What it writes does not depend on the sizes
+	// of the writes.
+	NewWriter(level int) (Writer, error)
 }
 
 // Reader decompresses one stream.
 type Reader interface {
 	io.Reader
+	// Reset starts to read src, which may alias a mapped file: a page fault may unwind through Read.
+	Reset(src []byte) error
 	// Rest returns the number of input bytes after the stream. It is valid after io.EOF.
 	Rest() int
-	// Release returns the reader to the pool.
-	Release()
 }
 
-// Stream is the codec for a Library.
-type Stream struct{ Library }
+// Writer compresses one stream.
+type Writer interface {
+	io.WriteCloser
+	// Reset starts to compress size bytes to w.
+	Reset(w io.Writer, size int64)
+}
 
-// Compress implements Codec.
-func (s Stream) Compress(src []byte, level int) ([]byte, error) {
+// Stream is the codec for a Library. It is safe for concurrent use. Readers and writers are created
+// on first use and pooled.
+type Stream struct {
+	Library
+	readers sync.Pool     // of Reader
+	writers [10]sync.Pool // of Writer, by level
+}
+
+// Compress returns src compressed as one stream. Levels go from 1 (fastest) to 9 (smallest); 0 means
+// DefaultLevel. Any other level is ErrLevel.
+func (s *Stream) Compress(src []byte, level int) ([]byte, error) {
 	var out bytes.Buffer
 	out.Grow(len(src)/2 + 64)
 	w, err := s.NewWriter(&out, level, int64(len(src)))
@@ -53,38 +65,59 @@ func (s Stream) Compress(src []byte, level int) ([]byte, error) {
 	return out.Bytes(), nil
 }
 
-// NewWriter implements Streamer.
-func (s Stream) NewWriter(w io.Writer, level int, size int64) (io.WriteCloser, error) {
+// NewWriter returns a writer that compresses size bytes to w. The output is complete after Close. A
+// writer need not be closed.
+func (s *Stream) NewWriter(w io.Writer, level int, size int64) (io.WriteCloser, error) {
 	level, err := CheckLevel(level)
 	if err != nil {
 		return nil, err
 	}
-	z, release, err := s.Library.NewWriter(w, level, size)
-	if err != nil {
-		return nil, err
+	z, ok := s.writers[level].Get().(Writer)
+	if !ok {
+		if z, err = s.Library.NewWriter(level); err != nil {
+			return nil, err
+		}
 	}
-	return &writer{z, release}, nil
+	z.Reset(w, size)
+	return &writer{z, &s.writers[level]}, nil
 }
 
-// writer releases the library's writer on Close.
+// writer returns to its pool on Close.
 type writer struct {
-	io.WriteCloser
-	release func()
+	Writer
+	pool *sync.Pool
 }
 
 func (w *writer) Close() error {
-	err := w.WriteCloser.Close()
+	err := w.Writer.Close()
 	if err == nil {
-		w.release()
+		w.pool.Put(w.Writer)
 	}
 	return err
 }
 
-// Decompress implements Codec.
-func (s Stream) Decompress(src []byte, size int64) ([]byte, error) { return Decompress(s, src, size) }
+// Decompress decompresses src, which must be one stream of exactly size bytes. The result is aligned
+// to 64 bytes. If its size is out of proportion to src, the stream is first decompressed piece by
+// piece to verify the size.
+func (s *Stream) Decompress(src []byte, size int64) ([]byte, error) {
+	if err := CheckSize(size); err != nil {
+		return nil, err
+	}
+	if size > Ahead(len(src)) {
+		if err := s.Expand(io.Discard, src, size); err != nil {
+			return nil, err
+		}
+	}
+	dst := memory.Aligned(int(size))
+	if err := s.DecompressInto(dst, src); err != nil {
+		return nil, err
+	}
+	return dst, nil
+}
 
-// DecompressInto implements Codec.
-func (s Stream) DecompressInto(dst, src []byte) error {
+// DecompressInto is like Decompress with size len(dst), but writes to dst. After an error the
+// contents of dst are undefined.
+func (s *Stream) DecompressInto(dst, src []byte) error {
 	r, err := s.open(src)
 	if err != nil {
 		return err
@@ -96,8 +129,9 @@ func (s Stream) DecompressInto(dst, src []byte) error {
 	return r.end(int64(n), int64(len(dst)))
 }
 
-// Expand implements Codec. The content may exceed the address space.
-func (s Stream) Expand(w io.Writer, src []byte, size int64) error {
+// Expand decompresses src to w, with the same errors as Decompress. It needs no more memory than
+// Window returns. The content may exceed the address space.
+func (s *Stream) Expand(w io.Writer, src []byte, size int64) error {
 	if size < 0 {
 		return Corruptf(s.Name(), "decompressed size %d", size)
 	}
@@ -112,49 +146,55 @@ func (s Stream) Expand(w io.Writer, src []byte, size int64) error {
 	return r.end(n, size)
 }
 
-// DecompressMax implements Streamer. It first tries the size stored in the stream. If that is
-// wrong, it decompresses twice, first to count the bytes.
-func (s Stream) DecompressMax(src []byte, limit int64) ([]byte, error) {
+// DecompressMax is like Decompress for an unknown size. If the size exceeds limit, the error is
+// tensor.ErrLimit.
+func (s *Stream) DecompressMax(src []byte, limit int64) ([]byte, error) {
 	if err := CheckSize(limit); err != nil {
 		return nil, err
-	}
-	if size := s.Size(src); size >= 0 && size <= limit {
-		if out, err := s.Decompress(src, size); err == nil {
-			return out, nil
-		}
 	}
 	r, err := s.open(src)
 	if err != nil {
 		return nil, err
 	}
-	n, err := r.copyTo(io.Discard, limit+1)
+	var out bytes.Buffer
+	out.Grow(int(min(limit, 4*int64(len(src)))))
+	n, err := r.copyTo(&out, limit+1)
 	switch {
 	case err != nil:
 		return nil, err
 	case n > limit:
 		return nil, fmt.Errorf("%w: %s: more than %d bytes", tensor.ErrLimit, s.Name(), limit)
 	}
-	return s.Decompress(src, n)
+	if err := r.end(n, n); err != nil {
+		return nil, err
+	}
+	return out.Bytes(), nil
 }
 
 // reader turns a library's errors into tensor.ErrCorrupt.
 type reader struct {
 	Reader
-	name string
+	stream *Stream
 }
 
-func (s Stream) open(src []byte) (*reader, error) {
-	r, err := s.NewReader(src)
-	if err != nil {
+func (s *Stream) open(src []byte) (*reader, error) {
+	z, ok := s.readers.Get().(Reader)
+	if !ok {
+		var err error
+		if z, err = s.NewReader(); err != nil {
+			return nil, err
+		}
+	}
+	if err := z.Reset(src); err != nil {
 		return nil, Corrupt(s.Name(), NoEOF(err))
 	}
-	return &reader{r, s.Name()}, nil
+	return &reader{z, s}, nil
 }
 
 func (r *reader) Read(p []byte) (int, error) {
 	n, err := r.Reader.Read(p)
 	if err != nil && !errors.Is(err, io.EOF) {
-		err = Corrupt(r.name, err)
+		err = Corrupt(r.stream.Name(), err)
 	}
 	return n, err
 }
@@ -180,26 +220,19 @@ func (r *reader) copyTo(w io.Writer, limit int64) (n int64, err error) {
 
 // end checks that n equals size, that the stream ends there, and that no input is left.
 func (r *reader) end(n, size int64) error {
+	name := r.stream.Name()
 	if n < size {
-		return Corruptf(r.name, "ends after %d of %d bytes", n, size)
+		return Corruptf(name, "ends after %d of %d bytes", n, size)
 	}
 	more, err := io.ReadFull(r, make([]byte, 1))
 	switch {
 	case more > 0:
-		return Corruptf(r.name, "holds more than %d bytes", size)
+		return Corruptf(name, "holds more than %d bytes", size)
 	case !errors.Is(err, io.EOF):
 		return err
 	case r.Rest() > 0:
-		return Corruptf(r.name, "%d bytes after its end", r.Rest())
+		return Corruptf(name, "%d bytes after its end", r.Rest())
 	}
-	r.Release()
+	r.stream.readers.Put(r.Reader)
 	return nil
-}
-
-// NoEOF replaces io.EOF by io.ErrUnexpectedEOF.
-func NoEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
 }

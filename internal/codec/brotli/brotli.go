@@ -12,25 +12,24 @@ import (
 	"fmt"
 	"io"
 	"runtime"
-	"sync"
 
 	"github.com/dsnet/compress/brotli"
 	"github.com/weightmap/weightmap/internal/codec"
 )
 
 // Codec is the codec "brotli".
-var Codec codec.Streamer = codec.Stream{Library: library{}}
+var Codec = &codec.Stream{Library: library{}}
 
 // ErrNoWriter is returned by compression if no package has registered a writer.
 var ErrNoWriter = errors.New(`writing Brotli takes import _ "github.com/weightmap/weightmap/mle/brotli"`)
 
 type library struct{}
 
-var newWriter func(w io.Writer, level int) io.WriteCloser
+var newWriter func(level int) codec.Writer
 
 // Register sets the function that returns a compressor for a level from 1 to 9. It is called by
 // init functions.
-func Register(w func(w io.Writer, level int) io.WriteCloser) { newWriter = w }
+func Register(w func(level int) codec.Writer) { newWriter = w }
 
 // Writes reports whether a compressor is registered.
 func Writes() bool { return newWriter != nil }
@@ -40,14 +39,11 @@ func (library) Name() string { return "brotli" }
 // Window returns the largest window of RFC 7932 plus the library's own memory.
 func (library) Window([]byte) int64 { return 20 << 20 }
 
-// Size returns -1: a stream does not contain its size.
-func (library) Size([]byte) int64 { return -1 }
-
-func (library) NewWriter(w io.Writer, level int, _ int64) (io.WriteCloser, func(), error) {
+func (library) NewWriter(level int) (codec.Writer, error) {
 	if newWriter == nil {
-		return nil, nil, ErrNoWriter
+		return nil, ErrNoWriter
 	}
-	return newWriter(w, level), func() {}, nil
+	return newWriter(level), nil
 }
 
 // reader is a decompressor with its input. The library is fast with a bufio.Reader and reads no
@@ -59,17 +55,15 @@ type reader struct {
 	size int
 }
 
-var readers sync.Pool // of *reader
+func (library) NewReader() (codec.Reader, error) {
+	return &reader{buf: bufio.NewReaderSize(nil, 32<<10)}, nil
+}
 
-func (library) NewReader(src []byte) (codec.Reader, error) {
-	r, ok := readers.Get().(*reader)
-	if !ok {
-		r = &reader{buf: bufio.NewReaderSize(nil, 32<<10)}
-	}
+func (r *reader) Reset(src []byte) error {
 	r.size = len(src)
 	r.in.Reset(src)
 	r.buf.Reset(&r.in)
-	return r, r.z.Reset(r.buf)
+	return r.z.Reset(r.buf)
 }
 
 func (r *reader) Read(p []byte) (n int, err error) { return guarded(&r.z, p) }
@@ -92,8 +86,3 @@ func guarded(z io.Reader, p []byte) (n int, err error) {
 }
 
 func (r *reader) Rest() int { return r.size - int(r.z.InputOffset) }
-
-func (r *reader) Release() {
-	r.in.Reset(nil)
-	readers.Put(r)
-}

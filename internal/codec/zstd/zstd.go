@@ -8,23 +8,15 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/weightmap/weightmap/internal/codec"
 )
 
 // Codec is the codec "zstd".
-var Codec codec.Streamer = codec.Stream{Library: library{}}
+var Codec = &codec.Stream{Library: library{}}
 
 type library struct{}
-
-var (
-	readers  sync.Pool     // of *reader, used with at most usualWindow
-	encoders [10]sync.Pool // of *zstd.Encoder, by level
-)
-
-const usualWindow = 8 << 20 // the writer's default
 
 func (library) Name() string { return "zstd" }
 
@@ -34,15 +26,6 @@ func (library) Window(src []byte) int64 {
 		return 0
 	}
 	return int64(f.window) + 2<<20
-}
-
-// Size returns the content size in the frame header.
-func (library) Size(src []byte) int64 {
-	var h zstd.Header
-	if err := h.Decode(src); err != nil || !h.HasFCS {
-		return -1
-	}
-	return int64(h.FrameContentSize)
 }
 
 // encoderLevel maps levels to the library's four.
@@ -58,56 +41,38 @@ func encoderLevel(level int) zstd.EncoderLevel {
 	return zstd.SpeedBestCompression
 }
 
+type writer struct{ *zstd.Encoder }
+
+func (z writer) Reset(w io.Writer, size int64) { z.ResetContentSize(w, size) }
+
 // NewWriter uses a single goroutine, so the result does not depend on the number of CPUs. Callers
 // may compress in parallel.
-func (library) NewWriter(w io.Writer, level int, size int64) (io.WriteCloser, func(), error) {
-	pool := &encoders[level]
-	z, ok := pool.Get().(*zstd.Encoder)
-	if !ok {
-		var err error
-		z, err = zstd.NewWriter(nil, zstd.WithEncoderLevel(encoderLevel(level)), zstd.WithEncoderConcurrency(1),
-			zstd.WithEncoderCRC(true), zstd.WithZeroFrames(true))
-		if err != nil {
-			return nil, nil, err
-		}
-	}
-	z.ResetContentSize(w, size)
-	return z, func() { z.Reset(nil); pool.Put(z) }, nil
+func (library) NewWriter(level int) (codec.Writer, error) {
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(encoderLevel(level)), zstd.WithEncoderConcurrency(1),
+		zstd.WithEncoderCRC(true), zstd.WithZeroFrames(true))
+	return writer{z}, err
 }
 
 // reader decompresses a frame.
-type reader struct {
-	*zstd.Decoder
-	usual bool
+type reader struct{ *zstd.Decoder }
+
+func (library) NewReader() (codec.Reader, error) {
+	const most = 1<<41 + 7<<38 // the largest window that the format permits
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxMemory(1<<62), zstd.WithDecoderMaxWindow(most))
+	return reader{z}, err
 }
 
-func (library) NewReader(src []byte) (codec.Reader, error) {
+func (z reader) Reset(src []byte) error {
 	f, err := parseFrame(src)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	z, ok := readers.Get().(*reader)
-	if !ok {
-		const most = 1<<41 + 7<<38 // the largest window that the format permits
-		d, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-			zstd.WithDecoderMaxMemory(1<<62), zstd.WithDecoderMaxWindow(most))
-		if err != nil {
-			return nil, err
-		}
-		z = &reader{Decoder: d}
-	}
-	z.usual = f.window <= usualWindow
-	return z, z.Reset(io.MultiReader(bytes.NewReader(f.rewritten()), bytes.NewReader(src[f.HeaderSize:])))
+	return z.Decoder.Reset(io.MultiReader(bytes.NewReader(f.rewritten()), bytes.NewReader(src[f.HeaderSize:])))
 }
 
 // Rest returns 0, since parseFrame has checked the end of the frame.
-func (z *reader) Rest() int { return 0 }
-
-func (z *reader) Release() {
-	if z.usual && z.Reset(nil) == nil {
-		readers.Put(z)
-	}
-}
+func (reader) Rest() int { return 0 }
 
 // frame is the content of a frame's header and of its block headers.
 type frame struct {
