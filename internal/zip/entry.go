@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"sync"
 
 	"github.com/klauspost/compress/flate"
 	"github.com/weightmap/weightmap/format/driver"
@@ -83,11 +82,7 @@ func (library) Name() string { return "deflate" }
 
 func (library) Window([]byte) int64 { return 64 << 10 }
 
-func (library) Size([]byte) int64 { return -1 }
-
-func (library) NewWriter(io.Writer, int, int64) (io.WriteCloser, func(), error) {
-	return nil, nil, errors.ErrUnsupported
-}
+func (library) NewWriter(int) (codec.Writer, error) { return nil, errors.ErrUnsupported }
 
 // inflater is a decompressor with its input.
 type inflater struct {
@@ -95,17 +90,11 @@ type inflater struct {
 	src bytes.Reader
 }
 
-var inflaters = sync.Pool{New: func() any { return &inflater{Reader: flate.NewReader(nil)} }}
+func (library) NewReader() (codec.Reader, error) { return &inflater{Reader: flate.NewReader(nil)}, nil }
 
-func (library) NewReader(src []byte) (codec.Reader, error) {
-	z := inflaters.Get().(*inflater)
+func (z *inflater) Reset(src []byte) error {
 	z.src.Reset(src)
-	return z, z.Reader.(flate.Resetter).Reset(&z.src, nil)
+	return z.Reader.(flate.Resetter).Reset(&z.src, nil)
 }
 
 func (z *inflater) Rest() int { return z.src.Len() }
-
-func (z *inflater) Release() {
-	z.src.Reset(nil)
-	inflaters.Put(z)
-}

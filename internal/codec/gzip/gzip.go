@@ -3,7 +3,6 @@
 package gzip
 
 import (
-	"bufio"
 	"bytes"
 	"io"
 
@@ -38,27 +37,21 @@ func (library) NewWriter(level int) (codec.Writer, error) {
 type reader struct {
 	gzip.Reader
 	src bytes.Reader
-	in  *bufio.Reader // of src
 }
 
-func (library) NewReader() (codec.Reader, error) { return &reader{in: bufio.NewReader(nil)}, nil }
+func (library) NewReader() (codec.Reader, error) { return new(reader), nil }
 
 func (z *reader) Reset(src []byte) error {
-	rest, err := skipTexts(src)
+	src, err := withoutTexts(src)
 	if err != nil {
 		return err
 	}
-	z.src.Reset(rest)
-	var from io.Reader = &z.src
-	if len(rest) < len(src) {
-		from = io.MultiReader(bytes.NewReader(plainHeader), from)
-	}
-	z.in.Reset(from)
-	if err := z.Reader.Reset(z.in); err != nil {
+	z.src.Reset(src)
+	if err := z.Reader.Reset(&z.src); err != nil {
 		return err
 	}
 	z.Multistream(false)
 	return nil
 }
 
-func (z *reader) Rest() int { return z.in.Buffered() + z.src.Len() }
+func (z *reader) Rest() int { return z.src.Len() }

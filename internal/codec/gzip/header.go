@@ -5,6 +5,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"hash/crc32"
+	"slices"
 )
 
 // The flags of a gzip header (RFC 1952, section 2.3.1).
@@ -21,10 +22,10 @@ var plainHeader = []byte{0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 0, 0xFF}
 
 var errHeader = errors.New("invalid header")
 
-// skipTexts validates a header with a file name or a comment and returns the rest of src.
-// compress/gzip limits these fields to 512 bytes; RFC 1952 does not. Any other src is returned
-// unchanged.
-func skipTexts(src []byte) ([]byte, error) {
+// withoutTexts validates a header with a file name or a comment, and returns the member with a
+// plain header. compress/gzip limits these fields to 512 bytes; RFC 1952 does not. Any other src is
+// returned unchanged.
+func withoutTexts(src []byte) ([]byte, error) {
 	if len(src) < 10 || !bytes.Equal(src[:3], plainHeader[:3]) || src[3]&(hasName|hasComment) == 0 {
 		return src, nil
 	}
@@ -59,5 +60,5 @@ func skipTexts(src []byte) ([]byte, error) {
 		}
 		rest = rest[2:]
 	}
-	return rest, nil
+	return slices.Concat(plainHeader, rest), nil
 }
