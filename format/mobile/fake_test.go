@@ -84,7 +84,10 @@ func newFake(t *testing.T, parts ...part) (*Model, *fake) {
 		}
 		at += p.room()
 	}
-	f := &fake{parts: parts, signed: new(format.Signature)}
+	f := &fake{parts: parts, signed: new(format.Signature), graph: &format.Graph{
+		Inputs: []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: 1}, {Size: -1, Symbol: "batch"}}}},
+		Nodes:  []format.Node{{Op: "Conv2D", Inputs: []string{"x", "w"}, Outputs: []string{"y"}, Attributes: []format.Attribute{{Name: "stride", Value: []int32{2, 1}}}}},
+	}}
 	m, err := format.With(f).OpenBytes(file, nil)
 	must(t, err)
 	if m.Len() != len(parts) {
