@@ -67,11 +67,3 @@ func checkSnapshot(s []byte) error {
 func checksumError(at int64, stored, computed uint32) error {
 	return wire.Errorf(formatName, "checksum", at, format.ErrChecksum, "stored %08x, computed %08x", stored, computed)
 }
-
-// String returns "CRC-32C" or "CRC-32".
-func (c Checksum) String() string {
-	if c == CRC32 {
-		return "CRC-32"
-	}
-	return "CRC-32C"
-}

@@ -5,6 +5,7 @@ import (
 	"os"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 )
 
 // File is an open .mag file of either container. Its metadata values are int64
@@ -66,5 +67,6 @@ func (f *File) Digest(name string) (sum uint64, ok bool) {
 	if !ok {
 		return 0, false
 	}
-	return f.f.digests.of(i)
+	d := f.f.digest(i)
+	return d.Want, d.Kind != driver.NoSum
 }

@@ -19,11 +19,12 @@ type parsed struct {
 	src      driver.Source
 	index    *driver.Index
 	snapshot bool
-	end      int64    // end of the structural part: header and records
-	dataEnd  int64    // end of the last tensor data
-	form     *sumForm // of the checksum of version 1; nil if it was not checked
-	digests  digests
-	stamp    uint64 // timestamp of a snapshot, in Unix seconds
+	end      int64        // end of the structural part: header and records
+	dataEnd  int64        // end of the last tensor data
+	form     *sumForm     // of the checksum of version 1; nil if it was not checked
+	digests  []driver.Sum // XXH64 of the data, by tensor; nil if there are none
+	digested int          // tensors with a digest
+	stamp    uint64       // timestamp of a snapshot, in Unix seconds
 }
 
 // parse reads the structure of either container.
@@ -59,11 +60,10 @@ type decoder struct {
 	at   int
 	size int64 // of the file
 	err  error // the first failure; after it, next returns nil
-
-	// The number of remaining records, the number of all records, and their
-	// offset: they determine how much to read at once.
-	left, records, from int
+	left int   // records that were not read yet
 }
+
+const typicalRecord = 64 // bytes
 
 // next returns the next n bytes, nil after a failure. They are valid until the next call.
 func (d *decoder) next(field string, n int) []byte {
@@ -85,11 +85,7 @@ func (d *decoder) read(field string, n int) bool {
 	if d.err != nil {
 		return false
 	}
-	each := 64
-	if done := d.records - d.left; done > 0 {
-		each = (d.at-d.from)/done + 8
-	}
-	d.head.Expect(end + int64(each)*int64(d.left))
+	d.head.Expect(end + typicalRecord*int64(d.left))
 	if d.b, d.err = d.head.Need(end); d.err != nil {
 		d.b = nil
 	}
@@ -195,12 +191,8 @@ func (f *parsed) notes() []string {
 	if n := f.src.Size() - end; n > 0 && !f.snapshot {
 		notes = append(notes, plural(n, "byte follows", "bytes follow")+" the last tensor")
 	}
-	missing := f.index.Len()
-	for _, b := range f.digests.has {
-		missing -= bits.OnesCount64(b)
-	}
-	if missing > 0 {
-		notes = append(notes, plural(int64(missing), "tensor has", "tensors have")+" no digest: the data cannot be checked")
+	if n := f.index.Len() - f.digested; n > 0 {
+		notes = append(notes, plural(int64(n), "tensor has", "tensors have")+" no digest: the data cannot be checked")
 	}
 	return notes
 }
@@ -212,12 +204,12 @@ func plural(n int64, one, more string) string {
 	return fmt.Sprintf("%d %s", n, more)
 }
 
-func (f *parsed) tensorSum(i int) driver.Sum {
-	sum, ok := f.digests.of(i)
-	if !ok {
+// digest returns the recorded checksum of the data of tensor i.
+func (f *parsed) digest(i int) driver.Sum {
+	if f.digests == nil {
 		return driver.Sum{}
 	}
-	return driver.Sum{Kind: driver.XXH64, Want: sum}
+	return f.digests[i]
 }
 
 // verify checks the checksum in the header again.

@@ -40,7 +40,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	if err != nil {
 		return nil, err
 	}
-	f.Own, f.Notes, f.TensorSum, f.Verify = f, f.notes(), f.tensorSum, f.verify
+	f.Own, f.Notes, f.TensorSum, f.Verify = f, f.notes(), f.digest, f.verify
 	return &f.Parsed, nil
 }
 

@@ -32,14 +32,14 @@ func (f *parsed) parseSnapshot(d *decoder, o *driver.Options) error {
 	if err := d.expect("tensor_count", 28, tensors, least); err != nil {
 		return err
 	}
-	d.records, d.left = int(tensors), int(tensors)
+	d.left = int(tensors)
 
 	d.at = snapHeader + len(markerPool)
 	p := d.pool()
 	d.mark(markerMetadata)
 	d.mark(markerDescriptors)
 	first, dims := d.at, 0
-	for d.from = first; d.left > 0 && d.err == nil; d.left-- {
+	for ; d.left > 0 && d.err == nil; d.left-- {
 		dims += d.descriptor(p.count)
 	}
 	end := d.at

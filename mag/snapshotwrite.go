@@ -12,8 +12,8 @@ import (
 
 // layoutSnapshot returns the layout of a snapshot container. It sorts the tensors
 // by the size of their elements, largest first.
-func layoutSnapshot(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) (*driver.Layout, error) {
-	if err := checkSnapshotPlan(p, common, o); err != nil {
+func layoutSnapshot(p *driver.Plan, common *driver.WriteOptions) (*driver.Layout, error) {
+	if err := checkSnapshotPlan(p, common); err != nil {
 		return nil, err
 	}
 	order := make([]int, len(p.Tensors))
@@ -30,19 +30,14 @@ func layoutSnapshot(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions
 	l := &driver.Layout{Size: base, Offsets: make([]int64, len(order))}
 	for _, i := range order {
 		l.Offsets[i] = l.Size
-		if l.Size += p.Tensors[i].Size; l.Size < 0 {
-			return nil, refuse("tensors", format.ErrLimit, "the file would exceed 2^63 bytes")
-		}
+		l.Size += p.Tensors[i].Size
 	}
 	l.Parts = []driver.Part{{Bytes: appendSnapshot(p, order, pool, l.Offsets, base, uint64(driver.CreationTime(common)))}}
 	return l, nil
 }
 
-// checkSnapshotPlan refuses options and tensors that the container cannot hold.
-func checkSnapshotPlan(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions) error {
-	if o.Checksum != CRC32C {
-		return refuse("checksum", format.ErrUnsupported, "snapshots have CRC-32C, not %v", o.Checksum)
-	}
+// checkSnapshotPlan refuses times and tensors that the container cannot hold.
+func checkSnapshotPlan(p *driver.Plan, common *driver.WriteOptions) error {
 	if driver.CreationTime(common) < 0 {
 		return refuse("timestamp", format.ErrUnsupported, "%v is before 1970", common.Time)
 	}

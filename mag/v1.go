@@ -1,6 +1,7 @@
 package mag
 
 import (
+	"bytes"
 	"math"
 
 	"github.com/weightmap/weightmap/format"
@@ -27,8 +28,7 @@ func (f *parsed) parseV1(d *decoder, o *driver.Options) error {
 	if err := d.expect("num_tensors", checksummedFrom, tensors, least+minTensor*uint64(tensors)); err != nil {
 		return err
 	}
-	d.records, d.from = int(entries)+int(tensors), d.at
-	d.left = d.records
+	d.left = int(entries) + int(tensors)
 
 	// This pass finds the end of the records, which the checksum needs.
 	for range entries {
@@ -136,14 +136,15 @@ func (f *parsed) readMetadata(b []byte, o *driver.Options) error {
 			return wire.Errorf(formatName, "metadata type", start, format.ErrUnsupported, "unknown type %d", kind)
 		}
 		i, named := f.digestOf(key, next)
-		if named && f.digests.sums == nil {
-			f.digests = newDigests(f.index.Len())
-		}
-		if _, twice := f.digests.of(i); twice && named || known[string(key)] {
+		if named && f.digest(i).Kind != driver.NoSum || known[string(key)] {
 			return wire.Errorf(formatName, "metadata key", keyAt, format.ErrCorrupt, "%q occurs twice", key)
 		}
 		if named && kind == metadataInt64 {
-			f.digests.set(i, bits)
+			if f.digests == nil {
+				f.digests = make([]driver.Sum, f.index.Len())
+			}
+			f.digests[i] = driver.Sum{Kind: driver.XXH64, Want: bits}
+			f.digested++
 			next = i + 1
 			continue
 		}
@@ -166,32 +167,12 @@ func (f *parsed) readMetadata(b []byte, o *driver.Options) error {
 // digestOf returns the index of the tensor whose digest has this key; next is the
 // likely one.
 func (f *parsed) digestOf(key []byte, next int) (i int, ok bool) {
-	if len(key) <= len(digestPrefix) || string(key[:len(digestPrefix)]) != digestPrefix {
+	name, ok := bytes.CutPrefix(key, []byte(digestPrefix))
+	if !ok {
 		return 0, false
 	}
-	name := key[len(digestPrefix):]
 	if next < f.index.Len() && string(name) == f.index.Name(next) {
 		return next, true
 	}
 	return f.index.LookupBytes(name)
-}
-
-// digests has the XXH64 of the data of tensors. A bit in has marks those recorded.
-type digests struct{ sums, has []uint64 }
-
-func newDigests(tensors int) digests {
-	all := make([]uint64, tensors+(tensors+63)/64)
-	return digests{all[:tensors], all[tensors:]}
-}
-
-func (d *digests) of(i int) (sum uint64, ok bool) {
-	if d.sums == nil {
-		return 0, false
-	}
-	return d.sums[i], d.has[i/64]>>(i%64)&1 != 0
-}
-
-func (d *digests) set(i int, sum uint64) {
-	d.sums[i] = sum
-	d.has[i/64] |= 1 << (i % 64)
 }

@@ -3,7 +3,6 @@ package mag
 import (
 	"bytes"
 	"fmt"
-	"math"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -23,19 +22,19 @@ func layoutV1(p *driver.Plan, o *WriteOptions) (*driver.Layout, error) {
 	if early {
 		l.Parts = append(l.Parts, driver.Part{})
 	}
-	for i := range p.Tensors {
+	pad := func() {
 		if n := -l.Size & (dataAlign - 1); n > 0 {
 			l.Parts = append(l.Parts, driver.Part{Offset: l.Size, Bytes: gap[:n]})
 			l.Size += n
 		}
-		l.Offsets[i] = l.Size
-		if l.Size += p.Tensors[i].Size; l.Size < 0 || l.Size > math.MaxInt64-dataAlign {
-			return nil, refuse("tensors", format.ErrLimit, "the file would exceed 2^63 bytes")
-		}
 	}
-	if n := -l.Size & (dataAlign - 1); n > 0 && len(p.Tensors) > 0 {
-		l.Parts = append(l.Parts, driver.Part{Offset: l.Size, Bytes: gap[:n]})
-		l.Size += n
+	for i := range p.Tensors {
+		pad()
+		l.Offsets[i] = l.Size
+		l.Size += p.Tensors[i].Size
+	}
+	if len(p.Tensors) > 0 {
+		pad()
 	}
 	if early {
 		l.Parts[0].Bytes = headV1(p, o, head, l.Offsets, nil)
@@ -65,14 +64,8 @@ func sizeV1(p *driver.Plan, o *WriteOptions) (int64, error) {
 			size += metadataHead + int64(len(digestPrefix)+len(t.Name))
 		}
 	}
-	if len(p.Tensors) > math.MaxInt32 || len(p.Metadata) > math.MaxInt32 {
-		return 0, refuse("tensors", format.ErrLimit, "more than 2^31 tensors or metadata entries")
-	}
 	for _, m := range p.Metadata {
 		size += metadataHead + int64(len(m.Key))
-	}
-	if size != int64(int(size)) {
-		return 0, refuse("tensors", format.ErrLimit, "header and records would take %d bytes", size)
 	}
 	return size, nil
 }

@@ -26,7 +26,7 @@ func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, er
 // Layout implements driver.Layouter.
 func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
 	if d.opts.Snapshot {
-		return layoutSnapshot(p, o, &d.opts)
+		return layoutSnapshot(p, o)
 	}
 	return layoutV1(p, &d.opts)
 }
