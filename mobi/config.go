@@ -3,7 +3,6 @@ package mobi
 import (
 	"bytes"
 	"io"
-	"time"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
@@ -12,29 +11,23 @@ import (
 // Config is a complete model in memory, written in one call. Use Create to stream
 // larger models.
 type Config struct {
-	Name             string
-	FrameworkVersion uint32
-	Time             time.Time // of creation; zero means none
-	Inputs           []Spec
-	Outputs          []Spec
-	Constants        []Constant // ids are unique
-	Operators        []Operator
-	Flags            Flags // in addition to those that follow from the constants
-
-	Gzip   int    // see WriteOptions
-	Footer Footer // see WriteOptions
+	Name      string
+	Constants []Constant // ids are unique
+	WriteOptions
 }
 
 // Save writes the model to path and replaces an existing file.
 func (c *Config) Save(path string) error {
-	w, err := Create(path, c.plan(), c.options())
+	w, err := Create(path, c.plan(), &c.WriteOptions)
 	return c.write(w, err)
 }
 
 // Bytes returns the model as a file in memory.
 func (c *Config) Bytes() ([]byte, error) {
+	o := c.WriteOptions
+	o.Spool = format.SpoolMemory
 	var out bytes.Buffer
-	w, err := NewWriter(&out, c.plan(), c.options())
+	w, err := NewWriter(&out, c.plan(), &o)
 	if err := c.write(w, err); err != nil {
 		return nil, err
 	}
@@ -50,14 +43,6 @@ func (c *Config) plan() *format.Plan {
 		p.Tensors = append(p.Tensors, info)
 	}
 	return p
-}
-
-func (c *Config) options() *WriteOptions {
-	return &WriteOptions{
-		WriteOptions: format.WriteOptions{Time: c.Time, Spool: format.SpoolMemory},
-		Gzip:         c.Gzip, Footer: c.Footer, Flags: c.Flags, FrameworkVersion: c.FrameworkVersion,
-		Inputs: c.Inputs, Outputs: c.Outputs, Operators: c.Operators,
-	}
 }
 
 // write writes the constants to w and closes it.

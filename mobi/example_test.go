@@ -26,11 +26,13 @@ func model() []byte {
 	}
 	b, err := (&mobi.Config{
 		Name:      "tiny",
-		Inputs:    []mobi.Spec{mobi.NewSpec("x", mobi.Float32, -1, 2)},
-		Outputs:   []mobi.Spec{mobi.NewSpec("y", mobi.Float32, -1, 2)},
 		Constants: []mobi.Constant{{ID: 0, Tensor: w}},
-		Operators: []mobi.Operator{
-			{Type: mobi.MatMul, Inputs: []uint32{1, 0}, Outputs: []uint32{2}, Params: []mobi.Param{{Name: "transpose", Value: true}}},
+		WriteOptions: mobi.WriteOptions{
+			Inputs:  []mobi.Spec{mobi.NewSpec("x", mobi.Float32, -1, 2)},
+			Outputs: []mobi.Spec{mobi.NewSpec("y", mobi.Float32, -1, 2)},
+			Operators: []mobi.Operator{
+				{Type: mobi.MatMul, Inputs: []uint32{1, 0}, Outputs: []uint32{2}, Params: []mobi.Param{{Name: "transpose", Value: true}}},
+			},
 		},
 	}).Bytes()
 	if err != nil {
@@ -91,14 +93,10 @@ func ExampleConfig() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	c := &mobi.Config{
-		Name:             "tiny",
-		FrameworkVersion: 3,
-		Time:             time.Unix(1_700_000_000, 0),
-		Inputs:           []mobi.Spec{mobi.NewSpec("x", mobi.Float32, -1, 2)},
-		Constants:        []mobi.Constant{{ID: 7, Tensor: bias}},
-		Operators:        []mobi.Operator{{Type: mobi.Add, Inputs: []uint32{0, 7}, Outputs: []uint32{1}}},
-	}
+	c := &mobi.Config{Name: "tiny", Constants: []mobi.Constant{{ID: 7, Tensor: bias}}}
+	c.FrameworkVersion, c.Time = 3, time.Unix(1_700_000_000, 0)
+	c.Inputs = []mobi.Spec{mobi.NewSpec("x", mobi.Float32, -1, 2)}
+	c.Operators = []mobi.Operator{{Type: mobi.Add, Inputs: []uint32{0, 7}, Outputs: []uint32{1}}}
 	if err := c.Save(path); err != nil { // c.Bytes returns the file
 		log.Fatal(err)
 	}

@@ -1,12 +1,11 @@
 package mobi
 
 import (
+	"cmp"
 	"context"
-	"errors"
 	"io"
 	"sort"
 
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/checksum"
 	codecs "github.com/weightmap/weightmap/internal/codec"
@@ -22,7 +21,10 @@ func (f *parsed) load(i int) ([]byte, error) {
 		return nil, err
 	}
 	out, err := gzip.Codec.Decompress(b, f.index.Size(i))
-	return out, f.explain(m, err)
+	if err != nil {
+		return nil, f.locate(m, err)
+	}
+	return out, nil
 }
 
 // checkMember decompresses m like load but discards the data.
@@ -32,7 +34,7 @@ func (f *parsed) checkMember(v driver.Verification, m *member) error {
 		return err
 	}
 	if err := gzip.Codec.Expand(until{v.Context()}, b, f.index.Size(m.tensor)); err != nil {
-		return f.explain(m, err)
+		return cmp.Or(v.Context().Err(), f.locate(m, err))
 	}
 	v.Done(m.stored, f.index.Name(m.tensor))
 	return nil
@@ -43,12 +45,8 @@ type until struct{ ctx context.Context }
 
 func (u until) Write(p []byte) (int, error) { return len(p), u.ctx.Err() }
 
-// explain adds the constant's name to an error of the decompressor. Errors of the
-// file already have their origin.
-func (f *parsed) explain(m *member, err error) error {
-	if errors.As(err, new(*format.Error)) || err == nil || errors.Is(err, context.Canceled) || errors.Is(err, context.DeadlineExceeded) {
-		return err
-	}
+// locate adds the constant's name and offset to an error of the decompressor.
+func (f *parsed) locate(m *member, err error) error {
 	return wire.Error(name, "constant "+f.index.Name(m.tensor), m.offset, err)
 }
 

@@ -3,6 +3,7 @@ package mobi
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -52,11 +53,6 @@ type Header struct {
 // graphEnd returns the offset of the end of the operator graph, where the footer
 // begins.
 func (h *Header) graphEnd() int64 { return int64(h.FileSize) - footerSize }
-
-// around returns the size of header, metadata, operator graph and footer in bytes.
-func (h *Header) around() int64 {
-	return headerSize + int64(h.TensorOffset) - int64(h.MetadataOffset) + int64(h.FileSize) - int64(h.GraphOffset)
-}
 
 // Dynamic is the value of a Spec's dim that is known only at run time.
 const Dynamic uint64 = math.MaxUint64
@@ -136,13 +132,8 @@ const (
 // unknownType is the data type of a spec whose dtype is unknown or has no code.
 const unknownType DataType = 0xFFFF
 
-var dtypes = [...]tensor.DType{
-	Float32: tensor.Float32,
-	Float16: tensor.Float16,
-	Int8:    tensor.Int8,
-	Int16:   tensor.Int16,
-	Int32:   tensor.Int32,
-}
+// dtypes are the element types, by their code.
+var dtypes = [...]tensor.DType{tensor.Float32, tensor.Float16, tensor.Int8, tensor.Int16, tensor.Int32}
 
 // DType returns the element type, tensor.Invalid for an unknown code.
 func (d DataType) DType() tensor.DType {
@@ -162,12 +153,8 @@ func (d DataType) String() string {
 
 // TypeOf returns the code of an element type. It reports false if MOBI has none.
 func TypeOf(d tensor.DType) (code DataType, ok bool) {
-	for code, t := range dtypes {
-		if t == d {
-			return DataType(code), true
-		}
-	}
-	return 0, false
+	i := slices.Index(dtypes[:], d)
+	return DataType(max(i, 0)), i >= 0
 }
 
 // OpType is an operator code of MOBI. Codes without a name are preserved.
@@ -214,10 +201,8 @@ func (o OpType) String() string {
 
 // ParseOpType parses the result of String. It reports false for any other string.
 func ParseOpType(s string) (o OpType, ok bool) {
-	for i, n := range opNames {
-		if n == s {
-			return OpType(i), true
-		}
+	if i := slices.Index(opNames[:], s); i >= 0 {
+		return OpType(i), true
 	}
 	code, ok := parseDecimal(s, 16)
 	return OpType(code), ok

@@ -19,32 +19,6 @@ func tensorLosses(t *tensor.Info, l *driver.LossList) {
 	}
 }
 
-// quantLosses lists quantization parameters that are invalid or that the file
-// cannot hold.
-func quantLosses(p *driver.Plan, ids []uint32, ops []Operator, l *driver.LossList) {
-	known, consumed := quantizationsOf(ops), map[uint32]bool{}
-	for i := range ops {
-		for _, id := range ops[i].Inputs {
-			consumed[id] = true
-		}
-	}
-	for i, id := range ids {
-		t, err := &p.Tensors[i], error(nil)
-		switch {
-		case t.Quant == nil || known[id] != nil:
-		case t.Quant.Scheme != tensor.Linear:
-			err = fmt.Errorf("%w: %v quantization", format.ErrUnsupported, t.Quant.Scheme)
-		case !sound(t.Quant, t.DType, t.Shape):
-			err = fmt.Errorf("%w: they do not fit %v %v", format.ErrQuantization, t.DType, t.Shape)
-		case !consumed[id]:
-			err = fmt.Errorf("%w: MOBI stores quantization parameters in the operators that consume a constant, and there are none", format.ErrUnsupported)
-		}
-		if err != nil {
-			l.Quantization(p, i, err)
-		}
-	}
-}
-
 // graphLosses lists what operators and specs cannot hold of a neutral graph.
 type graphLosses struct {
 	*numbering

@@ -22,10 +22,3 @@ type WriteOptions struct {
 	Inputs, Outputs []Spec
 	Operators       []Operator
 }
-
-func (o *WriteOptions) orDefault() *WriteOptions {
-	if o == nil {
-		return &WriteOptions{}
-	}
-	return o
-}

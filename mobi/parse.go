@@ -67,7 +67,8 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	if err := p.readHeader(); err != nil {
 		return nil, err
 	}
-	around := p.header.around()
+	h := &p.header
+	around := headerSize + int64(h.TensorOffset) - int64(h.MetadataOffset) + int64(h.FileSize) - int64(h.GraphOffset) // all but the constants
 	if around > driver.MaxStructure {
 		return nil, wire.Errorf(name, "metadata and operator graph", -1, format.ErrLimit, "larger than the %d bytes that are allowed", driver.MaxStructure)
 	}

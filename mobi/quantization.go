@@ -1,11 +1,14 @@
 package mobi
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strconv"
 	"strings"
 
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -36,42 +39,26 @@ func quantParam(name string) (input, kind int, ok bool) {
 	return input, kind, ok && kind >= 0
 }
 
-// addQuantizations adds the quantization that an operator has for its inputs to
-// found, by id.
-func addQuantizations(found map[uint32]*tensor.Quantization, op *Operator) {
-	var params map[int][len(quantSuffixes)]any
-	for _, p := range op.Params {
-		if input, kind, ok := quantParam(p.Name); ok && input < len(op.Inputs) {
-			if params == nil {
-				params = map[int][len(quantSuffixes)]any{}
-			}
-			values := params[input]
-			values[kind] = p.Value
-			params[input] = values
-		}
-	}
-	if params == nil {
-		return // as in most operators
-	}
-	for input, id := range op.Inputs {
-		values, ok := params[input]
-		if !ok {
-			continue
-		}
-		q := quantization(values)
-		if known := found[id]; known == nil {
-			found[id] = q
-		} else if !known.Equal(q) {
-			found[id] = unsound()
-		}
-	}
-}
-
 // quantizationsOf returns the quantization that operators have for constants, by id.
 func quantizationsOf(ops []Operator) map[uint32]*tensor.Quantization {
 	found := map[uint32]*tensor.Quantization{}
 	for i := range ops {
-		addQuantizations(found, &ops[i])
+		op := &ops[i]
+		params := map[int][len(quantSuffixes)]any{} // by input
+		for _, p := range op.Params {
+			if input, kind, ok := quantParam(p.Name); ok && input < len(op.Inputs) {
+				values := params[input]
+				values[kind] = p.Value
+				params[input] = values
+			}
+		}
+		for input, values := range params {
+			id, q := op.Inputs[input], quantization(values)
+			if known := found[id]; known != nil && !known.Equal(q) {
+				q = unsound()
+			}
+			found[id] = q
+		}
 	}
 	return found
 }
@@ -118,22 +105,36 @@ func sound(q *tensor.Quantization, d tensor.DType, shape tensor.Shape) bool {
 }
 
 // addQuantization adds the parameters of quantized constants to the operators that
-// consume them, unless an operator already has some for the constant.
-func addQuantization(ops []Operator, tensors []tensor.Info, ids []uint32) {
-	missing := map[uint32]*tensor.Quantization{}
+// consume them, unless an operator already has some for the constant, and lists those
+// that are invalid or that the file cannot hold.
+func addQuantization(ops []Operator, p *driver.Plan, ids []uint32, l *driver.LossList) {
+	known, missing, consumed := quantizationsOf(ops), map[uint32]*tensor.Quantization{}, map[uint32]bool{}
 	for i, id := range ids {
-		if tensors[i].Quant != nil {
-			missing[id] = tensors[i].Quant
+		if known[id] == nil {
+			missing[id] = p.Tensors[i].Quant
 		}
-	}
-	for id := range quantizationsOf(ops) {
-		delete(missing, id)
 	}
 	for i := range ops {
 		for input, id := range ops[i].Inputs {
+			consumed[id] = true
 			if q := missing[id]; q != nil {
 				ops[i].Params = append(ops[i].Params, quantParams(input, q)...)
 			}
+		}
+	}
+	for i, id := range ids {
+		t, err := &p.Tensors[i], error(nil)
+		switch {
+		case missing[id] == nil:
+		case t.Quant.Scheme != tensor.Linear:
+			err = fmt.Errorf("%w: %v quantization", format.ErrUnsupported, t.Quant.Scheme)
+		case !sound(t.Quant, t.DType, t.Shape):
+			err = fmt.Errorf("%w: they do not fit %v %v", format.ErrQuantization, t.DType, t.Shape)
+		case !consumed[id]:
+			err = fmt.Errorf("%w: MOBI stores quantization parameters in the operators that consume a constant, and there are none", format.ErrUnsupported)
+		}
+		if err != nil {
+			l.Quantization(p, i, err)
 		}
 	}
 }
@@ -145,11 +146,9 @@ func quantParams(input int, q *tensor.Quantization) []Param {
 	if q.Axis == tensor.PerTensor && len(q.Scales) == 1 {
 		params[0].Value = q.Scales[0]
 	}
-	switch len(q.ZeroPoints) {
-	case 0:
-	case 1:
+	if n := len(q.ZeroPoints); n == 1 {
 		params = append(params, Param{Name: prefix + quantSuffixes[zeroPoint], Value: q.ZeroPoints[0]})
-	default:
+	} else if n > 1 {
 		params = append(params, Param{Name: prefix + quantSuffixes[zeroPoint], Value: q.ZeroPoints})
 	}
 	if q.Axis != tensor.PerTensor {

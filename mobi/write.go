@@ -1,6 +1,7 @@
 package mobi
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"io"
@@ -23,7 +24,7 @@ import (
 // In the file, constants are sorted by the alignment of their data (see the package
 // documentation); the caller may write them in any order.
 func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
-	o = o.orDefault()
+	o = cmp.Or(o, new(WriteOptions))
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
@@ -32,7 +33,7 @@ func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error
 // Spool) or, with SpoolNever, refused. A file with compressed constants is always
 // buffered.
 func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
-	o = o.orDefault()
+	o = cmp.Or(o, new(WriteOptions))
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
 
@@ -85,8 +86,7 @@ func newDocument(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions, l
 			l.Renamed(p, i, fmt.Sprintf("MOBI names tensors by ids, decimal numbers up to %d", uint32(math.MaxUint32)))
 		}
 	}
-	quantLosses(p, n.ids, ops, l)
-	addQuantization(ops, p.Tensors, n.ids)
+	addQuantization(ops, p, n.ids, l)
 	var err error
 	if d.head, err = encodeHead(m); err != nil {
 		return nil, err

@@ -81,9 +81,7 @@ func rewritten(t *testing.T, f *File, o *WriteOptions) []byte {
 // order of the constants, padding, added parameters, flags and checksums.
 func TestWriteGolden(t *testing.T) {
 	config := &Config{
-		Name: "net", FrameworkVersion: 7, Time: time.Unix(1234567890, 0), Flags: FlagOptimized,
-		Inputs:  []Spec{NewSpec("x", Float32, -1, 3)},
-		Outputs: []Spec{NewSpec("y", Int16), NewSpec("z", 99, 0)},
+		Name: "net",
 		Constants: []Constant{
 			constant(t, 1, tensor.Int8, tensor.Shape{3}, []byte{1, 2, 3}, &tensor.Quantization{Axis: 0, Scales: []float32{1, 2, 3}, ZeroPoints: []int32{0, 0, 1}}),
 			constant(t, 2, tensor.Float16, tensor.Shape{3}, []byte{1, 2, 3, 4, 5, 6}, nil),
@@ -92,11 +90,17 @@ func TestWriteGolden(t *testing.T) {
 			constant(t, 5, tensor.Int8, tensor.Shape{1}, []byte{7}, &tensor.Quantization{Axis: -1, Scales: []float32{0.5}}),
 			constant(t, 0, tensor.Int16, tensor.Shape{0}, nil, nil),
 		},
-		Operators: []Operator{
-			{Type: Conv2D, Inputs: []uint32{1, 9, 1}, Outputs: []uint32{10}, Params: []Param{{"n", int32(4)}, {"s", "é"}}},
-			{Type: 500, Inputs: []uint32{5}, Outputs: []uint32{11}, Params: []Param{{"i", []int64{-1}}, {"b", true}, {"f", 0.5}, {"e", []float32{}}}},
+		WriteOptions: WriteOptions{
+			FrameworkVersion: 7, Flags: FlagOptimized,
+			Inputs:  []Spec{NewSpec("x", Float32, -1, 3)},
+			Outputs: []Spec{NewSpec("y", Int16), NewSpec("z", 99, 0)},
+			Operators: []Operator{
+				{Type: Conv2D, Inputs: []uint32{1, 9, 1}, Outputs: []uint32{10}, Params: []Param{{"n", int32(4)}, {"s", "é"}}},
+				{Type: 500, Inputs: []uint32{5}, Outputs: []uint32{11}, Params: []Param{{"i", []int64{-1}}, {"b", true}, {"f", 0.5}, {"e", []float32{}}}},
+			},
 		},
 	}
+	config.Time = time.Unix(1234567890, 0)
 	scales, zeros := array(f32s(1, 2, 3), 4), array(i32s(0, 0, 1), 4)
 	want := &image{
 		name: "net", framework: 7, created: 1234567890, flags: 7,

@@ -38,8 +38,9 @@ func (m *mobiModel) float32Size() (n int64) {
 // output channel, vectors with one scale.
 func (m *mobiModel) encoded(t testing.TB, d tensor.DType, level int) []byte {
 	t.Helper()
-	c := &mobi.Config{Name: m.name, Time: time.Unix(1_700_000_000, 0), Gzip: level,
-		Inputs: []mobi.Spec{mobi.NewSpec("image", mobi.Float32, -1, 28, 28)}, Outputs: []mobi.Spec{mobi.NewSpec("scores", mobi.Float32, -1, 10)}}
+	c := &mobi.Config{Name: m.name}
+	c.Time, c.Gzip = time.Unix(1_700_000_000, 0), level
+	c.Inputs, c.Outputs = []mobi.Spec{mobi.NewSpec("image", mobi.Float32, -1, 28, 28)}, []mobi.Spec{mobi.NewSpec("scores", mobi.Float32, -1, 10)}
 	for i, x := range m.tensors() {
 		o := tensor.QuantizeOptions{DType: d, PerChannel: len(x.Shape) > 1}
 		data, quant, _, err := tensor.Quantize(x.Data(), x.Shape, o)
