@@ -1,8 +1,6 @@
 package mobi
 
 import (
-	"bytes"
-	"encoding/binary"
 	"hash/adler32"
 	"testing"
 
@@ -29,15 +27,10 @@ func FuzzSections(f *testing.F) {
 		if len(meta)+len(records)+len(graph) > 1<<16 {
 			return
 		}
-		le := binary.LittleEndian
-		b := le.AppendUint32([]byte("IBOM\x01\x00\x00\x00"), 0)
 		tensorAt := uint32(32 + len(meta))
 		graphAt := tensorAt + uint32(len(records))
-		for _, v := range []uint32{0, graphAt + uint32(len(graph)) + 4, 32, tensorAt, graphAt} {
-			b = le.AppendUint32(b, v)
-		}
-		b = bytes.Join([][]byte{b, meta, records, graph}, nil)
-		b = le.AppendUint32(b, adler32.Checksum(b))
+		b := le("IBOM", uint16(1), uint16(0), uint32(0), uint32(0), graphAt+uint32(len(graph))+4, uint32(32), tensorAt, graphAt, meta, records, graph)
+		b = append(b, le(adler32.Checksum(b))...)
 		m, err := OpenBytes(b, nil)
 		if err != nil {
 			return

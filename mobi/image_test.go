@@ -38,58 +38,52 @@ type image struct {
 	spoil     func(file []byte) // called after all checksums are set
 }
 
+// le encodes numbers, slices of numbers and texts one after the other.
+func le(values ...any) (b []byte) {
+	for _, v := range values {
+		if s, ok := v.(string); ok {
+			v = []byte(s)
+		}
+		b, _ = binary.Append(b, binary.LittleEndian, v)
+	}
+	return b
+}
+
+func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
+
 func (m *image) bytes() []byte {
-	le := binary.LittleEndian
-	meta := le.AppendUint32(nil, uint32(len(m.name)))
-	meta = append(meta, m.name...)
-	meta = le.AppendUint32(meta, m.framework)
-	meta = le.AppendUint64(meta, m.created)
 	counts := m.counts
 	if counts == nil {
 		counts = []uint32{uint32(len(m.inputs)), uint32(len(m.outputs))}
 	}
-	meta = le.AppendUint32(le.AppendUint32(meta, counts[0]), counts[1])
-	meta = append(meta, bytes.Join(m.inputs, nil)...)
-	meta = append(meta, bytes.Join(m.outputs, nil)...)
-	meta = append(meta, m.pad...)
+	meta := le(uint32(len(m.name)), m.name, m.framework, m.created, counts, join(m.inputs...), join(m.outputs...), m.pad)
 	n := uint32(len(m.ops))
 	if m.opCount != nil {
 		n = *m.opCount
 	}
-	graph := append(le.AppendUint32(nil, n), bytes.Join(m.ops, nil)...)
-	records := bytes.Join(m.records, nil)
-
+	graph := le(n, join(m.ops...))
+	records := join(m.records...)
 	metaAt := 32 + len(m.gap)
 	tensorAt := metaAt + len(meta)
 	graphAt := tensorAt + len(records)
-	total := graphAt + len(graph) + len(m.tail) + 4
-	h := []byte("IBOM")
+	total := int64(graphAt+len(graph)+len(m.tail)+4) + m.totalPlus
+	magic := "IBOM"
 	if m.ascii {
-		h = []byte("MOBI")
+		magic = "MOBI"
 	}
-	if m.version == 0 {
-		m.version = 1
-	}
-	h = le.AppendUint16(h, m.version)
-	h = le.AppendUint16(h, m.reserved)
-	h = le.AppendUint32(h, 0)
-	h = le.AppendUint32(h, m.flags)
-	h = le.AppendUint32(h, uint32(int64(total)+m.totalPlus))
-	h = le.AppendUint32(h, uint32(metaAt))
-	h = le.AppendUint32(h, uint32(tensorAt))
-	h = le.AppendUint32(h, uint32(graphAt))
+	h := le(magic, max(m.version, 1), m.reserved, uint32(0), m.flags, uint32(total), uint32(metaAt), uint32(tensorAt), uint32(graphAt))
 	if m.patch != nil {
 		m.patch(h)
 	}
 	if !m.noSum {
-		le.PutUint32(h[8:], crc32.ChecksumIEEE(h))
+		copy(h[8:], le(crc32.ChecksumIEEE(h)))
 	}
-	b := bytes.Join([][]byte{h, m.gap, meta, records, graph, m.tail}, nil)
+	b := join(h, m.gap, meta, records, graph, m.tail)
+	footer := adler32.Checksum(b)
 	if m.crc {
-		b = le.AppendUint32(b, crc32.ChecksumIEEE(b))
-	} else {
-		b = le.AppendUint32(b, adler32.Checksum(b))
+		footer = crc32.ChecksumIEEE(b)
 	}
+	b = append(b, le(footer)...)
 	if m.spoil != nil {
 		m.spoil(b)
 	}
@@ -98,87 +92,32 @@ func (m *image) bytes() []byte {
 
 // spec encodes an input or output spec.
 func spec(name string, typ uint16, dims ...uint64) []byte {
-	le := binary.LittleEndian
-	b := le.AppendUint32(nil, uint32(len(name)))
-	b = append(b, name...)
-	b = le.AppendUint16(b, uint16(len(dims)))
-	b = le.AppendUint16(b, typ)
-	for _, d := range dims {
-		b = le.AppendUint64(b, d)
-	}
-	return b
+	return le(uint32(len(name)), name, uint16(len(dims)), typ, dims)
 }
 
 // recordOf encodes a constant.
 func recordOf(id uint32, typ uint16, dims []uint64, data []byte) []byte {
-	le := binary.LittleEndian
-	b := le.AppendUint32(nil, id)
-	b = le.AppendUint16(b, typ)
-	b = le.AppendUint16(b, uint16(len(dims)))
-	for _, d := range dims {
-		b = le.AppendUint64(b, d)
-	}
-	b = le.AppendUint64(b, uint64(len(data)))
-	return append(b, data...)
+	return le(id, typ, uint16(len(dims)), dims, uint64(len(data)), data)
 }
 
 // op encodes an operator.
 func op(typ uint16, in, out []uint32, params ...[]byte) []byte {
-	le := binary.LittleEndian
-	b := le.AppendUint16(nil, typ)
-	b = le.AppendUint16(b, uint16(len(in)))
-	b = le.AppendUint16(b, uint16(len(out)))
-	b = le.AppendUint16(b, uint16(len(params)))
-	for _, ids := range [][]uint32{in, out} {
-		for _, id := range ids {
-			b = le.AppendUint32(b, id)
-		}
-	}
-	return append(b, bytes.Join(params, nil)...)
+	return le(typ, uint16(len(in)), uint16(len(out)), uint16(len(params)), in, out, join(params...))
 }
 
 // param encodes a parameter whose value is given in bytes.
 func param(name string, typ uint8, value ...byte) []byte {
-	b := binary.LittleEndian.AppendUint16(nil, uint16(len(name)))
-	b = append(b, name...)
-	return append(append(b, typ), value...)
+	return le(uint16(len(name)), name, typ, value)
 }
 
-// u32s, i32s and f32s encode numbers; array prepends a count.
-func u32s(v ...uint32) []byte {
-	var b []byte
-	for _, x := range v {
-		b = binary.LittleEndian.AppendUint32(b, x)
-	}
-	return b
-}
-
-func i32s(v ...int32) []byte {
-	var b []byte
-	for _, x := range v {
-		b = binary.LittleEndian.AppendUint32(b, uint32(x))
-	}
-	return b
-}
-
-func f32s(v ...float32) []byte {
-	var b []byte
-	for _, x := range v {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-	}
-	return b
-}
-
-func u64s(v ...uint64) []byte {
-	var b []byte
-	for _, x := range v {
-		b = binary.LittleEndian.AppendUint64(b, x)
-	}
-	return b
-}
+// u32s, i32s, f32s and u64s encode numbers; array prepends a count.
+func u32s(v ...uint32) []byte  { return le(v) }
+func i32s(v ...int32) []byte   { return le(v) }
+func f32s(v ...float32) []byte { return le(v) }
+func u64s(v ...uint64) []byte  { return le(v) }
 
 func array(values []byte, size int) []byte {
-	return append(i32s(int32(len(values)/size)), values...)
+	return le(int32(len(values)/size), values)
 }
 
 // zipped returns data as a gzip member made by the standard library.

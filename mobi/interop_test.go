@@ -1,8 +1,6 @@
 package mobi
 
 import (
-	"bytes"
-	"encoding/binary"
 	"hash/adler32"
 )
 
@@ -10,19 +8,12 @@ import (
 // of 30 bytes, a total without the footer, a count before the tensors, and a checksum
 // over four bytes too few.
 func referenceContainer(name string, records ...[]byte) []byte {
-	le := binary.LittleEndian
-	meta := append(le.AppendUint32(nil, uint32(len(name))), name...)
-	meta = le.AppendUint32(meta, 1)
-	meta = le.AppendUint64(meta, 1_800_000_000)
-	meta = le.AppendUint64(meta, 0) // no inputs, no outputs
-	tensors := append(le.AppendUint32(nil, uint32(len(records))), bytes.Join(records, nil)...)
-	graph := le.AppendUint32(nil, 0)
+	meta := le(uint32(len(name)), name, uint32(1), uint64(1_800_000_000), uint64(0)) // no inputs, no outputs
+	tensors := le(uint32(len(records)), join(records...))
+	graph := le(uint32(0))
 	tensorAt := 30 + len(meta)
 	graphAt := tensorAt + len(tensors)
-	b := le.AppendUint16([]byte("IBOM"), 1)
-	for _, v := range []int{0, 0, graphAt + len(graph), 30, tensorAt, graphAt} {
-		b = le.AppendUint32(b, uint32(v))
-	}
-	b = bytes.Join([][]byte{b, meta, tensors, graph}, nil)
-	return le.AppendUint32(b, adler32.Checksum(b[:len(b)-4]))
+	header := le("IBOM", uint16(1), uint64(0), uint32(graphAt+len(graph)), uint32(30), uint32(tensorAt), uint32(graphAt))
+	b := join(header, meta, tensors, graph)
+	return append(b, le(adler32.Checksum(b[:len(b)-4]))...)
 }

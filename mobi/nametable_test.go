@@ -1,7 +1,6 @@
 package mobi
 
 import (
-	"encoding/binary"
 	"errors"
 	"io"
 	"strconv"
@@ -15,7 +14,7 @@ import (
 
 // text returns the encoded value of a string parameter.
 func text(s string) []byte {
-	return append(binary.LittleEndian.AppendUint32(nil, uint32(len(s))), s...)
+	return le(uint32(len(s)), s)
 }
 
 // nameOp returns an operator that stores names and the keys of the metadata.

@@ -2,7 +2,6 @@ package mobi
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"testing"
 
@@ -46,10 +45,7 @@ func TestRefusedAt(t *testing.T) {
 	wantError(t, err, format.ErrCorrupt, "constant 1 data size")
 
 	const size = driver.MaxStructure + 100
-	h := binary.LittleEndian.AppendUint32([]byte("IBOM\x01\x00\x00\x00"), 0)
-	for _, v := range []uint32{0, size, 32, 56, 56} {
-		h = binary.LittleEndian.AppendUint32(h, v)
-	}
+	h := le("IBOM", uint16(1), uint16(0), uint32(0), []uint32{0, size, 32, 56, 56})
 	_, err = OpenReaderAt(zeros{h}, size, nil)
 	wantError(t, err, format.ErrLimit, "metadata and operator graph")
 }
