@@ -10,16 +10,16 @@ import (
 // packed returns the stored bytes of tensor i and their codec, nil if they are
 // not compressed.
 func (f *parsed) packed(i int) (data []byte, z *codec.Stream, err error) {
-	s := &f.stored[f.records[i].data]
-	if s.start == s.end {
+	r, p := &f.records[i], f.payloadOf(i)
+	switch s := r.data; {
+	case s.size == 0:
 		return []byte{}, nil, nil // an empty tensor may omit its data
+	case p.InFile:
+		data, err = f.src.Slice(p.Base+s.off, s.size)
+	default:
+		data, err = p.Bytes(s.off, s.end())
 	}
-	if p := f.payloadOf(i); p.inFile {
-		data, err = f.src.Slice(p.base+s.start, s.end-s.start)
-	} else {
-		data, err = p.Bytes(s.start, s.end)
-	}
-	return data, codecs[s.codec], err
+	return data, codecs[r.codec], err
 }
 
 // load implements driver.Parsed for tensors that are compressed, or in a block
@@ -57,5 +57,5 @@ func (f *parsed) stream(i int, w io.Writer) error {
 
 // badData adds the name of tensor i to an error about decoding its data.
 func (f *parsed) badData(i int, err error) error {
-	return f.tensorError(i, "compressed_data", f.stored[f.records[i].data].start, err)
+	return f.tensorError(i, "compressed_data", f.records[i].data.off, err)
 }

@@ -25,8 +25,7 @@ type parsed struct {
 	decoded         *driver.Graph           // of graph
 	signature       *signatures             // nil without a signature block
 	records         []record                // by tensor
-	stored          []stored                // of tensors to decode, by record.data
-	externals       []externalData          // of external tensors, by record.data, and of those inside the graph
+	externals       []externalData          // of external tensors, by record.external, and of those inside the graph
 	spaces          map[string]driver.Space // by location
 	initializerData bool                    // initializers of the graph have data
 	tail            bool                    // the tensor block has unknown fields
@@ -106,10 +105,10 @@ func (p *parser) readSignatures() error {
 // the block is compressed or encrypted.
 func (f *parsed) recordAt(i int) int64 {
 	p := f.payloadOf(i)
-	if p.base < 0 {
+	if p.Base < 0 {
 		return p.at
 	}
-	return p.base + f.records[i].at
+	return p.Base + f.records[i].at
 }
 
 // notes lists irregularities that readers tolerate.

@@ -14,10 +14,8 @@ import (
 // memory, so that it cannot change after it is checked. Only a tensor block that
 // is not encrypted stays in the file.
 type payload struct {
-	protobuf.Source
-	base   int64 // file offset of the payload; -1 if the block is compressed or encrypted
-	at     int64 // file offset of the block
-	inFile bool  // the payload stays in the file
+	protobuf.Source       // Base is -1 if the block is compressed or encrypted
+	at              int64 // file offset of the block
 }
 
 // locate turns a defect into an error with a field and its offset in the file. In
@@ -27,8 +25,8 @@ func (p *payload) locate(name string, err error) error {
 	switch {
 	case !ok:
 		return err
-	case p.base >= 0:
-		return wire.Error(formatName, d.Path, p.base+d.At, d.Err)
+	case p.Base >= 0:
+		return wire.Error(formatName, d.Path, p.Base+d.At, d.Err)
 	}
 	return wire.Error(formatName, d.Path, p.at, fmt.Errorf("%w (at byte %d of the decoded block)", d.Err, d.At))
 }
@@ -45,7 +43,7 @@ func (f *parsed) tensorError(i int, field string, at int64, err error) error {
 // most limit bytes.
 func (p *parser) load(to *payload, b block, limit int64) error {
 	s, codec, cipher := p.hdr.blocks[b], codecs[p.hdr.compression], p.cipher
-	*to = payload{base: s.off, at: s.off}
+	base := s.off
 	switch b {
 	case signatureBlock:
 		codec, cipher = nil, nil
@@ -66,14 +64,14 @@ func (p *parser) load(to *payload, b block, limit int64) error {
 	if cipher == nil {
 		data, err = driver.Private(p.src, s.off, s.size)
 	} else {
-		to.base = -1
+		base = -1
 		data, err = cipher.OpenAt(p.src, s.off, s.size, []byte(b.String()))
 	}
 	if _, located := err.(*tensor.Error); err != nil && (cipher == nil || located) {
 		return err
 	}
 	if codec != nil && err == nil {
-		to.base = -1
+		base = -1
 		left := p.memory.Left()
 		if data, err = codec.DecompressMax(data, min(limit, left)); err == nil {
 			p.memory.Release(s.size)
@@ -85,7 +83,8 @@ func (p *parser) load(to *payload, b block, limit int64) error {
 	if err != nil {
 		return fail(b.String(), err)
 	}
-	to.Source = *protobuf.InMemory(data)
+	*to = payload{*protobuf.InMemory(data), s.off}
+	to.Base = base
 	return nil
 }
 
@@ -99,8 +98,8 @@ func (f *parsed) payloadOf(i int) *payload {
 
 // reader returns a source over a payload. The caller must close it.
 func (f *parsed) reader(p *payload) *protobuf.Source {
-	if p.inFile {
-		return protobuf.OpenFile(f.src, p.base, p.Size)
+	if p.InFile {
+		return protobuf.OpenFile(f.src, p.Base, p.Size)
 	}
 	return protobuf.InMemory(p.Win)
 }

@@ -13,18 +13,13 @@ import (
 
 // record describes a tensor's message, beyond what the index holds.
 type record struct {
-	at, end    int64  // of the message, within the payload
-	data       uint32 // in stored or externals
-	graph      bool   // an initializer with data: the payload is the graph's
-	compressed bool   // a CompressedTensor
-	external   bool
-	more       bool // it has fields that the index does not hold
-}
-
-// stored is the range of the payload with the bytes of a tensor to decode.
-type stored struct {
-	start, end int64
+	at, end    int64 // of the message, within the payload
+	data       span  // of the data of a tensor to decode, within the payload
 	codec      Compression
+	graph      bool  // an initializer with data: the payload is the graph's
+	compressed bool  // a CompressedTensor
+	more       bool  // it has fields that the index does not hold
+	external   int32 // in externals; negative for data in the file
 }
 
 // recordPool has memory for records, whose number is not known in advance.
@@ -44,12 +39,8 @@ func (p *parser) listTensors() error {
 			return err
 		}
 	} else {
-		*t = payload{base: s.off, at: s.off, inFile: true, Source: protobuf.Source{Size: s.size}}
-		t.Source = *p.reader(t)
-		defer func() {
-			t.Close()
-			t.Source = protobuf.Source{Size: t.Size}
-		}()
+		*t = payload{*protobuf.OpenFile(p.src, s.off, s.size), s.off}
+		defer t.Close()
 	}
 	t.Tally = p.tally(math.MaxInt64)
 	p.graph.Tally = t.Tally
@@ -124,7 +115,7 @@ func (p *parser) add(fl *protobuf.Field, graph bool) error {
 	}
 	t := driver.Tensor{Name: h.name, DType: h.dt, Shape: p.index.Dims(len(h.dims)), Size: h.size, Quant: h.quant.quantization(&p.quants)}
 	copy(t.Shape, h.dims)
-	r := record{at: fl.Start, end: fl.End, graph: graph, compressed: h.compressed, external: h.data == externalArm, more: h.more}
+	r := record{at: fl.Start, end: fl.End, graph: graph, compressed: h.compressed, external: -1, more: h.more}
 	if err := p.place(&t, &r); err != nil {
 		return err
 	}
@@ -191,33 +182,29 @@ func (h *head) checkCompressed(at int64, header Compression) error {
 // place sets the location of the data in t and r.
 func (p *parser) place(t *driver.Tensor, r *record) (err error) {
 	h, in := &p.head, &p.tensors
-	if r.external {
-		r.data = uint32(len(p.externals))
+	if h.data == externalArm {
+		r.external = int32(len(p.externals))
 		t.Offset = h.ext.offset
 		t.Space, err = p.refer(p.index.Len())
 		return err
 	}
-	s := stored{start: h.raw.Start, end: h.raw.End}
+	r.data = span{h.raw.Start, h.raw.End - h.raw.Start}
 	if r.graph {
 		in = &p.graph
 	}
 	switch {
 	case h.compressed:
-		s = stored{h.packed.Start, h.packed.End, h.codec(p.hdr.compression)}
-		t.Stored = s.end - s.start
+		r.data, r.codec = span{h.packed.Start, h.packed.End - h.packed.Start}, h.codec(p.hdr.compression)
+		t.Stored = r.data.size
 	case r.graph && p.hdr.compression != None:
 		t.Compression = p.hdr.compression.String()
 		t.Stored = -1
 	}
-	if s.codec != None {
-		t.Compression = s.codec.String()
+	if r.codec != None {
+		t.Compression = r.codec.String()
 	}
-	if in.base >= 0 && t.Compression == "" && s.start > 0 {
-		t.Offset = in.base + s.start
-		return nil
+	if t.Offset = in.Base + r.data.off; in.Base < 0 || t.Compression != "" || r.data.off == 0 {
+		t.Offset, t.Loaded = -1, true
 	}
-	t.Offset, t.Loaded = -1, true
-	r.data = uint32(len(p.stored))
-	p.stored = append(p.stored, s)
 	return nil
 }

@@ -1,7 +1,6 @@
 package wia
 
 import (
-	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -22,7 +21,7 @@ func (f *parsed) verify(v driver.Verification) error {
 	block := v.All() || v.Trusted() != nil
 	var packed []int // compressed tensors
 	for i := range f.records {
-		if r := &f.records[i]; v.Wanted(i) && !r.external {
+		if r := &f.records[i]; v.Wanted(i) && r.external < 0 {
 			block = block || !r.graph
 			if f.index.Loaded(i) && r.compressed {
 				packed = append(packed, i)
@@ -86,9 +85,9 @@ func (f *parsed) touch(v driver.Verification, i int) (all bool, err error) {
 		return true, nil
 	}
 	r := &f.records[i]
-	if r.external {
-		if own := int32(r.data); f.externals[own].summed {
-			err = f.checkRange(v, []int32{own})
+	if r.external >= 0 {
+		if f.externals[r.external].summed {
+			err = f.checkRange(v, []int32{r.external})
 		}
 		return false, err
 	}
@@ -136,9 +135,9 @@ func (f *parsed) canVerify(v driver.Verification) error {
 // coveredBy names the checksum that covers tensor i, "" for none.
 func (f *parsed) coveredBy(i int) string {
 	switch r := &f.records[i]; {
-	case r.external && !f.externals[r.data].summed:
+	case r.external >= 0 && !f.externals[r.external].summed:
 		return ""
-	case r.external:
+	case r.external >= 0:
 		return "sha256"
 	case r.graph:
 		return "sha256 of the graph block"
@@ -176,22 +175,22 @@ func sha256Of(v driver.Verification, space driver.Space, s span, part string) (s
 // ranges lists the external data to check, as indexes into f.externals. Each
 // element has all entries with the same range, so that it is hashed once.
 func (f *parsed) ranges(v driver.Verification) (list [][]int32) {
-	all := make([]int32, 0, len(f.externals)) // allocated once: there may be very many
+	type place struct {
+		space driver.Space
+		span
+	}
+	number := make(map[place]int)
 	for i := range f.externals {
-		if x := &f.externals[i]; x.tensor < 0 || v.Wanted(x.tensor) {
-			all = append(all, int32(i))
+		x := &f.externals[i]
+		if x.tensor >= 0 && !v.Wanted(x.tensor) {
+			continue
 		}
-	}
-	order := func(a, b int32) int {
-		x, y := &f.externals[a], &f.externals[b]
-		return cmp.Or(cmp.Compare(x.space, y.space), cmp.Compare(x.off, y.off), cmp.Compare(x.size, y.size))
-	}
-	slices.SortStableFunc(all, order)
-	list = make([][]int32, 0, len(all))
-	for from, to := 0, 0; from < len(all); from = to {
-		for to = from; to < len(all) && order(all[from], all[to]) == 0; to++ {
+		n, ok := number[place{x.space, x.span}]
+		if !ok {
+			n = len(list)
+			number[place{x.space, x.span}], list = n, append(list, nil)
 		}
-		list = append(list, all[from:to])
+		list[n] = append(list[n], int32(i))
 	}
 	return list
 }

@@ -50,7 +50,7 @@ type Source struct {
 	Win    []byte
 	lo     int64 // offset of Win[0]
 	Size   int64
-	base   int64 // offset of the section in the file
+	Base   int64 // offset of the section in the file
 	file   wire.Window
 	InFile bool // it is read through a window
 
@@ -65,13 +65,18 @@ func InMemory(payload []byte) *Source { return &Source{Win: payload, Size: int64
 
 // OpenFile returns a source for size bytes at offset base of a file. It must be closed.
 func OpenFile(src wire.Sized, base, size int64) *Source {
-	s := &Source{Size: size, base: base, InFile: true}
+	s := &Source{Size: size, Base: base, InFile: true}
 	s.file.Open(src)
 	return s
 }
 
-// Close releases the window.
-func (s *Source) Close() { s.file.Close() }
+// Close releases the window. The rest of the Source stays valid.
+func (s *Source) Close() {
+	if s.InFile {
+		s.file.Close()
+		s.Win, s.lo = nil, 0
+	}
+}
 
 // All returns the whole source as one message.
 func (s *Source) All() Field { return Field{End: s.Size} }
@@ -85,7 +90,7 @@ func (s *Source) Bytes(from, to int64) ([]byte, error) {
 	if !s.InFile || to-from > driver.MaxStructure {
 		return nil, Defectf(from, tensor.ErrLimit, "%d bytes that are not data, the limit is %d", to-from, int64(driver.MaxStructure))
 	}
-	win, err := s.file.Piece(s.base+from, to-from)
+	win, err := s.file.Piece(s.Base+from, to-from)
 	if err != nil {
 		return nil, err
 	}
