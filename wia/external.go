@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -24,24 +23,6 @@ const externalDataBytes = 192
 type checksum struct {
 	summed bool
 	sum    [sha256.Size]byte
-}
-
-// space returns the space of the external file at a location. The first call
-// for a location declares it; the file is opened when one of its tensors is used.
-func (f *parsed) space(location []byte) (driver.Space, error) {
-	if s, ok := f.spaces[string(location)]; ok {
-		return s, nil
-	}
-	if f.spaces == nil {
-		f.spaces = make(map[string]driver.Space)
-	}
-	l := string(location)
-	dir, _ := f.src.Dir() // without a directory, using the file fails
-	s, err := dir.Declare(external.Clean(l))
-	if err == nil {
-		f.spaces[l] = s
-	}
-	return s, err
 }
 
 // externalError adds the name of the tensor and the offset of its message to an

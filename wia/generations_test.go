@@ -38,7 +38,7 @@ func saveModel(t *testing.T, path, data string, o *WriteOptions) string {
 	if b, err := v.Bytes(); string(b) != data {
 		t.Fatalf("%q, %v, want %q", b, err, data)
 	}
-	for location := range f.f.spaces {
+	for _, location := range f.f.files.Locations() {
 		return location
 	}
 	t.Fatal("no external data")

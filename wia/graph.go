@@ -2,7 +2,6 @@ package wia
 
 import (
 	"fmt"
-	"strconv"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
@@ -16,13 +15,8 @@ var graphSchema = onnxgraph.Schema{
 	Node:       onnxgraph.NodeFields{Name: 1, Op: 2, Inputs: 3, Outputs: 4},
 	TensorName: 1, Merges: true, UniqueOutputs: true,
 	Undeclared: []string{},
-	SetType: func(v *driver.ValueInfo, code int32) {
-		if v.DType = dtypeOf(code); v.DType == tensor.Invalid && code != 0 {
-			v.Code = strconv.Itoa(int(code))
-		}
-	},
 
-	Code: codeOf, CheckTensor: checkTensor, AppendTensor: putTensor,
+	DType: dtypeOf, Code: codeOf, CheckTensor: checkTensor, AppendTensor: putTensor,
 	DataFields: onnxgraph.Bits(rawArm, externalArm), RawData: rawArm,
 }
 
@@ -118,7 +112,7 @@ func (p *parser) refer(i int) (driver.Space, error) {
 		x.name = string(h.name)
 	}
 	var err error
-	x.space, err = p.space(h.ext.location)
+	x.space, _, err = p.files.Find(p.src, h.ext.location, false)
 	p.externals = append(p.externals, x)
 	return x.space, err
 }
@@ -138,8 +132,7 @@ func (f *parsed) view(h *head, s *protobuf.Source, m *quantMemory) (v tensor.Vie
 		return v, nil
 	}
 	info.Offset, info.Size, info.Stored = h.ext.offset, h.size, h.size
-	dir, _ := f.src.Dir()
-	return dir.View(f.spaces[string(h.ext.location)], &info), nil
+	return f.files.View(f.src, h.ext.location, &info), nil
 }
 
 // graphOf decodes a graph in wire format whose tensors are those of a plan.

@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/seal"
@@ -22,14 +23,14 @@ type parsed struct {
 	graph           payload
 	tensors         payload
 	metadata        driver.Metadata
-	decoded         *driver.Graph           // of graph
-	signature       *signatures             // nil without a signature block
-	records         []record                // by tensor
-	externals       []externalData          // of external tensors, by record.external, and of those inside the graph
-	spaces          map[string]driver.Space // by location
-	initializerData bool                    // initializers of the graph have data
-	tail            bool                    // the tensor block has unknown fields
-	touched         [numSums]bool           // checksums compared before a first use
+	decoded         *driver.Graph  // of graph
+	signature       *signatures    // nil without a signature block
+	records         []record       // by tensor
+	externals       []externalData // of external tensors, by record.external, and of those inside the graph
+	files           external.Files
+	initializerData bool          // initializers of the graph have data
+	tail            bool          // the tensor block has unknown fields
+	touched         [numSums]bool // checksums compared before a first use
 }
 
 // parser reads everything but tensor data and external files.

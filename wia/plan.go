@@ -5,7 +5,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
@@ -125,7 +124,7 @@ func (w *encoder) locations(path string) ([]string, error) {
 		return nil, err
 	}
 	defer f.Close()
-	return slices.Collect(maps.Keys(f.f.spaces)), nil
+	return f.f.files.Locations(), nil
 }
 
 // putHead appends the name, dims and dtype fields of a Tensor message.

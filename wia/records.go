@@ -58,7 +58,7 @@ func (p *parser) listTensors() error {
 func (p *parser) tally(room int64) *protobuf.Tally {
 	p.counts = *protobuf.NewTally(room)
 	t, b := &p.counts, &p.hdr.blocks
-	t.Max[protobuf.CountDims] = int64(protobuf.DimsOf(b[graphBlock].size + b[tensorBlock].size))
+	t.Max[protobuf.CountedAs("dims")] = int64(protobuf.DimsOf(b[graphBlock].size + b[tensorBlock].size))
 	return t
 }
 

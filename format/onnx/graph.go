@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
@@ -17,13 +16,8 @@ var graphSchema = onnxgraph.Schema{
 	Graph: graphMsg, Nodes: 1, Name: 2, Initializers: 5, Inputs: 11, Outputs: 12,
 	Node:       onnxgraph.NodeFields{Inputs: 1, Outputs: 2, Name: 3, Op: 4},
 	TensorName: 8,
-	SetType: func(v *driver.ValueInfo, code int32) {
-		if v.DType = dtypeOf(code); v.DType == tensor.Invalid && code != 0 {
-			v.Code = strconv.Itoa(int(code))
-		}
-	},
 
-	Code: codeOf, Explicit: true, CheckTensor: checkTensor, AppendTensor: putTensor,
+	DType: dtypeOf, Code: codeOf, Explicit: true, CheckTensor: checkTensor, AppendTensor: putTensor,
 	DataFields: onnxgraph.Bits(13, 14, rawData), RawData: rawData,
 }
 
@@ -100,16 +94,14 @@ func (f *parsed) AttributeTensor(_ int64, level int, pieces ...protobuf.Field) (
 func (f *parsed) view(h *head, s *protobuf.Source) (tensor.View, error) {
 	info := tensor.Info{Name: string(h.name), DType: dtypeOf(h.code), Shape: append(tensor.Shape{}, h.dims...), Encoding: h.encoding(f.unknown)}
 	if h.location == 1 {
-		x := f.files[string(h.ext.location)]
-		if h.ext.length < 0 && x.size >= h.ext.offset {
-			h.size = x.size - h.ext.offset
-		}
-		info.Offset, info.Size, info.Stored = h.ext.offset, h.size, h.size
 		if f.src == nil {
 			return tensor.View{}, nil
 		}
-		dir, _ := f.src.Dir()
-		return dir.View(x.space, &info), nil
+		if size := f.files.Size(h.ext.location); h.ext.length < 0 && size >= h.ext.offset {
+			h.size = size - h.ext.offset
+		}
+		info.Offset, info.Size, info.Stored = h.ext.offset, h.size, h.size
+		return f.files.View(f.src, h.ext.location, &info), nil
 	}
 	data, err := h.bytes(s)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -25,7 +26,7 @@ type parsed struct {
 	graph   bool             // the graph was found
 	inside  bool             // it is being read
 	records []record         // by tensor
-	files   map[string]externalFile
+	files   external.Files
 	unknown map[string]*tensor.Encoding
 	model   model
 	decoded *driver.Graph
@@ -38,15 +39,9 @@ type record struct {
 	more    bool // its message has fields that only Native has
 }
 
-// externalFile is a file of external data.
-type externalFile struct {
-	space driver.Space
-	size  int64 // -1 if unknown, or if the file cannot be opened
-}
-
 // newParsed returns a parser of s.
 func newParsed(s *protobuf.Source, x *driver.Index, o *driver.Options) *parsed {
-	f := &parsed{s: s, index: x, o: o, files: map[string]externalFile{}, unknown: map[string]*tensor.Encoding{}}
+	f := &parsed{s: s, index: x, o: o, unknown: map[string]*tensor.Encoding{}}
 	s.Tally = protobuf.NewTally(o.Memory.Room(s.Size))
 	s.Watch = f.watch
 	return f
@@ -150,47 +145,23 @@ func (f *parsed) add(name []byte, dims []int64, t *driver.Tensor, r record, at i
 
 // external locates external data.
 func (f *parsed) external(h *head, at int64, t *driver.Tensor) error {
-	x, err := f.file(h.ext.location, h.ext.length < 0)
+	space, size, err := f.files.Find(f.src, h.ext.location, h.ext.length < 0)
 	if err != nil {
 		return err
 	}
-	if h.ext.length < 0 && x.size >= 0 {
+	if h.ext.length < 0 && size >= 0 {
 		// To the end of the file.
-		n := x.size - h.ext.offset
+		n := size - h.ext.offset
 		elems, _ := tensor.Shape(h.dims).Elems()
 		if n < 0 {
-			return protobuf.InField("offset", protobuf.Defectf(at, tensor.ErrTruncated, "%d, the file has %d bytes", h.ext.offset, x.size))
+			return protobuf.InField("offset", protobuf.Defectf(at, tensor.ErrTruncated, "%d, the file has %d bytes", h.ext.offset, size))
 		}
 		if err := h.holds(n, elems, at); err != nil {
 			return protobuf.InField("length", err)
 		}
 	}
-	t.Space, t.Offset, t.Size = x.space, h.ext.offset, h.size
+	t.Space, t.Offset, t.Size = space, h.ext.offset, h.size
 	return nil
-}
-
-// file returns the external file at a location. It is opened when one of its tensors is
-// first used, or when its size is needed.
-func (f *parsed) file(location []byte, sized bool) (externalFile, error) {
-	x, ok := f.files[string(location)]
-	if ok && (!sized || x.size >= 0) {
-		return x, nil
-	}
-	x.size = -1
-	dir, _ := f.src.Dir() // without one, the use of the file is the error
-	name := string(location)
-	if sized && name[len(name)-1] != '/' {
-		if src, space, err := dir.Open(name); err == nil {
-			x = externalFile{space, src.Size()}
-			f.files[name] = x
-			return x, nil
-		}
-	}
-	var err error
-	if x.space, err = dir.Declare(name); err == nil {
-		f.files[name] = x
-	}
-	return x, err
 }
 
 // propertyBytes is the memory of a property besides its texts: here, in the metadata, and in a

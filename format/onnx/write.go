@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"maps"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
@@ -203,7 +202,7 @@ func locations(path string) ([]string, error) {
 		return nil, err
 	}
 	defer m.Close()
-	return slices.Collect(maps.Keys(codec.Own(m).(*parsed).files)), nil
+	return codec.Own(m).(*parsed).files.Locations(), nil
 }
 
 // Tensor implements driver.Encoder.

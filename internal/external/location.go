@@ -5,11 +5,61 @@ package external
 import (
 	"bytes"
 	"fmt"
+	"maps"
 	"path"
+	"slices"
 	"strings"
 
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
+
+// Files are the files of external data that a model names, by location. The zero Files is empty.
+type Files struct{ list map[string]file }
+
+type file struct {
+	space driver.Space
+	size  int64 // -1 if unknown, or if the file cannot be opened
+}
+
+// Find returns the file at a location, which has been checked. The first call for a location declares
+// it; the file is opened when one of its tensors is used or, if sized is set, now.
+func (f *Files) Find(src driver.Source, location []byte, sized bool) (driver.Space, int64, error) {
+	x, ok := f.list[string(location)]
+	if ok && (!sized || x.size >= 0) {
+		return x.space, x.size, nil
+	}
+	dir, err := src.Dir() // without a directory, using the file fails
+	name, opened := Clean(string(location)), driver.Source(nil)
+	x.size = -1
+	if sized && !strings.HasSuffix(name, "/") {
+		if opened, x.space, err = dir.Open(name); err == nil {
+			x.size = opened.Size()
+		}
+	}
+	if x.size < 0 {
+		x.space, err = dir.Declare(name)
+	}
+	if err == nil {
+		if f.list == nil {
+			f.list = map[string]file{}
+		}
+		f.list[string(location)] = x
+	}
+	return x.space, x.size, err
+}
+
+// View returns the view of a tensor with data at a location that Find has found.
+func (f *Files) View(src driver.Source, location []byte, info *tensor.Info) tensor.View {
+	dir, _ := src.Dir()
+	return dir.View(f.list[string(location)].space, info)
+}
+
+// Size returns the size of a file that Find has opened.
+func (f *Files) Size(location []byte) int64 { return f.list[string(location)].size }
+
+// Locations returns the locations, unnormalized.
+func (f *Files) Locations() []string { return slices.Collect(maps.Keys(f.list)) }
 
 // CheckLocation fails unless a location is a slash-separated path below the model's directory on
 // every system. Symbolic links are checked when the file is opened.

@@ -3,6 +3,7 @@ package onnxgraph
 import (
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -317,8 +318,10 @@ func (d *Decoder) valueType(v *driver.ValueInfo, m *protobuf.Message, msg protob
 		for t.Next() {
 			switch t.Num {
 			case tensorElem:
-				v.Code = ""
-				d.SetType(v, int32(t.Val))
+				v.DType, v.Code = d.DType(int32(t.Val)), ""
+				if v.DType == tensor.Invalid && int32(t.Val) != 0 {
+					v.Code = strconv.Itoa(int(int32(t.Val)))
+				}
 			case tensorShape:
 				t.Err = d.shape(v, t.Def.Message, t.Field, level+2)
 			}

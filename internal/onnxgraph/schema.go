@@ -3,7 +3,6 @@
 package onnxgraph
 
 import (
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -22,11 +21,10 @@ type Schema struct {
 
 	// Undeclared is the list of initializers of a graph that has none: empty or nil.
 	Undeclared []string
-	// SetType sets the dtype of a value from its code.
-	SetType func(v *driver.ValueInfo, code int32)
 
-	// Code returns the code of a dtype, or 0 if the format does not have it.
-	Code func(tensor.DType) int32
+	// DType returns the dtype of a code, or Invalid. Code returns the code of a dtype, or 0.
+	DType func(code int32) tensor.DType
+	Code  func(tensor.DType) int32
 	// Explicit says that attribute values are written even if they are zero, and that every
 	// attribute has a value.
 	Explicit bool

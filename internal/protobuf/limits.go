@@ -8,54 +8,41 @@ import (
 // Counted is a kind of element that a graph may have many of, with a limit.
 type Counted uint8
 
-const (
-	notCounted Counted = iota
-	CountNodes
-	CountValues     // inputs and outputs of graphs
-	CountEdges      // inputs and outputs of nodes
-	CountAttributes // including tensors and graphs in lists
-	CountTensors    // initializers
-	CountDims       // of tensors
-	CountValueDims  // of values; may be symbols
-	CountStrings    // in attributes
-	CountNumbers    // in attributes
-	CountProperties
-	numCounted
-)
-
 // MaxDims limits the dims of all tensors of a graph or a block.
 const MaxDims = 1 << 25
 
-// limits are far above real models: the largest graphs have a few hundred thousand nodes.
-var limits = [numCounted]struct {
+// limits are far above real models: the largest graphs have a few hundred thousand nodes. The first
+// counts nothing.
+var limits = [...]struct {
 	name string
 	most int64
 }{
-	CountNodes:      {"nodes", 1 << 20},
-	CountValues:     {"values", 1 << 20},
-	CountEdges:      {"edges", 1 << 23},
-	CountAttributes: {"attributes", 1 << 21},
-	CountTensors:    {"tensors", driver.MaxTensors},
-	CountDims:       {"dims", MaxDims},
-	CountValueDims:  {"value_dims", 1 << 22},
-	CountStrings:    {"strings", 1 << 23},
-	CountNumbers:    {"numbers", 1 << 26},
-	CountProperties: {"properties", 1 << 20},
+	{"", 0},
+	{"dims", MaxDims},
+	{"value_dims", 1 << 22},
+	{"nodes", 1 << 20},
+	{"values", 1 << 20},            // inputs and outputs of graphs
+	{"edges", 1 << 23},             // inputs and outputs of nodes
+	{"attributes", 1 << 21},        // including tensors and graphs in lists
+	{"tensors", driver.MaxTensors}, // initializers
+	{"strings", 1 << 23},           // in attributes
+	{"numbers", 1 << 26},           // in attributes
+	{"properties", 1 << 20},
 }
 
-// countedAs returns the limit with a name, or notCounted.
-func countedAs(name string) Counted {
+// CountedAs returns the kind with a name, or 0.
+func CountedAs(name string) Counted {
 	for i := range limits {
 		if limits[i].name == name {
 			return Counted(i)
 		}
 	}
-	return notCounted
+	return 0
 }
 
 // Tally counts the elements of a graph and the memory allocated for them.
 type Tally struct {
-	n, Max [numCounted]int64
+	n, Max [len(limits)]int64
 	Cost   int64 // bytes of memory so far
 	Room   int64 // limit on Cost
 }

@@ -116,7 +116,7 @@ func Parse(table string) map[string]*Message {
 			d.wire = d.Kind.WireType()
 			for _, option := range words[3:] {
 				d.Flags |= flags[option]
-				d.counted |= countedAs(option)
+				d.counted |= CountedAs(option)
 				if option == "oneof" {
 					m.Arms |= 1 << num
 				}

@@ -153,7 +153,7 @@ func (s *Source) admit(d *FieldDef, f *Field) (err error) {
 			err = Defectf(f.At, tensor.ErrCorrupt, "enum value %d beyond int32", f.Val)
 		}
 	}
-	if d.counted != notCounted && s.Tally != nil && err == nil {
+	if d.counted != 0 && s.Tally != nil && err == nil {
 		err = s.Tally.add(d.counted, f)
 	}
 	return err
