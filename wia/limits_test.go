@@ -13,11 +13,11 @@ import (
 
 // crowds lists graphs with many elements of one kind.
 var crowds = []struct {
-	what    string
-	limit   int
-	elem    []byte                  // one element, encoded
-	graph   func(all []byte) []byte // returns the graph around all elements
-	others  int64                   // further elements of the kind in the graph
+	what   string
+	limit  int
+	elem   []byte                  // one element, encoded
+	graph  func(all []byte) []byte // returns the graph around all elements
+	others int64                   // further elements of the kind in the graph
 }{
 	{"nodes", 1 << 20, by(2), func(all []byte) []byte { return all }, 0},
 	{"values", 1 << 20, by(3), func(all []byte) []byte { return all }, 0},
