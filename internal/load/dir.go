@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"syscall"
@@ -16,64 +15,70 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// file is the Source of the model's own file.
-type file struct {
+// input is the Source of a file.
+type input struct {
 	*source.Region
-	s      *spaces
-	number driver.Space
+	f *file
 }
 
-func (f *file) Path() string { return f.s.m.Path() }
+// Path implements driver.Source.
+func (in *input) Path() string {
+	if in.f.number == 0 {
+		return in.f.Path()
+	}
+	return in.f.path()
+}
 
 // Name returns the file's name in its directory, also for a reader; "" if there is no directory.
-func (f *file) Name() string {
-	if f.s.dir == "" && f.s.sibling == nil {
+func (in *input) Name() string {
+	if _, err := in.Dir(); err != nil {
 		return ""
 	}
-	return f.s.m.path
+	return in.f.Model.path
 }
 
 // InMemory implements driver.Source. During parsing bytes are copied and recorded.
-func (f *file) InMemory() bool { return f.Region.InMemory() && f.s.frozen }
+func (in *input) InMemory() bool { return in.Region.InMemory() && in.f.spaces.frozen }
 
 // Slice implements driver.Source.
-func (f *file) Slice(off, n int64) ([]byte, error) {
-	if f.s.frozen {
-		return f.Region.Slice(off, n)
+func (in *input) Slice(off, n int64) ([]byte, error) {
+	if in.f.spaces.frozen {
+		return in.Region.Slice(off, n)
 	}
-	b, err := f.Copy(off, n)
+	b, err := in.Copy(off, n)
 	if err == nil {
-		err = f.Record(b, off)
+		err = in.Record(b, off)
 	}
 	return b, err
 }
 
 // ReadAt implements driver.Source.
-func (f *file) ReadAt(p []byte, off int64) (int, error) {
-	n, err := f.Region.ReadAt(p, off)
-	if err := f.Record(p[:n], off); err != nil {
+func (in *input) ReadAt(p []byte, off int64) (int, error) {
+	n, err := in.Region.ReadAt(p, off)
+	if err := in.Record(p[:n], off); err != nil {
 		return 0, err
 	}
 	return n, err
 }
 
 // ReadAhead implements driver.Source.
-func (f *file) ReadAhead(p []byte, off int64) (int, error) { return f.Region.ReadAt(p, off) }
+func (in *input) ReadAhead(p []byte, off int64) (int, error) { return in.Region.ReadAt(p, off) }
 
 // Record implements driver.Source.
-func (f *file) Record(b []byte, off int64) error {
-	if f.s.frozen {
+func (in *input) Record(b []byte, off int64) error {
+	if in.f.spaces.frozen {
 		return nil
 	}
-	return f.s.structure.add(f.number, b, off)
+	return in.f.spaces.structure.add(in.f.number, b, off)
 }
 
 // Dir implements driver.Source.
-func (f *file) Dir() (driver.Dir, error) {
-	if f.s.dir == "" && f.s.sibling == nil {
-		return f.s, errNoDir
+func (in *input) Dir() (driver.Dir, error) {
+	s := &in.f.spaces
+	if s.dir == "" && s.sibling == nil {
+		return s, errNoDir
 	}
-	return f.s, nil
+	return s, nil
 }
 
 var errNoDir = fmt.Errorf("%w: a model that was not opened by path has no directory; set Options.Dir", driver.ErrUnsupported)
@@ -104,8 +109,10 @@ func (s *spaces) Entries() ([]driver.DirEntry, error) {
 	for i, e := range list {
 		entries[i] = driver.DirEntry{Name: e.Name(), Regular: e.Type().IsRegular()}
 		if e.Type()&os.ModeSymlink != 0 {
-			info, err := s.stat(e.Name())
-			entries[i].Regular, entries[i].Err = err == nil && info.Mode().IsRegular(), err
+			_, err := s.stat(e.Name())
+			if entries[i].Regular = err == nil; !errors.Is(err, errIrregular) {
+				entries[i].Err = err
+			}
 		}
 	}
 	return entries, nil
@@ -144,47 +151,28 @@ func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	_, path = r.Origin()
-	f := &space{name: name, dir: s.dir, src: shard{file{Region: r, s: s}, path}}
+	f := &file{name: name, dir: s.dir}
 	f.region.Store(r)
 	n := s.add(f)
-	f.src.number = n
-	src, err := s.OpenSpace(n)
-	return src, n, err
+	return &input{r, f}, n, nil
 }
 
-// shard is the Source of any other file of the model.
-type shard struct {
-	file
-	path string
-}
-
-func (s *shard) Path() string { return s.path }
-
-// mapNow maps a file of the directory. An entry of the directory itself is mapped by its
-// name, to open it only once; links on the way to other files are resolved below the
-// directory.
+// mapNow maps a file of the directory.
 func (s *spaces) mapNow(name, path string) (*source.Region, error) {
 	if s.dir == "" {
 		return s.openSibling(name)
-	}
-	if isEntry(name) {
-		o := s.m.mapping
-		o.NoLink, o.Parse = true, true
-		r, err := source.Open(path, o)
-		if err == nil {
-			r.SetOrigin(s.m.desc.Name, path)
-			s.read(r)
-		}
-		if !errors.Is(err, source.ErrNotRegular) {
-			return r, err
-		}
 	}
 	root, err := s.open()
 	if err != nil {
 		return nil, err
 	}
-	return s.mapBelow(root, s.dir, name, path, func(os.FileInfo) error { return nil })
+	o := s.m.mapping
+	o.Parse = true
+	r, err := s.mapBelow(root, s.dir, name, path, o, func(os.FileInfo) error { return nil })
+	if err == nil {
+		s.read(r)
+	}
+	return r, err
 }
 
 // openSibling opens another file of a model without a directory.
@@ -204,13 +192,6 @@ func (s *spaces) openSibling(name string) (*source.Region, error) {
 	return r, nil
 }
 
-// isEntry reports whether name is an entry of the directory itself. On Windows, names without
-// a separator may lead elsewhere.
-func isEntry(name string) bool {
-	return name != "" && name != "." && name != ".." && strings.IndexByte(name, '/') < 0 && strings.IndexByte(name, '\\') < 0 &&
-		(runtime.GOOS != "windows" || filepath.IsLocal(name))
-}
-
 // read makes r the file that is open for parsing, and ends parsing of the previous one.
 func (s *spaces) read(r *source.Region) {
 	if s.reading != nil {
@@ -227,9 +208,9 @@ func (s *spaces) Declare(name string) (driver.Space, error) {
 	if n, ok := s.byName[name]; ok {
 		return n, nil
 	}
-	f := &space{name: name, dir: s.laterDir(), later: (*space).mapLater}
+	f := &file{name: name, dir: s.laterDir(), later: (*file).mapLater}
 	if s.dir == "" && s.sibling != nil {
-		f.later = func(f *space) (*source.Region, error) { return f.spaces.openSibling(f.name) }
+		f.later = func(f *file) (*source.Region, error) { return f.spaces.openSibling(f.name) }
 	} else if strings.HasSuffix(name, "/") {
 		f.why = fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)
 	} else if f.was, f.why = s.stat(name); passes(f.why) {
@@ -257,19 +238,11 @@ func (s *spaces) laterDir() string {
 
 // OpenSpace implements driver.Dir.
 func (s *spaces) OpenSpace(n driver.Space) (driver.Source, error) {
-	if n == 0 {
-		return &s.own, nil
-	}
 	r, err := s.region(n)
 	if err != nil {
 		return nil, err
 	}
-	f := s.files[n-1]
-	src := &f.src
-	if src.Region == nil {
-		src = &shard{file{r, s, n}, f.path()}
-	}
-	return src, nil
+	return &input{r, s.file(n)}, nil
 }
 
 // View implements driver.Dir.
@@ -278,5 +251,5 @@ func (s *spaces) View(n driver.Space, info *tensor.Info) (v tensor.View) {
 		v, _ = failed(info, explainTensor(info, errUnknown, s.m.desc.Name, s.m.path))
 		return v
 	}
-	return tensor.View(memory.New(info, memory.Owner[tensor.Info](loose{s.files[n-1], n}), nil))
+	return tensor.View(memory.New(info, memory.Owner[tensor.Info](unlisted{s.files[n-1]}), nil))
 }

@@ -59,7 +59,7 @@ func (m *Model) Open(r *source.Region, c *Config) error {
 	finished := false
 	defer m.orClose(&finished)
 	err := m.guard(func() (err error) {
-		m.parsed, err = c.Driver.Parse(&m.spaces.own, &m.index, &c.Options)
+		m.parsed, err = c.Driver.Parse(&input{m.main, &m.spaces.own}, &m.index, &c.Options)
 		if foreign.Blamed(err) {
 			head, _ := m.main.Head(driver.SniffLen)
 			c.Head = bytes.Clone(head)
@@ -189,7 +189,7 @@ func (m *Model) checkIndex() error {
 		case m.index.Loaded(i) && m.parsed.Load == nil:
 			err = fmt.Errorf("%w: the driver cannot load it", tensor.ErrCorrupt)
 		case !m.index.Loaded(i):
-			err = m.spaces.check(space, off, n)
+			err = m.spaces.file(space).check(off, n)
 		}
 		if err != nil {
 			return &tensor.Error{Format: m.desc.Name, Path: m.path, Field: tensorField(m.index.Name(i)), Offset: off, Err: err}
@@ -262,19 +262,32 @@ func (m *Model) At(i int) (v tensor.View) {
 	return v
 }
 
-// at makes the view of tensor i. It takes a pointer to avoid copying views.
+// at makes the view of tensor i, and maps its file if necessary. It takes a pointer to avoid copying views.
 func (m *Model) at(i int, v *tensor.View) error {
+	info, f := m.Info(i), &m.spaces.own
 	var data []byte
 	if !m.index.Loaded(i) {
+		r := m.main
 		space, off, size := m.index.Place(i)
 		if space != 0 {
-			return m.spaces.view(m.Info(i), space, i, m.spaces.files[space-1], v)
+			f = m.spaces.files[space-1]
+			if r = f.region.Load(); r == nil || off < 0 || size > r.Size()-off {
+				err := m.main.Enter()
+				if err == nil {
+					r, err = f.find(i, info.Name, off, size)
+					m.main.Leave()
+				}
+				if err != nil {
+					*v, err = failed(info, err)
+					return err
+				}
+			}
 		}
-		if mem := m.main.Bytes(); mem != nil {
+		if mem := r.Bytes(); mem != nil {
 			data = mem[off : off+size : off+size]
 		}
 	}
-	*v = tensor.View(memory.New(m.Info(i), memory.Owner[tensor.Info](m), data))
+	*v = tensor.View(memory.New(info, memory.Owner[tensor.Info](f), data))
 	return nil
 }
 

@@ -5,7 +5,10 @@ import (
 	"errors"
 	"io"
 	"os"
+	"path/filepath"
+	"runtime"
 	"slices"
+	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
@@ -35,6 +38,13 @@ func (s *spaces) directory() (*os.File, error) {
 	return s.list, nil
 }
 
+// isEntry reports whether name is an entry of the directory itself. On Windows, names without
+// a separator may lead elsewhere.
+func isEntry(name string) bool {
+	return name != "" && name != "." && name != ".." && strings.IndexByte(name, '/') < 0 && strings.IndexByte(name, '\\') < 0 &&
+		(runtime.GOOS != "windows" || filepath.IsLocal(name))
+}
+
 // Peek implements driver.Dir.
 func (s *spaces) Peek(names []string, n int) ([]driver.Peek, error) {
 	if s.frozen {
@@ -46,11 +56,11 @@ func (s *spaces) Peek(names []string, n int) ([]driver.Peek, error) {
 	if err := s.m.memory.Reserve(int64(len(names)) * spaceBytes); err != nil {
 		return nil, &tensor.Error{Format: s.m.desc.Name, Path: s.dir, Field: "directory", Offset: -1, Err: err}
 	}
-	heads, files, dir := make([]driver.Peek, len(names)), make([]space, len(names)), s.laterDir()
+	heads, files, dir := make([]driver.Peek, len(names)), make([]file, len(names)), s.laterDir()
 	buf := make([]byte, n*len(names))
 	err := work.Each(context.Background(), (len(names)+batch-1)/batch, 0, func(k int) error {
 		for i := k * batch; i < min(len(names), (k+1)*batch); i++ {
-			files[i].name, files[i].dir, files[i].later = names[i], dir, (*space).mapLater
+			files[i].name, files[i].dir, files[i].later = names[i], dir, (*file).mapLater
 			s.peek(&files[i], &heads[i], buf[i*n:(i+1)*n:(i+1)*n])
 		}
 		return nil
@@ -68,11 +78,11 @@ func (s *spaces) Peek(names []string, n int) ([]driver.Peek, error) {
 }
 
 // peek reads the beginning of a file into p.
-func (s *spaces) peek(f *space, h *driver.Peek, p []byte) {
+func (s *spaces) peek(f *file, h *driver.Peek, p []byte) {
 	n := 0
 	if source.Peeks && isEntry(f.name) {
 		n, f.id, h.Err = source.Peek(s.list, f.name, p)
-		h.Head, h.Size, f.peeked = p[:n], f.id.Size(), f.id.Size()
+		h.Head, h.Size, f.size = p[:n], f.id.Size(), f.id.Size()
 		if !errors.Is(h.Err, source.ErrNotRegular) {
 			return
 		}
@@ -94,5 +104,5 @@ func (s *spaces) peek(f *space, h *driver.Peek, p []byte) {
 	if errors.Is(err, io.EOF) {
 		err = nil
 	}
-	f.was, h.Head, h.Size, h.Err, f.peeked = info, p[:n], info.Size(), err, info.Size()
+	f.was, h.Head, h.Size, h.Err, f.size = info, p[:n], info.Size(), err, info.Size()
 }

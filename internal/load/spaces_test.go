@@ -392,8 +392,10 @@ func TestNoDirectory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w.bin")
 	put(t, path, ramp(8))
 	below := strings.TrimLeft(filepath.ToSlash(path[len(filepath.VolumeName(path)):]), "/")
-	s := &spaces{m: new(Model)}
-	if _, err := (&file{s: s}).Dir(); !errors.Is(err, errNoDir) {
+	m := new(Model)
+	s := &m.spaces
+	s.m, s.own.Model = m, m
+	if _, err := (&input{f: &s.own}).Dir(); !errors.Is(err, errNoDir) {
 		t.Errorf("Dir: %v, want %v", err, errNoDir)
 	}
 	if _, err := s.Entries(); !errors.Is(err, errNoDir) {
@@ -413,7 +415,9 @@ func TestNoDirectory(t *testing.T) {
 
 // TestNoPeekAfterParsing: files are added to a model while it is parsed, and not later.
 func TestNoPeekAfterParsing(t *testing.T) {
-	s := &spaces{m: new(Model), dir: modelDir(t)}
+	m := &Model{spaces: spaces{dir: modelDir(t)}}
+	s := &m.spaces
+	s.m = m
 	s.parsed()
 	if got, err := s.Peek([]string{"w.bin"}, 8); !errors.Is(err, errFrozen) {
 		t.Errorf("%v, %v, want %v", got, err, errFrozen)
@@ -423,7 +427,9 @@ func TestNoPeekAfterParsing(t *testing.T) {
 // TestDeclaredAfterClose: what was declared is not mapped once the model is closed,
 // when nobody would give it back.
 func TestDeclaredAfterClose(t *testing.T) {
-	s := &spaces{m: new(Model), dir: modelDir(t)}
+	m := &Model{spaces: spaces{dir: modelDir(t)}}
+	s := &m.spaces
+	s.m = m
 	n, err := s.Declare("w.bin")
 	if err != nil {
 		t.Fatal(err)

@@ -62,7 +62,7 @@ func (m *Model) Stats() Stats {
 	}
 	for _, f := range m.spaces.files {
 		if f.region.Load() == nil {
-			s.FileSize += f.peeked
+			s.FileSize += f.size
 		}
 	}
 	locked := m.NeedsKey()
@@ -80,10 +80,7 @@ func (m *Model) Stats() Stats {
 func (m *Model) copied(i int, locked bool) string {
 	d := m.index.DType(i)
 	space, off, _ := m.index.Place(i)
-	r := m.main
-	if space != 0 {
-		r = m.spaces.files[space-1].region.Load() // nil until it is opened
-	}
+	r := m.spaces.file(space).region.Load() // nil until it is opened
 	switch {
 	case m.index.Compression(i) != "":
 		return compressed

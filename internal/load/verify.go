@@ -164,7 +164,7 @@ func (v *verification) tensor(i int, wide bool) (by string, err error) {
 		}
 		return s.Kind.String(), v.compare(i, s, checksum.Of(s.Kind, data), off)
 	}
-	r, err := v.m.spaces.regionOf(space, i, name, off, size)
+	r, err := v.m.spaces.file(space).find(i, name, off, size)
 	if err != nil {
 		return "", err
 	}

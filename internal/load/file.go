@@ -1,0 +1,287 @@
+package load
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"sync"
+	"sync/atomic"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// file is a file of the model: its own, number 0, or another one. It owns the views of the tensors in it.
+type file struct {
+	*Model
+	number driver.Space
+	name   string      // relative to the directory
+	dir    string      // absolute if the file is opened later
+	was    os.FileInfo // status of the file when it was declared
+	id     source.ID   // used in place of was for a file read by source.Peek
+	size   int64       // of a file whose beginning was read
+	why    error       // why a declared file cannot be opened
+
+	// later maps a file that was not opened while parsing. It is a field, set when such files
+	// are declared, so that programs whose formats have one file do not link the code.
+	later func(*file) (*source.Region, error)
+
+	mu     sync.Mutex
+	region atomic.Pointer[source.Region]
+	gone   bool
+}
+
+var (
+	_ memory.Owner[tensor.Info] = (*file)(nil)
+	_ memory.Advisor            = (*file)(nil)
+	_ memory.Owner[tensor.Info] = failure{}
+)
+
+func (f *file) path() string {
+	if f.number == 0 {
+		return f.Model.path
+	}
+	if r := f.region.Load(); r != nil && f.dir == "" {
+		_, path := r.Origin()
+		return path
+	}
+	return filepath.Join(f.dir, filepath.FromSlash(f.name))
+}
+
+// Files returns the paths of all files that belong to the model, beginning with its own
+// file or directory, without duplicates. It returns nil for a model not opened by path.
+func (m *Model) Files() []string {
+	if !m.byPath {
+		return nil
+	}
+	files := make([]string, 1, 1+len(m.spaces.files))
+	files[0] = m.path
+	for _, f := range m.spaces.files {
+		files = append(files, f.path())
+	}
+	slices.Sort(files[1:])
+	return slices.Compact(files)
+}
+
+// open maps the file unless it is mapped already.
+func (f *file) open() (*source.Region, error) {
+	if r := f.region.Load(); r != nil {
+		return r, nil
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if r := f.region.Load(); r != nil {
+		return r, nil
+	}
+	if f.gone {
+		return nil, tensor.ErrClosed
+	}
+	r, err := f.later(f)
+	if err != nil && f.id.Known() {
+		return nil, err // names the file
+	}
+	if err != nil {
+		return nil, f.external(err)
+	}
+	if f.spaces.frozen { // otherwise this happens after parsing
+		if err := f.hold(context.Background(), r); err != nil {
+			r.Undo(&f.mapping)
+			return nil, err
+		}
+	}
+	f.region.Store(r)
+	return r, nil
+}
+
+// mapLater maps a declared file if it has not been replaced since.
+func (f *file) mapLater() (*source.Region, error) {
+	if f.why != nil && !errors.Is(f.why, os.ErrNotExist) {
+		return nil, fmt.Errorf("when the model was opened: %w", f.why)
+	}
+	if f.id.Known() {
+		o := f.mapping
+		o.NoLink, o.Same = true, f.id
+		r, err := source.Open(f.path(), o)
+		if errors.Is(err, source.ErrNotRegular) {
+			return nil, fmt.Errorf("%w: %w", source.ErrReplaced, err)
+		}
+		if err == nil {
+			r.SetOrigin(f.desc.Name, f.path())
+		}
+		return r, err
+	}
+	root, err := openRoot(f.dir)
+	if err != nil {
+		return nil, err
+	}
+	defer root.Close()
+	return f.spaces.mapBelow(root, f.dir, f.name, f.path(), f.mapping, f.same)
+}
+
+// same returns an error if the file is not the one that was declared.
+func (f *file) same(now os.FileInfo) error {
+	switch was := f.was; {
+	case was == nil:
+		return fmt.Errorf("%w: the file was not there when the model was opened", tensor.ErrCorrupt)
+	case !os.SameFile(was, now) || was.Size() != now.Size() || !was.ModTime().Equal(now.ModTime()):
+		return source.ErrReplaced
+	}
+	return nil
+}
+
+// external adds the file's name to an error, unless it is the model's own.
+func (f *file) external(err error) error {
+	if f.number == 0 {
+		return err
+	}
+	return fmt.Errorf("external data %.200q: %w", f.name, err)
+}
+
+// find returns the region of a tensor's file, which it maps if necessary, and checks that it contains the tensor. i
+// is the index of the tensor, or negative if it is not in the index.
+func (f *file) find(i int, name string, off, size int64) (*source.Region, error) {
+	r, err := f.open()
+	if err == nil && (off < 0 || off > r.Size() || size > r.Size()-off) {
+		err = f.external(fmt.Errorf("%w: %d bytes at %d of a file of %d", tensor.ErrTruncated, size, off, r.Size()))
+	}
+	if err != nil && f.number > 0 {
+		err = &tensor.Error{Format: f.desc.Name, Path: f.Model.path, Field: tensorField(name), Offset: f.recordAt(i), Err: err}
+	}
+	return r, err
+}
+
+// check returns an error for a range outside the file. The size of a declared file is
+// checked when it is opened.
+func (f *file) check(off, size int64) error {
+	total := int64(math.MaxInt64)
+	if r := f.region.Load(); r != nil {
+		total = r.Size()
+	} else if f.id.Known() {
+		total = f.size
+	}
+	if off < 0 || size > total-off { // a size is never negative
+		return fmt.Errorf("%w: the driver says that it is at %d to %d of %d bytes", tensor.ErrTruncated, off, off+size, total)
+	}
+	return nil
+}
+
+// Lend implements memory.Owner: the model's own file and this one must outlive the slice.
+func (f *file) Lend(info *tensor.Info) error {
+	if f.touch.pending.Load() {
+		if err := f.Enter(info); err != nil {
+			return err
+		}
+		f.Leave()
+	}
+	if err := f.main.Lend(); err != nil || f.number == 0 {
+		return err
+	}
+	return f.region.Load().Lend()
+}
+
+// Load implements memory.Owner. It returns the bytes of a tensor, or of a part of a tensor behind a reader. It keeps
+// the results of the driver and copies of misaligned tensors; data from a reader goes
+// into the cache.
+func (f *file) Load(info *tensor.Info) ([]byte, error) {
+	i, ok := f.index.Lookup(info.Name)
+	r := f.region.Load()
+	switch {
+	case !ok:
+		return nil, tensor.ErrClosed // the view belongs to a failed model
+	case f.index.Loaded(i):
+		return f.copy(i, true, func() ([]byte, error) { return f.decode(i) })
+	case !r.InMemory():
+		return f.cache.read(r, info.Offset, info.Size)
+	}
+	return f.copy(i, true, func() ([]byte, error) { return alignedCopy(r, info) })
+}
+
+func alignedCopy(r *source.Region, info *tensor.Info) ([]byte, error) {
+	b, err := r.Slice(info.Offset, info.Size)
+	if err != nil {
+		return nil, err
+	}
+	return append(memory.Aligned(len(b))[:0], b...), nil
+}
+
+// decode calls the driver to load tensor i, and checks the result.
+func (m *Model) decode(i int) ([]byte, error) {
+	b, err := m.parsed.Load(i)
+	if err == nil && int64(len(b)) != m.index.Size(i) {
+		err = m.errorf(tensorField(m.index.Name(i)), -1, tensor.ErrCorrupt, "%d bytes were loaded, it has %d", len(b), m.index.Size(i))
+	}
+	return b, err
+}
+
+// Ranged implements memory.Owner: parts of tensors that are not in memory can be read.
+func (f *file) Ranged(info *tensor.Info) bool {
+	if f.region.Load().InMemory() || info.Offset < 0 || info.Compression != "" {
+		return false
+	}
+	i, ok := f.index.Lookup(info.Name)
+	return ok && !f.index.Loaded(i)
+}
+
+// ReadAt implements memory.Owner.
+func (f *file) ReadAt(ctx context.Context, info *tensor.Info, p []byte, off int64) error {
+	_, err := f.region.Load().ReadAtContext(ctx, p, info.Offset+off)
+	return err
+}
+
+// Explain implements memory.Owner.
+func (f *file) Explain(info *tensor.Info, err error) error {
+	return explainTensor(info, err, f.desc.Name, f.path())
+}
+
+// unlisted owns tensors that are not in the index. Their file is mapped on first
+// use, no checksum is verified before that, and copies are not cached.
+type unlisted struct{ *file }
+
+// Enter implements memory.Owner.
+func (l unlisted) Enter(info *tensor.Info) error {
+	if err := l.main.Enter(); err != nil {
+		return err
+	}
+	_, err := l.find(-1, info.Name, info.Offset, info.Size)
+	if err != nil {
+		l.main.Leave()
+	}
+	return err
+}
+
+// Ranged implements memory.Owner.
+func (l unlisted) Ranged(*tensor.Info) bool {
+	r := l.region.Load()
+	return r != nil && !r.InMemory()
+}
+
+// Load implements memory.Owner.
+func (l unlisted) Load(info *tensor.Info) ([]byte, error) {
+	r := l.region.Load()
+	if !r.InMemory() {
+		return r.Slice(info.Offset, info.Size)
+	}
+	return alignedCopy(r, info)
+}
+
+// failure is the owner of views that were returned with an error. Explain returns that
+// error in place of any other, such as a wrong dtype.
+type failure struct{ err error }
+
+func (f failure) Enter(*tensor.Info) error          { return f.err }
+func (f failure) Leave()                            {}
+func (f failure) Lend(*tensor.Info) error           { return f.err }
+func (f failure) Load(*tensor.Info) ([]byte, error) { return nil, f.err }
+func (f failure) Ranged(*tensor.Info) bool          { return false }
+func (f failure) Holds(uintptr) bool                { return false }
+func (f failure) Fault(addr uintptr) error          { return fmt.Errorf("memory fault at %#x", addr) }
+func (f failure) Explain(*tensor.Info, error) error { return f.err }
+func (f failure) ReadAt(context.Context, *tensor.Info, []byte, int64) error {
+	return f.err
+}
