@@ -3,7 +3,6 @@ package npy
 import (
 	"bytes"
 	"errors"
-	"io"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -32,33 +31,6 @@ func mixed() []byte {
 // mixedTypes are what each is listed as.
 var mixedTypes = map[string]string{
 	"text": "<U2", "records": "[('a', '<f4'), ('b', '<i4', (2,))]", "good": "float32", "objects": "|O", "columns": ">U1, fortran_order", "none": "<M8[ns]",
-}
-
-// TestListed: one array that cannot be read does not spoil an archive.
-func TestListed(t *testing.T) {
-	m, err := OpenBytes(mixed(), &format.Options{Check: format.CheckAll})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	types := map[string]string{}
-	for name, v := range m.Tensors() {
-		info := v.Info()
-		types[name] = info.TypeName()
-		_, err := tensor.Decode[float32](nil, v)
-		if name == "good" && err != nil || name != "good" && !errors.Is(err, format.ErrDType) {
-			t.Errorf("Decode of %s: %v", name, err)
-		}
-	}
-	if d := cmp.Diff(mixedTypes, types); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
-	for name, want := range map[string][]byte{"text": ramp(24), "records": ramp(24), "objects": []byte("\x80\x04N."), "columns": ramp(24), "none": nil} {
-		v, _ := m.Tensor(name)
-		if got, err := v.Bytes(); err != nil || !bytes.Equal(got, want) {
-			t.Errorf("Bytes of %s: %x, %v", name, got, err)
-		}
-	}
 }
 
 // TestListedCopy: a copy to an archive keeps the arrays, and is what NumPy wrote.
@@ -93,7 +65,7 @@ func TestListedCopy(t *testing.T) {
 		want, _ := v.Bytes()
 		got, err := c.Bytes()
 		info, copied := v.Info(), c.Info()
-		if !bytes.Equal(want, got) || err != nil || info.TypeName() != copied.TypeName() || !info.Shape.Equal(copied.Shape) {
+		if !bytes.Equal(want, got) || err != nil || info.TypeName() != mixedTypes[name] || copied.TypeName() != mixedTypes[name] || !info.Shape.Equal(copied.Shape) {
 			t.Errorf("%v became %v, %v", v, c, err)
 		}
 	}
@@ -161,31 +133,5 @@ func TestListedLongNames(t *testing.T) {
 			t.Errorf("%s: copied, %v", name, err)
 		}
 		m.Close()
-	}
-}
-
-// shrinking is a file that ends early once it was opened.
-type shrinking struct {
-	b   []byte
-	end *int64
-}
-
-func (s shrinking) ReadAt(p []byte, off int64) (int, error) {
-	return bytes.NewReader(s.b[:*s.end]).ReadAt(p, off)
-}
-
-// TestCutDeflated: a file that is cut in a deflated array is truncated, and not corrupt.
-func TestCutDeflated(t *testing.T) {
-	b := archiveOf(deflated1("x", f32().bytes())).bytes()
-	end := int64(len(b))
-	m, err := OpenReaderAt(shrinking{b, &end}, end, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	end = 40 // within the array
-	_, err = m.At(0).Bytes()
-	if !errors.Is(err, format.ErrTruncated) || !errors.Is(err, io.ErrUnexpectedEOF) || errors.Is(err, format.ErrCorrupt) {
-		t.Error(err)
 	}
 }

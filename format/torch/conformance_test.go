@@ -148,35 +148,3 @@ func TestPyTorch(t *testing.T) {
 		compare(t, filepath.Join(dir, file), want)
 	}
 }
-
-// TestInterop reads files of other projects if they are available.
-func TestInterop(t *testing.T) {
-	dir := filepath.Join("..", "..", "..", "shared", "foreign", "pt")
-	if _, err := os.Stat(dir); err != nil {
-		t.Skip("no files of others here: ", err)
-	}
-	for _, tt := range []struct {
-		file, name string
-		shape      tensor.Shape
-	}{
-		{"fortran_tensor_3d.pth", "tensor_fortran", tensor.Shape{2, 3, 4}},
-		{"test.pt", "test", tensor.Shape{2, 4}},
-		{"test_with_key.pt", "model_state_dict.test", tensor.Shape{2, 4}},
-	} {
-		m, err := Open(filepath.Join(dir, tt.file), nil)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		v, err := m.Tensor(tt.name)
-		if err != nil {
-			t.Error(err)
-			continue
-		}
-		got, err := tensor.Decode[int64](nil, v)
-		if err != nil || !v.Shape().Equal(tt.shape) || got[0] != 1 || got[len(got)-1] != int64(len(got)) {
-			t.Errorf("%s: %v %v, %v", tt.file, v.Shape(), got, err)
-		}
-		m.Close()
-	}
-}
