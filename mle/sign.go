@@ -24,10 +24,10 @@ type SignOptions struct {
 }
 
 // Sign signs the version 2 file at path and replaces an existing signature. It copies
-// the stored sections byte for byte, without decompressing them; file systems that share
-// blocks copy no data. The signed file replaces the old one in one step, so that readers
-// see either the old file or the new one, and open mappings stay valid. With
-// SignOptions.To, Sign writes another file and leaves the old one unchanged.
+// the stored sections byte for byte, without decompressing them. The signed file replaces
+// the old one in one step, so that readers see either the old file or the new one, and
+// open mappings stay valid. With SignOptions.To, Sign writes another file and leaves the
+// old one unchanged.
 //
 // Encryption authenticates the feature flags, so an encrypted file that was not signed
 // when it was written cannot be signed later: Sign fails with ErrUnsupported.
@@ -70,7 +70,11 @@ func signFile(path string, key ed25519.PrivateKey, o *SignOptions) error {
 	if err != nil {
 		return err
 	}
-	if err := signCopy(f, src, size, &h, head, key, o); err != nil {
+	err = save.NewInput(o.Context, src, size, nil).CopyTo(f, 0, nil)
+	if err == nil {
+		err = signCopy(f, size, &h, head, key, o)
+	}
+	if err != nil {
 		f.Abort()
 		return err
 	}
@@ -78,24 +82,13 @@ func signFile(path string, key ed25519.PrivateKey, o *SignOptions) error {
 	return f.Commit(true)
 }
 
-// signCopy makes f a signed copy of src, which has the given size and header.
-func signCopy(f *save.File, src *os.File, size int64, h *Header, head []byte, key ed25519.PrivateKey, o *SignOptions) error {
-	if err := copyFile(o.Context, f, src, size); err != nil {
-		return err
-	}
-	copied := make([]byte, len(head))
-	if _, err := f.ReadAt(copied, 0); err != nil {
-		return err
-	}
-	if !bytes.Equal(copied, head) {
-		return fail("header", 0, format.ErrCorrupt, "changed while the file was copied")
-	}
-	end := size
+// signCopy signs f, a copy of a file with the given size and header.
+func signCopy(f *save.File, size int64, h *Header, head []byte, key ed25519.PrivateKey, o *SignOptions) error {
 	if h.Signature.Size == 0 {
 		h.Signature = behind(Section{Size: size}, signatureSize)
-		end = h.Signature.End()
+		size = h.Signature.End()
 	}
-	if err := f.Truncate(end); err != nil {
+	if err := f.Truncate(size); err != nil {
 		return err
 	}
 	le := binary.LittleEndian
@@ -106,27 +99,7 @@ func signCopy(f *save.File, src *os.File, size int64, h *Header, head []byte, ke
 	if _, err := f.WriteAt(head, 0); err != nil {
 		return err
 	}
-	return sign(o.Context, f, h.Signature, end, key, o.Time.Unix())
-}
-
-// copyFile copies size bytes of src. It checks the context between steps, and uses calls
-// with which the file system may share blocks.
-func copyFile(ctx context.Context, dst io.Writer, src io.Reader, size int64) error {
-	const step = 64 << 20
-	for done := int64(0); done < size; {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n, err := io.CopyN(dst, src, min(step, size-done))
-		done += n
-		if err == io.EOF {
-			return fail("file size", done, format.ErrTruncated, "%d of %d bytes could be copied", done, size)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return sign(o.Context, f, h.Signature, size, key, o.Time.Unix())
 }
 
 // sign hashes a file that is complete except for its signature section, and writes the

@@ -3,16 +3,13 @@ package mle
 import (
 	"bytes"
 	"cmp"
-	"crypto"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/binary"
-	"fmt"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // Offsets in the signature section.
@@ -56,43 +53,19 @@ func (s SignatureStatus) String() string {
 	return statusNames[s]
 }
 
-// trustedKey returns the caller's key, nil if it is of another kind, with which no MLE
-// file is signed.
-func (f *parsed) trustedKey(key crypto.PublicKey) (ed25519.PublicKey, error) {
-	ed, ok := key.(ed25519.PublicKey)
-	switch {
-	case ok && len(ed) != ed25519.PublicKeySize:
-		return nil, wire.Error(formatName, "signature", -1, fmt.Errorf("%w: %w: the trusted key has %d bytes, an Ed25519 key has %d", format.ErrKey, format.ErrSignature, len(ed), ed25519.PublicKeySize))
-	case key != nil && f.sig == nil:
-		return nil, f.unsigned()
-	}
-	return ed, nil
-}
-
-// unsigned returns the error for an unsigned file. It names the field that would locate
-// the signature; version 1 has such a field, but no signatures.
-func (f *parsed) unsigned() error {
-	if f.h.Version == 1 {
-		return fail("signature_offset", atV1Signature, format.ErrSignature, "the file is not signed")
-	}
-	return fail("signature_size", signaturePos+8, format.ErrSignature, "the file is not signed")
-}
-
-// authenticate checks that the trusted key signed the file.
+// authenticate requires a valid signature by the trusted key. Without a trusted key it only
+// compares the recorded hash, since a signature by the key in the file proves nothing.
 func (f *parsed) authenticate(v driver.Verification) error {
-	trusted, err := f.trustedKey(v.Trusted())
-	if err != nil {
-		return err
-	}
-	return f.verifySignature(v, trusted)
-}
-
-// verifySignature requires a valid signature by the trusted key. Without a trusted key it
-// only compares the recorded hash, since a signature by the key in the file proves
-// nothing.
-func (f *parsed) verifySignature(v driver.Verification, trusted ed25519.PublicKey) error {
-	if f.sig == nil {
+	trusted, ok := v.Trusted().(ed25519.PublicKey)
+	switch {
+	case ok && len(trusted) != ed25519.PublicKeySize:
+		return fail("signature", -1, format.ErrKey, "%w: the trusted key has %d bytes, an Ed25519 key has %d", format.ErrSignature, len(trusted), ed25519.PublicKeySize)
+	case f.sig == nil && v.Trusted() == nil:
 		return nil
+	case f.sig == nil && f.h.Version == 1: // it has the field, but no signatures
+		return fail("signature_offset", atV1Signature, format.ErrSignature, "the file is not signed")
+	case f.sig == nil:
+		return fail("signature_size", signaturePos+8, format.ErrSignature, "the file is not signed")
 	}
 	digest, err := f.modelHash(v)
 	if err != nil {
@@ -110,37 +83,20 @@ func (f *parsed) verifySignature(v driver.Verification, trusted ed25519.PublicKe
 	case Untrusted:
 		return fail("signature", at+sigKey, format.ErrSignature, "the file was not signed with the trusted key")
 	case Tampered:
-		return f.tampered()
+		return fail("signature", at, format.ErrSignature, "the file or its signature was changed after it was signed")
 	}
 	v.Signed(driver.SignatureTrusted)
 	return nil
-}
-
-func (f *parsed) tampered() error {
-	return fail("signature", f.h.Signature.Offset, format.ErrSignature, "the file or its signature was changed after it was signed")
-}
-
-// checkSignature hashes the file and checks its signature.
-func (f *parsed) checkSignature(v driver.Verification, trusted ed25519.PublicKey) (SignatureStatus, error) {
-	if f.sig == nil {
-		return Unsigned, nil
-	}
-	digest, err := f.modelHash(v)
-	if err != nil {
-		return Unsigned, err
-	}
-	return f.statusOf(digest, trusted), nil
 }
 
 // statusOf checks the signature of a digest with the key in the file, and compares that
 // key with the trusted one.
 func (f *parsed) statusOf(digest []byte, trusted ed25519.PublicKey) SignatureStatus {
 	key := ed25519.PublicKey(f.sig[sigKey:sigBytes])
-	known := trusted != nil && key.Equal(trusted)
 	switch {
 	case !bytes.Equal(digest, f.sig[sigHash:]), !ed25519.Verify(key, digest, f.sig[sigBytes:sigHash]):
 		return Tampered
-	case !known:
+	case !key.Equal(trusted):
 		return Untrusted
 	}
 	return Valid

@@ -13,10 +13,6 @@ import (
 // weights, and the signature. Without the key of an encrypted file, it checks everything
 // else and then returns ErrKey.
 func (f *parsed) verify(v driver.Verification) error {
-	trusted, err := f.trustedKey(v.Trusted())
-	if err != nil {
-		return err
-	}
 	f.expect(v)
 	if err := f.h.checkSum(f.head); err != nil {
 		return err
@@ -28,7 +24,7 @@ func (f *parsed) verify(v driver.Verification) error {
 	if weights != nil && !f.needsKey() {
 		return weights
 	}
-	if err := f.verifySignature(v, trusted); err != nil {
+	if err := f.authenticate(v); err != nil {
 		return err
 	}
 	if weights == nil {

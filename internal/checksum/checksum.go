@@ -7,26 +7,27 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Empty returns the checksum of no bytes. It does not support XXH64.
-func Empty(k driver.Kind) uint64 {
-	if k == driver.Adler32 {
-		return 1
-	}
-	return 0
+// kinds has the functions of the kinds that can be combined, all but XXH64.
+var kinds = [...]struct {
+	empty   uint32
+	update  func(sum uint32, b []byte) uint32
+	combine func(a, b uint32, n int64) uint32
+}{
+	driver.CRC32:   {0, tensor.UpdateCRC32, tensor.CombineCRC32},
+	driver.CRC32C:  {0, tensor.UpdateCRC32C, tensor.CombineCRC32C},
+	driver.Adler32: {1, tensor.UpdateAdler32, tensor.CombineAdler32},
 }
+
+// Empty returns the checksum of no bytes. It does not support XXH64.
+func Empty(k driver.Kind) uint64 { return uint64(kinds[k].empty) }
 
 // Update returns the checksum of the bytes that gave sum, followed by b. It
 // does not support XXH64, which cannot be continued from a sum.
 func Update(k driver.Kind, sum uint64, b []byte) uint64 {
-	switch k {
-	case driver.CRC32:
-		return uint64(tensor.UpdateCRC32(uint32(sum), b))
-	case driver.CRC32C:
-		return uint64(tensor.UpdateCRC32C(uint32(sum), b))
-	case driver.Adler32:
-		return uint64(tensor.UpdateAdler32(uint32(sum), b))
+	if k == driver.NoSum {
+		return 0
 	}
-	return 0
+	return uint64(kinds[k].update(uint32(sum), b))
 }
 
 // Of returns the checksum of b.
@@ -40,15 +41,10 @@ func Of(k driver.Kind, b []byte) uint64 {
 // Combine returns the checksum of two consecutive parts with checksums a and b,
 // the second of n bytes. It does not support XXH64.
 func Combine(k driver.Kind, a, b uint64, n int64) uint64 {
-	switch k {
-	case driver.CRC32:
-		return uint64(tensor.CombineCRC32(uint32(a), uint32(b), n))
-	case driver.CRC32C:
-		return uint64(tensor.CombineCRC32C(uint32(a), uint32(b), n))
-	case driver.Adler32:
-		return uint64(tensor.CombineAdler32(uint32(a), uint32(b), n))
+	if k == driver.NoSum {
+		return 0
 	}
-	return 0
+	return uint64(kinds[k].combine(uint32(a), uint32(b), n))
 }
 
 // Digest is an io.Writer that computes the checksum of the bytes written to it.

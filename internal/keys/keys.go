@@ -10,7 +10,6 @@ import (
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
-	"encoding/hex"
 	"encoding/pem"
 	"errors"
 	"fmt"
@@ -85,11 +84,7 @@ func ParsePrivate(text []byte) (crypto.Signer, error) {
 // block returns the first PEM block of the wanted type.
 func block(text []byte, want string) ([]byte, error) {
 	found := ""
-	for {
-		var b *pem.Block
-		if b, text = pem.Decode(text); b == nil {
-			break
-		}
+	for b, rest := pem.Decode(text); b != nil; b, rest = pem.Decode(rest) {
 		if b.Type == want {
 			return b.Bytes, nil
 		}
@@ -101,20 +96,21 @@ func block(text []byte, want string) ([]byte, error) {
 // EncodePublic returns the PEM file of a public key.
 func EncodePublic(key crypto.PublicKey) ([]byte, error) {
 	der, err := x509.MarshalPKIXPublicKey(key)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrKey, err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: publicBlock, Bytes: der}), nil
+	return encode(publicBlock, der, err)
 }
 
 // EncodePrivate returns the PEM file of a private key. It is not encrypted, so
 // only its owner should be able to read it.
 func EncodePrivate(key crypto.Signer) ([]byte, error) {
 	der, err := x509.MarshalPKCS8PrivateKey(key)
+	return encode(privateBlock, der, err)
+}
+
+func encode(block string, der []byte, err error) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrKey, err)
 	}
-	return pem.EncodeToMemory(&pem.Block{Type: privateBlock, Bytes: der}), nil
+	return pem.EncodeToMemory(&pem.Block{Type: block, Bytes: der}), nil
 }
 
 // Fingerprint returns the hexadecimal SHA-256 of the key's PKIX form, as
@@ -124,8 +120,7 @@ func Fingerprint(key crypto.PublicKey) (string, error) {
 	if err != nil {
 		return "", fmt.Errorf("%w: %w", ErrKey, err)
 	}
-	sum := sha256.Sum256(der)
-	return hex.EncodeToString(sum[:]), nil
+	return fmt.Sprintf("%x", sha256.Sum256(der)), nil
 }
 
 // Equal reports whether two public keys are the same.

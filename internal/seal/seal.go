@@ -11,12 +11,12 @@ import (
 	"crypto/cipher"
 	"crypto/rand"
 	"fmt"
-	"github.com/weightmap/weightmap/tensor"
 	"io"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // Sizes in bytes.
@@ -42,13 +42,10 @@ func New(key []byte) (*Cipher, error) {
 	}
 	b, err := aes.NewCipher(key)
 	if err != nil {
-		return nil, fmt.Errorf("%w: %w", driver.ErrKey, err)
+		return nil, err
 	}
 	gcm, err := cipher.NewGCM(b)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", driver.ErrKey, err)
-	}
-	return &Cipher{gcm}, nil
+	return &Cipher{gcm}, err
 }
 
 // Seal encrypts plain under a random nonce. The tag also covers extra.

@@ -28,17 +28,12 @@ func (library) Window(src []byte) int64 {
 	return int64(f.window) + 2<<20
 }
 
-// encoderLevel maps levels to the library's four.
-func encoderLevel(level int) zstd.EncoderLevel {
-	switch {
-	case level <= 2:
-		return zstd.SpeedFastest
-	case level <= 5:
-		return zstd.SpeedDefault
-	case level <= 8:
-		return zstd.SpeedBetterCompression
-	}
-	return zstd.SpeedBestCompression
+// encoderLevels maps levels to the library's four.
+var encoderLevels = [10]zstd.EncoderLevel{
+	1: zstd.SpeedFastest, 2: zstd.SpeedFastest,
+	3: zstd.SpeedDefault, 4: zstd.SpeedDefault, 5: zstd.SpeedDefault,
+	6: zstd.SpeedBetterCompression, 7: zstd.SpeedBetterCompression, 8: zstd.SpeedBetterCompression,
+	9: zstd.SpeedBestCompression,
 }
 
 type writer struct{ *zstd.Encoder }
@@ -48,7 +43,7 @@ func (z writer) Reset(w io.Writer, size int64) { z.ResetContentSize(w, size) }
 // NewWriter uses a single goroutine, so the result does not depend on the number of CPUs. Callers
 // may compress in parallel.
 func (library) NewWriter(level int) (codec.Writer, error) {
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(encoderLevel(level)), zstd.WithEncoderConcurrency(1),
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(encoderLevels[level]), zstd.WithEncoderConcurrency(1),
 		zstd.WithEncoderCRC(true), zstd.WithZeroFrames(true))
 	return writer{z}, err
 }
