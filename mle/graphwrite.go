@@ -1,7 +1,6 @@
 package mle
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -148,33 +147,18 @@ func (b *graphBuilder) describe(id uint32, v *format.ValueInfo) error {
 		shape = append(shape, dim.Size)
 	}
 	d := &b.ir.Tensors[id]
-	known := d.Constant() || b.described[id]
-	if why := unsaid(v); why != "" {
-		b.losses.Converted(format.LossValue, v.Name, why)
-	} else if known && (v.DType != tensor.Invalid && v.DType != d.DType || len(shape) > 0 && !shape.Equal(d.Shape)) {
-		b.losses.Converted(format.LossValue, v.Name, "its dtype or shape differs from an earlier description or from its tensor")
-	}
-	if !known {
+	if !d.Constant() && !b.described[id] {
 		d.DType, d.Shape, b.described[id] = v.DType, shape, true
 		d.Code, _ = dtypeCode(v.DType)
 	}
-	return nil
-}
-
-// unsaid returns what a placeholder cannot express about a value, "" for nothing.
-func unsaid(v *format.ValueInfo) string {
-	_, known := dtypeCode(v.DType)
 	switch {
-	case v.DType != tensor.Invalid && !known:
-		return fmt.Sprintf("%v has no code", v.DType)
-	case v.DType == tensor.Invalid && v.Code != "":
-		return fmt.Sprintf("the dtype code %s means nothing here", v.Code)
-	case v.Dims != nil && len(v.Dims) == 0:
-		return "a scalar looks like a value of unknown shape"
-	case slices.ContainsFunc(v.Dims, func(d format.Dim) bool { return d.Size == dynamicDim }):
-		return fmt.Sprintf("a dim of %d means one that is not fixed", uint32(dynamicDim))
+	case v.DType != tensor.Invalid && v.DType != dtypeOf(d.Code), v.DType == tensor.Invalid && v.Code != "",
+		v.Dims != nil && len(v.Dims) == 0, // looks like an unknown shape
+		len(shape) > 0 && !shape.Equal(d.Shape),
+		slices.ContainsFunc(v.Dims, func(dim format.Dim) bool { return dim.Size == dynamicDim }):
+		b.losses.Converted(format.LossValue, v.Name, "the format cannot hold its dtype or shape, or an earlier description or its tensor has another one")
 	}
-	return ""
+	return nil
 }
 
 // node numbers the values of node i.
@@ -302,9 +286,6 @@ func checkIR(ir *IR, p *driver.Plan, version uint32) error {
 
 // encodeGraph returns the graph section. offsets has the offsets of the constants.
 func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
-	if int64(len(ir.Tensors)) > math.MaxUint32 || int64(len(ir.Nodes)) > math.MaxUint32 {
-		return nil, refuse("graph", format.ErrLimit, "%d tensors and %d nodes are more than can be counted", len(ir.Tensors), len(ir.Nodes))
-	}
 	attrs, at, err := joinAttributes(ir)
 	if err != nil {
 		return nil, err
@@ -322,7 +303,15 @@ func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 			offset, offsets = uint64(offsets[0]), offsets[1:]
 			code, _ = dtypeCode(d.DType)
 		}
-		putDescriptor(&w, d, offset, code)
+		w.U64(offset)
+		w.U64(uint64(d.Size))
+		w.U32(uint32(len(d.Shape)))
+		for _, size := range d.Shape {
+			w.U32(uint32(size))
+		}
+		w.Fill(4*(maxRank-len(d.Shape)), 0)
+		w.U8(code)
+		w.Fill(3, 0)
 	}
 	for i := range ir.Nodes {
 		n := &ir.Nodes[i]
@@ -337,20 +326,6 @@ func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 	}
 	w.Raw(attrs)
 	return w.Bytes(), nil
-}
-
-// putDescriptor appends a descriptor. Dims beyond its rank are zero.
-func putDescriptor(w *wire.Buffer, d *Descriptor, offset uint64, code uint8) {
-	var b [descriptorSize]byte
-	le := binary.LittleEndian
-	le.PutUint64(b[0:], offset)
-	le.PutUint64(b[8:], uint64(d.Size))
-	le.PutUint32(b[16:], uint32(len(d.Shape)))
-	for i, size := range d.Shape {
-		le.PutUint32(b[20+4*i:], uint32(size))
-	}
-	b[descriptorSize-4] = code
-	w.Raw(b[:])
 }
 
 // putIDs appends lists of up to 16 ids, each padded to 16.

@@ -1,6 +1,7 @@
 package mle
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 
@@ -198,26 +199,22 @@ const (
 
 // methods has the names of the methods, in tensor.Info.Compression and as the
 // specification's tools print them.
-var methods = [...]struct{ name, shown string }{
-	{"", "NONE"}, {"lz4", "LZ4"}, {"zstd", "ZSTD"}, {"brotli", "BROTLI"}, {"int8", "INT8"}, {"float16", "FP16"},
-}
+var methods = [...][2]string{{"", "NONE"}, {"lz4", "LZ4"}, {"zstd", "ZSTD"}, {"brotli", "BROTLI"}, {"int8", "INT8"}, {"float16", "FP16"}}
 
 // Name returns the name of the method in tensor.Info.Compression, such as "zstd". It
 // returns "" for MethodNone.
-func (m Method) Name() string {
-	if int(m) < len(methods) {
-		return methods[m].name
-	}
-	return strconv.Itoa(int(m))
-}
+func (m Method) Name() string { return m.names()[0] }
 
 // String returns the name of the method that the specification's tools print, such as
 // "ZSTD".
-func (m Method) String() string {
+func (m Method) String() string { return m.names()[1] }
+
+func (m Method) names() [2]string {
 	if int(m) < len(methods) {
-		return methods[m].shown
+		return methods[m]
 	}
-	return strconv.Itoa(int(m))
+	code := strconv.Itoa(int(m))
+	return [2]string{code, code}
 }
 
 // lossy reports whether the method stores approximations of float32 values.
@@ -240,10 +237,8 @@ func dtypeOf(code uint8) tensor.DType {
 
 // dtypeCode is the inverse of dtypeOf.
 func dtypeCode(d tensor.DType) (code uint8, ok bool) {
-	for c, known := range dtypes {
-		if d == known {
-			return uint8(c), true
-		}
+	if i := slices.Index(dtypes[:], d); i >= 0 {
+		return uint8(i), true
 	}
 	return unknownDType, false
 }

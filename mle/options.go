@@ -63,24 +63,17 @@ func (o *WriteOptions) version() int { return cmp.Or(o.Version, maxVersion) }
 
 // check fills in defaults and refuses options that contradict each other.
 func (o *WriteOptions) check() error {
-	o.Version = o.version()
-	if o.HeaderSize == 0 {
-		o.HeaderSize = headerStruct
-	} else if o.Version == 1 {
+	if o.Version == 1 && o.HeaderSize != 0 {
 		return refuse("header_size", format.ErrUnsupported, "version 1 has no header size")
 	}
-	if o.Level == 0 {
-		o.Level = codecs.DefaultLevel
-	}
-	if o.ChunkSize == 0 {
-		o.ChunkSize = defaultChunk
-	}
+	o.Version, o.HeaderSize = o.version(), cmp.Or(o.HeaderSize, headerStruct)
+	o.Level, o.ChunkSize = cmp.Or(o.Level, codecs.DefaultLevel), cmp.Or(o.ChunkSize, defaultChunk)
 	switch {
 	case o.Version != 1 && o.Version != 2:
 		return refuse("version", format.ErrVersion, "%d, not %d or %d", o.Version, minVersion, maxVersion)
 	case o.HeaderSize != headerText && o.HeaderSize != headerStruct:
 		return refuse("header_size", format.ErrUnsupported, "%d, neither %d nor %d", o.HeaderSize, headerText, headerStruct)
-	case o.Version == 1 && (o.Compression != MethodNone || o.Chunked || o.Key != nil || o.Signer != nil):
+	case o.Version == 1 && (o.Compression != MethodNone || o.Chunked || o.Quantized || o.Key != nil || o.Signer != nil):
 		return refuse("version", format.ErrUnsupported, "version 1 has no compression, encryption or signature")
 	case int(o.Compression) >= len(methods):
 		return refuse("compression", format.ErrUnsupported, "unknown method %d", o.Compression)
@@ -90,8 +83,6 @@ func (o *WriteOptions) check() error {
 		return refuse("level", format.ErrUnsupported, "%d, not 1 to 9", o.Level)
 	case o.Quantized && o.Compression != MethodNone && o.Compression != MethodInt8:
 		return refuse("compression", format.ErrOption, "quantized tensors are stored as int8, not compressed by %v", o.Compression)
-	case o.Quantized && o.Version == 1:
-		return refuse("version", format.ErrUnsupported, "version 1 has no compression")
 	case o.Chunked && o.Compression == MethodNone:
 		return refuse("chunked", format.ErrUnsupported, "weights are cut into chunks only when they are compressed")
 	case o.ChunkSize < 0 || o.ChunkSize > 1<<30:

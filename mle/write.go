@@ -49,13 +49,11 @@ func encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions, own WriteOp
 		p = asFloats(p)
 	}
 	e := &encoder{t: t, base: o, o: &own, plan: p, from: from}
-	if err := e.layout(); err != nil {
-		return nil, err
+	err := e.layout()
+	if err == nil {
+		err = e.begin()
 	}
-	if err := e.begin(); err != nil {
-		return nil, err
-	}
-	return e, nil
+	return e, err
 }
 
 // encoder writes one file.
