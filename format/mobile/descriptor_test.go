@@ -11,7 +11,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weightmap/weightmap/internal/memory"
 )
 
 // asset is a file in the middle of a larger one, as assets are in a package: at
@@ -19,50 +18,18 @@ import (
 func asset(t *testing.T, file []byte) (f *os.File, off int64) {
 	t.Helper()
 	off = 4096 + 4
-	return window(t, file, off), off
-}
-
-// window is a file with another one at offset off.
-func window(t *testing.T, file []byte, off int64) *os.File {
-	t.Helper()
 	body := append(append(bytes.Repeat([]byte{0xaa}, int(off)), file...), bytes.Repeat([]byte{0xbb}, 100)...)
 	f, err := os.Open(save(t, "base.apk", body))
 	must(t, err)
 	t.Cleanup(func() { f.Close() })
-	return f
-}
-
-// TestDescriptorAlignment: where a window begins decides what can be lent
-// without a copy; the data is the same in any case.
-func TestDescriptorAlignment(t *testing.T) {
-	if runtime.GOOS != "linux" {
-		t.Skip("where windows are read instead of mapped, they are aligned")
-	}
-	file, want := sample(t)
-	for off := range int64(9) {
-		for i := range want.Tensors {
-			want.Tensors[i].ZeroCopy = memory.LittleEndian && off%4 == 0 // both have elements of 4 bytes
-		}
-		f := window(t, file, off)
-		m, err := OpenDescriptor(int32(f.Fd()), off, int64(len(file)), nil)
-		must(t, err)
-		defer m.Close()
-		if diff := cmp.Diff(want, describe(t, m)); diff != "" {
-			t.Errorf("offset %d (-want +got)\n%s", off, diff)
-		}
-		at, err := get(t, m, "fc.weight").Address()
-		if err != nil || at == 0 || at%4 != 0 {
-			t.Errorf("offset %d: address %#x, %v", off, at, err)
-		}
-	}
+	return f, off
 }
 
 func TestDescriptor(t *testing.T) {
 	file, want := sample(t)
 	f, off := asset(t, file)
-	if _, err := f.Seek(17, io.SeekStart); err != nil {
-		t.Fatal(err)
-	}
+	_, err := f.Seek(17, io.SeekStart)
+	must(t, err)
 	m, err := OpenDescriptor(int32(f.Fd()), off, int64(len(file)), nil)
 	must(t, err)
 	defer m.Close()

@@ -29,7 +29,7 @@ func TestDocumentation(t *testing.T) {
 	}
 	for _, sample := range documented(t) {
 		if strings.HasPrefix(sample, "go mod init ") || strings.HasPrefix(sample, "gomobile ") || strings.HasPrefix(sample, "unzip ") {
-			continue // building for phones takes their SDKs; see TestBindCommands and TestPageSize
+			continue // building for phones takes their SDKs; see TestBindCommands
 		}
 		if strings.HasPrefix(sample, "android/") {
 			checkFiles(t, sample)

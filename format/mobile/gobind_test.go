@@ -5,10 +5,8 @@
 package mobile
 
 import (
+	"cmp"
 	"debug/buildinfo"
-	"go/ast"
-	"go/parser"
-	"go/token"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -207,70 +205,14 @@ type exportedName struct{ class, name string }
 // exported lists the exported functions, constants, methods and fields.
 func exported(t *testing.T) (names []exportedName) {
 	t.Helper()
-	sources, err := filepath.Glob("*.go")
+	text, err := os.ReadFile("../../internal/api/format_mobile.txt")
 	must(t, err)
-	add := func(class string, idents ...*ast.Ident) {
-		for _, id := range idents {
-			if id.IsExported() {
-				names = append(names, exportedName{class, id.Name})
-			}
-		}
-	}
-	for _, name := range sources {
-		if strings.HasSuffix(name, "_test.go") {
-			continue
-		}
-		file, err := parser.ParseFile(token.NewFileSet(), name, nil, 0)
-		must(t, err)
-		for _, decl := range file.Decls {
-			switch d := decl.(type) {
-			case *ast.FuncDecl:
-				add(className(d), d.Name)
-			case *ast.GenDecl:
-				for _, spec := range d.Specs {
-					addSpec(spec, add)
-				}
-			}
-		}
+	line := regexp.MustCompile(`(?m)^(?:(?:const|func) (\w+)|method \(\*(\w+)\) (\w+)|type (\w+) (?:struct|interface), (\w+))`)
+	for _, m := range line.FindAllStringSubmatch(string(text), -1) {
+		names = append(names, exportedName{cmp.Or(m[2], m[4], "Mobile"), m[1] + m[3] + m[5]})
 	}
 	if len(names) < 60 {
 		t.Fatalf("%d exported names found, there are more", len(names))
 	}
 	return names
-}
-
-// className returns the class that a function or method goes to, and nothing
-// that is exported for methods of what is not.
-func className(d *ast.FuncDecl) string {
-	if d.Recv == nil {
-		return "Mobile"
-	}
-	star, ok := d.Recv.List[0].Type.(*ast.StarExpr)
-	if !ok {
-		return ""
-	}
-	return star.X.(*ast.Ident).Name
-}
-
-func addSpec(spec ast.Spec, add func(string, ...*ast.Ident)) {
-	switch s := spec.(type) {
-	case *ast.ValueSpec:
-		add("Mobile", s.Names...)
-	case *ast.TypeSpec:
-		if !s.Name.IsExported() {
-			return
-		}
-		switch x := s.Type.(type) {
-		case *ast.StructType:
-			for _, f := range x.Fields.List {
-				add(s.Name.Name, f.Names...)
-			}
-		case *ast.InterfaceType:
-			for _, f := range x.Methods.List {
-				add(s.Name.Name, f.Names...)
-			}
-		default:
-			add("Mobile", s.Name) // gobind leaves it out
-		}
-	}
 }

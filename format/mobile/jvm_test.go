@@ -5,6 +5,7 @@
 package mobile
 
 import (
+	"debug/elf"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -42,6 +43,25 @@ func newDesktop(t *testing.T, b binder, out string) *desktop {
 	}
 	d.lib = filepath.Dir(lib)
 	return d
+}
+
+// pageSize is the largest that Android devices have. They load no library whose segments are aligned
+// to less.
+const pageSize = 16384
+
+// alignment returns the smallest alignment of the segments that are loaded.
+func alignment(t *testing.T, library string) uint64 {
+	t.Helper()
+	f, err := elf.Open(library)
+	must(t, err)
+	defer f.Close()
+	least := uint64(0)
+	for _, p := range f.Progs {
+		if p.Type == elf.PT_LOAD && (least == 0 || p.Align < least) {
+			least = p.Align
+		}
+	}
+	return least
 }
 
 // run runs a class and returns what it prints.

@@ -194,40 +194,10 @@ func TestName(t *testing.T) {
 	}
 }
 
-func TestNotes(t *testing.T) {
-	m, f := newFake(t)
-	f.notes = []string{"header checksum not recorded", "trailing bytes"}
-	var got []string
-	for i := range m.NoteCount() + 2 {
-		got = append(got, m.Note(i-1))
-	}
-	if diff := cmp.Diff([]string{"", "header checksum not recorded", "trailing bytes", ""}, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-}
-
 func TestMetadataThatIsNoJSON(t *testing.T) {
 	m, f := newFake(t)
 	f.meta = format.Metadata{{Key: "bad", Value: json.RawMessage(`{`)}}
 	if _, err := m.MetadataJSON(); err == nil || !strings.Contains(err.Error(), "fake: metadata") {
 		t.Errorf("got %v, want an error that names format and field", err)
-	}
-}
-
-func TestGraphJSON(t *testing.T) {
-	m, _ := newFake(t)
-	got, err := m.GraphJSON()
-	must(t, err)
-	want := `{"name":"","inputs":[{"name":"x","dtype":"float32","shape":[1,"batch"]}],"outputs":[],` +
-		`"nodes":[{"name":"","op":"Conv2D","inputs":["x","w"],"outputs":["y"],"attributes":{"stride":[2,1]}}]}`
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-	file, _ := sample(t)
-	plain, err := OpenBytes(file, nil)
-	must(t, err)
-	defer plain.Close()
-	if text, err := plain.GraphJSON(); text != "" || err != nil {
-		t.Errorf("a format without graphs: %q, %v", text, err)
 	}
 }

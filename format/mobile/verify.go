@@ -69,13 +69,13 @@ func (m *Model) verify(progress Progress, canceler *Canceler, trusted crypto.Pub
 		}))
 	}
 	c, err := open.Verify(ctx, opts...)
-	if ctx.Err() != nil && (err == nil || errors.Is(err, context.Canceled)) {
-		if m.closed.Load() {
-			return nil, m.fail("model", format.ErrClosed)
-		}
+	ended := err == nil || errors.Is(err, context.Canceled)
+	switch {
+	case ended && m.closed.Load():
+		return nil, m.fail("model", format.ErrClosed)
+	case ended && ctx.Err() != nil:
 		return nil, m.fail("verification", errCanceled)
-	}
-	if err != nil {
+	case err != nil:
 		return nil, err
 	}
 	return newReport(m, c, trusted), nil

@@ -123,40 +123,38 @@ func TestVerifySigned(t *testing.T) {
 	m, err := OpenBytes(file, nil)
 	must(t, err)
 	defer m.Close()
-	key, _, err := ed25519.GenerateKey(nil)
-	must(t, err)
-	der, err := x509.MarshalPKIXPublicKey(key)
-	must(t, err)
-	tests := []struct {
-		name, code string
-		key        []byte
+	der, _ := publicKey(t)
+	for name, test := range map[string]struct {
+		code string
+		key  []byte
 	}{
-		{"DER", CodeSignature, der}, // the file carries no signature
-		{"PEM", CodeSignature, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})},
-		{"no key", CodeKey, nil},
-		{"bad key", CodeKey, der[1:]},
+		"DER":     {CodeSignature, der}, // the file carries no signature
+		"PEM":     {CodeSignature, pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})},
+		"no key":  {CodeKey, nil},
+		"bad key": {CodeKey, der[1:]},
+	} {
+		if r, err := m.VerifySigned(test.key, nil, nil); ErrorCode(err) != test.code || r != nil {
+			t.Errorf("%s: %v, want code %q", name, err, test.code)
+		}
 	}
-	for _, test := range tests {
-		t.Run(test.name, func(t *testing.T) {
-			if r, err := m.VerifySigned(test.key, nil, nil); ErrorCode(err) != test.code || r != nil {
-				t.Errorf("%v, want code %q", err, test.code)
-			}
-		})
-	}
-	want := "trusted key: wrong or missing key: not a public key (PKIX, DER or PEM)"
-	if _, err := m.VerifySigned([]byte("junk"), nil, nil); err == nil || !strings.HasSuffix(err.Error(), want) {
-		t.Errorf("junk: %v, want ... %s", err, want)
-	}
+}
+
+// publicKey returns a new key, as the app has it, and its fingerprint.
+func publicKey(t *testing.T) (der []byte, print string) {
+	t.Helper()
+	public, _, err := ed25519.GenerateKey(nil)
+	must(t, err)
+	der, err = x509.MarshalPKIXPublicKey(public)
+	must(t, err)
+	sum := sha256.Sum256(der)
+	return der, "SHA256:" + hex.EncodeToString(sum[:])
 }
 
 // TestReport: what no checksum covers is said, in words, by name, and as a whole.
 func TestReport(t *testing.T) {
-	public, _, err := ed25519.GenerateKey(nil)
+	der, print := publicKey(t)
+	public, err := x509.ParsePKIXPublicKey(der)
 	must(t, err)
-	der, err := x509.MarshalPKIXPublicKey(public)
-	must(t, err)
-	sum := sha256.Sum256(der)
-	print := "SHA256:" + hex.EncodeToString(sum[:])
 	type answer struct {
 		Text              string
 		Covered           bool
@@ -173,23 +171,14 @@ func TestReport(t *testing.T) {
 	}{
 		{"nothing covers the data", nil, false, nil,
 			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureNone, ""}},
-		{"one left", nil, false, func(v driver.Verification) { v.Cover(0, "crc32") },
-			answer{"ok, but nothing covers the data of 1 tensor", false, []string{"", "b", ""}, "crc32", SignatureNone, ""}},
 		{"all data", nil, false, func(v driver.Verification) { v.Section("header", "crc32"); v.Cover(0, "crc32"); v.Cover(1, "adler32") },
 			answer{"ok", true, []string{"", ""}, "crc32", SignatureNone, ""}},
-		{"sections", nil, false, func(v driver.Verification) {
-			v.Section("header", "")
-			v.Section("metadata", "crc32")
-			v.Section("graph", "")
-			v.Cover(0, "crc32")
-			v.Cover(1, "crc32")
-		}, answer{"ok, but nothing covers the header or the graph", false, []string{"", ""}, "crc32", SignatureNone, ""}},
-		{"sections and data", nil, false, func(v driver.Verification) { v.Section("header", ""); v.Section("graph", "") },
-			answer{"ok, but nothing covers the header, the graph or the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureNone, ""}},
+		{"sections and data", nil, false, func(v driver.Verification) { v.Section("header", ""); v.Section("graph", "crc32") },
+			answer{"ok, but nothing covers the header or the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureNone, ""}},
+		{"a section", nil, false, func(v driver.Verification) { v.Section("header", ""); v.Cover(0, "crc32"); v.Cover(1, "crc32") },
+			answer{"ok, but nothing covers the header", false, []string{"", ""}, "crc32", SignatureNone, ""}},
 		{"signed by anybody", &format.Signature{PublicKey: public}, false, func(v driver.Verification) { v.Signed(driver.SignatureUnknown) },
 			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureUnchecked, print}},
-		{"without naming a key", &format.Signature{}, false, func(v driver.Verification) { v.Signed(driver.SignatureUnknown) },
-			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureUnchecked, ""}},
 		{"signed by the trusted key", &format.Signature{}, true, func(v driver.Verification) { v.Signed(driver.SignatureTrusted) },
 			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureTrusted, print}},
 	}
@@ -229,35 +218,22 @@ func TestErrorCode(t *testing.T) {
 	wrapped := func(err error) error {
 		return &format.Error{Format: "mag", Offset: 8, Err: fmt.Errorf("%w: and more", err)}
 	}
-	tests := []struct {
+	for _, test := range []struct {
 		err  error
 		want string
 	}{
 		{nil, ""},
-		{wrapped(format.ErrUnknownFormat), CodeUnknownFormat},
-		{wrapped(format.ErrMagic), CodeMagic},
-		{wrapped(format.ErrVersion), CodeVersion},
-		{wrapped(format.ErrTruncated), CodeTruncated},
-		{wrapped(format.ErrCorrupt), CodeCorrupt},
 		{wrapped(format.ErrChecksum), CodeChecksum},
-		{wrapped(format.ErrSignature), CodeSignature},
 		{wrapped(format.ErrKey), CodeKey},
 		{wrapped(format.ErrLimit), CodeLimit},
-		{wrapped(format.ErrUnsupported), CodeUnsupported},
 		{wrapped(format.ErrQuantization), CodeQuantization},
-		{wrapped(format.ErrDType), CodeDType},
-		{wrapped(format.ErrShape), CodeShape},
-		{wrapped(format.ErrClosed), CodeClosed},
-		{wrapped(format.ErrNotFound), CodeNotFound},
-		{wrapped(format.ErrOption), CodeOption},
+		{fmt.Errorf("%w: %w", format.ErrCorrupt, wrapped(format.ErrTruncated)), CodeTruncated},
 		{wrapped(errIndex), CodeIndex},
-		{wrapped(errCanceled), CodeCanceled},
 		{wrapped(context.Canceled), CodeCanceled},
 		{wrapped(&fs.PathError{Op: "open", Path: "x", Err: errors.New("gone")}), CodeFile},
 		{wrapped(syscall.ENOENT), CodeFile},
 		{errors.New("an exception of the app's"), CodeOther},
-	}
-	for _, test := range tests {
+	} {
 		if got := ErrorCode(test.err); got != test.want {
 			t.Errorf("%v: %q, want %q", test.err, got, test.want)
 		}
