@@ -40,7 +40,7 @@ func TestAddresses(t *testing.T) {
 		{"bench", []string{"bench", address}, 2, "bench takes a file, not an address"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			out, errs := do(t, tt.status, tt.args...)
+			out, errs := tool(t, tt.status, tt.args...)
 			if !strings.Contains(out+errs, tt.says) || strings.Contains(errs, "s3cr3t") {
 				t.Errorf("%s%s", out, errs)
 			}

@@ -36,8 +36,6 @@ func TestNoArrays(t *testing.T) {
 	if diff := cmp.Diff(map[string]any{"type": "string", "length": 3.0}, r["tokens"]); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
-	_, errs := tool(t, 2, "inspect", "-no-arrays", path)
-	contains(t, errs, "-no-arrays goes with -json")
 	if _, err := withoutArrays(format.Metadata{{Key: "k", Value: json.RawMessage("[")}}); err == nil {
 		t.Error("no error for what is no JSON")
 	}

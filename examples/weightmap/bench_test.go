@@ -19,9 +19,4 @@ func TestBench(t *testing.T) {
 			t.Errorf("%q:\n%s", args, out)
 		}
 	}
-	_, errs := tool(t, 1, "bench", writeMLE(t, &mle.WriteOptions{Key: secret}))
-	contains(t, errs, "missing key", "(-key gives it)")
-	_, errs = tool(t, 2, "bench", "-rounds", "0", "m.mag")
-	contains(t, errs, "-rounds 0: at least 1")
-	tool(t, 2, "bench")
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"bufio"
-	"encoding/base64"
 	"encoding/json"
 	"os"
 	"os/exec"
@@ -129,16 +128,4 @@ func (b *tab) texts(selector string) []string {
 		all = append(all, text.(string))
 	}
 	return all
-}
-
-// shot writes a picture of what the screen shows.
-func (b *tab) shot(path string) {
-	b.t.Helper()
-	data, err := base64.StdEncoding.DecodeString(b.call("Page.captureScreenshot", map[string]any{"format": "png"})["data"].(string))
-	if err == nil {
-		err = os.WriteFile(path, data, 0o666)
-	}
-	if err != nil {
-		b.t.Fatal(err)
-	}
 }

@@ -2,7 +2,6 @@ package main
 
 import (
 	"errors"
-	"fmt"
 	"math"
 	"strings"
 	"testing"
@@ -11,7 +10,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/npy"
-	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -147,66 +145,6 @@ func TestCatListed(t *testing.T) {
 	}
 	_, errs := tool(t, 1, "cat", "-as", "npy", path, "w")
 	contains(t, errs, `tensor "w": unsupported: elements of Q9 cannot be read as numbers, -as raw writes the bytes`)
-}
-
-// TestCatPieces: more than one piece, in every form, with and without a slice.
-func TestCatPieces(t *testing.T) {
-	values := make([]uint16, 4*40000) // two pieces and a half
-	for i := range values {
-		values[i] = uint16(i)
-	}
-	s := of("w", tensor.Uint16, tensor.Shape{4, 40000}, values)
-	path := save(t, "m.npz", format.Plan{}, s)
-	array(t, tensor.Uint16, s.info.Shape, s.data, path, "w")
-	array(t, tensor.Uint16, tensor.Shape{3, 40000}, s.data[80000:], "-slice", "1:", path, "w")
-	var want strings.Builder
-	for i, x := range values {
-		end := byte(',')
-		if i%40000 == 39999 {
-			end = '\n'
-		}
-		fmt.Fprintf(&want, "%d%c", x, end)
-	}
-	if out, _ := tool(t, 0, "cat", "-as", "csv", path, "w"); out != want.String() {
-		t.Error("csv differs")
-	}
-}
-
-func TestCatErrors(t *testing.T) {
-	mag := save(t, "m.mag", format.Plan{}, cube())
-	locked := writeMLE(t, &mle.WriteOptions{Key: secret})
-	for _, tt := range []struct {
-		args   []string
-		status int
-		errs   string
-	}{
-		{[]string{mag}, 2, "cat takes one FILE and one TENSOR"},
-		{[]string{"-as", "xml", mag, "cube"}, 2, `unknown form "xml"`},
-		{[]string{"-slice", "0,,1", mag, "cube"}, 2, `as in 0:2,:,-1: ""`},
-		{[]string{"-slice", "::2", mag, "cube"}, 2, `: "::2"`},
-		{[]string{"-slice", "a:b", mag, "cube"}, 2, `: "a:b"`},
-		{[]string{"-slice", "99999999999999999999", mag, "cube"}, 2, `: "99999999999999999999"`},
-		{[]string{"-key", "ab", mag, "cube"}, 2, "1 byte, not 32"},
-		{[]string{"-slice", "0,0,0,0", mag, "cube"}, 1, `m.mag: tensor "cube": invalid shape: a slice of 4 axes of a tensor that has 3`},
-		{[]string{"-slice", "2", mag, "cube"}, 1, `axis 0 has 2 elements, and the range is not within`},
-		{[]string{"-slice", "-3", mag, "cube"}, 1, `axis 0 has 2`},
-		{[]string{"-slice", "9223372036854775807", mag, "cube"}, 1, `axis 0 has 2`},
-		{[]string{"-slice", ":,2:1", mag, "cube"}, 1, `axis 1 has 3`},
-		{[]string{"-slice", ":,0:4", mag, "cube"}, 1, `axis 1 has 3`},
-		{[]string{mag, "absent"}, 1, `mag: ` + mag + `: tensor "absent": not found`},
-		{[]string{"absent.mag", "w"}, 1, "absent.mag"},
-		{[]string{locked, "w"}, 1, "(-key gives it)"},
-	} {
-		out, errs := tool(t, tt.status, append([]string{"cat"}, tt.args...)...)
-		contains(t, errs, tt.errs)
-		if out != "" || strings.Count(errs, "\n") != 1 {
-			t.Errorf("%q: %q, %q", tt.args, out, errs)
-		}
-	}
-	out, _ := tool(t, 0, "cat", "-key", secretHex, locked, "w")
-	if diff := cmp.Diff("0\n0\n0\n0\n", out); diff != "" {
-		t.Error(diff)
-	}
 }
 
 // TestCatBrokenPipe: an output that ends early is an error.

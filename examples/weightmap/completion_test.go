@@ -160,10 +160,8 @@ func fishQuote(word string) string {
 	return "'" + strings.NewReplacer(`\`, `\\`, "'", `\'`).Replace(word) + "'"
 }
 
-// TestCompletionUsage: what is no shell is refused.
-func TestCompletionUsage(t *testing.T) {
-	_, errs := tool(t, 2, "completion", "tcsh")
-	contains(t, errs, "completion takes bash, zsh or fish; usage: weightmap completion bash|zsh|fish")
+// TestCompletionWords: what the scripts call.
+func TestCompletionWords(t *testing.T) {
 	out, _ := tool(t, 0, "completion", "-complete")
 	contains(t, out, "words\ninspect\t")
 	out, _ = tool(t, 0, "completion", "-complete", "--", "cat", "-", "")

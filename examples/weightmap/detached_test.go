@@ -77,33 +77,6 @@ func TestDetached(t *testing.T) {
 	contains(t, errs, config+": ", "does not list it")
 }
 
-// TestDetachedUsage: what the options do not go with, and files that are no signatures.
-func TestDetachedUsage(t *testing.T) {
-	dir, sig, private, public := signedModel(t)
-	ed, edPublic := pair(t, "ed25519")
-	weights := filepath.Join(dir, "weights.bin")
-	for _, test := range []struct {
-		status int
-		says   string
-		args   []string
-	}{
-		{2, "-trust", []string{"verify", "-signature", sig, dir}},
-		{2, "one FILE or DIR", []string{"verify", "-signature", sig, "-trust", public, dir, dir}},
-		{2, "one FILE or DIR", []string{"sign", "-signature", sig, "-with", private}},
-		{2, "-with KEY.pem", []string{"sign", "-signature", sig, dir}},
-		{2, "is not below", []string{"verify", "-signature", sig, "-trust", public, "-ignore", "../x", dir}},
-		{2, "P-256", []string{"verify", "-signature", sig, "-trust", edPublic, dir}},
-		{1, "keygen -type ecdsa", []string{"sign", "-signature", sig, "-with", ed, dir}},
-		{1, "not replaced", []string{"sign", "-signature", weights, "-with", private, dir}},
-		{1, "weights.bin: corrupt", []string{"verify", "-signature", weights, "-trust", public, dir}},
-		{1, "nothing", []string{"verify", "-signature", filepath.Join(dir, "nothing"), "-trust", public, dir}},
-		{1, "nothing", []string{"verify", "-signature", sig, "-trust", public, filepath.Join(dir, "nothing")}},
-	} {
-		_, errs := tool(t, test.status, test.args...)
-		contains(t, errs, test.says)
-	}
-}
-
 // TestInspectSignature: inspect says who claims to have signed a model, in a file next to it.
 func TestInspectSignature(t *testing.T) {
 	private, _ := pair(t, "ecdsa")

@@ -16,26 +16,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// sample is a tensor with its data.
-type sample struct {
-	info tensor.Info
-	data []byte
-}
-
-// of makes a tensor of some elements.
-func of(name string, d tensor.DType, shape tensor.Shape, elements any) sample {
-	var b bytes.Buffer
-	if err := binary.Write(&b, binary.LittleEndian, elements); err != nil {
-		panic(err)
-	}
-	return sample{tensor.Info{Name: name, DType: d, Shape: shape}, b.Bytes()}
-}
-
-// floats is a vector.
-func floats(name string, values ...float32) sample {
-	return of(name, tensor.Float32, tensor.Shape{int64(len(values))}, values)
-}
-
 // writeListed writes a vector "w" whose elements are no dtype: Q8_0 in a GGUF file, all
 // others in a safetensors file.
 func writeListed(t *testing.T, kind string, n uint64, data []byte) string {
@@ -56,35 +36,6 @@ func writeListed(t *testing.T, kind string, n uint64, data []byte) string {
 	path := filepath.Join(t.TempDir(), file)
 	must(t, os.WriteFile(path, append(b, data...), 0o666))
 	return path
-}
-
-// quantized gives a tensor parameters.
-func (s sample) quantized(q *tensor.Quantization) sample {
-	s.info.Quant = q
-	return s
-}
-
-// save writes a model of these tensors; file names the format by its ending.
-func save(t *testing.T, file string, plan format.Plan, samples ...sample) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), file)
-	for _, s := range samples {
-		plan.Tensors = append(plan.Tensors, s.info)
-	}
-	w, err := format.Create("", path, &plan, nil)
-	must(t, err)
-	finish(t, w, samples)
-	return path
-}
-
-// finish writes all data and closes.
-func finish(t *testing.T, w *format.Writer, samples []sample) {
-	t.Helper()
-	defer w.Abort()
-	for _, s := range samples {
-		must(t, w.WriteTensor(s.info.Name, bytes.NewReader(s.data)))
-	}
-	must(t, w.Close())
 }
 
 var (
@@ -240,28 +191,6 @@ func TestDiffTypes(t *testing.T) {
 	contains(t, out, "\nNAME  DIFFERS  A      B\nw     data     Q9[2]  Q9[2]\n")
 }
 
-// TestDiffUnsound: quantization that means nothing is compared by its bits.
-func TestDiffUnsound(t *testing.T) {
-	a := &tensor.Info{Shape: tensor.Shape{2}, DType: tensor.Int8, Size: 2}
-	q := &tensor.Quantization{Scales: []float32{1, 2, 3}, Axis: 0}
-	view := func(b ...byte) tensor.View {
-		info := *a
-		info.Name, info.Quant = "w", q
-		v, err := tensor.FromInfo(info, b)
-		must(t, err)
-		return v
-	}
-	d := &difference{a: side{data: newData(t.Context(), &format.Model{})}, b: side{data: newData(t.Context(), &format.Model{})}}
-	for _, tt := range []struct {
-		b    tensor.View
-		rows int
-	}{{view(1, 2), 0}, {view(1, 3), 1}} {
-		if err := d.views("w", view(1, 2), tt.b); err != nil || len(d.rows) != tt.rows {
-			t.Errorf("%v, rows %v", err, d.rows)
-		}
-	}
-}
-
 // TestDiffGraph shows nodes that changed, and their attributes whole.
 func TestDiffGraph(t *testing.T) {
 	plan := func(axis int64, op string) format.Plan {
@@ -332,27 +261,5 @@ func TestChanges(t *testing.T) {
 	change{a: make([]string, 42)}.write(&lines{out: &out, width: 80}, "graph")
 	if !strings.HasPrefix(out.String(), "\ngraph\n  - \n") || !strings.HasSuffix(out.String(), "\n  - … and 2 more\n") {
 		t.Errorf("%q", out.String())
-	}
-}
-
-func TestDiffUsage(t *testing.T) {
-	mag := model(t, "mag", "m.mag")
-	for _, tt := range []struct {
-		args   []string
-		status int
-		errs   string
-	}{
-		{[]string{mag}, 2, "diff takes two files"},
-		{[]string{mag, mag, mag}, 2, "diff takes two files"},
-		{[]string{"-tolerance", "-1", mag, mag}, 2, "-tolerance takes a number that is not negative"},
-		{[]string{"-tolerance", "nan", mag, mag}, 2, "-tolerance takes a number that is not negative"},
-		{[]string{"-key", "ab", mag, mag}, 2, "1 byte, not 32"},
-		{[]string{mag, "absent.mag"}, 1, "absent.mag"},
-	} {
-		out, errs := tool(t, tt.status, append([]string{"diff"}, tt.args...)...)
-		contains(t, errs, tt.errs)
-		if out != "" || strings.Count(errs, "\n") != 1 {
-			t.Errorf("%q: %q, %q", tt.args, out, errs)
-		}
 	}
 }

@@ -7,10 +7,10 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
 
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/testhost"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // TestEveryCommand: each explains itself on standard output, with an example of its own,
@@ -58,7 +58,7 @@ func TestGolden(t *testing.T) {
 	}
 	copyTo(model(t, "mag", "m.mag"), "m.mag")
 	copyTo(waves(t, "net.wia", convnet()), "net.wia")
-	copyTo(tensorOf(t, tensor.Info{DType: tensor.Float32, Shape: tensor.Shape{2, 2}}, matrix), "w.safetensors")
+	put(t, "", "w.safetensors", format.Plan{}, matrix("w"))
 	for _, tt := range []struct {
 		args   string
 		status int

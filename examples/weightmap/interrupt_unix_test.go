@@ -36,17 +36,6 @@ func zeros(t *testing.T, path string, n int) {
 	must(t, f.Truncate(int64(8+len(text)+n*size)))
 }
 
-// entries lists a directory.
-func listing(t *testing.T, dir string) (names []string) {
-	t.Helper()
-	all, err := os.ReadDir(dir)
-	must(t, err)
-	for _, e := range all {
-		names = append(names, e.Name())
-	}
-	return names
-}
-
 // TestInterrupt: an interrupt ends each command, with one line and status 130, and leaves
 // nothing. The commands are at work by then: they have read their key, and where they
 // write, there is a temporary file.
@@ -63,7 +52,7 @@ func TestInterrupt(t *testing.T) {
 		t.Skip(err)
 	}
 	private, _ := pair(t, "ed25519")
-	do(t, 0, "convert", "s.safetensors", "s.mle")
+	tool(t, 0, "convert", "s.safetensors", "s.mle")
 	before := listing(t, ".")
 	for _, tt := range []struct {
 		name, line string

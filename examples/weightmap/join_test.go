@@ -28,23 +28,23 @@ func scaled(t *testing.T) string {
 // TestJoin: inspect names the pairs, convert -join makes one tensor of each.
 func TestJoin(t *testing.T) {
 	path := scaled(t)
-	out, _ := do(t, 0, "inspect", path)
+	out, _ := tool(t, 0, "inspect", path)
 	if want := `.weight_scale_inv": one scale, and 1 pair like it; convert -join makes one tensor of them`; !strings.Contains(out, want) {
 		t.Errorf("no %q in\n%s", want, out)
 	}
-	out, _ = do(t, 0, "inspect", "-json", path)
+	out, _ = tool(t, 0, "inspect", "-json", path)
 	if want := `"tensor": "up.weight_scale_inv",`; strings.Count(out, want) != 1 || strings.Count(out, `"layout": "one scale"`) != 2 {
 		t.Errorf("no %s in\n%s", want, out)
 	}
 	joined := filepath.Join(t.TempDir(), "joined.safetensors")
-	do(t, 0, "convert", "-join", "-dtype", "float16", path, joined)
-	if out, _ = do(t, 0, "cat", joined, "up.weight"); out != "3 6\n" {
+	tool(t, 0, "convert", "-join", "-dtype", "float16", path, joined)
+	if out, _ = tool(t, 0, "cat", joined, "up.weight"); out != "3 6\n" {
 		t.Errorf("cat prints %s", out)
 	}
-	if out, _ = do(t, 0, "inspect", joined); !strings.Contains(out, "2 tensors") || strings.Count(out, "float16") < 2 || strings.Contains(out, "_scale") {
+	if out, _ = tool(t, 0, "inspect", joined); !strings.Contains(out, "2 tensors") || strings.Count(out, "float16") < 2 || strings.Contains(out, "_scale") {
 		t.Error(out)
 	}
-	_, errs := do(t, 2, "convert", "-join", joined, filepath.Join(t.TempDir(), "again.safetensors"))
+	_, errs := tool(t, 2, "convert", "-join", joined, filepath.Join(t.TempDir(), "again.safetensors"))
 	if !strings.Contains(errs, "no tensor has its scales in another one") || strings.Count(errs, joined) != 1 {
 		t.Error(errs)
 	}

@@ -30,7 +30,7 @@ func numbered(t *testing.T, graph bool) (source, target string) {
 	}
 	source = save(t, name, plan, w, b)
 	target = filepath.Join(t.TempDir(), "m.mobi")
-	do(t, 0, "convert", "-lossy", source, target)
+	tool(t, 0, "convert", "-lossy", source, target)
 	return source, target
 }
 
@@ -60,7 +60,7 @@ func TestKeptNames(t *testing.T) {
 		contains(t, out, "\nfc.weight ")
 		_, errs := tool(t, 1, "cat", target, "fc.wieght")
 		contains(t, errs, `tensor "fc.wieght": not found; did you mean fc.weight?`)
-		out, _ = do(t, 0, "convert", "-lossy", "-only", "fc.w*", target, filepath.Join(t.TempDir(), "o.npz"))
+		out, _ = tool(t, 0, "convert", "-lossy", "-only", "fc.w*", target, filepath.Join(t.TempDir(), "o.npz"))
 		contains(t, out, "written")
 		if !graph {
 			out, _ = tool(t, 0, "diff", "-tolerance", "0", source, target)
@@ -69,28 +69,5 @@ func TestKeptNames(t *testing.T) {
 			t.Error(out)
 		}
 		tool(t, 0, "inspect", "-html", target)
-	}
-}
-
-// TestFilters: -filter may be repeated, and one that matches nothing is an error.
-func TestFilters(t *testing.T) {
-	path := model(t, "mag", "m.mag")
-	for _, tt := range []struct {
-		filters []string
-		status  int
-		want    string
-	}{
-		{[]string{"w"}, 0, "1 of 2 tensors"},
-		{[]string{"w", "lab*"}, 0, "\n2 tensors"},
-		{[]string{"w", "*"}, 0, "\n2 tensors"},
-		{[]string{"w", "none"}, 1, path + `: -filter: no tensor matches "none"` + "\n"},
-		{[]string{"*lables"}, 1, path + `: -filter: no tensor matches "*lables"; did you mean labels?` + "\n"},
-	} {
-		args := []string{"inspect", path}
-		for _, f := range tt.filters {
-			args = append(args, "-filter", f)
-		}
-		out, errs := tool(t, tt.status, args...)
-		contains(t, out+errs, tt.want)
 	}
 }

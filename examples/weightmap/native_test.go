@@ -22,29 +22,29 @@ func TestNative(t *testing.T) {
 	function := message(25, message(1, "Twice"), message(4, "a"), message(5, "b"), message(7, message(1, "a"), message(1, "a"), message(2, "b"), message(4, "Add")), message(10, "mine"))
 	model := "\x08\x08" + message(8, "\x10\x11") + message(8, message(1, "mine"), "\x10\x01") + message(7, graph) + function
 	must(t, os.WriteFile(in, []byte(model), 0o666))
-	text, _ := do(t, 0, "inspect", in)
+	text, _ := tool(t, 0, "inspect", in)
 	if !strings.Contains(text, "only onnx doc_string: 1, 5 bytes\nonly onnx functions: 1, 38 bytes\n") {
 		t.Error(text)
 	}
-	if text, _ = do(t, 0, "inspect", "-json", in); !strings.Contains(text, `"kind": "functions"`) {
+	if text, _ = tool(t, 0, "inspect", "-json", in); !strings.Contains(text, `"kind": "functions"`) {
 		t.Error(text)
 	}
-	do(t, 0, "convert", in, out)
-	do(t, 0, "diff", in, out)
-	do(t, 0, "set", in, out, "k=v")
-	if text, _ = do(t, 1, "diff", in, out); strings.Contains(text, "only the format") {
+	tool(t, 0, "convert", in, out)
+	tool(t, 0, "diff", in, out)
+	tool(t, 0, "set", in, out, "k=v")
+	if text, _ = tool(t, 1, "diff", in, out); strings.Contains(text, "only the format") {
 		t.Error(text)
 	}
-	_, errs := do(t, 1, "convert", in, other)
+	_, errs := tool(t, 1, "convert", in, other)
 	if !strings.Contains(errs, "native:functions would be lost: only onnx has it (1, 38 bytes)") {
 		t.Error(errs)
 	}
-	do(t, 0, "convert", "-lossy", in, other)
-	if text, _ = do(t, 1, "diff", in, other); !strings.Contains(text, "  - onnx functions: 1, 38 bytes, sha256 ") {
+	tool(t, 0, "convert", "-lossy", in, other)
+	if text, _ = tool(t, 1, "diff", in, other); !strings.Contains(text, "  - onnx functions: 1, 38 bytes, sha256 ") {
 		t.Error(text)
 	}
 	must(t, os.WriteFile(out, []byte(strings.Replace(model, "\x03Add", "\x03Mul", 1)), 0o666))
-	if text, _ = do(t, 1, "diff", in, out); !strings.Contains(text, "what only the format has differs") {
+	if text, _ = tool(t, 1, "diff", in, out); !strings.Contains(text, "what only the format has differs") {
 		t.Error(text)
 	}
 }

@@ -183,8 +183,6 @@ func TestNoPickle(t *testing.T) {
 func TestVersion(t *testing.T) {
 	out, _ := tool(t, 0, "version")
 	contains(t, out, "weightmap "+release+"\n", "\ngo", "\nformats: "+strings.Join(format.Formats(), ", ")+"\n")
-	_, errs := tool(t, 2, "version", "x")
-	contains(t, errs, "version takes no arguments; usage: weightmap version")
 	for _, tt := range []struct {
 		build *debug.BuildInfo
 		want  string
@@ -206,27 +204,6 @@ func TestRelease(t *testing.T) {
 		t.Errorf("CHANGELOG begins with %q", m)
 	}
 	contains(t, string(contents(t, filepath.Join("..", "..", "README.md"))), "weightmap@v"+release)
-}
-
-// TestHelp: every command explains itself, with an example, on standard output.
-func TestHelp(t *testing.T) {
-	for _, c := range commands {
-		_, name, _ := strings.Cut(c.Name, " ")
-		for _, flag := range []string{"-h", "-help", "--help"} {
-			out, errs := tool(t, 0, name, flag)
-			contains(t, out, "usage: "+strings.TrimSpace(c.Name+" "+c.Args)+"\n", "\nexample:\n  "+c.Name)
-			if errs != "" {
-				t.Errorf("%s: standard error: %s", name, errs)
-			}
-			for line := range strings.Lines(out) {
-				if len(line) > 140 {
-					t.Errorf("%s: a line of %d characters: %s", name, len(line), line)
-				}
-			}
-		}
-		out, _ := tool(t, 0, "-h")
-		contains(t, out, "\n  "+name+" ")
-	}
 }
 
 // TestTotals: sums do not wrap, however much a file claims.

@@ -247,24 +247,6 @@ func TestHostileNames(t *testing.T) {
 	contains(t, out, "\n"+safe+"  int8", "graph "+safe+", 1 node\n", "input  in"+safe+" int8["+safe+"]\n")
 }
 
-// TestLongNames: a name gives way so that the line fits.
-func TestLongNames(t *testing.T) {
-	r := &report{all: 3, Path: "m", Format: "mag", Version: "1", Metadata: format.Metadata{{Key: strings.Repeat("k", 500), Value: "v"}},
-		Tensors: []tensorReport{
-			{Name: "layers." + strings.Repeat("0.", 500) + "weight", DType: "float32", Shape: []int64{1, 2}, Offset: -1, Bytes: 131072, StoredBytes: 999, Compression: "gzip"},
-			{Name: "b", DType: "float32", Shape: []int64{}, Offset: 256, Bytes: 4, ZeroCopy: true},
-		}}
-	var out bytes.Buffer
-	must(t, r.table(&out, 72))
-	want := "m: mag 1, 3 tensors, 0 bytes\n  " + strings.Repeat("k", 69) + "…\n\n" +
-		"NAME                         DTYPE    SHAPE    SIZE  OFFSET  STORED\n" +
-		"layers.0.0.0.….0.0.0.weight  float32  [1,2]  131 kB       -  gzip, 999 B\n" +
-		"b                            float32  []        4 B   0x100  zero-copy\n\n2 of 3 tensors, 3 parameters, 131 kB: float32 131 kB\n"
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 // TestGraph: nodes read as calls, and nothing that is not known is made up.
 func TestGraph(t *testing.T) {
 	sub := &format.Graph{Name: "else", Nodes: make([]format.Node, 2)}

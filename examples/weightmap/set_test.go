@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"testing"
 
@@ -17,16 +16,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/wia"
 )
-
-// described writes a model with metadata.
-func described(t *testing.T, name string, meta format.Metadata) string {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	p := &format.Plan{Metadata: meta, Tensors: []tensor.Info{{Name: "1", DType: tensor.Float32, Shape: tensor.Shape{4}}}}
-	w, err := format.Create("", path, p, nil)
-	fill(t, w, err, p)
-	return path
-}
 
 // entriesOf returns the metadata as JSON shows them.
 func entriesOf(t *testing.T, args ...string) any {
@@ -52,7 +41,7 @@ func TestSet(t *testing.T) {
 		{"value with =", "m.wia", nil, []string{"a=b=c"}, `{"a":"b=c"}`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			in := described(t, tt.file, tt.old)
+			in := save(t, tt.file, format.Plan{Metadata: tt.old}, floats("1", 1, 2, 3, 4))
 			out := filepath.Join(t.TempDir(), tt.file)
 			text, _ := tool(t, 0, append([]string{"set", in, out}, tt.args...)...)
 			contains(t, text, out+": written (")
@@ -76,7 +65,7 @@ func TestSetDeleteStays(t *testing.T) {
 	for _, tt := range []struct{ file, key, entries string }{
 		{"m.mle", "tensor_names", "1 entry"}, {"m.onnx", "ir_version", "2 entries"}, {"m.mobi", "name", "4 entries"},
 	} {
-		in := described(t, tt.file, nil)
+		in := save(t, tt.file, format.Plan{Metadata: nil}, floats("1", 1, 2, 3, 4))
 		out := filepath.Join(t.TempDir(), tt.file)
 		got, _ := tool(t, 0, "set", "-delete", tt.key, in, out)
 		if diff := cmp.Diff(out+fmt.Sprintf(stays, filepath.Ext(out)[1:], tt.entries, tt.key), got); diff != "" {
@@ -86,7 +75,7 @@ func TestSetDeleteStays(t *testing.T) {
 			t.Errorf("%s: there is no %s", tt.file, tt.key)
 		}
 	}
-	in := described(t, "m.mobi", format.Metadata{{Key: "name", Value: "a"}})
+	in := save(t, "m.mobi", format.Plan{Metadata: format.Metadata{{Key: "name", Value: "a"}}}, floats("1", 1, 2, 3, 4))
 	got, _ := tool(t, 0, "set", "-delete", "name", in, in, "name=b")
 	contains(t, got, "(mobi, 4 entries)\n")
 }
@@ -96,9 +85,6 @@ func TestSetForeignEnding(t *testing.T) {
 	in := model(t, "mag", "m.mle")
 	tool(t, 0, "set", in, in, "epoch=8")
 	tool(t, 0, "set", in, filepath.Join(t.TempDir(), "model.bin"), "epoch=8")
-	key, _ := pair(t, "ecdsa")
-	_, errs := tool(t, 2, "sign", "-with", key, writeWIA(t, quantizedPlan(), nil), filepath.Join(t.TempDir(), "out.mle"))
-	contains(t, errs, "the model stays wia, and that is the ending of mle")
 }
 
 // TestSetKeeps: how a file is stored, and the types of entries that are not touched.
@@ -175,48 +161,16 @@ func TestSetKeepsGzip(t *testing.T) {
 
 // TestSetInt8: MLE's int8 weights are not quantized again.
 func TestSetInt8(t *testing.T) {
-	in := filepath.Join(t.TempDir(), "m.mle")
-	p := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{4}}}}
-	w, err := mle.Create(in, p, &mle.WriteOptions{Compression: mle.MethodInt8})
+	in, out := filepath.Join(t.TempDir(), "m.mle"), filepath.Join(t.TempDir(), "out.mle")
+	m := matrix("w")
+	w, err := mle.Create(in, &format.Plan{Tensors: []tensor.Info{m.info}}, &mle.WriteOptions{Compression: mle.MethodInt8})
 	must(t, err)
-	defer w.Abort()
-	must(t, w.WriteTensor("w", bytes.NewReader(matrix)))
+	must(t, w.WriteTensor("w", bytes.NewReader(m.data)))
 	must(t, w.Close())
-	out := filepath.Join(t.TempDir(), "out.mle")
 	tool(t, 0, "set", in, out, "a=1")
-	a, _ := tool(t, 0, "cat", "-as", "raw", in, "w")
-	b, _ := tool(t, 0, "cat", "-as", "raw", out, "w")
-	if diff := cmp.Diff(a, b); diff != "" {
+	before, _ := tool(t, 0, "cat", "-as", "raw", in, "w")
+	after, _ := tool(t, 0, "cat", "-as", "raw", out, "w")
+	if diff := cmp.Diff(before, after); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
-func TestSetRefuses(t *testing.T) {
-	mag := model(t, "mag", "m.mag")
-	dir := model(t, "tsr", "checkpoint"+string(filepath.Separator))
-	for _, tt := range []struct {
-		name   string
-		args   []string
-		status int
-		want   string
-	}{
-		{"no file", nil, 2, "IN is missing; usage: weightmap set "},
-		{"nothing", []string{mag, "out.mag"}, 2, "nothing to set or delete"},
-		{"no value", []string{mag, "out.mag", "epoch"}, 2, `"epoch" is not KEY=VALUE`},
-		{"a type that the format lacks", []string{mag, "out.mag", "author=Ada"}, 1, "out.mag: metadata:author cannot be written: a string; MAG has int64 and float64; WIA has all kinds of entries: convert first, and set them then\ntry: weightmap convert "},
-		{"a number too large", []string{mag, "out.mag", "x=1e999"}, 1, `metadata "x": the number is too large`},
-		{"no such entry", []string{"-delete", "author", mag, "out.mag"}, 1, `there is no metadata entry "author"`},
-		{"no metadata", []string{dir, "out.tsr", "a=1"}, 1, "metadata"},
-		{"the ending of another format", []string{mag, "out.mle", "epoch=8"}, 2, "out.mle: the model stays mag, and that is the ending of mle; convert changes formats\n"},
-		{"encrypted", []string{writeMLE(t, &mle.WriteOptions{Key: secret}), "out.mle", "a=1"}, 1, "(-key gives it)"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			t.Chdir(t.TempDir())
-			_, errs := tool(t, tt.status, append([]string{"set"}, tt.args...)...)
-			contains(t, errs, tt.want)
-			if left, _ := os.ReadDir("."); len(left) > 0 {
-				t.Errorf("left: %v", left)
-			}
-		})
 	}
 }

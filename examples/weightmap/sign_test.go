@@ -3,15 +3,10 @@ package main
 import (
 	"crypto/ecdsa"
 	"crypto/ed25519"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/rsa"
-	"crypto/x509"
-	"encoding/pem"
 	"os"
 	"path/filepath"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -121,62 +116,6 @@ func TestSign(t *testing.T) {
 			check(signed)
 			tool(t, 0, append(sign, tt.in)...) // in place
 			check(tt.in)
-		})
-	}
-}
-
-// TestConvertSigner says which keys a format takes, not that one is missing to decrypt.
-func TestConvertSigner(t *testing.T) {
-	ed, _ := pair(t, "ed25519")
-	ec, _ := pair(t, "ecdsa")
-	in := model(t, "safetensors", "in.safetensors")
-	long := filepath.Join(t.TempDir(), "p384.pem")
-	key, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	must(t, err)
-	der, err := x509.MarshalPKCS8PrivateKey(key)
-	must(t, err)
-	must(t, os.WriteFile(long, pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: der}), 0o600))
-	for _, tt := range []struct {
-		key, out string
-		status   int
-		want     string
-	}{
-		{ed, "out.wia", 2, "weightmap: -sign: WIA files are signed with RSA or ECDSA on P-256, not with Ed25519\n"},
-		{ec, "out.mle", 2, "weightmap: -sign: MLE files are signed with Ed25519, not with an ECDSA key\n"},
-		{long, "out.wia", 1, "an ECDSA key must be on P-256\n"},
-	} {
-		_, errs := tool(t, tt.status, "convert", "-sign", tt.key, in, filepath.Join(t.TempDir(), tt.out))
-		if !strings.HasSuffix(errs, tt.want) {
-			t.Errorf("%q, want %q", errs, tt.want)
-		}
-	}
-}
-
-// TestSignRefuses leaves the old file, and no other.
-func TestSignRefuses(t *testing.T) {
-	ed, _ := pair(t, "ed25519")
-	ec, _ := pair(t, "ecdsa")
-	mleFile, wiaFile, mag := writeMLE(t, nil), writeWIA(t, quantizedPlan(), nil), model(t, "mag", "m.mag")
-	locked := writeMLE(t, &mle.WriteOptions{Key: secret})
-	lockedWIA := writeWIA(t, quantizedPlan(), &wia.WriteOptions{Key: secret})
-	for _, tt := range []struct{ name, key, in, want string }{
-		{"wrong key for mle", ec, mleFile, "MLE files are signed with Ed25519, not with an ECDSA key\n"},
-		{"wrong key for wia", ed, wiaFile, "WIA files are signed with RSA or ECDSA on P-256, not with Ed25519\n"},
-		{"no signatures", ed, mag, mag + ": unsupported: mag has no signatures, mle and wia have\n"},
-		{"damaged", ed, damaged(t, mleFile, 399), "checksum mismatch"},
-		{"encrypted and not signed", ed, locked, "an encrypted file can only be signed when it is written"},
-		{"encrypted wia", ec, lockedWIA, "(-key gives it)\n"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			out := filepath.Join(t.TempDir(), "out")
-			_, errs := tool(t, 1, "sign", "-with", tt.key, tt.in, out)
-			contains(t, errs, tt.want)
-			if strings.Count(errs, "\n") != 1 {
-				t.Errorf("%q", errs)
-			}
-			if left, _ := filepath.Glob(filepath.Join(filepath.Dir(out), "*")); len(left) > 0 {
-				t.Errorf("left: %q", left)
-			}
 		})
 	}
 }

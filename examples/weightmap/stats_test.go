@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"math"
-	"path/filepath"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -12,22 +11,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-// tensorOf writes a model of one tensor "w" and returns its path.
-func tensorOf(t *testing.T, info tensor.Info, data []byte) string {
-	t.Helper()
-	info.Name = "w"
-	path := filepath.Join(t.TempDir(), "m.safetensors")
-	if info.Quant != nil {
-		path = filepath.Join(t.TempDir(), "m.wia")
-	}
-	w, err := format.Create("", path, &format.Plan{Tensors: []tensor.Info{info}}, nil)
-	must(t, err)
-	defer w.Abort()
-	must(t, w.WriteTensor("w", bytes.NewReader(data)))
-	must(t, w.Close())
-	return path
-}
 
 func float64s(values ...float64) (b []byte) {
 	for _, x := range values {
@@ -60,7 +43,12 @@ func TestStats(t *testing.T) {
 		{"complex", tensor.Info{DType: tensor.Complex64, Shape: tensor.Shape{1}}, make([]byte, 8), nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			path := tensorOf(t, tt.info, tt.data)
+			tt.info.Name = "w"
+			file := "m.safetensors"
+			if tt.info.Quant != nil {
+				file = "m.wia"
+			}
+			path := save(t, file, format.Plan{}, sample{tt.info, tt.data})
 			got := inspectJSON(t, "-stats", path)["tensors"].([]any)[0].(map[string]any)["stats"]
 			if diff := cmp.Diff(tt.want, got); diff != "" {
 				t.Errorf("(-want +got):\n%s", diff)

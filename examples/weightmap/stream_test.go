@@ -3,13 +3,8 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
-	"hash/adler32"
 	"math"
-	"os"
-	"path/filepath"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +12,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -81,92 +75,4 @@ func TestStreamedJSON(t *testing.T) {
 	if err := r.json(bufio.NewWriter(&bytes.Buffer{}), false); err == nil {
 		t.Error("no error for what is no JSON")
 	}
-}
-
-// heapPeak is a writer that looks at what is held.
-type heapPeak struct {
-	written int
-	most    int64
-}
-
-func (h *heapPeak) Write(p []byte) (int, error) {
-	h.written += len(p)
-	h.most = max(h.most, held())
-	return len(p), nil
-}
-
-// held returns the bytes of the heap that are in use: how much garbage there is, too, depends
-// on the collector, which has no processor of its own everywhere. Pools outlast the first turn.
-func held() int64 {
-	runtime.GC()
-	runtime.GC()
-	var s runtime.MemStats
-	runtime.ReadMemStats(&s)
-	return int64(s.HeapAlloc)
-}
-
-// TestInspectHoldsOneNode: next to the graph of a file, its text takes next to nothing,
-// in any form.
-func TestInspectHoldsOneNode(t *testing.T) {
-	for name, file := range map[string][]byte{
-		"many nodes":     crowd(1 << 16), // 8 MB as a graph, and as JSON
-		"one long input": chant(32<<10, 500),
-	} {
-		t.Run(name, func(t *testing.T) { holdsOneNode(t, file) })
-	}
-}
-
-func holdsOneNode(t *testing.T, file []byte) {
-	path := filepath.Join(t.TempDir(), "m.mobi")
-	must(t, os.WriteFile(path, file, 0o600))
-	before := held()
-	m, err := format.Open(path, nil)
-	must(t, err)
-	graph := held() - before
-	must(t, m.Close())
-	due := graph + 2<<20
-	if !testhost.Maps() {
-		due += 2 * int64(len(file)) // in memory, and what it was read through
-	}
-	for _, args := range [][]string{{"inspect"}, {"inspect", "-json"}, {"inspect", "-html"}} {
-		before, out := held(), &heapPeak{}
-		if status := run(t.Context(), append(args, path), out, os.Stderr); status != 0 {
-			t.Fatalf("%q: status %d", args, status)
-		}
-		if used := out.most - before; used > due {
-			t.Errorf("%q: %d bytes, the graph takes %d and the text %d", args, used, graph, out.written)
-		}
-	}
-}
-
-// crowd is a MOBI file of n Relu without inputs and outputs: header, metadata of
-// nothing, constants of nothing, operators, and a footer.
-func crowd(n int) []byte {
-	return withOperators(make([]byte, 24), n, bytes.Repeat([]byte{6, 0, 0, 0, 0, 0, 0, 0}, n))
-}
-
-// chant is a MOBI file of an Add that takes the one input, whose name is long, many times.
-func chant(length, times int) []byte {
-	le := binary.LittleEndian
-	metadata := le.AppendUint32(make([]byte, 16), 1) // an input
-	metadata = le.AppendUint32(metadata, 0)
-	metadata = le.AppendUint32(metadata, uint32(length))
-	metadata = append(metadata, strings.Repeat("x", length)...)
-	metadata = le.AppendUint32(metadata, 0) // rank, data type
-	operator := le.AppendUint16([]byte{10, 0}, uint16(times))
-	operator = append(operator, make([]byte, 4+4*times)...)
-	return withOperators(metadata, 1, operator)
-}
-
-func withOperators(metadata []byte, n int, operators []byte) []byte {
-	le := binary.LittleEndian
-	b := append([]byte("IBOM\x01\x00"), make([]byte, 26)...)
-	b = append(b, metadata...)
-	graph := uint32(len(b))
-	b = append(le.AppendUint32(b, uint32(n)), operators...)
-	le.PutUint32(b[16:], uint32(len(b))+4)
-	for i, at := range []uint32{32, graph, graph} {
-		le.PutUint32(b[20+4*i:], at)
-	}
-	return le.AppendUint32(b, adler32.Checksum(b))
 }

@@ -1,9 +1,6 @@
 package main
 
 import (
-	"bytes"
-	"encoding/binary"
-	"math"
 	"os"
 	"os/exec"
 	"strings"
@@ -17,44 +14,18 @@ import (
 // pytorch writes a file as PyTorch's users save it, and more that some format lacks.
 func pytorch(t *testing.T) {
 	t.Helper()
-	float := func(values ...float32) (b []byte) {
-		for _, x := range values {
-			b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-		}
-		return b
-	}
-	write := func(path string, meta format.Metadata, g *format.Graph, tensors map[string]tensor.Info, data map[string][]byte) {
-		p := &format.Plan{Metadata: meta, Graph: g}
-		for _, name := range []string{"conv.weight", "bn1.running_var", "bn1.num_batches_tracked", "a", "b", "it's"} {
-			if i, ok := tensors[name]; ok {
-				i.Name = name
-				p.Tensors = append(p.Tensors, i)
-			}
-		}
-		w, err := format.Create("", path, p, nil)
-		must(t, err)
-		for name, b := range data {
-			must(t, w.WriteTensor(name, bytes.NewReader(b)))
-		}
-		must(t, w.Close())
-	}
-	pt := format.Metadata{{Key: "format", Value: "pt"}}
-	write("model.safetensors", pt, nil, map[string]tensor.Info{
-		"conv.weight": {DType: tensor.Float32, Shape: tensor.Shape{2, 2}}, "bn1.running_var": {DType: tensor.Float32, Shape: tensor.Shape{2}},
-		"bn1.num_batches_tracked": {DType: tensor.Int64, Shape: tensor.Shape{}},
-	}, map[string][]byte{"conv.weight": float(1, -2, 0.5, 3), "bn1.running_var": float(1, 1e-6), "bn1.num_batches_tracked": {9, 0, 0, 0, 0, 0, 0, 0}})
-	write("large.safetensors", pt, nil, map[string]tensor.Info{"a": {DType: tensor.Float64, Shape: tensor.Shape{1, 1}}, "it's": {DType: tensor.Bool, Shape: tensor.Shape{1, 1, 1, 1, 1}}},
-		map[string][]byte{"a": binary.LittleEndian.AppendUint64(nil, math.Float64bits(1e300)), "it's": {1}})
-	nan := float(1, float32(math.NaN()))
-	write("nan.safetensors", nil, nil, map[string]tensor.Info{"a": {DType: tensor.Float32, Shape: tensor.Shape{1, 2}}, "b": {DType: tensor.Float32, Shape: tensor.Shape{1, 2}}},
-		map[string][]byte{"a": nan, "b": nan})
-	write("net.wia", format.Metadata{{Key: "author", Value: "me"}}, &format.Graph{
+	row := tensor.Shape{1, 2}
+	pt := format.Plan{Metadata: format.Metadata{{Key: "format", Value: "pt"}}}
+	put(t, "", "model.safetensors", pt, of("conv.weight", tensor.Float32, tensor.Shape{2, 2}, []float32{1, -2, 0.5, 3}),
+		floats("bn1.running_var", 1, 1e-6), of("bn1.num_batches_tracked", tensor.Int64, tensor.Shape{}, int64(9)))
+	put(t, "", "large.safetensors", pt, of("a", tensor.Float64, tensor.Shape{1, 1}, 1e300), of("it's", tensor.Bool, tensor.Shape{1, 1, 1, 1, 1}, true))
+	put(t, "", "nan.safetensors", format.Plan{}, of("a", tensor.Float32, row, []float32{1, nan}), of("b", tensor.Float32, row, []float32{1, nan}))
+	put(t, "", "net.wia", format.Plan{Metadata: format.Metadata{{Key: "author", Value: "me"}}, Graph: &format.Graph{
 		Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
 		Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
 		Nodes:   []format.Node{{Op: "Erf", Inputs: []string{"x"}, Outputs: []string{"h"}}, {Op: "Add", Inputs: []string{"h", "a"}, Outputs: []string{"y"}}},
-	}, map[string]tensor.Info{"a": {DType: tensor.Float32, Shape: tensor.Shape{1, 2}}, "b": {DType: tensor.Float32, Shape: tensor.Shape{1}}},
-		map[string][]byte{"a": float(1, 2), "b": float(1)})
-	write("m.mag", format.Metadata{{Key: "epoch", Value: int64(7)}}, nil, map[string]tensor.Info{"a": {DType: tensor.Float32, Shape: tensor.Shape{2}}}, map[string][]byte{"a": float(1, 2)})
+	}}, of("a", tensor.Float32, row, []float32{1, 2}), floats("b", 1))
+	put(t, "", "m.mag", format.Plan{Metadata: format.Metadata{{Key: "epoch", Value: int64(7)}}}, floats("a", 1, 2))
 }
 
 // TestSuggestions runs what the refusals suggest, in a shell: it works.

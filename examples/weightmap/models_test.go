@@ -1,0 +1,125 @@
+package main
+
+import (
+	"bytes"
+	"encoding/binary"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// sample is a tensor with its data.
+type sample struct {
+	info tensor.Info
+	data []byte
+}
+
+// of makes a tensor of some elements.
+func of(name string, d tensor.DType, shape tensor.Shape, elements any) sample {
+	var b bytes.Buffer
+	if err := binary.Write(&b, binary.LittleEndian, elements); err != nil {
+		panic(err)
+	}
+	return sample{tensor.Info{Name: name, DType: d, Shape: shape}, b.Bytes()}
+}
+
+// floats is a vector.
+func floats(name string, values ...float32) sample {
+	return of(name, tensor.Float32, tensor.Shape{int64(len(values))}, values)
+}
+
+// quantized gives a tensor parameters.
+func (s sample) quantized(q *tensor.Quantization) sample {
+	s.info.Quant = q
+	return s
+}
+
+// put writes a model of these tensors; without a format, the ending of path names it.
+func put(t *testing.T, kind, path string, plan format.Plan, samples ...sample) {
+	t.Helper()
+	for _, s := range samples {
+		plan.Tensors = append(plan.Tensors, s.info)
+	}
+	w, err := format.Create(kind, path, &plan, nil)
+	must(t, err)
+	defer w.Abort()
+	for _, s := range samples {
+		must(t, w.WriteTensor(s.info.Name, bytes.NewReader(s.data)))
+	}
+	must(t, w.Close())
+}
+
+// save is put in a new directory.
+func save(t *testing.T, file string, plan format.Plan, samples ...sample) string {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), file)
+	put(t, "", path, plan, samples...)
+	return path
+}
+
+// model writes a model of a float32 matrix "w" and an int32 vector "labels" and returns its path.
+func model(t *testing.T, kind, name string) string {
+	t.Helper()
+	path, plan := filepath.Join(t.TempDir(), name), format.Plan{}
+	if kind == "mag" {
+		plan.Metadata = format.Metadata{{Key: "epoch", Value: int64(7)}, {Key: "loss", Value: 0.25}}
+	}
+	put(t, kind, path, plan, matrix("w"), of("labels", tensor.Int32, tensor.Shape{1}, []int32{9}))
+	return path
+}
+
+// matrix is 1, 2, 3, 4.
+func matrix(name string) sample {
+	return of(name, tensor.Float32, tensor.Shape{2, 2}, []float32{1, 2, 3, 4})
+}
+
+// network writes a WIA model with metadata and a graph.
+func network(t *testing.T) string {
+	t.Helper()
+	return save(t, "net.wia", format.Plan{
+		Metadata: format.Metadata{{Key: "author", Value: "me"}},
+		Graph: &format.Graph{
+			Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(2, 2)}},
+			Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: format.FixedDims(2, 2)}},
+			Nodes:   []format.Node{{Op: "Add", Inputs: []string{"x", "w"}, Outputs: []string{"y"}}},
+		},
+	}, matrix("w"))
+}
+
+// damaged writes a copy of the file with one bit changed.
+func damaged(t *testing.T, path string, at int) string {
+	t.Helper()
+	b := contents(t, path)
+	b[at] ^= 1
+	bad := filepath.Join(t.TempDir(), "bad"+filepath.Ext(path))
+	must(t, os.WriteFile(bad, b, 0o666))
+	return bad
+}
+
+func contents(t *testing.T, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	must(t, err)
+	return b
+}
+
+// listing lists a directory.
+func listing(t *testing.T, dir string) (names []string) {
+	t.Helper()
+	all, err := os.ReadDir(dir)
+	must(t, err)
+	for _, e := range all {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
