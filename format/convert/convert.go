@@ -50,19 +50,31 @@ func Model(m *format.Model, path string, o *Options) (*Report, error) {
 	if m.NeedsKey() {
 		return nil, &format.Error{Format: m.Format(), Path: m.Path(), Offset: -1, Err: fmt.Errorf("%w: the model is encrypted", format.ErrKey)}
 	}
-	j := &job{o: o, path: path, report: &Report{Format: o.To}, read: readonce.New(m), stop: make(chan struct{})}
-	if err := j.plan(m); err != nil {
+	j := newJob(m, path, o)
+	if err := j.run(m); err != nil {
 		return nil, err
+	}
+	return j.report, nil
+}
+
+func newJob(m *format.Model, path string, o *Options) *job {
+	return &job{o: o, path: path, report: &Report{Format: o.To}, read: readonce.New(m), stop: make(chan struct{})}
+}
+
+// run converts a model.
+func (j *job) run(m *format.Model) error {
+	if err := j.plan(m); err != nil {
+		return err
 	}
 	w, err := j.create()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer w.Abort()
-	if o.DryRun {
-		return j.report, nil
+	if j.o.DryRun {
+		return nil
 	}
-	if o.MaxShard > 0 {
+	if j.o.MaxShard > 0 {
 		j.report.Files = w.Files()
 	}
 	defer func() {
@@ -72,18 +84,16 @@ func Model(m *format.Model, path string, o *Options) (*Report, error) {
 	for i, it := range j.items {
 		j.begin(i)
 		if err := j.write(w, it); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if err := w.Close(); err != nil {
-		return nil, err
+		return err
 	}
-	if o.Verify {
-		if err := j.verify(); err != nil {
-			return nil, err
-		}
+	if j.o.Verify {
+		return j.verify()
 	}
-	return j.report, nil
+	return nil
 }
 
 // job is a running conversion.

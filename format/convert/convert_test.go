@@ -5,7 +5,6 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
-	"hash/adler32"
 	"io"
 	"math"
 	"os"
@@ -19,7 +18,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/convert"
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
@@ -222,54 +220,6 @@ func TestQuantize(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestBlocks: block types become numbers.
-func TestBlocks(t *testing.T) {
-	// Two blocks of Q8_0 as GGUF has them: a float16 scale, 32 int8.
-	var blocks []byte
-	var want []float32
-	for b := range 2 {
-		blocks = append(blocks, 0, 0x3c+4*byte(b)) // 1, 2
-		for i := range 32 {
-			blocks = append(blocks, byte(int8(i-16)))
-			want = append(want, float32(i-16)*float32(b+1))
-		}
-	}
-	in := filepath.Join(t.TempDir(), "in.gguf")
-	if err := os.WriteFile(in, ggufFile(blocks), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	out := filepath.Join(t.TempDir(), "out.npz")
-	o := &convert.Options{Lossy: true, DType: tensor.Float64}
-	if _, err := convert.File(in, out, o); err != nil {
-		t.Fatal(err)
-	}
-	v, err := open(t, out).Tensor("w")
-	if err != nil {
-		t.Fatal(err)
-	}
-	got, err := tensor.Decode[float32](nil, v)
-	if d := diff(want, got); d != "" || err != nil || v.DType() != tensor.Float64 {
-		t.Errorf("%v %v %s", v.DType(), err, d)
-	}
-}
-
-// ggufFile is a file of one tensor "w" of two Q8_0 blocks.
-func ggufFile(blocks []byte) []byte {
-	le := binary.LittleEndian
-	b := []byte("GGUF")
-	b = le.AppendUint32(b, 3)
-	b = le.AppendUint64(b, 1) // tensors
-	b = le.AppendUint64(b, 0) // metadata
-	b = le.AppendUint64(b, 1)
-	b = append(b, 'w')
-	b = le.AppendUint32(b, 1) // rank
-	b = le.AppendUint64(b, 64)
-	b = le.AppendUint32(b, 8) // Q8_0
-	b = le.AppendUint64(b, 0) // offset
-	b = append(b, make([]byte, -len(b)&31)...)
-	return append(b, append(blocks, make([]byte, -len(blocks)&31)...)...)
 }
 
 // TestQuantizeRefused names the tensor, and leaves nothing.
@@ -511,115 +461,6 @@ func TestKeep(t *testing.T) {
 	o.AcceptLoss = []string{"graph"}
 	if report, err = convert.File(in, out, o); err != nil || len(report.Losses) > 0 {
 		t.Errorf("%+v, %v", report, err)
-	}
-}
-
-// spoiled is a driver that changes the first byte of every tensor.
-type spoiled struct {
-	driver.Driver
-	driver.Lossy
-}
-
-func init() {
-	for _, name := range []string{"safetensors", "mobi"} {
-		c, err := format.Lookup(name)
-		if err != nil {
-			panic(err)
-		}
-		format.Register(spoiled{c.Driver(), c.Driver().(driver.Lossy)})
-	}
-}
-
-func (d spoiled) Describe() driver.Description {
-	return driver.Description{Name: "spoiled-" + d.Driver.Describe().Name}
-}
-
-func (d spoiled) Detect([]byte, int64) bool { return false }
-
-func (d spoiled) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
-	l, err := d.Driver.(driver.Layouter).Layout(p, o)
-	if err != nil {
-		return nil, err
-	}
-	start := l.Encode
-	if start == nil {
-		start = func(t driver.Target) (driver.Encoder, error) {
-			return plainly{t, l, make([]uint64, len(p.Tensors))}, nil
-		}
-	}
-	return &driver.Layout{Encode: func(t driver.Target) (driver.Encoder, error) {
-		e, err := start(t)
-		return spoiler{e}, err
-	}}, nil
-}
-
-// plainly writes a layout, with Adler-32 if it has checksums.
-type plainly struct {
-	driver.Target
-	l    *driver.Layout
-	sums []uint64
-}
-
-func (w plainly) Tensor(i int, in driver.Input) error {
-	sum := adler32.New()
-	err := in.CopyTo(w, w.l.Offsets[i], sum)
-	w.sums[i] = uint64(sum.Sum32())
-	return err
-}
-
-func (w plainly) Finish() error {
-	parts := w.l.Parts
-	if w.l.Late != nil {
-		late, err := w.l.Late(w.sums)
-		if err != nil {
-			return err
-		}
-		parts = append(parts, late...)
-	}
-	for _, p := range parts {
-		if _, err := w.WriteAt(p.Bytes, p.Offset); err != nil {
-			return err
-		}
-	}
-	return w.Truncate(w.l.Size)
-}
-
-type spoiler struct{ driver.Encoder }
-
-func (s spoiler) Tensor(i int, in driver.Input) error { return s.Encoder.Tensor(i, spoiledInput{in}) }
-
-type spoiledInput struct{ driver.Input }
-
-func (in spoiledInput) CopyTo(t io.WriterAt, off int64, sum io.Writer) error {
-	b, err := io.ReadAll(in)
-	if err != nil {
-		return err
-	}
-	b[0] ^= 1
-	if sum != nil {
-		_, _ = sum.Write(b)
-	}
-	_, err = t.WriteAt(b, off)
-	return err
-}
-
-func TestVerify(t *testing.T) {
-	tensors := []one{floats("w", tensor.Shape{2}, 1, 2), floats("7", tensor.Shape{1}, 3)}
-	in := model(t, "safetensors", format.Plan{}, tensors...)
-	for _, to := range []string{"safetensors", "mobi"} {
-		for _, d := range []tensor.DType{tensor.Invalid, tensor.Float16} {
-			out := filepath.Join(t.TempDir(), "out."+to)
-			o := &convert.Options{Lossy: true, Verify: true, DType: d}
-			if _, err := convert.File(in, out, o); err != nil {
-				t.Errorf("%s: %v", to, err)
-			}
-			o.To = "spoiled-" + to
-			_, err := convert.File(in, out, o)
-			var located *format.Error
-			if !errors.Is(err, format.ErrChecksum) || !errors.As(err, &located) || !strings.HasPrefix(located.Field, "tensor ") {
-				t.Errorf("%s: %v", to, err)
-			}
-		}
 	}
 }
 

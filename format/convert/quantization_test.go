@@ -139,8 +139,8 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
-// TestBlocksWritten: rows of whole blocks become blocks, others stay and are listed.
-func TestBlocksWritten(t *testing.T) {
+// TestBlocks: rows of whole blocks become blocks, and numbers again; others stay and are listed.
+func TestBlocks(t *testing.T) {
 	n := 3 << 18 // more than a piece
 	in := model(t, "safetensors", format.Plan{}, floats("w", tensor.Shape{3, 1 << 18}, wave(n)...), floats("odd", tensor.Shape{2, 33}, wave(66)...))
 	out := filepath.Join(t.TempDir(), "out.gguf")
@@ -167,6 +167,20 @@ func TestBlocksWritten(t *testing.T) {
 	}
 	if i := v.Info(); i.TypeName() != "Q8_0" || !bytes.Equal(data, content(t, m, "w").data) {
 		t.Errorf("%s: other data, or another type", i.TypeName())
+	}
+	numbers, err := tensor.Decode[float64](nil, v)
+	if err != nil {
+		t.Fatal(err)
+	}
+	back := filepath.Join(t.TempDir(), "back.npz")
+	if _, err := convert.File(out, back, &convert.Options{Lossy: true, DType: tensor.Float64}); err != nil {
+		t.Fatal(err)
+	}
+	if v, err = open(t, back).Tensor("w"); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := tensor.Decode[float64](nil, v); !slices.Equal(numbers, got) || v.DType() != tensor.Float64 {
+		t.Errorf("%v: other numbers, %v", v, err)
 	}
 }
 
