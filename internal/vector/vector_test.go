@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"fmt"
-	"hash/adler32"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -275,26 +274,6 @@ func slowAdler(sum uint32, p []byte) uint32 {
 		b = (b + a) % adlerMod
 	}
 	return b<<16 | a
-}
-
-func TestAdlerLengths(t *testing.T) {
-	data := random(4096 + 64)
-	for n := range 4097 {
-		p := memory.Aligned(n + 64)[n%64:][:n]
-		copy(p, data)
-		if got, want := Adler32(1, p), adler32.Checksum(p); got != want {
-			t.Fatalf("sum of %d bytes = %#x, want %#x", n, got, want)
-		}
-	}
-	line := memory.Aligned(64 + 700)
-	copy(line, data)
-	for at := range 64 {
-		for _, n := range []int{1, 63, 64, 65, 127, 128, 500, 700} {
-			if got, want := Adler32(1, line[at:at+n]), adler32.Checksum(line[at:at+n]); got != want {
-				t.Fatalf("sum of %d bytes at %d = %#x, want %#x", n, at, got, want)
-			}
-		}
-	}
 }
 
 // TestAdlerLargest runs the largest bytes and random ones through more than one
