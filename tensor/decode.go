@@ -46,12 +46,9 @@ func Decode[T Elem](dst []T, v View) ([]T, error) {
 func decodeAll[T Elem](dst []T, v View, b []byte) error {
 	info := v.ref().Info()
 	each, _, _, _ := info.span(0, len(dst), memory.PopulateStep)
-	if each == len(dst) || each == 0 {
-		return decodeSteps(dst, v, b, 0, false)
-	}
 	owner, ok := v.ref().Owner().(memory.Advisor)
-	if !ok {
-		return decodeElements(dst, elements{info, b, 0, streams(info, len(dst))}, 0) // heap memory
+	if !ok || each == len(dst) {
+		return decodeSteps(dst, v, b, 0, streams(info, len(dst)))
 	}
 	return work.Each(context.Background(), (len(dst)+each-1)/each, owner.Workers(), func(i int) error {
 		from := i * each

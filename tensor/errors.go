@@ -5,7 +5,6 @@ import (
 	"io"
 	"strconv"
 	"strings"
-	"unicode/utf8"
 )
 
 // Errors of this module wrap these; test for them with errors.Is. Package format has the same errors under
@@ -80,14 +79,7 @@ func clip(s string) string {
 	if len(s) <= most {
 		return s
 	}
-	head, tail := most/2, len(s)-most/2
-	for head > 0 && !utf8.RuneStart(s[head]) {
-		head--
-	}
-	for tail < len(s) && !utf8.RuneStart(s[tail]) {
-		tail++
-	}
-	return s[:head] + "..." + s[tail:]
+	return strings.ToValidUTF8(s[:most/2], "") + "..." + strings.ToValidUTF8(s[len(s)-most/2:], "")
 }
 
 // Unwrap returns the cause.
