@@ -3,6 +3,7 @@ package tensor_test
 import (
 	"errors"
 	"fmt"
+	"log"
 
 	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/tensor"
@@ -42,16 +43,14 @@ func ExampleQuantize() {
 		PerChannel: true, // along axis 0
 	})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(len(data), "bytes, scales", q.Scales)
 	fmt.Printf("largest error %.3f, %.0f dB\n", stats.MaxAbs, stats.SNR)
 
 	real := make([]float32, len(weights))
 	if err := tensor.Dequantize(real, data, tensor.Int8, shape, q); err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Printf("%.2f\n", real)
 	// Output:
@@ -65,8 +64,7 @@ func ExampleDequantize() {
 	q := &tensor.Quantization{Scales: []float32{0.5}, ZeroPoints: []int32{128}, Axis: tensor.PerTensor}
 	real := make([]float32, 3)
 	if err := tensor.Dequantize(real, []byte{0, 128, 255}, tensor.Uint8, tensor.Shape{3}, q); err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	fmt.Println(real)
 	// Output:
@@ -108,34 +106,24 @@ func ExampleNewQuantizer() {
 	pieces := [][]float32{{63.5, -20.1, 7}, {31.75, 5.3, -2.5}} // such as parts of a file
 	z, err := tensor.NewQuantizer(tensor.Shape{2, 3}, tensor.QuantizeOptions{DType: tensor.Int8, PerChannel: true})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	for _, p := range pieces {
-		if err := z.Observe(p); err != nil {
-			fmt.Println(err)
-			return
-		}
+		err = errors.Join(err, z.Observe(p))
 	}
-	q, err := z.Parameters()
-	if err != nil {
-		fmt.Println(err)
-		return
+	q, params := z.Parameters()
+	if err = errors.Join(err, params); err != nil {
+		log.Fatal(err)
 	}
-	fmt.Println("scales", q.Scales)
 	buf := make([]byte, 3)
-	for _, p := range pieces {
-		if err := z.Encode(buf, p); err != nil {
-			fmt.Println(err)
-			return
-		}
-		fmt.Printf("% x\n", buf)
+	for i, p := range pieces {
+		err := z.Encode(buf, p)
+		fmt.Printf("% x, scale %v %v\n", buf, q.Scales[i], err)
 	}
 	fmt.Printf("%.0f dB\n", z.Stats().SNR)
 	// Output:
-	// scales [0.5 0.25]
-	// 7f d8 0e
-	// 7f 15 f6
+	// 7f d8 0e, scale 0.5 <nil>
+	// 7f 15 f6, scale 0.25 <nil>
 	// 56 dB
 }
 
@@ -212,8 +200,7 @@ func ExampleCheckName() {
 func ExampleFromBytes() {
 	v, err := tensor.FromBytes("w", tensor.Int16, tensor.Shape{2}, []byte{1, 0, 0xff, 0xff})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	values, err := tensor.Decode[int16](nil, v)
 	fmt.Println(values, err)
@@ -229,8 +216,7 @@ func ExampleFromInfo() {
 		Quant: &tensor.Quantization{Scales: []float32{0.5}, Axis: tensor.PerTensor},
 	}, []byte{2, 0, 0xff})
 	if err != nil {
-		fmt.Println(err)
-		return
+		log.Fatal(err)
 	}
 	values, err := tensor.Decode[float32](nil, v)
 	fmt.Println(values, err)

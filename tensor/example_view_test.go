@@ -121,7 +121,7 @@ func ExampleView_Slice() {
 	// [2, 1] [3 6] <nil>
 }
 
-// Bytes are little-endian and valid until the model is closed.
+// Bytes are little-endian and valid until the model is closed; a clone is on the heap.
 func ExampleView_Bytes() {
 	m, done := model()
 	defer done()
@@ -129,14 +129,18 @@ func ExampleView_Bytes() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	b, err := v.Bytes()
-	fmt.Printf("% x %v\n", b, err)
+	c, err := v.Clone()
+	if err != nil {
+		log.Fatal(err)
+	}
 	m.Close()
 	_, err = v.Bytes()
 	fmt.Println(errors.Is(err, tensor.ErrClosed))
+	b, err := c.Bytes()
+	fmt.Printf("% x %v\n", b, err)
 	// Output:
-	// 00 3c 00 b8 00 00 <nil>
 	// true
+	// 00 3c 00 b8 00 00 <nil>
 }
 
 // Close waits for the function, and a file that is cut short meanwhile is ErrTruncated.
@@ -158,24 +162,6 @@ func ExampleView_Use() {
 	// Output: 21 <nil>
 }
 
-// The copy is on the heap.
-func ExampleView_Clone() {
-	m, done := model()
-	defer done()
-	v, err := m.Tensor("fc.weight")
-	if err != nil {
-		log.Fatal(err)
-	}
-	c, err := v.Clone()
-	if err != nil {
-		log.Fatal(err)
-	}
-	m.Close()
-	values, err := tensor.As[float32](c)
-	fmt.Println(values, err)
-	// Output: [1 2 3 4 5 6] <nil>
-}
-
 // Into memory of the caller's, such as that of an accelerator.
 func ExampleView_ReadInto() {
 	m, done := model()
@@ -187,6 +173,8 @@ func ExampleView_ReadInto() {
 	buf := make([]byte, v.Info().Size)
 	n, err := v.ReadInto(buf)
 	fmt.Printf("%d bytes: % x %v\n", n, buf, err)
+	_, err = v.ReadAt(buf[:2], 2) // a view is an io.ReaderAt
+	fmt.Printf("% x %v\n", buf[:2], err)
 
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
@@ -194,21 +182,8 @@ func ExampleView_ReadInto() {
 	fmt.Println(err)
 	// Output:
 	// 6 bytes: 00 3c 00 b8 00 00 <nil>
+	// 00 b8 <nil>
 	// context canceled
-}
-
-// A view is an io.ReaderAt.
-func ExampleView_ReadAt() {
-	m, done := model()
-	defer done()
-	v, err := m.Tensor("fc.bias")
-	if err != nil {
-		log.Fatal(err)
-	}
-	second := make([]byte, 2)
-	_, err = v.ReadAt(second, 2)
-	fmt.Printf("% x %v\n", second, err)
-	// Output: 00 b8 <nil>
 }
 
 // The XXH64 of the bytes tells whether two tensors are equal.
@@ -226,37 +201,19 @@ func ExampleView_Digest() {
 func ExampleView_Prefetch() {
 	m, done := model()
 	defer done()
-	v, err := m.Tensor("fc.weight")
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := v.Prefetch(); err != nil { // returns before the pages are read
-		log.Fatal(err)
-	}
-	values, err := tensor.Decode[float32](nil, v)
-	if err != nil {
-		log.Fatal(err)
-	}
-	if _, err := v.Resident(); err != nil { // the bytes in memory, where the system tells
-		log.Fatal(err)
-	}
-	if err := v.Evict(); err != nil { // v is still valid
-		log.Fatal(err)
-	}
-	fmt.Println(values)
-	// Output: [1 2 3 4 5 6]
-}
-
-// A tensor that every request needs never waits for the disk.
-func ExampleView_Lock() {
-	m, done := model()
-	defer done()
-	v, err := m.Tensor("fc.bias")
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := v.Lock(); errors.Is(err, tensor.ErrLimit) {
-		fmt.Println("the process may not lock as much: ulimit -l")
+	for _, v := range m.Tensors() {
+		if err := v.Prefetch(); err != nil { // returns before the pages are read
+			log.Fatal(err)
+		}
+		if _, err := v.Resident(); err != nil { // the bytes in memory, where the system tells
+			log.Fatal(err)
+		}
+		if err := v.Evict(); err != nil { // v is still valid
+			log.Fatal(err)
+		}
+		if err := v.Lock(); errors.Is(err, tensor.ErrLimit) { // never waits for the disk again
+			fmt.Println("the process may not lock as much: ulimit -l")
+		}
 	}
 	// Output:
 }
