@@ -97,10 +97,11 @@ func ExampleConfig() {
 	c.FrameworkVersion, c.Time = 3, time.Unix(1_700_000_000, 0)
 	c.Inputs = []mobi.Spec{mobi.NewSpec("x", mobi.Float32, -1, 2)}
 	c.Operators = []mobi.Operator{{Type: mobi.Add, Inputs: []uint32{0, 7}, Outputs: []uint32{1}}}
-	if err := c.Save(path); err != nil { // c.Bytes returns the file
+	if err := c.Save(path); err != nil {
 		log.Fatal(err)
 	}
-	fmt.Println(mobi.Validate(path))
+	b, err := c.Bytes() // the same file in memory
+	fmt.Println(mobi.Validate(path), mobi.ValidateBytes(b), err)
 
 	f, err := mobi.Open(path, nil)
 	if err != nil {
@@ -113,7 +114,7 @@ func ExampleConfig() {
 		fmt.Println(id, v.Shape(), values, err)
 	}
 	// Output:
-	// <nil>
+	// <nil> <nil> <nil>
 	// 3 1700000000 1
 	// 7 [2] [0.5 -1] <nil>
 }
