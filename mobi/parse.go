@@ -271,14 +271,11 @@ func (p *parser) readConstants(w *wire.Window) error {
 		if n%cancelEvery == 0 && p.opts.Context.Err() != nil {
 			return p.opts.Context.Err()
 		}
-		r, err := readRecord(w, off, end)
-		if err == nil {
-			err = p.constant(w, &r)
-		}
+		next, err := p.constant(w, off, end)
 		if err != nil {
 			return err
 		}
-		off = r.dataAt + int64(r.size)
+		off = next
 	}
 	return nil
 }
@@ -286,95 +283,78 @@ func (p *parser) readConstants(w *wire.Window) error {
 // cancelEvery is the number of records between checks of the context.
 const cancelEvery = 1024
 
-// record is the header of a constant. Its shape is valid until the window moves.
-type record struct {
-	at     int64 // file offset of the record
-	id     uint32
-	typ    uint16 // with the compression flag
-	shape  []byte // 8 bytes each
-	size   uint64 // of the stored data
-	dataAt int64  // file offset of the data
-}
-
-// readRecord reads the header of the record at off. The record must end at or before
-// end.
-func readRecord(w *wire.Window, off, end int64) (r record, err error) {
+// recordHeader returns the header of the record at off, all but the data. It is valid until the window moves.
+func recordHeader(w *wire.Window, off, end int64) ([]byte, error) {
 	if end-off < recordMin {
-		return r, wire.Errorf(name, "constant", off, format.ErrTruncated, "%d bytes are left before the operator graph", end-off)
+		return nil, wire.Errorf(name, "constant", off, format.ErrTruncated, "%d bytes are left before the operator graph", end-off)
 	}
 	b, err := w.Peek(off, 8)
 	if err != nil {
-		return r, err
+		return nil, err
 	}
 	rank := int64(binary.LittleEndian.Uint16(b[6:]))
-	r.dataAt = off + recordMin + 8*rank
-	if r.dataAt > end {
-		return r, wire.Errorf(name, "constant shape", off+8, format.ErrTruncated, "rank %d with %d bytes left before the operator graph", rank, end-off)
+	if recordMin+8*rank > end-off {
+		return nil, wire.Errorf(name, "constant shape", off+8, format.ErrTruncated, "rank %d with %d bytes left before the operator graph", rank, end-off)
 	}
-	if b, err = w.Bytes(off, recordMin+8*rank); err != nil {
-		return r, err
-	}
-	r.at, r.id, r.typ = off, binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint16(b[4:])
-	r.shape, r.size = b[8:8+8*rank], binary.LittleEndian.Uint64(b[8+8*rank:])
-	if left := end - r.dataAt; r.size > uint64(left) {
-		return r, wire.Errorf(name, "constant data size", r.dataAt-8, format.ErrTruncated, "constant %d has %d bytes, %d are left before the operator graph", r.id, r.size, left)
-	}
-	return r, nil
+	return w.Bytes(off, recordMin+8*rank)
 }
 
-// constant checks a record and adds its constant to the index.
-func (p *parser) constant(w *wire.Window, r *record) (err error) {
-	t := driver.Tensor{Offset: r.dataAt, DType: DataType(r.typ &^ gzipFlag).DType()}
-	if !t.DType.Valid() {
-		return r.errorf("data type", 4, format.ErrUnsupported, "%d", r.typ&^gzipFlag)
+// constant adds the constant of the record at off to the index. The record must end at or
+// before end; constant returns where.
+func (p *parser) constant(w *wire.Window, off, end int64) (next int64, err error) {
+	b, err := recordHeader(w, off, end)
+	if err != nil {
+		return 0, err
 	}
-	t.Shape = p.index.Dims(len(r.shape) / 8)
+	id, typ, size := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint16(b[4:]), binary.LittleEndian.Uint64(b[len(b)-8:])
+	t := driver.Tensor{Offset: off + int64(len(b)), DType: DataType(typ &^ gzipFlag).DType()}
+	fail := func(field string, rel int, sentinel error, text string, args ...any) (int64, error) {
+		return 0, wire.Errorf(name, "constant "+constantName(id)+" "+field, off+int64(rel), sentinel, text, args...)
+	}
+	if left := end - t.Offset; size > uint64(left) {
+		return 0, wire.Errorf(name, "constant data size", t.Offset-8, format.ErrTruncated, "constant %d has %d bytes, %d are left before the operator graph", id, size, left)
+	}
+	if !t.DType.Valid() {
+		return fail("data type", 4, format.ErrUnsupported, "%d", typ&^gzipFlag)
+	}
+	next = t.Offset + int64(size)
+	t.Shape = p.index.Dims((len(b) - recordMin) / 8)
 	for i := range t.Shape {
-		d := binary.LittleEndian.Uint64(r.shape[8*i:])
+		d := binary.LittleEndian.Uint64(b[8+8*i:])
 		if d > math.MaxInt64 {
-			return r.errorf("shape", 8+8*i, format.ErrCorrupt, "dim %d is %d", i, d)
+			return fail("shape", 8+8*i, format.ErrCorrupt, "dim %d is %d", i, d)
 		}
 		t.Shape[i] = int64(d)
 	}
 	if t.Size, err = t.Shape.ByteSize(t.DType); err != nil {
-		return r.errorf("shape", 8, format.ErrCorrupt, "%w", err)
+		return fail("shape", 8, format.ErrCorrupt, "%w", err)
 	}
-	packed := r.typ&gzipFlag != 0
-	if !packed && uint64(t.Size) != r.size {
-		if packed, err = r.isGzip(w); err != nil {
-			return err
+	packed := typ&gzipFlag != 0
+	if !packed && uint64(t.Size) != size {
+		sizeAt := len(b) - 8
+		if size >= 2 {
+			if b, err = w.Bytes(t.Offset, 2); err != nil {
+				return 0, err
+			}
+			packed = b[0] == 0x1F && b[1] == 0x8B
 		}
 		if !packed {
-			return r.errorf("data size", 8+len(r.shape), format.ErrCorrupt, "%d bytes, but %v %v takes %d", r.size, t.DType, t.Shape, t.Size)
+			return fail("data size", sizeAt, format.ErrCorrupt, "%d bytes, but %v %v takes %d", size, t.DType, t.Shape, t.Size)
 		}
 		p.unflagged++
 	}
-	if packed {
-		p.members = append(p.members, member{p.index.Len(), r.dataAt, int64(r.size)})
-		t.Offset, t.Stored, t.Compression, t.Loaded = -1, int64(r.size), "gzip", true
-	}
 	if p.index.Len() == 0 {
-		p.dataAt = r.dataAt
+		p.dataAt = t.Offset
 	}
-	t.Name = strconv.AppendUint(p.digits[:0], uint64(r.id), 10)
+	if packed {
+		p.members = append(p.members, member{p.index.Len(), t.Offset, int64(size)})
+		t.Offset, t.Stored, t.Compression, t.Loaded = -1, int64(size), "gzip", true
+	}
+	t.Name = strconv.AppendUint(p.digits[:0], uint64(id), 10)
 	if p.index.Add(&t) != nil {
-		return r.errorf("id", 0, format.ErrCorrupt, "occurs twice")
+		return fail("id", 0, format.ErrCorrupt, "occurs twice")
 	}
-	return nil
-}
-
-// isGzip reports whether the data of a record begins like a gzip member.
-func (r *record) isGzip(w *wire.Window) (bool, error) {
-	if r.size < 2 {
-		return false, nil
-	}
-	b, err := w.Bytes(r.dataAt, 2)
-	return err == nil && b[0] == 0x1F && b[1] == 0x8B, err
-}
-
-// errorf returns an error for the field at offset rel of the record.
-func (r *record) errorf(field string, rel int, sentinel error, text string, args ...any) error {
-	return wire.Errorf(name, "constant "+constantName(r.id)+" "+field, r.at+int64(rel), sentinel, text, args...)
+	return next, nil
 }
 
 // readGraph reads the operators and builds the neutral graph.
