@@ -108,6 +108,10 @@ var malformed = []struct {
 	{"split.count without split.no", split1("split.count", 2, []byte{2, 0}), format.ErrCorrupt, "split.no", 124},
 	{"split.count as string", split1("split.count", 8, str("2")), format.ErrCorrupt, "metadata value", 124},
 	{"split.count negative", split1("split.count", 5, le32(math.MaxUint32)), format.ErrCorrupt, "metadata value", 124},
+	{"split.count of 2^31", split1("split.count", 4, le32(1<<31)), format.ErrCorrupt, "metadata value", 124},
+	{"split.no of 2 parts, counted from 0", func(f *fields) {
+		f.entries = append(f.entries[:2], kv{"split.no", 2, []byte{2, 0}}, kv{"split.count", 2, []byte{2, 0}}, kv{"split.tensors.count", 2, []byte{3, 0}})
+	}, format.ErrCorrupt, "split.no", 121},
 	{"split.tensors.count wrong", split1("split.tensors.count", 5, le32(4)), format.ErrCorrupt, "split.tensors.count", 132},
 }
 

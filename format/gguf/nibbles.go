@@ -22,27 +22,33 @@ var (
 	decodeQ4_1  = nibbles(halves, true, vector.Nibbles{Stride: 20, At: 4, Values: valuesQ41})
 	decodeQ5_0  = nibbles(halves, false, vector.Nibbles{Stride: 22, At: 6, Fifth: 2, Values: valuesQ5, High: 16})
 	decodeQ5_1  = nibbles(halves, true, vector.Nibbles{Stride: 24, At: 8, Fifth: 4, Values: valuesQ41, High: 16})
+	decodeQ8_0  = scaled(34, halves, false, func(dst []float32, src []byte, scales, _ []float32) { vector.Scaled(dst, src, 34, scales) })
 	decodeIQ4NL = nibbles(halves, false, vector.Nibbles{Stride: 18, At: 2, Values: valuesIQ4})
 	decodeMXFP4 = nibbles(exponents, false, vector.Nibbles{Stride: 17, At: 1, Values: valuesFP4})
 )
 
-// batch is how many scales are read at a time.
-const batch = 128
+func nibbles(read scaleReader, minimum bool, n vector.Nibbles) func(dst []float32, src []byte) {
+	return scaled(n.Stride, read, minimum, n.Decode)
+}
 
-// nibbles returns a decoder of blocks with a scale, and maybe a minimum after it.
-func nibbles(read func(scales []float32, src []byte, stride int), minimum bool, n vector.Nibbles) func(dst []float32, src []byte) {
+// scaleReader reads the numbers that are stride bytes apart.
+type scaleReader func(scales []float32, src []byte, stride int)
+
+// scaled returns a decoder of blocks of stride bytes.
+func scaled(stride int, read scaleReader, minimum bool, decode func(dst []float32, src []byte, scales, minimums []float32)) func(dst []float32, src []byte) {
+	const batch = 128 // scales that are read at a time
 	return func(dst []float32, src []byte) {
 		var scales, minimums [batch]float32
 		for len(dst) > 0 {
 			k := min(len(dst)/32, batch)
-			read(scales[:k], src, n.Stride)
+			read(scales[:k], src, stride)
 			m := minimums[:0]
 			if minimum {
 				m = minimums[:k]
-				halves(m, src[2:], n.Stride)
+				halves(m, src[2:], stride)
 			}
-			n.Decode(dst[:32*k], src, scales[:k], m)
-			dst, src = dst[32*k:], src[k*n.Stride:]
+			decode(dst[:32*k], src, scales[:k], m)
+			dst, src = dst[32*k:], src[k*stride:]
 		}
 	}
 }
@@ -62,18 +68,6 @@ func exponents(dst []float32, src []byte, stride int) {
 		} else {
 			dst[i] = math.Float32frombits(uint32(e-1) << 23)
 		}
-	}
-}
-
-// decodeQ8_0: d, signed bytes.
-func decodeQ8_0(dst []float32, src []byte) {
-	const size = 34
-	var scales [batch]float32
-	for len(dst) > 0 {
-		k := min(len(dst)/32, batch)
-		halves(scales[:k], src, size)
-		vector.Scaled(dst, src, size, scales[:k])
-		dst, src = dst[32*k:], src[size*k:]
 	}
 }
 
