@@ -201,93 +201,77 @@ func appendDims(b []byte, dims []driver.Dim) []byte {
 // the type.
 func (w *writer) attribute(b []byte, path string, a *driver.Attribute) (_ []byte, err error) {
 	b = protobuf.PutText(b, attributeName, a.Name)
-	typ := int32(Undefined)
-	switch v := a.Value.(type) {
+	value, err := w.convert(path, a.Value)
+	if err != nil {
+		return nil, err
+	}
+	typ, zero, before := int32(Undefined), false, len(b)
+	switch v := value.(type) {
 	case nil:
 		if w.Explicit && w.report != nil {
 			err = fmt.Errorf("%w: an attribute without a value", driver.ErrUnsupported)
 		}
 	case int64:
-		typ, b = Int, w.integer(b, v)
-	case bool:
-		w.converts(path, "the format has no bool, an integer takes its place")
-		n := int64(0)
-		if v {
-			n = 1
-		}
-		typ, b = Int, w.integer(b, n)
-	case float32:
-		typ, b = Float, w.float(b, v)
-	case float64:
-		var list []float32
-		if list, err = w.floats(path, v); err == nil {
-			typ, b = Float, w.float(b, list[0])
-		}
+		typ, zero, b = Int, v == 0, protobuf.PutVarint(b, fieldOf(Int), v)
+	case float32: // -0 and NaN are not zero
+		typ, zero, b = Float, math.Float32bits(v) == 0, protobuf.PutFloat(b, fieldOf(Float), v)
 	case string:
-		typ, b = String, w.text(b, v)
-	case json.RawMessage:
-		w.converts(path, "the format has no JSON values, a string takes its place")
-		typ, b = String, w.text(b, string(v))
+		typ, zero, b = String, v == "", protobuf.PutBytes(b, fieldOf(String), v)
+	case []int64:
+		typ, b = Ints, protobuf.PutInts(b, fieldOf(Ints), v)
+	case []int32:
+		typ, b = Ints, protobuf.PutInts(b, fieldOf(Ints), v)
+	case []float32:
+		typ, b = Floats, protobuf.PutFloats(b, fieldOf(Floats), v)
+	case []string:
+		typ, b = Strings, putAll(b, fieldOf(Strings), v)
 	case tensor.View:
 		typ = Tensor
 		b, err = w.tensor(b, fieldOf(typ), v)
+	case []tensor.View:
+		typ = Tensors
+		for i := 0; i < len(v) && err == nil; i++ {
+			b, err = w.tensor(b, fieldOf(typ), v[i])
+		}
 	case *driver.Graph:
 		typ = Graph
 		b, err = w.subgraph(b, fieldOf(typ), path, v)
+	case []*driver.Graph:
+		typ = Graphs
+		for i := 0; i < len(v) && err == nil; i++ {
+			b, err = w.subgraph(b, fieldOf(typ), fmt.Sprintf("%s[%d]", path, i), v[i])
+		}
 	default:
-		typ, b, err = w.list(b, path, v)
+		err = fmt.Errorf("%w: a value of type %s", driver.ErrUnsupported, driver.TypeName(value))
+	}
+	if zero && !w.Explicit {
+		b = b[:before]
 	}
 	return protobuf.PutInt(b, attributeType, int64(typ)), err
 }
 
-// list appends the value of a list attribute and returns its type.
-func (w *writer) list(b []byte, path string, value any) (typ int32, _ []byte, err error) {
+// convert returns a value of a type that the format has.
+func (w *writer) convert(path string, value any) (any, error) {
 	switch v := value.(type) {
-	case []int64:
-		return Ints, protobuf.PutInts(b, fieldOf(Ints), v), nil
-	case []int32:
-		return Ints, protobuf.PutInts(b, fieldOf(Ints), v), nil
-	case []float32:
-		return Floats, protobuf.PutFloats(b, fieldOf(Floats), v), nil
+	case bool:
+		w.converts(path, "the format has no bool, an integer takes its place")
+		if v {
+			return int64(1), nil
+		}
+		return int64(0), nil
+	case json.RawMessage:
+		w.converts(path, "the format has no JSON values, a string takes its place")
+		return string(v), nil
+	case float64:
+		list, err := w.floats(path, v)
+		if err != nil {
+			return nil, err
+		}
+		return list[0], nil
 	case []float64:
-		list, err := w.floats(path, v...)
-		return Floats, protobuf.PutFloats(b, fieldOf(Floats), list), err
-	case []string:
-		return Strings, putAll(b, fieldOf(Strings), v), nil
-	case []tensor.View:
-		for i := 0; i < len(v) && err == nil; i++ {
-			b, err = w.tensor(b, fieldOf(Tensors), v[i])
-		}
-		return Tensors, b, err
-	case []*driver.Graph:
-		for i := 0; i < len(v) && err == nil; i++ {
-			b, err = w.subgraph(b, fieldOf(Graphs), fmt.Sprintf("%s[%d]", path, i), v[i])
-		}
-		return Graphs, b, err
+		return w.floats(path, v...)
 	}
-	return 0, b, fmt.Errorf("%w: a value of type %s", driver.ErrUnsupported, driver.TypeName(value))
-}
-
-func (w *writer) integer(b []byte, v int64) []byte {
-	if v == 0 && !w.Explicit {
-		return b
-	}
-	return protobuf.PutVarint(b, fieldOf(Int), v)
-}
-
-// float omits only +0, since -0 and NaN are values.
-func (w *writer) float(b []byte, v float32) []byte {
-	if math.Float32bits(v) == 0 && !w.Explicit {
-		return b
-	}
-	return protobuf.PutFloat(b, fieldOf(Float), v)
-}
-
-func (w *writer) text(b []byte, v string) []byte {
-	if v == "" && !w.Explicit {
-		return b
-	}
-	return protobuf.PutBytes(b, fieldOf(String), v)
+	return value, nil
 }
 
 // floats rounds to float32, and fails if a finite value becomes infinite. Values are compared as
