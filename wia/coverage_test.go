@@ -127,34 +127,3 @@ func TestTouch(t *testing.T) {
 		t.Errorf("a file without sums: %v", err)
 	}
 }
-
-// TestSharedRangesOnce checks that a range shared by many tensors is hashed once.
-func TestSharedRangesOnce(t *testing.T) {
-	testhost.NeedTimes(t)
-	dir := t.TempDir()
-	data := make([]byte, 1<<20)
-	if err := os.WriteFile(filepath.Join(dir, "w.bin"), data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	var c container
-	for _, name := range []string{"a", "b", "c", "d"} {
-		c.tensor = append(c.tensor, elsewhereRecord(name, "w.bin", 0, 1<<20, checksumText(data))...)
-	}
-	c.tensor = append(c.tensor, elsewhereRecord("./a", "./w.bin", 0, 1<<20, "")...)
-	c.graph = by(2, by(5, by(5, decl("", 8, 1<<20), by(5, st(1, "w.bin"), vi(3, 1<<20), st(4, checksumText(data))))))
-	f := mustOpen(t, c.bytes(), &format.Options{Dir: dir})
-	var read int64
-	err := verify(f, format.WithProgress(func(done, _ int64, _ string) { read = done }))
-	if want := int64(headerSize + len(c.graph) + len(c.tensor) + 1<<20); err != nil || read != want {
-		t.Errorf("%d bytes were read, want %d; %v", read, want, err)
-	}
-	// The checksum of each tensor must match.
-	c.tensor = append(c.tensor, elsewhereRecord("liar", "w.bin", 0, 1<<20, checksumText(nil))...)
-	f = mustOpen(t, c.bytes(), &format.Options{Dir: dir})
-	if err := verify(f); !errors.Is(err, format.ErrChecksum) || !bytes.Contains([]byte(err.Error()), []byte("liar")) {
-		t.Errorf("another sum for the same range: %v", err)
-	}
-	if err := verify(f, format.WithTensors("a")); err != nil {
-		t.Errorf("one that is right: %v", err)
-	}
-}

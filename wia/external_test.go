@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/external"
-	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -128,17 +127,6 @@ func TestExternalData(t *testing.T) {
 	}
 }
 
-func TestExternalWithoutDirectory(t *testing.T) {
-	f := mustOpen(t, container{tensor: elsewhereRecord("w", "f", 0, 4, "")}.bytes(), nil)
-	v, _ := f.Tensor("w")
-	if _, err := v.Bytes(); !errors.Is(err, format.ErrUnsupported) {
-		t.Errorf("%v", err)
-	}
-	if v.ZeroCopy() {
-		t.Error("zero-copy without a file")
-	}
-}
-
 // TestLocations checks which locations are syntactically valid.
 func TestLocations(t *testing.T) {
 	for location, ok := range map[string]bool{
@@ -151,67 +139,6 @@ func TestLocations(t *testing.T) {
 			t.Errorf("%q: %v", location, err)
 		}
 	}
-}
-
-func TestExternalWriter(t *testing.T) {
-	testhost.NeedTimes(t)
-	dir := t.TempDir()
-	path := filepath.Join(dir, "m.wia")
-	p := samplePlan(t)
-	for _, o := range []*WriteOptions{
-		{ExternalFrom: 1},
-		{ExternalFrom: 16, External: "weights/all.bin", CompressTensor: alternate},
-		{ExternalFrom: 16, Key: testKey, Compression: Gzip},
-	} {
-		w, err := Create(path, p, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		feed(t, w, p)
-		f, err := Open(path, &format.Options{Key: testKey})
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := verify(f); err != nil {
-			t.Error(err)
-		}
-		for i, info := range p.Tensors {
-			size, _ := info.Shape.ByteSize(info.DType)
-			if got, want := f.f.records[i].external >= 0, size >= o.ExternalFrom; got != want {
-				t.Errorf("%s of %d bytes: external %v", info.Name, size, got)
-			}
-			v, _ := f.Tensor(info.Name)
-			b, err := v.Bytes()
-			if err != nil || !bytes.Equal(b, fill(info)) {
-				t.Errorf("%s: %v", info.Name, err)
-			}
-			if f.f.records[i].external >= 0 && (!v.ZeroCopy() || memory.Address(b)%alignment != 0) {
-				t.Errorf("%s is not aligned to %d", info.Name, alignment)
-			}
-		}
-		f.Close()
-	}
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	var names []string
-	for _, e := range entries {
-		names = append(names, e.Name())
-	}
-	if diff := cmp.Diff([]string{"m.wia", filepath.Base(dataOf(t, path)), "weights"}, names); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// dataOf returns the path of the only file of external data next to a model.
-func dataOf(t testing.TB, path string) string {
-	t.Helper()
-	files, err := filepath.Glob(path + ".*.data")
-	if err != nil || len(files) != 1 {
-		t.Fatalf("files of data: %q, %v", files, err)
-	}
-	return files[0]
 }
 
 func TestExternalWriterRefuses(t *testing.T) {

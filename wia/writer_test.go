@@ -7,17 +7,12 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"math/rand/v2"
-	"os"
-	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
 
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -181,93 +176,6 @@ func TestDeclaresAll(t *testing.T) {
 	f = mustOpen(t, writeSample(t, p, nil), nil)
 	if g, err = f.Graph(); g != nil || err != nil {
 		t.Errorf("a graph from nothing: %v %v", g, err)
-	}
-}
-
-func TestStreaming(t *testing.T) {
-	p := tinyPlan()
-	stream := func(o WriteOptions, reverse bool) ([]byte, error) {
-		var out bytes.Buffer
-		o.Spool = format.SpoolNever
-		w, err := NewWriter(&out, p, &o)
-		if err != nil {
-			return nil, err
-		}
-		tensors := slices.Clone(p.Tensors)
-		if reverse {
-			slices.Reverse(tensors)
-		}
-		for _, info := range tensors {
-			if err := w.WriteTensor(info.Name, bytes.NewReader(fill(info))); err != nil {
-				return nil, err
-			}
-		}
-		err = w.Close()
-		return out.Bytes(), err
-	}
-	b, err := stream(WriteOptions{Compression: Zstd}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(writeSample(t, p, &WriteOptions{Compression: Zstd}), b); diff != "" {
-		t.Error(diff)
-	}
-	if _, err := stream(WriteOptions{}, true); !errors.Is(err, driver.ErrSequential) {
-		t.Errorf("backwards: %v", err)
-	}
-	if _, err := stream(WriteOptions{CompressTensor: alternate}, false); !errors.Is(err, driver.ErrSequential) {
-		t.Errorf("compressed tensors: %v", err)
-	}
-	// An encrypted block is assembled in memory.
-	b, err = stream(WriteOptions{Key: testKey, CompressTensor: alternate}, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f := mustOpen(t, b, &format.Options{Key: testKey})
-	if err := verify(f); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestArrival checks that the file does not depend on the order in which tensors
-// arrive, including external and compressed ones.
-func TestArrival(t *testing.T) {
-	p := samplePlan(t)
-	write := func(order []int) (model, data []byte) {
-		t.Helper()
-		path := filepath.Join(t.TempDir(), "m.wia")
-		w, err := Create(path, p, &WriteOptions{ExternalFrom: 16, CompressTensor: alternate})
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, i := range order {
-			if err := w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(fill(p.Tensors[i]))); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
-		if model, err = os.ReadFile(path); err != nil {
-			t.Fatal(err)
-		}
-		if data, err = os.ReadFile(dataOf(t, path)); err != nil {
-			t.Fatal(err)
-		}
-		return model, data
-	}
-	order := make([]int, len(p.Tensors))
-	for i := range order {
-		order[i] = i
-	}
-	model, data := write(order)
-	for seed := range uint64(5) {
-		r := rand.New(rand.NewPCG(seed, 2))
-		r.Shuffle(len(order), func(i, j int) { order[i], order[j] = order[j], order[i] })
-		m, d := write(order)
-		if !bytes.Equal(m, model) || !bytes.Equal(d, data) {
-			t.Errorf("order %v gives other files", order)
-		}
 	}
 }
 

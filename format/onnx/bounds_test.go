@@ -272,16 +272,6 @@ func TestOpensWhatItWrites(t *testing.T) {
 	}
 }
 
-// TestMetadataTwice: what the neutral metadata have twice cannot be written.
-func TestMetadataTwice(t *testing.T) {
-	var h header
-	for i, want := range []error{nil, format.ErrUnsupported} {
-		if _, err := h.take(format.Entry{Key: "k", Value: "v"}); !errors.Is(err, want) {
-			t.Errorf("the entry number %d: %v, want %v", i+1, err, want)
-		}
-	}
-}
-
 // claim is a file that is zeros behind its head, which must not be read far.
 type claim []byte
 

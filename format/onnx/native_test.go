@@ -196,28 +196,6 @@ func kindNames(n *format.Native) (names []string) {
 	return names
 }
 
-// TestLostElsewhere: another format refuses each kind by its name, and goes without if told so.
-func TestLostElsewhere(t *testing.T) {
-	for _, c := range nativeCases() {
-		if c.kind == "" {
-			continue
-		}
-		t.Run(c.name, func(t *testing.T) {
-			_, _, err := converted(t, c.model, "npz", &convert.Options{})
-			if items := itemsOf(err); !slices.Contains(items, "native:"+c.kind) {
-				t.Errorf("%v: %q", err, items)
-			}
-			_, r, err := converted(t, c.model, "npz", &convert.Options{Lossy: true})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if !slices.ContainsFunc(r.Losses, func(l format.Loss) bool { return l.Item() == "native:"+c.kind }) {
-				t.Errorf("reported: %v", r.Losses)
-			}
-		})
-	}
-}
-
 func itemsOf(err error) (items []string) {
 	var refused *format.LossError
 	if errors.As(err, &refused) {
