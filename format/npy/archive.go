@@ -17,7 +17,6 @@ type archiveFile struct {
 	parsed
 	others []string // the first entries that are no arrays
 	more   int      // of them
-	paths  int      // names with the form of paths that lead out of a directory
 	memory *driver.Memory
 }
 
@@ -89,27 +88,11 @@ func (f *archiveFile) member(a *zip.Archive, r *reader, m *zip.Member) error {
 	if err != nil {
 		return err
 	}
-	if err := f.add(r, name, entry{Entry: m.Entry}); err != nil {
+	if err := f.add(r, name, m.Entry); err != nil {
 		return m.Wrap("file name", m.Record+zip.CentralLen, err)
 	}
 	f.index.Version = max(f.index.Version, versions[r.major-1])
-	if leadsOut(name) {
-		f.paths++
-	}
 	return nil
-}
-
-// leadsOut reports whether a name, used as a path, would leave the directory.
-func leadsOut(name []byte) bool {
-	if name[0] == '/' || name[0] == '\\' || len(name) > 1 && name[1] == ':' {
-		return true
-	}
-	for part := range bytes.FieldsFuncSeq(name, func(c rune) bool { return c == '/' || c == '\\' }) {
-		if string(part) == ".." {
-			return true
-		}
-	}
-	return false
 }
 
 // mostNamed is the maximum number of entries that a note names.
@@ -117,18 +100,14 @@ const mostNamed = 5
 
 // notes lists tolerated oddities.
 func (f *archiveFile) notes() []string {
-	var notes []string
-	if len(f.others) > 0 {
-		text := fmt.Sprintf("ignored, not %s entries: %q", extension, f.others)
-		if f.more > 0 {
-			text += fmt.Sprintf(" and %d more", f.more)
-		}
-		notes = append(notes, text)
+	if len(f.others) == 0 {
+		return nil
 	}
-	if f.paths > 0 {
-		notes = append(notes, fmt.Sprintf("%d of the names would be paths out of a directory, if they were taken for paths", f.paths))
+	text := fmt.Sprintf("ignored, not %s entries: %q", extension, f.others)
+	if f.more > 0 {
+		text += fmt.Sprintf(" and %d more", f.more)
 	}
-	return notes
+	return []string{text}
 }
 
 // tensorSum returns the checksum of the data alone. The checksum in the file covers an array
@@ -138,7 +117,7 @@ func (f *archiveFile) tensorSum(i int) driver.Sum {
 	if f.index.Loaded(i) {
 		return driver.Sum{} // loading and Verify check it
 	}
-	return driver.Sum{Kind: driver.CRC32, Want: uint64(e.Sum ^ tensor.CombineCRC32(e.headSum, 0, e.Size-int64(e.head)))}
+	return driver.Sum{Kind: driver.CRC32, Want: uint64(e.Sum ^ tensor.CombineCRC32(e.sum, 0, e.Size-int64(e.length)))}
 }
 
 // verify compares both checksums of every entry. If some arrays are compressed or converted, it also

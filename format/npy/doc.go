@@ -56,8 +56,7 @@
 //	end         22 bytes and a comment
 //
 // Entry "X.npy" is tensor X. Directories in the archive are part of the name. Names are
-// never used as paths, as nothing is unpacked; Notes lists names like "../X". Names must be
-// UTF-8, legal and unique. Other entries are ignored, with a note. An archive with only
+// never used as paths, as nothing is unpacked. Names must be UTF-8, legal and unique. Other entries are ignored, with a note. An archive with only
 // such entries, such as PyTorch's, is not a .npz file (ErrUnknownFormat and ErrMagic).
 // An archive without entries is a model without tensors. Gaps between entries are
 // ignored, as in every reader of archives, but the first entry must begin the file.

@@ -75,10 +75,8 @@ func elemFor(t *tensor.Info) *elem {
 	}
 	for i := range elems {
 		e := &elems[i]
-		if t.Encoding == nil && e.enc == nil && e.dtype == t.DType {
-			return e
-		}
-		if t.Encoding != nil && e.enc != nil && t.Encoding.Name == e.enc.Name && t.Encoding.BlockElems == 1 && t.Encoding.BlockBytes == e.size {
+		same := t.Encoding == nil && e.enc == nil || t.Encoding != nil && e.enc != nil && t.Encoding.BlockElems == 1 && t.Encoding.BlockBytes == e.size
+		if same && t.TypeName() == e.name() {
 			return e
 		}
 	}

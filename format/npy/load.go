@@ -21,8 +21,8 @@ func (f *parsed) load(i int) ([]byte, error) {
 	if err != nil {
 		return nil, f.located(i, err)
 	}
-	b = b[e.head:]
-	if e.Packed && !e.fortran && !e.swap && e.head%dataAlign == 0 {
+	b = b[e.length:]
+	if e.Packed && !e.fortran && !e.swap && e.length%dataAlign == 0 {
 		return b, nil
 	}
 	out := memory.Aligned(len(b))

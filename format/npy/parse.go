@@ -15,22 +15,24 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// head is the header of an array.
-type head struct {
-	major   byte
+// form says how the bytes of a tensor are stored.
+type form struct {
 	elem    *elem
-	other   []byte // the type of elements that are listed, in memory of the reader
 	swap    bool   // the words are big-endian
 	fortran bool   // the first dim varies fastest, and that makes a difference
-	rank    int
-	dims    [maxRank]int64
-	length  int64  // of the header with all that is before it
-	size    int64  // of the data
+	length  int32  // of the header with all that is before it
 	sum     uint32 // CRC-32 of those length bytes
 }
 
-// loads reports whether the data must be converted before use.
-func (h *head) loads() bool { return h.swap || h.fortran && h.other == nil }
+// head is the header of an array.
+type head struct {
+	form
+	major byte
+	other []byte // the type of elements that are listed, in memory of the reader
+	rank  int
+	dims  [maxRank]int64
+	size  int64 // of the data
+}
 
 // reader reads the headers of arrays into private memory, which it reuses.
 type reader struct {
@@ -69,11 +71,11 @@ func (r *reader) read(in io.Reader, size int64) error {
 	if size < prefixLen {
 		return r.errorf("header", size, format.ErrTruncated, "the array has %d bytes, its header begins with %d", size, prefixLen)
 	}
-	text := int64(prefixLen)
-	r.length = text + int64(binary.LittleEndian.Uint16(r.buf[8:]))
-	switch r.major = r.buf[6]; {
-	case r.major < 1 || r.major > 3 || r.buf[7] != 0:
-		return r.errorf("version", 6, format.ErrVersion, "%d.%d, known are 1.0, 2.0 and 3.0", r.major, r.buf[7])
+	text, version := int64(prefixLen), r.buf[6:8]
+	length := text + int64(binary.LittleEndian.Uint16(r.buf[8:]))
+	switch r.major = version[0]; {
+	case r.major < 1 || r.major > 3 || version[1] != 0:
+		return r.errorf("version", 6, format.ErrVersion, "%d.%d, known are 1.0, 2.0 and 3.0", r.major, version[1])
 	case r.major > 1:
 		text = wideLen
 		if err := r.more(in, min(size, text)); err != nil {
@@ -82,18 +84,18 @@ func (r *reader) read(in io.Reader, size int64) error {
 		if size < text {
 			return r.errorf("header length", 8, format.ErrTruncated, "the array ends after %d bytes", size)
 		}
-		r.length = text + int64(binary.LittleEndian.Uint32(r.buf[8:]))
+		length = text + int64(binary.LittleEndian.Uint32(r.buf[8:]))
 	}
 	switch {
-	case r.length > size:
-		return r.errorf("header length", 8, format.ErrTruncated, "the header ends at %d, the array has %d bytes", r.length, size)
-	case r.length > maxHeader:
-		return r.errorf("header length", 8, format.ErrLimit, "the header has %d bytes, at most %d are allowed", r.length, int64(maxHeader))
+	case length > size:
+		return r.errorf("header length", 8, format.ErrTruncated, "the header ends at %d, the array has %d bytes", length, size)
+	case length > maxHeader:
+		return r.errorf("header length", 8, format.ErrLimit, "the header has %d bytes, at most %d are allowed", length, int64(maxHeader))
 	}
-	if err := r.more(in, r.length); err != nil {
+	if err := r.more(in, length); err != nil {
 		return err
 	}
-	r.sum = tensor.CRC32(r.buf)
+	r.length, r.sum = int32(length), tensor.CRC32(r.buf)
 	l := literal{text: r.buf[text:], old: r.major < 3, lists: r.entry != nil}
 	if l.dict(&r.head); l.err != nil {
 		return r.wrap(l.bad, text+int64(l.off), l.err)
@@ -114,7 +116,7 @@ func (r *reader) more(in io.Reader, n int64) error {
 // measure computes the size of the data and compares it with the available bytes.
 func (r *reader) measure(text, size int64) (err error) {
 	shape := tensor.Shape(r.dims[:r.rank])
-	left := size - r.length
+	left := size - int64(r.length)
 	switch {
 	case r.other != nil:
 		r.elem, r.size = &listed, left
@@ -138,20 +140,15 @@ func (r *reader) measure(text, size int64) (err error) {
 	case left < r.size && r.entry == nil:
 		return r.errorf("data", size, format.ErrTruncated, "%d bytes are stored, shape %v takes %d", left, shape, r.size)
 	case left != r.size:
-		return r.errorf("data", r.length, format.ErrCorrupt, "%d bytes are stored, shape %v takes %d", left, shape, r.size)
+		return r.errorf("data", int64(r.length), format.ErrCorrupt, "%d bytes are stored, shape %v takes %d", left, shape, r.size)
 	}
 	return nil
 }
 
-// entry locates an array and its header, and says how the tensor's bytes are stored. A
-// .npy file has no checksums.
+// entry locates an array and its header. A .npy file has no checksums.
 type entry struct {
 	zip.Entry
-	head    int32 // bytes of the header
-	elem    *elem
-	swap    bool
-	fortran bool
-	headSum uint32
+	form
 }
 
 // parsed is an open file of either format.
@@ -164,22 +161,22 @@ type parsed struct {
 	last *tensor.Encoding // of a type that is listed
 }
 
-// add adds the tensor of the array whose header r has read.
-func (f *parsed) add(r *reader, name []byte, e entry) error {
-	e.head, e.elem, e.swap, e.fortran, e.headSum = int32(r.length), r.elem, r.swap, r.fortran && r.other == nil, r.sum
+// add adds the tensor of the array in e whose header r has read.
+func (f *parsed) add(r *reader, name []byte, e zip.Entry) error {
 	dims := f.index.Dims(r.rank)
 	copy(dims, r.dims[:r.rank])
 	t := driver.Tensor{
 		Name: name, DType: r.elem.dtype, Encoding: f.encoding(&r.head), Shape: dims, Size: r.size,
 		Offset: -1, Loaded: true,
 	}
+	r.fortran = r.fortran && r.other == nil // the name of a listed type has the order
 	switch {
 	case e.Packed:
 		t.Compression, t.Stored = "deflate", e.Stored
-	case !r.loads():
-		t.Offset, t.Loaded = e.At+r.length, false
+	case !r.swap && !r.fortran:
+		t.Offset, t.Loaded = e.At+int64(r.length), false
 	}
-	f.entries = append(f.entries, e)
+	f.entries = append(f.entries, entry{e, r.form})
 	return f.index.Add(&t)
 }
 
@@ -199,7 +196,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (
 	f := &parsed{src: src, index: x}
 	x.Version = versions[r.major-1]
 	x.Grow(1, len(name), r.rank)
-	return &driver.Parsed{Load: f.load}, f.add(r, []byte(name), entry{Entry: zip.Entry{Stored: src.Size(), Size: src.Size()}})
+	return &driver.Parsed{Load: f.load}, f.add(r, []byte(name), zip.Entry{Stored: src.Size(), Size: src.Size()})
 }
 
 // nameOf returns the tensor name for the path of a file.

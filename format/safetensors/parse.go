@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"errors"
 	"fmt"
+	"slices"
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
@@ -34,32 +35,21 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 
 // parseIndex parses the index of a sharded model and all shards.
 func parseIndex(src driver.Source, x *driver.Index, o *driver.Options, out *driver.Parsed) error {
-	var all driver.Metadata
+	var all []driver.Metadata
 	join := shards.Model{Format: formatName, Open: func(src driver.Source, s driver.Space, y *driver.Index) error {
 		meta, err := parseShard(src, s, y, o)
-		all = append(all, meta...)
+		all = append(all, meta)
 		return err
 	}}
 	own, unlisted, err := join.Parse(src, x, o)
 	if err != nil {
 		return err
 	}
-	// The first value of a key counts. JSON values other than strings always count as different.
-	at, differ := make(map[string]int), 0
-	for i, e := range append(own, all...) {
-		k, taken := at[e.Key]
-		switch {
-		case i < len(own) && (e.Key == "total_size" || e.Key == "total_parameters"): // describes the files
-		case !taken:
-			at[e.Key] = len(out.Metadata)
-			out.Metadata = append(out.Metadata, e)
-		default:
-			text, isText := out.Metadata[k].Value.(string)
-			if other, also := e.Value.(string); !isText || !also || text != other {
-				differ++
-			}
-		}
-	}
+	own = slices.DeleteFunc(own, func(e driver.Entry) bool { // describes the files
+		return e.Key == "total_size" || e.Key == "total_parameters"
+	})
+	differ := 0
+	out.Metadata, differ = shards.Merge(append([]driver.Metadata{own}, all...)...)
 	if unlisted > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("tensors of shards that the index does not name, and that are left out: %d", unlisted))
 	}

@@ -104,16 +104,12 @@ func (m *model) parseIndex(src driver.Source, o *driver.Options, out *driver.Par
 	if err != nil {
 		return err
 	}
-	seen := make(map[string]bool)
+	var all []driver.Metadata
 	for _, r := range files {
-		for _, e := range r.meta {
-			if !seen[e.Key] {
-				seen[e.Key] = true
-				out.Metadata = append(out.Metadata, e)
-			}
-		}
+		all = append(all, r.meta)
 		out.Notes = append(out.Notes, r.notes...)
 	}
+	out.Metadata, _ = shards.Merge(all...)
 	slices.Sort(out.Notes)
 	out.Notes = slices.Compact(out.Notes)
 	return nil

@@ -58,21 +58,17 @@ func (w *Writer) Text(s string) {
 		s = strings.ToValidUTF8(s, "\uFFFD")
 	}
 	w.B = append(w.B, '"')
-	done := 0 // number of bytes of s already appended
 	for i := range len(s) {
 		c := s[i]
-		if c >= ' ' && c != '"' && c != '\\' {
-			continue
-		}
-		w.B = append(w.B, s[done:i]...)
-		done = i + 1
 		if k := strings.IndexByte(short, c); k >= 0 {
 			w.B = append(w.B, '\\', letters[k])
-		} else {
+		} else if c < ' ' {
 			w.B = fmt.Appendf(w.B, `\u%04x`, c)
+		} else {
+			w.B = append(w.B, c)
 		}
 	}
-	w.B = append(append(w.B, s[done:]...), '"')
+	w.B = append(w.B, '"')
 }
 
 // Key appends the key of member i of an object, and a comma before it unless i is 0.

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"slices"
 	"strconv"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -199,6 +200,22 @@ func (m *Model) open(dir driver.Dir, shard Shard, y *driver.Index, o *driver.Opt
 		return wire.Error(m.Format, "tensors", 0, full)
 	}
 	return wire.InFile(err, src.Path())
+}
+
+// Merge combines the metadata of several files: the first value of a key counts. differ is the number
+// of others that are not the same string.
+func Merge(files ...driver.Metadata) (all driver.Metadata, differ int) {
+	first := make(map[string]any)
+	for _, e := range slices.Concat(files...) {
+		v, taken := first[e.Key]
+		if !taken {
+			first[e.Key] = e.Value
+			all = append(all, e)
+		} else if text, ok := e.Value.(string); !ok || v != any(text) {
+			differ++
+		}
+	}
+	return all, differ
 }
 
 // copied returns a copy of tensor i for another index.
