@@ -63,7 +63,7 @@ type decoder struct {
 	left int   // records that were not read yet
 }
 
-const typicalRecord = 64 // bytes
+const typicalRecord = 48 // bytes
 
 // next returns the next n bytes, nil after a failure. They are valid until the next call.
 func (d *decoder) next(field string, n int) []byte {

@@ -1,7 +1,6 @@
 package mag
 
 import (
-	"bytes"
 	"math"
 
 	"github.com/weightmap/weightmap/format"
@@ -167,10 +166,10 @@ func (f *parsed) readMetadata(b []byte, o *driver.Options) error {
 // digestOf returns the index of the tensor whose digest has this key; next is the
 // likely one.
 func (f *parsed) digestOf(key []byte, next int) (i int, ok bool) {
-	name, ok := bytes.CutPrefix(key, []byte(digestPrefix))
-	if !ok {
+	if len(key) <= len(digestPrefix) || string(key[:len(digestPrefix)]) != digestPrefix {
 		return 0, false
 	}
+	name := key[len(digestPrefix):]
 	if next < f.index.Len() && string(name) == f.index.Name(next) {
 		return next, true
 	}
