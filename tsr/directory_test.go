@@ -7,7 +7,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 
@@ -50,122 +49,6 @@ func list(m interface {
 		names = append(names, n)
 	}
 	return names
-}
-
-func TestDirectory(t *testing.T) {
-	testhost.NeedMaps(t)
-	dir := tree(t, map[string][]byte{
-		"fc.weight.tsr": file(1, 2, [4]int32{1, 1, 3, 4}, floats(12)).bytes(),
-		"fc.bias.tsr":   file(3, 1, [4]int32{1, 1, 1, 3}, int32s(3)).bytes(),
-		"empty.tsr":     file(2, 2, [4]int32{1, 1, 0, 3}, nil).bytes(),
-		"a.tsr.tsr":     good,
-	})
-	f, err := Open(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if diff := cmp.Diff([]string{"a.tsr", "empty", "fc.bias", "fc.weight"}, list(f)); diff != "" {
-		t.Error(diff)
-	}
-	v, err := f.Tensor("fc.weight")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := cmp.Diff(tensor.Info{Name: "fc.weight", DType: tensor.Float32, Shape: tensor.Shape{3, 4}, Offset: 64, Size: 48, Stored: 48}, v.Info()); diff != "" {
-		t.Error(diff)
-	}
-	got, err := tensor.As[float32](v)
-	if runtime.GOARCH != "s390x" && (err != nil || got[11] != 12.5 || !v.ZeroCopy()) {
-		t.Errorf("%v, %v, zero copy %v", got, err, v.ZeroCopy())
-	}
-	if _, err := f.Tensor("fc.weight.tsr"); !errors.Is(err, format.ErrNotFound) {
-		t.Errorf("a tensor has the name of its file: %v", err)
-	}
-	if f.Notes() != nil || f.Format() != "tsr" || f.Version() != "1" || f.Len() != 4 {
-		t.Errorf("%q, %s %s, %d", f.Notes(), f.Format(), f.Version(), f.Len())
-	}
-	if c, err := f.Verify(t.Context()); err != nil || c.String() != "ok, but nothing covers the data of 3 tensors" {
-		t.Errorf("%v, %v", c, err)
-	}
-	if err := f.Prefetch(); err != nil {
-		t.Error(err)
-	}
-}
-
-// TestDirectoryByRegistry opens a directory through package format.
-func TestDirectoryByRegistry(t *testing.T) {
-	m, err := format.Open(tree(t, map[string][]byte{"w.tsr": good}), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	if diff := cmp.Diff([]string{"w"}, list(m)); diff != "" {
-		t.Error(diff)
-	}
-	if f, ok := From(m); !ok || f.Model != m {
-		t.Errorf("From = %v, %v", f, ok)
-	}
-}
-
-func TestDirectoryMembers(t *testing.T) {
-	testhost.NeedMaps(t)
-	for _, c := range []struct {
-		name  string
-		files map[string][]byte
-		want  []string
-		note  string // "" for none
-	}{
-		{"hidden", map[string][]byte{".w.tsr": good}, []string{".w"}, ""},
-		{"upper case is another ending", map[string][]byte{"a.tsr": good, "B.TSR": good}, []string{"a"}, `ignored, not regular .tsr files: ["B.TSR"]`},
-		{"others", map[string][]byte{"w.tsr": good, "readme.txt": nil, "tsr": nil, "w.tsr.tmp": nil}, []string{"w"}, `ignored, not regular .tsr files: ["readme.txt" "tsr" "w.tsr.tmp"]`},
-		{"directory with the ending", map[string][]byte{"w.tsr": good, "sub.tsr/": nil}, []string{"w"}, `ignored, not regular .tsr files: ["sub.tsr"]`},
-		{"many others", map[string][]byte{"w.tsr": good, "1": nil, "2": nil, "3": nil, "4": nil, "5": nil, "6": nil, "7": nil}, []string{"w"}, `ignored, not regular .tsr files: ["1" "2" "3" "4" "5"] and 2 more`},
-		{"bytewise order", map[string][]byte{"b.tsr": good, "a-.tsr": good, "a.tsr": good, "é.tsr": good, "z.tsr": good}, []string{"a-", "a", "b", "z", "é"}, ""},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			f, err := Open(tree(t, c.files), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			if diff := cmp.Diff(c.want, list(f)); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff(c.note, strings.Join(f.Notes(), "; ")); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
-func TestDirectoryRefused(t *testing.T) {
-	testhost.NeedMaps(t)
-	for _, c := range []struct {
-		name  string
-		files map[string][]byte
-		opts  *format.Options
-		err   error
-		path  string // base name of the path in the error
-		field string
-	}{
-		{"empty", nil, nil, format.ErrCorrupt, "model", "directory"},
-		{"name not UTF-8", map[string][]byte{"\xff.tsr": good}, nil, format.ErrCorrupt, "\xff.tsr", "file name"},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			if c.field == "file name" && runtime.GOOS == "windows" {
-				t.Skip("names of files are UTF-16 here")
-			}
-			f, err := Open(tree(t, c.files), c.opts)
-			var e *format.Error
-			if !errors.As(err, &e) || !errors.Is(err, c.err) || filepath.Base(e.Path) != c.path || e.Format != "tsr" || e.Field != c.field {
-				t.Errorf("%v (%+v), want %v at %s, %s", err, e, c.err, c.path, c.field)
-			}
-			if f != nil {
-				t.Error("a model with the error")
-			}
-		})
-	}
 }
 
 func TestDirectoryLinks(t *testing.T) {

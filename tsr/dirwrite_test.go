@@ -2,7 +2,6 @@ package tsr
 
 import (
 	"errors"
-	"io/fs"
 	"os"
 	"path/filepath"
 	"testing"
@@ -72,48 +71,8 @@ func TestCreatePlace(t *testing.T) {
 			if left, _ := filepath.Glob(dir + "/.*"); left != nil {
 				t.Errorf("left behind: %q", left)
 			}
-			// Package format makes the same choice.
-			dir = tree(t, map[string][]byte{"dir/": nil, "old.tsr": nil})
-			if w, err = format.Create("tsr", dir+"/"+c.path, c.plan, nil); err != nil {
-				t.Fatal(err)
-			}
-			finish(t, w, c.data)
-			if _, err := os.Stat(filepath.Join(dir, c.want)); err != nil {
-				t.Error(err)
-			}
 		})
 	}
-}
-
-// TestCreateDirRefuses checks that directories with entries are refused.
-func TestCreateDirRefuses(t *testing.T) {
-	p, _ := pair()
-	for _, c := range []struct {
-		name string
-		old  map[string][]byte
-		at   string
-		err  error
-	}{
-		{"a model", map[string][]byte{"w.tsr": good}, ".", fs.ErrExist},
-		{"another file", map[string][]byte{"notes.txt": nil}, ".", fs.ErrExist},
-		{"a directory in it", map[string][]byte{"sub.tsr/": nil}, ".", fs.ErrExist},
-		{"no parent", nil, "none/model", fs.ErrNotExist},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			dir := tree(t, c.old)
-			_, err := CreateDir(filepath.Join(dir, c.at), p, nil)
-			var e *format.Error
-			if !errors.Is(err, c.err) || !errors.As(err, &e) || e.Format != "tsr" {
-				t.Errorf("%v, want %v", err, c.err)
-			}
-			contains(t, filepath.Dir(dir), "model")
-		})
-	}
-	dir := tree(t, map[string][]byte{"file": nil})
-	if _, err := CreateDir(dir+"/file", p, nil); err == nil {
-		t.Error("a file was replaced by a directory")
-	}
-	contains(t, dir, "file")
 }
 
 func TestCreateDirNames(t *testing.T) {

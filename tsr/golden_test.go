@@ -10,7 +10,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -111,50 +110,6 @@ func plan(d tensor.DType, s tensor.Shape) *format.Plan {
 	return &format.Plan{Tensors: []tensor.Info{{Name: "tensor", DType: d, Shape: s}}}
 }
 
-// TestHeaderBytes compares a header with its literal bytes, to check the test
-// code that builds the others.
-func TestHeaderBytes(t *testing.T) {
-	want := []byte("TSR!" + "\x01\x00\x00\x00" + "\x40\x00\x00\x00" + "\x00\x00\x00\x00" +
-		"\x01\x00\x00\x00" + "\x02\x00\x00\x00" +
-		"\x01\x00\x00\x00" + "\x01\x00\x00\x00" + "\x01\x00\x00\x00" + "\x02\x00\x00\x00" +
-		"\x02\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00\x00\x00\x00\x00" + "\x00\x00\x00\x00\x00\x00\x00\x00" +
-		"\x00\x00\xc0\x3f" + "\x00\x00\x20\x40")
-	if diff := cmp.Diff(want, file(1, 2, [4]int32{1, 1, 1, 2}, floats(2)).bytes()); diff != "" {
-		t.Error(diff)
-	}
-}
-
-func TestGoldenRead(t *testing.T) {
-	for _, c := range golden {
-		t.Run(c.name, func(t *testing.T) {
-			f, err := OpenBytes(c.file.bytes(), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer f.Close()
-			if f.Format() != "tsr" || f.Version() != "1" || f.Len() != 1 || f.Metadata() != nil || f.Notes() != nil {
-				t.Errorf("%s %s, %d tensors, %v, %q", f.Format(), f.Version(), f.Len(), f.Metadata(), f.Notes())
-			}
-			v, err := f.Tensor("tensor")
-			if err != nil {
-				t.Fatal(err)
-			}
-			size := int64(len(c.file.data))
-			shape := append(tensor.Shape{}, c.shape...)
-			if diff := cmp.Diff(tensor.Info{Name: "tensor", DType: c.dtype, Shape: shape, Offset: 64, Size: size, Stored: size}, v.Info()); diff != "" {
-				t.Error(diff)
-			}
-			got := make([]byte, size)
-			if _, err := v.ReadInto(got); err != nil || !bytes.Equal(got, c.file.data) {
-				t.Errorf("data % x, %v", got, err)
-			}
-			if _, err := f.Verify(t.Context()); err != nil {
-				t.Error(err)
-			}
-		})
-	}
-}
-
 func TestGoldenWrite(t *testing.T) {
 	for _, c := range golden {
 		t.Run(c.name, func(t *testing.T) {
@@ -191,63 +146,5 @@ func finish(t *testing.T, w *format.Writer, data map[string][]byte) {
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestInterop reads a file from another implementation.
-func TestInterop(t *testing.T) {
-	path := filepath.FromSlash("../../shared/interop/tsr/test_labels.tsr")
-	if _, err := os.Stat(path); err != nil {
-		t.Skip("the file of the other implementation is not here: ", err)
-	}
-	f, err := Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	v, err := f.Tensor("test_labels")
-	if err != nil || v.DType() != tensor.Int32 || !v.Shape().Equal(tensor.Shape{10000}) || v.ZeroCopy() != testhost.AsHost(4) {
-		t.Fatalf("%v: %+v", err, v.Info())
-	}
-	labels, err := tensor.Decode[int32](nil, v)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The labels of the MNIST test set begin with these, and are digits.
-	if diff := cmp.Diff([]int32{7, 2, 1, 0, 4, 1, 4, 9, 5, 9}, labels[:10]); diff != "" {
-		t.Error(diff)
-	}
-	for i, l := range labels {
-		if l < 0 || l > 9 {
-			t.Fatalf("label %d is %d", i, l)
-		}
-	}
-	if _, err := f.Verify(t.Context()); err != nil {
-		t.Error(err)
-	}
-	var b bytes.Buffer
-	w, err := NewWriter(&b, plan(tensor.Int32, tensor.Shape{10000}), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	raw, err := v.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	finish(t, w, map[string][]byte{"tensor": raw})
-	want, err := os.ReadFile(path)
-	if err != nil || !bytes.Equal(want, b.Bytes()) {
-		t.Errorf("written again it differs (%v)", err)
-	}
-}
-
-func TestTypeName(t *testing.T) {
-	want := map[tensor.DType]string{tensor.Float32: "FP32", tensor.Int8: "INT8", tensor.Int32: "INT32", tensor.Float16: "", tensor.Invalid: ""}
-	got := map[tensor.DType]string{}
-	for d := range want {
-		got[d] = TypeName(d)
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
 	}
 }

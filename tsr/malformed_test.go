@@ -1,9 +1,7 @@
 package tsr
 
 import (
-	"errors"
 	"math"
-	"testing"
 
 	"github.com/weightmap/weightmap/format"
 )
@@ -93,17 +91,4 @@ func cutAt(n int) (field string, offset int64) {
 		return want.field, int64(n) // where the file ends
 	}
 	return want.field, int64(want.from)
-}
-
-// TestShort truncates a file at every offset.
-func TestShort(t *testing.T) {
-	whole := file(2, 1, [4]int32{1, 1, 1, 9}, int8s(9)).bytes()
-	for n := range whole {
-		field, offset := cutAt(n)
-		_, err := OpenBytes(whole[:n], nil)
-		var e *format.Error
-		if !errors.As(err, &e) || !errors.Is(err, format.ErrTruncated) || e.Field != field || e.Offset != offset {
-			t.Errorf("%d bytes: %v, want %s at %d", n, err, field, offset)
-		}
-	}
 }

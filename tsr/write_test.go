@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -53,30 +52,6 @@ func TestRefusedPlans(t *testing.T) {
 	}
 }
 
-// TestAcceptLoss checks that AcceptLoss leaves out what TSR cannot hold.
-func TestAcceptLoss(t *testing.T) {
-	p := plan(tensor.Int8, tensor.Shape{3})
-	p.Metadata = format.Metadata{{Key: "a", Value: int64(1)}}
-	p.Graph = &format.Graph{Name: "g"}
-	p.Tensors[0].Quant = &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{0.5}}
-	o := &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"metadata:a", "graph", "quantization"}}}
-	var b bytes.Buffer
-	w, err := NewWriter(&b, p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	finish(t, w, map[string][]byte{"tensor": int8s(3)})
-	if diff := cmp.Diff(good, b.Bytes()); diff != "" {
-		t.Error(diff)
-	}
-	dir := tree(t, nil)
-	if w, err = Create(dir, p, o); err != nil {
-		t.Fatal(err)
-	}
-	finish(t, w, map[string][]byte{"tensor": int8s(3)})
-	contains(t, dir, "tensor.tsr")
-}
-
 // TestAcceptNames checks the file names of tensors whose names cannot be used.
 func TestAcceptNames(t *testing.T) {
 	p := &format.Plan{}
@@ -97,12 +72,4 @@ func TestAcceptNames(t *testing.T) {
 		t.Fatal(err)
 	}
 	contains(t, dir+"/m", "Weight.tsr", "___.tsr", "a_b.tsr", "a_b_2.tsr", "weight_2.tsr", strings.Repeat("é", 120)+".tsr")
-}
-
-// TestStreamOfSeveral checks that NewWriter refuses several tensors.
-func TestStreamOfSeveral(t *testing.T) {
-	p := &format.Plan{Tensors: []tensor.Info{{Name: "a", DType: tensor.Int8}, {Name: "b", DType: tensor.Int8}}}
-	if _, err := NewWriter(io.Discard, p, nil); !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrUnsupported) {
-		t.Error(err)
-	}
 }
