@@ -299,31 +299,3 @@ func TestGolden(t *testing.T) {
 		})
 	}
 }
-
-// TestGoldenRead reads the golden files back.
-func TestGoldenRead(t *testing.T) {
-	v1, snap := goldenV1(), goldenSnapshot()
-	p1, d1 := planV1()
-	_, d2 := planSnapshot()
-	f, err := OpenBytes(v1.bytes(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := OpenBytes(snap.bytes(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	want := []content{
-		{"1", p1.Metadata, []string{"w float32 [2, 3] 320", "tied int32 [6] 384", "Größe bool [3] 448"}, d1},
-		{"0.1.0", nil, []string{"long int64 [1] 256", "w float32 [2, 3] 264", "scalar bfloat16 [] 288", "flags bool [3] 290"}, d2},
-	}
-	if diff := cmp.Diff(want, []content{contentOf(t, f), contentOf(t, s)}, cmp.AllowUnexported(content{})); diff != "" {
-		t.Errorf("-want +got:\n%s", diff)
-	}
-	if got := s.Timestamp(); got != 1709210096 {
-		t.Errorf("timestamp %d", got)
-	}
-	if sum, ok := f.Digest("tied"); !ok || sum != xxh64Floats6 {
-		t.Errorf("digest %x, %v", sum, ok)
-	}
-}

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"math"
-	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -131,63 +130,6 @@ func TestPoolPadding(t *testing.T) {
 				t.Errorf("padding %d, data at %d; want %d, %d", pad, f.f.end, c.pad, c.base)
 			}
 		})
-	}
-}
-
-// TestLongKeyHasNoDigest checks that a tensor has no digest if its key is too long
-// for the prefix.
-func TestLongKeyHasNoDigest(t *testing.T) {
-	for n, want := range map[int]bool{maxKey - 6: true, maxKey - 5: false, maxKey: false} {
-		name := strings.Repeat("k", n)
-		p := &format.Plan{Tensors: []tensor.Info{{Name: name, DType: tensor.Bool, Shape: tensor.Shape{1}}}}
-		f, err := OpenBytes(write(t, p, map[string][]byte{name: {1}}, nil, nil), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, ok := f.Digest(name); ok != want {
-			t.Errorf("a key of %d bytes has a digest: %v", n, ok)
-		}
-	}
-}
-
-// TestDefaultDoesNotExtend checks that the registered codec writes only files that
-// the reference reads.
-func TestDefaultDoesNotExtend(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "m.mag")
-	if _, err := format.Create("", path, one(tensor.Uint8, 1), nil); !errors.Is(err, format.ErrUnsupported) {
-		t.Errorf("uint8: %v", err)
-	}
-	for _, d := range []tensor.DType{tensor.Float32, tensor.Float16, tensor.Bool, tensor.Int32} {
-		w, err := format.Create("", path, one(d, 1), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w.Abort()
-	}
-}
-
-// TestDTypeCodes compares the tables of dtypes with the documented codes.
-func TestDTypeCodes(t *testing.T) {
-	v1 := map[byte]string{0: "float32", 1: "float16", 2: "bool", 3: "int32", 16: "bfloat16", 17: "uint8", 18: "int8",
-		19: "uint16", 20: "int16", 21: "uint32", 22: "int64", 23: "uint64", 24: "float64"}
-	snap := map[byte]string{0: "float32", 1: "float16", 2: "bfloat16", 3: "bool", 4: "uint8", 5: "int8", 6: "uint16",
-		7: "int16", 8: "uint32", 9: "int32", 10: "uint64", 11: "int64"}
-	for _, c := range []struct {
-		table []tensor.DType
-		want  map[byte]string
-	}{{dtypesV1[:], v1}, {dtypesSnapshot[:], snap}} {
-		got := map[byte]string{}
-		for code := range 256 {
-			if d := dtypeOf(c.table, byte(code)); d.Valid() {
-				got[byte(code)] = d.String()
-				if back := codeOf(c.table, d); int(back) != code {
-					t.Errorf("%v has code %d, not %d", d, back, code)
-				}
-			}
-		}
-		if diff := cmp.Diff(c.want, got); diff != "" {
-			t.Errorf("-want +got:\n%s", diff)
-		}
 	}
 }
 
