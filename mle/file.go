@@ -74,18 +74,10 @@ type CompressionInfo struct {
 // there is none. An encrypted file whose weights are not compressed has one with
 // MethodNone.
 func (f *File) Compression() (CompressionInfo, bool) {
-	p := f.f.comp
-	if p == nil {
+	if f.f.comp == nil {
 		return CompressionInfo{}, false
 	}
-	info := CompressionInfo{
-		Method: p.method, Level: p.level, QuantizationBits: p.bits,
-		Uncompressed: p.size, Stored: f.f.h.plainSize(), Checksum: p.checksum,
-	}
-	if p.chunked {
-		info.Chunks = len(p.chunks)
-	}
-	return info, true
+	return f.f.comp.CompressionInfo, true
 }
 
 // CheckSignature hashes the file and checks its signature against the trusted key,

@@ -164,30 +164,20 @@ func object(members [][]byte) []byte {
 func (f *parsed) notes() []string {
 	var notes []string
 	h := &f.h
-	if h.Shift > 0 {
-		notes = append(notes, fmt.Sprintf("sections are %d bytes behind the offsets in the header", h.Shift))
-	}
-	if h.LegacySignature != 0 {
-		notes = append(notes, fmt.Sprintf("version 1 signature_offset %d ignored", h.LegacySignature))
-	}
-	if h.Version > 1 {
-		for _, i := range []int{headerChecksum, metadataSection, graphSection, weightsSection} {
-			if *h.checksums()[i] == 0 {
-				notes = append(notes, strings.Replace(checksumFields[i], "_", " ", 1)+" not recorded")
-			}
+	note := func(when bool, text string, args ...any) {
+		if when {
+			notes = append(notes, fmt.Sprintf(text, args...))
 		}
 	}
-	if unknown := h.Features &^ knownFeatures; unknown != 0 {
-		notes = append(notes, fmt.Sprintf("unknown feature flags %#x", uint32(unknown)))
+	note(h.Shift > 0, "sections are %d bytes behind the offsets in the header", h.Shift)
+	note(h.LegacySignature != 0, "version 1 signature_offset %d ignored", h.LegacySignature)
+	for _, i := range []int{headerChecksum, metadataSection, graphSection, weightsSection} {
+		note(h.Version > 1 && *h.checksums()[i] == 0, "%s not recorded", strings.Replace(checksumFields[i], "_", " ", 1))
 	}
-	if f.beyond > 0 {
-		notes = append(notes, "the graph uses ids that no tensor descriptor has")
-	}
-	if f.flushed.Load() {
-		notes = append(notes, "the checksum of the float16 weights takes subnormal halves and -0 for 0, as the reference implementation does")
-	}
-	if f.needsKey() {
-		notes = append(notes, "weights are encrypted and no key was given")
-	}
+	unknown := h.Features &^ knownFeatures
+	note(unknown != 0, "unknown feature flags %#x", uint32(unknown))
+	note(f.beyond > 0, "the graph uses ids that no tensor descriptor has")
+	note(f.flushed.Load(), "the checksum of the float16 weights takes subnormal halves and -0 for 0, as the reference implementation does")
+	note(f.needsKey(), "weights are encrypted and no key was given")
 	return notes
 }

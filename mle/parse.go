@@ -418,7 +418,7 @@ func (f *parsed) badDescriptor(i int, field string, at int64, sentinel error, te
 func (f *parsed) fillIndex() error {
 	var t driver.Tensor
 	if f.comp != nil {
-		t.Compression = f.comp.method.Name()
+		t.Compression = f.comp.Method.Name()
 	}
 	t.Loaded = f.encrypted() || t.Compression != ""
 	n, nameBytes, dims := 0, 0, 0
@@ -432,6 +432,9 @@ func (f *parsed) fillIndex() error {
 		d := &f.ir.Tensors[i]
 		if !d.Constant() {
 			continue
+		}
+		if f.comp != nil && f.comp.Method.lossy() && d.DType != tensor.Float32 {
+			return f.badDescriptor(i, "dtype", 52, format.ErrCorrupt, "%v in weights that are compressed as %v, which is for float32 alone", d.DType, f.comp.Method)
 		}
 		t.Name, t.DType, t.Shape = append(t.Name[:0], d.Name...), d.DType, d.Shape
 		t.Offset, t.Size = f.h.Weights.Offset+int64(d.Offset), d.Size
@@ -468,7 +471,7 @@ func (f *parsed) nameTwice(name string) error {
 // storedSize returns tensor.Info.Stored of a compressed or encrypted tensor.
 func (f *parsed) storedSize(off, size int64) int64 {
 	switch {
-	case f.comp == nil || f.comp.method == MethodNone:
+	case f.comp == nil || f.comp.Method == MethodNone:
 		return size
 	case f.comp.chunked:
 		some := f.comp.covering(off, size)
@@ -488,12 +491,13 @@ func (f *parsed) readCompression() error {
 	}
 	base := f.h.Compression.Offset
 	c := wire.NewCursor(formatName, f.table, base)
-	p := &compression{method: Method(c.U8("compression type")), level: c.U8("compression level"), chunked: f.h.Features.Has(ChunkedWeights)}
+	p := &compression{chunked: f.h.Features.Has(ChunkedWeights)}
 	f.comp = p
+	p.Method, p.Level, p.Stored = Method(c.U8("compression type")), c.U8("compression level"), f.h.plainSize()
 	reserved := c.U16("compression reserved")
 	size := c.U64("uncompressed_size")
-	p.checksum = c.U32("compression checksum")
-	p.bits = c.U8("compression quantization_bits")
+	p.Checksum = c.U32("compression checksum")
+	p.QuantizationBits = c.U8("compression quantization_bits")
 	zero := c.Bytes("compression padding", 3)
 	// The tensors bound the size, which rules out decompression bombs. f.end is far
 	// enough below 2^63 to be aligned.
@@ -501,44 +505,40 @@ func (f *parsed) readCompression() error {
 	switch {
 	case c.Err() != nil:
 		return c.Err()
-	case int(p.method) >= len(methods):
-		return fail("compression type", base, format.ErrUnsupported, "unknown code %d", uint8(p.method))
+	case int(p.Method) >= len(methods):
+		return fail("compression type", base, format.ErrUnsupported, "unknown code %d", uint8(p.Method))
 	case reserved != 0:
 		return fail("compression reserved", base+2, format.ErrCorrupt, "%#x is not 0", reserved)
 	case string(zero) != "\x00\x00\x00":
 		return fail("compression padding", base+17, format.ErrCorrupt, "% x is not 0", zero)
 	case size < uint64(f.end) || size > uint64(most):
 		return fail("uncompressed_size", base+4, format.ErrCorrupt, "%d, but the last tensor ends at %d", size, f.end)
-	case p.method.lossy() && size%4 != 0:
+	case p.Method.lossy() && size%4 != 0:
 		return fail("uncompressed_size", base+4, format.ErrCorrupt, "%d bytes are not a whole number of float32", size)
 	}
-	p.size = int64(size)
+	p.Uncompressed = int64(size)
+	n, rows := 0, []byte(nil)
 	if p.chunked {
-		if err := f.readChunks(&c); err != nil {
-			return err
-		}
-	} else if c.Left() > 0 {
-		return fail("compression_size", compressionPos+8, format.ErrCorrupt, "%d bytes, not %d", len(f.table), compressionSize)
-	} else if err := p.checkStored(p.size, f.h.plainSize(), "weights_size", weightsPos+8); err != nil {
-		return err
-	} else {
-		p.chunks = []chunk{{size: p.size, storedSize: f.h.plainSize()}}
+		n = c.Count("chunk_count", uint64(c.U32("chunk_count")), chunkRow)
+		rows = c.Bytes("chunks", uint64(n)*chunkRow)
 	}
-	for i := range f.ir.Tensors {
-		if d := &f.ir.Tensors[i]; p.method.lossy() && d.Constant() && d.DType != tensor.Float32 {
-			return f.badDescriptor(i, "dtype", 52, format.ErrCorrupt, "%v in weights that are compressed as %v, which is for float32 alone", d.DType, p.method)
-		}
+	switch {
+	case c.Err() != nil:
+		return c.Err()
+	case c.Left() > 0:
+		return fail("compression_size", compressionPos+8, format.ErrCorrupt, "%d bytes more than expected", c.Left())
 	}
 	if p.chunked {
-		return f.checkChunks()
+		return f.readChunks(n, rows)
 	}
-	return nil
+	p.chunks = []chunk{{size: p.Uncompressed, storedSize: p.Stored}}
+	return p.checkStored(p.Uncompressed, p.Stored, "weights_size", weightsPos+8)
 }
 
 // checkStored checks the stored size in a field, if the method determines it.
 func (p *compression) checkStored(size, stored int64, field string, at int64) error {
 	want := stored
-	switch p.method {
+	switch p.Method {
 	case MethodNone:
 		want = size
 	case MethodInt8:
@@ -547,25 +547,17 @@ func (p *compression) checkStored(size, stored int64, field string, at int64) er
 		want = size / 2
 	}
 	if want != stored {
-		return fail(field, at, format.ErrCorrupt, "%d bytes take %d as %v, not %d", size, want, p.method, stored)
+		return fail(field, at, format.ErrCorrupt, "%d bytes take %d as %v, not %d", size, want, p.Method, stored)
 	}
 	return nil
 }
 
-// readChunks reads the chunk table.
-func (f *parsed) readChunks(c *wire.Cursor) error {
-	p, stored := f.comp, f.h.plainSize()
-	at := c.Offset()
-	n := c.Count("chunk_count", uint64(c.U32("chunk_count")), chunkRow)
-	p.base = c.Offset()
-	rows := c.Bytes("chunks", uint64(n)*chunkRow)
-	switch {
-	case c.Err() != nil:
-		return c.Err()
-	case c.Left() > 0:
-		return fail("compression_size", compressionPos+8, format.ErrCorrupt, "%d bytes after the chunk table", c.Left())
-	case n == 0 && (p.size > 0 || stored > 0):
-		return fail("chunk_count", at, format.ErrCorrupt, "no chunks for %d bytes", p.size)
+// readChunks reads the n rows of the chunk table.
+func (f *parsed) readChunks(n int, rows []byte) error {
+	p, at := f.comp, f.h.Compression.Offset+compressionSize
+	p.base, p.Chunks = at+4, n
+	if n == 0 && (p.Uncompressed > 0 || p.Stored > 0) {
+		return fail("chunk_count", at, format.ErrCorrupt, "no chunks for %d bytes", p.Uncompressed)
 	}
 	if err := f.memory.Reserve(int64(n) * chunkBytes); err != nil {
 		return wire.Error(formatName, "chunk_count", at, err)
@@ -573,21 +565,21 @@ func (f *parsed) readChunks(c *wire.Cursor) error {
 	p.chunks = make([]chunk, n)
 	next := int64(0) // offset of the next chunk's stored bytes
 	for i := range p.chunks {
-		if err := p.readChunk(i, rows[i*chunkRow:], next, stored); err != nil {
+		if err := p.readChunk(i, rows[i*chunkRow:], next); err != nil {
 			return err
 		}
 		next += p.chunks[i].storedSize
 	}
-	if n > 0 && next != stored {
-		return fail("chunks", p.base, format.ErrCorrupt, "they fill %d of %d stored bytes", next, stored)
+	if next != p.Stored {
+		return fail("chunks", p.base, format.ErrCorrupt, "they fill %d of %d stored bytes", next, p.Stored)
 	}
-	return nil
+	return f.checkChunks()
 }
 
 // readChunk reads row i, whose stored bytes must begin at next.
-func (p *compression) readChunk(i int, row []byte, next, stored int64) error {
+func (p *compression) readChunk(i int, row []byte, next int64) error {
 	le, at := binary.LittleEndian, p.base+int64(i)*chunkRow
-	from, to, toAt := le.Uint64(row), uint64(p.size), at
+	from, to, toAt := le.Uint64(row), uint64(p.Uncompressed), at
 	if len(row) > chunkRow {
 		to, toAt = le.Uint64(row[chunkRow:]), at+chunkRow
 	}
@@ -596,13 +588,13 @@ func (p *compression) readChunk(i int, row []byte, next, stored int64) error {
 	case i == 0 && from != 0:
 		return fail("chunk 0 offset", at, format.ErrCorrupt, "%d, not 0", from)
 	case to <= from: // ascending to the end of the weights, so none is behind it
-		return fail("chunk offset", toAt, format.ErrCorrupt, "chunk %d reaches from %d to %d of %d uncompressed bytes", i, from, to, p.size)
-	case p.method.lossy() && (to-from)%4 != 0:
+		return fail("chunk offset", toAt, format.ErrCorrupt, "chunk %d reaches from %d to %d of %d uncompressed bytes", i, from, to, p.Uncompressed)
+	case p.Method.lossy() && (to-from)%4 != 0:
 		return fail("chunk offset", toAt, format.ErrCorrupt, "the %d bytes of chunk %d are not a whole number of float32", to-from, i)
 	case off != uint64(next):
 		return fail("chunk stored offset", at+8, format.ErrCorrupt, "chunk %d begins at %d, the one before ends at %d", i, off, next)
-	case size > math.MaxInt64-off || off+size > uint64(stored):
-		return fail("chunk stored size", at+16, format.ErrCorrupt, "chunk %d takes %d bytes from %d, of %d", i, size, off, stored)
+	case size > math.MaxInt64-off || off+size > uint64(p.Stored):
+		return fail("chunk stored size", at+16, format.ErrCorrupt, "chunk %d takes %d bytes from %d, of %d", i, size, off, p.Stored)
 	case le.Uint32(row[28:]) != 0:
 		return fail("chunk reserved", at+28, format.ErrCorrupt, "%#x is not 0", le.Uint32(row[28:]))
 	}

@@ -90,7 +90,7 @@ func (f *parsed) touch(v driver.Verification, i int) (all bool, err error) {
 			_, err := f.storedChunk(first + k)
 			return err
 		})
-	case f.comp != nil && f.comp.method != MethodNone:
+	case f.comp != nil && f.comp.Method != MethodNone:
 		// The tensor is about to be used: cache the weights. verifyWeights reports errors.
 		_, _ = f.inflated()
 	}
@@ -138,7 +138,7 @@ func (f *parsed) verifyChunks(v driver.Verification) error {
 			return err
 		}
 		s := summed{v: v}
-		if f.comp.method == MethodNone {
+		if f.comp.Method == MethodNone {
 			err = s.all(in)
 		} else if whole := f.whole.held(); whole != nil {
 			err = s.all(whole)
@@ -213,20 +213,20 @@ func (s *summed) all(b []byte) error {
 // one. For float16 weights it also accepts that of the reference implementation, which
 // Notes then reports.
 func (f *parsed) checkUncompressed(v driver.Verification, sum uint32) error {
-	if sum == f.comp.checksum {
+	if sum == f.comp.Checksum {
 		return nil
 	}
-	if f.comp.method == MethodFloat16 {
+	if f.comp.Method == MethodFloat16 {
 		flushed, err := f.flushedSum(v)
 		if err != nil {
 			return err
 		}
-		if flushed == f.comp.checksum {
+		if flushed == f.comp.Checksum {
 			f.flushed.Store(true)
 			return nil
 		}
 	}
-	return sumError("compression checksum", f.h.Compression.Offset+12, f.comp.checksum, sum)
+	return sumError("compression checksum", f.h.Compression.Offset+12, f.comp.Checksum, sum)
 }
 
 // flushedSum returns the CRC-32 of float16 weights as the reference implementation decodes

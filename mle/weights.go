@@ -16,12 +16,7 @@ import (
 
 // compression is the compression section.
 type compression struct {
-	method   Method
-	level    uint8
-	bits     uint8
-	size     int64  // of the uncompressed weights
-	checksum uint32 // CRC-32 of the uncompressed weights
-
+	CompressionInfo
 	chunked bool
 	chunks  []chunk // a single one without checksum if not chunked
 	base    int64   // file offset of the chunk table
@@ -102,7 +97,7 @@ func (f *parsed) needsKey() bool { return f.encrypted() && f.cipher == nil }
 func (f *parsed) load(i int) (b []byte, err error) {
 	off, n := f.at[i], f.index.Size(i)
 	switch {
-	case f.comp == nil || f.comp.method == MethodNone:
+	case f.comp == nil || f.comp.Method == MethodNone:
 		b, err = f.stored(off, n)
 	case f.comp.chunked:
 		b, err = f.loadChunks(off, n)
@@ -119,7 +114,7 @@ func (f *parsed) load(i int) (b []byte, err error) {
 
 // shares reports whether tensors are parts of one decrypted or decompressed section.
 func (f *parsed) shares(int) bool {
-	return f.comp == nil || !f.comp.chunked || f.comp.method == MethodNone
+	return f.comp == nil || !f.comp.chunked || f.comp.Method == MethodNone
 }
 
 // stored returns n bytes at off of the decrypted weights section.
@@ -154,7 +149,7 @@ func (f *parsed) decrypt() ([]byte, error) {
 
 // inflated returns all weights, decompressed. They were compressed in one piece.
 func (f *parsed) inflated() ([]byte, error) {
-	return f.once(&f.whole, f.comp.size, func() ([]byte, error) { return f.loadChunks(0, f.comp.size) })
+	return f.once(&f.whole, f.comp.Uncompressed, func() ([]byte, error) { return f.loadChunks(0, f.comp.Uncompressed) })
 }
 
 // isPlausible reports whether memory for size bytes may be allocated before stored bytes
@@ -187,7 +182,7 @@ func (f *parsed) loadChunks(off, n int64) ([]byte, error) {
 		return nil, f.weightsError(err, first.stored)
 	}
 	err = each(func(c *chunk, stored []byte) error {
-		return codecOf(f.comp.method).DecompressInto(whole[c.offset-first.offset:][:c.size:c.size], stored)
+		return codecOf(f.comp.Method).DecompressInto(whole[c.offset-first.offset:][:c.size:c.size], stored)
 	})
 	if err != nil {
 		return nil, err
@@ -202,7 +197,7 @@ const mostPooled = 4 << 20
 
 // expand decompresses in, which yields size bytes, to w, and reserves the memory it needs.
 func (f *parsed) expand(w io.Writer, in []byte, size int64) error {
-	c := codecOf(f.comp.method)
+	c := codecOf(f.comp.Method)
 	small := size <= mostPooled && isPlausible(size, int64(len(in)))
 	n := size
 	if !small {

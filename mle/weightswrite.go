@@ -12,18 +12,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// window is the part of a target with the weights section being written.
-type window struct {
-	t    driver.Target
-	base int64
-}
-
-func (w window) WriteAt(p []byte, off int64) (int, error) { return w.t.WriteAt(p, w.base+off) }
-func (w window) ReadAt(p []byte, off int64) (int, error)  { return w.t.ReadAt(p, w.base+off) }
-
 // stored is the weights section before encryption. Write appends to it.
 type stored struct {
-	window
+	io.WriterAt
 	size     int64
 	sum      uint32 // CRC-32 of the stored bytes
 	original uint32 // CRC-32 of the uncompressed weights that readers see
@@ -53,9 +44,9 @@ type weightsWriter interface {
 // newWeights returns the weightsWriter for the options. With encryption, it writes to
 // memory, so that no plain weights reach the disk.
 func (e *encoder) newWeights() (weightsWriter, error) {
-	e.out.window = window{e.t, e.h.Weights.Offset}
+	e.out.WriterAt = io.NewOffsetWriter(e.t, e.h.Weights.Offset)
 	if e.cipher != nil {
-		e.out.window = window{&save.Memory{}, 0}
+		e.out.WriterAt = &save.Memory{}
 	}
 	switch m := e.o.Compression; {
 	case e.o.Quantized:

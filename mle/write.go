@@ -248,7 +248,7 @@ func (e *encoder) Finish() error {
 
 // encrypt seals the weights, which are in memory, and writes them.
 func (e *encoder) encrypt() error {
-	out, err := e.cipher.Seal(e.out.t.(*save.Memory).Bytes()[:e.out.size], e.headerBytes()[:aadSize])
+	out, err := e.cipher.Seal(e.out.WriterAt.(*save.Memory).Bytes()[:e.out.size], e.headerBytes()[:aadSize])
 	if err != nil {
 		return err
 	}
