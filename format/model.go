@@ -143,13 +143,7 @@ func (m *Model) RestoreNames(p *Plan) error {
 }
 
 // Stats returns the memory that the model uses, and how many tensors are zero-copy.
-func (m *Model) Stats() Stats {
-	s := m.engine().Stats()
-	return Stats{
-		Path: m.Path(), FileSize: s.FileSize, Mapped: s.Mapped, Heap: s.Heap, OnDemand: s.OnDemand, Resident: s.Resident, Locked: s.Locked,
-		Kept: s.Kept, ZeroCopy: s.ZeroCopy, Copies: s.Copies, Lent: s.Lent, Verified: s.Verified,
-	}
-}
+func (m *Model) Stats() Stats { return Stats(m.engine().Stats()) }
 
 // Stats is a report on an open model. Sizes are in bytes. After Close every field is zero except
 // Resident, which is -1.

@@ -93,7 +93,12 @@ func (v *verification) verifyGroup(g *group, wide bool) error {
 	for _, i := range g.which {
 		by, err := "", error(nil)
 		if fetched != nil {
-			by, err = v.fetched(i, fetched, g.off)
+			s := v.sum(i)
+			by, err = v.inPlace(i, s, func() (uint64, error) {
+				_, off, size := v.m.index.Place(i)
+				v.Done(size, v.m.index.Name(i))
+				return checksum.Of(s.Kind, fetched[off-g.off:][:size]), v.ctx.Err()
+			})
 		} else {
 			by, err = v.tensor(i, wide)
 		}
@@ -103,19 +108,7 @@ func (v *verification) verifyGroup(g *group, wide bool) error {
 		if by != last || number == NotLooked {
 			last, number = by, v.number(by)
 		}
-		v.covered[i] = number
+		v.Coverage.Tensors[i] = number
 	}
 	return nil
-}
-
-// fetched checks tensor i, whose bytes are in b, which begins at offset base of the file.
-func (v *verification) fetched(i int, b []byte, base int64) (by string, err error) {
-	if err := v.ctx.Err(); err != nil {
-		return "", err
-	}
-	s := v.sum(i)
-	_, off, size := v.m.index.Place(i)
-	got := checksum.Of(s.Kind, b[off-base:][:size])
-	v.Done(size, v.m.index.Name(i))
-	return s.Kind.String(), v.compareAll(i, s, got, off)
 }

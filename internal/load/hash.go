@@ -7,7 +7,6 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/checksum"
 	"github.com/weightmap/weightmap/internal/memory"
@@ -86,26 +85,13 @@ func (v *verification) hash(k driver.Kind, r *source.Region, off, size int64, pa
 
 // hashPart returns a checksum of a range of r.
 func (v *verification) hashPart(k driver.Kind, r *source.Region, off, size int64, part string) (uint64, error) {
-	if k == driver.XXH64 {
-		if b := r.Bytes(); b != nil && size <= work.Step {
-			r.Populate(off, size)
-			sum := xxhash.Sum64(b[off : off+size])
-			v.used(r, off, size)
-			v.Done(size, part)
-			return sum, v.ctx.Err()
-		}
-		var d xxhash.Digest
-		d.Reset()
-		err := v.feed(r, off, size, part, func(b []byte) { _, _ = d.Write(b) })
-		return d.Sum64(), err
-	}
-	sum := checksum.Empty(k)
+	sum := checksum.New(k)
 	err := v.feed(r, off, size, part, func(b []byte) {
-		if sum = checksum.Update(k, sum, b); k == driver.NoSum && r.InMemory() {
+		if _, _ = sum.Write(b); k == driver.NoSum && r.InMemory() {
 			probe(b)
 		}
 	})
-	return sum, err
+	return sum.Sum64(), err
 }
 
 // Feed implements driver.Verification.

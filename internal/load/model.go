@@ -56,9 +56,7 @@ type Model struct {
 // zero Model.
 func (m *Model) Open(r *source.Region, c *Config) error {
 	m.init(r, c)
-	finished := false
-	defer m.orClose(&finished)
-	err := m.guard(func() (err error) {
+	return m.open(c, func() (err error) {
 		m.parsed, err = c.Driver.Parse(&input{m.main, &m.spaces.own}, &m.index, &c.Options)
 		if foreign.Blamed(err) {
 			head, _ := m.main.Head(driver.SniffLen)
@@ -66,9 +64,6 @@ func (m *Model) Open(r *source.Region, c *Config) error {
 		}
 		return err
 	})
-	err = m.opened(err, c)
-	finished = true
-	return err
 }
 
 // OpenDir parses the directory c.Path. entries lists it, or is nil if it has not been listed. m is
@@ -80,23 +75,62 @@ func (m *Model) OpenDir(c *Config, entries []driver.DirEntry) error {
 	}
 	m.init(source.FromBytes(nil), c)
 	m.spaces.dir, m.spaces.entries, m.isDir = c.Path, entries, true
-	finished := false
-	defer m.orClose(&finished)
-	err := m.guard(func() (err error) {
+	return m.open(c, func() (err error) {
 		m.parsed, err = p.ParseDir(&m.spaces, &m.index, &c.Options)
 		return err
 	})
-	err = m.opened(err, c)
-	finished = true
+}
+
+// open opens the model with parse. It closes the model if it fails or a reader panics.
+func (m *Model) open(c *Config, parse func() error) (err error) {
+	good := false
+	defer func() {
+		if !good {
+			m.sealed()
+			m.Close()
+		}
+	}()
+	err = m.guard(parse)
+	m.sealed()
+	if full := m.index.Err(); full != nil {
+		err = &tensor.Error{Format: m.desc.Name, Path: m.path, Field: "tensors", Offset: -1, Err: full}
+	}
+	if err == nil {
+		err = m.checkIndex()
+	}
+	if err == nil && c.Options.Trusted != nil {
+		err = m.authenticate(&c.Options)
+	}
+	if err != nil {
+		return explain(err, m.desc.Name, m.path)
+	}
+	for r := range m.regions() {
+		if err := m.hold(c.Options.Context, r); err != nil {
+			return err
+		}
+	}
+	check := c.Options.Check
+	m.touch.init(m, check == driver.CheckTouch || check == driver.CheckDefault && m.desc.CheckOnTouch)
+	if check == driver.CheckAll {
+		_, err = m.Verify(c.Options.Context, &VerifyOptions{Progress: c.Options.Progress, Workers: c.Options.Workers})
+	}
+	good = err == nil
 	return err
 }
 
-// orClose closes a model whose opening did not complete because a reader panicked.
-func (m *Model) orClose(opened *bool) {
-	if !*opened {
-		m.spaces.parsed()
+// sealed ends parsing.
+func (m *Model) sealed() {
+	if m.parsed == nil {
+		m.parsed = new(driver.Parsed)
+	}
+	if m.spaces.frozen {
+		return
+	}
+	m.spaces.parsed()
+	m.main.Parsed()
+	m.index.Seal()
+	if len(m.spaces.files) > 0 {
 		m.main.OnFree(m.spaces.close)
-		m.Close()
 	}
 }
 
@@ -114,47 +148,6 @@ func (m *Model) init(r *source.Region, c *Config) {
 
 // IsOpen reports whether Open was called.
 func (m *Model) IsOpen() bool { return m.main != nil }
-
-// opened completes opening, or undoes it after an error.
-func (m *Model) opened(err error, c *Config) error {
-	if m.parsed == nil {
-		m.parsed = new(driver.Parsed)
-	}
-	m.spaces.parsed()
-	m.main.Parsed()
-	m.index.Seal()
-	if len(m.spaces.files) > 0 {
-		m.main.OnFree(m.spaces.close)
-	}
-	if full := m.index.Err(); full != nil {
-		err = &tensor.Error{Format: m.desc.Name, Path: m.path, Field: "tensors", Offset: -1, Err: full}
-	}
-	if err == nil {
-		err = m.checkIndex()
-	}
-	if err == nil && c.Options.Trusted != nil {
-		err = m.authenticate(&c.Options)
-	}
-	if err != nil {
-		m.Close()
-		return explain(err, m.desc.Name, m.path)
-	}
-	for r := range m.regions() {
-		if err := m.hold(c.Options.Context, r); err != nil {
-			m.Close()
-			return err
-		}
-	}
-	check := c.Options.Check
-	m.touch.init(m, check == driver.CheckTouch || check == driver.CheckDefault && m.desc.CheckOnTouch)
-	if check == driver.CheckAll {
-		if _, err := m.Verify(c.Options.Context, &VerifyOptions{Progress: c.Options.Progress, Workers: c.Options.Workers}); err != nil {
-			m.Close()
-			return err
-		}
-	}
-	return nil
-}
 
 // hold locks a file in memory if the options require it.
 func (m *Model) hold(ctx context.Context, r *source.Region) error {

@@ -7,20 +7,19 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Stats describes the memory of a model and how it returns tensors.
+// Stats is format.Stats, which documents it.
 type Stats struct {
-	FileSize int64 // size of all files that are open or whose beginning was read
-	Mapped   int64 // bytes of mappings
-	Heap     int64 // bytes of files that are held in memory
-	OnDemand int64 // bytes of files that are read on demand
-	Resident int64 // resident bytes of Mapped and Heap, -1 if unknown
-	Locked   int64 // locked bytes of Mapped
-	Kept     int64 // bytes of cached copies
-	ZeroCopy int   // number of tensors that are not copied
-	Lent     bool  // raw slices were returned to the user
-	Verified int64 // number of verified checksums
-	// Copies counts the tensors that must be copied, by reason.
-	Copies map[string]int
+	Path         string
+	FileSize     int64
+	Mapped, Heap int64
+	OnDemand     int64
+	Resident     int64
+	Locked       int64
+	Kept         int64
+	ZeroCopy     int
+	Copies       map[string]int
+	Lent         bool
+	Verified     int64
 }
 
 // Reasons for copies.
@@ -36,7 +35,7 @@ const (
 
 // Stats returns the current Stats of the model.
 func (m *Model) Stats() Stats {
-	s := Stats{Kept: m.cache.size(), Verified: m.sums.Load(), Copies: map[string]int{}}
+	s := Stats{Path: m.Path(), Kept: m.cache.size(), Verified: m.sums.Load(), Copies: map[string]int{}}
 	if m.main.Enter() != nil {
 		s.Resident = -1
 		return s

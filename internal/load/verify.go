@@ -5,6 +5,8 @@ import (
 	"crypto"
 	"fmt"
 	"io"
+	"slices"
+	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/checksum"
@@ -48,7 +50,7 @@ func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (Coverage, error) 
 	if v.all {
 		m.touch.done()
 	}
-	return v.coverage(), nil
+	return v.Coverage, nil
 }
 
 // Examine calls f with a verification that reports no progress.
@@ -66,11 +68,13 @@ type verification struct {
 	which    []int          // the tensors to verify
 	wanted   []bool         // by tensor; nil for all
 	all      bool
-	same     map[int][]int // by tensor: others that share its data
+	known    *sync.Map // uint64 by place: computed checksums, if tensors share data; nil otherwise
 
 	authenticating bool // Feed checks what Parse has read
-	ledger
 	sweeper
+
+	mu sync.Mutex
+	Coverage
 }
 
 var _ driver.Verification = (*verification)(nil)
@@ -105,10 +109,7 @@ func (v *verification) run() (err error) {
 			v.wanted[i] = true
 		}
 	}
-	v.covered = make([]uint16, m.index.Len())
-	for i := range v.covered {
-		v.covered[i] = NotLooked
-	}
+	v.Coverage.Tensors = slices.Repeat([]uint16{NotLooked}, m.index.Len())
 	if m.parsed.Verify != nil {
 		if err := m.guard(func() error { return m.parsed.Verify(v) }); err != nil {
 			return err
@@ -124,16 +125,22 @@ func (v *verification) run() (err error) {
 func (v *verification) tensors() error {
 	left := v.which[:0:len(v.which)]
 	for _, i := range v.which {
-		if v.covered[i] == NotLooked {
+		if v.Coverage.Tensors[i] == NotLooked {
 			left = append(left, i)
 		}
 	}
 	if len(left) == 0 {
 		return v.ctx.Err()
 	}
-	left, total := v.share(left), int64(0)
+	total, ascends, end := int64(0), true, place{}
 	for _, i := range left {
-		total += v.m.index.Size(i)
+		space, off, size := v.m.index.Place(i)
+		total += size
+		ascends = ascends && (v.m.index.Loaded(i) || space != end.space || off >= end.off)
+		end = place{space: space, off: off + max(1, size)}
+	}
+	if !ascends {
+		v.known = new(sync.Map)
 	}
 	v.Expect(total)
 	groups := v.group(left, total)
@@ -147,7 +154,7 @@ func (v *verification) tensor(i int, wide bool) (by string, err error) {
 	s := v.sum(i)
 	name := v.m.index.Name(i)
 	space, off, size := v.m.index.Place(i)
-	if stream := v.m.parsed.Stream; stream != nil && v.m.index.Loaded(i) && v.covered != nil {
+	if stream := v.m.parsed.Stream; stream != nil && v.m.index.Loaded(i) && v.Coverage.Tensors != nil {
 		sum := checksum.New(s.Kind)
 		err := v.m.guard(func() error { return stream(i, counter{sum, v, name}) })
 		if err != nil {
@@ -157,7 +164,7 @@ func (v *verification) tensor(i int, wide bool) (by string, err error) {
 	}
 	if v.m.index.Loaded(i) {
 		// Cache it only on first use, when its bytes are needed next.
-		data, err := v.m.copy(i, v.covered == nil, func() ([]byte, error) { return v.m.decode(i) })
+		data, err := v.m.copy(i, v.Coverage.Tensors == nil, func() ([]byte, error) { return v.m.decode(i) })
 		v.Done(size, name)
 		if err != nil {
 			return "", err
@@ -168,11 +175,28 @@ func (v *verification) tensor(i int, wide bool) (by string, err error) {
 	if err != nil {
 		return "", err
 	}
-	got, err := v.hash(s.Kind, r, off, size, name, wide)
-	if err != nil {
-		return "", err
+	return v.inPlace(i, s, func() (uint64, error) { return v.hash(s.Kind, r, off, size, name, wide) })
+}
+
+// inPlace checks tensor i, whose bytes hash reads. It calls hash once for tensors with the same range of data.
+func (v *verification) inPlace(i int, s driver.Sum, hash func() (uint64, error)) (by string, err error) {
+	p := place{kind: s.Kind}
+	p.space, p.off, p.size = v.m.index.Place(i)
+	var got uint64
+	var old any
+	isKnown := false
+	if v.known != nil {
+		old, isKnown = v.known.Load(p)
 	}
-	return s.Kind.String(), v.compareAll(i, s, got, off)
+	if isKnown {
+		got = old.(uint64)
+		v.Done(p.size, v.m.index.Name(i))
+	} else if got, err = hash(); err != nil {
+		return "", err
+	} else if v.known != nil {
+		v.known.Store(p, got)
+	}
+	return s.Kind.String(), v.compare(i, s, got, p.off)
 }
 
 // counter counts the bytes written to it as done. It fails when the verification is canceled.
@@ -205,56 +229,6 @@ type place struct {
 	kind      driver.Kind
 }
 
-func (v *verification) placeOf(i int) (p place) {
-	p.space, p.off, p.size = v.m.index.Place(i)
-	p.kind = v.sum(i).Kind
-	return p
-}
-
-// share removes tensors from a list if another one on it has the same range of data, so
-// that each range is read once. Few models have such tensors, and there are none if the
-// ranges ascend.
-func (v *verification) share(list []int) []int {
-	apart, end := true, place{}
-	for _, i := range list {
-		space, off, size := v.m.index.Place(i)
-		apart = apart && !v.m.index.Loaded(i) && (space != end.space || off >= end.off)
-		end = place{space: space, off: off + max(1, size)}
-	}
-	if apart {
-		return list
-	}
-	first := make(map[place]int)
-	v.same = make(map[int][]int)
-	kept := list[:0]
-	for _, i := range list {
-		if !v.m.index.Loaded(i) {
-			p := v.placeOf(i)
-			if k, known := first[p]; known {
-				v.same[k] = append(v.same[k], i)
-				continue
-			}
-			first[p] = i
-		}
-		kept = append(kept, i)
-	}
-	return kept
-}
-
-// compareAll is compare for tensor i and those that share its data.
-func (v *verification) compareAll(i int, s driver.Sum, got uint64, off int64) error {
-	if err := v.compare(i, s, got, off); err != nil {
-		return err
-	}
-	for _, k := range v.same[i] {
-		if err := v.compare(k, v.sum(k), got, off); err != nil {
-			return err
-		}
-		v.covered[k] = v.number(s.Kind.String())
-	}
-	return nil
-}
-
 // compare compares a computed checksum of tensor i with that of the file.
 func (v *verification) compare(i int, s driver.Sum, got uint64, off int64) error {
 	if s.Kind == driver.NoSum {
@@ -283,10 +257,44 @@ func text(k driver.Kind, sum uint64) string {
 func (v *verification) CoverAll(by string) {
 	number := v.number(by)
 	for _, i := range v.which {
-		if v.covered[i] == NotLooked {
-			v.covered[i] = number
+		if v.Coverage.Tensors[i] == NotLooked {
+			v.Coverage.Tensors[i] = number
 		}
 	}
+}
+
+// Cover implements driver.Verification.
+func (v *verification) Cover(i int, by string) {
+	if v.Coverage.Tensors != nil { // otherwise this is a check before first use
+		v.Coverage.Tensors[i] = v.number(by)
+	}
+}
+
+// number returns the number of a checksum. Workers set the entries of their tensors
+// without a lock.
+func (v *verification) number(by string) uint16 {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	k := slices.Index(v.By, by)
+	if k < 0 {
+		k = len(v.By)
+		v.By = append(v.By, by)
+	}
+	return uint16(min(k, NotLooked-1))
+}
+
+// Section implements driver.Verification.
+func (v *verification) Section(name, by string) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.Sections = append(v.Sections, Section{name, by})
+}
+
+// Signed implements driver.Verification.
+func (v *verification) Signed(s driver.SignatureState) {
+	v.mu.Lock()
+	defer v.mu.Unlock()
+	v.Coverage.Signature = s
 }
 
 // Context implements driver.Verification.
