@@ -246,22 +246,6 @@ func TestCause(t *testing.T) {
 	}
 }
 
-// TestZero checks that zero values do not panic.
-func TestZero(t *testing.T) {
-	var d Driver
-	if d.Detect(nil, 0) || d.Detect([]byte("FLA"), 3) || !d.Detect([]byte("FLAT"), 4) {
-		t.Error("Detect goes by something else than the magic")
-	}
-	if _, err := format.With(d).OpenBytes(nil, nil); !errors.Is(err, format.ErrTruncated) {
-		t.Errorf("an empty file: %v", err)
-	}
-	w, err := format.With(d).NewWriter(&bytes.Buffer{}, nil, nil)
-	must(t, err)
-	if err := w.Close(); err != nil {
-		t.Errorf("a file of no tensors: %v", err)
-	}
-}
-
 // TestPublicOnly checks that a format in another module needs only three public packages.
 func TestPublicOnly(t *testing.T) {
 	files, err := filepath.Glob("*.go")

@@ -1,10 +1,6 @@
 package gomlx
 
 import (
-	"bytes"
-	"encoding/binary"
-	"encoding/json"
-	"os"
 	"path/filepath"
 	"runtime"
 	"testing"
@@ -79,35 +75,6 @@ func constants(t testing.TB, m *format.Model) (backends.Builder, map[string]back
 	return b, c
 }
 
-// byHand loads tensors without a library: it reads the file and copies each tensor.
-func byHand(path string) (map[string]*tensors.Tensor, error) {
-	file, err := os.ReadFile(path)
-	if err != nil {
-		return nil, err
-	}
-	n := binary.LittleEndian.Uint64(file)
-	var header map[string]struct {
-		DType   string `json:"dtype"`
-		Shape   []int  `json:"shape"`
-		Offsets [2]int `json:"data_offsets"`
-	}
-	if err := json.Unmarshal(file[8:8+n], &header); err != nil {
-		return nil, err
-	}
-	loaded := map[string]*tensors.Tensor{}
-	for name, h := range header {
-		if h.DType != "F32" || h.Offsets[0] == h.Offsets[1] {
-			continue
-		}
-		values := make([]float32, (h.Offsets[1]-h.Offsets[0])/4)
-		if err := binary.Read(bytes.NewReader(file[8+n:][h.Offsets[0]:h.Offsets[1]]), binary.LittleEndian, values); err != nil {
-			return nil, err
-		}
-		loaded[name] = tensors.FromFlatDataAndDimensions(values, h.Shape...)
-	}
-	return loaded, nil
-}
-
 // TestCopies measures the bytes that each way allocates, relative to the weights.
 func TestCopies(t *testing.T) {
 	const n = 4 << 20
@@ -119,7 +86,6 @@ func TestCopies(t *testing.T) {
 	}{
 		{"constants of the mapping", 0, 0.01, func() error { constants(t, open(t, path)); return nil }},
 		{"tensors of GoMLX", 1, 1.01, func() error { _, err := Tensors(open(t, path)); return err }},
-		{"by hand", 3, 10, func() error { _, err := byHand(path); return err }},
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
@@ -130,33 +96,6 @@ func TestCopies(t *testing.T) {
 			t.Errorf("%s: %.2f, not %v to %v", way.name, ratio, way.least, way.most)
 		}
 	}
-}
-
-func BenchmarkLoad(b *testing.B) {
-	path := written(b, 4<<20)
-	b.Run("constants", func(b *testing.B) {
-		for b.Loop() {
-			m, _ := safetensors.Open(path, nil)
-			constants(b, m)
-			m.Close()
-		}
-	})
-	b.Run("tensors", func(b *testing.B) {
-		for b.Loop() {
-			m, _ := safetensors.Open(path, nil)
-			if _, err := Tensors(m); err != nil {
-				b.Fatal(err)
-			}
-			m.Close()
-		}
-	})
-	b.Run("by hand", func(b *testing.B) {
-		for b.Loop() {
-			if _, err := byHand(path); err != nil {
-				b.Fatal(err)
-			}
-		}
-	})
 }
 
 func must(t testing.TB, err error) {

@@ -171,24 +171,6 @@ func TestUnprotected(t *testing.T) {
 	}
 }
 
-// TestInPlace checks that the output may be the input.
-func TestInPlace(t *testing.T) {
-	t.Chdir(t.TempDir())
-	file(t, "m.mle", plan(5000), mle.WriteOptions{Version: 1})
-	file(t, "copy.mle", plan(5000), mle.WriteOptions{Version: 1})
-	var stdout, stderr bytes.Buffer
-	if status := run(t.Context(), strings.Fields("--input m.mle --output m.mle --compress zstd"), &stdout, &stderr); status != 0 {
-		t.Fatal(stderr.String())
-	}
-	f, err := mle.Open("m.mle", nil)
-	must(t, err)
-	defer f.Close()
-	if f.Version() != "2" {
-		t.Errorf("version %s", f.Version())
-	}
-	checkSame(t, "copy.mle", f, false)
-}
-
 // TestMigrateFieldFiles converts old files from the field to version 2.
 func TestMigrateFieldFiles(t *testing.T) {
 	dir, err := filepath.Abs("../../../shared/interop/mle")
@@ -260,21 +242,6 @@ func TestRefusals(t *testing.T) {
 				t.Error("there is an output")
 			}
 		})
-	}
-}
-
-// TestHelp checks that help is not an error.
-func TestHelp(t *testing.T) {
-	for _, args := range []string{"-h", "--help", "--input x.mle -help"} {
-		var stdout, stderr bytes.Buffer
-		if status := run(t.Context(), strings.Fields(args), &stdout, &stderr); status != 0 || stderr.Len() > 0 {
-			t.Errorf("%s: status %d, %q", args, status, &stderr)
-		}
-		for _, part := range []string{"usage: mle-convert --input FILE --output FILE", "\n  --compress METHOD  compression METHOD: none, lz4", "example:\n  mle-convert --input "} {
-			if !strings.Contains(stdout.String(), part) {
-				t.Errorf("%s: no %q in\n%s", args, part, &stdout)
-			}
-		}
 	}
 }
 

@@ -2,10 +2,8 @@ package main
 
 import (
 	"bytes"
-	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -54,26 +52,6 @@ func TestRun(t *testing.T) {
 	// Run again over the existing files.
 	if status := run([]string{"-dir", dir}, &out, &errs); status != 0 || errs.Len() > 0 {
 		t.Errorf("again: status %d, %q", status, &errs)
-	}
-}
-
-// TestDigits checks that all ten digits are recognized, in the text, in the bars and from every
-// file.
-func TestDigits(t *testing.T) {
-	for digit := range digits.Classes {
-		var out, errs bytes.Buffer
-		if status := run([]string{"-digit", fmt.Sprint(digit), "-seed", "5"}, &out, &errs); status != 0 || errs.Len() > 0 {
-			t.Fatalf("%d: status %d, %q", digit, status, &errs)
-		}
-		if want := fmt.Sprintf("The network reads this drawing as %d.\n\n", digit); !strings.HasPrefix(out.String(), want) {
-			t.Errorf("%d is read as: %s", digit, strings.SplitN(out.String(), "\n", 2)[0])
-		}
-		if bar := regexp.MustCompile(fmt.Sprintf(`(?m) %d +\d+\.\d %% █{12}`, digit)); !bar.Match(out.Bytes()) {
-			t.Errorf("%d has no long bar:\n%s", digit, &out)
-		}
-		if n := strings.Count(out.String(), fmt.Sprintf("  %d (", digit)); n != len(files) {
-			t.Errorf("%d is read from %d files of %d:\n%s", digit, n, len(files), &out)
-		}
 	}
 }
 

@@ -112,21 +112,6 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// TestRun: a training is reported, tested and saved.
-func TestRun(t *testing.T) {
-	var out, errs bytes.Buffer
-	saved := filepath.Join(t.TempDir(), "saved.wia")
-	run([]string{"-save", saved}, course{drawings: 100, epochs: 1, held: 20}, &out, &errs)
-	for _, part := range []string{"Training on 100 drawings, 1 times each.\n  epoch 1: mean loss ", "On 20 drawings that training did not see:\n", "\ndigits.wia "} {
-		if !strings.Contains(out.String(), part) {
-			t.Errorf("%q is not in:\n%s%s", part, &out, &errs)
-		}
-	}
-	if _, err := os.Stat(saved); err != nil {
-		t.Error(err)
-	}
-}
-
 func TestStatus(t *testing.T) {
 	for _, c := range []struct {
 		args   []string

@@ -50,20 +50,6 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-func TestStatus(t *testing.T) {
-	var stdout, stderr bytes.Buffer
-	if got := run(t.Context(), nil, &stdout, &stderr); got != 2 || !strings.HasPrefix(stderr.String(), "tsr_to_hdf5: ") || !strings.Contains(stderr.String(), "usage: tsr_to_hdf5 IN.tsr OUT.h5") {
-		t.Errorf("%d, %q", got, stderr.String())
-	}
-	stderr.Reset()
-	for _, help := range []string{"-h", "--help"} {
-		stdout.Reset()
-		if got := run(t.Context(), []string{help}, &stdout, &stderr); got != 0 || stderr.Len() > 0 || !strings.Contains(stdout.String(), "example:\n  tsr_to_hdf5 data.tsr data.") {
-			t.Errorf("%s: %d, %q, %q", help, got, &stdout, &stderr)
-		}
-	}
-}
-
 // TestH5py reads the output with the HDF5 library.
 func TestH5py(t *testing.T) {
 	dir := t.TempDir()

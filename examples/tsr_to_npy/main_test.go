@@ -41,20 +41,6 @@ func TestHeader(t *testing.T) {
 	}
 }
 
-func TestStatus(t *testing.T) {
-	var stdout, stderr bytes.Buffer
-	if got := run(t.Context(), nil, &stdout, &stderr); got != 2 || !strings.HasPrefix(stderr.String(), "tsr_to_npy: ") || !strings.Contains(stderr.String(), "usage: tsr_to_npy IN.tsr OUT.npy") {
-		t.Errorf("%d, %q", got, stderr.String())
-	}
-	stderr.Reset()
-	for _, help := range []string{"-h", "--help"} {
-		stdout.Reset()
-		if got := run(t.Context(), []string{help}, &stdout, &stderr); got != 0 || stderr.Len() > 0 || !strings.Contains(stdout.String(), "example:\n  tsr_to_npy data.tsr data.") {
-			t.Errorf("%s: %d, %q, %q", help, got, &stdout, &stderr)
-		}
-	}
-}
-
 // TestNumPy reads the output with NumPy.
 func TestNumPy(t *testing.T) {
 	dir := t.TempDir()

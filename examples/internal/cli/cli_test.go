@@ -56,12 +56,6 @@ func TestPrintableJSON(t *testing.T) {
 	}
 }
 
-func TestJSON(t *testing.T) {
-	if got, err := JSON([]string{"<a & b>"}); err != nil || got != `["<a & b>"]` {
-		t.Errorf("%s, %v", got, err)
-	}
-}
-
 func TestShorten(t *testing.T) {
 	for _, tt := range []struct {
 		in      string
@@ -201,23 +195,6 @@ func TestFileSize(t *testing.T) {
 		if got := FileSize(path); got != want {
 			t.Errorf("%s: %d, want %d", path, got, want)
 		}
-	}
-}
-
-// TestParseKey checks that the message does not contain a malformed key.
-func TestParseKey(t *testing.T) {
-	hex := strings.Repeat("0f", 32)
-	if key, err := ParseKey(hex); err != nil || !bytes.Equal(key, bytes.Repeat([]byte{15}, 32)) {
-		t.Errorf("%x, %v", key, err)
-	}
-	for _, text := range []string{hex[:63], hex[:62], hex + "00", "secret"} {
-		_, err := ParseKey(text)
-		if !errors.Is(err, ErrKey) || strings.Contains(err.Error(), text) {
-			t.Errorf("%s: %v", text, err)
-		}
-	}
-	if _, err := ParseKey(""); !errors.Is(err, ErrKey) {
-		t.Errorf("an empty one: %v", err)
 	}
 }
 

@@ -56,47 +56,6 @@ func TestDrawings(t *testing.T) {
 	}
 }
 
-// TestStyles checks that every style can be drawn, and that the last one is rare only in the
-// training set.
-func TestStyles(t *testing.T) {
-	p := newPen(3)
-	for digit, all := range styles {
-		if len(all) != 4 {
-			t.Errorf("%d has %d styles", digit, len(all))
-		}
-		count := func(rare int) (last int) {
-			for range 2500 {
-				if s := p.style(digit, rare); &s[0] == &all[3][0] {
-					last++
-				}
-			}
-			return last
-		}
-		if rare, usual := count(1), count(common); rare < 50 || rare > 150 || usual < 500 || usual > 750 {
-			t.Errorf("%d: the last style %d times of 2500 when rare, %d otherwise", digit, rare, usual)
-		}
-		for i, s := range all {
-			m := p.draw(digit, s)
-			ink := 0
-			for _, v := range m {
-				ink += int(v)
-			}
-			if ink < 5*255 || ink > Pixels*255/2 {
-				t.Errorf("%d, style %d: ink %d", digit, i, ink)
-			}
-		}
-	}
-}
-
-func TestFloats(t *testing.T) {
-	var m Image
-	m[0], m[Pixels-1] = 255, 51
-	got := m.Floats(nil)
-	if len(got) != Pixels || got[0] != 1 || got[1] != 0 || got[Pixels-1] != 0.2 {
-		t.Errorf("%d values, %v %v %v", len(got), got[0], got[1], got[Pixels-1])
-	}
-}
-
 func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"image"
 	"image/color"
-	"slices"
 	"testing"
 )
 
@@ -17,69 +16,6 @@ func bar(width, height int, r image.Rectangle, ink uint8) []uint8 {
 		}
 	}
 	return out
-}
-
-// TestNormalize checks that a bar of any size, position and ink becomes 12 pixels high, centered
-// and black.
-func TestNormalize(t *testing.T) {
-	for _, c := range []struct {
-		name          string
-		width, height int
-		bar           image.Rectangle
-		ink           uint8
-		first, last   image.Point // inked pixels of the image
-	}{
-		{"small", 20, 20, image.Rect(2, 2, 6, 14), 255, image.Pt(6, 2), image.Pt(9, 13)},
-		{"large", 280, 280, image.Rect(150, 100, 200, 250), 255, image.Pt(6, 2), image.Pt(9, 13)},
-		{"pale", 60, 50, image.Rect(10, 10, 18, 34), 60, image.Pt(6, 2), image.Pt(9, 13)},
-		{"wide", 60, 50, image.Rect(10, 10, 34, 18), 255, image.Pt(2, 6), image.Pt(13, 9)},
-		{"all of it", 8, 24, image.Rect(0, 0, 8, 24), 255, image.Pt(6, 2), image.Pt(9, 13)},
-		{"a hair on a large sheet", 1000, 2000, image.Rect(700, 20, 701, 1220), 90, image.Pt(7, 2), image.Pt(8, 13)},
-		{"one pixel", 3, 3, image.Rect(1, 1, 2, 2), 255, image.Pt(2, 2), image.Pt(13, 13)},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			m, err := Normalize(bar(c.width, c.height, c.bar, c.ink), c.width, c.height)
-			must(t, err)
-			if slices.Max(m[:]) != 255 {
-				t.Errorf("the darkest pixel is %d", slices.Max(m[:]))
-			}
-			inside := image.Rectangle{c.first, c.last.Add(image.Pt(1, 1))}
-			for y := range Size {
-				for x := range Size {
-					v, in := m[y*Size+x], image.Pt(x, y).In(inside)
-					edge := !image.Pt(x, y).In(inside.Inset(1)) && image.Pt(x, y).In(inside.Inset(-1)) // may be gray
-					if in && !edge && v < 250 || !in && !edge && v > 0 {
-						t.Errorf("pixel %d,%d is %d", x, y, v)
-					}
-				}
-			}
-		})
-	}
-}
-
-// TestNormalizeInside checks that a digit with all ink at one end is not clipped.
-func TestNormalizeInside(t *testing.T) {
-	ink := bar(40, 40, image.Rect(5, 5, 7, 35), 255)
-	copy(ink[33*40+2:], bar(30, 1, image.Rect(0, 0, 30, 1), 255))
-	for y := 26; y < 36; y++ {
-		for x := 2; x < 32; x++ {
-			ink[y*40+x] = 255
-		}
-	}
-	m, err := Normalize(ink, 40, 40)
-	must(t, err)
-	sum := 0
-	for _, v := range m {
-		sum += int(v)
-	}
-	want := 0
-	for _, v := range ink {
-		want += int(v)
-	}
-	want = want * 12 * 12 / (31 * 31)
-	if sum < want*95/100 || sum > want*105/100 {
-		t.Errorf("ink %d of %d is left", sum, want)
-	}
 }
 
 func TestNormalizeRefuses(t *testing.T) {

@@ -6,7 +6,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"testing"
 
 	"github.com/weightmap/weightmap/examples/internal/digits"
@@ -119,46 +118,5 @@ func TestFault(t *testing.T) {
 		if !errors.Is(err, format.ErrTruncated) {
 			t.Errorf("got %v, want %v", err, format.ErrTruncated)
 		}
-	}
-}
-
-// TestConcurrent checks that concurrent predictions give the same results as sequential ones.
-func TestConcurrent(t *testing.T) {
-	_, _, w := trained(t)
-	n, drawings := network(t, w), digits.HeldOut(50)
-	want := make([]digits.Probabilities, len(drawings))
-	for i := range drawings {
-		var err error
-		if want[i], err = n.Predict(&drawings[i].Image); err != nil {
-			t.Fatal(err)
-		}
-	}
-	var group sync.WaitGroup
-	for range 8 {
-		group.Add(1)
-		go func() {
-			defer group.Done()
-			for i := range drawings {
-				if got, err := n.Predict(&drawings[i].Image); err != nil || got != want[i] {
-					t.Errorf("drawing %d: %v, %v", i, got, err)
-				}
-			}
-		}()
-	}
-	group.Wait()
-}
-
-// TestNewRefuses checks that weights with wrong lengths are an error, not a panic.
-func TestNewRefuses(t *testing.T) {
-	_, _, w := trained(t)
-	for info, values := range w.Parameters() {
-		whole := *values
-		for _, wrong := range [][]float32{nil, whole[1:], append(whole[:len(whole):len(whole)], 1)} {
-			*values = wrong
-			if n, err := New(w); err == nil {
-				t.Errorf("%s of %d elements: %v", info.Name, len(wrong), n)
-			}
-		}
-		*values = whole
 	}
 }
