@@ -10,7 +10,6 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -79,50 +78,6 @@ func untouched(t *testing.T, path string) {
 	}
 }
 
-// TestWriterCommitFails: the last step fails because the place was taken.
-func TestWriterCommitFails(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "m.fake")
-	w, err := Create("fake", path, fakePlan(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.MkdirAll(filepath.Join(path, "x"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := feedFake(w); err == nil {
-		t.Error("a file took the place of a directory")
-	}
-	errIs(t, "Close again", w.Close(), ErrAborted)
-	if list, err := os.ReadDir(dir); err != nil || len(list) != 1 {
-		t.Errorf("left behind: %v, %v", list, err)
-	}
-}
-
-// TestWriterPanic: a reader that panics leaves nothing behind, and a writer
-// that knows it is over.
-func TestWriterPanic(t *testing.T) {
-	path := stored(t, "m.fake", "old")
-	w, err := Create("fake", path, fakePlan(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	func() {
-		defer func() {
-			if recover() != errMine {
-				t.Error("the panic changed")
-			}
-		}()
-		w.WriteTensor("a", panicking{})
-	}()
-	errIs(t, "Close after a panic", w.Close(), ErrAborted)
-	untouched(t, path)
-}
-
-type panicking struct{}
-
-func (panicking) Read([]byte) (int, error) { panic(errMine) }
-
 // TestWriterRefusals: a wrong name is the caller's slip and changes nothing.
 func TestWriterRefusals(t *testing.T) {
 	var out bytes.Buffer
@@ -146,47 +101,6 @@ func TestWriterRefusals(t *testing.T) {
 	errIs(t, "WriteTensor after Close", w.WriteTensor("a", strings.NewReader("AAA")), ErrAborted)
 	if out.String() != fakeFile {
 		t.Errorf("%q", out.String())
-	}
-}
-
-// TestWriterStreams: what can be written from front to back reaches the
-// io.Writer at once, and out of order not at all.
-func TestWriterStreams(t *testing.T) {
-	var out bytes.Buffer
-	w, err := NewWriter("fake", &out, fakePlan(), &WriteOptions{Spool: SpoolNever})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.WriteTensor("a", strings.NewReader("AAA")); err != nil {
-		t.Fatal(err)
-	}
-	if got := out.String(); got != fakeFile[:len(fakeFile)-2] {
-		t.Errorf("after the first tensor: %q", got)
-	}
-	w.Abort()
-	w, err = NewWriter("fake", &out, fakePlan(), &WriteOptions{Spool: SpoolNever})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer w.Abort()
-	errIs(t, "going back", w.WriteTensor("bb", strings.NewReader("BB")), driver.ErrSequential)
-}
-
-func TestWriterProgress(t *testing.T) {
-	type report struct {
-		Done, Total int64
-		Name        string
-	}
-	var got []report
-	w, err := NewWriter("fake", io.Discard, fakePlan(), &WriteOptions{Progress: func(d, n int64, s string) { got = append(got, report{d, n, s}) }})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := feedFake(w); err != nil {
-		t.Fatal(err)
-	}
-	if d := cmp.Diff([]report{{3, 5, "a"}, {5, 5, "bb"}}, got); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
 	}
 }
 

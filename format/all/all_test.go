@@ -72,28 +72,6 @@ func TestDependencies(t *testing.T) {
 	}
 }
 
-// TestConvertLinksNoFormat: what package convert knows are registered formats.
-func TestConvertLinksNoFormat(t *testing.T) {
-	tool, err := exec.LookPath("go")
-	if err != nil {
-		t.Skip("no go command: ", err)
-	}
-	out, err := exec.Command(tool, "list", "-deps", module+"format/convert").Output()
-	if err != nil {
-		t.Fatal(err)
-	}
-	var got []string
-	for _, d := range strings.Fields(string(out)) {
-		if name, ok := strings.CutPrefix(d, module); ok && !strings.HasPrefix(name, "internal/") {
-			got = append(got, name)
-		}
-	}
-	slices.Sort(got)
-	if diff := cmp.Diff([]string{"format", "format/convert", "format/driver", "tensor", "tensor/quant"}, got); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
-}
-
 // TestLayers: a format sees the library through format and format/driver, neither
 // the engine nor the mapping, and never another format.
 func TestLayers(t *testing.T) {

@@ -52,19 +52,3 @@ func TestRepeatedKey(t *testing.T) {
 		})
 	}
 }
-
-// TestTypeNames: what a format has no elements of is called by its own name.
-func TestTypeNames(t *testing.T) {
-	plan := &format.Plan{Tensors: []tensor.Info{{
-		Name: "7", Shape: tensor.Shape{256}, Encoding: &tensor.Encoding{Name: "Q4_K", BlockElems: 256, BlockBytes: 144},
-	}}}
-	for _, to := range order {
-		if to == "gguf" {
-			continue
-		}
-		_, err := format.Create(to, filepath.Join(t.TempDir(), "m."+to), plan, nil)
-		if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "Q4_K") {
-			t.Errorf("%s: %v", to, err)
-		}
-	}
-}

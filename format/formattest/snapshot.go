@@ -46,14 +46,12 @@ func sameView(a, b tensor.View) bool {
 		a.Shape().Equal(b.Shape()) && bytes.Equal(x, y)
 }
 
-// take reads all of m. byPath says that m was opened by its path.
+// take reads all of m; tensors in attributes of its graph are valid until m is closed. byPath says that m was
+// opened by its path.
 func (x *subject) take(m *format.Model, byPath bool) (*snapshot, error) {
 	s := &snapshot{Format: m.Format(), Version: m.Version(), Data: map[string][]byte{}}
 	plan, err := planOf(m)
 	if err != nil {
-		return nil, err
-	}
-	if plan.Graph, err = frozen(plan.Graph); err != nil {
 		return nil, err
 	}
 	for _, v := range m.Tensors() {

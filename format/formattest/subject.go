@@ -92,7 +92,7 @@ func refused(t *testing.T, c *Config, f *File) {
 func (x *subject) read(t testing.TB) {
 	t.Helper()
 	m := x.openBytes(t, x.file)
-	defer m.Close()
+	t.Cleanup(func() { m.Close() })
 	var err error
 	if x.base, err = x.take(m, false); err != nil {
 		t.Fatalf("reading the file: %v", err)

@@ -10,7 +10,6 @@ import (
 	"encoding/hex"
 	"fmt"
 	"path"
-	"sort"
 	"strings"
 
 	"github.com/weightmap/weightmap/format"
@@ -199,14 +198,4 @@ func sentinel(err error) string {
 		}
 	}
 	panic(fmt.Sprintf("no sentinel of reading: %v", err))
-}
-
-// sorted returns the keys of m in order.
-func sorted[V any](m map[string]V) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	sort.Strings(keys)
-	return keys
 }

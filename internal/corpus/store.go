@@ -6,8 +6,10 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"flag"
+	"maps"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -44,7 +46,7 @@ func (s *Suite) store(t *testing.T, dir string) {
 		write(t, dir, want)
 	}
 	got := read(t, dir)
-	for _, f := range sorted(want) {
+	for _, f := range slices.Sorted(maps.Keys(want)) {
 		switch b, ok := got[f]; {
 		case !ok:
 			t.Errorf("%s is not there: run the test with -update", filepath.Join(dir, f))
@@ -56,7 +58,7 @@ func (s *Suite) store(t *testing.T, dir string) {
 		}
 		delete(got, f)
 	}
-	for _, f := range sorted(got) {
+	for _, f := range slices.Sorted(maps.Keys(got)) {
 		t.Errorf("%s is of no case", filepath.Join(dir, f))
 	}
 }
