@@ -4,14 +4,11 @@ import (
 	"bytes"
 	"encoding/binary"
 	"errors"
-	"fmt"
 	"math/rand/v2"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"runtime"
 	"strconv"
-	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -134,98 +131,4 @@ func TestHot(t *testing.T) {
 	if _, err := Open(path, &Options{Hot: []string{"none"}}); !errors.Is(err, format.ErrNotFound) {
 		t.Errorf("a hot tensor that the model lacks: %v", err)
 	}
-}
-
-const (
-	largeTensors = 64
-	largeSize    = 4 << 20
-	largeLimit   = largeTensors * largeSize / 4
-)
-
-var hot = []string{"7", "31", "50"}
-
-// TestHotBeyondMemory serves a model of four times the memory of its cgroup, and the hot
-// tensors never fault.
-func TestHotBeyondMemory(t *testing.T) {
-	if testing.Short() {
-		t.Skip("it reads 256 MB from the disk several times")
-	}
-	if path := os.Getenv("WEIGHTMAP_HOT"); path != "" {
-		serveHot(t, path)
-		return
-	}
-	group := memoryGroup(t, largeLimit)
-	path := filepath.Join(t.TempDir(), "m.mag")
-	writeLarge(t, path, largeTensors, largeSize)
-	self, err := os.Executable()
-	if err != nil {
-		t.Fatal(err)
-	}
-	// The shell enters the cgroup before the program starts, so that all its memory counts.
-	c := exec.Command("/bin/sh", "-c", `echo $$ > "$0" && exec "$1" -test.run '^TestHotBeyondMemory$' -test.v`, filepath.Join(group, "cgroup.procs"), self)
-	c.Env = append(os.Environ(), "WEIGHTMAP_HOT="+path)
-	out, err := c.CombinedOutput()
-	if err != nil {
-		t.Errorf("%v\n%s", err, out)
-	}
-	for line := range strings.Lines(string(out)) {
-		if strings.Contains(line, "pages") {
-			t.Log(strings.TrimSpace(line))
-		}
-	}
-}
-
-// serveHot reads cold and hot tensors by turns.
-func serveHot(t *testing.T, path string) {
-	h, err := Open(path, &Options{Hot: hot})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	var cold, warm int64
-	for round := range 3 {
-		for i := range largeTensors {
-			err := h.Do(func(m *format.Model) error {
-				n, err := reads(m, strconv.Itoa(i))
-				if name := strconv.Itoa(i); name != hot[0] && name != hot[1] && name != hot[2] {
-					cold += n
-				}
-				if err == nil && i%8 == round {
-					n, err = reads(m, hot...)
-					warm += n
-				}
-				return err
-			})
-			if err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	fmt.Printf("the cold tensors waited for %d pages, the hot ones for %d\n", cold, warm)
-	if warm != 0 || cold == 0 {
-		t.Error("the hot tensors should wait for none, and others for some")
-	}
-}
-
-// memoryGroup makes a cgroup that may have n bytes of memory.
-func memoryGroup(t *testing.T, n int) string {
-	t.Helper()
-	for _, g := range []struct{ parent, limit string }{
-		{"/sys/fs/cgroup", "memory.max"},
-		{"/sys/fs/cgroup/memory", "memory.limit_in_bytes"},
-	} {
-		dir := filepath.Join(g.parent, fmt.Sprintf("weightmap-%d", os.Getpid()))
-		if os.Mkdir(dir, 0o755) != nil {
-			continue
-		}
-		t.Cleanup(func() { os.Remove(dir) })
-		if _, err := os.Stat(filepath.Join(dir, g.limit)); err != nil {
-			continue // no controller of memory here
-		}
-		if err := os.WriteFile(filepath.Join(dir, g.limit), []byte(strconv.Itoa(n)), 0); err == nil {
-			return dir
-		}
-	}
-	t.Skip("no memory cgroup can be made here: that takes root and a writable /sys/fs/cgroup")
-	return ""
 }

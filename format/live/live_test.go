@@ -303,40 +303,6 @@ func TestCloseWhileLoading(t *testing.T) {
 	}
 }
 
-// TestDoSurvivesCuts: a file that is cut short is an error of the calls that need it.
-func TestDoSurvivesCuts(t *testing.T) {
-	testhost.NeedCuts(t)
-	h, path := start(t, nil)
-	sum := byte(0)
-	read := func(m *format.Model) error {
-		for _, v := range m.Tensors() {
-			b, err := v.Bytes()
-			if err != nil {
-				return err
-			}
-			for _, c := range b {
-				sum += c
-			}
-		}
-		if sum == 0 {
-			return errors.New("nothing but zeros")
-		}
-		return nil
-	}
-	if err := h.Do(read); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Truncate(path, 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := h.Do(read); !errors.Is(err, format.ErrTruncated) {
-		t.Errorf("error %v, want ErrTruncated", err)
-	}
-	if s := h.Stats(); s.Leases != 0 {
-		t.Errorf("%d leases are left", s.Leases)
-	}
-}
-
 func TestOpenRefuses(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model")
 	replace(t, path, bytesOf(t, model{value: 1, unsigned: true}))

@@ -138,27 +138,6 @@ func TestQueuedReloads(t *testing.T) {
 	}
 }
 
-func TestReloadIsCanceled(t *testing.T) {
-	ctx, cancel := context.WithCancel(context.Background())
-	h, path := start(t, &Options{Verify: true, Validate: func(m *format.Model) error {
-		if v, err := predict(m); v != 2 || err != nil {
-			return err
-		}
-		cancel()
-		return nil
-	}})
-	replace(t, path, bytesOf(t, model{value: 2}))
-	for range 2 { // canceled while it loads, and before
-		if n, err := h.Reload(ctx); n != 1 || !errors.Is(err, context.Canceled) {
-			t.Errorf("generation %d, %v", n, err)
-		}
-	}
-	if v := current(t, h); v != 1 {
-		t.Errorf("value %v, want 1", v)
-	}
-	reload(t, h, 2)
-}
-
 // TestZero: the zero Lease holds nothing.
 func TestZero(t *testing.T) {
 	var l Lease
@@ -246,30 +225,5 @@ func overwrite(t testing.TB, path string, b []byte) {
 	at := info.ModTime().Add(1e9)
 	if err := errors.Join(err, f.Truncate(int64(len(b))), f.Close(), os.Chtimes(path, at, at)); err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestTimeSetBack: a file that was rewritten in place and has its modification time back is noticed by its ctime.
-func TestTimeSetBack(t *testing.T) {
-	testhost.NeedMaps(t)
-	for _, again := range []bool{true, false} { // by Watch, or by Reload
-		h, path := start(t, nil)
-		info, err := os.Stat(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		overwrite(t, path, bytesOf(t, model{value: 2}))
-		if err := os.Chtimes(path, info.ModTime(), info.ModTime()); err != nil {
-			t.Fatal(err)
-		}
-		if again {
-			var w watcher
-			w.looks(h, 2)
-		} else {
-			reload(t, h, 2)
-		}
-		if s := h.Stats(); s.Generation != 2 || s.Overwrites != 1 || current(t, h) != 2 {
-			t.Errorf("watched %v: %+v", again, s)
-		}
 	}
 }

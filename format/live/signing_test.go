@@ -1,7 +1,6 @@
 package live
 
 import (
-	"bytes"
 	"context"
 	"crypto"
 	"crypto/ecdsa"
@@ -81,70 +80,6 @@ func (s *signed) open(o *Options) *Handle {
 	}
 	s.t.Cleanup(func() { h.Close() })
 	return h
-}
-
-// ways to put a model in place that must not become current, each with the model of a number.
-func (s *signed) ways() map[string]func(value float32) {
-	return map[string]func(float32){
-		"unsigned": func(v float32) { w, c := s.bytes(v); s.put(w, c, nil) },
-		"foreign":  func(v float32) { w, c := s.bytes(v); s.put(w, c, s.bundle(s.other, w, c)) },
-		"half of a bundle": func(v float32) {
-			w, c := s.bytes(v)
-			b := s.bundle(s.key, w, c)
-			s.put(w, c, b[:len(b)/2])
-		},
-		"half of a model": func(v float32) { w, c := s.bytes(v); s.put(w[:len(w)-elements], c, s.bundle(s.key, w, c)) },
-		"the bundle of another": func(v float32) {
-			w, c := s.bytes(v)
-			x, d := s.bytes(v + 1)
-			s.put(w, c, s.bundle(s.key, x, d))
-		},
-		"weights of another": func(v float32) {
-			w, c := s.bytes(v)
-			x, _ := s.bytes(v + 1)
-			s.put(x, c, s.bundle(s.key, w, c))
-		},
-		"configuration of another": func(v float32) {
-			w, c := s.bytes(v)
-			_, d := s.bytes(v + 1)
-			s.put(w, d, s.bundle(s.key, w, c))
-		},
-		"a byte": func(v float32) {
-			w, c := s.bytes(v)
-			x := bytes.Clone(w)
-			x[len(x)-1] ^= 1
-			s.put(x, c, s.bundle(s.key, w, c))
-		},
-		"a file too many": func(v float32) {
-			w, c := s.bytes(v)
-			s.put(w, c, s.bundle(s.key, w, c))
-			replace(s.t, filepath.Join(s.dir, "pickle.bin"), nil)
-		},
-	}
-}
-
-// TestRefusedSignatures: each way by its error, and that the old model stays.
-func TestRefusedSignatures(t *testing.T) {
-	s := newSigned(t)
-	w, c := s.bytes(1)
-	b := s.bundle(s.key, w, c)
-	s.put(w, c, b)
-	h := s.open(&Options{Verify: true})
-	for name, way := range s.ways() {
-		way(2)
-		if n, err := h.Reload(context.Background()); n != 1 || !errors.Is(err, format.ErrSignature) && name != "half of a bundle" && name != "half of a model" {
-			t.Errorf("%s: generation %d, %v", name, n, err)
-		}
-		if got := current(t, h); got != 1 {
-			t.Errorf("%s: %v is current", name, got)
-		}
-		if err := os.Remove(filepath.Join(s.dir, "pickle.bin")); err != nil && !errors.Is(err, os.ErrNotExist) {
-			t.Fatal(err)
-		}
-	}
-	if n := h.Stats().Files; n != 1 {
-		t.Errorf("%d files", n)
-	}
 }
 
 // TestWatchSignature: a model that was refused because its bundle was not there is loaded when that comes, and again
