@@ -5,19 +5,13 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"math"
-	"math/bits"
 	"net/http"
-	"runtime"
 	"strconv"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/internal/testhost"
-	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -72,30 +66,6 @@ func TestFormats(t *testing.T) {
 				}
 			})
 		}
-	}
-}
-
-// TestOwnFormat: a format's own OpenReaderAt takes a Reader, and the counters show what that took.
-func TestOwnFormat(t *testing.T) {
-	s := serve(t, written(t, "mag", 3, 4000), nil)
-	r := reader(t, s, nil)
-	f, err := mag.OpenReaderAt(r, r.Size(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	opened := r.Stats()
-	v, err := f.Tensor("3")
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := v.Bytes(); err != nil {
-		t.Fatal(err)
-	}
-	now := r.Stats()
-	want := [2]Stats{{1, 0, 256 << 10}, {2, 0, 256<<10 + 4000*256}}
-	if diff := cmp.Diff(want, [2]Stats{opened, now}); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
 	}
 }
 
@@ -192,49 +162,6 @@ func TestLargeIndex(t *testing.T) {
 	}
 }
 
-// TestVocabulary: the strings of a language model take hardly more bytes than they have, and a request
-// for each 4 MiB beyond the first. What follows them takes three more.
-func TestVocabulary(t *testing.T) {
-	const data = 32 << 20
-	for _, words := range []int{150_000, 300_000} {
-		tokens := make([]string, words)
-		for i := range tokens {
-			tokens[i] = strings.Repeat("x", 2+bits.Len(uint(i))/2+i%5) // the first are shorter than most
-		}
-		meta := format.Metadata{{Key: "tokenizer.ggml.tokens", Value: tokens}}
-		more := append(meta, format.Entry{Key: "tokenizer.ggml.scores", Value: make([]float32, words)}, format.Entry{Key: "last", Value: "x"})
-		for _, tt := range []struct {
-			meta     format.Metadata
-			requests int64
-		}{{meta, 3}, {more, 5}} {
-			var out bytes.Buffer
-			w, err := gguf.NewWriter(&out, &format.Plan{Metadata: tt.meta, Tensors: []tensor.Info{{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{data}}}}, nil)
-			if err == nil {
-				err = w.WriteTensor("w", bytes.NewReader(make([]byte, data)))
-			}
-			if err == nil {
-				err = w.Close()
-			}
-			if err != nil {
-				t.Fatal(err)
-			}
-			need := int64(out.Len()) - data
-			s := serve(t, out.Bytes(), nil)
-			took, err := s.cost(func() error {
-				m, err := Open(context.Background(), s.URL, nil)
-				if err == nil {
-					m.Close()
-				}
-				return err
-			})
-			// A window or two are read ahead.
-			if err != nil || took.bytes > need+need/10+512<<10 || took.requests > tt.requests+(need-1)/(4<<20) {
-				t.Errorf("%d words, %d entries: %d bytes of structure take %+v, %v", words, len(tt.meta), need, took, err)
-			}
-		}
-	}
-}
-
 // TestChanged: no version of an object mixes with another, whatever the server thinks of If-Range.
 // Another content with the same tag and size is believed, as documented.
 func TestChanged(t *testing.T) {
@@ -279,60 +206,6 @@ func TestChanged(t *testing.T) {
 					if off == len(p)*9/10 && !errors.Is(err, tt.want) {
 						t.Errorf("%v, want %v", err, tt.want)
 					}
-				}
-			})
-		}
-	}
-}
-
-// TestSizeThatIsALie: a server that claims more bytes than it has makes opening, or what reads the others,
-// an error, and takes no memory for them.
-func TestSizeThatIsALie(t *testing.T) {
-	for _, name := range format.Writable() {
-		data := written(t, name, tensorsOf(name, 3), 40)
-		local, err := format.OpenBytes(data, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		want := map[string]uint64{}
-		for name, v := range local.Tensors() {
-			if want[name], err = v.Digest(); err != nil {
-				t.Fatal(err)
-			}
-		}
-		local.Close()
-		for _, size := range []int64{int64(len(data)) + 1, 1 << 40, math.MaxInt64} {
-			s := serve(t, data, func(w http.ResponseWriter, r *http.Request, _ int) bool {
-				var first, last int64
-				fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &first, &last)
-				last = min(last, size-1)
-				w.Header().Set("ETag", `"one"`)
-				w.Header().Set("Content-Range", fmt.Sprintf("bytes %d-%d/%d", first, last, size))
-				w.Header().Set("Content-Length", fmt.Sprint(last-first+1))
-				w.WriteHeader(http.StatusPartialContent)
-				if first < int64(len(data)) {
-					w.Write(data[first:min(last+1, int64(len(data)))])
-				}
-				return true
-			})
-			t.Run(fmt.Sprint(name, " ", size), func(t *testing.T) {
-				o := quick()
-				o.Window, o.Retries = 100, 1
-				var before, after runtime.MemStats
-				runtime.ReadMemStats(&before)
-				m, err := Open(context.Background(), s.URL+"/other."+name, o) // of which no tensor is named
-				if err == nil {
-					_, _ = m.Verify(context.Background()) // it may look at what is there alone
-					for name, v := range m.Tensors() {
-						if got, err := v.Digest(); err == nil && got != want[name] {
-							t.Errorf("other bytes of tensor %s", name)
-						}
-					}
-					m.Close()
-				}
-				runtime.ReadMemStats(&after)
-				if took := after.TotalAlloc - before.TotalAlloc; took > 64<<20 {
-					t.Errorf("%d bytes of memory", took)
 				}
 			})
 		}

@@ -195,13 +195,3 @@ func TestHubFailures(t *testing.T) {
 		}
 	}
 }
-
-// TestHubRefused: without access the error says what gives it.
-func TestHubRefused(t *testing.T) {
-	hubOf(t, map[string]string{"/model.safetensors": shard("a", 5, 'a')})
-	t.Setenv("HF_TOKEN", "")
-	_, err := Open(context.Background(), "hf://org/name", quick())
-	if !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "HF_TOKEN") {
-		t.Error(err)
-	}
-}

@@ -3,8 +3,6 @@ package remote
 import (
 	"context"
 	"errors"
-	"fmt"
-	"io/fs"
 	"net/http"
 	"strings"
 	"sync/atomic"
@@ -13,83 +11,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-// TestErrorsNameTheURL: each error of a model names its URL, once and without what is secret in it.
-func TestErrorsNameTheURL(t *testing.T) {
-	ctx := context.Background()
-	data, page := written(t, "mag", 3, 40), []byte("<!DOCTYPE html>")
-	read := func(m *format.Model) error {
-		_, err := m.At(1).Bytes()
-		return err
-	}
-	verify := func(m *format.Model) error {
-		_, err := m.Verify(ctx)
-		return err
-	}
-	for _, tt := range []struct {
-		name    string
-		data    []byte
-		o       Options
-		changes bool // once it is open
-		do      func(*format.Model) error
-		want    error
-	}{
-		{"a page to log in", page, Options{}, false, nil, format.ErrUnknownFormat},
-		{"one for a format", page, Options{Open: &format.Options{Format: "mag"}}, false, nil, format.ErrMagic},
-		{"cut short", data[:len(data)-500], Options{}, false, nil, format.ErrTruncated},
-		{"not there", nil, Options{}, false, nil, fs.ErrNotExist},
-		{"a read", data, Options{Window: 1}, true, read, ErrChanged},
-		{"a verification", data, Options{Window: 1}, true, verify, ErrChanged},
-		{"a key", data, Options{}, false, func(m *format.Model) error {
-			_, err := m.Verify(ctx, format.WithTrustedKey("none"))
-			return err
-		}, format.ErrKey},
-		{"a name that is not there", data, Options{}, false, func(m *format.Model) error {
-			_, err := m.Tensor("none")
-			return err
-		}, format.ErrNotFound},
-		{"closed", data, Options{}, false, func(m *format.Model) error {
-			m.Close()
-			return verify(m)
-		}, format.ErrClosed},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var changed atomic.Bool
-			s := serve(t, tt.data, func(w http.ResponseWriter, r *http.Request, n int) bool {
-				switch {
-				case tt.data == nil:
-					http.NotFound(w, r)
-				case changed.Load():
-					w.Header().Set("ETag", `"two"`)
-					w.Write(data)
-				default:
-					return false
-				}
-				return true
-			})
-			url := s.URL + "/dir/m.mag"
-			m, err := Open(ctx, strings.Replace(url, "http://", "http://me:HUSH@", 1)+"?token=HUSH", &tt.o)
-			if err == nil {
-				defer m.Close()
-				if m.Path() != "" || m.Files() != nil {
-					t.Errorf("a path: %q, %q", m.Path(), m.Files())
-				}
-				changed.Store(tt.changes)
-				err = tt.do(m)
-			}
-			if !errors.Is(err, tt.want) {
-				t.Errorf("%v, want %v", err, tt.want)
-			}
-			var e *format.Error
-			if !errors.As(err, &e) || e.Path != url {
-				t.Errorf("%v does not name %s", err, url)
-			}
-			if text := fmt.Sprint(err); strings.Count(text, s.URL) != 1 || strings.Contains(text, "HUSH") {
-				t.Errorf("text: %s", text)
-			}
-		})
-	}
-}
 
 // counting counts what a client sends.
 type counting struct {

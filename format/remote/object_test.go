@@ -7,7 +7,6 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"sync"
 	"testing"
 	"testing/iotest"
 
@@ -109,49 +108,6 @@ func TestObjects(t *testing.T) {
 	}
 }
 
-// TestObjectPanics: what an Object panics with reaches who reads, also where ranges are fetched by
-// goroutines, and the next read works.
-func TestObjectPanics(t *testing.T) {
-	data := pattern(1000)
-	for _, opening := range []bool{true, false} {
-		o := &told{data: data}
-		o.next = []func(off, n int64) (Answer, error){func(off, n int64) (Answer, error) { panic("the object") }, o.right}
-		options := quick()
-		options.Window, options.Part, options.Parallel = 100, 50, 2
-		r, err := NewObjectReaderAt(t.Context(), oneAtATime{o, new(sync.Mutex)}, options)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if !opening {
-			r.Parsed()
-		}
-		p := make([]byte, 300)
-		func() {
-			defer func() {
-				if thrown := recover(); thrown != "the object" {
-					t.Errorf("recovered %v", thrown)
-				}
-			}()
-			_, _ = r.ReadAt(p, 200)
-		}()
-		if _, err := r.ReadAt(p, 200); err != nil || !bytes.Equal(p, data[200:500]) {
-			t.Errorf("read again: %v", err)
-		}
-	}
-}
-
-// oneAtATime is an Object whose requests do not overlap.
-type oneAtATime struct {
-	*told
-	mu *sync.Mutex
-}
-
-func (o oneAtATime) Get(ctx context.Context, off, n int64, known Version) (Answer, error) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.told.Get(ctx, off, n, known)
-}
-
 // first is an Object of some version.
 type first struct {
 	v    Version
@@ -160,15 +116,6 @@ type first struct {
 
 func (f first) Get(context.Context, int64, int64, Version) (Answer, error) {
 	return Answer{f.v, io.NopCloser(bytes.NewReader(f.data))}, nil
-}
-
-// TestURLs: what is no URL is a mistake of the program.
-func TestURLs(t *testing.T) {
-	for _, url := range []string{"", "host/path", "://", "\x00"} {
-		if _, err := NewReaderAt(context.Background(), url, nil); !errors.Is(err, format.ErrOption) {
-			t.Errorf("%q: %v, want ErrOption", url, err)
-		}
-	}
 }
 
 // TestContentRange: the field says precisely one range, or is nonsense.

@@ -161,27 +161,3 @@ func TestExternalData(t *testing.T) {
 		t.Error(diff, err)
 	}
 }
-
-// TestSplit: the parts of a split GGUF model are next to the first.
-func TestSplit(t *testing.T) {
-	part := func(no uint32) string {
-		b := binary.LittleEndian.AppendUint32([]byte("GGUF"), 3)
-		b = binary.LittleEndian.AppendUint64(b, 0)
-		b = binary.LittleEndian.AppendUint64(b, 3)
-		for key, value := range map[string]uint32{"split.no": no, "split.count": 2, "split.tensors.count": 0} {
-			b = binary.LittleEndian.AppendUint64(b, uint64(len(key)))
-			b = binary.LittleEndian.AppendUint32(append(b, key...), 4)
-			b = binary.LittleEndian.AppendUint32(b, value)
-		}
-		return string(b)
-	}
-	s := host(t, map[string]string{"/m-00001-of-00002.gguf": part(0), "/m-00002-of-00002.gguf": part(1)})
-	m, err := Open(context.Background(), s.URL+"/m-00001-of-00002.gguf?download=true", quick())
-	if err != nil {
-		t.Fatal(err)
-	}
-	m.Close()
-	if diff := cmp.Diff(map[string]int{"/m-00001-of-00002.gguf": 1, "/m-00002-of-00002.gguf": 1}, s.asked); diff != "" {
-		t.Error(diff)
-	}
-}
