@@ -11,8 +11,8 @@ import (
 
 // tensorLosses lists what a record cannot hold of a tensor.
 func tensorLosses(t *tensor.Info, l *driver.LossList) {
-	if err := checkDType(t.DType, t.TypeName()); err != nil {
-		l.Fixed(driver.LossDType, t.Name, err)
+	if _, ok := TypeOf(t.DType); !ok {
+		l.Fixed(driver.LossDType, t.Name, fmt.Errorf("%w: MOBI has no %s tensors", format.ErrUnsupported, t.TypeName()))
 	}
 	if err := checkCount("rank", len(t.Shape)); err != nil {
 		l.Fixed(driver.LossShape, t.Name, err)

@@ -26,7 +26,7 @@ func addNames(ops []Operator, p *driver.Plan, ids []uint32) (_ []Operator, lost 
 	left := map[int]bool{}
 	lost = func(i int) bool { return left[i] }
 	if len(ops) == 0 {
-		return nameOperators(p, ids), lost
+		ops = nameOperators(p, ids)
 	}
 	byID := make(map[uint32]int, len(ids))
 	for i, id := range ids {
@@ -48,7 +48,7 @@ func addNames(ops []Operator, p *driver.Plan, ids []uint32) (_ []Operator, lost 
 	return ops, lost
 }
 
-// nameOperators returns the name operators for a plan without operators.
+// nameOperators returns the name operators, without names, for a plan without operators.
 func nameOperators(p *driver.Plan, ids []uint32) (ops []Operator) {
 	var keys []string
 	for _, e := range p.Metadata {
@@ -58,17 +58,13 @@ func nameOperators(p *driver.Plan, ids []uint32) (ops []Operator) {
 	}
 	for i, id := range ids {
 		t := &p.Tensors[i]
-		named := t.Name != constantName(id)
-		if !named && t.Quant == nil {
+		if t.Name == constantName(id) && t.Quant == nil {
 			continue
 		}
 		if n := len(ops); n == 0 || len(ops[n-1].Inputs) == mostNames {
 			ops = append(ops, Operator{Type: nameOperator, Params: []Param{{Name: metadataParam, Value: strings.Join(keys, " ")}}})
 		}
 		op := &ops[len(ops)-1]
-		if named {
-			op.Params = append(op.Params, Param{Name: "input" + strconv.Itoa(len(op.Inputs)) + suffixName, Value: t.Name})
-		}
 		op.Inputs = append(op.Inputs, id)
 	}
 	return ops
@@ -128,27 +124,19 @@ func (f *parsed) restore(p *driver.Plan) {
 	if p.Graph == nil || !ok || len(t.names) == 0 && !t.only || !t.fits(p) {
 		return
 	}
-	for i := range p.Tensors {
-		p.Tensors[i].Name = t.rename(p.Tensors[i].Name)
-	}
-	if t.only {
-		p.Metadata = slices.DeleteFunc(p.Metadata, func(e driver.Entry) bool { return !slices.Contains(t.keys, e.Key) })
-		p.Graph.Nodes = nil
-		if len(p.Graph.Inputs)+len(p.Graph.Outputs) == 0 {
-			p.Graph = nil
-		}
-		return
-	}
 	for i := range p.Graph.Nodes {
 		n := &p.Graph.Nodes[i]
 		n.Attributes = slices.DeleteFunc(n.Attributes, func(a driver.Attribute) bool {
 			input, name, ok := nameParam(a.Name, a.Value)
 			return ok && input < len(n.Inputs) && t.names[n.Inputs[input]] == name
 		})
-		for _, names := range [][]string{n.Inputs, n.Outputs} {
-			for k, s := range names {
-				names[k] = t.rename(s)
-			}
+	}
+	eachName(p, func(s *string) { *s = t.rename(*s) })
+	if t.only {
+		p.Metadata = slices.DeleteFunc(p.Metadata, func(e driver.Entry) bool { return !slices.Contains(t.keys, e.Key) })
+		p.Graph.Nodes = nil
+		if len(p.Graph.Inputs)+len(p.Graph.Outputs) == 0 {
+			p.Graph = nil
 		}
 	}
 }
@@ -157,23 +145,31 @@ func (f *parsed) restore(p *driver.Plan) {
 func (t *nameTable) fits(p *driver.Plan) bool {
 	owners := map[string]string{} // current names, by new name
 	fits := true
-	claim := func(s string) {
-		name := t.rename(s)
-		if owner, ok := owners[name]; ok && owner != s {
+	eachName(p, func(s *string) {
+		name := t.rename(*s)
+		if owner, ok := owners[name]; ok && owner != *s {
 			fits = false
 		}
-		owners[name] = s
-	}
+		owners[name] = *s
+	})
+	return fits
+}
+
+// eachName calls f with the names of the tensors of a plan and of the values of its graph.
+func eachName(p *driver.Plan, f func(*string)) {
 	for i := range p.Tensors {
-		claim(p.Tensors[i].Name)
+		f(&p.Tensors[i].Name)
 	}
-	for _, v := range slices.Concat(p.Graph.Inputs, p.Graph.Outputs) {
-		claim(v.Name)
-	}
-	for _, n := range p.Graph.Nodes {
-		for _, s := range slices.Concat(n.Inputs, n.Outputs) {
-			claim(s)
+	for _, values := range [][]driver.ValueInfo{p.Graph.Inputs, p.Graph.Outputs} {
+		for i := range values {
+			f(&values[i].Name)
 		}
 	}
-	return fits
+	for _, n := range p.Graph.Nodes {
+		for _, names := range [][]string{n.Inputs, n.Outputs} {
+			for i := range names {
+				f(&names[i])
+			}
+		}
+	}
 }

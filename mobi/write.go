@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"math/bits"
 	"slices"
 	"unicode/utf8"
 
@@ -147,17 +148,10 @@ func (d *document) plain() []stored {
 // their dtype without padding: each record ends at a multiple of what the next
 // needs, since the sizes of record headers are multiples of 8.
 func (s stored) class() int {
-	switch {
-	case s.gzip:
+	if s.gzip {
 		return 4
-	case s.size%8 == 0:
-		return 0
-	case s.size%4 == 0:
-		return 1
-	case s.size%2 == 0:
-		return 2
 	}
-	return 3
+	return 3 - bits.TrailingZeros64(uint64(s.size)|8) // multiples of 8 first, then of 4, of 2, the rest
 }
 
 // layout returns the layout of a file with the given stored constants. Only the
@@ -351,14 +345,6 @@ func (e *encoder) param(p *Param) {
 		e.I32(int32(uint64(len(b)) / t.size))
 	}
 	e.Raw(b)
-}
-
-// checkDType refuses an element type without a code. name is its name in the error.
-func checkDType(d tensor.DType, name string) error {
-	if _, ok := TypeOf(d); !ok {
-		return fmt.Errorf("%w: MOBI has no %s tensors", format.ErrUnsupported, name)
-	}
-	return nil
 }
 
 // planError returns the error for a part of a plan that cannot be written.
