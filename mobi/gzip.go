@@ -67,9 +67,9 @@ func newPacker(t driver.Target, d *document, level int) (driver.Encoder, error) 
 		return nil, planError("compression", driver.ErrSequential)
 	}
 	p := &packer{document: d, target: t, level: level, stored: d.plain(), at: make([]int64, len(d.tensors))}
-	p.end = int64(headerSize + len(d.head) + alignment + len(d.graph) + footerSize)
-	for i, s := range p.stored {
-		p.end = min(p.end+d.recordSize(i)+min(s.size, maxFileSize), maxFileSize)
+	p.end = maxFileSize
+	if plain, err := d.layout(p.stored); err == nil {
+		p.end = plain.Size + alignment
 	}
 	if _, err := codecs.CheckLevel(level); err != nil {
 		return nil, planError("compression level", err)

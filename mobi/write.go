@@ -169,12 +169,14 @@ func (d *document) layout(constants []stored) (*driver.Layout, error) {
 		first = data - head
 	}
 	l := &driver.Layout{Offsets: make([]int64, len(constants)), Sums: kinds[d.footer], Streams: true}
-	end, heads := first, int64(0)
+	end := first
 	records := make([]driver.Part, len(order))
+	var b wire.Buffer
 	for i, n := range order {
-		records[i].Offset = end
+		at := b.Len()
+		d.record(&b, n, constants[n])
+		records[i] = driver.Part{Offset: end, Bytes: b.Bytes()[at:]}
 		l.Offsets[n] = end + d.recordSize(n)
-		heads += d.recordSize(n)
 		// Checking the limit after each addition rules out overflow.
 		if end = l.Offsets[n] + min(constants[n].size, maxFileSize); end > maxFileSize {
 			break
@@ -182,13 +184,6 @@ func (d *document) layout(constants []stored) (*driver.Layout, error) {
 	}
 	if l.Size = end + int64(len(d.graph)) + footerSize; l.Size > maxFileSize {
 		return nil, planError("total file size", fmt.Errorf("%w: more than the %d bytes that MOBI can describe", format.ErrLimit, int64(maxFileSize)))
-	}
-	var b wire.Buffer
-	b.Grow(int(heads))
-	for i, n := range order {
-		at := b.Len()
-		d.record(&b, n, constants[n])
-		records[i].Bytes = b.Bytes()[at:]
 	}
 	front := driver.Part{Bytes: d.front(first, end, l.Size)}
 	l.Parts = slices.Concat([]driver.Part{front}, records, []driver.Part{{Offset: end, Bytes: d.graph}})
