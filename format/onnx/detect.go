@@ -12,13 +12,13 @@ const maxIRVersion = 1000
 
 // evidence counts the signs of a ModelProto in the first fields of a file.
 type evidence struct {
-	version   bool // there is ir_version
-	other     bool // and another field
-	structure bool // begins with operator sets
-	odd       bool // a version or text that a model may have, and hardly any does
+	version bool // there is ir_version
+	other   bool // and another field
+	sets    bool // of operators
+	odd     bool // a version or text that a model may have, and hardly any does
 }
 
-func (e *evidence) suffices() bool { return e.version && (e.structure || e.other && !e.odd) }
+func (e *evidence) suffices() bool { return e.version && (e.sets || e.other && !e.odd) }
 
 // detect recognizes a ModelProto, which has no magic: head consists of its fields, each
 // of the right wire type and plausible, in any order, with ir_version and one field more
@@ -27,42 +27,37 @@ func (e *evidence) suffices() bool { return e.version && (e.structure || e.other
 // file is truncated.
 func detect(head []byte, _ int64) bool {
 	var e evidence
-	for b := head; len(b) > 0 && !(e.version && e.structure); {
+	for b := head; len(b) > 0 && !(e.version && e.sets); {
 		num, typ, n := protowire.ConsumeTag(b)
 		if n < 0 {
 			return false
 		}
 		def := modelMsg.Known(num)
-		if def == nil {
-			return e.suffices() // a field of a newer schema
-		}
-		if typ != def.Kind.WireType() {
-			return false
+		if def == nil || typ != def.Kind.WireType() {
+			return def == nil && e.suffices() // a field of a newer schema
 		}
 		b = b[n:]
 		v, n := protowire.ConsumeVarint(b)
 		if n < 0 {
-			// The head ends here.
-			return len(head)-len(b) > 0 && len(b) < 10 && e.suffices()
+			return len(b) < 10 && e.suffices() // the head ends here
 		}
 		b = b[n:]
-		if num == 1 {
-			if e.version {
-				return false
-			}
-			e.version, e.odd = true, e.odd || v < 1 || v > maxIRVersion
-			continue
-		}
-		e.other = true
-		if typ == protowire.VarintType {
-			continue
+		if num == irVersion && e.version {
+			return false
 		}
 		value := b[:min(uint64(len(b)), v)]
-		if num == 7 {
+		switch num {
+		case irVersion:
+			e.version, e.odd, value = true, e.odd || v < 1 || v > maxIRVersion, nil
+		case modelVersion:
+			e.other, value = true, nil
+		case 7:
 			return begins(value, 1, 2, 5, 10, 11, 12, 13, 14, 15, 16) && (e.version || len(value) > 0)
-		}
-		if v > 1<<40 || !e.field(num, value, v > uint64(len(b))) {
-			return false
+		default:
+			e.other = true
+			if v > 1<<40 || !e.field(num, value, v > uint64(len(b))) {
+				return false
+			}
 		}
 		b = b[len(value):]
 	}
@@ -76,10 +71,8 @@ func (e *evidence) field(num protowire.Number, value []byte, cut bool) bool {
 		text, plain := plausible(value, cut)
 		e.odd = e.odd || !plain
 		return text
-	case 8:
-		e.structure = e.structure || len(value) > 0
-		return begins(value, 1, 2)
-	case 14:
+	case 8, 14:
+		e.sets = e.sets || num == 8 && len(value) > 0
 		return begins(value, 1, 2)
 	}
 	return true

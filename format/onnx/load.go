@@ -3,7 +3,6 @@ package onnx
 import (
 	"encoding/binary"
 	"fmt"
-	"math"
 
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/protobuf"
@@ -96,16 +95,8 @@ func (h *head) typed(s *protobuf.Source) ([]byte, error) {
 // appendValue appends the low bytes of a value, which must fit in them with or without a sign.
 // at is the offset for errors.
 func (h *head) appendValue(b []byte, at int64, v uint64, width int64) ([]byte, error) {
-	fits := true
-	switch x := int64(int32(v)); {
-	case h.list == uint64Data && width == 4:
-		fits = v <= math.MaxUint32
-	case h.list == int32Data && width == 1:
-		fits = x >= math.MinInt8 && x <= math.MaxUint8
-	case h.list == int32Data && width == 2:
-		fits = x >= math.MinInt16 && x <= math.MaxUint16
-	}
-	if !fits {
+	most, x := uint64(1)<<(8*width)-1, int64(int32(v)) // all for a width of 8
+	if h.list == uint64Data && v > most || h.list == int32Data && (x > int64(most) || x < -int64(most/2)-1) {
 		return b, protobuf.Defectf(at, tensor.ErrCorrupt, "%d does not fit in %d bytes", int64(v), width)
 	}
 	var le [8]byte

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
@@ -127,10 +128,7 @@ func irVersionOf(code int32) int64 {
 // front returns the model without its graph. Operator sets come first, so that the file is
 // recognized for any texts.
 func (h *header) front() []byte {
-	file := h.file
-	if file == nil {
-		file = &original{}
-	}
+	file := cmp.Or(h.file, &original{})
 	b := h.field(nil, irVersion)
 	for _, o := range h.opsets {
 		field := file.sets[o]
@@ -167,53 +165,36 @@ func putEntry(b []byte, num protowire.Number, e stringEntry) []byte {
 	return protobuf.PutBytes(b, num, protobuf.PutText(protobuf.PutText(nil, 1, e.key), 2, e.value))
 }
 
-// frame is a model without its tensors: what precedes the graph, and the graph before and
-// after its initializers. The graph comes last, so that a truncated
-// file is never taken for a whole one.
-type frame struct {
-	front, before, after []byte
-	shells               map[string]shell // by tensor
-}
-
-// frameOf makes the frame of a plan.
-func frameOf(p *driver.Plan) (f frame, err error) {
-	var h header
-	if h.file, err = originalOf(p); err != nil {
-		return f, err
+// encode encodes the plan without its tensors: what precedes the graph, and the graph before and after
+// its initializers. The graph comes last, so that a truncated file is never taken for a whole one.
+func (w *writer) encode() (err error) {
+	h := header{}
+	if h.file, err = originalOf(w.plan); err != nil {
+		return err
 	}
-	if err = h.plan(p); err != nil {
-		return f, err
+	if err = h.plan(w.plan); err != nil {
+		return err
 	}
-	f.front = h.front()
-	if err = checkFront(f.front); err != nil {
-		return f, err
+	w.front = h.front()
+	// The reader must not refuse what is written.
+	if err = newParsed(protobuf.InMemory(w.front), &driver.Index{}, &driver.Options{}).readModel(); err != nil {
+		return err
 	}
-	graph, err := h.graph(p.Graph)
-	if err != nil {
-		return f, err
+	if h.file == nil {
+		h.file = &original{}
 	}
-	if h.file != nil {
-		f.shells = h.file.shells
+	graph := h.file.graph
+	if !h.file.same {
+		named := driver.Graph{}
+		if w.plan.Graph != nil {
+			named = *w.plan.Graph
+		}
+		named.Name = cmp.Or(named.Name, defaultGraphName)
+		if graph, err = graphSchema.AppendGraph(nil, &named); err == nil {
+			_, err = decodeGraph(graph)
+		}
 	}
-	f.after, f.before = onnxgraph.Split(graphMsg, graph, onnxgraph.Bits(graphSchema.Inputs, graphSchema.Outputs))
-	return f, nil
-}
-
-// graph returns the graph without initializers, which the reader does not refuse.
-func (h *header) graph(g *driver.Graph) ([]byte, error) {
-	if h.file != nil && h.file.same {
-		return h.file.graph, nil
-	}
-	named := driver.Graph{}
-	if g != nil {
-		named = *g
-	}
-	if named.Name == "" {
-		named.Name = defaultGraphName
-	}
-	b, err := graphSchema.AppendGraph(nil, &named)
-	if err == nil {
-		_, err = decodeGraph(b)
-	}
-	return b, err
+	w.shells = h.file.shells
+	w.after, w.before = onnxgraph.Split(graphMsg, graph, onnxgraph.Bits(graphSchema.Inputs, graphSchema.Outputs))
+	return err
 }

@@ -34,9 +34,12 @@ func refuse(field string, err error) error {
 
 // writer holds the layout of a model. It is the Encoder if there is external data.
 type writer struct {
-	plan   *driver.Plan
-	o      *driver.WriteOptions
-	frame  frame
+	plan *driver.Plan
+	o    *driver.WriteOptions
+
+	front, before, after []byte           // the model without its tensors
+	shells               map[string]shell // by tensor
+
 	ext    *external.File // nil when all data is in the model
 	offs   []int64        // in ext, -1 for the model itself
 	layout driver.Layout
@@ -53,7 +56,7 @@ func newWriter(p *driver.Plan, o *driver.WriteOptions, own *WriteOptions) (w *wr
 			return nil, refuse("external data", err)
 		}
 	}
-	if w.frame, err = frameOf(p); err != nil {
+	if err = w.encode(); err != nil {
 		return nil, refuse("plan", err)
 	}
 	for i := range p.Tensors {
@@ -86,16 +89,15 @@ func (w *writer) place() error {
 		}
 	}
 	// The graph's length precedes it, and the padding in it depends on where it begins.
-	f := &w.frame
-	for size := protowire.SizeVarint(uint64(len(f.before)+len(f.after)) + uint64(total)); ; size++ {
+	for size := protowire.SizeVarint(uint64(len(w.before)+len(w.after)) + uint64(total)); ; size++ {
 		w.layout = driver.Layout{Offsets: make([]int64, len(w.plan.Tensors))}
 		w.run, w.at = nil, 0
-		w.add(f.front)
+		w.add(w.front)
 		w.add(protowire.AppendTag(nil, 7, protowire.BytesType))
 		length := len(w.run)
 		w.add(make([]byte, size))
 		start := w.at
-		w.add(f.before)
+		w.add(w.before)
 		for i := range w.plan.Tensors {
 			b, data := w.initializer(i)
 			w.add(b)
@@ -105,7 +107,7 @@ func (w *writer) place() error {
 				w.at += data
 			}
 		}
-		w.add(f.after)
+		w.add(w.after)
 		n := w.at - start
 		w.flush()
 		if protowire.SizeVarint(uint64(n)) > size {
@@ -143,7 +145,7 @@ func (w *writer) initializer(i int) (b []byte, data int64) {
 	if as.form == asSparse {
 		return protobuf.PutLength(nil, 15, t.Size), t.Size
 	}
-	head := append(putDims(nil, t.Shape), w.frame.shells[t.Name].more...)
+	head := append(putDims(nil, t.Shape), w.shells[t.Name].more...)
 	tail := protobuf.PutBytes(protobuf.PutInt(nil, 2, int64(as.code)), 8, t.Name)
 	padding := int64(0)
 	switch {
@@ -262,9 +264,4 @@ func putTensor(b []byte, info *tensor.Info, data []byte) []byte {
 		return protobuf.PutText(append(b, data...), 8, info.Name)
 	}
 	return protobuf.PutBytes(protobuf.PutText(b, 8, info.Name), rawData, data)
-}
-
-// checkFront returns an error if the reader would refuse the encoded model without its graph.
-func checkFront(b []byte) error {
-	return newParsed(protobuf.InMemory(b), &driver.Index{}, &driver.Options{}).readModel()
 }

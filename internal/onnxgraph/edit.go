@@ -141,31 +141,13 @@ func (e *Editor) tensor(out, b []byte) ([]byte, error) {
 // Split separates the fields of a message in the set fields from the others.
 func Split(m *protobuf.Message, b []byte, fields uint64) (in, rest []byte) {
 	s := protobuf.InMemory(b)
-	each := func(f func(f protobuf.Field, isIn bool)) {
-		_ = s.Each(m, s.All(), func(fl protobuf.Field) error {
-			f(fl, fields&(1<<fl.Num) != 0)
-			return nil
-		})
-	}
-	n := int64(0)
-	each(func(f protobuf.Field, isIn bool) {
-		if isIn {
-			n += f.End - f.At
-		}
-	})
-	switch n {
-	case 0:
-		return nil, b[:s.Size:s.Size]
-	case s.Size:
-		return b[:s.Size:s.Size], nil
-	}
-	in, rest = make([]byte, 0, n), make([]byte, 0, s.Size-n)
-	each(func(f protobuf.Field, isIn bool) {
-		if isIn {
+	_ = s.Each(m, s.All(), func(f protobuf.Field) error {
+		if fields&(1<<f.Num) != 0 {
 			in = append(in, b[f.At:f.End]...)
 		} else {
 			rest = append(rest, b[f.At:f.End]...)
 		}
+		return nil
 	})
 	return in, rest
 }
