@@ -2,6 +2,7 @@ package wia
 
 import (
 	"encoding/binary"
+	"slices"
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
@@ -41,11 +42,8 @@ const (
 
 // String returns "none", "gzip" or "zstd".
 func (c Compression) String() string {
-	switch {
-	case c == None:
-		return "none"
-	case int(c) < len(codecs):
-		return codecs[c].Name()
+	if names := [...]string{"none", "gzip", "zstd"}; int(c) < len(names) {
+		return names[c]
 	}
 	return "compression(" + strconv.Itoa(int(c)) + ")"
 }
@@ -68,12 +66,7 @@ func dtypeOf(code int32) tensor.DType {
 
 // codeOf returns the code of a dtype, 0 if the format does not have it.
 func codeOf(d tensor.DType) int32 {
-	for code, t := range dtypes {
-		if t == d && code > 0 {
-			return int32(code)
-		}
-	}
-	return 0
+	return int32(slices.Index(dtypes[1:], d)) + 1
 }
 
 // block identifies one of the four blocks, in the order of the header.
@@ -111,9 +104,6 @@ type header struct {
 }
 
 func (h *header) version() string {
-	if h.minor == 0 {
-		return "1.0"
-	}
 	return "1." + strconv.Itoa(int(h.minor))
 }
 

@@ -45,10 +45,3 @@ type WriteOptions struct {
 	// the plan.
 	Graph []byte
 }
-
-func (o *WriteOptions) orDefault() *WriteOptions {
-	if o == nil {
-		return &WriteOptions{}
-	}
-	return o
-}

@@ -2,6 +2,7 @@ package wia
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	crand "crypto/rand"
@@ -83,7 +84,7 @@ func alternate(info tensor.Info) Compression { return Compression(len(info.Name)
 func writeSample(t testing.TB, p *format.Plan, o *WriteOptions) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	own := *o.orDefault()
+	own := *cmp.Or(o, &WriteOptions{})
 	own.Spool, own.Time = format.SpoolMemory, time.Unix(1700000000, 0)
 	w, err := NewWriter(&out, p, &own)
 	if err != nil {

@@ -1,6 +1,7 @@
 package wia
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"fmt"
@@ -20,14 +21,14 @@ import (
 // Create starts writing a model to path. It writes a temporary file, which
 // replaces an old file on Close. Nil options work.
 func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
-	o = o.orDefault()
+	o = cmp.Or(o, &WriteOptions{})
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
 // NewWriter starts writing a model to w. It streams, unless tensors are
 // compressed, since sizes precede the data (see Spool). Nil options work.
 func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
-	o = o.orDefault()
+	o = cmp.Or(o, &WriteOptions{})
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
 
@@ -172,34 +173,34 @@ func (w *encoder) Finish() error {
 	if err := w.block.write(w.from.tail, w.pos); err != nil {
 		return err
 	}
-	if w.cipher != nil {
-		stored, err := w.cipher.Seal(w.block.t.(*save.Memory).Bytes()[:size], []byte(tensorBlock.String()))
-		if err == nil {
-			size = int64(len(stored))
-			err = w.writeFront(size)
-		}
-		if err != nil {
-			return err
-		}
-		w.block = blockWriter{t: w.t, base: w.hdr.blocks[tensorBlock].off, h: sha256.New()}
-		if err := w.block.write(stored, 0); err != nil {
-			return err
-		}
-	} else if !w.fixed {
-		if err := w.writeFront(size); err != nil {
-			return err
-		}
-	}
-	return w.writeSignature(size)
-}
-
-// writeSignature writes the signature block.
-func (w *encoder) writeSignature(size int64) error {
-	all := sums{sumOfHeader: sha256.Sum256(w.hdr.bytes()), sumOfMetadata: sha256.Sum256(w.meta), sumOfGraph: sha256.Sum256(w.graph)}
+	var sum [sha256.Size]byte
 	var err error
-	if all[sumOfTensors], err = w.block.sum(w.common.Context, size); err != nil {
+	switch {
+	case w.cipher != nil:
+		var stored []byte
+		if stored, err = w.cipher.Seal(w.block.t.(*save.Memory).Bytes()[:size], []byte(tensorBlock.String())); err == nil {
+			err = w.writeFront(int64(len(stored)))
+		}
+		if err == nil {
+			sum = sha256.Sum256(stored)
+			_, err = w.t.WriteAt(stored, w.hdr.blocks[tensorBlock].off)
+		}
+	case !w.fixed:
+		if err = w.writeFront(size); err == nil {
+			sum, err = w.block.sum(w.common.Context, size)
+		}
+	default:
+		sum, err = w.block.sum(w.common.Context, size)
+	}
+	if err != nil {
 		return err
 	}
+	return w.writeSignature(sum)
+}
+
+// writeSignature writes the signature block. sum is that of the tensor block.
+func (w *encoder) writeSignature(sum [sha256.Size]byte) error {
+	all := sums{sha256.Sum256(w.hdr.bytes()), sha256.Sum256(w.meta), sha256.Sum256(w.graph), sum}
 	b, err := w.sign.block(&all)
 	if err != nil {
 		return err

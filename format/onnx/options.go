@@ -17,10 +17,3 @@ type WriteOptions struct {
 	// "m.onnx" is in "m.onnx.<16 hexadecimal digits>.data"; see the package documentation.
 	External string
 }
-
-func (o *WriteOptions) orDefault() *WriteOptions {
-	if o == nil {
-		return &WriteOptions{}
-	}
-	return o
-}

@@ -2,6 +2,7 @@ package onnx
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -17,13 +18,13 @@ import (
 // Create starts writing a model to path. The data goes to a temporary file that Close
 // renames. Nil options work.
 func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
-	o = o.orDefault()
+	o = cmp.Or(o, &WriteOptions{})
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
 // NewWriter starts writing a model to w, sequentially. Nil options work.
 func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
-	o = o.orDefault()
+	o = cmp.Or(o, &WriteOptions{})
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
 
