@@ -31,21 +31,6 @@ func checksumText(b []byte) string {
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 
-// modelIn writes a model into dir and opens it.
-func modelIn(t *testing.T, dir string, tensors ...[]byte) *File {
-	t.Helper()
-	path := filepath.Join(dir, "model.wia")
-	if err := os.WriteFile(path, container{tensor: cat(tensors...)}.bytes(), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	f, err := Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	return f
-}
-
 // TestExternalNotThere checks that the error for missing external data has the
 // offset of the tensor's message in the model, or of its block if that is
 // compressed or encrypted.
@@ -81,49 +66,6 @@ func TestExternalNotThere(t *testing.T) {
 				t.Error(d)
 			}
 		})
-	}
-}
-
-func TestExternalData(t *testing.T) {
-	testhost.NeedTimes(t)
-	dir := t.TempDir()
-	data := []byte("0123456789abcdef")
-	if err := os.Mkdir(filepath.Join(dir, "weights"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(dir, "weights", "w.bin"), data, 0o644); err != nil {
-		t.Fatal(err)
-	}
-	upper := "sha256:" + string(bytes.ToUpper([]byte(checksumText(data[4:8])[7:])))
-	f := modelIn(t, dir,
-		elsewhereRecord("all", "weights/w.bin", 0, 16, checksumText(data)),
-		elsewhereRecord("part", "./weights//w.bin", 4, 4, upper),
-		elsewhereRecord("tail", "weights/./w.bin", 15, 1, ""),
-		elsewhereRecord("none", "weights/w.bin", 16, 0, ""))
-	if err := verify(f); err != nil {
-		t.Fatal(err)
-	}
-	for name, want := range map[string]string{"all": string(data), "part": "4567", "tail": "f", "none": ""} {
-		v, _ := f.Tensor(name)
-		b, err := v.Bytes()
-		if err != nil || string(b) != want {
-			t.Errorf("%s: %q, %v", name, b, err)
-		}
-		if !v.ZeroCopy() {
-			t.Errorf("%s is a copy", name)
-		}
-	}
-	s := f.Stats()
-	held := s.Mapped
-	if !testhost.Maps() {
-		held = s.Heap
-	}
-	if s.FileSize != held || s.FileSize != f.f.src.Size()+16 {
-		t.Errorf("one external file of 16 bytes, and %+v", s)
-	}
-	v, _ := f.Tensor("part")
-	if info := v.Info(); info.Offset != 4 || info.Size != 4 || info.Stored != 4 {
-		t.Errorf("%+v", info)
 	}
 }
 

@@ -246,21 +246,3 @@ func checkError(t *testing.T, err, want error, field string, size int64) {
 		t.Errorf("offset %d of %d: %v", e.Offset, size, err)
 	}
 }
-
-func TestErrorOffsets(t *testing.T) {
-	c := onlyGraph(by(2), by(2, st(1, "n"), by(5, st(1, "a"), by(5, inline("", 1, nil, -1)))))
-	_, err := OpenBytes(c.bytes(), nil)
-	var e *format.Error
-	if !errors.As(err, &e) || e.Field != "graph.nodes[1].attributes[0].t.dims" {
-		t.Fatal(err)
-	}
-	// Header, empty node, second node's tag and length, its name: the attribute.
-	if want := int64(256 + 2 + 2 + 3); e.Offset != want {
-		t.Errorf("offset %d, want %d", e.Offset, want)
-	}
-	c.compression, c.meta, c.graph = 1, gz([]byte("{}")), gz(c.graph)
-	_, err = OpenBytes(c.bytes(), nil)
-	if !errors.As(err, &e) || e.Offset != int64(256+len(c.meta)) || !strings.Contains(err.Error(), "at byte 7 of the decoded block") {
-		t.Errorf("compressed: %v", err)
-	}
-}

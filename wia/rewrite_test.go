@@ -139,24 +139,6 @@ func sameGraph(t *testing.T, a, b *File) {
 	}
 }
 
-// TestRewriteMetadata changes only the metadata.
-func TestRewriteMetadata(t *testing.T) {
-	f := mustOpen(t, odd().bytes(), nil)
-	for want, meta := range map[string]format.Metadata{`{"a":1}`: {{Key: "a", Value: int64(1)}}, `{}`: {}} {
-		g, err := planned(t, f, func(p *format.Plan) { p.Metadata = meta }, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if diff := gocmp.Diff(want, string(g.f.meta.Win)); diff != "" {
-			t.Errorf("metadata (-want +got):\n%s", diff)
-		}
-		compareRecords(t, f, g)
-		if message, err := g.GraphMessage(); err != nil || !bytes.Contains(message, unknownFields()) {
-			t.Errorf("the graph lost unknown fields: %v", err)
-		}
-	}
-}
-
 // rewriteTo copies a file to w, with other options.
 func rewriteTo(w io.Writer, f *File, o *WriteOptions) error {
 	p, err := format.PlanOf(f.Model)

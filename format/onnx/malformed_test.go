@@ -1,19 +1,10 @@
 package onnx
 
 import (
-	"context"
-	"errors"
-	"io/fs"
-	"os"
-	"path/filepath"
 	"strings"
-	"testing"
 
-	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
-	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -134,40 +125,5 @@ func foreignFiles() []formattest.File {
 		{Name: "unknown fields", Bytes: cat(modelOf(str(200, "new"), tensorOf(num(1, 2), num(2, 2), str(300, "x"), str(8, "w"), ld(9, []byte{1, 2}))), num(99, 5)), Plan: one(tensor.Uint8, 2), Data: data(1, 2)},
 		{Name: "listed", Bytes: modelOf(tensorOf(num(1, 1), num(2, 8), str(8, "w"), str(6, "text")), tensorOf(num(1, 2), num(2, 99), str(8, "v"), ld(9, []byte{1, 2, 3})))},
 		{Name: "name twice", Bytes: modelOf(weight("w"), weight("w")), Want: format.ErrCorrupt, Field: "graph.initializer[1].name"},
-	}
-}
-
-// TestExternalNotThere: the error about data that is not there, or not enough of it, says
-// where in the model the tensor is described.
-func TestExternalNotThere(t *testing.T) {
-	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "short"), make([]byte, 7), 0o644); err != nil {
-		t.Fatal(err)
-	}
-	for _, c := range []struct {
-		location string
-		err      error
-	}{{"nope", fs.ErrNotExist}, {"short", format.ErrTruncated}} {
-		path := filepath.Join(dir, c.location+".onnx")
-		if err := os.WriteFile(path, outside(entry("location", c.location), entry("length", "8")), 0o644); err != nil {
-			t.Fatal(err)
-		}
-		testhost.RoundTimes(t, dir)
-		f, err := Open(path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		_, err = f.Tensor("w")
-		_, checked := f.Verify(context.Background())
-		for _, err := range []error{err, checked} {
-			var located *format.Error
-			if !errors.As(err, &located) || !errors.Is(err, c.err) {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(format.Error{Format: "onnx", Path: path, Field: `tensor "w"`, Offset: 23}, *located, cmpopts.IgnoreFields(format.Error{}, "Err")); d != "" {
-				t.Errorf("%s: %s", c.location, d)
-			}
-		}
 	}
 }

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -19,20 +20,19 @@ func (f *parsed) Native() (*driver.Native, error) {
 	for _, r := range f.records {
 		n += 64 - (r.end - r.at)
 	}
-	err := f.o.Memory.Reserve(n)
-	var raw []byte
-	var list []driver.NativeKind
+	if err := f.o.Memory.Reserve(n); err != nil {
+		return nil, wire.Error(formatName, "model", -1, err)
+	}
+	defer f.o.Memory.Release(n)
+	raw, err := f.skeleton()
+	native := &driver.Native{Format: formatName, Raw: raw}
 	if err == nil {
-		defer f.o.Memory.Release(n)
-		raw, err = f.skeleton()
+		native.Kinds, err = graphSchema.Kinds(modelMsg, raw, 0)
 	}
-	if err == nil {
-		list, err = graphSchema.Kinds(modelMsg, raw, 0)
+	if d := (*protobuf.Defect)(nil); errors.As(err, &d) {
+		err = wire.Error(formatName, "model", -1, d)
 	}
-	if _, located := err.(*tensor.Error); err != nil && !located {
-		err = wire.Error(formatName, "model", -1, err)
-	}
-	return &driver.Native{Format: formatName, Kinds: list, Raw: raw}, err
+	return native, err
 }
 
 // skeleton returns the model without data.

@@ -196,16 +196,6 @@ func kindNames(n *format.Native) (names []string) {
 	return names
 }
 
-func itemsOf(err error) (items []string) {
-	var refused *format.LossError
-	if errors.As(err, &refused) {
-		for _, l := range refused.Losses {
-			items = append(items, l.Item())
-		}
-	}
-	return items
-}
-
 // annotated is a model of tensors that much else in it names.
 type annotated struct {
 	w, l    string // names; no l for ""
@@ -294,41 +284,6 @@ func TestFollows(t *testing.T) {
 				t.Errorf("(-want +got):\n%s", diff)
 			}
 		})
-	}
-}
-
-// TestChangedGraph: a graph that the caller changed is written, and what belonged to the old
-// one is listed.
-func TestChangedGraph(t *testing.T) {
-	m := open(t, annotated{w: "w", l: "l", code: 1, graph: true}.bytes())
-	p, err := format.PlanOf(m.Model)
-	if err != nil {
-		t.Fatal(err)
-	}
-	p.Graph.Nodes[0].Op = "LeakyRelu"
-	want := []string{"native:device_configurations", "native:doc_string", "native:quantization_annotation", "native:value_info"}
-	var out bytes.Buffer
-	_, err = NewWriter(&out, p, nil)
-	if diff := gocmp.Diff(want, itemsOf(err)); diff != "" {
-		t.Fatalf("%v: %s", err, diff)
-	}
-	w, err := NewWriter(&out, p, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"native"}}})
-	if err == nil {
-		err = format.Copy(w, m.Model)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	again := open(t, out.Bytes())
-	n, err := again.Native()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if diff := gocmp.Diff([]string{"doc_string", "functions", "training_info"}, kindNames(n)); diff != "" { // the doc of l
-		t.Error(diff)
-	}
-	if g, err := again.Graph(); err != nil || g.Nodes[0].Op != "LeakyRelu" {
-		t.Error(g, err)
 	}
 }
 
