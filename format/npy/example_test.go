@@ -2,6 +2,7 @@ package npy_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -31,10 +32,7 @@ func ExampleCreate() {
 		log.Fatal(err)
 	}
 	defer w.Abort()
-	if err := w.WriteTensor("bias", bytes.NewReader([]byte{1, 0, 2, 0})); err != nil {
-		log.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
+	if err := errors.Join(w.WriteTensor("bias", bytes.NewReader([]byte{1, 0, 2, 0})), w.Close()); err != nil {
 		log.Fatal(err)
 	}
 
@@ -59,10 +57,7 @@ func ExampleCreateArchive() {
 		log.Fatal(err)
 	}
 	defer w.Abort()
-	if err := w.WriteTensor("mask", bytes.NewReader([]byte{1, 0})); err != nil {
-		log.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
+	if err := errors.Join(w.WriteTensor("mask", bytes.NewReader([]byte{1, 0})), w.Close()); err != nil {
 		log.Fatal(err)
 	}
 

@@ -3,6 +3,7 @@ package safetensors_test
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -24,10 +25,7 @@ func ExampleNewWriter() {
 		log.Fatal(err)
 	}
 	data, _ := binary.Append(nil, binary.LittleEndian, []float32{1, 0.5, 0, -2})
-	if err := w.WriteTensor("fc.weight", bytes.NewReader(data)); err != nil {
-		log.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
+	if err := errors.Join(w.WriteTensor("fc.weight", bytes.NewReader(data)), w.Close()); err != nil {
 		log.Fatal(err)
 	}
 

@@ -58,15 +58,6 @@ func describe(t testing.TB, f *format.Model) []described {
 	return all
 }
 
-// refused checks the kind, field and offset of an error.
-func refused(t *testing.T, err, kind error, field string, offset int64) {
-	t.Helper()
-	var e *format.Error
-	if !errors.As(err, &e) || !errors.Is(err, kind) || e.Format != "safetensors" || e.Field != field || e.Offset != offset {
-		t.Errorf("%+v, want %v in field %q at %d", err, kind, field, offset)
-	}
-}
-
 // save writes files into a directory and returns the path of the first.
 func save(t testing.TB, dir string, files ...any) string {
 	t.Helper()

