@@ -1,7 +1,6 @@
 package npy
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
@@ -88,57 +87,45 @@ func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout
 	return &driver.Layout{Size: at + t.Size, Offsets: []int64{at}, Parts: []driver.Part{{Bytes: head}}}, nil
 }
 
-// Layout implements driver.Layouter: headers and data of all tensors, then the directory. All is known
-// in advance except the checksums.
+// Layout implements driver.Layouter. All is known in advance except the checksums.
 func (archiveFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
-	l := &driver.Layout{Sums: driver.CRC32}
-	var central wire.Buffer
-	spots := make([]spot, len(p.Tensors))
-	at := int64(0)
-	for i := range p.Tensors {
-		t := &p.Tensors[i]
-		head := encodeHeader(t)
-		m := zip.Made{Name: t.Name + extension, Size: int64(len(head)) + t.Size, At: at}
-		if len(m.Name) > math.MaxUint16 {
-			return nil, refuse("the name %.40q... has %d bytes, at most %d are possible", t.Name, len(t.Name), math.MaxUint16-len(extension))
-		}
-		local := m.LocalHeader(alignment)
-		if m.Size < 0 || m.Size > math.MaxInt64-at-int64(len(local))-1<<20 {
-			return nil, refuse(tooLarge)
-		}
-		spots[i] = spot{local: at + zip.LocalSum, central: central.Len() + zip.CentralSum, head: tensor.CRC32(head), size: t.Size}
-		m.CentralHeader(&central)
-		l.Parts = append(l.Parts, driver.Part{Offset: at, Bytes: append(local, head...)})
-		l.Offsets = append(l.Offsets, at+int64(len(local)+len(head)))
-		at = l.Offsets[i] + t.Size
+	l, err := archiveLayout(p, make([]uint64, len(p.Tensors)))
+	if err != nil || len(p.Tensors) == 0 {
+		return l, err
 	}
-	size := central.Len()
-	zip.AppendEnd(&central, len(p.Tensors), int64(size), at)
-	l.Size = at + int64(central.Len())
-	if l.Size < 0 {
-		return nil, refuse(tooLarge)
-	}
-	directory := driver.Part{Offset: at, Bytes: central.Bytes()}
-	if len(p.Tensors) == 0 {
-		l.Parts = append(l.Parts, directory)
-		return l, nil
-	}
+	l.Sums = driver.CRC32
 	l.Late = func(sums []uint64) ([]driver.Part, error) {
-		parts := make([]driver.Part, 0, len(spots)+1)
-		for i, s := range spots {
-			sum := binary.LittleEndian.AppendUint32(nil, tensor.CombineCRC32(s.head, uint32(sums[i]), s.size))
-			copy(directory.Bytes[s.central:], sum)
-			parts = append(parts, driver.Part{Offset: s.local, Bytes: sum})
-		}
-		return append(parts, directory), nil
+		l, err := archiveLayout(p, sums)
+		return l.Parts, err
 	}
 	return l, nil
 }
 
-// spot is where the checksum of an array goes, with its parts so far.
-type spot struct {
-	local   int64
-	central int
-	head    uint32 // sum of the header
-	size    int64  // of the data
+// archiveLayout returns the headers of all tensors, whose data has the given checksums, and the directory.
+func archiveLayout(p *driver.Plan, sums []uint64) (*driver.Layout, error) {
+	l := &driver.Layout{}
+	var central wire.Buffer
+	for i := range p.Tensors {
+		t := &p.Tensors[i]
+		head := encodeHeader(t)
+		m := zip.Made{Name: t.Name + extension, Size: int64(len(head)) + t.Size, At: l.Size, Sum: tensor.CombineCRC32(tensor.CRC32(head), uint32(sums[i]), t.Size)}
+		if len(m.Name) > math.MaxUint16 {
+			return nil, refuse("the name %.40q... has %d bytes, at most %d are possible", t.Name, len(t.Name), math.MaxUint16-len(extension))
+		}
+		b := append(m.LocalHeader(alignment), head...)
+		if m.Size < 0 || m.Size > math.MaxInt64-l.Size-int64(len(b))-1<<20 {
+			return nil, refuse(tooLarge)
+		}
+		m.CentralHeader(&central)
+		l.Parts = append(l.Parts, driver.Part{Offset: l.Size, Bytes: b})
+		l.Offsets = append(l.Offsets, l.Size+int64(len(b)))
+		l.Size = l.Offsets[i] + t.Size
+	}
+	at := l.Size
+	zip.AppendEnd(&central, len(p.Tensors), int64(central.Len()), at)
+	if l.Size += int64(central.Len()); l.Size < 0 {
+		return nil, refuse(tooLarge)
+	}
+	l.Parts = append(l.Parts, driver.Part{Offset: at, Bytes: central.Bytes()})
+	return l, nil
 }

@@ -7,16 +7,11 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// Offsets of the CRC-32 in the headers of an entry.
-const (
-	LocalSum   = 14
-	CentralSum = 16
-)
-
 // Made is an uncompressed entry to be written: Size bytes after a header at offset At.
 type Made struct {
 	Name     string
 	Size, At int64
+	Sum      uint32 // CRC-32 of the content
 }
 
 // The version of the format that a reader needs, and the date of all entries. The date is
@@ -48,7 +43,7 @@ func (m *Made) common(b *wire.Buffer) {
 	b.U16(stored)
 	b.U16(0) // time
 	b.U16(noDate)
-	b.U32(0) // CRC-32, patched later
+	b.U32(m.Sum)
 	size := uint32(min(m.Size, wide32))
 	b.U32(size)
 	b.U32(size)
