@@ -51,9 +51,15 @@ func (s *Scanner) take(c byte) bool {
 	return true
 }
 
-// space skips white space.
+// space skips white space. Most texts have none.
 func (s *Scanner) space() {
-	for s.i < len(s.b) && s.b[s.i] <= ' ' && strings.IndexByte(" \t\r\n", s.b[s.i]) >= 0 {
+	if s.i < len(s.b) && s.b[s.i] <= ' ' {
+		s.spaces()
+	}
+}
+
+func (s *Scanner) spaces() {
+	for s.i < len(s.b) && strings.IndexByte(" \t\r\n", s.b[s.i]) >= 0 {
 		s.i++
 	}
 }
