@@ -116,16 +116,17 @@ type parser struct {
 	x     *driver.Index
 	space driver.Space
 
-	start, size int64            // of the buffer after the header
-	listed      *tensor.Encoding // of the last tensor with an unknown dtype
-
-	// The fields of a tensor's entry.
-	found         [len(fields)]bool
-	dtype         []byte
-	dims, offsets []int64
+	start, size int64 // of the buffer after the header
+	entry
+	listed *tensor.Encoding // of the last tensor with an unknown dtype
 }
 
-var fields = [...]string{"dtype", "shape", "data_offsets"}
+// entry is a tensor's entry in the header.
+type entry struct {
+	dtype         []byte
+	dims, offsets []int64
+	found         uint8 // one bit per field
+}
 
 // header parses the header b.
 func (p *parser) header(b []byte) (meta driver.Metadata, err error) {
@@ -170,7 +171,7 @@ func located(err error, field string) error {
 
 // tensor parses the entry of a tensor and lists it.
 func (p *parser) tensor(name []byte, at int) error {
-	clear(p.found[:])
+	p.found = 0
 	err := p.s.Object(p.field)
 	if err != nil {
 		return located(err, "tensor "+strconv.Quote(string(name)))
@@ -185,25 +186,35 @@ func (p *parser) tensor(name []byte, at int) error {
 	return nil
 }
 
+const (
+	hasDType = 1 << iota
+	hasShape
+	hasOffsets
+	hasAll = 1<<iota - 1
+)
+
 // field parses one field of an entry. Unknown fields are ignored.
 func (p *parser) field(key []byte, at int) (err error) {
-	i := slices.Index(fields[:], string(key))
-	switch i {
-	case 0:
+	var bit uint8
+	switch string(key) {
+	case "dtype":
+		bit = hasDType
 		p.dtype, err = p.s.Text()
-	case 1:
+	case "shape":
+		bit = hasShape
 		p.dims, err = p.integers(p.dims[:0])
-	case 2:
+	case "data_offsets":
+		bit = hasOffsets
 		if p.offsets, err = p.integers(p.offsets[:0]); err == nil && len(p.offsets) != 2 {
 			return &jsonmeta.Error{Offset: int64(at), Reason: fmt.Sprintf("%d data_offsets instead of 2", len(p.offsets))}
 		}
 	default:
 		return p.s.Skip()
 	}
-	if err == nil && p.found[i] {
+	if err == nil && p.found&bit != 0 {
 		err = &jsonmeta.Error{Offset: int64(at), Reason: "the field occurs twice"}
 	}
-	p.found[i] = true
+	p.found |= bit
 	return err
 }
 
@@ -222,7 +233,7 @@ func (p *parser) integers(list []int64) ([]int64, error) {
 
 // check validates shape, dtype and range, and fills in t.
 func (p *parser) check(t *driver.Tensor) (err error) {
-	if slices.Contains(p.found[:], false) {
+	if p.found != hasAll {
 		return fmt.Errorf("%w: the dtype, the shape or data_offsets are missing", format.ErrCorrupt)
 	}
 	begin, end := p.offsets[0], p.offsets[1]
