@@ -88,15 +88,16 @@ func findWide(src driver.Source, end int64) (off int64, b []byte, err error) {
 		return 0, nil, err
 	}
 	field := "zip64 locator"
-	off = int64(le.Uint64(b[8:]))
+	from := le.Uint64(b[8:])
 	switch {
 	case le.Uint32(b[4:]) != 0:
 		return 0, nil, wire.Errorf("", field, at+4, driver.ErrUnsupported, severalDisks)
 	case le.Uint32(b[16:]) > 1:
 		return 0, nil, wire.Errorf("", field, at+16, driver.ErrUnsupported, severalDisks)
-	case off < 0 || off > at-end64Len:
-		return 0, nil, wire.Errorf("", field, at+8, tensor.ErrCorrupt, "the record is at %d, where the locator is at %d", uint64(off), at)
+	case from > uint64(at-end64Len):
+		return 0, nil, wire.Errorf("", field, at+8, tensor.ErrCorrupt, "the record is at %d, where the locator is at %d", from, at)
 	}
+	off = int64(from)
 	if b, err = driver.Private(src, off, end64Len); err != nil {
 		return 0, nil, err
 	}
