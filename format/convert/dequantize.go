@@ -23,15 +23,15 @@ func (j *job) dequantize() error {
 		return nil
 	}
 	without := j.unfit(driver.LossQuantization)
-	g := clone(j.to.Graph)
-	t := &translator{tensors: map[string]int{}, taken: map[string]bool{}, shapes: map[string]dims{}}
-	values(g, func(s *string) { t.taken[*s] = true })
+	t := newTranslator(j.to, nil, "")
+	g := t.graph
+	values(g, func(s *string) { t.at(*s) })
 	fixed := map[string]bool{} // inputs and outputs of the graph
 	for _, v := range slices.Concat(g.Inputs, g.Outputs) {
 		fixed[v.Name] = true
 	}
 	for _, it := range j.items {
-		t.taken[it.to.Name] = true
+		t.at(it.to.Name)
 	}
 	real := map[string]string{}
 	for _, it := range j.items {
@@ -151,13 +151,12 @@ func bytesHold(q *tensor.Quantization, d tensor.DType) bool {
 // quantized converts a DequantizeLinear node to quantization parameters of its tensor.
 func (t *translator) quantized(in *format.Node) error {
 	refuse := fmt.Errorf("%w: it dequantizes what is no constant, or in a form that is not known", format.ErrUnsupported)
-	if len(in.Inputs) < 2 || len(in.Inputs) > 3 || len(in.Outputs) != 1 || t.uses[in.Outputs[0]].leaves {
+	if len(in.Inputs) < 2 || len(in.Inputs) > 3 || len(in.Outputs) != 1 || t.at(in.Outputs[0]).leaves {
 		return refuse
 	}
 	constants := make([]int, len(in.Inputs))
 	for i, name := range in.Inputs {
-		var ok bool
-		if constants[i], ok = t.tensors[name]; !ok {
+		if constants[i] = t.at(name).tensor; constants[i] < 0 {
 			return refuse
 		}
 	}
@@ -200,6 +199,6 @@ func (t *translator) quantized(in *format.Node) error {
 		return refuse
 	}
 	x.Quant = q
-	t.alias[in.Outputs[0]] = in.Inputs[0]
+	t.at(in.Outputs[0]).alias = in.Inputs[0]
 	return nil
 }

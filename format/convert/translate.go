@@ -66,31 +66,36 @@ type translator struct {
 	from, to []driver.Operator
 	version  int64 // version of the source's ONNX operators
 
-	shapes  map[string]dims
-	tensors map[string]int    // indexes into views
-	taken   map[string]bool   // names of values in use
-	numbers map[string]int    // last number appended to a name
-	alias   map[string]string // values replaced by others, after nodes without effect
-	fused   map[int]*node     // Gemm nodes by the index of the last node they replace
-	uses    map[string]use
+	named map[string]*value
+	fused map[int]*node // Gemm nodes by the index of the last node they replace
 
 	nodes []format.Node // translated nodes
 	gaps  []gap
 }
 
-func newTranslator(p *format.Plan, views []tensor.View, target string) *translator {
-	return &translator{
-		plan: p, graph: clone(p.Graph), views: views, format: target,
-		shapes: map[string]dims{}, tensors: map[string]int{}, taken: map[string]bool{}, numbers: map[string]int{},
-		alias: map[string]string{}, fused: map[int]*node{}, uses: map[string]use{},
-	}
+// value is an input or output of nodes.
+type value struct {
+	shape  dims
+	tensor int    // index into views, or -1
+	alias  string // the value that replaces it, after a node without effect
+	uses   int    // by nodes and as an output of the graph
+	last   int    // the last node that uses it
+	leaves bool   // it is an output of the graph
+	copies int    // last number appended to its name
 }
 
-// use counts the uses of a value.
-type use struct {
-	count  int // number of uses
-	last   int
-	leaves bool // it is a graph output
+func newTranslator(p *format.Plan, views []tensor.View, target string) *translator {
+	return &translator{plan: p, graph: clone(p.Graph), views: views, format: target, named: map[string]*value{}, fused: map[int]*node{}}
+}
+
+// at returns the value with that name, and takes the name.
+func (t *translator) at(name string) *value {
+	v := t.named[name]
+	if v == nil {
+		v = &value{tensor: -1}
+		t.named[name] = v
+	}
+	return v
 }
 
 // gap refuses a node of the source.
@@ -105,19 +110,20 @@ func (t *translator) gap(i int, err error) {
 // values records the values that are known before any node runs.
 func (t *translator) values() {
 	t.infos = slices.Clone(t.plan.Tensors) // their names may be newer than those of the views
-	for i := range t.infos {
-		info := &t.infos[i]
-		t.tensors[info.Name], t.taken[info.Name] = i, true
-		t.shapes[info.Name] = shapeOf(info.Shape)
+	for i, info := range t.infos {
+		v := t.at(info.Name)
+		v.tensor, v.shape = i, shapeOf(info.Shape)
 	}
-	values(t.graph, func(s *string) { t.taken[*s] = true })
+	values(t.graph, func(s *string) { t.at(*s) })
 	for i := range t.graph.Nodes {
 		for _, name := range t.graph.Nodes[i].Inputs {
-			t.uses[name] = use{count: t.uses[name].count + 1, last: i}
+			v := t.at(name)
+			v.uses, v.last = v.uses+1, i
 		}
 	}
-	for _, v := range t.graph.Outputs {
-		t.uses[v.Name] = use{count: t.uses[v.Name].count + 1, leaves: true}
+	for _, o := range t.graph.Outputs {
+		v := t.at(o.Name)
+		v.uses, v.leaves = v.uses+1, true
 	}
 	t.inputs()
 	ir, _ := t.plan.Metadata.Get(keyIRVersion)
@@ -125,7 +131,7 @@ func (t *translator) values() {
 		return
 	}
 	// Up to version 3, initializers had to be inputs too.
-	t.graph.Inputs = slices.DeleteFunc(t.graph.Inputs, func(v format.ValueInfo) bool { _, ok := t.tensors[v.Name]; return ok })
+	t.graph.Inputs = slices.DeleteFunc(t.graph.Inputs, func(v format.ValueInfo) bool { return t.at(v.Name).tensor >= 0 })
 }
 
 // inputs records the shapes of graph inputs. Dims with the same symbol are equal.
@@ -133,7 +139,7 @@ func (t *translator) inputs() {
 	symbols := map[string]int64{}
 	last := int64(unknown)
 	for _, v := range t.graph.Inputs {
-		if v.Dims == nil || len(v.Dims) > mostDims || t.shapes[v.Name] != nil {
+		if v.Dims == nil || len(v.Dims) > mostDims || t.at(v.Name).shape != nil {
 			continue
 		}
 		d := dims{}
@@ -149,7 +155,7 @@ func (t *translator) inputs() {
 			}
 			d = append(d, size)
 		}
-		t.shapes[v.Name] = d
+		t.at(v.Name).shape = d
 	}
 }
 
@@ -182,7 +188,7 @@ func (t *translator) run(source, target driver.Driver) {
 	for i := range t.graph.Nodes {
 		in := &t.graph.Nodes[i]
 		each(in.Inputs, func(s *string) {
-			if other, ok := t.alias[*s]; ok {
+			if other := t.at(*s).alias; other != "" {
 				*s = other
 			}
 		})
@@ -195,7 +201,7 @@ func (t *translator) run(source, target driver.Driver) {
 		if err != nil {
 			t.gap(i, err)
 			for _, s := range in.Outputs {
-				delete(t.shapes, s)
+				t.at(s).shape = nil
 			}
 		}
 	}
@@ -219,14 +225,14 @@ func (t *translator) readAny(i int) ([]*node, error) {
 func (t *translator) fuse(i int) bool {
 	m := &t.graph.Nodes[i]
 	if m.Op != "MatMul" || m.Domain != "" || len(m.Inputs) != 2 || len(m.Outputs) != 1 || len(m.Attributes) > 0 ||
-		t.version < oldestVersion || len(t.shapes[m.Inputs[0]]) != 2 || len(t.shapes[m.Inputs[1]]) != 2 {
+		t.version < oldestVersion || len(t.at(m.Inputs[0]).shape) != 2 || len(t.at(m.Inputs[1]).shape) != 2 {
 		return false
 	}
-	use := t.uses[m.Outputs[0]]
-	if use.count != 1 || use.last <= i {
+	out := t.at(m.Outputs[0])
+	if out.uses != 1 || out.last <= i {
 		return false
 	}
-	a := &t.graph.Nodes[use.last]
+	a := &t.graph.Nodes[out.last]
 	if a.Op != "Add" || a.Domain != "" || len(a.Inputs) != 2 || len(a.Outputs) != 1 || len(a.Attributes) > 0 {
 		return false
 	}
@@ -234,10 +240,10 @@ func (t *translator) fuse(i int) bool {
 	if bias == m.Outputs[0] {
 		bias = a.Inputs[1]
 	}
-	if _, constant := t.tensors[bias]; !constant || !slices.Equal(t.shapes[bias], t.shapes[m.Inputs[1]][1:]) {
+	if b := t.at(bias); b.tensor < 0 || !slices.Equal(b.shape, t.at(m.Inputs[1]).shape[1:]) {
 		return false
 	}
-	t.fused[use.last] = &node{op: "Gemm", name: m.Name, in: append(slices.Clone(m.Inputs), bias), out: slices.Clone(a.Outputs), attrs: map[string]any{}}
+	t.fused[out.last] = &node{op: "Gemm", name: m.Name, in: append(slices.Clone(m.Inputs), bias), out: slices.Clone(a.Outputs), attrs: map[string]any{}}
 	return true
 }
 
@@ -252,7 +258,7 @@ func (t *translator) finish() []tensor.View {
 	had := len(t.plan.Tensors)
 	t.plan.Tensors = nil
 	for i, info := range t.infos {
-		if (t.uses[info.Name].count > 0 || i >= had) && !used[info.Name] { // it became an attribute
+		if (t.at(info.Name).uses > 0 || i >= had) && !used[info.Name] { // it became an attribute
 			gone[info.Name] = true
 			continue
 		}
@@ -278,11 +284,12 @@ func (t *translator) finish() []tensor.View {
 // each number once, so the total cost is linear.
 func (t *translator) fresh(name string) string {
 	out := name
-	for t.taken[out] {
-		t.numbers[name]++
-		out = name + "_" + strconv.Itoa(t.numbers[name]+1)
+	for t.named[out] != nil {
+		v := t.at(name)
+		v.copies++
+		out = name + "_" + strconv.Itoa(v.copies+1)
 	}
-	t.taken[out] = true
+	t.at(out)
 	return out
 }
 
@@ -292,10 +299,10 @@ func (t *translator) add(v tensor.View, err error) (string, error) {
 		return "", err
 	}
 	info := v.Info()
-	t.tensors[info.Name] = len(t.views)
+	added := t.at(info.Name)
+	added.tensor, added.shape = len(t.views), shapeOf(info.Shape)
 	t.views = append(t.views, v)
 	t.infos = append(t.infos, info)
-	t.shapes[info.Name] = shapeOf(info.Shape)
 	return info.Name, nil
 }
 
@@ -303,7 +310,7 @@ func (t *translator) add(v tensor.View, err error) (string, error) {
 func (t *translator) in(n *node) []dims {
 	list := make([]dims, len(n.in))
 	for i, name := range n.in {
-		list[i] = t.shapes[name]
+		list[i] = t.at(name).shape
 	}
 	return list
 }
@@ -323,7 +330,7 @@ func (t *translator) write(n *node) error {
 	if len(out) > mostDims {
 		out = nil
 	}
-	t.shapes[n.out[0]] = out
+	t.at(n.out[0]).shape = out
 	if t.to == nil {
 		return t.writeONNX(n)
 	}
@@ -339,7 +346,7 @@ func (t *translator) write(n *node) error {
 		}
 	}
 	others := t.instead(n, in)
-	if others == nil && t.alias[n.out[0]] == "" {
+	if others == nil && t.at(n.out[0]).alias == "" {
 		return err
 	}
 	for _, other := range others {
@@ -381,8 +388,8 @@ func (t *translator) instead(n *node, in []dims) []*node {
 			return []*node{{op: "Flatten", name: n.name, in: n.in, out: n.out, attrs: map[string]any{}}}
 		}
 	case "Identity", "Dropout":
-		if !t.uses[n.out[0]].leaves {
-			t.alias[n.out[0]] = n.in[0]
+		if out := t.at(n.out[0]); !out.leaves {
+			out.alias = n.in[0]
 		}
 	}
 	return nil

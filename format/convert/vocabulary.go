@@ -79,8 +79,8 @@ func (t *translator) targetShape(n *node) error {
 	if len(n.in) != 2 {
 		return fmt.Errorf("%w: %d inputs", format.ErrUnsupported, len(n.in))
 	}
-	i, ok := t.tensors[n.in[1]]
-	if !ok {
+	i := t.at(n.in[1]).tensor
+	if i < 0 {
 		return fmt.Errorf("%w: the shape %q is computed", format.ErrUnsupported, n.in[1])
 	}
 	v := t.views[i]
@@ -106,7 +106,7 @@ func (t *translator) coerced(n *node) error {
 	if !ok {
 		axis = 1
 	}
-	x := t.shapes[n.in[0]]
+	x := t.at(n.in[0]).shape
 	if axis < 0 {
 		axis += int64(len(x))
 	}
@@ -185,13 +185,13 @@ func (t *translator) read(in *format.Node) ([]*node, error) {
 		}
 	}
 	if o.Depthwise {
-		w := t.shapes[n.in[1]]
+		w := t.at(n.in[1]).shape
 		if len(w) < 3 || w[0] < 1 || w[1] != 1 {
 			return nil, fmt.Errorf("%w: weights of shape %v", format.ErrUnsupported, w)
 		}
 		n.attrs["group"] = w[0]
 	}
-	if o.Flattens && len(t.shapes[n.in[0]]) != 2 {
+	if o.Flattens && len(t.at(n.in[0]).shape) != 2 {
 		flat := &node{op: "Flatten", in: []string{n.in[0]}, out: []string{t.fresh(n.in[0] + "_flat")}, attrs: map[string]any{}}
 		n.in[0] = flat.out[0]
 		return []*node{flat, n}, nil
@@ -207,8 +207,8 @@ func (t *translator) quantizes(s unread, a *driver.OperatorAttribute, n *node) e
 	_, ok := s[a.Names[0]]
 	delete(s, a.Names[0])
 	if ok && a.Quantizes <= len(n.in) {
-		i, constant := t.tensors[n.in[a.Quantizes-1]]
-		ok = !constant || t.infos[i].Quant == nil
+		i := t.at(n.in[a.Quantizes-1]).tensor
+		ok = i < 0 || t.infos[i].Quant == nil
 	}
 	if ok {
 		return fmt.Errorf("%w: attribute %q is of an input that is not quantized", format.ErrUnsupported, a.Names[0])
@@ -372,8 +372,8 @@ func (t *translator) fillUp(out *format.Node, o *driver.Operator, n *node, in []
 	if len(n.in) >= o.Inputs {
 		return nil
 	}
-	i, constant := t.tensors[n.in[1]]
-	if !constant || len(n.in) != 2 || o.Inputs != 3 || len(in[1]) == 0 {
+	i := t.at(n.in[1]).tensor
+	if i < 0 || len(n.in) != 2 || o.Inputs != 3 || len(in[1]) == 0 {
 		return fmt.Errorf("%w: %s takes %d inputs, not %d", format.ErrUnsupported, o.Name, o.Inputs, len(n.in))
 	}
 	w := t.infos[i]
