@@ -113,7 +113,9 @@ func isDefault(value, def any) bool {
 }
 
 // equal compares values of attributes.
-func equal(a, b any) bool { return fmt.Sprintf("%T %v", a, a) == fmt.Sprintf("%T %v", b, b) }
+func equal(a, b any) bool { return sameType(a, b) && fmt.Sprint(a) == fmt.Sprint(b) }
+
+func sameType(a, b any) bool { return fmt.Sprintf("%T", a) == fmt.Sprintf("%T", b) }
 
 // typed reports whether an attribute has the right type.
 func typed(name string, value, def any) bool {
@@ -125,7 +127,7 @@ func typed(name string, value, def any) bool {
 		_, ok := value.(int64)
 		return ok
 	}
-	return fmt.Sprintf("%T", value) == fmt.Sprintf("%T", def)
+	return sameType(value, def)
 }
 
 // shapes lists functions that return the shape of an output, where it is not that of the first input.

@@ -218,38 +218,48 @@ func (t *translator) quantizes(s unread, a *driver.OperatorAttribute, n *node) e
 
 // take returns an attribute in ONNX's form, or its default.
 func (s unread) take(a *driver.OperatorAttribute) (any, error) {
-	value, names, def := a.Default, a.Names, []int64(nil)
-	single := len(names) == 1 || a.Alias
-	want := neutral(a.Value)
-	if !single {
-		def, _ = a.Default.([]int64)
-		want = int64(0)
+	if spread(a) {
+		return s.collect(a)
 	}
-	var list []int64
-	for i, name := range names {
+	for _, name := range a.Names {
 		v, ok := s[name]
-		delete(s, name)
-		switch {
-		case !ok && single:
+		if !ok {
 			continue
-		case !ok && i < len(def):
-			v = def[i]
 		}
-		if fmt.Sprintf("%T", want) != fmt.Sprintf("%T", v) {
+		delete(s, name)
+		if !sameType(v, neutral(a.Value)) {
 			return nil, fmt.Errorf("%w: attribute %q is a %T", format.ErrUnsupported, name, v)
 		}
-		if single {
-			value, list = v, nil
-			list, _ = v.([]int64)
-			break
+		if list, ok := v.([]int64); ok && a.Symmetric {
+			return slices.Concat(list, list), nil
 		}
-		list = append(list, v.(int64))
-		value = list
+		return v, nil
 	}
-	if list != nil && a.Symmetric {
-		return slices.Concat(list, list), nil
+	return a.Default, nil
+}
+
+// spread reports whether each number of a list is an attribute.
+func spread(a *driver.OperatorAttribute) bool { return len(a.Names) > 1 && !a.Alias }
+
+// collect takes a list that is spread.
+func (s unread) collect(a *driver.OperatorAttribute) (any, error) {
+	def, _ := a.Default.([]int64)
+	var list []int64
+	for i, name := range a.Names {
+		v, ok := s[name]
+		if delete(s, name); !ok && i < len(def) {
+			v = def[i]
+		}
+		x, ok := v.(int64)
+		if !ok {
+			return nil, fmt.Errorf("%w: attribute %q is a %T", format.ErrUnsupported, name, v)
+		}
+		list = append(list, x)
 	}
-	return value, nil
+	if a.Symmetric {
+		list = slices.Concat(list, list)
+	}
+	return list, nil
 }
 
 // express converts a node to an operator of the target's format.
@@ -325,21 +335,23 @@ func fits(o *driver.Operator, n *node, in []dims) error {
 }
 
 // written converts an attribute to the target's format.
-func written(a *driver.OperatorAttribute, v any) ([]format.Attribute, error) {
-	each := len(a.Names) > 1 && !a.Alias
-	want := neutral(a.Value)
-	if each {
-		want = []int64(nil)
-	}
-	if fmt.Sprintf("%T", want) != fmt.Sprintf("%T", v) {
-		return nil, fmt.Errorf("%w: %s %v", format.ErrUnsupported, a.ONNX, v)
-	}
+func written(a *driver.OperatorAttribute, v any) (out []format.Attribute, err error) {
 	list, _ := v.([]int64)
 	if half := len(list) / 2; a.Symmetric {
 		if !slices.Equal(list[:half], list[half:]) {
 			return nil, fmt.Errorf("%w: %s %v, which are not the same at both ends", format.ErrUnsupported, a.ONNX, v)
 		}
-		list, v = list[:half], list[:half]
+		list = list[:half]
+		v = list
+	}
+	if spread(a) && len(list) == len(a.Names) {
+		for i, name := range a.Names {
+			out = append(out, format.Attribute{Name: name, Value: list[i]})
+		}
+		return out, nil
+	}
+	if spread(a) || !sameType(v, neutral(a.Value)) {
+		return nil, fmt.Errorf("%w: %s %v", format.ErrUnsupported, a.ONNX, v)
 	}
 	switch a.Value.(type) {
 	case bool:
@@ -354,17 +366,7 @@ func written(a *driver.OperatorAttribute, v any) ([]format.Attribute, error) {
 		}
 		v = narrow
 	}
-	if !each {
-		return []format.Attribute{{Name: a.Names[0], Value: v}}, nil
-	}
-	if len(list) != len(a.Names) {
-		return nil, fmt.Errorf("%w: %s %v", format.ErrUnsupported, a.ONNX, v)
-	}
-	var out []format.Attribute
-	for i, name := range a.Names {
-		out = append(out, format.Attribute{Name: name, Value: list[i]})
-	}
-	return out, nil
+	return []format.Attribute{{Name: a.Names[0], Value: v}}, nil
 }
 
 // fillUp adds a bias of zeros if the operator needs a bias.
