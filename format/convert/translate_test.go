@@ -104,20 +104,6 @@ func (b *builder) write(t *testing.T, kind string, opset int64) string {
 	return model(t, kind, b.plan(opset), b.tensors...)
 }
 
-// tryWrite writes the model, and returns "" if its format refuses it.
-func (b *builder) tryWrite(t *testing.T, kind string, opset int64) string {
-	p := b.plan(opset)
-	for _, o := range b.tensors {
-		p.Tensors = append(p.Tensors, o.info)
-	}
-	w, err := format.Create(kind, filepath.Join(t.TempDir(), "refused"), &p, nil)
-	if err != nil {
-		return ""
-	}
-	w.Abort()
-	return model(t, kind, b.plan(opset), b.tensors...)
-}
-
 // plan returns the plan of the model, but for its tensors.
 func (b *builder) plan(opset int64) format.Plan {
 	p := format.Plan{Graph: b.graph}
@@ -305,58 +291,6 @@ func natives() (mobi, mle *builder) {
 		b.graph.Outputs[0].Dims = format.FixedDims(1, 6)
 	}
 	return mobi, mle
-}
-
-// TestAnyNode: nodes of every operator with any number of inputs and outputs, and unlikely attributes, are
-// converted or refused. A Softmax without inputs panicked before version 13.
-func TestAnyNode(t *testing.T) {
-	onnx := []string{"Conv", "MaxPool", "AveragePool", "GlobalAveragePool", "Gemm", "MatMul", "BatchNormalization", "LayerNormalization", "Relu", "Sigmoid", "Softmax",
-		"Add", "Mul", "Concat", "Reshape", "Flatten", "Transpose", "Dropout", "Identity", "Constant", "QuantizeLinear", "DequantizeLinear", "Erf"}
-	mobi := []string{"Conv2D", "DepthwiseConv2D", "FullyConnected", "MaxPool2D", "AvgPool2D", "Relu", "Relu6", "Sigmoid", "Tanh", "Softmax", "Add", "Subtract", "Multiply", "Divide",
-		"Concat", "Reshape", "Flatten", "Transpose", "MatMul"}
-	mle := []string{"Linear", "Conv2D", "MaxPool2D", "AvgPool2D", "BatchNorm", "LayerNorm", "Softmax", "Add", "Mul", "MatMul", "Concat", "Flatten", "Reshape", "Transpose", "Dropout", "ReLU"}
-	for _, tt := range []struct {
-		from   string
-		relu   string
-		ops    []string
-		opsets []int64
-		to     []string
-	}{
-		{"onnx", "Relu", onnx, []int64{11, 17}, []string{"mobi", "mle"}},
-		{"mobi", "Relu", mobi, []int64{0}, []string{"onnx", "mle"}},
-		{"mle", "ReLU", mle, []int64{0}, []string{"onnx", "mobi"}},
-	} {
-		t.Run(tt.from, func(t *testing.T) {
-			t.Parallel()
-			converted := 0
-			for k := range 6 * 3 * 2 * len(tt.opsets) * len(tt.ops) {
-				next := func(n int) int { i := k % n; k /= n; return i }
-				inputs, outputs, odd, opset := next(6), next(3), next(2) == 1, tt.opsets[next(len(tt.opsets))]
-				b := newNet(image("10", 1, 2)) // MOBI takes numbers as names
-				b.graph.Name, b.graph.Outputs[0] = "", image("11", 1, 2)
-				names := []string{"13", b.weights("1", 2, 2), b.weights("2", 2), b.weights("3", 1), "10", "10"}
-				n := format.Node{Op: tt.ops[k], Inputs: names[:inputs], Outputs: []string{"11", "12"}[:outputs]}
-				if odd {
-					n.Attributes = []format.Attribute{{Name: "axis", Value: int64(-9)}, {Name: "perm", Value: list(5, -1)}, {Name: "kernel_shape", Value: list()}}
-				}
-				b.graph.Nodes = append(b.graph.Nodes, format.Node{Op: tt.relu, Inputs: []string{"10"}, Outputs: []string{"13"}}, n)
-				in := b.tryWrite(t, tt.from, opset)
-				for _, to := range tt.to {
-					if in == "" {
-						continue
-					}
-					if _, err := convert.File(in, filepath.Join(filepath.Dir(in), "out."+to), nil); err == nil {
-						converted++
-					} else if !errors.As(err, new(*format.LossError)) {
-						t.Errorf("%s with %d inputs and %d outputs to %s: %v", n.Op, inputs, outputs, to, err)
-					}
-				}
-			}
-			if converted == 0 {
-				t.Error("nothing was converted")
-			}
-		})
-	}
 }
 
 // TestNoCounterpart: what a format has no operator for is refused, with the node named.
