@@ -21,9 +21,9 @@ func onHeap(info *Info, data []byte) View {
 	return View(memory.New(info, memory.Owner[Info](&heap{memory.Hide(data)}), data))
 }
 
-func (*heap) Enter(*Info) error { return nil }
-func (*heap) Leave()            {}
-func (*heap) Lend(*Info) error  { return nil }
+func (*heap) Enter(*Info) error  { return nil }
+func (*heap) Leave()             {}
+func (*heap) Expose(*Info) error { return nil }
 
 // Load returns an aligned copy of misaligned memory.
 func (h *heap) Load(*Info) ([]byte, error) {

@@ -138,7 +138,7 @@ type refused struct {
 }
 
 func (r *refused) Enter(*Info) error          { return r.err }
-func (r *refused) Lend(*Info) error           { return r.err }
+func (r *refused) Expose(*Info) error         { return r.err }
 func (r *refused) Explain(*Info, error) error { return r.err }
 
 // extent returns the indexes of the first and the last selected unit and the number of units. They

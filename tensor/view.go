@@ -124,7 +124,7 @@ func (v View) Bytes() ([]byte, error) {
 		return nil, ErrClosed
 	}
 	if viewed(r) {
-		if err := r.Owner().Lend(r.Info()); err != nil {
+		if err := r.Owner().Expose(r.Info()); err != nil {
 			return nil, v.explain(err)
 		}
 		return r.Data(), nil

@@ -19,13 +19,13 @@ import (
 // owner is memory whose lifetime a test controls and counts. Without loaded
 // bytes it makes aligned copies of mem.
 type owner struct {
-	closed               bool
-	entered, lent, loads int
-	mem                  []byte
-	loaded               []byte // what Load returns
-	loadErr              error
-	ranged               bool // ReadAt gets parts of mem
-	reads                []Range
+	closed                  bool
+	entered, exposed, loads int
+	mem                     []byte
+	loaded                  []byte // what Load returns
+	loadErr                 error
+	ranged                  bool // ReadAt gets parts of mem
+	reads                   []Range
 }
 
 func (o *owner) Enter(*Info) error {
@@ -38,11 +38,11 @@ func (o *owner) Enter(*Info) error {
 
 func (o *owner) Leave() { o.entered-- }
 
-func (o *owner) Lend(*Info) error {
+func (o *owner) Expose(*Info) error {
 	if o.closed {
 		return ErrClosed
 	}
-	o.lent++
+	o.exposed++
 	return nil
 }
 

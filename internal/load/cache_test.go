@@ -247,7 +247,7 @@ func TestStats(t *testing.T) {
 			want += 4 // the other has 8 bytes
 		}
 		if s = m.Stats(); s.Kept != want && memory.LittleEndian || s.Lent != tt.r.InMemory() {
-			t.Errorf("%s, used: %d bytes are kept, want %d; lent %v", tt.name, s.Kept, want, s.Lent)
+			t.Errorf("%s, used: %d bytes are kept, want %d; exposed %v", tt.name, s.Kept, want, s.Lent)
 		}
 	}
 }

@@ -8,7 +8,7 @@
 //	source.Open      maps the file
 //	load.Model.Open  calls driver.Parse to fill a driver.Index, and checks the positions of tensors
 //	Model.Tensor     looks a name up in the Index and makes a tensor.View over the mapping
-//	tensor.As        checks dtype and alignment, calls Lend (Close, first use), and casts
+//	tensor.As        checks dtype and alignment, calls Expose (Close, first use), and casts
 //
 // # Locking
 //

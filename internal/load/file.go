@@ -171,18 +171,18 @@ func (f *file) check(off, size int64) error {
 	return nil
 }
 
-// Lend implements memory.Owner: the model's own file and this one must outlive the slice.
-func (f *file) Lend(info *tensor.Info) error {
+// Expose implements memory.Owner: the model's own file and this one must outlive the slice.
+func (f *file) Expose(info *tensor.Info) error {
 	if f.touch.pending.Load() {
 		if err := f.Enter(info); err != nil {
 			return err
 		}
 		f.Leave()
 	}
-	if err := f.main.Lend(); err != nil || f.number == 0 {
+	if err := f.main.Expose(); err != nil || f.number == 0 {
 		return err
 	}
-	return f.region.Load().Lend()
+	return f.region.Load().Expose()
 }
 
 // Load implements memory.Owner. It returns the bytes of a tensor, or of a part of a tensor behind a reader. It keeps
@@ -276,7 +276,7 @@ type failure struct{ err error }
 
 func (f failure) Enter(*tensor.Info) error          { return f.err }
 func (f failure) Leave()                            {}
-func (f failure) Lend(*tensor.Info) error           { return f.err }
+func (f failure) Expose(*tensor.Info) error         { return f.err }
 func (f failure) Load(*tensor.Info) ([]byte, error) { return nil, f.err }
 func (f failure) Ranged(*tensor.Info) bool          { return false }
 func (f failure) Holds(uintptr) bool                { return false }

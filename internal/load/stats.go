@@ -43,7 +43,7 @@ func (m *Model) Stats() Stats {
 	defer m.main.Leave()
 	for r := range m.regions() {
 		s.FileSize += r.Size()
-		s.Lent = s.Lent || r.Lent()
+		s.Lent = s.Lent || r.Exposed()
 		s.Locked += r.Locked()
 		held := r.Held()
 		s.Heap += held

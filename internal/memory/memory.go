@@ -14,10 +14,10 @@ type Owner[I any] interface {
 	Enter(*I) error
 	// Leave ends what Enter began.
 	Leave()
-	// Lend is called before a raw slice is returned to the user; it fails as Enter does.
+	// Expose is called before a raw slice is returned to the user; it fails as Enter does.
 	// From then on only Close unmaps, not the garbage collector, since the lifetime of
 	// the slice is unknown.
-	Lend(*I) error
+	Expose(*I) error
 	// Load returns the bytes of a tensor that is not in memory, in aligned heap
 	// memory that is never written again. Call it between Enter and Leave.
 	Load(*I) ([]byte, error)

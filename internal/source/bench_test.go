@@ -77,7 +77,7 @@ func BenchmarkLend(b *testing.B) {
 	r := mustOpen(b, temp(b, ramp(10000)), Options{})
 	b.ReportAllocs()
 	for b.Loop() {
-		if err := r.Lend(); err != nil {
+		if err := r.Expose(); err != nil {
 			b.Fatal(err)
 		}
 	}

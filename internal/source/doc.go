@@ -8,10 +8,10 @@
 //
 //   - Enter and Leave enclose a short use. Close waits for it.
 //   - Pin is a long hold. Close returns, and the memory stays until the last unpin.
-//   - Lend marks that a raw slice was returned to the user. Close does not wait
+//   - Expose marks that a raw slice was returned to the user. Close does not wait
 //     and invalidates the slice.
 //
-// After Close began, Enter, Pin and Lend fail with tensor.ErrClosed, so that no
+// After Close began, Enter, Pin and Expose fail with tensor.ErrClosed, so that no
 // new use begins. One atomic word counts all uses. Under contention short uses are
 // counted in several cache lines.
 //

@@ -179,7 +179,7 @@ func child(name, path string) {
 	case "truncated":
 		must(os.Truncate(path, 0))
 	case "after-close":
-		must(r.Lend())
+		must(r.Expose())
 		must(r.Close())
 		_, err := Open(path, Options{})
 		must(err)

@@ -12,7 +12,7 @@ import (
 // The state word. It changes only by atomic operations on the whole word:
 //
 //	bit 63      closed     Close began; the word is negative from then on
-//	bit 62      lent       a raw slice was returned to the user
+//	bit 62      exposed       a raw slice was returned to the user
 //	bit 61      gone       the memory was released
 //	bits 32-60  pins       long holds
 //	bits 0-31   inside     short uses, until there is contention
@@ -22,11 +22,11 @@ import (
 // word that is closed and counts no pins proves that no pin from before Close is left; the
 // same holds for short uses. Close latches these facts.
 const (
-	closed = -1 << 63
-	lent   = 1 << 62
-	gone   = 1 << 61
-	pin    = 1 << 32
-	inside = 1
+	closed  = -1 << 63
+	exposed = 1 << 62
+	gone    = 1 << 61
+	pin     = 1 << 32
+	inside  = 1
 )
 
 // isUnpinned reports whether state s counts no pin.
@@ -75,19 +75,19 @@ func (r *Region) Leave() {
 // unentered is the panic for misuse. With stripes it is detected only by Close.
 const unentered = "source: Leave without Enter"
 
-// Lend is called before a raw slice is returned to the user. From then on only Close
+// Expose is called before a raw slice is returned to the user. From then on only Close
 // unmaps, not the garbage collector. It fails with tensor.ErrClosed after Close
 // began.
-func (r *Region) Lend() error {
-	if r.state.Load()&(closed|lent) != lent {
-		return r.lendFirst()
+func (r *Region) Expose() error {
+	if r.state.Load()&(closed|exposed) != exposed {
+		return r.exposeFirst()
 	}
 	return nil
 }
 
-// lendFirst is the slow path of Lend: the first slice, or a closed region.
-func (r *Region) lendFirst() error {
-	if r.state.Or(lent) < 0 {
+// exposeFirst is the slow path of Expose: the first slice, or a closed region.
+func (r *Region) exposeFirst() error {
+	if r.state.Or(exposed) < 0 {
 		return r.fail(-1, tensor.ErrClosed)
 	}
 	// mmap.Open set a finalizer that unmaps. Since only r refers to ra, it runs

@@ -18,7 +18,7 @@ var uses = []struct {
 	f    func(*Region) error
 }{
 	{"Enter", (*Region).Enter},
-	{"Lend", (*Region).Lend},
+	{"Expose", (*Region).Expose},
 	{"Pin", func(r *Region) error { _, err := r.Pin(); return err }},
 	{"ReadAt", func(r *Region) error { _, err := r.ReadAt(make([]byte, 1), 0); return err }},
 	{"Slice", func(r *Region) error { _, err := r.Slice(0, 1); return err }},
@@ -278,7 +278,7 @@ func hammer(t *testing.T, r *Region, g int, data []byte, closed *atomic.Bool, st
 				unpin()
 			}
 		}
-		if g%4 == 0 && r.Lend() != nil {
+		if g%4 == 0 && r.Expose() != nil {
 			return
 		}
 		if err := r.Enter(); err != nil {
@@ -308,7 +308,7 @@ func TestHoldsDoNotAllocate(t *testing.T) {
 	}{
 		{"Enter", func() { _ = r.Enter(); r.Leave() }},
 		{"Enter striped", func() { _ = met.Enter(); met.Leave() }},
-		{"Lend", func() { _ = r.Lend() }},
+		{"Expose", func() { _ = r.Expose() }},
 		{"ReadAt", func() { _, _ = r.ReadAt(p, 5) }},
 		{"Slice", func() { _, _ = r.Slice(5, 50) }},
 		{"Guard", func() { _ = r.Guard(func() error { return nil }) }},

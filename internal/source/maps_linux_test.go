@@ -28,7 +28,7 @@ func TestCloseUnmaps(t *testing.T) {
 		if n := mappings(t, path); n != 1 {
 			t.Fatalf("%d mappings while open", n)
 		}
-		if err := errors.Join(r.Lend(), r.Close()); err != nil {
+		if err := errors.Join(r.Expose(), r.Close()); err != nil {
 			t.Fatal(err)
 		}
 		want := 0
@@ -51,7 +51,7 @@ func drop(t *testing.T, path string, lend bool) {
 		t.Fatal(err)
 	}
 	if lend {
-		if err := r.Lend(); err != nil {
+		if err := r.Expose(); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -70,10 +70,10 @@ func collected(t *testing.T, path string) bool {
 }
 
 func TestDroppedRegions(t *testing.T) {
-	idle, lent := temp(t, ramp(10000)), temp(t, ramp(10000))
-	drop(t, lent, true)
+	idle, exposed := temp(t, ramp(10000)), temp(t, ramp(10000))
+	drop(t, exposed, true)
 	drop(t, idle, false)
-	if mappings(t, lent) != 1 { // the collector may have found the idle one already
+	if mappings(t, exposed) != 1 { // the collector may have found the idle one already
 		t.Fatal("not mapped")
 	}
 	if !collected(t, idle) {
@@ -84,8 +84,8 @@ func TestDroppedRegions(t *testing.T) {
 	if !collected(t, idle) {
 		t.Error("the second dropped region stays mapped")
 	}
-	if mappings(t, lent) != 1 {
-		t.Error("a lent slice lost its memory to the garbage collector")
+	if mappings(t, exposed) != 1 {
+		t.Error("an exposed slice lost its memory to the garbage collector")
 	}
 }
 

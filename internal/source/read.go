@@ -23,7 +23,7 @@ func (e truncatedError) Unwrap() error { return tensor.ErrTruncated }
 
 // Bytes returns the whole window, or nil for readers and after the memory was
 // released. Use the slice under Guard, between Enter and Leave or while parsing;
-// it does not count as lent.
+// it does not count as exposed.
 func (r *Region) Bytes() []byte {
 	if r.state.Load()&gone != 0 {
 		return nil

@@ -57,7 +57,7 @@ type Region struct {
 	name string // the path that the file was opened by
 	id   ID     // of the file that is mapped, if it is known
 
-	ra     *mmap.ReaderAt // holds the mapping, nil when there is none; its finalizer unmaps until Lend clears it
+	ra     *mmap.ReaderAt // holds the mapping, nil when there is none; its finalizer unmaps until Expose clears it
 	mem    []byte         // the whole mapping, from which win is cut
 	skip   int            // offset of win in mem
 	debug  bool
@@ -166,8 +166,8 @@ func (r *Region) Advise(a memory.Advice, off, n int64) (int64, error) {
 	return 0, nil
 }
 
-// Lent reports whether a raw slice was returned to the user.
-func (r *Region) Lent() bool { return r.state.Load()&lent != 0 }
+// Exposed reports whether a raw slice was returned to the user.
+func (r *Region) Exposed() bool { return r.state.Load()&exposed != 0 }
 
 // OnFree sets a function to call after the memory is released. Call it before
 // the region is shared.
