@@ -35,7 +35,7 @@ type image struct {
 	sum, size    uint32
 	records      []record
 	tail         []byte
-	fixed, short bool // leave checksum and size unchanged; omit the tail
+	fixed        bool // leave checksum and size unchanged
 }
 
 // bytes returns the file.

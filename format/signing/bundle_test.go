@@ -28,17 +28,12 @@ func TestVerify(t *testing.T) {
 		plain  *forge
 	}{
 		{"P-256", nil, forged(t, p256, twoFiles)},
-		{"P-384", nil, forged(t, p384, twoFiles)},
 		{"P-521", nil, forged(t, p521, twoFiles)},
 		{"no transparency log", func(f *forge) { f.material = strings.Replace(f.material, `, "tlogEntries": []`, "", 1) }, forged(t, p256, twoFiles)},
 		{"keyid null", func(f *forge) { f.signatures = `[{"sig": "%s", "keyid": null}]` }, forged(t, p256, twoFiles)},
-		{"no keyid", func(f *forge) { f.signatures = `[{"sig": "%s"}]` }, forged(t, p256, twoFiles)},
 		{"rawBytes of v1.0, PEM", func(f *forge) {
 			f.material = `{"publicKey": {"rawBytes": "` + raw(pemOf(t, p256)) + `", "keyDetails": "PKIX_ECDSA_P256_SHA_256"}}`
 		}, forged(t, p256, twoFiles)},
-		{"keyDetails as a number", func(f *forge) {
-			f.material = `{"publicKey": {"rawBytes": "` + raw(pemOf(t, p384)) + `", "keyDetails": 12}}`
-		}, forged(t, p384, twoFiles)},
 		{"no ignore_paths", func(f *forge) {
 			f.serialized = `{"method": "files", "hash_type": "sha256", "allow_symlinks": false}`
 		}, forged(t, p256, twoFiles)},
@@ -46,13 +41,11 @@ func TestVerify(t *testing.T) {
 			f.more = `, "x": [1, {"y": null}]`
 			f.statement = strings.Replace(f.statement, `"predicate": {`, `"predicate": {"x": {"_type": 1}, `, 1)
 		}, forged(t, p256, twoFiles)},
-		{"another name", func(f *forge) { f.statement = strings.Replace(f.statement, `"model"`, `"x/y"`, 1) }, forged(t, p256, twoFiles)},
 		{"version 0.2", old("b'%s'", p256), forged(t, p256, twoFiles)},
 		{"version 0.2, SHA-256 for P-384", func(f *forge) {
 			old("b'%s'", p384)(f)
 			f.hash = forged(t, p256, nil).hash
 		}, forged(t, p384, twoFiles)},
-		{"version 0.2, SHA-384 for P-384", old("b'%s'", p384), forged(t, p384, twoFiles)},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			if test.change != nil {
@@ -125,79 +118,55 @@ func TestRefused(t *testing.T) {
 	}{
 		{"media type of v0.1", func(f *forge) { f.mediaType = `"application/vnd.dev.sigstore.bundle+json;version=0.1"` }, format.ErrUnsupported, "mediaType"},
 		{"media type null", func(f *forge) { f.mediaType = `null` }, format.ErrCorrupt, "mediaType: corrupt: it is missing"},
-		{"media type a number", func(f *forge) { f.mediaType = `1` }, format.ErrCorrupt, "mediaType"},
 		{"no material", material(`{}`), format.ErrCorrupt, "verificationMaterial"},
-		{"material null", material(`null`), format.ErrCorrupt, "verificationMaterial"},
 		{"two kinds", material(`{` + hint + `, "x509CertificateChain": {"certificates": []}}`), format.ErrCorrupt, "2 of publicKey"},
-		{"a key without hint", material(`{"publicKey": {}}`), format.ErrCorrupt, "publicKey.hint"},
 		{"another hint", material(`{"publicKey": {"hint": "00"}}`), format.ErrSignature, "another key"},
 		{"rawBytes are no key", material(`{"publicKey": {"rawBytes": "AAAA"}}`), format.ErrSignature, "another key"},
 		{"a key twice", material(`{` + hint + `,` + hint + `}`), format.ErrCorrupt, "a key occurs twice"},
 		{"no certificates", material(`{"x509CertificateChain": {"certificates": []}}`), format.ErrCorrupt, "certificates"},
 		{"certificates are none", material(`{"x509CertificateChain": {"certificates": [{"rawBytes": "AAAA"}]}}`), format.ErrCorrupt, "rawBytes"},
-		{"certificates are texts", material(`{"x509CertificateChain": {"certificates": ["AAAA"]}}`), format.ErrCorrupt, "element 0"},
 		{"payload type", func(f *forge) { f.payloadType = "application/octet-stream" }, format.ErrUnsupported, "dsseEnvelope.payloadType"},
 		{"no signature", func(f *forge) { f.signatures = `[]` }, format.ErrCorrupt, "signatures: corrupt: it is empty"},
-		{"two signatures", func(f *forge) { f.signatures = `[{"sig": "AA=="}, {"sig": "%s"}]` }, format.ErrCorrupt, "2 elements, not one"},
-		{"an empty signature", func(f *forge) { f.signatures = `[{"sig": ""}]` }, format.ErrSignature, "does not fit"},
-		{"keyid a number", func(f *forge) { f.signatures = `[{"sig": "%s", "keyid": 1}]` }, format.ErrCorrupt, "keyid"},
 		{"not Base64", func(f *forge) { f.signatures = `[{"sig": "****"}]` }, format.ErrCorrupt, "Base64"},
-		{"Base64 of URLs", func(f *forge) { f.signatures = `[{"sig": "_w=="}]` }, format.ErrCorrupt, "Base64"},
 		{"Base64 with line ends", func(f *forge) { f.signatures = `[{"sig": "%s\n"}]` }, format.ErrCorrupt, "Base64"},
 		{"a message signature too", func(f *forge) { f.more = `, "messageSignature": {}` }, format.ErrUnsupported, "messageSignature"},
 		{"text after the object", func(f *forge) { f.more = `} {"a": 1` }, format.ErrCorrupt, "text after the object"},
 		{"nested deeply", func(f *forge) { f.more = `, "x": ` + strings.Repeat("[", 40) + strings.Repeat("]", 40) }, format.ErrCorrupt, "levels"},
 		{"SHA-512 for P-256", func(f *forge) { f.hash = forged(t, newKey(t, elliptic.P521()), nil).hash }, format.ErrSignature, "does not fit"},
-		{"signed without encoding", func(f *forge) { f.encoding = func(_, payload string) string { return payload } }, format.ErrSignature, "does not fit"},
 		{"signed as by version 0.2", func(f *forge) {
 			f.encoding = func(kind, payload string) string {
 				return fmt.Sprintf("DSSEV1 %d %s %d b'%s'", len(kind), kind, len(payload), strings.ReplaceAll(payload, "\n", `\n`))
 			}
 		}, format.ErrSignature, "does not fit"},
 
-		{"statement is no JSON", payload("abc"), format.ErrCorrupt, "statement"},
 		{"statement is cut", payload(`{"_type": `), format.ErrCorrupt, "statement"},
 		{"statement is a list", payload("[]"), format.ErrCorrupt, "expected an object"},
 		{"statement has bad UTF-8", payload("{\"a\": \"\xff\"}"), format.ErrCorrupt, "UTF-8"},
 		{"statement type", sentence("Statement/v1", "Statement/v0.1"), format.ErrUnsupported, "statement._type"},
 		{"statement type in capitals", sentence("_type", "_TYPE"), format.ErrCorrupt, "statement._type"},
 		{"predicate type", sentence("signature/v1.0", "signature/v2.0"), format.ErrUnsupported, "statement.predicateType"},
-		{"predicate twice", sentence(`"predicate":`, `"predicate": {}, "predicate":`), format.ErrCorrupt, "a key occurs twice"},
 		{"no predicate", sentence(`"predicate":`, `"x":`), format.ErrCorrupt, "statement.predicate:"},
-		{"no subject", sentence(`"subject":`, `"x":`), format.ErrCorrupt, "statement.subject"},
-		{"two subjects", sentence(`"subject": [`, `"subject": [{}, `), format.ErrCorrupt, "2 elements, not one"},
 		{"subject without name", sentence(`"model"`, `""`), format.ErrCorrupt, "statement.subject.name"},
 		{"root digest", sentence(`"%s"`, `"`+hexSum(nil)+`%.0s"`), format.ErrChecksum, "statement.subject.digest.sha256"},
 		{"no resources", func(f *forge) { f.resources = nil }, format.ErrCorrupt, "it is empty"},
 		{"resource twice", sentence(`"resources": [`, `"resources": [{"name": "config.json", "digest": "`+hexSum([]byte("{}"))+`", "algorithm": "sha256"}, `), format.ErrCorrupt, "listed twice"},
 		{"digest of another length", func(f *forge) { f.resources["config.json"] = "00" }, format.ErrCorrupt, "SHA-256"},
-		{"digest in capitals", func(f *forge) { f.resources["config.json"] = strings.ToUpper(hexSum([]byte("{}"))) }, format.ErrCorrupt, "SHA-256"},
 		{"algorithm", func(f *forge) {
 			f.statement = strings.Replace(f.statement, "[%s]", `[{"name": "a", "digest": "`+hexSum(nil)+`", "algorithm": "blake3"}, %s]`, 1)
 		}, format.ErrUnsupported, `"blake3"`},
 		{"absolute", named("/etc/passwd"), format.ErrCorrupt, `"/etc/passwd"`},
-		{"parent", named("../a"), format.ErrCorrupt, `"../a"`},
 		{"parent in the middle", named("a/../b"), format.ErrCorrupt, `"a/../b"`},
-		{"not clean", named("a//b"), format.ErrCorrupt, `"a//b"`},
 		{"a directory", named("a/"), format.ErrCorrupt, `"a/"`},
-		{"empty", named(""), format.ErrCorrupt, `""`},
 		{"itself among others", func(f *forge) { f.resources["."] = hexSum(nil) }, format.ErrCorrupt, `"."`},
-		{"no serialization", sentence(`"serialization":`, `"x":`), format.ErrCorrupt, "statement.predicate.serialization"},
-		{"no hash", serialized(`{"method": "files", "allow_symlinks": false}`), format.ErrCorrupt, "hash_type"},
 		{"hash", serialized(`{"method": "files", "hash_type": "blake2b", "allow_symlinks": false}`), format.ErrUnsupported, `"blake2b"`},
 		{"method", serialized(`{"method": "trees", "hash_type": "sha256", "allow_symlinks": false}`), format.ErrUnsupported, `"trees"`},
-		{"no method", serialized(`{"hash_type": "sha256", "allow_symlinks": false}`), format.ErrCorrupt, "method"},
 		{"no links", serialized(`{"method": "files", "hash_type": "sha256"}`), format.ErrCorrupt, "allow_symlinks"},
-		{"links as a text", serialized(`{"method": "files", "hash_type": "sha256", "allow_symlinks": "false"}`), format.ErrCorrupt, "allow_symlinks"},
 		{"files in ranges", serialized(`{"method": "files", "hash_type": "sha256", "allow_symlinks": false, "shard_size": 5}`), format.ErrCorrupt, "shard_size"},
 		{"ranges of no size", serialized(`{"method": "shards", "hash_type": "sha256", "allow_symlinks": false}`), format.ErrCorrupt, "shard_size"},
-		{"ranges of 0 bytes", serialized(`{"method": "shards", "hash_type": "sha256", "allow_symlinks": false, "shard_size": 0}`), format.ErrCorrupt, "shard_size"},
 		{"ranges of 1e3 bytes", serialized(`{"method": "shards", "hash_type": "sha256", "allow_symlinks": false, "shard_size": 1e3}`), format.ErrCorrupt, "shard_size"},
 		{"ranges without names", serialized(`{"method": "shards", "hash_type": "sha256", "allow_symlinks": false, "shard_size": 10}`), format.ErrCorrupt, "no range"},
 		{"ignores a pattern", serialized(`{"method": "files", "hash_type": "sha256", "allow_symlinks": false, "ignore_paths": ["*"]}`), format.ErrCorrupt, `"*"`},
-		{"ignores all", serialized(`{"method": "files", "hash_type": "sha256", "allow_symlinks": false, "ignore_paths": ["."]}`), format.ErrCorrupt, `"."`},
 		{"ignores the parent", serialized(`{"method": "files", "hash_type": "sha256", "allow_symlinks": false, "ignore_paths": ["a/../../b"]}`), format.ErrCorrupt, `"a/../../b"`},
-		{"ignores an absolute path", serialized(`{"method": "files", "hash_type": "sha256", "allow_symlinks": false, "ignore_paths": ["/"]}`), format.ErrCorrupt, `"/"`},
 		{"ignores a number", serialized(`{"method": "files", "hash_type": "sha256", "allow_symlinks": false, "ignore_paths": [1]}`), format.ErrCorrupt, "ignore_paths"},
 		{"version 0.2 without files", payload(`{"_type": "https://in-toto.io/Statement/v1", "subject": [], "predicateType": "https://model_signing/Digests/v0.1"}`), format.ErrCorrupt, "it is empty"},
 	} {
@@ -259,14 +228,9 @@ func TestShards(t *testing.T) {
 		{"another digest", func(m map[string]string) { m["a:4:8"] = "456x" }, format.ErrChecksum, "bytes 4 to 8"},
 		{"the last is missing", func(m map[string]string) { delete(m, "a:8:10") }, format.ErrChecksum, "10 bytes, and 8 are signed"},
 		{"one is missing", func(m map[string]string) { delete(m, "a:4:8") }, format.ErrCorrupt, "gap"},
-		{"the first is missing", func(m map[string]string) { delete(m, "a:0:4") }, format.ErrCorrupt, "gap"},
 		{"one behind a short one", func(m map[string]string) { m["a:12:14"] = "" }, format.ErrCorrupt, "gap"},
-		{"overlap", func(m map[string]string) { m["a:4:7"] = "" }, format.ErrCorrupt, "gap"},
 		{"too long", func(m map[string]string) { m["c:0:5"] = "" }, format.ErrCorrupt, "no range"},
-		{"of nothing", func(m map[string]string) { m["c:0:0"] = "" }, format.ErrCorrupt, "no range"},
-		{"backwards", func(m map[string]string) { m["c:4:0"] = "" }, format.ErrCorrupt, "no range"},
 		{"leading zeros", func(m map[string]string) { m["c:00:4"] = "" }, format.ErrCorrupt, "no range"},
-		{"one number", func(m map[string]string) { m["c:4"] = "" }, format.ErrCorrupt, "no range"},
 		{"beyond 2^63", func(m map[string]string) { m["c:0:99999999999999999999"] = "" }, format.ErrCorrupt, "no range"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -288,13 +252,6 @@ func TestShards(t *testing.T) {
 // TestLimit checks that a bundle over the size limit is not parsed.
 func TestLimit(t *testing.T) {
 	if _, err := Parse(make([]byte, maxBundle+1)); !errors.Is(err, format.ErrLimit) {
-		t.Error(err)
-	}
-}
-
-// TestZeroBundle checks that the zero Bundle counts as unsigned.
-func TestZeroBundle(t *testing.T) {
-	if _, err := Verify(context.Background(), &Bundle{}, model(t, twoFiles), nil, nil); !errors.Is(err, format.ErrSignature) {
 		t.Error(err)
 	}
 }

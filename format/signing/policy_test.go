@@ -1,12 +1,10 @@
-package signing_test
+package signing
 
 import (
 	"bytes"
 	"context"
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
-	"crypto/rand"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -17,33 +15,14 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
-	"github.com/weightmap/weightmap/format/signing"
 	"github.com/weightmap/weightmap/internal/load"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
-func newKey(t testing.TB) *ecdsa.PrivateKey {
-	t.Helper()
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
-	return key
-}
-
-func trusting(k *ecdsa.PrivateKey) *signing.Trust {
-	return &signing.Trust{Keys: []crypto.PublicKey{k.Public()}}
-}
-
 // sign signs the model at root and writes the bundle.
 func sign(t testing.TB, root, bundle string, key *ecdsa.PrivateKey) {
 	t.Helper()
-	b, err := signing.Sign(context.Background(), root, signing.Signer{Key: key}, &signing.Options{Bundle: bundle})
+	b, err := Sign(context.Background(), root, Signer{Key: key}, &Options{Bundle: bundle})
 	must(t, err)
 	must(t, os.WriteFile(bundle, b.Bytes(), 0o666))
 }
@@ -94,7 +73,7 @@ func flip(t testing.TB, path string, off int64, bit byte) {
 // TestPolicy checks for each format that a signed model opens, and that an unsigned or changed
 // model, or one signed by another key, does not.
 func TestPolicy(t *testing.T) {
-	key, other := newKey(t), newKey(t)
+	key, other := newKey(t, elliptic.P256()), newKey(t, elliptic.P256())
 	for _, name := range format.Formats() {
 		c, err := format.Lookup(name)
 		must(t, err)
@@ -111,14 +90,14 @@ func TestPolicy(t *testing.T) {
 		}
 		must(t, errors.Join(w.WriteTensor(info.Name, bytes.NewReader(bytes.Repeat([]byte{1}, 4000))), w.Close()))
 		t.Run(name, func(t *testing.T) {
-			policy := &signing.Policy{Trust: trusting(key)}
+			policy := &Policy{Trust: trusting(key)}
 			if err := open(path, policy); !errors.Is(err, format.ErrSignature) || !errors.Is(err, fs.ErrNotExist) {
 				t.Error("unsigned:", err)
 			}
 			bundle := path + ".sig"
 			sign(t, path, bundle, key)
 			must(t, open(path, policy))
-			for _, none := range []any{&signing.Policy{}, (*signing.Policy)(nil), &signing.Policy{Trust: trusting(other)}} {
+			for _, none := range []any{&Policy{}, (*Policy)(nil), &Policy{Trust: trusting(other)}} {
 				if err := open(path, none); !errors.Is(err, format.ErrSignature) {
 					t.Errorf("%#v: %v", none, err)
 				}
@@ -150,11 +129,11 @@ func TestPolicy(t *testing.T) {
 			}
 			flip(t, path, -1, 1)
 			must(t, os.Rename(bundle, filepath.Join(dir, "model.sig")))
-			must(t, open(path, &signing.Policy{Trust: trusting(key)}))
+			must(t, open(path, &Policy{Trust: trusting(key)}))
 			sign(t, dir, filepath.Join(dir, "model.sig"), key)
-			must(t, open(path, &signing.Policy{Trust: trusting(key)}))
+			must(t, open(path, &Policy{Trust: trusting(key)}))
 			must(t, os.WriteFile(filepath.Join(dir, "extra"), nil, 0o666))
-			if err := open(path, &signing.Policy{Trust: trusting(key)}); !errors.Is(err, format.ErrSignature) || !strings.Contains(err.Error(), "extra") {
+			if err := open(path, &Policy{Trust: trusting(key)}); !errors.Is(err, format.ErrSignature) || !strings.Contains(err.Error(), "extra") {
 				t.Error("a file too many:", err)
 			}
 		})
@@ -205,7 +184,7 @@ func parts(t testing.TB) map[string]func(dir string) (path string, files []strin
 
 // TestPolicyOfParts checks that each file of a model must exist, be signed, and be unchanged.
 func TestPolicyOfParts(t *testing.T) {
-	key := newKey(t)
+	key := newKey(t, elliptic.P256())
 	for name, build := range parts(t) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -215,7 +194,7 @@ func TestPolicyOfParts(t *testing.T) {
 			}
 			bundle := filepath.Join(dir, "model.sig")
 			sign(t, dir, bundle, key)
-			policy := &signing.Policy{Trust: trusting(key), Bundle: bundle, Root: dir}
+			policy := &Policy{Trust: trusting(key), Bundle: bundle, Root: dir}
 			must(t, open(path, policy))
 			for _, file := range files {
 				full := filepath.Join(dir, filepath.FromSlash(file))
@@ -243,7 +222,7 @@ func TestPolicyOfParts(t *testing.T) {
 
 // meddler restores the files of a model after they are parsed, then calls the policy.
 type meddler struct {
-	*signing.Policy
+	*Policy
 	restore func()
 }
 
@@ -255,7 +234,7 @@ func (m *meddler) CheckFiles(ctx context.Context, path string, open *load.OpenMo
 // TestParsedIsHashed checks that showing one file to the parser and another to the hash is
 // detected, for each file of a model.
 func TestParsedIsHashed(t *testing.T) {
-	key := newKey(t)
+	key := newKey(t, elliptic.P256())
 	builds := parts(t)
 	builds["one file"] = func(dir string) (string, []string) {
 		path := filepath.Join(dir, "m.safetensors")
@@ -276,7 +255,7 @@ func TestParsedIsHashed(t *testing.T) {
 				for i := range 2 * int64(min(len(text), 100)) {
 					off, bit := i/2, byte(1+i%2)
 					restored := false
-					m := &meddler{&signing.Policy{Trust: trusting(key), Bundle: bundle, Root: dir}, func() {
+					m := &meddler{&Policy{Trust: trusting(key), Bundle: bundle, Root: dir}, func() {
 						flip(t, full, off, bit)
 						restored = true
 					}}
@@ -298,7 +277,7 @@ func TestParsedIsHashed(t *testing.T) {
 				t.Error("nothing was found out")
 			}
 			t.Logf("%d changes were found out, %d were of bytes that are not parsed", found, unread)
-			must(t, open(path, &signing.Policy{Trust: trusting(key), Bundle: bundle, Root: dir}))
+			must(t, open(path, &Policy{Trust: trusting(key), Bundle: bundle, Root: dir}))
 		})
 	}
 }
@@ -306,12 +285,12 @@ func TestParsedIsHashed(t *testing.T) {
 // TestUnsignedModel checks that a model the signature does not list is refused, even with
 // AllowUnsigned.
 func TestUnsignedModel(t *testing.T) {
-	key, dir := newKey(t), t.TempDir()
+	key, dir := newKey(t, elliptic.P256()), t.TempDir()
 	bundle := filepath.Join(dir, "model.sig")
 	write(t, "mag", filepath.Join(dir, "a.mag"), nil)
 	sign(t, dir, bundle, key)
 	write(t, "mag", filepath.Join(dir, "b.mag"), nil)
-	policy := &signing.Policy{Trust: trusting(key), Bundle: bundle, Root: dir, Options: &signing.Options{AllowUnsigned: true}}
+	policy := &Policy{Trust: trusting(key), Bundle: bundle, Root: dir, Options: &Options{AllowUnsigned: true}}
 	for name, want := range map[string]error{"a.mag": nil, "b.mag": format.ErrSignature} {
 		if err := open(filepath.Join(dir, name), policy); !errors.Is(err, want) {
 			t.Errorf("%s: %v, want %v", name, err, want)

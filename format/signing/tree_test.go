@@ -42,35 +42,19 @@ func TestChangedModel(t *testing.T) {
 	}{
 		{"nothing", func(*testing.T, string) {}, nil, ""},
 		{"a byte", func(t *testing.T, dir string) { put(t, dir, "sub/weights.bin", "abd") }, format.ErrChecksum, "sub/weights.bin"},
-		{"cut", func(t *testing.T, dir string) { put(t, dir, "sub/weights.bin", "ab") }, format.ErrChecksum, "sub/weights.bin"},
-		{"longer", func(t *testing.T, dir string) { put(t, dir, "sub/weights.bin", "abcd") }, format.ErrChecksum, "sub/weights.bin"},
-		{"emptied", func(t *testing.T, dir string) { put(t, dir, "config.json", "") }, format.ErrChecksum, "config.json"},
 		{"removed", func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, "config.json"))) }, fs.ErrNotExist, "config.json"},
-		{"directory removed", func(t *testing.T, dir string) { must(t, os.RemoveAll(filepath.Join(dir, "sub"))) }, fs.ErrNotExist, "sub/weights.bin"},
 		{"renamed", func(t *testing.T, dir string) {
 			must(t, os.Rename(filepath.Join(dir, "config.json"), filepath.Join(dir, "Config.json")))
 		}, format.ErrSignature, "Config.json"},
-		{"exchanged", func(t *testing.T, dir string) {
-			put(t, dir, "config.json", "abc")
-			put(t, dir, "sub/weights.bin", "{}")
-		}, format.ErrChecksum, ""},
 		{"added", func(t *testing.T, dir string) { put(t, dir, "sub/x/pickle.bin", "") }, format.ErrSignature, "sub/x/pickle.bin"},
-		{"an empty directory", func(t *testing.T, dir string) { must(t, os.Mkdir(filepath.Join(dir, "x"), 0o777)) }, nil, ""},
 		{"what git keeps", func(t *testing.T, dir string) { put(t, dir, ".git/a/b", ""); put(t, dir, ".gitignore", "") }, nil, ""},
 		{"what is ignored", func(t *testing.T, dir string) { put(t, dir, "cache/a", ""); put(t, dir, "model.sig", "") }, nil, ""},
 		{"what is ignored, deeper", func(t *testing.T, dir string) { put(t, dir, "sub/cache/a", "") }, format.ErrSignature, "sub/cache/a"},
-		{"what git keeps, deeper", func(t *testing.T, dir string) { put(t, dir, "sub/.git", "") }, format.ErrSignature, "sub/.git"},
-		{"a name that begins so", func(t *testing.T, dir string) { put(t, dir, "cache.bin", "") }, format.ErrSignature, "cache.bin"},
 		{"a link", func(t *testing.T, dir string) {
 			must(t, os.Rename(filepath.Join(dir, "config.json"), filepath.Join(dir, "cache")))
 			link(t, "cache", dir, "config.json")
 		}, format.ErrSignature, "config.json"},
-		{"a link to a directory", func(t *testing.T, dir string) {
-			must(t, os.Rename(filepath.Join(dir, "sub"), filepath.Join(dir, "cache")))
-			link(t, "cache", dir, "sub")
-		}, format.ErrSignature, "sub"},
 		{"a link that is ignored", func(t *testing.T, dir string) { link(t, "/", dir, "cache") }, nil, ""},
-		{"a link to nowhere", func(t *testing.T, dir string) { link(t, "nowhere", dir, "x") }, format.ErrSignature, "x"},
 		{"a directory instead", func(t *testing.T, dir string) {
 			must(t, os.Remove(filepath.Join(dir, "config.json")))
 			must(t, os.Mkdir(filepath.Join(dir, "config.json"), 0o777))
@@ -87,26 +71,6 @@ func TestChangedModel(t *testing.T) {
 				t.Errorf("%v, want %s", err, path)
 			}
 		})
-	}
-}
-
-// TestAllowUnsigned checks that only unlisted files are permitted.
-func TestAllowUnsigned(t *testing.T) {
-	key := newKey(t, elliptic.P256())
-	bundle := forged(t, key, twoFiles).make(t)
-	o := &Options{AllowUnsigned: true}
-	dir := model(t, twoFiles)
-	put(t, dir, "notes.txt", "")
-	if _, err := verify(bundle, dir, trusting(key), o); err != nil {
-		t.Error(err)
-	}
-	put(t, dir, "config.json", "{ }")
-	if _, err := verify(bundle, dir, trusting(key), o); !errors.Is(err, format.ErrChecksum) {
-		t.Error("changed:", err)
-	}
-	must(t, os.Remove(filepath.Join(dir, "config.json")))
-	if _, err := verify(bundle, dir, trusting(key), o); !errors.Is(err, fs.ErrNotExist) {
-		t.Error("missing:", err)
 	}
 }
 
@@ -194,7 +158,6 @@ func TestLinks(t *testing.T) {
 		says   string
 	}{
 		{"good", func(*testing.T, string) {}, nil, ""},
-		{"the target", func(t *testing.T, dir string) { put(t, dir, "blobs/1", "abd") }, format.ErrChecksum, ""},
 		{"another target", func(t *testing.T, dir string) {
 			put(t, dir, "blobs/2", "abd")
 			must(t, os.Remove(filepath.Join(dir, "weights.bin")))
@@ -204,10 +167,7 @@ func TestLinks(t *testing.T) {
 			put(t, filepath.Dir(dir), "out", "abc")
 			link(t, "../out", dir, "out")
 		}, format.ErrUnsupported, "out: "},
-		{"an absolute target", func(t *testing.T, dir string) { link(t, filepath.Join(dir, "blobs"), dir, "out") }, format.ErrUnsupported, "out: "},
 		{"in a circle", func(t *testing.T, dir string) { link(t, "..", dir, "blobs/up") }, format.ErrUnsupported, "up: "},
-		{"of itself", func(t *testing.T, dir string) { link(t, "up", dir, "up") }, format.ErrUnsupported, "up: "},
-		{"to nowhere", func(t *testing.T, dir string) { link(t, "nowhere", dir, "x") }, fs.ErrNotExist, "x"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			dir := build(t)
@@ -288,28 +248,6 @@ func TestSign(t *testing.T) {
 		if _, err := Sign(context.Background(), test.root, test.by, test.o); !errors.Is(err, test.want) {
 			t.Errorf("%s: %v, want %v", test.name, err, test.want)
 		}
-	}
-}
-
-// TestSignShards verifies a model signed in ranges, and flips each byte.
-func TestSignShards(t *testing.T) {
-	key := newKey(t, elliptic.P384())
-	text := strings.Repeat("0123456789", 3)
-	dir := model(t, map[string]string{"a": text, "b": text[:8], "c": "", "d": text[:7]})
-	b, err := Sign(context.Background(), dir, Signer{Key: key}, &Options{ShardSize: 8})
-	must(t, err)
-	if _, err := Verify(context.Background(), b, dir, trusting(key), nil); err != nil {
-		t.Fatal(err)
-	}
-	for i := range text {
-		put(t, dir, "a", text[:i]+"x"+text[i+1:])
-		if _, err := Verify(context.Background(), b, dir, trusting(key), nil); !errors.Is(err, format.ErrChecksum) {
-			t.Errorf("byte %d: %v", i, err)
-		}
-	}
-	put(t, dir, "a", text+"x")
-	if _, err := Verify(context.Background(), b, dir, trusting(key), nil); !errors.Is(err, format.ErrChecksum) {
-		t.Error("longer:", err)
 	}
 }
 
