@@ -30,12 +30,12 @@ type record struct {
 
 // image is a file, field by field.
 type image struct {
-	magic        string
-	count        uint32
-	sum, size    uint32
-	records      []record
-	tail         []byte
-	fixed        bool // leave checksum and size unchanged
+	magic     string
+	count     uint32
+	sum, size uint32
+	records   []record
+	tail      []byte
+	fixed     bool // leave checksum and size unchanged
 }
 
 // bytes returns the file.
