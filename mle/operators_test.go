@@ -189,3 +189,17 @@ func TestNumberingIsThatOfExporters(t *testing.T) {
 		t.Errorf("the output is %+v", y)
 	}
 }
+
+// operands has the inputs, params and outputs of a node.
+type operands struct {
+	Op                      string
+	Inputs, Params, Outputs []string
+}
+
+func nodeOperands(f *File) (all []operands) {
+	names := newNamer(f.f)
+	for _, n := range f.IR().Nodes {
+		all = append(all, operands{n.Op.String(), names.list(n.Inputs, nil), names.list(n.Params, nil), names.list(n.Outputs, nil)})
+	}
+	return all
+}

@@ -157,35 +157,6 @@ func TestSparseIDs(t *testing.T) {
 	}
 }
 
-// TestDecompressedOnce checks that all tensors of weights compressed in one piece are
-// parts of one buffer, which the first use makes.
-func TestDecompressedOnce(t *testing.T) {
-	f := mustOpen(t, compressedGolden(MethodZstd, zstdRaw(plainGolden().weights)).build(), nil)
-	if f.f.whole.done {
-		t.Error("decompressed on open")
-	}
-	w, _ := f.Tensor("w")
-	b, _ := f.Tensor("b")
-	one, err := w.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	two, err := b.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	if memory.Address(two)-memory.Address(one) != 64 {
-		t.Error("not parts of one buffer")
-	}
-	f.Close()
-	if _, err := w.Bytes(); !errors.Is(err, format.ErrClosed) {
-		t.Errorf("after Close: %v", err)
-	}
-	if f.f.whole.b != nil {
-		t.Error("kept after Close")
-	}
-}
-
 // TestManyChunksOfLittle checks a tensor whose chunks have an implausible compression
 // ratio: it can be read, but its size is proved before memory is allocated.
 func TestManyChunksOfLittle(t *testing.T) {
@@ -237,17 +208,6 @@ func TestStructureLimit(t *testing.T) {
 	var e *format.Error
 	if _, err := OpenReaderAt(beginning(b), headerText+size+144, nil); !errors.Is(err, format.ErrLimit) || !errors.As(err, &e) || e.Field != "header" {
 		t.Error(err)
-	}
-}
-
-func TestFeaturesString(t *testing.T) {
-	for f, want := range map[Features]string{
-		0: "NONE", Compression | Signing: "COMPRESSION | SIGNING", 0xFF: "COMPRESSION | ENCRYPTION | SIGNING | STREAMING | QUANTIZATION | EXTENDED_METADATA | CHUNKED_WEIGHTS | MEMORY_MAPPING",
-		0x300 | Signing: "SIGNING | 0x300",
-	} {
-		if diff := cmp.Diff(want, f.String()); diff != "" {
-			t.Error(diff)
-		}
 	}
 }
 

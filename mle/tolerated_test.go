@@ -3,9 +3,6 @@ package mle
 import (
 	"errors"
 	"hash/crc32"
-	"path/filepath"
-	"strings"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -71,34 +68,6 @@ func TestFloat16SumOfReference(t *testing.T) {
 	}
 }
 
-// TestInteropTolerated checks that an irregular file verifies with a note.
-func TestInteropTolerated(t *testing.T) {
-	f, err := Open(filepath.Join(interopDir, "tolerated", "cpp_fp16_tiny.mle"), nil)
-	if err != nil {
-		t.Skip(err)
-	}
-	defer f.Close()
-	err = verify(f)
-	if diff := cmp.Diff([]string{flushedNote}, f.Notes()); err != nil || diff != "" {
-		t.Error(err, diff)
-	}
-}
-
-// TestInteropRejected checks that a file that is not a model is refused with an error that
-// identifies it.
-func TestInteropRejected(t *testing.T) {
-	paths, _ := filepath.Glob(filepath.Join(interopDir, "reject", "*.mle"))
-	if len(paths) == 0 {
-		t.Skip("the files from the field are not here")
-	}
-	for _, path := range paths {
-		_, err := Open(path, nil)
-		if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "Python pickle") {
-			t.Errorf("%s: %v", path, err)
-		}
-	}
-}
-
 // TestEncryptedHasCompressionSection checks that an encrypted file without compression has
 // a compression section of type 0 with the checksum of the plain weights, so that readers
 // without support for encryption refuse it.
@@ -123,43 +92,5 @@ func TestEncryptedHasCompressionSection(t *testing.T) {
 	b[at+12] ^= 1
 	if err := verify(mustOpen(t, b, &format.Options{Key: testKey})); !errors.Is(err, format.ErrChecksum) {
 		t.Errorf("another sum: %v, want ErrChecksum", err)
-	}
-}
-
-// TestErrorsAreNotWrittenTo checks that a cached error of a locked or damaged file, which
-// several callers get, is not modified.
-func TestErrorsAreNotWrittenTo(t *testing.T) {
-	locked := written(t, floatPlan(), &WriteOptions{Key: testKey})
-	damaged := compressedGolden(MethodZstd, []byte("this is not a compressed stream")).build()
-	for name, b := range map[string][]byte{"locked": locked, "damaged": damaged, "wrong key": locked} {
-		o := &format.Options{}
-		if name == "wrong key" {
-			o.Key = make([]byte, 32)
-		}
-		file, err := Open(saved(t, b), o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer file.Close()
-		for _, f := range []*File{mustOpen(t, b, o), file} {
-			errs := make([]error, 8)
-			var wait sync.WaitGroup
-			for i := range errs {
-				wait.Go(func() {
-					if i%4 == 3 {
-						errs[i] = verify(f)
-						return
-					}
-					_, errs[i] = f.At(i % f.Len()).Bytes()
-				})
-			}
-			wait.Wait()
-			for i, err := range errs {
-				var e *format.Error
-				if !errors.As(err, &e) || e.Format != "mle" || e.Path != f.Path() {
-					t.Errorf("%s: caller %d: %v", name, i, err)
-				}
-			}
-		}
 	}
 }

@@ -2,68 +2,11 @@ package mle
 
 import (
 	"bytes"
-	"crypto"
-	"crypto/ed25519"
-	"crypto/rsa"
 	"errors"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/testhost"
 )
-
-// TestTrusted checks opening with a trusted key.
-func TestTrusted(t *testing.T) {
-	signed := written(t, mixedPlan(), &WriteOptions{Signer: testSigner})
-	mine := trusted(testSigner)
-	other := trusted(ed25519.NewKeyFromSeed(bytes.Repeat([]byte{9}, 32)))
-	flip := func(at uint64, n int) []byte {
-		b := clone(signed)
-		b[at+uint64(n)] ^= 1
-		return b
-	}
-	renamed := bytes.Replace(signed, []byte("tensor_names"), []byte("tensor_namez"), 1)
-	fixSums(renamed)
-	for _, tt := range []struct {
-		name string
-		b    []byte
-		key  crypto.PublicKey
-		want error
-	}{
-		{"by the key", signed, mine, nil},
-		{"by another", signed, other, format.ErrSignature},
-		{"unsigned", written(t, mixedPlan(), &WriteOptions{}), mine, format.ErrSignature},
-		{"version 1", written(t, mixedPlan(), &WriteOptions{Version: 1}), mine, format.ErrSignature},
-		{"data changed", flip(le.Uint64(signed[48:]), 3), mine, format.ErrSignature},
-		{"signature changed", flip(le.Uint64(signed[64:]), 50), mine, format.ErrSignature},
-		{"structure changed with its sums", renamed, mine, format.ErrSignature},
-		{"a key of another kind", signed, &rsa.PublicKey{}, format.ErrSignature},
-		{"a private key", signed, testSigner, format.ErrKey},
-		{"text", signed, "key", format.ErrKey},
-		{"a nil key", signed, ed25519.PublicKey(nil), format.ErrKey},
-		{"a short key", signed, mine[:31], format.ErrKey},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			o := &format.Options{Trusted: tt.key}
-			f, err := OpenBytes(tt.b, o)
-			if !errors.Is(err, tt.want) {
-				t.Errorf("bytes: %v", err)
-			}
-			if err == nil {
-				f.Close()
-			}
-			if f, err = Open(saved(t, tt.b), o); !errors.Is(err, tt.want) {
-				t.Errorf("file: %v", err)
-			}
-			if err == nil {
-				defer f.Close()
-				if v := f.At(0); v.ZeroCopy() != testhost.AsHost(v.Info().DType.Size()) {
-					t.Error("what was demanded to be signed is not mapped, or seems to be where hosts swap bytes")
-				}
-			}
-		})
-	}
-}
 
 // forgery is a reader that returns each byte of one file on its first read, and of another
 // file afterwards.

@@ -35,6 +35,10 @@ func TestLayout(t *testing.T) {
 		o.AcceptLoss = []string{"label"} // the symbol of a dim
 		checkLayout(t, p, headerSize, written(t, p, o))
 	}
+	b := written(t, mixedPlan(), &WriteOptions{Version: 1})
+	if le.Uint32(b[4:]) != 1 || le.Uint64(b[8:]) != 72 || le.Uint64(b[56:]) != 0 || le.Uint64(b[64:]) != 0 {
+		t.Errorf("header of version 1: % x", b[:72])
+	}
 }
 
 func checkLayout(t *testing.T, p *format.Plan, headerSize int, b []byte) {
@@ -72,18 +76,6 @@ func checkLayout(t *testing.T, p *format.Plan, headerSize int, b []byte) {
 	weights = append(weights, fill(p.Tensors[1])...)
 	if diff := cmp.Diff(weights, b[data:]); diff != "" {
 		t.Error(diff)
-	}
-}
-
-// TestVersion1 checks that a version 1 file has no flags and a header of 72 bytes.
-func TestVersion1(t *testing.T) {
-	b := written(t, mixedPlan(), &WriteOptions{Version: 1})
-	if got := le.Uint64(b[8:]); le.Uint32(b[4:]) != 1 || got != 72 || le.Uint64(b[56:]) != 0 || le.Uint64(b[64:]) != 0 {
-		t.Errorf("% x", b[:72])
-	}
-	f := mustOpen(t, b, nil)
-	if f.Version() != "1" || f.Header().Shift != 0 {
-		t.Errorf("%+v", f.Header())
 	}
 }
 
@@ -343,17 +335,6 @@ func TestAttributeTypes(t *testing.T) {
 		if diff := cmp.Diff(string(text), string(again)); err != nil || diff != "" {
 			t.Errorf("written again: %v %s", err, diff)
 		}
-	}
-}
-
-// TestMember checks that a value without a JSON form is an error.
-func TestMember(t *testing.T) {
-	if _, err := member("a", struct{}{}); !errors.Is(err, format.ErrUnsupported) {
-		t.Error(err)
-	}
-	why := errors.New("why it has none")
-	if _, err := member("a", why); !errors.Is(err, why) {
-		t.Error(err)
 	}
 }
 
