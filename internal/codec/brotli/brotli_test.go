@@ -64,12 +64,6 @@ func TestStreams(t *testing.T) {
 	}
 }
 
-// fault is like the error of the runtime for a memory fault.
-type fault struct{ error }
-
-func (fault) RuntimeError() {}
-func (fault) Addr() uintptr { return 1 << 20 }
-
 // broken is a reader that panics.
 type broken struct{ v any }
 
