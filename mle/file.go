@@ -74,10 +74,7 @@ type CompressionInfo struct {
 // there is none. An encrypted file whose weights are not compressed has one with
 // MethodNone.
 func (f *File) Compression() (CompressionInfo, bool) {
-	if f.f.comp == nil {
-		return CompressionInfo{}, false
-	}
-	return f.f.comp.CompressionInfo, true
+	return f.f.comp.CompressionInfo, f.f.table != nil
 }
 
 // CheckSignature hashes the file and checks its signature against the trusted key,

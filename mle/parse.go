@@ -35,7 +35,7 @@ type parsed struct {
 	attributes map[sharedText][]format.Attribute // while opening
 	overlap    int64                             // bytes of attributes, each shared text once
 	built      int64                             // bytes of memory for the neutral graph
-	comp       *compression                      // nil without compression
+	comp       compression                       // MethodNone without the section
 	at         []int64                           // by tensor: offset in the uncompressed weights; nil if they are not compressed or encrypted
 
 	cipher *seal.Cipher // nil without key
@@ -416,10 +416,7 @@ func (f *parsed) badDescriptor(i int, field string, at int64, sentinel error, te
 
 // fillIndex adds all constants to the index and refuses names that occur twice.
 func (f *parsed) fillIndex() error {
-	var t driver.Tensor
-	if f.comp != nil {
-		t.Compression = f.comp.Method.Name()
-	}
+	t := driver.Tensor{Compression: f.comp.Method.Name()}
 	t.Loaded = f.encrypted() || t.Compression != ""
 	n, nameBytes, dims := 0, 0, 0
 	for i := range f.ir.Tensors {
@@ -433,12 +430,12 @@ func (f *parsed) fillIndex() error {
 		if !d.Constant() {
 			continue
 		}
-		if f.comp != nil && f.comp.Method.lossy() && d.DType != tensor.Float32 {
+		if f.comp.Method.lossy() && d.DType != tensor.Float32 {
 			return f.badDescriptor(i, "dtype", 52, format.ErrCorrupt, "%v in weights that are compressed as %v, which is for float32 alone", d.DType, f.comp.Method)
 		}
 		t.Name, t.DType, t.Shape = append(t.Name[:0], d.Name...), d.DType, d.Shape
 		t.Offset, t.Size = f.h.Weights.Offset+int64(d.Offset), d.Size
-		if f.comp != nil || f.encrypted() {
+		if f.table != nil || f.encrypted() {
 			f.at = append(f.at, int64(d.Offset))
 		}
 		if t.Loaded {
@@ -471,7 +468,7 @@ func (f *parsed) nameTwice(name string) error {
 // storedSize returns tensor.Info.Stored of a compressed or encrypted tensor.
 func (f *parsed) storedSize(off, size int64) int64 {
 	switch {
-	case f.comp == nil || f.comp.Method == MethodNone:
+	case f.comp.Method == MethodNone:
 		return size
 	case f.comp.chunked:
 		some := f.comp.covering(off, size)
@@ -483,17 +480,18 @@ func (f *parsed) storedSize(off, size int64) int64 {
 
 // readCompression reads the compression section and compares it with the descriptors.
 func (f *parsed) readCompression() error {
+	p := &f.comp
+	p.Stored = f.h.plainSize()
 	if f.table == nil {
-		if f.end > f.h.plainSize() {
-			return fail("weights_size", f.h.sections()[weightsSection].field+8, format.ErrTruncated, "%d bytes, the last tensor ends at %d", f.h.plainSize(), f.end)
+		if f.end > p.Stored {
+			return fail("weights_size", f.h.sections()[weightsSection].field+8, format.ErrTruncated, "%d bytes, the last tensor ends at %d", p.Stored, f.end)
 		}
 		return nil
 	}
 	base := f.h.Compression.Offset
 	c := wire.NewCursor(formatName, f.table, base)
-	p := &compression{chunked: f.h.Features.Has(ChunkedWeights)}
-	f.comp = p
-	p.Method, p.Level, p.Stored = Method(c.U8("compression type")), c.U8("compression level"), f.h.plainSize()
+	p.chunked = f.h.Features.Has(ChunkedWeights)
+	p.Method, p.Level = Method(c.U8("compression type")), c.U8("compression level")
 	reserved := c.U16("compression reserved")
 	size := c.U64("uncompressed_size")
 	p.Checksum = c.U32("compression checksum")
@@ -554,7 +552,7 @@ func (p *compression) checkStored(size, stored int64, field string, at int64) er
 
 // readChunks reads the n rows of the chunk table.
 func (f *parsed) readChunks(n int, rows []byte) error {
-	p, at := f.comp, f.h.Compression.Offset+compressionSize
+	p, at := &f.comp, f.h.Compression.Offset+compressionSize
 	p.base, p.Chunks = at+4, n
 	if n == 0 && (p.Uncompressed > 0 || p.Stored > 0) {
 		return fail("chunk_count", at, format.ErrCorrupt, "no chunks for %d bytes", p.Uncompressed)

@@ -38,7 +38,7 @@ func (f *parsed) expect(v driver.Verification) {
 	if !f.chunkwise(v) {
 		v.Expect(f.h.Weights.Size)
 	}
-	if f.comp != nil && !f.needsKey() {
+	if f.table != nil && !f.needsKey() {
 		for _, i := range f.wantedChunks(v) {
 			v.Expect(f.comp.chunks[i].size)
 		}
@@ -66,11 +66,11 @@ func (f *parsed) cover(v driver.Verification) {
 	}
 	v.Section("graph", by("crc32", h.GraphChecksum != 0))
 	switch {
-	case f.comp != nil && f.comp.chunked:
+	case f.comp.chunked:
 		v.CoverAll("crc32 of the chunk")
 	case h.WeightsChecksum == 0 && f.encrypted():
 		v.CoverAll("AES-256-GCM")
-	case h.WeightsChecksum == 0 && f.comp != nil:
+	case h.WeightsChecksum == 0 && f.table != nil:
 		v.CoverAll("crc32 of the uncompressed weights")
 	default:
 		v.CoverAll(by("crc32 of the weights", h.WeightsChecksum != 0))
@@ -82,15 +82,15 @@ func (f *parsed) touch(v driver.Verification, i int) (all bool, err error) {
 	switch {
 	case f.encrypted(): // decryption authenticates it
 		return true, nil
-	case f.comp == nil && f.h.WeightsChecksum == 0:
+	case f.table == nil && f.h.WeightsChecksum == 0:
 		return true, nil
-	case f.comp != nil && f.comp.chunked:
+	case f.comp.chunked:
 		first := f.comp.find(f.at[i])
 		return false, v.Each(len(f.comp.covering(f.at[i], f.index.Size(i))), func(k int) error {
 			_, err := f.storedChunk(first + k)
 			return err
 		})
-	case f.comp != nil && f.comp.Method != MethodNone:
+	case f.comp.Method != MethodNone:
 		// The tensor is about to be used: cache the weights. verifyWeights reports errors.
 		_, _ = f.inflated()
 	}
@@ -99,7 +99,7 @@ func (f *parsed) touch(v driver.Verification, i int) (all bool, err error) {
 
 // chunkwise reports whether only the chunks of some tensors are checked.
 func (f *parsed) chunkwise(v driver.Verification) bool {
-	return f.comp != nil && f.comp.chunked && !v.All()
+	return f.comp.chunked && !v.All()
 }
 
 // verifyWeights checks the stored and the uncompressed weights. Without a checksum, it
@@ -117,7 +117,7 @@ func (f *parsed) verifyWeights(v driver.Verification) error {
 	switch {
 	case f.needsKey():
 		return fail("weights", f.h.Weights.Offset, format.ErrKey, "they are encrypted, and without the key their contents were not checked")
-	case f.comp != nil:
+	case f.table != nil:
 		return f.verifyChunks(v)
 	case f.encrypted():
 		_, err := f.stored(0, f.h.plainSize())

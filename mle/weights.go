@@ -97,7 +97,7 @@ func (f *parsed) needsKey() bool { return f.encrypted() && f.cipher == nil }
 func (f *parsed) load(i int) (b []byte, err error) {
 	off, n := f.at[i], f.index.Size(i)
 	switch {
-	case f.comp == nil || f.comp.Method == MethodNone:
+	case f.comp.Method == MethodNone:
 		b, err = f.stored(off, n)
 	case f.comp.chunked:
 		b, err = f.loadChunks(off, n)
@@ -114,7 +114,7 @@ func (f *parsed) load(i int) (b []byte, err error) {
 
 // shares reports whether tensors are parts of one decrypted or decompressed section.
 func (f *parsed) shares(int) bool {
-	return f.comp == nil || !f.comp.chunked || f.comp.Method == MethodNone
+	return !f.comp.chunked || f.comp.Method == MethodNone
 }
 
 // stored returns n bytes at off of the decrypted weights section.

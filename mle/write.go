@@ -212,11 +212,11 @@ func (e *encoder) Finish() error {
 			return err
 		}
 	}
+	if h.Version == 1 {
+		return nil
+	}
 	h.Weights.Size, h.WeightsChecksum = e.out.size, e.out.sum
 	end := h.Weights.End()
-	if err := e.t.Truncate(end); err != nil { // removes collected weights
-		return err
-	}
 	var comp []byte
 	if h.Features.Has(Compression) {
 		comp = e.compressionBytes()
@@ -226,9 +226,6 @@ func (e *encoder) Finish() error {
 	if h.Features.Has(Signing) {
 		h.Signature = behind(Section{Size: end}, signatureSize)
 		end = h.Signature.End()
-	}
-	if h.Version == 1 {
-		return nil
 	}
 	if err := e.t.Truncate(end); err != nil {
 		return err
