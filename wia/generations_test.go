@@ -146,34 +146,6 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
-// TestGenerationsInTheMaking checks that data that no model names is preserved
-// while another writer may need it.
-func TestGenerationsInTheMaking(t *testing.T) {
-	dir := t.TempDir()
-	path, temporary := filepath.Join(dir, "m.wia"), filepath.Join(dir, ".m.wia.0123456789ab.tmp")
-	const coming = "m.wia.0123456789abcdef.data"
-	for _, name := range []string{filepath.Base(temporary), coming} {
-		if err := os.WriteFile(filepath.Join(dir, name), nil, 0o644); err != nil {
-			t.Fatal(err)
-		}
-	}
-	saveModel(t, path, "one", &WriteOptions{})
-	last := saveModel(t, path, "two", &WriteOptions{})
-	want := []string{filepath.Base(temporary), "m.wia", coming, last}
-	slices.Sort(want)
-	if d := cmp.Diff(want, namesIn(t, dir)); d != "" {
-		t.Error(d)
-	}
-	past := time.Now().Add(-25 * time.Hour)
-	if err := os.Chtimes(temporary, past, past); err != nil {
-		t.Fatal(err)
-	}
-	last = saveModel(t, path, "three", &WriteOptions{})
-	if d := cmp.Diff([]string{"m.wia", last}, namesIn(t, dir)); d != "" {
-		t.Error(d)
-	}
-}
-
 // TestGenerationsAtOnce checks that data shared with an old model or with another
 // writer is preserved while a concurrent writer needs it.
 func TestGenerationsAtOnce(t *testing.T) {

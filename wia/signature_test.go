@@ -2,7 +2,6 @@ package wia
 
 import (
 	"bytes"
-	"context"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -16,38 +15,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/internal/seal"
 )
-
-func TestSignatures(t *testing.T) {
-	other := map[string]crypto.Signer{"RSA-SHA256": rsaKey(t), "ECDSA": ecdsaKey(t)}
-	for algorithm, key := range map[string]crypto.Signer{"RSA-SHA256": rsaKey(t), "ECDSA": ecdsaKey(t)} {
-		t.Run(algorithm, func(t *testing.T) {
-			b := writeSample(t, samplePlan(t), &WriteOptions{Signer: key})
-			f := mustOpen(t, b, nil)
-			ctx := context.Background()
-			if err := verifyContext(ctx, f, format.WithTrustedKey(key.Public())); err != nil {
-				t.Error(err)
-			}
-			if err := verifyContext(ctx, f); err != nil {
-				t.Errorf("without a trusted key: %v", err)
-			}
-			for name, wrong := range other {
-				if err := verifyContext(ctx, f, format.WithTrustedKey(wrong.Public())); !errors.Is(err, format.ErrSignature) {
-					t.Errorf("another %s key: %v", name, err)
-				}
-			}
-			s := f.Signature()
-			if s == nil || s.Algorithm != algorithm || s.Timestamp != 1700000000 || !keys.Equal(s.PublicKey, key.Public()) {
-				t.Errorf("%+v", s)
-			}
-			if again := writeSample(t, samplePlan(t), &WriteOptions{Signer: key}); !bytes.Equal(b, again) {
-				t.Error("signing again gives another file")
-			}
-		})
-	}
-}
 
 func TestSignerRefused(t *testing.T) {
 	_, ed, err := ed25519.GenerateKey(rand.Reader)

@@ -68,11 +68,8 @@ func NewFile(f Format, location, model string) (*File, error) {
 	if err := CheckLocation([]byte(location)); err != nil {
 		return nil, err
 	}
-	if !utf8.ValidString(location) {
-		return nil, fmt.Errorf("%w: location %q is not UTF-8", tensor.ErrCorrupt, location)
-	}
-	if strings.HasSuffix(location, "/") {
-		return nil, fmt.Errorf("%w: location %q names a directory", tensor.ErrCorrupt, location)
+	if !utf8.ValidString(location) || strings.HasSuffix(location, "/") {
+		return nil, fmt.Errorf("%w: location %q is not UTF-8, or names a directory", tensor.ErrCorrupt, location)
 	}
 	x := &File{format: f, model: model, sums: make(map[int64]uint64)}
 	x.below, x.stem = path.Split(path.Clean(location))
@@ -240,14 +237,12 @@ func equal(a, b io.ReaderAt, size int64) (bool, error) {
 	p, q := make([]byte, piece), make([]byte, piece)
 	for off := int64(0); off < size; off += piece {
 		n := min(piece, size-off)
-		if m, err := a.ReadAt(p[:n], off); int64(m) < n {
-			return false, err
+		_, err := io.ReadFull(io.NewSectionReader(a, off, n), p[:n])
+		if err == nil {
+			_, err = io.ReadFull(io.NewSectionReader(b, off, n), q[:n])
 		}
-		if m, err := b.ReadAt(q[:n], off); int64(m) < n {
+		if err != nil || !bytes.Equal(p[:n], q[:n]) {
 			return false, err
-		}
-		if !bytes.Equal(p[:n], q[:n]) {
-			return false, nil
 		}
 	}
 	return true, nil
