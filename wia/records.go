@@ -100,8 +100,9 @@ func (p *parser) initializers() error {
 		if h.data == 0 {
 			continue
 		}
-		if err := p.add(&w.Field, true); err != nil {
-			return p.graph.locate("graph", w.Fail(err))
+		if w.Err = p.add(&w.Field, true); w.Err != nil {
+			w.Next() // completes the path
+			return p.graph.locate("graph", w.Err)
 		}
 	}
 	return nil

@@ -13,7 +13,6 @@ import (
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // parsed is an open file besides its index.
@@ -180,37 +179,18 @@ func (m *model) field(s *protobuf.Source, w *protobuf.Walk) {
 		}
 		m.fields[w.Num] = text
 	case 8:
-		domain, _, version, err := readPair(s, opsetMsg, w.Field, 2)
-		m.opsets, w.Err = append(m.opsets, opsets.Set{Domain: string(domain), Version: version}), err
+		var set opsets.Set
+		w.Err = s.Read(opsetMsg, w.Field, 2, &protobuf.Into{1: &set.Domain, &set.Version})
+		m.opsets = append(m.opsets, set)
 	case 14:
-		if w.Err = s.Tally.Charge(w.At, propertyBytes+w.End-w.Start); w.Err != nil {
-			return
+		if w.Err = s.Tally.Charge(w.At, propertyBytes+w.End-w.Start); w.Err == nil {
+			var e stringEntry
+			w.Err = s.Read(entryMsg, w.Field, 2, &protobuf.Into{1: &e.key, &e.value})
+			m.props = append(m.props, e)
 		}
-		key, value, _, err := readPair(s, entryMsg, w.Field, 2)
-		m.props, w.Err = append(m.props, stringEntry{string(key), string(value)}), err
 	default:
 		w.Check()
 	}
-}
-
-// readPair reads a message of a text and a second text or number. The bytes are valid until the
-// next read.
-func readPair(s *protobuf.Source, m *protobuf.Message, msg protobuf.Field, level int) (key, text []byte, number int64, err error) {
-	if _, err := s.Bytes(msg.Start, msg.End); err != nil { // both are in the window then
-		return nil, nil, 0, err
-	}
-	w := s.Walk(m, msg, level)
-	for w.Next() {
-		switch {
-		case w.Num == 1:
-			key, w.Err = s.Bytes(w.Start, w.End)
-		case w.Num == 2 && w.Typ == protowire.BytesType:
-			text, w.Err = s.Bytes(w.Start, w.End)
-		case w.Num == 2:
-			number = int64(w.Val)
-		}
-	}
-	return key, text, number, w.Err
 }
 
 // RecordAt implements driver.Parsed.

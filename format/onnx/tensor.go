@@ -36,6 +36,8 @@ type head struct {
 
 // externalHead is external_data. A length of -1 means to the end of the file.
 type externalHead struct {
+	key, value     []byte         // of the current entry
+	into           *protobuf.Into // the two
 	location       []byte
 	offset, length int64
 	seen           uint8 // a bit for each key
@@ -44,7 +46,8 @@ type externalHead struct {
 
 // reset forgets the last tensor but keeps the memory of its slices.
 func (h *head) reset() {
-	*h = head{name: h.name[:0], dims: h.dims[:0], ext: externalHead{location: h.ext.location[:0], length: -1}}
+	e := externalHead{into: h.ext.into, key: h.ext.key[:0], value: h.ext.value[:0], location: h.ext.location[:0], length: -1}
+	*h = head{name: h.name[:0], dims: h.dims[:0], ext: e}
 }
 
 // read merges the TensorProto in a field into h, checking the wire rules. Lists of data are
@@ -96,12 +99,16 @@ var externalKeys = []string{"location", "offset", "length"}
 
 // read takes one entry of external_data.
 func (e *externalHead) read(s *protobuf.Source, msg protobuf.Field, level int) error {
-	key, value, _, err := readPair(s, entryMsg, msg, level)
+	if e.into == nil {
+		e.into = &protobuf.Into{1: &e.key, &e.value}
+	}
+	e.key, e.value = e.key[:0], e.value[:0]
+	err := s.Read(entryMsg, msg, level, e.into)
 	if err != nil {
 		return err
 	}
 	for i, name := range externalKeys {
-		if string(key) != name {
+		if string(e.key) != name {
 			continue
 		}
 		if e.seen&(1<<i) != 0 {
@@ -110,15 +117,15 @@ func (e *externalHead) read(s *protobuf.Source, msg protobuf.Field, level int) e
 		e.seen |= 1 << i
 		switch i {
 		case 0:
-			e.location = append(e.location[:0], value...)
+			e.location = append(e.location[:0], e.value...)
 		case 1:
-			e.offset, err = decimal(value)
+			e.offset, err = decimal(e.value)
 		case 2:
-			e.length, err = decimal(value)
+			e.length, err = decimal(e.value)
 		}
 		if err != nil && e.err == nil {
 			// It counts only if the data is external.
-			e.err = protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%s %.40q is no number of bytes", name, value)
+			e.err = protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%s %.40q is no number of bytes", name, e.value)
 		}
 	}
 	return nil

@@ -67,13 +67,6 @@ func (w *Walk) Next() bool {
 	return false
 }
 
-// Fail ends the walk and returns err with the name of the field added to its path.
-func (w *Walk) Fail(err error) error {
-	w.Err = err
-	w.Next()
-	return w.Err
-}
-
 // inMessage adds the name of the failed field f to the path of err, with its index if it is one of
 // several messages or strings: "nodes[3].name". The message begins at start.
 func (s *Source) inMessage(m *Message, start int64, f *Field, err error) error {
