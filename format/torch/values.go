@@ -189,10 +189,9 @@ func orderedDict(p *pickle, args tuple) any {
 		if l, ok := item.(*list); ok {
 			item = tuple(l.items)
 		}
-		pair := as[tuple](p, item)
+		pair, _ := item.(tuple)
 		if len(pair) != 2 {
-			p.failf(format.ErrCorrupt, "a pair of %d values is not as torch.save writes it", len(pair))
-			return nil
+			p.failf(format.ErrCorrupt, "a pair of type %s is not as torch.save writes it", kindOf(item))
 		}
 		d.items = append(d.items, pair...)
 	}
