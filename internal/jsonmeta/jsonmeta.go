@@ -55,27 +55,17 @@ func (e *Error) Unwrap() error { return tensor.ErrCorrupt }
 // Values are as Scanner.Value returns them.
 func Parse(b []byte, o Options) (driver.Metadata, error) {
 	s := NewScanner(b, o)
-	m, err := s.metadata(func(key string, at int) error {
-		switch {
-		case s.lone >= at:
-			return &Error{int64(s.lone), unpaired}
-		case strings.IndexByte(key, 0) >= 0:
-			return &Error{int64(at), "a key contains a NUL character"}
-		}
-		return nil
-	})
+	m, err := s.metadata(true)
 	if err == nil {
 		err = s.End()
 	}
 	return m, err
 }
 
-// Metadata parses an object with unique keys.
-func (s *Scanner) Metadata() (driver.Metadata, error) {
-	return s.metadata(func(string, int) error { return nil })
-}
+// Metadata parses an object with unique keys, which may have NUL characters.
+func (s *Scanner) Metadata() (driver.Metadata, error) { return s.metadata(false) }
 
-func (s *Scanner) metadata(check func(key string, at int) error) (m driver.Metadata, err error) {
+func (s *Scanner) metadata(plainKeys bool) (m driver.Metadata, err error) {
 	value := s.o.Value
 	if value == nil {
 		value = func(s *Scanner, _ string) (any, error) { return s.Value() }
@@ -83,10 +73,12 @@ func (s *Scanner) metadata(check func(key string, at int) error) (m driver.Metad
 	seen, cost := make(map[string]bool), int64(0)
 	err = s.Object(func(name []byte, at int) error {
 		key := string(name)
-		if err := check(key, at); err != nil {
-			return err
-		}
-		if seen[key] {
+		switch {
+		case plainKeys && s.lone >= at:
+			return &Error{int64(s.lone), unpaired}
+		case plainKeys && strings.IndexByte(key, 0) >= 0:
+			return &Error{int64(at), "a key contains a NUL character"}
+		case seen[key]:
 			return &Error{int64(at), "a key occurs twice"}
 		}
 		seen[key] = true
