@@ -2,7 +2,6 @@ package save
 
 import (
 	"bytes"
-	"errors"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
@@ -73,44 +72,5 @@ func must(t *testing.T, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
-	}
-}
-
-// TestBufferFails: if a delayed write fails, the next call and all later ones return the error.
-func TestBufferFails(t *testing.T) {
-	tests := []struct {
-		name string
-		then func(b *handle) error
-	}{
-		{"Flush", (*handle).flush},
-		{"Truncate", func(b *handle) error { return b.Truncate(1) }},
-		{"ReadAt", func(b *handle) error { _, err := b.ReadAt(make([]byte, 1), 0); return err }},
-		{"WriteAt large", func(b *handle) error { _, err := b.WriteAt(make([]byte, 2*piece), 1); return err }},
-		{"WriteAt elsewhere", func(b *handle) error {
-			_, err := b.WriteAt([]byte{1}, 8192) // flushes the first byte
-			return errors.Join(err, b.flush())
-		}},
-		{"WriteAt on and on", func(b *handle) error {
-			for off := int64(1); ; off += piece {
-				if _, err := b.WriteAt(make([]byte, piece), off); err != nil {
-					return err
-				}
-			}
-		}},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			failing(t, CallWrite)
-			b := newHandle(t)
-			if _, err := b.WriteAt([]byte{1}, 0); err != nil {
-				t.Fatal(err)
-			}
-			if err := tt.then(b); !errors.Is(err, errInjected) {
-				t.Errorf("err = %v, want %v", err, errInjected)
-			}
-			if err := b.flush(); !errors.Is(err, errInjected) {
-				t.Errorf("Flush later: %v, want %v", err, errInjected)
-			}
-		})
 	}
 }

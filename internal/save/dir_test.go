@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -47,31 +46,6 @@ func tree(t *testing.T, path string, files map[string]string) {
 	}
 	for name, text := range files {
 		mustWrite(t, filepath.Join(path, name), text, 0o644)
-	}
-}
-
-// TestDir: a directory can replace nothing or an empty directory, whose permissions it inherits.
-func TestDir(t *testing.T) {
-	for _, sync := range []bool{false, true} {
-		parent := t.TempDir()
-		for _, name := range []string{"empty", "new"} {
-			path := filepath.Join(parent, name)
-			if name == "empty" {
-				if err := os.Mkdir(path, 0o700); err != nil {
-					t.Fatal(err)
-				}
-			}
-			if err := assemble(path, "a.toy", "text", sync); err != nil {
-				t.Fatal(err)
-			}
-			mustRead(t, filepath.Join(path, "a.toy"), "text")
-			if st, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && st.Mode().Perm() == 0o700 != (name == "empty") {
-				t.Errorf("%s: %v, %v", name, st.Mode(), err)
-			}
-		}
-		if d := cmp.Diff([]string{"empty", "new"}, entries(t, parent)); d != "" {
-			t.Error(d)
-		}
 	}
 }
 

@@ -1,15 +1,11 @@
 package save
 
 import (
-	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"runtime"
-	"strings"
 	"testing"
 
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -56,60 +52,6 @@ func replace(t *testing.T, path, text string, sync bool) {
 	}
 }
 
-// TestOldFileUntilCommit: the new file appears at Commit; until then the temporary file is hidden in
-// the same directory.
-func TestOldFileUntilCommit(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "m.mag")
-	mustWrite(t, path, "old", 0o644)
-	f, err := CreateFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.WriteAt([]byte("new"), 0)
-	mustRead(t, path, "old")
-	if name := filepath.Base(f.Name()); filepath.Dir(f.Name()) != dir || !strings.HasPrefix(name, ".m.mag.") || !strings.HasSuffix(name, ".tmp") {
-		t.Errorf("the temporary file is %s", f.Name())
-	}
-	f.Abort()
-	mustRead(t, path, "old")
-	if names := entries(t, dir); len(names) != 1 {
-		t.Errorf("left behind: %v", names)
-	}
-}
-
-// TestCommitFails makes the directory read-only, or blocks the target's path, after the file was
-// started.
-func TestCommitFails(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "m.mag")
-	f, err := CreateFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	// A directory that is not empty cannot be replaced.
-	if err := os.MkdirAll(filepath.Join(path, "x"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Commit(true); err == nil {
-		t.Error("a file took the place of a directory")
-	}
-	if names := entries(t, dir); len(names) != 1 || names[0] != "m.mag" {
-		t.Errorf("left behind: %v", names)
-	}
-	f, err = CreateFile(filepath.Join(dir, "n.mag"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	f.f.Close()
-	if err := f.Commit(true); !errors.Is(err, os.ErrClosed) {
-		t.Errorf("Commit of a closed file = %v", err)
-	}
-	if names := entries(t, dir); len(names) != 1 {
-		t.Errorf("left behind: %v", names)
-	}
-}
-
 func TestRefused(t *testing.T) {
 	dir := t.TempDir()
 	mustWrite(t, filepath.Join(dir, "file"), "x", 0o644)
@@ -149,30 +91,5 @@ func TestSymbolicLink(t *testing.T) {
 	}
 	if names := entries(t, real); len(names) != 1 {
 		t.Errorf("left behind: %v", names)
-	}
-}
-
-// TestSpool: a spool leaves no file behind, and has no name where the system allows it.
-func TestSpool(t *testing.T) {
-	dir := t.TempDir()
-	for _, name := range []string{"TMPDIR", "TMP", "TEMP"} {
-		t.Setenv(name, dir)
-	}
-	s, err := newSpool(driver.SpoolFile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if names := entries(t, dir); runtime.GOOS != "windows" && len(names) != 0 {
-		t.Errorf("a spool has the names %q", names)
-	}
-	s.Remove()
-	if names := entries(t, dir); len(names) != 0 {
-		t.Errorf("left behind: %q", names)
-	}
-	t.Setenv("TMPDIR", filepath.Join(dir, "none"))
-	t.Setenv("TMP", os.Getenv("TMPDIR"))
-	if s, err := newSpool(driver.SpoolFile); err == nil {
-		s.Remove()
-		t.Error("a spool in a directory that does not exist")
 	}
 }

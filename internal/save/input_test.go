@@ -177,55 +177,6 @@ type brokenWriter struct{ err error }
 
 func (b brokenWriter) Write([]byte) (int, error) { return 0, b.err }
 
-// TestInputPanics: a panic while checksumming a large piece, such as a fault in a mapping, is repeated
-// in the goroutine of CopyTo; a target that panics leaves no checksum goroutine running.
-func TestInputPanics(t *testing.T) {
-	data := pattern(piece)
-	sum := crc32.NewIEEE()
-	for _, c := range []struct {
-		name   string
-		target io.WriterAt
-		sum    io.Writer
-	}{{"sum", &Memory{}, panics{}}, {"target", panics{}, sum}} {
-		t.Run(c.name, func(t *testing.T) {
-			defer func() {
-				if v := recover(); v != errPlanted {
-					t.Errorf("recovered %v, want %v", v, errPlanted)
-				}
-			}()
-			err := NewInput(context.Background(), bytes.NewReader(data), piece, nil).CopyTo(c.target, 0, c.sum)
-			t.Errorf("no panic, but %v", err)
-		})
-	}
-	if got, want := sum.Sum32(), crc32.ChecksumIEEE(data); got != want {
-		t.Errorf("the sum is %08x when the target has panicked, want %08x", got, want)
-	}
-}
-
-var errPlanted = errors.New("planted")
-
-type panics struct{}
-
-func (panics) Write([]byte) (int, error)          { panic(errPlanted) }
-func (panics) WriteAt([]byte, int64) (int, error) { panic(errPlanted) }
-
-// TestInputNotTaken: Finish reports an encoder that did not consume all data.
-func TestInputNotTaken(t *testing.T) {
-	in := NewInput(context.Background(), bytes.NewReader(pattern(10)), 10, nil)
-	if err := in.Finish(); !errors.Is(err, tensor.ErrTruncated) {
-		t.Errorf("nothing was taken: %v", err)
-	}
-	in = NewInput(context.Background(), bytes.NewReader(pattern(10)), 10, nil)
-	in.Read(make([]byte, 4))
-	rest, err := io.ReadAll(in)
-	if err == nil {
-		err = in.Finish()
-	}
-	if err != nil || !bytes.Equal(rest, pattern(10)[4:]) {
-		t.Errorf("the rest after a Read: %x, %v", rest, err)
-	}
-}
-
 // TestFinishNoProgress: Finish returns even if the reader never makes progress.
 func TestFinishNoProgress(t *testing.T) {
 	in := NewInput(context.Background(), silent{}, 0, nil)

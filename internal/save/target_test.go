@@ -59,21 +59,6 @@ func TestStream(t *testing.T) {
 	}
 }
 
-// TestStreamErrors: a short write is an error, and the position counts the written bytes.
-func TestStreamErrors(t *testing.T) {
-	broken := errors.New("broken")
-	s := &stream{w: brokenWriter{broken}}
-	if _, err := s.WriteAt([]byte("a"), 0); !errors.Is(err, broken) {
-		t.Errorf("WriteAt = %v", err)
-	}
-	if _, err := s.WriteAt([]byte("a"), 7); !errors.Is(err, broken) {
-		t.Errorf("WriteAt beyond a gap = %v", err)
-	}
-	if err := s.Truncate(7); !errors.Is(err, broken) {
-		t.Errorf("Truncate = %v", err)
-	}
-}
-
 // answer is a writer that returns wrong counts.
 type answer struct{ more int }
 

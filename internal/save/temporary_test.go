@@ -11,9 +11,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
-
-	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // TestLongNames: every file name that the file system accepts can be written.
@@ -95,27 +92,6 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// TestSweepNoFile: directories and links with temporary names are not removed.
-func TestSweepNoFile(t *testing.T) {
-	testhost.NeedLinks(t)
-	dir := t.TempDir()
-	old := time.Now().Add(-48 * time.Hour)
-	sub, link := filepath.Join(dir, ".m.0123456789ab.tmp"), filepath.Join(dir, ".m.0123456789ac.tmp")
-	if err := os.Mkdir(sub, 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(sub, old, old); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Symlink("nowhere", link); err != nil {
-		t.Skip("no symbolic links here: ", err)
-	}
-	replace(t, filepath.Join(dir, "m"), "new", false)
-	if d := cmp.Diff([]string{filepath.Base(sub), filepath.Base(link), "m"}, entries(t, dir)); d != "" {
-		t.Error(d)
-	}
-}
-
 // failing makes a call fail and counts how often it was made.
 func failing(t *testing.T, call string) *int {
 	t.Helper()
@@ -132,28 +108,3 @@ func failing(t *testing.T, call string) *int {
 }
 
 var errInjected = errors.New("injected")
-
-// TestNotDurable: if the directory cannot be synced, the error wraps ErrNotDurable and the new file is
-// in place.
-func TestNotDurable(t *testing.T) {
-	dir := t.TempDir()
-	path := filepath.Join(dir, "m")
-	mustWrite(t, path, "old", 0o644)
-	n := failing(t, CallSyncDir)
-	f, err := CreateFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if _, err := f.WriteAt([]byte("new"), 0); err != nil {
-		t.Fatal(err)
-	}
-	if err := f.Commit(true); !errors.Is(err, driver.ErrNotDurable) || !errors.Is(err, errInjected) {
-		t.Errorf("Commit = %v, want ErrNotDurable", err)
-	}
-	mustRead(t, path, "new")
-	if *n != 1 {
-		t.Errorf("%d directories were synced", *n)
-	}
-	replace(t, path, "newer", false) // no sync requested
-	mustRead(t, path, "newer")
-}

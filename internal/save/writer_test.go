@@ -46,9 +46,8 @@ func (d *laidOut) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout
 type encoded struct {
 	toy
 	encodeErr, tensorErr, finishErr error
-	leave                           bool   // do not consume the data
-	streams                         bool   // the number is written first
-	panics                          string // the method that panics
+	leave                           bool // do not consume the data
+	streams                         bool // the number is written first
 	made                            []*encoder
 }
 
@@ -70,7 +69,6 @@ func (d *encoded) encode(t driver.Target, p *driver.Plan) (driver.Encoder, error
 		return nil, d.encodeErr
 	}
 	d.made = append(d.made, e)
-	d.panic("Encode")
 	if d.streams {
 		_, err := t.WriteAt([]byte{byte('0' + len(p.Tensors))}, 0)
 		return e, err
@@ -88,15 +86,7 @@ func (e *encoder) Tensor(i int, in driver.Input) error {
 	return in.CopyTo(e.t, at, nil)
 }
 
-// panic stands for a user callback that the driver calls.
-func (d *encoded) panic(in string) {
-	if d.panics == in {
-		panic(errMine)
-	}
-}
-
 func (e *encoder) Finish() error {
-	e.d.panic("Finish")
 	if e.d.finishErr != nil || e.d.streams {
 		return e.d.finishErr
 	}
@@ -176,45 +166,6 @@ func wantEmpty(t *testing.T, dir string) {
 	t.Helper()
 	if list, err := os.ReadDir(dir); err != nil || len(list) != 0 {
 		t.Errorf("left behind: %v, %v", list, err)
-	}
-}
-
-// TestLayoutStreams: tensors in the order of the file are written without a spool.
-func TestLayoutStreams(t *testing.T) {
-	t.Setenv("TMPDIR", filepath.Join(t.TempDir(), "none"))
-	for _, spool := range []driver.Spool{driver.SpoolNever, driver.SpoolFile} {
-		var out bytes.Buffer
-		c := options("")
-		c.Spool = spool
-		w, err := NewWriter(&laidOut{layout: backwards}, &out, threeTensors(), c)
-		if err != nil {
-			t.Fatal(err)
-		}
-		for _, step := range []struct{ name, want string }{
-			{"empty", "head"}, {"c", backwardsFile[:10]}, {"b", backwardsFile[:13]}, {"a", backwardsFile[:16]},
-		} {
-			if err := w.WriteTensor(step.name, strings.NewReader(threeData[step.name])); err != nil {
-				t.Fatal(err)
-			}
-			if got := out.String(); got != step.want {
-				t.Errorf("after %s: %q, want %q", step.name, got, step.want)
-			}
-		}
-		if err := w.Close(); out.String() != backwardsFile || err != nil {
-			t.Errorf("%q, %v", out.String(), err)
-		}
-	}
-	c := options("")
-	c.Spool = driver.SpoolNever
-	var out bytes.Buffer
-	w, err := NewWriter(&laidOut{layout: backwards}, &out, threeTensors(), c)
-	if err != nil {
-		t.Fatal(err)
-	}
-	err = w.WriteTensor("a", strings.NewReader("AAA"))
-	wantError(t, "out of order, with driver.SpoolNever", err, driver.ErrSequential, `tensor "a"`)
-	if out.Len() > 4 {
-		t.Errorf("written all the same: %q", out.String())
 	}
 }
 
@@ -400,85 +351,6 @@ func TestWriterFailures(t *testing.T) {
 			}
 			untouched(t, path)
 		})
-	}
-}
-
-// TestWriterPanics: a panic in a user callback propagates, leaves no file behind and fails later
-// calls.
-func TestWriterPanics(t *testing.T) {
-	for _, in := range []string{"Encode", "Finish", "Progress"} {
-		t.Run(in, func(t *testing.T) {
-			d, path := &encoded{panics: in}, stored(t, "m.toy", []byte("old"))
-			c := options(path)
-			c.Progress = func(int64, int64, string) { d.panic("Progress") }
-			var w *Writer
-			func() {
-				defer func() {
-					if thrown := recover(); thrown != errMine {
-						t.Errorf("recovered %v", thrown)
-					}
-				}()
-				w, _ = Create(d, threeTensors(), c)
-				_ = write(w, "a b e c")
-			}()
-			untouched(t, path)
-			if w != nil {
-				wantError(t, "Close", w.Close(), driver.ErrAborted, "")
-			}
-		})
-	}
-}
-
-// TestWriteDirectory: a layout with Files writes a directory.
-func TestWriteDirectory(t *testing.T) {
-	files := []string{"0.toy", "1.toy", "2.toy", "3.toy"}
-	d := &laidOut{layout: func(p *driver.Plan) (*driver.Layout, error) {
-		l := &driver.Layout{Files: files}
-		for range files {
-			l.Parts = append(l.Parts, driver.Part{Bytes: []byte("head ")})
-		}
-		return l, nil
-	}}
-	c := options(filepath.Join(t.TempDir(), "m"))
-	w, err := Create(d, threeTensors(), c)
-	if err == nil {
-		err = write(w, "c b e a")
-	}
-	got, readErr := os.ReadFile(filepath.Join(c.Path, "0.toy"))
-	if err != nil || readErr != nil || string(got) != "head AAA" {
-		t.Errorf("%v, %v, %q", err, readErr, got)
-	}
-	_, err = Create(d, threeTensors(), c)
-	wantError(t, "again", err, os.ErrExist, "")
-	files = nil
-	d.layout = func(*driver.Plan) (*driver.Layout, error) { return &driver.Layout{Files: []string{}}, nil }
-	_, err = Create(d, nil, c)
-	wantError(t, "no files", err, driver.ErrPlan, "")
-}
-
-// TestQueueFailures: a stored tensor that fails leaves nothing behind.
-func TestQueueFailures(t *testing.T) {
-	t.Setenv("TMPDIR", t.TempDir())
-	for _, spool := range []driver.Spool{driver.SpoolFile, driver.SpoolMemory} {
-		for what, run := range map[string]func(w *Writer) error{
-			"short":   func(w *Writer) error { return w.WriteTensor("a", strings.NewReader("A")) },
-			"long":    func(w *Writer) error { return w.WriteTensor("a", strings.NewReader("AAAA")) },
-			"missing": func(w *Writer) error { return errors.Join(w.WriteTensor("a", strings.NewReader("AAA")), w.Close()) },
-			"abort": func(w *Writer) error {
-				return errors.Join(w.WriteTensor("a", strings.NewReader("AAA")), w.Abort(), w.Close())
-			},
-		} {
-			c := options("")
-			c.Spool = spool
-			w, err := NewWriter(&laidOut{layout: backwards}, io.Discard, threeTensors(), c)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := run(w); err == nil {
-				t.Errorf("%s: no error", what)
-			}
-			wantEmpty(t, os.Getenv("TMPDIR"))
-		}
 	}
 }
 
