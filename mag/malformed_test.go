@@ -95,7 +95,9 @@ var malformedV1 = []badV1{
 	}, format.ErrCorrupt, "tensor shape", recX + 20},
 	{"tensor dims overflow", func(f *v1File) { f.tensors[0].shape, f.tensors[0].numel = []uint64{1 << 32, 1 << 32}, 0 }, format.ErrCorrupt, "tensor shape", recX + 28},
 	{"tensor dims wrap around", func(f *v1File) { f.tensors[0].shape, f.tensors[0].numel = []uint64{1<<32 + 1, 1<<32 + 1}, 1<<33+1 }, format.ErrCorrupt, "tensor shape", recX + 28},
-	{"tensor bytes reach 2^63", func(f *v1File) { f.tensors[0].aux[0], f.tensors[0].shape, f.tensors[0].numel = 24, []uint64{1 << 60, 1}, 1<<60 }, format.ErrCorrupt, "tensor numel", recX + 4},
+	{"tensor bytes reach 2^63", func(f *v1File) {
+		f.tensors[0].aux[0], f.tensors[0].shape, f.tensors[0].numel = 24, []uint64{1 << 60, 1}, 1<<60
+	}, format.ErrCorrupt, "tensor numel", recX + 4},
 	{"tensor bytes overflow", func(f *v1File) { f.tensors[0].shape, f.tensors[0].numel = []uint64{1 << 31, 1 << 31}, 1<<62 }, format.ErrCorrupt, "tensor numel", recX + 4},
 	{"tensor larger than the file", func(f *v1File) { f.tensors[0].shape, f.tensors[0].numel = []uint64{1 << 30, 1 << 30}, 1<<60 }, format.ErrTruncated, "tensor offset", recX + 12},
 	{"tensor one byte too long", func(f *v1File) { f.tensors[1].offset++; f.tensors[1].data = f.tensors[1].data[:3] }, format.ErrTruncated, "tensor offset", recY + 12},

@@ -3,10 +3,6 @@ package live_test
 import (
 	"bytes"
 	"context"
-	"crypto"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"errors"
 	"expvar"
 	"fmt"
@@ -18,7 +14,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/live"
-	"github.com/weightmap/weightmap/format/signing"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -140,37 +135,6 @@ func write(path string, numbers ...uint8) {
 	if err != nil {
 		log.Fatal(err)
 	}
-}
-
-// A reload takes only a model with a signature, over all files of its directory, by a trusted key.
-func Example_signed() {
-	path := examplePath()
-	dir := filepath.Dir(path)
-	defer os.RemoveAll(dir)
-	write(path, 1)
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		log.Fatal(err)
-	}
-	signature := filepath.Join(dir, "model.sig")
-	bundle, err := signing.Sign(context.Background(), dir, signing.Signer{Key: key}, &signing.Options{Bundle: signature})
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := os.WriteFile(signature, bundle.Bytes(), 0o666); err != nil {
-		log.Fatal(err)
-	}
-
-	trust := &signing.Trust{Keys: []crypto.PublicKey{key.Public()}} // or signing.ReadTrust("pub.pem")
-	h, err := live.Open(path, &live.Options{Open: &format.Options{Trusted: &signing.Policy{Trust: trust}}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer h.Close()
-	write(path, 2) // without a new signature
-	n, err := h.Reload(context.Background())
-	fmt.Println("generation", n, "stays:", errors.Is(err, format.ErrSignature))
-	// Output: generation 1 stays: true
 }
 
 // Prepare builds what requests need of a model, once for each generation.

@@ -123,31 +123,6 @@ func mustRead(t *testing.T, path string) []byte {
 	return b
 }
 
-// TestAnotherEntry: a directory has another list of entries when a tensor comes.
-func TestAnotherEntry(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "model")
-	writeModel(t, "tsr", path, model{value: 1})
-	h, err := Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer h.Close()
-	was, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := os.WriteFile(filepath.Join(path, "2.tsr"), mustRead(t, filepath.Join(path, "0.tsr")), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := os.Chtimes(path, was.ModTime().Add(1e9), was.ModTime().Add(1e9)); err != nil { // coarse clocks
-		t.Fatal(err)
-	}
-	reload(t, h, 2)
-	if s := h.Stats(); s.Files != 4 || s.Overwrites != 0 {
-		t.Errorf("%+v", s)
-	}
-}
-
 func TestChange(t *testing.T) {
 	dir := t.TempDir()
 	a, b, none := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "none")

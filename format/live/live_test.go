@@ -302,34 +302,3 @@ func TestCloseWhileLoading(t *testing.T) {
 		t.Errorf("the reload: %v", err)
 	}
 }
-
-func TestOpenRefuses(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "model")
-	replace(t, path, bytesOf(t, model{value: 1, unsigned: true}))
-	wrong := errors.New("of other shapes")
-	for _, tt := range []struct {
-		name string
-		path string
-		o    *Options
-		want error
-	}{
-		{"not there", path + ".not", nil, os.ErrNotExist},
-		{"unsigned", path, &Options{Open: &format.Options{Trusted: trusted}}, format.ErrSignature},
-		{"not valid", path, &Options{Validate: func(*format.Model) error { return wrong }}, wrong},
-		{"not prepared", path, &Options{Prepare: func(context.Context, *format.Model) (any, error) { return nil, wrong }}, wrong},
-		{"a bad option", path, &Options{Open: &format.Options{MaxMemory: -1}}, format.ErrOption},
-		{"workers", path, &Options{Workers: -1}, format.ErrOption},
-		{"interval", path, &Options{Interval: -1}, format.ErrOption},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			var o Options
-			if tt.o != nil {
-				o = *tt.o
-			}
-			o.Notify = func(e Event) { t.Errorf("an event: %v", e) }
-			if h, err := Open(tt.path, &o); h != nil || !errors.Is(err, tt.want) {
-				t.Errorf("%v, want %v", err, tt.want)
-			}
-		})
-	}
-}

@@ -57,3 +57,28 @@ func TestWarmRefuses(t *testing.T) {
 		t.Errorf("without the key: %v", err)
 	}
 }
+
+// TestHot: hot tensors are locked in memory, and a model without them is refused.
+func TestHot(t *testing.T) {
+	h, path := start(t, nil)
+	h.Close()
+	h, err := Open(path, &Options{Hot: []string{"1"}})
+	if errors.Is(err, format.ErrLimit) || errors.Is(err, format.ErrUnsupported) {
+		t.Skip("this process may not lock memory: ", err)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
+	if err := h.Do(func(m *format.Model) error {
+		if n := m.Stats().Locked; n < 4*elements {
+			t.Errorf("%d bytes are locked", n)
+		}
+		return nil
+	}); err != nil {
+		t.Error(err)
+	}
+	if _, err := Open(path, &Options{Hot: []string{"none"}}); !errors.Is(err, format.ErrNotFound) {
+		t.Errorf("a hot tensor that the model lacks: %v", err)
+	}
+}

@@ -351,43 +351,6 @@ func TestNeverAnswered(t *testing.T) {
 	}
 }
 
-// TestContext ends opening, in the first request and in later ones, and nothing after it.
-func TestContext(t *testing.T) {
-	model := written(t, "mag", 3, 4)
-	ctx, cancel := context.WithCancel(context.Background())
-	s := serve(t, model, func(w http.ResponseWriter, r *http.Request, n int) bool {
-		if n > 0 {
-			cancel()
-		}
-		return false
-	})
-	if _, err := Open(ctx, s.URL, &Options{Window: 64}); !errors.Is(err, context.Canceled) {
-		t.Errorf("Open with a context that ends meanwhile: %v", err)
-	}
-	s = serve(t, model, nil)
-	for name, open := range map[string]func(context.Context) error{
-		"Open": func(ctx context.Context) error { _, err := Open(ctx, s.URL, nil); return err },
-		"NewReaderAt": func(ctx context.Context) error {
-			_, err := NewReaderAt(ctx, s.URL, nil)
-			return err
-		},
-	} {
-		if err := open(ctx); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s with a context that has ended: %v", name, err)
-		}
-	}
-	ctx, end := context.WithCancel(context.Background())
-	m, err := Open(ctx, s.URL, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	end()
-	if _, err := m.Verify(context.Background()); err != nil {
-		t.Errorf("Verify after the context of opening has ended: %v", err)
-	}
-}
-
 // TestClose of a model ends its reads instead of waiting for them.
 func TestClose(t *testing.T) {
 	model := written(t, "mag", 3, 400)
@@ -509,27 +472,6 @@ func TestClient(t *testing.T) {
 	r, err := NewReaderAt(context.Background(), s.URL, nil)
 	if err == nil || errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a server that is not trusted: %v, %v", r, err)
-	}
-}
-
-// TestReads: ReadAt is that of any io.ReaderAt.
-func TestReads(t *testing.T) {
-	data := pattern(10_000)
-	r := reader(t, serve(t, data, nil), &Options{Window: 1000})
-	for _, tt := range []struct {
-		n    int
-		off  int64
-		want int
-		err  error
-	}{
-		{0, 0, 0, nil}, {0, 5000, 0, nil}, {0, 20_000, 0, nil}, {1, 10_000, 0, io.EOF}, {1, 1 << 62, 0, io.EOF},
-		{10, 9_995, 5, io.EOF}, {10, 9_990, 10, nil}, {10_000, 0, 10_000, nil}, {10_001, 0, 10_000, io.EOF}, {10, 995, 10, nil}, {10, -1, 0, tensor.ErrCorrupt},
-	} {
-		p := make([]byte, tt.n)
-		n, err := r.ReadAt(p, tt.off)
-		if n != tt.want || !errors.Is(err, tt.err) || n > 0 && !bytes.Equal(p[:n], data[tt.off:][:n]) {
-			t.Errorf("%d bytes at %d: %d, %v", tt.n, tt.off, n, err)
-		}
 	}
 }
 

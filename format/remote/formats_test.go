@@ -3,9 +3,7 @@ package remote
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
-	"net/http"
 	"strconv"
 	"testing"
 
@@ -159,55 +157,5 @@ func TestLargeIndex(t *testing.T) {
 				t.Errorf("%d requests", got)
 			}
 		})
-	}
-}
-
-// TestChanged: no version of an object mixes with another, whatever the server thinks of If-Range.
-// Another content with the same tag and size is believed, as documented.
-func TestChanged(t *testing.T) {
-	one, two := pattern(100_000), pattern(100_001)[1:]
-	for _, tt := range []struct {
-		name    string
-		data    []byte
-		tag     string
-		ignores bool // If-Range
-		want    error
-	}{
-		{"another tag", two, `"two"`, false, ErrChanged},
-		{"another tag, If-Range ignored", two, `"two"`, true, ErrChanged},
-		{"no tag", two, "", true, ErrAnswer},
-		{"another size", two[:99_999], `"one"`, true, ErrChanged},
-		{"a larger size", pattern(100_002)[1:], `"one"`, true, ErrChanged},
-		{"the same tag", two, `"one"`, false, nil},
-	} {
-		for _, at := range []int{1, 4} { // the request before which it changes
-			t.Run(tt.name+" "+strconv.Itoa(at), func(t *testing.T) {
-				s := serve(t, one, nil)
-				s.wrong = func(w http.ResponseWriter, r *http.Request, n int) bool {
-					if tt.ignores {
-						r.Header.Del("If-Range")
-					}
-					if n == at {
-						s.replace(tt.data, tt.tag)
-					}
-					return false
-				}
-				r := reader(t, s, &Options{Window: 1000, Part: 99_000 / 7, Parallel: 1})
-				r.Parsed()
-				p := make([]byte, len(one))
-				for off := 0; off < len(p); off += len(p) / 10 {
-					_, err := r.ReadAt(p[off:][:len(p)/10], int64(off))
-					if errors.Is(err, ErrChanged) != errors.Is(err, tensor.ErrCorrupt) {
-						t.Errorf("%v is ErrChanged, or ErrCorrupt, but not both", err)
-					}
-					if err == nil && tt.want != nil && !bytes.Equal(p[off:][:len(p)/10], one[off:][:len(p)/10]) {
-						t.Fatalf("bytes of another version at %d", off)
-					}
-					if off == len(p)*9/10 && !errors.Is(err, tt.want) {
-						t.Errorf("%v, want %v", err, tt.want)
-					}
-				}
-			})
-		}
 	}
 }

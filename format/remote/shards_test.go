@@ -136,28 +136,3 @@ func TestShardsRefused(t *testing.T) {
 		})
 	}
 }
-
-// TestExternalData: ONNX keeps data in other files, which are asked for when a tensor in them is used.
-func TestExternalData(t *testing.T) {
-	field := func(number int, b string) string { return string([]byte{byte(number<<3 | 2), byte(len(b))}) + b }
-	entry := func(k, v string) string { return field(13, field(1, k)+field(2, v)) }
-	weight := "\x08\x03\x10\x02" + field(8, "w") + entry("location", "w.bin") + entry("offset", "1") + entry("length", "3") + "\x70\x01"
-	model := "\x08\x08" + field(7, field(2, "g")+field(5, weight)) + field(8, "\x10\x11")
-	s := host(t, map[string]string{"/m.onnx": model, "/w.bin": "\x00\x01\x02\x03"})
-	m, err := Open(context.Background(), s.URL+"/m.onnx", quick())
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer m.Close()
-	if len(s.asked) != 1 {
-		t.Errorf("requests before use: %v", s.asked)
-	}
-	v, err := m.Tensor("w")
-	if err != nil {
-		t.Fatal(err)
-	}
-	b, err := v.Bytes()
-	if diff := cmp.Diff([]byte{1, 2, 3}, b); diff != "" || err != nil {
-		t.Error(diff, err)
-	}
-}
