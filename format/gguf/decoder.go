@@ -69,19 +69,16 @@ func (d *decoder) count(field string, n uint64, size int) {
 	}
 }
 
-func (d *decoder) u32(field string) uint32 {
-	if b := d.take(field, 4); b != nil {
-		return binary.LittleEndian.Uint32(b)
+// number returns a number of size bytes.
+func (d *decoder) number(field string, size uint64) (n uint64) {
+	for i, b := range d.take(field, size) {
+		n |= uint64(b) << (8 * i)
 	}
-	return 0
+	return n
 }
 
-func (d *decoder) u64(field string) uint64 {
-	if b := d.take(field, 8); b != nil {
-		return binary.LittleEndian.Uint64(b)
-	}
-	return 0
-}
+func (d *decoder) u32(field string) uint32 { return uint32(d.number(field, 4)) }
+func (d *decoder) u64(field string) uint64 { return d.number(field, 8) }
 
 // text returns a string, valid until more is read.
 func (d *decoder) text(field string) []byte { return d.take(field, d.u64(field)) }
