@@ -66,7 +66,7 @@ func exact(b []byte, d DType) (*big.Float, float64) {
 	return new(big.Float).SetUint64(bits), 0
 }
 
-// minifloat returns the value of a finite number of 8 bits with so many of fraction.
+// minifloat returns the value of a finite 8-bit number with the given number of fraction bits.
 func minifloat(bits, fraction, bias int) float64 {
 	exponent, f := bits&0x7f>>fraction, float64(bits&(1<<fraction-1))/float64(int(1)<<fraction)
 	value := math.Ldexp(f, 1-bias)

@@ -181,7 +181,7 @@ func TestDecodeAtReads(t *testing.T) {
 	}
 }
 
-// TestDecodeAtAllocations: of memory nothing is allocated, whatever the type.
+// TestDecodeAtAllocations: decoding memory does not allocate for any type.
 func TestDecodeAtAllocations(t *testing.T) {
 	if testhost.Race {
 		t.Skip("the race detector drops what sync.Pool keeps")

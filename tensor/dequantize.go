@@ -150,7 +150,7 @@ func (q *Quantization) convertSlowly(dst []float32, data []byte, dt DType, runs 
 // logarithmic converts d, an element minus its zero point.
 func logarithmic(d, scale float64) float32 {
 	if d == 0 {
-		return 0 // whatever the scale
+		return 0 // for any scale, even Inf
 	}
 	return float32(math.Copysign(math.Exp2(math.Abs(d)*scale)-1, d))
 }

@@ -340,7 +340,7 @@ func TestLosses(t *testing.T) {
 	unwritten(t, filepath.Dir(other))
 }
 
-// network is a graph of two nodes, one with a graph of its own, over tensors.
+// network is a graph of two nodes, one of which contains a graph, over tensors.
 func network(inputs ...string) *format.Graph {
 	inner := &format.Graph{
 		Inputs: []format.ValueInfo{}, Outputs: []format.ValueInfo{{Name: "z"}},
@@ -464,7 +464,7 @@ func TestKeep(t *testing.T) {
 	}
 }
 
-// TestEncrypted goes through a format that encrypts, by options of its own.
+// TestEncrypted goes through a format that encrypts, with Options.Format.
 func TestEncrypted(t *testing.T) {
 	want := floats("w", tensor.Shape{2}, 1, 2)
 	in := model(t, "safetensors", format.Plan{}, want)

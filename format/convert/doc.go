@@ -118,16 +118,15 @@
 // # Memory and files
 //
 // An unchanged tensor is written from the mapping. A tensor that changes is converted
-// in pieces of 64 Ki elements; up to four tensors are converted concurrently,
+// in pieces of 64 Ki elements; several tensors are converted concurrently,
 // two pieces ahead of the writer. Quantization reads a tensor twice, the first time
 // for its parameters, which precede the data in most formats. On Linux and Android pages of the mapping
 // are evicted after they were read (format.Model.Evict), so that a
 // conversion takes less than 64 MB of memory, however large the model.
 //
-// Some formats and options need more.
-// Compressed tensors of the source are decoded one at a time; an MLE file that is
-// compressed or encrypted as a whole is decoded as a whole. MLE with LZ4, and MLE and WIA with
-// encryption, hold the data to compress or encrypt in memory.
+// Some formats and options need more. Compressed tensors of the source are decoded one at a time; an
+// MLE file that is compressed or encrypted as a whole is decoded as a whole. MLE with LZ4, and MLE and
+// WIA with encryption, hold the data to compress or encrypt in memory.
 //
 // As with format.Create, the target appears when it is complete. A model can therefore be converted
 // onto its own file, and an error or cancellation leaves the old file untouched.

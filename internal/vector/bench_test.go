@@ -17,7 +17,7 @@ func BenchmarkScalar(b *testing.B) {
 	for _, c := range []conversion{conversions()[0], conversions()[1], linearConversion("int8", Int8, 0.03, -5)} {
 		b.Run(c.name, func(b *testing.B) {
 			floor.Pairs(b, pairs,
-				func() error { c.twin(dst, src); return nil },
+				func() error { c.plain(dst, src); return nil },
 				func() error { c.convert(dst, src, false); return nil })
 		})
 	}

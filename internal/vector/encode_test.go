@@ -8,10 +8,10 @@ import (
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
-// encoders are the routines that narrow, each next to its twin.
+// encoders are the routines that narrow, each next to its Go version.
 var encoders = []struct {
-	name         string
-	encode, twin func(dst []byte, src []float32)
+	name          string
+	encode, plain func(dst []byte, src []float32)
 }{
 	{"float16", EncodeFloat16, toHalfPlain},
 	{"bfloat16", EncodeBFloat16, toBrainPlain},
@@ -31,7 +31,7 @@ func compareEncoders(t *testing.T, data []byte, at where) {
 	}
 	for _, e := range encoders {
 		want := make([]byte, 2*n)
-		e.twin(want, src)
+		e.plain(want, src)
 		all := bytes.Repeat([]byte{0xa5}, at.src+2*n+2*around)
 		got := all[at.src+around:][:2*n]
 		e.encode(got, src)

@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// FuzzTwins compares every routine with its twin, over bytes and with parameters
+// FuzzTwins compares every routine with its Go version, over bytes and with parameters
 // as a hostile file may have them.
 func FuzzTwins(f *testing.F) {
 	f.Fuzz(func(t *testing.T, data []byte, src, dst uint8, scale, last uint32, zero, end int32, width uint16) {

@@ -18,7 +18,7 @@ func specials() (all []float32) {
 	return all
 }
 
-// compareRange compares the bits of what Range and its twin return.
+// compareRange compares the bits of what Range and its Go version return.
 func compareRange(t *testing.T, src []float32, lo, hi float32) {
 	t.Helper()
 	type result struct {
@@ -36,7 +36,7 @@ func compareRange(t *testing.T, src []float32, lo, hi float32) {
 	}
 }
 
-// compareRangeRow compares the bits of what RangeRow and its twin leave.
+// compareRangeRow compares the bits of what RangeRow and its Go version leave.
 func compareRangeRow(t *testing.T, rows ...[]float32) {
 	t.Helper()
 	n := len(rows[0])
@@ -110,7 +110,7 @@ func TestRange(t *testing.T) {
 	}
 }
 
-// compareSteps compares Quantize with its twin, and that with the definition.
+// compareSteps compares Quantize with its Go version, and that with the definition.
 func compareSteps(t *testing.T, src []float32, scale float32, s Steps) {
 	t.Helper()
 	got, want := make([]byte, len(src)+1), make([]byte, len(src)+1)
@@ -136,7 +136,7 @@ func steps(scale float32) []Steps {
 	return []Steps{{i, -127, 127, 0}, {i, -127, 127, 128}, {i, -128 + 37, 127 + 37, -37}, {i, -200, 55, 200}, {i, -32767, 32767, 0}}
 }
 
-// compareRows compares QuantizeRow with its twin, with steps by turns.
+// compareRows compares QuantizeRow with its Go version, with steps by turns.
 func compareRows(t *testing.T, src []float32, all []Steps) {
 	t.Helper()
 	columns := make([]Steps, len(src))
@@ -191,7 +191,7 @@ func TestQuantize(t *testing.T) {
 	compareSteps(t, src, 0.02, steps(0.02)[2])
 }
 
-// compareErrors compares what Add and its twin make of numbers from number at on, all at once
+// compareErrors compares what Add and its Go version make of numbers from number at on, all at once
 // and in pieces of one size.
 func compareErrors(t *testing.T, numbers, stand []float32, at, piece int) {
 	t.Helper()
@@ -234,7 +234,7 @@ func TestErrors(t *testing.T) {
 	compareErrors(t, numbers, stand, 3, 1000)
 }
 
-// compareQ8 compares EncodeQ8 with its twin.
+// compareQ8 compares EncodeQ8 with its Go version.
 func compareQ8(t *testing.T, src []float32) {
 	t.Helper()
 	src = src[:len(src)&^(q8Elems-1)]

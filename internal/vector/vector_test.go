@@ -12,12 +12,12 @@ import (
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
-// conversion is a routine next to its twin. src holds size bytes an element.
+// conversion is a routine next to its Go version. src holds size bytes an element.
 type conversion struct {
 	name    string
 	size    int
 	convert func(dst []float32, src []byte, stream bool)
-	twin    func(dst []float32, src []byte)
+	plain   func(dst []float32, src []byte)
 }
 
 // conversions are all routines, those with parameters with a few of them.
@@ -54,7 +54,7 @@ func linearConversion(name string, k Kind, scale float32, zero int32) conversion
 		func(dst []float32, src []byte) { linearPlain(dst, src, k, scale, zero) }}
 }
 
-// rowConversion has the definition for a twin, element by element, and begins within a row.
+// rowConversion has the definition for its Go version, element by element, and begins within a row.
 func rowConversion(name string, k Kind, scales []float32, zeros []int32) conversion {
 	first := len(scales) / 3
 	return conversion{name, 1,
@@ -80,7 +80,7 @@ func (c conversion) compare(t *testing.T, data []byte, n int, at where) {
 	src := memory.Aligned(at.src + c.size*n)[at.src:]
 	copy(src, data)
 	want := make([]float32, n)
-	c.twin(want, src)
+	c.plain(want, src)
 	for _, stream := range []bool{false, true} {
 		all := memory.Aligned(4 * (n + 2*around + at.dst))
 		fill(all, 0xa5)

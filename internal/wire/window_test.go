@@ -10,7 +10,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// TestWindowAnywhere: whatever is asked for, before or after what was read, is right.
+// TestWindowAnywhere: reads before and after earlier ones return the right bytes.
 func TestWindowAnywhere(t *testing.T) {
 	data := make([]byte, 300<<10)
 	r := rand.New(rand.NewPCG(3, 4))
