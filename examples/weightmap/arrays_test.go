@@ -5,7 +5,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 )
 
@@ -28,14 +27,10 @@ func TestNoArrays(t *testing.T) {
 	must(t, err)
 	want := `{"general.name":"[]","tokens":{"type":"string","length":3},"scores":{"type":"mixed","length":2},"none":{"type":"","length":0},` +
 		`"mixed":{"type":"mixed","length":2},"nested":{"a":[1]},"lists":{"type":"array","length":2},"flags":{"type":"boolean","length":3},"n":7}`
-	if diff := cmp.Diff(want, string(text)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	same(t, want, string(text))
 	path := save(t, "m.gguf", format.Plan{Metadata: meta[:2]}, floats("w", 1))
 	r := inspectJSON(t, path, "-no-arrays")["metadata"].(map[string]any)
-	if diff := cmp.Diff(map[string]any{"type": "string", "length": 3.0}, r["tokens"]); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	same(t, map[string]any{"type": "string", "length": 3.0}, r["tokens"])
 	if _, err := withoutArrays(format.Metadata{{Key: "k", Value: json.RawMessage("[")}}); err == nil {
 		t.Error("no error for what is no JSON")
 	}

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"errors"
 	"math"
 	"strings"
 	"testing"
@@ -110,12 +109,8 @@ func array(t *testing.T, d tensor.DType, shape tensor.Shape, data []byte, args .
 	if err != nil || f.At(0).DType() != d {
 		t.Errorf("%v, %v, want %v", err, f.At(0).DType(), d)
 	}
-	if diff := cmp.Diff(shape, f.At(0).Shape()); diff != "" {
-		t.Errorf("shape (-want +got):\n%s", diff)
-	}
-	if diff := cmp.Diff(data, got); diff != "" {
-		t.Errorf("data (-want +got):\n%s", diff)
-	}
+	same(t, shape, f.At(0).Shape())
+	same(t, data, got)
 }
 
 // TestCatListed: blocks are decoded, what cannot be decoded is bytes.
@@ -125,9 +120,7 @@ func TestCatListed(t *testing.T) {
 	values := make([]float32, 32)
 	values[0], values[1] = 1, -1
 	out, _ := tool(t, 0, "cat", path, "w")
-	if diff := cmp.Diff("1\n-1\n"+strings.Repeat("0\n", 30), out); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	same(t, "1\n-1\n"+strings.Repeat("0\n", 30), out)
 	array(t, tensor.Float32, tensor.Shape{32}, floats("", values...).data, path, "w")
 	if out, _ := tool(t, 0, "cat", "-as", "raw", path, "w"); out != string(block) {
 		t.Errorf("raw: %x", out)
@@ -146,33 +139,6 @@ func TestCatListed(t *testing.T) {
 	_, errs := tool(t, 1, "cat", "-as", "npy", path, "w")
 	contains(t, errs, `tensor "w": unsupported: elements of Q9 cannot be read as numbers, -as raw writes the bytes`)
 }
-
-// TestCatBrokenPipe: an output that ends early is an error.
-func TestCatBrokenPipe(t *testing.T) {
-	v, err := tensor.FromBytes("w", tensor.Int8, tensor.Shape{4}, make([]byte, 4))
-	must(t, err)
-	for _, axes := range [][]axis{nil, {{to: 2}}} {
-		part, err := choose(axes, v.Shape())
-		must(t, err)
-		c := &content{v: v, d: newData(t.Context(), &format.Model{}), sel: part, sliced: axes != nil}
-		for _, form := range []func(*content, *broken) error{
-			func(c *content, b *broken) error { return c.text(b) },
-			func(c *content, b *broken) error { return c.csv(b) },
-			func(c *content, b *broken) error { return c.raw(b) },
-			func(c *content, b *broken) error { return c.npy(b) },
-		} {
-			if err := form(c, &broken{}); !errors.Is(err, errBroken) {
-				t.Errorf("%v", err)
-			}
-		}
-	}
-}
-
-var errBroken = errors.New("broken pipe")
-
-type broken struct{}
-
-func (*broken) Write([]byte) (int, error) { return 0, errBroken }
 
 // TestPieces covers every element once, in order, by no more than a piece at a time.
 func TestPieces(t *testing.T) {

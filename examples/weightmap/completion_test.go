@@ -89,9 +89,7 @@ func TestCompletionBash(t *testing.T) {
 		}
 		want += "\n"
 	}
-	if diff := cmp.Diff(want, script(t, text.String(), "bash", "--norc", "-c")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	same(t, want, script(t, text.String(), "bash", "--norc", "-c"))
 }
 
 // TestCompletionZsh runs the function that zsh calls, with what it would call in turn replaced.
@@ -115,9 +113,7 @@ func TestCompletionZsh(t *testing.T) {
 		}
 		want.WriteString("\n")
 	}
-	if diff := cmp.Diff(want.String(), script(t, text.String(), "zsh", "-f", "-c")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	same(t, want.String(), script(t, text.String(), "zsh", "-f", "-c"))
 }
 
 // TestCompletionFish has fish complete command lines.
@@ -165,7 +161,5 @@ func TestCompletionWords(t *testing.T) {
 	out, _ := tool(t, 0, "completion", "-complete")
 	contains(t, out, "words\ninspect\t")
 	out, _ = tool(t, 0, "completion", "-complete", "--", "cat", "-", "")
-	if diff := cmp.Diff("words\n", out); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	same(t, "words\n", out)
 }

@@ -15,7 +15,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
-	"github.com/weightmap/weightmap/wia"
 )
 
 // TestTargetOfDash: a result does not go to standard output, nor into a file called -
@@ -43,17 +42,6 @@ func TestTargetOfDash(t *testing.T) {
 	tool(t, 0, "verify", "-trust", public, "./-")
 }
 
-// TestKeyInFile: a key need not be in the command line.
-func TestKeyInFile(t *testing.T) {
-	in, out := model(t, "safetensors", "in.safetensors"), filepath.Join(t.TempDir(), "out.wia")
-	key := filepath.Join(t.TempDir(), "secret.key")
-	must(t, os.WriteFile(key, []byte(secretHex+"\n"), 0o600))
-	tool(t, 0, "convert", "-encrypt", "@"+key, in, out)
-	tool(t, 1, "verify", out)
-	tool(t, 0, "verify", "-key", "@"+key, out)
-	tool(t, 0, "verify", "-key", secretHex, out)
-}
-
 // TestConvertQuantized goes from safetensors to int8 in WIA and back.
 func TestConvertQuantized(t *testing.T) {
 	in := model(t, "safetensors", "in.safetensors")
@@ -76,13 +64,6 @@ func TestConvertQuantized(t *testing.T) {
 		t.Errorf("%v %v %s", v.DType(), err, diff)
 	}
 
-	// npz has no place for scales: -lossy does not make integers of no meaning.
-	for _, args := range [][]string{{"-lossy"}, {"-lossy=false"}, {"-rename", "w=v"}} {
-		args = append(append([]string{"convert", "-quantize", "int8"}, args...), in, filepath.Join(dir, "q.npz"))
-		if _, errs = tool(t, 1, args...); !strings.HasPrefix(errs, "weightmap: -quantize: npz has no int8, but float16\ntry: weightmap convert ") {
-			t.Errorf("%q: %s", args, errs)
-		}
-	}
 	// -lossy does leave out scales that the source has.
 	args := []string{"convert", small, filepath.Join(dir, "q.safetensors")}
 	if _, errs = tool(t, 1, args...); !strings.Contains(errs, "\ntry: weightmap convert -lossy ") {
@@ -113,33 +94,6 @@ func TestConvertStorage(t *testing.T) {
 	if i := g.At(0).Info(); g.Len() != 1 || i.Offset%4096 != 0 {
 		t.Errorf("%d tensors, %v", g.Len(), i)
 	}
-}
-
-// TestConvertKeepsAll: a WIA file that becomes another loses nothing that the format has a
-// place for, fields that are not known included, but what was asked to change.
-func TestConvertKeepsAll(t *testing.T) {
-	graph := []byte("\x0a\x01g\xE0\x03\x09") // a name, and field 60, a varint
-	in := writeWIA(t, quantizedPlan(), &wia.WriteOptions{Graph: graph})
-	for _, args := range [][]string{nil, {"-verify", "-compress", "gzip"}, {"-verify", "-encrypt", secretHex}, {"-external-from", "1"}} {
-		out := filepath.Join(t.TempDir(), "m.wia")
-		_, errs := tool(t, 0, append(append([]string{"convert"}, args...), in, out)...)
-		f, err := wia.Open(out, &format.Options{Key: secret})
-		must(t, err)
-		defer f.Close()
-		g, err := f.GraphMessage()
-		must(t, err)
-		if diff := cmp.Diff(graph, g); diff != "" {
-			t.Errorf("%q: graph (-want +got):\n%s", args, diff)
-		}
-		if errs != "" {
-			t.Errorf("%q: %s", args, errs)
-		}
-	}
-	// What changes tensors goes by what formats have in common.
-	out := filepath.Join(t.TempDir(), "m.wia")
-	tool(t, 0, "convert", "-only", "plain", in, out)
-	text, _ := tool(t, 0, "inspect", out)
-	contains(t, text, "1 tensor,")
 }
 
 // TestSplitAndMerge: split says which file opens the model, and merge makes the file that it was.

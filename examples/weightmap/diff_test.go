@@ -70,27 +70,9 @@ w     data     float32[3]  float32[3]  1 of 3  0.5  0.1667  0.989100
 
 1 tensor differs
 `},
-		{"opposite", []sample{floats("w", 1, -2)}, []sample{floats("w", -1, 2)}, nil, 1, `
-NAME  DIFFERS  A           B           VALUES  MAX  MEAN     COSINE
-w     data     float32[2]  float32[2]  2 of 2    4     3  -1.000000
-
-1 tensor differs
-`},
-		{"zeros", []sample{floats("w", 0, 0)}, []sample{floats("w", 1, 0)}, nil, 1, `
-NAME  DIFFERS  A           B           VALUES  MAX  MEAN    COSINE
-w     data     float32[2]  float32[2]  1 of 2    1   0.5  0.000000
-
-1 tensor differs
-`},
 		{"NaN on one side is no tolerance's", []sample{floats("w", nan, 1, nan)}, []sample{floats("w", 1, nan, nan)}, []string{"-tolerance", "inf"}, 1, `
 NAME  DIFFERS  A           B                  VALUES  MAX  MEAN    COSINE
 w     data     float32[3]  float32[3]  2 of 3, 2 NaN    0     0  1.000000
-
-1 tensor differs
-`},
-		{"infinities", []sample{floats("w", inf, 3)}, []sample{floats("w", -inf, 3)}, nil, 1, `
-NAME  DIFFERS  A           B           VALUES   MAX  MEAN    COSINE
-w     data     float32[2]  float32[2]  1 of 2  +Inf  +Inf  1.000000
 
 1 tensor differs
 `},
@@ -107,21 +89,9 @@ w     shape    float32[2]  float32[2,1]
 
 1 tensor differs
 `},
-		{"dtype of equal values", []sample{floats("w", 1, 2)}, []sample{of("w", tensor.Float16, tensor.Shape{2}, []uint16{0x3c00, 0x4000})}, nil, 1, `
-NAME  DIFFERS  A           B           VALUES  MAX  MEAN    COSINE
-w     dtype    float32[2]  float16[2]  0 of 2    0     0  1.000000
-
-1 tensor differs
-`},
 		{"dtype and data", []sample{floats("w", 1, 2)}, []sample{of("w", tensor.Int8, tensor.Shape{2}, []int8{1, 3})}, nil, 1, `
 NAME  DIFFERS      A           B        VALUES  MAX  MEAN    COSINE
 w     dtype, data  float32[2]  int8[2]  1 of 2    1   0.5  0.989949
-
-1 tensor differs
-`},
-		{"large integers", []sample{of("w", tensor.Int64, tensor.Shape{2}, []int64{1 << 60, math.MinInt64})}, []sample{of("w", tensor.Int64, tensor.Shape{2}, []int64{1<<60 + 1, math.MinInt64})}, nil, 1, `
-NAME  DIFFERS  A         B         VALUES  MAX  MEAN    COSINE
-w     data     int64[2]  int64[2]  1 of 2    1   0.5  1.000000
 
 1 tensor differs
 `},
@@ -134,12 +104,6 @@ w     data     int64[1]  int64[1]  1 of 1  1.845e+19  1.845e+19  -1.000000
 		{"quantization", []sample{int8s.quantized(half(0.5))}, []sample{int8s.quantized(half(1))}, nil, 1, `
 NAME  DIFFERS             A        B        VALUES  MAX  MEAN    COSINE
 w     quantization, data  int8[2]  int8[2]  2 of 2    1  0.75  1.000000
-
-1 tensor differs
-`},
-		{"quantized data", []sample{int8s.quantized(half(0.5))}, []sample{of("w", tensor.Int8, tensor.Shape{2}, []int8{1, -4}).quantized(half(0.5))}, nil, 1, `
-NAME  DIFFERS  A        B        VALUES  MAX  MEAN    COSINE
-w     data     int8[2]  int8[2]  1 of 2    1   0.5  0.976187
 
 1 tensor differs
 `},

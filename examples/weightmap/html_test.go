@@ -10,8 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -143,9 +141,7 @@ func TestHTMLBounds(t *testing.T) {
 		"The first 400 of 100,000 nodes are drawn.": g.Note, "The first 50,000 of 60,000 tensors are listed; -filter chooses others.": p.RowNote,
 		"The first 200 of 500 entries are listed.": p.EntryNote,
 	} {
-		if diff := cmp.Diff(want, got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		same(t, want, got)
 	}
 	if len(p.Metadata[0][1]) > 2*longest {
 		t.Error("a long value is not cut")
@@ -172,9 +168,7 @@ func TestDrawLayers(t *testing.T) {
 		"input x float32[1,3,8,8]": y(0), "node Conv conv.weight": y(1), "node Relu relu_b": y(2), "node Relu relu_c": y(3),
 		"node Add ": y(4), "node Gemm fc.weight": y(5), "output y float32[]": y(6),
 	}
-	if diff := cmp.Diff(want, at); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	same(t, want, at)
 	cycle := &format.Graph{Nodes: []format.Node{{Op: "A", Inputs: []string{"y", "x"}, Outputs: []string{"x"}}, {Op: "B", Inputs: []string{"x"}, Outputs: []string{"y"}}}}
 	if d := draw(cycle, func(string) string { return "" }); len(d.Boxes) != 2 || len(d.Edges) != 3 {
 		t.Errorf("%d boxes, %d edges", len(d.Boxes), len(d.Edges))
@@ -197,20 +191,12 @@ func TestBrowser(t *testing.T) {
 	})
 	t.Run("search", func(t *testing.T) {
 		b := browse(t, small, "#q=FC%20int", false)
-		if diff := cmp.Diff([]string{"1 of 4"}, b.texts("#count")); diff != "" {
-			t.Error(diff)
-		}
-		if diff := cmp.Diff([]string{"fc.weight"}, b.texts("#rows .name")); diff != "" {
-			t.Error(diff)
-		}
+		same(t, []string{"1 of 4"}, b.texts("#count"))
+		same(t, []string{"fc.weight"}, b.texts("#rows .name"))
 		b.eval(`document.querySelector("#treemap [data-name='conv.weight']").dispatchEvent(new Event("click"))`)
-		if diff := cmp.Diff([]string{"conv.weight"}, b.texts("#rows .name")); diff != "" {
-			t.Error(diff)
-		}
+		same(t, []string{"conv.weight"}, b.texts("#rows .name"))
 		b.eval(`document.querySelector("#q").value = ""; document.querySelector("#q").dispatchEvent(new Event("input")); document.querySelector("th[data-sort=bytes]").click()`)
-		if diff := cmp.Diff([]string{"conv.bias", "fc.bias", "fc.weight", "conv.weight"}, b.texts("#rows .name")); diff != "" {
-			t.Error(diff)
-		}
+		same(t, []string{"conv.bias", "fc.bias", "fc.weight", "conv.weight"}, b.texts("#rows .name"))
 	})
 	t.Run("nodes", func(t *testing.T) {
 		p := convnet()
@@ -221,9 +207,7 @@ func TestBrowser(t *testing.T) {
 		}
 		b.eval(`document.querySelectorAll(".box")[1].dispatchEvent(new MouseEvent("click", {bubbles: true}))`)
 		want := []string{"operator", "Conv", "input", "x", "input", "conv.weight float32[16,3,5,5]", "input", "conv.bias float32[16]", "output", "a", "strides", "[2,2]"}
-		if diff := cmp.Diff(want, b.texts("#node dt, #node dd")); diff != "" {
-			t.Error(diff)
-		}
+		same(t, want, b.texts("#node dt, #node dd"))
 		b.eval(`document.querySelector("#node .close").click()`)
 		if b.eval(`document.querySelector("#node").hidden`) != true {
 			t.Error("the facts stay")

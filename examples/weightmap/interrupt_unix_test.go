@@ -108,30 +108,3 @@ func interrupted(t *testing.T, program string, args []string, writes bool, signa
 	_ = c.Wait()
 	return c.ProcessState.ExitCode(), errs.String()
 }
-
-// TestSecondInterrupt: what does not end at the first interrupt, since nobody reads the pipe
-// that it opens, ends at the second.
-func TestSecondInterrupt(t *testing.T) {
-	program, path := inPath(t), model(t, "mag", "m.mag")
-	t.Chdir(t.TempDir())
-	for _, name := range []string{"key", "out"} {
-		if err := syscall.Mkfifo(name, 0o600); err != nil {
-			t.Skip(err)
-		}
-	}
-	c := exec.CommandContext(t.Context(), program, "inspect", "-key", "@key", "-o", "out", path)
-	must(t, c.Start())
-	key, err := os.OpenFile("key", os.O_WRONLY, 0)
-	if err == nil {
-		_, err = io.WriteString(key, secretHex)
-		key.Close()
-	}
-	must(t, err)
-	for _, signal := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM} { // two of one kind may arrive as one
-		must(t, c.Process.Signal(signal))
-	}
-	_ = c.Wait()
-	if got := c.ProcessState.ExitCode(); got != 130 {
-		t.Errorf("status %d", got)
-	}
-}

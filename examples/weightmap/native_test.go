@@ -23,9 +23,7 @@ func TestNative(t *testing.T) {
 	model := "\x08\x08" + message(8, "\x10\x11") + message(8, message(1, "mine"), "\x10\x01") + message(7, graph) + function
 	must(t, os.WriteFile(in, []byte(model), 0o666))
 	text, _ := tool(t, 0, "inspect", in)
-	if !strings.Contains(text, "only onnx doc_string: 1, 5 bytes\nonly onnx functions: 1, 38 bytes\n") {
-		t.Error(text)
-	}
+	contains(t, text, "only onnx doc_string: 1, 5 bytes\nonly onnx functions: 1, 38 bytes\n")
 	if text, _ = tool(t, 0, "inspect", "-json", in); !strings.Contains(text, `"kind": "functions"`) {
 		t.Error(text)
 	}
@@ -36,9 +34,7 @@ func TestNative(t *testing.T) {
 		t.Error(text)
 	}
 	_, errs := tool(t, 1, "convert", in, other)
-	if !strings.Contains(errs, "native:functions would be lost: only onnx has it (1, 38 bytes)") {
-		t.Error(errs)
-	}
+	contains(t, errs, "native:functions would be lost: only onnx has it (1, 38 bytes)")
 	tool(t, 0, "convert", "-lossy", in, other)
 	if text, _ = tool(t, 1, "diff", in, other); !strings.Contains(text, "  - onnx functions: 1, 38 bytes, sha256 ") {
 		t.Error(text)

@@ -18,8 +18,6 @@ import (
 	"time"
 	"unicode"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/mle"
@@ -160,9 +158,7 @@ func TestSigned(t *testing.T) {
 		t.Run(tt.algorithm, func(t *testing.T) {
 			print := fingerprint(t, tt.key)
 			want := map[string]any{"algorithm": tt.algorithm, "fingerprint": print, "time": "2024-02-29T23:59:58Z"}
-			if diff := cmp.Diff(want, inspectJSON(t, tt.path)["signature"]); diff != "" {
-				t.Errorf("signature (-want +got):\n%s", diff)
-			}
+			same(t, want, inspectJSON(t, tt.path)["signature"])
 			out, _ := tool(t, 0, "inspect", tt.path)
 			contains(t, out, "\nsigned at 2024-02-29T23:59:58Z with "+tt.algorithm+" by SHA256:"+print+", not checked\n")
 
@@ -194,13 +190,9 @@ func TestEncrypted(t *testing.T) {
 		"name": "w", "dtype": "float32", "shape": []any{4.0}, "offset": -1.0, "bytes": 16.0,
 		"stored_bytes": first(path)["stored_bytes"], "compression": "", "zero_copy": false,
 	}
-	if diff := cmp.Diff(want, first("-sha256", path)); diff != "" {
-		t.Errorf("without the key (-want +got):\n%s", diff)
-	}
+	same(t, want, first("-sha256", path))
 	sum := sha256.Sum256(make([]byte, 16))
-	if diff := cmp.Diff(hex.EncodeToString(sum[:]), first("-sha256", "-key", secretHex, path)["sha256"]); diff != "" {
-		t.Errorf("with the key (-want +got):\n%s", diff)
-	}
+	same(t, hex.EncodeToString(sum[:]), first("-sha256", "-key", secretHex, path)["sha256"])
 	_, errs := tool(t, 1, "inspect", "-json", "-sha256", "-key", wrong, path)
 	contains(t, errs, "wrong or missing key")
 	out, errs := tool(t, 1, "verify", path)
@@ -233,9 +225,7 @@ func TestHostileNames(t *testing.T) {
 	}
 	w, err := format.Create("wia", path, p, nil)
 	fill(t, w, err, p)
-	if diff := cmp.Diff(hostile, inspectJSON(t, path)["tensors"].([]any)[0].(map[string]any)["name"]); diff != "" {
-		t.Errorf("name (-want +got):\n%s", diff)
-	}
+	same(t, hostile, inspectJSON(t, path)["tensors"].([]any)[0].(map[string]any)["name"])
 	for _, args := range [][]string{{"inspect", path}, {"inspect", "-json", path}, {"verify", path}} {
 		out, _ := tool(t, 0, args...)
 		if i := strings.IndexFunc(out, func(r rune) bool { return r != '\n' && !unicode.IsGraphic(r) }); i >= 0 {
@@ -270,9 +260,7 @@ graph, 1 node
   input  unknown
   If(x, w) -> y n=3 s="<&>" dims=[1,2] else_branch=(graph else, 2 nodes) graphs=(graph else, 2 nodes; graph, 0 nodes)
 `
-	if diff := cmp.Diff(want, out.String()); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	same(t, want, out.String())
 }
 
 // TestInterop: what other implementations wrote is shown as their description

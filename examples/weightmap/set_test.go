@@ -12,7 +12,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/mle"
-	"github.com/weightmap/weightmap/mobi"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/wia"
 )
@@ -51,9 +50,7 @@ func TestSet(t *testing.T) {
 			for _, key := range []string{"ir_version", "opsets", "general.alignment", "tensor_names"} { // the writers'
 				delete(got, key)
 			}
-			if diff := cmp.Diff(want, any(got)); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			same(t, want, any(got))
 			tool(t, 0, "verify", out)
 		})
 	}
@@ -68,9 +65,7 @@ func TestSetDeleteStays(t *testing.T) {
 		in := save(t, tt.file, format.Plan{Metadata: nil}, floats("1", 1, 2, 3, 4))
 		out := filepath.Join(t.TempDir(), tt.file)
 		got, _ := tool(t, 0, "set", "-delete", tt.key, in, out)
-		if diff := cmp.Diff(out+fmt.Sprintf(stays, filepath.Ext(out)[1:], tt.entries, tt.key), got); diff != "" {
-			t.Errorf("(-want +got):\n%s", diff)
-		}
+		same(t, out+fmt.Sprintf(stays, filepath.Ext(out)[1:], tt.entries, tt.key), got)
 		if _, there := entriesOf(t, out).(map[string]any)[tt.key]; !there {
 			t.Errorf("%s: there is no %s", tt.file, tt.key)
 		}
@@ -136,29 +131,6 @@ func TestSetKeeps(t *testing.T) {
 	}
 }
 
-// storage returns how each tensor of a file is stored, as inspect shows it.
-func storage(t *testing.T, path string, key []string) map[string]any {
-	t.Helper()
-	got := map[string]any{}
-	for _, v := range inspectJSON(t, append(key, path)...)["tensors"].([]any) {
-		v := v.(map[string]any)
-		got[v["name"].(string)] = v["compression"]
-	}
-	return got
-}
-
-// TestSetKeepsGzip: in MOBI all constants are compressed, or none.
-func TestSetKeepsGzip(t *testing.T) {
-	in, out := filepath.Join(t.TempDir(), "m.mobi"), filepath.Join(t.TempDir(), "out.mobi")
-	p := &format.Plan{Tensors: []tensor.Info{{Name: "1", DType: tensor.Float32, Shape: tensor.Shape{400}}}}
-	w, err := mobi.Create(in, p, &mobi.WriteOptions{Gzip: 6})
-	fill(t, w, err, p)
-	tool(t, 0, "set", in, out, "name=b")
-	if diff := cmp.Diff(map[string]any{"1": "gzip"}, storage(t, out, nil)); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
-}
-
 // TestSetInt8: MLE's int8 weights are not quantized again.
 func TestSetInt8(t *testing.T) {
 	in, out := filepath.Join(t.TempDir(), "m.mle"), filepath.Join(t.TempDir(), "out.mle")
@@ -170,7 +142,5 @@ func TestSetInt8(t *testing.T) {
 	tool(t, 0, "set", in, out, "a=1")
 	before, _ := tool(t, 0, "cat", "-as", "raw", in, "w")
 	after, _ := tool(t, 0, "cat", "-as", "raw", out, "w")
-	if diff := cmp.Diff(before, after); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	same(t, before, after)
 }
