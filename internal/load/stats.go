@@ -22,17 +22,6 @@ type Stats struct {
 	Verified     int64
 }
 
-// Reasons for copies.
-const (
-	compressed = "compressed"
-	encrypted  = "encrypted"
-	misaligned = "misaligned"
-	byteOrder  = "byte order"
-	remote     = "behind a reader"
-	onDemand   = "read on demand"
-	decoded    = "decoded"
-)
-
 // Stats returns the current Stats of the model.
 func (m *Model) Stats() Stats {
 	s := Stats{Path: m.Path(), Kept: m.cache.size(), Verified: m.sums.Load(), Copies: map[string]int{}}
@@ -64,9 +53,8 @@ func (m *Model) Stats() Stats {
 			s.FileSize += f.size
 		}
 	}
-	locked := m.NeedsKey()
 	for i := range m.index.Len() {
-		if why := m.copied(i, locked); why != "" {
+		if why := m.copied(i); why != "" {
 			s.Copies[why]++
 		} else {
 			s.ZeroCopy++
@@ -76,41 +64,31 @@ func (m *Model) Stats() Stats {
 }
 
 // copied returns the reason why tensor i must be copied, or "".
-func (m *Model) copied(i int, locked bool) string {
+func (m *Model) copied(i int) string {
 	d := m.index.DType(i)
-	space, off, _ := m.index.Place(i)
+	space, off, size := m.index.Place(i)
 	r := m.spaces.file(space).region.Load() // nil until it is opened
+	at := uintptr(off)
+	if b := m.main.Bytes(); space == 0 && b != nil {
+		at += memory.Address(b)
+	}
 	switch {
 	case m.index.Compression(i) != "":
-		return compressed
-	case m.index.Loaded(i) && locked:
-		return encrypted
+		return "compressed"
+	case m.index.Loaded(i) && m.parsed.NeedsKey:
+		return "encrypted"
 	case m.index.Loaded(i):
-		return decoded
+		return "decoded"
 	case r != nil && r.OnDemand():
-		return onDemand
+		return "read on demand"
 	case r != nil && !r.InMemory():
-		return remote
+		return "behind a reader"
 	case !memory.LittleEndian && d.Size() > 1:
-		return byteOrder
-	case !m.aligned(i, d, off):
-		return misaligned
+		return "byte order"
+	case size > 0 && at%uintptr(wordSize(d)) != 0:
+		return "misaligned"
 	}
 	return ""
-}
-
-// aligned reports whether tensor i is aligned in memory, if its file is open.
-func (m *Model) aligned(i int, d tensor.DType, off int64) bool {
-	if m.index.Size(i) == 0 {
-		return true
-	}
-	space, _, _ := m.index.Place(i)
-	if space == 0 {
-		if b := m.main.Bytes(); b != nil {
-			return (memory.Address(b)+uintptr(off))%uintptr(wordSize(d)) == 0
-		}
-	}
-	return off%wordSize(d) == 0
 }
 
 // wordSize returns the alignment of elements of d: complex64 consists of two words.
@@ -131,11 +109,9 @@ func (m *Model) engineNotes() []string {
 			n++
 		}
 	}
-	switch n {
-	case 0:
-	case 1:
+	if n == 1 {
 		notes = append(notes, "1 tensor is not aligned: views are copies")
-	default:
+	} else if n > 1 {
 		notes = append(notes, fmt.Sprintf("%d tensors are not aligned: views are copies", n))
 	}
 	for r := range m.regions() {
