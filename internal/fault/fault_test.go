@@ -3,8 +3,6 @@ package fault
 import (
 	"io"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // addrError is like the runtime error of a fault, which has an address.
@@ -91,45 +89,6 @@ func TestGuardNests(t *testing.T) {
 		})
 		if first != inner+5 || addr != outer+7 {
 			t.Errorf("inner %#x, outer %#x", first, addr)
-		}
-	}
-}
-
-func TestCopyGood(t *testing.T) {
-	src := []byte("0123456789")
-	tests := []struct {
-		name string
-		dst  int
-		want string
-	}{
-		{"shorter", 4, "0123"},
-		{"longer", 12, "0123456789"},
-		{"empty", 0, ""},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			dst := make([]byte, tt.dst)
-			n, ok := Copy(dst, src, 1<<20)
-			if diff := cmp.Diff(tt.want, string(dst[:n])); diff != "" || !ok {
-				t.Error(ok, diff)
-			}
-		})
-	}
-}
-
-func TestGuardsDoNotAllocate(t *testing.T) {
-	src, dst := make([]byte, 100), make([]byte, 100)
-	fn := func() error { return nil }
-	tests := []struct {
-		name string
-		f    func()
-	}{
-		{"Guard", func() { _, _ = Guard(within(1<<20, 1), fn) }},
-		{"Copy", func() { Copy(dst, src, 1<<20) }},
-	}
-	for _, tt := range tests {
-		if n := testing.AllocsPerRun(100, tt.f); n != 0 {
-			t.Errorf("%s: %v allocations", tt.name, n)
 		}
 	}
 }

@@ -69,24 +69,3 @@ func TestCopyStopsAtTheFirstLostPage(t *testing.T) {
 		t.Errorf("the part that is left: %d, %v", n, ok)
 	}
 }
-
-func TestRealFaultOutsideGoesOn(t *testing.T) {
-	mem, base := cutMapping(t, 2, 1)
-	size := os.Getpagesize()
-	from := base + uintptr(size)
-	addr, _ := Guard(within(from, size), func() error { sink = mem[size+3]; return nil })
-	if addr < from || addr > from+3 {
-		t.Errorf("inside: %#x, from %#x", addr, from)
-	}
-	v := recovered(func() { _, _ = Guard(within(base, size), func() error { sink = mem[size]; return nil }) })
-	if v == nil {
-		t.Error("a fault outside of the range was swallowed")
-	}
-	// A write to a read-only mapping faults in the destination.
-	v = recovered(func() {
-		_, _ = Guard(anywhere, func() error { Copy(mem, make([]byte, 10), 1<<20); return nil })
-	})
-	if v != nil {
-		t.Errorf("the outer guard let %v through", v)
-	}
-}

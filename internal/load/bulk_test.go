@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"os"
-	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -317,39 +316,6 @@ func TestLoadAllEnds(t *testing.T) {
 			t.Error(err)
 		}
 	}, func(c *Config) { c.Options.Workers = 2 })
-}
-
-// TestLoadAllParallel: as many reads are under way as the reader finds worth it.
-func TestLoadAllParallel(t *testing.T) {
-	const most = 7
-	data := ramp(40 << 20)
-	r := &meeting{requests: requests{ReaderAt: bytes.NewReader(data)}, all: make(chan struct{})}
-	m := open(t, source.FromReaderAt(r, int64(len(data))), &toy{tensors: []driver.Tensor{u8("a", 0, int64(len(data)))}}, func(c *Config) { c.Options.Workers = 1 })
-	r.wait = most
-	got := make([]byte, len(data))
-	if err := m.LoadAll(context.Background(), []Request{{Tensor: "a", Bytes: got}}, nil); err != nil || !slices.Equal(data, got) {
-		t.Error(err)
-	}
-}
-
-// meeting is a reader whose reads wait until so many of them are under way, once.
-type meeting struct {
-	requests
-	wait   int64
-	inside atomic.Int64
-	all    chan struct{}
-}
-
-func (m *meeting) Parallel() int { return int(m.wait) }
-
-func (m *meeting) ReadAt(p []byte, off int64) (int, error) {
-	if m.wait > 0 {
-		if m.inside.Add(1) == m.wait {
-			close(m.all)
-		}
-		<-m.all
-	}
-	return m.requests.ReadAt(p, off)
 }
 
 // TestLoadAllReplaced: a file that was renamed over the one that is mapped is not read.

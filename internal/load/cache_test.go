@@ -2,18 +2,14 @@ package load
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"math/rand/v2"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
-	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -67,46 +63,6 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// slow is a reader that waits to be let go, and says when somebody reads.
-type slow struct {
-	io.ReaderAt
-	reads chan struct{}
-	let   chan struct{}
-}
-
-func (s *slow) ReadAt(p []byte, off int64) (int, error) {
-	s.reads <- struct{}{}
-	<-s.let
-	return s.ReaderAt.ReadAt(p, off)
-}
-
-// TestCacheReadsOnce: who wants what another goroutine is reading waits for it, and gets its error.
-func TestCacheReadsOnce(t *testing.T) {
-	for _, size := range []int{100, 200} { // of the file: tensor b may be missing
-		s := &slow{bytes.NewReader(ramp(size)), make(chan struct{}, 10), make(chan struct{})}
-		m := open(t, source.FromReaderAt(s, 200), &toy{tensors: []driver.Tensor{u8("b", 100, 100)}}, func(c *Config) { c.Options.CacheBytes = 100 })
-		var group sync.WaitGroup
-		for range 4 {
-			group.Go(func() {
-				b, err := m.At(0).Bytes()
-				if want := ramp(200)[100:]; size == 200 && (err != nil || !bytes.Equal(b, want)) {
-					t.Errorf("other bytes, or %v", err)
-				}
-				if size == 100 && !errors.Is(err, tensor.ErrTruncated) {
-					t.Errorf("%v, want ErrTruncated", err)
-				}
-			})
-		}
-		<-s.reads
-		time.Sleep(20 * time.Millisecond) // in which the others would read, too
-		if n := len(s.reads); n > 0 {
-			t.Errorf("%d more read what one was reading", n)
-		}
-		close(s.let)
-		group.Wait()
-	}
-}
-
 // TestCacheConcurrently: many use, evict and close.
 func TestCacheConcurrently(t *testing.T) {
 	m, _ := remoteModel(t, 350)
@@ -132,37 +88,6 @@ func TestCacheConcurrently(t *testing.T) {
 	group.Wait()
 	if kept := m.Stats().Kept; kept != 0 {
 		t.Errorf("%d bytes are kept after Close", kept)
-	}
-}
-
-// TestRanged: parts of tensors behind a reader are fetched alone, and errors of the
-// reader name the tensor.
-func TestRanged(t *testing.T) {
-	m, r := remoteModel(t, 0)
-	v := m.At(3)
-	if v.ZeroCopy() {
-		t.Error("a view behind a reader is zero-copy")
-	}
-	s, err := v.Slice(tensor.Range{From: 10, To: 14})
-	if err != nil || r.n.Load() != 0 {
-		t.Fatalf("%v, %d requests", err, r.n.Load())
-	}
-	for what, read := range map[string]func() ([]byte, error){
-		"Bytes of a slice":    s.Bytes,
-		"ReadInto of a slice": func() ([]byte, error) { b := make([]byte, 4); _, err := s.ReadInto(b); return b, err },
-		"ReadAt of a slice":   func() ([]byte, error) { b := make([]byte, 4); _, err := s.ReadAt(b, 0); return b, err },
-		"ReadAt":              func() ([]byte, error) { b := make([]byte, 4); _, err := v.ReadAt(b, 10); return b, err },
-	} {
-		r.n.Store(0)
-		r.bytes.Store(0)
-		got, err := read()
-		if d := cmp.Diff(ramp(314)[310:], got); d != "" || err != nil || r.n.Load() != 1 || r.bytes.Load() != 4 {
-			t.Errorf("%s: %v, %d requests for %d bytes (-want +got)\n%s", what, err, r.n.Load(), r.bytes.Load(), d)
-		}
-		r.broken.Store(true)
-		_, err = read()
-		wantError(t, what, err, errMine, "")
-		r.broken.Store(false)
 	}
 }
 
@@ -249,18 +174,5 @@ func TestStats(t *testing.T) {
 		if s = m.Stats(); s.Kept != want && memory.LittleEndian || s.Lent != tt.r.InMemory() {
 			t.Errorf("%s, used: %d bytes are kept, want %d; exposed %v", tt.name, s.Kept, want, s.Lent)
 		}
-	}
-}
-
-// TestResident: on Linux the pages that were touched are counted.
-func TestResident(t *testing.T) {
-	testhost.NeedResident(t)
-	const size = 3<<20 + 100
-	m := openPath(t, stored(t, "m.toy", make([]byte, size)), &toy{tensors: []driver.Tensor{u8("w", 0, size)}})
-	if _, err := m.At(0).Digest(); err != nil {
-		t.Fatal(err)
-	}
-	if s := m.Stats(); s.Resident != size {
-		t.Errorf("%d bytes of %d are resident after all were read", s.Resident, size)
 	}
 }

@@ -36,31 +36,6 @@ func pagedModel(t *testing.T, lock bool) (*Model, error) {
 
 const pagedSize = 3<<20 + 100
 
-// TestEvict: the pages of all files of a model leave the process, and come back when they
-// are used.
-func TestEvict(t *testing.T) {
-	m, err := pagedModel(t, false)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if s := m.Stats(); s.Resident != 0 {
-		t.Errorf("%d bytes are resident that nobody touched", s.Resident)
-	}
-	for range 2 {
-		for i, want := range []int64{pagedSize, 2 * pagedSize} {
-			if _, err := m.At(i).Digest(); err != nil {
-				t.Fatal(err)
-			}
-			if s := m.Stats(); s.Resident != want {
-				t.Errorf("%d bytes are resident after %d files were read", s.Resident, i+1)
-			}
-		}
-		if err := m.Evict(); err != nil || m.Stats().Resident != 0 {
-			t.Errorf("after Evict %d bytes are resident: %v", m.Stats().Resident, err)
-		}
-	}
-}
-
 // TestLock: files are locked in memory when the model is open, those that are mapped later then.
 func TestLock(t *testing.T) {
 	m, err := pagedModel(t, true)

@@ -111,31 +111,6 @@ func TestMaxMemoryOfIndex(t *testing.T) {
 	}
 }
 
-// TestMaxMemoryOfCache: what does not fit is not kept, and read anew.
-func TestMaxMemoryOfCache(t *testing.T) {
-	d := &toy{}
-	for i := range int64(4) {
-		d.tensors = append(d.tensors, u8(string(rune('a'+i)), 100*i, 100))
-	}
-	r := &requests{ReaderAt: bytes.NewReader(ramp(400))}
-	var account *driver.Memory
-	m := open(t, source.FromReaderAt(r, 400), d, func(c *Config) {
-		account = driver.NewMemory(4 << 10)
-		c.Options.CacheBytes, c.Options.Memory = 400, account
-	})
-	if err := account.Reserve(4<<10 - account.Used() - 250); err != nil {
-		t.Fatal(err)
-	}
-	for i := range 4 {
-		if _, err := m.At(i).Bytes(); err != nil {
-			t.Error(err)
-		}
-	}
-	if kept := m.Stats().Kept; kept != 200 {
-		t.Errorf("%d bytes are kept, want 200", kept)
-	}
-}
-
 // TestVerifyStreams: verification does not load what it can have piece by piece.
 func TestVerifyStreams(t *testing.T) {
 	f := &streamed{}
@@ -145,42 +120,5 @@ func TestVerifyStreams(t *testing.T) {
 	}
 	if f.loads != 0 || f.streams != 3 {
 		t.Errorf("%d loads and %d streams, want 0 and 3", f.loads, f.streams)
-	}
-}
-
-// told is a file that does something before it loads.
-type told struct {
-	unpacked
-	do func()
-}
-
-func (f *told) Load(i int) ([]byte, error) {
-	f.do()
-	return f.unpacked.Load(i)
-}
-
-// TestMaxMemoryAfterPanic: what was counted for a tensor that a reader's panic kept from being loaded is free again.
-func TestMaxMemoryAfterPanic(t *testing.T) {
-	f := &told{do: func() { panic(errMine) }}
-	account := driver.NewMemory(8 << 10)
-	m := open(t, source.FromBytes(nil), unpackable(1, f), func(c *Config) { c.Options.Memory = account })
-	before := account.Used()
-	for range 20 {
-		func() {
-			defer func() {
-				if r := recover(); r != errMine {
-					t.Errorf("recovered %v", r)
-				}
-			}()
-			_, err := m.At(0).Bytes()
-			t.Errorf("no panic, but %v", err)
-		}()
-	}
-	if got := account.Used(); got != before {
-		t.Errorf("%d bytes are counted, %d before", got, before)
-	}
-	f.do = func() {}
-	if _, err := m.At(0).Bytes(); err != nil {
-		t.Error(err)
 	}
 }

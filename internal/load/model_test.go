@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -228,48 +227,6 @@ func TestDescriptions(t *testing.T) {
 	}
 }
 
-// TestInfosConcurrently makes the same descriptions from several goroutines: a
-// view's description stays where it is.
-func TestInfosConcurrently(t *testing.T) {
-	const n = 1000
-	d := &toy{}
-	for i := range n {
-		d.tensors = append(d.tensors, u8(fmt.Sprint(i), 0, 1))
-	}
-	m := open(t, source.FromBytes(ramp(8)), d)
-	infos := make([][n]*tensor.Info, 4)
-	var group sync.WaitGroup
-	for g := range infos {
-		group.Go(func() {
-			for i := range n {
-				i = (i*7 + g*100) % n
-				infos[g][i] = m.Info(i)
-			}
-		})
-	}
-	group.Wait()
-	for i := range n {
-		if infos[0][i].Name != fmt.Sprint(i) || infos[0][i] != infos[1][i] || infos[0][i] != infos[2][i] || infos[0][i] != infos[3][i] {
-			t.Fatalf("tensor %d: %v", i, infos[0][i])
-		}
-	}
-}
-
-func TestSelect(t *testing.T) {
-	m := open(t, source.FromBytes(ramp(8)), &toy{tensors: []driver.Tensor{u8("a", 0, 1), u8("b", 0, 1), u8("c", 0, 1)}})
-	for _, tt := range []struct {
-		names []string
-		want  []int
-	}{{nil, []int{0, 1, 2}}, {[]string{"c", "a", "c"}, []int{0, 2}}} {
-		got, err := m.Select(tt.names)
-		if d := cmp.Diff(tt.want, got); d != "" || err != nil {
-			t.Errorf("%q: %v (-want +got):\n%s", tt.names, err, d)
-		}
-	}
-	_, err := m.Select([]string{"a", "x"})
-	wantError(t, "a name that is none", err, tensor.ErrNotFound, `tensor "x"`)
-}
-
 // TestLoading: the driver is asked once for each tensor, also by many at once,
 // its errors are not kept, and what it returns is not trusted.
 func TestLoading(t *testing.T) {
@@ -343,26 +300,6 @@ func TestLoadInsideUse(t *testing.T) {
 	}
 }
 
-// TestMisaligned: a tensor at an odd address is copied once and kept.
-func TestMisaligned(t *testing.T) {
-	w := driver.Tensor{Name: []byte("w"), DType: tensor.Uint32, Shape: tensor.Shape{2}, Offset: 3, Size: 8}
-	m := open(t, source.FromBytes(ramp(32)), &toy{tensors: []driver.Tensor{w}})
-	v := m.At(0)
-	first, err := tensor.As[uint32](v)
-	if !memory.LittleEndian && errors.Is(err, tensor.ErrByteOrder) {
-		return
-	}
-	if err != nil || first[0] != 0x06050403 || v.ZeroCopy() {
-		t.Fatalf("%x, %v, ZeroCopy %v", first, err, v.ZeroCopy())
-	}
-	if second, _ := tensor.As[uint32](v); &first[0] != &second[0] {
-		t.Error("copied twice")
-	}
-	if d := cmp.Diff([]string{"1 tensor is not aligned: views are copies"}, m.Notes()); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
-}
-
 // TestCloseUnderUse closes while others load, touch and read: whoever came before
 // Close finishes, whoever came later is told.
 func TestCloseUnderUse(t *testing.T) {
@@ -401,31 +338,6 @@ func TestCloseUnderUse(t *testing.T) {
 			group.Go(func() { ; m.Close() })
 		}
 		group.Wait()
-	}
-}
-
-// TestModelAllocations: lookups and views allocate nothing.
-func TestModelAllocations(t *testing.T) {
-	d := &toy{}
-	for i := range 200 {
-		d.tensors = append(d.tensors, driver.Tensor{Name: fmt.Append(nil, i), DType: tensor.Int8, Shape: tensor.Shape{16}, Offset: 0, Size: 16})
-	}
-	m := open(t, source.FromBytes(ramp(64)), d)
-	v, _ := m.Tensor("150")
-	use := func([]byte) error { return nil }
-	do := func() error { return nil }
-	for name, f := range map[string]func(){
-		"Tensor": func() { m.Tensor("150") },
-		"At":     func() { m.At(7) },
-		"Bytes":  func() { v.Bytes() },
-		"As":     func() { tensor.As[int8](v) },
-		"Use":    func() { v.Use(use) },
-		"Do":     func() { m.Do(do) },
-	} {
-		f()
-		if n := testing.AllocsPerRun(100, f); n != 0 {
-			t.Errorf("%s allocates %v times", name, n)
-		}
 	}
 }
 

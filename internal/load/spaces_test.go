@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -198,28 +197,6 @@ func TestDeclaredChanges(t *testing.T) {
 	wantError(t, "a file that came later", err, tensor.ErrCorrupt, `tensor "w"`)
 }
 
-// TestDeclaredTooShort: ranges are checked when the file is opened. This one
-// was taken on trust, and a negative one panicked.
-func TestDeclaredTooShort(t *testing.T) {
-	dir := modelDir(t)
-	for _, tt := range []struct {
-		off, size int64
-	}{{60, 5}, {65, 0}, {1 << 62, 4}} {
-		d := &toy{tensors: []driver.Tensor{in(1, u8("w", tt.off, tt.size))}, file: sums{func(int) driver.Sum { return driver.Sum{Kind: driver.XXH64} }}}
-		d.dir = func(dir driver.Dir) error { _, err := dir.Declare("w.bin"); return err }
-		m := openPath(t, filepath.Join(dir, "m.toy"), d)
-		_, err := m.Tensor("w")
-		wantError(t, fmt.Sprint(tt), err, tensor.ErrTruncated, `tensor "w"`)
-		_, err = m.Verify(context.Background(), &VerifyOptions{})
-		wantError(t, fmt.Sprint("Verify, ", tt), err, tensor.ErrTruncated, `tensor "w"`)
-	}
-	d := &toy{tensors: []driver.Tensor{in(1, u8("w", -1, 4))}}
-	d.dir = func(dir driver.Dir) error { _, err := dir.Declare("w.bin"); return err }
-	r := source.FromBytes(nil)
-	err := new(Model).Open(r, config(d, func(c *Config) { c.Options.Dir = dir }))
-	wantError(t, "a negative offset", err, tensor.ErrTruncated, `tensor "w"`)
-}
-
 // TestDirOfModel: bytes and readers have the directory that the caller names, or
 // none.
 func TestDirOfModel(t *testing.T) {
@@ -249,16 +226,6 @@ func TestDirOfModel(t *testing.T) {
 	m = open(t, source.FromBytes(nil), d)
 	_, err := m.Tensor("w")
 	wantError(t, "no directory", err, driver.ErrUnsupported, `tensor "w"`)
-}
-
-// TestDeclaredElsewhere: the program may change its directory before first use.
-func TestDeclaredElsewhere(t *testing.T) {
-	t.Chdir(modelDir(t))
-	m := declared(t, ".", "w.bin")
-	t.Chdir(t.TempDir())
-	if got := bytesOf(t, m, "w"); got != "[2 3 4 5]" {
-		t.Error(got)
-	}
 }
 
 // TestShards: files that are opened while parsing are part of the model.

@@ -88,29 +88,3 @@ func TestVerifySweepsNothingHeld(t *testing.T) {
 		t.Errorf("%d bytes of %d are resident", now, size)
 	}
 }
-
-// TestSweepNothing: a file that was just swept is left for another, of which there is nothing to sweep.
-func TestSweepNothing(t *testing.T) {
-	testhost.NeedMaps(t)
-	var files [2]*source.Region
-	for i := range files {
-		path := filepath.Join(t.TempDir(), "file")
-		put(t, path, make([]byte, 2*sweepEvery))
-		r, err := source.Open(path, source.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
-		files[i] = r
-	}
-	var s sweeper
-	for range 3 {
-		for _, r := range files {
-			s.used(r, sweepEvery, sweepEvery)
-		}
-	}
-	for _, r := range files {
-		if err := r.Close(); err != nil {
-			t.Error(err)
-		}
-	}
-}

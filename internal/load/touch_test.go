@@ -95,31 +95,6 @@ func TestTouchOnce(t *testing.T) {
 	}
 }
 
-// TestTouchEnds: when all are checked, uses cost nothing any more.
-func TestTouchEnds(t *testing.T) {
-	var asked atomic.Int64
-	d := &toy{tensors: eights(), file: goodSum(&asked)}
-	m := open(t, source.FromBytes(ramp(64)), d, check(driver.CheckTouch))
-	for range 2 {
-		for _, v := range m.Tensors() {
-			if _, err := v.Bytes(); err != nil {
-				t.Fatal(err)
-			}
-		}
-	}
-	if asked.Load() != 3 || m.touch.pending.Load() {
-		t.Errorf("%d sums, pending %v", asked.Load(), m.touch.pending.Load())
-	}
-	m = open(t, source.FromBytes(ramp(64)), d, check(driver.CheckTouch))
-	if _, err := m.Verify(context.Background(), &VerifyOptions{}); err != nil || m.touch.pending.Load() {
-		t.Errorf("after Verify: %v, pending %v", err, m.touch.pending.Load())
-	}
-	m = open(t, source.FromBytes(ramp(64)), d, check(driver.CheckTouch))
-	if _, err := m.Verify(context.Background(), &VerifyOptions{Tensors: []string{"a"}}); err != nil || !m.touch.pending.Load() {
-		t.Errorf("after Verify of one: %v, pending %v", err, m.touch.pending.Load())
-	}
-}
-
 // TestTouchTransient: what a reader could not deliver is tried again.
 func TestTouchTransient(t *testing.T) {
 	var asked atomic.Int64
@@ -176,62 +151,10 @@ func TestTouchAll(t *testing.T) {
 	}
 }
 
-// TestTouchSlices: a part of a tensor is as good as the whole.
-func TestTouchSlices(t *testing.T) {
-	for name, r := range map[string]*source.Region{
-		"memory": source.FromBytes(ramp(64)),
-		"reader": source.FromReaderAt(bytes.NewReader(ramp(64)), 64),
-	} {
-		var asked atomic.Int64
-		m := open(t, r, &toy{tensors: eights(), file: goodSum(&asked, 1)}, check(driver.CheckTouch))
-		s, err := m.At(1).Slice(tensor.At(3))
-		if err != nil {
-			t.Fatal(err)
-		}
-		if _, err := s.Bytes(); !errors.Is(err, driver.ErrChecksum) {
-			t.Errorf("%s: %v", name, err)
-		}
-		if _, err := s.ReadAt(make([]byte, 1), 0); !errors.Is(err, driver.ErrChecksum) {
-			t.Errorf("%s: ReadAt: %v", name, err)
-		}
-	}
-}
-
-// TestTouchLoaded: a tensor that is decoded is decoded once, for the check and
-// for its user.
-func TestTouchLoaded(t *testing.T) {
-	calls := 0
-	m := open(t, source.FromBytes(nil), &toy{tensors: []driver.Tensor{loaded(u8("a", 0, 3))}, file: struct {
-		loads
-		sums
-	}{loads{func(int) ([]byte, error) { calls++; return ramp(3), nil }}, sums{func(int) driver.Sum { return driver.Sum{} }}}}, check(driver.CheckTouch))
-	if got := bytesOf(t, m, "a"); got != "[0 1 2]" || calls != 1 {
-		t.Errorf("%s after %d loads", got, calls)
-	}
-}
-
 // TestVerifyKeepsNothing: verifying decodes tensors, and lets go of them.
 func TestVerifyKeepsNothing(t *testing.T) {
 	m := open(t, source.FromBytes(nil), &toy{tensors: []driver.Tensor{loaded(u8("a", 0, 3))}, file: loads{func(int) ([]byte, error) { return ramp(3), nil }}})
 	if _, err := m.Verify(context.Background(), &VerifyOptions{}); err != nil || m.Stats().Kept != 0 {
 		t.Errorf("%v, %d bytes are kept", err, m.Stats().Kept)
-	}
-}
-
-// TestLoadedSums: the sum of a tensor that is loaded is that of its own bytes.
-func TestLoadedSums(t *testing.T) {
-	for _, want := range []uint64{xxhash.Sum64(ramp(3)), 1} {
-		m := open(t, source.FromBytes(nil), &toy{tensors: []driver.Tensor{loaded(u8("a", 0, 3))}, file: struct {
-			loads
-			sums
-		}{loads{func(int) ([]byte, error) { return ramp(3), nil }}, sums{func(int) driver.Sum { return driver.Sum{Kind: driver.XXH64, Want: want} }}}}, check(driver.CheckTouch))
-		c, err := m.Verify(context.Background(), &VerifyOptions{})
-		_, touched := m.At(0).Bytes()
-		if want == 1 {
-			wantError(t, "Verify", err, driver.ErrChecksum, `tensor "a"`)
-			wantError(t, "first touch", touched, driver.ErrChecksum, `tensor "a"`)
-		} else if err != nil || touched != nil || c.By[c.Tensors[0]] != "xxh64" {
-			t.Errorf("%v, %v, %v", err, touched, c)
-		}
 	}
 }

@@ -7,8 +7,6 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
-	"runtime"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -156,57 +154,6 @@ func TestVerifyCutShort(t *testing.T) {
 	}
 }
 
-// TestTogetherCutShort: what is wrong first is reported, damage or missing bytes, although
-// sums are computed two at a time; and progress does not count bytes twice.
-func TestTogetherCutShort(t *testing.T) {
-	testhost.NeedCuts(t)
-	const cut = 64 << 10 // in t1
-	for _, damaged := range []bool{false, true} {
-		d, data := mixedModel()
-		path := stored(t, "m.toy", data)
-		m := openPath(t, path, d)
-		want, field := tensor.ErrTruncated, `tensor "t1"`
-		if damaged {
-			data[100] ^= 1
-			put(t, path, data)
-			want, field = driver.ErrChecksum, `tensor "t0"`
-		}
-		if err := os.Truncate(path, cut); err != nil {
-			t.Fatal(err)
-		}
-		last := int64(0)
-		report := func(done, _ int64, _ string) { last = done }
-		_, err := m.Verify(context.Background(), &VerifyOptions{Workers: 1, Progress: report})
-		wantError(t, "cut", err, want, field)
-		if last > cut {
-			t.Errorf("%d bytes were counted of %d", last, cut)
-		}
-	}
-}
-
-// TestFeedCutShort: what is copied for a hash ends with the first missing byte, wherever
-// copying begins, and everything before it was hashed.
-func TestFeedCutShort(t *testing.T) {
-	m := cutModel(t, &toy{})
-	cut := 2 * int64(os.Getpagesize())
-	for _, off := range []int64{0, 1, cut - 100, cut - 1, cut, cut + 77} {
-		fed := int64(0)
-		err := newVerification(m, context.Background(), &VerifyOptions{}).Feed(counts{&fed}, 0, off, 3*cut-off, "part")
-		var e *tensor.Error
-		if !errors.As(err, &e) || !errors.Is(err, tensor.ErrTruncated) || e.Offset != max(cut, off) {
-			t.Errorf("from %d on: %v, want offset %d", off, err, max(cut, off))
-		}
-		if missed := cut - off - fed; missed >= copyStep || missed < min(0, cut-off) {
-			t.Errorf("from %d on: %d bytes were hashed of %d", off, fed, cut-off)
-		}
-	}
-}
-
-// counts adds up what is written.
-type counts struct{ n *int64 }
-
-func (c counts) Write(p []byte) (int, error) { *c.n += int64(len(p)); return len(p), nil }
-
 // TestTouchCutShort: the check before first use meets missing bytes; that is not
 // held against the tensor for good.
 func TestTouchCutShort(t *testing.T) {
@@ -225,37 +172,6 @@ func TestTouchCutShort(t *testing.T) {
 	}
 	if _, err := v.Bytes(); err != nil {
 		t.Errorf("after the file is whole again: %v", err)
-	}
-}
-
-// TestDoCloses: Close waits for Do.
-func TestDoCloses(t *testing.T) {
-	m := cutModel(t, &toy{})
-	entered, closed := make(chan struct{}), make(chan struct{})
-	go func() {
-		<-entered
-		m.Close()
-		close(closed)
-	}()
-	var group sync.WaitGroup
-	group.Add(1)
-	err := m.Do(func() error {
-		close(entered)
-		for !m.main.Closed() {
-			runtime.Gosched()
-		}
-		select {
-		case <-closed:
-			t.Error("Close did not wait")
-		default:
-		}
-		group.Done()
-		return errMine
-	})
-	group.Wait()
-	<-closed
-	if err != errMine {
-		t.Error(err)
 	}
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/ed25519"
-	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -17,7 +16,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
-	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -156,56 +154,6 @@ func many(n int, size, gap int64) (d *toy, data []byte) {
 	return d, data
 }
 
-// TestVerifyCoalesces: 10,000 small tensors behind a reader take few requests,
-// and what lies far apart is not fetched.
-func TestVerifyCoalesces(t *testing.T) {
-	for _, tt := range []struct {
-		name      string
-		n         int
-		size, gap int64
-		requests  int64
-		bytes     int64
-	}{
-		{"dense", 40_001, 256, 0, 2, 40_001 * 256},
-		{"small gaps", 40_001, 256, 64, 2, 40_001*320 - 64},
-		{"far apart", 101, 16, 64 << 10, 101, 101 * 16},
-		{"one large", 1, 3 << 20, 0, 1, 3 << 20},
-	} {
-		d, data := many(tt.n, tt.size, tt.gap)
-		r := &requests{ReaderAt: bytes.NewReader(data)}
-		m := open(t, source.FromReaderAt(r, int64(len(data))), d)
-		var last, total int64
-		o := &VerifyOptions{Progress: func(done, of int64, _ string) { last, total = done, of }}
-		if _, err := m.Verify(context.Background(), o); err != nil {
-			t.Fatalf("%s: %v", tt.name, err)
-		}
-		if r.n.Load() > tt.requests || r.bytes.Load() > tt.bytes || m.Stats().Verified != int64(tt.n) {
-			t.Errorf("%s: %d requests for %d bytes, want at most %d for %d; %d sums", tt.name, r.n.Load(), r.bytes.Load(), tt.requests, tt.bytes, m.Stats().Verified)
-		}
-		if want := int64(tt.n) * tt.size; last != want || total != want {
-			t.Errorf("%s: progress ended at %d of %d, want %d", tt.name, last, total, want)
-		}
-		bad := min(1, tt.n-1)
-		m = open(t, source.FromReaderAt(flipped{data, d.tensors[bad].Offset}, int64(len(data))), d)
-		_, err := m.Verify(context.Background(), &VerifyOptions{})
-		wantError(t, tt.name, err, driver.ErrChecksum, fmt.Sprintf("tensor \"t%d\"", bad))
-	}
-}
-
-// flipped reads data with a flipped bit.
-type flipped struct {
-	data []byte
-	at   int64
-}
-
-func (f flipped) ReadAt(p []byte, off int64) (int, error) {
-	n, err := bytes.NewReader(f.data).ReadAt(p, off)
-	if off <= f.at && f.at < off+int64(n) {
-		p[f.at-off] ^= 0x10
-	}
-	return n, err
-}
-
 // TestVerifyOverlapping: tensors that share bytes are all checked.
 func TestVerifyOverlapping(t *testing.T) {
 	data := ramp(4096)
@@ -295,52 +243,6 @@ func TestVerifyCancel(t *testing.T) {
 		}
 	}
 }
-
-// TestHash: sums by several workers, in steps, over memory or a reader, are those
-// of package tensor, for every size about the bounds of parts.
-func TestHash(t *testing.T) {
-	data := make([]byte, 2*readStep+partSize/2+13)
-	rand.NewChaCha8([32]byte{2}).Read(data)
-	whole := map[driver.Kind]func([]byte) uint64{
-		driver.XXH64:   xxhash.Sum64,
-		driver.CRC32:   func(b []byte) uint64 { return uint64(tensor.CRC32(b)) },
-		driver.CRC32C:  func(b []byte) uint64 { return uint64(tensor.UpdateCRC32C(0, b)) },
-		driver.Adler32: func(b []byte) uint64 { return uint64(tensor.UpdateAdler32(1, b)) },
-		driver.NoSum:   func([]byte) uint64 { return 0 },
-	}
-	sizes := []int64{0, 1, 7, work.Step - 1, work.Step, work.Step + 1, partSize, 2*partSize - 1, 2 * partSize, 2*partSize + 1, 2*readStep - 1, int64(len(data) - 13)}
-	for name, r := range map[string]*source.Region{
-		"memory": source.FromBytes(data),
-		"reader": source.FromReaderAt(bytes.NewReader(data), int64(len(data))),
-	} {
-		m := open(t, r, &toy{})
-		for kind, want := range whole {
-			for _, workers := range []int{1, 3} {
-				v := newVerification(m, context.Background(), &VerifyOptions{Workers: workers})
-				for _, size := range sizes {
-					for _, off := range []int64{0, 13} {
-						got, err := v.Hash(kind, 0, off, size, "part")
-						if err != nil || got != want(data[off:off+size]) {
-							t.Errorf("%s: %v of %d bytes at %d with %d workers: %x, %v", name, kind, size, off, workers, got, err)
-						}
-					}
-				}
-			}
-		}
-		v := newVerification(m, context.Background(), &VerifyOptions{})
-		h := sha256.New()
-		if err := v.Feed(h, 0, 5, work.Step+9, "part"); err != nil || [32]byte(h.Sum(nil)) != sha256.Sum256(data[5:work.Step+14]) {
-			t.Errorf("%s: Feed: %v", name, err)
-		}
-		if err := v.Feed(failing{}, 0, 5, work.Step+9, "part"); err != errMine {
-			t.Errorf("%s: Feed to a writer that fails: %v", name, err)
-		}
-	}
-}
-
-type failing struct{}
-
-func (failing) Write([]byte) (int, error) { return 0, errMine }
 
 // TestHashOutside: ranges that leave the file are errors of the file, and spaces
 // that there are not errors of the driver.

@@ -7,14 +7,11 @@ import (
 	"errors"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weightmap/weightmap/internal/fault"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -90,34 +87,6 @@ func checkCut(t *testing.T, err error, lo, hi int64) {
 	}
 }
 
-// A fault in another file's memory is not this region's.
-func TestForeignFaultGoesOn(t *testing.T) {
-	r, other := cut(t, 0, 8, Options{}), cut(t, 0, 0, Options{})
-	addr, _ := fault.Guard(other.Holds, func() error {
-		err := r.Guard(func() error { sink = other.Bytes()[0]; return nil })
-		t.Errorf("the fault became %v", err)
-		return err
-	})
-	if addr == 0 {
-		t.Error("the outer guard got nothing")
-	}
-}
-
-// Opening a pipe by name would wait for a writer that never comes.
-func TestFIFOIsRefused(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "fifo")
-	if err := syscall.Mkfifo(path, 0o666); err != nil {
-		t.Skip("no FIFOs here:", err)
-	}
-	_, err := Open(path, Options{})
-	if !errors.Is(err, ErrNotRegular) {
-		t.Fatalf("error %v, want ErrNotRegular", err)
-	}
-	if diff := cmp.Diff(path+": not a regular file: pipe", err.Error()); diff != "" {
-		t.Error(diff)
-	}
-}
-
 // die runs one of the cases of TestMain's child process, which must end by a
 // signal for memory, and returns what it wrote.
 func die(t *testing.T, name, arg string, signals ...string) {
@@ -143,11 +112,6 @@ func die(t *testing.T, name, arg string, signals ...string) {
 		}
 	}
 	t.Errorf("the child died of something else: %v\n%s", err, out)
-}
-
-// Raw slices are documented as unguarded: this is what that means.
-func TestRawSliceOfTruncatedFileIsFatal(t *testing.T) {
-	die(t, "truncated", temp(t, ramp(4*os.Getpagesize())), "SIGBUS")
 }
 
 // In debug mode a slice kept beyond Close ends the program at once, be other

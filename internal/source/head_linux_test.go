@@ -172,19 +172,6 @@ func TestReadSoon(t *testing.T) {
 	})
 }
 
-// TestParseEmpty: of a file without bytes no descriptor is held, since there is nothing to parse.
-func TestParseEmpty(t *testing.T) {
-	path := temp(t, nil)
-	r, err := Open(path, Options{Parse: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
-	if n := testhost.OpenFilesOf(t, path); n != 0 {
-		t.Errorf("%d descriptors", n)
-	}
-}
-
 // TestRenamed: an error about a descriptor's name shows the name that the caller knows.
 func TestRenamed(t *testing.T) {
 	other := errors.New("other")

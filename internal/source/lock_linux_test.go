@@ -4,9 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -101,36 +99,5 @@ func TestLockLimit(t *testing.T) {
 		if !errors.Is(err, tensor.ErrLimit) || !errors.Is(err, no) || !strings.Contains(err.Error(), "RLIMIT_MEMLOCK") || r.Locked() != 0 {
 			t.Errorf("%v: %v", no, err)
 		}
-	}
-}
-
-// TestLockLimitOfTheSystem is the same with the system's own answer, in a process without
-// rights.
-func TestLockLimitOfTheSystem(t *testing.T) {
-	if path := os.Getenv("WEIGHTMAP_LOCK"); path != "" {
-		r, err := Open(path, Options{})
-		if err == nil && os.Getuid() == 0 {
-			err = syscall.Setuid(65534)
-		}
-		if err == nil {
-			err = unix.Setrlimit(unix.RLIMIT_MEMLOCK, &unix.Rlimit{Cur: 8192, Max: 8192})
-		}
-		if err != nil {
-			fmt.Println("skip:", err)
-			return
-		}
-		err = r.Lock(t.Context())
-		fmt.Println(errors.Is(err, tensor.ErrLimit), err)
-		return
-	}
-	testhost.NeedChildren(t)
-	child := exec.Command(os.Args[0], "-test.run", "^TestLockLimitOfTheSystem$")
-	child.Env = append(os.Environ(), "WEIGHTMAP_LOCK="+temp(t, ramp(100000)))
-	out, err := child.CombinedOutput()
-	switch {
-	case strings.HasPrefix(string(out), "skip:"):
-		t.Skip(string(out))
-	case err != nil || !strings.HasPrefix(string(out), "true ") || !strings.Contains(string(out), "RLIMIT_MEMLOCK is 8192"):
-		t.Errorf("%v: %s", err, out)
 	}
 }

@@ -1,14 +1,9 @@
 package source
 
 import (
-	"bytes"
-	"errors"
-	"io/fs"
 	"os"
 	"runtime"
 	"testing"
-
-	"golang.org/x/exp/mmap"
 )
 
 // maps tells whether x/exp/mmap maps on this system.
@@ -42,45 +37,5 @@ func TestMappingIsTheFile(t *testing.T) {
 	}
 	if r.debug != debugBuild {
 		t.Error("debug mode without being asked for")
-	}
-}
-
-// An empty file has an empty mapping, which is not a missing one.
-func TestMappingOfAnEmptyFile(t *testing.T) {
-	ra, err := mmap.Open(temp(t, nil))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer ra.Close()
-	if b, ok := mapping(ra); ok != maps || len(b) != 0 {
-		t.Errorf("%d bytes, %v", len(b), ok)
-	}
-}
-
-// Save-over-rename is how every writer here replaces a file that may be mapped.
-func TestRenameOverKeepsTheMapping(t *testing.T) {
-	if runtime.GOOS == "windows" {
-		t.Skip("Windows refuses to replace a mapped file")
-	}
-	old, now := ramp(10000), bytes.Repeat([]byte("new"), 3000)
-	path := temp(t, old)
-	r := mustOpen(t, path, Options{})
-	if err := os.Rename(temp(t, now), path); err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(r.Bytes(), old) {
-		t.Error("the mapping changed")
-	}
-	if again := mustOpen(t, path, Options{}); !bytes.Equal(again.Bytes(), now) {
-		t.Error("the new file does not show")
-	}
-	if err := os.Remove(path); err != nil {
-		t.Fatal(err)
-	}
-	if !bytes.Equal(r.Bytes(), old) {
-		t.Error("the mapping changed with the file removed")
-	}
-	if _, err := Open(path, Options{}); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("removed file: %v", err)
 	}
 }

@@ -143,20 +143,6 @@ func TestGuardKeepsTheRegionAlive(t *testing.T) {
 	}
 }
 
-func TestOpenFileMaps(t *testing.T) {
-	path := temp(t, ramp(20000))
-	r := mustOpenFile(t, path, 4099, 10000)
-	if !r.Mapped() || mappings(t, path) != 1 {
-		t.Error("a window of a descriptor is not mapped")
-	}
-	if r.Bytes()[0] != ramp(20000)[4099] || len(r.Bytes()) != 10000 {
-		t.Error("wrong window")
-	}
-	if err := r.Close(); err != nil || mappings(t, path) != 0 && !debugBuild {
-		t.Errorf("still mapped after Close: %v", err)
-	}
-}
-
 // A file without a name, as Android and sandboxes pass them around.
 func TestOpenFileWithoutName(t *testing.T) {
 	path := temp(t, ramp(20000))

@@ -80,25 +80,6 @@ func TestOnDemand(t *testing.T) {
 	}
 }
 
-// TestOnDemandCut: of a file that was cut short what is missing is an error, and allocates little.
-func TestOnDemandCut(t *testing.T) {
-	noMore(t)
-	path := temp(t, ramp(3<<20))
-	r := mustOpen(t, path, Options{})
-	if err := os.Truncate(path, 9000); err != nil {
-		t.Skip(err)
-	}
-	if _, err := r.Slice(8990, 10); err != nil {
-		t.Error(err)
-	}
-	for _, n := range []int64{11, 2 << 20} {
-		var e *tensor.Error
-		if _, err := r.Slice(8990, n); !errors.Is(err, tensor.ErrTruncated) || !errors.As(err, &e) || e.Offset != 8990 || e.Path != path {
-			t.Errorf("%d bytes: %v", n, err)
-		}
-	}
-}
-
 // TestUndo: what was opened and is not used leaves the account as it was.
 func TestUndo(t *testing.T) {
 	mapFile = func(string) (*mmap.ReaderAt, error) { return nil, syscall.ENODEV }

@@ -5,17 +5,13 @@ package source
 import (
 	"bytes"
 	"errors"
-	"fmt"
-	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
 	"time"
 
-	"github.com/weightmap/weightmap/internal/testhost"
 	"golang.org/x/exp/mmap"
 )
 
@@ -112,44 +108,5 @@ func TestNoMappings(t *testing.T) {
 		if err != nil || r.OnDemand() != onDemand || r.Held() != a.used || !bytes.Equal(b, data) {
 			t.Errorf("%d bytes may be taken: on demand %v, %d bytes of memory, %d counted, %v", most, r.OnDemand(), r.Held(), a.used, err)
 		}
-	}
-}
-
-// TestAddressSpaceLimit is the same with the system's own answer, in a process that
-// limits its address space.
-func TestAddressSpaceLimit(t *testing.T) {
-	const size, most = 8 << 30, 4 << 30
-	if math.MaxInt == math.MaxInt32 {
-		t.Skip("no file of this size can be addressed here")
-	}
-	if testhost.Race {
-		t.Skip("the race detector takes more address space than the limit")
-	}
-	if path := os.Getenv("WEIGHTMAP_MAP"); path != "" {
-		limit := syscall.Rlimit{Cur: most, Max: most}
-		if err := syscall.Setrlimit(syscall.RLIMIT_AS, &limit); err != nil {
-			fmt.Println("skip:", err)
-			return
-		}
-		r, err := Open(path, Options{})
-		if err == nil {
-			_, err = r.Slice(size-100, 100)
-		}
-		fmt.Println(err == nil && r.OnDemand(), err)
-		return
-	}
-	testhost.NeedChildren(t)
-	path := temp(t, nil)
-	if err := os.Truncate(path, size); err != nil {
-		t.Skip(err)
-	}
-	child := exec.Command(os.Args[0], "-test.run", "^TestAddressSpaceLimit$")
-	child.Env = append(os.Environ(), "WEIGHTMAP_MAP="+path)
-	out, err := child.CombinedOutput()
-	switch {
-	case strings.HasPrefix(string(out), "skip:"):
-		t.Skip(string(out))
-	case err != nil || !strings.HasPrefix(string(out), "true "):
-		t.Errorf("%v: %s", err, out)
 	}
 }

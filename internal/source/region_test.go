@@ -13,7 +13,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/internal/memory"
-	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -451,38 +450,6 @@ func TestLargerThanTheAddressSpace(t *testing.T) {
 	b, err := w.Slice(46, 4)
 	if err != nil || string(b) != "tail" {
 		t.Errorf("a window of it: %q, %v", b, err)
-	}
-}
-
-// TestNoLink: with NoLink a link is not a regular file, whatever it leads to.
-func TestNoLink(t *testing.T) {
-	testhost.NeedLinks(t)
-	path := temp(t, ramp(10))
-	link, dangling := path+".link", path+".dangling"
-	if err := errors.Join(os.Symlink(path, link), os.Symlink("nowhere", dangling)); err != nil {
-		t.Skip(err)
-	}
-	tests := []struct {
-		path   string
-		noLink bool
-		want   error
-	}{
-		{path, true, nil},
-		{link, false, nil},
-		{link, true, ErrNotRegular},
-		{dangling, false, fs.ErrNotExist},
-		{dangling, true, ErrNotRegular},
-		{path + ".missing", true, fs.ErrNotExist},
-		{filepath.Dir(path), true, ErrNotRegular},
-	}
-	for _, tt := range tests {
-		r, err := Open(tt.path, Options{NoLink: tt.noLink})
-		if !errors.Is(err, tt.want) {
-			t.Errorf("%s, NoLink %v: %v, want %v", filepath.Base(tt.path), tt.noLink, err, tt.want)
-		}
-		if err == nil {
-			r.Close()
-		}
 	}
 }
 
