@@ -48,7 +48,7 @@ func assorted() (*toy, []byte) {
 	last := &d.tensors[len(d.tensors)-1]
 	held := append(memory.Aligned(int(last.Size))[:0], data[last.Offset:][:last.Size]...)
 	*last = loaded(*last)
-	d.file = loads{func(int) ([]byte, error) { return held, nil }}
+	d.parsed = driver.Parsed{Load: func(int) ([]byte, error) { return held, nil }}
 	return d, data
 }
 
@@ -225,7 +225,7 @@ func TestLoadAllHashes(t *testing.T) {
 			data := ramp(3 << 20)
 			r := &requests{ReaderAt: bytes.NewReader(data)}
 			d := &toy{tensors: []driver.Tensor{u8("a", 0, 100), u8("b", 100, 3<<20-100)}}
-			d.file = sums{func(i int) driver.Sum {
+			d.parsed = driver.Parsed{TensorSum: func(i int) driver.Sum {
 				s := driver.Sum{Kind: kind, Want: sumOf(kind, data[d.tensors[i].Offset:][:d.tensors[i].Size])}
 				if bad && i == 1 {
 					s.Want++
@@ -265,28 +265,9 @@ func TestLoadAllChecks(t *testing.T) {
 		"floats": {Tensor: "b", Floats: make([]float32, 8)},
 		"memory": {Tensor: "b"},
 	} {
-		ways(t, ramp(64), &toy{tensors: eights(), file: goodSum(new(atomic.Int64), 1)}, func(t *testing.T, m *Model) {
+		ways(t, ramp(64), &toy{tensors: eights(), parsed: goodSum(new(atomic.Int64), 1)}, func(t *testing.T, m *Model) {
 			wantError(t, name, m.LoadAll(context.Background(), []Request{q}, nil), driver.ErrChecksum, `tensor "b"`)
 		}, check(driver.CheckTouch))
-	}
-}
-
-// TestLoadAllKeeps: what is decoded is kept only if it has no other place.
-func TestLoadAllKeeps(t *testing.T) {
-	d, data := assorted()
-	m := open(t, source.FromBytes(data), d)
-	for _, q := range []Request{{Bytes: make([]byte, 154)}, {Floats: make([]float32, 77)}, {}} {
-		q.Tensor = "loaded"
-		if err := m.LoadAll(context.Background(), []Request{q}, nil); err != nil {
-			t.Fatal(err)
-		}
-		want := int64(0)
-		if q.Bytes == nil && q.Floats == nil {
-			want = 154
-		}
-		if got := m.cache.size(); got != want {
-			t.Errorf("%d bytes are kept, want %d", got, want)
-		}
 	}
 }
 

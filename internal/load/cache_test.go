@@ -2,8 +2,6 @@ package load
 
 import (
 	"bytes"
-	"math/rand/v2"
-	"sync"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -63,34 +61,6 @@ func TestCache(t *testing.T) {
 	}
 }
 
-// TestCacheConcurrently: many use, evict and close.
-func TestCacheConcurrently(t *testing.T) {
-	m, _ := remoteModel(t, 350)
-	var group sync.WaitGroup
-	for g := range 4 {
-		group.Go(func() {
-			r := rand.New(rand.NewPCG(1, uint64(g)))
-			for range 300 {
-				v := m.At(r.IntN(16))
-				b, err := v.Bytes()
-				if off := v.Info().Offset; err == nil && !bytes.Equal(b, ramp(1600)[off:off+100]) {
-					t.Error("wrong bytes")
-				}
-				if m.Stats().Kept > 350 {
-					t.Error("too much is kept")
-				}
-			}
-			if g == 0 {
-				m.Close()
-			}
-		})
-	}
-	group.Wait()
-	if kept := m.Stats().Kept; kept != 0 {
-		t.Errorf("%d bytes are kept after Close", kept)
-	}
-}
-
 // TestStats counts what is mapped, on the heap, behind a reader, copied and why.
 func TestStats(t *testing.T) {
 	mixed := &toy{
@@ -101,12 +71,9 @@ func TestStats(t *testing.T) {
 			{Name: []byte("packed"), DType: tensor.Uint8, Shape: tensor.Shape{4}, Offset: -1, Size: 4, Stored: 2, Compression: "gzip", Loaded: true},
 			loaded(u8("decoded", 0, 4)),
 		},
-		file: loads{func(i int) ([]byte, error) { return ramp(4), nil }},
+		parsed: driver.Parsed{Load: func(i int) ([]byte, error) { return ramp(4), nil }},
 	}
-	locked := &toy{tensors: mixed.tensors, file: struct {
-		loads
-		locks
-	}{}}
+	locked := &toy{tensors: mixed.tensors, parsed: driver.Parsed{Load: mixed.parsed.Load, NeedsKey: true}}
 	type counts struct {
 		File, Mapped, Heap int64
 		ZeroCopy           int
@@ -155,24 +122,6 @@ func TestStats(t *testing.T) {
 		}
 		if s.Resident > s.Mapped+s.Heap || s.Resident < s.Heap && s.Resident != -1 {
 			t.Errorf("%s: %d bytes are resident: %+v", tt.name, s.Resident, s)
-		}
-		if tt.d == locked {
-			continue
-		}
-		for _, v := range m.Tensors() {
-			if _, err := v.Bytes(); err != nil {
-				t.Error(err)
-			}
-		}
-		want := int64(4 + 4) // the loaded ones
-		for _, why := range []int{s.Copies["misaligned"]} {
-			want += int64(4 * why)
-		}
-		if s.Copies["misaligned"] == 2 {
-			want += 4 // the other has 8 bytes
-		}
-		if s = m.Stats(); s.Kept != want && memory.LittleEndian || s.Lent != tt.r.InMemory() {
-			t.Errorf("%s, used: %d bytes are kept, want %d; exposed %v", tt.name, s.Kept, want, s.Lent)
 		}
 	}
 }

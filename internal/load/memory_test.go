@@ -14,30 +14,25 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// unpacked is a file whose tensors, of 1000 bytes each, must be loaded.
-type unpacked struct{ loads, streams int }
-
-func (f *unpacked) Load(int) ([]byte, error) {
-	f.loads++
-	return ramp(1000), nil
-}
-
-func (f *unpacked) TensorSum(int) driver.Sum {
-	return driver.Sum{Kind: driver.CRC32, Want: uint64(tensor.CRC32(ramp(1000)))}
-}
-
-// streamed is unpacked, and need not hold a tensor to check it.
-type streamed struct{ unpacked }
-
-func (f *streamed) Stream(_ int, w io.Writer) error {
-	f.streams++
-	_, err := io.Copy(w, bytes.NewReader(ramp(1000)))
-	return err
+// unpacked is a file whose tensors, of 1000 bytes each, must be loaded. With streams they need not be held to be checked.
+func unpacked(loads, streams *int) driver.Parsed {
+	p := driver.Parsed{
+		Load:      func(int) ([]byte, error) { *loads++; return ramp(1000), nil },
+		TensorSum: func(int) driver.Sum { return driver.Sum{Kind: driver.CRC32, Want: uint64(tensor.CRC32(ramp(1000)))} },
+	}
+	if streams != nil {
+		p.Stream = func(_ int, w io.Writer) error {
+			*streams++
+			_, err := io.Copy(w, bytes.NewReader(ramp(1000)))
+			return err
+		}
+	}
+	return p
 }
 
 // unpackable lists n tensors that a driver loads.
-func unpackable(n int, f any) *toy {
-	d := &toy{file: f}
+func unpackable(n int, p driver.Parsed) *toy {
+	d := &toy{parsed: p}
 	for i := range n {
 		d.tensors = append(d.tensors, loaded(u8(string(rune('a'+i)), -1, 1000)))
 	}
@@ -48,7 +43,7 @@ func unpackable(n int, f any) *toy {
 // ErrLimit, and those that are there stay.
 func TestMaxMemoryOfKept(t *testing.T) {
 	var account *driver.Memory
-	m := open(t, source.FromBytes(nil), unpackable(4, &unpacked{}), func(c *Config) {
+	m := open(t, source.FromBytes(nil), unpackable(4, unpacked(new(int), nil)), func(c *Config) {
 		account = driver.NewMemory(2500 + 4<<10)
 		c.Options.Memory = account
 	})
@@ -72,7 +67,8 @@ func TestMaxMemoryOfKept(t *testing.T) {
 // TestEvictKept: Evict forgets decoded tensors, and counts them no more; slices of them stay.
 func TestEvictKept(t *testing.T) {
 	var account *driver.Memory
-	f := &unpacked{}
+	loads := 0
+	f := unpacked(&loads, nil)
 	m := open(t, source.FromBytes(nil), unpackable(3, f), func(c *Config) {
 		account = driver.NewMemory(0)
 		c.Options.Memory = account
@@ -96,15 +92,15 @@ func TestEvictKept(t *testing.T) {
 			t.Error(d)
 		}
 	}
-	if f.loads != 3 {
-		t.Errorf("%d loads", f.loads)
+	if loads != 3 {
+		t.Errorf("%d loads", loads)
 	}
 }
 
 // TestMaxMemoryOfIndex: an index that takes more than allowed ends opening, whatever
 // the driver makes of it.
 func TestMaxMemoryOfIndex(t *testing.T) {
-	c := config(unpackable(20, &unpacked{}), func(c *Config) { c.Options.Memory = driver.NewMemory(1000) })
+	c := config(unpackable(20, unpacked(new(int), nil)), func(c *Config) { c.Options.Memory = driver.NewMemory(1000) })
 	err := new(Model).Open(source.FromBytes(nil), c)
 	if !errors.Is(err, tensor.ErrLimit) || !strings.Contains(err.Error(), "MaxMemory") {
 		t.Errorf("%v, want ErrLimit that names the option", err)
@@ -113,12 +109,13 @@ func TestMaxMemoryOfIndex(t *testing.T) {
 
 // TestVerifyStreams: verification does not load what it can have piece by piece.
 func TestVerifyStreams(t *testing.T) {
-	f := &streamed{}
+	loads, streams := 0, 0
+	f := unpacked(&loads, &streams)
 	m := open(t, source.FromBytes(nil), unpackable(3, f))
 	if _, err := m.Verify(context.Background(), &VerifyOptions{Workers: 1}); err != nil {
 		t.Fatal(err)
 	}
-	if f.loads != 0 || f.streams != 3 {
-		t.Errorf("%d loads and %d streams, want 0 and 3", f.loads, f.streams)
+	if loads != 0 || streams != 3 {
+		t.Errorf("%d loads and %d streams, want 0 and 3", loads, streams)
 	}
 }

@@ -21,25 +21,24 @@ func TestLyingDrivers(t *testing.T) {
 	for _, tt := range []struct {
 		name string
 		t    driver.Tensor
-		file any
 		want error
 	}{
-		{"behind the end", u8("w", 60, 5), nil, tensor.ErrTruncated},
-		{"far behind the end", u8("w", 1<<62, 4), nil, tensor.ErrTruncated},
-		{"empty, behind the end", u8("w", 65, 0), nil, tensor.ErrTruncated},
-		{"offset and size overflow", u8("w", 1<<63-2, 4), nil, tensor.ErrTruncated},
-		{"negative offset", u8("w", -1, 4), nil, tensor.ErrTruncated},
-		{"too large for its shape", driver.Tensor{Name: []byte("w"), DType: tensor.Uint8, Shape: tensor.Shape{3}, Size: 4}, nil, tensor.ErrCorrupt},
-		{"too small for its shape", driver.Tensor{Name: []byte("w"), DType: tensor.Float32, Shape: tensor.Shape{3}, Size: 4}, nil, tensor.ErrCorrupt},
-		{"negative size", driver.Tensor{Name: []byte("w"), DType: tensor.Uint8, Shape: tensor.Shape{-1}, Size: -1}, nil, tensor.ErrShape},
-		{"overflowing shape", driver.Tensor{Name: []byte("w"), DType: tensor.Uint8, Shape: tensor.Shape{1 << 62, 4}}, nil, tensor.ErrShape},
-		{"no dtype", driver.Tensor{Name: []byte("w"), Shape: tensor.Shape{1}, Size: 1}, nil, tensor.ErrDType},
-		{"no dtype, and no size", driver.Tensor{Name: []byte("w"), Shape: tensor.Shape{1}, Size: -5, Offset: 5, Encoding: &tensor.Encoding{Name: "x"}}, nil, tensor.ErrCorrupt},
-		{"too few blocks", driver.Tensor{Name: []byte("w"), Shape: tensor.Shape{4}, Size: 1, Encoding: &tensor.Encoding{Name: "x", BlockElems: 2, BlockBytes: 1}}, nil, tensor.ErrCorrupt},
-		{"loaded, without a Loader", loaded(u8("w", 0, 4)), sums{}, tensor.ErrCorrupt},
-		{"unknown space", in(1, u8("w", 0, 4)), nil, tensor.ErrCorrupt},
-		{"space that is negative as an int32", in(1<<32-1, u8("w", 0, 4)), nil, tensor.ErrCorrupt},
-		{"loaded, in an unknown space", in(3, loaded(u8("w", 0, 4))), loads{}, tensor.ErrCorrupt},
+		{"behind the end", u8("w", 60, 5), tensor.ErrTruncated},
+		{"far behind the end", u8("w", 1<<62, 4), tensor.ErrTruncated},
+		{"empty, behind the end", u8("w", 65, 0), tensor.ErrTruncated},
+		{"offset and size overflow", u8("w", 1<<63-2, 4), tensor.ErrTruncated},
+		{"negative offset", u8("w", -1, 4), tensor.ErrTruncated},
+		{"too large for its shape", driver.Tensor{Name: []byte("w"), DType: tensor.Uint8, Shape: tensor.Shape{3}, Size: 4}, tensor.ErrCorrupt},
+		{"too small for its shape", driver.Tensor{Name: []byte("w"), DType: tensor.Float32, Shape: tensor.Shape{3}, Size: 4}, tensor.ErrCorrupt},
+		{"negative size", driver.Tensor{Name: []byte("w"), DType: tensor.Uint8, Shape: tensor.Shape{-1}, Size: -1}, tensor.ErrShape},
+		{"overflowing shape", driver.Tensor{Name: []byte("w"), DType: tensor.Uint8, Shape: tensor.Shape{1 << 62, 4}}, tensor.ErrShape},
+		{"no dtype", driver.Tensor{Name: []byte("w"), Shape: tensor.Shape{1}, Size: 1}, tensor.ErrDType},
+		{"no dtype, and no size", driver.Tensor{Name: []byte("w"), Shape: tensor.Shape{1}, Size: -5, Offset: 5, Encoding: &tensor.Encoding{Name: "x"}}, tensor.ErrCorrupt},
+		{"too few blocks", driver.Tensor{Name: []byte("w"), Shape: tensor.Shape{4}, Size: 1, Encoding: &tensor.Encoding{Name: "x", BlockElems: 2, BlockBytes: 1}}, tensor.ErrCorrupt},
+		{"loaded, without a Loader", loaded(u8("w", 0, 4)), tensor.ErrCorrupt},
+		{"unknown space", in(1, u8("w", 0, 4)), tensor.ErrCorrupt},
+		{"space that is negative as an int32", in(1<<32-1, u8("w", 0, 4)), tensor.ErrCorrupt},
+		{"loaded, in an unknown space", in(3, loaded(u8("w", 0, 4))), tensor.ErrCorrupt},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for kind, r := range map[string]*source.Region{
@@ -47,7 +46,7 @@ func TestLyingDrivers(t *testing.T) {
 				"reader": source.FromReaderAt(bytes.NewReader(ramp(64)), 64),
 			} {
 				m := &Model{}
-				err := m.Open(r, config(&toy{tensors: []driver.Tensor{u8("good", 0, 64), tt.t}, file: tt.file}))
+				err := m.Open(r, config(&toy{tensors: []driver.Tensor{u8("good", 0, 64), tt.t}}))
 				wantError(t, kind, err, tt.want, `tensor "w"`)
 				if !r.Closed() {
 					t.Errorf("%s: the file is still open", kind)
@@ -126,7 +125,7 @@ func TestAfterClose(t *testing.T) {
 		"memory": source.FromBytes(ramp(16)),
 		"reader": source.FromReaderAt(bytes.NewReader(ramp(16)), 16),
 	} {
-		m := open(t, r, &toy{tensors: []driver.Tensor{u8("w", 0, 8), loaded(u8("packed", 0, 4))}, file: loads{func(int) ([]byte, error) { return ramp(4), nil }}})
+		m := open(t, r, &toy{tensors: []driver.Tensor{u8("w", 0, 8), loaded(u8("packed", 0, 4))}, parsed: driver.Parsed{Load: func(int) ([]byte, error) { return ramp(4), nil }}})
 		before := []tensor.View{m.At(0), m.At(1)}
 		if _, err := before[1].Bytes(); err != nil {
 			t.Fatal(err)
@@ -171,69 +170,13 @@ func TestAfterClose(t *testing.T) {
 // Len is what package format says of a model.
 func (m *Model) Len() int { return m.index.Len() }
 
-func TestDead(t *testing.T) {
-	m := Dead()
-	for what, call := range accessors {
-		v, _ := m.Tensor("w")
-		if a, b := call(m.At(0)), call(v); !errors.Is(a, tensor.ErrClosed) || !errors.Is(b, tensor.ErrClosed) {
-			t.Errorf("%s: %v and %v", what, a, b)
-		}
-	}
-	for range m.Tensors() {
-		t.Error("a tensor")
-	}
-	if _, err := m.Verify(context.Background(), &VerifyOptions{}); !errors.Is(err, tensor.ErrClosed) {
-		t.Error(err)
-	}
-	if m.Stats(); m.Format() != "" || m.Path() != "" || m.Notes() != nil || m.Signature() != nil || m.NeedsKey() || m.Close() != nil {
-		t.Error("a dead model says something")
-	}
-}
-
-// TestDescriptions: what the driver added is what views show, in order.
-func TestDescriptions(t *testing.T) {
-	q := &tensor.Quantization{Scales: []float32{1}}
-	m := open(t, source.FromBytes(ramp(64)), &toy{
-		file: loads{func(int) ([]byte, error) { return ramp(9), nil }},
-		tensors: []driver.Tensor{
-			{Name: []byte("w"), DType: tensor.Float16, Shape: tensor.Shape{2, 4}, Offset: 8, Size: 16, Quant: q},
-			{Name: []byte("packed"), DType: tensor.Int8, Shape: tensor.Shape{9}, Offset: -1, Size: 9, Stored: 4, Compression: "gzip", Loaded: true},
-			{Name: []byte("scalar"), DType: tensor.Uint8, Offset: 63, Size: 1},
-		},
-	})
-	want := []tensor.Info{
-		{Name: "w", DType: tensor.Float16, Shape: tensor.Shape{2, 4}, Offset: 8, Size: 16, Stored: 16, Quant: q},
-		{Name: "packed", DType: tensor.Int8, Shape: tensor.Shape{9}, Offset: -1, Size: 9, Stored: 4, Compression: "gzip"},
-		{Name: "scalar", DType: tensor.Uint8, Shape: tensor.Shape{}, Offset: 63, Size: 1, Stored: 1},
-	}
-	var got []tensor.Info
-	for name, v := range m.Tensors() {
-		if name != v.Name() {
-			t.Errorf("the walk shows %q as %q", v.Name(), name)
-		}
-		got = append(got, v.Info())
-	}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
-	for i, name := range []string{"w", "packed", "scalar"} {
-		v, err := m.Tensor(name)
-		if err != nil || v.Name() != name || m.At(i).Name() != name {
-			t.Errorf("%q: %v", name, err)
-		}
-	}
-	if m.Format() != "toy" || m.Index().Version != "7" {
-		t.Errorf("%s %s", m.Format(), m.Index().Version)
-	}
-}
-
 // TestLoading: the driver is asked once for each tensor, also by many at once,
 // its errors are not kept, and what it returns is not trusted.
 func TestLoading(t *testing.T) {
 	var calls [4]atomic.Int32
 	m := open(t, source.FromBytes(ramp(8)), &toy{
 		tensors: []driver.Tensor{u8("plain", 0, 8), loaded(u8("a", 0, 3)), loaded(u8("b", 0, 3)), loaded(u8("short", 0, 3))},
-		file: loads{func(i int) ([]byte, error) {
+		parsed: driver.Parsed{Load: func(i int) ([]byte, error) {
 			if calls[i].Add(1) == 1 && i == 2 {
 				return nil, errMine
 			}
@@ -278,28 +221,6 @@ func TestLoading(t *testing.T) {
 	}
 }
 
-// TestLoadInsideUse: a use of one tensor may load another, and itself.
-func TestLoadInsideUse(t *testing.T) {
-	m := open(t, source.FromBytes(ramp(8)), &toy{
-		tensors: []driver.Tensor{loaded(u8("a", 0, 1)), loaded(u8("b", 0, 1))},
-		file:    loads{func(i int) ([]byte, error) { return []byte{byte(i)}, nil }},
-	})
-	var got []byte
-	err := m.Do(func() error {
-		return m.At(0).Use(func(a []byte) error {
-			return m.At(1).Use(func(b []byte) error {
-				return m.At(0).Use(func(again []byte) error {
-					got = append(append(append(got, a...), b...), again...)
-					return nil
-				})
-			})
-		})
-	})
-	if err != nil || !bytes.Equal(got, []byte{0, 1, 0}) {
-		t.Errorf("%v, %v", got, err)
-	}
-}
-
 // TestCloseUnderUse closes while others load, touch and read: whoever came before
 // Close finishes, whoever came later is told.
 func TestCloseUnderUse(t *testing.T) {
@@ -307,12 +228,9 @@ func TestCloseUnderUse(t *testing.T) {
 		m := open(t, source.FromBytes(ramp(64)), &toy{
 			onTouch: true,
 			tensors: []driver.Tensor{loaded(u8("a", 0, 3)), u8("b", 0, 64), {Name: []byte("odd"), DType: tensor.Int16, Shape: tensor.Shape{4}, Offset: 1, Size: 8}},
-			file: struct {
-				loads
-				touches
-			}{
-				loads{func(int) ([]byte, error) { return []byte{1, 1, 1}, nil }},
-				touches{func(driver.Verification, int) (bool, error) { return false, nil }},
+			parsed: driver.Parsed{
+				Load:  func(int) ([]byte, error) { return []byte{1, 1, 1}, nil },
+				Touch: func(driver.Verification, int) (bool, error) { return false, nil },
 			},
 		})
 		var group sync.WaitGroup
@@ -341,67 +259,10 @@ func TestCloseUnderUse(t *testing.T) {
 	}
 }
 
-// TestFileInterfaces: what a driver keeps of a file is asked while the file is
-// open, with errors that name it, and not after.
-func TestFileInterfaces(t *testing.T) {
-	f := &talking{}
-	m := open(t, source.FromBytes(ramp(8)), &toy{file: f}, func(c *Config) { c.Path = "m.toy" })
-	f.m = m
-	meta, err := m.Metadata()
-	if v, _ := meta.Get("k"); v != "v" || err != nil {
-		t.Errorf("%v, %v", meta, err)
-	}
-	g, err := m.Graph()
-	if g == nil || g.Name != "g" || err != nil {
-		t.Errorf("%v, %v", g, err)
-	}
-	if n := m.Notes(); len(n) != 2 || n[0] != "a note" || m.Signature().Algorithm != "none" {
-		t.Errorf("%q, %v", n, m.Signature())
-	}
-	calls := f.calls
-	m.Close()
-	_, errMeta := m.Metadata()
-	_, errGraph := m.Graph()
-	if n := m.Notes(); !errors.Is(errMeta, tensor.ErrClosed) || !errors.Is(errGraph, tensor.ErrClosed) || len(n) != 1 || m.Signature() != nil {
-		t.Errorf("after Close: %v, %v, %q, %v", errMeta, errGraph, n, m.Signature())
-	}
-	if calls != 2 || f.calls != 2 {
-		t.Errorf("%d calls, %d after Close", calls, f.calls-calls)
-	}
-}
-
-// talking is a File that wants to be asked between Enter and Leave.
-type talking struct {
-	m     *Model
-	calls int
-}
-
-func (f *talking) call() {
-	f.calls++
-	if f.m.main.Closed() {
-		panic("called after Close")
-	}
-}
-
-func (f *talking) Metadata() (driver.Metadata, error) {
-	f.call()
-	return driver.Metadata{{Key: "k", Value: "v"}}, nil
-}
-func (f *talking) Graph() *driver.Graph { return &driver.Graph{Name: "g"} }
-func (f *talking) Notes() []string      { f.call(); return []string{"a note"} }
-func (f *talking) Signature() *driver.Signature {
-	return &driver.Signature{Algorithm: "none"}
-}
-
-// remarks is a file whose notes are its own, with room for more.
-type remarks struct{ notes []string }
-
-func (r remarks) Notes() []string { return r.notes }
-
 // TestNotes: who asks gets a list of its own.
 func TestNotes(t *testing.T) {
 	own := append(make([]string, 0, 8), "one", "two")
-	d := &toy{file: remarks{own}, tensors: []driver.Tensor{{Name: []byte("w"), DType: tensor.Float32, Shape: tensor.Shape{1}, Offset: 3, Size: 4}}}
+	d := &toy{parsed: driver.Parsed{LazyNotes: func() []string { return own }}, tensors: []driver.Tensor{{Name: []byte("w"), DType: tensor.Float32, Shape: tensor.Shape{1}, Offset: 3, Size: 4}}}
 	m := open(t, source.FromBytes(ramp(8)), d)
 	want := []string{"one", "two", "1 tensor is not aligned: views are copies"}
 	got := m.Notes()

@@ -82,27 +82,6 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
-// TestDeclaredMisaligned: tensors of other files are copied and kept like others,
-// and errors name their file.
-func TestDeclaredMisaligned(t *testing.T) {
-	dir := modelDir(t)
-	d := &toy{tensors: []driver.Tensor{in(1, driver.Tensor{Name: []byte("w"), DType: tensor.Uint16, Shape: tensor.Shape{2}, Offset: 3, Size: 4})}}
-	d.dir = func(dir driver.Dir) error { _, err := dir.Declare("w.bin"); return err }
-	m := openPath(t, filepath.Join(dir, "m.toy"), d)
-	v := m.At(0)
-	first, err := tensor.As[uint16](v)
-	if err != nil || first[1] != 0x0605 || v.ZeroCopy() || m.Stats().Kept != 4 {
-		t.Errorf("%x, %v, %+v", first, err, m.Stats())
-	}
-	if second, _ := tensor.As[uint16](v); &first[0] != &second[0] {
-		t.Error("copied twice")
-	}
-	var e *tensor.Error
-	if _, err := tensor.As[int8](v); !errors.As(err, &e) || e.Path != filepath.Join(dir, "w.bin") || e.Offset != 3 {
-		t.Errorf("%v does not say where", err)
-	}
-}
-
 // TestDeclaredIsConfined: nothing outside of the directory is reached.
 func TestDeclaredIsConfined(t *testing.T) {
 	testhost.NeedLinks(t)
@@ -197,37 +176,6 @@ func TestDeclaredChanges(t *testing.T) {
 	wantError(t, "a file that came later", err, tensor.ErrCorrupt, `tensor "w"`)
 }
 
-// TestDirOfModel: bytes and readers have the directory that the caller names, or
-// none.
-func TestDirOfModel(t *testing.T) {
-	dir := modelDir(t)
-	d := &toy{tensors: []driver.Tensor{in(1, u8("w", 2, 4))}}
-	d.dir = func(x driver.Dir) error {
-		if x.Path() != dir {
-			t.Errorf("the directory is %s", x.Path())
-		}
-		_, err := x.Declare("w.bin")
-		return err
-	}
-	m := open(t, source.FromReaderAt(bytes.NewReader(nil), 0), d, func(c *Config) { c.Options.Dir = dir })
-	if got := bytesOf(t, m, "w"); got != "[2 3 4 5]" || !m.At(0).ZeroCopy() {
-		t.Error(got)
-	}
-	d.dir = func(x driver.Dir) error {
-		if _, err := x.Entries(); !errors.Is(err, driver.ErrUnsupported) {
-			t.Errorf("entries of no directory: %v", err)
-		}
-		if _, _, err := x.Open("w.bin"); !errors.Is(err, driver.ErrUnsupported) {
-			t.Errorf("a file of no directory: %v", err)
-		}
-		_, err := x.Declare("w.bin")
-		return err
-	}
-	m = open(t, source.FromBytes(nil), d)
-	_, err := m.Tensor("w")
-	wantError(t, "no directory", err, driver.ErrUnsupported, `tensor "w"`)
-}
-
 // TestShards: files that are opened while parsing are part of the model.
 func TestShards(t *testing.T) {
 	dir := modelDir(t)
@@ -290,24 +238,6 @@ func TestShards(t *testing.T) {
 	}
 	unpin()
 	for _, r := range regions {
-		if !r.Closed() {
-			t.Error("a file is still open")
-		}
-	}
-}
-
-// TestFailedOpenClosesShards: they were left to the garbage collector.
-func TestFailedOpenClosesShards(t *testing.T) {
-	dir := modelDir(t)
-	m := &Model{}
-	err := m.OpenDir(config(&toy{dir: func(x driver.Dir) error {
-		_, _, err := x.Open("w.bin")
-		return errors.Join(err, errMine)
-	}}, func(c *Config) { c.Path = dir }), nil)
-	if !errors.Is(err, errMine) {
-		t.Fatal(err)
-	}
-	for r := range m.regions() {
 		if !r.Closed() {
 			t.Error("a file is still open")
 		}

@@ -7,9 +7,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/testhost"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // TestVerifySweeps: verification evicts the pages that it brought into memory, of large tensors,
@@ -59,32 +57,5 @@ func TestVerifySweeps(t *testing.T) {
 				t.Errorf("%s: %d bytes were resident before verification, %d are behind it", what, before, now)
 			}
 		}
-	}
-}
-
-// TestVerifySweepsNothingHeld: what was asked to be in memory stays.
-func TestVerifySweepsNothingHeld(t *testing.T) {
-	testhost.NeedResident(t)
-	path := filepath.Join(t.TempDir(), "m.toy")
-	const size = 3 * sweepEvery
-	put(t, path, make([]byte, size))
-	r, err := source.Open(path, source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := &Model{}
-	t.Cleanup(func() { m.Close() })
-	d := &toy{tensors: []driver.Tensor{u8("w", 0, size)}}
-	switch err := m.Open(r, config(d, func(c *Config) { c.Path, c.Options.Lock = path, true })); {
-	case errors.Is(err, tensor.ErrLimit):
-		t.Skip(err)
-	case err != nil:
-		t.Fatal(err)
-	}
-	if _, err := m.Verify(context.Background(), &VerifyOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	if now := m.Stats().Resident; now != size {
-		t.Errorf("%d bytes of %d are resident", now, size)
 	}
 }

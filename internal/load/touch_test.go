@@ -17,8 +17,8 @@ import (
 
 // goodSum has the right XXH64 of tensors that are 8 bytes of a ramp each, but for
 // those that are bad. It counts how often it was asked.
-func goodSum(asked *atomic.Int64, bad ...int) sums {
-	return sums{func(i int) driver.Sum {
+func goodSum(asked *atomic.Int64, bad ...int) driver.Parsed {
+	return driver.Parsed{TensorSum: func(i int) driver.Sum {
 		asked.Add(1)
 		s := driver.Sum{Kind: driver.XXH64, Want: xxhash.Sum64(ramp(64)[8*i:][:8])}
 		for _, b := range bad {
@@ -47,7 +47,7 @@ func TestTouchWhen(t *testing.T) {
 	} {
 		for what, call := range accessors {
 			var asked atomic.Int64
-			m := open(t, source.FromBytes(ramp(64)), &toy{onTouch: tt.onTouch, tensors: eights(), file: goodSum(&asked, 1)}, check(tt.check))
+			m := open(t, source.FromBytes(ramp(64)), &toy{onTouch: tt.onTouch, tensors: eights(), parsed: goodSum(&asked, 1)}, check(tt.check))
 			if asked.Load() != 0 {
 				t.Errorf("%+v: opening asks for sums", tt)
 			}
@@ -64,7 +64,7 @@ func TestTouchWhen(t *testing.T) {
 // stays found.
 func TestTouchOnce(t *testing.T) {
 	var asked atomic.Int64
-	m := open(t, source.FromBytes(ramp(64)), &toy{tensors: eights(), file: goodSum(&asked, 2)}, check(driver.CheckTouch))
+	m := open(t, source.FromBytes(ramp(64)), &toy{tensors: eights(), parsed: goodSum(&asked, 2)}, check(driver.CheckTouch))
 	var group sync.WaitGroup
 	errs := make([]error, 8)
 	for g := range errs {
@@ -99,7 +99,7 @@ func TestTouchOnce(t *testing.T) {
 func TestTouchTransient(t *testing.T) {
 	var asked atomic.Int64
 	r := &requests{ReaderAt: bytes.NewReader(ramp(64))}
-	m := open(t, source.FromReaderAt(r, 64), &toy{tensors: eights(), file: goodSum(&asked, 1)}, check(driver.CheckTouch))
+	m := open(t, source.FromReaderAt(r, 64), &toy{tensors: eights(), parsed: goodSum(&asked, 1)}, check(driver.CheckTouch))
 	r.broken.Store(true)
 	for range 2 {
 		_, err := m.At(0).Bytes()
@@ -120,7 +120,7 @@ func TestTouchTransient(t *testing.T) {
 func TestTouchAll(t *testing.T) {
 	for _, all := range []bool{true, false} {
 		var calls, inside atomic.Int64
-		m := open(t, source.FromBytes(ramp(64)), &toy{tensors: eights(), file: touches{func(v driver.Verification, i int) (bool, error) {
+		m := open(t, source.FromBytes(ramp(64)), &toy{tensors: eights(), parsed: driver.Parsed{Touch: func(v driver.Verification, i int) (bool, error) {
 			if inside.Add(1) != 1 {
 				t.Error("calls overlap")
 			}
@@ -153,7 +153,7 @@ func TestTouchAll(t *testing.T) {
 
 // TestVerifyKeepsNothing: verifying decodes tensors, and lets go of them.
 func TestVerifyKeepsNothing(t *testing.T) {
-	m := open(t, source.FromBytes(nil), &toy{tensors: []driver.Tensor{loaded(u8("a", 0, 3))}, file: loads{func(int) ([]byte, error) { return ramp(3), nil }}})
+	m := open(t, source.FromBytes(nil), &toy{tensors: []driver.Tensor{loaded(u8("a", 0, 3))}, parsed: driver.Parsed{Load: func(int) ([]byte, error) { return ramp(3), nil }}})
 	if _, err := m.Verify(context.Background(), &VerifyOptions{}); err != nil || m.Stats().Kept != 0 {
 		t.Errorf("%v, %d bytes are kept", err, m.Stats().Kept)
 	}

@@ -18,12 +18,11 @@ import (
 
 var errMine = errors.New("mine")
 
-// toy is a driver that does what a test says. What a File can do is decided by
-// the interfaces of the value that parse returns: see the types below.
+// toy is a driver that does what a test says.
 type toy struct {
 	onTouch bool // CheckOnTouch
 	tensors []driver.Tensor
-	file    any
+	parsed  driver.Parsed
 	before  func(src driver.Source) error // of adding the tensors
 	dir     func(dir driver.Dir) error
 }
@@ -48,7 +47,7 @@ func (d *toy) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (*dri
 		}
 	}
 	d.add(x)
-	return asParsed(d.file), nil
+	return d.result(), nil
 }
 
 func (d *toy) ParseDir(dir driver.Dir, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
@@ -56,7 +55,7 @@ func (d *toy) ParseDir(dir driver.Dir, x *driver.Index, _ *driver.Options) (*dri
 		return nil, err
 	}
 	d.add(x)
-	return asParsed(d.file), nil
+	return d.result(), nil
 }
 
 func (d *toy) add(x *driver.Index) {
@@ -65,28 +64,7 @@ func (d *toy) add(x *driver.Index) {
 	}
 }
 
-// The parts that files of a toy are made of, by embedding.
-type (
-	sums     struct{ sum func(i int) driver.Sum }
-	loads    struct{ load func(i int) ([]byte, error) }
-	verifies struct {
-		verify func(v driver.Verification) error
-	}
-	touches struct {
-		touch func(v driver.Verification, i int) (bool, error)
-	}
-	signs  struct{ signature *driver.Signature }
-	trusts struct{ signs }
-	locks  struct{}
-)
-
-func (s sums) TensorSum(i int) driver.Sum                          { return s.sum(i) }
-func (l loads) Load(i int) ([]byte, error)                         { return l.load(i) }
-func (f verifies) Verify(v driver.Verification) error              { return f.verify(v) }
-func (f signs) Signature() *driver.Signature                       { return f.signature }
-func (trusts) Authenticate(driver.Verification) error              { return nil }
-func (locks) Locked() bool                                         { return true }
-func (f touches) Touch(v driver.Verification, i int) (bool, error) { return f.touch(v, i) }
+func (d *toy) result() *driver.Parsed { p := d.parsed; return &p }
 
 // u8 describes a tensor of bytes.
 func u8(name string, off, size int64) driver.Tensor {
@@ -230,67 +208,3 @@ func bytesOf(t *testing.T, m *Model, name string) string {
 }
 
 var errNotExist = os.ErrNotExist
-
-// asParsed returns what a file offers by its methods.
-func asParsed(f any) *driver.Parsed {
-	p := &driver.Parsed{Own: f}
-	if m, ok := f.(interface {
-		Metadata() (driver.Metadata, error)
-	}); ok {
-		p.LazyMetadata = m.Metadata
-	}
-	if m, ok := f.(interface{ Graph() *driver.Graph }); ok {
-		p.Graph = m.Graph()
-	}
-	if m, ok := f.(interface{ Notes() []string }); ok {
-		p.LazyNotes = m.Notes
-	}
-	if m, ok := f.(interface {
-		Native() (*driver.Native, error)
-	}); ok {
-		p.Native = m.Native
-	}
-	if m, ok := f.(interface{ Restore(*driver.Plan) }); ok {
-		p.Restore = m.Restore
-	}
-	if m, ok := f.(interface{ RecordAt(int) int64 }); ok {
-		p.RecordAt = m.RecordAt
-	}
-	if m, ok := f.(interface{ Load(int) ([]byte, error) }); ok {
-		p.Load = m.Load
-	}
-	if m, ok := f.(interface{ Stream(int, io.Writer) error }); ok {
-		p.Stream = m.Stream
-	}
-	if m, ok := f.(interface{ Shares(int) bool }); ok {
-		p.Shares = m.Shares
-	}
-	if m, ok := f.(interface{ TensorSum(int) driver.Sum }); ok {
-		p.TensorSum = m.TensorSum
-	}
-	if m, ok := f.(interface {
-		Verify(driver.Verification) error
-	}); ok {
-		p.Verify = m.Verify
-	}
-	if m, ok := f.(interface {
-		Touch(driver.Verification, int) (bool, error)
-	}); ok {
-		p.Touch = m.Touch
-	}
-	if m, ok := f.(interface {
-		Authenticate(driver.Verification) error
-	}); ok {
-		p.Authenticate = m.Authenticate
-	}
-	if m, ok := f.(interface{ Close() error }); ok {
-		p.Close = m.Close
-	}
-	if m, ok := f.(interface{ Signature() *driver.Signature }); ok {
-		p.Signature = m.Signature()
-	}
-	if m, ok := f.(interface{ Locked() bool }); ok {
-		p.NeedsKey = m.Locked()
-	}
-	return p
-}

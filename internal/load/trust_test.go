@@ -57,10 +57,10 @@ func TestParsedBytesAreSigned(t *testing.T) {
 // TestTrustedWithoutSignatures: a signature cannot be demanded of a format that has none.
 func TestTrustedWithoutSignatures(t *testing.T) {
 	demand := func(c *Config) { c.Options.Trusted = make(ed25519.PublicKey, 32) }
-	for _, d := range []*toy{{}, {file: signs{}}} {
+	for _, d := range []*toy{{}, {parsed: driver.Parsed{}}} {
 		err := new(Model).Open(source.FromBytes(ramp(8)), config(d, demand))
 		if !errors.Is(err, driver.ErrSignature) {
-			t.Errorf("%T: %v", d.file, err)
+			t.Errorf("%v", err)
 		}
 	}
 	d := &toy{dir: func(driver.Dir) error { return nil }}

@@ -154,50 +154,6 @@ func TestVerifyCutShort(t *testing.T) {
 	}
 }
 
-// TestTouchCutShort: the check before first use meets missing bytes; that is not
-// held against the tensor for good.
-func TestTouchCutShort(t *testing.T) {
-	d := &toy{file: sums{func(int) driver.Sum {
-		return driver.Sum{Kind: driver.CRC32, Want: uint64(tensor.CRC32(make([]byte, os.Getpagesize())))}
-	}}}
-	m := cutModel(t, d, check(driver.CheckTouch))
-	v, err := m.Tensor("t2")
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, err = v.Bytes()
-	wantError(t, "touch", err, tensor.ErrTruncated, `tensor "t2"`)
-	if err := os.Truncate(m.path, 8*int64(os.Getpagesize())); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := v.Bytes(); err != nil {
-		t.Errorf("after the file is whole again: %v", err)
-	}
-}
-
-// TestFIFO: a pipe is refused without waiting for its other end.
-func TestFIFO(t *testing.T) {
-	dir := modelDir(t)
-	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {
-		t.Skip(err)
-	}
-	m := declared(t, dir, "pipe")
-	_, err := m.Tensor("w")
-	wantError(t, "declared", err, tensor.ErrCorrupt, `tensor "w"`)
-	if !errors.Is(err, source.ErrNotRegular) {
-		t.Error(err)
-	}
-	err = new(Model).OpenDir(config(&toy{dir: func(x driver.Dir) error {
-		list, err := x.Entries()
-		if err == nil && (len(list) != 4 || list[1].Name != "pipe" || list[1].Regular) {
-			t.Errorf("%v", list)
-		}
-		_, _, err = x.Open("pipe")
-		return err
-	}}, func(c *Config) { c.Path = dir }), nil)
-	wantError(t, "opened", err, source.ErrNotRegular, "")
-}
-
 // TestSwappedForPipe: a pipe that takes the place of a file of the model, or of its
 // directory, after that was looked at, is an error: opening it would wait for its
 // other end.

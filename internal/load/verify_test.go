@@ -23,19 +23,14 @@ import (
 // for is not looked at.
 func TestCoverage(t *testing.T) {
 	var looked []bool
-	file := struct {
-		sums
-		verifies
-		loads
-		signs
-	}{
-		sums{func(i int) driver.Sum {
+	file := driver.Parsed{
+		TensorSum: func(i int) driver.Sum {
 			if i == 1 {
 				return driver.Sum{Kind: driver.Adler32, Want: uint64(tensor.UpdateAdler32(1, ramp(16)[8:]))}
 			}
 			return driver.Sum{}
-		}},
-		verifies{func(v driver.Verification) error {
+		},
+		Verify: func(v driver.Verification) error {
 			looked = []bool{v.All(), v.Wanted(0), v.Wanted(1), v.Wanted(2), v.Wanted(3)}
 			v.Section("header", "crc32")
 			v.Section("graph", "")
@@ -44,11 +39,11 @@ func TestCoverage(t *testing.T) {
 			}
 			v.Signed(driver.SignatureUnknown)
 			return nil
-		}},
-		loads{func(int) ([]byte, error) { return ramp(4), nil }},
-		signs{&driver.Signature{}},
+		},
+		Load:      func(int) ([]byte, error) { return ramp(4), nil },
+		Signature: &driver.Signature{},
 	}
-	d := &toy{file: file, tensors: []driver.Tensor{u8("bare", 0, 8), u8("summed", 8, 8), u8("covered", 16, 8), loaded(u8("packed", 0, 4))}}
+	d := &toy{parsed: file, tensors: []driver.Tensor{u8("bare", 0, 8), u8("summed", 8, 8), u8("covered", 16, 8), loaded(u8("packed", 0, 4))}}
 	for _, tt := range []struct {
 		names  []string
 		looked []bool
@@ -90,21 +85,21 @@ func TestVerifyRefuses(t *testing.T) {
 	sum := driver.Sum{Kind: driver.CRC32, Want: 1, Field: "record", Offset: 40}
 	for _, tt := range []struct {
 		name  string
-		file  any
+		file  driver.Parsed
 		ctx   context.Context
 		o     VerifyOptions
 		want  error
 		field string
 	}{
-		{"unknown name", nil, nil, VerifyOptions{Tensors: []string{"w", "x"}}, tensor.ErrNotFound, `tensor "x"`},
-		{"a key", nil, nil, VerifyOptions{Trusted: make(ed25519.PublicKey, 32)}, driver.ErrSignature, "signature"},
-		{"no key", nil, nil, VerifyOptions{Trusted: "key"}, driver.ErrKey, "signature"},
-		{"the driver", verifies{func(driver.Verification) error { return errMine }}, nil, VerifyOptions{}, errMine, ""},
-		{"a sum", sums{func(int) driver.Sum { return sum }}, nil, VerifyOptions{}, driver.ErrChecksum, "record"},
-		{"a sum without field", sums{func(int) driver.Sum { return driver.Sum{Kind: driver.XXH64} }}, nil, VerifyOptions{}, driver.ErrChecksum, `tensor "w"`},
-		{"canceled", nil, canceled, VerifyOptions{}, context.Canceled, ""},
+		{"unknown name", driver.Parsed{}, nil, VerifyOptions{Tensors: []string{"w", "x"}}, tensor.ErrNotFound, `tensor "x"`},
+		{"a key", driver.Parsed{}, nil, VerifyOptions{Trusted: make(ed25519.PublicKey, 32)}, driver.ErrSignature, "signature"},
+		{"no key", driver.Parsed{}, nil, VerifyOptions{Trusted: "key"}, driver.ErrKey, "signature"},
+		{"the driver", driver.Parsed{Verify: func(driver.Verification) error { return errMine }}, nil, VerifyOptions{}, errMine, ""},
+		{"a sum", driver.Parsed{TensorSum: func(int) driver.Sum { return sum }}, nil, VerifyOptions{}, driver.ErrChecksum, "record"},
+		{"a sum without field", driver.Parsed{TensorSum: func(int) driver.Sum { return driver.Sum{Kind: driver.XXH64} }}, nil, VerifyOptions{}, driver.ErrChecksum, `tensor "w"`},
+		{"canceled", driver.Parsed{}, canceled, VerifyOptions{}, context.Canceled, ""},
 	} {
-		m := open(t, source.FromBytes(ramp(64)), &toy{tensors: []driver.Tensor{u8("w", 0, 8)}, file: tt.file})
+		m := open(t, source.FromBytes(ramp(64)), &toy{tensors: []driver.Tensor{u8("w", 0, 8)}, parsed: tt.file})
 		if tt.ctx == nil {
 			tt.ctx = context.Background()
 		}
@@ -116,21 +111,21 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 	r := source.FromBytes(ramp(64))
 	m := &Model{}
-	err := m.Open(r, config(&toy{tensors: []driver.Tensor{u8("w", 0, 8)}, file: sums{func(int) driver.Sum { return sum }}}, check(driver.CheckAll)))
+	err := m.Open(r, config(&toy{tensors: []driver.Tensor{u8("w", 0, 8)}, parsed: driver.Parsed{TensorSum: func(int) driver.Sum { return sum }}}, check(driver.CheckAll)))
 	wantError(t, "CheckAll", err, driver.ErrChecksum, "record")
 	if !r.Closed() {
 		t.Error("CheckAll left the file open")
 	}
 	key := make(ed25519.PublicKey, 32)
-	m = open(t, source.FromBytes(ramp(64)), &toy{file: struct {
-		trusts
-		verifies
-	}{verifies: verifies{func(v driver.Verification) error {
-		if !key.Equal(v.Trusted()) {
-			t.Error("the driver does not see the key")
-		}
-		return nil
-	}}}})
+	m = open(t, source.FromBytes(ramp(64)), &toy{parsed: driver.Parsed{
+		Authenticate: func(driver.Verification) error { return nil },
+		Verify: func(v driver.Verification) error {
+			if !key.Equal(v.Trusted()) {
+				t.Error("the driver does not see the key")
+			}
+			return nil
+		},
+	}})
 	if _, err := m.Verify(context.Background(), &VerifyOptions{Trusted: key}); err != nil {
 		t.Error(err)
 	}
@@ -147,54 +142,27 @@ func many(n int, size, gap int64) (d *toy, data []byte) {
 		at := int64(i*7%n) * (size + gap)
 		d.tensors = append(d.tensors, u8(fmt.Sprint("t", i), at, size))
 	}
-	d.file = sums{func(i int) driver.Sum {
+	d.parsed = driver.Parsed{TensorSum: func(i int) driver.Sum {
 		off := d.tensors[i].Offset
 		return driver.Sum{Kind: driver.XXH64, Want: xxhash.Sum64(data[off : off+size])}
 	}}
 	return d, data
 }
 
-// TestVerifyOverlapping: tensors that share bytes are all checked.
-func TestVerifyOverlapping(t *testing.T) {
-	data := ramp(4096)
-	tensors := []driver.Tensor{u8("all", 0, 4096), u8("none", 50, 0), u8("half", 1024, 2048), u8("same", 0, 4096), u8("last", 4095, 1)}
-	for name, r := range map[string]*source.Region{
-		"memory": source.FromBytes(data),
-		"reader": source.FromReaderAt(bytes.NewReader(data), 4096),
-	} {
-		m := open(t, r, &toy{tensors: tensors, file: sums{func(i int) driver.Sum {
-			return driver.Sum{Kind: driver.CRC32C, Want: uint64(tensor.UpdateCRC32C(0, data[tensors[i].Offset:][:tensors[i].Size]))}
-		}}})
-		c, err := m.Verify(context.Background(), &VerifyOptions{})
-		if err != nil || m.Stats().Verified != 5 {
-			t.Fatalf("%s: %v, %d sums", name, err, m.Stats().Verified)
-		}
-		for i, by := range c.Tensors {
-			if by == NotLooked || c.By[by] != "crc32c" {
-				t.Errorf("%s: tensor %d: %d", name, i, by)
-			}
-		}
-	}
-}
-
 // TestProgress: reports grow, never beyond the total, and end with it.
 func TestProgress(t *testing.T) {
 	d, data := many(300, 5000, 3)
 	d.tensors = append(d.tensors, loaded(u8("packed", 0, 77)), u8("big", 0, int64(len(data))))
-	plain := d.file.(sums)
-	d.file = struct {
-		sums
-		loads
-		verifies
-	}{
-		sums{func(i int) driver.Sum {
+	plain := d.parsed.TensorSum
+	d.parsed = driver.Parsed{
+		TensorSum: func(i int) driver.Sum {
 			if i >= 300 {
 				return driver.Sum{}
 			}
-			return plain.sum(i)
-		}},
-		loads{func(int) ([]byte, error) { return ramp(77), nil }},
-		verifies{func(v driver.Verification) error {
+			return plain(i)
+		},
+		Load: func(int) ([]byte, error) { return ramp(77), nil },
+		Verify: func(v driver.Verification) error {
 			v.Expect(100)
 			v.Done(40, "header")
 			if err := v.Feed(io.Discard, 0, 8, 60, "header"); err != nil {
@@ -202,7 +170,7 @@ func TestProgress(t *testing.T) {
 			}
 			v.Cover(7, "header")
 			return v.Context().Err()
-		}},
+		},
 	}
 	for name, r := range map[string]*source.Region{
 		"memory": source.FromBytes(data),
@@ -233,7 +201,7 @@ func TestVerifyCancel(t *testing.T) {
 	} {
 		for _, kind := range []driver.Kind{driver.NoSum, driver.XXH64, driver.CRC32} {
 			ctx, cancel := context.WithCancel(context.Background())
-			m := open(t, r, &toy{tensors: []driver.Tensor{u8("w", 0, int64(len(data)))}, file: sums{func(int) driver.Sum { return driver.Sum{Kind: kind} }}})
+			m := open(t, r, &toy{tensors: []driver.Tensor{u8("w", 0, int64(len(data)))}, parsed: driver.Parsed{TensorSum: func(int) driver.Sum { return driver.Sum{Kind: kind} }}})
 			var steps atomic.Int64
 			_, err := m.Verify(ctx, &VerifyOptions{Workers: 1, Progress: func(int64, int64, string) { steps.Add(1); cancel() }})
 			wantError(t, name, err, context.Canceled, "")
@@ -282,7 +250,7 @@ func TestVerifySharedData(t *testing.T) {
 	}
 	list = append(list, u8("other", 0, 8), u8("overlaps", 4, 16), u8("bare", 8, 16))
 	for _, bad := range []int{-1, 0, 57, 99} {
-		d := &toy{tensors: list, file: sums{func(i int) driver.Sum {
+		d := &toy{tensors: list, parsed: driver.Parsed{TensorSum: func(i int) driver.Sum {
 			s := driver.Sum{Kind: driver.CRC32, Want: good}
 			switch {
 			case i == bad:
