@@ -90,35 +90,6 @@ func (f *follower) ReadAtContext(ctx context.Context, p []byte, off int64) (int,
 	return f.ReaderAt.ReadAt(p, off)
 }
 
-// TestReadAtContext: a reader that knows contexts gets one, and is not trusted more than others.
-func TestReadAtContext(t *testing.T) {
-	ended, end := context.WithCancel(context.Background())
-	end()
-	for _, tt := range []struct {
-		name   string
-		src    io.ReaderAt
-		ctx    context.Context
-		n, off int64
-		want   error
-	}{
-		{"a reader without", bytes.NewReader(make([]byte, 10)), ended, 10, 0, nil},
-		{"a context that goes on", &follower{ReaderAt: bytes.NewReader(make([]byte, 10))}, context.Background(), 10, 0, nil},
-		{"a context that ended", &follower{ReaderAt: bytes.NewReader(make([]byte, 10))}, ended, 10, 0, context.Canceled},
-		{"a range beyond the end", &follower{ReaderAt: bytes.NewReader(make([]byte, 10))}, context.Background(), 10, 1, tensor.ErrTruncated},
-		{"a range before the beginning", &follower{ReaderAt: bytes.NewReader(make([]byte, 10))}, context.Background(), 1, -1, tensor.ErrCorrupt},
-		{"fewer bytes than promised", &follower{ReaderAt: bytes.NewReader(make([]byte, 9))}, context.Background(), 10, 0, tensor.ErrTruncated},
-	} {
-		r := FromReaderAt(tt.src, 10)
-		if n, err := r.ReadAtContext(tt.ctx, make([]byte, tt.n), tt.off); !errors.Is(err, tt.want) || err == nil && int64(n) != tt.n {
-			t.Errorf("%s: %d, %v, want %v", tt.name, n, err, tt.want)
-		}
-		r.Close()
-		if _, err := r.ReadAtContext(context.Background(), make([]byte, 1), 0); !errors.Is(err, tensor.ErrClosed) {
-			t.Errorf("%s, after Close: %v", tt.name, err)
-		}
-	}
-}
-
 // TestProve: a reader that does not know is asked for a byte, once.
 func TestProve(t *testing.T) {
 	for _, tt := range []struct {

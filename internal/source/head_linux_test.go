@@ -126,22 +126,6 @@ func TestParseCut(t *testing.T) {
 	}
 }
 
-// TestParseCloses: a region that is given up while it is parsed leaves no descriptor.
-func TestParseCloses(t *testing.T) {
-	path := temp(t, ramp(5000))
-	r, err := Open(path, Options{Parse: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if n := testhost.OpenFilesOf(t, path); n != 1 {
-		t.Errorf("%d descriptors", n)
-	}
-	r.Close()
-	if n := testhost.OpenFilesOf(t, path); n != 0 {
-		t.Errorf("%d descriptors after Close", n)
-	}
-}
-
 // TestReadSoon: what is on disk alone is read into the cache while the file is parsed, what is there already is not.
 func TestReadSoon(t *testing.T) {
 	path := temp(t, ramp(5<<20))
@@ -170,20 +154,6 @@ func TestReadSoon(t *testing.T) {
 			t.Error("it is read after the file was parsed")
 		}
 	})
-}
-
-// TestRenamed: an error about a descriptor's name shows the name that the caller knows.
-func TestRenamed(t *testing.T) {
-	other := errors.New("other")
-	for _, c := range []struct{ err, want error }{
-		{nil, nil},
-		{other, other},
-		{&os.PathError{Op: "open", Path: "/proc/self/fd/3", Err: other}, &os.PathError{Op: "open", Path: "m.mag", Err: other}},
-	} {
-		if got := renamed(c.err, "m.mag"); fmt.Sprint(got) != fmt.Sprint(c.want) {
-			t.Errorf("%v becomes %v, want %v", c.err, got, c.want)
-		}
-	}
 }
 
 // TestPeekKinds: only regular files are read, and nothing waits for the other end of a pipe.

@@ -144,21 +144,6 @@ func TestPinOutlivesClose(t *testing.T) {
 	})
 }
 
-func TestUnpinWhileCloseWaits(t *testing.T) {
-	r := mustOpen(t, temp(t, ramp(10000)), Options{})
-	unpin, err := r.Pin()
-	if err := errors.Join(err, r.Enter()); err != nil {
-		t.Fatal(err)
-	}
-	done := closing(t, r, 1)
-	unpin()
-	if !blocked(done) || r.Bytes()[0] != 0 {
-		t.Error("the last unpin ended a running use")
-	}
-	r.Leave()
-	<-done
-}
-
 func TestLeaveWithoutEnter(t *testing.T) {
 	striped := FromBytes(nil)
 	striped.stripes.Store(new(stripes.Counter))
@@ -294,29 +279,5 @@ func hammer(t *testing.T, r *Region, g int, data []byte, closed *atomic.Bool, st
 			t.Error("wrong byte")
 		}
 		r.Leave()
-	}
-}
-
-func TestHoldsDoNotAllocate(t *testing.T) {
-	r := mustOpen(t, temp(t, ramp(10000)), Options{})
-	met := FromBytes(nil)
-	met.stripes.Store(new(stripes.Counter))
-	p := make([]byte, 100)
-	tests := []struct {
-		name string
-		f    func()
-	}{
-		{"Enter", func() { _ = r.Enter(); r.Leave() }},
-		{"Enter striped", func() { _ = met.Enter(); met.Leave() }},
-		{"Expose", func() { _ = r.Expose() }},
-		{"ReadAt", func() { _, _ = r.ReadAt(p, 5) }},
-		{"Slice", func() { _, _ = r.Slice(5, 50) }},
-		{"Guard", func() { _ = r.Guard(func() error { return nil }) }},
-		{"Advise", func() { _, _ = r.Advise(memory.Prefetch, 0, 10000) }},
-	}
-	for _, tt := range tests {
-		if n := testing.AllocsPerRun(100, tt.f); n != 0 {
-			t.Errorf("%s: %v allocations", tt.name, n)
-		}
 	}
 }

@@ -80,32 +80,6 @@ func TestOnDemand(t *testing.T) {
 	}
 }
 
-// TestUndo: what was opened and is not used leaves the account as it was.
-func TestUndo(t *testing.T) {
-	mapFile = func(string) (*mmap.ReaderAt, error) { return nil, syscall.ENODEV }
-	t.Cleanup(func() { mapFile = mmap.Open })
-	path := temp(t, ramp(9000))
-	f := mustFile(t, path)
-	o := Options{Memory: &account{most: 10000}}
-	for name, open := range map[string]func() (*Region, error){
-		"Open":     func() (*Region, error) { return Open(path, o) },
-		"OpenFile": func() (*Region, error) { return OpenFile(f, 1000, 5000, o) },
-	} {
-		for range 3 {
-			r, err := open()
-			if err != nil {
-				t.Fatal(err)
-			}
-			if r.OnDemand() {
-				t.Errorf("%s: there was no room", name)
-			}
-			if r.Undo(&o); o.Memory.(*account).used != 0 || !r.Closed() {
-				t.Errorf("%s: %d bytes of memory are taken", name, o.Memory.(*account).used)
-			}
-		}
-	}
-}
-
 // account is an Account that counts.
 type account struct{ most, used int64 }
 

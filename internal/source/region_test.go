@@ -200,50 +200,6 @@ func TestSlice(t *testing.T) {
 	})
 }
 
-func TestEmpty(t *testing.T) {
-	every(t, nil, func(t *testing.T, r *Region) {
-		if r.Size() != 0 || r.Mapped() || r.InMemory() != (r.Bytes() != nil) {
-			t.Errorf("size %d, mapped %v, bytes %v", r.Size(), r.Mapped(), r.Bytes())
-		}
-		if b, err := r.Head(16); len(b) != 0 || err != nil {
-			t.Errorf("Prefix: %v, %v", b, err)
-		}
-		if n, err := r.ReadAt(make([]byte, 1), 0); n != 0 || err != io.EOF {
-			t.Errorf("ReadAt: %d, %v", n, err)
-		}
-		if err := r.Guard(func() error { return io.ErrNoProgress }); err != io.ErrNoProgress {
-			t.Errorf("Guard: %v", err)
-		}
-		if err := errors.Join(prefetch(r, 0, 0), evict(r), r.Close()); err != nil {
-			t.Error(err)
-		}
-	})
-}
-
-func TestOpenErrors(t *testing.T) {
-	dir := t.TempDir()
-	tests := []struct {
-		name string
-		path string
-		want error
-	}{
-		{"missing", filepath.Join(dir, "none"), fs.ErrNotExist},
-		{"directory", dir, ErrNotRegular},
-	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := Open(tt.path, Options{})
-			if !errors.Is(err, tt.want) {
-				t.Fatalf("error %v, want %v", err, tt.want)
-			}
-			var e *tensor.Error
-			if !errors.As(err, &e) || e.Path != tt.path || e.Offset != -1 {
-				t.Errorf("error %#v", e)
-			}
-		})
-	}
-}
-
 func TestOpenFileWindow(t *testing.T) {
 	const size = 20000
 	path := temp(t, ramp(size))
@@ -329,22 +285,6 @@ func TestOpenFileNotRegular(t *testing.T) {
 	}
 }
 
-// The heap way of OpenFile must not depend on the descriptor either.
-func TestReadHeap(t *testing.T) {
-	data := ramp(2 << 20)
-	b, err := readHeap(bytes.NewReader(data), 3, 2<<20-3)
-	if err != nil || !bytes.Equal(b, data[3:]) || memory.Address(b)%64 != 0 {
-		t.Errorf("%d bytes, %v", len(b), err)
-	}
-	_, err = readHeap(bytes.NewReader(data), 3, 2<<20)
-	if !errors.Is(err, tensor.ErrTruncated) {
-		t.Errorf("short file: %v", err)
-	}
-	if _, err := newHeap(math.MaxInt64); !errors.Is(err, tensor.ErrLimit) {
-		t.Errorf("huge buffer: %v", err)
-	}
-}
-
 // liar is a reader of few bytes that counts the requests it gets.
 type liar struct {
 	bytes.Reader
@@ -394,27 +334,6 @@ func TestReaderIsProbedOnce(t *testing.T) {
 	}
 	if l.requests != 6 {
 		t.Errorf("%d requests for 5 slices, want 6", l.requests)
-	}
-}
-
-var errDisk = errors.New("disk on fire")
-
-type broken struct{}
-
-func (broken) ReadAt([]byte, int64) (int, error) { return 0, errDisk }
-
-func TestReaderErrorsPass(t *testing.T) {
-	r := FromReaderAt(broken{}, 4<<20)
-	for _, n := range []int64{10, 3 << 20} {
-		if _, err := r.Slice(0, n); !errors.Is(err, errDisk) {
-			t.Errorf("Slice of %d: %v", n, err)
-		}
-	}
-	if _, err := r.ReadAt(make([]byte, 4), 0); !errors.Is(err, errDisk) {
-		t.Errorf("ReadAt: %v", err)
-	}
-	if r := FromReaderAt(broken{}, -5); r.Size() != 0 {
-		t.Errorf("negative size became %d", r.Size())
 	}
 }
 
