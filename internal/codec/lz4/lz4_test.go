@@ -23,6 +23,7 @@ func TestBlocks(t *testing.T) {
 		{"offset 0", []byte{0x11, 'a', 0, 0, 0x50, 'b', 'c', 'd', 'e', 'f'}, 11, "", false},
 		{"offset before the start", []byte{0x11, 'a', 2, 0, 0x50, 'b', 'c', 'd', 'e', 'f'}, 11, "", false},
 		{"length without end", []byte{0xF0, 255, 255}, 600, "", false},
+		{"match length without end", []byte{0x1F, 'a', 1, 0, 255}, 600, "", false},
 		{"ends in offset", []byte{0x11, 'a', 1}, 6, "", false},
 	}
 	for _, tt := range tests {
@@ -33,6 +34,9 @@ func TestBlocks(t *testing.T) {
 		}
 		if tt.ok != (err == nil) || string(got) != tt.want {
 			t.Errorf("%s: %q, %v", tt.name, got, err)
+		}
+		if n := Codec.Window(tt.in); tt.ok && n != tt.size {
+			t.Errorf("%s: Window is %d", tt.name, n)
 		}
 		var out bytes.Buffer
 		if err := Codec.Expand(&out, tt.in, tt.size); tt.ok != (err == nil) || tt.ok && out.String() != tt.want {
