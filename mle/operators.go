@@ -1,8 +1,8 @@
 package mle
 
 import (
+	"slices"
 	"strconv"
-	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
 )
@@ -46,12 +46,8 @@ func opOfCode(code uint16, version uint32) Op {
 // code is the inverse of opOfCode. It reports false if the version lacks the operator.
 func (o Op) code(version uint32) (uint16, bool) {
 	if version == 1 && o.named() {
-		for code, known := range opsV1 {
-			if known == o {
-				return uint16(code), true
-			}
-		}
-		return 0, false
+		code := slices.Index(opsV1[:], o)
+		return uint16(code), code > 0
 	}
 	code := uint16(o)
 	return code, opOfCode(code, version) == o
@@ -70,11 +66,9 @@ func (o Op) String() string {
 // opOf is the inverse of String for a file of the given version, in which a decimal code
 // means that version's code. It reports false if the version lacks the operator.
 func opOf(name string, version uint32) (Op, bool) {
-	for o, known := range opNames {
-		if name == known && name != "" {
-			_, ok := Op(o).code(version)
-			return Op(o), ok
-		}
+	if i := slices.Index(opNames[:], name); i > 0 && name != "" {
+		_, ok := Op(i).code(version)
+		return Op(i), ok
 	}
 	n, err := strconv.ParseUint(name, 10, 16)
 	o := opOfCode(uint16(n), version)
@@ -84,18 +78,12 @@ func opOf(name string, version uint32) (Op, bool) {
 // operandsOnly reports whether the reference implementation takes all operands, including
 // constants, from input_ids.
 func (o Op) operandsOnly() bool {
-	switch o.String() {
-	case "MatMul", "Add", "Mul", "Attention":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"MatMul", "Add", "Mul", "Attention"}, o.String())
 }
 
 // Operators implements driver.Vocabulary. The package documentation describes the
 // operators.
-func (fileFormat) Operators() []driver.Operator { return vocabulary() }
-
-var vocabulary = sync.OnceValue(func() []driver.Operator {
+func (fileFormat) Operators() []driver.Operator {
 	type attr = driver.OperatorAttribute
 	name := func(s ...string) []string { return s }
 	var (
@@ -126,4 +114,4 @@ var vocabulary = sync.OnceValue(func() []driver.Operator {
 		{Name: "Transpose", ONNX: "Transpose", Attributes: []attr{{ONNX: "perm", Names: name("perm"), Value: ints}}},
 		{Name: "Concat", ONNX: "Concat", Attributes: []attr{{ONNX: "axis", Names: name("axis"), Value: zero, Default: zero}}},
 	}
-})
+}
