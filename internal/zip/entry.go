@@ -1,6 +1,7 @@
 package zip
 
 import (
+	"bufio"
 	"bytes"
 	"errors"
 	"fmt"
@@ -88,13 +89,17 @@ func (library) NewWriter(int) (codec.Writer, error) { return nil, errors.ErrUnsu
 type inflater struct {
 	io.Reader
 	src bytes.Reader
+	in  *bufio.Reader // of src
 }
 
-func (library) NewReader() (codec.Reader, error) { return &inflater{Reader: flate.NewReader(nil)}, nil }
+func (library) NewReader() (codec.Reader, error) {
+	return &inflater{Reader: flate.NewReader(nil), in: bufio.NewReaderSize(nil, 64<<10)}, nil
+}
 
 func (z *inflater) Reset(src []byte) error {
 	z.src.Reset(src)
-	return z.Reader.(flate.Resetter).Reset(&z.src, nil)
+	z.in.Reset(&z.src)
+	return z.Reader.(flate.Resetter).Reset(z.in, nil)
 }
 
-func (z *inflater) Rest() int { return z.src.Len() }
+func (z *inflater) Rest() int { return z.in.Buffered() + z.src.Len() }
