@@ -198,22 +198,19 @@ func mkdir(name string, mode os.FileMode) error {
 
 // MakeDirs creates a directory and its missing parents, and returns those it created.
 func MakeDirs(name string) (made []string, err error) {
-	if st, err := os.Stat(name); err == nil && st.IsDir() {
+	if exists(name) {
 		return nil, nil
 	}
-	if up := filepath.Dir(name); up != name {
-		if made, err = MakeDirs(up); err != nil {
-			return made, err
-		}
-	}
-	err = mkdir(name, 0o777)
-	if errors.Is(err, fs.ErrExist) {
-		return made, nil // created concurrently
-	}
-	if err != nil {
+	if made, err = MakeDirs(filepath.Dir(name)); err != nil {
 		return made, err
 	}
-	return append(made, name), nil
+	switch err = mkdir(name, 0o777); {
+	case err == nil:
+		made = append(made, name)
+	case errors.Is(err, fs.ErrExist):
+		err = nil // created concurrently
+	}
+	return made, err
 }
 
 func rename(from, to string) error {
