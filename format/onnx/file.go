@@ -15,11 +15,10 @@ import (
 //
 // Version is the IR version, such as "8", or "unknown" if the file has none. Metadata returns
 // ir_version, producer_name, producer_version, domain, model_version, doc_string and opsets,
-// followed by metadata_props. Tensors are in the order of the
-// file. Graph returns nil for a file that has only tensors; tensors of attributes are views.
-// The format has neither checksums nor signatures: Verify only detects a structure that
-// changed, or data that was cut off, since the file was opened, and a trusted key is
-// ErrSignature.
+// followed by metadata_props. Tensors are in the order of the file. Graph returns nil for a file
+// that has only tensors; tensors of attributes are views. The format has neither checksums nor
+// signatures: Verify only detects a structure that changed, or data that was cut off, since the
+// file was opened, and a trusted key is ErrSignature.
 type File struct{ *format.Model }
 
 // Open maps the file at path and reads its structure. Files of external data are mapped
