@@ -78,29 +78,3 @@ func walk(g *format.Graph, f func(*format.Graph)) {
 		}
 	}
 }
-
-// clone copies the parts of a graph that contain names, since they may share memory with the model.
-func clone(g *format.Graph) *format.Graph {
-	c := *g
-	c.Inputs, c.Outputs = slices.Clone(g.Inputs), slices.Clone(g.Outputs)
-	c.Initializers = slices.Clone(g.Initializers)
-	c.Nodes = slices.Clone(g.Nodes)
-	for i := range c.Nodes {
-		n := &c.Nodes[i]
-		n.Inputs, n.Outputs = slices.Clone(n.Inputs), slices.Clone(n.Outputs)
-		n.Attributes = slices.Clone(n.Attributes)
-		for k := range n.Attributes {
-			switch v := n.Attributes[k].Value.(type) {
-			case *format.Graph:
-				n.Attributes[k].Value = clone(v)
-			case []*format.Graph:
-				list := make([]*format.Graph, len(v))
-				for i, g := range v {
-					list[i] = clone(g)
-				}
-				n.Attributes[k].Value = list
-			}
-		}
-	}
-	return &c
-}

@@ -185,7 +185,7 @@ func (j *job) graph(m *format.Model, all []tensor.Info, names map[string]string)
 	if j.to.Graph == nil || len(names) == len(all) && j.o.Rename == nil {
 		return nil
 	}
-	g := clone(j.to.Graph)
+	g := j.to.Graph.Clone()
 	j.to.Graph = g
 	gone := make(map[string]bool)
 	for _, t := range all {

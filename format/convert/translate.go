@@ -85,7 +85,7 @@ type value struct {
 }
 
 func newTranslator(p *format.Plan, views []tensor.View, target string) *translator {
-	return &translator{plan: p, graph: clone(p.Graph), views: views, format: target, named: map[string]*value{}, fused: map[int]*node{}}
+	return &translator{plan: p, graph: p.Graph.Clone(), views: views, format: target, named: map[string]*value{}, fused: map[int]*node{}}
 }
 
 // at returns the value with that name, and takes the name.

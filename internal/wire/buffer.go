@@ -3,17 +3,14 @@ package wire
 import (
 	"encoding/binary"
 	"math"
+	"slices"
 )
 
 // Buffer appends little-endian fields. The zero Buffer is empty.
 type Buffer struct{ b []byte }
 
 // Grow makes room for n more bytes.
-func (w *Buffer) Grow(n int) {
-	if cap(w.b)-len(w.b) < n {
-		w.b = append(make([]byte, 0, len(w.b)+n), w.b...)
-	}
-}
+func (w *Buffer) Grow(n int) { w.b = slices.Grow(w.b, n) }
 
 // Bytes returns the appended bytes. They are valid until the next append.
 func (w *Buffer) Bytes() []byte { return w.b }
