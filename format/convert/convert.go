@@ -48,7 +48,7 @@ func Model(m *format.Model, path string, o *Options) (*Report, error) {
 	}
 	defer unpin()
 	if m.NeedsKey() {
-		return nil, &format.Error{Format: m.Format(), Path: m.Path(), Offset: -1, Err: fmt.Errorf("%w: the model is encrypted", format.ErrKey)}
+		return nil, located(m, "", fmt.Errorf("%w: the model is encrypted", format.ErrKey))
 	}
 	j := newJob(m, path, o)
 	if err := j.run(m); err != nil {

@@ -11,15 +11,12 @@ import (
 // join replaces each tensor and its scales in the plan by one tensor, and returns the views of the new
 // plan.
 func (j *job) join(m *format.Model, p *format.Plan, views []tensor.View) ([]tensor.View, error) {
-	refuse := func(err error) error {
-		return &format.Error{Format: m.Format(), Path: m.Path(), Offset: -1, Err: err}
-	}
 	if p.Graph != nil && len(p.Graph.Nodes) > 0 {
-		return nil, refuse(fmt.Errorf("%w: nodes of its graph use weights and scales apart, so they cannot be joined", format.ErrUnsupported))
+		return nil, located(m, "", fmt.Errorf("%w: nodes of its graph use weights and scales apart, so they cannot be joined", format.ErrUnsupported))
 	}
 	pairs := quant.Pairs(p.Tensors)
 	if len(pairs) == 0 {
-		return nil, refuse(fmt.Errorf("%w: no tensor has its scales in another one", format.ErrOption))
+		return nil, located(m, "", fmt.Errorf("%w: no tensor has its scales in another one", format.ErrOption))
 	}
 	j.joined = make(map[string]bool, len(pairs))
 	scales := make(map[int]bool, len(pairs))

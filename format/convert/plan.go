@@ -198,7 +198,7 @@ func (j *job) graph(m *format.Model, all []tensor.Info, names map[string]string)
 		if j.to.Graph = nil; j.accept(l) {
 			return nil
 		}
-		return &format.Error{Format: m.Format(), Path: m.Path(), Field: "graph", Offset: -1, Err: fmt.Errorf("%w: %s", format.ErrPlan, l.Why)}
+		return located(m, "graph", fmt.Errorf("%w: %s", format.ErrPlan, l.Why))
 	}
 	forget(g, gone)
 	called := make(map[string]bool)
@@ -214,12 +214,13 @@ func (j *job) graph(m *format.Model, all []tensor.Info, names map[string]string)
 
 // named adds the tensor's name to an error that has no location.
 func named(m *format.Model, name string, err error) error {
-	var located *format.Error
-	if err == nil {
-		return nil
-	}
-	if errors.As(err, &located) {
+	return located(m, fmt.Sprintf("tensor %q", name), err)
+}
+
+// located adds the model and a field to an error that has no location.
+func located(m *format.Model, field string, err error) error {
+	if err == nil || errors.As(err, new(*format.Error)) {
 		return err
 	}
-	return &format.Error{Format: m.Format(), Path: m.Path(), Field: fmt.Sprintf("tensor %q", name), Offset: -1, Err: err}
+	return &format.Error{Format: m.Format(), Path: m.Path(), Field: field, Offset: -1, Err: err}
 }
