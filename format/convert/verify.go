@@ -29,7 +29,7 @@ func (j *job) verify() error {
 	defer m.Close()
 	j.read = readonce.New(m)
 	if m.Len() != len(j.items) {
-		return &format.Error{Format: j.o.To, Path: j.path, Offset: -1, Err: fmt.Errorf("%w: %d tensors, %d were written", format.ErrCorrupt, m.Len(), len(j.items))}
+		return located(m, "", fmt.Errorf("%w: %d tensors, %d were written", format.ErrCorrupt, m.Len(), len(j.items)))
 	}
 	names := make(map[string]bool, len(j.items))
 	for _, it := range j.items {
@@ -50,7 +50,7 @@ func (j *job) verify() error {
 		v, err := m.Tensor(it.to.Name)
 		if errors.Is(err, format.ErrNotFound) {
 			if renamed[want]--; renamed[want] < 0 {
-				return j.fail(it.to.Name, fmt.Errorf("%w: no tensor holds %s", format.ErrChecksum, want))
+				return named(m, it.to.Name, fmt.Errorf("%w: no tensor holds %s", format.ErrChecksum, want))
 			}
 			continue
 		}
@@ -65,7 +65,7 @@ func (j *job) verify() error {
 			return err
 		}
 		if got != want {
-			return j.fail(it.to.Name, fmt.Errorf("%w: it holds %s, %s was written", format.ErrChecksum, got, want))
+			return named(m, it.to.Name, fmt.Errorf("%w: it holds %s, %s was written", format.ErrChecksum, got, want))
 		}
 	}
 	return nil
@@ -82,11 +82,6 @@ func (j *job) integersOf(it *item, v tensor.View) (string, error) {
 		return "", err
 	}
 	return content(it.to.TypeName(), v.Shape(), h.Sum64()), nil
-}
-
-// fail returns an error about a tensor of the target.
-func (j *job) fail(name string, err error) error {
-	return &format.Error{Format: j.o.To, Path: j.path, Field: fmt.Sprintf("tensor %q", name), Offset: -1, Err: err}
 }
 
 // content describes a tensor apart from its name.
