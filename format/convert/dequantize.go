@@ -22,7 +22,10 @@ func (j *job) dequantize() error {
 	if !ok || vocabulary.Operators() != nil {
 		return nil
 	}
-	without := j.unfit(driver.LossQuantization)
+	without := map[string]bool{}
+	for _, l := range j.lossesOf(j.infos()) {
+		without[l.Name] = without[l.Name] || l.Kind == driver.LossQuantization
+	}
 	t := newTranslator(j.to, nil, "")
 	g := t.graph
 	values(g, func(s *string) { t.at(*s) })
@@ -80,17 +83,6 @@ func operatorSet(p *format.Plan) int64 {
 		}
 	}
 	return version
-}
-
-// unfit returns the names of the tensors for which the target refuses a loss of that kind.
-func (j *job) unfit(kind format.LossKind) map[string]bool {
-	names := map[string]bool{}
-	for _, l := range j.lossesOf(j.infos()) {
-		if l.Kind == kind {
-			names[l.Name] = true
-		}
-	}
-	return names
 }
 
 // lossesOf returns the target's losses for a plan of these tensors.

@@ -108,8 +108,10 @@ func (j *job) change(it *item) error {
 		return nil
 	}
 	if to != tensor.Invalid && to != it.to.DType {
-		if err := sound(&it.to); err != nil {
-			return err
+		if q := it.to.Quant; q != nil { // conversion looks at pieces only
+			if err := q.Check(it.to.DType, it.to.Shape); err != nil {
+				return err
+			}
 		}
 		it.to = tensor.Info{Name: it.to.Name, DType: to, Shape: it.to.Shape}
 		it.changes = true
@@ -127,15 +129,6 @@ func isReal(t *tensor.Info) bool {
 		return true
 	}
 	return t.Quant != nil
-}
-
-// sound checks a tensor's quantization parameters against its whole shape, since conversion looks at
-// pieces only.
-func sound(t *tensor.Info) error {
-	if t.Quant == nil {
-		return nil
-	}
-	return t.Quant.Check(t.DType, t.Shape)
 }
 
 // quantize reads a tensor to determine its quantization parameters.
