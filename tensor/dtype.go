@@ -102,14 +102,6 @@ func (d DType) wordSize() int {
 	return int(d.Size())
 }
 
-// alignMask returns the low bits that are 0 in the address of an aligned element.
-func (d DType) alignMask() uintptr {
-	if d == Invalid {
-		return 0
-	}
-	return uintptr(d.wordSize() - 1)
-}
-
 // String returns the lower-case name, "float32".
 func (d DType) String() string {
 	if d >= numDTypes {

@@ -106,12 +106,8 @@ func (v View) ZeroCopy() bool {
 
 // viewed reports whether the bytes are in memory, aligned for the dtype.
 func viewed(r *memory.Ref[Info]) bool {
-	return r.Data() != nil && isAligned(r.Data(), r.Info().DType)
-}
-
-// isAligned reports whether b is aligned for elements of d.
-func isAligned(b []byte, d DType) bool {
-	return len(b) == 0 || memory.Address(b)&d.alignMask() == 0
+	b, low := r.Data(), uintptr(max(r.Info().DType.wordSize(), 1)-1)
+	return b != nil && (len(b) == 0 || memory.Address(b)&low == 0)
 }
 
 // Bytes returns the tensor's little-endian bytes. The caller must not modify them; they are
