@@ -5,12 +5,12 @@ package foreign
 import (
 	"errors"
 	"fmt"
-	"github.com/weightmap/weightmap/tensor"
 	"os"
 	"strings"
 	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // Error returns an error that says what the file is instead of err, the reason why it does not
@@ -81,7 +81,7 @@ const zipName = 30
 func Name(first []byte, path string) string {
 	head := string(first)
 	for _, k := range kinds {
-		if hasAt(head, k.at, k.magic) {
+		if len(head) >= k.at && strings.HasPrefix(head[k.at:], k.magic) {
 			if len(k.is) <= len("safetensors") {
 				return Model(k.is)
 			}
@@ -103,10 +103,6 @@ func Name(first []byte, path string) string {
 		return coreML
 	}
 	return ""
-}
-
-func hasAt(s string, at int, magic string) bool {
-	return len(s) >= at && strings.HasPrefix(s[at:], magic)
 }
 
 // Guess is like Name, but less certain.

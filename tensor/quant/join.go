@@ -117,7 +117,11 @@ func (j *joined) ReadAt(ctx context.Context, info *tensor.Info, p []byte, off in
 		if err != nil {
 			return err
 		}
-		n := copy(p, littleEndian(values)[skip:])
+		b := memory.BytesOf(values)
+		if !memory.LittleEndian {
+			vector.Swap(b, 4)
+		}
+		n := copy(p, b[skip:])
 		p, off = p[n:], off+int64(n)
 	}
 	return nil
@@ -168,13 +172,4 @@ func room(s []float32, n int64) []float32 {
 		return make([]float32, n)
 	}
 	return s[:n]
-}
-
-// littleEndian returns the bytes of s; on a big-endian host it swaps them in place.
-func littleEndian(s []float32) []byte {
-	b := memory.BytesOf(s)
-	if !memory.LittleEndian {
-		vector.Swap(b, 4)
-	}
-	return b
 }
