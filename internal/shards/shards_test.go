@@ -3,6 +3,7 @@ package shards
 import (
 	"errors"
 	"fmt"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 	"strings"
 	"testing"
@@ -40,5 +41,14 @@ func TestParse(t *testing.T) {
 		if _, err := Parse("torch", []byte(text), nil); !errors.Is(err, tensor.ErrCorrupt) || !errors.As(err, &e) || e.Field != field {
 			t.Errorf("%s: %v", text, err)
 		}
+	}
+}
+
+// TestMerge checks that the first value of a key counts, and what counts as different.
+func TestMerge(t *testing.T) {
+	entry := func(v any) driver.Metadata { return driver.Metadata{{Key: "k", Value: v}} }
+	all, differ := Merge(entry("a"), nil, entry("a"), entry("b"), entry(int64(1)))
+	if len(all) != 1 || all[0].Value != any("a") || differ != 2 {
+		t.Errorf("%v, %d", all, differ)
 	}
 }
