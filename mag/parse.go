@@ -19,12 +19,13 @@ type parsed struct {
 	src      driver.Source
 	index    *driver.Index
 	snapshot bool
-	end      int64        // end of the structural part: header and records
-	dataEnd  int64        // end of the last tensor data
-	form     *sumForm     // of the checksum of version 1; nil if it was not checked
-	digests  []driver.Sum // XXH64 of the data, by tensor; nil if there are none
-	digested int          // tensors with a digest
-	stamp    uint64       // timestamp of a snapshot, in Unix seconds
+	end      int64    // end of the structural part: header and records
+	dataEnd  int64    // end of the last tensor data
+	form     *sumForm // of the checksum of version 1; nil if it was not checked
+	digests  []uint64 // XXH64 of the data, by tensor
+	has      []bool   // which digests are recorded; nil if none is
+	digested int      // tensors with a digest
+	stamp    uint64   // timestamp of a snapshot, in Unix seconds
 }
 
 // parse reads the structure of either container.
@@ -206,10 +207,10 @@ func plural(n int64, one, more string) string {
 
 // digest returns the recorded checksum of the data of tensor i.
 func (f *parsed) digest(i int) driver.Sum {
-	if f.digests == nil {
+	if f.has == nil || !f.has[i] {
 		return driver.Sum{}
 	}
-	return f.digests[i]
+	return driver.Sum{Kind: driver.XXH64, Want: f.digests[i]}
 }
 
 // verify checks the checksum in the header again.

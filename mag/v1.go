@@ -139,10 +139,10 @@ func (f *parsed) readMetadata(b []byte, o *driver.Options) error {
 			return wire.Errorf(formatName, "metadata key", keyAt, format.ErrCorrupt, "%q occurs twice", key)
 		}
 		if named && kind == metadataInt64 {
-			if f.digests == nil {
-				f.digests = make([]driver.Sum, f.index.Len())
+			if f.has == nil {
+				f.digests, f.has = make([]uint64, f.index.Len()), make([]bool, f.index.Len())
 			}
-			f.digests[i] = driver.Sum{Kind: driver.XXH64, Want: bits}
+			f.digests[i], f.has[i] = bits, true
 			f.digested++
 			next = i + 1
 			continue
