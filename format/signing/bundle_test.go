@@ -150,6 +150,7 @@ func TestRefused(t *testing.T) {
 		{"root digest", sentence(`"%s"`, `"`+hexSum(nil)+`%.0s"`), format.ErrChecksum, "statement.subject.digest.sha256"},
 		{"no resources", func(f *forge) { f.resources = nil }, format.ErrCorrupt, "it is empty"},
 		{"resource twice", sentence(`"resources": [`, `"resources": [{"name": "config.json", "digest": "`+hexSum([]byte("{}"))+`", "algorithm": "sha256"}, `), format.ErrCorrupt, "listed twice"},
+		{"digest in capitals", func(f *forge) { f.resources["config.json"] = strings.ToUpper(hexSum([]byte("{}"))) }, format.ErrCorrupt, "SHA-256"},
 		{"digest of another length", func(f *forge) { f.resources["config.json"] = "00" }, format.ErrCorrupt, "SHA-256"},
 		{"algorithm", func(f *forge) {
 			f.statement = strings.Replace(f.statement, "[%s]", `[{"name": "a", "digest": "`+hexSum(nil)+`", "algorithm": "blake3"}, %s]`, 1)
@@ -163,6 +164,7 @@ func TestRefused(t *testing.T) {
 		{"no links", serialized(`{"method": "files", "hash_type": "sha256"}`), format.ErrCorrupt, "allow_symlinks"},
 		{"files in ranges", serialized(`{"method": "files", "hash_type": "sha256", "allow_symlinks": false, "shard_size": 5}`), format.ErrCorrupt, "shard_size"},
 		{"ranges of no size", serialized(`{"method": "shards", "hash_type": "sha256", "allow_symlinks": false}`), format.ErrCorrupt, "shard_size"},
+		{"ranges of 0 bytes", serialized(`{"method": "shards", "hash_type": "sha256", "allow_symlinks": false, "shard_size": 0}`), format.ErrCorrupt, "shard_size"},
 		{"ranges of 1e3 bytes", serialized(`{"method": "shards", "hash_type": "sha256", "allow_symlinks": false, "shard_size": 1e3}`), format.ErrCorrupt, "shard_size"},
 		{"ranges without names", serialized(`{"method": "shards", "hash_type": "sha256", "allow_symlinks": false, "shard_size": 10}`), format.ErrCorrupt, "no range"},
 		{"ignores a pattern", serialized(`{"method": "files", "hash_type": "sha256", "allow_symlinks": false, "ignore_paths": ["*"]}`), format.ErrCorrupt, `"*"`},
@@ -228,6 +230,7 @@ func TestShards(t *testing.T) {
 		{"another digest", func(m map[string]string) { m["a:4:8"] = "456x" }, format.ErrChecksum, "bytes 4 to 8"},
 		{"the last is missing", func(m map[string]string) { delete(m, "a:8:10") }, format.ErrChecksum, "10 bytes, and 8 are signed"},
 		{"one is missing", func(m map[string]string) { delete(m, "a:4:8") }, format.ErrCorrupt, "gap"},
+		{"the first is missing", func(m map[string]string) { delete(m, "a:0:4") }, format.ErrCorrupt, "gap"},
 		{"one behind a short one", func(m map[string]string) { m["a:12:14"] = "" }, format.ErrCorrupt, "gap"},
 		{"too long", func(m map[string]string) { m["c:0:5"] = "" }, format.ErrCorrupt, "no range"},
 		{"leading zeros", func(m map[string]string) { m["c:00:4"] = "" }, format.ErrCorrupt, "no range"},
