@@ -3,6 +3,7 @@ package lz4
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -58,60 +59,95 @@ func (c library) DecompressInto(dst, src []byte) error {
 	return nil
 }
 
-// Window returns the size of the decompressed block.
-func (library) Window(src []byte) int64 {
-	n, _ := count(src)
-	return n
-}
+// reach is the largest distance of a match.
+const reach = 64 << 10
 
-// Expand checks the size of the block before it allocates memory for it.
-func (c library) Expand(w io.Writer, src []byte, size int64) error {
-	n, err := count(src)
-	if err != nil {
-		return codec.Corrupt("lz4", err)
-	}
-	if n != size {
-		return codec.Corruptf("lz4", "holds %d bytes, not %d", n, size)
-	}
-	if w == io.Discard || n == 0 {
-		return nil
-	}
-	dst := make([]byte, n)
-	if err := c.DecompressInto(dst, src); err != nil {
-		return err
-	}
-	_, err = w.Write(dst)
-	return err
-}
+func (library) Window([]byte) int64 { return 2 * reach }
 
 var errEnd = errors.New("the block ends within a sequence")
 
-// count returns the size of the decompressed block without decompressing it.
-func count(src []byte) (size int64, err error) {
+// Expand decodes one sequence at a time, since the library can only decode a whole block. Like the
+// library it accepts a block that ends with a match, although the format requires literals. If w is
+// io.Discard, it only counts, since a block has no checksum.
+func (library) Expand(w io.Writer, src []byte, size int64) error {
 	if len(src) == 0 {
-		return 0, errEnd
+		return codec.Corrupt("lz4", errEnd)
 	}
-	for len(src) > 0 {
-		token := int64(src[0])
-		literals, rest, ok := lengthOf(token>>4, src[1:])
-		if !ok || literals > int64(len(rest)) {
-			return 0, errEnd
+	o := output{w: w}
+	if w != io.Discard {
+		o.b = make([]byte, 0, 2*reach)
+	}
+	left := size
+	for len(src) > 0 && o.err == nil {
+		n, rest, ok := lengthOf(int64(src[0]>>4), src[1:])
+		token := src[0] & 15
+		if !ok || n > int64(len(rest)) || n > left {
+			return codec.Corrupt("lz4", errEnd)
 		}
-		size += literals
-		if src = rest[literals:]; len(src) == 0 { // the last sequence has no match
+		o.literals(rest[:n])
+		left -= n
+		if src = rest[n:]; len(src) == 0 {
 			break
 		}
 		if len(src) < 2 {
-			return 0, errEnd
+			return codec.Corrupt("lz4", errEnd)
 		}
-		match, rest, ok := lengthOf(token&15, src[2:])
-		if !ok {
-			return 0, errEnd
+		offset := int(binary.LittleEndian.Uint16(src))
+		n, src, ok = lengthOf(int64(token), src[2:])
+		if n += 4; !ok || n > left || offset == 0 || int64(offset) > size-left {
+			return codec.Corruptf("lz4", "a match of %d bytes begins %d bytes back, after %d of %d", n, offset, size-left, size)
 		}
-		size += match + 4
-		src = rest
+		o.match(offset, n)
+		left -= n
 	}
-	return size, nil
+	if o.flush(); o.err == nil && left > 0 {
+		return codec.Corruptf("lz4", "holds %d bytes, not %d", size-left, size)
+	}
+	return o.err
+}
+
+// output holds the most recent bytes of the output. If it has no room, it drops bytes.
+type output struct {
+	w       io.Writer
+	b       []byte
+	written int // of b
+	err     error
+}
+
+// room returns the free space, after making some if necessary.
+func (o *output) room() int {
+	if len(o.b) == cap(o.b) {
+		o.flush()
+		o.b = o.b[:copy(o.b, o.b[len(o.b)-reach:])]
+		o.written = len(o.b)
+	}
+	return cap(o.b) - len(o.b)
+}
+
+func (o *output) flush() {
+	if o.err == nil {
+		_, o.err = o.w.Write(o.b[o.written:])
+	}
+	o.written = len(o.b)
+}
+
+func (o *output) literals(b []byte) {
+	for len(b) > 0 && o.b != nil {
+		n := min(o.room(), len(b))
+		o.b, b = append(o.b, b[:n]...), b[n:]
+	}
+}
+
+// match repeats n bytes from offset bytes back. The two ranges may overlap.
+func (o *output) match(offset int, n int64) {
+	for n > 0 && o.b != nil && o.err == nil {
+		k := min(int64(o.room()), n, int64(offset))
+		o.b = append(o.b, o.b[len(o.b)-offset:][:k]...)
+		n -= k
+		if int(k) == offset && offset <= reach/2 {
+			offset *= 2 // the pattern has doubled
+		}
+	}
 }
 
 // lengthOf reads the bytes that extend a length of 15.
