@@ -221,7 +221,7 @@ func (m *Model) decode(i int) ([]byte, error) {
 
 // Ranged implements memory.Owner: parts of tensors that are not in memory can be read.
 func (f *file) Ranged(info *tensor.Info) bool {
-	if f.region.Load().InMemory() || info.Offset < 0 || info.Compression != "" {
+	if f.region.Load().InMemory() || info.Compression != "" {
 		return false
 	}
 	i, ok := f.index.Lookup(info.Name)

@@ -9,6 +9,7 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
@@ -149,10 +150,11 @@ func TestDeclaredChanges(t *testing.T) {
 	}{
 		{"nothing", func(string) error { return nil }, nil},
 		{"removed", os.Remove, os.ErrNotExist},
-		{"replaced", func(p string) error {
+		{"replaced", inTime(func(p string) error {
 			return errors.Join(os.WriteFile(p+".new", ramp(64), 0o644), os.Rename(p+".new", p))
-		}, tensor.ErrCorrupt},
-		{"grown", func(p string) error { return os.Truncate(p, 65) }, tensor.ErrCorrupt},
+		}), tensor.ErrCorrupt},
+		{"grown", inTime(func(p string) error { return os.Truncate(p, 65) }), tensor.ErrCorrupt},
+		{"other times", func(p string) error { return os.Chtimes(p, time.Time{}, time.Unix(1, 0)) }, tensor.ErrCorrupt},
 		{"now a directory", func(p string) error { return errors.Join(os.Remove(p), os.Mkdir(p, 0o755)) }, tensor.ErrCorrupt},
 		{"now a link to a secret", func(p string) error { return errors.Join(os.Remove(p), os.Symlink("../secret", p)) }, driver.ErrUnsupported},
 	} {
@@ -337,5 +339,13 @@ func TestDeclaredAfterClose(t *testing.T) {
 	}
 	if _, err := s.OpenSpace(n); !errors.Is(err, tensor.ErrClosed) {
 		t.Errorf("%v, want %v", err, tensor.ErrClosed)
+	}
+}
+
+// inTime is change, after which the file has its modification time again.
+func inTime(change func(path string) error) func(path string) error {
+	return func(path string) error {
+		info, err := os.Stat(path)
+		return errors.Join(err, change(path), os.Chtimes(path, time.Time{}, info.ModTime()))
 	}
 }

@@ -20,13 +20,16 @@ func (id *ID) Size() int64 { return id.size }
 // Known reports whether id identifies a file.
 func (id *ID) Known() bool { return id.known }
 
+// isFile reports whether id and now identify the same file in any state.
+func (id *ID) isFile(now *ID) bool { return id.dev == now.dev && id.ino == now.ino }
+
 // check returns ErrReplaced if now is another file or state, or ErrTruncated if the file was
 // only cut short.
 func (id *ID) check(now ID) error {
 	switch {
 	case !id.known || *id == now:
 		return nil
-	case id.dev == now.dev && id.ino == now.ino && now.size < id.size:
+	case id.isFile(&now) && now.size < id.size:
 		return ErrCut
 	}
 	return ErrReplaced

@@ -5,6 +5,7 @@ package source
 import (
 	"bytes"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -12,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weightmap/weightmap/tensor"
 	"golang.org/x/exp/mmap"
 )
 
@@ -108,5 +110,41 @@ func TestNoMappings(t *testing.T) {
 		if err != nil || r.OnDemand() != onDemand || r.Held() != a.used || !bytes.Equal(b, data) {
 			t.Errorf("%d bytes may be taken: on demand %v, %d bytes of memory, %d counted, %v", most, r.OnDemand(), r.Held(), a.used, err)
 		}
+	}
+}
+
+// TestNoNamesOfDescriptors: without /proc the file at the path is mapped if it is still the one that was opened.
+func TestNoNamesOfDescriptors(t *testing.T) {
+	mapFile = func(name string) (*mmap.ReaderAt, error) {
+		if strings.HasPrefix(name, descriptors) {
+			return nil, os.ErrNotExist
+		}
+		return mmap.Open(name)
+	}
+	t.Cleanup(func() { mapFile = mmap.Open })
+	path := temp(t, ramp(5000))
+	if r := mustOpen(t, path, Options{}); !r.Mapped() || !bytes.Equal(r.Bytes(), ramp(5000)) {
+		t.Error("not mapped, or other bytes")
+	}
+	hook(t, func() {
+		if err := errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, ramp(5000), 0o666)); err != nil {
+			t.Error(err)
+		}
+	})
+	if _, err := Open(path, Options{}); !errors.Is(err, ErrReplaced) {
+		t.Errorf("replaced: %v", err)
+	}
+}
+
+// TestSame: another file, and a file in another state, are not the one that was seen.
+func TestSame(t *testing.T) {
+	was := ID{dev: 1, ino: 2, size: 3, sec: 4, known: true}
+	for now, want := range map[ID]error{was: nil, {1, 2, 2, 5, 0, true}: ErrCut, {1, 3, 2, 5, 0, true}: ErrReplaced, {1, 2, 3, 5, 0, true}: ErrReplaced} {
+		if err := was.check(now); err != want {
+			t.Errorf("%v: %v, want %v", now, err, want)
+		}
+	}
+	if _, err := newHeap(math.MaxInt64); !errors.Is(err, tensor.ErrLimit) {
+		t.Errorf("a buffer of all memory: %v", err)
 	}
 }

@@ -80,10 +80,10 @@ func (r *Region) openFile(f *os.File, off, size int64, o *Options) error {
 	if err != nil {
 		return err
 	}
-	st, ok := info.Sys().(*syscall.Stat_t)
-	if !ok || !info.Mode().IsRegular() {
+	if !info.Mode().IsRegular() {
 		return &kindError{info.Mode()}
 	}
+	st := info.Sys().(*syscall.Stat_t)
 	c, err := f.SyscallConn()
 	if err != nil {
 		return err
@@ -219,7 +219,7 @@ func (r *Region) Reopen() (*File, error) {
 		return nil, err
 	}
 	f := os.NewFile(uintptr(fd), r.name)
-	if now := idOf(&st); now.dev != r.id.dev || now.ino != r.id.ino {
+	if now := idOf(&st); !r.id.isFile(&now) {
 		f.Close()
 		return nil, ErrReplaced
 	}
@@ -232,7 +232,7 @@ func (id *ID) isAt(path string) error {
 	if err := syscall.Stat(path, &st); err != nil {
 		return &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
-	if now := idOf(&st); now.dev != id.dev || now.ino != id.ino {
+	if now := idOf(&st); !id.isFile(&now) {
 		return ErrReplaced
 	}
 	return nil
