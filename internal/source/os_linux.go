@@ -44,9 +44,6 @@ func forget(mem []byte) error { return syscall.Madvise(mem, syscall.MADV_DONTNEE
 // resident counts the bytes between lo and hi of a mapping whose pages are in memory and
 // mapped in this process, or swapped.
 func resident(mem []byte, lo, hi int) (n int64) {
-	if hi <= lo {
-		return 0
-	}
 	page, size := os.Getpagesize(), int64(hi-lo)
 	lo -= lo % page
 	f, err := os.Open("/proc/self/pagemap")

@@ -202,10 +202,10 @@ func Peek(dir *os.File, name string, p []byte) (n int, id ID, err error) {
 		return 0, ID{}, err
 	}
 	defer fd.close()
-	if n, err = fd.ReadAt(p, 0); err != nil && err != io.EOF {
-		return n, ID{}, &fs.PathError{Op: "read", Path: name, Err: err}
+	if n, err = fd.ReadAt(p, 0); err == io.EOF {
+		err = nil
 	}
-	return n, idOf(&st), nil
+	return n, idOf(&st), err
 }
 
 // Reopen opens the file of a mapping by its name. It fails if the name now refers to another file. The
