@@ -157,7 +157,7 @@ func (v *verification) feed(r *source.Region, off, size int64, part string, f fu
 }
 
 // copyStep is the number of bytes of a mapping copied at a time, so that they stay in a cache.
-const copyStep = 64 << 10
+const copyStep = 16 << 10
 
 // copied calls f with consecutive pieces of a range of r, of at most most bytes, in private memory: assembly with a
 // stack frame, such as SHA-256, must not fault since the runtime cannot unwind it. From a reader the pieces are larger.
@@ -167,7 +167,11 @@ func (v *verification) copied(r *source.Region, off, size, most int64, f func([]
 	}
 	buf := buffer(min(size, most))
 	defer steps.Put(buf)
-	for end := off + size; off < end; {
+	start, end := off, off+size
+	for off < end {
+		if (off-start)%memory.PopulateStep == 0 {
+			r.Populate(off, min(end-off, memory.PopulateStep))
+		}
 		b := (*buf)[:min(end-off, most)]
 		if _, err := r.ReadAtContext(v.ctx, b, off); err != nil {
 			return err
