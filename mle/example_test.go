@@ -27,7 +27,19 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	write(path, &mle.WriteOptions{Compression: mle.MethodZstd, Signer: private})
+	plan := &format.Plan{Tensors: []tensor.Info{{Name: "weight", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}}}
+	w, err := mle.Create(path, plan, &mle.WriteOptions{Compression: mle.MethodZstd, Signer: private})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Abort()
+	data := []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40, 0, 0, 0x40, 0x40, 0, 0, 0x80, 0x40}
+	if err := w.WriteTensor("weight", bytes.NewReader(data)); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
 
 	f, err := mle.Open(path, nil)
 	if err != nil {
@@ -43,7 +55,7 @@ func Example() {
 	status, err := f.CheckSignature(context.Background(), public)
 	fmt.Println(status, err)
 	// Output:
-	// [0 0 0 0] zstd
+	// [1 2 3 4] zstd
 	// valid <nil>
 }
 

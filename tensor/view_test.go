@@ -466,3 +466,22 @@ func TestPrinted(t *testing.T) {
 		t.Errorf("zero View: %q", got)
 	}
 }
+
+// TestCloneOutlives closes the owner and goes on with the clone.
+func TestCloneOutlives(t *testing.T) {
+	o := &owner{}
+	info := &Info{Name: "w", DType: Float32, Shape: Shape{2}, Offset: 100, Size: 8, Stored: 3, Compression: "gzip", Quant: &Quantization{Scales: []float32{1}}}
+	c, err := newView(info, o, at(8, 1)).Clone()
+	if err != nil {
+		t.Fatal(err)
+	}
+	o.closed = true
+	b, err := c.Bytes()
+	if err != nil || !bytes.Equal(b, at(8, 0)) || c.ZeroCopy() != memory.LittleEndian {
+		t.Errorf("%x, %v, ZeroCopy %v", b, err, c.ZeroCopy())
+	}
+	want := Info{Name: "w", DType: Float32, Shape: Shape{2}, Offset: -1, Size: 8, Stored: 8, Quant: info.Quant}
+	if d := cmp.Diff(want, c.Info()); d != "" {
+		t.Errorf("(-want +got)\n%s", d)
+	}
+}

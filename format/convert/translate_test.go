@@ -17,6 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -374,4 +375,120 @@ func TestNoCounterpart(t *testing.T) {
 			})
 		}
 	}
+}
+
+// TestAnyNode: nodes of every operator with any number of inputs and outputs, and unlikely attributes, are
+// converted or refused. A Softmax without inputs panicked before version 13.
+func TestAnyNode(t *testing.T) {
+	onnx := []string{"Conv", "MaxPool", "AveragePool", "GlobalAveragePool", "Gemm", "MatMul", "BatchNormalization", "LayerNormalization", "Relu", "Sigmoid", "Softmax",
+		"Add", "Mul", "Concat", "Reshape", "Flatten", "Transpose", "Dropout", "Identity", "Constant", "QuantizeLinear", "DequantizeLinear", "Erf"}
+	mobi := []string{"Conv2D", "DepthwiseConv2D", "FullyConnected", "MaxPool2D", "AvgPool2D", "Relu", "Relu6", "Sigmoid", "Tanh", "Softmax", "Add", "Subtract", "Multiply", "Divide",
+		"Concat", "Reshape", "Flatten", "Transpose", "MatMul"}
+	mle := []string{"Linear", "Conv2D", "MaxPool2D", "AvgPool2D", "BatchNorm", "LayerNorm", "Softmax", "Add", "Mul", "MatMul", "Concat", "Flatten", "Reshape", "Transpose", "Dropout", "ReLU"}
+	for _, tt := range []struct {
+		from   string
+		relu   string
+		ops    []string
+		opsets []int64
+		to     []string
+	}{
+		{"onnx", "Relu", onnx, []int64{11, 17}, []string{"mobi", "mle"}},
+		{"mobi", "Relu", mobi, []int64{0}, []string{"onnx", "mle"}},
+		{"mle", "ReLU", mle, []int64{0}, []string{"onnx", "mobi"}},
+	} {
+		t.Run(tt.from, func(t *testing.T) {
+			t.Parallel()
+			converted := 0
+			for k := range 6 * 3 * 2 * len(tt.opsets) * len(tt.ops) {
+				next := func(n int) int { i := k % n; k /= n; return i }
+				inputs, outputs, odd, opset := next(6), next(3), next(2) == 1, tt.opsets[next(len(tt.opsets))]
+				b := newNet(image("10", 1, 2)) // MOBI takes numbers as names
+				b.graph.Name, b.graph.Outputs[0] = "", image("11", 1, 2)
+				names := []string{"13", b.weights("1", 2, 2), b.weights("2", 2), b.weights("3", 1), "10", "10"}
+				n := format.Node{Op: tt.ops[k], Inputs: names[:inputs], Outputs: []string{"11", "12"}[:outputs]}
+				if odd {
+					n.Attributes = []format.Attribute{{Name: "axis", Value: int64(-9)}, {Name: "perm", Value: list(5, -1)}, {Name: "kernel_shape", Value: list()}}
+				}
+				b.graph.Nodes = append(b.graph.Nodes, format.Node{Op: tt.relu, Inputs: []string{"10"}, Outputs: []string{"13"}}, n)
+				in := b.tryWrite(t, tt.from, opset)
+				for _, to := range tt.to {
+					if in == "" {
+						continue
+					}
+					if _, err := convert.File(in, filepath.Join(filepath.Dir(in), "out."+to), nil); err == nil {
+						converted++
+					} else if !errors.As(err, new(*format.LossError)) {
+						t.Errorf("%s with %d inputs and %d outputs to %s: %v", n.Op, inputs, outputs, to, err)
+					}
+				}
+			}
+			if converted == 0 {
+				t.Error("nothing was converted")
+			}
+		})
+	}
+}
+
+// TestDocumentedOperators: the table in the package's documentation is that of the formats.
+func TestDocumentedOperators(t *testing.T) {
+	var lines []string
+	for _, name := range format.Writable() {
+		c, err := format.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		v, ok := c.Driver().(driver.Vocabulary)
+		if !ok {
+			continue
+		}
+		for _, o := range v.Operators() {
+			var notes []string
+			for _, a := range o.Attributes {
+				if a.ONNX != "" {
+					sep := ", "
+					if a.Alias {
+						sep = " or "
+					}
+					notes = append(notes, strings.Join(a.Names, sep))
+				}
+			}
+			for _, a := range o.Implied {
+				notes = append(notes, fmt.Sprintf("%s is %v", a.Name, a.Value))
+			}
+			for _, note := range []struct {
+				is   bool
+				text string
+			}{{o.SameShape, "inputs of one shape"}, {o.Depthwise, "as many groups as channels"}, {o.Flattens, "flattens its input"}, {o.Inputs == 3, "has a bias"}} {
+				if note.is {
+					notes = append(notes, note.text)
+				}
+			}
+			if o.Rank != 0 && o.Rank != 4 {
+				notes = append(notes, fmt.Sprintf("%d dims", o.Rank))
+			}
+			lines = append(lines, strings.TrimRight(fmt.Sprintf("//\t%-18s  %-4s  %-15s  %s", o.ONNX, name, o.Name, strings.Join(notes, ", ")), " "))
+		}
+	}
+	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(a[:20], b[:20]) })
+	doc, err := os.ReadFile("doc.go")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := strings.Join(lines, "\n"); !strings.Contains(string(doc), want) {
+		t.Errorf("doc.go lacks this table:\n%s", want)
+	}
+}
+
+// tryWrite writes the model, and returns "" if its format refuses it.
+func (b *builder) tryWrite(t *testing.T, kind string, opset int64) string {
+	p := b.plan(opset)
+	for _, o := range b.tensors {
+		p.Tensors = append(p.Tensors, o.info)
+	}
+	w, err := format.Create(kind, filepath.Join(t.TempDir(), "refused"), &p, nil)
+	if err != nil {
+		return ""
+	}
+	w.Abort()
+	return model(t, kind, b.plan(opset), b.tensors...)
 }

@@ -7,6 +7,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"runtime"
+	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -240,4 +242,58 @@ func TestNoDescriptorsKept(t *testing.T) {
 			}
 		}
 	}
+}
+
+// TestDoCloses: Close waits for Do.
+func TestDoCloses(t *testing.T) {
+	m := cutModel(t, &toy{})
+	entered, closed := make(chan struct{}), make(chan struct{})
+	go func() {
+		<-entered
+		m.Close()
+		close(closed)
+	}()
+	var group sync.WaitGroup
+	group.Add(1)
+	err := m.Do(func() error {
+		close(entered)
+		for !m.main.Closed() {
+			runtime.Gosched()
+		}
+		select {
+		case <-closed:
+			t.Error("Close did not wait")
+		default:
+		}
+		group.Done()
+		return errMine
+	})
+	group.Wait()
+	<-closed
+	if err != errMine {
+		t.Error(err)
+	}
+}
+
+// TestFIFO: a pipe is refused without waiting for its other end.
+func TestFIFO(t *testing.T) {
+	dir := modelDir(t)
+	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {
+		t.Skip(err)
+	}
+	m := declared(t, dir, "pipe")
+	_, err := m.Tensor("w")
+	wantError(t, "declared", err, tensor.ErrCorrupt, `tensor "w"`)
+	if !errors.Is(err, source.ErrNotRegular) {
+		t.Error(err)
+	}
+	err = new(Model).OpenDir(config(&toy{dir: func(x driver.Dir) error {
+		list, err := x.Entries()
+		if err == nil && (len(list) != 4 || list[1].Name != "pipe" || list[1].Regular) {
+			t.Errorf("%v", list)
+		}
+		_, _, err = x.Open("pipe")
+		return err
+	}}, func(c *Config) { c.Path = dir }), nil)
+	wantError(t, "opened", err, source.ErrNotRegular, "")
 }

@@ -6,10 +6,13 @@ import (
 	"errors"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"syscall"
 	"testing"
+
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // TestPermissions: a new file follows the umask; a replacement has the old file's permissions.
@@ -102,5 +105,46 @@ func TestUnsyncable(t *testing.T) {
 	}
 	if err := SyncDir(filepath.Join(t.TempDir(), "none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("no directory: %v", err)
+	}
+}
+
+// TestOwnerNotKept: if the group cannot be kept, the new group gets none of its permissions. The test
+// runs itself as an unprivileged user.
+func TestOwnerNotKept(t *testing.T) {
+	testhost.NeedChildren(t)
+	if dir := os.Getenv("SINK_TEST_DIR"); dir != "" {
+		replace(t, filepath.Join(dir, "m"), "new", false)
+		return
+	}
+	if os.Getuid() != 0 {
+		t.Skip("only root becomes somebody else")
+	}
+	dir, err := os.MkdirTemp("", "sink")
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	self, err := os.ReadFile(os.Args[0])
+	if err != nil {
+		t.Fatal(err)
+	}
+	program, path := filepath.Join(dir, "test"), filepath.Join(dir, "m")
+	mustWrite(t, program, string(self), 0o755)
+	mustWrite(t, path, "old", 0o600)
+	if err := errors.Join(os.Chmod(dir, 0o777), os.Chmod(path, 0o664)); err != nil {
+		t.Fatal(err)
+	}
+	c := exec.Command(program, "-test.run=^TestOwnerNotKept$")
+	c.Dir, c.Env = dir, append(os.Environ(), "SINK_TEST_DIR="+dir)
+	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1234, Gid: 1234}}
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	st, err := os.Stat(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if own := st.Sys().(*syscall.Stat_t); own.Uid != 1234 || own.Gid != 1234 || st.Mode() != 0o644 {
+		t.Errorf("%v, %d:%d, want -rw-r--r-- of 1234", st.Mode(), own.Uid, own.Gid)
 	}
 }

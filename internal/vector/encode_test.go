@@ -3,6 +3,7 @@ package vector
 import (
 	"bytes"
 	"math"
+	"os"
 	"testing"
 
 	"github.com/weightmap/weightmap/internal/memory"
@@ -55,5 +56,34 @@ func TestEncoders(t *testing.T) {
 	}
 	for _, n := range []int{block - 1, block, block + 1, 3*block + 21} {
 		compareEncoders(t, data[:4*n], where{n % 64, n % 16})
+	}
+}
+
+// TestEverySingle compares float32 of all signs and exponents, and of fractions around
+// those that decide rounding; with WEIGHTMAP_LARGE set all 4,294,967,296.
+func TestEverySingle(t *testing.T) {
+	step := uint64(block)
+	var fractions []uint32
+	if os.Getenv("WEIGHTMAP_LARGE") == "" {
+		for kept := range uint32(1 << 11) { // the bits above the lowest that is kept, and around it
+			for _, d := range []uint32{0, 1, 0xfff, 0x1000, 0x1001, 0x1fff} {
+				if !testing.Short() || kept%16 < 3 {
+					fractions = append(fractions, (kept<<12+d)&0x7fffff)
+				}
+			}
+		}
+		step = 1 << 23
+	}
+	for first := uint64(0); first < 1<<32; first += step {
+		var src []float32
+		if fractions == nil {
+			for b := first; b < first+step; b++ {
+				src = append(src, math.Float32frombits(uint32(b)))
+			}
+		}
+		for _, f := range fractions {
+			src = append(src, math.Float32frombits(uint32(first)|f))
+		}
+		compareEncoders(t, memory.BytesOf(src), where{})
 	}
 }
