@@ -6,6 +6,8 @@
 package jsonmeta
 
 import (
+	"hash/maphash"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -65,31 +67,63 @@ func Parse(b []byte, o Options) (driver.Metadata, error) {
 // Metadata parses an object with unique keys, which may have NUL characters.
 func (s *Scanner) Metadata() (driver.Metadata, error) { return s.metadata(false) }
 
-func (s *Scanner) metadata(plainKeys bool) (m driver.Metadata, err error) {
+// metadata counts the entries, so that their memory is known before it is allocated, and then decodes them.
+func (s *Scanner) metadata(plainKeys bool) (driver.Metadata, error) {
 	value := s.o.Value
 	if value == nil {
 		value = func(s *Scanner, _ string) (any, error) { return s.Value() }
 	}
-	seen, cost := make(map[string]bool), int64(0)
-	err = s.Object(func(name []byte, at int) error {
+	start, end, n := *s, *s, 0
+	if err := end.Object(func([]byte, int) error { n++; return end.Skip() }); err != nil {
+		return nil, err
+	}
+	if s.o.Memory != nil {
+		if err := s.o.Memory.Build(int64(n*EntryBytes+end.i-s.i), s.o.Stored); err != nil {
+			return nil, err
+		}
+	}
+	m, hashes := make(driver.Metadata, 0, n), make([]uint64, 0, n)
+	err := s.Object(func(name []byte, at int) error {
 		key := string(name)
 		switch {
 		case plainKeys && s.lone >= at:
 			return &Error{int64(s.lone), unpaired}
 		case plainKeys && strings.IndexByte(key, 0) >= 0:
 			return &Error{int64(at), "a key contains a NUL character"}
-		case seen[key]:
-			return &Error{int64(at), "a key occurs twice"}
 		}
-		seen[key] = true
 		v, err := value(s, key)
-		if err == nil && s.o.Memory != nil {
-			s.o.Memory.Release(cost)
-			cost += EntryBytes + int64(s.i-at)
-			err = s.o.Memory.Build(cost, s.o.Stored)
-		}
-		m = append(m, driver.Entry{Key: key, Value: v})
+		m, hashes = append(m, driver.Entry{Key: key, Value: v}), append(hashes, maphash.Bytes(seed, name))
 		return err
 	})
+	if err == nil {
+		err = start.twice(hashes)
+	}
 	return m, err
+}
+
+var seed = maphash.MakeSeed()
+
+// twice returns an error for the first key that occurs twice. Keys with the same hash count as equal: the seed is
+// random, and 64 bits suffice for all keys that fit in memory.
+func (s *Scanner) twice(hashes []uint64) error {
+	slices.Sort(hashes)
+	var repeated []uint64 // sorted
+	for i := 1; i < len(hashes); i++ {
+		if h := hashes[i]; h == hashes[i-1] && (len(repeated) == 0 || repeated[len(repeated)-1] != h) {
+			repeated = append(repeated, h)
+		}
+	}
+	if repeated == nil {
+		return nil
+	}
+	seen := make([]bool, len(repeated))
+	return s.Object(func(name []byte, at int) error {
+		if i, ok := slices.BinarySearch(repeated, maphash.Bytes(seed, name)); ok {
+			if seen[i] {
+				return &Error{int64(at), "a key occurs twice"}
+			}
+			seen[i] = true
+		}
+		return s.Skip()
+	})
 }

@@ -86,7 +86,11 @@ func (d *Decoder) graph(g *driver.Graph, level int, msg protobuf.Field, at int64
 func (d *Decoder) graphFields(g *driver.Graph, level int, msg protobuf.Field) error {
 	w := d.Source.Walk(d.Schema.Graph, msg, level)
 	if !d.Source.InFile { // a graph in a file is not read twice
-		g.Nodes = grow(d, &w, nil, g.Nodes, d.Source.Count(msg)[d.Nodes], nodeBytes)
+		n := d.Source.Count(msg)
+		g.Nodes = grow(d, &w, nil, g.Nodes, n[d.Nodes], nodeBytes)
+		g.Inputs = grow(d, &w, nil, g.Inputs, n[d.Inputs], valueBytes)
+		g.Outputs = grow(d, &w, nil, g.Outputs, n[d.Outputs], valueBytes)
+		g.Initializers = grow(d, &w, nil, g.Initializers, n[d.Initializers], 2*stringBytes)
 	}
 	for w.Next() {
 		switch w.Num {
@@ -405,7 +409,7 @@ func grow[T any](d *Decoder, w *protobuf.Walk, a *Arena[T], list []T, n, each in
 		return list
 	}
 	n += 2 * len(list)
-	if w.Err = d.Source.Tally.Charge(w.At, int64(n-cap(list))*int64(each)); w.Err != nil {
+	if w.Err = d.Source.Tally.Charge(w.At, int64(n)*int64(each)); w.Err != nil {
 		return list
 	}
 	return append(a.Take(n), list...)
