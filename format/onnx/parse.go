@@ -163,9 +163,9 @@ func (f *parsed) external(h *head, at int64, t *driver.Tensor) error {
 	return nil
 }
 
-// propertyBytes is the memory of a property besides its texts: here, in the metadata, and in a
-// sorted list of keys.
-const propertyBytes = 32 + 48 + 16
+// propertyBytes is the memory of a property besides its texts: in the list of properties, which
+// doubles as it grows, in the metadata, and in a sorted list of keys.
+const propertyBytes = 3*32 + 48 + 16
 
 // field takes a field of the model, or only checks it.
 func (m *model) field(s *protobuf.Source, w *protobuf.Walk) {
@@ -186,6 +186,9 @@ func (m *model) field(s *protobuf.Source, w *protobuf.Walk) {
 		if w.Err = s.Tally.Charge(w.At, propertyBytes+w.End-w.Start); w.Err == nil {
 			var e stringEntry
 			w.Err = s.Read(entryMsg, w.Field, 2, &protobuf.Into{1: &e.key, &e.value})
+			if len(m.props) == cap(m.props) {
+				m.props = slices.Grow(m.props, max(8, len(m.props)))
+			}
 			m.props = append(m.props, e)
 		}
 	default:

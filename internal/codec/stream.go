@@ -146,8 +146,8 @@ func (s *Stream) Expand(w io.Writer, src []byte, size int64) error {
 	return r.end(n, size)
 }
 
-// DecompressMax is like Decompress for an unknown size. If the size exceeds limit, the error is
-// tensor.ErrLimit.
+// DecompressMax is like Decompress for an unknown size: it decompresses twice, first to count the bytes. If the size
+// exceeds limit, the error is tensor.ErrLimit.
 func (s *Stream) DecompressMax(src []byte, limit int64) ([]byte, error) {
 	if err := CheckSize(limit); err != nil {
 		return nil, err
@@ -156,9 +156,7 @@ func (s *Stream) DecompressMax(src []byte, limit int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var out bytes.Buffer
-	out.Grow(int(min(limit, 4*int64(len(src)))))
-	n, err := r.copyTo(&out, limit+1)
+	n, err := r.copyTo(io.Discard, limit+1)
 	switch {
 	case err != nil:
 		return nil, err
@@ -168,7 +166,7 @@ func (s *Stream) DecompressMax(src []byte, limit int64) ([]byte, error) {
 	if err := r.end(n, n); err != nil {
 		return nil, err
 	}
-	return out.Bytes(), nil
+	return s.Decompress(src, n)
 }
 
 // reader turns a library's errors into tensor.ErrCorrupt.

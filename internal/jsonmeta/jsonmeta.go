@@ -82,7 +82,7 @@ func (s *Scanner) metadata(plainKeys bool) (driver.Metadata, error) {
 			return nil, err
 		}
 	}
-	m, hashes := make(driver.Metadata, 0, n), make([]uint64, 0, n)
+	m, hashes := slices.Grow(driver.Metadata(nil), n), make([]uint64, 0, n)
 	err := s.Object(func(name []byte, at int) error {
 		key := string(name)
 		switch {

@@ -68,7 +68,7 @@ type verification struct {
 	which    []int          // the tensors to verify
 	wanted   []bool         // by tensor; nil for all
 	all      bool
-	known    *sync.Map // uint64 by place: computed checksums, if tensors share data; nil otherwise
+	known    map[place]uint64 // computed checksums, if tensors share data; nil otherwise
 
 	authenticating bool // Feed checks what Parse has read
 	sweeper
@@ -140,7 +140,7 @@ func (v *verification) tensors() error {
 		end = place{space: space, off: off + max(1, size)}
 	}
 	if !ascends {
-		v.known = new(sync.Map)
+		v.known = make(map[place]uint64)
 	}
 	v.Expect(total)
 	groups := v.group(left, total)
@@ -182,19 +182,17 @@ func (v *verification) tensor(i int, wide bool) (by string, err error) {
 func (v *verification) inPlace(i int, s driver.Sum, hash func() (uint64, error)) (by string, err error) {
 	p := place{kind: s.Kind}
 	p.space, p.off, p.size = v.m.index.Place(i)
-	var got uint64
-	var old any
-	isKnown := false
-	if v.known != nil {
-		old, isKnown = v.known.Load(p)
-	}
+	v.mu.Lock()
+	got, isKnown := v.known[p]
+	v.mu.Unlock()
 	if isKnown {
-		got = old.(uint64)
 		v.Done(p.size, v.m.index.Name(i))
 	} else if got, err = hash(); err != nil {
 		return "", err
 	} else if v.known != nil {
-		v.known.Store(p, got)
+		v.mu.Lock()
+		v.known[p] = got
+		v.mu.Unlock()
 	}
 	return s.Kind.String(), v.compare(i, s, got, p.off)
 }
