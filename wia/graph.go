@@ -2,6 +2,7 @@ package wia
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
@@ -113,6 +114,9 @@ func (p *parser) refer(i int) (driver.Space, error) {
 	}
 	var err error
 	x.space, _, err = p.files.Find(p.src, h.ext.location, false)
+	if n := len(p.externals); n == cap(p.externals) {
+		p.externals = slices.Grow(p.externals, max(8, n)) // append would leave four times as much behind
+	}
 	p.externals = append(p.externals, x)
 	return x.space, err
 }
