@@ -1,6 +1,7 @@
 package wia
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"io"
@@ -175,22 +176,22 @@ func sha256Of(v driver.Verification, space driver.Space, s span, part string) (s
 // ranges lists the external data to check, as indexes into f.externals. Each
 // element has all entries with the same range, so that it is hashed once.
 func (f *parsed) ranges(v driver.Verification) (list [][]int32) {
-	type place struct {
-		space driver.Space
-		span
-	}
-	number := make(map[place]int)
+	all := make([]int32, 0, len(f.externals)) // allocated once: there may be very many
 	for i := range f.externals {
-		x := &f.externals[i]
-		if x.tensor >= 0 && !v.Wanted(x.tensor) {
-			continue
+		if x := &f.externals[i]; x.tensor < 0 || v.Wanted(x.tensor) {
+			all = append(all, int32(i))
 		}
-		n, ok := number[place{x.space, x.span}]
-		if !ok {
-			n = len(list)
-			number[place{x.space, x.span}], list = n, append(list, nil)
+	}
+	order := func(a, b int32) int {
+		x, y := &f.externals[a], &f.externals[b]
+		return cmp.Or(cmp.Compare(x.space, y.space), cmp.Compare(x.off, y.off), cmp.Compare(x.size, y.size))
+	}
+	slices.SortStableFunc(all, order)
+	list = make([][]int32, 0, len(all))
+	for from, to := 0, 0; from < len(all); from = to {
+		for to = from; to < len(all) && order(all[from], all[to]) == 0; to++ {
 		}
-		list[n] = append(list[n], int32(i))
+		list = append(list, all[from:to])
 	}
 	return list
 }
