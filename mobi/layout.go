@@ -1,12 +1,12 @@
 package mobi
 
 import (
-	"encoding/binary"
 	"math"
 	"slices"
 	"strconv"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/vector"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -222,11 +222,11 @@ var paramTypes = [...]paramType{
 	{"int64", false, 8, first[int64]},
 	{"float32", false, 4, first[float32]},
 	{"float64", false, 8, first[float64]},
-	paramBool: {"bool", false, 1, first[bool]},
-	{"[]int32", true, 4, every[int32]},
-	{"[]float32", true, 4, every[float32]},
-	paramString:                        {name: "string"}, // extension
-	{"[]int64", true, 8, every[int64]}, // extension
+	paramBool: {"bool", false, 1, func(b []byte) any { return len(b) > 0 && b[0] != 0 }},
+	{"[]int32", true, 4, every[int32](4)},
+	{"[]float32", true, 4, every[float32](4)},
+	paramString:                           {name: "string"}, // extension
+	{"[]int64", true, 8, every[int64](8)}, // extension
 }
 
 const (
@@ -234,19 +234,20 @@ const (
 	paramString = 7
 )
 
-func every[T any](b []byte) any { return elements[T](b) }
-
 func first[T any](b []byte) any {
-	var v T
-	_, _ = binary.Decode(b, binary.LittleEndian, &v)
-	return v
+	v := make([]T, 1)
+	vector.Copy(v, b, len(b))
+	return v[0]
 }
 
-// elements decodes a slice of numbers.
-func elements[T any](b []byte) []T {
-	var one T
-	list := make([]T, len(b)/binary.Size(one))
-	_, _ = binary.Decode(b, binary.LittleEndian, list)
+func every[T any](size int) func(b []byte) any {
+	return func(b []byte) any { return elements[T](b, size) }
+}
+
+// elements decodes a slice of numbers of the given size.
+func elements[T any](b []byte, size int) []T {
+	list := make([]T, len(b)/size)
+	vector.Copy(list, b, size)
 	return list
 }
 

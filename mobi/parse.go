@@ -220,7 +220,7 @@ func (p *parser) specs(n int) []Spec {
 		s.Type = DataType(p.U16("spec data type"))
 		dims := p.Bytes("spec shape", 8*uint64(rank))
 		p.reserve("spec", dimBytes*len(dims)/8)
-		s.Dims = elements[uint64](dims)
+		s.Dims = elements[uint64](dims, 8)
 		if seen[s.Name] {
 			p.Failf("spec name", at, format.ErrCorrupt, "%q occurs twice", s.Name)
 		}
@@ -393,8 +393,8 @@ func (p *parser) operator() Operator {
 	op := Operator{Type: OpType(p.U16("operator type"))}
 	in, out := p.U16("operator input count"), p.U16("operator output count")
 	n := uint64(p.U16("operator parameter count"))
-	op.Inputs = elements[uint32](p.Bytes("operator inputs", 4*uint64(in)))
-	op.Outputs = elements[uint32](p.Bytes("operator outputs", 4*uint64(out)))
+	op.Inputs = elements[uint32](p.Bytes("operator inputs", 4*uint64(in)), 4)
+	op.Outputs = elements[uint32](p.Bytes("operator outputs", 4*uint64(out)), 4)
 	params := p.Count("operator parameter count", n, paramMin)
 	p.reserve("operators", idBytes*(len(op.Inputs)+len(op.Outputs)))
 	if params == 0 {

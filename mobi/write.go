@@ -335,11 +335,45 @@ func (e *encoder) param(p *Param) {
 		}
 		return
 	}
-	b, _ := binary.Append(nil, binary.LittleEndian, p.Value)
+	b := appendValue(nil, p.Value)
 	if t := &paramTypes[code]; t.list {
 		e.I32(int32(uint64(len(b)) / t.size))
 	}
 	e.Raw(b)
+}
+
+// appendValue appends a parameter of any type but string.
+func appendValue(b []byte, v any) []byte {
+	le := binary.LittleEndian
+	switch v := v.(type) {
+	case bool:
+		if v {
+			return append(b, 1)
+		}
+		return append(b, 0)
+	case int32:
+		return le.AppendUint32(b, uint32(v))
+	case int64:
+		return le.AppendUint64(b, uint64(v))
+	case float32:
+		return le.AppendUint32(b, math.Float32bits(v))
+	case float64:
+		return le.AppendUint64(b, math.Float64bits(v))
+	case []int32:
+		return appendValues(b, v)
+	case []int64:
+		return appendValues(b, v)
+	case []float32:
+		return appendValues(b, v)
+	}
+	return b
+}
+
+func appendValues[T any](b []byte, list []T) []byte {
+	for _, v := range list {
+		b = appendValue(b, v)
+	}
+	return b
 }
 
 // planError returns the error for a part of a plan that cannot be written.

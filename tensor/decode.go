@@ -187,7 +187,7 @@ func decodeElements[T Elem](dst []T, e elements, first int64) error {
 	case isSingle:
 		return e.real(single, first)
 	case isPlain && info.DType.Size() >= 4: // float32 does not hold all of them
-		dtypes[info.DType].double(double, e.from(first, len(dst)))
+		toFloat64(double, e.from(first, len(dst)), info.DType)
 		return nil
 	}
 	return e.widened(double, first)
@@ -209,7 +209,7 @@ func (e *elements) real(dst []float32, first int64) error {
 		q.convert(dst, b, e.info.DType, e.info.Shape, first, e.stream)
 		return nil
 	}
-	dtypes[e.info.DType].single(dst, b, e.stream)
+	toFloat32(dst, b, e.info.DType, e.stream)
 	return nil
 }
 
@@ -236,3 +236,67 @@ var scratch = sync.Pool{New: func() any {
 	room := make([]float32, 1024)
 	return &room
 }}
+
+// toFloat32 converts elements without quantization parameters.
+func toFloat32(dst []float32, b []byte, d DType, stream bool) {
+	switch d {
+	case Float64:
+		vector.Float64(dst, b, stream)
+	case Float32:
+		vector.Numbers[float32](dst, b)
+	case Float16:
+		vector.Float16(dst, b, stream)
+	case BFloat16:
+		vector.BFloat16(dst, b, stream)
+	case Int64:
+		vector.Numbers[int64](dst, b)
+	case Int32:
+		vector.Int32(dst, b, stream)
+	case Int16:
+		vector.Linear(dst, b, vector.Int16, 1, 0, stream)
+	case Int8:
+		vector.Linear(dst, b, vector.Int8, 1, 0, stream)
+	case Uint64:
+		vector.Numbers[uint64](dst, b)
+	case Uint32:
+		vector.Numbers[uint32](dst, b)
+	case Uint16:
+		vector.Linear(dst, b, vector.Uint16, 1, 0, stream)
+	case Uint8:
+		vector.Linear(dst, b, vector.Uint8, 1, 0, stream)
+	case Bool:
+		for i, x := range b {
+			dst[i] = float32(min(x, 1))
+		}
+	case Float8E4M3FN:
+		vector.Lookup(dst, b, float8E4M3FN())
+	case Float8E5M2:
+		vector.Lookup(dst, b, float8E5M2())
+	}
+}
+
+// toFloat64 converts elements of the types whose values float32 does not all hold, and small integers.
+func toFloat64(dst []float64, b []byte, d DType) {
+	switch d {
+	case Float64:
+		vector.Numbers[float64](dst, b)
+	case Float32:
+		vector.Numbers[float32](dst, b)
+	case Int64:
+		vector.Numbers[int64](dst, b)
+	case Int32:
+		vector.Numbers[int32](dst, b)
+	case Int16:
+		vector.Numbers[int16](dst, b)
+	case Int8:
+		vector.Numbers[int8](dst, b)
+	case Uint64:
+		vector.Numbers[uint64](dst, b)
+	case Uint32:
+		vector.Numbers[uint32](dst, b)
+	case Uint16:
+		vector.Numbers[uint16](dst, b)
+	case Uint8:
+		vector.Numbers[uint8](dst, b)
+	}
+}

@@ -130,7 +130,7 @@ func (q *Quantization) convertSlowly(dst []float32, data []byte, dt DType, runs 
 	size := int(dt.Size())
 	for len(dst) > 0 {
 		numbers := piece[:min(len(dst), len(piece))]
-		dtypes[dt].double(numbers, data)
+		toFloat64(numbers, data, dt)
 		data = data[len(numbers)*size:]
 		for len(numbers) > 0 {
 			c, n := runs.next(len(numbers))
