@@ -18,12 +18,13 @@ const (
 )
 
 func (f *parsed) metadata() driver.Metadata {
-	return driver.Metadata{
+	f.entries = [...]driver.Entry{
 		{Key: keyName, Value: f.model.name},
 		{Key: keyFramework, Value: int64(f.model.framework)},
 		{Key: keyCreated, Value: driver.Number(f.model.created)},
 		{Key: keyFlags, Value: int64(f.header.Flags)},
 	}
+	return f.entries[:]
 }
 
 // set sets the field that corresponds to an entry of a plan's metadata.

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 	"unicode/utf8"
@@ -17,6 +16,10 @@ import (
 
 // parsed is an open file, except for its index.
 type parsed struct {
+	driver.Parsed
+	entries   [4]driver.Entry // the metadata
+	head      [headerSize]byte
+	digits    [10]byte // while parsing, the name of the current constant
 	src       driver.Source
 	index     *driver.Index
 	header    Header
@@ -49,8 +52,6 @@ type parser struct {
 	wire.Cursor
 	opts *driver.Options
 
-	digits [10]byte // the name of the current constant
-
 	room  int64 // limit on the decoded structure, in bytes; 0 for none
 	built int64 // bytes decoded so far
 
@@ -76,20 +77,30 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 		return nil, wire.Error(name, "metadata and operator graph", -1, err)
 	}
 	p.room = o.Memory.Room(around)
-	var w wire.Window
-	w.Open(src)
-	defer w.Close()
-	for _, read := range []func(*wire.Window) error{p.readMetadata, p.readConstants, p.readGraph} {
-		if err := read(&w); err != nil {
-			return nil, err
-		}
+	if err := p.readSections(); err != nil {
+		return nil, err
 	}
 	f := p.parsed
-	d := &driver.Parsed{Own: f, Metadata: f.metadata(), Graph: &f.graph, Notes: p.notes(), Restore: f.restore, Verify: f.verify, Touch: f.touch}
+	f.Own, f.Metadata, f.Graph, f.Notes, f.Restore, f.Verify, f.Touch = f, f.metadata(), &f.graph, p.notes(), f.restore, f.verify, f.touch
 	if len(f.members) > 0 {
-		d.Load = f.load
+		f.Load = f.load
 	}
-	return d, nil
+	return &f.Parsed, nil
+}
+
+// readSections reads everything behind the header.
+func (p *parser) readSections() error {
+	var w wire.Window
+	w.Open(p.src)
+	defer w.Close()
+	err := p.readMetadata(&w)
+	if err == nil {
+		err = p.readConstants(&w)
+	}
+	if err == nil {
+		err = p.readGraph(&w)
+	}
+	return err
 }
 
 // open moves the cursor to the section between from and to. Its bytes are private
@@ -100,9 +111,12 @@ func (p *parser) open(w *wire.Window, from, to int64) error {
 	return err
 }
 
+// zeros replace the checksum in the header that it covers.
+var zeros [4]byte
+
 // readHeader reads and checks the header.
 func (p *parser) readHeader() error {
-	b, err := driver.Prefix(p.src, headerSize)
+	b, err := driver.First(p.src, p.head[:])
 	if err != nil {
 		return err
 	}
@@ -123,7 +137,7 @@ func (p *parser) readHeader() error {
 	h.TensorOffset = p.U32("tensor data offset")
 	h.GraphOffset = p.U32("operator graph offset")
 	if p.Err() == nil && p.opts.Check.Sums() && h.Checksum != 0 {
-		sum := tensor.CRC32(slices.Concat(b[:checksumAt], make([]byte, 4), b[checksumAt+4:]))
+		sum := tensor.UpdateCRC32(tensor.UpdateCRC32(tensor.CRC32(b[:checksumAt]), zeros[:]), b[checksumAt+4:])
 		if sum != h.Checksum {
 			p.Failf("header checksum", checksumAt, format.ErrChecksum, "stored %08x, computed %08x", h.Checksum, sum)
 		}

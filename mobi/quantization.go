@@ -41,7 +41,7 @@ func quantParam(name string) (input, kind int, ok bool) {
 
 // quantizationsOf returns the quantization that operators have for constants, by id.
 func quantizationsOf(ops []Operator) map[uint32]*tensor.Quantization {
-	found := map[uint32]*tensor.Quantization{}
+	var found map[uint32]*tensor.Quantization
 	for i := range ops {
 		op := &ops[i]
 		params := map[int][len(quantSuffixes)]any{} // by input
@@ -56,6 +56,9 @@ func quantizationsOf(ops []Operator) map[uint32]*tensor.Quantization {
 			id, q := op.Inputs[input], quantization(values)
 			if known := found[id]; known != nil && !known.Equal(q) {
 				q = unsound()
+			}
+			if found == nil {
+				found = map[uint32]*tensor.Quantization{}
 			}
 			found[id] = q
 		}

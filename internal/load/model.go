@@ -34,6 +34,7 @@ func (c *Config) Files() source.Options {
 // Model is an open model of any format.
 type Model struct {
 	desc    driver.Description
+	source  input          // of main, while it is parsed
 	main    *source.Region // the file, whose region guards all others; empty heap memory for a directory
 	path    string         // the path in errors, or a reader's name
 	byPath  bool           // path is that of a file or directory
@@ -56,8 +57,9 @@ type Model struct {
 // zero Model.
 func (m *Model) Open(r *source.Region, c *Config) error {
 	m.init(r, c)
+	m.source = input{m.main, &m.spaces.own}
 	return m.open(c, func() (err error) {
-		m.parsed, err = c.Driver.Parse(&input{m.main, &m.spaces.own}, &m.index, &c.Options)
+		m.parsed, err = c.Driver.Parse(&m.source, &m.index, &c.Options)
 		if foreign.Blamed(err) {
 			head, _ := m.main.Head(driver.SniffLen)
 			c.Head = bytes.Clone(head)

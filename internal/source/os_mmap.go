@@ -166,6 +166,9 @@ var names [64]atomic.Pointer[string]
 
 // renamed replaces the path in an error by the caller's path.
 func renamed(err error, path string) error {
+	if err == nil {
+		return nil // before p is allocated
+	}
 	var p *fs.PathError
 	if errors.As(err, &p) {
 		return &fs.PathError{Op: p.Op, Path: path, Err: p.Err}
