@@ -111,8 +111,8 @@ func (p *parser) open(w *wire.Window, from, to int64) error {
 	return err
 }
 
-// zeros replace the checksum in the header that it covers.
-var zeros [4]byte
+// blankSum replaces the checksum in the header that it covers.
+var blankSum [4]byte
 
 // readHeader reads and checks the header.
 func (p *parser) readHeader() error {
@@ -137,7 +137,7 @@ func (p *parser) readHeader() error {
 	h.TensorOffset = p.U32("tensor data offset")
 	h.GraphOffset = p.U32("operator graph offset")
 	if p.Err() == nil && p.opts.Check.Sums() && h.Checksum != 0 {
-		sum := tensor.UpdateCRC32(tensor.UpdateCRC32(tensor.CRC32(b[:checksumAt]), zeros[:]), b[checksumAt+4:])
+		sum := tensor.UpdateCRC32(tensor.UpdateCRC32(tensor.CRC32(b[:checksumAt]), blankSum[:]), b[checksumAt+4:])
 		if sum != h.Checksum {
 			p.Failf("header checksum", checksumAt, format.ErrChecksum, "stored %08x, computed %08x", h.Checksum, sum)
 		}
