@@ -111,6 +111,9 @@ func sound(q *tensor.Quantization, d tensor.DType, shape tensor.Shape) bool {
 // consume them, unless an operator already has some for the constant, and lists those
 // that are invalid or that the file cannot hold.
 func addQuantization(ops []Operator, p *driver.Plan, ids []uint32, l *driver.LossList) {
+	if !slices.ContainsFunc(p.Tensors, func(t tensor.Info) bool { return t.Quant != nil }) {
+		return
+	}
 	known, missing, consumed := quantizationsOf(ops), map[uint32]*tensor.Quantization{}, map[uint32]bool{}
 	for i, id := range ids {
 		if known[id] == nil {
