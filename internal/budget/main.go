@@ -59,7 +59,7 @@ func (c *counts) report() bool {
 		what               string
 		have, most, target int
 	}{
-		{"lines of the library", c.lines["library"], 37991, 33000},
+		{"lines of the library", c.lines["library"], 38010, 33000},
 		{"lines of kit and tools", c.lines["kit and tools"], 7369, 4600},
 		{"lines of tests", c.lines["tests"], 50983, 42000},
 		{"exported names of format/driver", c.names["format/driver"], 396, 230},
