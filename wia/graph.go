@@ -1,6 +1,7 @@
 package wia
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 
@@ -96,11 +97,9 @@ func (p *parser) referInGraph(at int64, err error) error {
 	if err != nil || p.head.data != externalArm || p.src == nil {
 		return err
 	}
-	// There are few in real files; in a hostile file the list outgrows the file.
-	if err := p.memory.Reserve(externalDataBytes + int64(len(p.head.name))); err != nil {
-		return &protobuf.Defect{At: at, Err: err}
+	if _, err = p.refer(-1); errors.Is(err, tensor.ErrLimit) {
+		err = &protobuf.Defect{At: at, Err: err}
 	}
-	_, err = p.refer(-1)
 	return err
 }
 
@@ -108,6 +107,10 @@ func (p *parser) referInGraph(at int64, err error) error {
 // its index, negative for a tensor inside the graph.
 func (p *parser) refer(i int) (driver.Space, error) {
 	h := &p.head
+	// There are few in real files; in a hostile file the list outgrows the file.
+	if err := p.memory.Reserve(externalDataBytes + int64(len(h.name))); err != nil {
+		return 0, err
+	}
 	x := externalData{tensor: i, span: span{h.ext.offset, h.size}, checksum: h.ext.sum}
 	if i < 0 {
 		x.name = string(h.name)
