@@ -22,8 +22,7 @@ type parsed struct {
 	end      int64    // end of the structural part: header and records
 	dataEnd  int64    // end of the last tensor data
 	form     *sumForm // of the checksum of version 1; nil if it was not checked
-	digests  []uint64 // XXH64 of the data, by tensor
-	has      []bool   // which digests are recorded; nil if none is
+	digests  []digest // by tensor; nil if none is recorded
 	digested int      // tensors with a digest
 	stamp    uint64   // timestamp of a snapshot, in Unix seconds
 }
@@ -207,10 +206,10 @@ func plural(n int64, one, more string) string {
 
 // digest returns the recorded checksum of the data of tensor i.
 func (f *parsed) digest(i int) driver.Sum {
-	if f.has == nil || !f.has[i] {
+	if f.digests == nil || !f.digests[i].recorded {
 		return driver.Sum{}
 	}
-	return driver.Sum{Kind: driver.XXH64, Want: f.digests[i]}
+	return driver.Sum{Kind: driver.XXH64, Want: f.digests[i].sum}
 }
 
 // verify checks the checksum in the header again.

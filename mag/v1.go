@@ -117,6 +117,12 @@ func (f *parsed) readTensor(b []byte, at int, r *record) (end int, err error) {
 	return end, nil
 }
 
+// digest is the XXH64 of a tensor's data.
+type digest struct {
+	sum      uint64
+	recorded bool
+}
+
 // readMetadata splits the metadata records in b into digests and ordinary entries.
 // Writers store digests in the order of the tensors, so it compares each with the
 // next tensor before it looks it up.
@@ -139,10 +145,10 @@ func (f *parsed) readMetadata(b []byte, o *driver.Options) error {
 			return wire.Errorf(formatName, "metadata key", keyAt, format.ErrCorrupt, "%q occurs twice", key)
 		}
 		if named && kind == metadataInt64 {
-			if f.has == nil {
-				f.digests, f.has = make([]uint64, f.index.Len()), make([]bool, f.index.Len())
+			if f.digests == nil {
+				f.digests = make([]digest, f.index.Len())
 			}
-			f.digests[i], f.has[i] = bits, true
+			f.digests[i] = digest{bits, true}
 			f.digested++
 			next = i + 1
 			continue

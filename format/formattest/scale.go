@@ -58,7 +58,7 @@ func (y *scales) allocations(t *testing.T) {
 		if counts[n] > float64(c.MaxAllocs) {
 			t.Errorf("opening %d tensors allocates %v times, more than %d", n, counts[n], c.MaxAllocs)
 		}
-		if counts[n] > counts[10]+3 {
+		if counts[n] > counts[10]+2 {
 			t.Errorf("opening allocates %v times for %d tensors, %v times for 10", counts[n], n, counts[10])
 		}
 	}

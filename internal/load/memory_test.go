@@ -14,7 +14,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// unpacked is a file whose tensors, of 1000 bytes each, must be loaded. With streams they need not be held to be checked.
+// unpacked is a file whose tensors, of 1000 bytes each, must be loaded. With streams, checking one does not load it.
 func unpacked(loads, streams *int) driver.Parsed {
 	p := driver.Parsed{
 		Load:      func(int) ([]byte, error) { *loads++; return ramp(1000), nil },

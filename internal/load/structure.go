@@ -23,7 +23,6 @@ type structure struct {
 	mu     sync.Mutex
 	ranges []parsedRange
 	list   *[]parsedRange // pooled memory of ranges, whose number is known only after parsing
-	few    [4]parsedRange // suffices for most models
 	sealed bool
 }
 
@@ -69,7 +68,7 @@ func (s *structure) seal() {
 	})
 	if s.list != nil {
 		*s.list = s.ranges[:0]
-		s.ranges = append(s.few[:0], slices.Compact(s.ranges)...)
+		s.ranges = slices.Clone(slices.Compact(s.ranges))
 		rangeLists.Put(s.list)
 		s.list = nil
 	}
