@@ -205,9 +205,9 @@ type exportedName struct{ class, name string }
 // exported lists the exported functions, constants, methods and fields.
 func exported(t *testing.T) (names []exportedName) {
 	t.Helper()
-	text, err := os.ReadFile("../../internal/api/format_mobile.txt")
+	text, err := os.ReadFile("../../internal/api/api.txt")
 	must(t, err)
-	line := regexp.MustCompile(`(?m)^(?:(?:const|func) (\w+)|method \(\*(\w+)\) (\w+)|type (\w+) (?:struct|interface), (\w+))`)
+	line := regexp.MustCompile(`(?m)^format/mobile, (?:(?:const|func) (\w+)|func \(\*(\w+)\)\.(\w+)|type (\w+) (?:struct, field |interface\{)(\w+))`)
 	for _, m := range line.FindAllStringSubmatch(string(text), -1) {
 		names = append(names, exportedName{cmp.Or(m[2], m[4], "Mobile"), m[1] + m[3] + m[5]})
 	}

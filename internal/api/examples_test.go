@@ -8,6 +8,7 @@ import (
 	"go/types"
 	"path"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -70,17 +71,14 @@ func TestExamples(t *testing.T) {
 	}
 }
 
+// function matches the line of a function or method: the type of a receiver, and the name.
+var function = regexp.MustCompile(`^func (?:\(\*?(?:\w+\.)?(\w+).*?\)\.)?(\w+)`)
+
 // functions lists the functions and methods that a package exports: "As", "View.Slice".
-func functions(p *types.Package) []string {
-	var all []string
+func functions(p *types.Package) (all []string) {
 	for _, l := range describe(p) {
-		if rest, ok := strings.CutPrefix(l, "func "); ok {
-			all = append(all, rest[:strings.IndexAny(rest, "([")])
-		}
-		if rest, ok := strings.CutPrefix(l, "method ("); ok {
-			receiver, rest, _ := strings.Cut(rest, ") ")
-			receiver, _, _ = strings.Cut(strings.TrimPrefix(receiver, "*"), "[")
-			all = append(all, receiver+"."+rest[:strings.Index(rest, "(")])
+		if m := function.FindStringSubmatch(l); m != nil {
+			all = append(all, strings.TrimPrefix(m[1]+"."+m[2], "."))
 		}
 	}
 	return all
