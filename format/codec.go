@@ -72,7 +72,7 @@ func (c Codec) write(path string, opts *WriteOptions, start func(driver.Driver, 
 	if c.d == nil {
 		return nil, unregistered("")
 	}
-	o, err := driver.CheckWriteOptions(opts, path)
+	o, err := checkWriteOptions(opts, path)
 	if err != nil {
 		return nil, err
 	}
@@ -91,7 +91,7 @@ func (c Codec) write(path string, opts *WriteOptions, start func(driver.Driver, 
 // detect the format.
 func (c Codec) opening(opts *Options) (*Model, error) {
 	m := &Model{}
-	o, err := driver.CheckOptions(opts, &m.memory)
+	o, err := checkOptions(opts, &m.memory)
 	if err == nil && c.d == nil && o.Format != "" {
 		c, err = Lookup(o.Format)
 	}

@@ -5,6 +5,7 @@ import (
 	"strconv"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/contract"
 )
 
 // Op is an operator of the graph. Its value is the version 2 code; codes without a name
@@ -81,10 +82,10 @@ func (o Op) operandsOnly() bool {
 	return slices.Contains([]string{"MatMul", "Add", "Mul", "Attention"}, o.String())
 }
 
-// Operators implements driver.Vocabulary. The package documentation describes the
+// Operators implements contract.Vocabulary. The package documentation describes the
 // operators.
-func (fileFormat) Operators() []driver.Operator {
-	type attr = driver.OperatorAttribute
+func (fileFormat) Operators() []contract.Operator {
+	type attr = contract.Attribute
 	name := func(s ...string) []string { return s }
 	var (
 		ints    = []int64(nil)
@@ -96,7 +97,7 @@ func (fileFormat) Operators() []driver.Operator {
 		eps     = attr{ONNX: "epsilon", Names: name("eps"), Value: float32(0), Default: float32(1e-5)}
 		counted = attr{ONNX: "count_include_pad", Names: name("count_include_pad"), Value: false, Default: zero}
 	)
-	return []driver.Operator{
+	return []contract.Operator{
 		{Name: "Linear", ONNX: "Gemm", Inputs: 3, Rank: 2, Implied: []driver.Attribute{{Name: "transB", Value: int64(1)}}},
 		{Name: "ReLU", ONNX: "Relu"},
 		{Name: "Softmax", ONNX: "Softmax", Rank: 2},

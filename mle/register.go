@@ -8,6 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
@@ -17,7 +18,7 @@ type fileFormat struct{ opts WriteOptions }
 var (
 	_ driver.Layouter     = fileFormat{}
 	_ driver.Lossy        = fileFormat{}
-	_ driver.Vocabulary   = fileFormat{}
+	_ contract.Vocabulary = fileFormat{}
 	_ driver.Configurable = fileFormat{}
 )
 

@@ -4,12 +4,13 @@ import (
 	"strconv"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/contract"
 )
 
-// Operators implements driver.Vocabulary. The package documentation describes the
+// Operators implements contract.Vocabulary. The package documentation describes the
 // operators.
-func (fileFormat) Operators() []driver.Operator {
-	type attr = driver.OperatorAttribute
+func (fileFormat) Operators() []contract.Operator {
+	type attr = contract.Attribute
 	name := func(s ...string) []string { return s }
 	var (
 		ints     = []int32(nil)
@@ -22,7 +23,7 @@ func (fileFormat) Operators() []driver.Operator {
 		step     = attr{ONNX: "strides", Names: name("stride"), Value: ints, Default: "kernel_shape"}
 		counted  = attr{ONNX: "count_include_pad", Names: name("count_include_pad"), Value: false, Default: int64(0)}
 	)
-	ops := []driver.Operator{
+	ops := []contract.Operator{
 		{Name: "DepthwiseConv2D", ONNX: "Conv", Rank: 4, Depthwise: true, Attributes: []attr{kernel, stride, padding, dilation}},
 		{Name: "Conv2D", ONNX: "Conv", Rank: 4, Attributes: []attr{kernel, stride, padding, dilation, groups}},
 		{Name: "FullyConnected", ONNX: "Gemm", Flattens: true, Implied: []driver.Attribute{{Name: "transB", Value: int64(1)}}},

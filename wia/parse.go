@@ -68,7 +68,7 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 
 func (p *parser) readMetadata() (err error) {
 	m, stored := &p.meta, p.hdr.blocks[metadataBlock].size
-	if err = p.load(m, metadataBlock, driver.MetadataLimit(stored)); err != nil || stored == 0 {
+	if err = p.load(m, metadataBlock, metadataLimit(stored)); err != nil || stored == 0 {
 		return err
 	}
 	p.metadata, err = jsonmeta.Parse(m.Win, jsonmeta.Options{Memory: p.memory, Stored: stored})
@@ -86,7 +86,7 @@ func (p *parser) readMetadata() (err error) {
 }
 
 func (p *parser) loadGraph() error {
-	return p.load(&p.graph, graphBlock, driver.GraphLimit(p.hdr.blocks[graphBlock].size))
+	return p.load(&p.graph, graphBlock, graphLimit(p.hdr.blocks[graphBlock].size))
 }
 
 // readSignatures reads the signature block, if any.

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -15,7 +16,7 @@ type fileFormat struct{ opts WriteOptions }
 var (
 	_ driver.Layouter     = fileFormat{}
 	_ driver.Lossy        = fileFormat{}
-	_ driver.Vocabulary   = fileFormat{}
+	_ contract.Vocabulary = fileFormat{}
 	_ driver.Configurable = fileFormat{}
 )
 
@@ -66,8 +67,8 @@ func (d fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.Los
 	d.losses(p, l)
 }
 
-// Operators implements driver.Vocabulary: the operators are those of ONNX.
-func (fileFormat) Operators() []driver.Operator { return nil }
+// Operators implements contract.Vocabulary: the operators are those of ONNX.
+func (fileFormat) Operators() []contract.Operator { return nil }
 
 // Configure implements driver.Configurable. The compression applies to the
 // blocks and to all tensors.

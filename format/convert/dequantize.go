@@ -7,6 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -18,7 +19,7 @@ func (j *job) dequantize() error {
 	if err != nil || j.to.Graph == nil || len(j.to.Graph.Nodes) == 0 || len(j.gaps) > 0 {
 		return err
 	}
-	vocabulary, ok := codec.Driver().(driver.Vocabulary)
+	vocabulary, ok := codec.Driver().(contract.Vocabulary)
 	if !ok || vocabulary.Operators() != nil {
 		return nil
 	}

@@ -40,8 +40,7 @@
 //
 // # Operators
 //
-// The graphs of onnx and wia use ONNX's operators, and those of mobi and mle use their own. Formats of other
-// modules declare their operators with driver.Vocabulary. A conversion between two vocabularies
+// The graphs of onnx and wia use ONNX's operators, and those of mobi and mle use their own. A conversion between two vocabularies
 // translates each node to an operator of ONNX, version 17, and from there to the target's operator with
 // the same meaning. This table lists the counterparts, with the format's attributes after its operator:
 //

@@ -10,8 +10,8 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
 	_ "github.com/weightmap/weightmap/format/onnx"
+	"github.com/weightmap/weightmap/internal/contract"
 	_ "github.com/weightmap/weightmap/mle"
 	_ "github.com/weightmap/weightmap/mobi"
 	"github.com/weightmap/weightmap/tensor"
@@ -20,7 +20,7 @@ import (
 // TestRandomGraphs: graphs that make no sense are translated or refused, never a panic, and what is translated
 // has no loose ends.
 func TestRandomGraphs(t *testing.T) {
-	ops := func(c format.Codec) []driver.Operator { return c.Driver().(driver.Vocabulary).Operators() }
+	ops := func(c format.Codec) []contract.Operator { return c.Driver().(contract.Vocabulary).Operators() }
 	lookup := func(name string) format.Codec {
 		c, err := format.Lookup(name)
 		if err != nil {
@@ -29,7 +29,7 @@ func TestRandomGraphs(t *testing.T) {
 		return c
 	}
 
-	vocabularies := map[string][]driver.Operator{"onnx": nil, "mobi": ops(lookup("mobi")), "mle": ops(lookup("mle"))}
+	vocabularies := map[string][]contract.Operator{"onnx": nil, "mobi": ops(lookup("mobi")), "mle": ops(lookup("mle"))}
 	translated := map[string]int{}
 	seeds, enough := uint64(20000), 50
 	if testing.Short() {
@@ -80,7 +80,7 @@ func TestRandomGraphs(t *testing.T) {
 }
 
 // randomGraph makes a graph of a few nodes over a few tensors; no two values have the same name.
-func randomGraph(t *testing.T, r *rand.Rand, ops []driver.Operator) (*format.Plan, []tensor.View) {
+func randomGraph(t *testing.T, r *rand.Rand, ops []contract.Operator) (*format.Plan, []tensor.View) {
 	numbers := []int64{0, 1, 1, 1, 2, 3, -1, 4, 8, -2, 64, math.MaxInt64, math.MinInt64, math.MaxInt32 + 1}
 	number := func() int64 { return numbers[r.IntN(len(numbers))] }
 	list := func() []int64 {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -63,7 +64,7 @@ type translator struct {
 	views    []tensor.View // all tensors, old and new
 	infos    []tensor.Info // their descriptions, with new quantization parameters
 	format   string        // the target's
-	from, to []driver.Operator
+	from, to []contract.Operator
 	version  int64 // version of the source's ONNX operators
 
 	named map[string]*value
@@ -161,8 +162,8 @@ func (t *translator) inputs() {
 
 // run translates the nodes. If there is nothing to translate, it leaves nodes and gaps empty.
 func (t *translator) run(source, target driver.Driver) {
-	from, known := source.(driver.Vocabulary)
-	to, ok := target.(driver.Vocabulary)
+	from, known := source.(contract.Vocabulary)
+	to, ok := target.(contract.Vocabulary)
 	if !ok {
 		// Most formats without a vocabulary have no graphs, and refuse them.
 		var l driver.LossList

@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -437,7 +437,7 @@ func TestDocumentedOperators(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		v, ok := c.Driver().(driver.Vocabulary)
+		v, ok := c.Driver().(contract.Vocabulary)
 		if !ok {
 			continue
 		}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -141,7 +142,7 @@ func neutral(v any) any {
 
 // read reads a node in the operators of the source's format.
 func (t *translator) read(in *format.Node) ([]*node, error) {
-	at := slices.IndexFunc(t.from, func(o driver.Operator) bool { return o.Name == in.Op })
+	at := slices.IndexFunc(t.from, func(o contract.Operator) bool { return o.Name == in.Op })
 	if at < 0 || in.Domain != "" {
 		return nil, fmt.Errorf("%w: its meaning is not known to other formats", format.ErrUnsupported)
 	}
@@ -203,7 +204,7 @@ func (t *translator) read(in *format.Node) ([]*node, error) {
 type unread map[string]any
 
 // quantizes checks a quantization parameter of an input against the tensor's own.
-func (t *translator) quantizes(s unread, a *driver.OperatorAttribute, n *node) error {
+func (t *translator) quantizes(s unread, a *contract.Attribute, n *node) error {
 	_, ok := s[a.Names[0]]
 	delete(s, a.Names[0])
 	if ok && a.Quantizes <= len(n.in) {
@@ -217,7 +218,7 @@ func (t *translator) quantizes(s unread, a *driver.OperatorAttribute, n *node) e
 }
 
 // take returns an attribute in ONNX's form, or its default.
-func (s unread) take(a *driver.OperatorAttribute) (any, error) {
+func (s unread) take(a *contract.Attribute) (any, error) {
 	if spread(a) {
 		return s.collect(a)
 	}
@@ -239,10 +240,10 @@ func (s unread) take(a *driver.OperatorAttribute) (any, error) {
 }
 
 // spread reports whether each number of a list is an attribute.
-func spread(a *driver.OperatorAttribute) bool { return len(a.Names) > 1 && !a.Alias }
+func spread(a *contract.Attribute) bool { return len(a.Names) > 1 && !a.Alias }
 
 // collect takes a list that is spread.
-func (s unread) collect(a *driver.OperatorAttribute) (any, error) {
+func (s unread) collect(a *contract.Attribute) (any, error) {
 	def, _ := a.Default.([]int64)
 	var list []int64
 	for i, name := range a.Names {
@@ -263,7 +264,7 @@ func (s unread) collect(a *driver.OperatorAttribute) (any, error) {
 }
 
 // express converts a node to an operator of the target's format.
-func (t *translator) express(o *driver.Operator, n *node, in []dims) (format.Node, error) {
+func (t *translator) express(o *contract.Operator, n *node, in []dims) (format.Node, error) {
 	out := format.Node{Name: n.name, Op: o.Name, Inputs: n.in, Outputs: n.out}
 	rank := len(in[0])
 	if kernel, ok := n.attrs["kernel_shape"].([]int64); ok && in[0] == nil {
@@ -309,7 +310,7 @@ func (t *translator) express(o *driver.Operator, n *node, in []dims) (format.Nod
 }
 
 // fits checks a node's inputs against an operator's requirements.
-func fits(o *driver.Operator, n *node, in []dims) error {
+func fits(o *contract.Operator, n *node, in []dims) error {
 	if o.SameShape {
 		for _, d := range in {
 			if d == nil || !slices.Equal(d, in[0]) || slices.Contains(d, unknown) {
@@ -335,7 +336,7 @@ func fits(o *driver.Operator, n *node, in []dims) error {
 }
 
 // written converts an attribute to the target's format.
-func written(a *driver.OperatorAttribute, v any) (out []format.Attribute, err error) {
+func written(a *contract.Attribute, v any) (out []format.Attribute, err error) {
 	list, _ := v.([]int64)
 	if half := len(list) / 2; a.Symmetric {
 		if !slices.Equal(list[:half], list[half:]) {
@@ -370,7 +371,7 @@ func written(a *driver.OperatorAttribute, v any) (out []format.Attribute, err er
 }
 
 // fillUp adds a bias of zeros if the operator needs a bias.
-func (t *translator) fillUp(out *format.Node, o *driver.Operator, n *node, in []dims) error {
+func (t *translator) fillUp(out *format.Node, o *contract.Operator, n *node, in []dims) error {
 	if len(n.in) >= o.Inputs {
 		return nil
 	}

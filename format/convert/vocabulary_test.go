@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -29,9 +30,9 @@ type spoken struct{ silent }
 
 func (spoken) Describe() driver.Description { return driver.Description{Name: "spoken"} }
 
-func (spoken) Operators() []driver.Operator {
-	return []driver.Operator{
-		{Name: "convolution", ONNX: "Conv", Rank: 4, Inputs: 3, Attributes: []driver.OperatorAttribute{
+func (spoken) Operators() []contract.Operator {
+	return []contract.Operator{
+		{Name: "convolution", ONNX: "Conv", Rank: 4, Inputs: 3, Attributes: []contract.Attribute{
 			{ONNX: "pads", Names: []string{"top", "left", "bottom", "right"}, Value: int64(0), Default: []int64{0, 0, 0, 0}},
 			{ONNX: "group", Names: []string{"groups", "cardinality"}, Alias: true, Value: int64(0), Default: int64(1)},
 		}},
@@ -43,7 +44,7 @@ func (spoken) Operators() []driver.Operator {
 // own is one whose graphs are in ONNX's operators.
 type own struct{ silent }
 
-func (own) Operators() []driver.Operator { return nil }
+func (own) Operators() []contract.Operator { return nil }
 
 // vocabularyPlan has a convolution of an image, with padding.
 func vocabularyPlan(t *testing.T, op string, attrs ...format.Attribute) (*format.Plan, []tensor.View) {

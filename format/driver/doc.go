@@ -39,8 +39,7 @@
 // Encode, which writes to a Target.
 //
 // Metadata values have the types of Entry; a format with a Description.TakeValue has more.
-// Lossy lists what the format cannot hold of a plan. Vocabulary defines the operators of a
-// format's graphs, so that package convert can translate them.
+// Lossy lists what the format cannot hold of a plan.
 //
 // # Trust
 //

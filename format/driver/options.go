@@ -3,9 +3,6 @@ package driver
 import (
 	"context"
 	"crypto"
-	"fmt"
-	"github.com/weightmap/weightmap/tensor"
-	"slices"
 	"time"
 )
 
@@ -69,52 +66,6 @@ type Options struct {
 
 	// Memory is for drivers: the account for MaxMemory. Programs leave it nil.
 	Memory *Memory
-}
-
-// CheckOptions returns a copy with every unset option at its default, and m as its account; o may be
-// nil. An option that makes no sense is ErrOption.
-func CheckOptions(o *Options, m *Memory) (c Options, err error) {
-	if o != nil {
-		c = *o
-	}
-	for _, n := range []struct {
-		name  string
-		value int64
-	}{{"MaxMemory", c.MaxMemory}, {"CacheBytes", c.CacheBytes}, {"Workers", int64(c.Workers)}, {"Check", int64(CheckAll) - int64(c.Check)}} {
-		if n.value < 0 {
-			return c, &tensor.Error{Field: n.name, Offset: -1, Err: fmt.Errorf("%w: %d", ErrOption, n.value)}
-		}
-	}
-	if c.Context == nil {
-		c.Context = context.Background()
-	}
-	c.Key = slices.Clone(c.Key)
-	m.most = c.MaxMemory
-	c.Memory = m
-	return c, c.Context.Err()
-}
-
-// A compressed section may inflate to a multiple of its stored size, to the floor in any case, and
-// to a maximum at most.
-const (
-	maxMetadata = 64 << 20
-	maxGraph    = 1 << 30
-
-	inflationRatio = 256
-	inflationFloor = 16 << 20
-)
-
-// MetadataLimit returns to how many bytes a compressed metadata section of a stored size may inflate.
-func MetadataLimit(stored int64) int64 { return inflated(maxMetadata, stored) }
-
-// GraphLimit is MetadataLimit for a graph.
-func GraphLimit(stored int64) int64 { return inflated(maxGraph, stored) }
-
-func inflated(most, stored int64) int64 {
-	if stored >= most/inflationRatio {
-		return most
-	}
-	return min(most, max(inflationRatio*stored, inflationFloor))
 }
 
 // Check says which checksums are verified, and when. The structure of a file is always validated.
@@ -182,26 +133,6 @@ const (
 	SpoolMemory              // in memory
 	SpoolNever               // nowhere: what cannot be streamed is ErrUnsupported
 )
-
-// CheckWriteOptions returns a copy with a context, for a file at path; o may be nil. An option that
-// makes no sense is ErrOption.
-func CheckWriteOptions(o *WriteOptions, path string) (*WriteOptions, error) {
-	var c WriteOptions
-	if o != nil {
-		c = *o
-	}
-	switch {
-	case c.Spool > SpoolNever:
-		return nil, OptionError("", "Spool", "%d", c.Spool)
-	case c.MaxShard < 0:
-		return nil, OptionError("", "MaxShard", "%d", c.MaxShard)
-	}
-	if c.Context == nil {
-		c.Context = context.Background()
-	}
-	c.Path = path
-	return &c, nil
-}
 
 // Progress is called from time to time with the number of bytes done, the total, and the name of the
 // tensor or section in progress. Calls do not overlap.

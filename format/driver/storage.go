@@ -3,6 +3,7 @@ package driver
 import (
 	"crypto"
 	"fmt"
+
 	"github.com/weightmap/weightmap/tensor"
 )
 

@@ -52,27 +52,6 @@ type Part struct {
 	Bytes  []byte
 }
 
-// Sharder is a Layouter that can spread a model over several files.
-type Sharder interface {
-	Layouter
-	// Shards returns the files for the parts of a plan for a model at path, and completes the
-	// metadata of the parts. A single part becomes an ordinary file.
-	Shards(path string, parts []*Plan) (*Shards, error)
-}
-
-// Shards are the files of a model.
-type Shards struct {
-	// Paths are the paths of the parts.
-	Paths []string
-	// Index is the path of a file that lists the parts and opens the model, and Text is its
-	// content. Index is "" if the first part opens the model.
-	Index string
-	Text  []byte
-	// Old are the files of the model that this one replaces. They are removed
-	// when the new model is in place.
-	Old []string
-}
-
 // Encoder writes a file of a format. It is not called concurrently.
 type Encoder interface {
 	// Tensor stores the data of tensor i of the plan, which it reads from in to the end.

@@ -5,13 +5,14 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/contract"
 )
 
 // fileFormat is the driver.
 type fileFormat struct{ align uint32 } // for writing; 0 means what the metadata has, else 32
 
 var (
-	_ driver.Sharder      = fileFormat{}
+	_ contract.Splitter   = fileFormat{}
 	_ driver.Lossy        = fileFormat{}
 	_ driver.Configurable = fileFormat{}
 )

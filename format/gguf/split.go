@@ -11,6 +11,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/shards"
 	"github.com/weightmap/weightmap/internal/wire"
 )
@@ -129,13 +130,13 @@ func (f *parsed) checkTotal() error {
 	return nil
 }
 
-// Shards implements driver.Sharder, with names and metadata as gguf-split has them: the first
+// Shards implements contract.Splitter, with names and metadata as gguf-split has them: the first
 // part has those of the model, and all say which part they are.
-func (fileFormat) Shards(path string, parts []*driver.Plan) (*driver.Shards, error) {
+func (fileFormat) Shards(path string, parts []*driver.Plan) (*contract.Files, error) {
 	if len(parts) == 1 {
-		return &driver.Shards{Paths: []string{path}}, nil
+		return &contract.Files{Paths: []string{path}}, nil
 	}
-	s := &driver.Shards{}
+	s := &contract.Files{}
 	meta := slices.DeleteFunc(parts[0].Metadata, func(e driver.Entry) bool { return isSplitKey(e.Key) })
 	total := 0
 	for _, p := range parts {

@@ -3,6 +3,7 @@ package onnx
 import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/contract"
 )
 
 // fileFormat is the driver, with the options that only this format has.
@@ -11,7 +12,7 @@ type fileFormat struct{ opts WriteOptions }
 var (
 	_ driver.Layouter     = fileFormat{}
 	_ driver.Lossy        = fileFormat{}
-	_ driver.Vocabulary   = fileFormat{}
+	_ contract.Vocabulary = fileFormat{}
 	_ driver.Configurable = fileFormat{}
 )
 
@@ -67,8 +68,8 @@ func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layo
 	return &driver.Layout{Encode: start, Committed: w.ext.Committed}, nil
 }
 
-// Operators implements driver.Vocabulary: the operators are ONNX's own.
-func (fileFormat) Operators() []driver.Operator { return nil }
+// Operators implements contract.Vocabulary: the operators are ONNX's own.
+func (fileFormat) Operators() []contract.Operator { return nil }
 
 // Configure implements driver.Configurable.
 func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {

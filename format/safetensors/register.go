@@ -5,14 +5,15 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/contract"
 )
 
 // fileFormat is the driver.
 type fileFormat struct{}
 
 var (
-	_ driver.Sharder = fileFormat{}
-	_ driver.Lossy   = fileFormat{}
+	_ contract.Splitter = fileFormat{}
+	_ driver.Lossy      = fileFormat{}
 )
 
 var codec = format.With(fileFormat{})

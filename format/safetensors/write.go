@@ -13,6 +13,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/jsontext"
 	"github.com/weightmap/weightmap/internal/shards"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -140,12 +141,12 @@ func namesOf(p *driver.Plan) []string {
 	return names
 }
 
-// Shards implements driver.Sharder with the file names and index of the Hugging Face Hub. Every
+// Shards implements contract.Splitter with the file names and index of the Hugging Face Hub. Every
 // shard has all metadata.
-func (fileFormat) Shards(path string, parts []*driver.Plan) (*driver.Shards, error) {
+func (fileFormat) Shards(path string, parts []*driver.Plan) (*contract.Files, error) {
 	path = strings.TrimSuffix(path, indexEnd) // the index of the model
 	stem := strings.TrimSuffix(path, extension)
-	s := &driver.Shards{Paths: []string{path}, Old: oldShards(path + indexEnd)}
+	s := &contract.Files{Paths: []string{path}, Old: oldShards(path + indexEnd)}
 	if len(parts) == 1 {
 		return s, nil
 	}

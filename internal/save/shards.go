@@ -6,12 +6,13 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/contract"
 )
 
 // shards writes a model into several files, which appear together.
 type shards struct {
 	o     *driver.WriteOptions
-	files *driver.Shards
+	files *contract.Files
 	list  []*shard
 	of    []int // the shard of each tensor
 	index *File
@@ -34,7 +35,7 @@ const maxShards = 1<<16 - 1
 
 // createShards assigns the tensors of the plan to shards.
 func (w *Writer) createShards() error {
-	d, ok := w.driver.(driver.Sharder)
+	d, ok := w.driver.(contract.Splitter)
 	if !ok {
 		return driver.OptionError(w.format, "MaxShard", "the format is not split into several files")
 	}

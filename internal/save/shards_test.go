@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -29,9 +30,9 @@ func newInShards() *inShards {
 	}}}
 }
 
-func (d *inShards) Shards(path string, parts []*driver.Plan) (*driver.Shards, error) {
+func (d *inShards) Shards(path string, parts []*driver.Plan) (*contract.Files, error) {
 	dir := filepath.Dir(path)
-	s := &driver.Shards{Index: filepath.Join(dir, "index"), Text: fmt.Append(nil, len(parts))}
+	s := &contract.Files{Index: filepath.Join(dir, "index"), Text: fmt.Append(nil, len(parts))}
 	for i := range parts {
 		s.Paths = append(s.Paths, filepath.Join(dir, fmt.Sprint(i)))
 	}

@@ -1,6 +1,10 @@
-package driver
+// Package contract defines what drivers of this module implement beyond package driver: operators that package
+// convert translates by way of ONNX, and models in several files.
+package contract
 
-// Vocabulary is a Driver that defines the operators of its graphs, so that graphs can be
+import "github.com/weightmap/weightmap/format/driver"
+
+// Vocabulary is a driver.Driver that defines the operators of its graphs, so that graphs can be
 // translated to and from other formats. Graphs of a format without a Vocabulary can only be
 // copied to the same format.
 type Vocabulary interface {
@@ -28,13 +32,13 @@ type Operator struct {
 	// for each index of the first dim.
 	Flattens bool
 	// Implied lists ONNX attributes that these nodes have implicitly.
-	Implied    []Attribute
-	Attributes []OperatorAttribute
+	Implied    []driver.Attribute
+	Attributes []Attribute
 }
 
-// OperatorAttribute is an attribute of an Operator. ONNX attributes that an Operator neither
+// Attribute is an attribute of an Operator. ONNX attributes that an Operator neither
 // has nor implies have their defaults.
-type OperatorAttribute struct {
+type Attribute struct {
 	// ONNX is the attribute's name in ONNX, such as "strides". The target shape of Reshape is
 	// the attribute "shape", although it is an input in ONNX.
 	ONNX string
