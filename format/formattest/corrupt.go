@@ -2,6 +2,7 @@ package formattest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"errors"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 const (
@@ -144,15 +146,41 @@ func (x *subject) mustNotice(t *testing.T, b []byte, what string, harmless bool)
 }
 
 // hostile checks that no input panics, with valid checksums or not.
-func (x *subject) hostile(t *testing.T) {
+func (x *subject) hostile(t *testing.T) { x.sweep(t) }
+
+// overlap checks that no two tensors share bytes, even in a damaged file that opens.
+func (x *subject) overlap(t *testing.T) { x.report(t, func(p *places) string { return p.overlap }) }
+
+// holes checks that gaps between tensors are no larger than alignment requires.
+func (x *subject) holes(t *testing.T) { x.report(t, func(p *places) string { return p.hole }) }
+
+// report fails with what the damaged files showed.
+func (x *subject) report(t *testing.T, of func(*places) string) {
+	p := x.sweep(t)
+	if text := of(p); text != "" {
+		t.Error(text)
+	} else if !p.several {
+		t.Skip("needs two plain tensors in the file")
+	}
+}
+
+// sweep probes the file with each byte replaced, without verifying checksums, and with random
+// damage. It does so once for a sample.
+func (x *subject) sweep(t *testing.T) *places {
+	if x.places != nil {
+		return x.places
+	}
+	x.places = &places{gap: max(x.cfg.Align, 8)}
 	o := x.with(func(o *format.Options) { o.Check = format.CheckStructure })
 	b := slices.Clone(x.file)
 	probe := func(what string, i int) {
-		survives(t, fmt.Sprintf("%s at %#x", what, i), func() { x.probe(t, b, o) })
+		what = fmt.Sprintf("%s at %#x", what, i)
+		survives(t, what, func() { x.probe(t, b, o, what) })
 	}
+	probe("no damage", 0)
 	for _, i := range x.positions(len(b)) {
 		old := b[i]
-		for _, v := range []byte{^old, old ^ 1<<(i%8), 0xff} {
+		for _, v := range []byte{^old, old ^ 1<<(i%6), old ^ 0x40, old ^ 0x80, 0xff} {
 			if v != old {
 				b[i] = v
 				probe(fmt.Sprintf("byte %#x for %#x", v, old), i)
@@ -160,7 +188,7 @@ func (x *subject) hostile(t *testing.T) {
 		}
 		b[i] = old
 		if t.Failed() {
-			return
+			return x.places
 		}
 	}
 	r := rand.New(rand.NewPCG(11, 5))
@@ -176,10 +204,11 @@ func (x *subject) hostile(t *testing.T) {
 		}
 		probe("random bytes", 0)
 	}
+	return x.places
 }
 
-// probe opens b and reads everything. It checks only the form of errors.
-func (x *subject) probe(t *testing.T, b []byte, o *format.Options) {
+// probe opens b and reads everything. It checks only the form of errors and the places of tensors.
+func (x *subject) probe(t *testing.T, b []byte, o *format.Options, what string) {
 	t.Helper()
 	m, err := x.codec.OpenBytes(b, o)
 	if err != nil {
@@ -187,7 +216,39 @@ func (x *subject) probe(t *testing.T, b []byte, o *format.Options) {
 		return
 	}
 	defer m.Close()
+	if x.places != nil {
+		x.places.look(m, what)
+	}
 	Walk(m)
+}
+
+// places describes the first overlap and the first gap between tensors, "" for none.
+type places struct {
+	overlap, hole string
+	several       bool  // a file had at least two tensors to compare
+	gap           int64 // the smallest gap that alignment does not explain
+}
+
+// look searches a model for overlaps and gaps.
+func (p *places) look(m *format.Model, what string) {
+	var list []tensor.Info
+	for _, v := range m.Tensors() {
+		if info := v.Info(); info.Offset >= 0 && info.Stored > 0 {
+			list = append(list, info)
+		}
+	}
+	slices.SortFunc(list, func(a, b tensor.Info) int { return cmp.Compare(a.Offset, b.Offset) })
+	p.several = p.several || len(list) > 1
+	for i := 1; i < len(list); i++ {
+		a, b := &list[i-1], &list[i]
+		end := a.Offset + a.Stored
+		if b.Offset < end && p.overlap == "" {
+			p.overlap = fmt.Sprintf("with %s the file opens, and tensors %q (%#x to %#x) and %q (from %#x) share bytes", what, a.Name, a.Offset, end, b.Name, b.Offset)
+		}
+		if b.Offset-end >= p.gap && p.hole == "" {
+			p.hole = fmt.Sprintf("with %s the file opens, with a hole of %d bytes between tensors %q and %q", what, b.Offset-end, a.Name, b.Name)
+		}
+	}
 }
 
 // words are counts and sizes written over fields, most of them too large.

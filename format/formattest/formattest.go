@@ -34,7 +34,7 @@
 //
 //   - Content: the model read equals the model written, or the known content of a file.
 //   - Detect: the format detects its own file by content, and no other file.
-//   - Agreement: bytes, mapping, reader and windows give the same model.
+//   - Agreement: bytes, mapping and reader give the same model.
 //   - OwnMemory: metadata, graph and notes do not change when the file does.
 //   - ZeroCopy: plain tensors are aligned views of the mapping.
 //   - Verify: verification reports progress, can be canceled, and rejects other signers.

@@ -52,7 +52,7 @@ func Fuzz(f *testing.F, c Config) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, check := range []format.Check{format.CheckDefault, format.CheckStructure} {
 			x := &subject{cfg: &c, codec: c.Codec}
-			x.probe(t, b, &format.Options{Check: check})
+			x.probe(t, b, &format.Options{Check: check}, "")
 		}
 	})
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"runtime/debug"
+	"slices"
 	"testing"
 	"time"
 
@@ -28,7 +29,7 @@ type subject struct {
 	want   *snapshot    // from the plan
 	base   *snapshot    // as read from file
 	data   map[string][]byte
-	layout *layoutErrors // how changed bits affect the offsets of tensors; computed once
+	places *places // of tensors in damaged files
 }
 
 // newSubject writes the sample and reads it.
@@ -114,27 +115,27 @@ func (x *subject) write(t testing.TB, p *format.Plan, order []string, change fun
 	t.Helper()
 	var out bytes.Buffer
 	w, err := x.writer.NewWriter(&out, p, x.options(change))
-	if err != nil {
-		t.Fatalf("NewWriter: %v", err)
+	if err == nil {
+		err = x.feed(w, order)
 	}
-	x.feed(t, w, p, order)
-	if err := w.Close(); err != nil {
-		t.Fatalf("Close of the writer: %v", err)
+	if err != nil {
+		t.Fatalf("writing: %v", err)
 	}
 	return out.Bytes()
 }
 
-// feed writes all tensors to w.
-func (x *subject) feed(t testing.TB, w *format.Writer, p *format.Plan, order []string) {
-	t.Helper()
+// feed writes all tensors to w in the given order, nil for the plan's, and closes it.
+func (x *subject) feed(w *format.Writer, order []string) error {
+	defer w.Abort()
 	if order == nil {
-		order = names(p)
+		order = names(x.s.Plan)
 	}
 	for _, name := range order {
 		if err := w.WriteTensor(name, bytes.NewReader(x.data[name])); err != nil {
-			t.Fatalf("WriteTensor(%q): %v", name, err)
+			return err
 		}
 	}
+	return w.Close()
 }
 
 func names(p *format.Plan) []string {
@@ -147,18 +148,14 @@ func names(p *format.Plan) []string {
 
 // path returns a file name in a new directory.
 func (x *subject) path(t testing.TB) string {
-	return filepath.Join(t.TempDir(), x.fileName())
-}
-
-func (x *subject) fileName() string {
-	ext := ""
-	if known := x.codec.Extensions(); len(known) > 0 {
-		ext = known[0]
-	}
+	name := "model"
 	if x.cfg.NamesFromPath && len(x.s.Plan.Tensors) == 1 {
-		return x.s.Plan.Tensors[0].Name + ext
+		name = x.s.Plan.Tensors[0].Name
 	}
-	return "model" + ext
+	if known := x.codec.Extensions(); len(known) > 0 {
+		name += known[0]
+	}
+	return filepath.Join(t.TempDir(), name)
 }
 
 // stored writes b to a new file.
@@ -173,14 +170,9 @@ func (x *subject) stored(t testing.TB, b []byte) string {
 
 // with returns the sample's options, modified by change.
 func (x *subject) with(change func(*format.Options)) *format.Options {
-	return changed(x.s.Options, change)
-}
-
-// changed returns a copy of options, modified by change.
-func changed(of *format.Options, change func(*format.Options)) *format.Options {
 	var o format.Options
-	if of != nil {
-		o = *of
+	if x.s.Options != nil {
+		o = *x.s.Options
 	}
 	change(&o)
 	return &o
@@ -228,18 +220,9 @@ func (x *subject) checkErr(t *testing.T, what string, err error) {
 		t.Errorf("%s: the error names the format %q: %v", what, e.Format, err)
 	case e.Field == "" && e.Offset < 0:
 		t.Errorf("%s: the error names neither field nor offset: %v", what, err)
-	case !isAny(err, sentinels):
+	case !slices.ContainsFunc(sentinels, func(s error) bool { return errors.Is(err, s) }):
 		t.Errorf("%s: the error wraps no sentinel: %v", what, err)
 	}
-}
-
-func isAny(err error, list []error) bool {
-	for _, e := range list {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
 }
 
 // survives runs f and reports a panic as a failure of what.

@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"errors"
-	"fmt"
 	"slices"
 	"sync/atomic"
 	"testing"
@@ -172,104 +171,5 @@ func (x *subject) checkTouch(t *testing.T) {
 			}
 		}
 		m.Close()
-	}
-}
-
-// layoutErrors records how changed bits affected the offsets of tensors.
-type layoutErrors struct {
-	overlap, hole string // descriptions of the first errors, or ""
-	several       bool   // there were at least two tensors to compare
-}
-
-// overlap checks that no two tensors share bytes, even in a damaged file that opens.
-func (x *subject) overlap(t *testing.T) {
-	if l := x.layouts(); l.overlap != "" {
-		t.Error(l.overlap)
-	} else if !l.several {
-		t.Skip("needs two plain tensors in the file")
-	}
-}
-
-// holes checks that gaps between tensors are no larger than alignment requires.
-func (x *subject) holes(t *testing.T) {
-	if l := x.layouts(); l.hole != "" {
-		t.Error(l.hole)
-	} else if !l.several {
-		t.Skip("needs two plain tensors in the file")
-	}
-}
-
-// layouts opens the file with each bit of its structure flipped, without verifying checksums, and
-// examines the offsets of tensors.
-func (x *subject) layouts() *layoutErrors {
-	if x.layout != nil {
-		return x.layout
-	}
-	l := &layoutErrors{}
-	x.layout = l
-	o := x.with(func(o *format.Options) { o.Check = format.CheckStructure })
-	b := slices.Clone(x.file)
-	l.look(x, b, o, "the intact file")
-	for _, i := range x.fields() {
-		for bit := range 8 {
-			b[i] ^= 1 << bit
-			l.look(x, b, o, fmt.Sprintf("with bit %d of byte %#x changed", bit, i))
-			b[i] ^= 1 << bit
-		}
-	}
-	return l
-}
-
-// fields returns the tested positions outside tensor data, which may be fields with offsets.
-func (x *subject) fields() []int {
-	m, err := x.codec.OpenBytes(x.file, x.s.Options)
-	if err != nil {
-		return nil
-	}
-	defer m.Close()
-	data := make([]bool, len(x.file))
-	for _, e := range extents(m) {
-		for i := e.from; i < e.to; i++ {
-			data[i] = true
-		}
-	}
-	return slices.DeleteFunc(x.positions(len(x.file)), func(i int) bool { return data[i] })
-}
-
-// extent is the range of a tensor in the file.
-type extent struct {
-	from, to int64
-	name     string
-}
-
-// extents returns the ranges of all tensors in the file, sorted.
-func extents(m *format.Model) []extent {
-	var list []extent
-	for name, v := range m.Tensors() {
-		if info := v.Info(); info.Offset >= 0 && info.Stored > 0 {
-			list = append(list, extent{info.Offset, info.Offset + info.Stored, name})
-		}
-	}
-	slices.SortFunc(list, func(a, b extent) int { return int(min(1, max(-1, a.from-b.from))) })
-	return list
-}
-
-// look opens b and searches for overlaps and gaps.
-func (l *layoutErrors) look(x *subject, b []byte, o *format.Options, what string) {
-	m, err := x.codec.OpenBytes(b, o)
-	if err != nil {
-		return
-	}
-	defer m.Close()
-	list := extents(m)
-	l.several = l.several || len(list) > 1
-	for i := 1; i < len(list); i++ {
-		a, b := list[i-1], list[i]
-		if b.from < a.to && l.overlap == "" {
-			l.overlap = fmt.Sprintf("%s the file opens, and tensors %q (%#x to %#x) and %q (from %#x) share bytes", what, a.name, a.from, a.to, b.name, b.from)
-		}
-		if b.from-a.to >= max(x.cfg.Align, 8) && l.hole == "" {
-			l.hole = fmt.Sprintf("%s the file opens, with a hole of %d bytes between tensors %q and %q", what, b.from-a.to, a.name, b.name)
-		}
 	}
 }
