@@ -3,6 +3,7 @@ package mle
 import (
 	"context"
 	"crypto/ed25519"
+	"errors"
 	"io"
 	"os"
 
@@ -87,8 +88,11 @@ func (f *File) CheckSignature(ctx context.Context, trusted ed25519.PublicKey) (S
 			return nil
 		}
 		digest, err := f.f.modelHash(v)
-		if err == nil {
+		switch {
+		case err == nil:
 			status = f.f.statusOf(digest, trusted)
+		case errors.Is(err, format.ErrCorrupt): // other bytes than those that were parsed
+			status, err = Tampered, nil
 		}
 		return err
 	})

@@ -48,7 +48,14 @@ type IRNode struct {
 }
 
 // IR returns the graph with its numeric ids. The caller must not modify it.
-func (f *File) IR() *IR { return &f.f.ir }
+func (f *File) IR() *IR {
+	ir := f.f.ir
+	ir.Tensors = make([]Descriptor, len(f.f.names))
+	for i := range ir.Tensors {
+		ir.Tensors[i] = f.f.descriptor(i, nil)
+	}
+	return &ir
+}
 
 // dynamicDim is the stored value of a placeholder's dim that is not fixed.
 const dynamicDim = math.MaxUint32
@@ -67,7 +74,7 @@ func (f *parsed) ids(b []byte, n int) []uint32 {
 	out := make([]uint32, n)
 	for k := range out {
 		out[k] = binary.LittleEndian.Uint32(b[4*k:])
-		if uint64(out[k]) >= uint64(len(f.ir.Tensors)) {
+		if uint64(out[k]) >= uint64(len(f.names)) {
 			f.beyond++
 		}
 	}
@@ -76,7 +83,7 @@ func (f *parsed) ids(b []byte, n int) []uint32 {
 
 // readNodes reads n nodes from c and the attributes behind them.
 func (f *parsed) readNodes(c *wire.Cursor, n int) error {
-	f.built = int64(n)*nodeBytes + int64(len(f.ir.Tensors))*descriptorBytes
+	f.built = int64(n)*nodeBytes + int64(len(f.names))*descriptorBytes
 	if n == 0 {
 		return nil
 	}
@@ -181,7 +188,7 @@ func (f *parsed) sparseIDs() []uint32 {
 		used = append(used, f.ir.Nodes[i].Params...)
 	}
 	slices.Sort(used)
-	if used = slices.Compact(used); len(used) != len(f.ir.Tensors) {
+	if used = slices.Compact(used); len(used) != len(f.names) {
 		return nil
 	}
 	return used
@@ -189,40 +196,34 @@ func (f *parsed) sparseIDs() []uint32 {
 
 // namer returns the names of ids.
 type namer struct {
-	tensors []Descriptor
-	sparse  []uint32
-	loose   map[uint32]string // names of ids without descriptor
-	taken   map[string]bool
+	f      *parsed
+	sparse []uint32
+	loose  map[uint32]string // names of ids without descriptor
+	taken  map[string]bool
 }
 
-func newNamer(f *parsed) *namer {
-	return &namer{tensors: f.ir.Tensors, sparse: f.sparseIDs(), loose: map[uint32]string{}}
-}
+func newNamer(f *parsed) *namer { return &namer{f: f, sparse: f.sparseIDs(), loose: map[uint32]string{}} }
 
-// descriptor returns an id's descriptor, nil if it has none.
-func (n *namer) descriptor(id uint32) *Descriptor {
-	i, ok := int(id), uint64(id) < uint64(len(n.tensors))
+// descriptor returns the index of an id's descriptor, and whether it has one.
+func (n *namer) descriptor(id uint32) (i int, ok bool) {
 	if n.sparse != nil {
-		i, ok = slices.BinarySearch(n.sparse, id)
+		return slices.BinarySearch(n.sparse, id)
 	}
-	if !ok {
-		return nil
-	}
-	return &n.tensors[i]
+	return int(id), uint64(id) < uint64(len(n.f.names))
 }
 
 // name returns the name of an id's descriptor, or "value_<id>" if it has none.
 func (n *namer) name(id uint32) string {
-	if d := n.descriptor(id); d != nil {
-		return d.Name
+	if i, ok := n.descriptor(id); ok {
+		return n.f.names[i]
 	}
 	if s, ok := n.loose[id]; ok {
 		return s
 	}
 	if n.taken == nil {
-		n.taken = make(map[string]bool, len(n.tensors))
-		for i := range n.tensors {
-			n.taken[n.tensors[i].Name] = true
+		n.taken = make(map[string]bool, len(n.f.names))
+		for _, name := range n.f.names {
+			n.taken[name] = true
 		}
 	}
 	s := "value_" + strconv.FormatUint(uint64(id), 10)
@@ -252,7 +253,8 @@ func (n *namer) values(ids []uint32) []format.ValueInfo {
 	var out []format.ValueInfo
 	for _, id := range ids {
 		v := format.ValueInfo{Name: n.name(id)}
-		if d := n.descriptor(id); d != nil {
+		if i, ok := n.descriptor(id); ok {
+			d := n.f.descriptor(i, nil)
 			v.DType = d.DType
 			for _, size := range d.Shape {
 				if size == dynamicDim {

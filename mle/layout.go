@@ -1,11 +1,13 @@
 package mle
 
 import (
+	"encoding/binary"
 	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/weightmap/weightmap/internal/seal"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -37,21 +39,12 @@ const (
 	alignment   = 64 // of tensors in the weights, as written
 )
 
-// Byte offsets in the header.
+// Byte offsets in the header. The others follow from Header.fields.
 const (
-	atVersion      = 4
-	atFeatures     = 8
-	atHeaderSize   = 12
-	atSections     = 16 // five pairs of offset and size
-	atChecksums    = 96 // metadata, graph, weights, header
-	atHeaderSum    = 108
-	atMinReader    = 112
-	atWriter       = 116
-	atV1Sections   = 8
-	atV1Signature  = 56
-	weightsPos     = atSections + 2*16
-	compressionPos = atSections + 4*16
-	signaturePos   = atSections + 3*16
+	atVersion     = 4
+	atFields      = 8
+	atHeaderSum   = 108 // header_checksum of version 2
+	atV1Signature = 56
 )
 
 // Version numbers.
@@ -91,45 +84,88 @@ type Header struct {
 	LegacySignature uint64
 }
 
-// The sections in the order of the header.
-const (
-	metadataSection = iota
-	graphSection
-	weightsSection
-	headerChecksum // the last of the checksums, which begin with those of three sections
-)
-
-// namedSection is a section with the names of its fields in the header, and the offset of
-// the first.
+// namedSection is a section with the names of its fields in the header.
 type namedSection struct {
 	offset, size string
-	field        int64
 	*Section
 }
 
 // sections lists the sections in the order of the header.
 func (h *Header) sections() []namedSection {
 	all := []namedSection{
-		{"metadata_offset", "metadata_size", atSections, &h.Metadata},
-		{"graph_offset", "graph_size", atSections + 16, &h.Graph},
-		{"weights_offset", "weights_size", weightsPos, &h.Weights},
-		{"signature_offset", "signature_size", signaturePos, &h.Signature},
-		{"compression_offset", "compression_size", compressionPos, &h.Compression},
+		{"metadata_offset", "metadata_size", &h.Metadata},
+		{"graph_offset", "graph_size", &h.Graph},
+		{"weights_offset", "weights_size", &h.Weights},
+		{"signature_offset", "signature_size", &h.Signature},
+		{"compression_offset", "compression_size", &h.Compression},
 	}
-	if h.Version != 1 {
-		return all
+	if h.Version == 1 {
+		return all[:3]
 	}
-	for i := range all {
-		all[i].field -= atSections - atV1Sections
-	}
-	return all[:3]
+	return all
 }
 
-var checksumFields = [...]string{"metadata_checksum", "graph_checksum", "weights_checksum", "header_checksum"}
+// headerField is a field of the header, of 4 or 8 bytes.
+type headerField struct {
+	name string
+	word *uint32
+	wide *int64 // if word is nil
+}
+
+// fields lists the fields after the version, in the order of the header.
+func (h *Header) fields() []headerField {
+	list := make([]headerField, 0, 18)
+	if h.Version != 1 {
+		list = append(list, headerField{"feature_flags", (*uint32)(&h.Features), nil}, headerField{"header_size", &h.HeaderSize, nil})
+	}
+	for _, s := range h.sections() {
+		list = append(list, headerField{s.offset, nil, &s.Offset}, headerField{s.size, nil, &s.Size})
+	}
+	if h.Version == 1 {
+		return list
+	}
+	return append(append(list, h.checksums()...),
+		headerField{"min_reader_version", &h.MinReaderVersion, nil}, headerField{"writer_version", &h.WriterVersion, nil})
+}
 
 // checksums lists the checksums in the order of the header.
-func (h *Header) checksums() [4]*uint32 {
-	return [...]*uint32{&h.MetadataChecksum, &h.GraphChecksum, &h.WeightsChecksum, &h.HeaderChecksum}
+func (h *Header) checksums() []headerField {
+	return []headerField{
+		{"metadata_checksum", &h.MetadataChecksum, nil}, {"graph_checksum", &h.GraphChecksum, nil},
+		{"weights_checksum", &h.WeightsChecksum, nil}, {"header_checksum", &h.HeaderChecksum, nil},
+	}
+}
+
+// fail returns an error for a field of the header.
+func (h *Header) fail(field string, sentinel error, text string, args ...any) error {
+	at := int64(atFields)
+	for _, f := range h.fields() {
+		if f.name == field {
+			break
+		}
+		if at += 8; f.word != nil {
+			at -= 4
+		}
+	}
+	return fail(field, at, sentinel, text, args...)
+}
+
+// put writes magic, version, fields and checksum to b, and leaves the reserved bytes.
+func (h *Header) put(b []byte) {
+	var w wire.Buffer
+	w.U32(magic)
+	w.U32(h.Version)
+	for _, f := range h.fields() {
+		if f.word != nil {
+			w.U32(*f.word)
+		} else {
+			w.U64(uint64(*f.wide))
+		}
+	}
+	copy(b, w.Bytes())
+	if h.Version != 1 {
+		binary.LittleEndian.PutUint32(b[atHeaderSum:], headerSum(b))
+	}
 }
 
 // plainSize returns the size of the weights section once decrypted.

@@ -27,16 +27,16 @@ func (f *parsed) readMetadata() error {
 			return jsonError(err, "metadata", f.h.Metadata.Offset)
 		}
 	}
-	if f.named {
+	if len(f.names) == 0 || f.names[0] != "" || f.namesErr != nil {
 		return nil
 	}
 	var all strings.Builder // it does not grow, so the names share its memory
-	all.Grow(len("tensor_4294967295") * len(f.ir.Tensors))
+	all.Grow(len("tensor_4294967295") * len(f.names))
 	name := []byte("tensor_")
-	for i := range f.ir.Tensors {
+	for i := range f.names {
 		from := all.Len()
 		all.Write(strconv.AppendInt(name, int64(i), 10))
-		f.ir.Tensors[i].Name = all.String()[from:]
+		f.names[i] = all.String()[from:]
 	}
 	return nil
 }
@@ -54,7 +54,6 @@ func (f *parsed) metadataValue(s *jsonmeta.Scanner, key string) (any, error) {
 // readNames reads the list of names. It returns only errors of the JSON text, which take
 // precedence; an invalid name becomes namesErr.
 func (f *parsed) readNames(s *jsonmeta.Scanner) error {
-	f.named = true
 	bad := func(text string, args ...any) {
 		if f.namesErr == nil {
 			f.namesErr = fail(namesKey, f.h.Metadata.Offset, format.ErrCorrupt, text, args...)
@@ -86,16 +85,16 @@ func (f *parsed) readNames(s *jsonmeta.Scanner) error {
 		switch {
 		case name == "":
 			bad("element %d is empty", i)
-		case i >= len(f.ir.Tensors):
-			bad("more names than the %d tensors", len(f.ir.Tensors))
+		case i >= len(f.names):
+			bad("more names than the %d tensors", len(f.names))
 		default:
-			f.ir.Tensors[i].Name = name
+			f.names[i] = name
 		}
 		n = i + 1
 		return nil
 	})
-	if n < len(f.ir.Tensors) {
-		bad("%d names for %d tensors", n, len(f.ir.Tensors))
+	if n < len(f.names) {
+		bad("%d names for %d tensors", n, len(f.names))
 	}
 	return err
 }
@@ -171,8 +170,9 @@ func (f *parsed) notes() []string {
 	}
 	note(h.Shift > 0, "sections are %d bytes behind the offsets in the header", h.Shift)
 	note(h.LegacySignature != 0, "version 1 signature_offset %d ignored", h.LegacySignature)
-	for _, i := range []int{headerChecksum, metadataSection, graphSection, weightsSection} {
-		note(h.Version > 1 && *h.checksums()[i] == 0, "%s not recorded", strings.Replace(checksumFields[i], "_", " ", 1))
+	sums := h.checksums()
+	for _, sum := range append(sums[3:], sums[:3]...) {
+		note(h.Version > 1 && *sum.word == 0, "%s not recorded", strings.Replace(sum.name, "_", " ", 1))
 	}
 	unknown := h.Features &^ knownFeatures
 	note(unknown != 0, "unknown feature flags %#x", uint32(unknown))

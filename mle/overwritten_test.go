@@ -25,8 +25,8 @@ func TestKeyIsNotReadAgain(t *testing.T) {
 	defer f.Close()
 	overwrite(t, path, int64(le.Uint64(b[gSig:]))+sigKey, trusted(testSigner))
 	for _, key := range []ed25519.PublicKey{trusted(testSigner), nil} {
-		if status, err := f.CheckSignature(context.Background(), key); err != nil || status != Untrusted {
-			t.Errorf("%v, %v, want Untrusted", status, err)
+		if status, err := f.CheckSignature(context.Background(), key); err != nil || status != Tampered {
+			t.Errorf("%v, %v, want Tampered", status, err)
 		}
 	}
 	if err := verify(f, format.WithTrustedKey(trusted(testSigner))); err == nil {

@@ -26,17 +26,19 @@ type parsed struct {
 	head                    []byte // the first 144 bytes: the header, and more if it is shorter
 	meta, graph, table, sig []byte // the sections metadata, graph, compression and signature; nil if missing
 
-	metadata   driver.Metadata
-	named      bool  // the metadata has a list of names
-	namesErr   error // the first error in the list
-	ir         IR
-	end        int64                             // of the last tensor in the uncompressed weights
-	beyond     int                               // number of ids without descriptor
-	attributes map[sharedText][]format.Attribute // while opening
-	overlap    int64                             // bytes of attributes, each shared text once
-	built      int64                             // bytes of memory for the neutral graph
-	comp       compression                       // MethodNone without the section
-	at         []int64                           // by tensor: offset in the uncompressed weights; nil if they are not compressed or encrypted
+	metadata                   driver.Metadata
+	rows                       []byte                            // the encoded descriptors
+	names                      []string                          // of the descriptors
+	namesErr                   error                             // the first error in the list of names
+	ir                         IR                                // without the descriptors
+	constants, nameBytes, dims int                               // numbers and bytes of constants, their names and their dims
+	end                        int64                             // of the last tensor in the uncompressed weights
+	beyond                     int                               // number of ids without descriptor
+	attributes                 map[sharedText][]format.Attribute // while opening
+	overlap                    int64                             // bytes of attributes, each shared text once
+	built                      int64                             // bytes of memory for the neutral graph
+	comp                       compression                       // MethodNone without the section
+	at                         []int64                           // by tensor: offset in the uncompressed weights; nil if they are not compressed or encrypted
 
 	cipher *seal.Cipher // nil without key
 	plain  cached       // the decrypted section
@@ -98,36 +100,34 @@ func (f *parsed) readHeader(sums bool) (err error) {
 	if err := refusePickle(f.src, f.head); err != nil {
 		return err
 	}
-	switch h.Version = c.U32("version"); {
-	case c.Err() != nil:
-		return c.Err()
-	case h.Version == 1:
-		h.HeaderSize = headerV1
-	case h.Version == 2:
-		h.Features, h.HeaderSize = Features(c.U32("feature_flags")), c.U32("header_size")
-	default:
+	h.Version = c.U32("version")
+	if c.Err() == nil && (h.Version < minVersion || h.Version > maxVersion) {
 		return fail("version", atVersion, format.ErrVersion, "%d, not %d to %d", h.Version, minVersion, maxVersion)
 	}
+	for _, f := range h.fields() {
+		if f.word != nil {
+			*f.word = c.U32(f.name)
+		} else {
+			*f.wide = int64(c.U64(f.name))
+		}
+	}
 	for _, s := range h.sections() {
-		s.read(&c)
+		if s.Offset < 0 || s.Size < 0 || s.Size > math.MaxInt64-s.Offset {
+			return h.fail(s.offset, tensor.ErrTruncated, "offset %d and size %d are too large for a file", uint64(s.Offset), uint64(s.Size))
+		}
 	}
 	if h.Version == 1 {
-		h.LegacySignature = c.U64("signature_offset")
-	} else {
-		for i, sum := range h.checksums() {
-			*sum = c.U32(checksumFields[i])
-		}
-		h.MinReaderVersion, h.WriterVersion = c.U32("min_reader_version"), c.U32("writer_version")
+		h.HeaderSize, h.LegacySignature = headerV1, c.U64("signature_offset")
 	}
 	switch {
 	case c.Err() != nil:
 		return c.Err()
 	case h.MinReaderVersion > maxVersion:
-		return fail("min_reader_version", atMinReader, format.ErrVersion, "%d, this reader knows up to %d", h.MinReaderVersion, maxVersion)
+		return h.fail("min_reader_version", format.ErrVersion, "%d, this reader knows up to %d", h.MinReaderVersion, maxVersion)
 	case h.Version == 1:
 		h.findShift(f.head, f.src.Size())
 	case h.HeaderSize != headerText && h.HeaderSize != headerStruct:
-		return fail("header_size", atHeaderSize, format.ErrCorrupt, "%d, neither %d nor %d", h.HeaderSize, headerText, headerStruct)
+		return h.fail("header_size", format.ErrCorrupt, "%d, neither %d nor %d", h.HeaderSize, headerText, headerStruct)
 	}
 	if sums {
 		if err := h.checkSum(f.head); err != nil {
@@ -154,16 +154,6 @@ func refusePickle(src driver.Source, head []byte) error {
 		return err
 	}
 	return fail("magic", 0, format.ErrUnsupported, "this is a container of a Python pickle with the magic of MLE, not a model; pickles are never read")
-}
-
-// read reads the offset and size of the section.
-func (s namedSection) read(c *wire.Cursor) {
-	at := c.Offset()
-	off, size := c.U64(s.offset), c.U64(s.size)
-	if off > math.MaxInt64 || size > math.MaxInt64-off {
-		c.Failf(s.offset, at, tensor.ErrTruncated, "offset %d and size %d are too large for a file", off, size)
-	}
-	*s.Section = Section{int64(off), int64(size)}
 }
 
 // findShift sets Shift if a version 1 file is from the exporter that wrote a header of 80
@@ -193,7 +183,7 @@ func (h *Header) checkSum(head []byte) error {
 	if len(head) >= headerStruct && headerSum(head[:headerStruct]) == h.HeaderChecksum {
 		return nil
 	}
-	return h.compare(headerChecksum, headerSum(head[:h.HeaderSize]))
+	return h.compare("header_checksum", h.HeaderChecksum, headerSum(head[:h.HeaderSize]))
 }
 
 // headerSum returns the CRC-32 of the header with header_checksum zeroed.
@@ -203,17 +193,15 @@ func headerSum(head []byte) uint32 {
 	return tensor.UpdateCRC32(sum, head[atHeaderSum+4:])
 }
 
-// compare compares a computed checksum with one of the header, unless that was not recorded.
-func (h *Header) compare(i int, got uint32) error {
-	if want := *h.checksums()[i]; want != 0 && got != want {
-		return sumError(checksumFields[i], atChecksums+4*int64(i), want, got)
+// compare compares a computed checksum with one in the header, unless that was not recorded.
+func (h *Header) compare(field string, want, got uint32) error {
+	if want != 0 && got != want {
+		return h.fail(field, format.ErrChecksum, sumText, want, got)
 	}
 	return nil
 }
 
-func sumError(field string, at int64, want, got uint32) error {
-	return fail(field, at, format.ErrChecksum, "%#08x recorded, %#08x computed", want, got)
-}
+const sumText = "%#08x recorded, %#08x computed"
 
 // checkSections checks that the sections are behind the header and within the file, do
 // not overlap, leave no bytes behind the last, and match the flags.
@@ -225,18 +213,18 @@ func (h *Header) checkSections(size int64) error {
 	}
 	for i, s := range all {
 		if s.End() > size {
-			return fail(s.offset, s.field, format.ErrTruncated, "the section reaches from %d to %d, the file ends at %d", s.Offset, s.End(), size)
+			return h.fail(s.offset, format.ErrTruncated, "the section reaches from %d to %d, the file ends at %d", s.Offset, s.End(), size)
 		}
 		end = max(end, s.End())
 		if s.Size == 0 {
 			continue
 		}
 		if s.Offset < int64(h.HeaderSize) {
-			return fail(s.offset, s.field, format.ErrCorrupt, "the section begins at %d, inside the header", s.Offset)
+			return h.fail(s.offset, format.ErrCorrupt, "the section begins at %d, inside the header", s.Offset)
 		}
 		for _, t := range all[:i] {
 			if t.Size > 0 && s.Offset < t.End() && t.Offset < s.End() {
-				return fail(s.offset, s.field, format.ErrCorrupt, "the section overlaps the one at %s", t.offset)
+				return h.fail(s.offset, format.ErrCorrupt, "the section overlaps the one at %s", t.offset)
 			}
 		}
 	}
@@ -244,12 +232,12 @@ func (h *Header) checkSections(size int64) error {
 	case end < size:
 		return fail("file size", end, format.ErrCorrupt, "%d bytes after the last section", size-end)
 	case h.Features.Has(Compression) != (h.Compression.Size > 0), h.Features.Has(Signing) != (h.Signature.Size > 0):
-		return fail("feature_flags", atFeatures, format.ErrCorrupt, "%v, but the sections of compression and signature have %d and %d bytes",
+		return h.fail("feature_flags", format.ErrCorrupt, "%v, but the sections of compression and signature have %d and %d bytes",
 			h.Features, h.Compression.Size, h.Signature.Size)
 	case h.plainSize() < 0:
-		return fail("weights_size", weightsPos+8, format.ErrCorrupt, "%d bytes cannot hold nonce and tag", h.Weights.Size)
+		return h.fail("weights_size", format.ErrCorrupt, "%d bytes cannot hold nonce and tag", h.Weights.Size)
 	case h.Graph.Size < graphHead:
-		return fail("graph_size", all[graphSection].field+8, format.ErrCorrupt, "%d, the counts alone take %d", h.Graph.Size, graphHead)
+		return h.fail("graph_size", format.ErrCorrupt, "%d, the counts alone take %d", h.Graph.Size, graphHead)
 	}
 	return nil
 }
@@ -273,10 +261,10 @@ func (f *parsed) readSections(sums bool) (err error) {
 		size += s.Size // no overflow: sections are within the file and do not overlap
 	}
 	if size > driver.MaxStructure {
-		return fail("header", atSections, format.ErrLimit, "metadata and graph take %d bytes, the limit is %d", size, int64(driver.MaxStructure))
+		return fail("header", atFields+8, format.ErrLimit, "metadata and graph take %d bytes, the limit is %d", size, int64(driver.MaxStructure))
 	}
 	if err := f.memory.Reserve(size); err != nil {
-		return wire.Error(formatName, "header", atSections, err)
+		return wire.Error(formatName, "header", atFields+8, err)
 	}
 	for _, s := range f.copied() {
 		if s.Size == 0 {
@@ -297,10 +285,10 @@ func (f *parsed) readSections(sums bool) (err error) {
 
 // checkSums compares the recorded checksums of metadata and graph.
 func (f *parsed) checkSums() error {
-	if err := f.h.compare(metadataSection, tensor.CRC32(f.meta)); err != nil {
+	if err := f.h.compare("metadata_checksum", f.h.MetadataChecksum, tensor.CRC32(f.meta)); err != nil {
 		return err
 	}
-	return f.h.compare(graphSection, tensor.CRC32(f.graph))
+	return f.h.compare("graph_checksum", f.h.GraphChecksum, tensor.CRC32(f.graph))
 }
 
 // checkSignatureSection checks the size and algorithms of the signature section.
@@ -316,7 +304,7 @@ func (f *parsed) checkSignatureSection() error {
 	case digest != 1:
 		return fail("signature hash_algorithm", at+1, format.ErrUnsupported, "%d, only 1 (SHA-256) is known", digest)
 	case len(f.sig) != signatureSize:
-		return fail("signature_size", signaturePos+8, format.ErrCorrupt, "%d, not %d", len(f.sig), signatureSize)
+		return f.h.fail("signature_size", format.ErrCorrupt, "%d, not %d", len(f.sig), signatureSize)
 	}
 	return nil
 }
@@ -337,7 +325,7 @@ func (f *parsed) readGraph() error {
 	}
 	ids := c.Bytes("input_ids", 2*4*maxIDs)
 	n := c.Count("num_tensors", uint64(tensors), descriptorSize)
-	rows := c.Bytes("tensors", uint64(n)*descriptorSize)
+	f.rows = c.Bytes("tensors", uint64(n)*descriptorSize)
 	count := c.Count("num_nodes", uint64(nodes), nodeSize)
 	if c.Err() != nil {
 		return c.Err()
@@ -345,7 +333,7 @@ func (f *parsed) readGraph() error {
 	if err := f.memory.Reserve(int64(n) * descriptorBytes); err != nil {
 		return wire.Error(formatName, "num_tensors", base+4, err)
 	}
-	f.ir.Tensors = make([]Descriptor, n)
+	f.names = make([]string, n)
 	f.ir.Inputs, f.ir.Outputs = f.ids(ids, int(inputs)), f.ids(ids[4*maxIDs:], int(outputs))
 	if err := f.readMetadata(); err != nil {
 		return err
@@ -356,55 +344,48 @@ func (f *parsed) readGraph() error {
 	if f.namesErr != nil {
 		return f.namesErr
 	}
-	return f.readDescriptors(rows)
+	return f.checkDescriptors()
 }
 
-// readDescriptors decodes and checks the descriptors.
-func (f *parsed) readDescriptors(rows []byte) error {
-	le := binary.LittleEndian
-	var dims []int64 // memory for shapes
-	for i := range f.ir.Tensors {
-		d, row := &f.ir.Tensors[i], rows[i*descriptorSize:]
-		d.Offset, d.Size, d.Code = le.Uint64(row), int64(le.Uint64(row[8:])), row[52]
-		d.DType = dtypeOf(d.Code)
-		rank := int64(le.Uint32(row[16:]))
-		if rank > maxRank {
+// descriptor decodes descriptor i. Its shape begins at dims[0], if dims has room.
+func (f *parsed) descriptor(i int, dims []int64) Descriptor {
+	le, row := binary.LittleEndian, f.rows[i*descriptorSize:]
+	d := Descriptor{Name: f.names[i], DType: dtypeOf(row[52]), Code: row[52], Offset: le.Uint64(row), Size: int64(le.Uint64(row[8:]))}
+	for k := range min(maxRank, le.Uint32(row[16:])) {
+		dims = append(dims, int64(le.Uint32(row[20+4*k:])))
+	}
+	d.Shape = dims
+	return d
+}
+
+// checkDescriptors checks the ranks, and the dtypes and sizes of constants.
+func (f *parsed) checkDescriptors() error {
+	var dims [maxRank]int64
+	for i := range f.names {
+		if rank := binary.LittleEndian.Uint32(f.rows[i*descriptorSize+16:]); rank > maxRank {
 			return f.badDescriptor(i, "ndim", 16, format.ErrCorrupt, "%d, there is room for %d dims", rank, maxRank)
 		}
-		if cap(dims)-len(dims) < maxRank {
-			dims = make([]int64, 0, maxRank+2*(len(f.ir.Tensors)-i))
+		d := f.descriptor(i, dims[:0])
+		if !d.Constant() {
+			continue
 		}
-		for k := range rank {
-			dims = append(dims, int64(le.Uint32(row[20+4*k:])))
+		if !d.DType.Valid() {
+			return f.badDescriptor(i, "dtype", 52, format.ErrUnsupported, "unknown code %d", d.Code)
 		}
-		d.Shape, dims = tensor.Shape(dims[:rank:rank]), dims[rank:]
-		if err := f.checkDescriptor(i, d); err != nil {
-			return err
+		size, err := d.Shape.ByteSize(d.DType)
+		if err != nil {
+			return f.badDescriptor(i, "shape", 20, format.ErrCorrupt, "%w", err)
 		}
+		if size != d.Size {
+			return f.badDescriptor(i, "size", 8, format.ErrCorrupt, "%d bytes, shape %v of %v takes %d", uint64(d.Size), d.Shape, d.DType, size)
+		}
+		end := d.Offset + uint64(size)
+		if end < d.Offset || end > 1<<62 {
+			return f.badDescriptor(i, "offset", 0, format.ErrTruncated, "%d bytes from %d are too large for a file", size, d.Offset)
+		}
+		f.end = max(f.end, int64(end))
+		f.constants, f.nameBytes, f.dims = f.constants+1, f.nameBytes+len(d.Name), f.dims+len(d.Shape)
 	}
-	return nil
-}
-
-// checkDescriptor checks the dtype and size of a constant.
-func (f *parsed) checkDescriptor(i int, d *Descriptor) error {
-	switch {
-	case !d.Constant():
-		return nil
-	case !d.DType.Valid():
-		return f.badDescriptor(i, "dtype", 52, format.ErrUnsupported, "unknown code %d", d.Code)
-	}
-	size, err := d.Shape.ByteSize(d.DType)
-	if err != nil {
-		return f.badDescriptor(i, "shape", 20, format.ErrCorrupt, "%w", err)
-	}
-	if size != d.Size {
-		return f.badDescriptor(i, "size", 8, format.ErrCorrupt, "%d bytes, shape %v of %v takes %d", uint64(d.Size), d.Shape, d.DType, size)
-	}
-	end := d.Offset + uint64(size)
-	if end < d.Offset || end > 1<<62 {
-		return f.badDescriptor(i, "offset", 0, format.ErrTruncated, "%d bytes from %d are too large for a file", size, d.Offset)
-	}
-	f.end = max(f.end, int64(end))
 	return nil
 }
 
@@ -418,15 +399,10 @@ func (f *parsed) badDescriptor(i int, field string, at int64, sentinel error, te
 func (f *parsed) fillIndex() error {
 	t := driver.Tensor{Compression: f.comp.Method.Name()}
 	t.Loaded = f.encrypted() || t.Compression != ""
-	n, nameBytes, dims := 0, 0, 0
-	for i := range f.ir.Tensors {
-		if d := &f.ir.Tensors[i]; d.Constant() {
-			n, nameBytes, dims = n+1, nameBytes+len(d.Name), dims+len(d.Shape)
-		}
-	}
-	f.index.Grow(n, nameBytes, dims)
-	for i := range f.ir.Tensors {
-		d := &f.ir.Tensors[i]
+	f.index.Grow(f.constants, f.nameBytes, f.dims)
+	var dims [maxRank]int64
+	for i := range f.names {
+		d := f.descriptor(i, dims[:0])
 		if !d.Constant() {
 			continue
 		}
@@ -447,12 +423,11 @@ func (f *parsed) fillIndex() error {
 			return wire.Error(formatName, "num_tensors", f.h.Graph.Offset+4, err)
 		}
 	}
-	if f.index.Len() == len(f.ir.Tensors) {
+	if f.constants == len(f.names) {
 		return nil
 	}
-	seen := make(map[string]bool, len(f.ir.Tensors)) // placeholders too
-	for i := range f.ir.Tensors {
-		name := f.ir.Tensors[i].Name
+	seen := make(map[string]bool, len(f.names)) // placeholders too
+	for _, name := range f.names {
 		if seen[name] {
 			return f.nameTwice(name)
 		}
@@ -484,7 +459,7 @@ func (f *parsed) readCompression() error {
 	p.Stored = f.h.plainSize()
 	if f.table == nil {
 		if f.end > p.Stored {
-			return fail("weights_size", f.h.sections()[weightsSection].field+8, format.ErrTruncated, "%d bytes, the last tensor ends at %d", p.Stored, f.end)
+			return f.h.fail("weights_size", format.ErrTruncated, "%d bytes, the last tensor ends at %d", p.Stored, f.end)
 		}
 		return nil
 	}
@@ -524,31 +499,32 @@ func (f *parsed) readCompression() error {
 	case c.Err() != nil:
 		return c.Err()
 	case c.Left() > 0:
-		return fail("compression_size", compressionPos+8, format.ErrCorrupt, "%d bytes more than expected", c.Left())
+		return f.h.fail("compression_size", format.ErrCorrupt, "%d bytes more than expected", c.Left())
 	}
 	if p.chunked {
 		return f.readChunks(n, rows)
 	}
 	p.chunks = []chunk{{size: p.Uncompressed, storedSize: p.Stored}}
-	return p.checkStored(p.Uncompressed, p.Stored, "weights_size", weightsPos+8)
-}
-
-// checkStored checks the stored size in a field, if the method determines it.
-func (p *compression) checkStored(size, stored int64, field string, at int64) error {
-	want := stored
-	switch p.Method {
-	case MethodNone:
-		want = size
-	case MethodInt8:
-		want = int8Head + size/4
-	case MethodFloat16:
-		want = size / 2
-	}
-	if want != stored {
-		return fail(field, at, format.ErrCorrupt, "%d bytes take %d as %v, not %d", size, want, p.Method, stored)
+	if want := p.storedAs(p.Uncompressed, p.Stored); want != p.Stored {
+		return f.h.fail("weights_size", format.ErrCorrupt, storedText, p.Uncompressed, want, p.Method, p.Stored)
 	}
 	return nil
 }
+
+// storedAs returns the stored size of size bytes: stored, unless the method determines it.
+func (p *compression) storedAs(size, stored int64) int64 {
+	switch p.Method {
+	case MethodNone:
+		return size
+	case MethodInt8:
+		return int8Head + size/4
+	case MethodFloat16:
+		return size / 2
+	}
+	return stored
+}
+
+const storedText = "%d bytes take %d as %v, not %d"
 
 // readChunks reads the n rows of the chunk table.
 func (f *parsed) readChunks(n int, rows []byte) error {
@@ -596,8 +572,12 @@ func (p *compression) readChunk(i int, row []byte, next int64) error {
 	case le.Uint32(row[28:]) != 0:
 		return fail("chunk reserved", at+28, format.ErrCorrupt, "%#x is not 0", le.Uint32(row[28:]))
 	}
-	p.chunks[i] = chunk{int64(from), int64(to - from), next, int64(size), le.Uint32(row[24:])}
-	return p.checkStored(int64(to-from), int64(size), "chunk stored size", at+16)
+	c := chunk{int64(from), int64(to - from), next, int64(size), le.Uint32(row[24:])}
+	if want := p.storedAs(c.size, c.storedSize); want != c.storedSize {
+		return fail("chunk stored size", at+16, format.ErrCorrupt, storedText, c.size, want, p.Method, c.storedSize)
+	}
+	p.chunks[i] = c
+	return nil
 }
 
 // checkChunks refuses chunks that span tensors: in a chunk, no tensor may end at or
@@ -606,8 +586,8 @@ func (f *parsed) checkChunks() error {
 	n := len(f.comp.chunks)
 	firstEnd := make([]int64, n)  // in (offset, offset+size] of each chunk; 0 means none
 	lastStart := make([]int64, n) // in [offset, offset+size)
-	for i := range f.ir.Tensors {
-		d := &f.ir.Tensors[i]
+	for i := range f.names {
+		d := f.descriptor(i, nil)
 		if !d.Constant() {
 			continue
 		}

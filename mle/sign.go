@@ -64,7 +64,7 @@ func signFile(path string, key ed25519.PrivateKey, o *SignOptions) error {
 		return fail("version", atVersion, format.ErrUnsupported, "version 1 has no signatures; convert the file first")
 	}
 	if h.Features.Has(Encryption) && !h.Features.Has(Signing) {
-		return fail("feature_flags", atFeatures, format.ErrUnsupported, "encryption authenticates the flags, so an encrypted file can only be signed when it is written")
+		return h.fail("feature_flags", format.ErrUnsupported, "encryption authenticates the flags, so an encrypted file can only be signed when it is written")
 	}
 	f, err := save.CreateFile(cmp.Or(o.To, path))
 	if err != nil {
@@ -91,11 +91,8 @@ func signCopy(f *save.File, size int64, h *Header, head []byte, key ed25519.Priv
 	if err := f.Truncate(size); err != nil {
 		return err
 	}
-	le := binary.LittleEndian
-	le.PutUint32(head[atFeatures:], uint32(h.Features|Signing))
-	le.PutUint64(head[signaturePos:], uint64(h.Signature.Offset))
-	le.PutUint64(head[signaturePos+8:], uint64(h.Signature.Size))
-	le.PutUint32(head[atHeaderSum:], headerSum(head))
+	h.Features |= Signing
+	h.put(head)
 	if _, err := f.WriteAt(head, 0); err != nil {
 		return err
 	}

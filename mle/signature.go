@@ -2,11 +2,9 @@ package mle
 
 import (
 	"bytes"
-	"cmp"
 	"crypto/ed25519"
 	"crypto/sha256"
 	"encoding/binary"
-	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -65,7 +63,7 @@ func (f *parsed) authenticate(v driver.Verification) error {
 	case f.sig == nil && f.h.Version == 1: // it has the field, but no signatures
 		return fail("signature_offset", atV1Signature, format.ErrSignature, "the file is not signed")
 	case f.sig == nil:
-		return fail("signature_size", signaturePos+8, format.ErrSignature, "the file is not signed")
+		return f.h.fail("signature_size", format.ErrSignature, "the file is not signed")
 	}
 	digest, err := f.modelHash(v)
 	if err != nil {
@@ -102,30 +100,13 @@ func (f *parsed) statusOf(digest []byte, trusted ed25519.PublicKey) SignatureSta
 	return Valid
 }
 
-// modelHash returns the SHA-256 of all bytes of the file except the signature section. For
-// the structure it uses the bytes that were parsed, so that the signature covers these
-// even if the file has changed since.
+// modelHash returns the SHA-256 of all bytes of the file except the signature section. Feed
+// fails for bytes that are not those that were parsed.
 func (f *parsed) modelHash(v driver.Verification) ([]byte, error) {
-	h, at := sha256.New(), int64(f.h.HeaderSize)
-	hash := func(b []byte) {
-		h.Write(b)
-		v.Done(int64(len(b)), "signature")
+	h, s := sha256.New(), f.h.Signature
+	err := v.Feed(h, 0, 0, s.Offset, "signature")
+	if err == nil {
+		err = v.Feed(h, 0, s.End(), f.src.Size()-s.End(), "signature")
 	}
-	hash(f.head[:at])
-	sections := f.copied()
-	slices.SortFunc(sections, func(a, b copiedSection) int { return cmp.Compare(a.Offset, b.Offset) })
-	for _, s := range sections {
-		if s.Size == 0 {
-			continue
-		}
-		if err := v.Feed(h, 0, at, s.Offset-at, "signature"); err != nil {
-			return nil, err
-		}
-		if s.b != &f.sig {
-			hash(*s.b)
-		}
-		at = s.End()
-	}
-	err := v.Feed(h, 0, at, f.src.Size()-at, "signature")
 	return h.Sum(nil), err
 }

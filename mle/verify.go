@@ -108,7 +108,7 @@ func (f *parsed) verifyWeights(v driver.Verification) error {
 	if !f.chunkwise(v) {
 		crc, err := v.Hash(driver.CRC32, 0, f.h.Weights.Offset, f.h.Weights.Size, "weights")
 		if err == nil {
-			err = f.h.compare(weightsSection, uint32(crc))
+			err = f.h.compare("weights_checksum", f.h.WeightsChecksum, uint32(crc))
 		}
 		if err != nil {
 			return err
@@ -167,7 +167,7 @@ func (f *parsed) storedChunk(i int) ([]byte, error) {
 	}
 	if sum := tensor.CRC32(b); sum != c.checksum {
 		return nil, fail("chunk checksum", f.comp.base+int64(i)*chunkRow+24, format.ErrChecksum,
-			"chunk %d: %#08x recorded, %#08x computed", i, c.checksum, sum)
+			"chunk %d: "+sumText, i, c.checksum, sum)
 	}
 	return b, nil
 }
@@ -226,7 +226,7 @@ func (f *parsed) checkUncompressed(v driver.Verification, sum uint32) error {
 			return nil
 		}
 	}
-	return sumError("compression checksum", f.h.Compression.Offset+12, f.comp.Checksum, sum)
+	return fail("compression checksum", f.h.Compression.Offset+12, format.ErrChecksum, sumText, f.comp.Checksum, sum)
 }
 
 // flushedSum returns the CRC-32 of float16 weights as the reference implementation decodes

@@ -141,7 +141,7 @@ func (f *parsed) decrypt() ([]byte, error) {
 	}
 	if b, err := f.src.Slice(s.Offset, s.Size); err != nil {
 		return nil, err
-	} else if err := f.h.compare(weightsSection, tensor.CRC32(b)); err != nil {
+	} else if err := f.h.compare("weights_checksum", f.h.WeightsChecksum, tensor.CRC32(b)); err != nil {
 		return nil, err
 	}
 	return nil, f.weightsError(err, 0)

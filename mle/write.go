@@ -115,6 +115,7 @@ func (e *encoder) layout() error {
 	}
 	h := &e.h
 	h.Version, h.HeaderSize = uint32(e.o.Version), uint32(e.o.HeaderSize)
+	h.MinReaderVersion, h.WriterVersion = maxVersion, maxVersion // version 1 has another header
 	if h.Version == 1 {
 		h.HeaderSize = writtenV1
 	}
@@ -255,30 +256,9 @@ func (e *encoder) encrypt() error {
 
 // headerBytes returns the header with its checksum.
 func (e *encoder) headerBytes() []byte {
-	var w wire.Buffer
-	h := &e.h
-	w.U32(magic)
-	w.U32(h.Version)
-	if h.Version == 2 {
-		w.U32(uint32(h.Features))
-		w.U32(h.HeaderSize)
-	}
-	for _, s := range h.sections() {
-		w.U64(uint64(s.Offset))
-		w.U64(uint64(s.Size))
-	}
-	if h.Version == 2 {
-		for _, sum := range h.checksums() {
-			w.U32(*sum)
-		}
-		w.U32(maxVersion) // min_reader_version: version 1 has another header
-		w.U32(maxVersion) // writer_version
-	}
-	w.Fill(int(h.HeaderSize)-w.Len(), 0)
-	if h.Version == 2 {
-		w.Put32(atHeaderSum, headerSum(w.Bytes()))
-	}
-	return w.Bytes()
+	b := make([]byte, e.h.HeaderSize)
+	e.h.put(b)
+	return b
 }
 
 // compressionBytes returns the compression section.

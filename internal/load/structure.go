@@ -109,9 +109,12 @@ func (v *verification) Unchanged() error {
 }
 
 // feedParsed writes a range of r to h. It fails if a range nearby is not what Parse has read, so that another process
-// cannot show one file to the parser and another to the check of a signature.
+// cannot show one file to the parser and another to the check of a signature or digest.
 func (v *verification) feedParsed(h io.Writer, n driver.Space, r *source.Region, off, size int64, part string) error {
-	ranges := v.m.spaces.structure.ranges
+	ranges, sentinel := v.m.spaces.structure.ranges, tensor.ErrCorrupt
+	if v.authenticating {
+		sentinel = driver.ErrSignature
+	}
 	for end := off + size; off < end; {
 		lo := off - off%work.Step
 		hi := min(lo+max(work.Step, v.step()-v.step()%work.Step), end-1-(end-1)%work.Step+work.Step, r.Size())
@@ -122,7 +125,7 @@ func (v *verification) feedParsed(h io.Writer, n driver.Space, r *source.Region,
 		err := v.copied(r, lo, hi-lo, hi-lo, func(b []byte) error {
 			for ; i < len(ranges) && ranges[i].space == n && ranges[i].off < hi; i++ {
 				p := &ranges[i]
-				if err := p.check(b[p.off-lo:][:p.size], r, v.m.desc.Name, driver.ErrSignature); err != nil {
+				if err := p.check(b[p.off-lo:][:p.size], r, v.m.desc.Name, sentinel); err != nil {
 					return err
 				}
 			}
