@@ -202,7 +202,9 @@ type namer struct {
 	taken  map[string]bool
 }
 
-func newNamer(f *parsed) *namer { return &namer{f: f, sparse: f.sparseIDs(), loose: map[uint32]string{}} }
+func newNamer(f *parsed) *namer {
+	return &namer{f: f, sparse: f.sparseIDs(), loose: map[uint32]string{}}
+}
 
 // descriptor returns the index of an id's descriptor, and whether it has one.
 func (n *namer) descriptor(id uint32) (i int, ok bool) {
