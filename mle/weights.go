@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/weightmap/weightmap/format"
+	codecs "github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/work"
@@ -152,10 +153,6 @@ func (f *parsed) inflated() ([]byte, error) {
 	return f.once(&f.whole, f.comp.Uncompressed, func() ([]byte, error) { return f.loadChunks(0, f.comp.Uncompressed) })
 }
 
-// isPlausible reports whether memory for size bytes may be allocated before stored bytes
-// have been decompressed.
-func isPlausible(size, stored int64) bool { return size/16 <= stored+4<<10 }
-
 // loadChunks decompresses the chunks that hold n bytes at off, several at a time.
 func (f *parsed) loadChunks(off, n int64) ([]byte, error) {
 	chunks := f.comp.covering(off, n)
@@ -172,7 +169,7 @@ func (f *parsed) loadChunks(off, n int64) ([]byte, error) {
 		})
 	}
 	size := last.offset + last.size - first.offset
-	if !isPlausible(size, int64(len(in))) { // check it before allocating memory
+	if size > codecs.Ahead(len(in)) { // check it before allocating memory
 		if err := each(func(c *chunk, stored []byte) error { return f.expand(io.Discard, stored, c.size) }); err != nil {
 			return nil, err
 		}
@@ -198,7 +195,7 @@ const mostPooled = 4 << 20
 // expand decompresses in, which yields size bytes, to w, and reserves the memory it needs.
 func (f *parsed) expand(w io.Writer, in []byte, size int64) error {
 	c := codecOf(f.comp.Method)
-	small := size <= mostPooled && isPlausible(size, int64(len(in)))
+	small := size <= mostPooled && size <= codecs.Ahead(len(in))
 	n := size
 	if !small {
 		n = c.Window(in)

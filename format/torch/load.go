@@ -7,7 +7,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/strided"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -32,7 +31,7 @@ func (m *model) gathered(i int) ([]byte, error) {
 	if most := max(expandFloor, expandRatio*s.Size); size > most {
 		return nil, fmt.Errorf("%w: it repeats %d bytes up to %d, at most %d are made", format.ErrLimit, p.extent, size, most)
 	}
-	if err := codec.CheckSize(size); err != nil {
+	if err := wire.CheckSize(size); err != nil {
 		return nil, err
 	}
 	// The engine has reserved memory for the tensor, but not for its source.

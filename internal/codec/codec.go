@@ -12,7 +12,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"math"
 
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -34,8 +33,11 @@ func CheckLevel(level int) (int, error) {
 	return level, nil
 }
 
-// Corrupt returns the error for invalid input.
+// Corrupt returns the error for invalid input. In err, io.EOF means an early end.
 func Corrupt(name string, err error) error {
+	if errors.Is(err, io.EOF) {
+		err = io.ErrUnexpectedEOF
+	}
 	return fmt.Errorf("%w: %s: %w", tensor.ErrCorrupt, name, err)
 }
 
@@ -44,25 +46,6 @@ func Corruptf(name, format string, args ...any) error {
 	return Corrupt(name, fmt.Errorf(format, args...))
 }
 
-// CheckSize fails for sizes that exceed the address space.
-func CheckSize(size int64) error {
-	switch {
-	case size < 0:
-		return fmt.Errorf("%w: decompressed size %d", tensor.ErrCorrupt, size)
-	case size > math.MaxInt-4096:
-		return fmt.Errorf("%w: %d bytes are more than this platform can address", tensor.ErrLimit, size)
-	}
-	return nil
-}
-
 // Ahead returns the number of bytes that may be allocated for n bytes of input before the size is
 // verified. Weights hardly ever compress better.
 func Ahead(n int) int64 { return 16*int64(n) + 1<<20 }
-
-// NoEOF replaces io.EOF by io.ErrUnexpectedEOF.
-func NoEOF(err error) error {
-	if errors.Is(err, io.EOF) {
-		return io.ErrUnexpectedEOF
-	}
-	return err
-}

@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -100,13 +101,13 @@ func (w *writer) Close() error {
 // to 64 bytes. If its size is out of proportion to src, the stream is first decompressed piece by
 // piece to verify the size.
 func (s *Stream) Decompress(src []byte, size int64) ([]byte, error) {
-	if err := CheckSize(size); err != nil {
-		return nil, err
-	}
-	if size > Ahead(len(src)) {
+	if size < 0 || size > Ahead(len(src)) {
 		if err := s.Expand(io.Discard, src, size); err != nil {
 			return nil, err
 		}
+	}
+	if err := wire.CheckSize(size); err != nil {
+		return nil, err
 	}
 	dst := memory.Aligned(int(size))
 	if err := s.DecompressInto(dst, src); err != nil {
@@ -118,15 +119,7 @@ func (s *Stream) Decompress(src []byte, size int64) ([]byte, error) {
 // DecompressInto is like Decompress with size len(dst), but writes to dst. After an error the
 // contents of dst are undefined.
 func (s *Stream) DecompressInto(dst, src []byte) error {
-	r, err := s.open(src)
-	if err != nil {
-		return err
-	}
-	n, err := io.ReadFull(r, dst)
-	if errors.Is(err, tensor.ErrCorrupt) {
-		return err
-	}
-	return r.end(int64(n), int64(len(dst)))
+	return s.exactly(nil, dst, src, int64(len(dst)))
 }
 
 // Expand decompresses src to w, with the same errors as Decompress. It needs no more memory than
@@ -135,102 +128,81 @@ func (s *Stream) Expand(w io.Writer, src []byte, size int64) error {
 	if size < 0 {
 		return Corruptf(s.Name(), "decompressed size %d", size)
 	}
-	r, err := s.open(src)
-	if err != nil {
-		return err
-	}
-	n, err := r.copyTo(w, size)
-	if err != nil {
-		return err
-	}
-	return r.end(n, size)
+	return s.exactly(w, make([]byte, min(size, piece)), src, size)
 }
 
 // DecompressMax is like Decompress for an unknown size: it decompresses twice, first to count the bytes. If the size
 // exceeds limit, the error is tensor.ErrLimit.
 func (s *Stream) DecompressMax(src []byte, limit int64) ([]byte, error) {
-	if err := CheckSize(limit); err != nil {
-		return nil, err
-	}
-	r, err := s.open(src)
-	if err != nil {
-		return nil, err
-	}
-	n, err := r.copyTo(io.Discard, limit+1)
+	n, err := s.decompress(io.Discard, make([]byte, piece), src, limit)
 	switch {
 	case err != nil:
 		return nil, err
 	case n > limit:
 		return nil, fmt.Errorf("%w: %s: more than %d bytes", tensor.ErrLimit, s.Name(), limit)
 	}
-	if err := r.end(n, n); err != nil {
-		return nil, err
-	}
 	return s.Decompress(src, n)
 }
 
-// reader turns a library's errors into tensor.ErrCorrupt.
-type reader struct {
-	Reader
-	stream *Stream
+// piece is the size of the buffer for streams that do not go to memory.
+const piece = 32 << 10
+
+func (s *Stream) exactly(w io.Writer, buf, src []byte, size int64) error {
+	n, err := s.decompress(w, buf, src, size)
+	switch {
+	case err != nil:
+		return err
+	case n < size:
+		return Corruptf(s.Name(), "ends after %d of %d bytes", n, size)
+	case n > size:
+		return Corruptf(s.Name(), "holds more than %d bytes", size)
+	}
+	return nil
 }
 
-func (s *Stream) open(src []byte) (*reader, error) {
-	z, ok := s.readers.Get().(Reader)
+// decompress decompresses src by way of buf to w, or into buf if w is nil, and returns the number of
+// bytes. If there are more than limit, it stops and returns a larger number. It checks the end of
+// the stream and that no input is left.
+func (s *Stream) decompress(w io.Writer, buf, src []byte, limit int64) (n int64, err error) {
+	r, ok := s.readers.Get().(Reader)
 	if !ok {
-		var err error
-		if z, err = s.NewReader(); err != nil {
-			return nil, err
+		if r, err = s.NewReader(); err != nil {
+			return 0, err
 		}
 	}
-	if err := z.Reset(src); err != nil {
-		return nil, Corrupt(s.Name(), NoEOF(err))
+	if err := r.Reset(src); err != nil {
+		return 0, Corrupt(s.Name(), err)
 	}
-	return &reader{z, s}, nil
-}
-
-func (r *reader) Read(p []byte) (int, error) {
-	n, err := r.Reader.Read(p)
-	if err != nil && !errors.Is(err, io.EOF) {
-		err = Corrupt(r.stream.Name(), err)
+	more := make([]byte, 1)
+	for err == nil && n <= limit {
+		to := more
+		switch {
+		case n < limit && w == nil:
+			to = buf[n:]
+		case n < limit:
+			to = buf[:min(limit-n, int64(len(buf)))]
+		}
+		var k int
+		k, err = r.Read(to)
+		if n += int64(k); w != nil && n <= limit {
+			if _, failed := w.Write(to[:k]); failed != nil {
+				return n, failed
+			}
+		}
 	}
-	return n, err
-}
-
-// copyTo writes at most limit bytes to w. It is like io.Copy, but io.Copy would link the code for
-// copying files.
-func (r *reader) copyTo(w io.Writer, limit int64) (n int64, err error) {
-	b := make([]byte, min(limit, 32<<10))
-	for n < limit {
-		k, err := r.Read(b[:min(limit-n, int64(len(b)))])
-		if _, failed := w.Write(b[:k]); failed != nil {
-			return n, failed
-		}
-		if n += int64(k); err == io.EOF {
-			break
-		}
-		if err != nil {
-			return n, err
-		}
+	switch {
+	case n > limit:
+		return n, nil
+	case !errors.Is(err, io.EOF):
+		return n, Corrupt(s.Name(), err)
+	case r.Rest() > 0:
+		return n, Corruptf(s.Name(), "%d bytes after its end", r.Rest())
+	}
+	if s.Window(src) <= mostPooled {
+		s.readers.Put(r)
 	}
 	return n, nil
 }
 
-// end checks that n equals size, that the stream ends there, and that no input is left.
-func (r *reader) end(n, size int64) error {
-	name := r.stream.Name()
-	if n < size {
-		return Corruptf(name, "ends after %d of %d bytes", n, size)
-	}
-	more, err := io.ReadFull(r, make([]byte, 1))
-	switch {
-	case more > 0:
-		return Corruptf(name, "holds more than %d bytes", size)
-	case !errors.Is(err, io.EOF):
-		return err
-	case r.Rest() > 0:
-		return Corruptf(name, "%d bytes after its end", r.Rest())
-	}
-	r.stream.readers.Put(r.Reader)
-	return nil
-}
+// mostPooled is the largest window of a reader that is kept for the next stream.
+const mostPooled = 20 << 20

@@ -191,7 +191,7 @@ func Unpacked(err error) error {
 	var bad flate.CorruptInputError
 	var internal flate.InternalError // some damaged streams cause this
 	if errors.As(err, &bad) || errors.As(err, &internal) || err == io.EOF || err == io.ErrUnexpectedEOF {
-		return codec.Corrupt("deflate", codec.NoEOF(err))
+		return codec.Corrupt("deflate", err)
 	}
 	return err
 }

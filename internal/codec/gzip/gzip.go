@@ -1,5 +1,6 @@
 // Package gzip implements the codec "gzip": one gzip member (RFC 1952). The writer stores no name
 // and no time. The reader always verifies CRC-32 and length.
+// It refuses names and comments of more than 511 bytes.
 package gzip
 
 import (
@@ -42,10 +43,6 @@ type reader struct {
 func (library) NewReader() (codec.Reader, error) { return new(reader), nil }
 
 func (z *reader) Reset(src []byte) error {
-	src, err := withoutTexts(src)
-	if err != nil {
-		return err
-	}
 	z.src.Reset(src)
 	if err := z.Reader.Reset(&z.src); err != nil {
 		return err

@@ -67,16 +67,12 @@ func (library) Window([]byte) int64 { return 2 * reach }
 var errEnd = errors.New("the block ends within a sequence")
 
 // Expand decodes one sequence at a time, since the library can only decode a whole block. Like the
-// library it accepts a block that ends with a match, although the format requires literals. If w is
-// io.Discard, it only counts, since a block has no checksum.
+// library it accepts a block that ends with a match, although the format requires literals.
 func (library) Expand(w io.Writer, src []byte, size int64) error {
 	if len(src) == 0 {
 		return codec.Corrupt("lz4", errEnd)
 	}
-	o := output{w: w}
-	if w != io.Discard {
-		o.b = make([]byte, 0, 2*reach)
-	}
+	o := output{w: w, b: make([]byte, 0, 2*reach)}
 	left := size
 	for len(src) > 0 && o.err == nil {
 		n, rest, ok := lengthOf(int64(src[0]>>4), src[1:])
@@ -132,7 +128,7 @@ func (o *output) flush() {
 }
 
 func (o *output) literals(b []byte) {
-	for len(b) > 0 && o.b != nil {
+	for len(b) > 0 && o.err == nil {
 		n := min(o.room(), len(b))
 		o.b, b = append(o.b, b[:n]...), b[n:]
 	}
@@ -140,7 +136,7 @@ func (o *output) literals(b []byte) {
 
 // match repeats n bytes from offset bytes back. The two ranges may overlap.
 func (o *output) match(offset int, n int64) {
-	for n > 0 && o.b != nil && o.err == nil {
+	for n > 0 && o.err == nil {
 		k := min(int64(o.room()), n, int64(offset))
 		o.b = append(o.b, o.b[len(o.b)-offset:][:k]...)
 		n -= k

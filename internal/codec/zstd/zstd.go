@@ -48,46 +48,25 @@ func (library) NewWriter(level int) (codec.Writer, error) {
 	return writer{z}, err
 }
 
-// reader decompresses a frame. A decoder with a large window is dropped at the end.
-type reader struct {
-	*zstd.Decoder
-	large bool
+type reader struct{ *zstd.Decoder }
+
+func (library) NewReader() (codec.Reader, error) {
+	const most = 1<<41 + 7<<38 // the largest window that the format permits
+	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
+		zstd.WithDecoderMaxMemory(1<<62), zstd.WithDecoderMaxWindow(most))
+	return reader{z}, err
 }
 
-const usualWindow = 8 << 20 // the writer's default
-
-func (library) NewReader() (codec.Reader, error) { return new(reader), nil }
-
-func (z *reader) Reset(src []byte) error {
+func (z reader) Reset(src []byte) error {
 	f, err := parseFrame(src)
 	if err != nil {
 		return err
 	}
-	z.large = f.window > usualWindow
-	if z.Decoder == nil {
-		const most = 1<<41 + 7<<38 // the largest window that the format permits
-		z.Decoder, err = zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
-			zstd.WithDecoderMaxMemory(1<<62), zstd.WithDecoderMaxWindow(most))
-		if err != nil {
-			return err
-		}
-	}
 	return z.Decoder.Reset(io.MultiReader(bytes.NewReader(f.rewritten()), bytes.NewReader(src[f.HeaderSize:])))
 }
 
-func (z *reader) Read(p []byte) (int, error) {
-	if z.Decoder == nil {
-		return 0, io.EOF
-	}
-	n, err := z.Decoder.Read(p)
-	if err == io.EOF && z.large {
-		z.Decoder = nil
-	}
-	return n, err
-}
-
 // Rest returns 0, since parseFrame has checked the end of the frame.
-func (*reader) Rest() int { return 0 }
+func (reader) Rest() int { return 0 }
 
 // frame is the content of a frame's header and of its block headers.
 type frame struct {
