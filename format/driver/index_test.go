@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"slices"
@@ -87,244 +88,119 @@ func TestZeroIndex(t *testing.T) {
 	}
 }
 
-// TestMoreThanToldOf looks up what is not there after more tensors came than
-// Grow made room for: the search must meet a free slot.
-func TestMoreThanToldOf(t *testing.T) {
-	for told := range 3 {
-		x := grown(told, 0, 0)
-		for i := range 20 {
-			if _, ok := x.Lookup("none"); ok {
-				t.Fatal("found what is not there")
-			}
-			add(t, x, fmt.Sprint("t", i), 0, 4)
+// TestIndexAgainstList fills indexes with random tensors, with and without hints, and compares them with a list while they
+// are filled, afterwards, and when they are sealed.
+func TestIndexAgainstList(t *testing.T) {
+	sizes := []int{0, 1, 5, 42, 43, 1000, 70_000, 3}
+	for seed := range 24 {
+		r := rand.New(rand.NewPCG(uint64(seed), 1))
+		n := sizes[seed%len(sizes)]
+		f := &filled{x: &Index{}, grows: seed%3 > 0}
+		if hint := []int{0, n, 3}[seed%3]; hint > 0 {
+			f.x.Grow(hint, 8*hint, hint)
 		}
-	}
-}
-
-// TestGrowTwice: formats that learn of tensors in parts make room again.
-func TestGrowTwice(t *testing.T) {
-	x := grown(3, 0, 0)
-	for i := range 50 {
-		if i%10 == 0 {
-			x.Grow(10, 20, 10)
-		}
-		add(t, x, fmt.Sprint("t", i), int64(i), 4)
-	}
-	for i := range 50 {
-		if at, ok := x.Lookup(fmt.Sprint("t", i)); at != i || !ok {
-			t.Errorf("tensor %d is at %d, %v", i, at, ok)
-		}
-	}
-}
-
-// TestDuplicates: a name that is taken adds nothing, wherever it comes.
-func TestDuplicates(t *testing.T) {
-	x := grown(2, 10, 2)
-	add(t, x, "a", 0, 1)
-	add(t, x, "b", 1, 1)
-	for range 3 {
-		if x.Add(&Tensor{Name: []byte("a"), DType: tensor.Int8, Offset: 5, Size: 1}) == nil {
-			t.Error("a name was added twice")
-		}
-	}
-	add(t, x, "c", 2, 1)
-	var got []string
-	for i := range x.Len() {
-		_, off, _ := x.Place(i)
-		got = append(got, fmt.Sprint(x.Name(i), off))
-	}
-	if d := cmp.Diff([]string{"a0", "b1", "c2"}, got); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
-}
-
-// TestMany compares with a map, for exact hints and for none.
-func TestMany(t *testing.T) {
-	const n = 20_000
-	r := rand.New(rand.NewPCG(1, 1))
-	for _, hint := range []int{0, 1, n} {
-		x := grown(hint, 8*hint, hint)
-		want := map[string]int{}
 		for range n {
-			// One name in ten comes again.
-			name := fmt.Sprint(r.IntN(10 * n))
-			if r.IntN(10) == 0 && len(want) > 0 {
-				name = x.Name(r.IntN(len(want)))
-			}
-			shape := x.Dims(1)
-			shape[0] = int64(len(want) % 256)
-			added := x.Add(&Tensor{Name: []byte(name), DType: tensor.Uint8, Shape: shape, Offset: 0, Size: shape[0]}) == nil
-			if _, taken := want[name]; added == taken {
-				t.Fatalf("Add(%q) = %v", name, added)
-			}
-			if added {
-				want[name] = len(want)
-			}
+			f.add(t, r)
 		}
-		if x.Len() != len(want) {
-			t.Fatalf("%d tensors, want %d", x.Len(), len(want))
+		f.check(t, r, n)
+		f.x.Seal()
+		f.check(t, r, n)
+		if seed%3 == 0 && cap(f.x.records) > n+n/3+16 {
+			t.Errorf("room for %d tensors of %d", cap(f.x.records), n)
 		}
-		for name, i := range want {
-			if at, ok := x.Lookup(name); !ok || at != i || x.Name(i) != name || x.Shape(i)[0] != int64(i%256) {
-				t.Fatalf("hint %d: %q is at %d, %v, want %d", hint, name, at, ok, i)
-			}
+		other := &filled{x: &Index{}} // in the memory that was returned
+		for range n {
+			other.add(t, r)
 		}
-		for range 1000 {
-			name := fmt.Sprint("x", r.Uint64())
-			if _, ok := x.Lookup(name); ok {
-				t.Fatalf("%q is found", name)
-			}
-		}
+		f.add(t, r)
+		f.check(t, r, n)
 	}
 }
 
-// TestLongNames: a name may be longer than what a record has room to say.
-func TestLongNames(t *testing.T) {
-	for _, told := range []int{0, 3} {
-		x := grown(told, 10, 0)
-		long := strings.Repeat("n", longName-1)
-		names := []string{"a", long, long + "n", long + "nn", "b"}
-		for i, name := range names {
-			add(t, x, name, int64(i), 1)
+// filled is an index and what it should have.
+type filled struct {
+	x     *Index
+	want  []tensor.Info
+	grows bool // room is made now and then
+}
+
+// add adds a random tensor, or one whose name is taken.
+func (f *filled) add(t *testing.T, r *rand.Rand) {
+	t.Helper()
+	i := len(f.want)
+	info := tensor.Info{Name: fmt.Sprint(i, "-", r.Uint32()), DType: tensor.Uint8, Offset: int64(i), Size: r.Int64N(100)}
+	if i < 50 && r.IntN(100) == 0 {
+		info.Name += strings.Repeat("n", longName-len(info.Name)-1+r.IntN(3))
+	}
+	if r.IntN(5) == 0 {
+		info.Compression, info.Offset = "gzip", -1
+	}
+	if r.IntN(5) == 0 {
+		info.Quant = &tensor.Quantization{Axis: i}
+	}
+	if f.grows && r.IntN(40) == 0 {
+		f.x.Grow(10, 20, 10)
+	}
+	f.x.Dims(3)[2] = 77 // dims that no tensor takes
+	d := f.x.Dims(r.IntN(3))
+	_ = append(d, 88)
+	for j := range d {
+		d[j] = r.Int64N(9)
+	}
+	info.Shape, info.Stored = d.Clone(), info.Size
+	if r.IntN(2) == 0 {
+		d = d.Clone()
+	}
+	add := Tensor{Name: []byte(info.Name), DType: info.DType, Shape: d, Offset: info.Offset, Size: info.Size, Compression: info.Compression, Quant: info.Quant}
+	if info.Compression != "" {
+		info.Stored = 7
+	}
+	add.Stored = 7
+	if i > 0 && r.IntN(10) == 0 {
+		taken := add
+		taken.Name = []byte(f.want[r.IntN(i)].Name)
+		if !errors.Is(f.x.Add(&taken), tensor.ErrCorrupt) {
+			t.Fatalf("%q was added twice", taken.Name)
 		}
-		for range 2 {
-			for i, name := range names {
-				if at, ok := x.Lookup(name); at != i || !ok || x.Name(i) != name {
-					t.Errorf("the name of %d bytes is at %d, %v", len(name), at, ok)
-				}
-			}
-			x.Seal()
-		}
+	}
+	if err := f.x.Add(&add); err != nil {
+		t.Fatal(err)
+	}
+	_ = append(f.x.Shape(i), 66)
+	f.want = append(f.want, info)
+	if k := r.IntN(i + 1); r.IntN(20) == 0 {
+		f.want[k].Quant = &tensor.Quantization{Axis: -k}
+		f.x.SetQuant(k, f.want[k].Quant)
+		f.same(t, k)
 	}
 }
 
-// TestDimsAreApart: appending to one tensor's shape does not change the next, and dims
-// that no tensor took are gone.
-func TestDimsAreApart(t *testing.T) {
-	for hint := range 3 {
-		x := &Index{}
-		if hint > 0 {
-			x.Grow(1, 1, hint)
-		}
-		for i, dims := range []tensor.Shape{{1}, {2, 3}, {}, {4}} {
-			x.Dims(3)[2] = 77
-			d := x.Dims(len(dims))
-			_ = append(d, 88)
-			copy(d, dims)
-			_ = append(d, 99)
-			x.Add(&Tensor{Name: []byte{'a' + byte(i)}, DType: tensor.Uint8, Shape: d})
-			_ = append(x.Shape(i), 66)
-		}
-		for range 2 {
-			if got := fmt.Sprint(x.Shape(0), x.Shape(1), x.Shape(2), x.Shape(3)); got != "[1] [2, 3] [] [4]" {
-				t.Errorf("hint %d: %s", hint, got)
-			}
-			x.Seal()
-		}
+// same compares tensor i.
+func (f *filled) same(t *testing.T, i int) {
+	t.Helper()
+	w := &f.want[i]
+	if d := cmp.Diff(*w, described(f.x, i)); d != "" {
+		t.Fatalf("tensor %d of %d (-want +got):\n%s", i, len(f.want), d)
+	}
+	at, ok := f.x.Lookup(w.Name)
+	atb, okb := f.x.LookupBytes([]byte(w.Name))
+	if at != i || atb != i || !ok || !okb || f.x.Compression(i) != w.Compression || f.x.Quant(i) != w.Quant {
+		t.Fatalf("tensor %d is found at %d and %d, %v %v, or has other extras", i, at, atb, ok, okb)
 	}
 }
 
-// TestSeal: an index that was not told what comes has the same afterwards, in memory
-// of its own, no more than that takes, although it collected it where others did.
-func TestSeal(t *testing.T) {
-	build := func(n int, told bool) *Index {
-		x := &Index{}
-		if told {
-			x.Grow(n, 8*n, n)
-		}
-		for i := range n {
-			d := Tensor{Name: fmt.Append(nil, "t", 3*i), DType: tensor.Uint8, Shape: tensor.Shape{int64(i)}, Offset: int64(i), Size: int64(i)}
-			if i%7 == 3 {
-				d.Quant = &tensor.Quantization{Scales: []float32{float32(i)}}
-			}
-			if x.Add(&d) != nil || x.Add(&d) == nil {
-				t.Fatal("not added once")
-			}
-			if at, ok := x.LookupBytes(d.Name); at != i || !ok || x.Name(i) != string(d.Name) {
-				t.Fatalf("tensor %d is not there while the index is filled", i)
-			}
-		}
-		return x
+// check compares all tensors, or some of many, and looks for names that are not there.
+func (f *filled) check(t *testing.T, r *rand.Rand, n int) {
+	t.Helper()
+	if f.x.Len() != len(f.want) {
+		t.Fatalf("%d tensors, want %d", f.x.Len(), len(f.want))
 	}
-	for _, n := range []int{0, 1, 5, 42, 43, 1000, 70000, 3} {
-		told, sealed := build(n, true), build(n, false)
-		sealed.Seal()
-		if other := build(n/2, false); other.Len() != n/2 { // in the memory that was given back
-			t.Fatal(other.Len())
-		}
-		sealed.Seal()
-		if told.Len() != n || sealed.Len() != n {
-			t.Fatalf("%d and %d tensors of %d", told.Len(), sealed.Len(), n)
-		}
-		for i := range n {
-			if d := cmp.Diff(described(told, i), described(sealed, i)); d != "" {
-				t.Fatalf("tensor %d of %d (-told +sealed)\n%s", i, n, d)
-			}
-			if at, ok := sealed.Lookup(told.Name(i)); at != i || !ok {
-				t.Fatalf("tensor %d of %d is at %d, %v", i, n, at, ok)
-			}
-		}
-		if c := cap(sealed.records); c > n+n/3+16 {
-			t.Errorf("room for %d tensors of %d", c, n)
-		}
-		if sealed.Add(&Tensor{Name: []byte("more")}) != nil {
-			t.Error("nothing can be added any more")
-		}
+	for i := 0; i < len(f.want); i += 1 + n/1000 {
+		f.same(t, i)
 	}
-}
-
-// TestExtrasInAnyOrder adds tensors with and without what records have no room
-// for, beyond the hint too, and asks for descriptions while adding and after.
-func TestExtrasInAnyOrder(t *testing.T) {
-	r := rand.New(rand.NewPCG(8, 8))
-	for _, hint := range []int{0, 3, 300} {
-		x := grown(hint, 0, 0)
-		var want []tensor.Info
-		for i := range 300 {
-			info := tensor.Info{Name: fmt.Sprint(i), DType: tensor.Uint8, Shape: tensor.Shape{int64(i)}, Offset: -1, Size: int64(i), Stored: int64(i)}
-			if r.IntN(5) == 0 {
-				info.Compression, info.Stored = "gzip", 7
-			}
-			if r.IntN(5) == 0 {
-				info.Quant = &tensor.Quantization{Axis: i}
-			}
-			want = append(want, info)
-			shape := info.Shape // not from Dims: to be copied
-			if r.IntN(2) == 0 {
-				shape = x.Dims(1)
-				shape[0] = int64(i)
-			}
-			if x.Add(&Tensor{Name: []byte(info.Name), DType: info.DType, Shape: shape, Offset: -1, Size: info.Size, Stored: 7, Compression: info.Compression, Quant: info.Quant, Loaded: true}) != nil {
-				t.Fatalf("tensor %d was refused", i)
-			}
-			if k := r.IntN(i + 1); r.IntN(10) == 0 {
-				if diff := cmp.Diff(want[k], described(x, k)); diff != "" {
-					t.Fatalf("tensor %d while adding (-want +got):\n%s", k, diff)
-				}
-			}
-		}
-		for i, w := range want {
-			if diff := cmp.Diff(w, described(x, i)); diff != "" {
-				t.Fatalf("hint %d: tensor %d (-want +got):\n%s", hint, i, diff)
-			}
-			if x.Compression(i) != w.Compression || x.Quant(i) != w.Quant {
-				t.Errorf("tensor %d: %q %v", i, x.Compression(i), x.Quant(i))
-			}
-		}
-	}
-}
-
-// TestSetQuant gives parameters to tensors that are in the index already.
-func TestSetQuant(t *testing.T) {
-	x := grown(3, 0, 0)
-	for i := range 3 {
-		x.Add(&Tensor{Name: fmt.Append(nil, i), DType: tensor.Uint8, Size: 5, Loaded: true})
-	}
-	q := &tensor.Quantization{}
-	x.SetQuant(1, q)
-	for i, want := range []*tensor.Quantization{nil, q, nil} {
-		if info := described(x, i); x.Quant(i) != want || info.Quant != want || info.Stored != 5 {
-			t.Errorf("tensor %d: %v, %+v", i, x.Quant(i), info)
+	for range 100 {
+		if _, ok := f.x.Lookup(fmt.Sprint("x", r.Uint64())); ok {
+			t.Fatal("a name is found that is not there")
 		}
 	}
 }
