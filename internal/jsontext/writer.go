@@ -58,16 +58,21 @@ func (w *Writer) Text(s string) {
 		s = strings.ToValidUTF8(s, "\uFFFD")
 	}
 	w.B = append(w.B, '"')
+	from := 0 // the end of what was escaped last
 	for i := range len(s) {
 		c := s[i]
+		if c >= ' ' && c != '"' && c != '\\' {
+			continue
+		}
+		w.B = append(w.B, s[from:i]...)
+		from = i + 1
 		if k := strings.IndexByte(short, c); k >= 0 {
 			w.B = append(w.B, '\\', letters[k])
-		} else if c < ' ' {
-			w.B = fmt.Appendf(w.B, `\u%04x`, c)
 		} else {
-			w.B = append(w.B, c)
+			w.B = fmt.Appendf(w.B, `\u%04x`, c)
 		}
 	}
+	w.B = append(w.B, s[from:]...)
 	w.B = append(w.B, '"')
 }
 

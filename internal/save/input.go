@@ -30,13 +30,14 @@ type Input struct {
 	size, left int64
 	moved      func(n int) // reports progress
 
-	// The arguments of Each and CopyTo, which would take memory for each tensor.
+	// Variables of Each, CopyTo and Finish, which would take memory for each tensor.
 	most  int
 	f     func(p []byte) error
 	store func(p []byte) error // copyPiece
 	to    io.WriterAt
 	off   int64
 	sum   io.Writer
+	one   [1]byte
 }
 
 // NewInput returns an Input of size bytes from r. moved may be nil.
@@ -168,13 +169,18 @@ func (in *Input) copyPiece(p []byte) error {
 	case len(p) < overlap:
 		return cmp.Or(in.add(p), in.write(p))
 	}
-	return work.Each(in.ctx, 2, 2, func(i int) error {
-		debug.SetPanicOnFault(true) // Each repeats a panic in the caller's goroutine
-		if i == 0 {
-			return in.add(p)
-		}
-		return in.write(p)
-	})
+	return in.concurrently(p)
+}
+
+// concurrently writes p while another goroutine adds it to the checksum.
+func (in *Input) concurrently(p []byte) (err error) {
+	added := make(chan error, 1)
+	go work.Catch(func() error {
+		debug.SetPanicOnFault(true)
+		return in.add(p)
+	}, func(err error) { added <- err })
+	defer func() { err = cmp.Or(work.Rethrow(<-added), err) }()
+	return in.write(p)
 }
 
 func (in *Input) add(p []byte) error {
@@ -193,8 +199,7 @@ func (in *Input) Finish() error {
 	if in.left > 0 {
 		return in.short()
 	}
-	var one [1]byte
-	n, err := in.read(one[:])
+	n, err := in.read(in.one[:])
 	if n > 0 {
 		return in.long()
 	}

@@ -30,6 +30,7 @@ type Writer struct {
 	mu      sync.Mutex
 	plan    *driver.Plan
 	index   *names // tensors of the plan
+	next    int    // the tensor to expect
 	in      *Input // the current tensor
 	at      string // its name
 	written []bool
@@ -126,17 +127,18 @@ func (w *Writer) layoutOf(p *driver.Plan) (*driver.Layout, error) {
 // the order of the file.
 func (w *Writer) start(t output, ordered bool) error {
 	w.out = t
-	order := inOrder(len(w.plan.Tensors))
 	enc, err := encoderOf(t, w.plan, w.layout)
 	if err != nil {
 		return err
 	}
 	w.enc = enc
-	if e, ok := enc.(*layoutEncoder); ok {
-		order = e.order
-	}
 	if ordered {
-		w.queue = &queue{where: w.o.Spool, order: order}
+		w.queue = &queue{where: w.o.Spool}
+		if e, ok := enc.(*layoutEncoder); ok {
+			w.queue.order = e.order
+		} else {
+			w.queue.order = inOrder(len(w.plan.Tensors))
+		}
 		if w.layout.Secret {
 			w.queue.where = driver.SpoolMemory
 		}
@@ -183,7 +185,7 @@ func (w *Writer) WriteTensor(name string, r io.Reader) error {
 	if w.over != nil {
 		return w.refusal()
 	}
-	i := *w.index.slot(name)
+	i := w.find(name)
 	if i < 0 {
 		return w.planError(name, fmt.Errorf("%w in the plan", tensor.ErrNotFound))
 	}
@@ -191,12 +193,20 @@ func (w *Writer) WriteTensor(name string, r io.Reader) error {
 		return w.planError(name, errors.New("already written"))
 	}
 	return w.attempt(func() error {
-		if err := w.take(int(i), r); err != nil {
+		if err := w.take(i, r); err != nil {
 			return &tensor.Error{Format: w.format, Path: w.o.Path, Field: tensorField(name), Offset: -1, Err: err}
 		}
-		w.written[i] = true
+		w.written[i], w.next = true, i+1
 		return nil
 	})
+}
+
+// find returns the index of a tensor by name, -1 if there is none. Most arrive in the plan's order.
+func (w *Writer) find(name string) int {
+	if i := w.next; i < len(w.written) && w.plan.Tensors[i].Name == name {
+		return i
+	}
+	return int(*w.index.slot(name))
 }
 
 // moved counts bytes for Progress.
