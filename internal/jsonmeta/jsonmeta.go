@@ -6,7 +6,7 @@
 package jsonmeta
 
 import (
-	"hash/maphash"
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -69,11 +69,7 @@ func (s *Scanner) Metadata() (driver.Metadata, error) { return s.metadata(false)
 
 // metadata counts the entries, so that their memory is known before it is allocated, and then decodes them.
 func (s *Scanner) metadata(plainKeys bool) (driver.Metadata, error) {
-	value := s.o.Value
-	if value == nil {
-		value = func(s *Scanner, _ string) (any, error) { return s.Value() }
-	}
-	start, end, n := *s, *s, 0
+	end, n := *s, 0
 	if err := end.Object(func([]byte, int) error { n++; return end.Skip() }); err != nil {
 		return nil, err
 	}
@@ -82,48 +78,43 @@ func (s *Scanner) metadata(plainKeys bool) (driver.Metadata, error) {
 			return nil, err
 		}
 	}
-	m, hashes := slices.Grow(driver.Metadata(nil), n), make([]uint64, 0, n)
-	err := s.Object(func(name []byte, at int) error {
-		key := string(name)
+	m, offsets := slices.Grow(driver.Metadata(nil), n), make([]int, 0, n)
+	err := s.Object(func(name []byte, at int) (err error) {
+		e := driver.Entry{Key: string(name)}
 		switch {
 		case plainKeys && s.lone >= at:
 			return &Error{int64(s.lone), unpaired}
-		case plainKeys && strings.IndexByte(key, 0) >= 0:
+		case plainKeys && strings.IndexByte(e.Key, 0) >= 0:
 			return &Error{int64(at), "a key contains a NUL character"}
+		case s.o.Value != nil:
+			e.Value, err = s.o.Value(s, e.Key)
+		default:
+			e.Value, err = s.Value()
 		}
-		v, err := value(s, key)
-		m, hashes = append(m, driver.Entry{Key: key, Value: v}), append(hashes, maphash.Bytes(seed, name))
+		m, offsets = append(m, e), append(offsets, at)
 		return err
 	})
 	if err == nil {
-		err = start.twice(hashes)
+		err = unique(m, offsets)
 	}
 	return m, err
 }
 
-var seed = maphash.MakeSeed()
-
-// twice returns an error for the first key that occurs twice. Keys with the same hash count as equal: the seed is
-// random, and 64 bits suffice for all keys that fit in memory.
-func (s *Scanner) twice(hashes []uint64) error {
-	slices.Sort(hashes)
-	var repeated []uint64 // sorted
-	for i := 1; i < len(hashes); i++ {
-		if h := hashes[i]; h == hashes[i-1] && (len(repeated) == 0 || repeated[len(repeated)-1] != h) {
-			repeated = append(repeated, h)
+// unique returns an error for the first key that occurs twice.
+func unique(m driver.Metadata, offsets []int) error {
+	order := make([]int, len(m))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(strings.Compare(m[a].Key, m[b].Key), a-b) })
+	second := len(m)
+	for k := 1; k < len(order); k++ {
+		if m[order[k]].Key == m[order[k-1]].Key {
+			second = min(second, order[k])
 		}
 	}
-	if repeated == nil {
-		return nil
+	if second < len(m) {
+		return &Error{int64(offsets[second]), "a key occurs twice"}
 	}
-	seen := make([]bool, len(repeated))
-	return s.Object(func(name []byte, at int) error {
-		if i, ok := slices.BinarySearch(repeated, maphash.Bytes(seed, name)); ok {
-			if seen[i] {
-				return &Error{int64(at), "a key occurs twice"}
-			}
-			seen[i] = true
-		}
-		return s.Skip()
-	})
+	return nil
 }

@@ -18,7 +18,7 @@ import (
 func (s *Scanner) Value() (any, error) {
 	from := s.i
 	if s.at('"') {
-		b, err := s.text()
+		b, err := s.Text()
 		return string(b), err
 	}
 	if err := s.Skip(); err != nil {

@@ -75,7 +75,7 @@ func (s *Scanner) Skip() error {
 	case c == '[':
 		return s.Array(func(int) error { return s.Skip() })
 	case c == '"':
-		_, err := s.text()
+		_, err := s.Text()
 		return err
 	case c == '-' || c >= '0' && c <= '9':
 		return s.number()
@@ -111,11 +111,8 @@ func (s *Scanner) End() error {
 // value. If each is nil, Object skips the values.
 func (s *Scanner) Object(each func(key []byte, at int) error) error {
 	return s.list('{', '}', "object", func(int) error {
-		if !s.at('"') {
-			return s.fail("expected a key")
-		}
 		at := s.i
-		key, err := s.text()
+		key, err := s.text("expected a key")
 		if err != nil {
 			return err
 		}
@@ -177,16 +174,13 @@ func (s *Scanner) Int() (n int64, err error) {
 
 // Text parses a string and returns its unescaped content, which aliases the text unless it has
 // escapes.
-func (s *Scanner) Text() ([]byte, error) {
-	if !s.at('"') {
-		return nil, s.fail("expected a string")
-	}
-	return s.text()
-}
+func (s *Scanner) Text() ([]byte, error) { return s.text("expected a string") }
 
-// text parses a string and returns its content, which aliases the text unless it has escapes.
-func (s *Scanner) text() (content []byte, err error) {
-	s.i++
+// text is Text with the reason if there is no string.
+func (s *Scanner) text(missing string) (content []byte, err error) {
+	if !s.take('"') {
+		return nil, s.fail(missing)
+	}
 	from := s.i // of what is not yet in content
 	for s.escaped = false; ; {
 		// Fast path: long lists of plain names take most of the time.

@@ -64,7 +64,7 @@ type Source struct {
 func InMemory(payload []byte) *Source { return &Source{Win: payload, Size: int64(len(payload))} }
 
 // OpenFile returns a source for size bytes at offset base of a file. It must be closed.
-func OpenFile(src wire.Sized, base, size int64) *Source {
+func OpenFile(src wire.File, base, size int64) *Source {
 	s := &Source{Size: size, Base: base, InFile: true}
 	s.file.Open(src)
 	return s

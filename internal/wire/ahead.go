@@ -31,7 +31,7 @@ func (a *ahead) at(i int) *cluster { return &a.clusters[i%clusters] }
 func (a *ahead) stride(i int) int64 { return a.at(i).from - a.at(i-1).from }
 
 // read records a read and prefetches the next ones.
-func (a *ahead) read(file Sized, from, to int64) {
+func (a *ahead) read(file File, from, to int64) {
 	if a.n > 0 {
 		if c := a.at(a.n - 1); from >= c.from && from < c.to+farther {
 			c.to = max(c.to, to)

@@ -1,13 +1,10 @@
 package wire
 
-import (
-	"bytes"
-	"testing"
-)
+import "testing"
 
 // prefetched is a file that notes what is read ahead of it, and what is read that was not.
 type prefetched struct {
-	*bytes.Reader
+	*recording
 	warm          bool
 	soon          []cluster
 	bytes, misses int
@@ -21,7 +18,7 @@ func (f *prefetched) ReadSoon(off, n int64) bool {
 	return true
 }
 
-func (f *prefetched) ReadAt(p []byte, off int64) (int, error) {
+func (f *prefetched) ReadAhead(p []byte, off int64) (int, error) {
 	found := false
 	for _, c := range f.soon {
 		found = found || c.from <= off && off+int64(len(p)) <= c.to
@@ -29,7 +26,7 @@ func (f *prefetched) ReadAt(p []byte, off int64) (int, error) {
 	if !found {
 		f.misses++
 	}
-	return f.Reader.ReadAt(p, off)
+	return f.recording.ReadAhead(p, off)
 }
 
 func TestAhead(t *testing.T) {
@@ -58,7 +55,7 @@ func TestAhead(t *testing.T) {
 					size += 40 + n + k*tt.drift
 				}
 			}
-			f := &prefetched{Reader: bytes.NewReader(make([]byte, size)), warm: tt.warm}
+			f := &prefetched{recording: recorded(make([]byte, size)), warm: tt.warm}
 			var w Window
 			w.Open(f)
 			defer w.Close()
@@ -97,13 +94,12 @@ func TestAheadAnywhere(t *testing.T) {
 
 // claimed is a file of which nothing is read.
 type claimed struct {
-	bytes.Reader
+	*recording
 	t    *testing.T
 	size int64
 }
 
-func (f claimed) Size() int64                       { return f.size }
-func (f claimed) ReadAt([]byte, int64) (int, error) { panic("read") }
+func (f claimed) Size() int64 { return f.size }
 
 func (f claimed) ReadSoon(off, n int64) bool {
 	if off < 0 || n <= 0 || n > f.size-off {

@@ -2,7 +2,6 @@ package wire
 
 import (
 	"encoding/binary"
-	"math"
 	"slices"
 )
 
@@ -35,9 +34,6 @@ func (w *Buffer) I32(v int32) { w.U32(uint32(v)) }
 
 // I64 appends a two's complement integer of eight bytes.
 func (w *Buffer) I64(v int64) { w.U64(uint64(v)) }
-
-// F32 appends an IEEE 754 binary32.
-func (w *Buffer) F32(v float32) { w.U32(math.Float32bits(v)) }
 
 // Raw appends bytes as they are.
 func (w *Buffer) Raw(p []byte) { w.b = append(w.b, p...) }

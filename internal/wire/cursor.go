@@ -6,10 +6,10 @@
 package wire
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
-	"math"
 
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
@@ -67,16 +67,12 @@ func Errorf(format, field string, offset int64, sentinel error, text string, arg
 	return Error(format, field, offset, fmt.Errorf("%w: %w", sentinel, fmt.Errorf(text, args...)))
 }
 
-// InFile returns a copy of err with the path, if err has none.
+// InFile adds the path to an error about a file that has none.
 func InFile(err error, path string) error {
-	var e *tensor.Error
-	ok := errors.As(err, &e)
-	if !ok || e.Path != "" {
+	if !errors.As(err, new(*tensor.Error)) {
 		return err
 	}
-	c := *e
-	c.Path = path
-	return &c
+	return Explain(err, "", path)
 }
 
 // Explain adds format and path to an error that lacks them. It modifies a copy, since errors
@@ -89,16 +85,11 @@ func Explain(err error, format, path string) error {
 	if !errors.As(err, &e) {
 		return &tensor.Error{Format: format, Path: path, Offset: -1, Err: err}
 	}
-	if e.Format != "" && (e.Path != "" || path == "") {
+	if (e.Format != "" || format == "") && (e.Path != "" || path == "") {
 		return err
 	}
 	c := *e
-	if c.Format == "" {
-		c.Format = format
-	}
-	if c.Path == "" {
-		c.Path = path
-	}
+	c.Format, c.Path = cmp.Or(c.Format, format), cmp.Or(c.Path, path)
 	if err != error(e) {
 		c.Err = err // the error that wraps e has more text, including e's
 	}
@@ -130,18 +121,6 @@ func (c *Cursor) Count(field string, n, size uint64) int {
 		return 0
 	}
 	return int(n)
-}
-
-// Seek moves to a file offset within the window, its end included.
-func (c *Cursor) Seek(field string, offset int64) {
-	if c.err != nil {
-		return
-	}
-	if offset < c.base || offset-c.base > int64(len(c.buf)) {
-		c.Failf(field, offset, tensor.ErrTruncated, "offset lies outside %d..%d", c.base, c.base+int64(len(c.buf)))
-		return
-	}
-	c.pos = int(offset - c.base)
 }
 
 // U8 reads one byte.
@@ -181,12 +160,6 @@ func (c *Cursor) I32(field string) int32 { return int32(c.U32(field)) }
 
 // I64 reads a two's complement integer of eight bytes.
 func (c *Cursor) I64(field string) int64 { return int64(c.U64(field)) }
-
-// F32 reads an IEEE 754 binary32.
-func (c *Cursor) F32(field string) float32 { return math.Float32frombits(c.U32(field)) }
-
-// F64 reads an IEEE 754 binary64.
-func (c *Cursor) F64(field string) float64 { return math.Float64frombits(c.U64(field)) }
 
 // CheckSize returns ErrLimit for a size that this platform cannot address.
 func CheckSize(n int64) error {

@@ -8,7 +8,7 @@ import (
 // Window reads a file into private memory: in small pieces where the parser skips
 // data, and in pieces of growing size where it reads everything.
 type Window struct {
-	file Sized
+	file File
 	buf  *buffer // pooled
 	have []byte  // the bytes at offset at of the file
 	at   int64
@@ -17,10 +17,12 @@ type Window struct {
 	recorded bool // all of have is recorded
 }
 
-// Sized is a file that knows its size.
-type Sized interface {
+// File is a file whose structure is recorded: see driver.Source.
+type File interface {
 	io.ReaderAt
 	Size() int64
+	ReadAhead(p []byte, off int64) (int, error)
+	Record(b []byte, off int64) error
 }
 
 const (
@@ -37,7 +39,7 @@ type buffer struct {
 var windows = sync.Pool{New: func() any { return new(buffer) }}
 
 // Open sets the file to read.
-func (w *Window) Open(file Sized) {
+func (w *Window) Open(file File) {
 	*w = Window{file: file, buf: windows.Get().(*buffer)}
 	w.buf.ahead.n, w.buf.ahead.period = 0, 0
 }
@@ -62,12 +64,6 @@ func Prove(file io.ReaderAt, end int64) error {
 	return err
 }
 
-// source is a file whose structure is recorded: see driver.Source.
-type source interface {
-	ReadAhead(p []byte, off int64) (int, error)
-	Record(b []byte, off int64) error
-}
-
 // Peek is Bytes for data that may not be structure, or that is read again as part of a larger range.
 func (w *Window) Peek(off, n int64) ([]byte, error) {
 	b, err := w.piece(off, n)
@@ -79,22 +75,19 @@ func (w *Window) Peek(off, n int64) ([]byte, error) {
 
 // Bytes returns n bytes at off, a valid range of the file. They are valid until the next call.
 func (w *Window) Bytes(off, n int64) ([]byte, error) {
-	b, err := w.piece(off, n)
+	b, err := w.Peek(off, n)
 	if err != nil {
 		return nil, err
 	}
-	if src, ok := w.file.(source); ok {
-		err = src.Record(b[:n], off)
-	}
-	return b[:n:n], err
+	return b, w.file.Record(b, off)
 }
 
 // Piece returns at least n bytes at off, a valid range of the file: all that were read.
 func (w *Window) Piece(off, n int64) ([]byte, error) {
 	b, err := w.piece(off, n)
-	if src, ok := w.file.(source); ok && err == nil && !w.recorded {
+	if err == nil && !w.recorded {
 		w.recorded = true
-		err = src.Record(w.have, w.at)
+		err = w.file.Record(w.have, w.at)
 	}
 	return b, err
 }
@@ -125,11 +118,7 @@ func (w *Window) read(off, n int64) ([]byte, error) {
 		b = make([]byte, n)
 	}
 	b = b[:n]
-	read := w.file.ReadAt
-	if src, ok := w.file.(source); ok {
-		read = src.ReadAhead
-	}
-	if _, err := read(b, off); err != nil {
+	if _, err := w.file.ReadAhead(b, off); err != nil {
 		return nil, err
 	}
 	w.have, w.at, w.recorded = b, off, false

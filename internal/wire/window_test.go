@@ -10,6 +10,21 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
+// recording is a file whose structure is recorded.
+type recording struct {
+	*bytes.Reader
+	recorded []int64 // offset and length of each piece
+}
+
+func recorded(b []byte) *recording { return &recording{Reader: bytes.NewReader(b)} }
+
+func (r *recording) ReadAhead(p []byte, off int64) (int, error) { return r.ReadAt(p, off) }
+
+func (r *recording) Record(b []byte, off int64) error {
+	r.recorded = append(r.recorded, off, int64(len(b)))
+	return nil
+}
+
 // TestWindowAnywhere: reads before and after earlier ones return the right bytes.
 func TestWindowAnywhere(t *testing.T) {
 	data := make([]byte, 300<<10)
@@ -19,7 +34,7 @@ func TestWindowAnywhere(t *testing.T) {
 	}
 	var w Window
 	for range 20 {
-		w.Open(bytes.NewReader(data))
+		w.Open(recorded(data))
 		off := 0
 		for range 200 {
 			if r.IntN(3) == 0 {
@@ -37,14 +52,14 @@ func TestWindowAnywhere(t *testing.T) {
 }
 
 // claims is a file that has fewer bytes than it says.
-type claims struct{ *bytes.Reader }
+type claims struct{ *recording }
 
 func (claims) Size() int64 { return 1 << 50 }
 
 // TestWindowClaims: what a file does not have is an error, not memory.
 func TestWindowClaims(t *testing.T) {
 	var w Window
-	w.Open(claims{bytes.NewReader(make([]byte, 5000))})
+	w.Open(claims{recorded(make([]byte, 5000))})
 	defer w.Close()
 	if _, err := w.Bytes(0, 1<<40); err == nil {
 		t.Error("what the file does not have was read")
@@ -57,22 +72,9 @@ func TestWindowClaims(t *testing.T) {
 	}
 }
 
-// recording is a file whose structure is recorded.
-type recording struct {
-	*bytes.Reader
-	recorded []int64 // offset and length of each piece
-}
-
-func (r *recording) ReadAhead(p []byte, off int64) (int, error) { return r.ReadAt(p, off) }
-
-func (r *recording) Record(b []byte, off int64) error {
-	r.recorded = append(r.recorded, off, int64(len(b)))
-	return nil
-}
-
 // TestWindowRecords: Bytes records what it returns, Piece all that was read, once, Peek nothing.
 func TestWindowRecords(t *testing.T) {
-	f := &recording{Reader: bytes.NewReader(make([]byte, 5000))}
+	f := recorded(make([]byte, 5000))
 	var w Window
 	w.Open(f)
 	defer w.Close()
