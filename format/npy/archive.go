@@ -40,8 +40,8 @@ func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options
 	f := &archiveFile{parsed: parsed{src: src, index: x, checks: o.Check.Sums(), entries: make([]entry, 0, n)}, memory: o.Memory}
 	x.Version = versions[0]
 	x.Grow(n, max(0, int(a.Size)-n*zip.CentralLen), 4*n)
-	r := new(reader)
-	if err := a.Each(func(m *zip.Member) error { return f.member(a, r, m) }); err != nil {
+	r := &reader{first: a.Head}
+	if err := a.Each(func(m *zip.Member) error { return f.member(r, m) }); err != nil {
 		return nil, err
 	}
 	if n > 0 && len(f.entries) == 0 {
@@ -61,7 +61,7 @@ func (f *archiveFile) noArrays(n int) error {
 }
 
 // member adds the tensor of an entry.
-func (f *archiveFile) member(a *zip.Archive, r *reader, m *zip.Member) error {
+func (f *archiveFile) member(r *reader, m *zip.Member) error {
 	name, isArray := bytes.CutSuffix(m.Name, []byte(extension))
 	if !isArray {
 		if len(f.others) < mostNamed {
@@ -78,10 +78,7 @@ func (f *archiveFile) member(a *zip.Archive, r *reader, m *zip.Member) error {
 		return m.Wrap("file name", m.Record+zip.CentralLen, err)
 	}
 	r.entry, r.at, r.solid = m.Name, m.At, !m.Packed
-	in, err := a.Content(&m.Entry)
-	if err == nil {
-		err = r.read(in, m.Size)
-	}
+	err := r.read(m.Size)
 	if err == nil && r.other != nil {
 		err = f.memory.Reserve(mostDescr)
 	}

@@ -1,7 +1,6 @@
 package npy
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -135,8 +134,8 @@ func descrOf(t *tensor.Info) (descr string, fortran bool) {
 // types this depends on their names.
 func isReadBack(t *tensor.Info) bool {
 	b := encodeHeader(t)
-	r := &reader{entry: []byte{}}
-	err := r.read(bytes.NewReader(b), int64(len(b))+t.Size)
+	r := &reader{entry: []byte{}, first: func(int64) ([]byte, error) { return b, nil }}
+	err := r.read(int64(len(b)) + t.Size)
 	return err == nil && r.other != nil && new(parsed).encoding(&r.head).Name == t.Encoding.Name
 }
 

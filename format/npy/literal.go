@@ -2,7 +2,6 @@ package npy
 
 import (
 	"bytes"
-	"fmt"
 	"math"
 	"slices"
 
@@ -12,20 +11,17 @@ import (
 // literal parses the text of a header: a Python dict with strings, True and False,
 // and a tuple of integers. Nothing is evaluated.
 type literal struct {
-	text  []byte
-	at    int
-	old   bool // before version 3, integers may end in the L of Python 2
-	lists bool // element types that are none of ours do no harm
-	err   error
-	bad   string // the field that is wrong, and where
-	off   int
+	r    *reader
+	text []byte
+	from int64 // offset of the text in the array
+	at   int   // position in the text
+	err  error
 }
 
 // fail records the first failure.
 func (l *literal) fail(field string, sentinel error, text string, args ...any) {
 	if l.err == nil {
-		l.err = fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...))
-		l.bad, l.off = field, l.at
+		l.err = l.r.errorf(field, l.from+int64(l.at), sentinel, text, args...)
 	}
 }
 
@@ -109,7 +105,7 @@ func (l *literal) integer(field string) int64 {
 	case negative && n > 0:
 		l.fail(field, format.ErrCorrupt, "the dim -%d is negative", n)
 	}
-	if l.old && l.at < len(l.text) && l.text[l.at] == 'L' {
+	if l.r.major < 3 && l.at < len(l.text) && l.text[l.at] == 'L' { // of Python 2
 		l.at++
 	}
 	return int64(n)
@@ -142,13 +138,13 @@ func (l *literal) tuple(field string, dims *[maxRank]int64) (n int) {
 var keys = [...]string{"descr", "fortran_order", "shape"}
 
 // dict reads the dict: three keys, each once, in any order.
-func (l *literal) dict(h *head) {
-	seen := 0
+func (l *literal) dict() {
+	h, seen := &l.r.head, 0
 	l.want("header", '{')
 	for l.err == nil && !l.take('}') {
 		at := l.at
 		text := l.str("header")
-		k := slices.IndexFunc(keys[:], func(key string) bool { return key == string(text) })
+		k := slices.Index(keys[:], string(text))
 		switch {
 		case l.err != nil:
 		case k < 0:
@@ -165,7 +161,7 @@ func (l *literal) dict(h *head) {
 		seen |= 1 << k
 		switch l.peek(); k {
 		case 0:
-			l.descr(h)
+			l.descr()
 		case 1:
 			h.fortran = l.boolean(keys[k])
 		case 2:
@@ -184,10 +180,10 @@ func (l *literal) dict(h *head) {
 }
 
 // descr reads the element type.
-func (l *literal) descr(h *head) {
-	at := l.at
+func (l *literal) descr() {
+	h, at, lists := &l.r.head, l.at, l.r.entry != nil
 	if c := l.peek(); c == '[' || c == '(' {
-		if h.other = l.nested(); !l.lists {
+		if h.other = l.nested(); !lists {
 			l.at, l.err = at, nil
 			l.fail("descr", format.ErrUnsupported, "a structured type")
 		}
@@ -197,7 +193,7 @@ func (l *literal) descr(h *head) {
 	h.elem, h.swap = elemOf(s)
 	switch {
 	case l.err != nil || h.elem != nil:
-	case l.lists && isType(s):
+	case lists && isType(s):
 		h.other = s
 	default:
 		l.at = at

@@ -3,9 +3,7 @@ package npy
 import (
 	"encoding/binary"
 	"fmt"
-	"io"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/weightmap/weightmap/format"
@@ -28,19 +26,20 @@ type form struct {
 type head struct {
 	form
 	major byte
-	other []byte // the type of elements that are listed, in memory of the reader
+	other []byte // the type of elements that are listed, valid as long as the header
 	rank  int
 	dims  [maxRank]int64
 	size  int64 // of the data
 }
 
-// reader reads the headers of arrays into private memory, which it reuses.
+// reader reads the headers of arrays.
 type reader struct {
 	head
 	entry []byte // name in the archive, nil for a lone file
 	at    int64  // where the array is, for errors
 	solid bool   // the bytes of the array are those of the file from there on
-	buf   []byte
+	// first returns at least the first n bytes of the array, which are valid until the next call.
+	first func(n int64) ([]byte, error)
 }
 
 // errorf returns an error about a field at an offset in the array.
@@ -58,59 +57,47 @@ func (r *reader) wrap(field string, off int64, err error) error {
 	return wire.Error("", field, r.at+off, err)
 }
 
-// read reads the header of an array of size bytes in total. It leaves in at the
-// beginning of the data.
-func (r *reader) read(in io.Reader, size int64) error {
-	r.head, r.buf = head{}, r.buf[:0]
-	if err := r.more(in, min(size, prefixLen)); err != nil {
-		return err
+// usualLen is the length of most headers.
+const usualLen = 128
+
+// read reads the header of an array of size bytes in total.
+func (r *reader) read(size int64) error {
+	r.head = head{}
+	b, err := r.first(min(size, usualLen))
+	if err != nil {
+		return r.wrap("header", 0, err)
 	}
-	if n := min(len(r.buf), len(magic)); string(r.buf[:n]) != magic[:n] {
-		return r.errorf("magic", 0, format.ErrMagic, "the array begins with % x, not %q", r.buf[:n], magic)
+	if n := min(len(b), len(magic)); string(b[:n]) != magic[:n] {
+		return r.errorf("magic", 0, format.ErrMagic, "the array begins with % x, not %q", b[:min(len(b), prefixLen)], magic)
 	}
 	if size < prefixLen {
 		return r.errorf("header", size, format.ErrTruncated, "the array has %d bytes, its header begins with %d", size, prefixLen)
 	}
-	text, version := int64(prefixLen), r.buf[6:8]
-	length := text + int64(binary.LittleEndian.Uint16(r.buf[8:]))
-	switch r.major = version[0]; {
-	case r.major < 1 || r.major > 3 || version[1] != 0:
-		return r.errorf("version", 6, format.ErrVersion, "%d.%d, known are 1.0, 2.0 and 3.0", r.major, version[1])
+	text, length := int64(prefixLen), int64(binary.LittleEndian.Uint16(b[8:]))
+	switch r.major = b[6]; {
+	case r.major < 1 || r.major > 3 || b[7] != 0:
+		return r.errorf("version", 6, format.ErrVersion, "%d.%d, known are 1.0, 2.0 and 3.0", r.major, b[7])
+	case r.major > 1 && size < wideLen:
+		return r.errorf("header length", 8, format.ErrTruncated, "the array ends after %d bytes", size)
 	case r.major > 1:
-		text = wideLen
-		if err := r.more(in, min(size, text)); err != nil {
-			return err
-		}
-		if size < text {
-			return r.errorf("header length", 8, format.ErrTruncated, "the array ends after %d bytes", size)
-		}
-		length = text + int64(binary.LittleEndian.Uint32(r.buf[8:]))
+		text, length = wideLen, int64(binary.LittleEndian.Uint32(b[8:]))
 	}
-	switch {
+	switch length += text; {
 	case length > size:
 		return r.errorf("header length", 8, format.ErrTruncated, "the header ends at %d, the array has %d bytes", length, size)
 	case length > maxHeader:
 		return r.errorf("header length", 8, format.ErrLimit, "the header has %d bytes, at most %d are allowed", length, int64(maxHeader))
+	case length > int64(len(b)):
+		if b, err = r.first(length); err != nil {
+			return r.wrap("header", text, err)
+		}
 	}
-	if err := r.more(in, length); err != nil {
-		return err
-	}
-	r.length, r.sum = int32(length), tensor.CRC32(r.buf)
-	l := literal{text: r.buf[text:], old: r.major < 3, lists: r.entry != nil}
-	if l.dict(&r.head); l.err != nil {
-		return r.wrap(l.bad, text+int64(l.off), l.err)
+	r.length, r.sum = int32(length), tensor.CRC32(b[:length])
+	l := literal{r: r, text: b[text:length], from: text}
+	if l.dict(); l.err != nil {
+		return l.err
 	}
 	return r.measure(text, size)
-}
-
-// more reads until n bytes of the header are in memory; n is at most maxHeader.
-func (r *reader) more(in io.Reader, n int64) error {
-	have := len(r.buf)
-	r.buf = slices.Grow(r.buf, int(n)-have)[:n]
-	if _, err := io.ReadFull(in, r.buf[have:]); err != nil {
-		return r.wrap("header", int64(have), zip.Unpacked(err))
-	}
-	return nil
 }
 
 // measure computes the size of the data and compares it with the available bytes.
@@ -184,13 +171,18 @@ func (f *parsed) add(r *reader, name []byte, e zip.Entry) error {
 var versions = [...]string{"1.0", "2.0", "3.0"}
 
 // Parse implements driver.Driver.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	name, err := nameOf(src.Path())
 	if err != nil {
 		return nil, err
 	}
-	r := &reader{solid: true}
-	if err := r.read(io.NewSectionReader(src, 0, src.Size()), src.Size()); err != nil {
+	h := driver.ReadHead(src, o)
+	r := &reader{solid: true, first: h.Need}
+	err = r.read(src.Size())
+	if closeErr := h.Close(int64(r.length)); err == nil {
+		err = closeErr
+	}
+	if err != nil {
 		return nil, err
 	}
 	f := &parsed{src: src, index: x}

@@ -18,10 +18,9 @@ func (r *reading) parseArchive() error {
 		return err
 	}
 	var pickle *zip.Entry
-	var root string
 	err = a.Each(func(m *zip.Member) error {
 		e := m.Entry
-		top, rest, _ := bytes.Cut(m.Name, []byte("/"))
+		_, rest, _ := bytes.Cut(m.Name, []byte("/"))
 		name := string(rest)
 		if strings.HasPrefix(name, "code/") {
 			return wire.Errorf("", "entries", m.Record, format.ErrUnsupported, "entry %q: this is a TorchScript archive, which holds a program: load it with torch.jit.load and save its state_dict", m.Name)
@@ -33,14 +32,14 @@ func (r *reading) parseArchive() error {
 		switch {
 		case isStore && key != "":
 			if _, twice := r.byKey[key]; twice {
-				return wire.Errorf("", "entries", m.Record, format.ErrCorrupt, "storage %s occurs twice", clip(key))
+				return wire.Errorf("", "entries", m.Record, format.ErrCorrupt, "storage %.200q occurs twice", key)
 			}
 			r.addStore(key, e)
 		case name == "data.pkl":
 			if pickle != nil {
-				return m.Errorf("file name", m.Record, format.ErrCorrupt, "there is another one in %q", root)
+				return m.Errorf("file name", m.Record, format.ErrCorrupt, "there is another one")
 			}
-			pickle, root = &e, string(top)
+			pickle = &e
 		case name == "version" || name == "byteorder":
 			return r.word(name, &e)
 		}

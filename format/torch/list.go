@@ -13,17 +13,14 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// lister walks the object of a pickle and lists tensors and metadata by their paths.
-type lister struct {
-	*reading
-	stored int64 // bytes of the pickle
-	at     int64 // offset of the pickle, for errors
-
-	path    []byte
-	within  map[any]bool // the containers on the path to the current value
-	visits  int64
-	named   int64 // bytes of names so far
-	skipped []skip
+// walk is the state of a walk through the object of a pickle.
+type walk struct {
+	at, stored int64 // the pickle: its offset, for errors, and its size
+	path       []byte
+	within     map[any]bool // the containers on the path to the current value
+	visits     int64
+	named      int64 // bytes of names so far
+	skipped    []skip
 }
 
 // skip counts the ignored values of one kind.
@@ -35,10 +32,10 @@ type skip struct {
 
 // list lists the tensors and metadata in v, the object of a pickle of stored bytes at offset at.
 func (r *reading) list(v any, at, stored int64) error {
-	l := &lister{reading: r, at: at, stored: stored, within: make(map[any]bool)}
-	err := l.list(v)
-	for _, s := range l.skipped {
-		r.notes = append(r.notes, fmt.Sprintf("not shown: %d of type %s, the first at %s", s.n, s.kind, clip(s.first)))
+	r.walk = walk{at: at, stored: stored, within: make(map[any]bool)}
+	err := r.value(v)
+	for _, s := range r.walk.skipped {
+		r.notes = append(r.notes, fmt.Sprintf("not shown: %d of type %s, the first at %.200q", s.n, s.kind, s.first))
 	}
 	return err
 }
@@ -54,46 +51,46 @@ func rootName(path string) string {
 	return s
 }
 
-func (l *lister) errorf(sentinel error, text string, args ...any) error {
-	return wire.Errorf("", "pickle", l.at, sentinel, text, args...)
+func (r *reading) errorf(sentinel error, text string, args ...any) error {
+	return wire.Errorf("", "pickle", r.walk.at, sentinel, text, args...)
 }
 
-// list walks v, which is at l.path. A pickle may refer to a value many times, so the number of
+// value lists v, which is at the current path. A pickle may refer to a value many times, so the number of
 // paths is limited.
-func (l *lister) list(v any) error {
-	if l.visits++; l.visits > 1<<16+l.stored {
-		return l.errorf(format.ErrLimit, "its values are reached by more than %d paths", l.visits-1)
+func (r *reading) value(v any) error {
+	if r.walk.visits++; r.walk.visits > 1<<16+r.walk.stored {
+		return r.errorf(format.ErrLimit, "its values are reached by more than %d paths", r.walk.visits-1)
 	}
 	switch v := v.(type) {
 	case *rebuilt:
-		return l.tensor(v)
+		return r.tensor(v)
 	case string, bool, int64, float64:
-		name, err := l.name()
+		name, err := r.name()
 		if err == nil {
-			l.meta = append(l.meta, driver.Entry{Key: name, Value: v})
+			r.meta = append(r.meta, driver.Entry{Key: name, Value: v})
 		}
 		return err
 	case tuple:
-		return l.items(v)
+		return r.items(v)
 	case *list, *dict:
-		if l.within[v] {
-			return l.errorf(format.ErrCorrupt, "%s contains itself", clip(string(l.path)))
+		if r.walk.within[v] {
+			return r.errorf(format.ErrCorrupt, "%.200q contains itself", r.walk.path)
 		}
-		l.within[v] = true
-		defer delete(l.within, v)
+		r.walk.within[v] = true
+		defer delete(r.walk.within, v)
 		if d, ok := v.(*dict); ok {
-			return l.entries(d.items)
+			return r.entries(d.items)
 		}
-		return l.items(v.(*list).items)
+		return r.items(v.(*list).items)
 	}
-	l.skip(kindOf(v))
+	r.skip(kindOf(v))
 	return nil
 }
 
 // items walks the elements of a list, named by position.
-func (l *lister) items(items []any) error {
+func (r *reading) items(items []any) error {
 	for i, v := range items {
-		if err := l.below(strconv.Itoa(i), v); err != nil {
+		if err := r.below(strconv.Itoa(i), v); err != nil {
 			return err
 		}
 	}
@@ -101,7 +98,7 @@ func (l *lister) items(items []any) error {
 }
 
 // entries walks the values of a dict.
-func (l *lister) entries(items []any) error {
+func (r *reading) entries(items []any) error {
 	for i := 0; i < len(items); i += 2 {
 		var key string
 		switch k := items[i].(type) {
@@ -110,10 +107,10 @@ func (l *lister) entries(items []any) error {
 		case int64:
 			key = strconv.FormatInt(k, 10)
 		default:
-			l.skip("value with a key of type " + kindOf(k))
+			r.skip("value with a key of type " + kindOf(k))
 			continue
 		}
-		if err := l.below(key, items[i+1]); err != nil {
+		if err := r.below(key, items[i+1]); err != nil {
 			return err
 		}
 	}
@@ -121,65 +118,65 @@ func (l *lister) entries(items []any) error {
 }
 
 // below walks the value v, which is at key in the current one.
-func (l *lister) below(key string, v any) error {
-	n := len(l.path)
-	if len(l.within) > maxDepth || n+len(key) > maxName {
-		return l.errorf(format.ErrLimit, "values are nested deeper than %d, or have names longer than %d bytes", maxDepth, maxName)
+func (r *reading) below(key string, v any) error {
+	n := len(r.walk.path)
+	if len(r.walk.within) > maxDepth || n+len(key) > maxName {
+		return r.errorf(format.ErrLimit, "values are nested deeper than %d, or have names longer than %d bytes", maxDepth, maxName)
 	}
 	if n > 0 {
-		l.path = append(l.path, '.')
+		r.walk.path = append(r.walk.path, '.')
 	}
-	l.path = append(l.path, key...)
-	err := l.list(v)
-	l.path = l.path[:n]
+	r.walk.path = append(r.walk.path, key...)
+	err := r.value(v)
+	r.walk.path = r.walk.path[:n]
 	return err
 }
 
 // name returns the current path as a name. The total size of names is limited.
-func (l *lister) name() (string, error) {
-	name := string(l.path)
+func (r *reading) name() (string, error) {
+	name := string(r.walk.path)
 	if name == "" {
-		name = rootName(l.src.Path())
+		name = rootName(r.src.Path())
 	}
 	const floor, ratio = 16 << 20, 16
-	if l.named += int64(len(name)) + objectBytes; l.named > floor+ratio*l.stored {
-		return "", l.errorf(format.ErrLimit, "its names have more than %d bytes", l.named-1)
+	if r.walk.named += int64(len(name)) + objectBytes; r.walk.named > floor+ratio*r.walk.stored {
+		return "", r.errorf(format.ErrLimit, "its names have more than %d bytes", r.walk.named-1)
 	}
 	if err := tensor.CheckName(name); err != nil {
-		return "", l.errorf(format.ErrCorrupt, "%w", err)
+		return "", r.errorf(format.ErrCorrupt, "%w", err)
 	}
 	return name, nil
 }
 
-func (l *lister) skip(kind string) {
-	i := slices.IndexFunc(l.skipped, func(s skip) bool { return s.kind == kind })
+func (r *reading) skip(kind string) {
+	i := slices.IndexFunc(r.walk.skipped, func(s skip) bool { return s.kind == kind })
 	if i < 0 {
-		if len(l.skipped) == mostSkipped {
+		if len(r.walk.skipped) == mostSkipped {
 			return
 		}
-		i = len(l.skipped)
-		l.skipped = append(l.skipped, skip{kind: kind, first: string(l.path)})
+		i = len(r.walk.skipped)
+		r.walk.skipped = append(r.walk.skipped, skip{kind: kind, first: string(r.walk.path)})
 	}
-	l.skipped[i].n++
+	r.walk.skipped[i].n++
 }
 
 // mostSkipped limits the number of kinds that notes name.
 const mostSkipped = 16
 
 // tensor lists a tensor at the current path.
-func (l *lister) tensor(t *rebuilt) error {
-	name, err := l.name()
+func (r *reading) tensor(t *rebuilt) error {
+	name, err := r.name()
 	if err != nil {
 		return err
 	}
 	s := t.storage
-	i, ok := l.byKey[s.key]
+	i, ok := r.byKey[s.key]
 	if !ok {
-		return l.errorf(format.ErrCorrupt, "tensor %s is in storage %s, which is missing", clip(name), clip(s.key))
+		return r.errorf(format.ErrCorrupt, "tensor %.200q is in storage %.200q, which is missing", name, s.key)
 	}
-	e := &l.stores[i]
+	e := &r.stores[i]
 	if s.count > 0 && (s.first > e.Size/s.elem.size || s.count > e.Size/s.elem.size-s.first) {
-		return l.errorf(format.ErrTruncated, "storage %s has %d bytes, %d elements of %d bytes from %d on are in it", clip(s.key), e.Size, s.count, s.elem.size, s.first)
+		return r.errorf(format.ErrTruncated, "storage %.200q has %d bytes, %d elements of %d bytes from %d on are in it", s.key, e.Size, s.count, s.elem.size, s.first)
 	}
 	p := place{store: i, elem: t.elem}
 	if t.size > 0 {
@@ -188,16 +185,16 @@ func (l *lister) tensor(t *rebuilt) error {
 			p.stride = t.stride
 		}
 	}
-	out := driver.Tensor{Name: []byte(name), DType: t.elem.dtype, Encoding: t.elem.enc, Shape: t.shape, Space: l.space, Size: t.size, Offset: e.At + p.from}
+	out := driver.Tensor{Name: []byte(name), DType: t.elem.dtype, Encoding: t.elem.enc, Shape: t.shape, Space: r.space, Size: t.size, Offset: e.At + p.from}
 	if e.Packed {
 		out.Compression, out.Stored = "deflate", e.Stored
 	}
-	if e.Packed || p.stride != nil || l.big && t.elem.word > 1 && t.size > 0 {
+	if e.Packed || p.stride != nil || r.big && t.elem.word > 1 && t.size > 0 {
 		out.Loaded, out.Offset = true, -1
 	}
-	if l.x.Add(&out) != nil {
-		return l.errorf(format.ErrUnsupported, "two tensors have the name %s", clip(name))
+	if r.x.Add(&out) != nil {
+		return r.errorf(format.ErrUnsupported, "two tensors have the name %.200q", name)
 	}
-	l.places = append(l.places, p)
+	r.places = append(r.places, p)
 	return nil
 }

@@ -98,29 +98,27 @@ func (m *model) compare(v driver.Verification, i int) error {
 
 // verify verifies the CRC-32 of each storage of the archives. The legacy container has none.
 func (m *model) verify(v driver.Verification) error {
-	inside := make([][]int, len(m.stores)) // the tensors of each storage
-	for i := range m.places {
-		n := m.places[i].store
-		if !v.Wanted(i) || !m.stores[n].zipped {
-			continue
-		}
-		if inside[n] = append(inside[n], i); len(inside[n]) == 1 {
-			v.Expect(m.stores[n].Size)
+	covered := func(i int) bool { return v.Wanted(i) && m.stores[m.places[i].store].zipped }
+	first := make(map[int]int) // the first tensor of each storage
+	for i, p := range m.places {
+		if _, seen := first[p.store]; !seen && covered(i) {
+			first[p.store] = i
+			v.Expect(m.stores[p.store].Size)
 		}
 	}
 	if slices.ContainsFunc(m.stores, func(s blob) bool { return s.zipped }) {
 		v.Section("directory", "")
 	}
-	return v.Each(len(inside), func(n int) error {
-		if len(inside[n]) == 0 {
-			return nil
-		}
-		if err := m.compare(v, inside[n][0]); err != nil {
-			return err
-		}
-		for _, i := range inside[n] {
-			v.Cover(i, driver.CRC32.String())
+	err := v.Each(len(m.stores), func(n int) error {
+		if i, ok := first[n]; ok {
+			return m.compare(v, i)
 		}
 		return nil
 	})
+	for i := range m.places {
+		if err == nil && covered(i) {
+			v.Cover(i, driver.CRC32.String())
+		}
+	}
+	return err
 }

@@ -3,7 +3,6 @@ package torch
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"slices"
 	"sync/atomic"
@@ -57,6 +56,7 @@ type reading struct {
 	byKey  map[string]int // index of each storage
 	meta   driver.Metadata
 	notes  []string
+	walk   walk
 }
 
 // parse parses either container, or an index of several files.
@@ -149,54 +149,34 @@ func (r *reading) addStore(key string, e zip.Entry) {
 func (r *reading) parseLegacy() (err error) {
 	r.x.Version = "legacy"
 	h := driver.ReadHead(r.src, r.o)
-	used := int64(0)
+	h.Expect(64 << 10)
+	p := newPickle(nil, 0, r.o.Memory)
+	p.head = h
+	var parts [5]any
+	var at [len(parts) + 1]int64
 	defer func() {
-		if closeErr := h.Close(used); err == nil {
+		p.release()
+		if closeErr := h.Close(at[len(parts)]); err == nil {
 			err = closeErr
 		}
 	}()
-	size := r.src.Size()
-	for n := min(size, 64<<10); ; n = min(size, 4*n) {
-		b, err := h.Need(n)
-		if err != nil {
-			return wire.Error("", "pickle", 0, err)
-		}
-		if used, err = r.legacyWithin(b); int64(len(b)) == size || !errors.Is(err, errShort) {
-			return err
-		}
-	}
-}
-
-// errShort is returned by legacyWithin if the pickles continue after b.
-var errShort = errors.New("the pickles are longer")
-
-// legacyWithin parses the pickles of the legacy container in b and returns the offset of their end.
-func (r *reading) legacyWithin(b []byte) (end int64, err error) {
-	p := newPickle(b, 0, r.o.Memory)
-	p.legacy = true
-	defer p.release()
-	var parts [5]any
-	var at [6]int64
 	for i := range parts {
 		if parts[i], err = p.next(); err != nil {
-			if errors.Is(err, format.ErrTruncated) && int64(len(b)) < r.src.Size() {
-				err = errShort
-			}
-			return 0, err
+			return err
 		}
 		at[i+1] = p.c.Offset()
 	}
 	if v, _ := parts[1].(int64); v != 1001 {
-		return 0, wire.Errorf("", "protocol version", at[1], format.ErrVersion, "%v, known is 1001", parts[1])
+		return wire.Errorf("", "protocol version", at[1], format.ErrVersion, "%v, known is 1001", parts[1])
 	}
 	keys, ok := parts[4].(*list)
 	if !ok {
-		return 0, wire.Errorf("", "storage keys", at[4], format.ErrCorrupt, "they are %s, not a list", kindOf(parts[4]))
+		return wire.Errorf("", "storage keys", at[4], format.ErrCorrupt, "they are %s, not a list", kindOf(parts[4]))
 	}
 	if err := r.legacyStores(keys.items, p.roots, at[5]); err != nil {
-		return 0, err
+		return err
 	}
-	return at[5], r.list(parts[3], at[3], at[4]-at[3])
+	return r.list(parts[3], at[3], at[4]-at[3])
 }
 
 // legacyStores finds the storages after the pickles, in the order of keys.
@@ -211,10 +191,10 @@ func (r *reading) legacyStores(keys []any, roots map[string]*storage, at int64) 
 		key, _ := k.(string)
 		s := roots[key]
 		if s == nil {
-			return wire.Errorf("", "storage keys", at, format.ErrCorrupt, "no tensor is in storage %s", clip(key))
+			return wire.Errorf("", "storage keys", at, format.ErrCorrupt, "no tensor is in storage %.200q", key)
 		}
 		if _, twice := r.byKey[key]; twice {
-			return wire.Errorf("", "storage keys", at, format.ErrCorrupt, "storage %s occurs twice", clip(key))
+			return wire.Errorf("", "storage keys", at, format.ErrCorrupt, "storage %.200q occurs twice", key)
 		}
 		var b [8]byte
 		if n := r.src.Size() - at; n < int64(len(b)) {
@@ -224,12 +204,12 @@ func (r *reading) legacyStores(keys []any, roots map[string]*storage, at int64) 
 			return err
 		}
 		if count := binary.LittleEndian.Uint64(b[:]); count != uint64(s.total) {
-			return wire.Errorf("", "storage count", at, format.ErrCorrupt, "%d elements in storage %s, the pickle says %d", count, clip(key), s.total)
+			return wire.Errorf("", "storage count", at, format.ErrCorrupt, "%d elements in storage %.200q, the pickle says %d", count, key, s.total)
 		}
 		at += 8
 		size := s.total * s.elem.size
 		if left := r.src.Size() - at; size > left {
-			return wire.Errorf("", "storage", at, format.ErrTruncated, "storage %s has %d bytes, %d are left", clip(key), size, left)
+			return wire.Errorf("", "storage", at, format.ErrTruncated, "storage %.200q has %d bytes, %d are left", key, size, left)
 		}
 		r.addStore(key, zip.Entry{At: at, Stored: size, Size: size})
 		at += size

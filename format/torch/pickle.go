@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -22,9 +23,9 @@ const (
 // first error sticks; after it, all values are zero. The known functions are in values.go.
 type pickle struct {
 	c      wire.Cursor
-	at     int64 // offset of the current opcode
-	stored int64 // size of the pickles
-	legacy bool  // persistent ids have the form of the legacy container
+	at     int64        // offset of the current opcode
+	stored int64        // size of the pickles, as far as they are read
+	head   *driver.Head // of the legacy container, whose pickles have unknown lengths; nil in an archive
 
 	stack []any
 	marks []int
@@ -82,7 +83,7 @@ func (p *pickle) next() (any, error) {
 	}
 	for p.ok() {
 		p.at = p.c.Offset()
-		op := p.c.U8("pickle")
+		op := byte(p.number(1))
 		if p.ok() && op == '.' { // STOP
 			v := p.pop()
 			if len(p.stack) > 0 || len(p.marks) > 0 {
@@ -90,8 +91,8 @@ func (p *pickle) next() (any, error) {
 			}
 			return v, p.c.Err()
 		}
-		if arg := p.number(widths[op]); p.ok() && !p.scalar(op, arg) && !p.action(op) {
-			p.failf(format.ErrUnsupported, "opcode %#x is none that torch.save writes", op)
+		if arg := p.number(widths[op]); p.ok() {
+			p.execute(op, arg)
 		}
 	}
 	return nil, p.c.Err()
@@ -104,16 +105,35 @@ var widths = [256]uint64{
 	'q': 1, 'r': 4, 'h': 1, 'j': 4, 0x95: 8,
 }
 
+// fill reads more of the file if the cursor has fewer than n bytes left.
+func (p *pickle) fill(n uint64) {
+	at := p.c.Offset()
+	if p.head == nil || n <= uint64(p.c.Left()) || !p.ok() {
+		return
+	}
+	b, err := p.head.Need(at + int64(min(n, math.MaxInt64/2)))
+	if err != nil {
+		p.c.Fail("pickle", at, err)
+		return
+	}
+	p.c, p.stored = wire.NewCursor("", b[at:], at), int64(len(b))
+}
+
+// bytes returns the next n bytes, which are valid until the next read.
+func (p *pickle) bytes(n uint64) []byte {
+	p.fill(n)
+	return p.c.Bytes("pickle", n)
+}
+
 // number reads an unsigned integer of up to 8 bytes.
 func (p *pickle) number(width uint64) uint64 {
 	var b [8]byte
-	copy(b[:], p.c.Bytes("pickle", width))
+	copy(b[:], p.bytes(width))
 	return binary.LittleEndian.Uint64(b[:])
 }
 
-// scalar executes the opcodes with an argument, and those of constants. Opcode names are those of
-// Python's pickletools.
-func (p *pickle) scalar(op byte, arg uint64) bool {
+// execute runs an opcode. Opcode names are those of Python's pickletools.
+func (p *pickle) execute(op byte, arg uint64) {
 	switch op {
 	case 'N': // NONE
 		p.push(nil)
@@ -126,13 +146,13 @@ func (p *pickle) scalar(op byte, arg uint64) bool {
 	case 'G': // BINFLOAT
 		p.push(math.Float64frombits(bits.ReverseBytes64(arg)))
 	case 0x8a, 0x8b: // LONG1, LONG4
-		p.push(long(p.c.Bytes("pickle", arg)))
+		p.push(long(p.bytes(arg)))
 	case 0x8c, 'X', 0x8d: // SHORT_BINUNICODE, BINUNICODE, BINUNICODE8
-		p.text(p.c.Bytes("pickle", arg), false)
+		p.text(p.bytes(arg), false)
 	case 'U', 'T': // SHORT_BINSTRING, BINSTRING
-		p.text(p.c.Bytes("pickle", arg), true)
+		p.text(p.bytes(arg), true)
 	case 'C', 'B', 0x8e, 0x96: // SHORT_BINBYTES, BINBYTES, BINBYTES8, BYTEARRAY8
-		p.push(raw(p.c.Bytes("pickle", arg)))
+		p.raw(p.bytes(arg))
 	case 'q', 'r': // BINPUT, LONG_BINPUT
 		p.put(uint32(arg))
 	case 'h', 'j': // BINGET, LONG_BINGET
@@ -142,18 +162,9 @@ func (p *pickle) scalar(op byte, arg uint64) bool {
 		}
 		p.push(v)
 	case 0x95: // FRAME
-		if arg > uint64(p.c.Left()) {
+		if p.fill(arg); arg > uint64(p.c.Left()) {
 			p.failf(format.ErrTruncated, "a frame of %d bytes, %d are left", arg, p.c.Left())
 		}
-	default:
-		return false
-	}
-	return true
-}
-
-// action executes the other opcodes: tuples, lists, dicts and sets, the stack, globals and calls.
-func (p *pickle) action(op byte) bool {
-	switch op {
 	case ')', 0x85, 0x86, 0x87: // EMPTY_TUPLE, TUPLE1, TUPLE2, TUPLE3
 		t := tuple(nil)
 		if op != ')' {
@@ -167,18 +178,12 @@ func (p *pickle) action(op byte) bool {
 		p.push(tuple(p.popMark()))
 	case ']': // EMPTY_LIST
 		p.push(new(list))
-	case 'l': // LIST
-		p.push(&list{p.popMark()})
 	case 'a': // APPEND
 		p.extend([]any{p.pop()})
 	case 'e': // APPENDS
 		p.extend(p.popMark())
 	case '}': // EMPTY_DICT
 		p.push(new(dict))
-	case 'd': // DICT
-		items := p.popMark()
-		p.push(new(dict))
-		p.set(items)
 	case 's': // SETITEM
 		v, k := p.pop(), p.pop()
 		p.set([]any{k, v})
@@ -203,8 +208,6 @@ func (p *pickle) action(op byte) bool {
 		}
 	case '1': // POP_MARK
 		p.popMark()
-	case '2': // DUP
-		p.push(p.top())
 	case 0x94: // MEMOIZE
 		p.put(uint32(len(p.memo)))
 	case 'c': // GLOBAL
@@ -221,23 +224,26 @@ func (p *pickle) action(op byte) bool {
 	case 'Q': // BINPERSID
 		p.push(p.persistent(p.pop()))
 	default:
-		return false
+		p.failf(format.ErrUnsupported, "opcode %#x is none that torch.save writes", op)
 	}
-	return true
 }
 
 // text pushes a string. Strings from Python 2 (old) need not be UTF-8.
 func (p *pickle) text(b []byte, old bool) {
-	valid := utf8.Valid(b)
-	if !valid && !old {
+	switch valid := utf8.Valid(b); {
+	case !valid && !old:
 		p.failf(format.ErrCorrupt, "a string is no UTF-8")
-	}
-	switch {
-	case !p.charge(int64(len(b))):
-	case valid:
+	case !valid:
+		p.raw(b)
+	case p.charge(int64(len(b))):
 		p.push(string(b))
-	default:
-		p.push(raw(b))
+	}
+}
+
+// raw pushes bytes.
+func (p *pickle) raw(b []byte) {
+	if p.charge(int64(len(b))) {
+		p.push(raw(bytes.Clone(b)))
 	}
 }
 
@@ -246,7 +252,7 @@ func (p *pickle) line() string {
 	const most = 1024
 	b := make([]byte, 0, 64)
 	for p.ok() {
-		c := p.c.U8("pickle")
+		c := byte(p.number(1))
 		if c == '\n' {
 			break
 		}
@@ -287,7 +293,7 @@ func (p *pickle) put(key uint32) {
 func (p *pickle) global(module, name string) {
 	g := global{module, name}
 	if p.ok() && !g.known() {
-		p.failf(format.ErrUnsupported, "it uses %s, which is none of the globals that tensors need and is not looked up", clip(module+"."+name))
+		p.failf(format.ErrUnsupported, "it uses %.200q, which is none of the globals that tensors need and is not looked up", module+"."+name)
 	}
 	p.push(g)
 }
@@ -350,12 +356,4 @@ func long(b []byte) any {
 	}
 	shift := 64 - 8*len(b)
 	return n << shift >> shift
-}
-
-// clip shortens text of the file for an error.
-func clip(s string) string {
-	if len(s) > 200 {
-		s = s[:200] + "..."
-	}
-	return fmt.Sprintf("%q", s)
 }

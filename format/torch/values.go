@@ -115,7 +115,7 @@ func (p *pickle) call(callee any, args tuple) any {
 	g, _ := callee.(global)
 	f := functions[g]
 	if f.call == nil {
-		p.failf(format.ErrUnsupported, "it calls %s", clip(kindOf(callee)))
+		p.failf(format.ErrUnsupported, "it calls %.200q", kindOf(callee))
 	} else if len(args) < f.least || len(args) > f.most {
 		p.failf(format.ErrCorrupt, "a call of %s.%s is not as torch.save writes it", g.module, g.name)
 	}
@@ -135,7 +135,7 @@ func (p *pickle) build(state any) {
 			v.code = ">" + v.code
 		}
 	default:
-		p.failf(format.ErrUnsupported, "it sets the state of a value of type %s", clip(kindOf(v)))
+		p.failf(format.ErrUnsupported, "it sets the state of a value of type %.200q", kindOf(v))
 	}
 }
 
@@ -143,7 +143,7 @@ func (p *pickle) build(state any) {
 // the legacy container a sixth value is nil or the (key, offset, count) of a view.
 func (p *pickle) persistent(id any) any {
 	t := as[tuple](p, id)
-	if len(t) != 5 && !p.legacy || len(t) != 6 && p.legacy {
+	if len(t) != 5 && p.head == nil || len(t) != 6 && p.head != nil {
 		p.failf(format.ErrCorrupt, "a persistent id of %d values is not as torch.save writes it", len(t))
 	}
 	if !p.ok() {
@@ -158,11 +158,11 @@ func (p *pickle) persistent(id any) any {
 	if root == nil && p.charge(memoBytes) {
 		p.roots[key] = s
 	}
-	if !p.legacy || !p.ok() {
+	if p.head == nil || !p.ok() {
 		return s
 	}
 	if root != nil && (root.elem.size != e.size || root.total != count) {
-		p.failf(format.ErrCorrupt, "storage %s has %d elements here, %d before", clip(key), count, root.total)
+		p.failf(format.ErrCorrupt, "storage %.200q has %d elements here, %d before", key, count, root.total)
 	}
 	if t[5] != nil {
 		view := p.numbers(t[5], 1)

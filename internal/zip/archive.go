@@ -1,7 +1,6 @@
 package zip
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"errors"
@@ -24,9 +23,10 @@ type Archive struct {
 	o       *driver.Options
 	bytes   []byte      // of the directory
 	heads   wire.Window // beginnings of entries; small neighboring entries are read together
-	in      content
-	buf     *bufio.Reader // of in
-	inflate io.ReadCloser // of buf; nil before the first compressed entry
+	inflate *inflater   // nil before the first compressed entry
+	entry   Member // that Each has reached
+	packed  io.SectionReader
+	head    []byte // inflated
 }
 
 // extent is the range of the file that an entry occupies.
@@ -35,7 +35,7 @@ type extent struct{ from, to, record int64 }
 // Open reads the directory of an archive. It reserves kept bytes for each entry in Options.Memory, and the size of
 // the directory until Each returns; the caller must call Each.
 func Open(src driver.Source, o *driver.Options, kept int64) (*Archive, error) {
-	a := &Archive{src: src, o: o, buf: bufio.NewReaderSize(nil, 512)}
+	a := &Archive{src: src, o: o}
 	if err := a.find(); err != nil {
 		return nil, err
 	}
@@ -57,7 +57,7 @@ func (a *Archive) Each(f func(m *Member) error) error {
 	a.heads.Open(a.src)
 	defer a.heads.Close()
 	c, extents := wire.NewCursor("", a.bytes, a.Off), make([]extent, 0, a.Count)
-	var m Member // reused, since f makes it escape
+	m := &a.entry
 	for range a.Count {
 		if err := a.o.Context.Err(); err != nil {
 			return err
@@ -65,10 +65,10 @@ func (a *Archive) Each(f func(m *Member) error) error {
 		if err := m.read(&c); err != nil {
 			return err
 		}
-		end, err := a.local(&m)
+		end, err := a.local(m)
 		if err == nil {
 			extents = append(extents, extent{int64(m.head), end, m.Record})
-			err = f(&m)
+			err = f(m)
 		}
 		if err != nil {
 			return err
@@ -97,42 +97,40 @@ func (a *Archive) local(m *Member) (end int64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	flags, method, sum := le.Uint16(b[6:]), le.Uint16(b[8:]), le.Uint32(b[14:])
-	packed, size := uint64(le.Uint32(b[18:])), uint64(le.Uint32(b[22:]))
-	names, extras := int64(le.Uint16(b[26:])), int64(le.Uint16(b[28:]))
+	l := fieldsOf(b[6:])
 	switch {
 	case string(b[:4]) != LocalMagic:
 		return 0, m.Errorf("local header", at, tensor.ErrCorrupt, "it begins with % x", b[:4])
-	case (flags^m.flags)&(flagEncrypted|flagDescriptor|flagPatched) != 0:
-		return 0, m.Errorf("local header", at+6, tensor.ErrCorrupt, "its flags are %#x, in the directory %#x", flags, m.flags)
-	case method != m.method:
-		return 0, m.Errorf("local header", at+8, tensor.ErrCorrupt, "its method is %d, in the directory %d", method, m.method)
+	case (l.flags^m.flags)&(flagEncrypted|flagDescriptor|flagPatched) != 0:
+		return 0, m.Errorf("local header", at+6, tensor.ErrCorrupt, "its flags are %#x, in the directory %#x", l.flags, m.flags)
+	case l.method != m.method:
+		return 0, m.Errorf("local header", at+8, tensor.ErrCorrupt, "its method is %d, in the directory %d", l.method, m.method)
 	}
-	m.At = at + localLen + names + extras
+	m.At = at + localLen + l.name + l.extra
 	if m.At > a.Off || m.packed > uint64(a.Off-m.At) {
 		return 0, m.Errorf("sizes", m.Record+20, tensor.ErrCorrupt, "%d bytes at %d, the directory is at %d", m.packed, m.At, a.Off)
 	}
 	at += localLen
-	if b, err = a.heads.Peek(at, names+extras); err != nil {
+	if b, err = a.heads.Peek(at, l.name+l.extra); err != nil {
 		return 0, err
 	}
-	if name := b[:names]; !bytes.Equal(name, m.Name) {
+	if name := b[:l.name]; !bytes.Equal(name, m.Name) {
 		return 0, m.Errorf("local header", at, tensor.ErrCorrupt, "its name is %q", name)
 	}
-	if err := widen(b[names:], []*uint64{&size, &packed}, new(uint64)); err != nil {
-		return 0, m.Wrap("local zip64 field", at+names, err)
+	if err := widen(b[l.name:], []*uint64{&l.size, &l.packed}, new(uint64)); err != nil {
+		return 0, m.Wrap("local zip64 field", at+l.name, err)
 	}
 	end = m.At + int64(m.packed)
-	late := flags&flagDescriptor != 0
-	if (size != m.size || packed != m.packed) && !(late && size == 0 && packed == 0) {
-		return 0, m.Errorf("sizes", int64(m.head)+18, tensor.ErrCorrupt, "%d bytes packed into %d, in the directory %d into %d", size, packed, m.size, m.packed)
+	late := l.flags&flagDescriptor != 0
+	if (l.size != m.size || l.packed != m.packed) && !(late && l.size == 0 && l.packed == 0) {
+		return 0, m.Errorf("sizes", int64(m.head)+18, tensor.ErrCorrupt, "%d bytes packed into %d, in the directory %d into %d", l.size, l.packed, m.size, m.packed)
 	}
 	if late {
-		if sum, end, err = a.descriptor(m, end); err != nil {
+		if l.sum, end, err = a.descriptor(m, end); err != nil {
 			return 0, err
 		}
 	}
-	m.Stored, m.Size, m.Packed, m.LocalSum = int64(m.packed), int64(m.size), m.method == deflated, sum
+	m.Stored, m.Size, m.Packed, m.LocalSum = int64(m.packed), int64(m.size), m.method == deflated, l.sum
 	return end, nil
 }
 
@@ -156,42 +154,31 @@ func (a *Archive) descriptor(m *Member, at int64) (sum uint32, end int64, err er
 	return 0, 0, m.Errorf("data descriptor", at, tensor.ErrCorrupt, "none with %d bytes packed into %d follows the data", m.size, m.packed)
 }
 
-// Content returns a reader of the beginning of an entry, until the next call or the end of Each.
-func (a *Archive) Content(e *Entry) (io.Reader, error) {
-	a.in = content{&a.heads, e.At, e.At + e.Stored}
+// Head returns the first n bytes of the content of the entry that Each has reached. They are valid until the next call.
+func (a *Archive) Head(n int64) ([]byte, error) {
+	e := &a.entry
 	if !e.Packed {
-		return &a.in, nil
+		return a.heads.Peek(e.At, n)
 	}
-	a.buf.Reset(&a.in)
 	if a.inflate == nil {
-		a.inflate = flate.NewReader(a.buf)
-		return a.inflate, nil
+		a.inflate = newInflater(512)
 	}
-	return a.inflate, a.inflate.(flate.Resetter).Reset(a.buf, nil)
-}
-
-// content reads a range of the file.
-type content struct {
-	file    *wire.Window
-	at, end int64
-}
-
-func (c *content) Read(p []byte) (int, error) {
-	n := min(int64(len(p)), c.end-c.at)
-	if n <= 0 {
-		return 0, io.EOF
+	a.packed = *io.NewSectionReader(a, e.At, e.Stored)
+	a.head = slices.Grow(a.head[:0], int(n))[:n]
+	err := a.inflate.from(&a.packed)
+	if err == nil {
+		_, err = io.ReadFull(a.inflate, a.head)
 	}
-	b, err := c.file.Peek(c.at, n)
-	c.at += n
-	return copy(p, b), err
-}
-
-// Unpacked turns an error of a reader of Content into one about the file, if decompression failed.
-func Unpacked(err error) error {
 	var bad flate.CorruptInputError
 	var internal flate.InternalError // some damaged streams cause this
 	if errors.As(err, &bad) || errors.As(err, &internal) || err == io.EOF || err == io.ErrUnexpectedEOF {
-		return codec.Corrupt("deflate", err)
+		err = codec.Corrupt("deflate", err)
 	}
-	return err
+	return a.head, err
+}
+
+// ReadAt reads the beginnings of entries.
+func (a *Archive) ReadAt(p []byte, off int64) (int, error) {
+	b, err := a.heads.Peek(off, int64(len(p)))
+	return copy(p, b), err
 }

@@ -117,8 +117,25 @@ type Member struct {
 	Name   []byte
 	Record int64 // offset of its record in the directory
 
-	flags, method      uint16
-	packed, size, head uint64 // head is the offset of the local header
+	fields
+	head uint64 // offset of the local header
+}
+
+// fields are those that a record of the directory and a local header have in common.
+type fields struct {
+	flags, method uint16
+	sum           uint32
+	packed, size  uint64
+	name, extra   int64 // lengths of the name and of the extra fields
+}
+
+// fieldsOf reads the fields, of which the flags are the first.
+func fieldsOf(b []byte) fields {
+	return fields{
+		flags: le.Uint16(b), method: le.Uint16(b[2:]), sum: le.Uint32(b[8:]),
+		packed: uint64(le.Uint32(b[12:])), size: uint64(le.Uint32(b[16:])),
+		name: int64(le.Uint16(b[20:])), extra: int64(le.Uint16(b[22:])),
+	}
 }
 
 // Errorf returns an error about the entry.
@@ -141,12 +158,12 @@ func (m *Member) read(c *wire.Cursor) error {
 	if c.Err() != nil {
 		return c.Err()
 	}
-	m.flags, m.method, m.Sum = le.Uint16(b[8:]), le.Uint16(b[10:]), le.Uint32(b[16:])
-	m.packed, m.size, m.head = uint64(le.Uint32(b[20:])), uint64(le.Uint32(b[24:])), uint64(le.Uint32(b[42:]))
+	m.fields = fieldsOf(b[8:])
+	m.Sum, m.head = m.sum, uint64(le.Uint32(b[42:]))
 	disk := uint64(le.Uint16(b[34:]))
-	m.Name = c.Bytes("file name", uint64(le.Uint16(b[28:])))
+	m.Name = c.Bytes("file name", uint64(m.name))
 	at := c.Offset()
-	extra := c.Bytes("extra field", uint64(le.Uint16(b[30:])))
+	extra := c.Bytes("extra field", uint64(m.extra))
 	c.Bytes("comment", uint64(le.Uint16(b[32:])))
 	if c.Err() != nil {
 		return c.Err()

@@ -89,16 +89,23 @@ func (library) NewWriter(int) (codec.Writer, error) { return nil, errors.ErrUnsu
 type inflater struct {
 	io.Reader
 	src bytes.Reader
-	in  *bufio.Reader // of src
+	in  *bufio.Reader
 }
 
-func (library) NewReader() (codec.Reader, error) {
-	return &inflater{Reader: flate.NewReader(nil), in: bufio.NewReaderSize(nil, 64<<10)}, nil
+func newInflater(buffer int) *inflater {
+	return &inflater{Reader: flate.NewReader(nil), in: bufio.NewReaderSize(nil, buffer)}
 }
+
+func (library) NewReader() (codec.Reader, error) { return newInflater(64 << 10), nil }
 
 func (z *inflater) Reset(src []byte) error {
 	z.src.Reset(src)
-	z.in.Reset(&z.src)
+	return z.from(&z.src)
+}
+
+// from makes r the input.
+func (z *inflater) from(r io.Reader) error {
+	z.in.Reset(r)
 	return z.Reader.(flate.Resetter).Reset(z.in, nil)
 }
 
