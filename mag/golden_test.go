@@ -2,6 +2,7 @@ package mag
 
 import (
 	"hash/crc32"
+	"math"
 	"testing"
 	"time"
 
@@ -110,7 +111,7 @@ func castagnoliWhole(b []byte) uint32  { return crc32.Checksum(b, castagnoli) }
 func floats(n int) []byte {
 	var w wire.Buffer
 	for i := range n {
-		w.F32(float32(i + 1))
+		w.U32(math.Float32bits(float32(i + 1)))
 	}
 	return w.Bytes()
 }
