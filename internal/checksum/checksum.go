@@ -52,29 +52,28 @@ func Combine(k driver.Kind, a, b uint64, n int64) uint64 {
 type Digest struct {
 	kind driver.Kind
 	sum  uint64
-	xx   *xxhash.Digest // for XXH64, else nil
+	xx   xxhash.Digest // for XXH64
 }
 
 // New returns a Digest to which nothing has been written.
 func New(k driver.Kind) *Digest {
-	d := &Digest{kind: k, sum: Empty(k)}
-	if k == driver.XXH64 {
-		d.xx = xxhash.New()
-	}
+	d := &Digest{kind: k}
+	d.Reset()
 	return d
 }
 
 // Reset resets d to its initial state.
 func (d *Digest) Reset() {
-	d.sum = Empty(d.kind)
-	if d.xx != nil {
+	if d.kind == driver.XXH64 {
 		d.xx.Reset()
+	} else {
+		d.sum = Empty(d.kind)
 	}
 }
 
 // Write implements io.Writer.
 func (d *Digest) Write(b []byte) (int, error) {
-	if d.xx != nil {
+	if d.kind == driver.XXH64 {
 		return d.xx.Write(b)
 	}
 	d.sum = Update(d.kind, d.sum, b)
@@ -83,7 +82,7 @@ func (d *Digest) Write(b []byte) (int, error) {
 
 // Sum64 returns the checksum of the bytes written so far.
 func (d *Digest) Sum64() uint64 {
-	if d.xx != nil {
+	if d.kind == driver.XXH64 {
 		return d.xx.Sum64()
 	}
 	return d.sum

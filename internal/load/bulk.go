@@ -3,6 +3,7 @@ package load
 import (
 	"cmp"
 	"context"
+	"math"
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -19,56 +20,45 @@ func (m *Model) LoadAll(ctx context.Context, requests []Request, progress driver
 		return err
 	}
 	defer m.main.Leave()
-	v := newVerification(m, ctx, &VerifyOptions{Progress: progress, Workers: m.workers})
-	v.sweeper.off = m.infos.blocks.Load() != nil
-	b := bulk{verification: v}
-	defer b.close()
+	b := bulk{newVerification(m, ctx, &VerifyOptions{Progress: progress, Workers: m.workers})}
 	chunks, err := b.plan(requests)
+	defer b.closeFiles()
 	if err == nil {
-		jobs := jobsOf(chunks)
-		err = v.Each(len(jobs), func(i int) error { return b.run(jobs[i]) })
+		jobs := jobsOf(len(chunks), maxJob, func(k int) extent { return chunks[k].extent })
+		err = b.Each(len(jobs), func(i int) error { return b.run(chunks[jobs[i].from:jobs[i].to], &jobs[i]) })
 	}
 	return explain(err, m.desc.Name, m.path)
 }
 
 // bulk is a call of LoadAll. It uses the workers and guards of a verification.
-type bulk struct {
-	*verification
-	files map[*source.Region]*source.File // the reopened files
-}
+type bulk struct{ *verification }
 
 // reopenOver is the number of bytes to read from which reopening a mapped file pays.
 const reopenOver = 1 << 20
 
 // plan returns the chunks of all requests, in the order of the files.
 func (b *bulk) plan(requests []Request) (chunks []chunk, err error) {
-	targets, read := make([]*target, len(requests)), make(map[*source.Region]int64)
+	read, total := make(map[*source.Region]int64), int64(0)
 	b.o.Workers = b.workers()
-	total := int64(0)
 	for k := range requests {
 		t, err := b.m.target(&requests[k])
 		if err != nil {
 			return nil, err
 		}
-		targets[k] = t
 		total += t.bytes
 		b.o.Workers = max(b.o.Workers, t.region.Parallel())
 		if t.resident() {
 			b.sweeper.off = true
+			read[t.region] = math.MinInt64 // its pages are to be mapped
 		} else if !t.whole {
 			read[t.region] += t.bytes
 		}
+		chunks = t.cut(chunks)
 	}
 	b.Expect(total)
 	b.reopen(read)
-	for _, t := range targets {
-		if !t.resident() && !t.whole {
-			t.file = b.files[t.region]
-		}
-		chunks = t.cut(chunks)
-	}
 	slices.SortFunc(chunks, func(x, y chunk) int {
-		return cmp.Or(cmp.Compare(x.t.space, y.t.space), cmp.Compare(x.at, y.at))
+		return cmp.Or(cmp.Compare(x.space, y.space), cmp.Compare(x.off, y.off))
 	})
 	return chunks, nil
 }
@@ -89,77 +79,45 @@ func (b *bulk) reopen(read map[*source.Region]int64) {
 // mostReopened is the maximum number of descriptors to use for a model of many files.
 const mostReopened = 64
 
-func (b *bulk) close() {
+func (b *bulk) closeFiles() {
 	for _, f := range b.files {
 		f.Close()
 	}
 }
 
-// jobsOf groups chunks that are close to each other; a reader gets one request for them.
-func jobsOf(chunks []chunk) (jobs [][]chunk) {
-	for from := 0; from < len(chunks); {
-		p, to := &chunks[from], from+1
-		end := p.at + p.size
-		for ; to < len(chunks) && !p.t.whole && !chunks[to].t.whole && chunks[to].t.region == p.t.region && chunks[to].t.file == p.t.file; to++ {
-			q := &chunks[to]
-			if q.at > end+maxGap || max(end, q.at+q.size)-p.at > chunkSize {
-				break
-			}
-			end = max(end, q.at+q.size)
-		}
-		jobs = append(jobs, chunks[from:to])
-		from = to
-	}
-	return jobs
-}
-
 // run reads the chunks of a job.
-func (b *bulk) run(job []chunk) error {
-	t := job[0].t
-	if t.whole {
+func (b *bulk) run(chunks []chunk, j *job) error {
+	p := &chunks[0]
+	t := p.t
+	switch {
+	case t.whole:
 		return b.m.named(b.readWhole(t), t.Tensor)
+	case len(chunks) == 1 && p.isDirect():
+		return b.m.named(b.m.locate(b.read(p, nil)), t.Tensor)
 	}
-	off, end := job[0].at, job[0].at
-	for i := range job {
-		end = max(end, job[i].at+job[i].size)
+	w := window{extent: j.extent}
+	defer b.close(&w)
+	if err := b.open(&w, t.region); err != nil {
+		return b.m.named(b.m.locate(err), t.Tensor)
 	}
-	var window []byte // bytes off to end; nil to read a chunk directly to its place
-	switch isDirect := len(job) == 1 && job[0].isDirect(); {
-	case isDirect:
-	case t.fetches():
-		buf := buffer(end - off)
-		defer steps.Put(buf)
-		window = (*buf)[:end-off]
-		if err := b.fetch(window, off, t); err != nil {
-			return b.m.named(b.m.locate(err), t.Tensor)
+	for i := range chunks {
+		p := &chunks[i]
+		if err := b.read(p, w.at(p.off, p.size)); err != nil {
+			return b.m.named(err, p.t.Tensor)
 		}
-	default:
-		t.region.Populate(off, end-off)
-		window = t.region.Bytes()[off:end]
-	}
-	for i := range job {
-		if err := b.read(&job[i], window, off); err != nil {
-			return b.m.named(err, job[i].t.Tensor)
-		}
-	}
-	if !t.fetches() {
-		b.used(t.region, off, end-off)
 	}
 	return nil
 }
 
-// read reads a chunk, from window if that is not nil: the bytes of the file from off on.
-func (b *bulk) read(p *chunk, window []byte, off int64) error {
+// read reads a chunk from window, its range of the file, or from the file if window is nil.
+func (b *bulk) read(p *chunk, window []byte) error {
 	t := p.t
 	if err := b.ready(t); err != nil {
 		return err
 	}
-	if window != nil {
-		window = window[p.at-off:][:p.size]
-	}
 	switch {
 	case p.isDirect():
-		return b.readRange(p, window)
+		return b.readDirect(p, window)
 	case t.resident():
 		probe(window)
 	case t.Floats == nil:
@@ -226,31 +184,31 @@ func (b *bulk) readWhole(t *target) error {
 	return err
 }
 
-// readRange reads a chunk without gaps whose bytes need no conversion. window is its range, or nil.
-func (b *bulk) readRange(p *chunk, window []byte) error {
-	t := p.t
-	step, want := int64(chunkSize), driver.Sum{}
+// readDirect reads a chunk without gaps whose bytes need no conversion, from window if it is not nil.
+func (b *bulk) readDirect(p *chunk, window []byte) error {
+	t, step, want := p.t, int64(maxJob), driver.Sum{}
 	if t.hashed {
 		want = b.sum(t.i)
 	}
-	if t.region.InMemory() && (t.hashed || t.file == nil) {
+	if b.inPlace(t.region) || t.hashed && t.region.InMemory() {
 		step = memory.PopulateStep // fits in a cache
 	}
 	sum := checksum.New(want.Kind)
-	for done := int64(0); done < p.size; {
-		n, at := min(step, p.size-done), p.at+done
+	for done, n := int64(0), int64(0); done < p.size; done += n {
+		n = min(step, p.size-done)
 		if err := b.ctx.Err(); err != nil {
 			return err
 		}
 		dst := t.Bytes[p.first+done:][:n]
 		if window != nil {
 			copy(dst, window[done:])
-		} else if err := b.fetch(dst, at, t); err != nil {
+		} else if err := b.fetch(dst, p.off+done, t.region); err != nil {
 			return err
+		} else if b.inPlace(t.region) {
+			b.used(t.region, p.off+done, n)
 		}
 		_, _ = sum.Write(dst) // does nothing unless the tensor is hashed
 		b.Done(n, t.Tensor)
-		done += n
 	}
 	if !t.hashed {
 		return nil
@@ -260,14 +218,4 @@ func (b *bulk) readRange(p *chunk, window []byte) error {
 	}
 	b.m.touch.passed(b.m.touch.of(t.i))
 	return nil
-}
-
-// fetch reads a range of a target's file.
-func (b *bulk) fetch(dst []byte, at int64, t *target) (err error) {
-	if t.file != nil {
-		_, err = t.file.ReadAt(dst, at)
-	} else {
-		_, err = t.region.ReadAtContext(b.ctx, dst, at)
-	}
-	return err
 }

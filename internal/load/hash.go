@@ -1,17 +1,13 @@
 package load
 
 import (
-	"io"
 	"runtime"
-	"slices"
-	"sync"
 	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/checksum"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
-	"github.com/weightmap/weightmap/internal/work"
 )
 
 // partSize is the size from which a part of a file gets a separate goroutine.
@@ -86,99 +82,15 @@ func (v *verification) hash(k driver.Kind, r *source.Region, off, size int64, pa
 // hashPart returns a checksum of a range of r.
 func (v *verification) hashPart(k driver.Kind, r *source.Region, off, size int64, part string) (uint64, error) {
 	sum := checksum.New(k)
-	err := v.feed(r, off, size, part, func(b []byte) {
-		if _, _ = sum.Write(b); k == driver.NoSum && r.InMemory() {
+	err := v.pieces(r, off, size, memory.PopulateStep, false, func(b []byte) error {
+		_, _ = sum.Write(b)
+		if k == driver.NoSum {
 			probe(b)
 		}
-	})
-	return sum.Sum64(), err
-}
-
-// Feed implements driver.Verification.
-func (v *verification) Feed(h io.Writer, s driver.Space, off, size int64, part string) error {
-	r, err := v.m.spaces.region(s)
-	if err == nil {
-		err = r.Check(off, size)
-	}
-	if err != nil {
-		return err
-	}
-	return v.feedParsed(h, s, r, off, size, part)
-}
-
-var steps = sync.Pool{New: func() any { b := make([]byte, work.Step); return &b }}
-
-// buffer returns at least n bytes from the pool steps.
-func buffer(n int64) *[]byte {
-	buf := steps.Get().(*[]byte)
-	if n > int64(len(*buf)) {
-		*buf = make([]byte, n)
-	}
-	return buf
-}
-
-// readStep is the number of bytes read from a reader at a time. It is large since the reader may be
-// remote, or fetch parts concurrently.
-const readStep = 8 << 20
-
-// step returns readStep, or less if the memory limit requires it.
-func (v *verification) step() int64 {
-	return min(readStep, max(work.Step, v.m.memory.Left()/int64(2*v.workers())))
-}
-
-// feed calls f with consecutive pieces of a range of r.
-func (v *verification) feed(r *source.Region, off, size int64, part string, f func([]byte)) error {
-	if r.InMemory() {
-		b, err := r.Slice(off, size)
-		if err != nil {
-			return err
-		}
-		return work.Chunks(v.ctx, b, v.progress, part, func(b []byte) {
-			for step := range slices.Chunk(b, memory.PopulateStep) {
-				r.Populate(off, int64(len(step)))
-				f(step)
-				v.used(r, off, int64(len(step)))
-				off += int64(len(step))
-			}
-		})
-	}
-	return v.copied(r, off, size, copyStep, func(b []byte) error {
-		f(b)
 		v.Done(int64(len(b)), part)
 		return nil
 	})
-}
-
-// copyStep is the number of bytes of a mapping copied at a time, so that they stay in a cache.
-const copyStep = 16 << 10
-
-// copied calls f with consecutive pieces of a range of r, of at most most bytes, in private memory: assembly with a
-// stack frame, such as SHA-256, must not fault since the runtime cannot unwind it. From a reader the pieces are larger.
-func (v *verification) copied(r *source.Region, off, size, most int64, f func([]byte) error) error {
-	if !r.InMemory() {
-		most = max(most, v.step())
-	}
-	buf := buffer(min(size, most))
-	defer steps.Put(buf)
-	start, end := off, off+size
-	for off < end {
-		if (off-start)%memory.PopulateStep == 0 {
-			r.Populate(off, min(end-off, memory.PopulateStep))
-		}
-		b := (*buf)[:min(end-off, most)]
-		if _, err := r.ReadAtContext(v.ctx, b, off); err != nil {
-			return err
-		}
-		if err := v.ctx.Err(); err != nil {
-			return err
-		}
-		if err := f(b); err != nil {
-			return err
-		}
-		v.used(r, off, int64(len(b)))
-		off += int64(len(b))
-	}
-	return v.ctx.Err()
+	return sum.Sum64(), err
 }
 
 // probe reads a byte of every page of b, so that missing pages fault.

@@ -25,7 +25,6 @@ type target struct {
 	view   tensor.View
 	info   *tensor.Info
 	region *source.Region
-	file   *source.File // the region's reopened file to read from; nil for none
 	space  driver.Space
 	off    int64          // offset of the tensor in the file
 	sel    []tensor.Range // the slice, for every axis
@@ -103,9 +102,6 @@ func (t *target) resolve(m *Model) (err error) {
 // resident reports whether the tensor is only to be brought into memory.
 func (t *target) resident() bool { return t.Bytes == nil && t.Floats == nil }
 
-// fetches reports whether bytes must be read before they can be used.
-func (t *target) fetches() bool { return t.file != nil || !t.region.InMemory() }
-
 // fits returns an error if the request's memory is too small.
 func (t *target) fits() error {
 	switch {
@@ -119,42 +115,41 @@ func (t *target) fits() error {
 	return nil
 }
 
-// chunk is a part of a target that is read at once: a range of the file. It may have gaps, which
-// are not selected.
+// chunk is a part of a target that is read at once. Its range of the file may have gaps, which are not selected.
 type chunk struct {
+	extent
 	t        *target
-	at, size int64 // in the file
 	first, n int64 // bytes in the slice
 }
 
 // isDirect reports whether the bytes of the range are read as they are.
 func (p *chunk) isDirect() bool { return p.t.Bytes != nil && p.n == p.size }
 
-// chunkSize bounds the range of a chunk.
-const chunkSize = 2 << 20
-
 // cut appends the chunks of t. Runs that are close to each other are one chunk.
 func (t *target) cut(chunks []chunk) []chunk {
+	add := func(off, first, n int64, alone bool) {
+		chunks = append(chunks, chunk{extent{t.space, off, n, alone}, t, first, n})
+	}
 	if t.bytes == 0 {
 		return chunks
 	}
 	if t.whole || t.hashed {
-		return append(chunks, chunk{t, t.off, t.bytes, 0, t.bytes})
+		add(t.off, 0, t.bytes, t.whole || t.bytes > maxJob)
+		return chunks
 	}
 	t.findRuns()
-	step := max(1, chunkSize/t.unit.bytes) * t.unit.bytes
+	step := max(1, maxJob/t.unit.bytes) * t.unit.bytes
 	for k := range t.bytes / t.run {
-		at := t.offset(k)
+		off := t.offset(k)
 		if k > 0 {
 			p := &chunks[len(chunks)-1]
-			if at-(p.at+p.size) <= maxGap && at+t.run-p.at <= chunkSize {
-				p.size, p.n = at+t.run-p.at, p.n+t.run
+			if off-(p.off+p.size) <= maxGap && off+t.run-p.off <= maxJob {
+				p.size, p.n = off+t.run-p.off, p.n+t.run
 				continue
 			}
 		}
 		for from := int64(0); from < t.run; from += step {
-			n := min(step, t.run-from)
-			chunks = append(chunks, chunk{t, at + from, n, k*t.run + from, n})
+			add(off+from, k*t.run+from, min(step, t.run-from), false)
 		}
 	}
 	return chunks
@@ -198,6 +193,6 @@ func (t *target) offset(k int64) int64 {
 // gather copies the selected bytes of a chunk from b, its range.
 func (p *chunk) gather(dst, b []byte) {
 	for k := p.first / p.t.run; len(dst) > 0; k++ {
-		dst = dst[copy(dst[:p.t.run], b[p.t.offset(k)-p.at:]):]
+		dst = dst[copy(dst[:p.t.run], b[p.t.offset(k)-p.off:]):]
 	}
 }

@@ -6,7 +6,6 @@ import (
 	"hash/maphash"
 	"io"
 	"slices"
-	"sort"
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -74,6 +73,14 @@ func (s *structure) seal() {
 	}
 }
 
+// of returns the ranges of a space, in order.
+func (s *structure) of(n driver.Space) []parsedRange {
+	order := func(p parsedRange, n driver.Space) int { return cmp.Compare(p.space, n) }
+	from, _ := slices.BinarySearchFunc(s.ranges, n, order)
+	to, _ := slices.BinarySearchFunc(s.ranges, n+1, order)
+	return s.ranges[from:to]
+}
+
 // check returns an error that wraps sentinel if b, a range of r, is not what was read.
 func (p *parsedRange) check(b []byte, r *source.Region, format string, sentinel error) error {
 	if maphash.Bytes(structureSeed, b) == p.sum {
@@ -108,35 +115,60 @@ func (v *verification) Unchanged() error {
 	return nil
 }
 
-// feedParsed writes a range of r to h. It fails if a range nearby is not what Parse has read, so that another process
+// copyStep is the number of bytes of a mapping copied at a time, so that they stay in a cache.
+const copyStep = 4 << 10
+
+// Feed implements driver.Verification. It fails if a range nearby is not what Parse has read, so that another process
 // cannot show one file to the parser and another to the check of a signature or digest.
-func (v *verification) feedParsed(h io.Writer, n driver.Space, r *source.Region, off, size int64, part string) error {
-	ranges, sentinel := v.m.spaces.structure.ranges, tensor.ErrCorrupt
+func (v *verification) Feed(h io.Writer, n driver.Space, off, size int64, part string) error {
+	r, err := v.m.spaces.region(n)
+	if err == nil {
+		err = r.Check(off, size)
+	}
+	write := func(b []byte) error {
+		v.Done(int64(len(b)), part)
+		_, err := h.Write(b)
+		return err
+	}
+	parsed := v.m.spaces.structure.of(n)
+	for end := off + size; err == nil && off < end; {
+		from := off - off%work.Step
+		i, _ := slices.BinarySearchFunc(parsed, from, func(p parsedRange, off int64) int { return cmp.Compare(p.off, off) })
+		parsed = parsed[i:]
+		next := end
+		if len(parsed) > 0 {
+			next = min(end, parsed[0].off-parsed[0].off%work.Step)
+		}
+		if next > off {
+			err = v.pieces(r, off, next-off, copyStep, true, write)
+		} else {
+			next = min(from+work.Step, r.Size())
+			err = v.pieces(r, from, next-from, work.Step, true, func(b []byte) error {
+				if err := v.checkParsed(parsed, b, from, r); err != nil {
+					return err
+				}
+				return write(b[off-from : min(end, next)-from])
+			})
+		}
+		off = next
+	}
+	return cmp.Or(err, v.ctx.Err())
+}
+
+// checkParsed compares b, which begins at an offset of r, with what was read of it.
+func (v *verification) checkParsed(parsed []parsedRange, b []byte, off int64, r *source.Region) error {
+	sentinel := tensor.ErrCorrupt
 	if v.authenticating {
 		sentinel = driver.ErrSignature
 	}
-	for end := off + size; off < end; {
-		lo := off - off%work.Step
-		hi := min(lo+max(work.Step, v.step()-v.step()%work.Step), end-1-(end-1)%work.Step+work.Step, r.Size())
-		i := sort.Search(len(ranges), func(i int) bool {
-			p := &ranges[i]
-			return p.space > n || p.space == n && p.off >= lo
-		})
-		err := v.copied(r, lo, hi-lo, hi-lo, func(b []byte) error {
-			for ; i < len(ranges) && ranges[i].space == n && ranges[i].off < hi; i++ {
-				p := &ranges[i]
-				if err := p.check(b[p.off-lo:][:p.size], r, v.m.desc.Name, sentinel); err != nil {
-					return err
-				}
-			}
-			_, err := h.Write(b[off-lo : min(end, hi)-lo])
-			return err
-		})
-		if err != nil {
+	for i := range parsed {
+		p := &parsed[i]
+		if p.off >= off+int64(len(b)) {
+			break
+		}
+		if err := p.check(b[p.off-off:][:p.size], r, v.m.desc.Name, sentinel); err != nil {
 			return err
 		}
-		v.Done(min(end, hi)-off, part)
-		off = hi
 	}
 	return nil
 }

@@ -98,7 +98,9 @@ func (t *touch) run(i int) error {
 		}
 		return err
 	}
-	_, err := v.tensor(i, true)
+	c := hashing{window: window{extent: t.m.extent(i)}}
+	defer v.close(&c.window)
+	_, err := v.tensor(i, &c, true)
 	return err
 }
 

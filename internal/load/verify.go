@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"crypto"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/checksum"
+	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -43,7 +45,6 @@ func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (Coverage, error) 
 	}
 	defer m.main.Leave()
 	v := newVerification(m, ctx, o)
-	v.sweeper.off = m.infos.blocks.Load() != nil
 	if err := v.run(); err != nil {
 		return Coverage{}, m.locate(explain(err, m.desc.Name, m.path))
 	}
@@ -68,9 +69,10 @@ type verification struct {
 	which    []int          // the tensors to verify
 	wanted   []bool         // by tensor; nil for all
 	all      bool
-	known    map[place]uint64 // computed checksums, if tensors share data; nil otherwise
+	limit    int64                           // of the size of jobs
+	files    map[*source.Region]*source.File // reopened files, to read in place of their mappings
 
-	authenticating bool // Feed checks what Parse has read
+	authenticating bool // a change of what Parse has read is driver.ErrSignature
 	sweeper
 
 	mu sync.Mutex
@@ -83,7 +85,8 @@ func newVerification(m *Model, ctx context.Context, o *VerifyOptions) *verificat
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	v := &verification{m: m, ctx: ctx, o: o, all: len(o.Tensors) == 0}
+	v := &verification{m: m, ctx: ctx, o: o, all: len(o.Tensors) == 0, limit: maxJob}
+	v.sweeper.off = m.infos.blocks.Load() != nil
 	if o.Progress != nil {
 		v.progress = work.NewProgress(o.Progress, 0)
 	}
@@ -132,69 +135,108 @@ func (v *verification) tensors() error {
 	if len(left) == 0 {
 		return v.ctx.Err()
 	}
-	total, ascends, end := int64(0), true, place{}
+	total := int64(0)
 	for _, i := range left {
-		space, off, size := v.m.index.Place(i)
-		total += size
-		ascends = ascends && (v.m.index.Loaded(i) || space != end.space || off >= end.off)
-		end = place{space: space, off: off + max(1, size)}
-	}
-	if !ascends {
-		v.known = make(map[place]uint64)
+		total += v.m.index.Size(i)
 	}
 	v.Expect(total)
-	groups := v.group(left, total)
-	wide := len(groups) < v.workers()
-	return v.Each(len(groups), func(n int) error { return v.verifyGroup(&groups[n], wide) })
+	slices.SortFunc(left, func(a, b int) int {
+		x, y := v.m.extent(a), v.m.extent(b)
+		return cmp.Or(cmp.Compare(x.space, y.space), cmp.Compare(x.off, y.off), cmp.Compare(x.size, y.size), a-b)
+	})
+	v.limit = min(max(total/int64(v.workers()*16), minJob), maxJob)
+	if !v.m.main.InMemory() {
+		v.limit = v.step()
+	}
+	jobs := jobsOf(len(left), v.limit, func(k int) extent { return v.m.extent(left[k]) })
+	wide := len(jobs) < v.workers()
+	return v.Each(len(jobs), func(n int) error { return v.verifyJob(left[jobs[n].from:jobs[n].to], &jobs[n], wide) })
 }
 
-// tensor checks a tensor and returns the checksum that covers it. With wide it may use
+// minJob is the least limit of jobs in memory, so that all workers are busy.
+const minJob = 16 << 10
+
+// verifyJob checks the tensors of a job.
+func (v *verification) verifyJob(which []int, j *job, wide bool) error {
+	c := hashing{window: window{extent: j.extent}}
+	defer v.close(&c.window)
+	last, number := "", uint16(NotLooked)
+	for _, i := range which {
+		by, err := v.tensor(i, &c, wide)
+		if err != nil {
+			return err
+		}
+		if by != last || number == NotLooked {
+			last, number = by, v.number(by)
+		}
+		v.Coverage.Tensors[i] = number
+	}
+	return nil
+}
+
+// hashing is the check of the tensors of a job.
+type hashing struct {
+	window
+	last extent // of the last tensor, with its checksum
+	kind driver.Kind
+	sum  uint64
+}
+
+// tensor checks a tensor of a job and returns the checksum that covers it. With wide it may use
 // all workers.
-func (v *verification) tensor(i int, wide bool) (by string, err error) {
-	s := v.sum(i)
-	name := v.m.index.Name(i)
-	space, off, size := v.m.index.Place(i)
-	if stream := v.m.parsed.Stream; stream != nil && v.m.index.Loaded(i) && v.Coverage.Tensors != nil {
-		sum := checksum.New(s.Kind)
-		err := v.m.guard(func() error { return stream(i, counter{sum, v, name}) })
-		if err != nil {
-			return "", err
-		}
-		return s.Kind.String(), v.compare(i, s, sum.Sum64(), off)
+func (v *verification) tensor(i int, c *hashing, wide bool) (by string, err error) {
+	s, e := v.sum(i), v.m.extent(i)
+	switch {
+	case e.alone:
+		c.sum, err = v.decoded(i, s.Kind)
+	case e == c.last && s.Kind == c.kind:
+		v.Done(e.size, v.m.index.Name(i))
+	default:
+		c.sum, err = v.stored(i, c, s.Kind, wide)
+		c.last, c.kind = e, s.Kind
 	}
-	if v.m.index.Loaded(i) {
-		// Cache it only on first use, when its bytes are needed next.
-		data, err := v.m.copy(i, v.Coverage.Tensors == nil, func() ([]byte, error) { return v.m.decode(i) })
-		v.Done(size, name)
-		if err != nil {
-			return "", err
-		}
-		return s.Kind.String(), v.compare(i, s, checksum.Of(s.Kind, data), off)
-	}
-	r, err := v.m.spaces.file(space).find(i, name, off, size)
 	if err != nil {
 		return "", err
 	}
-	return v.inPlace(i, s, func() (uint64, error) { return v.hash(s.Kind, r, off, size, name, wide) })
+	return s.Kind.String(), v.compare(i, s, c.sum, e.off)
 }
 
-// inPlace checks tensor i, whose bytes hash reads. It calls hash once for tensors with the same range of data.
-func (v *verification) inPlace(i int, s driver.Sum, hash func() (uint64, error)) (by string, err error) {
-	p := place{kind: s.Kind}
-	p.space, p.off, p.size = v.m.index.Place(i)
-	v.mu.Lock()
-	got, isKnown := v.known[p]
-	v.mu.Unlock()
-	if isKnown {
-		v.Done(p.size, v.m.index.Name(i))
-	} else if got, err = hash(); err != nil {
-		return "", err
-	} else if v.known != nil {
-		v.mu.Lock()
-		v.known[p] = got
-		v.mu.Unlock()
+// stored returns a checksum of tensor i of a job, whose bytes are in a file.
+func (v *verification) stored(i int, c *hashing, k driver.Kind, wide bool) (uint64, error) {
+	space, off, size := v.m.index.Place(i)
+	name := v.m.index.Name(i)
+	r, err := v.m.spaces.file(space).find(i, name, off, size)
+	if err != nil {
+		return 0, err
 	}
-	return s.Kind.String(), v.compare(i, s, got, p.off)
+	if c.size > v.limit || c.size > r.Size()-c.off {
+		return v.hash(k, r, off, size, name, wide)
+	}
+	if c.bytes == nil {
+		if err := v.open(&c.window, r); err != nil {
+			return 0, err
+		}
+	}
+	b := c.at(off, size)
+	if k == driver.NoSum {
+		probe(b)
+	}
+	v.Done(size, name)
+	return checksum.Of(k, b), v.ctx.Err()
+}
+
+// decoded returns a checksum of tensor i, which the driver loads.
+func (v *verification) decoded(i int, k driver.Kind) (uint64, error) {
+	name, isFirstUse := v.m.index.Name(i), v.Coverage.Tensors == nil
+	if stream := v.m.parsed.Stream; stream != nil && !isFirstUse {
+		sum := checksum.New(k)
+		err := v.m.guard(func() error { return stream(i, counter{sum, v, name}) })
+		return sum.Sum64(), err
+	}
+	// Cache it only on first use, when its bytes are needed next.
+	data, err := v.m.copy(i, isFirstUse, func() ([]byte, error) { return v.m.decode(i) })
+	v.Done(v.m.index.Size(i), name)
+	return checksum.Of(k, data), err
 }
 
 // counter counts the bytes written to it as done. It fails when the verification is canceled.
@@ -218,13 +260,6 @@ func (v *verification) sum(i int) driver.Sum {
 		return v.m.parsed.TensorSum(i)
 	}
 	return driver.Sum{}
-}
-
-// place is a range of data, which tensors may share, and the kind of its checksum.
-type place struct {
-	space     driver.Space
-	off, size int64
-	kind      driver.Kind
 }
 
 // compare compares a computed checksum of tensor i with that of the file.

@@ -1,0 +1,159 @@
+package load
+
+import (
+	"sync"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/work"
+)
+
+// extent is a range of a file, which tensors may share.
+type extent struct {
+	space     driver.Space
+	off, size int64
+	alone     bool // read by itself, such as a compressed tensor
+}
+
+// extent returns the data of tensor i.
+func (m *Model) extent(i int) (e extent) {
+	e.space, e.off, e.size = m.index.Place(i)
+	e.alone = m.index.Loaded(i)
+	return e
+}
+
+// job is a run of neighbors that are read at once, and the range of all of them.
+type job struct {
+	extent
+	from, to int
+}
+
+// maxGap is the maximum number of unused bytes between two neighbors.
+const maxGap = 32 << 10
+
+// maxJob is the maximum size of a job of several neighbors. From a reader, Verify reads more at a time.
+const maxJob = 2 << 20
+
+// jobsOf divides n items in the order of the files, of which at returns the extents, into jobs of
+// at most limit bytes. Items with the same extent are in the same job.
+func jobsOf(n int, limit int64, at func(k int) extent) (jobs []job) {
+	for from := 0; from < n; {
+		j := job{at(from), from, from + 1}
+		for last := j.extent; j.to < n && !j.alone; j.to++ {
+			next := at(j.to)
+			size := max(j.size, next.off+next.size-j.off)
+			if next.space != j.space || next.alone || next != last && (next.off-j.off-j.size > maxGap || size > limit) {
+				break
+			}
+			j.size, last = size, next
+		}
+		jobs = append(jobs, j)
+		from = j.to
+	}
+	return jobs
+}
+
+// window is a range of a file in memory.
+type window struct {
+	extent
+	region *source.Region
+	bytes  []byte
+	buf    *[]byte // pooled memory of bytes; nil if they are the region's
+}
+
+// open reads a range of r, or maps its pages.
+func (v *verification) open(w *window, r *source.Region) (err error) {
+	if w.region = r; v.inPlace(r) {
+		r.Populate(w.off, w.size)
+		w.bytes = r.Bytes()[w.off:][:w.size]
+		return nil
+	}
+	w.buf = buffer(w.size)
+	w.bytes = (*w.buf)[:w.size]
+	return v.fetch(w.bytes, w.off, r)
+}
+
+// at returns a range of the window.
+func (w *window) at(off, size int64) []byte { return w.bytes[off-w.off:][:size] }
+
+// close ends the use of a window.
+func (v *verification) close(w *window) {
+	if w.buf != nil {
+		steps.Put(w.buf)
+	} else if w.bytes != nil {
+		v.used(w.region, w.off, w.size)
+	}
+}
+
+// inPlace reports whether bytes of r are used where they are.
+func (v *verification) inPlace(r *source.Region) bool { return r.InMemory() && v.files[r] == nil }
+
+// fetch reads a range of r.
+func (v *verification) fetch(dst []byte, off int64, r *source.Region) (err error) {
+	if f := v.files[r]; f != nil {
+		_, err = f.ReadAt(dst, off)
+	} else {
+		_, err = r.ReadAtContext(v.ctx, dst, off)
+	}
+	return err
+}
+
+// pieces calls f with consecutive pieces of a range of r, of at most step bytes. If private, they are copies: assembly
+// with a stack frame, such as SHA-256, must not fault since the runtime cannot unwind it. From a reader the pieces
+// are larger.
+func (v *verification) pieces(r *source.Region, off, size, step int64, private bool, f func([]byte) error) error {
+	mem := r.Bytes()
+	if mem == nil {
+		step = max(step, v.step())
+	}
+	buf := (*[]byte)(nil)
+	if private || mem == nil {
+		buf = buffer(min(size, step))
+		defer steps.Put(buf)
+	}
+	for at, n := off, int64(0); at < off+size; at += n {
+		if err := v.ctx.Err(); err != nil {
+			return err
+		}
+		if (at-off)%memory.PopulateStep == 0 {
+			r.Populate(at, min(off+size-at, memory.PopulateStep))
+		}
+		n = min(step, off+size-at)
+		var b []byte
+		if buf == nil {
+			b = mem[at:][:n]
+		} else {
+			b = (*buf)[:n]
+			if err := v.fetch(b, at, r); err != nil {
+				return err
+			}
+		}
+		if err := f(b); err != nil {
+			return err
+		}
+		v.used(r, at, n)
+	}
+	return v.ctx.Err()
+}
+
+// readStep is the number of bytes read from a reader at a time. It is large since the reader may be
+// remote, or fetch parts concurrently.
+const readStep = 8 << 20
+
+// step returns readStep, or less if the memory limit requires it: a multiple of work.Step.
+func (v *verification) step() int64 {
+	left := v.m.memory.Left() / int64(2*v.workers())
+	return min(readStep, max(work.Step, left-left%work.Step))
+}
+
+var steps = sync.Pool{New: func() any { b := make([]byte, work.Step); return &b }}
+
+// buffer returns at least n bytes from the pool steps.
+func buffer(n int64) *[]byte {
+	buf := steps.Get().(*[]byte)
+	if n > int64(len(*buf)) {
+		*buf = make([]byte, n)
+	}
+	return buf
+}
