@@ -44,30 +44,30 @@ func Decode[T Elem](dst []T, v View) ([]T, error) {
 
 // decodeAll decodes all elements from b.
 func decodeAll[T Elem](dst []T, v View, b []byte) error {
-	info := v.ref().Info()
-	each, _, _, _ := info.span(0, len(dst), memory.PopulateStep)
-	owner, ok := v.ref().Owner().(memory.Advisor)
-	if !ok || each == len(dst) {
-		return decodeSteps(dst, v, b, 0, streams(info, len(dst)))
+	p := v.inMemory(b)
+	each, _, _, _ := p.info.span(0, len(dst), p.step)
+	stream := vector.Streams(len(dst), p.info.DType.Size())
+	if p.pages == nil || each == len(dst) {
+		return decodeParts(dst, p, 0, stream)
 	}
-	return work.Each(context.Background(), (len(dst)+each-1)/each, owner.Workers(), func(i int) error {
+	return work.Each(context.Background(), (len(dst)+each-1)/each, p.pages.Workers(), func(i int) error {
 		from := i * each
-		return v.guard(b, func() error {
-			return decodeSteps(dst[from:min(from+each, len(dst))], v, b, int64(from), streams(info, len(dst)))
-		})
+		return v.guard(b, func() error { return decodeParts(dst[from:min(from+each, len(dst))], p, int64(from), stream) })
 	})
 }
 
-// streams reports whether n numbers bypass the caches.
-func streams(info *Info, n int) bool { return vector.Streams(n, info.DType.Size()) }
-
-// decodeSteps decodes the elements from first on. b holds the whole tensor.
-func decodeSteps[T Elem](dst []T, v View, b []byte, first int64, stream bool) error {
-	info, from := v.ref().Info(), v.pager(b)
+// decodeParts decodes the elements from first on. With stream set, the output bypasses the caches.
+func decodeParts[T Elem](dst []T, p parts, first int64, stream bool) error {
+	if p.data == nil && memory.LittleEndian && viewable[T](p.info.DType) {
+		return p.copy(memory.BytesOf(dst), first*p.info.DType.Size())
+	}
 	for len(dst) > 0 {
-		n, _, off, size := info.span(first, len(dst), memory.PopulateStep)
-		from.need(int(off), int(size))
-		if err := decodeElements(dst[:n], elements{info, b, 0, stream}, first); err != nil {
+		n, at, off, size := p.info.span(first, len(dst), p.step)
+		b, err := p.bytes(off, size)
+		if err != nil {
+			return err
+		}
+		if err := decodeElements(dst[:n], elements{p.info, b, at, stream}, first); err != nil {
 			return err
 		}
 		dst, first = dst[n:], first+int64(n)
@@ -81,46 +81,15 @@ func decodeSteps[T Elem](dst []T, v View, b []byte, first int64, stream bool) er
 // of these elements.
 // Errors: those of Decode, and ErrShape when the elements lie outside the tensor.
 func DecodeAt[T Elem](dst []T, v View, first int64) error {
-	r := v.ref()
-	info := r.Info()
-	if info == nil {
-		return ErrClosed
-	}
-	if err := undecodable[T](info); err != nil {
+	info := v.Info()
+	if err := undecodable[T](&info); err != nil {
 		return v.refusal(err)
 	}
 	if n := v.Len(); first < 0 || first > n || int64(len(dst)) > n-first {
 		return v.refusal(fmt.Errorf("%w: %d elements from %d on of %d", ErrShape, len(dst), first, n))
 	}
-	if r.Data() == nil && r.Owner().Ranged(info) {
-		return decodeRanges(dst, v, first)
-	}
-	return v.Use(func(b []byte) error { return v.explain(decodeSteps(dst, v, b, first, streams(info, len(dst)))) })
-}
-
-// decodeRanges is DecodeAt for bytes that must be read; it reads them piece by piece.
-func decodeRanges[T Elem](dst []T, v View, first int64) error {
-	info := v.ref().Info()
-	var buf []byte
-	return v.access(context.Background(), func(read func(p []byte, off int64) error) error {
-		if memory.LittleEndian && viewable[T](info.DType) {
-			return read(memory.BytesOf(dst), first*info.DType.Size())
-		}
-		for len(dst) > 0 {
-			n, at, off, size := info.span(first, len(dst), readStep)
-			if buf == nil {
-				buf = make([]byte, size)
-			}
-			if err := read(buf[:size], off); err != nil {
-				return err
-			}
-			if err := decodeElements(dst[:n], elements{info, buf[:size], at, false}, first); err != nil {
-				return err
-			}
-			dst, first = dst[n:], first+int64(n)
-		}
-		return nil
-	})
+	stream := vector.Streams(len(dst), info.DType.Size())
+	return v.access(context.Background(), func(p parts) error { return v.explain(decodeParts(dst, p, first, stream)) })
 }
 
 // span returns the next part of n elements from first on to read, of about step bytes and at
@@ -176,40 +145,35 @@ type elements struct {
 
 // decodeElements fills dst with the elements from first on.
 func decodeElements[T Elem](dst []T, e elements, first int64) error {
-	info := e.info
-	isPlain := info.Encoding == nil && info.Quant == nil
+	d := e.info.DType
+	isPlain := e.info.Encoding == nil && e.info.Quant == nil
 	single, isSingle := floats[float32](dst)
 	double, isDouble := floats[float64](dst)
 	switch {
-	case (isPlain || !isSingle && !isDouble) && viewable[T](info.DType):
-		vector.Copy(dst, e.from(first, len(dst)), info.DType.wordSize())
+	case (isPlain || !isSingle && !isDouble) && viewable[T](d):
+		vector.Copy(dst, e.b, d.wordSize())
 		return nil
 	case isSingle:
 		return e.real(single, first)
-	case isPlain && info.DType.Size() >= 4: // float32 does not hold all of them
-		toFloat64(double, e.from(first, len(dst)), info.DType)
+	case isPlain && d.Size() >= 4: // float32 does not hold all of them
+		toNumbers(double, e.b, d)
 		return nil
 	}
 	return e.widened(double, first)
 }
 
-// from returns the bytes of n elements from first on. The elements have a dtype.
-func (e *elements) from(first int64, n int) []byte {
-	size := int(e.info.DType.Size())
-	return e.b[int(first-e.at)*size:][:n*size]
-}
-
 // real decodes elements to real numbers, each rounded once.
 func (e *elements) real(dst []float32, first int64) error {
+	elems, size := e.info.block()
+	b := e.b[(first-e.at)/elems*size:]
 	if e.info.Encoding != nil {
-		return decodeBlocks(dst, e.b, first-e.at, e.info.Encoding)
+		return decodeBlocks(dst, b, int(first%elems), e.info.Encoding)
 	}
-	b := e.from(first, len(dst))
 	if q := e.info.Quant; q != nil {
 		q.convert(dst, b, e.info.DType, e.info.Shape, first, e.stream)
-		return nil
+	} else {
+		toFloat32(dst, b, e.info.DType, e.stream)
 	}
-	toFloat32(dst, b, e.info.DType, e.stream)
 	return nil
 }
 
@@ -239,44 +203,34 @@ var scratch = sync.Pool{New: func() any {
 
 // toFloat32 converts elements without quantization parameters.
 func toFloat32(dst []float32, b []byte, d DType, stream bool) {
+	if kind, ok := kinds[d]; ok {
+		vector.Linear(dst, b, kind, 1, 0, stream)
+		return
+	}
 	switch d {
 	case Float64:
 		vector.Float64(dst, b, stream)
-	case Float32:
-		vector.Numbers[float32](dst, b)
 	case Float16:
 		vector.Float16(dst, b, stream)
 	case BFloat16:
 		vector.BFloat16(dst, b, stream)
-	case Int64:
-		vector.Numbers[int64](dst, b)
 	case Int32:
 		vector.Int32(dst, b, stream)
-	case Int16:
-		vector.Linear(dst, b, vector.Int16, 1, 0, stream)
-	case Int8:
-		vector.Linear(dst, b, vector.Int8, 1, 0, stream)
-	case Uint64:
-		vector.Numbers[uint64](dst, b)
-	case Uint32:
-		vector.Numbers[uint32](dst, b)
-	case Uint16:
-		vector.Linear(dst, b, vector.Uint16, 1, 0, stream)
-	case Uint8:
-		vector.Linear(dst, b, vector.Uint8, 1, 0, stream)
 	case Bool:
-		for i, x := range b {
-			dst[i] = float32(min(x, 1))
+		for i := range dst {
+			dst[i] = float32(min(b[i], 1))
 		}
 	case Float8E4M3FN:
 		vector.Lookup(dst, b, float8E4M3FN())
 	case Float8E5M2:
 		vector.Lookup(dst, b, float8E5M2())
+	default:
+		toNumbers(dst, b, d)
 	}
 }
 
-// toFloat64 converts elements of the types whose values float32 does not all hold, and small integers.
-func toFloat64(dst []float64, b []byte, d DType) {
+// toNumbers converts elements of the types that are numbers in Go.
+func toNumbers[F float32 | float64](dst []F, b []byte, d DType) {
 	switch d {
 	case Float64:
 		vector.Numbers[float64](dst, b)

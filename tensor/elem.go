@@ -32,13 +32,8 @@ func isNamed[T Elem](d DType) bool {
 
 // viewable reports whether elements of d may be viewed as T, which may be a defined type.
 func viewable[T Elem](d DType) bool {
-	if isNamed[T](d) {
-		return true
-	}
-	if own, ok := ownDType[T](); ok && own != d {
-		return false
-	}
-	return kindOf[T]() == d.kind()
+	own, ok := ownDType[T]()
+	return kindOf[T]() == d.kind() && (!ok || own == d)
 }
 
 // ownDType returns the result of T's method DType.

@@ -1,7 +1,6 @@
 package tensor
 
 import (
-	"encoding/binary"
 	"fmt"
 
 	"github.com/weightmap/weightmap/internal/memory"
@@ -12,38 +11,43 @@ import (
 // little-endian elements of dtype d, which is Float64, Float32, Float16 or BFloat16. Each is
 // rounded once, to nearest, ties to even. dst must have the exact size of the result.
 func Encode[F float32 | float64](dst []byte, d DType, src []F) error {
-	switch d {
-	case Float64, Float32, Float16, BFloat16:
-	default:
+	if d < Float64 || d > BFloat16 {
 		return fmt.Errorf("%w: cannot encode %T as %v", ErrDType, src, d)
 	}
 	if err := checkRoom(dst, len(src), d); err != nil {
 		return err
 	}
-	le := binary.LittleEndian
-	single, isSingle := any(src).([]float32)
-	switch {
-	case d == Float64:
+	switch d {
+	case Float64:
 		encodeAll[float64](dst, src)
-	case d == Float32:
+	case Float32:
 		encodeAll[float32](dst, src)
-	case isSingle && d == Float16:
-		vector.EncodeFloat16(dst, single)
-	case isSingle:
-		vector.EncodeBFloat16(dst, single)
-	case d == Float16:
-		for i, x := range src {
-			le.PutUint16(dst[2*i:], uint16(F16From(towardOdd(float64(x)))))
-		}
-	default:
-		for i, x := range src {
-			le.PutUint16(dst[2*i:], uint16(BF16From(towardOdd(float64(x)))))
-		}
+	case Float16:
+		encodeHalves(dst, src, vector.EncodeFloat16)
+	case BFloat16:
+		encodeHalves(dst, src, vector.EncodeBFloat16)
 	}
 	return nil
 }
 
-// encodeAll is the inverse of convertAll.
+// encodeHalves encodes numbers to two bytes each.
+func encodeHalves[F float32 | float64](dst []byte, src []F, encode func([]byte, []float32)) {
+	if single, ok := any(src).([]float32); ok {
+		encode(dst, single)
+		return
+	}
+	var piece [128]float32
+	for len(src) > 0 {
+		n := min(len(src), len(piece))
+		for i, x := range src[:n] {
+			piece[i] = towardOdd(float64(x))
+		}
+		encode(dst, piece[:n])
+		src, dst = src[n:], dst[2*n:]
+	}
+}
+
+// encodeAll is the inverse of toNumbers for floating-point numbers.
 func encodeAll[T, F float32 | float64](dst []byte, src []F) {
 	var piece [128]T
 	size := len(memory.BytesOf(piece[:1]))

@@ -57,12 +57,11 @@ func (e *Encoding) Bytes(s Shape) (int64, error) {
 	return s.product(e.BlockBytes, e.BlockElems)
 }
 
-// decodeBlocks decodes elements from element skip of b on, which need not begin a block. If
-// only a part of a block is wanted, it decodes the block to scratch memory.
-func decodeBlocks(dst []float32, b []byte, skip int64, e *Encoding) error {
+// decodeBlocks decodes elements from element skip of the first block of b on. If only a part of a
+// block is wanted, it decodes the block to scratch memory.
+func decodeBlocks(dst []float32, b []byte, skip int, e *Encoding) error {
 	elems := int(e.BlockElems)
-	b = b[skip/e.BlockElems*e.BlockBytes:]
-	for skip := int(skip % e.BlockElems); len(dst) > 0; skip = 0 {
+	for ; len(dst) > 0; skip = 0 {
 		if n := len(dst) / elems; skip == 0 && n > 0 {
 			size := n * int(e.BlockBytes)
 			if err := e.Decode(dst[:n*elems], b[:size]); err != nil {

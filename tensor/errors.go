@@ -3,6 +3,7 @@ package tensor
 import (
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -61,15 +62,8 @@ func (e *Error) Error() string {
 	if e.Err != nil {
 		cause = clip(e.Err.Error())
 	}
-	parts := [...]string{e.Format, e.Path, at, clip(e.Field), cause}
-	n := 0
-	for _, p := range parts {
-		if p != "" {
-			parts[n] = p
-			n++
-		}
-	}
-	return strings.Join(parts[:n], ": ")
+	parts := []string{e.Format, e.Path, at, clip(e.Field), cause}
+	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ": ")
 }
 
 // clip shortens long text from a file, such as a name of 64 KiB: messages go to

@@ -99,13 +99,9 @@ func (q *Quantization) Equal(o *Quantization) bool {
 	if q == nil || o == nil {
 		return q == o
 	}
-	if q.Scheme != o.Scheme || q.Axis != o.Axis || len(q.Scales) != len(o.Scales) {
+	sameBits := func(a, b float32) bool { return math.Float32bits(a) == math.Float32bits(b) }
+	if q.Scheme != o.Scheme || q.Axis != o.Axis || !slices.EqualFunc(q.Scales, o.Scales, sameBits) {
 		return false
-	}
-	for i := range q.Scales {
-		if math.Float32bits(q.Scales[i]) != math.Float32bits(o.Scales[i]) {
-			return false
-		}
 	}
 	for i := range max(len(q.Scales), len(q.ZeroPoints), len(o.ZeroPoints)) {
 		if q.zeroPoint(i) != o.zeroPoint(i) {

@@ -87,7 +87,7 @@ var limits = map[DType]intLimits{Int8: {-128, 127, 0}, Uint8: {0, 255, 128}, Int
 // parameters chooses scale and zero point for a range that includes 0.
 func (z *Quantizer) parameters(low, high float32) (scale float32, zero int32) {
 	l, lo, hi := z.lim, float64(low), float64(high)
-	if !z.o.Asymmetric {
+	if !z.asymmetric {
 		return wholeScale(max(hi, -lo), float64(l.hi-l.middle)), l.middle
 	}
 	scale = wholeScale(hi-lo, float64(l.hi-l.lo))
@@ -95,9 +95,8 @@ func (z *Quantizer) parameters(low, high float32) (scale float32, zero int32) {
 	return scale, l.lo + int32(math.RoundToEven(-lo/float64(scale)))
 }
 
-// steps returns the mapping of channel c.
-func (z *Quantizer) steps(c int) vector.Steps {
-	l, scale, zero := z.lim, z.q.Scales[c], z.q.zeroPoint(c)
+// steps returns the mapping of a channel.
+func (l intLimits) steps(scale float32, zero int32) vector.Steps {
 	s := vector.Steps{Inverse: 1 / float64(scale), Lo: float64(l.lo - zero), Hi: float64(l.hi - zero), Zero: float64(zero)}
 	for math.IsInf(float64(float32(s.Hi*float64(scale))), 0) {
 		s.Hi--

@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -13,19 +14,17 @@ import (
 // all elements twice, row-major and in pieces of any size: first to Observe, then, after a
 // call of Parameters, to Encode. The results are those of Quantize.
 type Quantizer struct {
-	o        QuantizeOptions
-	blocks   *Encoding // nil for integers
-	shape    Shape
-	lim      intLimits
-	axis     int
-	channels int
-	elems    int
-	observed int
-	encoded  int
-	lo, hi   []float32 // the ranges of the channels seen so far, which include 0
-	q        *Quantization
-	columns  []vector.Steps // one for each channel, while elements are encoded
-	errors   vector.Errors
+	info       Info // the type to quantize to, with the parameters once they are known
+	asymmetric bool
+	lim        intLimits
+	axis       int
+	channels   int
+	elems      int
+	observed   int
+	encoded    int
+	lo, hi     []float32      // the ranges of the channels seen so far, which include 0
+	columns    []vector.Steps // one for each channel
+	errors     vector.Errors
 }
 
 // NewQuantizer returns a Quantizer for a tensor of the given shape. Its errors are those of
@@ -35,43 +34,38 @@ func NewQuantizer(shape Shape, o QuantizeOptions) (*Quantizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	z := &Quantizer{o: o, blocks: o.Encoding, shape: shape, elems: int(elems), channels: 1}
+	z := &Quantizer{asymmetric: o.Asymmetric, axis: PerTensor, elems: int(elems), channels: 1}
 	if int64(z.elems) != elems {
 		return nil, fmt.Errorf("%w: %d elements are more than this platform can address", ErrShape, elems)
 	}
-	if z.blocks == nil && o.DType == Float16 {
-		z.blocks = halfEncoding
+	z.info = Info{DType: cmp.Or(o.DType, Int8), Shape: shape, Encoding: o.Encoding}
+	if z.info.Encoding == nil && o.DType == Float16 {
+		z.info.Encoding = halfEncoding
 	}
-	if e := z.blocks; e != nil {
+	if e := z.info.Encoding; e != nil {
 		if e.Encode == nil || e.Decode == nil {
 			return nil, fmt.Errorf("%w: cannot quantize to %s", ErrDType, e.Name)
 		}
 		_, err := e.Bytes(shape)
 		return z, err
 	}
-	if o.DType == Invalid {
-		z.o.DType = Int8
-	}
 	var ok bool
-	if z.lim, ok = limits[z.o.DType]; !ok {
+	if z.lim, ok = limits[z.info.DType]; !ok {
 		return nil, fmt.Errorf("%w: cannot quantize to %v", ErrDType, o.DType)
 	}
 	if !o.Asymmetric {
 		z.lim.lo++ // symmetric around the middle
 	}
-	if z.axis = PerTensor; !o.PerChannel {
-		z.grow(1)
-		return z, nil
+	if o.PerChannel {
+		if err := checkAxis(shape, o.Axis); err != nil {
+			return nil, err
+		}
+		// An empty tensor may declare any number of channels, without data to justify the memory.
+		if elems == 0 && shape[o.Axis] > fewChannels {
+			return nil, fmt.Errorf("%w: %d channels without an element", ErrQuantization, shape[o.Axis])
+		}
+		z.axis, z.channels = o.Axis, int(shape[o.Axis])
 	}
-	z.axis = o.Axis
-	if err := checkAxis(shape, z.axis); err != nil {
-		return nil, err
-	}
-	// An empty tensor may declare any number of channels, without data to justify the memory.
-	if elems == 0 && shape[z.axis] > fewChannels {
-		return nil, fmt.Errorf("%w: %d channels without an element", ErrQuantization, shape[z.axis])
-	}
-	z.channels = int(shape[z.axis])
 	z.grow(min(z.channels, fewChannels))
 	return z, nil
 }
@@ -93,11 +87,11 @@ func (z *Quantizer) Observe(src []float32) error {
 	if err := z.room(z.observed, len(src)); err != nil {
 		return err
 	}
-	if z.blocks != nil || len(src) == 0 {
+	if z.info.Encoding != nil || len(src) == 0 {
 		z.observed += len(src)
 		return nil
 	}
-	runs := runsFrom(int64(z.observed), z.channels, z.axis, z.shape)
+	runs := runsFrom(int64(z.observed), z.channels, z.axis, z.info.Shape)
 	for rest := src; len(rest) > 0; {
 		finite := false
 		c, n := runs.next(len(rest))
@@ -123,25 +117,27 @@ func (z *Quantizer) Observe(src []float32) error {
 // over at the first element.
 func (z *Quantizer) Parameters() (*Quantization, error) {
 	z.encoded, z.errors = 0, vector.Errors{}
-	if z.blocks != nil || z.q != nil {
-		return z.q, nil
+	if z.info.Encoding != nil || z.info.Quant != nil {
+		return z.info.Quant, nil
 	}
 	if z.observed != z.elems {
 		return nil, fmt.Errorf("%w: %d of %d elements were observed", ErrShape, z.observed, z.elems)
 	}
 	z.grow(z.channels)
 	q := &Quantization{Axis: z.axis, Scales: make([]float32, z.channels)}
-	z.q = q
+	z.columns = make([]vector.Steps, z.channels)
 	for c := range q.Scales {
 		var zero int32
-		if q.Scales[c], zero = z.parameters(z.lo[c], z.hi[c]); z.o.Asymmetric {
+		q.Scales[c], zero = z.parameters(z.lo[c], z.hi[c])
+		if z.columns[c] = z.lim.steps(q.Scales[c], zero); z.asymmetric {
 			q.ZeroPoints = append(q.ZeroPoints, zero)
 		}
 	}
 	z.lo, z.hi = nil, nil
-	if !z.o.Asymmetric && z.lim.middle != 0 {
+	if !z.asymmetric && z.lim.middle != 0 {
 		q.ZeroPoints = []int32{z.lim.middle} // missing zero points mean 0
 	}
+	z.info.Quant = q
 	return q, nil
 }
 
@@ -151,17 +147,14 @@ func (z *Quantizer) Encode(dst []byte, src []float32) error {
 	if err := z.room(z.encoded, len(src)); err != nil {
 		return err
 	}
-	piece := encodedPiece
-	if e := z.blocks; e != nil {
-		if len(src)%int(e.BlockElems) != 0 || len(dst) != z.size(len(src)) {
-			return fmt.Errorf("%w: %d bytes of %s for %d elements", ErrShape, len(dst), e.Name, len(src))
-		}
-		piece = max(piece/int(e.BlockElems), 1) * int(e.BlockElems)
-	} else if z.q == nil || z.o.DType == Invalid { // the zero Quantizer has no dtype
+	if z.info.Encoding == nil && (z.info.Quant == nil || z.info.DType == Invalid) { // the zero Quantizer has no dtype
 		return fmt.Errorf("%w: no parameters yet", ErrQuantization)
-	} else if err := checkRoom(dst, len(src), z.o.DType); err != nil {
-		return err
 	}
+	elems, _ := z.info.block()
+	if int64(len(src))%elems != 0 || len(dst) != z.size(len(src)) {
+		return fmt.Errorf("%w: %d bytes for %d elements of %s", ErrShape, len(dst), len(src), z.info.TypeName())
+	}
+	piece := int(max(encodedPiece/elems, 1) * elems)
 	for len(src) > 0 {
 		n := min(len(src), piece)
 		size := z.size(n)
@@ -185,7 +178,7 @@ func (z *Quantizer) encode(dst []byte, src []float32) error {
 		*room = make([]float32, len(src))
 	}
 	back := (*room)[:len(src)] // the dequantized values
-	if e := z.blocks; e != nil {
+	if e := z.info.Encoding; e != nil {
 		if err := e.Encode(dst, src); err != nil {
 			return err
 		}
@@ -194,24 +187,16 @@ func (z *Quantizer) encode(dst []byte, src []float32) error {
 		}
 	} else {
 		z.toIntegers(dst, src)
-		z.q.convert(back, dst, z.o.DType, z.shape, int64(z.encoded), false)
+		z.info.Quant.convert(back, dst, z.info.DType, z.info.Shape, int64(z.encoded), false)
 	}
 	z.errors.Add(src, back, z.encoded)
-	if z.encoded += len(src); z.encoded == z.elems {
-		z.columns = nil
-	}
+	z.encoded += len(src)
 	return nil
 }
 
 // toIntegers encodes the next elements by the parameters of their channels.
 func (z *Quantizer) toIntegers(dst []byte, src []float32) {
-	runs, size := runsFrom(int64(z.encoded), z.channels, z.axis, z.shape), int(z.o.DType.Size())
-	if z.columns == nil {
-		z.columns = make([]vector.Steps, z.channels)
-		for c := range z.columns {
-			z.columns[c] = z.steps(c)
-		}
-	}
+	runs, size := runsFrom(int64(z.encoded), z.channels, z.axis, z.info.Shape), z.size(1)
 	for len(src) > 0 {
 		c, n := runs.next(len(src))
 		switch s := z.columns[c:]; {
@@ -230,10 +215,8 @@ func (z *Quantizer) toIntegers(dst []byte, src []float32) {
 
 // size returns the size in bytes of n elements, which are whole blocks.
 func (z *Quantizer) size(n int) int {
-	if e := z.blocks; e != nil {
-		return n / int(e.BlockElems) * int(e.BlockBytes)
-	}
-	return n * int(z.o.DType.Size())
+	elems, bytes := z.info.block()
+	return n / int(elems) * int(bytes)
 }
 
 // Stats returns the error statistics of the elements encoded so far.

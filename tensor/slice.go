@@ -47,38 +47,29 @@ func (v View) Slice(ranges ...Range) (View, error) {
 	if err != nil {
 		return v.failed(fmt.Errorf("%w: %w", ErrShape, err))
 	}
-	g := grid{shape: whole.Shape, sel: sel, unit: whole.DType.Size()}
-	if whole.Encoding != nil {
-		if g, err = blocksOf(whole.Encoding, whole.Shape, sel); err != nil {
-			return v.failed(err)
-		}
+	g, err := blocksOf(whole, sel)
+	if err != nil {
+		return v.failed(err)
 	}
-	info := v.Info()
+	first, last, n := g.extent()
+	info, data := *whole, r.Data()
 	info.Shape = make(Shape, len(sel))
 	for i, r := range sel {
 		info.Shape[i] = r.To - r.From
 	}
-	if info.Size, err = info.ByteSize(); err != nil {
-		return v.failed(err)
-	}
+	info.Size = n * g.unit
 	info.Stored = info.Size
 	info.Quant = sliceQuant(info.Quant, whole.Shape, sel)
-	first, last, n := g.extent()
-	contiguous := n == 0 || last-first+1 == n
-	if first *= g.unit; n == 0 {
-		first = 0
+	if last-first+1 != n || !viewed(r) && (data != nil || !r.Owner().Ranged(whole)) {
+		return v.gather(&info, g)
 	}
-	if contiguous && viewed(r) {
-		if info.Offset >= 0 {
-			info.Offset += first
-		}
-		return View(memory.New(&info, r.Owner(), r.Data()[first:first+info.Size:first+info.Size])), nil
+	if data == nil || info.Offset >= 0 {
+		info.Offset += first * g.unit
 	}
-	if contiguous && r.Data() == nil && r.Owner().Ranged(whole) {
-		info.Offset += first
-		return View(memory.New(&info, r.Owner(), nil)), nil
+	if data != nil {
+		data = data[first*g.unit:][:info.Size]
 	}
-	return v.gather(&info, g)
+	return View(memory.New(&info, r.Owner(), data)), nil
 }
 
 // grid is a selection of indivisible units: elements, or blocks of elements along the innermost
@@ -90,29 +81,31 @@ type grid struct {
 }
 
 // blocksOf returns the selection in units of blocks.
-func blocksOf(e *Encoding, shape Shape, sel []Range) (grid, error) {
-	if _, err := e.Bytes(shape); err != nil {
+func blocksOf(info *Info, sel []Range) (grid, error) {
+	size, err := info.ByteSize()
+	if err != nil {
 		return grid{}, err
 	}
-	g := grid{shape.Clone(), slices.Clone(sel), e.BlockBytes}
-	last := len(shape) - 1
-	if e.Flat && last >= 0 && shape[last]%e.BlockElems != 0 { // rows share blocks
+	n, unit := info.block()
+	g := grid{info.Shape.Clone(), slices.Clone(sel), unit}
+	last := len(sel) - 1
+	if n == 1 || last < 0 {
+		return g, nil
+	}
+	if info.Encoding.Flat && info.Shape[last]%n != 0 { // rows share blocks
 		for i, r := range sel {
-			if r.From != 0 || r.To != shape[i] {
-				return grid{}, fmt.Errorf("%w: range %d:%d of axis %d, whose rows share bytes as %s", ErrShape, r.From, r.To, i, e.Name)
+			if r.From != 0 || r.To != info.Shape[i] {
+				return g, fmt.Errorf("%w: range %d:%d of axis %d, whose rows share bytes as %s", ErrShape, r.From, r.To, i, info.TypeName())
 			}
 		}
-		size, err := e.Bytes(shape)
-		return grid{Shape{1}, []Range{{0, 1}}, size}, err
+		return grid{Shape{1}, []Range{{0, 1}}, size}, nil
 	}
-	if last >= 0 {
-		r, n := sel[last], e.BlockElems
-		if r.From%n != 0 || r.To%n != 0 {
-			return grid{}, fmt.Errorf("%w: range %d:%d of axis %d, which %s stores in blocks of %d", ErrShape, r.From, r.To, last, e.Name, n)
-		}
-		g.shape[last] /= n
-		g.sel[last] = Range{r.From / n, r.To / n}
+	r := sel[last]
+	if r.From%n != 0 || r.To%n != 0 {
+		return g, fmt.Errorf("%w: range %d:%d of axis %d, which %s stores in blocks of %d", ErrShape, r.From, r.To, last, info.TypeName(), n)
 	}
+	g.shape[last] /= n
+	g.sel[last] = Range{r.From / n, r.To / n}
 	return g, nil
 }
 
@@ -152,6 +145,9 @@ func (g grid) extent() (first, last, n int64) {
 		n *= g.sel[i].To - g.sel[i].From
 		step *= g.shape[i]
 	}
+	if n == 0 {
+		return 0, -1, 0
+	}
 	return first, last, n
 }
 
@@ -164,31 +160,28 @@ func (v View) gather(info *Info, g grid) (View, error) {
 		return v.failed(fmt.Errorf("%w: %d bytes are more than this platform can address", ErrLimit, info.Size))
 	}
 	var out []byte
-	err := v.access(context.Background(), func(read func(p []byte, off int64) error) error {
-		if _, last, _ := g.extent(); info.Size > probeOver {
-			if err := read(make([]byte, 1), last*g.unit); err != nil {
+	err := v.access(context.Background(), func(p parts) error {
+		if _, last, _ := g.extent(); p.data == nil && info.Size > probeOver {
+			if err := p.copy(make([]byte, 1), last*g.unit); err != nil {
 				return err
 			}
 		}
 		out = memory.Aligned(int(info.Size))
-		_, err := g.copy(out, 0, read)
+		_, err := g.copy(out, 0, &p)
 		return err
 	})
 	if err != nil {
 		return v.failed(err)
 	}
-	info.Offset, info.Compression = -1, ""
+	info.Offset, info.Stored, info.Compression = -1, info.Size, ""
 	return onHeap(info, out), nil
 }
 
 // copy copies the selection from the bytes at off to dst, run by run, and returns the rest of dst.
-func (g grid) copy(dst []byte, off int64, read func(p []byte, off int64) error) ([]byte, error) {
-	first, last, n := g.extent()
-	switch n *= g.unit; {
-	case n == 0:
-		return dst, nil
-	case (last-first+1)*g.unit == n:
-		return dst[n:], read(dst[:n], off+first*g.unit)
+func (g grid) copy(dst []byte, off int64, p *parts) ([]byte, error) {
+	if first, last, n := g.extent(); last-first+1 == n {
+		n *= g.unit
+		return dst[n:], p.copy(dst[:n], off+first*g.unit)
 	}
 	inner := grid{g.shape[1:], g.sel[1:], g.unit}
 	row := g.unit
@@ -197,7 +190,7 @@ func (g grid) copy(dst []byte, off int64, read func(p []byte, off int64) error) 
 	}
 	var err error
 	for i := g.sel[0].From; i < g.sel[0].To && err == nil; i++ {
-		dst, err = inner.copy(dst, off+i*row, read)
+		dst, err = inner.copy(dst, off+i*row, p)
 	}
 	return dst, err
 }

@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -82,18 +83,15 @@ func (v View) Shape() Shape { return v.Info().Shape }
 
 // Len returns the number of elements.
 func (v View) Len() int64 {
-	info := v.ref().Info()
-	if info == nil {
+	info := v.Info()
+	if size := info.DType.Size(); size > 0 {
+		return info.Size / size
+	}
+	if info.Encoding == nil {
 		return 0
 	}
-	if info.Encoding != nil {
-		n, _ := info.Shape.Elems()
-		return n
-	}
-	if info.DType.Size() == 0 {
-		return 0
-	}
-	return info.Size / info.DType.Size()
+	n, _ := info.Shape.Elems()
+	return n
 }
 
 // ZeroCopy reports whether Bytes and As return existing memory (of the model, a Slice or
@@ -101,13 +99,13 @@ func (v View) Len() int64 {
 // the dtype, and in the byte order of the host.
 func (v View) ZeroCopy() bool {
 	r := v.ref()
-	return r.Info() != nil && viewed(r) && (memory.LittleEndian || r.Info().DType.Size() <= 1)
+	return viewed(r) && (memory.LittleEndian || r.Info().DType.Size() <= 1)
 }
 
 // viewed reports whether the bytes are in memory, aligned for the dtype.
 func viewed(r *memory.Ref[Info]) bool {
-	b, low := r.Data(), uintptr(max(r.Info().DType.wordSize(), 1)-1)
-	return b != nil && (len(b) == 0 || memory.Address(b)&low == 0)
+	b := r.Data()
+	return b != nil && (len(b) == 0 || memory.Address(b)%uintptr(max(r.Info().DType.wordSize(), 1)) == 0)
 }
 
 // Bytes returns the tensor's little-endian bytes. The caller must not modify them; they are
@@ -116,9 +114,6 @@ func viewed(r *memory.Ref[Info]) bool {
 // aligned copy. After Close, Bytes returns ErrClosed.
 func (v View) Bytes() ([]byte, error) {
 	r := v.ref()
-	if r.Info() == nil {
-		return nil, ErrClosed
-	}
 	if viewed(r) {
 		if err := r.Owner().Expose(r.Info()); err != nil {
 			return nil, v.explain(err)
@@ -143,16 +138,13 @@ func (v View) Bytes() ([]byte, error) {
 // crashes the process unless that goroutine calls Use itself.
 func (v View) Use(f func([]byte) error) error {
 	r := v.ref()
-	if r.Info() == nil {
-		return ErrClosed
-	}
-	if err := v.enter(); err != nil {
+	err := v.enter()
+	if err != nil {
 		return err
 	}
 	defer r.Owner().Leave()
 	b := r.Data()
 	if b == nil {
-		var err error
 		if b, err = r.Owner().Load(r.Info()); err != nil {
 			return v.explain(err)
 		}
@@ -163,10 +155,10 @@ func (v View) Use(f func([]byte) error) error {
 // enter keeps the memory mapped until the owner's Leave.
 func (v *View) enter() error {
 	r := v.ref()
-	if err := r.Owner().Enter(r.Info()); err != nil {
-		return v.explain(err)
+	if r.Info() == nil {
+		return ErrClosed
 	}
-	return nil
+	return v.explain(r.Owner().Enter(r.Info()))
 }
 
 // refusal returns the error of every access to the view, if there is one, and else err.
@@ -206,24 +198,21 @@ const readStep = 32 << 20
 // done. It cancels a running read of an io.ReaderAt that has a method ReadAtContext, as
 // those of package format/remote have, and waits for that of any other.
 func (v View) ReadIntoContext(ctx context.Context, dst []byte) (int, error) {
-	info := v.ref().Info()
-	if info == nil {
-		return 0, ErrClosed
-	}
-	if int64(len(dst)) < info.Size {
-		return 0, v.explain(fmt.Errorf("%w: buffer of %d bytes for %d", ErrShape, len(dst), info.Size))
+	size := v.Info().Size
+	if int64(len(dst)) < size {
+		return 0, v.explain(fmt.Errorf("%w: buffer of %d bytes for %d", ErrShape, len(dst), size))
 	}
 	if ctx == nil {
 		ctx = context.Background()
 	}
 	n := 0
-	err := v.access(ctx, func(read func(p []byte, off int64) error) error {
-		for n < int(info.Size) {
+	err := v.access(ctx, func(p parts) error {
+		for n < int(size) {
 			if err := ctx.Err(); err != nil {
 				return err
 			}
-			step := min(int(info.Size)-n, readStep)
-			if err := read(dst[n:n+step], int64(n)); err != nil {
+			step := min(int(size)-n, readStep)
+			if err := p.copy(dst[n:n+step], int64(n)); err != nil {
 				return err
 			}
 			n += step
@@ -236,65 +225,27 @@ func (v View) ReadIntoContext(ctx context.Context, dst []byte) (int, error) {
 // ReadAt implements io.ReaderAt on the tensor's little-endian bytes. It is guarded like
 // Use. From an io.ReaderAt it reads only len(p) bytes.
 func (v View) ReadAt(p []byte, off int64) (int, error) {
-	info := v.ref().Info()
-	if info == nil {
-		return 0, ErrClosed
-	}
 	if off < 0 {
 		return 0, v.explain(fmt.Errorf("%w: read at offset %d", ErrShape, off))
 	}
 	var eof error
-	if rest := max(0, info.Size-off); int64(len(p)) > rest {
+	if rest := max(0, v.Info().Size-off); int64(len(p)) > rest {
 		p, eof = p[:rest], io.EOF
 	}
-	var err error
 	if len(p) == 0 {
-		err = v.refusal(nil)
-	} else {
-		err = v.access(context.Background(), func(read func(p []byte, off int64) error) error { return read(p, off) })
+		return 0, cmp.Or(v.refusal(nil), eof)
 	}
-	if err != nil {
+	if err := v.access(context.Background(), func(all parts) error { return all.copy(p, off) }); err != nil {
 		return 0, err
 	}
 	return len(p), eof
 }
 
-// access calls f with a function that reads parts of the tensor: from the owner if it can
-// read parts for less than the whole, and else from the loaded bytes.
-func (v View) access(ctx context.Context, f func(read func(p []byte, off int64) error) error) error {
-	r := v.ref()
-	if r.Data() != nil || !r.Owner().Ranged(r.Info()) {
-		return v.Use(func(b []byte) error {
-			from := v.pager(b)
-			return f(func(p []byte, off int64) error {
-				from.copy(p, int(off))
-				return nil
-			})
-		})
-	}
-	if err := v.enter(); err != nil {
-		return err
-	}
-	defer r.Owner().Leave()
-	return v.explain(f(func(p []byte, off int64) error { return r.Owner().ReadAt(ctx, r.Info(), p, off) }))
-}
-
 // Clone returns a copy of the tensor on the heap; it outlives the model.
 func (v View) Clone() (View, error) {
-	var data []byte
-	err := v.Use(func(b []byte) error {
-		data = memory.Aligned(len(b))
-		from := v.pager(b)
-		from.copy(data, 0)
-		return nil
-	})
-	if err != nil {
-		return v.failed(err)
-	}
 	info := v.Info()
 	info.Shape = info.Shape.Clone()
-	info.Offset, info.Stored, info.Compression = -1, info.Size, ""
-	return onHeap(&info, data), nil
+	return v.gather(&info, grid{Shape{info.Size}, []Range{{0, info.Size}}, 1})
 }
 
 // Digest returns the XXH64 (seed 0) of the tensor's little-endian bytes.
@@ -302,11 +253,11 @@ func (v View) Digest() (uint64, error) {
 	var d xxhash.Digest
 	d.Reset()
 	err := v.Use(func(b []byte) error {
-		from := v.pager(b)
-		for off := 0; off < len(b); off += memory.PopulateStep {
-			n := min(len(b)-off, memory.PopulateStep)
-			from.need(off, n)
-			_, _ = d.Write(b[off : off+n])
+		p := v.inMemory(b)
+		for ; len(b) > 0; b = b[min(p.step, int64(len(b))):] {
+			off := int64(len(p.data) - len(b))
+			part, _ := p.bytes(off, min(p.step, int64(len(b))))
+			_, _ = d.Write(part)
 		}
 		return nil
 	})
@@ -318,8 +269,8 @@ func (v View) Digest() (uint64, error) {
 
 // explain adds the tensor's name to an error that has no position yet.
 func (v *View) explain(err error) error {
-	if err == nil {
-		return nil
+	if err == nil || v.ref().Info() == nil {
+		return err
 	}
 	return v.ref().Owner().Explain(v.ref().Info(), err)
 }

@@ -1,0 +1,90 @@
+package tensor
+
+import (
+	"context"
+
+	"github.com/weightmap/weightmap/internal/memory"
+)
+
+// parts reads the bytes of a tensor part by part: from memory, or else from the owner. Pages of a
+// mapping are populated just before they are read: see memory.Populate.
+type parts struct {
+	ctx   context.Context
+	owner memory.Owner[Info]
+	info  *Info
+	data  []byte         // nil if the bytes must be read
+	pages memory.Advisor // nil if the bytes are not in a mapping
+	ready int64          // end of the bytes that were populated or read
+	step  int64          // bytes to decode or copy at a time
+	buf   []byte
+}
+
+// fewBytes is the size below which populating does not pay for the system call.
+const fewBytes = 64 << 10
+
+// inMemory returns the parts of a tensor with the bytes data.
+func (v *View) inMemory(data []byte) parts {
+	pages, _ := v.ref().Owner().(memory.Advisor)
+	return parts{info: v.ref().Info(), data: data, pages: pages, ready: -fewBytes, step: memory.PopulateStep}
+}
+
+// access calls f with the parts of the tensor: those that the owner reads, if it can read parts for
+// less than the whole, and else those of the loaded bytes.
+func (v View) access(ctx context.Context, f func(parts) error) error {
+	r := v.ref()
+	if r.Info() == nil || r.Data() != nil || !r.Owner().Ranged(r.Info()) {
+		return v.Use(func(b []byte) error { return f(v.inMemory(b)) })
+	}
+	if err := v.enter(); err != nil {
+		return err
+	}
+	defer r.Owner().Leave()
+	return v.explain(f(parts{ctx: ctx, owner: r.Owner(), info: r.Info(), step: readStep}))
+}
+
+// bytes returns n bytes at off, which are valid until the next call.
+func (p *parts) bytes(off, n int64) ([]byte, error) {
+	if p.data == nil {
+		if int64(len(p.buf)) < n { // the first part is the largest
+			p.buf = make([]byte, n)
+		}
+		return p.buf[:n], p.read(p.buf[:n], off)
+	}
+	p.need(off, n)
+	return p.data[off : off+n], nil
+}
+
+// copy copies the bytes at off to dst.
+func (p *parts) copy(dst []byte, off int64) error {
+	if p.data == nil {
+		return p.read(dst, off)
+	}
+	for len(dst) > 0 {
+		n := min(int64(len(dst)), p.step)
+		p.need(off, n)
+		copy(dst[:n], p.data[off:])
+		dst, off = dst[n:], off+n
+	}
+	return nil
+}
+
+func (p *parts) read(dst []byte, off int64) error {
+	return p.owner.ReadAt(p.ctx, p.info, dst, off)
+}
+
+// need prepares for a read of n bytes at off. Consecutive small reads are populated together; for scattered
+// ones, page faults are cheaper.
+func (p *parts) need(off, n int64) {
+	end := off + n
+	switch {
+	case p.pages == nil || end <= p.ready:
+		return
+	case n < fewBytes && off-p.ready >= fewBytes:
+		p.ready = end
+		return
+	case n < fewBytes:
+		end = min(off+memory.PopulateStep, int64(len(p.data)))
+	}
+	_, _ = p.pages.Advise(memory.Populate, p.data[off:end])
+	p.ready = end
+}
