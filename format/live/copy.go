@@ -3,8 +3,8 @@ package live
 import (
 	"io/fs"
 	"os"
-	"path"
 	"path/filepath"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
 )
@@ -16,25 +16,18 @@ func (h *Handle) openCopy(o *format.Options) (*format.Model, []string, error) {
 		return nil, nil, err
 	}
 	dir, name := filepath.Split(abs)
-	c := &copies{FS: os.DirFS(dir)}
+	c := &copies{FS: os.DirFS(dir), dir: dir}
 	m, err := format.OpenFS(c, name, o)
-	if err != nil {
-		return nil, nil, err
-	}
-	files := []string{h.path}
-	for _, n := range c.opened {
-		if n != name {
-			files = append(files, filepath.Join(dir, filepath.FromSlash(n)))
-		}
-	}
-	return m, files, nil
+	others := slices.DeleteFunc(c.opened, func(file string) bool { return file == abs })
+	return m, append([]string{h.path}, others...), err
 }
 
 // copies is a file system whose files can only be read from their beginning, so that
 // OpenFS reads them into memory.
 type copies struct {
 	fs.FS
-	opened []string
+	dir    string
+	opened []string // the paths of files
 }
 
 // Open implements fs.FS.
@@ -46,7 +39,7 @@ func (c *copies) Open(name string) (fs.File, error) {
 	if st, err := f.Stat(); err != nil || st.IsDir() {
 		return f, err
 	}
-	c.opened = append(c.opened, path.Clean(name))
+	c.opened = append(c.opened, filepath.Join(c.dir, filepath.FromSlash(name)))
 	return struct{ fs.File }{f}, nil
 }
 

@@ -13,6 +13,7 @@ import (
 // generation is a model that is or was current. It is closed once, after it was retired and its last
 // lease was released; package stripes explains how that is detected.
 type generation struct {
+	h       *Handle
 	retired atomic.Bool // no longer current: the last Release closes it
 	ended   atomic.Bool // it is being closed
 
@@ -23,8 +24,7 @@ type generation struct {
 	shared bool // mapped: a writer of its files can change it
 	since  time.Time
 	took   time.Duration // load time
-	format string
-	stats  format.Stats // after loading
+	stats  format.Stats  // after loading
 
 	_    [128]byte // avoids false sharing of retired with uses
 	uses stripes.Counter
@@ -39,24 +39,23 @@ const (
 // retire closes a generation that is no longer current when its last lease is released. It first waits
 // for short leases, because unmapping may take milliseconds, which would delay the request that
 // releases last or the next one on its processor.
-func (h *Handle) retire(g *generation) error {
-	h.mu.Lock()
-	h.old[g] = struct{}{}
-	h.mu.Unlock()
+func (g *generation) retire() error {
+	g.h.update(func(*Stats) { g.h.old[g] = struct{}{} })
 	for wait := shortest; g.uses.Sum() != 0 && wait <= longest; wait *= 2 {
 		time.Sleep(wait)
 	}
 	g.retired.Store(true)
 	if g.unheld() {
-		return h.end(g)
+		return g.end()
 	}
 	return nil
 }
 
-// left is called after each change of a retired generation's count.
-func (h *Handle) left(g *generation) {
-	if g.unheld() {
-		go h.end(g)
+// release ends a lease, and closes a retired generation after the last.
+func (g *generation) release() {
+	g.uses.Own().Add(-1)
+	if g.retired.Load() && g.unheld() {
+		go g.end()
 	}
 }
 
@@ -70,14 +69,14 @@ func (g *generation) unheld() bool {
 }
 
 // end closes a generation without leases.
-func (h *Handle) end(g *generation) error {
+func (g *generation) end() error {
 	err := g.close()
-	h.mu.Lock()
-	defer h.mu.Unlock()
-	delete(h.old, g)
-	if err != nil {
-		h.stats.LastError, h.stats.LastErrorTime = err, time.Now()
-	}
+	g.h.update(func(s *Stats) {
+		delete(g.h.old, g)
+		if err != nil {
+			s.LastError, s.LastErrorTime = err, time.Now()
+		}
+	})
 	return err
 }
 

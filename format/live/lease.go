@@ -1,12 +1,15 @@
 package live
 
-import "github.com/weightmap/weightmap/format"
+import (
+	"cmp"
+
+	"github.com/weightmap/weightmap/format"
+)
 
 // Lease keeps one generation open. It is a small value that belongs to one goroutine at a time, and must
 // not be copied, which go vet reports. The zero Lease holds nothing.
 type Lease struct {
 	_ noCopy
-	h *Handle
 	g *generation
 }
 
@@ -25,55 +28,37 @@ func (h *Handle) Acquire() (Lease, error) {
 		if g == nil {
 			return Lease{}, h.errClosed()
 		}
-		n := g.uses.Own()
-		n.Add(1)
+		g.uses.Own().Add(1)
 		if !g.retired.Load() {
-			return Lease{h: h, g: g}, nil
+			return Lease{g: g}, nil
 		}
-		// Another generation became current in the meantime.
-		n.Add(-1)
-		h.left(g)
+		g.release() // another generation became current in the meantime
 	}
 }
 
 // Release ends the lease. Slices of its model are invalid afterwards, since an old generation is closed when its
 // last lease is released. A second Release of the same Lease does nothing.
 func (l *Lease) Release() {
-	g := l.g
-	if g == nil {
-		return
-	}
-	l.g = nil
-	g.uses.Own().Add(-1)
-	if g.retired.Load() {
-		l.h.left(g)
+	if g := l.g; g != nil {
+		l.g = nil
+		g.release()
 	}
 }
+
+// none is the generation of a Lease that holds nothing.
+var none generation
+
+func (l *Lease) held() *generation { return cmp.Or(l.g, &none) }
 
 // Model returns the model, which the caller must not close. After Release it is nil, and its methods return
 // ErrClosed.
-func (l *Lease) Model() *format.Model {
-	if l.g == nil {
-		return nil
-	}
-	return l.g.model
-}
+func (l *Lease) Model() *format.Model { return l.held().model }
 
 // Value returns the result of Options.Prepare for the model, nil after Release.
-func (l *Lease) Value() any {
-	if l.g == nil {
-		return nil
-	}
-	return l.g.value
-}
+func (l *Lease) Value() any { return l.held().value }
 
 // Generation returns the number of the generation, which counts from 1. It is 0 after Release.
-func (l *Lease) Generation() uint64 {
-	if l.g == nil {
-		return 0
-	}
-	return l.g.number
-}
+func (l *Lease) Generation() uint64 { return l.held().number }
 
 // Intact returns ErrOverwritten if the size or times of a file of the generation show that it was overwritten in
 // place since it was opened. A result that was computed before Intact returned nil belongs to one generation.
@@ -84,7 +69,7 @@ func (l *Lease) Intact() error {
 		return &format.Error{Offset: -1, Err: format.ErrClosed}
 	}
 	if l.g.shared && l.g.id.change(l.g.id.again()) == overwritten {
-		return l.h.fail(ErrOverwritten)
+		return l.g.h.fail(ErrOverwritten)
 	}
 	return nil
 }

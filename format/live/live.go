@@ -123,7 +123,7 @@ func (h *Handle) Close() error {
 	h.turn <- struct{}{}
 	defer func() { <-h.turn }()
 	if g := h.current.Swap(nil); g != nil {
-		return h.retire(g)
+		return g.retire()
 	}
 	return nil
 }
@@ -132,6 +132,13 @@ func (h *Handle) Close() error {
 func (h *Handle) fail(err error) error { return &format.Error{Path: h.path, Offset: -1, Err: err} }
 
 func (h *Handle) errClosed() error { return h.fail(format.ErrClosed) }
+
+// update changes the statistics.
+func (h *Handle) update(f func(*Stats)) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	f(&h.stats)
+}
 
 // notify tells the program about an event.
 func (h *Handle) notify(e Event) {

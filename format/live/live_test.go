@@ -222,7 +222,7 @@ func TestCopiedLease(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	again := Lease{h: l.h, g: l.g}
+	again := Lease{g: l.g}
 	l.Release()
 	again.Release()
 	replace(t, path, bytesOf(t, model{value: 2}))

@@ -1,6 +1,7 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"runtime"
@@ -50,44 +51,37 @@ func (h *Handle) reload(ctx context.Context, force bool) (uint64, error) {
 	defer context.AfterFunc(h.life, cancel)()
 	start := time.Now()
 	g, err := h.load(ctx)
-	if err == nil {
-		g.took = time.Since(start)
-		return h.install(g)
-	}
-	if h.life.Err() != nil {
+	switch {
+	case err == nil:
+		return h.install(g, time.Since(start))
+	case h.life.Err() != nil:
 		return 0, h.errClosed()
-	}
-	if h.number() == 0 {
+	case h.number() == 0:
 		return 0, err // returned by Open
 	}
-	h.mu.Lock()
-	h.stats.Failures++
-	h.stats.LastError, h.stats.LastErrorTime = err, time.Now()
-	h.mu.Unlock()
+	h.update(func(s *Stats) {
+		s.Failures++
+		s.LastError, s.LastErrorTime = err, time.Now()
+	})
 	h.notify(Event{Kind: Refused, Generation: h.number(), Took: time.Since(start), Err: err})
 	return h.number(), err
 }
 
 // number returns the number of the current generation, or 0.
-func (h *Handle) number() uint64 {
-	if g := h.current.Load(); g != nil {
-		return g.number
-	}
-	return 0
-}
+func (h *Handle) number() uint64 { return cmp.Or(h.current.Load(), &none).number }
 
 // install makes g current.
-func (h *Handle) install(g *generation) (uint64, error) {
-	g.number, g.since, g.format, g.stats = h.number()+1, time.Now(), g.model.Format(), g.model.Stats()
+func (h *Handle) install(g *generation, took time.Duration) (uint64, error) {
+	g.number, g.since, g.took, g.stats = h.number()+1, time.Now(), took, g.model.Stats()
 	g.shared = g.stats.Mapped+g.stats.OnDemand > 0
-	h.mu.Lock()
-	h.stats.Loads++
-	h.stats.Overwritten, h.stats.Missing, h.stats.Stale = false, false, false
-	h.mu.Unlock()
+	h.update(func(s *Stats) {
+		s.Loads++
+		s.Overwritten, s.Missing, s.Stale = false, false, false
+	})
 	if old := h.current.Swap(g); old != nil {
-		defer h.retire(old) // also if Notify panics; Stats has the error
+		defer old.retire() // also if Notify panics; Stats has the error
 	}
-	h.notify(Event{Kind: Loaded, Generation: g.number, Took: g.took})
+	h.notify(Event{Kind: Loaded, Generation: g.number, Took: took})
 	return g.number, nil
 }
 
@@ -97,15 +91,14 @@ const attempts = 4
 // load loads the model at the path. It ensures that the files did not change from before they were
 // opened until everything was read.
 func (h *Handle) load(ctx context.Context) (*generation, error) {
-	bundles := h.bundles()
-	before := look(append([]string{h.path}, bundles...))
+	before := look(append([]string{h.path}, h.bundles()...))
 	if cur := h.current.Load(); cur != nil {
 		before = cur.id.again()
 	}
 	for range attempts {
 		m, files, err := h.openModel(ctx)
 		if err == nil {
-			if files = slices.Concat(files, bundles); !slices.Equal(files, before.paths) {
+			if !slices.Equal(files, before.paths) {
 				// Open it again, now that the other files are known, to look at them before opening too.
 				if err := m.Close(); err != nil {
 					return nil, err
@@ -113,7 +106,7 @@ func (h *Handle) load(ctx context.Context) (*generation, error) {
 				before = look(files)
 				continue
 			}
-			g := &generation{model: m, id: before}
+			g := &generation{h: h, model: m, id: before}
 			if err = h.examine(ctx, g); err == nil && before.change(before.again()) == same {
 				return g, nil
 			}
@@ -128,27 +121,18 @@ func (h *Handle) load(ctx context.Context) (*generation, error) {
 	return nil, h.fail(ErrChanged)
 }
 
-// openModel opens the model with ctx, and returns the paths of its files.
-func (h *Handle) openModel(ctx context.Context) (*format.Model, []string, error) {
+// openModel opens the model with ctx, and returns the paths of its files, beginning with the path it was opened by.
+func (h *Handle) openModel(ctx context.Context) (m *format.Model, files []string, err error) {
 	o := h.open
 	o.Context = ctx
 	if h.o.Copy {
-		return h.openCopy(&o)
+		m, files, err = h.openCopy(&o)
+	} else if m, err = format.Open(h.path, &o); err == nil {
+		if files = m.Files(); files[0] != h.path { // a directory and its entry file
+			files = append([]string{h.path}, files...)
+		}
 	}
-	m, err := format.Open(h.path, &o)
-	if err != nil {
-		return nil, nil, err
-	}
-	return m, h.files(m), nil
-}
-
-// files returns the paths of a model's files, beginning with the path it was opened by.
-func (h *Handle) files(m *format.Model) []string {
-	files := m.Files()
-	if files[0] == h.path {
-		return files
-	}
-	return append([]string{h.path}, files...) // a directory and its entry file
+	return m, slices.Concat(files, h.bundles()), err
 }
 
 // bundles returns the possible paths of a detached signature (signing.Policy), which is part of the
@@ -165,15 +149,16 @@ func (h *Handle) bundles() []string {
 func (h *Handle) examine(ctx context.Context, g *generation) error {
 	m := g.model
 	// All files are mapped now: a file that replaces one later belongs to another generation.
-	var all []string
+	var all []format.Request
 	for name := range m.Tensors() {
 		if _, err := m.Tensor(name); err != nil {
 			return err
 		}
-		all = append(all, name)
+		all = append(all, format.Request{Tensor: name})
 	}
 	if h.o.Verify {
-		if _, err := m.Verify(ctx, format.WithWorkers(h.workers())); err != nil {
+		workers := cmp.Or(h.o.Workers, max(1, runtime.GOMAXPROCS(0)/4))
+		if _, err := m.Verify(ctx, format.WithWorkers(workers)); err != nil {
 			return err
 		}
 	}
@@ -186,21 +171,36 @@ func (h *Handle) examine(ctx context.Context, g *generation) error {
 		}
 		return err
 	})
-	if err == nil && h.o.Warm {
-		err = warm(ctx, m, all)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = lock(ctx, m, h.o.Hot)
+	if err := h.warm(ctx, m, all); err != nil {
+		return err
 	}
-	if err == nil {
-		err = ctx.Err()
-	}
-	return err
+	return ctx.Err()
 }
 
-func (h *Handle) workers() int {
-	if h.o.Workers > 0 {
-		return h.o.Workers
+// warm reads into memory what requests need, and locks the hot tensors there.
+func (h *Handle) warm(ctx context.Context, m *format.Model, all []format.Request) error {
+	var needed []format.Request
+	for _, name := range h.o.Hot {
+		needed = append(needed, format.Request{Tensor: name})
 	}
-	return max(1, runtime.GOMAXPROCS(0)/4)
+	if h.o.Warm {
+		needed = all
+	}
+	// Load decodes compressed tensors, compares checksums, and reads the pages of the others into memory.
+	if err := m.Load(ctx, needed, nil); err != nil {
+		return err
+	}
+	for _, name := range h.o.Hot {
+		v, err := m.Tensor(name)
+		if err == nil {
+			err = v.Lock()
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
 }

@@ -7,18 +7,17 @@ import (
 
 // noteChange records the result of a look at the files of generation g, and returns the change.
 func (h *Handle) noteChange(g *generation, now identity) change {
-	c := g.id.change(now)
-	h.mu.Lock()
-	news := false
-	if h.stats.Looks++; h.current.Load() == g {
-		h.stats.Missing, h.stats.Stale = c == missing, c != same
-		news = c == overwritten && g.shared && !h.stats.Overwritten
-		if news {
-			h.stats.Overwrites++
-			h.stats.Overwritten = true
+	c, news := g.id.change(now), false
+	h.update(func(s *Stats) {
+		if s.Looks++; h.current.Load() == g {
+			s.Missing, s.Stale = c == missing, c != same
+			news = c == overwritten && g.shared && !s.Overwritten
+			if news {
+				s.Overwrites++
+				s.Overwritten = true
+			}
 		}
-	}
-	h.mu.Unlock()
+	})
 	if news {
 		h.notify(Event{Kind: Overwritten, Generation: g.number, Err: h.fail(ErrOverwritten)})
 	}
@@ -84,7 +83,7 @@ func (h *Handle) Stats() Stats {
 		s.Stale, s.Missing, s.Overwritten = false, false, false
 		return s
 	}
-	s.Generation, s.Format, s.Files = g.number, g.format, len(g.id.paths)-len(h.bundles())
+	s.Generation, s.Format, s.Files = g.number, g.model.Format(), len(g.id.paths)-len(h.bundles())
 	s.FileSize, s.Mapped, s.Heap, s.Since, s.LoadTime = g.stats.FileSize, g.stats.Mapped, g.stats.Heap, g.since, g.took
 	if info := g.id.infos[0]; info != nil {
 		s.Modified = info.ModTime()

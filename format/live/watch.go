@@ -1,15 +1,13 @@
 package live
 
 import (
+	"cmp"
 	"context"
 	"time"
 )
 
-const (
-	defaultInterval = time.Second
-	// mostSkipped is the largest number of looks without a load after a failure.
-	mostSkipped = 64
-)
+// mostSkipped is the largest number of looks without a load after a failure.
+const mostSkipped = 64
 
 // Watch looks at the path every Options.Interval, and reloads when two looks in succession find the same files, other
 // than those of the current generation: a file that is being copied is left alone while it grows.
@@ -18,11 +16,7 @@ const (
 // missing file to appear. Watch returns the error of the context when that ends, and ErrClosed when the
 // handle is closed.
 func (h *Handle) Watch(ctx context.Context) error {
-	interval := h.o.Interval
-	if interval == 0 {
-		interval = defaultInterval
-	}
-	tick := time.NewTicker(interval)
+	tick := time.NewTicker(cmp.Or(h.o.Interval, time.Second))
 	defer tick.Stop()
 	var w watcher
 	for {
