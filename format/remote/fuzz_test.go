@@ -92,7 +92,7 @@ func TestRetryAfter(t *testing.T) {
 		"Sun, 22 Nov 2026 09:00:07 GMT": 7 * time.Second,
 		"Sun, 22 Nov 2026 08:59:00 GMT": 0,
 	} {
-		a := reply{header: http.Header{"Retry-After": {value}}}
+		a := reply{Header: http.Header{"Retry-After": {value}}}
 		if got := a.retryAfter(now); got != want {
 			t.Errorf("Retry-After %q: %v, want %v", value, got, want)
 		}

@@ -51,8 +51,7 @@ func (h *httpObject) Get(ctx context.Context, off, n int64, known Version) (Answ
 	if err != nil {
 		return Answer{}, unsent(err, resp != nil)
 	}
-	a := reply{resp.StatusCode, resp.Header, resp.ContentLength}
-	v, err := a.judge(off, n, known)
+	v, err := (*reply)(resp).judge(off, n, known)
 	if err != nil {
 		resp.Body.Close()
 		return Answer{}, err

@@ -54,11 +54,7 @@ func isHubName(s string) bool {
 
 // url returns the address of a file at an endpoint.
 func (h *hub) url(endpoint, file string) string {
-	parts := strings.Split(file, "/")
-	for i, p := range parts {
-		parts[i] = url.PathEscape(p)
-	}
-	return strings.TrimRight(endpoint, "/") + "/" + h.repo + "/resolve/" + url.PathEscape(h.rev) + "/" + strings.Join(parts, "/")
+	return strings.TrimRight(endpoint, "/") + "/" + h.repo + "/resolve/" + url.PathEscape(h.rev) + (&url.URL{Path: "/" + file}).EscapedPath()
 }
 
 // newHubReader is NewReaderAt for a model on the Hub.

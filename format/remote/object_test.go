@@ -158,9 +158,9 @@ func TestUnversioned(t *testing.T) {
 		"a time that is to come": {map[string]string{"Last-Modified": second, "Date": date}, false},
 		"a time without a date":  {map[string]string{"Last-Modified": date}, false},
 	} {
-		a := &reply{header: http.Header{}}
+		a := &reply{Header: http.Header{}}
 		for k, v := range test.header {
-			a.header.Set(k, v)
+			a.Header.Set(k, v)
 		}
 		v := a.version(100)
 		if err := (&Reader{}).accept(&v); v.Strong != test.strong || test.strong != (err == nil) || !test.strong && !errors.Is(err, ErrUnversioned) {

@@ -6,7 +6,9 @@ import (
 	"io"
 	"io/fs"
 	"strings"
+	"sync"
 	"sync/atomic"
+	"time"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/work"
@@ -39,12 +41,15 @@ func Open(ctx context.Context, url string, o *Options) (*format.Model, error) {
 type Reader struct {
 	object  Object
 	o       Options
-	version Version // fixed once the first window is there
-	windows windows
+	version Version       // fixed once the first window is there
 	turns   chan struct{} // one for each request at a time
 	ctx     context.Context
 	end     context.CancelCauseFunc
 	stats   struct{ requests, retries, bytes atomic.Int64 }
+
+	head []byte // the first window; immutable
+	mu   sync.RWMutex
+	windows
 }
 
 // NewReaderAt fetches the first bytes of the object at a URL, with its size and version. The context
@@ -71,16 +76,15 @@ func NewObjectReaderAt(ctx context.Context, object Object, o *Options) (*Reader,
 
 // newReader opens an object. Its later reads end with life.
 func newReader(ctx, life context.Context, object Object, c Options, turns chan struct{}) (*Reader, error) {
-	r := &Reader{object: object, o: c, turns: turns}
+	r := &Reader{object: object, o: c, turns: turns, windows: windows{opening: true, next: c.Window}}
 	r.ctx, r.end = context.WithCancelCause(life)
-	r.windows.init(r)
 	first := make([]byte, c.Window)
 	n, err := r.fetch(ctx, first, 0)
 	if err != nil {
 		r.Cancel()
 		return nil, r.named(err)
 	}
-	r.windows.head = first[:n]
+	r.head = first[:n]
 	return r, nil
 }
 
@@ -115,8 +119,12 @@ func (r *Reader) Proven() int64 { return r.version.Size }
 func (r *Reader) Parallel() int { return r.o.Parallel }
 
 // Parsed ends reading ahead: later reads fetch only their own bytes. Formats call it after they have
-// read the structure of a model.
-func (r *Reader) Parsed() { r.windows.parsed() }
+// read the structure of a model. The cached data remains, for verification.
+func (r *Reader) Parsed() {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.opening = false
+}
 
 // Cancel makes current and later reads fail with tensor.ErrClosed. Closing a model calls it.
 func (r *Reader) Cancel() { r.end(tensor.ErrClosed) }
@@ -135,20 +143,12 @@ func (r *Reader) Stats() Stats {
 
 // ReadAt implements io.ReaderAt. Without an error, all bytes are of the version that was opened; after
 // an error, the content of p is undefined. Options limits the attempts and the time of a read.
-func (r *Reader) ReadAt(p []byte, off int64) (int, error) { return r.readAt(r.ctx, p, off) }
+func (r *Reader) ReadAt(p []byte, off int64) (int, error) {
+	return r.ReadAtContext(context.Background(), p, off)
+}
 
 // ReadAtContext is ReadAt with a context.
 func (r *Reader) ReadAtContext(ctx context.Context, p []byte, off int64) (int, error) {
-	if ctx.Done() == nil {
-		return r.ReadAt(p, off)
-	}
-	both, cancel := context.WithCancelCause(r.ctx)
-	defer cancel(nil)
-	defer context.AfterFunc(ctx, func() { cancel(context.Cause(ctx)) })()
-	return r.readAt(both, p, off)
-}
-
-func (r *Reader) readAt(ctx context.Context, p []byte, off int64) (int, error) {
 	if r.ctx.Err() != nil {
 		return 0, context.Cause(r.ctx)
 	}
@@ -159,16 +159,26 @@ func (r *Reader) readAt(ctx context.Context, p []byte, off int64) (int, error) {
 	if rest := max(0, r.version.Size-off); int64(len(p)) > rest {
 		p, eof = p[:rest], io.EOF
 	}
-	if r.o.Timeout > 0 {
-		limited, cancel := context.WithTimeoutCause(ctx, r.o.Timeout, errTimeout)
-		defer cancel()
-		ctx = limited
+	n, opening := r.cached(p, off)
+	if n == len(p) {
+		return n, eof
 	}
-	n, err := r.windows.read(ctx, p, off)
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	defer context.AfterFunc(r.ctx, func() { cancel(context.Cause(r.ctx)) })()
+	if r.o.Timeout > 0 {
+		defer time.AfterFunc(r.o.Timeout, func() { cancel(errTimeout) }).Stop()
+	}
+	var err error
+	if opening {
+		err = r.ahead(ctx, p[n:], off+int64(n))
+	} else {
+		err = r.split(ctx, p[n:], off+int64(n), r.o.Part)
+	}
 	if err != nil {
 		return n, r.named(err)
 	}
-	return n, eof
+	return len(p), eof
 }
 
 // Path returns the name of the object in errors: its URL without user and query, or the String of an

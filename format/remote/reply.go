@@ -9,21 +9,17 @@ import (
 	"time"
 )
 
-// reply is the part of a response before the body.
-type reply struct {
-	code   int
-	header http.Header
-	length int64 // of the body; -1 if unknown
-}
+// reply is a response; its body is not read here.
+type reply http.Response
 
 // judge checks that the body has n bytes from off of the object, and returns the object's version.
 func (a *reply) judge(off, n int64, known Version) (Version, error) {
-	switch a.code {
+	switch a.StatusCode {
 	case http.StatusPartialContent, http.StatusOK:
-		if e := a.header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		if e := a.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
 			return Version{}, nonsense("the body is compressed (%.40q), which was not asked for", e)
 		}
-		if a.code == http.StatusOK {
+		if a.StatusCode == http.StatusOK {
 			return a.whole(n, known)
 		}
 		return a.part(off, n, known)
@@ -34,14 +30,14 @@ func (a *reply) judge(off, n int64, known Version) (Version, error) {
 		return Version{}, nonsense("the object is empty, or the server refuses its first bytes")
 	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
 		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
-		return Version{}, &Temporary{After: a.retryAfter(time.Now()), Err: &StatusError{a.code}}
+		return Version{}, &Temporary{After: a.retryAfter(time.Now()), Err: &StatusError{a.StatusCode}}
 	}
-	return Version{}, &StatusError{a.code}
+	return Version{}, &StatusError{a.StatusCode}
 }
 
 // part checks a partial response.
 func (a *reply) part(off, n int64, known Version) (Version, error) {
-	first, last, total, err := parseRange(a.header.Get("Content-Range"))
+	first, last, total, err := parseRange(a.Header.Get("Content-Range"))
 	if err != nil {
 		return Version{}, err
 	}
@@ -58,8 +54,8 @@ func (a *reply) part(off, n int64, known Version) (Version, error) {
 	if want := min(off+n, total) - 1; first != off || last != want {
 		return Version{}, nonsense("bytes %d to %d of %d where %d to %d were asked for", first, last, total, off, want)
 	}
-	if a.length >= 0 && a.length != last-first+1 {
-		return Version{}, nonsense("a body of %d bytes for a range of %d", a.length, last-first+1)
+	if a.ContentLength >= 0 && a.ContentLength != last-first+1 {
+		return Version{}, nonsense("a body of %d bytes for a range of %d", a.ContentLength, last-first+1)
 	}
 	return v, nil
 }
@@ -67,7 +63,7 @@ func (a *reply) part(off, n int64, known Version) (Version, error) {
 // whole checks a response with the whole object. A server may send all of a small object; for a known
 // version it means that the version has changed.
 func (a *reply) whole(n int64, known Version) (Version, error) {
-	v := a.version(a.length)
+	v := a.version(a.ContentLength)
 	switch {
 	case known.known() && (v.Tag != known.Tag || v.Size >= 0 && v.Size != known.Size):
 		return Version{}, ErrChanged
@@ -81,9 +77,9 @@ func (a *reply) whole(n int64, known Version) (Version, error) {
 // field, so that it is the same for each response. A Last-Modified must be older than a second,
 // because another change in the same second would not show.
 func (a *reply) version(size int64) Version {
-	tag, changed := a.header.Get("ETag"), a.header.Get("Last-Modified")
+	tag, changed := a.Header.Get("ETag"), a.Header.Get("Last-Modified")
 	when, err := http.ParseTime(changed)
-	date, noDate := http.ParseTime(a.header.Get("Date"))
+	date, noDate := http.ParseTime(a.Header.Get("Date"))
 	switch {
 	case isStrongTag(tag):
 		return Version{Size: size, Tag: tag, Strong: true}
@@ -120,7 +116,7 @@ func number(s string) (int64, error) {
 
 // retryAfter returns the wait that the server requests, in seconds or as a date.
 func (a *reply) retryAfter(now time.Time) time.Duration {
-	value := a.header.Get("Retry-After")
+	value := a.Header.Get("Retry-After")
 	if s, err := number(value); err == nil {
 		return time.Duration(min(s, int64(1<<62/time.Second))) * time.Second
 	}

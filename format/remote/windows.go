@@ -1,18 +1,11 @@
 package remote
 
-import (
-	"context"
-	"sync"
-)
+import "context"
 
-// windows caches data that was fetched ahead: the beginning of the object, and pieces read while a
-// model is opened. Formats read the structure in small consecutive pieces, each of which would
-// otherwise be a request.
+// windows caches data that was fetched ahead: pieces read while a model is opened, beyond the first
+// window. Formats read the structure in small consecutive pieces, each of which would otherwise be a
+// request.
 type windows struct {
-	r    *Reader
-	head []byte // immutable after the Reader is created
-
-	mu      sync.RWMutex
 	opening bool
 	pieces  []piece // oldest first
 	kept    int     // bytes of pieces
@@ -32,38 +25,15 @@ const (
 	mostKept   = 8  // of pieces
 )
 
-func (w *windows) init(r *Reader) { w.r, w.opening, w.next = r, true, r.o.Window }
-
-// parsed ends reading ahead. The cached data remains, for verification.
-func (w *windows) parsed() {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	w.opening = false
-}
-
-// read reads p from off, from the cache where possible.
-func (w *windows) read(ctx context.Context, p []byte, off int64) (int, error) {
-	n := copy(p, w.head[min(off, int64(len(w.head))):])
+// cached copies what is in memory of p from off on, and reports whether to read ahead.
+func (r *Reader) cached(p []byte, off int64) (n int, opening bool) {
+	n = copy(p, r.head[min(off, int64(len(r.head))):])
 	if n == len(p) {
-		return n, nil
+		return n, false
 	}
-	w.mu.RLock()
-	n += w.copy(p[n:], off+int64(n))
-	opening := w.opening
-	w.mu.RUnlock()
-	if n == len(p) {
-		return n, nil
-	}
-	var err error
-	if opening {
-		err = w.ahead(ctx, p[n:], off+int64(n))
-	} else {
-		err = w.r.split(ctx, p[n:], off+int64(n), w.r.o.Part)
-	}
-	if err != nil {
-		return n, err
-	}
-	return len(p), nil
+	r.mu.RLock()
+	defer r.mu.RUnlock()
+	return n + r.copy(p[n:], off+int64(n)), r.opening
 }
 
 // copy copies cached data from off on.
@@ -79,31 +49,31 @@ func (w *windows) copy(p []byte, off int64) (n int) {
 }
 
 // ahead reads p from off and continues beyond it.
-func (w *windows) ahead(ctx context.Context, p []byte, off int64) error {
-	w.mu.Lock()
-	defer w.mu.Unlock()
-	n := w.copy(p, off) // another goroutine may have fetched it
+func (r *Reader) ahead(ctx context.Context, p []byte, off int64) error {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	n := r.copy(p, off) // another goroutine may have fetched it
 	p, off = p[n:], off+int64(n)
 	if len(p) == 0 {
 		return nil
 	}
-	if len(p) >= w.r.o.Window {
-		w.end = off + int64(len(p))
-		return w.r.split(ctx, p, off, 2*w.r.o.Part) // later reads need it too
+	if len(p) >= r.o.Window {
+		r.windows.end = off + int64(len(p))
+		return r.split(ctx, p, off, 2*r.o.Part) // later reads need it too
 	}
-	from, size := w.extent(off, len(p))
+	from, size := r.extent(off, len(p))
 	b := make([]byte, size)
-	if err := w.r.split(ctx, b, from, w.r.o.Part); err != nil {
+	if err := r.split(ctx, b, from, r.o.Part); err != nil {
 		return err
 	}
-	w.keep(piece{from, b})
+	r.keep(piece{from, b}, mostKept*r.o.Window)
 	copy(p, b[off-from:])
 	return nil
 }
 
 // extent returns the range to fetch for n bytes at off.
-func (w *windows) extent(off int64, n int) (from int64, size int) {
-	window, total := w.r.o.Window, w.r.version.Size
+func (r *Reader) extent(off int64, n int) (from int64, size int) {
+	w, window, total := &r.windows, r.o.Window, r.version.Size
 	least := max(1, window/leastPiece)
 	switch gap := off - w.end; {
 	case gap >= 0 && gap <= int64(w.next):
@@ -111,7 +81,7 @@ func (w *windows) extent(off int64, n int) (from int64, size int) {
 	case len(w.pieces) == 0 && total-off <= int64(window):
 		// Formats with a directory at the end read it first, from the end of the file.
 		w.next = least
-		from = max(int64(len(w.head)), total-int64(window))
+		from = max(int64(len(r.head)), total-int64(window))
 		return from, int(total - from)
 	default:
 		w.next = least
@@ -121,11 +91,11 @@ func (w *windows) extent(off int64, n int) (from int64, size int) {
 	return off, size
 }
 
-// keep adds a piece and drops the oldest ones beyond the limit.
-func (w *windows) keep(p piece) {
+// keep adds a piece and drops the oldest ones beyond the limit of bytes.
+func (w *windows) keep(p piece, most int) {
 	w.pieces = append(w.pieces, p)
 	w.kept += len(p.data)
-	for w.kept > mostKept*w.r.o.Window {
+	for w.kept > most {
 		w.kept -= len(w.pieces[0].data)
 		w.pieces[0].data = nil
 		w.pieces = w.pieces[1:]
