@@ -43,12 +43,12 @@ var (
 	errIndex  = errors.New("index out of range")
 )
 
-// open returns the model, or ErrClosed.
-func (m *Model) open() (*format.Model, error) {
+// open returns ErrClosed for a closed model.
+func (m *Model) open() error {
 	if m.m == nil || m.closed.Load() {
-		return nil, m.fail("model", format.ErrClosed)
+		return m.fail("model", format.ErrClosed)
 	}
-	return m.m, nil
+	return nil
 }
 
 // fail makes an error with the format's name.
@@ -65,16 +65,8 @@ func (m *Model) Version() string { return m.m.Version() }
 // Name returns the model's name from the metadata. It is empty when the metadata has
 // none, and after Close.
 func (m *Model) Name() string {
-	open, err := m.open()
-	if err != nil {
-		return ""
-	}
-	return modelName(open.Metadata())
-}
-
-// modelName looks the name up under the keys that writers use: "name" in mobi,
-// "model_name" in mle, "name" in the object "model_info" in wia.
-func modelName(meta format.Metadata) string {
+	meta := m.m.Metadata()
+	// Writers use "name" in mobi, "model_name" in mle, and "name" in the object "model_info" in wia.
 	for _, key := range []string{"name", "model_name"} {
 		v, _ := meta.Get(key)
 		if name, ok := v.(string); ok {
@@ -94,13 +86,9 @@ func modelName(meta format.Metadata) string {
 // MetadataJSON returns the metadata as one JSON object with the keys in file
 // order.
 func (m *Model) MetadataJSON() (string, error) {
-	open, err := m.open()
-	if err != nil {
-		return "", err
-	}
-	meta := open.Metadata()
+	meta := m.m.Metadata()
 	if len(m.names.ids) > 0 {
-		p, err := formerPlan(open)
+		p, err := formerPlan(m.m)
 		if err != nil {
 			return "", err
 		}
@@ -110,9 +98,8 @@ func (m *Model) MetadataJSON() (string, error) {
 	if err != nil {
 		return "", m.fail("metadata", err)
 	}
-	// Metadata is read lazily: a Close in between leaves none.
-	_, err = m.open()
-	return string(text), err
+	// A closed model has no metadata.
+	return string(text), m.open()
 }
 
 // GraphJSON returns the operator graph as one JSON object. It is empty for a file
@@ -125,16 +112,15 @@ func (m *Model) MetadataJSON() (string, error) {
 // nodes. A dim of -1 is decided at run time. A dtype is empty where the file has none.
 // Attributes that are tensors are shown by dtype and shape.
 func (m *Model) GraphJSON() (string, error) {
-	open, err := m.open()
-	if err != nil {
-		return "", err
-	}
-	graph, err := open.Graph()
+	graph, err := m.m.Graph()
 	if err == nil && len(m.names.ids) > 0 {
 		var p *format.Plan
-		if p, err = formerPlan(open); err == nil {
+		if p, err = formerPlan(m.m); err == nil {
 			graph = p.Graph
 		}
+	}
+	if err == nil {
+		err = m.open()
 	}
 	if err != nil || graph == nil {
 		return "", err
@@ -174,7 +160,7 @@ func (m *Model) TensorName(index int64) string {
 
 // Tensor returns a tensor by its position in the file, from 0.
 func (m *Model) Tensor(index int64) (*Tensor, error) {
-	if _, err := m.open(); err != nil {
+	if err := m.open(); err != nil {
 		return nil, err
 	}
 	if index < 0 || index >= m.TensorCount() {
@@ -186,11 +172,7 @@ func (m *Model) Tensor(index int64) (*Tensor, error) {
 // TensorNamed returns a tensor by its name. In MOBI its number works too, unless another
 // tensor has it for a name.
 func (m *Model) TensorNamed(name string) (*Tensor, error) {
-	open, err := m.open()
-	if err != nil {
-		return nil, err
-	}
-	v, err := open.Tensor(m.names.id(name))
+	v, err := m.m.Tensor(m.names.id(name))
 	if err != nil {
 		return nil, err
 	}
@@ -198,13 +180,7 @@ func (m *Model) TensorNamed(name string) (*Tensor, error) {
 }
 
 // Prefetch asks the system to read the file ahead. It returns at once.
-func (m *Model) Prefetch() error {
-	open, err := m.open()
-	if err != nil {
-		return err
-	}
-	return open.Prefetch()
-}
+func (m *Model) Prefetch() error { return m.m.Prefetch() }
 
 // Close ends verifications, waits for calls that are reading, and frees the file's
 // memory: addresses of its tensors are invalid from then on. While there is a Pin, the

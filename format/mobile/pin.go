@@ -10,13 +10,9 @@ type Pin struct {
 
 // Pin returns a Pin of the model. Until its Unpin, Close frees no memory.
 func (m *Model) Pin() (*Pin, error) {
-	open, err := m.open()
-	if err != nil {
-		return nil, err
-	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	unpin, err := open.Pin()
+	unpin, err := m.m.Pin()
 	if err != nil {
 		return nil, err
 	}

@@ -3,6 +3,7 @@ package mobile
 import (
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 
 	"github.com/weightmap/weightmap/format"
@@ -84,11 +85,10 @@ func (t *Tensor) CopyRangeTo(dst []byte, offset int64) (int64, error) {
 	if offset < 0 || offset > t.ByteSize() {
 		return 0, t.fail(fmt.Errorf("%w: byte %d of %d", errIndex, offset, t.ByteSize()))
 	}
-	n := 0
-	err := t.view.Use(func(b []byte) error {
-		n = copy(dst, b[offset:])
-		return nil
-	})
+	n, err := t.view.ReadAt(dst, offset)
+	if err == io.EOF {
+		err = nil
+	}
 	return int64(n), err
 }
 

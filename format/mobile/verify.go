@@ -50,10 +50,6 @@ func (m *Model) VerifySigned(publicKey []byte, progress Progress, canceler *Canc
 
 // verify trusts nobody without a key.
 func (m *Model) verify(progress Progress, canceler *Canceler, trusted crypto.PublicKey) (*Report, error) {
-	open, err := m.open()
-	if err != nil {
-		return nil, err
-	}
 	var opts []format.VerifyOption
 	if trusted != nil {
 		opts = append(opts, format.WithTrustedKey(trusted))
@@ -68,7 +64,7 @@ func (m *Model) verify(progress Progress, canceler *Canceler, trusted crypto.Pub
 			}
 		}))
 	}
-	c, err := open.Verify(ctx, opts...)
+	c, err := m.m.Verify(ctx, opts...)
 	ended := err == nil || errors.Is(err, context.Canceled)
 	switch {
 	case ended && m.closed.Load():
