@@ -24,11 +24,7 @@ var extensions = []string{".mag"}
 
 // Describe implements driver.Driver.
 func (d fileFormat) Describe() driver.Description {
-	can := driver.CanExtend
-	if !d.opts.Snapshot {
-		can |= driver.Aligns64
-	}
-	return driver.Description{Name: formatName, Extensions: extensions, Storage: can}
+	return driver.Description{Name: formatName, Extensions: extensions, Storage: []string{"Extended"}, Aligns64: !d.opts.Snapshot}
 }
 
 // Detect implements driver.Driver.

@@ -32,7 +32,7 @@ func init() {
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
 	return driver.Description{Name: formatName, Extensions: extensions, TakeValue: jsonmeta.Value,
-		Storage: driver.CanCompress | driver.CanSign | driver.CanEncrypt | driver.Aligns64}
+		Storage: []string{"Compression", "Signer", "Key"}, Aligns64: true}
 }
 
 var extensions = []string{".mle"}

@@ -23,7 +23,7 @@ func init() { format.Register(fileFormat{}) }
 
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: name, Extensions: extensions, Storage: driver.Aligns64}
+	return driver.Description{Name: name, Extensions: extensions, Aligns64: true}
 }
 
 var extensions = []string{extension}

@@ -32,7 +32,7 @@ var extensions = []string{".wia"}
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
 	return driver.Description{Name: formatName, Extensions: extensions, TakeValue: jsonmeta.Value,
-		Storage: driver.CanCompress | driver.CanSign | driver.CanEncrypt | driver.CanPutOutside | driver.Aligns64}
+		Storage: []string{"Compression", "Signer", "Key", "ExternalFrom"}, Aligns64: true}
 }
 
 // Detect implements driver.Driver.

@@ -39,8 +39,10 @@ type Description struct {
 	// TakeValue converts a value of a plan's metadata to a type that the format stores, for
 	// formats with more number types than int64 and float64. Nil means Number.
 	TakeValue func(v any) any
-	// Storage lists the options of Storage that the format supports.
-	Storage Ability
+	// Storage names the fields of Storage that the format supports, such as "Compression".
+	Storage []string
+	// Aligns64 means that tensors are always aligned at 64, which supports any smaller Align.
+	Aligns64 bool
 }
 
 // DirParser is a Driver whose models may be directories.

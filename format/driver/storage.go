@@ -3,6 +3,7 @@ package driver
 import (
 	"crypto"
 	"fmt"
+	"slices"
 
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -31,38 +32,22 @@ type Storage struct {
 	ExternalFrom int64
 }
 
-// Ability is a set of Storage options that a format supports.
-type Ability uint8
-
-// The abilities.
-const (
-	CanCompress Ability = 1 << iota
-	CanSign
-	CanEncrypt
-	CanAlign // at any power of two
-	CanExtend
-	CanPutOutside
-	Aligns64 // always aligns at 64, so any smaller alignment is supported
-)
-
 // check returns ErrOption for options that the format lacks.
 func (s *Storage) check(d Description) error {
-	format, can := d.Name, d.Storage
-	fixed := can&Aligns64 != 0 && s.Align > 0 && 64%s.Align == 0
+	format := d.Name
 	for _, wish := range []struct {
 		asked bool
-		need  Ability
 		field string
 		what  string
 	}{
-		{s.Compression != "", CanCompress, "Compression", "compression"},
-		{s.Signer != nil, CanSign, "Signer", "signatures"},
-		{s.Key != nil, CanEncrypt, "Key", "encryption"},
-		{s.Align != 0 && !fixed, CanAlign, "Align", "such alignment"},
-		{s.Extended, CanExtend, "Extended", "extensions to choose"},
-		{s.ExternalFrom != 0, CanPutOutside, "ExternalFrom", "external data"},
+		{s.Compression != "", "Compression", "compression"},
+		{s.Signer != nil, "Signer", "signatures"},
+		{s.Key != nil, "Key", "encryption"},
+		{s.Align != 0 && !(d.Aligns64 && s.Align > 0 && 64%s.Align == 0), "Align", "such alignment"},
+		{s.Extended, "Extended", "extensions to choose"},
+		{s.ExternalFrom != 0, "ExternalFrom", "external data"},
 	} {
-		if wish.asked && can&wish.need == 0 {
+		if wish.asked && !slices.Contains(d.Storage, wish.field) {
 			return OptionError(format, wish.field, "%s has no %s", format, wish.what)
 		}
 	}

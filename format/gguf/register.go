@@ -28,7 +28,7 @@ var extensions = []string{extension}
 
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: formatName, Extensions: extensions, TakeValue: takeValue, Storage: driver.CanAlign}
+	return driver.Description{Name: formatName, Extensions: extensions, TakeValue: takeValue, Storage: []string{"Align"}}
 }
 
 // Detect implements driver.Driver.

@@ -25,7 +25,7 @@ func init() {
 
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: formatName, Extensions: extensions, Storage: driver.CanPutOutside | driver.Aligns64}
+	return driver.Description{Name: formatName, Extensions: extensions, Storage: []string{"ExternalFrom"}, Aligns64: true}
 }
 
 // Detect implements driver.Driver.
