@@ -11,6 +11,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -59,7 +60,7 @@ func Read(path string) (*Bundle, error) {
 	}
 	p, err := Parse(b)
 	if err != nil {
-		return nil, at(path, err)
+		return nil, wire.Explain(err, "", path)
 	}
 	p.Path = path
 	return p, nil

@@ -6,8 +6,10 @@ import (
 	"crypto/sha256"
 	"hash"
 	"io"
+	"io/fs"
 	"slices"
 
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -35,6 +37,39 @@ func addJobs(jobs []job, list []part, path string, size int64, feed feed) ([]job
 	for i := range list {
 		p := &list[i]
 		jobs = append(jobs, job{&p.sum, path, p.from, p.to - p.from, feed})
+	}
+	return jobs, nil
+}
+
+// jobs adds jobs for the files of t, except those that are checked already. The statement must list
+// exactly the files of t.
+func (s *statement) jobs(t *tree, o *Options, jobs []job, checked map[string]bool) ([]job, error) {
+	if s.single() && t.root != nil {
+		return nil, refuse(t.path, driver.ErrSignature, "it is a directory, and the signature is of one file")
+	}
+	there := map[string]bool{}
+	for i := range t.files {
+		f := &t.files[i]
+		list := s.find(f.name)
+		if len(list) == 0 {
+			if o.AllowUnsigned || s.shard > 0 && f.info.Size() == 0 {
+				continue
+			}
+			return nil, refuse(t.full(f.name), driver.ErrSignature, "the signature does not list it")
+		}
+		there[list[0].file] = true
+		if checked[list[0].file] {
+			continue
+		}
+		var err error
+		if jobs, err = addJobs(jobs, list, t.full(f.name), f.info.Size(), t.feed(f)); err != nil {
+			return nil, err
+		}
+	}
+	for _, p := range s.parts {
+		if !there[p.file] {
+			return nil, refuse(t.full(p.file), driver.ErrSignature, "%w: it is signed and missing, or left out", fs.ErrNotExist)
+		}
 	}
 	return jobs, nil
 }

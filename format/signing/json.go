@@ -1,9 +1,7 @@
 package signing
 
 import (
-	"bytes"
 	"encoding/base64"
-	"encoding/json"
 	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -16,7 +14,7 @@ import (
 // encoding/json. After an error, all values read are zero.
 type object struct {
 	prefix string // of its fields in errors
-	values map[string]any
+	values driver.Metadata
 	err    *error // the first error, shared by all objects of a text
 }
 
@@ -27,35 +25,34 @@ func fail(field string, sentinel error, text string, args ...any) error {
 
 // parseObject parses a JSON object that must be the whole of b.
 func parseObject(b []byte, prefix string) (object, error) {
-	o := object{prefix: prefix, err: new(error)}
 	s := jsonmeta.NewScanner(b, jsonmeta.Options{LoneSurrogates: true, MaxDepth: 32, Value: func(s *jsonmeta.Scanner, _ string) (any, error) {
-		return nil, checkKeys(s, b)
+		return value(s, b)
 	}})
-	_, err := s.Metadata()
+	values, err := s.Metadata()
 	if err == nil {
 		err = s.End()
 	}
-	if err == nil {
-		d := json.NewDecoder(bytes.NewReader(b))
-		d.UseNumber()
-		err = d.Decode(&o.values)
-	}
 	if err != nil {
-		return o, &tensor.Error{Field: strings.TrimSuffix(prefix, "."), Offset: -1, Err: err}
+		err = &tensor.Error{Field: strings.TrimSuffix(prefix, "."), Offset: -1, Err: err}
 	}
-	return o, nil
+	return object{prefix, values, new(error)}, err
 }
 
-// checkKeys checks the value at the scanner's position for duplicate keys.
-func checkKeys(s *jsonmeta.Scanner, b []byte) error {
+// value parses the value at the scanner's position. Objects become driver.Metadata.
+func value(s *jsonmeta.Scanner, b []byte) (any, error) {
 	switch at := s.Offset(); {
 	case at < len(b) && b[at] == '{':
-		_, err := s.Metadata()
-		return err
+		return s.Metadata()
 	case at < len(b) && b[at] == '[':
-		return s.Array(func(int) error { return checkKeys(s, b) })
+		var list []any
+		err := s.Array(func(int) error {
+			v, err := value(s, b)
+			list = append(list, v)
+			return err
+		})
+		return list, err
 	}
-	return s.Skip()
+	return s.Value()
 }
 
 // fail records an error about the value of key, unless there was one before.
@@ -66,24 +63,28 @@ func (o object) fail(key string, sentinel error, text string, args ...any) {
 }
 
 // has reports whether the key has a value other than null.
-func (o object) has(key string) bool { return o.values[key] != nil }
+func (o object) has(key string) bool {
+	v, _ := o.values.Get(key)
+	return v != nil
+}
 
 // get returns the value of key, which must exist and have type T.
 func get[T any](o object, key string) T {
-	v, ok := o.values[key].(T)
+	v, _ := o.values.Get(key)
+	t, ok := v.(T)
 	switch {
 	case ok:
-	case !o.has(key):
+	case v == nil:
 		o.fail(key, tensor.ErrCorrupt, "it is missing")
 	default:
 		o.fail(key, tensor.ErrCorrupt, "it has the wrong JSON type")
 	}
-	return v
+	return t
 }
 
 // object returns the object at key.
 func (o object) object(key string) object {
-	return object{o.prefix + key + ".", get[map[string]any](o, key), o.err}
+	return object{o.prefix + key + ".", get[driver.Metadata](o, key), o.err}
 }
 
 // objects returns the objects of the array at key, which must not be empty.
@@ -93,7 +94,7 @@ func (o object) objects(key string) (out []object) {
 		o.fail(key, tensor.ErrCorrupt, "it is empty")
 	}
 	for i, v := range list {
-		e, ok := v.(map[string]any)
+		e, ok := v.(driver.Metadata)
 		if !ok {
 			o.fail(key, tensor.ErrCorrupt, "element %d is no JSON object", i)
 		}

@@ -103,14 +103,9 @@ func digestAll(ctx context.Context, root string, o *Options) (*statement, error)
 	if len(s.parts) == 0 {
 		return nil, refuse(root, driver.ErrUnsupported, "there is no file to sign")
 	}
-	var jobs []job
-	for i := range t.files {
-		f := &t.files[i]
-		if list := s.find(f.name); len(list) > 0 {
-			if jobs, err = addJobs(jobs, list, t.full(f.name), f.info.Size(), t.feed(f)); err != nil {
-				return nil, err
-			}
-		}
+	jobs, err := s.jobs(t, o, nil, nil)
+	if err != nil {
+		return nil, err
 	}
 	return s, run(ctx, jobs, o, func(j *job, d digest) error {
 		*j.sum = d

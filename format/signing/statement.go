@@ -76,7 +76,8 @@ func parseStatement(payload []byte) (*statement, error) {
 	}
 	o.is("_type", statementType)
 	s := &statement{}
-	if s.old = o.values["predicateType"] == predicateV0; s.old {
+	if kind, _ := o.values.Get("predicateType"); kind == predicateV0 {
+		s.old = true
 		s.parseFiles(o.objects("subject"))
 		return s, *o.err
 	}
@@ -101,10 +102,8 @@ func (s *statement) parseSerialization(o object) {
 	s.links = get[bool](o, "allow_symlinks")
 	switch method := get[string](o, "method"); {
 	case method == "shards":
-		size := get[json.Number](o, "shard_size")
-		var err error
-		if s.shard, err = size.Int64(); err != nil || s.shard <= 0 {
-			o.fail("shard_size", tensor.ErrCorrupt, "%.100s", size)
+		if s.shard = get[int64](o, "shard_size"); s.shard <= 0 {
+			o.fail("shard_size", tensor.ErrCorrupt, "%d", s.shard)
 		}
 	case method != "files":
 		o.fail("method", driver.ErrUnsupported, "%.100q", method)

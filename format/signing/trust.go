@@ -11,7 +11,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -22,7 +21,6 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // Trust holds the trusted signers. Each method has its own fields: a key in Keys does not make a
@@ -83,7 +81,7 @@ func ReadTrust(path string) (*Trust, error) {
 	}
 	t, err := ParseTrust(text)
 	if err != nil {
-		return nil, at(path, err)
+		return nil, wire.Explain(err, "", path)
 	}
 	return t, nil
 }
@@ -262,12 +260,4 @@ func (p *Bundle) checkSigstore(ctx context.Context, t *Trust) (string, error) {
 		return "", fail("dsseEnvelope.payload", driver.ErrSignature, "the verifier of Sigstore read another statement")
 	}
 	return name, nil
-}
-
-// at sets the path of an error unless it has one.
-func at(path string, err error) error {
-	if errors.As(err, new(*tensor.Error)) {
-		return wire.InFile(err, path)
-	}
-	return &tensor.Error{Path: path, Offset: -1, Err: err}
 }

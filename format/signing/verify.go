@@ -6,12 +6,12 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"io/fs"
 	"path/filepath"
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/load"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // Report describes a verified signature.
@@ -58,7 +58,7 @@ func Verify(ctx context.Context, b *Bundle, root string, t *Trust, opts *Options
 func (p *Bundle) verified(ctx context.Context, t *Trust) (*Report, error) {
 	s, who, err := p.authenticate(ctx, t)
 	if err != nil {
-		return nil, at(p.Path, err)
+		return nil, wire.Explain(err, "", p.Path)
 	}
 	r := &Report{Method: p.method, Signer: who, Name: s.name, Digest: hex.EncodeToString(s.root[:]), bundle: p.Path, said: s}
 	for _, p := range s.parts {
@@ -87,7 +87,7 @@ func (r *Report) check(ctx context.Context, o *Options, open *load.OpenModel) er
 			return err
 		}
 		defer t.close()
-		if jobs, err = r.compare(t, o, jobs, checked); err != nil {
+		if jobs, err = r.said.jobs(t, o, jobs, checked); err != nil {
 			return err
 		}
 	}
@@ -97,39 +97,6 @@ func (r *Report) check(ctx context.Context, o *Options, open *load.OpenModel) er
 		}
 		return different(j.path, "it is not the file that was signed: bytes %d to %d differ", j.off, j.off+j.size)
 	})
-}
-
-// compare compares the files of t with the signed ones and adds jobs for those that are not checked
-// yet.
-func (r *Report) compare(t *tree, o *Options, jobs []job, checked map[string]bool) ([]job, error) {
-	if r.said.single() && t.root != nil {
-		return nil, refuse(t.path, driver.ErrSignature, "it is a directory, and the signature is of one file")
-	}
-	there := map[string]bool{}
-	for i := range t.files {
-		f := &t.files[i]
-		list := r.said.find(f.name)
-		if len(list) == 0 {
-			if o.AllowUnsigned || r.said.shard > 0 && f.info.Size() == 0 {
-				continue
-			}
-			return nil, refuse(t.full(f.name), driver.ErrSignature, "the signature does not list it")
-		}
-		there[list[0].file] = true
-		if checked[list[0].file] {
-			continue
-		}
-		var err error
-		if jobs, err = addJobs(jobs, list, t.full(f.name), f.info.Size(), t.feed(f)); err != nil {
-			return nil, err
-		}
-	}
-	for _, p := range r.said.parts {
-		if !there[p.file] {
-			return nil, refuse(t.full(p.file), driver.ErrSignature, "%w: it is signed and missing, or left out", fs.ErrNotExist)
-		}
-	}
-	return jobs, nil
 }
 
 // different returns the error for a file that differs from the signed one.
