@@ -58,20 +58,6 @@ func fill(info tensor.Info) []byte {
 	return b
 }
 
-// randomPlan returns a plan of tensors with odd sizes.
-func randomPlan(r *rand.Rand, dtypes []tensor.DType) *format.Plan {
-	p := &format.Plan{}
-	for i := range 1 + r.IntN(8) {
-		shape := make(tensor.Shape, r.IntN(maxRank+1))
-		for k := range shape {
-			shape[k] = 1 + r.Int64N(5)
-		}
-		name := []string{"w", "layer.bias", "Größe", "with space", "\"quoted\"\n"}[r.IntN(5)]
-		p.Tensors = append(p.Tensors, tensor.Info{Name: fmt.Sprint(name, i), DType: dtypes[r.IntN(len(dtypes))], Shape: shape})
-	}
-	return p
-}
-
 var testKey = []byte("0123456789abcdef0123456789ABCDEF")
 
 var testSigner = ed25519.NewKeyFromSeed([]byte("weightmap test seed, 32 bytes ok"))

@@ -9,7 +9,6 @@ import (
 	"hash/crc32"
 	"io"
 	"math"
-	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -208,74 +207,6 @@ func TestLossyRefusesValues(t *testing.T) {
 	}
 }
 
-// TestRandomPlans checks that files of random plans and options read back as written, for
-// any order of arrival.
-func TestRandomPlans(t *testing.T) {
-	r := rand.New(rand.NewPCG(4, 4))
-	for n := range 150 {
-		m := Method(r.IntN(6))
-		o := WriteOptions{Compression: m, Level: 1 + r.IntN(4), HeaderSize: []int{0, 128, 144}[r.IntN(3)]}
-		if m != MethodNone && r.IntN(2) == 0 {
-			o.Chunked, o.ChunkSize = true, int64(64*(1+r.IntN(20)))
-		}
-		if r.IntN(3) == 0 {
-			o.Key = testKey
-		}
-		if r.IntN(3) == 0 {
-			o.Signer = testSigner
-		}
-		types := dtypes[:]
-		if m.lossy() {
-			types = dtypes[:1]
-		}
-		p := randomPlan(r, types)
-		b := shuffled(t, r, p, &o)
-		f, err := OpenBytes(b, &format.Options{Key: o.Key, Check: format.CheckAll})
-		if err != nil {
-			t.Fatalf("plan %d, %+v: %v", n, o, err)
-		}
-		if f.Len() != len(p.Tensors) {
-			t.Errorf("%d tensors, want %d", f.Len(), len(p.Tensors))
-		}
-		for _, info := range p.Tensors {
-			v, err := f.Tensor(info.Name)
-			if err != nil || !v.Shape().Equal(info.Shape) || v.DType() != info.DType {
-				t.Fatalf("plan %d: tensor %q: %+v", n, info.Name, v.Info())
-			}
-			got, err := v.Bytes()
-			want := fill(info)
-			if err == nil && m.lossy() {
-				err = near(0.005)(info, want, got)
-			} else if err == nil && !bytes.Equal(got, want) {
-				err = errors.New("other bytes")
-			}
-			if err != nil {
-				t.Errorf("plan %d, %v: tensor %q: %v", n, m, info.Name, err)
-			}
-		}
-		f.Close()
-	}
-}
-
-// shuffled is like written, but tensors arrive in random order.
-func shuffled(t *testing.T, r *rand.Rand, p *format.Plan, o *WriteOptions) []byte {
-	t.Helper()
-	var out bytes.Buffer
-	w, err := NewWriter(&out, p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for _, i := range r.Perm(len(p.Tensors)) {
-		if err := w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(fill(p.Tensors[i]))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
-}
-
 // TestIRIsKept checks that a file written with the IR of another has the same graph, ids,
 // placeholders and attributes.
 func TestIRIsKept(t *testing.T) {
@@ -334,16 +265,6 @@ func TestAttributeTypes(t *testing.T) {
 		again, err := member("a", got[0].Value)
 		if diff := cmp.Diff(string(text), string(again)); err != nil || diff != "" {
 			t.Errorf("written again: %v %s", err, diff)
-		}
-	}
-}
-
-// TestMember checks that a value without a JSON form is an error.
-func TestMember(t *testing.T) {
-	why := errors.New("why it has none")
-	for value, want := range map[any]error{struct{}{}: format.ErrUnsupported, why: why} {
-		if _, err := member("a", value); !errors.Is(err, want) {
-			t.Errorf("%v: %v, want %v", value, err, want)
 		}
 	}
 }
