@@ -242,31 +242,21 @@ func (h *Header) checkSections(size int64) error {
 	return nil
 }
 
-// copiedSection is a section whose bytes are in private memory.
-type copiedSection struct {
-	Section
-	b *[]byte
-}
-
-// copied lists all sections but the weights.
-func (f *parsed) copied() []copiedSection {
-	h := &f.h
-	return []copiedSection{{h.Metadata, &f.meta}, {h.Graph, &f.graph}, {h.Signature, &f.sig}, {h.Compression, &f.table}}
-}
-
 // readSections copies all sections but the weights into memory, and checks their checksums.
 func (f *parsed) readSections(sums bool) (err error) {
-	size := int64(0)
-	for _, s := range f.copied() {
-		size += s.Size // no overflow: sections are within the file and do not overlap
-	}
+	h := &f.h
+	// No overflow: sections are within the file and do not overlap.
+	size := h.Metadata.Size + h.Graph.Size + h.Signature.Size + h.Compression.Size
 	if size > driver.MaxStructure {
 		return fail("header", atFields+8, format.ErrLimit, "metadata and graph take %d bytes, the limit is %d", size, int64(driver.MaxStructure))
 	}
 	if err := f.memory.Reserve(size); err != nil {
 		return wire.Error(formatName, "header", atFields+8, err)
 	}
-	for _, s := range f.copied() {
+	for _, s := range []struct {
+		Section
+		b *[]byte
+	}{{h.Metadata, &f.meta}, {h.Graph, &f.graph}, {h.Signature, &f.sig}, {h.Compression, &f.table}} {
 		if s.Size == 0 {
 			continue
 		}

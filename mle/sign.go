@@ -32,7 +32,7 @@ type SignOptions struct {
 // Encryption authenticates the feature flags, so an encrypted file that was not signed
 // when it was written cannot be signed later: Sign fails with ErrUnsupported.
 func Sign(path string, key ed25519.PrivateKey, o *SignOptions) error {
-	var opts SignOptions
+	opts := SignOptions{}
 	if o != nil {
 		opts = *o
 	}
@@ -70,9 +70,22 @@ func signFile(path string, key ed25519.PrivateKey, o *SignOptions) error {
 	if err != nil {
 		return err
 	}
+	end := size
+	if h.Signature.Size == 0 {
+		h.Signature = behind(Section{Size: size}, signatureSize)
+		end = h.Signature.End()
+	}
+	h.Features |= Signing
+	h.put(head)
 	err = save.NewInput(o.Context, src, size, nil).CopyTo(f, 0, nil)
 	if err == nil {
-		err = signCopy(f, size, &h, head, key, o)
+		err = f.Truncate(end)
+	}
+	if err == nil {
+		_, err = f.WriteAt(head, 0)
+	}
+	if err == nil {
+		err = sign(o.Context, f, h.Signature, end, key, o.Time.Unix())
 	}
 	if err != nil {
 		f.Abort()
@@ -80,23 +93,6 @@ func signFile(path string, key ed25519.PrivateKey, o *SignOptions) error {
 	}
 	src.Close() // some systems cannot replace an open file
 	return f.Commit(true)
-}
-
-// signCopy signs f, a copy of a file with the given size and header.
-func signCopy(f *save.File, size int64, h *Header, head []byte, key ed25519.PrivateKey, o *SignOptions) error {
-	if h.Signature.Size == 0 {
-		h.Signature = behind(Section{Size: size}, signatureSize)
-		size = h.Signature.End()
-	}
-	if err := f.Truncate(size); err != nil {
-		return err
-	}
-	h.Features |= Signing
-	h.put(head)
-	if _, err := f.WriteAt(head, 0); err != nil {
-		return err
-	}
-	return sign(o.Context, f, h.Signature, size, key, o.Time.Unix())
 }
 
 // sign hashes a file that is complete except for its signature section, and writes the

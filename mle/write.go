@@ -176,14 +176,15 @@ func (e *encoder) begin() (err error) {
 	}
 	if e.h.Version == 1 {
 		e.h.Weights.Size = e.size
-		if err := e.write(0, e.headerBytes()); err != nil {
-			return err
-		}
+		err = e.write(0, e.headerBytes())
 	}
-	if err := e.write(e.h.Metadata.Offset, e.meta); err != nil {
-		return err
+	if err == nil {
+		err = e.write(e.h.Metadata.Offset, e.meta)
 	}
-	if err := e.write(e.h.Graph.Offset, e.graph); err != nil {
+	if err == nil {
+		err = e.write(e.h.Graph.Offset, e.graph)
+	}
+	if err != nil {
 		return err
 	}
 	e.weights, err = e.newWeights()
