@@ -3,7 +3,6 @@ package tensor
 import (
 	"errors"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -62,8 +61,14 @@ func (e *Error) Error() string {
 	if e.Err != nil {
 		cause = clip(e.Err.Error())
 	}
-	parts := []string{e.Format, e.Path, at, clip(e.Field), cause}
-	return strings.Join(slices.DeleteFunc(parts, func(p string) bool { return p == "" }), ": ")
+	text := ""
+	for _, part := range []string{e.Format, e.Path, at, clip(e.Field), cause} {
+		if text != "" && part != "" {
+			text += ": "
+		}
+		text += part
+	}
+	return text
 }
 
 // clip shortens long text from a file, such as a name of 64 KiB: messages go to

@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"strings"
+	"strconv"
 )
 
 // Shape lists the dims of a tensor, outermost first; elements are row-major.
@@ -61,9 +61,16 @@ func (s Shape) Clone() Shape { return slices.Clone(s) }
 // String returns the dims in brackets, as in "[2, 3]". It abbreviates long shapes.
 func (s Shape) String() string {
 	const most = 32
-	text := strings.ReplaceAll(fmt.Sprint([]int64(s[:min(len(s), most)])), " ", ", ")
-	if more := len(s) - most; more > 0 {
-		text = fmt.Sprintf("%s, ... %d more]", text[:len(text)-1], more)
+	b := []byte{'['}
+	for i, d := range s {
+		if i > 0 {
+			b = append(b, ", "...)
+		}
+		if i == most {
+			b = fmt.Appendf(b, "... %d more", len(s)-i)
+			break
+		}
+		b = strconv.AppendInt(b, d, 10)
 	}
-	return text
+	return string(append(b, ']'))
 }
