@@ -3,23 +3,19 @@
 //
 //	go test -run '^$' -bench . .
 //
-// BenchmarkFloor measures the machine: mapping and unmapping a file, reading every byte of it, and
-// writing it with one write. The other benchmarks report as "x-floor" their time relative to their
-// floor: the median of the ratios of paired rounds.
+// Benchmarks report as "x-floor" their time relative to their floor: the median of the ratios of paired
+// rounds.
 package weightmap_test
 
 import (
 	"context"
 	"flag"
 	"os"
-	"path/filepath"
 	"runtime"
 	"testing"
 
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/bench"
 	"github.com/weightmap/weightmap/internal/floor"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 var (
@@ -28,44 +24,6 @@ var (
 )
 
 func TestMain(m *testing.M) { os.Exit(bench.Main(m)) }
-
-// BenchmarkFloor measures the same work on the same bytes without the library.
-func BenchmarkFloor(b *testing.B) {
-	for _, m := range bench.Models {
-		b.Run("mmap/"+m.Name, func(b *testing.B) {
-			path := bench.Plain(b, m)
-			for b.Loop() {
-				if err := floor.Map(path); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run("readsum/"+m.Name, func(b *testing.B) {
-			v := bench.WholeFile(b, bench.Plain(b, m))
-			b.SetBytes(v.Info().Size)
-			for b.Loop() {
-				if err := bench.Reading(v, 1)(); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		for _, sync := range []bool{false, true} {
-			b.Run("copy/"+m.Name+"/"+synced(sync), func(b *testing.B) {
-				_, data := m.Plan()
-				path := filepath.Join(b.TempDir(), "copy")
-				b.SetBytes(int64(len(data)))
-				for b.Loop() {
-					if err := bench.CopyOnce(path, data, sync); err != nil {
-						b.Fatal(err)
-					}
-					b.StopTimer()
-					os.Remove(path)
-					b.StartTimer()
-				}
-			})
-		}
-	}
-}
 
 func synced(sync bool) string {
 	if sync {
@@ -79,7 +37,7 @@ func synced(sync bool) string {
 func BenchmarkOpen(b *testing.B) {
 	bench.Each(b, func(b *testing.B, name string, m bench.Model) {
 		f := bench.File(b, name, m)
-		floor.Pairs(b, floor.Rounds, bench.Opening(f.Path), bench.Mapping(f.Paths...))
+		floor.Pairs(b, bench.Opening(f.Path), bench.Mapping(f.Paths...))
 	})
 }
 
@@ -88,7 +46,7 @@ func BenchmarkOpen(b *testing.B) {
 func BenchmarkLoad(b *testing.B) {
 	bench.Each(b, func(b *testing.B, name string, m bench.Model) {
 		f := bench.File(b, name, m)
-		floor.Pairs(b, floor.Rounds, bench.Loading(f.Path, nil), func() error {
+		floor.Pairs(b, bench.Loading(f.Path, nil), func() error {
 			for _, path := range f.Paths {
 				if err := floor.Load(path); err != nil {
 					return err
@@ -99,54 +57,11 @@ func BenchmarkLoad(b *testing.B) {
 	})
 }
 
-// BenchmarkTensor looks tensors up by name in random order, and views one as []float32.
-func BenchmarkTensor(b *testing.B) {
-	bench.Each(b, func(b *testing.B, name string, m bench.Model) {
-		f := bench.File(b, name, m)
-		opened, err := format.Open(f.Path, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer opened.Close()
-		b.Run("lookup", func(b *testing.B) {
-			b.ReportAllocs()
-			n := len(f.Plan.Tensors)
-			names := make([]string, n)
-			for i := range names {
-				names[i] = f.Plan.Tensors[i*7919%n].Name
-			}
-			for i := 0; b.Loop(); i++ {
-				if _, err := opened.Tensor(names[i%n]); err != nil {
-					b.Fatal(err)
-				}
-			}
-		})
-		b.Run("as", func(b *testing.B) {
-			b.ReportAllocs()
-			v, err := opened.Tensor(f.Plan.Tensors[0].Name)
-			if err != nil {
-				b.Fatal(err)
-			}
-			for b.Loop() {
-				s, err := tensor.As[float32](v)
-				if err != nil || len(s) == 0 {
-					b.Fatal(err)
-				}
-			}
-		})
-	})
-}
-
 // BenchmarkVerify verifies an open file on all processors. The floor is adding up the bytes of all
 // tensors with the same number of goroutines.
 func BenchmarkVerify(b *testing.B) {
 	bench.Each(b, func(b *testing.B, name string, m bench.Model) {
-		f, whole := bench.File(b, name, m), bench.WholeFile(b, bench.Plain(b, m))
-		opened, err := format.Open(f.Path, nil)
-		if err != nil {
-			b.Fatal(err)
-		}
-		defer opened.Close()
+		opened := bench.Open(b, bench.File(b, name, m).Path)
 		verify := func() error {
 			_, err := opened.Verify(context.Background())
 			return err
@@ -154,7 +69,7 @@ func BenchmarkVerify(b *testing.B) {
 		if err := verify(); err != nil {
 			b.Skipf("this file does not verify: %v", err)
 		}
-		floor.Pairs(b, floor.Rounds, verify, bench.Reading(whole, runtime.GOMAXPROCS(0)))
+		floor.Pairs(b, verify, bench.Reading(b, m, runtime.GOMAXPROCS(0)))
 	})
 }
 
@@ -163,13 +78,12 @@ func BenchmarkVerify(b *testing.B) {
 func BenchmarkWrite(b *testing.B) {
 	bench.Each(b, func(b *testing.B, name string, m bench.Model) {
 		f := bench.File(b, name, m)
-		_, data := m.Plan()
 		for _, sync := range []bool{false, true} {
 			b.Run(synced(sync), func(b *testing.B) {
 				if st, err := os.Stat(f.Path); err == nil && st.IsDir() && sync && len(f.Plan.Tensors) > 1000 {
 					b.Skip("one fsync for each of many files takes minutes")
 				}
-				bench.PairWrites(b, name, f, data, sync)
+				bench.PairWrites(b, name, m, sync)
 			})
 		}
 	})

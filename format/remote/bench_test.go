@@ -75,7 +75,7 @@ func BenchmarkRemote(b *testing.B) {
 				return err
 			}, get(len(data))},
 		} {
-			b.Run(at.name+"/"+c.name, func(b *testing.B) { floor.Pairs(b, floor.Rounds, c.op, c.floor) })
+			b.Run(at.name+"/"+c.name, func(b *testing.B) { floor.Pairs(b, c.op, c.floor) })
 		}
 	}
 }

@@ -1,49 +1,143 @@
 package bench
 
 import (
+	"bytes"
+	"math/rand/v2"
+	"slices"
 	"testing"
 
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/internal/lowbit"
 	"github.com/weightmap/weightmap/tensor"
 )
 
+// Blocks describes a type of quantized blocks in GGUF files.
+type Blocks struct {
+	Name         string
+	Elems, Bytes int64 // per block
+	Exponents    []int // offsets in a block of the exponents of its scales
+	Limit        float64
+}
+
+// BlockTypes are the measured types, each with its limit relative to copying the float32 output.
+var BlockTypes = []Blocks{
+	{"Q4_0", 32, 18, []int{1}, 2.0},
+	{"Q4_1", 32, 20, []int{1, 3}, 2.6},
+	{"Q5_0", 32, 22, []int{1}, 2.2},
+	{"Q5_1", 32, 24, []int{1, 3}, 2.2},
+	{"IQ4_NL", 32, 18, []int{1}, 2.2},
+	{"IQ4_XS", 256, 136, []int{1}, 2.2},
+	{"MXFP4", 32, 17, []int{0}, 2.2},
+	{"Q8_0", 32, 34, []int{1}, 0.9},
+	{"Q2_K", 256, 84, []int{81, 83}, 3.5},
+	{"Q3_K", 256, 110, []int{109}, 5.0},
+	{"Q4_K", 256, 144, []int{1, 3}, 1.1},
+	{"Q5_K", 256, 176, []int{1, 3}, 1.3},
+	{"Q6_K", 256, 210, []int{209}, 3.0},
+	{"IQ1_S", 256, 50, []int{1}, 8},
+	{"IQ1_M", 256, 56, []int{55}, 8},
+	{"IQ2_XXS", 256, 66, []int{1}, 8},
+	{"IQ2_XS", 256, 74, []int{1}, 8},
+	{"IQ2_S", 256, 82, []int{1}, 8},
+	{"IQ3_XXS", 256, 98, []int{1}, 8},
+	{"IQ3_S", 256, 110, []int{1}, 8},
+	{"TQ1_0", 256, 54, []int{53}, 8},
+	{"TQ2_0", 256, 66, []int{65}, 8},
+	{"Q1_0", 128, 18, []int{1}, 8},
+	{"Q2_0", 64, 18, []int{1}, 8},
+	{"NVFP4", 64, 36, []int{0, 1, 2, 3}, 8},
+}
+
+// Encoded returns n random blocks with realistic scales.
+func (t *Blocks) Encoded(n int) []byte {
+	b := noise(n * int(t.Bytes))
+	for block := b; len(block) > 0; block = block[t.Bytes:] {
+		for _, at := range t.Exponents {
+			block[at] = 0x20 | block[at]&7
+		}
+	}
+	return b
+}
+
+// View returns blocks as a tensor that one processor decodes.
+func (t *Blocks) View(b []byte) (tensor.View, error) {
+	e := &tensor.Encoding{Name: t.Name, BlockElems: t.Elems, BlockBytes: t.Bytes}
+	elems := int64(len(b)) / t.Bytes * t.Elems
+	p := &format.Plan{Tensors: []tensor.Info{{Name: "t", Encoding: e, Shape: tensor.Shape{elems}, Size: int64(len(b))}}}
+	var file bytes.Buffer
+	w, err := gguf.NewWriter(&file, p, nil)
+	if err := feed(w, err, p, b); err != nil {
+		return tensor.View{}, err
+	}
+	m, err := gguf.OpenBytes(file.Bytes(), &format.Options{Workers: 1})
+	if err != nil {
+		return tensor.View{}, err
+	}
+	return m.Tensor("t")
+}
+
 // numberElems is the number of elements decoded and encoded: 4 MB of float32.
 const numberElems = 1 << 20
 
-// numberVerdicts measures conversions from every kind of number to float32 and back on one core,
-// relative to copying the float32.
-func numberVerdicts() (all []verdict) {
-	shape := tensor.Shape{1024, numberElems / 1024}
-	one := &tensor.Quantization{Scales: []float32{0.01}, Axis: tensor.PerTensor}
-	float8 := func(name string) tensor.Info {
-		return tensor.Info{Shape: shape, Encoding: lowbit.Encoding(name)}
-	}
+// decode measures decoding to float32, relative to copying the output: types of numbers, in
+// memory (16M elements) and in cache, and GGUF blocks on one processor.
+func (t *table) decode() {
+	memory, cache := tensor.Shape{4096, 4096}, tensor.Shape{1024, numberElems / 1024}
+	scale := &tensor.Quantization{Scales: []float32{0.01}, Axis: tensor.PerTensor}
+	columns := &tensor.Quantization{Scales: slices.Repeat([]float32{0.01, 0.02}, 2048), Axis: 1}
 	for _, c := range []struct {
 		name  string
 		info  tensor.Info
 		limit float64
 	}{
-		{"float64", tensor.Info{DType: tensor.Float64, Shape: shape}, 1.4},
-		{"int32", tensor.Info{DType: tensor.Int32, Shape: shape}, 1.1},
-		{"int16/scale", tensor.Info{DType: tensor.Int16, Shape: shape, Quant: one}, 1},
-		{"float8_e4m3fn", tensor.Info{DType: tensor.Float8E4M3FN, Shape: shape}, 2},
-		{"float8_e5m2", tensor.Info{DType: tensor.Float8E5M2, Shape: shape}, 2},
-		{"float8_e4m3fnuz", float8("F8_E4M3FNUZ"), 2},
-		{"float8_e5m2fnuz", float8("F8_E5M2FNUZ"), 2},
-		{"float8_e8m0", float8("F8_E8M0"), 2},
+		{"to-float32/float16", tensor.Info{DType: tensor.Float16, Shape: memory}, 1.4},
+		{"to-float32/bfloat16", tensor.Info{DType: tensor.BFloat16, Shape: memory}, 1.4},
+		{"to-float32/int8", tensor.Info{DType: tensor.Int8, Shape: memory, Quant: scale}, 1.4},
+		{"to-float32/int8/last-axis", tensor.Info{DType: tensor.Int8, Shape: memory, Quant: columns}, 1.4},
+		{"decode/float64", tensor.Info{DType: tensor.Float64, Shape: cache}, 1.4},
+		{"decode/int32", tensor.Info{DType: tensor.Int32, Shape: cache}, 1.1},
+		{"decode/int16/scale", tensor.Info{DType: tensor.Int16, Shape: cache, Quant: scale}, 1},
+		{"decode/float8_e4m3fn", tensor.Info{DType: tensor.Float8E4M3FN, Shape: cache}, 2},
+		{"decode/float8_e5m2", tensor.Info{DType: tensor.Float8E5M2, Shape: cache}, 2},
+		{"decode/float8_e4m3fnuz", tensor.Info{Encoding: lowbit.Encoding("F8_E4M3FNUZ"), Shape: cache}, 2},
+		{"decode/float8_e5m2fnuz", tensor.Info{Encoding: lowbit.Encoding("F8_E5M2FNUZ"), Shape: cache}, 2},
+		{"decode/float8_e8m0", tensor.Info{Encoding: lowbit.Encoding("F8_E8M0"), Shape: cache}, 2},
 	} {
-		all = append(all, verdict{name: "decode/" + c.name, limit: c.limit, figure: func(b *testing.B) float64 { return decoding(b, c.info) }})
+		t.most(c.name, c.limit, func(b *testing.B) float64 {
+			size, err := c.info.ByteSize()
+			must(b, err)
+			v, err := tensor.FromInfo(c.info, noise(int(size)))
+			must(b, err)
+			return decoding(b, v)
+		})
 	}
-	for _, c := range []struct {
-		name  string
-		d     tensor.DType
-		limit float64
-	}{{"bfloat16", tensor.BFloat16, 1.2}, {"float16", tensor.Float16, 1.2}} {
-		all = append(all, verdict{name: "encode/" + c.name, limit: c.limit, figure: func(b *testing.B) float64 {
+	for _, blocks := range BlockTypes {
+		t.most("decode/"+blocks.Name, blocks.Limit, func(b *testing.B) float64 {
+			v, err := blocks.View(blocks.Encoded(numberElems / int(blocks.Elems)))
+			must(b, err)
+			return decoding(b, v)
+		})
+	}
+}
+
+// decoding measures decoding a view to float32.
+func decoding(b *testing.B, v tensor.View) float64 {
+	out := make([]float32, v.Len())
+	return relativeToCopy(b, weights(len(out)), func() error {
+		_, err := tensor.Decode(out, v)
+		return err
+	})
+}
+
+// encode measures encoding float32 on one processor, relative to copying it.
+func (t *table) encode() {
+	for _, d := range []tensor.DType{tensor.BFloat16, tensor.Float16} {
+		t.most("encode/"+d.String(), 1.2, func(b *testing.B) float64 {
 			src, out := weights(numberElems), make([]byte, 2*numberElems)
-			return relativeToCopy(b, src, func() error { return tensor.Encode(out, c.d, src) })
-		}})
+			return relativeToCopy(b, src, func() error { return tensor.Encode(out, d, src) })
+		})
 	}
 	for _, c := range []struct {
 		name string
@@ -53,32 +147,17 @@ func numberVerdicts() (all []verdict) {
 		{"int8/first-axis", tensor.QuantizeOptions{PerChannel: true}},
 		{"int8/last-axis", tensor.QuantizeOptions{PerChannel: true, Axis: 1}},
 	} {
-		all = append(all, verdict{name: "encode/" + c.name, limit: 5, figure: func(b *testing.B) float64 { return quantizing(b, shape, c.o) }})
+		t.most("encode/"+c.name, 5, func(b *testing.B) float64 { return quantizing(b, c.o) })
 	}
-	return all
-}
-
-// decoding measures decoding random elements to float32.
-func decoding(b *testing.B, info tensor.Info) float64 {
-	size := info.DType.Size()
-	if info.Encoding != nil {
-		size = info.Encoding.BlockBytes
-	}
-	v, err := tensor.FromInfo(info, noise(int(size)*numberElems))
-	if err != nil {
-		b.Fatal(err)
-	}
-	out := make([]float32, numberElems)
-	return relativeToCopy(b, weights(numberElems), func() error { _, err := tensor.Decode(out, v); return err })
 }
 
 // quantizing measures quantizing weights in pieces as a conversion does: one pass observes them, one
 // encodes them.
-func quantizing(b *testing.B, shape tensor.Shape, o tensor.QuantizeOptions) float64 {
+func quantizing(b *testing.B, o tensor.QuantizeOptions) float64 {
 	const piece = 1 << 16
 	src, out := weights(numberElems), make([]byte, numberElems)
 	return relativeToCopy(b, src, func() error {
-		z, err := tensor.NewQuantizer(shape, o)
+		z, err := tensor.NewQuantizer(tensor.Shape{1024, numberElems / 1024}, o)
 		for i := 0; err == nil && i < len(src); i += piece {
 			err = z.Observe(src[i : i+piece])
 		}
@@ -95,5 +174,22 @@ func quantizing(b *testing.B, shape tensor.Shape, o tensor.QuantizeOptions) floa
 // relativeToCopy measures op relative to copying src.
 func relativeToCopy(b *testing.B, src []float32, op func() error) float64 {
 	to := make([]float32, len(src))
-	return floor.Pairs(b, floor.Rounds, op, func() error { copy(to, src); return nil })
+	return floor.Pairs(b, op, func() error { copy(to, src); return nil })
+}
+
+// weights returns n small numbers of both signs.
+func weights(n int) []float32 {
+	r := rand.New(rand.NewPCG(1, 2))
+	f := make([]float32, n)
+	for i := range f {
+		f[i] = float32(r.NormFloat64() * 0.05)
+	}
+	return f
+}
+
+// noise returns n random bytes.
+func noise(n int) []byte {
+	p := make([]byte, n)
+	rand.NewChaCha8([32]byte{1}).Read(p)
+	return p
 }

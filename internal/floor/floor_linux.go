@@ -34,9 +34,7 @@ func mapped(path string, use func([]byte)) error {
 	return syscall.Munmap(mem)
 }
 
-// Drop evicts a file from the page cache. It returns an error if pages remain, as they do in a memory
-// file system or when a process has mapped the file.
-func Drop(f *os.File) error {
+func drop(f *os.File) error {
 	fd := int(f.Fd())
 	for range 20 { // the system skips pages that it is busy with
 		if err := unix.Fadvise(fd, 0, 0, unix.FADV_DONTNEED); err != nil {
@@ -49,13 +47,4 @@ func Drop(f *os.File) error {
 		time.Sleep(5 * time.Millisecond)
 	}
 	return fmt.Errorf("%s stays in memory: %w", f.Name(), errors.ErrUnsupported)
-}
-
-// DiskFree returns the number of bytes that a program may write below dir, and whether it is known.
-func DiskFree(dir string) (int64, bool) {
-	var st syscall.Statfs_t
-	if err := syscall.Statfs(dir, &st); err != nil {
-		return 0, false
-	}
-	return int64(st.Bavail) * int64(st.Bsize), true
 }

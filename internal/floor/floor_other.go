@@ -25,8 +25,4 @@ func Load(path string) error {
 	return err
 }
 
-// Drop returns errors.ErrUnsupported.
-func Drop(*os.File) error { return errors.ErrUnsupported }
-
-// DiskFree reports that the free space is not known.
-func DiskFree(string) (int64, bool) { return 0, false }
+func drop(*os.File) error { return errors.ErrUnsupported }

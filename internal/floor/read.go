@@ -8,7 +8,6 @@ import (
 	"path/filepath"
 	"sync"
 	"sync/atomic"
-	"time"
 )
 
 // sink prevents the compiler from removing sums.
@@ -60,22 +59,15 @@ func Files(path string) (paths []string, err error) {
 	return paths, err
 }
 
-// Evict writes files to disk and evicts them from the page cache. It returns an error as Drop does.
-func Evict(paths []string) error {
+// Evict writes files to disk and evicts them from the page cache. It returns an error if pages remain, as
+// they do in a memory file system or when a process has mapped the file.
+func Evict(paths ...string) error {
 	for _, path := range paths {
 		f, err := os.Open(path)
-		if err != nil {
-			return err
-		}
-		err = f.Sync()
 		if err == nil {
-			err = Drop(f)
+			err = errors.Join(f.Sync(), drop(f), f.Close())
 		}
-		for try := 0; err != nil && try < 20; try++ { // pages that are still being read stay
-			time.Sleep(time.Millisecond)
-			err = Drop(f)
-		}
-		if err = errors.Join(err, f.Close()); err != nil {
+		if err != nil {
 			return err
 		}
 	}

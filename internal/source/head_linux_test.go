@@ -129,14 +129,14 @@ func TestParseCut(t *testing.T) {
 // TestReadSoon: what is on disk alone is read into the cache while the file is parsed, what is there already is not.
 func TestReadSoon(t *testing.T) {
 	path := temp(t, ramp(5<<20))
-	if err := floor.Evict([]string{path}); err != nil {
+	if err := floor.Evict(path); err != nil {
 		t.Skip("the cache of this file system cannot be emptied: ", err)
 	}
 	parsers(t, path, func(t *testing.T, r *Region, base int64) {
 		const off = 2 << 20
 		soon := false
 		for i := 0; i < 10 && !soon; i++ { // the system does not evict pages that it is busy with
-			if err := floor.Evict([]string{path}); err != nil {
+			if err := floor.Evict(path); err != nil {
 				t.Fatal(err)
 			}
 			soon = r.ReadSoon(off, 100)

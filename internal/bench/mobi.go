@@ -1,9 +1,10 @@
 package bench
 
 import (
+	"fmt"
+	"os"
 	"strings"
 	"sync"
-	"testing"
 	"time"
 
 	"github.com/weightmap/weightmap/internal/testmodel"
@@ -34,10 +35,12 @@ func (m *mobiModel) float32Size() (n int64) {
 	return n
 }
 
+// values is the first id of values between operators.
+const values = 1000
+
 // encoded returns the file of a model quantized to a dtype: matrices and kernels with one scale per
-// output channel, vectors with one scale.
-func (m *mobiModel) encoded(t testing.TB, d tensor.DType, level int) []byte {
-	t.Helper()
+// output channel, vectors with one scale. Each constant has an operator, which feeds the next.
+func (m *mobiModel) encoded(d tensor.DType, level int) ([]byte, error) {
 	c := &mobi.Config{Name: m.name}
 	c.Time, c.Gzip = time.Unix(1_700_000_000, 0), level
 	c.Inputs, c.Outputs = []mobi.Spec{mobi.NewSpec("image", mobi.Float32, -1, 28, 28)}, []mobi.Spec{mobi.NewSpec("scores", mobi.Float32, -1, 10)}
@@ -45,39 +48,36 @@ func (m *mobiModel) encoded(t testing.TB, d tensor.DType, level int) []byte {
 		o := tensor.QuantizeOptions{DType: d, PerChannel: len(x.Shape) > 1}
 		data, quant, _, err := tensor.Quantize(x.Data(), x.Shape, o)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		v, err := tensor.FromInfo(tensor.Info{DType: d, Shape: x.Shape, Quant: quant}, data)
 		if err != nil {
-			t.Fatal(err)
+			return nil, err
 		}
 		c.Constants = append(c.Constants, mobi.Constant{ID: uint32(i), Tensor: v})
-		consume(c, x.Name, uint32(i))
+		layer, _, _ := strings.Cut(x.Name, ".")
+		c.Operators = append(c.Operators, mobi.Operator{Type: mobi.FullyConnected, Inputs: []uint32{uint32(values + i), uint32(i)}, Outputs: []uint32{uint32(values + i + 1)},
+			Params: []mobi.Param{{Name: "layer", Value: layer}}})
 	}
-	b, err := c.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return b
+	return c.Bytes()
 }
 
-// consume adds a constant to the operator of its layer, the part of its name before the dot. Each
-// layer feeds the next.
-func consume(c *mobi.Config, name string, id uint32) {
-	layer, _, _ := strings.Cut(name, ".")
-	const values = 1000 // first id of values between layers
-	n := len(c.Operators)
-	if n > 0 && c.Operators[n-1].Params[0].Value == layer {
-		c.Operators[n-1].Inputs = append(c.Operators[n-1].Inputs, id)
-		return
+// mobi measures MOBI's targets. Opening parses the header; a load opens the file, verifies both
+// checksums and reads every weight.
+func (t *table) mobi() {
+	for _, m := range mobiModels {
+		for _, d := range mobiTypes {
+			for i, kind := range []string{"plain", "gzip"} {
+				write := func(path string) error {
+					b, err := m.encoded(d, 6*i)
+					if err != nil {
+						return err
+					}
+					return os.WriteFile(path, b, 0o666)
+				}
+				t.targets(fmt.Sprintf("mobi/%s/%v/%s", m.name, d, kind), write,
+					target{"header", 1, "", opened}, target{"load", m.ms, "", loaded}, target{"size", m.mb, "", megabytes})
+			}
+		}
 	}
-	typ := mobi.FullyConnected
-	switch {
-	case strings.HasPrefix(layer, "conv"):
-		typ = mobi.Conv2D
-	case strings.HasPrefix(layer, "bn"):
-		typ = mobi.BatchNorm
-	}
-	c.Operators = append(c.Operators, mobi.Operator{Type: typ, Inputs: []uint32{uint32(values + n), id}, Outputs: []uint32{uint32(values + n + 1)},
-		Params: []mobi.Param{{Name: "layer", Value: layer}}})
 }

@@ -14,7 +14,10 @@ func TestMOBISizes(t *testing.T) {
 		for _, d := range mobiTypes {
 			for _, level := range []int{0, 6} {
 				t.Run(fmt.Sprintf("%s/%v/gzip%d", m.name, d, level), func(t *testing.T) {
-					b := m.encoded(t, d, level)
+					b, err := m.encoded(d, level)
+					if err != nil {
+						t.Fatal(err)
+					}
 					limit := m.float32Size() / 2
 					if level == 0 && d.Size() == 2 {
 						limit += mobiOverhead(t, b)

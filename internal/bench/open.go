@@ -1,0 +1,204 @@
+package bench
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"slices"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/floor"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Mapping returns a function that maps files one by one.
+func Mapping(paths ...string) func() error {
+	return func() error {
+		for _, path := range paths {
+			if err := floor.Map(path); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+}
+
+// Opening returns a function that opens a file by detection and closes it.
+func Opening(path string) func() error {
+	return func() error {
+		m, err := format.Open(path, nil)
+		if err != nil {
+			return err
+		}
+		return m.Close()
+	}
+}
+
+// Open opens a file until the benchmark ends.
+func Open(b *testing.B, path string) *format.Model {
+	b.Helper()
+	m, err := format.Open(path, nil)
+	must(b, err)
+	b.Cleanup(func() { m.Close() })
+	return m
+}
+
+// open measures opening and closing, relative to mapping one file; and the tool's inspect as a
+// whole process, relative to one that prints its version.
+func (t *table) open() {
+	bare := func(name string, m Model) measure {
+		return func(b *testing.B) float64 {
+			f := File(b, name, m)
+			return floor.Pairs(b, Opening(f.Path), Mapping(f.Paths[0]))
+		}
+	}
+	for _, c := range []struct {
+		name         string
+		small, large float64
+	}{{"mag", 3.3, 10}, {"tsr", 3.3, 10}, {"mle", 4, 20}, {"wia", 10, 40}, {"mobi", 10, 40}} {
+		s, l := small, large
+		if c.name == "tsr" {
+			s, l = single(small), single(large)
+		}
+		t.most("open/"+c.name+"/2MB", c.small, bare(c.name, s))
+		t.most("open/"+c.name+"/100MB", c.large, bare(c.name, l))
+		t.most("open/"+c.name+"/8goroutines", 0.7, crowded(c.name, s))
+	}
+	t.most("open/tsr/directory20", 15, bare("tsr", small))
+	t.most("open/tsr/directory300", 220, bare("tsr", large))
+	t.most("inspect/mag/10000", 4, inspecting)
+}
+
+// crowded measures one opening while eight goroutines open a file each, relative to a single
+// goroutine.
+func crowded(name string, m Model) measure {
+	return func(b *testing.B) float64 {
+		const goroutines = 8
+		var open []func() error
+		for i := range goroutines {
+			path := filepath.Join(b.TempDir(), fmt.Sprint(i))
+			_, err := Write(name, path, m, noSync)
+			must(b, err)
+			open = append(open, Opening(path))
+		}
+		return floor.PairsOf(b, together(open...), floor.Timed(open[0])).Ratio
+	}
+}
+
+func inspecting(b *testing.B) float64 {
+	tool := once(b, "weightmap", func(path string) error {
+		return exec.Command("go", "build", "-o", path, "github.com/weightmap/weightmap/examples/weightmap").Run()
+	})
+	process := func(args ...string) func() error {
+		return func() error { return exec.Command(tool, args...).Run() }
+	}
+	return floor.Pairs(b, process("inspect", File(b, "mag", many).Path), process("version"))
+}
+
+// cold measures opening a file that is not in the page cache and has headers between the data,
+// relative to reading those headers one by one; and counts the reads of a file with many small entries.
+func (t *table) cold() {
+	for _, name := range []string{"npz", "onnx", "wia", "mobi"} {
+		t.most("cold/"+name+"/100MB", 0.4, func(b *testing.B) float64 {
+			path := File(b, name, large).Path
+			heads := headsOf(b, path)
+			evict := func() error { return floor.Evict(path) }
+			if err := evict(); err != nil {
+				b.Skip("the cache of this file system cannot be emptied: ", err)
+			}
+			read := func() error { return readEach(path, heads) }
+			return floor.PairsOf(b, floor.Then(floor.Timed(Opening(path)), evict), floor.Then(floor.Timed(read), evict)).Ratio
+		})
+	}
+	t.count("reads/npz/10000", 100, "reads", func(b *testing.B) float64 {
+		data, err := os.ReadFile(File(b, "npz", many).Path)
+		must(b, err)
+		r := &countedReads{data: data}
+		m, err := format.OpenReaderAt(r, int64(len(data)), nil)
+		must(b, err)
+		m.Close()
+		return float64(r.n)
+	})
+}
+
+// headBytes is the approximate size of a tensor's header.
+const headBytes = 256
+
+// headsOf returns the offsets of the tensors' headers in ascending order. Each header ends where the
+// tensor's data begins.
+func headsOf(b *testing.B, path string) (heads []int64) {
+	m, err := format.Open(path, nil)
+	must(b, err)
+	defer m.Close()
+	for _, v := range m.Tensors() {
+		heads = append(heads, max(0, v.Info().Offset-headBytes))
+	}
+	slices.SortFunc(heads, cmp.Compare[int64])
+	return heads
+}
+
+// readEach opens a file and reads the headers.
+func readEach(path string, heads []int64) error {
+	f, err := os.Open(path)
+	if err != nil {
+		return err
+	}
+	defer f.Close()
+	var p [headBytes]byte
+	for _, off := range heads {
+		if _, err := f.ReadAt(p[:], off); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// countedReads counts the reads of data.
+type countedReads struct {
+	data []byte
+	n    int
+}
+
+func (r *countedReads) ReadAt(p []byte, off int64) (int, error) {
+	r.n++
+	return copy(p, r.data[off:]), nil
+}
+
+// firstFloat measures opening a file of 1 GB, reading one element and closing it, relative to
+// a file of 1 MB. MOBI is opened with format.CheckStructure, since by default opening validates a
+// checksum of the whole file.
+func (t *table) firstFloat() {
+	big, little := uniform("big", 1, tensor.Float32, 1<<28), uniform("little", 1, tensor.Float32, 1<<18)
+	for _, name := range format.Writable() {
+		t.most("first-float/"+name, 1.5, func(b *testing.B) float64 {
+			o := &format.Options{}
+			if name == "mobi" {
+				o.Check = format.CheckStructure
+			}
+			return floor.Pairs(b, firstFloat(b, name, big, o), firstFloat(b, name, little, o))
+		})
+	}
+}
+
+// firstFloat writes a model of one tensor and returns a function that reads its first element.
+func firstFloat(b *testing.B, name string, m Model, o *format.Options) func() error {
+	path := filepath.Join(b.TempDir(), m.Name)
+	_, err := Write(name, path, m, noSync)
+	must(b, err)
+	return func() error {
+		f, err := format.Open(path, o)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		x, err := tensor.As[float32](f.At(0))
+		if err == nil && math.IsNaN(float64(x[0])) {
+			err = fmt.Errorf("%v is no weight", x[0])
+		}
+		return err
+	}
+}
