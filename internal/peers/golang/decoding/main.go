@@ -1,7 +1,7 @@
 // Command decoding compares decoding of every type of GGUF blocks with a plain C program, and prints a
 // table in Markdown:
 //
-//	go run -C internal/peers/golang ./decoding [-rounds 15] [TYPE...]
+//	go run -C internal/peers/golang ./decoding [TYPE...]
 //
 // It compiles the C program with $CC or cc at -O3 -march=native. Figures are medians of the ratios of
 // paired rounds on one processor; use taskset to run both programs on the same one.
@@ -25,13 +25,12 @@ const elems = 1 << 20
 
 func main() {
 	log.SetFlags(0)
-	rounds := flag.Int("rounds", floor.Rounds, "pairs of rounds for each figure")
 	flag.Parse()
 	dir, err := os.MkdirTemp("", "weightmap-decoding-")
 	if err != nil {
 		log.Fatal(err)
 	}
-	err = table(os.Stdout, dir, *rounds, flag.Args())
+	err = table(os.Stdout, dir, flag.Args())
 	os.RemoveAll(dir)
 	if err != nil {
 		log.Fatal(err)
@@ -39,7 +38,7 @@ func main() {
 }
 
 // table prints a row for each type, or for the named ones.
-func table(w io.Writer, dir string, rounds int, names []string) error {
+func table(w io.Writer, dir string, names []string) error {
 	program, err := compile(dir)
 	if err != nil {
 		fmt.Fprintf(w, "There is no C compiler here, so nothing to compare with: %v\n", err)
@@ -51,7 +50,7 @@ func table(w io.Writer, dir string, rounds int, names []string) error {
 		if len(names) > 0 && !slices.Contains(names, t.Name) {
 			continue
 		}
-		r, err := compare(program, dir, &t, rounds)
+		r, err := compare(program, dir, &t)
 		if err != nil {
 			return fmt.Errorf("%s: %w", t.Name, err)
 		}
@@ -61,7 +60,7 @@ func table(w io.Writer, dir string, rounds int, names []string) error {
 }
 
 // compare returns the ratios of C to a copy, of this library to a copy, and of this library to C.
-func compare(program, dir string, t *bench.Blocks, rounds int) (ratios [3]float64, err error) {
+func compare(program, dir string, t *bench.Blocks) (ratios [3]float64, err error) {
 	blocks := t.Encoded(elems / int(t.Elems))
 	v, err := t.View(blocks)
 	if err != nil {
@@ -78,7 +77,7 @@ func compare(program, dir string, t *bench.Blocks, rounds int) (ratios [3]float6
 	ours := floor.Timed(func() error { _, err := tensor.Decode(out, v); return err })
 	copying := floor.Timed(func() error { copy(out, from); return nil })
 	for i, pair := range [][2]floor.Round{{c.round, copying}, {ours, copying}, {ours, c.round}} {
-		r, err := floor.Compare(rounds, pair[0], pair[1])
+		r, err := floor.Compare(pair[0], pair[1])
 		if err != nil {
 			return ratios, err
 		}

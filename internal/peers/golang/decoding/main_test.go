@@ -57,7 +57,7 @@ func TestTable(t *testing.T) {
 	}
 	t.Chdir("..")
 	var out strings.Builder
-	if err := table(&out, dir, 1, []string{"Q4_0", "IQ2_S"}); err != nil {
+	if err := table(&out, dir, []string{"Q4_0", "IQ2_S"}); err != nil {
 		t.Fatal(err)
 	}
 	if text := out.String(); strings.Count(text, "\n| ") != 3 || !strings.Contains(text, "\n| IQ2_S | ") {
@@ -65,7 +65,7 @@ func TestTable(t *testing.T) {
 	}
 	t.Setenv("CC", os.DevNull)
 	out.Reset()
-	if err := table(&out, dir, 1, nil); err != nil || !strings.HasPrefix(out.String(), "There is no C compiler") {
+	if err := table(&out, dir, nil); err != nil || !strings.HasPrefix(out.String(), "There is no C compiler") {
 		t.Error(out.String(), err)
 	}
 }

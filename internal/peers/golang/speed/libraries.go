@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"encoding/json"
 	"errors"
-	"io"
 	"os"
 
 	parser "github.com/gpustack/gguf-parser-go"
@@ -20,192 +19,162 @@ import (
 type library struct {
 	name   string
 	format string // of the files it reads
-	ours   bool
 	open   func(path string) (opened, error)
-	round  func(path string) floor.Round // instead of open, for other processes
+	round  func(path string) floor.Round // opens and closes a file
 }
 
 // opened is a file opened by a library.
-type opened interface {
-	// Tensors lists the tensors; nil if the library has no notion of tensors.
-	Tensors() []entry
-	Close() error
+type opened struct {
+	tensors func() []entry // nil if the library has no notion of tensors
+	close   func() error   // nil if there is nothing to close
+}
+
+// entry is a tensor as a library lists it.
+type entry struct {
+	Name string
+	Size int64
+}
+
+// in returns a library in this process.
+func in(name, format string, open func(path string) (opened, error)) library {
+	return library{name, format, open, func(path string) floor.Round {
+		return floor.Timed(func() error {
+			f, err := open(path)
+			if err != nil || f.close == nil {
+				return err
+			}
+			return f.close()
+		})
+	}}
 }
 
 // ours returns the compared formats of this library.
 func ours() (all []library) {
 	for _, name := range []string{"mag", "tsr", "mle", "wia", "mobi", "safetensors", "gguf"} {
-		all = append(all, library{"weightmap, " + name, name, true, openOurs, nil})
+		all = append(all, in("weightmap, "+name, name, openOurs))
 	}
 	return all
 }
 
-// Names of libraries that figures are relative to.
-const (
-	gpustack = "gguf-parser-go, mmap"
-	fsggml   = "ollama fs/ggml"
-	bare     = "open, fstat, mmap, munmap, close"
-)
-
-// peers returns the other libraries.
+// peers returns the other libraries. Figures are relative to the first.
 func peers() []library {
 	all := []library{
-		{gpustack, "gguf", false, func(path string) (opened, error) { return openParser(path, parser.UseMMap()) }, nil},
-		{"gguf-parser-go", "gguf", false, func(path string) (opened, error) { return openParser(path) }, nil},
-		{fsggml, "gguf", false, openGGML, nil},
-		{"ollama fs/gguf", "gguf", false, openOllama, nil},
-		{"nlpodyssey/safetensors, of os.ReadFile", "safetensors", false, openDeserialized, nil},
-		{"os.ReadFile and encoding/json", "safetensors", false, openByHand, nil},
-		{"os.ReadFile", "mag", false, func(path string) (opened, error) {
+		in("gguf-parser-go, mmap", "gguf", func(path string) (opened, error) { return openParser(path, parser.UseMMap()) }),
+		in("gguf-parser-go", "gguf", func(path string) (opened, error) { return openParser(path) }),
+		in("ollama fs/ggml", "gguf", openGGML),
+		in("ollama fs/gguf", "gguf", openOllama),
+		in("nlpodyssey/safetensors, of os.ReadFile", "safetensors", openDeserialized),
+		in("os.ReadFile and encoding/json", "safetensors", openByHand),
+		in("os.ReadFile", "mag", func(path string) (opened, error) {
 			_, err := os.ReadFile(path)
-			return nothing{}, err
-		}, nil},
-		{"x/exp/mmap", "mag", false, func(path string) (opened, error) {
+			return opened{}, err
+		}),
+		in("x/exp/mmap", "mag", func(path string) (opened, error) {
 			r, err := mmap.Open(path)
-			return nothing{r}, err
-		}, nil},
-		{bare, "mag", false, func(path string) (opened, error) { return nothing{}, floor.Map(path) }, nil},
+			if err != nil {
+				return opened{}, err
+			}
+			return opened{close: r.Close}, nil
+		}),
+		in("open, fstat, mmap, munmap, close", "mag", func(path string) (opened, error) { return opened{}, floor.Map(path) }),
 	}
 	if p := startPython(); p != nil {
-		all = append(all, library{"safetensors for Python (Rust)", "safetensors", false, p.open, p.round})
+		all = append(all, library{"safetensors for Python (Rust)", "safetensors", p.open, p.round})
 	}
 	return all
 }
-
-// nothing is a file opened without any notion of tensors.
-type nothing struct{ io.Closer }
-
-func (nothing) Tensors() []entry { return nil }
-
-func (n nothing) Close() error {
-	if n.Closer == nil {
-		return nil
-	}
-	return n.Closer.Close()
-}
-
-// mapped is a model of this library, mapped until it is closed.
-type mapped struct{ *format.Model }
 
 func openOurs(path string) (opened, error) {
 	m, err := format.Open(path, nil)
-	return mapped{m}, err
-}
-
-func (m mapped) Tensors() (all []entry) {
-	for name, v := range m.Model.Tensors() {
-		all = append(all, entry{name, v.Info().Size})
+	if err != nil {
+		return opened{}, err
 	}
-	return all
+	return opened{func() (all []entry) {
+		for name, v := range m.Tensors() {
+			all = append(all, entry{name, v.Info().Size})
+		}
+		return all
+	}, m.Close}, nil
 }
 
-// parsedFile is the result of gguf-parser-go, which unmaps the file before it returns.
-type parsedFile struct{ *parser.GGUFFile }
-
+// openParser uses gguf-parser-go, which unmaps the file before it returns.
 func openParser(path string, o ...parser.GGUFReadOption) (opened, error) {
 	f, err := parser.ParseGGUFFile(path, o...)
-	return parsedFile{f}, err
-}
-
-func (f parsedFile) Tensors() (all []entry) {
-	for _, t := range f.TensorInfos {
-		all = append(all, entry{t.Name, int64(t.Bytes())})
-	}
-	return all
-}
-
-func (parsedFile) Close() error { return nil }
-
-type ggmlFile struct {
-	*os.File
-	*ggml.GGML
+	return opened{tensors: func() (all []entry) {
+		for _, t := range f.TensorInfos {
+			all = append(all, entry{t.Name, int64(t.Bytes())})
+		}
+		return all
+	}}, err
 }
 
 func openGGML(path string) (opened, error) {
 	f, err := os.Open(path)
 	if err != nil {
-		return nil, err
+		return opened{}, err
 	}
 	g, err := ggml.Decode(f, -1)
 	if err != nil {
-		return nil, errors.Join(err, f.Close())
+		return opened{}, errors.Join(err, f.Close())
 	}
-	return ggmlFile{f, g}, nil
+	return opened{func() (all []entry) {
+		for _, t := range g.Tensors().Items() {
+			all = append(all, entry{t.Name, int64(t.Size())})
+		}
+		return all
+	}, f.Close}, nil
 }
 
-func (f ggmlFile) Tensors() (all []entry) {
-	for _, t := range f.GGML.Tensors().Items() {
-		all = append(all, entry{t.Name, int64(t.Size())})
-	}
-	return all
-}
-
-// ollamaFile reads lazily, so opening requests all tensors.
-type ollamaFile struct {
-	*ollama.File
-	tensors []ollama.TensorInfo
-}
-
+// openOllama requests all tensors, since the library reads lazily.
 func openOllama(path string) (opened, error) {
 	f, err := ollama.Open(path)
 	if err != nil {
-		return nil, err
+		return opened{}, err
 	}
-	o := ollamaFile{File: f}
+	var all []ollama.TensorInfo
 	for _, t := range f.TensorInfos() {
-		o.tensors = append(o.tensors, t)
+		all = append(all, t)
 	}
-	return o, nil
+	return opened{func() (entries []entry) {
+		for _, t := range all {
+			entries = append(entries, entry{t.Name, t.NumBytes()})
+		}
+		return entries
+	}, f.Close}, nil
 }
 
-func (f ollamaFile) Tensors() (all []entry) {
-	for _, t := range f.tensors {
-		all = append(all, entry{t.Name, t.NumBytes()})
-	}
-	return all
-}
+// listed is a list of tensors without a file.
+func listed(all []entry) opened { return opened{tensors: func() []entry { return all }} }
 
 // openDeserialized reads the whole file, as the library requires.
 func openDeserialized(path string) (opened, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return opened{}, err
 	}
 	s, err := safetensors.Deserialize(b)
-	if err != nil {
-		return nil, err
-	}
-	var all entries
+	var all []entry
 	for _, t := range s.Tensors() {
 		all = append(all, entry{t.Name, int64(len(t.TensorView.Data()))})
 	}
-	return all, nil
+	return listed(all), err
 }
 
 // openByHand does what a program without a library would. It checks nothing.
 func openByHand(path string) (opened, error) {
 	b, err := os.ReadFile(path)
 	if err != nil {
-		return nil, err
+		return opened{}, err
 	}
 	header := map[string]struct {
 		Type    string    `json:"dtype"`
 		Shape   []int64   `json:"shape"`
 		Offsets [2]uint64 `json:"data_offsets"`
 	}{}
-	if err := json.Unmarshal(b[8:8+binary.LittleEndian.Uint64(b)], &header); err != nil {
-		return nil, err
-	}
-	var all entries
+	err = json.Unmarshal(b[8:8+binary.LittleEndian.Uint64(b)], &header)
+	var all []entry
 	for name, t := range header {
 		all = append(all, entry{name, int64(t.Offsets[1] - t.Offsets[0])})
 	}
-	return all, nil
+	return listed(all), err
 }
-
-// entries is a list of tensors without a file.
-type entries []entry
-
-func (e entries) Tensors() []entry { return e }
-
-func (entries) Close() error { return nil }

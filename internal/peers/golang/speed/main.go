@@ -1,7 +1,7 @@
-// Command speed measures how long this library and others take to open models, relative to the least
-// work that would do, and prints tables in Markdown:
+// Command speed measures how long this library and others take to open models, and prints a table in
+// Markdown:
 //
-//	go run -C internal/peers/golang ./speed [-strict] [-rounds 15]
+//	go run -C internal/peers/golang ./speed
 //
 // All libraries open the same tensors, each in a format that it reads; format/gguf writes the GGUF
 // files. Figures are medians of the ratios of paired rounds, so they do not depend on the machine's
@@ -9,43 +9,101 @@
 package main
 
 import (
-	"flag"
+	"errors"
 	"fmt"
+	"io/fs"
 	"log"
 	"os"
+	"path/filepath"
 
+	"github.com/weightmap/weightmap/internal/bench"
 	"github.com/weightmap/weightmap/internal/floor"
 )
 
 func main() {
 	log.SetFlags(0)
-	rounds := flag.Int("rounds", floor.Rounds, "pairs of rounds for each figure")
-	strict := flag.Bool("strict", false, "exit with status 1 if a verdict is missed")
-	flag.Parse()
 	dir, err := os.MkdirTemp("", "weightmap-peers-")
 	if err != nil {
 		log.Fatal(err)
 	}
-	missed, err := measure(dir, *rounds)
+	err = table(dir)
 	os.RemoveAll(dir)
 	if err != nil {
 		log.Fatal(err)
 	}
-	if missed > 0 && *strict {
-		os.Exit(1)
-	}
 }
 
-// measure prints both tables and returns the number of missed verdicts.
-func measure(dir string, rounds int) (missed int, err error) {
-	b := &comparison{dir: dir, rounds: rounds}
-	if err := b.write(); err != nil {
-		return 0, err
+// columns are the columns of the table.
+var columns = []struct {
+	title string
+	model bench.Model
+	cold  bool // the file is evicted from the page cache before each opening
+}{
+	{"20 tensors, 2 MB", bench.Models[0], false},
+	{"300 tensors, 100 MB", bench.Models[1], false},
+	{"10,000 tensors of 256 bytes", bench.Models[2], false},
+	{"300 tensors, cold cache", bench.Models[1], true},
+}
+
+// table prints the time of every library relative to the first of the others.
+func table(dir string) error {
+	base := peers()[0]
+	fmt.Printf("Opening and closing, relative to %s:\n\n|", base.name)
+	for _, c := range columns {
+		fmt.Print(" | ", c.title)
 	}
-	fmt.Printf("Opening and closing, relative to %s, on a small two-core virtual machine:\n\n", gpustack)
-	if err := b.table(os.Stdout); err != nil {
-		return 0, err
+	fmt.Print(" |\n|---|---|---|---|---|\n")
+	for _, l := range append(ours(), peers()...) {
+		fmt.Print("| ", l.name)
+		for _, c := range columns {
+			cell, err := compare(dir, c.model, c.cold, l, base)
+			if err != nil {
+				return fmt.Errorf("%s, %s: %w", l.name, c.title, err)
+			}
+			fmt.Print(" | ", cell)
+		}
+		fmt.Println(" |")
 	}
-	fmt.Println()
-	return b.verdicts(os.Stdout)
+	return nil
+}
+
+// compare returns the ratio of two libraries with two digits.
+func compare(dir string, m bench.Model, cold bool, a, b library) (string, error) {
+	var rounds [2]floor.Round
+	for i, l := range []library{a, b} {
+		path, err := file(dir, m, l.format)
+		if err != nil {
+			return "", err
+		}
+		rounds[i] = l.round(path)
+		if !cold {
+			continue
+		}
+		paths, err := floor.Files(path)
+		if err != nil {
+			return "", err
+		}
+		if floor.Evict(paths...) != nil {
+			return "not here", nil
+		}
+		rounds[i] = floor.Then(rounds[i], func() error { return floor.Evict(paths...) })
+	}
+	r, err := floor.Compare(rounds[0], rounds[1])
+	switch {
+	case r.Ratio >= 10:
+		return fmt.Sprintf("%.0f", r.Ratio), err
+	case r.Ratio < 0.001:
+		return "< 0.001", err
+	}
+	return fmt.Sprintf("%.2g", r.Ratio), err
+}
+
+// file returns the path of a model in a format, and writes it if it is not there.
+func file(dir string, m bench.Model, format string) (string, error) {
+	path := filepath.Join(dir, m.Name+"."+format)
+	_, err := os.Stat(path)
+	if errors.Is(err, fs.ErrNotExist) {
+		_, err = bench.Write(format, path, m, nil)
+	}
+	return path, err
 }

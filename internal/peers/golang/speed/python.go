@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log"
 	"os"
 	"os/exec"
 	"sync"
@@ -20,7 +21,6 @@ var script string
 
 // python is a process that opens files with safetensors and measures the time.
 type python struct {
-	mu  sync.Mutex
 	in  io.Writer
 	out *bufio.Reader
 }
@@ -34,22 +34,16 @@ var startPython = sync.OnceValue(func() *python {
 		c := exec.Command(name, "-c", script)
 		in, err := c.StdinPipe()
 		out, err2 := c.StdoutPipe()
-		if err = errors.Join(err, err2); err == nil {
-			err = c.Start()
+		if errors.Join(err, err2, c.Start()) == nil {
+			return &python{in, bufio.NewReader(out)}
 		}
-		if err != nil {
-			continue
-		}
-		return &python{in: in, out: bufio.NewReader(out)}
 	}
-	fmt.Fprintln(os.Stderr, "no Python has safetensors: it is left out")
+	log.Print("no Python has safetensors: it is left out")
 	return nil
 })
 
 // request makes the process open the file n times.
-func (p *python) request(path string, n int) (names entries, took time.Duration, err error) {
-	p.mu.Lock()
-	defer p.mu.Unlock()
+func (p *python) request(path string, n int) (tensors []entry, took time.Duration, err error) {
 	if _, err := fmt.Fprintf(p.in, "%d %s\n", n, path); err != nil {
 		return nil, 0, err
 	}
@@ -60,20 +54,18 @@ func (p *python) request(path string, n int) (names entries, took time.Duration,
 	var answer struct {
 		Error   string
 		Took    time.Duration
-		Tensors entries
+		Tensors []entry
 	}
-	if err := json.Unmarshal(line, &answer); err != nil {
-		return nil, 0, err
-	}
+	err = json.Unmarshal(line, &answer)
 	if answer.Error != "" {
-		return nil, 0, errors.New(answer.Error)
+		err = errors.New(answer.Error)
 	}
-	return answer.Tensors, answer.Took, nil
+	return answer.Tensors, answer.Took, err
 }
 
 func (p *python) open(path string) (opened, error) {
-	e, _, err := p.request(path, 1)
-	return e, err
+	all, _, err := p.request(path, 1)
+	return listed(all), err
 }
 
 func (p *python) round(path string) floor.Round {
