@@ -65,7 +65,7 @@ func (b *bulk) plan(requests []Request) (chunks []chunk, err error) {
 
 // reopen opens the files of which enough is read.
 func (b *bulk) reopen(read map[*source.Region]int64) {
-	b.files = make(map[*source.Region]*source.File)
+	b.files = make(map[*source.Region]*source.Region)
 	for r, n := range read {
 		if n < reopenOver || len(b.files) == mostReopened {
 			continue

@@ -33,6 +33,8 @@ type parsedRange struct {
 	size  uint32
 }
 
+func (p *parsedRange) end() int64 { return p.off + int64(p.size) }
+
 // rangeBytes is the memory of a parsedRange.
 const rangeBytes = 24
 
@@ -118,8 +120,8 @@ func (v *verification) Unchanged() error {
 // copyStep is the number of bytes of a mapping copied at a time, so that they stay in a cache.
 const copyStep = 4 << 10
 
-// Feed implements driver.Verification. It fails if a range nearby is not what Parse has read, so that another process
-// cannot show one file to the parser and another to the check of a signature or digest.
+// Feed implements driver.Verification. It fails if bytes in or next to the range are not what Parse has read, so that
+// another process cannot show one file to the parser and another to the check of a signature or digest.
 func (v *verification) Feed(h io.Writer, n driver.Space, off, size int64, part string) error {
 	r, err := v.m.spaces.region(n)
 	if err == nil {
@@ -131,44 +133,49 @@ func (v *verification) Feed(h io.Writer, n driver.Space, off, size int64, part s
 		return err
 	}
 	parsed := v.m.spaces.structure.of(n)
-	for end := off + size; err == nil && off < end; {
-		from := off - off%work.Step
-		i, _ := slices.BinarySearchFunc(parsed, from, func(p parsedRange, off int64) int { return cmp.Compare(p.off, off) })
+	for next, end := off, off+size; err == nil && off < end; off = next {
+		i, _ := slices.BinarySearchFunc(parsed, off-off%work.Step, func(p parsedRange, off int64) int { return cmp.Compare(p.off, off) })
 		parsed = parsed[i:]
-		next := end
-		if len(parsed) > 0 {
+		if next = end; len(parsed) > 0 {
 			next = min(end, parsed[0].off-parsed[0].off%work.Step)
 		}
 		if next > off {
 			err = v.pieces(r, off, next-off, copyStep, true, write)
 		} else {
-			next = min(from+work.Step, r.Size())
-			err = v.pieces(r, from, next-from, work.Step, true, func(b []byte) error {
-				if err := v.checkParsed(parsed, b, from, r); err != nil {
-					return err
-				}
-				return write(b[off-from : min(end, next)-from])
-			})
+			next = min(off-off%work.Step+work.Step, end)
+			err = v.feedParsed(parsed, r, off, next, write)
 		}
-		off = next
 	}
 	return cmp.Or(err, v.ctx.Err())
 }
 
-// checkParsed compares b, which begins at an offset of r, with what was read of it.
-func (v *verification) checkParsed(parsed []parsedRange, b []byte, off int64, r *source.Region) error {
+// nearby is the distance up to which Feed checks what Parse has read: a signature is next to what it signs.
+const nearby = 4 << 10
+
+// feedParsed calls write with a range of r that does not cross a multiple of work.Step, if the ranges of parsed in it
+// and nearby, up to that multiple, are unchanged.
+func (v *verification) feedParsed(parsed []parsedRange, r *source.Region, off, end int64, write func([]byte) error) error {
 	sentinel := tensor.ErrCorrupt
 	if v.authenticating {
 		sentinel = driver.ErrSignature
 	}
-	for i := range parsed {
-		p := &parsed[i]
-		if p.off >= off+int64(len(b)) {
-			break
-		}
-		if err := p.check(b[p.off-off:][:p.size], r, v.m.desc.Name, sentinel); err != nil {
-			return err
+	lo, hi, n := off, end, 0
+	limit := min(end+nearby, off-off%work.Step+work.Step)
+	for ; n < len(parsed) && parsed[n].off < limit; n++ {
+		if p := &parsed[n]; p.end() > off-nearby {
+			lo, hi = min(lo, p.off), max(hi, p.end())
 		}
 	}
-	return nil
+	return v.pieces(r, lo, hi-lo, work.Step, true, func(b []byte) error {
+		for i := range parsed[:n] {
+			p := &parsed[i]
+			if p.off < lo {
+				continue // it ends before
+			}
+			if err := p.check(b[p.off-lo:][:p.size], r, v.m.desc.Name, sentinel); err != nil {
+				return err
+			}
+		}
+		return write(b[off-lo : end-lo])
+	})
 }

@@ -69,8 +69,8 @@ type verification struct {
 	which    []int          // the tensors to verify
 	wanted   []bool         // by tensor; nil for all
 	all      bool
-	limit    int64                           // of the size of jobs
-	files    map[*source.Region]*source.File // reopened files, to read in place of their mappings
+	limit    int64                             // of the size of jobs
+	files    map[*source.Region]*source.Region // reopened files, to read in place of their mappings
 
 	authenticating bool // a change of what Parse has read is driver.ErrSignature
 	sweeper

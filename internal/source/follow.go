@@ -47,39 +47,12 @@ type bound struct {
 
 func (b bound) ReadAt(p []byte, off int64) (int, error) { return b.ReadAtContext(b.ctx, p, off) }
 
-// ReadAtContext is ReadAt with a context, which cancels the read if the reader supports that.
-func (r *Region) ReadAtContext(ctx context.Context, p []byte, off int64) (int, error) {
-	c, ok := r.src.(contextual)
-	if !ok {
-		return r.ReadAt(p, off)
-	}
-	if err := r.Check(off, int64(len(p))); err != nil {
-		return 0, err
-	}
-	if err := r.Enter(); err != nil {
-		return 0, err
-	}
-	defer r.Leave()
-	n, err := readAt(bound{c, ctx}, p, off)
-	if err != nil {
-		return n, r.fail(off+int64(n), err)
-	}
-	return n, nil
-}
-
 // Parallel returns the useful number of concurrent reads, or 0 if unknown.
 func (r *Region) Parallel() int {
 	if p, ok := r.src.(parallel); ok {
 		return p.Parallel()
 	}
 	return 0
-}
-
-// tellParsed notifies the reader that parsing is complete.
-func (r *Region) tellParsed() {
-	if p, ok := r.src.(parsee); ok {
-		p.Parsed()
-	}
 }
 
 // cancel cancels running reads of the reader, for which Close would wait.

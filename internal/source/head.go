@@ -6,16 +6,16 @@ import (
 	"github.com/weightmap/weightmap/internal/fault"
 )
 
-// head reads a mapped file through its descriptor while the file is parsed. This avoids
-// page faults and, on unmapping, TLB shootdowns, and the data is private memory that no
-// other process changes.
+// head reads a mapped file through its descriptor while the file is parsed: it is the reader of the region until
+// Parsed. This avoids page faults and, on unmapping, TLB shootdowns, and the data is private memory that no other
+// process changes.
 type head struct {
-	on   bool
 	fd   descriptor // owned
 	part            // the window of the file
+	size int64      // of the window
 	buf  []byte     // the beginning of the window
 	err  error      // why buf is short
-	pool *[]byte    // pooled memory of buf
+	pool *[]byte    // pooled memory of buf; nil until it is read
 	one  [1]byte    // buffer for isCached
 	iov  [1][]byte  // one as an I/O vector
 }
@@ -25,26 +25,20 @@ const headSize = 16 << 10
 
 var heads = sync.Pool{New: func() any { b := make([]byte, headSize); return &b }}
 
-func (h *head) open(fd descriptor, base int64) { h.on, h.fd, h.part = true, fd, part{fd, base} }
-
-// close closes the descriptor. It may be called again.
-func (h *head) close() {
-	if !h.on {
-		return
-	}
-	h.fd.close()
-	if h.pool != nil {
-		heads.Put(h.pool)
-	}
-	*h = head{}
+// parse makes reads use the file that fd is open on, until Parsed.
+func (r *Region) parse(fd descriptor, base int64) {
+	r.head.fd, r.head.part, r.head.size, r.src = fd, part{fd, base}, r.size, &r.head
 }
 
-// first returns the beginning of the window, which has size bytes. It reads that once.
-func (h *head) first(size int64) ([]byte, error) {
+// parsing reports whether reads use the file and not its mapping.
+func (r *Region) parsing() bool { return r.src == &r.head }
+
+// first returns the beginning of the window. It reads that once.
+func (h *head) first() ([]byte, error) {
 	if h.pool == nil {
 		h.pool = heads.Get().(*[]byte)
-		b := (*h.pool)[:min(size, headSize)]
-		n, err := h.ReadAt(b, 0)
+		b := (*h.pool)[:min(h.size, headSize)]
+		n, err := h.part.ReadAt(b, 0)
 		h.buf, h.err = b[:n], err
 	}
 	return h.buf, h.err
@@ -54,7 +48,7 @@ func (h *head) first(size int64) ([]byte, error) {
 // does not wait. It reports whether the beginning of the range was not in the cache.
 func (r *Region) ReadSoon(off, n int64) bool {
 	h := &r.head
-	if !h.on {
+	if !r.parsing() {
 		return false
 	}
 	h.iov[0] = h.one[:]
@@ -65,31 +59,44 @@ func (r *Region) ReadSoon(off, n int64) bool {
 	return true
 }
 
-// Parsed ends parsing of a region that was opened with Options.Parse: from here on reads use
-// the mapping, not the file. Until then only the parser may use the region.
+// Parsed ends parsing: from here on reads use the mapping, not the file, and a reader is told. Until then only the
+// parser may use the region. It may be called again.
 func (r *Region) Parsed() {
-	r.head.close()
-	r.tellParsed()
+	if p, ok := r.src.(parsee); ok {
+		p.Parsed()
+	}
+	if r.parsing() {
+		r.src = nil
+	}
+}
+
+// Parsed implements parsee.
+func (h *head) Parsed() {
+	h.fd.close()
+	if h.pool != nil {
+		heads.Put(h.pool)
+	}
+	*h = head{}
 }
 
 // Head returns the first n bytes, or all if there are fewer. They are valid until
 // Parsed.
 func (r *Region) Head(n int64) ([]byte, error) {
 	n = min(n, r.size)
-	if !r.head.on || n > headSize {
+	if !r.parsing() || n > headSize {
 		return r.Slice(0, n)
 	}
-	b, err := r.head.first(r.size)
+	b, err := r.head.first()
 	if int64(len(b)) < n {
 		return nil, r.fail(int64(len(b)), err)
 	}
 	return b[:n], nil
 }
 
-// readHead is ReadAt while parsing, for a range of the window.
-func (r *Region) readHead(p []byte, off int64) (n int, err error) {
+// ReadAt implements io.ReaderAt for a range of the window.
+func (h *head) ReadAt(p []byte, off int64) (n int, err error) {
 	if off < headSize {
-		b, err := r.head.first(r.size)
+		b, err := h.first()
 		if off < int64(len(b)) {
 			n = copy(p, b[off:])
 		}
@@ -99,7 +106,7 @@ func (r *Region) readHead(p []byte, off int64) (n int, err error) {
 	}
 	if n < len(p) {
 		var k int
-		k, err = r.head.ReadAt(p[n:], off+int64(n))
+		k, err = h.part.ReadAt(p[n:], off+int64(n))
 		n += k
 	}
 	return n, err

@@ -189,7 +189,9 @@ func (r *Region) countInside() int64 {
 
 // free unmaps the memory or closes the file. Heap memory is left to the garbage collector.
 func (r *Region) free() error {
-	r.head.close()
+	if r.parsing() {
+		r.head.Parsed()
+	}
 	if r.file != nil {
 		if err := r.file.Close(); err != nil {
 			return r.fail(-1, err)

@@ -115,7 +115,7 @@ func (r *Region) mapDescriptor(fd descriptor, st *syscall.Stat_t, off, size int6
 		}
 		if !lacks(err) {
 			if err == nil && o.Parse && r.Mapped() {
-				r.head.open(fd, off)
+				r.parse(fd, off)
 			} else {
 				fd.close()
 			}
@@ -211,9 +211,10 @@ func Peek(dir *os.File, name string, p []byte) (n int, id ID, err error) {
 	return n, idOf(&st), err
 }
 
-// Reopen opens the file of a mapping by its name. It fails if the name now refers to another file. The
-// mapping prevents the inode number from being reused.
-func (r *Region) Reopen() (*File, error) {
+// Reopen opens the file of a mapping by its name, for bulk reads on demand: pread(2) causes no page faults and does
+// not make the process larger. It fails if the name now refers to another file. The mapping prevents the inode
+// number from being reused.
+func (r *Region) Reopen() (*Region, error) {
 	if r.ra == nil {
 		return nil, errors.ErrUnsupported
 	}
@@ -221,12 +222,13 @@ func (r *Region) Reopen() (*File, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := os.NewFile(uintptr(fd), r.name)
 	if now := idOf(&st); !r.id.isFile(&now) {
-		f.Close()
+		fd.close()
 		return nil, ErrReplaced
 	}
-	return &File{f, r}, nil
+	f := &Region{format: r.format, path: r.path}
+	f.readOnDemand(os.NewFile(uintptr(fd), r.name), int64(r.skip), r.size)
+	return f, nil
 }
 
 // isAt returns an error if path does not name the file.

@@ -20,7 +20,7 @@ const Peeks = false
 func Peek(*os.File, string, []byte) (int, ID, error) { return 0, ID{}, errors.ErrUnsupported }
 
 // Reopen is not supported.
-func (r *Region) Reopen() (*File, error) { return nil, errors.ErrUnsupported }
+func (r *Region) Reopen() (*Region, error) { return nil, errors.ErrUnsupported }
 
 // descriptor is not used: files are not parsed through a descriptor.
 type descriptor int

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -67,7 +68,7 @@ func (r *Region) Copy(off, n int64) ([]byte, error) {
 	}
 	b, err := newHeap(n)
 	if err == nil {
-		_, err = r.read(b, off)
+		_, err = r.read(context.Background(), b, off)
 	}
 	if err != nil {
 		return nil, r.fail(off, err)
@@ -79,6 +80,11 @@ func (r *Region) Copy(off, n int64) ([]byte, error) {
 // guarded: for missing pages of a mapping, and bytes that a reader lacks, it
 // returns tensor.ErrTruncated.
 func (r *Region) ReadAt(p []byte, off int64) (int, error) {
+	return r.ReadAtContext(context.Background(), p, off)
+}
+
+// ReadAtContext is ReadAt with a context, which cancels the read if the reader supports that.
+func (r *Region) ReadAtContext(ctx context.Context, p []byte, off int64) (int, error) {
 	if off < 0 {
 		return 0, r.fail(-1, &rangeError{off, int64(len(p)), r.size, tensor.ErrCorrupt})
 	}
@@ -96,7 +102,7 @@ func (r *Region) ReadAt(p []byte, off int64) (int, error) {
 	if rest := r.size - off; int64(len(p)) > rest {
 		p, eof = p[:rest], io.EOF
 	}
-	n, err := r.read(p, off)
+	n, err := r.read(ctx, p, off)
 	if err != nil {
 		return n, r.fail(off+int64(n), err)
 	}
@@ -104,14 +110,14 @@ func (r *Region) ReadAt(p []byte, off int64) (int, error) {
 }
 
 // read fills p from a range of the window.
-func (r *Region) read(p []byte, off int64) (int, error) {
-	switch {
-	case r.head.on:
-		return r.readHead(p, off)
-	case r.src != nil:
-		return readAt(r.src, p, off)
+func (r *Region) read(ctx context.Context, p []byte, off int64) (int, error) {
+	switch c, ok := r.src.(contextual); {
+	case r.src == nil:
+		return r.copyAt(p, off)
+	case ok && ctx.Done() != nil:
+		return readAt(bound{c, ctx}, p, off)
 	}
-	return r.copyAt(p, off)
+	return readAt(r.src, p, off)
 }
 
 // Guard calls fn, which reads the window, and returns its error. It turns a fault

@@ -48,7 +48,7 @@ type Region struct {
 	base uintptr // address of win[0]
 	size int64
 
-	src    io.ReaderAt  // for readers and files that are read on demand, and nil otherwise
+	src    io.ReaderAt  // for readers, files that are read on demand, and files that are parsed; nil otherwise
 	file   *os.File     // owned; src reads it
 	proven atomic.Int64 // for readers: the number of bytes known to exist
 
