@@ -2,6 +2,7 @@ package format
 
 import (
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -108,7 +109,7 @@ type (
 	//		// Path is for drivers: the path of the new file, "" for an io.Writer. Programs leave it empty.
 	//		Path string
 	//	}
-	WriteOptions = driver.WriteOptions
+	WriteOptions = plan.WriteOptions
 	// Plan describes a file before its data is written, so that a writer knows every size and offset and
 	// streams the data once. A writer copies the plan: the caller may change it afterwards.
 	//
@@ -122,7 +123,7 @@ type (
 	//		// Native holds what only one format can store, nil for nothing. format.PlanOf sets it.
 	//		Native *Native
 	//	}
-	Plan = driver.Plan
+	Plan = plan.Plan
 	// Metadata is the key-value pairs of a file, in file order.
 	//
 	// Int64, Float64, String and Strings convert the value of the first entry with a key, whatever type
@@ -149,7 +150,7 @@ type (
 	//
 	//	// Strings returns the value of a key as a list: a list of strings, or a string with a JSON array of them.
 	//	func (m Metadata) Strings(key string) ([]string, error)
-	Metadata = driver.Metadata
+	Metadata = plan.Metadata
 	// Entry is one pair of Metadata. The Value of an entry that was read is one of
 	//
 	//	string            the only type of safetensors and ONNX
@@ -170,7 +171,7 @@ type (
 	//
 	//	// Text returns the value as a format writes it that stores strings only: a string as it is, any other value as JSON.
 	//	func (e Entry) Text() (string, error)
-	Entry = driver.Entry
+	Entry = plan.Entry
 	// Graph is an operator graph in a form that all formats share. Edges are names: an input of a node
 	// names a graph input, a tensor of the model or an output of another node.
 	//
@@ -189,7 +190,7 @@ type (
 	//
 	//	// MarshalJSON returns the graph as one JSON object, with attributes in file order:
 	//	func (g *Graph) MarshalJSON() ([]byte, error)
-	Graph = driver.Graph
+	Graph = plan.Graph
 	// Node is one operator of a graph.
 	//
 	//	type Node struct {
@@ -203,7 +204,7 @@ type (
 	//
 	//	// MarshalJSON returns the node as it is in the result of Graph.MarshalJSON.
 	//	func (n Node) MarshalJSON() ([]byte, error)
-	Node = driver.Node
+	Node = plan.Node
 	// Attribute is a named parameter of a node. Value is an int64, float64, float32, string, bool,
 	// []int64, []int32, []float32, []float64, []string, tensor.View, []tensor.View, *Graph, []*Graph or
 	// json.RawMessage.
@@ -212,7 +213,7 @@ type (
 	//		Name  string
 	//		Value any
 	//	}
-	Attribute = driver.Attribute
+	Attribute = plan.Attribute
 	// Native holds what only one format can store, such as the functions and doc strings of ONNX and
 	// fields that this library does not know. A copy to the same format keeps it; a copy to another format
 	// lists its kinds as losses.
@@ -225,7 +226,7 @@ type (
 	//		// tensors of the plan sets it; names that stay the same may be left out.
 	//		Renamed map[string]string
 	//	}
-	Native = driver.Native
+	Native = plan.Native
 	// NativeKind counts the items of one kind in a Native.
 	//
 	//	type NativeKind struct {
@@ -234,7 +235,7 @@ type (
 	//		Bytes int64    // their size in the file
 	//		Sum   [32]byte // equal for equal items in equal places
 	//	}
-	NativeKind = driver.NativeKind
+	NativeKind = plan.NativeKind
 	// ValueInfo describes a value that enters or leaves a graph.
 	//
 	//	type ValueInfo struct {
@@ -246,7 +247,7 @@ type (
 	//
 	//	// MarshalJSON returns an object with name, dtype and shape.
 	//	func (v ValueInfo) MarshalJSON() ([]byte, error)
-	ValueInfo = driver.ValueInfo
+	ValueInfo = plan.ValueInfo
 	// Dim is one dimension of a ValueInfo: a number, or a symbol such as "batch".
 	//
 	//	type Dim struct {
@@ -256,7 +257,7 @@ type (
 	//
 	//	// MarshalJSON returns the symbol if there is one, and else the number.
 	//	func (d Dim) MarshalJSON() ([]byte, error)
-	Dim = driver.Dim
+	Dim = plan.Dim
 	// Signature is what a signed file states about its signature; Model.Verify checks it.
 	//
 	//	type Signature struct {
@@ -296,12 +297,12 @@ type (
 	//		// none. One process may write the model from several goroutines; several processes must take turns.
 	//		ExternalFrom int64
 	//	}
-	Storage = driver.Storage
+	Storage = plan.Storage
 	// Spool says where NewWriter keeps tensors that are written out of order, and files whose header depends
 	// on their data, until they can be written.
 	//
 	//	type Spool uint8
-	Spool = driver.Spool
+	Spool = plan.Spool
 	// Check says which checksums are verified, and when. The structure of a file is always validated.
 	//
 	//	type Check uint8
@@ -313,7 +314,7 @@ type (
 	// tensor or section in progress. Calls do not overlap.
 	//
 	//	type Progress func(done, total int64, tensor string)
-	Progress = driver.Progress
+	Progress = plan.Progress
 	// LossError is the error for a plan that a format cannot hold. It lists every loss that
 	// WriteOptions.AcceptLoss does not name. It wraps ErrPlan, ErrUnsupported and the causes of
 	// the losses; use errors.As to find it in the error of Create, NewWriter, Save or convert.File.
@@ -329,7 +330,7 @@ type (
 	//
 	//	// Unwrap returns ErrPlan, ErrUnsupported and the cause of each loss.
 	//	func (e *LossError) Unwrap() []error
-	LossError = driver.LossError
+	LossError = plan.LossError
 	// Loss is one part of a plan that a format cannot hold.
 	//
 	//	type Loss struct {
@@ -342,11 +343,11 @@ type (
 	//
 	//	// Item returns the loss as WriteOptions.AcceptLoss names it: "metadata:author", or the kind when Name is empty.
 	//	func (l Loss) Item() string
-	Loss = driver.Loss
+	Loss = plan.Loss
 	// LossKind says what part of a plan a format cannot hold.
 	//
 	//	type LossKind string
-	LossKind = driver.LossKind
+	LossKind = plan.LossKind
 	// Error is an error with its place: format, path, field and byte offset. It wraps one of the
 	// errors below. See tensor.Error for its fields.
 	Error = tensor.Error
@@ -362,9 +363,9 @@ const (
 
 // The values of Spool.
 const (
-	SpoolFile   = driver.SpoolFile   // in a temporary file
-	SpoolMemory = driver.SpoolMemory // in memory
-	SpoolNever  = driver.SpoolNever  // nowhere: what cannot be streamed is ErrUnsupported
+	SpoolFile   = plan.SpoolFile   // in a temporary file
+	SpoolMemory = plan.SpoolMemory // in memory
+	SpoolNever  = plan.SpoolNever  // nowhere: what cannot be streamed is ErrUnsupported
 )
 
 // The values of SignatureState.
@@ -377,28 +378,28 @@ const (
 // The kinds of losses, each with what a writer does when WriteOptions.AcceptLoss names it. The last
 // three kinds cannot be accepted.
 const (
-	LossQuantization = driver.LossQuantization // a tensor's parameters: left out
-	LossMetadata     = driver.LossMetadata     // an entry: left out
-	LossGraph        = driver.LossGraph        // a graph that cannot be kept as it is: left out as a whole
-	LossAttribute    = driver.LossAttribute    // of a node: left out
-	LossConversion   = driver.LossConversion   // a value with another type or fewer digits: converted
-	LossValue        = driver.LossValue        // dtype or shape of a graph input or output: written as unknown
-	LossLabel        = driver.LossLabel        // a name that means nothing to a computation: left out
-	LossName         = driver.LossName         // a tensor's name: replaced by one that the format allows
-	LossNative       = driver.LossNative       // what only the source's format has: left out
-	LossDType        = driver.LossDType        // of a tensor
-	LossShape        = driver.LossShape        // of a tensor
-	LossTensors      = driver.LossTensors      // how many there are
+	LossQuantization = plan.LossQuantization // a tensor's parameters: left out
+	LossMetadata     = plan.LossMetadata     // an entry: left out
+	LossGraph        = plan.LossGraph        // a graph that cannot be kept as it is: left out as a whole
+	LossAttribute    = plan.LossAttribute    // of a node: left out
+	LossConversion   = plan.LossConversion   // a value with another type or fewer digits: converted
+	LossValue        = plan.LossValue        // dtype or shape of a graph input or output: written as unknown
+	LossLabel        = plan.LossLabel        // a name that means nothing to a computation: left out
+	LossName         = plan.LossName         // a tensor's name: replaced by one that the format allows
+	LossNative       = plan.LossNative       // what only the source's format has: left out
+	LossDType        = plan.LossDType        // of a tensor
+	LossShape        = plan.LossShape        // of a tensor
+	LossTensors      = plan.LossTensors      // how many there are
 )
 
 // AcceptableLosses returns the kinds that WriteOptions.AcceptLoss may name.
-func AcceptableLosses() []string { return driver.AcceptableLosses() }
+func AcceptableLosses() []string { return plan.AcceptableLosses() }
 
 // DynamicDim is the Size of a dimension that is decided at run time.
-const DynamicDim = driver.DynamicDim
+const DynamicDim = plan.DynamicDim
 
 // FixedDims returns dimensions of fixed sizes.
-func FixedDims(shape ...int64) []Dim { return driver.FixedDims(shape...) }
+func FixedDims(shape ...int64) []Dim { return plan.FixedDims(shape...) }
 
 // The errors that an *Error wraps; compare with errors.Is.
 var (
@@ -409,7 +410,7 @@ var (
 	ErrUnsupported   = driver.ErrUnsupported   // a legal dtype, option or feature that is not supported
 	ErrSignature     = driver.ErrSignature     // the signature is missing, invalid, or by another key
 	ErrKey           = driver.ErrKey           // the key is missing, wrong, or of the wrong kind
-	ErrPlan          = driver.ErrPlan          // the format cannot hold the plan, or a call contradicts it
+	ErrPlan          = plan.ErrPlan            // the format cannot hold the plan, or a call contradicts it
 	ErrAborted       = driver.ErrAborted       // the writer failed or was aborted before
 	ErrNotDurable    = driver.ErrNotDurable    // the new file is in place, but its directory could not be synced
 	ErrOption        = driver.ErrOption        // an invalid option

@@ -18,8 +18,8 @@ import (
 
 var update = flag.Bool("update", false, "write the documentation of the aliases in types.go anew")
 
-// TestTypes compares the documentation of the aliases in types.go with the declarations in package
-// driver: an alias has the comment, fields and methods of its declaration, none of which go doc
+// TestTypes compares the documentation of the aliases in types.go with the declarations in packages
+// driver and plan: an alias has the comment, fields and methods of its declaration, none of which go doc
 // shows otherwise.
 func TestTypes(t *testing.T) {
 	src, err := os.ReadFile("types.go")
@@ -32,7 +32,7 @@ func TestTypes(t *testing.T) {
 			t.Fatal(err)
 		}
 	} else if diff := cmp.Diff(want, string(src)); diff != "" {
-		t.Errorf("types.go differs from package driver: go test ./format -run Types -update\n%s", diff)
+		t.Errorf("types.go differs from packages driver and plan: go test ./format -run Types -update\n%s", diff)
 	}
 }
 
@@ -47,7 +47,7 @@ func documented(t *testing.T, src []byte) []byte {
 	var specs []*ast.TypeSpec
 	ours := map[string]bool{}
 	ast.Inspect(f, func(n ast.Node) bool {
-		if s, ok := n.(*ast.TypeSpec); ok && s.Type.(*ast.SelectorExpr).X.(*ast.Ident).Name == "driver" {
+		if s, ok := n.(*ast.TypeSpec); ok && s.Type.(*ast.SelectorExpr).X.(*ast.Ident).Name != "tensor" {
 			specs = append(specs, s)
 			ours[s.Name.Name] = true
 		}
@@ -56,16 +56,18 @@ func documented(t *testing.T, src []byte) []byte {
 	if len(specs) < 15 {
 		t.Fatalf("types.go has %d aliases, there are more", len(specs))
 	}
-	driver, types := declarations(t)
+	types := map[string]declared{}
+	declarations(t, "driver", types)
+	declarations(t, "plan", types)
 	var out bytes.Buffer
 	end := 0
 	for _, s := range specs {
-		d := types[s.Name.Name]
-		if d == nil {
-			t.Fatalf("package driver has no type %s", s.Name)
+		d, ok := types[s.Type.(*ast.SelectorExpr).X.(*ast.Ident).Name+"."+s.Name.Name]
+		if !ok {
+			t.Fatalf("no package has the type %s", s.Name)
 		}
 		out.Write(src[end:files.Position(s.Doc.Pos()).Offset])
-		for l := range strings.Lines(d.Doc + "\n" + code(t, driver, d, ours)) {
+		for l := range strings.Lines(d.Doc + "\n" + code(t, d, ours)) {
 			out.WriteString(strings.TrimRight("// "+strings.Replace(l, "\t", "\b", 1), " \n"))
 			out.WriteString("\n\t")
 		}
@@ -75,10 +77,17 @@ func documented(t *testing.T, src []byte) []byte {
 	return bytes.ReplaceAll(out.Bytes(), []byte("// \b"), []byte("//\t"))
 }
 
-// declarations returns the types of package driver by name, and where they are.
-func declarations(t *testing.T) (*token.FileSet, map[string]*doc.Type) {
+// declared is a type of a package.
+type declared struct {
+	*doc.Type
+	pkg   string
+	files *token.FileSet
+}
+
+// declarations adds the types of a package, by their qualified names.
+func declarations(t *testing.T, pkg string, types map[string]declared) {
 	t.Helper()
-	names, err := filepath.Glob("driver/*.go")
+	names, err := filepath.Glob(pkg + "/*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -94,25 +103,23 @@ func declarations(t *testing.T) (*token.FileSet, map[string]*doc.Type) {
 		}
 		all = append(all, f)
 	}
-	p, err := doc.NewFromFiles(files, all, "github.com/weightmap/weightmap/format/driver")
+	p, err := doc.NewFromFiles(files, all, "github.com/weightmap/weightmap/format/"+pkg)
 	if err != nil {
 		t.Fatal(err)
 	}
-	types := map[string]*doc.Type{}
 	for _, d := range p.Types {
-		types[d.Name] = d
+		types[pkg+"."+d.Name] = declared{d, pkg, files}
 	}
-	return files, types
 }
 
 // code returns the declaration of a type and its methods, each line behind a tab. Types that are
 // not ours are qualified.
-func code(t *testing.T, files *token.FileSet, d *doc.Type, ours map[string]bool) string {
+func code(t *testing.T, d declared, ours map[string]bool) string {
 	t.Helper()
 	var b bytes.Buffer
 	show := func(n ast.Node) {
-		qualify(n, ours)
-		if err := format.Node(&b, files, n); err != nil {
+		qualify(n, d.pkg, ours)
+		if err := format.Node(&b, d.files, n); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -128,29 +135,32 @@ func code(t *testing.T, files *token.FileSet, d *doc.Type, ours map[string]bool)
 		show(m.Decl)
 		b.WriteString("\n")
 	}
-	return "\t" + strings.ReplaceAll(strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), "\n", "\n\t"), "\n\t\n", "\n\n") + "\n"
+	text := strings.ReplaceAll(strings.TrimSuffix(b.String(), "\n"), " plan.", " ")
+	return "\t" + strings.ReplaceAll(strings.ReplaceAll(text, "\n", "\n\t"), "\n\t\n", "\n\n") + "\n"
 }
 
 // qualify writes driver.Memory for Memory where a declaration names a type that is not ours.
-func qualify(n ast.Node, ours map[string]bool) {
+func qualify(n ast.Node, pkg string, ours map[string]bool) {
 	ast.Inspect(n, func(n ast.Node) bool {
+		var of ast.Node
 		switch n := n.(type) {
 		case *ast.SelectorExpr:
 			return false
 		case *ast.TypeSpec:
-			qualify(n.Type, ours)
-			return false
+			of = n.Type
 		case *ast.FuncDecl:
-			qualify(n.Type, ours)
-			return false
+			of = n.Type
 		case *ast.Field:
-			qualify(n.Type, ours)
-			return false
+			of = n.Type
 		case *ast.Ident:
 			if n.IsExported() && !ours[n.Name] {
-				n.Name = "driver." + n.Name
+				n.Name = pkg + "." + n.Name
 			}
+			return true
+		default:
+			return true
 		}
-		return true
+		qualify(of, pkg, ours)
+		return false
 	})
 }

@@ -5,6 +5,7 @@ import (
 	"crypto"
 	"io"
 
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -58,9 +59,9 @@ type Parsed struct {
 	// Own is a value for the format's package, which gets it back with Codec.Own.
 	Own any
 	// Metadata has the key-value pairs in file order.
-	Metadata Metadata
+	Metadata plan.Metadata
 	// Graph is the operator graph, nil for none. It must not be modified.
-	Graph *Graph
+	Graph *plan.Graph
 	// Notes lists tolerated oddities, such as "header checksum not recorded". The
 	// engine adds a note about misaligned tensors.
 	Notes []string
@@ -70,14 +71,14 @@ type Parsed struct {
 	NeedsKey bool
 
 	// LazyMetadata and LazyNotes are for formats that decode on demand.
-	LazyMetadata func() (Metadata, error)
+	LazyMetadata func() (plan.Metadata, error)
 	LazyNotes    func() []string
 
 	// Native returns a copy of the contents that only this format can store, nil for nothing.
-	Native func() (*Native, error)
+	Native func() (*plan.Native, error)
 	// Restore restores the original names in p (WriteOptions.KeepNames) and removes the
 	// entries that stored them.
-	Restore func(p *Plan)
+	Restore func(p *plan.Plan)
 	// RecordAt returns the offset of tensor i's description in the model's file. Errors
 	// name it if the data is in another file that is missing or too short.
 	RecordAt func(i int) int64

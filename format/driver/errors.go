@@ -3,6 +3,7 @@ package driver
 import (
 	"errors"
 
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -12,10 +13,9 @@ var (
 	ErrVersion       = errors.New("unsupported version")           // unknown version of the format
 	ErrUnknownFormat = errors.New("unknown format")                // no registered format matches
 	ErrChecksum      = errors.New("checksum mismatch")             // stored and computed checksums differ
-	ErrUnsupported   = errors.New("unsupported")                   // a valid dtype, option or feature that is not supported
+	ErrUnsupported   = plan.ErrUnsupported                         // a valid dtype, option or feature that is not supported
 	ErrSignature     = errors.New("signature verification failed") // missing, by another key, or tampered with
 	ErrKey           = errors.New("wrong or missing key")          // of an encrypted file
-	ErrPlan          = errors.New("invalid plan")                  // the format cannot store the plan
 	ErrAborted       = errors.New("writer aborted")                // the writer has failed or was aborted
 	ErrNotDurable    = errors.New("the new file is in place, but a crash of the system may undo that")
 	ErrOption        = errors.New("invalid option") // an option has an invalid value

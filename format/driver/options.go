@@ -3,7 +3,8 @@ package driver
 import (
 	"context"
 	"crypto"
-	"time"
+
+	"github.com/weightmap/weightmap/format/plan"
 )
 
 // Options changes how a model is opened. Nil and the zero value work. A negative limit or an unknown
@@ -18,7 +19,7 @@ type Options struct {
 	// Trusted verify, as in Model.Verify. Workers is also how many goroutines Model.Load and tensor.Decode
 	// take; 0 means one per CPU.
 	Check    Check
-	Progress Progress
+	Progress plan.Progress
 	Workers  int
 	// MaxMemory is the limit for the memory that the library allocates for the model, in bytes: the
 	// index, metadata and graph, decompressed and decrypted data, cached tensors, and files that cannot be
@@ -85,71 +86,3 @@ const (
 
 // Sums reports whether the checksums of the structure are verified on open.
 func (c Check) Sums() bool { return c != CheckStructure }
-
-// WriteOptions changes how a model is written. Nil and the zero value work.
-type WriteOptions struct {
-	// Context cancels writing. Nil means context.Background.
-	Context context.Context
-	// Progress is called as data is written, by the goroutine that writes. It must not call the Writer.
-	Progress Progress
-	// Time is the creation time that formats record, and the time of a signature. With the zero Time
-	// a file has no creation time, so that the same plan gives the same bytes, and a signature has the current time.
-	Time time.Time
-	// NoSync skips fsync: after a crash of the system the file may be lost or empty.
-	NoSync bool
-	// Spool says where NewWriter keeps data that cannot be written from front to back.
-	Spool Spool
-	// AcceptLoss lists losses to accept when the format cannot hold all of the plan: kinds ("metadata") or
-	// single ones ("metadata:author", Loss.Item). Any other loss is refused with a LossError before
-	// anything is written. Losses that do not occur are ignored; an unknown kind is ErrPlan.
-	AcceptLoss []string
-	// KeepNames stores the plan's names of tensors, and quantization parameters that have no other place,
-	// in a file of a format that numbers its tensors (MOBI). Other readers ignore them; Model.RestoreNames
-	// and package convert restore them.
-	KeepNames bool
-	// MaxShard splits a model of safetensors or GGUF into files with at most this many bytes of tensors,
-	// or one larger tensor, in the plan's order; 0 means one file. Create for "m.safetensors" makes
-	// "m-00001-of-00002.safetensors" and so on, and "m.safetensors.index.json", which opens the
-	// model. GGUF has no index: the first part opens the model. A model that fits in one file
-	// has the given path. The files appear together, and replace the previous model at the path.
-	MaxShard int64
-	// Storage sets compression, encryption, signature and alignment for any format that has them.
-	Storage Storage
-	// Format has the options of one format: its WriteOptions or a pointer to them, such as
-	// *mle.WriteOptions, whose embedded format.WriteOptions are ignored. Another type is ErrOption.
-	Format any
-
-	// Path is for drivers: the path of the new file, "" for an io.Writer. Programs leave it empty.
-	Path string
-}
-
-// Spool says where NewWriter keeps tensors that are written out of order, and files whose header depends
-// on their data, until they can be written.
-type Spool uint8
-
-// The values of Spool.
-const (
-	SpoolFile   Spool = iota // in a temporary file
-	SpoolMemory              // in memory
-	SpoolNever               // nowhere: what cannot be streamed is ErrUnsupported
-)
-
-// Progress is called from time to time with the number of bytes done, the total, and the name of the
-// tensor or section in progress. Calls do not overlap.
-type Progress func(done, total int64, tensor string)
-
-// CreationTime returns the creation time to record in Unix seconds, 0 for none.
-func CreationTime(o *WriteOptions) int64 {
-	if o.Time.IsZero() {
-		return 0
-	}
-	return o.Time.Unix()
-}
-
-// SignatureTime returns the time of a signature in Unix seconds: now, unless Time is set.
-func SignatureTime(o *WriteOptions) int64 {
-	if o.Time.IsZero() {
-		return time.Now().Unix()
-	}
-	return o.Time.Unix()
-}

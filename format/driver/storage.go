@@ -1,39 +1,15 @@
 package driver
 
 import (
-	"crypto"
 	"fmt"
 	"slices"
 
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Storage sets how a file stores its tensors: compressed, encrypted, signed, aligned. It changes no
-// value of a tensor. The zero value is the plain form of each format. An option that the format lacks
-// is ErrOption.
-type Storage struct {
-	// Compression names a method: "gzip", "zstd", "lz4" or "brotli".
-	Compression string
-	// Level is the effort of the compression, from 1 (fast) to 9 (small); 0 means 6.
-	Level int
-	// Signer signs the file: an Ed25519, RSA or ECDSA key, as the format supports. A nil key
-	// inside, such as ed25519.PrivateKey(nil), is ErrKey.
-	Signer crypto.Signer
-	// Key encrypts the file with AES-256-GCM. It has 32 bytes, or is nil for no encryption; any
-	// other length is ErrKey.
-	Key []byte
-	// Align is the alignment of each tensor's data in the file, in bytes: a power of two.
-	Align int64
-	// Extended allows extensions of the format that other readers may not support, such as
-	// dtypes that its specification lacks.
-	Extended bool
-	// ExternalFrom moves tensors of at least this many bytes to a data file next to the model; 0 moves
-	// none. One process may write the model from several goroutines; several processes must take turns.
-	ExternalFrom int64
-}
-
 // check returns ErrOption for options that the format lacks.
-func (s *Storage) check(d Description) error {
+func check(s *plan.Storage, d Description) error {
 	format := d.Name
 	for _, wish := range []struct {
 		asked bool
@@ -65,7 +41,7 @@ func (s *Storage) check(d Description) error {
 }
 
 // isZero reports whether no option is set.
-func (s *Storage) isZero() bool {
+func isZero(s *plan.Storage) bool {
 	return s.Compression == "" && s.Level == 0 && s.Signer == nil && s.Key == nil && s.Align == 0 && !s.Extended && s.ExternalFrom == 0
 }
 
@@ -79,12 +55,12 @@ type Configurable interface {
 	// Configure returns a driver that writes with own, the format's options (nil
 	// for those of the receiver); the options that s sets take precedence. It returns
 	// ErrOption for invalid options. See OwnOptions.
-	Configure(own any, s *Storage) (Driver, error)
+	Configure(own any, s *plan.Storage) (Driver, error)
 }
 
 // Configure returns a driver that writes with the given options.
-func Configure(d Driver, own any, s *Storage) (Driver, error) {
-	if own == nil && s.isZero() {
+func Configure(d Driver, own any, s *plan.Storage) (Driver, error) {
+	if own == nil && isZero(s) {
 		return d, nil
 	}
 	if c, ok := d.(Configurable); ok {
@@ -96,7 +72,7 @@ func Configure(d Driver, own any, s *Storage) (Driver, error) {
 		name := d.Describe().Name
 		return nil, OptionError(name, "Format", "%T, and %s has no options of its own", own, name)
 	}
-	return d, s.check(d.Describe())
+	return d, check(s, d.Describe())
 }
 
 // OwnOptions converts the options of a format from any: own must be a T, a *T, or nil, which

@@ -3,13 +3,15 @@ package driver
 import (
 	"fmt"
 	"io"
+
+	"github.com/weightmap/weightmap/format/plan"
 )
 
 // Layouter is a Driver that writes files.
 type Layouter interface {
 	// Layout returns the layout of the file for a plan, which has been checked. It returns
 	// ErrPlan if the format cannot store the plan.
-	Layout(p *Plan, o *WriteOptions) (*Layout, error)
+	Layout(p *plan.Plan, o *plan.WriteOptions) (*Layout, error)
 }
 
 // Layout describes a file to write. If offsets depend on the data it has an Encode;
@@ -89,3 +91,21 @@ type Target interface {
 
 // ErrSequential is returned by a sequential target for other operations. It wraps ErrUnsupported.
 var ErrSequential = fmt.Errorf("%w: the target can only be written from front to back", ErrUnsupported)
+
+// Lossy is a Driver that lists what its format cannot hold. All formats should implement it:
+// otherwise these parts of a plan are lost silently.
+type Lossy interface {
+	// Losses adds everything that the format cannot hold of a plan, which has been
+	// checked. Accepted losses are removed from the plan before it is written.
+	Losses(p *plan.Plan, o *plan.WriteOptions, l *plan.LossList)
+}
+
+// Fit returns the plan without the losses that the caller accepts, or a LossError with
+// all others.
+func Fit(d Driver, p *plan.Plan, o *plan.WriteOptions, accept []string) (*plan.Plan, error) {
+	return plan.Fit(d.Describe().Name, p, accept, func(p *plan.Plan, l *plan.LossList) {
+		if lossy, ok := d.(Lossy); ok {
+			lossy.Losses(p, o, l)
+		}
+	})
+}

@@ -1,4 +1,4 @@
-package driver_test
+package plan_test
 
 import (
 	"encoding/json"
@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -16,27 +16,27 @@ func TestGraphJSON(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	attr := func(value any) *driver.Graph {
-		return &driver.Graph{Nodes: []driver.Node{{Op: "X", Attributes: []driver.Attribute{{Name: "b", Value: value}, {Name: "a", Value: true}}}}}
+	attr := func(value any) *plan.Graph {
+		return &plan.Graph{Nodes: []plan.Node{{Op: "X", Attributes: []plan.Attribute{{Name: "b", Value: value}, {Name: "a", Value: true}}}}}
 	}
 	withAttr := func(text string) string {
 		return `{"name":"","inputs":[],"outputs":[],"nodes":[{"name":"","op":"X","inputs":[],"outputs":[],"attributes":{"b":` + text + `,"a":true}}]}`
 	}
 	tests := []struct {
 		name  string
-		graph *driver.Graph
+		graph *plan.Graph
 		want  string
 	}{
 		{"nil", nil, "null"},
-		{"empty", &driver.Graph{}, `{"name":"","inputs":[],"outputs":[],"nodes":[]}`},
-		{"values", &driver.Graph{
+		{"empty", &plan.Graph{}, `{"name":"","inputs":[],"outputs":[],"nodes":[]}`},
+		{"values", &plan.Graph{
 			Name:    "g",
-			Inputs:  []driver.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []driver.Dim{{Size: -1, Symbol: "batch"}, {Size: 3}, {Size: -1}}}},
-			Outputs: []driver.ValueInfo{{Name: "y"}},
-			Nodes:   []driver.Node{{Name: "n", Op: "Add", Domain: "d", Inputs: []string{"x", "w"}, Outputs: []string{"y"}}},
+			Inputs:  []plan.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []plan.Dim{{Size: -1, Symbol: "batch"}, {Size: 3}, {Size: -1}}}},
+			Outputs: []plan.ValueInfo{{Name: "y"}},
+			Nodes:   []plan.Node{{Name: "n", Op: "Add", Domain: "d", Inputs: []string{"x", "w"}, Outputs: []string{"y"}}},
 		}, `{"name":"g","inputs":[{"name":"x","dtype":"float32","shape":["batch",3,-1]}],"outputs":[{"name":"y","dtype":"","shape":[]}],` +
 			`"nodes":[{"name":"n","op":"Add","domain":"d","inputs":["x","w"],"outputs":["y"],"attributes":{}}]}`},
-		{"odd values", &driver.Graph{Inputs: []driver.ValueInfo{{Name: "x", Code: "100", Dims: []driver.Dim{{Size: -1, Symbol: "9223372036854775808"}, {Size: -1, Symbol: "7"}}}}},
+		{"odd values", &plan.Graph{Inputs: []plan.ValueInfo{{Name: "x", Code: "100", Dims: []plan.Dim{{Size: -1, Symbol: "9223372036854775808"}, {Size: -1, Symbol: "7"}}}}},
 			`{"name":"","inputs":[{"name":"x","dtype":"100","shape":[9223372036854775808,"7"]}],"outputs":[],"nodes":[]}`},
 		{"int64", attr(int64(math.MaxInt64)), withAttr("9223372036854775807")},
 		{"NaN", attr(math.NaN()), withAttr(`"NaN"`)},
@@ -48,8 +48,8 @@ func TestGraphJSON(t *testing.T) {
 		{"raw", attr(json.RawMessage(`{"k":[1,2]}`)), withAttr(`{"k":[1,2]}`)},
 		{"tensor", attr(v), withAttr(`{"dtype":"int8","shape":[2]}`)},
 		{"tensors", attr([]tensor.View{v}), withAttr(`[{"dtype":"int8","shape":[2]}]`)},
-		{"graph", attr(&driver.Graph{Name: "sub"}), withAttr(`{"name":"sub","inputs":[],"outputs":[],"nodes":[]}`)},
-		{"graphs", attr([]*driver.Graph{{Name: "sub"}}), withAttr(`[{"name":"sub","inputs":[],"outputs":[],"nodes":[]}]`)},
+		{"graph", attr(&plan.Graph{Name: "sub"}), withAttr(`{"name":"sub","inputs":[],"outputs":[],"nodes":[]}`)},
+		{"graphs", attr([]*plan.Graph{{Name: "sub"}}), withAttr(`[{"name":"sub","inputs":[],"outputs":[],"nodes":[]}]`)},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

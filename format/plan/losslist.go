@@ -1,4 +1,4 @@
-package driver
+package plan
 
 import (
 	"errors"
@@ -107,7 +107,7 @@ func neutral(name string) string {
 		return "number"
 	case "[]interface {}":
 		return "list"
-	case "map[string]interface {}", "driver.Metadata":
+	case "map[string]interface {}", "plan.Metadata":
 		return "object"
 	}
 	if elem, ok := strings.CutPrefix(name, "[]"); ok {
@@ -221,30 +221,18 @@ func (a acceptance) covers(l Loss) bool {
 	return l.Acceptable && (a[string(l.Kind)] || a[l.Item()])
 }
 
-// Lossy is a Driver that lists what its format cannot hold. All formats should implement it:
-// otherwise these parts of a plan are lost silently.
-type Lossy interface {
-	// Losses adds everything that the format cannot hold of a plan, which has been
-	// checked. Accepted losses are removed from the plan before it is written.
-	Losses(p *Plan, o *WriteOptions, l *LossList)
-}
-
-// Fit returns the plan without the losses that the caller accepts, or a LossError with
-// all others.
-func Fit(d Driver, p *Plan, o *WriteOptions, accept []string) (*Plan, error) {
-	format := d.Describe().Name
+// Fit returns the plan without the losses that the caller accepts, or a LossError with all others. losses
+// adds everything that the format cannot hold of a plan.
+func Fit(format string, p *Plan, accept []string, losses func(p *Plan, l *LossList)) (*Plan, error) {
 	accepted, err := acceptanceOf(format, accept)
 	if err != nil {
 		return nil, err
 	}
-	lossy, _ := d.(Lossy)
 	// Removing a part may cause other losses. Every turn removes more, so the loop
 	// ends.
 	for {
 		var l LossList
-		if lossy != nil {
-			lossy.Losses(p, o, &l)
-		}
+		losses(p, &l)
 		l.foreign(p, format)
 		if l.HasGraph() {
 			l.found = slices.DeleteFunc(l.found, func(f found) bool { return f.inGraph })

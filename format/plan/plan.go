@@ -1,0 +1,32 @@
+// Package plan describes what a model file holds, in whatever format: tensors, metadata, a graph, and
+// what only one format can store. Programs use these types by their names in package format; the code of
+// a format takes them from here.
+//
+// A reader returns metadata and graph, and a writer gets them in a Plan. A LossList collects the parts of
+// a plan that a format cannot hold.
+package plan
+
+import (
+	"errors"
+
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Plan describes a file before its data is written, so that a writer knows every size and offset and
+// streams the data once. A writer copies the plan: the caller may change it afterwards.
+type Plan struct {
+	Metadata Metadata
+	// Tensors lists the tensors in file order. A writer uses Name, DType and Shape, Encoding where
+	// DType is Invalid, and Quant where the format stores it. It ignores the other fields.
+	// Drivers find names, shapes and sizes checked, and Size set.
+	Tensors []tensor.Info
+	Graph   *Graph // nil for none
+	// Native holds what only one format can store, nil for nothing. format.PlanOf sets it.
+	Native *Native
+}
+
+// The errors of plans, besides those of package tensor.
+var (
+	ErrUnsupported = errors.New("unsupported")  // a valid dtype, option or feature that is not supported
+	ErrPlan        = errors.New("invalid plan") // the format cannot store the plan
+)
