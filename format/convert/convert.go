@@ -135,10 +135,7 @@ func (j *job) create() (*format.Writer, error) {
 	for _, item := range opts.AcceptLoss {
 		accepted[item] = true
 	}
-	essential := map[string]bool{} // integers that this conversion made are useless without parameters
-	for _, it := range j.items {
-		essential[it.to.Name] = it.z != nil
-	}
+	items := j.byName()
 	for {
 		w, err := format.Create(j.o.To, j.path, j.to, &opts)
 		refused := lossesIn(err)
@@ -153,24 +150,32 @@ func (j *job) create() (*format.Writer, error) {
 		for _, l := range refused {
 			open[l] = true
 		}
-		j.report.Kept = slices.DeleteFunc(slices.Clone(j.report.Kept), func(l format.Loss) bool { return open[l] })
+		j.report.Kept = slices.DeleteFunc(j.report.Kept, func(l format.Loss) bool { return open[l] })
 		if err == nil || !j.o.Lossy {
 			return w, err
 		}
 		for _, l := range refused {
-			if !l.Acceptable || essential[l.Name] && l.Kind == format.LossQuantization || accepted[l.Item()] {
+			it := items[l.Name] // integers that this conversion made are useless without parameters
+			if !l.Acceptable || l.Kind == format.LossQuantization && it != nil && it.z != nil || accepted[l.Item()] {
 				return nil, err
 			}
 		}
 		// Leaving these out may cause further losses, which the next attempt reports.
 		for _, l := range refused {
-			if item := l.Item(); !accepted[item] {
-				accepted[item] = true
-				opts.AcceptLoss = append(opts.AcceptLoss, item)
-			}
-			j.report.Losses = append(j.report.Losses, l)
+			accepted[l.Item()] = true
+			opts.AcceptLoss = append(opts.AcceptLoss, l.Item())
 		}
+		j.report.Losses = append(j.report.Losses, refused...)
 	}
+}
+
+// byName returns the items by their names in the target.
+func (j *job) byName() map[string]*item {
+	items := make(map[string]*item, len(j.items))
+	for _, it := range j.items {
+		items[it.to.Name] = it
+	}
+	return items
 }
 
 // lossesIn returns the losses that an error lists.

@@ -2,7 +2,6 @@ package convert
 
 import (
 	"fmt"
-	"math"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
@@ -134,11 +133,8 @@ func (t *translator) dequantizing(name string, d tensor.DType, q *tensor.Quantiz
 
 // bytesHold reports whether the zero points fit the dtype.
 func bytesHold(q *tensor.Quantization, d tensor.DType) bool {
-	low, high := int32(math.MinInt8), int32(math.MaxInt8)
-	if d == tensor.Uint8 {
-		low, high = 0, math.MaxUint8
-	}
-	return (d == tensor.Int8 || d == tensor.Uint8) && !slices.ContainsFunc(q.ZeroPoints, func(z int32) bool { return z < low || z > high })
+	own, _ := spanOf(d)
+	return d.Size() == 1 && !slices.ContainsFunc(q.ZeroPoints, func(z int32) bool { return !own.holds(int64(z), int64(z)) })
 }
 
 // quantized converts a DequantizeLinear node to quantization parameters of its tensor.

@@ -15,6 +15,7 @@ const pieceElems = 1 << 16
 // scratch holds buffers that tensors share one after another.
 type scratch struct {
 	raw    []byte
+	whole  []int64
 	single []float32
 	double []float64
 }
@@ -57,16 +58,28 @@ func next[F float32 | float64](s *source, mem *[]F) ([]F, error) {
 	return *mem, tensor.DecodeAt(*mem, s.v, first)
 }
 
-// raw reads the bytes of the next piece into mem, growing it if necessary.
-func (s *source) raw(mem *[]byte) ([]byte, error) {
+// integers reads the next piece of integers into mem, growing it if necessary. Numbers of Uint64 beyond
+// int64 become negative.
+func (s *source) integers(mem *scratch) ([]int64, error) {
 	first := s.offset(s.pos)
 	n, err := s.take()
 	if err != nil {
 		return nil, err
 	}
-	*mem = room(*mem, int(s.offset(n)))
-	_, err = s.v.ReadAt(*mem, first)
-	return *mem, err
+	size := s.info.DType.Size()
+	mem.raw, mem.whole = room(mem.raw, int(n*size)), room(mem.whole, int(n))
+	_, err = s.v.ReadAt(mem.raw, first)
+	own, _ := spanOf(s.info.DType)
+	var eight [8]byte
+	for i := range mem.whole {
+		copy(eight[:], mem.raw[int64(i)*size:][:size])
+		x := int64(binary.LittleEndian.Uint64(eight[:]))
+		if shift := 64 - 8*size; own.low < 0 {
+			x = x << shift >> shift
+		}
+		mem.whole[i] = x
+	}
+	return mem.whole, err
 }
 
 // room returns a slice of n elements, reusing s if it is large enough.
@@ -85,60 +98,48 @@ func (s *source) offset(i int64) int64 {
 	return i * s.info.DType.Size()
 }
 
-// converter converts the data of a tensor to its new dtype.
-type converter struct {
-	*source
-	to  *tensor.Info
-	z   *tensor.Quantizer
-	mem *scratch
-	tally
-}
-
-// convert returns the next piece, in dst if it is large enough.
-func (c *converter) convert(dst []byte) ([]byte, error) {
-	if _, integer := spanOf(c.to.DType); integer && c.z == nil {
-		return c.integers(dst)
+// next converts the next piece of src, in dst if it is large enough.
+func (s *stream) next(src *source, mem *scratch, dst []byte) ([]byte, error) {
+	_, integer := spanOf(s.to.DType)
+	switch {
+	case s.z != nil:
+		numbers, err := next(src, &mem.single)
+		if err != nil {
+			return nil, err
+		}
+		dst = s.buffer(dst, len(numbers))
+		return dst, s.z.Encode(dst, numbers)
+	case integer:
+		numbers, err := src.integers(mem)
+		dst = s.buffer(dst, len(numbers))
+		var eight [8]byte
+		size := int(s.to.DType.Size())
+		for i, x := range numbers {
+			binary.LittleEndian.PutUint64(eight[:], uint64(x))
+			copy(dst[i*size:][:size], eight[:])
+		}
+		return dst, err
+	case src.info.DType == tensor.Float64:
+		return reals(s, src, &mem.double, dst)
 	}
-	if c.info.DType == tensor.Float64 && c.z == nil {
-		return reals(c, &c.mem.double, dst)
-	}
-	return reals(c, &c.mem.single, dst)
+	return reals(s, src, &mem.single, dst)
 }
 
 // reals converts the next piece of real numbers, by way of mem.
-func reals[F float32 | float64](c *converter, mem *[]F, dst []byte) ([]byte, error) {
-	numbers, err := next(c.source, mem)
+func reals[F float32 | float64](s *stream, src *source, mem *[]F, dst []byte) ([]byte, error) {
+	numbers, err := next(src, mem)
 	if err != nil {
 		return nil, err
 	}
-	if dst = c.buffer(dst, len(numbers)); c.z != nil {
-		return dst, c.z.Encode(dst, c.mem.single)
-	}
-	count(&c.tally, c.to.DType, numbers)
-	return dst, tensor.Encode(dst, c.to.DType, numbers)
-}
-
-// integers converts the next piece of integers to another integer type.
-func (c *converter) integers(dst []byte) ([]byte, error) {
-	raw, err := c.raw(&c.mem.raw)
-	if err != nil {
-		return nil, err
-	}
-	in, size := int(c.info.DType.Size()), int(c.to.DType.Size())
-	dst = c.buffer(dst, len(raw)/in)
-	var eight [8]byte
-	for i := range len(dst) / size {
-		x, _ := integerAt(raw[i*in:], c.info.DType)
-		binary.LittleEndian.PutUint64(eight[:], uint64(x))
-		copy(dst[i*size:][:size], eight[:])
-	}
-	return dst, nil
+	count(&s.tally, s.to.DType, numbers)
+	dst = s.buffer(dst, len(numbers))
+	return dst, tensor.Encode(dst, s.to.DType, numbers)
 }
 
 // buffer returns a buffer for n elements of the new type.
-func (c *converter) buffer(dst []byte, n int) []byte {
-	if e := c.to.Encoding; e != nil {
+func (s *stream) buffer(dst []byte, n int) []byte {
+	if e := s.to.Encoding; e != nil {
 		return room(dst, n/int(e.BlockElems)*int(e.BlockBytes))
 	}
-	return room(dst, n*int(c.to.DType.Size()))
+	return room(dst, n*int(s.to.DType.Size()))
 }

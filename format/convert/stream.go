@@ -30,6 +30,7 @@ func workersFor(items []*item) int {
 
 // stream is the data of a tensor, converted by another goroutine. It is an io.Reader.
 type stream struct {
+	*item
 	pieces chan *[]byte
 	err    error   // valid once pieces is closed
 	tally          // likewise
@@ -50,9 +51,9 @@ func (j *job) begin(now int) {
 
 // start starts converting a tensor.
 func (j *job) start(it *item) *stream {
-	s := &stream{pieces: make(chan *[]byte, ahead)}
+	s := &stream{item: it, pieces: make(chan *[]byte, ahead)}
 	j.running.Go(func() {
-		work.Catch(func() error { return j.convert(it, s) }, func(err error) {
+		work.Catch(func() error { return j.convert(s) }, func(err error) {
 			s.err = err
 			close(s.pieces)
 		})
@@ -60,24 +61,19 @@ func (j *job) start(it *item) *stream {
 	return s
 }
 
-// convert converts a tensor into s.
-func (j *job) convert(it *item, s *stream) error {
+// convert converts a tensor.
+func (j *job) convert(s *stream) error {
 	mem := scratches.Get().(*scratch)
 	defer scratches.Put(mem)
-	src, err := j.source(it.from)
-	if err != nil {
-		return err
-	}
-	c := &converter{source: src, to: &it.to, z: it.z, mem: mem}
-	defer func() { s.tally = c.tally }()
-	accepted := j.accepts(overflow(it, 0))
-	for c.more() {
+	src, err := j.source(s.from)
+	accepted := j.accepts(overflow(s.item, 0))
+	for err == nil && src.more() {
 		b := buffers.Get().(*[]byte)
-		if *b, err = c.convert(*b); err != nil {
-			return err
+		if *b, err = s.next(src, mem, *b); err != nil {
+			break
 		}
-		if c.lost > 0 && !accepted {
-			return fmt.Errorf("%w: %s, which only a lossy conversion does", format.ErrUnsupported, overflow(it, c.lost).Why)
+		if s.lost > 0 && !accepted {
+			return fmt.Errorf("%w: %s, which only a lossy conversion does", format.ErrUnsupported, overflow(s.item, s.lost).Why)
 		}
 		select {
 		case s.pieces <- b:
@@ -85,7 +81,7 @@ func (j *job) convert(it *item, s *stream) error {
 			return nil
 		}
 	}
-	return nil
+	return err
 }
 
 // Read implements io.Reader. A panic or Goexit of the converting goroutine, such as a panic of the

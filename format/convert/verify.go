@@ -1,7 +1,7 @@
 package convert
 
 import (
-	"errors"
+	"cmp"
 	"fmt"
 	"io"
 
@@ -31,83 +31,64 @@ func (j *job) verify() error {
 	if m.Len() != len(j.items) {
 		return located(m, "", fmt.Errorf("%w: %d tensors, %d were written", format.ErrCorrupt, m.Len(), len(j.items)))
 	}
-	names := make(map[string]bool, len(j.items))
-	for _, it := range j.items {
-		names[it.to.Name] = true
-	}
+	missing := j.byName()
 	renamed := make(map[string]int) // contents of tensors whose names the target replaced
 	for name, v := range m.Tensors() {
-		if !names[name] {
-			c, err := j.contentOf(v)
-			if err != nil {
-				return err
-			}
-			renamed[c]++
+		it := missing[name]
+		got, err := j.contentOf(v, it)
+		switch {
+		case err != nil:
+			return err
+		case it == nil:
+			renamed[got]++
+		case got != it.content():
+			return named(m, name, fmt.Errorf("%w: it holds %s, %s was written", format.ErrChecksum, got, it.content()))
 		}
+		delete(missing, name)
 	}
 	for _, it := range j.items {
-		want := content(it.to.TypeName(), it.to.Shape, it.sum)
-		v, err := m.Tensor(it.to.Name)
-		if errors.Is(err, format.ErrNotFound) {
-			if renamed[want]--; renamed[want] < 0 {
-				return named(m, it.to.Name, fmt.Errorf("%w: no tensor holds %s", format.ErrChecksum, want))
-			}
+		if missing[it.to.Name] == nil {
 			continue
 		}
-		if err != nil {
-			return err
-		}
-		got, err := j.contentOf(v)
-		if err == nil && it.z != nil && it.to.Quant != nil && v.DType() == tensor.Float32 {
-			got, err = j.integersOf(it, v)
-		}
-		if err != nil {
-			return err
-		}
-		if got != want {
-			return named(m, it.to.Name, fmt.Errorf("%w: it holds %s, %s was written", format.ErrChecksum, got, want))
+		if renamed[it.content()]--; renamed[it.content()] < 0 {
+			return named(m, it.to.Name, fmt.Errorf("%w: no tensor holds %s", format.ErrChecksum, it.content()))
 		}
 	}
 	return nil
 }
 
-// integersOf returns the content of a quantized tensor in a format that returns it as float32.
-func (j *job) integersOf(it *item, v tensor.View) (string, error) {
-	if _, err := it.z.Parameters(); err != nil { // restarts the quantizer
-		return "", err
-	}
-	again, h := *it, xxhash.New()
-	again.from = v
-	if _, err := io.Copy(h, j.start(&again)); err != nil {
-		return "", err
-	}
-	return content(it.to.TypeName(), v.Shape(), h.Sum64()), nil
-}
+// content describes what was written of a tensor, apart from its name.
+func (it *item) content() string { return content(it.to.TypeName(), it.to.Shape, it.sum) }
 
-// content describes a tensor apart from its name.
 func content(typeName string, shape tensor.Shape, sum uint64) string {
 	return fmt.Sprintf("%s %v with XXH64 %016x", typeName, []int64(shape), sum)
 }
 
-// contentOf reads a tensor in pieces.
-func (j *job) contentOf(v tensor.View) (string, error) {
+// contentOf reads a tensor of the target in pieces. it is what was written under its name, or nil.
+func (j *job) contentOf(v tensor.View, it *item) (string, error) {
 	v, err := j.read.Tensor(v)
 	if err != nil {
 		return "", err
 	}
 	info, h := v.Info(), xxhash.New()
-	r := io.NewSectionReader(v, 0, info.Size)
-	for {
-		if err := j.o.Context.Err(); err != nil {
+	if it != nil && it.z != nil && it.to.Quant != nil && v.DType() == tensor.Float32 {
+		// The format returns quantized tensors as real numbers: quantize them again.
+		if _, err := it.z.Parameters(); err != nil { // restarts the quantizer
 			return "", err
 		}
-		n, err := io.CopyN(h, r, 1<<20)
-		j.read.Used(n)
-		switch {
-		case err == io.EOF:
-			return content(info.TypeName(), info.Shape, h.Sum64()), nil
-		case err != nil:
-			return "", err
-		}
+		again := *it
+		again.from = v
+		_, err := io.Copy(h, j.start(&again))
+		return content(it.to.TypeName(), info.Shape, h.Sum64()), err
 	}
+	for r := io.NewSectionReader(v, 0, info.Size); err == nil; {
+		var n int64
+		n, err = io.CopyN(h, r, 1<<20)
+		j.read.Used(n)
+		err = cmp.Or(err, j.o.Context.Err())
+	}
+	if err != io.EOF {
+		return "", err
+	}
+	return content(info.TypeName(), info.Shape, h.Sum64()), nil
 }

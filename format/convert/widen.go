@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"encoding/binary"
 	"fmt"
 	"math"
 	"slices"
@@ -48,10 +47,7 @@ func spanOf(d tensor.DType) (span, bool) {
 // fit changes dtypes that the target lacks to types that hold the same numbers, and scalars to shape
 // [1], as far as that is accepted. The format refuses what remains, with a reason.
 func (j *job) fit() error {
-	byName := make(map[string]*item, len(j.items))
-	for _, it := range j.items {
-		byName[it.to.Name] = it
-	}
+	byName := j.byName()
 	known := map[tensor.DType]bool{}
 	takes := func(d tensor.DType) bool {
 		if _, ok := known[d]; !ok {
@@ -121,17 +117,18 @@ func (j *job) fitting(it *item, takes func(tensor.DType) bool) (tensor.DType, er
 		return tensor.Invalid, nil
 	}
 	low, high := int64(0), int64(0) // of the integers that the tensor has
+	mem := scratches.Get().(*scratch)
+	defer scratches.Put(mem)
 	s, err := j.source(it.from)
-	for mem := []byte(nil); err == nil && s.more(); {
-		var raw []byte
-		raw, err = s.raw(&mem)
-		for size := int(it.to.DType.Size()); len(raw) > 0; raw = raw[size:] {
-			x, ok := integerAt(raw, it.to.DType)
-			if !ok {
-				return tensor.Invalid, nil
-			}
+	for err == nil && s.more() {
+		var numbers []int64
+		numbers, err = s.integers(mem)
+		for _, x := range numbers {
 			low, high = min(low, x), max(high, x)
 		}
+	}
+	if low < own.low { // numbers of Uint64 beyond int64
+		return tensor.Invalid, err
 	}
 	for _, s := range slices.Backward(spans) {
 		if err == nil && s.holds(low, high) && s != own && takes(s.dtype) {
@@ -139,16 +136,4 @@ func (j *job) fitting(it *item, takes func(tensor.DType) bool) (tensor.DType, er
 		}
 	}
 	return tensor.Invalid, err
-}
-
-// integerAt returns the first element of b. ok is false if it exceeds int64.
-func integerAt(b []byte, d tensor.DType) (x int64, ok bool) {
-	var eight [8]byte
-	copy(eight[:], b[:d.Size()])
-	x = int64(binary.LittleEndian.Uint64(eight[:]))
-	if own, _ := spanOf(d); own.low < 0 {
-		shift := 64 - 8*d.Size()
-		x = x << shift >> shift
-	}
-	return x, d != tensor.Uint64 || x >= 0
 }
