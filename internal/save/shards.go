@@ -16,7 +16,6 @@ type shards struct {
 	list  []*shard
 	of    []int // the shard of each tensor
 	index *File
-	over  bool
 }
 
 // shard is one of the files.
@@ -143,7 +142,7 @@ func (s *shards) Finish() error {
 		}
 		files = append(files, s.index)
 	}
-	s.over = true
+	s.list, s.index = nil, nil // commitAll cleans up
 	mixes := exists(opens) && slices.ContainsFunc(s.files.Paths, func(path string) bool { return path != opens && slices.Contains(s.files.Old, path) })
 	err := commitAll(files, sync, mixes)
 	if err == nil || errors.Is(err, driver.ErrNotDurable) {
@@ -176,10 +175,6 @@ func (s *shards) removeOld() {
 
 // Close implements io.Closer. It removes the files that were not renamed.
 func (s *shards) Close() error {
-	if s.over {
-		return nil
-	}
-	s.over = true
 	for _, part := range s.list {
 		if part.file != nil {
 			part.file.Abort()

@@ -3,7 +3,6 @@ package save
 import (
 	"cmp"
 	"errors"
-	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -143,25 +142,8 @@ func (h *handle) drop() {
 	}
 }
 
-// Write appends to the data of earlier calls of Write and ReadFrom.
-func (h *handle) Write(p []byte) (int, error) {
-	if err := before(CallWrite, h.Name()); err != nil {
-		return 0, err
-	}
-	n, err := h.f.Write(p)
-	h.end += int64(n)
-	return n, err
-}
-
-// ReadFrom appends the data of r, sharing blocks where the system can.
-func (h *handle) ReadFrom(r io.Reader) (int64, error) {
-	if err := before(CallWrite, h.Name()); err != nil {
-		return 0, err
-	}
-	n, err := h.f.ReadFrom(r)
-	h.end += n
-	return n, err
-}
+// Write appends to the data of earlier calls.
+func (h *handle) Write(p []byte) (int, error) { return h.WriteAt(p, h.end) }
 
 // Truncate sets the size of the file. It fills new space with zeros.
 func (h *handle) Truncate(size int64) error {
