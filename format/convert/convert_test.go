@@ -79,6 +79,38 @@ func open(t *testing.T, path string) *format.Model {
 	return m
 }
 
+// converted converts a file and opens the result.
+func converted(t *testing.T, in, to string, o *convert.Options) (*format.Model, *convert.Report) {
+	t.Helper()
+	out := filepath.Join(t.TempDir(), "out."+to)
+	report, err := convert.File(in, out, o)
+	if err != nil {
+		t.Fatalf("to %s: %v", to, err)
+	}
+	return open(t, out), report
+}
+
+// refused demands that a conversion fails with an error and writes nothing.
+func refused(t *testing.T, in, to string, o *convert.Options, want error) error {
+	t.Helper()
+	dir := t.TempDir()
+	_, err := convert.File(in, filepath.Join(dir, "out."+to), o)
+	if !errors.Is(err, want) {
+		t.Errorf("to %s: %v, want %v", to, err, want)
+	}
+	unwritten(t, dir)
+	return err
+}
+
+// losses returns the losses that an error lists.
+func losses(err error) []format.Loss {
+	var l *format.LossError
+	if errors.As(err, &l) {
+		return l.Losses
+	}
+	return nil
+}
+
 // content returns description and bytes of a tensor.
 func content(t *testing.T, m *format.Model, name string) one {
 	t.Helper()
@@ -139,15 +171,10 @@ func TestDType(t *testing.T) {
 	in := model(t, "safetensors", format.Plan{}, big, labels, one{tensor.Info{Name: "d", DType: tensor.Float64, Shape: tensor.Shape{5}}, raw})
 	for _, d := range []tensor.DType{tensor.Float64, tensor.Float32, tensor.Float16, tensor.BFloat16} {
 		t.Run(d.String(), func(t *testing.T) {
-			out := filepath.Join(t.TempDir(), "out.safetensors")
-			report, err := convert.File(in, out, &convert.Options{DType: d, Verify: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m, report := converted(t, in, "safetensors", &convert.Options{DType: d, Verify: true})
 			if len(report.Losses)+len(report.Quantized) > 0 {
 				t.Errorf("report %+v", report)
 			}
-			m := open(t, out)
 			want := make([]byte, int64(len(values))*d.Size())
 			if err := tensor.Encode(want, d, values); err != nil {
 				t.Fatal(err)
@@ -189,26 +216,14 @@ func TestQuantize(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			out := filepath.Join(t.TempDir(), "out.wia")
-			report, err := convert.File(in, out, &convert.Options{Quantize: convert.Quantized(o), Verify: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			m, report := converted(t, in, "wia", &convert.Options{Quantize: convert.Quantized(o), Verify: true})
 			if d := diff(&convert.Report{Format: "wia", Quantized: []convert.Stats{{Name: "w", QuantStats: stats}}}, report); d != "" {
 				t.Error(d)
 			}
-			v, err := open(t, out).Tensor("w")
-			if err != nil {
-				t.Fatal(err)
+			if got := content(t, m, "w"); !bytes.Equal(got.data, data) || !q.Equal(got.info.Quant) {
+				t.Errorf("other data, or the parameters %v, want %v", got.info.Quant, q)
 			}
-			b, err := v.Bytes()
-			if err != nil || !bytes.Equal(b, data) {
-				t.Errorf("other data, %v", err)
-			}
-			if !q.Equal(v.Info().Quant) {
-				t.Errorf("parameters %v, want %v", v.Info().Quant, q)
-			}
-			decoded, err := tensor.Decode[float32](nil, v)
+			decoded, err := tensor.Decode[float32](nil, m.At(0))
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -234,21 +249,18 @@ func TestQuantizeRefused(t *testing.T) {
 		"no such axis": {tensor.QuantizeOptions{PerChannel: true, Axis: 2}, format.ErrQuantization},
 		"no such type": {tensor.QuantizeOptions{DType: tensor.Int64}, format.ErrDType},
 	} {
-		dir := t.TempDir()
-		_, err := convert.File(in, filepath.Join(dir, "out.wia"), &convert.Options{Quantize: convert.Quantized(tt.o)})
+		err := refused(t, in, "wia", &convert.Options{Quantize: convert.Quantized(tt.o)}, tt.want)
 		var located *format.Error
-		if !errors.Is(err, tt.want) || !errors.As(err, &located) || located.Field != `tensor "fc.bad"` {
+		if !errors.As(err, &located) || located.Field != `tensor "fc.bad"` {
 			t.Errorf("%s: %v", name, err)
 		}
-		unwritten(t, dir)
 	}
 }
 
 // TestQuantizeSome: the others get DType.
 func TestQuantizeSome(t *testing.T) {
 	in := model(t, "safetensors", format.Plan{}, floats("w", tensor.Shape{2, 2}, 1, 2, 3, 127), floats("b", tensor.Shape{1}, 1), floats("h", tensor.Shape{1, 1}, 2))
-	out := filepath.Join(t.TempDir(), "out.wia")
-	_, err := convert.File(in, out, &convert.Options{
+	m, _ := converted(t, in, "wia", &convert.Options{
 		DType: tensor.BFloat16,
 		Quantize: func(i tensor.Info) *tensor.QuantizeOptions {
 			switch {
@@ -260,10 +272,6 @@ func TestQuantizeSome(t *testing.T) {
 			return nil
 		},
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	m := open(t, out)
 	for _, want := range []one{
 		{tensor.Info{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{2, 2}, Quant: &tensor.Quantization{Scales: []float32{1}, Axis: tensor.PerTensor}}, []byte{1, 2, 3, 127}},
 		{tensor.Info{Name: "b", DType: tensor.BFloat16, Shape: tensor.Shape{1}}, []byte{0x80, 0x3f}},
@@ -279,52 +287,32 @@ func TestQuantizeSome(t *testing.T) {
 // else may get lost. The file has scales, or there is none.
 func TestQuantizeInVain(t *testing.T) {
 	in := model(t, "safetensors", format.Plan{}, floats("w", tensor.Shape{1, 2}, 1, 2))
-	dir := t.TempDir()
 	for _, to := range []string{"npz", "tsr", "safetensors"} {
 		o := &convert.Options{Lossy: true, Quantize: convert.Quantized(tensor.QuantizeOptions{})}
-		out := filepath.Join(dir, "out."+to)
-		_, err := convert.File(in, out, o)
-		var refused *format.LossError
-		if !errors.As(err, &refused) || refused.Losses[0].Item() != "quantization:w" {
-			t.Errorf("%s: %v", to, err)
+		list := losses(refused(t, in, to, o, format.ErrPlan))
+		if list == nil || list[0].Item() != "quantization:w" {
+			t.Errorf("%s: %v", to, list)
 		}
-		unwritten(t, dir)
 		o.AcceptLoss = []string{"quantization:w"} // by name it may
-		if _, err := convert.File(in, out, o); err != nil {
-			t.Errorf("%s: %v", to, err)
-		}
-		if err := os.Remove(out); err != nil {
-			t.Error(err)
-		}
+		converted(t, in, to, o)
 	}
 }
 
 func TestLosses(t *testing.T) {
 	plan := format.Plan{Metadata: format.Metadata{{Key: "author", Value: "me"}, {Key: "epoch", Value: "7"}}}
 	in := model(t, "safetensors", plan, floats("w", tensor.Shape{1}, 1))
-	dir := t.TempDir()
-	out := filepath.Join(dir, "out.npz")
-
-	_, err := convert.File(in, out, nil)
-	var refused *format.LossError
-	if !errors.As(err, &refused) || len(refused.Losses) != 2 {
-		t.Fatalf("refused with %v", err)
+	want := losses(refused(t, in, "npz", nil, format.ErrPlan))
+	if len(want) != 2 {
+		t.Fatalf("refused with %v", want)
 	}
-	unwritten(t, dir)
-
-	report, err := convert.File(in, out, &convert.Options{Lossy: true, Verify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if d := diff(refused.Losses, report.Losses); d != "" {
+	_, report := converted(t, in, "npz", &convert.Options{Lossy: true, Verify: true})
+	if d := diff(want, report.Losses); d != "" {
 		t.Error(d)
 	}
 	o := &convert.Options{Lossy: true}
 	o.AcceptLoss = []string{"metadata:author"}
-	if report, err = convert.File(in, out, o); err != nil {
-		t.Fatal(err)
-	}
-	if d := diff(refused.Losses[1:], report.Losses); d != "" {
+	_, report = converted(t, in, "npz", o)
+	if d := diff(want[1:], report.Losses); d != "" {
 		t.Errorf("what AcceptLoss names: %s", d)
 	}
 	if len(o.AcceptLoss) != 1 {
@@ -333,11 +321,9 @@ func TestLosses(t *testing.T) {
 
 	// A dtype cannot be let go.
 	bad := model(t, "safetensors", plan, one{tensor.Info{Name: "c", DType: tensor.Bool, Shape: tensor.Shape{1}}, []byte{1}})
-	other := filepath.Join(t.TempDir(), "out.tsr")
-	if _, err := convert.File(bad, other, &convert.Options{Lossy: true}); !errors.As(err, &refused) || len(refused.Losses) != 3 {
-		t.Errorf("a dtype that the target lacks: %v", err)
+	if list := losses(refused(t, bad, "tsr", &convert.Options{Lossy: true}, format.ErrPlan)); len(list) != 3 {
+		t.Errorf("a dtype that the target lacks: %v", list)
 	}
-	unwritten(t, filepath.Dir(other))
 }
 
 // network is a graph of two nodes, one of which contains a graph, over tensors.
@@ -378,9 +364,9 @@ func names(g *format.Graph) []string {
 
 func TestRename(t *testing.T) {
 	in := model(t, "wia", format.Plan{Graph: network("w", "b")}, floats("w", tensor.Shape{1}, 1), floats("b", tensor.Shape{1}, 2))
-	out := filepath.Join(t.TempDir(), "out.wia")
 	swap := func(s string) string { return map[string]string{"w": "b", "b": "model.b"}[s] }
 	from := open(t, in)
+	out := filepath.Join(t.TempDir(), "out.wia")
 	if _, err := convert.Model(from, out, &convert.Options{Rename: swap, Verify: true}); err != nil {
 		t.Fatal(err)
 	}
@@ -406,17 +392,13 @@ func TestRename(t *testing.T) {
 func TestRenameRefused(t *testing.T) {
 	in := model(t, "wia", format.Plan{Graph: network("w", "b")}, floats("w", tensor.Shape{1}, 1), floats("b", tensor.Shape{1}, 2))
 	for name, to := range map[string]string{"another tensor": "b", "a value of the graph": "h", "of an inner graph": "z"} {
-		dir := t.TempDir()
-		_, err := convert.File(in, filepath.Join(dir, "out.wia"), &convert.Options{Rename: func(s string) string {
+		t.Log(name)
+		refused(t, in, "wia", &convert.Options{Rename: func(s string) string {
 			if s == "w" {
 				return to
 			}
 			return s
-		}})
-		if !errors.Is(err, format.ErrPlan) {
-			t.Errorf("%s: %v", name, err)
-		}
-		unwritten(t, dir)
+		}}, format.ErrPlan)
 	}
 }
 
@@ -428,39 +410,26 @@ func TestKeep(t *testing.T) {
 	keep := func(name string) func(tensor.Info) bool {
 		return func(i tensor.Info) bool { return i.Name == name }
 	}
-	out := filepath.Join(t.TempDir(), "out.wia")
-	report, err := convert.File(in, out, &convert.Options{Keep: keep("w"), Verify: true})
-	if err != nil || len(report.Losses) > 0 {
-		t.Fatalf("%+v, %v", report, err)
-	}
-	m := open(t, out)
+	m, report := converted(t, in, "wia", &convert.Options{Keep: keep("w"), Verify: true})
 	g, err := m.Graph()
-	if err != nil || g == nil || m.Len() != 1 {
-		t.Fatalf("%d tensors, graph %v, %v", m.Len(), g, err)
+	if err != nil || g == nil || m.Len() != 1 || len(report.Losses) > 0 {
+		t.Fatalf("%d tensors, graph %v, %v, %v", m.Len(), g, err, report)
 	}
 	if d := diff([]string{"w"}, g.Initializers); d != "" {
 		t.Errorf("initializers: %s", d)
 	}
 
 	// Without a tensor that the graph needs, the graph is a loss.
-	dir := t.TempDir()
-	out = filepath.Join(dir, "out.wia")
-	if _, err := convert.File(in, out, &convert.Options{Keep: keep("unused")}); !errors.Is(err, format.ErrPlan) {
-		t.Errorf("%v", err)
-	}
-	unwritten(t, dir)
-	report, err = convert.File(in, out, &convert.Options{Keep: keep("unused"), Lossy: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	refused(t, in, "wia", &convert.Options{Keep: keep("unused")}, format.ErrPlan)
+	_, report = converted(t, in, "wia", &convert.Options{Keep: keep("unused"), Lossy: true})
 	want := []format.Loss{{Kind: format.LossGraph, Why: `it uses tensor "w", which is not kept`, Acceptable: true}}
 	if d := diff(want, report.Losses); d != "" {
 		t.Error(d)
 	}
 	o := &convert.Options{Keep: keep("unused")}
 	o.AcceptLoss = []string{"graph"}
-	if report, err = convert.File(in, out, o); err != nil || len(report.Losses) > 0 {
-		t.Errorf("%+v, %v", report, err)
+	if _, report = converted(t, in, "wia", o); len(report.Losses) > 0 {
+		t.Errorf("%+v", report)
 	}
 }
 
@@ -552,8 +521,7 @@ func TestReader(t *testing.T) {
 	}
 	defer m.Close()
 	for _, d := range []tensor.DType{tensor.Invalid, tensor.Float16} {
-		out := filepath.Join(t.TempDir(), "out.safetensors")
-		if _, err := convert.Model(m, out, &convert.Options{DType: d, Verify: true}); err != nil {
+		if _, err := convert.Model(m, filepath.Join(t.TempDir(), "out.safetensors"), &convert.Options{DType: d, Verify: true}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -629,22 +597,10 @@ func TestPanics(t *testing.T) {
 
 func TestOptions(t *testing.T) {
 	in := model(t, "mag", format.Plan{}, floats("w", tensor.Shape{1}, 1))
-	for name, tt := range map[string]struct {
-		out  string
-		o    *convert.Options
-		want error
-	}{
-		"unknown ending": {"out.bin", nil, format.ErrUnknownFormat},
-		"unknown format": {"out.mag", &convert.Options{To: "none"}, format.ErrUnknownFormat},
-		"no float":       {"out.mag", &convert.Options{DType: tensor.Int8}, format.ErrOption},
-		"limit":          {"out.mag", &convert.Options{Read: &format.Options{MaxMemory: 1}}, format.ErrLimit},
-	} {
-		dir := t.TempDir()
-		if _, err := convert.File(in, filepath.Join(dir, tt.out), tt.o); !errors.Is(err, tt.want) {
-			t.Errorf("%s: %v", name, err)
-		}
-		unwritten(t, dir)
-	}
+	refused(t, in, "bin", nil, format.ErrUnknownFormat)
+	refused(t, in, "mag", &convert.Options{To: "none"}, format.ErrUnknownFormat)
+	refused(t, in, "mag", &convert.Options{DType: tensor.Int8}, format.ErrOption)
+	refused(t, in, "mag", &convert.Options{Read: &format.Options{MaxMemory: 1}}, format.ErrLimit)
 	if _, err := convert.File(filepath.Join(t.TempDir(), "none.mag"), "out.mag", nil); !errors.Is(err, os.ErrNotExist) {
 		t.Error(err)
 	}
@@ -667,16 +623,12 @@ func TestUnknownSize(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, to := range []string{"mobi", "mag", "tsr", "mle", "wia", "safetensors", "gguf", "npz"} {
-		dir := t.TempDir()
-		out := filepath.Join(dir, "out")
-		_, err := convert.File(in, out, &convert.Options{To: to, Lossy: true})
-		var refused *format.LossError
-		if !errors.As(err, &refused) || !errors.Is(err, format.ErrPlan) || !slices.ContainsFunc(refused.Losses, func(l format.Loss) bool {
+		list := losses(refused(t, in, to, &convert.Options{To: to, Lossy: true}, format.ErrPlan))
+		if !slices.ContainsFunc(list, func(l format.Loss) bool {
 			return l.Item() == "dtype:words" && !l.Acceptable && strings.Contains(l.Why, "STRING")
 		}) {
-			t.Fatalf("%s: %v", to, err)
+			t.Fatalf("%s: %v", to, list)
 		}
-		unwritten(t, dir)
 	}
 	if _, err := convert.File(in, in, &convert.Options{Verify: true}); err != nil {
 		t.Errorf("onnx: %v", err)

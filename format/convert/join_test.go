@@ -2,9 +2,7 @@ package convert_test
 
 import (
 	"encoding/binary"
-	"errors"
 	"math"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -43,14 +41,10 @@ func TestJoinScales(t *testing.T) {
 	wantB := []float64{0, 1, 2, 3, 4, 6, 8, 12, 30: 0, 31: -12}
 	for _, d := range []tensor.DType{tensor.Invalid, tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float64} {
 		t.Run(d.String(), func(t *testing.T) {
-			out := filepath.Join(t.TempDir(), "out.safetensors")
-			if _, err := convert.File(in, out, &convert.Options{JoinScales: true, DType: d, Verify: true}); err != nil {
-				t.Fatal(err)
-			}
+			m, _ := converted(t, in, "safetensors", &convert.Options{JoinScales: true, DType: d, Verify: true})
 			if d == tensor.Invalid {
 				d = tensor.Float32
 			}
-			m := open(t, out)
 			var got []string
 			for name, v := range m.Tensors() {
 				got = append(got, name)
@@ -78,14 +72,10 @@ func TestJoinScales(t *testing.T) {
 
 // TestJoinScalesQuantizes: what -quantize does applies to the joined tensor.
 func TestJoinScalesQuantizes(t *testing.T) {
-	in, out := model(t, "safetensors", format.Plan{}, scaled()...), filepath.Join(t.TempDir(), "out.gguf")
-	report, err := convert.File(in, out, &convert.Options{
+	_, report := converted(t, model(t, "safetensors", format.Plan{}, scaled()...), "gguf", &convert.Options{
 		JoinScales: true, Quantize: convert.Quantized(tensor.QuantizeOptions{Encoding: gguf.Q8_0()}),
 		Keep: func(info tensor.Info) bool { return info.Name == "b" },
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
 	if len(report.Quantized) != 1 || report.Quantized[0].MaxAbs > 12.0/127 {
 		t.Errorf("%+v", report.Quantized)
 	}
@@ -95,19 +85,7 @@ func TestJoinScalesQuantizes(t *testing.T) {
 func TestJoinScalesRefused(t *testing.T) {
 	large := scaled()
 	binary.LittleEndian.PutUint32(large[1].data, math.Float32bits(1e30))
-	for name, tt := range map[string]struct {
-		tensors []one
-		want    error
-	}{
-		"no scales": {[]one{floats("a", tensor.Shape{1}, 1)}, format.ErrOption},
-		"too large": {large, format.ErrUnsupported},
-	} {
-		t.Run(name, func(t *testing.T) {
-			in := model(t, "safetensors", format.Plan{}, tt.tensors...)
-			_, err := convert.File(in, filepath.Join(t.TempDir(), "out.safetensors"), &convert.Options{JoinScales: true, DType: tensor.Float16})
-			if !errors.Is(err, tt.want) {
-				t.Errorf("%v, want %v", err, tt.want)
-			}
-		})
-	}
+	o := &convert.Options{JoinScales: true, DType: tensor.Float16}
+	refused(t, model(t, "safetensors", format.Plan{}, floats("a", tensor.Shape{1}, 1)), "safetensors", o, format.ErrOption)
+	refused(t, model(t, "safetensors", format.Plan{}, large...), "safetensors", o, format.ErrUnsupported)
 }

@@ -2,11 +2,9 @@ package convert_test
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -58,31 +56,22 @@ func TestOverflow(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			in := model(t, "safetensors", format.Plan{}, tt.from)
-			out := filepath.Join(t.TempDir(), "out.safetensors")
-			_, err := convert.File(in, out, &convert.Options{DType: tt.to})
+			o := &convert.Options{DType: tt.to}
 			if tt.want == 0 {
-				if err != nil {
-					t.Error(err)
-				}
+				converted(t, in, "safetensors", o)
 				return
 			}
-			if !errors.Is(err, format.ErrUnsupported) {
-				t.Errorf("%v, want %v", err, format.ErrUnsupported)
-			}
-			unwritten(t, filepath.Dir(out))
-			report, err := convert.File(in, out, &convert.Options{DType: tt.to, Lossy: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			refused(t, in, "safetensors", o, format.ErrUnsupported)
+			_, report := converted(t, in, "safetensors", &convert.Options{DType: tt.to, Lossy: true})
 			want := []format.Loss{{Kind: format.LossConversion, Name: "w", Acceptable: true,
 				Why: fmt.Sprintf("%d numbers that are too large for %v become infinite", tt.want, tt.to)}}
 			if d := cmp.Diff(want, report.Losses); d != "" {
 				t.Error(d)
 			}
 			for _, accept := range []string{"conversion", "conversion:w"} {
-				o := &convert.Options{DType: tt.to, WriteOptions: format.WriteOptions{AcceptLoss: []string{accept}}}
-				if report, err := convert.File(in, out, o); err != nil || report.Losses != nil {
-					t.Errorf("%s: %v, %v", accept, report, err)
+				o.AcceptLoss = []string{accept}
+				if _, report := converted(t, in, "safetensors", o); report.Losses != nil {
+					t.Errorf("%s: %v", accept, report)
 				}
 			}
 		})
@@ -105,18 +94,10 @@ func TestDamaged(t *testing.T) {
 			if err := os.WriteFile(in, b, 0o644); err != nil {
 				t.Fatal(err)
 			}
-			out := filepath.Join(t.TempDir(), "out.safetensors")
-			_, err := convert.File(in, out, &convert.Options{Lossy: true})
-			if sums := kind != "safetensors"; sums != errors.Is(err, format.ErrChecksum) {
-				t.Errorf("%v, does the format have sums of data: %v", err, sums)
+			if kind != "safetensors" { // which has no checksums
+				refused(t, in, "safetensors", &convert.Options{Lossy: true}, format.ErrChecksum)
 			}
-			if err != nil {
-				unwritten(t, filepath.Dir(out))
-			}
-			o := &convert.Options{Lossy: true, Read: &format.Options{Check: format.CheckStructure}}
-			if _, err := convert.File(in, out, o); err != nil {
-				t.Errorf("without sums: %v", err)
-			}
+			converted(t, in, "safetensors", &convert.Options{Lossy: true, Read: &format.Options{Check: format.CheckStructure}})
 		})
 	}
 }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -61,12 +60,8 @@ func TestQuantizeKeeps(t *testing.T) {
 		t.Run(tt.tensor+fmt.Sprint(tt.shape), func(t *testing.T) {
 			n, _ := tt.shape.Elems()
 			in := model(t, "onnx", format.Plan{Graph: tt.graph}, floats(tt.tensor, tt.shape, wave(int(n))...))
-			out := filepath.Join(t.TempDir(), "out.wia")
 			o := &convert.Options{Quantize: convert.Quantized(tensor.QuantizeOptions{})}
-			report, err := convert.File(in, out, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			m, report := converted(t, in, "wia", o)
 			var want []convert.Stayed
 			if tt.want != "" {
 				want = []convert.Stayed{{Name: tt.tensor, Why: tt.want}}
@@ -74,12 +69,12 @@ func TestQuantizeKeeps(t *testing.T) {
 			if d := cmp.Diff(want, report.Stayed); d != "" {
 				t.Error(d)
 			}
-			if got := open(t, out).At(0).DType() == tensor.Int8; got != (tt.want == "") {
+			if got := m.At(0).DType() == tensor.Int8; got != (tt.want == "") {
 				t.Errorf("quantized: %v", got)
 			}
 			o.QuantizeOnly = func(tensor.Info) bool { return true }
-			if report, err = convert.File(in, out, o); err != nil || len(report.Stayed) > 0 || open(t, out).At(0).DType() != tensor.Int8 {
-				t.Errorf("named: %v, %v", report, err)
+			if m, report = converted(t, in, "wia", o); len(report.Stayed) > 0 || m.At(0).DType() != tensor.Int8 {
+				t.Errorf("named: %v", report)
 			}
 		})
 	}
@@ -103,12 +98,8 @@ func TestOutputAxis(t *testing.T) {
 		tt.node.Outputs = []string{"y"}
 		g := &format.Graph{Inputs: []format.ValueInfo{image("x", 1)}, Outputs: []format.ValueInfo{image("y", 1)}, Nodes: []format.Node{tt.node}}
 		in := model(t, "onnx", format.Plan{Graph: g}, floats("w", tensor.Shape{2, 3, 4}, wave(24)...))
-		out := filepath.Join(t.TempDir(), "out.wia")
-		o := &convert.Options{Quantize: convert.Quantized(tensor.QuantizeOptions{PerChannel: true, Axis: convert.OutputAxis})}
-		if _, err := convert.File(in, out, o); err != nil {
-			t.Fatal(err)
-		}
-		if q := open(t, out).At(0).Info().Quant; q.Axis != tt.want {
+		m, _ := converted(t, in, "wia", &convert.Options{Quantize: convert.Quantized(tensor.QuantizeOptions{PerChannel: true, Axis: convert.OutputAxis})})
+		if q := m.At(0).Info().Quant; q.Axis != tt.want {
 			t.Errorf("%s: axis %d, want %d", tt.node.Op, q.Axis, tt.want)
 		}
 	}
@@ -128,10 +119,7 @@ func TestWarnings(t *testing.T) {
 		"int8":    {Quantize: convert.Quantized(tensor.QuantizeOptions{})},
 		"float16": {DType: tensor.Float16},
 	} {
-		report, err := convert.File(in, filepath.Join(t.TempDir(), "out.wia"), &o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		_, report := converted(t, in, "wia", &o)
 		want := []string{`tensor "many": 1.33 % of its numbers that are not 0 are 0 as ` + to}
 		if d := cmp.Diff(want, report.Warnings); d != "" {
 			t.Error(d)
@@ -143,12 +131,8 @@ func TestWarnings(t *testing.T) {
 func TestBlocks(t *testing.T) {
 	n := 3 << 18 // more than a piece
 	in := model(t, "safetensors", format.Plan{}, floats("w", tensor.Shape{3, 1 << 18}, wave(n)...), floats("odd", tensor.Shape{2, 33}, wave(66)...))
-	out := filepath.Join(t.TempDir(), "out.gguf")
 	o := tensor.QuantizeOptions{Encoding: gguf.Q8_0()}
-	report, err := convert.File(in, out, &convert.Options{Quantize: convert.Quantized(o), Verify: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, report := converted(t, in, "gguf", &convert.Options{Quantize: convert.Quantized(o), Verify: true})
 	data, _, stats, err := tensor.Quantize(wave(n), tensor.Shape{3, 1 << 18}, o)
 	if err != nil {
 		t.Fatal(err)
@@ -160,7 +144,6 @@ func TestBlocks(t *testing.T) {
 	if d := diff(want, report); d != "" {
 		t.Error(d)
 	}
-	m := open(t, out)
 	v, err := m.Tensor("w")
 	if err != nil {
 		t.Fatal(err)
@@ -172,11 +155,8 @@ func TestBlocks(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	back := filepath.Join(t.TempDir(), "back.npz")
-	if _, err := convert.File(out, back, &convert.Options{Lossy: true, DType: tensor.Float64}); err != nil {
-		t.Fatal(err)
-	}
-	if v, err = open(t, back).Tensor("w"); err != nil {
+	back, _ := converted(t, m.Path(), "npz", &convert.Options{Lossy: true, DType: tensor.Float64})
+	if v, err = back.Tensor("w"); err != nil {
 		t.Fatal(err)
 	}
 	if got, err := tensor.Decode[float64](nil, v); !slices.Equal(numbers, got) || v.DType() != tensor.Float64 {
@@ -230,18 +210,14 @@ func spreading(seed uint64) *builder {
 // quantizedNetwork goes from ONNX to int8 in another format and back.
 func quantizedNetwork(t *testing.T, in, to string, perChannel bool) string {
 	t.Helper()
-	out := filepath.Join(t.TempDir(), "q."+to)
 	q, o := tensor.QuantizeOptions{PerChannel: perChannel, Axis: convert.OutputAxis}, &convert.Options{Lossy: true, Verify: true}
 	if to == "mle" {
 		q.Axis, o.Format = 0, &mle.WriteOptions{Quantized: true}
 	}
 	o.Quantize = convert.Quantized(q)
-	report, err := convert.File(in, out, o)
-	if err != nil {
-		t.Fatalf("to %s: %v", to, err)
-	}
+	m, report := converted(t, in, to, o)
 	if len(report.Quantized) < 3 || len(report.Stayed) < 11 {
 		t.Fatalf("to %s: %d quantized, %d stayed", to, len(report.Quantized), len(report.Stayed))
 	}
-	return translated(t, out, "onnx")
+	return translated(t, m.Path(), "onnx")
 }

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	_ "github.com/weightmap/weightmap/format/onnx"
 	"github.com/weightmap/weightmap/internal/contract"
 	_ "github.com/weightmap/weightmap/mle"
@@ -20,16 +21,14 @@ import (
 // TestRandomGraphs: graphs that make no sense are translated or refused, never a panic, and what is translated
 // has no loose ends.
 func TestRandomGraphs(t *testing.T) {
-	ops := func(c format.Codec) []contract.Operator { return c.Driver().(contract.Vocabulary).Operators() }
-	lookup := func(name string) format.Codec {
+	drivers, vocabularies := map[string]driver.Driver{}, map[string][]contract.Operator{}
+	for _, name := range []string{"onnx", "mobi", "mle"} {
 		c, err := format.Lookup(name)
 		if err != nil {
 			t.Fatal(err)
 		}
-		return c
+		drivers[name], vocabularies[name] = c.Driver(), c.Driver().(contract.Vocabulary).Operators()
 	}
-
-	vocabularies := map[string][]contract.Operator{"onnx": nil, "mobi": ops(lookup("mobi")), "mle": ops(lookup("mle"))}
 	translated := map[string]int{}
 	seeds, enough := uint64(20000), 50
 	if testing.Short() {
@@ -45,7 +44,7 @@ func TestRandomGraphs(t *testing.T) {
 		}
 		p, views := randomGraph(t, r, vocabularies[from])
 		x := newTranslator(p, views, to)
-		x.run(lookup(from).Driver(), lookup(to).Driver())
+		x.run(drivers[from], drivers[to])
 		if len(x.gaps) > 0 {
 			continue
 		}
@@ -119,7 +118,8 @@ func randomGraph(t *testing.T, r *rand.Rand, ops []contract.Operator) (*format.P
 	values = append(values, "x", "x", "x")
 	onnx := slices.Sorted(maps.Keys(operators))
 	for i := range 1 + r.IntN(3) {
-		n := format.Node{Outputs: []string{fmt.Sprintf("n%d", i)}}
+		out := fmt.Sprintf("n%d", i)
+		n := format.Node{Outputs: []string{out, out + "b"}[:[]int{1, 1, 1, 1, 1, 1, 1, 1, 0, 2}[r.IntN(10)]]}
 		inputs, attrs := r.IntN(10)%4, map[string]any{}
 		if ops == nil {
 			n.Op = onnx[r.IntN(len(onnx))]
@@ -162,8 +162,8 @@ func randomGraph(t *testing.T, r *rand.Rand, ops []contract.Operator) (*format.P
 			}
 		}
 		p.Graph.Nodes = append(p.Graph.Nodes, n)
-		values = append(values, n.Outputs[0], n.Outputs[0])
+		values = append(values, out, out)
 	}
-	p.Graph.Outputs[0].Name = p.Graph.Nodes[len(p.Graph.Nodes)-1].Outputs[0]
+	p.Graph.Outputs[0].Name = values[len(values)-1]
 	return p, views
 }

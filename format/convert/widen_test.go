@@ -2,10 +2,8 @@ package convert_test
 
 import (
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
-	"path/filepath"
 	"slices"
 	"testing"
 
@@ -55,37 +53,30 @@ func TestWider(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			shape := tensor.Shape{int64(len(tt.data)) / tt.from.Size()}
 			in := model(t, "safetensors", format.Plan{}, one{tensor.Info{Name: "7", DType: tt.from, Shape: shape}, tt.data})
-			out := filepath.Join(t.TempDir(), "out."+tt.to)
-			_, err := convert.File(in, out, nil)
-			var refused *format.LossError
-			if !errors.As(err, &refused) || refused.Losses[0].Acceptable {
-				t.Fatalf("unasked: %v", err)
+			if list := losses(refused(t, in, tt.to, nil, format.ErrPlan)); list == nil || list[0].Acceptable {
+				t.Fatalf("unasked: %v", list)
 			}
-			report, err := convert.File(in, out, &convert.Options{Lossy: true, Verify: true})
+			o := &convert.Options{Lossy: true, Verify: true}
 			if tt.want == tensor.Invalid {
-				if !errors.As(err, &refused) {
-					t.Errorf("not refused: %v", err)
+				if losses(refused(t, in, tt.to, o, format.ErrPlan)) == nil {
+					t.Error("no losses")
 				}
-				unwritten(t, filepath.Dir(out))
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			m, report := converted(t, in, tt.to, o)
 			why := fmt.Sprintf("%v is written as %v, with the same values", tt.from, tt.want)
 			want := []format.Loss{{Kind: format.LossConversion, Name: "7", Why: why, Acceptable: true}}
 			if d := cmp.Diff(want, report.Losses); d != "" {
 				t.Error(d)
 			}
-			m := open(t, out)
 			got := content(t, m, m.At(0).Name())
 			if d := cmp.Diff(tt.out, got.data); d != "" || got.info.DType != tt.want {
 				t.Errorf("%v: %.300s", got.info.DType, d)
 			}
-			o := &convert.Options{}
+			o = &convert.Options{}
 			o.AcceptLoss = []string{"conversion:7"}
-			if report, err := convert.File(in, out, o); err != nil || len(report.Losses) > 0 {
-				t.Errorf("named: %v, %v", report, err)
+			if _, report := converted(t, in, tt.to, o); len(report.Losses) > 0 {
+				t.Errorf("named: %v", report)
 			}
 		})
 	}
@@ -94,31 +85,24 @@ func TestWider(t *testing.T) {
 // TestScalars: where a format has none, they have the shape [1], if that is accepted.
 func TestScalars(t *testing.T) {
 	in := model(t, "safetensors", format.Plan{}, floats("s", tensor.Shape{}, 7), one{tensor.Info{Name: "n", DType: tensor.Int64, Shape: tensor.Shape{}}, le(8, 9)})
-	out := filepath.Join(t.TempDir(), "out.mag")
 	o := &convert.Options{}
 	o.Storage.Extended = true
-	if _, err := convert.File(in, out, o); !errors.Is(err, format.ErrUnsupported) {
-		t.Errorf("unasked: %v", err)
-	}
+	refused(t, in, "mag", o, format.ErrUnsupported)
 	o.Lossy, o.Verify = true, true
-	report, err := convert.File(in, out, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	m, report := converted(t, in, "mag", o)
 	const why = "a scalar is written with the shape [1]"
 	want := []format.Loss{{Kind: format.LossConversion, Name: "n", Why: why, Acceptable: true}, {Kind: format.LossConversion, Name: "s", Why: why, Acceptable: true}}
 	if d := cmp.Diff(want, report.Losses); d != "" {
 		t.Error(d)
 	}
-	if d := diff(floats("s", tensor.Shape{1}, 7), content(t, open(t, out), "s")); d != "" {
+	if d := diff(floats("s", tensor.Shape{1}, 7), content(t, m, "s")); d != "" {
 		t.Error(d)
 	}
 	o.Storage.Extended = false // no int64, so one tensor takes both
-	other := filepath.Join(t.TempDir(), "other.mag")
-	if report, err = convert.File(in, other, o); err != nil || len(report.Losses) != 3 {
-		t.Fatal(report, err)
+	if m, report = converted(t, in, "mag", o); len(report.Losses) != 3 {
+		t.Fatal(report)
 	}
-	if d := diff(one{tensor.Info{Name: "n", DType: tensor.Int32, Shape: tensor.Shape{1}}, le(4, 9)}, content(t, open(t, other), "n")); d != "" {
+	if d := diff(one{tensor.Info{Name: "n", DType: tensor.Int32, Shape: tensor.Shape{1}}, le(4, 9)}, content(t, m, "n")); d != "" {
 		t.Error(d)
 	}
 }
