@@ -41,9 +41,7 @@ func assemble(path, name, text string, sync bool) error {
 // tree creates a directory with files.
 func tree(t *testing.T, path string, files map[string]string) {
 	t.Helper()
-	if err := os.Mkdir(path, 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Mkdir(path, 0o755))
 	for name, text := range files {
 		mustWrite(t, filepath.Join(path, name), text, 0o644)
 	}
@@ -118,7 +116,7 @@ func TestDirNotDurable(t *testing.T) {
 	if err := assemble(path, "b.toy", "new", true); !errors.Is(err, driver.ErrNotDurable) {
 		t.Errorf("%v, want ErrNotDurable", err)
 	}
-	mustRead(t, filepath.Join(path, "b.toy"), "new")
+	wantFiles(t, path, map[string]string{"b.toy": "new"})
 	if d := cmp.Diff([]string{"m"}, entries(t, parent)); d != "" {
 		t.Error(d)
 	}
@@ -133,14 +131,10 @@ func TestSweepDir(t *testing.T) {
 		path := filepath.Join(parent, name)
 		tree(t, path, map[string]string{file: "left"})
 		if file != "young.toy" {
-			if err := os.Chtimes(path, old, old); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Chtimes(path, old, old))
 		}
 	}
-	if err := assemble(filepath.Join(parent, "m"), "a.toy", "new", false); err != nil {
-		t.Fatal(err)
-	}
+	must(t, assemble(filepath.Join(parent, "m"), "a.toy", "new", false))
 	want := []string{".m.0123456789ac.tmp", ".m.0123456789ad.tmp", ".n.0123456789ab.tmp", "m"}
 	if d := cmp.Diff(want, entries(t, parent)); d != "" {
 		t.Error(d)

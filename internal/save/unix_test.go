@@ -20,49 +20,26 @@ func TestPermissions(t *testing.T) {
 	old := syscall.Umask(0o027)
 	defer syscall.Umask(old)
 	path := filepath.Join(t.TempDir(), "m.mag")
-	mode := func(want fs.FileMode) {
-		t.Helper()
-		st, err := os.Stat(path)
-		if err != nil || st.Mode().Perm() != want {
+	for _, want := range []fs.FileMode{0o640, 0o600, 0o664} {
+		if want != 0o640 {
+			must(t, os.Chmod(path, want))
+		}
+		replace(t, path, "new", false)
+		if st, err := os.Stat(path); err != nil || st.Mode().Perm() != want {
 			t.Errorf("mode %v, %v, want %v", st.Mode(), err, want)
 		}
 	}
-	replace(t, path, "new", false)
-	mode(0o640)
-	if err := os.Chmod(path, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	replace(t, path, "newer", false)
-	mode(0o600)
-	if err := os.Chmod(path, 0o664); err != nil {
-		t.Fatal(err)
-	}
-	replace(t, path, "newest", false)
-	mode(0o664)
 }
 
-// TestPipe: a pipe is refused without blocking.
-func TestPipe(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "pipe")
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
-		t.Skip(err)
-	}
-	if f, err := CreateFile(path); !errors.Is(err, os.ErrInvalid) {
-		if err == nil {
-			f.Abort()
+// TestNoFile: a pipe is refused without blocking, and a dangling link.
+func TestNoFile(t *testing.T) {
+	dir := t.TempDir()
+	must(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
+	must(t, os.Symlink("m.mag", filepath.Join(dir, "link")))
+	for name, want := range map[string]error{"pipe": os.ErrInvalid, "link": fs.ErrNotExist} {
+		if _, err := CreateFile(filepath.Join(dir, name)); !errors.Is(err, want) {
+			t.Errorf("%s: %v", name, err)
 		}
-		t.Errorf("a pipe: %v", err)
-	}
-}
-
-// TestSymbolicLinkToNothing: a dangling link is refused.
-func TestSymbolicLinkToNothing(t *testing.T) {
-	link := filepath.Join(t.TempDir(), "link")
-	if err := os.Symlink("m.mag", link); err != nil {
-		t.Fatal(err)
-	}
-	if _, err := CreateFile(link); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("CreateFile = %v", err)
 	}
 }
 
@@ -80,22 +57,20 @@ func TestOwner(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	same := func(at string, mode fs.FileMode) {
-		t.Helper()
-		st, err := os.Stat(at)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if own := st.Sys().(*syscall.Stat_t); own.Uid != 1234 || own.Gid != 4321 || st.Mode() != mode {
-			t.Errorf("%s: %v, %d:%d, want %v", filepath.Base(at), st.Mode(), own.Uid, own.Gid, mode)
-		}
-	}
 	replace(t, path, "new", false)
-	same(path, 0o640)
-	if err := assemble(dir, "a.txt", "new", false); err != nil {
-		t.Fatal(err)
+	wantOwner(t, path, 4321, 0o640)
+	must(t, assemble(dir, "a.txt", "new", false))
+	wantOwner(t, dir, 4321, 0o750|fs.ModeSetgid|fs.ModeDir)
+}
+
+// wantOwner demands that a file belongs to user 1234.
+func wantOwner(t *testing.T, path string, group uint32, mode fs.FileMode) {
+	t.Helper()
+	st, err := os.Stat(path)
+	must(t, err)
+	if own := st.Sys().(*syscall.Stat_t); own.Uid != 1234 || own.Gid != group || st.Mode() != mode {
+		t.Errorf("%s: %v, %d:%d, want %v", filepath.Base(path), st.Mode(), own.Uid, own.Gid, mode)
 	}
-	same(dir, 0o750|fs.ModeSetgid|fs.ModeDir)
 }
 
 // TestUnsyncable: a file system that cannot sync directories is not an error.
@@ -140,11 +115,5 @@ func TestOwnerNotKept(t *testing.T) {
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	st, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if own := st.Sys().(*syscall.Stat_t); own.Uid != 1234 || own.Gid != 1234 || st.Mode() != 0o644 {
-		t.Errorf("%v, %d:%d, want -rw-r--r-- of 1234", st.Mode(), own.Uid, own.Gid)
-	}
+	wantOwner(t, path, 1234, 0o644)
 }

@@ -158,15 +158,7 @@ func TestLayout(t *testing.T) {
 			t.Errorf("%s, to a file: %q, %v", order, b, err)
 		}
 	}
-	wantEmpty(t, os.Getenv("TMPDIR"))
-}
-
-// wantEmpty fails the test unless the directory is empty.
-func wantEmpty(t *testing.T, dir string) {
-	t.Helper()
-	if list, err := os.ReadDir(dir); err != nil || len(list) != 0 {
-		t.Errorf("left behind: %v, %v", list, err)
-	}
+	wantFiles(t, os.Getenv("TMPDIR"), map[string]string{})
 }
 
 // TestLayoutLate: parts that depend on the data are written last and prevent streaming; they must lie
@@ -209,7 +201,7 @@ func TestLayoutLate(t *testing.T) {
 			}
 		}
 	}
-	wantEmpty(t, os.Getenv("TMPDIR"))
+	wantFiles(t, os.Getenv("TMPDIR"), map[string]string{})
 }
 
 // TestLyingLayouts: a layout is checked before anything is written.
@@ -234,7 +226,7 @@ func TestLyingLayouts(t *testing.T) {
 		if out.Len() > 0 {
 			t.Errorf("%s: %q was written", tt.name, out.String())
 		}
-		path := stored(t, "m.toy", []byte("old"))
+		path := stored(t)
 		c := options(path)
 		_, err = Create(d, threeTensors(), c)
 		wantError(t, tt.name, err, driver.ErrPlan, "")
@@ -245,12 +237,7 @@ func TestLyingLayouts(t *testing.T) {
 // untouched fails the test unless path holds "old" and is alone in its directory.
 func untouched(t *testing.T, path string) {
 	t.Helper()
-	if b, err := os.ReadFile(path); string(b) != "old" || err != nil {
-		t.Errorf("the old file is %q, %v", b, err)
-	}
-	if list, err := os.ReadDir(filepath.Dir(path)); err != nil || len(list) != 1 {
-		t.Errorf("left behind: %v, %v", list, err)
-	}
+	wantFiles(t, filepath.Dir(path), map[string]string{filepath.Base(path): "old"})
 }
 
 // TestEncoding: a file whose header depends on the data is assembled first; an encoder that streams is
@@ -284,7 +271,7 @@ func TestEncoding(t *testing.T) {
 			}
 		}
 	}
-	wantEmpty(t, os.Getenv("TMPDIR"))
+	wantFiles(t, os.Getenv("TMPDIR"), map[string]string{})
 }
 
 // TestCannotWrite: a driver that cannot write is an error.
@@ -321,7 +308,7 @@ func TestWriterFailures(t *testing.T) {
 		{name: "abort", run: func(w *Writer) error { return errors.Join(w.Abort(), w.Close()) }, want: driver.ErrAborted, closes: 1},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			d, path := tt.d, stored(t, "m.toy", []byte("old"))
+			d, path := tt.d, stored(t)
 			c := options(path)
 			if tt.ctx != nil {
 				c.Context = tt.ctx
@@ -387,12 +374,10 @@ func wantError(t *testing.T, what string, err, want error, field string) {
 	}
 }
 
-// stored writes a file into a new directory.
-func stored(t testing.TB, name string, b []byte) string {
+// stored writes a file "old" into a new directory.
+func stored(t *testing.T) string {
 	t.Helper()
-	path := filepath.Join(t.TempDir(), name)
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	path := filepath.Join(t.TempDir(), "m.toy")
+	mustWrite(t, path, "old", 0o644)
 	return path
 }
