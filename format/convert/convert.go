@@ -10,6 +10,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/readonce"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -58,7 +59,8 @@ func Model(m *format.Model, path string, o *Options) (*Report, error) {
 }
 
 func newJob(m *format.Model, path string, o *Options) *job {
-	return &job{o: o, path: path, report: &Report{Format: o.To}, read: readonce.New(m), stop: make(chan struct{})}
+	codec, _ := format.Lookup(o.To) // checked has found it
+	return &job{o: o, path: path, target: codec.Driver(), report: &Report{Format: o.To}, read: readonce.New(m), stop: make(chan struct{})}
 }
 
 // run converts a model.
@@ -100,6 +102,7 @@ func (j *job) run(m *format.Model) error {
 type job struct {
 	o       *Options
 	path    string
+	target  driver.Driver
 	to      *format.Plan
 	items   []*item
 	report  *Report
@@ -205,7 +208,10 @@ func (j *job) write(w *format.Writer, it *item) error {
 			zeroed, nonzero = stats.Zeroed, stats.Nonzero
 			j.report.Quantized = append(j.report.Quantized, Stats{it.to.Name, stats})
 		}
-		j.zeroed(it.to.Name, it.to.TypeName(), zeroed, nonzero)
+		if zeroed > nonzero/100 {
+			j.report.Warnings = append(j.report.Warnings, fmt.Sprintf("tensor %q: %.3g %% of its numbers that are not 0 are 0 as %s",
+				it.to.Name, 100*float64(zeroed)/float64(nonzero), it.to.TypeName()))
+		}
 		it.stream = nil
 		return nil
 	}

@@ -14,12 +14,8 @@ import (
 // dequantize adds DequantizeLinear nodes for quantized tensors, if the target uses ONNX's operators
 // and cannot store quantization parameters.
 func (j *job) dequantize() error {
-	codec, err := format.Lookup(j.o.To)
-	if err != nil || j.to.Graph == nil || len(j.to.Graph.Nodes) == 0 || len(j.gaps) > 0 {
-		return err
-	}
-	vocabulary, ok := codec.Driver().(contract.Vocabulary)
-	if !ok || vocabulary.Operators() != nil {
+	vocabulary, ok := j.target.(contract.Vocabulary)
+	if !ok || vocabulary.Operators() != nil || j.to.Graph == nil || len(j.to.Graph.Nodes) == 0 || len(j.gaps) > 0 {
 		return nil
 	}
 	without := map[string]bool{}
@@ -87,11 +83,7 @@ func operatorSet(p *format.Plan) int64 {
 
 // lossesOf returns the target's losses for a plan of these tensors.
 func (j *job) lossesOf(infos []tensor.Info) []format.Loss {
-	codec, err := format.Lookup(j.o.To)
-	if err != nil {
-		return nil
-	}
-	d, err := driver.Configure(codec.Driver(), j.o.Format, &j.o.Storage)
+	d, err := driver.Configure(j.target, j.o.Format, &j.o.Storage)
 	if err != nil {
 		return nil // format.Create reports it
 	}

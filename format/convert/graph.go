@@ -6,21 +6,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 )
 
-// without returns a missing tensor that the graph needs, or "". A missing tensor that is also a graph
-// input was only its default value.
-func without(g *format.Graph, gone map[string]bool) (name string) {
-	input := make(map[string]bool)
-	for _, v := range g.Inputs {
-		input[v.Name] = true
-	}
-	values(g, func(s *string) {
-		if name == "" && gone[*s] && !input[*s] {
-			name = *s
-		}
-	})
-	return name
-}
-
 // forget removes tensors from the lists of declared ones.
 func forget(g *format.Graph, gone map[string]bool) {
 	walk(g, func(g *format.Graph) {

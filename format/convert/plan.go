@@ -19,10 +19,7 @@ func (j *job) plan(m *format.Model) error {
 	if err := m.RestoreNames(p); err != nil {
 		return err
 	}
-	sources, err := j.translate(m, p)
-	if err != nil {
-		return err
-	}
+	sources := j.translate(m, p)
 	if j.o.JoinScales {
 		if sources, err = j.join(m, p, sources); err != nil {
 			return err
@@ -186,16 +183,23 @@ func (j *job) graph(m *format.Model, all []tensor.Info, names map[string]string)
 			gone[t.Name] = true
 		}
 	}
-	if lost := without(g, gone); lost != "" {
+	forget(g, gone)
+	for _, v := range g.Inputs {
+		delete(gone, v.Name) // the tensor was only its default value
+	}
+	lost, called := "", make(map[string]bool)
+	values(g, func(s *string) {
+		if called[*s] = true; lost == "" && gone[*s] {
+			lost = *s
+		}
+	})
+	if lost != "" {
 		l := format.Loss{Kind: format.LossGraph, Why: fmt.Sprintf("it uses tensor %q, which is not kept", lost), Acceptable: true}
 		if j.to.Graph = nil; j.accept(l) {
 			return nil
 		}
 		return located(m, "graph", fmt.Errorf("%w: %s", format.ErrPlan, l.Why))
 	}
-	forget(g, gone)
-	called := make(map[string]bool)
-	values(g, func(s *string) { called[*s] = true })
 	for _, it := range j.items {
 		if _, old := names[it.to.Name]; !old && called[it.to.Name] {
 			return named(m, it.from.Name(), fmt.Errorf("%w: the graph calls another value %q, which is to be its new name", format.ErrPlan, it.to.Name))

@@ -145,11 +145,3 @@ func (u uses) keeps(t *tensor.Info) string {
 	}
 	return ""
 }
-
-// zeroed warns about a tensor in which more than 1 % of the numbers became 0.
-func (j *job) zeroed(name string, to string, zeroed, nonzero int64) {
-	if zeroed > nonzero/100 {
-		j.report.Warnings = append(j.report.Warnings,
-			fmt.Sprintf("tensor %q: %.3g %% of its numbers that are not 0 are 0 as %s", name, 100*float64(zeroed)/float64(nonzero), to))
-	}
-}

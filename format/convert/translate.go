@@ -30,25 +30,21 @@ const (
 // plan's tensors: without those that became attributes of nodes, and with new ones for attributes that
 // became tensors. If nodes have no counterpart, it records them for refuse and leaves the plan as it
 // was.
-func (j *job) translate(m *format.Model, p *format.Plan) ([]tensor.View, error) {
+func (j *job) translate(m *format.Model, p *format.Plan) []tensor.View {
 	views := make([]tensor.View, len(p.Tensors))
 	for i := range views {
 		views[i] = m.At(i)
 	}
-	to, err := format.Lookup(j.o.To)
-	if err != nil || p.Graph == nil || len(p.Graph.Nodes) == 0 || m.Format() == to.Name() {
-		return views, err
-	}
 	source, err := format.Lookup(m.Format())
-	if err != nil {
-		return views, nil // the model's driver is not registered
+	if err != nil || p.Graph == nil || len(p.Graph.Nodes) == 0 || m.Format() == j.o.To {
+		return views // with an error, the model's driver is not registered
 	}
-	t := newTranslator(p, views, to.Name())
-	t.run(source.Driver(), to.Driver())
+	t := newTranslator(p, views, j.o.To)
+	t.run(source.Driver(), j.target)
 	if j.gaps = t.gaps; len(j.gaps) > 0 || len(t.nodes) == 0 {
-		return views, nil
+		return views
 	}
-	return t.finish(), nil
+	return t.finish()
 }
 
 // gap is a node without a counterpart.
@@ -421,11 +417,7 @@ func (j *job) refuse() error {
 	if len(j.gaps) == 0 {
 		return nil
 	}
-	to, err := format.Lookup(j.o.To)
-	if err != nil {
-		return err
-	}
-	_, err = driver.Fit(lacking{to.Driver(), j.gaps}, j.to, &driver.WriteOptions{Context: j.o.Context, Path: j.path}, j.o.AcceptLoss)
+	_, err := driver.Fit(lacking{j.target, j.gaps}, j.to, &driver.WriteOptions{Context: j.o.Context, Path: j.path}, j.o.AcceptLoss)
 	losses := lossesIn(err)
 	if err != nil && losses == nil {
 		return err

@@ -56,10 +56,11 @@ func (t *translator) readONNX(in *format.Node) ([]*node, error) {
 
 // constant converts a Constant node to a tensor of the model.
 func (t *translator) constant(in *format.Node) error {
-	if len(in.Attributes) != 1 || len(in.Outputs) != 1 {
-		return fmt.Errorf("%w: a constant of another form than a tensor", format.ErrUnsupported)
+	var v tensor.View
+	ok := len(in.Attributes) == 1 && len(in.Outputs) == 1
+	if ok {
+		v, ok = in.Attributes[0].Value.(tensor.View)
 	}
-	v, ok := in.Attributes[0].Value.(tensor.View)
 	if !ok {
 		return fmt.Errorf("%w: a constant of another form than a tensor", format.ErrUnsupported)
 	}
