@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -28,6 +29,22 @@ type sick struct {
 }
 
 var errSick error = syscall.EIO
+
+// ending is a context that is canceled after a number of calls of Err.
+type ending struct {
+	context.Context
+	looks atomic.Int64
+}
+
+func (e *ending) Err() error {
+	if e.looks.Add(-1) < 0 {
+		return context.Canceled
+	}
+	return nil
+}
+
+// thinly reports whether tests should run only some of their cases.
+func thinly() bool { return testing.Short() || testhost.Race }
 
 func (s *sick) ReadAt(p []byte, off int64) (int, error) {
 	if s.well || s.left.Add(-1) >= 0 {
@@ -125,58 +142,42 @@ func each(m *format.Model, f func(v tensor.View) error) error {
 	return nil
 }
 
-// way is a way to open a sample.
-type way struct {
+// ways are the options with which a file is opened, by name or behind a reader.
+var ways = []struct {
 	name   string
 	reader bool
-	change func(*format.Options)
+	o      format.Options
+}{
+	{"mapped", false, format.Options{}},
+	{"checked when touched", false, format.Options{Check: format.CheckTouch}},
+	{"reader", true, format.Options{}},
+	{"reader, checked when touched", true, format.Options{Check: format.CheckTouch}},
+	{"reader with a cache", true, format.Options{CacheBytes: 1 << 20}},
 }
 
-// open opens the first generation, which is stored in a directory.
-func (w *way) open(s *sample, dir string, o *format.Options) (*format.Model, *sick, error) {
-	w.change(o)
-	r := &sick{well: true}
-	if w.reader {
-		m, err := r.open(s, dir, o)
-		return m, r, err
-	}
-	m, err := format.Open(filepath.Join(dir, s.open), o)
-	return m, r, err
-}
-
-// open opens the first generation of a sample through a reader.
-func (r *sick) open(s *sample, dir string, o *format.Options) (*format.Model, error) {
-	b := s.bytes(0)
-	r.ReaderAt, o.Dir = bytes.NewReader(b), dir
-	return format.OpenReaderAt(r, int64(len(b)), o)
-}
-
-var ways = []way{
-	{"mapped", false, func(*format.Options) {}},
-	{"checked when touched", false, func(o *format.Options) { o.Check = format.CheckTouch }},
-	{"reader", true, func(*format.Options) {}},
-	{"reader, checked when touched", true, func(o *format.Options) { o.Check = format.CheckTouch }},
-	{"reader with a cache", true, func(o *format.Options) { o.CacheBytes = 1 << 20 }},
-}
-
-// forEach calls f for every sample, way and operation.
-func forEach(t *testing.T, f func(t *testing.T, s *sample, w *way, op *operation, open func(most int64) (*format.Model, *sick, error))) {
+// forEach calls f for every sample, way and operation. open opens the first generation.
+func forEach(t *testing.T, f func(t *testing.T, op *operation, open func(most int64) (*format.Model, *sick, error))) {
 	for _, s := range samples(t) {
 		dir := t.TempDir()
 		store(t, dir, s.files[0])
-		for i := range ways {
-			w := &ways[i]
+		for i, w := range ways {
 			if s.open == "" && w.reader || thinly() && i%3 > 0 {
 				continue
 			}
+			open := func(most int64) (*format.Model, *sick, error) {
+				o, r := w.o, &sick{well: true}
+				o.Key, o.Trusted, o.MaxMemory = s.storage.Key, s.trust, most
+				if !w.reader {
+					m, err := format.Open(filepath.Join(dir, s.open), &o)
+					return m, r, err
+				}
+				b := s.bytes(0)
+				r.ReaderAt, o.Dir = bytes.NewReader(b), dir
+				m, err := format.OpenReaderAt(r, int64(len(b)), &o)
+				return m, r, err
+			}
 			for k := range operations {
-				t.Run(fmt.Sprintf("%v/%s/%s", s, w.name, operations[k].name), func(t *testing.T) {
-					f(t, s, w, &operations[k], func(most int64) (*format.Model, *sick, error) {
-						o := s.options()
-						o.Trusted, o.MaxMemory = s.trust, most
-						return w.open(s, dir, o)
-					})
-				})
+				t.Run(fmt.Sprintf("%v/%s/%s", s, w.name, operations[k].name), func(t *testing.T) { f(t, &operations[k], open) })
 			}
 		}
 	}
@@ -202,7 +203,7 @@ func enough(t *testing.T, op *operation, open func(most int64) (*format.Model, *
 // TestAgain: an operation that was canceled, or whose reader failed or panicked, at any point,
 // succeeds the next time within the memory that it needs by itself.
 func TestAgain(t *testing.T) {
-	forEach(t, func(t *testing.T, s *sample, w *way, op *operation, open func(most int64) (*format.Model, *sick, error)) {
+	forEach(t, func(t *testing.T, op *operation, open func(most int64) (*format.Model, *sick, error)) {
 		most := enough(t, op, open)
 		m, _, err := open(most)
 		if err != nil {
@@ -210,7 +211,9 @@ func TestAgain(t *testing.T) {
 		}
 		defer func() { m.Close() }()
 		for looks := int64(0); ; looks++ {
-			err := op.do(endingAfter(looks), m)
+			ctx := &ending{Context: context.Background()}
+			ctx.looks.Store(looks)
+			err := op.do(ctx, m)
 			if err == nil {
 				break
 			}

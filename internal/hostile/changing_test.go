@@ -251,7 +251,7 @@ func (a *arena) use(t *testing.T, m *format.Model, r *rand.Rand) {
 				if err != nil || int64(len(got)) != v.Info().Size {
 					t.Errorf("%q: %d bytes of %d, %v", name, len(got), v.Info().Size, err)
 				}
-				if a.s.sealed && !slices.ContainsFunc(a.known, func(c content) bool { return bytes.Equal(c.data[name], got) }) {
+				if a.s.sealed() && !slices.ContainsFunc(a.known, func(c content) bool { return bytes.Equal(c.data[name], got) }) {
 					t.Errorf("%q: authenticated data that nobody wrote", name)
 				}
 			}

@@ -8,8 +8,8 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"encoding/binary"
+	"errors"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"sync"
@@ -17,13 +17,9 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
-	"github.com/weightmap/weightmap/format/gguf"
-	"github.com/weightmap/weightmap/format/npy"
-	"github.com/weightmap/weightmap/format/onnx"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/mle"
-	"github.com/weightmap/weightmap/mobi"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/tsr"
 	"github.com/weightmap/weightmap/wia"
@@ -33,21 +29,26 @@ import (
 // different data.
 type sample struct {
 	format, name string
-	// files has the files of each generation by slash-separated name; open is the one to open, "" for
-	// the directory.
-	files [2]map[string][]byte
-	open  string
-	key   []byte
-	trust crypto.PublicKey
+	open         string // the file to open, "" for the directory
+	graph        bool
+	storage      format.Storage
+	create       creator // nil for format.Create
+	trust        crypto.PublicKey
 
 	summed  bool // checksums cover all tensor data
 	private bool // opening checks the checksums of names, shapes and metadata
-	sealed  bool // returned data is authenticated
+
+	files [2]map[string][]byte // of each generation, by slash-separated name
 }
+
+type creator func(path string, p *format.Plan, o format.WriteOptions) (*format.Writer, error)
 
 func (s *sample) String() string { return s.format + " " + s.name }
 
-func (s *sample) options() *format.Options { return &format.Options{Key: s.key} }
+func (s *sample) options() *format.Options { return &format.Options{Key: s.storage.Key} }
+
+// sealed reports whether returned data is authenticated.
+func (s *sample) sealed() bool { return s.storage.Key != nil }
 
 // bytes returns a generation of a sample that is one file.
 func (s *sample) bytes(generation int) []byte { return s.files[generation][s.open] }
@@ -55,9 +56,52 @@ func (s *sample) bytes(generation int) []byte { return s.files[generation][s.ope
 var (
 	secret   = bytes.Repeat([]byte{5}, 32)
 	edKey    = ed25519.NewKeyFromSeed(secret)
-	edPublic = edKey.Public()
 	ecKey, _ = ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+
+	encrypted = format.Storage{Key: secret}
+	outside   = format.Storage{ExternalFrom: 1}
 )
+
+// list has one or more samples of every format.
+var list = []*sample{
+	{format: "mobi", name: "plain", open: "m", graph: true, summed: true},
+	{format: "mobi", name: "gzip", open: "m", graph: true, summed: true, storage: format.Storage{Compression: "gzip"}},
+	{format: "mag", name: "v1", open: "m", summed: true, private: true},
+	{format: "mag", name: "snapshot", open: "m", private: true, create: func(path string, p *format.Plan, o format.WriteOptions) (*format.Writer, error) {
+		return mag.Create(path, p, &mag.WriteOptions{WriteOptions: o, Snapshot: true})
+	}},
+	{format: "tsr", name: "file", open: "m"},
+	{format: "tsr", name: "directory", create: func(path string, p *format.Plan, o format.WriteOptions) (*format.Writer, error) {
+		return tsr.CreateDir(path, p, &tsr.WriteOptions{WriteOptions: o})
+	}},
+	{format: "mle", name: "plain", open: "m", graph: true, summed: true, private: true},
+	{format: "mle", name: "lz4", open: "m", graph: true, summed: true, private: true, storage: format.Storage{Compression: "lz4"}},
+	{format: "mle", name: "zstd chunks", open: "m", graph: true, summed: true, private: true, create: mleWith(mle.WriteOptions{Compression: mle.MethodZstd, Chunked: true, ChunkSize: 1024})},
+	{format: "mle", name: "float16", open: "m", graph: true, summed: true, private: true, create: mleWith(mle.WriteOptions{Compression: mle.MethodFloat16})},
+	{format: "mle", name: "encrypted", open: "m", graph: true, summed: true, private: true, storage: encrypted},
+	{format: "mle", name: "signed", open: "m", graph: true, summed: true, private: true, storage: format.Storage{Signer: edKey}, trust: edKey.Public()},
+	{format: "wia", name: "plain", open: "m.wia", graph: true, summed: true},
+	{format: "wia", name: "compressed", open: "m.wia", graph: true, summed: true, create: func(path string, p *format.Plan, o format.WriteOptions) (*format.Writer, error) {
+		zip := func(tensor.Info) wia.Compression { return wia.Gzip }
+		return wia.Create(path, p, &wia.WriteOptions{WriteOptions: o, Compression: wia.Zstd, CompressTensor: zip})
+	}},
+	{format: "wia", name: "encrypted", open: "m.wia", graph: true, summed: true, storage: encrypted},
+	{format: "wia", name: "signed", open: "m.wia", graph: true, summed: true, storage: format.Storage{Signer: ecKey}, trust: ecKey.Public()},
+	{format: "wia", name: "external", open: "m.wia", summed: true, storage: outside},
+	{format: "safetensors", name: "plain", open: "m"},
+	{format: "gguf", name: "plain", open: "m"},
+	{format: "npy", name: "array", open: "m.npy"},
+	{format: "npz", name: "archive", open: "m", summed: true},
+	{format: "onnx", name: "plain", open: "m.onnx", graph: true},
+	{format: "onnx", name: "external", open: "m.onnx", storage: outside},
+}
+
+func mleWith(storage mle.WriteOptions) creator {
+	return func(path string, p *format.Plan, o format.WriteOptions) (*format.Writer, error) {
+		storage.WriteOptions = o
+		return mle.Create(path, p, &storage)
+	}
+}
 
 // plan is the plan of all samples: some kilobytes, with tensors of several pages and of a few bytes.
 func plan(generation int, graph bool) (*format.Plan, [][]byte) {
@@ -82,155 +126,54 @@ func plan(generation int, graph bool) (*format.Plan, [][]byte) {
 	return p, data
 }
 
-type newWriter func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error)
-
 // everything allows every loss.
 var everything = []string{"metadata", "graph", "label", "attribute", "value", "conversion", "name"}
 
-// written returns a sample of one file.
-func written(t testing.TB, name string, graph bool, s sample, create newWriter) *sample {
-	t.Helper()
-	s.name = name
-	s.open = "m"
-	for generation := range s.files {
-		p, data := plan(generation, graph)
-		if s.format == "tsr" || s.format == "npy" {
-			p.Tensors, data = p.Tensors[3:], data[3:]
-		}
-		var out bytes.Buffer
-		w, err := create(&out, p, format.WriteOptions{Spool: format.SpoolMemory, AcceptLoss: everything})
-		for i := 0; i < len(data) && err == nil; i++ {
-			err = w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(data[i]))
-		}
-		if err == nil {
-			err = w.Close()
-		}
-		if err != nil {
-			t.Fatalf("%s %s: %v", s.format, name, err)
-		}
-		s.files[generation] = map[string][]byte{"m": out.Bytes()}
-	}
-	return &s
-}
-
-// inDirectory returns a sample of several files.
-func inDirectory(t testing.TB, s sample, create func(path string, p *format.Plan, c format.WriteOptions) (*format.Writer, error)) *sample {
+// write writes a generation of s.
+func (s *sample) write(t testing.TB, generation int) {
 	t.Helper()
 	dir := t.TempDir()
-	for generation := range s.files {
-		p, data := plan(generation, false)
-		for i := range p.Tensors {
-			p.Tensors[i].Name = "t" + p.Tensors[i].Name
-		}
-		w, err := create(filepath.Join(dir, s.open), p, format.WriteOptions{AcceptLoss: everything, NoSync: true})
-		for i := 0; i < len(data) && err == nil; i++ {
-			err = w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(data[i]))
-		}
-		if err == nil {
-			err = w.Close()
-		}
-		if err != nil {
-			t.Fatalf("%s: %v", &s, err)
-		}
-		s.files[generation] = map[string][]byte{}
-		err = filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
-			if err == nil && d.Type().IsRegular() {
-				name, _ := filepath.Rel(dir, path)
-				s.files[generation][filepath.ToSlash(name)], err = os.ReadFile(path)
-			}
-			return err
-		})
-		if err != nil {
-			t.Fatal(err)
-		}
-		os.RemoveAll(filepath.Join(dir, s.open))
+	p, data := plan(generation, s.graph)
+	if (s.format == "tsr" || s.format == "npy") && s.open != "" {
+		p.Tensors, data = p.Tensors[3:], data[3:]
 	}
-	return &s
+	create := s.create
+	if create == nil {
+		create = func(path string, p *format.Plan, o format.WriteOptions) (*format.Writer, error) {
+			return format.Create(s.format, path, p, &o)
+		}
+	}
+	w, err := create(filepath.Join(dir, s.open), p, format.WriteOptions{AcceptLoss: everything, NoSync: true, Storage: s.storage})
+	for i := 0; i < len(data) && err == nil; i++ {
+		err = w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(data[i]))
+	}
+	if err == nil {
+		err = w.Close()
+	}
+	s.files[generation] = map[string][]byte{}
+	err = errors.Join(err, filepath.WalkDir(dir, func(path string, d os.DirEntry, err error) error {
+		if err == nil && d.Type().IsRegular() {
+			name, _ := filepath.Rel(dir, path)
+			s.files[generation][filepath.ToSlash(name)], err = os.ReadFile(path)
+		}
+		return err
+	}))
+	if err != nil {
+		t.Fatalf("%s: %v", s, err)
+	}
 }
 
-// samples returns one or more samples of every format.
+var writeList sync.Once
+
+// samples returns the list, with files.
 func samples(t testing.TB) []*sample {
-	samplesOnce.Do(func() { samplesMade = makeSamples(t) })
-	return samplesMade
-}
-
-var (
-	samplesOnce sync.Once
-	samplesMade []*sample
-)
-
-func makeSamples(t testing.TB) []*sample {
-	mleWith := func(o mle.WriteOptions) newWriter {
-		return func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
-			o.WriteOptions = c
-			return mle.NewWriter(w, p, &o)
+	writeList.Do(func() {
+		for _, s := range list {
+			s.write(t, 0)
+			s.write(t, 1)
 		}
-	}
-	wiaWith := func(o wia.WriteOptions) newWriter {
-		return func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
-			o.WriteOptions = c
-			return wia.NewWriter(w, p, &o)
-		}
-	}
-	magWith := func(o mag.WriteOptions) newWriter {
-		return func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
-			o.WriteOptions = c
-			return mag.NewWriter(w, p, &o)
-		}
-	}
-	zip := func(tensor.Info) wia.Compression { return wia.Gzip }
-	mleSums, wiaSums := sample{format: "mle", summed: true, private: true}, sample{format: "wia", summed: true}
-	trusted, sealed := mleSums, mleSums
-	trusted.trust, sealed.key, sealed.sealed = edPublic, secret, true
-	wiaTrusted, wiaSealed := wiaSums, wiaSums
-	wiaTrusted.trust, wiaSealed.key, wiaSealed.sealed = ecKey.Public(), secret, true
-	return []*sample{
-		written(t, "plain", true, sample{format: "mobi", summed: true}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
-			return mobi.NewWriter(w, p, &mobi.WriteOptions{WriteOptions: c})
-		}),
-		written(t, "gzip", true, sample{format: "mobi", summed: true}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
-			return mobi.NewWriter(w, p, &mobi.WriteOptions{WriteOptions: c, Gzip: 6})
-		}),
-		written(t, "v1", false, sample{format: "mag", summed: true, private: true}, magWith(mag.WriteOptions{})),
-		written(t, "snapshot", false, sample{format: "mag", private: true}, magWith(mag.WriteOptions{Snapshot: true})),
-		written(t, "file", false, sample{format: "tsr"}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
-			return tsr.NewWriter(w, p, &tsr.WriteOptions{WriteOptions: c})
-		}),
-		inDirectory(t, sample{format: "tsr", name: "directory"}, func(path string, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
-			return tsr.CreateDir(path, p, &tsr.WriteOptions{WriteOptions: c})
-		}),
-		written(t, "plain", true, mleSums, mleWith(mle.WriteOptions{})),
-		written(t, "lz4", true, mleSums, mleWith(mle.WriteOptions{Compression: mle.MethodLZ4})),
-		written(t, "zstd chunks", true, mleSums, mleWith(mle.WriteOptions{Compression: mle.MethodZstd, Chunked: true, ChunkSize: 1024})),
-		written(t, "float16", true, mleSums, mleWith(mle.WriteOptions{Compression: mle.MethodFloat16})),
-		written(t, "encrypted", true, sealed, mleWith(mle.WriteOptions{Key: secret})),
-		written(t, "signed", true, trusted, mleWith(mle.WriteOptions{Signer: edKey})),
-		written(t, "plain", true, wiaSums, wiaWith(wia.WriteOptions{})),
-		written(t, "compressed", true, wiaSums, wiaWith(wia.WriteOptions{Compression: wia.Zstd, CompressTensor: zip})),
-		written(t, "encrypted", true, wiaSealed, wiaWith(wia.WriteOptions{Key: secret})),
-		written(t, "signed", true, wiaTrusted, wiaWith(wia.WriteOptions{Signer: ecKey})),
-		inDirectory(t, sample{format: "wia", name: "external", open: "m.wia", summed: true}, func(path string, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
-			return wia.Create(path, p, &wia.WriteOptions{WriteOptions: c, ExternalFrom: 1, External: "below/w.data"})
-		}),
-		written(t, "plain", false, sample{format: "safetensors"}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
-			return format.NewWriter("safetensors", w, p, &c)
-		}),
-		written(t, "plain", false, sample{format: "gguf"}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
-			return gguf.NewWriter(w, p, &c)
-		}),
-		written(t, "array", false, sample{format: "npy"}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
-			return npy.NewWriter(w, p, &c)
-		}),
-		written(t, "archive", false, sample{format: "npz", summed: true}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
-			return npy.NewArchiveWriter(w, p, &c)
-		}),
-		written(t, "plain", true, sample{format: "onnx"}, func(w io.Writer, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
-			return onnx.NewWriter(w, p, &onnx.WriteOptions{WriteOptions: c})
-		}),
-		inDirectory(t, sample{format: "onnx", name: "external", open: "m.onnx"}, func(path string, p *format.Plan, c format.WriteOptions) (*format.Writer, error) {
-			return onnx.Create(path, p, &onnx.WriteOptions{WriteOptions: c, ExternalFrom: 1})
-		}),
-	}
+	})
+	return list
 }
 
 // TestSamples: the samples have the properties they claim, and every format has one.
