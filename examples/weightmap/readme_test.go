@@ -18,6 +18,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	_ "github.com/weightmap/weightmap/internal/corpus" // defines -update
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
@@ -50,7 +51,7 @@ func TestREADME(t *testing.T) {
 		want += "$ weightmap " + c[1] + "\n" + out.String()
 	}
 	want = regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(want, "    $1")
-	if flag.Lookup("update").Value.String() == "true" { // the flag of package corpus
+	if flag.Lookup("update").Value.String() == "true" {
 		must(t, os.WriteFile(path, []byte(strings.Replace(readme, session, want, 1)), 0o666))
 	} else if diff := cmp.Diff(want, session); diff != "" {
 		t.Errorf("-printed +README (-update writes it)\n%s", diff)

@@ -262,30 +262,3 @@ graph, 1 node
 `
 	same(t, want, out.String())
 }
-
-// TestInterop: what other implementations wrote is shown as their description
-// says, and verifies.
-func TestInterop(t *testing.T) {
-	files, _ := filepath.Glob("../../../shared/interop/*/*.json")
-	if len(files) == 0 {
-		t.Skip("the files of other implementations are not here")
-	}
-	for _, description := range files {
-		kind := filepath.Base(filepath.Dir(description))
-		path := strings.TrimSuffix(description, ".json") + "." + kind
-		r := inspectJSON(t, "-sha256", path)
-		if r["format"] != kind || r["path"] != path {
-			t.Errorf("%s: %v %v", path, r["format"], r["path"])
-		}
-		out, _ := tool(t, 0, "verify", path)
-		contains(t, out, path+": ok", " ("+kind+" ")
-		out, _ = tool(t, 0, "diff", path, path)
-		contains(t, out, "\nequal: ")
-		out, _ = tool(t, 0, "inspect", path)
-		for line := range strings.Lines(out) {
-			if line = strings.TrimRight(line, "\n"); len([]rune(line)) > 160 {
-				t.Errorf("%s: a line of %d characters: %s", path, len([]rune(line)), line)
-			}
-		}
-	}
-}

@@ -20,72 +20,39 @@ func nested(n int) string {
 	return `{"a":` + strings.Repeat("[", n-1) + strings.Repeat("]", n-1) + `}`
 }
 
+// TestParse: what encoding/json accepts is accepted, but for what the package comment lists.
 func TestParse(t *testing.T) {
-	tests := []struct {
-		name, text string
-		lone       bool
-		ok         bool
-	}{
-		{name: "empty object", text: `{}`, ok: true},
-		{name: "white space around", text: " \t\r\n{ \"a\" : [ ] , \"b\" : { } } \n", ok: true},
-		{name: "all kinds", text: `{"s":"x","n":-1.5e+3,"t":true,"f":false,"z":null,"a":[1,2,[]],"o":{"a":1,"a":2}}`, ok: true},
-		{name: "escapes", text: `{"a":"\"\\\/\b\f\n\r\tA\ud83d\ude00"}`, ok: true},
-		{name: "depth 1000", text: nested(1000), ok: true},
-		{name: "depth 1001", text: nested(1001)},
-		{name: "objects 1001 deep", text: strings.Repeat(`{"a":`, 1001) + "1" + strings.Repeat("}", 1001)},
-		{name: "lone surrogate accepted", text: `{"a":"\ud800x"}`, lone: true, ok: true},
-		{name: "lone high surrogate", text: `{"a":"\ud800"}`},
-		{name: "lone low surrogate", text: `{"a":"\udc00"}`},
-		{name: "two high surrogates", text: `{"a":"\ud800\ud800"}`},
-		{name: "lone surrogate in a key", text: `{"\ud800":1}`},
-		{name: "lone surrogate in a key, accepted elsewhere", text: `{"a":{"\ud800":1},"\ud800":1}`, lone: true},
-		{name: "lone surrogate in an inner key accepted", text: `{"a":{"\ud800":1}}`, lone: true, ok: true},
-		{name: "empty", text: ``},
-		{name: "byte order mark", text: "\ufeff{}"},
-		{name: "array", text: `[]`},
-		{name: "text after it", text: `{} {}`},
-		{name: "NUL after it", text: "{}\x00"},
-		{name: "duplicate key", text: `{"a":1,"b":2,"a":3}`},
-		{name: "duplicate key by escape", text: `{"a":1,"\u0061":3}`},
-		{name: "NUL key", text: `{"a\u0000":1}`},
-		{name: "nested duplicate and NUL keys", text: `{"o":{"a\u0000":1,"a\u0000":2}}`, ok: true},
-		{name: "invalid UTF-8", text: "{\"a\":\"\xff\"}"},
-		{name: "overlong UTF-8", text: "{\"a\":\"\xc0\x80\"}"},
-		{name: "surrogate in UTF-8", text: "{\"a\":\"\xed\xa0\x80\"}"},
-		{name: "replacement character itself", text: "{\"a\":\"\ufffd\"}", ok: true},
-		{name: "control character", text: "{\"a\":\"\n\"}"},
-		{name: "bad escape", text: `{"a":"\x"}`},
-		{name: "bad unicode escape", text: `{"a":"\u12g4"}`},
-		{name: "signed unicode escape", text: `{"a":"\u+123"}`},
-		{name: "short unicode escape", text: `{"a":"\u12`},
-		{name: "open string", text: `{"a":"`},
-		{name: "open object", text: `{"a":1`},
-		{name: "open array", text: `{"a":[1`},
-		{name: "no value", text: `{"a":`},
-		{name: "no colon", text: `{"a" 1}`},
-		{name: "trailing comma", text: `{"a":1,}`},
-		{name: "trailing comma in array", text: `{"a":[1,]}`},
-		{name: "no comma", text: `{"a":1 "b":2}`},
-		{name: "no comma in array", text: `{"a":[1 2]}`},
-		{name: "unquoted key", text: `{a:1}`},
-		{name: "leading zero", text: `{"a":01}`},
-		{name: "plus", text: `{"a":+1}`},
-		{name: "no digit", text: `{"a":-}`},
-		{name: "no fraction", text: `{"a":1.}`},
-		{name: "no exponent", text: `{"a":1e}`},
-		{name: "NaN", text: `{"a":NaN}`},
-		{name: "bad literal", text: `{"a":tru}`},
+	for _, text := range []string{
+		`{}`, " \t\r\n{ \"a\" : [ ] , \"b\" : { } } \n", `{"s":"x","n":-1.5e+3,"t":true,"f":false,"z":null,"a":[1,2,[]],"o":{"a":1,"a":2}}`,
+		`{"a":"\"\\\/\b\f\n\r\tA\ud83d\ude00"}`, nested(1000), `{"o":{"a\u0000":1,"a\u0000":2}}`, "{\"a\":\"\ufffd\"}",
+		``, "\ufeff{}", `{} {}`, "{}\x00", "{\"a\":\"\n\"}", `{"a":"\x"}`, `{"a":"\u12g4"}`, `{"a":"\u+123"}`, `{"a":"\u12`, `{"a":"`, `{"a":1`, `{"a":[1`,
+		`{"a":`, `{"a" 1}`, `{"a":1,}`, `{"a":[1,]}`, `{"a":1 "b":2}`, `{"a":[1 2]}`, `{a:1}`, `{"a":01}`, `{"a":+1}`, `{"a":-}`, `{"a":1.}`, `{"a":1e}`, `{"a":NaN}`, `{"a":tru}`,
+	} {
+		if _, err := Parse([]byte(text), Options{}); (err == nil) != json.Valid([]byte(text)) || err != nil && !errors.Is(err, tensor.ErrCorrupt) {
+			t.Errorf("%s: %v", text, err)
+		}
 	}
-	for _, tt := range tests {
-		t.Run(tt.name, func(t *testing.T) {
-			_, err := Parse([]byte(tt.text), Options{LoneSurrogates: tt.lone})
-			if (err == nil) != tt.ok {
-				t.Errorf("Parse: %v", err)
-			}
-			if err != nil && !errors.Is(err, tensor.ErrCorrupt) {
-				t.Errorf("%v does not wrap ErrCorrupt", err)
-			}
-		})
+	for name, text := range map[string]string{
+		"depth 1001": nested(1001), "objects 1001 deep": strings.Repeat(`{"a":`, 1001) + "1" + strings.Repeat("}", 1001),
+		"lone high surrogate": `{"a":"\ud800"}`, "lone low surrogate": `{"a":"\udc00"}`, "two high surrogates": `{"a":"\ud800\ud800"}`, "lone surrogate in a key": `{"\ud800":1}`,
+		"array": `[]`, "duplicate key": `{"a":1,"b":2,"a":3}`, "duplicate key by escape": `{"a":1,"\u0061":3}`, "NUL key": `{"a\u0000":1}`,
+		"invalid UTF-8": "{\"a\":\"\xff\"}", "overlong UTF-8": "{\"a\":\"\xc0\x80\"}", "surrogate in UTF-8": "{\"a\":\"\xed\xa0\x80\"}",
+	} {
+		if _, err := Parse([]byte(text), Options{}); !errors.Is(err, tensor.ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	for text, ok := range map[string]bool{`{"a":"\ud800x"}`: true, `{"a":{"\ud800":1}}`: true, `{"a":{"\ud800":1},"\ud800":1}`: false} {
+		if _, err := parse(text); (err == nil) != ok {
+			t.Errorf("%s with lone surrogates: %v", text, err)
+		}
+	}
+}
+
+// TestDuplicate: the error is at the second key of the first pair.
+func TestDuplicate(t *testing.T) {
+	if _, err := parse(`{"c":1,"b":2,"a":3,"b":4,"a":5,"b":6}`); err == nil || !strings.Contains(err.Error(), "a key occurs twice at byte 19 ") {
+		t.Error(err)
 	}
 }
 
