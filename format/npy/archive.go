@@ -17,11 +17,10 @@ type archiveFile struct {
 	parsed
 	others []string // the first entries that are no arrays
 	more   int      // of them
-	memory *driver.Memory
 }
 
 // entryBytes is the memory of an entry outside the index.
-const entryBytes = 80
+const entryBytes = 128
 
 // Parse implements driver.Driver.
 func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
@@ -37,17 +36,18 @@ func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options
 		return nil, err
 	}
 	n := a.Count
-	f := &archiveFile{parsed: parsed{src: src, index: x, checks: o.Check.Sums(), entries: make([]entry, 0, n)}, memory: o.Memory}
+	f := &archiveFile{parsed: newParsed(src, x, o, n)}
+	f.Checks = o.Check.Sums()
 	x.Version = versions[0]
 	x.Grow(n, max(0, int(a.Size)-n*zip.CentralLen), 4*n)
 	r := &reader{first: a.Head}
 	if err := a.Each(func(m *zip.Member) error { return f.member(r, m) }); err != nil {
 		return nil, err
 	}
-	if n > 0 && len(f.entries) == 0 {
+	if n > 0 && len(f.Stores) == 0 {
 		return nil, wire.Error("", "entries", a.Off, f.noArrays(n))
 	}
-	return &driver.Parsed{Notes: f.notes(), Load: f.load, TensorSum: f.tensorSum, Verify: f.verify}, nil
+	return &driver.Parsed{Notes: f.notes(), Load: f.Load, TensorSum: f.tensorSum, Verify: f.verify}, nil
 }
 
 // noArrays describes an archive of n entries without arrays.
@@ -80,7 +80,7 @@ func (f *archiveFile) member(r *reader, m *zip.Member) error {
 	r.entry, r.at, r.solid = m.Name, m.At, !m.Packed
 	err := r.read(m.Size)
 	if err == nil && r.other != nil {
-		err = f.memory.Reserve(mostDescr)
+		err = f.Memory.Reserve(mostDescr)
 	}
 	if err != nil {
 		return err
@@ -88,7 +88,7 @@ func (f *archiveFile) member(r *reader, m *zip.Member) error {
 	if err := f.add(r, name, m.Entry); err != nil {
 		return m.Wrap("file name", m.Record+zip.CentralLen, err)
 	}
-	f.index.Version = max(f.index.Version, versions[r.major-1])
+	f.Index.Version = max(f.Index.Version, versions[r.major-1])
 	return nil
 }
 
@@ -110,40 +110,26 @@ func (f *archiveFile) notes() []string {
 // tensorSum returns the checksum of the data alone. The checksum in the file covers an array
 // and its header.
 func (f *archiveFile) tensorSum(i int) driver.Sum {
-	e := &f.entries[i]
-	if f.index.Loaded(i) {
-		return driver.Sum{} // loading and Verify check it
+	if f.Index.Loaded(i) {
+		return driver.Sum{} // Load and Verify check it
 	}
-	return driver.Sum{Kind: driver.CRC32, Want: uint64(e.Sum ^ tensor.CombineCRC32(e.sum, 0, e.Size-int64(e.length)))}
+	e := &f.Stores[i]
+	return driver.Sum{Kind: driver.CRC32, Want: uint64(e.Sum ^ tensor.CombineCRC32(f.sums[i], 0, e.Size-f.Places[i].From))}
 }
 
-// verify compares both checksums of every entry. If some arrays are compressed or converted, it also
-// compares the checksum of every array.
+// verify leaves the data to the engine, which verifies tensorSum, unless some arrays are compressed or converted.
 func (f *archiveFile) verify(v driver.Verification) error {
-	v.Section("directory", "")
-	var which []int
-	plain := true
-	for i := range f.entries {
-		if e := &f.entries[i]; v.Wanted(i) {
-			if e.Sum != e.LocalSum {
-				return f.located(i, fmt.Errorf("%w: crc32 %08x in the directory, %08x beside the array", format.ErrChecksum, e.Sum, e.LocalSum))
-			}
-			which = append(which, i)
-			plain = plain && !f.index.Loaded(i)
+	for i := range f.Stores {
+		if !v.Wanted(i) {
+			continue
+		}
+		if f.Index.Loaded(i) {
+			return f.Verify(v)
+		}
+		if err := f.Check(i); err != nil {
+			return err
 		}
 	}
-	if plain {
-		return nil // the engine checks them, by TensorSum
-	}
-	for _, i := range which {
-		v.Expect(f.entries[i].Size)
-	}
-	return v.Each(len(which), func(n int) error { return f.located(which[n], f.check(v, which[n])) })
-}
-
-// check compares the checksum of one array without keeping the array.
-func (f *archiveFile) check(v driver.Verification, i int) error {
-	err := f.entries[i].Verify(v, f.src, 0, f.index.Name(i))
-	v.Cover(i, driver.CRC32.String())
-	return err
+	v.Section("directory", "")
+	return nil
 }

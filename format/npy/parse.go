@@ -13,23 +13,18 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// form says how the bytes of a tensor are stored.
-type form struct {
+// head is the header of an array.
+type head struct {
 	elem    *elem
 	swap    bool   // the words are big-endian
 	fortran bool   // the first dim varies fastest, and that makes a difference
-	length  int32  // of the header with all that is before it
+	length  int64  // of the header with all that is before it
 	sum     uint32 // CRC-32 of those length bytes
-}
-
-// head is the header of an array.
-type head struct {
-	form
-	major byte
-	other []byte // the type of elements that are listed, valid as long as the header
-	rank  int
-	dims  [maxRank]int64
-	size  int64 // of the data
+	major   byte
+	other   []byte // the type of elements that are listed, valid as long as the header
+	rank    int
+	dims    [maxRank]int64
+	size    int64 // of the data
 }
 
 // reader reads the headers of arrays.
@@ -92,7 +87,7 @@ func (r *reader) read(size int64) error {
 			return r.wrap("header", text, err)
 		}
 	}
-	r.length, r.sum = int32(length), tensor.CRC32(b[:length])
+	r.length, r.sum = length, tensor.CRC32(b[:length])
 	l := literal{r: r, text: b[text:length], from: text}
 	if l.dict(); l.err != nil {
 		return l.err
@@ -103,7 +98,7 @@ func (r *reader) read(size int64) error {
 // measure computes the size of the data and compares it with the available bytes.
 func (r *reader) measure(text, size int64) (err error) {
 	shape := tensor.Shape(r.dims[:r.rank])
-	left := size - int64(r.length)
+	left := size - r.length
 	switch {
 	case r.other != nil:
 		r.elem, r.size = &listed, left
@@ -127,44 +122,53 @@ func (r *reader) measure(text, size int64) (err error) {
 	case left < r.size && r.entry == nil:
 		return r.errorf("data", size, format.ErrTruncated, "%d bytes are stored, shape %v takes %d", left, shape, r.size)
 	case left != r.size:
-		return r.errorf("data", int64(r.length), format.ErrCorrupt, "%d bytes are stored, shape %v takes %d", left, shape, r.size)
+		return r.errorf("data", r.length, format.ErrCorrupt, "%d bytes are stored, shape %v takes %d", left, shape, r.size)
 	}
 	return nil
 }
 
-// entry locates an array and its header. A .npy file has no checksums.
-type entry struct {
-	zip.Entry
-	form
-}
-
 // parsed is an open file of either format.
 type parsed struct {
-	src     driver.Source
-	index   *driver.Index
-	entries []entry // by tensor
-	checks  bool    // loading checks sums
-
+	zip.Tensors
+	file *zip.File
+	sums []uint32         // CRC-32 of each array's header
 	last *tensor.Encoding // of a type that is listed
+}
+
+func newParsed(src driver.Source, x *driver.Index, o *driver.Options, n int) parsed {
+	return parsed{
+		Tensors: zip.Tensors{Index: x, Memory: o.Memory, Stores: make([]zip.Store, 0, n), Places: make([]zip.Place, 0, n)},
+		file:    &zip.File{Src: src}, sums: make([]uint32, 0, n),
+	}
 }
 
 // add adds the tensor of the array in e whose header r has read.
 func (f *parsed) add(r *reader, name []byte, e zip.Entry) error {
-	dims := f.index.Dims(r.rank)
+	dims := f.Index.Dims(r.rank)
 	copy(dims, r.dims[:r.rank])
 	t := driver.Tensor{
 		Name: name, DType: r.elem.dtype, Encoding: f.encoding(&r.head), Shape: dims, Size: r.size,
 		Offset: -1, Loaded: true,
 	}
-	r.fortran = r.fortran && r.other == nil // the name of a listed type has the order
+	p := zip.Place{Store: len(f.Stores), From: r.length, Extent: r.size, Elem: int(r.elem.size)}
+	if r.swap {
+		p.Swap = r.elem.word
+	}
+	if r.fortran && r.other == nil { // the name of a listed type has the order
+		p.Stride = make([]int64, r.rank)
+		for k, n := 0, int64(1); k < r.rank; k++ {
+			p.Stride[k] = n
+			n *= dims[k]
+		}
+	}
 	switch {
 	case e.Packed:
 		t.Compression, t.Stored = "deflate", e.Stored
-	case !r.swap && !r.fortran:
-		t.Offset, t.Loaded = e.At+int64(r.length), false
+	case !r.swap && p.Stride == nil:
+		t.Offset, t.Loaded = e.At+r.length, false
 	}
-	f.entries = append(f.entries, entry{e, r.form})
-	return f.index.Add(&t)
+	f.Stores, f.Places, f.sums = append(f.Stores, zip.Store{Entry: e, File: f.file}), append(f.Places, p), append(f.sums, r.sum)
+	return f.Index.Add(&t)
 }
 
 // versions of the header; an archive has the highest of its arrays.
@@ -179,16 +183,17 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	h := driver.ReadHead(src, o)
 	r := &reader{solid: true, first: h.Need}
 	err = r.read(src.Size())
-	if closeErr := h.Close(int64(r.length)); err == nil {
+	if closeErr := h.Close(r.length); err == nil {
 		err = closeErr
 	}
 	if err != nil {
 		return nil, err
 	}
-	f := &parsed{src: src, index: x}
+	f := newParsed(src, x, o, 1)
+	f.file.Plain = true
 	x.Version = versions[r.major-1]
 	x.Grow(1, len(name), r.rank)
-	return &driver.Parsed{Load: f.load}, f.add(r, []byte(name), zip.Entry{Stored: src.Size(), Size: src.Size()})
+	return &driver.Parsed{Load: f.Load}, f.add(r, []byte(name), zip.Entry{Stored: src.Size(), Size: src.Size()})
 }
 
 // nameOf returns the tensor name for the path of a file.

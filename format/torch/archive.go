@@ -13,7 +13,7 @@ import (
 // parseArchive reads the ZIP container: NAME/data.pkl, NAME/byteorder, NAME/version, and NAME/data/KEY.
 func (r *reading) parseArchive() error {
 	r.x.Version = "zip"
-	a, err := zip.Open(r.src, r.o, storeBytes)
+	a, err := zip.Open(r.Src, r.o, storeBytes)
 	if err != nil {
 		return err
 	}
@@ -59,7 +59,7 @@ func (r *reading) word(name string, e *zip.Entry) error {
 	if e.Size > 64 || e.Packed {
 		return wire.Errorf("", name, e.At, format.ErrUnsupported, "%d bytes, or packed: it is a word", e.Size)
 	}
-	b, err := r.src.Slice(e.At, e.Size)
+	b, err := r.Src.Slice(e.At, e.Size)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (r *reading) readPickle(e *zip.Entry) error {
 		return wire.Error("", "data.pkl", e.At, err)
 	}
 	defer r.o.Memory.Release(e.Size)
-	b, err := e.Content(r.src)
+	b, err := (&zip.Store{Entry: *e, File: r.File}).Content()
 	if err != nil {
 		return wire.Error("", "data.pkl", e.At, err)
 	}

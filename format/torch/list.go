@@ -10,6 +10,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/internal/zip"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -136,7 +137,7 @@ func (r *reading) below(key string, v any) error {
 func (r *reading) name() (string, error) {
 	name := string(r.walk.path)
 	if name == "" {
-		name = rootName(r.src.Path())
+		name = rootName(r.Src.Path())
 	}
 	const floor, ratio = 16 << 20, 16
 	if r.walk.named += int64(len(name)) + objectBytes; r.walk.named > floor+ratio*r.walk.stored {
@@ -174,22 +175,25 @@ func (r *reading) tensor(t *rebuilt) error {
 	if !ok {
 		return r.errorf(format.ErrCorrupt, "tensor %.200q is in storage %.200q, which is missing", name, s.key)
 	}
-	e := &r.stores[i]
+	e := &r.m.Stores[i]
 	if s.count > 0 && (s.first > e.Size/s.elem.size || s.count > e.Size/s.elem.size-s.first) {
 		return r.errorf(format.ErrTruncated, "storage %.200q has %d bytes, %d elements of %d bytes from %d on are in it", s.key, e.Size, s.count, s.elem.size, s.first)
 	}
-	p := place{store: i, elem: t.elem}
+	p := zip.Place{Store: i, Elem: int(t.elem.size)}
 	if t.size > 0 {
-		p.from, p.extent = s.first*s.elem.size+t.offset*t.elem.size, t.extent*t.elem.size
+		p.From, p.Extent = s.first*s.elem.size+t.offset*t.elem.size, t.extent*t.elem.size
 		if !t.contiguous() {
-			p.stride = t.stride
+			p.Stride = t.stride
+		}
+		if r.big && t.elem.word > 1 {
+			p.Swap = t.elem.word
 		}
 	}
-	out := driver.Tensor{Name: []byte(name), DType: t.elem.dtype, Encoding: t.elem.enc, Shape: t.shape, Space: r.space, Size: t.size, Offset: e.At + p.from}
+	out := driver.Tensor{Name: []byte(name), DType: t.elem.dtype, Encoding: t.elem.enc, Shape: t.shape, Space: r.Space, Size: t.size, Offset: e.At + p.From}
 	if e.Packed {
 		out.Compression, out.Stored = "deflate", e.Stored
 	}
-	if e.Packed || p.stride != nil || r.big && t.elem.word > 1 && t.size > 0 {
+	if e.Packed || p.Stride != nil || p.Swap > 0 {
 		out.Loaded, out.Offset = true, -1
 	}
 	if r.x.Add(&out) != nil {

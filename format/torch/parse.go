@@ -5,7 +5,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"slices"
-	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -14,46 +13,15 @@ import (
 	"github.com/weightmap/weightmap/internal/zip"
 )
 
-// model is the state of an open model besides its index.
-type model struct {
-	index  *driver.Index
-	stores []blob        // of all files
-	places []place       // by tensor
-	passed []atomic.Bool // storages whose checksum was verified
-	memory *driver.Memory
-}
-
-// blob is a storage in a file. Storages of the legacy container have no checksum.
-type blob struct {
-	zip.Entry
-	*file
-}
-
-// file is one file of a model.
-type file struct {
-	src    driver.Source
-	space  driver.Space
-	zipped bool
-	big    bool // elements are big-endian
-}
-
-// place locates the elements of a tensor.
-type place struct {
-	store  int
-	from   int64 // offset into the storage in bytes
-	extent int64 // bytes from the first element to the last
-	elem   *elem
-	stride []int64 // in elements, nil if contiguous
-}
-
 // reading is the state while a file is parsed.
 type reading struct {
-	*file
-	*model
+	*zip.File
+	m      *zip.Tensors // of all files
 	o      *driver.Options
 	x      *driver.Index  // of this file
-	places []place        // by tensor of this file
+	places []zip.Place    // by tensor of this file
 	byKey  map[string]int // index of each storage
+	big    bool           // elements are big-endian
 	meta   driver.Metadata
 	notes  []string
 	walk   walk
@@ -65,21 +33,17 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parse
 	if err != nil {
 		return nil, err
 	}
-	m := &model{index: x, memory: o.Memory}
-	out := &driver.Parsed{Load: m.load, Verify: m.verify, Touch: m.touch}
+	m := &zip.Tensors{Index: x, Memory: o.Memory}
+	out := &driver.Parsed{Load: m.Load, Verify: m.Verify, Touch: m.Touch}
 	if bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) {
-		err = m.parseIndex(src, o, out)
+		err = parseIndex(m, src, o, out)
 	} else {
 		var r *reading
-		if r, err = m.parseFile(src, 0, x, o); err == nil {
-			m.places, out.Metadata, out.Notes = r.places, r.meta, r.notes
+		if r, err = parseFile(m, src, 0, x, o); err == nil {
+			m.Places, out.Metadata, out.Notes = r.places, r.meta, r.notes
 		}
 	}
-	if err != nil {
-		return nil, err
-	}
-	m.passed = make([]atomic.Bool, len(m.stores))
-	return out, nil
+	return out, err
 }
 
 // isIndex reports whether head begins an index of several files.
@@ -90,17 +54,17 @@ func isIndex(head []byte) bool {
 
 // parseIndex parses an index and all the files it names. If files have metadata with the same key,
 // the first value counts.
-func (m *model) parseIndex(src driver.Source, o *driver.Options, out *driver.Parsed) error {
+func parseIndex(m *zip.Tensors, src driver.Source, o *driver.Options, out *driver.Parsed) error {
 	var files []*reading
 	join := shards.Model{Format: formatName, Open: func(src driver.Source, s driver.Space, y *driver.Index) error {
-		r, err := m.parseFile(src, s, y, o)
+		r, err := parseFile(m, src, s, y, o)
 		files = append(files, r)
-		m.index.Version = y.Version
+		m.Index.Version = y.Version
 		return err
 	}, Placed: func(file, i int) {
-		m.places = append(m.places, files[file].places[i])
+		m.Places = append(m.Places, files[file].places[i])
 	}}
-	_, _, err := join.Parse(src, m.index, o)
+	_, _, err := join.Parse(src, m.Index, o)
 	if err != nil {
 		return err
 	}
@@ -116,16 +80,15 @@ func (m *model) parseIndex(src driver.Source, o *driver.Options, out *driver.Par
 }
 
 // parseFile parses either container in the given address space and lists its tensors in x.
-func (m *model) parseFile(src driver.Source, space driver.Space, x *driver.Index, o *driver.Options) (*reading, error) {
+func parseFile(m *zip.Tensors, src driver.Source, space driver.Space, x *driver.Index, o *driver.Options) (*reading, error) {
 	var head [legacyHead]byte
 	b, err := driver.First(src, head[:])
 	if err != nil {
 		return nil, err
 	}
-	r := &reading{file: &file{src: src, space: space}, model: m, o: o, x: x, byKey: make(map[string]int)}
+	r := &reading{File: &zip.File{Src: src, Space: space}, m: m, o: o, x: x, byKey: make(map[string]int)}
 	switch {
 	case bytes.HasPrefix(b, []byte(zip.LocalMagic)):
-		r.zipped = true
 		err = r.parseArchive()
 	case isLegacy(b):
 		err = r.parseLegacy()
@@ -140,15 +103,15 @@ const storeBytes = 160
 
 // addStore adds a storage. Its key must be new.
 func (r *reading) addStore(key string, e zip.Entry) {
-	r.byKey[key] = len(r.stores)
-	r.stores = append(r.stores, blob{e, r.file})
+	r.byKey[key] = len(r.m.Stores)
+	r.m.Stores = append(r.m.Stores, zip.Store{Entry: e, File: r.File})
 }
 
 // parseLegacy parses the legacy container: pickles of a magic number, the protocol, the system, the
 // object and the keys of the storages, then each storage after its element count.
 func (r *reading) parseLegacy() (err error) {
-	r.x.Version = "legacy"
-	h := driver.ReadHead(r.src, r.o)
+	r.x.Version, r.Plain = "legacy", true
+	h := driver.ReadHead(r.Src, r.o)
 	h.Expect(64 << 10)
 	p := newPickle(nil, 0, r.o.Memory)
 	p.head = h
@@ -197,10 +160,10 @@ func (r *reading) legacyStores(keys []any, roots map[string]*storage, at int64) 
 			return wire.Errorf("", "storage keys", at, format.ErrCorrupt, "storage %.200q occurs twice", key)
 		}
 		var b [8]byte
-		if n := r.src.Size() - at; n < int64(len(b)) {
+		if n := r.Src.Size() - at; n < int64(len(b)) {
 			return wire.Errorf("", "storage count", at, format.ErrTruncated, "needs 8 bytes, %d are left", n)
 		}
-		if _, err := r.src.ReadAt(b[:], at); err != nil {
+		if _, err := r.Src.ReadAt(b[:], at); err != nil {
 			return err
 		}
 		if count := binary.LittleEndian.Uint64(b[:]); count != uint64(s.total) {
@@ -208,14 +171,14 @@ func (r *reading) legacyStores(keys []any, roots map[string]*storage, at int64) 
 		}
 		at += 8
 		size := s.total * s.elem.size
-		if left := r.src.Size() - at; size > left {
+		if left := r.Src.Size() - at; size > left {
 			return wire.Errorf("", "storage", at, format.ErrTruncated, "storage %.200q has %d bytes, %d are left", key, size, left)
 		}
 		r.addStore(key, zip.Entry{At: at, Stored: size, Size: size})
 		at += size
 	}
-	if at < r.src.Size() {
-		r.notes = append(r.notes, fmt.Sprintf("%d bytes follow the last storage", r.src.Size()-at))
+	if at < r.Src.Size() {
+		r.notes = append(r.notes, fmt.Sprintf("%d bytes follow the last storage", r.Src.Size()-at))
 	}
 	return nil
 }

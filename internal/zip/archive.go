@@ -24,7 +24,7 @@ type Archive struct {
 	bytes   []byte      // of the directory
 	heads   wire.Window // beginnings of entries; small neighboring entries are read together
 	inflate *inflater   // nil before the first compressed entry
-	entry   Member // that Each has reached
+	entry   Member      // that Each has reached
 	packed  io.SectionReader
 	head    []byte // inflated
 }

@@ -10,7 +10,6 @@ import (
 	"github.com/klauspost/compress/flate"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // Entry locates the content of an entry.
@@ -30,48 +29,6 @@ func (e *Entry) Compare(sum uint32) error {
 		}
 	}
 	return nil
-}
-
-// Content returns the content of an entry, which may alias the file.
-func (e *Entry) Content(src driver.Source) ([]byte, error) {
-	b, err := src.Slice(e.At, e.Stored)
-	if err != nil || !e.Packed {
-		return b, err
-	}
-	return deflate.Decompress(b, e.Size)
-}
-
-// Verify compares the CRC-32 of the content with those in the archive. name is for progress reports.
-func (e *Entry) Verify(v driver.Verification, src driver.Source, space driver.Space, name string) error {
-	if !e.Packed {
-		sum, err := v.Hash(driver.CRC32, space, e.At, e.Stored, name)
-		if err != nil {
-			return err
-		}
-		return e.Compare(uint32(sum))
-	}
-	b, err := src.Slice(e.At, e.Stored)
-	if err != nil {
-		return err
-	}
-	h := hash{v: v, name: name}
-	if err := deflate.Expand(&h, b, e.Size); err != nil {
-		return err
-	}
-	return e.Compare(h.sum)
-}
-
-// hash is an io.Writer that computes a CRC-32 and reports progress.
-type hash struct {
-	sum  uint32
-	v    driver.Verification
-	name string
-}
-
-func (h *hash) Write(b []byte) (int, error) {
-	h.sum = tensor.UpdateCRC32(h.sum, b)
-	h.v.Done(int64(len(b)), h.name)
-	return len(b), h.v.Context().Err()
 }
 
 // deflate is the codec of compressed entries. It only decompresses.

@@ -1,0 +1,209 @@
+package zip
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/strided"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// Tensors loads and verifies the tensors of a model whose data is in entries.
+type Tensors struct {
+	Index  *driver.Index
+	Memory *driver.Memory
+	Checks bool // Load compares checksums
+	Stores []Store
+	Places []Place // by tensor
+
+	passed []bool // stores that Touch has verified
+}
+
+// Store is an entry of one of the model's files.
+type Store struct {
+	Entry
+	*File
+}
+
+// File is a file with entries.
+type File struct {
+	Src   driver.Source
+	Space driver.Space
+	Plain bool // it is no archive: its entries have no checksums
+}
+
+// Place locates the elements of a tensor.
+type Place struct {
+	Store        int
+	From, Extent int64   // range of the content of the entry
+	Elem         int     // size of an element
+	Swap         int     // size of the words if they are big-endian, or 0
+	Stride       []int64 // in elements; nil if they are contiguous
+}
+
+// dataAlign is the alignment of data that suffices for every dtype.
+const dataAlign = 16
+
+// Load returns the little-endian elements of tensor i in row-major order.
+func (t *Tensors) Load(i int) ([]byte, error) {
+	b, err := t.load(i)
+	return b, t.located(i, err)
+}
+
+// An expanded tensor repeats the elements of its storage. These limit the size of the copy.
+const (
+	expandFloor = 1 << 30
+	expandRatio = 16
+)
+
+func (t *Tensors) load(i int) (b []byte, err error) {
+	p, size := &t.Places[i], t.Index.Size(i)
+	s := &t.Stores[p.Store]
+	if most := max(expandFloor, expandRatio*s.Size); size > most {
+		return nil, fmt.Errorf("%w: it repeats %d bytes up to %d, at most %d are made", tensor.ErrLimit, p.Extent, size, most)
+	}
+	if err := wire.CheckSize(size); err != nil {
+		return nil, err
+	}
+	// The engine has reserved memory for the tensor, but not for its source.
+	ready := s.Packed && p.Stride == nil && p.Swap == 0 && p.From%dataAlign == 0 && p.Extent == s.Size-p.From
+	aside := p.Extent
+	switch {
+	case ready:
+		aside = p.From
+	case s.Packed:
+		aside = s.Size
+	case s.Src.InMemory():
+		aside = 0
+	}
+	if err := t.Memory.Reserve(aside); err != nil {
+		return nil, err
+	}
+	defer t.Memory.Release(aside)
+	if s.Packed || t.Checks {
+		if b, err = s.Content(); err == nil && t.Checks {
+			err = s.Compare(tensor.CRC32(b))
+		}
+		if err == nil {
+			b = b[p.From:][:p.Extent]
+		}
+	} else {
+		b, err = s.Src.Slice(s.At+p.From, p.Extent)
+	}
+	if ready || err != nil {
+		return b, err
+	}
+	out := memory.Aligned(int(size))
+	if p.Stride == nil {
+		copy(out, b)
+	} else {
+		strided.Gather(out, b, t.Index.Shape(i), p.Stride, p.Elem)
+	}
+	if p.Swap > 0 {
+		strided.Swap(out, p.Swap)
+	}
+	return out, nil
+}
+
+// located adds the name and file of tensor i to an error without a location.
+func (t *Tensors) located(i int, err error) error {
+	var e *tensor.Error
+	if err == nil || errors.As(err, &e) {
+		return err
+	}
+	s := &t.Stores[t.Places[i].Store]
+	return wire.InFile(wire.Error("", fmt.Sprintf("tensor %q", t.Index.Name(i)), s.At, err), s.Src.Path())
+}
+
+// Content returns the content of an entry, which may alias the file.
+func (s *Store) Content() ([]byte, error) {
+	b, err := s.Src.Slice(s.At, s.Stored)
+	if err != nil || !s.Packed {
+		return b, err
+	}
+	return deflate.Decompress(b, s.Size)
+}
+
+// Check compares the two checksums that an archive records for the entry of tensor i.
+func (t *Tensors) Check(i int) error {
+	s := &t.Stores[t.Places[i].Store]
+	return t.located(i, s.Compare(s.Sum))
+}
+
+// Touch verifies the checksum of the entry of tensor i before the first access.
+func (t *Tensors) Touch(v driver.Verification, i int) (all bool, err error) {
+	if t.passed == nil {
+		t.passed = make([]bool, len(t.Stores))
+	}
+	n := t.Places[i].Store
+	if !t.Stores[n].Plain && !t.passed[n] {
+		err = t.verify(v, i)
+		t.passed[n] = err == nil
+	}
+	return false, err
+}
+
+// Verify verifies the checksums of all entries.
+func (t *Tensors) Verify(v driver.Verification) error {
+	covered := func(i int) bool { return v.Wanted(i) && !t.Stores[t.Places[i].Store].Plain }
+	first, archives := make(map[int]int), false // the first tensor of each entry
+	for i, p := range t.Places {
+		archives = archives || !t.Stores[p.Store].Plain
+		if _, seen := first[p.Store]; !seen && covered(i) {
+			first[p.Store] = i
+			v.Expect(t.Stores[p.Store].Size)
+		}
+	}
+	if archives {
+		v.Section("directory", "")
+	}
+	err := v.Each(len(t.Stores), func(n int) error {
+		if i, ok := first[n]; ok {
+			return t.verify(v, i)
+		}
+		return nil
+	})
+	for i := range t.Places {
+		if err == nil && covered(i) {
+			v.Cover(i, driver.CRC32.String())
+		}
+	}
+	return err
+}
+
+// verify compares the CRC-32 of the entry of tensor i with those in the archive.
+func (t *Tensors) verify(v driver.Verification, i int) error {
+	s, name := &t.Stores[t.Places[i].Store], t.Index.Name(i)
+	if !s.Packed {
+		sum, err := v.Hash(driver.CRC32, s.Space, s.At, s.Stored, name)
+		if err == nil {
+			err = s.Compare(uint32(sum))
+		}
+		return t.located(i, err)
+	}
+	h := hash{v: v, name: name}
+	b, err := s.Src.Slice(s.At, s.Stored)
+	if err == nil {
+		err = deflate.Expand(&h, b, s.Size)
+	}
+	if err == nil {
+		err = s.Compare(h.sum)
+	}
+	return t.located(i, err)
+}
+
+// hash is an io.Writer that computes a CRC-32 and reports progress.
+type hash struct {
+	sum  uint32
+	v    driver.Verification
+	name string
+}
+
+func (h *hash) Write(b []byte) (int, error) {
+	h.sum = tensor.UpdateCRC32(h.sum, b)
+	h.v.Done(int64(len(b)), h.name)
+	return len(b), h.v.Context().Err()
+}
