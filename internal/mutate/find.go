@@ -6,6 +6,7 @@ import (
 	gobuild "go/build"
 	"go/parser"
 	"go/token"
+	"go/types"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -20,9 +21,11 @@ type check struct {
 	text     string // the operand, with its number if the text repeats in the function
 	file     string
 	line     int
-	from, to int    // offsets of the operand in the file
-	name     string // the package clause's name
-	caught   verdict
+	from, to int     // offsets of the operand in the file
+	name     string  // the package clause's name
+	number   int     // its switch, from 1
+	tests    []*test // those that trip it
+	verdict  verdict
 }
 
 // key identifies a check in survivors.txt, independent of its line.
@@ -36,7 +39,7 @@ func (c *check) String() string {
 type source struct {
 	path string
 	text []byte
-	file *ast.File
+	*ast.File
 }
 
 // written matches files that only write: their input is a plan from the program.
@@ -44,104 +47,108 @@ var written = regexp.MustCompile(`(write|losses|_test)\.go$|/(sign|encode|option
 
 // load parses the reading files of a package that are compiled on this system. Tests cannot miss a
 // check that is not compiled.
-func load(fset *token.FileSet, dir string) ([]source, error) {
-	paths, err := filepath.Glob(filepath.Join(dir, "*.go"))
+func load(fset *token.FileSet, dir string) (all []source, err error) {
+	p, err := gobuild.ImportDir(dir, 0)
 	if err != nil {
 		return nil, err
 	}
-	var all []source
-	for _, p := range paths {
-		if written.MatchString(p) {
+	for _, name := range p.GoFiles {
+		path := filepath.Join(dir, name)
+		if written.MatchString(path) {
 			continue
 		}
-		if here, err := gobuild.Default.MatchFile(filepath.Split(p)); err != nil || !here {
-			if err != nil {
-				return nil, err
-			}
-			continue
-		}
-		b, err := os.ReadFile(p)
+		b, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err
 		}
-		f, err := parser.ParseFile(fset, p, b, parser.SkipObjectResolution|parser.ParseComments)
+		f, err := parser.ParseFile(fset, path, b, parser.SkipObjectResolution)
 		if err != nil {
 			return nil, err
 		}
-		all = append(all, source{p, b, f})
+		all = append(all, source{path, b, f})
 	}
 	return all, nil
+}
+
+// findAll lists the checks of the chosen packages. It looks for functions that make errors in all
+// packages, since they call each other.
+func findAll(all, chosen []target) (checks []*check, err error) {
+	fset := token.NewFileSet()
+	sources := map[string][]source{}
+	for _, t := range all {
+		if sources[t.dir], err = load(fset, t.dir); err != nil {
+			return nil, err
+		}
+	}
+	// Functions of the standard library, and of readers that store their first error.
+	r := refusals{"Errorf": true, "Error": true, "New": true, "Fail": true, "Failf": true}
+	for before := -1; before != len(r); {
+		before = len(r)
+		for _, files := range sources {
+			for _, s := range files {
+				r.learn(s)
+			}
+		}
+	}
+	for _, t := range chosen {
+		for _, s := range sources[t.dir] {
+			f := finder{source: s, pkg: t.dir, fset: fset, refusals: r}
+			for _, d := range s.Decls {
+				if d, ok := d.(*ast.FuncDecl); ok && d.Body != nil {
+					f.function(d)
+				}
+			}
+			checks = append(checks, f.checks...)
+		}
+	}
+	for i, c := range checks {
+		c.number = i + 1
+	}
+	return checks, nil
 }
 
 // refusals holds the names of functions that only make or record errors.
 type refusals map[string]bool
 
-// known returns those of the standard library and of readers that store their first error.
-func known() refusals {
-	return refusals{"Errorf": true, "Error": true, "New": true, "Fail": true, "Failf": true}
-}
-
-// learn adds a package's functions and closures whose returns are all new errors. It goes by names,
-// not types, and repeats until it finds nothing new.
-func (r refusals) learn(all []source) {
-	for before := -1; before != len(r); {
-		before = len(r)
-		for _, s := range all {
-			ast.Inspect(s.file, func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.FuncDecl:
-					if n.Recv != nil && n.Name.Name == "Error" {
-						r[receiver(n)] = true // an error type
-					} else if n.Name.Name != "Unwrap" {
-						r.consider(n.Name, n.Type, n.Body)
-					}
-				case *ast.AssignStmt:
-					if f, ok := n.Rhs[0].(*ast.FuncLit); ok && len(n.Lhs) == 1 {
-						if name, ok := n.Lhs[0].(*ast.Ident); ok {
-							r.consider(name, f.Type, f.Body)
-						}
-					}
-				}
-				return true
-			})
+// learn adds the functions and closures of a file whose returns are all new errors. It goes by names,
+// not types.
+func (r refusals) learn(s source) {
+	ast.Inspect(s.File, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.FuncDecl:
+			if n.Recv != nil && n.Name.Name == "Error" {
+				r[receiver(n)] = true // an error type
+			} else if n.Name.Name != "Unwrap" {
+				r.consider(n.Name, n.Type, n.Body)
+			}
+		case *ast.AssignStmt:
+			name, named := n.Lhs[0].(*ast.Ident)
+			if f, ok := n.Rhs[0].(*ast.FuncLit); ok && named && len(n.Lhs) == 1 {
+				r.consider(name, f.Type, f.Body)
+			}
 		}
-	}
+		return true
+	})
 }
 
 func (r refusals) consider(name *ast.Ident, t *ast.FuncType, body *ast.BlockStmt) {
-	if body == nil || t.Results == nil || !isError(t.Results.List[len(t.Results.List)-1].Type) {
+	if body == nil || t.Results == nil || types.ExprString(t.Results.List[len(t.Results.List)-1].Type) != "error" {
 		return
 	}
 	returns, made := 0, 0
-	each(body, func(n ast.Node) {
+	ast.Inspect(body, func(n ast.Node) bool {
 		if ret, ok := n.(*ast.ReturnStmt); ok {
 			returns++
 			if r.isRefusal(ret) {
 				made++
 			}
 		}
+		_, nested := n.(*ast.FuncLit)
+		return !nested
 	})
 	if returns > 0 && returns == made {
 		r[name.Name] = true
 	}
-}
-
-// each visits the nodes of a function body, without nested functions.
-func each(body ast.Node, f func(ast.Node)) {
-	ast.Inspect(body, func(n ast.Node) bool {
-		if _, ok := n.(*ast.FuncLit); ok {
-			return false
-		}
-		if n != nil {
-			f(n)
-		}
-		return true
-	})
-}
-
-func isError(t ast.Expr) bool {
-	id, ok := t.(*ast.Ident)
-	return ok && id.Name == "error"
 }
 
 // isMade reports whether an expression makes an error.
@@ -159,16 +166,10 @@ func (r refusals) isMade(e ast.Expr) bool {
 	return false
 }
 
+// nameOf returns the last name of an expression like a.b.c.
 func nameOf(e ast.Expr) string {
-	switch e := e.(type) {
-	case *ast.Ident:
-		return e.Name
-	case *ast.SelectorExpr:
-		return e.Sel.Name
-	case *ast.ParenExpr:
-		return nameOf(e.X)
-	}
-	return ""
+	text := types.ExprString(ast.Unparen(e))
+	return text[strings.LastIndexByte(text, '.')+1:]
 }
 
 func (r refusals) isRefusal(ret *ast.ReturnStmt) bool {
@@ -203,76 +204,67 @@ func declines(body []ast.Stmt) bool {
 		return false
 	}
 	ret, ok := body[0].(*ast.ReturnStmt)
-	if !ok {
-		return false
-	}
-	for _, e := range ret.Results {
-		switch e := e.(type) {
-		case *ast.Ident:
-			if e.Name == "false" {
-				return true
-			}
-		case *ast.BasicLit:
-			if e.Value == "0" {
-				return true
-			}
-		case *ast.UnaryExpr:
-			if e.Op == token.SUB {
-				return true
-			}
-		}
-	}
-	return false
+	return ok && slices.ContainsFunc(ret.Results, func(e ast.Expr) bool {
+		text := types.ExprString(e)
+		return text == "false" || text == "0" || text[0] == '-'
+	})
 }
 
-// find lists the checks of a package.
-func find(fset *token.FileSet, dir string, all []source, r refusals) []*check {
-	var found []*check
-	for _, s := range all {
-		for _, d := range s.file.Decls {
-			f, ok := d.(*ast.FuncDecl)
-			if !ok || f.Body == nil {
-				continue
-			}
-			seen := map[string]int{}
-			add := func(cond ast.Expr, body []ast.Stmt) {
-				refuses, declines := r.refuses(body), declines(body)
-				if !refuses && !declines {
-					return
-				}
-				for _, o := range operands(cond) {
-					if isPassedOn(o) || !refuses && !isOrdering(o) {
-						continue
-					}
-					from, to := fset.Position(o.Pos()), fset.Position(o.End())
-					text := strings.Join(strings.Fields(string(s.text[from.Offset:to.Offset])), " ")
-					if seen[text]++; seen[text] > 1 {
-						text = fmt.Sprintf("%s #%d", text, seen[text])
-					}
-					found = append(found, &check{filepath.ToSlash(dir), funcName(f), text, s.path, from.Line, from.Offset, to.Offset, s.file.Name.Name, ""})
-				}
-			}
-			ast.Inspect(f.Body, func(n ast.Node) bool {
-				switch n := n.(type) {
-				case *ast.IfStmt:
-					if !isConversion(n) {
-						add(n.Cond, n.Body.List)
-					}
-				case *ast.SwitchStmt:
-					if n.Tag != nil {
-						break
-					}
-					for _, c := range n.Body.List {
-						for _, cond := range c.(*ast.CaseClause).List {
-							add(cond, c.(*ast.CaseClause).Body)
-						}
-					}
-				}
-				return true
-			})
-		}
+// finder lists the checks of a file.
+type finder struct {
+	source
+	pkg      string
+	fset     *token.FileSet
+	refusals refusals
+	checks   []*check
+}
+
+// function lists the checks of a function.
+func (f *finder) function(d *ast.FuncDecl) {
+	name, seen := d.Name.Name, map[string]int{}
+	if d.Recv != nil {
+		name = receiver(d) + "." + name
 	}
-	return found
+	ast.Inspect(d.Body, func(n ast.Node) bool {
+		switch n := n.(type) {
+		case *ast.IfStmt:
+			if !isConversion(n) {
+				f.condition(name, seen, n.Cond, n.Body.List)
+			}
+		case *ast.SwitchStmt:
+			for _, c := range n.Body.List {
+				c := c.(*ast.CaseClause)
+				for _, cond := range c.List {
+					if n.Tag == nil {
+						f.condition(name, seen, cond, c.Body)
+					}
+				}
+			}
+		}
+		return true
+	})
+}
+
+// condition lists the operands of a condition whose branch refuses or declines.
+func (f *finder) condition(fn string, seen map[string]int, cond ast.Expr, body []ast.Stmt) {
+	refuses := f.refusals.refuses(body)
+	if !refuses && !declines(body) {
+		return
+	}
+	for _, o := range operands(cond) {
+		if isPassedOn(o) || !refuses && !isOrdering(o) {
+			continue
+		}
+		from, to := f.fset.Position(o.Pos()), f.fset.Position(o.End())
+		text := strings.Join(strings.Fields(string(f.text[from.Offset:to.Offset])), " ")
+		if seen[text]++; seen[text] > 1 {
+			text = fmt.Sprintf("%s #%d", text, seen[text])
+		}
+		f.checks = append(f.checks, &check{
+			pkg: f.pkg, fn: fn, text: text, name: f.Name.Name,
+			file: f.path, line: from.Line, from: from.Offset, to: to.Offset,
+		})
+	}
 }
 
 // isConversion reports whether an if statement tests the type of an error in order to add to it.
@@ -285,22 +277,10 @@ func isConversion(n *ast.IfStmt) bool {
 	return ok && nameOf(as.X) == "err" && nameOf(n.Cond) == "ok"
 }
 
-func funcName(f *ast.FuncDecl) string {
-	if f.Recv == nil {
-		return f.Name.Name
-	}
-	return receiver(f) + "." + f.Name.Name
-}
-
+// receiver returns the name of a method's type.
 func receiver(f *ast.FuncDecl) string {
-	t := f.Recv.List[0].Type
-	if p, ok := t.(*ast.StarExpr); ok {
-		t = p.X
-	}
-	if g, ok := t.(*ast.IndexExpr); ok {
-		t = g.X
-	}
-	return nameOf(t)
+	name, _, _ := strings.Cut(types.ExprString(f.Recv.List[0].Type), "[")
+	return strings.TrimPrefix(name, "*")
 }
 
 // operands splits a condition at ||. Each operand is a check.

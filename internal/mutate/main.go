@@ -15,9 +15,10 @@
 package main
 
 import (
+	_ "embed"
 	"flag"
-	"fmt"
 	"io"
+	"log"
 	"os"
 	"slices"
 )
@@ -45,6 +46,7 @@ var targets = []target{
 }
 
 func main() {
+	log.SetFlags(0)
 	verbose := flag.Bool("v", false, "print every check and what became of it")
 	flag.Parse()
 	chosen := targets
@@ -52,25 +54,26 @@ func main() {
 		chosen = slices.DeleteFunc(slices.Clone(targets), func(t target) bool { return !slices.Contains(flag.Args(), t.dir) })
 	}
 	if len(chosen) < flag.NArg() {
-		fmt.Fprintln(os.Stderr, "mutate: only packages that read what strangers made have checks to remove: see targets in main.go")
-		os.Exit(2)
+		log.Fatal("mutate: only packages that read what strangers made have checks to remove: see targets in main.go")
 	}
-	log := io.Discard
-	if *verbose {
-		log = os.Stderr
+	if !*verbose {
+		log.SetOutput(io.Discard)
 	}
-	ok, err := run(os.Stdout, log, targets, chosen, knownSurvivors)
+	ok, err := run(os.Stdout, targets, chosen, knownSurvivors)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(2)
+		log.SetOutput(os.Stderr)
+		log.Fatal(err)
 	}
 	if !ok {
 		os.Exit(1)
 	}
 }
 
+//go:embed survivors.txt
+var knownSurvivors string
+
 // run mutates the chosen packages and prints a report. It reports whether enough checks were caught.
-func run(out, log io.Writer, all, chosen []target, text string) (ok bool, err error) {
+func run(out io.Writer, all, chosen []target, text string) (ok bool, err error) {
 	excused, err := parseKnown(text)
 	if err != nil {
 		return false, err
@@ -79,17 +82,23 @@ func run(out, log io.Writer, all, chosen []target, text string) (ok bool, err er
 	if err != nil {
 		return false, err
 	}
-	b, err := build(chosen, checks)
+	dir, err := os.MkdirTemp("", "mutate")
 	if err != nil {
 		return false, err
 	}
-	defer b.remove()
-	if err := b.trace(log); err != nil {
+	defer os.RemoveAll(dir)
+	tests, err := build(dir, chosen, checks)
+	if err != nil {
 		return false, err
 	}
-	for i, c := range checks {
-		c.caught = b.try(i)
-		fmt.Fprintf(log, "%-9s %v\n", c.caught, c)
+	for _, t := range tests {
+		if err := t.trace(checks); err != nil {
+			return false, err
+		}
+	}
+	for _, c := range checks {
+		c.verdict = c.try()
+		log.Printf("%-9s %v", c.verdict, c)
 	}
 	return report(out, chosen, checks, excused), nil
 }

@@ -1,7 +1,6 @@
 package main
 
 import (
-	"io"
 	"os/exec"
 	"strings"
 	"testing"
@@ -45,7 +44,7 @@ listed in survivors.txt, but there is no such check: internal/mutate/testdata/to
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var out strings.Builder
-			ok, err := run(&out, io.Discard, toy, toy, tt.known)
+			ok, err := run(&out, toy, toy, tt.known)
 			if err != nil || ok {
 				t.Fatalf("ok %v, %v\n%s", ok, err, &out)
 			}
