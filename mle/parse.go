@@ -339,8 +339,8 @@ func (f *parsed) readGraph() error {
 
 // descriptor decodes descriptor i. Its shape begins at dims[0], if dims has room.
 func (f *parsed) descriptor(i int, dims []int64) Descriptor {
-	le, row := binary.LittleEndian, f.rows[i*descriptorSize:]
-	d := Descriptor{Name: f.names[i], DType: dtypeOf(row[52]), Code: row[52], Offset: le.Uint64(row), Size: int64(le.Uint64(row[8:]))}
+	le, row := binary.LittleEndian, (*[descriptorSize]byte)(f.rows[i*descriptorSize:])
+	d := Descriptor{Name: f.names[i], DType: dtypeOf(row[52]), Code: row[52], Offset: le.Uint64(row[:]), Size: int64(le.Uint64(row[8:]))}
 	for k := range min(maxRank, le.Uint32(row[16:])) {
 		dims = append(dims, int64(le.Uint32(row[20+4*k:])))
 	}
