@@ -1,8 +1,9 @@
 package mag
 
 import (
+	"fmt"
+
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -22,7 +23,7 @@ const (
 // sumForm is a way to compute the checksum. Files do not record it; readers try
 // all forms.
 type sumForm struct {
-	whole  bool // includes the header before byte 12, with a zero checksum
+	whole  bool // includes the header before the checksum, and zeros in its place
 	update func(sum uint32, b []byte) uint32
 	kind   string // name for a verification
 	note   string // how it differs from the reference
@@ -35,35 +36,21 @@ var sumForms = [...]sumForm{
 	{true, tensor.UpdateCRC32C, "crc32c", "checksum is CRC-32C of header and records, not the reference's from byte 12"},
 }
 
-// compute returns the checksum of the structural part s, header and records.
-func (f *sumForm) compute(s []byte) (sum uint32) {
+// sum returns the checksum of the structural part b.
+func (c *container) sum(f *sumForm, b []byte) (sum uint32) {
 	if f.whole {
-		sum = f.update(f.update(0, s[:checksumOffset]), make([]byte, checksummedFrom-checksumOffset))
+		sum = f.update(f.update(0, b[:c.checksumAt]), make([]byte, 4))
 	}
-	return f.update(sum, s[checksummedFrom:])
+	return f.update(sum, b[c.checksumAt+4:len(b)-c.uncovered])
 }
 
-// checkV1 returns the form whose checksum of the structural part s matches.
-func checkV1(s []byte) (*sumForm, error) {
-	stored := u32(s, checksumOffset)
-	for i := range sumForms {
-		if f := &sumForms[i]; f.compute(s) == stored {
+// checksum checks the checksum of the structural part b and returns its form.
+func (c *container) checksum(b []byte) (*sumForm, error) {
+	stored := u32(b, int(c.checksumAt))
+	for i := range sumForms[:c.sums] {
+		if f := &sumForms[i]; c.sum(f, b) == stored {
 			return f, nil
 		}
 	}
-	return &sumForms[0], checksumError(checksumOffset, stored, sumForms[0].compute(s))
-}
-
-// checkSnapshot checks the checksum of the structural part s, which ends with
-// "BUF!". The checksum does not cover that marker.
-func checkSnapshot(s []byte) error {
-	stored, sum := u32(s, snapChecksumAt), tensor.UpdateCRC32C(0, s[snapSummedFrom:len(s)-len(markerBuffer)])
-	if sum != stored {
-		return checksumError(snapChecksumAt, stored, sum)
-	}
-	return nil
-}
-
-func checksumError(at int64, stored, computed uint32) error {
-	return wire.Errorf(formatName, "checksum", at, format.ErrChecksum, "stored %08x, computed %08x", stored, computed)
+	return &sumForms[0], fmt.Errorf("%w: stored %08x, computed %08x", format.ErrChecksum, stored, c.sum(&sumForms[0], b))
 }

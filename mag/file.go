@@ -46,15 +46,12 @@ func From(m *format.Model) (*File, bool) {
 }
 
 func file(m *format.Model, err error) (*File, error) {
-	if err != nil {
-		return nil, err
-	}
 	f, _ := From(m)
-	return f, nil
+	return f, err
 }
 
 // Snapshot reports whether the file is a snapshot container rather than version 1.
-func (f *File) Snapshot() bool { return f.f.snapshot }
+func (f *File) Snapshot() bool { return f.f.container == &containerSnapshot }
 
 // Timestamp returns the stored time of a snapshot, in Unix seconds. It returns 0
 // for version 1, which has no timestamp.

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"slices"
 
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -11,29 +12,43 @@ const formatName = "mag"
 
 const magic = "MAG!"
 
-// The version fields of the two containers, and the corresponding values of
-// Version.
+// container has what differs between the two containers.
+type container struct {
+	version    string
+	checksumAt int64 // offset of the checksum
+	sums       int   // number of sumForms that files may have
+	uncovered  int   // bytes at the end of the structural part that the checksum does not cover
+	covered    string
+
+	dtypes                            []tensor.DType // by code
+	dtype, rank, numel, offset, shape int            // offsets in a tensor's record
+	keyField                          string
+}
+
+var (
+	containerV1 = container{
+		version: "1", checksumAt: 8, sums: len(sumForms), covered: "header and records",
+		dtypes: dtypesV1[:], dtype: 0, rank: 1, numel: 4, offset: 12, shape: 20, keyField: "tensor key",
+	}
+	containerSnapshot = container{
+		version: "0.1.0", checksumAt: 16, sums: 1, uncovered: len(markerBuffer), covered: "header and descriptors",
+		dtypes: dtypesSnapshot[:], dtype: 1, rank: 0, numel: 8, offset: 16, shape: 24, keyField: "tensor key_id",
+	}
+)
+
+// The version fields of the two containers.
 const (
 	wordV1       = 1
 	wordSnapshot = 100 // 0.1.0 as major*10000 + minor*100 + patch
-
-	versionV1       = "1"
-	versionSnapshot = "0.1.0"
 )
 
-// Version 1: offsets in the header, sizes in bytes, and limits.
+// Version 1: sizes in bytes, and limits.
 const (
-	headerSize      = 24
-	checksumOffset  = 8
-	checksummedFrom = 12 // num_tensors; the reference's checksum begins here
-	metadataCountAt = 16
-	headerAuxOffset = 20
-
-	metadataHead      = 16 // aux, payload, key_length
-	metadataKeyLength = 12
-	tensorHead        = 20                     // aux, numel, offset
-	minMetadata       = metadataHead + 1       // with the shortest key
-	minTensor         = tensorHead + 8 + 4 + 1 // with one dim and the shortest key
+	headerSize   = 24
+	metadataHead = 16                     // aux, payload, key_length
+	tensorHead   = 20                     // aux, numel, offset
+	minMetadata  = metadataHead + 1       // with the shortest key
+	minTensor    = tensorHead + 8 + 4 + 1 // with one dim and the shortest key
 
 	maxKey  = 1<<16 - 1
 	maxRank = 255
@@ -48,14 +63,11 @@ const (
 	firstExtended   = 16 // the first dtype code of this library
 )
 
-// The snapshot container: offsets in the header, sizes in bytes, and limits.
+// The snapshot container: sizes in bytes, and limits.
 const (
-	snapHeader      = 32
-	timestampOffset = 8
-	snapChecksumAt  = 16
-	snapSummedFrom  = 20
-	snapSmallest    = snapHeader + 4*4 + 4 + 4 // marks, count of strings, last offset
-	snapDescriptor  = 24                       // without dims
+	snapHeader     = 32
+	snapSmallest   = snapHeader + 4*4 + 4 + 4 // marks, count of strings, last offset
+	snapDescriptor = 24                       // without dims
 
 	snapMaxStrings = 65534
 	snapMaxBlob    = 128 << 20
@@ -92,6 +104,22 @@ func dtypeOf(table []tensor.DType, code byte) tensor.DType {
 
 // codeOf is the inverse of dtypeOf.
 func codeOf(table []tensor.DType, d tensor.DType) byte { return byte(slices.Index(table, d)) }
+
+// appendRecord appends the tensor record up to the shape, with a key_id unless the container is version 1.
+func (c *container) appendRecord(w *wire.Buffer, t *tensor.Info, keyID int, offset int64) {
+	var all [snapDescriptor]byte
+	head := all[:c.shape]
+	head[c.dtype], head[c.rank] = codeOf(c.dtypes, t.DType), byte(len(t.Shape))
+	if c == &containerSnapshot {
+		binary.LittleEndian.PutUint32(head[4:], uint32(keyID))
+	}
+	binary.LittleEndian.PutUint64(head[c.numel:], uint64(t.Size/t.DType.Size()))
+	binary.LittleEndian.PutUint64(head[c.offset:], uint64(offset))
+	w.Raw(head)
+	for _, d := range t.Shape {
+		w.I64(d)
+	}
+}
 
 func u32(b []byte, at int) uint32 { return binary.LittleEndian.Uint32(b[at:]) }
 func u64(b []byte, at int) uint64 { return binary.LittleEndian.Uint64(b[at:]) }

@@ -18,10 +18,3 @@ type WriteOptions struct {
 	// file can then be streamed.
 	NoDigests bool
 }
-
-func (o *WriteOptions) orDefault() *WriteOptions {
-	if o == nil {
-		return &WriteOptions{}
-	}
-	return o
-}

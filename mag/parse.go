@@ -2,7 +2,6 @@ package mag
 
 import (
 	"cmp"
-	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -10,172 +9,152 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // parsed is an open file, except for its index.
 type parsed struct {
 	driver.Parsed
+	*container
 	src      driver.Source
 	index    *driver.Index
-	snapshot bool
 	end      int64    // end of the structural part: header and records
 	dataEnd  int64    // end of the last tensor data
-	form     *sumForm // of the checksum of version 1; nil if it was not checked
+	form     *sumForm // of the checksum; nil if it was not checked
 	digests  []digest // by tensor; nil if none is recorded
 	digested int      // tensors with a digest
 	stamp    uint64   // timestamp of a snapshot, in Unix seconds
 }
 
-// parse reads the structure of either container.
-func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
-	f := &parsed{src: src, index: x}
-	d := decoder{head: driver.ReadHead(src, o), size: src.Size()}
-	err := f.parse(&d, o)
-	return f, cmp.Or(err, d.head.Close(f.end))
-}
-
-func (f *parsed) parse(d *decoder, o *driver.Options) error {
-	if m := d.next("magic", len(magic)); m != nil && string(m) != magic {
-		return wire.Errorf(formatName, "magic", 0, format.ErrMagic, "% x instead of %q", m, magic)
-	}
-	version := d.u32("version")
-	if d.err != nil {
-		return d.err
-	}
-	switch version {
-	case wordV1:
-		return f.parseV1(d, o)
-	case wordSnapshot:
-		return f.parseSnapshot(d, o)
-	}
-	return wire.Errorf(formatName, "version", 4, format.ErrVersion, "%d; known are 1 and 100 (0.1.0)", version)
-}
-
-// decoder reads the structural part of a file. Neither container stores the size
-// of that part, so the decoder reads ahead as far as it needs to.
-type decoder struct {
+// parser reads the structural part of a file. Neither container stores the size of that part. So a first pass
+// finds its end, and a second one decodes the records, after the checksum.
+type parser struct {
+	*parsed
+	wire.Cursor
 	head *driver.Head
-	b    []byte // the beginning of the file
-	at   int
-	size int64 // of the file
-	err  error // the first failure; after it, next returns nil
-	left int   // records that were not read yet
+	opts *driver.Options
+	b    []byte // the structural part
+}
+
+// Parse implements driver.Driver.
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+	p := parser{parsed: &parsed{src: src, index: x}, head: driver.ReadHead(src, o), opts: o}
+	p.Cursor = wire.HeadCursor(formatName, p.head, src.Size())
+	p.parse()
+	f := p.parsed
+	if err := cmp.Or(p.Err(), p.head.Close(f.end)); err != nil {
+		return nil, err
+	}
+	f.Own, f.Notes, f.TensorSum, f.Verify = f, f.notes(), f.digest, f.verify
+	return &f.Parsed, nil
+}
+
+func (p *parser) parse() {
+	p.mark("magic", magic, format.ErrMagic)
+	switch version := p.U32("version"); version {
+	case wordV1:
+		p.container = &containerV1
+		p.parseV1()
+	case wordSnapshot:
+		p.container = &containerSnapshot
+		p.parseSnapshot()
+	default:
+		p.Failf("version", 4, format.ErrVersion, "%d; known are 1 and 100 (0.1.0)", version)
+	}
 }
 
 const typicalRecord = 48 // bytes
 
-// next returns the next n bytes, nil after a failure. They are valid until the next call.
-func (d *decoder) next(field string, n int) []byte {
-	at := d.at
-	if n > len(d.b)-at && !d.read(field, n) {
-		return nil
-	}
-	d.at = at + n
-	return d.b[at:d.at]
+// next reports whether n more records are to be read. It announces their size.
+func (p *parser) next(n int) bool {
+	p.head.Expect(p.Offset() + typicalRecord*int64(n))
+	return n > 0 && p.Err() == nil
 }
 
-// read reads the file up to n bytes behind the position, and as much more as the
-// remaining records probably take.
-func (d *decoder) read(field string, n int) bool {
-	end := int64(d.at) + int64(n)
-	if d.err == nil && end > d.size {
-		d.fail(field, d.at, format.ErrTruncated, "needs %d bytes, the file ends at %d", n, d.size)
-	}
-	if d.err != nil {
-		return false
-	}
-	d.head.Expect(end + typicalRecord*int64(d.left))
-	if d.b, d.err = d.head.Need(end); d.err != nil {
-		d.b = nil
-	}
-	if errors.Is(d.err, format.ErrLimit) {
-		d.err = wire.Error(formatName, "header", -1, d.err)
-	}
-	return d.err == nil
-}
-
-// fail records the first failure, at offset at of the file.
-func (d *decoder) fail(field string, at int, sentinel error, text string, args ...any) {
-	if d.err == nil {
-		d.b, d.err = nil, wire.Errorf(formatName, field, int64(at), sentinel, text, args...)
-	}
-}
-
-func (d *decoder) u32(field string) uint32 {
-	if p := d.next(field, 4); p != nil {
-		return u32(p, 0)
-	}
-	return 0
-}
-
-// mark checks one of the four-byte markers between sections.
-func (d *decoder) mark(want string) {
-	if m := d.next("marker "+want, len(want)); m != nil && string(m) != want {
-		d.fail("marker "+want, d.at-len(want), format.ErrCorrupt, "found %q", m)
+// mark checks four bytes that are always the same.
+func (p *parser) mark(field, want string, sentinel error) {
+	if m := p.Bytes(field, uint64(len(want))); m != nil && string(m) != want {
+		p.Failf(field, p.Offset()-int64(len(want)), sentinel, "% x instead of %q", m, want)
 	}
 }
 
 // expect checks that n, the number of tensors in the header, is within the limit, and
 // that the file is not smaller than least bytes.
-func (d *decoder) expect(field string, at int64, n uint32, least uint64) error {
-	if n > driver.MaxTensors {
-		return wire.Errorf(formatName, field, at, format.ErrLimit, "%d tensors, at most %d are allowed", n, driver.MaxTensors)
+func (p *parser) expect(field string, at int64, n uint32, least uint64) {
+	switch size := uint64(p.src.Size()); {
+	case n > driver.MaxTensors:
+		p.Failf(field, at, format.ErrLimit, "%d tensors, at most %d are allowed", n, driver.MaxTensors)
+	case least > size:
+		p.Failf(field, at, format.ErrTruncated, "%d tensors, with all else, take at least %d bytes; the file has %d", n, least, size)
 	}
-	if least > uint64(d.size) {
-		return wire.Errorf(formatName, field, at, format.ErrTruncated, "%d tensors, with all else, take at least %d bytes; the file has %d", n, least, d.size)
+}
+
+// finish ends the first pass, checks the checksum, and makes room for tensors with names of nameBytes bytes.
+func (p *parser) finish(tensors, nameBytes, dims int) {
+	if p.Err() != nil {
+		return
 	}
-	return nil
+	p.end, p.dataEnd = p.Offset(), p.Offset()
+	p.b = p.Window(0, p.end)
+	p.index.Version = p.version
+	if p.opts.Check.Sums() {
+		var err error
+		if p.form, err = p.checksum(p.b); err != nil {
+			p.Fail("checksum", p.checksumAt, err)
+		}
+	}
+	p.index.Grow(tensors, nameBytes, dims)
 }
 
-// container has the offsets of the fields that the records of both containers have.
-type container struct {
-	dtypes             []tensor.DType
-	dtype, numel, dims int // offsets in a record
-}
-
-// record is the tensor record being read.
-type record struct {
-	*container
-	b      []byte // the record
-	at     int    // file offset of the record
-	keyAt  int    // file offset of the key
-	tensor driver.Tensor
-}
-
-func (r *record) bad(field string, off int, sentinel error, text string, args ...any) error {
-	return wire.Errorf(formatName, field, int64(r.at+off), sentinel, "%s (tensor %q)", fmt.Sprintf(text, args...), r.tensor.Name)
-}
-
-// decode fills in dtype, shape and size of the tensor and checks its name.
-func (r *record) decode(rank int, x *driver.Index) error {
-	t := &r.tensor
-	t.DType = dtypeOf(r.dtypes, r.b[r.dtype])
+// tensor adds the tensor of the record at an offset. Its errors name the tensor.
+func (p *parser) tensor(at int, name []byte, keyAt int) {
+	b, t := p.b[at:], driver.Tensor{Name: name, DType: dtypeOf(p.dtypes, p.b[at+p.dtype])}
+	bad := func(field string, off int, sentinel error, text string, args ...any) {
+		p.Failf(field, int64(at+off), sentinel, "%s (tensor %q)", fmt.Sprintf(text, args...), name)
+	}
 	if !t.DType.Valid() {
-		return r.bad("tensor dtype", r.dtype, format.ErrUnsupported, "unknown code %d", r.b[r.dtype])
+		bad("tensor dtype", p.dtype, format.ErrUnsupported, "unknown code %d", b[p.dtype])
 	}
-	if err := driver.CheckName(t.Name); err != nil {
-		return wire.Error(formatName, "tensor key", int64(r.keyAt), err)
+	if err := driver.CheckName(name); err != nil {
+		p.Fail("tensor key", int64(keyAt), err)
 	}
-	t.Shape = x.Dims(rank)
+	t.Shape = p.index.Dims(int(b[p.rank]))
 	elems := uint64(1)
 	for i := range t.Shape {
-		d := u64(r.b, r.dims+8*i)
+		d := u64(b, p.shape+8*i)
 		hi, lo := bits.Mul64(elems, d)
 		if hi != 0 || lo == 0 || lo > math.MaxInt64 {
-			return r.bad("tensor shape", r.dims+8*i, format.ErrCorrupt, "dim %d is 0 or the product reaches 2^63", i)
+			bad("tensor shape", p.shape+8*i, format.ErrCorrupt, "dim %d is 0 or the product reaches 2^63", i)
 		}
 		t.Shape[i], elems = int64(d), lo
 	}
-	if numel := u64(r.b, r.numel); numel != elems {
-		return r.bad("tensor numel", r.numel, format.ErrCorrupt, "%d, but the product of the dims is %d", numel, elems)
+	if numel := u64(b, p.numel); numel != elems {
+		bad("tensor numel", p.numel, format.ErrCorrupt, "%d, but the product of the dims is %d", numel, elems)
 	}
 	hi, size := bits.Mul64(elems, uint64(t.DType.Size()))
 	if hi != 0 || size > math.MaxInt64 {
-		return r.bad("tensor numel", r.numel, format.ErrCorrupt, "%d elements of %v reach 2^63 bytes", elems, t.DType)
+		bad("tensor numel", p.numel, format.ErrCorrupt, "%d elements of %v reach 2^63 bytes", elems, t.DType)
 	}
-	t.Size = int64(size)
-	return nil
+	offset, field, fileSize := u64(b, p.offset), "tensor offset", uint64(p.src.Size())
+	if p.container == &containerSnapshot {
+		if before := uint64(p.dataEnd - p.end); offset != before {
+			bad(field, p.offset, format.ErrCorrupt, "%d, the tensors before end at %d", offset, before)
+		}
+		offset, field = uint64(p.dataEnd), "tensor data"
+	}
+	switch {
+	case offset > fileSize || size > fileSize-offset:
+		bad(field, p.offset, format.ErrTruncated, "%d bytes at %d, the file has %d", size, offset, fileSize)
+	case offset < uint64(p.end):
+		bad(field, p.offset, format.ErrCorrupt, "%d lies inside header and records, which end at %d", offset, p.end)
+	}
+	if p.Err() != nil {
+		return
+	}
+	t.Offset, t.Size = int64(offset), int64(size)
+	if err := p.index.Add(&t); err != nil {
+		p.Fail(p.keyField, int64(keyAt), err)
+	}
+	p.dataEnd = max(p.dataEnd, t.Offset+t.Size)
 }
 
 // notes lists irregularities that readers tolerate.
@@ -188,7 +167,7 @@ func (f *parsed) notes() []string {
 	if f.index.Len() == 0 {
 		end = f.end
 	}
-	if n := f.src.Size() - end; n > 0 && !f.snapshot {
+	if n := f.src.Size() - end; n > 0 {
 		notes = append(notes, plural(n, "byte follows", "bytes follow")+" the last tensor")
 	}
 	if n := f.index.Len() - f.digested; n > 0 {
@@ -202,6 +181,12 @@ func plural(n int64, one, more string) string {
 		return "1 " + one
 	}
 	return fmt.Sprintf("%d %s", n, more)
+}
+
+// digest is the XXH64 of a tensor's data.
+type digest struct {
+	sum      uint64
+	recorded bool
 }
 
 // digest returns the recorded checksum of the data of tensor i.
@@ -218,11 +203,7 @@ func (f *parsed) verify(v driver.Verification) error {
 	if err != nil {
 		return err
 	}
-	if f.snapshot {
-		v.Section("header and descriptors", "crc32c")
-		return checkSnapshot(b)
-	}
-	form, err := checkV1(b)
-	v.Section("header and records", form.kind)
+	form, err := f.checksum(b)
+	v.Section(f.covered, form.kind)
 	return err
 }

@@ -10,12 +10,6 @@ import (
 // fileFormat is the driver, with its write options.
 type fileFormat struct{ opts WriteOptions }
 
-var (
-	_ driver.Layouter     = fileFormat{}
-	_ driver.Lossy        = fileFormat{}
-	_ driver.Configurable = fileFormat{}
-)
-
 var codec = format.With(fileFormat{})
 
 func init() { format.Register(fileFormat{}) }
@@ -29,16 +23,6 @@ func (d fileFormat) Describe() driver.Description {
 
 // Detect implements driver.Driver.
 func (fileFormat) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(magic)) }
-
-// Parse implements driver.Driver.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
-	f, err := parse(src, x, o)
-	if err != nil {
-		return nil, err
-	}
-	f.Own, f.Notes, f.TensorSum, f.Verify = f, f.notes(), f.digest, f.verify
-	return &f.Parsed, nil
-}
 
 // Losses implements driver.Lossy.
 func (d fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {

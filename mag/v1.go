@@ -5,168 +5,109 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/wire"
 )
 
-var recordV1 = container{dtypes: dtypesV1[:], dtype: 0, numel: 4, dims: tensorHead}
-
-func (f *parsed) parseV1(d *decoder, o *driver.Options) error {
-	d.at = checksumOffset
-	d.u32("checksum")
-	tensors, entries, aux := d.u32("num_tensors"), d.u32("num_meta_kv"), d.u32("aux")
-	if d.err != nil {
-		return d.err
-	}
+func (p *parser) parseV1() {
+	p.U32("checksum")
+	tensors, entries, aux := p.U32("num_tensors"), p.U32("num_meta_kv"), p.U32("aux")
 	if aux != 0 {
-		return wire.Errorf(formatName, "aux", headerAuxOffset, format.ErrCorrupt, "reserved bits are set: %#x", aux)
+		p.Failf("aux", headerSize-4, format.ErrCorrupt, "reserved bits are set: %#x", aux)
 	}
 	least := headerSize + minMetadata*uint64(entries)
-	if least > uint64(d.size) {
-		return wire.Errorf(formatName, "num_meta_kv", metadataCountAt, format.ErrTruncated, "%d entries take at least %d bytes; the file has %d", entries, least-headerSize, d.size)
+	if size := uint64(p.src.Size()); least > size {
+		p.Failf("num_meta_kv", headerSize-8, format.ErrTruncated, "%d entries take at least %d bytes; the file has %d", entries, least-headerSize, size)
 	}
-	if err := d.expect("num_tensors", checksummedFrom, tensors, least+minTensor*uint64(tensors)); err != nil {
-		return err
+	p.expect("num_tensors", headerSize-12, tensors, least+minTensor*uint64(tensors))
+	for left := int(entries); p.next(left); left-- {
+		p.key("metadata key", p.Bytes("metadata record", metadataHead))
 	}
-	d.left = int(entries) + int(tensors)
-
-	// This pass finds the end of the records, which the checksum needs.
-	for range entries {
-		d.key("metadata key", d.next("metadata record", metadataHead))
-		if d.left--; d.err != nil {
-			return d.err
+	metaEnd, dims := int(p.Offset()), 0
+	for left := int(tensors); p.next(left); left-- {
+		dims += p.skipTensor()
+	}
+	p.finish(int(tensors), int(p.Offset())-metaEnd-int(tensors)*(tensorHead+4)-8*dims, dims)
+	for at := metaEnd; at < len(p.b) && p.Err() == nil; {
+		keyAt := at + tensorHead + 8*int(p.b[at+1]) + 4
+		end := keyAt + int(u32(p.b, keyAt-4))
+		if p.b[at+2]|p.b[at+3] != 0 {
+			p.Failf("tensor aux", int64(at), format.ErrCorrupt, "reserved bits are set (tensor %q)", p.b[keyAt:end])
 		}
+		p.tensor(at, p.b[keyAt:end], keyAt)
+		at = end
 	}
-	metaEnd, names, dims := d.at, 0, 0
-	for range tensors {
-		rank := d.tensorRecord()
-		if d.left--; d.err != nil {
-			return d.err
-		}
-		dims += rank
+	if p.Err() == nil {
+		p.readMetadata(p.b[:metaEnd])
 	}
-	names = d.at - metaEnd - int(tensors)*(tensorHead+4) - 8*dims
-	b := d.b[:d.at]
-	f.end, f.dataEnd = int64(d.at), int64(d.at)
-	var err error
-	if o.Check.Sums() {
-		if f.form, err = checkV1(b); err != nil {
-			return err
-		}
-	}
-
-	f.index.Version = versionV1
-	f.index.Grow(int(tensors), names, dims)
-	r := record{container: &recordV1}
-	for at := metaEnd; at < len(b); {
-		if at, err = f.readTensor(b, at, &r); err != nil {
-			return err
-		}
-	}
-	return f.readMetadata(b[:metaEnd], o)
 }
 
-// tensorRecord skips a tensor record and returns its rank.
-func (d *decoder) tensorRecord() (rank int) {
-	head := d.next("tensor record", tensorHead)
+// skipTensor skips a tensor record and returns its rank.
+func (p *parser) skipTensor() (rank int) {
+	head := p.Bytes("tensor record", tensorHead)
 	if head == nil {
 		return 0
 	}
 	if rank = int(head[1]); rank == 0 {
-		d.fail("tensor rank", d.at-tensorHead+1, format.ErrCorrupt, "0; the least is 1")
+		p.Failf("tensor rank", p.Offset()-tensorHead+1, format.ErrCorrupt, "0; the least is 1")
 	}
-	d.key("tensor key", d.next("tensor shape", 8*rank+4))
+	p.key("tensor key", p.Bytes("tensor shape", 8*uint64(rank)+4))
 	return rank
 }
 
 // key skips a key. before ends with its length and is nil after a failure.
-func (d *decoder) key(field string, before []byte) {
+func (p *parser) key(field string, before []byte) {
 	if before == nil {
 		return
 	}
 	n := u32(before, len(before)-4)
 	if n == 0 || n > maxKey {
-		d.fail(field+"_length", d.at-4, format.ErrCorrupt, "%d; keys have 1 to %d bytes", n, maxKey)
-		return
+		p.Failf(field+"_length", p.Offset()-4, format.ErrCorrupt, "%d; keys have 1 to %d bytes", n, maxKey)
 	}
-	d.next(field, int(n))
-}
-
-// readTensor adds the tensor of the record at b[at:] and returns the end of the record.
-func (f *parsed) readTensor(b []byte, at int, r *record) (end int, err error) {
-	rank, t := int(b[at+1]), &r.tensor
-	r.at, r.keyAt = at, at+tensorHead+8*rank+4
-	end = r.keyAt + int(u32(b, r.keyAt-4))
-	r.b, t.Name = b[at:r.keyAt], b[r.keyAt:end]
-	if r.b[2]|r.b[3] != 0 {
-		return 0, r.bad("tensor aux", 0, format.ErrCorrupt, "reserved bits are set")
-	}
-	if err := r.decode(rank, f.index); err != nil {
-		return 0, err
-	}
-	offset, size := u64(r.b, 12), uint64(f.src.Size())
-	if offset > size || uint64(t.Size) > size-offset {
-		return 0, r.bad("tensor offset", 12, format.ErrTruncated, "%d bytes at %d, the file has %d", t.Size, offset, size)
-	}
-	if t.Offset = int64(offset); t.Offset < f.end {
-		return 0, r.bad("tensor offset", 12, format.ErrCorrupt, "%d lies inside header and records, which end at %d", offset, f.end)
-	}
-	if err := f.index.Add(t); err != nil {
-		return 0, wire.Error(formatName, "tensor key", int64(r.keyAt), err)
-	}
-	f.dataEnd = max(f.dataEnd, t.Offset+t.Size)
-	return end, nil
-}
-
-// digest is the XXH64 of a tensor's data.
-type digest struct {
-	sum      uint64
-	recorded bool
+	p.Bytes(field, uint64(n))
 }
 
 // readMetadata splits the metadata records in b into digests and ordinary entries.
 // Writers store digests in the order of the tensors, so it compares each with the
 // next tensor before it looks it up.
-func (f *parsed) readMetadata(b []byte, o *driver.Options) error {
+func (p *parser) readMetadata(b []byte) {
 	next := 0
 	known := make(map[string]bool) // the keys of ordinary entries so far
-	for at := headerSize; at < len(b); {
+	for at := headerSize; at < len(b) && p.Err() == nil; {
 		start, kind, bits := int64(at), u32(b, at), u64(b, at+4)
-		key := b[at+metadataHead:][:u32(b, at+metadataKeyLength)]
+		key := b[at+metadataHead:][:u32(b, at+metadataHead-4)]
 		keyAt := start + metadataHead
 		at += metadataHead + len(key)
 		if kind>>8 != 0 {
-			return wire.Errorf(formatName, "metadata aux", start, format.ErrCorrupt, "reserved bits are set: %#x", kind)
+			p.Failf("metadata aux", start, format.ErrCorrupt, "reserved bits are set: %#x", kind)
 		}
 		if kind != metadataInt64 && kind != metadataFloat64 {
-			return wire.Errorf(formatName, "metadata type", start, format.ErrUnsupported, "unknown type %d", kind)
+			p.Failf("metadata type", start, format.ErrUnsupported, "unknown type %d", kind)
 		}
-		i, named := f.digestOf(key, next)
-		if named && f.digest(i).Kind != driver.NoSum || known[string(key)] {
-			return wire.Errorf(formatName, "metadata key", keyAt, format.ErrCorrupt, "%q occurs twice", key)
+		i, named := p.digestOf(key, next)
+		if named && p.digest(i).Kind != driver.NoSum || known[string(key)] {
+			p.Failf("metadata key", keyAt, format.ErrCorrupt, "%q occurs twice", key)
 		}
 		if named && kind == metadataInt64 {
-			if f.digests == nil {
-				f.digests = make([]digest, f.index.Len())
+			if p.digests == nil {
+				p.digests = make([]digest, p.index.Len())
 			}
-			f.digests[i] = digest{bits, true}
-			f.digested++
+			p.digests[i] = digest{bits, true}
+			p.digested++
 			next = i + 1
 			continue
 		}
 		if err := driver.CheckName(key); err != nil {
-			return wire.Error(formatName, "metadata key", keyAt, err)
+			p.Fail("metadata key", keyAt, err)
 		}
-		if err := o.Memory.Reserve(int64(metadataHead + len(key) + 32)); err != nil {
-			return wire.Error(formatName, "metadata", headerSize, err)
+		if err := p.opts.Memory.Reserve(int64(metadataHead + len(key) + 32)); err != nil {
+			p.Fail("metadata", headerSize, err)
 		}
 		e := driver.Entry{Key: string(key), Value: int64(bits)}
 		if kind == metadataFloat64 {
 			e.Value = math.Float64frombits(bits)
 		}
 		known[e.Key] = true
-		f.Metadata = append(f.Metadata, e)
+		p.Metadata = append(p.Metadata, e)
 	}
-	return nil
 }
 
 // digestOf returns the index of the tensor whose digest has this key; next is the

@@ -13,15 +13,18 @@ import (
 // each at a multiple of 64. Since the records hold the digests, they are written
 // last, unless there are none.
 func layoutV1(p *driver.Plan, o *WriteOptions) (*driver.Layout, error) {
-	head, err := sizeV1(p, o)
-	if err != nil {
-		return nil, err
+	if o.Checksum > CRC32 {
+		return nil, refuse("checksum", format.ErrUnsupported, "no form %d", o.Checksum)
 	}
-	l := &driver.Layout{Size: head, Offsets: make([]int64, len(p.Tensors)), Sums: driver.XXH64}
-	early := o.NoDigests || len(p.Tensors) == 0
-	if early {
-		l.Parts = append(l.Parts, driver.Part{})
+	for i := range p.Tensors {
+		if name := p.Tensors[i].Name; len(name) > maxKey {
+			return nil, refuse(fmt.Sprintf("tensor %q", name), format.ErrLimit, "the name has %d bytes, at most %d are possible", len(name), maxKey)
+		}
 	}
+	l := &driver.Layout{Offsets: make([]int64, len(p.Tensors)), Sums: driver.XXH64}
+	head := func(sums []uint64) []driver.Part { return []driver.Part{{Bytes: headV1(p, o, l.Offsets, sums)}} }
+	unknown := make([]uint64, len(p.Tensors))
+	l.Size = int64(len(head(unknown)[0].Bytes))
 	pad := func() {
 		if n := -l.Size & (dataAlign - 1); n > 0 {
 			l.Parts = append(l.Parts, driver.Part{Offset: l.Size, Bytes: gap[:n]})
@@ -36,44 +39,20 @@ func layoutV1(p *driver.Plan, o *WriteOptions) (*driver.Layout, error) {
 	if len(p.Tensors) > 0 {
 		pad()
 	}
-	if early {
-		l.Parts[0].Bytes = headV1(p, o, head, l.Offsets, nil)
-		return l, nil
-	}
-	l.Late = func(sums []uint64) ([]driver.Part, error) {
-		return []driver.Part{{Bytes: headV1(p, o, head, l.Offsets, sums)}}, nil
+	if o.NoDigests || len(p.Tensors) == 0 {
+		l.Parts = append(head(unknown), l.Parts...)
+	} else {
+		l.Late = func(sums []uint64) ([]driver.Part, error) { return head(sums), nil }
 	}
 	return l, nil
 }
 
 var gap = bytes.Repeat([]byte{gapByte}, dataAlign)
 
-// sizeV1 checks the plan and returns the size of header and records in bytes.
-func sizeV1(p *driver.Plan, o *WriteOptions) (int64, error) {
-	if o.Checksum > CRC32 {
-		return 0, refuse("checksum", format.ErrUnsupported, "no form %d", o.Checksum)
-	}
-	size := int64(headerSize)
-	for i := range p.Tensors {
-		t := &p.Tensors[i]
-		if len(t.Name) > maxKey {
-			return 0, refuse(fmt.Sprintf("tensor %q", t.Name), format.ErrLimit, "the name has %d bytes, at most %d are possible", len(t.Name), maxKey)
-		}
-		size += tensorHead + 8*int64(len(t.Shape)) + 4 + int64(len(t.Name))
-		if hasDigest(t.Name) && !o.NoDigests {
-			size += metadataHead + int64(len(digestPrefix)+len(t.Name))
-		}
-	}
-	for _, m := range p.Metadata {
-		size += metadataHead + int64(len(m.Key))
-	}
-	return size, nil
-}
-
-// headV1 returns header and records, which have size bytes.
-func headV1(p *driver.Plan, o *WriteOptions, size int64, offsets []int64, sums []uint64) []byte {
+// headV1 returns header and records.
+func headV1(p *driver.Plan, o *WriteOptions, offsets []int64, sums []uint64) []byte {
 	var w wire.Buffer
-	w.Grow(int(size))
+	w.Grow(headerSize + 2*typicalRecord*(len(p.Metadata)+len(p.Tensors)))
 	w.Str(magic)
 	w.U32(wordV1)
 	w.U32(0) // checksum, filled in below
@@ -91,21 +70,14 @@ func headV1(p *driver.Plan, o *WriteOptions, size int64, offsets []int64, sums [
 			entries++
 		}
 	}
-	w.Put32(metadataCountAt, entries)
+	w.Put32(headerSize-8, entries)
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		w.U8(codeOf(dtypesV1[:], t.DType))
-		w.U8(uint8(len(t.Shape)))
-		w.U16(0)
-		w.I64(t.Size / t.DType.Size())
-		w.I64(offsets[i])
-		for _, d := range t.Shape {
-			w.I64(d)
-		}
+		containerV1.appendRecord(&w, t, 0, offsets[i])
 		w.U32(uint32(len(t.Name)))
 		w.Str(t.Name)
 	}
-	w.Put32(checksumOffset, sumForms[o.Checksum].compute(w.Bytes()))
+	w.Put32(8, containerV1.sum(&sumForms[o.Checksum], w.Bytes()))
 	return w.Bytes()
 }
 

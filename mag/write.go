@@ -1,6 +1,7 @@
 package mag
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 
@@ -11,7 +12,7 @@ import (
 // Create starts writing a file to path. It writes a temporary file, which replaces
 // an old file on Close. Nil options work.
 func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
-	o = o.orDefault()
+	o = cmp.Or(o, new(WriteOptions))
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
@@ -19,7 +20,7 @@ func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error
 // digests is buffered first (see Spool); other files are streamed. The tensors of a
 // snapshot are sorted by the size of their elements, largest first.
 func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
-	o = o.orDefault()
+	o = cmp.Or(o, new(WriteOptions))
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
 

@@ -22,7 +22,12 @@ type Cursor struct {
 	pos    int
 	base   int64 // file offset of buf[0]
 	err    error
+	head   Head  // reads more of buf; nil if it is complete
+	size   int64 // of the file of head
 }
+
+// Head reads at least the first n bytes of a file: a driver.Head.
+type Head interface{ Need(n int64) ([]byte, error) }
 
 // NewCursor returns a Cursor at the beginning of buf, whose first byte is at offset
 // base of a file in the named format.
@@ -30,11 +35,25 @@ func NewCursor(format string, buf []byte, base int64) Cursor {
 	return Cursor{format: format, buf: buf, base: base}
 }
 
+// HeadCursor returns a Cursor at the beginning of a file of size bytes, which it reads as far as needed. The bytes
+// that it returns are valid until it reads more.
+func HeadCursor(format string, head Head, size int64) Cursor {
+	return Cursor{format: format, head: head, size: size}
+}
+
+// Window returns all bytes between two file offsets, which were read before.
+func (c *Cursor) Window(from, to int64) []byte { return c.buf[from-c.base : to-c.base : to-c.base] }
+
 // Offset returns the file offset of the next byte.
 func (c *Cursor) Offset() int64 { return c.base + int64(c.pos) }
 
 // Left returns the number of unread bytes.
-func (c *Cursor) Left() int64 { return int64(len(c.buf) - c.pos) }
+func (c *Cursor) Left() int64 {
+	if c.head != nil {
+		return c.size - c.Offset()
+	}
+	return int64(len(c.buf) - c.pos)
+}
 
 // Err returns the first failure, a *tensor.Error.
 func (c *Cursor) Err() error { return c.err }
@@ -102,13 +121,26 @@ func (c *Cursor) Bytes(field string, n uint64) []byte {
 	if c.err != nil {
 		return nil
 	}
-	if n > uint64(len(c.buf)-c.pos) {
-		c.Failf(field, c.Offset(), tensor.ErrTruncated, "needs %d bytes, %d are left", n, c.Left())
+	if n > uint64(len(c.buf)-c.pos) && !c.read(field, n) {
 		return nil
 	}
 	b := c.buf[c.pos : c.pos+int(n) : c.pos+int(n)]
 	c.pos += int(n)
 	return b
+}
+
+// read reads the next n bytes of a head.
+func (c *Cursor) read(field string, n uint64) bool {
+	switch {
+	case n > uint64(c.Left()):
+		c.Failf(field, c.Offset(), tensor.ErrTruncated, "needs %d bytes, %d are left", n, c.Left())
+	case c.head != nil:
+		b, err := c.head.Need(c.Offset() + int64(n))
+		if c.buf = b; err != nil {
+			c.Fail(field, c.Offset(), err)
+		}
+	}
+	return c.err == nil
 }
 
 // Count fails unless n records of at least size bytes fit in the rest of the
