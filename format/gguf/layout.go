@@ -56,7 +56,7 @@ const (
 var typeNames = [numValueTypes]string{"uint8", "int8", "uint16", "int16", "uint32", "int32", "float32", "bool", "string", "interface {}", "uint64", "int64", "float64"}
 
 // valueSizes are the bytes of a value; of strings and arrays the least.
-var valueSizes = [numValueTypes]int{1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8}
+var valueSizes = [numValueTypes]uint64{1, 1, 2, 2, 4, 4, 4, 1, 8, 12, 8, 8, 8}
 
 // elementType is a type of tensor elements: a dtype, or an encoding.
 type elementType struct {

@@ -67,7 +67,7 @@ func (d *decoder) neutral(t valueType) any {
 	if t == typeString {
 		return string(d.text(""))
 	}
-	return driver.Number(fixed[t](d.take("", uint64(valueSizes[t])), 0))
+	return driver.Number(fixed[t](d.Bytes("", valueSizes[t]), 0))
 }
 
 // json writes the next value.
@@ -98,7 +98,7 @@ func (d *decoder) typed(t valueType) any {
 	case typeArray:
 		return d.typedList()
 	}
-	switch v := fixed[t](d.take("", uint64(valueSizes[t])), 0).(type) {
+	switch v := fixed[t](d.Bytes("", valueSizes[t]), 0).(type) {
 	case int64:
 		return Int64(v)
 	case float64:
@@ -136,7 +136,7 @@ func (d *decoder) typedList() any {
 		return elements(n, d.typedList)
 	}
 	size := valueSizes[elem]
-	return fixed[elem](d.take("", n*uint64(size)), size)
+	return fixed[elem](d.Bytes("", n*size), int(size))
 }
 
 func elements[T any](n uint64, next func() T) []T {

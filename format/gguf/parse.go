@@ -57,9 +57,10 @@ func verify(v driver.Verification) error {
 
 // add reads the structure of one file.
 func (f *parsed) add(src driver.Source, space driver.Space) (err error) {
-	d := &decoder{head: driver.ReadHead(src, f.opts), size: src.Size()}
+	d := &decoder{head: driver.ReadHead(src, f.opts)}
+	d.Cursor = wire.HeadCursor(formatName, d.head, src.Size())
 	defer func() {
-		if closeErr := d.head.Close(int64(d.at)); err == nil {
+		if closeErr := d.head.Close(d.Offset()); err == nil {
 			err = closeErr
 		}
 	}()
@@ -67,54 +68,49 @@ func (f *parsed) add(src driver.Source, space driver.Space) (err error) {
 	if space == 0 {
 		f.index.Version = strconv.Itoa(int(version))
 	}
-	p := part{src: src, size: d.size, space: space, count: int(count)}
-	for i := uint64(0); i < count && d.err == nil; i++ {
+	p := part{src: src, size: src.Size(), space: space, count: int(count)}
+	for i := uint64(0); i < count && d.Err() == nil; i++ {
 		e := d.entry()
-		if d.err == nil {
-			d.err = p.note(&e)
-		}
-		if d.err != nil {
-			d.err = named(d.err, "key", e.key)
+		if err := cmp.Or(d.Err(), p.note(&e)); err != nil {
+			return named(err, "key", e.key)
 		}
 	}
 	if n := uint64(f.index.Len()) + tensors; n > uint64(driver.MaxTensors) {
-		d.failf("tensor_count", 8, format.ErrLimit, "%d tensors in all parts, at most %d are allowed", n, driver.MaxTensors)
+		d.Failf("tensor_count", 8, format.ErrLimit, "%d tensors in all parts, at most %d are allowed", n, driver.MaxTensors)
 	}
 	p.align = cmp.Or(p.align, defaultAlign)
-	meta := d.at
-	f.addTensors(d, &p, tensors)
-	if d.err != nil {
-		return d.err
+	meta := d.Offset()
+	if err := f.addTensors(d, &p, tensors); err != nil {
+		return err
 	}
-	if err := f.opts.Memory.Reserve(int64(meta - headerSize)); err != nil {
+	if err := f.opts.Memory.Reserve(meta - headerSize); err != nil {
 		return wire.Error(formatName, "metadata", headerSize, err)
 	}
-	p.meta = bytes.Clone(d.b[headerSize:meta])
+	p.meta = bytes.Clone(d.Window(headerSize, meta))
 	f.parts = append(f.parts, p)
 	return nil
 }
 
 // header reads and checks the first 24 bytes.
 func (d *decoder) header() (version uint32, tensors, entries uint64) {
-	if m := d.take("magic", 4); m != nil && string(m) != magic {
-		d.failf("magic", 0, format.ErrMagic, "the file begins with % x, not %q", m, magic)
+	if m := d.Bytes("magic", 4); m != nil && string(m) != magic {
+		d.Failf("magic", 0, format.ErrMagic, "the file begins with % x, not %q", m, magic)
 	}
-	version = d.u32("version")
+	version = d.U32("version")
 	switch swapped := bits.ReverseBytes32(version); {
 	case version == 2 || version == 3:
 	case swapped >= 1 && swapped <= 3:
-		d.failf("version", 4, format.ErrVersion, "0x%08x is %d with its bytes swapped: the file is big-endian, and only little-endian ones are read", version, swapped)
+		d.Failf("version", 4, format.ErrVersion, "0x%08x is %d with its bytes swapped: the file is big-endian, and only little-endian ones are read", version, swapped)
 	default:
-		d.failf("version", 4, format.ErrVersion, "%d, only 2 and 3 are known", version)
+		d.Failf("version", 4, format.ErrVersion, "%d, only 2 and 3 are known", version)
 	}
-	tensors, entries = d.u64("tensor_count"), d.u64("metadata_kv_count")
-	left := uint64(d.size) - headerSize
+	tensors, entries = d.U64("tensor_count"), d.U64("metadata_kv_count")
+	left := uint64(d.Left())
 	switch {
-	case d.err != nil:
 	case tensors > left/minTensor:
-		d.failf("tensor_count", 8, format.ErrTruncated, "%d tensors take at least %d bytes each, %d are left", tensors, minTensor, left)
+		d.Failf("tensor_count", 8, format.ErrTruncated, "%d tensors take at least %d bytes each, %d are left", tensors, minTensor, left)
 	case entries > (left-tensors*minTensor)/minEntry:
-		d.failf("metadata_kv_count", 16, format.ErrTruncated, "%d entries take at least %d bytes each, %d are left", entries, minEntry, left-tensors*minTensor)
+		d.Failf("metadata_kv_count", 16, format.ErrTruncated, "%d entries take at least %d bytes each, %d are left", entries, minEntry, left-tensors*minTensor)
 	}
 	return version, tensors, entries
 }
@@ -125,11 +121,11 @@ func (p *part) note(e *entry) error {
 		return p.split.note(e)
 	}
 	if e.typ != typeUint32 {
-		return wire.Errorf(formatName, "metadata type", int64(e.at-4), format.ErrCorrupt, "type %d; the alignment is a uint32", e.typ)
+		return wire.Errorf(formatName, "metadata type", e.at-4, format.ErrCorrupt, "type %d; the alignment is a uint32", e.typ)
 	}
 	n := binary.LittleEndian.Uint32(e.value)
 	if err := checkAlign(n); err != nil {
-		return wire.Error(formatName, "metadata value", int64(e.at), fmt.Errorf("%w: %w", format.ErrCorrupt, err))
+		return wire.Error(formatName, "metadata value", e.at, fmt.Errorf("%w: %w", format.ErrCorrupt, err))
 	}
 	p.align = int64(n)
 	return nil
@@ -152,88 +148,81 @@ func named(err error, what string, name []byte) error {
 }
 
 // addTensors adds n tensors to the index. It reads their records twice, since the end of the last one says where the data begins.
-func (f *parsed) addTensors(d *decoder, p *part, n uint64) {
-	if d.err != nil {
-		return
+func (f *parsed) addTensors(d *decoder, p *part, n uint64) error {
+	from, names, dims, sized := d.Offset(), 0, 0, true
+	for i := uint64(0); i < n && d.Err() == nil; i++ {
+		d.expect(from, i, n, minTensor)
+		chars, rank, typ := d.record()
+		names, dims = names+chars, dims+rank
+		sized = sized && typ < maxCode && elementTypes[typ].sized()
 	}
-	from, names, dims, sized := d.at, 0, 0, true
-	var r record
-	for i := range n {
-		if at := d.at; !r.decode(d.b[at:]) || r.typ() >= maxCode || driver.CheckName(r.name()) != nil {
-			d.expect(from, i, n, minTensor)
-			if d.record(); d.err != nil {
-				return
-			}
-			r.decode(d.b[at:])
-		} else {
-			d.at += len(r.b)
-		}
-		names, dims = names+r.chars, dims+len(r.dims())/8
-		sized = sized && elementTypes[r.typ()].sized()
+	if d.Err() != nil {
+		return d.Err()
 	}
-	p.data, _ = wire.AlignUp(int64(d.at), p.align)
+	p.data, _ = wire.AlignUp(d.Offset(), p.align)
 	p.end = p.data
 	f.index.Grow(int(n), names, dims)
-	records := d.b[from:d.at]
+	records := d.Window(from, d.Offset())
+	var r record
 	var starts []uint64 // of the data of all tensors, sorted, if the size of any depends on it
-	for b := records; !sized && r.decode(b); b = b[len(r.b):] {
-		starts = append(starts, r.offset())
+	for b := records; !sized && len(b) > 0; b = b[r.size:] {
+		r.decode(b)
+		starts = append(starts, r.offset)
 	}
 	slices.Sort(starts)
-	d.at = from
-	for b := records; d.err == nil && r.decode(b); b = b[len(r.b):] {
-		f.addTensor(d, &r, p, starts)
+	for b := records; len(b) > 0; b = b[r.size:] {
+		r.decode(b)
+		if err := f.addTensor(d, &r, d.Offset()-int64(len(b)), p, starts); err != nil {
+			return named(err, "tensor", r.name)
+		}
 	}
+	return nil
 }
 
-// addTensor adds the tensor of a record, which begins at d.at, and moves to the next.
-func (f *parsed) addTensor(d *decoder, r *record, p *part, starts []uint64) {
-	dims, offset := r.dims(), r.offset()
-	dimsAt, offsetAt := d.at+12+r.chars, d.at+len(r.b)-8
-	e := elementTypes[r.typ()]
+// addTensor adds the tensor of a record at an offset.
+func (f *parsed) addTensor(d *decoder, r *record, at int64, p *part, starts []uint64) error {
+	dimsAt, offsetAt := at+12+int64(len(r.name)), at+int64(r.size)-8
+	e := elementTypes[r.typ]
 	var t driver.Tensor // field by field: a composite literal would be made elsewhere and copied
-	t.Name, t.DType, t.Encoding, t.Space = r.name(), e.dtype, e.encoding, p.space
-	t.Shape = f.index.Dims(len(dims) / 8)
+	t.Name, t.DType, t.Encoding, t.Space = r.name, e.dtype, e.encoding, p.space
+	t.Shape = f.index.Dims(len(r.dims) / 8)
 	for i := range t.Shape {
-		n := binary.LittleEndian.Uint64(dims[8*i:])
+		n := binary.LittleEndian.Uint64(r.dims[8*i:])
 		if n > math.MaxInt64 {
-			d.failf("tensor dims", dimsAt+8*i, format.ErrCorrupt, "dim %d is %d", i, n)
+			d.Failf("tensor dims", dimsAt+8*int64(i), format.ErrCorrupt, "dim %d is %d", i, n)
 		}
 		t.Shape[len(t.Shape)-1-i] = int64(n)
 	}
 	var err error
 	if t.Size, err = e.bytes(t.Shape); err != nil {
-		d.failf("tensor dims", dimsAt, format.ErrCorrupt, "%w", err)
+		d.Failf("tensor dims", dimsAt, format.ErrCorrupt, "%w", err)
 	}
-	if offset&uint64(p.align-1) != 0 {
-		d.failf("tensor offset", offsetAt, format.ErrCorrupt, "%d is no multiple of %d, the alignment", offset, p.align)
+	if r.offset&uint64(p.align-1) != 0 {
+		d.Failf("tensor offset", offsetAt, format.ErrCorrupt, "%d is no multiple of %d, the alignment", r.offset, p.align)
 	}
 	room := uint64(max(0, p.size-p.data))
 	if !e.sized() && t.Size > 0 {
 		end := room
-		if i, _ := slices.BinarySearch(starts, offset+1); i < len(starts) {
+		if i, _ := slices.BinarySearch(starts, r.offset+1); i < len(starts) {
 			end = min(end, starts[i])
 		}
-		if t.Size = int64(end - offset); t.Size <= 0 {
-			d.failf("tensor offset", offsetAt, format.ErrTruncated, "nothing is at %d of %d bytes of data", offset, room)
+		if t.Size = int64(end - r.offset); t.Size <= 0 {
+			d.Failf("tensor offset", offsetAt, format.ErrTruncated, "nothing is at %d of %d bytes of data", r.offset, room)
 		}
 	}
 	switch {
-	case t.Size == 0 && offset > room && offset-room < uint64(p.align):
+	case t.Size == 0 && r.offset > room && r.offset-room < uint64(p.align):
 		t.Offset = p.size // behind padding that is not there
-	case offset > room || uint64(t.Size) > room-offset:
-		d.failf("tensor offset", offsetAt, format.ErrTruncated, "%d bytes at %d of %d bytes of data", t.Size, offset, room)
+	case r.offset > room || uint64(t.Size) > room-r.offset:
+		d.Failf("tensor offset", offsetAt, format.ErrTruncated, "%d bytes at %d of %d bytes of data", t.Size, r.offset, room)
 	default:
-		t.Offset = min(p.data, p.size) + int64(offset)
+		t.Offset = min(p.data, p.size) + int64(r.offset)
 	}
 	p.end = max(p.end, t.Offset+t.Size)
-	if d.err == nil {
+	if d.Err() == nil {
 		if err := f.index.Add(&t); err != nil {
-			d.err = wire.Error(formatName, "tensor name", int64(d.at+8), err)
+			d.Fail("tensor name", at+8, err)
 		}
 	}
-	if d.err != nil {
-		d.err = named(d.err, "tensor", r.name())
-	}
-	d.at += len(r.b)
+	return d.Err()
 }

@@ -41,9 +41,9 @@ func (s *split) note(e *entry) error {
 	}
 	v, ok := e.neutral().(int64)
 	if !ok || v < 0 || v > math.MaxInt32 {
-		return wire.Errorf(formatName, "metadata value", int64(e.at), format.ErrCorrupt, "no integer of 0 to 2^31-1")
+		return wire.Errorf(formatName, "metadata value", e.at, format.ErrCorrupt, "no integer of 0 to 2^31-1")
 	}
-	s[key] = located{v, int64(e.at)}
+	s[key] = located{v, e.at}
 	return nil
 }
 

@@ -108,7 +108,7 @@ func appendValue(b []byte, v any, depth int) (_ []byte, err error) {
 		return b, err
 	}
 	if isList {
-		b = le.AppendUint64(b, uint64(binary.Size(v)/valueSizes[t]))
+		b = le.AppendUint64(b, uint64(binary.Size(v))/valueSizes[t])
 	}
 	return binary.Append(b, le, v)
 }
