@@ -47,10 +47,8 @@ func From(m *format.Model) (*File, bool) {
 
 // file returns the File of a model that the codec opened.
 func file(m *format.Model, err error) (*File, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &File{m}, nil
+	f, _ := From(m)
+	return f, err
 }
 
 // parsed returns the driver's value, or nil for the zero File and a model of another

@@ -55,25 +55,17 @@ const (
 func (e entry) neutral() any {
 	d := whole(e.value)
 	if e.typ != typeArray {
-		return d.neutral(e.typ)
+		return driver.Number(d.value(e.typ))
 	}
 	w := jsontext.Writer{Replace: true, B: make([]byte, 0, len(e.value))}
 	d.json(&w, e.typ)
 	return json.RawMessage(w.B)
 }
 
-// neutral returns the next value, which is not an array, as all formats have it.
-func (d *decoder) neutral(t valueType) any {
-	if t == typeString {
-		return string(d.text(""))
-	}
-	return driver.Number(fixed[t](d.Bytes("", valueSizes[t]), 0))
-}
-
 // json writes the next value.
 func (d *decoder) json(w *jsontext.Writer, t valueType) {
 	if t != typeArray {
-		w.Value(d.neutral(t))
+		w.Value(driver.Number(d.value(t)))
 		return
 	}
 	elem, n := d.list()
@@ -88,17 +80,8 @@ func (d *decoder) json(w *jsontext.Writer, t valueType) {
 }
 
 // typed returns the value with the type that it has in the file.
-func (e entry) typed() any { return whole(e.value).typed(e.typ) }
-
-// typed returns the next value.
-func (d *decoder) typed(t valueType) any {
-	switch t {
-	case typeString:
-		return string(d.text(""))
-	case typeArray:
-		return d.typedList()
-	}
-	switch v := fixed[t](d.Bytes("", valueSizes[t]), 0).(type) {
+func (e entry) typed() any {
+	switch v := whole(e.value).value(e.typ).(type) {
 	case int64:
 		return Int64(v)
 	case float64:
@@ -106,6 +89,29 @@ func (d *decoder) typed(t valueType) any {
 	default:
 		return v
 	}
+}
+
+// value returns the next value, an array as a slice of its elements' type.
+func (d *decoder) value(t valueType) any {
+	switch t {
+	case typeString:
+		return string(d.text(""))
+	case typeArray:
+		return d.array()
+	}
+	return fixed[t](d.Bytes("", valueSizes[t]), 0)
+}
+
+func (d *decoder) array() any {
+	elem, n := d.list()
+	switch elem {
+	case typeString:
+		return elements(n, func() string { return string(d.text("")) })
+	case typeArray:
+		return elements(n, d.array)
+	}
+	size := valueSizes[elem]
+	return fixed[elem](d.Bytes("", n*size), int(size))
 }
 
 // fixed decode values of the fixed-size types, by their type.
@@ -124,19 +130,6 @@ func decode[T any](b []byte, size int) any {
 	list := make([]T, len(b)/size)
 	_, _ = binary.Decode(b, binary.LittleEndian, list)
 	return list
-}
-
-// typedList returns the next array as a slice of its elements' type.
-func (d *decoder) typedList() any {
-	elem, n := d.list()
-	switch elem {
-	case typeString:
-		return elements(n, func() string { return string(d.text("")) })
-	case typeArray:
-		return elements(n, d.typedList)
-	}
-	size := valueSizes[elem]
-	return fixed[elem](d.Bytes("", n*size), int(size))
 }
 
 func elements[T any](n uint64, next func() T) []T {

@@ -11,12 +11,6 @@ import (
 // fileFormat is the driver.
 type fileFormat struct{ align uint32 } // for writing; 0 means what the metadata has, else 32
 
-var (
-	_ contract.Splitter   = fileFormat{}
-	_ driver.Lossy        = fileFormat{}
-	_ driver.Configurable = fileFormat{}
-)
-
 var codec = format.With(fileFormat{})
 
 func init() {
