@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/vector"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -210,23 +211,18 @@ func ParseOpType(s string) (o OpType, ok bool) {
 
 // paramType is a type of operator parameters.
 type paramType struct {
-	name   string // in Go
-	list   bool
-	size   uint64 // in bytes, of an element of a list
+	list   bool // of int32 length
+	size   int  // in bytes, of an element of a list
 	decode func([]byte) any
+	encode func(any) (b []byte, ok bool) // false for a value of another type
 }
 
 // paramTypes are the types, by their code.
 var paramTypes = [...]paramType{
-	{"int32", false, 4, first[int32]},
-	{"int64", false, 8, first[int64]},
-	{"float32", false, 4, first[float32]},
-	{"float64", false, 8, first[float64]},
-	paramBool: {"bool", false, 1, func(b []byte) any { return len(b) > 0 && b[0] != 0 }},
-	{"[]int32", true, 4, every[int32](4)},
-	{"[]float32", true, 4, every[float32](4)},
-	paramString:                           {name: "string"}, // extension
-	{"[]int64", true, 8, every[int64](8)}, // extension
+	scalarOf[int32](4), scalarOf[int64](8), scalarOf[float32](4), scalarOf[float64](8), paramBool: scalarOf[bool](1),
+	listOf[int32](4), listOf[float32](4),
+	paramString:      {size: 1, decode: func(b []byte) any { return string(b) }, encode: func(v any) ([]byte, bool) { s, ok := v.(string); return []byte(s), ok }}, // extension
+	listOf[int64](8), // extension
 }
 
 const (
@@ -234,14 +230,20 @@ const (
 	paramString = 7
 )
 
-func first[T any](b []byte) any {
-	v := make([]T, 1)
-	vector.Copy(v, b, len(b))
-	return v[0]
+func scalarOf[T any](size int) paramType {
+	return paramType{
+		size:   size,
+		decode: func(b []byte) any { return append(elements[T](b, size), *new(T))[0] },
+		encode: func(v any) ([]byte, bool) { x, ok := v.(T); return bytesOf([]T{x}, size), ok },
+	}
 }
 
-func every[T any](size int) func(b []byte) any {
-	return func(b []byte) any { return elements[T](b, size) }
+func listOf[T any](size int) paramType {
+	return paramType{
+		list: true, size: size,
+		decode: func(b []byte) any { return elements[T](b, size) },
+		encode: func(v any) ([]byte, bool) { x, ok := v.([]T); return bytesOf(x, size), ok },
+	}
 }
 
 // elements decodes a slice of numbers of the given size.
@@ -249,6 +251,23 @@ func elements[T any](b []byte, size int) []T {
 	list := make([]T, len(b)/size)
 	vector.Copy(list, b, size)
 	return list
+}
+
+// bytesOf is the inverse of elements.
+func bytesOf[T any](list []T, size int) []byte {
+	b := make([]byte, len(list)*size)
+	vector.Copy(b, memory.BytesOf(list), size)
+	return b
+}
+
+// encodeValue returns the code of a parameter's type, len(paramTypes) for none, and the value.
+func encodeValue(v any) (code uint8, b []byte) {
+	for code := range paramTypes {
+		if b, ok := paramTypes[code].encode(v); ok {
+			return uint8(code), b
+		}
+	}
+	return uint8(len(paramTypes)), nil
 }
 
 // Footer is the kind of checksum at the end of a file, which covers all bytes

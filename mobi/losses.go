@@ -6,6 +6,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -94,12 +95,9 @@ func (g graphLosses) node(i int) {
 		g.label(fmt.Sprintf("nodes[%d] name (%s)", i, n.Name), "MOBI has no names of operators")
 	}
 	for j, a := range n.Attributes {
-		param, e := paramOf(a), encoder{}
-		e.param(&param)
-		err := e.err
-		if nameErr := tensor.CheckName(a.Name); nameErr != nil {
-			err = fmt.Errorf("parameter name: %w", nameErr)
-		}
+		param, c := paramOf(a), coder{w: new(wire.Buffer)}
+		c.codeParam(&param)
+		err := c.refusal()
 		if err == nil && g.misread(n, a.Name) {
 			err = fmt.Errorf("%w: it would be read as the quantization of a constant that has none", format.ErrUnsupported)
 		}

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"strconv"
-	"strings"
-	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -49,11 +47,8 @@ type member struct {
 // parser reads a file from beginning to end. Its cursor is in the current section.
 type parser struct {
 	*parsed
-	wire.Cursor
+	coder
 	opts *driver.Options
-
-	room  int64 // limit on the decoded structure, in bytes; 0 for none
-	built int64 // bytes decoded so far
 
 	// For notes.
 	padding   int64 // bytes between the specs and the constants
@@ -76,7 +71,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	if err := o.Memory.Reserve(around); err != nil {
 		return nil, wire.Error(name, "metadata and operator graph", -1, err)
 	}
-	p.room = o.Memory.Room(around)
+	p.memory, p.room = o.Memory, o.Memory.Room(around)
 	if err := p.readSections(); err != nil {
 		return nil, err
 	}
@@ -122,28 +117,15 @@ func (p *parser) readHeader() error {
 	}
 	p.Cursor = wire.NewCursor(name, b, 0)
 	h := &p.header
-	h.Magic = p.U32("magic")
-	if h.Magic != magicNumber && h.Magic != magicASCII {
-		p.Failf("magic", 0, format.ErrMagic, "%08x", h.Magic)
-	}
-	if h.Version = p.U16("version"); h.Version != version {
-		p.Failf("version", 4, format.ErrVersion, "%d", h.Version)
-	}
-	reserved := p.U16("reserved")
-	h.Checksum = p.U32("header checksum")
-	h.Flags = Flags(p.U32("flags"))
-	h.FileSize = p.U32("total file size")
-	h.MetadataOffset = p.U32("metadata offset")
-	h.TensorOffset = p.U32("tensor data offset")
-	h.GraphOffset = p.U32("operator graph offset")
+	p.codeHeader(h)
 	if p.Err() == nil && p.opts.Check.Sums() && h.Checksum != 0 {
 		sum := tensor.UpdateCRC32(tensor.UpdateCRC32(tensor.CRC32(b[:checksumAt]), blankSum[:]), b[checksumAt+4:])
 		if sum != h.Checksum {
 			p.Failf("header checksum", checksumAt, format.ErrChecksum, "stored %08x, computed %08x", h.Checksum, sum)
 		}
 	}
-	if reserved != 0 {
-		p.Failf("reserved", 6, format.ErrCorrupt, "is %#x, not 0", reserved)
+	if p.Err() == nil && b[6]|b[7] != 0 {
+		p.Failf("reserved", 6, format.ErrCorrupt, "is % x, not 0", b[6:8])
 	}
 	p.checkOffsets()
 	if p.Err() != nil && isReference(b) {
@@ -185,23 +167,12 @@ func isReference(b []byte) bool {
 	return (magic == magicNumber || magic == magicASCII) && meta == referenceHeader && meta < tensors && tensors < graph && graph < total
 }
 
-// reserve counts n bytes of memory for the current section.
-func (p *parser) reserve(field string, n int) {
-	err := p.opts.Memory.Reserve(int64(n))
-	if p.built += int64(n); err == nil && p.room > 0 && p.built > p.room {
-		err = fmt.Errorf("%w: more than %d bytes of memory, unless Options.MaxMemory is set", format.ErrLimit, p.room)
-	}
-	if err != nil {
-		p.Fail(field, p.Offset(), err)
-	}
-}
-
 // readMetadata reads the model metadata and the specs, up to the first constant.
 func (p *parser) readMetadata(w *wire.Window) error {
 	if err := p.open(w, int64(p.header.MetadataOffset), int64(p.header.TensorOffset)); err != nil {
 		return err
 	}
-	p.modelMetadata()
+	p.codeModel(&p.model)
 	p.padding = p.Left()
 	at := p.Offset()
 	for i, b := range p.Bytes("padding", uint64(p.Left())) {
@@ -210,68 +181,6 @@ func (p *parser) readMetadata(w *wire.Window) error {
 		}
 	}
 	return p.Err()
-}
-
-func (p *parser) modelMetadata() {
-	m := &p.model
-	m.name = p.text("model name", uint64(p.U32("model name length")))
-	m.framework = p.U32("framework version")
-	m.created = p.U64("creation timestamp")
-	nIn, nOut := uint64(p.U32("input count")), uint64(p.U32("output count"))
-	if p.Count("input and output count", nIn+nOut, specMin); p.Err() == nil {
-		m.inputs, m.outputs = p.specs(int(nIn)), p.specs(int(nOut))
-	}
-}
-
-// specs reads n specs.
-func (p *parser) specs(n int) []Spec {
-	p.reserve("spec", n*specBytes)
-	list, seen := make([]Spec, 0, n), map[string]bool{}
-	for len(list) < n && p.Err() == nil {
-		at := p.Offset()
-		s := Spec{Name: p.name("spec name", uint64(p.U32("spec name length")))}
-		rank := p.U16("spec rank")
-		s.Type = DataType(p.U16("spec data type"))
-		dims := p.Bytes("spec shape", 8*uint64(rank))
-		p.reserve("spec", dimBytes*len(dims)/8)
-		s.Dims = elements[uint64](dims, 8)
-		if seen[s.Name] {
-			p.Failf("spec name", at, format.ErrCorrupt, "%q occurs twice", s.Name)
-		}
-		seen[s.Name] = true
-		list = append(list, s)
-	}
-	return list
-}
-
-// utf8 reads n bytes of UTF-8.
-func (p *parser) utf8(field string, n uint64) string {
-	at := p.Offset()
-	b := p.Bytes(field, n)
-	if !utf8.Valid(b) {
-		p.Failf(field, at, format.ErrCorrupt, "is not valid UTF-8")
-	}
-	return string(b)
-}
-
-// text reads n bytes of UTF-8 without NUL bytes.
-func (p *parser) text(field string, n uint64) string {
-	at := p.Offset()
-	s := p.utf8(field, n)
-	if strings.IndexByte(s, 0) >= 0 {
-		p.Failf(field, at, format.ErrCorrupt, "contains a NUL byte")
-	}
-	return s
-}
-
-// name reads a text of n bytes that must not be empty.
-func (p *parser) name(field string, n uint64) string {
-	at := p.Offset()
-	s := p.text(field, n)
-	if s == "" {
-		p.Failf(field, at, format.ErrCorrupt, "is empty")
-	}
-	return s
 }
 
 // readConstants reads the records of all constants. The file does not store their
@@ -376,7 +285,10 @@ func (p *parser) readGraph(w *wire.Window) error {
 	if err := p.open(w, int64(p.header.GraphOffset), p.header.graphEnd()); err != nil {
 		return err
 	}
-	if p.operators = p.readOperators(); p.Err() != nil {
+	if p.codeOperators(&p.operators); p.Left() > 0 {
+		p.Failf("operators", p.Offset(), format.ErrCorrupt, "%d bytes between the last operator and the footer", p.Left())
+	}
+	if p.Err() != nil {
 		return p.Err()
 	}
 	for id, q := range quantizationsOf(p.operators) {
@@ -387,85 +299,6 @@ func (p *parser) readGraph(w *wire.Window) error {
 	p.graph = p.neutralGraph()
 	return nil
 }
-
-func (p *parser) readOperators() []Operator {
-	n := p.Count("operator count", uint64(p.U32("operator count")), operatorMin)
-	if p.reserve("operators", n*operatorBytes); p.Err() != nil {
-		return nil
-	}
-	ops := make([]Operator, 0, n)
-	for len(ops) < n && p.Err() == nil {
-		ops = append(ops, p.operator())
-	}
-	if p.Err() == nil && p.Left() > 0 {
-		p.Failf("operators", p.Offset(), format.ErrCorrupt, "%d bytes between the last operator and the footer", p.Left())
-	}
-	return ops
-}
-
-func (p *parser) operator() Operator {
-	op := Operator{Type: OpType(p.U16("operator type"))}
-	in, out := p.U16("operator input count"), p.U16("operator output count")
-	n := uint64(p.U16("operator parameter count"))
-	op.Inputs = elements[uint32](p.Bytes("operator inputs", 4*uint64(in)), 4)
-	op.Outputs = elements[uint32](p.Bytes("operator outputs", 4*uint64(out)), 4)
-	params := p.Count("operator parameter count", n, paramMin)
-	p.reserve("operators", idBytes*(len(op.Inputs)+len(op.Outputs)))
-	if params == 0 {
-		return op
-	}
-	op.Params = make([]Param, 0, params)
-	seen := make(map[string]bool, params)
-	for len(op.Params) < params && p.Err() == nil {
-		at := p.Offset()
-		q := p.param()
-		if seen[q.Name] {
-			p.Failf("parameter name", at, format.ErrCorrupt, "%q occurs twice", q.Name)
-		}
-		seen[q.Name] = true
-		op.Params = append(op.Params, q)
-	}
-	return op
-}
-
-// param reads a parameter.
-func (p *parser) param() Param {
-	at := p.Offset()
-	q := Param{Name: p.name("parameter name", uint64(p.U16("parameter name length")))}
-	code := p.U8("parameter type")
-	valueAt := p.Offset()
-	if int(code) >= len(paramTypes) {
-		p.Failf("parameter type", valueAt-1, format.ErrUnsupported, "type %d", code)
-		return q
-	}
-	switch t := &paramTypes[code]; {
-	case code == paramString:
-		q.Value = p.utf8("parameter value", uint64(p.U32("parameter string length")))
-	case t.list:
-		n := p.I32("parameter array count")
-		if n < 0 {
-			p.Failf("parameter array count", valueAt, format.ErrCorrupt, "is %d", n)
-		}
-		q.Value = t.decode(p.Bytes("parameter array", uint64(uint32(n))*t.size))
-	default:
-		b := p.Bytes("parameter value", t.size)
-		if code == paramBool && p.Err() == nil && b[0] > 1 {
-			p.Failf("parameter value", valueAt, format.ErrCorrupt, "bool is %d", b[0])
-		}
-		q.Value = t.decode(b)
-	}
-	p.reserve("operators", paramBytes+int(p.Offset()-at))
-	return q
-}
-
-// The memory of elements of the structure in bytes, without names and values.
-const (
-	operatorBytes = 200
-	idBytes       = 36
-	paramBytes    = 72
-	specBytes     = 48 + 64
-	dimBytes      = 8 + 24
-)
 
 // lookup returns the index of the constant with the given id.
 func (f *parsed) lookup(id uint32) (int, bool) {

@@ -108,16 +108,20 @@ func sound(q *tensor.Quantization, d tensor.DType, shape tensor.Shape) bool {
 }
 
 // addQuantization adds the parameters of quantized constants to the operators that
-// consume them, unless an operator already has some for the constant, and lists those
+// consume them, unless an operator already has some for the constant, which must be the same, and lists those
 // that are invalid or that the file cannot hold.
-func addQuantization(ops []Operator, p *driver.Plan, ids []uint32, l *driver.LossList) {
+func addQuantization(ops []Operator, p *driver.Plan, ids []uint32, l *driver.LossList) error {
 	if !slices.ContainsFunc(p.Tensors, func(t tensor.Info) bool { return t.Quant != nil }) {
-		return
+		return nil
 	}
 	known, missing, consumed := quantizationsOf(ops), map[uint32]*tensor.Quantization{}, map[uint32]bool{}
 	for i, id := range ids {
+		q := p.Tensors[i].Quant
 		if known[id] == nil {
-			missing[id] = p.Tensors[i].Quant
+			missing[id] = q
+		} else if q != nil && !q.Equal(known[id]) {
+			err := fmt.Errorf("%w: they differ from those in the operators of the graph", format.ErrQuantization)
+			return planError(fmt.Sprintf("tensor %q", p.Tensors[i].Name), err)
 		}
 	}
 	for i := range ops {
@@ -143,6 +147,7 @@ func addQuantization(ops []Operator, p *driver.Plan, ids []uint32, l *driver.Los
 			l.Quantization(p, i, err)
 		}
 	}
+	return nil
 }
 
 // quantParams returns the parameters for one input.

@@ -1,0 +1,271 @@
+package mobi
+
+import (
+	"errors"
+	"fmt"
+	"math"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/wire"
+)
+
+// coder reads or writes a section. Both directions visit the same fields and check them alike.
+type coder struct {
+	wire.Cursor              // in what is read; its error is that of either direction
+	w           *wire.Buffer // what is written, nil for reading
+	part        string       // the spec or operator with the error
+
+	memory *driver.Memory
+	room   int64 // limit on the decoded structure, in bytes; 0 for none
+	built  int64 // bytes decoded so far
+}
+
+// refusal returns the error of what was written, which has no offset.
+func (c *coder) refusal() error {
+	var e *format.Error
+	if !errors.As(c.Err(), &e) {
+		return nil
+	}
+	return fmt.Errorf("%s: %w", e.Field, e.Err)
+}
+
+// The memory of elements of the structure in bytes, without names and values.
+const (
+	operatorBytes = 200
+	idBytes       = 36
+	paramBytes    = 72
+	specBytes     = 48 + 64
+	dimBytes      = 8 + 24
+)
+
+// reserve counts n bytes of memory for the current section.
+func (c *coder) reserve(field string, n int) {
+	err := c.memory.Reserve(int64(n))
+	if c.built += int64(n); err == nil && c.room > 0 && c.built > c.room {
+		err = fmt.Errorf("%w: more than %d bytes of memory, unless Options.MaxMemory is set", format.ErrLimit, c.room)
+	}
+	if err != nil {
+		c.Fail(field, c.Offset(), err)
+	}
+}
+
+// codeNumber codes a number of size bytes.
+func codeNumber[T ~uint8 | ~uint16 | ~uint32 | ~uint64](c *coder, field string, size int, v *T) {
+	if c.w != nil {
+		for i := range size {
+			c.w.U8(uint8(*v >> (8 * i)))
+		}
+		return
+	}
+	*v = 0
+	for i, b := range c.Bytes(field, uint64(size)) {
+		*v |= T(b) << (8 * i)
+	}
+}
+
+// bytes codes n bytes.
+func (c *coder) bytes(field string, n uint64, b []byte) []byte {
+	if c.w == nil {
+		return c.Bytes(field, n)
+	}
+	c.w.Raw(b)
+	return b
+}
+
+// codeNumbers codes n numbers of size bytes each.
+func codeNumbers[T any](c *coder, field string, list []T, n, size int) []T {
+	return elements[T](c.bytes(field, uint64(n)*uint64(size), bytesOf(list, size)), size)
+}
+
+// count codes the length of a list.
+func (c *coder) count(field string, n int) int {
+	if err := checkCount(field, n); err != nil {
+		c.Fail(field, c.Offset(), err)
+	}
+	v := uint16(n)
+	codeNumber(c, field, 2, &v)
+	return int(v)
+}
+
+func checkCount(what string, n int) error {
+	if n > math.MaxUint16 {
+		return fmt.Errorf("%w: %s %d", format.ErrLimit, what, n)
+	}
+	return nil
+}
+
+// fits checks that n records of at least size bytes can be read.
+func (c *coder) fits(field string, n, size uint64) {
+	if c.w == nil {
+		c.Count(field, n, size)
+	}
+}
+
+// text codes a text and its length, of which field is the name.
+func (c *coder) text(field string, size int, s *string) {
+	n := uint32(len(*s))
+	if size == 2 {
+		n = uint32(c.count(field, len(*s)))
+	} else {
+		codeNumber(c, field, size, &n)
+	}
+	at, field := c.Offset(), strings.TrimSuffix(field, " length")
+	b := c.bytes(field, uint64(n), []byte(*s))
+	if err := driver.CheckName(b); err != nil && n > 0 {
+		c.Fail(field, at, err)
+	}
+	*s = string(b)
+}
+
+// name codes a text that must not be empty.
+func (c *coder) name(field string, size int, s *string) {
+	if c.text(field, size, s); *s == "" {
+		c.Failf(strings.TrimSuffix(field, " length"), c.Offset(), format.ErrCorrupt, "is empty")
+	}
+}
+
+// grow makes n elements of a list that is read, each of which takes size bytes of memory.
+func grow[T any](c *coder, field string, list *[]T, n uint32, size int) {
+	if c.w != nil || c.Err() != nil {
+		return
+	}
+	if c.reserve(field, int(n)*size); c.Err() == nil {
+		*list = make([]T, n)
+	}
+}
+
+// unique refuses a name that was seen.
+func (c *coder) unique(seen map[string]bool, field string, at int64, name string) {
+	if seen[name] {
+		c.Failf(field, at, format.ErrCorrupt, "%q occurs twice", name)
+	}
+	seen[name] = true
+}
+
+// codeHeader codes the header, without its checks.
+func (c *coder) codeHeader(h *Header) {
+	if codeNumber(c, "magic", 4, &h.Magic); h.Magic != magicNumber && h.Magic != magicASCII {
+		c.Failf("magic", 0, format.ErrMagic, "%08x", h.Magic)
+	}
+	if codeNumber(c, "version", 2, &h.Version); h.Version != version {
+		c.Failf("version", 4, format.ErrVersion, "%d", h.Version)
+	}
+	reserved := uint16(0) // readHeader checks it
+	codeNumber(c, "reserved", 2, &reserved)
+	codeNumber(c, "header checksum", 4, &h.Checksum)
+	codeNumber(c, "flags", 4, &h.Flags)
+	codeNumber(c, "total file size", 4, &h.FileSize)
+	codeNumber(c, "metadata offset", 4, &h.MetadataOffset)
+	codeNumber(c, "tensor data offset", 4, &h.TensorOffset)
+	codeNumber(c, "operator graph offset", 4, &h.GraphOffset)
+}
+
+// codeModel codes model metadata and specs.
+func (c *coder) codeModel(m *modelInfo) {
+	c.text("model name length", 4, &m.name)
+	codeNumber(c, "framework version", 4, &m.framework)
+	codeNumber(c, "creation timestamp", 8, &m.created)
+	inputs, outputs := uint32(len(m.inputs)), uint32(len(m.outputs))
+	codeNumber(c, "input count", 4, &inputs)
+	codeNumber(c, "output count", 4, &outputs)
+	c.fits("input and output count", uint64(inputs)+uint64(outputs), specMin)
+	c.codeSpecs(&m.inputs, inputs)
+	c.codeSpecs(&m.outputs, outputs)
+}
+
+// codeSpecs codes n specs.
+func (c *coder) codeSpecs(list *[]Spec, n uint32) {
+	grow(c, "spec", list, n, specBytes)
+	seen := map[string]bool{}
+	for i := 0; i < len(*list) && c.Err() == nil; i++ {
+		s, at := &(*list)[i], c.Offset()
+		c.name("spec name length", 4, &s.Name)
+		rank := c.count("spec rank", len(s.Dims))
+		codeNumber(c, "spec data type", 2, &s.Type)
+		s.Dims = codeNumbers(c, "spec shape", s.Dims, rank, 8)
+		c.reserve("spec", dimBytes*len(s.Dims))
+		if c.unique(seen, "spec name", at, s.Name); c.Err() != nil {
+			c.part = fmt.Sprintf("spec %q", s.Name)
+		}
+	}
+}
+
+// codeOperators codes the operator graph.
+func (c *coder) codeOperators(list *[]Operator) {
+	n := uint32(len(*list))
+	codeNumber(c, "operator count", 4, &n)
+	c.fits("operator count", uint64(n), operatorMin)
+	grow(c, "operators", list, n, operatorBytes)
+	for i := 0; i < len(*list) && c.Err() == nil; i++ {
+		op := &(*list)[i]
+		if c.codeOperator(op); c.Err() != nil {
+			c.part = fmt.Sprintf("operator %d (%v)", i, op.Type)
+		}
+	}
+}
+
+func (c *coder) codeOperator(op *Operator) {
+	codeNumber(c, "operator type", 2, &op.Type)
+	inputs := c.count("operator input count", len(op.Inputs))
+	outputs := c.count("operator output count", len(op.Outputs))
+	params := c.count("operator parameter count", len(op.Params))
+	op.Inputs = codeNumbers(c, "operator inputs", op.Inputs, inputs, 4)
+	op.Outputs = codeNumbers(c, "operator outputs", op.Outputs, outputs, 4)
+	c.fits("operator parameter count", uint64(params), paramMin)
+	if c.reserve("operators", idBytes*(inputs+outputs)); params > 0 {
+		grow(c, "operators", &op.Params, uint32(params), 0)
+	}
+	seen := make(map[string]bool, len(op.Params))
+	for i := 0; i < len(op.Params) && c.Err() == nil; i++ {
+		q, at := &op.Params[i], c.Offset()
+		c.codeParam(q)
+		c.unique(seen, "parameter name", at, q.Name)
+	}
+}
+
+func (c *coder) codeParam(q *Param) {
+	at := c.Offset()
+	c.name("parameter name length", 2, &q.Name)
+	code, value := uint8(0), []byte(nil)
+	if c.w != nil {
+		code, value = encodeValue(q.Value)
+	}
+	codeNumber(c, "parameter type", 1, &code)
+	valueAt, field := c.Offset(), "parameter value"
+	switch {
+	case int(code) < len(paramTypes):
+	case c.w != nil:
+		c.Failf("parameter type", valueAt, format.ErrUnsupported, "MOBI has no parameters of type %s", driver.TypeName(q.Value))
+		return
+	default:
+		c.Failf("parameter type", valueAt-1, format.ErrUnsupported, "type %d", code)
+		return
+	}
+	t := &paramTypes[code]
+	n := uint32(len(value) / t.size)
+	switch {
+	case code == paramString:
+		codeNumber(c, "parameter string length", 4, &n)
+	case t.list:
+		if codeNumber(c, "parameter array count", 4, &n); n > math.MaxInt32 {
+			c.Failf("parameter array count", valueAt, format.ErrCorrupt, "is %d", int32(n))
+		}
+		field = "parameter array"
+	default:
+		n = 1
+	}
+	textAt := c.Offset()
+	value = c.bytes(field, uint64(n)*uint64(t.size), value)
+	switch {
+	case code == paramString && !utf8.Valid(value):
+		c.Failf(field, textAt, format.ErrCorrupt, "is not valid UTF-8")
+	case code == paramBool && len(value) > 0 && value[0] > 1:
+		c.Failf(field, valueAt, format.ErrCorrupt, "bool is %d", value[0])
+	default:
+		q.Value = t.decode(value)
+	}
+	c.reserve("operators", paramBytes+int(c.Offset()-at))
+}
