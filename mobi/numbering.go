@@ -15,8 +15,6 @@ type numbering struct {
 	ids       []uint32 // of the constants, by plan index
 	byName    map[string]uint32
 	constants map[string]int // plan indices, by tensor name
-	used      map[uint32]bool
-	free      uint32 // no id below this is free
 }
 
 // newNumbering numbers the tensors and the edges of g, which may be nil.
@@ -27,40 +25,47 @@ func newNumbering(tensors []tensor.Info, g *format.Graph) *numbering {
 		}
 		g = &format.Graph{}
 	}
-	n := &numbering{constants: make(map[string]int, len(tensors)), byName: make(map[string]uint32, len(tensors)), used: make(map[uint32]bool, len(tensors))}
-	for i, t := range tensors {
-		n.keep(t.Name)
-		n.constants[t.Name] = i
-	}
+	n := &numbering{constants: make(map[string]int, len(tensors)), byName: make(map[string]uint32, len(tensors))}
 	ends, edges := map[string]bool{}, map[string]bool{}
 	for _, v := range slices.Concat(g.Inputs, g.Outputs) {
 		ends[v.Name] = true
 	}
-	var between []string
+	var constants, between []string
+	for i, t := range tensors {
+		constants, n.constants[t.Name] = append(constants, t.Name), i
+	}
 	for _, node := range g.Nodes {
 		for _, s := range slices.Concat(node.Inputs, node.Outputs) {
 			if !edges[s] && !ends[s] {
-				n.keep(s)
 				between = append(between, s)
 			}
 			edges[s] = true
 		}
 	}
-	for _, t := range tensors {
-		n.ids = append(n.ids, n.number(t.Name))
-	}
-	for _, v := range g.Inputs {
-		if edges[v.Name] {
-			n.number(v.Name)
+	used, free := make(map[uint32]bool, len(tensors)), uint32(0)
+	for _, s := range slices.Concat(constants, between) {
+		if id, ok := parseDecimal(s, 32); ok {
+			n.byName[s], used[uint32(id)] = uint32(id), true
 		}
 	}
-	for _, s := range between {
-		n.number(s)
-	}
-	for _, v := range g.Outputs {
-		if edges[v.Name] {
-			n.number(v.Name)
+	consumed := func(values []format.ValueInfo) (names []string) {
+		for _, v := range values {
+			if edges[v.Name] {
+				names = append(names, v.Name)
+			}
 		}
+		return names
+	}
+	for _, s := range slices.Concat(constants, consumed(g.Inputs), between, consumed(g.Outputs)) {
+		if _, ok := n.byName[s]; !ok {
+			for used[free] {
+				free++
+			}
+			n.byName[s], used[free] = free, true
+		}
+	}
+	for _, s := range constants {
+		n.ids = append(n.ids, n.byName[s])
 	}
 	return n
 }
@@ -76,26 +81,6 @@ func numbered(tensors []tensor.Info) []uint32 {
 		ids[i] = uint32(id)
 	}
 	return ids
-}
-
-// keep assigns to a name that is a number that number as its id.
-func (n *numbering) keep(s string) {
-	if id, ok := parseDecimal(s, 32); ok {
-		n.byName[s], n.used[uint32(id)] = uint32(id), true
-	}
-}
-
-// number returns the id of a name: the lowest free one, unless it has one.
-func (n *numbering) number(s string) uint32 {
-	id, ok := n.byName[s]
-	if !ok {
-		for n.used[n.free] {
-			n.free++
-		}
-		id = n.free
-		n.byName[s], n.used[id] = id, true
-	}
-	return id
 }
 
 // operators returns the nodes of g as operators.
