@@ -5,7 +5,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/contract"
 )
 
 // fileFormat is the driver.
