@@ -65,98 +65,122 @@ func (d *Decoder) graph(g *driver.Graph, level int, msg protobuf.Field, at int64
 	if g == nil {
 		g = &driver.Graph{Initializers: d.Undeclared}
 	}
-	if err := d.graphFields(g, level, msg); err != nil {
-		return g, err
-	}
-	var err error
-	if level > d.main {
-		err = distinct(d, d.Schema.Graph, d.Initializers, g.Initializers, func(s *string) string { return *s }, at)
+	m, to := d.Schema.Graph, d.graphFields(g)
+	err := d.read(m, msg, level, &to)
+	if err == nil && level > d.main {
+		err = distinct(d, m, d.Initializers, g.Initializers, func(s *string) string { return *s }, at)
 	}
 	name := func(v *driver.ValueInfo) string { return v.Name }
 	if err == nil {
-		err = distinct(d, d.Schema.Graph, d.Inputs, g.Inputs, name, at)
+		err = distinct(d, m, d.Inputs, g.Inputs, name, at)
 	}
 	if err == nil && d.UniqueOutputs {
-		err = distinct(d, d.Schema.Graph, d.Outputs, g.Outputs, name, at)
+		err = distinct(d, m, d.Outputs, g.Outputs, name, at)
 	}
 	return g, err
 }
 
-// graphFields decodes one of these messages.
-func (d *Decoder) graphFields(g *driver.Graph, level int, msg protobuf.Field) error {
-	w := d.Source.Walk(d.Schema.Graph, msg, level)
-	if !d.Source.InFile { // a graph in a file is not read twice
-		n := d.Source.Count(msg)
-		g.Nodes = grow(d, &w, nil, g.Nodes, n[d.Nodes], nodeBytes)
-		g.Inputs = grow(d, &w, nil, g.Inputs, n[d.Inputs], valueBytes)
-		g.Outputs = grow(d, &w, nil, g.Outputs, n[d.Outputs], valueBytes)
-		g.Initializers = grow(d, &w, nil, g.Initializers, n[d.Initializers], 2*stringBytes)
-	}
+// read decodes a message, and only checks the fields that have no place.
+func (d *Decoder) read(m *protobuf.Message, msg protobuf.Field, level int, to *places) error {
+	w := d.Source.Walk(m, msg, level)
 	for w.Next() {
-		switch w.Num {
-		case d.Name:
-			g.Name, w.Err = d.str(&w.Field)
-		case d.Nodes:
-			if g.Nodes = grow(d, &w, nil, g.Nodes, 1, nodeBytes); w.Err == nil {
-				g.Nodes = append(g.Nodes, driver.Node{})
-				w.Err = d.node(&g.Nodes[len(g.Nodes)-1], w.Def.Message, w.Field, level+1)
-			}
-		case d.Inputs:
-			g.Inputs = d.value(&w, g.Inputs, level+1)
-		case d.Outputs:
-			g.Outputs = d.value(&w, g.Outputs, level+1)
-		case d.Initializers:
-			var name []byte
-			if name, w.Err = d.Format.Initializer(w.Field, level+1, level == d.main); w.Err != nil || name == nil {
-				continue
-			}
-			if g.Initializers = grow(d, &w, nil, g.Initializers, 1, 2*stringBytes); w.Err == nil {
-				var text string
-				text, w.Err = d.keep(w.At, name)
-				g.Initializers = append(g.Initializers, text)
-			}
-		default:
-			w.Check()
-		}
+		d.field(&w, level, to)
 	}
 	return w.Err
 }
 
-// node decodes a node.
-func (d *Decoder) node(to *driver.Node, m *protobuf.Message, msg protobuf.Field, level int) error {
-	n, w := d.Source.Count(msg), d.Source.Walk(m, msg, level)
-	to.Inputs = grow(d, &w, &d.strings, nil, n[d.Node.Inputs], stringBytes)
-	to.Outputs = grow(d, &w, &d.strings, nil, n[d.Node.Outputs], stringBytes)
-	to.Attributes = grow(d, &w, &d.attributes, nil, n[nodeAttributes], attributeBytes)
-	for w.Next() {
-		var text string
-		switch w.Num {
-		case d.Node.Inputs:
-			text, w.Err = d.str(&w.Field)
-			to.Inputs = append(to.Inputs, text)
-		case d.Node.Outputs:
-			text, w.Err = d.str(&w.Field)
-			to.Outputs = append(to.Outputs, text)
-		case nodeAttributes:
-			var a driver.Attribute
-			a, w.Err = d.attribute(w.Def.Message, w.Field, level+1)
-			to.Attributes = append(to.Attributes, a)
-		case d.Node.Name:
-			to.Name, w.Err = d.str(&w.Field)
-		case d.Node.Op:
-			to.Op, w.Err = d.str(&w.Field)
-		case nodeDomain:
-			if w.Def != nil || d.Source.IsOurs(m, &w.Field) {
-				to.Domain, w.Err = d.str(&w.Field)
-			}
-		default:
-			w.Check()
+// field decodes the current field of a message at a level.
+func (d *Decoder) field(w *protobuf.Walk, level int, to *places) {
+	f := &w.Field
+	var place any
+	if int(f.Num) < len(to) && (w.Def != nil || w.IsOurs()) {
+		place = to[f.Num]
+	}
+	switch p := place.(type) {
+	case *string:
+		*p, w.Err = d.str(f)
+	case *int32:
+		*p = int32(f.Val)
+	case *int64:
+		*p = int64(f.Val)
+	case *float32:
+		*p = math.Float32frombits(uint32(f.Val))
+	case *[]float32:
+		if *p = grow(d, w, &d.floats, *p, 4); w.Err == nil {
+			*p, w.Err = protobuf.AppendFloats(d.Source, *p, f)
 		}
+	case *[]int64:
+		if *p = grow(d, w, &d.integers, *p, 8); w.Err == nil {
+			*p, w.Err = protobuf.AppendInts(d.Source, *p, f, math.MaxInt)
+		}
+	case *[]string:
+		if s := add(d, w, &d.strings, p, stringBytes); s != nil {
+			*s, w.Err = d.str(f)
+		}
+	case *initializers:
+		d.initializer(w, level, (*[]string)(p))
+	case *[]driver.Node:
+		if n := add(d, w, nil, p, nodeBytes); n != nil {
+			inner := d.nodeFields(n)
+			if w.Err = d.read(w.Def.Message, *f, level+1, &inner); w.Err == nil {
+				w.Err = distinct(d, w.Def.Message, nodeAttributes, n.Attributes, func(a *driver.Attribute) string { return a.Name }, f.At)
+			}
+		}
+	case *[]driver.Attribute:
+		if a := add(d, w, &d.attributes, p, attributeBytes); a != nil {
+			w.Err = d.attribute(a, w.Def.Message, *f, level+1)
+		}
+	case *[]driver.ValueInfo:
+		if v := add(d, w, nil, p, valueBytes); v != nil {
+			inner := valueFields(v)
+			w.Err = d.read(w.Def.Message, *f, level+1, &inner)
+		}
+	case *valueType:
+		w.Err = d.read(w.Def.Message, *f, level+1, &places{typeTensor: (*tensorType)(p)})
+	case *tensorType:
+		w.Err = d.read(w.Def.Message, *f, level+1, &places{tensorElem: (*elemType)(p), tensorShape: (*shape)(&p.Dims)})
+	case *elemType:
+		code := int32(f.Val)
+		if p.DType, p.Code = d.DType(code), ""; p.DType == tensor.Invalid && code != 0 {
+			p.Code = strconv.Itoa(int(code))
+		}
+	case *shape:
+		*p = orEmpty(*p)
+		w.Err = d.read(w.Def.Message, *f, level+1, &places{shapeDim: (*[]driver.Dim)(p)})
+	case *[]driver.Dim:
+		if dim := add(d, w, &d.dims, p, dimBytes); dim != nil {
+			dim.Size = driver.DynamicDim
+			w.Err = d.read(w.Def.Message, *f, level+1, &places{dimValue: &dim.Size, dimParam: &dim.Symbol})
+		}
+	case *[]protobuf.Field:
+		*p = append(*p, *f)
+	case *subgraph:
+		if p.graph == nil {
+			p.at = f.At
+		}
+		p.graph, w.Err = d.graph(p.graph, level+1, *f, p.at)
+	case *[]*driver.Graph:
+		var g *driver.Graph
+		g, w.Err = d.graph(nil, level+1, *f, f.At)
+		*p = append(*p, g)
+	case *[]tensor.View:
+		var v tensor.View
+		v, w.Err = d.Format.AttributeTensor(f.At, level+1, *f)
+		*p = append(*p, v)
+	default:
+		w.Check()
 	}
-	if w.Err != nil {
-		return w.Err
+}
+
+// initializer decodes an initializer of a graph at a level.
+func (d *Decoder) initializer(w *protobuf.Walk, level int, list *[]string) {
+	var name []byte
+	if name, w.Err = d.Format.Initializer(w.Field, level+1, level == d.main); w.Err != nil || name == nil {
+		return
 	}
-	return distinct(d, m, nodeAttributes, to.Attributes, func(a *driver.Attribute) string { return a.Name }, msg.At)
+	if s := add(d, w, nil, list, 2*stringBytes); s != nil {
+		*s, w.Err = d.keep(w.At, name)
+	}
 }
 
 // attributeValues holds the values in all fields of an attribute. Its type determines which one
@@ -172,81 +196,45 @@ type attributeValues struct {
 	texts    []string
 	tensor   tensor.View
 	pieces   []protobuf.Field // of tensor
-	graph    *driver.Graph
-	graphAt  int64
+	graph    subgraph
 	tensors  []tensor.View
 	graphs   []*driver.Graph
 }
 
+// subgraph is a graph in an attribute, which begins at an offset.
+type subgraph struct {
+	graph *driver.Graph
+	at    int64
+}
+
 // attribute decodes an attribute.
-func (d *Decoder) attribute(m *protobuf.Message, msg protobuf.Field, level int) (a driver.Attribute, err error) {
+func (d *Decoder) attribute(a *driver.Attribute, m *protobuf.Message, msg protobuf.Field, level int) (err error) {
 	var v attributeValues
-	s := d.Source
-	w := s.Walk(m, msg, level)
+	to := places{
+		attributeName: &a.Name, attributeType: &v.typ,
+		Float + 1: &v.float, Int + 1: &v.integer, String + 1: &v.text, Tensor + 1: &v.pieces, Graph + 1: &v.graph,
+		Floats + 1: &v.floats, Ints + 1: &v.integers, Strings + 1: &v.texts, Tensors + 1: &v.tensors, Graphs + 1: &v.graphs,
+	}
+	w := d.Source.Walk(m, msg, level)
 	for w.Next() {
-		if typ, ok := TypeOf(w.Num); ok {
+		if typ, ok := typeOf(w.Num); ok {
 			v.last = typ
-			if w.Err = s.Tally.Charge(w.At, objectBytes[typ]); w.Err != nil {
+			if w.Err = d.Source.Tally.Charge(w.At, objectBytes[typ]); w.Err != nil {
 				continue
 			}
 		}
-		switch w.Num {
-		case attributeName:
-			a.Name, w.Err = d.str(&w.Field)
-		case attributeType:
-			v.typ = int32(w.Val)
-		case fieldOf(Float):
-			v.float = math.Float32frombits(uint32(w.Val))
-		case fieldOf(Int):
-			v.integer = int64(w.Val)
-		case fieldOf(String):
-			v.text, w.Err = d.str(&w.Field)
-		case fieldOf(Floats):
-			if v.floats = grow(d, &w, &d.floats, v.floats, int(w.N), 4); w.Err == nil {
-				v.floats, w.Err = protobuf.AppendFloats(s, v.floats, &w.Field)
-			}
-		case fieldOf(Ints):
-			if v.integers = grow(d, &w, &d.integers, v.integers, int(w.N), 8); w.Err == nil {
-				v.integers, w.Err = protobuf.AppendInts(s, v.integers, &w.Field, math.MaxInt)
-			}
-		case fieldOf(Strings):
-			if v.texts = grow(d, &w, &d.strings, v.texts, 1, stringBytes); w.Err == nil {
-				var text string
-				text, w.Err = d.str(&w.Field)
-				v.texts = append(v.texts, text)
-			}
-		case fieldOf(Tensor):
-			v.pieces = append(v.pieces, w.Field)
-			switch {
-			case d.Merges:
-			case len(v.pieces) > 1:
-				w.Err = protobuf.Defectf(w.At, tensor.ErrCorrupt, "it occurs twice")
-			default:
-				v.tensor, w.Err = d.Format.AttributeTensor(w.At, level+1, w.Field)
-			}
-		case fieldOf(Graph):
-			if v.graph == nil {
-				v.graphAt = w.At
-			}
-			v.graph, w.Err = d.graph(v.graph, level+1, w.Field, v.graphAt)
-		case fieldOf(Tensors):
-			var one tensor.View
-			one, w.Err = d.Format.AttributeTensor(w.At, level+1, w.Field)
-			v.tensors = append(v.tensors, one)
-		case fieldOf(Graphs):
-			var one *driver.Graph
-			one, w.Err = d.graph(nil, level+1, w.Field, w.At)
-			v.graphs = append(v.graphs, one)
-		default:
-			w.Check()
-		}
+		d.field(&w, level, &to)
 	}
-	if err = w.Err; err == nil && d.Merges && v.pieces != nil {
+	switch {
+	case w.Err != nil:
+		return w.Err
+	case len(v.pieces) > 1 && !d.Merges:
+		err = protobuf.Defectf(v.pieces[1].At, tensor.ErrCorrupt, "it occurs twice")
+	case len(v.pieces) > 0:
 		v.tensor, err = d.Format.AttributeTensor(msg.At, level+1, v.pieces...)
-		err = protobuf.InField(m.Fields[fieldOf(Tensor)].Name, err)
 	}
 	a.Value = v.value()
-	return a, err
+	return protobuf.InField(m.Fields[fieldOf(Tensor)].Name, err)
 }
 
 // value returns the value for the type, or nil if it is missing or the neutral form lacks the type.
@@ -275,8 +263,8 @@ func (v *attributeValues) value() any {
 	switch {
 	case v.typ == Tensor && v.pieces != nil:
 		return v.tensor
-	case v.typ == Graph && v.graph != nil:
-		return v.graph
+	case v.typ == Graph && v.graph.graph != nil:
+		return v.graph.graph
 	}
 	return nil
 }
@@ -287,75 +275,6 @@ func orEmpty[T any](list []T) []T {
 		return []T{}
 	}
 	return list
-}
-
-// value decodes an input or output of a graph.
-func (d *Decoder) value(at *protobuf.Walk, list []driver.ValueInfo, level int) []driver.ValueInfo {
-	if list = grow(d, at, nil, list, 1, valueBytes); at.Err != nil {
-		return list
-	}
-	var v driver.ValueInfo
-	w := d.Source.Walk(at.Def.Message, at.Field, level)
-	for w.Next() {
-		switch w.Num {
-		case valueName:
-			v.Name, w.Err = d.str(&w.Field)
-		case valueType:
-			w.Err = d.valueType(&v, w.Def.Message, w.Field, level+1)
-		default:
-			w.Check()
-		}
-	}
-	at.Err = w.Err
-	return append(list, v)
-}
-
-// valueType decodes the type of a value. It ignores types other than tensors.
-func (d *Decoder) valueType(v *driver.ValueInfo, m *protobuf.Message, msg protobuf.Field, level int) error {
-	w := d.Source.Walk(m, msg, level)
-	for w.Next() {
-		if w.Num != typeTensor {
-			w.Check()
-			continue
-		}
-		t := d.Source.Walk(w.Def.Message, w.Field, level+1)
-		for t.Next() {
-			switch t.Num {
-			case tensorElem:
-				v.DType, v.Code = d.DType(int32(t.Val)), ""
-				if v.DType == tensor.Invalid && int32(t.Val) != 0 {
-					v.Code = strconv.Itoa(int(int32(t.Val)))
-				}
-			case tensorShape:
-				t.Err = d.shape(v, t.Def.Message, t.Field, level+2)
-			}
-		}
-		w.Err = t.Err
-	}
-	return w.Err
-}
-
-// shape decodes a shape: nil if unknown, empty for a scalar.
-func (d *Decoder) shape(v *driver.ValueInfo, m *protobuf.Message, msg protobuf.Field, level int) error {
-	w := d.Source.Walk(m, msg, level)
-	v.Dims = orEmpty(grow(d, &w, &d.dims, v.Dims, d.Source.Count(msg)[shapeDim], dimBytes))
-	for w.Next() {
-		if w.Num != shapeDim {
-			continue
-		}
-		dim := driver.Dim{Size: driver.DynamicDim}
-		x := d.Source.Walk(w.Def.Message, w.Field, level+1)
-		for x.Next() {
-			switch x.Num {
-			case dimValue:
-				dim.Size = int64(x.Val)
-			case dimParam:
-				dim.Symbol, x.Err = d.str(&x.Field)
-			}
-		}
-		v.Dims, w.Err = append(v.Dims, dim), x.Err
-	}
-	return w.Err
 }
 
 // distinct fails if elements of a field have the same name.
@@ -402,17 +321,27 @@ func (d *Decoder) keep(at int64, b []byte) (string, error) {
 
 const mostText = 32 << 10 // of a block of shared memory
 
-// grow returns list with room for n more elements of each bytes, and reserves the memory. If the
-// limit is exceeded, the walk ends.
-func grow[T any](d *Decoder, w *protobuf.Walk, a *Arena[T], list []T, n, each int) []T {
-	if w.Err != nil || n <= cap(list)-len(list) {
+// grow returns list with room for the values of the current field and of the same fields that
+// follow it, of each bytes, and reserves the memory. If the limit is exceeded, the walk ends.
+func grow[T any](d *Decoder, w *protobuf.Walk, a *Arena[T], list []T, each int) []T {
+	n := int(w.N)
+	if n <= cap(list)-len(list) {
 		return list
 	}
-	n += 2 * len(list)
+	n = max(n, w.Run()) + 2*len(list)
 	if w.Err = d.Source.Tally.Charge(w.At, int64(n)*int64(each)); w.Err != nil {
 		return list
 	}
 	return append(a.Take(n), list...)
+}
+
+// add appends an element to a list and returns it, or nil if the limit is exceeded.
+func add[T any](d *Decoder, w *protobuf.Walk, a *Arena[T], list *[]T, each int) *T {
+	if *list = grow(d, w, a, *list, each); w.Err != nil {
+		return nil
+	}
+	*list = (*list)[:len(*list)+1]
+	return &(*list)[len(*list)-1]
 }
 
 // Arena allocates lists from larger blocks. Lists it returned never move.

@@ -37,56 +37,51 @@ type kinds struct {
 // repeated fields.
 func (k *kinds) fields(m *protobuf.Message, s *protobuf.Source, msg protobuf.Field, place []byte, level int) error {
 	var counts [32]uint64 // element 0 counts unknown fields, whose order is significant
-	return s.Each(m, msg, func(f protobuf.Field) error {
-		d := m.Known(f.Num)
-		n := &counts[0]
+	w := s.Walk(m, msg, 1)
+	for w.Next() {
+		d, n := w.Def, &counts[0]
 		if d != nil {
-			n = &counts[f.Num]
+			n = &counts[w.Num]
 		}
 		*n++
-		here := protowire.AppendVarint(protowire.AppendVarint(place, uint64(f.Num)), *n)
+		here := protowire.AppendVarint(protowire.AppendVarint(place, uint64(w.Num)), *n)
+		initializer := m == k.Graph && w.Num == k.Initializers
 		switch {
-		case d == nil && s.IsOurs(m, &f):
-			return nil
+		case d == nil && w.IsOurs():
 		case d == nil:
-			return k.add(unknownFields, s, &f, here)
+			k.add(unknownFields, s.Win[w.At:w.End], here)
 		case d.Flags&protobuf.Native != 0:
-			return k.add(d.Name, s, &f, here)
-		case m == k.Graph && f.Num == k.Initializers && level > 1:
-			return k.add(subgraphInitializers, s, &f, here)
-		case m == k.Graph && f.Num == k.Initializers: // initializers may be reordered
-			name, err := s.Last(d.Message, f, k.TensorName)
-			if err != nil {
-				return err
+			k.add(d.Name, s.Win[w.At:w.End], here)
+		case initializer && level > 1:
+			k.add(subgraphInitializers, s.Win[w.At:w.End], here)
+		case d.Message != nil:
+			if initializer { // they may be reordered
+				var name []byte
+				name, w.Err = s.Last(d.Message, w.Field, k.TensorName)
+				here = append(here[:len(place)], name...)
 			}
-			here = append(here[:len(place)], name...)
+			if w.Err == nil {
+				w.Err = k.fields(d.Message, s, w.Field, here, level+1)
+			}
 		}
-		if d.Message == nil {
-			return nil
-		}
-		return k.fields(d.Message, s, f, here, level+1)
-	})
+	}
+	return w.Err
 }
 
 // add counts a field.
-func (k *kinds) add(name string, s *protobuf.Source, f *protobuf.Field, place []byte) error {
-	b, err := s.Bytes(f.At, f.End)
-	if err != nil {
-		return err
-	}
+func (k *kinds) add(name string, field, place []byte) {
 	one := k.found[name]
 	if one == nil {
 		one = &driver.NativeKind{Name: name}
 		k.found[name] = one
 	}
 	one.Count++
-	one.Bytes += int64(len(b))
+	one.Bytes += int64(len(field))
 	h := sha256.New()
 	h.Write(protowire.AppendBytes(nil, place))
-	h.Write(b)
+	h.Write(field)
 	// Fields with different numbers have no order, so combine hashes with a sum.
 	for i, part := range h.Sum(nil) {
 		one.Sum[i] += part
 	}
-	return nil
 }

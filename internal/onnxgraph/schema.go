@@ -3,6 +3,7 @@
 package onnxgraph
 
 import (
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -61,7 +62,7 @@ const (
 	attributeType protowire.Number = 20
 
 	valueName   protowire.Number = 1
-	valueType   protowire.Number = 2
+	valueOf     protowire.Number = 2
 	typeTensor  protowire.Number = 1 // of a type
 	tensorElem  protowire.Number = 1 // of a tensor's type
 	tensorShape protowire.Number = 2
@@ -85,12 +86,40 @@ const (
 	Graphs
 )
 
-// TypeOf returns the attribute type whose values are in a field. ok is false if the field holds no
+// typeOf returns the attribute type whose values are in a field. ok is false if the field holds no
 // values.
-func TypeOf(field protowire.Number) (typ int32, ok bool) {
+func typeOf(field protowire.Number) (typ int32, ok bool) {
 	typ = int32(field) - 1
 	return typ, typ > Undefined && typ <= Graphs
 }
 
 // fieldOf returns the field with the values of an attribute type.
 func fieldOf(typ int32) protowire.Number { return protowire.Number(typ + 1) }
+
+// places says where the fields of a message are in the neutral graph: pointers by field number, of
+// the types below if a field needs more than its value.
+type places [attributeType + 1]any
+
+type (
+	initializers []string
+	valueType    driver.ValueInfo
+	tensorType   driver.ValueInfo
+	elemType     driver.ValueInfo
+	shape        []driver.Dim
+)
+
+func (sc *Schema) graphFields(g *driver.Graph) (to places) {
+	to[sc.Name], to[sc.Nodes], to[sc.Inputs], to[sc.Outputs] = &g.Name, &g.Nodes, &g.Inputs, &g.Outputs
+	to[sc.Initializers] = (*initializers)(&g.Initializers)
+	return to
+}
+
+func (sc *Schema) nodeFields(n *driver.Node) (to places) {
+	to[sc.Node.Name], to[sc.Node.Op], to[sc.Node.Inputs], to[sc.Node.Outputs] = &n.Name, &n.Op, &n.Inputs, &n.Outputs
+	to[nodeAttributes], to[nodeDomain] = &n.Attributes, &n.Domain
+	return to
+}
+
+func valueFields(v *driver.ValueInfo) places {
+	return places{valueName: &v.Name, valueOf: (*valueType)(v)}
+}

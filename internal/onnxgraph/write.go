@@ -38,8 +38,8 @@ func (sc *Schema) Same(a, b *driver.Graph) bool {
 // Losses lists what the format cannot represent of a plan's graph.
 func (sc *Schema) Losses(p *driver.Plan, l *driver.LossList) {
 	w := writer{Schema: sc, report: func(name, why string) { l.Converted(driver.LossValue, name, why) }}
-	w.values(nil, sc.Inputs, "", p.Graph.Inputs)
-	w.values(nil, sc.Outputs, "", p.Graph.Outputs)
+	_, _ = w.field(nil, sc.Inputs, "", &p.Graph.Inputs)
+	_, _ = w.field(nil, sc.Outputs, "", &p.Graph.Outputs)
 	var found [][2]string
 	w.report = func(name, why string) { found = append(found, [2]string{name, why}) }
 	for i := range p.Graph.Nodes {
@@ -81,60 +81,97 @@ func (w *writer) converts(path, why string) {
 	}
 }
 
-// graph appends the fields of a graph in ascending order.
+// graph appends the fields of a graph.
 func (w *writer) graph(b []byte, path string, g *driver.Graph) (_ []byte, err error) {
 	if path != "" {
 		path += "."
 	}
-	for num := protowire.Number(1); num <= max(w.Nodes, w.Outputs); num++ {
-		switch num {
-		case w.Name:
-			b = protobuf.PutText(b, num, g.Name)
-		case w.Inputs:
-			b = w.values(b, num, path, g.Inputs)
-		case w.Outputs:
-			b = w.values(b, num, path, g.Outputs)
-		case w.Nodes:
-			for i := range g.Nodes {
-				start := 0
-				b, start = protobuf.Begin(b, num)
-				if b, err = w.node(b, path, i, &g.Nodes[i]); err != nil {
-					return nil, err
-				}
-				b = protobuf.End(b, start)
-			}
-		}
-	}
-	return w.compare(b, len(g.Initializers), g.Initializers), nil
+	from := w.graphFields(g)
+	b, err = w.fields(b, path, &from)
+	return w.compare(b, len(g.Initializers), g.Initializers), err
 }
 
-// node appends the fields of node i in ascending order.
-func (w *writer) node(b []byte, path string, i int, n *driver.Node) (_ []byte, err error) {
-	for num := protowire.Number(1); num <= nodeDomain; num++ {
-		switch num {
-		case w.Node.Name:
-			b = protobuf.PutText(b, num, n.Name)
-		case w.Node.Op:
-			b = protobuf.PutText(b, num, n.Op)
-		case w.Node.Inputs:
-			b = putAll(b, num, n.Inputs)
-		case w.Node.Outputs:
-			b = putAll(b, num, n.Outputs)
-		case nodeDomain:
-			b = protobuf.PutText(b, num, n.Domain)
-		case nodeAttributes:
-			for j := range n.Attributes {
-				a, start := &n.Attributes[j], 0
-				inner := ""
-				if w.report != nil {
-					inner = fmt.Sprintf("%snodes[%d].%s", path, i, a.Name)
-				}
-				b, start = protobuf.Begin(b, num)
-				if b, err = w.attribute(b, inner, a); err != nil {
-					return nil, fmt.Errorf("nodes[%d]: attribute %q: %w", i, a.Name, err)
-				}
-				b = protobuf.End(b, start)
+// fields appends the fields of a message in ascending order.
+func (w *writer) fields(b []byte, path string, from *places) (_ []byte, err error) {
+	for num, place := range from {
+		if b, err = w.field(b, protowire.Number(num), path, place); err != nil {
+			return nil, err
+		}
+	}
+	return b, nil
+}
+
+// nested appends a message.
+func (w *writer) nested(b []byte, num protowire.Number, path string, from *places) (_ []byte, err error) {
+	b, start := protobuf.Begin(b, num)
+	if b, err = w.fields(b, path, from); err != nil {
+		return nil, err
+	}
+	return protobuf.End(b, start), nil
+}
+
+// field appends the values in a place. A value without type and shape stays untyped, and an unknown
+// shape is left out.
+func (w *writer) field(b []byte, num protowire.Number, path string, place any) (_ []byte, err error) {
+	switch p := place.(type) {
+	case *string:
+		return protobuf.PutText(b, num, *p), nil
+	case *int64:
+		return protobuf.PutVarint(b, num, *p), nil
+	case *[]string:
+		return putAll(b, num, *p), nil
+	case *[]driver.Node:
+		for i := range *p {
+			inner, from := "", w.nodeFields(&(*p)[i])
+			if w.report != nil {
+				inner = fmt.Sprintf("%snodes[%d].", path, i)
 			}
+			if b, err = w.nested(b, num, inner, &from); err != nil {
+				return nil, fmt.Errorf("nodes[%d]: %w", i, err)
+			}
+		}
+	case *[]driver.Attribute:
+		for i := range *p {
+			a, start := &(*p)[i], 0
+			b, start = protobuf.Begin(b, num)
+			if b, err = w.attribute(b, path+a.Name, a); err != nil {
+				return nil, fmt.Errorf("attribute %q: %w", a.Name, err)
+			}
+			b = protobuf.End(b, start)
+		}
+	case *[]driver.ValueInfo:
+		for i := range *p {
+			v := &(*p)[i]
+			switch {
+			case v.DType != tensor.Invalid && w.Code(v.DType) == 0:
+				w.converts(path+v.Name, fmt.Sprintf("the format has no %v", v.DType))
+			case v.DType == tensor.Invalid && v.Code != "":
+				w.converts(path+v.Name, "the dtype code "+v.Code+" means nothing here")
+			}
+			from := valueFields(v)
+			b, _ = w.nested(b, num, path, &from)
+		}
+	case *valueType:
+		if b = w.compare(b, p.DType, p.Code); p.DType != tensor.Invalid || p.Dims != nil {
+			return w.nested(b, num, path, &places{typeTensor: (*tensorType)(p)})
+		}
+	case *tensorType:
+		return w.nested(b, num, path, &places{tensorElem: (*elemType)(p), tensorShape: (*shape)(&p.Dims)})
+	case *elemType:
+		return protobuf.PutInt(b, num, int64(w.Code(p.DType))), nil
+	case *shape:
+		if *p != nil {
+			return w.nested(b, num, path, &places{shapeDim: (*[]driver.Dim)(p)})
+		}
+	case *[]driver.Dim:
+		for _, d := range *p {
+			from := places{}
+			if d.Symbol != "" {
+				from[dimParam] = &d.Symbol
+			} else if d.Size != driver.DynamicDim {
+				from[dimValue] = &d.Size
+			}
+			b, _ = w.nested(b, num, path, &from)
 		}
 	}
 	return b, nil
@@ -146,55 +183,6 @@ func putAll(b []byte, num protowire.Number, list []string) []byte {
 		b = protobuf.PutBytes(b, num, s)
 	}
 	return b
-}
-
-// values appends the inputs, outputs or values of a graph.
-func (w *writer) values(b []byte, num protowire.Number, prefix string, list []driver.ValueInfo) []byte {
-	for i := range list {
-		v := &list[i]
-		switch code := w.Code(v.DType); {
-		case v.DType != tensor.Invalid && code == 0:
-			w.converts(prefix+v.Name, fmt.Sprintf("the format has no %v", v.DType))
-		case v.DType == tensor.Invalid && v.Code != "":
-			w.converts(prefix+v.Name, "the dtype code "+v.Code+" means nothing here")
-		}
-		b = w.value(b, num, v)
-	}
-	return b
-}
-
-// value appends one of them. A value without type and shape stays untyped.
-func (w *writer) value(b []byte, num protowire.Number, v *driver.ValueInfo) []byte {
-	b, start := protobuf.Begin(b, num)
-	b = w.compare(protobuf.PutText(b, valueName, v.Name), v.DType, v.Code)
-	if v.DType == tensor.Invalid && v.Dims == nil {
-		return protobuf.End(b, start)
-	}
-	b, typ := protobuf.Begin(b, valueType)
-	b, of := protobuf.Begin(b, typeTensor)
-	b = protobuf.PutInt(b, tensorElem, int64(w.Code(v.DType)))
-	b = appendDims(b, v.Dims)
-	return protobuf.End(protobuf.End(protobuf.End(b, of), typ), start)
-}
-
-// appendDims appends the shape of a value, or nothing if it is unknown.
-func appendDims(b []byte, dims []driver.Dim) []byte {
-	if dims == nil {
-		return b
-	}
-	b, shape := protobuf.Begin(b, tensorShape)
-	for _, d := range dims {
-		one := 0
-		b, one = protobuf.Begin(b, shapeDim)
-		switch {
-		case d.Symbol != "":
-			b = protobuf.PutBytes(b, dimParam, d.Symbol)
-		case d.Size != driver.DynamicDim:
-			b = protobuf.PutVarint(b, dimValue, d.Size)
-		}
-		b = protobuf.End(b, one)
-	}
-	return protobuf.End(b, shape)
 }
 
 // attribute appends the fields of an attribute: its name, its value in the field for the type, and

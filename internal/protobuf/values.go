@@ -69,12 +69,12 @@ func (s *Source) Last(def *Message, msg Field, num protowire.Number) (b []byte, 
 	return b, err
 }
 
-// IsOurs recognizes the field that this library adds to a message of the specification. In other
+// IsOurs recognizes a field that this library adds to a message of the specification. In other
 // files the number may have another meaning: if the value is not a valid name, it is preserved as
 // an unknown field.
-func (s *Source) IsOurs(def *Message, f *Field) bool {
-	return int(f.Num) < len(def.Fields) && def.Fields[f.Num].Kind == KindOurs &&
-		f.Typ == protowire.BytesType && s.checkString(KindName, f) == nil
+func (w *Walk) IsOurs() bool {
+	return int(w.Num) < len(w.m.Fields) && w.m.Fields[w.Num].Kind == KindOurs &&
+		w.Typ == protowire.BytesType && w.s.checkString(KindName, &w.Field) == nil
 }
 
 // Keep appends the encoded field f with its tag to out.

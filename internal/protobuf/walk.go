@@ -77,23 +77,29 @@ func (s *Source) inMessage(m *Message, start int64, f *Field, err error) error {
 	if !d.Repeated || d.Kind == KindInt || d.Kind == KindFloat || d.Kind == KindDouble {
 		return InField(d.Name, err)
 	}
-	n := s.Count(Field{Start: start, End: f.At})[f.Num]
+	n := 0
+	for p, g := start, (Field{}); p < f.At && s.Next(&g, p, f.At) == nil; p = g.End {
+		if g.Num == f.Num {
+			n++
+		}
+	}
 	return InField(fmt.Sprintf("%s[%d]", d.Name, n), err)
 }
 
-// Count returns the number of occurrences of each field in a message, up to the first error.
-func (s *Source) Count(msg Field) (n [32]int) {
-	_, _ = s.Bytes(msg.Start, min(msg.End, msg.Start+wholeMessage)) // it is read again
-	var f Field
-	for p := msg.Start; p < msg.End && s.Next(&f, p, msg.End) == nil; p = f.End {
-		if int(f.Num) < len(n) {
-			n[f.Num]++
-		}
+// Run returns how many fields with the number of the current one follow each other, itself included.
+// It stops where the bytes in memory end.
+func (w *Walk) Run() (n int) {
+	f, end := w.Field, w.end
+	if w.s.InFile {
+		end = min(end, w.s.lo+int64(len(w.s.Win))-maxHead)
+	}
+	for n = 1; f.End < end && w.s.Next(&f, f.End, w.end) == nil && f.Num == w.Num; {
+		n++
 	}
 	return n
 }
 
-const wholeMessage = 32 << 10 // bytes to have in the window at once
+const maxHead = 20 // bytes of the tag and the length or value of a field
 
 // Each calls f for each field of a message.
 func (s *Source) Each(m *Message, msg Field, f func(Field) error) error {
