@@ -160,7 +160,7 @@ func verifyContext(ctx context.Context, f *File, opts ...format.VerifyOption) er
 // tensorBlockOf returns the payload of the tensor block.
 func tensorBlockOf(t testing.TB, f *File) []byte {
 	t.Helper()
-	b, err := f.f.reader(&f.f.tensors).Bytes(0, f.f.tensors.Size)
+	b, err := f.f.reader(&f.f.payloads[tensorBlock]).Bytes(0, f.f.payloads[tensorBlock].Size)
 	if err != nil {
 		t.Fatal(err)
 	}

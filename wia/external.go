@@ -33,7 +33,7 @@ func (f *parsed) externalError(x *externalData, err error) error {
 	case err == nil:
 		return nil
 	case x.tensor < 0:
-		return wire.Error(formatName, "graph: external_data", f.graph.at, err)
+		return wire.Error(formatName, "graph: external_data", f.payloads[graphBlock].at, err)
 	}
 	return f.tensorError(x.tensor, "external_data", f.records[x.tensor].at, err)
 }

@@ -69,25 +69,33 @@ func codeOf(d tensor.DType) int32 {
 	return int32(slices.Index(dtypes[1:], d)) + 1
 }
 
-// block identifies one of the four blocks, in the order of the header.
-type block int
+// block identifies the header or one of the four blocks, in the order of the file.
+type block uint8
 
 const (
-	metadataBlock block = iota
+	headerBlock block = iota
+	metadataBlock
 	graphBlock
 	tensorBlock
 	signatureBlock
 	numBlocks
 )
 
-var blockNames = [numBlocks]string{"metadata", "graph", "tensor", "signature"}
+// numSums is the number of checksums: one of every block but that with the checksums.
+const numSums = signatureBlock
+
+// blockNames are also the values of block_type.
+var blockNames = [numBlocks]string{"header", "metadata", "graph", "tensor", "signature"}
 
 func (b block) String() string { return blockNames[b] }
 
 // spanNames are the names of the offset and size fields of the blocks.
 var spanNames = [numBlocks][2]string{
-	{"metadata_offset", "metadata_size"}, {"graph_offset", "graph_size"}, {"tensor_offset", "tensor_size"}, {"signature_offset", "signature_size"},
+	{}, {"metadata_offset", "metadata_size"}, {"graph_offset", "graph_size"}, {"tensor_offset", "tensor_size"}, {"signature_offset", "signature_size"},
 }
+
+// spanAt returns the offset of the offset and size fields of a block.
+func (b block) spanAt() int64 { return 8 + 16*int64(b-metadataBlock) }
 
 // span is a range of a file.
 type span struct{ off, size int64 }
@@ -103,16 +111,12 @@ type header struct {
 	encrypted   bool
 }
 
-func (h *header) version() string {
-	return "1." + strconv.Itoa(int(h.minor))
-}
-
 // bytes returns the encoded header; reserved bytes are zero.
 func (h *header) bytes() []byte {
 	le := binary.LittleEndian
 	b := le.AppendUint32(make([]byte, 0, headerSize), magic)
 	b = le.AppendUint16(le.AppendUint16(b, major), minor)
-	for _, s := range h.blocks {
+	for _, s := range h.blocks[metadataBlock:] {
 		b = le.AppendUint64(le.AppendUint64(b, uint64(s.off)), uint64(s.size))
 	}
 	b = append(b, byte(h.compression), 0)
@@ -140,10 +144,18 @@ func (h *header) parse(src driver.Source, private []byte) error {
 		return c.Failf("version_major", 4, format.ErrVersion, "%d", v)
 	}
 	h.minor = c.U16("version_minor")
-	for i := range h.blocks {
-		if h.blocks[i], err = parseSpan(&c, block(i), src.Size()); err != nil {
-			return err
+	h.blocks[headerBlock].size = headerSize
+	for b := metadataBlock; b < numBlocks; b++ {
+		names := &spanNames[b]
+		off, size := c.U64(names[0]), c.U64(names[1])
+		switch left := uint64(src.Size()); {
+		case c.Err() != nil:
+		case off > left:
+			c.Failf(names[0], b.spanAt(), tensor.ErrTruncated, "%d, the file has %d bytes", off, left)
+		case size > left-off:
+			c.Failf(names[1], b.spanAt()+8, tensor.ErrTruncated, "%d bytes from offset %d, the file has %d", size, off, left)
 		}
+		h.blocks[b] = span{int64(off), int64(size)}
 	}
 	h.compression = Compression(c.U8("compression"))
 	encryption := c.U8("encryption")
@@ -160,35 +172,14 @@ func (h *header) parse(src driver.Source, private []byte) error {
 	return h.checkLayout(&c, src.Size())
 }
 
-// parseSpan reads the offset and size of a block.
-func parseSpan(c *wire.Cursor, b block, fileSize int64) (span, error) {
-	at, names := c.Offset(), &spanNames[b]
-	off, size := c.U64(names[0]), c.U64(names[1])
-	switch {
-	case c.Err() != nil:
-	case off > uint64(fileSize):
-		c.Failf(names[0], at, tensor.ErrTruncated, "%d, the file has %d bytes", off, fileSize)
-	case size > uint64(fileSize)-off:
-		c.Failf(names[1], at+8, tensor.ErrTruncated, "%d bytes from offset %d, the file has %d", size, off, fileSize)
-	}
-	return span{int64(off), int64(size)}, c.Err()
-}
-
 // checkLayout refuses overlapping blocks and bytes after the last block.
 func (h *header) checkLayout(c *wire.Cursor, fileSize int64) error {
-	last := int64(headerSize)
+	last := int64(0)
 	for i, b := range h.blocks {
 		last = max(last, b.end())
-		if b.size == 0 {
-			continue
-		}
-		at := int64(8 + 16*i)
-		if b.off < headerSize {
-			return c.Failf(spanNames[i][0], at, tensor.ErrCorrupt, "%d is within the header", b.off)
-		}
 		for j, o := range h.blocks[:i] {
-			if o.size > 0 && b.off < o.end() && o.off < b.end() {
-				return c.Failf(spanNames[i][0], at, tensor.ErrCorrupt, "%d..%d overlaps the %v block at %d..%d", b.off, b.end(), block(j), o.off, o.end())
+			if b.size > 0 && o.size > 0 && b.off < o.end() && o.off < b.end() {
+				return c.Failf(spanNames[i][0], block(i).spanAt(), tensor.ErrCorrupt, "%d..%d overlaps the %v at %d..%d", b.off, b.end(), block(j), o.off, o.end())
 			}
 		}
 	}

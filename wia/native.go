@@ -19,7 +19,7 @@ var planFields = onnxgraph.Bits(1, 2, 3, rawArm, externalArm)
 // native returns what a plan cannot hold. It leaves out the CompressedTensor
 // around a compressed tensor, since the writer chooses the compression.
 func (f *parsed) native() (*driver.Native, error) {
-	n := f.graph.Size + f.meta.Size + 64*int64(len(f.records))
+	n := f.payloads[graphBlock].Size + f.payloads[metadataBlock].Size + 64*int64(len(f.records))
 	if err := f.memory.Reserve(n); err != nil {
 		return nil, wire.Error(formatName, "graph", -1, err)
 	}
@@ -47,8 +47,8 @@ func (f *parsed) native() (*driver.Native, error) {
 	if f.signature != nil {
 		raw = protobuf.PutBytes(raw, 4, f.signature.unknown)
 	}
-	if f.meta.Size > 0 {
-		raw = protobuf.PutBytes(raw, 5, f.meta.Win)
+	if f.payloads[metadataBlock].Size > 0 {
+		raw = protobuf.PutBytes(raw, 5, f.payloads[metadataBlock].Win)
 	}
 	list, err := graphSchema.Kinds(nativeMsg, raw, 0)
 	if err != nil {
@@ -59,13 +59,13 @@ func (f *parsed) native() (*driver.Native, error) {
 
 // nativeGraph returns the graph as a field of nativeMsg, nil if there is none.
 func (f *parsed) nativeGraph() ([]byte, error) {
-	if f.graph.Size == 0 {
+	if f.payloads[graphBlock].Size == 0 {
 		return nil, nil
 	}
 	e := onnxgraph.Editor{Schema: &graphSchema, Inline: f.inline}
-	b := f.graph.Win
+	b := f.payloads[graphBlock].Win
 	raw, start := protobuf.Begin(nil, 1)
-	err := f.graph.Each(graphMsg, protobuf.Field{End: f.graph.Size}, func(fl protobuf.Field) (err error) {
+	err := f.payloads[graphBlock].Each(graphMsg, protobuf.Field{End: f.payloads[graphBlock].Size}, func(fl protobuf.Field) (err error) {
 		if fl.Num == graphSchema.Initializers {
 			_, rest := onnxgraph.Split(tensorMsg, b[fl.Start:fl.End], graphSchema.DataFields)
 			raw = protobuf.PutBytes(raw, fl.Num, rest)
@@ -75,7 +75,7 @@ func (f *parsed) nativeGraph() ([]byte, error) {
 		return err
 	})
 	if err != nil {
-		return nil, f.graph.locate("graph", err)
+		return nil, f.payloads[graphBlock].locate("graph", err)
 	}
 	return protobuf.End(raw, start), nil
 }
@@ -95,7 +95,7 @@ func (f *parsed) unknownTail() (b []byte, err error) {
 	if !f.tail {
 		return nil, nil
 	}
-	s := f.reader(&f.tensors)
+	s := f.reader(&f.payloads[tensorBlock])
 	defer s.Close()
 	err = s.Each(tensorDataMsg, s.All(), func(fl protobuf.Field) error {
 		if tensorDataMsg.Known(fl.Num) != nil {
@@ -103,7 +103,7 @@ func (f *parsed) unknownTail() (b []byte, err error) {
 		}
 		return s.Keep(&b, &fl)
 	})
-	return b, f.tensors.locate("tensor", err)
+	return b, f.payloads[tensorBlock].locate("tensor", err)
 }
 
 // tensorMessage returns the Tensor message of tensor i without its data, in

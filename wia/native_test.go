@@ -48,7 +48,7 @@ func planned(t *testing.T, f *File, change func(*format.Plan), o *WriteOptions) 
 func TestPlanFollows(t *testing.T) {
 	f := mustOpen(t, odd().bytes(), nil)
 	own := func(p *format.Plan) { // gives p a copy of its graph
-		x := &parser{parsed: &parsed{src: f.f.src, index: f.f.index, graph: f.f.graph, hdr: f.f.hdr, files: f.f.files}}
+		x := &parser{parsed: &parsed{src: f.f.src, index: f.f.index, payloads: f.f.payloads, hdr: f.f.hdr, files: f.f.files}}
 		if err := x.decodeGraph(); err != nil {
 			t.Fatal(err)
 		}

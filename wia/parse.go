@@ -3,6 +3,7 @@ package wia
 import (
 	"errors"
 	"fmt"
+	"strconv"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/external"
@@ -19,9 +20,7 @@ type parsed struct {
 	index           *driver.Index
 	memory          *driver.Memory
 	hdr             header
-	meta            payload
-	graph           payload
-	tensors         payload
+	payloads        [numBlocks]payload
 	metadata        driver.Metadata
 	decoded         *driver.Graph  // of graph
 	signature       *signatures    // nil without a signature block
@@ -52,7 +51,7 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 	if err != nil {
 		return nil, err
 	}
-	x.Version = p.hdr.version()
+	x.Version = "1." + strconv.Itoa(int(p.hdr.minor))
 	if p.hdr.encrypted {
 		if p.cipher, err = seal.New(o.Key); err != nil {
 			return nil, wire.Error(formatName, "encryption", encryptionField, fmt.Errorf("%w: the file is encrypted", err))
@@ -67,8 +66,9 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 }
 
 func (p *parser) readMetadata() (err error) {
-	m, stored := &p.meta, p.hdr.blocks[metadataBlock].size
-	if err = p.load(m, metadataBlock, metadataLimit(stored)); err != nil || stored == 0 {
+	stored := p.hdr.blocks[metadataBlock].size
+	m, err := p.load(metadataBlock, metadataLimit(stored))
+	if err != nil || stored == 0 {
 		return err
 	}
 	p.metadata, err = jsonmeta.Parse(m.Win, jsonmeta.Options{Memory: p.memory, Stored: stored})
@@ -86,7 +86,8 @@ func (p *parser) readMetadata() (err error) {
 }
 
 func (p *parser) loadGraph() error {
-	return p.load(&p.graph, graphBlock, graphLimit(p.hdr.blocks[graphBlock].size))
+	_, err := p.load(graphBlock, graphLimit(p.hdr.blocks[graphBlock].size))
+	return err
 }
 
 // readSignatures reads the signature block, if any.
@@ -94,8 +95,8 @@ func (p *parser) readSignatures() error {
 	if p.hdr.blocks[signatureBlock].size == 0 {
 		return nil
 	}
-	var b payload
-	if err := p.load(&b, signatureBlock, 0); err != nil {
+	b, err := p.load(signatureBlock, 0)
+	if err != nil {
 		return err
 	}
 	p.signature = &signatures{}

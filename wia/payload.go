@@ -41,7 +41,7 @@ func (f *parsed) tensorError(i int, field string, at int64, err error) error {
 
 // load reads the payload of a block. If it is compressed, it may expand to at
 // most limit bytes.
-func (p *parser) load(to *payload, b block, limit int64) error {
+func (p *parser) load(b block, limit int64) (*payload, error) {
 	s, codec, cipher := p.hdr.blocks[b], codecs[p.hdr.compression], p.cipher
 	base := s.off
 	switch b {
@@ -50,7 +50,7 @@ func (p *parser) load(to *payload, b block, limit int64) error {
 	case tensorBlock:
 		codec = nil
 	}
-	fail := func(field string, err error) error { return wire.Error(formatName, field, s.off, err) }
+	fail := func(field string, err error) (*payload, error) { return nil, wire.Error(formatName, field, s.off, err) }
 	if b != tensorBlock {
 		if err := p.memory.Structure(s.size); err != nil {
 			return fail(b.String()+"_size", err)
@@ -68,7 +68,7 @@ func (p *parser) load(to *payload, b block, limit int64) error {
 		data, err = cipher.OpenAt(p.src, s.off, s.size, []byte(b.String()))
 	}
 	if _, located := err.(*tensor.Error); err != nil && (cipher == nil || located) {
-		return err
+		return nil, err
 	}
 	if codec != nil && err == nil {
 		base = -1
@@ -83,18 +83,14 @@ func (p *parser) load(to *payload, b block, limit int64) error {
 	if err != nil {
 		return fail(b.String(), err)
 	}
+	to := &p.payloads[b]
 	*to = payload{*protobuf.InMemory(data), s.off}
 	to.Base = base
-	return nil
+	return to, nil
 }
 
 // payloadOf returns the payload that holds tensor i.
-func (f *parsed) payloadOf(i int) *payload {
-	if f.records[i].graph {
-		return &f.graph
-	}
-	return &f.tensors
-}
+func (f *parsed) payloadOf(i int) *payload { return &f.payloads[f.records[i].block] }
 
 // reader returns a source over a payload. The caller must close it.
 func (f *parsed) reader(p *payload) *protobuf.Source {

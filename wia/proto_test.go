@@ -134,7 +134,7 @@ func TestProtobufReads(t *testing.T) {
 			file := writeSample(t, samplePlan(t), o)
 			f := mustOpen(t, file, &format.Options{Key: testKey})
 			s := f.f.hdr.blocks[signatureBlock]
-			for message, b := range map[string][]byte{"Graph": f.f.graph.Win, "TensorData": tensorBlockOf(t, f), "SignatureBlock": file[s.off:s.end()]} {
+			for message, b := range map[string][]byte{"Graph": f.f.payloads[graphBlock].Win, "TensorData": tensorBlockOf(t, f), "SignatureBlock": file[s.off:s.end()]} {
 				if m := decode(t, d, message, b); len(m.GetUnknown()) > 0 {
 					t.Errorf("%s: unknown fields % x", message, m.GetUnknown())
 				}

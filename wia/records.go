@@ -15,8 +15,8 @@ import (
 type record struct {
 	at, end    int64 // of the message, within the payload
 	data       span  // of the data of a tensor to decode, within the payload
+	block      block // tensorBlock, or graphBlock for an initializer with data
 	codec      Compression
-	graph      bool  // an initializer with data: the payload is the graph's
 	compressed bool  // a CompressedTensor
 	more       bool  // it has fields that the index does not hold
 	external   int32 // in externals; negative for data in the file
@@ -33,9 +33,9 @@ func (p *parser) listTensors() error {
 		*list, p.records = p.records, slices.Clone(p.records)
 		recordPool.Put(list)
 	}()
-	t := &p.tensors
+	t, g := &p.payloads[tensorBlock], &p.payloads[graphBlock]
 	if s := p.hdr.blocks[tensorBlock]; p.cipher != nil {
-		if err := p.load(t, tensorBlock, 0); err != nil {
+		if _, err := p.load(tensorBlock, 0); err != nil {
 			return err
 		}
 	} else {
@@ -43,7 +43,7 @@ func (p *parser) listTensors() error {
 		defer t.Close()
 	}
 	t.Tally = p.tally(math.MaxInt64)
-	p.graph.Tally = t.Tally
+	g.Tally = t.Tally
 	passes := []func() error{p.tensorBlock, p.initializers}
 	if p.hdr.blocks[graphBlock].off < p.hdr.blocks[tensorBlock].off {
 		slices.Reverse(passes)
@@ -64,7 +64,8 @@ func (p *parser) tally(room int64) *protobuf.Tally {
 
 // tensorBlock lists the tensors of the TensorData message.
 func (p *parser) tensorBlock() error {
-	s, h := &p.tensors.Source, &p.head
+	block, h := &p.payloads[tensorBlock], &p.head
+	s := &block.Source
 	w := s.Walk(tensorDataMsg, s.All(), 1)
 	for w.Next() {
 		h.reset()
@@ -78,16 +79,17 @@ func (p *parser) tensorBlock() error {
 			continue
 		}
 		if w.Err == nil {
-			w.Err = p.add(&w.Field, false)
+			w.Err = p.add(&w.Field, tensorBlock)
 		}
 	}
-	return p.tensors.locate("tensor", w.Err)
+	return block.locate("tensor", w.Err)
 }
 
 // initializers lists the initializers of the graph that have data. It leaves
 // errors in the graph to the decoder.
 func (p *parser) initializers() error {
-	s, h := &p.graph.Source, &p.head
+	block, h := &p.payloads[graphBlock], &p.head
+	s := &block.Source
 	w := s.Walk(graphMsg, s.All(), 1)
 	for w.Next() {
 		if w.Num != graphSchema.Initializers {
@@ -100,23 +102,23 @@ func (p *parser) initializers() error {
 		if h.data == 0 {
 			continue
 		}
-		if w.Err = p.add(&w.Field, true); w.Err != nil {
+		if w.Err = p.add(&w.Field, graphBlock); w.Err != nil {
 			w.Next() // completes the path
-			return p.graph.locate("graph", w.Err)
+			return block.locate("graph", w.Err)
 		}
 	}
 	return nil
 }
 
 // add checks the tensor in head and adds it to the index.
-func (p *parser) add(fl *protobuf.Field, graph bool) error {
+func (p *parser) add(fl *protobuf.Field, b block) error {
 	h := &p.head
 	if err := p.check(fl.At); err != nil {
 		return err
 	}
 	t := driver.Tensor{Name: h.name, DType: h.dt, Shape: p.index.Dims(len(h.dims)), Size: h.size, Quant: h.quant.quantization(&p.quants)}
 	copy(t.Shape, h.dims)
-	r := record{at: fl.Start, end: fl.End, graph: graph, compressed: h.compressed, external: -1, more: h.more}
+	r := record{at: fl.Start, end: fl.End, block: b, compressed: h.compressed, external: -1, more: h.more}
 	if err := p.place(&t, &r); err != nil {
 		return err
 	}
@@ -182,7 +184,7 @@ func (h *head) checkCompressed(at int64, header Compression) error {
 
 // place sets the location of the data in t and r.
 func (p *parser) place(t *driver.Tensor, r *record) (err error) {
-	h, in := &p.head, &p.tensors
+	h, in := &p.head, &p.payloads[r.block]
 	if h.data == externalArm {
 		r.external = int32(len(p.externals))
 		t.Offset = h.ext.offset
@@ -190,14 +192,11 @@ func (p *parser) place(t *driver.Tensor, r *record) (err error) {
 		return err
 	}
 	r.data = span{h.raw.Start, h.raw.End - h.raw.Start}
-	if r.graph {
-		in = &p.graph
-	}
 	switch {
 	case h.compressed:
 		r.data, r.codec = span{h.packed.Start, h.packed.End - h.packed.Start}, h.codec(p.hdr.compression)
 		t.Stored = r.data.size
-	case r.graph && p.hdr.compression != None:
+	case r.block == graphBlock && p.hdr.compression != None:
 		t.Compression = p.hdr.compression.String()
 		t.Stored = -1
 	}

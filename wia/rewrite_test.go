@@ -62,7 +62,7 @@ func TestRewriteKeepsAll(t *testing.T) {
 			if err := verify(g); err != nil {
 				t.Fatal(err)
 			}
-			if diff := gocmp.Diff(f.f.meta.Win, g.f.meta.Win); diff != "" {
+			if diff := gocmp.Diff(f.f.payloads[metadataBlock].Win, g.f.payloads[metadataBlock].Win); diff != "" {
 				t.Error("metadata:", diff)
 			}
 			sameGraph(t, f, g)

@@ -73,7 +73,7 @@ func (s *signing) init() error {
 
 // encode returns the SignatureBlock without padding.
 func (s *signing) encode(sums *sums, sig []byte) (b []byte) {
-	for i, name := range sumNames {
+	for i, name := range blockNames[:numSums] {
 		b = protobuf.PutBytes(b, 1, protobuf.PutBytes(protobuf.PutText(nil, 1, name), 2, sums[i][:]))
 	}
 	if s.signer != nil {

@@ -21,18 +21,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// The checksums of the signature block, in the order in which they are signed.
-const (
-	sumOfHeader = iota
-	sumOfMetadata
-	sumOfGraph
-	sumOfTensors
-	numSums
-)
-
-// sumNames are the values of block_type.
-var sumNames = [numSums]string{"header", "metadata", "graph", "tensor"}
-
+// sums are the checksums of the blocks, in the order in which they are signed.
 type sums [numSums][sha256.Size]byte
 
 // signatures is the SignatureBlock message.
@@ -70,19 +59,19 @@ func (g *signatures) read(s *protobuf.Source) error {
 		}
 	}
 	if i := slices.Index(g.have[:], false); w.Err == nil && i >= 0 {
-		return protobuf.InField("checksums", protobuf.Defectf(0, tensor.ErrCorrupt, "none for the %s", sumNames[i]))
+		return protobuf.InField("checksums", protobuf.Defectf(0, tensor.ErrCorrupt, "none for the %v", block(i)))
 	}
 	return w.Err
 }
 
 // add records a checksum.
-func (g *signatures) add(block, sum []byte) error {
-	i := slices.Index(sumNames[:], string(block))
+func (g *signatures) add(name, sum []byte) error {
+	i := slices.Index(blockNames[:numSums], string(name))
 	switch {
 	case i < 0:
 		return nil
 	case g.have[i]:
-		return protobuf.InField("block_type", protobuf.Defectf(0, tensor.ErrCorrupt, "%q twice", block))
+		return protobuf.InField("block_type", protobuf.Defectf(0, tensor.ErrCorrupt, "%q twice", name))
 	case len(sum) != sha256.Size:
 		return protobuf.InField("sha256", protobuf.Defectf(0, tensor.ErrCorrupt, "%d bytes", len(sum)))
 	}

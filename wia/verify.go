@@ -19,23 +19,23 @@ func (f *parsed) verify(v driver.Verification) error {
 	if err := f.canVerify(v); err != nil {
 		return err
 	}
-	block := v.All() || v.Trusted() != nil
+	tensors := v.All() || v.Trusted() != nil
 	var packed []int // compressed tensors
 	for i := range f.records {
 		if r := &f.records[i]; v.Wanted(i) && r.external < 0 {
-			block = block || !r.graph
+			tensors = tensors || r.block == tensorBlock
 			if f.index.Loaded(i) && r.compressed {
 				packed = append(packed, i)
 				v.Expect(f.index.Size(i))
 			}
 		}
 	}
-	sums := []int{sumOfTensors, sumOfGraph, sumOfMetadata, sumOfHeader} // the largest first
-	if !block {
+	sums := []block{tensorBlock, graphBlock, metadataBlock, headerBlock} // the largest first
+	if !tensors {
 		sums = sums[1:]
 	}
 	for _, sum := range sums {
-		v.Expect(f.summed(sum).size)
+		v.Expect(f.hdr.blocks[sum].size)
 	}
 	ranges := f.ranges(v)
 	for _, same := range ranges {
@@ -57,7 +57,7 @@ func (f *parsed) verify(v driver.Verification) error {
 		return err
 	}
 	for _, sum := range slices.Backward(sums) {
-		v.Section(sumNames[sum], "sha256")
+		v.Section(sum.String(), "sha256")
 	}
 	for i := range f.records {
 		if v.Wanted(i) {
@@ -73,7 +73,7 @@ func (f *parsed) authenticate(v driver.Verification) error {
 	if err := f.canVerify(v); err != nil {
 		return err
 	}
-	if err := v.Each(numSums, func(i int) error { return f.checkSum(v, i) }); err != nil {
+	if err := v.Each(int(numSums), func(i int) error { return f.checkSum(v, block(i)) }); err != nil {
 		return err
 	}
 	return f.checkSignature(v)
@@ -92,17 +92,13 @@ func (f *parsed) touch(v driver.Verification, i int) (all bool, err error) {
 		}
 		return false, err
 	}
-	sum := sumOfTensors
-	if r.graph {
-		sum = sumOfGraph
-	}
-	if !f.touched[sum] {
-		if err = f.checkSum(v, sum); err == nil {
+	if !f.touched[r.block] {
+		if err = f.checkSum(v, r.block); err == nil {
 			err = v.Unchanged()
 		}
-		f.touched[sum] = err == nil
+		f.touched[r.block] = err == nil
 	}
-	return err == nil && len(f.externals) == 0 && f.touched[sumOfTensors] && (f.touched[sumOfGraph] || !f.initializerData), err
+	return err == nil && len(f.externals) == 0 && f.touched[tensorBlock] && (f.touched[graphBlock] || !f.initializerData), err
 }
 
 var errUncovered = fmt.Errorf("%w: the signature does not cover external data without a checksum", format.ErrSignature)
@@ -125,7 +121,7 @@ func (f *parsed) canVerify(v driver.Verification) error {
 		switch x := &f.externals[i]; {
 		case x.summed:
 		case x.tensor < 0:
-			return wire.Error(formatName, fmt.Sprintf("graph: tensor %q", x.name), f.graph.at, errUncovered)
+			return wire.Error(formatName, fmt.Sprintf("graph: tensor %q", x.name), f.payloads[graphBlock].at, errUncovered)
 		case v.Wanted(x.tensor):
 			return f.externalError(x, errUncovered)
 		}
@@ -140,26 +136,17 @@ func (f *parsed) coveredBy(i int) string {
 		return ""
 	case r.external >= 0:
 		return "sha256"
-	case r.graph:
-		return "sha256 of the graph block"
+	default:
+		return "sha256 of the " + r.block.String() + " block"
 	}
-	return "sha256 of the tensor block"
 }
 
-// summed returns the range that one of the four checksums covers.
-func (f *parsed) summed(sum int) span {
-	if sum == sumOfHeader {
-		return span{0, headerSize}
-	}
-	return f.hdr.blocks[sum-1]
-}
-
-// checkSum computes and compares one of the four checksums.
-func (f *parsed) checkSum(v driver.Verification, sum int) error {
-	s := f.summed(sum)
-	got, err := sha256Of(v, 0, s, sumNames[sum])
-	if want := f.signature.sums[sum]; err == nil && got != want {
-		err = wire.Errorf(formatName, sumNames[sum], s.off, format.ErrChecksum, "SHA-256 of the block is %x, recorded %x", got[:8], want[:8])
+// checkSum computes and compares the checksum of a block.
+func (f *parsed) checkSum(v driver.Verification, b block) error {
+	s := f.hdr.blocks[b]
+	got, err := sha256Of(v, 0, s, b.String())
+	if want := f.signature.sums[b]; err == nil && got != want {
+		err = wire.Errorf(formatName, b.String(), s.off, format.ErrChecksum, "SHA-256 of the block is %x, recorded %x", got[:8], want[:8])
 	}
 	return err
 }
