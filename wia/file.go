@@ -6,6 +6,7 @@ import (
 	"os"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -117,3 +118,18 @@ func (f *File) External(name string) (external bool) {
 	})
 	return external
 }
+
+// OperatorSet is a version of an operator set that a graph uses, as in ONNX's
+// opset_import.
+type OperatorSet struct {
+	Domain  string // "ai.onnx" or "" for the operators of ONNX
+	Version int64
+}
+
+// OperatorSets returns the operator sets in the metadata under "opsets". It
+// returns nil if there are none or the value has another form, and after Close.
+func (f *File) OperatorSets() []OperatorSet { return opsets.In[OperatorSet](f.Metadata()) }
+
+// IRVersion returns the version of ONNX's intermediate representation in the
+// metadata under "ir_version". It returns 0 if there is none, and after Close.
+func (f *File) IRVersion() int64 { return opsets.IRVersion(f.Metadata()) }

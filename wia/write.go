@@ -157,10 +157,8 @@ func (w *encoder) compress(it *item, in driver.Input) error {
 // Finish implements driver.Encoder. It first puts external data in place, which
 // completes the location in the records that refer to it.
 func (w *encoder) Finish() error {
-	if w.ext != nil {
-		if err := w.ext.Finish(!w.common.NoSync); err != nil {
-			return err
-		}
+	if err := w.ext.Finish(!w.common.NoSync); err != nil {
+		return err
 	}
 	for i := range w.items {
 		if it := &w.items[i]; it.external {
@@ -169,29 +167,24 @@ func (w *encoder) Finish() error {
 			}
 		}
 	}
-	size := w.pos + int64(len(w.from.tail))
-	if err := w.block.write(w.from.tail, w.pos); err != nil {
+	size, err := w.pos+int64(len(w.from.tail)), w.block.write(w.from.tail, w.pos)
+	if err == nil && w.cipher != nil {
+		var stored []byte
+		if stored, err = w.cipher.Seal(w.block.t.(*save.Memory).Bytes()[:size], []byte(tensorBlock.String())); err != nil {
+			return err
+		}
+		size = int64(len(stored))
+		w.block = blockWriter{t: w.t, base: w.hdr.blocks[tensorBlock].off, h: sha256.New()}
+		if err = w.writeFront(size); err == nil {
+			err = w.block.write(stored, 0)
+		}
+	} else if err == nil && !w.fixed {
+		err = w.writeFront(size)
+	}
+	if err != nil {
 		return err
 	}
-	var sum [sha256.Size]byte
-	var err error
-	switch {
-	case w.cipher != nil:
-		var stored []byte
-		if stored, err = w.cipher.Seal(w.block.t.(*save.Memory).Bytes()[:size], []byte(tensorBlock.String())); err == nil {
-			err = w.writeFront(int64(len(stored)))
-		}
-		if err == nil {
-			sum = sha256.Sum256(stored)
-			_, err = w.t.WriteAt(stored, w.hdr.blocks[tensorBlock].off)
-		}
-	case !w.fixed:
-		if err = w.writeFront(size); err == nil {
-			sum, err = w.block.sum(w.common.Context, size)
-		}
-	default:
-		sum, err = w.block.sum(w.common.Context, size)
-	}
+	sum, err := w.block.sum(w.common.Context, size)
 	if err != nil {
 		return err
 	}
@@ -214,9 +207,7 @@ func (w *encoder) writeSignature(sum [sha256.Size]byte) error {
 
 // Close removes the external data unless the model was committed.
 func (w *encoder) Close() error {
-	if w.ext != nil {
-		w.ext.Abort()
-	}
+	w.ext.Abort()
 	return nil
 }
 

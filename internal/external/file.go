@@ -135,9 +135,10 @@ func (x *File) Write(off int64, in driver.Input, sum io.Writer) (err error) {
 	return err
 }
 
-// Finish renames the file into place. Write the model next and call Committed, or call Abort.
+// Finish renames the file into place. Write the model next and call Committed, or call Abort. A nil
+// File has no data.
 func (x *File) Finish(sync bool) error {
-	if x.file == nil {
+	if x == nil || x.file == nil {
 		return nil
 	}
 	if err := x.file.Truncate(x.end); err != nil {
@@ -214,6 +215,9 @@ func (x *File) dirs() []string {
 
 // Abort removes the file unless a model or another writer in this process needs it.
 func (x *File) Abort() {
+	if x == nil {
+		return
+	}
 	if x.file != nil {
 		x.file.Abort()
 		x.file = nil

@@ -152,8 +152,15 @@ func (d *Decoder) field(w *protobuf.Walk, level int, to *places) {
 			dim.Size = driver.DynamicDim
 			w.Err = d.read(w.Def.Message, *f, level+1, &places{dimValue: &dim.Size, dimParam: &dim.Symbol})
 		}
-	case *[]protobuf.Field:
-		*p = append(*p, *f)
+	case *tensorPieces:
+		p.pieces = append(p.pieces, *f)
+		switch {
+		case d.Merges:
+		case len(p.pieces) > 1:
+			w.Err = protobuf.Defectf(f.At, tensor.ErrCorrupt, "it occurs twice")
+		default:
+			p.view, w.Err = d.Format.AttributeTensor(f.At, level+1, *f)
+		}
 	case *subgraph:
 		if p.graph == nil {
 			p.at = f.At
@@ -194,11 +201,16 @@ type attributeValues struct {
 	floats   []float32
 	integers []int64
 	texts    []string
-	tensor   tensor.View
-	pieces   []protobuf.Field // of tensor
+	tensor   tensorPieces
 	graph    subgraph
 	tensors  []tensor.View
 	graphs   []*driver.Graph
+}
+
+// tensorPieces is a tensor in an attribute, whose messages may have to be merged.
+type tensorPieces struct {
+	view   tensor.View
+	pieces []protobuf.Field
 }
 
 // subgraph is a graph in an attribute, which begins at an offset.
@@ -212,7 +224,7 @@ func (d *Decoder) attribute(a *driver.Attribute, m *protobuf.Message, msg protob
 	var v attributeValues
 	to := places{
 		attributeName: &a.Name, attributeType: &v.typ,
-		Float + 1: &v.float, Int + 1: &v.integer, String + 1: &v.text, Tensor + 1: &v.pieces, Graph + 1: &v.graph,
+		Float + 1: &v.float, Int + 1: &v.integer, String + 1: &v.text, Tensor + 1: &v.tensor, Graph + 1: &v.graph,
 		Floats + 1: &v.floats, Ints + 1: &v.integers, Strings + 1: &v.texts, Tensors + 1: &v.tensors, Graphs + 1: &v.graphs,
 	}
 	w := d.Source.Walk(m, msg, level)
@@ -225,16 +237,12 @@ func (d *Decoder) attribute(a *driver.Attribute, m *protobuf.Message, msg protob
 		}
 		d.field(&w, level, &to)
 	}
-	switch {
-	case w.Err != nil:
-		return w.Err
-	case len(v.pieces) > 1 && !d.Merges:
-		err = protobuf.Defectf(v.pieces[1].At, tensor.ErrCorrupt, "it occurs twice")
-	case len(v.pieces) > 0:
-		v.tensor, err = d.Format.AttributeTensor(msg.At, level+1, v.pieces...)
+	if err = w.Err; err == nil && d.Merges && v.tensor.pieces != nil {
+		v.tensor.view, err = d.Format.AttributeTensor(msg.At, level+1, v.tensor.pieces...)
+		err = protobuf.InField(m.Fields[fieldOf(Tensor)].Name, err)
 	}
 	a.Value = v.value()
-	return protobuf.InField(m.Fields[fieldOf(Tensor)].Name, err)
+	return err
 }
 
 // value returns the value for the type, or nil if it is missing or the neutral form lacks the type.
@@ -261,8 +269,8 @@ func (v *attributeValues) value() any {
 		return orEmpty(v.graphs)
 	}
 	switch {
-	case v.typ == Tensor && v.pieces != nil:
-		return v.tensor
+	case v.typ == Tensor && v.tensor.pieces != nil:
+		return v.tensor.view
 	case v.typ == Graph && v.graph.graph != nil:
 		return v.graph.graph
 	}
