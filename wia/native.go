@@ -145,9 +145,10 @@ func (f *parsed) tensorMessage(i int) (b []byte, err error) {
 
 // original is the decoded Native of a plan, updated to match the plan.
 type original struct {
-	graph     []byte              // nil if the plan has another graph
+	graph     []byte              // without its initializers; nil if the plan has another
 	lost      []driver.NativeKind // lost if the plan has another graph
-	tensors   map[string][]byte   // metadata and unknown fields, by the name in the plan
+	declared  map[string][]byte   // metadata and unknown fields of initializers, by the name in the plan
+	tensors   map[string][]byte   // and of tensors
 	tail      []byte              // unknown fields of the tensor block
 	signature []byte              // unknown fields of the signature block
 	metadata  []byte              // nil if the plan has other metadata
@@ -155,7 +156,7 @@ type original struct {
 
 // originalOf decodes the plan's Native, if it has one of this format.
 func originalOf(p *driver.Plan) (*original, error) {
-	n, o := p.Native, &original{tensors: map[string][]byte{}}
+	n, o := p.Native, &original{declared: map[string][]byte{}, tensors: map[string][]byte{}}
 	if n == nil || n.Format != formatName {
 		return o, nil
 	}
@@ -170,11 +171,12 @@ func originalOf(p *driver.Plan) (*original, error) {
 	err := s.Each(nativeMsg, s.All(), func(f protobuf.Field) (err error) {
 		switch b := n.Raw[f.Start:f.End]; f.Num {
 		case 1:
-			err = o.follow(&e, p, b)
+			lists, graph := onnxgraph.Split(graphMsg, b, onnxgraph.Bits(graphSchema.Initializers))
+			if err = keep(o.declared, &e, graphMsg, lists); err == nil {
+				o.graph, o.lost, err = e.Follow(graph, p.Graph, func(b []byte) (*driver.Graph, error) { return graphOf(b, p.Tensors) })
+			}
 		case 2:
-			name, more, err := renamed(&e, b)
-			o.tensors[name] = more
-			return err
+			err = keep(o.tensors, &e, nativeMsg, n.Raw[f.At:f.End])
 		case 3:
 			o.tail = b
 		case 4:
@@ -200,53 +202,19 @@ func isText(b []byte, m driver.Metadata) bool {
 	return err == nil && differs == nil && bytes.Equal(own, other)
 }
 
-// renamed returns the current name of the tensor in message b, and the fields
-// that a plan does not hold.
-func renamed(e *onnxgraph.Editor, b []byte) (string, []byte, error) {
+// keep stores the fields of the tensors in message b that a plan does not hold, by their names in
+// the plan.
+func keep(into map[string][]byte, e *onnxgraph.Editor, m *protobuf.Message, b []byte) error {
 	s := protobuf.InMemory(b)
-	last, err := s.Last(tensorMsg, s.All(), 1)
-	name := string(last)
-	if now, ok := e.Names[name]; ok {
-		name = now
-	}
-	_, more := onnxgraph.Split(tensorMsg, b, planFields)
-	return name, more, err
-}
-
-// follow updates graph to the tensors of the plan and stores it in o. If the
-// result differs from the plan's graph, it stores what is lost instead.
-func (o *original) follow(e *onnxgraph.Editor, p *driver.Plan, graph []byte) error {
-	tensors := make(map[string]*tensor.Info, len(p.Tensors))
-	for i := range p.Tensors {
-		tensors[p.Tensors[i].Name] = &p.Tensors[i]
-	}
-	lists, rest := onnxgraph.Split(graphMsg, graph, onnxgraph.Bits(graphSchema.Initializers))
-	front, rest := onnxgraph.Split(graphMsg, rest, onnxgraph.Bits(1, 2, 3, 4))
-	b, err := e.Message(make([]byte, 0, len(graph)), graphMsg, front)
-	if err != nil {
-		return err
-	}
-	s := protobuf.InMemory(lists)
-	err = s.Each(graphMsg, s.All(), func(f protobuf.Field) error {
-		name, more, err := renamed(e, lists[f.Start:f.End])
-		if info := tensors[name]; info != nil && err == nil {
-			b = protobuf.PutBytes(b, f.Num, append(putHead(nil, info), more...))
+	return s.Each(m, s.All(), func(f protobuf.Field) error {
+		last, err := s.Last(tensorMsg, f, 1)
+		name := string(last)
+		if now, ok := e.Names[name]; ok {
+			name = now
 		}
+		_, into[name] = onnxgraph.Split(tensorMsg, b[f.Start:f.End], planFields)
 		return err
 	})
-	b = append(b, rest...)
-	if err != nil || equals(b, p) {
-		o.graph = b
-		return err
-	}
-	o.lost, err = graphSchema.Kinds(graphMsg, graph, 1)
-	return err
-}
-
-// equals reports whether b is the graph of a plan.
-func equals(b []byte, p *driver.Plan) bool {
-	own, err := graphOf(b, p.Tensors)
-	return err == nil && p.Graph != nil && graphSchema.Same(own, p.Graph)
 }
 
 // quantizes reports whether the original has the quantization of info, valid or not.

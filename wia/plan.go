@@ -13,6 +13,7 @@ import (
 	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
+	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -179,18 +180,15 @@ func quantFields(info *tensor.Info) ([]byte, error) {
 }
 
 // graphBlock returns the message of the graph to write, nil for none.
-func (w *encoder) graphBlock(p *driver.Plan) ([]byte, error) {
-	switch {
-	case w.o.Graph != nil:
+func (w *encoder) graphBlock(p *driver.Plan) (_ []byte, err error) {
+	if w.o.Graph != nil || p.Graph == nil {
 		return w.o.Graph, nil
-	case w.from.graph != nil:
-		return w.from.graph, nil
-	case p.Graph == nil:
-		return nil, nil
 	}
-	b, err := graphSchema.AppendGraph(nil, p.Graph)
-	if err != nil {
-		return nil, err
+	b, rest := onnxgraph.Split(graphMsg, w.from.graph, onnxgraph.Bits(1, 2, 3, 4))
+	if w.from.graph == nil {
+		if b, err = graphSchema.AppendGraph(nil, p.Graph); err != nil {
+			return nil, err
+		}
 	}
 	byName := make(map[string]*tensor.Info, len(p.Tensors))
 	all := make([]string, len(p.Tensors))
@@ -209,9 +207,9 @@ func (w *encoder) graphBlock(p *driver.Plan) ([]byte, error) {
 		if info == nil {
 			return nil, fmt.Errorf("%w: initializer %q is not a tensor of the plan", tensor.ErrCorrupt, name)
 		}
-		b = protobuf.PutBytes(b, graphSchema.Initializers, putHead(nil, info))
+		b = protobuf.PutBytes(b, graphSchema.Initializers, append(putHead(nil, info), w.from.declared[name]...))
 	}
-	return b, nil
+	return append(b, rest...), nil
 }
 
 // store compresses and encrypts a whole block.

@@ -40,7 +40,7 @@ func losses(p *driver.Plan, l *driver.LossList) {
 			l.Native(x.Name, fmt.Errorf("%w: %s", format.ErrUnsupported, x.Why))
 		}
 	}
-	if p.Graph != nil && (file == nil || !file.same) {
+	if p.Graph != nil && (file == nil || file.graph == nil) {
 		graphLosses(p, l)
 	}
 }

@@ -236,7 +236,7 @@ func (w *writer) encode() (err error) {
 		h.file = &original{}
 	}
 	graph := h.file.graph
-	if !h.file.same {
+	if graph == nil {
 		named := driver.Graph{}
 		if w.plan.Graph != nil {
 			named = *w.plan.Graph

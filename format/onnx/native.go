@@ -98,9 +98,8 @@ type original struct {
 	sets   map[opsets.Set][]byte  // the fields with operator sets
 	props  map[stringEntry][]byte // and with properties
 	rest   []byte                 // the native fields of the model
-	graph  []byte                 // all but the initializers; it is the plan's only if same
-	same   bool
-	shells map[string]shell // by the name in the plan
+	graph  []byte                 // all but the initializers; nil if the plan has another
+	shells map[string]shell       // by the name in the plan
 	lost   []driver.Loss
 }
 
@@ -208,44 +207,25 @@ func (c *original) follow(p *driver.Plan, shells map[string]shell) (err error) {
 			delete(e.Gone, v.Name)
 		}
 	}
-	graph := c.graph
-	if c.rest, err = e.Message(nil, modelMsg, c.rest); err == nil {
-		c.graph, err = e.Message(make([]byte, 0, len(graph)), graphMsg, graph)
-	}
-	if err != nil {
+	if c.rest, err = e.Message(nil, modelMsg, c.rest); err != nil {
 		return err
 	}
-	if c.same = !e.Clash && c.equals(p.Graph); !c.same {
-		list, err := graphSchema.Kinds(graphMsg, graph, 1)
-		if err != nil {
-			return err
-		}
-		for _, k := range list {
-			c.lose(k.Name, "%d, and the graph is another", k.Count)
-			delete(e.Dropped, k.Name)
-		}
+	graph, list, err := e.Follow(c.graph, p.Graph, decodeGraph)
+	c.graph = graph
+	for _, k := range list {
+		c.lose(k.Name, "%d, and the graph is another", k.Count)
+		delete(e.Dropped, k.Name)
 	}
 	for _, kind := range []string{"value_info", "quantization_annotation", "training_info"} {
 		if n := e.Dropped[kind]; n > 0 {
 			c.lose(kind, "%d of tensors that are gone or have another type", n)
 		}
 	}
-	return nil
+	return err
 }
 
 func (c *original) lose(kind, text string, args ...any) {
 	c.lost = append(c.lost, driver.Loss{Kind: driver.LossNative, Name: kind, Why: fmt.Sprintf(text, args...)})
-}
-
-// equals reports whether a graph equals that of the file.
-func (c *original) equals(g *driver.Graph) bool {
-	own, err := decodeGraph(c.graph)
-	if err != nil || g == nil || own == nil {
-		return err == nil && g == nil && own == nil
-	}
-	plan := *g
-	plan.Initializers = nil // all tensors
-	return graphSchema.Same(own, &plan)
 }
 
 // imports reports whether the file imports the operators of a domain.

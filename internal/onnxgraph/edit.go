@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -40,6 +41,23 @@ func (e *Editor) Message(out []byte, m *protobuf.Message, b []byte) ([]byte, err
 		return append(out, b...), nil
 	}
 	return e.message(out, m, b, 0)
+}
+
+// Follow returns the graph with these changes, without its initializers, if it is the plan's then.
+// Otherwise it returns nil and what is lost with it.
+func (e *Editor) Follow(graph []byte, plan *driver.Graph, decode func([]byte) (*driver.Graph, error)) (_ []byte, lost []driver.NativeKind, err error) {
+	edited, err := e.Message(make([]byte, 0, len(graph)), e.Schema.Graph, graph)
+	if err != nil {
+		return nil, nil, err
+	}
+	if !e.Clash {
+		own, err := decode(edited)
+		if err == nil && e.sameNodes(own, plan) {
+			return edited, nil, nil
+		}
+	}
+	lost, err = e.Kinds(e.Schema.Graph, graph, 1)
+	return nil, lost, err
 }
 
 // message is like Message; name is a field that names a tensor of the model.
