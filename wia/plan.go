@@ -56,7 +56,8 @@ func (w *encoder) plan(p *driver.Plan) (err error) {
 	if w.from, err = originalOf(p); err != nil {
 		return refuse("native", err)
 	}
-	w.sign = signing{signer: o.Signer, timestamp: driver.SignatureTime(w.common), unknown: w.from.signature}
+	w.sign = signing{by: o.Signer}
+	w.sign.unknown, w.sign.signer.Timestamp = w.from.signature, driver.SignatureTime(w.common)
 	if err = w.sign.init(); err != nil {
 		return refuse("signer", err)
 	}

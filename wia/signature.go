@@ -23,12 +23,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// sums are the checksums of the blocks, in the order in which they are signed.
-type sums [numSums][sha256.Size]byte
-
 // signatures is the SignatureBlock message.
 type signatures struct {
-	sums    sums
+	sums    [numSums][sha256.Size]byte // of the blocks, in the order in which they are signed
 	have    [numSums]bool
 	signed  bool // false if there are only checksums
 	signer  driver.Signature
@@ -41,21 +38,21 @@ type signatures struct {
 // those of other blocks.
 func (g *signatures) read(s *protobuf.Source) error {
 	x := &struct {
-		block, sum protobuf.Field
-		into       [4]protobuf.Into
+		block, sum          protobuf.Field
+		checksum, signature protobuf.Into
 	}{}
-	x.into = [...]protobuf.Into{{1: &x.into[1]}, {1: &x.block, &x.sum}, {2: &x.into[3]}, {1: &g.signer.Algorithm, &g.key, &g.value, &g.signer.Timestamp}}
+	x.checksum = protobuf.Into{1: &x.block, &x.sum}
+	x.signature = protobuf.Into{&g.signed, &g.signer.Algorithm, &g.key, &g.value, &g.signer.Timestamp}
 	w := s.Walk(signatureBlockMsg, s.All(), 1)
 	for w.Next() {
 		switch {
 		case w.Num == 1:
 			x.block, x.sum = protobuf.Field{}, protobuf.Field{}
-			if w.Store(&x.into[0]); w.Err == nil {
+			if w.Err = s.Read(w.Def.Message, w.Field, 2, &x.checksum); w.Err == nil {
 				w.Err = g.add(s.Win[x.block.Start:x.block.End], s.Win[x.sum.Start:x.sum.End])
 			}
 		case w.Num == 2:
-			g.signed = true
-			w.Store(&x.into[2])
+			w.Err = s.Read(w.Def.Message, w.Field, 2, &x.signature)
 		case w.Def == nil:
 			w.Err = s.Keep(&g.unknown, &w.Field)
 		}
@@ -82,13 +79,24 @@ func (g *signatures) add(name, sum []byte) error {
 	return nil
 }
 
+// encode returns the block without padding.
+func (g *signatures) encode() (b []byte) {
+	for i, name := range blockNames[:numSums] {
+		b = protobuf.PutBytes(b, 1, protobuf.PutBytes(protobuf.PutText(nil, 1, name), 2, g.sums[i][:]))
+	}
+	if g.signed {
+		m := protobuf.PutBytes(protobuf.PutBytes(protobuf.PutText(nil, 1, g.signer.Algorithm), 2, g.key), 3, g.value)
+		b = protobuf.PutBytes(b, 2, protobuf.PutInt(m, 4, g.signer.Timestamp))
+	}
+	return append(b, g.unknown...)
+}
+
 // message returns the signed message: the four digests and the timestamp.
-func (s *sums) message(timestamp int64) []byte {
-	var out []byte
-	for _, sum := range s {
+func (g *signatures) message() (out []byte) {
+	for _, sum := range g.sums {
 		out = append(out, sum[:]...)
 	}
-	return binary.LittleEndian.AppendUint64(out, uint64(timestamp))
+	return binary.LittleEndian.AppendUint64(out, uint64(g.signer.Timestamp))
 }
 
 // signer returns the claimed signer, nil for an unsigned file. Its PublicKey is
@@ -130,7 +138,7 @@ func (f *parsed) checkSignature(v driver.Verification) error {
 			return fail("not signed with the trusted key")
 		}
 	}
-	digest := sha256.Sum256(g.sums.message(g.signer.Timestamp))
+	digest := sha256.Sum256(g.message())
 	err := fmt.Errorf("algorithm %q does not match a trusted key of type %T", g.signer.Algorithm, trusted)
 	switch key := trusted.(type) {
 	case *rsa.PublicKey:
@@ -186,84 +194,67 @@ func PublicKey(pem []byte) (crypto.PublicKey, error) { return keys.ParsePublic(p
 // signing makes the signature block of a file being written. The header states
 // its size and is signed, so the size must be known before signing.
 type signing struct {
-	signer    crypto.Signer // nil for checksums only
-	head      []byte        // algorithm and public key, as fields of a Signature
-	longest   int           // length of the longest signature
-	timestamp int64         // Unix seconds
-	unknown   []byte        // unknown fields, from a copied file
-	size      int64         // of the block
+	signatures
+	by      crypto.Signer // nil for checksums only
+	longest int           // length of the longest signature
+	size    int64         // of the block
 }
 
 // longestECDSA is the size of two 33-byte integers in ASN.1.
 const longestECDSA = 2 + 2*(2+33)
 
 // init checks the key and computes the size of the block.
-func (s *signing) init() error {
-	algorithm, slack := "", 0
-	if s.signer != nil {
+func (s *signing) init() (err error) {
+	slack := 0
+	if s.signed = s.by != nil; s.signed {
 		public := crypto.PublicKey(nil)
-		if usable(s.signer) {
-			public = s.signer.Public()
+		if usable(s.by) {
+			public = s.by.Public()
 		}
 		if public == nil || !usable(public) {
-			return fmt.Errorf("%w: the signer is a nil or empty %T", format.ErrKey, s.signer)
+			return fmt.Errorf("%w: the signer is a nil or empty %T", format.ErrKey, s.by)
 		}
 		switch key := public.(type) {
 		case *rsa.PublicKey:
-			algorithm, s.longest = algorithmRSA, key.Size()
+			s.signer.Algorithm, s.longest = algorithmRSA, key.Size()
 		case *ecdsa.PublicKey:
 			if key.Curve != elliptic.P256() {
 				return fmt.Errorf("%w: an ECDSA key must be on P-256", format.ErrKey)
 			}
 			// The length of an ECDSA signature varies. A padding field fills the
 			// rest, and takes at least two bytes.
-			algorithm, s.longest, slack = algorithmECDSA, longestECDSA, 2
+			s.signer.Algorithm, s.longest, slack = algorithmECDSA, longestECDSA, 2
 		default:
 			return fmt.Errorf("%w: a %T cannot sign WIA files", format.ErrKey, key)
 		}
-		der, err := x509.MarshalPKIXPublicKey(public)
-		if err != nil {
+		if s.key, err = x509.MarshalPKIXPublicKey(public); err != nil {
 			return fmt.Errorf("%w: %w", format.ErrKey, err)
 		}
-		s.head = protobuf.PutBytes(protobuf.PutText(nil, 1, algorithm), 2, der)
 	}
-	s.size = int64(len(s.encode(&sums{}, make([]byte, s.longest))) + slack)
+	s.value = make([]byte, s.longest)
+	s.size = int64(len(s.encode()) + slack)
 	return nil
-}
-
-// encode returns the SignatureBlock without padding.
-func (s *signing) encode(sums *sums, sig []byte) (b []byte) {
-	for i, name := range blockNames[:numSums] {
-		b = protobuf.PutBytes(b, 1, protobuf.PutBytes(protobuf.PutText(nil, 1, name), 2, sums[i][:]))
-	}
-	if s.signer != nil {
-		m := protobuf.PutBytes(s.head[:len(s.head):len(s.head)], 3, sig)
-		b = protobuf.PutBytes(b, 2, protobuf.PutInt(m, 4, s.timestamp))
-	}
-	return append(b, s.unknown...)
 }
 
 // block returns the signature block of exactly size bytes. With an
 // *ecdsa.PrivateKey the signature is deterministic (RFC 6979), so that the same
 // input gives the same file.
-func (s *signing) block(sums *sums) ([]byte, error) {
-	var sig []byte
-	if s.signer != nil {
-		digest, random := sha256.Sum256(sums.message(s.timestamp)), io.Reader(rand.Reader)
-		if _, ok := s.signer.(*ecdsa.PrivateKey); ok {
+func (s *signing) block() (_ []byte, err error) {
+	if s.signed {
+		digest, random := sha256.Sum256(s.message()), io.Reader(rand.Reader)
+		if _, ok := s.by.(*ecdsa.PrivateKey); ok {
 			random = nil
 		}
-		var err error
-		if sig, err = s.signer.Sign(random, digest[:], crypto.SHA256); err != nil {
+		if s.value, err = s.by.Sign(random, digest[:], crypto.SHA256); err != nil {
 			return nil, fmt.Errorf("%w: %w", format.ErrSignature, err)
 		}
 	}
-	b := s.encode(sums, sig)
+	b := s.encode()
 	switch gap := s.size - int64(len(b)); {
 	case gap == 0:
 		return b, nil
 	case gap < 2 || gap > 129:
-		return nil, fmt.Errorf("%w: the signature has %d bytes, expected at most %d", format.ErrSignature, len(sig), s.longest)
+		return nil, fmt.Errorf("%w: the signature has %d bytes, expected at most %d", format.ErrSignature, len(s.value), s.longest)
 	default:
 		return protobuf.PutBytes(b, 15, make([]byte, gap-2)), nil
 	}

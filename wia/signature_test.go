@@ -77,7 +77,7 @@ func TestOpenSSL(t *testing.T) {
 				t.Fatal(err)
 			}
 			f := mustOpen(t, writeSample(t, samplePlan(t), &WriteOptions{Signer: key}), nil)
-			if err := os.WriteFile(file("message"), f.f.signature.sums.message(f.Signature().Timestamp), 0o600); err != nil {
+			if err := os.WriteFile(file("message"), f.f.signature.message(), 0o600); err != nil {
 				t.Fatal(err)
 			}
 			if err := os.WriteFile(file("signature"), f.f.signature.value, 0o600); err != nil {

@@ -193,8 +193,8 @@ func (w *encoder) Finish() error {
 
 // writeSignature writes the signature block. sum is that of the tensor block.
 func (w *encoder) writeSignature(sum [sha256.Size]byte) error {
-	all := sums{sha256.Sum256(w.hdr.bytes()), sha256.Sum256(w.meta), sha256.Sum256(w.graph), sum}
-	b, err := w.sign.block(&all)
+	w.sign.sums = [...][sha256.Size]byte{sha256.Sum256(w.hdr.bytes()), sha256.Sum256(w.meta), sha256.Sum256(w.graph), sum}
+	b, err := w.sign.block()
 	if err != nil {
 		return err
 	}
