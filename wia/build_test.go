@@ -149,11 +149,7 @@ func mustOpen(t testing.TB, b []byte, o *format.Options) *File {
 
 // verify verifies f and drops the Coverage.
 func verify(f *File, opts ...format.VerifyOption) error {
-	return verifyContext(context.Background(), f, opts...)
-}
-
-func verifyContext(ctx context.Context, f *File, opts ...format.VerifyOption) error {
-	_, err := f.Verify(ctx, opts...)
+	_, err := f.Verify(context.Background(), opts...)
 	return err
 }
 

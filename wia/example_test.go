@@ -10,15 +10,14 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/x509"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"log"
 	"os"
 	"path/filepath"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/wia"
 )
@@ -145,7 +144,12 @@ func ExampleFile_GraphMessage() {
 
 // PrivateKey and PublicKey parse keys in PEM form, as made by openssl.
 func ExamplePrivateKey() {
-	private, public := keys()
+	generated, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
+		log.Fatal(err)
+	}
+	private, _ := keys.EncodePrivate(generated)
+	public, _ := keys.EncodePublic(generated.Public())
 	key, err := wia.PrivateKey(private) // openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256
 	if err != nil {
 		log.Fatal(err)
@@ -161,21 +165,4 @@ func ExamplePrivateKey() {
 	defer f.Close()
 	fmt.Println(f.Signature().Algorithm)
 	// Output: ECDSA
-}
-
-// keys returns a new pair of keys in PEM form.
-func keys() (private, public []byte) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		log.Fatal(err)
-	}
-	secret, err := x509.MarshalPKCS8PrivateKey(key)
-	if err != nil {
-		log.Fatal(err)
-	}
-	shared, err := x509.MarshalPKIXPublicKey(key.Public())
-	if err != nil {
-		log.Fatal(err)
-	}
-	return pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: secret}), pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: shared})
 }

@@ -86,7 +86,7 @@ func rewritten(t *testing.T, f *File) {
 }
 
 // seeds returns containers that reach much of the reader.
-func seeds(t testing.TB) []container {
+func seeds() []container {
 	s := []container{small(), odd(), {}, onlyGraph(nestedGraphs(3)), attr(by(5, inline("", 1, []byte{1, 2, 3, 4}, 1)))}
 	z := small()
 	z.compression, z.meta, z.graph = 1, gz(z.meta), gz(z.graph)
@@ -97,12 +97,12 @@ func seeds(t testing.TB) []container {
 func FuzzContainer(f *testing.F) {
 	corpus.Seed(f)
 	f.Add(writeSample(f, tinyPlan(), &WriteOptions{Key: testKey}))
-	f.Add(writeSample(f, tinyPlan(), &WriteOptions{Compression: Zstd, CompressTensor: alternate, Signer: ecdsaKey(f)}))
+	f.Add(writeSample(f, tinyPlan(), &WriteOptions{Compression: Zstd, CompressTensor: alternate, Signer: ecKey}))
 	f.Fuzz(exercise)
 }
 
 func FuzzGraph(f *testing.F) {
-	for _, c := range seeds(f) {
+	for _, c := range seeds() {
 		if c.compression == 0 {
 			f.Add(c.graph)
 		}
@@ -114,7 +114,7 @@ func FuzzGraph(f *testing.F) {
 }
 
 func FuzzTensors(f *testing.F) {
-	for _, c := range seeds(f) {
+	for _, c := range seeds() {
 		f.Add(c.tensor)
 	}
 	f.Fuzz(func(t *testing.T, tensors []byte) {

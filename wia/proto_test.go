@@ -121,8 +121,8 @@ func combinations(t testing.TB) map[string]*WriteOptions {
 		"blocks":    {Compression: Zstd},
 		"tensors":   {CompressTensor: alternate},
 		"encrypted": {Key: testKey, Compression: Gzip},
-		"rsa":       {Signer: rsaKey(t)},
-		"ecdsa":     {Signer: ecdsaKey(t)},
+		"rsa":       {Signer: rsaSigner},
+		"ecdsa":     {Signer: ecKey},
 	}
 }
 

@@ -1,10 +1,6 @@
 package wia
 
 import (
-	"crypto"
-	"crypto/rsa"
-	"crypto/sha256"
-	"encoding/binary"
 	"errors"
 	"io/fs"
 	"os"
@@ -16,27 +12,6 @@ import (
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
-// signedBy returns the file of c, signed with key. The signature has its final
-// length from the start, so that the header does not change.
-func signedBy(t *testing.T, c container, key *rsa.PrivateKey) []byte {
-	t.Helper()
-	tail := func(sig []byte) []byte { return by(2, st(1, "RSA-SHA256"), by(3, sig), vi(4, 1_700_000_000)) }
-	c.tail = tail(make([]byte, key.Size()))
-	b := c.bytes()
-	var message []byte
-	for _, part := range [][]byte{b[:256], c.meta, c.graph, c.tensor} {
-		sum := sha256.Sum256(part)
-		message = append(message, sum[:]...)
-	}
-	digest := sha256.Sum256(binary.LittleEndian.AppendUint64(message, 1_700_000_000))
-	sig, err := rsa.SignPKCS1v15(nil, key, crypto.SHA256, digest[:])
-	if err != nil {
-		t.Fatal(err)
-	}
-	c.tail = tail(sig)
-	return c.bytes()
-}
-
 // TestTrustedExternal checks that with a trusted key each external tensor needs a
 // checksum, through which the signature covers its data.
 func TestTrustedExternal(t *testing.T) {
@@ -44,7 +19,6 @@ func TestTrustedExternal(t *testing.T) {
 	dir := t.TempDir()
 	os.WriteFile(filepath.Join(dir, "w.bin"), []byte("data"), 0o644)
 	sum := checksumText([]byte("data"))
-	key := rsaKey(t)
 	hidden := func(sum string) []byte {
 		return by(2, by(5, st(1, "a"), by(5, decl("in", 8, 4), by(5, st(1, "w.bin"), vi(3, 4), st(4, sum)))))
 	}
@@ -61,9 +35,9 @@ func TestTrustedExternal(t *testing.T) {
 		{"in an attribute", container{graph: hidden("")}, nil, `"in"`},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			b := signedBy(t, c.c, key)
+			b := signed(c.c, rsaSigner, false)
 			f := mustOpen(t, b, &format.Options{Dir: dir})
-			opts := []format.VerifyOption{format.WithTrustedKey(key.Public()), format.WithTensors(c.only...)}
+			opts := []format.VerifyOption{format.WithTrustedKey(rsaSigner.Public()), format.WithTensors(c.only...)}
 			err := verify(f, opts...)
 			switch {
 			case c.wrong == "":

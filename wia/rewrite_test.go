@@ -51,7 +51,7 @@ func odd() container {
 func TestRewriteKeepsAll(t *testing.T) {
 	f := mustOpen(t, odd().bytes(), nil)
 	for name, o := range map[string]*WriteOptions{
-		"plain": nil, "compressed": {Compression: Zstd, CompressTensor: alternate}, "encrypted": {Key: testKey}, "signed": {Signer: ecdsaKey(t)},
+		"plain": nil, "compressed": {Compression: Zstd, CompressTensor: alternate}, "encrypted": {Key: testKey}, "signed": {Signer: ecKey},
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer

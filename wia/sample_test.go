@@ -3,10 +3,6 @@ package wia
 import (
 	"bytes"
 	"cmp"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	crand "crypto/rand"
-	"crypto/rsa"
 	"encoding/json"
 	"fmt"
 	"math/rand/v2"
@@ -57,24 +53,6 @@ func samplePlan(t testing.TB) *format.Plan {
 		Initializers: []string{"w", "q"},
 	}
 	return p
-}
-
-func ecdsaKey(t testing.TB) *ecdsa.PrivateKey {
-	t.Helper()
-	k, err := ecdsa.GenerateKey(elliptic.P256(), crand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
-}
-
-func rsaKey(t testing.TB) *rsa.PrivateKey {
-	t.Helper()
-	k, err := rsa.GenerateKey(crand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return k
 }
 
 // alternate stores tensors plainly, as gzip and as zstd.
