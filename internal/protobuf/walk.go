@@ -87,19 +87,16 @@ func (s *Source) inMessage(m *Message, start int64, f *Field, err error) error {
 }
 
 // Run returns how many fields with the number of the current one follow each other, itself included.
-// It stops where the bytes in memory end.
 func (w *Walk) Run() (n int) {
-	f, end := w.Field, w.end
-	if w.s.InFile {
-		end = min(end, w.s.lo+int64(len(w.s.Win))-maxHead)
-	}
-	for n = 1; f.End < end && w.s.Next(&f, f.End, w.end) == nil && f.Num == w.Num; {
+	_, _ = w.s.Bytes(w.At, min(w.end, w.At+wholeMessage)) // it is read again
+	f := w.Field
+	for n = 1; f.End < w.end && w.s.Next(&f, f.End, w.end) == nil && f.Num == w.Num; {
 		n++
 	}
 	return n
 }
 
-const maxHead = 20 // bytes of the tag and the length or value of a field
+const wholeMessage = 32 << 10 // bytes to have in the window at once
 
 // Each calls f for each field of a message.
 func (s *Source) Each(m *Message, msg Field, f func(Field) error) error {
