@@ -187,8 +187,7 @@
 // extension. If one of them cannot be read, for example because it is encrypted
 // with another key, nothing is removed. While another writer seems active, only
 // data that the replaced model named is removed. A writer seems active if there is a
-// temporary file of any model that is locked or, where locks cannot be checked,
-// less than a day old. Saving a model without external data removes none. A model
+// temporary file of any model that is less than a day old. Saving a model without external data removes none. A model
 // that is open keeps the old data it has mapped; using the rest fails.
 //
 // # Copies

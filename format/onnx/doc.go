@@ -82,8 +82,8 @@
 // it is appended. So a new file never replaces the data of another model, and the old model
 // stays whole until the new one is in place. Then older files of that pattern are removed,
 // unless an ONNX model in the directory refers to them. None is removed if a model in the
-// directory cannot be read. If another writer may be active (there is a temporary file that is
-// locked or, on systems that cannot tell, less than a day old), only files that the replaced model
+// directory cannot be read. If another writer may be active (there is a temporary file
+// less than a day old), only files that the replaced model
 // refers to are removed. Writing a model without external data removes none.
 //
 // If the plan does not specify them, the writer sets IR version 8 (or the first that has the

@@ -99,8 +99,6 @@ func (d *Decoder) field(w *protobuf.Walk, level int, to *places) {
 	switch p := place.(type) {
 	case *string:
 		*p, w.Err = d.str(f)
-	case *int32:
-		*p = int32(f.Val)
 	case *int64:
 		*p = int64(f.Val)
 	case *float32:
@@ -121,36 +119,11 @@ func (d *Decoder) field(w *protobuf.Walk, level int, to *places) {
 		d.initializer(w, level, (*[]string)(p))
 	case *[]driver.Node:
 		if n := add(d, w, nil, p, nodeBytes); n != nil {
-			inner := d.nodeFields(n)
-			if w.Err = d.read(w.Def.Message, *f, level+1, &inner); w.Err == nil {
-				w.Err = distinct(d, w.Def.Message, nodeAttributes, n.Attributes, func(a *driver.Attribute) string { return a.Name }, f.At)
-			}
+			w.Err = d.node(n, w.Def.Message, *f, level+1)
 		}
 	case *[]driver.Attribute:
 		if a := add(d, w, &d.attributes, p, attributeBytes); a != nil {
 			w.Err = d.attribute(a, w.Def.Message, *f, level+1)
-		}
-	case *[]driver.ValueInfo:
-		if v := add(d, w, nil, p, valueBytes); v != nil {
-			inner := valueFields(v)
-			w.Err = d.read(w.Def.Message, *f, level+1, &inner)
-		}
-	case *valueType:
-		w.Err = d.read(w.Def.Message, *f, level+1, &places{typeTensor: (*tensorType)(p)})
-	case *tensorType:
-		w.Err = d.read(w.Def.Message, *f, level+1, &places{tensorElem: (*elemType)(p), tensorShape: (*shape)(&p.Dims)})
-	case *elemType:
-		code := int32(f.Val)
-		if p.DType, p.Code = d.DType(code), ""; p.DType == tensor.Invalid && code != 0 {
-			p.Code = strconv.Itoa(int(code))
-		}
-	case *shape:
-		*p = orEmpty(*p)
-		w.Err = d.read(w.Def.Message, *f, level+1, &places{shapeDim: (*[]driver.Dim)(p)})
-	case *[]driver.Dim:
-		if dim := add(d, w, &d.dims, p, dimBytes); dim != nil {
-			dim.Size = driver.DynamicDim
-			w.Err = d.read(w.Def.Message, *f, level+1, &places{dimValue: &dim.Size, dimParam: &dim.Symbol})
 		}
 	case *tensorPieces:
 		p.pieces = append(p.pieces, *f)
@@ -175,8 +148,48 @@ func (d *Decoder) field(w *protobuf.Walk, level int, to *places) {
 		v, w.Err = d.Format.AttributeTensor(f.At, level+1, *f)
 		*p = append(*p, v)
 	default:
+		d.value(w, level, place)
+	}
+}
+
+// value decodes a field of the inputs and outputs of a graph.
+func (d *Decoder) value(w *protobuf.Walk, level int, place any) {
+	f := &w.Field
+	switch p := place.(type) {
+	case *[]driver.ValueInfo:
+		if v := add(d, w, nil, p, valueBytes); v != nil {
+			inner := valueFields(v)
+			w.Err = d.read(w.Def.Message, *f, level+1, &inner)
+		}
+	case *valueType:
+		w.Err = d.read(w.Def.Message, *f, level+1, &places{typeTensor: (*tensorType)(p)})
+	case *tensorType:
+		w.Err = d.read(w.Def.Message, *f, level+1, &places{tensorElem: (*elemType)(p), tensorShape: (*shape)(&p.Dims)})
+	case *elemType:
+		code := int32(f.Val)
+		if p.DType, p.Code = d.DType(code), ""; p.DType == tensor.Invalid && code != 0 {
+			p.Code = strconv.Itoa(int(code))
+		}
+	case *shape:
+		*p = orEmpty(*p)
+		w.Err = d.read(w.Def.Message, *f, level+1, &places{shapeDim: (*[]driver.Dim)(p)})
+	case *[]driver.Dim:
+		if dim := add(d, w, &d.dims, p, dimBytes); dim != nil {
+			dim.Size = driver.DynamicDim
+			w.Err = d.read(w.Def.Message, *f, level+1, &places{dimValue: &dim.Size, dimParam: &dim.Symbol})
+		}
+	default:
 		w.Check()
 	}
+}
+
+// node decodes a node.
+func (d *Decoder) node(n *driver.Node, m *protobuf.Message, msg protobuf.Field, level int) error {
+	to := d.nodeFields(n)
+	if err := d.read(m, msg, level, &to); err != nil {
+		return err
+	}
+	return distinct(d, m, nodeAttributes, n.Attributes, func(a *driver.Attribute) string { return a.Name }, msg.At)
 }
 
 // initializer decodes an initializer of a graph at a level.
@@ -223,8 +236,8 @@ type subgraph struct {
 func (d *Decoder) attribute(a *driver.Attribute, m *protobuf.Message, msg protobuf.Field, level int) (err error) {
 	var v attributeValues
 	to := places{
-		attributeName: &a.Name, attributeType: &v.typ,
-		Float + 1: &v.float, Int + 1: &v.integer, String + 1: &v.text, Tensor + 1: &v.tensor, Graph + 1: &v.graph,
+		attributeName: &a.Name,
+		Float + 1:     &v.float, Int + 1: &v.integer, String + 1: &v.text, Tensor + 1: &v.tensor, Graph + 1: &v.graph,
 		Floats + 1: &v.floats, Ints + 1: &v.integers, Strings + 1: &v.texts, Tensors + 1: &v.tensors, Graphs + 1: &v.graphs,
 	}
 	w := d.Source.Walk(m, msg, level)
@@ -234,6 +247,10 @@ func (d *Decoder) attribute(a *driver.Attribute, m *protobuf.Message, msg protob
 			if w.Err = d.Source.Tally.Charge(w.At, objectBytes[typ]); w.Err != nil {
 				continue
 			}
+		}
+		if w.Num == attributeType {
+			v.typ = int32(w.Val)
+			continue
 		}
 		d.field(&w, level, &to)
 	}

@@ -98,7 +98,7 @@ func fieldOf(typ int32) protowire.Number { return protowire.Number(typ + 1) }
 
 // places says where the fields of a message are in the neutral graph: pointers by field number, of
 // the types below if a field needs more than its value.
-type places [attributeType + 1]any
+type places [16]any
 
 type (
 	initializers []string
