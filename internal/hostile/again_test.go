@@ -155,34 +155,6 @@ var ways = []struct {
 	{"reader with a cache", true, format.Options{CacheBytes: 1 << 20}},
 }
 
-// forEach calls f for every sample, way and operation. open opens the first generation.
-func forEach(t *testing.T, f func(t *testing.T, op *operation, open func(most int64) (*format.Model, *sick, error))) {
-	for _, s := range samples(t) {
-		dir := t.TempDir()
-		store(t, dir, s.files[0])
-		for i, w := range ways {
-			if s.open == "" && w.reader || thinly() && i%3 > 0 {
-				continue
-			}
-			open := func(most int64) (*format.Model, *sick, error) {
-				o, r := w.o, &sick{well: true}
-				o.Key, o.Trusted, o.MaxMemory = s.storage.Key, s.trust, most
-				if !w.reader {
-					m, err := format.Open(filepath.Join(dir, s.open), &o)
-					return m, r, err
-				}
-				b := s.bytes(0)
-				r.ReaderAt, o.Dir = bytes.NewReader(b), dir
-				m, err := format.OpenReaderAt(r, int64(len(b)), &o)
-				return m, r, err
-			}
-			for k := range operations {
-				t.Run(fmt.Sprintf("%v/%s/%s", s, w.name, operations[k].name), func(t *testing.T) { f(t, &operations[k], open) })
-			}
-		}
-	}
-}
-
 // enough returns the smallest MaxMemory with which an operation succeeds.
 func enough(t *testing.T, op *operation, open func(most int64) (*format.Model, *sick, error)) int64 {
 	const most = 1 << 20
@@ -203,45 +175,70 @@ func enough(t *testing.T, op *operation, open func(most int64) (*format.Model, *
 // TestAgain: an operation that was canceled, or whose reader failed or panicked, at any point,
 // succeeds the next time within the memory that it needs by itself.
 func TestAgain(t *testing.T) {
-	forEach(t, func(t *testing.T, op *operation, open func(most int64) (*format.Model, *sick, error)) {
-		most := enough(t, op, open)
-		m, _, err := open(most)
-		if err != nil {
+	for _, s := range samples(t) {
+		dir := t.TempDir()
+		store(t, dir, s.files[0])
+		for i, w := range ways {
+			if s.open == "" && w.reader || thinly() && i%3 > 0 {
+				continue
+			}
+			open := func(most int64) (*format.Model, *sick, error) {
+				o, r := w.o, &sick{well: true}
+				o.Key, o.Trusted, o.MaxMemory = s.storage.Key, s.trust, most
+				if !w.reader {
+					m, err := format.Open(filepath.Join(dir, s.open), &o)
+					return m, r, err
+				}
+				b := s.bytes(0)
+				r.ReaderAt, o.Dir = bytes.NewReader(b), dir
+				m, err := format.OpenReaderAt(r, int64(len(b)), &o)
+				return m, r, err
+			}
+			for k := range operations {
+				t.Run(fmt.Sprintf("%v/%s/%s", s, w.name, operations[k].name), func(t *testing.T) { again(t, &operations[k], open) })
+			}
+		}
+	}
+}
+
+func again(t *testing.T, op *operation, open func(most int64) (*format.Model, *sick, error)) {
+	most := enough(t, op, open)
+	m, _, err := open(most)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer func() { m.Close() }()
+	for looks := int64(0); ; looks++ {
+		ctx := &ending{Context: context.Background()}
+		ctx.looks.Store(looks)
+		err := op.do(ctx, m)
+		if err == nil {
+			break
+		}
+		if !errors.Is(err, context.Canceled) {
+			t.Fatalf("canceled after %d looks: %v", looks, err)
+		}
+	}
+	m.Close()
+	for name, how := range sicknesses {
+		var r *sick
+		if m, r, err = open(most); err != nil {
 			t.Fatal(err)
 		}
-		defer func() { m.Close() }()
-		for looks := int64(0); ; looks++ {
-			ctx := &ending{Context: context.Background()}
-			ctx.looks.Store(looks)
-			err := op.do(ctx, m)
+		for left := int64(0); ; left++ {
+			r.fall(left, how)
+			err := recovered(func() error { return op.do(context.Background(), m) })
 			if err == nil {
 				break
 			}
-			if !errors.Is(err, context.Canceled) {
-				t.Fatalf("canceled after %d looks: %v", looks, err)
+			if !errors.Is(err, errSick) {
+				t.Fatalf("%s after %d reads: %v", name, left, err)
 			}
+		}
+		r.well = true
+		if err := op.do(context.Background(), m); err != nil {
+			t.Errorf("after %s: %v", name, err)
 		}
 		m.Close()
-		for name, how := range sicknesses {
-			var r *sick
-			if m, r, err = open(most); err != nil {
-				t.Fatal(err)
-			}
-			for left := int64(0); ; left++ {
-				r.fall(left, how)
-				err := recovered(func() error { return op.do(context.Background(), m) })
-				if err == nil {
-					break
-				}
-				if !errors.Is(err, errSick) {
-					t.Fatalf("%s after %d reads: %v", name, left, err)
-				}
-			}
-			r.well = true
-			if err := op.do(context.Background(), m); err != nil {
-				t.Errorf("after %s: %v", name, err)
-			}
-			m.Close()
-		}
-	})
+	}
 }

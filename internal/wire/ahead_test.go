@@ -64,11 +64,7 @@ func TestAhead(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			for _, c := range f.soon {
-				if c.from < 0 || c.from >= c.to || c.to > size {
-					t.Errorf("%d to %d of %d bytes are read ahead", c.from, c.to, size)
-				}
-			}
+			f.inside(t)
 			if f.misses > tt.misses || len(f.soon) > tt.calls || f.bytes > tt.bytes {
 				t.Errorf("%d reads wait, %d bytes in %d calls are read ahead; at most %d, %d, %d", f.misses, f.bytes, len(f.soon), tt.misses, tt.bytes, tt.calls)
 			}
@@ -76,34 +72,27 @@ func TestAhead(t *testing.T) {
 	}
 }
 
-// TestAheadAnywhere: files whose pieces are anywhere do not lead out of the file.
-func TestAheadAnywhere(t *testing.T) {
-	const size = 1 << 40
-	var a ahead
-	f := claimed{t: t, size: size}
-	for _, offs := range [][]int64{
-		{size - 100, size - 5000, size - 10_000, size - 15_000, size - 20_000},
-		{20_000, 15_000, 10_000, 5000, 100},
-		{0, size / 4, size / 2, size / 4 * 3, size - 1},
-	} {
-		for _, off := range offs {
-			a.read(f, off, off+1)
+// inside checks that only ranges of the file are read ahead.
+func (f *prefetched) inside(t *testing.T) {
+	t.Helper()
+	for _, c := range f.soon {
+		if c.from < 0 || c.from >= c.to || c.to > f.Size() {
+			t.Errorf("%d to %d of %d bytes are read ahead", c.from, c.to, f.Size())
 		}
 	}
 }
 
-// claimed is a file of which nothing is read.
-type claimed struct {
-	*recording
-	t    *testing.T
-	size int64
-}
-
-func (f claimed) Size() int64 { return f.size }
-
-func (f claimed) ReadSoon(off, n int64) bool {
-	if off < 0 || n <= 0 || n > f.size-off {
-		f.t.Errorf("%d bytes at %d", n, off)
+// TestAheadAnywhere: files whose pieces are anywhere do not lead out of the file.
+func TestAheadAnywhere(t *testing.T) {
+	const size = 1 << 20
+	var a ahead
+	f := &prefetched{recording: recorded(make([]byte, size))}
+	for _, off := range []int64{
+		size - 100, size - 5000, size - 10_000, size - 15_000, size - 20_000,
+		20_000, 15_000, 10_000, 5000, 100,
+		0, size / 4, size / 2, size / 4 * 3, size - 1,
+	} {
+		a.read(f, off, off+1)
 	}
-	return true
+	f.inside(t)
 }
