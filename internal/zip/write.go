@@ -50,8 +50,15 @@ func (m *Made) common(b *wire.Buffer) {
 	b.U16(uint16(len(m.Name)))
 }
 
-// zip64 returns the zip64 field of some values, which is empty if there are none.
-func zip64(values ...int64) (b wire.Buffer) {
+// zip64 returns the zip64 field, which is empty if 32 bits suffice. Only that of the directory has the offset.
+func (m *Made) zip64(central bool) (b wire.Buffer) {
+	var values []int64
+	if m.Size >= wide32 {
+		values = append(values, m.Size, m.Size)
+	}
+	if central && m.At >= wide32 {
+		values = append(values, m.At)
+	}
 	if len(values) > 0 {
 		b.U16(extraZip64)
 		b.U16(uint16(8 * len(values)))
@@ -62,17 +69,9 @@ func zip64(values ...int64) (b wire.Buffer) {
 	return b
 }
 
-// sizes returns the values of the zip64 field that both headers have.
-func (m *Made) sizes() []int64 {
-	if m.Size < wide32 {
-		return nil
-	}
-	return []int64{m.Size, m.Size}
-}
-
 // LocalHeader returns the header, padded so that the data after it is aligned.
 func (m *Made) LocalHeader(alignment int64) []byte {
-	extra := zip64(m.sizes()...)
+	extra := m.zip64(false)
 	const least = 6
 	pad := int(-(m.At + localLen + int64(len(m.Name)+extra.Len())) & (alignment - 1))
 	if 0 < pad && pad < least {
@@ -95,11 +94,7 @@ func (m *Made) LocalHeader(alignment int64) []byte {
 
 // CentralHeader appends the record of the directory.
 func (m *Made) CentralHeader(b *wire.Buffer) {
-	values := m.sizes()
-	if m.At >= wide32 {
-		values = append(values, m.At)
-	}
-	extra := zip64(values...)
+	extra := m.zip64(true)
 	b.Str(centralMagic)
 	b.U16(madeOnUnix | m.version())
 	m.common(b)
