@@ -51,19 +51,15 @@ func (p *pickle) ok() bool { return p.c.Err() == nil }
 // charge reserves n bytes before they are allocated and reports whether the limit permits it. It
 // reserves an eighth more than needed, so that most calls do nothing else.
 func (p *pickle) charge(n int64) bool {
-	p.charged += n
-	if p.charged <= p.used || !p.ok() {
-		return p.ok()
+	if p.charged += n; p.charged > p.used && p.ok() {
+		p.release()
+		p.used = p.charged + p.charged/8
+		if err := p.account.Build(p.used, p.stored); err != nil {
+			p.used = 0
+			p.c.Fail("pickle", p.at, err)
+		}
 	}
-	p.account.Release(p.used)
-	p.used = 0
-	want := p.charged + p.charged/8
-	if err := p.account.Build(want, p.stored); err != nil {
-		p.c.Fail("pickle", p.at, err)
-		return false
-	}
-	p.used = want
-	return true
+	return p.ok()
 }
 
 // failf records an error in the current opcode.
