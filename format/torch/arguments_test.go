@@ -1,7 +1,6 @@
 package torch
 
 import (
-	"bytes"
 	"errors"
 	"strings"
 	"testing"
@@ -57,45 +56,21 @@ func TestArguments(t *testing.T) {
 	} {
 		for name, args := range calls {
 			t.Run(function[1]+"/"+name, func(t *testing.T) {
-				refuse(t, saved(t, pickled(get(function[0], function[1]), args, "R"), floats(6)), format.ErrCorrupt, "pickle")
+				refuse(t, saved(t, pickled(get(function[0], function[1]), args, "R"), floats(6)), format.ErrCorrupt, ": pickle: ")
 			})
 		}
 	}
 }
 
-// TestArchives opens archives with entries that torch.save never writes.
-func TestArchives(t *testing.T) {
-	plain := entryOf{"m/data.pkl", []byte(pickled("}")), false}
-	name := strings.Repeat("n", maxName)
-	for _, tt := range []struct {
-		name  string
-		file  []byte
-		want  error
-		field string
-	}{
-		{"a storage twice", archived(t, plain, entryOf{"m/data/0", []byte{1}, false}, entryOf{"n/data/0", []byte{1}, false}), format.ErrCorrupt, "entries"},
-		{"a long version", archived(t, plain, entryOf{"m/version", bytes.Repeat([]byte("3"), 65), false}), format.ErrUnsupported, "version"},
-		{"a legacy version that is text", []byte(oldMagic + pickled(str("1001")) + pickled("}") + pickled("}") + pickled("]")), format.ErrVersion, "protocol version"},
-		{"a packed version", archived(t, plain, entryOf{"m/version", []byte("3"), true}), format.ErrUnsupported, "version"},
-		{"a long name", saved(t, pickled(dictOf(str(name+"n"), num(1)))), format.ErrLimit, "pickle"},
-		{"a long path", saved(t, pickled(dictOf(str(name[1:]), dictOf(str("nn"), num(1))))), format.ErrLimit, "pickle"},
-		{"a shared name that grows", saved(t, pickled("}q\x00(", str(name[:maxName-16]), num(1), "u0](", strings.Repeat("h\x00", 300<<20/maxName), "e")), format.ErrLimit, "pickle"},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			refuse(t, tt.file, tt.want, tt.field)
-		})
-	}
-}
-
-// refuse checks the sentinel and field of the error from opening file.
-func refuse(t *testing.T, file []byte, want error, field string) {
+// refuse checks the sentinel, and a part of the text, of the error from opening file.
+func refuse(t *testing.T, file []byte, want error, text string) {
 	t.Helper()
 	m, err := OpenBytes(file, nil)
 	if err == nil {
 		m.Close()
 	}
 	var e *format.Error
-	if !errors.Is(err, want) || !errors.As(err, &e) || e.Format != "torch" || e.Field != field {
-		t.Errorf("%v, want %v in %q", err, want, field)
+	if !errors.Is(err, want) || !errors.As(err, &e) || e.Format != "torch" || !strings.Contains(err.Error(), text) {
+		t.Errorf("%v, want %v with %q", err, want, text)
 	}
 }

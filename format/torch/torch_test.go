@@ -142,6 +142,8 @@ func TestRefused(t *testing.T) {
 	}
 	laughs += "h\x00"
 	deep := strings.Repeat("](", 3000) + strings.Repeat("e", 3000)
+	plain := entryOf{"m/data.pkl", []byte(pickled("}")), false}
+	name := strings.Repeat("n", maxName)
 	for _, tt := range []struct {
 		name string
 		file []byte
@@ -206,17 +208,15 @@ func TestRefused(t *testing.T) {
 		{"legacy: no storage", legacy(pickled(tensorOf(oldStore("Float", "k", 6, "N"), 0, nums(6), nums(1))), nil, nil), format.ErrCorrupt, "missing"},
 		{"legacy: view that leaves its storage", legacy(pickled(tensorOf(oldStore("Float", "k", 6, tup(str("v"), num(5), num(2))), 0, nums(1), nums(1))), []string{"k"}, []int64{6}, floats(6)), format.ErrCorrupt, "view"},
 		{"legacy: one storage of two sizes", legacy(pickled(tup(oldStore("Float", "k", 6, "N"), oldStore("Byte", "k", 6, "N"))), []string{"k"}, []int64{6}, floats(6)), format.ErrCorrupt, "before"},
+		{"a storage twice", archived(t, plain, entryOf{"m/data/0", []byte{1}, false}, entryOf{"n/data/0", []byte{1}, false}), format.ErrCorrupt, ": entries: "},
+		{"a long version", archived(t, plain, entryOf{"m/version", bytes.Repeat([]byte("3"), 65), false}), format.ErrUnsupported, ": version: "},
+		{"a legacy version that is text", []byte(oldMagic + pickled(str("1001")) + pickled("}") + pickled("}") + pickled("]")), format.ErrVersion, ": protocol version: "},
+		{"a packed version", archived(t, plain, entryOf{"m/version", []byte("3"), true}), format.ErrUnsupported, ": version: "},
+		{"a long name", saved(t, pickled(dictOf(str(name+"n"), num(1)))), format.ErrLimit, ": pickle: "},
+		{"a long path", saved(t, pickled(dictOf(str(name[1:]), dictOf(str("nn"), num(1))))), format.ErrLimit, ": pickle: "},
+		{"a shared name that grows", saved(t, pickled("}q\x00(", str(name[:maxName-16]), num(1), "u0](", strings.Repeat("h\x00", 300<<20/maxName), "e")), format.ErrLimit, ": pickle: "},
 	} {
-		t.Run(tt.name, func(t *testing.T) {
-			m, err := OpenBytes(tt.file, nil)
-			if err == nil {
-				m.Close()
-			}
-			var e *format.Error
-			if !errors.Is(err, tt.want) || !errors.As(err, &e) || e.Format != "torch" || !strings.Contains(err.Error(), tt.text) {
-				t.Errorf("%v, want %v with %q", err, tt.want, tt.text)
-			}
-		})
+		t.Run(tt.name, func(t *testing.T) { refuse(t, tt.file, tt.want, tt.text) })
 	}
 }
 
