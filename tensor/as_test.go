@@ -9,31 +9,6 @@ import (
 	"github.com/weightmap/weightmap/internal/vector"
 )
 
-// TestAsMisaligned: memory that is not aligned is copied, never viewed.
-func TestAsMisaligned(t *testing.T) {
-	for skip := range 8 {
-		b := memory.Aligned(16 + skip)[skip:]
-		copy(b, le(float64(1), float64(2)))
-		v, err := FromBytes("w", Float64, Shape{2}, b)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if v.ZeroCopy() != (skip == 0 && memory.LittleEndian) {
-			t.Errorf("skip %d: ZeroCopy %v", skip, v.ZeroCopy())
-		}
-		if !memory.LittleEndian {
-			continue
-		}
-		s, err := As[float64](v)
-		if err != nil {
-			t.Fatalf("skip %d: %v", skip, err)
-		}
-		if d := cmp.Diff([]float64{1, 2}, s); d != "" {
-			t.Errorf("skip %d (-want +got)\n%s", skip, d)
-		}
-	}
-}
-
 // TestCast holds the one unsafe conversion to what it promises.
 func TestCast(t *testing.T) {
 	mem := memory.Aligned(64)

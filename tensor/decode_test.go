@@ -116,7 +116,7 @@ func TestDecodeReal(t *testing.T) {
 }
 
 // same compares numbers; one NaN is as good as another.
-func same(a, b float64) bool { return a == b || a != a && b != b }
+func same(a, b float64) bool { return a == b && math.Signbit(a) == math.Signbit(b) || a != a && b != b }
 
 // TestDecodeInto reuses the caller's memory when it suffices.
 func TestDecodeInto(t *testing.T) {

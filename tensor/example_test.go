@@ -3,7 +3,6 @@ package tensor_test
 import (
 	"errors"
 	"fmt"
-	"io"
 	"log"
 
 	"github.com/weightmap/weightmap/tensor"
@@ -21,24 +20,6 @@ func ExampleOf() {
 	// Output:
 	// "embedding" float32 [2, 3]
 	// invalid shape: float32 [2, 4] takes 32 bytes, not 24
-}
-
-// brain is the bfloat16 type of another package.
-type brain uint16
-
-// DType tells a tensor of brain from one of uint16.
-func (brain) DType() tensor.DType { return tensor.BFloat16 }
-
-// A type defined by uint16 has a method DType.
-func ExampleOf_named() {
-	v, err := tensor.Of("w", tensor.Shape{2}, []brain{0x3f80, 0x4000})
-	if err != nil {
-		log.Fatal(err)
-	}
-	values, err := tensor.Decode[float32](nil, v)
-	fmt.Println(v.DType(), values, err)
-	// Output:
-	// bfloat16 [1 2] <nil>
 }
 
 // Rows of an embedding, decoded into one buffer.
@@ -82,12 +63,5 @@ func ExampleRange() {
 	// [3 4] <nil>
 	// [4] <nil>
 	// [0 1 2 3 4] <nil>
-	// true
-}
-
-// A file that ends too early is io.ErrUnexpectedEOF too.
-func Example_truncated() {
-	fmt.Println(errors.Is(tensor.ErrTruncated, io.ErrUnexpectedEOF))
-	// Output:
 	// true
 }

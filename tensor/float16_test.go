@@ -3,8 +3,6 @@ package tensor
 import (
 	"math"
 	"testing"
-
-	"github.com/weightmap/weightmap/internal/vector"
 )
 
 // small describes a 16-bit float for the slow reference.
@@ -16,21 +14,17 @@ type small struct {
 	wide  func(uint16) float32
 	from  func(float32) uint16
 	fro64 func(float64) uint16
-	dec   func(dst []float32, src []byte, stream bool)
-	enc   func([]byte, []float32)
 }
 
 var smalls = []small{
 	{"float16", 10, -14, 15,
 		func(b uint16) float32 { return F16(b).Float32() },
 		func(f float32) uint16 { return uint16(F16From(f)) },
-		func(f float64) uint16 { return uint16(F16From(towardOdd(f))) },
-		vector.Float16, vector.EncodeFloat16},
+		func(f float64) uint16 { return uint16(F16From(towardOdd(f))) }},
 	{"bfloat16", 7, -126, 127,
 		func(b uint16) float32 { return BF16(b).Float32() },
 		func(f float32) uint16 { return uint16(BF16From(f)) },
-		func(f float64) uint16 { return uint16(BF16From(towardOdd(f))) },
-		vector.BFloat16, func(dst []byte, src []float32) { _ = Encode(dst, BFloat16, src) }},
+		func(f float64) uint16 { return uint16(BF16From(towardOdd(f))) }},
 }
 
 // inf returns the bits of +Inf.
