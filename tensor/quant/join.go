@@ -3,6 +3,7 @@ package quant
 import (
 	"context"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/weightmap/weightmap/internal/memory"
@@ -139,7 +140,7 @@ func (j *joined) piece(mem *scratch, first, n int64) ([]float32, error) {
 	if row == last/j.cols {
 		from, to = from+col/j.width, from+last%j.cols/j.width+1
 	}
-	mem.values, mem.scales = room(mem.values, n), room(mem.scales, to-from)
+	mem.values, mem.scales = slices.Grow(mem.values[:0], int(n))[:n], slices.Grow(mem.scales[:0], int(to-from))[:to-from]
 	if err := tensor.DecodeAt(mem.values, j.weight, first); err != nil {
 		return nil, err
 	}
@@ -164,12 +165,4 @@ func (j *joined) multiply(part, scales []float32, at, col int64) {
 		}
 		part, col = part[n:], col+n
 	}
-}
-
-// room returns n elements, in s if it is large enough.
-func room(s []float32, n int64) []float32 {
-	if int64(cap(s)) < n {
-		return make([]float32, n)
-	}
-	return s[:n]
 }

@@ -104,12 +104,7 @@ func (l *layout) blocks() bool {
 }
 
 // blocksIn returns the number of blocks along an axis of n elements.
-func blocksIn(n int64) int64 {
-	if n%blockSide == 0 {
-		return n / blockSide
-	}
-	return n/blockSide + 1
-}
+func blocksIn(n int64) int64 { return n/blockSide + min(n%blockSide, 1) }
 
 // perRow fits a scale for each row, or one for all; dims of 1 may follow. A row consists of the
 // remaining axes of the weight.

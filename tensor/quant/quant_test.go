@@ -18,21 +18,16 @@ import (
 	"github.com/weightmap/weightmap/tensor/quant"
 )
 
-// e4m3 is the value of an F8_E4M3 byte, by the table of "FP8 Formats for Deep Learning".
-func e4m3(b byte) float64 {
-	exponent, fraction := int(b>>3&15), float64(b&7)/8
-	x := math.Ldexp(1+fraction, exponent-7)
-	switch {
-	case b&127 == 127:
-		return math.NaN()
-	case exponent == 0:
-		x = math.Ldexp(fraction, -6)
+// e4m3 lists the values of F8_E4M3, which the tests of package tensor compare with their definition.
+var e4m3 = func() []float64 {
+	all := make([]byte, 256)
+	for b := range all {
+		all[b] = byte(b)
 	}
-	if b > 127 {
-		return math.Copysign(x, -1)
-	}
-	return x
-}
+	v, _ := tensor.FromBytes("all", tensor.Float8E4M3FN, tensor.Shape{256}, all)
+	values, _ := tensor.Decode[float64](nil, v)
+	return values
+}()
 
 // e2m1 has the magnitudes of FP4.
 var e2m1 = [8]float64{0, 0.5, 1, 1.5, 2, 3, 4, 6}
@@ -77,10 +72,8 @@ func floats(r *rand.Rand, n int64) []float32 {
 }
 
 func littleEndian(s []float32) []byte {
-	var b []byte
-	for _, x := range s {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-	}
+	b := make([]byte, 4*len(s))
+	_ = tensor.Encode(b, tensor.Float32, s)
 	return b
 }
 
@@ -95,10 +88,7 @@ func view(t *testing.T, name string, d tensor.DType, shape tensor.Shape, data []
 
 // product returns how many elements a shape has.
 func product(s tensor.Shape) int64 {
-	n := int64(1)
-	for _, d := range s {
-		n *= d
-	}
+	n, _ := s.Elems()
 	return n
 }
 
@@ -158,7 +148,7 @@ func TestBlocks(t *testing.T) {
 			for i, b := range data {
 				m, row, col := int64(i)/(rows*cols), int64(i)/cols%rows, int64(i)%cols
 				s := scales[(m*scaleShape[k-2]+row/128)*scaleShape[k-1]+col/128]
-				want[i] = float32(e4m3(b) * float64(s))
+				want[i] = float32(e4m3[b] * float64(s))
 			}
 			v, err := quant.Join(view(t, "w.weight", tensor.Float8E4M3FN, shape, data), view(t, "w.weight_scale_inv", tensor.Float32, scaleShape, littleEndian(scales)))
 			if err != nil {
@@ -207,7 +197,7 @@ func TestRows(t *testing.T) {
 				for i, b := range data {
 					x := float64(int8(b))
 					if d != tensor.Int8 {
-						x = e4m3(b)
+						x = e4m3[b]
 					}
 					want[i] = float32(x * values[int64(i)/tt.run])
 				}
@@ -276,21 +266,15 @@ func file(t *testing.T) (data []byte, want []float32) {
 	data = binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
 	data = append(append(append(data, header...), weight...), littleEndian(scales)...)
 	for i, b := range weight {
-		want = append(want, float32(e4m3(b)*float64(scales[i/300/128*3+i%300/128])))
+		want = append(want, float32(e4m3[b]*float64(scales[i/300/128*3+i%300/128])))
 	}
 	return data, want
 }
 
 func joinOf(t *testing.T, m *format.Model) tensor.View {
 	t.Helper()
-	w, err := m.Tensor("w.weight")
-	if err != nil {
-		t.Fatal(err)
-	}
-	s, err := m.Tensor("w.weight_scale_inv")
-	if err != nil {
-		t.Fatal(err)
-	}
+	w, _ := m.Tensor("w.weight")
+	s, _ := m.Tensor("w.weight_scale_inv")
 	v, err := quant.Join(w, s)
 	if err != nil {
 		t.Fatal(err)
