@@ -24,9 +24,7 @@ func compareEncoders(t *testing.T, data []byte, at where) {
 	t.Helper()
 	const around = 32
 	n := len(data) / 4
-	room := memory.Aligned(4 * (n + at.dst))
-	copy(room[4*at.dst:], data)
-	src, fit := memory.Cast[float32](room[4*at.dst:])
+	src, fit := memory.Cast[float32](placed(data, 4*n, 4*at.dst))
 	if !fit {
 		t.Fatal("misaligned")
 	}

@@ -6,8 +6,6 @@ import (
 	"math"
 	"math/bits"
 	"testing"
-
-	"github.com/weightmap/weightmap/internal/memory"
 )
 
 // The test's blocks have the bits of their elements first, then D and Min as float16, and
@@ -53,35 +51,24 @@ func (g *Groups) element(s *Scales, b []byte, i int) float32 {
 }
 
 // compareGroups decodes n blocks of data, placed where a test says, with the routine and with
-// its copy. What lies around the output must stay as it is.
+// its copy.
 func compareGroups(t *testing.T, g *Groups, data []byte, n int, at where) {
 	t.Helper()
-	const around = 16 // elements
 	g.Size, g.Unpack = groupBytes, unpackGroups
-	src := memory.Aligned(at.src + n*g.Size)[at.src:]
-	copy(src, data)
-	scales := make([]Scales, n)
+	src := placed(data, n*g.Size, at.src)
+	scales, want := make([]Scales, n), make([]float32, groupElems*n)
 	for i := range scales {
 		g.Unpack(&scales[i], src[i*g.Size:])
 	}
+	for i := range want {
+		b := i / groupElems
+		want[i] = g.element(&scales[b], src[b*g.Size:], i%groupElems)
+	}
 	plain := func(dst []float32, src []byte) { g.plain(dst, src, scales) }
 	for i, decode := range []func(dst []float32, src []byte){g.Decode, plain} {
-		all := memory.Aligned(4 * (groupElems*n + 2*around + at.dst))
-		fill(all, 0xa5)
-		dst, fit := memory.Cast[float32](all[4*at.dst:])
-		if !fit {
-			t.Fatal("misaligned")
-		}
-		decode(dst[around:around+groupElems*n], src)
-		for j, x := range dst {
-			want, element := uint32(0xa5a5a5a5), j-around
-			if element >= 0 && element < groupElems*n {
-				b := element / groupElems
-				want = math.Float32bits(g.element(&scales[b], src[b*g.Size:], element%groupElems))
-			}
-			if got := math.Float32bits(x); got != want {
-				t.Fatalf("%v, routine %d, %d blocks, %+v: element %d is %#08x, want %#08x", g, i, n, at, element, got, want)
-			}
+		got := guarded(t, groupElems*n, at.dst, func(dst []float32) { decode(dst, src) })
+		if k := differs(got, want); k >= 0 {
+			t.Fatalf("%v, routine %d, %d blocks, %+v: element %d is %#08x, want %#08x", g, i, n, at, k, math.Float32bits(got[k]), math.Float32bits(want[k]))
 		}
 	}
 }

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"math"
 	"testing"
-
-	"github.com/weightmap/weightmap/internal/memory"
 )
 
 // blockCode is a routine for blocks of 32 elements next to its copy in plain Go and
@@ -55,30 +53,19 @@ func blockCodes() []blockCode {
 }
 
 // compare runs the routine and its copy over n blocks of data, placed where a test says.
-// What lies around the output must stay as it is.
 func (c blockCode) compare(t *testing.T, data []byte, scales, mins []float32, at where) {
 	t.Helper()
-	const around = 16 // elements
 	n := len(scales)
-	src := memory.Aligned(at.src + n*c.stride)[at.src:]
-	copy(src, data)
+	src := placed(data, n*c.stride, at.src)
+	want := make([]float32, 32*n)
+	for i := range want {
+		b := i / 32
+		want[i] = c.element(src[b*c.stride:(b+1)*c.stride], i%32, scales[b], mins[b])
+	}
 	for i, decode := range []func(dst []float32, src []byte, scales, mins []float32){c.decode, c.plain} {
-		all := memory.Aligned(4 * (32*n + 2*around + at.dst))
-		fill(all, 0xa5)
-		dst, fit := memory.Cast[float32](all[4*at.dst:])
-		if !fit {
-			t.Fatal("misaligned")
-		}
-		decode(dst[around:around+32*n], src, scales, mins)
-		for j, x := range dst {
-			want, element := uint32(0xa5a5a5a5), j-around
-			if element >= 0 && element < 32*n {
-				b := element / 32
-				want = math.Float32bits(c.element(src[b*c.stride:(b+1)*c.stride], element%32, scales[b], mins[b]))
-			}
-			if got := math.Float32bits(x); got != want {
-				t.Fatalf("%s, routine %d, %d blocks, %+v: element %d is %#08x, want %#08x", c.name, i, n, at, element, got, want)
-			}
+		got := guarded(t, 32*n, at.dst, func(dst []float32) { decode(dst, src, scales, mins) })
+		if k := differs(got, want); k >= 0 {
+			t.Fatalf("%s, routine %d, %d blocks, %+v: element %d is %#08x, want %#08x", c.name, i, n, at, k, math.Float32bits(got[k]), math.Float32bits(want[k]))
 		}
 	}
 }

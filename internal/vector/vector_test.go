@@ -72,35 +72,57 @@ func rowConversion(name string, k Kind, scales []float32, zeros []int32) convers
 // where the bytes of a comparison begin, after a multiple of a cache line.
 type where struct{ src, dst int }
 
-// compare runs both over n elements of data, placed where a test says, and compares
-// the bits; what lies around dst must stay as it is.
+// guarded returns what f writes to n numbers, placed at numbers after a multiple of a cache line, and
+// fails if it writes anything around them.
+func guarded(t *testing.T, n, at int, f func(dst []float32)) []float32 {
+	t.Helper()
+	const around = 16 // numbers
+	all := memory.Aligned(4 * (n + 2*around + at))
+	fill(all, 0xa5)
+	dst, fit := memory.Cast[float32](all[4*at:])
+	if !fit {
+		t.Fatal("misaligned")
+	}
+	dst = dst[around : around+n : around+n]
+	f(dst)
+	first := 4 * (at + around)
+	if len(bytes.Trim(all[:first], "\xa5")) > 0 || len(bytes.Trim(all[first+4*n:], "\xa5")) > 0 {
+		t.Fatalf("%d numbers, %d after a cache line: written outside of the destination", n, at)
+	}
+	return dst
+}
+
+// differs returns the index of the first number of which the bits differ, or -1.
+func differs(got, want []float32) int {
+	if bytes.Equal(memory.BytesOf(got), memory.BytesOf(want)) {
+		return -1
+	}
+	for i := range want {
+		if math.Float32bits(got[i]) != math.Float32bits(want[i]) {
+			return i
+		}
+	}
+	return len(want)
+}
+
+// placed returns a copy of data that begins at bytes after a multiple of a cache line.
+func placed(data []byte, n, at int) []byte {
+	src := memory.Aligned(at + n)[at:]
+	copy(src, data)
+	return src
+}
+
+// compare runs both over n elements of data, placed where a test says, and compares the bits.
 func (c conversion) compare(t *testing.T, data []byte, n int, at where) {
 	t.Helper()
-	const around = 16 // elements
-	src := memory.Aligned(at.src + c.size*n)[at.src:]
-	copy(src, data)
+	src := placed(data, c.size*n, at.src)
 	want := make([]float32, n)
 	c.plain(want, src)
 	for _, stream := range []bool{false, true} {
-		all := memory.Aligned(4 * (n + 2*around + at.dst))
-		fill(all, 0xa5)
-		dst, fit := memory.Cast[float32](all[4*at.dst:])
-		if !fit {
-			t.Fatal("misaligned")
-		}
-		c.convert(dst[around:around+n], src, stream)
-		first := 4 * (at.dst + around)
-		if !bytes.Equal(all[first:first+4*n], memory.BytesOf(want)) {
-			for i := range want {
-				if got := math.Float32bits(dst[around+i]); got != math.Float32bits(want[i]) {
-					t.Fatalf("%s, %d elements, %+v, stream %v: element %d, %#x, is %#08x, want %#08x",
-						c.name, n, at, stream, i, src[c.size*i:c.size*(i+1)], got, math.Float32bits(want[i]))
-				}
-			}
-		}
-		outside := append(all[:first:first], all[first+4*n:]...)
-		if len(bytes.Trim(outside, "\xa5")) > 0 {
-			t.Fatalf("%s, %d elements, %+v, stream %v: written outside of the destination", c.name, n, at, stream)
+		got := guarded(t, n, at.dst, func(dst []float32) { c.convert(dst, src, stream) })
+		if i := differs(got, want); i >= 0 {
+			t.Fatalf("%s, %d elements, %+v, stream %v: element %d, %#x, is %#08x, want %#08x",
+				c.name, n, at, stream, i, src[c.size*i:c.size*(i+1)], math.Float32bits(got[i]), math.Float32bits(want[i]))
 		}
 	}
 }
