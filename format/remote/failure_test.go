@@ -31,21 +31,26 @@ func answering(f func(w http.ResponseWriter, r *http.Request)) func(http.Respons
 	}
 }
 
-// sized is a 206 with fields of the test's choice.
+// wire is an answer as on the wire, with line feeds for the ends of lines.
+func wire(text string) func(http.ResponseWriter, *http.Request) {
+	head, body, _ := strings.Cut(text, "\n\n")
+	return func(w http.ResponseWriter, r *http.Request) {
+		c, _, err := http.NewResponseController(w).Hijack()
+		if err != nil {
+			panic(err)
+		}
+		defer c.Close()
+		_, _ = io.WriteString(c, "HTTP/1.1 "+strings.ReplaceAll(head, "\n", "\r\n")+"\r\n\r\n"+body)
+	}
+}
+
+// sized is a 206 with a body of zeros and fields of the test's choice.
 func sized(contentRange string, body int, fields ...string) func(http.ResponseWriter, *http.Request, int) bool {
-	return answering(func(w http.ResponseWriter, r *http.Request) {
-		if contentRange != "" {
-			w.Header().Set("Content-Range", contentRange)
-		}
-		for i := 0; i < len(fields); i += 2 {
-			w.Header().Add(fields[i], fields[i+1])
-		}
-		if w.Header().Get("ETag") == "" {
-			w.Header().Set("ETag", `"one"`)
-		}
-		w.WriteHeader(http.StatusPartialContent)
-		w.Write(make([]byte, body))
-	})
+	text := fmt.Sprintf("206 P\nContent-Range: %s\nContent-Length: %d\n", contentRange, body) + strings.Join(fields, "\n")
+	if len(fields) == 0 {
+		text += `ETag: "one"`
+	}
+	return answering(wire(text + "\n\n" + strings.Repeat("\x00", body)))
 }
 
 // TestWrongAnswers: a server that fails or lies after the first request makes the read an
@@ -64,7 +69,7 @@ func TestWrongAnswers(t *testing.T) {
 		{"a range that ends late", sized("bytes 5000-5100/10000", 101), ErrAnswer, 2},
 		{"another size", sized("bytes 5000-5099/10001", 100), ErrChanged, 2},
 		{"no size", sized("bytes 5000-5099/*", 100), ErrAnswer, 2},
-		{"no range", sized("", 100), ErrAnswer, 2},
+		{"no range", answering(wire("206 P\nETag: \"one\"\nContent-Length: 1\n\n0")), ErrAnswer, 2},
 		{"a range in another unit", sized("rows 5000-5099/10000", 100), ErrAnswer, 2},
 		{"a range with signs", sized("bytes +5000-5099/10000", 100), ErrAnswer, 2},
 		{"a range backwards", sized("bytes 5099-5000/10000", 100), ErrAnswer, 2},
@@ -80,37 +85,18 @@ func TestWrongAnswers(t *testing.T) {
 			_ = http.NewResponseController(w).Flush()
 			w.Write(data[first:last]) // one byte is missing
 		}), ErrUnavailable, 6},
-		{"compressed", sized("bytes 5000-5099/10000", 100, "Content-Encoding", "gzip"), ErrAnswer, 2},
-		{"another version", sized("bytes 5000-5099/10000", 100, "Etag", `"two"`), ErrChanged, 2},
-		{"the whole object, of the same version", answering(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("ETag", `"one"`)
-			w.Write(data)
-		}), ErrNoRanges, 2},
-		{"the whole object, without a version", answering(func(w http.ResponseWriter, r *http.Request) { w.Write(data) }), ErrChanged, 2},
-		{"the whole of another object", answering(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("ETag", `"one"`)
-			w.Header().Set("Content-Length", "9999")
-			w.Write(data[1:])
-		}), ErrChanged, 2},
-		{"a range without version", answering(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Range", "bytes 5000-5099/10000")
-			w.WriteHeader(http.StatusPartialContent)
-			w.Write(data[5000:5100])
-		}), ErrAnswer, 2},
-		{"a refusal for an object that was cut", answering(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Range", "bytes */5000")
-			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
-		}), ErrChanged, 2},
-		{"a refusal without reason", answering(func(w http.ResponseWriter, r *http.Request) {
-			w.WriteHeader(http.StatusRequestedRangeNotSatisfiable)
-		}), ErrChanged, 2},
+		{"compressed", sized("bytes 5000-5099/10000", 100, `ETag: "one"`, "Content-Encoding: gzip"), ErrAnswer, 2},
+		{"another version", sized("bytes 5000-5099/10000", 100, `ETag: "two"`), ErrChanged, 2},
+		{"the whole object, of the same version", answering(wire("200 O\nETag: \"one\"\nContent-Length: 10000\n\n" + string(data))), ErrNoRanges, 2},
+		{"the whole object, without a version", answering(wire("200 O\n\n" + string(data))), ErrChanged, 2},
+		{"the whole of another object", answering(wire("200 O\nETag: \"one\"\nContent-Length: 9999\n\n" + string(data[1:]))), ErrChanged, 2},
+		{"a range without version", sized("bytes 5000-5099/10000", 100, "X: none"), ErrAnswer, 2},
+		{"a refusal for an object that was cut", answering(wire("416 R\nContent-Range: bytes */5000\nContent-Length: 0")), ErrChanged, 2},
+		{"a refusal without reason", answering(wire("416 R\nContent-Length: 0")), ErrChanged, 2},
 		{"an object that is gone", answering(http.NotFound), fs.ErrNotExist, 2},
-		{"an object that may not be read any more", answering(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusForbidden) }), fs.ErrPermission, 2},
-		{"a server that is broken", answering(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(http.StatusInternalServerError) }), ErrUnavailable, 6},
-		{"a server that wants to be left alone", answering(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Retry-After", "3600")
-			w.WriteHeader(http.StatusTooManyRequests)
-		}), ErrUnavailable, 2},
+		{"an object that may not be read any more", answering(wire("403 F\nContent-Length: 0")), fs.ErrPermission, 2},
+		{"a server that is broken", answering(wire("500 I\nContent-Length: 0")), ErrUnavailable, 6},
+		{"a server that wants to be left alone", answering(wire("429 T\nRetry-After: 3600\nContent-Length: 0")), ErrUnavailable, 2},
 		{"connections that are cut", answering(func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }), ErrUnavailable, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -148,17 +134,13 @@ func TestWrongOpening(t *testing.T) {
 		}
 	}
 	status := func(code int) func(http.ResponseWriter, *http.Request, int) bool {
-		return always(func(w http.ResponseWriter, r *http.Request) { w.WriteHeader(code) })
+		return always(wire(fmt.Sprintf("%d S\nContent-Length: 0", code)))
 	}
-	plain := func(fields ...string) func(http.ResponseWriter, *http.Request, int) bool {
-		return always(func(w http.ResponseWriter, r *http.Request) {
-			for i := 0; i < len(fields); i += 2 {
-				w.Header().Set(fields[i], fields[i+1])
-			}
-			w.Header().Set("Content-Range", "bytes 0-999/10000")
-			w.WriteHeader(http.StatusPartialContent)
-			w.Write(data[:1000])
-		})
+	part := func(size string, n int, field string) func(http.ResponseWriter, *http.Request, int) bool {
+		return always(wire(fmt.Sprintf("206 P\n%s\nContent-Range: bytes 0-%d/%s\nContent-Length: %d\n\n%s", field, n-1, size, n, data[:n])))
+	}
+	plain := func(field string) func(http.ResponseWriter, *http.Request, int) bool {
+		return part("10000", 1000, field)
 	}
 	for _, tt := range []struct {
 		name  string
@@ -174,33 +156,16 @@ func TestWrongOpening(t *testing.T) {
 		{"no content", status(204), false, &StatusError{204}},
 		{"a method that it does not have", status(501), false, &StatusError{501}},
 		{"overloaded", status(503), false, ErrUnavailable},
-		{"no version", plain(), false, ErrUnversioned},
-		{"no version, allowed", plain(), true, nil},
-		{"a tag of two", plain("ETag", `"one", "two"`), false, ErrUnversioned},
-		{"a tag of 2000 bytes", plain("ETag", `"`+strings.Repeat("a", 2000)+`"`), false, nil},
-		{"a time", plain("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT"), false, nil},
-		{"a time and a weak tag", plain("Last-Modified", "Sun, 06 Nov 1994 08:49:37 GMT", "ETag", `W/"one"`), false, nil},
-		{"no ranges", always(func(w http.ResponseWriter, r *http.Request) { w.Write(data) }), true, ErrNoRanges},
-		{"no ranges, with its length", always(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("Content-Length", "10000")
-			w.Write(data)
-		}), true, ErrNoRanges},
-		{"no ranges, in pieces", always(func(w http.ResponseWriter, r *http.Request) {
-			_ = http.NewResponseController(w).Flush()
-			w.Write(data)
-		}), true, ErrNoRanges},
-		{"less than asked for", always(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("ETag", `"one"`)
-			w.Header().Set("Content-Range", "bytes 0-899/10000")
-			w.WriteHeader(http.StatusPartialContent)
-			w.Write(data[:900])
-		}), false, ErrAnswer},
-		{"a size that is a lie", always(func(w http.ResponseWriter, r *http.Request) {
-			w.Header().Set("ETag", `"one"`)
-			w.Header().Set("Content-Range", "bytes 0-999/9223372036854775807")
-			w.WriteHeader(http.StatusPartialContent)
-			w.Write(data[:1000])
-		}), false, nil},
+		{"no version", plain("X: none"), false, ErrUnversioned},
+		{"no version, allowed", plain("X: none"), true, nil},
+		{"a tag of two", plain(`ETag: "one", "two"`), false, ErrUnversioned},
+		{"a tag of 2000 bytes", plain(`ETag: "` + strings.Repeat("a", 2000) + `"`), false, nil},
+		{"a time", plain("Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\nDate: Sun, 06 Nov 1994 08:49:39 GMT"), false, nil},
+		{"a time and a weak tag", plain("Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\nDate: Sun, 06 Nov 1994 08:49:39 GMT\nETag: W/\"one\""), false, nil},
+		{"no ranges", always(wire("200 O\n\n" + string(data))), true, ErrNoRanges},
+		{"no ranges, with its length", always(wire("200 O\nContent-Length: 10000\n\n" + string(data))), true, ErrNoRanges},
+		{"less than asked for", part("10000", 900, `ETag: "one"`), false, ErrAnswer},
+		{"a size that is a lie", part("9223372036854775807", 1000, `ETag: "one"`), false, nil},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := serve(t, data, tt.wrong)
@@ -390,29 +355,19 @@ func TestSecrets(t *testing.T) {
 
 // TestServersWords: nothing that a server chooses is in an error as it is, and nothing that may give access.
 func TestServersWords(t *testing.T) {
-	redirect := func(to string) string { return "HTTP/1.1 302 Found\r\nLocation: " + to + "\r\n\r\n" }
+	redirect := func(to string) string { return "302 Found\nLocation: " + to }
 	for _, tt := range []struct{ name, answer, want string }{
 		{"a redirect with a control character", redirect("http://[::1/?sig=HUSH\x1b[31m"), "malformed MIME header line..."},
 		{"a redirect to a name that is not printed", redirect("http://%e2%80%aehost%c2%9b.invalid/?sig=HUSH"), "lookup ?host?.invalid"},
 		{"a redirect to a port that there is not", redirect("http://HUSH:HUSH@127.0.0.1:99999/?sig=HUSH"), "invalid port"},
 		{"a redirect to a long scheme", redirect(strings.Repeat("x", 3000) + "://host/?sig=HUSH"), "unsupported protocol scheme..."},
 		{"a redirect to a long host", redirect("http://" + strings.Repeat("h", 3000) + "/?sig=HUSH"), "dial tcp"},
-		{"a status in color", "HTTP/1.1 \x1b[31mHUSH\r\n\r\n", "malformed HTTP status code..."},
-		{"a status that nobody knows", "HTTP/1.1 299 HUSH\r\nContent-Length: 0\r\n\r\n", "the server answers 299"},
-		{"no HTTP", "\x1b[31mHUSH\r\n\r\n", "malformed HTTP response..."},
-		{"a field in color", "HTTP/1.1 200 OK\r\n\x1b[31mHUSH\r\n\r\n", "missing colon..."},
+		{"a status in color", "\x1b[31mHUSH", "malformed HTTP status code..."},
+		{"a status that nobody knows", "299 HUSH\nContent-Length: 0", "the server answers 299"},
+		{"a field in color", "200 OK\n\x1b[31mHUSH", "missing colon..."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-				c, _, err := w.(http.Hijacker).Hijack()
-				if err != nil {
-					t.Error(err)
-					return
-				}
-				defer c.Close()
-				_, _ = io.WriteString(c, tt.answer)
-			}))
-			defer s.Close()
+			s := serve(t, nil, func(w http.ResponseWriter, r *http.Request, _ int) bool { wire(tt.answer)(w, r); return true })
 			_, err := NewReaderAt(context.Background(), s.URL, &Options{Retries: -1})
 			if err == nil {
 				t.Fatal("it opened")
