@@ -43,46 +43,6 @@ func TestGobind(t *testing.T) {
 	})
 }
 
-// TestBindCommands runs the documented commands for Android without executing what they print: gomobile
-// knows all flags and passes them on.
-func TestBindCommands(t *testing.T) {
-	if testing.Short() {
-		t.Skip("gobind takes seconds")
-	}
-	b := findGobind(t)
-	if _, err := os.Stat(filepath.Join(filepath.Dir(b.path), "gomobile")); err != nil {
-		t.Skip("gomobile is not installed: go install golang.org/x/mobile/cmd/gomobile@latest")
-	}
-	sdk := t.TempDir()
-	platform := filepath.Join(sdk, "platforms", "android-35")
-	must(t, os.MkdirAll(platform, 0o700))
-	write(t, filepath.Join(platform, "android.jar"), "")
-	env := append(b.env(), "ANDROID_HOME="+sdk, "PATH="+filepath.Dir(b.path)+string(filepath.ListSeparator)+os.Getenv("PATH"))
-	found := 0
-	for _, sample := range documented(t) {
-		for line := range strings.Lines(sample) {
-			command, ok := strings.CutPrefix(line, "gomobile bind -target=android ")
-			if !ok {
-				continue
-			}
-			found++
-			cmd := exec.Command("sh", "-c", "gomobile bind -n -target=android "+command)
-			cmd.Env = env
-			text, err := cmd.CombinedOutput()
-			if err != nil {
-				t.Fatalf("%v\n%s", err, text)
-			}
-			build := regexp.MustCompile(`GOARCH=arm64 .* go build .*-ldflags .*max-page-size=16384`)
-			if !build.Match(text) || !strings.Contains(string(text), "-javapkg=io.github.weightmap") {
-				t.Errorf("the flags do not reach go build and gobind:\n%s", text)
-			}
-		}
-	}
-	if found != 2 {
-		t.Errorf("%d commands, want 2", found)
-	}
-}
-
 // binder is an installed gobind.
 type binder struct {
 	path   string

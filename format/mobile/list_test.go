@@ -85,9 +85,7 @@ func TestKeys(t *testing.T) {
 	file, _ := sample(t)
 	keys := map[string]string{"": "an empty model"}
 	for range 2 {
-		m, err := OpenBytes(file, nil)
-		must(t, err)
-		defer m.Close()
+		m := openBytes(t, file)
 		for what, key := range map[string]string{"model": m.Key, "fc.weight": get(t, m, "fc.weight").Key, "ids": get(t, m, "ids").Key} {
 			if other, ok := keys[key]; ok {
 				t.Errorf("%s and %s have the key %q", what, other, key)

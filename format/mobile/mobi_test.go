@@ -55,9 +55,7 @@ func TestMobiNames(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			o := &mobi.WriteOptions{Gzip: 9, WriteOptions: format.WriteOptions{KeepNames: test.keep}}
-			m, err := OpenBytes(writeMobi(t, test.plan, o, make([]byte, 1024)), nil)
-			must(t, err)
-			defer m.Close()
+			m := openBytes(t, writeMobi(t, test.plan, o, make([]byte, 1024)))
 			watched := named{}
 			r, err := m.Verify(watched, nil)
 			must(t, err)

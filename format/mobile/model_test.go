@@ -85,6 +85,15 @@ func sample(t *testing.T) (file []byte, want description) {
 	return out.Bytes(), want
 }
 
+// openBytes opens a file of bytes until the test ends.
+func openBytes(t *testing.T, file []byte) *Model {
+	t.Helper()
+	m, err := OpenBytes(file, nil)
+	must(t, err)
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
 // save writes b to a file of its own.
 func save(t *testing.T, name string, b []byte) string {
 	t.Helper()
@@ -190,14 +199,10 @@ func TestName(t *testing.T) {
 			if got := m.Name(); got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)
 			}
+			f.meta = format.Metadata{{Key: "bad", Value: json.RawMessage(`{`)}}
+			if _, err := m.MetadataJSON(); err == nil || !strings.Contains(err.Error(), "fake: metadata") {
+				t.Errorf("got %v, want an error that names format and field", err)
+			}
 		})
-	}
-}
-
-func TestMetadataThatIsNoJSON(t *testing.T) {
-	m, f := newFake(t)
-	f.meta = format.Metadata{{Key: "bad", Value: json.RawMessage(`{`)}}
-	if _, err := m.MetadataJSON(); err == nil || !strings.Contains(err.Error(), "fake: metadata") {
-		t.Errorf("got %v, want an error that names format and field", err)
 	}
 }

@@ -42,16 +42,10 @@ func TestVerify(t *testing.T) {
 		file     []byte
 		cancelAt int
 		code     string
-	}{
-		{"good", file, 0, ""},
-		{"bad", bad, 0, CodeChecksum},
-		{"canceled", file, 1, CodeCanceled},
-	}
+	}{{"good", file, 0, ""}, {"bad", bad, 0, CodeChecksum}, {"canceled", file, 1, CodeCanceled}}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			m, err := OpenBytes(test.file, nil)
-			must(t, err)
-			defer m.Close()
+			m := openBytes(t, test.file)
 			w := &watch{cancelAt: test.cancelAt}
 			r, err := m.Verify(w, nil)
 			if (r == nil) != (err != nil) {
@@ -88,9 +82,7 @@ func TestCancel(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			m, err := OpenBytes(file, nil)
-			must(t, err)
-			defer m.Close()
+			m := openBytes(t, file)
 			canceler, watching := c, Progress(nil)
 			if test.progress != nil {
 				watching = progress(func() { test.progress(m) })
@@ -120,9 +112,7 @@ func (p progress) OnProgress(int64, int64, string) bool {
 
 func TestVerifySigned(t *testing.T) {
 	file, _ := sample(t)
-	m, err := OpenBytes(file, nil)
-	must(t, err)
-	defer m.Close()
+	m := openBytes(t, file)
 	der, _ := publicKey(t)
 	for name, test := range map[string]struct {
 		code string
