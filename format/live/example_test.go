@@ -3,7 +3,6 @@ package live_test
 import (
 	"bytes"
 	"context"
-	"errors"
 	"expvar"
 	"fmt"
 	"log"
@@ -61,23 +60,6 @@ func Example() {
 	// Output:
 	// generation 1 says [1 1 1 1]
 	// generation 2 says [2 2 2 2]
-}
-
-// A sound model of another shape does not fit the program, and is refused.
-func ExampleOptions_validate() {
-	path := examplePath()
-	defer os.RemoveAll(filepath.Dir(path))
-	write(path, 1)
-	h, err := live.Open(path, &live.Options{Validate: fits})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer h.Close()
-
-	write(path, 2, 2) // of another shape
-	n, err := h.Reload(context.Background())
-	fmt.Println("generation", n, "stays:", errors.Is(err, format.ErrShape))
-	// Output: generation 1 stays: true
 }
 
 // A health check, and the statistics of the model as an expvar.

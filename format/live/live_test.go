@@ -191,8 +191,10 @@ func TestLeases(t *testing.T) {
 	old := first.Model()
 	first.Release()
 	first.Release()
-	if first.Model() != nil || first.Value() != nil || first.Generation() != 0 || !errors.Is(first.Intact(), format.ErrClosed) {
-		t.Error("a released lease still has a generation")
+	for _, l := range []*Lease{&first, {}} {
+		if l.Model() != nil || l.Value() != nil || l.Generation() != 0 || !errors.Is(l.Intact(), format.ErrClosed) {
+			t.Error("a released or zero lease has a generation")
+		}
 	}
 	if v, err := predict(second.Model()); v != 1 || err != nil || len(made[0].closed) != 0 {
 		t.Errorf("the old generation: value %v, %v", v, err)

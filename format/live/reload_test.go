@@ -138,15 +138,6 @@ func TestQueuedReloads(t *testing.T) {
 	}
 }
 
-// TestZero: the zero Lease holds nothing.
-func TestZero(t *testing.T) {
-	var l Lease
-	l.Release()
-	if l.Model() != nil || l.Value() != nil || l.Generation() != 0 || !errors.Is(l.Intact(), format.ErrClosed) {
-		t.Error("the zero Lease holds something")
-	}
-}
-
 // TestPreparedIsClosed: what was made of a model that is refused later is closed with it.
 func TestPreparedIsClosed(t *testing.T) {
 	c := &closer{make(chan uint64, 10)}

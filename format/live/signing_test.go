@@ -18,43 +18,35 @@ import (
 
 // signed is a directory with a model that has no checksums, and the bundle of one who is trusted.
 type signed struct {
-	t           testing.TB
-	dir         string
-	key, other  *ecdsa.PrivateKey
-	path, model string
+	t         testing.TB
+	dir, path string
+	key       *ecdsa.PrivateKey
 }
 
 func newSigned(t testing.TB) *signed {
-	key, err1 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	other, err2 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err := errors.Join(err1, err2); err != nil {
+	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err != nil {
 		t.Fatal(err)
 	}
 	dir := t.TempDir()
-	return &signed{t: t, dir: dir, key: key, other: other, path: filepath.Join(dir, "model.safetensors"), model: filepath.Join(t.TempDir(), "m.safetensors")}
+	return &signed{t, dir, filepath.Join(dir, "model.safetensors"), key}
 }
 
-// bytes returns a model whose values are all the same, and its configuration.
-func (s *signed) bytes(value float32) (weights, config []byte) {
-	writeModel(s.t, "safetensors", s.model, model{value: value})
-	b, err := os.ReadFile(s.model)
+// signed returns a model whose values are all the same, its configuration, and the signature of both.
+func (s *signed) signed(value float32) (weights, config, bundle []byte) {
+	dir := s.t.TempDir()
+	path := filepath.Join(dir, "model.safetensors")
+	writeModel(s.t, "safetensors", path, model{value: value})
+	weights, err := os.ReadFile(path)
+	config = []byte{byte(value)}
+	if err = errors.Join(err, os.WriteFile(filepath.Join(dir, "config.json"), config, 0o666)); err != nil {
+		s.t.Fatal(err)
+	}
+	b, err := signing.Sign(context.Background(), dir, signing.Signer{Key: s.key}, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
-	return b, []byte{byte(value), byte(int(value) >> 8)}
-}
-
-// bundle returns a signature of files like those.
-func (s *signed) bundle(key *ecdsa.PrivateKey, weights, config []byte) []byte {
-	dir := s.t.TempDir()
-	if err := errors.Join(os.WriteFile(filepath.Join(dir, "model.safetensors"), weights, 0o666), os.WriteFile(filepath.Join(dir, "config.json"), config, 0o666)); err != nil {
-		s.t.Fatal(err)
-	}
-	b, err := signing.Sign(context.Background(), dir, signing.Signer{Key: key}, nil)
-	if err := errors.Join(err, os.RemoveAll(dir)); err != nil {
-		s.t.Fatal(err)
-	}
-	return b.Bytes()
+	return weights, config, b.Bytes()
 }
 
 // put replaces all files; nil is none.
@@ -68,39 +60,28 @@ func (s *signed) put(weights, config, bundle []byte) {
 	}
 }
 
-func (s *signed) policy() *signing.Policy {
-	return &signing.Policy{Trust: &signing.Trust{Keys: []crypto.PublicKey{s.key.Public()}}}
-}
-
-func (s *signed) open(o *Options) *Handle {
-	o.Open = &format.Options{Trusted: s.policy()}
-	h, err := Open(s.path, o)
-	if err != nil {
-		s.t.Fatal(err)
-	}
-	s.t.Cleanup(func() { h.Close() })
-	return h
-}
-
 // TestWatchSignature: a model that was refused because its bundle was not there is loaded when that comes, and again
 // when its bundle changes in place.
 func TestWatchSignature(t *testing.T) {
 	s := newSigned(t)
-	w, c := s.bytes(1)
-	s.put(w, c, s.bundle(s.key, w, c))
+	s.put(s.signed(1))
 	events := make(chan Event, 100)
-	h := s.open(&Options{Interval: time.Millisecond, Notify: func(e Event) { events <- e }})
+	policy := &signing.Policy{Trust: &signing.Trust{Keys: []crypto.PublicKey{s.key.Public()}}}
+	h, err := Open(s.path, &Options{Open: &format.Options{Trusted: policy}, Interval: time.Millisecond, Notify: func(e Event) { events <- e }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer h.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	go h.Watch(ctx)
-	w, c = s.bytes(2)
+	w, c, sig := s.signed(2)
 	s.put(w, c, nil)
 	for e := range events {
 		if e.Kind == Refused {
 			break
 		}
 	}
-	sig := s.bundle(s.key, w, c)
 	replace(t, filepath.Join(s.dir, "model.sig"), sig)
 	for current(t, h) != 2 {
 		time.Sleep(time.Millisecond)
