@@ -45,7 +45,7 @@ func Decode[T Elem](dst []T, v View) ([]T, error) {
 // decodeAll decodes all elements from b.
 func decodeAll[T Elem](dst []T, v View, b []byte) error {
 	p := v.inMemory(b)
-	each, _, _, _ := p.info.span(0, len(dst), p.step)
+	each, _, _ := p.info.span(0, len(dst), p.step)
 	stream := vector.Streams(len(dst), p.info.DType.Size())
 	if p.pages == nil || each == len(dst) {
 		return decodeParts(dst, p, 0, stream)
@@ -62,12 +62,12 @@ func decodeParts[T Elem](dst []T, p parts, first int64, stream bool) error {
 		return p.copy(memory.BytesOf(dst), first*p.info.DType.Size())
 	}
 	for len(dst) > 0 {
-		n, at, off, size := p.info.span(first, len(dst), p.step)
+		n, off, size := p.info.span(first, len(dst), p.step)
 		b, err := p.bytes(off, size)
 		if err != nil {
 			return err
 		}
-		if err := decodeElements(dst[:n], elements{p.info, b, at, stream}, first); err != nil {
+		if err := decodeElements(dst[:n], elements{p.info, b, stream}, first); err != nil {
 			return err
 		}
 		dst, first = dst[n:], first+int64(n)
@@ -93,16 +93,13 @@ func DecodeAt[T Elem](dst []T, v View, first int64) error {
 }
 
 // span returns the next part of n elements from first on to read, of about step bytes and at
-// least a block: count elements are wanted, the part begins at element at, and its bytes at off.
-// The first span is the largest.
-func (i *Info) span(first int64, n int, step int64) (count int, at, off, size int64) {
+// least a block: the number of its elements, and its bytes, which begin with a block. The first span
+// is the largest.
+func (i *Info) span(first int64, n int, step int64) (count int, off, size int64) {
 	elems, bytes := i.block()
-	at = first / elems * elems
-	end := first + int64(n)
-	if most := at + max(step/bytes, 1)*elems; end > most {
-		end = most
-	}
-	return int(end - first), at, at / elems * bytes, (end - at + elems - 1) / elems * bytes
+	from := first / elems
+	end := min(first+int64(n), (from+max(step/bytes, 1))*elems)
+	return int(end - first), from * bytes, ((end+elems-1)/elems - from) * bytes
 }
 
 // block returns the number of elements and bytes of a block; without an Encoding that is one
@@ -136,10 +133,8 @@ func undecodable[T Elem](info *Info) error {
 
 // elements holds the bytes of consecutive elements of a tensor, from the beginning of a block.
 type elements struct {
-	info *Info
-	b    []byte
-	at   int64 // index of the first element in b
-
+	info   *Info
+	b      []byte
 	stream bool // the output bypasses the caches
 }
 
@@ -164,15 +159,13 @@ func decodeElements[T Elem](dst []T, e elements, first int64) error {
 
 // real decodes elements to real numbers, each rounded once.
 func (e *elements) real(dst []float32, first int64) error {
-	elems, size := e.info.block()
-	b := e.b[(first-e.at)/elems*size:]
-	if e.info.Encoding != nil {
-		return decodeBlocks(dst, b, int(first%elems), e.info.Encoding)
-	}
-	if q := e.info.Quant; q != nil {
-		q.convert(dst, b, e.info.DType, e.info.Shape, first, e.stream)
-	} else {
-		toFloat32(dst, b, e.info.DType, e.stream)
+	switch q := e.info.Quant; {
+	case e.info.Encoding != nil:
+		return decodeBlocks(dst, e.b, int(first%e.info.Encoding.BlockElems), e.info.Encoding)
+	case q != nil:
+		q.convert(dst, e.b, e.info.DType, e.info.Shape, first, e.stream)
+	default:
+		toFloat32(dst, e.b, e.info.DType, e.stream)
 	}
 	return nil
 }
@@ -181,16 +174,18 @@ func (e *elements) real(dst []float32, first int64) error {
 func (e *elements) widened(dst []float64, first int64) error {
 	single := scratch.Get().(*[]float32)
 	defer scratch.Put(single)
-	for len(dst) > 0 {
+	_, start, _ := e.info.span(first, 0, 0)
+	for all := e.b; len(dst) > 0; {
+		_, off, _ := e.info.span(first, 0, 0)
+		e.b = all[off-start:]
 		numbers := (*single)[:min(len(dst), len(*single))]
 		if err := e.real(numbers, first); err != nil {
 			return err
 		}
-		out := dst[:len(numbers)]
 		for i, x := range numbers {
-			out[i] = float64(x)
+			dst[i] = float64(x)
 		}
-		dst, first = dst[len(out):], first+int64(len(out))
+		dst, first = dst[len(numbers):], first+int64(len(numbers))
 	}
 	return nil
 }

@@ -34,21 +34,15 @@ func (e *Encoding) Bytes(s Shape) (int64, error) {
 	if e.BlockElems <= 0 || e.BlockBytes <= 0 {
 		return 0, fmt.Errorf("%w: %s elements have no known size", ErrDType, e.Name)
 	}
-	if e.BlockElems == 1 {
-		return s.product(e.BlockBytes, 1)
-	}
-	if e.Flat {
+	if e.Flat && e.BlockElems > 1 {
 		n, err := s.Elems()
-		blocks := n / e.BlockElems
-		if n%e.BlockElems != 0 {
-			blocks++
-		}
+		blocks := n/e.BlockElems + min(n%e.BlockElems, 1)
 		if err == nil && blocks > math.MaxInt64/e.BlockBytes {
 			err = fmt.Errorf("%w: %v overflows", ErrShape, s)
 		}
 		return blocks * e.BlockBytes, err
 	}
-	if len(s) == 0 || s[len(s)-1]%e.BlockElems != 0 {
+	if e.BlockElems > 1 && (len(s) == 0 || s[len(s)-1]%e.BlockElems != 0) {
 		return 0, fmt.Errorf("%w: rows of %v are not a multiple of %d, a block of %s", ErrShape, s, e.BlockElems, e.Name)
 	}
 	if _, err := s.Elems(); err != nil {
