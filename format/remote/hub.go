@@ -22,11 +22,12 @@ const hubScheme = "hf://"
 // hubFiles are tried in turn if an address names no file.
 var hubFiles = []string{"model.safetensors.index.json", "model.safetensors", "pytorch_model.bin.index.json", "pytorch_model.bin", "model.onnx"}
 
-// hub is an address hf://ORG/NAME[@REV][/FILE].
-type hub struct{ repo, rev, file string }
+// hub is an address hf://ORG/NAME[@REV][/FILE] at an endpoint.
+type hub struct{ endpoint, repo, rev, file string }
 
 // parseHub parses an address.
 func parseHub(address string) (h hub, err error) {
+	h.endpoint = strings.TrimRight(cmp.Or(os.Getenv("HF_ENDPOINT"), "https://huggingface.co"), "/")
 	parts := strings.SplitN(strings.TrimPrefix(address, hubScheme), "/", 3)
 	ok := len(parts) > 1 && isHubName(parts[0])
 	if ok {
@@ -52,9 +53,9 @@ func isHubName(s string) bool {
 	return s != "" && s[0] != '.' && strings.Trim(s, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_.") == ""
 }
 
-// url returns the address of a file at an endpoint.
-func (h *hub) url(endpoint, file string) string {
-	return strings.TrimRight(endpoint, "/") + "/" + h.repo + "/resolve/" + url.PathEscape(h.rev) + (&url.URL{Path: "/" + file}).EscapedPath()
+// url returns the address of the file.
+func (h *hub) url() string {
+	return h.endpoint + "/" + h.repo + "/resolve/" + url.PathEscape(h.rev) + (&url.URL{Path: "/" + h.file}).EscapedPath()
 }
 
 // newHubReader is NewReaderAt for a model on the Hub.
@@ -63,13 +64,12 @@ func newHubReader(ctx context.Context, address string, o *Options) (*Reader, err
 	if err != nil {
 		return nil, err
 	}
-	endpoint := cmp.Or(os.Getenv("HF_ENDPOINT"), "https://huggingface.co")
-	files := hubFiles
-	if h.file != "" {
+	files, named := hubFiles, h.file != ""
+	if named {
 		files = []string{h.file}
 	}
-	for _, file := range files {
-		object, err := newHubObject(h, endpoint, file, o)
+	for _, h.file = range files {
+		object, err := newHubObject(h, o)
 		if err != nil {
 			return nil, fmt.Errorf("HF_ENDPOINT: %w", err)
 		}
@@ -77,7 +77,7 @@ func newHubReader(ctx context.Context, address string, o *Options) (*Reader, err
 		if errors.Is(err, fs.ErrPermission) {
 			err = fmt.Errorf("%w; the repository is private or gated, or there is none of that name: HF_TOKEN needs a token that may read it", err)
 		}
-		if err == nil || h.file != "" || !errors.Is(err, fs.ErrNotExist) {
+		if err == nil || named || !errors.Is(err, fs.ErrNotExist) {
 			return r, err
 		}
 	}
@@ -88,35 +88,31 @@ func newHubReader(ctx context.Context, address string, o *Options) (*Reader, err
 // files are read at that commit.
 type hubObject struct {
 	*httpObject
-	hub      hub
-	endpoint string
-	commit   *hubTransport
+	hub    hub
+	commit *hubTransport
 }
 
-func newHubObject(h hub, endpoint, file string, o *Options) (*hubObject, error) {
-	object, err := newHTTPObject(h.url(endpoint, file), o)
+func newHubObject(h hub, o *Options) (*hubObject, error) {
+	object, err := newHTTPObject(h.url(), o)
 	if err != nil {
 		return nil, err
 	}
 	t := &hubTransport{scheme: object.url.Scheme, host: object.url.Host, token: os.Getenv("HF_TOKEN"), next: object.client.Transport}
 	object.client.Transport = t
-	h.file = file
-	return &hubObject{object, h, endpoint, t}, nil
+	return &hubObject{object, h, t}, nil
 }
 
 // Sibling implements Directory.
 func (h *hubObject) Sibling(name string) (Object, error) {
-	repo := h.hub
-	if commit := h.commit.seen.Load(); commit != nil {
-		repo.rev = *commit
-	}
-	next, err := url.Parse(repo.url(h.endpoint, path.Join(path.Dir(repo.file), name)))
-	if err != nil {
-		return nil, err
-	}
 	object, c := *h.httpObject, *h
-	object.url, c.httpObject = next, &object
-	return &c, nil
+	c.httpObject = &object
+	c.hub.file = path.Join(path.Dir(h.hub.file), name)
+	if commit := h.commit.seen.Load(); commit != nil {
+		c.hub.rev = *commit
+	}
+	var err error
+	object.url, err = url.Parse(c.hub.url())
+	return &c, err
 }
 
 // hubTransport sends the token with requests to the Hub only: the client follows redirects above it,
