@@ -48,8 +48,6 @@ func From(m *format.Model) (*File, bool) {
 }
 
 func opened(m *format.Model, err error) (*File, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &File{m}, nil
+	f, _ := From(m)
+	return f, err
 }

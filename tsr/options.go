@@ -8,10 +8,3 @@ type WriteOptions struct {
 
 	directory bool // set by CreateDir: write a directory in any case
 }
-
-func (o *WriteOptions) orDefault() *WriteOptions {
-	if o == nil {
-		return &WriteOptions{}
-	}
-	return o
-}

@@ -1,6 +1,7 @@
 package tsr
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -23,13 +24,13 @@ import (
 // quantization, or, for a directory, names that cannot be file names, unless
 // the options accept the loss.
 func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
-	o = o.orDefault()
+	o = cmp.Or(o, new(WriteOptions))
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
 // NewWriter starts writing a file with the one tensor of p to w. It streams.
 func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
-	o = o.orDefault()
+	o = cmp.Or(o, new(WriteOptions))
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
 
@@ -66,7 +67,7 @@ func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layo
 // describes what p may contain; tensor names must also be portable file names
 // (see the package documentation).
 func CreateDir(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
-	c := *o.orDefault()
+	c := *cmp.Or(o, new(WriteOptions))
 	c.directory = true
 	return Create(path, p, &c)
 }

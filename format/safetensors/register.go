@@ -5,16 +5,10 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/contract"
 )
 
 // fileFormat is the driver.
 type fileFormat struct{}
-
-var (
-	_ contract.Splitter = fileFormat{}
-	_ driver.Lossy      = fileFormat{}
-)
 
 var codec = format.With(fileFormat{})
 
