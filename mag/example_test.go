@@ -23,8 +23,13 @@ func bytesOf(values ...float32) []byte {
 	return b
 }
 
-// save writes a model of two tensors to path.
-func save(path string) {
+// save writes a model of two tensors to a temporary file.
+func save() (path string, remove func()) {
+	dir, err := os.MkdirTemp("", "mag")
+	if err != nil {
+		log.Fatal(err)
+	}
+	path = filepath.Join(dir, "model.mag")
 	plan := &format.Plan{
 		Metadata: format.Metadata{{Key: "epochs", Value: int64(20)}, {Key: "accuracy", Value: 0.975}},
 		Tensors: []tensor.Info{
@@ -45,16 +50,12 @@ func save(path string) {
 	if err := w.Close(); err != nil {
 		log.Fatal(err)
 	}
+	return path, func() { os.RemoveAll(dir) }
 }
 
 func ExampleOpen() {
-	dir, err := os.MkdirTemp("", "mag")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "model.mag")
-	save(path)
+	path, remove := save()
+	defer remove()
 
 	f, err := mag.Open(path, nil)
 	if err != nil {
@@ -75,13 +76,8 @@ func ExampleOpen() {
 }
 
 func ExampleCreate() {
-	dir, err := os.MkdirTemp("", "mag")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "model.mag")
-	save(path) // calls Create, WriteTensor for each tensor, and Close
+	path, remove := save()
+	defer remove() // calls Create, WriteTensor for each tensor, and Close
 
 	f, err := mag.Open(path, nil)
 	if err != nil {
@@ -135,13 +131,8 @@ func ExampleNewWriter() {
 
 // From gives access to the methods of this format for a model that package format opened.
 func ExampleFrom() {
-	dir, err := os.MkdirTemp("", "mag")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "model.mag")
-	save(path)
+	path, remove := save()
+	defer remove()
 
 	m, err := format.Open(path, nil)
 	if err != nil {
@@ -157,13 +148,8 @@ func ExampleFrom() {
 
 // OpenFile opens a model inside another file.
 func ExampleOpenFile() {
-	dir, err := os.MkdirTemp("", "mag")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "model.mag")
-	save(path)
+	path, remove := save()
+	defer remove()
 
 	file, err := os.Open(path)
 	if err != nil {
@@ -181,13 +167,8 @@ func ExampleOpenFile() {
 
 // OpenReaderAt reads 16 KiB now, and tensors when they are used.
 func ExampleOpenReaderAt() {
-	dir, err := os.MkdirTemp("", "mag")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "model.mag")
-	save(path)
+	path, remove := save()
+	defer remove()
 	b, err := os.ReadFile(path)
 	if err != nil {
 		log.Fatal(err)

@@ -12,6 +12,15 @@ import (
 	"github.com/weightmap/weightmap/tsr"
 )
 
+// temporary returns a temporary directory and a function that removes it.
+func temporary() (dir string, remove func()) {
+	dir, err := os.MkdirTemp("", "tsr")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return dir, func() { os.RemoveAll(dir) }
+}
+
 // save writes an INT8 vector to path.
 func save(path string, values ...int8) {
 	plan := &format.Plan{Tensors: []tensor.Info{{Name: "v", DType: tensor.Int8, Shape: tensor.Shape{int64(len(values))}}}}
@@ -33,11 +42,8 @@ func save(path string, values ...int8) {
 }
 
 func ExampleOpen() {
-	dir, err := os.MkdirTemp("", "tsr")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
+	dir, remove := temporary()
+	defer remove()
 	path := filepath.Join(dir, "bias.tsr")
 	save(path, 1, -2, 3)
 
@@ -59,11 +65,8 @@ func ExampleOpen() {
 }
 
 func ExampleOpen_directory() {
-	dir, err := os.MkdirTemp("", "tsr")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
+	dir, remove := temporary()
+	defer remove()
 	save(filepath.Join(dir, "fc.weight.tsr"), 1, 2, 3, 4, 5, 6)
 	save(filepath.Join(dir, "fc.bias.tsr"), 7, 8)
 
@@ -81,11 +84,8 @@ func ExampleOpen_directory() {
 }
 
 func ExampleCreate() {
-	dir, err := os.MkdirTemp("", "tsr")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
+	dir, remove := temporary()
+	defer remove()
 	plan := &format.Plan{Tensors: []tensor.Info{
 		{Name: "weight", DType: tensor.Int8, Shape: tensor.Shape{2, 2}},
 		{Name: "bias", DType: tensor.Int32, Shape: tensor.Shape{2}},
@@ -120,11 +120,8 @@ func ExampleCreate() {
 
 // CreateDir writes a directory with a file for each tensor, which appears when the writer is closed.
 func ExampleCreateDir() {
-	dir, err := os.MkdirTemp("", "tsr")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
+	dir, remove := temporary()
+	defer remove()
 	plan := &format.Plan{Tensors: []tensor.Info{{Name: "bias", DType: tensor.Int32, Shape: tensor.Shape{2}}}}
 
 	w, err := tsr.CreateDir(filepath.Join(dir, "layer"), plan, nil)
