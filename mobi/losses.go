@@ -7,16 +7,15 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/tensor"
 )
 
-// tensorLosses lists what a record cannot hold of a tensor.
-func tensorLosses(t *tensor.Info, l *driver.LossList) {
-	if _, ok := TypeOf(t.DType); !ok {
-		l.Fixed(driver.LossDType, t.Name, fmt.Errorf("%w: MOBI has no %s tensors", format.ErrUnsupported, t.TypeName()))
-	}
-	if err := checkCount("rank", len(t.Shape)); err != nil {
-		l.Fixed(driver.LossShape, t.Name, err)
+// tensorLosses lists what records cannot hold of the tensors.
+func tensorLosses(p *driver.Plan, l *driver.LossList) {
+	l.DTypes(p, "MOBI", dtypes[:])
+	for i := range p.Tensors {
+		if err := checkCount("rank", len(p.Tensors[i].Shape)); err != nil {
+			l.Fixed(driver.LossShape, p.Tensors[i].Name, err)
+		}
 	}
 }
 

@@ -52,7 +52,6 @@ func newDocument(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions, l
 	m := &modelInfo{framework: o.FrameworkVersion, created: uint64(driver.CreationTime(common)), flags: o.Flags}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		tensorLosses(t, l)
 		if t.Quant != nil {
 			m.flags |= FlagQuantized
 		}
@@ -60,6 +59,7 @@ func newDocument(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions, l
 			m.flags |= FlagFloat16
 		}
 	}
+	tensorLosses(p, l)
 	l.UniqueMetadata(p, func(_ int, e driver.Entry) error { return m.set(e) })
 	n := newNumbering(p.Tensors, p.Graph)
 	d := &document{flags: m.flags, footer: o.Footer, tensors: p.Tensors, ids: n.ids}
