@@ -14,7 +14,8 @@ import (
 // rename: readers see the old file or the new one, and mappings of the old file stay valid.
 type File struct {
 	*handle
-	final string
+	final    string
+	unlinked bool // it has no name any more
 }
 
 // CreateFile starts the replacement of path, which need not exist. It follows symbolic links and
@@ -47,7 +48,7 @@ func CreateLike(path string, old fs.FileInfo) (*File, error) {
 		return nil, err
 	}
 	inherit(h.f, old)
-	return &File{h, path}, nil
+	return &File{handle: h, final: path}, nil
 }
 
 // newMode returns the permissions to create a file with. While inherit has not yet set the owner of
@@ -116,5 +117,7 @@ func durably(dir string) error {
 // Abort removes the temporary file.
 func (f *File) Abort() {
 	_ = f.close()
-	_ = Remove(f.Name())
+	if !f.unlinked {
+		_ = Remove(f.Name())
+	}
 }

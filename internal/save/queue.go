@@ -54,7 +54,7 @@ func (q *queue) next() (i int, r io.Reader) {
 // remove deletes the stored tensors.
 func (q *queue) remove() {
 	if q != nil && q.spool != nil {
-		q.spool.Remove()
+		q.spool.Abort()
 		q.spool = nil
 	}
 }

@@ -48,13 +48,13 @@ func (m *Memory) Truncate(size int64) error {
 	return nil
 }
 
-// Remove frees the contents.
-func (m *Memory) Remove() { m.b = nil }
+// Abort frees the contents.
+func (m *Memory) Abort() { m.b = nil }
 
 // spool is a target for data that is read back.
 type spool interface {
 	driver.Target
-	Remove()
+	Abort() // removes the data
 }
 
 // newSpool creates a spool in memory or in the system's directory for temporary files. Where the system
@@ -70,21 +70,7 @@ func newSpool(where driver.Spool) (spool, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &fileSpool{&handle{f: f}, Remove(f.Name()) != nil}, nil
-}
-
-// fileSpool is a spool in a temporary file.
-type fileSpool struct {
-	*handle
-	named bool
-}
-
-// Remove deletes the file.
-func (s *fileSpool) Remove() {
-	_ = s.close()
-	if s.named {
-		_ = Remove(s.Name())
-	}
+	return &File{handle: &handle{f: f}, unlinked: Remove(f.Name()) == nil}, nil
 }
 
 // copied is an output that Commit copies to a writer.
@@ -95,15 +81,12 @@ type copied struct {
 
 // Commit implements output.
 func (c *copied) Commit(bool) error {
-	defer c.Remove()
+	defer c.Abort()
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
 	_, err := io.CopyBuffer(c.out, io.NewSectionReader(c.spool, 0, math.MaxInt64), (*buf)[:piece])
 	return err
 }
-
-// Abort implements output.
-func (c *copied) Abort() { c.Remove() }
 
 // stream is a sequential output over an io.Writer.
 type stream struct {

@@ -25,7 +25,7 @@ type Writer struct {
 	layout *driver.Layout // nil for shards
 	enc    driver.Encoder // nil once released
 	out    output         // nil once committed, and for encoders that create files themselves
-	files  []string       // files being written, if other than the one path
+	files  []string       // being written
 
 	mu      sync.Mutex
 	plan    *driver.Plan
@@ -53,6 +53,7 @@ func Create(d driver.Driver, p *driver.Plan, o *driver.WriteOptions) (*Writer, e
 		if o.MaxShard > 0 {
 			return w.createShards()
 		}
+		w.files = []string{o.Path}
 		if w.layout.Files != nil {
 			return w.createDirectory()
 		}
@@ -171,12 +172,7 @@ var errPanicked = errors.New("a function of the program panicked")
 
 // Files returns the paths of the files being written, the one that opens the model first. It returns
 // nil for a writer without a path.
-func (w *Writer) Files() []string {
-	if path := w.o.Path; w.files == nil && path != "" {
-		return []string{path}
-	}
-	return w.files
-}
+func (w *Writer) Files() []string { return w.files }
 
 // WriteTensor writes the data of a tensor of the plan.
 func (w *Writer) WriteTensor(name string, r io.Reader) error {
