@@ -141,14 +141,6 @@ func (c *Case) target(ext string) string {
 	return path.Join(slug(c.Name), c.Open)
 }
 
-func (c *Case) committed(ext string) bool {
-	n := 0
-	for _, b := range c.files(ext) {
-		n += len(b)
-	}
-	return n <= largest
-}
-
 // slug converts a case's name to a file name.
 func slug(name string) string {
 	words := strings.FieldsFunc(strings.ToLower(name), func(r rune) bool {
@@ -157,9 +149,14 @@ func slug(name string) string {
 	return strings.Join(words, "-")
 }
 
+// head returns the index line of a case without the expected result.
+func (s *Suite) head(c *Case) Line {
+	return Line{Name: c.Name, File: c.target(s.Ext), Key: hex.EncodeToString(c.Key), Trust: hex.EncodeToString(der(c.Trusted)), Want: "ok"}
+}
+
 // line returns the index line of a case.
 func (s *Suite) line(c *Case) Line {
-	l := Line{Name: c.Name, File: c.target(s.Ext), Key: hex.EncodeToString(c.Key), Trust: hex.EncodeToString(der(c.Trusted)), Want: "ok"}
+	l := s.head(c)
 	if c.Err != nil {
 		l.Want, l.Stage, l.Field, l.Offset, l.In = sentinel(c.Err), "open", c.Field, &c.Offset, c.In
 		if c.Late {
@@ -168,15 +165,15 @@ func (s *Suite) line(c *Case) Line {
 		return l
 	}
 	l.Version = c.Version
-	sum := sha256.New()
+	var data []byte
 	for _, t := range c.Tensors {
 		if t.Name == "" && s.Alone != "" {
 			t.Name = strings.TrimSuffix(path.Base(l.File), s.Ext)
 		}
 		l.Tensors = append(l.Tensors, Entry{t.Name, t.Type, append([]int64{}, t.Shape...)})
-		sum.Write(t.Data)
+		data = append(data, t.Data...)
 	}
-	l.SHA256 = hex.EncodeToString(sum.Sum(nil))
+	l.SHA256 = fmt.Sprintf("%x", sha256.Sum256(data))
 	return l
 }
 
@@ -187,9 +184,6 @@ var sentinels = map[string]error{
 	"ErrKey": format.ErrKey, "ErrTruncated": format.ErrTruncated, "ErrCorrupt": format.ErrCorrupt,
 	"ErrLimit": format.ErrLimit, "ErrShape": format.ErrShape, "ErrNotFound": format.ErrNotFound,
 }
-
-// Sentinel returns the error with a name from the index.
-func Sentinel(name string) error { return sentinels[name] }
 
 func sentinel(err error) string {
 	for name, s := range sentinels {

@@ -3,14 +3,18 @@ package corpus
 import (
 	"bytes"
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"errors"
-	"os"
+	"maps"
+	"path"
 	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // Every corpus has at least this many cases of each kind.
@@ -37,115 +41,98 @@ func (s *Suite) Run(t *testing.T) {
 	}
 }
 
-// way is a way to open a model.
-type way struct {
-	name string
-	open func() (*format.Model, error)
-}
-
+// check opens a case in every way, and compares the results with its line.
 func (s *Suite) check(t *testing.T, c *Case) {
-	line := s.line(c)
-	dir := t.TempDir()
-	s.save(t, dir, c)
-	target := filepath.Join(dir, filepath.FromSlash(line.File))
-	o := &format.Options{Key: c.Key, Dir: filepath.Dir(target)}
-	ways := []way{{"mapped", func() (*format.Model, error) { return s.Codec.Open(target, &format.Options{Key: c.Key}) }}}
+	want, dir := s.line(c), t.TempDir()
+	write(t, dir, c.files(s.Ext))
+	testhost.RoundTimes(t, dir)
+	target := filepath.Join(dir, filepath.FromSlash(want.File))
+	m, err := s.Codec.Open(target, &format.Options{Key: c.Key})
+	s.compare(t, "mapped", c, want, m, err)
 	b := c.Bytes
 	if c.Files != nil {
 		b = c.Files[c.Open]
 	}
-	if !c.ByPath && (c.Files == nil || c.Open != "") {
-		ways = append(ways,
-			way{"bytes", func() (*format.Model, error) { return s.Codec.OpenBytes(b, o) }},
-			way{"reader", func() (*format.Model, error) {
-				return s.Codec.OpenReaderAt(bytes.NewReader(b), int64(len(b)), o)
-			}})
-	}
-	for _, w := range ways {
-		m, err := w.open()
-		switch {
-		case err != nil:
-			if c.Err == nil || c.Late {
-				t.Errorf("%s: open: %v", w.name, err)
-			} else {
-				s.refused(t, w.name, c, err)
-			}
-			continue
-		case c.Err != nil && !c.Late:
-			t.Errorf("%s: it opens, want %v in %s", w.name, c.Err, c.Field)
-		}
-		var opts []format.VerifyOption
-		if c.Trusted != nil {
-			opts = append(opts, format.WithTrustedKey(c.Trusted))
-		}
-		_, err = m.Verify(context.Background(), opts...)
-		if c.Late {
-			s.refused(t, w.name+", verified", c, err)
-		} else if c.Err == nil {
-			s.accepted(t, w.name, line, c, m, err)
-		}
-		if err := m.Close(); err != nil {
-			t.Errorf("%s: close: %v", w.name, err)
-		}
-	}
-}
-
-// refused checks that err is the expected error.
-func (s *Suite) refused(t *testing.T, way string, c *Case, err error) {
-	t.Helper()
-	var e *format.Error
-	if !errors.As(err, &e) {
-		t.Errorf("%s: %v is no *format.Error, want %v in %q at %d", way, err, c.Err, c.Field, c.Offset)
+	if c.ByPath || c.Files != nil && c.Open == "" {
 		return
 	}
-	if !errors.Is(err, c.Err) || e.Format != s.Codec.Name() || e.Field != c.Field || e.Offset != c.Offset {
-		t.Errorf("%s: %v: field %q at %d, want %v in %q at %d", way, err, e.Field, e.Offset, c.Err, c.Field, c.Offset)
+	if s.Alone != "" && len(want.Tensors) == 1 && c.Tensors[0].Name == "" {
+		want.Tensors[0].Name = s.Alone
 	}
-	if c.In != "" && filepath.Base(e.Path) != c.In {
-		t.Errorf("%s: the error names the file %q, want %q", way, e.Path, c.In)
+	o := &format.Options{Key: c.Key, Dir: filepath.Dir(target)}
+	m, err = s.Codec.OpenBytes(b, o)
+	s.compare(t, "bytes", c, want, m, err)
+	m, err = s.Codec.OpenReaderAt(bytes.NewReader(b), int64(len(b)), o)
+	s.compare(t, "reader", c, want, m, err)
+}
+
+// compare verifies and reads a model, and compares the result with the line of its case.
+func (s *Suite) compare(t *testing.T, way string, c *Case, want Line, m *format.Model, err error) {
+	got := s.head(c)
+	if err != nil {
+		s.refused(&got, "open", c, err)
+	} else if err = s.verify(c, m); err != nil {
+		s.refused(&got, "verify", c, err)
+	} else {
+		s.accepted(t, &got, c, m)
+	}
+	if m != nil {
+		if err := m.Close(); err != nil {
+			t.Errorf("%s: close: %v", way, err)
+		}
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Errorf("%s: %v (-want +got):\n%s", way, err, diff)
 	}
 }
 
-// accepted checks that the model has the expected content.
-func (s *Suite) accepted(t *testing.T, way string, want Line, c *Case, m *format.Model, err error) {
-	t.Helper()
-	if err != nil {
-		t.Errorf("%s: verify: %v", way, err)
+func (s *Suite) verify(c *Case, m *format.Model) error {
+	var opts []format.VerifyOption
+	if c.Trusted != nil {
+		opts = append(opts, format.WithTrustedKey(c.Trusted))
 	}
+	_, err := m.Verify(context.Background(), opts...)
+	return err
+}
+
+// refused records an error.
+func (s *Suite) refused(l *Line, stage string, c *Case, err error) {
+	l.Want, l.Stage = err.Error(), stage
+	var e *format.Error
+	if !errors.As(err, &e) {
+		return
+	}
+	l.Field, l.Offset = e.Field, &e.Offset
+	if c.In != "" {
+		l.In = filepath.Base(e.Path)
+	}
+	if c.Err != nil && errors.Is(err, c.Err) && e.Format == s.Codec.Name() {
+		l.Want = sentinel(c.Err)
+	}
+}
+
+// accepted records the content of a model, and checks that it has the expected notes.
+func (s *Suite) accepted(t *testing.T, l *Line, c *Case, m *format.Model) {
 	if _, err := m.Graph(); err != nil {
-		t.Errorf("%s: graph: %v", way, err)
+		t.Errorf("graph: %v", err)
 	}
 	for _, n := range c.Notes {
 		if !slices.Contains(m.Notes(), n) {
-			t.Errorf("%s: %q is not among the notes %q", way, n, m.Notes())
+			t.Errorf("%q is not among the notes %q", n, m.Notes())
 		}
 	}
-	var data, wanted [][]byte
-	got := want
-	got.Version, got.Tensors = m.Version(), nil
-	for i := range m.Len() {
-		v := m.At(i)
+	l.Version = m.Version()
+	sum := sha256.New()
+	for name, v := range m.Tensors() {
 		info := v.Info()
-		name := v.Name()
-		if way != "mapped" && s.Alone != "" && name == s.Alone && len(want.Tensors) == 1 {
-			name = want.Tensors[0].Name
-		}
-		got.Tensors = append(got.Tensors, Entry{name, info.TypeName(), append([]int64{}, info.Shape...)})
+		l.Tensors = append(l.Tensors, Entry{name, info.TypeName(), append([]int64{}, info.Shape...)})
 		b, err := v.Bytes()
 		if err != nil {
-			t.Errorf("%s: %s: %v", way, name, err)
+			t.Errorf("%s: %v", name, err)
 		}
-		data = append(data, append([]byte{}, b...))
+		sum.Write(b)
 	}
-	for _, tensor := range c.Tensors {
-		wanted = append(wanted, append([]byte{}, tensor.Data...))
-	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("%s (-want +got):\n%s", way, diff)
-	}
-	if diff := cmp.Diff(wanted, data); diff != "" {
-		t.Errorf("%s: data (-want +got):\n%s", way, diff)
-	}
+	l.SHA256 = hex.EncodeToString(sum.Sum(nil))
 }
 
 // Seed adds the committed files to a fuzz target that takes a model's bytes.
@@ -159,17 +146,14 @@ func Seed(f *testing.F) {
 // Files returns the contents of the committed files.
 func Files(t testing.TB) (all [][]byte) {
 	t.Helper()
-	root := filepath.Join("testdata", "corpus")
-	err := filepath.WalkDir(root, func(p string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() || d.Name() == IndexName {
-			return err
+	files := read(t, filepath.Join("testdata", "corpus"))
+	for _, name := range slices.Sorted(maps.Keys(files)) {
+		if path.Base(name) != IndexName {
+			all = append(all, files[name])
 		}
-		b, err := os.ReadFile(p)
-		all = append(all, b)
-		return err
-	})
-	if err != nil || len(all) == 0 {
-		t.Fatalf("%d files of the corpus: %v", len(all), err)
+	}
+	if len(all) == 0 {
+		t.Fatal("no files of the corpus")
 	}
 	return all
 }

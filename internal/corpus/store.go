@@ -9,12 +9,10 @@ import (
 	"maps"
 	"os"
 	"path/filepath"
-	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 var update = flag.Bool("update", false, "write the files of testdata/corpus anew")
@@ -27,13 +25,14 @@ func (s *Suite) store(t *testing.T, dir string) {
 	e := json.NewEncoder(&index)
 	e.SetEscapeHTML(false)
 	for i := range s.Cases {
-		c := &s.Cases[i]
-		if !c.committed(s.Ext) {
+		c, size := &s.Cases[i], 0
+		for _, b := range c.files(s.Ext) {
+			size += len(b)
+		}
+		if size > largest {
 			continue
 		}
-		for f, b := range c.files(s.Ext) {
-			want[f] = b
-		}
+		maps.Copy(want, c.files(s.Ext))
 		if err := e.Encode(s.line(c)); err != nil {
 			t.Fatal(err)
 		}
@@ -45,21 +44,8 @@ func (s *Suite) store(t *testing.T, dir string) {
 		}
 		write(t, dir, want)
 	}
-	got := read(t, dir)
-	for _, f := range slices.Sorted(maps.Keys(want)) {
-		switch b, ok := got[f]; {
-		case !ok:
-			t.Errorf("%s is not there: run the test with -update", filepath.Join(dir, f))
-		case !bytes.Equal(want[f], b):
-			t.Errorf("%s is not what the test code makes: run the test with -update, and look at the change", filepath.Join(dir, f))
-			if f == IndexName {
-				t.Error(cmp.Diff(strings.Split(string(b), "\n"), strings.Split(string(want[f]), "\n")))
-			}
-		}
-		delete(got, f)
-	}
-	for _, f := range slices.Sorted(maps.Keys(got)) {
-		t.Errorf("%s is of no case", filepath.Join(dir, f))
+	if diff := cmp.Diff(read(t, dir), want, cmpopts.EquateEmpty()); diff != "" {
+		t.Errorf("%s is not what the test code makes: run the test with -update, and look at the change (-committed +made):\n%s", dir, diff)
 	}
 }
 
@@ -95,13 +81,6 @@ func write(t testing.TB, dir string, files map[string][]byte) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// save writes the files of one case.
-func (s *Suite) save(t testing.TB, dir string, c *Case) {
-	t.Helper()
-	write(t, dir, c.files(s.Ext))
-	testhost.RoundTimes(t, dir)
 }
 
 // Read returns the index of the corpus in a directory.
