@@ -13,7 +13,9 @@ import (
 	"go/parser"
 	"go/scanner"
 	"go/token"
+	"go/types"
 	"io/fs"
+	"maps"
 	"os"
 	"path"
 	"slices"
@@ -94,12 +96,7 @@ func size(name string) int {
 
 // print prints the lines of every package.
 func (c *counts) print() {
-	dirs := make([]string, 0, len(c.packages))
-	for dir := range c.packages {
-		dirs = append(dirs, dir)
-	}
-	slices.Sort(dirs)
-	for _, dir := range dirs {
+	for _, dir := range slices.Sorted(maps.Keys(c.packages)) {
 		p := c.packages[dir]
 		fmt.Printf("%-36s %6d code %6d comments %6d tests\n", dir, p["code"], p["comments"], p["tests"])
 	}
@@ -201,7 +198,7 @@ func (c *counts) exported(dir string, f *ast.File) {
 	for _, d := range f.Decls {
 		switch d := d.(type) {
 		case *ast.FuncDecl:
-			if d.Name.IsExported() && (d.Recv == nil || receiver(d).IsExported()) {
+			if d.Name.IsExported() && (d.Recv == nil || token.IsExported(receiver(d))) {
 				c.names[dir]++
 			}
 		case *ast.GenDecl:
@@ -248,20 +245,7 @@ func named(list *ast.FieldList) (n int) {
 }
 
 // receiver returns the name of a method's type.
-func receiver(d *ast.FuncDecl) *ast.Ident {
-	t := d.Recv.List[0].Type
-	for {
-		switch x := t.(type) {
-		case *ast.StarExpr:
-			t = x.X
-		case *ast.IndexExpr:
-			t = x.X
-		case *ast.IndexListExpr:
-			t = x.X
-		case *ast.Ident:
-			return x
-		default:
-			return ast.NewIdent("_")
-		}
-	}
+func receiver(d *ast.FuncDecl) string {
+	name, _, _ := strings.Cut(types.ExprString(d.Recv.List[0].Type), "[")
+	return strings.TrimPrefix(name, "*")
 }

@@ -14,16 +14,18 @@ import (
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
+// emulated reports whether the tests run in an emulator, as .ci/architectures says.
+var emulated = os.Getenv("WEIGHTMAP_EMULATED") != ""
+
 // Cuts returns why mapped files cannot be truncated on this system, or "" if they can.
 func Cuts() string {
-	switch runtime.GOOS {
-	case "linux", "android", "darwin", "ios":
-		if os.Getenv("WEIGHTMAP_EMULATED") != "" {
-			return "the emulator does not report the addresses of faults"
-		}
-		return ""
+	switch {
+	case !Maps() || runtime.GOOS == "windows":
+		return "files are not mapped here, or cannot be truncated while they are"
+	case emulated:
+		return "the emulator does not report the addresses of faults"
 	}
-	return "files are not mapped here, or cannot be truncated while they are"
+	return ""
 }
 
 // AsHost reports whether little-endian elements of that size have the host's representation.
@@ -32,35 +34,33 @@ func AsHost(size int64) bool { return memory.LittleEndian || size <= 1 }
 // NeedCuts skips a test that truncates a mapped file.
 func NeedCuts(t testing.TB) {
 	t.Helper()
-	if why := Cuts(); why != "" {
+	skip(t, Cuts() != "", Cuts())
+}
+
+// skip skips a test that cannot run here.
+func skip(t testing.TB, cannot bool, why string) {
+	t.Helper()
+	if cannot {
 		t.Skip(why)
 	}
 }
 
 // Maps reports whether files are mapped on this system.
 func Maps() bool {
-	switch runtime.GOOS {
-	case "linux", "android", "darwin", "ios", "windows":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"linux", "android", "darwin", "ios", "windows"}, runtime.GOOS)
 }
 
 // NeedMaps skips a test that changes a mapped file, or expects no note that the file was read into
 // memory.
 func NeedMaps(t testing.TB) {
 	t.Helper()
-	if !Maps() {
-		t.Skip("files are read into memory here, which is noted, and what changes afterwards is not seen")
-	}
+	skip(t, !Maps(), "files are read into memory here, which is noted, and what changes afterwards is not seen")
 }
 
 // NeedReplace skips a test that replaces or overwrites a file that is mapped or open.
 func NeedReplace(t testing.TB) {
 	t.Helper()
-	if runtime.GOOS == "windows" {
-		t.Skip("Windows replaces no file that is open or mapped")
-	}
+	skip(t, runtime.GOOS == "windows", "Windows replaces no file that is open or mapped")
 }
 
 // NeedLinks skips a test that needs working symbolic links.
@@ -101,9 +101,7 @@ func OpenFiles() (all []string) {
 func OpenFilesOf(t testing.TB, path string) (n int) {
 	t.Helper()
 	all := OpenFiles()
-	if all == nil {
-		t.Skip("the system does not tell which files are open")
-	}
+	skip(t, all == nil, "the system does not tell which files are open")
 	for _, name := range all {
 		if strings.HasPrefix(name, path) {
 			n++
@@ -115,15 +113,13 @@ func OpenFilesOf(t testing.TB, path string) (n int) {
 // NeedResident skips a test that checks which pages are in memory.
 func NeedResident(t testing.TB) {
 	t.Helper()
-	if runtime.GOOS != "linux" || os.Getenv("WEIGHTMAP_EMULATED") != "" {
-		t.Skip("only Linux itself says what is in memory")
-	}
+	skip(t, runtime.GOOS != "linux" || emulated, "only Linux itself says what is in memory")
 }
 
 // roundsTimes reports whether some calls, but not all, return file times in whole seconds, so that
 // files seem to change.
 func roundsTimes() bool {
-	return os.Getenv("WEIGHTMAP_EMULATED") != "" && runtime.GOARCH == "s390x"
+	return emulated && runtime.GOARCH == "s390x"
 }
 
 // RoundTimes sets the file times in a directory to whole seconds if the emulator requires it.
@@ -166,18 +162,12 @@ func RoundedCopy(t testing.TB, dir string) string {
 // NeedTimes skips a test that compares modification times.
 func NeedTimes(t testing.TB) {
 	t.Helper()
-	if roundsTimes() {
-		t.Skip("the emulator reports times of one file in different resolutions")
-	}
+	skip(t, roundsTimes(), "the emulator reports times of one file in different resolutions")
 }
 
 // NeedChildren skips a test that starts processes.
 func NeedChildren(t testing.TB) {
 	t.Helper()
-	if runtime.GOOS == "js" || runtime.GOOS == "wasip1" || runtime.GOOS == "ios" {
-		t.Skip("there are no child processes here")
-	}
-	if os.Getenv("WEIGHTMAP_EMULATED") != "" {
-		t.Skip("the emulator does not start programs of the emulated system")
-	}
+	skip(t, runtime.GOOS == "js" || runtime.GOOS == "wasip1" || runtime.GOOS == "ios", "there are no child processes here")
+	skip(t, emulated, "the emulator does not start programs of the emulated system")
 }

@@ -5,40 +5,62 @@ import (
 	"encoding/hex"
 	"fmt"
 	"slices"
+	"strings"
+	"time"
 
 	"github.com/weightmap/weightmap/internal/peers/peer"
 )
 
+// fault is what a reader does wrong with a file; "" is nothing.
+type fault string
+
+const (
+	accepts fault = "accepts wrongly"
+	wrong   fault = "wrong values"
+	refuses fault = "refuses wrongly"
+	crashes fault = "crashes"
+	hangs   fault = "hangs"  // exceeds the time
+	swells  fault = "memory" // cannot allocate
+)
+
+// faults are the columns of the table.
+var faults = []fault{accepts, wrong, refuses, crashes, hangs, swells}
+
 // tally counts a reader's verdicts on a corpus.
 type tally struct {
-	version          string
-	bad, good        int // number of files that the specification refuses and accepts
-	accepts          int // of bad files
-	wrong, refuses   int // of good files: other values, an error
-	crashes          int // of all files, including choices
-	hangs, swellings int
-	details          []string
+	version   string
+	bad, good int           // number of files that the specification refuses and accepts
+	faults    map[fault]int // crashes, hangs and memory also of choices
+	details   []string
 }
 
-const header = `| reader | version | format | malformed, good | accepts wrongly | wrong values | refuses wrongly | crashes | hangs | memory |
-|---|---|---|---|---|---|---|---|---|---|`
+func header() string {
+	text := "| reader | version | format | malformed, good |"
+	for _, f := range faults {
+		text += fmt.Sprintf(" %s |", f)
+	}
+	return text + "\n|---|---|---|---|" + strings.Repeat("---|", len(faults))
+}
 
 func (t *tally) row(reader, format string) string {
-	return fmt.Sprintf("| %s | %s | %s | %d, %d | %d | %d | %d | %d | %d | %d |", reader, t.version, format,
-		t.bad, t.good, t.accepts, t.wrong, t.refuses, t.crashes, t.hangs, t.swellings)
+	text := fmt.Sprintf("| %s | %s | %s | %d, %d |", reader, t.version, format, t.bad, t.good)
+	for _, f := range faults {
+		text += fmt.Sprintf(" %d |", t.faults[f])
+	}
+	return text
 }
 
 // try makes a reader open all files, and restarts it after it ended.
-func (r *reader) try(files []index, limits bounds) (*tally, error) {
+func (r *reader) try(files []index, limit time.Duration) (*tally, error) {
 	argv, err := r.command()
 	if err != nil {
 		return nil, err
 	}
-	p, version, err := start(argv, r.dir, limits)
+	p, version, err := start(argv, r.dir, limit)
 	if err != nil {
 		return nil, err
 	}
-	t := &tally{version: version}
+	t := &tally{version: version, faults: map[fault]int{}}
 	for i := range files {
 		x := &files[i]
 		if x.several() && !r.several {
@@ -46,43 +68,38 @@ func (r *reader) try(files []index, limits bounds) (*tally, error) {
 		}
 		a, f, detail := p.ask(x.path)
 		t.count(x, a, f, detail)
-		if f != answered {
-			if p, _, err = start(argv, r.dir, limits); err != nil {
+		if f != "" {
+			if p, _, err = start(argv, r.dir, limit); err != nil {
 				return nil, err
 			}
 		}
 	}
-	p.stop()
+	p.end()
 	return t, nil
 }
 
-// count adds an answer.
-func (t *tally) count(x *index, a peer.Answer, f fate, detail string) {
-	if !x.choice {
-		if x.Want == "ok" {
-			t.good++
-		} else {
-			t.bad++
-		}
-	}
-	note := func(n *int, what string) {
-		*n++
-		t.details = append(t.details, fmt.Sprintf("%s: %s %s", x.Name, what, detail))
+// count adds an answer, or the fault that ended the reader.
+func (t *tally) count(x *index, a peer.Answer, f fault, detail string) {
+	isGood, isError := x.Want == "ok", a.Error != ""
+	switch {
+	case x.choice:
+	case isGood:
+		t.good++
+	default:
+		t.bad++
 	}
 	switch {
-	case f == crashed:
-		note(&t.crashes, "crashes:")
-	case f == hung:
-		note(&t.hangs, "hangs:")
-	case f == swelled:
-		note(&t.swellings, "memory:")
-	case x.choice:
-	case x.Want != "ok" && a.Error == "":
-		note(&t.accepts, "accepts wrongly")
-	case x.Want == "ok" && a.Error != "":
-		note(&t.refuses, "refuses wrongly:")
-	case x.Want == "ok" && !x.holds(a.Tensors):
-		note(&t.wrong, "wrong values")
+	case f != "" || x.choice:
+	case !isGood && !isError:
+		f = accepts
+	case isGood && isError:
+		f = refuses
+	case isGood && !x.holds(a.Tensors):
+		f = wrong
+	}
+	if f != "" {
+		t.faults[f]++
+		t.details = append(t.details, fmt.Sprintf("%s: %s: %s", x.Name, f, detail))
 	}
 }
 
