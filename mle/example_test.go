@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"log"
 	"os"
-	"path/filepath"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/mle"
@@ -16,30 +15,12 @@ import (
 
 // Example writes a compressed, signed model and reads it back.
 func Example() {
-	dir, err := os.MkdirTemp("", "mle")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "model.mle")
-
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	plan := &format.Plan{Tensors: []tensor.Info{{Name: "weight", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}}}
-	w, err := mle.Create(path, plan, &mle.WriteOptions{Compression: mle.MethodZstd, Signer: private})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer w.Abort()
-	data := []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40, 0, 0, 0x40, 0x40, 0, 0, 0x80, 0x40}
-	if err := w.WriteTensor("weight", bytes.NewReader(data)); err != nil {
-		log.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		log.Fatal(err)
-	}
+	path := write(&mle.WriteOptions{Compression: mle.MethodZstd, Signer: private})
+	defer os.Remove(path)
 
 	f, err := mle.Open(path, nil)
 	if err != nil {
@@ -59,8 +40,13 @@ func Example() {
 	// valid <nil>
 }
 
-// write writes a model of one tensor to path.
-func write(path string, o *mle.WriteOptions) {
+// write writes a model of one tensor to a temporary file and returns its path.
+func write(o *mle.WriteOptions) (path string) {
+	file, err := os.CreateTemp("", "*.mle")
+	if err != nil {
+		log.Fatal(err)
+	}
+	file.Close()
 	plan := &format.Plan{
 		Metadata: format.Metadata{{Key: "epochs", Value: 3}},
 		Tensors:  []tensor.Info{{Name: "weight", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}},
@@ -70,28 +56,25 @@ func write(path string, o *mle.WriteOptions) {
 			Nodes:   []format.Node{{Op: "MatMul", Inputs: []string{"x", "weight"}, Outputs: []string{"y"}}},
 		},
 	}
-	w, err := mle.Create(path, plan, o)
+	w, err := mle.Create(file.Name(), plan, o)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer w.Abort()
-	if err := w.WriteTensor("weight", bytes.NewReader(make([]byte, 16))); err != nil {
+	data := []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40, 0, 0, 0x40, 0x40, 0, 0, 0x80, 0x40}
+	if err := w.WriteTensor("weight", bytes.NewReader(data)); err != nil {
 		log.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
 		log.Fatal(err)
 	}
+	return file.Name()
 }
 
 // Sign signs an existing file without encoding its sections again.
 func ExampleSign() {
-	dir, err := os.MkdirTemp("", "mle")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "model.mle")
-	write(path, nil)
+	path := write(nil)
+	defer os.Remove(path)
 
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -111,13 +94,8 @@ func ExampleSign() {
 
 // File gives access to the header, the graph with its ids, and the text of the metadata.
 func ExampleFile() {
-	dir, err := os.MkdirTemp("", "mle")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "model.mle")
-	write(path, &mle.WriteOptions{Compression: mle.MethodLZ4, Chunked: true})
+	path := write(&mle.WriteOptions{Compression: mle.MethodLZ4, Chunked: true})
+	defer os.Remove(path)
 
 	f, err := mle.Open(path, nil)
 	if err != nil {
