@@ -280,7 +280,7 @@
 // Trust comes from the caller's key; the key in the file only claims who signed.
 // CheckSignature reports whether a file is unsigned, signed with an untrusted key,
 // valid, or tampered with, which means that the hash, or the signature by the key in
-// the file, does not match. With a trusted key, Verify requires a valid signature;
+// the file, does not match, or that the file has changed since it was opened. With a trusted key, Verify requires a valid signature;
 // without one, it only compares the hash. Sign signs an existing file: it copies the
 // file, adds or replaces the section, updates the header, and renames the copy over
 // the file. If it fails, the old file is untouched.
