@@ -112,8 +112,8 @@ func (f *parsed) readHeader(sums bool) (err error) {
 		}
 	}
 	for _, s := range h.sections() {
-		if s.Offset < 0 || s.Size < 0 || s.Size > math.MaxInt64-s.Offset {
-			return h.fail(s.offset, tensor.ErrTruncated, "offset %d and size %d are too large for a file", uint64(s.Offset), uint64(s.Size))
+		if off, size := uint64(s.Offset), uint64(s.Size); off > math.MaxInt64 || size > math.MaxInt64-off {
+			return h.fail(s.offset, tensor.ErrTruncated, "offset %d and size %d are too large for a file", off, size)
 		}
 	}
 	if h.Version == 1 {

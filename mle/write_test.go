@@ -269,6 +269,16 @@ func TestAttributeTypes(t *testing.T) {
 	}
 }
 
+// TestMember checks that a value without a JSON form is an error.
+func TestMember(t *testing.T) {
+	why := errors.New("why it has none")
+	for value, want := range map[any]error{struct{}{}: format.ErrUnsupported, why: why} {
+		if _, err := member("a", value); !errors.Is(err, want) {
+			t.Errorf("%v: %v, want %v", value, err, want)
+		}
+	}
+}
+
 // TestSharedAttributesOnce checks that attributes shared by many nodes cost the work and
 // memory of one object when reading, writing and listing losses.
 func TestSharedAttributesOnce(t *testing.T) {
