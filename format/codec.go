@@ -8,9 +8,9 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/foreign"
-	"github.com/weightmap/weightmap/internal/load"
 	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // Codec is one format. Its methods open and write files of that format only. The zero Codec opens files of all
@@ -78,7 +78,7 @@ func (c Codec) write(path string, opts *WriteOptions, start func(driver.Driver, 
 	}
 	d, err := driver.Configure(c.d, o.Format, &o.Storage)
 	if err != nil {
-		return nil, load.Explain(err, c.Name(), path)
+		return nil, wire.Explain(err, c.Name(), path)
 	}
 	w, err := start(d, o)
 	if err != nil {
@@ -110,7 +110,7 @@ func (m *Model) files() source.Options {
 func (c Codec) Open(path string, opts *Options) (*Model, error) {
 	m, err := c.opening(opts)
 	if err != nil {
-		return nil, load.Explain(err, "", path)
+		return nil, wire.Explain(err, "", path)
 	}
 	err = m.file.Open(path, m.files())
 	if isDir(path, err) {
@@ -181,7 +181,7 @@ func (m *Model) finish(r *source.Region, err error, path string) (*Model, error)
 	}
 	d := m.opening.Driver
 	if err != nil {
-		return nil, load.Explain(err, With(d).Name(), name)
+		return nil, wire.Explain(err, With(d).Name(), name)
 	}
 	size := r.Size()
 	m.opening.Path = path
@@ -228,7 +228,7 @@ func (m *Model) openDir(path string) (_ *Model, err error) {
 	if is := foreign.Directory(path); is != "" {
 		err = named(err, is, asked, path)
 	}
-	return nil, load.Explain(err, asked, path)
+	return nil, wire.Explain(err, asked, path)
 }
 
 // keeper returns the first format of directories that have files of that name, or of any.

@@ -8,8 +8,8 @@ import (
 	"path"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/load"
 	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // OpenFS opens a model in a file system, such as an embed.FS or a zip.Reader, with all its files. name is a
@@ -28,14 +28,14 @@ func OpenFS(fsys fs.FS, name string, opts *Options) (*Model, error) {
 	o.Dir = ""
 	name, err = inFS(fsys, name, m.opening.Driver)
 	if err != nil {
-		return nil, load.Explain(err, o.Format, name)
+		return nil, wire.Explain(err, o.Format, name)
 	}
 	m.opening.Sibling = func(n string) (*source.Region, error) {
 		return m.regionOf(fsys, path.Join(path.Dir(name), n), m.opening.Files())
 	}
 	r, err := m.regionOf(fsys, name, m.opening.Files())
 	if err != nil {
-		return nil, load.Explain(err, o.Format, name)
+		return nil, wire.Explain(err, o.Format, name)
 	}
 	return m.finish(r, nil, "")
 }

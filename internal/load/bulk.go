@@ -27,7 +27,7 @@ func (m *Model) LoadAll(ctx context.Context, requests []Request, progress driver
 		jobs := jobsOf(len(chunks), maxJob, func(k int) extent { return chunks[k].extent })
 		err = b.Each(len(jobs), func(i int) error { return b.run(chunks[jobs[i].from:jobs[i].to], &jobs[i]) })
 	}
-	return explain(err, m.desc.Name, m.path)
+	return m.explain(err)
 }
 
 // bulk is a call of LoadAll. It uses the workers and guards of a verification.

@@ -145,6 +145,6 @@ func (m *Model) copy(i int, keep bool, decode func() ([]byte, error)) ([]byte, e
 			e.data, err = decode()
 			return err
 		})
-		return explain(err, m.desc.Name, m.path)
+		return m.explain(err)
 	})
 }

@@ -8,10 +8,7 @@ import (
 )
 
 // explain adds format and file to an error that lacks them.
-func explain(err error, format, path string) error { return wire.Explain(err, format, path) }
-
-// Explain is explain for package format.
-func Explain(err error, format, path string) error { return wire.Explain(err, format, path) }
+func (m *Model) explain(err error) error { return wire.Explain(err, m.desc.Name, m.path) }
 
 // errorf returns an error about the model's file.
 func (m *Model) errorf(field string, off int64, sentinel error, text string, args ...any) error {

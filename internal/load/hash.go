@@ -54,19 +54,13 @@ func (v *verification) hash(k driver.Kind, r *source.Region, off, size int64, pa
 	if !r.InMemory() {
 		partSize = max(partSize, v.step())
 	}
-	parts := int(size / partSize)
-	if !wide || k == driver.XXH64 || parts < 2 {
+	if !wide || k == driver.XXH64 || size < 2*partSize {
 		return v.hashPart(k, r, off, size, part)
 	}
-	sums := make([]uint64, parts)
-	bound := func(i int) int64 {
-		if i == parts {
-			return size
-		}
-		return int64(i) * partSize
-	}
-	err := v.Each(parts, func(i int) (err error) {
-		sums[i], err = v.hashPart(k, r, off+bound(i), bound(i+1)-bound(i), part)
+	sums := make([]uint64, (size+partSize-1)/partSize)
+	sizeOf := func(i int) int64 { return min(partSize, size-int64(i)*partSize) }
+	err := v.Each(len(sums), func(i int) (err error) {
+		sums[i], err = v.hashPart(k, r, off+int64(i)*partSize, sizeOf(i), part)
 		return err
 	})
 	if err != nil {
@@ -74,7 +68,7 @@ func (v *verification) hash(k driver.Kind, r *source.Region, off, size int64, pa
 	}
 	sum := checksum.Empty(k)
 	for i, s := range sums {
-		sum = checksum.Combine(k, sum, s, bound(i+1)-bound(i))
+		sum = checksum.Combine(k, sum, s, sizeOf(i))
 	}
 	return sum, nil
 }

@@ -104,7 +104,7 @@ func (m *Model) open(c *Config, parse func() error) (err error) {
 		err = m.authenticate(&c.Options)
 	}
 	if err != nil {
-		return explain(err, m.desc.Name, m.path)
+		return m.explain(err)
 	}
 	for r := range m.regions() {
 		if err := m.hold(c.Options.Context, r); err != nil {
@@ -164,7 +164,7 @@ func (m *Model) hold(ctx context.Context, r *source.Region) error {
 		err = fmt.Errorf("%w: %w", driver.ErrUnsupported, err)
 	}
 	_, path := r.Origin()
-	return explain(&tensor.Error{Path: path, Field: "Options.Lock", Offset: -1, Err: err}, m.desc.Name, m.path)
+	return m.explain(&tensor.Error{Path: path, Field: "Options.Lock", Offset: -1, Err: err})
 }
 
 // checkIndex checks the driver's results: every tensor must lie within its file and have
@@ -333,7 +333,7 @@ func (m *Model) within(f func() error) error {
 		return err
 	}
 	defer m.main.Leave()
-	return explain(m.guard(f), m.desc.Name, m.path)
+	return m.explain(m.guard(f))
 }
 
 // guard turns faults in any memory of the model into errors.

@@ -6,6 +6,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -95,7 +96,7 @@ func (m *Model) locate(err error) error {
 // explainTensor is explain for an error that happened with a tensor.
 func explainTensor(info *tensor.Info, err error, format, path string) error {
 	if errors.As(err, new(*tensor.Error)) || err == nil {
-		return explain(err, format, path)
+		return wire.Explain(err, format, path)
 	}
 	return &tensor.Error{Format: format, Path: path, Field: tensorField(info.Name), Offset: info.Offset, Err: err}
 }

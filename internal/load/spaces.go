@@ -10,6 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -105,7 +106,7 @@ func (s *spaces) openAll(declared bool) error {
 	for _, f := range s.files {
 		if f.id.Known() || declared && f.was != nil {
 			if _, err := f.open(); err != nil {
-				return explain(err, s.m.desc.Name, f.path())
+				return wire.Explain(err, s.m.desc.Name, f.path())
 			}
 		}
 	}

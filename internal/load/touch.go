@@ -53,7 +53,7 @@ func (t *touch) check(name string) error {
 	if s.err != nil || s.good.Load() {
 		return s.err
 	}
-	err := explain(t.m.guard(func() error { return t.run(i) }), t.m.desc.Name, t.m.path)
+	err := t.m.explain(t.m.guard(func() error { return t.run(i) }))
 	switch {
 	case err == nil:
 		t.passed(s)

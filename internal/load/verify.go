@@ -46,7 +46,7 @@ func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (Coverage, error) 
 	defer m.main.Leave()
 	v := newVerification(m, ctx, o)
 	if err := v.run(); err != nil {
-		return Coverage{}, m.locate(explain(err, m.desc.Name, m.path))
+		return Coverage{}, m.locate(m.explain(err))
 	}
 	if v.all {
 		m.touch.done()

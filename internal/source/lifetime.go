@@ -131,16 +131,10 @@ func (r *Region) Close() error {
 	}
 	r.conclude()
 	r.mu.Lock()
-	if !r.quiet {
-		if r.left == nil {
-			r.left = make(chan struct{})
-		}
-		left := r.left
-		r.mu.Unlock()
-		<-left
-		r.mu.Lock()
-	}
 	defer r.mu.Unlock()
+	for r.left.L = &r.mu; !r.quiet; {
+		r.left.Wait()
+	}
 	err := r.err
 	r.err = nil
 	return err
@@ -168,9 +162,8 @@ func (r *Region) conclude() {
 			r.err = errors.Join(r.err, r.onFree())
 		}
 	}
-	if r.quiet && r.left != nil {
-		close(r.left)
-		r.left = nil
+	if r.quiet {
+		r.left.Broadcast()
 	}
 }
 

@@ -69,9 +69,9 @@ type Region struct {
 	onFree       func() error
 
 	mu       sync.Mutex
-	left     chan struct{} // closed at the last Leave after Close; made by Close
-	quiet    bool          // closed, and no short use is left
-	unpinned bool          // closed, and no pin is left
+	left     sync.Cond // the last Leave after Close
+	quiet    bool      // closed, and no short use is left
+	unpinned bool      // closed, and no pin is left
 	freed    bool
 	err      error // error of freeing, until Close returns it
 }
