@@ -103,6 +103,9 @@ func TestDeclaredIsConfined(t *testing.T) {
 		"in": nil, "w.bin": nil, "./w.bin": nil, "sub//w.bin": nil,
 	} {
 		m := declared(t, dir, name)
+		if _, err := m.Tensor("w"); name == "w.bin/" && !errors.Is(err, source.ErrNotRegular) {
+			t.Errorf("a slash at the end: %v", err)
+		}
 		for what, call := range map[string]func() error{
 			"use":    func() error { _, err := m.Tensor("w"); return err },
 			"verify": func() error { _, err := m.Verify(context.Background(), &VerifyOptions{}); return err },
@@ -226,8 +229,11 @@ func TestShards(t *testing.T) {
 	_, errDeclare := kept.Declare("x")
 	_, _, errOpen := kept.Open("w.bin")
 	_, errEntries := kept.Entries()
-	if errDeclare == nil || errOpen == nil || errEntries == nil {
-		t.Errorf("after parsing: %v, %v, %v", errDeclare, errOpen, errEntries)
+	_, errPeek := kept.Peek([]string{"w.bin"}, 8)
+	for _, err := range []error{errDeclare, errOpen, errEntries, errPeek} {
+		if err != errFrozen {
+			t.Errorf("after parsing: %v, want %v", err, errFrozen)
+		}
 	}
 	unpin, err := m.Pin()
 	if err != nil {
@@ -309,17 +315,6 @@ func TestNoDirectory(t *testing.T) {
 	}
 	if _, err := s.OpenSpace(n); !errors.Is(err, errNoDir) {
 		t.Errorf("%s: %v, want %v", below, err, errNoDir)
-	}
-}
-
-// TestNoPeekAfterParsing: files are added to a model while it is parsed, and not later.
-func TestNoPeekAfterParsing(t *testing.T) {
-	m := &Model{spaces: spaces{dir: modelDir(t)}}
-	s := &m.spaces
-	s.m = m
-	s.parsed()
-	if got, err := s.Peek([]string{"w.bin"}, 8); !errors.Is(err, errFrozen) {
-		t.Errorf("%v, %v, want %v", got, err, errFrozen)
 	}
 }
 

@@ -2,7 +2,6 @@ package load
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"sync"
@@ -148,13 +147,5 @@ func TestTouchAll(t *testing.T) {
 		if calls.Load() != want || m.touch.pending.Load() {
 			t.Errorf("all %v: %d calls, pending %v", all, calls.Load(), m.touch.pending.Load())
 		}
-	}
-}
-
-// TestVerifyKeepsNothing: verifying decodes tensors, and lets go of them.
-func TestVerifyKeepsNothing(t *testing.T) {
-	m := open(t, source.FromBytes(nil), &toy{tensors: []driver.Tensor{loaded(u8("a", 0, 3))}, parsed: driver.Parsed{Load: func(int) ([]byte, error) { return ramp(3), nil }}})
-	if _, err := m.Verify(context.Background(), &VerifyOptions{}); err != nil || m.Stats().Kept != 0 {
-		t.Errorf("%v, %d bytes are kept", err, m.Stats().Kept)
 	}
 }

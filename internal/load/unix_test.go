@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"runtime"
-	"sync"
 	"syscall"
 	"testing"
 	"time"
@@ -247,16 +246,12 @@ func TestNoDescriptorsKept(t *testing.T) {
 // TestDoCloses: Close waits for Do.
 func TestDoCloses(t *testing.T) {
 	m := cutModel(t, &toy{})
-	entered, closed := make(chan struct{}), make(chan struct{})
-	go func() {
-		<-entered
-		m.Close()
-		close(closed)
-	}()
-	var group sync.WaitGroup
-	group.Add(1)
+	closed := make(chan struct{})
 	err := m.Do(func() error {
-		close(entered)
+		go func() {
+			m.Close()
+			close(closed)
+		}()
 		for !m.main.Closed() {
 			runtime.Gosched()
 		}
@@ -265,10 +260,8 @@ func TestDoCloses(t *testing.T) {
 			t.Error("Close did not wait")
 		default:
 		}
-		group.Done()
 		return errMine
 	})
-	group.Wait()
 	<-closed
 	if err != errMine {
 		t.Error(err)

@@ -8,16 +8,8 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-// TestDeclaredDirectory: what is named as a directory holds no tensor.
-func TestDeclaredDirectory(t *testing.T) {
-	dir := modelDir(t)
-	_, err := declared(t, dir, "w.bin/").Tensor("w")
-	wantError(t, "a slash at the end", err, source.ErrNotRegular, `tensor "w"`)
-}
 
 // TestViewOutsideIndex: tensors of attributes are views too, and say what is wrong.
 func TestViewOutsideIndex(t *testing.T) {

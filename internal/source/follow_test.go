@@ -111,6 +111,9 @@ func TestProve(t *testing.T) {
 			if err := r.Prove(tt.end); !errors.Is(err, tt.want) || reads.n != tt.reads {
 				t.Errorf("%v after %d reads, want %v after %d", err, reads.n, tt.want, tt.reads)
 			}
+			if err := r.Prove(tt.end - 1); tt.have == 1000 && (err != nil || reads.n != tt.reads) { // each request is a round trip
+				t.Errorf("%v, probed again", err)
+			}
 		})
 	}
 	r := FromBytes(make([]byte, 10))

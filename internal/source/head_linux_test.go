@@ -15,38 +15,12 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// parsers opens a file in every way that parsing reads it through its descriptor.
-func parsers(t *testing.T, path string, each func(t *testing.T, r *Region, base int64)) {
-	o := Options{Parse: true}
-	t.Run("Open", func(t *testing.T) {
-		r, err := Open(path, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		each(t, r, 0)
-	})
-	t.Run("OpenFile", func(t *testing.T) {
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer f.Close()
-		r, err := OpenFile(f, 4096, -1, o)
-		if err != nil {
-			t.Fatal(err)
-		}
-		defer r.Close()
-		each(t, r, 4096)
-	})
-}
-
 // TestParse: while a file is parsed it is read through its descriptor, whatever has its
 // name by then, and nothing of the mapping is touched; afterwards it is the mapping.
 func TestParse(t *testing.T) {
 	data := ramp(100 << 10)
 	path := temp(t, data)
-	parsers(t, path, func(t *testing.T, r *Region, base int64) {
+	openings(t, path, Options{Parse: true}, func(t *testing.T, r *Region, base int64) {
 		data := data[base:]
 		if err := os.Rename(path, path+".old"); err != nil {
 			t.Fatal(err)
@@ -105,7 +79,7 @@ func touched(t *testing.T, path string) (kb int) {
 func TestParseCut(t *testing.T) {
 	for _, left := range []int64{0, 5000, 30 << 10} {
 		path := temp(t, ramp(100<<10))
-		parsers(t, path, func(t *testing.T, r *Region, base int64) {
+		openings(t, path, Options{Parse: true}, func(t *testing.T, r *Region, base int64) {
 			if err := os.Truncate(path, left); err != nil {
 				t.Fatal(err)
 			}
@@ -132,7 +106,7 @@ func TestReadSoon(t *testing.T) {
 	if err := floor.Evict(path); err != nil {
 		t.Skip("the cache of this file system cannot be emptied: ", err)
 	}
-	parsers(t, path, func(t *testing.T, r *Region, base int64) {
+	openings(t, path, Options{Parse: true}, func(t *testing.T, r *Region, base int64) {
 		const off = 2 << 20
 		soon := false
 		for i := 0; i < 10 && !soon; i++ { // the system does not evict pages that it is busy with

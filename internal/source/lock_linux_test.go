@@ -1,6 +1,7 @@
 package source
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -33,13 +34,7 @@ func lockedMemory(t *testing.T) (kb int) {
 func lockedRegions(t *testing.T, path string, o Options) []*Region {
 	t.Helper()
 	testhost.NeedResident(t)
-	f := mustFile(t, path)
-	w, err := OpenFile(f, 5001, 40000, o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { w.Close() })
-	all := []*Region{mustOpen(t, path, o), w}
+	all := []*Region{mustOpen(t, path, o), mustOpenFile(t, path, 5001, 40000, o)}
 	for _, r := range all {
 		if err := r.Lock(t.Context()); err != nil {
 			t.Fatal(err)
@@ -73,6 +68,16 @@ func TestLock(t *testing.T) {
 		if now := lockedMemory(t); now != before {
 			t.Errorf("%+v: %d kB are locked after Close, %d before", o, now, before)
 		}
+	}
+}
+
+// TestLockCanceled: bringing much into memory ends with its context.
+func TestLockCanceled(t *testing.T) {
+	r := mustOpen(t, temp(t, ramp(5000)), Options{})
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := r.Lock(ctx); !errors.Is(err, context.Canceled) || r.Locked() != 0 {
+		t.Error(err)
 	}
 }
 

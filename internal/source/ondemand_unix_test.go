@@ -19,21 +19,10 @@ func noMore(t *testing.T) {
 	t.Cleanup(func() { mapFile = mmap.Open })
 }
 
-// demanded opens a file on demand in every way, and says where its window begins.
-func demanded(t *testing.T, path string, o Options, each func(t *testing.T, r *Region, from int)) {
+// openings opens a file as a whole and from its second page on.
+func openings(t *testing.T, path string, o Options, each func(t *testing.T, r *Region, base int64)) {
 	t.Run("Open", func(t *testing.T) { each(t, mustOpen(t, path, o), 0) })
-	t.Run("OpenFile", func(t *testing.T) {
-		f, err := os.Open(path)
-		if err != nil {
-			t.Fatal(err)
-		}
-		r, err := OpenFile(f, 5001, -1, o)
-		if err := errors.Join(err, f.Close()); err != nil {
-			t.Fatal(err)
-		}
-		t.Cleanup(func() { r.Close() })
-		each(t, r, 5001)
-	})
+	t.Run("OpenFile", func(t *testing.T) { each(t, mustOpenFile(t, path, 4096, -1, o), 4096) })
 }
 
 // TestOnDemand: what is not mapped is read through the file that was opened, whatever has
@@ -43,7 +32,7 @@ func TestOnDemand(t *testing.T) {
 	data := ramp(3 << 20)
 	for _, parse := range []bool{true, false} {
 		path := temp(t, data)
-		demanded(t, path, Options{Parse: parse}, func(t *testing.T, r *Region, from int) {
+		openings(t, path, Options{Parse: parse}, func(t *testing.T, r *Region, from int64) {
 			if err := os.Rename(path, path+".old"); err != nil {
 				t.Fatal(err)
 			}

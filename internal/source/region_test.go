@@ -35,16 +35,6 @@ func ramp(n int) []byte {
 	return b
 }
 
-func mustFile(t *testing.T, path string) *os.File {
-	t.Helper()
-	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { f.Close() })
-	return f
-}
-
 // overwriteAt changes a file in place.
 func overwriteAt(t *testing.T, path string, data []byte, off int64) {
 	t.Helper()
@@ -68,13 +58,13 @@ func mustOpen(t testing.TB, path string, o Options) *Region {
 	return r
 }
 
-func mustOpenFile(t testing.TB, path string, off, size int64) *Region {
+func mustOpenFile(t testing.TB, path string, off, size int64, o Options) *Region {
 	t.Helper()
 	f, err := os.Open(path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	r, err := OpenFile(f, off, size, Options{})
+	r, err := OpenFile(f, off, size, o)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -91,7 +81,7 @@ func every(t *testing.T, data []byte, f func(t *testing.T, r *Region)) {
 	t.Run("mapping", func(t *testing.T) { f(t, mustOpen(t, temp(t, data), Options{})) })
 	t.Run("window", func(t *testing.T) {
 		around := append(append(ramp(5001), data...), 1, 2, 3)
-		f(t, mustOpenFile(t, temp(t, around), 5001, int64(len(data))))
+		f(t, mustOpenFile(t, temp(t, around), 5001, int64(len(data)), Options{}))
 	})
 	t.Run("heap", func(t *testing.T) { f(t, FromBytes(data)) })
 	t.Run("reader", func(t *testing.T) { f(t, FromReaderAt(bytes.NewReader(data), int64(len(data)))) })
@@ -322,21 +312,6 @@ func TestReaderWithLyingSize(t *testing.T) {
 	}
 }
 
-// Object storage charges a round trip for each request.
-func TestReaderIsProbedOnce(t *testing.T) {
-	l := new(liar)
-	l.Reset(ramp(4 << 20))
-	r := FromReaderAt(l, 4<<20)
-	for i := range 5 {
-		if _, err := r.Slice(int64(i), 2<<20); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if l.requests != 6 {
-		t.Errorf("%d requests for 5 slices, want 6", l.requests)
-	}
-}
-
 // TestLargerThanTheAddressSpace: a sparse file of 5 GiB is more than 32 bits can address.
 // It is read on demand there, and mapped elsewhere.
 func TestLargerThanTheAddressSpace(t *testing.T) {
@@ -365,7 +340,7 @@ func TestLargerThanTheAddressSpace(t *testing.T) {
 			t.Error(err)
 		}
 	}
-	w := mustOpenFile(t, path, size-50, 50)
+	w := mustOpenFile(t, path, size-50, 50, Options{})
 	b, err := w.Slice(46, 4)
 	if err != nil || string(b) != "tail" {
 		t.Errorf("a window of it: %q, %v", b, err)

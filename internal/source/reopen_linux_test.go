@@ -14,7 +14,7 @@ import (
 func TestReopen(t *testing.T) {
 	data := ramp(100 << 10)
 	path := temp(t, data)
-	parsers(t, path, func(t *testing.T, r *Region, base int64) {
+	openings(t, path, Options{Parse: true}, func(t *testing.T, r *Region, base int64) {
 		f, err := r.Reopen()
 		if err != nil {
 			t.Fatal(err)
@@ -49,11 +49,7 @@ func TestReopen(t *testing.T) {
 func TestReopenCutShort(t *testing.T) {
 	testhost.NeedCuts(t)
 	path := temp(t, ramp(100<<10))
-	r, err := Open(path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer r.Close()
+	r := mustOpen(t, path, Options{})
 	f, err := r.Reopen()
 	if err != nil {
 		t.Fatal(err)
