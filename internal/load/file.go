@@ -91,7 +91,7 @@ func (f *file) open() (*source.Region, error) {
 	}
 	if f.spaces.frozen { // otherwise this happens after parsing
 		if err := f.hold(context.Background(), r); err != nil {
-			r.Undo(&f.mapping)
+			r.Close()
 			return nil, err
 		}
 	}

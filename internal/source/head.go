@@ -27,7 +27,9 @@ var heads = sync.Pool{New: func() any { b := make([]byte, headSize); return &b }
 
 // parse makes reads use the file that fd is open on, until Parsed.
 func (r *Region) parse(fd descriptor, base int64) {
-	r.head.fd, r.head.part, r.head.size, r.src = fd, part{fd, base}, r.size, &r.head
+	h := &r.head
+	h.fd, h.part, h.size = fd, part{fd, base}, r.size
+	r.src = h
 }
 
 // parsing reports whether reads use the file and not its mapping.

@@ -31,7 +31,7 @@ func Open(path string, o Options) (*Region, error) {
 // Open is like the function Open, for a zero Region in a larger struct. Do not use r after an error.
 func (r *Region) Open(path string, o Options) error {
 	r.path, r.name, r.debug = path, path, o.Debug || debugBuild
-	return r.opened(r.openName(path, &o), &o)
+	return r.opened(r.openName(path, &o))
 }
 
 // OpenFile maps size bytes at offset off of an open regular file, or all bytes from
@@ -39,21 +39,15 @@ func (r *Region) Open(path string, o Options) error {
 // close the file afterwards.
 func OpenFile(f *os.File, off, size int64, o Options) (*Region, error) {
 	r := &Region{path: f.Name(), name: f.Name(), debug: o.Debug || debugBuild}
-	if err := r.opened(r.openFile(f, off, max(size, toEnd), &o), &o); err != nil {
+	if err := r.opened(r.openFile(f, off, max(size, toEnd), &o)); err != nil {
 		return nil, err
 	}
 	return r, nil
 }
 
-// opened completes opening.
-func (r *Region) opened(err error, o *Options) error {
-	if err == nil {
-		return nil
-	}
-	if r.held > 0 {
-		o.Memory.Release(r.held)
-	}
-	if errors.As(err, new(*tensor.Error)) {
+// opened adds the path to an error of opening.
+func (r *Region) opened(err error) error {
+	if err == nil || errors.As(err, new(*tensor.Error)) {
 		return err
 	}
 	return r.fail(-1, err)
@@ -188,16 +182,30 @@ func (r *Region) mapPath(path string, off, size int64, isSame func() error) erro
 	return err
 }
 
-// readWindow reads the window of a file that cannot be mapped into memory.
+// readWindow reads the window of a file that cannot be mapped into memory, which it reserves until Close.
 func (r *Region) readWindow(src io.ReaderAt, off, size int64, o *Options) error {
-	if err := r.reserve(size, o); err != nil {
+	if o.Memory != nil {
+		if err := o.Memory.Reserve(size); err != nil {
+			return &tensor.Error{Format: r.format, Path: r.path, Field: "file", Offset: -1, Err: err}
+		}
+		r.account, r.reserved = o.Memory, size
+	}
+	r.src, r.size = &part{src, off}, size
+	b, err := r.Copy(0, size)
+	if r.src = nil; err != nil {
+		r.release()
 		return err
 	}
-	b, err := readHeap(src, off, size)
-	if err == nil {
-		r.setHeap(b)
+	r.setHeap(b)
+	return nil
+}
+
+// release releases the reserved memory.
+func (r *Region) release() {
+	if r.reserved > 0 {
+		r.account.Release(r.reserved)
+		r.reserved = 0
 	}
-	return err
 }
 
 // lacks reports whether err means that a file can neither be mapped nor read into memory, for

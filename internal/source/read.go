@@ -183,21 +183,6 @@ func probe(src io.ReaderAt, end int64) error {
 	return err
 }
 
-// readHeap reads n bytes at off of src into an aligned buffer.
-func readHeap(src io.ReaderAt, off, n int64) ([]byte, error) {
-	if n > probeOver {
-		if err := probe(src, off+n); err != nil {
-			return nil, err
-		}
-	}
-	b, err := newHeap(n)
-	if err != nil {
-		return nil, err
-	}
-	_, err = readAt(src, b, off)
-	return b, err
-}
-
 // newHeap allocates n bytes aligned to 64.
 func newHeap(n int64) ([]byte, error) {
 	if !memory.Addressable(n) {

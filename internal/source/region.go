@@ -57,13 +57,14 @@ type Region struct {
 	name string // the path that the file was opened by
 	id   ID     // of the file that is mapped, if it is known
 
-	ra     *mmap.ReaderAt // holds the mapping, nil when there is none; its finalizer unmaps until Expose clears it
-	mem    []byte         // the whole mapping, from which win is cut
-	skip   int            // offset of win in mem
-	debug  bool
-	whole  bool         // the whole window is locked
-	locked atomic.Int64 // number of locked bytes
-	held   int64        // number of reserved bytes
+	ra       *mmap.ReaderAt // holds the mapping, nil when there is none; its finalizer unmaps until Expose clears it
+	mem      []byte         // the whole mapping, from which win is cut
+	skip     int            // offset of win in mem
+	debug    bool
+	whole    bool         // the whole window is locked
+	locked   atomic.Int64 // number of locked bytes
+	account  Account      // of the reserved bytes
+	reserved int64
 
 	format, path string
 	onFree       func() error
@@ -183,25 +184,4 @@ func (r *Region) fail(off int64, err error) error {
 		err = e.Err // avoids a duplicate name from a reader
 	}
 	return &tensor.Error{Format: r.format, Path: r.path, Offset: off, Err: err}
-}
-
-// reserve reserves n bytes of memory for the region, unless they are reserved already.
-func (r *Region) reserve(n int64, o *Options) error {
-	if o.Memory == nil || n <= r.held {
-		return nil
-	}
-	if err := o.Memory.Reserve(n - r.held); err != nil {
-		return &tensor.Error{Format: r.format, Path: r.path, Field: "file", Offset: -1, Err: err}
-	}
-	r.held = n
-	return nil
-}
-
-// Undo closes a region that was not shared, and releases its reserved memory. Close does not
-// release it, since the Account ends with the model.
-func (r *Region) Undo(o *Options) {
-	r.Close()
-	if r.held > 0 {
-		o.Memory.Release(r.held)
-	}
 }
