@@ -87,33 +87,34 @@ func (b *bulk) closeFiles() {
 
 // run reads the chunks of a job.
 func (b *bulk) run(chunks []chunk, j *job) error {
-	p := &chunks[0]
-	t := p.t
-	switch {
-	case t.whole:
+	t := chunks[0].t
+	if t.whole {
 		return b.m.named(b.readWhole(t), t.Tensor)
-	case len(chunks) == 1 && p.isDirect():
-		return b.m.named(b.m.locate(b.read(p, nil)), t.Tensor)
 	}
 	w := window{extent: j.extent}
 	defer b.close(&w)
-	if err := b.open(&w, t.region); err != nil {
-		return b.m.named(b.m.locate(err), t.Tensor)
+	if isDirect := len(chunks) == 1 && chunks[0].isDirect(); !isDirect {
+		if err := b.open(&w, t.region); err != nil {
+			return b.m.named(b.m.locate(err), t.Tensor)
+		}
 	}
 	for i := range chunks {
-		p := &chunks[i]
-		if err := b.read(p, w.at(p.off, p.size)); err != nil {
-			return b.m.named(err, p.t.Tensor)
+		if err := b.read(&chunks[i], &w); err != nil {
+			return b.m.named(b.m.locate(err), chunks[i].t.Tensor)
 		}
 	}
 	return nil
 }
 
-// read reads a chunk from window, its range of the file, or from the file if window is nil.
-func (b *bulk) read(p *chunk, window []byte) error {
+// read reads a chunk from a window, or from the file if that is not open.
+func (b *bulk) read(p *chunk, w *window) error {
 	t := p.t
 	if err := b.ready(t); err != nil {
 		return err
+	}
+	var window []byte
+	if w.bytes != nil {
+		window = w.at(p.off, p.size)
 	}
 	switch {
 	case p.isDirect():

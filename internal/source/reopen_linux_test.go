@@ -45,7 +45,7 @@ func TestReopen(t *testing.T) {
 	}
 }
 
-// TestReopenCutShort: bytes that the file has lost are ErrTruncated, at the offset of the first.
+// TestReopenCutShort: bytes that the file has lost are ErrTruncated, at the offset of the first, in the file and the mapping.
 func TestReopenCutShort(t *testing.T) {
 	testhost.NeedCuts(t)
 	path := temp(t, ramp(100<<10))
@@ -61,5 +61,9 @@ func TestReopenCutShort(t *testing.T) {
 	var e *tensor.Error
 	if n, err := f.ReadAt(make([]byte, 1000), 4500); n != 500 || !errors.Is(err, tensor.ErrTruncated) || !errors.As(err, &e) || e.Offset != 5000 {
 		t.Errorf("%d, %v", n, err)
+	}
+	page := os.Getpagesize() // of the mapping, which shows zeros up to the end of the last page
+	if n, err := r.ReadAt(make([]byte, 90000), 0); n != (5000+page-1)/page*page || !errors.Is(err, tensor.ErrTruncated) {
+		t.Errorf("the mapping: %d, %v", n, err)
 	}
 }
