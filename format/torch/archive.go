@@ -85,7 +85,7 @@ func (r *reading) readPickle(e *zip.Entry) error {
 	if err != nil {
 		return wire.Error("", "data.pkl", e.At, err)
 	}
-	p := newPickle(b, e.At, r.o.Memory)
+	p := newPickle(wire.NewCursor("", b, e.At), r.o.Memory)
 	defer p.release()
 	v, err := p.next()
 	if err != nil {

@@ -113,8 +113,8 @@ func (r *reading) parseLegacy() (err error) {
 	r.x.Version, r.Plain = "legacy", true
 	h := driver.ReadHead(r.Src, r.o)
 	h.Expect(64 << 10)
-	p := newPickle(nil, 0, r.o.Memory)
-	p.head = h
+	p := newPickle(wire.HeadCursor("", h, r.Src.Size()), r.o.Memory)
+	p.legacy = true
 	var parts [5]any
 	var at [len(parts) + 1]int64
 	defer func() {

@@ -23,9 +23,9 @@ const (
 // first error sticks; after it, all values are zero. The known functions are in values.go.
 type pickle struct {
 	c      wire.Cursor
-	at     int64        // offset of the current opcode
-	stored int64        // size of the pickles, as far as they are read
-	head   *driver.Head // of the legacy container, whose pickles have unknown lengths; nil in an archive
+	at     int64 // offset of the current opcode
+	stored int64 // size of the pickles, as far as they are read
+	legacy bool  // in the legacy container, whose pickles have unknown lengths
 
 	stack []any
 	marks []int
@@ -37,9 +37,9 @@ type pickle struct {
 	charged int64 // size of the values made so far
 }
 
-// newPickle returns a machine for b, whose first byte is at offset base of the file.
-func newPickle(b []byte, base int64, account *driver.Memory) *pickle {
-	return &pickle{c: wire.NewCursor("", b, base), stored: int64(len(b)), memo: make(map[uint32]any), roots: make(map[string]*storage), account: account}
+// newPickle returns a machine that runs the pickles at c.
+func newPickle(c wire.Cursor, account *driver.Memory) *pickle {
+	return &pickle{c: c, stored: c.Left(), memo: make(map[uint32]any), roots: make(map[string]*storage), account: account}
 }
 
 // release returns the reserved memory to the account.
@@ -54,7 +54,11 @@ func (p *pickle) charge(n int64) bool {
 	if p.charged += n; p.charged > p.used && p.ok() {
 		p.release()
 		p.used = p.charged + p.charged/8
-		if err := p.account.Build(p.used, p.stored); err != nil {
+		stored := p.stored
+		if p.legacy {
+			stored = p.c.Offset()
+		}
+		if err := p.account.Build(p.used, stored); err != nil {
 			p.used = 0
 			p.c.Fail("pickle", p.at, err)
 		}
@@ -101,30 +105,10 @@ var widths = [256]uint64{
 	'q': 1, 'r': 4, 'h': 1, 'j': 4, 0x95: 8,
 }
 
-// fill reads more of the file if the cursor has fewer than n bytes left.
-func (p *pickle) fill(n uint64) {
-	at := p.c.Offset()
-	if p.head == nil || n <= uint64(p.c.Left()) || !p.ok() {
-		return
-	}
-	b, err := p.head.Need(at + int64(min(n, math.MaxInt64/2)))
-	if err != nil {
-		p.c.Fail("pickle", at, err)
-		return
-	}
-	p.c, p.stored = wire.NewCursor("", b[at:], at), int64(len(b))
-}
-
-// bytes returns the next n bytes, which are valid until the next read.
-func (p *pickle) bytes(n uint64) []byte {
-	p.fill(n)
-	return p.c.Bytes("pickle", n)
-}
-
 // number reads an unsigned integer of up to 8 bytes.
 func (p *pickle) number(width uint64) uint64 {
 	var b [8]byte
-	copy(b[:], p.bytes(width))
+	copy(b[:], p.c.Bytes("pickle", width))
 	return binary.LittleEndian.Uint64(b[:])
 }
 
@@ -142,13 +126,13 @@ func (p *pickle) execute(op byte, arg uint64) {
 	case 'G': // BINFLOAT
 		p.push(math.Float64frombits(bits.ReverseBytes64(arg)))
 	case 0x8a, 0x8b: // LONG1, LONG4
-		p.push(long(p.bytes(arg)))
+		p.push(long(p.c.Bytes("pickle", arg)))
 	case 0x8c, 'X', 0x8d: // SHORT_BINUNICODE, BINUNICODE, BINUNICODE8
-		p.text(p.bytes(arg), false)
+		p.text(p.c.Bytes("pickle", arg), false)
 	case 'U', 'T': // SHORT_BINSTRING, BINSTRING
-		p.text(p.bytes(arg), true)
+		p.text(p.c.Bytes("pickle", arg), true)
 	case 'C', 'B', 0x8e, 0x96: // SHORT_BINBYTES, BINBYTES, BINBYTES8, BYTEARRAY8
-		p.raw(p.bytes(arg))
+		p.raw(p.c.Bytes("pickle", arg))
 	case 'q', 'r': // BINPUT, LONG_BINPUT
 		p.put(uint32(arg))
 	case 'h', 'j': // BINGET, LONG_BINGET
@@ -158,7 +142,7 @@ func (p *pickle) execute(op byte, arg uint64) {
 		}
 		p.push(v)
 	case 0x95: // FRAME
-		if p.fill(arg); arg > uint64(p.c.Left()) {
+		if arg > uint64(p.c.Left()) {
 			p.failf(format.ErrTruncated, "a frame of %d bytes, %d are left", arg, p.c.Left())
 		}
 	case ')', 0x85, 0x86, 0x87: // EMPTY_TUPLE, TUPLE1, TUPLE2, TUPLE3

@@ -143,7 +143,7 @@ func (p *pickle) build(state any) {
 // the legacy container a sixth value is nil or the (key, offset, count) of a view.
 func (p *pickle) persistent(id any) any {
 	t := as[tuple](p, id)
-	if len(t) != 5 && p.head == nil || len(t) != 6 && p.head != nil {
+	if len(t) != 5 && !p.legacy || len(t) != 6 && p.legacy {
 		p.failf(format.ErrCorrupt, "a persistent id of %d values is not as torch.save writes it", len(t))
 	}
 	if !p.ok() {
@@ -158,7 +158,7 @@ func (p *pickle) persistent(id any) any {
 	if root == nil && p.charge(memoBytes) {
 		p.roots[key] = s
 	}
-	if p.head == nil || !p.ok() {
+	if !p.legacy || !p.ok() {
 		return s
 	}
 	if root != nil && (root.elem.size != e.size || root.total != count) {
