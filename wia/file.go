@@ -89,7 +89,7 @@ func (f *File) Encrypted() bool { return f.f != nil && f.f.hdr.encrypted }
 // empty. After Close, GraphMessage fails with ErrClosed.
 func (f *File) GraphMessage() (b []byte, err error) {
 	err = f.Do(func() error {
-		b = append(b, f.f.payloads[graphBlock].Win...)
+		b = append(b, f.f.graph().Win...)
 		return nil
 	})
 	return b, err

@@ -24,7 +24,7 @@ var graphSchema = onnxgraph.Schema{
 
 // decodeGraph decodes the graph. The tensors it declares must have been listed.
 func (p *parser) decodeGraph() error {
-	g := &p.payloads[graphBlock]
+	g := p.graph()
 	if g.Size == 0 {
 		return nil
 	}
@@ -46,7 +46,7 @@ func (p *parser) decodeGraph() error {
 func (p *parser) Initializer(msg protobuf.Field, level int, main bool) ([]byte, error) {
 	h, x := &p.head, p.index
 	h.reset()
-	if err := h.read(&p.payloads[graphBlock].Source, msg, level); err != nil {
+	if err := h.read(&p.graph().Source, msg, level); err != nil {
 		return nil, err
 	}
 	if len(h.name) == 0 {
@@ -77,7 +77,7 @@ func (p *parser) AttributeTensor(at int64, level int, pieces ...protobuf.Field) 
 	h := &p.head
 	h.reset()
 	for _, piece := range pieces {
-		if err := h.read(&p.payloads[graphBlock].Source, piece, level); err != nil {
+		if err := h.read(&p.graph().Source, piece, level); err != nil {
 			return tensor.View{}, err
 		}
 	}
@@ -88,7 +88,7 @@ func (p *parser) AttributeTensor(at int64, level int, pieces ...protobuf.Field) 
 	if err = p.referInGraph(at, err); err != nil {
 		return tensor.View{}, err
 	}
-	return p.view(h, &p.payloads[graphBlock].Source, &p.quants)
+	return p.view(h, &p.graph().Source, &p.quants)
 }
 
 // referInGraph records the external data of a tensor inside the graph, which is not a
@@ -145,7 +145,7 @@ func (f *parsed) view(h *head, s *protobuf.Source, m *quantMemory) (v tensor.Vie
 // graphOf decodes a graph in wire format whose tensors are those of a plan.
 func graphOf(b []byte, tensors []tensor.Info) (*driver.Graph, error) {
 	p := &parser{parsed: &parsed{index: &driver.Index{}}}
-	p.payloads[graphBlock].Source = *protobuf.InMemory(b)
+	p.graph().Source = *protobuf.InMemory(b)
 	p.hdr.blocks[graphBlock].size = int64(len(b))
 	for i := range tensors {
 		t := &tensors[i]

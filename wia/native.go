@@ -19,7 +19,8 @@ var planFields = onnxgraph.Bits(1, 2, 3, rawArm, externalArm)
 // native returns what a plan cannot hold. It leaves out the CompressedTensor
 // around a compressed tensor, since the writer chooses the compression.
 func (f *parsed) native() (*driver.Native, error) {
-	n := f.payloads[graphBlock].Size + f.payloads[metadataBlock].Size + 64*int64(len(f.records))
+	meta := &f.payloads[metadataBlock]
+	n := f.graph().Size + meta.Size + 64*int64(len(f.records))
 	if err := f.memory.Reserve(n); err != nil {
 		return nil, wire.Error(formatName, "graph", -1, err)
 	}
@@ -47,8 +48,8 @@ func (f *parsed) native() (*driver.Native, error) {
 	if f.signature != nil {
 		raw = protobuf.PutBytes(raw, 4, f.signature.unknown)
 	}
-	if f.payloads[metadataBlock].Size > 0 {
-		raw = protobuf.PutBytes(raw, 5, f.payloads[metadataBlock].Win)
+	if meta.Size > 0 {
+		raw = protobuf.PutBytes(raw, 5, meta.Win)
 	}
 	list, err := graphSchema.Kinds(nativeMsg, raw, 0)
 	if err != nil {
@@ -59,23 +60,23 @@ func (f *parsed) native() (*driver.Native, error) {
 
 // nativeGraph returns the graph as a field of nativeMsg, nil if there is none.
 func (f *parsed) nativeGraph() ([]byte, error) {
-	if f.payloads[graphBlock].Size == 0 {
+	g := f.graph()
+	if g.Size == 0 {
 		return nil, nil
 	}
 	e := onnxgraph.Editor{Schema: &graphSchema, Inline: f.inline}
-	b := f.payloads[graphBlock].Win
 	raw, start := protobuf.Begin(nil, 1)
-	err := f.payloads[graphBlock].Each(graphMsg, protobuf.Field{End: f.payloads[graphBlock].Size}, func(fl protobuf.Field) (err error) {
+	err := g.Each(graphMsg, g.All(), func(fl protobuf.Field) (err error) {
 		if fl.Num == graphSchema.Initializers {
-			_, rest := onnxgraph.Split(tensorMsg, b[fl.Start:fl.End], graphSchema.DataFields)
+			_, rest := onnxgraph.Split(tensorMsg, g.Win[fl.Start:fl.End], graphSchema.DataFields)
 			raw = protobuf.PutBytes(raw, fl.Num, rest)
 			return nil
 		}
-		raw, err = e.Field(raw, graphMsg, &fl, b)
+		raw, err = e.Field(raw, graphMsg, &fl, g.Win)
 		return err
 	})
 	if err != nil {
-		return nil, f.payloads[graphBlock].locate("graph", err)
+		return nil, g.locate("graph", err)
 	}
 	return protobuf.End(raw, start), nil
 }
@@ -95,7 +96,8 @@ func (f *parsed) unknownTail() (b []byte, err error) {
 	if !f.tail {
 		return nil, nil
 	}
-	s := f.reader(&f.payloads[tensorBlock])
+	p := &f.payloads[tensorBlock]
+	s := f.reader(p)
 	defer s.Close()
 	err = s.Each(tensorDataMsg, s.All(), func(fl protobuf.Field) error {
 		if tensorDataMsg.Known(fl.Num) != nil {
@@ -103,7 +105,7 @@ func (f *parsed) unknownTail() (b []byte, err error) {
 		}
 		return s.Keep(&b, &fl)
 	})
-	return b, f.payloads[tensorBlock].locate("tensor", err)
+	return b, p.locate("tensor", err)
 }
 
 // tensorMessage returns the Tensor message of tensor i without its data, in
@@ -173,7 +175,8 @@ func originalOf(p *driver.Plan) (*original, error) {
 		case 1:
 			lists, graph := onnxgraph.Split(graphMsg, b, onnxgraph.Bits(graphSchema.Initializers))
 			if err = keep(o.declared, &e, graphMsg, lists); err == nil {
-				o.graph, o.lost, err = e.Follow(graph, p.Graph, func(b []byte) (*driver.Graph, error) { return graphOf(b, p.Tensors) })
+				decode := func(b []byte) (*driver.Graph, error) { return graphOf(b, p.Tensors) }
+				o.graph, o.lost, err = e.Follow(graph, p.Graph, decode)
 			}
 		case 2:
 			err = keep(o.tensors, &e, nativeMsg, n.Raw[f.At:f.End])

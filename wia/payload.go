@@ -95,6 +95,9 @@ func (p *parser) load(b block, limit int64) (*payload, error) {
 // payloadOf returns the payload that holds tensor i.
 func (f *parsed) payloadOf(i int) *payload { return &f.payloads[f.records[i].block] }
 
+// graph returns the payload of the graph block.
+func (f *parsed) graph() *payload { return &f.payloads[graphBlock] }
+
 // reader returns a source over a payload. The caller must close it.
 func (f *parsed) reader(p *payload) *protobuf.Source {
 	if p.InFile {

@@ -35,7 +35,7 @@ func (p *parser) listTensors() error {
 		*list, p.records = p.records, slices.Clone(p.records)
 		recordPool.Put(list)
 	}()
-	t, g := &p.payloads[tensorBlock], &p.payloads[graphBlock]
+	t, g := &p.payloads[tensorBlock], p.graph()
 	if s := p.hdr.blocks[tensorBlock]; p.cipher != nil {
 		if _, err := p.load(tensorBlock, 0); err != nil {
 			return err
@@ -90,7 +90,7 @@ func (p *parser) tensorBlock() error {
 // initializers lists the initializers of the graph that have data. It leaves
 // errors in the graph to the decoder.
 func (p *parser) initializers() error {
-	block, h := &p.payloads[graphBlock], &p.head
+	block, h := p.graph(), &p.head
 	s := &block.Source
 	w := s.Walk(graphMsg, s.All(), 1)
 	for w.Next() {
@@ -237,7 +237,7 @@ func (f *parsed) externalError(x *externalData, err error) error {
 	case err == nil:
 		return nil
 	case x.tensor < 0:
-		return wire.Error(formatName, "graph: external_data", f.payloads[graphBlock].at, err)
+		return wire.Error(formatName, "graph: external_data", f.graph().at, err)
 	}
 	return f.tensorError(x.tensor, "external_data", f.records[x.tensor].at, err)
 }

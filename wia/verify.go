@@ -121,7 +121,7 @@ func (f *parsed) canVerify(v driver.Verification) error {
 		switch x := &f.externals[i]; {
 		case x.summed:
 		case x.tensor < 0:
-			return wire.Error(formatName, fmt.Sprintf("graph: tensor %q", x.name), f.payloads[graphBlock].at, errUncovered)
+			return wire.Error(formatName, fmt.Sprintf("graph: tensor %q", x.name), f.graph().at, errUncovered)
 		case v.Wanted(x.tensor):
 			return f.externalError(x, errUncovered)
 		}

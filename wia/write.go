@@ -167,7 +167,8 @@ func (w *encoder) Finish() error {
 			}
 		}
 	}
-	size, err := w.pos+int64(len(w.from.tail)), w.block.write(w.from.tail, w.pos)
+	size := w.pos + int64(len(w.from.tail))
+	err := w.block.write(w.from.tail, w.pos)
 	if err == nil && w.cipher != nil {
 		var stored []byte
 		if stored, err = w.cipher.Seal(w.block.t.(*save.Memory).Bytes()[:size], []byte(tensorBlock.String())); err != nil {
