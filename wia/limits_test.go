@@ -1,6 +1,124 @@
 package wia
 
-import "testing"
+import (
+	"bytes"
+	"errors"
+	"math"
+	"strings"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/protobuf"
+)
+
+// crowds lists graphs with many elements of one kind.
+var crowds = []struct {
+	what   string
+	limit  int
+	elem   []byte                  // one element, encoded
+	graph  func(all []byte) []byte // returns the graph around all elements
+	others int64                   // further elements of the kind in the graph
+}{
+	{"nodes", 1 << 20, by(2), func(all []byte) []byte { return all }, 0},
+	{"values", 1 << 20, by(3), func(all []byte) []byte { return all }, 0},
+	{"values", 1 << 20, by(4), func(all []byte) []byte { return all }, 0},
+	{"edges", 1 << 23, by(3), func(all []byte) []byte { return by(2, all) }, 0},
+	{"edges", 1 << 23, by(4), func(all []byte) []byte { return by(2, all) }, 0},
+	{"attributes", 1 << 21, by(5), func(all []byte) []byte { return by(2, all) }, 0},
+	{"attributes", 1 << 21, by(10), func(all []byte) []byte { return by(2, by(5, all)) }, 1},
+	{"attributes", 1 << 21, by(11), func(all []byte) []byte { return by(2, by(5, all)) }, 1},
+	{"tensors", 1 << 22, by(5), func(all []byte) []byte { return all }, 0},
+	{"dims", 1 << 25, vi(2, 300), func(all []byte) []byte { return by(2, by(5, by(5, all))) }, 0},
+	{"dims", 1 << 25, []byte{0x80, 1}, func(all []byte) []byte { return by(5, by(2, all)) }, 0},
+	{"value_dims", 1 << 22, by(1), func(all []byte) []byte { return by(3, by(2, by(1, by(2, all)))) }, 0},
+	{"strings", 1 << 23, by(9), func(all []byte) []byte { return by(2, by(5, all)) }, 0},
+	{"numbers", 1 << 26, []byte{0x80, 1}, func(all []byte) []byte { return by(2, by(5, by(8, all))) }, 0},
+	{"numbers", 1 << 26, floats(1), func(all []byte) []byte { return by(2, by(5, by(7, all))) }, 0},
+	{"numbers", 1 << 26, fl(7, 1), func(all []byte) []byte { return by(2, by(5, all)) }, 0},
+	{"properties", 1 << 20, by(1), func(all []byte) []byte { return by(6, all) }, 0},
+	{"properties", 1 << 20, by(2), func(all []byte) []byte { return by(5, by(6, all)) }, 0},
+	{"nodes", 1 << 20, by(2), func(all []byte) []byte { return by(2, by(5, by(6, all[:6]), by(11, all[6:]))) }, 1},
+}
+
+// TestCrowds checks that each kind of element in a graph, including subgraphs, has
+// a limit that is checked before anything is built. The test lowers the limits so
+// that the graphs are small.
+func TestCrowds(t *testing.T) {
+	for _, c := range crowds {
+		counted := protobuf.CountedAs(c.what)
+		if got := protobuf.NewTally(math.MaxInt64).Max[counted]; got != int64(c.limit) {
+			t.Errorf("the limit of %s is %d, want %d", c.what, got, c.limit)
+		}
+		for n := 7; n <= 8; n++ {
+			s := protobuf.InMemory(c.graph(bytes.Repeat(c.elem, n)))
+			s.Tally = protobuf.NewTally(math.MaxInt64)
+			s.Tally.Max[counted] = 7 + c.others
+			err := s.Check(graphMsg, s.All(), 1)
+			if n == 7 && err != nil {
+				t.Errorf("%s: %d with a limit of as many: %v", c.what, n, err)
+			}
+			if n == 8 && (!errors.Is(err, format.ErrLimit) || !strings.HasSuffix(err.Error(), c.what)) {
+				t.Errorf("%s: one more: %v", c.what, err)
+			}
+		}
+	}
+}
+
+// TestCrowdOfNodes checks a limit in a file, plain and compressed, where the graph
+// takes some kilobytes.
+func TestCrowdOfNodes(t *testing.T) {
+	graph := bytes.Repeat(by(2), 1<<20+1)
+	for _, c := range []container{{graph: graph}, {compression: 1, meta: gz([]byte("{}")), graph: gz(graph)}} {
+		_, err := OpenBytes(c.bytes(), &format.Options{MaxMemory: 1 << 30})
+		checkError(t, err, format.ErrLimit, "graph.nodes[1048576]", int64(len(c.bytes())))
+	}
+	b := container{graph: graph[2:]}.bytes()
+	mustOpen(t, b, &format.Options{MaxMemory: 1 << 30})
+	if _, err := OpenBytes(b, nil); !errors.Is(err, format.ErrLimit) {
+		t.Errorf("a graph that takes more than its file: %v", err)
+	}
+}
+
+// TestCrowdOfDims checks the limit on dims in the tensor block, for one tensor and
+// for all together.
+func TestCrowdOfDims(t *testing.T) {
+	for what, dims := range map[string][]byte{"packed": by(2, []byte{1, 1, 1}), "one by one": cat(vi(2, 1), vi(2, 1), vi(2, 1))} {
+		for most := 2; most <= 3; most++ {
+			s := protobuf.InMemory(dims)
+			var list []int64
+			w := s.Walk(tensorMsg, s.All(), 1)
+			for w.Next() {
+				list, w.Err = protobuf.AppendInts(s, list, &w.Field, most)
+			}
+			if err := w.Err; (most == 3) != (err == nil) || err != nil && !errors.Is(err, format.ErrLimit) {
+				t.Errorf("%s, three with a limit of %d: %v", what, most, err)
+			}
+		}
+	}
+	graph := by(5, cat(by(1, []byte("w")), by(2, bytes.Repeat([]byte{1}, 1<<21))))
+	c := container{compression: 1, meta: gz([]byte("{}")), graph: gz(graph)}
+	_, err := OpenBytes(c.bytes(), nil)
+	checkError(t, err, format.ErrLimit, "graph.initializers[0].dims", int64(len(c.bytes())))
+}
+
+// TestInflationRatio checks that by default a small block cannot expand to a large
+// one.
+func TestInflationRatio(t *testing.T) {
+	text := cat([]byte("{}"), bytes.Repeat([]byte{' '}, 17<<20))
+	graph := by(1, bytes.Repeat([]byte{' '}, 17<<20))
+	for what, c := range map[string]container{
+		"metadata": {compression: 1, meta: gz(text), graph: gz(nil)},
+		"graph":    {compression: 1, meta: gz([]byte("{}")), graph: gz(graph)},
+	} {
+		b := c.bytes()
+		if len(b) > 17<<20/inflationRatio {
+			t.Fatalf("%s: %d bytes", what, len(b))
+		}
+		if _, err := OpenBytes(b, nil); !errors.Is(err, format.ErrLimit) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+}
 
 // TestInflationLimits: a section may inflate to 256 times what is stored, to 16 MiB in any case, and to
 // a limit at most.

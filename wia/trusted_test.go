@@ -8,6 +8,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rsa"
 	"errors"
+	"io"
 	"strings"
 	"testing"
 
@@ -67,6 +68,29 @@ func TestUnusableSigners(t *testing.T) {
 			t.Errorf("%T: %v", signer, err)
 		}
 	}
+}
+
+// TestSignatureLength checks that a signature fits the block whose size the header states.
+func TestSignatureLength(t *testing.T) {
+	for n, want := range map[int]error{100: format.ErrSignature, 200: nil, 254: nil, 255: format.ErrSignature, 256: nil, 300: format.ErrSignature} {
+		w, err := NewWriter(&bytes.Buffer{}, &format.Plan{}, &WriteOptions{Signer: fixedSigner{rsaSigner, n}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := w.Close(); !errors.Is(err, want) {
+			t.Errorf("a signature of %d bytes: %v, want %v", n, err, want)
+		}
+	}
+}
+
+// fixedSigner returns signatures of n bytes.
+type fixedSigner struct {
+	*rsa.PrivateKey
+	n int
+}
+
+func (s fixedSigner) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) {
+	return make([]byte, s.n), nil
 }
 
 // nilSigner is a signer of an unknown type without a key.
