@@ -1,6 +1,7 @@
 package mobi
 
 import (
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"math"
@@ -9,6 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -17,6 +19,8 @@ type coder struct {
 	wire.Cursor              // in what is read; its error is that of either direction
 	w           *wire.Buffer // what is written, nil for reading
 	part        string       // the spec or operator with the error
+	// encode is encodeValue for writing. Programs that only read do not link it.
+	encode func(v any) (code uint8, b []byte)
 
 	memory *driver.Memory
 	room   int64 // limit on the decoded structure, in bytes; 0 for none
@@ -54,16 +58,16 @@ func (c *coder) reserve(field string, n int) {
 
 // codeNumber codes a number of size bytes.
 func codeNumber[T ~uint8 | ~uint16 | ~uint32 | ~uint64](c *coder, field string, size int, v *T) {
-	if c.w != nil {
-		for i := range size {
-			c.w.U8(uint8(*v >> (8 * i)))
-		}
-		return
+	*v = T(c.number(field, size, uint64(*v)))
+}
+
+func (c *coder) number(field string, size int, v uint64) (n uint64) {
+	var little [8]byte
+	binary.LittleEndian.PutUint64(little[:], v)
+	for i, b := range c.bytes(field, uint64(size), little[:size]) {
+		n |= uint64(b) << (8 * i)
 	}
-	*v = 0
-	for i, b := range c.Bytes(field, uint64(size)) {
-		*v |= T(b) << (8 * i)
-	}
+	return n
 }
 
 // bytes codes n bytes.
@@ -77,7 +81,7 @@ func (c *coder) bytes(field string, n uint64, b []byte) []byte {
 
 // codeNumbers codes n numbers of size bytes each.
 func codeNumbers[T any](c *coder, field string, list []T, n, size int) []T {
-	return elements[T](c.bytes(field, uint64(n)*uint64(size), bytesOf(list, size)), size)
+	return elements[T](c.bytes(field, uint64(n)*uint64(size), littleEndian(memory.BytesOf(list), size)), size)
 }
 
 // count codes the length of a list.
@@ -231,7 +235,7 @@ func (c *coder) codeParam(q *Param) {
 	c.name("parameter name length", 2, &q.Name)
 	code, value := uint8(0), []byte(nil)
 	if c.w != nil {
-		code, value = encodeValue(q.Value)
+		code, value = c.encode(q.Value)
 	}
 	codeNumber(c, "parameter type", 1, &code)
 	valueAt, field := c.Offset(), "parameter value"
@@ -265,7 +269,7 @@ func (c *coder) codeParam(q *Param) {
 	case code == paramBool && len(value) > 0 && value[0] > 1:
 		c.Failf(field, valueAt, format.ErrCorrupt, "bool is %d", value[0])
 	default:
-		q.Value = t.decode(value)
+		q.Value = t.decode(value, t.size)
 	}
 	c.reserve("operators", paramBytes+int(c.Offset()-at))
 }

@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/vector"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -213,16 +212,15 @@ func ParseOpType(s string) (o OpType, ok bool) {
 type paramType struct {
 	list   bool // of int32 length
 	size   int  // in bytes, of an element of a list
-	decode func([]byte) any
-	encode func(any) (b []byte, ok bool) // false for a value of another type
+	decode func(b []byte, size int) any
 }
 
 // paramTypes are the types, by their code.
 var paramTypes = [...]paramType{
-	scalarOf[int32](4), scalarOf[int64](8), scalarOf[float32](4), scalarOf[float64](8), paramBool: scalarOf[bool](1),
-	listOf[int32](4), listOf[float32](4),
-	paramString:      {size: 1, decode: func(b []byte) any { return string(b) }, encode: func(v any) ([]byte, bool) { s, ok := v.(string); return []byte(s), ok }}, // extension
-	listOf[int64](8), // extension
+	{false, 4, first[int32]}, {false, 8, first[int64]}, {false, 4, first[float32]}, {false, 8, first[float64]}, paramBool: {false, 1, first[bool]},
+	{true, 4, every[int32]}, {true, 4, every[float32]},
+	paramString:             {false, 1, func(b []byte, _ int) any { return string(b) }}, // extension
+	{true, 8, every[int64]}, // extension
 }
 
 const (
@@ -230,21 +228,8 @@ const (
 	paramString = 7
 )
 
-func scalarOf[T any](size int) paramType {
-	return paramType{
-		size:   size,
-		decode: func(b []byte) any { return append(elements[T](b, size), *new(T))[0] },
-		encode: func(v any) ([]byte, bool) { x, ok := v.(T); return bytesOf([]T{x}, size), ok },
-	}
-}
-
-func listOf[T any](size int) paramType {
-	return paramType{
-		list: true, size: size,
-		decode: func(b []byte) any { return elements[T](b, size) },
-		encode: func(v any) ([]byte, bool) { x, ok := v.([]T); return bytesOf(x, size), ok },
-	}
-}
+func first[T any](b []byte, size int) any { return append(elements[T](b, size), *new(T))[0] }
+func every[T any](b []byte, size int) any { return elements[T](b, size) }
 
 // elements decodes a slice of numbers of the given size.
 func elements[T any](b []byte, size int) []T {
@@ -253,21 +238,11 @@ func elements[T any](b []byte, size int) []T {
 	return list
 }
 
-// bytesOf is the inverse of elements.
-func bytesOf[T any](list []T, size int) []byte {
-	b := make([]byte, len(list)*size)
-	vector.Copy(b, memory.BytesOf(list), size)
+// littleEndian is the inverse of elements for the memory of a slice.
+func littleEndian(native []byte, size int) []byte {
+	b := make([]byte, len(native))
+	vector.Copy(b, native, size)
 	return b
-}
-
-// encodeValue returns the code of a parameter's type, len(paramTypes) for none, and the value.
-func encodeValue(v any) (code uint8, b []byte) {
-	for code := range paramTypes {
-		if b, ok := paramTypes[code].encode(v); ok {
-			return uint8(code), b
-		}
-	}
-	return uint8(len(paramTypes)), nil
 }
 
 // Footer is the kind of checksum at the end of a file, which covers all bytes

@@ -12,6 +12,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/checksum"
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -90,7 +91,7 @@ func newDocument(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions, l
 		return nil, err
 	}
 	var head, graph wire.Buffer
-	c := coder{w: &head}
+	c := coder{w: &head, encode: encodeValue}
 	c.codeModel(m)
 	c.w = &graph
 	if c.codeOperators(&ops); c.Err() != nil {
@@ -210,6 +211,31 @@ func (d *document) front(first, graph, total int64) []byte {
 	b.Raw(d.head)
 	b.Fill(int(first)-b.Len(), 0)
 	return b.Bytes()
+}
+
+// encodeValue returns the code of a parameter's type, len(paramTypes) for none, and the value.
+func encodeValue(v any) (code uint8, b []byte) {
+	switch v := v.(type) {
+	case int32:
+		return 0, littleEndian(memory.BytesOf([]int32{v}), 4)
+	case int64:
+		return 1, littleEndian(memory.BytesOf([]int64{v}), 8)
+	case float32:
+		return 2, littleEndian(memory.BytesOf([]float32{v}), 4)
+	case float64:
+		return 3, littleEndian(memory.BytesOf([]float64{v}), 8)
+	case bool:
+		return paramBool, memory.BytesOf([]bool{v})
+	case []int32:
+		return 5, littleEndian(memory.BytesOf(v), 4)
+	case []float32:
+		return 6, littleEndian(memory.BytesOf(v), 4)
+	case string:
+		return paramString, []byte(v)
+	case []int64:
+		return 8, littleEndian(memory.BytesOf(v), 8)
+	}
+	return uint8(len(paramTypes)), nil
 }
 
 // planError returns the error for a part of a plan that cannot be written.
