@@ -133,7 +133,7 @@ func examples(t *testing.T, name string, imports types.Importer) map[string]bool
 // format aliases.
 func declaredIn(f *types.Func, name string) bool {
 	p, _ := public(f.Pkg().Path())
-	return p == name || name == "format" && p == "format/driver"
+	return p == name || name == "format" && slices.Contains(unstable, p)
 }
 
 // called returns a function's name, prefixed with the name of its receiver's type.
