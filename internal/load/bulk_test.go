@@ -279,7 +279,7 @@ func TestLoadAllEnds(t *testing.T) {
 		return []Request{{Tensor: "a", Bytes: make([]byte, 9<<20)}, {Tensor: "b", Floats: make([]float32, 11<<20)}}
 	}
 	r := &requests{ReaderAt: bytes.NewReader(data)}
-	m := open(t, source.FromReaderAt(r, int64(len(data))), &toy{tensors: tensors})
+	m := open(t, source.FromReaderAt(r, int64(len(data))), &toy{tensors: tensors}, func(c *Config) { c.Options.Workers = 1 }) // in order
 	err := m.LoadAll(context.Background(), list(), func(done, _ int64, _ string) { r.broken.Store(done > 10<<20) })
 	wantError(t, "a reader", err, errMine, `tensor "b"`)
 	ways(t, data, &toy{tensors: tensors}, func(t *testing.T, m *Model) {
