@@ -72,11 +72,16 @@ func (h *Handle) number() uint64 { return cmp.Or(h.current.Load(), &none).number
 
 // install makes g current.
 func (h *Handle) install(g *generation, took time.Duration) (uint64, error) {
-	g.number, g.since, g.took, g.stats = h.number()+1, time.Now(), took, g.model.Stats()
+	g.number = h.number() + 1
+	g.since = time.Now()
+	g.took = took
+	g.stats = g.model.Stats()
 	g.shared = g.stats.Mapped+g.stats.OnDemand > 0
 	h.update(func(s *Stats) {
 		s.Loads++
-		s.Overwritten, s.Missing, s.Stale = false, false, false
+		s.Overwritten = false
+		s.Missing = false
+		s.Stale = false
 	})
 	if old := h.current.Swap(g); old != nil {
 		defer old.retire() // also if Notify panics; Stats has the error

@@ -83,8 +83,12 @@ func (h *Handle) Stats() Stats {
 		s.Stale, s.Missing, s.Overwritten = false, false, false
 		return s
 	}
-	s.Generation, s.Format, s.Files = g.number, g.model.Format(), len(g.id.paths)-len(h.bundles())
-	s.FileSize, s.Mapped, s.Heap, s.Since, s.LoadTime = g.stats.FileSize, g.stats.Mapped, g.stats.Heap, g.since, g.took
+	s.Generation = g.number
+	s.Format = g.model.Format()
+	s.Files = len(g.id.paths) - len(h.bundles())
+	s.FileSize, s.Mapped, s.Heap = g.stats.FileSize, g.stats.Mapped, g.stats.Heap
+	s.Since = g.since
+	s.LoadTime = g.took
 	if info := g.id.infos[0]; info != nil {
 		s.Modified = info.ModTime()
 	}

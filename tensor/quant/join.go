@@ -140,7 +140,8 @@ func (j *joined) piece(mem *scratch, first, n int64) ([]float32, error) {
 	if row == last/j.cols {
 		from, to = from+col/j.width, from+last%j.cols/j.width+1
 	}
-	mem.values, mem.scales = slices.Grow(mem.values[:0], int(n))[:n], slices.Grow(mem.scales[:0], int(to-from))[:to-from]
+	mem.values = slices.Grow(mem.values[:0], int(n))[:n]
+	mem.scales = slices.Grow(mem.scales[:0], int(to-from))[:to-from]
 	if err := tensor.DecodeAt(mem.values, j.weight, first); err != nil {
 		return nil, err
 	}
