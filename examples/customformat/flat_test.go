@@ -264,7 +264,7 @@ func TestPublicOnly(t *testing.T) {
 		}
 	}
 	const module = "github.com/weightmap/weightmap/"
-	if d := cmp.Diff(map[string]bool{module + "format": true, module + "format/driver": true, module + "tensor": true}, used); d != "" {
+	if d := cmp.Diff(map[string]bool{module + "format": true, module + "format/driver": true, module + "format/plan": true, module + "tensor": true}, used); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 }
