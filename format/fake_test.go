@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -85,7 +86,7 @@ func (f fakeDirs) ParseDir(dir driver.Dir, x *driver.Index, _ *driver.Options) (
 	return f.parse(src, s, x)
 }
 
-func (f *fake) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
+func (f *fake) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, error) {
 	f.layouts++
 	var w wire.Buffer
 	w.Str(f.magic)

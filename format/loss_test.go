@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -22,7 +23,7 @@ type poor struct {
 // newPoor returns the format, which shows the plan in *seen.
 func newPoor(seen **Plan) Codec { return With(poor{&fake{name: "poor", magic: "POOR"}, seen}) }
 
-func (d poor) Losses(p *Plan, _ *driver.WriteOptions, l *driver.LossList) {
+func (d poor) Losses(p *Plan, _ *plan.WriteOptions, l *plan.LossList) {
 	l.AllQuantization(p, "no parameters")
 	l.AllMetadata(p, "no metadata")
 	for i := range p.Tensors {
@@ -30,7 +31,7 @@ func (d poor) Losses(p *Plan, _ *driver.WriteOptions, l *driver.LossList) {
 			l.Renamed(p, i, "too long")
 		}
 		if p.Tensors[i].DType != tensor.Uint8 {
-			l.Fixed(driver.LossDType, p.Tensors[i].Name, fmt.Errorf("%w: %v", ErrUnsupported, p.Tensors[i].DType))
+			l.Fixed(plan.LossDType, p.Tensors[i].Name, fmt.Errorf("%w: %v", ErrUnsupported, p.Tensors[i].DType))
 		}
 	}
 	if p.Graph == nil {
@@ -44,12 +45,12 @@ func (d poor) Losses(p *Plan, _ *driver.WriteOptions, l *driver.LossList) {
 			l.Attribute(p, i, j, fmt.Errorf("%w: no attributes", ErrUnsupported))
 		}
 		if n.Name != "" {
-			l.Converted(driver.LossLabel, n.Name, "no names")
+			l.Converted(plan.LossLabel, n.Name, "no names")
 		}
 	}
 }
 
-func (d poor) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
+func (d poor) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) {
 	*d.seen = p
 	return d.fake.Layout(p, o)
 }

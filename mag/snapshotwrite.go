@@ -6,13 +6,14 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // layoutSnapshot returns the layout of a snapshot container. It sorts the tensors
 // by the size of their elements, largest first.
-func layoutSnapshot(p *driver.Plan, common *driver.WriteOptions) (*driver.Layout, error) {
-	if driver.CreationTime(common) < 0 {
+func layoutSnapshot(p *plan.Plan, common *plan.WriteOptions) (*driver.Layout, error) {
+	if plan.CreationTime(common) < 0 {
 		return nil, refuse("timestamp", format.ErrUnsupported, "%v is before 1970", common.Time)
 	}
 	if len(p.Tensors) > snapMaxStrings {
@@ -36,7 +37,7 @@ func layoutSnapshot(p *driver.Plan, common *driver.WriteOptions) (*driver.Layout
 	if poolSize > snapMaxBlob {
 		return nil, refuse("tensors", format.ErrLimit, "%d bytes of names, the string pool has room for %d", poolSize, snapMaxBlob)
 	}
-	stamp := uint64(driver.CreationTime(common))
+	stamp := uint64(plan.CreationTime(common))
 	head := snapshotHead(p, order, pool, l.Offsets, stamp)
 	if padding := paddingString(pool, poolSize, len(head)); padding != "" {
 		head = snapshotHead(p, order, append(pool, padding), l.Offsets, stamp)
@@ -63,7 +64,7 @@ func paddingString(pool []string, poolSize, head int) string {
 }
 
 // snapshotHead returns everything before the data. Offsets are relative to its end.
-func snapshotHead(p *driver.Plan, order []int, pool []string, offsets []int64, stamp uint64) []byte {
+func snapshotHead(p *plan.Plan, order []int, pool []string, offsets []int64, stamp uint64) []byte {
 	var w wire.Buffer
 	w.Str(magic)
 	w.U32(wordSnapshot)

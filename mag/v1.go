@@ -5,6 +5,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 )
 
 func (p *parser) parseV1() {
@@ -101,7 +102,7 @@ func (p *parser) readMetadata(b []byte) {
 		if err := p.opts.Memory.Reserve(int64(metadataHead + len(key) + 32)); err != nil {
 			p.Fail("metadata", headerSize, err)
 		}
-		e := driver.Entry{Key: string(key), Value: int64(bits)}
+		e := plan.Entry{Key: string(key), Value: int64(bits)}
 		if kind == metadataFloat64 {
 			e.Value = math.Float64frombits(bits)
 		}

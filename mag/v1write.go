@@ -6,13 +6,14 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // layoutV1 returns the layout of version 1: header and records, then the tensors,
 // each at a multiple of 64. Since the records hold the digests, they are written
 // last, unless there are none.
-func layoutV1(p *driver.Plan, o *WriteOptions) (*driver.Layout, error) {
+func layoutV1(p *plan.Plan, o *WriteOptions) (*driver.Layout, error) {
 	if o.Checksum > CRC32 {
 		return nil, refuse("checksum", format.ErrUnsupported, "no form %d", o.Checksum)
 	}
@@ -50,7 +51,7 @@ func layoutV1(p *driver.Plan, o *WriteOptions) (*driver.Layout, error) {
 var gap = bytes.Repeat([]byte{gapByte}, dataAlign)
 
 // headV1 returns header and records.
-func headV1(p *driver.Plan, o *WriteOptions, offsets []int64, sums []uint64) []byte {
+func headV1(p *plan.Plan, o *WriteOptions, offsets []int64, sums []uint64) []byte {
 	var w wire.Buffer
 	w.Grow(headerSize + 2*typicalRecord*(len(p.Metadata)+len(p.Tensors)))
 	w.Str(magic)

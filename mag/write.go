@@ -7,6 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 )
 
 // Create starts writing a file to path. It writes a temporary file, which replaces
@@ -25,7 +26,7 @@ func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, er
 }
 
 // Layout implements driver.Layouter.
-func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
+func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) {
 	if d.opts.Snapshot {
 		return layoutSnapshot(p, o)
 	}

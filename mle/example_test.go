@@ -19,8 +19,13 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	path := write(&mle.WriteOptions{Compression: mle.MethodZstd, Signer: private})
+	path := temporary()
 	defer os.Remove(path)
+	w, err := mle.Create(path, small, &mle.WriteOptions{Compression: mle.MethodZstd, Signer: private})
+	if err != nil {
+		log.Fatal(err)
+	}
+	finish(w)
 
 	f, err := mle.Open(path, nil)
 	if err != nil {
@@ -40,26 +45,29 @@ func Example() {
 	// valid <nil>
 }
 
-// write writes a model of one tensor to a temporary file and returns its path.
-func write(o *mle.WriteOptions) (path string) {
+// small is a model of one tensor.
+var small = &format.Plan{
+	Metadata: format.Metadata{{Key: "epochs", Value: 3}},
+	Tensors:  []tensor.Info{{Name: "weight", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}},
+	Graph: &format.Graph{
+		Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
+		Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
+		Nodes:   []format.Node{{Op: "MatMul", Inputs: []string{"x", "weight"}, Outputs: []string{"y"}}},
+	},
+}
+
+// temporary returns the path of a new file.
+func temporary() string {
 	file, err := os.CreateTemp("", "*.mle")
 	if err != nil {
 		log.Fatal(err)
 	}
 	file.Close()
-	plan := &format.Plan{
-		Metadata: format.Metadata{{Key: "epochs", Value: 3}},
-		Tensors:  []tensor.Info{{Name: "weight", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}},
-		Graph: &format.Graph{
-			Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
-			Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
-			Nodes:   []format.Node{{Op: "MatMul", Inputs: []string{"x", "weight"}, Outputs: []string{"y"}}},
-		},
-	}
-	w, err := mle.Create(file.Name(), plan, o)
-	if err != nil {
-		log.Fatal(err)
-	}
+	return file.Name()
+}
+
+// finish writes the data of the small model.
+func finish(w *format.Writer) {
 	defer w.Abort()
 	data := []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40, 0, 0, 0x40, 0x40, 0, 0, 0x80, 0x40}
 	if err := w.WriteTensor("weight", bytes.NewReader(data)); err != nil {
@@ -68,7 +76,17 @@ func write(o *mle.WriteOptions) (path string) {
 	if err := w.Close(); err != nil {
 		log.Fatal(err)
 	}
-	return file.Name()
+}
+
+// write writes the small model to a temporary file and returns its path.
+func write(o *mle.WriteOptions) (path string) {
+	path = temporary()
+	w, err := mle.Create(path, small, o)
+	if err != nil {
+		log.Fatal(err)
+	}
+	finish(w)
+	return path
 }
 
 // Sign signs an existing file without encoding its sections again.

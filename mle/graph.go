@@ -11,7 +11,7 @@ import (
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -154,7 +154,7 @@ func (f *parsed) readAttributes(text json.RawMessage, at, attrsAt int64) error {
 func (f *parsed) structure() int64 { return f.h.Graph.Size + f.h.Metadata.Size }
 
 // neutral returns the neutral graph, nil if there are no nodes, inputs and outputs.
-func (f *parsed) neutral() (*driver.Graph, error) {
+func (f *parsed) neutral() (*plan.Graph, error) {
 	ir := &f.ir
 	if len(ir.Nodes)+len(ir.Inputs)+len(ir.Outputs) == 0 {
 		return nil, nil
@@ -163,10 +163,10 @@ func (f *parsed) neutral() (*driver.Graph, error) {
 		return nil, wire.Error(formatName, "graph", f.h.Graph.Offset, err)
 	}
 	n := newNamer(f)
-	g := &driver.Graph{Inputs: n.values(ir.Inputs), Outputs: n.values(ir.Outputs), Nodes: make([]driver.Node, len(ir.Nodes))}
+	g := &plan.Graph{Inputs: n.values(ir.Inputs), Outputs: n.values(ir.Outputs), Nodes: make([]plan.Node, len(ir.Nodes))}
 	for i := range ir.Nodes {
 		from := &ir.Nodes[i]
-		g.Nodes[i] = driver.Node{Op: from.Op.String(), Inputs: n.list(from.Inputs, from.Params), Outputs: n.list(from.Outputs, nil)}
+		g.Nodes[i] = plan.Node{Op: from.Op.String(), Inputs: n.list(from.Inputs, from.Params), Outputs: n.list(from.Outputs, nil)}
 		if len(from.Attributes) > 0 {
 			g.Nodes[i].Attributes = f.attributes[textKey(from.Attributes)]
 		}
@@ -271,7 +271,7 @@ func (n *namer) values(ids []uint32) []format.ValueInfo {
 }
 
 // attributes returns the entries of a JSON object as neutral attributes.
-func attributes(entries driver.Metadata) []format.Attribute {
+func attributes(entries plan.Metadata) []format.Attribute {
 	out := make([]format.Attribute, len(entries))
 	for i, e := range entries {
 		out[i] = format.Attribute{Name: e.Key, Value: attributeValue(e.Value)}

@@ -7,7 +7,7 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -19,9 +19,9 @@ import (
 // layout cannot hold becomes a loss.
 type graphBuilder struct {
 	ir        *IR
-	p         *driver.Plan
+	p         *plan.Plan
 	version   uint32
-	losses    *driver.LossList
+	losses    *plan.LossList
 	tensors   map[string]int // plan indices, by name
 	next      int            // the first tensor without a number
 	ids       map[string]uint32
@@ -37,7 +37,7 @@ type sharedList struct {
 }
 
 // buildIR returns the graph of a plan as an IR and adds its losses to l.
-func buildIR(p *driver.Plan, version int, l *driver.LossList) *IR {
+func buildIR(p *plan.Plan, version int, l *plan.LossList) *IR {
 	b := graphBuilder{ir: &IR{}, p: p, version: uint32(version), losses: l}
 	if p.Graph != nil {
 		b.tensors, b.ids = make(map[string]int, len(p.Tensors)), make(map[string]uint32, len(p.Tensors))
@@ -245,7 +245,7 @@ func (b *graphBuilder) object(i int, attributes []format.Attribute) json.RawMess
 }
 
 // checkIR checks that the caller's graph matches the plan and fits the layout.
-func checkIR(ir *IR, p *driver.Plan, version uint32) error {
+func checkIR(ir *IR, p *plan.Plan, version uint32) error {
 	names, next := map[string]bool{}, 0
 	for i := range ir.Tensors {
 		d := &ir.Tensors[i]

@@ -5,13 +5,13 @@ import (
 	"fmt"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // losses lists the parts of a plan that a file cannot hold.
-func (o *WriteOptions) losses(p *driver.Plan, l *driver.LossList) {
+func (o *WriteOptions) losses(p *plan.Plan, l *plan.LossList) {
 	if o.Quantized {
 		quantizedLosses(p, l)
 		p = asFloats(p)
@@ -53,8 +53,8 @@ func checkShape(t *tensor.Info) error {
 
 // metadataLosses lists entries that are not JSON or that readers would refuse, and an
 // entry with the key of the tensor names but other contents.
-func metadataLosses(p *driver.Plan, l *driver.LossList) {
-	l.UniqueMetadata(p, func(_ int, e driver.Entry) error {
+func metadataLosses(p *plan.Plan, l *plan.LossList) {
+	l.UniqueMetadata(p, func(_ int, e plan.Entry) error {
 		switch {
 		case e.Key != namesKey:
 			_, err := member(e.Key, e.Value)

@@ -9,7 +9,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/jsontext"
 )
@@ -100,8 +100,8 @@ func (f *parsed) readNames(s *jsonmeta.Scanner) error {
 }
 
 // restore removes a list of names that matches the tensors.
-func restore(p *driver.Plan) {
-	p.Metadata = slices.DeleteFunc(p.Metadata, func(e driver.Entry) bool {
+func restore(p *plan.Plan) {
+	p.Metadata = slices.DeleteFunc(p.Metadata, func(e plan.Entry) bool {
 		return e.Key == namesKey && namesTensors(e.Value, p.Tensors)
 	})
 }

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -26,7 +27,7 @@ type parsed struct {
 	head                    []byte // the first 144 bytes: the header, and more if it is shorter
 	meta, graph, table, sig []byte // the sections metadata, graph, compression and signature; nil if missing
 
-	metadata                   driver.Metadata
+	metadata                   plan.Metadata
 	rows                       []byte                            // the encoded descriptors
 	names                      []string                          // of the descriptors
 	namesErr                   error                             // the first error in the list of names

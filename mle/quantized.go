@@ -8,6 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -16,7 +17,7 @@ import (
 const mostExact = 1 << 20
 
 // asFloats returns the plan that readers of the file see: quantized tensors are float32.
-func asFloats(p *driver.Plan) *driver.Plan {
+func asFloats(p *plan.Plan) *plan.Plan {
 	out := *p
 	out.Tensors = make([]tensor.Info, len(p.Tensors))
 	for i, t := range p.Tensors {
@@ -62,7 +63,7 @@ func zeroByte(t *tensor.Info, channel int) int64 {
 }
 
 // quantizedLosses lists the tensors that a file with quantized tensors cannot hold.
-func quantizedLosses(p *driver.Plan, l *driver.LossList) {
+func quantizedLosses(p *plan.Plan, l *plan.LossList) {
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		switch {

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
@@ -49,7 +50,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 
 // Layout implements driver.Layouter. Version 2 does not stream, since its header has
 // checksums of the sections.
-func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
+func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) {
 	return &driver.Layout{
 		Encode:  func(t driver.Target) (driver.Encoder, error) { return encode(t, p, o, d.opts) },
 		Streams: d.opts.Version == 1, Ordered: d.opts.Quantized || d.opts.Compression != MethodNone, Secret: d.opts.Key != nil,
@@ -57,12 +58,12 @@ func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layo
 }
 
 // Losses implements driver.Lossy.
-func (d fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
+func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 	d.opts.losses(p, l)
 }
 
 // Configure implements driver.Configurable.
-func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
+func (d fileFormat) Configure(own any, s *plan.Storage) (driver.Driver, error) {
 	o, err := driver.OwnOptions(formatName, own, d.opts)
 	if err != nil {
 		return nil, err

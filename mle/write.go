@@ -7,6 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/codec/lz4"
 	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/seal"
@@ -37,7 +38,7 @@ func refuse(field string, sentinel error, text string, args ...any) error {
 
 // encode checks the options and the plan and starts a file. own has the options of this
 // format.
-func encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions, own WriteOptions) (driver.Encoder, error) {
+func encode(t driver.Target, p *plan.Plan, o *plan.WriteOptions, own WriteOptions) (driver.Encoder, error) {
 	if err := own.check(); err != nil {
 		return nil, err
 	}
@@ -59,9 +60,9 @@ func encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions, own WriteOp
 // encoder writes one file.
 type encoder struct {
 	t    driver.Target
-	base *driver.WriteOptions
+	base *plan.WriteOptions
 	o    *WriteOptions
-	plan *driver.Plan  // as readers see it
+	plan *plan.Plan    // as readers see it
 	from []tensor.Info // the tensors that the caller writes
 
 	h       Header
@@ -102,7 +103,7 @@ func (e *encoder) layout() error {
 	if ir != nil {
 		err = checkIR(ir, e.plan, uint32(e.o.Version))
 	} else {
-		ir = buildIR(e.plan, e.o.Version, &driver.LossList{})
+		ir = buildIR(e.plan, e.o.Version, &plan.LossList{})
 	}
 	if err != nil {
 		return err
@@ -240,7 +241,7 @@ func (e *encoder) Finish() error {
 		return err
 	}
 	if e.o.Signer != nil {
-		return sign(e.base.Context, e.t, h.Signature, end, e.o.Signer, driver.SignatureTime(e.base))
+		return sign(e.base.Context, e.t, h.Signature, end, e.o.Signer, plan.SignatureTime(e.base))
 	}
 	return nil
 }

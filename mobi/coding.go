@@ -10,6 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/wire"
 )
@@ -242,7 +243,7 @@ func (c *coder) codeParam(q *Param) {
 	switch {
 	case int(code) < len(paramTypes):
 	case c.w != nil:
-		c.Failf("parameter type", valueAt, format.ErrUnsupported, "MOBI has no parameters of type %s", driver.TypeName(q.Value))
+		c.Failf("parameter type", valueAt, format.ErrUnsupported, "MOBI has no parameters of type %s", plan.TypeName(q.Value))
 		return
 	default:
 		c.Failf("parameter type", valueAt-1, format.ErrUnsupported, "type %d", code)

@@ -5,16 +5,16 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // tensorLosses lists what records cannot hold of the tensors.
-func tensorLosses(p *driver.Plan, l *driver.LossList) {
+func tensorLosses(p *plan.Plan, l *plan.LossList) {
 	l.DTypes(p, "MOBI", dtypes[:])
 	for i := range p.Tensors {
 		if err := checkCount("rank", len(p.Tensors[i].Shape)); err != nil {
-			l.Fixed(driver.LossShape, p.Tensors[i].Name, err)
+			l.Fixed(plan.LossShape, p.Tensors[i].Name, err)
 		}
 	}
 }
@@ -22,8 +22,8 @@ func tensorLosses(p *driver.Plan, l *driver.LossList) {
 // graphLosses lists what operators and specs cannot hold of a neutral graph.
 type graphLosses struct {
 	*numbering
-	p *driver.Plan
-	l *driver.LossList
+	p *plan.Plan
+	l *plan.LossList
 }
 
 // find lists the losses and returns the operators of the graph, nil if the graph is
@@ -56,7 +56,7 @@ func (g graphLosses) find(model string) []Operator {
 	return ops
 }
 
-func (g graphLosses) label(what, why string) { g.l.Converted(driver.LossLabel, what, why) }
+func (g graphLosses) label(what, why string) { g.l.Converted(plan.LossLabel, what, why) }
 
 // specs lists the losses of inputs or outputs.
 func (g graphLosses) specs(kind string, values []format.ValueInfo) {
@@ -79,7 +79,7 @@ func (g graphLosses) specs(kind string, values []format.ValueInfo) {
 			g.l.Graph(fmt.Sprintf("%s %q", kind, v.Name), err)
 		}
 		if _, ok := TypeOf(v.DType); v.DType.Valid() && !ok {
-			g.l.Converted(driver.LossValue, v.Name, fmt.Sprintf("MOBI has no code for %v", v.DType))
+			g.l.Converted(plan.LossValue, v.Name, fmt.Sprintf("MOBI has no code for %v", v.DType))
 		}
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 )
 
 // The keys of File.Metadata and of the metadata of a plan.
@@ -17,24 +17,24 @@ const (
 	keyFlags     = "flags"              // int64, 0 to 2^32-1
 )
 
-func (f *parsed) metadata() driver.Metadata {
-	f.entries = [...]driver.Entry{
+func (f *parsed) metadata() plan.Metadata {
+	f.entries = [...]plan.Entry{
 		{Key: keyName, Value: f.model.name},
 		{Key: keyFramework, Value: int64(f.model.framework)},
-		{Key: keyCreated, Value: driver.Number(f.model.created)},
+		{Key: keyCreated, Value: plan.Number(f.model.created)},
 		{Key: keyFlags, Value: int64(f.header.Flags)},
 	}
 	return f.entries[:]
 }
 
 // set sets the field that corresponds to an entry of a plan's metadata.
-func (m *modelInfo) set(e driver.Entry) (err error) {
+func (m *modelInfo) set(e plan.Entry) (err error) {
 	var n uint64
 	switch e.Key {
 	case keyName:
 		s, ok := e.Value.(string)
 		if !ok {
-			return fmt.Errorf("%w: value of type %s", format.ErrUnsupported, driver.TypeName(e.Value))
+			return fmt.Errorf("%w: value of type %s", format.ErrUnsupported, plan.TypeName(e.Value))
 		}
 		m.name = s
 	case keyFramework:
@@ -56,7 +56,7 @@ func unsigned(v any, bits int) (uint64, error) {
 	switch v.(type) {
 	case int64, json.Number:
 	default:
-		return 0, fmt.Errorf("%w: value of type %s", format.ErrUnsupported, driver.TypeName(v))
+		return 0, fmt.Errorf("%w: value of type %s", format.ErrUnsupported, plan.TypeName(v))
 	}
 	n, err := strconv.ParseUint(fmt.Sprint(v), 10, bits)
 	if err != nil {

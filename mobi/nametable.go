@@ -5,7 +5,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -22,7 +22,7 @@ const (
 
 // addNames adds the names of a plan's tensors to operators, which it may modify.
 // lost reports the plan indices of tensors whose names no operator can hold.
-func addNames(ops []Operator, p *driver.Plan, ids []uint32) (_ []Operator, lost func(int) bool) {
+func addNames(ops []Operator, p *plan.Plan, ids []uint32) (_ []Operator, lost func(int) bool) {
 	left := map[int]bool{}
 	lost = func(i int) bool { return left[i] }
 	if len(ops) == 0 {
@@ -49,7 +49,7 @@ func addNames(ops []Operator, p *driver.Plan, ids []uint32) (_ []Operator, lost 
 }
 
 // nameOperators returns the name operators, without names, for a plan without operators.
-func nameOperators(p *driver.Plan, ids []uint32) (ops []Operator) {
+func nameOperators(p *plan.Plan, ids []uint32) (ops []Operator) {
 	var keys []string
 	for _, e := range p.Metadata {
 		if new(modelInfo).set(e) == nil {
@@ -119,21 +119,21 @@ func (t *nameTable) rename(s string) string {
 
 // restore implements driver.Parsed. It leaves the plan unchanged if names contradict
 // each other or the graph, which happens only in files of other writers.
-func (f *parsed) restore(p *driver.Plan) {
+func (f *parsed) restore(p *plan.Plan) {
 	t, ok := f.nameTable()
 	if p.Graph == nil || !ok || len(t.names) == 0 && !t.only || !t.fits(p) {
 		return
 	}
 	for i := range p.Graph.Nodes {
 		n := &p.Graph.Nodes[i]
-		n.Attributes = slices.DeleteFunc(n.Attributes, func(a driver.Attribute) bool {
+		n.Attributes = slices.DeleteFunc(n.Attributes, func(a plan.Attribute) bool {
 			input, name, ok := nameParam(a.Name, a.Value)
 			return ok && input < len(n.Inputs) && t.names[n.Inputs[input]] == name
 		})
 	}
 	eachName(p, func(s *string) { *s = t.rename(*s) })
 	if t.only {
-		p.Metadata = slices.DeleteFunc(p.Metadata, func(e driver.Entry) bool { return !slices.Contains(t.keys, e.Key) })
+		p.Metadata = slices.DeleteFunc(p.Metadata, func(e plan.Entry) bool { return !slices.Contains(t.keys, e.Key) })
 		p.Graph.Nodes = nil
 		if len(p.Graph.Inputs)+len(p.Graph.Outputs) == 0 {
 			p.Graph = nil
@@ -142,7 +142,7 @@ func (f *parsed) restore(p *driver.Plan) {
 }
 
 // fits reports whether all names would be unique after renaming.
-func (t *nameTable) fits(p *driver.Plan) bool {
+func (t *nameTable) fits(p *plan.Plan) bool {
 	owners := map[string]string{} // current names, by new name
 	fits := true
 	eachName(p, func(s *string) {
@@ -156,11 +156,11 @@ func (t *nameTable) fits(p *driver.Plan) bool {
 }
 
 // eachName calls f with the names of the tensors of a plan and of the values of its graph.
-func eachName(p *driver.Plan, f func(*string)) {
+func eachName(p *plan.Plan, f func(*string)) {
 	for i := range p.Tensors {
 		f(&p.Tensors[i].Name)
 	}
-	for _, values := range [][]driver.ValueInfo{p.Graph.Inputs, p.Graph.Outputs} {
+	for _, values := range [][]plan.ValueInfo{p.Graph.Inputs, p.Graph.Outputs} {
 		for i := range values {
 			f(&values[i].Name)
 		}

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -15,14 +16,14 @@ import (
 // parsed is an open file, except for its index.
 type parsed struct {
 	driver.Parsed
-	entries   [4]driver.Entry // the metadata
+	entries   [4]plan.Entry // the metadata
 	head      [headerSize]byte
 	digits    [10]byte // while parsing, the name of the current constant
 	src       driver.Source
 	index     *driver.Index
 	header    Header
 	model     modelInfo
-	graph     driver.Graph
+	graph     plan.Graph
 	operators []Operator
 	members   []member // by ascending index
 	wrong     error    // the footer is; for touch, whose calls do not overlap

@@ -8,7 +8,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -110,7 +110,7 @@ func sound(q *tensor.Quantization, d tensor.DType, shape tensor.Shape) bool {
 // addQuantization adds the parameters of quantized constants to the operators that
 // consume them, unless an operator already has some for the constant, which must be the same, and lists those
 // that are invalid or that the file cannot hold.
-func addQuantization(ops []Operator, p *driver.Plan, ids []uint32, l *driver.LossList) error {
+func addQuantization(ops []Operator, p *plan.Plan, ids []uint32, l *plan.LossList) error {
 	if !slices.ContainsFunc(p.Tensors, func(t tensor.Info) bool { return t.Quant != nil }) {
 		return nil
 	}

@@ -3,7 +3,7 @@ package mobi
 import (
 	"strconv"
 
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
 )
 
@@ -26,7 +26,7 @@ func (fileFormat) Operators() []contract.Operator {
 	ops := []contract.Operator{
 		{Name: "DepthwiseConv2D", ONNX: "Conv", Rank: 4, Depthwise: true, Attributes: []attr{kernel, stride, padding, dilation}},
 		{Name: "Conv2D", ONNX: "Conv", Rank: 4, Attributes: []attr{kernel, stride, padding, dilation, groups}},
-		{Name: "FullyConnected", ONNX: "Gemm", Flattens: true, Implied: []driver.Attribute{{Name: "transB", Value: int64(1)}}},
+		{Name: "FullyConnected", ONNX: "Gemm", Flattens: true, Implied: []plan.Attribute{{Name: "transB", Value: int64(1)}}},
 		{Name: "MaxPool2D", ONNX: "MaxPool", Rank: 4, Attributes: []attr{window, step, padding}},
 		{Name: "AvgPool2D", ONNX: "AveragePool", Rank: 4, Attributes: []attr{window, step, padding, counted}},
 		{Name: "BatchNorm", ONNX: "BatchNormalization", Inputs: 5,

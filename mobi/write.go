@@ -11,6 +11,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/checksum"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -49,8 +50,8 @@ type document struct {
 }
 
 // newDocument encodes a plan, lists what the file cannot hold of it, and checks that readers will accept the result.
-func newDocument(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions, l *driver.LossList) (*document, error) {
-	m := &modelInfo{framework: o.FrameworkVersion, created: uint64(driver.CreationTime(common)), flags: o.Flags}
+func newDocument(p *plan.Plan, common *plan.WriteOptions, o *WriteOptions, l *plan.LossList) (*document, error) {
+	m := &modelInfo{framework: o.FrameworkVersion, created: uint64(plan.CreationTime(common)), flags: o.Flags}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if t.Quant != nil {
@@ -61,7 +62,7 @@ func newDocument(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions, l
 		}
 	}
 	tensorLosses(p, l)
-	l.UniqueMetadata(p, func(_ int, e driver.Entry) error { return m.set(e) })
+	l.UniqueMetadata(p, func(_ int, e plan.Entry) error { return m.set(e) })
 	n := newNumbering(p.Tensors, p.Graph)
 	d := &document{flags: m.flags, footer: o.Footer, tensors: p.Tensors, ids: n.ids}
 	own := o.Inputs != nil || o.Outputs != nil || o.Operators != nil
@@ -104,7 +105,7 @@ func newDocument(p *driver.Plan, common *driver.WriteOptions, o *WriteOptions, l
 		return nil, planError("footer", fmt.Errorf("%w: %d", format.ErrUnsupported, o.Footer))
 	case own && p.Graph != nil:
 		return nil, planError("graph", fmt.Errorf("%w: both the plan and the options have one", format.ErrUnsupported))
-	case !dated && driver.CreationTime(common) < 0:
+	case !dated && plan.CreationTime(common) < 0:
 		return nil, planError("creation timestamp", fmt.Errorf("%w: %v is before 1970", format.ErrUnsupported, common.Time))
 	}
 	return d, nil

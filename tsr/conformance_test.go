@@ -25,14 +25,14 @@ func conformance() formattest.Config {
 	return formattest.Config{
 		Codec: codec,
 		Samples: []formattest.Sample{
-			{Name: "float32", Plan: plan(tensor.Float32, tensor.Shape{2, 3, 4, 5}), Structural: butType},
-			{Name: "int8", Plan: plan(tensor.Int8, tensor.Shape{2, 3, 5, 7}), Structural: header},
-			{Name: "int32", Plan: plan(tensor.Int32, tensor.Shape{2, 1, 1, 5}), Structural: butType},
-			{Name: "scalar", Plan: plan(tensor.Float32, tensor.Shape{}), Structural: nil},
-			{Name: "empty", Plan: plan(tensor.Int8, tensor.Shape{2, 0}), Structural: nil},
+			{Name: "float32", Plan: samplePlan(tensor.Float32, tensor.Shape{2, 3, 4, 5}), Structural: butType},
+			{Name: "int8", Plan: samplePlan(tensor.Int8, tensor.Shape{2, 3, 5, 7}), Structural: header},
+			{Name: "int32", Plan: samplePlan(tensor.Int32, tensor.Shape{2, 1, 1, 5}), Structural: butType},
+			{Name: "scalar", Plan: samplePlan(tensor.Float32, tensor.Shape{}), Structural: nil},
+			{Name: "empty", Plan: samplePlan(tensor.Int8, tensor.Shape{2, 0}), Structural: nil},
 		},
 		Files: []formattest.File{
-			{Name: "by hand", Bytes: changed(func(*fields) {}), Plan: plan(tensor.Int8, tensor.Shape{2, 3}), Data: map[string][]byte{"tensor": int8s(6)}},
+			{Name: "by hand", Bytes: changed(func(*fields) {}), Plan: samplePlan(tensor.Int8, tensor.Shape{2, 3}), Data: map[string][]byte{"tensor": int8s(6)}},
 			{Name: "trailing byte", Bytes: changed(func(f *fields) { f.extra = 1 }), Want: format.ErrCorrupt, Field: "data"},
 			{Name: "hole before the data", Bytes: changed(func(f *fields) { f.headerSize, f.extra = 128, 64 }), Want: format.ErrCorrupt, Field: "header_size"},
 			{Name: "unused dim", Bytes: changed(func(f *fields) { f.dims, f.ndim = [4]int32{1, 2, 1, 3}, 2 }), Want: format.ErrCorrupt, Field: "dims[1]"},
@@ -48,7 +48,7 @@ func conformance() formattest.Config {
 		ZeroCopy:      true,
 		Align:         headerSize,
 		Scale: func(_ int, elems int64) *format.Plan {
-			return plan(tensor.Float32, tensor.Shape{elems})
+			return samplePlan(tensor.Float32, tensor.Shape{elems})
 		},
 	}
 }

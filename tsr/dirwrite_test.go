@@ -38,7 +38,7 @@ func pair() (*format.Plan, map[string][]byte) {
 
 // TestCreatePlace checks when Create writes a file and when a directory.
 func TestCreatePlace(t *testing.T) {
-	one, oneData := plan(tensor.Int8, tensor.Shape{3}), map[string][]byte{"tensor": int8s(3)}
+	one, oneData := samplePlan(tensor.Int8, tensor.Shape{3}), map[string][]byte{"tensor": int8s(3)}
 	two, twoData := pair()
 	for _, c := range []struct {
 		name string

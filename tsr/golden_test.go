@@ -106,7 +106,7 @@ var golden = []struct {
 }
 
 // plan returns a plan with one tensor, named as in a file opened from memory.
-func plan(d tensor.DType, s tensor.Shape) *format.Plan {
+func samplePlan(d tensor.DType, s tensor.Shape) *format.Plan {
 	return &format.Plan{Tensors: []tensor.Info{{Name: "tensor", DType: d, Shape: s}}}
 }
 
@@ -114,7 +114,7 @@ func TestGoldenWrite(t *testing.T) {
 	for _, c := range golden {
 		t.Run(c.name, func(t *testing.T) {
 			var b bytes.Buffer
-			w, err := NewWriter(&b, plan(c.dtype, c.shape), nil)
+			w, err := NewWriter(&b, samplePlan(c.dtype, c.shape), nil)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -123,7 +123,7 @@ func TestGoldenWrite(t *testing.T) {
 				t.Errorf("stream: %s", diff)
 			}
 			path := filepath.Join(t.TempDir(), "w.tsr")
-			if w, err = Create(path, plan(c.dtype, c.shape), nil); err != nil {
+			if w, err = Create(path, samplePlan(c.dtype, c.shape), nil); err != nil {
 				t.Fatal(err)
 			}
 			finish(t, w, map[string][]byte{"tensor": c.file.data})

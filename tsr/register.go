@@ -5,6 +5,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 )
 
 // fileFormat is the driver, with the options that only this format has.
@@ -35,7 +36,7 @@ func (fileFormat) ParseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (
 }
 
 // Configure implements driver.Configurable.
-func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
+func (d fileFormat) Configure(own any, s *plan.Storage) (driver.Driver, error) {
 	o, err := driver.OwnOptions(name, own, d.opts)
 	return fileFormat{o}, err
 }

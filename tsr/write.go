@@ -10,6 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -35,7 +36,7 @@ func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, er
 }
 
 // wantsDir reports whether p is written as a directory.
-func (d fileFormat) wantsDir(p *driver.Plan, path string) bool {
+func (d fileFormat) wantsDir(p *plan.Plan, path string) bool {
 	if d.opts.directory {
 		return true
 	}
@@ -50,7 +51,7 @@ func (d fileFormat) wantsDir(p *driver.Plan, path string) bool {
 }
 
 // Layout implements driver.Layouter. Each file has a header and one tensor.
-func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
+func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) {
 	l := &driver.Layout{Size: headerSize + p.Tensors[0].Size, Offsets: []int64{headerSize}}
 	for i := range p.Tensors {
 		l.Parts = append(l.Parts, driver.Part{Bytes: encode(&p.Tensors[i])})
@@ -93,20 +94,20 @@ func encode(t *tensor.Info) []byte {
 }
 
 // Losses implements driver.Lossy.
-func (d fileFormat) Losses(p *driver.Plan, o *driver.WriteOptions, l *driver.LossList) {
+func (d fileFormat) Losses(p *plan.Plan, o *plan.WriteOptions, l *plan.LossList) {
 	l.TensorsOnly(p, "TSR")
 	l.DTypes(p, "TSR", dtypes)
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if len(t.Shape) > maxRank || slices.ContainsFunc(t.Shape, func(d int64) bool { return d > math.MaxInt32 }) {
-			l.Fixed(driver.LossShape, t.Name, fmt.Errorf("%w: shape %v, not up to 4 dims of 31 bits", format.ErrUnsupported, t.Shape))
+			l.Fixed(plan.LossShape, t.Name, fmt.Errorf("%w: shape %v, not up to 4 dims of 31 bits", format.ErrUnsupported, t.Shape))
 		}
 	}
 	switch n, dir := len(p.Tensors), d.wantsDir(p, o.Path); {
 	case n == 0:
-		l.Fixed(driver.LossTensors, "", fmt.Errorf("%w: there are none", format.ErrUnsupported))
+		l.Fixed(plan.LossTensors, "", fmt.Errorf("%w: there are none", format.ErrUnsupported))
 	case n > 1 && !dir:
-		l.Fixed(driver.LossTensors, "", fmt.Errorf("%w: %d: one file holds one tensor", format.ErrUnsupported, n))
+		l.Fixed(plan.LossTensors, "", fmt.Errorf("%w: %d: one file holds one tensor", format.ErrUnsupported, n))
 	case dir:
 		_, changed := fileNames(p.Tensors)
 		for _, c := range changed {

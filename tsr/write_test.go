@@ -21,17 +21,17 @@ var refusedPlans = []struct {
 }{
 	{"nil", nil, format.ErrUnsupported, "tensors"},
 	{"no tensors", &format.Plan{}, format.ErrUnsupported, "tensors"},
-	{"float64", plan(tensor.Float64, tensor.Shape{2}), format.ErrUnsupported, `tensor "tensor"`},
-	{"float16", plan(tensor.Float16, tensor.Shape{2}), format.ErrUnsupported, `tensor "tensor"`},
-	{"uint8", plan(tensor.Uint8, tensor.Shape{2}), format.ErrUnsupported, `tensor "tensor"`},
-	{"bool", plan(tensor.Bool, nil), format.ErrUnsupported, `tensor "tensor"`},
-	{"no dtype", plan(tensor.Invalid, nil), format.ErrDType, `tensor "tensor"`},
-	{"rank 5", plan(tensor.Int8, tensor.Shape{1, 1, 1, 1, 1}), format.ErrUnsupported, `tensor "tensor"`},
-	{"large dim", plan(tensor.Int8, tensor.Shape{0, math.MaxInt32 + 1}), format.ErrUnsupported, `tensor "tensor"`},
-	{"negative dim", plan(tensor.Int8, tensor.Shape{-1}), format.ErrShape, `tensor "tensor"`},
-	{"overflow", plan(tensor.Int8, tensor.Shape{1 << 30, 1 << 30, 1 << 30}), format.ErrShape, `tensor "tensor"`},
-	{"metadata", &format.Plan{Metadata: format.Metadata{{Key: "a", Value: "b"}}, Tensors: plan(tensor.Int8, nil).Tensors}, format.ErrUnsupported, `metadata "a"`},
-	{"graph", &format.Plan{Graph: &format.Graph{Name: "g"}, Tensors: plan(tensor.Int8, nil).Tensors}, format.ErrUnsupported, "graph"},
+	{"float64", samplePlan(tensor.Float64, tensor.Shape{2}), format.ErrUnsupported, `tensor "tensor"`},
+	{"float16", samplePlan(tensor.Float16, tensor.Shape{2}), format.ErrUnsupported, `tensor "tensor"`},
+	{"uint8", samplePlan(tensor.Uint8, tensor.Shape{2}), format.ErrUnsupported, `tensor "tensor"`},
+	{"bool", samplePlan(tensor.Bool, nil), format.ErrUnsupported, `tensor "tensor"`},
+	{"no dtype", samplePlan(tensor.Invalid, nil), format.ErrDType, `tensor "tensor"`},
+	{"rank 5", samplePlan(tensor.Int8, tensor.Shape{1, 1, 1, 1, 1}), format.ErrUnsupported, `tensor "tensor"`},
+	{"large dim", samplePlan(tensor.Int8, tensor.Shape{0, math.MaxInt32 + 1}), format.ErrUnsupported, `tensor "tensor"`},
+	{"negative dim", samplePlan(tensor.Int8, tensor.Shape{-1}), format.ErrShape, `tensor "tensor"`},
+	{"overflow", samplePlan(tensor.Int8, tensor.Shape{1 << 30, 1 << 30, 1 << 30}), format.ErrShape, `tensor "tensor"`},
+	{"metadata", &format.Plan{Metadata: format.Metadata{{Key: "a", Value: "b"}}, Tensors: samplePlan(tensor.Int8, nil).Tensors}, format.ErrUnsupported, `metadata "a"`},
+	{"graph", &format.Plan{Graph: &format.Graph{Name: "g"}, Tensors: samplePlan(tensor.Int8, nil).Tensors}, format.ErrUnsupported, "graph"},
 }
 
 func TestRefusedPlans(t *testing.T) {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
@@ -143,7 +144,7 @@ func (f *parsed) view(h *head, s *protobuf.Source, m *quantMemory) (v tensor.Vie
 }
 
 // graphOf decodes a graph in wire format whose tensors are those of a plan.
-func graphOf(b []byte, tensors []tensor.Info) (*driver.Graph, error) {
+func graphOf(b []byte, tensors []tensor.Info) (*plan.Graph, error) {
 	p := &parser{parsed: &parsed{index: &driver.Index{}}}
 	p.graph().Source = *protobuf.InMemory(b)
 	p.hdr.blocks[graphBlock].size = int64(len(b))

@@ -6,12 +6,13 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // losses lists the parts of a plan that a file cannot hold.
-func (d fileFormat) losses(p *driver.Plan, l *driver.LossList) {
+func (d fileFormat) losses(p *plan.Plan, l *plan.LossList) {
 	from, err := originalOf(p)
 	if err != nil {
 		l.Native("", err)
@@ -22,14 +23,14 @@ func (d fileFormat) losses(p *driver.Plan, l *driver.LossList) {
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if err := hasCode(t); err != nil {
-			l.Fixed(driver.LossDType, t.Name, err)
+			l.Fixed(plan.LossDType, t.Name, err)
 		}
 		if _, err := quantFields(t); err != nil && !from.quantizes(t) {
 			l.Quantization(p, i, err)
 		}
 	}
 	if from.metadata == nil {
-		l.UniqueMetadata(p, func(i int, e driver.Entry) error {
+		l.UniqueMetadata(p, func(i int, e plan.Entry) error {
 			_, err := jsonmeta.Marshal(format.Metadata{e}, jsonmeta.Options{})
 			if x, ok := e.Value.(float64); err == nil && ok && (math.IsNaN(x) || math.IsInf(x, 0)) {
 				l.ConvertedMetadata(p, i, fmt.Sprintf("JSON has no %v, a string takes its place", x))

@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
@@ -18,7 +18,7 @@ var planFields = onnxgraph.Bits(1, 2, 3, rawArm, externalArm)
 
 // native returns what a plan cannot hold. It leaves out the CompressedTensor
 // around a compressed tensor, since the writer chooses the compression.
-func (f *parsed) native() (*driver.Native, error) {
+func (f *parsed) native() (*plan.Native, error) {
 	meta := &f.payloads[metadataBlock]
 	n := f.graph().Size + meta.Size + 64*int64(len(f.records))
 	if err := f.memory.Reserve(n); err != nil {
@@ -55,7 +55,7 @@ func (f *parsed) native() (*driver.Native, error) {
 	if err != nil {
 		return nil, wire.Error(formatName, "graph", -1, err)
 	}
-	return &driver.Native{Format: formatName, Kinds: list, Raw: raw}, nil
+	return &plan.Native{Format: formatName, Kinds: list, Raw: raw}, nil
 }
 
 // nativeGraph returns the graph as a field of nativeMsg, nil if there is none.
@@ -147,17 +147,17 @@ func (f *parsed) tensorMessage(i int) (b []byte, err error) {
 
 // original is the decoded Native of a plan, updated to match the plan.
 type original struct {
-	graph     []byte              // without its initializers; nil if the plan has another
-	lost      []driver.NativeKind // lost if the plan has another graph
-	declared  map[string][]byte   // metadata and unknown fields of initializers, by the name in the plan
-	tensors   map[string][]byte   // and of tensors
-	tail      []byte              // unknown fields of the tensor block
-	signature []byte              // unknown fields of the signature block
-	metadata  []byte              // nil if the plan has other metadata
+	graph     []byte            // without its initializers; nil if the plan has another
+	lost      []plan.NativeKind // lost if the plan has another graph
+	declared  map[string][]byte // metadata and unknown fields of initializers, by the name in the plan
+	tensors   map[string][]byte // and of tensors
+	tail      []byte            // unknown fields of the tensor block
+	signature []byte            // unknown fields of the signature block
+	metadata  []byte            // nil if the plan has other metadata
 }
 
 // originalOf decodes the plan's Native, if it has one of this format.
-func originalOf(p *driver.Plan) (*original, error) {
+func originalOf(p *plan.Plan) (*original, error) {
 	n, o := p.Native, &original{declared: map[string][]byte{}, tensors: map[string][]byte{}}
 	if n == nil || n.Format != formatName {
 		return o, nil
@@ -175,7 +175,7 @@ func originalOf(p *driver.Plan) (*original, error) {
 		case 1:
 			lists, graph := onnxgraph.Split(graphMsg, b, onnxgraph.Bits(graphSchema.Initializers))
 			if err = keep(o.declared, &e, graphMsg, lists); err == nil {
-				decode := func(b []byte) (*driver.Graph, error) { return graphOf(b, p.Tensors) }
+				decode := func(b []byte) (*plan.Graph, error) { return graphOf(b, p.Tensors) }
 				o.graph, o.lost, err = e.Follow(graph, p.Graph, decode)
 			}
 		case 2:
@@ -195,7 +195,7 @@ func originalOf(p *driver.Plan) (*original, error) {
 }
 
 // isText reports whether b is a JSON text of m.
-func isText(b []byte, m driver.Metadata) bool {
+func isText(b []byte, m plan.Metadata) bool {
 	parsed, err := jsonmeta.Parse(b, jsonmeta.Options{})
 	if err != nil {
 		return false

@@ -6,6 +6,7 @@ import (
 	"strconv"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/protobuf"
@@ -21,8 +22,8 @@ type parsed struct {
 	memory          *driver.Memory
 	hdr             header
 	payloads        [numBlocks]payload
-	metadata        driver.Metadata
-	decoded         *driver.Graph  // of graph
+	metadata        plan.Metadata
+	decoded         *plan.Graph    // of graph
 	signature       *signatures    // nil without a signature block
 	records         []record       // by tensor
 	externals       []externalData // of external tensors, by record.external, and of those inside the graph

@@ -9,7 +9,7 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
@@ -39,7 +39,7 @@ func refuse(field string, err error) error {
 }
 
 // plan checks the options and the plan, and builds all that needs no tensor data.
-func (w *encoder) plan(p *driver.Plan) (err error) {
+func (w *encoder) plan(p *plan.Plan) (err error) {
 	o := w.o
 	w.hdr = header{compression: o.Compression, encrypted: o.Key != nil}
 	if o.Compression > Zstd {
@@ -57,7 +57,7 @@ func (w *encoder) plan(p *driver.Plan) (err error) {
 		return refuse("native", err)
 	}
 	w.sign = signing{by: o.Signer}
-	w.sign.unknown, w.sign.signer.Timestamp = w.from.signature, driver.SignatureTime(w.common)
+	w.sign.unknown, w.sign.signer.Timestamp = w.from.signature, plan.SignatureTime(w.common)
 	if err = w.sign.init(); err != nil {
 		return refuse("signer", err)
 	}
@@ -88,7 +88,7 @@ func (w *encoder) plan(p *driver.Plan) (err error) {
 }
 
 // planTensors makes the items. It places them unless some are compressed.
-func (w *encoder) planTensors(p *driver.Plan) (err error) {
+func (w *encoder) planTensors(p *plan.Plan) (err error) {
 	w.fixed = true
 	w.items = make([]item, len(p.Tensors))
 	for i := range p.Tensors {
@@ -181,7 +181,7 @@ func quantFields(info *tensor.Info) ([]byte, error) {
 }
 
 // graphBlock returns the message of the graph to write, nil for none.
-func (w *encoder) graphBlock(p *driver.Plan) (_ []byte, err error) {
+func (w *encoder) graphBlock(p *plan.Plan) (_ []byte, err error) {
 	if w.o.Graph != nil || p.Graph == nil {
 		return w.o.Graph, nil
 	}

@@ -5,6 +5,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
@@ -63,7 +64,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 }
 
 // Losses implements driver.Lossy.
-func (d fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
+func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 	d.losses(p, l)
 }
 
@@ -72,7 +73,7 @@ func (fileFormat) Operators() []contract.Operator { return nil }
 
 // Configure implements driver.Configurable. The compression applies to the
 // blocks and to all tensors.
-func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
+func (d fileFormat) Configure(own any, s *plan.Storage) (driver.Driver, error) {
 	o, err := driver.OwnOptions(formatName, own, d.opts)
 	if err != nil {
 		return nil, err

@@ -12,6 +12,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/seal"
@@ -35,7 +36,7 @@ func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, er
 // Layout implements driver.Layouter. The offset of a tensor depends on the
 // compressed sizes of the tensors before it. An encrypted tensor block is
 // assembled in memory.
-func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
+func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) {
 	w := &encoder{o: &d.opts, common: o}
 	if err := w.plan(p); err != nil {
 		return nil, err
@@ -50,7 +51,7 @@ func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layo
 // encoder writes one file.
 type encoder struct {
 	o      *WriteOptions
-	common *driver.WriteOptions
+	common *plan.WriteOptions
 	t      driver.Target
 	hdr    header
 	meta   []byte

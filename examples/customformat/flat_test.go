@@ -74,7 +74,7 @@ func with(change func(m *image)) []byte {
 }
 
 // plan returns the content of that file.
-func plan() *format.Plan {
+func samplePlan() *format.Plan {
 	return &format.Plan{Tensors: []tensor.Info{
 		{Name: "a", DType: tensor.Int8, Shape: tensor.Shape{2, 2}}, {Name: "b", DType: tensor.Float32, Shape: tensor.Shape{0}},
 	}}
@@ -124,7 +124,7 @@ func TestConformance(t *testing.T) {
 	for i, d := range dtypes {
 		long.Tensors = append(long.Tensors, tensor.Info{Name: fmt.Sprintf("%s.%d", strings.Repeat("layer.", 10), i), DType: d, Shape: tensor.Shape{int64(i), 3}})
 	}
-	intact := formattest.File{Name: "by hand", Bytes: with(func(*image) {}), Plan: plan(), Data: map[string][]byte{"a": values, "b": {}}}
+	intact := formattest.File{Name: "by hand", Bytes: with(func(*image) {}), Plan: samplePlan(), Data: map[string][]byte{"a": values, "b": {}}}
 	damaged := formattest.File{Name: "damaged data", Bytes: with(func(m *image) { m.records[0].sum++ }), VerifyErr: format.ErrChecksum}
 	formattest.Run(t, formattest.Config{
 		Codec:    format.With(Driver{}),
@@ -132,7 +132,7 @@ func TestConformance(t *testing.T) {
 		Align:    alignment,
 		Samples: []formattest.Sample{
 			{Name: "nothing", Plan: &format.Plan{}, Structural: structural},
-			{Name: "small", Plan: plan(), Structural: structural},
+			{Name: "small", Plan: samplePlan(), Structural: structural},
 			{Name: "all dtypes", Plan: long, Structural: structural},
 		},
 		Files: append(malformed, intact, damaged),
@@ -142,7 +142,7 @@ func TestConformance(t *testing.T) {
 // TestBytes checks that the writer produces the layout in the package comment.
 func TestBytes(t *testing.T) {
 	var out bytes.Buffer
-	w, err := format.With(Driver{}).NewWriter(&out, plan(), nil)
+	w, err := format.With(Driver{}).NewWriter(&out, samplePlan(), nil)
 	must(t, err)
 	for _, name := range []string{"b", "a"} {
 		must(t, w.WriteTensor(name, bytes.NewReader(map[string][]byte{"a": values}[name])))
@@ -156,7 +156,7 @@ func TestBytes(t *testing.T) {
 // TestOpen checks that package format detects the format, and maps, verifies and copies a file.
 func TestOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "model")
-	w, err := format.Create("flat", path, plan(), nil)
+	w, err := format.Create("flat", path, samplePlan(), nil)
 	must(t, err)
 	for _, name := range []string{"a", "b"} {
 		must(t, w.WriteTensor(name, bytes.NewReader(map[string][]byte{"a": values}[name])))

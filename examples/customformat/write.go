@@ -6,17 +6,18 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // Losses implements driver.Lossy.
-func (Driver) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
+func (Driver) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 	l.TensorsOnly(p, name)
 	l.DTypes(p, name, dtypes)
 }
 
 // Layout implements driver.Layouter. Everything but the checksums depends on the plan alone.
-func (Driver) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
+func (Driver) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, error) {
 	l := &driver.Layout{Size: headerSize, Sums: driver.CRC32}
 	for _, t := range p.Tensors {
 		l.Size += recordSize + 8*int64(len(t.Shape)) + int64(len(t.Name))

@@ -6,6 +6,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/tensor"
@@ -20,7 +21,7 @@ func (j *job) dequantize() error {
 	}
 	without := map[string]bool{}
 	for _, l := range j.lossesOf(j.infos()) {
-		without[l.Name] = without[l.Name] || l.Kind == driver.LossQuantization
+		without[l.Name] = without[l.Name] || l.Kind == plan.LossQuantization
 	}
 	t := newTranslator(j.to, nil, "")
 	g := t.graph
@@ -87,7 +88,7 @@ func (j *job) lossesOf(infos []tensor.Info) []format.Loss {
 	if err != nil {
 		return nil // format.Create reports it
 	}
-	_, err = driver.Fit(d, &format.Plan{Tensors: infos}, &driver.WriteOptions{Context: j.o.Context, Path: j.path}, nil)
+	_, err = driver.Fit(d, &format.Plan{Tensors: infos}, &plan.WriteOptions{Context: j.o.Context, Path: j.path}, nil)
 	return lossesIn(err)
 }
 

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -162,9 +163,9 @@ func (t *translator) run(source, target driver.Driver) {
 	to, ok := target.(contract.Vocabulary)
 	if !ok {
 		// Most formats without a vocabulary have no graphs, and refuse them.
-		var l driver.LossList
+		var l plan.LossList
 		if lossy, ok := target.(driver.Lossy); ok {
-			lossy.Losses(t.plan, &driver.WriteOptions{}, &l)
+			lossy.Losses(t.plan, &plan.WriteOptions{}, &l)
 		}
 		if l.HasGraph() {
 			return
@@ -417,7 +418,7 @@ func (j *job) refuse() error {
 	if len(j.gaps) == 0 {
 		return nil
 	}
-	_, err := driver.Fit(lacking{j.target, j.gaps}, j.to, &driver.WriteOptions{Context: j.o.Context, Path: j.path}, j.o.AcceptLoss)
+	_, err := driver.Fit(lacking{j.target, j.gaps}, j.to, &plan.WriteOptions{Context: j.o.Context, Path: j.path}, j.o.AcceptLoss)
 	losses := lossesIn(err)
 	if err != nil && losses == nil {
 		return err
@@ -438,7 +439,7 @@ type lacking struct {
 }
 
 // Losses implements driver.Lossy.
-func (d lacking) Losses(p *driver.Plan, o *driver.WriteOptions, l *driver.LossList) {
+func (d lacking) Losses(p *plan.Plan, o *plan.WriteOptions, l *plan.LossList) {
 	if p.Graph != nil {
 		for _, g := range d.gaps {
 			l.Graph(g.part, g.err)

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -37,7 +37,7 @@ func (t *translator) readONNX(in *format.Node) ([]*node, error) {
 		def, known := op.attrs[a.Name]
 		value := neutral(a.Value)
 		if !known || !typed(a.Name, value, def) {
-			return nil, fmt.Errorf("%w: attribute %q (%s)", format.ErrUnsupported, a.Name, driver.TypeName(a.Value))
+			return nil, fmt.Errorf("%w: attribute %q (%s)", format.ErrUnsupported, a.Name, plan.TypeName(a.Value))
 		}
 		n.attrs[a.Name] = value
 	}

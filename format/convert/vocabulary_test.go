@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -21,7 +22,7 @@ func (silent) Describe() driver.Description { return driver.Description{Name: "s
 // graphless is one that has no graphs.
 type graphless struct{ silent }
 
-func (graphless) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
+func (graphless) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 	l.TensorsOnly(p, "graphless")
 }
 
@@ -36,7 +37,7 @@ func (spoken) Operators() []contract.Operator {
 			{ONNX: "pads", Names: []string{"top", "left", "bottom", "right"}, Value: int64(0), Default: []int64{0, 0, 0, 0}},
 			{ONNX: "group", Names: []string{"groups", "cardinality"}, Alias: true, Value: int64(0), Default: int64(1)},
 		}},
-		{Name: "dense", ONNX: "Gemm", Implied: []driver.Attribute{{Name: "transB", Value: int64(0)}}},
+		{Name: "dense", ONNX: "Gemm", Implied: []plan.Attribute{{Name: "transB", Value: int64(0)}}},
 		{Name: "strange", ONNX: "NoSuchOperator"},
 	}
 }

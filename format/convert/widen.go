@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -52,7 +52,7 @@ func (j *job) fit() error {
 	takes := func(d tensor.DType) bool {
 		if _, ok := known[d]; !ok {
 			refused := j.lossesOf([]tensor.Info{{Name: "0", DType: d, Shape: tensor.Shape{1}}})
-			known[d] = !slices.ContainsFunc(refused, func(l format.Loss) bool { return l.Kind == driver.LossDType })
+			known[d] = !slices.ContainsFunc(refused, func(l format.Loss) bool { return l.Kind == plan.LossDType })
 		}
 		return known[d]
 	}
@@ -63,9 +63,9 @@ func (j *job) fit() error {
 		}
 		to, shape, why := it.to.DType, it.to.Shape, "a scalar is written with the shape [1]"
 		switch {
-		case l.Kind == driver.LossShape && len(shape) == 0:
+		case l.Kind == plan.LossShape && len(shape) == 0:
 			shape = tensor.Shape{1}
-		case l.Kind == driver.LossDType && !it.changes:
+		case l.Kind == plan.LossDType && !it.changes:
 			var err error
 			if to, err = j.fitting(it, takes); err != nil {
 				return err
@@ -74,7 +74,7 @@ func (j *job) fit() error {
 		default:
 			continue
 		}
-		l := format.Loss{Kind: driver.LossConversion, Name: it.to.Name, Why: why, Acceptable: true}
+		l := format.Loss{Kind: plan.LossConversion, Name: it.to.Name, Why: why, Acceptable: true}
 		if to != tensor.Invalid && j.accept(l) {
 			it.changes = it.changes || to != it.to.DType
 			it.to.DType, it.to.Shape = to, shape

@@ -10,7 +10,7 @@
 //	func (safetensors) Describe() driver.Description { ... }             // name, file endings
 //	func (safetensors) Detect(head []byte, size int64) bool { ... }      // by content
 //	func (safetensors) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) { ... }
-//	func (safetensors) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) { ... }
+//	func (safetensors) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) { ... }
 //
 //	func init() { format.Register(safetensors{}) }
 //

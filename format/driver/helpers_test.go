@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -27,7 +28,7 @@ type tensorsOnly struct{ driver.Driver }
 
 func (tensorsOnly) Describe() driver.Description { return driver.Description{Name: "plain"} }
 
-func (tensorsOnly) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
+func (tensorsOnly) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 	l.TensorsOnly(p, "plain")
 	l.DTypes(p, "plain", []tensor.DType{tensor.Int8})
 }
@@ -36,36 +37,36 @@ func (tensorsOnly) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.Loss
 // accepted goes.
 func TestTensorsOnly(t *testing.T) {
 	quant := &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{1}}
-	p := &driver.Plan{
-		Metadata: driver.Metadata{{Key: "k", Value: true}},
+	p := &plan.Plan{
+		Metadata: plan.Metadata{{Key: "k", Value: true}},
 		Tensors: []tensor.Info{
 			{Name: "q", DType: tensor.Int8, Quant: quant},
 			{Name: "f", DType: tensor.Float32},
 			{Name: "e", Encoding: &tensor.Encoding{Name: "Q4_0"}},
 		},
-		Graph: &driver.Graph{Name: "g"},
+		Graph: &plan.Graph{Name: "g"},
 	}
-	_, err := driver.Fit(tensorsOnly{}, p, &driver.WriteOptions{}, nil)
-	var losses *driver.LossError
+	_, err := driver.Fit(tensorsOnly{}, p, &plan.WriteOptions{}, nil)
+	var losses *plan.LossError
 	if !errors.As(err, &losses) {
 		t.Fatalf("%v, want a LossError", err)
 	}
-	want := []driver.Loss{
-		{Kind: driver.LossQuantization, Name: "q", Why: "plain has no quantization parameters", Acceptable: true},
-		{Kind: driver.LossMetadata, Name: "k", Why: "plain has no metadata (bool)", Acceptable: true},
-		{Kind: driver.LossGraph, Why: "plain has no graph", Acceptable: true},
-		{Kind: driver.LossDType, Name: "f", Why: "dtype float32 (plain has int8)"},
-		{Kind: driver.LossDType, Name: "e", Why: "dtype Q4_0 (plain has int8)"},
+	want := []plan.Loss{
+		{Kind: plan.LossQuantization, Name: "q", Why: "plain has no quantization parameters", Acceptable: true},
+		{Kind: plan.LossMetadata, Name: "k", Why: "plain has no metadata (bool)", Acceptable: true},
+		{Kind: plan.LossGraph, Why: "plain has no graph", Acceptable: true},
+		{Kind: plan.LossDType, Name: "f", Why: "dtype float32 (plain has int8)"},
+		{Kind: plan.LossDType, Name: "e", Why: "dtype Q4_0 (plain has int8)"},
 	}
 	if d := cmp.Diff(want, losses.Losses); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 	p.Tensors = p.Tensors[:1]
-	got, err := driver.Fit(tensorsOnly{}, p, &driver.WriteOptions{}, []string{"quantization", "metadata", "graph"})
+	got, err := driver.Fit(tensorsOnly{}, p, &plan.WriteOptions{}, []string{"quantization", "metadata", "graph"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(&driver.Plan{Tensors: []tensor.Info{{Name: "q", DType: tensor.Int8}}}, got); d != "" {
+	if d := cmp.Diff(&plan.Plan{Tensors: []tensor.Info{{Name: "q", DType: tensor.Int8}}}, got); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -61,14 +62,14 @@ type toyFile struct {
 	toy    toy
 	src    driver.Source
 	x      *driver.Index
-	meta   driver.Metadata
+	meta   plan.Metadata
 	values []int64 // offsets of the metadata's values
 	sums   []uint32
 	all    []byte // if the format copies everything
 }
 
 // Metadata implements driver.Parsed.
-func (f *toyFile) Metadata() (driver.Metadata, error) {
+func (f *toyFile) Metadata() (plan.Metadata, error) {
 	if !f.toy.has("aliases metadata") {
 		return f.meta, nil
 	}
@@ -157,7 +158,7 @@ func (f *toyFile) parse(c *wire.Cursor, tensors, entries int) error {
 		key := string(c.Bytes("key", uint64(c.U16("key length"))))
 		value := json.RawMessage(bytes.Clone(c.Bytes("value", uint64(c.U16("value length")))))
 		f.values = append(f.values, c.Offset()-int64(len(value)))
-		f.meta = append(f.meta, driver.Entry{Key: key, Value: value})
+		f.meta = append(f.meta, plan.Entry{Key: key, Value: value})
 	}
 	if c.Err() == nil && c.Left() > 0 {
 		c.Failf("size", c.Offset(), tensor.ErrCorrupt, "bytes left over")
@@ -295,7 +296,7 @@ func (f *toyFile) verify(v driver.Verification) error {
 // toyInPlace overwrites the old file before the new one is complete.
 type toyInPlace struct{ toy }
 
-func (y toyInPlace) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
+func (y toyInPlace) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) {
 	return &driver.Layout{Encode: func(t driver.Target) (driver.Encoder, error) {
 		if o.Path == "" {
 			return y.encode(t, p, o)
@@ -324,19 +325,19 @@ func (i inPlace) WriteAt(p []byte, off int64) (int, error) {
 type toyEncoder struct {
 	toy  toy
 	t    driver.Target
-	p    *driver.Plan
+	p    *plan.Plan
 	offs []int64
 	sums []uint32
 	seq  int
 	end  int64
-	meta driver.Metadata
+	meta plan.Metadata
 }
 
-func (y toy) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
+func (y toy) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) {
 	return &driver.Layout{Encode: func(t driver.Target) (driver.Encoder, error) { return y.encode(t, p, o) }}, nil
 }
 
-func (y toy) encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions) (driver.Encoder, error) {
+func (y toy) encode(t driver.Target, p *plan.Plan, o *plan.WriteOptions) (driver.Encoder, error) {
 	if t.Sequential() {
 		return nil, wire.Error("toy", "", -1, driver.ErrSequential)
 	}
@@ -372,7 +373,7 @@ func (y toy) encode(t driver.Target, p *driver.Plan, o *driver.WriteOptions) (dr
 
 func (e *toyEncoder) add(key string, value int64) {
 	// All numbers have the same length, so the layout does not depend on them.
-	e.meta = append(e.meta, driver.Entry{Key: key, Value: json.RawMessage(fmt.Sprintf("%20d", value))})
+	e.meta = append(e.meta, plan.Entry{Key: key, Value: json.RawMessage(fmt.Sprintf("%20d", value))})
 }
 
 func (e *toyEncoder) records() []byte {

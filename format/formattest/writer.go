@@ -11,6 +11,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 )
 
 // old is the content of the file that a failing writer was to replace.
@@ -79,7 +80,7 @@ type fragileDriver struct {
 }
 
 // Layout implements driver.Layouter.
-func (d fragileDriver) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
+func (d fragileDriver) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) {
 	l, err := d.Driver.(driver.Layouter).Layout(p, o)
 	if err == nil && l.Encode != nil {
 		encode := l.Encode

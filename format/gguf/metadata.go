@@ -6,7 +6,7 @@ import (
 	"encoding/json"
 	"math"
 
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/jsontext"
 	"github.com/weightmap/weightmap/internal/wire"
 )
@@ -21,11 +21,11 @@ type (
 
 // neutral returns the metadata with the types common to all formats. It is called on demand since
 // decoding a vocabulary takes longer than the rest of opening.
-func (f *parsed) neutral() (driver.Metadata, error) { return f.metadata(entry.neutral) }
+func (f *parsed) neutral() (plan.Metadata, error) { return f.metadata(entry.neutral) }
 
 // metadata returns the entries of the model, with their values as value returns
 // them, if the model may take the memory for that.
-func (f *parsed) metadata(value func(entry) any) (driver.Metadata, error) {
+func (f *parsed) metadata(value func(entry) any) (plan.Metadata, error) {
 	p := &f.parts[0]
 	if p.count == 0 {
 		return nil, nil
@@ -35,11 +35,11 @@ func (f *parsed) metadata(value func(entry) any) (driver.Metadata, error) {
 		return nil, wire.Error(formatName, "metadata", headerSize, err)
 	}
 	defer f.opts.Memory.Release(room)
-	m := make(driver.Metadata, 0, p.count)
+	m := make(plan.Metadata, 0, p.count)
 	for e := range entries(p.meta) {
 		// The metadata of a whole model does not tell how it was split.
 		if len(f.parts) == 1 || !isSplitKey(string(e.key)) {
-			m = append(m, driver.Entry{Key: string(e.key), Value: value(e)})
+			m = append(m, plan.Entry{Key: string(e.key), Value: value(e)})
 		}
 	}
 	return m, nil
@@ -55,7 +55,7 @@ const (
 func (e entry) neutral() any {
 	d := whole(e.value)
 	if e.typ != typeArray {
-		return driver.Number(d.value(e.typ))
+		return plan.Number(d.value(e.typ))
 	}
 	w := jsontext.Writer{Replace: true, B: make([]byte, 0, len(e.value))}
 	d.json(&w, e.typ)
@@ -65,7 +65,7 @@ func (e entry) neutral() any {
 // json writes the next value.
 func (d *decoder) json(w *jsontext.Writer, t valueType) {
 	if t != typeArray {
-		w.Value(driver.Number(d.value(t)))
+		w.Value(plan.Number(d.value(t)))
 		return
 	}
 	elem, n := d.list()
@@ -142,12 +142,12 @@ func elements[T any](n uint64, next func() T) []T {
 
 // native returns the metadata of the model with the types that they have in the
 // file. A copy within the format keeps these.
-func (f *parsed) native() (*driver.Native, error) {
-	return &driver.Native{Format: formatName, Raw: f.parts[0].meta}, nil
+func (f *parsed) native() (*plan.Native, error) {
+	return &plan.Native{Format: formatName, Raw: f.parts[0].meta}, nil
 }
 
 // originals returns the entries of the file that is copied, by key.
-func originals(p *driver.Plan) map[string]entry {
+func originals(p *plan.Plan) map[string]entry {
 	if p.Native == nil || p.Native.Format != formatName {
 		return nil
 	}

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
-	"github.com/weightmap/weightmap/format/driver"
 	_ "github.com/weightmap/weightmap/format/onnx"
+	"github.com/weightmap/weightmap/format/plan"
 	_ "github.com/weightmap/weightmap/format/safetensors"
 	_ "github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/tensor"
@@ -77,7 +77,7 @@ func TestCopyChanged(t *testing.T) {
 	}
 	whole := p.Native.Raw
 	for n := range len(whole) {
-		p.Native = &driver.Native{Format: formatName, Raw: whole[:n]}
+		p.Native = &plan.Native{Format: formatName, Raw: whole[:n]}
 		open(t, write(t, p, nil, nil)).Close()
 	}
 	p.Tensors = []tensor.Info{{Name: "t", Shape: tensor.Shape{3}, Encoding: &tensor.Encoding{Name: "type 99"}}}

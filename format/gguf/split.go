@@ -11,6 +11,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/shards"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -132,12 +133,12 @@ func (f *parsed) checkTotal() error {
 
 // Shards implements contract.Splitter, with names and metadata as gguf-split has them: the first
 // part has those of the model, and all say which part they are.
-func (fileFormat) Shards(path string, parts []*driver.Plan) (*contract.Files, error) {
+func (fileFormat) Shards(path string, parts []*plan.Plan) (*contract.Files, error) {
 	if len(parts) == 1 {
 		return &contract.Files{Paths: []string{path}}, nil
 	}
 	s := &contract.Files{}
-	meta := slices.DeleteFunc(parts[0].Metadata, func(e driver.Entry) bool { return isSplitKey(e.Key) })
+	meta := slices.DeleteFunc(parts[0].Metadata, func(e plan.Entry) bool { return isSplitKey(e.Key) })
 	total := 0
 	for _, p := range parts {
 		meta = withQuantVersion(meta, p.Tensors)
@@ -151,8 +152,8 @@ func (fileFormat) Shards(path string, parts []*driver.Plan) (*contract.Files, er
 	s.Paths = shards.Names(stem, len(parts), extension)
 	s.Old = append(s.Old, s.Paths...) // of a model of as many parts
 	for i, p := range parts {
-		p.Metadata = append(slices.Clip(meta), driver.Entry{Key: splitKeys[splitNo], Value: uint16(i)},
-			driver.Entry{Key: splitKeys[splitCount], Value: uint16(len(parts))}, driver.Entry{Key: splitKeys[splitTensors], Value: int32(total)})
+		p.Metadata = append(slices.Clip(meta), plan.Entry{Key: splitKeys[splitNo], Value: uint16(i)},
+			plan.Entry{Key: splitKeys[splitCount], Value: uint16(len(parts))}, plan.Entry{Key: splitKeys[splitTensors], Value: int32(total)})
 		meta = nil
 	}
 	return s, nil

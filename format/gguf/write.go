@@ -9,6 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -26,24 +27,24 @@ func NewWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (*format.Wri
 }
 
 // Losses implements driver.Lossy.
-func (fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
+func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 	l.AllQuantization(p, "GGUF has no quantization parameters next to the data")
 	l.AnyGraph(p, "GGUF has no graph")
 	was := originals(p)
-	l.UniqueMetadata(p, func(_ int, e driver.Entry) error { return checkEntry(e, was) })
+	l.UniqueMetadata(p, func(_ int, e plan.Entry) error { return checkEntry(e, was) })
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if _, ok := codeOf(t); !ok {
-			l.Fixed(driver.LossDType, t.Name, fmt.Errorf("%w: %s elements (GGUF has float16, bfloat16, float32, float64, int8 to int64, and its blocks)", format.ErrUnsupported, t.TypeName()))
+			l.Fixed(plan.LossDType, t.Name, fmt.Errorf("%w: %s elements (GGUF has float16, bfloat16, float32, float64, int8 to int64, and its blocks)", format.ErrUnsupported, t.TypeName()))
 		}
 		if len(t.Shape) > maxRank {
-			l.Fixed(driver.LossShape, t.Name, fmt.Errorf("%w: shape %v has more than %d dims", format.ErrUnsupported, t.Shape, maxRank))
+			l.Fixed(plan.LossShape, t.Name, fmt.Errorf("%w: shape %v has more than %d dims", format.ErrUnsupported, t.Shape, maxRank))
 		}
 	}
 }
 
 // checkEntry returns an error for an entry that would not be read back unchanged.
-func checkEntry(e driver.Entry, was map[string]entry) error {
+func checkEntry(e plan.Entry, was map[string]entry) error {
 	if err := tensor.CheckName(e.Key); err != nil {
 		return fmt.Errorf("%w as a metadata key", err)
 	}
@@ -59,7 +60,7 @@ func checkEntry(e driver.Entry, was map[string]entry) error {
 }
 
 // appendEntry appends type and value of an entry: as they were in the file that is copied, if unchanged.
-func appendEntry(b []byte, e driver.Entry, was map[string]entry) ([]byte, error) {
+func appendEntry(b []byte, e plan.Entry, was map[string]entry) ([]byte, error) {
 	if old := was[e.Key]; old.unchanged(e.Value) {
 		return append(binary.LittleEndian.AppendUint32(b, uint32(old.typ)), old.value...), nil
 	}
@@ -87,14 +88,14 @@ func plannedAlign(v any) (uint32, error) {
 }
 
 // aligned decides the alignment, and returns the metadata that say so.
-func (d fileFormat) aligned(meta driver.Metadata) (driver.Metadata, int64) {
+func (d fileFormat) aligned(meta plan.Metadata) (plan.Metadata, int64) {
 	n := d.align
-	i := slices.IndexFunc(meta, func(e driver.Entry) bool { return e.Key == keyAlignment })
+	i := slices.IndexFunc(meta, func(e plan.Entry) bool { return e.Key == keyAlignment })
 	if i >= 0 && n == 0 {
 		n, _ = plannedAlign(meta[i].Value) // Losses has checked it
 	}
 	n = cmp.Or(n, defaultAlign)
-	e := driver.Entry{Key: keyAlignment, Value: n}
+	e := plan.Entry{Key: keyAlignment, Value: n}
 	switch {
 	case i >= 0:
 		meta = slices.Clone(meta)
@@ -106,7 +107,7 @@ func (d fileFormat) aligned(meta driver.Metadata) (driver.Metadata, int64) {
 }
 
 // Layout implements driver.Layouter.
-func (d fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
+func (d fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, error) {
 	meta, align := d.aligned(p.Metadata)
 	if no, _ := meta.Get(splitKeys[splitNo]); no == nil || no == uint16(0) { // the first part says it for all
 		meta = withQuantVersion(meta, p.Tensors)
@@ -159,9 +160,9 @@ func refuse(field string, err error) error {
 }
 
 // withQuantVersion adds the version of the blocks where there are some and the metadata do not say.
-func withQuantVersion(meta driver.Metadata, tensors []tensor.Info) driver.Metadata {
+func withQuantVersion(meta plan.Metadata, tensors []tensor.Info) plan.Metadata {
 	if _, has := meta.Get(keyQuantVersion); has || !slices.ContainsFunc(tensors, func(t tensor.Info) bool { return t.Encoding == q8_0 }) {
 		return meta
 	}
-	return append(slices.Clip(meta), driver.Entry{Key: keyQuantVersion, Value: uint32(2)})
+	return append(slices.Clip(meta), plan.Entry{Key: keyQuantVersion, Value: uint32(2)})
 }

@@ -19,7 +19,7 @@ func dtypes() (list []tensor.DType) {
 	return list
 }
 
-func plan(d tensor.DType, s tensor.Shape) *format.Plan {
+func samplePlan(d tensor.DType, s tensor.Shape) *format.Plan {
 	return &format.Plan{Tensors: []tensor.Info{{Name: "array", DType: d, Shape: s}}}
 }
 
@@ -32,17 +32,17 @@ func TestConformanceFile(t *testing.T) {
 	formattest.Run(t, formattest.Config{
 		Codec: fileCodec,
 		Samples: []formattest.Sample{
-			{Name: "float32", Plan: plan(tensor.Float32, tensor.Shape{2, 3, 4, 5}), Structural: prefix},
-			{Name: "bool", Plan: plan(tensor.Bool, tensor.Shape{7}), Structural: prefix},
-			{Name: "complex64", Plan: plan(tensor.Complex64, tensor.Shape{2, 3}), Structural: prefix},
-			{Name: "scalar", Plan: plan(tensor.Float64, tensor.Shape{}), Structural: prefix},
-			{Name: "empty", Plan: plan(tensor.Int8, tensor.Shape{2, 0})},
+			{Name: "float32", Plan: samplePlan(tensor.Float32, tensor.Shape{2, 3, 4, 5}), Structural: prefix},
+			{Name: "bool", Plan: samplePlan(tensor.Bool, tensor.Shape{7}), Structural: prefix},
+			{Name: "complex64", Plan: samplePlan(tensor.Complex64, tensor.Shape{2, 3}), Structural: prefix},
+			{Name: "scalar", Plan: samplePlan(tensor.Float64, tensor.Shape{}), Structural: prefix},
+			{Name: "empty", Plan: samplePlan(tensor.Int8, tensor.Shape{2, 0})},
 			{Name: "complex128", Plan: &format.Plan{Tensors: []tensor.Info{{Name: "array", Encoding: &complex128, Shape: tensor.Shape{2, 2}}}}, Structural: prefix},
 		},
 		Files: []formattest.File{
 			{Name: "Fortran", Bytes: golden[len(golden)-9].file.bytes()},
-			{Name: "big-endian", Bytes: npy(dict(">f4", "False", "(3,)"), bigFloats(0, 1, 2)).bytes(), Plan: plan(tensor.Float32, tensor.Shape{3}), Data: map[string][]byte{"array": floats(3)}},
-			{Name: "misaligned", Bytes: npy(" "+dict("<f4", "False", "(2, 3)"), floats(6)).bytes(), Plan: plan(tensor.Float32, tensor.Shape{2, 3}), Data: map[string][]byte{"array": floats(6)}},
+			{Name: "big-endian", Bytes: npy(dict(">f4", "False", "(3,)"), bigFloats(0, 1, 2)).bytes(), Plan: samplePlan(tensor.Float32, tensor.Shape{3}), Data: map[string][]byte{"array": floats(3)}},
+			{Name: "misaligned", Bytes: npy(" "+dict("<f4", "False", "(2, 3)"), floats(6)).bytes(), Plan: samplePlan(tensor.Float32, tensor.Shape{2, 3}), Data: map[string][]byte{"array": floats(6)}},
 			{Name: "trailing byte", Bytes: append(f32().bytes(), 0), Want: format.ErrCorrupt, Field: "data"},
 			{Name: "structured", Bytes: npy(dict("[", "False", "()"), nil).bytes(), Want: format.ErrUnsupported, Field: "descr"},
 		},
@@ -57,7 +57,7 @@ func TestConformanceFile(t *testing.T) {
 		ZeroCopy:      true,
 		Align:         alignment,
 		Scale: func(_ int, elems int64) *format.Plan {
-			return plan(tensor.Float32, tensor.Shape{elems})
+			return samplePlan(tensor.Float32, tensor.Shape{elems})
 		},
 	})
 }
@@ -87,7 +87,7 @@ func TestConformanceArchive(t *testing.T) {
 			{Name: "small", Plan: small, Structural: structural},
 			{Name: "long", Plan: long, Structural: structural},
 			{Name: "empty", Plan: &format.Plan{}, Structural: structural},
-			{Name: "one", Plan: plan(tensor.Float32, tensor.Shape{2, 3}), Structural: structural},
+			{Name: "one", Plan: samplePlan(tensor.Float32, tensor.Shape{2, 3}), Structural: structural},
 		},
 		Files: []formattest.File{
 			{Name: "mixed", Bytes: mixed.bytes(), Plan: &format.Plan{Tensors: []tensor.Info{float("view", 2, 3), float("packed", 2, 3), float("big", 3), float("both", 2, 2)}},

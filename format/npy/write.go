@@ -7,6 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/zip"
 	"github.com/weightmap/weightmap/tensor"
@@ -39,10 +40,10 @@ func NewArchiveWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (*for
 
 // Losses implements driver.Lossy. A file is the name of its tensor; where a stream
 // ends up is not known.
-func (fileFormat) Losses(p *driver.Plan, o *driver.WriteOptions, l *driver.LossList) {
+func (fileFormat) Losses(p *plan.Plan, o *plan.WriteOptions, l *plan.LossList) {
 	losses(p, l, single)
 	if n := len(p.Tensors); n != 1 {
-		l.Fixed(driver.LossTensors, "", fmt.Errorf("%w: %d: a .npy file holds one tensor", format.ErrUnsupported, n))
+		l.Fixed(plan.LossTensors, "", fmt.Errorf("%w: %d: a .npy file holds one tensor", format.ErrUnsupported, n))
 		return
 	}
 	if name, err := nameOf(o.Path); o.Path != "" && (err != nil || name != p.Tensors[0].Name) {
@@ -51,20 +52,20 @@ func (fileFormat) Losses(p *driver.Plan, o *driver.WriteOptions, l *driver.LossL
 }
 
 // Losses implements driver.Lossy.
-func (archiveFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
+func (archiveFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 	losses(p, l, archive)
 }
 
 // losses lists what a .npy file or an archive cannot hold.
-func losses(p *driver.Plan, l *driver.LossList, kind string) {
+func losses(p *plan.Plan, l *plan.LossList, kind string) {
 	l.TensorsOnly(p, "NumPy")
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if e := elemFor(t); e == nil || e == &listed && (kind != archive || !isReadBack(t)) {
-			l.Fixed(driver.LossDType, t.Name, fmt.Errorf("%w: NumPy has no %s", format.ErrUnsupported, t.TypeName()))
+			l.Fixed(plan.LossDType, t.Name, fmt.Errorf("%w: NumPy has no %s", format.ErrUnsupported, t.TypeName()))
 		}
 		if len(t.Shape) > maxRank {
-			l.Fixed(driver.LossShape, t.Name, fmt.Errorf("%w: %d dims, NumPy has at most %d", format.ErrUnsupported, len(t.Shape), maxRank))
+			l.Fixed(plan.LossShape, t.Name, fmt.Errorf("%w: %d dims, NumPy has at most %d", format.ErrUnsupported, len(t.Shape), maxRank))
 		}
 	}
 }
@@ -77,7 +78,7 @@ func refuse(text string, args ...any) error {
 const tooLarge = "the file would exceed 2^63 bytes"
 
 // Layout implements driver.Layouter: a header and one tensor.
-func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
+func (fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, error) {
 	t := &p.Tensors[0]
 	head := encodeHeader(t)
 	at := int64(len(head))
@@ -88,7 +89,7 @@ func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout
 }
 
 // Layout implements driver.Layouter. All is known in advance except the checksums.
-func (archiveFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
+func (archiveFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, error) {
 	l, err := archiveLayout(p, make([]uint64, len(p.Tensors)))
 	if err != nil || len(p.Tensors) == 0 {
 		return l, err
@@ -102,7 +103,7 @@ func (archiveFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Lay
 }
 
 // archiveLayout returns the headers of all tensors, whose data has the given checksums, and the directory.
-func archiveLayout(p *driver.Plan, sums []uint64) (*driver.Layout, error) {
+func archiveLayout(p *plan.Plan, sums []uint64) (*driver.Layout, error) {
 	l := &driver.Layout{}
 	var central wire.Buffer
 	for i := range p.Tensors {

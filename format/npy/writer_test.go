@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -69,7 +70,7 @@ func TestLarge(t *testing.T) {
 		"more than 16 bits": make([]int64, 1<<16),
 	} {
 		t.Run(name, func(t *testing.T) {
-			p := &driver.Plan{}
+			p := &plan.Plan{}
 			for i, d := range dims {
 				p.Tensors = append(p.Tensors, tensor.Info{Name: fmt.Sprint("t", i), DType: tensor.Int8, Shape: tensor.Shape{d}, Size: d})
 			}

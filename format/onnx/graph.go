@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
@@ -39,7 +40,7 @@ func (f *parsed) readGraph(msg protobuf.Field) error {
 }
 
 // decodeGraph decodes a graph in wire form without initializers.
-func decodeGraph(b []byte) (*driver.Graph, error) {
+func decodeGraph(b []byte) (*plan.Graph, error) {
 	s := protobuf.InMemory(b)
 	f := newParsed(s, &driver.Index{}, &driver.Options{})
 	if err := f.readGraph(s.All()); err != nil {

@@ -5,12 +5,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/opsets"
 )
 
 // losses lists what of a plan a file cannot hold.
-func losses(p *driver.Plan, l *driver.LossList) {
+func losses(p *plan.Plan, l *plan.LossList) {
 	file, err := originalOf(p)
 	if err != nil {
 		l.Native("", err)
@@ -19,10 +19,10 @@ func losses(p *driver.Plan, l *driver.LossList) {
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if err := file.check(t); err != nil {
-			l.Fixed(driver.LossDType, t.Name, err)
+			l.Fixed(plan.LossDType, t.Name, err)
 		}
 		if len(t.Shape) > maxRank {
-			l.Fixed(driver.LossShape, t.Name, fmt.Errorf("%w: %d dims", format.ErrUnsupported, len(t.Shape)))
+			l.Fixed(plan.LossShape, t.Name, fmt.Errorf("%w: %d dims", format.ErrUnsupported, len(t.Shape)))
 		}
 	}
 	h := header{file: file}
@@ -32,7 +32,7 @@ func losses(p *driver.Plan, l *driver.LossList) {
 		case err != nil:
 			l.Metadata(p, i, err)
 		case converted:
-			l.ConvertedMetadata(p, i, "the format has strings, one takes the place of "+driver.TypeName(e.Value))
+			l.ConvertedMetadata(p, i, "the format has strings, one takes the place of "+plan.TypeName(e.Value))
 		}
 	}
 	if file != nil {
@@ -46,7 +46,7 @@ func losses(p *driver.Plan, l *driver.LossList) {
 }
 
 // graphLosses lists operators, dtypes and attribute values that only other formats have.
-func graphLosses(p *driver.Plan, l *driver.LossList) {
+func graphLosses(p *plan.Plan, l *plan.LossList) {
 	g := p.Graph
 	l.Initializers(p, "all tensors of a file are initializers of its graph")
 	if sets, _ := p.Metadata.Get(keyOperatorSets); sets == nil { // else the operators are ONNX's, of some version
@@ -56,10 +56,10 @@ func graphLosses(p *driver.Plan, l *driver.LossList) {
 }
 
 // operatorLosses refuses operators that ONNX's own set does not have, in graphs within nodes too.
-func operatorLosses(g *driver.Graph, l *driver.LossList) {
+func operatorLosses(g *plan.Graph, l *plan.LossList) {
 	for i := range g.Nodes {
 		op := ""
-		eachNode(&driver.Graph{Nodes: g.Nodes[i : i+1]}, func(n *driver.Node) {
+		eachNode(&plan.Graph{Nodes: g.Nodes[i : i+1]}, func(n *plan.Node) {
 			if op == "" && isOwn(n.Domain) && !opsets.Known(n.Op) {
 				op = n.Op
 			}
@@ -71,14 +71,14 @@ func operatorLosses(g *driver.Graph, l *driver.LossList) {
 }
 
 // eachNode calls f for the nodes of a graph, and of those in their attributes.
-func eachNode(g *driver.Graph, f func(*driver.Node)) {
+func eachNode(g *plan.Graph, f func(*plan.Node)) {
 	for i := 0; g != nil && i < len(g.Nodes); i++ {
 		f(&g.Nodes[i])
 		for _, a := range g.Nodes[i].Attributes {
 			switch v := a.Value.(type) {
-			case *driver.Graph:
+			case *plan.Graph:
 				eachNode(v, f)
-			case []*driver.Graph:
+			case []*plan.Graph:
 				for _, sub := range v {
 					eachNode(sub, f)
 				}

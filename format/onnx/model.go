@@ -9,6 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/protobuf"
@@ -36,9 +37,9 @@ const (
 )
 
 // metadata returns the fields of the model under their names, then metadata_props.
-func (m *model) metadata() driver.Metadata {
-	out := make(driver.Metadata, 0, 7+len(m.props))
-	add := func(key string, value any) { out = append(out, driver.Entry{Key: key, Value: value}) }
+func (m *model) metadata() plan.Metadata {
+	out := make(plan.Metadata, 0, 7+len(m.props))
+	add := func(key string, value any) { out = append(out, plan.Entry{Key: key, Value: value}) }
 	for num, value := range m.fields {
 		if value != nil {
 			add(modelKeys[num], value)
@@ -82,7 +83,7 @@ type header struct {
 }
 
 // take takes an entry of the metadata. converted reports whether it becomes a string.
-func (h *header) take(e driver.Entry) (converted bool, err error) {
+func (h *header) take(e plan.Entry) (converted bool, err error) {
 	if err := checkText(e.Key); err != nil {
 		return false, err
 	}
@@ -122,7 +123,7 @@ func (h *header) take(e driver.Entry) (converted bool, err error) {
 }
 
 // plan takes the metadata of a plan, and adds the fields that a model must have.
-func (h *header) plan(p *driver.Plan) error {
+func (h *header) plan(p *plan.Plan) error {
 	for _, e := range p.Metadata {
 		if _, err := h.take(e); err != nil {
 			return fmt.Errorf("metadata %q: %w", e.Key, err)
@@ -137,7 +138,7 @@ func (h *header) plan(p *driver.Plan) error {
 	}
 	domains := map[string]bool{}
 	if p.Graph != nil {
-		eachNode(p.Graph, func(n *driver.Node) { domains[n.Domain] = true })
+		eachNode(p.Graph, func(n *plan.Node) { domains[n.Domain] = true })
 	}
 	if len(domains) == 0 && len(h.opsets) == 0 {
 		domains[""] = true
@@ -237,7 +238,7 @@ func (w *writer) encode() (err error) {
 	}
 	graph := h.file.graph
 	if graph == nil {
-		named := driver.Graph{}
+		named := plan.Graph{}
 		if w.plan.Graph != nil {
 			named = *w.plan.Graph
 		}

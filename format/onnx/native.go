@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/protobuf"
@@ -15,7 +16,7 @@ import (
 
 // Native implements driver.Parsed: the model without the data of its tensors. Each is an
 // initializer with its name, type and the fields that only ONNX has.
-func (f *parsed) Native() (*driver.Native, error) {
+func (f *parsed) Native() (*plan.Native, error) {
 	n := f.src.Size()
 	for _, r := range f.records {
 		n += 64 - (r.end - r.at)
@@ -25,7 +26,7 @@ func (f *parsed) Native() (*driver.Native, error) {
 	}
 	defer f.o.Memory.Release(n)
 	raw, err := f.skeleton()
-	native := &driver.Native{Format: formatName, Raw: raw}
+	native := &plan.Native{Format: formatName, Raw: raw}
 	if err == nil {
 		native.Kinds, err = graphSchema.Kinds(modelMsg, raw, 0)
 	}
@@ -100,7 +101,7 @@ type original struct {
 	rest   []byte                 // the native fields of the model
 	graph  []byte                 // all but the initializers; nil if the plan has another
 	shells map[string]shell       // by the name in the plan
-	lost   []driver.Loss
+	lost   []plan.Loss
 }
 
 // shell holds the fields of an initializer other than its data.
@@ -111,7 +112,7 @@ type shell struct {
 }
 
 // originalOf reads the plan's Native, nil for one without.
-func originalOf(p *driver.Plan) (*original, error) {
+func originalOf(p *plan.Plan) (*original, error) {
 	n := p.Native
 	if n == nil || n.Format != formatName {
 		return nil, nil
@@ -177,7 +178,7 @@ func (c *original) split(b []byte, shells map[string]shell) error {
 }
 
 // follow updates everything to match the tensors of the plan.
-func (c *original) follow(p *driver.Plan, shells map[string]shell) (err error) {
+func (c *original) follow(p *plan.Plan, shells map[string]shell) (err error) {
 	e := onnxgraph.Editor{Schema: &graphSchema, Names: map[string]string{}, Fresh: map[string]bool{}, Gone: map[string]bool{}}
 	for name := range shells {
 		e.Gone[name] = true
@@ -225,7 +226,7 @@ func (c *original) follow(p *driver.Plan, shells map[string]shell) (err error) {
 }
 
 func (c *original) lose(kind, text string, args ...any) {
-	c.lost = append(c.lost, driver.Loss{Kind: driver.LossNative, Name: kind, Why: fmt.Sprintf(text, args...)})
+	c.lost = append(c.lost, plan.Loss{Kind: plan.LossNative, Name: kind, Why: fmt.Sprintf(text, args...)})
 }
 
 // imports reports whether the file imports the operators of a domain.

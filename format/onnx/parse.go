@@ -8,6 +8,7 @@ import (
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/protobuf"
@@ -28,7 +29,7 @@ type parsed struct {
 	files   external.Files
 	unknown map[string]*tensor.Encoding
 	model   model
-	decoded *driver.Graph
+	decoded *plan.Graph
 }
 
 // record locates the message of a tensor in the file.

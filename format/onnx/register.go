@@ -3,6 +3,7 @@ package onnx
 import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
 )
 
@@ -50,10 +51,10 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 }
 
 // Losses implements driver.Lossy.
-func (fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) { losses(p, l) }
+func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) { losses(p, l) }
 
 // Layout implements driver.Layouter.
-func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layout, error) {
+func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) {
 	w, err := newWriter(p, o, &d.opts)
 	if err != nil {
 		return nil, err
@@ -72,7 +73,7 @@ func (d fileFormat) Layout(p *driver.Plan, o *driver.WriteOptions) (*driver.Layo
 func (fileFormat) Operators() []contract.Operator { return nil }
 
 // Configure implements driver.Configurable.
-func (d fileFormat) Configure(own any, s *driver.Storage) (driver.Driver, error) {
+func (d fileFormat) Configure(own any, s *plan.Storage) (driver.Driver, error) {
 	o, err := driver.OwnOptions(formatName, own, d.opts)
 	if err != nil {
 		return nil, err

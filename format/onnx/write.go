@@ -9,6 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
@@ -35,8 +36,8 @@ func refuse(field string, err error) error {
 
 // writer holds the layout of a model. It is the Encoder if there is external data.
 type writer struct {
-	plan *driver.Plan
-	o    *driver.WriteOptions
+	plan *plan.Plan
+	o    *plan.WriteOptions
 
 	front, before, after []byte           // the model without its tensors
 	shells               map[string]shell // by tensor
@@ -50,7 +51,7 @@ type writer struct {
 }
 
 // newWriter lays out a plan.
-func newWriter(p *driver.Plan, o *driver.WriteOptions, own *WriteOptions) (w *writer, err error) {
+func newWriter(p *plan.Plan, o *plan.WriteOptions, own *WriteOptions) (w *writer, err error) {
 	w = &writer{plan: p, o: o, offs: make([]int64, len(p.Tensors))}
 	if own.ExternalFrom > 0 {
 		if w.ext, err = external.NewFile(external.Format{Driver: fileFormat{}, Locations: locations}, own.External, o.Path); err != nil {

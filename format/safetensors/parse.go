@@ -10,6 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/foreign"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/shards"
@@ -35,7 +36,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 
 // parseIndex parses the index of a sharded model and all shards.
 func parseIndex(src driver.Source, x *driver.Index, o *driver.Options, out *driver.Parsed) error {
-	var all []driver.Metadata
+	var all []plan.Metadata
 	join := shards.Model{Format: formatName, Open: func(src driver.Source, s driver.Space, y *driver.Index) error {
 		meta, err := parseShard(src, s, y, o)
 		all = append(all, meta)
@@ -45,11 +46,11 @@ func parseIndex(src driver.Source, x *driver.Index, o *driver.Options, out *driv
 	if err != nil {
 		return err
 	}
-	own = slices.DeleteFunc(own, func(e driver.Entry) bool { // describes the files
+	own = slices.DeleteFunc(own, func(e plan.Entry) bool { // describes the files
 		return e.Key == "total_size" || e.Key == "total_parameters"
 	})
 	differ := 0
-	out.Metadata, differ = shards.Merge(append([]driver.Metadata{own}, all...)...)
+	out.Metadata, differ = shards.Merge(append([]plan.Metadata{own}, all...)...)
 	if unlisted > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("tensors of shards that the index does not name, and that are left out: %d", unlisted))
 	}
@@ -61,7 +62,7 @@ func parseIndex(src driver.Source, x *driver.Index, o *driver.Options, out *driv
 
 // parseShard parses a shard. If the file is something else, such as a Git LFS pointer, the error
 // says so.
-func parseShard(src driver.Source, space driver.Space, y *driver.Index, o *driver.Options) (driver.Metadata, error) {
+func parseShard(src driver.Source, space driver.Space, y *driver.Index, o *driver.Options) (plan.Metadata, error) {
 	head, err := driver.Prefix(src, driver.SniffLen)
 	if err != nil {
 		return nil, err
@@ -75,7 +76,7 @@ func parseShard(src driver.Source, space driver.Space, y *driver.Index, o *drive
 }
 
 // parseFile parses a file with tensors into x. head is its beginning.
-func parseFile(src driver.Source, head []byte, space driver.Space, x *driver.Index, o *driver.Options) (driver.Metadata, error) {
+func parseFile(src driver.Source, head []byte, space driver.Space, x *driver.Index, o *driver.Options) (plan.Metadata, error) {
 	c := wire.NewCursor(formatName, head, 0)
 	n := c.U64("header length")
 	switch {
@@ -129,7 +130,7 @@ type entry struct {
 }
 
 // header parses the header b.
-func (p *parser) header(b []byte) (meta driver.Metadata, err error) {
+func (p *parser) header(b []byte) (meta plan.Metadata, err error) {
 	// Estimate the number of tensors. A wrong estimate costs allocations, and at most a few times
 	// the size of the header. An entry has three commas besides those between dims, and one after
 	// it; two braces are not entries.

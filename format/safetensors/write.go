@@ -13,6 +13,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/jsontext"
 	"github.com/weightmap/weightmap/internal/shards"
@@ -33,24 +34,24 @@ func NewWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (*format.Wri
 }
 
 // Losses implements driver.Lossy.
-func (fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossList) {
+func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 	l.AllQuantization(p, "the format has no quantization parameters")
 	l.AnyGraph(p, "the format holds no graph")
-	l.UniqueMetadata(p, func(i int, e driver.Entry) error {
+	l.UniqueMetadata(p, func(i int, e plan.Entry) error {
 		text, err := e.Text()
 		_, isText := e.Value.(string)
 		switch {
 		case err == nil && !utf8.ValidString(e.Key+text):
 			err = fmt.Errorf("%w: invalid UTF-8", format.ErrCorrupt)
 		case err == nil && !isText:
-			l.ConvertedMetadata(p, i, "the format has strings, one takes the place of "+driver.TypeName(e.Value))
+			l.ConvertedMetadata(p, i, "the format has strings, one takes the place of "+plan.TypeName(e.Value))
 		}
 		return err
 	})
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if rankOf(t) < 0 && !isListed(t) {
-			l.Fixed(driver.LossDType, t.Name, fmt.Errorf("%w: the format has no %s", format.ErrUnsupported, t.TypeName()))
+			l.Fixed(plan.LossDType, t.Name, fmt.Errorf("%w: the format has no %s", format.ErrUnsupported, t.TypeName()))
 		}
 		if t.Name == metadataKey {
 			l.Renamed(p, i, "the format keeps its metadata under this name")
@@ -60,7 +61,7 @@ func (fileFormat) Losses(p *driver.Plan, _ *driver.WriteOptions, l *driver.LossL
 
 // Layout implements driver.Layouter. It orders tensors as the reference does: by descending index
 // in dtypes, then by name. Unknown dtypes come last.
-func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout, error) {
+func (fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, error) {
 	names := namesOf(p)
 	order, ranks := make([]int, len(names)), make([]int, len(names))
 	for i := range order {
@@ -126,7 +127,7 @@ func (fileFormat) Layout(p *driver.Plan, _ *driver.WriteOptions) (*driver.Layout
 }
 
 // namesOf returns the tensor names to write. The reserved name gets a suffix.
-func namesOf(p *driver.Plan) []string {
+func namesOf(p *plan.Plan) []string {
 	names := make([]string, len(p.Tensors))
 	for i := range p.Tensors {
 		names[i] = p.Tensors[i].Name
@@ -143,7 +144,7 @@ func namesOf(p *driver.Plan) []string {
 
 // Shards implements contract.Splitter with the file names and index of the Hugging Face Hub. Every
 // shard has all metadata.
-func (fileFormat) Shards(path string, parts []*driver.Plan) (*contract.Files, error) {
+func (fileFormat) Shards(path string, parts []*plan.Plan) (*contract.Files, error) {
 	path = strings.TrimSuffix(path, indexEnd) // the index of the model
 	stem := strings.TrimSuffix(path, extension)
 	s := &contract.Files{Paths: []string{path}, Old: oldShards(path + indexEnd)}

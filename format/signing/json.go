@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -14,7 +15,7 @@ import (
 // encoding/json. After an error, all values read are zero.
 type object struct {
 	prefix string // of its fields in errors
-	values driver.Metadata
+	values plan.Metadata
 	err    *error // the first error, shared by all objects of a text
 }
 
@@ -38,7 +39,7 @@ func parseObject(b []byte, prefix string) (object, error) {
 	return object{prefix, values, new(error)}, err
 }
 
-// value parses the value at the scanner's position. Objects become driver.Metadata.
+// value parses the value at the scanner's position. Objects become plan.Metadata.
 func value(s *jsonmeta.Scanner, b []byte) (any, error) {
 	switch at := s.Offset(); {
 	case at < len(b) && b[at] == '{':
@@ -84,7 +85,7 @@ func get[T any](o object, key string) T {
 
 // object returns the object at key.
 func (o object) object(key string) object {
-	return object{o.prefix + key + ".", get[driver.Metadata](o, key), o.err}
+	return object{o.prefix + key + ".", get[plan.Metadata](o, key), o.err}
 }
 
 // objects returns the objects of the array at key, which must not be empty.
@@ -94,7 +95,7 @@ func (o object) objects(key string) (out []object) {
 		o.fail(key, tensor.ErrCorrupt, "it is empty")
 	}
 	for i, v := range list {
-		e, ok := v.(driver.Metadata)
+		e, ok := v.(plan.Metadata)
 		if !ok {
 			o.fail(key, tensor.ErrCorrupt, "element %d is no JSON object", i)
 		}

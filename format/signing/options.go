@@ -4,6 +4,7 @@ import (
 	"fmt"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 )
 
 // Options controls how files are listed and hashed. A nil *Options is the zero value.
@@ -26,7 +27,7 @@ type Options struct {
 	// Workers is the number of goroutines that hash. If 0, it is the number of CPUs.
 	Workers int
 	// Progress is called with the number of bytes hashed.
-	Progress driver.Progress
+	Progress plan.Progress
 }
 
 // checked returns a copy of o with clean paths in Ignore.

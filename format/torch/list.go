@@ -9,6 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/zip"
 	"github.com/weightmap/weightmap/tensor"
@@ -68,7 +69,7 @@ func (r *reading) value(v any) error {
 	case string, bool, int64, float64:
 		name, err := r.name()
 		if err == nil {
-			r.meta = append(r.meta, driver.Entry{Key: name, Value: v})
+			r.meta = append(r.meta, plan.Entry{Key: name, Value: v})
 		}
 		return err
 	case tuple:

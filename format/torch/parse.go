@@ -8,6 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/shards"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/zip"
@@ -22,7 +23,7 @@ type reading struct {
 	places []zip.Place    // by tensor of this file
 	byKey  map[string]int // index of each storage
 	big    bool           // elements are big-endian
-	meta   driver.Metadata
+	meta   plan.Metadata
 	notes  []string
 	walk   walk
 }
@@ -68,7 +69,7 @@ func parseIndex(m *zip.Tensors, src driver.Source, o *driver.Options, out *drive
 	if err != nil {
 		return err
 	}
-	var all []driver.Metadata
+	var all []plan.Metadata
 	for _, r := range files {
 		all = append(all, r.meta)
 		out.Notes = append(out.Notes, r.notes...)

@@ -61,10 +61,10 @@ func (c *counts) report() bool {
 		what               string
 		have, most, target int
 	}{
-		{"lines of the library", c.lines["library"], 38010, 33000},
-		{"lines of kit and tools", c.lines["kit and tools"], 7369, 4600},
-		{"lines of tests", c.lines["tests"], 50983, 42000},
-		{"exported names of format/driver", c.names["format/driver"], 396, 230},
+		{"lines of the library", c.lines["library"], 36990, 33000},
+		{"lines of kit and tools", c.lines["kit and tools"], 6169, 4600},
+		{"lines of tests", c.lines["tests"], 49050, 42000},
+		{"exported names of format/driver", c.names["format/driver"], 230, 230},
 		{"interfaces of format/driver", c.interfaces["format/driver"], 14, 14},
 		{"exported names of format", c.names["format"], 170, 170},
 		{"exported names of tensor", c.names["tensor"], 150, 150},

@@ -1,13 +1,16 @@
 package contract
 
-import "github.com/weightmap/weightmap/format/driver"
+import (
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
+)
 
 // Splitter is a driver.Layouter that can spread a model over several files.
 type Splitter interface {
 	driver.Layouter
 	// Shards returns the files for the parts of a plan for a model at path, and completes the
 	// metadata of the parts. A single part becomes an ordinary file.
-	Shards(path string, parts []*driver.Plan) (*Files, error)
+	Shards(path string, parts []*plan.Plan) (*Files, error)
 }
 
 // Files are the files of a model.

@@ -2,7 +2,9 @@
 // convert translates by way of ONNX, and models in several files.
 package contract
 
-import "github.com/weightmap/weightmap/format/driver"
+import (
+	"github.com/weightmap/weightmap/format/plan"
+)
 
 // Vocabulary is a driver.Driver that defines the operators of its graphs, so that graphs can be
 // translated to and from other formats. Graphs of a format without a Vocabulary can only be
@@ -32,7 +34,7 @@ type Operator struct {
 	// for each index of the first dim.
 	Flattens bool
 	// Implied lists ONNX attributes that these nodes have implicitly.
-	Implied    []driver.Attribute
+	Implied    []plan.Attribute
 	Attributes []Attribute
 }
 

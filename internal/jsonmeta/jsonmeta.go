@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -55,7 +56,7 @@ func (e *Error) Unwrap() error { return tensor.ErrCorrupt }
 
 // Parse returns the entries of b, which must be one JSON object, as the package comment describes.
 // Values are as Scanner.Value returns them.
-func Parse(b []byte, o Options) (driver.Metadata, error) {
+func Parse(b []byte, o Options) (plan.Metadata, error) {
 	s := NewScanner(b, o)
 	m, err := s.metadata(true)
 	if err == nil {
@@ -65,10 +66,10 @@ func Parse(b []byte, o Options) (driver.Metadata, error) {
 }
 
 // Metadata parses an object with unique keys, which may have NUL characters.
-func (s *Scanner) Metadata() (driver.Metadata, error) { return s.metadata(false) }
+func (s *Scanner) Metadata() (plan.Metadata, error) { return s.metadata(false) }
 
 // metadata counts the entries, so that their memory is known before it is allocated, and then decodes them.
-func (s *Scanner) metadata(plainKeys bool) (driver.Metadata, error) {
+func (s *Scanner) metadata(plainKeys bool) (plan.Metadata, error) {
 	end, n := *s, 0
 	if err := end.Object(func([]byte, int) error { n++; return end.Skip() }); err != nil {
 		return nil, err
@@ -78,9 +79,9 @@ func (s *Scanner) metadata(plainKeys bool) (driver.Metadata, error) {
 			return nil, err
 		}
 	}
-	m, offsets := slices.Grow(driver.Metadata(nil), n), make([]int, 0, n)
+	m, offsets := slices.Grow(plan.Metadata(nil), n), make([]int, 0, n)
 	err := s.Object(func(name []byte, at int) (err error) {
-		e := driver.Entry{Key: string(name)}
+		e := plan.Entry{Key: string(name)}
 		switch {
 		case plainKeys && s.lone >= at:
 			return &Error{int64(s.lone), unpaired}
@@ -101,7 +102,7 @@ func (s *Scanner) metadata(plainKeys bool) (driver.Metadata, error) {
 }
 
 // unique returns an error for the first key that occurs twice.
-func unique(m driver.Metadata, offsets []int) error {
+func unique(m plan.Metadata, offsets []int) error {
 	order := make([]int, len(m))
 	for i := range order {
 		order[i] = i

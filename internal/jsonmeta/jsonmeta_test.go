@@ -8,11 +8,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-func parse(text string) (driver.Metadata, error) {
+func parse(text string) (plan.Metadata, error) {
 	return Parse([]byte(text), Options{LoneSurrogates: true})
 }
 

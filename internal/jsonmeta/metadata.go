@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/jsontext"
 )
 
@@ -84,7 +85,7 @@ func Float(text string) (x float64, exact bool) {
 // Marshal returns m as a JSON object with its keys in order. Raw values and json.Number are written
 // unchanged. NaN and infinities, which JSON lacks, become strings, as in
 // format.Metadata.MarshalJSON. Marshal fails if Parse would refuse the result with the options o.
-func Marshal(m driver.Metadata, o Options) ([]byte, error) {
+func Marshal(m plan.Metadata, o Options) ([]byte, error) {
 	var w jsontext.Writer
 	w.Raw("{")
 	for i, e := range m {
@@ -112,7 +113,7 @@ func Marshal(m driver.Metadata, o Options) ([]byte, error) {
 // Value converts v to one of the types of format.Entry, by marshaling if necessary. If that fails,
 // it returns the error as the value, and Marshal returns it.
 func Value(v any) any {
-	switch v := driver.Number(v).(type) {
+	switch v := plan.Number(v).(type) {
 	case nil, string, bool, int64, float64, json.Number, json.RawMessage, error:
 		return v
 	default:

@@ -10,6 +10,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/fault"
 	"github.com/weightmap/weightmap/internal/foreign"
 	"github.com/weightmap/weightmap/internal/memory"
@@ -356,7 +357,7 @@ func (m *Model) Do(f func() error) error {
 }
 
 // Metadata returns the file's key-value pairs, nil when there are none.
-func (m *Model) Metadata() (meta driver.Metadata, err error) {
+func (m *Model) Metadata() (meta plan.Metadata, err error) {
 	if m.parsed.Metadata == nil && m.parsed.LazyMetadata == nil {
 		return nil, nil
 	}
@@ -371,7 +372,7 @@ func (m *Model) Metadata() (meta driver.Metadata, err error) {
 }
 
 // Graph returns the graph, nil when there is none.
-func (m *Model) Graph() (g *driver.Graph, err error) {
+func (m *Model) Graph() (g *plan.Graph, err error) {
 	if m.parsed.Graph != nil {
 		err = m.within(func() error { g = m.parsed.Graph; return nil })
 	}
@@ -379,7 +380,7 @@ func (m *Model) Graph() (g *driver.Graph, err error) {
 }
 
 // Native returns the contents that only the format can store, nil for nothing.
-func (m *Model) Native() (n *driver.Native, err error) {
+func (m *Model) Native() (n *plan.Native, err error) {
 	if m.parsed.Native == nil {
 		return nil, nil
 	}

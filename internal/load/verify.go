@@ -10,6 +10,7 @@ import (
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/checksum"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/work"
@@ -18,7 +19,7 @@ import (
 
 // VerifyOptions are the options of Verify.
 type VerifyOptions struct {
-	Progress driver.Progress
+	Progress plan.Progress
 	Trusted  crypto.PublicKey
 	Tensors  []string
 	Workers  int

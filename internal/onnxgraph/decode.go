@@ -6,7 +6,7 @@ import (
 	"strconv"
 	"strings"
 
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -24,10 +24,10 @@ type Decoder struct {
 	names      []string
 	text       strings.Builder
 	strings    Arena[string]
-	attributes Arena[driver.Attribute]
+	attributes Arena[plan.Attribute]
 	integers   Arena[int64]
 	floats     Arena[float32]
-	dims       Arena[driver.Dim]
+	dims       Arena[plan.Dim]
 }
 
 // Sizes of values in memory, including the name that is sorted to find duplicates.
@@ -54,23 +54,23 @@ type Format interface {
 }
 
 // Decode decodes the outermost graph, whose message is at the given nesting level.
-func (d *Decoder) Decode(msg protobuf.Field, level int) (*driver.Graph, error) {
+func (d *Decoder) Decode(msg protobuf.Field, level int) (*plan.Graph, error) {
 	d.main = level
 	return d.graph(nil, level, msg, msg.At)
 }
 
 // graph decodes a graph. If its field occurs more than once, the messages are merged into g; at is
 // the offset of the first.
-func (d *Decoder) graph(g *driver.Graph, level int, msg protobuf.Field, at int64) (*driver.Graph, error) {
+func (d *Decoder) graph(g *plan.Graph, level int, msg protobuf.Field, at int64) (*plan.Graph, error) {
 	if g == nil {
-		g = &driver.Graph{Initializers: d.Undeclared}
+		g = &plan.Graph{Initializers: d.Undeclared}
 	}
 	m, to := d.Schema.Graph, d.graphFields(g)
 	err := d.read(m, msg, level, &to)
 	if err == nil && level > d.main {
 		err = distinct(d, m, d.Initializers, g.Initializers, func(s *string) string { return *s }, at)
 	}
-	name := func(v *driver.ValueInfo) string { return v.Name }
+	name := func(v *plan.ValueInfo) string { return v.Name }
 	if err == nil {
 		err = distinct(d, m, d.Inputs, g.Inputs, name, at)
 	}
@@ -117,11 +117,11 @@ func (d *Decoder) field(w *protobuf.Walk, level int, to *places) {
 		}
 	case *initializers:
 		d.initializer(w, level, (*[]string)(p))
-	case *[]driver.Node:
+	case *[]plan.Node:
 		if n := add(d, w, nil, p, nodeBytes); n != nil {
 			w.Err = d.node(n, w.Def.Message, *f, level+1)
 		}
-	case *[]driver.Attribute:
+	case *[]plan.Attribute:
 		if a := add(d, w, &d.attributes, p, attributeBytes); a != nil {
 			w.Err = d.attribute(a, w.Def.Message, *f, level+1)
 		}
@@ -139,8 +139,8 @@ func (d *Decoder) field(w *protobuf.Walk, level int, to *places) {
 			p.at = f.At
 		}
 		p.graph, w.Err = d.graph(p.graph, level+1, *f, p.at)
-	case *[]*driver.Graph:
-		var g *driver.Graph
+	case *[]*plan.Graph:
+		var g *plan.Graph
 		g, w.Err = d.graph(nil, level+1, *f, f.At)
 		*p = append(*p, g)
 	case *[]tensor.View:
@@ -156,7 +156,7 @@ func (d *Decoder) field(w *protobuf.Walk, level int, to *places) {
 func (d *Decoder) value(w *protobuf.Walk, level int, place any) {
 	f := &w.Field
 	switch p := place.(type) {
-	case *[]driver.ValueInfo:
+	case *[]plan.ValueInfo:
 		if v := add(d, w, nil, p, valueBytes); v != nil {
 			inner := valueFields(v)
 			w.Err = d.read(w.Def.Message, *f, level+1, &inner)
@@ -172,10 +172,10 @@ func (d *Decoder) value(w *protobuf.Walk, level int, place any) {
 		}
 	case *shape:
 		*p = orEmpty(*p)
-		w.Err = d.read(w.Def.Message, *f, level+1, &places{shapeDim: (*[]driver.Dim)(p)})
-	case *[]driver.Dim:
+		w.Err = d.read(w.Def.Message, *f, level+1, &places{shapeDim: (*[]plan.Dim)(p)})
+	case *[]plan.Dim:
 		if dim := add(d, w, &d.dims, p, dimBytes); dim != nil {
-			dim.Size = driver.DynamicDim
+			dim.Size = plan.DynamicDim
 			w.Err = d.read(w.Def.Message, *f, level+1, &places{dimValue: &dim.Size, dimParam: &dim.Symbol})
 		}
 	default:
@@ -184,12 +184,12 @@ func (d *Decoder) value(w *protobuf.Walk, level int, place any) {
 }
 
 // node decodes a node.
-func (d *Decoder) node(n *driver.Node, m *protobuf.Message, msg protobuf.Field, level int) error {
+func (d *Decoder) node(n *plan.Node, m *protobuf.Message, msg protobuf.Field, level int) error {
 	to := d.nodeFields(n)
 	if err := d.read(m, msg, level, &to); err != nil {
 		return err
 	}
-	return distinct(d, m, nodeAttributes, n.Attributes, func(a *driver.Attribute) string { return a.Name }, msg.At)
+	return distinct(d, m, nodeAttributes, n.Attributes, func(a *plan.Attribute) string { return a.Name }, msg.At)
 }
 
 // initializer decodes an initializer of a graph at a level.
@@ -217,7 +217,7 @@ type attributeValues struct {
 	tensor   tensorPieces
 	graph    subgraph
 	tensors  []tensor.View
-	graphs   []*driver.Graph
+	graphs   []*plan.Graph
 }
 
 // tensorPieces is a tensor in an attribute, whose messages may have to be merged.
@@ -228,12 +228,12 @@ type tensorPieces struct {
 
 // subgraph is a graph in an attribute, which begins at an offset.
 type subgraph struct {
-	graph *driver.Graph
+	graph *plan.Graph
 	at    int64
 }
 
 // attribute decodes an attribute.
-func (d *Decoder) attribute(a *driver.Attribute, m *protobuf.Message, msg protobuf.Field, level int) (err error) {
+func (d *Decoder) attribute(a *plan.Attribute, m *protobuf.Message, msg protobuf.Field, level int) (err error) {
 	var v attributeValues
 	to := places{
 		attributeName: &a.Name,

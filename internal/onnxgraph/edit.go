@@ -4,7 +4,7 @@ import (
 	"bytes"
 	"fmt"
 
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -45,7 +45,7 @@ func (e *Editor) Message(out []byte, m *protobuf.Message, b []byte) ([]byte, err
 
 // Follow returns the graph with these changes, without its initializers, if it is the plan's then.
 // Otherwise it returns nil and what is lost with it.
-func (e *Editor) Follow(graph []byte, plan *driver.Graph, decode func([]byte) (*driver.Graph, error)) (_ []byte, lost []driver.NativeKind, err error) {
+func (e *Editor) Follow(graph []byte, plan *plan.Graph, decode func([]byte) (*plan.Graph, error)) (_ []byte, lost []plan.NativeKind, err error) {
 	edited, err := e.Message(make([]byte, 0, len(graph)), e.Schema.Graph, graph)
 	if err != nil {
 		return nil, nil, err

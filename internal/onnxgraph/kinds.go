@@ -5,7 +5,7 @@ import (
 	"maps"
 	"slices"
 
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -18,10 +18,10 @@ const (
 
 // Kinds lists the native fields of a valid message by kind. level is 0 for a message that contains
 // a graph, 1 for a graph.
-func (sc *Schema) Kinds(m *protobuf.Message, b []byte, level int) ([]driver.NativeKind, error) {
-	k, s := kinds{sc, map[string]*driver.NativeKind{}}, protobuf.InMemory(b)
+func (sc *Schema) Kinds(m *protobuf.Message, b []byte, level int) ([]plan.NativeKind, error) {
+	k, s := kinds{sc, map[string]*plan.NativeKind{}}, protobuf.InMemory(b)
 	err := k.fields(m, s, s.All(), make([]byte, 0, 1<<10), level)
-	var out []driver.NativeKind
+	var out []plan.NativeKind
 	for _, name := range slices.Sorted(maps.Keys(k.found)) {
 		out = append(out, *k.found[name])
 	}
@@ -30,7 +30,7 @@ func (sc *Schema) Kinds(m *protobuf.Message, b []byte, level int) ([]driver.Nati
 
 type kinds struct {
 	*Schema
-	found map[string]*driver.NativeKind
+	found map[string]*plan.NativeKind
 }
 
 // fields adds the native fields of a message. place is its path: field numbers, with an index for
@@ -72,7 +72,7 @@ func (k *kinds) fields(m *protobuf.Message, s *protobuf.Source, msg protobuf.Fie
 func (k *kinds) add(name string, field, place []byte) {
 	one := k.found[name]
 	if one == nil {
-		one = &driver.NativeKind{Name: name}
+		one = &plan.NativeKind{Name: name}
 		k.found[name] = one
 	}
 	one.Count++

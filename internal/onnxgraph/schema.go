@@ -3,7 +3,7 @@
 package onnxgraph
 
 import (
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -102,24 +102,24 @@ type places [16]any
 
 type (
 	initializers []string
-	valueType    driver.ValueInfo
-	tensorType   driver.ValueInfo
-	elemType     driver.ValueInfo
-	shape        []driver.Dim
+	valueType    plan.ValueInfo
+	tensorType   plan.ValueInfo
+	elemType     plan.ValueInfo
+	shape        []plan.Dim
 )
 
-func (sc *Schema) graphFields(g *driver.Graph) (to places) {
+func (sc *Schema) graphFields(g *plan.Graph) (to places) {
 	to[sc.Name], to[sc.Nodes], to[sc.Inputs], to[sc.Outputs] = &g.Name, &g.Nodes, &g.Inputs, &g.Outputs
 	to[sc.Initializers] = (*initializers)(&g.Initializers)
 	return to
 }
 
-func (sc *Schema) nodeFields(n *driver.Node) (to places) {
+func (sc *Schema) nodeFields(n *plan.Node) (to places) {
 	to[sc.Node.Name], to[sc.Node.Op], to[sc.Node.Inputs], to[sc.Node.Outputs] = &n.Name, &n.Op, &n.Inputs, &n.Outputs
 	to[nodeAttributes], to[nodeDomain] = &n.Attributes, &n.Domain
 	return to
 }
 
-func valueFields(v *driver.ValueInfo) places {
+func valueFields(v *plan.ValueInfo) places {
 	return places{valueName: &v.Name, valueOf: (*valueType)(v)}
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -19,19 +20,19 @@ const MaxTensor = 1 << 30
 
 // AppendGraph appends the encoding of g without its initializers. The formats have no double, so
 // float64 is rounded to float32; a bool becomes 0 or 1, and JSON becomes its text.
-func (sc *Schema) AppendGraph(b []byte, g *driver.Graph) ([]byte, error) {
+func (sc *Schema) AppendGraph(b []byte, g *plan.Graph) ([]byte, error) {
 	w := writer{Schema: sc}
 	return w.graph(b, "", g)
 }
 
 // sameNodes reports whether two graphs are equal but for their initializers, including what the
 // encoding cannot represent.
-func (sc *Schema) sameNodes(a, b *driver.Graph) bool {
+func (sc *Schema) sameNodes(a, b *plan.Graph) bool {
 	if a == nil || b == nil {
 		return a == b
 	}
 	var encoded [2][]byte
-	for i, g := range []driver.Graph{*a, *b} {
+	for i, g := range []plan.Graph{*a, *b} {
 		w := writer{Schema: sc, compared: true}
 		g.Initializers = nil
 		var err error
@@ -43,8 +44,8 @@ func (sc *Schema) sameNodes(a, b *driver.Graph) bool {
 }
 
 // Losses lists what the format cannot represent of a plan's graph.
-func (sc *Schema) Losses(p *driver.Plan, l *driver.LossList) {
-	w := writer{Schema: sc, report: func(name, why string) { l.Converted(driver.LossValue, name, why) }}
+func (sc *Schema) Losses(p *plan.Plan, l *plan.LossList) {
+	w := writer{Schema: sc, report: func(name, why string) { l.Converted(plan.LossValue, name, why) }}
 	_, _ = w.field(nil, sc.Inputs, "", &p.Graph.Inputs)
 	_, _ = w.field(nil, sc.Outputs, "", &p.Graph.Outputs)
 	var found [][2]string
@@ -52,12 +53,12 @@ func (sc *Schema) Losses(p *driver.Plan, l *driver.LossList) {
 	for i := range p.Graph.Nodes {
 		for j := range p.Graph.Nodes[i].Attributes {
 			found = found[:0]
-			if _, err := w.attribute(nil, driver.AttributeName(p, i, j), &p.Graph.Nodes[i].Attributes[j]); err != nil {
+			if _, err := w.attribute(nil, plan.AttributeName(p, i, j), &p.Graph.Nodes[i].Attributes[j]); err != nil {
 				l.Attribute(p, i, j, err)
 				continue
 			}
 			for _, f := range found {
-				l.Converted(driver.LossConversion, f[0], f[1])
+				l.Converted(plan.LossConversion, f[0], f[1])
 			}
 		}
 	}
@@ -89,7 +90,7 @@ func (w *writer) converts(path, why string) {
 }
 
 // graph appends the fields of a graph.
-func (w *writer) graph(b []byte, path string, g *driver.Graph) (_ []byte, err error) {
+func (w *writer) graph(b []byte, path string, g *plan.Graph) (_ []byte, err error) {
 	if path != "" {
 		path += "."
 	}
@@ -127,7 +128,7 @@ func (w *writer) field(b []byte, num protowire.Number, path string, place any) (
 		return protobuf.PutVarint(b, num, *p), nil
 	case *[]string:
 		return putAll(b, num, *p), nil
-	case *[]driver.Node:
+	case *[]plan.Node:
 		for i := range *p {
 			inner, from := "", w.nodeFields(&(*p)[i])
 			if w.report != nil {
@@ -137,7 +138,7 @@ func (w *writer) field(b []byte, num protowire.Number, path string, place any) (
 				return nil, fmt.Errorf("nodes[%d]: %w", i, err)
 			}
 		}
-	case *[]driver.Attribute:
+	case *[]plan.Attribute:
 		for i := range *p {
 			a, start := &(*p)[i], 0
 			b, start = protobuf.Begin(b, num)
@@ -146,7 +147,7 @@ func (w *writer) field(b []byte, num protowire.Number, path string, place any) (
 			}
 			b = protobuf.End(b, start)
 		}
-	case *[]driver.ValueInfo:
+	case *[]plan.ValueInfo:
 		for i := range *p {
 			v := &(*p)[i]
 			switch {
@@ -168,14 +169,14 @@ func (w *writer) field(b []byte, num protowire.Number, path string, place any) (
 		return protobuf.PutInt(b, num, int64(w.Code(p.DType))), nil
 	case *shape:
 		if *p != nil {
-			return w.nested(b, num, path, &places{shapeDim: (*[]driver.Dim)(p)})
+			return w.nested(b, num, path, &places{shapeDim: (*[]plan.Dim)(p)})
 		}
-	case *[]driver.Dim:
+	case *[]plan.Dim:
 		for _, d := range *p {
 			from := places{}
 			if d.Symbol != "" {
 				from[dimParam] = &d.Symbol
-			} else if d.Size != driver.DynamicDim {
+			} else if d.Size != plan.DynamicDim {
 				from[dimValue] = &d.Size
 			}
 			b, _ = w.nested(b, num, path, &from)
@@ -194,7 +195,7 @@ func putAll(b []byte, num protowire.Number, list []string) []byte {
 
 // attribute appends the fields of an attribute: its name, its value in the field for the type, and
 // the type.
-func (w *writer) attribute(b []byte, path string, a *driver.Attribute) (_ []byte, err error) {
+func (w *writer) attribute(b []byte, path string, a *plan.Attribute) (_ []byte, err error) {
 	b = protobuf.PutText(b, attributeName, a.Name)
 	value, err := w.convert(path, a.Value)
 	if err != nil {
@@ -228,16 +229,16 @@ func (w *writer) attribute(b []byte, path string, a *driver.Attribute) (_ []byte
 		for i := 0; i < len(v) && err == nil; i++ {
 			b, err = w.tensor(b, fieldOf(typ), v[i])
 		}
-	case *driver.Graph:
+	case *plan.Graph:
 		typ = Graph
 		b, err = w.subgraph(b, fieldOf(typ), path, v)
-	case []*driver.Graph:
+	case []*plan.Graph:
 		typ = Graphs
 		for i := 0; i < len(v) && err == nil; i++ {
 			b, err = w.subgraph(b, fieldOf(typ), fmt.Sprintf("%s[%d]", path, i), v[i])
 		}
 	default:
-		err = fmt.Errorf("%w: a value of type %s", driver.ErrUnsupported, driver.TypeName(value))
+		err = fmt.Errorf("%w: a value of type %s", driver.ErrUnsupported, plan.TypeName(value))
 	}
 	if zero && !w.Explicit {
 		b = b[:before]
@@ -288,7 +289,7 @@ func (w *writer) floats(path string, list ...float64) ([]float32, error) {
 }
 
 // subgraph appends a graph attribute.
-func (w *writer) subgraph(b []byte, num protowire.Number, path string, g *driver.Graph) (_ []byte, err error) {
+func (w *writer) subgraph(b []byte, num protowire.Number, path string, g *plan.Graph) (_ []byte, err error) {
 	b, start := protobuf.Begin(b, num)
 	if g != nil && len(g.Initializers) > 0 && !w.compared {
 		return nil, fmt.Errorf("%w: initializers of a subgraph, which only a copy within the format keeps", driver.ErrUnsupported)

@@ -5,7 +5,7 @@ package opsets
 import (
 	"encoding/json"
 
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
@@ -41,7 +41,7 @@ func Parse(value any) (sets []Set, exact bool) {
 }
 
 // get returns the value of a key if it is a T.
-func get[T any](pairs driver.Metadata, key string) (T, bool) {
+func get[T any](pairs plan.Metadata, key string) (T, bool) {
 	value, _ := pairs.Get(key)
 	v, ok := value.(T)
 	return v, ok
@@ -51,7 +51,7 @@ func get[T any](pairs driver.Metadata, key string) (T, bool) {
 func In[T ~struct {
 	Domain  string
 	Version int64
-}](m driver.Metadata) []T {
+}](m plan.Metadata) []T {
 	value, _ := m.Get("opsets")
 	list, _ := Parse(value)
 	if list == nil {
@@ -65,7 +65,7 @@ func In[T ~struct {
 }
 
 // IRVersion returns the ONNX IR version in a model's metadata, or 0.
-func IRVersion(m driver.Metadata) int64 {
+func IRVersion(m plan.Metadata) int64 {
 	n, _ := get[int64](m, "ir_version")
 	return n
 }

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 )
 
 // directory writes one file per tensor into a temporary directory next to the final path.
@@ -25,7 +26,7 @@ type directory struct {
 func (w *Writer) createDirectory() error {
 	l := w.layout
 	if n := len(l.Files); n == 0 || n != len(l.Parts) || n != len(w.plan.Tensors) {
-		return fmt.Errorf("%w: the layout has %d files and %d parts for %d tensors", driver.ErrPlan, n, len(l.Parts), len(w.plan.Tensors))
+		return fmt.Errorf("%w: the layout has %d files and %d parts for %d tensors", plan.ErrPlan, n, len(l.Parts), len(w.plan.Tensors))
 	}
 	abs, err := filepath.Abs(w.o.Path)
 	if err == nil {

@@ -13,16 +13,17 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // beginDir starts a directory with one file.
 func beginDir(path, name, text string, sync bool) (*Writer, error) {
-	d := &laidOut{layout: func(*driver.Plan) (*driver.Layout, error) {
+	d := &laidOut{layout: func(*plan.Plan) (*driver.Layout, error) {
 		return &driver.Layout{Files: []string{name}, Parts: []driver.Part{{Bytes: []byte(text)}}}, nil
 	}}
-	o := &driver.WriteOptions{Context: context.Background(), Path: path, NoSync: !sync}
-	return Create(d, &driver.Plan{Tensors: []tensor.Info{{Name: "a", DType: tensor.Uint8, Shape: tensor.Shape{0}}}}, o)
+	o := &plan.WriteOptions{Context: context.Background(), Path: path, NoSync: !sync}
+	return Create(d, &plan.Plan{Tensors: []tensor.Info{{Name: "a", DType: tensor.Uint8, Shape: tensor.Shape{0}}}}, o)
 }
 
 // assemble writes a directory with one file.

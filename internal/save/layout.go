@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/checksum"
 )
 
@@ -20,14 +21,14 @@ type layoutEncoder struct {
 }
 
 // newLayoutEncoder checks the places of the tensors, since drivers may be wrong.
-func newLayoutEncoder(t driver.Target, p *driver.Plan, l *driver.Layout) (*layoutEncoder, error) {
+func newLayoutEncoder(t driver.Target, p *plan.Plan, l *driver.Layout) (*layoutEncoder, error) {
 	e := &layoutEncoder{t: t, layout: l, parts: l.Parts, order: inOrder(len(p.Tensors))}
 	if l.Late != nil {
 		e.sum, e.sums = checksum.New(l.Sums), make([]uint64, len(p.Tensors))
 	}
 	switch {
 	case len(l.Offsets) != len(p.Tensors):
-		return nil, fmt.Errorf("%w: the layout has offsets for %d tensors of %d", driver.ErrPlan, len(l.Offsets), len(p.Tensors))
+		return nil, fmt.Errorf("%w: the layout has offsets for %d tensors of %d", plan.ErrPlan, len(l.Offsets), len(p.Tensors))
 	case t.Sequential() && l.Late != nil && !l.Streams:
 		return nil, fmt.Errorf("%w: parts of the file depend on its data", driver.ErrSequential)
 	}
@@ -41,7 +42,7 @@ func newLayoutEncoder(t driver.Target, p *driver.Plan, l *driver.Layout) (*layou
 	for _, i := range e.order {
 		off, size := l.Offsets[i], p.Tensors[i].Size
 		if off < end || size > l.Size-off {
-			return nil, fmt.Errorf("%w: the layout has %d bytes at %d, behind %d, of a file of %d", driver.ErrPlan, size, off, end, l.Size)
+			return nil, fmt.Errorf("%w: the layout has %d bytes at %d, behind %d, of a file of %d", plan.ErrPlan, size, off, end, l.Size)
 		}
 		end = off + size
 	}

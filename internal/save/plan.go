@@ -4,20 +4,20 @@ import (
 	"fmt"
 	"slices"
 
-	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // complete copies the plan, fills in all sizes and builds the index of names. It refuses bad or
 // repeated names, unknown dtypes and overflowing shapes. The driver may read the copy until Close.
-func (w *Writer) complete(p *driver.Plan) error {
+func (w *Writer) complete(p *plan.Plan) error {
 	if p == nil {
-		p = &driver.Plan{}
+		p = &plan.Plan{}
 	}
-	w.plan = &driver.Plan{Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph, Native: p.Native}
+	w.plan = &plan.Plan{Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph, Native: p.Native}
 	take := w.driver.Describe().TakeValue
 	if take == nil {
-		take = driver.Number
+		take = plan.Number
 	}
 	for i := range w.plan.Metadata {
 		w.plan.Metadata[i].Value = take(w.plan.Metadata[i].Value)

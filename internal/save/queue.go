@@ -5,11 +5,12 @@ import (
 	"io"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 )
 
 // queue stores tensors that arrive out of order.
 type queue struct {
-	where driver.Spool
+	where plan.Spool
 	order []int // the tensors to write, the next one first
 	early map[int]io.Reader
 	spool spool
@@ -26,7 +27,7 @@ func (q *queue) turn() int {
 
 // keep stores a tensor until its turn.
 func (q *queue) keep(i int, in *Input) (err error) {
-	if q.where == driver.SpoolNever {
+	if q.where == plan.SpoolNever {
 		return fmt.Errorf("%w, and nothing may be spooled: tensors must come in the order of the file", driver.ErrSequential)
 	}
 	if q.spool == nil {

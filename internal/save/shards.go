@@ -6,12 +6,13 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
 )
 
 // shards writes a model into several files, which appear together.
 type shards struct {
-	o     *driver.WriteOptions
+	o     *plan.WriteOptions
 	files *contract.Files
 	list  []*shard
 	of    []int // the shard of each tensor
@@ -23,7 +24,7 @@ type shard struct {
 	first  int // index of its first tensor in the model
 	left   int // tensors not yet written
 	path   string
-	plan   *driver.Plan
+	plan   *plan.Plan
 	layout *driver.Layout
 	file   *File          // nil before the first tensor
 	enc    driver.Encoder // nil once the file is complete
@@ -43,7 +44,7 @@ func (w *Writer) createShards() error {
 	if len(s.list) > maxShards {
 		return driver.OptionError(w.format, "MaxShard", "%d bytes would make %d files, the most is %d", w.o.MaxShard, len(s.list), maxShards)
 	}
-	plans := make([]*driver.Plan, len(s.list))
+	plans := make([]*plan.Plan, len(s.list))
 	for i := range plans {
 		plans[i] = s.list[i].plan
 	}
@@ -65,7 +66,7 @@ func (w *Writer) createShards() error {
 }
 
 // divide starts a new shard before each tensor that exceeds the current one's limit.
-func (s *shards) divide(p *driver.Plan) {
+func (s *shards) divide(p *plan.Plan) {
 	s.of = make([]int, len(p.Tensors))
 	begin, size := 0, int64(0)
 	end := func(to int) {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -20,7 +21,7 @@ import (
 type inShards struct{ laidOut }
 
 func newInShards() *inShards {
-	return &inShards{laidOut{layout: func(p *driver.Plan) (*driver.Layout, error) {
+	return &inShards{laidOut{layout: func(p *plan.Plan) (*driver.Layout, error) {
 		l := &driver.Layout{}
 		for _, t := range p.Tensors {
 			l.Offsets = append(l.Offsets, l.Size)
@@ -30,7 +31,7 @@ func newInShards() *inShards {
 	}}}
 }
 
-func (d *inShards) Shards(path string, parts []*driver.Plan) (*contract.Files, error) {
+func (d *inShards) Shards(path string, parts []*plan.Plan) (*contract.Files, error) {
 	dir := filepath.Dir(path)
 	s := &contract.Files{Index: filepath.Join(dir, "index"), Text: fmt.Append(nil, len(parts))}
 	for i := range parts {
@@ -116,7 +117,7 @@ func TestShardsRefused(t *testing.T) {
 	o.MaxShard = 1
 	_, err := Create(&laidOut{layout: backwards}, threeTensors(), o)
 	wantError(t, "a format without shards", err, driver.ErrOption, "MaxShard")
-	many := &driver.Plan{}
+	many := &plan.Plan{}
 	for i := range maxShards + 1 {
 		many.Tensors = append(many.Tensors, tensor.Info{Name: fmt.Sprint(i), DType: tensor.Uint8, Shape: tensor.Shape{1}})
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 )
 
 // Memory is a driver.Target in a byte slice.
@@ -59,8 +60,8 @@ type spool interface {
 
 // newSpool creates a spool in memory or in the system's directory for temporary files. Where the system
 // allows it, the file is unlinked at once, so that nothing remains if the process is killed.
-func newSpool(where driver.Spool) (spool, error) {
-	if where == driver.SpoolMemory {
+func newSpool(where plan.Spool) (spool, error) {
+	if where == plan.SpoolMemory {
 		return &Memory{}, nil
 	}
 	if err := before(CallCreate, "spool"); err != nil {

@@ -12,6 +12,7 @@ import (
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -20,7 +21,7 @@ import (
 // for all formats.
 type Writer struct {
 	driver driver.Driver
-	o      *driver.WriteOptions // validated
+	o      *plan.WriteOptions // validated
 	format string
 	layout *driver.Layout // nil for shards
 	enc    driver.Encoder // nil once released
@@ -28,7 +29,7 @@ type Writer struct {
 	files  []string       // being written
 
 	mu      sync.Mutex
-	plan    *driver.Plan
+	plan    *plan.Plan
 	index   *names // tensors of the plan
 	next    int    // the tensor to expect
 	in      *Input // the current tensor
@@ -48,7 +49,7 @@ type output interface {
 }
 
 // Create starts writing a model to o.Path.
-func Create(d driver.Driver, p *driver.Plan, o *driver.WriteOptions) (*Writer, error) {
+func Create(d driver.Driver, p *plan.Plan, o *plan.WriteOptions) (*Writer, error) {
 	return newWriter(d, p, o, func(w *Writer) error {
 		if o.MaxShard > 0 {
 			return w.createShards()
@@ -67,7 +68,7 @@ func Create(d driver.Driver, p *driver.Plan, o *driver.WriteOptions) (*Writer, e
 
 // NewWriter starts writing to out. It streams if the format and the plan allow it; otherwise it
 // assembles the file in a spool first.
-func NewWriter(d driver.Driver, out io.Writer, p *driver.Plan, o *driver.WriteOptions) (*Writer, error) {
+func NewWriter(d driver.Driver, out io.Writer, p *plan.Plan, o *plan.WriteOptions) (*Writer, error) {
 	return newWriter(d, p, o, func(w *Writer) error {
 		if o.MaxShard > 0 {
 			return driver.OptionError(w.format, "MaxShard", "only Create makes several files")
@@ -76,7 +77,7 @@ func NewWriter(d driver.Driver, out io.Writer, p *driver.Plan, o *driver.WriteOp
 			return wire.Error(w.format, "writer", -1, fs.ErrInvalid)
 		}
 		streams := w.layout.Streams || w.layout.Encode == nil && w.layout.Late == nil
-		if o.Spool == driver.SpoolNever || streams {
+		if o.Spool == plan.SpoolNever || streams {
 			return w.start(&stream{w: out}, true)
 		}
 		s, err := newSpool(o.Spool)
@@ -89,7 +90,7 @@ func NewWriter(d driver.Driver, out io.Writer, p *driver.Plan, o *driver.WriteOp
 
 // newWriter checks the plan, asks the driver for its layout, and calls start, which creates the
 // output.
-func newWriter(d driver.Driver, p *driver.Plan, o *driver.WriteOptions, start func(*Writer) error) (*Writer, error) {
+func newWriter(d driver.Driver, p *plan.Plan, o *plan.WriteOptions, start func(*Writer) error) (*Writer, error) {
 	w := &Writer{driver: d, o: o, format: d.Describe().Name}
 	err := w.attempt(func() error {
 		err := w.complete(p)
@@ -116,7 +117,7 @@ func newWriter(d driver.Driver, p *driver.Plan, o *driver.WriteOptions, start fu
 }
 
 // layoutOf asks the driver for the layout of a plan.
-func (w *Writer) layoutOf(p *driver.Plan) (*driver.Layout, error) {
+func (w *Writer) layoutOf(p *plan.Plan) (*driver.Layout, error) {
 	d, ok := w.driver.(driver.Layouter)
 	if !ok {
 		return nil, fmt.Errorf("%w: the format cannot be written", driver.ErrUnsupported)
@@ -141,14 +142,14 @@ func (w *Writer) start(t output, ordered bool) error {
 			w.queue.order = inOrder(len(w.plan.Tensors))
 		}
 		if w.layout.Secret {
-			w.queue.where = driver.SpoolMemory
+			w.queue.where = plan.SpoolMemory
 		}
 	}
 	return nil
 }
 
 // encoderOf returns the encoder of a layout.
-func encoderOf(t driver.Target, p *driver.Plan, l *driver.Layout) (driver.Encoder, error) {
+func encoderOf(t driver.Target, p *plan.Plan, l *driver.Layout) (driver.Encoder, error) {
 	if l.Encode != nil {
 		return l.Encode(t)
 	}
@@ -344,7 +345,7 @@ func (w *Writer) explain(err error) error { return wire.Explain(err, w.format, w
 
 // planError returns an error about a tensor of the plan.
 func (w *Writer) planError(name string, err error) error {
-	return &tensor.Error{Format: w.format, Field: tensorField(name), Offset: -1, Err: fmt.Errorf("%w: %w", driver.ErrPlan, err)}
+	return &tensor.Error{Format: w.format, Field: tensorField(name), Offset: -1, Err: fmt.Errorf("%w: %w", plan.ErrPlan, err)}
 }
 
 func tensorField(name string) string { return fmt.Sprintf("tensor %q", name) }

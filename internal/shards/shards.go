@@ -11,6 +11,7 @@ import (
 	"strconv"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -25,7 +26,7 @@ const (
 // Map is the content of an index.
 type Map struct {
 	Shards   []Shard // in order of first use
-	Metadata driver.Metadata
+	Metadata plan.Metadata
 
 	format  string
 	s       jsonmeta.Scanner
@@ -61,7 +62,7 @@ type Model struct {
 
 // Parse parses the index src and all shards, and lists the tensors of the model in the order of the
 // index. unlisted is the number of tensors in the shards that the index does not list.
-func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (meta driver.Metadata, unlisted int, err error) {
+func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (meta plan.Metadata, unlisted int, err error) {
 	n, most := src.Size(), int64(maxIndex)
 	if n > most {
 		return nil, 0, wire.Errorf(m.Format, "index", 0, tensor.ErrLimit, "%d bytes, the limit is %d", n, most)
@@ -204,7 +205,7 @@ func (m *Model) open(dir driver.Dir, shard Shard, y *driver.Index, o *driver.Opt
 
 // Merge combines the metadata of several files: the first value of a key counts. differ is the number
 // of others that are not the same string.
-func Merge(files ...driver.Metadata) (all driver.Metadata, differ int) {
+func Merge(files ...plan.Metadata) (all plan.Metadata, differ int) {
 	first := make(map[string]any)
 	for _, e := range slices.Concat(files...) {
 		v, taken := first[e.Key]

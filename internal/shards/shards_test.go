@@ -3,10 +3,11 @@ package shards
 import (
 	"errors"
 	"fmt"
-	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/tensor"
 	"strings"
 	"testing"
+
+	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // TestIndexLimits checks the limit on shards (65,536) of an index.
@@ -46,7 +47,7 @@ func TestParse(t *testing.T) {
 
 // TestMerge checks that the first value of a key counts, and what counts as different.
 func TestMerge(t *testing.T) {
-	entry := func(v any) driver.Metadata { return driver.Metadata{{Key: "k", Value: v}} }
+	entry := func(v any) plan.Metadata { return plan.Metadata{{Key: "k", Value: v}} }
 	all, differ := Merge(entry("a"), nil, entry("a"), entry("b"), entry(int64(1)))
 	if len(all) != 1 || all[0].Value != any("a") || differ != 2 {
 		t.Errorf("%v, %d", all, differ)
