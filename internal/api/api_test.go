@@ -51,12 +51,12 @@ const Max = 1 << 20
 // API of the stable package.
 func TestAlias(t *testing.T) {
 	driver := checked(t, "format/driver", "package driver\ntype Plan struct{ Graph *int }\nfunc (*Plan) Check() error { return nil }\n")
-	format := checked(t, "format", "package format\nimport \"github.com/weightmap/weightmap/format/driver\"\ntype Plan = plan.Plan\n", driver)
+	format := checked(t, "format", "package format\nimport \"github.com/weightmap/weightmap/format/driver\"\ntype Plan = driver.Plan\n", driver)
 	want := []string{
-		"func (*plan.Plan).Check() error",
-		"type Plan = plan.Plan",
-		"type plan.Plan struct",
-		"type plan.Plan struct, field Graph *int",
+		"func (*driver.Plan).Check() error",
+		"type Plan = driver.Plan",
+		"type driver.Plan struct",
+		"type driver.Plan struct, field Graph *int",
 	}
 	if diff := cmp.Diff(want, describe(format)); diff != "" {
 		t.Error(diff)
