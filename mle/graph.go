@@ -52,7 +52,7 @@ func (f *File) IR() *IR {
 	ir := f.f.ir
 	ir.Tensors = make([]Descriptor, len(f.f.names))
 	for i := range ir.Tensors {
-		ir.Tensors[i] = f.f.descriptor(i, nil)
+		f.f.descriptor(i, &ir.Tensors[i], new([maxRank]int64))
 	}
 	return &ir
 }
@@ -256,7 +256,8 @@ func (n *namer) values(ids []uint32) []format.ValueInfo {
 	for _, id := range ids {
 		v := format.ValueInfo{Name: n.name(id)}
 		if i, ok := n.descriptor(id); ok {
-			d := n.f.descriptor(i, nil)
+			var d Descriptor
+			n.f.descriptor(i, &d, new([maxRank]int64))
 			v.DType = d.DType
 			for _, size := range d.Shape {
 				if size == dynamicDim {

@@ -338,25 +338,26 @@ func (f *parsed) readGraph() error {
 	return f.checkDescriptors()
 }
 
-// descriptor decodes descriptor i. Its shape begins at dims[0], if dims has room.
-func (f *parsed) descriptor(i int, dims []int64) Descriptor {
+// descriptor decodes descriptor i into d, whose shape is in dims.
+func (f *parsed) descriptor(i int, d *Descriptor, dims *[maxRank]int64) {
 	le, row := binary.LittleEndian, (*[descriptorSize]byte)(f.rows[i*descriptorSize:])
-	d := Descriptor{Name: f.names[i], DType: dtypeOf(row[52]), Code: row[52], Offset: le.Uint64(row[:]), Size: int64(le.Uint64(row[8:]))}
-	for k := range min(maxRank, le.Uint32(row[16:])) {
-		dims = append(dims, int64(le.Uint32(row[20+4*k:])))
+	d.Name, d.DType, d.Code = f.names[i], dtypeOf(row[52]), row[52]
+	d.Offset, d.Size = le.Uint64(row[:]), int64(le.Uint64(row[8:]))
+	for k := range dims {
+		dims[k] = int64(le.Uint32(row[20+4*k:]))
 	}
-	d.Shape = dims
-	return d
+	d.Shape = dims[:min(maxRank, le.Uint32(row[16:]))]
 }
 
 // checkDescriptors checks the ranks, and the dtypes and sizes of constants.
 func (f *parsed) checkDescriptors() error {
+	var d Descriptor
 	var dims [maxRank]int64
 	for i := range f.names {
 		if rank := binary.LittleEndian.Uint32(f.rows[i*descriptorSize+16:]); rank > maxRank {
 			return f.badDescriptor(i, "ndim", 16, format.ErrCorrupt, "%d, there is room for %d dims", rank, maxRank)
 		}
-		d := f.descriptor(i, dims[:0])
+		f.descriptor(i, &d, &dims)
 		if !d.Constant() {
 			continue
 		}
@@ -391,9 +392,10 @@ func (f *parsed) fillIndex() error {
 	t := driver.Tensor{Compression: f.comp.Method.Name()}
 	t.Loaded = f.encrypted() || t.Compression != ""
 	f.index.Grow(f.constants, f.nameBytes, f.dims)
+	var d Descriptor
 	var dims [maxRank]int64
 	for i := range f.names {
-		d := f.descriptor(i, dims[:0])
+		f.descriptor(i, &d, &dims)
 		if !d.Constant() {
 			continue
 		}
@@ -577,8 +579,10 @@ func (f *parsed) checkChunks() error {
 	n := len(f.comp.chunks)
 	firstEnd := make([]int64, n)  // in (offset, offset+size] of each chunk; 0 means none
 	lastStart := make([]int64, n) // in [offset, offset+size)
+	var d Descriptor
+	var dims [maxRank]int64
 	for i := range f.names {
-		d := f.descriptor(i, nil)
+		f.descriptor(i, &d, &dims)
 		if !d.Constant() {
 			continue
 		}
