@@ -118,15 +118,17 @@ func Explain(err error, format, path string) error {
 // Bytes returns the next n bytes, which alias the buffer. Any n is safe: it fails
 // if fewer bytes are left.
 func (c *Cursor) Bytes(field string, n uint64) []byte {
-	if c.err != nil {
-		return nil
-	}
-	if n > uint64(len(c.buf)-c.pos) && !c.read(field, n) {
+	if !c.has(field, n) {
 		return nil
 	}
 	b := c.buf[c.pos : c.pos+int(n) : c.pos+int(n)]
 	c.pos += int(n)
 	return b
+}
+
+// has reports whether the next n bytes can be read.
+func (c *Cursor) has(field string, n uint64) bool {
+	return c.err == nil && (n <= uint64(len(c.buf)-c.pos) || c.read(field, n))
 }
 
 // read reads the next n bytes of a head.
@@ -164,27 +166,30 @@ func (c *Cursor) U8(field string) uint8 {
 }
 
 // U16 reads two bytes.
-func (c *Cursor) U16(field string) uint16 {
-	if b := c.Bytes(field, 2); b != nil {
-		return binary.LittleEndian.Uint16(b)
+func (c *Cursor) U16(field string) (x uint16) {
+	if c.has(field, 2) {
+		x = binary.LittleEndian.Uint16(c.buf[c.pos:])
+		c.pos += 2
 	}
-	return 0
+	return x
 }
 
 // U32 reads four bytes.
-func (c *Cursor) U32(field string) uint32 {
-	if b := c.Bytes(field, 4); b != nil {
-		return binary.LittleEndian.Uint32(b)
+func (c *Cursor) U32(field string) (x uint32) {
+	if c.has(field, 4) {
+		x = binary.LittleEndian.Uint32(c.buf[c.pos:])
+		c.pos += 4
 	}
-	return 0
+	return x
 }
 
 // U64 reads eight bytes.
-func (c *Cursor) U64(field string) uint64 {
-	if b := c.Bytes(field, 8); b != nil {
-		return binary.LittleEndian.Uint64(b)
+func (c *Cursor) U64(field string) (x uint64) {
+	if c.has(field, 8) {
+		x = binary.LittleEndian.Uint64(c.buf[c.pos:])
+		c.pos += 8
 	}
-	return 0
+	return x
 }
 
 // I32 reads a two's complement integer of four bytes.
