@@ -129,6 +129,14 @@ func (f *parsed) canVerify(v driver.Verification) error {
 	return nil
 }
 
+// coverNames are the checksums of the blocks.
+var coverNames = func() (names [numBlocks]string) {
+	for b := range numBlocks {
+		names[b] = "sha256 of the " + blockNames[b] + " block"
+	}
+	return names
+}()
+
 // coveredBy names the checksum that covers tensor i, "" for none.
 func (f *parsed) coveredBy(i int) string {
 	switch r := &f.records[i]; {
@@ -137,7 +145,7 @@ func (f *parsed) coveredBy(i int) string {
 	case r.external >= 0:
 		return "sha256"
 	default:
-		return "sha256 of the " + r.block.String() + " block"
+		return coverNames[r.block]
 	}
 }
 

@@ -58,6 +58,7 @@ func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (Coverage, error) 
 // Examine calls f with a verification that reports no progress.
 func (m *Model) Examine(ctx context.Context, f func(driver.Verification) error) error {
 	v := newVerification(m, ctx, &VerifyOptions{})
+	v.exact = true
 	return m.within(func() error { return f(v) })
 }
 
@@ -73,6 +74,7 @@ type verification struct {
 	limit    int64                             // of the size of jobs
 	files    map[*source.Region]*source.Region // reopened files, to read in place of their mappings
 
+	exact          bool // Feed checks what Parse has read, as with a trusted key
 	authenticating bool // a change of what Parse has read is driver.ErrSignature
 	sweeper
 
