@@ -133,7 +133,7 @@ func (v *verification) Feed(h io.Writer, n driver.Space, off, size int64, part s
 		return err
 	}
 	var parsed []parsedRange
-	if v.exact || v.Trusted() != nil {
+	if v.exact || v.authenticating || v.Trusted() != nil {
 		parsed = v.m.spaces.structure.of(n)
 	}
 	for next, end := off, off+size; err == nil && off < end; off = next {
