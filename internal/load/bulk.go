@@ -22,6 +22,7 @@ func (m *Model) LoadAll(ctx context.Context, requests []Request, progress plan.P
 	}
 	defer m.main.Leave()
 	b := bulk{newVerification(m, ctx, &VerifyOptions{Progress: progress, Workers: m.workers})}
+	b.sweeper.off = m.infos.blocks.Load() != nil
 	chunks, err := b.plan(requests)
 	defer b.closeFiles()
 	if err == nil {

@@ -46,6 +46,7 @@ func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (Coverage, error) 
 	}
 	defer m.main.Leave()
 	v := newVerification(m, ctx, o)
+	v.sweeper.off = m.infos.blocks.Load() != nil
 	if err := v.run(); err != nil {
 		return Coverage{}, m.locate(m.explain(err))
 	}
@@ -89,7 +90,6 @@ func newVerification(m *Model, ctx context.Context, o *VerifyOptions) *verificat
 		ctx = context.Background()
 	}
 	v := &verification{m: m, ctx: ctx, o: o, all: len(o.Tensors) == 0, limit: maxJob}
-	v.sweeper.off = m.infos.blocks.Load() != nil
 	if o.Progress != nil {
 		v.progress = work.NewProgress(o.Progress, 0)
 	}
