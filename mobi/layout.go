@@ -228,7 +228,12 @@ const (
 	paramString = 7
 )
 
-func first[T any](b []byte, size int) any { return append(elements[T](b, size), *new(T))[0] }
+func first[T any](b []byte, size int) any {
+	var x [1]T
+	vector.Copy(x[:], b, size)
+	return x[0]
+}
+
 func every[T any](b []byte, size int) any { return elements[T](b, size) }
 
 // elements decodes a slice of numbers of the given size.
