@@ -19,7 +19,7 @@ var extensions = []string{".mag"}
 
 // Describe implements driver.Driver.
 func (d fileFormat) Describe() driver.Description {
-	return driver.Description{Name: formatName, Extensions: extensions, Storage: []string{"Extended"}, Aligns64: !d.opts.Snapshot}
+	return driver.Description{Name: formatName, Extensions: extensions, Storage: "Extended", Aligns64: !d.opts.Snapshot}
 }
 
 // Detect implements driver.Driver.

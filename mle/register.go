@@ -33,7 +33,7 @@ func init() {
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
 	return driver.Description{Name: formatName, Extensions: extensions, TakeValue: jsonmeta.Value,
-		Storage: []string{"Compression", "Signer", "Key"}, Aligns64: true}
+		Storage: "Compression Signer Key", Aligns64: true}
 }
 
 var extensions = []string{".mle"}

@@ -119,8 +119,10 @@ func (c *coder) text(field string, size int, s *string) {
 	}
 	at, field := c.Offset(), strings.TrimSuffix(field, " length")
 	b := c.bytes(field, uint64(n), []byte(*s))
-	if err := driver.CheckName(b); err != nil && n > 0 {
-		c.Fail(field, at, err)
+	if len(b) > 0 {
+		if err := driver.CheckName(b); err != nil {
+			c.Fail(field, at, err)
+		}
 	}
 	*s = string(b)
 }

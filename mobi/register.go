@@ -22,7 +22,7 @@ var extensions = []string{extension}
 // Describe implements driver.Driver. The footer is checked on first use, as the
 // specification requires.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: name, Extensions: extensions, CheckOnTouch: true, Storage: []string{"Compression"}}
+	return driver.Description{Name: name, Extensions: extensions, CheckOnTouch: true, Storage: "Compression"}
 }
 
 // Detect implements driver.Driver. It recognizes both byte orders of the magic number.

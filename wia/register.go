@@ -33,7 +33,7 @@ var extensions = []string{".wia"}
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
 	return driver.Description{Name: formatName, Extensions: extensions, TakeValue: jsonmeta.Value,
-		Storage: []string{"Compression", "Signer", "Key", "ExternalFrom"}, Aligns64: true}
+		Storage: "Compression Signer Key ExternalFrom", Aligns64: true}
 }
 
 // Detect implements driver.Driver.

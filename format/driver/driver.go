@@ -40,8 +40,8 @@ type Description struct {
 	// TakeValue converts a value of a plan's metadata to a type that the format stores, for
 	// formats with more number types than int64 and float64. Nil means Number.
 	TakeValue func(v any) any
-	// Storage names the fields of Storage that the format supports, such as "Compression".
-	Storage []string
+	// Storage names the fields of plan.Storage that the format supports, such as "Compression Key".
+	Storage string
 	// Aligns64 means that tensors are always aligned at 64, which supports any smaller Align.
 	Aligns64 bool
 }

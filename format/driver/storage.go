@@ -3,6 +3,7 @@ package driver
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/tensor"
@@ -23,7 +24,7 @@ func check(s *plan.Storage, d Description) error {
 		{s.Extended, "Extended", "extensions to choose"},
 		{s.ExternalFrom != 0, "ExternalFrom", "external data"},
 	} {
-		if wish.asked && !slices.Contains(d.Storage, wish.field) {
+		if wish.asked && !slices.Contains(strings.Fields(d.Storage), wish.field) {
 			return OptionError(format, wish.field, "%s has no %s", format, wish.what)
 		}
 	}

@@ -22,7 +22,7 @@ var extensions = []string{extension}
 
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: formatName, Extensions: extensions, TakeValue: takeValue, Storage: []string{"Align"}}
+	return driver.Description{Name: formatName, Extensions: extensions, TakeValue: takeValue, Storage: "Align"}
 }
 
 // Detect implements driver.Driver.

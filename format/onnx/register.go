@@ -26,7 +26,7 @@ func init() {
 
 // Describe implements driver.Driver.
 func (fileFormat) Describe() driver.Description {
-	return driver.Description{Name: formatName, Extensions: extensions, Storage: []string{"ExternalFrom"}, Aligns64: true}
+	return driver.Description{Name: formatName, Extensions: extensions, Storage: "ExternalFrom", Aligns64: true}
 }
 
 // Detect implements driver.Driver.
