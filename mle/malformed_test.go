@@ -316,3 +316,36 @@ func TestManySharedAttributes(t *testing.T) {
 	}
 	mustOpen(t, build(20, 1), nil)
 }
+
+// TestBombs checks that weights that decompress to much more than declared, in one piece
+// and in chunks, take little memory.
+func TestBombs(t *testing.T) {
+	plain := plainGolden().weights
+	for m := MethodLZ4; m <= MethodBrotli; m++ {
+		pack := func(b []byte) []byte {
+			out, err := codecOf(m).Compress(b, 6)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return out
+		}
+		bomb := pack(make([]byte, 64<<20))
+		chunked := plainGolden()
+		chunked.flags = 1 | 0x40
+		chunked.comp, chunked.weights = chunkTable(compHeader(uint8(m), 1, 72, tensor.CRC32(plain), 0), gChunk{0, bomb}, gChunk{64, pack(plain[64:])})
+		for how, g := range map[string]*gFile{"single": compressedGolden(m, bomb), "chunked": chunked} {
+			f := mustOpen(t, g.build(), nil)
+			before := allocatedBytes()
+			if _, err := view(t, f, "w").Bytes(); !errors.Is(err, format.ErrCorrupt) {
+				t.Errorf("%v %s: %v, want ErrCorrupt", m, how, err)
+			}
+			if err := verify(f); !errors.Is(err, format.ErrCorrupt) {
+				t.Errorf("%v %s: Verify: %v, want ErrCorrupt", m, how, err)
+			}
+			// Brotli's window takes 16 MiB in the worst case.
+			if used := allocatedBytes() - before; used > 40<<20 {
+				t.Errorf("%v %s: %d bytes allocated", m, how, used)
+			}
+		}
+	}
+}

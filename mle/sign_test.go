@@ -12,6 +12,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
@@ -238,4 +239,25 @@ func verifyFile(path string, trusted ed25519.PublicKey) error {
 	}
 	defer f.Close()
 	return verify(f, format.WithTrustedKey(trusted))
+}
+
+// TestSignatureByHand checks every byte of the section against the
+// specification.
+func TestSignatureByHand(t *testing.T) {
+	b := written(t, mixedPlan(), &WriteOptions{Signer: testSigner})
+	at := int(le.Uint64(b[64:]))
+	sig := b[at:]
+	digest := sha256.Sum256(b[:at])
+	want := u64([]byte{1, 1, 0, 0}, 1700000000)
+	want = append(want, trusted(testSigner)...)
+	want = append(want, ed25519.Sign(testSigner, digest[:])...)
+	want = append(want, digest[:]...)
+	if diff := cmp.Diff(want, sig); diff != "" {
+		t.Error(diff)
+	}
+	f := mustOpen(t, b, nil)
+	wantSig := &format.Signature{Algorithm: "Ed25519", PublicKey: crypto.PublicKey(trusted(testSigner)), Timestamp: 1700000000}
+	if diff := cmp.Diff(wantSig, f.Signature()); diff != "" {
+		t.Error(diff)
+	}
 }

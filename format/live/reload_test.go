@@ -218,3 +218,12 @@ func overwrite(t testing.TB, path string, b []byte) {
 		t.Fatal(err)
 	}
 }
+
+// TestZero: the zero Lease holds nothing.
+func TestZero(t *testing.T) {
+	var l Lease
+	l.Release()
+	if l.Model() != nil || l.Value() != nil || l.Generation() != 0 || !errors.Is(l.Intact(), format.ErrClosed) {
+		t.Error("the zero Lease holds something")
+	}
+}

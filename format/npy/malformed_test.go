@@ -335,3 +335,14 @@ func TestNeither(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestOverlap opens an archive whose entries share bytes, and so claim more than there is. Both names are
+// beside their data: the second array is in the first one's.
+func TestOverlap(t *testing.T) {
+	inner := archiveOf(stored1("y", f32().bytes())).bytes()
+	inner = inner[:30+5+152] // local header and data
+	outer := stored1("x", npy(dict("|u1", "False", "(187,)"), inner).bytes())
+	z := archiveOf(outer, stored1("y", f32().bytes()))
+	z.members[1].offset = uint32(30 + 5 + bytes.Index(outer.data, []byte("PK\x03\x04")))
+	refused(t, z, format.ErrCorrupt, "offset")
+}

@@ -363,7 +363,7 @@ func TestServersWords(t *testing.T) {
 		{"a redirect to a long scheme", redirect(strings.Repeat("x", 3000) + "://host/?sig=HUSH"), "unsupported protocol scheme..."},
 		{"a redirect to a long host", redirect("http://" + strings.Repeat("h", 3000) + "/?sig=HUSH"), "dial tcp"},
 		{"a status in color", "\x1b[31mHUSH", "malformed HTTP status code..."},
-		{"a status that nobody knows", "299 HUSH\nContent-Length: 0", "the server answers 299"},
+		{"an unknown status", "299 HUSH\nContent-Length: 0", "the server answers 299"},
 		{"a field in color", "200 OK\n\x1b[31mHUSH", "missing colon..."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

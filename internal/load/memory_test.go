@@ -123,3 +123,16 @@ func TestVerifyKeepsNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestVerifyStreams: verification does not load what it can have piece by piece.
+func TestVerifyStreams(t *testing.T) {
+	loads, streams := 0, 0
+	f := unpacked(&loads, &streams)
+	m := open(t, source.FromBytes(nil), unpackable(3, f))
+	if _, err := m.Verify(context.Background(), &VerifyOptions{Workers: 1}); err != nil {
+		t.Fatal(err)
+	}
+	if loads != 0 || streams != 3 {
+		t.Errorf("%d loads and %d streams, want 0 and 3", loads, streams)
+	}
+}

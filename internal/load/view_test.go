@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -56,4 +57,11 @@ func TestViewOutsideIndex(t *testing.T) {
 	if _, err := view(declared, 2, 4).Bytes(); !errors.Is(err, tensor.ErrClosed) {
 		t.Errorf("made after Close: %v", err)
 	}
+}
+
+// TestDeclaredDirectory: what is named as a directory holds no tensor.
+func TestDeclaredDirectory(t *testing.T) {
+	dir := modelDir(t)
+	_, err := declared(t, dir, "w.bin/").Tensor("w")
+	wantError(t, "a slash at the end", err, source.ErrNotRegular, `tensor "w"`)
 }

@@ -398,3 +398,18 @@ func residentOf(r *Region) int64 {
 	}
 	return n
 }
+
+// Object storage charges a round trip for each request.
+func TestReaderIsProbedOnce(t *testing.T) {
+	l := new(liar)
+	l.Reset(ramp(4 << 20))
+	r := FromReaderAt(l, 4<<20)
+	for i := range 5 {
+		if _, err := r.Slice(int64(i), 2<<20); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if l.requests != 6 {
+		t.Errorf("%d requests for 5 slices, want 6", l.requests)
+	}
+}
