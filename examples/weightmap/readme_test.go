@@ -20,11 +20,13 @@ import (
 
 	_ "github.com/weightmap/weightmap/internal/corpus" // defines -update
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // TestREADME runs the README's commands, one after the other, on a file as torch.save
 // writes it, and compares what they print with what the README shows.
 func TestREADME(t *testing.T) {
+	testhost.NeedMaps(t)
 	if !memory.LittleEndian {
 		t.Skip("inspect says that views are copies on a big-endian host")
 	}

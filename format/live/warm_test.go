@@ -7,6 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // packed writes a model whose tensors are compressed, and encrypted with a key if there is one.
@@ -60,6 +61,7 @@ func TestWarmRefuses(t *testing.T) {
 
 // TestHot: hot tensors are locked in memory, and a model without them is refused.
 func TestHot(t *testing.T) {
+	testhost.NeedMaps(t)
 	h, path := start(t, nil)
 	h.Close()
 	h, err := Open(path, &Options{Hot: []string{"1"}})
