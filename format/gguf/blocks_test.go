@@ -1,8 +1,16 @@
 package gguf
 
 import (
+	"encoding/binary"
 	"errors"
+	"fmt"
+	"hash/fnv"
 	"math"
+	"math/rand/v2"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -10,60 +18,67 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// TestKnownBlocks has blocks that were computed by hand.
-func TestKnownBlocks(t *testing.T) {
-	one, two := "\x00\x3c", "\x00\x40" // float16 1 and 2
-	pad := func(s string, n int) string { return s + string(make([]byte, n-len(s))) }
-	for _, c := range []struct {
-		name  string
-		block string
-		want  map[int]float32 // some elements
-	}{
-		{"Q4_0", pad(two+"\x0f\xf0", 18), map[int]float32{0: 14, 1: -16, 16: -16, 17: 14, 2: -16}},
-		{"Q4_1", pad(two+one+"\x21", 20), map[int]float32{0: 3, 16: 5, 1: 1}},
-		{"Q5_0", pad(one+"\x01\x00\x02\x00\x21", 22), map[int]float32{0: 1, 16: -14, 17: 0, 1: -16}},
-		{"Q5_1", pad(one+two+"\x01\x00\x02\x00\x21", 24), map[int]float32{0: 19, 16: 4, 17: 18, 1: 2}},
-		{"Q8_0", pad(two+"\x7f\x80\xff", 34), map[int]float32{0: 254, 1: -256, 2: -2, 3: 0}},
-		{"Q2_K", pad("\x53\x00\x21", 16) + pad("\x27", 64) + one + two, map[int]float32{0: 3*3 - 5*2, 1: -10, 32: 1 - 4, 64: 0, 16: 0}},
-		{"Q3_K", pad("\x01", 32) + pad("\x03", 64) + pad("\x01\x00\x00\x00\x00\x00\x00\x00\x03", 12) + one, map[int]float32{0: 17 * 3, 1: 17 * -4, 32: -32 * -4}},
-		{"Q4_K", one + two + "\x42\x00\x00\x00\x81\x00\x00\x00\x32\x00\x00\x00" + pad("\x5a", 128), map[int]float32{0: 2*10 - 2, 1: -2, 32: 0, 128: -2 * (3 + 32)}},
-		{"Q5_K", one + two + "\x42\x00\x00\x00\x81\x00\x00\x00\x32\x00\x00\x00" + pad("\x11", 32) + pad("\x5a", 128), map[int]float32{0: 2*26 - 2, 1: -2, 128: (2+16)*16 - 2*(3+32), 129: -70}},
-		{"Q6_K", pad("\x5a", 128) + pad("\x31", 64) + pad("\x02\x00\x00\x00\xff", 16) + two, map[int]float32{0: 2 * 2 * (10 + 16 - 32), 1: 4 * -32, 64: -2 * (5 + 48 - 32), 65: 64}},
-	} {
-		found := false
-		for _, e := range elementTypes {
-			if e.encoding == nil || e.encoding.Name != c.name {
-				continue
-			}
-			found = true
-			dst := make([]float32, e.encoding.BlockElems)
-			if err := e.encoding.Decode(dst, []byte(c.block)); err != nil {
-				t.Fatalf("%s: %v", c.name, err)
-			}
-			got := map[int]float32{}
-			for i := range c.want {
-				got[i] = dst[i]
-			}
-			if diff := cmp.Diff(c.want, got); diff != "" {
-				t.Errorf("%s: %s", c.name, diff)
+// TestDecodePublished compares blocks of any bits, so of extreme scales too, with what
+// testdata/blocks.py computes from the published layouts: number by number where Python is, and else by checksum.
+func TestDecodePublished(t *testing.T) {
+	python, noPython := exec.LookPath("python3")
+	var sums strings.Builder
+	for code, et := range elementTypes {
+		e := et.encoding
+		if e == nil || e.Decode == nil {
+			continue
+		}
+		r := rand.New(rand.NewPCG(5, uint64(code)))
+		src := make([]byte, 16*e.BlockBytes)
+		for i := range src {
+			src[i] = byte(r.Uint32())
+		}
+		got, sum := make([]float32, 16*e.BlockElems), fnv.New64a()
+		if err := e.Decode(got, src); err != nil {
+			t.Fatal(e.Name, err)
+		}
+		for i, x := range got {
+			if x != x {
+				got[i] = float32(math.NaN()) // whatever its bits
 			}
 		}
-		if !found {
-			t.Errorf("no type is called %s", c.name)
+		bits, _ := binary.Append(nil, binary.LittleEndian, got)
+		sum.Write(bits)
+		fmt.Fprintf(&sums, "%s %x\n", e.Name, sum.Sum(nil))
+		if noPython == nil {
+			t.Run(e.Name, func(t *testing.T) { comparePublished(t, python, e.Name, src, got) })
+		}
+	}
+	want, err := os.ReadFile("testdata/decoded.txt")
+	if diff := cmp.Diff(string(want), sums.String()); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+}
+
+// comparePublished compares numbers with those that Python decodes.
+func comparePublished(t *testing.T, python, name string, src []byte, got []float32) {
+	path := filepath.Join(t.TempDir(), "blocks")
+	if err := os.WriteFile(path, src, 0o666); err != nil {
+		t.Fatal(err)
+	}
+	want, err := exec.Command(python, filepath.Join("testdata", "blocks.py"), name, path, "codebooks.bin").Output()
+	if err != nil || len(want) != 4*len(got) {
+		t.Fatal(err, len(want))
+	}
+	for i, x := range got {
+		if w := math.Float32frombits(binary.LittleEndian.Uint32(want[4*i:])); math.Float32bits(x) != math.Float32bits(w) && (x == x || w == w) {
+			t.Fatalf("element %d is %v, want %v", i, x, w)
 		}
 	}
 }
 
-// TestQuantize: a file of blocks says which version they have.
-func TestQuantize(t *testing.T) {
-	data, _, _, err := tensor.Quantize(make([]float32, 96), tensor.Shape{1, 96}, tensor.QuantizeOptions{Encoding: Q8_0()})
-	if err != nil {
-		t.Fatal(err)
-	}
-	plan := &format.Plan{Tensors: []tensor.Info{{Name: "w", Encoding: Q8_0(), Shape: tensor.Shape{1, 96}}}}
-	m := open(t, write(t, plan, nil, map[string][]byte{"w": data}))
-	if v, ok := m.Value("general.quantization_version"); !ok || v != uint32(2) {
-		t.Error(v, ok)
+// TestBlockSizes: a decoder gets whole blocks, and as many elements.
+func TestBlockSizes(t *testing.T) {
+	e := elementTypes[2].encoding // Q4_0: 32 elements in 18 bytes
+	for _, n := range []struct{ elems, bytes int }{{40, 18}, {32, 20}, {32, 36}, {64, 18}} {
+		if err := e.Decode(make([]float32, n.elems), make([]byte, n.bytes)); !errors.Is(err, format.ErrShape) {
+			t.Errorf("%d elements of %d bytes: %v", n.elems, n.bytes, err)
+		}
 	}
 }
 

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -16,20 +17,13 @@ var dtypes = []tensor.DType{
 }
 
 // foreignFiles are what the writer would not make.
-func foreignFiles() (files []formattest.File) {
-	for name, change := range map[string]func(*fields){
-		"version 2":      func(f *fields) { f.version = 2 },
-		"unpadded":       func(f *fields) { f.unpadded = true },
-		"trailing bytes": func(f *fields) { f.extra = 100 },
-		"overlapping":    func(f *fields) { f.tensors[2].offset = ptr(uint64(0)) },
-		"hole":           func(f *fields) { f.tensors[2].offset, f.extra = ptr(uint64(192)), 64 },
-		"dim of 0":       func(f *fields) { f.tensors[2].dims, f.tensors[2].data = []uint64{0, 9}, nil },
-	} {
-		f := small()
-		change(&f)
-		files = append(files, formattest.File{Name: name, Bytes: f.bytes()})
-	}
-	return files
+func foreignFiles() []formattest.File {
+	old, odd := small(), small()
+	old.version, old.unpadded = 2, true
+	old.tensors[2].offset = ptr(uint64(0)) // over the first
+	odd.tensors[1].dims, odd.tensors[1].data = []uint64{0, 9}, nil
+	odd.tensors[2].offset, odd.extra = ptr(uint64(192)), 264 // after a hole
+	return []formattest.File{{Name: "version 2, overlapping, unpadded", Bytes: old.bytes()}, {Name: "hole, dim of 0, trailing bytes", Bytes: odd.bytes()}}
 }
 
 func TestConformance(t *testing.T) {
@@ -70,4 +64,21 @@ func TestConformance(t *testing.T) {
 			"Holes":       "bytes that no tensor covers are ignored",
 		},
 	})
+}
+
+// FuzzOpen opens, verifies and decodes its input.
+func FuzzOpen(f *testing.F) {
+	corpus.Seed(f)
+	all := fields{magic: "GGUF", version: 2, unpadded: true}
+	for _, v := range values {
+		all.entries = append(all.entries, kv{v.name, v.typ, v.value})
+	}
+	for code, e := range elementTypes {
+		if !e.sized() || e.encoding == nil {
+			continue
+		}
+		all.tensors = append(all.tensors, info{name: e.encoding.Name, dims: []uint64{uint64(e.encoding.BlockElems)}, typ: uint32(code), data: make([]byte, e.encoding.BlockBytes)})
+	}
+	f.Add(all.bytes())
+	formattest.Fuzz(f, formattest.Config{Codec: codec, Trailing: true})
 }

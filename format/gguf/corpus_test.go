@@ -112,28 +112,23 @@ func tolerated() []corpus.Case {
 
 // goodTypes has a tensor of each element type.
 func goodTypes() (cases []corpus.Case) {
-	single := func(typ uint32, name string, dims []uint64, shape []int64, size int) {
-		data := make([]byte, size)
-		for i := range data {
-			data[i] = byte(i * 7)
-		}
-		f := fields{magic: "GGUF", version: 3, tensors: []info{{name: "w", dims: dims, typ: typ, data: data}}}
-		cases = append(cases, corpus.Case{Name: "type " + name, Bytes: f.bytes(), Version: "3", Tensors: []corpus.Tensor{{Name: "w", Type: name, Shape: shape, Data: data}}})
-	}
-	for _, p := range plain {
-		single(p.code, p.dtype.String(), []uint64{3, 2}, []int64{2, 3}, 6*int(p.dtype.Size()))
-	}
 	for _, e := range []struct {
 		code         uint32
 		name         string
-		elems, bytes int
+		elems, bytes int64
 	}{
+		{0, "float32", 3, 12}, {1, "float16", 3, 6}, {24, "int8", 3, 3}, {25, "int16", 3, 6}, {26, "int32", 3, 12}, {27, "int64", 3, 24}, {28, "float64", 3, 24}, {30, "bfloat16", 3, 6},
 		{2, "Q4_0", 32, 18}, {3, "Q4_1", 32, 20}, {6, "Q5_0", 32, 22}, {7, "Q5_1", 32, 24}, {8, "Q8_0", 32, 34}, {9, "Q8_1", 32, 36},
 		{10, "Q2_K", 256, 84}, {11, "Q3_K", 256, 110}, {12, "Q4_K", 256, 144}, {13, "Q5_K", 256, 176}, {14, "Q6_K", 256, 210}, {15, "Q8_K", 256, 292},
 		{16, "IQ2_XXS", 256, 66}, {19, "IQ1_S", 256, 50}, {20, "IQ4_NL", 32, 18}, {23, "IQ4_XS", 256, 136}, {29, "IQ1_M", 256, 56},
 		{34, "TQ1_0", 256, 54}, {39, "MXFP4", 32, 17},
 	} {
-		single(e.code, e.name, []uint64{uint64(e.elems), 2}, []int64{2, int64(e.elems)}, 2*e.bytes)
+		data := make([]byte, 2*e.bytes)
+		for i := range data {
+			data[i] = byte(i * 7)
+		}
+		f := fields{magic: "GGUF", version: 3, tensors: []info{{name: "w", dims: []uint64{uint64(e.elems), 2}, typ: e.code, data: data}}}
+		cases = append(cases, corpus.Case{Name: "type " + e.name, Bytes: f.bytes(), Version: "3", Tensors: []corpus.Tensor{{Name: "w", Type: e.name, Shape: []int64{2, e.elems}, Data: data}}})
 	}
 	// What is not known has the bytes up to the next tensor, or to the end.
 	f := fields{magic: "GGUF", version: 3, unpadded: true, tensors: []info{
