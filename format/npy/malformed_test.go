@@ -2,14 +2,12 @@ package npy
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // malformed breaks one thing at a time in a good array of shape [2, 3] float32.
@@ -21,7 +19,6 @@ var malformed = []struct {
 	offset int64
 }{
 	{"magic", func(a *array) { a.magic = "\x93NUMPX" }, format.ErrMagic, "magic", 0},
-	{"version 0.0", func(a *array) { a.major = 0 }, format.ErrVersion, "version", 6},
 	{"version 1.1", func(a *array) { a.minor = 1 }, format.ErrVersion, "version", 6},
 	{"version 4.0", func(a *array) { a.major = 4 }, format.ErrVersion, "version", 6},
 	{"header beyond the file", func(a *array) { a.length = 65535 }, format.ErrTruncated, "header length", 8},
@@ -30,11 +27,8 @@ var malformed = []struct {
 	{"header too short", func(a *array) { a.length = 20 }, format.ErrCorrupt, "header", 27},
 	{"no header", func(a *array) { a.length = 0 }, format.ErrCorrupt, "header", 10},
 	{"blanks alone", func(a *array) { a.header = strings.Repeat(" ", 100) }, format.ErrCorrupt, "header", 110},
-	{"a list", func(a *array) { a.header = "['<f4', False, (2, 3)]" }, format.ErrCorrupt, "header", 10},
 	{"an expression", func(a *array) { a.header = "__import__('os').system('true') or " + a.header }, format.ErrCorrupt, "header", 10},
 	{"an expression behind", func(a *array) { a.header += ".copy()" }, format.ErrCorrupt, "header", 69},
-	{"two dicts", func(a *array) { a.header += a.header }, format.ErrCorrupt, "header", 69},
-	{"a comment", func(a *array) { a.header += "# shape" }, format.ErrCorrupt, "header", 69},
 	{"NUL padding", func(a *array) { a.header += "\x00" }, format.ErrCorrupt, "header", 69},
 	{"key missing", func(a *array) { a.header = "{'descr': '<f4', 'shape': (2, 3)}" }, format.ErrCorrupt, "header", 64},
 	{"empty dict", func(a *array) { a.header = "{}" }, format.ErrCorrupt, "header", 64},
@@ -49,44 +43,27 @@ var malformed = []struct {
 	{"two commas", func(a *array) { a.header = strings.Replace(a.header, "'<f4',", "'<f4',,", 1) }, format.ErrCorrupt, "header", 26},
 	{"concatenated strings", descr("'<' 'f4'"), format.ErrUnsupported, "descr", 20},
 	{"structured", descr("[('x', '<f4')]"), format.ErrUnsupported, "descr", 20},
-	{"subarray", descr("('<f4', (2,))"), format.ErrUnsupported, "descr", 20},
 	{"object", descr("'|O'"), format.ErrUnsupported, "descr", 20},
 	{"strings", descr("'<U5'"), format.ErrUnsupported, "descr", 20},
 	{"bytes", descr("'|S5'"), format.ErrUnsupported, "descr", 20},
-	{"void", descr("'|V4'"), format.ErrUnsupported, "descr", 20},
 	{"date", descr("'<M8[ns]'"), format.ErrUnsupported, "descr", 20},
-	{"time", descr("'<m8'"), format.ErrUnsupported, "descr", 20},
-	{"long double", descr("'<f16'"), format.ErrUnsupported, "descr", 20},
-	{"bfloat16", descr("'bfloat16'"), format.ErrUnsupported, "descr", 20},
 	{"empty descr", descr("''"), format.ErrUnsupported, "descr", 20},
-	{"order alone", descr("'<'"), format.ErrUnsupported, "descr", 20},
-	{"two orders", descr("'<>f4'"), format.ErrUnsupported, "descr", 20},
-	{"order and long name", descr("'<float32'"), format.ErrUnsupported, "descr", 20},
 	{"descr is a type", descr("numpy.float32"), format.ErrCorrupt, "descr", 20},
-	{"descr is a number", descr("4"), format.ErrCorrupt, "descr", 20},
 	{"fortran_order 1", func(a *array) { a.header = dict("<f4", "1", "(2, 3)") }, format.ErrCorrupt, "fortran_order", 44},
-	{"fortran_order None", func(a *array) { a.header = dict("<f4", "None", "(2, 3)") }, format.ErrCorrupt, "fortran_order", 44},
-	{"fortran_order not False", func(a *array) { a.header = dict("<f4", "not True", "(2, 3)") }, format.ErrCorrupt, "fortran_order", 44},
 	{"fortran_order Falsey", func(a *array) { a.header = dict("<f4", "Falsey", "(2, 3)") }, format.ErrCorrupt, "fortran_order", 49},
 	{"shape is a list", shape("[2, 3]"), format.ErrCorrupt, "shape", 60},
-	{"shape is a number", shape("6"), format.ErrCorrupt, "shape", 60},
 	{"shape is a number in parentheses", shape("(6)"), format.ErrCorrupt, "shape", 62},
 	{"product", shape("(2*3,)"), format.ErrCorrupt, "shape", 62},
-	{"shift", shape("(1<<2, 3)"), format.ErrCorrupt, "shape", 62},
 	{"call", shape("(len('ab'), 3)"), format.ErrCorrupt, "shape", 61},
 	{"float", shape("(2.0, 3)"), format.ErrCorrupt, "shape", 62},
-	{"exponent", shape("(2e0, 3)"), format.ErrCorrupt, "shape", 62},
 	{"octal", shape("(02, 3)"), format.ErrCorrupt, "shape", 63},
 	{"True", shape("(True, 6)"), format.ErrCorrupt, "shape", 61},
-	{"nested", shape("((2, 3),)"), format.ErrCorrupt, "shape", 61},
-	{"comma alone", shape("(,)"), format.ErrCorrupt, "shape", 61},
 	{"comma missing in shape", shape("(2, 3 1)"), format.ErrCorrupt, "shape", 66},
 	{"shape without end", func(a *array) { a.header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3" }, format.ErrCorrupt, "shape", 128},
 	{"L in version 3.0", func(a *array) { a.major = 3; a.header = dict("<f4", "False", "(2L, 3)") }, format.ErrCorrupt, "shape", 64},
 	{"negative dim", shape("(-2, -3)"), format.ErrCorrupt, "shape", 63},
 	{"dim of 2^63", shape("(9223372036854775808,)"), format.ErrCorrupt, "shape", 79},
 	{"dim of 2^64 + 2", shape("(18446744073709551618, 3)"), format.ErrCorrupt, "shape", 80},
-	{"product overflows", shape("(4294967296, 4294967296, 4294967296)"), format.ErrCorrupt, "shape", 10},
 	{"product overflows to the size", shape("(4611686018427387906, 3, 4)"), format.ErrCorrupt, "shape", 10},
 	{"bytes overflow", shape("(4611686018427387904,)"), format.ErrCorrupt, "shape", 10},
 	{"product overflows beside 0", shape("(0, 4294967296, 4294967296)"), format.ErrCorrupt, "shape", 10},
@@ -104,42 +81,6 @@ func descr(s string) func(*array) {
 }
 
 func shape(s string) func(*array) { return func(a *array) { a.header = dict("<f4", "False", s) } }
-
-// listedTypes are those of the malformed that an archive lists under these names.
-var listedTypes = map[string]string{
-	"structured": "[('x', '<f4')]", "subarray": "('<f4', (2,))", "object": "|O", "strings": "<U5", "bytes": "|S5", "void": "|V4",
-	"date": "<M8[ns]", "time": "<m8", "long double": "<f16", "bfloat16": "bfloat16", "order and long name": "<float32",
-}
-
-// TestMalformedEntries: what is wrong with an array is wrong in archives, but an element type
-// that only NumPy reads is listed.
-func TestMalformedEntries(t *testing.T) {
-	for _, c := range malformed {
-		t.Run(c.name, func(t *testing.T) {
-			a := f32()
-			c.mutate(&a)
-			if want, ok := listedTypes[c.name]; ok {
-				for _, m := range []member1{stored1("x", a.bytes()), deflated1("x", a.bytes())} {
-					m, err := OpenBytes(archiveOf(m).bytes(), &format.Options{Check: format.CheckAll})
-					if err != nil {
-						t.Fatal(err)
-					}
-					info := m.At(0).Info()
-					if info.TypeName() != want || info.Size != 24 || !info.Shape.Equal(tensor.Shape{2, 3}) {
-						t.Errorf("%v", info)
-					}
-					m.Close()
-				}
-				return
-			}
-			if c.field == "data" {
-				c.err = format.ErrCorrupt // sizes of an archive contradict each other
-			}
-			refused(t, archiveOf(stored1("x", a.bytes())), c.err, `entry "x.npy": `+c.field)
-			refused(t, archiveOf(deflated1("x", a.bytes())), c.err, `entry "x.npy": `+c.field)
-		})
-	}
-}
 
 // badArchives break one thing at a time in a good archive of one stored and one
 // deflated array.
@@ -166,14 +107,12 @@ var badArchives = []struct {
 	{"entries too many", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.here, e.count = 3, 3 } }, format.ErrCorrupt, "entries", 491},
 	{"entries too few", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.here, e.count = 1, 1 } }, format.ErrCorrupt, "directory", 430},
 	{"65535 entries", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.here, e.count = 65535, 65535 } }, format.ErrCorrupt, "entries", 491},
-	{"directory too short", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.size-- } }, format.ErrCorrupt, "directory offset", 497},
 	{"directory elsewhere", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.off, e.size = e.off+1, e.size-1 } }, format.ErrCorrupt, "directory", 380},
 	{"directory beyond the file", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.off = math.MaxUint32 } }, format.ErrCorrupt, "directory offset", 497},
 	{"bytes behind the directory", func(z *zip1, x, y *member1) { z.behind = []byte("gap") }, format.ErrCorrupt, "directory offset", 500},
 
 	{"zip64 count", wide(func(w *wide1) { w.count, w.here = 1<<60, 1<<60 }), format.ErrCorrupt, "entries", 567},
 	{"zip64 size", wide(func(w *wide1) { w.size = 1 << 63 }), format.ErrCorrupt, "directory offset", 573},
-	{"zip64 offset", wide(func(w *wide1) { w.off = math.MaxUint64 }), format.ErrCorrupt, "directory offset", 573},
 	{"zip64 offset and size that wrap to the right end", wide(func(w *wide1) { w.off, w.size = 481+8, math.MaxUint64-7 }), format.ErrCorrupt, "directory offset", 573},
 	{"zip64 disk", wide(func(w *wide1) { w.disk = 1 }), format.ErrUnsupported, "disk number", 561},
 	{"zip64 disks", wide(func(w *wide1) { w.disks = 1 }), format.ErrUnsupported, "zip64 locator", 553},
@@ -198,7 +137,6 @@ var badArchives = []struct {
 	{"patched", func(z *zip1, x, y *member1) { x.flags = 1 << 5 }, format.ErrUnsupported, `entry "x.npy": flags`, 387},
 	{"bzip2", func(z *zip1, x, y *member1) { x.method = 12 }, format.ErrUnsupported, `entry "x.npy": method`, 389},
 	{"Deflate64", func(z *zip1, x, y *member1) { y.method = 9 }, format.ErrUnsupported, `entry "y.npy": method`, 440},
-	{"LZMA", func(z *zip1, x, y *member1) { y.method = 14 }, format.ErrUnsupported, `entry "y.npy": method`, 440},
 	{"name twice", func(z *zip1, x, y *member1) { y.name = x.name }, format.ErrCorrupt, `entry "x.npy": file name`, 476},
 	{"no name", func(z *zip1, x, y *member1) { y.name = ".npy" }, format.ErrCorrupt, `entry ".npy": file name`, 475},
 	{"NUL in the name", func(z *zip1, x, y *member1) { y.name = "y\x00.npy" }, format.ErrCorrupt, `entry "y\x00.npy": file name`, 477},
@@ -252,11 +190,12 @@ var badArchives = []struct {
 	}, format.ErrCorrupt, `entry "y.npy": sizes`, 426},
 	{"offset beyond the directory", func(z *zip1, x, y *member1) { y.offset = 1 << 30 }, format.ErrCorrupt, `entry "y.npy": offset`, 472},
 	{"offset so near the directory that no header fits", func(z *zip1, x, y *member1) { y.offset = 379 - 29 }, format.ErrCorrupt, `entry "y.npy": offset`, 472},
-	{"the same place twice", func(z *zip1, x, y *member1) {
-		*y = *x
-		x.name, y.name = "xx.npy", "xx.npy"
-		y.offset, y.name = 1, "xx.npy"
-	}, format.ErrCorrupt, `entry "xx.npy": local header`, 1},
+	{"an array within another, both with headers beside their data", func(z *zip1, x, y *member1) {
+		inner := archiveOf(stored1("y", f32().bytes())).bytes()
+		*x = stored1("x", npy(dict("|u1", "False", "(187,)"), inner[:30+5+152]).bytes())
+		*y = stored1("y", f32().bytes())
+		y.offset = uint32(30 + 5 + bytes.Index(x.data, []byte("PK\x03\x04")))
+	}, format.ErrCorrupt, "offset", 630},
 	{"descriptor is missing", func(z *zip1, x, y *member1) { *x = streamed(false, true); x.descriptor = nil }, format.ErrCorrupt, `entry "x.npy": data descriptor`, 187},
 	{"descriptor says another size", func(z *zip1, x, y *member1) {
 		*x = streamed(false, true)
@@ -279,16 +218,6 @@ func local(change func(*member1)) func(*zip1, *member1, *member1) {
 
 // pair is a good archive of one stored and one deflated array.
 func pair() zip1 { return archiveOf(stored1("x", f32().bytes()), deflated1("y", f32().bytes())) }
-
-// refused checks the error of opening an archive.
-func refused(t *testing.T, z zip1, want error, field string) {
-	t.Helper()
-	_, err := archiveCodec.OpenBytes(z.bytes(), nil)
-	var e *format.Error
-	if !errors.As(err, &e) || !errors.Is(err, want) || e.Field != field || e.Offset < 0 {
-		t.Errorf("%v (%+v), want %v at %q", err, e, want, field)
-	}
-}
 
 // unsound are archives that open, since only what is packed is wrong.
 var unsound = []struct {
@@ -316,33 +245,14 @@ func withSum(m member1) member1 { m.sum ^= 1; return m }
 
 // TestNeither: files of other formats are named as such by Open of this package.
 func TestNeither(t *testing.T) {
-	for _, s := range []string{"TSR!....................", "PK\x03\x05 is no archive", "\x93NUMPZ\x01\x00"} {
-		if _, err := OpenBytes([]byte(s), nil); !errors.Is(err, format.ErrMagic) {
-			t.Errorf("%q: %v", s, err)
+	pickle, keras := archiveOf(stored1("", nil)), archiveOf(stored1("", nil), stored1("", nil))
+	pickle.members[0].name, keras.members[0].name, keras.members[1].name = "archive/data.pkl", "metadata.json", "model.weights.h5"
+	for text, says := range map[string]string{
+		"TSR!....................": "magic", "PK\x03\x05 is no archive": "magic", "\x93NUMPZ\x01\x00": "magic", "\x01\x00\x00\x00\x00\x00\x00\x00": "magic",
+		string(pickle.bytes()): "torch", string(keras.bytes()): "HDF5",
+	} {
+		if _, err := OpenBytes([]byte(text), nil); !errors.Is(err, format.ErrMagic) || !strings.Contains(err.Error(), says) {
+			t.Errorf("%.20q: %v", text, err)
 		}
 	}
-	z := archiveOf(stored1("", nil))
-	z.members[0].name = "archive/data.pkl"
-	if _, err := OpenBytes(z.bytes(), nil); !errors.Is(err, format.ErrMagic) || !errors.Is(err, format.ErrUnknownFormat) {
-		t.Error(err)
-	}
-	z = archiveOf(stored1("", nil), stored1("", nil))
-	z.members[0].name, z.members[1].name = "metadata.json", "model.weights.h5"
-	if _, err := OpenBytes(z.bytes(), nil); !errors.Is(err, format.ErrMagic) || !strings.Contains(err.Error(), "HDF5") {
-		t.Error(err)
-	}
-	if _, err := OpenBytes(binary.LittleEndian.AppendUint64(nil, 1), nil); !errors.Is(err, format.ErrMagic) {
-		t.Error(err)
-	}
-}
-
-// TestOverlap opens an archive whose entries share bytes, and so claim more than there is. Both names are
-// beside their data: the second array is in the first one's.
-func TestOverlap(t *testing.T) {
-	inner := archiveOf(stored1("y", f32().bytes())).bytes()
-	inner = inner[:30+5+152] // local header and data
-	outer := stored1("x", npy(dict("|u1", "False", "(187,)"), inner).bytes())
-	z := archiveOf(outer, stored1("y", f32().bytes()))
-	z.members[1].offset = uint32(30 + 5 + bytes.Index(outer.data, []byte("PK\x03\x04")))
-	refused(t, z, format.ErrCorrupt, "offset")
 }

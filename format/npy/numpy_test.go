@@ -5,6 +5,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -104,7 +105,7 @@ func TestWrittenForNumPy(t *testing.T) {
 	p := &format.Plan{}
 	data := map[string][]byte{}
 	for _, e := range elems {
-		for name, s := range map[string]tensor.Shape{"s": {}, "v": {5}, "m": {3, 4}, "e": {2, 0, 3}, "d": slices1(20)} {
+		for name, s := range map[string]tensor.Shape{"s": {}, "v": {5}, "m": {3, 4}, "e": {2, 0, 3}, "d": slices.Repeat(tensor.Shape{1}, 20)} {
 			info := tensor.Info{Name: e.code + name, DType: e.dtype, Encoding: e.enc, Shape: s}
 			info.Size, _ = info.ByteSize()
 			b := ramp(int(info.Size))

@@ -1,7 +1,7 @@
 package npy
 
 import (
-	"archive/zip"
+	stdzip "archive/zip"
 	"bytes"
 	gocmp "cmp"
 	"errors"
@@ -17,6 +17,8 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/internal/zip"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -90,7 +92,7 @@ func TestLarge(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer m.Close()
-			z, err := zip.NewReader(src, l.Size)
+			z, err := stdzip.NewReader(src, l.Size)
 			if err != nil || len(z.File) != len(dims) || m.Len() != len(dims) {
 				t.Fatal(len(z.File), m.Len(), err)
 			}
@@ -102,6 +104,19 @@ func TestLarge(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestDirectoryLimit: a directory larger than the limit is refused before any entry is read.
+func TestDirectoryLimit(t *testing.T) {
+	const from, size = 30, driver.MaxStructure + 1
+	var end wire.Buffer
+	zip.AppendEnd(&end, 1, size, from)
+	src := &sparse{[]driver.Part{{Bytes: []byte(zip.LocalMagic)}, {Offset: from + size, Bytes: end.Bytes()}}, from + size + int64(end.Len())}
+	var e *format.Error
+	_, err := OpenReaderAt(src, src.size, nil)
+	if !errors.Is(err, format.ErrLimit) || !errors.As(err, &e) || e.Field != "directory" || e.Offset != from {
+		t.Error(err)
 	}
 }
 
@@ -131,7 +146,7 @@ func TestLosses(t *testing.T) {
 			{Name: "half", DType: tensor.BFloat16, Shape: tensor.Shape{2}},
 			{Name: "eighth", DType: tensor.Float8E5M2, Shape: tensor.Shape{2}},
 			{Name: "blocks", Encoding: &tensor.Encoding{Name: "Q4_0", BlockElems: 32, BlockBytes: 18}, Shape: tensor.Shape{32}},
-			{Name: "deep", DType: tensor.Int8, Shape: slices1(65)},
+			{Name: "deep", DType: tensor.Int8, Shape: slices.Repeat(tensor.Shape{1}, 65)},
 			{Name: "quantized", DType: tensor.Int8, Shape: tensor.Shape{2}, Quant: &tensor.Quantization{Scales: []float32{1}, Axis: tensor.PerTensor}},
 		},
 	}
