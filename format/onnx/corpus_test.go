@@ -32,7 +32,7 @@ func eight(name string) corpus.Tensor {
 
 // outsideCases are models with data in a file next to them.
 func outsideCases() []corpus.Case {
-	const data = "0123456789abcdef"
+	const data, lengthField = "0123456789abcdef", "graph.initializer[0].external_data.length"
 	model := func(name string, b []byte) corpus.Case {
 		return corpus.Case{Name: "external: " + name, Open: "model.onnx", Files: map[string][]byte{"model.onnx": b, "weights/w.bin": []byte(data)}}
 	}
@@ -41,10 +41,14 @@ func outsideCases() []corpus.Case {
 		c.Version, c.Tensors = "8", []corpus.Tensor{corpus.Of("w", tensor.Float32, []byte(text), 2)}
 		return c
 	}
-	refuse := func(name string, entries ...[]byte) corpus.Case {
-		c := model(name, outside(entries...))
+	refuse := func(name string, c corpus.Case, err error, field string, offset int64) corpus.Case {
+		c.Name, c.Version, c.Tensors, c.Err, c.Field, c.Offset = "external: "+name, "", nil, err, field, offset
+		return c
+	}
+	late := func(name string, entries ...[]byte) corpus.Case {
 		// The range is not kept: the error is at the message of the tensor.
-		c.Late, c.Err, c.Field, c.Offset = true, format.ErrTruncated, `tensor "w"`, 23
+		c := refuse(name, accept("", "", entries...), format.ErrTruncated, `tensor "w"`, 23)
+		c.Late = true
 		return c
 	}
 	location := entry("location", "weights/w.bin")
@@ -56,8 +60,13 @@ func outsideCases() []corpus.Case {
 		accept("offset to the end", data[8:], location, entry("offset", "8")),
 		accept("length alone", data[:8], location, entry("length", "8")),
 		accept("./, and unknown entries", data[:8], entry("location", "./weights/w.bin"), entry("length", "8"), entry("checksum", "abc"), entry("x", "")),
-		refuse("range beyond the end", location, entry("offset", "12"), entry("length", "8")),
-		refuse("offset beyond the end", location, entry("offset", "17"), entry("length", "8")),
+		late("range beyond the end", location, entry("offset", "12"), entry("length", "8")),
+		late("offset beyond the end", location, entry("offset", "17"), entry("length", "8")),
+		accept("up and down, to the end", data[8:], entry("location", "none/../weights/w.bin"), entry("offset", "8")),
+		refuse("a byte too many to the end", accept("", "", location, entry("offset", "7")), format.ErrCorrupt, lengthField, 21),
+		refuse("a byte too few to the end", accept("", "", location, entry("offset", "9")), format.ErrCorrupt, lengthField, 21),
+		refuse("to an end that is before", accept("", "", location, entry("offset", "17")), format.ErrTruncated, "graph.initializer[0].external_data.offset", 21),
+		refuse("unknown type, none left", model("", modelOf(tensorOf(num(1, 2), num(2, 99), str(8, "w"), location, entry("offset", "16"), num(14, 1)))), format.ErrCorrupt, lengthField, 21),
 	}
 }
 
@@ -109,7 +118,6 @@ func goodModels() []corpus.Case {
 		good("packed dims", modelOf(tensorOf(ld(1, varint(2)), num(2, 1), str(8, "w"), ld(9, make([]byte, 8)))), eight("w")),
 		good("unknown fields", cat(modelOf(str(200, "new"), tensorOf(num(1, 2), num(2, 1), str(300, "x"), str(8, "w"), ld(9, make([]byte, 8)))), num(99, 5)), eight("w")),
 		good("operator sets first", cat(ld(8, num(2, 17)), num(1, 8), str(2, "me"), ld(7, weight("w"))), eight("w")),
-		good("IR version after the producer", cat(ld(8, num(2, 17)), str(2, "me"), num(1, 8), ld(7, weight("w"))), eight("w")),
 		good("a field of a newer schema before the graph", cat(num(1, 8), str(2, "me"), num(99, 5), ld(7, weight("w"))), eight("w")),
 		good("unknown element type", modelOf(tensorOf(num(1, 2), num(2, 99), str(8, "v"), ld(9, []byte{1, 2, 3}))),
 			corpus.Tensor{Name: "v", Type: "type 99", Shape: []int64{2}, Data: []byte{1, 2, 3}}),
