@@ -2,8 +2,6 @@ package safetensors_test
 
 import (
 	"bytes"
-	"encoding/binary"
-	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -13,35 +11,6 @@ import (
 	"github.com/weightmap/weightmap/format/safetensors"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-// Write a file from a plan and read it back.
-func ExampleNewWriter() {
-	var file bytes.Buffer
-	w, err := safetensors.NewWriter(&file, &format.Plan{
-		Metadata: format.Metadata{{Key: "format", Value: "pt"}},
-		Tensors:  []tensor.Info{{Name: "fc.weight", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}},
-	}, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	data, _ := binary.Append(nil, binary.LittleEndian, []float32{1, 0.5, 0, -2})
-	if err := errors.Join(w.WriteTensor("fc.weight", bytes.NewReader(data)), w.Close()); err != nil {
-		log.Fatal(err)
-	}
-
-	f, err := safetensors.OpenBytes(file.Bytes(), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer f.Close()
-	v, err := f.Tensor("fc.weight")
-	if err != nil {
-		log.Fatal(err)
-	}
-	values, err := tensor.Decode[float32](nil, v)
-	fmt.Println(v.DType(), v.Shape(), values, f.Metadata(), err)
-	// Output: float32 [2, 2] [1 0.5 0 -2] [{format pt}] <nil>
-}
 
 // Write a model in shards of at most 16 bytes of tensor data, and open it by its index.
 func ExampleCreate() {

@@ -8,7 +8,6 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // fileOf assembles a file from its header and its buffer.
@@ -35,27 +34,6 @@ func open(t testing.TB, b []byte) *format.Model {
 	}
 	t.Cleanup(func() { f.Close() })
 	return f
-}
-
-// described is a tensor in a form that tests compare.
-type described struct {
-	Name, Type string
-	Shape      tensor.Shape
-	Data       []byte
-}
-
-func describe(t testing.TB, f *format.Model) []described {
-	t.Helper()
-	var all []described
-	for _, v := range f.Tensors() {
-		b, err := v.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
-		info := v.Info()
-		all = append(all, described{v.Name(), info.TypeName(), info.Shape, append([]byte{}, b...)})
-	}
-	return all
 }
 
 // save writes files into a directory and returns the path of the first.

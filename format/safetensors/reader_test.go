@@ -1,19 +1,20 @@
 package safetensors
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 type goldenFile struct {
 	name string
 	file []byte
-	want []described
+	want []corpus.Tensor
 	meta format.Metadata
 }
 
@@ -22,45 +23,39 @@ func golden() []goldenFile {
 	return []goldenFile{
 		{name: "no tensors", file: fileOf(`{}`)},
 		{name: "one", file: fileOf(`{"w":{"dtype":"F32","shape":[2,2],"data_offsets":[0,16]}}`, count(16)...),
-			want: []described{{"w", "float32", tensor.Shape{2, 2}, count(16)}}},
+			want: []corpus.Tensor{row("w", "float32", tensor.Shape{2, 2}, count(16))}},
 		{name: "metadata in front, in its order", file: fileOf(`{"__metadata__":{"format":"pt","a":"\u00e9\ud83d\ude00\n","":""},"w":{"dtype":"U8","shape":[],"data_offsets":[0,1]}}`, 7),
-			want: []described{{"w", "uint8", tensor.Shape{}, []byte{7}}},
+			want: []corpus.Tensor{row("w", "uint8", tensor.Shape{}, []byte{7})},
 			meta: format.Metadata{{Key: "format", Value: "pt"}, {Key: "a", Value: "é😀\n"}, {Key: "", Value: ""}}},
 		{name: "metadata behind, key escaped", file: fileOf(`{"w":{"dtype":"U8","shape":[],"data_offsets":[0,1]},"\u005f_metadata__":{"k":"v"}}`, 7),
-			want: []described{{"w", "uint8", tensor.Shape{}, []byte{7}}},
+			want: []corpus.Tensor{row("w", "uint8", tensor.Shape{}, []byte{7})},
 			meta: format.Metadata{{Key: "k", Value: "v"}}},
 		{name: "metadata null", file: fileOf(`{"__metadata__":null}`)},
 		{name: "metadata empty", file: fileOf(`{"__metadata__":{}}`)},
 		{name: "white space", file: fileOf(" \r\n\t{ \"w\" : { \"dtype\" : \"I8\" , \"shape\" : [ 1 ] , \"data_offsets\" : [ 0 , 1 ] } } \n", 9),
-			want: []described{{"w", "int8", tensor.Shape{1}, []byte{9}}}},
+			want: []corpus.Tensor{row("w", "int8", tensor.Shape{1}, []byte{9})}},
 		{name: "fields in another order, escaped, with others", file: fileOf(`{"w":{"x":{"y":[1,{"z":null}]},"data_offsets":[0,1],"x":1,"sh\u0061pe":[1],"\u0064type":"I\u0038"}}`, 9),
-			want: []described{{"w", "int8", tensor.Shape{1}, []byte{9}}}},
+			want: []corpus.Tensor{row("w", "int8", tensor.Shape{1}, []byte{9})}},
 		{name: "names", file: fileOf(`{"":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"\u0000":{"dtype":"U8","shape":[1],"data_offsets":[1,2]},"\ud83d\ude00/\"":{"dtype":"U8","shape":[1],"data_offsets":[2,3]}}`, 1, 2, 3),
-			want: []described{{"", "uint8", tensor.Shape{1}, []byte{1}}, {"\x00", "uint8", tensor.Shape{1}, []byte{2}}, {`😀/"`, "uint8", tensor.Shape{1}, []byte{3}}}},
+			want: []corpus.Tensor{row("", "uint8", tensor.Shape{1}, []byte{1}), row("\x00", "uint8", tensor.Shape{1}, []byte{2}), row(`😀/"`, "uint8", tensor.Shape{1}, []byte{3})}},
 		{name: "header in another order than the data", file: fileOf(`{"c":{"dtype":"I16","shape":[1],"data_offsets":[3,5]},"a":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"b":{"dtype":"BOOL","shape":[2],"data_offsets":[1,3]}}`, count(5)...),
-			want: []described{{"c", "int16", tensor.Shape{1}, []byte{3, 4}}, {"a", "uint8", tensor.Shape{1}, []byte{0}}, {"b", "bool", tensor.Shape{2}, []byte{1, 2}}}},
+			want: []corpus.Tensor{row("c", "int16", tensor.Shape{1}, []byte{3, 4}), row("a", "uint8", tensor.Shape{1}, []byte{0}), row("b", "bool", tensor.Shape{2}, []byte{1, 2})}},
 		{name: "empty tensors at boundaries", file: fileOf(`{"e":{"dtype":"F32","shape":[0],"data_offsets":[2,2]},"a":{"dtype":"U8","shape":[2],"data_offsets":[0,2]},"f":{"dtype":"F64","shape":[3,0],"data_offsets":[0,0]},"b":{"dtype":"U8","shape":[1],"data_offsets":[2,3]},"g":{"dtype":"I8","shape":[0,9],"data_offsets":[3,3]},"h":{"dtype":"I8","shape":[0],"data_offsets":[2,2]}}`, 5, 6, 7),
-			want: []described{{"e", "float32", tensor.Shape{0}, nil}, {"a", "uint8", tensor.Shape{2}, []byte{5, 6}}, {"f", "float64", tensor.Shape{3, 0}, nil},
-				{"b", "uint8", tensor.Shape{1}, []byte{7}}, {"g", "int8", tensor.Shape{0, 9}, nil}, {"h", "int8", tensor.Shape{0}, nil}}},
-		{name: "listed dtypes", file: fileOf(`{"a":{"dtype":"F4","shape":[2,2],"data_offsets":[0,2]},"b":{"dtype":"F4","shape":[2,1],"data_offsets":[2,3]},"c":{"dtype":"F6_E2M3","shape":[4],"data_offsets":[3,6]},"d":{"dtype":"F8_E8M0","shape":[2],"data_offsets":[6,8]},"e":{"dtype":"Q3","shape":[3],"data_offsets":[8,10]},"f":{"dtype":"Q3","shape":[0],"data_offsets":[10,10]},"g":{"dtype":"f32","shape":[],"data_offsets":[10,14]}}`, count(14)...),
-			want: []described{{"a", "F4", tensor.Shape{2, 2}, []byte{0, 1}}, {"b", "F4", tensor.Shape{2, 1}, []byte{2}}, {"c", "F6_E2M3", tensor.Shape{4}, []byte{3, 4, 5}},
-				{"d", "F8_E8M0", tensor.Shape{2}, []byte{6, 7}}, {"e", "Q3", tensor.Shape{3}, []byte{8, 9}}, {"f", "Q3", tensor.Shape{0}, nil}, {"g", "f32", tensor.Shape{}, count(14)[10:]}}},
+			want: []corpus.Tensor{row("e", "float32", tensor.Shape{0}, nil), row("a", "uint8", tensor.Shape{2}, []byte{5, 6}), row("f", "float64", tensor.Shape{3, 0}, nil),
+				row("b", "uint8", tensor.Shape{1}, []byte{7}), row("g", "int8", tensor.Shape{0, 9}, nil), row("h", "int8", tensor.Shape{0}, nil)}},
+		{name: "listed dtypes", file: fileOf(`{"c":{"dtype":"F6_E2M3","shape":[4],"data_offsets":[0,3]},"f":{"dtype":"Q3","shape":[0],"data_offsets":[3,3]},"g":{"dtype":"f32","shape":[],"data_offsets":[3,7]}}`, count(7)...),
+			want: []corpus.Tensor{row("c", "F6_E2M3", tensor.Shape{4}, count(3)), row("f", "Q3", tensor.Shape{0}, nil), row("g", "f32", tensor.Shape{}, count(7)[3:])}},
 		{name: "127 levels", file: fileOf(`{"w":{"x":` + strings.Repeat("[", 125) + strings.Repeat("]", 125) + `,"dtype":"U8","shape":[0],"data_offsets":[0,0]}}`),
-			want: []described{{"w", "uint8", tensor.Shape{0}, nil}}},
+			want: []corpus.Tensor{row("w", "uint8", tensor.Shape{0}, nil)}},
 	}
 }
 
-func TestGolden(t *testing.T) {
+// TestMetadata: the metadata of files whose tensors the corpus has.
+func TestMetadata(t *testing.T) {
 	for _, tt := range golden() {
-		t.Run(tt.name, func(t *testing.T) {
-			f := open(t, tt.file)
-			if diff := cmp.Diff(tt.want, describe(t, f), cmpopts.EquateEmpty()); diff != "" {
-				t.Error(diff)
-			}
-			if diff := cmp.Diff(tt.meta, f.Metadata()); diff != "" {
-				t.Error(diff)
-			}
-		})
+		if diff := cmp.Diff(tt.meta, open(t, tt.file).Metadata()); diff != "" {
+			t.Errorf("%s: %s", tt.name, diff)
+		}
 	}
 }
 
@@ -73,6 +68,18 @@ func TestDetect(t *testing.T) {
 	} {
 		if got := codec.Detect([]byte(head), int64(len(head))); got != want {
 			t.Errorf("%q: %t", head, got)
+		}
+	}
+}
+
+// TestMetadataLimit checks that metadata counts against Options.MaxMemory.
+func TestMetadataLimit(t *testing.T) {
+	b := fileOf(`{"__metadata__":{"k":"` + strings.Repeat("x", 1<<16) + `"}}`)
+	for most, want := range map[int64]error{1 << 20: nil, 100 << 10: format.ErrLimit} {
+		if m, err := OpenBytes(b, &format.Options{MaxMemory: most}); !errors.Is(err, want) {
+			t.Errorf("%d: %v, want %v", most, err, want)
+		} else if err == nil {
+			m.Close()
 		}
 	}
 }

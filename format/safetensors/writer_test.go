@@ -83,6 +83,8 @@ func TestLosses(t *testing.T) {
 			{Name: "q", DType: tensor.Int8, Shape: tensor.Shape{2}, Quant: &tensor.Quantization{Axis: tensor.PerTensor, Scales: []float32{0.5}}},
 			{Name: "__metadata__", DType: tensor.Int8, Shape: tensor.Shape{1}},
 			{Name: "__metadata___", DType: tensor.Int8, Shape: tensor.Shape{1}},
+			{Name: "blocks", Shape: tensor.Shape{32}, Encoding: &tensor.Encoding{Name: "Q4_0", BlockElems: 32, BlockBytes: 18}},
+			{Name: "other", Shape: tensor.Shape{32}, Encoding: &tensor.Encoding{Name: "F32", BlockElems: 1, BlockBytes: 4}},
 		},
 		Graph: &format.Graph{Name: "g", Nodes: []format.Node{{Op: "Relu"}}},
 	}
@@ -98,10 +100,11 @@ func TestLosses(t *testing.T) {
 	}
 	want := []string{"quantization:q", "metadata:s", "metadata:bad", "metadata:type", "graph",
 		`conversion:metadata "b"`, `conversion:metadata "i"`, `conversion:metadata "f"`, `conversion:metadata "inf"`, `conversion:metadata "n"`, `conversion:metadata "num"`, `conversion:metadata "raw"`,
-		"name:__metadata__"}
+		"name:__metadata__", "dtype:blocks", "dtype:other"}
 	if diff := cmp.Diff(want, items); diff != "" {
 		t.Error(diff)
 	}
+	p.Tensors = p.Tensors[:3] // dtypes cannot be let go
 	w, err := NewWriter(&out, p, &format.WriteOptions{AcceptLoss: []string{"quantization", "metadata", "graph", "conversion", "name"}})
 	if err != nil {
 		t.Fatal(err)
@@ -127,16 +130,6 @@ func TestLosses(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"__metadata___", "__metadata____", "q"}, names); diff != "" {
 		t.Error(diff)
-	}
-}
-
-func TestRefusesDTypes(t *testing.T) {
-	for _, e := range []*tensor.Encoding{{Name: "Q4_0", BlockElems: 32, BlockBytes: 18}, {Name: "F32", BlockElems: 1, BlockBytes: 4}} {
-		_, err := NewWriter(&bytes.Buffer{}, &format.Plan{Tensors: []tensor.Info{{Name: "w", Shape: tensor.Shape{32}, Encoding: e}}}, nil)
-		var l *format.LossError
-		if !errors.As(err, &l) || l.Losses[0].Kind != format.LossDType {
-			t.Errorf("%s: %v", e.Name, err)
-		}
 	}
 }
 
