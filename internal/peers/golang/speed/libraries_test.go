@@ -14,7 +14,11 @@ import (
 // TestLibraries: every library finds the same names and sizes, so that none looks fast because it
 // reads less. MOBI has numbers as names.
 func TestLibraries(t *testing.T) {
-	byName := func(a, b entry) int { return strings.Compare(a.Name, b.Name) }
+	type size struct {
+		Name string
+		Size int64
+	}
+	byName := func(a, b size) int { return strings.Compare(a.Name, b.Name) }
 	for _, m := range []bench.Model{bench.Models[0], bench.Models[2]} {
 		dir := t.TempDir()
 		for _, l := range append(ours(), peers()...) {
@@ -27,21 +31,28 @@ func TestLibraries(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				if f.close != nil {
-					defer f.close()
+				if f.Close != nil {
+					defer f.Close()
 				}
-				if f.tensors == nil {
+				if f.Tensors == nil {
 					return
 				}
-				var want []entry
+				var want []size
 				p, _ := m.Plan()
 				for i, t := range p.Tensors {
 					if l.format == "mobi" {
 						t.Name = strconv.Itoa(i)
 					}
-					want = append(want, entry{t.Name, t.Size})
+					want = append(want, size{t.Name, t.Size})
 				}
-				got := f.tensors()
+				tensors, err := f.Tensors()
+				if err != nil {
+					t.Fatal(err)
+				}
+				var got []size
+				for _, t := range tensors {
+					got = append(got, size{t.Name, t.Size})
+				}
 				slices.SortFunc(want, byName)
 				slices.SortFunc(got, byName)
 				if d := cmp.Diff(want, got); d != "" {

@@ -47,13 +47,14 @@ var columns = []struct {
 
 // table prints the time of every library relative to the first of the others.
 func table(dir string) error {
-	base := peers()[0]
+	others := peers()
+	base := others[0]
 	fmt.Printf("Opening and closing, relative to %s:\n\n|", base.name)
 	for _, c := range columns {
 		fmt.Print(" | ", c.title)
 	}
 	fmt.Print(" |\n|---|---|---|---|---|\n")
-	for _, l := range append(ours(), peers()...) {
+	for _, l := range append(ours(), others...) {
 		fmt.Print("| ", l.name)
 		for _, c := range columns {
 			cell, err := compare(dir, c.model, c.cold, l, base)
@@ -68,9 +69,9 @@ func table(dir string) error {
 }
 
 // compare returns the ratio of two libraries with two digits.
-func compare(dir string, m bench.Model, cold bool, a, b library) (string, error) {
+func compare(dir string, m bench.Model, cold bool, a, b opener) (string, error) {
 	var rounds [2]floor.Round
-	for i, l := range []library{a, b} {
+	for i, l := range []opener{a, b} {
 		path, err := file(dir, m, l.format)
 		if err != nil {
 			return "", err

@@ -1,19 +1,20 @@
-# Opens files with safetensors. An input line has a count and a path; the answer has the nanoseconds
-# of that many openings, and the tensors, listed only once.
-import json, math, sys, time
+# Opens a file with safetensors. The arguments are a path and a number of times; the output is the
+# nanoseconds that takes.
+import os, sys, tempfile, time
 from safetensors import safe_open
 
-for line in sys.stdin:
-    n, path = line.rstrip("\n").split(" ", 1)
-    try:
-        start = time.perf_counter_ns()
-        for _ in range(int(n)):
-            with safe_open(path, framework="np") as f:
-                names = f.keys()
-        answer = {"Took": time.perf_counter_ns() - start}
-        if n == "1":
-            with safe_open(path, framework="np") as f:
-                answer["Tensors"] = [{"Name": name, "Size": f.get_tensor(name).nbytes} for name in names]
-    except Exception as e:
-        answer = {"Error": repr(e)}
-    print(json.dumps(answer), flush=True)
+
+def opened(path, n):
+    start = time.perf_counter_ns()
+    for _ in range(n):
+        with safe_open(path, framework="np") as f:
+            f.keys()
+    return time.perf_counter_ns() - start
+
+
+with tempfile.TemporaryDirectory() as d:
+    empty = os.path.join(d, "empty")
+    with open(empty, "wb") as f:
+        f.write((8).to_bytes(8, "little") + b"{}      ")
+    opened(empty, 10)  # what a process does only once
+print(opened(sys.argv[1], int(sys.argv[2])))

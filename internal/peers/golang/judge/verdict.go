@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-
-	"github.com/weightmap/weightmap/internal/peers/peer"
 )
 
 // fault is what a reader does wrong with a file; "" is nothing.
@@ -50,37 +48,26 @@ func (t *tally) row(reader, format string) string {
 	return text
 }
 
-// try makes a reader open all files, and restarts it after it ended.
-func (r *reader) try(files []index, limit time.Duration) (*tally, error) {
-	argv, err := r.command()
-	if err != nil {
-		return nil, err
-	}
-	p, version, err := start(argv, r.dir, limit)
-	if err != nil {
-		return nil, err
-	}
-	t := &tally{version: version, faults: map[fault]int{}}
+// try makes a reader open all files.
+func (r *reader) try(files []index, limit time.Duration) *tally {
+	t := &tally{faults: map[fault]int{}}
 	for i := range files {
 		x := &files[i]
 		if x.several() && !r.several {
 			continue
 		}
-		a, f, detail := p.ask(x.path)
+		a, f, detail := r.read(x.path, limit)
 		t.count(x, a, f, detail)
-		if f != "" {
-			if p, _, err = start(argv, r.dir, limit); err != nil {
-				return nil, err
-			}
-		}
 	}
-	p.end()
-	return t, nil
+	return t
 }
 
 // count adds an answer, or the fault that ended the reader.
-func (t *tally) count(x *index, a peer.Answer, f fault, detail string) {
+func (t *tally) count(x *index, a answer, f fault, detail string) {
 	isGood, isError := x.Want == "ok", a.Error != ""
+	if a.Version != "" {
+		t.version = a.Version
+	}
 	switch {
 	case x.choice:
 	case isGood:
@@ -104,13 +91,13 @@ func (t *tally) count(x *index, a peer.Answer, f fault, detail string) {
 }
 
 // holds reports whether the tensors match the index, in any order.
-func (x *index) holds(tensors []peer.Tensor) bool {
+func (x *index) holds(tensors []tensor) bool {
 	if len(tensors) != len(x.Tensors) {
 		return false
 	}
 	sum := sha256.New()
 	for _, want := range x.Tensors {
-		i := slices.IndexFunc(tensors, func(t peer.Tensor) bool { return t.Name == want.Name })
+		i := slices.IndexFunc(tensors, func(t tensor) bool { return t.Name == want.Name })
 		if i < 0 {
 			return false
 		}
@@ -120,7 +107,7 @@ func (x *index) holds(tensors []peer.Tensor) bool {
 }
 
 // rows returns a tensor's data in C order.
-func rows(t peer.Tensor) []byte {
+func rows(t tensor) []byte {
 	n := int64(1)
 	for _, d := range t.Shape {
 		if d <= 0 || d > int64(len(t.Data))/n {

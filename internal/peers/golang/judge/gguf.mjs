@@ -1,7 +1,7 @@
-// Reads tensors with @huggingface/gguf, using the protocol of internal/peers/peer. The package lists
-// offsets and types; reading data takes a table like this one, of elements and bytes per block.
+// Reads tensors with @huggingface/gguf. The argument is a path, the output an answer of package judge.
+// The package lists offsets and types; reading data takes a table like this one, of elements and bytes per
+// block.
 import { readFileSync } from "node:fs";
-import { createInterface } from "node:readline";
 import { gguf } from "@huggingface/gguf";
 
 const blocks = {
@@ -26,13 +26,10 @@ async function read(path) {
 }
 
 const { version } = JSON.parse(readFileSync("node_modules/@huggingface/gguf/package.json"));
-console.log(JSON.stringify({ version }));
-for await (const path of createInterface({ input: process.stdin })) {
-	let answer;
-	try {
-		answer = { tensors: await read(path) };
-	} catch (e) {
-		answer = { error: String(e) };
-	}
-	console.log(JSON.stringify(answer));
+const answer = { version };
+try {
+	answer.tensors = await read(process.argv[1]);
+} catch (e) {
+	answer.error = String(e);
 }
+console.log(JSON.stringify(answer));

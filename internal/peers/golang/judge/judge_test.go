@@ -7,57 +7,49 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weightmap/weightmap/internal/peers/peer"
-	"github.com/weightmap/weightmap/internal/testhost"
 )
 
-// planted are readers with one fault each; the test binary runs as one of them if its argument is the
-// name.
-var planted = map[string]func(path string) ([]peer.Tensor, error){
-	"right": func(path string) ([]peer.Tensor, error) {
-		b, err := os.ReadFile(path)
-		if err == nil && string(b) == "bad" {
-			err = errors.New("bad")
-		}
-		return []peer.Tensor{{Name: "w", Data: b}}, err
-	},
-	"accepts": func(path string) ([]peer.Tensor, error) {
-		b, err := os.ReadFile(path)
-		return []peer.Tensor{{Name: "w", Data: b}}, err
-	},
-	"wrong values": func(path string) ([]peer.Tensor, error) {
-		b, err := os.ReadFile(path)
-		if err == nil && string(b) == "bad" {
-			err = errors.New("bad")
-		}
-		return []peer.Tensor{{Name: "w", Data: []byte("x")}}, err
-	},
-	"loses":   func(string) ([]peer.Tensor, error) { return nil, nil },
-	"refuses": func(string) ([]peer.Tensor, error) { return nil, errors.New("no") },
-	"panics":  func(string) ([]peer.Tensor, error) { panic("planted") },
-	"exits":   func(string) ([]peer.Tensor, error) { os.Exit(0); return nil, nil },
-	"hangs":   func(string) ([]peer.Tensor, error) { time.Sleep(time.Hour); return nil, nil },
-	"asks for a lot": func(string) ([]peer.Tensor, error) {
+// planted are readers with one fault each; the test binary runs as one of them if its first argument is
+// the name.
+var planted = map[string]func(path string) answer{
+	"right":        func(path string) answer { return content(path, "bad") },
+	"accepts":      func(path string) answer { return content(path, "") },
+	"wrong values": func(path string) answer { a := content(path, "bad"); a.Tensors[0].Data = nil; return a },
+	"loses":        func(string) answer { return answer{} },
+	"refuses":      func(string) answer { return answer{Error: "no"} },
+	"panics":       func(string) answer { panic("planted") },
+	"exits":        func(string) answer { os.Exit(0); return answer{} },
+	"hangs":        func(string) answer { time.Sleep(time.Hour); return answer{} },
+	"asks for a lot": func(string) answer {
 		fmt.Fprint(os.Stderr, "fatal error: runtime: out of memory\n\ngoroutine 1 [running]:\n")
 		os.Exit(2)
-		return nil, nil
+		return answer{}
 	},
 }
 
+// content returns the content of a file as a tensor, and an error if it is bad.
+func content(path, bad string) answer {
+	b, err := os.ReadFile(path)
+	if err == nil && string(b) == bad {
+		err = errors.New("bad")
+	}
+	a := answer{Version: "planted", Tensors: []tensor{{Name: "w", Data: b}}}
+	if err != nil {
+		a.Error = err.Error()
+	}
+	return a
+}
+
 func TestMain(m *testing.M) {
-	if len(os.Args) == 2 {
+	if len(os.Args) == 3 {
 		if read, ok := planted[os.Args[1]]; ok {
-			if err := peer.Serve("planted", read); err != nil {
-				fmt.Fprintln(os.Stderr, err)
-				os.Exit(1)
-			}
+			json.NewEncoder(os.Stdout).Encode(read(os.Args[2]))
 			return
 		}
 	}
@@ -67,10 +59,6 @@ func TestMain(m *testing.M) {
 // TestPlanted: each fault of a reader is found on every file that shows it, and a crash affects only
 // its file.
 func TestPlanted(t *testing.T) {
-	testhost.NeedChildren(t)
-	if _, err := exec.LookPath("sh"); err != nil {
-		t.Skip("takes a shell")
-	}
 	addresses = "unlimited" // the race detector takes many
 	self, err := os.Executable()
 	if err != nil {
@@ -94,11 +82,8 @@ func TestPlanted(t *testing.T) {
 		{"asks for a lot", long, map[fault]int{swells: 3}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := reader{command: func() ([]string, error) { return []string{self, c.name}, nil }}
-			got, err := r.try(files, c.limit)
-			if err != nil {
-				t.Fatal(err)
-			}
+			r := reader{command: []string{self, c.name}}
+			got := r.try(files, c.limit)
 			total := 0
 			for _, n := range got.faults {
 				total += n
@@ -106,7 +91,7 @@ func TestPlanted(t *testing.T) {
 			if len(got.details) != total {
 				t.Errorf("%d faults, and these details: %q", total, got.details)
 			}
-			want := tally{version: "planted", bad: 1, good: 1, faults: c.want, details: got.details}
+			want := tally{version: got.version, bad: 1, good: 1, faults: c.want, details: got.details}
 			if d := cmp.Diff(want, *got, cmp.AllowUnexported(tally{})); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
@@ -143,41 +128,37 @@ func write(t *testing.T) []index {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if !mark(files, "o*d") || mark(files, "none") {
-		t.Error("a pattern marks no case, or another than its own")
+	if err := mark(map[string][]index{"all": files}, "# why\n[all]\n\no*d\n"); err != nil {
+		t.Error(err)
+	}
+	for _, text := range []string{"[all]\nnone", "[none]\nodd", "[all]\no[d"} {
+		if mark(map[string][]index{"all": files}, text) == nil {
+			t.Errorf("%q marks a case", text)
+		}
 	}
 	return files
 }
 
-// TestMissing: a missing reader is an error that says why.
+// TestMissing: a missing reader says why.
 func TestMissing(t *testing.T) {
-	for _, c := range []struct {
-		name, want string
-		command    func() ([]string, error)
-	}{
-		{"no Python module", "no python3 has the module weightmap_none", func() ([]string, error) { return findPython("weightmap_none", "") }},
-		{"no directory of Node", "-node does not say where it is", func() ([]string, error) { return findNode("", "") }},
-	} {
-		r := reader{command: c.command}
-		if _, err := r.try(nil, 0); err == nil || err.Error() != c.want {
-			t.Errorf("%s: %v, want %s", c.name, err, c.want)
+	for _, r := range []reader{python("none", "weightmap_none", ""), javaScript("none", t.TempDir(), "")} {
+		if r.missing == "" {
+			t.Errorf("%q is there", r.command)
 		}
 	}
 }
 
 // TestOurs: this library makes no mistake in its own corpora, and every choice matches a case.
 func TestOurs(t *testing.T) {
-	all, err := readCorpora(filepath.Join("..", "..", ".."))
+	t.Chdir("..")
+	all, err := readCorpora()
 	if err != nil {
 		t.Fatal(err)
 	}
 	for f, files := range all {
 		got := tally{faults: map[fault]int{}}
 		for i := range files {
-			var a peer.Answer
-			if a.Tensors, err = readOurs(files[i].path); err != nil {
-				a.Error = err.Error()
-			}
+			a := linked[0].answer(files[i].path)
 			got.count(&files[i], a, "", a.Error)
 		}
 		if len(got.details) != 0 || got.bad < 15 || got.good < 10 {
@@ -205,22 +186,10 @@ func TestRows(t *testing.T) {
 		{"not a divisor", true, []int64{4}, "abcdef"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := rows(peer.Tensor{Data: []byte("abcdef"), Columns: c.columns, Shape: c.shape})
+			got := rows(tensor{Data: []byte("abcdef"), Columns: c.columns, Shape: c.shape})
 			if d := cmp.Diff(c.want, string(got)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}
 		})
-	}
-}
-
-func TestChoices(t *testing.T) {
-	for _, text := range []string{"[gguf]\n[", "[none]", "[gguf]\n[a-"} {
-		if all, err := parseChoices(text); err == nil {
-			t.Errorf("%q: %v", text, all)
-		}
-	}
-	got, err := parseChoices("# why\n[gguf]\na\n\nb *\n")
-	if d := cmp.Diff(map[string][]string{"gguf": {"a", "b *"}}, got); d != "" || err != nil {
-		t.Errorf("%v (-want +got):\n%s", err, d)
 	}
 }

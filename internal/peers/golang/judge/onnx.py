@@ -1,4 +1,4 @@
-# Reads initializers with the package onnx, using the protocol of internal/peers/peer.
+# Reads initializers with the package onnx. The argument is a path, the output an answer of package judge.
 import base64, json, sys
 import numpy, onnx, onnx.numpy_helper
 
@@ -15,10 +15,9 @@ def tensor(t):
     return {"name": t.name, "data": base64.b64encode(little.tobytes()).decode()}
 
 
-print(json.dumps({"version": onnx.__version__}), flush=True)
-for line in sys.stdin:
-    try:
-        answer = {"tensors": read(line.rstrip("\n"))}
-    except Exception as e:
-        answer = {"error": repr(e)}
-    print(json.dumps(answer), flush=True)
+answer = {"version": onnx.__version__}
+try:
+    answer["tensors"] = read(sys.argv[1])
+except Exception as e:
+    answer["error"] = repr(e)
+print(json.dumps(answer))

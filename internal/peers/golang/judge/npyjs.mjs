@@ -1,7 +1,6 @@
-// Reads arrays with npyjs, using the protocol of internal/peers/peer.
+// Reads arrays with npyjs. The argument is a path, the output an answer of package judge.
 import { readFileSync } from "node:fs";
 import { basename } from "node:path";
-import { createInterface } from "node:readline";
 import { parse } from "npyjs";
 
 function read(path) {
@@ -15,13 +14,10 @@ function read(path) {
 }
 
 const { version } = JSON.parse(readFileSync("node_modules/npyjs/package.json"));
-console.log(JSON.stringify({ version }));
-for await (const path of createInterface({ input: process.stdin })) {
-	let answer;
-	try {
-		answer = { tensors: read(path) };
-	} catch (e) {
-		answer = { error: String(e) };
-	}
-	console.log(JSON.stringify(answer));
+const answer = { version };
+try {
+	answer.tensors = read(process.argv[1]);
+} catch (e) {
+	answer.error = String(e);
 }
+console.log(JSON.stringify(answer));
