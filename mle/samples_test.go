@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
-	"fmt"
 	"math"
 	"math/rand/v2"
 	"testing"
@@ -100,18 +99,4 @@ func mixedPlan() *format.Plan {
 		tensor.Info{Name: "ints", DType: tensor.Int32, Shape: tensor.Shape{2, 3, 4}},
 	)
 	return p
-}
-
-// near returns a comparison that accepts the errors of a lossy method.
-func near(tolerance float64) func(tensor.Info, []byte, []byte) error {
-	return func(t tensor.Info, want, got []byte) error {
-		a, _ := floatsOf(want)
-		b, _ := floatsOf(got)
-		for i := range a {
-			if math.Abs(float64(a[i]-b[i])) > tolerance {
-				return fmt.Errorf("element %d is %v, was %v", i, b[i], a[i])
-			}
-		}
-		return nil
-	}
 }

@@ -119,10 +119,6 @@ func TestConformance(t *testing.T) {
 	formattest.Run(t, formattest.Config{
 		Codec:   codec,
 		Neutral: withFields, Reorders: true, ReadsAll: true, ZeroCopy: true, Scale: scalePlan,
-		Exempt: map[string]string{
-			"Holes":      "record headers are between constants",
-			"Duplicates": "ids are numbers: see the file with an id twice",
-		},
 		Samples: []formattest.Sample{
 			{Name: "small", Plan: small, Structural: formattest.Whole},
 			{Name: "empty", Plan: &format.Plan{}, Structural: formattest.Whole},

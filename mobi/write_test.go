@@ -153,7 +153,7 @@ func TestOrderProperty(t *testing.T) {
 		return make([]byte, len(formattest.FillBits(t)))
 	}
 	for level := range 60 {
-		p := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: fileDTypes, Tensors: 12, MaxRank: 3, Name: formattest.Decimal, Zero: true})
+		p := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: fileDTypes, Tensors: 12, Name: formattest.Decimal, Zero: true})
 		o := &WriteOptions{Gzip: level % 10, Footer: Footer(level % 2)}
 		b := writtenInOrder(t, p, o, r.Perm(len(p.Tensors)), half)
 		if again := writtenInOrder(t, p, o, r.Perm(len(p.Tensors)), half); !bytes.Equal(b, again) {

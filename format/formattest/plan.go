@@ -12,16 +12,15 @@ import (
 
 // PlanOptions controls RandomPlan.
 type PlanOptions struct {
-	DTypes           []tensor.DType // nil means all
-	Tensors          int            // maximum; 0 means 8
-	MinTensors       int            // minimum; 0 means 1
-	MinRank, MaxRank int            // MaxRank 0 means 4
-	Zero             bool           // use dims of 0, too
-	Name             func(r *rand.Rand, i int) string
+	DTypes  []tensor.DType // nil means all
+	Tensors int            // 0 means 5
+	MinRank int
+	Zero    bool // use dims of 0, too
+	Name    func(r *rand.Rand, i int) string
 }
 
-// RandomPlan returns a plan of tensors with random shapes, without metadata and graph. The same
-// state of r gives the same plan.
+// RandomPlan returns a plan of tensors with random shapes of up to 4 dims, without metadata and graph. The
+// same state of r gives the same plan.
 func RandomPlan(r *rand.Rand, o PlanOptions) *format.Plan {
 	if o.DTypes == nil {
 		for d := tensor.Invalid + 1; d.Valid(); d++ {
@@ -29,18 +28,14 @@ func RandomPlan(r *rand.Rand, o PlanOptions) *format.Plan {
 		}
 	}
 	if o.Tensors == 0 {
-		o.Tensors = 8
-	}
-	if o.MaxRank == 0 {
-		o.MaxRank = 4
+		o.Tensors = 5
 	}
 	if o.Name == nil {
-		o.Name = RandomName
+		o.Name = randomName
 	}
 	p := &format.Plan{}
-	least := max(1, o.MinTensors)
-	for i := range least + r.IntN(max(o.Tensors, least)-least+1) {
-		shape := make(tensor.Shape, o.MinRank+r.IntN(o.MaxRank-o.MinRank+1))
+	for i := range o.Tensors {
+		shape := make(tensor.Shape, o.MinRank+r.IntN(4-o.MinRank+1))
 		for j := range shape {
 			shape[j] = 1 + r.Int64N(7)
 			if o.Zero && r.IntN(8) == 0 {
@@ -52,8 +47,8 @@ func RandomPlan(r *rand.Rand, o PlanOptions) *format.Plan {
 	return p
 }
 
-// RandomName returns a name of random length and script; i makes it unique.
-func RandomName(r *rand.Rand, i int) string {
+// randomName returns a name of random length and script; i makes it unique.
+func randomName(r *rand.Rand, i int) string {
 	stems := []string{"w", "layer.bias", "decoder.blocks.attention.output.weight", "encoder/0/attention.weight", "Größe", "重み", "with space", "\"quoted\"\n", "😀"}
 	return stems[r.IntN(len(stems))] + "." + strconv.Itoa(i)
 }

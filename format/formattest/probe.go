@@ -51,8 +51,7 @@ func Fuzz(f *testing.F, c Config) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, check := range []format.Check{format.CheckDefault, format.CheckStructure} {
-			x := &subject{cfg: &c, codec: c.Codec}
-			x.probe(t, b, &format.Options{Check: check}, "")
+			(&subject{cfg: &c}).probe(t, b, &format.Options{Check: check})
 		}
 	})
 }

@@ -2,7 +2,6 @@ package formattest
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"sync/atomic"
 	"testing"
@@ -15,23 +14,15 @@ import (
 type scales struct {
 	cfg   *Config
 	tally *tally
-	made  map[[2]int64]*subject
 }
 
-// model writes a plan of n tensors, once for each size, and returns the path of a copy.
+// model writes a plan of n tensors, and returns its path.
 func (y *scales) model(t *testing.T, n int, elems int64) (x *subject, path string) {
 	t.Helper()
 	if y.cfg.NamesFromPath {
 		n = 1
 	}
-	key := [2]int64{int64(n), elems}
-	if x = y.made[key]; x == nil {
-		x = newSubject(t, y.cfg, &Sample{Name: "scale", Plan: y.cfg.Scale(n, elems)})
-		if y.made == nil {
-			y.made = map[[2]int64]*subject{}
-		}
-		y.made[key] = x
-	}
+	x = newSubject(t, y.cfg, &Sample{Plan: y.cfg.Scale(n, elems)})
 	return x, x.stored(t, x.file)
 }
 
@@ -80,7 +71,12 @@ func (y *scales) allocations(t *testing.T) {
 // is read on demand.
 func (y *scales) lazyReader(t *testing.T) {
 	x, _ := y.model(t, 4, 1<<18)
-	m, src := x.remote(t, nil)
+	src := &counting{ReaderAt: bytes.NewReader(x.file)}
+	m, err := y.cfg.Codec.OpenReaderAt(src, int64(len(x.file)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
 	const most = 64 << 10
 	if n := src.n.Load(); n > most {
 		t.Errorf("opening reads %d bytes of %d", n, len(x.file))
@@ -98,11 +94,8 @@ func (y *scales) lazyReader(t *testing.T) {
 // firstUse reads the first tensor.
 func firstUse(t *testing.T, m *format.Model) {
 	t.Helper()
-	for _, v := range m.Tensors() {
-		if _, err := v.Bytes(); err != nil {
-			t.Fatal(err)
-		}
-		break
+	if _, err := m.At(0).Bytes(); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -116,42 +109,4 @@ func (c *counting) ReadAt(p []byte, off int64) (int, error) {
 	n, err := c.ReaderAt.ReadAt(p, off)
 	c.n.Add(int64(n))
 	return n, err
-}
-
-// remote opens the file behind an io.ReaderAt until the test ends.
-func (x *subject) remote(t *testing.T, o *format.Options) (*format.Model, *counting) {
-	t.Helper()
-	src := &counting{ReaderAt: bytes.NewReader(x.file)}
-	m, err := x.codec.OpenReaderAt(src, int64(len(x.file)), o)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { m.Close() })
-	return m, src
-}
-
-// duplicates checks that a file with a duplicate name is refused. It makes one if the format stores
-// names verbatim.
-func (y *scales) duplicates(t *testing.T) {
-	x, _ := y.model(t, 2, 4)
-	if len(x.s.Plan.Tensors) < 2 {
-		t.Skip("takes two tensors")
-	}
-	first, second := x.s.Plan.Tensors[0].Name, x.s.Plan.Tensors[1].Name
-	if len(first) != len(second) || !bytes.Contains(x.file, []byte(second)) {
-		t.Skip("names are not stored as plain bytes")
-	}
-	b := bytes.ReplaceAll(x.file, []byte(second), []byte(first))
-	for _, check := range []format.Check{format.CheckStructure, format.CheckDefault} {
-		m, err := x.codec.OpenBytes(b, &format.Options{Check: check})
-		if err == nil {
-			t.Errorf("check %d: a file with two tensors %q opens with %d", check, first, m.Len())
-			m.Close()
-			continue
-		}
-		x.checkErr(t, "a name twice", err)
-		if check == format.CheckStructure && !errors.Is(err, format.ErrCorrupt) {
-			t.Errorf("a file with two tensors %q: %v, want ErrCorrupt", first, err)
-		}
-	}
 }

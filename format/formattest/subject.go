@@ -20,22 +20,20 @@ var fixed = time.Date(2024, 2, 29, 12, 34, 56, 0, time.UTC)
 
 // subject is a sample under test.
 type subject struct {
-	cfg    *Config
-	s      *Sample
-	tally  *tally
-	codec  format.Codec // for reading
-	writer format.Codec // for writing
-	file   []byte       // as written
-	want   *snapshot    // from the plan
-	base   *snapshot    // as read from file
-	data   map[string][]byte
-	places *places // of tensors in damaged files
+	cfg       *Config
+	s         *Sample
+	verifyErr error        // of verifying the intact file
+	writer    format.Codec // for writing
+	file      []byte       // as written
+	data      map[string][]byte
+	want      *snapshot // from the plan
+	base      *snapshot // as read from file
 }
 
 // newSubject writes the sample and reads it.
 func newSubject(t testing.TB, c *Config, s *Sample) *subject {
 	t.Helper()
-	x := &subject{cfg: c, s: s, codec: c.Codec, writer: c.Codec, data: map[string][]byte{}}
+	x := &subject{cfg: c, s: s, writer: c.Codec, data: map[string][]byte{}}
 	if s.Codec.Name() != "" {
 		x.writer = s.Codec
 	}
@@ -47,33 +45,43 @@ func newSubject(t testing.TB, c *Config, s *Sample) *subject {
 		p.Size, _ = p.ByteSize()
 		x.data[p.Name] = fill(p)
 	}
-	x.file = x.write(t, s.Plan, nil, nil)
-	x.read(t)
-	x.want = &snapshot{Format: c.Codec.Name(), Version: x.base.Version, Plan: x.neutral(s.Plan), Data: x.data}
+	x.file = x.write(t, s.Plan, nil, format.SpoolMemory)
+	x.read(t, s.Plan, x.data)
 	return x
 }
 
 // foreign reads a file that the writer does not produce.
 func foreign(t testing.TB, c *Config, f *File) *subject {
 	t.Helper()
-	s := &Sample{Name: f.Name, Plan: f.Plan, Options: f.Options, VerifyErr: f.VerifyErr}
-	if s.Plan == nil {
-		s.Plan = &format.Plan{}
+	x := &subject{cfg: c, s: &Sample{Name: f.Name, Plan: f.Plan, Options: f.Options}, verifyErr: f.VerifyErr, file: f.Bytes}
+	if f.Plan == nil {
+		x.s.Plan = &format.Plan{}
 	}
-	x := &subject{cfg: c, s: s, codec: c.Codec, file: f.Bytes}
-	x.read(t)
-	x.want, x.data = x.base, x.base.Data
-	if f.Plan != nil {
-		x.want = &snapshot{Format: c.Codec.Name(), Version: x.base.Version, Plan: x.neutral(f.Plan), Data: f.Data}
-	} else {
-		x.s.Plan = x.base.Plan
+	x.read(t, x.s.Plan, f.Data)
+	if f.Plan == nil {
+		x.want, x.s.Plan = x.base, x.base.Plan
 	}
 	return x
 }
 
+// read reads the file, which was made from a plan.
+func (x *subject) read(t testing.TB, p *format.Plan, data map[string][]byte) {
+	t.Helper()
+	m := x.openBytes(t, x.file)
+	t.Cleanup(func() { m.Close() })
+	var err error
+	if x.base, err = x.take(m, false); err != nil {
+		t.Fatalf("reading the file: %v", err)
+	}
+	x.want = &snapshot{Format: x.cfg.Codec.Name(), Version: x.base.Version, Plan: x.neutral(p), Data: map[string]string{}}
+	for name, b := range data {
+		x.want.Data[name] = string(b)
+	}
+}
+
 // refused checks that a file does not open, in every way.
 func refused(t *testing.T, c *Config, f *File) {
-	x := &subject{cfg: c, s: &Sample{Plan: &format.Plan{}, Options: f.Options}, codec: c.Codec, file: f.Bytes}
+	x := &subject{cfg: c, s: &Sample{Plan: &format.Plan{}}}
 	for _, way := range x.ways(f.Bytes, f.Options) {
 		m, err := way.open(t)
 		if err == nil {
@@ -89,34 +97,19 @@ func refused(t *testing.T, c *Config, f *File) {
 	}
 }
 
-// read reads the file.
-func (x *subject) read(t testing.TB) {
-	t.Helper()
-	m := x.openBytes(t, x.file)
-	t.Cleanup(func() { m.Close() })
-	var err error
-	if x.base, err = x.take(m, false); err != nil {
-		t.Fatalf("reading the file: %v", err)
-	}
-}
-
-// options returns write options with the fixed time, modified by change.
-func (x *subject) options(change func(*format.WriteOptions)) *format.WriteOptions {
-	o := &format.WriteOptions{Time: fixed, NoSync: true, Spool: format.SpoolMemory}
-	if change != nil {
-		change(o)
-	}
-	return o
+// options returns write options with the fixed time.
+func options(spool format.Spool) *format.WriteOptions {
+	return &format.WriteOptions{Time: fixed, NoSync: true, Spool: spool}
 }
 
 // write writes a plan with the sample's data, in the given order of names (nil: the plan's), and
 // returns the file.
-func (x *subject) write(t testing.TB, p *format.Plan, order []string, change func(*format.WriteOptions)) []byte {
+func (x *subject) write(t testing.TB, p *format.Plan, order []string, spool format.Spool) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := x.writer.NewWriter(&out, p, x.options(change))
+	w, err := x.writer.NewWriter(&out, p, options(spool))
 	if err == nil {
-		err = x.feed(w, order)
+		err = x.feed(w, order, nil)
 	}
 	if err != nil {
 		t.Fatalf("writing: %v", err)
@@ -125,13 +118,13 @@ func (x *subject) write(t testing.TB, p *format.Plan, order []string, change fun
 }
 
 // feed writes all tensors to w in the given order, nil for the plan's, and closes it.
-func (x *subject) feed(w *format.Writer, order []string) error {
+func (x *subject) feed(w *format.Writer, order []string, d *disk) error {
 	defer w.Abort()
 	if order == nil {
 		order = names(x.s.Plan)
 	}
 	for _, name := range order {
-		if err := w.WriteTensor(name, bytes.NewReader(x.data[name])); err != nil {
+		if err := w.WriteTensor(name, &failingReader{bytes.NewReader(x.data[name]), d}); err != nil {
 			return err
 		}
 	}
@@ -152,7 +145,7 @@ func (x *subject) path(t testing.TB) string {
 	if x.cfg.NamesFromPath && len(x.s.Plan.Tensors) == 1 {
 		name = x.s.Plan.Tensors[0].Name
 	}
-	if known := x.codec.Extensions(); len(known) > 0 {
+	if known := x.cfg.Codec.Extensions(); len(known) > 0 {
 		name += known[0]
 	}
 	return filepath.Join(t.TempDir(), name)
@@ -181,7 +174,7 @@ func (x *subject) with(change func(*format.Options)) *format.Options {
 // openBytes opens b, which must succeed.
 func (x *subject) openBytes(t testing.TB, b []byte) *format.Model {
 	t.Helper()
-	m, err := x.codec.OpenBytes(b, x.s.Options)
+	m, err := x.cfg.Codec.OpenBytes(b, x.s.Options)
 	if err != nil {
 		t.Fatalf("OpenBytes: %v", err)
 	}
@@ -191,12 +184,12 @@ func (x *subject) openBytes(t testing.TB, b []byte) *format.Model {
 // verified verifies m. An error that the sample expects counts as success.
 func (x *subject) verified(m *format.Model, opts ...format.VerifyOption) error {
 	_, err := m.Verify(context.Background(), opts...)
-	if x.s.VerifyErr != nil {
-		if errors.Is(err, x.s.VerifyErr) {
+	if x.verifyErr != nil {
+		if errors.Is(err, x.verifyErr) {
 			return nil
 		}
 		if err == nil {
-			return fmt.Errorf("verified, want %v", x.s.VerifyErr)
+			return fmt.Errorf("verified, want %v", x.verifyErr)
 		}
 	}
 	return err
@@ -216,7 +209,7 @@ func (x *subject) checkErr(t *testing.T, what string, err error) {
 	switch {
 	case !errors.As(err, &e):
 		t.Errorf("%s: the error is not a *format.Error: %v", what, err)
-	case e.Format != x.codec.Name():
+	case e.Format != x.cfg.Codec.Name():
 		t.Errorf("%s: the error names the format %q: %v", what, e.Format, err)
 	case e.Field == "" && e.Offset < 0:
 		t.Errorf("%s: the error names neither field nor offset: %v", what, err)

@@ -13,9 +13,17 @@ type tally struct {
 	checked map[string]bool // by property: whether some sample did not skip it
 }
 
-// note records the end of a subtest.
-func (y *tally) note(t *testing.T, property string) {
-	y.checked[property] = y.checked[property] || !t.Skipped()
+// runAll checks the properties in list, each in a subtest.
+func (y *tally) runAll(t *testing.T, list []property) {
+	for _, p := range list {
+		if y.exempt[p.name] != "" {
+			continue
+		}
+		t.Run(p.name, func(t *testing.T) {
+			defer func() { y.checked[p.name] = y.checked[p.name] || !t.Skipped() }()
+			p.check(t)
+		})
+	}
 }
 
 // cannot skips a property that this system or build cannot check, without blaming the format.
@@ -43,13 +51,11 @@ func (y *tally) complete(t *testing.T) {
 }
 
 // properties returns all names.
-func properties() []string {
-	var list []string
-	for _, p := range slices.Concat(reading, writing) {
-		list = append(list, p.name)
+func properties() (names []string) {
+	var x subject
+	var y scales
+	for _, p := range slices.Concat(x.reading(), x.writing(), y.scaling()) {
+		names = append(names, p.name)
 	}
-	for _, p := range scaling {
-		list = append(list, p.name)
-	}
-	return list
+	return names
 }

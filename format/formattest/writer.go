@@ -2,12 +2,9 @@ package formattest
 
 import (
 	"bytes"
-	"errors"
-	"io"
 	"os"
 	"path/filepath"
 	"testing"
-	"testing/iotest"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -28,55 +25,22 @@ func (x *subject) untouched(t *testing.T, path string) {
 	}
 }
 
-// diskErrors checks that the writer fails if any write or the reader of a tensor fails.
+// diskErrors checks that the writer fails if any operation on its file or any read of a tensor fails.
 func (x *subject) diskErrors(t *testing.T) {
-	x.brokenTarget(t)
-	for _, p := range x.s.Plan.Tensors {
+	x.eachFailure(t, func(d *disk) error {
 		path := x.stored(t, old)
-		w, err := x.writer.Create(path, x.s.Plan, x.options(nil))
+		err := x.writeFile(format.With(fragileDriver{x.writer.Driver(), d}), path, d)
 		if err != nil {
-			t.Fatal(err)
+			x.untouched(t, path)
 		}
-		half := x.data[p.Name][:len(x.data[p.Name])/2]
-		if err := w.WriteTensor(p.Name, io.MultiReader(bytes.NewReader(half), iotest.ErrReader(errDisk))); !errors.Is(err, errDisk) {
-			t.Errorf("the reader of tensor %q fails after %d bytes: the writer returns %v", p.Name, len(half), err)
-		}
-		w.Abort()
-		x.untouched(t, path)
-	}
-}
-
-// brokenTarget makes each operation of an Encoder fail in turn.
-func (x *subject) brokenTarget(t *testing.T) {
-	for n := 0; ; n++ {
-		left := n
-		c := format.With(fragileDriver{x.writer.Driver(), &left})
-		path := x.stored(t, old)
-		err := x.writeFile(c, path)
-		if left >= 0 {
-			// No operation failed.
-			if err != nil {
-				t.Errorf("without a failure: %v", err)
-			}
-			return
-		}
-		if !errors.Is(err, errDisk) {
-			t.Errorf("write %d fails: the writer returns %v", n, err)
-		}
-		x.untouched(t, path)
-		if t.Failed() {
-			return
-		}
-		if n > 40 {
-			n += n / 4
-		}
-	}
+		return err
+	})
 }
 
 // fragileDriver is a driver that writes to a failing disk.
 type fragileDriver struct {
 	driver.Driver
-	left *int
+	disk *disk
 }
 
 // Layout implements driver.Layouter.
@@ -84,27 +48,25 @@ func (d fragileDriver) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layou
 	l, err := d.Driver.(driver.Layouter).Layout(p, o)
 	if err == nil && l.Encode != nil {
 		encode := l.Encode
-		l.Encode = func(t driver.Target) (driver.Encoder, error) { return encode(&fragile{t, d.left}) }
+		l.Encode = func(t driver.Target) (driver.Encoder, error) { return encode(&fragile{t, d.disk}) }
 	}
 	return l, err
 }
 
-// writeFile writes the sample to path and returns the first error.
-func (x *subject) writeFile(c format.Codec, path string) error {
-	w, err := c.Create(path, x.s.Plan, x.options(nil))
+// writeFile writes the sample to path, with tensors read from a disk, and returns the first error.
+func (x *subject) writeFile(c format.Codec, path string, d *disk) error {
+	w, err := c.Create(path, x.s.Plan, options(format.SpoolMemory))
 	if err != nil {
 		return err
 	}
-	return x.feed(w, nil)
+	return x.feed(w, nil, d)
 }
 
-// fragile is a target that fails after some operations.
+// fragile is a target on a failing disk.
 type fragile struct {
 	driver.Target
-	left *int
+	*disk
 }
-
-func (f *fragile) fails() bool { *f.left--; return *f.left < 0 }
 
 func (f *fragile) WriteAt(p []byte, off int64) (int, error) {
 	if f.fails() {

@@ -24,9 +24,9 @@ func TestConformance(t *testing.T) {
 			known = append(known, d.dtype)
 		}
 	}
-	several := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: known, MinTensors: 4})
+	several := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: known, Tensors: 4})
 	several.Metadata = format.Metadata{{Key: "format", Value: "pt"}, {Key: "", Value: "\"é\x00"}}
-	long := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: known, MinRank: 1, MinTensors: 3, Tensors: 3, Name: formattest.LongName})
+	long := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: known, MinRank: 1, Tensors: 3, Name: formattest.LongName})
 	listed := &format.Plan{Tensors: []tensor.Info{
 		{Name: "four", Shape: tensor.Shape{3, 2}, Encoding: &tensor.Encoding{Name: "F4", BlockElems: 2, BlockBytes: 1}},
 		{Name: "six", Shape: tensor.Shape{4}, Encoding: &tensor.Encoding{Name: "F6_E3M2", BlockElems: 4, BlockBytes: 3}},
