@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -255,44 +256,20 @@ func TestMX(t *testing.T) {
 	}
 }
 
-// file returns a safetensors file of FP8 weights of two layers and their scales.
-func file(t *testing.T) (data []byte, want []float32) {
-	t.Helper()
-	r := rand.New(rand.NewPCG(4, 4))
-	weight, scales := random(r, 200*300), floats(r, 6)
-	header := `{"w.weight":{"dtype":"F8_E4M3","shape":[200,300],"data_offsets":[0,60000]},` +
-		`"w.weight_scale_inv":{"dtype":"F32","shape":[2,3],"data_offsets":[60000,60024]}}`
-	header += strings.Repeat(" ", -len(header)&7)
-	data = binary.LittleEndian.AppendUint64(nil, uint64(len(header)))
-	data = append(append(append(data, header...), weight...), littleEndian(scales)...)
-	for i, b := range weight {
-		want = append(want, float32(e4m3[b]*float64(scales[i/300/128*3+i%300/128])))
-	}
-	return data, want
-}
-
-func joinOf(t *testing.T, m *format.Model) tensor.View {
-	t.Helper()
-	w, _ := m.Tensor("w.weight")
-	s, _ := m.Tensor("w.weight_scale_inv")
-	v, err := quant.Join(w, s)
-	if err != nil {
-		t.Fatal(err)
-	}
-	return v
-}
-
 // TestClosed: the view is that of an open model.
 func TestClosed(t *testing.T) {
-	data, _ := file(t)
-	m, err := format.OpenBytes(data, nil)
-	if err != nil {
+	path := filepath.Join(t.TempDir(), "m.safetensors")
+	saved := format.Save(path, "", view(t, "w", tensor.Float8E4M3FN, tensor.Shape{2, 3}, make([]byte, 6)), view(t, "s", tensor.Float32, tensor.Shape{2}, make([]byte, 8)))
+	m, err := format.Open(path, nil)
+	if err := errors.Join(saved, err); err != nil {
 		t.Fatal(err)
 	}
-	w, _ := m.Tensor("w.weight")
-	s, _ := m.Tensor("w.weight_scale_inv")
-	v := joinOf(t, m)
-	m.Close()
+	w, _ := m.Tensor("w")
+	s, _ := m.Tensor("s")
+	v, err := quant.Join(w, s)
+	if err := errors.Join(err, m.Close()); err != nil {
+		t.Fatal(err)
+	}
 	_, bytesErr := v.Bytes()
 	_, decodeErr := tensor.Decode[float64](nil, v)
 	_, readErr := v.ReadAt(make([]byte, 3), 1)
@@ -351,28 +328,27 @@ func TestTruncated(t *testing.T) {
 func TestRefused(t *testing.T) {
 	const fp8, f32, u8 = tensor.Float8E4M3FN, tensor.Float32, tensor.Uint8
 	const huge = math.MaxInt64
+	of := func(d tensor.DType, shape ...int64) tensor.Info { return tensor.Info{DType: d, Shape: shape} }
 	for name, tt := range map[string]struct {
 		weight, scale tensor.Info
 		want          error
 	}{
-		"too few blocks":          {tensor.Info{DType: fp8, Shape: tensor.Shape{200, 300}}, tensor.Info{DType: f32, Shape: tensor.Shape{1, 3}}, tensor.ErrShape},
-		"too many blocks":         {tensor.Info{DType: fp8, Shape: tensor.Shape{200, 256}}, tensor.Info{DType: f32, Shape: tensor.Shape{2, 3}}, tensor.ErrShape},
-		"blocks the wrong way":    {tensor.Info{DType: fp8, Shape: tensor.Shape{200, 300}}, tensor.Info{DType: f32, Shape: tensor.Shape{3, 2}}, tensor.ErrShape},
-		"blocks of another batch": {tensor.Info{DType: fp8, Shape: tensor.Shape{3, 200, 300}}, tensor.Info{DType: f32, Shape: tensor.Shape{2, 2, 3}}, tensor.ErrShape},
-		"a scale for each column": {tensor.Info{DType: fp8, Shape: tensor.Shape{4, 6}}, tensor.Info{DType: f32, Shape: tensor.Shape{6}}, tensor.ErrShape},
-		"groups that differ":      {tensor.Info{DType: fp8, Shape: tensor.Shape{4, 10}}, tensor.Info{DType: f32, Shape: tensor.Shape{4, 3}}, tensor.ErrShape},
-		"no scales":               {tensor.Info{DType: fp8, Shape: tensor.Shape{4, 10}}, tensor.Info{DType: f32, Shape: tensor.Shape{4, 0}}, tensor.ErrShape},
-		"more axes":               {tensor.Info{DType: fp8, Shape: tensor.Shape{4, 6}}, tensor.Info{DType: f32, Shape: tensor.Shape{4, 6, 2}}, tensor.ErrShape},
-		"MX of 17 bytes":          {tensor.Info{DType: u8, Shape: tensor.Shape{4, 17}}, tensor.Info{DType: u8, Shape: tensor.Shape{4}}, tensor.ErrShape},
-		"MX with other groups":    {tensor.Info{DType: u8, Shape: tensor.Shape{4, 16}}, tensor.Info{DType: u8, Shape: tensor.Shape{5}}, tensor.ErrShape},
-		"MX of rank 1":            {tensor.Info{DType: u8, Shape: tensor.Shape{16}}, tensor.Info{DType: u8, Shape: tensor.Shape{}}, tensor.ErrShape},
-		"hostile groups":          {tensor.Info{DType: u8, Shape: tensor.Shape{0, huge / 16, 16}}, tensor.Info{DType: u8, Shape: tensor.Shape{0, huge / 16}}, tensor.ErrShape},
-		"hostile numbers":         {tensor.Info{DType: fp8, Shape: tensor.Shape{0, huge}}, tensor.Info{DType: f32, Shape: tensor.Shape{1}}, tensor.ErrShape},
-		"float32 weights":         {tensor.Info{DType: f32, Shape: tensor.Shape{2, 3}}, tensor.Info{DType: f32, Shape: tensor.Shape{2}}, tensor.ErrDType},
-		"integer scales":          {tensor.Info{DType: fp8, Shape: tensor.Shape{2, 3}}, tensor.Info{DType: tensor.Int32, Shape: tensor.Shape{2}}, tensor.ErrDType},
-		"byte scales of FP8":      {tensor.Info{DType: fp8, Shape: tensor.Shape{2, 3}}, tensor.Info{DType: u8, Shape: tensor.Shape{2}}, tensor.ErrDType},
+		"too few blocks":          {of(fp8, 200, 300), of(f32, 1, 3), tensor.ErrShape},
+		"blocks the wrong way":    {of(fp8, 200, 300), of(f32, 3, 2), tensor.ErrShape},
+		"a scale for each column": {of(fp8, 4, 6), of(f32, 6), tensor.ErrShape},
+		"groups that differ":      {of(fp8, 4, 10), of(f32, 4, 3), tensor.ErrShape},
+		"no scales":               {of(fp8, 4, 10), of(f32, 4, 0), tensor.ErrShape},
+		"more axes":               {of(fp8, 4, 6), of(f32, 4, 6, 2), tensor.ErrShape},
+		"MX of 17 bytes":          {of(u8, 4, 17), of(u8, 4), tensor.ErrShape},
+		"MX with other groups":    {of(u8, 4, 16), of(u8, 5), tensor.ErrShape},
+		"MX of rank 1":            {of(u8, 16), of(u8), tensor.ErrShape},
+		"hostile groups":          {of(u8, 0, huge/16, 16), of(u8, 0, huge/16), tensor.ErrShape},
+		"hostile numbers":         {of(fp8, 0, huge), of(f32, 1), tensor.ErrShape},
+		"float32 weights":         {of(f32, 2, 3), of(f32, 2), tensor.ErrDType},
+		"integer scales":          {of(fp8, 2, 3), of(tensor.Int32, 2), tensor.ErrDType},
+		"byte scales of FP8":      {of(fp8, 2, 3), of(u8, 2), tensor.ErrDType},
 		"two kinds of scales": {tensor.Info{DType: tensor.Int8, Shape: tensor.Shape{2, 3}, Quant: &tensor.Quantization{Scales: []float32{1}, Axis: -1}},
-			tensor.Info{DType: f32, Shape: tensor.Shape{2}}, tensor.ErrQuantization},
+			of(f32, 2), tensor.ErrQuantization},
 	} {
 		t.Run(name, func(t *testing.T) {
 			tt.weight.Name, tt.scale.Name = "the weight", "the scale"
