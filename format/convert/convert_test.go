@@ -387,18 +387,8 @@ func TestRename(t *testing.T) {
 	if d := diff(want, names(g)); d != "" {
 		t.Error(d)
 	}
-}
-
-func TestRenameRefused(t *testing.T) {
-	in := model(t, "wia", format.Plan{Graph: network("w", "b")}, floats("w", tensor.Shape{1}, 1), floats("b", tensor.Shape{1}, 2))
-	for name, to := range map[string]string{"another tensor": "b", "a value of the graph": "h", "of an inner graph": "z"} {
-		t.Log(name)
-		refused(t, in, "wia", &convert.Options{Rename: func(s string) string {
-			if s == "w" {
-				return to
-			}
-			return s
-		}}, format.ErrPlan)
+	for _, taken := range []string{"b", "h", "z"} { // by another tensor, a value of the graph, and one of an inner graph
+		refused(t, in, "wia", &convert.Options{Rename: strings.NewReplacer("w", taken).Replace}, format.ErrPlan)
 	}
 }
 
@@ -613,24 +603,58 @@ func TestOptions(t *testing.T) {
 // TestUnknownSize: elements that have no size are nothing to write in another format, and the error names
 // them.
 func TestUnknownSize(t *testing.T) {
-	field := func(n byte, b ...byte) []byte { return append([]byte{n<<3 | 2, byte(len(b))}, b...) }
-	text := func(n byte, s string) []byte { return field(n, []byte(s)...) }
-	words := slices.Concat([]byte{1 << 3, 2, 2 << 3, 8}, text(6, "a"), text(6, "bc"), text(8, "words")) // dims, data_type STRING
-	node := slices.Concat(text(1, "x"), text(2, "y"), text(4, "Erf"))
-	graph := slices.Concat(field(1, node...), field(5, words...), field(11, text(1, "x")...), field(12, text(1, "y")...))
-	in := filepath.Join(t.TempDir(), "in.onnx")
-	if err := os.WriteFile(in, slices.Concat([]byte{1 << 3, 8}, field(7, graph...), field(8, 2<<3, 17)), 0o666); err != nil {
-		t.Fatal(err)
-	}
-	for _, to := range []string{"mobi", "mag", "tsr", "mle", "wia", "safetensors", "gguf", "npz"} {
-		list := losses(refused(t, in, to, &convert.Options{To: to, Lossy: true}, format.ErrPlan))
+	for _, to := range []string{"mobi", "mag", "tsr", "mle", "wia", "gguf", "npz", "onnx"} {
+		list := losses(refused(t, "../safetensors/testdata/corpus/dtype-q9.safetensors", to, &convert.Options{To: to, Lossy: true}, format.ErrPlan))
 		if !slices.ContainsFunc(list, func(l format.Loss) bool {
-			return l.Item() == "dtype:words" && !l.Acceptable && strings.Contains(l.Why, "STRING")
+			return l.Item() == "dtype:w" && !l.Acceptable && strings.Contains(l.Why, "Q9")
 		}) {
 			t.Fatalf("%s: %v", to, list)
 		}
 	}
-	if _, err := convert.File(in, in, &convert.Options{Verify: true}); err != nil {
-		t.Errorf("onnx: %v", err)
+}
+
+func TestMatching(t *testing.T) {
+	names := []string{"a.w", "a.b", "c/w", "new\nline"}
+	for _, tt := range []struct {
+		only, skip, want []string
+	}{
+		{nil, nil, names},
+		{[]string{"*.w"}, nil, []string{"a.w"}},
+		{[]string{"*w", "a?b"}, nil, []string{"a.w", "a.b", "c/w"}},
+		{[]string{"*"}, []string{"a.*"}, []string{"c/w", "new\nline"}},
+		{nil, []string{"n*e"}, []string{"a.w", "a.b", "c/w"}},
+		{[]string{"w"}, nil, nil},
+		{[]string{"*\xff"}, nil, nil},
+		{nil, []string{"\xff*"}, names},
+	} {
+		keep := convert.Matching(tt.only, tt.skip)
+		var got []string
+		for _, s := range names {
+			if keep(tensor.Info{Name: s}) {
+				got = append(got, s)
+			}
+		}
+		if d := cmp.Diff(tt.want, got); d != "" {
+			t.Errorf("%q without %q: %s", tt.only, tt.skip, d)
+		}
+	}
+}
+
+func TestRenames(t *testing.T) {
+	rename, err := convert.Renames("model.*=*", "*.gamma.*=*.weight.*", "b?=x", "a=b=c")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for from, want := range map[string]string{
+		"model.a.gamma": "a.gamma", "ln.gamma.0": "ln.weight.0", "b1": "x", "bb1": "bb1", "a": "b=c", "model": "model", "x.model.a": "x.model.a",
+	} {
+		if got := rename(from); got != want {
+			t.Errorf("%q became %q, want %q", from, got, want)
+		}
+	}
+	for _, bad := range []string{"", "a", "=b", "a=", "a=*", "*=**", "*\xff=*"} {
+		if _, err := convert.Renames(bad); !errors.Is(err, format.ErrOption) {
+			t.Errorf("%q: %v", bad, err)
+		}
 	}
 }

@@ -40,7 +40,6 @@ func TestQuantizeKeeps(t *testing.T) {
 		{"w", tensor.Shape{2, 2}, nil, ""},
 		{"b.running_mean", tensor.Shape{2, 2}, nil, name},
 		{"b.running_var", tensor.Shape{2, 2}, nil, name},
-		{"running.vary", tensor.Shape{2, 2}, nil, ""},
 		{"layer1.bn2.weight", tensor.Shape{2, 2}, nil, name},
 		{"h.0.ln_1.weight", tensor.Shape{2, 2}, nil, name},
 		{"LayerNorm/gamma", tensor.Shape{2, 2}, nil, name},

@@ -1,0 +1,328 @@
+package convert
+
+import (
+	"bytes"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"maps"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	_ "github.com/weightmap/weightmap/format/onnx"
+	_ "github.com/weightmap/weightmap/mle"
+	_ "github.com/weightmap/weightmap/mobi"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
+	_ "github.com/weightmap/weightmap/format/safetensors"
+	"github.com/weightmap/weightmap/internal/contract"
+	"github.com/weightmap/weightmap/tensor"
+	_ "github.com/weightmap/weightmap/tsr"
+)
+
+// silent is a format of another module that says nothing of its operators.
+type silent struct{ driver.Driver }
+
+func (silent) Describe() driver.Description { return driver.Description{Name: "silent"} }
+
+// graphless is one that has no graphs.
+type graphless struct{ silent }
+
+func (graphless) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
+	l.TensorsOnly(p, "graphless")
+}
+
+// spoken is one with a vocabulary.
+type spoken struct{ silent }
+
+func (spoken) Describe() driver.Description { return driver.Description{Name: "spoken"} }
+
+func (spoken) Operators() []contract.Operator {
+	return []contract.Operator{
+		{Name: "convolution", ONNX: "Conv", Rank: 4, Inputs: 3, Attributes: []contract.Attribute{
+			{ONNX: "pads", Names: []string{"top", "left", "bottom", "right"}, Value: int64(0), Default: []int64{0, 0, 0, 0}},
+			{ONNX: "group", Names: []string{"groups", "cardinality"}, Alias: true, Value: int64(0), Default: int64(1)},
+		}},
+		{Name: "dense", ONNX: "Gemm", Implied: []plan.Attribute{{Name: "transB", Value: int64(0)}}},
+		{Name: "strange", ONNX: "NoSuchOperator"},
+	}
+}
+
+// own is one whose graphs are in ONNX's operators.
+type own struct{ silent }
+
+func (own) Operators() []contract.Operator { return nil }
+
+// vocabularyPlan has a convolution of an image, with padding.
+func vocabularyPlan(t *testing.T, op string, attrs ...format.Attribute) (*format.Plan, []tensor.View) {
+	t.Helper()
+	w, err := tensor.FromBytes("w", tensor.Float32, tensor.Shape{1, 1, 2, 2}, make([]byte, 16))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return &format.Plan{Tensors: []tensor.Info{w.Info()}, Graph: &format.Graph{
+		Inputs: []format.ValueInfo{{Name: "x", Dims: format.FixedDims(1, 1, 4, 4)}}, Outputs: []format.ValueInfo{{Name: "y"}},
+		Nodes: []format.Node{{Name: "first", Op: op, Inputs: []string{"x", "w"}, Outputs: []string{"y"}, Attributes: attrs}},
+	}}, []tensor.View{w}
+}
+
+// TestVocabularies: a format of another module takes part by saying what its operators mean, and only then.
+func TestVocabularies(t *testing.T) {
+	pads := format.Attribute{Name: "pads", Value: []int64{1, 2, 3, 4}}
+	for _, tt := range []struct {
+		name     string
+		from, to driver.Driver
+		op       string
+		attrs    []format.Attribute
+		want     string // the node, or what is refused
+	}{
+		{"to a format that is silent", own{}, silent{}, "Conv", nil, `refused: node "first": unsupported: the format silent does not say what its operators mean`},
+		{"from one", silent{}, own{}, "Conv", nil, `refused: node "first": unsupported: the format silent does not say what its operators mean`},
+		{"to a format without graphs", own{}, graphless{}, "Conv", nil, "as it is"},
+		{"between two with ONNX's operators", own{}, own{}, "Anything", nil, "as it is"},
+		{"to a vocabulary", own{}, spoken{}, "Conv", []format.Attribute{pads}, "convolution(x w y_bias) top=1 left=2 bottom=3 right=4 groups=1"},
+		{"padding at the end", own{}, spoken{}, "Conv", []format.Attribute{{Name: "auto_pad", Value: "SAME_UPPER"}}, "convolution(x w y_bias) top=0 left=0 bottom=1 right=1 groups=1"},
+		{"padding at the start", own{}, spoken{}, "Conv", []format.Attribute{{Name: "auto_pad", Value: "SAME_LOWER"}}, "convolution(x w y_bias) top=1 left=1 bottom=0 right=0 groups=1"},
+		{"from a vocabulary", spoken{}, own{}, "convolution", []format.Attribute{{Name: "left", Value: int64(2)}, {Name: "cardinality", Value: int64(1)}}, "Conv(x w) kernel_shape=[2 2] pads=[0 2 0 0]"},
+		{"an attribute of another type", spoken{}, own{}, "convolution", []format.Attribute{{Name: "left", Value: "2"}}, `refused: node "first": unsupported: attribute "left" is a string`},
+		{"an attribute that is not in it", spoken{}, own{}, "convolution", []format.Attribute{{Name: "activation", Value: "relu"}}, `refused: node "first": unsupported: attribute "activation"`},
+		{"an operator that is not in it", spoken{}, own{}, "pooling", nil, `refused: node "first": unsupported: its meaning is not known to other formats`},
+		{"a meaning that is none", spoken{}, own{}, "strange", nil, `refused: node "first": unsupported: NoSuchOperator, which it means, is not known`},
+		{"an attribute that is implied", own{}, spoken{}, "Gemm", []format.Attribute{{Name: "transB", Value: int64(1)}}, `refused: node "first": unsupported: dense has transB 0, not 1`},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			p, views := vocabularyPlan(t, tt.op, tt.attrs...)
+			x := newTranslator(p, views, tt.to.Describe().Name)
+			x.run(tt.from, tt.to)
+			got := "as it is"
+			if len(x.gaps) > 0 {
+				if got = "refused: " + x.gaps[0].err.Error(); !errors.Is(x.gaps[0].err, format.ErrUnsupported) || x.gaps[0].part != "nodes[0] ("+tt.op+")" {
+					t.Errorf("%s: %v", x.gaps[0].part, x.gaps[0].err)
+				}
+			} else if len(x.nodes) > 0 {
+				n := x.nodes[0]
+				got = n.Op + "(" + strings.Join(n.Inputs, " ") + ")"
+				for _, a := range n.Attributes {
+					got += " " + a.Name + "=" + fmt.Sprint(a.Value)
+				}
+			}
+			if d := cmp.Diff(tt.want, got); d != "" {
+				t.Error(d)
+			}
+		})
+	}
+}
+
+// TestBiasOfClaims: weights without elements do not make a bias of terabytes.
+func TestBiasOfClaims(t *testing.T) {
+	w, err := tensor.FromBytes("w", tensor.Float32, tensor.Shape{1 << 40, 1, 0, 2}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, _ := vocabularyPlan(t, "Conv")
+	p.Tensors = []tensor.Info{w.Info()}
+	x := newTranslator(p, []tensor.View{w}, "spoken")
+	if x.run(own{}, spoken{}); len(x.gaps) != 1 || !strings.Contains(x.gaps[0].err.Error(), "weights of shape") {
+		t.Errorf("%+v", x.gaps)
+	}
+}
+
+// TestVerify: damage to the target after it was written is found, also where the target replaced the
+// tensor's name.
+func TestVerify(t *testing.T) {
+	data := []byte("sixteen bytes...")
+	v, err := tensor.FromBytes("a b", tensor.Float32, tensor.Shape{4}, data)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in := filepath.Join(t.TempDir(), "in.safetensors")
+	if err := format.Save(in, "", v); err != nil {
+		t.Fatal(err)
+	}
+	m, err := format.Open(in, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	for _, to := range []string{"safetensors", "tsr", "mle"} {
+		path := filepath.Join(t.TempDir(), "out."+to)
+		o, err := (&Options{Lossy: true, Verify: true}).checked(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		j := newJob(m, path, o)
+		if err := j.run(m); err != nil {
+			t.Fatal(err)
+		}
+		b, err := os.ReadFile(path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		copy(b[bytes.Index(b, data):], "S")
+		if err := os.WriteFile(path, b, 0o666); err != nil {
+			t.Fatal(err)
+		}
+		var located *format.Error
+		if err := j.verify(); !errors.Is(err, format.ErrChecksum) || !errors.As(err, &located) || !strings.HasPrefix(located.Field, "tensor ") {
+			t.Errorf("%s: %v", to, err)
+		}
+	}
+}
+
+// TestRandomGraphs: graphs that make no sense are translated or refused, never a panic, and what is translated
+// has no loose ends.
+func TestRandomGraphs(t *testing.T) {
+	drivers, vocabularies := map[string]driver.Driver{}, map[string][]contract.Operator{}
+	for _, name := range []string{"onnx", "mobi", "mle"} {
+		c, err := format.Lookup(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		drivers[name], vocabularies[name] = c.Driver(), c.Driver().(contract.Vocabulary).Operators()
+	}
+	translated := map[string]int{}
+	seeds, enough := uint64(20000), 50
+	if testing.Short() {
+		seeds, enough = 4000, 5
+	}
+	for seed := range seeds {
+		r := rand.New(rand.NewPCG(seed, 1))
+		names := slices.Sorted(maps.Keys(vocabularies))
+		from := names[r.IntN(len(names))]
+		to := names[r.IntN(len(names))]
+		if from == to {
+			continue
+		}
+		p, views := randomGraph(t, r, vocabularies[from])
+		x := newTranslator(p, views, to)
+		x.run(drivers[from], drivers[to])
+		if len(x.gaps) > 0 {
+			continue
+		}
+		x.finish()
+		translated[from+" to "+to]++
+		known := map[string]bool{"": true}
+		for _, v := range p.Graph.Inputs {
+			known[v.Name] = true
+		}
+		for _, info := range p.Tensors {
+			if known[info.Name] {
+				t.Fatalf("seed %d: tensor %q occurs twice", seed, info.Name)
+			}
+			known[info.Name] = true
+		}
+		for _, n := range p.Graph.Nodes {
+			for _, s := range n.Inputs {
+				if !known[s] {
+					t.Fatalf("seed %d: %s takes %q, which nothing yields", seed, n.Op, s)
+				}
+			}
+			for _, s := range n.Outputs {
+				known[s] = true
+			}
+		}
+	}
+	for _, pair := range []string{"onnx to mobi", "onnx to mle", "mobi to onnx", "mobi to mle", "mle to onnx", "mle to mobi"} {
+		if translated[pair] < enough {
+			t.Errorf("%s: only %d were translated", pair, translated[pair])
+		}
+	}
+}
+
+// randomGraph makes a graph of a few nodes over a few tensors; no two values have the same name.
+func randomGraph(t *testing.T, r *rand.Rand, ops []contract.Operator) (*format.Plan, []tensor.View) {
+	numbers := []int64{0, 1, 1, 1, 2, 3, -1, 4, 8, -2, 64, math.MaxInt64, math.MinInt64, math.MaxInt32 + 1}
+	number := func() int64 { return numbers[r.IntN(len(numbers))] }
+	list := func() []int64 {
+		out := make([]int64, []int{2, 2, 4, 4, 0, 1, 3}[r.IntN(7)])
+		for i := range out {
+			out[i] = number()
+		}
+		return out
+	}
+	p := &format.Plan{Graph: &format.Graph{Outputs: []format.ValueInfo{{Name: "y"}}}}
+	if r.IntN(4) == 0 { // a Softmax without inputs panicked before version 13
+		p.Metadata = format.Metadata{{Key: keyOperatorSets, Value: json.RawMessage(`[{"domain":"","version":11}]`)}}
+	}
+	var views []tensor.View
+	var values []string
+	shapes := []tensor.Shape{{4, 2, 3, 3}, {4, 1, 3, 3}, {4}, {2}, {}, {4, 2}, {0, 2}, {2, 4, 6, 6}, {3, 0, 1, 1}}
+	for i := range 4 {
+		s, d := shapes[r.IntN(len(shapes))], []tensor.DType{tensor.Float32, tensor.Float32, tensor.Int64}[r.IntN(3)]
+		size, _ := s.ByteSize(d)
+		data := make([]byte, size)
+		for k := 0; d == tensor.Int64 && k < len(data); k += 8 {
+			data[k] = byte(number())
+		}
+		v, err := tensor.FromBytes(fmt.Sprintf("t%d", i), d, s, data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		views, values = append(views, v), append(values, v.Name())
+		p.Tensors = append(p.Tensors, v.Info())
+	}
+	input := format.ValueInfo{Name: "x"}
+	for range []int{4, 4, 4, 2, 1, 0}[r.IntN(6)] {
+		input.Dims = append(input.Dims, format.Dim{Size: []int64{1, 2, 4, 8, -1}[r.IntN(5)]})
+	}
+	p.Graph.Inputs = append(p.Graph.Inputs, input)
+	values = append(values, "x", "x", "x")
+	onnx := slices.Sorted(maps.Keys(operators))
+	for i := range 1 + r.IntN(3) {
+		out := fmt.Sprintf("n%d", i)
+		n := format.Node{Outputs: []string{out, out + "b"}[:[]int{1, 1, 1, 1, 1, 1, 1, 1, 0, 2}[r.IntN(10)]]}
+		inputs, attrs := r.IntN(10)%4, map[string]any{}
+		if ops == nil {
+			n.Op = onnx[r.IntN(len(onnx))]
+			for name := range operators[n.Op].attrs {
+				attrs[name] = nil
+			}
+			if n.Op == "BatchNormalization" {
+				inputs = 5
+			}
+		} else {
+			o := ops[r.IntN(len(ops))]
+			n.Op = o.Name
+			for _, a := range o.Attributes {
+				if a.Quantizes > 0 && r.IntN(100) > 0 {
+					continue
+				}
+				for _, name := range a.Names {
+					attrs[name] = a.Value
+				}
+			}
+			inputs = max(inputs, o.Inputs)
+		}
+		for range inputs {
+			n.Inputs = append(n.Inputs, values[r.IntN(len(values))])
+		}
+		for _, name := range slices.Sorted(maps.Keys(attrs)) {
+			var v any = number()
+			switch attrs[name].(type) {
+			case nil:
+				v = []any{number(), list(), list(), float32(1), "SAME_UPPER"}[r.IntN(5)]
+			case bool:
+				v = r.IntN(2) == 0
+			case float32:
+				v = float32(0.5)
+			case []int32, []int64:
+				v = list()
+			}
+			if r.IntN(4) == 0 {
+				n.Attributes = append(n.Attributes, format.Attribute{Name: name, Value: v})
+			}
+		}
+		p.Graph.Nodes = append(p.Graph.Nodes, n)
+		values = append(values, out, out)
+	}
+	p.Graph.Outputs[0].Name = values[len(values)-1]
+	return p, views
+}
