@@ -61,15 +61,9 @@ func TestVerify(t *testing.T) {
 			if r.Method != Key || len(r.Signer) != 64 {
 				t.Errorf("%+v", r)
 			}
-			if _, err := verify(test.plain.make(t), dir, trusting(newKey(t, elliptic.P256())), nil); !errors.Is(err, format.ErrSignature) {
-				t.Error("another key:", err)
-			}
-			if _, err := verify(test.plain.make(t), dir, &Trust{}, nil); !errors.Is(err, format.ErrSignature) {
-				t.Error("no key:", err)
-			}
-			if _, err := verify(test.plain.make(t), dir, nil, nil); !errors.Is(err, format.ErrSignature) {
-				t.Error("nil:", err)
-			}
+			unverified(t, "another key", format.ErrSignature, test.plain.make(t), dir, trusting(newKey(t, elliptic.P256())), nil)
+			unverified(t, "no key", format.ErrSignature, test.plain.make(t), dir, &Trust{}, nil)
+			unverified(t, "nil", format.ErrSignature, test.plain.make(t), dir, nil, nil)
 		})
 	}
 }

@@ -73,17 +73,13 @@ func TestCertificates(t *testing.T) {
 			}
 			// A trusted key does not replace the missing root.
 			trust.Roots, trust.Keys = nil, trusting(test.chain[0].key).Keys
-			if _, err := verify(f.make(t), model(t, twoFiles), trust, nil); !errors.Is(err, format.ErrSignature) {
-				t.Error("by key:", err)
-			}
+			unverified(t, "by key", format.ErrSignature, f.make(t), model(t, twoFiles), trust, nil)
 		})
 	}
 	t.Run("another key", func(t *testing.T) {
 		f := forged(t, newKey(t, elliptic.P256()), twoFiles)
 		f.material = chain(good, between)
-		if _, err := verify(f.make(t), model(t, twoFiles), &Trust{Roots: roots(root), Time: at2025}, nil); !errors.Is(err, format.ErrSignature) {
-			t.Error(err)
-		}
+		unverified(t, "another certificate", format.ErrSignature, f.make(t), model(t, twoFiles), &Trust{Roots: roots(root), Time: at2025}, nil)
 	})
 	t.Run("signed by us", func(t *testing.T) {
 		dir := model(t, twoFiles)
@@ -109,9 +105,7 @@ func TestSigstore(t *testing.T) {
 	cert := `"certificate": {"rawBytes": "` + base64.StdEncoding.EncodeToString(signer.cert.Raw) + `"}`
 	f.material = `{` + cert + `, "tlogEntries": [{"logIndex": "1"}]}`
 	bundle, dir := f.make(t), model(t, twoFiles)
-	if _, err := verify(bundle, dir, &Trust{Roots: roots(signer), Keys: trusting(signer.key).Keys}, nil); !errors.Is(err, format.ErrUnsupported) {
-		t.Error(err)
-	}
+	unverified(t, "no Trust.Sigstore", format.ErrUnsupported, bundle, dir, &Trust{Roots: roots(signer), Keys: trusting(signer.key).Keys}, nil)
 	answer := func(payload []byte, err error) *Trust {
 		return &Trust{Sigstore: func(_ context.Context, b []byte) ([]byte, string, error) {
 			if string(b) != string(bundle) {
@@ -127,12 +121,8 @@ func TestSigstore(t *testing.T) {
 	if r.Method != Sigstore || r.Signer != "somebody@example.com" {
 		t.Errorf("%+v", r)
 	}
-	if _, err := verify(bundle, dir, answer(nil, nil), nil); !errors.Is(err, format.ErrSignature) {
-		t.Error("another payload:", err)
-	}
-	if _, err := verify(bundle, dir, answer(p.payload, errors.New("not logged")), nil); !errors.Is(err, format.ErrSignature) {
-		t.Error("refused:", err)
-	}
+	unverified(t, "another payload", format.ErrSignature, bundle, dir, answer(nil, nil), nil)
+	unverified(t, "refused", format.ErrSignature, bundle, dir, answer(p.payload, errors.New("not logged")), nil)
 	for _, material := range []string{`{` + cert + `}`, `{` + cert + `, "tlogEntries": []}`, `{` + cert + `, "tlogEntries": {}}`, `{` + cert + `, "tlogEntries": [1]}`} {
 		f.material = material
 		if _, err := Parse(f.make(t)); !errors.Is(err, format.ErrCorrupt) {

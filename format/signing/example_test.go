@@ -39,24 +39,19 @@ func model() (dir string, key *ecdsa.PrivateKey) {
 	return dir, key
 }
 
-// store signs a directory and writes the bundle into it.
-func store(dir string, key crypto.Signer) {
-	path := filepath.Join(dir, "model.sig")
-	b, err := signing.Sign(context.Background(), dir, signing.Signer{Key: key}, &signing.Options{Bundle: path})
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
-		log.Fatal(err)
-	}
-}
-
 // Sign a directory and store the bundle in it.
 func ExampleSign() {
 	dir, key := model()
 	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "model.sig")
+	b := sign(dir, key)
+	read, err := signing.Parse(b.Bytes())
+	fmt.Println(read.Method(), read.Signer() == b.Signer(), err)
+	// Output: key true <nil>
+}
 
+// sign signs a directory and writes the bundle into it.
+func sign(dir string, key crypto.Signer) *signing.Bundle {
+	path := filepath.Join(dir, "model.sig")
 	b, err := signing.Sign(context.Background(), dir, signing.Signer{Key: key}, &signing.Options{Bundle: path})
 	if err != nil {
 		log.Fatal(err)
@@ -64,16 +59,14 @@ func ExampleSign() {
 	if err := os.WriteFile(path, b.Bytes(), 0o666); err != nil {
 		log.Fatal(err)
 	}
-	read, err := signing.Parse(b.Bytes())
-	fmt.Println(read.Method(), read.Signer() == b.Signer(), err)
-	// Output: key true <nil>
+	return b
 }
 
 // The directory must have the files that were signed, and no others.
 func ExampleVerify() {
 	dir, key := model()
 	defer os.RemoveAll(dir)
-	store(dir, key)
+	sign(dir, key)
 	trusted := filepath.Join(filepath.Dir(dir), filepath.Base(dir)+".pem")
 	defer os.Remove(trusted)
 	der, err := x509.MarshalPKIXPublicKey(key.Public())
@@ -114,7 +107,7 @@ func ExampleVerify() {
 func ExamplePolicy() {
 	dir, key := model()
 	defer os.RemoveAll(dir)
-	store(dir, key)
+	sign(dir, key)
 	o := &format.Options{Trusted: &signing.Policy{Trust: &signing.Trust{Keys: []crypto.PublicKey{key.Public()}}}}
 
 	m, err := format.Open(dir, o)

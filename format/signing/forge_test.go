@@ -13,6 +13,7 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"math/big"
 	"os"
@@ -148,6 +149,14 @@ func verify(bundle []byte, root string, trust *Trust, o *Options) (*Report, erro
 		return nil, err
 	}
 	return Verify(context.Background(), b, root, trust, o)
+}
+
+// unverified checks the error of verifying a bundle; nil wants success.
+func unverified(t testing.TB, what string, want error, bundle []byte, root string, trust *Trust, o *Options) {
+	t.Helper()
+	if _, err := verify(bundle, root, trust, o); !errors.Is(err, want) {
+		t.Errorf("%s: %v, want %v", what, err, want)
+	}
 }
 
 func trusting(keys ...*ecdsa.PrivateKey) *Trust {

@@ -6,7 +6,6 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -27,8 +26,8 @@ func sign(t testing.TB, root, bundle string, key *ecdsa.PrivateKey) {
 	must(t, os.WriteFile(bundle, b.Bytes(), 0o666))
 }
 
-// write writes a model of two tensors.
-func write(t testing.TB, name, path string, o *format.WriteOptions) {
+// write writes a model of two tensors, and returns the path that opens it.
+func write(t testing.TB, name, path string, o *format.WriteOptions) (opens string) {
 	t.Helper()
 	p := &format.Plan{}
 	for _, n := range []string{"a", "b"} {
@@ -41,6 +40,7 @@ func write(t testing.TB, name, path string, o *format.WriteOptions) {
 		must(t, w.WriteTensor(info.Name, bytes.NewReader(bytes.Repeat([]byte{byte(i + 1)}, 4000))))
 	}
 	must(t, w.Close())
+	return w.Files()[0]
 }
 
 // open opens a model, and closes it.
@@ -140,82 +140,61 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// parts makes models of several files in a directory. path is the path to open; files are relative
-// to the directory.
-func parts(t testing.TB) map[string]func(dir string) (path string, files []string) {
-	return map[string]func(dir string) (string, []string){
-		"safetensors shards": func(dir string) (string, []string) {
-			for i, name := range []string{"a", "b"} {
-				p := &format.Plan{Tensors: []tensor.Info{{Name: name, DType: tensor.Float32, Shape: tensor.Shape{1000}}}}
-				w, err := format.Create("safetensors", filepath.Join(dir, fmt.Sprintf("model-%d.safetensors", i+1)), p, nil)
-				must(t, err)
-				must(t, errors.Join(w.WriteTensor(name, bytes.NewReader(make([]byte, 4000))), w.Close()))
-			}
-			path := filepath.Join(dir, "model.safetensors.index.json")
-			must(t, os.WriteFile(path, []byte(`{"weight_map": {"a": "model-1.safetensors", "b": "model-2.safetensors"}}`), 0o666))
-			return path, []string{"model.safetensors.index.json", "model-1.safetensors", "model-2.safetensors"}
-		},
-		"TSR directory": func(dir string) (string, []string) {
-			path := filepath.Join(dir, "model")
-			write(t, "tsr", path, nil)
-			var files []string
-			list, err := os.ReadDir(path)
-			must(t, err)
-			for _, e := range list {
-				files = append(files, "model/"+e.Name())
-			}
-			return path, files
-		},
-		"ONNX with external data": func(dir string) (string, []string) {
-			path := filepath.Join(dir, "m.onnx")
-			o := &format.WriteOptions{}
-			o.Storage.ExternalFrom = 1
-			write(t, "onnx", path, o)
-			list, err := os.ReadDir(dir)
-			must(t, err)
-			var files []string
-			for _, e := range list {
-				files = append(files, e.Name())
-			}
-			return path, files
-		},
-	}
+// severals are models of several files: the format, the name, and the options for writing.
+var severals = map[string]struct {
+	format, name string
+	o            format.WriteOptions
+}{
+	"safetensors shards":      {"safetensors", "m.safetensors", format.WriteOptions{MaxShard: 4000}},
+	"TSR directory":           {"tsr", "model", format.WriteOptions{}},
+	"ONNX with external data": {"onnx", "m.onnx", format.WriteOptions{Storage: format.Storage{ExternalFrom: 1}}},
+}
+
+// several writes a model and signs its directory. It returns the path to open, the files, and a policy.
+func several(t testing.TB, name string, key *ecdsa.PrivateKey) (path string, files []string, policy *Policy) {
+	t.Helper()
+	dir := t.TempDir()
+	s := severals[name]
+	path = write(t, s.format, filepath.Join(dir, s.name), &s.o)
+	must(t, filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			files = append(files, file)
+		}
+		return err
+	}))
+	policy = &Policy{Trust: trusting(key), Bundle: filepath.Join(dir, "model.sig"), Root: dir}
+	sign(t, dir, policy.Bundle, key)
+	return path, files, policy
 }
 
 // TestPolicyOfParts checks that each file of a model must exist, be signed, and be unchanged.
 func TestPolicyOfParts(t *testing.T) {
 	key := newKey(t, elliptic.P256())
-	for name, build := range parts(t) {
+	for name := range severals {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			path, files := build(dir)
-			if len(files) < 2 {
-				t.Fatal(files)
-			}
-			bundle := filepath.Join(dir, "model.sig")
-			sign(t, dir, bundle, key)
-			policy := &Policy{Trust: trusting(key), Bundle: bundle, Root: dir}
+			path, files, policy := several(t, name, key)
 			must(t, open(path, policy))
-			for _, file := range files {
-				full := filepath.Join(dir, filepath.FromSlash(file))
+			for _, full := range files {
 				flip(t, full, -2, 1)
 				// A flipped bit may make a file unparsable, so the format may fail first.
 				if err := open(path, policy); err == nil || errors.Is(err, format.ErrSignature) && !(errors.Is(err, format.ErrChecksum) && strings.Contains(err.Error(), full)) {
-					t.Errorf("%s changed: %v", file, err)
+					t.Errorf("%s changed: %v", full, err)
 				}
 				flip(t, full, -2, 1)
 				must(t, os.Rename(full, full+".x"))
 				if err := open(path, policy); err == nil {
-					t.Errorf("%s missing: it was opened", file)
+					t.Errorf("%s missing: it was opened", full)
 				}
-				sign(t, dir, bundle, key)
+				sign(t, policy.Root, policy.Bundle, key)
 				must(t, os.Rename(full+".x", full))
 				if err := open(path, policy); !errors.Is(err, format.ErrSignature) || !strings.Contains(err.Error(), full) {
-					t.Errorf("%s not signed: %v", file, err)
+					t.Errorf("%s not signed: %v", full, err)
 				}
-				sign(t, dir, bundle, key)
+				sign(t, policy.Root, policy.Bundle, key)
 			}
-			must(t, open(path, policy))
+			if must(t, open(path, policy)); len(files) < 2 {
+				t.Error(files)
+			}
 		})
 	}
 }
@@ -235,27 +214,17 @@ func (m *meddler) CheckFiles(ctx context.Context, path string, open *load.OpenMo
 // detected, for each file of a model.
 func TestParsedIsHashed(t *testing.T) {
 	key := newKey(t, elliptic.P256())
-	builds := parts(t)
-	builds["one file"] = func(dir string) (string, []string) {
-		path := filepath.Join(dir, "m.safetensors")
-		write(t, "safetensors", path, nil)
-		return path, []string{"m.safetensors"}
-	}
-	for name, build := range builds {
+	for name := range severals {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
-			path, files := build(dir)
-			bundle := filepath.Join(dir, "model.sig")
-			sign(t, dir, bundle, key)
+			path, files, policy := several(t, name, key)
 			found, unread := 0, 0
-			for _, file := range files {
-				full := filepath.Join(dir, filepath.FromSlash(file))
+			for _, full := range files {
 				text, err := os.ReadFile(full)
 				must(t, err)
 				for i := range 2 * int64(min(len(text), 100)) {
 					off, bit := i/2, byte(1+i%2)
 					restored := false
-					m := &meddler{&Policy{Trust: trusting(key), Bundle: bundle, Root: dir}, func() {
+					m := &meddler{policy, func() {
 						flip(t, full, off, bit)
 						restored = true
 					}}
@@ -269,7 +238,7 @@ func TestParsedIsHashed(t *testing.T) {
 					case errors.Is(err, format.ErrSignature):
 						found++
 					default:
-						t.Errorf("%s: byte %d was other when it was parsed: %v", file, off, err)
+						t.Errorf("%s: byte %d was other when it was parsed: %v", full, off, err)
 					}
 				}
 			}
@@ -277,7 +246,7 @@ func TestParsedIsHashed(t *testing.T) {
 				t.Error("nothing was found out")
 			}
 			t.Logf("%d changes were found out, %d were of bytes that are not parsed", found, unread)
-			must(t, open(path, &Policy{Trust: trusting(key), Bundle: bundle, Root: dir}))
+			must(t, open(path, policy))
 		})
 	}
 }
