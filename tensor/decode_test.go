@@ -93,13 +93,9 @@ func TestDecodeReal(t *testing.T) {
 			}
 			v := newView(&Info{Name: "w", DType: d, Shape: Shape{n}, Size: int64(len(data))}, &owner{}, data)
 			single, err := Decode[float32](nil, v)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			double, err := Decode[float64](nil, v)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for i := range n {
 				x, f := exact(data[i*int(d.Size()):], d)
 				want32, want64 := float32(f), f

@@ -61,9 +61,7 @@ func TestDequantize(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			got := make([]float32, len(tt.want))
-			if err := Dequantize(got, tt.data, tt.dt, tt.shape, tt.q); err != nil {
-				t.Fatal(err)
-			}
+			must(t, Dequantize(got, tt.data, tt.dt, tt.shape, tt.q))
 			if d := cmp.Diff(tt.want, got, cmpopts.EquateEmpty()); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}

@@ -53,9 +53,7 @@ func TestPopulated(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			o := &advised{decoder: decoder{owner{mem: memory.Aligned(600_000)}, 1}}
 			info := &Info{Name: "w", DType: Uint16, Shape: shape, Size: 600_000}
-			if err := tt.read(View(memory.New(info, memory.Owner[Info](o), o.mem))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, tt.read(View(memory.New(info, memory.Owner[Info](o), o.mem))))
 			if diff := cmp.Diff(tt.want, o.populated); diff != "" {
 				t.Error(diff)
 			}
@@ -74,13 +72,9 @@ func TestDecodeOnWorkers(t *testing.T) {
 		info := &Info{Name: "w", DType: d, Shape: Shape{n}, Size: int64(len(o.mem))}
 		v := View(memory.New(info, memory.Owner[Info](o), o.mem))
 		got, err := Decode[float32](nil, v)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want := make([]float32, n)
-		if err := DecodeAt(want, v, 0); err != nil {
-			t.Fatal(err)
-		}
+		must(t, DecodeAt(want, v, 0))
 		if !bytes.Equal(memory.BytesOf(want), memory.BytesOf(got)) || slices.Max(got) == 0 {
 			t.Errorf("%v: differs", d)
 		}

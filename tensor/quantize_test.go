@@ -67,9 +67,7 @@ func TestQuantizeValues(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			data, q, _, err := Quantize(tt.src, tt.sh, tt.o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if d := cmp.Diff(tt.data, data); d != "" {
 				t.Errorf("data (-want +got):\n%s", d)
 			}
@@ -129,17 +127,13 @@ func TestQuantizeExtremes(t *testing.T) {
 		for _, o := range []QuantizeOptions{{}, {Asymmetric: true}, {DType: Int16}, {DType: Int16, Asymmetric: true}, {DType: Uint8, Asymmetric: true}} {
 			t.Run(tt.name, func(t *testing.T) {
 				data, q, stats, err := Quantize(tt.src, Shape{int64(len(tt.src))}, o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				got := make([]float32, len(tt.src))
 				dt := o.DType
 				if dt == Invalid {
 					dt = Int8
 				}
-				if err := Dequantize(got, data, dt, Shape{int64(len(tt.src))}, q); err != nil {
-					t.Fatal(err)
-				}
+				must(t, Dequantize(got, data, dt, Shape{int64(len(tt.src))}, q))
 				s := float64(q.Scales[0])
 				if !(s > 0 && s <= big) {
 					t.Fatalf("scale %v", s)

@@ -15,9 +15,7 @@ func TestQuantizerPieces(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, shape := range []Shape{{}, {0, 3}, {1}, {257}, {4, 5, 7}, {3, 1, 2, 11}, {64, 3}} {
 		n, err := shape.Elems()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		src := make([]float32, n)
 		for i := range src {
 			src[i] = float32(rng.NormFloat64())
@@ -26,9 +24,7 @@ func TestQuantizerPieces(t *testing.T) {
 			for axis := -1; axis < len(shape); axis++ {
 				o := QuantizeOptions{DType: d, PerChannel: axis >= 0, Axis: axis, Asymmetric: rng.IntN(2) == 0}
 				data, q, stats, err := Quantize(src, shape, o)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				for _, piece := range []int{1, 2, 5, 16, 1000} {
 					got, params, sums := inPieces(t, src, shape, o, piece)
 					if diff := cmp.Diff(data, got); diff != "" {
@@ -49,21 +45,15 @@ func TestQuantizerPieces(t *testing.T) {
 func inPieces(t *testing.T, src []float32, shape Shape, o QuantizeOptions, piece int) ([]byte, *Quantization, QuantStats) {
 	t.Helper()
 	z, err := NewQuantizer(shape, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	each := func(f func(from, to int) error) {
 		for i := 0; i < len(src); i += piece {
-			if err := f(i, min(i+piece, len(src))); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f(i, min(i+piece, len(src))))
 		}
 	}
 	each(func(from, to int) error { return z.Observe(src[from:to]) })
 	q, err := z.Parameters()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	size := int(o.DType.Size())
 	data := make([]byte, len(src)*size)
 	each(func(from, to int) error { return z.Encode(data[from*size:to*size], src[from:to]) })
@@ -98,9 +88,7 @@ func TestQuantizerErrors(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			z, err := NewQuantizer(Shape{2, 2}, tt.o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if err := tt.do(z); !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.text) {
 				t.Errorf("%v, want %v: %s", err, tt.want, tt.text)
 			}

@@ -170,9 +170,7 @@ func TestViewUses(t *testing.T) {
 					t.Errorf("ZeroCopy = %v", v.ZeroCopy())
 				}
 				got, err := u.call(v)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if d := cmp.Diff(at(8, 0), got); d != "" {
 					t.Errorf("(-want +got)\n%s", d)
 				}
@@ -213,9 +211,7 @@ func TestZeroView(t *testing.T) {
 func TestFromBytes(t *testing.T) {
 	data := at(12, 0)
 	v, err := FromBytes("w", Float32, Shape{3}, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := Info{Name: "w", DType: Float32, Shape: Shape{3}, Offset: -1, Size: 12, Stored: 12}
 	if d := cmp.Diff(want, v.Info()); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
@@ -244,9 +240,7 @@ func TestFromBytes(t *testing.T) {
 		}
 	}
 	empty, err := FromBytes("e", Float64, Shape{0, 3}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if b, err := empty.Bytes(); err != nil || len(b) != 0 || empty.ZeroCopy() != memory.LittleEndian {
 		t.Errorf("no bytes: %x, %v", b, err)
 	}
@@ -363,9 +357,7 @@ func le(values ...any) []byte {
 func TestViewReadAt(t *testing.T) {
 	info := &Info{Name: "w", DType: Uint8, Shape: Shape{8}, Size: 8}
 	onHeap, err := FromBytes("w", Uint8, Shape{8}, at(8, 0))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o := &owner{ranged: true}
 	ranged := newView(info, o, nil)
 	o.mem = at(8, 0)
@@ -443,9 +435,7 @@ func TestSliceRanged(t *testing.T) {
 func TestPrinted(t *testing.T) {
 	data := bytes.Repeat([]byte{201, 202, 203, 204}, 1000)
 	v, err := FromBytes("conv\n1", Float32, Shape{10, 100}, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	const want = `"conv\n1" float32 [10, 100]`
 	// The data in every form that fmt has for bytes, each longer than what an address can hold.
 	printed := []string{"201 202", "201, 202", "c9cacbccc9ca", "0xc9, 0xca", `\xc9\xca`, string(data[:4])}
@@ -472,9 +462,7 @@ func TestCloneOutlives(t *testing.T) {
 	o := &owner{}
 	info := &Info{Name: "w", DType: Float32, Shape: Shape{2}, Offset: 100, Size: 8, Stored: 3, Compression: "gzip", Quant: &Quantization{Scales: []float32{1}}}
 	c, err := newView(info, o, at(8, 1)).Clone()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	o.closed = true
 	b, err := c.Bytes()
 	if err != nil || !bytes.Equal(b, at(8, 0)) || c.ZeroCopy() != memory.LittleEndian {
@@ -483,5 +471,13 @@ func TestCloneOutlives(t *testing.T) {
 	want := Info{Name: "w", DType: Float32, Shape: Shape{2}, Offset: -1, Size: 8, Stored: 8, Quant: info.Quant}
 	if d := cmp.Diff(want, c.Info()); d != "" {
 		t.Errorf("(-want +got)\n%s", d)
+	}
+}
+
+// must fails the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

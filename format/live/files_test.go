@@ -39,22 +39,14 @@ var several = []struct {
 		whole := path + ".whole"
 		writeModel(t, "mag", whole, model{value: value})
 		m, err := format.Open(whole, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer m.Close()
 		p, err := format.PlanOf(m)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		w, err := wia.Create(path, p, &wia.WriteOptions{ExternalFrom: 1, External: "w.bin"})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer w.Abort()
-		if err := errors.Join(format.Copy(w, m), w.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(format.Copy(w, m), w.Close()))
 	}},
 }
 
@@ -67,14 +59,10 @@ func TestSeveralFiles(t *testing.T) {
 			path := filepath.Join(dir, "model")
 			tt.make(t, path, 1)
 			h, err := Open(path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer h.Close()
 			l, err := h.Acquire()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer l.Release()
 			var files []string
 			for _, f := range l.Model().Files() {
@@ -103,9 +91,7 @@ func TestSeveralFiles(t *testing.T) {
 			if s := h.Stats(); s.Generation != 3 || testhost.Maps() && s.Overwrites != 1 || s.Failures != 0 {
 				t.Errorf("after %s was overwritten with the same bytes: %+v", filepath.Base(changed), s)
 			}
-			if err := os.Remove(changed); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Remove(changed))
 			n, err := h.Reload(context.Background())
 			if whole := tt.name == "tsr"; whole != (n == 4 && err == nil) || !whole && n != 3 {
 				t.Errorf("without one of its files: generation %d, %v", n, err)
@@ -117,9 +103,7 @@ func TestSeveralFiles(t *testing.T) {
 func mustRead(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -127,17 +111,13 @@ func TestChange(t *testing.T) {
 	dir := t.TempDir()
 	a, b, none := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "none")
 	for _, path := range []string{a, b} {
-		if err := os.WriteFile(path, []byte("text"), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, []byte("text"), 0o666))
 	}
 	at := func(paths ...string) identity { return look(paths) }
 	named := func(id identity, paths ...string) identity { id.paths = paths; return id }
 	before := at(a, none)
 	longer := at(a)
-	if err := os.WriteFile(a, []byte("longer text"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(a, []byte("longer text"), 0o666))
 	for _, tt := range []struct {
 		name     string
 		was, now identity

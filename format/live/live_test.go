@@ -43,9 +43,7 @@ func bytesOf(t testing.TB, m model) []byte {
 	path := filepath.Join(t.TempDir(), "model.mle")
 	writeModel(t, "mle", path, m)
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -67,18 +65,12 @@ func writeModel(t testing.TB, name, path string, m model) {
 	data := binary.LittleEndian.AppendUint32(nil, math.Float32bits(m.value))
 	data = bytes.Repeat(data, m.elements)
 	w, err := format.Create(name, path, p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer w.Abort()
 	for _, info := range p.Tensors {
-		if err := w.WriteTensor(info.Name, bytes.NewReader(data)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteTensor(info.Name, bytes.NewReader(data)))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 }
 
 // replace puts a file in place by renaming, as writers should. It is old, and no two are as old, in seconds.
@@ -131,9 +123,7 @@ func predict(m *format.Model) (float32, error) {
 func current(t testing.TB, h *Handle) float32 {
 	t.Helper()
 	l, err := h.Acquire()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer l.Release()
 	value, err := predict(l.Model())
 	if err != nil {
@@ -148,9 +138,7 @@ func start(t testing.TB, o *Options) (*Handle, string) {
 	path := filepath.Join(t.TempDir(), "model")
 	replace(t, path, bytesOf(t, model{value: 1}))
 	h, err := Open(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { h.Close() })
 	return h, path
 }
@@ -177,9 +165,7 @@ func TestLeases(t *testing.T) {
 	}})
 	first, err1 := h.Acquire()
 	second, err2 := h.Acquire()
-	if err := errors.Join(err1, err2); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err1, err2))
 	if first.Model() != second.Model() || first.Value() != any(made[0]) || first.Generation() != 1 {
 		t.Error("two leases of one generation differ")
 	}
@@ -221,9 +207,7 @@ func TestCopiedLease(t *testing.T) {
 	testhost.NeedReplace(t)
 	h, path := start(t, nil)
 	l, err := h.Acquire()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	again := Lease{g: l.g}
 	l.Release()
 	again.Release()
@@ -240,9 +224,7 @@ func TestAcquireDoesNotAllocate(t *testing.T) {
 	h, _ := start(t, nil)
 	n := testing.AllocsPerRun(100, func() {
 		l, err := h.Acquire()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer l.Release()
 		_ = l.Model()
 	})
@@ -255,13 +237,9 @@ func TestClose(t *testing.T) {
 	testhost.NeedReplace(t)
 	h, path := start(t, nil)
 	l, err := h.Acquire()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	replace(t, path, bytesOf(t, model{value: 2}))
-	if err := h.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, h.Close())
 	if v, err := predict(l.Model()); v != 1 || err != nil {
 		t.Errorf("a lease from before: value %v, %v", v, err)
 	}
@@ -302,5 +280,13 @@ func TestCloseWhileLoading(t *testing.T) {
 	}
 	if err := <-result; !errors.Is(err, format.ErrClosed) {
 		t.Errorf("the reload: %v", err)
+	}
+}
+
+// must fails the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -163,9 +163,7 @@ func TestOverwritten(t *testing.T) {
 		o.Notify = func(e Event) { events = append(events, e.Kind) }
 		h, path := start(t, o)
 		l, err := h.Acquire()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer l.Release()
 		if err := l.Intact(); err != nil {
 			t.Error(err)
@@ -205,18 +203,12 @@ func TestOverwritten(t *testing.T) {
 func overwrite(t testing.TB, path string, b []byte) {
 	t.Helper()
 	info, err := os.Stat(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	_, err = f.WriteAt(b, 0)
 	at := info.ModTime().Add(1e9)
-	if err := errors.Join(err, f.Truncate(int64(len(b))), f.Close(), os.Chtimes(path, at, at)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, f.Truncate(int64(len(b))), f.Close(), os.Chtimes(path, at, at)))
 }
 
 // TestZero: the zero Lease holds nothing.

@@ -25,9 +25,7 @@ type signed struct {
 
 func newSigned(t testing.TB) *signed {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	return &signed{t, dir, filepath.Join(dir, "model.safetensors"), key}
 }
@@ -68,9 +66,7 @@ func TestWatchSignature(t *testing.T) {
 	events := make(chan Event, 100)
 	policy := &signing.Policy{Trust: &signing.Trust{Keys: []crypto.PublicKey{s.key.Public()}}}
 	h, err := Open(s.path, &Options{Open: &format.Options{Trusted: policy}, Interval: time.Millisecond, Notify: func(e Event) { events <- e }})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer h.Close()
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()

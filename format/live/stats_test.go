@@ -34,9 +34,7 @@ func TestExpvar(t *testing.T) {
 	defer l.Release()
 	fixed(h)
 	var got map[string]any
-	if err := json.Unmarshal([]byte(published(h).String()), &got); err != nil {
-		t.Fatal(err)
-	}
+	must(t, json.Unmarshal([]byte(published(h).String()), &got))
 	since, errs := got["since"].(string), got["last_error"]
 	delete(got, "since")
 	if at, err := time.Parse(time.RFC3339, since); err != nil || !at.Equal(time.Unix(1700000000, 500e6)) {

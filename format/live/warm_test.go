@@ -31,9 +31,7 @@ func TestWarm(t *testing.T) {
 	path := packed(t, nil)
 	for _, warm := range []bool{false, true} {
 		h, err := Open(path, &Options{Warm: warm})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer h.Close()
 		kept := int64(0)
 		if warm {
@@ -68,9 +66,7 @@ func TestHot(t *testing.T) {
 	if errors.Is(err, format.ErrLimit) || errors.Is(err, format.ErrUnsupported) {
 		t.Skip("this process may not lock memory: ", err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer h.Close()
 	if err := h.Do(func(m *format.Model) error {
 		if n := m.Stats().Locked; n < 4*elements {

@@ -75,9 +75,7 @@ func TestWatchBacksOff(t *testing.T) {
 func TestWatchMissing(t *testing.T) {
 	h, path := start(t, nil)
 	var w watcher
-	if err := os.Rename(path, path+".away"); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(path, path+".away"))
 	w.looks(h, 10)
 	if s := h.Stats(); !s.Missing || !s.Stale || s.Failures != 0 || current(t, h) != 1 {
 		t.Errorf("%+v", s)
@@ -85,9 +83,7 @@ func TestWatchMissing(t *testing.T) {
 	if n, err := h.Reload(context.Background()); n != 1 || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Reload of nothing: %d, %v", n, err)
 	}
-	if err := os.Rename(path+".away", path); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Rename(path+".away", path))
 	w.looks(h, 10) // renaming may have changed the ctime
 	if s := h.Stats(); s.Missing || s.Stale || s.Failures != 1 || current(t, h) != 1 {
 		t.Errorf("%+v", s)
@@ -101,17 +97,13 @@ func TestWatchFollowsLinks(t *testing.T) {
 	version := func(name string, value float32) {
 		t.Helper()
 		at := filepath.Join(dir, name)
-		if err := os.Mkdir(at, 0o777); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Mkdir(at, 0o777))
 		replace(t, filepath.Join(at, "model.mle"), bytesOf(t, model{value: value}))
 		next := filepath.Join(dir, "..data_tmp")
 		if err := os.Symlink(name, next); err != nil {
 			t.Skip(err)
 		}
-		if err := os.Rename(next, filepath.Join(dir, "..data")); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(next, filepath.Join(dir, "..data")))
 	}
 	version("..1", 1)
 	path := filepath.Join(dir, "model.mle")
@@ -119,16 +111,12 @@ func TestWatchFollowsLinks(t *testing.T) {
 		t.Skip(err)
 	}
 	h, err := Open(path, demanding())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer h.Close()
 	var w watcher
 	w.looks(h, 2)
 	version("..2", 2)
-	if err := os.RemoveAll(filepath.Join(dir, "..1")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.RemoveAll(filepath.Join(dir, "..1")))
 	w.looks(h, 2)
 	if s := h.Stats(); s.Generation != 2 || s.Overwrites != 0 || current(t, h) != 2 {
 		t.Errorf("%+v", s)

@@ -321,9 +321,7 @@ func TestClose(t *testing.T) {
 	model := written(t, "mag", 3, 400)
 	s, waiting := stuck(t, model)
 	m, err := Open(context.Background(), s.URL, &Options{Window: len(model) / 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	done := make(chan error)
 	go func() {
 		_, err := m.At(2).Bytes()
@@ -436,9 +434,7 @@ func TestReadContext(t *testing.T) {
 	model := written(t, "mag", 3, 400)
 	s, waiting := stuck(t, model)
 	m, err := Open(context.Background(), s.URL, &Options{Window: len(model) / 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	for name, read := range map[string]func(context.Context) error{
 		"Verify": func(ctx context.Context) error { _, err := m.Verify(ctx); return err },

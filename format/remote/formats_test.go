@@ -43,18 +43,14 @@ func TestFormats(t *testing.T) {
 	for _, name := range format.Writable() {
 		data := written(t, name, tensorsOf(name, 6), 40)
 		local, err := format.OpenBytes(data, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer local.Close()
 		want := contents(t, local)
 		s := serve(t, data, nil)
 		for _, o := range []*Options{nil, {Window: 16, Part: 1000}, {Window: 300, Part: 5000, Parallel: 1}, {Window: 1 << 14, Part: 1 << 20}} {
 			t.Run(fmt.Sprint(name, " ", o), func(t *testing.T) {
 				m, err := Open(context.Background(), s.URL+"/other."+name, o) // of which no tensor is named
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				defer m.Close()
 				if diff := cmp.Diff(want, contents(t, m)); diff != "" {
 					t.Errorf("-local +remote\n%s", diff)
@@ -106,9 +102,7 @@ func TestCosts(t *testing.T) {
 				m, err = Open(context.Background(), s.URL, &Options{Open: &format.Options{Check: format.CheckStructure}})
 				return err
 			})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer m.Close()
 			if took.requests > tt.opening.requests || took.bytes > tt.opening.bytes {
 				t.Errorf("opening takes %+v, want at most %+v", took, tt.opening)
@@ -120,9 +114,7 @@ func TestCosts(t *testing.T) {
 				}
 			}
 			v, err := m.Tensor(strconv.Itoa(tt.tensors/2 + 1))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			check("a row", 256, 1, func() error {
 				row, err := v.Slice(tensor.At(rows / 2))
 				if err != nil {
@@ -149,9 +141,7 @@ func TestLargeIndex(t *testing.T) {
 		t.Run(tt.format, func(t *testing.T) {
 			s := serve(t, written(t, tt.format, 5000, 1), nil)
 			m, err := Open(context.Background(), s.URL, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer m.Close()
 			if got := s.requests.Load(); got > tt.requests {
 				t.Errorf("%d requests", got)

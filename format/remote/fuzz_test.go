@@ -61,9 +61,7 @@ func FuzzAnswer(f *testing.F) {
 		s := &scripted{data: data, second: answer}
 		o := &Options{Client: &http.Client{Transport: s, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, Window: 16, Retries: -1}
 		r, err := NewReaderAt(context.Background(), "http://host/", o)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		r.Parsed()
 		p := make([]byte, 10)
 		n, err := r.ReadAt(p, 20)

@@ -112,9 +112,7 @@ func TestHub(t *testing.T) {
 				quiet(t, err, tt.err)
 				return
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer m.Close()
 			if diff := cmp.Diff(tt.tensors, m.Len()); diff != "" {
 				t.Error(diff)
@@ -155,9 +153,7 @@ func TestHubRequests(t *testing.T) {
 	}
 	h := hubOf(t, files)
 	m, err := Open(context.Background(), "hf://org/name", quick())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	if diff := cmp.Diff(want, h.asked); diff != "" {
 		t.Error(diff)

@@ -87,9 +87,7 @@ func TestObjects(t *testing.T) {
 			options := quick()
 			options.Window = 100
 			r, err := NewObjectReaderAt(t.Context(), o, options)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			r.Parsed()
 			p := make([]byte, 100)
 			if _, err := r.ReadAt(p, 200); !errors.Is(err, tt.want) || err == nil && !bytes.Equal(p, data[200:300]) {
@@ -176,9 +174,7 @@ func TestUnversioned(t *testing.T) {
 func TestNoSibling(t *testing.T) {
 	ctx := context.Background()
 	alone, err := NewObjectReaderAt(ctx, &told{data: pattern(1000)}, &Options{Window: 1000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	behind := reader(t, serve(t, pattern(1000), nil), nil)
 	opaque := reader(t, serve(t, pattern(1000), nil), nil)
 	opaque.object.(*httpObject).url = &url.URL{Scheme: "urn", Opaque: "model"}

@@ -110,9 +110,7 @@ func pattern(n int) []byte {
 func reader(t testing.TB, s *server, o *Options) *Reader {
 	t.Helper()
 	r, err := NewReaderAt(context.Background(), s.URL, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(r.Cancel)
 	return r
 }
@@ -126,17 +124,19 @@ func written(t testing.TB, name string, n int, rows int64) []byte {
 	}
 	var out bytes.Buffer
 	w, err := format.NewWriter(name, &out, plan, nil)
+	must(t, err)
+	for i, info := range plan.Tensors {
+		b := pattern(int(rows)*256 + i)[i:]
+		must(t, w.WriteTensor(info.Name, bytes.NewReader(b)))
+	}
+	must(t, w.Close())
+	return out.Bytes()
+}
+
+// must fails the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, info := range plan.Tensors {
-		b := pattern(int(rows)*256 + i)[i:]
-		if err := w.WriteTensor(info.Name, bytes.NewReader(b)); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
 }

@@ -78,9 +78,7 @@ func threeShards() map[string]string {
 func TestShards(t *testing.T) {
 	s := host(t, threeShards())
 	m, err := Open(context.Background(), s.URL+"/m/model.safetensors.index.json?token=x", quick())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(map[string]int{"/m/model.safetensors.index.json": 1, "/m/s 1.safetensors": 1, "/m/s2%2e.safetensors": 1, "/m/s3:.safetensors": 1}, s.asked); diff != "" {
 		t.Error(diff)
 	}

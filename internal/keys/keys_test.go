@@ -23,17 +23,11 @@ import (
 func signers(t *testing.T) map[string]crypto.Signer {
 	t.Helper()
 	_, ed, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return map[string]crypto.Signer{"Ed25519": ed, "RSA": r, "ECDSA": ec}
 }
 
@@ -42,21 +36,13 @@ func TestRoundTrip(t *testing.T) {
 	for name, key := range all {
 		t.Run(name, func(t *testing.T) {
 			private, err := EncodePrivate(key)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			public, err := EncodePublic(key.Public())
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			gotPrivate, err := ParsePrivate(private)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			gotPublic, err := ParsePublic(append([]byte("a comment\n"), public...))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if !Equal(gotPublic, key.Public()) || !Equal(gotPrivate.Public(), key.Public()) {
 				t.Error("the key changed")
 			}
@@ -127,35 +113,31 @@ func TestOpenSSL(t *testing.T) {
 			run("pkey", "-in", private, "-pubout", "-out", public)
 			run("pkey", "-in", private, "-pubout", "-outform", "DER", "-out", der)
 			key, err := ReadPrivate(private)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			pub, err := ReadPublic(public)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			raw, err := os.ReadFile(der)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			bare, err := ParsePublic(pem.EncodeToMemory(&pem.Block{Type: publicBlock, Bytes: raw}))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if !Equal(key.Public(), pub) || !Equal(pub, bare) {
 				t.Error("private, public and DER form are different keys")
 			}
 			ours, err := EncodePublic(pub)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			theirs, err := os.ReadFile(public)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if diff := cmp.Diff(string(theirs), string(ours)); diff != "" {
 				t.Errorf("PEM of the public key (-openssl +ours):\n%s", diff)
 			}
 		})
+	}
+}
+
+// must fails the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

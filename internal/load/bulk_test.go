@@ -86,9 +86,7 @@ func randomRequest(t *testing.T, r *rand.Rand, v tensor.View) (q Request, check 
 	switch r.IntN(3) {
 	case 0:
 		want, err := tensor.Decode[float32](nil, s)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		q.Floats = make([]float32, len(want)+extra)
 		return q, func() {
 			if !bytes.Equal(memory.BytesOf(append(want, 0, 0, 0)), memory.BytesOf(q.Floats)) {
@@ -201,9 +199,7 @@ func TestLoadAllCoalesces(t *testing.T) {
 		var list []Request
 		for i := range tt.tensors {
 			v, err := m.At(i).Slice(tt.slice...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			list = append(list, Request{Tensor: v.Name(), Slice: tt.slice, Bytes: make([]byte, v.Info().Size)})
 		}
 		r.n.Store(0)
@@ -305,9 +301,7 @@ func TestLoadAllReplaced(t *testing.T) {
 	data := ramp(3 << 20)
 	path := stored(t, "m.toy", data)
 	m := openPath(t, path, &toy{tensors: []driver.Tensor{u8("a", 0, int64(len(data)))}})
-	if err := errors.Join(os.WriteFile(path+".new", make([]byte, len(data)), 0o666), os.Rename(path+".new", path)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.WriteFile(path+".new", make([]byte, len(data)), 0o666), os.Rename(path+".new", path)))
 	got := make([]byte, len(data))
 	if err := m.LoadAll(context.Background(), []Request{{Tensor: "a", Bytes: got}}, nil); err != nil || !bytes.Equal(data, got) {
 		t.Error("another file was read", err)

@@ -44,9 +44,7 @@ func TestCache(t *testing.T) {
 		m, r := remoteModel(t, tt.cache)
 		for _, name := range tt.use {
 			v, err := m.Tensor(string(name))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			b, err := v.Bytes()
 			if off := v.Info().Offset; err != nil || !bytes.Equal(b, ramp(1600)[off:off+100]) {
 				t.Fatalf("%s: %q: %v, %v", tt.name, name, b, err)
@@ -81,9 +79,7 @@ func TestStats(t *testing.T) {
 	}
 	path := stored(t, "m.toy", ramp(16))
 	mapped, err := source.Open(path, source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	isMapped := int64(0)
 	if mapped.Mapped() {
 		isMapped = 16

@@ -26,9 +26,7 @@ func pagedModel(t *testing.T, lock bool) (*Model, error) {
 		dir:     func(dir driver.Dir) error { _, err := dir.Declare("w.bin"); return err },
 	}
 	r, err := source.Open(path, source.Options{Parse: true})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m := &Model{}
 	t.Cleanup(func() { m.Close() })
 	return m, m.Open(r, config(d, func(c *Config) { c.Path, c.Options.Lock = path, lock }))
@@ -42,9 +40,7 @@ func TestLock(t *testing.T) {
 	if errors.Is(err, tensor.ErrLimit) {
 		t.Skip(err)
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i, want := range []int64{pagedSize, 2 * pagedSize} {
 		if s := m.Stats(); s.Resident != want || s.Locked != want {
 			t.Errorf("%d files: %d bytes are resident, %d locked, want %d", i+1, s.Resident, s.Locked, want)

@@ -48,9 +48,7 @@ func TestMaxMemoryOfKept(t *testing.T) {
 		c.Options.Memory = account
 	})
 	index := account.Used()
-	if err := account.Reserve(4<<10 - index); err != nil {
-		t.Fatal(err)
-	}
+	must(t, account.Reserve(4<<10-index))
 	for i, want := range []error{nil, nil, tensor.ErrLimit, tensor.ErrLimit} {
 		for range 2 {
 			_, err := m.At(i).Bytes()
@@ -76,15 +74,11 @@ func TestEvictKept(t *testing.T) {
 	index := account.Used()
 	for round := range 3 {
 		b, err := m.At(round % 2).Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if s := m.Stats(); s.Kept != 1000 || account.Used() != index+1000 {
 			t.Errorf("%d bytes are kept, %d counted", s.Kept, account.Used()-index)
 		}
-		if err := m.Evict(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, m.Evict())
 		if s := m.Stats(); s.Kept != 0 || account.Used() != index {
 			t.Errorf("after Evict %d bytes are kept, %d counted", s.Kept, account.Used()-index)
 		}

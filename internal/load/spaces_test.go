@@ -23,9 +23,7 @@ func modelDir(t *testing.T) string {
 	t.Helper()
 	testhost.NeedTimes(t)
 	dir := filepath.Join(t.TempDir(), "model")
-	if err := os.MkdirAll(filepath.Join(dir, "sub"), 0o755); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.MkdirAll(filepath.Join(dir, "sub"), 0o755))
 	put(t, filepath.Join(dir, "m.toy"), ramp(8))
 	put(t, filepath.Join(dir, "w.bin"), ramp(64))
 	put(t, filepath.Join(dir, "sub", "w.bin"), bytes.Repeat([]byte{9}, 64))
@@ -126,9 +124,7 @@ func TestDeclaredIsConfined(t *testing.T) {
 		// The same names when the file is opened at once.
 		d := &toy{dir: func(dir driver.Dir) error { _, _, err := dir.Open(name); return err }}
 		r, err := source.Open(filepath.Join(dir, "m.toy"), source.Options{})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		m = &Model{}
 		err = m.Open(r, config(d, func(c *Config) { c.Path = filepath.Join(dir, "m.toy") }))
 		if (err == nil) != (want == nil) || want != nil && want != errAny && !errors.Is(err, want) && !errors.Is(err, source.ErrNotRegular) {
@@ -211,9 +207,7 @@ func TestShards(t *testing.T) {
 		},
 	}
 	m := &Model{}
-	if err := m.OpenDir(config(d, func(c *Config) { c.Path = dir }), nil); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.OpenDir(config(d, func(c *Config) { c.Path = dir }), nil))
 	for r := range m.regions() {
 		regions = append(regions, r)
 	}
@@ -236,9 +230,7 @@ func TestShards(t *testing.T) {
 		}
 	}
 	unpin, err := m.Pin()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, err := m.At(1).Bytes()
 	m.Close()
 	if err != nil || !bytes.Equal(b, []byte{9, 9, 9, 9}) {
@@ -310,9 +302,7 @@ func TestNoDirectory(t *testing.T) {
 		t.Errorf("Peek: %v, want %v", err, errNoDir)
 	}
 	n, err := s.Declare(below)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := s.OpenSpace(n); !errors.Is(err, errNoDir) {
 		t.Errorf("%s: %v, want %v", below, err, errNoDir)
 	}
@@ -325,13 +315,9 @@ func TestDeclaredAfterClose(t *testing.T) {
 	s := &m.spaces
 	s.m = m
 	n, err := s.Declare("w.bin")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	s.parsed()
-	if err := s.close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, s.close())
 	if _, err := s.OpenSpace(n); !errors.Is(err, tensor.ErrClosed) {
 		t.Errorf("%v, want %v", err, tensor.ErrClosed)
 	}

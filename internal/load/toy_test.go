@@ -101,9 +101,7 @@ func check(k driver.Check) func(*Config) { return func(c *Config) { c.Options.Ch
 func open(t testing.TB, r *source.Region, d *toy, change ...func(*Config)) *Model {
 	t.Helper()
 	m := &Model{}
-	if err := m.Open(r, config(d, change...)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, m.Open(r, config(d, change...)))
 	t.Cleanup(func() { m.Close() })
 	return m
 }
@@ -118,18 +116,14 @@ func stored(t testing.TB, name string, b []byte) string {
 
 func put(t testing.TB, path string, b []byte) {
 	t.Helper()
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, b, 0o644))
 }
 
 // openPath maps a file and opens it with a toy.
 func openPath(t testing.TB, path string, d *toy, change ...func(*Config)) *Model {
 	t.Helper()
 	r, err := source.Open(path, source.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return open(t, r, d, append([]func(*Config){func(c *Config) { c.Path = path }}, change...)...)
 }
 
@@ -197,14 +191,18 @@ func wantError(t *testing.T, what string, err, want error, field string) {
 func bytesOf(t *testing.T, m *Model, name string) string {
 	t.Helper()
 	v, err := m.Tensor(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, err := v.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return fmt.Sprint(b)
 }
 
 var errNotExist = os.ErrNotExist
+
+// must fails the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -32,9 +32,7 @@ func TestParsedBytesAreSigned(t *testing.T) {
 			}
 			return err
 		}}
-		if err := m.Open(source.FromBytes(data), config(d)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, m.Open(source.FromBytes(data), config(d)))
 		v := newVerification(m, t.Context(), &VerifyOptions{})
 		v.authenticating = true
 		data[at]++

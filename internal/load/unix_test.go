@@ -41,9 +41,7 @@ func cutModel(t *testing.T, d *toy, change ...func(*Config)) *Model {
 	if _, err := m.Tensor("x0"); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Truncate(path, 2*page), os.Truncate(other, page)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Truncate(path, 2*page), os.Truncate(other, page)))
 	return m
 }
 
@@ -63,16 +61,12 @@ func TestCutShort(t *testing.T) {
 	m := cutModel(t, &toy{})
 	view := func(name string) tensor.View {
 		v, err := m.Tensor(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return v
 	}
 	raw := func(name string) []byte {
 		b, err := view(name).Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return b
 	}
 	t1, t6, x2 := raw("t1"), raw("t6"), raw("x2")
@@ -161,9 +155,7 @@ func TestVerifyCutShort(t *testing.T) {
 func TestSwappedForPipe(t *testing.T) {
 	fifo := func(t *testing.T, path string) {
 		t.Helper()
-		if err := errors.Join(os.Rename(path, path+".old"), syscall.Mkfifo(path, 0o666)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.Rename(path, path+".old"), syscall.Mkfifo(path, 0o666)))
 	}
 	within := func(t *testing.T, want error, f func() error) {
 		t.Helper()

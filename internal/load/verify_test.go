@@ -54,9 +54,7 @@ func TestCoverage(t *testing.T) {
 	} {
 		m := open(t, source.FromBytes(ramp(64)), d)
 		c, err := m.Verify(context.Background(), &VerifyOptions{Tensors: tt.names})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		var got []string
 		for _, by := range c.Tensors {
 			if by == NotLooked {

@@ -16,9 +16,7 @@ import (
 func newHandle(t *testing.T) *handle {
 	t.Helper()
 	h, err := create(filepath.Join(t.TempDir(), "f"), 0o600)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { h.close() })
 	return h
 }
@@ -68,7 +66,7 @@ func TestBuffer(t *testing.T) {
 	}
 }
 
-func must(t *testing.T, err error) {
+func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)

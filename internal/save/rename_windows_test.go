@@ -10,18 +10,12 @@ import (
 // TestRenameOpen: replacing a file that is open fails with a clear error and leaves nothing behind.
 func TestRenameOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.mag")
-	if err := os.WriteFile(path, []byte("old"), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, []byte("old"), 0o666))
 	reader, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer reader.Close()
 	f, err := CreateFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := f.Commit(true); err == nil || !strings.Contains(err.Error(), "open or mapped") {
 		t.Errorf("replacing an open file: %v", err)
 	}

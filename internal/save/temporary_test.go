@@ -27,9 +27,7 @@ func TestLongNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			f, err := CreateFile(filepath.Join(dir, base))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			temp := filepath.Base(f.Name())
 			if len(temp) > longest+len("..")+digits+len(temporaryEnd) || !utf8.ValidString(temp) {
 				t.Errorf("the temporary file is %q", temp)
@@ -37,9 +35,7 @@ func TestLongNames(t *testing.T) {
 			if !isTemporary(temp, base) || !isTemporary(temp, "") || isTemporary(temp, base+"x") {
 				t.Errorf("%q is not told to belong to %q", temp, base)
 			}
-			if err := f.Commit(false); err != nil {
-				t.Fatal(err)
-			}
+			must(t, f.Commit(false))
 			if d := cmp.Diff([]string{base}, entries(t, dir)); d != "" {
 				t.Error(d)
 			}
@@ -82,9 +78,7 @@ func TestSweep(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, tt.name)
 		mustWrite(t, path, "left", 0o644)
-		if err := os.Chtimes(path, tt.at, tt.at); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Chtimes(path, tt.at, tt.at))
 		replace(t, filepath.Join(dir, tt.target), "new", false)
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) != tt.gone {
 			t.Errorf("%.30q of %v next to %.30q: %v, gone should be %v", tt.name, tt.at, tt.target, err, tt.gone)

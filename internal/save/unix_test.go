@@ -53,9 +53,7 @@ func TestOwner(t *testing.T) {
 	mustWrite(t, path, "old", 0o600)
 	tree(t, dir, nil)
 	for at, mode := range map[string]fs.FileMode{path: 0o640, dir: 0o750 | fs.ModeSetgid} {
-		if err := errors.Join(os.Chown(at, 1234, 4321), os.Chmod(at, mode)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.Chown(at, 1234, 4321), os.Chmod(at, mode)))
 	}
 	replace(t, path, "new", false)
 	wantOwner(t, path, 4321, 0o640)
@@ -95,20 +93,14 @@ func TestOwnerNotKept(t *testing.T) {
 		t.Skip("only root becomes somebody else")
 	}
 	dir, err := os.MkdirTemp("", "sink")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer os.RemoveAll(dir)
 	self, err := os.ReadFile(os.Args[0])
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	program, path := filepath.Join(dir, "test"), filepath.Join(dir, "m")
 	mustWrite(t, program, string(self), 0o755)
 	mustWrite(t, path, "old", 0o600)
-	if err := errors.Join(os.Chmod(dir, 0o777), os.Chmod(path, 0o664)); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(os.Chmod(dir, 0o777), os.Chmod(path, 0o664)))
 	c := exec.Command(program, "-test.run=^TestOwnerNotKept$")
 	c.Dir, c.Env = dir, append(os.Environ(), "SINK_TEST_DIR="+dir)
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1234, Gid: 1234}}

@@ -66,18 +66,18 @@ func TestMain(m *testing.M) {
 // child does what must kill the process.
 func child(name, path string) {
 	r, err := Open(path, Options{Debug: true})
-	must(err)
+	alive(err)
 	b := r.Bytes()
 	switch name {
 	case "after-close":
-		must(r.Expose())
-		must(r.Close())
+		alive(r.Expose())
+		alive(r.Close())
 		_, err := Open(path, Options{})
-		must(err)
+		alive(err)
 	case "after-unpin":
 		unpin, err := r.Pin()
-		must(err)
-		must(r.Close())
+		alive(err)
+		alive(r.Close())
 		sink = b[0]
 		unpin()
 	}
@@ -86,7 +86,7 @@ func child(name, path string) {
 	runtime.KeepAlive(r)
 }
 
-func must(err error) {
+func alive(err error) {
 	if err != nil {
 		os.Stdout.WriteString(err.Error() + "\n")
 		os.Exit(3)

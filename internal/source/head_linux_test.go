@@ -22,9 +22,7 @@ func TestParse(t *testing.T) {
 	path := temp(t, data)
 	openings(t, path, Options{Parse: true}, func(t *testing.T, r *Region, base int64) {
 		data := data[base:]
-		if err := os.Rename(path, path+".old"); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(path, path+".old"))
 		defer os.Rename(path+".old", path)
 		if b, err := r.Head(256); err != nil || !bytes.Equal(b, data[:256]) {
 			t.Errorf("Head: %d bytes, %v", len(b), err)
@@ -80,9 +78,7 @@ func TestParseCut(t *testing.T) {
 	for _, left := range []int64{0, 5000, 30 << 10} {
 		path := temp(t, ramp(100<<10))
 		openings(t, path, Options{Parse: true}, func(t *testing.T, r *Region, base int64) {
-			if err := os.Truncate(path, left); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Truncate(path, left))
 			if b, err := r.Head(12 << 10); left < 12<<10 && (b != nil || !errors.Is(err, tensor.ErrTruncated)) {
 				t.Errorf("the beginning of %d: %d bytes, %v", left, len(b), err)
 			}
@@ -93,9 +89,7 @@ func TestParseCut(t *testing.T) {
 					t.Errorf("at %d of %d: %d, %v", at, left, n, err)
 				}
 			}
-			if err := os.WriteFile(path, ramp(100<<10), 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, ramp(100<<10), 0o666))
 		})
 	}
 }
@@ -110,9 +104,7 @@ func TestReadSoon(t *testing.T) {
 		const off = 2 << 20
 		soon := false
 		for i := 0; i < 10 && !soon; i++ { // the system does not evict pages that it is busy with
-			if err := floor.Evict(path); err != nil {
-				t.Fatal(err)
-			}
+			must(t, floor.Evict(path))
 			soon = r.ReadSoon(off, 100)
 		}
 		if !soon {
@@ -139,9 +131,7 @@ func TestPeekKinds(t *testing.T) {
 		t.Skip(err)
 	}
 	f, err := os.Open(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	for _, name := range []string{"dir", "pipe", "link"} {
 		if n, id, err := Peek(f, name, make([]byte, 10)); !errors.Is(err, ErrNotRegular) || n != 0 || id.Known() {

@@ -32,9 +32,7 @@ func TestAfterClose(t *testing.T) {
 			t.Error("closed before Close")
 		}
 		for range 2 {
-			if err := r.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.Close())
 		}
 		for _, u := range uses {
 			err := u.f(r)
@@ -87,9 +85,7 @@ func TestCloseWaitsForLeave(t *testing.T) {
 	data := ramp(10000)
 	every(t, data, func(t *testing.T, r *Region) {
 		for range 2 {
-			if err := r.Enter(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, r.Enter())
 		}
 		done := closing(t, r, 3)
 		if err := r.Enter(); !errors.Is(err, tensor.ErrClosed) {
@@ -116,13 +112,9 @@ func TestPinOutlivesClose(t *testing.T) {
 	every(t, ramp(10000), func(t *testing.T, r *Region) {
 		un1, err1 := r.Pin()
 		un2, err2 := r.Pin()
-		if err := errors.Join(err1, err2); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(err1, err2))
 		b := r.Bytes()
-		if err := r.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Close())
 		un1()
 		un1()
 		for _, u := range uses {
@@ -213,9 +205,7 @@ func TestCloseUnderLoad(t *testing.T) {
 	path := temp(t, data)
 	for i := range 200 {
 		r, err := Open(path, Options{Debug: true})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if i%2 == 1 { // and else when two meet
 			r.stripes.Store(new(stripes.Counter))
 		}

@@ -36,9 +36,7 @@ func lockedRegions(t *testing.T, path string, o Options) []*Region {
 	testhost.NeedResident(t)
 	all := []*Region{mustOpen(t, path, o), mustOpenFile(t, path, 5001, 40000, o)}
 	for _, r := range all {
-		if err := r.Lock(t.Context()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Lock(t.Context()))
 	}
 	return all
 }
@@ -86,9 +84,7 @@ func TestLockCut(t *testing.T) {
 	testhost.NeedCuts(t)
 	path := temp(t, ramp(100000))
 	r := mustOpen(t, path, Options{})
-	if err := os.Truncate(path, 5000); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Truncate(path, 5000))
 	if err := r.Lock(t.Context()); !errors.Is(err, tensor.ErrTruncated) || errors.Is(err, tensor.ErrLimit) {
 		t.Error(err)
 	}

@@ -21,13 +21,9 @@ func TestMappingIsTheFile(t *testing.T) {
 		t.Skip("x/exp/mmap does not map on", runtime.GOOS)
 	}
 	b, err := r.Slice(5000, 8)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	if _, err := f.WriteAt([]byte("written!"), 5000); err != nil {
 		t.Fatal(err)

@@ -28,9 +28,7 @@ func TestCloseUnmaps(t *testing.T) {
 		if n := mappings(t, path); n != 1 {
 			t.Fatalf("%d mappings while open", n)
 		}
-		if err := errors.Join(r.Expose(), r.Close()); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(r.Expose(), r.Close()))
 		want := 0
 		if debug || debugBuild {
 			want = 1 // inaccessible, and reserved for ever
@@ -47,13 +45,9 @@ func TestCloseUnmaps(t *testing.T) {
 // drop opens the file at path, lends a slice of it if asked, and forgets it.
 func drop(t *testing.T, path string, lend bool) {
 	r, err := Open(path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if lend {
-		if err := r.Expose(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, r.Expose())
 	}
 }
 
@@ -121,9 +115,7 @@ func TestGuardKeepsTheRegionAlive(t *testing.T) {
 	data := ramp(10000)
 	path := temp(t, data)
 	r, err := Open(path, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b := r.Bytes()
 	err = r.Guard(func() error {
 		for range 5 {

@@ -33,9 +33,7 @@ func TestOnDemand(t *testing.T) {
 	for _, parse := range []bool{true, false} {
 		path := temp(t, data)
 		openings(t, path, Options{Parse: parse}, func(t *testing.T, r *Region, from int64) {
-			if err := os.Rename(path, path+".old"); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.Rename(path, path+".old"))
 			defer os.Rename(path+".old", path)
 			want := data[from:]
 			read := func() {

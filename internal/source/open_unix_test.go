@@ -74,9 +74,7 @@ func TestOpenNeverWaits(t *testing.T) {
 func TestOpenKinds(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(dir, "link")
-	if err := os.Symlink(temp(t, ramp(9)), link); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Symlink(temp(t, ramp(9)), link))
 	for _, tt := range []struct {
 		path, kind string
 		noLink     bool
@@ -87,9 +85,7 @@ func TestOpenKinds(t *testing.T) {
 	}
 	mustOpen(t, link, Options{})
 	secret := temp(t, ramp(9))
-	if err := os.Chmod(secret, 0); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Chmod(secret, 0))
 	// Errors name the file as the caller did.
 	if _, err := Open(secret, Options{}); os.Getuid() != 0 && (!errors.Is(err, os.ErrPermission) || strings.Contains(err.Error(), descriptors)) {
 		t.Errorf("without permission: %v", err)

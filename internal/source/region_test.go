@@ -20,9 +20,7 @@ import (
 func temp(t testing.TB, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "model.bin")
-	if err := os.WriteFile(path, data, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(path, data, 0o666))
 	return path
 }
 
@@ -39,9 +37,7 @@ func ramp(n int) []byte {
 func overwriteAt(t *testing.T, path string, data []byte, off int64) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	if _, err := f.WriteAt(data, off); err != nil {
 		t.Fatal(err)
@@ -51,9 +47,7 @@ func overwriteAt(t *testing.T, path string, data []byte, off int64) {
 func mustOpen(t testing.TB, path string, o Options) *Region {
 	t.Helper()
 	r, err := Open(path, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
 }
@@ -61,18 +55,12 @@ func mustOpen(t testing.TB, path string, o Options) *Region {
 func mustOpenFile(t testing.TB, path string, off, size int64, o Options) *Region {
 	t.Helper()
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	r, err := OpenFile(f, off, size, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { r.Close() })
 	// The descriptor is not needed any more.
-	if err := f.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, f.Close())
 	return r
 }
 
@@ -215,9 +203,7 @@ func TestOpenFileWindow(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			f, err := os.Open(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer f.Close()
 			if _, err := f.Seek(123, io.SeekStart); err != nil {
 				t.Fatal(err)
@@ -255,14 +241,10 @@ func TestOpenFileNotRegular(t *testing.T) {
 	defer pr.Close()
 	defer pw.Close()
 	dir, err := os.Open(t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer dir.Close()
 	null, err := os.Open(os.DevNull)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer null.Close()
 	for _, f := range []*os.File{pr, dir, null} {
 		if _, err := OpenFile(f, 0, -1, Options{}); !errors.Is(err, ErrNotRegular) {
@@ -411,5 +393,13 @@ func TestReaderIsProbedOnce(t *testing.T) {
 	}
 	if l.requests != 6 {
 		t.Errorf("%d requests for 5 slices, want 6", l.requests)
+	}
+}
+
+// must fails the test if err is not nil.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

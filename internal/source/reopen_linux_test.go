@@ -16,29 +16,21 @@ func TestReopen(t *testing.T) {
 	path := temp(t, data)
 	openings(t, path, Options{Parse: true}, func(t *testing.T, r *Region, base int64) {
 		f, err := r.Reopen()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer f.Close()
 		p := make([]byte, 1000)
 		if n, err := f.ReadAt(p, 77); n != len(p) || err != nil || !bytes.Equal(p, data[base+77:][:len(p)]) {
 			t.Errorf("%d, %v", n, err)
 		}
-		if err := errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, data, 0o666)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, data, 0o666)))
 		if _, err := r.Reopen(); !errors.Is(err, ErrReplaced) {
 			t.Errorf("another file: %v", err)
 		}
-		if err := os.Remove(path); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Remove(path))
 		if _, err := r.Reopen(); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("no file: %v", err)
 		}
-		if err := os.Rename(path+".old", path); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.Rename(path+".old", path))
 	})
 	if _, err := FromBytes(data).Reopen(); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("bytes: %v", err)
@@ -51,13 +43,9 @@ func TestReopenCutShort(t *testing.T) {
 	path := temp(t, ramp(100<<10))
 	r := mustOpen(t, path, Options{})
 	f, err := r.Reopen()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
-	if err := os.Truncate(path, 5000); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Truncate(path, 5000))
 	var e *tensor.Error
 	if n, err := f.ReadAt(make([]byte, 1000), 4500); n != 500 || !errors.Is(err, tensor.ErrTruncated) || !errors.As(err, &e) || e.Offset != 5000 {
 		t.Errorf("%d, %v", n, err)
