@@ -12,13 +12,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// grown returns an index with room for so much.
-func grown(n, nameBytes, dims int) *Index {
-	x := &Index{}
-	x.Grow(n, nameBytes, dims)
-	return x
-}
-
 // add adds a uint8 tensor, or fails the test.
 func add(t *testing.T, x *Index, name string, off, size int64) {
 	t.Helper()
@@ -31,61 +24,6 @@ func add(t *testing.T, x *Index, name string, off, size int64) {
 func described(x *Index, i int) (info tensor.Info) {
 	x.Describe(i, &info)
 	return info
-}
-
-func TestIndex(t *testing.T) {
-	x := grown(3, 6, 3)
-	q := &tensor.Quantization{Scales: []float32{1}}
-	dims := x.Dims(2)
-	dims[0], dims[1] = 2, 4
-	x.Add(&Tensor{Name: []byte("w"), DType: tensor.Float16, Shape: dims, Space: 2, Offset: 8, Size: 16, Quant: q})
-	x.Add(&Tensor{Name: []byte("packed"), DType: tensor.Int8, Shape: tensor.Shape{9}, Offset: -1, Size: 9, Stored: 4, Compression: "gzip", Loaded: true})
-	x.Add(&Tensor{Name: []byte("scalar"), DType: tensor.Uint8, Offset: 63, Size: 1})
-	want := []tensor.Info{
-		{Name: "w", DType: tensor.Float16, Shape: tensor.Shape{2, 4}, Offset: 8, Size: 16, Stored: 16, Quant: q},
-		{Name: "packed", DType: tensor.Int8, Shape: tensor.Shape{9}, Offset: -1, Size: 9, Stored: 4, Compression: "gzip"},
-		{Name: "scalar", DType: tensor.Uint8, Shape: tensor.Shape{}, Offset: 63, Size: 1, Stored: 1},
-	}
-	for i, info := range want {
-		if d := cmp.Diff(info, described(x, i)); d != "" {
-			t.Errorf("tensor %d (-want +got)\n%s", i, d)
-		}
-		at, ok := x.Lookup(info.Name)
-		atb, okb := x.LookupBytes([]byte(info.Name))
-		if at != i || atb != i || !ok || !okb || x.Name(i) != info.Name {
-			t.Errorf("%q is found at %d and %d: %v %v", info.Name, at, atb, ok, okb)
-		}
-		s, off, size := x.Place(i)
-		if (s == 2) != (i == 0) || off != info.Offset || size != info.Size || x.Size(i) != size {
-			t.Errorf("%q is in space %d at %d, %d bytes", info.Name, s, off, size)
-		}
-		if x.Loaded(i) != (i == 1) || x.Compression(i) != info.Compression || x.Quant(i) != info.Quant || x.DType(i) != info.DType {
-			t.Errorf("%q: loaded %v, %q", info.Name, x.Loaded(i), x.Compression(i))
-		}
-	}
-	for _, name := range []string{"", "W", "w\x00", "packe", "packedscalar", "nothing"} {
-		if i, ok := x.Lookup(name); ok || i != 0 {
-			t.Errorf("Lookup(%q) = %d, %v", name, i, ok)
-		}
-		if i, ok := x.LookupBytes([]byte(name)); ok || i != 0 {
-			t.Errorf("LookupBytes(%q) = %d, %v", name, i, ok)
-		}
-	}
-	if x.Len() != 3 {
-		t.Errorf("%d tensors", x.Len())
-	}
-}
-
-func TestZeroIndex(t *testing.T) {
-	var x Index
-	_, ok := x.Lookup("w")
-	if _, okb := x.LookupBytes([]byte("w")); ok || okb || x.Len() != 0 {
-		t.Error("the zero Index finds something")
-	}
-	add(t, &x, "w", 0, 1)
-	if i, ok := x.Lookup("w"); i != 0 || !ok {
-		t.Error("what was added to the zero Index is not found")
-	}
 }
 
 // TestIndexAgainstList fills indexes with random tensors, with and without hints, and compares them with a list while they
@@ -120,6 +58,7 @@ func TestIndexAgainstList(t *testing.T) {
 // filled is an index and what it should have.
 type filled struct {
 	x     *Index
+	added []Tensor
 	want  []tensor.Info
 	grows bool // room is made now and then
 }
@@ -152,6 +91,7 @@ func (f *filled) add(t *testing.T, r *rand.Rand) {
 		d = d.Clone()
 	}
 	add := Tensor{Name: []byte(info.Name), DType: info.DType, Shape: d, Offset: info.Offset, Size: info.Size, Compression: info.Compression, Quant: info.Quant}
+	add.Space, add.Loaded = Space(r.IntN(3)), r.IntN(5) == 0
 	if info.Compression != "" {
 		info.Stored = 7
 	}
@@ -167,7 +107,7 @@ func (f *filled) add(t *testing.T, r *rand.Rand) {
 		t.Fatal(err)
 	}
 	_ = append(f.x.Shape(i), 66)
-	f.want = append(f.want, info)
+	f.added, f.want = append(f.added, add), append(f.want, info)
 	if k := r.IntN(i + 1); r.IntN(20) == 0 {
 		f.want[k].Quant = &tensor.Quantization{Axis: -k}
 		f.x.SetQuant(k, f.want[k].Quant)
@@ -178,14 +118,28 @@ func (f *filled) add(t *testing.T, r *rand.Rand) {
 // same compares tensor i.
 func (f *filled) same(t *testing.T, i int) {
 	t.Helper()
-	w := &f.want[i]
+	in, w := &f.added[i], &f.want[i]
 	if d := cmp.Diff(*w, described(f.x, i)); d != "" {
 		t.Fatalf("tensor %d of %d (-want +got):\n%s", i, len(f.want), d)
 	}
 	at, ok := f.x.Lookup(w.Name)
 	atb, okb := f.x.LookupBytes([]byte(w.Name))
-	if at != i || atb != i || !ok || !okb || f.x.Compression(i) != w.Compression || f.x.Quant(i) != w.Quant {
-		t.Fatalf("tensor %d is found at %d and %d, %v %v, or has other extras", i, at, atb, ok, okb)
+	s, off, size := f.x.Place(i)
+	got := []any{at, atb, ok, okb, f.x.Name(i), s, off, size, f.x.Size(i), f.x.Loaded(i), f.x.Compression(i), f.x.DType(i), f.x.Quant(i)}
+	want := []any{i, i, true, true, w.Name, in.Space, w.Offset, w.Size, w.Size, in.Loaded, w.Compression, w.DType, w.Quant}
+	if !slices.Equal(want, got) {
+		t.Fatalf("tensor %d: %v, want %v", i, got, want)
+	}
+	f.lacks(t, w.Name+"\x00")
+	f.lacks(t, w.Name[:len(w.Name)-1])
+}
+
+// lacks looks for a name that is not there.
+func (f *filled) lacks(t *testing.T, name string) {
+	t.Helper()
+	at, ok := f.x.Lookup(name)
+	if atb, okb := f.x.LookupBytes([]byte(name)); ok || okb || at != 0 || atb != 0 {
+		t.Fatalf("%q is found at %d and %d", name, at, atb)
 	}
 }
 
@@ -198,10 +152,9 @@ func (f *filled) check(t *testing.T, r *rand.Rand, n int) {
 	for i := 0; i < len(f.want); i += 1 + n/1000 {
 		f.same(t, i)
 	}
+	f.lacks(t, "")
 	for range 100 {
-		if _, ok := f.x.Lookup(fmt.Sprint("x", r.Uint64())); ok {
-			t.Fatal("a name is found that is not there")
-		}
+		f.lacks(t, fmt.Sprint("x", r.Uint64()))
 	}
 }
 
@@ -219,7 +172,8 @@ func benchNames(n int) (names [][]byte, total int) {
 
 // fill makes an index of those names.
 func fill(names [][]byte, total int) *Index {
-	x := grown(len(names), total, 2*len(names))
+	x := &Index{}
+	x.Grow(len(names), total, 2*len(names))
 	t := &Tensor{DType: tensor.Float32, Size: 256}
 	for _, name := range names {
 		t.Name, t.Shape = name, x.Dims(2)
@@ -247,38 +201,6 @@ func TestIndexAllocations(t *testing.T) {
 		if n := testing.AllocsPerRun(100, f); n != 0 {
 			t.Errorf("%s allocates %v times", what, n)
 		}
-	}
-}
-
-// BenchmarkAdd lists 10,000 tensors, as opening a file does.
-func BenchmarkAdd(b *testing.B) {
-	names, total := benchNames(10_000)
-	b.ReportAllocs()
-	for b.Loop() {
-		if x := fill(names, total); x.Len() != len(names) {
-			b.Fatal(x.Len())
-		}
-	}
-	b.ReportMetric(float64(b.Elapsed().Nanoseconds())/float64(b.N*len(names)), "ns/tensor")
-}
-
-// BenchmarkLookup looks up names in an order that jumps about.
-func BenchmarkLookup(b *testing.B) {
-	for _, n := range []int{20, 300, 10_000} {
-		b.Run(fmt.Sprint(n), func(b *testing.B) {
-			names, total := benchNames(n)
-			x := fill(names, total)
-			keys := make([]string, n)
-			for i := range keys {
-				keys[i] = string(names[i*7919%n])
-			}
-			b.ReportAllocs()
-			for i := 0; b.Loop(); i++ {
-				if _, ok := x.Lookup(keys[i%n]); !ok {
-					b.Fatal("missing")
-				}
-			}
-		})
 	}
 }
 

@@ -92,17 +92,3 @@ func TestGuardNests(t *testing.T) {
 		}
 	}
 }
-
-func BenchmarkGuard(b *testing.B) {
-	fn := func() error { return nil }
-	for b.Loop() {
-		_, _ = Guard(within(1<<20, 1), fn)
-	}
-}
-
-func BenchmarkCopy(b *testing.B) {
-	src, dst := make([]byte, 64), make([]byte, 64)
-	for b.Loop() {
-		Copy(dst, src, 1<<20)
-	}
-}

@@ -2,7 +2,6 @@ package strided
 
 import (
 	"bytes"
-	"fmt"
 	"testing"
 )
 
@@ -45,18 +44,5 @@ func TestSwap(t *testing.T) {
 		if Swap(b, word); string(b) != want {
 			t.Errorf("%d: %s", word, b)
 		}
-	}
-}
-
-func BenchmarkGather(b *testing.B) {
-	const n = 2048
-	for _, strides := range [][]int64{{n, 1}, {1, n}} {
-		b.Run(fmt.Sprint(strides), func(b *testing.B) {
-			in, out := make([]byte, 4*n*n), make([]byte, 4*n*n)
-			b.SetBytes(4 * n * n)
-			for b.Loop() {
-				Gather(out, in, []int64{n, n}, strides, 4)
-			}
-		})
 	}
 }

@@ -1,7 +1,6 @@
 package vector
 
 import (
-	"fmt"
 	"testing"
 
 	"github.com/weightmap/weightmap/internal/floor"
@@ -46,20 +45,11 @@ func BenchmarkScalar(b *testing.B) {
 func BenchmarkStream(b *testing.B) {
 	const n = 24 << 20
 	dst, src := make([]float32, n), random(2*n)
-	for _, c := range []conversion{conversions()[0], linearConversion("int8", Int8, 0.03, -5), wideRows(4096)} {
+	for _, c := range []conversion{conversions()[0], linearConversion("int8", Int8, 0.03, -5), rowConversion("rows", Int8, make([]float32, 4096), make([]int32, 4096))} {
 		b.Run(c.name, func(b *testing.B) {
 			floor.Pairs(b,
 				func() error { c.convert(dst, src, false); return nil },
 				func() error { c.convert(dst, src, true); return nil })
 		})
 	}
-}
-
-// wideRows are rows of so many columns with a scale and a zero point each.
-func wideRows(width int) conversion {
-	scales, zeros := make([]float32, width), make([]int32, width)
-	for i := range width {
-		scales[i], zeros[i] = 1/float32(i+1), int32(i%256)-128
-	}
-	return rowConversion(fmt.Sprint("rows", width), Int8, scales, zeros)
 }
