@@ -2,51 +2,36 @@ package live
 
 import (
 	"context"
-	"errors"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/testhost"
-	"github.com/weightmap/weightmap/wia"
 )
 
-// several are the kinds of models that have more than one file. make writes one at path, and changed
-// is the file that another version is recognized by.
+// several are the kinds of models that have more than one file. make writes one at path.
 var several = []struct {
-	name    string
-	files   []string // below the directory of the path
-	changed string
-	make    func(t *testing.T, path string, value float32)
+	name  string
+	files []string // below the directory of the path
+	make  func(t *testing.T, path string, value float32)
 }{
-	{"tsr", []string{"model", "model/0.tsr", "model/1.tsr"}, "model/1.tsr", func(t *testing.T, path string, value float32) {
+	{"tsr", []string{"model", "model/0.tsr", "model/1.tsr"}, func(t *testing.T, path string, value float32) {
 		if err := os.RemoveAll(path); err != nil { // a directory with files is not replaced
 			t.Fatal(err)
 		}
 		writeModel(t, "tsr", path, model{value: value})
 	}},
-	{"safetensors", []string{"model", "a.safetensors", "b.safetensors"}, "b.safetensors", func(t *testing.T, path string, value float32) {
+	{"safetensors", []string{"model", "a.safetensors", "b.safetensors"}, func(t *testing.T, path string, value float32) {
 		dir := filepath.Dir(path)
 		for _, name := range []string{"a", "b"} {
 			writeModel(t, "safetensors", filepath.Join(dir, name+".safetensors"), model{value: value})
 		}
 		replace(t, path, []byte(`{"metadata":{},"weight_map":{"0":"a.safetensors","1":"b.safetensors"}}`))
 	}},
-	{"wia", []string{"model", "w.bin"}, "w.bin", func(t *testing.T, path string, value float32) {
-		whole := path + ".whole"
-		writeModel(t, "mag", whole, model{value: value})
-		m, err := format.Open(whole, nil)
-		must(t, err)
-		defer m.Close()
-		p, err := format.PlanOf(m)
-		must(t, err)
-		w, err := wia.Create(path, p, &wia.WriteOptions{ExternalFrom: 1, External: "w.bin"})
-		must(t, err)
-		defer w.Abort()
-		must(t, errors.Join(format.Copy(w, m), w.Close()))
+	{"wia", []string{"model", "w.bin"}, func(t *testing.T, path string, value float32) {
+		writeModel(t, "wia", path, model{value: value, external: true})
 	}},
 }
 
@@ -100,7 +85,7 @@ func TestSeveralFiles(t *testing.T) {
 	}
 }
 
-func mustRead(t *testing.T, path string) []byte {
+func mustRead(t testing.TB, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
 	must(t, err)
