@@ -70,10 +70,6 @@ func TestWrongAnswers(t *testing.T) {
 		{"another size", sized("bytes 5000-5099/10001", 100), ErrChanged, 2},
 		{"no size", sized("bytes 5000-5099/*", 100), ErrAnswer, 2},
 		{"no range", answering(wire("206 P\nETag: \"one\"\nContent-Length: 1\n\n0")), ErrAnswer, 2},
-		{"a range in another unit", sized("rows 5000-5099/10000", 100), ErrAnswer, 2},
-		{"a range with signs", sized("bytes +5000-5099/10000", 100), ErrAnswer, 2},
-		{"a range backwards", sized("bytes 5099-5000/10000", 100), ErrAnswer, 2},
-		{"a number beyond 63 bits", sized("bytes 5000-18446744073709551615/18446744073709551616", 100), ErrAnswer, 2},
 		{"a longer body", sized("bytes 5000-5099/10000", 101), ErrAnswer, 2},
 		{"a shorter body", sized("bytes 5000-5099/10000", 99), ErrAnswer, 2},
 		{"a shorter body of unknown length", answering(func(w http.ResponseWriter, r *http.Request) {
@@ -124,8 +120,9 @@ func TestWrongAnswers(t *testing.T) {
 	}
 }
 
-// TestWrongOpening: what the first answer may be like.
+// TestWrongOpening: what the first answer may be like, and what tells versions apart.
 func TestWrongOpening(t *testing.T) {
+	const second, date = "Sun, 06 Nov 1994 08:49:37 GMT", "\nDate: Sun, 06 Nov 1994 08:49:37 GMT"
 	data := pattern(10_000)
 	always := func(f func(w http.ResponseWriter, r *http.Request)) func(http.ResponseWriter, *http.Request, int) bool {
 		return func(w http.ResponseWriter, r *http.Request, _ int) bool {
@@ -158,9 +155,16 @@ func TestWrongOpening(t *testing.T) {
 		{"overloaded", status(503), false, ErrUnavailable},
 		{"no version", plain("X: none"), false, ErrUnversioned},
 		{"no version, allowed", plain("X: none"), true, nil},
+		{"a weak tag", plain(`ETag: W/"one"`), false, ErrUnversioned},
+		{"a tag without quotes", plain("ETag: one"), false, ErrUnversioned},
 		{"a tag of two", plain(`ETag: "one", "two"`), false, ErrUnversioned},
+		{"a time without a date", plain("Last-Modified: " + second), false, ErrUnversioned},
+		{"a time that is cut", plain("Last-Modified: " + second[:20] + date), false, ErrUnversioned},
+		{"a time that is cut, and a weak tag", plain("Last-Modified: " + second[:20] + date + "\nETag: W/\"one\""), false, ErrUnversioned},
+		{"a time that is now", plain("Last-Modified: " + second + date), false, ErrUnversioned},
+		{"a time that is to come", plain("Last-Modified: Sun, 06 Nov 1994 08:49:38 GMT" + date), false, ErrUnversioned},
+		{"a time a second ago", plain("Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT" + date), false, nil},
 		{"a tag of 2000 bytes", plain(`ETag: "` + strings.Repeat("a", 2000) + `"`), false, nil},
-		{"a time", plain("Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\nDate: Sun, 06 Nov 1994 08:49:39 GMT"), false, nil},
 		{"a time and a weak tag", plain("Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\nDate: Sun, 06 Nov 1994 08:49:39 GMT\nETag: W/\"one\""), false, nil},
 		{"no ranges", always(wire("200 O\n\n" + string(data))), true, ErrNoRanges},
 		{"no ranges, with its length", always(wire("200 O\nContent-Length: 10000\n\n" + string(data))), true, ErrNoRanges},

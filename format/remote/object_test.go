@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"net/http"
 	"net/url"
 	"testing"
 	"testing/iotest"
@@ -134,38 +133,6 @@ func TestContentRange(t *testing.T) {
 	} {
 		if first, last, total, err := parseRange(field); !errors.Is(err, ErrAnswer) {
 			t.Errorf("%q: %d to %d of %d, %v, want ErrAnswer", field, first, last, total, err)
-		}
-	}
-}
-
-// TestUnversioned: what tells versions apart, and the option that helps where nothing does.
-func TestUnversioned(t *testing.T) {
-	const date, second, before = "Sun, 06 Nov 1994 08:49:37 GMT", "Sun, 06 Nov 1994 08:49:38 GMT", "Sun, 06 Nov 1994 08:49:36 GMT"
-	for name, test := range map[string]struct {
-		header map[string]string
-		strong bool
-	}{
-		"a strong tag":           {map[string]string{"ETag": `"one"`}, true},
-		"a time":                 {map[string]string{"Last-Modified": before, "Date": date}, true},
-		"nothing":                {nil, false},
-		"a weak tag":             {map[string]string{"ETag": `W/"one"`}, false},
-		"a tag without quotes":   {map[string]string{"ETag": `one`}, false},
-		"a time that is cut":     {map[string]string{"Last-Modified": date[:20], "Date": date}, false},
-		"cut, and a weak tag":    {map[string]string{"ETag": `W/"one"`, "Last-Modified": date[:20], "Date": date}, false},
-		"a time that is now":     {map[string]string{"Last-Modified": date, "Date": date}, false},
-		"a time that is to come": {map[string]string{"Last-Modified": second, "Date": date}, false},
-		"a time without a date":  {map[string]string{"Last-Modified": date}, false},
-	} {
-		a := &reply{Header: http.Header{}}
-		for k, v := range test.header {
-			a.Header.Set(k, v)
-		}
-		v := a.version(100)
-		if err := (&Reader{}).accept(&v); v.Strong != test.strong || test.strong != (err == nil) || !test.strong && !errors.Is(err, ErrUnversioned) {
-			t.Errorf("%s: %+v, %v", name, v, err)
-		}
-		if err := (&Reader{o: Options{AllowUnversioned: true}}).accept(&v); err != nil {
-			t.Errorf("%s, allowed: %v", name, err)
 		}
 	}
 }

@@ -3,65 +3,13 @@ package remote
 import (
 	"bytes"
 	"context"
-	"fmt"
 	"strconv"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-// contents lists what a model has.
-func contents(t *testing.T, m *format.Model) (all []string) {
-	t.Helper()
-	for name, v := range m.Tensors() {
-		sum, err := v.Digest()
-		if err != nil {
-			t.Fatal(name, ": ", err)
-		}
-		all = append(all, fmt.Sprintf("%s %v %v %016x", name, v.DType(), v.Shape(), sum))
-	}
-	for _, e := range m.Metadata() {
-		all = append(all, fmt.Sprint(e))
-	}
-	g, err := m.Graph()
-	return append(all, fmt.Sprint(g != nil, err), fmt.Sprint(m.Notes()))
-}
-
-// tensorsOf returns n, or how many tensors one file of a format has at most.
-func tensorsOf(name string, n int) int {
-	if name == "tsr" || name == "npy" {
-		return 1
-	}
-	return n
-}
-
-// TestFormats opens every format and finds what is in the file, whatever the windows.
-func TestFormats(t *testing.T) {
-	for _, name := range format.Writable() {
-		data := written(t, name, tensorsOf(name, 6), 40)
-		local, err := format.OpenBytes(data, nil)
-		must(t, err)
-		defer local.Close()
-		want := contents(t, local)
-		s := serve(t, data, nil)
-		for _, o := range []*Options{nil, {Window: 16, Part: 1000}, {Window: 300, Part: 5000, Parallel: 1}, {Window: 1 << 14, Part: 1 << 20}} {
-			t.Run(fmt.Sprint(name, " ", o), func(t *testing.T) {
-				m, err := Open(context.Background(), s.URL+"/other."+name, o) // of which no tensor is named
-				must(t, err)
-				defer m.Close()
-				if diff := cmp.Diff(want, contents(t, m)); diff != "" {
-					t.Errorf("-local +remote\n%s", diff)
-				}
-				if _, err := m.Verify(context.Background()); err != nil {
-					t.Error("Verify: ", err)
-				}
-			})
-		}
-	}
-}
 
 // cost is what an operation took of a server.
 type cost struct{ requests, bytes int64 }
