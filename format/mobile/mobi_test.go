@@ -1,30 +1,14 @@
 package mobile
 
 import (
-	"bytes"
 	"encoding/json"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/mobi"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-// writeMobi writes a file whose tensors have the same data.
-func writeMobi(t *testing.T, plan *format.Plan, o *mobi.WriteOptions, data []byte) []byte {
-	t.Helper()
-	var out bytes.Buffer
-	w, err := mobi.NewWriter(&out, plan, o)
-	for i := 0; err == nil && i < len(plan.Tensors); i++ {
-		err = w.WriteTensor(plan.Tensors[i].Name, bytes.NewReader(data))
-	}
-	if err == nil {
-		err = w.Close()
-	}
-	must(t, err)
-	return out.Bytes()
-}
 
 // TestMobiNames: names that the file stores stand wherever tensors are named, and the numbers
 // find them as well. Without stored names the numbers are the names.
@@ -54,8 +38,8 @@ func TestMobiNames(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			o := &mobi.WriteOptions{Gzip: 9, WriteOptions: format.WriteOptions{KeepNames: test.keep}}
-			m := openBytes(t, writeMobi(t, test.plan, o, make([]byte, 1024)))
+			o := &format.WriteOptions{KeepNames: test.keep, Storage: format.Storage{Compression: "gzip", Level: 9}}
+			m := openBytes(t, written(t, "mobi", test.plan, o, slices.Repeat([][]byte{make([]byte, 1024)}, len(test.plan.Tensors))...))
 			watched := named{}
 			r, err := m.Verify(watched, nil)
 			must(t, err)

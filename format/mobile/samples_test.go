@@ -32,18 +32,10 @@ func publish(t *testing.T) (published, []byte) {
 	t.Helper()
 	data := floats(1, -2.5, 0.1, 65504, 3e-8, math.MaxFloat32, math.SmallestNonzeroFloat32, float32(math.Inf(-1)), 0, 123456.79)
 	plan := &format.Plan{Tensors: []tensor.Info{{Name: "fc.weight", DType: tensor.Float32, Shape: tensor.Shape{2, 5}}}}
-	var file bytes.Buffer
-	w, err := format.NewWriter("mobi", &file, plan, &format.WriteOptions{KeepNames: true})
-	if err == nil {
-		err = w.WriteTensor("fc.weight", bytes.NewReader(data))
-	}
-	if err == nil {
-		err = w.Close()
-	}
-	must(t, err)
+	file := written(t, "mobi", plan, &format.WriteOptions{KeepNames: true}, data)
 	const offset = 4096 + 4
-	body := append(bytes.Repeat([]byte{0xaa}, offset), file.Bytes()...)
-	p := published{save(t, "base.apk", append(body, 0xbb)), offset, int64(file.Len())}
+	body := append(bytes.Repeat([]byte{0xaa}, offset), file...)
+	p := published{save(t, "base.apk", append(body, 0xbb)), offset, int64(len(file))}
 	return p, data
 }
 
