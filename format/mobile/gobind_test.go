@@ -54,19 +54,11 @@ type binder struct {
 // module it comes from, in which gobind looks for its support files.
 func findGobind(t *testing.T) (b binder) {
 	t.Helper()
-	paths := append(filepath.SplitList(os.Getenv("PATH")), goEnv(t, "GOBIN"))
-	for _, dir := range filepath.SplitList(goEnv(t, "GOPATH")) {
-		paths = append(paths, filepath.Join(dir, "bin"))
+	path, err := exec.LookPath("gobind")
+	if err != nil {
+		t.Skip("gobind is not in PATH: go install golang.org/x/mobile/cmd/gobind@latest")
 	}
-	for _, dir := range paths {
-		if path, err := exec.LookPath(filepath.Join(dir, "gobind")); err == nil && filepath.IsAbs(path) {
-			b.path = path
-			break
-		}
-	}
-	if b.path == "" {
-		t.Skip("gobind is not installed: go install golang.org/x/mobile/cmd/gobind@latest")
-	}
+	b.path = path
 	info, err := buildinfo.ReadFile(b.path)
 	if err != nil {
 		t.Skipf("%s does not say which version it is: %v", b.path, err)

@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -102,29 +101,14 @@ func testJavaSample(t *testing.T, d *desktop) {
 }
 
 func testKotlinSample(t *testing.T, d *desktop) {
-	home := kotlinHome(t)
+	home := os.Getenv("KOTLIN_HOME")
+	if home == "" {
+		t.Skip("no Kotlin compiler: install one, and set KOTLIN_HOME")
+	}
 	compiler := filepath.Join(home, "lib", "kotlin-compiler.jar")
 	classes := t.TempDir()
 	run(t, "", d.java, "-cp", compiler, "org.jetbrains.kotlin.cli.jvm.K2JVMCompiler", "-kotlin-home", home, "-no-reflect", "-Werror",
 		"-cp", d.classes, "-d", classes, "testdata/samples/Sample.kt", "testdata/run/RunSample.kt")
 	path := []string{classes, filepath.Join(home, "lib", "kotlin-stdlib.jar")}
 	testSample(t, func(args []string) string { return d.run(t, path, "com.example.RunSample", args...) })
-}
-
-// kotlinHome returns where a Kotlin compiler is installed.
-func kotlinHome(t *testing.T) string {
-	t.Helper()
-	homes := []string{os.Getenv("KOTLIN_HOME")}
-	if kotlinc, err := exec.LookPath("kotlinc"); err == nil {
-		if kotlinc, err = filepath.EvalSymlinks(kotlinc); err == nil {
-			homes = append(homes, filepath.Dir(filepath.Dir(kotlinc)))
-		}
-	}
-	for _, home := range homes {
-		if _, err := os.Stat(filepath.Join(home, "lib", "kotlin-compiler.jar")); home != "" && err == nil {
-			return home
-		}
-	}
-	t.Skip("no Kotlin compiler: install one, and set KOTLIN_HOME when kotlinc is not in PATH")
-	return ""
 }
