@@ -30,10 +30,8 @@ type part struct {
 	quant *tensor.Quantization
 	lazy  bool // loaded, not in the file's bytes
 	skew  int  // bytes of misalignment
+	at    int  // in the file
 }
-
-// room is the size of a part in the file, a multiple of 64.
-func (p *part) room() int { return (len(p.data)+p.skew+63)&^63 + 64 }
 
 func (f *fake) Describe() driver.Description { return driver.Description{Name: "fake"} }
 
@@ -41,17 +39,15 @@ func (f *fake) Detect([]byte, int64) bool { return true }
 
 func (f *fake) Parse(_ driver.Source, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
 	x.Version = "7"
-	at := 0
 	for _, p := range f.parts {
 		in := &driver.Tensor{
 			Name: []byte(p.name), DType: p.dtype, Shape: p.shape, Quant: p.quant,
-			Offset: int64(at + p.skew), Size: int64(len(p.data)), Loaded: p.lazy,
+			Offset: int64(p.at), Size: int64(len(p.data)), Loaded: p.lazy,
 		}
 		if p.lazy {
 			in.Offset, in.Stored, in.Compression = -1, 1, "gzip"
 		}
 		x.Add(in)
-		at += p.room()
 	}
 	return &driver.Parsed{
 		LazyMetadata: func() (format.Metadata, error) { return f.meta, nil }, Graph: f.graph,
@@ -72,17 +68,13 @@ func (f *fake) Verify(v driver.Verification) error {
 // newFake opens a fake with these parts, each at a multiple of 64 plus its skew.
 func newFake(t *testing.T, parts ...part) (*Model, *fake) {
 	t.Helper()
-	size := 0
-	for _, p := range parts {
-		size += p.room()
-	}
-	file := memory.Aligned(size)
-	at := 0
-	for _, p := range parts {
-		if !p.lazy {
-			copy(file[at+p.skew:], p.data)
+	file := memory.Aligned(4 << 10)[:0]
+	for i := range parts {
+		p := &parts[i]
+		p.at = (len(file)+63)&^63 + p.skew
+		if file = file[:p.at]; !p.lazy {
+			file = append(file, p.data...)
 		}
-		at += p.room()
 	}
 	f := &fake{parts: parts, signed: new(format.Signature), graph: &format.Graph{
 		Inputs: []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: 1}, {Size: -1, Symbol: "batch"}}}},

@@ -123,16 +123,14 @@ func TestAddressHoldsModel(t *testing.T) {
 	}
 	before := held()
 	m := kinds(t)
-	if _, err := get(t, m, "empty").Address(); err != nil {
-		t.Fatal(err)
-	}
+	_, err := get(t, m, "empty").Address()
+	must(t, err)
 	if n := held(); n != before {
 		t.Errorf("%d models are held for an address of nothing", n-before)
 	}
 	for _, name := range []string{"lazy", "plain", "lazy"} {
-		if _, err := get(t, m, name).Address(); err != nil {
-			t.Fatal(err)
-		}
+		_, err := get(t, m, name).Address()
+		must(t, err)
 	}
 	if n := held(); n != before+1 {
 		t.Errorf("%d models are held, want 1", n-before)
@@ -150,14 +148,12 @@ func TestPin(t *testing.T) {
 	must(t, err)
 	pins := make([]*Pin, 2)
 	for i := range pins {
-		if pins[i], err = m.Pin(); err != nil {
-			t.Fatal(err)
-		}
+		pins[i], err = m.Pin()
+		must(t, err)
 	}
 	x := get(t, m, "fc.weight")
-	if _, err := x.Address(); err != nil {
-		t.Fatal(err)
-	}
+	_, err = x.Address()
+	must(t, err)
 	b, err := x.view.Bytes()
 	must(t, err)
 	must(t, m.Close())

@@ -49,9 +49,8 @@ func describe(t *testing.T, m *Model) description {
 		for axis := range x.ShapeRank() {
 			td.Shape = append(td.Shape, x.ShapeAt(axis))
 		}
-		if td.Data, err = x.Bytes(); err != nil {
-			t.Fatal(err)
-		}
+		td.Data, err = x.Bytes()
+		must(t, err)
 		d.Tensors = append(d.Tensors, td)
 	}
 	return d
