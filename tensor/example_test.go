@@ -1,7 +1,6 @@
 package tensor_test
 
 import (
-	"errors"
 	"fmt"
 	"log"
 
@@ -39,29 +38,4 @@ func ExampleDecodeAt() {
 	// Output:
 	// [5 6]
 	// [1 2]
-}
-
-// Negative numbers count from the end.
-func ExampleRange() {
-	v, err := tensor.Of("w", tensor.Shape{5}, []uint8{0, 1, 2, 3, 4})
-	if err != nil {
-		log.Fatal(err)
-	}
-	for _, r := range []tensor.Range{{1, 3}, {0, -1}, {-2, tensor.End}, tensor.At(-1), {0, tensor.End}} {
-		part, err := v.Slice(r)
-		if err != nil {
-			log.Fatal(err)
-		}
-		values, err := tensor.As[uint8](part)
-		fmt.Println(values, err)
-	}
-	_, err = v.Slice(tensor.Range{})
-	fmt.Println(errors.Is(err, tensor.ErrShape))
-	// Output:
-	// [1 2] <nil>
-	// [0 1 2 3] <nil>
-	// [3 4] <nil>
-	// [4] <nil>
-	// [0 1 2 3 4] <nil>
-	// true
 }

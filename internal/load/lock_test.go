@@ -12,9 +12,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// pagedModel opens a model of two files of some pages each, the second of which is mapped
+// pagedModel locks a model of two files of some pages each, the second of which is mapped
 // when it is first used.
-func pagedModel(t *testing.T, lock bool) (*Model, error) {
+func pagedModel(t *testing.T) (*Model, error) {
 	t.Helper()
 	testhost.NeedResident(t)
 	dir := t.TempDir()
@@ -29,14 +29,14 @@ func pagedModel(t *testing.T, lock bool) (*Model, error) {
 	must(t, err)
 	m := &Model{}
 	t.Cleanup(func() { m.Close() })
-	return m, m.Open(r, config(d, func(c *Config) { c.Path, c.Options.Lock = path, lock }))
+	return m, m.Open(r, config(d, func(c *Config) { c.Path, c.Options.Lock = path, true }))
 }
 
 const pagedSize = 3<<20 + 100
 
 // TestLock: files are locked in memory when the model is open, those that are mapped later then.
 func TestLock(t *testing.T) {
-	m, err := pagedModel(t, true)
+	m, err := pagedModel(t)
 	if errors.Is(err, tensor.ErrLimit) {
 		t.Skip(err)
 	}

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -85,7 +86,7 @@ func TestErrorsAreRepeated(t *testing.T) {
 		want        error
 	}{
 		{"typo", `tensor "typo"`, tensor.ErrNotFound},
-		{"far", `tensor "far"`, errNotExist},
+		{"far", `tensor "far"`, os.ErrNotExist},
 	} {
 		v, err := m.Tensor(tt.name)
 		wantError(t, tt.name, err, tt.want, tt.field)
@@ -98,7 +99,7 @@ func TestErrorsAreRepeated(t *testing.T) {
 			}
 		}
 	}
-	for i, want := range map[int]error{-1: tensor.ErrNotFound, 2: tensor.ErrNotFound, 1: errNotExist} {
+	for i, want := range map[int]error{-1: tensor.ErrNotFound, 2: tensor.ErrNotFound, 1: os.ErrNotExist} {
 		for what, call := range accessors {
 			if err := call(m.At(i)); !errors.Is(err, want) {
 				t.Errorf("%s of At(%d): %v, want %v", what, i, err, want)
@@ -161,14 +162,11 @@ func TestAfterClose(t *testing.T) {
 				t.Errorf("%s: %s: %v", name, what, err)
 			}
 		}
-		if s := m.Stats(); graph != nil || s.Resident != -1 || s.Kept != 0 || s.FileSize != 0 || m.Len() != 2 {
+		if s := m.Stats(); graph != nil || s.Resident != -1 || s.Kept != 0 || s.FileSize != 0 || m.index.Len() != 2 {
 			t.Errorf("%s: %+v", name, s)
 		}
 	}
 }
-
-// Len is what package format says of a model.
-func (m *Model) Len() int { return m.index.Len() }
 
 // TestLoading: the driver is asked once for each tensor, also by many at once,
 // its errors are not kept, and what it returns is not trusted.

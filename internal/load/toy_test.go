@@ -197,8 +197,6 @@ func bytesOf(t *testing.T, m *Model, name string) string {
 	return fmt.Sprint(b)
 }
 
-var errNotExist = os.ErrNotExist
-
 // must fails the test if err is not nil.
 func must(t testing.TB, err error) {
 	t.Helper()

@@ -259,26 +259,3 @@ func TestDoCloses(t *testing.T) {
 		t.Error(err)
 	}
 }
-
-// TestFIFO: a pipe is refused without waiting for its other end.
-func TestFIFO(t *testing.T) {
-	dir := modelDir(t)
-	if err := syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o644); err != nil {
-		t.Skip(err)
-	}
-	m := declared(t, dir, "pipe")
-	_, err := m.Tensor("w")
-	wantError(t, "declared", err, tensor.ErrCorrupt, `tensor "w"`)
-	if !errors.Is(err, source.ErrNotRegular) {
-		t.Error(err)
-	}
-	err = new(Model).OpenDir(config(&toy{dir: func(x driver.Dir) error {
-		list, err := x.Entries()
-		if err == nil && (len(list) != 4 || list[1].Name != "pipe" || list[1].Regular) {
-			t.Errorf("%v", list)
-		}
-		_, _, err = x.Open("pipe")
-		return err
-	}}, func(c *Config) { c.Path = dir }), nil)
-	wantError(t, "opened", err, source.ErrNotRegular, "")
-}

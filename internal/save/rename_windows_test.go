@@ -19,10 +19,5 @@ func TestRenameOpen(t *testing.T) {
 	if err := f.Commit(true); err == nil || !strings.Contains(err.Error(), "open or mapped") {
 		t.Errorf("replacing an open file: %v", err)
 	}
-	if b, err := os.ReadFile(path); string(b) != "old" || err != nil {
-		t.Errorf("the old file: %q, %v", b, err)
-	}
-	if list, err := os.ReadDir(filepath.Dir(path)); len(list) != 1 {
-		t.Errorf("left: %v, %v", list, err)
-	}
+	untouched(t, path)
 }

@@ -1,7 +1,6 @@
 package source
 
 import (
-	"os"
 	"runtime"
 	"testing"
 )
@@ -22,12 +21,7 @@ func TestMappingIsTheFile(t *testing.T) {
 	}
 	b, err := r.Slice(5000, 8)
 	must(t, err)
-	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	must(t, err)
-	defer f.Close()
-	if _, err := f.WriteAt([]byte("written!"), 5000); err != nil {
-		t.Fatal(err)
-	}
+	overwriteAt(t, path, []byte("written!"), 5000)
 	if string(b) != "written!" {
 		t.Errorf("the bytes are %q after the file was written", b)
 	}

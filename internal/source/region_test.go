@@ -39,9 +39,8 @@ func overwriteAt(t *testing.T, path string, data []byte, off int64) {
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
 	must(t, err)
 	defer f.Close()
-	if _, err := f.WriteAt(data, off); err != nil {
-		t.Fatal(err)
-	}
+	_, err = f.WriteAt(data, off)
+	must(t, err)
 }
 
 func mustOpen(t testing.TB, path string, o Options) *Region {
@@ -205,9 +204,8 @@ func TestOpenFileWindow(t *testing.T) {
 			f, err := os.Open(path)
 			must(t, err)
 			defer f.Close()
-			if _, err := f.Seek(123, io.SeekStart); err != nil {
-				t.Fatal(err)
-			}
+			_, err = f.Seek(123, io.SeekStart)
+			must(t, err)
 			r, err := OpenFile(f, tt.off, tt.n, Options{})
 			if !errors.Is(err, tt.wantErr) {
 				t.Fatalf("error %v, want %v", err, tt.wantErr)
@@ -387,9 +385,8 @@ func TestReaderIsProbedOnce(t *testing.T) {
 	l.Reset(ramp(4 << 20))
 	r := FromReaderAt(l, 4<<20)
 	for i := range 5 {
-		if _, err := r.Slice(int64(i), 2<<20); err != nil {
-			t.Fatal(err)
-		}
+		_, err := r.Slice(int64(i), 2<<20)
+		must(t, err)
 	}
 	if l.requests != 6 {
 		t.Errorf("%d requests for 5 slices, want 6", l.requests)
