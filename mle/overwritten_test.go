@@ -7,12 +7,14 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // TestKeyIsNotReadAgain checks that a public key written to the file after it was opened
 // is not used: toggling the key must not make a foreign signature pass. What was parsed has changed, so
 // the file was tampered with.
 func TestKeyIsNotReadAgain(t *testing.T) {
+	testhost.NeedMaps(t)
 	_, forger, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		t.Fatal(err)

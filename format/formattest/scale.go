@@ -3,6 +3,7 @@ package formattest
 import (
 	"bytes"
 	"io"
+	"runtime"
 	"sync/atomic"
 	"testing"
 
@@ -32,8 +33,8 @@ func (y *scales) allocations(t *testing.T) {
 	if testhost.Race {
 		y.tally.cannot(t, "Allocations", "allocations are not counted under the race detector")
 	}
-	if !testhost.Maps() {
-		y.tally.cannot(t, "Allocations", "files are read into memory here")
+	if !testhost.Maps() || runtime.GOOS == "windows" {
+		y.tally.cannot(t, "Allocations", "opening a file allocates more here")
 	}
 	c := y.cfg
 	counts := map[int]float64{}

@@ -42,11 +42,7 @@ var exempt = map[string]string{
 // TestExamples fails for a callable function or method of a stable package that no example shows: an
 // example of that name, or a running example in the package that calls it.
 func TestExamples(t *testing.T) {
-	t.Chdir("../..")
-	packages, imports, err := load()
-	if err != nil {
-		t.Fatal(err)
-	}
+	packages, imports := loaded(t)
 	spared := 0
 	for name, p := range packages {
 		if slices.Contains(unstable, name) {
