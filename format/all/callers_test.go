@@ -1,4 +1,4 @@
-package all
+package all_test
 
 import (
 	"bytes"
@@ -20,35 +20,23 @@ import (
 
 // TestKeysMayBeWiped: a key that was passed is a copy from then on.
 func TestKeysMayBeWiped(t *testing.T) {
-	p := func() *format.Plan { return &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "w", 64, 64)}} }
+	p := &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "w", 64, 64)}}
 	for _, kind := range []string{"mle", "wia"} {
 		path := filepath.Join(t.TempDir(), "m."+kind)
 		key := bytes.Repeat([]byte{7}, 32)
-		w, err := format.Create(kind, path, p(), &format.WriteOptions{NoSync: true, Storage: format.Storage{Key: key}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		w, err := format.Create(kind, path, p, &format.WriteOptions{NoSync: true, Storage: format.Storage{Key: key}})
 		clear(key)
-		if err := w.WriteTensor("w", bytes.NewReader(fill(0, p().Tensors[0]))); err != nil {
-			t.Fatal(err)
-		}
-		if err := w.Close(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, feed(p, w, err))
 		key = bytes.Repeat([]byte{7}, 32)
-		m, err := format.Open(path, &format.Options{Key: key})
-		if err != nil {
-			t.Fatal(kind, err)
-		}
+		m := open(t, path, &format.Options{Key: key})
 		clear(key)
 		b, err := m.At(0).Bytes()
-		if !bytes.Equal(b, fill(0, p().Tensors[0])) || err != nil {
+		if !bytes.Equal(b, fill(0, p.Tensors[0])) || err != nil {
 			t.Errorf("%s: other data, %v", kind, err)
 		}
 		if _, err := m.Verify(t.Context()); err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
-		m.Close()
 	}
 }
 
@@ -60,18 +48,12 @@ func (moody) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) { panic(
 // TestSignerPanics: there is no file that is not signed, and no second chance to make it.
 func TestSignerPanics(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	p := &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "w", 4)}}
 	w, err := format.Create("wia", filepath.Join(dir, "m.wia"), p, &format.WriteOptions{NoSync: true, Storage: format.Storage{Signer: moody{key}}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.WriteTensor("w", bytes.NewReader(make([]byte, 16))); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, w.WriteTensor("w", bytes.NewReader(make([]byte, 16))))
 	func() {
 		defer func() {
 			if thrown := recover(); thrown != "the signer" {

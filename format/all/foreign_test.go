@@ -1,4 +1,4 @@
-package all
+package all_test
 
 import (
 	"bytes"
@@ -55,18 +55,10 @@ func TestOtherFormats(t *testing.T) {
 // small writes a model of one tensor.
 func small(t *testing.T, name string) []byte {
 	t.Helper()
-	c, err := format.Lookup(name)
-	if err != nil {
-		t.Fatal(err)
-	}
 	var b bytes.Buffer
-	w, err := c.NewWriter(&b, &format.Plan{Tensors: []tensor.Info{{Name: "1", DType: tensor.Float32, Shape: tensor.Shape{1}}}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := errors.Join(w.WriteTensor("1", bytes.NewReader(make([]byte, 4))), w.Close()); err != nil {
-		t.Fatal(err)
-	}
+	p := &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "1", 1)}}
+	w, err := format.NewWriter(name, &b, p, nil)
+	must(t, feed(p, w, err))
 	return b.Bytes()
 }
 

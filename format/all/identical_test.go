@@ -1,4 +1,4 @@
-package all
+package all_test
 
 import (
 	"bytes"
@@ -74,18 +74,12 @@ func bytesOf(t *testing.T, name string, plan *format.Plan, o *format.WriteOption
 	t.Helper()
 	var out bytes.Buffer
 	w, err := format.NewWriter(name, &out, plan, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, info := range plan.Tensors {
 		n, _ := info.Shape.Elems()
-		if err := w.WriteTensor(info.Name, bytes.NewReader(fixedData(n))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteTensor(info.Name, bytes.NewReader(fixedData(n))))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return out.Bytes()
 }
 

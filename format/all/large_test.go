@@ -1,9 +1,9 @@
-package all
+package all_test
 
 import (
 	"bytes"
 	"errors"
-	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -13,7 +13,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/testhost"
-	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -27,107 +27,31 @@ var (
 	largeTail  = []byte{9, 9, 9, 9}
 )
 
-// largeFile is the structure of a file, and where its data begins. The two tensors follow
-// each other.
+// largeFile is the structure of a file, up to its data. The two tensors follow each other.
 type largeFile struct {
 	name string
 	head []byte
 	tail bool
 }
 
-// largeFiles are of those formats whose structure is soon written.
-func largeFiles() []largeFile {
-	return []largeFile{
-		{"w.mag", largeMAG(), true},
-		{"w.tsr", largeTSR(), false},
-		{"w.safetensors", largeSafetensors(), true},
-		{"w.gguf", largeGGUF(), true},
-		{"w.npy", largeNPY(), false},
-	}
-}
-
-func largeMAG() []byte {
-	var b, records wire.Buffer
-	record := func(key string, offset int64, shape ...int64) {
-		numel := int64(1)
-		for _, d := range shape {
-			numel *= d
+// largeFiles are of those formats that write the structure first.
+func largeFiles(t *testing.T) (all []largeFile) {
+	for name, own := range map[string]any{"mag": &mag.WriteOptions{Extended: true, NoDigests: true}, "tsr": nil, "safetensors": nil, "gguf": nil, "npy": nil} {
+		l := largeFile{name: "big." + name, tail: name != "tsr" && name != "npy"}
+		p := &format.Plan{Tensors: []tensor.Info{list(tensor.Int8, "big", largeShape...)}}
+		if l.tail {
+			p.Tensors = append(p.Tensors, list(tensor.Int8, "tail", 4))
 		}
-		records.Raw([]byte{18, byte(len(shape)), 0, 0})
-		records.I64(numel)
-		records.I64(offset)
-		for _, d := range shape {
-			records.I64(d)
+		var out bytes.Buffer
+		w, err := format.NewWriter(name, &out, p, &format.WriteOptions{Spool: format.SpoolNever, Format: own})
+		must(t, err)
+		if err := w.WriteTensor("big", strings.NewReader("x")); !errors.Is(err, io.ErrUnexpectedEOF) {
+			t.Fatal(err)
 		}
-		records.U32(uint32(len(key)))
-		records.Str(key)
+		l.head = bytes.TrimSuffix(out.Bytes(), []byte("x"))
+		all = append(all, l)
 	}
-	record("big", 192, largeShape...)
-	record("tail", 192+largeBytes, 4)
-	var counts wire.Buffer
-	counts.U32(2)
-	counts.U32(0)
-	counts.U32(0)
-	counts.Raw(records.Bytes())
-	b.Str("MAG!")
-	b.U32(1)
-	b.U32(tensor.UpdateCRC32C(0, counts.Bytes()))
-	b.Raw(counts.Bytes())
-	b.Fill(192-b.Len(), 0xff)
-	return b.Bytes()
-}
-
-func largeTSR() []byte {
-	var b wire.Buffer
-	b.Str("TSR!")
-	for _, v := range []int32{1, 64, 0, 2, 4, 5, 1024, 1024, 1024} {
-		b.I32(v)
-	}
-	b.I64(largeBytes)
-	b.Fill(16, 0)
-	return b.Bytes()
-}
-
-func largeSafetensors() []byte {
-	text := fmt.Sprintf(`{"big":{"dtype":"I8","shape":[5,1024,1024,1024],"data_offsets":[0,%d]},"tail":{"dtype":"I8","shape":[4],"data_offsets":[%d,%d]}}`,
-		int64(largeBytes), int64(largeBytes), int64(largeBytes)+4)
-	text += strings.Repeat(" ", -len(text)&7)
-	var b wire.Buffer
-	b.U64(uint64(len(text)))
-	b.Str(text)
-	return b.Bytes()
-}
-
-func largeGGUF() []byte {
-	var b wire.Buffer
-	b.Str("GGUF")
-	b.U32(3)
-	b.U64(2)
-	b.U64(0)
-	info := func(name string, offset int64, dims ...int64) {
-		b.U64(uint64(len(name)))
-		b.Str(name)
-		b.U32(uint32(len(dims)))
-		for _, d := range dims {
-			b.I64(d)
-		}
-		b.U32(24)
-		b.I64(offset)
-	}
-	info("big", 0, 1024, 1024, 1024, 5)
-	info("tail", largeBytes, 4)
-	b.Fill(-b.Len()&31, 0)
-	return b.Bytes()
-}
-
-func largeNPY() []byte {
-	text := "{'descr': '|i1', 'fortran_order': False, 'shape': (5, 1024, 1024, 1024), }"
-	text += strings.Repeat(" ", 117-len(text)) + "\n"
-	var b wire.Buffer
-	b.Str("\x93NUMPY\x01\x00")
-	b.U16(uint16(len(text)))
-	b.Str(text)
-	return b.Bytes()
+	return all
 }
 
 // write makes the file, which takes some kilobytes of the disk.
@@ -135,25 +59,18 @@ func (l *largeFile) write(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), l.name)
 	f, err := os.Create(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	size := int64(len(l.head)) + largeBytes
 	if err := f.Truncate(size); err != nil {
 		t.Skip("no sparse files here: ", err)
 	}
-	_, err = f.WriteAt(l.head, 0)
-	if _, e := f.WriteAt(largeEnd, size-int64(len(largeEnd))); err == nil {
-		err = e
-	}
+	_, headErr := f.WriteAt(l.head, 0)
+	_, endErr := f.WriteAt(largeEnd, size-int64(len(largeEnd)))
+	must(t, errors.Join(headErr, endErr))
 	if l.tail {
-		if _, e := f.WriteAt(largeTail, size); err == nil {
-			err = e
-		}
-	}
-	if err != nil {
-		t.Fatal(err)
+		_, err = f.WriteAt(largeTail, size)
+		must(t, err)
 	}
 	return path
 }
@@ -165,16 +82,12 @@ func TestLargeFiles(t *testing.T) {
 	if runtime.GOOS == "windows" || runtime.GOARCH == "wasm" {
 		t.Skip("no sparse files here")
 	}
-	for _, l := range largeFiles() {
+	for _, l := range largeFiles(t) {
 		path := l.write(t)
 		t.Run(l.name, func(t *testing.T) {
 			var before, after runtime.MemStats
 			runtime.ReadMemStats(&before)
-			m, err := format.Open(path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer m.Close()
+			m := open(t, path, nil)
 			l.look(t, m, math.MaxInt == math.MaxInt32 || !testhost.Maps())
 			runtime.ReadMemStats(&after)
 			if n := after.TotalAlloc - before.TotalAlloc; n > 4<<20 {

@@ -1,7 +1,6 @@
 package all_test
 
 import (
-	"bytes"
 	"path/filepath"
 	"testing"
 
@@ -22,33 +21,12 @@ func TestSmallTypes(t *testing.T) {
 		{"onnx", "onnx", "INT4", "INT4"}, {"onnx", "onnx", "UINT2", "UINT2"}, {"safetensors", "safetensors", "F6_E3M2", "F6_E3M2"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			enc := lowbit.Encoding(tt.name)
-			info := tensor.Info{Name: "w", Encoding: enc, Shape: tensor.Shape{3, 8}}
-			size, err := info.ByteSize()
-			if err != nil {
-				t.Fatal(err)
-			}
-			data := make([]byte, size)
-			for i := range data {
-				data[i] = byte(i*37 + 5)
-			}
+			info := tensor.Info{Name: "w", Encoding: lowbit.Encoding(tt.name), Shape: tensor.Shape{3, 8}}
 			dir := t.TempDir()
 			path := filepath.Join(dir, "a."+tt.from)
-			w, err := format.Create(tt.from, path, &format.Plan{Tensors: []tensor.Info{info}}, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer w.Abort()
-			if err := w.WriteTensor("w", bytes.NewReader(data)); err != nil {
-				t.Fatal(err)
-			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, create(tt.from, path, &format.Plan{Tensors: []tensor.Info{info}}, nil))
 			want := make([]float32, 24)
-			if err := enc.Decode(want, data); err != nil {
-				t.Fatal(err)
-			}
+			must(t, info.Encoding.Decode(want, fill(0, info)))
 			there, back, wide := filepath.Join(dir, "b."+tt.to), filepath.Join(dir, "c."+tt.from), filepath.Join(dir, "d.mag")
 			for _, step := range []struct {
 				from, to, becomes string
@@ -56,16 +34,11 @@ func TestSmallTypes(t *testing.T) {
 			}{
 				{path, there, tt.becomes, convert.Options{}}, {there, back, tt.name, convert.Options{Lossy: true}},
 				{there, wide, "float32", convert.Options{Lossy: true, DType: tensor.Float32}}} {
-				if _, err := convert.File(step.from, step.to, &step.o); err != nil {
-					t.Fatal(err)
-				}
-				m, err := format.Open(step.to, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer m.Close()
-				info := m.At(0).Info()
-				got, err := tensor.Decode[float32](nil, m.At(0))
+				_, err := convert.File(step.from, step.to, &step.o)
+				must(t, err)
+				v := open(t, step.to, nil).At(0)
+				info := v.Info()
+				got, err := tensor.Decode[float32](nil, v)
 				if d := cmp.Diff(want, got, cmpopts.EquateNaNs()); err != nil || d != "" || info.TypeName() != step.becomes {
 					t.Errorf("%s: %s, %v: %s", step.to, info.TypeName(), err, d)
 				}

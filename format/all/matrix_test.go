@@ -1,4 +1,4 @@
-package all
+package all_test
 
 import (
 	"bytes"
@@ -10,6 +10,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"reflect"
 	"regexp"
 	"slices"
 	"strconv"
@@ -90,49 +91,6 @@ var lost = map[string]string{
 	"mle to safetensors":       `graph conversion:metadata_"epoch" conversion:metadata_"loss" conversion:metadata_"digits" conversion:metadata_"final" conversion:metadata_"nothing" conversion:metadata_"tags" conversion:metadata_"more" conversion:metadata_"tensor_names"`,
 	"mle (Add) to safetensors": `graph conversion:metadata_"framework_version" conversion:metadata_"tensor_names"`,
 	"mobi to safetensors":      `quantization:3 quantization:2 graph conversion:metadata_"framework_version" conversion:metadata_"creation_timestamp" conversion:metadata_"flags"`,
-}
-
-// fill returns the data of tensor i: no two are alike, and bools are 0 or 1.
-func fill(i int, t tensor.Info) []byte {
-	n, _ := t.Shape.ByteSize(t.DType)
-	b := make([]byte, n)
-	for k := range b {
-		if b[k] = byte(3*k + 17*i + 1); t.DType == tensor.Bool {
-			b[k] &= 1
-		}
-	}
-	return b
-}
-
-// source writes a plan in its format and opens it.
-func source(t *testing.T, name string, p *format.Plan) *format.Model {
-	t.Helper()
-	path := filepath.Join(t.TempDir(), "source."+name)
-	if name == "tsr" {
-		path += string(os.PathSeparator)
-	}
-	w, err := format.Create(name, path, p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	for i, info := range p.Tensors {
-		if err := w.WriteTensor(info.Name, bytes.NewReader(fill(i, info))); err != nil {
-			t.Fatal(err)
-		}
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
-	m, err := format.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { m.Close() })
-	return m
-}
-
-func list(d tensor.DType, name string, shape ...int64) tensor.Info {
-	return tensor.Info{Name: name, DType: d, Shape: shape}
 }
 
 func quantized(d tensor.DType, name string, q tensor.Quantization, shape ...int64) tensor.Info {
@@ -317,19 +275,13 @@ func copyTo(t *testing.T, m *format.Model, to string) (items []string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if len(p.Tensors) == m.Len() {
-		err = format.Copy(w, m)
-	} else {
-		err = copyThese(w, m, p)
+	for _, info := range p.Tensors {
+		v, err := m.Tensor(info.Name)
+		must(t, err)
+		must(t, format.WriteView(w, v))
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	back, err := format.Open(path, &format.Options{Check: format.CheckAll})
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer back.Close()
+	must(t, w.Close())
+	back := open(t, path, &format.Options{Check: format.CheckAll})
 	got, err := format.PlanOf(back)
 	if err != nil {
 		t.Fatal(err)
@@ -346,20 +298,6 @@ func unwritten(t *testing.T, dir string) {
 	}
 }
 
-// copyThese copies the tensors of a plan.
-func copyThese(w *format.Writer, m *format.Model, p *format.Plan) error {
-	for _, info := range p.Tensors {
-		v, err := m.Tensor(info.Name)
-		if err == nil {
-			err = format.WriteView(w, v)
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return w.Close()
-}
-
 // said is a model in words, so that two can be compared whose tensors are in
 // another order or have other names.
 type said struct {
@@ -368,7 +306,7 @@ type said struct {
 	Graph    []string
 }
 
-var written = map[string]*regexp.Regexp{ // what formats add of their own
+var additions = map[string]*regexp.Regexp{ // what formats add of their own
 	"mobi": regexp.MustCompile(`^(name|framework_version|creation_timestamp|flags)=|^  (input\d+_(scale|zero_point|axis)):`),
 	"mle":  regexp.MustCompile(`^tensor_names=`),
 	"onnx": regexp.MustCompile(`^(ir_version|opsets)=`),
@@ -379,7 +317,7 @@ func compare(t *testing.T, to string, accept []string, want, got *format.Plan, f
 	t.Helper()
 	a, b := words{accept: accept, m: from}, words{accept: accept, m: copied}
 	w, g := a.plan(t, want), b.plan(t, got)
-	if own := written[to]; own != nil {
+	if own := additions[to]; own != nil {
 		extra := func(want []string) func(string) bool {
 			return func(s string) bool { return own.MatchString(s) && !slices.Contains(want, s) }
 		}
@@ -421,17 +359,9 @@ func (w *words) plan(t *testing.T, p *format.Plan) said {
 	w.names = map[string]string{"": "(none)"}
 	for _, info := range p.Tensors {
 		v, err := w.m.Tensor(info.Name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		b, err := v.Clone()
-		if err != nil {
-			t.Fatal(err)
-		}
-		data, err := b.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		data, err := v.Bytes()
+		must(t, err)
 		text := fmt.Sprintf("%v %v %x", info.DType, []int64(info.Shape), data)
 		w.names[info.Name] = "{" + text + "}"
 		if !w.any("name") {
@@ -591,33 +521,15 @@ func (w *words) value(name string, v any) string {
 			return "not JSON: " + err.Error()
 		}
 		return "j " + text.String()
-	case []int32:
-		return listed(w, name, x)
-	case []int64:
-		return listed(w, name, x)
-	case []float32:
-		return listed(w, name, x)
-	case []float64:
-		return listed(w, name, x)
-	case []string:
-		return listed(w, name, x)
 	case tensor.View:
 		b, err := x.Bytes()
 		return fmt.Sprintf("%v %v %x %v", x.DType(), x.Shape(), b, err)
-	case []tensor.View:
-		return listed(w, name, x)
 	case *format.Graph:
 		return strings.Join(w.graph(name+".", x, nil), "; ")
-	case []*format.Graph:
-		return listed(w, name, x)
 	}
-	return fmt.Sprintf("%T", v)
-}
-
-func listed[T any](w *words, name string, list []T) string {
 	var out []string
-	for _, x := range list {
-		out = append(out, w.value(name, x))
+	for list, i := reflect.ValueOf(v), 0; i < list.Len(); i++ {
+		out = append(out, w.value(name, list.Index(i).Interface()))
 	}
 	return "[" + strings.Join(out, ", ") + "]"
 }

@@ -1,4 +1,4 @@
-package all
+package all_test
 
 import (
 	"crypto/ed25519"
@@ -31,13 +31,9 @@ func TestStorage(t *testing.T) {
 	testhost.NeedTimes(t)
 	m := storageSource(t)
 	_, edKey, err := ed25519.GenerateKey(rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	key := make([]byte, 32)
 	for name, tt := range map[string]struct {
 		s    format.Storage
@@ -85,16 +81,12 @@ func TestStorage(t *testing.T) {
 					t.Errorf("%s in %s: it is not so", name, to)
 				}
 			}
-			back, err := format.Open(path, &format.Options{Key: tt.s.Key})
-			if err != nil {
-				t.Fatal(err)
-			}
+			back := open(t, path, &format.Options{Key: tt.s.Key})
 			info := back.At(0).Info()
 			check(tt.s.Compression == "" || info.Compression == tt.s.Compression)
 			check(tt.s.Align == 0 || info.Offset%tt.s.Align == 0)
 			check(tt.s.Signer == nil || back.Signature() != nil)
-			check(tt.s.ExternalFrom == 0 || len(entries(t, dir)) == 2)
-			back.Close()
+			check(tt.s.ExternalFrom == 0 || len(names(t, dir)) == 2)
 			if tt.s.Key != nil {
 				locked, err := format.Open(path, nil)
 				check(errors.Is(err, format.ErrKey) || locked.NeedsKey())
@@ -104,61 +96,32 @@ func TestStorage(t *testing.T) {
 	}
 }
 
-func entries(t *testing.T, dir string) []string {
-	t.Helper()
-	list, err := filepath.Glob(filepath.Join(dir, "*"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	return list
-}
-
 // TestFormatOptions: each package's own options go through package format, and only there.
 func TestFormatOptions(t *testing.T) {
 	testhost.NeedTimes(t)
 	m := storageSource(t)
-	own := map[string]any{
-		"mag": &mag.WriteOptions{Snapshot: true}, "mobi": &mobi.WriteOptions{Gzip: 9}, "mle": mle.WriteOptions{Version: 1},
-		"tsr": &tsr.WriteOptions{}, "wia": &wia.WriteOptions{Compression: wia.Gzip}, "onnx": &onnx.WriteOptions{ExternalFrom: 1},
-	}
-	for name, o := range own {
+	for name, own := range map[string]struct {
+		options any
+		effect  func(m *format.Model) bool
+	}{
+		"mag":  {&mag.WriteOptions{Snapshot: true}, func(m *format.Model) bool { return m.Version() != "1" }},
+		"mle":  {mle.WriteOptions{Version: 1}, func(m *format.Model) bool { return m.Version() == "1" }},
+		"mobi": {&mobi.WriteOptions{Gzip: 9}, func(m *format.Model) bool { return m.At(0).Info().Compression == "gzip" }},
+		"onnx": {&onnx.WriteOptions{ExternalFrom: 1}, func(m *format.Model) bool { return len(m.Files()) == 2 }},
+		"tsr":  {&tsr.WriteOptions{}, func(m *format.Model) bool { return m.Len() == 1 }},
+		"wia":  {&wia.WriteOptions{Compression: wia.Gzip}, func(m *format.Model) bool { return m.Format() == "wia" }},
+	} {
 		for _, to := range format.Writable() {
 			path := filepath.Join(t.TempDir(), "w."+to)
-			_, err := convert.Model(m, path, &convert.Options{Verify: true, WriteOptions: format.WriteOptions{Format: o, NoSync: true}})
+			_, err := convert.Model(m, path, &convert.Options{Verify: true, WriteOptions: format.WriteOptions{Format: own.options, NoSync: true}})
 			if to == name && err != nil || to != name && !errors.Is(err, format.ErrOption) {
-				t.Errorf("%T for %s: %v", o, to, err)
+				t.Errorf("%T for %s: %v", own.options, to, err)
+			} else if to == name && !own.effect(open(t, path, nil)) {
+				t.Errorf("%T has no effect", own.options)
 			}
-			if to != name {
-				continue
-			}
-			back, err := format.Open(path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
-			info := back.At(0).Info()
-			switch o.(type) {
-			case *mag.WriteOptions:
-				if v := back.Version(); v == "1" {
-					t.Errorf("mag version %s", v)
-				}
-			case mle.WriteOptions:
-				if v := back.Version(); v != "1" {
-					t.Errorf("mle version %s", v)
-				}
-			case *mobi.WriteOptions:
-				if info.Compression != "gzip" {
-					t.Errorf("mobi: %q", info.Compression)
-				}
-			case *onnx.WriteOptions:
-				if len(entries(t, filepath.Dir(path))) != 2 {
-					t.Error("onnx: no external data")
-				}
-			}
-			back.Close()
 		}
 	}
 	var none *mle.WriteOptions
-	if _, err := convert.Model(m, filepath.Join(t.TempDir(), "w.mle"), &convert.Options{WriteOptions: format.WriteOptions{Format: none}}); err != nil {
-		t.Error(err)
-	}
+	_, err := convert.Model(m, filepath.Join(t.TempDir(), "w.mle"), &convert.Options{WriteOptions: format.WriteOptions{Format: none}})
+	must(t, err)
 }

@@ -1,4 +1,4 @@
-package all
+package all_test
 
 import (
 	"errors"
@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -18,35 +18,26 @@ func TestRepeatedKey(t *testing.T) {
 	const key = "framework_version" // which MOBI has a field for
 	plan := &format.Plan{
 		Metadata: format.Metadata{{Key: key, Value: int64(1)}, {Key: key, Value: int64(2)}},
-		Tensors:  []tensor.Info{{Name: "7", DType: tensor.Float32, Shape: tensor.Shape{1}}},
+		Tensors:  []tensor.Info{list(tensor.Float32, "7", 1)},
 	}
 	for _, to := range []string{"mobi", "mag", "mle", "wia", "safetensors", "gguf", "onnx"} {
 		t.Run(to, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "m."+to)
-			_, err := format.Create(to, path, plan, nil)
+			err := create(to, path, plan, nil)
 			var lost *format.LossError
 			if !errors.As(err, &lost) || !slices.ContainsFunc(lost.Losses, func(l format.Loss) bool {
 				return l.Item() == "metadata:"+key && strings.Contains(l.Why, "twice") && l.Acceptable
 			}) {
 				t.Fatalf("not accepted: %v", err)
 			}
-			w, err := format.Create(to, path, plan, &format.WriteOptions{AcceptLoss: []string{"metadata", "conversion"}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if err := w.WriteTensor("7", strings.NewReader("abcd")); err != nil {
-				t.Fatal(err)
-			}
-			if err := w.Close(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, create(to, path, plan, &format.WriteOptions{AcceptLoss: []string{"metadata", "conversion"}}))
 			var values []string
-			for _, e := range reopen(t, path).Metadata() {
+			for _, e := range open(t, path, nil).Metadata() {
 				if text, err := e.Text(); e.Key == key && err == nil {
 					values = append(values, text)
 				}
 			}
-			if d := gocmp.Diff([]string{"1"}, values); d != "" {
+			if d := cmp.Diff([]string{"1"}, values); d != "" {
 				t.Error(d)
 			}
 		})

@@ -1,0 +1,77 @@
+package all_test
+
+import (
+	"bytes"
+	"path/filepath"
+	"testing"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// list describes a tensor.
+func list(d tensor.DType, name string, shape ...int64) tensor.Info {
+	return tensor.Info{Name: name, DType: d, Shape: shape}
+}
+
+// fill returns the data of tensor i: no two are alike, and bools are 0 or 1.
+func fill(i int, t tensor.Info) []byte {
+	n, err := t.ByteSize()
+	if err != nil {
+		panic(err)
+	}
+	b := make([]byte, n)
+	for k := range b {
+		if b[k] = byte(3*k + 17*i + 1); t.DType == tensor.Bool {
+			b[k] &= 1
+		}
+	}
+	return b
+}
+
+// feed writes the tensors of a plan with the bytes of fill, and closes.
+func feed(p *format.Plan, w *format.Writer, err error) error {
+	if err != nil {
+		return err
+	}
+	defer w.Abort()
+	for i, info := range p.Tensors {
+		if err := w.WriteTensor(info.Name, bytes.NewReader(fill(i, info))); err != nil {
+			return err
+		}
+	}
+	return w.Close()
+}
+
+// create writes the file of a plan.
+func create(name, path string, p *format.Plan, o *format.WriteOptions) error {
+	w, err := format.Create(name, path, p, o)
+	return feed(p, w, err)
+}
+
+// open opens a model until the test ends.
+func open(t *testing.T, path string, o *format.Options) *format.Model {
+	t.Helper()
+	m, err := format.Open(path, o)
+	must(t, err)
+	t.Cleanup(func() { m.Close() })
+	return m
+}
+
+// source writes a plan in its format and opens it.
+func source(t *testing.T, name string, p *format.Plan) *format.Model {
+	t.Helper()
+	path := filepath.Join(t.TempDir(), "source."+name)
+	if name == "tsr" {
+		path += string(filepath.Separator)
+	}
+	must(t, create(name, path, p, nil))
+	return open(t, path, nil)
+}
