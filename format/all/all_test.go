@@ -2,6 +2,7 @@ package all_test
 
 import (
 	"errors"
+	"maps"
 	"os/exec"
 	"path/filepath"
 	"slices"
@@ -19,79 +20,57 @@ import (
 
 const module = "github.com/weightmap/weightmap/"
 
-// TestDependencies: a format links its own codecs and no other, and nothing
-// that a program imports to read models brings in a web client, as the package
-// that writes Brotli does.
-func TestDependencies(t *testing.T) {
+// imported lists packages that a package imports: itself, or with what it imports in turn.
+func imported(t *testing.T, pkg string, args ...string) []string {
+	t.Helper()
 	tool, err := exec.LookPath("go")
 	if err != nil {
 		t.Skip("no go command: ", err)
 	}
-	every := []string{"brotli", "gzip", "lz4", "zstd"}
-	tests := []struct {
-		pkg    string
-		codecs []string
-	}{
-		{"mobi", []string{"gzip"}},
-		{"mag", nil},
-		{"tsr", nil},
-		{"mle", []string{"brotli", "lz4", "zstd"}},
-		{"wia", []string{"gzip", "zstd"}},
-		{"format/npy", nil},
-		{"format/safetensors", nil},
-		{"format", nil},
-		{"format/convert", nil},
-		{"format/gguf", nil},
-		{"format/all", every},
-		{"format/mobile", every},
-	}
-	for _, tt := range tests {
-		t.Run(tt.pkg, func(t *testing.T) {
-			out, err := exec.Command(tool, "list", "-deps", module+tt.pkg).Output()
-			if err != nil {
-				t.Fatal(err)
-			}
-			deps := strings.Fields(string(out))
-			if !slices.Contains(deps, module+"tensor") {
-				t.Fatalf("the list lacks tensor: %q", deps)
-			}
-			var codecs []string
-			for _, d := range deps {
-				if name, ok := strings.CutPrefix(d, module+"internal/codec/"); ok {
-					codecs = append(codecs, name)
-				}
-				if d == "net/http" || d == "crypto/tls" {
-					t.Errorf("%s is among the dependencies", d)
-				}
-			}
-			slices.Sort(codecs)
-			if diff := cmp.Diff(tt.codecs, codecs); diff != "" {
-				t.Errorf("codecs (-want +got)\n%s", diff)
-			}
-		})
-	}
+	out, err := exec.Command(tool, append(append([]string{"list"}, args...), module+pkg)...).Output()
+	must(t, err)
+	return strings.Fields(string(out))
 }
 
-// TestLayers: a format sees the library through format and format/driver, neither
-// the engine nor the mapping, and never another format.
-func TestLayers(t *testing.T) {
-	tool, err := exec.LookPath("go")
-	if err != nil {
-		t.Skip("no go command: ", err)
+// TestDependencies: a format links its own codecs and no other, and nothing
+// that a program imports to read models brings in a web client, as the package
+// that writes Brotli does. It sees the library through format and format/driver,
+// neither the engine nor the mapping, and never another format.
+func TestDependencies(t *testing.T) {
+	every := []string{"brotli", "gzip", "lz4", "zstd"}
+	formats := map[string][]string{
+		"mobi": {"gzip"}, "mag": nil, "tsr": nil, "mle": {"brotli", "lz4", "zstd"}, "wia": {"gzip", "zstd"},
+		"format/npy": nil, "format/safetensors": nil, "format/gguf": nil,
 	}
-	formats := []string{"mobi", "mag", "tsr", "mle", "wia", "format/safetensors", "format/gguf"}
-	for _, name := range formats {
-		out, err := exec.Command(tool, "list", "-f", `{{join .Imports "\n"}}`, module+name).Output()
-		if err != nil {
-			t.Fatal(err)
+	programs := map[string][]string{"format": nil, "format/convert": nil, "format/all": every, "format/mobile": every}
+	maps.Copy(programs, formats)
+	for pkg, want := range programs {
+		deps := imported(t, pkg, "-deps")
+		if !slices.Contains(deps, module+"tensor") {
+			t.Fatalf("the list of %s lacks tensor: %q", pkg, deps)
 		}
-		imports := strings.Fields(string(out))
+		var codecs []string
+		for _, d := range deps {
+			if name, ok := strings.CutPrefix(d, module+"internal/codec/"); ok {
+				codecs = append(codecs, name)
+			}
+			if d == "net/http" || d == "crypto/tls" {
+				t.Errorf("%s is among the dependencies of %s", d, pkg)
+			}
+		}
+		slices.Sort(codecs)
+		if diff := cmp.Diff(want, codecs); diff != "" {
+			t.Errorf("codecs of %s (-want +got)\n%s", pkg, diff)
+		}
+	}
+	for pkg := range formats {
+		imports := imported(t, pkg, "-f", `{{join .Imports "\n"}}`)
 		if !slices.Contains(imports, module+"format/driver") {
-			t.Errorf("%s does not import format/driver", name)
+			t.Errorf("%s does not import format/driver", pkg)
 		}
-		for _, other := range append(formats, "internal/load", "internal/source") {
+		for _, other := range append(slices.Collect(maps.Keys(formats)), "internal/load", "internal/source") {
 			if slices.Contains(imports, module+other) {
-				t.Errorf("%s imports %s", name, other)
+				t.Errorf("%s imports %s", pkg, other)
 			}
 		}
 	}
@@ -101,15 +80,13 @@ func TestLayers(t *testing.T) {
 // imports, the error names it, and no file is left.
 func TestBrotliWriter(t *testing.T) {
 	dir := t.TempDir()
-	plan := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2}}}}
+	plan := &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "w", 2)}}
 	_, err := mle.Create(filepath.Join(dir, "m.mle"), plan, &mle.WriteOptions{Compression: mle.MethodBrotli})
 	const want = `import _ "github.com/weightmap/weightmap/mle/brotli"`
 	if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), want) {
 		t.Errorf("%v, want ErrUnsupported and: %s", err, want)
 	}
-	if files, err := filepath.Glob(filepath.Join(dir, "*")); len(files) > 0 || err != nil {
-		t.Errorf("left behind: %q, %v", files, err)
-	}
+	unwritten(t, dir)
 }
 
 // TestFileOfAnotherFormat: File of gguf and onnx hold a model that anybody may put there.

@@ -9,8 +9,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/weightmap/weightmap/format"
 )
 
@@ -26,21 +24,14 @@ func TestOpenFS(t *testing.T) {
 	inMemory := fstest.MapFS{}
 	for name, content := range files {
 		w, err := z.Create(name)
-		if err == nil {
-			_, err = w.Write([]byte(content))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		_, err = w.Write([]byte(content))
+		must(t, err)
 		inMemory[name] = &fstest.MapFile{Data: []byte(content)}
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close())
 	zipped, err := zip.NewReader(bytes.NewReader(packed.Bytes()), int64(packed.Len()))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for kind, fsys := range map[string]fs.FS{"zip": zipped, "memory": inMemory, "directory": os.DirFS(lay(t, t.TempDir(), files))} {
 		for _, tt := range []struct {
 			name    string
@@ -59,12 +50,10 @@ func TestOpenFS(t *testing.T) {
 					}
 					return
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				defer m.Close()
-				if diff := cmp.Diff(tt.tensors, m.Len()); diff != "" {
-					t.Error(diff)
+				if m.Len() != tt.tensors {
+					t.Errorf("%d tensors", m.Len())
 				}
 				for name, v := range m.Tensors() {
 					if b, err := v.Bytes(); err != nil || string(b) != "\x07" {

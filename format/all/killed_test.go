@@ -30,10 +30,9 @@ func TestMain(m *testing.M) {
 
 // saveKilled is the child's whole life.
 func saveKilled(args []string) {
-	all := savings()
+	all, n := savings(), 0
 	i := slices.IndexFunc(all, func(s saving) bool { return s.name == args[0] })
 	k, err := strconv.Atoi(args[2])
-	n := 0
 	all[i].hook(func(call, path string) error {
 		if n++; n == k {
 			fmt.Print(call)

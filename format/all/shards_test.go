@@ -15,7 +15,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
-	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -46,9 +45,7 @@ func (s sharding) names(parts int) (list []string) {
 func names(t *testing.T, dir string) (list []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, e := range entries {
 		list = append(list, e.Name())
 	}
@@ -101,13 +98,8 @@ func TestShardLimits(t *testing.T) {
 			t.Run(tt.name+"/"+s.format, func(t *testing.T) {
 				dir := t.TempDir()
 				p := sized(tt.sizes...)
-				var order []int
-				for i := range p.Tensors {
-					order = append(order, len(p.Tensors)-1-i)
-				}
-				if err := put(filepath.Join(dir, s.file), s.format, p, 1, order, &format.WriteOptions{MaxShard: tt.limit}); err != nil {
-					t.Fatal(err)
-				}
+				order := rand.Perm(len(p.Tensors))
+				must(t, put(filepath.Join(dir, s.file), s.format, p, 1, order, &format.WriteOptions{MaxShard: tt.limit}))
 				want := s.names(len(tt.want))
 				if len(tt.want) == 1 {
 					want = []string{s.file}
@@ -138,9 +130,7 @@ func TestShardLimits(t *testing.T) {
 func listed(t *testing.T, path string) (list []string) {
 	t.Helper()
 	m, err := format.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	if _, err := m.Verify(t.Context()); err != nil {
 		t.Error(err)
@@ -163,21 +153,14 @@ func TestShardRoundTrip(t *testing.T) {
 		for _, s := range shardings {
 			dir := t.TempDir()
 			path := filepath.Join(dir, s.file)
-			if err := put(path, s.format, sized(sizes...), byte(seed), rng.Perm(len(sizes)), &unsynced); err != nil {
-				t.Fatal(err)
-			}
+			must(t, put(path, s.format, sized(sizes...), byte(seed), rng.Perm(len(sizes)), &unsynced))
 			want, err := os.ReadFile(path)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			target := filepath.Join(t.TempDir(), s.file)
 			report, err := convert.File(path, target, &convert.Options{Verify: true, WriteOptions: format.WriteOptions{NoSync: true, MaxShard: 1 + int64(rng.IntN(120))}})
-			if err != nil {
-				t.Fatal(err)
-			}
-			if _, err = convert.File(report.Files[0], path, &convert.Options{WriteOptions: unsynced}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
+			_, err = convert.File(report.Files[0], path, &convert.Options{WriteOptions: unsynced})
+			must(t, err)
 			got, err := os.ReadFile(path)
 			if err != nil || !bytes.Equal(want, got) {
 				t.Errorf("seed %d, %s: %v does not become the file it was: %v", seed, s.format, report.Files, err)
@@ -191,13 +174,9 @@ func TestShardIndex(t *testing.T) {
 	dir := t.TempDir()
 	p := sized(2, 3)
 	p.Tensors[0].Name = "a\"ü"
-	if err := put(filepath.Join(dir, "m.safetensors"), "safetensors", p, 1, []int{0, 1}, &format.WriteOptions{MaxShard: 4}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, put(filepath.Join(dir, "m.safetensors"), "safetensors", p, 1, []int{0, 1}, &format.WriteOptions{MaxShard: 4}))
 	got, err := os.ReadFile(filepath.Join(dir, "m.safetensors.index.json"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := `{
   "metadata": {
     "total_size": 5
@@ -216,14 +195,10 @@ func TestShardIndex(t *testing.T) {
 // TestSplitMetadata looks for the metadata that gguf-split writes, with their types.
 func TestSplitMetadata(t *testing.T) {
 	dir := t.TempDir()
-	if err := put(filepath.Join(dir, "m.gguf"), "gguf", sized(2, 3), 1, []int{1, 0}, &format.WriteOptions{MaxShard: 4}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, put(filepath.Join(dir, "m.gguf"), "gguf", sized(2, 3), 1, []int{1, 0}, &format.WriteOptions{MaxShard: 4}))
 	for i, name := range []string{"m-00001-of-00002.gguf", "m-00002-of-00002.gguf"} {
 		b, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		entry := func(key string, kind uint32, value ...byte) []byte {
 			e := append(binary.LittleEndian.AppendUint64(nil, uint64(len(key))), key...)
 			return append(binary.LittleEndian.AppendUint32(e, kind), value...)
@@ -239,89 +214,20 @@ func TestSplitMetadata(t *testing.T) {
 	}
 }
 
-// TestShardsReplaced replaces a model by one of as many parts, so that their files have the same
-// names, and has each call fail, and all calls from one on.
-func TestShardsReplaced(t *testing.T) {
-	for _, s := range shardings {
-		for _, forever := range []bool{false, true} {
-			t.Run(fmt.Sprintf("%s, forever %t", s.format, forever), func(t *testing.T) {
-				k := 1
-				for ; s.replacedBut(t, k, forever); k++ {
-				}
-				if k < 20 {
-					t.Errorf("only %d calls could fail", k-1)
-				}
-			})
-		}
-	}
-}
-
-// replacedBut has call k fail, and reports whether there is one.
-func (s sharding) replacedBut(t *testing.T, k int, forever bool) bool {
-	t.Helper()
-	dir := t.TempDir()
-	path, o := filepath.Join(dir, s.file), &format.WriteOptions{MaxShard: 4}
-	opens := filepath.Join(dir, s.opens(3))
-	plan, order := sized(4, 4, 4), []int{1, 2, 0}
-	var models [2]string
-	for _, i := range []int{1, 0} {
-		if err := put(path, s.format, plan, byte(10*i), order, &format.WriteOptions{MaxShard: 4, NoSync: true}); err != nil {
-			t.Fatal(err)
-		}
-		models[i], _ = contents(opens)
-	}
-	n, failed := 0, ""
-	new(saving).hook(func(call, _ string) error {
-		if n++; n < k || n > k && !forever {
-			return nil
-		}
-		failed += call + " "
-		return errInjected
-	})
-	err := put(path, s.format, plan, 10, order, o)
-	save.SetHook(nil)
-	got, bad := contents(opens)
-	want := models[0]
-	if err == nil || errors.Is(err, format.ErrNotDurable) {
-		want = models[1]
-	}
-	// When nothing can be undone any more there is no model rather than a mixture of two.
-	lost := forever && got == "" && err != nil && strings.Contains(failed, save.CallRename)
-	if bad != nil || got != want && !lost {
-		t.Errorf("call %d (%s) failed: error %v, but the model is %q, %v", k, failed, err, got, bad)
-	}
-	if d := cmp.Diff(s.names(3), names(t, dir)); d != "" && !forever && failed != save.CallRemove+" " {
-		t.Errorf("call %d (%s) failed: %s", k, failed, d)
-	}
-	return failed != ""
-}
-
 // TestShardsKeepOthers: of what lies beside the model nothing goes but the shards that its old
 // index names, and those only if they have such names.
 func TestShardsKeepOthers(t *testing.T) {
 	dir := t.TempDir()
 	path, o := filepath.Join(dir, "m.safetensors"), &format.WriteOptions{MaxShard: 4}
-	if err := put(path, "safetensors", sized(4, 4), 1, []int{0, 1}, o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, put(path, "safetensors", sized(4, 4), 1, []int{0, 1}, o))
 	others := []string{"m-00003-of-00009.safetensors", "n-00001-of-00002.safetensors", "notes.txt"}
-	for _, name := range others {
-		if err := os.WriteFile(filepath.Join(dir, name), []byte("x"), 0o666); err != nil {
-			t.Fatal(err)
-		}
-	}
+	lay(t, dir, map[string]string{others[0]: "x", others[1]: "x", others[2]: "x"})
 	index := filepath.Join(dir, "m.safetensors.index.json")
 	b, err := os.ReadFile(index)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b = bytes.Replace(b, []byte(`"weight_map": {`), []byte(`"weight_map": {"x": "notes.txt", "y": "n-00001-of-00002.safetensors",`), 1)
-	if err := os.WriteFile(index, b, 0o666); err != nil {
-		t.Fatal(err)
-	}
-	if err := put(path, "safetensors", sized(4), 1, []int{0}, o); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(index, b, 0o666))
+	must(t, put(path, "safetensors", sized(4), 1, []int{0}, o))
 	want := append([]string{others[0], "m.safetensors"}, others[1:]...)
 	if d := cmp.Diff(want, names(t, dir)); d != "" {
 		t.Error(d)
@@ -333,14 +239,10 @@ func TestShardsOntoThemselves(t *testing.T) {
 	for _, s := range shardings {
 		for _, limit := range []int64{4, 8, 3} {
 			dir := t.TempDir()
-			if err := put(filepath.Join(dir, s.file), s.format, sized(4, 4, 4), 1, []int{0, 1, 2}, &format.WriteOptions{MaxShard: 4}); err != nil {
-				t.Fatal(err)
-			}
+			must(t, put(filepath.Join(dir, s.file), s.format, sized(4, 4, 4), 1, []int{0, 1, 2}, &format.WriteOptions{MaxShard: 4}))
 			opens := filepath.Join(dir, s.opens(3))
 			report, err := convert.File(opens, opens, &convert.Options{To: s.format, Verify: true, WriteOptions: format.WriteOptions{MaxShard: limit}})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			want := s.names(map[int64]int{4: 3, 8: 2, 3: 3}[limit])
 			if d := cmp.Diff(want, names(t, dir)); d != "" {
 				t.Errorf("%s, %d: %s\n%v", s.format, limit, d, report.Files)
@@ -354,34 +256,17 @@ func TestShardsOntoThemselves(t *testing.T) {
 func TestShardsRefused(t *testing.T) {
 	testhost.NeedMaps(t)
 	dir := t.TempDir()
-	plain := &format.Plan{Tensors: []tensor.Info{{Name: "a", DType: tensor.Float32, Shape: tensor.Shape{2}}}}
+	plain := &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "a", 2)}}
 	for name, limit := range map[string]int64{"m.mag": 1, "m.tsr": 1, "m.gguf": -1, "m.safetensors": -1} {
-		if _, err := format.Create("", filepath.Join(dir, name), plain, &format.WriteOptions{MaxShard: limit}); !errors.Is(err, format.ErrOption) {
+		if err := create("", filepath.Join(dir, name), plain, &format.WriteOptions{MaxShard: limit}); !errors.Is(err, format.ErrOption) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	many := make([]int64, 1<<16)
-	for i := range many {
-		many[i] = 1
-	}
-	if _, err := format.Create("", filepath.Join(dir, "m.gguf"), sized(many...), &format.WriteOptions{MaxShard: 1}); !errors.Is(err, format.ErrOption) {
-		t.Errorf("65,536 files: %v", err)
-	}
-	var out bytes.Buffer
-	if _, err := format.NewWriter("gguf", &out, sized(1), &format.WriteOptions{MaxShard: 1}); !errors.Is(err, format.ErrOption) {
-		t.Errorf("NewWriter: %v", err)
-	}
 	for _, s := range shardings {
 		w, err := format.Create(s.format, filepath.Join(dir, s.file), sized(4, 4), &format.WriteOptions{MaxShard: 4})
-		if err == nil {
-			err = w.WriteTensor("t1", strings.NewReader("abcd"))
-		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, w.WriteTensor("t1", strings.NewReader("abcd")))
 		w.Abort()
 	}
-	if got := names(t, dir); got != nil {
-		t.Errorf("left: %v", got)
-	}
+	unwritten(t, dir)
 }
