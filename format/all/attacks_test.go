@@ -3,18 +3,19 @@ package all_test
 import (
 	"archive/zip"
 	"bytes"
-	"compress/gzip"
 	"crypto/sha256"
 	"encoding/binary"
 	"fmt"
 	"hash/adler32"
-	"hash/crc32"
 	"io"
 	"math"
 	"strings"
 	"testing"
 
 	"github.com/klauspost/compress/zstd"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/wia"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -36,41 +37,43 @@ func number(num protowire.Number, v uint64) []byte {
 // crowd is an element so often that it takes size bytes.
 func crowd(size int, elem []byte) []byte { return bytes.Repeat(elem, size/len(elem)) }
 
-// squeezed compresses what write writes.
-func squeezed(t testing.TB, codec string, write func(io.Writer)) []byte {
+// packed compresses with Zstandard.
+func packed(t testing.TB, b []byte) []byte {
 	t.Helper()
-	var out bytes.Buffer
-	var z io.WriteCloser
-	var err error
-	if codec == "gzip" {
-		z, err = gzip.NewWriterLevel(&out, 9)
-	} else {
-		z, err = zstd.NewWriter(&out, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20))
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(z)
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
-	return out.Bytes()
+	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20))
+	must(t, err)
+	return z.EncodeAll(b, nil)
 }
 
-func packed(t testing.TB, codec string, b []byte) []byte {
-	return squeezed(t, codec, func(w io.Writer) { w.Write(b) })
+// nulls reads as zeros without end.
+type nulls struct{}
+
+func (nulls) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }
 
-// zeros are size bytes of zeros, compressed.
-func zeros(t testing.TB, codec string, size int) []byte {
-	return squeezed(t, codec, func(w io.Writer) { writeZeros(w, size) })
-}
-
-func writeZeros(w io.Writer, size int) {
-	for piece := make([]byte, 1<<20); size > 0; size -= len(piece) {
-		piece = piece[:min(size, len(piece))]
-		w.Write(piece)
+// zeros is a file of n tensors of size zeros, which their format compresses.
+func zeros(kind string, own any, n int, size int64) func(t testing.TB) []byte {
+	return func(t testing.TB) []byte {
+		p := &format.Plan{}
+		for i := range n {
+			p.Tensors = append(p.Tensors, list(tensor.Int8, fmt.Sprint(i), size))
+		}
+		var out bytes.Buffer
+		w, err := format.NewWriter(kind, &out, p, &format.WriteOptions{Format: own})
+		must(t, err)
+		for _, info := range p.Tensors {
+			must(t, w.WriteTensor(info.Name, io.LimitReader(nulls{}, size)))
+		}
+		must(t, w.Close())
+		return out.Bytes()
 	}
+}
+
+// wiaWith has all tensors compressed.
+func wiaWith(c wia.Compression) *wia.WriteOptions {
+	return &wia.WriteOptions{CompressTensor: func(tensor.Info) wia.Compression { return c }}
 }
 
 // wiaFile has its blocks as they are stored, and their sums. Compression is 1 for gzip,
@@ -100,21 +103,7 @@ func wiaGraph(graph []byte) []byte { return wiaFile(0, nil, graph, nil) }
 
 // wiaPacked has a compressed graph.
 func wiaPacked(t testing.TB, graph []byte) []byte {
-	return wiaFile(2, packed(t, "zstd", []byte("{}")), packed(t, "zstd", graph), nil)
-}
-
-// wiaZeros has n compressed tensors of so many zeros each.
-func wiaZeros(t testing.TB, codec string, n, size int) []byte {
-	data, code := zeros(t, codec, size), uint64(1)
-	if codec == "zstd" {
-		code = 2
-	}
-	var block []byte
-	for i := range n {
-		head := bytes.Join([][]byte{field(1, fmt.Append(nil, "w", i)), number(2, uint64(size)), number(3, 7)}, nil)
-		block = append(block, field(2, field(1, head), number(2, code), field(3, data), number(4, uint64(size)))...)
-	}
-	return wiaFile(0, nil, nil, block)
+	return wiaFile(2, packed(t, []byte("{}")), packed(t, graph), nil)
 }
 
 // onnxFile has a graph.
@@ -153,19 +142,6 @@ func mobiParams(n int) []byte {
 		b = append(b, 4, 1)
 	}
 	return b
-}
-
-// mobiZeros has n constants of int8 zeros in gzip members.
-func mobiZeros(t testing.TB, n, size int) []byte {
-	data := zeros(t, "gzip", size)
-	var b []byte
-	for i := range n {
-		b = le.AppendUint32(b, uint32(i))
-		b = append(b, 2, 0x80, 1, 0)
-		b = le.AppendUint64(le.AppendUint64(b, uint64(size)), uint64(len(data)))
-		b = append(b, data...)
-	}
-	return mobiFile(noSpecs, b, make([]byte, 4))
 }
 
 // mleFile is a version 2 file without sums.
@@ -253,71 +229,20 @@ func manyKeys(size int, value string) string {
 	return "{" + b.String()[1:] + "}"
 }
 
-// mleZeros has n tensors of int8 zeros, each in a chunk of its own or all in one stream.
-func mleZeros(method byte, data []byte, n, size int, chunked bool) []byte {
-	var descriptors, weights []byte
-	total := n * size
-	comp := le.AppendUint64([]byte{method, 6, 0, 0}, uint64(total))
-	comp = le.AppendUint32(comp, zeroSum(total))
-	comp = append(comp, 0, 0, 0, 0)
-	flags := uint32(1)
-	if chunked {
-		flags |= 0x40
-		comp = le.AppendUint32(comp, uint32(n))
-	}
-	for i := range n {
-		d := make([]byte, 56)
-		le.PutUint64(d, uint64(i*size))
-		le.PutUint64(d[8:], uint64(size))
-		le.PutUint32(d[16:], 1)
-		le.PutUint32(d[20:], uint32(size))
-		d[52] = 2
-		descriptors = append(descriptors, d...)
-		if chunked {
-			comp = le.AppendUint64(le.AppendUint64(le.AppendUint64(comp, uint64(i*size)), uint64(len(weights))), uint64(len(data)))
-			comp = le.AppendUint32(le.AppendUint32(comp, crc32.ChecksumIEEE(data)), 0)
-			weights = append(weights, data...)
-		}
-	}
-	if !chunked {
-		weights = data
-	}
-	return mleFile(flags, []byte("{}"), mleGraph(descriptors, nil, nil), weights, comp)
-}
-
-// zeroSum is the CRC-32 of zeros.
-func zeroSum(n int) uint32 {
-	h := crc32.NewIEEE()
-	writeZeros(h, n)
-	return h.Sum32()
-}
-
-// lz4Zeros is a block of one literal, one match, and five literals, as the format wants.
-func lz4Zeros(size int) []byte {
-	b := []byte{0x1F, 0, 1, 0}
-	n := size - 1 - 5 - 4 - 15
-	b = append(b, bytes.Repeat([]byte{255}, n/255)...)
-	b = append(b, byte(n%255))
-	return append(b, 0x50, 0, 0, 0, 0, 0)
-}
-
 // npzZeros has n arrays of int8 zeros.
-func npzZeros(t testing.TB, n, size int) []byte {
+func npzZeros(t testing.TB, n int, size int64) []byte {
 	var out bytes.Buffer
 	z := zip.NewWriter(&out)
 	head := fmt.Sprintf("{'descr': '|i1', 'fortran_order': False, 'shape': (%d,), }", size)
 	head += strings.Repeat(" ", 63-(10+len(head))%64) + "\n"
 	for i := range n {
 		w, err := z.Create(fmt.Sprintf("w%d.npy", i))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		w.Write(append([]byte{0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, byte(len(head)), byte(len(head) >> 8)}, head...))
-		writeZeros(w, size)
+		_, err = io.CopyN(w, nulls{}, size)
+		must(t, err)
 	}
-	if err := z.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, z.Close())
 	return out.Bytes()
 }
 
@@ -329,9 +254,7 @@ func npzCrowd(t testing.TB, size int) []byte {
 	head = string([]byte{0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, byte(len(head)), 0}) + head
 	for i := 0; out.Len() < size; i++ {
 		w, err := z.CreateHeader(&zip.FileHeader{Name: fmt.Sprintf("%x.npy", i)})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		io.WriteString(w, head)
 	}
 	z.Close()
@@ -368,27 +291,26 @@ func ggufFlags(size int) []byte {
 	return ggufFile(0, 1, b)
 }
 
-// ggufEntries has as many entries as fit.
-func ggufEntries(size int) []byte {
+// ggufCrowd has as many of something as fit, each with a key and the same bytes behind it.
+func ggufCrowd(size int, rest []byte, file func(n int, b []byte) []byte) []byte {
 	var b []byte
 	n := 0
 	for ; len(b) < size; n++ {
 		key := fmt.Sprintf("%x", n)
 		b = append(le.AppendUint64(b, uint64(len(key))), key...)
-		b = append(le.AppendUint32(b, 7), 1)
+		b = append(b, rest...)
 	}
-	return ggufFile(0, n, b)
+	return file(n, b)
 }
 
-// ggufTensors has as many empty tensors as fit.
+// ggufEntries has entries that are true.
+func ggufEntries(size int) []byte {
+	return ggufCrowd(size, append(le.AppendUint32(nil, 7), 1), func(n int, b []byte) []byte { return ggufFile(0, n, b) })
+}
+
+// ggufTensors has empty tensors.
 func ggufTensors(size int) []byte {
-	var b []byte
-	n := 0
-	for ; len(b) < size; n++ {
-		key := fmt.Sprintf("%x", n)
-		b = append(le.AppendUint64(b, uint64(len(key))), key...)
-		b = le.AppendUint64(le.AppendUint32(b, 1), 0)
-		b = le.AppendUint64(le.AppendUint32(b, 24), 0)
-	}
-	return ggufFile(n, 0, b)
+	vector := le.AppendUint64(le.AppendUint32(nil, 1), 0)
+	vector = le.AppendUint64(le.AppendUint32(vector, 24), 0)
+	return ggufCrowd(size, vector, func(n int, b []byte) []byte { return ggufFile(n, 0, b) })
 }

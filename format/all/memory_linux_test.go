@@ -20,7 +20,10 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/mobi"
 	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/wia"
 )
 
 // attack is a small file that asks for much.
@@ -65,10 +68,10 @@ var attacks = []attack{
 		return wiaPacked(t, field(2, field(5, field(5, field(2, make([]byte, 15*mib)), number(3, 5)))))
 	}},
 	{"wia: metadata keys in zstd", ".wia", want{step: "open", field: "metadata", inflated: 16 * mib}, func(t testing.TB) []byte {
-		return wiaFile(2, packed(t, "zstd", []byte(manyKeys(16*mib-100, "0"))), packed(t, "zstd", nil), nil)
+		return wiaFile(2, packed(t, []byte(manyKeys(16*mib-100, "0"))), packed(t, nil), nil)
 	}},
-	{"wia: four tensors of 1 GiB of zeros in zstd", ".wia", want{tensor: 1024 * mib}, func(t testing.TB) []byte { return wiaZeros(t, "zstd", 4, 1024*mib) }},
-	{"wia: four tensors of 64 MiB of zeros in gzip", ".wia", want{tensor: 64 * mib}, func(t testing.TB) []byte { return wiaZeros(t, "gzip", 4, 64*mib) }},
+	{"wia: four tensors of 1 GiB of zeros in zstd", ".wia", want{tensor: 1024 * mib}, zeros("wia", wiaWith(wia.Zstd), 4, 1024*mib)},
+	{"wia: four tensors of 64 MiB of zeros in gzip", ".wia", want{tensor: 64 * mib}, zeros("wia", wiaWith(wia.Gzip), 4, 64*mib)},
 	{"wia: empty tensors", ".wia", want{}, plain(func() []byte {
 		var b []byte
 		for i := 0; len(b) < 4*mib; i++ {
@@ -85,7 +88,7 @@ var attacks = []attack{
 	})},
 	{"mobi: 524,288 empty operators", ".mobi", want{step: "open", field: "operators"}, plain(func() []byte { return mobiOperators(4*mib, []byte{6, 0, 0, 0, 0, 0, 0, 0}) })},
 	{"mobi: parameters", ".mobi", want{}, plain(func() []byte { return mobiOperators(4*mib, mobiParams(4096)) })},
-	{"mobi: four constants of 64 MiB of zeros", ".mobi", want{tensor: 64 * mib}, func(t testing.TB) []byte { return mobiZeros(t, 4, 64*mib) }},
+	{"mobi: four constants of 64 MiB of zeros", ".mobi", want{tensor: 64 * mib}, zeros("mobi", &mobi.WriteOptions{Gzip: 9}, 4, 64*mib)},
 	{"mle: overlapping attributes", ".mle", want{step: "open", field: "graph"}, plain(func() []byte { return mleOverlap(mib / 2) })},
 	{"mle: ids without descriptors", ".mle", want{step: "open", field: "graph"}, plain(func() []byte { return mleLoose(4 * mib) })},
 	{"mle: attributes", ".mle", want{}, plain(func() []byte { return mleAttributes(manyKeys(4*mib, "0")) })},
@@ -93,13 +96,11 @@ var attacks = []attack{
 	{"mle: metadata keys", ".mle", want{}, plain(func() []byte {
 		return mleFile(0, []byte(manyKeys(4*mib, "0")), mleGraph(nil, nil, nil), nil, nil)
 	})},
-	{"mle: four chunks of 256 MiB of zeros in zstd", ".mle", want{tensor: 256 * mib}, func(t testing.TB) []byte {
-		return mleZeros(2, zeros(t, "zstd", 256*mib), 4, 256*mib, true)
-	}},
-	{"mle: four chunks of 128 MiB of zeros in LZ4", ".mle", want{tensor: 128 * mib}, plain(func() []byte { return mleZeros(1, lz4Zeros(128*mib), 4, 128*mib, true) })},
-	{"mle: 256 MiB of zeros in one zstd frame", ".mle", want{tensor: 256 * mib}, func(t testing.TB) []byte {
-		return mleZeros(2, zeros(t, "zstd", 256*mib), 4, 64*mib, false)
-	}},
+	{"mle: four chunks of 256 MiB of zeros in zstd", ".mle", want{tensor: 256 * mib},
+		zeros("mle", &mle.WriteOptions{Compression: mle.MethodZstd, Chunked: true, ChunkSize: 256 * mib}, 4, 256*mib)},
+	{"mle: four chunks of 128 MiB of zeros in LZ4", ".mle", want{tensor: 128 * mib},
+		zeros("mle", &mle.WriteOptions{Compression: mle.MethodLZ4, Chunked: true, ChunkSize: 128 * mib}, 4, 128*mib)},
+	{"mle: 256 MiB of zeros in one zstd frame", ".mle", want{tensor: 256 * mib}, zeros("mle", &mle.WriteOptions{Compression: mle.MethodZstd}, 4, 64*mib)},
 	{"onnx: 1,048,576 empty nodes", ".onnx", want{step: "open", field: "graph"}, plain(func() []byte { return onnxFile(crowd(2*mib, field(1))) })},
 	{"onnx: attributes", ".onnx", want{}, plain(func() []byte {
 		var all []byte
@@ -159,9 +160,7 @@ func TestMemoryChild(t *testing.T) {
 	if path == "" {
 		t.Skip("it is run by TestMemory")
 	}
-	if err := syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: processLimit, Max: processLimit}); err != nil {
-		t.Fatal(err)
-	}
+	must(t, syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: processLimit, Max: processLimit}))
 	var m *format.Model
 	refused := false // by opening it as is
 	opened := func(f func() error) func() error {
@@ -247,9 +246,6 @@ func inspect(m *format.Model) error {
 		infos = append(infos, v.Info())
 	}
 	g, err := m.Graph()
-	if err != nil {
-		return err
-	}
 	e := json.NewEncoder(io.Discard)
 	for _, info := range infos {
 		err = errors.Join(err, e.Encode(info.Name))
@@ -264,9 +260,7 @@ func inspect(m *format.Model) error {
 func status(t *testing.T, name string) int64 {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	m := regexp.MustCompile(`(?m)^` + name + `:\s+(\d+) kB`).FindSubmatch(b)
 	if m == nil {
 		t.Fatalf("no %s in /proc/self/status", name)
@@ -292,13 +286,9 @@ func TestMemory(t *testing.T) {
 			t.Parallel()
 			b := a.build(t)
 			path := filepath.Join(t.TempDir(), "attack"+a.ext)
-			if err := os.WriteFile(path, b, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(path, b, 0o600))
 			// What external data is looked for in: zeros.
-			if err := os.WriteFile(filepath.Join(filepath.Dir(path), "data"), make([]byte, mib), 0o600); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(filepath.Dir(path), "data"), make([]byte, mib), 0o600))
 			cmd := exec.Command(os.Args[0], "-test.run=^TestMemoryChild$", "-test.v")
 			cmd.Env = append(os.Environ(), childEnv+"="+path)
 			out, err := cmd.CombinedOutput()
@@ -312,9 +302,7 @@ func TestMemory(t *testing.T) {
 					continue
 				}
 				var c child
-				if err := json.Unmarshal([]byte(text), &c); err != nil {
-					t.Fatal(err)
-				}
+				must(t, json.Unmarshal([]byte(text), &c))
 				if c.Step == "" {
 					t.Skip("the system does not reset the peak of a process")
 				}
