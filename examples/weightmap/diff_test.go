@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -191,39 +190,5 @@ func TestGraphText(t *testing.T) {
 	want := "n: ml.If(x, y) -> z both=({graph sub; Id(a) -> b}; {graph}) else=({graph sub; Id(a) -> b}) n=[1] nan=NaN views=(" + sum + "; " + sum + ") z=(" + sum + ")"
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
-	}
-	n.Attributes[5].Value = []tensor.View{{}, v}
-	if _, err := nodeText(n); err == nil {
-		t.Error("a closed tensor has a digest")
-	}
-	outer := &format.Node{Attributes: []format.Attribute{{Value: []*format.Graph{{Nodes: []format.Node{*n}}, {}}}}}
-	if _, err := nodeText(outer); err == nil {
-		t.Error("an error in a subgraph is lost")
-	}
-}
-
-func TestChanges(t *testing.T) {
-	list := func(s string) []string { return strings.Split(s, "") }
-	for _, tt := range []struct {
-		name    string
-		compare func(a, b []string) change
-		a, b    string
-		want    string
-	}{
-		{"sets", compareSets, "abca", "cadd", "ba|dd"},
-		{"equal sets", compareSets, "aab", "baa", "|"},
-		{"lists", compareLists, "abcd", "axcd", "b|x"},
-		{"longer", compareLists, "aa", "aaa", "|a"},
-		{"order", compareLists, "ab", "ba", "ab|ba"},
-	} {
-		c := tt.compare(list(tt.a), list(tt.b))
-		if diff := cmp.Diff(tt.want, strings.Join(c.a, "")+"|"+strings.Join(c.b, "")); diff != "" {
-			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
-		}
-	}
-	var out bytes.Buffer
-	change{a: make([]string, 42)}.write(&lines{out: &out, width: 80}, "graph")
-	if !strings.HasPrefix(out.String(), "\ngraph\n  - \n") || !strings.HasSuffix(out.String(), "\n  - … and 2 more\n") {
-		t.Errorf("%q", out.String())
 	}
 }

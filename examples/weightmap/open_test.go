@@ -3,7 +3,6 @@ package main
 import (
 	"archive/zip"
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"fmt"
 	"os"
@@ -35,7 +34,6 @@ func archive(t *testing.T, names ...string) string {
 func TestForeign(t *testing.T) {
 	const pickle = "this is a Python pickle, which is a program, and not from torch.save: save its tensors with safetensors.torch.save_file"
 	const flow = "this is a TensorFlow or TensorFlow Lite model: convert it with python -m tf2onnx.convert"
-	padding := strings.Repeat("\x00", 100)
 	for _, tt := range []struct {
 		name, content string
 		want          string
@@ -45,18 +43,10 @@ func TestForeign(t *testing.T) {
 		{"pytorch_model.bin", archive(t, "archive/data.pkl", "archive/data/0"), "pickle: truncated"},
 		{"script.pt", archive(t, "m/data.pkl", "m/code/__torch__.py"), "this is a TorchScript archive"},
 		{"m.keras", archive(t, "metadata.json", "config.json", "model.weights.h5"), "this is an HDF5 file, as Keras writes them"},
-		{"m.tflite", "\x1c\x00\x00\x00TFL3" + padding, flow},
 		{"frozen.pb", "\x0a\x05\x0a\x01x\x12\x00", flow},
 		{"m.mlmodel", "\x08\x04\x12\x02\x0a\x00", "this is a Core ML model"},
-		{"ggml-model.bin", "lmgg" + padding, "this is an old GGML file, from before GGUF"},
-		{"m.safetensors", "version https://git-lfs.github.com/spec/v1\noid sha256:00\nsize 9\n", "this is a Git LFS pointer"},
-		{"README.md", "# A model\n\nwith a few words\n", "this is plain text, such as a README: open the model that belongs to it"},
-		{"m.onnx", "\n<!doctype html><title>Log in</title>", "this is a web page, not a model"},
-		{"m.tar", strings.Repeat("\x00", 257) + "ustar\x0000" + padding, "this is a tar archive: unpack it first"},
-		{"input_0.pb", "\x08\x02\x08\xac\x02\x10\x01\x42\x01x\x4a\x00", "this is an ONNX tensor, not a model: write it with numpy.save"},
 		// What is none of them is still an unknown format.
 		{"other.pt", "\x80\x06}", "format"},
-		{"other.zip", archive(t, "readme.txt"), "format"},
 		{"empty.pt", "", "format"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -148,39 +138,13 @@ func TestStandardInput(t *testing.T) {
 	}
 }
 
-// TestNoPickle: a sound file whose length field looks like a pickle is read.
-func TestNoPickle(t *testing.T) {
-	const length = 0x0280
-	head := `{"w":{"dtype":"I8","shape":[1],"data_offsets":[0,1]}}`
-	head += strings.Repeat(" ", length-len(head))
-	path := filepath.Join(t.TempDir(), "m.safetensors")
-	b := append(binary.LittleEndian.AppendUint64(nil, length), head...)
-	for _, tt := range []struct {
-		data   string
-		status int
-	}{{"\x07", 0}, {"", 1}} {
-		must(t, os.WriteFile(path, append(b, tt.data...), 0o666))
-		if _, errs := tool(t, tt.status, "inspect", path); strings.Contains(errs, "pickle") {
-			t.Error(errs)
-		}
-	}
-}
-
 func TestVersion(t *testing.T) {
 	out, _ := tool(t, 0, "version")
 	contains(t, out, "weightmap "+release+"\n", "\ngo", "\nformats: "+strings.Join(format.Formats(), ", ")+"\n")
-	for _, tt := range []struct {
-		build *debug.BuildInfo
-		want  string
-	}{
-		{nil, "weightmap " + release + "\ngo"},
-		{&debug.BuildInfo{Settings: []debug.BuildSetting{
-			{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "true"},
-		}}, "\nrevision abc of 2026-01-02T03:04:05Z, modified\ngo"},
-		{&debug.BuildInfo{Settings: []debug.BuildSetting{{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.modified", Value: "false"}}}, "\nrevision abc\ngo"},
-	} {
-		contains(t, versionText(tt.build), tt.want)
-	}
+	modified := &debug.BuildInfo{Settings: []debug.BuildSetting{
+		{Key: "vcs.revision", Value: "abc"}, {Key: "vcs.time", Value: "2026-01-02T03:04:05Z"}, {Key: "vcs.modified", Value: "true"},
+	}}
+	contains(t, versionText(modified), "\nrevision abc of 2026-01-02T03:04:05Z, modified\ngo")
 }
 
 // TestRelease: the newest version of CHANGELOG is this one, and README installs it.

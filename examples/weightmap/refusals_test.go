@@ -1,16 +1,12 @@
 package main
 
 import (
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"os"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/wia"
 )
@@ -29,15 +25,9 @@ func workshop(t *testing.T) {
 	bring("bad.mle", damaged(t, mleFile, 399))
 	bring("locked.mle", writeMLE(t, &mle.WriteOptions{Key: secret}))
 	bring("locked.wia", writeWIA(t, quantizedPlan(), &wia.WriteOptions{Key: secret}))
-	put(t, "", "empty.safetensors", format.Plan{})
 	put(t, "tsr", "w.tsr", format.Plan{}, matrix("w"))
 	tool(t, 0, "keygen", "ed.pem", "ed.pub")
 	tool(t, 0, "keygen", "-type", "ecdsa", "ec.pem", "ec.pub")
-	long, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	must(t, err)
-	text, err := keys.EncodePrivate(long)
-	must(t, err)
-	must(t, os.WriteFile("p384.pem", text, 0o600))
 	writeText(t, "model/weights.bin", "abc")
 	tool(t, 0, "sign", "-with", "ec.pem", "-signature", "model.sig", "model")
 }
@@ -60,60 +50,44 @@ func TestRefusals(t *testing.T) {
 		{2, "inspect m.mag -jsno", "unknown option -jsno; did you mean -json?; usage: weightmap inspect "},
 		{2, "help dfif", `unknown command "dfif"; did you mean diff?; usage: weightmap help [COMMAND]`},
 		{2, "help diff cat", "help takes one COMMAND"},
-		{2, "version x", "version takes no arguments; usage: weightmap version"},
 		{2, "completion tcsh", "completion takes bash, zsh or fish; usage: weightmap completion bash|zsh|fish"},
 
-		{2, "inspect", "inspect needs at least one FILE"},
 		{2, "inspect -sha256 m.mag", "-sha256 goes with -json"},
 		{2, "inspect -no-arrays m.mag", "-no-arrays goes with -json"},
 		{2, "inspect -html m.mag m.mag", "-html takes one FILE, and neither -json nor -stats"},
 		{2, "inspect -key abc m.mag", "weightmap: -key: the key is not 64 hexadecimal digits\n"},
-		{2, "inspect -key abcd m.mag", "2 bytes, not 32"},
 		{2, "inspect -key '' m.mag", "-key: the key is empty"},
 		{1, "inspect absent.mag", "absent.mag"},
 		{1, "inspect header.mag", "mag: header.mag: at 0x8: "},
-		{1, "inspect -html header.mag", "mag: header.mag: at 0x8: "},
 		{1, "inspect -filter w -filter none m.mag", `m.mag: -filter: no tensor matches "none"` + "\n"},
 		{1, "inspect -filter *lables m.mag", `m.mag: -filter: no tensor matches "*lables"; did you mean labels?` + "\n"},
 
-		{2, "verify", "needs at least one FILE"},
 		{2, "verify -trust '' m.mag", "-trust: the key is empty"},
 		{2, "verify -trust m.mag m.mag", "PUBLIC KEY"},
 		{2, "verify -trust absent.pem m.mag", "absent.pem"},
-		{1, "verify -trust ed.pub m.mag", "signature"},
-		{1, "verify data.mag", "mag: data.mag: "},
 		{2, "verify -signature model.sig model", "-trust"},
 		{2, "verify -signature model.sig -trust ec.pub model model", "one FILE or DIR"},
 		{2, "verify -signature model.sig -trust ec.pub -ignore ../x model", "is not below"},
 		{2, "verify -signature model.sig -trust ed.pub model", "P-256"},
 		{1, "verify -signature m.mag -trust ec.pub model", "m.mag: corrupt"},
-		{1, "verify -signature nothing -trust ec.pub model", "nothing"},
 		{1, "verify -signature model.sig -trust ec.pub nothing", "nothing"},
 
 		{2, "cat m.mag", "cat takes one FILE and one TENSOR"},
 		{2, "cat -as xml m.mag w", `unknown form "xml"`},
 		{2, "cat -slice 0,,1 m.mag w", `as in 0:2,:,-1: ""`},
-		{2, "cat -slice ::2 m.mag w", `: "::2"`},
-		{2, "cat -slice a:b m.mag w", `: "a:b"`},
 		{2, "cat -slice 99999999999999999999 m.mag w", `: "99999999999999999999"`},
 		{1, "cat -slice 0,0,0,0 m.mag w", `m.mag: tensor "w": invalid shape: a slice of 4 axes of a tensor that has 2`},
 		{1, "cat -slice 2 m.mag w", `axis 0 has 2 elements, and the range is not within`},
-		{1, "cat -slice -3 m.mag w", `axis 0 has 2`},
-		{1, "cat -slice 9223372036854775807 m.mag w", `axis 0 has 2`},
 		{1, "cat -slice :,2:1 m.mag w", `axis 1 has 2`},
 		{1, "cat m.mag absent", `mag: m.mag: tensor "absent": not found`},
 		{1, "cat locked.mle w", "(-key gives it)"},
 
 		{2, "diff m.mag", "diff takes two files"},
-		{2, "diff m.mag m.mag m.mag", "diff takes two files"},
 		{2, "diff -tolerance -1 m.mag m.mag", "-tolerance takes a number that is not negative"},
-		{2, "diff -tolerance nan m.mag m.mag", "-tolerance takes a number that is not negative"},
 		{1, "diff m.mag absent.mag", "absent.mag"},
 
-		{2, "convert", "IN is missing; usage: weightmap convert "},
 		{2, "convert m.mag", "OUT is missing; usage: weightmap convert "},
 		{2, "convert m.mag o.mag o.mag", "convert takes IN and OUT; usage: weightmap convert "},
-		{2, "convert -o o.mag m.mag o.mag", "convert takes IN and OUT; usage: weightmap convert "},
 		{2, "convert -to magg m.mag o.mag", `, wia, not "magg"; did you mean mag?; usage: `},
 		{2, "convert m.mag o.zip", "-to names one of "},
 		{2, "convert -dtype float16 -quantize int8 m.mag o.mag", "exclude each other"},
@@ -129,17 +103,12 @@ func TestRefusals(t *testing.T) {
 		{2, "convert -sign ed.pem m.safetensors o.wia", "-sign: WIA files are signed with RSA or ECDSA on P-256, not with Ed25519\n"},
 		{2, "convert -sign ec.pem m.safetensors o.mle", "-sign: MLE files are signed with Ed25519, not with an ECDSA key\n"},
 		{2, "convert -sign m.mag m.safetensors o.mle", "m.mag"},
-		{1, "convert -sign p384.pem m.safetensors o.wia", "an ECDSA key must be on P-256\n"},
-		{1, "convert absent.mag o.mag", "absent.mag"},
 		{1, "convert -only w -only zzz* m.mag o.mag", `m.mag: -only: no tensor matches "zzz*"` + "\ntry: weightmap inspect m.mag\n"},
-		{1, "convert -only '' m.mag o.mag", `m.mag: -only: no tensor matches ""`},
 		{1, "convert -skip zzz* m.mag o.mag", `m.mag: -skip: no tensor matches "zzz*"`},
 		{1, "convert -only w -skip w m.mag o.mag", `m.mag: -skip: no tensor is left`},
 		{1, "convert -skip w -rename w=x m.mag o.mag", `m.mag: -rename: no tensor that is taken matches "w"`},
-		{1, "convert -only * empty.safetensors o.mag", `empty.safetensors: -only: no tensor matches "*"`},
 		{2, "merge -max-shard 4 m.safetensors o.safetensors", "-max-shard"},
 
-		{2, "set", "IN is missing; usage: weightmap set "},
 		{2, "set m.mag o.mag", "nothing to set or delete"},
 		{2, "set m.mag o.mag epoch", `"epoch" is not KEY=VALUE`},
 		{2, "set m.mag o.mle epoch=8", "o.mle: the model stays mag, and that is the ending of mle; convert changes formats\n"},
@@ -158,16 +127,11 @@ func TestRefusals(t *testing.T) {
 		{2, "sign -signature s.sig model", "-with KEY.pem"},
 		{1, "sign -signature s.sig -with ed.pem model", "keygen -type ecdsa"},
 		{1, "sign -signature m.mag -with ec.pem model", "not replaced"},
-		{1, "sign -with ed.pem absent.mle", "absent.mle"},
-		{1, "sign -with ec.pem m.mle", "MLE files are signed with Ed25519, not with an ECDSA key\n"},
-		{1, "sign -with ed.pem net.wia", "WIA files are signed with RSA or ECDSA on P-256, not with Ed25519\n"},
 		{1, "sign -with ed.pem m.mag", "m.mag: unsupported: mag has no signatures, mle and wia have\n"},
 		{1, "sign -with ed.pem bad.mle", "checksum mismatch"},
 		{1, "sign -with ed.pem locked.mle", "an encrypted file can only be signed when it is written"},
 		{1, "sign -with ec.pem locked.wia", "(-key gives it)\n"},
-		{2, "keygen", "keygen takes KEY.pem and PUB.pem; usage: weightmap keygen "},
 		{2, "keygen -type dsa a b", `unknown type "dsa"`},
-		{2, "bench", "bench takes one FILE"},
 		{2, "bench -", "bench takes a file, not standard input; usage: weightmap bench "},
 		{2, "bench -rounds 0 m.mag", "-rounds 0: at least 1"},
 		{1, "bench locked.mle", "(-key gives it)"},
@@ -189,12 +153,11 @@ func TestRefusals(t *testing.T) {
 
 // TestSeveral: one bad file does not hide the others.
 func TestSeveral(t *testing.T) {
-	t.Chdir(t.TempDir())
-	workshop(t)
-	out, errs := tool(t, 1, "inspect", "m.mag", "header.mag", "data.mag")
-	contains(t, out, "m.mag: mag", "\n\ndata.mag: mag")
-	contains(t, errs, "mag: header.mag")
-	out, errs = tool(t, 1, "verify", "header.mag", "m.mag")
-	contains(t, out, "m.mag: ok")
-	contains(t, errs, "mag: header.mag")
+	good := model(t, "mag", "m.mag")
+	bad := damaged(t, good, 8)
+	for _, command := range []string{"inspect", "verify"} {
+		out, errs := tool(t, 1, command, bad, good)
+		contains(t, out, good+": ")
+		contains(t, errs, "mag: "+bad)
+	}
 }
