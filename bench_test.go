@@ -18,10 +18,7 @@ import (
 	"github.com/weightmap/weightmap/internal/floor"
 )
 
-var (
-	strict = flag.Bool("strict", false, "fail a verdict that is missed, even where it depends on the machine")
-	large  = flag.Bool("large", false, "measure BERT-Base and GPT-2 too: 5 GB on disk")
-)
+var strict = flag.Bool("strict", false, "fail a verdict that is missed, even where it depends on the machine")
 
 func TestMain(m *testing.M) { os.Exit(bench.Main(m)) }
 
@@ -101,8 +98,8 @@ func BenchmarkVerdicts(b *testing.B) { bench.Verdicts(b, *strict) }
 // BenchmarkTargets measures the targets in the specifications of MOBI and MLE, and prints each figure
 // next to its target:
 //
-//	go test -run '^$' -bench Targets . [-large]
+//	go test -run '^$' -bench Targets .
 //
 // A missed target fails. Times are medians of at least 15 rounds, and each benchmark reports its time
 // relative to the floor as "x-floor".
-func BenchmarkTargets(b *testing.B) { bench.Targets(b, *large) }
+func BenchmarkTargets(b *testing.B) { bench.Targets(b) }

@@ -76,7 +76,7 @@ func TestConformance(t *testing.T) {
 	t.Run("version 1", func(t *testing.T) {
 		formattest.Run(t, formattest.Config{
 			Codec:    codec,
-			Trailing: true, ZeroCopy: true,
+			Trailing: true, ZeroCopy: true, MaxAllocs: 16,
 			Files: foreignFiles(),
 			Samples: []formattest.Sample{
 				{Name: "small", Plan: small, Structural: everything},
@@ -95,7 +95,7 @@ func TestConformance(t *testing.T) {
 		const noSums = "snapshots have no sums of data"
 		formattest.Run(t, formattest.Config{
 			Codec:    codec,
-			Reorders: true, ZeroCopy: true,
+			Reorders: true, ZeroCopy: true, MaxAllocs: 16,
 			Exempt: map[string]string{"CoveredData": noSums, "CheckTouch": noSums},
 			Samples: []formattest.Sample{
 				{Name: "several", Plan: snap, Codec: (&WriteOptions{Snapshot: true}).codec(), Structural: structural},

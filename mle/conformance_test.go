@@ -106,7 +106,7 @@ func files() []formattest.File {
 }
 
 func config() formattest.Config {
-	return formattest.Config{Codec: codec, Samples: samples(), Files: files(), Neutral: withoutNames, ZeroCopy: true, Align: 64, Scale: scale}
+	return formattest.Config{Codec: codec, Samples: samples(), Files: files(), Neutral: withoutNames, ZeroCopy: true, Align: 64, Scale: scale, MaxAllocs: 36}
 }
 
 func scale(n int, elems int64) *format.Plan {

@@ -43,6 +43,7 @@ func conformance() formattest.Config {
 		},
 		NamesFromPath: true,
 		ZeroCopy:      true,
+		MaxAllocs:     16,
 		Align:         headerSize,
 		Scale: func(_ int, elems int64) *format.Plan {
 			return samplePlan(tensor.Float32, tensor.Shape{elems})

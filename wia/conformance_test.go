@@ -50,7 +50,7 @@ func foreign() []formattest.File {
 func TestConformance(t *testing.T) {
 	full, plan := samplePlan(t), tinyPlan()
 	formattest.Run(t, formattest.Config{
-		Codec: wiaCodec, ZeroCopy: true, Align: alignment, Files: foreign(),
+		Codec: wiaCodec, ZeroCopy: true, Align: alignment, Files: foreign(), MaxAllocs: 40,
 		Samples: []formattest.Sample{
 			{Name: "full", Plan: full},
 			{Name: "plain", Plan: plan, Structural: covered},

@@ -3,7 +3,6 @@ package bench
 import (
 	"bytes"
 	"errors"
-	"os"
 	"path/filepath"
 	"strconv"
 	"sync"
@@ -143,16 +142,6 @@ func File(b *testing.B, name string, m Model) Written {
 	}
 	must(b, f.err)
 	return f
-}
-
-// once returns the path of a file in temp, which write writes at the first call.
-func once(b *testing.B, name string, write func(path string) error) string {
-	b.Helper()
-	path := filepath.Join(temp, name)
-	if _, err := os.Stat(path); err != nil {
-		must(b, write(path))
-	}
-	return path
 }
 
 // Each runs f for every format and model.

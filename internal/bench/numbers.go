@@ -13,16 +13,16 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Blocks describes a type of quantized blocks in GGUF files.
-type Blocks struct {
-	Name         string
-	Elems, Bytes int64 // per block
-	Exponents    []int // offsets in a block of the exponents of its scales
-	Limit        float64
+// blocks describes a type of quantized blocks in GGUF files.
+type blocks struct {
+	name         string
+	elems, bytes int64 // per block
+	exponents    []int // offsets in a block of the exponents of its scales
+	limit        float64
 }
 
-// BlockTypes are the measured types, each with its limit relative to copying the float32 output.
-var BlockTypes = []Blocks{
+// blockTypes are the measured types, each with its limit relative to copying the float32 output.
+var blockTypes = []blocks{
 	{"Q4_0", 32, 18, []int{1}, 2.0},
 	{"Q4_1", 32, 20, []int{1, 3}, 2.6},
 	{"Q5_0", 32, 22, []int{1}, 2.2},
@@ -50,21 +50,21 @@ var BlockTypes = []Blocks{
 	{"NVFP4", 64, 36, []int{0, 1, 2, 3}, 8},
 }
 
-// Encoded returns n random blocks with realistic scales.
-func (t *Blocks) Encoded(n int) []byte {
-	b := noise(n * int(t.Bytes))
-	for block := b; len(block) > 0; block = block[t.Bytes:] {
-		for _, at := range t.Exponents {
+// encoded returns n random blocks with realistic scales.
+func (t *blocks) encoded(n int) []byte {
+	b := noise(n * int(t.bytes))
+	for block := b; len(block) > 0; block = block[t.bytes:] {
+		for _, at := range t.exponents {
 			block[at] = 0x20 | block[at]&7
 		}
 	}
 	return b
 }
 
-// View returns blocks as a tensor that one processor decodes.
-func (t *Blocks) View(b []byte) (tensor.View, error) {
-	e := &tensor.Encoding{Name: t.Name, BlockElems: t.Elems, BlockBytes: t.Bytes}
-	elems := int64(len(b)) / t.Bytes * t.Elems
+// view returns blocks as a tensor that one processor decodes.
+func (t *blocks) view(b []byte) (tensor.View, error) {
+	e := &tensor.Encoding{Name: t.name, BlockElems: t.elems, BlockBytes: t.bytes}
+	elems := int64(len(b)) / t.bytes * t.elems
 	p := &format.Plan{Tensors: []tensor.Info{{Name: "t", Encoding: e, Shape: tensor.Shape{elems}, Size: int64(len(b))}}}
 	var file bytes.Buffer
 	w, err := gguf.NewWriter(&file, p, nil)
@@ -113,9 +113,9 @@ func (t *table) decode() {
 			return decoding(b, v)
 		})
 	}
-	for _, blocks := range BlockTypes {
-		t.most("decode/"+blocks.Name, blocks.Limit, func(b *testing.B) float64 {
-			v, err := blocks.View(blocks.Encoded(numberElems / int(blocks.Elems)))
+	for _, c := range blockTypes {
+		t.most("decode/"+c.name, c.limit, func(b *testing.B) float64 {
+			v, err := c.view(c.encoded(numberElems / int(c.elems)))
 			must(b, err)
 			return decoding(b, v)
 		})

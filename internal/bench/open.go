@@ -3,7 +3,6 @@ package bench
 import (
 	"cmp"
 	"fmt"
-	"math"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -12,7 +11,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/floor"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // Mapping returns a function that maps files one by one.
@@ -90,9 +88,8 @@ func crowded(name string, m Model) measure {
 }
 
 func inspecting(b *testing.B) float64 {
-	tool := once(b, "weightmap", func(path string) error {
-		return exec.Command("go", "build", "-o", path, "github.com/weightmap/weightmap/examples/weightmap").Run()
-	})
+	tool := filepath.Join(b.TempDir(), "weightmap")
+	must(b, exec.Command("go", "build", "-o", tool, "github.com/weightmap/weightmap/examples/weightmap").Run())
 	process := func(args ...string) func() error {
 		return func() error { return exec.Command(tool, args...).Run() }
 	}
@@ -100,7 +97,7 @@ func inspecting(b *testing.B) float64 {
 }
 
 // cold measures opening a file that is not in the page cache and has headers between the data,
-// relative to reading those headers one by one; and counts the reads of a file with many small entries.
+// relative to reading those headers one by one.
 func (t *table) cold() {
 	for _, name := range []string{"npz", "onnx", "wia", "mobi"} {
 		t.most("cold/"+name+"/100MB", 0.4, func(b *testing.B) float64 {
@@ -114,15 +111,6 @@ func (t *table) cold() {
 			return floor.PairsOf(b, floor.Then(floor.Timed(Opening(path)), evict), floor.Then(floor.Timed(read), evict)).Ratio
 		})
 	}
-	t.count("reads/npz/10000", 100, "reads", func(b *testing.B) float64 {
-		data, err := os.ReadFile(File(b, "npz", many).Path)
-		must(b, err)
-		r := &countedReads{data: data}
-		m, err := format.OpenReaderAt(r, int64(len(data)), nil)
-		must(b, err)
-		m.Close()
-		return float64(r.n)
-	})
 }
 
 // headBytes is the approximate size of a tensor's header.
@@ -155,50 +143,4 @@ func readEach(path string, heads []int64) error {
 		}
 	}
 	return nil
-}
-
-// countedReads counts the reads of data.
-type countedReads struct {
-	data []byte
-	n    int
-}
-
-func (r *countedReads) ReadAt(p []byte, off int64) (int, error) {
-	r.n++
-	return copy(p, r.data[off:]), nil
-}
-
-// firstFloat measures opening a file of 1 GB, reading one element and closing it, relative to
-// a file of 1 MB. MOBI is opened with format.CheckStructure, since by default opening validates a
-// checksum of the whole file.
-func (t *table) firstFloat() {
-	big, little := uniform("big", 1, tensor.Float32, 1<<28), uniform("little", 1, tensor.Float32, 1<<18)
-	for _, name := range format.Writable() {
-		t.most("first-float/"+name, 1.5, func(b *testing.B) float64 {
-			o := &format.Options{}
-			if name == "mobi" {
-				o.Check = format.CheckStructure
-			}
-			return floor.Pairs(b, firstFloat(b, name, big, o), firstFloat(b, name, little, o))
-		})
-	}
-}
-
-// firstFloat writes a model of one tensor and returns a function that reads its first element.
-func firstFloat(b *testing.B, name string, m Model, o *format.Options) func() error {
-	path := filepath.Join(b.TempDir(), m.Name)
-	_, err := Write(name, path, m, noSync)
-	must(b, err)
-	return func() error {
-		f, err := format.Open(path, o)
-		if err != nil {
-			return err
-		}
-		defer f.Close()
-		x, err := tensor.As[float32](f.At(0))
-		if err == nil && math.IsNaN(float64(x[0])) {
-			err = fmt.Errorf("%v is no weight", x[0])
-		}
-		return err
-	}
 }

@@ -1,41 +1,123 @@
 package bench
 
 import (
+	"fmt"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/internal/floor"
+	"github.com/weightmap/weightmap/internal/testmodel"
+	"github.com/weightmap/weightmap/mle"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // target is a figure in a specification, of a file.
 type target struct {
-	what    string // "size" is in megabytes, all others in milliseconds
+	what    string
 	limit   float64
-	excuse  string
+	unit    string
 	measure func(b *testing.B, path string) float64
 }
 
 // targets measures targets of a file, which is written once.
-func (t *table) targets(name string, write func(path string) error, all ...target) {
+func (t *table) targets(name string, write func(b *testing.B, path string) error, all ...target) {
 	for _, x := range all {
-		f := figure{limit: x.limit, unit: "ms", excuse: x.excuse}
-		if x.what == "size" {
-			f.unit = "MB"
-		}
-		t.add(name+"/"+x.what, f, func(b *testing.B) float64 { return x.measure(b, once(b, strings.ReplaceAll(name, "/", "-"), write)) })
+		t.add(name+"/"+x.what, "at most", x.limit, x.unit, func(b *testing.B) float64 {
+			path := filepath.Join(temp, strings.ReplaceAll(name, "/", "-"))
+			if _, err := os.Stat(path); err != nil {
+				must(b, write(b, path))
+			}
+			return x.measure(b, path)
+		})
 	}
 }
 
-// opened returns the milliseconds of opening and closing a file.
-func opened(b *testing.B, path string) float64 {
-	return ms(floor.PairsOf(b, floor.Timed(Opening(path)), floor.Timed(Mapping(path))).Op)
+// mobi measures MOBI's targets for its two networks, quantized. Opening parses the header; a load opens
+// the file, verifies both checksums and reads every weight.
+func (t *table) mobi() {
+	for _, n := range []struct {
+		Model
+		load, size float64
+	}{
+		{modelOf("mnist", testmodel.MNIST), 50, 2},
+		{modelOf("cifar", testmodel.CIFAR), 100, 5},
+	} {
+		for _, d := range []tensor.DType{tensor.Int8, tensor.Int16} {
+			for _, compression := range []string{"", "gzip"} {
+				o := &convert.Options{To: "mobi", Lossy: true, Quantize: convert.Quantized(tensor.QuantizeOptions{DType: d, PerChannel: true}),
+					QuantizeOnly: func(tensor.Info) bool { return true }}
+				o.NoSync, o.Storage.Compression = true, compression
+				t.targets(fmt.Sprintf("mobi/%s/%v/%s", n.Name, d, compression), func(b *testing.B, path string) error {
+					_, err := convert.File(File(b, "safetensors", n.Model).Path, path, o)
+					return err
+				}, target{"header", 1, "ms", opened}, target{"load", n.load, "ms", loaded}, target{"size", n.size, "MB", megabytes})
+			}
+		}
+	}
 }
 
-// loaded returns the milliseconds of opening a file, reading every byte of its weights and, if the
-// format checks on access, verifying their checksums.
+// mle measures the targets of MLE's tables of loading times and sizes, for ResNet-50. The header is parsed
+// from memory. A load opens the file by path and reads all weights; verify is the time that checking all
+// checksums adds to a load. Sizes are rounded to whole megabytes of 1,048,576 bytes. At level 1, Zstandard
+// finds nothing to compress in weights as training leaves them, whose mantissas are random: the
+// specification's 32 MB take quantized or sparse ones.
+func (t *table) mle() {
+	size := func(b *testing.B, path string) float64 { return megabytes(b, path) * 1e6 / (1 << 20) }
+	for _, c := range []struct {
+		kind    string
+		o       mle.WriteOptions
+		targets []target
+	}{
+		{"v1", mle.WriteOptions{Version: 1}, []target{{"open", 5, "ms", opened}, {"parse", 1, "ms", parsed}, {"load", 50, "ms", loaded}}},
+		{"v2", mle.WriteOptions{}, []target{{"open", 5, "ms", opened}, {"parse", 1, "ms", parsed}, {"load", 50, "ms", loaded}, {"verify", 10, "ms", verified}}},
+		{"v2-zstd-1", mle.WriteOptions{Compression: mle.MethodZstd, Level: 1, Chunked: true}, []target{
+			{"open", 8, "ms", opened}, {"parse", 2, "ms", parsed}, {"load", 85, "ms", loaded}, {"verify", 15, "ms", verified}}},
+		{"v2-int8", mle.WriteOptions{Compression: mle.MethodInt8}, []target{{"size", 25.5, "MB", size}}},
+	} {
+		t.targets("mle/resnet50/"+c.kind, func(_ *testing.B, path string) error {
+			p, data := modelOf("", testmodel.ResNet50).Plan()
+			c.o.NoSync = true
+			w, err := mle.Create(path, p, &c.o)
+			return feed(w, err, p, data)
+		}, c.targets...)
+	}
+}
+
+// milliseconds measures op, next to a floor.
+func milliseconds(b *testing.B, op, least func() error) float64 {
+	return floor.PairsOf(b, floor.Timed(op), floor.Timed(least)).Op.Seconds() * 1e3
+}
+
+// opened measures opening and closing a file.
+func opened(b *testing.B, path string) float64 { return milliseconds(b, Opening(path), Mapping(path)) }
+
+// loaded measures opening a file, reading every byte of its weights and, if the format checks on access,
+// verifying their checksums.
 func loaded(b *testing.B, path string) float64 {
-	return ms(floor.PairsOf(b, floor.Timed(Loading(path, nil)), floor.Timed(func() error { return floor.Load(path) })).Op)
+	return milliseconds(b, Loading(path, nil), func() error { return floor.Load(path) })
+}
+
+// parsed measures parsing a file in memory.
+func parsed(b *testing.B, path string) float64 {
+	data, err := os.ReadFile(path)
+	must(b, err)
+	return milliseconds(b, func() error {
+		f, err := format.OpenBytes(data, nil)
+		if err != nil {
+			return err
+		}
+		return f.Close()
+	}, Mapping(path))
+}
+
+// verified measures what checking every checksum on first access adds to a load.
+func verified(b *testing.B, path string) float64 {
+	r := floor.PairsOf(b, floor.Timed(Loading(path, &format.Options{Check: format.CheckTouch})), floor.Timed(Loading(path, nil)))
+	return max(0, (r.Op-r.Floor).Seconds()*1e3)
 }
 
 // megabytes returns the size of a file in 10^6 bytes.

@@ -3,20 +3,33 @@ package bench
 import (
 	"errors"
 	"fmt"
+	"runtime"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/live"
 	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// use measures looking up tensors and holding them.
+// use measures looking up tensors, holding them and the current model of a live.Handle, and the memory that
+// a directory of files and a model take.
 func (t *table) use() {
 	t.most("lookup/10000", 1.5, againstMap)
 	t.least("use/2goroutines", 1.7, usedTwice)
+	t.most("acquire", 3, acquired)
+	t.least("acquire/2goroutines", 1.7, func(b *testing.B) float64 { return twice(b, acquiring(b)) })
+	for _, m := range Models[1:] {
+		t.count("allocations/tsr/directory/"+m.Name+"/each-file", 4, "allocs", func(b *testing.B) float64 {
+			few, more := File(b, "tsr", small), File(b, "tsr", m)
+			return (allocated(b, more) - allocated(b, few)) / float64(len(more.Paths)-len(few.Paths))
+		})
+	}
+	t.count("held/mag/10000", 160, "B/tensor", held)
 }
 
 // againstMap measures lookups of 10,000 long names in random order in a model, relative to a map. The
@@ -85,4 +98,57 @@ func together(fs ...func() error) floor.Round {
 		group.Wait()
 		return time.Since(start) / time.Duration(len(fs)), errors.Join(errs...)
 	}
+}
+
+// acquiring returns a function that acquires and releases a model.
+func acquiring(b *testing.B) func() error {
+	h, err := live.Open(File(b, "mag", small).Path, nil)
+	must(b, err)
+	b.Cleanup(func() { h.Close() })
+	return func() error {
+		for range often {
+			l, err := h.Acquire()
+			if err != nil {
+				return err
+			}
+			l.Release()
+		}
+		return nil
+	}
+}
+
+// acquired measures Acquire and Release, relative to two additions to an uncontended counter.
+func acquired(b *testing.B) float64 {
+	var n atomic.Int64
+	return floor.Pairs(b, acquiring(b), func() error {
+		for range often {
+			n.Add(1)
+			n.Add(-1)
+		}
+		return nil
+	})
+}
+
+// allocated returns the number of allocations of opening and closing a file.
+func allocated(b *testing.B, f Written) float64 {
+	return testing.AllocsPerRun(10, func() { must(b, Opening(f.Path)()) })
+}
+
+// held returns the bytes of memory per tensor of an open model, after garbage collection.
+func held(b *testing.B) float64 {
+	inUse := func() int64 {
+		for range 3 { // objects in a sync.Pool survive two
+			runtime.GC()
+		}
+		var s runtime.MemStats
+		runtime.ReadMemStats(&s)
+		return int64(s.HeapAlloc)
+	}
+	path := File(b, "mag", many).Path
+	before := inUse()
+	m := Open(b, path)
+	n := inUse() - before
+	for b.Loop() { // otherwise this runs again, in memory that is free but not returned
+	}
+	return float64(n) / float64(m.Len())
 }

@@ -58,7 +58,7 @@
 //
 // A goroutine that accesses a mapped page which is not in memory occupies its processor while the disk
 // reads. So bulk reads populate pages first with a system call, during which the scheduler runs other
-// goroutines: see [Region.Populate] and the benchmark lateness.
+// goroutines: see [Region.Populate].
 //
 // # How files are parsed
 //

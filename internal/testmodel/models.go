@@ -106,3 +106,41 @@ func Many() []Tensor {
 	}
 	return b.tensors
 }
+
+// ResNet50 returns the state of torchvision.models.resnet50: 25,557,032 parameters and 53,120
+// statistics of batch normalization, 98 MB (of 1,048,576 bytes). It omits the 53 int64 counters
+// num_batches_tracked.
+//
+// Source: torchvision/models/resnet.py, ResNet(Bottleneck, [3, 4, 6, 3]), with the
+// stride in the 3x3 convolution; figure and table 1 of arXiv:1512.03385 have the
+// same shapes.
+func ResNet50() []Tensor {
+	b := builder{seed: 50}
+	b.add(weight, "conv1.weight", 64, 3, 7, 7)
+	b.norm("bn1", 64)
+	in := int64(64)
+	for stage, s := range []struct {
+		blocks int
+		width  int64
+	}{{3, 64}, {4, 128}, {6, 256}, {3, 512}} {
+		for i := range s.blocks {
+			b.bottleneck(fmt.Sprintf("layer%d.%d.", stage+1, i), in, s.width, i == 0)
+			in = 4 * s.width
+		}
+	}
+	b.layer("fc", 1000, 2048)
+	return b.tensors
+}
+
+// bottleneck adds three convolutions without bias, their normalizations, and the projection in a
+// stage's first block.
+func (b *builder) bottleneck(p string, in, width int64, first bool) {
+	for i, c := range [][]int64{{width, in, 1, 1}, {width, width, 3, 3}, {4 * width, width, 1, 1}} {
+		b.add(weight, fmt.Sprintf("%sconv%d.weight", p, i+1), c...)
+		b.norm(fmt.Sprintf("%sbn%d", p, i+1), c[0])
+	}
+	if first {
+		b.add(weight, p+"downsample.0.weight", 4*width, in, 1, 1)
+		b.norm(p+"downsample.1", 4*width)
+	}
+}

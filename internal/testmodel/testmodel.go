@@ -32,7 +32,6 @@ const (
 	bias                 // around 0, small
 	gain                 // around 1
 	variance             // around 1, positive
-	mask                 // 1 on and below the diagonal of the last two dims, 0 above
 )
 
 // Len returns the number of elements.
@@ -49,13 +48,6 @@ func (t Tensor) Info() tensor.Info {
 	return tensor.Info{Name: t.Name, DType: tensor.Float32, Shape: t.Shape, Size: int64(4 * t.Len())}
 }
 
-// Data generates the values in row-major order.
-func (t Tensor) Data() []float32 {
-	data := make([]float32, t.Len())
-	t.Fill(data)
-	return data
-}
-
 // Bytes generates the values in little-endian byte order.
 func (t Tensor) Bytes() []byte {
 	b := make([]byte, 0, 4*t.Len())
@@ -65,33 +57,26 @@ func (t Tensor) Bytes() []byte {
 	return b
 }
 
-// Fill generates the values into dst, which must have length Len.
-func (t Tensor) Fill(dst []float32) {
+// Data generates the values in row-major order.
+func (t Tensor) Data() []float32 {
 	r := rand.New(rand.NewPCG(t.seed, t.id))
-	switch t.kind {
-	case weight:
-		t.fillWeight(dst, r)
-	case bias:
-		for i := range dst {
-			dst[i] = float32(r.NormFloat64() * 0.05)
-		}
-	case gain:
-		for i := range dst {
-			dst[i] = 1 + float32(r.NormFloat64()*0.1)
-		}
-	case variance:
-		for i := range dst {
-			dst[i] = float32(math.Exp(r.NormFloat64() * 0.3))
-		}
-	case mask:
-		n := int(t.Shape[len(t.Shape)-1])
-		for i := range dst {
-			dst[i] = 0
-			if i%n <= i/n {
-				dst[i] = 1
-			}
+	data := make([]float32, t.Len())
+	if t.kind == weight {
+		t.fillWeight(data, r)
+		return data
+	}
+	for i := range data {
+		x := r.NormFloat64()
+		switch t.kind {
+		case bias:
+			data[i] = float32(x * 0.05)
+		case gain:
+			data[i] = 1 + float32(x*0.1)
+		case variance:
+			data[i] = float32(math.Exp(x * 0.3))
 		}
 	}
+	return data
 }
 
 func (t Tensor) fillWeight(dst []float32, r *rand.Rand) {

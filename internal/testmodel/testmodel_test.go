@@ -21,6 +21,7 @@ func TestSizes(t *testing.T) {
 		{"cifar", CIFAR(), size{40, 2_200_394}},
 		{"large", Large(), size{300, 24_976_800}},
 		{"many", Many(), size{10_000, 640_000}},
+		{"resnet50", ResNet50(), size{267, 25_557_032 + 53_120}}, // as its publishers state
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
