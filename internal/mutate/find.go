@@ -110,31 +110,26 @@ func findAll(all, chosen []target) (checks []*check, err error) {
 // refusals holds the names of functions that only make or record errors.
 type refusals map[string]bool
 
-// learn adds the functions and closures of a file whose returns are all new errors. It goes by names,
-// not types.
+// learn adds the functions of a file whose returns are all new errors, and the types of errors. It goes by
+// names, not types.
 func (r refusals) learn(s source) {
-	ast.Inspect(s.File, func(n ast.Node) bool {
-		switch n := n.(type) {
-		case *ast.FuncDecl:
-			if n.Recv != nil && n.Name.Name == "Error" {
-				r[receiver(n)] = true // an error type
-			} else if n.Name.Name != "Unwrap" {
-				r.consider(n.Name, n.Type, n.Body)
-			}
-		case *ast.AssignStmt:
-			name, named := n.Lhs[0].(*ast.Ident)
-			if f, ok := n.Rhs[0].(*ast.FuncLit); ok && named && len(n.Lhs) == 1 {
-				r.consider(name, f.Type, f.Body)
-			}
+	for _, d := range s.Decls {
+		f, ok := d.(*ast.FuncDecl)
+		if !ok || f.Body == nil || f.Type.Results == nil {
+			continue
 		}
-		return true
-	})
+		results := f.Type.Results.List
+		switch {
+		case f.Recv != nil && f.Name.Name == "Error":
+			r[receiver(f)] = true
+		case types.ExprString(results[len(results)-1].Type) == "error" && r.alwaysRefuses(f.Body):
+			r[f.Name.Name] = true
+		}
+	}
 }
 
-func (r refusals) consider(name *ast.Ident, t *ast.FuncType, body *ast.BlockStmt) {
-	if body == nil || t.Results == nil || types.ExprString(t.Results.List[len(t.Results.List)-1].Type) != "error" {
-		return
-	}
+// alwaysRefuses reports whether all returns of a function are new errors.
+func (r refusals) alwaysRefuses(body *ast.BlockStmt) bool {
 	returns, made := 0, 0
 	ast.Inspect(body, func(n ast.Node) bool {
 		if ret, ok := n.(*ast.ReturnStmt); ok {
@@ -146,9 +141,7 @@ func (r refusals) consider(name *ast.Ident, t *ast.FuncType, body *ast.BlockStmt
 		_, nested := n.(*ast.FuncLit)
 		return !nested
 	})
-	if returns > 0 && returns == made {
-		r[name.Name] = true
-	}
+	return returns > 0 && returns == made
 }
 
 // isMade reports whether an expression makes an error.
@@ -285,13 +278,8 @@ func receiver(f *ast.FuncDecl) string {
 
 // operands splits a condition at ||. Each operand is a check.
 func operands(e ast.Expr) []ast.Expr {
-	switch x := e.(type) {
-	case *ast.ParenExpr:
-		return operands(x.X)
-	case *ast.BinaryExpr:
-		if x.Op == token.LOR {
-			return append(operands(x.X), operands(x.Y)...)
-		}
+	if x, ok := e.(*ast.BinaryExpr); ok && x.Op == token.LOR {
+		return append(operands(x.X), operands(x.Y)...)
 	}
 	return []ast.Expr{e}
 }
@@ -307,18 +295,12 @@ func isPassedOn(e ast.Expr) bool {
 	return false
 }
 
-// isOrdering reports whether an operand compares sizes, or tests the overflow of a multiplication or
-// addition.
+// isOrdering reports whether an operand compares sizes.
 func isOrdering(e ast.Expr) bool {
 	is := false
 	ast.Inspect(e, func(n ast.Node) bool {
 		if b, ok := n.(*ast.BinaryExpr); ok {
-			switch b.Op {
-			case token.LSS, token.GTR, token.LEQ, token.GEQ:
-				is = true
-			}
-			name := nameOf(b.X)
-			is = is || name == "hi" || name == "carry"
+			is = is || slices.Contains([]token.Token{token.LSS, token.GTR, token.LEQ, token.GEQ}, b.Op)
 		}
 		return true
 	})

@@ -29,16 +29,16 @@ func TestToy(t *testing.T) {
 package               checks  caught   known unknown
 internal/mutate/testdata/toy       6       4       0       2   66.7 %
 all                        6       4       0       2   66.7 %
-internal/mutate/testdata/toy/toy.go:11: records: b[0] > 9: untripped
-internal/mutate/testdata/toy/toy.go:38: recordSize: b[at] > 100: survived
+internal/mutate/testdata/toy/toy.go:12: records: b[0] > 9: untripped
+internal/mutate/testdata/toy/toy.go:39: recordSize: b[at] > 100: survived
 `},
 		{"some is known", known, `
 package               checks  caught   known unknown
 internal/mutate/testdata/toy       6       4       1       1   66.7 %
 all                        6       4       1       1   66.7 %
-internal/mutate/testdata/toy/toy.go:11: records: b[0] > 9: untripped
-internal/mutate/testdata/toy/toy.go:23: records: b[at+1] == 0xff: caught, but listed in survivors.txt
-internal/mutate/testdata/toy/toy.go:38: recordSize: b[at] > 100: known: it is of no consequence
+internal/mutate/testdata/toy/toy.go:12: records: b[0] > 9: untripped
+internal/mutate/testdata/toy/toy.go:24: records: b[at+1] == 0xff: caught, but listed in survivors.txt
+internal/mutate/testdata/toy/toy.go:39: recordSize: b[at] > 100: known: it is of no consequence
 listed in survivors.txt, but there is no such check: internal/mutate/testdata/toy records b[0] > 7
 `},
 	} {

@@ -3,7 +3,6 @@ package main
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -27,9 +26,6 @@ type test struct {
 // with it.
 const patience = 10 * time.Second
 
-// quick is the limit for tests that run together.
-const quick = 300 * time.Millisecond
-
 // command returns a command that runs a test binary in the directory where go test would, with a limit
 // of 8 GB: without a check of a count, a file can request any amount of memory. Files that stopped
 // tests leave behind lie in the temporary directory.
@@ -41,12 +37,11 @@ func command(ctx context.Context, pkg, program string, args ...string) *exec.Cmd
 	return cmd
 }
 
-// passes runs tests of the program of t, with a time limit.
-func (t *test) passes(names []string, limit time.Duration, env string) error {
+// passes runs the test, with a time limit.
+func (t *test) passes(limit time.Duration, env string) error {
 	ctx, cancel := context.WithTimeout(context.Background(), limit+5*time.Second)
 	defer cancel()
-	run := "^(" + strings.Join(names, "|") + ")$"
-	cmd := command(ctx, t.pkg, t.program, "-test.failfast", "-test.run", run, "-test.timeout", limit.String())
+	cmd := command(ctx, t.pkg, t.program, "-test.failfast", "-test.run", "^"+t.name+"$", "-test.timeout", limit.String())
 	cmd.Env = append(cmd.Env, env)
 	if out, err := cmd.CombinedOutput(); err != nil {
 		return fmt.Errorf("%w\n%s", err, out)
@@ -61,7 +56,7 @@ func (t *test) trace(checks []*check) error {
 		return err
 	}
 	begin := time.Now()
-	if err := t.passes([]string{t.name}, 10*time.Minute, "WEIGHTMAP_MUTANT_TRACE="+list); err != nil {
+	if err := t.passes(10*time.Minute, "WEIGHTMAP_MUTANT_TRACE="+list); err != nil {
 		return fmt.Errorf("%s of %s fails with all checks in place: %w", t.name, t.pkg, err)
 	}
 	t.took = time.Since(begin)
@@ -92,25 +87,14 @@ const (
 	caught    verdict = "caught"
 )
 
-// try runs the tests that trip the check with the check disabled, the quick ones first and together.
+// try runs the tests that trip the check with the check disabled, the quick ones first.
 func (c *check) try() verdict {
 	if len(c.tests) == 0 {
 		return untripped
 	}
-	tests := slices.SortedFunc(slices.Values(c.tests), func(x, y *test) int { return cmp.Compare(x.took, y.took) })
-	for len(tests) > 0 {
-		first := tests[0]
-		var names []string
-		var took time.Duration
-		tests = slices.DeleteFunc(tests, func(t *test) bool {
-			together := t == first || t.program == first.program && t.took+took < quick
-			if together {
-				names, took = append(names, t.name), took+t.took
-			}
-			return together
-		})
-		err := first.passes(names, patience+10*took, fmt.Sprintf("WEIGHTMAP_MUTANT=%d", c.number))
-		if err != nil && !errors.Is(err, exec.ErrNotFound) {
+	slices.SortFunc(c.tests, func(x, y *test) int { return cmp.Compare(x.took, y.took) })
+	for _, t := range c.tests {
+		if t.passes(patience+10*t.took, fmt.Sprintf("WEIGHTMAP_MUTANT=%d", c.number)) != nil {
 			return caught
 		}
 	}

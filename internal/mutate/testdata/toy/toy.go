@@ -5,9 +5,10 @@ import "errors"
 
 var errBad = errors.New("bad")
 
+func fail() error { return errBad }
+
 // records reads a count and that many records, each preceded by its length.
 func records(b []byte) (n int, err error) {
-	fail := func() error { return errBad }
 	if len(b) == 0 || b[0] > 9 {
 		return 0, errBad
 	}
