@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/examples/internal/pytest"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -67,7 +68,7 @@ func TestH5py(t *testing.T) {
 		args = append(args, out)
 		want += fmt.Sprintf("%s %s %v %s\n", hex.EncodeToString([]byte(s.Name)), numpy[s.DType], s.Shape, hex.EncodeToString(s.Data))
 	}
-	got := pytest.Run(t, "h5py", `
+	got := testhost.Python(t, "h5py", `
 import h5py, sys
 for path in sys.argv[1:]:
     with h5py.File(path, "r") as f:

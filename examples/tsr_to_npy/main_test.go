@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/examples/internal/pytest"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -56,7 +57,7 @@ func TestNumPy(t *testing.T) {
 		args = append(args, out)
 		want += fmt.Sprintf("%s %v True %s\n", descr[s.DType], s.Shape, hex.EncodeToString(s.Data))
 	}
-	got := pytest.Run(t, "numpy", `
+	got := testhost.Python(t, "numpy", `
 import numpy, sys
 for path in sys.argv[1:]:
     a = numpy.load(path)

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // checked are files of networks that came from other formats.
@@ -36,18 +37,7 @@ for path in sys.argv[1:]:
 
 // TestCheckerAccepts lets ONNX's checker and strict shape inference look at networks that came
 // from other formats.
-func TestCheckerAccepts(t *testing.T) {
-	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(python, "-c", "import onnx").Run() != nil {
-			continue
-		}
-		if out, err := exec.Command(python, append([]string{"-c", checkScript}, checked(t)...)...).CombinedOutput(); err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		return
-	}
-	t.Skip("no python3 with the module onnx (Debian: python3-onnx)")
-}
+func TestCheckerAccepts(t *testing.T) { testhost.Python(t, "onnx", checkScript, checked(t)...) }
 
 const runScript = `
 const fs = require('fs'), ort = require(process.argv[1] + '/node_modules/onnxruntime-web');

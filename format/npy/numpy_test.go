@@ -3,7 +3,6 @@ package npy
 import (
 	"bytes"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -11,26 +10,14 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// numpy runs a script in a directory of its own, with a Python that has NumPy.
+// numpy runs a script with NumPy in a directory.
 func numpy(t *testing.T, dir, script string) string {
 	t.Helper()
-	for _, python := range []string{"/usr/bin/python3", "python3"} {
-		if exec.Command(python, "-c", "import numpy").Run() != nil {
-			continue
-		}
-		cmd := exec.Command(python, "-c", script)
-		cmd.Dir = dir
-		out, err := cmd.CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v\n%s", err, out)
-		}
-		return string(out)
-	}
-	t.Skip("no NumPy here: Debian has it as python3-numpy")
-	return ""
+	return testhost.Python(t, "numpy", "import os, sys; os.chdir(sys.argv[1])\n"+script, dir)
 }
 
 // TestReadNumPy reads what NumPy writes: every dtype, order and layout.

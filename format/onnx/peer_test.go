@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -15,23 +14,6 @@ import (
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-// python runs a script with Debian's python3-onnx. Without it the test is skipped.
-func python(t *testing.T, script string, args ...string) string {
-	t.Helper()
-	for _, name := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(name, "-c", "import onnx").Run() != nil {
-			continue
-		}
-		out, err := exec.Command(name, append([]string{"-c", script}, args...)...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		return string(out)
-	}
-	t.Skip("no python3 with the module onnx (Debian: python3-onnx)")
-	return ""
-}
 
 const checkScript = `
 import sys, os, onnx
@@ -112,7 +94,7 @@ Softmax [('axis', 0)]
 `
 	for name, o := range map[string]*WriteOptions{"inside": nil, "beside": {ExternalFrom: 8}} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(want, python(t, checkScript, written(t, peerPlan(), o))); diff != "" {
+			if diff := cmp.Diff(want, testhost.Python(t, "onnx", checkScript, written(t, peerPlan(), o))); diff != "" {
 				t.Error(diff)
 			}
 		})
@@ -145,7 +127,7 @@ func TestReadsPeer(t *testing.T) {
 	testhost.NeedTimes(t)
 	dir := t.TempDir()
 	paths := []string{filepath.Join(dir, "inside.onnx"), filepath.Join(dir, "beside.onnx")}
-	want := python(t, makeScript, paths...)
+	want := testhost.Python(t, "onnx", makeScript, paths...)
 	for _, path := range paths {
 		f, err := Open(path, nil)
 		if err != nil {
@@ -274,7 +256,7 @@ func TestPeerKept(t *testing.T) {
 		t.Skip("a thousand models")
 	}
 	in, out, edited := t.TempDir(), t.TempDir(), t.TempDir()
-	count := python(t, nodeModels, in)
+	count := testhost.Python(t, "onnx", nodeModels, in)
 	files, err := os.ReadDir(in)
 	if err != nil || len(files) < 20 {
 		t.Fatal(count, err)
@@ -291,7 +273,7 @@ func TestPeerKept(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	if diff := cmp.Diff("", python(t, compareModels, in, out, edited)); diff != "" {
+	if diff := cmp.Diff("", testhost.Python(t, "onnx", compareModels, in, out, edited)); diff != "" {
 		t.Error(diff)
 	}
 	t.Logf("%s models", strings.TrimSpace(count))

@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // written are bundles of ours: of each curve, of ranges, and with a certificate.
@@ -100,16 +101,6 @@ func TestOpenSSL(t *testing.T) {
 // TestSchemas: python3-jsonschema checks what we write against the schemas of the specification, written after
 // its text.
 func TestSchemas(t *testing.T) {
-	python := ""
-	for _, name := range []string{"/usr/bin/python3", "python3"} {
-		if exec.Command(name, "-c", "import jsonschema").Run() == nil {
-			python = name
-			break
-		}
-	}
-	if python == "" {
-		t.Skip("python3-jsonschema is not installed")
-	}
 	dir, want := t.TempDir(), map[string]bool{}
 	// A document is named after its schema.
 	add := func(schema, name string, text []byte, good bool) {
@@ -139,17 +130,16 @@ func TestSchemas(t *testing.T) {
 			add("statement", name, payload, name != "invalid-payload-wrong-predicate")
 		}
 	}
-	out, err := exec.Command(python, "-c", `import json, os, sys, jsonschema
+	out := testhost.Python(t, "jsonschema", `import json, os, sys, jsonschema
 schemas, said = json.load(open(sys.argv[1])), {}
 for schema in schemas.values():
     jsonschema.Draft202012Validator.check_schema(schema)
 for name in os.listdir(sys.argv[2]):
     document = json.load(open(os.path.join(sys.argv[2], name), encoding="utf-8"))
     said[name] = jsonschema.Draft202012Validator(schemas[name.split("-")[0]]).is_valid(document)
-json.dump(said, sys.stdout)`, "testdata/schemas.json", dir).Output()
-	must(t, err)
+json.dump(said, sys.stdout)`, "testdata/schemas.json", dir)
 	got := map[string]bool{}
-	must(t, json.Unmarshal(out, &got))
+	must(t, json.Unmarshal([]byte(out), &got))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}

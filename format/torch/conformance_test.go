@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -15,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -126,14 +126,8 @@ json.dump(index, open(out + '/index.json', 'w'))
 
 // TestPyTorch reads files that PyTorch wrote.
 func TestPyTorch(t *testing.T) {
-	const python = "/usr/bin/python3" // Debian's Python, which python3-torch installs for
-	if out, err := exec.Command(python, "-c", "import torch").CombinedOutput(); err != nil {
-		t.Skipf("no PyTorch here: %v %s", err, out)
-	}
 	dir := t.TempDir()
-	if out, err := exec.Command(python, "-c", script, dir).CombinedOutput(); err != nil {
-		t.Fatalf("%v: %s", err, out)
-	}
+	testhost.Python(t, "torch", script, dir)
 	b, err := os.ReadFile(filepath.Join(dir, "index.json"))
 	var index map[string]map[string]described
 	if err == nil {

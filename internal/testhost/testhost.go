@@ -2,8 +2,10 @@
 package testhost
 
 import (
+	"bytes"
 	"io/fs"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"runtime"
 	"slices"
@@ -170,4 +172,26 @@ func NeedChildren(t testing.TB) {
 	t.Helper()
 	skip(t, runtime.GOOS == "js" || runtime.GOOS == "wasip1" || runtime.GOOS == "ios", "there are no child processes here")
 	skip(t, emulated, "the emulator does not start programs of the emulated system")
+}
+
+// Python runs a script with a Python that has the module, and returns its output. Without one it skips
+// the test.
+func Python(t testing.TB, module, script string, args ...string) string {
+	t.Helper()
+	// /usr/bin/python3, for which Debian packages are installed, need not be the first in PATH.
+	for _, python := range []string{"python3", "/usr/bin/python3"} {
+		if exec.Command(python, "-c", "import "+module).Run() != nil {
+			continue
+		}
+		var warnings bytes.Buffer
+		cmd := exec.Command(python, append([]string{"-c", script}, args...)...)
+		cmd.Stderr = &warnings
+		out, err := cmd.Output()
+		if err != nil {
+			t.Fatalf("%v: %s%s", err, out, &warnings)
+		}
+		return string(out)
+	}
+	t.Skip("no python3 with the module " + module)
+	return ""
 }

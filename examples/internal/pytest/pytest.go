@@ -1,35 +1,14 @@
-// Package pytest runs Python in the tests of the converters, and makes the TSR files that they
-// convert.
+// Package pytest makes the TSR files that the tests of the converters convert.
 package pytest
 
 import (
 	"bytes"
-	"os/exec"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/tsr"
 )
-
-// Run runs a script with a Python that has the module, and returns its output. Without one it skips
-// the test.
-func Run(t *testing.T, module, script string, args ...string) string {
-	t.Helper()
-	// /usr/bin/python3, for which Debian packages are installed, need not be the first in PATH.
-	for _, python := range []string{"python3", "/usr/bin/python3"} {
-		if exec.Command(python, "-c", "import "+module).Run() != nil {
-			continue
-		}
-		out, err := exec.Command(python, append([]string{"-c", script}, args...)...).CombinedOutput()
-		if err != nil {
-			t.Fatalf("%v: %s", err, out)
-		}
-		return string(out)
-	}
-	t.Skip("no python3 with the module " + module)
-	return ""
-}
 
 // Sample is a tensor to convert.
 type Sample struct {
