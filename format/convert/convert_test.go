@@ -37,6 +37,15 @@ func floats(name string, shape tensor.Shape, values ...float32) one {
 	return one{tensor.Info{Name: name, DType: tensor.Float32, Shape: shape}, b}
 }
 
+// encoded is a vector of numbers in a dtype.
+func encoded[T float32 | float64](name string, d tensor.DType, values ...T) one {
+	o := one{tensor.Info{Name: name, DType: d, Shape: tensor.Shape{int64(len(values))}}, make([]byte, int64(len(values))*d.Size())}
+	if err := tensor.Encode(o.data, d, values); err != nil {
+		panic(err)
+	}
+	return o
+}
+
 // wave returns n values between -2 and 2, no two neighbors of which are alike.
 func wave(n int) []float32 {
 	list := make([]float32, n)
@@ -158,40 +167,22 @@ func read(t *testing.T, path string) []byte {
 // TestDType converts more elements than fit a piece, and to each type.
 func TestDType(t *testing.T) {
 	values := wave(1<<18 + 77)
-	big := floats("big", tensor.Shape{int64(len(values))}, values...)
 	double := make([]float64, 5)
 	for i := range double {
 		double[i] = 1 + math.Ldexp(1, -11) + math.Ldexp(float64(i), -40)
 	}
-	raw := make([]byte, 40)
-	if err := tensor.Encode(raw, tensor.Float64, double); err != nil {
-		t.Fatal(err)
-	}
-	labels := one{tensor.Info{Name: "labels", DType: tensor.Int64, Shape: tensor.Shape{1}}, []byte{9, 0, 0, 0, 0, 0, 0, 0}}
-	in := model(t, "safetensors", format.Plan{}, big, labels, one{tensor.Info{Name: "d", DType: tensor.Float64, Shape: tensor.Shape{5}}, raw})
+	labels := one{tensor.Info{Name: "labels", DType: tensor.Int64, Shape: tensor.Shape{1}}, le(8, 9)}
+	in := model(t, "safetensors", format.Plan{}, encoded("big", tensor.Float32, values...), labels, encoded("d", tensor.Float64, double...))
 	for _, d := range []tensor.DType{tensor.Float64, tensor.Float32, tensor.Float16, tensor.BFloat16} {
 		t.Run(d.String(), func(t *testing.T) {
 			m, report := converted(t, in, "safetensors", &convert.Options{DType: d, Verify: true})
 			if len(report.Losses)+len(report.Quantized) > 0 {
 				t.Errorf("report %+v", report)
 			}
-			want := make([]byte, int64(len(values))*d.Size())
-			if err := tensor.Encode(want, d, values); err != nil {
-				t.Fatal(err)
-			}
-			got := content(t, m, "big")
-			if got.info.DType != d || !bytes.Equal(got.data, want) {
-				t.Errorf("big: %v, other bytes", got.info.DType)
-			}
-			small := make([]byte, 5*d.Size())
-			if err := tensor.Encode(small, d, double); err != nil {
-				t.Fatal(err)
-			}
-			if d := diff(one{tensor.Info{Name: "d", DType: d, Shape: tensor.Shape{5}}, small}, content(t, m, "d")); d != "" {
-				t.Error(d)
-			}
-			if d := diff(labels, content(t, m, "labels")); d != "" {
-				t.Error(d)
+			for _, want := range []one{encoded("big", d, values...), encoded("d", d, double...), labels} {
+				if got := content(t, m, want.info.Name); !bytes.Equal(want.data, got.data) || diff(want.info, got.info) != "" {
+					t.Errorf("%v, want %v, or other bytes", got.info, want.info)
+				}
 			}
 		})
 	}
@@ -504,8 +495,8 @@ func TestReader(t *testing.T) {
 	values := wave(1<<18 + 1)
 	path := model(t, "mag", format.Plan{}, floats("w", tensor.Shape{int64(len(values))}, values...))
 	b := read(t, path)
-	r := &counting{r: bytes.NewReader(b)}
-	m, err := format.OpenReaderAt(r, int64(len(b)), nil)
+	most := 0
+	m, err := format.OpenReaderAt(watched{bytes.NewReader(b), func(n int) { most = max(most, n) }}, int64(len(b)), nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -515,32 +506,20 @@ func TestReader(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if r.most > 1<<20 {
-		t.Errorf("%d bytes were read at a time", r.most)
+	if most > 1<<20 {
+		t.Errorf("%d bytes were read at a time", most)
 	}
 }
 
-type counting struct {
-	r    io.ReaderAt
-	most int
-}
-
-func (c *counting) ReadAt(p []byte, off int64) (int, error) {
-	c.most = max(c.most, len(p))
-	return c.r.ReadAt(p, off)
-}
-
-// panicking is a reader that panics once it is told to.
-type panicking struct {
+// watched calls a function with the size of each read.
+type watched struct {
 	io.ReaderAt
-	now *bool
+	read func(n int)
 }
 
-func (p panicking) ReadAt(b []byte, off int64) (int, error) {
-	if *p.now {
-		panic("the reader")
-	}
-	return p.ReaderAt.ReadAt(b, off)
+func (w watched) ReadAt(p []byte, off int64) (int, error) {
+	w.read(len(p))
+	return w.ReaderAt.ReadAt(p, off)
 }
 
 // TestPanics: what a program's functions panic with reaches the caller, also where they are called
@@ -550,7 +529,12 @@ func TestPanics(t *testing.T) {
 	shape := tensor.Shape{int64(len(values))}
 	b := read(t, model(t, "safetensors", format.Plan{}, floats("a", shape, values...), floats("b", shape, values...)))
 	now := false
-	tests := []struct {
+	reader := watched{bytes.NewReader(b), func(int) {
+		if now {
+			panic("the reader")
+		}
+	}}
+	for _, tt := range []struct {
 		name string
 		o    convert.Options
 		want string
@@ -558,11 +542,10 @@ func TestPanics(t *testing.T) {
 		{"converting", convert.Options{DType: tensor.Float16}, "the reader"},
 		{"observing", convert.Options{To: "wia", Quantize: convert.Quantized(tensor.QuantizeOptions{})}, "the reader"},
 		{"progress", convert.Options{WriteOptions: format.WriteOptions{Progress: func(int64, int64, string) { panic("progress") }}}, "progress"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			now = false
-			m, err := format.OpenReaderAt(panicking{bytes.NewReader(b), &now}, int64(len(b)), nil)
+			m, err := format.OpenReaderAt(reader, int64(len(b)), nil)
 			if err != nil {
 				t.Fatal(err)
 			}

@@ -110,26 +110,12 @@ func TestScalars(t *testing.T) {
 	}
 }
 
-// doubles is floats with more digits.
-func doubles(name string, values ...float64) one {
-	var b []byte
-	for _, x := range values {
-		b = binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
-	}
-	return one{tensor.Info{Name: name, DType: tensor.Float64, Shape: tensor.Shape{int64(len(values))}}, b}
-}
-
 // TestOverflow: numbers that a narrower dtype makes infinite are counted one by one, in
 // any place, refused, and reported when they are accepted. Infinite ones stay what they were.
 func TestOverflow(t *testing.T) {
 	inf := math.Inf(1)
-	single := func(values ...float64) one {
-		var list []float32
-		for _, x := range values {
-			list = append(list, float32(x))
-		}
-		return floats("w", tensor.Shape{int64(len(list))}, list...)
-	}
+	single := func(values ...float64) one { return encoded("w", tensor.Float32, values...) }
+	doubles := func(values ...float64) one { return encoded("w", tensor.Float64, values...) }
 	for _, tt := range []struct {
 		name string
 		from one
@@ -144,9 +130,9 @@ func TestOverflow(t *testing.T) {
 		{"float16: in the second piece", single(append(make([]float64, 1<<18), 1, 1e6)...), tensor.Float16, 1},
 		{"bfloat16: what rounds up", single(math.MaxFloat32, 1, -math.MaxFloat32), tensor.BFloat16, 2},
 		{"bfloat16: largest", single(3.3895e38), tensor.BFloat16, 0},
-		{"float32: too large", doubles("w", 1e300, 1, -1e39), tensor.Float32, 2},
-		{"float32: infinite before", doubles("w", inf, 1, math.NaN()), tensor.Float32, 0},
-		{"float16 of float64", doubles("w", 1e300, 7e4, 6e4, inf), tensor.Float16, 2},
+		{"float32: too large", doubles(1e300, 1, -1e39), tensor.Float32, 2},
+		{"float32: infinite before", doubles(inf, 1, math.NaN()), tensor.Float32, 0},
+		{"float16 of float64", doubles(1e300, 7e4, 6e4, inf), tensor.Float16, 2},
 		{"float64: all fit", single(math.MaxFloat32), tensor.Float64, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -61,21 +61,6 @@ type value struct {
 	Data []float32 `json:"data"`
 }
 
-// run is a model with its inputs.
-type run struct {
-	Path   string           `json:"path"`
-	Inputs map[string]value `json:"inputs"`
-}
-
-// input returns the name of a network's input.
-func input(t *testing.T, path string) string {
-	g, err := open(t, path).Graph()
-	if err != nil {
-		t.Fatal(err)
-	}
-	return g.Inputs[0].Name
-}
-
 // computed has ONNX Runtime compute the first output of each model from an input of the given shape.
 func computed(t *testing.T, shape []int, paths ...string) (outputs [][]float32) {
 	t.Helper()
@@ -87,9 +72,13 @@ func computed(t *testing.T, shape []int, paths ...string) (outputs [][]float32) 
 	for _, d := range shape {
 		n *= d
 	}
-	var runs []run
+	var runs []map[string]any
 	for _, path := range paths {
-		runs = append(runs, run{path, map[string]value{input(t, path): {shape, wave(n)}}})
+		g, err := open(t, path).Graph()
+		if err != nil {
+			t.Fatal(err)
+		}
+		runs = append(runs, map[string]any{"path": path, "inputs": map[string]value{g.Inputs[0].Name: {shape, wave(n)}}})
 	}
 	text, err := json.Marshal(runs)
 	if err != nil {

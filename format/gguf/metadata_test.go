@@ -173,6 +173,9 @@ func TestLosses(t *testing.T) {
 		},
 		Graph: &format.Graph{Name: "g"},
 	}
+	if _, err := chosen(json.RawMessage(deep)); !errors.Is(err, format.ErrUnsupported) {
+		t.Errorf("too deep: %v", err)
+	}
 	_, err := NewWriter(discard{}, plan, nil)
 	var e *format.LossError
 	if !errors.As(err, &e) {

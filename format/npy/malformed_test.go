@@ -58,6 +58,7 @@ var malformed = []struct {
 	{"float", shape("(2.0, 3)"), format.ErrCorrupt, "shape", 62},
 	{"octal", shape("(02, 3)"), format.ErrCorrupt, "shape", 63},
 	{"True", shape("(True, 6)"), format.ErrCorrupt, "shape", 61},
+	{"comma alone", shape("(,)"), format.ErrCorrupt, "shape", 61},
 	{"comma missing in shape", shape("(2, 3 1)"), format.ErrCorrupt, "shape", 66},
 	{"shape without end", func(a *array) { a.header = "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3" }, format.ErrCorrupt, "shape", 128},
 	{"L in version 3.0", func(a *array) { a.major = 3; a.header = dict("<f4", "False", "(2L, 3)") }, format.ErrCorrupt, "shape", 64},

@@ -205,3 +205,13 @@ func TestLongText(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestMetadataTwice: what the neutral metadata have twice cannot be written.
+func TestMetadataTwice(t *testing.T) {
+	var h header
+	for i, want := range []error{nil, format.ErrUnsupported} {
+		if _, err := h.take(format.Entry{Key: "k", Value: "v"}); !errors.Is(err, want) {
+			t.Errorf("the entry number %d: %v, want %v", i+1, err, want)
+		}
+	}
+}

@@ -293,7 +293,6 @@ func TestListedAlone(t *testing.T) {
 	for name, change := range map[string]func(p *format.Plan){
 		"no native":         func(p *format.Plan) { p.Native = nil },
 		"of another format": func(p *format.Plan) { p.Native.Format, p.Native.Kinds = "mag", nil },
-		"an entry twice":    func(p *format.Plan) { p.Metadata = format.Metadata{{Key: "k", Value: "v"}, {Key: "k", Value: "v"}} },
 		"another tensor":    func(p *format.Plan) { p.Tensors[1].Name = "other" },
 		"another type":      func(p *format.Plan) { p.Tensors[1].Encoding = &tensor.Encoding{Name: "type 99"} },
 		"a foreign type": func(p *format.Plan) {

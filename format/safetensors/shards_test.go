@@ -65,6 +65,7 @@ var badIndexes = []struct {
 	{"no such tensor", `{"weight_map":{"a":"s1.safetensors","c":"s1.safetensors"}}`, format.ErrCorrupt, `tensor "c"`, 36, ""},
 	{"no such shard", `{"weight_map":{"a":"s3.safetensors"}}`, format.ErrNotFound, `shard "s3.safetensors"`, 15, ""},
 	{"empty name", `{"weight_map":{"a":""}}`, format.ErrCorrupt, `weight_map "a"`, 15, ""},
+	{"the directory", `{"weight_map":{"a":"."}}`, format.ErrCorrupt, `weight_map "a"`, 15, ""},
 	{"a directory", `{"weight_map":{"a":"dir"}}`, format.ErrCorrupt, `shard "dir"`, 15, ""},
 	{"absolute", `{"weight_map":{"a":"/etc/passwd"}}`, format.ErrCorrupt, `weight_map "a"`, 15, ""},
 	{"parent", `{"weight_map":{"a":"../outside.safetensors"}}`, format.ErrCorrupt, `weight_map "a"`, 15, ""},
