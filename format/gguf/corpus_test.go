@@ -12,10 +12,12 @@ import (
 
 func TestCorpus(t *testing.T) {
 	s := corpus.Suite{Codec: codec, Ext: ".gguf"}
-	for _, c := range malformed {
-		f := small()
-		c.mutate(&f)
-		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: f.bytes(), Err: c.err, Field: c.field, Offset: c.offset})
+	for _, m := range malformed {
+		for _, c := range m.cases {
+			f := small()
+			c.mutate(&f)
+			s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: f.bytes(), Err: m.err, Field: c.field, Offset: c.offset})
+		}
 	}
 	whole := small().bytes()
 	for _, c := range []struct {

@@ -10,10 +10,12 @@ import (
 
 func TestCorpus(t *testing.T) {
 	s := corpus.Suite{Codec: fileCodec, Ext: ".npy", Alone: "array", Dir: "npy"}
-	for _, c := range malformed {
-		a := f32()
-		c.mutate(&a)
-		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: a.bytes(), Err: c.err, Field: c.field, Offset: c.offset})
+	for _, m := range malformed {
+		for _, c := range m.cases {
+			a := f32()
+			c.mutate(&a)
+			s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: a.bytes(), Err: m.err, Field: c.field, Offset: c.offset})
+		}
 	}
 	whole := f32().bytes()
 	for _, c := range []struct {
@@ -36,10 +38,12 @@ func TestCorpus(t *testing.T) {
 
 func TestArchiveCorpus(t *testing.T) {
 	s := corpus.Suite{Codec: archiveCodec, Ext: ".npz", Dir: "npz"}
-	for _, c := range badArchives {
-		z := pair()
-		c.mutate(&z, &z.members[0], &z.members[1])
-		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: z.bytes(), Err: c.err, Field: c.field, Offset: c.offset})
+	for _, b := range badArchives {
+		for _, c := range b.cases {
+			z := pair()
+			c.mutate(&z, &z.members[0], &z.members[1])
+			s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: z.bytes(), Err: b.err, Field: c.field, Offset: c.offset})
+		}
 	}
 	for _, c := range unsound {
 		z := pair()

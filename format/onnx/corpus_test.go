@@ -12,8 +12,10 @@ import (
 
 func TestCorpus(t *testing.T) {
 	s := corpus.Suite{Codec: codec, Ext: ".onnx"}
-	for _, c := range malformed {
-		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: c.file, Err: c.err, Field: c.field, Offset: c.offset})
+	for _, m := range malformed {
+		for _, c := range m.cases {
+			s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: c.file, Err: m.err, Field: c.field, Offset: c.offset})
+		}
 	}
 	s.Cases = append(s.Cases, outsideCases()...)
 	s.Cases = append(s.Cases, goodTypes()...)

@@ -11,8 +11,10 @@ import (
 
 func TestCorpus(t *testing.T) {
 	s := corpus.Suite{Codec: codec, Ext: ".safetensors"}
-	for _, c := range malformedHeaders {
-		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: fileOf(c.mutate(base), count(6)...), Err: c.err, Field: c.field, Offset: c.offset})
+	for _, m := range malformedHeaders {
+		for _, c := range m.cases {
+			s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: fileOf(c.mutate(base), count(6)...), Err: m.err, Field: c.field, Offset: c.offset})
+		}
 	}
 	for _, c := range badLengths() {
 		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: c.file, Err: c.err, Field: c.field, Offset: c.offset})
