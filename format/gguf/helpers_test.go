@@ -147,9 +147,7 @@ func small() fields {
 func open(t testing.TB, b []byte) *File {
 	t.Helper()
 	f, err := OpenBytes(b, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -159,18 +157,12 @@ func write(t testing.TB, p *format.Plan, o *format.WriteOptions, data map[string
 	t.Helper()
 	var out bytes.Buffer
 	w, err := NewWriter(&out, p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer w.Abort()
 	for _, p := range p.Tensors {
-		if err := w.WriteTensor(p.Name, bytes.NewReader(data[p.Name])); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteTensor(p.Name, bytes.NewReader(data[p.Name])))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return out.Bytes()
 }
 
@@ -180,9 +172,7 @@ func dataOf(t testing.TB, f *File) map[string][]byte {
 	all := map[string][]byte{}
 	for name, v := range f.Tensors() {
 		b, err := v.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		all[name] = bytes.Clone(b)
 	}
 	return all
@@ -213,5 +203,13 @@ func TestHeaderBytes(t *testing.T) {
 	}
 	if diff := cmp.Diff([]byte(want), write(t, plan, nil, map[string][]byte{"w": {1, 2, 3, 4, 5, 6}})); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// must ends the test on an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

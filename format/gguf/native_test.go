@@ -37,16 +37,12 @@ func TestCopy(t *testing.T) {
 	}
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in.gguf"), filepath.Join(dir, "out.gguf")
-	if err := os.WriteFile(in, f.bytes(), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(in, f.bytes(), 0o666))
 	if _, err := convert.File(in, out, nil); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(f.bytes(), got); diff != "" {
 		t.Error(diff)
 	}
@@ -66,9 +62,7 @@ func TestCopyChanged(t *testing.T) {
 	}}
 	m := open(t, f.bytes())
 	p, err := format.PlanOf(m.Model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.Metadata[1].Value, p.Metadata[2].Value = int64(8), json.RawMessage("[2]")
 	again := open(t, write(t, p, nil, nil))
 	want := format.Metadata{{Key: "same", Value: uint8(7)}, {Key: "other", Value: uint32(8)}, {Key: "list", Value: []int32{2}}}
@@ -103,9 +97,7 @@ func TestArraysLimited(t *testing.T) {
 			value := cat(le32(tt.typ), le64(100_000), bytes.Repeat(tt.elem, 100_000))
 			b := fields{magic: "GGUF", version: 3, entries: []kv{{"k", 9, value}}}.bytes()
 			m, err := OpenBytes(b, &format.Options{MaxMemory: tt.most * int64(len(b))})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer m.Close()
 			if v, ok := m.Value("k"); ok != tt.room || ok == (v == nil) || ok == (m.Typed() == nil) {
 				t.Errorf("typed: %v", ok)

@@ -36,9 +36,7 @@ func partName(i, n int) string { return fmt.Sprintf("m-%05d-of-%05d.gguf", i, n)
 func TestSplit(t *testing.T) {
 	testhost.NeedMaps(t)
 	m, err := Open(filepath.Join("testdata", "corpus", "split-in-three", partName(1, 3)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	if len(m.parsed().parts) != 3 || m.Len() != 4 || m.Notes() != nil || m.parsed().parts[0].align != 32 {
 		t.Errorf("%d parts, %d tensors, %q", len(m.parsed().parts), m.Len(), m.Notes())
@@ -48,9 +46,7 @@ func TestSplit(t *testing.T) {
 	}
 	// The copy is one file.
 	plan, err := format.PlanOf(m.Model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := dataOf(t, m)
 	one := open(t, write(t, plan, nil, want))
 	if diff := cmp.Diff(want, dataOf(t, one)); diff != "" || len(one.parsed().parts) != 1 || one.Notes() != nil {

@@ -397,3 +397,11 @@ func streamed(wide, signed bool) member1 {
 	m.descriptor = d
 	return m
 }
+
+// must ends the test on an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

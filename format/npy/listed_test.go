@@ -36,32 +36,20 @@ var mixedTypes = map[string]string{
 // TestListedCopy: a copy to an archive keeps the arrays, and is what NumPy wrote.
 func TestListedCopy(t *testing.T) {
 	m, err := OpenBytes(mixed(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	p, err := format.PlanOf(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	path := filepath.Join(t.TempDir(), "copy.npz")
 	w, err := CreateArchive(path, p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := format.Copy(w, m); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, format.Copy(w, m))
 	again, err := Open(path, &format.Options{Check: format.CheckAll})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer again.Close()
 	for name, v := range m.Tensors() {
 		c, err := again.Tensor(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		want, _ := v.Bytes()
 		got, err := c.Bytes()
 		info, copied := v.Info(), c.Info()
@@ -120,9 +108,7 @@ func TestListedLongNames(t *testing.T) {
 	for name, descr := range map[string]string{"long": long, "of other letters": "[('é', '<f4')]", "of no letters": "[('\xff', '<f4')]"} {
 		b := archiveOf(stored1("x", npy("{'descr': "+descr+", 'fortran_order': False, 'shape': (2,), }", ramp(8)).bytes())).bytes()
 		m, err := OpenBytes(b, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		e := m.At(0).Info().Encoding
 		if len(e.Name) > mostDescr || e.Format != "" || !strings.HasPrefix(descr, e.Name[:3]) {
 			t.Errorf("%s: %d bytes, %q, format %q", name, len(e.Name), e.Name[:10], e.Format)

@@ -65,17 +65,13 @@ np.savez(pipe(open("piped.npz", "wb")), **all)
 	for _, raw := range raws {
 		name := strings.TrimSuffix(filepath.Base(raw), ".raw")
 		f, err := Open(filepath.Join(dir, name+".npy"), &format.Options{Check: format.CheckAll})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		check(f, name)
 		f.Close()
 	}
 	for file, n := range map[string]int{"stored.npz": len(raws), "packed.npz": len(raws), "piped.npz": len(raws), "empty.npz": 0} {
 		f, err := Open(filepath.Join(dir, file), &format.Options{Check: format.CheckAll})
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for name := range f.Tensors() {
 			check(f, name)
 		}
@@ -105,9 +101,7 @@ func TestWrittenForNumPy(t *testing.T) {
 			p.Tensors = append(p.Tensors, info)
 			w, err := Create(filepath.Join(dir, info.Name+".npy"), &format.Plan{Tensors: []tensor.Info{info}}, nil)
 			finish(t, w, err, map[string][]byte{info.Name: b})
-			if err := os.WriteFile(filepath.Join(dir, info.Name+".raw"), b, 0o666); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(filepath.Join(dir, info.Name+".raw"), b, 0o666))
 		}
 	}
 	p.Tensors = append(p.Tensors, tensor.Info{Name: "größe/../x", DType: tensor.Int8, Shape: tensor.Shape{3}})
@@ -145,15 +139,9 @@ print(n, len(z.files))
 // finish writes all tensors of a writer that began well.
 func finish(t *testing.T, w *format.Writer, err error, data map[string][]byte) {
 	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, b := range data {
-		if err := w.WriteTensor(name, bytes.NewReader(b)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteTensor(name, bytes.NewReader(b)))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 }

@@ -77,20 +77,14 @@ func TestLarge(t *testing.T) {
 				p.Tensors = append(p.Tensors, tensor.Info{Name: fmt.Sprint("t", i), DType: tensor.Int8, Shape: tensor.Shape{d}, Size: d})
 			}
 			l, err := archiveFormat{}.Layout(p, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			late, err := l.Late(make([]uint64, len(dims)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			parts := append(l.Parts, late...)
 			slices.SortStableFunc(parts, func(a, b driver.Part) int { return gocmp.Compare(a.Offset, b.Offset) })
 			src := &sparse{parts, l.Size}
 			m, err := OpenReaderAt(src, l.Size, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer m.Close()
 			z, err := stdzip.NewReader(src, l.Size)
 			if err != nil || len(z.File) != len(dims) || m.Len() != len(dims) {

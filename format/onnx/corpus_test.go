@@ -54,7 +54,7 @@ func outsideCases() []corpus.Case {
 		return c
 	}
 	location := entry("location", "weights/w.bin")
-	whole := model("all of the file", modelOf(tensorOf(num(1, 4), num(2, 1), str(8, "w"), location, num(14, 1))))
+	whole := model("all of the file", modelOfW(4, 1, location, num(14, 1)))
 	whole.Version, whole.Tensors = "8", []corpus.Tensor{corpus.Of("w", tensor.Float32, []byte(data), 4)}
 	return []corpus.Case{
 		whole,
@@ -68,14 +68,14 @@ func outsideCases() []corpus.Case {
 		refuse("a byte too many to the end", accept("", "", location, entry("offset", "7")), format.ErrCorrupt, lengthField, 21),
 		refuse("a byte too few to the end", accept("", "", location, entry("offset", "9")), format.ErrCorrupt, lengthField, 21),
 		refuse("to an end that is before", accept("", "", location, entry("offset", "17")), format.ErrTruncated, "graph.initializer[0].external_data.offset", 21),
-		refuse("unknown type, none left", model("", modelOf(tensorOf(num(1, 2), num(2, 99), str(8, "w"), location, entry("offset", "16"), num(14, 1)))), format.ErrCorrupt, lengthField, 21),
+		refuse("unknown type, none left", model("", modelOfW(2, 99, location, entry("offset", "16"), num(14, 1))), format.ErrCorrupt, lengthField, 21),
 	}
 }
 
 // goodTypes has every element type as raw data, and in the list that its type has.
 func goodTypes() (cases []corpus.Case) {
 	add := func(name string, code uint64, typ string, data []byte, fields ...[]byte) {
-		cases = append(cases, good(name, modelOf(tensorOf(num(1, 2), num(2, code), str(8, "w"), cat(fields...))), corpus.Tensor{Name: "w", Type: typ, Shape: []int64{2}, Data: data}))
+		cases = append(cases, good(name, modelOfW(2, code, cat(fields...)), corpus.Tensor{Name: "w", Type: typ, Shape: []int64{2}, Data: data}))
 	}
 	for _, c := range []struct {
 		code uint64
@@ -115,7 +115,7 @@ func goodModels() []corpus.Case {
 	return []corpus.Case{
 		good("no initializers", modelOf()), good("plain", modelOf(weight("w")), eight("w")), good("several", modelOf(weight("b"), weight("a")), eight("b"), eight("a")),
 		good("scalar", modelOf(scalar), corpus.Of("w", tensor.Uint8, []byte{7})),
-		good("no elements, no data", modelOf(tensorOf(num(1, 0), num(2, 1), str(8, "w"))), corpus.Of("w", tensor.Float32, nil, 0)),
+		good("no elements, no data", modelOfW(0, 1), corpus.Of("w", tensor.Float32, nil, 0)),
 		good("no elements, raw data of no bytes", modelOf(tensorOf(num(1, 3), num(1, 0), num(2, 1), str(8, "w"), ld(9))), corpus.Of("w", tensor.Float32, nil, 3, 0)),
 		good("packed dims", modelOf(tensorOf(ld(1, varint(2)), num(2, 1), str(8, "w"), ld(9, make([]byte, 8)))), eight("w")),
 		good("unknown fields", cat(modelOf(str(200, "new"), tensorOf(num(1, 2), num(2, 1), str(300, "x"), str(8, "w"), ld(9, make([]byte, 8)))), num(99, 5)), eight("w")),

@@ -41,6 +41,11 @@ func modelOf(parts ...[]byte) []byte {
 	return cat(num(1, 8), ld(7, g), ld(8, num(2, 17)))
 }
 
+// modelOfW is a model with the initializer w, of one dim and a type.
+func modelOfW(dim, typ uint64, parts ...[]byte) []byte {
+	return modelOf(tensorOf(num(1, dim), num(2, typ), str(8, "w"), cat(parts...)))
+}
+
 // weight is a float32 tensor of shape [2].
 func weight(name string) []byte {
 	return tensorOf(num(1, 2), num(2, 1), str(8, name), ld(9, make([]byte, 8)))
@@ -49,9 +54,7 @@ func weight(name string) []byte {
 func open(t *testing.T, b []byte) *File {
 	t.Helper()
 	f, err := OpenBytes(b, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -59,12 +62,16 @@ func open(t *testing.T, b []byte) *File {
 func bytesOf(t *testing.T, f *File, name string) []byte {
 	t.Helper()
 	v, err := f.Tensor(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, err := v.Bytes()
+	must(t, err)
+	return b
+}
+
+// must ends the test on an error.
+func must(t testing.TB, err error) {
+	t.Helper()
 	if err != nil {
 		t.Fatal(err)
 	}
-	return b
 }

@@ -152,9 +152,7 @@ func fieldsOf(t *testing.T, b []byte, path string) []string {
 func converted(t *testing.T, b []byte, to string, o *convert.Options) (string, *convert.Report, error) {
 	t.Helper()
 	m, err := format.OpenBytes(b, &format.Options{Format: formatName})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	path := filepath.Join(t.TempDir(), "out")
 	o.To = to
@@ -167,17 +165,13 @@ func TestKept(t *testing.T) {
 	for _, c := range nativeCases() {
 		t.Run(c.name, func(t *testing.T) {
 			path, _, err := converted(t, c.model, "onnx", &convert.Options{Verify: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if diff := gocmp.Diff(fieldsOf(t, c.model, ""), fieldsOf(t, read(t, path), "")); diff != "" {
 				t.Errorf("(-model +copy):\n%s", diff)
 			}
 			a, b := open(t, c.model), open(t, read(t, path))
 			one, err := a.Native()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			other, err := b.Native()
 			if diff := gocmp.Diff(one.Kinds, other.Kinds); err != nil || diff != "" {
 				t.Errorf("%v: kinds (-model +copy):\n%s", err, diff)
@@ -267,9 +261,7 @@ func TestFollows(t *testing.T) {
 			o = c.o
 			o.Lossy, o.Verify = true, true
 			path, r, err := converted(t, whole.bytes(), "onnx", &o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			var lost []string
 			for _, l := range r.Losses {
 				lost = append(lost, l.Item())
@@ -302,9 +294,7 @@ func TestListedAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := format.PlanOf(m.Model)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			change(p)
 			if _, err := NewWriter(&bytes.Buffer{}, p, nil); !errors.Is(err, format.ErrPlan) {
 				t.Error(err)
@@ -317,9 +307,7 @@ func TestListedAlone(t *testing.T) {
 func TestSparseRenamed(t *testing.T) {
 	m := open(t, modelOf(sparseOf(ld(1, num(1, 1), num(2, 1), str(8, "s"), f32(4, 1)))))
 	p, err := format.PlanOf(m.Model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.Tensors[0].Name, p.Native.Renamed = "new", map[string]string{"new": "s"}
 	if _, err := NewWriter(&bytes.Buffer{}, p, nil); !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "keeps its name") {
 		t.Error(err)
@@ -329,9 +317,7 @@ func TestSparseRenamed(t *testing.T) {
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -354,9 +340,7 @@ func TestInlined(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "m.onnx"), filepath.Join(t.TempDir(), "m.onnx")
 	for path, b := range map[string][]byte{in: model(false), filepath.Join(dir, "c.bin"): []byte("0123456789abcdef")} {
-		if err := os.WriteFile(path, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, b, 0o666))
 	}
 	testhost.RoundTimes(t, dir)
 	if _, err := convert.File(in, out, nil); err != nil {
@@ -366,13 +350,9 @@ func TestInlined(t *testing.T) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 	m, err := format.Open(in, &format.Options{MaxMemory: 4000})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
-	if err := os.Remove(filepath.Join(dir, "c.bin")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.Remove(filepath.Join(dir, "c.bin")))
 	if _, err := m.Native(); err == nil {
 		t.Error("data that is not there")
 	}
@@ -385,9 +365,7 @@ func TestInlined(t *testing.T) {
 // TestNativeMemory: Options.MaxMemory bounds what is copied, also of fields that no table has.
 func TestNativeMemory(t *testing.T) {
 	f, err := OpenBytes(nativeModel(str(600, strings.Repeat("x", 1<<20))), &format.Options{MaxMemory: 1 << 19})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if _, err := f.Native(); !errors.Is(err, format.ErrLimit) {
 		t.Error(err)
 	}

@@ -64,18 +64,12 @@ func written(t *testing.T, p *format.Plan, o *WriteOptions) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.onnx")
 	w, err := Create(path, p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for i := range p.Tensors {
 		n, _ := p.Tensors[i].ByteSize()
-		if err := w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(fill(i, n))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(fill(i, n))))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return path
 }
 
@@ -130,9 +124,7 @@ func TestReadsPeer(t *testing.T) {
 	want := testhost.Python(t, "onnx", makeScript, paths...)
 	for _, path := range paths {
 		f, err := Open(path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		defer f.Close()
 		var got strings.Builder
 		for name := range f.Tensors() {
@@ -151,9 +143,7 @@ func TestReadsPeer(t *testing.T) {
 			t.Error(f.IRVersion(), diff)
 		}
 		g, err := f.Graph()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		scope := map[string][]string{}
 		for _, a := range g.Nodes[0].Attributes {
 			scope[a.Name] = a.Value.(*format.Graph).Initializers
@@ -174,9 +164,7 @@ func TestAligned(t *testing.T) {
 	for n := range 130 {
 		p := &format.Plan{Tensors: []tensor.Info{{Name: strings.Repeat("n", n+1), DType: tensor.Float64, Shape: tensor.Shape{3}}, {Name: "-", DType: tensor.Uint8, Shape: tensor.Shape{1}}}}
 		f, err := Open(written(t, p, nil), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		for _, v := range f.Tensors() {
 			if off := v.Info().Offset; off%alignment != 0 {
 				t.Errorf("a name of %d bytes: data at %d", n+1, off)
@@ -187,9 +175,7 @@ func TestAligned(t *testing.T) {
 	p := &format.Plan{Tensors: []tensor.Info{{Name: "s", DType: tensor.Int8, Shape: tensor.Shape{9}}, {Name: "l", DType: tensor.Int8, Shape: tensor.Shape{5000}}, {Name: "in", DType: tensor.Int8, Shape: tensor.Shape{1}}}}
 	path := written(t, p, &WriteOptions{ExternalFrom: 9, External: "d/w.bin"})
 	f, err := Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer f.Close()
 	for i, v := range []string{"s", "l", "in"} {
 		if !bytes.Equal(bytesOf(t, f, v), fill(i, p.Tensors[i].Shape[0])) {

@@ -29,9 +29,7 @@ func count(n int) []byte {
 func open(t testing.TB, b []byte) *format.Model {
 	t.Helper()
 	f, err := OpenBytes(b, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -45,9 +43,15 @@ func save(t testing.TB, dir string, files ...any) string {
 		if !ok {
 			b = []byte(files[i+1].(string))
 		}
-		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, b, 0o644)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, b, 0o644)))
 	}
 	return filepath.Join(dir, files[0].(string))
+}
+
+// must ends the test on an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

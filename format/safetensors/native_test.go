@@ -30,9 +30,7 @@ func TestCopyUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(out)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if diff := cmp.Diff(string(want), string(got)); diff != "" {
 		t.Error(diff)
 	}

@@ -20,9 +20,7 @@ const index = `{"metadata":{"total_size":6,"total_parameters":7,"x":"y","m":{"k"
 // TestShardedMetadata merges the metadata of an index and its shards.
 func TestShardedMetadata(t *testing.T) {
 	m, err := Open(save(t, t.TempDir(), "model.safetensors.index.json", index, "s1.safetensors", shard1, "s2.safetensors", shard2), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	want := format.Metadata{{Key: "x", Value: "y"}, {Key: "m", Value: json.RawMessage(`{"k":[1]}`)}, {Key: "format", Value: "pt"}, {Key: "n", Value: "2"}}
 	if diff := cmp.Diff(want, m.Metadata()); diff != "" {

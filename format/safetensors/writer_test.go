@@ -30,17 +30,11 @@ func write(t testing.TB, meta format.Metadata, o *format.WriteOptions, tensors .
 	}
 	var out bytes.Buffer
 	w, err := NewWriter(&out, p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, s := range tensors {
-		if err := w.WriteTensor(s.info.Name, bytes.NewReader(s.data)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteTensor(s.info.Name, bytes.NewReader(s.data)))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return out.Bytes()
 }
 
@@ -106,17 +100,11 @@ func TestLosses(t *testing.T) {
 	}
 	p.Tensors = p.Tensors[:3] // dtypes cannot be let go
 	w, err := NewWriter(&out, p, &format.WriteOptions{AcceptLoss: []string{"quantization", "metadata", "graph", "conversion", "name"}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, s := range p.Tensors {
-		if err := w.WriteTensor(s.Name, bytes.NewReader(make([]byte, s.Shape[0]))); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteTensor(s.Name, bytes.NewReader(make([]byte, s.Shape[0]))))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	f := open(t, out.Bytes())
 	meta := format.Metadata{{Key: "s", Value: "text"}, {Key: "b", Value: "true"}, {Key: "i", Value: "-5"}, {Key: "f", Value: "0.25"}, {Key: "inf", Value: "+Inf"},
 		{Key: "n", Value: "null"}, {Key: "num", Value: "1.50"}, {Key: "raw", Value: `{"a": [1]}`}}

@@ -80,27 +80,19 @@ func archived(t testing.TB, entries ...entryOf) []byte {
 			if err == nil {
 				_, err = to.Write(e.data)
 			}
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			continue
 		}
-		if err := w.Flush(); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.Flush())
 		pad := (64 - (b.Len()+30+len(e.name)+4)%64) % 64
 		h.Extra = append([]byte{'F', 'B', byte(pad), 0}, make([]byte, pad)...)
 		to, err := w.CreateRaw(h)
 		if err == nil {
 			_, err = to.Write(e.data)
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return b.Bytes()
 }
 
@@ -144,4 +136,12 @@ func floatsOf(list ...float32) (b []byte) {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
 	}
 	return b
+}
+
+// must ends the test on an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
 }

@@ -81,9 +81,7 @@ func littleEndian(s []float32) []byte {
 func view(t *testing.T, name string, d tensor.DType, shape tensor.Shape, data []byte) tensor.View {
 	t.Helper()
 	v, err := tensor.FromBytes(name, d, shape, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return v
 }
 
@@ -97,17 +95,13 @@ func product(s tensor.Shape) int64 {
 func compare(t *testing.T, r *rand.Rand, want []float32, v tensor.View) {
 	t.Helper()
 	got, err := tensor.Decode[float32](nil, v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	same(t, "Decode", want, got)
 	for range 20 {
 		first := r.Int64N(int64(len(want)) + 1)
 		n := r.Int64N(int64(len(want)) - first + 1)
 		part, wide := make([]float32, n), make([]float64, n)
-		if err := errors.Join(tensor.DecodeAt(part, v, first), tensor.DecodeAt(wide, v, first)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, errors.Join(tensor.DecodeAt(part, v, first), tensor.DecodeAt(wide, v, first)))
 		same(t, fmt.Sprintf("DecodeAt from %d on", first), want[first:first+n], part)
 		for i, x := range wide {
 			if y := float64(part[i]); x != y && !(math.IsNaN(x) && math.IsNaN(y)) {
@@ -117,9 +111,7 @@ func compare(t *testing.T, r *rand.Rand, want []float32, v tensor.View) {
 	}
 	// NaNs have whatever bits, so bytes are compared with those of the view.
 	raw, err := v.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for range 10 {
 		off := r.Int64N(int64(len(raw)) + 1)
 		p := make([]byte, r.Int64N(int64(len(raw))-off+1))
@@ -152,9 +144,7 @@ func TestBlocks(t *testing.T) {
 				want[i] = float32(e4m3[b] * float64(s))
 			}
 			v, err := quant.Join(view(t, "w.weight", tensor.Float8E4M3FN, shape, data), view(t, "w.weight_scale_inv", tensor.Float32, scaleShape, littleEndian(scales)))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			if v.Name() != "w.weight" || v.DType() != tensor.Float32 || !v.Shape().Equal(shape) || v.ZeroCopy() {
 				t.Errorf("%v is zero-copy: %v", v, v.ZeroCopy())
 			}
@@ -203,9 +193,7 @@ func TestRows(t *testing.T) {
 					want[i] = float32(x * values[int64(i)/tt.run])
 				}
 				v, err := quant.Join(view(t, "w", d, tt.weight, data), view(t, "s", tensor.BFloat16, tt.scale, scales))
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				compare(t, r, want, v)
 			})
 		}
@@ -239,14 +227,10 @@ func TestMX(t *testing.T) {
 					var err, err2 error
 					w, err = tensor.FromInfo(tensor.Info{Name: "w", Shape: shape, Encoding: lowbit.Encoding("F4")}, blocks)
 					s, err2 = tensor.FromInfo(tensor.Info{Name: "s", Shape: groups, Encoding: lowbit.Encoding("F8_E8M0")}, scales)
-					if err := errors.Join(err, err2); err != nil {
-						t.Fatal(err)
-					}
+					must(t, errors.Join(err, err2))
 				}
 				v, err := quant.Join(w, s)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				if !v.Shape().Equal(shape) {
 					t.Errorf("shape %v, want %v", v.Shape(), shape)
 				}
@@ -261,15 +245,11 @@ func TestClosed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.safetensors")
 	saved := format.Save(path, "", view(t, "w", tensor.Float8E4M3FN, tensor.Shape{2, 3}, make([]byte, 6)), view(t, "s", tensor.Float32, tensor.Shape{2}, make([]byte, 8)))
 	m, err := format.Open(path, nil)
-	if err := errors.Join(saved, err); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(saved, err))
 	w, _ := m.Tensor("w")
 	s, _ := m.Tensor("s")
 	v, err := quant.Join(w, s)
-	if err := errors.Join(err, m.Close()); err != nil {
-		t.Fatal(err)
-	}
+	must(t, errors.Join(err, m.Close()))
 	_, bytesErr := v.Bytes()
 	_, decodeErr := tensor.Decode[float64](nil, v)
 	_, readErr := v.ReadAt(make([]byte, 3), 1)
@@ -305,16 +285,12 @@ func TestTruncated(t *testing.T) {
 	size := int64(len(header)) + 12 + 1<<36
 	src := &shrunk{Reader: bytes.NewReader(data)}
 	m, err := format.OpenReaderAt(src, size, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	w, _ := m.Tensor("w.weight")
 	s, _ := m.Tensor("w.weight_scale")
 	v, err := quant.Join(w, s)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	src.cut = true
 	if _, err := v.Bytes(); !errors.Is(err, tensor.ErrTruncated) && !errors.Is(err, tensor.ErrLimit) {
 		t.Errorf("Bytes: %v", err)
@@ -358,9 +334,7 @@ func TestRefused(t *testing.T) {
 				if err == nil {
 					views[i], err = tensor.FromInfo(info, make([]byte, size))
 				}
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 			}
 			_, err := quant.Join(views[0], views[1])
 			if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), `"the weight"`) || !strings.Contains(err.Error(), `"the scale"`) {
@@ -402,5 +376,13 @@ func TestPairs(t *testing.T) {
 	}
 	if d := cmp.Diff(want, quant.Pairs(infos)); d != "" {
 		t.Error(d)
+	}
+}
+
+// must ends the test on an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
