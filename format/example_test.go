@@ -1,80 +1,99 @@
-//go:build !mips && !mips64 && !ppc64 && !s390x
-
-// A big-endian host has no views of elements of several bytes.
-
 package format_test
 
 import (
 	"bytes"
 	"context"
+	"crypto/ed25519"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"path/filepath"
+	"slices"
+	"testing/fstest"
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Reading: map a file of any format and view a tensor in it.
-func Example_read() {
-	path := exampleFile()
+// examplePath returns the path of a file to come, in a new directory.
+func examplePath() string {
+	dir, err := os.MkdirTemp("", "weightmap-example-")
+	if err != nil {
+		log.Fatal(err)
+	}
+	return filepath.Join(dir, "model.mag")
+}
+
+// layers returns fc.weight, float32 [2, 2], and fc.bias, float32 [2].
+func layers() []tensor.View {
+	weight, err := tensor.Of("fc.weight", tensor.Shape{2, 2}, []float32{1, 2, 3, 4})
+	if err != nil {
+		log.Fatal(err)
+	}
+	bias, err := tensor.Of("fc.bias", tensor.Shape{2}, []float32{0.5, -1})
+	if err != nil {
+		log.Fatal(err)
+	}
+	return []tensor.View{weight, bias}
+}
+
+// saved writes the layers to a file of that name in a new directory, and returns its path.
+func saved(name string) string {
+	path := filepath.Join(filepath.Dir(examplePath()), name)
+	if err := format.Save(path, "", layers()...); err != nil {
+		log.Fatal(err)
+	}
+	return path
+}
+
+// file returns the bytes of a file with the layers.
+func file(formatName string) []byte {
+	var b bytes.Buffer
+	plan := &format.Plan{}
+	for _, v := range layers() {
+		plan.Tensors = append(plan.Tensors, v.Info())
+	}
+	w, err := format.NewWriter(formatName, &b, plan, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, v := range layers() {
+		if err := format.WriteView(w, v); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+	return b.Bytes()
+}
+
+// The format is detected by content. A loop over the tensors reads no data.
+func ExampleOpen() {
+	path := saved("model.safetensors")
 	defer os.RemoveAll(filepath.Dir(path))
 
-	m, err := format.Open(path, nil) // detects the format, maps the file
+	m, err := format.Open(path, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer m.Close()
-	if _, err := m.Verify(context.Background()); err != nil { // every checksum
-		log.Fatal(err)
+	fmt.Println(m.Format())
+	for name, v := range m.Tensors() {
+		fmt.Println(name, v.DType(), v.Shape())
 	}
-	v, err := m.Tensor("fc.weight")
-	if err != nil {
-		log.Fatal(err)
-	}
-	w, err := tensor.As[float32](v) // no copy: valid until Close
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(m.Format(), v.Shape(), w)
-
-	// Output: mag [2, 2] [1 2 3 4]
-}
-
-// Writing: say what will come, then stream it. The file appears on Close.
-func Example_write() {
-	path := examplePath()
-	defer os.RemoveAll(filepath.Dir(path))
-	data := exampleData
-
-	plan := &format.Plan{Tensors: []tensor.Info{
-		{Name: "fc.weight", DType: tensor.Float32, Shape: tensor.Shape{2, 2}},
-	}}
-	w, err := format.Create("mag", path, plan, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer w.Abort() // leaves nothing behind; does nothing after Close
-	if err := w.WriteTensor("fc.weight", bytes.NewReader(data)); err != nil {
-		log.Fatal(err)
-	}
-	if err := w.Close(); err != nil { // the file appears now, whole
-		log.Fatal(err)
-	}
-	fmt.Println("written")
-
-	// Output: written
+	// Output:
+	// safetensors
+	// fc.bias float32 [2]
+	// fc.weight float32 [2, 2]
 }
 
 // Loading: many slices at once, into memory of the program.
 func ExampleModel_Load() {
-	path := exampleFile()
-	defer os.RemoveAll(filepath.Dir(path))
-
-	m, err := format.Open(path, nil)
+	m, err := format.OpenBytes(file("mag"), nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -122,19 +141,18 @@ func ExampleSave() {
 
 // Metadata: numbers of any type go in, and come out as what the reader wants.
 func ExampleMetadata() {
-	path := examplePath()
-	defer os.RemoveAll(filepath.Dir(path))
+	var out bytes.Buffer
 	plan := &format.Plan{Metadata: format.Metadata{
 		{Key: "epochs", Value: 3}, {Key: "rate", Value: float32(0.5)}, {Key: "labels", Value: []string{"cat", "dog"}},
 	}}
-	w, err := format.Create("mle", path, plan, nil)
+	w, err := format.NewWriter("mle", &out, plan, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	if err := w.Close(); err != nil {
 		log.Fatal(err)
 	}
-	m, err := format.Open(path, nil)
+	m, err := format.OpenBytes(out.Bytes(), nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -157,24 +175,546 @@ func ExampleMetadata() {
 	// true
 }
 
-// exampleData is 1, 2, 3, 4 as little-endian float32.
-var exampleData = []byte{0, 0, 0x80, 0x3f, 0, 0, 0, 0x40, 0, 0, 0x40, 0x40, 0, 0, 0x80, 0x40}
-
-// exampleFile writes a model of one tensor.
-func exampleFile() string {
-	path := examplePath()
-	plan := &format.Plan{Tensors: []tensor.Info{
-		{Name: "fc.weight", DType: tensor.Float32, Shape: tensor.Shape{2, 2}},
-	}}
-	w, err := format.Create("mag", path, plan, nil)
-	if err == nil {
-		err = w.WriteTensor("fc.weight", bytes.NewReader(exampleData))
-	}
-	if err == nil {
-		err = w.Close()
-	}
+// A model from go:embed or a network message.
+func ExampleOpenBytes() {
+	b := file("mag")
+	m, err := format.OpenBytes(b, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	return path
+	defer m.Close()
+	fmt.Println(m.Len(), "tensors, the first is", m.At(0).Name())
+	// Output: 2 tensors, the first is fc.weight
+}
+
+// A model in a file system: embed.FS, a ZIP archive or os.DirFS.
+func ExampleOpenFS() {
+	fsys := fstest.MapFS{"models/model.safetensors": {Data: file("safetensors")}}
+	m, err := format.OpenFS(fsys, "models", nil) // the directory's only model
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	fmt.Println(m.Format(), m.Len())
+	// Output: safetensors 2
+}
+
+// A model inside another file, such as an asset of an Android package.
+func ExampleOpenFile() {
+	b := file("mag")
+	f, err := os.CreateTemp("", "package")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.Remove(f.Name())
+	if _, err := f.WriteAt(b, 4096); err != nil {
+		log.Fatal(err)
+	}
+
+	m, err := format.OpenFile(f, 4096, int64(len(b)), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	f.Close() // the mapping stays
+	v, err := m.Tensor("fc.bias")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(tensor.Decode[float32](nil, v))
+	// Output: [0.5 -1] <nil>
+}
+
+// A model behind anything with ReadAt: only what is used is read, here a row.
+func ExampleOpenReaderAt() {
+	r := bytes.NewReader(file("mag"))
+	m, err := format.OpenReaderAt(r, r.Size(), &format.Options{CacheBytes: 1 << 20})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	v, err := m.Tensor("fc.weight")
+	if err != nil {
+		log.Fatal(err)
+	}
+	row, err := v.Slice(tensor.At(1))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(tensor.Decode[float32](nil, row))
+	// Output: [3 4] <nil>
+}
+
+// The plan comes first, then the data of each tensor, from any io.Reader.
+func ExampleCreate() {
+	path := filepath.Join(filepath.Dir(examplePath()), "model.safetensors")
+	defer os.RemoveAll(filepath.Dir(path))
+
+	plan := &format.Plan{
+		Metadata: format.Metadata{{Key: "author", Value: "me"}},
+		Tensors:  []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{4}}},
+	}
+	w, err := format.Create("", path, plan, nil) // the format by the ending
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Abort() // leaves nothing behind; does nothing after Close
+	if err := w.WriteTensor("mask", bytes.NewReader([]byte{1, 0, 0, 1})); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil { // the file appears now, whole
+		log.Fatal(err)
+	}
+	for _, f := range w.Files() {
+		fmt.Println(filepath.Base(f))
+	}
+	// Output: model.safetensors
+}
+
+// A model is written to any io.Writer; formats with a header that depends on the data are assembled
+// in memory or in a temporary file first.
+func ExampleNewWriter() {
+	var out bytes.Buffer
+	plan := &format.Plan{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{4}}}}
+	w, err := format.NewWriter("safetensors", &out, plan, &format.WriteOptions{Spool: format.SpoolNever})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Abort()
+	if err := w.WriteTensor("mask", bytes.NewReader([]byte{1, 0, 0, 1})); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+	name, err := format.Detect(out.Bytes(), int64(out.Len()))
+	fmt.Println(name, err)
+	// Output: safetensors <nil>
+}
+
+// Two models become one.
+func ExampleWriteView() {
+	first, err := format.OpenBytes(file("mag"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer first.Close()
+	second, err := format.OpenBytes(file("safetensors"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer second.Close()
+	views := []tensor.View{first.At(0), second.At(0)}
+	var out bytes.Buffer
+	plan := &format.Plan{Tensors: []tensor.Info{views[0].Info(), views[1].Info()}}
+	w, err := format.NewWriter("gguf", &out, plan, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer w.Abort()
+	for _, v := range views {
+		if err := format.WriteView(w, v); err != nil {
+			log.Fatal(err)
+		}
+	}
+	fmt.Println(w.Close())
+	// Output: <nil>
+}
+
+// The model in another format, with one entry more in its metadata.
+func ExampleCopy() {
+	path := saved("model.safetensors")
+	defer os.RemoveAll(filepath.Dir(path))
+	m, err := format.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+
+	plan, err := format.PlanOf(m)
+	if err != nil {
+		log.Fatal(err)
+	}
+	plan.Metadata = append(plan.Metadata, format.Entry{Key: "epochs", Value: int64(20)})
+	w, err := format.Create("", filepath.Join(filepath.Dir(path), "model.mag"), plan, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := format.Copy(w, m); err != nil { // closes w
+		log.Fatal(err)
+	}
+	copied, err := format.Open(w.Files()[0], nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer copied.Close()
+	fmt.Println(copied.Len(), copied.Metadata())
+	// Output: 2 [{epochs 20}]
+}
+
+// What a format cannot hold is refused with a list, and left out when the caller accepts it.
+func ExampleLossError() {
+	path := filepath.Join(filepath.Dir(examplePath()), "model.npz")
+	defer os.RemoveAll(filepath.Dir(path))
+	plan := &format.Plan{Metadata: format.Metadata{{Key: "author", Value: "me"}}}
+
+	_, err := format.Create("", path, plan, nil)
+	var refused *format.LossError
+	if !errors.As(err, &refused) {
+		log.Fatal(err)
+	}
+	var accept []string
+	for _, l := range refused.Losses {
+		fmt.Println(l.Item(), l.Acceptable)
+		accept = append(accept, l.Item()) // or string(l.Kind), for all metadata
+	}
+	w, err := format.Create("", path, plan, &format.WriteOptions{AcceptLoss: accept})
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(w.Close())
+	// Output:
+	// metadata:author true
+	// <nil>
+}
+
+func ExampleAcceptableLosses() {
+	fmt.Println(slices.Contains(format.AcceptableLosses(), string(format.LossMetadata)))
+	fmt.Println(slices.Contains(format.AcceptableLosses(), string(format.LossDType)))
+	// Output:
+	// true
+	// false
+}
+
+// The format of a file by its first bytes and its size.
+func ExampleDetect() {
+	b := file("gguf")
+	name, err := format.Detect(b[:16], int64(len(b)))
+	fmt.Println(name, err)
+	_, err = format.Detect([]byte("hello, world"), 12)
+	fmt.Println(errors.Is(err, format.ErrUnknownFormat))
+	// Output:
+	// gguf <nil>
+	// true
+}
+
+// A program that writes the format of the file's name, or the one the user asks for.
+func ExampleFor() {
+	for _, name := range []string{"", "mag"} {
+		c, err := format.For(name, "model.safetensors")
+		fmt.Println(c.Name(), err)
+	}
+	// Output:
+	// safetensors <nil>
+	// mag <nil>
+}
+
+func ExampleByExtension() {
+	c, ok := format.ByExtension("weights/model.gguf")
+	fmt.Println(c.Name(), c.Extensions(), ok)
+	// Output: gguf [.gguf] true
+}
+
+// One format, chosen at run time.
+func ExampleLookup() {
+	path := filepath.Join(filepath.Dir(examplePath()), "weights")
+	defer os.RemoveAll(filepath.Dir(path))
+	c, err := format.Lookup("npz")
+	if err != nil {
+		log.Fatal(err)
+	}
+	plan := &format.Plan{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{2}}}}
+	w, err := c.Create(path, plan, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := w.WriteTensor("mask", bytes.NewReader([]byte{1, 0})); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+	m, err := c.Open(path, nil) // of this format only
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	fmt.Println(m.Format(), m.Len(), c.Detect([]byte("GGUF"), 4))
+	// Output: npz 1 false
+}
+
+// The formats that the program links.
+func ExampleFormats() {
+	fmt.Println(slices.Contains(format.Formats(), "torch"), slices.Contains(format.Writable(), "torch"))
+	// Output: true false
+}
+
+// What a model says about itself.
+func ExampleModel() {
+	path := saved("model.mag")
+	defer os.RemoveAll(filepath.Dir(path))
+	m, err := format.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	fmt.Println(m.Format(), m.Version(), filepath.Base(m.Path()), len(m.Files()), m.NeedsKey())
+	for _, note := range m.Notes() { // none where the file is mapped
+		fmt.Fprintln(os.Stderr, note)
+	}
+	s := m.Stats()
+	fmt.Println(s.FileSize, "bytes in files,", s.Kept, "in copies of tensors")
+	// Output:
+	// mag 1 model.mag 1 false
+	// 320 bytes in files, 0 in copies of tensors
+}
+
+// Raw slices of several tensors under one guard: Close waits, and a file that is cut short is
+// ErrTruncated instead of a crash.
+func ExampleModel_Do() {
+	m, err := format.OpenBytes(file("mag"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	var sum int
+	err = m.Do(func() error {
+		for _, v := range m.Tensors() {
+			b, err := v.Bytes()
+			if err != nil {
+				return err
+			}
+			for _, x := range b {
+				sum += int(x)
+			}
+		}
+		return nil
+	})
+	fmt.Println(sum, err)
+	// Output: 957 <nil>
+}
+
+// Slices stay valid after Close until they are released.
+func ExampleModel_Pin() {
+	m, err := format.OpenBytes(file("mag"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	unpin, err := m.Pin()
+	if err != nil {
+		log.Fatal(err)
+	}
+	b, err := m.At(1).Bytes()
+	if err != nil {
+		log.Fatal(err)
+	}
+	m.Close()
+	fmt.Printf("% x\n", b)
+	unpin() // b is invalid from here on
+	// Output: 00 00 00 3f 00 00 80 bf
+}
+
+// Which checksum covers what.
+func ExampleModel_Verify() {
+	m, err := format.OpenBytes(file("mag"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	c, err := m.Verify(context.Background(),
+		format.WithTensors("fc.bias"), // all without it
+		format.WithWorkers(2),
+		format.WithProgress(func(done, total int64, part string) {}))
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, s := range c.Sections() {
+		fmt.Println(s.Name, "by", s.By)
+	}
+	for t := range c.Tensors() {
+		fmt.Println(t.Name, "by", t.By)
+	}
+	fmt.Println(c, c.Uncovered())
+	// Output:
+	// header and records by crc32c
+	// fc.bias by xxh64
+	// ok []
+}
+
+// A signed file, whose signer must be the trusted one.
+func ExampleWithTrustedKey() {
+	path := filepath.Join(filepath.Dir(examplePath()), "model.mle")
+	defer os.RemoveAll(filepath.Dir(path))
+	public, private, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	w, err := format.Create("mle", path, &format.Plan{}, &format.WriteOptions{Storage: format.Storage{Signer: private}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	m, err := format.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	c, err := m.Verify(context.Background(), format.WithTrustedKey(public))
+	fmt.Println(m.Signature().Algorithm, c.Signature(), err)
+
+	other, _, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	_, err = m.Verify(context.Background(), format.WithTrustedKey(other))
+	fmt.Println(errors.Is(err, format.ErrSignature))
+	// Output:
+	// Ed25519 trusted <nil>
+	// true
+}
+
+// A model that is needed soon is read ahead; one that is idle releases its memory.
+func ExampleModel_Prefetch() {
+	path := saved("model.gguf")
+	defer os.RemoveAll(filepath.Dir(path))
+	m, err := format.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	if err := m.Prefetch(); err != nil { // returns before the files are read
+		log.Fatal(err)
+	}
+	fmt.Println(tensor.Decode[float32](nil, m.At(1)))
+	if err := m.Evict(); err != nil { // views stay valid
+		log.Fatal(err)
+	}
+	// Output: [0.5 -1] <nil>
+}
+
+// A graph is written with the model, and read as one form for all formats.
+func ExampleModel_Graph() {
+	plan := &format.Plan{
+		Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2, 2}}},
+		Graph: &format.Graph{
+			Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
+			Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
+			Nodes:   []format.Node{{Op: "MatMul", Inputs: []string{"x", "w"}, Outputs: []string{"y"}}},
+		},
+	}
+	var out bytes.Buffer
+	w, err := format.NewWriter("onnx", &out, plan, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := w.WriteTensor("w", bytes.NewReader(make([]byte, 16))); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	m, err := format.OpenBytes(out.Bytes(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	g, err := m.Graph()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, n := range g.Nodes {
+		fmt.Println(n.Op, n.Inputs, n.Outputs)
+	}
+	g = g.Clone() // the model's own graph must not be changed
+	g.Name = "mine"
+	// Output: MatMul [x w] [y]
+}
+
+// What only one format can hold, here the types of GGUF's metadata, is kept by copies within that format.
+func ExampleModel_Native() {
+	m, err := format.OpenBytes(file("gguf"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	n, err := m.Native()
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(n.Format, len(n.Kinds))
+	// Output: gguf 0
+}
+
+// MOBI numbers tensors, and KeepNames stores their names next to the numbers.
+func ExampleModel_RestoreNames() {
+	path := filepath.Join(filepath.Dir(examplePath()), "model.mobi")
+	defer os.RemoveAll(filepath.Dir(path))
+	plan := &format.Plan{Tensors: []tensor.Info{{Name: "fc.bias", DType: tensor.Int8, Shape: tensor.Shape{3}}}}
+	w, err := format.Create("mobi", path, plan, &format.WriteOptions{KeepNames: true, AcceptLoss: []string{"name"}})
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := w.WriteTensor("fc.bias", bytes.NewReader([]byte{1, 2, 3})); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	m, err := format.Open(path, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	p, err := format.PlanOf(m)
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(p.Tensors[0].Name)
+	if err := m.RestoreNames(p); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(p.Tensors[0].Name)
+	// Output:
+	// 0
+	// fc.bias
+}
+
+// A writer takes exactly the bytes of a tensor; after a failure nothing is left at the path.
+func ExampleWriter_WriteTensor() {
+	path := examplePath()
+	defer os.RemoveAll(filepath.Dir(path))
+	plan := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float16, Shape: tensor.Shape{2}}}}
+	w, err := format.Create("", path, plan, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	err = w.WriteTensor("w", bytes.NewReader([]byte{0, 0x3c, 0})) // a byte is missing
+	fmt.Println(errors.Is(err, io.ErrUnexpectedEOF))
+	fmt.Println(errors.Is(w.Close(), format.ErrAborted))
+	_, err = os.Stat(path)
+	fmt.Println(errors.Is(err, os.ErrNotExist))
+	// Output:
+	// true
+	// true
+	// true
+}
+
+// A value as text, for formats and programs that have strings only.
+func ExampleEntry_Text() {
+	meta := format.Metadata{{Key: "epochs", Value: int64(3)}, {Key: "rate", Value: 0.5}}
+	v, ok := meta.Get("rate")
+	fmt.Println(v, ok)
+	for _, e := range meta {
+		text, err := e.Text()
+		fmt.Printf("%s=%s %v\n", e.Key, text, err)
+	}
+	// Output:
+	// 0.5 true
+	// epochs=3 <nil>
+	// rate=0.5 <nil>
 }

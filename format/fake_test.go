@@ -148,3 +148,10 @@ func errIs(t *testing.T, what string, err, want error) {
 		t.Errorf("%s: %v, want a *format.Error around %v", what, err, want)
 	}
 }
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}

@@ -215,9 +215,7 @@ func TestCopyDisagrees(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, err := OpenBytes([]byte(fakeFile), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer m.Close()
 			p := fakePlan()
 			c.change(&p.Tensors[0])
@@ -226,9 +224,7 @@ func TestCopyDisagrees(t *testing.T) {
 				"WriteView": func(w *Writer) error { return WriteView(w, m.At(0)) },
 			} {
 				w, err := With(plainFake).NewWriter(&bytes.Buffer{}, p, nil)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				defer w.Abort()
 				if err := write(w); !errors.Is(err, c.want) || c.want != nil && !errors.Is(err, ErrPlan) {
 					t.Errorf("%s: %v, want %v", name, err, c.want)

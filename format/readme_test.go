@@ -45,13 +45,9 @@ func writeModel() error {
 // TestREADME runs the README's Go samples, which are the functions above.
 func TestREADME(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	source, err := os.ReadFile("readme_test.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	samples := regexp.MustCompile("(?s)```(\\w*)\n(.*?)```").FindAllStringSubmatch(string(readme), -1)
 	if len(samples) != 2 {
 		t.Fatalf("README has %d samples, want one for reading and one for writing", len(samples))
@@ -62,9 +58,7 @@ func TestREADME(t *testing.T) {
 		}
 	}
 	t.Chdir(t.TempDir())
-	if err := writeModel(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, writeModel())
 	if err := os.Rename("model.gguf", "model.safetensors"); err != nil { // the content decides
 		t.Fatal(err)
 	}

@@ -20,24 +20,18 @@ func residencyFile(t *testing.T, kind string) (path string, size int64) {
 	var views []tensor.View
 	for _, name := range []string{"a", "b", "c"} {
 		v, err := tensor.FromBytes(name, tensor.Int8, tensor.Shape{size}, bytes.Repeat([]byte{7}, int(size)))
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		views = append(views, v)
 	}
 	path = filepath.Join(t.TempDir(), "m."+kind)
-	if err := format.Save(path, kind, views...); err != nil {
-		t.Fatal(err)
-	}
+	must(t, format.Save(path, kind, views...))
 	return path, size
 }
 
 func residentBytes(t *testing.T, v tensor.View) int64 {
 	t.Helper()
 	n, err := v.Resident()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }
 
@@ -52,9 +46,7 @@ func TestResidency(t *testing.T) {
 func residency(t *testing.T, kind string) {
 	path, size := residencyFile(t, kind)
 	m, err := format.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	page := int64(os.Getpagesize())
 	var views []tensor.View
@@ -66,9 +58,7 @@ func residency(t *testing.T, kind string) {
 	}
 	read := func() {
 		for _, v := range views {
-			if err := v.Prefetch(); err != nil {
-				t.Fatal(err)
-			}
+			must(t, v.Prefetch())
 			if _, err := v.Digest(); err != nil {
 				t.Fatal(err)
 			}
@@ -78,9 +68,7 @@ func residency(t *testing.T, kind string) {
 		}
 	}
 	read()
-	if err := views[1].Evict(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, views[1].Evict())
 	if n := residentBytes(t, views[1]); n < 1 || n > 2*page {
 		t.Errorf("%d bytes of the evicted tensor are resident, want the pages at its ends", n)
 	}
@@ -91,12 +79,8 @@ func residency(t *testing.T, kind string) {
 	}
 	read()
 	half, err := views[0].Slice(tensor.Range{From: 0, To: 32 * page})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := half.Evict(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
+	must(t, half.Evict())
 	if n := residentBytes(t, half); n > 2*page {
 		t.Errorf("%d bytes of the evicted half are resident", n)
 	}
@@ -104,9 +88,7 @@ func residency(t *testing.T, kind string) {
 		t.Errorf("%d bytes of %d are resident without 32 pages", n, size)
 	}
 	tiny, err := views[0].Slice(tensor.Range{From: 33 * page, To: 33*page + 1})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := tiny.Evict(); err != nil || residentBytes(t, tiny) != 1 {
 		t.Errorf("a part of a page was evicted, or %v", err)
 	}
@@ -116,29 +98,19 @@ func residency(t *testing.T, kind string) {
 func TestResidencyElsewhere(t *testing.T) {
 	path, size := residencyFile(t, "safetensors")
 	data, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	mapped, err := format.Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	inBytes, err := format.OpenBytes(data, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	behind, err := format.OpenReaderAt(bytes.NewReader(data), int64(len(data)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for name, tt := range map[string]struct {
 		m    *format.Model
 		want int64
 	}{"bytes": {inBytes, size}, "reader": {behind, -1}, "mapped": {mapped, -2}} {
 		v, err := tt.m.Tensor("b")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		n, err := v.Resident()
 		if err := errors.Join(err, v.Prefetch(), v.Evict()); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -147,9 +119,7 @@ func TestResidencyElsewhere(t *testing.T) {
 			t.Errorf("%s: %d bytes are resident, want %d", name, n, tt.want)
 		}
 		own, err := v.Clone()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		tt.m.Close()
 		_, err = v.Resident()
 		for i, err := range []error{err, v.Prefetch(), v.Evict()} {
@@ -164,5 +134,12 @@ func TestResidencyElsewhere(t *testing.T) {
 	var none tensor.View
 	if err := none.Evict(); !errors.Is(err, format.ErrClosed) {
 		t.Errorf("no tensor: %v", err)
+	}
+}
+
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -17,12 +17,8 @@ func TestWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.fake")
 	for _, format := range []string{"fake", ""} {
 		w, err := Create(format, path, fakePlan(), nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if err := feedFake(w); err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
+		must(t, feedFake(w))
 		if b, err := os.ReadFile(path); string(b) != fakeFile || err != nil {
 			t.Errorf("format %q: %q, %v", format, b, err)
 		}
@@ -82,17 +78,11 @@ func untouched(t *testing.T, path string) {
 func TestWriterRefusals(t *testing.T) {
 	var out bytes.Buffer
 	w, err := NewWriter("fake", &out, fakePlan(), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	errIs(t, "an unknown name", w.WriteTensor("c", strings.NewReader("")), ErrNotFound)
-	if err := w.WriteTensor("a", strings.NewReader("AAA")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.WriteTensor("a", strings.NewReader("AAA")))
 	errIs(t, "a name again", w.WriteTensor("a", strings.NewReader("AAA")), ErrPlan)
-	if err := w.WriteTensor("bb", strings.NewReader("BB")); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.WriteTensor("bb", strings.NewReader("BB")))
 	for range 2 {
 		if err := w.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -144,9 +134,7 @@ func TestPlanIsCopied(t *testing.T) {
 	p := fakePlan()
 	var out bytes.Buffer
 	w, err := NewWriter("fake", &out, p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p.Tensors[0].Name, p.Tensors[0].Shape[0] = "x", 99
 	if err := feedFake(w); err != nil || out.String() != fakeFile {
 		t.Errorf("%q, %v", out.String(), err)
@@ -156,18 +144,14 @@ func TestPlanIsCopied(t *testing.T) {
 // TestCopy writes an open model again.
 func TestCopy(t *testing.T) {
 	m, err := OpenBytes([]byte(fakeFile), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	p, err := PlanOf(m)
 	if err != nil || !cmp.Equal(p.Metadata, m.Metadata()) || p.Graph != nil {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	var out bytes.Buffer
 	w, err := NewWriter("fake", &out, p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if err := Copy(w, m); err != nil || out.String() != fakeFile {
 		t.Errorf("%q, %v", out.String(), err)
 	}
@@ -176,9 +160,7 @@ func TestCopy(t *testing.T) {
 		t.Errorf("the plan of a closed model: %v", err)
 	}
 	w, err = NewWriter("fake", &out, p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	errIs(t, "Copy of a closed model", Copy(w, m), ErrClosed)
 	errIs(t, "the writer afterwards", w.Close(), ErrAborted)
 }
@@ -189,9 +171,7 @@ func TestSave(t *testing.T) {
 	b, _ := tensor.Of("bb", tensor.Shape{2, 1}, []uint8("BB"))
 	bad, badErr := tensor.Of("c", tensor.Shape{3}, []uint8("C"))
 	m, err := OpenBytes([]byte(fakeFile), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	gone := m.At(0)
 	m.Close()
 	for _, test := range []struct {
@@ -224,9 +204,7 @@ func TestSave(t *testing.T) {
 func TestPlanOfBrokenMetadata(t *testing.T) {
 	f := &fake{name: "broken", magic: "FAKE", metaErr: errMine}
 	m, err := With(f).OpenBytes([]byte(fakeFile), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	_, err = PlanOf(m)
 	errIs(t, "PlanOf", err, errMine)

@@ -92,9 +92,7 @@ func TestBrotliWriter(t *testing.T) {
 // TestFileOfAnotherFormat: File of gguf and onnx hold a model that anybody may put there.
 func TestFileOfAnotherFormat(t *testing.T) {
 	m, err := format.OpenBytes([]byte("\x02\x00\x00\x00\x00\x00\x00\x00{}"), nil) // safetensors
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	g := gguf.File{Model: m}
 	if _, ok := g.Value("general.alignment"); ok || g.Typed() != nil {

@@ -128,9 +128,7 @@ func (l *largeFile) look(t *testing.T, m *format.Model, demand bool) {
 	row([]byte{0, 0, 0, 0, 16}, tensor.Range{To: tensor.End}, at(1023), at(1023), at(1023))
 	if l.tail {
 		tail, err := m.Tensor("tail")
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		if b, err := tail.Bytes(); err != nil || !bytes.Equal(b, largeTail) {
 			t.Errorf("tail: %v, %v", b, err)
 		}

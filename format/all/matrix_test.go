@@ -245,9 +245,7 @@ func TestCopyMatrix(t *testing.T) {
 // copyTo copies a model and compares. It returns what was refused at first.
 func copyTo(t *testing.T, m *format.Model, to string) (items []string) {
 	p, err := format.PlanOf(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "copy."+to)
 	if to == "tsr" {
@@ -272,9 +270,7 @@ func copyTo(t *testing.T, m *format.Model, to string) (items []string) {
 		}
 		w, err = format.Create(to, path, p, &format.WriteOptions{AcceptLoss: accept})
 	}
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, info := range p.Tensors {
 		v, err := m.Tensor(info.Name)
 		must(t, err)
@@ -283,9 +279,7 @@ func copyTo(t *testing.T, m *format.Model, to string) (items []string) {
 	must(t, w.Close())
 	back := open(t, path, &format.Options{Check: format.CheckAll})
 	got, err := format.PlanOf(back)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	compare(t, to, accept, p, got, m, back)
 	return items
 }

@@ -204,9 +204,7 @@ func TestAgain(t *testing.T) {
 func again(t *testing.T, op *operation, open func(most int64) (*format.Model, *sick, error)) {
 	most := enough(t, op, open)
 	m, _, err := open(most)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer func() { m.Close() }()
 	for looks := int64(0); ; looks++ {
 		ctx := &ending{Context: context.Background()}

@@ -118,14 +118,10 @@ func contentOf(t *testing.T, s *sample, generation int) content {
 	dir := t.TempDir()
 	store(t, dir, s.files[generation])
 	m, err := format.Open(filepath.Join(dir, s.open), s.options())
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	c, err := show(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return c
 }
 
@@ -301,9 +297,7 @@ func (a *arena) afterward(t *testing.T, m *format.Model, adversary *adversary) {
 	}
 	for _, path := range append(adversary.old, filepath.Join(a.dir, a.s.open)) {
 		b, err := os.ReadFile(path)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		// In some formats the file name is the tensor's name.
 		dir := t.TempDir()
 		store(t, dir, map[string][]byte{a.s.open: b})
@@ -324,9 +318,7 @@ func (a *arena) afterward(t *testing.T, m *format.Model, adversary *adversary) {
 func restore(t *testing.T, dir string, files map[string][]byte) {
 	t.Helper()
 	left, err := filepath.Glob(filepath.Join(dir, "old-*"))
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for _, path := range left {
 		os.Remove(path)
 	}

@@ -104,9 +104,7 @@ func sizeOf(t *testing.T, path string) (n int64) {
 		}
 		return err
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return n
 }
 
@@ -123,9 +121,7 @@ func saved(to string, plan func(n int) *format.Plan) func(t *testing.T, dir stri
 		if err == nil {
 			err = w.Close()
 		}
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		return path
 	}
 }

@@ -36,9 +36,7 @@ func FuzzAgree(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "m")
-		if err := os.WriteFile(path, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(path, b, 0o666))
 		o := small(dir)
 		mapped, err := format.Open(path, o)
 		held, heldErr := format.OpenBytes(b, o)
