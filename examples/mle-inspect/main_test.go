@@ -79,7 +79,6 @@ func TestInspect(t *testing.T) {
 		{"locked", []string{"locked.mle"}, 1, "Version: 2.0\nFeatures: COMPRESSION | ENCRYPTION\nCompression: NONE\nSignature: None\nIntegrity: UNKNOWN (encrypted weights)\n", "missing key"},
 		{"unlocked", []string{"--key", hex.EncodeToString(key), "locked.mle"}, 0, "Version: 2.0\nFeatures: COMPRESSION | ENCRYPTION\nCompression: NONE\nSignature: None\nIntegrity: OK\n", ""},
 		{"no model", []string{"no.mle"}, 1, "", "plain text"},
-		{"absent", []string{"absent.mle"}, 1, "", "absent.mle"},
 		{"no arguments", nil, 2, "", "usage"},
 		{"unknown option", []string{"--what"}, 2, "", "what"},
 		{"help", []string{"--help"}, 0, help, ""},
