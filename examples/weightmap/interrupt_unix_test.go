@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -18,22 +19,18 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// zeros writes a safetensors file of n tensors of 16 MiB, which takes no room on most disks.
-func zeros(t *testing.T, path string, n int) {
+// sparse writes a safetensors file of zeros, which takes no room on most disks.
+func sparse(t *testing.T, path string, sizes ...int64) {
 	t.Helper()
-	const size = 16 << 20
-	var header bytes.Buffer
-	for i := range n {
-		fmt.Fprintf(&header, `,"w%d":{"dtype":"F32","shape":[4194304],"data_offsets":[%d,%d]}`, i, i*size, (i+1)*size)
+	header, end := "", int64(0)
+	for i, size := range sizes {
+		header += fmt.Sprintf(`,"w%d":{"dtype":"F32","shape":[%d,1024],"data_offsets":[%d,%d]}`, i, size/4096, end, end+size)
+		end += size
 	}
-	text := "{" + header.String()[1:] + "}"
-	f, err := os.Create(path)
-	must(t, err)
-	defer f.Close()
-	if _, err := f.Write(append(binary.LittleEndian.AppendUint64(nil, uint64(len(text))), text...)); err != nil {
-		t.Fatal(err)
-	}
-	must(t, f.Truncate(int64(8+len(text)+n*size)))
+	header = "{" + header[1:] + "}"
+	header += strings.Repeat(" ", -len(header)&7)
+	must(t, os.WriteFile(path, append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...), 0o666))
+	must(t, os.Truncate(path, int64(8+len(header))+end))
 }
 
 // TestInterrupt: an interrupt ends each command, with one line and status 130, and leaves
@@ -45,9 +42,10 @@ func TestInterrupt(t *testing.T) {
 	}
 	program := inPath(t)
 	t.Chdir(t.TempDir())
-	zeros(t, "m.safetensors", 32)
-	zeros(t, "n.safetensors", 32)
-	zeros(t, "s.safetensors", 16)
+	sizes := slices.Repeat([]int64{16 << 20}, 32)
+	sparse(t, "m.safetensors", sizes...)
+	sparse(t, "n.safetensors", sizes...)
+	sparse(t, "s.safetensors", sizes[:16]...)
 	if err := syscall.Mkfifo("key", 0o600); err != nil {
 		t.Skip(err)
 	}
