@@ -5,6 +5,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -17,11 +18,6 @@ func conformance() formattest.Config {
 		return []formattest.Range{{From: 0, To: offDType}, {From: offRank, To: headerSize}}
 	}
 	const noSums = "the format has no checksums"
-	changed := func(change func(*fields)) []byte {
-		f := file(2, 2, [4]int32{1, 1, 2, 3}, int8s(6))
-		change(&f)
-		return f.bytes()
-	}
 	return formattest.Config{
 		Codec: codec,
 		Samples: []formattest.Sample{
@@ -30,12 +26,6 @@ func conformance() formattest.Config {
 			{Name: "int32", Plan: samplePlan(tensor.Int32, tensor.Shape{2, 1, 1, 5}), Structural: butType},
 			{Name: "scalar", Plan: samplePlan(tensor.Float32, tensor.Shape{}), Structural: nil},
 			{Name: "empty", Plan: samplePlan(tensor.Int8, tensor.Shape{2, 0}), Structural: nil},
-		},
-		Files: []formattest.File{
-			{Name: "by hand", Bytes: changed(func(*fields) {}), Plan: samplePlan(tensor.Int8, tensor.Shape{2, 3}), Data: map[string][]byte{"tensor": int8s(6)}},
-			{Name: "trailing byte", Bytes: changed(func(f *fields) { f.extra = 1 }), Want: format.ErrCorrupt, Field: "data"},
-			{Name: "hole before the data", Bytes: changed(func(f *fields) { f.headerSize, f.extra = 128, 64 }), Want: format.ErrCorrupt, Field: "header_size"},
-			{Name: "unused dim", Bytes: changed(func(f *fields) { f.dims, f.ndim = [4]int32{1, 2, 1, 3}, 2 }), Want: format.ErrCorrupt, Field: "dims[1]"},
 		},
 		Exempt: map[string]string{
 			"CoveredData": noSums,
@@ -52,3 +42,9 @@ func conformance() formattest.Config {
 }
 
 func TestConformance(t *testing.T) { formattest.Run(t, conformance()) }
+
+// FuzzOpen opens, verifies and decodes its input.
+func FuzzOpen(f *testing.F) {
+	corpus.Seed(f)
+	formattest.Fuzz(f, formattest.Config{Codec: codec})
+}

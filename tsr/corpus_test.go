@@ -18,9 +18,16 @@ func TestCorpus(t *testing.T) {
 		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: f.bytes(), Err: c.err, Field: c.field, Offset: c.offset})
 	}
 	whole := file(2, 1, [4]int32{1, 1, 1, 9}, int8s(9)).bytes()
-	for _, n := range []int{0, 3, 4, 11, 15, 17, 23, 24, 31, 35, 39, 47, 55, 63, 64, 72} {
-		field, offset := cutAt(n)
-		s.Cases = append(s.Cases, corpus.Case{Name: fmt.Sprintf("cut to %d bytes", n), Bytes: whole[:n], Err: format.ErrTruncated, Field: field, Offset: offset})
+	for _, c := range []struct {
+		size   int
+		field  string
+		offset int64
+	}{
+		{0, "magic", 0}, {4, "version", 4}, {15, "reserved_1", 12},
+		{23, "ndim", 20}, {39, "dims[3]", 36}, {47, "total_elements", 40},
+		{63, "reserved_3", 56}, {64, "data", 64}, {72, "data", 72},
+	} {
+		s.Cases = append(s.Cases, corpus.Case{Name: fmt.Sprintf("cut to %d bytes", c.size), Bytes: whole[:c.size], Err: format.ErrTruncated, Field: c.field, Offset: c.offset})
 	}
 	for _, c := range golden {
 		s.Cases = append(s.Cases, accepted(c.name, c.file, c.dtype, c.shape...))

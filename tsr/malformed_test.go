@@ -69,26 +69,3 @@ var malformed = []struct {
 	{"twice the data", func(f *fields) { f.extra = 96 }, format.ErrCorrupt, "data", 160},
 	{"bytes after an empty tensor", func(f *fields) { f.dims[3], f.elements, f.data, f.extra = 0, 0, nil, 4 }, format.ErrCorrupt, "data", 64},
 }
-
-// cutAt returns the field in which a file truncated to n bytes ends, and the
-// offset that the error names.
-func cutAt(n int) (field string, offset int64) {
-	starts := []struct {
-		field string
-		from  int
-	}{
-		{"magic", 0}, {"version", 4}, {"header_size", 8}, {"reserved_1", 12}, {"dtype", 16}, {"ndim", 20},
-		{"dims[0]", 24}, {"dims[1]", 28}, {"dims[2]", 32}, {"dims[3]", 36},
-		{"total_elements", 40}, {"reserved_2", 48}, {"reserved_3", 56}, {"data", 64},
-	}
-	want := starts[0]
-	for _, s := range starts {
-		if s.from <= n {
-			want = s
-		}
-	}
-	if want.field == "data" {
-		return want.field, int64(n) // where the file ends
-	}
-	return want.field, int64(want.from)
-}
