@@ -15,13 +15,13 @@ import (
 func TestCorpus(t *testing.T) {
 	s := corpus.Suite{Codec: codec, Ext: ".mag"}
 	for _, c := range malformedV1 {
-		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: v1With(c.mutate)(), Err: c.err, Field: c.field, Offset: c.offset})
+		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: v1With(c.mutate), Err: c.err, Field: c.field, Offset: c.offset})
 	}
 	for _, c := range malformedSnapshot {
-		s.Cases = append(s.Cases, corpus.Case{Name: "snapshot " + c.name, Bytes: snapWith(c.mutate)(), Err: c.err, Field: c.field, Offset: c.offset})
+		s.Cases = append(s.Cases, corpus.Case{Name: "snapshot " + c.name, Bytes: snapWith(c.mutate), Err: c.err, Field: c.field, Offset: c.offset})
 	}
-	s.Cases = append(s.Cases, corpus.Case{Name: "snapshot cut to 30 bytes", Bytes: snapWith(func(*snapFile) {})()[:30], Err: format.ErrTruncated, Field: "string pool", Offset: 32})
-	whole := v1With(func(*v1File) {})()
+	s.Cases = append(s.Cases, corpus.Case{Name: "snapshot cut to 30 bytes", Bytes: snapWith(func(*snapFile) {})[:30], Err: format.ErrTruncated, Field: "string pool", Offset: 32})
+	whole := v1With(func(*v1File) {})
 	for _, c := range []struct {
 		size   int
 		field  string
@@ -80,7 +80,7 @@ func goodV1() []corpus.Case {
 		if tensors == nil {
 			tensors = []corpus.Tensor{x(), y()}
 		}
-		return corpus.Case{Name: name, Bytes: v1With(mutate)(), Version: "1", Tensors: tensors}
+		return corpus.Case{Name: name, Bytes: v1With(mutate), Version: "1", Tensors: tensors}
 	}
 	noted := func(c corpus.Case, notes ...string) corpus.Case { c.Notes = notes; return c }
 	longKey := strings.Repeat("ü", maxKey/2) + "u"
@@ -154,7 +154,7 @@ func goodSnapshots() []corpus.Case {
 		if tensors == nil {
 			tensors = []corpus.Tensor{first, second}
 		}
-		return corpus.Case{Name: "snapshot " + name, Bytes: snapWith(mutate)(), Version: "0.1.0", Tensors: tensors}
+		return corpus.Case{Name: "snapshot " + name, Bytes: snapWith(mutate), Version: "0.1.0", Tensors: tensors}
 	}
 	golden, empty := goldenSnapshot(), snapFile{magic: "MAG!", version: 100, stamp: 1709210096, marks: snapMarks}
 	longKey := strings.Repeat("k", 70_000)

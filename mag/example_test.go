@@ -14,15 +14,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// bytesOf returns float32 values encoded as in a file.
-func bytesOf(values ...float32) []byte {
-	b, err := binary.Append(nil, binary.LittleEndian, values)
-	if err != nil {
-		log.Fatal(err)
-	}
-	return b
-}
-
 // save writes a model of two tensors to a temporary file.
 func save() (path string, remove func()) {
 	dir, err := os.MkdirTemp("", "mag")
@@ -43,7 +34,8 @@ func save() (path string, remove func()) {
 	}
 	defer w.Abort() // does nothing after Close
 	for _, t := range plan.Tensors {
-		if err := w.WriteTensor(t.Name, bytes.NewReader(bytesOf(1, 0.5, 0, -2))); err != nil {
+		data, _ := binary.Append(nil, binary.LittleEndian, []float32{1, 0.5, 0, -2})
+		if err := w.WriteTensor(t.Name, bytes.NewReader(data)); err != nil {
 			log.Fatal(err)
 		}
 	}
@@ -51,28 +43,6 @@ func save() (path string, remove func()) {
 		log.Fatal(err)
 	}
 	return path, func() { os.RemoveAll(dir) }
-}
-
-func ExampleOpen() {
-	path, remove := save()
-	defer remove()
-
-	f, err := mag.Open(path, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer f.Close()
-	if _, err := f.Verify(context.Background()); err != nil {
-		log.Fatal(err)
-	}
-	epochs, _ := f.Metadata().Get("epochs")
-	v, _ := f.Tensor("output")
-	weights, err := tensor.Decode[float32](nil, v)
-	if err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(f.Version(), epochs, v.DType(), v.Shape(), weights)
-	// Output: 1 20 float32 [2, 2] [1 0.5 0 -2]
 }
 
 func ExampleCreate() {
@@ -84,21 +54,25 @@ func ExampleCreate() {
 		log.Fatal(err)
 	}
 	defer f.Close()
+	if _, err := f.Verify(context.Background()); err != nil {
+		log.Fatal(err)
+	}
+	epochs, _ := f.Metadata().Get("epochs")
+	fmt.Println(f.Version(), epochs)
 	for name, v := range f.Tensors() {
+		weights, err := tensor.Decode[float32](nil, v)
 		sum, _ := f.Digest(name)
-		fmt.Printf("%s at %d, XXH64 %016x\n", name, v.Info().Offset, sum)
+		fmt.Printf("%s at %d: %v %v, XXH64 %016x\n", name, v.Info().Offset, weights, err, sum)
 	}
 	// Output:
-	// embedding at 256, XXH64 c2ae52754474866e
-	// output at 320, XXH64 c2ae52754474866e
+	// 1 20
+	// embedding at 256: [1 0.5 0 -2] <nil>, XXH64 c2ae52754474866e
+	// output at 320: [1 0.5 0 -2] <nil>, XXH64 c2ae52754474866e
 }
 
 // A snapshot is streamed, here into memory.
 func ExampleNewWriter() {
-	plan := &format.Plan{Tensors: []tensor.Info{
-		{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{3}},
-		{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{3}},
-	}}
+	plan := &format.Plan{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{3}}}}
 	var out bytes.Buffer
 	o := &mag.WriteOptions{Snapshot: true}
 	o.Spool = format.SpoolNever
@@ -107,9 +81,6 @@ func ExampleNewWriter() {
 		log.Fatal(err)
 	}
 	defer w.Abort()
-	if err := w.WriteTensor("w", bytes.NewReader(bytesOf(1, 2, 3))); err != nil {
-		log.Fatal(err)
-	}
 	if err := w.WriteTensor("mask", bytes.NewReader([]byte{1, 0, 1})); err != nil {
 		log.Fatal(err)
 	}
@@ -121,12 +92,8 @@ func ExampleNewWriter() {
 		log.Fatal(err)
 	}
 	defer f.Close()
-	for name, v := range f.Tensors() {
-		fmt.Println(f.Version(), name, v.Info().Offset)
-	}
-	// Output:
-	// 0.1.0 w 192
-	// 0.1.0 mask 204
+	fmt.Println(f.Snapshot(), f.Version(), f.Timestamp(), f.At(0))
+	// Output: true 0.1.0 0 "mask" bool [3]
 }
 
 // From gives access to the methods of this format for a model that package format opened.
@@ -141,12 +108,13 @@ func ExampleFrom() {
 	defer m.Close()
 	if f, ok := mag.From(m); ok {
 		_, recorded := f.Digest("output")
-		fmt.Println(f.Snapshot(), f.Timestamp(), recorded)
+		fmt.Println(f.Snapshot(), recorded)
 	}
-	// Output: false 0 true
+	// Output: false true
 }
 
-// OpenFile opens a model inside another file.
+// OpenFile opens a model inside another file, and OpenReaderAt one that is not in a file: it reads
+// 16 KiB at once, and tensors when they are used.
 func ExampleOpenFile() {
 	path, remove := save()
 	defer remove()
@@ -161,24 +129,11 @@ func ExampleOpenFile() {
 		log.Fatal(err)
 	}
 	defer f.Close()
-	fmt.Println(f.Len())
-	// Output: 2
-}
-
-// OpenReaderAt reads 16 KiB now, and tensors when they are used.
-func ExampleOpenReaderAt() {
-	path, remove := save()
-	defer remove()
-	b, err := os.ReadFile(path)
+	r, err := mag.OpenReaderAt(file, f.Stats().FileSize, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-
-	f, err := mag.OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer f.Close()
-	fmt.Println(f.At(1))
-	// Output: "output" float32 [2, 2]
+	defer r.Close()
+	fmt.Println(f.Len(), r.At(1))
+	// Output: 2 "output" float32 [2, 2]
 }

@@ -1,6 +1,7 @@
 package mag
 
 import (
+	"bytes"
 	"hash/crc32"
 	"math"
 	"testing"
@@ -143,13 +144,7 @@ func goldenV1() v1File {
 	}
 }
 
-func repeated(b byte, n int) []byte {
-	out := make([]byte, n)
-	for i := range out {
-		out[i] = b
-	}
-	return out
-}
+func repeated(b byte, n int) []byte { return bytes.Repeat([]byte{b}, n) }
 
 func planV1() (*format.Plan, map[string][]byte) {
 	p := &format.Plan{
@@ -288,13 +283,13 @@ func TestGolden(t *testing.T) {
 	}{
 		{"version 1", v1.bytes(), p1, d1, nil},
 		{"version 1, checksum of the wording", wording.bytes(), p1, d1, &WriteOptions{Checksum: CRC32}},
-		{"version 1, empty", (&v1File{magic: "MAG!", version: 1}).bytes(), nil, nil, nil},
+		{"version 1, empty", (&v1File{magic: "MAG!", version: 1}).bytes(), &format.Plan{}, nil, nil},
 		{"snapshot", snap.bytes(), p2, d2, &WriteOptions{WriteOptions: at, Snapshot: true}},
-		{"snapshot, empty", (&snapFile{magic: "MAG!", version: 100, stamp: 1709210096, marks: snapMarks}).bytes(), nil, nil,
+		{"snapshot, empty", (&snapFile{magic: "MAG!", version: 100, stamp: 1709210096, marks: snapMarks}).bytes(), &format.Plan{}, nil,
 			&WriteOptions{WriteOptions: at, Snapshot: true}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			if diff := cmp.Diff(c.want, write(t, c.plan, c.data, nil, c.o)); diff != "" {
+			if diff := cmp.Diff(c.want, write(t, c.plan, c.data, c.o)); diff != "" {
 				t.Errorf("written (-golden +writer):\n%s", diff)
 			}
 		})

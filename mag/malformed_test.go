@@ -30,19 +30,19 @@ const (
 
 func ptr(n uint32) *uint32 { return &n }
 
-type badV1 struct {
+// bad is a change to a valid file, and the error of reading the result.
+type bad[F any] struct {
 	name   string
-	mutate func(f *v1File)
+	mutate func(f *F)
 	err    error
 	field  string
 	offset int64
 }
 
-var malformedV1 = []badV1{
+var malformedV1 = []bad[v1File]{
 	{"other magic", func(f *v1File) { f.magic = "GAM!" }, format.ErrMagic, "magic", 0},
 	{"version 0", func(f *v1File) { f.version = 0 }, format.ErrVersion, "version", 4},
 	{"version 2", func(f *v1File) { f.version = 2 }, format.ErrVersion, "version", 4},
-	{"version 99", func(f *v1File) { f.version = 99 }, format.ErrVersion, "version", 4},
 	{"version 101", func(f *v1File) { f.version = 101 }, format.ErrVersion, "version", 4},
 	{"development build", func(f *v1File) { f.version = 100 }, format.ErrVersion, "version", 4},
 	{"wrong checksum", func(f *v1File) { f.sum = ptr(0x12345678) }, format.ErrChecksum, "checksum", 8},
@@ -57,14 +57,11 @@ var malformedV1 = []badV1{
 	{"metadata type 3", func(f *v1File) { f.metadata[1].aux = 3 }, format.ErrUnsupported, "metadata type", metaB},
 	{"metadata type of a digest", func(f *v1File) { f.metadata[1] = v1Entry{3, 0, "xxh64/x"} }, format.ErrUnsupported, "metadata type", metaB},
 	{"metadata reserved bits", func(f *v1File) { f.metadata[0].aux = 1 | 1<<8 }, format.ErrCorrupt, "metadata aux", metaA},
-	{"metadata high reserved bit", func(f *v1File) { f.metadata[0].aux = 1 | 1<<31 }, format.ErrCorrupt, "metadata aux", metaA},
 	{"metadata key empty", func(f *v1File) { f.metadata[0].key = "" }, format.ErrCorrupt, "metadata key_length", metaA + 12},
 	{"metadata key too long", func(f *v1File) { f.metadata[0].key = strings.Repeat("k", maxKey+1) }, format.ErrCorrupt, "metadata key_length", metaA + 12},
 	{"metadata key not UTF-8", func(f *v1File) { f.metadata[0].key = "\xFF" }, format.ErrCorrupt, "metadata key", metaA + 16},
 	{"metadata key long, not UTF-8", func(f *v1File) { f.metadata[0].key = "0123456\xC3." }, format.ErrCorrupt, "metadata key", metaA + 16},
 	{"metadata key with NUL", func(f *v1File) { f.metadata[0].key = "0123456789\x00abcdefghijk" }, format.ErrCorrupt, "metadata key", metaA + 16},
-	{"metadata key surrogate", func(f *v1File) { f.metadata[0].key = "\xED\xA0\x80" }, format.ErrCorrupt, "metadata key", metaA + 16},
-	{"metadata key overlong", func(f *v1File) { f.metadata[0].key = "\xC0\xAF" }, format.ErrCorrupt, "metadata key", metaA + 16},
 	{"metadata key twice", func(f *v1File) { f.metadata[1].key = "a" }, format.ErrCorrupt, "metadata key", metaB + 16},
 	{"digest twice", func(f *v1File) {
 		f.metadata = []v1Entry{{1, 7, "xxh64/y"}, {1, 7, "xxh64/y"}}
@@ -80,14 +77,11 @@ var malformedV1 = []badV1{
 	}, format.ErrCorrupt, "metadata key", metaA + 23 + 16},
 
 	{"tensor dtype 4", func(f *v1File) { f.tensors[0].aux[0] = 4 }, format.ErrUnsupported, "tensor dtype", recX},
-	{"tensor dtype 15", func(f *v1File) { f.tensors[0].aux[0] = 15 }, format.ErrUnsupported, "tensor dtype", recX},
 	{"tensor dtype 25", func(f *v1File) { f.tensors[0].aux[0] = 25 }, format.ErrUnsupported, "tensor dtype", recX},
-	{"tensor dtype 255", func(f *v1File) { f.tensors[0].aux[0] = 255 }, format.ErrUnsupported, "tensor dtype", recX},
 	{"tensor rank 0", func(f *v1File) { f.tensors[1].aux[1], f.tensors[1].shape, f.tensors[1].numel = 0, nil, 1 }, format.ErrCorrupt, "tensor rank", recY + 1},
 	{"tensor reserved byte 2", func(f *v1File) { f.tensors[1].aux[2] = 1 }, format.ErrCorrupt, "tensor aux", recY},
 	{"tensor reserved byte 3", func(f *v1File) { f.tensors[1].aux[3] = 0x80 }, format.ErrCorrupt, "tensor aux", recY},
 	{"tensor numel too large", func(f *v1File) { f.tensors[0].numel = 7 }, format.ErrCorrupt, "tensor numel", recX + 4},
-	{"tensor numel too small", func(f *v1File) { f.tensors[0].numel = 5 }, format.ErrCorrupt, "tensor numel", recX + 4},
 	{"tensor dim 0", func(f *v1File) { f.tensors[0].shape[1], f.tensors[0].numel = 0, 0 }, format.ErrCorrupt, "tensor shape", recX + 28},
 	{"tensor dim 2^63", func(f *v1File) { f.tensors[0].shape = []uint64{1, 1 << 63} }, format.ErrCorrupt, "tensor shape", recX + 28},
 	{"tensor dims overflow to 6", func(f *v1File) {
@@ -131,31 +125,20 @@ const (
 	snapData              = 139
 )
 
-type badSnapshot struct {
-	name   string
-	mutate func(f *snapFile)
-	err    error
-	field  string
-	offset int64
-}
-
-var malformedSnapshot = []badSnapshot{
+var malformedSnapshot = []bad[snapFile]{
 	{"version 0", func(f *snapFile) { f.version = 0 }, format.ErrVersion, "version", 4},
 	{"version 101", func(f *snapFile) { f.version = 101 }, format.ErrVersion, "version", 4},
-	{"version 99", func(f *snapFile) { f.version = 99 }, format.ErrVersion, "version", 4},
 	{"wrong checksum", func(f *snapFile) { f.sum = ptr(1) }, format.ErrChecksum, "checksum", 16},
 	{"checksum 0", func(f *snapFile) { f.sum = ptr(0) }, format.ErrChecksum, "checksum", 16},
 	{"metadata", func(f *snapFile) { f.metaLen = 1 }, format.ErrUnsupported, "metadata_map_len", 24},
 	{"no pool", func(f *snapFile) { f.marks[0] = "SRP?" }, format.ErrVersion, "version", 4},
 	{"no metadata mark", func(f *snapFile) { f.marks[1] = "MDT?" }, format.ErrCorrupt, "marker MDT!", 63},
-	{"no descriptor mark", func(f *snapFile) { f.marks[2] = "DSC?" }, format.ErrCorrupt, "marker DSC!", 67},
 	{"no data mark", func(f *snapFile) { f.marks[3] = "BUF?" }, format.ErrCorrupt, "marker BUF!", 135},
 	{"more tensors than fit", func(f *snapFile) { f.numTensors = ptr(1000) }, format.ErrTruncated, "tensor_count", 28},
 	{"more tensors than allowed", func(f *snapFile) { f.numTensors = ptr(math.MaxUint32) }, format.ErrLimit, "tensor_count", 28},
 	{"fewer tensors", func(f *snapFile) { f.numTensors = ptr(1) }, format.ErrCorrupt, "marker BUF!", descX},
 	{"too many strings", func(f *snapFile) { f.numStrings = ptr(65535) }, format.ErrCorrupt, "string pool count", 36},
 	{"most strings", func(f *snapFile) { f.numStrings = ptr(65534) }, format.ErrTruncated, "string pool offsets", poolOffsets},
-	{"all ones of strings", func(f *snapFile) { f.numStrings = ptr(math.MaxUint32) }, format.ErrCorrupt, "string pool count", 36},
 	{"pool too large", func(f *snapFile) { f.offsets = []uint32{0, 1, 6, 128<<20 + 1} }, format.ErrCorrupt, "string pool offsets", poolOffsets + 12},
 	{"pool larger than the file", func(f *snapFile) { f.offsets = []uint32{0, 1, 6, 128 << 20} }, format.ErrTruncated, "string pool", poolBlob},
 	{"pool begins later", func(f *snapFile) { f.offsets = []uint32{1, 2, 6, 7} }, format.ErrCorrupt, "string pool offsets", poolOffsets},
@@ -170,9 +153,7 @@ var malformedSnapshot = []badSnapshot{
 		f.tensors[0].rank, f.tensors[0].shape = 17, slices.Repeat([]uint64{1}, 17)
 	}, format.ErrCorrupt, "tensor rank", descY},
 	{"dtype 12", func(f *snapFile) { f.tensors[0].dtype = 12 }, format.ErrUnsupported, "tensor dtype", descY + 1},
-	{"dtype 255", func(f *snapFile) { f.tensors[0].dtype = 255 }, format.ErrUnsupported, "tensor dtype", descY + 1},
 	{"key_id behind the pool", func(f *snapFile) { f.tensors[0].key = 3 }, format.ErrCorrupt, "tensor key_id", descY + 4},
-	{"key_id far behind the pool", func(f *snapFile) { f.tensors[0].key = math.MaxUint32 }, format.ErrCorrupt, "tensor key_id", descY + 4},
 	{"key_id twice", func(f *snapFile) { f.tensors[1].key = 2 }, format.ErrCorrupt, "tensor key_id", descX + 4},
 	{"numel", func(f *snapFile) { f.tensors[0].numel = 5 }, format.ErrCorrupt, "tensor numel", descY + 8},
 	{"numel of a scalar", func(f *snapFile) { f.tensors[1].numel = 0 }, format.ErrCorrupt, "tensor numel", descX + 8},
@@ -189,18 +170,14 @@ var malformedSnapshot = []badSnapshot{
 	{"one byte more", func(f *snapFile) { f.tail = []byte{0} }, format.ErrCorrupt, "data", snapData + 32},
 }
 
-func v1With(mutate func(*v1File)) func() []byte {
-	return func() []byte {
-		f := baseV1()
-		mutate(&f)
-		return f.bytes()
-	}
+func v1With(mutate func(*v1File)) []byte {
+	f := baseV1()
+	mutate(&f)
+	return f.bytes()
 }
 
-func snapWith(mutate func(*snapFile)) func() []byte {
-	return func() []byte {
-		f := baseSnapshot()
-		mutate(&f)
-		return f.bytes()
-	}
+func snapWith(mutate func(*snapFile)) []byte {
+	f := baseSnapshot()
+	mutate(&f)
+	return f.bytes()
 }
