@@ -56,13 +56,11 @@ func unverified() []corpus.Case {
 		{"gzip of one byte too few", packed(11, corpus.Gzip(zeros))},
 		{"gzip for a shape of 10 GB", packed(10<<30, corpus.Gzip(zeros))},
 		{"gzip of two members", packed(10, twice)},
-		{"gzip with an empty second member", packed(10, append(corpus.Gzip(zeros), corpus.Gzip(nil)...))},
 		{"gzip with a byte behind it", packed(10, append(corpus.Gzip(zeros), 0))},
 		{"gzip without the end of its trailer", packed(10, cut(corpus.Gzip(zeros), 1))},
 		{"gzip with a wrong CRC", packed(10, flipped(corpus.Gzip(zeros), 8))},
 		{"gzip with a wrong length", packed(10, flipped(corpus.Gzip(zeros), 1))},
 		{"gzip flag without gzip", packed(10, zeros)},
-		{"gzip flag without data", packed(1, nil)},
 		{"gzip flag and no elements without data", packed(0, nil)},
 		{"gzip header alone", packed(1, []byte{0x1F, 0x8B})},
 		{"unflagged gzip of another size", more(recordOf(1, 2, []uint64{9}, corpus.Gzip(zeros)))},
@@ -135,7 +133,6 @@ func readable() []corpus.Case {
 		opens("compressed nothing", more(recordOf(3, 0x8000, []uint64{3, 0}, corpus.Gzip(nil))), corpus.Of("3", tensor.Float32, nil, 3, 0)),
 		opens("data that begin like gzip", more(recordOf(1, 2, []uint64{5}, []byte{0x1F, 0x8B, 8, 0, 0})), corpus.Of("1", tensor.Int8, []byte{0x1F, 0x8B, 8, 0, 0}, 5)),
 		opens("scalar", more(recordOf(4, 4, nil, i32s(-5))), corpus.Of("4", tensor.Int32, i32s(-5))),
-		opens("dim of 0", more(recordOf(1, 0, []uint64{0}, nil)), corpus.Of("1", tensor.Float32, nil, 0)),
 		opens("dim of 0 beside a large one", more(recordOf(2, 0, dims, nil)), corpus.Of("2", tensor.Float32, nil, math.MaxInt64/4, 0)),
 		opens("rank 60", more(recordOf(2, 2, ones, []byte{7})), corpus.Of("2", tensor.Int8, []byte{7}, rank...)),
 		opens("float16", more(recordOf(1, 1, []uint64{2}, []byte{0, 0x3C, 1, 0x7E})), corpus.Of("1", tensor.Float16, []byte{0, 0x3C, 1, 0x7E}, 2)),
@@ -145,7 +142,6 @@ func readable() []corpus.Case {
 			corpus.Of("0", tensor.Int8, []byte{1}), corpus.Of("4294967295", tensor.Int8, []byte{2})),
 		opens("no model name", with(func(m *image) { m.name = "" })),
 		opens("no specs", specs(nil, nil)),
-		opens("spec of an unknown dtype", specs([][]byte{spec("x", 65535, 1)}, nil)),
 		opens("spec with enormous dims", specs([][]byte{spec("x", 0, 1<<63, 0, math.MaxUint64)}, nil)),
 		opens("one name for input, output and constant", specs([][]byte{spec("9", 0)}, [][]byte{spec("9", 0)})),
 		opens("operators in every order of ids", with(func(m *image) {
@@ -156,10 +152,8 @@ func readable() []corpus.Case {
 			param("a", 0, i32s(-2)...), param("b", 1, u64s(math.MaxUint64)...), param("c", 2, f32s(1.5)...), param("d", 3, u64s(1)...),
 			param("e", 4, 1), param("f", 4, 0), param("g", 5, array(i32s(1, -1), 4)...), param("h", 6, array(f32s(0.25), 4)...), param("i", 5, i32s(0)...))),
 	}
-	for code := range uint16(19) {
-		if code%6 == 0 { // some of the 19 operators, including the last
-			cases = append(cases, opens("operator "+OpType(code).String(), with(func(m *image) { m.ops[1] = op(code, nil, nil) })))
-		}
+	for _, code := range []uint16{0, 18} { // the first and the last
+		cases = append(cases, opens("operator "+OpType(code).String(), with(func(m *image) { m.ops[1] = op(code, nil, nil) })))
 	}
 	return cases
 }

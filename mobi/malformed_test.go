@@ -3,27 +3,10 @@ package mobi
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"math"
-	"strings"
-	"testing"
 
 	"github.com/weightmap/weightmap/format"
 )
-
-// wantError fails unless err wraps sentinel and its field contains the given text.
-func wantError(t *testing.T, err, sentinel error, field string) {
-	t.Helper()
-	var e *format.Error
-	switch {
-	case err == nil:
-		t.Errorf("no error, want %v in %s", sentinel, field)
-	case !errors.Is(err, sentinel):
-		t.Errorf("error %v, want %v", err, sentinel)
-	case !errors.As(err, &e) || !strings.Contains(e.Field, field) || e.Format != "mobi":
-		t.Errorf("error %v does not name %q", err, field)
-	}
-}
 
 // The offsets of the parts of small, and of the parameters of withParam.
 const (
@@ -51,27 +34,18 @@ var malformed = []struct {
 	{"header cut", small().bytes()[:31], format.ErrTruncated, "operator graph offset", 28},
 	{"header alone", small().bytes()[:32], format.ErrTruncated, "total file size", 16},
 	{"magic", with(func(m *image) { m.patch = func(h []byte) { h[0] = 'X' } }), format.ErrMagic, "magic", 0},
-	{"magic by halves", with(func(m *image) { m.patch = func(h []byte) { copy(h, "OMIB") } }), format.ErrMagic, "magic", 0},
 	{"version 0", with(func(m *image) { m.patch = func(h []byte) { h[4] = 0 } }), format.ErrVersion, "version", 4},
 	{"version 2", with(func(m *image) { m.version = 2 }), format.ErrVersion, "version", 4},
-	{"version 256", with(func(m *image) { m.version = 256 }), format.ErrVersion, "version", 4},
 	{"reserved", with(func(m *image) { m.reserved = 1 }), format.ErrCorrupt, "reserved", 6},
-	{"reserved without checksum", with(func(m *image) { m.noSum, m.reserved = true, 0x100 }), format.ErrCorrupt, "reserved", 6},
 	{"header checksum", with(func(m *image) { m.noSum = true; m.patch = func(h []byte) { h[8] = 1 } }), format.ErrChecksum, "header checksum", 8},
 	{"header checksum covers magic", with(func(m *image) { m.spoil = func(b []byte) { copy(b, "MOBI") } }), format.ErrChecksum, "header checksum", 8},
 	{"total size one less", with(func(m *image) { m.totalPlus = -1 }), format.ErrCorrupt, "total file size", 16},
 	{"total size one more", with(func(m *image) { m.totalPlus = 1 }), format.ErrTruncated, "total file size", 16},
-	{"total size 0", with(func(m *image) { m.patch = func(h []byte) { clear(h[16:20]) } }), format.ErrCorrupt, "total file size", 16},
 	{"a byte after the footer", append(small().bytes(), 0), format.ErrCorrupt, "total file size", 16},
 	{"metadata in the header", with(func(m *image) { m.patch = put32(20, 31) }), format.ErrCorrupt, "metadata offset", 20},
-	{"metadata at 0", with(func(m *image) { m.patch = put32(20, 0) }), format.ErrCorrupt, "metadata offset", 20},
-	{"tensors before metadata", with(func(m *image) { m.patch = put32(24, 31) }), format.ErrCorrupt, "tensor data offset", 24},
 	{"tensors at metadata", with(func(m *image) { m.patch = put32(24, 32) }), format.ErrCorrupt, "tensor data offset", 24},
 	{"graph before tensors", with(func(m *image) { m.patch = put32(28, 33) }), format.ErrCorrupt, "operator graph offset", 28},
 	{"graph past the end", with(func(m *image) { m.patch = put32(28, math.MaxUint32) }), format.ErrTruncated, "operator graph offset", 28},
-	{"graph at the end", with(func(m *image) {
-		m.patch = func(h []byte) { copy(h[28:32], h[16:20]) }
-	}), format.ErrTruncated, "operator graph offset", 28},
 	{"graph in the footer", with(func(m *image) {
 		m.patch = func(h []byte) {
 			binary.LittleEndian.PutUint32(h[28:], binary.LittleEndian.Uint32(h[16:])-3)
@@ -80,15 +54,12 @@ var malformed = []struct {
 
 	{"model name too long", with(func(m *image) { m.name = "x"; m.counts = []uint32{math.MaxUint32, math.MaxUint32} }), format.ErrTruncated, "input and output count", 32 + 4 + 1 + 20},
 	{"model name not UTF-8", with(func(m *image) { m.name = "\xFF" }), format.ErrCorrupt, "model name", 36},
-	{"model name with NUL", with(func(m *image) { m.name = "a\x00" }), format.ErrCorrupt, "model name", 36},
 	{"spec count one more", with(func(m *image) { m.counts = []uint32{1, 2} }), format.ErrTruncated, "spec name length", atTensors},
 	{"spec count one more, with padding", with(func(m *image) { m.counts = []uint32{1, 2}; m.pad = make([]byte, 20) }), format.ErrCorrupt, "spec name", atTensors + 4},
 	{"spec count one less", with(func(m *image) { m.counts = []uint32{1, 0} }), format.ErrCorrupt, "padding", atOutput},
 	{"spec name empty", with(func(m *image) { m.inputs = [][]byte{spec("", 0, 1)} }), format.ErrCorrupt, "spec name", atInput + 4},
 	{"spec name not UTF-8", with(func(m *image) { m.outputs = [][]byte{spec("\xC0\x80", 0)} }), format.ErrCorrupt, "spec name", atOutput + 4},
-	{"spec name with NUL", with(func(m *image) { m.outputs = [][]byte{spec("a\x00b", 0)} }), format.ErrCorrupt, "spec name", atOutput + 4},
 	{"spec name twice among inputs", with(func(m *image) { m.inputs = [][]byte{spec("x", 0), spec("z", 0), spec("x", 1)} }), format.ErrCorrupt, "spec name", atInput + 9 + 9},
-	{"spec name twice among outputs", with(func(m *image) { m.outputs = [][]byte{spec("y", 0), spec("y", 0)} }), format.ErrCorrupt, "spec name", atOutput + 9},
 	{"spec rank too large", with(func(m *image) { m.outputs[0][4+1] = 3 }), format.ErrTruncated, "spec shape", atOutput + 9},
 	{"padding not zero", with(func(m *image) { m.pad = []byte{0, 0, 1, 0} }), format.ErrCorrupt, "padding", atTensors + 2},
 
@@ -110,12 +81,14 @@ var malformed = []struct {
 	{"constant size beyond 64 bits", with(func(m *image) { copy(m.records[1][8+16:], bytes.Repeat([]byte{0xFF}, 8)) }), format.ErrTruncated, "constant data size", atSecond + 24},
 	{"zero padding after constants", with(func(m *image) { m.records = append(m.records, make([]byte, 8)) }), format.ErrTruncated, "constant", atGraph},
 	{"dim 2^63", with(func(m *image) { m.records = append(m.records, recordOf(1, 2, []uint64{1 << 63, 0}, nil)) }), format.ErrCorrupt, "constant 1 shape", atGraph + 8},
-	{"dynamic dim", with(func(m *image) { m.records = append(m.records, recordOf(1, 2, []uint64{math.MaxUint64}, nil)) }), format.ErrCorrupt, "constant 1 shape", atGraph + 8},
 	{"shape overflows", with(func(m *image) { m.records = append(m.records, recordOf(1, 2, []uint64{1 << 32, 1 << 32}, nil)) }), format.ErrCorrupt, "constant 1 shape", atGraph + 8},
-	{"shape overflows by the dtype", with(func(m *image) { m.records = append(m.records, recordOf(1, 0, []uint64{1 << 31, 1 << 30}, nil)) }), format.ErrCorrupt, "constant 1 shape", atGraph + 8},
 	{"shape overflows, and a 0", with(func(m *image) {
 		m.records = append(m.records, recordOf(1, 3, []uint64{1 << 31, 0, 1 << 31}, nil))
 	}), format.ErrCorrupt, "constant 1 shape", atGraph + 8},
+	{"second dim 2^63", with(func(m *image) { m.records = append(m.records, recordOf(1, 2, []uint64{1, 1 << 63}, nil)) }), format.ErrCorrupt, "constant 1 shape", atGraph + 16},
+	{"one byte like gzip, continued by the next record", with(func(m *image) {
+		m.records = append(m.records, recordOf(1, 2, []uint64{5}, []byte{0x1F}), recordOf(0x8B, 2, nil, []byte{1}))
+	}), format.ErrCorrupt, "constant 1 data size", atGraph + 16},
 
 	{"operator count one more", with(func(m *image) { n := uint32(3); m.opCount = &n }), format.ErrTruncated, "operator type", atEnd},
 	{"operator count one less", with(func(m *image) { n := uint32(1); m.opCount = &n }), format.ErrCorrupt, "operators", atNode},
@@ -125,23 +98,18 @@ var malformed = []struct {
 	{"operator without its outputs", with(func(m *image) { m.ops[1][4] = 255 }), format.ErrTruncated, "operator outputs", atNode + 8 + 8},
 	{"operator without its parameters", with(func(m *image) { m.ops[1][6] = 1 }), format.ErrTruncated, "operator parameter count", atEnd},
 	{"parameter name empty", withParam(param("", 0, i32s(1)...)), format.ErrCorrupt, "parameter name", atParam + 2},
-	{"parameter name not UTF-8", withParam(param("\xED\xA0\x80", 4, 1)), format.ErrCorrupt, "parameter name", atParam + 2},
 	{"parameter name with NUL", withParam(param("a\x00", 4, 1)), format.ErrCorrupt, "parameter name", atParam + 2},
 	{"parameter name too long", withParam([]byte{9, 0, 'a', 4, 1}), format.ErrTruncated, "parameter name", atParam + 2},
 	{"parameter name twice", withParam(param("a", 4, 1), param("b", 4, 1), param("a", 0, i32s(1)...)), format.ErrCorrupt, "parameter name", atParam + 5 + 5},
 	{"parameter type 9", withParam(param("a", 9, 0, 0, 0, 0)), format.ErrUnsupported, "parameter type", atParam + 3},
-	{"parameter type 255", withParam(param("a", 255, 0, 0, 0, 0)), format.ErrUnsupported, "parameter type", atParam + 3},
 	{"parameter int32 cut", withParam(param("a", 0, 1, 2, 3)), format.ErrTruncated, "parameter value", atParam + 4},
-	{"parameter int64 cut", withParam(param("a", 1, i32s(1)...)), format.ErrTruncated, "parameter value", atParam + 4},
 	{"parameter float64 cut", withParam(param("a", 3, i32s(1)...)), format.ErrTruncated, "parameter value", atParam + 4},
 	{"parameter bool 2", withParam(param("a", 4, 2)), format.ErrCorrupt, "parameter value", atParam + 4},
 	{"parameter bool cut", withParam(param("abc", 4)), format.ErrTruncated, "parameter value", atParam + 6},
 	{"parameter array count -1", withParam(param("a", 5, i32s(-1)...)), format.ErrCorrupt, "parameter array count", atParam + 4},
-	{"parameter array count lowest", withParam(param("a", 6, i32s(math.MinInt32)...)), format.ErrCorrupt, "parameter array count", atParam + 4},
 	{"parameter int64 array count -1", withParam(param("a", 8, i32s(-1)...)), format.ErrCorrupt, "parameter array count", atParam + 4},
 	{"parameter array cut", withParam(param("a", 6, i32s(2, 0)...)), format.ErrTruncated, "parameter array", atParam + 8},
 	{"parameter array enormous", withParam(param("a", 5, i32s(math.MaxInt32)...)), format.ErrTruncated, "parameter array", atParam + 8},
-	{"parameter int64 array enormous", withParam(param("a", 8, i32s(math.MaxInt32)...)), format.ErrTruncated, "parameter array", atParam + 8},
 	{"parameter string enormous", withParam(param("a", 7, u32s(math.MaxUint32)...)), format.ErrTruncated, "parameter value", atParam + 8},
 	{"parameter string not UTF-8", withParam(param("a", 7, append(u32s(1), 0xFF)...)), format.ErrCorrupt, "parameter value", atParam + 8},
 }

@@ -30,10 +30,7 @@ func named(input int, name string) []byte {
 func restored(t *testing.T, b []byte) *format.Plan {
 	t.Helper()
 	f := openImage(t, b)
-	p, err := format.PlanOf(f.Model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	p := planOf(t, f)
 	f.f.restore(p)
 	return p
 }
@@ -63,9 +60,8 @@ func TestRestoreRefused(t *testing.T) {
 		"NUL":               op(10, []uint32{9}, nil, named(0, "a\x00")),
 	} {
 		b := with(func(m *image) { m.ops = append(m.ops, op) })
-		want, err := format.PlanOf(openImage(t, b).Model)
-		if d := cmp.Diff(want, restored(t, b)); d != "" || err != nil {
-			t.Errorf("%s: %v %s", name, err, d)
+		if d := cmp.Diff(planOf(t, openImage(t, b)), restored(t, b)); d != "" {
+			t.Errorf("%s: %s", name, d)
 		}
 	}
 	for name, op := range map[string][]byte{
