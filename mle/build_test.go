@@ -1,13 +1,13 @@
 package mle
 
 import (
-	"bytes"
 	"encoding/binary"
 	"hash/crc32"
 	"math"
 	"slices"
 	"strings"
 
+	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -45,51 +45,41 @@ type gFile struct {
 	comp       []byte // compression section
 	sig        []byte // signature section
 	noSums     bool
+	aligned    bool // with padding before the graph and the weights, as the writer makes it
 }
 
 func u16(b []byte, v uint16) []byte { return le.AppendUint16(b, v) }
 func u32(b []byte, v uint32) []byte { return le.AppendUint32(b, v) }
 func u64(b []byte, v uint64) []byte { return le.AppendUint64(b, v) }
 
-func ids16(b []byte, ids []uint32) []byte {
-	for i := range 16 {
-		if i < len(ids) {
-			b = u32(b, ids[i])
-		} else {
-			b = u32(b, 0)
-		}
+// list appends a list with room for the given number of values.
+func list(b []byte, values []uint32, room int) []byte {
+	all := make([]uint32, room)
+	copy(all, values)
+	for _, v := range all {
+		b = u32(b, v)
 	}
 	return b
 }
 
 func (g *gFile) graph() []byte {
-	b := u32(nil, uint32(len(g.nodes)))
-	b = u32(b, uint32(len(g.tensors)))
-	b = u32(b, uint32(len(g.inputs)))
-	b = u32(b, uint32(len(g.outputs)))
-	b = ids16(ids16(b, g.inputs), g.outputs)
+	counts := []uint32{uint32(len(g.nodes)), uint32(len(g.tensors)), uint32(len(g.inputs)), uint32(len(g.outputs))}
+	b := list(list(list(nil, counts, 4), g.inputs, 16), g.outputs, 16)
 	for _, t := range g.tensors {
 		b = u64(u64(b, t.offset), t.size)
-		b = u32(b, uint32(len(t.shape)))
-		for i := range 8 {
-			if i < len(t.shape) {
-				b = u32(b, t.shape[i])
-			} else {
-				b = u32(b, 0)
-			}
-		}
+		b = list(u32(b, uint32(len(t.shape))), t.shape, 8)
 		b = append(b, t.dtype, 0, 0, 0)
 	}
 	for _, n := range g.nodes {
 		b = u16(u16(u16(u16(b, n.op), uint16(len(n.inputs))), uint16(len(n.outputs))), uint16(len(n.params)))
-		b = ids16(ids16(ids16(b, n.inputs), n.outputs), n.params)
+		b = list(list(list(b, n.inputs, 16), n.outputs, 16), n.params, 16)
 		b = u32(u32(b, n.attrOffset), n.attrSize)
 	}
 	return append(b, g.attributes...)
 }
 
-// build returns the file, with sections in the order of the specification and without
-// gaps.
+// build returns the file, with sections in the order of the specification and, unless
+// aligned is set, without gaps.
 func (g *gFile) build() []byte {
 	size := g.headerSize
 	if g.version == 1 && size == 0 {
@@ -115,7 +105,13 @@ func (g *gFile) build() []byte {
 	le.PutUint32(head[8:], g.flags)
 	le.PutUint32(head[12:], uint32(size))
 	at([]byte(g.metadata), 16)
+	if g.aligned {
+		body = append(body, make([]byte, -(size+len(body))&7)...)
+	}
 	at(g.graph(), 32)
+	if g.aligned {
+		body = append(body, make([]byte, -(size+len(body))&63)...)
+	}
 	at(g.weights, 48)
 	at(g.comp, 80)
 	at(g.sig, 64)
@@ -211,13 +207,6 @@ func lz4Literals(b []byte) []byte {
 	return slices.Concat([]byte{0xF0, byte(len(b) - 15)}, b)
 }
 
-// zstdRaw returns a Zstandard frame with one raw block.
-func zstdRaw(b []byte) []byte {
-	head := []byte{0x28, 0xB5, 0x2F, 0xFD, 0x20, byte(len(b))}
-	n := len(b)<<3 | 1
-	return slices.Concat(head, []byte{byte(n), byte(n >> 8), byte(n >> 16)}, b)
-}
-
 // brotliRaw returns a Brotli stream with one uncompressed meta-block and an empty last
 // one, with a window size of 16 bits (RFC 7932, section 9.2).
 func brotliRaw(b []byte) []byte {
@@ -230,7 +219,7 @@ func brotliRaw(b []byte) []byte {
 // methodsOf compresses plain weights by every lossless method, by hand.
 func methodsOf(plain []byte) map[Method][]byte {
 	return map[Method][]byte{
-		MethodNone: plain, MethodLZ4: lz4Literals(plain), MethodZstd: zstdRaw(plain), MethodBrotli: brotliRaw(plain),
+		MethodNone: plain, MethodLZ4: lz4Literals(plain), MethodZstd: corpus.Zstd(plain), MethodBrotli: brotliRaw(plain),
 	}
 }
 
@@ -249,5 +238,3 @@ func chunkedGolden(pack func([]byte) []byte, m Method) *gFile {
 func nestedJSON(depth int) string {
 	return `{"a":` + strings.Repeat("[", depth-1) + strings.Repeat("]", depth-1) + `}`
 }
-
-func clone(b []byte) []byte { return bytes.Clone(b) }

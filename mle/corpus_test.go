@@ -82,13 +82,13 @@ func streamCases() (cases []corpus.Case) {
 		name   string
 		method Method
 		pack   func([]byte) []byte
-	}{{"lz4", MethodLZ4, lz4Literals}, {"zstd", MethodZstd, zstdRaw}, {"brotli", MethodBrotli, brotliRaw}}
+	}{{"lz4", MethodLZ4, lz4Literals}, {"zstd", MethodZstd, corpus.Zstd}, {"brotli", MethodBrotli, brotliRaw}}
 	for _, p := range packs {
 		for _, s := range []struct {
 			name   string
 			stream []byte
 		}{
-			{"one byte less", p.pack(plain[:71])}, {"one byte more", p.pack(append(clone(plain), 0))}, {"cut", p.pack(plain)[:40]},
+			{"one byte less", p.pack(plain[:71])}, {"one byte more", p.pack(append(bytes.Clone(plain), 0))}, {"cut", p.pack(plain)[:40]},
 			{"two streams", slices.Concat(p.pack(plain), p.pack(plain))}, {"a byte behind it", append(p.pack(plain), 0)},
 			{"text", []byte("this is not a compressed stream at all, just text")},
 		} {
@@ -96,7 +96,7 @@ func streamCases() (cases []corpus.Case) {
 		}
 		cases = append(cases, corpus.Late(p.name+": no stream", compressedGolden(p.method, nil).build(), format.ErrCorrupt, "weights", atWeights))
 	}
-	frame, skippable := zstdRaw(plain), []byte{0x50, 0x2A, 0x4D, 0x18, 1, 0, 0, 0, 7}
+	frame, skippable := corpus.Zstd(plain), []byte{0x50, 0x2A, 0x4D, 0x18, 1, 0, 0, 0, 7}
 	padded := int8Golden()
 	padded.weights[6] = 1
 	return append(cases,
@@ -109,7 +109,7 @@ func streamCases() (cases []corpus.Case) {
 // sumCases returns files with a wrong checksum.
 func sumCases() []corpus.Case {
 	sum := func(g *gFile, at int, v uint32) []byte { le.PutUint32(g.comp[at:], v); return g.build() }
-	chunked := func() *gFile { return chunkedGolden(zstdRaw, MethodZstd) }
+	chunked := func() *gFile { return chunkedGolden(corpus.Zstd, MethodZstd) }
 	const single, rows = atWeights + 81, atWeights + 90
 	changed := plainGolden().build()
 	changed[atWeights] ^= 1
@@ -171,12 +171,18 @@ func encrypted(g *gFile) []byte {
 	return g.build()
 }
 
+// flippedWeights returns an encrypted file with a changed byte that its checksum covers.
+func flippedWeights() []byte {
+	b := encrypted(plainGolden())
+	b[atWeights+20] ^= 1
+	return b
+}
+
 func encryptedCases() []corpus.Case {
 	flags := encrypted(plainGolden())
 	flags[8] |= 0x80
 	fixHeader(flags)
-	changed := encrypted(plainGolden())
-	changed[atWeights+20] ^= 1
+	changed := flippedWeights()
 	fixSums(changed)
 	none := compressedGolden(MethodNone, plainGolden().weights)
 	noChunks := &gFile{version: 2, headerSize: 128, flags: 1 | 0x40, comp: u32(compHeader(0, 1, 0, 0, 0), 0)}
@@ -188,6 +194,8 @@ func encryptedCases() []corpus.Case {
 		corpus.Late("encrypted, no key", encrypted(plainGolden()), format.ErrKey, "weights", atWeights),
 		corpus.Late("encrypted chunks of nothing, no key", encrypted(noChunks), format.ErrKey, "weights", 128+144),
 		corpus.Late("encrypted, another key", encrypted(plainGolden()), format.ErrKey, "weights", atWeights).WithKey(bytes.Repeat([]byte{7}, 32)),
+		corpus.Late("encrypted, weights changed, no key", flippedWeights(), format.ErrChecksum, "weights_checksum", 104),
+		corpus.Late("encrypted, weights changed", flippedWeights(), format.ErrChecksum, "weights_checksum", 104).WithKey(testKey),
 		corpus.Late("encrypted, flags changed", flags, format.ErrKey, "weights", atWeights).WithKey(testKey),
 		corpus.Late("encrypted, weights and their checksum changed", changed, format.ErrKey, "weights", atWeights).WithKey(testKey),
 	}
@@ -226,6 +234,8 @@ func goodHeaders() []corpus.Case {
 	le.PutUint32(reader1[112:], 0)
 	le.PutUint32(reader1[116:], 77)
 	fixHeader(reader1)
+	escaped := good("names with escapes", withMeta(`{"tensor\u005fnames" : [ "\u0077", "x" ,"\u6a21型","\u0079"]}`).build(), "2")
+	escaped.Tensors[1].Name = "模型"
 	nameless := func(name, meta string) corpus.Case {
 		c := good(name, withMeta(meta).build(), "2")
 		c.Tensors[0].Name, c.Tensors[1].Name = "tensor_0", "tensor_2"
@@ -246,7 +256,7 @@ func goodHeaders() []corpus.Case {
 		noted(good("no checksums recorded", with(func(g *gFile) { g.noSums = true }).build(), "2"),
 			"header checksum not recorded", "metadata checksum not recorded", "graph checksum not recorded", "weights checksum not recorded"),
 		good("gaps, and sections in another order", scattered, "2"),
-		nameless("no metadata", ""), nameless("metadata without names", ` {"a" : 1 } `),
+		escaped, nameless("no metadata", ""), nameless("metadata without names", ` {"a" : 1 } `),
 		nameless("metadata of 1,000 levels", nestedJSON(1000)), nameless("metadata with nested keys twice", `{"o":{"a":1,"a":2}}`),
 		nameless("metadata with a lone surrogate", `{"a":"\ud800","b":{"\udc00":1}}`), nameless("metadata with a long number", `{"a":123456789012345678901234567890}`),
 	}
@@ -320,14 +330,14 @@ func goodWeights() (cases []corpus.Case) {
 	reference.Tensors[0].Data, reference.Tensors[1].Data, reference.Notes = ieee[:24], ieee[64:], []string{flushedNote}
 	inChunks := reference
 	inChunks.Name, inChunks.Bytes = "float16 chunks with the reference's checksum", tinyGolden(sumOf(func(h uint16) bool { return h&0x7C00 == 0 }), true).build()
-	window := slices.Concat([]byte{0x28, 0xB5, 0x2F, 0xFD, 0x00, 21 << 3}, zstdRaw(plain)[6:])
+	window := slices.Concat([]byte{0x28, 0xB5, 0x2F, 0xFD, 0x00, 21 << 3}, corpus.Zstd(plain)[6:])
 	first := slices.Concat(floats(1), []byte{0, 0, 0, 0, 1, 2, 3, 4, 5, 6}, make([]byte, 10))
 	scales := with(func(g *gFile) {
 		g.flags = 1 | 0x40
 		g.comp, g.weights = chunkTable(compHeader(4, 6, 72, crc32.ChecksumIEEE(plain), 8), gChunk{0, first}, gChunk{64, append(floats(0.5), 2, 0, 0, 0, 0, 3)})
 	})
 	spare := with(func(g *gFile) {
-		g.flags, g.weights = 1, append(clone(plain), make([]byte, 56)...)
+		g.flags, g.weights = 1, append(bytes.Clone(plain), make([]byte, 56)...)
 		g.comp = compHeader(0, 0, 128, crc32.ChecksumIEEE(g.weights), 0)
 	})
 	return append(cases, int8s, halves, placeholders, reference, inChunks,
@@ -335,8 +345,8 @@ func goodWeights() (cases []corpus.Case) {
 		good("int8 chunks with scales of their own", scales.build(), "2"),
 		good("padded to the next 64", spare.build(), "2"),
 		good("chunks lz4", chunkedGolden(lz4, MethodLZ4).build(), "2"),
-		good("chunks zstd", chunkedGolden(zstdRaw, MethodZstd).build(), "2"),
+		good("chunks zstd", chunkedGolden(corpus.Zstd, MethodZstd).build(), "2"),
 		good("chunks brotli", chunkedGolden(brotliRaw, MethodBrotli).build(), "2"),
-		good("chunks none", chunkedGolden(clone, MethodNone).build(), "2"),
+		good("chunks none", chunkedGolden(bytes.Clone, MethodNone).build(), "2"),
 	)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -36,9 +37,8 @@ func TestCoverage(t *testing.T) {
 		says     string
 	}{
 		{"plain", plainGolden().build(), nil, "crc32", "crc32 of the weights", 2, format.Unsigned, "ok"},
-		{"chunked", chunkedGolden(zstdRaw, MethodZstd).build(), nil, "crc32", "crc32 of the chunk", 2, format.Unsigned, "ok"},
-		{"one tensor", chunkedGolden(zstdRaw, MethodZstd).build(), []format.VerifyOption{format.WithTensors("b")}, "crc32", "crc32 of the chunk", 1, format.Unsigned, "ok"},
-		{"one tensor of a plain file", plainGolden().build(), []format.VerifyOption{format.WithTensors("b")}, "crc32", "crc32 of the weights", 1, format.Unsigned, "ok"},
+		{"chunked", chunkedGolden(corpus.Zstd, MethodZstd).build(), nil, "crc32", "crc32 of the chunk", 2, format.Unsigned, "ok"},
+		{"one tensor", chunkedGolden(corpus.Zstd, MethodZstd).build(), []format.VerifyOption{format.WithTensors("b")}, "crc32", "crc32 of the chunk", 1, format.Unsigned, "ok"},
 		{"compressed without sums", bare(zstdGolden()).build(), nil, "", "crc32 of the uncompressed weights", 2, format.Unsigned, "ok, but nothing covers the header, the metadata or the graph"},
 		{"plain without sums", bare(plainGolden()).build(), nil, "", "", 2, format.Unsigned, "ok, but nothing covers the header, the metadata, the graph or the data of 2 tensors"},
 		{"version 1", old.build(), nil, "", "", 2, format.Unsigned, "ok, but nothing covers the header, the metadata, the graph or the data of 2 tensors"},
@@ -90,7 +90,7 @@ func TestCheckTouch(t *testing.T) {
 		{"whole", plainGolden().build(), map[string]error{"w": nil, "b": nil}},
 		{"plain", flipped(plainGolden(), 0), map[string]error{"w": format.ErrChecksum, "b": format.ErrChecksum}},
 		{"nothing recorded", flipped(none, 0), map[string]error{"w": nil, "b": nil}},
-		{"chunked", flipped(chunkedGolden(zstdRaw, MethodZstd), 20), map[string]error{"w": format.ErrChecksum, "b": nil}},
+		{"chunked", flipped(chunkedGolden(corpus.Zstd, MethodZstd), 20), map[string]error{"w": format.ErrChecksum, "b": nil}},
 		{"compressed", flipped(zstdGolden(), 20), map[string]error{"w": format.ErrChecksum, "b": format.ErrChecksum}},
 		{"another sum of what comes out", sumOff(zstdGolden()).build(), map[string]error{"w": format.ErrChecksum, "b": format.ErrChecksum}},
 		{"only the sum of what comes out", flipped(unsummed, 20), map[string]error{"w": format.ErrChecksum, "b": format.ErrChecksum}},
@@ -107,5 +107,9 @@ func TestCheckTouch(t *testing.T) {
 		})
 	}
 	f := mustOpen(t, written(t, floatPlan(), &WriteOptions{Key: testKey, Compression: MethodZstd}), &format.Options{Check: format.CheckTouch, Key: testKey})
-	contents(t, f)
+	for name, v := range f.Tensors() {
+		if _, err := v.Bytes(); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -69,7 +70,7 @@ func signedGolden() *gFile {
 	return g
 }
 
-func zstdGolden() *gFile { return compressedGolden(MethodZstd, zstdRaw(plainGolden().weights)) }
+func zstdGolden() *gFile { return compressedGolden(MethodZstd, corpus.Zstd(plainGolden().weights)) }
 
 func headerCases() []malformed {
 	p := plainGolden
@@ -237,10 +238,10 @@ func compressionCases() []malformed {
 // chunkCases returns files with invalid chunk tables. The rows, of 32 bytes each, begin at
 // byte 24 of the section.
 func chunkCases() []malformed {
-	g := func() *gFile { return chunkedGolden(zstdRaw, MethodZstd) }
+	g := func() *gFile { return chunkedGolden(corpus.Zstd, MethodZstd) }
 	w32 := func(at int, v uint32) func([]byte) []byte { return inSection(gComp, at, u32(nil, v)) }
 	w64 := func(at int, v uint64) func([]byte) []byte { return inSection(gComp, at, u64(nil, v)) }
-	first := uint64(len(zstdRaw(make([]byte, 64))))
+	first := uint64(len(corpus.Zstd(make([]byte, 64))))
 	across := func(bounds ...uint64) *gFile {
 		g := plainGolden()
 		g.flags = 1 | 0x40

@@ -2,7 +2,6 @@ package mle
 
 import (
 	"bytes"
-	"encoding/binary"
 	"errors"
 	"math"
 	"testing"
@@ -30,13 +29,6 @@ func quantizedFile(t *testing.T, p *format.Plan, data ...[]byte) ([]byte, error)
 	return out.Bytes(), err
 }
 
-func floatBytes(values ...float32) (b []byte) {
-	for _, x := range values {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-	}
-	return b
-}
-
 // TestQuantized checks that quantized tensors keep their values, in one chunk per scale,
 // and that float32 tensors next to them are exact for any range.
 func TestQuantized(t *testing.T) {
@@ -47,8 +39,8 @@ func TestQuantized(t *testing.T) {
 		{Name: "u", DType: tensor.Uint8, Shape: tensor.Shape{2}, Quant: one}, {Name: "ones", DType: tensor.Float32, Shape: tensor.Shape{20}},
 	}}
 	vector := []float32{1e-30, 1e30, 0, -1e30, 3, math.SmallestNonzeroFloat32, -math.MaxFloat32}
-	ones := bytes.Repeat(floatBytes(1), 20)
-	b, err := quantizedFile(t, p, []byte{1, 0xff, 127, 0x80, 0, 2}, floatBytes(vector...), []byte{0, 255}, ones)
+	ones := bytes.Repeat(floats(1), 20)
+	b, err := quantizedFile(t, p, []byte{1, 0xff, 127, 0x80, 0, 2}, floats(vector...), []byte{0, 255}, ones)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -66,7 +58,7 @@ func TestQuantized(t *testing.T) {
 			t.Errorf("%s: %v %s", p.Tensors[i].Name, err, diff)
 		}
 	}
-	again, err := quantizedFile(t, p, []byte{1, 0xff, 127, 0x80, 0, 2}, floatBytes(vector...), []byte{0, 255}, ones)
+	again, err := quantizedFile(t, p, []byte{1, 0xff, 127, 0x80, 0, 2}, floats(vector...), []byte{0, 255}, ones)
 	if err != nil || !bytes.Equal(b, again) {
 		t.Errorf("other bytes of the same plan: %v", err)
 	}
@@ -97,7 +89,7 @@ func TestQuantizedRefused(t *testing.T) {
 	}
 	for _, x := range []float32{float32(math.NaN()), float32(math.Inf(-1))} {
 		p := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{2}}}}
-		if _, err := quantizedFile(t, p, floatBytes(1, x)); !errors.Is(err, format.ErrQuantization) {
+		if _, err := quantizedFile(t, p, floats(1, x)); !errors.Is(err, format.ErrQuantization) {
 			t.Errorf("%v: %v", x, err)
 		}
 	}

@@ -5,10 +5,8 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"math"
-	"math/rand/v2"
 	"testing"
 
-	"github.com/cespare/xxhash/v2"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/mle/brotli"
@@ -31,30 +29,6 @@ func view(t testing.TB, f *File, name string) tensor.View {
 		t.Fatal(err)
 	}
 	return v
-}
-
-// fill returns data for a tensor, derived from its name: floats from -1 to 1.
-func fill(info tensor.Info) []byte {
-	n, err := info.Shape.Elems()
-	if err != nil {
-		panic(err)
-	}
-	r := rand.New(rand.NewPCG(xxhash.Sum64([]byte(info.Name)), uint64(info.DType)))
-	var b []byte
-	for range n {
-		x := float32(2*r.Float64() - 1)
-		switch info.DType {
-		case tensor.Float32:
-			b = u32(b, math.Float32bits(x))
-		case tensor.Float16:
-			b = u16(b, uint16(tensor.F16From(x)))
-		case tensor.Int32:
-			b = u32(b, r.Uint32())
-		default:
-			b = append(b, byte(r.Uint32()))
-		}
-	}
-	return b
 }
 
 var testKey = []byte("0123456789abcdef0123456789ABCDEF")

@@ -48,26 +48,6 @@ func tinyGolden(sum uint32, chunked bool) *gFile {
 	return g
 }
 
-// TestFloat16SumOfReference checks that Verify accepts the reference's checksum of float16
-// weights, with subnormal halves and -0 as 0, and that Notes then reports it.
-func TestFloat16SumOfReference(t *testing.T) {
-	for _, chunked := range []bool{false, true} {
-		b := tinyGolden(sumOf(func(h uint16) bool { return h&0x7C00 == 0 }), chunked).build()
-		f := mustOpen(t, b, nil)
-		if notes := f.Notes(); notes != nil {
-			t.Errorf("before Verify: %v", notes)
-		}
-		if err := verify(f); err != nil {
-			t.Errorf("chunked %v: %v", chunked, err)
-		}
-		for _, f := range []*File{f, mustOpen(t, b, &format.Options{Check: format.CheckAll})} {
-			if diff := cmp.Diff([]string{flushedNote}, f.Notes()); diff != "" {
-				t.Errorf("chunked %v: %s", chunked, diff)
-			}
-		}
-	}
-}
-
 // TestEncryptedHasCompressionSection checks that an encrypted file without compression has
 // a compression section of type 0 with the checksum of the plain weights, so that readers
 // without support for encryption refuse it.

@@ -2,11 +2,49 @@ package mle
 
 import (
 	"bytes"
+	"context"
+	"crypto/ed25519"
 	"errors"
+	"os"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
+
+// TestKeyIsNotReadAgain checks that a public key written to the file after it was opened
+// is not used: toggling the key must not make a foreign signature pass. What was parsed has changed, so
+// the file was tampered with.
+func TestKeyIsNotReadAgain(t *testing.T) {
+	testhost.NeedMaps(t)
+	_, forger, err := ed25519.GenerateKey(nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	b := written(t, mixedPlan(), &WriteOptions{Signer: forger})
+	path := saved(t, b)
+	f, err := Open(path, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	file, err := os.OpenFile(path, os.O_WRONLY, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer file.Close()
+	if _, err := file.WriteAt(trusted(testSigner), int64(le.Uint64(b[gSig:]))+sigKey); err != nil {
+		t.Fatal(err)
+	}
+	for _, key := range []ed25519.PublicKey{trusted(testSigner), nil} {
+		if status, err := f.CheckSignature(context.Background(), key); err != nil || status != Tampered {
+			t.Errorf("%v, %v, want Tampered", status, err)
+		}
+	}
+	if err := verify(f, format.WithTrustedKey(trusted(testSigner))); err == nil {
+		t.Error("a foreign signature is accepted")
+	}
+}
 
 // forgery is a reader that returns each byte of one file on its first read, and of another
 // file afterwards.

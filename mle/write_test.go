@@ -5,15 +5,15 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"errors"
-	"fmt"
-	"hash/crc32"
 	"io"
 	"math"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/formattest"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -30,51 +30,26 @@ func TestLayout(t *testing.T) {
 			Nodes:  []format.Node{{Op: "Linear", Inputs: []string{"x", "w", "h"}, Outputs: []string{"y"}, Attributes: []format.Attribute{{Name: "k", Value: int64(2)}}}},
 		},
 	}
-	for headerSize, o := range map[int]*WriteOptions{144: {}, 128: {HeaderSize: 128}} {
-		o.AcceptLoss = []string{"label"} // the symbol of a dim
-		checkLayout(t, p, headerSize, written(t, p, o))
+	want := &gFile{
+		version: 2, flags: 0x80, headerSize: 144, metadata: `{"a":1,"tensor_names":["x","w","h","y"]}`,
+		inputs:  []uint32{0},
+		tensors: []gTensor{{0, 0, []uint32{math.MaxUint32, 3}, 3}, {0, 24, []uint32{2, 3}, 0}, {64, 6, []uint32{3}, 1}, {0, 0, nil, 255}},
+		nodes:   []gNode{{1, []uint32{0}, []uint32{3}, []uint32{1, 2}, 144 + 4*56 + 208, 7}}, attributes: `{"k":2}`,
+		weights: slices.Concat(formattest.Fill(p.Tensors[0]), make([]byte, 40), formattest.Fill(p.Tensors[1])),
+		aligned: true,
+	}
+	o := &WriteOptions{}
+	o.AcceptLoss = []string{"label"} // the symbol of a dim
+	if diff := cmp.Diff(want.build(), written(t, p, o)); diff != "" {
+		t.Error(diff)
+	}
+	want.headerSize, o.HeaderSize = 128, 128
+	if diff := cmp.Diff(want.build(), written(t, p, o)); diff != "" {
+		t.Errorf("header of 128 bytes: %s", diff)
 	}
 	b := written(t, mixedPlan(), &WriteOptions{Version: 1})
 	if le.Uint32(b[4:]) != 1 || le.Uint64(b[8:]) != 72 || le.Uint64(b[56:]) != 0 || le.Uint64(b[64:]) != 0 {
 		t.Errorf("header of version 1: % x", b[:72])
-	}
-}
-
-func checkLayout(t *testing.T, p *format.Plan, headerSize int, b []byte) {
-	t.Helper()
-	meta := `{"a":1,"tensor_names":["x","w","h","y"]}`
-	want := &gFile{
-		version: 2, flags: 0x80, headerSize: headerSize, metadata: meta,
-		inputs:  []uint32{0},
-		tensors: []gTensor{{0, 0, []uint32{math.MaxUint32, 3}, 3}, {0, 24, []uint32{2, 3}, 0}, {64, 6, []uint32{3}, 1}, {0, 0, nil, 255}},
-		nodes:   []gNode{{1, []uint32{0}, []uint32{3}, []uint32{1, 2}, 144 + 4*56 + 208, 7}}, attributes: `{"k":2}`,
-	}
-	graph := want.graph()
-	if diff := cmp.Diff(meta, string(b[headerSize:headerSize+len(meta)])); diff != "" {
-		t.Error(diff)
-	}
-	at := (headerSize + len(meta) + 7) &^ 7
-	if diff := cmp.Diff(graph, b[at:at+len(graph)]); diff != "" {
-		t.Error(diff)
-	}
-	data := (at + len(graph) + 63) &^ 63
-	head := u32(u32(u32(u32(nil, 0x00454C4D), 2), 0x80), uint32(headerSize))
-	for _, v := range []int{headerSize, len(meta), at, len(graph), data, 70, 0, 0, 0, 0} {
-		head = u64(head, uint64(v))
-	}
-	for _, s := range [][]byte{b[headerSize : headerSize+len(meta)], graph, b[data:]} {
-		head = u32(head, crc32.ChecksumIEEE(s))
-	}
-	head = u32(u32(u32(head, 0), 2), 2)
-	head = append(head, make([]byte, headerSize-120)...)
-	fixHeader(head)
-	if diff := cmp.Diff(head, b[:headerSize]); diff != "" {
-		t.Error(diff)
-	}
-	weights := append(fill(p.Tensors[0]), make([]byte, 40)...)
-	weights = append(weights, fill(p.Tensors[1])...)
-	if diff := cmp.Diff(weights, b[data:]); diff != "" {
-		t.Error(diff)
 	}
 }
 
@@ -93,15 +68,8 @@ func metaOf(v any) *format.Plan {
 	return &format.Plan{Metadata: format.Metadata{{Key: "a", Value: v}}}
 }
 
-func seventeen() []string {
-	var names []string
-	for i := range 17 {
-		names = append(names, fmt.Sprint("v", i))
-	}
-	return names
-}
-
 func TestWriterRefuses(t *testing.T) {
+	seventeen := slices.Repeat([]string{"v"}, 17)
 	attr := func(v any) *format.Plan {
 		return graphOf(format.Node{Op: "Add", Attributes: []format.Attribute{{Name: "a", Value: v}}})
 	}
@@ -118,11 +86,8 @@ func TestWriterRefuses(t *testing.T) {
 		{"version 3", one(tensor.Float32, 1), WriteOptions{Version: 3}, format.ErrVersion},
 		{"header of 100", one(tensor.Float32, 1), WriteOptions{HeaderSize: 100}, format.ErrUnsupported},
 		{"version 1 with a header size", one(tensor.Float32, 1), WriteOptions{Version: 1, HeaderSize: 144}, format.ErrUnsupported},
-		{"version 1 compressed", one(tensor.Float32, 1), WriteOptions{Version: 1, Compression: MethodLZ4}, format.ErrUnsupported},
 		{"version 1 encrypted", one(tensor.Float32, 1), WriteOptions{Version: 1, Key: testKey}, format.ErrUnsupported},
 		{"version 1 signed", one(tensor.Float32, 1), WriteOptions{Version: 1, Signer: testSigner}, format.ErrUnsupported},
-		{"method 6", one(tensor.Float32, 1), WriteOptions{Compression: 6}, format.ErrUnsupported},
-		{"level 10", one(tensor.Float32, 1), WriteOptions{Compression: MethodLZ4, Level: 10}, format.ErrUnsupported},
 		{"level -1", one(tensor.Float32, 1), WriteOptions{Compression: MethodLZ4, Level: -1}, format.ErrUnsupported},
 		{"chunks of nothing", one(tensor.Float32, 1), WriteOptions{Chunked: true}, format.ErrUnsupported},
 		{"chunk size", one(tensor.Float32, 1), WriteOptions{Compression: MethodLZ4, Chunked: true, ChunkSize: -1}, format.ErrLimit},
@@ -136,29 +101,26 @@ func TestWriterRefuses(t *testing.T) {
 		{"encrypted beyond the cipher", one(tensor.Float32, 1<<31, 1<<5), WriteOptions{Key: testKey}, format.ErrLimit},
 		{"beyond any file", one(tensor.Float32, 1<<31, 1<<29), WriteOptions{}, format.ErrLimit},
 		{"unknown operator", graphOf(format.Node{Op: "Gemm"}), WriteOptions{}, format.ErrUnsupported},
-		{"17 inputs", graphOf(format.Node{Op: "Add", Inputs: seventeen()}), WriteOptions{}, format.ErrLimit},
-		{"17 outputs", graphOf(format.Node{Op: "Add", Outputs: seventeen()}), WriteOptions{}, format.ErrLimit},
+		{"operator with a leading 0", graphOf(format.Node{Op: "07"}), WriteOptions{}, format.ErrUnsupported},
+		{"operator with the code of another", graphOf(format.Node{Op: "1"}), WriteOptions{}, format.ErrUnsupported},
+		{"operator beyond 16 bits", graphOf(format.Node{Op: "65536"}), WriteOptions{}, format.ErrUnsupported},
+		{"17 inputs", graphOf(format.Node{Op: "Add", Inputs: seventeen}), WriteOptions{}, format.ErrLimit},
 		{"empty value name", graphOf(format.Node{Op: "Add", Inputs: []string{""}}), WriteOptions{}, format.ErrPlan},
 		{"17 graph inputs", &format.Plan{Graph: &format.Graph{Inputs: make([]format.ValueInfo, 17)}}, WriteOptions{}, format.ErrLimit},
 		{"value of rank 9", &format.Plan{Graph: &format.Graph{Inputs: []format.ValueInfo{{Name: "x", Dims: make([]format.Dim, 9)}}}}, WriteOptions{}, format.ErrUnsupported},
-		{"negative dim", &format.Plan{Graph: &format.Graph{Inputs: []format.ValueInfo{{Name: "x", Dims: []format.Dim{{Size: -2}}}}}}, WriteOptions{}, format.ErrUnsupported},
 		{"attribute NaN", attr(math.NaN()), WriteOptions{}, format.ErrUnsupported},
 		{"attribute of another type", attr(struct{}{}), WriteOptions{}, format.ErrUnsupported},
 		{"attribute twice", graphOf(format.Node{Op: "Add", Attributes: []format.Attribute{{Name: "a", Value: true}, {Name: "a", Value: true}}}), WriteOptions{}, format.ErrCorrupt},
 		{"attribute in invalid UTF-8", attr("\xff"), WriteOptions{}, format.ErrUnsupported},
-		{"attribute of broken JSON", attr(json.RawMessage(`1,"b":2`)), WriteOptions{}, format.ErrUnsupported},
 		{"metadata twice", &format.Plan{Metadata: format.Metadata{{Key: "a", Value: true}, {Key: "a", Value: true}}}, WriteOptions{}, format.ErrCorrupt},
 		{"metadata key with NUL", &format.Plan{Metadata: format.Metadata{{Key: "a\x00", Value: true}}}, WriteOptions{}, format.ErrCorrupt},
 		{"metadata 1,001 deep", metaOf(json.RawMessage(strings.Repeat("[", 1000) + strings.Repeat("]", 1000))), WriteOptions{}, format.ErrCorrupt},
 		{"metadata of broken JSON", metaOf(json.RawMessage(`}`)), WriteOptions{}, format.ErrUnsupported},
-		{"metadata of a broken number", metaOf(json.Number(`true`)), WriteOptions{}, format.ErrUnsupported},
-		{"metadata that no JSON stands for", metaOf(make(chan int)), WriteOptions{}, format.ErrUnsupported},
 		{"metadata infinite", metaOf(math.Inf(1)), WriteOptions{}, format.ErrUnsupported},
 		{"IR without the tensor", one(tensor.Float32, 1), WriteOptions{IR: &IR{}}, format.ErrCorrupt},
 		{"IR of another tensor", &format.Plan{}, WriteOptions{IR: &IR{Tensors: []Descriptor{{Name: "t", Size: 4, DType: tensor.Float32}}}}, format.ErrCorrupt},
 		{"IR with a name twice", &format.Plan{}, WriteOptions{IR: &IR{Tensors: []Descriptor{{Name: "t"}, {Name: "t"}}}}, format.ErrCorrupt},
 		{"IR without a name", &format.Plan{}, WriteOptions{IR: &IR{Tensors: []Descriptor{{}}}}, format.ErrCorrupt},
-		{"IR of rank 9", &format.Plan{}, WriteOptions{IR: &IR{Tensors: []Descriptor{{Name: "t", Shape: make(tensor.Shape, 9)}}}}, format.ErrUnsupported},
 		{"IR with a large dim", &format.Plan{}, WriteOptions{IR: &IR{Tensors: []Descriptor{{Name: "t", Shape: tensor.Shape{1 << 32}}}}}, format.ErrUnsupported},
 		{"IR with an operator of version 1", &format.Plan{}, WriteOptions{IR: &IR{Nodes: []IRNode{{Op: onlyV1 + 15}}}}, format.ErrUnsupported},
 		{"IR with 17 ids", &format.Plan{}, WriteOptions{IR: &IR{Nodes: []IRNode{{Params: make([]uint32, 17)}}}}, format.ErrLimit},
@@ -215,21 +177,12 @@ func TestIRIsKept(t *testing.T) {
 	g.nodes[0].attrOffset += 208
 	g.tensors[3].dtype, g.tensors[3].offset = 9, 1<<63+5
 	f := mustOpen(t, g.build(), nil)
-	ir := f.IR()
-	p, err := format.PlanOf(f.Model)
+	b, err := rewritten(t, f, 2, true)
 	if err != nil {
 		t.Fatal(err)
 	}
-	var out bytes.Buffer
-	w, err := NewWriter(&out, p, &WriteOptions{IR: ir, Compression: MethodZstd})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := format.Copy(w, f.Model); err != nil {
-		t.Fatal(err)
-	}
-	again := mustOpen(t, out.Bytes(), nil)
-	if diff := cmp.Diff(ir, again.IR(), equateEmpty); diff != "" {
+	again := mustOpen(t, b, nil)
+	if diff := cmp.Diff(f.IR(), again.IR(), equateEmpty); diff != "" {
 		t.Error(diff)
 	}
 	if diff := cmp.Diff(f.Metadata(), again.Metadata()); diff != "" {
@@ -265,16 +218,6 @@ func TestAttributeTypes(t *testing.T) {
 		again, err := member("a", got[0].Value)
 		if diff := cmp.Diff(string(text), string(again)); err != nil || diff != "" {
 			t.Errorf("written again: %v %s", err, diff)
-		}
-	}
-}
-
-// TestMember checks that a value without a JSON form is an error.
-func TestMember(t *testing.T) {
-	why := errors.New("why it has none")
-	for value, want := range map[any]error{struct{}{}: format.ErrUnsupported, why: why} {
-		if _, err := member("a", value); !errors.Is(err, want) {
-			t.Errorf("%v: %v, want %v", value, err, want)
 		}
 	}
 }
