@@ -145,20 +145,21 @@ func TestWriterRefuses(t *testing.T) {
 }
 
 // TestLossyRefusesValues checks that a value that an integer or half cannot represent is an
-// error, and that no file is left.
+// error.
 func TestLossyRefusesValues(t *testing.T) {
 	for _, tt := range []struct {
 		o     WriteOptions
 		value float32
 	}{
+		{WriteOptions{Quantized: true}, float32(math.NaN())}, {WriteOptions{Quantized: true}, float32(math.Inf(-1))},
 		{WriteOptions{Compression: MethodInt8}, float32(math.NaN())}, {WriteOptions{Compression: MethodInt8, Chunked: true}, float32(math.Inf(1))},
 		{WriteOptions{Compression: MethodFloat16}, 1e5}, {WriteOptions{Compression: MethodFloat16, Chunked: true}, -70000},
 	} {
-		path := t.TempDir() + "/m.mle"
-		w, err := Create(path, one(tensor.Float32, 2), &tt.o)
+		w, err := NewWriter(io.Discard, one(tensor.Float32, 2), &tt.o)
 		if err != nil {
 			t.Fatal(err)
 		}
+		defer w.Abort()
 		err = w.WriteTensor("t", bytes.NewReader(floats(1, tt.value)))
 		if err == nil {
 			err = w.Close()
@@ -218,6 +219,16 @@ func TestAttributeTypes(t *testing.T) {
 		again, err := member("a", got[0].Value)
 		if diff := cmp.Diff(string(text), string(again)); err != nil || diff != "" {
 			t.Errorf("written again: %v %s", err, diff)
+		}
+	}
+}
+
+// TestMember checks that a value without a JSON form is an error.
+func TestMember(t *testing.T) {
+	why := errors.New("why it has none")
+	for value, want := range map[any]error{struct{}{}: format.ErrUnsupported, why: why} {
+		if _, err := member("a", value); !errors.Is(err, want) {
+			t.Errorf("%v: %v, want %v", value, err, want)
 		}
 	}
 }
