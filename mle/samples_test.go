@@ -4,7 +4,6 @@ import (
 	"context"
 	"crypto/ed25519"
 	"encoding/json"
-	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp/cmpopts"
