@@ -29,17 +29,21 @@ type one struct {
 	data []byte
 }
 
+func raw(name string, d tensor.DType, shape tensor.Shape, data []byte) one {
+	return one{tensor.Info{Name: name, DType: d, Shape: shape}, data}
+}
+
 func floats(name string, shape tensor.Shape, values ...float32) one {
 	var b []byte
 	for _, x := range values {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
 	}
-	return one{tensor.Info{Name: name, DType: tensor.Float32, Shape: shape}, b}
+	return raw(name, tensor.Float32, shape, b)
 }
 
 // encoded is a vector of numbers in a dtype.
 func encoded[T float32 | float64](name string, d tensor.DType, values ...T) one {
-	o := one{tensor.Info{Name: name, DType: d, Shape: tensor.Shape{int64(len(values))}}, make([]byte, int64(len(values))*d.Size())}
+	o := raw(name, d, tensor.Shape{int64(len(values))}, make([]byte, int64(len(values))*d.Size()))
 	if err := tensor.Encode(o.data, d, values); err != nil {
 		panic(err)
 	}
@@ -63,27 +67,28 @@ func model(t *testing.T, kind string, p format.Plan, tensors ...one) string {
 		p.Tensors = append(p.Tensors, o.info)
 	}
 	w, err := format.Create(kind, path, &p, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer w.Abort()
 	for _, o := range tensors {
-		if err := w.WriteTensor(o.info.Name, bytes.NewReader(o.data)); err != nil {
-			t.Fatal(err)
-		}
+		must(t, w.WriteTensor(o.info.Name, bytes.NewReader(o.data)))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	must(t, w.Close())
 	return path
 }
+
+// tensors writes tensors alone.
+func tensors(t *testing.T, list ...one) string {
+	t.Helper()
+	return model(t, "safetensors", format.Plan{}, list...)
+}
+
+// int8s quantizes to int8, by tensor.
+var int8s = convert.Quantized(tensor.QuantizeOptions{})
 
 func open(t *testing.T, path string) *format.Model {
 	t.Helper()
 	m, err := format.Open(path, &format.Options{Check: format.CheckAll})
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	t.Cleanup(func() { m.Close() })
 	return m
 }
@@ -124,13 +129,9 @@ func losses(err error) []format.Loss {
 func content(t *testing.T, m *format.Model, name string) one {
 	t.Helper()
 	v, err := m.Tensor(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	b, err := v.Bytes()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	i := v.Info()
 	return one{tensor.Info{Name: i.Name, DType: i.DType, Shape: i.Shape, Quant: i.Quant}, b}
 }
@@ -143,9 +144,7 @@ func diff(want, got any) string {
 func unwritten(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
@@ -158,9 +157,7 @@ func unwritten(t *testing.T, dir string, want ...string) {
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	return b
 }
 
@@ -171,8 +168,8 @@ func TestDType(t *testing.T) {
 	for i := range double {
 		double[i] = 1 + math.Ldexp(1, -11) + math.Ldexp(float64(i), -40)
 	}
-	labels := one{tensor.Info{Name: "labels", DType: tensor.Int64, Shape: tensor.Shape{1}}, le(8, 9)}
-	in := model(t, "safetensors", format.Plan{}, encoded("big", tensor.Float32, values...), labels, encoded("d", tensor.Float64, double...))
+	labels := raw("labels", tensor.Int64, tensor.Shape{1}, le(8, 9))
+	in := tensors(t, encoded("big", tensor.Float32, values...), labels, encoded("d", tensor.Float64, double...))
 	for _, d := range []tensor.DType{tensor.Float64, tensor.Float32, tensor.Float16, tensor.BFloat16} {
 		t.Run(d.String(), func(t *testing.T) {
 			m, report := converted(t, in, "safetensors", &convert.Options{DType: d, Verify: true})
@@ -193,20 +190,16 @@ func TestDType(t *testing.T) {
 func TestQuantize(t *testing.T) {
 	shape := tensor.Shape{3, 1 << 10, 101}
 	n, err := shape.Elems()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	values := wave(int(n))
-	in := model(t, "safetensors", format.Plan{}, floats("w", shape, values...))
+	in := tensors(t, floats("w", shape, values...))
 	for name, o := range map[string]tensor.QuantizeOptions{
 		"int8": {}, "int16": {DType: tensor.Int16}, "uint8": {DType: tensor.Uint8, Asymmetric: true},
 		"first axis": {PerChannel: true}, "middle axis": {PerChannel: true, Axis: 1}, "last axis": {PerChannel: true, Axis: 2, DType: tensor.Int16},
 	} {
 		t.Run(name, func(t *testing.T) {
 			data, q, stats, err := tensor.Quantize(values, shape, o)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			m, report := converted(t, in, "wia", &convert.Options{Quantize: convert.Quantized(o), Verify: true})
 			if d := diff(&convert.Report{Format: "wia", Quantized: []convert.Stats{{Name: "w", QuantStats: stats}}}, report); d != "" {
 				t.Error(d)
@@ -215,9 +208,7 @@ func TestQuantize(t *testing.T) {
 				t.Errorf("other data, or the parameters %v, want %v", got.info.Quant, q)
 			}
 			decoded, err := tensor.Decode[float32](nil, m.At(0))
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			half := float64(slices.Max(q.Scales)) / 2 * (1 + 1e-6)
 			for i, x := range decoded {
 				if e := math.Abs(float64(x) - float64(values[i])); e > half {
@@ -231,7 +222,7 @@ func TestQuantize(t *testing.T) {
 // TestQuantizeRefused names the tensor, and leaves nothing.
 func TestQuantizeRefused(t *testing.T) {
 	nan := floats("fc.bad", tensor.Shape{1, 2}, 1, float32(math.NaN()))
-	in := model(t, "safetensors", format.Plan{}, nan)
+	in := tensors(t, nan)
 	for name, tt := range map[string]struct {
 		o    tensor.QuantizeOptions
 		want error
@@ -250,7 +241,7 @@ func TestQuantizeRefused(t *testing.T) {
 
 // TestQuantizeSome: the others get DType.
 func TestQuantizeSome(t *testing.T) {
-	in := model(t, "safetensors", format.Plan{}, floats("w", tensor.Shape{2, 2}, 1, 2, 3, 127), floats("b", tensor.Shape{1}, 1), floats("h", tensor.Shape{1, 1}, 2))
+	in := tensors(t, floats("w", tensor.Shape{2, 2}, 1, 2, 3, 127), floats("b", tensor.Shape{1}, 1), floats("h", tensor.Shape{1, 1}, 2))
 	m, _ := converted(t, in, "wia", &convert.Options{
 		DType: tensor.BFloat16,
 		Quantize: func(i tensor.Info) *tensor.QuantizeOptions {
@@ -277,9 +268,9 @@ func TestQuantizeSome(t *testing.T) {
 // TestQuantizeInVain: integers without their scales are no use to anybody, whatever
 // else may get lost. The file has scales, or there is none.
 func TestQuantizeInVain(t *testing.T) {
-	in := model(t, "safetensors", format.Plan{}, floats("w", tensor.Shape{1, 2}, 1, 2))
+	in := tensors(t, floats("w", tensor.Shape{1, 2}, 1, 2))
 	for _, to := range []string{"npz", "tsr", "safetensors"} {
-		o := &convert.Options{Lossy: true, Quantize: convert.Quantized(tensor.QuantizeOptions{})}
+		o := &convert.Options{Lossy: true, Quantize: int8s}
 		list := losses(refused(t, in, to, o, format.ErrPlan))
 		if list == nil || list[0].Item() != "quantization:w" {
 			t.Errorf("%s: %v", to, list)
@@ -311,7 +302,7 @@ func TestLosses(t *testing.T) {
 	}
 
 	// A dtype cannot be let go.
-	bad := model(t, "safetensors", plan, one{tensor.Info{Name: "c", DType: tensor.Bool, Shape: tensor.Shape{1}}, []byte{1}})
+	bad := model(t, "safetensors", plan, raw("c", tensor.Bool, tensor.Shape{1}, []byte{1}))
 	if list := losses(refused(t, bad, "tsr", &convert.Options{Lossy: true}, format.ErrPlan)); len(list) != 3 {
 		t.Errorf("a dtype that the target lacks: %v", list)
 	}
@@ -371,9 +362,7 @@ func TestRename(t *testing.T) {
 		}
 	}
 	g, err := m.Graph()
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := strings.Fields("b model.b x b model.b h h y b z b z")
 	if d := diff(want, names(g)); d != "" {
 		t.Error(d)
@@ -417,7 +406,7 @@ func TestKeep(t *testing.T) {
 // TestEncrypted goes through a format that encrypts, with Options.Format.
 func TestEncrypted(t *testing.T) {
 	want := floats("w", tensor.Shape{2}, 1, 2)
-	in := model(t, "safetensors", format.Plan{}, want)
+	in := tensors(t, want)
 	dir := t.TempDir()
 	secret, out := filepath.Join(dir, "secret.mle"), filepath.Join(dir, "out.mle")
 	o := &convert.Options{
@@ -444,10 +433,10 @@ func TestEncrypted(t *testing.T) {
 func TestCancel(t *testing.T) {
 	values := wave(1 << 19)
 	shape := tensor.Shape{int64(len(values))}
-	in := model(t, "safetensors", format.Plan{}, floats("a", shape, values...), floats("b", shape, values...))
+	in := tensors(t, floats("a", shape, values...), floats("b", shape, values...))
 	old := read(t, in)
 	for name, o := range map[string]convert.Options{
-		"kept": {}, "converted": {DType: tensor.Float16, Verify: true}, "quantized": {To: "wia", Quantize: convert.Quantized(tensor.QuantizeOptions{})},
+		"kept": {}, "converted": {DType: tensor.Float16, Verify: true}, "quantized": {To: "wia", Quantize: int8s},
 	} {
 		ctx, cancel := context.WithCancel(context.Background())
 		o.Context = ctx
@@ -473,7 +462,7 @@ func TestOntoItself(t *testing.T) {
 	values := wave(1 << 19)
 	path := model(t, "mag", format.Plan{}, floats("w", tensor.Shape{1, int64(len(values))}, values...))
 	for _, o := range []*convert.Options{
-		nil, {Verify: true, DType: tensor.Float16}, {To: "safetensors", Verify: true}, {To: "wia", Quantize: convert.Quantized(tensor.QuantizeOptions{}), Verify: true},
+		nil, {Verify: true, DType: tensor.Float16}, {To: "safetensors", Verify: true}, {To: "wia", Quantize: int8s, Verify: true},
 	} {
 		if _, err := convert.File(path, path, o); err != nil {
 			t.Fatal(err)
@@ -481,9 +470,7 @@ func TestOntoItself(t *testing.T) {
 	}
 	m := open(t, path)
 	v, err := m.Tensor("w")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if m.Format() != "wia" || v.DType() != tensor.Int8 || v.Info().Quant == nil {
 		t.Errorf("%s, %v", m.Format(), v.DType())
 	}
@@ -497,9 +484,7 @@ func TestReader(t *testing.T) {
 	b := read(t, path)
 	most := 0
 	m, err := format.OpenReaderAt(watched{bytes.NewReader(b), func(n int) { most = max(most, n) }}, int64(len(b)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	defer m.Close()
 	for _, d := range []tensor.DType{tensor.Invalid, tensor.Float16} {
 		if _, err := convert.Model(m, filepath.Join(t.TempDir(), "out.safetensors"), &convert.Options{DType: d, Verify: true}); err != nil {
@@ -527,7 +512,7 @@ func (w watched) ReadAt(p []byte, off int64) (int, error) {
 func TestPanics(t *testing.T) {
 	values := wave(1 << 19)
 	shape := tensor.Shape{int64(len(values))}
-	b := read(t, model(t, "safetensors", format.Plan{}, floats("a", shape, values...), floats("b", shape, values...)))
+	b := read(t, tensors(t, floats("a", shape, values...), floats("b", shape, values...)))
 	now := false
 	reader := watched{bytes.NewReader(b), func(int) {
 		if now {
@@ -540,15 +525,13 @@ func TestPanics(t *testing.T) {
 		want string
 	}{
 		{"converting", convert.Options{DType: tensor.Float16}, "the reader"},
-		{"observing", convert.Options{To: "wia", Quantize: convert.Quantized(tensor.QuantizeOptions{})}, "the reader"},
+		{"observing", convert.Options{To: "wia", Quantize: int8s}, "the reader"},
 		{"progress", convert.Options{WriteOptions: format.WriteOptions{Progress: func(int64, int64, string) { panic("progress") }}}, "progress"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			now = false
 			m, err := format.OpenReaderAt(reader, int64(len(b)), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			defer m.Close()
 			now = tt.want == "the reader"
 			dir := t.TempDir()
@@ -625,9 +608,7 @@ func TestMatching(t *testing.T) {
 
 func TestRenames(t *testing.T) {
 	rename, err := convert.Renames("model.*=*", "*.gamma.*=*.weight.*", "b?=x", "a=b=c")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	for from, want := range map[string]string{
 		"model.a.gamma": "a.gamma", "ln.gamma.0": "ln.weight.0", "b1": "x", "bb1": "bb1", "a": "b=c", "model": "model", "x.model.a": "x.model.a",
 	} {
@@ -639,5 +620,13 @@ func TestRenames(t *testing.T) {
 		if _, err := convert.Renames(bad); !errors.Is(err, format.ErrOption) {
 			t.Errorf("%q: %v", bad, err)
 		}
+	}
+}
+
+// must ends the test on an error.
+func must(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }

@@ -55,7 +55,7 @@ func TestWider(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			shape := tensor.Shape{int64(len(tt.data)) / tt.from.Size()}
-			in := model(t, "safetensors", format.Plan{}, one{tensor.Info{Name: "7", DType: tt.from, Shape: shape}, tt.data})
+			in := tensors(t, raw("7", tt.from, shape, tt.data))
 			if list := losses(refused(t, in, tt.to, nil, format.ErrPlan)); list == nil || list[0].Acceptable {
 				t.Fatalf("unasked: %v", list)
 			}
@@ -87,7 +87,7 @@ func TestWider(t *testing.T) {
 
 // TestScalars: where a format has none, they have the shape [1], if that is accepted.
 func TestScalars(t *testing.T) {
-	in := model(t, "safetensors", format.Plan{}, floats("s", tensor.Shape{}, 7), one{tensor.Info{Name: "n", DType: tensor.Int64, Shape: tensor.Shape{}}, le(8, 9)})
+	in := tensors(t, floats("s", tensor.Shape{}, 7), raw("n", tensor.Int64, tensor.Shape{}, le(8, 9)))
 	o := &convert.Options{}
 	o.Storage.Extended = true
 	refused(t, in, "mag", o, format.ErrUnsupported)
@@ -105,7 +105,7 @@ func TestScalars(t *testing.T) {
 	if m, report = converted(t, in, "mag", o); len(report.Losses) != 3 {
 		t.Fatal(report)
 	}
-	if d := diff(one{tensor.Info{Name: "n", DType: tensor.Int32, Shape: tensor.Shape{1}}, le(4, 9)}, content(t, m, "n")); d != "" {
+	if d := diff(raw("n", tensor.Int32, tensor.Shape{1}, le(4, 9)), content(t, m, "n")); d != "" {
 		t.Error(d)
 	}
 }
@@ -136,7 +136,7 @@ func TestOverflow(t *testing.T) {
 		{"float64: all fit", single(math.MaxFloat32), tensor.Float64, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			in := model(t, "safetensors", format.Plan{}, tt.from)
+			in := tensors(t, tt.from)
 			o := &convert.Options{DType: tt.to}
 			if tt.want == 0 {
 				converted(t, in, "safetensors", o)
@@ -172,9 +172,7 @@ func TestDamaged(t *testing.T) {
 					b[at] ^= 1
 				}
 			}
-			if err := os.WriteFile(in, b, 0o644); err != nil {
-				t.Fatal(err)
-			}
+			must(t, os.WriteFile(in, b, 0o644))
 			if kind != "safetensors" { // which has no checksums
 				refused(t, in, "safetensors", &convert.Options{Lossy: true}, format.ErrChecksum)
 			}
@@ -202,7 +200,7 @@ func scaled() []one {
 
 // TestJoinScales: each weight becomes one tensor with the values, in every dtype.
 func TestJoinScales(t *testing.T) {
-	in := model(t, "safetensors", format.Plan{}, scaled()...)
+	in := tensors(t, scaled()...)
 	wantA := make([]float64, 130*130)
 	for i := range wantA {
 		wantA[i] = float64(1 + i/130/128*2 + i%130/128)
@@ -228,9 +226,7 @@ func TestJoinScales(t *testing.T) {
 			}
 			for name, want := range map[string][]float64{"a.weight": wantA, "b": wantB, "bias": {5, 6}} {
 				v, err := m.Tensor(name)
-				if err != nil {
-					t.Fatal(err)
-				}
+				must(t, err)
 				got, err := tensor.Decode[float64](nil, v)
 				if err != nil || !cmp.Equal(want, got) {
 					t.Errorf("%s: %v, want %v (%v)", name, got, want, err)
@@ -242,7 +238,7 @@ func TestJoinScales(t *testing.T) {
 
 // TestJoinScalesQuantizes: what -quantize does applies to the joined tensor.
 func TestJoinScalesQuantizes(t *testing.T) {
-	_, report := converted(t, model(t, "safetensors", format.Plan{}, scaled()...), "gguf", &convert.Options{
+	_, report := converted(t, tensors(t, scaled()...), "gguf", &convert.Options{
 		JoinScales: true, Quantize: convert.Quantized(tensor.QuantizeOptions{Encoding: gguf.Q8_0()}),
 		Keep: func(info tensor.Info) bool { return info.Name == "b" },
 	})
@@ -256,6 +252,6 @@ func TestJoinScalesRefused(t *testing.T) {
 	large := scaled()
 	binary.LittleEndian.PutUint32(large[1].data, math.Float32bits(1e30))
 	o := &convert.Options{JoinScales: true, DType: tensor.Float16}
-	refused(t, model(t, "safetensors", format.Plan{}, floats("a", tensor.Shape{1}, 1)), "safetensors", o, format.ErrOption)
-	refused(t, model(t, "safetensors", format.Plan{}, large...), "safetensors", o, format.ErrUnsupported)
+	refused(t, tensors(t, floats("a", tensor.Shape{1}, 1)), "safetensors", o, format.ErrOption)
+	refused(t, tensors(t, large...), "safetensors", o, format.ErrUnsupported)
 }

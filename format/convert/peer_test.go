@@ -75,19 +75,13 @@ func computed(t *testing.T, shape []int, paths ...string) (outputs [][]float32) 
 	var runs []map[string]any
 	for _, path := range paths {
 		g, err := open(t, path).Graph()
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		runs = append(runs, map[string]any{"path": path, "inputs": map[string]value{g.Inputs[0].Name: {shape, wave(n)}}})
 	}
 	text, err := json.Marshal(runs)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	list := filepath.Join(t.TempDir(), "runs.json")
-	if err := os.WriteFile(list, text, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	must(t, os.WriteFile(list, text, 0o666))
 	out, err := exec.Command("node", "-e", runScript, "--", peer, list).Output()
 	if err != nil {
 		t.Fatalf("%v: %s", err, err.(*exec.ExitError).Stderr)

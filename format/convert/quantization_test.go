@@ -59,7 +59,7 @@ func TestQuantizeKeeps(t *testing.T) {
 		t.Run(tt.tensor+fmt.Sprint(tt.shape), func(t *testing.T) {
 			n, _ := tt.shape.Elems()
 			in := model(t, "onnx", format.Plan{Graph: tt.graph}, floats(tt.tensor, tt.shape, wave(int(n))...))
-			o := &convert.Options{Quantize: convert.Quantized(tensor.QuantizeOptions{})}
+			o := &convert.Options{Quantize: int8s}
 			m, report := converted(t, in, "wia", o)
 			var want []convert.Stayed
 			if tt.want != "" {
@@ -113,9 +113,9 @@ func TestWarnings(t *testing.T) {
 		}
 		return append(v, make([]float32, 100)...) // zeros stay what they are
 	}
-	in := model(t, "safetensors", format.Plan{}, floats("few", tensor.Shape{4, 100}, values(3)...), floats("many", tensor.Shape{4, 100}, values(4)...))
+	in := tensors(t, floats("few", tensor.Shape{4, 100}, values(3)...), floats("many", tensor.Shape{4, 100}, values(4)...))
 	for to, o := range map[string]convert.Options{
-		"int8":    {Quantize: convert.Quantized(tensor.QuantizeOptions{})},
+		"int8":    {Quantize: int8s},
 		"float16": {DType: tensor.Float16},
 	} {
 		_, report := converted(t, in, "wia", &o)
@@ -129,13 +129,11 @@ func TestWarnings(t *testing.T) {
 // TestBlocks: rows of whole blocks become blocks, and numbers again; others stay and are listed.
 func TestBlocks(t *testing.T) {
 	n := 3 << 18 // more than a piece
-	in := model(t, "safetensors", format.Plan{}, floats("w", tensor.Shape{3, 1 << 18}, wave(n)...), floats("odd", tensor.Shape{2, 33}, wave(66)...))
+	in := tensors(t, floats("w", tensor.Shape{3, 1 << 18}, wave(n)...), floats("odd", tensor.Shape{2, 33}, wave(66)...))
 	o := tensor.QuantizeOptions{Encoding: gguf.Q8_0()}
 	m, report := converted(t, in, "gguf", &convert.Options{Quantize: convert.Quantized(o), Verify: true})
 	data, _, stats, err := tensor.Quantize(wave(n), tensor.Shape{3, 1 << 18}, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	want := &convert.Report{
 		Format: "gguf", Quantized: []convert.Stats{{Name: "w", QuantStats: stats}},
 		Stayed: []convert.Stayed{{Name: "odd", Why: "Q8_0 needs rows of a multiple of 32 elements, its shape is [2, 33]"}},
@@ -144,16 +142,12 @@ func TestBlocks(t *testing.T) {
 		t.Error(d)
 	}
 	v, err := m.Tensor("w")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if i := v.Info(); i.TypeName() != "Q8_0" || !bytes.Equal(data, content(t, m, "w").data) {
 		t.Errorf("%s: other data, or another type", i.TypeName())
 	}
 	numbers, err := tensor.Decode[float64](nil, v)
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	back, _ := converted(t, m.Path(), "npz", &convert.Options{Lossy: true, DType: tensor.Float64})
 	if v, err = back.Tensor("w"); err != nil {
 		t.Fatal(err)

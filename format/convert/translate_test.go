@@ -65,7 +65,7 @@ func (b *builder) scalar(name string, value float32) string {
 
 // int64s adds a tensor of integers.
 func (b *builder) int64s(name string, values ...int64) string {
-	b.tensors = append(b.tensors, one{tensor.Info{Name: name, DType: tensor.Int64, Shape: tensor.Shape{int64(len(values))}}, le(8, values...)})
+	b.tensors = append(b.tensors, raw(name, tensor.Int64, tensor.Shape{int64(len(values))}, le(8, values...)))
 	return name
 }
 
@@ -229,9 +229,7 @@ func TestTranslated(t *testing.T) {
 			fmt.Fprintf(&got, "%s to %s\n", tt.name, to)
 			m := open(t, tt.path)
 			g, err := m.Graph()
-			if err != nil {
-				t.Fatal(err)
-			}
+			must(t, err)
 			for _, n := range g.Nodes {
 				fmt.Fprintf(&got, "\t%s %v %v", n.Op, n.Inputs, n.Outputs)
 				for _, a := range n.Attributes {
@@ -247,9 +245,7 @@ func TestTranslated(t *testing.T) {
 	}
 	const golden = "testdata/translated.txt"
 	if *update {
-		if err := os.WriteFile(golden, got.Bytes(), 0o666); err != nil {
-			t.Fatal(err)
-		}
+		must(t, os.WriteFile(golden, got.Bytes(), 0o666))
 	}
 	if d := cmp.Diff(strings.Split(string(read(t, golden)), "\n"), strings.Split(got.String(), "\n")); d != "" {
 		t.Error(d)
@@ -357,9 +353,7 @@ func TestDocumentedOperators(t *testing.T) {
 	var lines []string
 	for _, name := range format.Writable() {
 		c, err := format.Lookup(name)
-		if err != nil {
-			t.Fatal(err)
-		}
+		must(t, err)
 		v, ok := c.Driver().(contract.Vocabulary)
 		if !ok {
 			continue
@@ -392,9 +386,7 @@ func TestDocumentedOperators(t *testing.T) {
 	}
 	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(a[:20], b[:20]) })
 	doc, err := os.ReadFile("doc.go")
-	if err != nil {
-		t.Fatal(err)
-	}
+	must(t, err)
 	if want := strings.Join(lines, "\n"); !strings.Contains(string(doc), want) {
 		t.Errorf("doc.go lacks this table:\n%s", want)
 	}

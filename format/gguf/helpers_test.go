@@ -2,12 +2,13 @@ package gguf
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"encoding/json"
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -47,6 +48,14 @@ type info struct {
 
 func ptr[T any](v T) *T { return &v }
 
+// or returns what p points to, or v.
+func or[T any](p *T, v T) T {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
 func le32(v uint32) []byte   { return binary.LittleEndian.AppendUint32(nil, v) }
 func le64(v uint64) []byte   { return binary.LittleEndian.AppendUint64(nil, v) }
 func f32(v float32) []byte   { return le32(math.Float32bits(v)) }
@@ -64,46 +73,23 @@ func up(n, to int) int { return (n + to - 1) / to * to }
 // header is everything before the data, unpadded.
 func (f fields) header() []byte {
 	b := append([]byte(f.magic), le32(f.version)...)
-	count, kvs := uint64(len(f.tensors)), uint64(len(f.entries))
-	if f.count != nil {
-		count = *f.count
-	}
-	if f.kvCount != nil {
-		kvs = *f.kvCount
-	}
-	b = cat(b, le64(count), le64(kvs))
+	b = cat(b, le64(or(f.count, uint64(len(f.tensors)))), le64(or(f.kvCount, uint64(len(f.entries)))))
 	for _, e := range f.entries {
 		b = cat(b, str(e.key), le32(e.typ), e.value)
 	}
 	at := 0
 	for _, t := range f.tensors {
-		name := str(t.name)
-		if t.length != nil {
-			name = append(le64(*t.length), t.name...)
-		}
-		rank, off := uint32(len(t.dims)), uint64(at)
-		if t.rank != nil {
-			rank = *t.rank
-		}
-		if t.offset != nil {
-			off = *t.offset
-		}
-		b = cat(b, name, le32(rank))
+		b = cat(b, le64(or(t.length, uint64(len(t.name)))), []byte(t.name), le32(or(t.rank, uint32(len(t.dims)))))
 		for _, d := range t.dims {
 			b = append(b, le64(d)...)
 		}
-		b = cat(b, le32(t.typ), le64(off))
+		b = cat(b, le32(t.typ), le64(or(t.offset, uint64(at))))
 		at = up(at+len(t.data), f.alignment())
 	}
 	return b
 }
 
-func (f fields) alignment() int {
-	if f.align == 0 {
-		return 32
-	}
-	return f.align
-}
+func (f fields) alignment() int { return cmp.Or(f.align, 32) }
 
 // bytes lays the file out.
 func (f fields) bytes() []byte {
@@ -194,14 +180,14 @@ func TestHeaderBytes(t *testing.T) {
 		entries: []kv{{"key", 4, le32(7)}, {"l", 9, arr(5, le32(math.MaxUint32), le32(2))}},
 		tensors: []info{{name: "w", dims: []uint64{3, 2}, typ: 24, data: []byte{1, 2, 3, 4, 5, 6}}},
 	}
-	if diff := cmp.Diff([]byte(want), f.bytes()); diff != "" {
+	if diff := gocmp.Diff([]byte(want), f.bytes()); diff != "" {
 		t.Error(diff)
 	}
 	plan := &format.Plan{
 		Metadata: format.Metadata{{Key: "key", Value: int64(7)}, {Key: "l", Value: json.RawMessage("[-1, 2]")}},
 		Tensors:  []tensor.Info{{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{2, 3}}},
 	}
-	if diff := cmp.Diff([]byte(want), write(t, plan, nil, map[string][]byte{"w": {1, 2, 3, 4, 5, 6}})); diff != "" {
+	if diff := gocmp.Diff([]byte(want), write(t, plan, nil, map[string][]byte{"w": {1, 2, 3, 4, 5, 6}})); diff != "" {
 		t.Error(diff)
 	}
 }

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io"
 	"math"
 	"strings"
 	"testing"
@@ -176,7 +177,7 @@ func TestLosses(t *testing.T) {
 	if _, err := chosen(json.RawMessage(deep)); !errors.Is(err, format.ErrUnsupported) {
 		t.Errorf("too deep: %v", err)
 	}
-	_, err := NewWriter(discard{}, plan, nil)
+	_, err := NewWriter(io.Discard, plan, nil)
 	var e *format.LossError
 	if !errors.As(err, &e) {
 		t.Fatal(err)
@@ -199,10 +200,6 @@ func TestLosses(t *testing.T) {
 		t.Error(diff)
 	}
 }
-
-type discard struct{}
-
-func (discard) Write(p []byte) (int, error) { return len(p), nil }
 
 // TestAlignment writes with each way of saying it.
 func TestAlignment(t *testing.T) {
@@ -236,7 +233,7 @@ func TestAlignment(t *testing.T) {
 		}
 	}
 	for _, bad := range []int64{1, 4, 33, 1<<32 - 1, 1 << 32, 1 << 40, -8} {
-		if _, err := NewWriter(discard{}, &format.Plan{}, &format.WriteOptions{Storage: format.Storage{Align: bad}}); !errors.Is(err, format.ErrOption) {
+		if _, err := NewWriter(io.Discard, &format.Plan{}, &format.WriteOptions{Storage: format.Storage{Align: bad}}); !errors.Is(err, format.ErrOption) {
 			t.Errorf("%d: %v", bad, err)
 		}
 	}

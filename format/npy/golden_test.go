@@ -2,6 +2,7 @@ package npy
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"hash/crc32"
@@ -194,7 +195,7 @@ type end1 struct {
 	disk, startDisk, here, count uint16
 	size, off                    uint32
 	comment                      string
-	commentLen                   int // of comment, -1 for what it is
+	lengthMore                   int // added to the comment's length
 	wide                         *wide1
 }
 
@@ -235,10 +236,7 @@ func (z zip1) bytes() []byte {
 		b = append(b, l.name...)
 		b = append(b, m.localExtra...)
 		b = append(append(b, m.data...), m.descriptor...)
-		if m.magic == "" {
-			m.magic = "PK\x01\x02"
-		}
-		dir = append(dir, m.magic...)
+		dir = append(dir, cmp.Or(m.magic, "PK\x01\x02")...)
 		dir = le.AppendUint16(dir, 20)
 		dir = le.AppendUint16(dir, 20)
 		dir = m.common(dir)
@@ -246,14 +244,11 @@ func (z zip1) bytes() []byte {
 		dir = le.AppendUint16(dir, uint16(len(m.comment)))
 		dir = le.AppendUint16(dir, m.disk)
 		dir = append(dir, make([]byte, 6)...)
-		if m.offset != 0 {
-			at = m.offset
-		}
-		dir = le.AppendUint32(dir, at)
+		dir = le.AppendUint32(dir, cmp.Or(m.offset, at))
 		dir = append(append(append(dir, m.name...), m.extra...), m.comment...)
 	}
 	b = append(b, z.between...)
-	e := end1{here: uint16(len(z.members)), count: uint16(len(z.members)), size: uint32(len(dir)), off: uint32(len(b)), commentLen: -1}
+	e := end1{here: uint16(len(z.members)), count: uint16(len(z.members)), size: uint32(len(dir)), off: uint32(len(b))}
 	b = append(append(b, dir...), z.behind...)
 	if z.end != nil {
 		z.end(&e)
@@ -275,11 +270,7 @@ func (z zip1) bytes() []byte {
 		b = le.AppendUint16(b, v)
 	}
 	b = le.AppendUint32(le.AppendUint32(b, e.size), e.off)
-	n := e.commentLen
-	if n < 0 {
-		n = len(e.comment)
-	}
-	b = append(le.AppendUint16(b, uint16(n)), e.comment...)
+	b = append(le.AppendUint16(b, uint16(len(e.comment)+e.lengthMore)), e.comment...)
 	return append(b, z.tail...)
 }
 
@@ -309,71 +300,54 @@ func toWide(e *end1) {
 	e.here, e.count, e.size, e.off = math.MaxUint16, math.MaxUint16, math.MaxUint32, math.MaxUint32
 }
 
-// archives are good ones that differ from what NumPy writes to a file.
+// archives change a good archive of one array, and differ from what NumPy writes to a file.
 var archives = []struct {
-	name string
-	file func() zip1
-	note string
+	name   string
+	change func(z *zip1, m *member1)
+	note   string
 }{
-	{"plain", func() zip1 { return archiveOf(stored1("x", f32().bytes())) }, ""},
-	{"comments", func() zip1 {
-		z := archiveOf(stored1("x", f32().bytes()))
-		z.members[0].comment = "of the entry"
+	{"plain", func(z *zip1, m *member1) {}, ""},
+	{"comments", func(z *zip1, m *member1) {
+		m.comment = "of the entry"
 		z.end = func(e *end1) { e.comment = "of the archive PK\x05\x06" }
-		return z
 	}, ""},
-	{"zip64 as NumPy writes it", func() zip1 {
-		m := stored1("x", f32().bytes())
+	{"zip64 as NumPy writes it", func(z *zip1, m *member1) {
 		m.localExtra = zip64(uint64(m.size), uint64(m.packed))
 		m.local = func(l *member1) { l.size, l.packed = math.MaxUint32, math.MaxUint32 }
-		return archiveOf(m)
 	}, ""},
-	{"zip64 everywhere", func() zip1 {
-		m := deflated1("x", f32().bytes())
-		m.localExtra = zip64(uint64(m.size), uint64(m.packed))
-		m.local = func(l *member1) {
-			l.size, l.packed = uint32(len(f32().bytes())), uint32(len(m.data))
-		}
-		m.extra = zip64(uint64(m.size), uint64(m.packed), 0)
+	{"zip64 everywhere", func(z *zip1, m *member1) {
+		*m = deflated1("x", f32().bytes())
+		size, packed := m.size, m.packed
+		m.localExtra = zip64(uint64(size), uint64(packed))
+		m.local = func(l *member1) { l.size, l.packed = size, packed }
+		m.extra = zip64(uint64(size), uint64(packed), 0)
 		m.size, m.packed, m.offset = math.MaxUint32, math.MaxUint32, math.MaxUint32
-		z := archiveOf(m)
 		z.end = toWide
-		return z
 	}, ""},
-	{"zip64 beside fields that say the same", func() zip1 {
-		m := stored1("x", f32().bytes())
+	{"zip64 beside fields that say the same", func(z *zip1, m *member1) {
 		m.extra = zip64(uint64(m.size), uint64(m.packed))
 		m.localExtra = m.extra
-		z := archiveOf(m)
 		z.end = func(e *end1) {
 			narrow := *e
 			toWide(e)
 			narrow.wide = e.wide
 			*e = narrow
 		}
-		return z
 	}, ""},
-	{"data descriptor", func() zip1 { return archiveOf(streamed(false, true)) }, ""},
-	{"data descriptor without signature", func() zip1 { return archiveOf(streamed(false, false)) }, ""},
-	{"wide data descriptor", func() zip1 { return archiveOf(streamed(true, true)) }, ""},
-	{"wide data descriptor without signature", func() zip1 { return archiveOf(streamed(true, false)) }, ""},
-	{"other entries", func() zip1 {
-		x := stored1("x", f32().bytes())
+	{"data descriptor", func(z *zip1, m *member1) { *m = streamed(false, true) }, ""},
+	{"data descriptor without signature", func(z *zip1, m *member1) { *m = streamed(false, false) }, ""},
+	{"wide data descriptor", func(z *zip1, m *member1) { *m = streamed(true, true) }, ""},
+	{"wide data descriptor without signature", func(z *zip1, m *member1) { *m = streamed(true, false) }, ""},
+	{"other entries", func(z *zip1, m *member1) {
 		readme, folder := stored1("", []byte("text")), stored1("", nil)
 		readme.name, folder.name = "README", "folder/"
 		readme.flags, readme.method = 1, 99
-		return archiveOf(folder, readme, x)
+		*z = archiveOf(folder, readme, *m)
 	}, `ignored, not .npy entries: ["folder/" "README"]`},
-	{"gap", func() zip1 {
-		z := archiveOf(stored1("x", f32().bytes()))
-		z.between = make([]byte, 100)
-		return z
-	}, ""},
-	{"extra fields", func() zip1 {
-		m := stored1("x", f32().bytes())
+	{"gap", func(z *zip1, m *member1) { z.between = make([]byte, 100) }, ""},
+	{"extra fields", func(z *zip1, m *member1) {
 		m.localExtra = []byte{0x35, 0xd9, 4, 0, 64, 0, 0, 0, 0, 0}
 		m.extra = []byte{'U', 'T', 1, 0, 7, 0, 0}
-		return archiveOf(m)
 	}, ""},
 }
 

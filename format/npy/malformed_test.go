@@ -122,7 +122,7 @@ var badArchives = []struct {
 			z.end = func(e *end1) { e.off -= 4 }
 		}, "directory offset", 501},
 		{"bytes behind", func(z *zip1, x, y *member1) { z.tail = []byte("more") }, "end of central directory", 507},
-		{"comment too long", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.commentLen = 5 } }, "end of central directory", 503},
+		{"comment too long", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.lengthMore = 5 } }, "end of central directory", 503},
 		{"entries too many", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.here, e.count = 3, 3 } }, "entries", 491},
 		{"entries too few", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.here, e.count = 1, 1 } }, "directory", 430},
 		{"65535 entries", func(z *zip1, x, y *member1) { z.end = func(e *end1) { e.here, e.count = 65535, 65535 } }, "entries", 491},
@@ -204,7 +204,7 @@ var badArchives = []struct {
 	}},
 	{format.ErrTruncated, []badArchive{
 		{"no end", func(z *zip1, x, y *member1) {
-			z.end = func(e *end1) { e.comment, e.commentLen = strings.Repeat("c", 70000), 0 }
+			z.end = func(e *end1) { e.comment, e.lengthMore = strings.Repeat("c", 70000), -70000 }
 		}, "end of central directory", 70503},
 		{"empty entry", func(z *zip1, x, y *member1) { *x = stored1("x", nil) }, `entry "x.npy": header`, 35},
 		{"entry of five bytes", func(z *zip1, x, y *member1) { *x = stored1("x", f32().bytes()[:5]) }, `entry "x.npy": header`, 40},
