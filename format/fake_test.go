@@ -8,9 +8,12 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
+
+var must = testhost.Must
 
 // fake is a format for the tests of this package: its magic, a count, name and
 // size of each tensor in a byte each, then the uint8 data. What goes wrong is
@@ -146,12 +149,5 @@ func errIs(t *testing.T, what string, err, want error) {
 	var e *Error
 	if !errors.Is(err, want) || !errors.As(err, &e) {
 		t.Errorf("%s: %v, want a *format.Error around %v", what, err, want)
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

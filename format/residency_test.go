@@ -13,6 +13,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
+var must = testhost.Must
+
 // residencyFile writes a model that has three tensors of 64 pages and a half, one after the other.
 func residencyFile(t *testing.T, kind string) (path string, size int64) {
 	t.Helper()
@@ -134,12 +136,5 @@ func TestResidencyElsewhere(t *testing.T) {
 	var none tensor.View
 	if err := none.Evict(); !errors.Is(err, format.ErrClosed) {
 		t.Errorf("no tensor: %v", err)
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

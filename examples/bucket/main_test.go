@@ -15,12 +15,15 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/remote"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/fileblob"
 	"gocloud.dev/blob/memblob"
 	"gocloud.dev/gcerrors"
 )
+
+var must = testhost.Must
 
 // model returns a file with two tensors of n bytes, filled with first and first+1.
 func model(t *testing.T, name string, n int, first byte) []byte {
@@ -195,12 +198,5 @@ func TestRun(t *testing.T) {
 				t.Errorf("status %d, %s (-want +got)\n%s", status, &stderr, diff)
 			}
 		})
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

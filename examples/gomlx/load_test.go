@@ -12,8 +12,11 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/safetensors"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
+
+var must = testhost.Must
 
 // written writes a model of n float32 weights and three int64 ids.
 func written(t testing.TB, n int) string {
@@ -95,12 +98,5 @@ func TestCopies(t *testing.T) {
 		if t.Logf("%-26s %.2f times the bytes of the weights", way.name, ratio); ratio < way.least || ratio > way.most {
 			t.Errorf("%s: %.2f, not %v to %v", way.name, ratio, way.least, way.most)
 		}
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -17,9 +17,12 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/keys"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 )
+
+var must = testhost.Must
 
 var (
 	key    = []byte("0123456789abcdef0123456789ABCDEF")
@@ -228,12 +231,5 @@ func TestRefusals(t *testing.T) {
 				t.Error("there is an output")
 			}
 		})
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

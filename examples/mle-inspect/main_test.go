@@ -18,6 +18,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
+var must = testhost.Must
+
 var key = []byte("0123456789abcdef0123456789ABCDEF")
 
 // file writes a model of 4,096 zeros.
@@ -117,12 +119,5 @@ func TestInterop(t *testing.T) {
 		if diff := cmp.Diff(want, stdout.String()); diff != "" {
 			t.Error(diff)
 		}
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

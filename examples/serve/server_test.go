@@ -22,8 +22,11 @@ import (
 
 	"github.com/weightmap/weightmap/examples/internal/digits"
 	"github.com/weightmap/weightmap/format/live"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"golang.org/x/net/netutil"
 )
+
+var must = testhost.Must
 
 // trained writes the model of the examples to a file.
 func trained(t testing.TB) string {
@@ -296,12 +299,5 @@ func TestCutShort(t *testing.T) {
 	}
 	if a, err := ask(url, &m); err != nil || a.Probabilities != want.Probabilities {
 		t.Errorf("%v, %v, and %v before", a, err, want)
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

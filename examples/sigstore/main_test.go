@@ -19,8 +19,11 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/testing/ca"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/signing"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"google.golang.org/protobuf/encoding/protojson"
 )
+
+var must = testhost.Must
 
 const (
 	identity = "me@example.com"
@@ -95,12 +98,5 @@ func TestVerifier(t *testing.T) {
 	must(t, os.WriteFile(weights, []byte("abd"), 0o666))
 	if err := check(verifier(v, identity, issuer)); !errors.Is(err, format.ErrChecksum) || !strings.Contains(err.Error(), weights) {
 		t.Error("another file:", err)
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -9,8 +9,11 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
+
+var must = testhost.Must
 
 // sample is a tensor with its data.
 type sample struct {
@@ -116,13 +119,6 @@ func listing(t *testing.T, dir string) (names []string) {
 		names = append(names, e.Name())
 	}
 	return names
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 func same(t *testing.T, want, got any) {

@@ -25,6 +25,8 @@ import (
 	"github.com/weightmap/weightmap/wia"
 )
 
+var must = testhost.Must
+
 // sample is a model stored in one of a format's ways, in two generations of the same layout with
 // different data.
 type sample struct {
@@ -214,11 +216,4 @@ func store(t testing.TB, dir string, files map[string][]byte) {
 		must(t, os.WriteFile(path, b, 0o666))
 	}
 	testhost.RoundTimes(t, dir)
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

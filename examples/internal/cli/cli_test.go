@@ -19,7 +19,10 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
+
+var must = testhost.Must
 
 // TestPrintable checks that text from a file cannot control the terminal.
 func TestPrintable(t *testing.T) {
@@ -365,12 +368,5 @@ func TestProgress(t *testing.T) {
 	bar.Finish()
 	if text := strings.Trim(out.String(), "\r "); out.Len() == 0 || text != "" && text != "\x1b[2K" {
 		t.Errorf("it leaves %q", &out)
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

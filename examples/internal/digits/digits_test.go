@@ -4,7 +4,11 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"testing"
+
+	"github.com/weightmap/weightmap/internal/testhost"
 )
+
+var must = testhost.Must
 
 // TestSameEverywhere checks that drawings have the same bytes on every machine, since models and
 // figures in the documentation depend on them.
@@ -24,12 +28,5 @@ func TestSameEverywhere(t *testing.T) {
 		if got := hex.EncodeToString(h.Sum(nil)); got != c.want {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/tsr"
 )
@@ -44,14 +45,8 @@ func (s *Sample) Write(t *testing.T, path string) {
 	t.Helper()
 	info := tensor.Info{Name: s.Name, DType: s.DType, Shape: s.Shape}
 	w, err := tsr.Create(path, &format.Plan{Tensors: []tensor.Info{info}}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	defer w.Abort()
-	if err := w.WriteTensor(s.Name, bytes.NewReader(s.Data)); err != nil {
-		t.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, w.WriteTensor(s.Name, bytes.NewReader(s.Data)))
+	testhost.Must(t, w.Close())
 }
