@@ -193,9 +193,7 @@ func TestLeases(t *testing.T) {
 	if _, err := old.At(0).Bytes(); !errors.Is(err, format.ErrClosed) {
 		t.Errorf("the old model after its last lease: %v", err)
 	}
-	if err := errors.Join(h.Close(), h.Close()); err != nil {
-		t.Error(err)
-	}
+	must(t, errors.Join(h.Close(), h.Close()))
 	<-made[1].closed
 	if len(made) != 2 || len(made[0].closed)+len(made[1].closed) > 0 {
 		t.Error("something was made or closed more than once")
@@ -275,9 +273,7 @@ func TestCloseWhileLoading(t *testing.T) {
 		result <- err
 	}()
 	<-loading
-	if err := h.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, h.Close())
 	if err := <-result; !errors.Is(err, format.ErrClosed) {
 		t.Errorf("the reload: %v", err)
 	}

@@ -165,9 +165,7 @@ func TestOverwritten(t *testing.T) {
 		l, err := h.Acquire()
 		must(t, err)
 		defer l.Release()
-		if err := l.Intact(); err != nil {
-			t.Error(err)
-		}
+		must(t, l.Intact())
 		next := bytesOf(t, model{value: 2})
 		if !good {
 			next = bytesOf(t, model{value: 66, unsigned: true})

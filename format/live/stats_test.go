@@ -53,9 +53,7 @@ func TestExpvar(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	if err := h.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, h.Close())
 	if text := published(h).String(); !strings.Contains(text, `"generation":0,`) || !strings.Contains(text, `"failures":1,`) {
 		t.Error(text)
 	}

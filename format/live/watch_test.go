@@ -151,9 +151,7 @@ func TestWatch(t *testing.T) {
 	for before := h.Stats().Looks; h.Stats().Looks == before; {
 		time.Sleep(time.Millisecond)
 	}
-	if err := h.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, h.Close())
 	if err := <-result; !errors.Is(err, format.ErrClosed) {
 		t.Error(err)
 	}

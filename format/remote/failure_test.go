@@ -332,9 +332,7 @@ func TestClose(t *testing.T) {
 		done <- err
 	}()
 	<-waiting
-	if err := m.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, m.Close())
 	if err := <-done; !errors.Is(err, tensor.ErrClosed) {
 		t.Errorf("a running read: %v, want ErrClosed", err)
 	}

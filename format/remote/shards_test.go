@@ -102,9 +102,7 @@ func TestShards(t *testing.T) {
 	if _, err := m.At(0).Bytes(); err != nil {
 		t.Error(err)
 	}
-	if err := m.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, m.Close())
 	if _, err := v.Bytes(); !errors.Is(err, tensor.ErrClosed) {
 		t.Error(err)
 	}

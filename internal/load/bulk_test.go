@@ -163,9 +163,7 @@ func TestLoadAllRefuses(t *testing.T) {
 				t.Errorf("%s: something was read", tt.name)
 			}
 		}
-		if err := m.LoadAll(context.Background(), nil, nil); err != nil {
-			t.Error(err)
-		}
+		must(t, m.LoadAll(context.Background(), nil, nil))
 		m.Close()
 		if err := m.LoadAll(context.Background(), nil, nil); !errors.Is(err, tensor.ErrClosed) {
 			t.Error(err)
@@ -204,9 +202,7 @@ func TestLoadAllCoalesces(t *testing.T) {
 		}
 		r.n.Store(0)
 		r.bytes.Store(0)
-		if err := m.LoadAll(context.Background(), list, nil); err != nil {
-			t.Error(err)
-		}
+		must(t, m.LoadAll(context.Background(), list, nil))
 		if diff := cmp.Diff([]int64{tt.n, tt.bytes}, []int64{r.n.Load(), r.bytes.Load()}); diff != "" {
 			t.Errorf("%s: requests and bytes (-want +got):\n%s", tt.name, diff)
 		}

@@ -132,9 +132,7 @@ func TestAfterClose(t *testing.T) {
 			t.Fatal(err)
 		}
 		for range 2 {
-			if err := m.Close(); err != nil {
-				t.Error(err)
-			}
+			must(t, m.Close())
 		}
 		for _, v := range append(before, m.At(0), m.At(1)) {
 			for what, call := range accessors {

@@ -68,9 +68,7 @@ func TestDeclared(t *testing.T) {
 	if err != nil || !row.ZeroCopy() || row.Info().Offset != 3 {
 		t.Errorf("a slice: %+v, %v", row.Info(), err)
 	}
-	if err := m.Prefetch(); err != nil {
-		t.Error(err)
-	}
+	must(t, m.Prefetch())
 	if err := m.Close(); err != nil || !r.Closed() {
 		t.Errorf("Close: %v, the other file is closed: %v", err, r.Closed())
 	}

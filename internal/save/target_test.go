@@ -43,9 +43,7 @@ func TestStream(t *testing.T) {
 	write(0, "", driver.ErrSequential)
 	write(6, "e", nil)
 	write(7, "", nil)
-	if err := s.Truncate(9); err != nil {
-		t.Error(err)
-	}
+	must(t, s.Truncate(9))
 	if err := s.Truncate(8); !errors.Is(err, driver.ErrSequential) {
 		t.Errorf("going back = %v", err)
 	}

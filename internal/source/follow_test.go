@@ -34,9 +34,7 @@ func TestFollower(t *testing.T) {
 	f := &follower{ReaderAt: bytes.NewReader(make([]byte, size)), size: size}
 	r := FromReaderAt(f, size)
 	for _, end := range []int64{1, size} {
-		if err := r.Prove(end); err != nil {
-			t.Error(err)
-		}
+		must(t, r.Prove(end))
 	}
 	if _, err := r.Slice(0, size); err != nil {
 		t.Error(err)
@@ -45,9 +43,7 @@ func TestFollower(t *testing.T) {
 		t.Errorf("Prove beyond the end: %v", err)
 	}
 	r.Parsed()
-	if err := r.Close(); err != nil {
-		t.Error(err)
-	}
+	must(t, r.Close())
 	if err := r.Prove(1); !errors.Is(err, tensor.ErrClosed) {
 		t.Errorf("Prove after Close: %v", err)
 	}
@@ -74,9 +70,7 @@ func TestCancelCloses(t *testing.T) {
 	c := &ender{ReaderAt: bytes.NewReader(nil)}
 	c.r = FromReaderAt(c, 0)
 	for range 2 {
-		if err := c.r.Close(); err != nil {
-			t.Error(err)
-		}
+		must(t, c.r.Close())
 	}
 	if c.calls != 1 {
 		t.Errorf("the reader was told %d times", c.calls)
@@ -118,9 +112,7 @@ func TestProve(t *testing.T) {
 	}
 	r := FromBytes(make([]byte, 10))
 	defer r.Close()
-	if err := r.Prove(10); err != nil {
-		t.Error(err)
-	}
+	must(t, r.Prove(10))
 	if err := r.Prove(11); !errors.Is(err, tensor.ErrTruncated) {
 		t.Errorf("Prove beyond the end of bytes: %v", err)
 	}

@@ -59,9 +59,7 @@ func TestLock(t *testing.T) {
 			if err := r.Lock(t.Context()); err != nil || r.Locked() != want {
 				t.Errorf("%+v: locked again: %v, %d bytes", o, err, r.Locked())
 			}
-			if err := r.Close(); err != nil {
-				t.Error(err)
-			}
+			must(t, r.Close())
 		}
 		if now := lockedMemory(t); now != before {
 			t.Errorf("%+v: %d kB are locked after Close, %d before", o, now, before)

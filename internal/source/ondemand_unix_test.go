@@ -54,9 +54,7 @@ func TestOnDemand(t *testing.T) {
 			if !r.OnDemand() || r.InMemory() || r.Mapped() || r.Held() != 0 || r.Bytes() != nil || residentOf(r) != 0 {
 				t.Error("it is not read on demand, or is memory")
 			}
-			if err := errors.Join(prefetch(r, 0, 100), evict(r), r.Close()); err != nil {
-				t.Error(err)
-			}
+			must(t, errors.Join(prefetch(r, 0, 100), evict(r), r.Close()))
 			if _, err := r.Slice(0, 1); !errors.Is(err, tensor.ErrClosed) {
 				t.Errorf("after Close: %v", err)
 			}
