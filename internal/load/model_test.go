@@ -32,6 +32,7 @@ func TestLyingDrivers(t *testing.T) {
 		{"too large for its shape", driver.Tensor{Name: []byte("w"), DType: tensor.Uint8, Shape: tensor.Shape{3}, Size: 4}, tensor.ErrCorrupt},
 		{"too small for its shape", driver.Tensor{Name: []byte("w"), DType: tensor.Float32, Shape: tensor.Shape{3}, Size: 4}, tensor.ErrCorrupt},
 		{"negative size", driver.Tensor{Name: []byte("w"), DType: tensor.Uint8, Shape: tensor.Shape{-1}, Size: -1}, tensor.ErrShape},
+		{"negative dims", driver.Tensor{Name: []byte("w"), DType: tensor.Uint8, Shape: tensor.Shape{-2, -2}, Size: 4}, tensor.ErrShape},
 		{"overflowing shape", driver.Tensor{Name: []byte("w"), DType: tensor.Uint8, Shape: tensor.Shape{1 << 62, 4}}, tensor.ErrShape},
 		{"no dtype", driver.Tensor{Name: []byte("w"), Shape: tensor.Shape{1}, Size: 1}, tensor.ErrDType},
 		{"no dtype, and no size", driver.Tensor{Name: []byte("w"), Shape: tensor.Shape{1}, Size: -5, Offset: 5, Encoding: &tensor.Encoding{Name: "x"}}, tensor.ErrCorrupt},
@@ -47,7 +48,7 @@ func TestLyingDrivers(t *testing.T) {
 				"reader": source.FromReaderAt(bytes.NewReader(ramp(64)), 64),
 			} {
 				m := &Model{}
-				err := m.Open(r, config(&toy{tensors: []driver.Tensor{u8("good", 0, 64), tt.t}}))
+				err := m.Open(r, config(&toy{tensors: []driver.Tensor{u8("good", 0, 64), u8("nothing", 64, 0), tt.t}}))
 				wantError(t, kind, err, tt.want, `tensor "w"`)
 				if !r.Closed() {
 					t.Errorf("%s: the file is still open", kind)
