@@ -94,18 +94,10 @@ func TestErrorsAreRepeated(t *testing.T) {
 		if v.Name() != tt.name || v.ZeroCopy() {
 			t.Errorf("%s: the view is of %q, zero-copy %v", tt.name, v.Name(), v.ZeroCopy())
 		}
-		for what, call := range accessors {
-			if got := call(v); got != err {
-				t.Errorf("%s of %s: %v, want the error that Tensor gave: %v", what, tt.name, got, err)
-			}
-		}
+		answers(t, tt.name, v, func(again error) bool { return again == err })
 	}
 	for i, want := range map[int]error{-1: tensor.ErrNotFound, 2: tensor.ErrNotFound, 1: os.ErrNotExist} {
-		for what, call := range accessors {
-			if err := call(m.At(i)); !errors.Is(err, want) {
-				t.Errorf("%s of At(%d): %v, want %v", what, i, err, want)
-			}
-		}
+		answers(t, fmt.Sprint(i), m.At(i), func(err error) bool { return errors.Is(err, want) })
 	}
 	m.Close()
 	for _, name := range []string{"typo", "far"} {
@@ -113,11 +105,7 @@ func TestErrorsAreRepeated(t *testing.T) {
 		if !errors.Is(err, tensor.ErrClosed) {
 			t.Errorf("%s after Close: %v", name, err)
 		}
-		for what, call := range accessors {
-			if err := call(v); !errors.Is(err, tensor.ErrClosed) {
-				t.Errorf("%s of %s after Close: %v", what, name, err)
-			}
-		}
+		answers(t, name+" after Close", v, func(err error) bool { return errors.Is(err, tensor.ErrClosed) })
 	}
 }
 
@@ -136,20 +124,14 @@ func TestAfterClose(t *testing.T) {
 			must(t, m.Close())
 		}
 		for _, v := range append(before, m.At(0), m.At(1)) {
-			for what, call := range accessors {
-				if err := call(v); !errors.Is(err, tensor.ErrClosed) && !errors.Is(err, tensor.ErrDType) && !errors.Is(err, tensor.ErrShape) {
-					t.Errorf("%s: %s of %q: %v", name, what, v.Name(), err)
-				}
-			}
+			answers(t, name+": "+v.Name(), v, func(err error) bool {
+				return errors.Is(err, tensor.ErrClosed) || errors.Is(err, tensor.ErrDType) || errors.Is(err, tensor.ErrShape)
+			})
 		}
 		for _, tensorName := range []string{"w", "packed", "none"} {
 			late, err := m.Tensor(tensorName)
 			wantError(t, name+": Tensor", err, tensor.ErrClosed, fmt.Sprintf("tensor %q", tensorName))
-			for what, call := range accessors {
-				if got := call(late); got != err {
-					t.Errorf("%s: %s of %q taken late: %v, want the error that Tensor gave: %v", name, what, tensorName, got, err)
-				}
-			}
+			answers(t, name+": taken late: "+tensorName, late, func(again error) bool { return again == err })
 		}
 		_, verify := m.Verify(context.Background(), &VerifyOptions{})
 		_, graph := m.Graph()

@@ -165,6 +165,16 @@ var accessors = map[string]func(v tensor.View) error{
 	"Decode, wrong":       func(v tensor.View) error { _, err := tensor.Decode[int64](nil, v); return err },
 }
 
+// answers calls all accessors, whose errors must be as isRight says.
+func answers(t *testing.T, what string, v tensor.View, isRight func(error) bool) {
+	t.Helper()
+	for name, call := range accessors {
+		if err := call(v); !isRight(err) {
+			t.Errorf("%s: %s: %v", what, name, err)
+		}
+	}
+}
+
 // sliced uses a slice, which may be made of a view that is closed.
 func sliced(v tensor.View) error {
 	s, err := v.Slice()

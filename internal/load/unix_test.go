@@ -59,18 +59,12 @@ var total int
 // gone, wherever it is caught.
 func TestCutShort(t *testing.T) {
 	m := cutModel(t, &toy{})
-	view := func(name string) tensor.View {
-		v, err := m.Tensor(name)
-		must(t, err)
-		return v
+	views, raw := map[string]tensor.View{}, map[string][]byte{}
+	for name, v := range m.Tensors() {
+		views[name] = v
+		raw[name], _ = v.Bytes()
 	}
-	raw := func(name string) []byte {
-		b, err := view(name).Bytes()
-		must(t, err)
-		return b
-	}
-	t1, t6, x2 := raw("t1"), raw("t6"), raw("x2")
-	outer := view("t1")
+	t1, t6, x2, outer := raw["t1"], raw["t6"], raw["x2"], views["t1"]
 	for _, tt := range []struct {
 		name  string
 		f     func() error
@@ -78,18 +72,18 @@ func TestCutShort(t *testing.T) {
 		field string
 	}{
 		{"Use of what is left", func() error { return outer.Use(func(b []byte) error { total += sum(b); return nil }) }, nil, ""},
-		{"Use", func() error { return view("t3").Use(func(b []byte) error { total += sum(b); return nil }) }, tensor.ErrTruncated, `tensor "t3"`},
+		{"Use", func() error { return views["t3"].Use(func(b []byte) error { total += sum(b); return nil }) }, tensor.ErrTruncated, `tensor "t3"`},
 		{"Use, of another tensor", func() error { return outer.Use(func([]byte) error { total += sum(t6); return nil }) }, tensor.ErrTruncated, `tensor "t6"`},
 		{"Use, of another file", func() error { return outer.Use(func([]byte) error { total += sum(x2); return nil }) }, tensor.ErrTruncated, `tensor "x2"`},
-		{"Use in another file, of this", func() error { return view("x0").Use(func([]byte) error { total += sum(t6); return nil }) }, tensor.ErrTruncated, `tensor "t6"`},
+		{"Use in another file, of this", func() error { return views["x0"].Use(func([]byte) error { total += sum(t6); return nil }) }, tensor.ErrTruncated, `tensor "t6"`},
 		{"nested", func() error {
 			return outer.Use(func(a []byte) error {
-				return view("x0").Use(func(b []byte) error { total += sum(a) + sum(b) + sum(x2); return nil })
+				return views["x0"].Use(func(b []byte) error { total += sum(a) + sum(b) + sum(x2); return nil })
 			})
 		}, tensor.ErrTruncated, `tensor "x2"`},
 		{"after an inner fault", func() error {
 			return outer.Use(func(a []byte) error {
-				if err := view("t2").Use(func(b []byte) error { total += sum(b); return nil }); !errors.Is(err, tensor.ErrTruncated) {
+				if err := views["t2"].Use(func(b []byte) error { total += sum(b); return nil }); !errors.Is(err, tensor.ErrTruncated) {
 					t.Errorf("inside: %v", err)
 				}
 				total += sum(t1)
@@ -98,13 +92,13 @@ func TestCutShort(t *testing.T) {
 		}, errMine, ""},
 		{"Do", func() error { return m.Do(func() error { total += sum(t1) + sum(t6); return nil }) }, tensor.ErrTruncated, `tensor "t6"`},
 		{"Do, of another file", func() error { return m.Do(func() error { total += sum(x2); return nil }) }, tensor.ErrTruncated, `tensor "x2"`},
-		{"ReadInto", func() error { _, err := view("t4").ReadInto(make([]byte, len(t1))); return err }, tensor.ErrTruncated, `tensor "t4"`},
-		{"ReadAt", func() error { _, err := view("x3").ReadAt(make([]byte, 9), 7); return err }, tensor.ErrTruncated, `tensor "x3"`},
-		{"Clone", func() error { _, err := view("t7").Clone(); return err }, tensor.ErrTruncated, `tensor "t7"`},
-		{"Digest", func() error { _, err := view("x1").Digest(); return err }, tensor.ErrTruncated, `tensor "x1"`},
-		{"a copy of what is misaligned", func() error { _, err := view("odd").Bytes(); return err }, tensor.ErrTruncated, `tensor "t5"`},
+		{"ReadInto", func() error { _, err := views["t4"].ReadInto(make([]byte, len(t1))); return err }, tensor.ErrTruncated, `tensor "t4"`},
+		{"ReadAt", func() error { _, err := views["x3"].ReadAt(make([]byte, 9), 7); return err }, tensor.ErrTruncated, `tensor "x3"`},
+		{"Clone", func() error { _, err := views["t7"].Clone(); return err }, tensor.ErrTruncated, `tensor "t7"`},
+		{"Digest", func() error { _, err := views["x1"].Digest(); return err }, tensor.ErrTruncated, `tensor "x1"`},
+		{"a copy of what is misaligned", func() error { _, err := views["odd"].Bytes(); return err }, tensor.ErrTruncated, `tensor "t5"`},
 		{"a system call", func() error {
-			return view("t6").Use(func(b []byte) error {
+			return views["t6"].Use(func(b []byte) error {
 				r, w, err := os.Pipe()
 				if err != nil {
 					return err
@@ -153,56 +147,50 @@ func TestVerifyCutShort(t *testing.T) {
 // directory, after that was looked at, is an error: opening it would wait for its
 // other end.
 func TestSwappedForPipe(t *testing.T) {
-	fifo := func(t *testing.T, path string) {
-		t.Helper()
-		must(t, errors.Join(os.Rename(path, path+".old"), syscall.Mkfifo(path, 0o666)))
-	}
-	within := func(t *testing.T, want error, f func() error) {
-		t.Helper()
-		done := make(chan error, 1)
-		go func() { done <- f() }()
-		select {
-		case err := <-done:
-			if err == nil || want != nil && !errors.Is(err, want) {
-				t.Errorf("%v, want %v", err, want)
-			}
-		case <-time.After(20 * time.Second):
-			t.Fatal("it hangs")
-		}
-	}
-	use := func(m *Model) func() error {
+	use := func(dir string) func() error {
+		m := declared(t, dir, "w.bin")
 		return func() error { _, err := m.At(1).Bytes(); return err }
 	}
-	t.Run("declared", func(t *testing.T) {
-		dir := modelDir(t)
-		m := declared(t, dir, "w.bin")
-		fifo(t, filepath.Join(dir, "w.bin"))
-		within(t, tensor.ErrCorrupt, use(m))
-	})
-	t.Run("opened while parsing", func(t *testing.T) {
-		dir := modelDir(t)
-		fifo(t, filepath.Join(dir, "sub", "w.bin"))
+	parse := func(dir string) func() error {
 		d := &toy{dir: func(d driver.Dir) error { _, _, err := d.Open("sub/w.bin"); return err }}
-		within(t, tensor.ErrCorrupt, func() error {
+		return func() error {
 			r, err := source.Open(filepath.Join(dir, "m.toy"), source.Options{})
 			if err != nil {
 				return err
 			}
 			return new(Model).Open(r, config(d, func(c *Config) { c.Options.Dir = dir }))
-		})
-	})
-	t.Run("directory", func(t *testing.T) {
-		dir := modelDir(t)
-		m := declared(t, dir, "w.bin")
-		fifo(t, dir)
-		within(t, nil, use(m))
-	})
-	t.Run("directory of a model", func(t *testing.T) {
-		dir := modelDir(t)
-		fifo(t, dir)
+		}
+	}
+	list := func(dir string) func() error {
 		d := &toy{dir: func(d driver.Dir) error { _, err := d.Entries(); return err }}
-		within(t, nil, func() error { return new(Model).OpenDir(config(d, func(c *Config) { c.Path = dir }), nil) })
-	})
+		return func() error { return new(Model).OpenDir(config(d, func(c *Config) { c.Path = dir }), nil) }
+	}
+	for _, tt := range []struct {
+		name, swapped string
+		prepare       func(dir string) func() error
+		want          error
+	}{
+		{"declared", "w.bin", use, tensor.ErrCorrupt},
+		{"opened while parsing", "sub/w.bin", parse, tensor.ErrCorrupt},
+		{"directory", "", use, errAny},
+		{"directory of a model", "", list, errAny},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := modelDir(t)
+			f, path := tt.prepare(dir), filepath.Join(dir, tt.swapped)
+			must(t, errors.Join(os.Rename(path, path+".old"), syscall.Mkfifo(path, 0o666)))
+			done := make(chan error, 1)
+			go func() { done <- f() }()
+			select {
+			case err := <-done:
+				if err == nil || tt.want != errAny && !errors.Is(err, tt.want) {
+					t.Errorf("%v, want %v", err, tt.want)
+				}
+			case <-time.After(20 * time.Second):
+				t.Fatal("it hangs")
+			}
+		})
+	}
 }
 
 // TestNoDescriptorsKept: open models hold no descriptors, whatever files they have.
