@@ -125,10 +125,7 @@ func (s *stalling) Write(b []byte) (int, error) {
 		return k, err
 	}
 	_ = http.NewResponseController(s.ResponseWriter).Flush()
-	select {
-	case <-s.s.held:
-	case <-s.r.Context().Done():
-	}
+	s.s.hold(s.r)
 	return 0, errors.New("nobody listens")
 }
 

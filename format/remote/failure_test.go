@@ -263,10 +263,7 @@ func TestStalled(t *testing.T) {
 					w.Write(data[10_000:][:sent])
 					_ = http.NewResponseController(w).Flush()
 				}
-				select {
-				case <-s.held:
-				case <-r.Context().Done():
-				}
+				s.hold(r)
 				return true
 			})
 			o := quick()
@@ -291,10 +288,7 @@ func stuck(t *testing.T, data []byte) (*server, <-chan struct{}) {
 	var s *server
 	s = serve(t, data, answering(func(w http.ResponseWriter, r *http.Request) {
 		waiting <- struct{}{}
-		select {
-		case <-s.held:
-		case <-r.Context().Done():
-		}
+		s.hold(r)
 	}))
 	return s, waiting
 }

@@ -67,6 +67,14 @@ func (s *server) right(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
 }
 
+// hold waits until nobody listens.
+func (s *server) hold(r *http.Request) {
+	select {
+	case <-s.held:
+	case <-r.Context().Done():
+	}
+}
+
 // reset sets the counters back.
 func (s *server) reset() {
 	s.requests.Store(0)

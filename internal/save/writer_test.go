@@ -132,21 +132,26 @@ func write(w *Writer, order string) error {
 	return w.Close()
 }
 
+// streamed returns what a driver writes to a stream.
+func streamed(d driver.Driver, spool plan.Spool, order string) (string, error) {
+	var out bytes.Buffer
+	c := options("")
+	c.Spool = spool
+	w, err := NewWriter(d, &out, threeTensors(), c)
+	if err == nil {
+		err = write(w, order)
+	}
+	return out.String(), err
+}
+
 // TestLayout: the file follows the layout for every order of tensors and every spool.
 func TestLayout(t *testing.T) {
 	t.Setenv("TMPDIR", t.TempDir())
 	d := &laidOut{layout: backwards}
 	for _, order := range []string{"c e b a", "e c b a", "a b e c", "b e a c", "a e c b"} {
 		for _, spool := range []plan.Spool{plan.SpoolFile, plan.SpoolMemory} {
-			var out bytes.Buffer
-			c := options("")
-			c.Spool = spool
-			w, err := NewWriter(d, &out, threeTensors(), c)
-			if err == nil {
-				err = write(w, order)
-			}
-			if out.String() != backwardsFile || err != nil {
-				t.Errorf("%s, spool %d: %q, %v", order, spool, out.String(), err)
+			if out, err := streamed(d, spool, order); out != backwardsFile || err != nil {
+				t.Errorf("%s, spool %d: %q, %v", order, spool, out, err)
 			}
 		}
 		path := filepath.Join(t.TempDir(), "m.toy")
@@ -190,15 +195,10 @@ func TestLayoutLate(t *testing.T) {
 			{plan.SpoolMemory, driver.Part{Offset: 4, Bytes: []byte("!!")}, nil},
 			{plan.SpoolNever, driver.Part{}, driver.ErrSequential},
 		} {
-			var out bytes.Buffer
-			c := options("")
-			c.Spool, part = tt.spool, tt.part
-			w, err := NewWriter(d, &out, threeTensors(), c)
-			if err == nil {
-				err = write(w, "a c b e")
-			}
-			if !errors.Is(err, tt.want) || tt.want != nil && out.Len() > 0 || tt.want == nil && out.String() != "head!!"+backwardsFile[6:] {
-				t.Errorf("%v, %+v: %q, %v", kind, tt, out.String(), err)
+			part = tt.part
+			out, err := streamed(d, tt.spool, "a c b e")
+			if !errors.Is(err, tt.want) || tt.want != nil && out != "" || tt.want == nil && out != "head!!"+backwardsFile[6:] {
+				t.Errorf("%v, %+v: %q, %v", kind, tt, out, err)
 			}
 		}
 	}
@@ -249,22 +249,16 @@ func TestEncoding(t *testing.T) {
 		for _, spool := range []plan.Spool{plan.SpoolFile, plan.SpoolMemory, plan.SpoolNever} {
 			for _, order := range []string{"a b e c", "c a b e"} {
 				d := &encoded{streams: streams}
-				var out bytes.Buffer
-				c := options("")
-				c.Spool = spool
-				w, err := NewWriter(d, &out, threeTensors(), c)
-				if err == nil {
-					err = write(w, order)
-				}
+				out, err := streamed(d, spool, order)
 				switch {
 				case spool == plan.SpoolNever && (order != "a b e c" || !streams):
 					if !errors.Is(err, driver.ErrSequential) {
 						t.Errorf("streams %v, %s with plan.SpoolNever: %v", streams, order, err)
 					}
-				case streams && (out.String() != "4AAABBCCCC" || err != nil):
-					t.Errorf("streams, %s, spool %d: %q, %v", order, spool, out.String(), err)
-				case err != nil || out.Len() != 10 || out.String()[0] != '4':
-					t.Errorf("%s, spool %d: %q, %v", order, spool, out.String(), err)
+				case streams && (out != "4AAABBCCCC" || err != nil):
+					t.Errorf("streams, %s, spool %d: %q, %v", order, spool, out, err)
+				case err != nil || len(out) != 10 || out[0] != '4':
+					t.Errorf("%s, spool %d: %q, %v", order, spool, out, err)
 				}
 				if len(d.made) != 1 || d.made[0].closed != 1 {
 					t.Errorf("the encoder was not closed once")
