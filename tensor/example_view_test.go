@@ -26,15 +26,9 @@ func model() (m *format.Model, done func()) {
 		log.Fatal(err)
 	}
 	weight, err := tensor.Of("fc.weight", tensor.Shape{2, 3}, []float32{1, 2, 3, 4, 5, 6})
-	if err != nil {
-		log.Fatal(err)
-	}
-	bias, err := tensor.Of("fc.bias", tensor.Shape{3}, []tensor.F16{0x3c00, 0xb800, 0})
-	if err != nil {
-		log.Fatal(err)
-	}
+	bias, err2 := tensor.Of("fc.bias", tensor.Shape{3}, []tensor.F16{0x3c00, 0xb800, 0})
 	path := filepath.Join(dir, "model.mag")
-	if err := format.Save(path, "", weight, bias); err != nil {
+	if err := errors.Join(err, err2, format.Save(path, "", weight, bias)); err != nil {
 		log.Fatal(err)
 	}
 	if m, err = format.Open(path, nil); err != nil {
@@ -72,28 +66,16 @@ func ExampleDecode() {
 	m, done := model()
 	defer done()
 	var buf []float32
-	for name, v := range m.Tensors() {
+	for _, v := range m.Tensors() {
 		var err error
 		if buf, err = tensor.Decode(buf, v); err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(name, v.DType(), buf)
+		fmt.Println(v.Name(), v.DType(), v.Shape(), v.Len(), buf)
 	}
 	// Output:
-	// fc.weight float32 [1 2 3 4 5 6]
-	// fc.bias float16 [1 -0.5 0]
-}
-
-// What is known of a tensor without reading its data.
-func ExampleView() {
-	m, done := model()
-	defer done()
-	for _, v := range m.Tensors() {
-		fmt.Println(v.Name(), v.DType(), v.Shape(), v.Len(), "elements at", v.Info().Offset)
-	}
-	// Output:
-	// fc.weight float32 [2, 3] 6 elements at 192
-	// fc.bias float16 [3] 3 elements at 256
+	// fc.weight float32 [2, 3] 6 [1 2 3 4 5 6]
+	// fc.bias float16 [3] 3 [1 -0.5 0]
 }
 
 // A row is a part of the mapping; a column is copied.

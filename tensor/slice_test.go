@@ -194,12 +194,9 @@ func TestSliceRepeats(t *testing.T) {
 		if !errors.Is(err, tt.want) {
 			t.Errorf("%s: %v, want %v", name, err, tt.want)
 		}
-		_, again := v.Bytes()
-		_, as := As[float64](v)
-		_, at := v.ReadAt(make([]byte, 1), 0)
-		for what, got := range map[string]error{"Bytes": again, "As": as, "ReadAt": at, "Use": v.Use(func([]byte) error { return nil })} {
-			if !errors.Is(got, err) && got.Error() != err.Error() {
-				t.Errorf("%s: %s of the view: %v, want %v", name, what, got, err)
+		for _, u := range uses {
+			if _, got := u.call(v); !errors.Is(got, err) && got.Error() != err.Error() {
+				t.Errorf("%s: %s of the view: %v, want %v", name, u.name, got, err)
 			}
 		}
 	}
