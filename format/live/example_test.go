@@ -3,10 +3,8 @@ package live_test
 import (
 	"bytes"
 	"context"
-	"expvar"
 	"fmt"
 	"log"
-	"net/http"
 	"os"
 	"path/filepath"
 
@@ -60,27 +58,6 @@ func Example() {
 	// Output:
 	// generation 1 says [1 1 1 1]
 	// generation 2 says [2 2 2 2]
-}
-
-// A health check, and the statistics of the model as an expvar.
-func ExampleHandle_Stats() {
-	path := examplePath()
-	defer os.RemoveAll(filepath.Dir(path))
-	write(path, 1)
-	h, err := live.Open(path, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer h.Close()
-
-	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", func(w http.ResponseWriter, _ *http.Request) {
-		if s := h.Stats(); s.Overwritten {
-			http.Error(w, "the model was overwritten in place", http.StatusServiceUnavailable)
-		}
-	})
-	expvar.Publish("model", expvar.Func(func() any { return h.Stats() })) // at /debug/vars of http.DefaultServeMux
-	// Output:
 }
 
 // fits refuses models of other shapes than the program computes with.
@@ -170,7 +147,10 @@ func ExampleHandle_Do() {
 	}
 	n, err := h.ForceReload(context.Background()) // even if the file is the same
 	fmt.Println("generation", n, err)
+	s := h.Stats() // also for expvar.Func
+	fmt.Println(s.Loads, "loads, overwritten:", s.Overwritten)
 	// Output:
 	// model.mag [3 3 3 3]
 	// generation 2 <nil>
+	// 2 loads, overwritten: false
 }

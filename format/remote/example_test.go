@@ -16,7 +16,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/remote"
-	"github.com/weightmap/weightmap/mag"
+	_ "github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -48,25 +48,6 @@ func Example() {
 	// Output: mag [2, 2] [3 4]
 }
 
-// A file of one format, opened by that format's OpenReaderAt. The Reader counts its requests.
-func ExampleNewReaderAt() {
-	url, stop := exampleServer()
-	defer stop()
-
-	r, err := remote.NewReaderAt(context.Background(), url, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	f, err := mag.OpenReaderAt(r, r.Size(), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer f.Close()
-	fmt.Println(f.Len(), "tensor,", r.Stats().Requests, "request")
-
-	// Output: 1 tensor, 1 request
-}
-
 // Some bytes of an object, such as a header, with a limit for the time.
 func ExampleReader_ReadAt() {
 	url, stop := exampleServer()
@@ -84,9 +65,9 @@ func ExampleReader_ReadAt() {
 	defer cancel()
 	again := make([]byte, 4)
 	n, err := r.ReadAtContext(ctx, again, 0)
-	fmt.Printf("%q %d %v\n", magic, n, err)
+	fmt.Printf("%q %d %v, %d request\n", magic, n, err, r.Stats().Requests)
 
-	// Output: "MAG!" 4 <nil>
+	// Output: "MAG!" 4 <nil>, 1 request
 }
 
 // blob is an object of a store that this package does not know.

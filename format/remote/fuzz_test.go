@@ -40,19 +40,10 @@ func FuzzAnswer(f *testing.F) {
 		"206 P\nETag: \"1\"\nContent-Range: bytes 20-29/48\n\n0123456789",
 		"206 P\nETag: \"1\"\nContent-Range: bytes 20-29/48\n\n0123456789a",
 		"206 P\nETag: \"1\"\nContent-Range: bytes 20-29/48\nContent-Length: 11\n\n0123456789a",
-		"206 P\nETag: W/\"1\"\nContent-Range: bytes 20-29/48\n\n0123456789",
-		"206 P\nETag: \"1\"\nContent-Range: bytes 20-29/49\n\n0123456789",
-		"206 P\nETag: \"1\"\nContent-Range: bytes 20-28/48\n\n012345678",
-		"206 P\nETag: \"1\"\nContent-Range: bytes 20-29/*\n\n0123456789",
-		"206 P\nETag: \"1\"\nContent-Range: bytes 20-29/48\nContent-Encoding: gzip\n\n0123456789",
 		"206 P\nETag: \"1\"\nContent-Type: multipart/byteranges; boundary=a\n\n--a\n\n0123456789\n--a--",
 		"200 O\nETag: \"1\"\nContent-Length: 48\n\n012345678901234567890123456789012345678901234567",
-		"200 O\nETag: \"2\"\nContent-Length: 1\n\n0",
-		"416 R\nContent-Range: bytes */20\n\n",
 		"429 T\nRetry-After: 99999999999999999999\n\n",
 		"503 T\nRetry-After: Sun, 06 Nov 1994 08:49:37 GMT\n\n",
-		"302 F\nLocation: /\n\n",
-		"404 N\n\n",
 	} {
 		f.Add([]byte("HTTP/1.1 " + strings.ReplaceAll(s, "\n", "\r\n")))
 	}
