@@ -20,12 +20,6 @@ func add(t *testing.T, x *Index, name string, off, size int64) {
 	}
 }
 
-// described returns the description of tensor i.
-func described(x *Index, i int) (info tensor.Info) {
-	x.Describe(i, &info)
-	return info
-}
-
 // TestIndexAgainstList fills indexes with random tensors, with and without hints, and compares them with a list while they
 // are filled, afterwards, and when they are sealed.
 func TestIndexAgainstList(t *testing.T) {
@@ -119,7 +113,9 @@ func (f *filled) add(t *testing.T, r *rand.Rand) {
 func (f *filled) same(t *testing.T, i int) {
 	t.Helper()
 	in, w := &f.added[i], &f.want[i]
-	if d := cmp.Diff(*w, described(f.x, i)); d != "" {
+	var info tensor.Info
+	f.x.Describe(i, &info)
+	if d := cmp.Diff(*w, info); d != "" {
 		t.Fatalf("tensor %d of %d (-want +got):\n%s", i, len(f.want), d)
 	}
 	at, ok := f.x.Lookup(w.Name)

@@ -11,15 +11,6 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fixed gives what the system says of a handle values that tests can print.
-func fixed(h *Handle) {
-	g := h.current.Load()
-	g.since, g.took = time.Unix(1700000000, 500e6), 250*time.Millisecond
-	g.stats.Mapped, g.stats.Heap, g.stats.FileSize = 16588, 5, 16588
-	g.id.infos[0] = nil
-	h.stats.LastErrorTime = time.Time{}
-}
-
 // published is a handle as a variable.
 func published(h *Handle) expvar.Var { return expvar.Func(func() any { return h.Stats() }) }
 
@@ -32,7 +23,12 @@ func TestExpvar(t *testing.T) {
 		t.Fatal(err, acquired)
 	}
 	defer l.Release()
-	fixed(h)
+	// What the system says of a handle gets values that tests can compare.
+	g := h.current.Load()
+	g.since, g.took = time.Unix(1700000000, 500e6), 250*time.Millisecond
+	g.stats.Mapped, g.stats.Heap, g.stats.FileSize = 16588, 5, 16588
+	g.id.infos[0] = nil
+	h.stats.LastErrorTime = time.Time{}
 	var got map[string]any
 	must(t, json.Unmarshal([]byte(published(h).String()), &got))
 	since, errs := got["since"].(string), got["last_error"]

@@ -15,7 +15,8 @@ import (
 type cost struct{ requests, bytes int64 }
 
 func (s *server) cost(op func() error) (cost, error) {
-	s.reset()
+	s.requests.Store(0)
+	s.bytes.Store(0)
 	err := op()
 	return cost{s.requests.Load(), s.bytes.Load()}, err
 }

@@ -237,7 +237,8 @@ func (c *cutting) Write(b []byte) (int, error) {
 	n := min(len(b), c.left)
 	c.ResponseWriter.Write(b[:n])
 	if c.left -= n; c.left == 0 {
-		hangUp(c.ResponseWriter)
+		_ = http.NewResponseController(c.ResponseWriter).Flush()
+		panic(http.ErrAbortHandler)
 	}
 	return n, nil
 }

@@ -75,12 +75,6 @@ func (s *server) hold(r *http.Request) {
 	}
 }
 
-// reset sets the counters back.
-func (s *server) reset() {
-	s.requests.Store(0)
-	s.bytes.Store(0)
-}
-
 type counted struct {
 	http.ResponseWriter
 	n *atomic.Int64
@@ -93,12 +87,6 @@ func (c *counted) Write(b []byte) (int, error) {
 
 // Unwrap is for http.NewResponseController.
 func (c *counted) Unwrap() http.ResponseWriter { return c.ResponseWriter }
-
-// hangUp ends the connection in the middle of an answer.
-func hangUp(w http.ResponseWriter) {
-	_ = http.NewResponseController(w).Flush()
-	panic(http.ErrAbortHandler)
-}
 
 // quick are options with which attempts follow each other without waiting.
 func quick() *Options {

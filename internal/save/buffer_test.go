@@ -12,22 +12,15 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 )
 
-// newHandle creates a file.
-func newHandle(t *testing.T) *handle {
-	t.Helper()
-	h, err := create(filepath.Join(t.TempDir(), "f"), 0o600)
-	must(t, err)
-	t.Cleanup(func() { h.close() })
-	return h
-}
-
 // TestBuffer: any mix of writes, reads and truncations gives the same file
 // with and without the buffer.
 func TestBuffer(t *testing.T) {
 	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		var plain Memory
-		b := newHandle(t)
+		b, err := create(filepath.Join(t.TempDir(), "f"), 0o600)
+		must(t, err)
+		t.Cleanup(func() { b.close() })
 		off := int64(0)
 		for range 60 {
 			switch rng.IntN(20) {

@@ -17,18 +17,13 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// beginDir starts a directory with one file.
-func beginDir(path, name, text string, sync bool) (*Writer, error) {
+// assemble writes a directory with one file.
+func assemble(path, name, text string, sync bool) error {
 	d := &laidOut{layout: func(*plan.Plan) (*driver.Layout, error) {
 		return &driver.Layout{Files: []string{name}, Parts: []driver.Part{{Bytes: []byte(text)}}}, nil
 	}}
 	o := &plan.WriteOptions{Context: context.Background(), Path: path, NoSync: !sync}
-	return Create(d, &plan.Plan{Tensors: []tensor.Info{{Name: "a", DType: tensor.Uint8, Shape: tensor.Shape{0}}}}, o)
-}
-
-// assemble writes a directory with one file.
-func assemble(path, name, text string, sync bool) error {
-	w, err := beginDir(path, name, text, sync)
+	w, err := Create(d, &plan.Plan{Tensors: []tensor.Info{{Name: "a", DType: tensor.Uint8, Shape: tensor.Shape{0}}}}, o)
 	if err != nil {
 		return err
 	}
@@ -94,7 +89,13 @@ func TestDirRestored(t *testing.T) {
 	parent := t.TempDir()
 	path := filepath.Join(parent, "m")
 	tree(t, path, nil)
-	failing(t, CallRename)
+	SetHook(func(call, _ string) error {
+		if call == CallRename {
+			return errInjected
+		}
+		return nil
+	})
+	defer SetHook(nil)
 	if err := assemble(path, "a.toy", "new", false); !errors.Is(err, errInjected) {
 		t.Errorf("%v, want %v", err, errInjected)
 	}

@@ -86,19 +86,4 @@ func TestSweep(t *testing.T) {
 	}
 }
 
-// failing makes a call fail and counts how often it was made.
-func failing(t *testing.T, call string) *int {
-	t.Helper()
-	n := new(int)
-	SetHook(func(c, _ string) error {
-		if c != call {
-			return nil
-		}
-		*n++
-		return errInjected
-	})
-	t.Cleanup(func() { SetHook(nil) })
-	return n
-}
-
 var errInjected = errors.New("injected")

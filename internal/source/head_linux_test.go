@@ -56,20 +56,24 @@ func TestParse(t *testing.T) {
 }
 
 // touched returns how many kB of the mappings of a file are in the process.
-func touched(t *testing.T, path string) (kb int) {
+func touched(t *testing.T, path string) int { return kilobytes(t, "smaps", path, "\nRss:") }
+
+// kilobytes returns the number that follows the last of some texts, in a file that describes the process.
+func kilobytes(t *testing.T, name string, after ...string) (kb int) {
 	t.Helper()
-	text, err := os.ReadFile("/proc/self/smaps")
+	b, err := os.ReadFile("/proc/self/" + name)
 	if err != nil {
-		t.Skip("no smaps here:", err)
+		t.Skip("no /proc here:", err)
 	}
-	_, of, ok := strings.Cut(string(text), path)
-	if !ok {
-		t.Skip("the system does not list the mapping")
+	text := string(b)
+	for _, mark := range after {
+		var ok bool
+		if _, text, ok = strings.Cut(text, mark); !ok {
+			t.Skip("the system does not say")
+		}
 	}
-	_, rss, _ := strings.Cut(of, "\nRss:")
-	if _, err := fmt.Sscan(rss, &kb); err != nil {
-		t.Fatal(err)
-	}
+	_, err = fmt.Sscan(text, &kb)
+	must(t, err)
 	return kb
 }
 

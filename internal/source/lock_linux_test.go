@@ -3,7 +3,6 @@ package source
 import (
 	"context"
 	"errors"
-	"fmt"
 	"os"
 	"strings"
 	"testing"
@@ -14,41 +13,18 @@ import (
 )
 
 // lockedMemory returns how many kB the process has locked.
-func lockedMemory(t *testing.T) (kb int) {
-	t.Helper()
-	text, err := os.ReadFile("/proc/self/status")
-	if err != nil {
-		t.Skip("no /proc here:", err)
-	}
-	_, line, ok := strings.Cut(string(text), "\nVmLck:")
-	if !ok {
-		t.Skip("the system does not say what is locked")
-	}
-	if _, err := fmt.Sscan(line, &kb); err != nil {
-		t.Fatal(err)
-	}
-	return kb
-}
-
-// lockedRegions opens a file as a whole and a window of it, and locks it.
-func lockedRegions(t *testing.T, path string, o Options) []*Region {
-	t.Helper()
-	testhost.NeedResident(t)
-	all := []*Region{mustOpen(t, path, o), mustOpenFile(t, path, 5001, 40000, o)}
-	for _, r := range all {
-		must(t, r.Lock(t.Context()))
-	}
-	return all
-}
+func lockedMemory(t *testing.T) int { return kilobytes(t, "status", "\nVmLck:") }
 
 // TestLock: what is locked stays, until Close and no longer, also where that keeps the
 // addresses.
 func TestLock(t *testing.T) {
+	testhost.NeedResident(t)
 	const size = 100000
 	path := temp(t, ramp(size))
 	for _, o := range []Options{{}, {Debug: true}} {
 		before := lockedMemory(t)
-		for i, r := range lockedRegions(t, path, o) {
+		for i, r := range []*Region{mustOpen(t, path, o), mustOpenFile(t, path, 5001, 40000, o)} {
+			must(t, r.Lock(t.Context()))
 			want := int64([]int{size, 40000}[i])
 			if err := evict(r); err != nil || r.Locked() != want || residentOf(r) != want {
 				t.Errorf("%+v: %v, %d bytes are locked, %d resident, want %d", o, err, r.Locked(), residentOf(r), want)
