@@ -292,41 +292,6 @@ func TestReaderWithLyingSize(t *testing.T) {
 	}
 }
 
-// TestLargerThanTheAddressSpace: a sparse file of 5 GiB is more than 32 bits can address.
-// It is read on demand there, and mapped elsewhere.
-func TestLargerThanTheAddressSpace(t *testing.T) {
-	const size = 5 << 30
-	small := math.MaxInt == math.MaxInt32 || !maps
-	path := temp(t, []byte("head"))
-	if err := os.Truncate(path, size); err != nil {
-		t.Skip("no sparse files here:", err)
-	}
-	overwriteAt(t, path, []byte("tail"), size-4)
-	for _, o := range []Options{{}, {Parse: true}} {
-		r := mustOpen(t, path, o)
-		r.Parsed()
-		if b, err := r.Slice(size-4, 4); err != nil || string(b) != "tail" || r.Size() != size {
-			t.Errorf("%+v: the end of %d bytes: %q, %v", o, r.Size(), b, err)
-		}
-		if r.OnDemand() != small || r.Mapped() == small || r.Held() != 0 {
-			t.Errorf("%+v: mapped %v, on demand %v, %d bytes of memory", o, r.Mapped(), r.OnDemand(), r.Held())
-		}
-		if small {
-			if _, err := r.Slice(10, size-20); !errors.Is(err, tensor.ErrLimit) {
-				t.Errorf("all of it: %v", err)
-			}
-		}
-		if err := r.Close(); err != nil { // where address space is limited there is room for one
-			t.Error(err)
-		}
-	}
-	w := mustOpenFile(t, path, size-50, 50, Options{})
-	b, err := w.Slice(46, 4)
-	if err != nil || string(b) != "tail" {
-		t.Errorf("a window of it: %q, %v", b, err)
-	}
-}
-
 // lying is an io.ReaderAt that answers as a test says.
 type lying func(p []byte) (int, error)
 

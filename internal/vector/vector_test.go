@@ -134,9 +134,10 @@ func fill(p []byte, x byte) {
 	}
 }
 
-// TestLengths compares at all lengths up to 4096, at alignments that change with the length.
+// TestLengths compares at all lengths up to 4096, at alignments that change with the length, and what takes several
+// blocks.
 func TestLengths(t *testing.T) {
-	data := random(8 * 4096)
+	data := random(8 * (5*block + 77))
 	for _, c := range conversions() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -146,16 +147,6 @@ func TestLengths(t *testing.T) {
 				}
 				c.compare(t, data, n, where{n % 64, n / 64 % 16})
 			}
-		})
-	}
-}
-
-// TestLarge compares what takes several blocks, and what the exported functions
-// write past the caches.
-func TestLarge(t *testing.T) {
-	data := random(8 * (5*block + 77))
-	for _, c := range conversions() {
-		t.Run(c.name, func(t *testing.T) {
 			for _, n := range []int{block - 1, block, block + lanes, 5*block + 77} {
 				c.compare(t, data, n, where{n % 61, n % 13})
 			}
@@ -194,21 +185,6 @@ func parameters() (scales []float32, zeros []int32) {
 	}
 	return scales, []int32{0, 1, -1, 127, -128, 255, 128, 32767, exactZero - 1, exactZero, -exactZero,
 		exactZero + 1, -exactZero - 1, 1 << 24, math.MaxInt32, math.MinInt32, math.MaxInt32 - 127}
-}
-
-// TestEveryWord compares all 65,536 integers of both kinds with all parameters.
-func TestEveryWord(t *testing.T) {
-	data := everyHalf()
-	scales, zeros := parameters()
-	for _, k := range []Kind{Int16, Uint16} {
-		for i, s := range scales {
-			for j, z := range zeros {
-				if !testing.Short() || (i+j)%8 == 0 {
-					linearConversion(fmt.Sprintf("kind %v scale %x zero %d", k, s, z), k, s, z).compare(t, data, 1<<16, where{})
-				}
-			}
-		}
-	}
 }
 
 // TestRounding compares where rounding to float32 is decided: float64 and int32 next to
@@ -255,25 +231,33 @@ func TestLookup(t *testing.T) {
 	}
 }
 
-// TestEveryByte compares all 256 bytes of both kinds with all parameters.
-func TestEveryByte(t *testing.T) {
+// TestEveryInteger compares all integers of 8 and 16 bits with all parameters.
+func TestEveryInteger(t *testing.T) {
 	var data []byte
 	for b := range 256 {
 		data = append(data, byte(b))
 	}
+	halves := everyHalf()
 	scales, zeros := parameters()
-	for _, k := range []Kind{Int8, Uint8} {
-		for _, s := range scales {
-			for _, z := range zeros {
+	for i, s := range scales {
+		for j, z := range zeros {
+			for _, k := range []Kind{Int8, Uint8} {
 				linearConversion(fmt.Sprintf("kind %v scale %x zero %d", k, s, z), k, s, z).compare(t, data, 256, where{})
 			}
+			for _, k := range []Kind{Int16, Uint16} {
+				if !testing.Short() || (i+j)%8 == 0 {
+					linearConversion(fmt.Sprintf("kind %v scale %x zero %d", k, s, z), k, s, z).compare(t, halves, 1<<16, where{})
+				}
+			}
 		}
+	}
+	many := make([]int32, len(scales))
+	for i := range many {
+		many[i] = zeros[i%11] // those that the vector loop takes
+	}
+	for _, k := range []Kind{Int8, Uint8} {
 		for _, z := range zeros {
 			rowConversion(fmt.Sprintf("kind %v all scales, zero %d", k, z), k, scales, []int32{z}).compare(t, bytes.Repeat(data, 33), 256*33, where{})
-		}
-		many := make([]int32, len(scales))
-		for i := range many {
-			many[i] = zeros[i%11] // those that the vector loop takes
 		}
 		rowConversion(fmt.Sprintf("kind %v all scales and zeros", k), k, scales, many).compare(t, bytes.Repeat(data, 33), 256*33, where{})
 	}
