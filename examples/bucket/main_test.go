@@ -189,7 +189,6 @@ func TestRun(t *testing.T) {
 		{"no such object", []string{"-open", url, "m"}, 1, "", "code=NotFound"},
 		{"no model", []string{"-open", url, "bad", "m.mag"}, 1, head + "  1  float32  [100000]  400 kB\n  2  float32  [100000]  400 kB\n1 range, 262 kB fetched of 800 kB\n", "bucket: bad: at 0x0: magic: unknown format"},
 		{"no bucket", []string{"m.mag"}, 2, "", "usage: bucket"},
-		{"no such bucket", []string{"-open", "zzz://", "m.mag"}, 1, "", "zzz"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer

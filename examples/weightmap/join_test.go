@@ -29,18 +29,15 @@ func scaled(t *testing.T) string {
 func TestJoin(t *testing.T) {
 	path := scaled(t)
 	out, _ := tool(t, 0, "inspect", path)
-	if want := `.weight_scale_inv": one scale, and 1 pair like it; convert -join makes one tensor of them`; !strings.Contains(out, want) {
-		t.Errorf("no %q in\n%s", want, out)
-	}
+	contains(t, out, `.weight_scale_inv": one scale, and 1 pair like it; convert -join makes one tensor of them`)
 	out, _ = tool(t, 0, "inspect", "-json", path)
 	if want := `"tensor": "up.weight_scale_inv",`; strings.Count(out, want) != 1 || strings.Count(out, `"layout": "one scale"`) != 2 {
 		t.Errorf("no %s in\n%s", want, out)
 	}
 	joined := filepath.Join(t.TempDir(), "joined.safetensors")
 	tool(t, 0, "convert", "-join", "-dtype", "float16", path, joined)
-	if out, _ = tool(t, 0, "cat", joined, "up.weight"); out != "3 6\n" {
-		t.Errorf("cat prints %s", out)
-	}
+	out, _ = tool(t, 0, "cat", joined, "up.weight")
+	same(t, "3 6\n", out)
 	if out, _ = tool(t, 0, "inspect", joined); !strings.Contains(out, "2 tensors") || strings.Count(out, "float16") < 2 || strings.Contains(out, "_scale") {
 		t.Error(out)
 	}

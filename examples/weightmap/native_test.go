@@ -24,9 +24,8 @@ func TestNative(t *testing.T) {
 	must(t, os.WriteFile(in, []byte(model), 0o666))
 	text, _ := tool(t, 0, "inspect", in)
 	contains(t, text, "only onnx doc_string: 1, 5 bytes\nonly onnx functions: 1, 38 bytes\n")
-	if text, _ = tool(t, 0, "inspect", "-json", in); !strings.Contains(text, `"kind": "functions"`) {
-		t.Error(text)
-	}
+	text, _ = tool(t, 0, "inspect", "-json", in)
+	contains(t, text, `"kind": "functions"`)
 	tool(t, 0, "convert", in, out)
 	tool(t, 0, "diff", in, out)
 	tool(t, 0, "set", in, out, "k=v")
@@ -36,11 +35,9 @@ func TestNative(t *testing.T) {
 	_, errs := tool(t, 1, "convert", in, other)
 	contains(t, errs, "native:functions would be lost: only onnx has it (1, 38 bytes)")
 	tool(t, 0, "convert", "-lossy", in, other)
-	if text, _ = tool(t, 1, "diff", in, other); !strings.Contains(text, "  - onnx functions: 1, 38 bytes, sha256 ") {
-		t.Error(text)
-	}
+	text, _ = tool(t, 1, "diff", in, other)
+	contains(t, text, "  - onnx functions: 1, 38 bytes, sha256 ")
 	must(t, os.WriteFile(out, []byte(strings.Replace(model, "\x03Add", "\x03Mul", 1)), 0o666))
-	if text, _ = tool(t, 1, "diff", in, out); !strings.Contains(text, "what only the format has differs") {
-		t.Error(text)
-	}
+	text, _ = tool(t, 1, "diff", in, out)
+	contains(t, text, "what only the format has differs")
 }

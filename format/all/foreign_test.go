@@ -27,8 +27,6 @@ var strangers = []struct{ name, content, want string }{
 	{"an ONNX tensor", "\x08\x02\x08\xac\x02\x10\x01\x42\x01x\x4a\x00", "this is an ONNX tensor, not a model"},
 	{"an ONNX tensor without dims", "\x10\x07\x42\x01x\x4a\x08\x00\x00\x00\x00\x00\x00\x00\x00", "this is an ONNX tensor, not a model"},
 	{"ggml", "lmgg\x00\x7d\x00\x00", "this is an old GGML file"},
-	{"ggmf", "fmgg\x01\x00\x00\x00", "this is an old GGML file"},
-	{"ggjt", "tjgg\x03\x00\x00\x00", "this is an old GGML file"},
 }
 
 // TestStrangers: what is no model is named by format.Open, and by each format's own.

@@ -218,7 +218,7 @@ func TestKeyOption(t *testing.T) {
 	hex := strings.Repeat("0f", 32)
 	t.Chdir(t.TempDir())
 	for name, text := range map[string]string{
-		"key": hex, "spaced": "\n\t" + hex + "\r\n", "empty": "", "short": "0f0f\n", "two": hex + "\n" + hex, "cut": hex + strings.Repeat(" ", 1000) + "secret",
+		"key": "\n\t" + hex + "\r\n", "short": "0f0f\n", "two": hex + "\n" + hex, "cut": hex + strings.Repeat(" ", 1000) + "secret",
 	} {
 		must(t, os.WriteFile(name, []byte(text), 0o600))
 	}
@@ -231,11 +231,8 @@ func TestKeyOption(t *testing.T) {
 		{"none", nil, nil, ""},
 		{"a key", []string{"-key", hex}, bytes.Repeat([]byte{15}, 32), ""},
 		{"empty", []string{"-key", ""}, nil, "--key: the key is empty; to use none, leave the option out"},
-		{"empty in one word", []string{"-key="}, nil, "--key: the key is empty; to use none, leave the option out"},
 		{"no key", []string{"-key", "secret"}, nil, "--key: the key is not 64 hexadecimal digits"},
 		{"a file", []string{"-key", "@key"}, bytes.Repeat([]byte{15}, 32), ""},
-		{"a file with white space", []string{"-key", "@spaced"}, bytes.Repeat([]byte{15}, 32), ""},
-		{"an empty file", []string{"-key", "@empty"}, nil, "--key: empty: the key is not 64 hexadecimal digits: 0 bytes, not 32"},
 		{"a file without a key", []string{"-key", "@short"}, nil, "--key: short: the key is not 64 hexadecimal digits: 2 bytes, not 32"},
 		{"a file with two", []string{"-key", "@two"}, nil, "--key: two: the key is not 64 hexadecimal digits"},
 		{"a long file", []string{"-key", "@cut"}, nil, "--key: cut: the key is not 64 hexadecimal digits: more than 1024 bytes"},
@@ -275,7 +272,6 @@ func TestSigned(t *testing.T) {
 		{"by the trusted key", trusted, &format.Signature{PublicKey: a}, b, "signed by SHA256:" + sumB},
 		{"without naming it", trusted, &format.Signature{}, a, "signed by SHA256:" + sumA},
 		{"without naming any", unknown, &format.Signature{}, nil, "signed by a key the file does not name, not checked against a trusted key"},
-		{"closed meanwhile", unknown, nil, nil, ""},
 	} {
 		if diff := cmp.Diff(tt.want, Signed(tt.state, tt.s, tt.trusted)); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
@@ -315,7 +311,6 @@ func TestTool(t *testing.T) {
 	}{
 		{"fine", []string{"-n", "3"}, nil, 0, "", ""},
 		{"help", []string{"-h"}, nil, 0, toolHelp, ""},
-		{"long help", []string{"--help"}, nil, 0, toolHelp, ""},
 		{"unknown option", []string{"-m"}, nil, 2, "", "prog: unknown option -m; usage: prog do [-n N] FILE\n"},
 		{"bad value", []string{"-n", "x\ny"}, nil, 2, "", "prog: --n does not take \"x\\ny\": it is not a number; usage: prog do [-n N] FILE\n"},
 		{"bad argument", nil, BadArgument(os.ErrNotExist), 2, "", "prog: file does not exist\n"},
