@@ -45,13 +45,10 @@ func (a array) bytes() []byte {
 	if n < 0 {
 		n = int64(len(text))
 	}
-	b := append([]byte(a.magic), a.major, a.minor)
 	if a.major > 1 {
-		b = binary.LittleEndian.AppendUint32(b, uint32(n))
-	} else {
-		b = binary.LittleEndian.AppendUint16(b, uint16(n))
+		return put(nil, a.magic, a.major, a.minor, uint32(n), text, a.data)
 	}
-	return append(append(b, text...), a.data...)
+	return put(nil, a.magic, a.major, a.minor, uint16(n), text, a.data)
 }
 
 // dict is a header as NumPy writes it.
@@ -64,15 +61,13 @@ func f32() array { return npy(dict("<f4", "False", "(2, 3)"), floats(6)) }
 
 func floats(n int) (b []byte) {
 	for i := range n {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(float32(i)))
+		b = put(b, float32(i))
 	}
 	return b
 }
 
-func bigFloats(v ...float32) (b []byte) {
-	for _, x := range v {
-		b = binary.BigEndian.AppendUint32(b, math.Float32bits(x))
-	}
+func bigFloats(v ...float32) []byte {
+	b, _ := binary.Append(nil, binary.BigEndian, v)
 	return b
 }
 
@@ -218,8 +213,20 @@ type zip1 struct {
 
 func archiveOf(m ...member1) zip1 { return zip1{members: m} }
 
+// put appends the fields of a record, little-endian.
+func put(b []byte, fields ...any) []byte {
+	for _, f := range fields {
+		switch v := f.(type) {
+		case string:
+			b = append(b, v...)
+		default:
+			b, _ = binary.Append(b, binary.LittleEndian, v)
+		}
+	}
+	return b
+}
+
 func (z zip1) bytes() []byte {
-	le := binary.LittleEndian
 	b := bytes.Clone(z.prefix)
 	var dir []byte
 	for _, m := range z.members {
@@ -229,23 +236,9 @@ func (z zip1) bytes() []byte {
 		if m.local != nil {
 			m.local(&l)
 		}
-		b = append(b, l.magic...)
-		b = le.AppendUint16(b, 20)
-		b = l.common(b)
-		b = le.AppendUint16(b, uint16(len(m.localExtra)))
-		b = append(b, l.name...)
-		b = append(b, m.localExtra...)
-		b = append(append(b, m.data...), m.descriptor...)
-		dir = append(dir, cmp.Or(m.magic, "PK\x01\x02")...)
-		dir = le.AppendUint16(dir, 20)
-		dir = le.AppendUint16(dir, 20)
-		dir = m.common(dir)
-		dir = le.AppendUint16(dir, uint16(len(m.extra)))
-		dir = le.AppendUint16(dir, uint16(len(m.comment)))
-		dir = le.AppendUint16(dir, m.disk)
-		dir = append(dir, make([]byte, 6)...)
-		dir = le.AppendUint32(dir, cmp.Or(m.offset, at))
-		dir = append(append(append(dir, m.name...), m.extra...), m.comment...)
+		b = put(b, l.magic, uint16(20), l.common(), uint16(len(m.localExtra)), l.name, m.localExtra, m.data, m.descriptor)
+		dir = put(dir, cmp.Or(m.magic, "PK\x01\x02"), uint16(20), uint16(20), m.common(), uint16(len(m.extra)), uint16(len(m.comment)), m.disk)
+		dir = put(dir, make([]byte, 6), cmp.Or(m.offset, at), m.name, m.extra, m.comment)
 	}
 	b = append(b, z.between...)
 	e := end1{here: uint16(len(z.members)), count: uint16(len(z.members)), size: uint32(len(dir)), off: uint32(len(b))}
@@ -255,44 +248,20 @@ func (z zip1) bytes() []byte {
 	}
 	if w := e.wide; w != nil {
 		at := uint64(len(b))
-		b = append(b, "PK\x06\x06"...)
-		b = le.AppendUint64(b, 44+w.record)
-		b = append(b, 45, 0, 45, 0)
-		b = le.AppendUint32(le.AppendUint32(b, w.disk), w.startDisk)
-		for _, v := range []uint64{w.here, w.count, w.size, w.off} {
-			b = le.AppendUint64(b, v)
-		}
-		b = append(b, "PK\x06\x07\x00\x00\x00\x00"...)
-		b = le.AppendUint32(le.AppendUint64(b, at+w.at), 1+w.disks)
+		b = put(b, "PK\x06\x06", 44+w.record, []byte{45, 0, 45, 0}, w.disk, w.startDisk, w.here, w.count, w.size, w.off)
+		b = put(b, "PK\x06\x07\x00\x00\x00\x00", at+w.at, 1+w.disks)
 	}
-	b = append(b, "PK\x05\x06"...)
-	for _, v := range []uint16{e.disk, e.startDisk, e.here, e.count} {
-		b = le.AppendUint16(b, v)
-	}
-	b = le.AppendUint32(le.AppendUint32(b, e.size), e.off)
-	b = append(le.AppendUint16(b, uint16(len(e.comment)+e.lengthMore)), e.comment...)
-	return append(b, z.tail...)
+	b = put(b, "PK\x05\x06", e.disk, e.startDisk, e.here, e.count, e.size, e.off)
+	return put(b, uint16(len(e.comment)+e.lengthMore), e.comment, z.tail)
 }
 
-func (m *member1) common(b []byte) []byte {
-	le := binary.LittleEndian
-	b = le.AppendUint16(b, m.flags)
-	b = le.AppendUint16(b, m.method)
-	b = append(b, 0, 0, 0x21, 0)
-	b = le.AppendUint32(b, m.sum)
-	b = le.AppendUint32(b, m.packed)
-	b = le.AppendUint32(b, m.size)
-	return le.AppendUint16(b, uint16(len(m.name)))
+// common returns the fields that both headers of an entry have.
+func (m *member1) common() []byte {
+	return put(nil, m.flags, m.method, []byte{0, 0, 0x21, 0}, m.sum, m.packed, m.size, uint16(len(m.name)))
 }
 
 // zip64 is an extra field with these values.
-func zip64(v ...uint64) []byte {
-	b := []byte{1, 0, byte(8 * len(v)), 0}
-	for _, x := range v {
-		b = binary.LittleEndian.AppendUint64(b, x)
-	}
-	return b
-}
+func zip64(v ...uint64) []byte { return put(nil, []byte{1, 0, byte(8 * len(v)), 0}, v) }
 
 // toWide moves the fields of the end record to a zip64 record.
 func toWide(e *end1) {
@@ -356,19 +325,15 @@ func streamed(wide, signed bool) member1 {
 	m := stored1("x", f32().bytes())
 	m.flags |= 8
 	m.local = func(l *member1) { l.sum, l.packed, l.size = 0, 0, 0 }
-	var d []byte
 	if signed {
-		d = []byte("PK\x07\x08")
+		m.descriptor = []byte("PK\x07\x08")
 	}
-	d = binary.LittleEndian.AppendUint32(d, m.sum)
-	for range 2 {
-		if wide {
-			d = binary.LittleEndian.AppendUint64(d, uint64(m.size))
-		} else {
-			d = binary.LittleEndian.AppendUint32(d, m.size)
-		}
+	m.descriptor = put(m.descriptor, m.sum)
+	if wide {
+		m.descriptor = put(m.descriptor, uint64(m.size), uint64(m.size))
+	} else {
+		m.descriptor = put(m.descriptor, m.size, m.size)
 	}
-	m.descriptor = d
 	return m
 }
 
