@@ -18,6 +18,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
@@ -67,12 +68,12 @@ func model(t *testing.T, kind string, p format.Plan, tensors ...one) string {
 		p.Tensors = append(p.Tensors, o.info)
 	}
 	w, err := format.Create(kind, path, &p, nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer w.Abort()
 	for _, o := range tensors {
-		must(t, w.WriteTensor(o.info.Name, bytes.NewReader(o.data)))
+		expect.OK(t, w.WriteTensor(o.info.Name, bytes.NewReader(o.data)))
 	}
-	must(t, w.Close())
+	expect.OK(t, w.Close())
 	return path
 }
 
@@ -88,7 +89,7 @@ var int8s = convert.Quantized(tensor.QuantizeOptions{})
 func open(t *testing.T, path string) *format.Model {
 	t.Helper()
 	m, err := format.Open(path, &format.Options{Check: format.CheckAll})
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { m.Close() })
 	return m
 }
@@ -129,22 +130,23 @@ func losses(err error) []format.Loss {
 func content(t *testing.T, m *format.Model, name string) one {
 	t.Helper()
 	v, err := m.Tensor(name)
-	must(t, err)
+	expect.OK(t, err)
 	b, err := v.Bytes()
-	must(t, err)
+	expect.OK(t, err)
 	i := v.Info()
 	return one{tensor.Info{Name: i.Name, DType: i.DType, Shape: i.Shape, Quant: i.Quant}, b}
 }
 
-func diff(want, got any) string {
-	return cmp.Diff(want, got, cmp.AllowUnexported(one{}), cmpopts.EquateEmpty())
-}
+// loose compares tensors of tests, and nothing with nothing.
+var loose = cmp.Options{cmp.AllowUnexported(one{}), cmpopts.EquateEmpty()}
+
+func diff(want, got any) string { return cmp.Diff(want, got, loose) }
 
 // unwritten demands that a directory holds nothing but those files.
 func unwritten(t *testing.T, dir string, want ...string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	must(t, err)
+	expect.OK(t, err)
 	var got []string
 	for _, e := range entries {
 		got = append(got, e.Name())
@@ -157,7 +159,7 @@ func unwritten(t *testing.T, dir string, want ...string) {
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	must(t, err)
+	expect.OK(t, err)
 	return b
 }
 
@@ -190,7 +192,7 @@ func TestDType(t *testing.T) {
 func TestQuantize(t *testing.T) {
 	shape := tensor.Shape{3, 1 << 10, 101}
 	n, err := shape.Elems()
-	must(t, err)
+	expect.OK(t, err)
 	values := wave(int(n))
 	in := tensors(t, floats("w", shape, values...))
 	for name, o := range map[string]tensor.QuantizeOptions{
@@ -199,16 +201,14 @@ func TestQuantize(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			data, q, stats, err := tensor.Quantize(values, shape, o)
-			must(t, err)
+			expect.OK(t, err)
 			m, report := converted(t, in, "wia", &convert.Options{Quantize: convert.Quantized(o), Verify: true})
-			if d := diff(&convert.Report{Format: "wia", Quantized: []convert.Stats{{Name: "w", QuantStats: stats}}}, report); d != "" {
-				t.Error(d)
-			}
+			expect.Equal(t, &convert.Report{Format: "wia", Quantized: []convert.Stats{{Name: "w", QuantStats: stats}}}, report, loose)
 			if got := content(t, m, "w"); !bytes.Equal(got.data, data) || !q.Equal(got.info.Quant) {
 				t.Errorf("other data, or the parameters %v, want %v", got.info.Quant, q)
 			}
 			decoded, err := tensor.Decode[float32](nil, m.At(0))
-			must(t, err)
+			expect.OK(t, err)
 			half := float64(slices.Max(q.Scales)) / 2 * (1 + 1e-6)
 			for i, x := range decoded {
 				if e := math.Abs(float64(x) - float64(values[i])); e > half {
@@ -259,9 +259,7 @@ func TestQuantizeSome(t *testing.T) {
 		{tensor.Info{Name: "b", DType: tensor.BFloat16, Shape: tensor.Shape{1}}, []byte{0x80, 0x3f}},
 		{tensor.Info{Name: "h", DType: tensor.Float16, Shape: tensor.Shape{1, 1}}, []byte{0, 0x40}},
 	} {
-		if d := diff(want, content(t, m, want.info.Name)); d != "" {
-			t.Error(d)
-		}
+		expect.Equal(t, want, content(t, m, want.info.Name), loose)
 	}
 }
 
@@ -288,9 +286,7 @@ func TestLosses(t *testing.T) {
 		t.Fatalf("refused with %v", want)
 	}
 	_, report := converted(t, in, "npz", &convert.Options{Lossy: true, Verify: true})
-	if d := diff(want, report.Losses); d != "" {
-		t.Error(d)
-	}
+	expect.Equal(t, want, report.Losses, loose)
 	o := &convert.Options{Lossy: true}
 	o.AcceptLoss = []string{"metadata:author"}
 	_, report = converted(t, in, "npz", o)
@@ -357,16 +353,12 @@ func TestRename(t *testing.T) {
 	}
 	m := open(t, out)
 	for name, value := range map[string]float32{"b": 1, "model.b": 2} {
-		if d := diff(floats(name, tensor.Shape{1}, value), content(t, m, name)); d != "" {
-			t.Error(d)
-		}
+		expect.Equal(t, floats(name, tensor.Shape{1}, value), content(t, m, name), loose)
 	}
 	g, err := m.Graph()
-	must(t, err)
+	expect.OK(t, err)
 	want := strings.Fields("b model.b x b model.b h h y b z b z")
-	if d := diff(want, names(g)); d != "" {
-		t.Error(d)
-	}
+	expect.Equal(t, want, names(g), loose)
 	for _, taken := range []string{"b", "h", "z"} { // by another tensor, a value of the graph, and one of an inner graph
 		refused(t, in, "wia", &convert.Options{Rename: strings.NewReplacer("w", taken).Replace}, format.ErrPlan)
 	}
@@ -393,9 +385,7 @@ func TestKeep(t *testing.T) {
 	refused(t, in, "wia", &convert.Options{Keep: keep("unused")}, format.ErrPlan)
 	_, report = converted(t, in, "wia", &convert.Options{Keep: keep("unused"), Lossy: true})
 	want := []format.Loss{{Kind: format.LossGraph, Why: `it uses tensor "w", which is not kept`, Acceptable: true}}
-	if d := diff(want, report.Losses); d != "" {
-		t.Error(d)
-	}
+	expect.Equal(t, want, report.Losses, loose)
 	o := &convert.Options{Keep: keep("unused")}
 	o.AcceptLoss = []string{"graph"}
 	if _, report = converted(t, in, "wia", o); len(report.Losses) > 0 {
@@ -424,9 +414,7 @@ func TestEncrypted(t *testing.T) {
 	if _, err := convert.File(secret, out, &convert.Options{Read: o.Read}); err != nil {
 		t.Fatal(err)
 	}
-	if d := diff(want, content(t, open(t, out), "w")); d != "" {
-		t.Error(d)
-	}
+	expect.Equal(t, want, content(t, open(t, out), "w"), loose)
 }
 
 // TestCancel stops after some bytes of the second tensor: the old file stays.
@@ -470,7 +458,7 @@ func TestOntoItself(t *testing.T) {
 	}
 	m := open(t, path)
 	v, err := m.Tensor("w")
-	must(t, err)
+	expect.OK(t, err)
 	if m.Format() != "wia" || v.DType() != tensor.Int8 || v.Info().Quant == nil {
 		t.Errorf("%s, %v", m.Format(), v.DType())
 	}
@@ -484,7 +472,7 @@ func TestReader(t *testing.T) {
 	b := read(t, path)
 	most := 0
 	m, err := format.OpenReaderAt(watched{bytes.NewReader(b), func(n int) { most = max(most, n) }}, int64(len(b)), nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer m.Close()
 	for _, d := range []tensor.DType{tensor.Invalid, tensor.Float16} {
 		if _, err := convert.Model(m, filepath.Join(t.TempDir(), "out.safetensors"), &convert.Options{DType: d, Verify: true}); err != nil {
@@ -531,7 +519,7 @@ func TestPanics(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			now = false
 			m, err := format.OpenReaderAt(reader, int64(len(b)), nil)
-			must(t, err)
+			expect.OK(t, err)
 			defer m.Close()
 			now = tt.want == "the reader"
 			dir := t.TempDir()
@@ -543,9 +531,7 @@ func TestPanics(t *testing.T) {
 				_, err := convert.Model(m, filepath.Join(dir, "out"), &tt.o)
 				return err
 			}()
-			if diff := cmp.Diff(any(tt.want), got, cmpopts.EquateErrors()); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, any(tt.want), got, cmpopts.EquateErrors())
 			unwritten(t, dir)
 		})
 	}
@@ -608,7 +594,7 @@ func TestMatching(t *testing.T) {
 
 func TestRenames(t *testing.T) {
 	rename, err := convert.Renames("model.*=*", "*.gamma.*=*.weight.*", "b?=x", "a=b=c")
-	must(t, err)
+	expect.OK(t, err)
 	for from, want := range map[string]string{
 		"model.a.gamma": "a.gamma", "ln.gamma.0": "ln.weight.0", "b1": "x", "bb1": "bb1", "a": "b=c", "model": "model", "x.model.a": "x.model.a",
 	} {
@@ -620,13 +606,5 @@ func TestRenames(t *testing.T) {
 		if _, err := convert.Renames(bad); !errors.Is(err, format.ErrOption) {
 			t.Errorf("%q: %v", bad, err)
 		}
-	}
-}
-
-// must ends the test on an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -12,6 +12,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -69,9 +70,7 @@ func TestWider(t *testing.T) {
 			m, report := converted(t, in, tt.to, o)
 			why := fmt.Sprintf("%v is written as %v, with the same values", tt.from, tt.want)
 			want := []format.Loss{{Kind: format.LossConversion, Name: "7", Why: why, Acceptable: true}}
-			if d := cmp.Diff(want, report.Losses); d != "" {
-				t.Error(d)
-			}
+			expect.Equal(t, want, report.Losses)
 			got := content(t, m, m.At(0).Name())
 			if d := cmp.Diff(tt.out, got.data); d != "" || got.info.DType != tt.want {
 				t.Errorf("%v: %.300s", got.info.DType, d)
@@ -95,19 +94,13 @@ func TestScalars(t *testing.T) {
 	m, report := converted(t, in, "mag", o)
 	const why = "a scalar is written with the shape [1]"
 	want := []format.Loss{{Kind: format.LossConversion, Name: "n", Why: why, Acceptable: true}, {Kind: format.LossConversion, Name: "s", Why: why, Acceptable: true}}
-	if d := cmp.Diff(want, report.Losses); d != "" {
-		t.Error(d)
-	}
-	if d := diff(floats("s", tensor.Shape{1}, 7), content(t, m, "s")); d != "" {
-		t.Error(d)
-	}
+	expect.Equal(t, want, report.Losses)
+	expect.Equal(t, floats("s", tensor.Shape{1}, 7), content(t, m, "s"), loose)
 	o.Storage.Extended = false // no int64, so one tensor takes both
 	if m, report = converted(t, in, "mag", o); len(report.Losses) != 3 {
 		t.Fatal(report)
 	}
-	if d := diff(raw("n", tensor.Int32, tensor.Shape{1}, le(4, 9)), content(t, m, "n")); d != "" {
-		t.Error(d)
-	}
+	expect.Equal(t, raw("n", tensor.Int32, tensor.Shape{1}, le(4, 9)), content(t, m, "n"), loose)
 }
 
 // TestOverflow: numbers that a narrower dtype makes infinite are counted one by one, in
@@ -146,9 +139,7 @@ func TestOverflow(t *testing.T) {
 			_, report := converted(t, in, "safetensors", &convert.Options{DType: tt.to, Lossy: true})
 			want := []format.Loss{{Kind: format.LossConversion, Name: "w", Acceptable: true,
 				Why: fmt.Sprintf("%d numbers that are too large for %v become infinite", tt.want, tt.to)}}
-			if d := cmp.Diff(want, report.Losses); d != "" {
-				t.Error(d)
-			}
+			expect.Equal(t, want, report.Losses)
 			for _, accept := range []string{"conversion", "conversion:w"} {
 				o.AcceptLoss = []string{accept}
 				if _, report := converted(t, in, "safetensors", o); report.Losses != nil {
@@ -172,7 +163,7 @@ func TestDamaged(t *testing.T) {
 					b[at] ^= 1
 				}
 			}
-			must(t, os.WriteFile(in, b, 0o644))
+			expect.OK(t, os.WriteFile(in, b, 0o644))
 			if kind != "safetensors" { // which has no checksums
 				refused(t, in, "safetensors", &convert.Options{Lossy: true}, format.ErrChecksum)
 			}
@@ -221,12 +212,10 @@ func TestJoinScales(t *testing.T) {
 				}
 			}
 			slices.Sort(got)
-			if d := cmp.Diff([]string{"a.weight", "b", "bias"}, got); d != "" {
-				t.Error(d)
-			}
+			expect.Equal(t, []string{"a.weight", "b", "bias"}, got)
 			for name, want := range map[string][]float64{"a.weight": wantA, "b": wantB, "bias": {5, 6}} {
 				v, err := m.Tensor(name)
-				must(t, err)
+				expect.OK(t, err)
 				got, err := tensor.Decode[float64](nil, v)
 				if err != nil || !cmp.Equal(want, got) {
 					t.Errorf("%s: %v, want %v (%v)", name, got, want, err)

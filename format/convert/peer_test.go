@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -75,13 +75,13 @@ func computed(t *testing.T, shape []int, paths ...string) (outputs [][]float32) 
 	var runs []map[string]any
 	for _, path := range paths {
 		g, err := open(t, path).Graph()
-		must(t, err)
+		expect.OK(t, err)
 		runs = append(runs, map[string]any{"path": path, "inputs": map[string]value{g.Inputs[0].Name: {shape, wave(n)}}})
 	}
 	text, err := json.Marshal(runs)
-	must(t, err)
+	expect.OK(t, err)
 	list := filepath.Join(t.TempDir(), "runs.json")
-	must(t, os.WriteFile(list, text, 0o666))
+	expect.OK(t, os.WriteFile(list, text, 0o666))
 	out, err := exec.Command("node", "-e", runScript, "--", peer, list).Output()
 	if err != nil {
 		t.Fatalf("%v: %s", err, err.(*exec.ExitError).Stderr)
@@ -119,9 +119,7 @@ func TestMeaning(t *testing.T) {
 			}
 			outputs := computed(t, tt.shape, paths...)
 			for _, got := range outputs[1:] {
-				if d := cmp.Diff(outputs[0], got, cmpopts.EquateApprox(1e-5, 1e-6)); d != "" {
-					t.Error(d)
-				}
+				expect.Equal(t, outputs[0], got, cmpopts.EquateApprox(1e-5, 1e-6))
 			}
 		})
 	}

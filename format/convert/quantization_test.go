@@ -7,10 +7,10 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -65,9 +65,7 @@ func TestQuantizeKeeps(t *testing.T) {
 			if tt.want != "" {
 				want = []convert.Stayed{{Name: tt.tensor, Why: tt.want}}
 			}
-			if d := cmp.Diff(want, report.Stayed); d != "" {
-				t.Error(d)
-			}
+			expect.Equal(t, want, report.Stayed)
 			if got := m.At(0).DType() == tensor.Int8; got != (tt.want == "") {
 				t.Errorf("quantized: %v", got)
 			}
@@ -120,9 +118,7 @@ func TestWarnings(t *testing.T) {
 	} {
 		_, report := converted(t, in, "wia", &o)
 		want := []string{`tensor "many": 1.33 % of its numbers that are not 0 are 0 as ` + to}
-		if d := cmp.Diff(want, report.Warnings); d != "" {
-			t.Error(d)
-		}
+		expect.Equal(t, want, report.Warnings)
 	}
 }
 
@@ -133,21 +129,19 @@ func TestBlocks(t *testing.T) {
 	o := tensor.QuantizeOptions{Encoding: gguf.Q8_0()}
 	m, report := converted(t, in, "gguf", &convert.Options{Quantize: convert.Quantized(o), Verify: true})
 	data, _, stats, err := tensor.Quantize(wave(n), tensor.Shape{3, 1 << 18}, o)
-	must(t, err)
+	expect.OK(t, err)
 	want := &convert.Report{
 		Format: "gguf", Quantized: []convert.Stats{{Name: "w", QuantStats: stats}},
 		Stayed: []convert.Stayed{{Name: "odd", Why: "Q8_0 needs rows of a multiple of 32 elements, its shape is [2, 33]"}},
 	}
-	if d := diff(want, report); d != "" {
-		t.Error(d)
-	}
+	expect.Equal(t, want, report, loose)
 	v, err := m.Tensor("w")
-	must(t, err)
+	expect.OK(t, err)
 	if i := v.Info(); i.TypeName() != "Q8_0" || !bytes.Equal(data, content(t, m, "w").data) {
 		t.Errorf("%s: other data, or another type", i.TypeName())
 	}
 	numbers, err := tensor.Decode[float64](nil, v)
-	must(t, err)
+	expect.OK(t, err)
 	back, _ := converted(t, m.Path(), "npz", &convert.Options{Lossy: true, DType: tensor.Float64})
 	if v, err = back.Tensor("w"); err != nil {
 		t.Fatal(err)

@@ -12,10 +12,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/internal/contract"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -229,7 +229,7 @@ func TestTranslated(t *testing.T) {
 			fmt.Fprintf(&got, "%s to %s\n", tt.name, to)
 			m := open(t, tt.path)
 			g, err := m.Graph()
-			must(t, err)
+			expect.OK(t, err)
 			for _, n := range g.Nodes {
 				fmt.Fprintf(&got, "\t%s %v %v", n.Op, n.Inputs, n.Outputs)
 				for _, a := range n.Attributes {
@@ -245,11 +245,9 @@ func TestTranslated(t *testing.T) {
 	}
 	const golden = "testdata/translated.txt"
 	if *update {
-		must(t, os.WriteFile(golden, got.Bytes(), 0o666))
+		expect.OK(t, os.WriteFile(golden, got.Bytes(), 0o666))
 	}
-	if d := cmp.Diff(strings.Split(string(read(t, golden)), "\n"), strings.Split(got.String(), "\n")); d != "" {
-		t.Error(d)
-	}
+	expect.Equal(t, strings.Split(string(read(t, golden)), "\n"), strings.Split(got.String(), "\n"))
 }
 
 // natives are networks in the operators of MOBI and MLE, with what these leave unsaid.
@@ -353,7 +351,7 @@ func TestDocumentedOperators(t *testing.T) {
 	var lines []string
 	for _, name := range format.Writable() {
 		c, err := format.Lookup(name)
-		must(t, err)
+		expect.OK(t, err)
 		v, ok := c.Driver().(contract.Vocabulary)
 		if !ok {
 			continue
@@ -386,7 +384,7 @@ func TestDocumentedOperators(t *testing.T) {
 	}
 	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(a[:20], b[:20]) })
 	doc, err := os.ReadFile("doc.go")
-	must(t, err)
+	expect.OK(t, err)
 	if want := strings.Join(lines, "\n"); !strings.Contains(string(doc), want) {
 		t.Errorf("doc.go lacks this table:\n%s", want)
 	}

@@ -18,12 +18,12 @@ import (
 	_ "github.com/weightmap/weightmap/mle"
 	_ "github.com/weightmap/weightmap/mobi"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
 	_ "github.com/weightmap/weightmap/format/safetensors"
 	"github.com/weightmap/weightmap/internal/contract"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 	_ "github.com/weightmap/weightmap/tsr"
 )
@@ -65,7 +65,7 @@ func (own) Operators() []contract.Operator { return nil }
 func vocabularyPlan(t *testing.T, op string, attrs ...format.Attribute) (*format.Plan, []tensor.View) {
 	t.Helper()
 	w, err := tensor.FromBytes("w", tensor.Float32, tensor.Shape{1, 1, 2, 2}, make([]byte, 16))
-	must(t, err)
+	expect.OK(t, err)
 	return &format.Plan{Tensors: []tensor.Info{w.Info()}, Graph: &format.Graph{
 		Inputs: []format.ValueInfo{{Name: "x", Dims: format.FixedDims(1, 1, 4, 4)}}, Outputs: []format.ValueInfo{{Name: "y"}},
 		Nodes: []format.Node{{Name: "first", Op: op, Inputs: []string{"x", "w"}, Outputs: []string{"y"}, Attributes: attrs}},
@@ -112,9 +112,7 @@ func TestVocabularies(t *testing.T) {
 					got += " " + a.Name + "=" + fmt.Sprint(a.Value)
 				}
 			}
-			if d := cmp.Diff(tt.want, got); d != "" {
-				t.Error(d)
-			}
+			expect.Equal(t, tt.want, got)
 		})
 	}
 }
@@ -122,7 +120,7 @@ func TestVocabularies(t *testing.T) {
 // TestBiasOfClaims: weights without elements do not make a bias of terabytes.
 func TestBiasOfClaims(t *testing.T) {
 	w, err := tensor.FromBytes("w", tensor.Float32, tensor.Shape{1 << 40, 1, 0, 2}, nil)
-	must(t, err)
+	expect.OK(t, err)
 	p, _ := vocabularyPlan(t, "Conv")
 	p.Tensors = []tensor.Info{w.Info()}
 	x := newTranslator(p, []tensor.View{w}, "spoken")
@@ -136,22 +134,22 @@ func TestBiasOfClaims(t *testing.T) {
 func TestVerify(t *testing.T) {
 	data := []byte("sixteen bytes...")
 	v, err := tensor.FromBytes("a b", tensor.Float32, tensor.Shape{4}, data)
-	must(t, err)
+	expect.OK(t, err)
 	in := filepath.Join(t.TempDir(), "in.safetensors")
-	must(t, format.Save(in, "", v))
+	expect.OK(t, format.Save(in, "", v))
 	m, err := format.Open(in, nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer m.Close()
 	for _, to := range []string{"safetensors", "tsr", "mle"} {
 		path := filepath.Join(t.TempDir(), "out."+to)
 		o, err := (&Options{Lossy: true, Verify: true}).checked(path)
-		must(t, err)
+		expect.OK(t, err)
 		j := newJob(m, path, o)
-		must(t, j.run(m))
+		expect.OK(t, j.run(m))
 		b, err := os.ReadFile(path)
-		must(t, err)
+		expect.OK(t, err)
 		copy(b[bytes.Index(b, data):], "S")
-		must(t, os.WriteFile(path, b, 0o666))
+		expect.OK(t, os.WriteFile(path, b, 0o666))
 		var located *format.Error
 		if err := j.verify(); !errors.Is(err, format.ErrChecksum) || !errors.As(err, &located) || !strings.HasPrefix(located.Field, "tensor ") {
 			t.Errorf("%s: %v", to, err)
@@ -165,7 +163,7 @@ func TestRandomGraphs(t *testing.T) {
 	drivers, vocabularies := map[string]driver.Driver{}, map[string][]contract.Operator{}
 	for _, name := range []string{"onnx", "mobi", "mle"} {
 		c, err := format.Lookup(name)
-		must(t, err)
+		expect.OK(t, err)
 		drivers[name], vocabularies[name] = c.Driver(), c.Driver().(contract.Vocabulary).Operators()
 	}
 	translated := map[string]int{}
@@ -243,7 +241,7 @@ func randomGraph(t *testing.T, r *rand.Rand, ops []contract.Operator) (*format.P
 			data[k] = byte(number())
 		}
 		v, err := tensor.FromBytes(fmt.Sprintf("t%d", i), d, s, data)
-		must(t, err)
+		expect.OK(t, err)
 		views, values = append(views, v), append(values, v.Name())
 		p.Tensors = append(p.Tensors, v.Info())
 	}
@@ -303,12 +301,4 @@ func randomGraph(t *testing.T, r *rand.Rand, ops []contract.Operator) (*format.P
 	}
 	p.Graph.Outputs[0].Name = values[len(values)-1]
 	return p, views
-}
-
-// must ends the test on an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

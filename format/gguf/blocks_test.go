@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -58,7 +59,7 @@ func TestDecodePublished(t *testing.T) {
 // comparePublished compares numbers with those that Python decodes.
 func comparePublished(t *testing.T, python, name string, src []byte, got []float32) {
 	path := filepath.Join(t.TempDir(), "blocks")
-	must(t, os.WriteFile(path, src, 0o666))
+	expect.OK(t, os.WriteFile(path, src, 0o666))
 	want, err := exec.Command(python, filepath.Join("testdata", "blocks.py"), name, path, "codebooks.bin").Output()
 	if err != nil || len(want) != 4*len(got) {
 		t.Fatal(err, len(want))

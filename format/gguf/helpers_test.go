@@ -8,8 +8,8 @@ import (
 	"math"
 	"testing"
 
-	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -133,7 +133,7 @@ func small() fields {
 func open(t testing.TB, b []byte) *File {
 	t.Helper()
 	f, err := OpenBytes(b, nil)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -143,12 +143,12 @@ func write(t testing.TB, p *format.Plan, o *format.WriteOptions, data map[string
 	t.Helper()
 	var out bytes.Buffer
 	w, err := NewWriter(&out, p, o)
-	must(t, err)
+	expect.OK(t, err)
 	defer w.Abort()
 	for _, p := range p.Tensors {
-		must(t, w.WriteTensor(p.Name, bytes.NewReader(data[p.Name])))
+		expect.OK(t, w.WriteTensor(p.Name, bytes.NewReader(data[p.Name])))
 	}
-	must(t, w.Close())
+	expect.OK(t, w.Close())
 	return out.Bytes()
 }
 
@@ -158,7 +158,7 @@ func dataOf(t testing.TB, f *File) map[string][]byte {
 	all := map[string][]byte{}
 	for name, v := range f.Tensors() {
 		b, err := v.Bytes()
-		must(t, err)
+		expect.OK(t, err)
 		all[name] = bytes.Clone(b)
 	}
 	return all
@@ -180,22 +180,10 @@ func TestHeaderBytes(t *testing.T) {
 		entries: []kv{{"key", 4, le32(7)}, {"l", 9, arr(5, le32(math.MaxUint32), le32(2))}},
 		tensors: []info{{name: "w", dims: []uint64{3, 2}, typ: 24, data: []byte{1, 2, 3, 4, 5, 6}}},
 	}
-	if diff := gocmp.Diff([]byte(want), f.bytes()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, []byte(want), f.bytes())
 	plan := &format.Plan{
 		Metadata: format.Metadata{{Key: "key", Value: int64(7)}, {Key: "l", Value: json.RawMessage("[-1, 2]")}},
 		Tensors:  []tensor.Info{{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{2, 3}}},
 	}
-	if diff := gocmp.Diff([]byte(want), write(t, plan, nil, map[string][]byte{"w": {1, 2, 3, 4, 5, 6}})); diff != "" {
-		t.Error(diff)
-	}
-}
-
-// must ends the test on an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Equal(t, []byte(want), write(t, plan, nil, map[string][]byte{"w": {1, 2, 3, 4, 5, 6}}))
 }

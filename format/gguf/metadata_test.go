@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -69,12 +70,8 @@ func TestMetadata(t *testing.T) {
 		typed = append(typed, format.Entry{Key: v.name, Value: v.typed})
 	}
 	m := open(t, f.bytes())
-	if diff := cmp.Diff(neutral, m.Metadata()); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff(typed, m.Typed()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, neutral, m.Metadata())
+	expect.Equal(t, typed, m.Typed())
 	for _, v := range values {
 		if got, ok := m.Value(v.name); !ok || cmp.Diff(v.typed, got) != "" {
 			t.Errorf("%s: %v", v.name, got)
@@ -87,9 +84,7 @@ func TestMetadata(t *testing.T) {
 		t.Errorf("%s, %v", b, err)
 	}
 	// Typed values write the file again.
-	if diff := cmp.Diff(f.bytes(), write(t, &format.Plan{Metadata: typed}, nil, nil)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, f.bytes(), write(t, &format.Plan{Metadata: typed}, nil, nil))
 	m.Close()
 	if _, ok := m.Value("uint8"); ok || m.Typed() != nil || m.Metadata() != nil {
 		t.Error("values after Close")
@@ -191,14 +186,10 @@ func TestLosses(t *testing.T) {
 		"metadata:nulls", "metadata:deep", "metadata:digits", "metadata:many digits", "metadata:broken", "metadata:half", "metadata:fine", "metadata:", "metadata:kkkkkkkkkkkk",
 		"metadata:type", "metadata:types", "metadata:deep types", "metadata:general.alig", "graph:", "dtype:u", "dtype:f", "shape:five", "dtype:e",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, got)
 	plan.Tensors = plan.Tensors[5:]
 	b := write(t, plan, &format.WriteOptions{AcceptLoss: []string{"metadata", "graph"}}, map[string][]byte{"fine": floats(1)})
-	if diff := cmp.Diff(format.Metadata{{Key: "fine", Value: "x"}}, open(t, b).Metadata()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, format.Metadata{{Key: "fine", Value: "x"}}, open(t, b).Metadata())
 }
 
 // TestAlignment writes with each way of saying it.
@@ -228,9 +219,7 @@ func TestAlignment(t *testing.T) {
 		if a, b := m.At(0).Info(), m.At(1).Info(); a.Offset%c.want != 0 || b.Offset != a.Offset+c.want {
 			t.Errorf("%v: %d, %d", c, a.Offset, b.Offset)
 		}
-		if diff := cmp.Diff(map[string][]byte{"a": {1, 2, 3}, "b": {4}}, dataOf(t, m)); diff != "" {
-			t.Error(diff)
-		}
+		expect.Equal(t, map[string][]byte{"a": {1, 2, 3}, "b": {4}}, dataOf(t, m))
 	}
 	for _, bad := range []int64{1, 4, 33, 1<<32 - 1, 1 << 32, 1 << 40, -8} {
 		if _, err := NewWriter(io.Discard, &format.Plan{}, &format.WriteOptions{Storage: format.Storage{Align: bad}}); !errors.Is(err, format.ErrOption) {

@@ -9,12 +9,12 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	_ "github.com/weightmap/weightmap/format/onnx"
 	"github.com/weightmap/weightmap/format/plan"
 	_ "github.com/weightmap/weightmap/format/safetensors"
+	"github.com/weightmap/weightmap/internal/expect"
 	_ "github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -37,15 +37,13 @@ func TestCopy(t *testing.T) {
 	}
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "in.gguf"), filepath.Join(dir, "out.gguf")
-	must(t, os.WriteFile(in, f.bytes(), 0o666))
+	expect.OK(t, os.WriteFile(in, f.bytes(), 0o666))
 	if _, err := convert.File(in, out, nil); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(out)
-	must(t, err)
-	if diff := cmp.Diff(f.bytes(), got); diff != "" {
-		t.Error(diff)
-	}
+	expect.OK(t, err)
+	expect.Equal(t, f.bytes(), got)
 	for _, to := range []string{"safetensors", "mag", "onnx"} {
 		_, err := convert.File(in, filepath.Join(dir, "x"), &convert.Options{To: to, Lossy: true})
 		if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "type 99") {
@@ -62,13 +60,11 @@ func TestCopyChanged(t *testing.T) {
 	}}
 	m := open(t, f.bytes())
 	p, err := format.PlanOf(m.Model)
-	must(t, err)
+	expect.OK(t, err)
 	p.Metadata[1].Value, p.Metadata[2].Value = int64(8), json.RawMessage("[2]")
 	again := open(t, write(t, p, nil, nil))
 	want := format.Metadata{{Key: "same", Value: uint8(7)}, {Key: "other", Value: uint32(8)}, {Key: "list", Value: []int32{2}}}
-	if diff := cmp.Diff(want, again.Typed()[:3]); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, again.Typed()[:3])
 	whole := p.Native.Raw
 	for n := range len(whole) {
 		p.Native = &plan.Native{Format: formatName, Raw: whole[:n]}
@@ -97,7 +93,7 @@ func TestArraysLimited(t *testing.T) {
 			value := cat(le32(tt.typ), le64(100_000), bytes.Repeat(tt.elem, 100_000))
 			b := fields{magic: "GGUF", version: 3, entries: []kv{{"k", 9, value}}}.bytes()
 			m, err := OpenBytes(b, &format.Options{MaxMemory: tt.most * int64(len(b))})
-			must(t, err)
+			expect.OK(t, err)
 			defer m.Close()
 			if v, ok := m.Value("k"); ok != tt.room || ok == (v == nil) || ok == (m.Typed() == nil) {
 				t.Errorf("typed: %v", ok)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -36,7 +37,7 @@ func huggingFace(t *testing.T, script, path string) []byte {
 		t.Skip("no node: ", err)
 	}
 	file := filepath.Join(t.TempDir(), "read.mjs")
-	must(t, os.WriteFile(file, []byte(script), 0o666))
+	expect.OK(t, os.WriteFile(file, []byte(script), 0o666))
 	out, err := exec.Command(node, file, filepath.Join(home, "node_modules", "@huggingface", "gguf", "dist", "index.mjs"), path).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
@@ -65,7 +66,7 @@ func TestHuggingFace(t *testing.T) {
 	}
 	data := map[string][]byte{"w": make([]byte, 204), "b": make([]byte, 10), "h": make([]byte, 48), "i": make([]byte, 16)}
 	b := write(t, plan, &format.WriteOptions{Storage: format.Storage{Align: 64}}, data)
-	must(t, os.WriteFile(path, b, 0o666))
+	expect.OK(t, os.WriteFile(path, b, 0o666))
 	out := huggingFace(t, readerScript, path)
 	type value struct {
 		Value any `json:"value"`
@@ -134,15 +135,13 @@ func TestHuggingFaceShards(t *testing.T) {
 		plan.Tensors = append(plan.Tensors, tensor.Info{Name: name, DType: tensor.Float32, Shape: tensor.Shape{2}})
 	}
 	w, err := Create(filepath.Join(dir, "m.gguf"), plan, &format.WriteOptions{MaxShard: 16})
-	must(t, err)
+	expect.OK(t, err)
 	defer w.Abort()
 	for _, name := range []string{"c", "a", "b"} {
-		must(t, w.WriteTensor(name, strings.NewReader("01234567")))
+		expect.OK(t, w.WriteTensor(name, strings.NewReader("01234567")))
 	}
-	must(t, w.Close())
+	expect.OK(t, w.Close())
 	out := huggingFace(t, shardsScript, filepath.Join(dir, "m-00001-of-00002.gguf"))
 	want := `[{"no":0,"count":2,"all":3,"architecture":"llama","tensors":["a","b"]},{"no":1,"count":2,"all":3,"architecture":"","tensors":["c"]}]`
-	if diff := cmp.Diff(want, strings.TrimSpace(string(out))); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, strings.TrimSpace(string(out)))
 }

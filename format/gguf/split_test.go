@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -36,17 +37,15 @@ func partName(i, n int) string { return fmt.Sprintf("m-%05d-of-%05d.gguf", i, n)
 func TestSplit(t *testing.T) {
 	testhost.NeedMaps(t)
 	m, err := Open(filepath.Join("testdata", "corpus", "split-in-three", partName(1, 3)), nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer m.Close()
 	if len(m.parsed().parts) != 3 || m.Len() != 4 || m.Notes() != nil || m.parsed().parts[0].align != 32 {
 		t.Errorf("%d parts, %d tensors, %q", len(m.parsed().parts), m.Len(), m.Notes())
 	}
-	if diff := cmp.Diff(format.Metadata{{Key: "general.name", Value: "split"}}, m.Metadata()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, format.Metadata{{Key: "general.name", Value: "split"}}, m.Metadata())
 	// The copy is one file.
 	plan, err := format.PlanOf(m.Model)
-	must(t, err)
+	expect.OK(t, err)
 	want := dataOf(t, m)
 	one := open(t, write(t, plan, nil, want))
 	if diff := cmp.Diff(want, dataOf(t, one)); diff != "" || len(one.parsed().parts) != 1 || one.Notes() != nil {

@@ -336,11 +336,3 @@ func streamed(wide, signed bool) member1 {
 	}
 	return m
 }
-
-// must ends the test on an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -36,20 +36,20 @@ var mixedTypes = map[string]string{
 // TestListedCopy: a copy to an archive keeps the arrays, and is what NumPy wrote.
 func TestListedCopy(t *testing.T) {
 	m, err := OpenBytes(mixed(), nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer m.Close()
 	p, err := format.PlanOf(m)
-	must(t, err)
+	expect.OK(t, err)
 	path := filepath.Join(t.TempDir(), "copy.npz")
 	w, err := CreateArchive(path, p, nil)
-	must(t, err)
-	must(t, format.Copy(w, m))
+	expect.OK(t, err)
+	expect.OK(t, format.Copy(w, m))
 	again, err := Open(path, &format.Options{Check: format.CheckAll})
-	must(t, err)
+	expect.OK(t, err)
 	defer again.Close()
 	for name, v := range m.Tensors() {
 		c, err := again.Tensor(name)
-		must(t, err)
+		expect.OK(t, err)
 		want, _ := v.Bytes()
 		got, err := c.Bytes()
 		info, copied := v.Info(), c.Info()
@@ -66,9 +66,7 @@ for n in ["text", "records", "columns", "none"]:
     print(n, a.dtype.str if a.dtype.names is None else a.dtype.descr, a.shape, a.flags.f_contiguous and a.ndim > 1)
 `)
 	want := "text <U2 (3,) False\nrecords [('a', '<f4'), ('b', '<i4', (2,))] (2,) False\ncolumns >U1 (2, 3) True\nnone <M8[ns] (0,) False\n"
-	if d := cmp.Diff(want, out); d != "" {
-		t.Errorf("NumPy (-want +got)\n%s", d)
-	}
+	expect.Equal(t, want, out)
 }
 
 // TestListedRefused: what is no name of NumPy's, or of another format, is a loss by name.
@@ -108,7 +106,7 @@ func TestListedLongNames(t *testing.T) {
 	for name, descr := range map[string]string{"long": long, "of other letters": "[('é', '<f4')]", "of no letters": "[('\xff', '<f4')]"} {
 		b := archiveOf(stored1("x", npy("{'descr': "+descr+", 'fortran_order': False, 'shape': (2,), }", ramp(8)).bytes())).bytes()
 		m, err := OpenBytes(b, nil)
-		must(t, err)
+		expect.OK(t, err)
 		e := m.At(0).Info().Encoding
 		if len(e.Name) > mostDescr || e.Format != "" || !strings.HasPrefix(descr, e.Name[:3]) {
 			t.Errorf("%s: %d bytes, %q, format %q", name, len(e.Name), e.Name[:10], e.Format)

@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -65,13 +65,13 @@ np.savez(pipe(open("piped.npz", "wb")), **all)
 	for _, raw := range raws {
 		name := strings.TrimSuffix(filepath.Base(raw), ".raw")
 		f, err := Open(filepath.Join(dir, name+".npy"), &format.Options{Check: format.CheckAll})
-		must(t, err)
+		expect.OK(t, err)
 		check(f, name)
 		f.Close()
 	}
 	for file, n := range map[string]int{"stored.npz": len(raws), "packed.npz": len(raws), "piped.npz": len(raws), "empty.npz": 0} {
 		f, err := Open(filepath.Join(dir, file), &format.Options{Check: format.CheckAll})
-		must(t, err)
+		expect.OK(t, err)
 		for name := range f.Tensors() {
 			check(f, name)
 		}
@@ -101,7 +101,7 @@ func TestWrittenForNumPy(t *testing.T) {
 			p.Tensors = append(p.Tensors, info)
 			w, err := Create(filepath.Join(dir, info.Name+".npy"), &format.Plan{Tensors: []tensor.Info{info}}, nil)
 			finish(t, w, err, map[string][]byte{info.Name: b})
-			must(t, os.WriteFile(filepath.Join(dir, info.Name+".raw"), b, 0o666))
+			expect.OK(t, os.WriteFile(filepath.Join(dir, info.Name+".raw"), b, 0o666))
 		}
 	}
 	p.Tensors = append(p.Tensors, tensor.Info{Name: "größe/../x", DType: tensor.Int8, Shape: tensor.Shape{3}})
@@ -131,17 +131,15 @@ assert list(z["größe/../x"]) == [0, 1, 2]
 assert zipfile.ZipFile("all.npz").testzip() is None
 print(n, len(z.files))
 `)
-	if d := cmp.Diff("70 71\n", got); d != "" {
-		t.Error(d)
-	}
+	expect.Equal(t, "70 71\n", got)
 }
 
 // finish writes all tensors of a writer that began well.
 func finish(t *testing.T, w *format.Writer, err error, data map[string][]byte) {
 	t.Helper()
-	must(t, err)
+	expect.OK(t, err)
 	for name, b := range data {
-		must(t, w.WriteTensor(name, bytes.NewReader(b)))
+		expect.OK(t, w.WriteTensor(name, bytes.NewReader(b)))
 	}
-	must(t, w.Close())
+	expect.OK(t, w.Close())
 }

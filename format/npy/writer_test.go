@@ -17,6 +17,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/zip"
 	"github.com/weightmap/weightmap/tensor"
@@ -29,9 +30,7 @@ func TestWrittenBytes(t *testing.T) {
 	finish(t, w, err, map[string][]byte{"any": floats(6)})
 	text := "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"
 	want := append([]byte("\x93NUMPY\x01\x00\x76\x00"+text+strings.Repeat(" ", 117-len(text))+"\n"), floats(6)...)
-	if d := cmp.Diff(string(want), out.String()); d != "" {
-		t.Error(d)
-	}
+	expect.Equal(t, string(want), out.String())
 }
 
 // sparse is a reader of a file of which only some parts, in ascending order, are not zero. Later ones
@@ -77,14 +76,14 @@ func TestLarge(t *testing.T) {
 				p.Tensors = append(p.Tensors, tensor.Info{Name: fmt.Sprint("t", i), DType: tensor.Int8, Shape: tensor.Shape{d}, Size: d})
 			}
 			l, err := archiveFormat{}.Layout(p, nil)
-			must(t, err)
+			expect.OK(t, err)
 			late, err := l.Late(make([]uint64, len(dims)))
-			must(t, err)
+			expect.OK(t, err)
 			parts := append(l.Parts, late...)
 			slices.SortStableFunc(parts, func(a, b driver.Part) int { return gocmp.Compare(a.Offset, b.Offset) })
 			src := &sparse{parts, l.Size}
 			m, err := OpenReaderAt(src, l.Size, nil)
-			must(t, err)
+			expect.OK(t, err)
 			defer m.Close()
 			z, err := stdzip.NewReader(src, l.Size)
 			if err != nil || len(z.File) != len(dims) || m.Len() != len(dims) {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -51,7 +52,7 @@ func TestLoadNoticesChange(t *testing.T) {
 	f := open(t, b)
 	copy(b, modelOfW(1, 3, ld(5, []byte{0x81, 0}))) // one element
 	v, err := f.Tensor("w")
-	must(t, err)
+	expect.OK(t, err)
 	if data, err := v.Bytes(); !errors.Is(err, format.ErrCorrupt) {
 		t.Errorf("%x, %v, want %v", data, err, format.ErrCorrupt)
 	}
@@ -73,12 +74,12 @@ func TestExternalAttribute(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.onnx")
 	model := attributed(num(20, 4), ld(5, num(1, 2), num(2, 1), entry("location", "eight"), num(14, 1)))
-	must(t, errors.Join(os.WriteFile(path, model, 0o666), os.WriteFile(filepath.Join(dir, "eight"), []byte("12345678"), 0o666)))
+	expect.OK(t, errors.Join(os.WriteFile(path, model, 0o666), os.WriteFile(filepath.Join(dir, "eight"), []byte("12345678"), 0o666)))
 	f, err := Open(path, nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer f.Close()
 	g, err := f.Graph()
-	must(t, err)
+	expect.OK(t, err)
 	v, _ := g.Nodes[1].Attributes[0].Value.(tensor.View)
 	if b, err := v.Bytes(); err != nil || string(b) != "12345678" {
 		t.Errorf("%x, %v", b, err)
@@ -161,7 +162,7 @@ func TestOpensWhatItWrites(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			p := &format.Plan{Metadata: meta, Tensors: []tensor.Info{{Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{1}}}}
 			m, err := format.Open(written(t, p, nil), nil)
-			must(t, err)
+			expect.OK(t, err)
 			defer m.Close()
 			for _, e := range meta {
 				if got, _ := m.Metadata().Get(e.Key); fmt.Sprint(got) != fmt.Sprint(e.Value) {
@@ -172,10 +173,10 @@ func TestOpensWhatItWrites(t *testing.T) {
 	}
 	bare := cat(num(1, 0), ld(7, str(2, "g"), weight("w"))) // without operator sets
 	m, err := format.OpenBytes(bare, &format.Options{Format: formatName})
-	must(t, err)
+	expect.OK(t, err)
 	defer m.Close()
 	p, err := format.PlanOf(m)
-	must(t, err)
+	expect.OK(t, err)
 	p.Metadata = append(p.Metadata, format.Entry{Key: keyDocString, Value: strings.Repeat("\x01", 300)})
 	if _, err := NewWriter(io.Discard, p, nil); !errors.Is(err, format.ErrPlan) {
 		t.Error(err)

@@ -4,6 +4,8 @@ import (
 	"encoding/binary"
 	"math"
 	"testing"
+
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // The helpers below write protocol buffers field by field.
@@ -54,7 +56,7 @@ func weight(name string) []byte {
 func open(t *testing.T, b []byte) *File {
 	t.Helper()
 	f, err := OpenBytes(b, nil)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -62,16 +64,8 @@ func open(t *testing.T, b []byte) *File {
 func bytesOf(t *testing.T, f *File, name string) []byte {
 	t.Helper()
 	v, err := f.Tensor(name)
-	must(t, err)
+	expect.OK(t, err)
 	b, err := v.Bytes()
-	must(t, err)
+	expect.OK(t, err)
 	return b
-}
-
-// must ends the test on an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

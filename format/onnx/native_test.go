@@ -15,6 +15,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	_ "github.com/weightmap/weightmap/format/npy" // a format that has none of this
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -152,7 +153,7 @@ func fieldsOf(t *testing.T, b []byte, path string) []string {
 func converted(t *testing.T, b []byte, to string, o *convert.Options) (string, *convert.Report, error) {
 	t.Helper()
 	m, err := format.OpenBytes(b, &format.Options{Format: formatName})
-	must(t, err)
+	expect.OK(t, err)
 	defer m.Close()
 	path := filepath.Join(t.TempDir(), "out")
 	o.To = to
@@ -165,13 +166,11 @@ func TestKept(t *testing.T) {
 	for _, c := range nativeCases() {
 		t.Run(c.name, func(t *testing.T) {
 			path, _, err := converted(t, c.model, "onnx", &convert.Options{Verify: true})
-			must(t, err)
-			if diff := gocmp.Diff(fieldsOf(t, c.model, ""), fieldsOf(t, read(t, path), "")); diff != "" {
-				t.Errorf("(-model +copy):\n%s", diff)
-			}
+			expect.OK(t, err)
+			expect.Equal(t, fieldsOf(t, c.model, ""), fieldsOf(t, read(t, path), ""))
 			a, b := open(t, c.model), open(t, read(t, path))
 			one, err := a.Native()
-			must(t, err)
+			expect.OK(t, err)
 			other, err := b.Native()
 			if diff := gocmp.Diff(one.Kinds, other.Kinds); err != nil || diff != "" {
 				t.Errorf("%v: kinds (-model +copy):\n%s", err, diff)
@@ -261,20 +260,16 @@ func TestFollows(t *testing.T) {
 			o = c.o
 			o.Lossy, o.Verify = true, true
 			path, r, err := converted(t, whole.bytes(), "onnx", &o)
-			must(t, err)
+			expect.OK(t, err)
 			var lost []string
 			for _, l := range r.Losses {
 				lost = append(lost, l.Item())
 			}
 			slices.Sort(lost)
-			if diff := gocmp.Diff(c.lost, lost); diff != "" {
-				t.Errorf("losses (-want +got):\n%s", diff)
-			}
+			expect.Equal(t, c.lost, lost)
 			got := slices.DeleteFunc(fieldsOf(t, read(t, path), ""), func(s string) bool { return strings.Contains(s, "doc of l") })
 			want := slices.DeleteFunc(fieldsOf(t, c.want, ""), func(s string) bool { return strings.Contains(s, "doc of l") })
-			if diff := gocmp.Diff(want, got); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Equal(t, want, got)
 		})
 	}
 }
@@ -294,7 +289,7 @@ func TestListedAlone(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			p, err := format.PlanOf(m.Model)
-			must(t, err)
+			expect.OK(t, err)
 			change(p)
 			if _, err := NewWriter(&bytes.Buffer{}, p, nil); !errors.Is(err, format.ErrPlan) {
 				t.Error(err)
@@ -307,7 +302,7 @@ func TestListedAlone(t *testing.T) {
 func TestSparseRenamed(t *testing.T) {
 	m := open(t, modelOf(sparseOf(ld(1, num(1, 1), num(2, 1), str(8, "s"), f32(4, 1)))))
 	p, err := format.PlanOf(m.Model)
-	must(t, err)
+	expect.OK(t, err)
 	p.Tensors[0].Name, p.Native.Renamed = "new", map[string]string{"new": "s"}
 	if _, err := NewWriter(&bytes.Buffer{}, p, nil); !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "keeps its name") {
 		t.Error(err)
@@ -317,7 +312,7 @@ func TestSparseRenamed(t *testing.T) {
 func read(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	must(t, err)
+	expect.OK(t, err)
 	return b
 }
 
@@ -340,19 +335,17 @@ func TestInlined(t *testing.T) {
 	dir := t.TempDir()
 	in, out := filepath.Join(dir, "m.onnx"), filepath.Join(t.TempDir(), "m.onnx")
 	for path, b := range map[string][]byte{in: model(false), filepath.Join(dir, "c.bin"): []byte("0123456789abcdef")} {
-		must(t, os.WriteFile(path, b, 0o666))
+		expect.OK(t, os.WriteFile(path, b, 0o666))
 	}
 	testhost.RoundTimes(t, dir)
 	if _, err := convert.File(in, out, nil); err != nil {
 		t.Fatal(err)
 	}
-	if diff := gocmp.Diff(fieldsOf(t, model(true), ""), fieldsOf(t, read(t, out), "")); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, fieldsOf(t, model(true), ""), fieldsOf(t, read(t, out), ""))
 	m, err := format.Open(in, &format.Options{MaxMemory: 4000})
-	must(t, err)
+	expect.OK(t, err)
 	defer m.Close()
-	must(t, os.Remove(filepath.Join(dir, "c.bin")))
+	expect.OK(t, os.Remove(filepath.Join(dir, "c.bin")))
 	if _, err := m.Native(); err == nil {
 		t.Error("data that is not there")
 	}
@@ -365,7 +358,7 @@ func TestInlined(t *testing.T) {
 // TestNativeMemory: Options.MaxMemory bounds what is copied, also of fields that no table has.
 func TestNativeMemory(t *testing.T) {
 	f, err := OpenBytes(nativeModel(str(600, strings.Repeat("x", 1<<20))), &format.Options{MaxMemory: 1 << 19})
-	must(t, err)
+	expect.OK(t, err)
 	if _, err := f.Native(); !errors.Is(err, format.ErrLimit) {
 		t.Error(err)
 	}

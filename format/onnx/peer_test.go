@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -64,12 +65,12 @@ func written(t *testing.T, p *format.Plan, o *WriteOptions) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.onnx")
 	w, err := Create(path, p, o)
-	must(t, err)
+	expect.OK(t, err)
 	for i := range p.Tensors {
 		n, _ := p.Tensors[i].ByteSize()
-		must(t, w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(fill(i, n))))
+		expect.OK(t, w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(fill(i, n))))
 	}
-	must(t, w.Close())
+	expect.OK(t, w.Close())
 	return path
 }
 
@@ -88,9 +89,7 @@ Softmax [('axis', 0)]
 `
 	for name, o := range map[string]*WriteOptions{"inside": nil, "beside": {ExternalFrom: 8}} {
 		t.Run(name, func(t *testing.T) {
-			if diff := cmp.Diff(want, testhost.Python(t, "onnx", checkScript, written(t, peerPlan(), o))); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, want, testhost.Python(t, "onnx", checkScript, written(t, peerPlan(), o)))
 		})
 	}
 }
@@ -124,7 +123,7 @@ func TestReadsPeer(t *testing.T) {
 	want := testhost.Python(t, "onnx", makeScript, paths...)
 	for _, path := range paths {
 		f, err := Open(path, nil)
-		must(t, err)
+		expect.OK(t, err)
 		defer f.Close()
 		var got strings.Builder
 		for name := range f.Tensors() {
@@ -143,14 +142,12 @@ func TestReadsPeer(t *testing.T) {
 			t.Error(f.IRVersion(), diff)
 		}
 		g, err := f.Graph()
-		must(t, err)
+		expect.OK(t, err)
 		scope := map[string][]string{}
 		for _, a := range g.Nodes[0].Attributes {
 			scope[a.Name] = a.Value.(*format.Graph).Initializers
 		}
-		if diff := cmp.Diff(map[string][]string{"then_branch": {"c"}, "else_branch": nil}, scope); diff != "" {
-			t.Error(diff)
-		}
+		expect.Equal(t, map[string][]string{"then_branch": {"c"}, "else_branch": nil}, scope)
 		if _, err := f.Tensor("c"); err == nil {
 			t.Error("an initializer of a subgraph is a tensor of the model")
 		}
@@ -164,7 +161,7 @@ func TestAligned(t *testing.T) {
 	for n := range 130 {
 		p := &format.Plan{Tensors: []tensor.Info{{Name: strings.Repeat("n", n+1), DType: tensor.Float64, Shape: tensor.Shape{3}}, {Name: "-", DType: tensor.Uint8, Shape: tensor.Shape{1}}}}
 		f, err := Open(written(t, p, nil), nil)
-		must(t, err)
+		expect.OK(t, err)
 		for _, v := range f.Tensors() {
 			if off := v.Info().Offset; off%alignment != 0 {
 				t.Errorf("a name of %d bytes: data at %d", n+1, off)
@@ -175,7 +172,7 @@ func TestAligned(t *testing.T) {
 	p := &format.Plan{Tensors: []tensor.Info{{Name: "s", DType: tensor.Int8, Shape: tensor.Shape{9}}, {Name: "l", DType: tensor.Int8, Shape: tensor.Shape{5000}}, {Name: "in", DType: tensor.Int8, Shape: tensor.Shape{1}}}}
 	path := written(t, p, &WriteOptions{ExternalFrom: 9, External: "d/w.bin"})
 	f, err := Open(path, nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer f.Close()
 	for i, v := range []string{"s", "l", "in"} {
 		if !bytes.Equal(bytesOf(t, f, v), fill(i, p.Tensors[i].Shape[0])) {
@@ -259,9 +256,7 @@ func TestPeerKept(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	if diff := cmp.Diff("", testhost.Python(t, "onnx", compareModels, in, out, edited)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, "", testhost.Python(t, "onnx", compareModels, in, out, edited))
 	t.Logf("%s models", strings.TrimSpace(count))
 }
 

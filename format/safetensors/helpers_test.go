@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // fileOf assembles a file from its header and its buffer.
@@ -29,7 +30,7 @@ func count(n int) []byte {
 func open(t testing.TB, b []byte) *format.Model {
 	t.Helper()
 	f, err := OpenBytes(b, nil)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -43,15 +44,7 @@ func save(t testing.TB, dir string, files ...any) string {
 		if !ok {
 			b = []byte(files[i+1].(string))
 		}
-		must(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, b, 0o644)))
+		expect.OK(t, errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), os.WriteFile(path, b, 0o644)))
 	}
 	return filepath.Join(dir, files[0].(string))
-}
-
-// must ends the test on an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -7,10 +7,10 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	_ "github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -30,10 +30,8 @@ func TestCopyUnknown(t *testing.T) {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(out)
-	must(t, err)
-	if diff := cmp.Diff(string(want), string(got)); diff != "" {
-		t.Error(diff)
-	}
+	expect.OK(t, err)
+	expect.Equal(t, string(want), string(got))
 	_, err = convert.File(in, filepath.Join(dir, "out.gguf"), &convert.Options{Lossy: true})
 	if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), `Q"9`) {
 		t.Error(err)

@@ -6,8 +6,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 var (
@@ -20,12 +20,10 @@ const index = `{"metadata":{"total_size":6,"total_parameters":7,"x":"y","m":{"k"
 // TestShardedMetadata merges the metadata of an index and its shards.
 func TestShardedMetadata(t *testing.T) {
 	m, err := Open(save(t, t.TempDir(), "model.safetensors.index.json", index, "s1.safetensors", shard1, "s2.safetensors", shard2), nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer m.Close()
 	want := format.Metadata{{Key: "x", Value: "y"}, {Key: "m", Value: json.RawMessage(`{"k":[1]}`)}, {Key: "format", Value: "pt"}, {Key: "n", Value: "2"}}
-	if diff := cmp.Diff(want, m.Metadata()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, m.Metadata())
 	if notes := strings.Join(m.Notes(), "\n"); !strings.Contains(notes, "metadata entries that differ between files, of which the first counts: 1") {
 		t.Error(notes)
 	}

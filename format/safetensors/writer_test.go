@@ -10,8 +10,8 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -30,11 +30,11 @@ func write(t testing.TB, meta format.Metadata, o *format.WriteOptions, tensors .
 	}
 	var out bytes.Buffer
 	w, err := NewWriter(&out, p, o)
-	must(t, err)
+	expect.OK(t, err)
 	for _, s := range tensors {
-		must(t, w.WriteTensor(s.info.Name, bytes.NewReader(s.data)))
+		expect.OK(t, w.WriteTensor(s.info.Name, bytes.NewReader(s.data)))
 	}
-	must(t, w.Close())
+	expect.OK(t, w.Close())
 	return out.Bytes()
 }
 
@@ -58,12 +58,8 @@ func TestWrittenBytes(t *testing.T) {
 		`"w":{"dtype":"F32","shape":[1],"data_offsets":[8,12]},"a":{"dtype":"U8","shape":[1],"data_offsets":[12,13]},` +
 		`"b":{"dtype":"U8","shape":[2],"data_offsets":[13,15]},"q":{"dtype":"F4","shape":[1,2],"data_offsets":[15,16]}}`
 	want += strings.Repeat(" ", -len(want)&7)
-	if diff := cmp.Diff(string(fileOf(want, slices.Concat(count(8), floats(1), []byte{3, 1, 2, 4})...)), string(got)); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff("\b\x00\x00\x00\x00\x00\x00\x00{}      ", string(write(t, nil, nil))); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, string(fileOf(want, slices.Concat(count(8), floats(1), []byte{3, 1, 2, 4})...)), string(got))
+	expect.Equal(t, "\b\x00\x00\x00\x00\x00\x00\x00{}      ", string(write(t, nil, nil)))
 }
 
 func TestLosses(t *testing.T) {
@@ -95,30 +91,24 @@ func TestLosses(t *testing.T) {
 	want := []string{"quantization:q", "metadata:s", "metadata:bad", "metadata:type", "graph",
 		`conversion:metadata "b"`, `conversion:metadata "i"`, `conversion:metadata "f"`, `conversion:metadata "inf"`, `conversion:metadata "n"`, `conversion:metadata "num"`, `conversion:metadata "raw"`,
 		"name:__metadata__", "dtype:blocks", "dtype:other"}
-	if diff := cmp.Diff(want, items); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, items)
 	p.Tensors = p.Tensors[:3] // dtypes cannot be let go
 	w, err := NewWriter(&out, p, &format.WriteOptions{AcceptLoss: []string{"quantization", "metadata", "graph", "conversion", "name"}})
-	must(t, err)
+	expect.OK(t, err)
 	for _, s := range p.Tensors {
-		must(t, w.WriteTensor(s.Name, bytes.NewReader(make([]byte, s.Shape[0]))))
+		expect.OK(t, w.WriteTensor(s.Name, bytes.NewReader(make([]byte, s.Shape[0]))))
 	}
-	must(t, w.Close())
+	expect.OK(t, w.Close())
 	f := open(t, out.Bytes())
 	meta := format.Metadata{{Key: "s", Value: "text"}, {Key: "b", Value: "true"}, {Key: "i", Value: "-5"}, {Key: "f", Value: "0.25"}, {Key: "inf", Value: "+Inf"},
 		{Key: "n", Value: "null"}, {Key: "num", Value: "1.50"}, {Key: "raw", Value: `{"a": [1]}`}}
 	// Entries that repeat a key are dropped.
-	if diff := cmp.Diff(meta, f.Metadata()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, meta, f.Metadata())
 	var names []string
 	for name := range f.Tensors() {
 		names = append(names, name)
 	}
-	if diff := cmp.Diff([]string{"__metadata___", "__metadata____", "q"}, names); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, []string{"__metadata___", "__metadata____", "q"}, names)
 }
 
 // TestHeaderTooLarge checks that a header over the limit is not written.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 var twoFiles = map[string]string{"config.json": "{}", "sub/weights.bin": "abc"}
@@ -55,9 +56,7 @@ func TestVerify(t *testing.T) {
 			r, err := verify(test.plain.make(t), dir, trusting(p256, p384, p521), nil)
 			must(t, err)
 			want := []File{{"config.json", hexSum([]byte("{}"))}, {"sub/weights.bin", hexSum([]byte("abc"))}}
-			if diff := cmp.Diff(want, r.Files); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, want, r.Files)
 			if r.Method != Key || len(r.Signer) != 64 {
 				t.Errorf("%+v", r)
 			}

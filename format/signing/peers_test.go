@@ -13,8 +13,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -140,9 +140,7 @@ for name in os.listdir(sys.argv[2]):
 json.dump(said, sys.stdout)`, "testdata/schemas.json", dir)
 	got := map[string]bool{}
 	must(t, json.Unmarshal([]byte(out), &got))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, got)
 }
 
 // foreign has the specification's test vectors and bundles of the reference implementation.

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 func must(t testing.TB, err error) {
@@ -211,12 +212,8 @@ func TestSign(t *testing.T) {
 	for _, f := range r.Files {
 		names = append(names, f.Name)
 	}
-	if diff := cmp.Diff([]string{".env", "a.txt", "a/z", "b", "q\"\\<", "模型.bin"}, names); diff != "" {
-		t.Error(diff)
-	}
-	if diff := cmp.Diff([]string{".git", ".gitattributes", ".github", ".gitignore", "model.sig", "tmp"}, r.said.ignore); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, []string{".env", "a.txt", "a/z", "b", "q\"\\<", "模型.bin"}, names)
+	expect.Equal(t, []string{".git", ".gitattributes", ".github", ".gitignore", "model.sig", "tmp"}, r.said.ignore)
 	if r.Name != "model" {
 		t.Error(r.Name)
 	}

@@ -8,6 +8,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // code assembles a pickle from opcodes with their arguments.
@@ -80,19 +82,19 @@ func archived(t testing.TB, entries ...entryOf) []byte {
 			if err == nil {
 				_, err = to.Write(e.data)
 			}
-			must(t, err)
+			expect.OK(t, err)
 			continue
 		}
-		must(t, w.Flush())
+		expect.OK(t, w.Flush())
 		pad := (64 - (b.Len()+30+len(e.name)+4)%64) % 64
 		h.Extra = append([]byte{'F', 'B', byte(pad), 0}, make([]byte, pad)...)
 		to, err := w.CreateRaw(h)
 		if err == nil {
 			_, err = to.Write(e.data)
 		}
-		must(t, err)
+		expect.OK(t, err)
 	}
-	must(t, w.Close())
+	expect.OK(t, w.Close())
 	return b.Bytes()
 }
 
@@ -136,12 +138,4 @@ func floatsOf(list ...float32) (b []byte) {
 		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
 	}
 	return b
-}
-
-// must ends the test on an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -30,9 +31,9 @@ func tensorsOf(t *testing.T, m *format.Model) (list []seen) {
 	for name, v := range m.Tensors() {
 		info := v.Info()
 		c, err := v.Clone()
-		must(t, err)
+		expect.OK(t, err)
 		b, err := c.Bytes()
-		must(t, err)
+		expect.OK(t, err)
 		list = append(list, seen{name, info.TypeName(), info.Shape, string(b), !v.ZeroCopy()})
 	}
 	return list
@@ -95,7 +96,7 @@ func TestRead(t *testing.T) {
 				if how == "reader" {
 					m, err = OpenReaderAt(bytes.NewReader(tt.file), int64(len(tt.file)), nil)
 				}
-				must(t, err)
+				expect.OK(t, err)
 				defer m.Close()
 				if _, err := m.Verify(t.Context()); err != nil {
 					t.Error(err)
@@ -232,7 +233,7 @@ func overlapping(t *testing.T) []byte {
 // TestExpanded checks that a tensor that expands one element too far opens but fails to load.
 func TestExpanded(t *testing.T) {
 	m, err := OpenBytes(saved(t, pickled(tensorOf(store("Float", "0", 1), 0, nums(1<<28+1), nums(0))), floats(1)), nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer m.Close()
 	v, err := m.Tensor("tensor")
 	if err == nil {
@@ -261,7 +262,7 @@ func TestLoadMemory(t *testing.T) {
 	} {
 		for _, most := range []int64{4 << 20, 64 << 20} {
 			m, err := tt.open(&format.Options{MaxMemory: most})
-			must(t, err)
+			expect.OK(t, err)
 			defer m.Close()
 			_, err = m.At(0).Bytes()
 			if enough := most > 4*elems; enough != (err == nil) || !enough && !errors.Is(err, format.ErrLimit) {
@@ -276,7 +277,7 @@ func TestLongPickle(t *testing.T) {
 	long := strings.Repeat("x", 3<<20)
 	file := legacy(pickled(dictOf(str("s"), str(long), str("w"), tensorOf(oldStore("Float", "k", 6, "N"), 0, nums(6), nums(1)))), []string{"k"}, []int64{6}, floats(6))
 	m, err := OpenBytes(file, nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer m.Close()
 	if s, _ := m.Metadata().Get("s"); s != any(long) {
 		t.Error("another string")
@@ -366,19 +367,15 @@ func TestShards(t *testing.T) {
 		"1.bin": saved(t, pickled(dictOf(str("a"), tensorOf(four, 1, nums(3), nums(1)), str("kind"), str("toy"))), floats(4)),
 		"2.bin": saved(t, pickled(dictOf(str("c"), tensorOf(four, 0, nums(2, 2), nums(1, 2)), str("b"), tensorOf(four, 2, nums(2), nums(1)))), floats(4)),
 	} {
-		must(t, os.WriteFile(filepath.Join(dir, name), content, 0o644))
+		expect.OK(t, os.WriteFile(filepath.Join(dir, name), content, 0o644))
 	}
 	for _, path := range []string{dir, filepath.Join(dir, index)} {
 		m, err := format.Open(path, nil)
-		must(t, err)
+		expect.OK(t, err)
 		defer m.Close()
 		want := []seen{f32("b", !memory.LittleEndian, floats(4)[8:], 2), f32("a", !memory.LittleEndian, floats(4)[4:], 3), f32("c", true, floatsOf(0, 2, 1, 3), 2, 2)}
-		if diff := cmp.Diff(want, tensorsOf(t, m)); diff != "" {
-			t.Error(diff)
-		}
-		if diff := cmp.Diff(format.Metadata{{Key: "kind", Value: "toy"}}, m.Metadata()); diff != "" {
-			t.Error(diff)
-		}
+		expect.Equal(t, want, tensorsOf(t, m))
+		expect.Equal(t, format.Metadata{{Key: "kind", Value: "toy"}}, m.Metadata())
 		if c, err := m.Verify(t.Context()); err != nil || c == nil || len(m.Files()) != 3 {
 			t.Errorf("%v, %v, files %q", c, err, m.Files())
 		}

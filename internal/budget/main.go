@@ -25,7 +25,7 @@ import (
 const module = "github.com/weightmap/weightmap/"
 
 // tools are packages that tests and benchmarks share, and programs for developers of the library.
-var tools = []string{"format/formattest", "internal/api", "internal/bench", "internal/budget", "internal/corpus", "internal/floor", "internal/hostile", "internal/mutate",
+var tools = []string{"format/formattest", "internal/api", "internal/bench", "internal/budget", "internal/corpus", "internal/expect", "internal/floor", "internal/hostile", "internal/mutate",
 	"internal/peers", "internal/testhost", "internal/testmodel"}
 
 // below lists the packages that package format depends on: they must not import it.

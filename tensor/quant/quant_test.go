@@ -11,9 +11,9 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/safetensors"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/lowbit"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/tensor/quant"
@@ -81,7 +81,7 @@ func littleEndian(s []float32) []byte {
 func view(t *testing.T, name string, d tensor.DType, shape tensor.Shape, data []byte) tensor.View {
 	t.Helper()
 	v, err := tensor.FromBytes(name, d, shape, data)
-	must(t, err)
+	expect.OK(t, err)
 	return v
 }
 
@@ -95,13 +95,13 @@ func product(s tensor.Shape) int64 {
 func compare(t *testing.T, r *rand.Rand, want []float32, v tensor.View) {
 	t.Helper()
 	got, err := tensor.Decode[float32](nil, v)
-	must(t, err)
+	expect.OK(t, err)
 	same(t, "Decode", want, got)
 	for range 20 {
 		first := r.Int64N(int64(len(want)) + 1)
 		n := r.Int64N(int64(len(want)) - first + 1)
 		part, wide := make([]float32, n), make([]float64, n)
-		must(t, errors.Join(tensor.DecodeAt(part, v, first), tensor.DecodeAt(wide, v, first)))
+		expect.OK(t, errors.Join(tensor.DecodeAt(part, v, first), tensor.DecodeAt(wide, v, first)))
 		same(t, fmt.Sprintf("DecodeAt from %d on", first), want[first:first+n], part)
 		for i, x := range wide {
 			if y := float64(part[i]); x != y && !(math.IsNaN(x) && math.IsNaN(y)) {
@@ -111,7 +111,7 @@ func compare(t *testing.T, r *rand.Rand, want []float32, v tensor.View) {
 	}
 	// NaNs have whatever bits, so bytes are compared with those of the view.
 	raw, err := v.Bytes()
-	must(t, err)
+	expect.OK(t, err)
 	for range 10 {
 		off := r.Int64N(int64(len(raw)) + 1)
 		p := make([]byte, r.Int64N(int64(len(raw))-off+1))
@@ -144,7 +144,7 @@ func TestBlocks(t *testing.T) {
 				want[i] = float32(e4m3[b] * float64(s))
 			}
 			v, err := quant.Join(view(t, "w.weight", tensor.Float8E4M3FN, shape, data), view(t, "w.weight_scale_inv", tensor.Float32, scaleShape, littleEndian(scales)))
-			must(t, err)
+			expect.OK(t, err)
 			if v.Name() != "w.weight" || v.DType() != tensor.Float32 || !v.Shape().Equal(shape) || v.ZeroCopy() {
 				t.Errorf("%v is zero-copy: %v", v, v.ZeroCopy())
 			}
@@ -193,7 +193,7 @@ func TestRows(t *testing.T) {
 					want[i] = float32(x * values[int64(i)/tt.run])
 				}
 				v, err := quant.Join(view(t, "w", d, tt.weight, data), view(t, "s", tensor.BFloat16, tt.scale, scales))
-				must(t, err)
+				expect.OK(t, err)
 				compare(t, r, want, v)
 			})
 		}
@@ -227,10 +227,10 @@ func TestMX(t *testing.T) {
 					var err, err2 error
 					w, err = tensor.FromInfo(tensor.Info{Name: "w", Shape: shape, Encoding: lowbit.Encoding("F4")}, blocks)
 					s, err2 = tensor.FromInfo(tensor.Info{Name: "s", Shape: groups, Encoding: lowbit.Encoding("F8_E8M0")}, scales)
-					must(t, errors.Join(err, err2))
+					expect.OK(t, errors.Join(err, err2))
 				}
 				v, err := quant.Join(w, s)
-				must(t, err)
+				expect.OK(t, err)
 				if !v.Shape().Equal(shape) {
 					t.Errorf("shape %v, want %v", v.Shape(), shape)
 				}
@@ -245,11 +245,11 @@ func TestClosed(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.safetensors")
 	saved := format.Save(path, "", view(t, "w", tensor.Float8E4M3FN, tensor.Shape{2, 3}, make([]byte, 6)), view(t, "s", tensor.Float32, tensor.Shape{2}, make([]byte, 8)))
 	m, err := format.Open(path, nil)
-	must(t, errors.Join(saved, err))
+	expect.OK(t, errors.Join(saved, err))
 	w, _ := m.Tensor("w")
 	s, _ := m.Tensor("s")
 	v, err := quant.Join(w, s)
-	must(t, errors.Join(err, m.Close()))
+	expect.OK(t, errors.Join(err, m.Close()))
 	_, bytesErr := v.Bytes()
 	_, decodeErr := tensor.Decode[float64](nil, v)
 	_, readErr := v.ReadAt(make([]byte, 3), 1)
@@ -285,12 +285,12 @@ func TestTruncated(t *testing.T) {
 	size := int64(len(header)) + 12 + 1<<36
 	src := &shrunk{Reader: bytes.NewReader(data)}
 	m, err := format.OpenReaderAt(src, size, nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer m.Close()
 	w, _ := m.Tensor("w.weight")
 	s, _ := m.Tensor("w.weight_scale")
 	v, err := quant.Join(w, s)
-	must(t, err)
+	expect.OK(t, err)
 	src.cut = true
 	if _, err := v.Bytes(); !errors.Is(err, tensor.ErrTruncated) && !errors.Is(err, tensor.ErrLimit) {
 		t.Errorf("Bytes: %v", err)
@@ -334,7 +334,7 @@ func TestRefused(t *testing.T) {
 				if err == nil {
 					views[i], err = tensor.FromInfo(info, make([]byte, size))
 				}
-				must(t, err)
+				expect.OK(t, err)
 			}
 			_, err := quant.Join(views[0], views[1])
 			if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), `"the weight"`) || !strings.Contains(err.Error(), `"the scale"`) {
@@ -374,15 +374,5 @@ func TestPairs(t *testing.T) {
 		{Name: "d", Weight: 6, Scale: 7, Layout: "a scale for each 32 elements"},
 		{Name: "g.weight", Weight: 14, Scale: 15, Layout: "one scale"},
 	}
-	if d := cmp.Diff(want, quant.Pairs(infos)); d != "" {
-		t.Error(d)
-	}
-}
-
-// must ends the test on an error.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.Equal(t, want, quant.Pairs(infos))
 }

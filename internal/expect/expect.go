@@ -1,0 +1,24 @@
+// Package expect has the checks that most tests make.
+package expect
+
+import (
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+)
+
+// OK ends the test on an error.
+func OK(t testing.TB, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
+	}
+}
+
+// Equal fails the test if got differs from want.
+func Equal(t testing.TB, want, got any, opts ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, opts...); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
