@@ -42,6 +42,8 @@ func floats(name string, shape tensor.Shape, values ...float32) one {
 	return raw(name, tensor.Float32, shape, b)
 }
 
+func vector(name string, values ...float32) one { return encoded(name, tensor.Float32, values...) }
+
 // encoded is a vector of numbers in a dtype.
 func encoded[T float32 | float64](name string, d tensor.DType, values ...T) one {
 	o := raw(name, d, tensor.Shape{int64(len(values))}, make([]byte, int64(len(values))*d.Size()))
@@ -241,7 +243,7 @@ func TestQuantizeRefused(t *testing.T) {
 
 // TestQuantizeSome: the others get DType.
 func TestQuantizeSome(t *testing.T) {
-	in := tensors(t, floats("w", tensor.Shape{2, 2}, 1, 2, 3, 127), floats("b", tensor.Shape{1}, 1), floats("h", tensor.Shape{1, 1}, 2))
+	in := tensors(t, floats("w", tensor.Shape{2, 2}, 1, 2, 3, 127), vector("b", 1), floats("h", tensor.Shape{1, 1}, 2))
 	m, _ := converted(t, in, "wia", &convert.Options{
 		DType: tensor.BFloat16,
 		Quantize: func(i tensor.Info) *tensor.QuantizeOptions {
@@ -280,7 +282,7 @@ func TestQuantizeInVain(t *testing.T) {
 
 func TestLosses(t *testing.T) {
 	plan := format.Plan{Metadata: format.Metadata{{Key: "author", Value: "me"}, {Key: "epoch", Value: "7"}}}
-	in := model(t, "safetensors", plan, floats("w", tensor.Shape{1}, 1))
+	in := model(t, "safetensors", plan, vector("w", 1))
 	want := losses(refused(t, in, "npz", nil, format.ErrPlan))
 	if len(want) != 2 {
 		t.Fatalf("refused with %v", want)
@@ -341,7 +343,7 @@ func names(g *format.Graph) []string {
 }
 
 func TestRename(t *testing.T) {
-	in := model(t, "wia", format.Plan{Graph: network("w", "b")}, floats("w", tensor.Shape{1}, 1), floats("b", tensor.Shape{1}, 2))
+	in := model(t, "wia", format.Plan{Graph: network("w", "b")}, vector("w", 1), vector("b", 2))
 	swap := func(s string) string { return map[string]string{"w": "b", "b": "model.b"}[s] }
 	from := open(t, in)
 	out := filepath.Join(t.TempDir(), "out.wia")
@@ -353,7 +355,7 @@ func TestRename(t *testing.T) {
 	}
 	m := open(t, out)
 	for name, value := range map[string]float32{"b": 1, "model.b": 2} {
-		expect.Equal(t, floats(name, tensor.Shape{1}, value), content(t, m, name), loose)
+		expect.Equal(t, vector(name, value), content(t, m, name), loose)
 	}
 	g, err := m.Graph()
 	expect.OK(t, err)
@@ -365,7 +367,7 @@ func TestRename(t *testing.T) {
 }
 
 func TestKeep(t *testing.T) {
-	a, b := floats("w", tensor.Shape{1}, 1), floats("unused", tensor.Shape{1}, 2)
+	a, b := vector("w", 1), vector("unused", 2)
 	graph := network("w", "unused")
 	graph.Nodes[0].Inputs = []string{"x", "w"}
 	in := model(t, "wia", format.Plan{Graph: graph}, a, b)
@@ -395,7 +397,7 @@ func TestKeep(t *testing.T) {
 
 // TestEncrypted goes through a format that encrypts, with Options.Format.
 func TestEncrypted(t *testing.T) {
-	want := floats("w", tensor.Shape{2}, 1, 2)
+	want := vector("w", 1, 2)
 	in := tensors(t, want)
 	dir := t.TempDir()
 	secret, out := filepath.Join(dir, "secret.mle"), filepath.Join(dir, "out.mle")
@@ -538,7 +540,7 @@ func TestPanics(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	in := model(t, "mag", format.Plan{}, floats("w", tensor.Shape{1}, 1))
+	in := model(t, "mag", format.Plan{}, vector("w", 1))
 	refused(t, in, "bin", nil, format.ErrUnknownFormat)
 	refused(t, in, "mag", &convert.Options{To: "none"}, format.ErrUnknownFormat)
 	refused(t, in, "mag", &convert.Options{DType: tensor.Int8}, format.ErrOption)

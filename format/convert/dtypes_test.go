@@ -95,7 +95,7 @@ func TestScalars(t *testing.T) {
 	const why = "a scalar is written with the shape [1]"
 	want := []format.Loss{{Kind: format.LossConversion, Name: "n", Why: why, Acceptable: true}, {Kind: format.LossConversion, Name: "s", Why: why, Acceptable: true}}
 	expect.Equal(t, want, report.Losses)
-	expect.Equal(t, floats("s", tensor.Shape{1}, 7), content(t, m, "s"), loose)
+	expect.Equal(t, vector("s", 7), content(t, m, "s"), loose)
 	o.Storage.Extended = false // no int64, so one tensor takes both
 	if m, report = converted(t, in, "mag", o); len(report.Losses) != 3 {
 		t.Fatal(report)
@@ -183,7 +183,7 @@ func scaled() []one {
 	return []one{
 		{tensor.Info{Name: "a.weight", DType: tensor.Float8E4M3FN, Shape: tensor.Shape{130, 130}}, weight},
 		floats("a.weight_scale_inv", tensor.Shape{2, 2}, 1, 2, 3, 4),
-		floats("bias", tensor.Shape{2}, 5, 6),
+		vector("bias", 5, 6),
 		{tensor.Info{Name: "b_blocks", DType: tensor.Uint8, Shape: tensor.Shape{1, 1, 16}}, mx},
 		{tensor.Info{Name: "b_scales", DType: tensor.Uint8, Shape: tensor.Shape{1, 1}}, []byte{128}},
 	}
@@ -241,6 +241,6 @@ func TestJoinScalesRefused(t *testing.T) {
 	large := scaled()
 	binary.LittleEndian.PutUint32(large[1].data, math.Float32bits(1e30))
 	o := &convert.Options{JoinScales: true, DType: tensor.Float16}
-	refused(t, tensors(t, floats("a", tensor.Shape{1}, 1)), "safetensors", o, format.ErrOption)
+	refused(t, tensors(t, vector("a", 1)), "safetensors", o, format.ErrOption)
 	refused(t, tensors(t, large...), "safetensors", o, format.ErrUnsupported)
 }

@@ -277,71 +277,80 @@ func TestNoCounterpart(t *testing.T) {
 	conv := func(a attrs, shape ...int64) func(*builder) {
 		return func(b *builder) { b.node("Conv", a, "x", b.weights("w", shape...), b.weights("b", shape[0])) }
 	}
+	type node struct {
+		name string
+		add  func(*builder)
+		why  string
+	}
 	for _, tt := range []struct {
-		name    string
 		formats string
 		opset   int64
-		add     func(*builder)
-		why     string
+		nodes   []node
 	}{
-		{"another operator", "mobi mle", 17, func(b *builder) { b.node("Erf", nil, "x") }, "no operator for it"},
-		{"Sigmoid", "mle", 17, func(b *builder) { b.node("Sigmoid", nil, "x") }, "mle has no operator for Sigmoid"},
-		{"padding of one end", "mobi mle", 17, conv(attrs{"pads": list(0, 0, 1, 1)}, 2, 2, 3, 3), "not the same at both ends"},
-		{"groups", "mle", 17, conv(attrs{"group": int64(2)}, 2, 1, 3, 3), "no place for group 2"},
-		{"dilations", "mle", 17, conv(attrs{"dilations": list(2, 1)}, 2, 2, 3, 3), "no place for dilations [2 1]"},
-		{"ceil_mode", "mobi mle", 17, func(b *builder) {
-			b.node("MaxPool", attrs{"kernel_shape": list(2, 2), "ceil_mode": int64(1)}, "x")
-		}, "no place for ceil_mode"},
-		{"broadcasting", "mobi mle", 17, func(b *builder) { b.node("Add", nil, "x", b.weights("b", 1)) }, "inputs of one shape"},
-		{"broadcasting to what is used elsewhere", "mobi mle", 17, func(b *builder) {
-			m := b.node("MatMul", nil, b.node("Flatten", nil, "x"), b.weights("w", 128, 2))
-			b.node("Relu", nil, m)
-			b.node("Add", nil, m, b.weights("b", 2))
-		}, "inputs of one shape"},
-		{"alpha", "mobi mle", 17, func(b *builder) {
-			b.node("Gemm", attrs{"alpha": float32(2), "transB": int64(1)}, b.node("Flatten", nil, "x"), b.weights("w", 3, 128))
-		}, "no place for alpha 2"},
-		{"a bias for all columns", "mobi mle", 17, func(b *builder) {
-			b.node("Gemm", attrs{"transB": int64(1)}, b.node("Flatten", nil, "x"), b.weights("w", 3, 128), b.weights("b", 1))
-		}, "a bias for each column"},
-		{"Softmax over several dims", "mobi mle", 11, func(b *builder) { b.node("Softmax", nil, "x") }, "all dims from 1 on at once"},
-		{"Softmax over rows of images", "mle", 17, func(b *builder) { b.node("Softmax", nil, "x") }, "Softmax takes 2 dims"},
-		{"operators that are too old", "mobi mle", 6, func(b *builder) { b.node("Relu", nil, "x") }, "version 6"},
-		{"attributes of another type", "mobi mle", 17, conv(attrs{"group": "2"}, 2, 2, 3, 3), `attribute "group"`},
-		{"attributes that do not exist", "mobi mle", 17, conv(attrs{"scale": int64(2)}, 2, 2, 3, 3), `attribute "scale"`},
-		{"beyond 32 bits", "mobi", 17, conv(attrs{"strides": list(1<<40, 1)}, 2, 2, 3, 3), "strides [1099511627776 1]"},
-		{"a shape of numbers", "mobi mle", 17, func(b *builder) { b.node("Reshape", nil, "x", b.weights("shape", 2)) }, `the shape "shape" is float32`},
-		{"MatMul of more dims", "mobi mle", 17, func(b *builder) { b.node("MatMul", nil, b.node("Flatten", nil, "x"), b.weights("w", 2, 128, 3)) }, "takes 2 dims"},
-		{"a dim that is not there", "mobi mle", 17, func(b *builder) { b.node("Reshape", nil, "x", b.int64s("shape", 1, 1, 1, 128, 0)) }, "not known"},
-		{"Dropout in training", "mobi mle", 17, func(b *builder) {
-			b.node("Dropout", nil, "x", b.weights("ratio"), b.node("Identity", nil, b.weights("training")))
-		}, "3 inputs"},
-		{"a shape that is computed", "mobi mle", 17, func(b *builder) { b.node("Reshape", nil, "x", b.node("Shape", nil, "x")) }, "is computed"},
+		{"mobi mle", 17, []node{
+			{"another operator", func(b *builder) { b.node("Erf", nil, "x") }, "no operator for it"},
+			{"padding of one end", conv(attrs{"pads": list(0, 0, 1, 1)}, 2, 2, 3, 3), "not the same at both ends"},
+			{"ceil_mode", func(b *builder) {
+				b.node("MaxPool", attrs{"kernel_shape": list(2, 2), "ceil_mode": int64(1)}, "x")
+			}, "no place for ceil_mode"},
+			{"broadcasting", func(b *builder) { b.node("Add", nil, "x", b.weights("b", 1)) }, "inputs of one shape"},
+			{"broadcasting to what is used elsewhere", func(b *builder) {
+				m := b.node("MatMul", nil, b.node("Flatten", nil, "x"), b.weights("w", 128, 2))
+				b.node("Relu", nil, m)
+				b.node("Add", nil, m, b.weights("b", 2))
+			}, "inputs of one shape"},
+			{"alpha", func(b *builder) {
+				b.node("Gemm", attrs{"alpha": float32(2), "transB": int64(1)}, b.node("Flatten", nil, "x"), b.weights("w", 3, 128))
+			}, "no place for alpha 2"},
+			{"a bias for all columns", func(b *builder) {
+				b.node("Gemm", attrs{"transB": int64(1)}, b.node("Flatten", nil, "x"), b.weights("w", 3, 128), b.weights("b", 1))
+			}, "a bias for each column"},
+			{"attributes of another type", conv(attrs{"group": "2"}, 2, 2, 3, 3), `attribute "group"`},
+			{"attributes that do not exist", conv(attrs{"scale": int64(2)}, 2, 2, 3, 3), `attribute "scale"`},
+			{"a shape of numbers", func(b *builder) { b.node("Reshape", nil, "x", b.weights("shape", 2)) }, `the shape "shape" is float32`},
+			{"MatMul of more dims", func(b *builder) { b.node("MatMul", nil, b.node("Flatten", nil, "x"), b.weights("w", 2, 128, 3)) }, "takes 2 dims"},
+			{"a dim that is not there", func(b *builder) { b.node("Reshape", nil, "x", b.int64s("shape", 1, 1, 1, 128, 0)) }, "not known"},
+			{"Dropout in training", func(b *builder) {
+				b.node("Dropout", nil, "x", b.weights("ratio"), b.node("Identity", nil, b.weights("training")))
+			}, "3 inputs"},
+			{"a shape that is computed", func(b *builder) { b.node("Reshape", nil, "x", b.node("Shape", nil, "x")) }, "is computed"},
+		}},
+		{"mle", 17, []node{
+			{"Sigmoid", func(b *builder) { b.node("Sigmoid", nil, "x") }, "mle has no operator for Sigmoid"},
+			{"groups", conv(attrs{"group": int64(2)}, 2, 1, 3, 3), "no place for group 2"},
+			{"dilations", conv(attrs{"dilations": list(2, 1)}, 2, 2, 3, 3), "no place for dilations [2 1]"},
+			{"Softmax over rows of images", func(b *builder) { b.node("Softmax", nil, "x") }, "Softmax takes 2 dims"},
+		}},
+		{"mobi mle", 11, []node{{"Softmax over several dims", func(b *builder) { b.node("Softmax", nil, "x") }, "all dims from 1 on at once"}}},
+		{"mobi mle", 6, []node{{"operators that are too old", func(b *builder) { b.node("Relu", nil, "x") }, "version 6"}}},
+		{"mobi", 17, []node{{"beyond 32 bits", conv(attrs{"strides": list(1<<40, 1)}, 2, 2, 3, 3), "strides [1099511627776 1]"}}},
 	} {
-		for _, to := range strings.Fields(tt.formats) {
-			t.Run(tt.name+" to "+to, func(t *testing.T) {
-				b := newNet(image("x", 1, 2, 8, 8))
-				tt.add(b)
-				b.graph.Nodes[len(b.graph.Nodes)-1].Name = "the last"
-				in := b.write(t, "onnx", tt.opset)
-				list := losses(refused(t, in, to, nil, format.ErrPlan))
-				last := len(b.graph.Nodes) - 1
-				item := fmt.Sprintf("graph:nodes[%d] (%s)", last, b.graph.Nodes[last].Op)
-				isItem := func(l format.Loss) bool { return l.Item() == item }
-				at := slices.IndexFunc(list, isItem)
-				if at < 0 || !strings.Contains(list[at].Why, tt.why) || !strings.Contains(list[at].Why, `node "the last"`) {
-					t.Fatalf("%s is not among %+v", item, list)
-				}
-				// Accepted, the graph goes, and all of it.
-				m, report := converted(t, in, to, &convert.Options{Lossy: true})
-				if !slices.ContainsFunc(report.Losses, isItem) {
-					t.Fatalf("%+v", report)
-				}
-				carried := func(n format.Node) bool { return n.Op == "22349" } // which has the names in MOBI
-				if g, err := m.Graph(); err != nil || g != nil && len(slices.DeleteFunc(g.Nodes, carried)) > 0 {
-					t.Error(g, err)
-				}
-			})
+		for _, n := range tt.nodes {
+			for _, to := range strings.Fields(tt.formats) {
+				t.Run(n.name+" to "+to, func(t *testing.T) {
+					b := newNet(image("x", 1, 2, 8, 8))
+					n.add(b)
+					b.graph.Nodes[len(b.graph.Nodes)-1].Name = "the last"
+					in := b.write(t, "onnx", tt.opset)
+					list := losses(refused(t, in, to, nil, format.ErrPlan))
+					last := len(b.graph.Nodes) - 1
+					item := fmt.Sprintf("graph:nodes[%d] (%s)", last, b.graph.Nodes[last].Op)
+					isItem := func(l format.Loss) bool { return l.Item() == item }
+					at := slices.IndexFunc(list, isItem)
+					if at < 0 || !strings.Contains(list[at].Why, n.why) || !strings.Contains(list[at].Why, `node "the last"`) {
+						t.Fatalf("%s is not among %+v", item, list)
+					}
+					// Accepted, the graph goes, and all of it.
+					m, report := converted(t, in, to, &convert.Options{Lossy: true})
+					if !slices.ContainsFunc(report.Losses, isItem) {
+						t.Fatalf("%+v", report)
+					}
+					carried := func(n format.Node) bool { return n.Op == "22349" } // which has the names in MOBI
+					if g, err := m.Graph(); err != nil || g != nil && len(slices.DeleteFunc(g.Nodes, carried)) > 0 {
+						t.Error(g, err)
+					}
+				})
+			}
 		}
 	}
 }

@@ -72,9 +72,16 @@ func vocabularyPlan(t *testing.T, op string, attrs ...format.Attribute) (*format
 	}}, []tensor.View{w}
 }
 
+// attributed returns attributes by names and values.
+func attributed(list ...any) (all []format.Attribute) {
+	for i := 0; i < len(list); i += 2 {
+		all = append(all, format.Attribute{Name: list[i].(string), Value: list[i+1]})
+	}
+	return all
+}
+
 // TestVocabularies: a format of another module takes part by saying what its operators mean, and only then.
 func TestVocabularies(t *testing.T) {
-	pads := format.Attribute{Name: "pads", Value: []int64{1, 2, 3, 4}}
 	for _, tt := range []struct {
 		name     string
 		from, to driver.Driver
@@ -86,15 +93,15 @@ func TestVocabularies(t *testing.T) {
 		{"from one", silent{}, own{}, "Conv", nil, `refused: the format silent does not say what its operators mean`},
 		{"to a format without graphs", own{}, graphless{}, "Conv", nil, "as it is"},
 		{"between two with ONNX's operators", own{}, own{}, "Anything", nil, "as it is"},
-		{"to a vocabulary", own{}, spoken{}, "Conv", []format.Attribute{pads}, "convolution(x w y_bias) top=1 left=2 bottom=3 right=4 groups=1"},
-		{"padding at the end", own{}, spoken{}, "Conv", []format.Attribute{{Name: "auto_pad", Value: "SAME_UPPER"}}, "convolution(x w y_bias) top=0 left=0 bottom=1 right=1 groups=1"},
-		{"padding at the start", own{}, spoken{}, "Conv", []format.Attribute{{Name: "auto_pad", Value: "SAME_LOWER"}}, "convolution(x w y_bias) top=1 left=1 bottom=0 right=0 groups=1"},
-		{"from a vocabulary", spoken{}, own{}, "convolution", []format.Attribute{{Name: "left", Value: int64(2)}, {Name: "cardinality", Value: int64(1)}}, "Conv(x w) kernel_shape=[2 2] pads=[0 2 0 0]"},
-		{"an attribute of another type", spoken{}, own{}, "convolution", []format.Attribute{{Name: "left", Value: "2"}}, `refused: attribute "left" is a string`},
-		{"an attribute that is not in it", spoken{}, own{}, "convolution", []format.Attribute{{Name: "activation", Value: "relu"}}, `refused: attribute "activation"`},
+		{"to a vocabulary", own{}, spoken{}, "Conv", attributed("pads", []int64{1, 2, 3, 4}), "convolution(x w y_bias) top=1 left=2 bottom=3 right=4 groups=1"},
+		{"padding at the end", own{}, spoken{}, "Conv", attributed("auto_pad", "SAME_UPPER"), "convolution(x w y_bias) top=0 left=0 bottom=1 right=1 groups=1"},
+		{"padding at the start", own{}, spoken{}, "Conv", attributed("auto_pad", "SAME_LOWER"), "convolution(x w y_bias) top=1 left=1 bottom=0 right=0 groups=1"},
+		{"from a vocabulary", spoken{}, own{}, "convolution", attributed("left", int64(2), "cardinality", int64(1)), "Conv(x w) kernel_shape=[2 2] pads=[0 2 0 0]"},
+		{"an attribute of another type", spoken{}, own{}, "convolution", attributed("left", "2"), `refused: attribute "left" is a string`},
+		{"an attribute that is not in it", spoken{}, own{}, "convolution", attributed("activation", "relu"), `refused: attribute "activation"`},
 		{"an operator that is not in it", spoken{}, own{}, "pooling", nil, `refused: its meaning is not known to other formats`},
 		{"a meaning that is none", spoken{}, own{}, "strange", nil, `refused: NoSuchOperator, which it means, is not known`},
-		{"an attribute that is implied", own{}, spoken{}, "Gemm", []format.Attribute{{Name: "transB", Value: int64(1)}}, `refused: dense has transB 0, not 1`},
+		{"an attribute that is implied", own{}, spoken{}, "Gemm", attributed("transB", int64(1)), `refused: dense has transB 0, not 1`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			p, views := vocabularyPlan(t, tt.op, tt.attrs...)
