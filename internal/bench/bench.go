@@ -4,15 +4,13 @@ package bench
 
 import (
 	"fmt"
-	"os"
-	"strings"
 	"testing"
 )
 
 // Verdicts measures all figures and prints a table. With strict, a missed limit fails the benchmark
 // even if the figure depends on the machine.
 func Verdicts(b *testing.B, strict bool) {
-	t := &table{b: b, strict: strict}
+	t := &table{b, strict, b.TempDir(), map[string]file{}, ""}
 	t.open()
 	t.cold()
 	t.use()
@@ -28,7 +26,7 @@ func Verdicts(b *testing.B, strict bool) {
 // Targets measures the targets in the specifications of MOBI and MLE, and prints a table. A missed target
 // fails the benchmark.
 func Targets(b *testing.B) {
-	t := &table{b: b, strict: true}
+	t := &table{b, true, b.TempDir(), map[string]file{}, ""}
 	t.mobi()
 	t.mle()
 	t.print()
@@ -37,8 +35,10 @@ func Targets(b *testing.B) {
 // table measures figures that have limits, one after the other.
 type table struct {
 	b      *testing.B
-	strict bool // a missed limit fails the benchmark
-	text   strings.Builder
+	strict bool            // a missed limit fails the benchmark
+	dir    string          // of the models
+	files  map[string]file // by path
+	text   string
 }
 
 // measure returns a figure.
@@ -75,22 +75,7 @@ func (t *table) add(name, bound string, limit float64, unit string, m measure) {
 		}
 		line = fmt.Sprintf("%-44s %8.3g %-8s %-8s %6v   %s\n", name, got, unit, bound, limit, word)
 	})
-	t.text.WriteString(line)
+	t.text += line
 }
 
-func (t *table) print() { fmt.Print("\n", t.text.String(), "\n") }
-
-// temp holds the files of all benchmarks; Main removes it.
-var temp string
-
-// Main runs the tests and benchmarks of a package and returns its exit status.
-func Main(m *testing.M) int {
-	dir, err := os.MkdirTemp("", "weightmap-bench-")
-	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		return 1
-	}
-	defer os.RemoveAll(dir)
-	temp = dir
-	return m.Run()
-}
+func (t *table) print() { fmt.Print("\n", t.text, "\n") }

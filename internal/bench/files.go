@@ -23,7 +23,11 @@ type Model struct {
 	Plan func() (p *format.Plan, data []byte)
 }
 
-var small, large, many = modelOf("small", testmodel.Small), modelOf("large", testmodel.Large), modelOf("many", testmodel.Many)
+var (
+	small, large, many = modelOf("small", testmodel.Small), modelOf("large", testmodel.Large), modelOf("many", testmodel.Many)
+	// The same numbers as one tensor.
+	smallSingle, largeSingle = uniform("small-single", 1, tensor.Float32, 498_598), uniform("large-single", 1, tensor.Float32, 24_976_800)
+)
 
 // Models are 20 tensors in 2 MB, 300 in 100 MB, and 10,000 of 256 bytes.
 var Models = []Model{small, large, many}
@@ -40,46 +44,19 @@ func modelOf(name string, list func() []testmodel.Tensor) Model {
 	})}
 }
 
-// single returns the model m as one tensor.
-func single(m Model) Model {
-	return Model{"single-" + m.Name, func() (*format.Plan, []byte) {
-		_, data := m.Plan()
-		return &format.Plan{Tensors: equal("tensor", 1, tensor.Float32, int64(len(data)/4))}, data
-	}}
-}
-
-// uniform returns a model of equal tensors, which is computed each time.
+// uniform returns a model of equal tensors, called 0, 1, ...
 func uniform(name string, n int, d tensor.DType, shape ...int64) Model {
-	return Model{name, func() (*format.Plan, []byte) {
-		p := &format.Plan{Tensors: equal(name, n, d, shape...)}
-		size, numbers := int(p.Tensors[0].Size), testmodel.Large()[2].Bytes()
-		return p, bytes.Repeat(numbers, size/len(numbers)+1)[:size]
-	}}
-}
-
-// equal describes n equal tensors, called 0, 1, ..., or name if there is only one.
-func equal(name string, n int, d tensor.DType, shape ...int64) (all []tensor.Info) {
-	size := d.Size()
-	for _, dim := range shape {
-		size *= dim
-	}
-	for i := range n {
-		all = append(all, tensor.Info{Name: strconv.Itoa(i), DType: d, Shape: shape, Size: size})
-	}
-	if n == 1 {
-		all[0].Name = name
-	}
-	return all
-}
-
-// numbered returns the plan with numbers as names, for formats without names.
-func numbered(p *format.Plan) *format.Plan {
-	n := &format.Plan{}
-	for i, t := range p.Tensors {
-		t.Name = strconv.Itoa(i)
-		n.Tensors = append(n.Tensors, t)
-	}
-	return n
+	return Model{name, sync.OnceValues(func() (*format.Plan, []byte) {
+		info := tensor.Info{DType: d, Shape: shape}
+		info.Size, _ = info.ByteSize()
+		p := &format.Plan{Tensors: make([]tensor.Info, n)}
+		for i := range p.Tensors {
+			p.Tensors[i] = info
+			p.Tensors[i].Name = strconv.Itoa(i)
+		}
+		numbers := testmodel.Large()[2].Bytes()
+		return p, bytes.Repeat(numbers, int(info.Size)/len(numbers)+1)[:info.Size]
+	})}
 }
 
 // Write writes a model and returns the plan it wrote. In formats without names, the plan has numbers
@@ -88,7 +65,10 @@ func Write(name, path string, m Model, o *format.WriteOptions) (*format.Plan, er
 	p, data := m.Plan()
 	w, err := format.Create(name, path, p, o)
 	if errors.Is(err, format.ErrPlan) {
-		p = numbered(p)
+		p = &format.Plan{Tensors: append([]tensor.Info(nil), p.Tensors...)}
+		for i := range p.Tensors {
+			p.Tensors[i].Name = strconv.Itoa(i)
+		}
 		w, err = format.Create(name, path, p, o)
 	}
 	return p, feed(w, err, p, data)
@@ -115,42 +95,27 @@ func feed(w *format.Writer, err error, p *format.Plan, data []byte) error {
 
 var noSync = &format.WriteOptions{NoSync: true}
 
-// Written is a model file. Each is written once per process.
-type Written struct {
-	Path  string
-	Paths []string // all its files
-	Plan  *format.Plan
-	err   error
+// file is a file, or a directory of several, with a model.
+type file struct {
+	path  string
+	paths []string // all its files
+	plan  *format.Plan
 }
 
-var files sync.Map // format/model -> func() Written
-
-// File returns the file of the model in the format. It skips the benchmark if the format cannot
-// represent the model.
-func File(b *testing.B, name string, m Model) Written {
+// file returns the file of the model in the format, which is written once.
+func (t *table) file(b *testing.B, name string, m Model) file {
 	b.Helper()
-	make, _ := files.LoadOrStore(name+"/"+m.Name, sync.OnceValue(func() (f Written) {
-		f.Path = filepath.Join(temp, name+"-"+m.Name)
-		if f.Plan, f.err = Write(name, f.Path, m, noSync); f.err == nil {
-			f.Paths, f.err = floor.Files(f.Path)
-		}
-		return f
-	}))
-	f := make.(func() Written)()
-	if errors.Is(f.err, format.ErrPlan) || errors.Is(f.err, format.ErrUnsupported) {
-		b.Skip(f.err)
+	path := filepath.Join(t.dir, name+"-"+m.Name)
+	f, ok := t.files[path]
+	if !ok {
+		p, err := Write(name, path, m, noSync)
+		must(b, err)
+		paths, err := floor.Files(path)
+		must(b, err)
+		f = file{path, paths, p}
+		t.files[path] = f
 	}
-	must(b, f.err)
 	return f
-}
-
-// Each runs f for every format and model.
-func Each(b *testing.B, f func(b *testing.B, name string, m Model)) {
-	for _, name := range format.Writable() {
-		for _, m := range Models {
-			b.Run(name+"/"+m.Name, func(b *testing.B) { f(b, name, m) })
-		}
-	}
 }
 
 func must(b *testing.B, err error) {

@@ -13,20 +13,11 @@ import (
 	"github.com/weightmap/weightmap/internal/floor"
 )
 
-// Mapping returns a function that maps files one by one.
-func Mapping(paths ...string) func() error {
-	return func() error {
-		for _, path := range paths {
-			if err := floor.Map(path); err != nil {
-				return err
-			}
-		}
-		return nil
-	}
-}
+// mapping returns a function that maps a file.
+func mapping(path string) func() error { return func() error { return floor.Map(path) } }
 
-// Opening returns a function that opens a file by detection and closes it.
-func Opening(path string) func() error {
+// opening returns a function that opens a file by detection and closes it.
+func opening(path string) func() error {
 	return func() error {
 		m, err := format.Open(path, nil)
 		if err != nil {
@@ -36,8 +27,8 @@ func Opening(path string) func() error {
 	}
 }
 
-// Open opens a file until the benchmark ends.
-func Open(b *testing.B, path string) *format.Model {
+// opened opens a file until the benchmark ends.
+func opened(b *testing.B, path string) *format.Model {
 	b.Helper()
 	m, err := format.Open(path, nil)
 	must(b, err)
@@ -50,8 +41,8 @@ func Open(b *testing.B, path string) *format.Model {
 func (t *table) open() {
 	bare := func(name string, m Model) measure {
 		return func(b *testing.B) float64 {
-			f := File(b, name, m)
-			return floor.Pairs(b, Opening(f.Path), Mapping(f.Paths[0]))
+			f := t.file(b, name, m)
+			return floor.Pairs(b, opening(f.path), mapping(f.paths[0]))
 		}
 	}
 	for _, c := range []struct {
@@ -60,7 +51,7 @@ func (t *table) open() {
 	}{{"mag", 3.3, 10}, {"tsr", 3.3, 10}, {"mle", 4, 20}, {"wia", 10, 40}, {"mobi", 10, 40}} {
 		s, l := small, large
 		if c.name == "tsr" {
-			s, l = single(small), single(large)
+			s, l = smallSingle, largeSingle
 		}
 		t.most("open/"+c.name+"/2MB", c.small, bare(c.name, s))
 		t.most("open/"+c.name+"/100MB", c.large, bare(c.name, l))
@@ -68,7 +59,7 @@ func (t *table) open() {
 	}
 	t.most("open/tsr/directory20", 15, bare("tsr", small))
 	t.most("open/tsr/directory300", 220, bare("tsr", large))
-	t.most("inspect/mag/10000", 4, inspecting)
+	t.most("inspect/mag/10000", 4, t.inspecting)
 }
 
 // crowded measures one opening while eight goroutines open a file each, relative to a single
@@ -81,19 +72,19 @@ func crowded(name string, m Model) measure {
 			path := filepath.Join(b.TempDir(), fmt.Sprint(i))
 			_, err := Write(name, path, m, noSync)
 			must(b, err)
-			open = append(open, Opening(path))
+			open = append(open, opening(path))
 		}
 		return floor.PairsOf(b, together(open...), floor.Timed(open[0])).Ratio
 	}
 }
 
-func inspecting(b *testing.B) float64 {
+func (t *table) inspecting(b *testing.B) float64 {
 	tool := filepath.Join(b.TempDir(), "weightmap")
 	must(b, exec.Command("go", "build", "-o", tool, "github.com/weightmap/weightmap/examples/weightmap").Run())
 	process := func(args ...string) func() error {
 		return func() error { return exec.Command(tool, args...).Run() }
 	}
-	return floor.Pairs(b, process("inspect", File(b, "mag", many).Path), process("version"))
+	return floor.Pairs(b, process("inspect", t.file(b, "mag", many).path), process("version"))
 }
 
 // cold measures opening a file that is not in the page cache and has headers between the data,
@@ -101,14 +92,14 @@ func inspecting(b *testing.B) float64 {
 func (t *table) cold() {
 	for _, name := range []string{"npz", "onnx", "wia", "mobi"} {
 		t.most("cold/"+name+"/100MB", 0.4, func(b *testing.B) float64 {
-			path := File(b, name, large).Path
+			path := t.file(b, name, large).path
 			heads := headsOf(b, path)
 			evict := func() error { return floor.Evict(path) }
 			if err := evict(); err != nil {
 				b.Skip("the cache of this file system cannot be emptied: ", err)
 			}
 			read := func() error { return readEach(path, heads) }
-			return floor.PairsOf(b, floor.Then(floor.Timed(Opening(path)), evict), floor.Then(floor.Timed(read), evict)).Ratio
+			return floor.PairsOf(b, floor.Then(floor.Timed(opening(path)), evict), floor.Then(floor.Timed(read), evict)).Ratio
 		})
 	}
 }

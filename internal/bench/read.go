@@ -14,8 +14,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Loading returns a function that opens a file and reads every byte of its tensors.
-func Loading(path string, o *format.Options) func() error {
+// loading returns a function that opens a file and reads every byte of its tensors.
+func loading(path string, o *format.Options) func() error {
 	return func() error {
 		f, err := format.Open(path, o)
 		if err != nil {
@@ -28,15 +28,6 @@ func Loading(path string, o *format.Options) func() error {
 			}
 		}
 		return nil
-	}
-}
-
-// Reading returns a function that reads the bytes of a model from a mapped file with that number of
-// goroutines.
-func Reading(b *testing.B, m Model, workers int) func() error {
-	v := Open(b, File(b, "mag", single(m)).Path).At(0)
-	return func() error {
-		return v.Use(func(data []byte) error { floor.ReadOn(workers, data); return nil })
 	}
 }
 
@@ -54,18 +45,23 @@ func (t *table) verify() {
 			return nil
 		}
 	}
-	reading := func(b *testing.B) func() error { return Reading(b, large, workers) }
+	reading := func(b *testing.B) func() error {
+		v := opened(b, t.file(b, "mag", largeSingle).path).At(0)
+		return func() error {
+			return v.Use(func(data []byte) error { floor.ReadOn(workers, data); return nil })
+		}
+	}
 	for _, c := range []struct {
 		name, format string
 		m            Model
 		limit        float64
 		floor        func(b *testing.B) func() error
 	}{
-		{"mle", "mle", large, 1.15, reading}, {"tsr", "tsr", single(large), 1.15, reading}, {"tsr/directory", "tsr", large, 1.15, reading},
+		{"mle", "mle", large, 1.15, reading}, {"tsr", "tsr", largeSingle, 1.15, reading}, {"tsr/directory", "tsr", large, 1.15, reading},
 		{"mobi", "mobi", large, 1.3, reading}, {"mag", "mag", large, 2.4, reading}, {"wia", "wia", large, 1.05, hashing},
 	} {
 		t.most("verify/"+c.name, c.limit, func(b *testing.B) float64 {
-			f := Open(b, File(b, c.format, c.m).Path)
+			f := opened(b, t.file(b, c.format, c.m).path)
 			for _, v := range f.Tensors() { // the pages of the baseline are resident too
 				_, err := v.Digest()
 				must(b, err)
@@ -82,11 +78,11 @@ func (t *table) verify() {
 // the same bytes into the same memory by pread(2): with the file in the system's cache, and on disk.
 func (t *table) load() {
 	const tensors, rows, columns, workers = 64, 4, 1 << 20, 2
-	loading := func(b *testing.B, cold bool) float64 {
+	measured := func(b *testing.B, cold bool) float64 {
 		path := filepath.Join(b.TempDir(), "model.mag")
 		_, err := Write("mag", path, uniform("layers", tensors, tensor.Float32, rows, columns), nil)
 		must(b, err)
-		m, dst := Open(b, path), make([]byte, tensors*rows*columns*4)
+		m, dst := opened(b, path), make([]byte, tensors*rows*columns*4)
 		var requests []format.Request
 		for k := range tensors * rows {
 			k = k * 7919 % (tensors * rows)
@@ -103,8 +99,8 @@ func (t *table) load() {
 		load := func() error { return m.Load(context.Background(), requests, nil) }
 		return floor.PairsOf(b, floor.Then(floor.Timed(load), after), floor.Then(floor.Timed(func() error { return pread(path, workers, dst) }), after)).Ratio
 	}
-	t.most("load/warm", 1.05, func(b *testing.B) float64 { return loading(b, false) })
-	t.most("load/cold", 1.1, func(b *testing.B) float64 { return loading(b, true) })
+	t.most("load/warm", 1.05, func(b *testing.B) float64 { return measured(b, false) })
+	t.most("load/cold", 1.1, func(b *testing.B) float64 { return measured(b, true) })
 }
 
 // pread fills dst from a file with that number of goroutines.

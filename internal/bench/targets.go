@@ -27,7 +27,7 @@ type target struct {
 func (t *table) targets(name string, write func(b *testing.B, path string) error, all ...target) {
 	for _, x := range all {
 		t.add(name+"/"+x.what, "at most", x.limit, x.unit, func(b *testing.B) float64 {
-			path := filepath.Join(temp, strings.ReplaceAll(name, "/", "-"))
+			path := filepath.Join(t.dir, strings.ReplaceAll(name, "/", "-"))
 			if _, err := os.Stat(path); err != nil {
 				must(b, write(b, path))
 			}
@@ -52,9 +52,9 @@ func (t *table) mobi() {
 					QuantizeOnly: func(tensor.Info) bool { return true }}
 				o.NoSync, o.Storage.Compression = true, compression
 				t.targets(fmt.Sprintf("mobi/%s/%v/%s", n.Name, d, compression), func(b *testing.B, path string) error {
-					_, err := convert.File(File(b, "safetensors", n.Model).Path, path, o)
+					_, err := convert.File(t.file(b, "safetensors", n.Model).path, path, o)
 					return err
-				}, target{"header", 1, "ms", opened}, target{"load", n.load, "ms", loaded}, target{"size", n.size, "MB", megabytes})
+				}, target{"header", 1, "ms", header}, target{"load", n.load, "ms", loaded}, target{"size", n.size, "MB", megabytes})
 			}
 		}
 	}
@@ -72,10 +72,10 @@ func (t *table) mle() {
 		o       mle.WriteOptions
 		targets []target
 	}{
-		{"v1", mle.WriteOptions{Version: 1}, []target{{"open", 5, "ms", opened}, {"parse", 1, "ms", parsed}, {"load", 50, "ms", loaded}}},
-		{"v2", mle.WriteOptions{}, []target{{"open", 5, "ms", opened}, {"parse", 1, "ms", parsed}, {"load", 50, "ms", loaded}, {"verify", 10, "ms", verified}}},
+		{"v1", mle.WriteOptions{Version: 1}, []target{{"open", 5, "ms", header}, {"parse", 1, "ms", parsed}, {"load", 50, "ms", loaded}}},
+		{"v2", mle.WriteOptions{}, []target{{"open", 5, "ms", header}, {"parse", 1, "ms", parsed}, {"load", 50, "ms", loaded}, {"verify", 10, "ms", verified}}},
 		{"v2-zstd-1", mle.WriteOptions{Compression: mle.MethodZstd, Level: 1, Chunked: true}, []target{
-			{"open", 8, "ms", opened}, {"parse", 2, "ms", parsed}, {"load", 85, "ms", loaded}, {"verify", 15, "ms", verified}}},
+			{"open", 8, "ms", header}, {"parse", 2, "ms", parsed}, {"load", 85, "ms", loaded}, {"verify", 15, "ms", verified}}},
 		{"v2-int8", mle.WriteOptions{Compression: mle.MethodInt8}, []target{{"size", 25.5, "MB", size}}},
 	} {
 		t.targets("mle/resnet50/"+c.kind, func(_ *testing.B, path string) error {
@@ -92,13 +92,13 @@ func milliseconds(b *testing.B, op, least func() error) float64 {
 	return floor.PairsOf(b, floor.Timed(op), floor.Timed(least)).Op.Seconds() * 1e3
 }
 
-// opened measures opening and closing a file.
-func opened(b *testing.B, path string) float64 { return milliseconds(b, Opening(path), Mapping(path)) }
+// header measures opening and closing a file.
+func header(b *testing.B, path string) float64 { return milliseconds(b, opening(path), mapping(path)) }
 
 // loaded measures opening a file, reading every byte of its weights and, if the format checks on access,
 // verifying their checksums.
 func loaded(b *testing.B, path string) float64 {
-	return milliseconds(b, Loading(path, nil), func() error { return floor.Load(path) })
+	return milliseconds(b, loading(path, nil), func() error { return floor.Load(path) })
 }
 
 // parsed measures parsing a file in memory.
@@ -111,12 +111,12 @@ func parsed(b *testing.B, path string) float64 {
 			return err
 		}
 		return f.Close()
-	}, Mapping(path))
+	}, mapping(path))
 }
 
 // verified measures what checking every checksum on first access adds to a load.
 func verified(b *testing.B, path string) float64 {
-	r := floor.PairsOf(b, floor.Timed(Loading(path, &format.Options{Check: format.CheckTouch})), floor.Timed(Loading(path, nil)))
+	r := floor.PairsOf(b, floor.Timed(loading(path, &format.Options{Check: format.CheckTouch})), floor.Timed(loading(path, nil)))
 	return max(0, (r.Op-r.Floor).Seconds()*1e3)
 }
 

@@ -19,22 +19,22 @@ import (
 // use measures looking up tensors, holding them and the current model of a live.Handle, and the memory that
 // a directory of files and a model take.
 func (t *table) use() {
-	t.most("lookup/10000", 1.5, againstMap)
-	t.least("use/2goroutines", 1.7, usedTwice)
-	t.most("acquire", 3, acquired)
-	t.least("acquire/2goroutines", 1.7, func(b *testing.B) float64 { return twice(b, acquiring(b)) })
+	t.most("lookup/10000", 1.5, t.againstMap)
+	t.least("use/2goroutines", 1.7, t.usedTwice)
+	t.most("acquire", 3, t.acquired)
+	t.least("acquire/2goroutines", 1.7, func(b *testing.B) float64 { return twice(b, t.acquiring(b)) })
 	for _, m := range Models[1:] {
 		t.count("allocations/tsr/directory/"+m.Name+"/each-file", 4, "allocs", func(b *testing.B) float64 {
-			few, more := File(b, "tsr", small), File(b, "tsr", m)
-			return (allocated(b, more) - allocated(b, few)) / float64(len(more.Paths)-len(few.Paths))
+			few, more := t.file(b, "tsr", small), t.file(b, "tsr", m)
+			return (allocated(b, more) - allocated(b, few)) / float64(len(more.paths)-len(few.paths))
 		})
 	}
-	t.count("held/mag/10000", 160, "B/tensor", held)
+	t.count("held/mag/10000", 160, "B/tensor", t.held)
 }
 
 // againstMap measures lookups of 10,000 long names in random order in a model, relative to a map. The
 // names are copies of the map's keys, since comparing a string with itself takes no time.
-func againstMap(b *testing.B) float64 {
+func (t *table) againstMap(b *testing.B) float64 {
 	const n = 10_000
 	var infos []tensor.Info
 	names, byName := make([]string, n), map[string]int{}
@@ -47,7 +47,7 @@ func againstMap(b *testing.B) float64 {
 	for i := range infos {
 		names[i*7919%n] = strings.Clone(infos[i].Name)
 	}
-	m := Open(b, File(b, "mag", Model{"names", func() (*format.Plan, []byte) { return &format.Plan{Tensors: infos}, make([]byte, 4) }}).Path)
+	m := opened(b, t.file(b, "mag", Model{"names", func() (*format.Plan, []byte) { return &format.Plan{Tensors: infos}, make([]byte, 4) }}).path)
 	found := 0
 	return floor.Pairs(b, func() error {
 		for _, name := range names {
@@ -65,8 +65,8 @@ func againstMap(b *testing.B) float64 {
 }
 
 // usedTwice measures the throughput of two goroutines that hold a view, relative to one.
-func usedTwice(b *testing.B) float64 {
-	v := Open(b, File(b, "mag", small).Path).At(0)
+func (t *table) usedTwice(b *testing.B) float64 {
+	v := opened(b, t.file(b, "mag", small).path).At(0)
 	return twice(b, func() error {
 		for range often {
 			if err := v.Use(func([]byte) error { return nil }); err != nil {
@@ -101,8 +101,8 @@ func together(fs ...func() error) floor.Round {
 }
 
 // acquiring returns a function that acquires and releases a model.
-func acquiring(b *testing.B) func() error {
-	h, err := live.Open(File(b, "mag", small).Path, nil)
+func (t *table) acquiring(b *testing.B) func() error {
+	h, err := live.Open(t.file(b, "mag", small).path, nil)
 	must(b, err)
 	b.Cleanup(func() { h.Close() })
 	return func() error {
@@ -118,9 +118,9 @@ func acquiring(b *testing.B) func() error {
 }
 
 // acquired measures Acquire and Release, relative to two additions to an uncontended counter.
-func acquired(b *testing.B) float64 {
+func (t *table) acquired(b *testing.B) float64 {
 	var n atomic.Int64
-	return floor.Pairs(b, acquiring(b), func() error {
+	return floor.Pairs(b, t.acquiring(b), func() error {
 		for range often {
 			n.Add(1)
 			n.Add(-1)
@@ -130,12 +130,12 @@ func acquired(b *testing.B) float64 {
 }
 
 // allocated returns the number of allocations of opening and closing a file.
-func allocated(b *testing.B, f Written) float64 {
-	return testing.AllocsPerRun(10, func() { must(b, Opening(f.Path)()) })
+func allocated(b *testing.B, f file) float64 {
+	return testing.AllocsPerRun(10, func() { must(b, opening(f.path)()) })
 }
 
 // held returns the bytes of memory per tensor of an open model, after garbage collection.
-func held(b *testing.B) float64 {
+func (t *table) held(b *testing.B) float64 {
 	inUse := func() int64 {
 		for range 3 { // objects in a sync.Pool survive two
 			runtime.GC()
@@ -144,9 +144,9 @@ func held(b *testing.B) float64 {
 		runtime.ReadMemStats(&s)
 		return int64(s.HeapAlloc)
 	}
-	path := File(b, "mag", many).Path
+	path := t.file(b, "mag", many).path
 	before := inUse()
-	m := Open(b, path)
+	m := opened(b, path)
 	n := inUse() - before
 	for b.Loop() { // otherwise this runs again, in memory that is free but not returned
 	}

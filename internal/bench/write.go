@@ -14,63 +14,51 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// write measures writing from memory without waiting for the disk, relative to plain writes.
+// write measures writing from memory without waiting for the disk, relative to plain writes of the bytes to
+// as many files.
 func (t *table) write() {
 	for _, name := range []string{"mag", "mle", "tsr", "mobi"} {
 		l := large
 		if name == "tsr" {
-			l = single(large)
+			l = largeSingle
 		}
-		t.most("write/"+name+"/100MB", 1.15, func(b *testing.B) float64 { return PairWrites(b, name, l, false) })
-		t.most("write/"+name+"/10000", 3, func(b *testing.B) float64 { return PairWrites(b, name, many, false) })
+		t.most("write/"+name+"/100MB", 1.15, func(b *testing.B) float64 { return t.pairWrites(b, name, l) })
+		t.most("write/"+name+"/10000", 3, func(b *testing.B) float64 { return t.pairWrites(b, name, many) })
 	}
 	t.most("write/onnx-10000-to-mag", 3, func(b *testing.B) float64 {
-		return floor.PairsOf(b, writing(b, "onnx", many, noSync), writing(b, "mag", many, noSync)).Ratio
+		return floor.PairsOf(b, t.writing(b, "onnx", many), t.writing(b, "mag", many)).Ratio
 	})
 }
 
 // writing returns a round that writes a model and removes it again: freeing a file's pages takes as
 // long as writing some.
-func writing(b *testing.B, name string, m Model, o *format.WriteOptions) floor.Round {
-	path, p := filepath.Join(b.TempDir(), name), File(b, name, m).Plan
+func (t *table) writing(b *testing.B, name string, m Model) floor.Round {
+	path, p := filepath.Join(b.TempDir(), name), t.file(b, name, m).plan
 	_, data := m.Plan()
 	return floor.Then(floor.Timed(func() error {
-		w, err := format.Create(name, path, p, o)
+		w, err := format.Create(name, path, p, noSync)
 		return feed(w, err, p, data)
 	}), func() error { return os.RemoveAll(path) })
 }
 
-// PairWrites measures writing a model, relative to writing its bytes to as many plain files.
-func PairWrites(b *testing.B, name string, m Model, sync bool) float64 {
-	f := File(b, name, m)
+// pairWrites measures writing a model, relative to writing its bytes.
+func (t *table) pairWrites(b *testing.B, name string, m Model) float64 {
+	f := t.file(b, name, m)
 	_, data := m.Plan()
 	theirs := filepath.Join(b.TempDir(), "copy")
-	plainly := func() error { return writeOnce(theirs, data, sync) }
-	if len(f.Paths) > 1 {
-		plainly = func() error { return writeEach(theirs, f.Plan, data, sync) }
+	plainly := func() error { return os.WriteFile(theirs, data, 0o666) }
+	if len(f.paths) > 1 {
+		plainly = func() error { return writeEach(theirs, f.plan, data) }
 	}
-	return floor.PairsOf(b, writing(b, name, m, &format.WriteOptions{NoSync: !sync}), floor.Then(floor.Timed(plainly), func() error { return os.RemoveAll(theirs) })).Ratio
-}
-
-// writeOnce writes data to a new file with one write.
-func writeOnce(path string, data []byte, sync bool) error {
-	f, err := os.Create(path)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(data)
-	if err == nil && sync {
-		err = f.Sync()
-	}
-	return errors.Join(err, f.Close())
+	return floor.PairsOf(b, t.writing(b, name, m), floor.Then(floor.Timed(plainly), func() error { return os.RemoveAll(theirs) })).Ratio
 }
 
 // writeEach writes each tensor to a new file in a new directory.
-func writeEach(dir string, p *format.Plan, data []byte, sync bool) error {
+func writeEach(dir string, p *format.Plan, data []byte) error {
 	err := os.Mkdir(dir, 0o777)
 	for i := 0; err == nil && i < len(p.Tensors); i++ {
 		size := p.Tensors[i].Size
-		err = writeOnce(filepath.Join(dir, strconv.Itoa(i)), data[:size], sync)
+		err = os.WriteFile(filepath.Join(dir, strconv.Itoa(i)), data[:size], 0o666)
 		data = data[size:]
 	}
 	return err
