@@ -29,7 +29,6 @@ func conformance() formattest.Config {
 		},
 		Exempt: map[string]string{
 			"CoveredData": noSums,
-			"CheckTouch":  noSums,
 		},
 		NamesFromPath: true,
 		ZeroCopy:      true,

@@ -131,13 +131,7 @@ func (x *subject) hostile(t *testing.T) {
 // probe opens b and reads everything. It checks only the form of errors.
 func (x *subject) probe(t *testing.T, b []byte, o *format.Options) {
 	t.Helper()
-	m, err := x.cfg.Codec.OpenBytes(b, o)
-	if err != nil {
-		x.checkErr(t, "open", err)
-		return
-	}
-	defer m.Close()
-	Walk(m)
+	x.opened(t, b, o, Walk)
 }
 
 // words are counts and sizes written over fields, most of them too large.

@@ -38,8 +38,8 @@
 //   - OwnMemory: metadata, graph and notes do not change when the file does.
 //   - ZeroCopy: plain tensors are aligned views of the mapping.
 //   - Verify: verification reports progress, can be canceled, and rejects other signers.
-//   - CoveredData: a flipped bit is detected in data that a checksum covers.
-//   - CheckTouch: with CheckTouch it is detected before the data is first used.
+//   - CoveredData: a flipped bit is detected in data that a checksum covers: by verification, and with
+//     CheckTouch before the data is first used.
 //   - Hostile: no input panics.
 //   - Bounded: opening allocates memory in proportion to the file, not to its fields.
 //   - BrokenDisk: the error of any failing read reaches the caller.
@@ -180,7 +180,6 @@ func (x *subject) reading() []property {
 		{"ZeroCopy", x.zeroCopy},
 		{"Verify", x.verify},
 		{"CoveredData", x.coveredData},
-		{"CheckTouch", x.checkTouch},
 		{"Hostile", x.hostile},
 		{"Bounded", x.bounded},
 		{"BrokenDisk", x.brokenDisk},

@@ -59,7 +59,6 @@ func TestConformance(t *testing.T) {
 		Exempt: map[string]string{
 			"BitFlips":    noSums,
 			"CoveredData": noSums,
-			"CheckTouch":  noSums,
 		},
 	})
 }

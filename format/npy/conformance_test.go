@@ -47,7 +47,6 @@ func TestConformanceFile(t *testing.T) {
 		},
 		Exempt: map[string]string{
 			"CoveredData": noSums,
-			"CheckTouch":  noSums,
 		},
 		NamesFromPath: true,
 		ZeroCopy:      true,

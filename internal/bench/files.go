@@ -24,9 +24,13 @@ type Model struct {
 }
 
 var (
-	small, large, many = modelOf("small", testmodel.Small), modelOf("large", testmodel.Large), modelOf("many", testmodel.Many)
-	// The same numbers as one tensor.
-	smallSingle, largeSingle = uniform("small-single", 1, tensor.Float32, 498_598), uniform("large-single", 1, tensor.Float32, 24_976_800)
+	small = modelOf("small", testmodel.Small)
+	large = modelOf("large", testmodel.Large)
+	many  = modelOf("many", testmodel.Many)
+
+	// As many numbers in one tensor.
+	smallSingle = uniform("small-single", 1, tensor.Float32, 498_598)
+	largeSingle = uniform("large-single", 1, tensor.Float32, 24_976_800)
 )
 
 // Models are 20 tensors in 2 MB, 300 in 100 MB, and 10,000 of 256 bytes.

@@ -98,7 +98,7 @@ func size(name string) int {
 func (c *counts) print() {
 	for _, dir := range slices.Sorted(maps.Keys(c.packages)) {
 		p := c.packages[dir]
-		fmt.Printf("%-36s %6d code %6d comments %6d tests\n", dir, p["code"], p["comments"], p["tests"])
+		fmt.Printf("%-36s %6d code %6d tests\n", dir, p["code"], p["tests"])
 	}
 }
 
@@ -123,18 +123,16 @@ func (c *counts) visit(name string, d fs.DirEntry, err error) error {
 		return err
 	}
 	dir := path.Dir(name)
-	code, comments := lines(src)
 	if c.packages[dir] == nil {
 		c.packages[dir] = map[string]int{}
 	}
 	if strings.HasSuffix(name, "_test.go") {
-		c.lines["tests"] += code
-		c.packages[dir]["tests"] += code
+		c.lines["tests"] += lines(src)
+		c.packages[dir]["tests"] += lines(src)
 		return nil
 	}
-	c.packages[dir]["code"] += code
-	c.packages[dir]["comments"] += comments
-	c.lines[kind(dir)] += code
+	c.lines[kind(dir)] += lines(src)
+	c.packages[dir]["code"] += lines(src)
 	c.exported(dir, f)
 	if within(dir, below) && !within(dir, tools) {
 		for _, i := range f.Imports {
@@ -161,35 +159,24 @@ func within(dir string, roots []string) bool {
 	return slices.ContainsFunc(roots, func(root string) bool { return dir == root || strings.HasPrefix(dir, root+"/") })
 }
 
-// lines counts the lines with code and the lines with only a comment.
-func lines(src []byte) (code, comments int) {
+// lines counts the lines with code.
+func lines(src []byte) int {
 	var s scanner.Scanner
 	f := token.NewFileSet().AddFile("", -1, len(src))
-	s.Init(f, src, nil, scanner.ScanComments)
-	seen := map[int]token.Token{}
+	s.Init(f, src, nil, 0)
+	seen := map[int]bool{}
 	for {
 		pos, tok, text := s.Scan()
 		if tok == token.EOF {
-			break
+			return len(seen)
 		}
 		if tok == token.SEMICOLON && text == "\n" {
 			continue
 		}
-		first := f.Line(pos)
-		for l := first; l <= first+strings.Count(text, "\n"); l++ {
-			if was, ok := seen[l]; !ok || was == token.COMMENT {
-				seen[l] = tok
-			}
+		for l := 0; l <= strings.Count(text, "\n"); l++ {
+			seen[f.Line(pos)+l] = true
 		}
 	}
-	for _, tok := range seen {
-		if tok == token.COMMENT {
-			comments++
-		} else {
-			code++
-		}
-	}
-	return code, comments
 }
 
 // exported counts the exported names in a file: functions, methods of exported types, types, constants

@@ -113,8 +113,8 @@ type Entry struct {
 	Shape []int64 `json:"shape"`
 }
 
-// IndexName is the file name of a corpus's index.
-const IndexName = "index.jsonl"
+// indexName is the file name of a corpus's index.
+const indexName = "index.jsonl"
 
 // largest is the size of the largest file that is committed. Larger cases are built and tested, but
 // not stored.

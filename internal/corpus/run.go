@@ -148,7 +148,7 @@ func Files(t testing.TB) (all [][]byte) {
 	t.Helper()
 	files := read(t, filepath.Join("testdata", "corpus"))
 	for _, name := range slices.Sorted(maps.Keys(files)) {
-		if path.Base(name) != IndexName {
+		if path.Base(name) != indexName {
 			all = append(all, files[name])
 		}
 	}

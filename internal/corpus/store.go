@@ -6,6 +6,7 @@ import (
 	"crypto/x509"
 	"encoding/json"
 	"flag"
+	"io/fs"
 	"maps"
 	"os"
 	"path/filepath"
@@ -37,7 +38,7 @@ func (s *Suite) store(t *testing.T, dir string) {
 			t.Fatal(err)
 		}
 	}
-	want[IndexName] = index.Bytes()
+	want[indexName] = index.Bytes()
 	if *update {
 		if err := os.RemoveAll(dir); err != nil {
 			t.Fatal(err)
@@ -52,16 +53,11 @@ func (s *Suite) store(t *testing.T, dir string) {
 // read returns the files below dir by slash-separated path.
 func read(t testing.TB, dir string) map[string][]byte {
 	t.Helper()
-	all := map[string][]byte{}
-	err := filepath.WalkDir(dir, func(p string, d os.DirEntry, err error) error {
-		if err != nil || d.IsDir() {
-			return err
+	all, root := map[string][]byte{}, os.DirFS(dir)
+	err := fs.WalkDir(root, ".", func(p string, d fs.DirEntry, err error) error {
+		if err == nil && !d.IsDir() {
+			all[p], err = fs.ReadFile(root, p)
 		}
-		name, err := filepath.Rel(dir, p)
-		if err != nil {
-			return err
-		}
-		all[filepath.ToSlash(name)], err = os.ReadFile(p)
 		return err
 	})
 	if err != nil && !os.IsNotExist(err) {
@@ -81,23 +77,6 @@ func write(t testing.TB, dir string, files map[string][]byte) {
 			t.Fatal(err)
 		}
 	}
-}
-
-// Read returns the index of the corpus in a directory.
-func Read(t testing.TB, dir string) (lines []Line) {
-	t.Helper()
-	b, err := os.ReadFile(filepath.Join(dir, IndexName))
-	if err != nil {
-		t.Fatal(err)
-	}
-	for d := json.NewDecoder(bytes.NewReader(b)); d.More(); {
-		var l Line
-		if err := d.Decode(&l); err != nil {
-			t.Fatal(err)
-		}
-		lines = append(lines, l)
-	}
-	return lines
 }
 
 // der returns the PKIX form of a public key, or nil for none.

@@ -11,12 +11,7 @@ import (
 )
 
 // Map opens, maps, unmaps and closes a file with bare system calls.
-func Map(path string) error { return mapped(path, func([]byte) {}) }
-
-// Load is Map, but reads every byte.
-func Load(path string) error { return mapped(path, Read) }
-
-func mapped(path string, use func([]byte)) error {
+func Map(path string) error {
 	fd, err := syscall.Open(path, syscall.O_RDONLY|syscall.O_CLOEXEC, 0)
 	if err != nil {
 		return err
@@ -30,7 +25,6 @@ func mapped(path string, use func([]byte)) error {
 	if err != nil {
 		return err
 	}
-	use(mem)
 	return syscall.Munmap(mem)
 }
 

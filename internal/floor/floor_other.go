@@ -18,11 +18,4 @@ func Map(path string) error {
 	return r.Close()
 }
 
-// Load reads every byte of a file.
-func Load(path string) error {
-	data, err := os.ReadFile(path)
-	Read(data)
-	return err
-}
-
 func drop(*os.File) error { return errors.ErrUnsupported }

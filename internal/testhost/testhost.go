@@ -19,24 +19,14 @@ import (
 // emulated reports whether the tests run in an emulator, as .ci/architectures says.
 var emulated = os.Getenv("WEIGHTMAP_EMULATED") != ""
 
-// Cuts returns why mapped files cannot be truncated on this system, or "" if they can.
-func Cuts() string {
-	switch {
-	case !Maps() || runtime.GOOS == "windows":
-		return "files are not mapped here, or cannot be truncated while they are"
-	case emulated:
-		return "the emulator does not report the addresses of faults"
-	}
-	return ""
-}
-
 // AsHost reports whether little-endian elements of that size have the host's representation.
 func AsHost(size int64) bool { return memory.LittleEndian || size <= 1 }
 
 // NeedCuts skips a test that truncates a mapped file.
 func NeedCuts(t testing.TB) {
 	t.Helper()
-	skip(t, Cuts() != "", Cuts())
+	skip(t, !Maps() || runtime.GOOS == "windows", "files are not mapped here, or cannot be truncated while they are")
+	skip(t, emulated, "the emulator does not report the addresses of faults")
 }
 
 // skip skips a test that cannot run here.
@@ -144,21 +134,6 @@ func RoundTimes(t testing.TB, dir string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-}
-
-// RoundedCopy returns a directory with the files of dir whose times are the same in every call: dir
-// itself, or a copy if the emulator requires it.
-func RoundedCopy(t testing.TB, dir string) string {
-	t.Helper()
-	if !roundsTimes() {
-		return dir
-	}
-	to := t.TempDir()
-	if err := os.CopyFS(to, os.DirFS(dir)); err != nil {
-		t.Fatal(err)
-	}
-	RoundTimes(t, to)
-	return to
 }
 
 // NeedTimes skips a test that compares modification times.
