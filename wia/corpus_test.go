@@ -3,15 +3,13 @@ package wia
 import (
 	"bytes"
 	"crypto"
-	"crypto/ecdh"
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rsa"
 	"crypto/sha256"
 	"crypto/x509"
-	"encoding/base64"
 	"encoding/binary"
-	"math/big"
+	"os"
 	"strings"
 	"testing"
 
@@ -137,6 +135,13 @@ func externalCases() []corpus.Case {
 	trusted := refuse("no checksum, and a trusted key", elsewhereRecord("w", location, 4, 4, ""), format.ErrSignature)
 	model := container{tensor: elsewhereRecord("w", location, 4, 4, "")}
 	trusted.Files["model.wia"], trusted.Trusted = signed(model, ecKey, true), ecKey.Public()
+	// The tensor of an attribute, whose data is in another file.
+	attribute := by(2, by(5, st(1, "a"), by(5, decl("w", 8, 4), by(5, st(1, location), vi(3, 4)))))
+	hidden := refuse("no checksum in an attribute, and a trusted key", nil, format.ErrSignature)
+	hidden.Field, hidden.Offset = `graph: tensor "w"`, 256
+	hidden.Files["model.wia"], hidden.Trusted = signed(container{graph: attribute}, ecKey, true), ecKey.Public()
+	missing := refuse("no checksum and no file, and a trusted key", nil, format.ErrSignature)
+	missing.Files["model.wia"], missing.Trusted = signed(container{tensor: elsewhereRecord("w", "none", 4, 4, "")}, ecKey, true), ecKey.Public()
 	covered := accept("checksum, and a trusted key", nil, one("4567"))
 	model.tensor = elsewhereRecord("w", location, 4, 4, sum)
 	covered.Files["model.wia"], covered.Trusted = signed(model, ecKey, true), ecKey.Public()
@@ -153,7 +158,7 @@ func externalCases() []corpus.Case {
 		refuse("checksum of other bytes", elsewhereRecord("w", location, 5, 4, sum), format.ErrChecksum),
 		refuse("range beyond the end", elsewhereRecord("w", location, 13, 4, ""), format.ErrTruncated),
 		refuse("offset beyond the end", elsewhereRecord("w", location, 17, 0, ""), format.ErrTruncated),
-		trusted,
+		trusted, hidden, missing,
 	}
 }
 
@@ -197,20 +202,17 @@ var (
 	rsaSigner = parsedKey()
 )
 
-func scalarKey(d int64) *ecdsa.PrivateKey {
-	k := &ecdsa.PrivateKey{D: big.NewInt(d)}
-	private, err := ecdh.P256().NewPrivateKey(k.D.FillBytes(make([]byte, 32)))
+func scalarKey(d byte) *ecdsa.PrivateKey {
+	k, err := ecdsa.ParseRawPrivateKey(elliptic.P256(), append(make([]byte, 31), d))
 	if err != nil {
 		panic(err)
 	}
-	point := private.PublicKey().Bytes() // 4, x, y
-	k.Curve, k.X, k.Y = elliptic.P256(), new(big.Int).SetBytes(point[1:33]), new(big.Int).SetBytes(point[33:])
 	return k
 }
 
 // parsedKey returns a key that is used only in these tests.
 func parsedKey() *rsa.PrivateKey {
-	der, err := base64.StdEncoding.DecodeString(rsaText)
+	der, err := os.ReadFile("testdata/rsa.der")
 	if err != nil {
 		panic(err)
 	}
@@ -220,22 +222,6 @@ func parsedKey() *rsa.PrivateKey {
 	}
 	return k
 }
-
-const rsaText = "" +
-	"MIIEogIBAAKCAQEAhZzyIMK6VUbb7XZEkV/PRMnLC8/QDsdbcHDxSdAdH90Mgi7gzuw0EEp/4wKsJYV4O+rChuZ+6DTylu3CLa24VQkKR4YexzWQWgT9E7hr" +
-	"ToFsUqa116scaAA90tingnpcnpHx0XkrMEMeCUVyE2XoJ9q/koDMKwBiCrElSlVgtKElARc6vM9eEAAA4/wb5kTZ6kYhxJky86VpSbtiBjcnQlX3WNA8JmgG" +
-	"g4MrxOavi+LmOVIQ2tTNNucNoQTIhOXsCsBKMsGOriBuPrkpPgvsApjBMgIH/Z7WsdG6Pny8JQdSZWhnroqfz55/wFnpJrVhsgyLSJM4l9c1GXWWafAYSQID" +
-	"AQABAoIBAAgfJc9R/DY/drzfdIQ1rl6rDs7qqeX2vkXTx7GfQeCe9NSw+XSlLPZUi6OGlQ+O0Q6AqE8U5wqXCqvxSzKwSEUlpdylIsJ512AcGi9psAl3RS4H" +
-	"o4QMNaTTZu6lwWuP+TNLrHGkNjjadj1FXbgfeKt7g4Dp7VSBKHR9QhwGRo4+1YoKIq6Q4dPdaKhtYfhBFXraKRrVj57TBeevm6Lfxo60n+ou2hklVqlMSFkT" +
-	"WIQGTpMiGyaQ6lXSvpidCI8lKll7JmlMbSkw5UabEzR9CfMpXfphYMZzUtrgwppU+FCNmeQQImhxPB/3IBAKoSWiSg8DfEH3GkNdK3JkCyT3WxECgYEAuQqB" +
-	"kxjRfRNvdlEbH0rkW7YJrPMNpVWHNOFyChKn0xso0i2n+k4Uj5DYhtGVmsNRJzqu0RxC7mztODQP+i0HlDed8JW8tD+ALpzZgiuTOiXjJyMjEzL9fgPzJLiX" +
-	"q5+2Q9dxrRqIV/KEufpbbaIrcNm1QYyq/6qHKxkkZpgw6sUCgYEAuNnAbbzpI8ADpP8CKdl+adu/nmAOymgTJcY0hfQnlNsT9RHf0L5LCYhLYypjSzCfHfI7" +
-	"8I0l1ICawzzec/qTxFKI0AqjvqGPnhDai5MQ9/ApGAHYeiWkEZIRjlzQ0rshj1CtYAnIMaMvJhIUQV1f/0jfUGjmWBXxB08dOnb/X7UCgYB/7lGTX29GaC+B" +
-	"v6VexyqGdZ7O4eOnUTB/UPbFHAzHmVlppoMiPOVeNKhe3XvvWeY7lwjSLhXgPZLsbqI1Nviscp9RfFTQ0a5Pi8Wdh37sjtEzd8mCNpinjReHZdAGqg8bbFJ9" +
-	"eYCWPWeiJQMdEyexh/MW9KgsxrtZArL183aueQKBgER5fVvpT9/LYE49nLqN89MY8Rmk8bWu6fDjRE+eyw7MPM9aqLM12qwUTgDVEeUnhLneIrAQSUQ3w5yx" +
-	"LqJ930EpZb7TQib6yC3AhoSPnQiLcV2QSXWt/eH4XwKChWSap2rkcuURmpQwo+WRaulvwoDZqMerpDBbKGcRun0O2bjFAoGAJyakgprkmi4UrQ3abrEs14ZY" +
-	"BYeQ5DqnNj0bR/2mM9FTzI05E7ZhPJvq3m2NFYCHQMdp4xqDJ/FnAZKwVz/owOY1cze8ziXeS6XjqKmy6W4LKlkONSwnEHgavkv/jKSddqYUTPcqLGTJEZq3" +
-	"j1JONSOPWN7W9QxPvEBmtuCOm5c="
 
 // signed returns the file of a container, signed independently of the writer. The
 // signature block has room for any signature, and padding fills the rest.

@@ -120,39 +120,31 @@ func TestAttributeExternalData(t *testing.T) {
 	ext := func(sum string) []byte {
 		return cat(decl("", 8, 4), by(5, st(1, "w.bin"), vi(3, 4), st(4, sum)))
 	}
+	sum := checksumText([]byte("abcd"))
 	for name, c := range map[string]container{
-		"attribute": attr(by(5, ext(checksumText([]byte("abcd"))))),
-		"list":      attr(by(10, ext(checksumText([]byte("abcd"))))),
-		"subgraph":  attr(by(6, by(5, ext(""), st(1, "x")))),
-		"wrong":     attr(by(11, by(5, ext(checksumText([]byte("x"))), st(1, "x")))),
+		"list":     attr(by(10, ext(sum))),
+		"subgraph": attr(by(6, by(5, ext(""), st(1, "x")))),
 	} {
-		f := mustOpen(t, c.bytes(), &format.Options{Dir: dir})
-		err := verify(f)
-		if (name == "wrong") != errors.Is(err, format.ErrChecksum) {
+		if err := verify(mustOpen(t, c.bytes(), &format.Options{Dir: dir})); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
-		if name != "attribute" {
-			continue
-		}
+	}
+	wrong := attr(by(11, by(5, ext(checksumText([]byte("x"))), st(1, "x"))))
+	if err := verify(mustOpen(t, wrong.bytes(), &format.Options{Dir: dir})); !errors.Is(err, format.ErrChecksum) {
+		t.Errorf("another checksum: %v", err)
+	}
+	f := mustOpen(t, attr(by(5, ext(sum))).bytes(), &format.Options{Dir: dir})
+	var out bytes.Buffer
+	if err := errors.Join(verify(f), rewriteTo(&out, f, nil)); err != nil {
+		t.Fatal(err)
+	}
+	for where, f := range map[string]*File{"outside": f, "rewritten": mustOpen(t, out.Bytes(), nil)} {
 		g, err := f.Graph()
 		if err != nil {
 			t.Fatal(err)
 		}
-		b, err := g.Nodes[1].Attributes[1].Value.(tensor.View).Bytes()
-		if string(b) != "abcd" || err != nil {
-			t.Errorf("%q %v", b, err)
-		}
-		var out bytes.Buffer
-		if err := rewriteTo(&out, f, nil); err != nil {
-			t.Fatal(err)
-		}
-		inside := mustOpen(t, out.Bytes(), nil)
-		if g, err = inside.Graph(); err != nil {
-			t.Fatal(err)
-		}
-		b, err = g.Nodes[1].Attributes[1].Value.(tensor.View).Bytes()
-		if string(b) != "abcd" || err != nil {
-			t.Errorf("rewritten: %q %v", b, err)
+		if b, err := g.Nodes[1].Attributes[1].Value.(tensor.View).Bytes(); string(b) != "abcd" || err != nil {
+			t.Errorf("%s: %q %v", where, b, err)
 		}
 	}
 }

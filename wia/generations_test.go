@@ -3,6 +3,7 @@ package wia
 import (
 	"bytes"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -60,14 +61,11 @@ func trySave(path, data string, o *WriteOptions) error {
 }
 
 // namesIn lists a directory.
-func namesIn(t *testing.T, dir string) (names []string) {
+func namesIn(t *testing.T, dir string) []string {
 	t.Helper()
-	entries, err := os.ReadDir(dir)
+	names, err := fs.Glob(os.DirFS(dir), "*")
 	if err != nil {
 		t.Fatal(err)
-	}
-	for _, e := range entries {
-		names = append(names, e.Name())
 	}
 	return names
 }

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -110,6 +111,67 @@ func TestPlanFollows(t *testing.T) {
 		_, err := planned(t, f, func(p *format.Plan) { p.Native.Raw = raw }, nil)
 		if !errors.Is(err, format.ErrPlan) {
 			t.Errorf("%x: %v", raw, err)
+		}
+	}
+}
+
+// TestZeroFile checks that the methods of a zero File return ErrClosed or zero.
+func TestZeroFile(t *testing.T) {
+	f := &File{}
+	for what, call := range map[string]func() error{
+		"GraphMessage":  func() error { _, err := f.GraphMessage(); return err },
+		"TensorMessage": func() error { _, err := f.TensorMessage("w"); return err },
+		"Verify":        func() error { return verify(f) },
+	} {
+		if err := call(); !errors.Is(err, format.ErrClosed) {
+			t.Errorf("%s: %v", what, err)
+		}
+	}
+	if f.Compression() != None || f.Encrypted() || f.External("w") || f.OperatorSets() != nil || f.IRVersion() != 0 {
+		t.Error("a file of nothing says something")
+	}
+}
+
+// TestTensorMessageOfAnother checks that TensorMessage fails if the record has
+// become that of another tensor.
+func TestTensorMessageOfAnother(t *testing.T) {
+	b := small().bytes()
+	f := mustOpen(t, b, nil)
+	copy(b[f.f.hdr.blocks[tensorBlock].off:], bytes.Replace(tensorBlockOf(t, f), []byte("\x0a\x01w"), []byte("\x0a\x01v"), 1))
+	for name, want := range map[string]error{"w": tensor.ErrCorrupt, "none": format.ErrNotFound} {
+		if _, err := f.TensorMessage(name); !errors.Is(err, want) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestOperatorSets reads the versions of ONNX models from the metadata, and values
+// that only look like them.
+func TestOperatorSets(t *testing.T) {
+	none := []OperatorSet(nil)
+	for _, c := range []struct {
+		text string
+		sets []OperatorSet
+		ir   int64
+	}{
+		{`{}`, none, 0},
+		{`{"opsets": [{"domain": "ai.onnx", "version": 17}], "ir_version": 8}`, []OperatorSet{{"ai.onnx", 17}}, 8},
+		{`{"opsets":[ {"version":13,"domain":""} , {"domain":"com.é","version":1} ]}`, []OperatorSet{{"", 13}, {"com.é", 1}}, 0},
+		{`{"opsets":[]}`, []OperatorSet{}, 0},
+		{`{"opsets":[{"version":13}],"ir_version":0}`, []OperatorSet{{"", 13}}, 0},
+		{`{"opsets":[{"domain":"a","version":1,"since":2}]}`, []OperatorSet{{"a", 1}}, 0},
+		{`{"opsets":[{"domain":"a"}],"ir_version":"8"}`, none, 0},
+		{`{"opsets":[13],"ir_version":8.5}`, none, 0},
+		{`{"opsets":{"ai.onnx":13},"ir_version":null}`, none, 0},
+		{`{"opsets":17,"ir_version":[8]}`, none, 0},
+	} {
+		f := mustOpen(t, container{meta: []byte(c.text)}.bytes(), nil)
+		if d := cmp.Diff(c.sets, f.OperatorSets()); d != "" || f.IRVersion() != c.ir {
+			t.Errorf("%s: version %d, sets (-want +got)\n%s", c.text, f.IRVersion(), d)
+		}
+		f.Close()
+		if f.OperatorSets() != nil || f.IRVersion() != 0 {
+			t.Errorf("%s: versions of a closed file", c.text)
 		}
 	}
 }

@@ -5,12 +5,12 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
-	"math/rand/v2"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/formattest"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -58,7 +58,7 @@ func samplePlan(t testing.TB) *format.Plan {
 // alternate stores tensors plainly, as gzip and as zstd.
 func alternate(info tensor.Info) Compression { return Compression(len(info.Name) % 3) }
 
-// writeSample writes a plan with the data of fill and returns the file.
+// writeSample writes a plan with the data of formattest.Fill and returns the file.
 func writeSample(t testing.TB, p *format.Plan, o *WriteOptions) []byte {
 	t.Helper()
 	var out bytes.Buffer
@@ -68,40 +68,15 @@ func writeSample(t testing.TB, p *format.Plan, o *WriteOptions) []byte {
 	if err != nil {
 		t.Fatal(err)
 	}
-	feed(t, w, p)
-	return out.Bytes()
-}
-
-// fill returns data for a tensor, derived from its name.
-func fill(info tensor.Info) []byte {
-	size, err := info.Shape.ByteSize(info.DType)
-	if err != nil {
-		panic(err)
-	}
-	b := make([]byte, size)
-	r := rand.New(rand.NewPCG(uint64(len(info.Name)), uint64(size)))
-	for i := range b {
-		b[i] = byte(r.Uint32())
-	}
-	if info.DType == tensor.Bool {
-		for i := range b {
-			b[i] &= 1
-		}
-	}
-	return b
-}
-
-// feed writes all tensors and closes.
-func feed(t testing.TB, w *format.Writer, p *format.Plan) {
-	t.Helper()
 	for _, info := range p.Tensors {
-		if err := w.WriteTensor(info.Name, bytes.NewReader(fill(info))); err != nil {
+		if err := w.WriteTensor(info.Name, bytes.NewReader(formattest.Fill(info))); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if err := w.Close(); err != nil {
 		t.Fatal(err)
 	}
+	return out.Bytes()
 }
 
 // tinyPlan returns a small plan with all that changes the layout: the conformance

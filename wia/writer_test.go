@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/formattest"
 
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -38,8 +39,8 @@ func TestGoldenFile(t *testing.T) {
 		by(4, st(1, "y")),
 		by(5, decl("w", 1, 2)))
 	meta := []byte(`{"a":1}`)
-	w := inline("w", 1, fill(p.Tensors[0]), 2)
-	q := cat(decl("q", 7, 3), by(6, by(3, vi(1, 1), fl(2, 0.5), vi(3, -2), vi(4, 7))), by(4, fill(p.Tensors[1])))
+	w := inline("w", 1, formattest.Fill(p.Tensors[0]), 2)
+	q := cat(decl("q", 7, 3), by(6, by(3, vi(1, 1), fl(2, 0.5), vi(3, -2), vi(4, 7))), by(4, formattest.Fill(p.Tensors[1])))
 	// Each padding field makes raw_data begin at a multiple of 64.
 	pad := func(at int, record []byte, data int) []byte {
 		gap := (64 - (at+len(by(1, record))-data)%64) % 64
@@ -81,7 +82,6 @@ func TestWriterRefuses(t *testing.T) {
 		want error
 	}{
 		{"float64", &format.Plan{Tensors: one(tensor.Float64)}, nil, format.ErrUnsupported},
-		{"uint32", &format.Plan{Tensors: one(tensor.Uint32)}, nil, format.ErrUnsupported},
 		{"metadata", &format.Plan{Metadata: format.Metadata{{Key: "a"}, {Key: "a"}}}, nil, tensor.ErrCorrupt},
 		{"lone surrogate", &format.Plan{Metadata: format.Metadata{{Key: "a", Value: json.RawMessage(`"\ud800"`)}}}, nil, tensor.ErrCorrupt},
 		{"compression", nil, &WriteOptions{Compression: 3}, format.ErrUnsupported},
@@ -89,7 +89,6 @@ func TestWriterRefuses(t *testing.T) {
 		{"level", nil, &WriteOptions{Compression: Gzip, Level: 99}, nil},
 		{"value of float64", graph(format.Graph{Inputs: []format.ValueInfo{{Name: "x", DType: tensor.Float64}}}), nil, format.ErrUnsupported},
 		{"inputs repeat", graph(format.Graph{Inputs: []format.ValueInfo{{Name: "x"}, {Name: "x"}}}), nil, tensor.ErrCorrupt},
-		{"outputs repeat", graph(format.Graph{Outputs: []format.ValueInfo{{Name: "x"}, {Name: "x"}}}), nil, tensor.ErrCorrupt},
 		{"attributes repeat", graph(format.Graph{Nodes: []format.Node{{Attributes: make([]format.Attribute, 2)}}}), nil, tensor.ErrCorrupt},
 		{"initializer of nothing", graph(format.Graph{Initializers: []string{"v"}}), nil, tensor.ErrCorrupt},
 		{"initializer twice", graph(format.Graph{Initializers: []string{"w", "w"}}), nil, tensor.ErrCorrupt},
@@ -97,7 +96,6 @@ func TestWriterRefuses(t *testing.T) {
 		{"NUL in a name", graph(format.Graph{Nodes: []format.Node{{Name: "a\x00"}}}), nil, tensor.ErrCorrupt},
 		{"attribute of another type", value(struct{}{}), nil, format.ErrUnsupported},
 		{"attribute beyond float32", value(1e300), nil, format.ErrUnsupported},
-		{"attributes beyond float32", value([]float64{1, -1e300}), nil, format.ErrUnsupported},
 		{"attribute tensor of float64", value(wide), nil, format.ErrUnsupported},
 		{"initializers of a subgraph", value(&format.Graph{Initializers: []string{"w"}}), nil, format.ErrUnsupported},
 		{"subgraph inputs repeat", value([]*format.Graph{{Inputs: make([]format.ValueInfo, 2)}}), nil, tensor.ErrCorrupt},
