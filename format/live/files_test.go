@@ -91,37 +91,3 @@ func mustRead(t testing.TB, path string) []byte {
 	must(t, err)
 	return b
 }
-
-func TestChange(t *testing.T) {
-	dir := t.TempDir()
-	a, b, none := filepath.Join(dir, "a"), filepath.Join(dir, "b"), filepath.Join(dir, "none")
-	for _, path := range []string{a, b} {
-		must(t, os.WriteFile(path, []byte("text"), 0o666))
-	}
-	at := func(paths ...string) identity { return look(paths) }
-	named := func(id identity, paths ...string) identity { id.paths = paths; return id }
-	before := at(a, none)
-	longer := at(a)
-	must(t, os.WriteFile(a, []byte("longer text"), 0o666))
-	for _, tt := range []struct {
-		name     string
-		was, now identity
-		want     change
-	}{
-		{"nothing looked at", identity{}, identity{}, replaced},
-		{"the same", at(a, none), at(a, none), same},
-		{"another", at(a), named(at(b), a), replaced},
-		{"longer", longer, at(a), overwritten},
-		{"longer, and one came", before, named(at(a, b), a, none), overwritten},
-		{"one came", at(a, none), named(at(a, b), a, none), replaced},
-		{"one went", at(a, b), named(at(a, none), a, b), replaced},
-		{"the model went", at(a, b), named(at(none, b), a, b), missing},
-		{"the model came", at(none), named(at(a), none), replaced},
-		{"more files", at(a), at(a, b), replaced},
-		{"a file in place of a directory", at(dir), named(at(a), dir), replaced},
-	} {
-		if got := tt.was.change(tt.now); got != tt.want {
-			t.Errorf("%s: %v, want %v", tt.name, got, tt.want)
-		}
-	}
-}

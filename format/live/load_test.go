@@ -2,6 +2,7 @@ package live
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"math/rand/v2"
 	"os"
@@ -152,14 +153,14 @@ func (s *swapper) step(t *testing.T) error {
 		bad := s.bads[s.random.IntN(len(s.bads))]
 		s.put(t, s.path, bad.bytes)
 		s.refused++
-		if n, err := s.h.Reload(context.Background()); n != uint64(s.good) || err == nil {
-			return fmt.Errorf("%s: generation %d, %v", bad.name, n, err)
+		if n, err := s.h.Reload(context.Background()); n != uint64(s.good) || !errors.Is(err, bad.want) || !s.h.Stats().Stale {
+			return fmt.Errorf("%s: generation %d, %v, want %v; %+v", bad.name, n, err, bad.want, s.h.Stats())
 		}
 		return nil
 	}
 	s.good++
 	s.put(t, s.path, bytesOf(t, model{value: float32(s.good)}))
-	if n, err := s.h.Reload(context.Background()); n != uint64(s.good) || err != nil {
+	if n, err := s.h.Reload(context.Background()); n != uint64(s.good) || err != nil || s.h.Stats().Stale {
 		return fmt.Errorf("generation %d, %w, want %d", n, err, s.good)
 	}
 	return nil

@@ -50,38 +50,6 @@ func bads(t testing.TB) []bad {
 	}
 }
 
-func TestBadFilesAreRefused(t *testing.T) {
-	for _, tt := range bads(t) {
-		t.Run(tt.name, func(t *testing.T) {
-			o := demanding()
-			var events []Event
-			o.Notify = func(e Event) { e.Took = 0; events = append(events, e) }
-			h, path := start(t, o)
-			replace(t, path, tt.bytes)
-			n, err := h.Reload(context.Background())
-			if n != 1 || !errors.Is(err, tt.want) {
-				t.Fatalf("generation %d, %v, want %v", n, err, tt.want)
-			}
-			if v := current(t, h); v != 1 {
-				t.Errorf("value %v, want 1", v)
-			}
-			s := h.Stats()
-			if s.Loads != 1 || s.Failures != 1 || !s.Stale || s.Overwritten || s.Old != 0 || !errors.Is(s.LastError, tt.want) {
-				t.Errorf("%+v", s)
-			}
-			replace(t, path, bytesOf(t, model{value: 2}))
-			reload(t, h, 2)
-			if v := current(t, h); v != 2 || h.Stats().Stale {
-				t.Errorf("value %v, want 2; %+v", v, h.Stats())
-			}
-			want := []Event{{Kind: Loaded, Generation: 1}, {Kind: Refused, Generation: 1, Err: err}, {Kind: Loaded, Generation: 2}}
-			if diff := cmp.Diff(want, events, cmp.Comparer(func(a, b error) bool { return a == b })); diff != "" {
-				t.Error(diff)
-			}
-		})
-	}
-}
-
 // TestChangedWhileLoading: a file that changes after it was looked at is loaded anew, and refused when
 // that does not end.
 func TestChangedWhileLoading(t *testing.T) {
