@@ -6,6 +6,8 @@ import (
 	"os"
 	"testing"
 
+	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // TestReopen: the file that is read is the one that is mapped, from the window on, and nothing else that has its name by then.
@@ -32,5 +34,24 @@ func TestReopen(t *testing.T) {
 	})
 	if _, err := FromBytes(data).Reopen(); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("bytes: %v", err)
+	}
+}
+
+// TestReopenCutShort: bytes that the file has lost are ErrTruncated, at the offset of the first, in the file and the mapping.
+func TestReopenCutShort(t *testing.T) {
+	testhost.NeedCuts(t)
+	path := temp(t, ramp(100<<10))
+	r := mustOpen(t, path, Options{})
+	f, err := r.Reopen()
+	must(t, err)
+	defer f.Close()
+	must(t, os.Truncate(path, 5000))
+	var e *tensor.Error
+	if n, err := f.ReadAt(make([]byte, 1000), 4500); n != 500 || !errors.Is(err, tensor.ErrTruncated) || !errors.As(err, &e) || e.Offset != 5000 {
+		t.Errorf("%d, %v", n, err)
+	}
+	page := os.Getpagesize() // of the mapping, which shows zeros up to the end of the last page
+	if n, err := r.ReadAt(make([]byte, 90000), 0); n != (5000+page-1)/page*page || !errors.Is(err, tensor.ErrTruncated) {
+		t.Errorf("the mapping: %d, %v", n, err)
 	}
 }
