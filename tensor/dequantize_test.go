@@ -5,7 +5,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
@@ -61,9 +60,7 @@ func TestDequantize(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			got := make([]float32, len(tt.want))
 			must(t, Dequantize(got, tt.data, tt.dt, tt.shape, tt.q))
-			if d := cmp.Diff(tt.want, got, cmpopts.EquateEmpty()); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
+			equal(t, "", tt.want, got, cmpopts.EquateEmpty())
 		})
 	}
 }

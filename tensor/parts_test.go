@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
@@ -54,9 +53,7 @@ func TestPopulated(t *testing.T) {
 			o := &advised{decoder: decoder{owner{mem: memory.Aligned(600_000)}, 1}}
 			info := &Info{Name: "w", DType: Uint16, Shape: shape, Size: 600_000}
 			must(t, tt.read(View(memory.New(info, memory.Owner[Info](o), o.mem))))
-			if diff := cmp.Diff(tt.want, o.populated); diff != "" {
-				t.Error(diff)
-			}
+			equal(t, "", tt.want, o.populated)
 		})
 	}
 }

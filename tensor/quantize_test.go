@@ -59,12 +59,8 @@ func TestQuantizeValues(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			data, q, _, err := Quantize(tt.src, tt.sh, tt.o)
 			must(t, err)
-			if d := cmp.Diff(tt.data, data); d != "" {
-				t.Errorf("data (-want +got):\n%s", d)
-			}
-			if d := cmp.Diff(tt.q, q); d != "" {
-				t.Errorf("parameters (-want +got):\n%s", d)
-			}
+			equal(t, "data", tt.data, data)
+			equal(t, "parameters", tt.q, q)
 		})
 	}
 }

@@ -164,9 +164,7 @@ func TestSliceQuantization(t *testing.T) {
 			v := newView(&Info{Name: "w", DType: Int8, Shape: Shape{2, 3}, Size: 6, Quant: tt.in}, &owner{}, at(6, 0))
 			s, err := v.Slice(Range{0, End}, Range{1, 3})
 			must(t, err)
-			if d := cmp.Diff(tt.want, s.Info().Quant); d != "" {
-				t.Errorf("(-want +got)\n%s", d)
-			}
+			equal(t, "", tt.want, s.Info().Quant)
 		})
 	}
 	if len(perChannel.Scales) != 3 {
@@ -249,9 +247,7 @@ func TestSliceBlocks(t *testing.T) {
 			t.Errorf("%s: %+v, want %v", tt.name, info, tt.shape)
 		}
 	}
-	if d := cmp.Diff(Shape{3, 2, 8}, v.Shape()); d != "" {
-		t.Errorf("the whole changed: %s", d)
-	}
+	equal(t, "the whole changed", Shape{3, 2, 8}, v.Shape())
 	for name, ranges := range map[string][]Range{"through a block": {Range{0, End}, Range{0, End}, {0, 6}}, "from within one": {Range{0, End}, Range{0, End}, {2, 8}}} {
 		if _, err := v.Slice(ranges...); !errors.Is(err, ErrShape) {
 			t.Errorf("%s: %v", name, err)

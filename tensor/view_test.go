@@ -171,9 +171,7 @@ func TestViewUses(t *testing.T) {
 				}
 				got, err := u.call(v)
 				must(t, err)
-				if d := cmp.Diff(at(8, 0), got); d != "" {
-					t.Errorf("(-want +got)\n%s", d)
-				}
+				equal(t, "", at(8, 0), got)
 				if o.entered != 0 {
 					t.Errorf("%d more Enter than Leave", o.entered)
 				}
@@ -213,9 +211,7 @@ func TestFromBytes(t *testing.T) {
 	v, err := FromBytes("w", Float32, Shape{3}, data)
 	must(t, err)
 	want := Info{Name: "w", DType: Float32, Shape: Shape{3}, Offset: -1, Size: 12, Stored: 12}
-	if d := cmp.Diff(want, v.Info()); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
+	equal(t, "", want, v.Info())
 	if v.Name() != "w" || v.DType() != Float32 || !v.Shape().Equal(Shape{3}) || v.Len() != 3 || v.ZeroCopy() != memory.LittleEndian {
 		t.Errorf("%v %v %v, %d elements, ZeroCopy %v", v.Name(), v.DType(), v.Shape(), v.Len(), v.ZeroCopy())
 	}
@@ -393,9 +389,7 @@ func TestReadIntoContext(t *testing.T) {
 	if n, err := v.ReadIntoContext(context.Background(), dst); n != size || err != nil || !bytes.Equal(dst, o.mem) {
 		t.Errorf("%d, %v", n, err)
 	}
-	if d := cmp.Diff([]Range{{0, readStep}, {readStep, 2 * readStep}, {2 * readStep, size}}, o.reads); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
+	equal(t, "", []Range{{0, readStep}, {readStep, 2 * readStep}, {2 * readStep, size}}, o.reads)
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel()
 	if n, err := v.ReadIntoContext(ctx, dst); n != 0 || !errors.Is(err, context.Canceled) {
@@ -469,9 +463,7 @@ func TestCloneOutlives(t *testing.T) {
 		t.Errorf("%x, %v, ZeroCopy %v", b, err, c.ZeroCopy())
 	}
 	want := Info{Name: "w", DType: Float32, Shape: Shape{2}, Offset: -1, Size: 8, Stored: 8, Quant: info.Quant}
-	if d := cmp.Diff(want, c.Info()); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
+	equal(t, "", want, c.Info())
 }
 
 // must fails the test if err is not nil.
@@ -479,5 +471,13 @@ func must(t testing.TB, err error) {
 	t.Helper()
 	if err != nil {
 		t.Fatal(err)
+	}
+}
+
+// equal fails the test if got is not want.
+func equal(t *testing.T, what string, want, got any, o ...cmp.Option) {
+	t.Helper()
+	if diff := cmp.Diff(want, got, o...); diff != "" {
+		t.Errorf("%s (-want +got)\n%s", what, diff)
 	}
 }

@@ -9,8 +9,6 @@ import (
 	"runtime"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // asset is a file in the middle of a larger one, as assets are in a package: at
@@ -33,9 +31,7 @@ func TestDescriptor(t *testing.T) {
 	m, err := OpenDescriptor(int32(f.Fd()), off, int64(len(file)), nil)
 	must(t, err)
 	defer m.Close()
-	if diff := cmp.Diff(want, describe(t, m)); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	equal(t, "", want, describe(t, m))
 	// A file object over the caller's descriptor would close it here.
 	for range 3 {
 		runtime.GC()
@@ -50,9 +46,7 @@ func TestDescriptor(t *testing.T) {
 		t.Errorf("at offset %d + %d: %x, %v", off, x.FileOffset(), got, err)
 	}
 	must(t, f.Close())
-	if diff := cmp.Diff(want, describe(t, m)); diff != "" {
-		t.Errorf("closed afterwards (-want +got)\n%s", diff)
-	}
+	equal(t, "closed afterwards", want, describe(t, m))
 }
 
 func TestDescriptorErrors(t *testing.T) {

@@ -5,8 +5,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 const module = "github.com/weightmap/weightmap/"
@@ -38,9 +36,7 @@ func TestFormats(t *testing.T) {
 				}
 			}
 			slices.Sort(want)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("formats (-want +got)\n%s", diff)
-			}
+			equal(t, "formats", want, got)
 			signed := slices.Contains(want, "mle") || slices.Contains(want, "wia")
 			for _, dep := range []string{"net", "net/http", "crypto/tls", "crypto/x509", module + "internal/keys"} {
 				if may := signed && !strings.Contains(dep, "http") && !strings.Contains(dep, "tls"); !may && slices.Contains(deps, dep) {

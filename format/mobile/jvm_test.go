@@ -15,8 +15,6 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-
-	"github.com/google/go-cmp/cmp"
 )
 
 // desktop is a JVM of this machine with the library: gobind's own C code does
@@ -125,9 +123,7 @@ CLOSED CLOSED
 CLOSED: mag: %[4]s: closed closed
 CLOSED
 `, fc.Place, ids.Place, int(float32(binary.LittleEndian.Uint32(ids.Data[4:]))), path)
-	if diff := cmp.Diff(lines, d.run(t, []string{classes}, "app.App", path)); diff != "" {
-		t.Errorf("(-want +got)\n%s", diff)
-	}
+	equal(t, "", lines, d.run(t, []string{classes}, "app.App", path))
 }
 
 // TestLibrarySize prints how large the library for the formats of a budget is, stripped, and

@@ -6,7 +6,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -30,9 +29,7 @@ func TestTensorList(t *testing.T) {
 			want := listed{x.Name(), x.DType(), x.Compression(), x.Shape(), x.Len(), x.ByteSize(), x.FileOffset(), x.ZeroCopy() && when == "open", x.Quantized()}
 			var got listed
 			got, list = readListed(t, list)
-			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("%s (-want +got)\n%s", when, diff)
-			}
+			equal(t, when, want, got)
 		}
 		if len(list) > 0 {
 			t.Errorf("%s: %d bytes follow", when, len(list))

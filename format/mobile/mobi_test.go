@@ -5,7 +5,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -49,9 +48,7 @@ func TestMobiNames(t *testing.T) {
 				entry, list = readListed(t, list)
 				x, id := get(t, m, name), m.m.At(i).Name()
 				got := []string{m.TensorName(int64(i)), entry.Name, x.Name(), get(t, m, id).Name()}
-				if diff := cmp.Diff([]string{name, name, name, name}, got); diff != "" {
-					t.Errorf("TensorName, TensorList, Name, by number (-want +got)\n%s", diff)
-				}
+				equal(t, "TensorName, TensorList, Name, by number", []string{name, name, name, name}, got)
 				if x.view.Name() != id || !watched[name] || r.ChecksumOf(name) == "" {
 					t.Errorf("%s: number %s, want %s; progress %v, checksum %q", name, x.view.Name(), id, watched, r.ChecksumOf(name))
 				}
@@ -66,9 +63,7 @@ func TestMobiNames(t *testing.T) {
 			for _, n := range g.Nodes {
 				inputs = append(inputs, n.Inputs...)
 			}
-			if diff := cmp.Diff(test.graph, inputs); diff != "" {
-				t.Errorf("inputs of the nodes (-want +got)\n%s", diff)
-			}
+			equal(t, "inputs of the nodes", test.graph, inputs)
 			if meta, err := m.MetadataJSON(); err != nil || test.keep && test.plan.Graph == nil && meta != "{}" {
 				t.Errorf("metadata %s, %v", meta, err)
 			}

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
@@ -131,9 +130,7 @@ func TestOpen(t *testing.T) {
 			m, err := test.open()
 			must(t, err)
 			defer m.Close()
-			if diff := cmp.Diff(want, describe(t, m)); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			equal(t, "", want, describe(t, m))
 			if err := m.Prefetch(); err != nil {
 				t.Errorf("Prefetch: %v", err)
 			}

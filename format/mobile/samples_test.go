@@ -76,13 +76,9 @@ func testSample(t *testing.T, play func(args []string) string) {
 		}
 		got = append(got, float32(x))
 	}
-	if diff := cmp.Diff(fmt.Sprint(want), fmt.Sprint(got)); diff != "" {
-		t.Errorf("(-Go +sample)\n%s", diff)
-	}
+	equal(t, "(-Go +sample)", fmt.Sprint(want), fmt.Sprint(got))
 	p.spoil(t, data)
-	if diff := cmp.Diff("download\n", play(p.args())); diff != "" {
-		t.Errorf("with a wrong checksum (-want +got)\n%s", diff)
-	}
+	equal(t, "with a wrong checksum", "download\n", play(p.args()))
 }
 
 // spoil flips a bit of the tensor.

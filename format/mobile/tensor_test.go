@@ -5,7 +5,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -77,9 +76,7 @@ func TestRealNumbers(t *testing.T) {
 				must(t, err)
 				one = append(one, f)
 			}
-			if diff := cmp.Diff(test.want, one); diff != "" {
-				t.Errorf("Float32At (-want +got)\n%s", diff)
-			}
+			equal(t, "Float32At", test.want, one)
 			if want := floats(test.want...); !bytes.Equal(dst[:n], want) || !bytes.Equal(all, want) {
 				t.Errorf("CopyFloat32To %x, Float32Bytes %x, want %x", dst[:n], all, want)
 			}
@@ -161,9 +158,7 @@ func TestQuantization(t *testing.T) {
 	}
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
-			if diff := cmp.Diff(test.want, quantized(test.q)); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			equal(t, "", test.want, quantized(test.q))
 		})
 	}
 }

@@ -15,7 +15,6 @@ import (
 	"syscall"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
@@ -194,9 +193,7 @@ func TestReport(t *testing.T) {
 			for i := range r.UncoveredCount() + 2 {
 				got.Uncovered = append(got.Uncovered, r.Uncovered(i-1))
 			}
-			if diff := cmp.Diff(test.want, got); diff != "" {
-				t.Errorf("(-want +got)\n%s", diff)
-			}
+			equal(t, "", test.want, got)
 			if sum := r.ChecksumOf("none"); sum != "" {
 				t.Errorf("a tensor that is not there is covered by %q", sum)
 			}
