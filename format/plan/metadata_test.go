@@ -2,8 +2,12 @@ package plan
 
 import (
 	"encoding/json"
+	"errors"
 	"math"
 	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 func TestMetadataJSON(t *testing.T) {
@@ -59,5 +63,91 @@ func TestDims(t *testing.T) {
 	}
 	if FixedDims() == nil {
 		t.Error("the dims of a scalar are nil, which means unknown")
+	}
+}
+
+// TestNumber: every number of Go, with its value.
+func TestNumber(t *testing.T) {
+	for _, test := range []struct{ v, want any }{
+		{int(-3), int64(-3)}, {int8(-128), int64(-128)}, {int16(-3), int64(-3)}, {int32(math.MinInt32), int64(math.MinInt32)}, {int64(5), int64(5)},
+		{uint(3), int64(3)}, {uint8(255), int64(255)}, {uint16(65535), int64(65535)}, {uint32(math.MaxUint32), int64(math.MaxUint32)},
+		{uint64(math.MaxInt64), int64(math.MaxInt64)}, {uint64(1 << 63), json.Number("9223372036854775808")}, {uint64(math.MaxUint64), json.Number("18446744073709551615")},
+		{uintptr(7), int64(7)}, {float32(0.5), 0.5}, {float32(0.1), 0.10000000149011612}, {0.1, 0.1},
+		{"3", "3"}, {true, true}, {nil, nil}, {json.Number("3"), json.Number("3")},
+	} {
+		if got := Number(test.v); got != test.want {
+			t.Errorf("%T(%v) = %T(%v), want %T(%v)", test.v, test.v, got, got, test.want, test.want)
+		}
+	}
+}
+
+// readers are the ways to read a value, with no value for an error.
+var readers = map[string]func(m Metadata) (any, error){
+	"Int64":   func(m Metadata) (any, error) { return m.Int64("k") },
+	"Float64": func(m Metadata) (any, error) { return m.Float64("k") },
+	"String":  func(m Metadata) (any, error) { return m.String("k") },
+	"Strings": func(m Metadata) (any, error) { return m.Strings("k") },
+}
+
+// TestMetadataValues reads values of all types as all types; what is not named is refused.
+func TestMetadataValues(t *testing.T) {
+	type values map[string]any
+	raw := func(s string) any { return json.RawMessage(s) }
+	for _, test := range []struct {
+		name  string
+		value any
+		want  values
+	}{
+		{"an integer", int64(-3), values{"Int64": int64(-3), "Float64": -3.0, "String": "-3"}},
+		{"another integer", uint16(3), values{"Int64": int64(3), "Float64": 3.0, "String": "3"}},
+		{"2^53+1", int64(1<<53 + 1), values{"Int64": int64(1<<53 + 1), "String": "9007199254740993"}},
+		{"2^62", int64(1 << 62), values{"Int64": int64(1 << 62), "Float64": 0x1p62, "String": "4611686018427387904"}},
+		{"the largest", int64(math.MaxInt64), values{"Int64": int64(math.MaxInt64), "String": "9223372036854775807"}},
+		{"the least", int64(math.MinInt64), values{"Int64": int64(math.MinInt64), "Float64": -0x1p63, "String": "-9223372036854775808"}},
+		{"beyond int64", uint64(1 << 63), values{"Float64": 0x1p63, "String": "9223372036854775808"}},
+		{"the largest of all", uint64(math.MaxUint64), values{"String": "18446744073709551615"}},
+		{"a fraction", 0.1, values{"Float64": 0.1, "String": "0.1"}},
+		{"a whole float", 3.0, values{"Int64": int64(3), "Float64": 3.0, "String": "3"}},
+		{"2^63 as a float", 0x1p63, values{"Float64": 0x1p63, "String": "9.223372036854776e+18"}},
+		{"infinity", math.Inf(1), values{"Float64": math.Inf(1), "String": "+Inf"}},
+		{"a number of JSON", json.Number("1.50e3"), values{"Int64": int64(1500), "Float64": 1500.0, "String": "1.50e3"}},
+		{"with digits to lose", json.Number("9007199254740993.0"), values{"Float64": 0x1p53, "String": "9007199254740993.0"}},
+		{"almost an integer", json.Number("3.00000000000000001"), values{"Float64": 3.0, "String": "3.00000000000000001"}},
+		{"too large a number", json.Number("1e400"), values{"String": "1e400"}},
+		{"zeros", json.Number("-0"), values{"Int64": int64(0), "Float64": 0.0, "String": "-0"}},
+		{"a text", "ten", values{"String": "ten"}},
+		{"no text", "", values{"String": ""}},
+		{"an integer as text", "007", values{"Int64": int64(7), "Float64": 7.0, "String": "007"}},
+		{"a number as text", "0.1", values{"Float64": 0.1, "String": "0.1"}},
+		{"a list as text", `["a","b"]`, values{"String": `["a","b"]`, "Strings": []string{"a", "b"}}},
+		{"a list", raw(`["a","\u00e9"]`), values{"String": `["a","\u00e9"]`, "Strings": []string{"a", "é"}}},
+		{"an empty list", raw(`[]`), values{"String": `[]`, "Strings": []string{}}},
+		{"a list of Go", []string{"a"}, values{"Strings": []string{"a"}}},
+		{"a list with others", raw(`["a",1]`), values{"String": `["a",1]`}},
+		{"a list with null", raw(`["a",null]`), values{"String": `["a",null]`}},
+		{"an object", raw(`{"a":1}`), values{"String": `{"a":1}`}},
+		{"a truth value", true, values{"String": "true"}},
+		{"null", nil, values{}},
+		{"a channel", make(chan int), values{}},
+	} {
+		m := Metadata{{"other", "x"}, {"k", test.value}, {"k", "the second is not looked at"}}
+		for name, read := range readers {
+			got, err := read(m)
+			if want, ok := test.want[name]; ok {
+				if d := cmp.Diff(want, got); d != "" || err != nil {
+					t.Errorf("%s of %s: %v (-want +got)\n%s", name, test.name, err, d)
+				}
+				continue
+			}
+			var e *tensor.Error
+			if !errors.Is(err, ErrUnsupported) || !errors.As(err, &e) || e.Field != `metadata "k"` {
+				t.Errorf("%s of %s = %v, %v, want ErrUnsupported", name, test.name, got, err)
+			}
+		}
+	}
+	for name, read := range readers {
+		if got, err := read(Metadata{{"other", "x"}}); !errors.Is(err, tensor.ErrNotFound) {
+			t.Errorf("%s without the key: %v, %v", name, got, err)
+		}
 	}
 }

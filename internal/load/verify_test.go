@@ -9,6 +9,8 @@ import (
 	"io"
 	"math"
 	"math/rand/v2"
+	"path/filepath"
+	"slices"
 	"sync/atomic"
 	"testing"
 
@@ -16,6 +18,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -278,5 +281,107 @@ func TestVerifySharedData(t *testing.T) {
 				}
 			}
 		}
+	}
+}
+
+// TestVerifySweeps: verification evicts the pages that it brought into memory, of large tensors,
+// of small ones and of other files, and none of a model that was used.
+func TestVerifySweeps(t *testing.T) {
+	testhost.NeedResident(t)
+	const most = 2 * sweepEvery
+	large := []driver.Tensor{u8("first", 0, 2<<20), u8("a", 8<<20, 24<<20), u8("b", 32<<20, 24<<20)}
+	var small, files []driver.Tensor
+	for i := range int64(560) {
+		small = append(small, u8("", i*100<<10, 100<<10))
+		small[i].Name = []byte{byte('a' + i%26), byte('a' + i/26)}
+	}
+	for i := range 14 {
+		files = append(files, in(driver.Space(i+1), u8(string(rune('a'+i)), 0, 4<<20)))
+	}
+	dir := t.TempDir()
+	for i := range 14 {
+		put(t, filepath.Join(dir, string(rune('a'+i))), make([]byte, 4<<20))
+	}
+	put(t, filepath.Join(dir, "m.toy"), make([]byte, 56<<20))
+	for what, tensors := range map[string][]driver.Tensor{"large": large, "small": small, "files": files} {
+		for _, touched := range []bool{false, true} {
+			d := &toy{tensors: tensors}
+			if what == "files" {
+				d.dir = func(dir driver.Dir) error {
+					var errs []error
+					for i := range 14 {
+						_, err := dir.Declare(string(rune('a' + i)))
+						errs = append(errs, err)
+					}
+					return errors.Join(errs...)
+				}
+			}
+			m := openPath(t, filepath.Join(dir, "m.toy"), d)
+			before := int64(0)
+			if touched {
+				if _, err := m.At(0).Digest(); err != nil {
+					t.Fatal(err)
+				}
+				before = m.Stats().Resident
+			}
+			if _, err := m.Verify(context.Background(), &VerifyOptions{}); err != nil {
+				t.Fatal(err)
+			}
+			if now := m.Stats().Resident; touched != (now > most) || now < before {
+				t.Errorf("%s: %d bytes were resident before verification, %d are behind it", what, before, now)
+			}
+		}
+	}
+}
+
+// TestParsedBytesAreSigned: a signature covers the bytes that were parsed, or the check fails, in whatever pieces they
+// were read and are hashed.
+func TestParsedBytesAreSigned(t *testing.T) {
+	const size = 3 << 20
+	data := ramp(size)
+	r := rand.New(rand.NewPCG(1, 2))
+	for range 100 {
+		var reads [5][2]int
+		for i := range reads {
+			off := r.IntN(size)
+			reads[i] = [2]int{off, off + 1 + r.IntN(min(size-off, 1<<20))}
+		}
+		at := r.IntN(size)
+		m := new(Model)
+		d := &toy{before: func(src driver.Source) (err error) {
+			for _, p := range reads {
+				_, err = src.Slice(int64(p[0]), int64(p[1]-p[0]))
+			}
+			return err
+		}}
+		must(t, m.Open(source.FromBytes(data), config(d)))
+		v := newVerification(m, t.Context(), &VerifyOptions{})
+		v.authenticating = true
+		data[at]++
+		from := r.IntN(at + 1)
+		to := at + 1 + r.IntN(size-at)
+		var fed bytes.Buffer
+		err := v.Feed(&fed, 0, int64(from), int64(to-from), "")
+		isParsed := slices.ContainsFunc(reads[:], func(p [2]int) bool { return p[0] <= at && at < p[1] })
+		if isParsed != errors.Is(err, driver.ErrSignature) {
+			t.Fatalf("byte %d, reads %v, fed %d to %d: %v", at, reads, from, to, err)
+		}
+		if !isParsed && !bytes.Equal(fed.Bytes(), data[from:to]) {
+			t.Fatal("other bytes")
+		}
+		data[at]--
+		m.Close()
+	}
+}
+
+// TestTrustedWithoutSignatures: a signature cannot be demanded of a format that has none.
+func TestTrustedWithoutSignatures(t *testing.T) {
+	demand := func(c *Config) { c.Options.Trusted = make(ed25519.PublicKey, 32) }
+	if err := new(Model).Open(source.FromBytes(ramp(8)), config(&toy{}, demand)); !errors.Is(err, driver.ErrSignature) {
+		t.Errorf("%v", err)
+	}
+	d := &toy{dir: func(driver.Dir) error { return nil }}
+	if err := new(Model).OpenDir(config(d, demand, func(c *Config) { c.Path = t.TempDir() }), nil); !errors.Is(err, driver.ErrSignature) {
+		t.Errorf("a directory: %v", err)
 	}
 }

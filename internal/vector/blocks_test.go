@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"math/bits"
 	"testing"
 )
 
@@ -142,5 +143,105 @@ func FuzzBlocks(f *testing.F) {
 			blocks := len(data)/c.stride + 1
 			c.compare(t, data, halfScales(int(scale), blocks), halfScales(int(minimum), blocks), place)
 		}
+	})
+}
+
+// The test's blocks have the bits of their elements first, then D and Min as float16, and
+// the bytes of their scales and minimums.
+const (
+	groupBits  = 192
+	groupBytes = groupBits + 2 + 2 + 16 + 16
+)
+
+func unpackGroups(s *Scales, b []byte) {
+	le, b := binary.LittleEndian, b[groupBits:]
+	s.D, s.Min = math.Float32frombits(HalfBits(le.Uint16(b))), math.Float32frombits(HalfBits(le.Uint16(b[2:])))
+	s.Scale = [2]uint64{le.Uint64(b[4:]), le.Uint64(b[12:])}
+	s.Low = [2]uint64{le.Uint64(b[20:]), le.Uint64(b[28:])}
+}
+
+// groupLayouts are layouts as formats have them.
+func groupLayouts() []*Groups {
+	return []*Groups{
+		{Halves: 1, LowMask: 15, Rows: [8]Row{{0, 0}, {0, 4}, {32, 0}, {32, 4}, {64, 0}, {64, 4}, {96, 0}, {160, 4}}},
+		{Halves: 2, LowMask: 3, Rows: [8]Row{{1, 0}, {1, 2}, {1, 4}, {1, 6}, {41, 0}, {41, 2}, {41, 4}, {41, 6}}},
+		{Halves: 1, LowMask: 3, Base: 1, Rows: [8]Row{{0, 0}, {0, 2}, {0, 4}, {0, 6}, {32, 0}, {32, 2}, {32, 4}, {32, 6}}},
+		{Halves: 2, LowMask: 3, HighMask: 1, HighUp: 2, Base: 4, Rows: [8]Row{
+			{0, 0, 64, 0}, {0, 2, 64, 1}, {0, 4, 64, 2}, {0, 6, 64, 3}, {32, 0, 64, 4}, {32, 2, 64, 5}, {32, 4, 64, 6}, {32, 6, 64, 7}}},
+		{Halves: 2, LowMask: 15, HighMask: 3, HighUp: 4, Base: 32, Rows: [8]Row{
+			{0, 0, 128, 0}, {32, 0, 128, 2}, {0, 4, 128, 4}, {32, 4, 128, 6}, {64, 0, 160, 0}, {96, 0, 160, 2}, {64, 4, 160, 4}, {96, 4, 160, 6}}},
+	}
+}
+
+func (g *Groups) String() string {
+	return fmt.Sprintf("%d halves, masks %d and %d", g.Halves, g.LowMask, g.HighMask)
+}
+
+// element is the definition of element i of a block.
+func (g *Groups) element(s *Scales, b []byte, i int) float32 {
+	r, j := g.Rows[i/32], i%32
+	v := b[int(r[0])+j] >> r[1] & byte(g.LowMask)
+	v |= b[int(r[2])+j] >> r[3] & byte(g.HighMask) << g.HighUp
+	group := i * g.Halves / 32
+	scale, low := int8(s.Scale[group/8]>>(group%8*8)), int8(s.Low[group/8]>>(group%8*8))
+	product, minimum := s.D*float32(scale)*float32(int(v)-int(g.Base)), s.Min*float32(low)
+	return float32(product) - float32(minimum) // not fused
+}
+
+// compareGroups decodes n blocks of data, placed where a test says, with the routine and with
+// its copy.
+func compareGroups(t *testing.T, g *Groups, data []byte, n int, at where) {
+	t.Helper()
+	g.Size, g.Unpack = groupBytes, unpackGroups
+	src := placed(data, n*g.Size, at.src)
+	scales, want := make([]Scales, n), make([]float32, groupElems*n)
+	for i := range scales {
+		g.Unpack(&scales[i], src[i*g.Size:])
+	}
+	for i := range want {
+		b := i / groupElems
+		want[i] = g.element(&scales[b], src[b*g.Size:], i%groupElems)
+	}
+	plain := func(dst []float32, src []byte) { g.plain(dst, src, scales) }
+	for i, decode := range []func(dst []float32, src []byte){g.Decode, plain} {
+		got := guarded(t, groupElems*n, at.dst, func(dst []float32) { decode(dst, src) })
+		if k := differs(got, want); k >= 0 {
+			t.Fatalf("%v, routine %d, %d blocks, %+v: element %d is %#08x, want %#08x", g, i, n, at, k, math.Float32bits(got[k]), math.Float32bits(want[k]))
+		}
+	}
+}
+
+// TestGroupLengths compares up to more blocks than have their scales unpacked at a time, at
+// alignments that change with the length.
+func TestGroupLengths(t *testing.T) {
+	data := random(groupBytes * (2*unpacked + 2))
+	for _, g := range groupLayouts() {
+		t.Run(g.String(), func(t *testing.T) {
+			t.Parallel()
+			for n := range 2*unpacked + 2 {
+				compareGroups(t, g, data, n, where{7 * n % 64, n % 16})
+			}
+		})
+	}
+}
+
+// FuzzGroups compares blocks of any layout.
+func FuzzGroups(f *testing.F) {
+	f.Fuzz(func(t *testing.T, data, rows []byte, halves, low, high, up, base, src, dst uint8) {
+		g := &Groups{Halves: int(halves%2) + 1, LowMask: uint32(low % 64), HighUp: uint32(up % 6), Base: uint32(base % 33)}
+		g.HighMask = uint32(high) & (63 >> g.HighUp)
+		for i := range min(len(rows), 32) {
+			x := uint32(rows[i])
+			switch i % 4 {
+			case 0, 2:
+				x %= groupBits - 31
+			case 1:
+				x %= 9 - uint32(bits.Len32(g.LowMask))
+			case 3:
+				x %= 9 - uint32(bits.Len32(g.HighMask))
+			}
+			g.Rows[i/4][i%4] = x
+		}
+		compareGroups(t, g, data, len(data)/groupBytes+1, where{int(src % 64), int(dst % 16)})
 	})
 }
