@@ -204,19 +204,24 @@ func TestRefusals(t *testing.T) {
 	}{
 		{"", 2, "usage"},
 		{"--input good.mle", 2, "usage"},
+		{"--input good.mle --output o.mle --what", 2, "what"},
 		{"--input good.mle --output o.mle --compress zip", 2, "--compress zip"},
+		{"--input good.mle --output o.mle --quantize int4", 2, "--quantize int4"},
 		{"--input good.mle --output o.mle --compress zstd --quantize int8", 2, "exclude each other"},
 		{"--input good.mle --output o.mle --level 10", 2, "--level 10"},
 		{"--input good.mle --output o.mle --version 3", 2, "--version 3"},
 		{"--input good.mle --output o.mle --chunked", 2, "--chunked needs"},
 		{"--input good.mle --output o.mle --sign absent.pem", 2, "absent.pem"},
+		{"--input good.mle --output o.mle --encrypt abcd", 2, "--encrypt"},
 		{"--input good.mle --output o.mle --key empty.key", 2, "--key: the file holds neither"},
 		{"--input good.mle --output -", 2, "cannot go to standard output"},
+		{"--input good.mle --output o.mle --sign=", 2, "--sign: the key is empty"},
 		{"--input good.mle --output o.mle --version 1 --compress zstd", 1, "version 1"},
 		{"--input conv1d.mle --output o.mle --version 1", 1, "node 0: invalid plan: unsupported: version 1 has no code for operator Conv1D"},
 		{"--input bad.mle --output o.mle", 1, "checksum mismatch"},
 		{"--input locked.mle --output o.mle", 1, "missing key"},
 		{"--input ints.mle --output o.mle --quantize int8", 1, "float32"},
+		{"--input absent.mle --output o.mle", 1, "absent.mle"},
 	} {
 		t.Run(c.args, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer

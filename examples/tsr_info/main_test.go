@@ -64,6 +64,7 @@ func TestInfo(t *testing.T) {
 		{"help", []string{"--help"}, 0, help, ""},
 		{"hostile name", []string{"hostile"}, 0, strings.Replace(data, "data.tsr", filepath.Join("hostile", `\u001b[2J.tsr`), 1), ""},
 		{"file that looks like an option", []string{"--", "-h.tsr"}, 0, strings.Replace(data, "data", "-h", 1), ""},
+		{"missing", []string{"none.tsr"}, 1, "", "none.tsr"},
 		{"bad and good", []string{"short.tsr", "data.tsr"}, 1, data, "tsr_info: tsr: short.tsr: at 0x21f: data: truncated"},
 	} {
 		t.Run(c.name, func(t *testing.T) {

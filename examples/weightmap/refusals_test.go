@@ -15,13 +15,14 @@ import (
 func workshop(t *testing.T) {
 	t.Helper()
 	bring := func(name, path string) { must(t, os.WriteFile(name, contents(t, path), 0o600)) }
-	mag := model(t, "mag", "m.mag")
+	mag, mleFile := model(t, "mag", "m.mag"), writeMLE(t, nil)
 	bring("m.mag", mag)
 	bring("header.mag", damaged(t, mag, 8))
 	bring("data.mag", damaged(t, mag, 320)) // of labels
 	bring("m.safetensors", model(t, "safetensors", "m.safetensors"))
 	bring("net.wia", network(t))
-	bring("m.mle", writeMLE(t, nil))
+	bring("m.mle", mleFile)
+	bring("bad.mle", damaged(t, mleFile, 399))
 	bring("locked.mle", writeMLE(t, &mle.WriteOptions{Key: secret}))
 	bring("locked.wia", writeWIA(t, quantizedPlan(), &wia.WriteOptions{Key: secret}))
 	put(t, "tsr", "w.tsr", format.Plan{}, matrix("w"))
@@ -48,11 +49,13 @@ func TestRefusals(t *testing.T) {
 		{2, "-frobnicate", "unknown option -frobnicate: options follow the command; usage: weightmap inspect|verify"},
 		{2, "inspect m.mag -jsno", "unknown option -jsno; did you mean -json?; usage: weightmap inspect "},
 		{2, "help dfif", `unknown command "dfif"; did you mean diff?; usage: weightmap help [COMMAND]`},
+		{2, "help diff cat", "help takes one COMMAND"},
 		{2, "completion tcsh", "completion takes bash, zsh or fish; usage: weightmap completion bash|zsh|fish"},
 
 		{2, "inspect -sha256 m.mag", "-sha256 goes with -json"},
 		{2, "inspect -no-arrays m.mag", "-no-arrays goes with -json"},
 		{2, "inspect -html m.mag m.mag", "-html takes one FILE, and neither -json nor -stats"},
+		{2, "inspect -key abc m.mag", "weightmap: -key: the key is not 64 hexadecimal digits\n"},
 		{2, "inspect -key '' m.mag", "-key: the key is empty"},
 		{1, "inspect header.mag", "mag: header.mag: at 0x8: "},
 		{1, "inspect -filter w -filter none m.mag", `m.mag: -filter: no tensor matches "none"` + "\n"},
@@ -81,14 +84,19 @@ func TestRefusals(t *testing.T) {
 		{2, "convert -to magg m.mag o.mag", `, wia, not "magg"; did you mean mag?; usage: `},
 		{2, "convert m.mag o.zip", "-to names one of "},
 		{2, "convert -dtype float16 -quantize int8 m.mag o.mag", "exclude each other"},
+		{2, "convert -dtype int8 m.mag o.mag", `-dtype takes float32, float16, bfloat16, float64, not "int8"`},
 		{2, "convert -quantize int4 m.mag o.mag", `-quantize takes int8, q8_0, uint8, int16, float16, not "int4"`},
 		{2, "convert -compress zip m.mag o.mag", `-compress takes gzip, zstd, lz4, brotli, not "zip"`},
 		{2, "convert -per-channel=false m.mag o.mag", "go with -quantize"},
 		{2, "convert -rename a m.mag o.mag", `"a" is not FROM=TO`},
+		{2, "convert -encrypt ab m.mag o.wia", "1 byte, not 32"},
 		{2, "convert -align 3 m.mag o.mag", "mag has no such alignment"},
 		{2, "convert -max-shard 4 m.safetensors o.mle", "-max-shard: the format is not split into several files\ntry: "},
 		{2, "convert -sign ed.pem m.safetensors o.wia", "-sign: WIA files are signed with RSA or ECDSA on P-256, not with Ed25519\n"},
+		{2, "convert -sign m.mag m.safetensors o.mle", "m.mag"},
+		{1, "convert absent.mag o.mag", "absent.mag"},
 		{1, "convert -only w -only zzz* m.mag o.mag", `m.mag: -only: no tensor matches "zzz*"` + "\ntry: weightmap inspect m.mag\n"},
+		{1, "convert -skip zzz* m.mag o.mag", `m.mag: -skip: no tensor matches "zzz*"`},
 		{1, "convert -skip w -rename w=x m.mag o.mag", `m.mag: -rename: no tensor that is taken matches "w"`},
 		{2, "merge -max-shard 4 m.safetensors o.safetensors", "-max-shard"},
 
@@ -102,12 +110,15 @@ func TestRefusals(t *testing.T) {
 		{1, "set locked.mle o.mle a=1", "(-key gives it)"},
 
 		{2, "sign m.mag", "sign takes -with KEY.pem, IN and perhaps OUT; usage: weightmap sign "},
+		{2, "sign -with m.mag m.mag", "PRIVATE KEY"},
 		{2, "sign -with ed.pem - o.mle", "sign takes a file, not standard input; usage: weightmap sign "},
 		{2, "sign -with ec.pem net.wia o.mle", "the model stays wia, and that is the ending of mle"},
 		{2, "sign -signature s.sig -with ec.pem", "one FILE or DIR"},
 		{2, "sign -signature s.sig model", "-with KEY.pem"},
 		{1, "sign -signature s.sig -with ed.pem model", "keygen -type ecdsa"},
 		{1, "sign -signature m.mag -with ec.pem model", "not replaced"},
+		{1, "sign -with ed.pem m.mag", "m.mag: unsupported: mag has no signatures, mle and wia have\n"},
+		{1, "sign -with ed.pem bad.mle", "checksum mismatch"},
 		{1, "sign -with ed.pem locked.mle", "an encrypted file can only be signed when it is written"},
 		{1, "sign -with ec.pem locked.wia", "(-key gives it)\n"},
 		{2, "keygen -type dsa a b", `unknown type "dsa"`},

@@ -29,4 +29,7 @@ func TestSameEverywhere(t *testing.T) {
 			t.Errorf("%s: %s, want %s", c.name, got, c.want)
 		}
 	}
+	if first, again, other := Draw(3, 1), Draw(3, 1), Draw(3, 2); first != again || first == other {
+		t.Error("Draw does not follow its seed")
+	}
 }
