@@ -11,7 +11,6 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
-
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
@@ -120,4 +119,87 @@ func TestSplitAndMerge(t *testing.T) {
 	if _, err := os.Stat("whole.safetensors"); err != nil {
 		t.Error(err)
 	}
+}
+
+// scaled writes two FP8 weights with scales in other tensors.
+func scaled(t *testing.T) string {
+	t.Helper()
+	var views []tensor.View
+	for _, name := range []string{"up", "down"} {
+		w, err := tensor.FromBytes(name+".weight", tensor.Float8E4M3FN, tensor.Shape{1, 2}, []byte{0x38, 0x40})
+		must(t, err)
+		s, err := tensor.Of(name+".weight_scale_inv", tensor.Shape{1, 1}, []float32{3})
+		must(t, err)
+		views = append(views, w, s)
+	}
+	path := filepath.Join(t.TempDir(), "fp8.safetensors")
+	must(t, format.Save(path, "", views...))
+	return path
+}
+
+// TestJoin: inspect names the pairs, convert -join makes one tensor of each.
+func TestJoin(t *testing.T) {
+	path := scaled(t)
+	out, _ := tool(t, 0, "inspect", path)
+	contains(t, out, `.weight_scale_inv": one scale, and 1 pair like it; convert -join makes one tensor of them`)
+	out, _ = tool(t, 0, "inspect", "-json", path)
+	if want := `"tensor": "up.weight_scale_inv",`; strings.Count(out, want) != 1 || strings.Count(out, `"layout": "one scale"`) != 2 {
+		t.Errorf("no %s in\n%s", want, out)
+	}
+	joined := filepath.Join(t.TempDir(), "joined.safetensors")
+	tool(t, 0, "convert", "-join", "-dtype", "float16", path, joined)
+	out, _ = tool(t, 0, "cat", joined, "up.weight")
+	same(t, "3 6\n", out)
+	if out, _ = tool(t, 0, "inspect", joined); !strings.Contains(out, "2 tensors") || strings.Count(out, "float16") < 2 || strings.Contains(out, "_scale") {
+		t.Error(out)
+	}
+	_, errs := tool(t, 2, "convert", "-join", joined, filepath.Join(t.TempDir(), "again.safetensors"))
+	if !strings.Contains(errs, "no tensor has its scales in another one") || strings.Count(errs, joined) != 1 {
+		t.Error(errs)
+	}
+}
+
+// numbered writes a model with a graph as MOBI, which numbers tensors, and returns both files.
+func numbered(t *testing.T) (source, target string) {
+	t.Helper()
+	value := func(name string) []format.ValueInfo {
+		return []format.ValueInfo{{Name: name, DType: tensor.Float32, Dims: format.FixedDims(1, 2)}}
+	}
+	plan := format.Plan{Graph: &format.Graph{Inputs: value("x"), Outputs: value("y"), Nodes: []format.Node{
+		{Op: "MatMul", Inputs: []string{"x", "fc.weight"}, Outputs: []string{"h"}}, {Op: "Add", Inputs: []string{"h", "fc.bias"}, Outputs: []string{"y"}},
+	}}}
+	source, target = save(t, "m.onnx", plan, matrix("fc.weight"), floats("fc.bias", 5, 6)), filepath.Join(t.TempDir(), "m.mobi")
+	tool(t, 0, "convert", "-lossy", source, target)
+	return source, target
+}
+
+// TestKeptNames: the names that a conversion to MOBI kept are those of inspect, cat, diff
+// and the patterns, and the file's numbers work too.
+func TestKeptNames(t *testing.T) {
+	source, target := numbered(t)
+	out, _ := tool(t, 0, "inspect", target)
+	contains(t, out, "  ID\n", "\nfc.weight  float32  [2,2]", "  0\n", "  1\n")
+	contains(t, out, "Transpose(fc.weight) -> ", ", fc.bias) -> y")
+	r := inspectJSON(t, target, "-filter", "fc.w*")
+	row := r["tensors"].([]any)[0].(map[string]any)
+	id, _ := row["id"].(string)
+	if diff := cmp.Diff("fc.weight", row["name"]); diff != "" || id == "" {
+		t.Errorf("number %q (-want +got):\n%s", id, diff)
+	}
+	for _, name := range []string{"fc.weight", id} {
+		out, _ = tool(t, 0, "cat", target, name)
+		if diff := cmp.Diff("1 2\n3 4\n", out); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+	out, _ = tool(t, 0, "inspect", "-filter", id, target)
+	contains(t, out, "\nfc.weight ")
+	_, errs := tool(t, 1, "cat", target, "fc.wieght")
+	contains(t, errs, `tensor "fc.wieght": not found; did you mean fc.weight?`)
+	out, _ = tool(t, 0, "convert", "-lossy", "-only", "fc.w*", target, filepath.Join(t.TempDir(), "o.npz"))
+	contains(t, out, "written")
+	if out, _ = tool(t, 1, "diff", source, target); strings.Contains(out, "only in") {
+		t.Error(out)
+	}
+	tool(t, 0, "inspect", "-html", target)
 }
