@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
@@ -27,20 +28,12 @@ func TestRun(t *testing.T) {
 		t.Errorf("%d lines do not fit on a screen", len(lines))
 	}
 	for _, file := range files {
-		found := false
-		for _, line := range lines {
-			if strings.HasPrefix(line, file.name+" ") {
-				found = true
-				if !strings.Contains(line, " 4 (") {
-					t.Errorf("another digit: %s", line)
-				}
-				if utf8.RuneCountInString(line) > 100 {
-					t.Errorf("a long line: %s", line)
-				}
-			}
+		i := slices.IndexFunc(lines, func(line string) bool { return strings.HasPrefix(line, file.name+" ") })
+		if i < 0 {
+			t.Fatalf("%s is not in the output", file.name)
 		}
-		if !found {
-			t.Errorf("%s is not in the output", file.name)
+		if !strings.Contains(lines[i], " 4 (") || utf8.RuneCountInString(lines[i]) > 100 {
+			t.Errorf("another digit, or a long line: %s", lines[i])
 		}
 		if _, err := os.Stat(filepath.Join(dir, file.name)); err != nil {
 			t.Error(err)

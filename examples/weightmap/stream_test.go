@@ -42,7 +42,6 @@ func TestStreamedJSON(t *testing.T) {
 		},
 	}
 	for name, r := range map[string]*report{
-		"nothing": {Notes: []string{}, Tensors: []tensorReport{}},
 		"all": {
 			Path: "a<b>.mag", Format: "mag", Version: "1", FileSize: 7, Notes: []string{"one & \"two\"", "<three>"},
 			Metadata:  format.Metadata{{Key: "nodes", Value: json.RawMessage("[]")}, {Key: "<k>", Value: "<v>"}, {Key: "inf", Value: math.Inf(1)}},

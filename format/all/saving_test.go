@@ -79,12 +79,8 @@ func (s *saving) run(path string, n int) error {
 // tensor alone makes a model too.
 func plans(n, count int) *format.Plan {
 	size := int64(3 + 2*n)
-	p := &format.Plan{Tensors: []tensor.Info{
-		{Name: "1", DType: tensor.Float32, Shape: tensor.Shape{size, 2}},
-		{Name: "2", DType: tensor.Float32, Shape: tensor.Shape{size}},
-	}}
-	p.Tensors = p.Tensors[:count]
-	return p
+	all := []tensor.Info{list(tensor.Float32, "1", size, 2), list(tensor.Float32, "2", size)}
+	return &format.Plan{Tensors: all[:count]}
 }
 
 // fed has a writer write a model, the last tensor first.
@@ -106,23 +102,19 @@ func fed(p *format.Plan, n int, w *format.Writer, err error) error {
 	return w.Close()
 }
 
-// written makes a saving of two tensors of a function that creates a model.
-func written[O any](create func(string, *format.Plan, O) (*format.Writer, error), o O) func(string, int) error {
+// saves makes a saving of a function that creates a model of some tensors; the first has more rows.
+func saves[O any](tensors int, more int64, create func(string, *format.Plan, O) (*format.Writer, error), o O) func(string, int) error {
 	return func(path string, n int) error {
-		p := plans(n, 2)
+		p := plans(n, tensors)
+		p.Tensors[0].Shape[0] += more
 		w, err := create(path, p, o)
 		return fed(p, n, w, err)
 	}
 }
 
-// big is written for models of more data than are collected before the first are written.
-func big[O any](create func(string, *format.Plan, O) (*format.Writer, error), o O) func(string, int) error {
-	return func(path string, n int) error {
-		p := plans(n, 2)
-		p.Tensors[0].Shape[0] += 50_000
-		w, err := create(path, p, o)
-		return fed(p, n, w, err)
-	}
+// written makes a saving of two tensors.
+func written[O any](create func(string, *format.Plan, O) (*format.Writer, error), o O) func(string, int) error {
+	return saves(2, 0, create, o)
 }
 
 // sharded writes the old model and the new one with a limit each.
@@ -130,18 +122,9 @@ func sharded(name string, limits ...int64) func(string, int) error {
 	return func(path string, n int) error {
 		p := plans(n, 2)
 		if n == 1 {
-			p.Tensors = append(p.Tensors, tensor.Info{Name: "3", DType: tensor.Float32, Shape: tensor.Shape{8}})
+			p.Tensors = append(p.Tensors, list(tensor.Float32, "3", 8))
 		}
 		w, err := format.Create(name, path, p, &format.WriteOptions{MaxShard: limits[n]})
-		return fed(p, n, w, err)
-	}
-}
-
-// lone is written for formats of one tensor.
-func lone[O any](create func(string, *format.Plan, O) (*format.Writer, error), o O) func(string, int) error {
-	return func(path string, n int) error {
-		p := plans(n, 1)
-		w, err := create(path, p, o)
 		return fed(p, n, w, err)
 	}
 }
@@ -176,9 +159,10 @@ func savings() []saving {
 		{name: "mobi", file: "m.mobi", save: written(mobi.Create, &mobi.WriteOptions{WriteOptions: at})},
 		{name: "mobi gzip", file: "m.mobi", save: written(mobi.Create, &mobi.WriteOptions{WriteOptions: at, Gzip: 6})},
 		{name: "mag", file: "m.mag", save: written(mag.Create, &mag.WriteOptions{})},
-		{name: "mag big", file: "m.mag", save: big(mag.Create, &mag.WriteOptions{})},
+		// More data than are collected before the first are written.
+		{name: "mag big", file: "m.mag", save: saves(2, 50_000, mag.Create, &mag.WriteOptions{})},
 		{name: "mag snapshot", file: "m.mag", save: written(mag.Create, &mag.WriteOptions{Snapshot: true})},
-		{name: "tsr", file: "m.tsr", save: lone(tsr.Create, &tsr.WriteOptions{})},
+		{name: "tsr", file: "m.tsr", save: saves(1, 0, tsr.Create, &tsr.WriteOptions{})},
 		{name: "tsr directory", file: "m", save: directory, onlyNew: true},
 		{name: "mle", file: "m.mle", save: plainMLE},
 		{name: "mle 1", file: "m.mle", save: written(mle.Create, &mle.WriteOptions{Version: 1})},
@@ -200,7 +184,7 @@ func savings() []saving {
 		{name: "gguf in shards", file: "m.gguf", opens: []string{"m-00001-of-00003.gguf", "m.gguf"}, save: sharded("gguf", 1<<20, 1)},
 		{name: "safetensors in shards of the same names", file: "m.safetensors", opens: []string{"m.safetensors.index.json"}, sameNames: true, save: sharded("safetensors", 24, 60)},
 		{name: "gguf in shards of the same names", file: "m.gguf", opens: []string{"m-00001-of-00002.gguf"}, sameNames: true, save: sharded("gguf", 24, 60)},
-		{name: "npy", file: "1.npy", save: lone(npy.Create, &at)},
+		{name: "npy", file: "1.npy", save: saves(1, 0, npy.Create, &at)},
 		{name: "npz", file: "m.npz", save: written(npy.CreateArchive, &at)},
 		{name: "onnx", file: "m.onnx", save: written(onnx.Create, &onnx.WriteOptions{})},
 		{name: "onnx external", file: "m.onnx", save: written(onnx.Create, &onnx.WriteOptions{ExternalFrom: 1})},
