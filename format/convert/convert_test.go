@@ -3,7 +3,6 @@ package convert_test
 import (
 	"bytes"
 	"context"
-	"encoding/binary"
 	"errors"
 	"io"
 	"math"
@@ -35,11 +34,9 @@ func raw(name string, d tensor.DType, shape tensor.Shape, data []byte) one {
 }
 
 func floats(name string, shape tensor.Shape, values ...float32) one {
-	var b []byte
-	for _, x := range values {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-	}
-	return raw(name, tensor.Float32, shape, b)
+	o := vector(name, values...)
+	o.info.Shape = shape
+	return o
 }
 
 func vector(name string, values ...float32) one { return encoded(name, tensor.Float32, values...) }
@@ -47,9 +44,7 @@ func vector(name string, values ...float32) one { return encoded(name, tensor.Fl
 // encoded is a vector of numbers in a dtype.
 func encoded[T float32 | float64](name string, d tensor.DType, values ...T) one {
 	o := raw(name, d, tensor.Shape{int64(len(values))}, make([]byte, int64(len(values))*d.Size()))
-	if err := tensor.Encode(o.data, d, values); err != nil {
-		panic(err)
-	}
+	_ = tensor.Encode(o.data, d, values)
 	return o
 }
 
@@ -119,6 +114,18 @@ func refused(t *testing.T, in, to string, o *convert.Options, want error) error 
 	return err
 }
 
+// write converts a file to a path.
+func write(t *testing.T, in, out string, o *convert.Options) {
+	t.Helper()
+	_, err := convert.File(in, out, o)
+	expect.OK(t, err)
+}
+
+// accepting returns options that accept losses by name.
+func accepting(losses ...string) *convert.Options {
+	return &convert.Options{WriteOptions: format.WriteOptions{AcceptLoss: losses}}
+}
+
 // losses returns the losses that an error lists.
 func losses(err error) []format.Loss {
 	var l *format.LossError
@@ -153,9 +160,7 @@ func unwritten(t *testing.T, dir string, want ...string) {
 	for _, e := range entries {
 		got = append(got, e.Name())
 	}
-	if d := diff(want, got); d != "" {
-		t.Errorf("what is left: %s", d)
-	}
+	expect.Equal(t, want, got, loose)
 }
 
 func read(t *testing.T, path string) []byte {
@@ -223,8 +228,7 @@ func TestQuantize(t *testing.T) {
 
 // TestQuantizeRefused names the tensor, and leaves nothing.
 func TestQuantizeRefused(t *testing.T) {
-	nan := floats("fc.bad", tensor.Shape{1, 2}, 1, float32(math.NaN()))
-	in := tensors(t, nan)
+	in := tensors(t, floats("fc.bad", tensor.Shape{1, 2}, 1, float32(math.NaN())))
 	for name, tt := range map[string]struct {
 		o    tensor.QuantizeOptions
 		want error
@@ -258,8 +262,8 @@ func TestQuantizeSome(t *testing.T) {
 	})
 	for _, want := range []one{
 		{tensor.Info{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{2, 2}, Quant: &tensor.Quantization{Scales: []float32{1}, Axis: tensor.PerTensor}}, []byte{1, 2, 3, 127}},
-		{tensor.Info{Name: "b", DType: tensor.BFloat16, Shape: tensor.Shape{1}}, []byte{0x80, 0x3f}},
-		{tensor.Info{Name: "h", DType: tensor.Float16, Shape: tensor.Shape{1, 1}}, []byte{0, 0x40}},
+		raw("b", tensor.BFloat16, tensor.Shape{1}, []byte{0x80, 0x3f}),
+		raw("h", tensor.Float16, tensor.Shape{1, 1}, []byte{0, 0x40}),
 	} {
 		expect.Equal(t, want, content(t, m, want.info.Name), loose)
 	}
@@ -289,12 +293,10 @@ func TestLosses(t *testing.T) {
 	}
 	_, report := converted(t, in, "npz", &convert.Options{Lossy: true, Verify: true})
 	expect.Equal(t, want, report.Losses, loose)
-	o := &convert.Options{Lossy: true}
-	o.AcceptLoss = []string{"metadata:author"}
+	o := accepting("metadata:author")
+	o.Lossy = true
 	_, report = converted(t, in, "npz", o)
-	if d := diff(want[1:], report.Losses); d != "" {
-		t.Errorf("what AcceptLoss names: %s", d)
-	}
+	expect.Equal(t, want[1:], report.Losses, loose)
 	if len(o.AcceptLoss) != 1 {
 		t.Errorf("the caller's list is now %v", o.AcceptLoss)
 	}
@@ -347,9 +349,8 @@ func TestRename(t *testing.T) {
 	swap := func(s string) string { return map[string]string{"w": "b", "b": "model.b"}[s] }
 	from := open(t, in)
 	out := filepath.Join(t.TempDir(), "out.wia")
-	if _, err := convert.Model(from, out, &convert.Options{Rename: swap, Verify: true}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := convert.Model(from, out, &convert.Options{Rename: swap, Verify: true})
+	expect.OK(t, err)
 	if g, err := from.Graph(); err != nil || diff(names(network("w", "b")), names(g)) != "" {
 		t.Errorf("the source's graph changed to %v, %v", names(g), err)
 	}
@@ -359,18 +360,16 @@ func TestRename(t *testing.T) {
 	}
 	g, err := m.Graph()
 	expect.OK(t, err)
-	want := strings.Fields("b model.b x b model.b h h y b z b z")
-	expect.Equal(t, want, names(g), loose)
+	expect.Equal(t, strings.Fields("b model.b x b model.b h h y b z b z"), names(g), loose)
 	for _, taken := range []string{"b", "h", "z"} { // by another tensor, a value of the graph, and one of an inner graph
 		refused(t, in, "wia", &convert.Options{Rename: strings.NewReplacer("w", taken).Replace}, format.ErrPlan)
 	}
 }
 
 func TestKeep(t *testing.T) {
-	a, b := vector("w", 1), vector("unused", 2)
 	graph := network("w", "unused")
 	graph.Nodes[0].Inputs = []string{"x", "w"}
-	in := model(t, "wia", format.Plan{Graph: graph}, a, b)
+	in := model(t, "wia", format.Plan{Graph: graph}, vector("w", 1), vector("unused", 2))
 	keep := func(name string) func(tensor.Info) bool {
 		return func(i tensor.Info) bool { return i.Name == name }
 	}
@@ -379,17 +378,15 @@ func TestKeep(t *testing.T) {
 	if err != nil || g == nil || m.Len() != 1 || len(report.Losses) > 0 {
 		t.Fatalf("%d tensors, graph %v, %v, %v", m.Len(), g, err, report)
 	}
-	if d := diff([]string{"w"}, g.Initializers); d != "" {
-		t.Errorf("initializers: %s", d)
-	}
+	expect.Equal(t, []string{"w"}, g.Initializers, loose)
 
 	// Without a tensor that the graph needs, the graph is a loss.
 	refused(t, in, "wia", &convert.Options{Keep: keep("unused")}, format.ErrPlan)
 	_, report = converted(t, in, "wia", &convert.Options{Keep: keep("unused"), Lossy: true})
 	want := []format.Loss{{Kind: format.LossGraph, Why: `it uses tensor "w", which is not kept`, Acceptable: true}}
 	expect.Equal(t, want, report.Losses, loose)
-	o := &convert.Options{Keep: keep("unused")}
-	o.AcceptLoss = []string{"graph"}
+	o := accepting("graph")
+	o.Keep = keep("unused")
 	if _, report = converted(t, in, "wia", o); len(report.Losses) > 0 {
 		t.Errorf("%+v", report)
 	}
@@ -406,24 +403,18 @@ func TestEncrypted(t *testing.T) {
 		Verify:       true,
 		Read:         &format.Options{Key: bytes.Repeat([]byte{7}, 32)},
 	}
-	if _, err := convert.File(in, secret, o); err != nil {
-		t.Fatal(err)
-	}
+	write(t, in, secret, o)
 	if _, err := convert.File(secret, out, nil); !errors.Is(err, format.ErrKey) {
 		t.Errorf("without the key: %v", err)
 	}
 	unwritten(t, dir, "secret.mle")
-	if _, err := convert.File(secret, out, &convert.Options{Read: o.Read}); err != nil {
-		t.Fatal(err)
-	}
+	write(t, secret, out, &convert.Options{Read: o.Read})
 	expect.Equal(t, want, content(t, open(t, out), "w"), loose)
 }
 
 // TestCancel stops after some bytes of the second tensor: the old file stays.
 func TestCancel(t *testing.T) {
-	values := wave(1 << 19)
-	shape := tensor.Shape{int64(len(values))}
-	in := tensors(t, floats("a", shape, values...), floats("b", shape, values...))
+	in := tensors(t, vector("a", wave(1<<19)...), vector("b", wave(1<<19)...))
 	old := read(t, in)
 	for name, o := range map[string]convert.Options{
 		"kept": {}, "converted": {DType: tensor.Float16, Verify: true}, "quantized": {To: "wia", Quantize: int8s},
@@ -449,14 +440,11 @@ func TestCancel(t *testing.T) {
 // TestOntoItself: the source is read while its successor is written.
 func TestOntoItself(t *testing.T) {
 	testhost.NeedReplace(t)
-	values := wave(1 << 19)
-	path := model(t, "mag", format.Plan{}, floats("w", tensor.Shape{1, int64(len(values))}, values...))
+	path := model(t, "mag", format.Plan{}, floats("w", tensor.Shape{1, 1 << 19}, wave(1<<19)...))
 	for _, o := range []*convert.Options{
 		nil, {Verify: true, DType: tensor.Float16}, {To: "safetensors", Verify: true}, {To: "wia", Quantize: int8s, Verify: true},
 	} {
-		if _, err := convert.File(path, path, o); err != nil {
-			t.Fatal(err)
-		}
+		write(t, path, path, o)
 	}
 	m := open(t, path)
 	v, err := m.Tensor("w")
@@ -469,17 +457,14 @@ func TestOntoItself(t *testing.T) {
 
 // TestReader: a model behind a reader is converted a piece at a time.
 func TestReader(t *testing.T) {
-	values := wave(1<<18 + 1)
-	path := model(t, "mag", format.Plan{}, floats("w", tensor.Shape{int64(len(values))}, values...))
-	b := read(t, path)
+	b := read(t, model(t, "mag", format.Plan{}, vector("w", wave(1<<18+1)...)))
 	most := 0
 	m, err := format.OpenReaderAt(watched{bytes.NewReader(b), func(n int) { most = max(most, n) }}, int64(len(b)), nil)
 	expect.OK(t, err)
 	defer m.Close()
 	for _, d := range []tensor.DType{tensor.Invalid, tensor.Float16} {
-		if _, err := convert.Model(m, filepath.Join(t.TempDir(), "out.safetensors"), &convert.Options{DType: d, Verify: true}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := convert.Model(m, filepath.Join(t.TempDir(), "out.safetensors"), &convert.Options{DType: d, Verify: true})
+		expect.OK(t, err)
 	}
 	if most > 1<<20 {
 		t.Errorf("%d bytes were read at a time", most)
@@ -500,9 +485,7 @@ func (w watched) ReadAt(p []byte, off int64) (int, error) {
 // TestPanics: what a program's functions panic with reaches the caller, also where they are called
 // on goroutines of the library, and nothing is left.
 func TestPanics(t *testing.T) {
-	values := wave(1 << 19)
-	shape := tensor.Shape{int64(len(values))}
-	b := read(t, tensors(t, floats("a", shape, values...), floats("b", shape, values...)))
+	b := read(t, tensors(t, vector("a", wave(1<<19)...), vector("b", wave(1<<19)...)))
 	now := false
 	reader := watched{bytes.NewReader(b), func(int) {
 		if now {

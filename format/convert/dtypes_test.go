@@ -75,9 +75,7 @@ func TestWider(t *testing.T) {
 			if d := cmp.Diff(tt.out, got.data); d != "" || got.info.DType != tt.want {
 				t.Errorf("%v: %.300s", got.info.DType, d)
 			}
-			o = &convert.Options{}
-			o.AcceptLoss = []string{"conversion:7"}
-			if _, report := converted(t, in, tt.to, o); len(report.Losses) > 0 {
+			if _, report := converted(t, in, tt.to, accepting("conversion:7")); len(report.Losses) > 0 {
 				t.Errorf("named: %v", report)
 			}
 		})
