@@ -14,16 +14,15 @@ import (
 	"strings"
 	"testing"
 
-	_ "github.com/weightmap/weightmap/format/onnx"
-	_ "github.com/weightmap/weightmap/mle"
-	_ "github.com/weightmap/weightmap/mobi"
-
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	_ "github.com/weightmap/weightmap/format/onnx"
 	"github.com/weightmap/weightmap/format/plan"
 	_ "github.com/weightmap/weightmap/format/safetensors"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/expect"
+	_ "github.com/weightmap/weightmap/mle"
+	_ "github.com/weightmap/weightmap/mobi"
 	"github.com/weightmap/weightmap/tensor"
 	_ "github.com/weightmap/weightmap/tsr"
 )

@@ -3,6 +3,7 @@ package onnx
 import (
 	"bytes"
 	"fmt"
+	"strings"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
@@ -128,4 +129,123 @@ func goodModels() []corpus.Case {
 		good("subgraph has its own scope", modelOf(weight("w"), ld(1, str(4, "If"), ld(5, str(1, "then_branch"), ld(6, weight("w"))))), eight("w")),
 		{Name: "20 levels of subgraphs", Bytes: nested(20), Version: "8"},
 	}
+}
+
+const negative = 1<<64 - 1
+
+func entry(key, value string) []byte { return ld(13, str(1, key), str(2, value)) }
+
+// outside is a tensor of 8 bytes with external data.
+func outside(entries ...[]byte) []byte {
+	return modelOfW(2, 1, cat(entries...), num(14, 1))
+}
+
+// attributed is a model with one attribute.
+func attributed(parts ...[]byte) []byte {
+	return modelOf(ld(1, str(4, "Op"), ld(5, str(1, "a"), cat(parts...))))
+}
+
+// oneByte is the tensor of an attribute.
+var oneByte = ld(5, num(1, 1), num(2, 2), ld(9, []byte{1}))
+
+// sparseOf is a sparse initializer of shape [5] with these values.
+func sparseOf(values ...[]byte) []byte {
+	return ld(15, cat(values...), ld(2, num(1, 1), num(2, 7), num(7, 1)), num(3, 5))
+}
+
+// malformedFile is a file, and the field and offset of the error.
+type malformedFile struct {
+	name   string
+	file   []byte
+	field  string
+	offset int64
+}
+
+var malformed = []struct {
+	err   error
+	cases []malformedFile
+}{
+	{format.ErrTruncated, []malformedFile{
+		{"empty", nil, "model", 0},
+		{"no graph", num(1, 8), "graph", 0},
+		{"length beyond the file", cat(num(1, 8), varint(7<<3|2), varint(1<<60)), "graph", 2},
+	}},
+	{format.ErrCorrupt, []malformedFile{
+		{"text", []byte("ir_version: 8\nproducer_name: \"x\"\ngraph {\n  name: \"g\"\n}\n"), "model", 9},
+		{"text without version", []byte("graph {\n  name: \"g\"\n}\n"), "model", 0},
+		{"JSON", []byte(`{"irVersion": "8"}`), "model", 0},
+		{"two models", cat(modelOf(weight("a")), modelOf(weight("b"))), "graph", 46},
+		{"version of another wire type", cat(str(1, "8"), modelOf()), "ir_version", 0},
+		{"graph of another wire type", cat(num(1, 8), num(7, 1)), "graph", 2},
+		{"initializer of another wire type", modelOf(num(5, 1)), "graph.initializer[0]", 21},
+		{"raw data of another wire type", modelOfW(1, 2, num(9, 1)), "graph.initializer[0].raw_data", 30},
+		{"group", cat([]byte{0x9b, 0x06}, modelOf()), "model", 0},
+		{"invalid UTF-8", cat(str(2, "\xff"), modelOf()), "producer_name", 0},
+		{"key of metadata_props twice", cat(modelOf(), ld(14, str(1, "k")), ld(14, str(1, "k"))), "metadata_props", 0},
+		{"no name", modelOf(tensorOf(num(1, 1), num(2, 2), ld(9, []byte{1}))), "graph.initializer[0].name", 21},
+		{"NUL in a name", modelOf(tensorOf(num(1, 1), num(2, 2), str(8, "a\x00"), ld(9, []byte{1}))), "graph.initializer[0].name", 21},
+		{"name twice", modelOf(weight("w"), weight("w")), "graph.initializer[1].name", 40},
+		{"no type", modelOf(tensorOf(num(1, 1), str(8, "w"), ld(9, []byte{1}))), "graph.initializer[0].data_type", 21},
+		{"negative dim", modelOfW(negative, 2, ld(9, []byte{1})), "graph.initializer[0].dims", 21},
+		{"product overflows", modelOf(tensorOf(num(1, 1<<40), num(1, 1<<40), num(2, 2), str(8, "w"))), "graph.initializer[0].dims", 21},
+		{"product overflows with the element", modelOfW(1<<62, 1), "graph.initializer[0].dims", 21},
+		{"product overflows beside 0", modelOf(tensorOf(num(1, 1<<40), num(1, 0), num(1, 1<<40), num(2, 2), str(8, "w"))), "graph.initializer[0].dims", 21},
+		{"dim of 2^60 without data", modelOfW(1<<60, 2), "graph.initializer[0].raw_data", 21},
+		{"raw data too short", modelOfW(2, 1, ld(9, make([]byte, 7))), "graph.initializer[0].raw_data", 30},
+		{"raw data of no elements", modelOfW(0, 1, ld(9, make([]byte, 4))), "graph.initializer[0].raw_data", 30},
+		{"raw and typed data", modelOfW(1, 1, ld(9, make([]byte, 4)), f32(4, 1)), "graph.initializer[0].raw_data", 30},
+		{"two lists", modelOfW(1, 1, f32(4, 1), num(5, 1)), "graph.initializer[0].int32_data", 21},
+		{"list of another type", modelOfW(1, 1, num(5, 1)), "graph.initializer[0].int32_data", 21},
+		{"list too short", modelOfW(2, 1, f32(4, 1)), "graph.initializer[0].float_data", 21},
+		{"list too long", modelOfW(2, 3, ld(5, []byte{1, 2, 3})), "graph.initializer[0].int32_data", 21},
+		{"half a float", modelOfW(1, 1, ld(4, make([]byte, 6))), "graph.initializer[0].float_data", 30},
+		{"cut varint in a list", modelOfW(1, 3, ld(5, []byte{0x80})), "graph.initializer[0].int32_data", 32},
+		{"complex of one float", modelOfW(1, 14, f32(4, 1)), "graph.initializer[0].float_data", 21},
+		{"no data", modelOfW(1, 1), "graph.initializer[0].raw_data", 21},
+		{"strings as raw data", modelOfW(1, 8, ld(9, []byte("a"))), "graph.initializer[0].raw_data", 30},
+		{"external: no location", outside(), "graph.initializer[0].external_data.location", 21},
+		{"external: absolute", outside(entry("location", "/etc/passwd")), "graph.initializer[0].external_data.location", 21},
+		{"external: leads out", outside(entry("location", "../w")), "graph.initializer[0].external_data.location", 21},
+		{"external: leads out in the end", outside(entry("location", "a/../../w")), "graph.initializer[0].external_data.location", 21},
+		{"external: drive", outside(entry("location", `C:\w`)), "graph.initializer[0].external_data.location", 21},
+		{"external: negative offset", outside(entry("location", "w"), entry("offset", "-8"), entry("length", "8")), "graph.initializer[0].external_data", 45},
+		{"external: offset and length overflow", outside(entry("location", "w"), entry("offset", "9223372036854775807"), entry("length", "8")), "graph.initializer[0].external_data.length", 21},
+		{"external: other length", outside(entry("location", "w"), entry("length", "9")), "graph.initializer[0].external_data.length", 21},
+		{"external: length is no number", outside(entry("location", "w"), entry("length", "8.0")), "graph.initializer[0].external_data", 45},
+		{"external: location twice", outside(entry("location", "w"), entry("location", "v")), "graph.initializer[0].external_data[1]", 45},
+		{"external: raw data too", outside(entry("location", "w"), ld(9, make([]byte, 8))), "graph.initializer[0].external_data.location", 21},
+		{"attribute: tensor too short", attributed(ld(5, num(1, 2), num(2, 1), ld(9, make([]byte, 4)))), "graph.node[1].attribute[0].t.raw_data", 38},
+		{"attribute: tensor leads out", attributed(ld(5, num(1, 2), num(2, 1), entry("location", "../w"), num(14, 1))), "graph.node[1].attribute[0].t.external_data.location", 32},
+		{"attribute: negative dim of a list", attributed(ld(10, num(1, negative), num(2, 1))), "graph.node[1].attribute[0].tensors[0].dims", 32},
+		{"attribute: subgraph with a bad tensor", attributed(ld(6, ld(5, num(1, 1), num(2, 1), str(8, "w")))), "graph.node[1].attribute[0].g.initializer[0].raw_data", 34},
+		{"attribute twice", modelOf(ld(1, ld(5, str(1, "a")), ld(5, str(1, "a")))), "graph.node[1].attribute", 21},
+		{"input twice", modelOf(ld(11, str(1, "x")), ld(11, str(1, "x"))), "graph.input", 4},
+		{"subgraph: name twice", attributed(ld(6, weight("w"), weight("w"))), "graph.node[1].attribute[0].g.initializer", 32},
+		{"sparse: indices do not fit", modelOf(ld(15, ld(1, num(1, 1), num(2, 1), str(8, "s"), f32(4, 1)), ld(2, num(1, 2), num(2, 7), ld(7, []byte{1, 2})), num(3, 5))), "graph.sparse_initializer[0].indices", 21},
+		{"sparse: name of another tensor", modelOf(weight("w"), ld(15, ld(1, num(1, 1), num(2, 1), str(8, "w"), f32(4, 1)), ld(2, num(1, 1), num(2, 7), num(7, 1)), num(3, 5))), "graph.sparse_initializer[0].name", 40},
+		{"attribute: two tensors", attributed(oneByte, oneByte), "graph.node[1].attribute[0].t", 41},
+		{"sparse: without values", modelOf(sparseOf()), "graph.sparse_initializer[0].values", 21},
+		{"sparse: values of two dims", modelOf(sparseOf(ld(1, num(1, 1), num(1, 1), num(2, 1), str(8, "s"), f32(4, 1)))), "graph.sparse_initializer[0].values", 21},
+		{"int32_data as fixed32", modelOfW(4, 3, f32(5, 0)), "graph.initializer[0].int32_data", 30},
+		{"data_location 2", modelOfW(1, 2, ld(9, []byte{1}), num(14, 2)), "graph.initializer[0].data_location", 21},
+		{"two lists of as many values as there are elements", modelOfW(2, 1, num(5, 1), f32(4, 1)), "graph.initializer[0].float_data", 21},
+		{"complex128 of 2^63 bytes", modelOfW(1<<59, 15), "graph.initializer[0].dims", 21},
+		{"unknown type, data for no elements", modelOfW(0, 99, ld(9, []byte{1})), "graph.initializer[0].raw_data", 30},
+		{"unknown type, no data for elements", modelOfW(1, 99, ld(9)), "graph.initializer[0].raw_data", 30},
+		{"unknown type, typed data for no elements", modelOfW(0, 99, num(7, 1)), "graph.initializer[0].int64_data", 21},
+		{"attribute: half a float as its value", attributed([]byte{2<<3 | 5, 0, 0}), "graph.node[1].attribute[0].f", 32},
+		{"external: typed data too", outside(entry("location", "w"), f32(4, 1), f32(4, 2)), "graph.initializer[0].external_data.location", 21},
+		{"external: unknown type, length 0 for elements", modelOfW(2, 99, entry("location", "w"), entry("length", "0"), num(14, 1)), "graph.initializer[0].external_data.length", 21},
+		{"101 levels", nested(60), "graph" + strings.Repeat(".node[0].attribute[0].g", 33), 401},
+	}},
+	{format.ErrUnsupported, []malformedFile{{"segment", modelOfW(1, 2, ld(3, num(1, 0)), ld(9, []byte{1})), "graph.initializer[0].segment", 21}}},
+}
+
+// nested is a model with so many subgraphs in each other.
+func nested(n int) []byte {
+	g := str(2, "g")
+	for range n {
+		g = ld(1, ld(5, str(1, "a"), ld(6, g)))
+	}
+	return cat(num(1, 8), ld(7, g))
 }

@@ -1,10 +1,14 @@
 package safetensors
 
 import (
+	"bytes"
+	"encoding/binary"
+	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
+	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -107,5 +111,152 @@ func goodIndexes() []corpus.Case {
 		good("metadata null", `{"metadata":null,"weight_map":{"a":"s1.safetensors"}}`, a),
 		good("no tensors", `{"weight_map":{}}`),
 		good("nested keys twice", `{"metadata":{"m":{"k":1,"k":2}},"weight_map":{"a":"s1.safetensors"},"x":[{}]}`, a),
+	}
+}
+
+// base is a valid header, which the tests modify, of two tensors in six bytes.
+const base = `{"__metadata__":{"k":"v"},"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]},"b":{"dtype":"I8","shape":[2],"data_offsets":[4,6]}}`
+
+const (
+	atA = 8 + 26 // offset of the key a
+	atB = 8 + 79 // offset of the key b
+)
+
+// swap returns a function that replaces old in a header.
+func swap(old, new string) func(string) string {
+	return func(h string) string {
+		if !strings.Contains(h, old) {
+			panic("the header has no " + old)
+		}
+		return strings.Replace(h, old, new, 1)
+	}
+}
+
+func all(h string) func(string) string { return func(string) string { return h } }
+
+// malformedHeader is the change to a good header, and the field and offset of the error.
+type malformedHeader struct {
+	name   string
+	mutate func(string) string
+	field  string
+	offset int64
+}
+
+var malformedHeaders = []struct {
+	err   error
+	cases []malformedHeader
+}{
+	{format.ErrCorrupt, []malformedHeader{
+		{"empty header", all(""), "header", 8},
+		{"array", all("[]"), "header", 8},
+		{"byte order mark", all("\ufeff{}"), "header", 8},
+		{"NUL padding", swap("]}}", "]}}\x00"), "header", 8 + int64(len(base))},
+		{"two objects", swap("]}}", "]}}{}"), "header", 8 + int64(len(base))},
+		{"comma at the end", swap("]}}", "]},}"), "header", 8 + int64(len(base))},
+		{"comment", swap(",", ",/**/"), "header", 8 + 26},
+		{"control character", swap(`"a"`, "\"\n\""), "header", atA + 1},
+		{"invalid UTF-8 in a name", swap(`"a"`, "\"\xff\""), "header", atA + 1},
+		{"lone high surrogate", swap(`"a"`, `"\ud83d"`), "header", atA + 1},
+		{"lone low surrogate", swap(`"a"`, `"\ude00"`), "header", atA + 1},
+		{"lone surrogate in metadata", swap(`"v"`, `"\ud83dx"`), "__metadata__", 30},
+		{"invalid UTF-8 in metadata", swap(`"v"`, "\"\xc0\x80\""), "__metadata__", 30},
+		{"lone surrogate in a field that is ignored", swap(`"dtype"`, `"x":"\ud800","dtype"`), `tensor "a"`, 44},
+		{"no offsets of no elements", swap(`"shape":[1],"data_offsets":[0,4]}`, `"shape":[0]}`), `tensor "a"`, atA},
+		{"unknown dtype that ends before it begins", swap(`"F32","shape":[1],"data_offsets":[0,4]`, `"X9","shape":[1],"data_offsets":[4,0]`), `tensor "a"`, atA},
+		{"tensor twice", swap(`"b"`, `"a"`), `tensor "a"`, atB},
+		{"tensor twice, escaped", swap(`"b"`, `"\u0061"`), `tensor "a"`, atB},
+		{"__metadata__ twice", swap(`"a":{`, `"__metadata__":null,"a":{`), "__metadata__", atA},
+		{"metadata key twice", swap(`"v"`, `"v","\u006b":"w"`), "__metadata__", 33},
+		{"metadata number", swap(`"v"`, `1`), "__metadata__", 29},
+		{"metadata null value", swap(`"v"`, `null`), "__metadata__", 29},
+		{"metadata array", swap(`{"k":"v"}`, `["k"]`), "__metadata__", 24},
+		{"entry null", swap(`{"dtype":"I8","shape":[2],"data_offsets":[4,6]}`, `null`), `tensor "b"`, atB + 4},
+		{"no dtype", swap(`"dtype":"I8",`, ``), `tensor "b"`, atB},
+		{"no shape", swap(`"shape":[2],`, ``), `tensor "b"`, atB},
+		{"no data_offsets", swap(`,"data_offsets":[4,6]`, ``), `tensor "b"`, atB},
+		{"field twice", swap(`"shape":[2]`, `"shape":[2],"shape":[2]`), `tensor "b"`, 117},
+		{"field twice, escaped", swap(`"dtype":"I8"`, `"dtype":"I8","dtyp\u0065":"I8"`), `tensor "b"`, 105},
+		{"dtype number", swap(`"I8"`, `8`), `tensor "b"`, 100},
+		{"dtype empty", swap(`"I8"`, `""`), `tensor "b"`, atB},
+		{"shape number", swap(`[2]`, `2`), `tensor "b"`, 113},
+		{"dim float", swap(`[2]`, `[2.0]`), `tensor "b"`, 114},
+		{"dim with exponent", swap(`[2]`, `[2e0]`), `tensor "b"`, 114},
+		{"dim negative", swap(`[2]`, `[-2]`), `tensor "b"`, 114},
+		{"dim minus zero", swap(`[2]`, `[2,-0]`), `tensor "b"`, 116},
+		{"dim with a leading zero", swap(`[2]`, `[02]`), `tensor "b"`, 114},
+		{"dim 2^63", swap(`[2]`, `[9223372036854775808]`), `tensor "b"`, 114},
+		{"dim 2^64+2", swap(`[2]`, `[18446744073709551618]`), `tensor "b"`, 114},
+		{"offsets of one", swap(`[4,6]`, `[4]`), `tensor "b"`, 117},
+		{"offsets of three", swap(`[4,6]`, `[4,6,6]`), `tensor "b"`, 117},
+		{"offset negative", swap(`[4,6]`, `[-4,6]`), `tensor "b"`, 133},
+		{"end before begin", swap(`[4,6]`, `[6,4]`), `tensor "b"`, atB},
+		{"range too short", swap(`[4,6]`, `[4,5]`), `tensor "b"`, atB},
+		{"range too long", swap(`[2],"data_offsets":[4,6]`, `[1],"data_offsets":[4,6]`), `tensor "b"`, atB},
+		{"bytes left", swap(`[2],"data_offsets":[4,6]`, `[1],"data_offsets":[4,5]`), "data", 144},
+		{"hole in front", swap(`"F32","shape":[1],"data_offsets":[0,4]`, `"U8","shape":[3],"data_offsets":[1,4]`), `tensor "a"`, 139},
+		{"hole between", swap(`"F32","shape":[1],"data_offsets":[0,4]`, `"U8","shape":[3],"data_offsets":[0,3]`), `tensor "b"`, 142},
+		{"overlap", swap(`[2],"data_offsets":[4,6]`, `[3],"data_offsets":[3,6]`), `tensor "b"`, 142},
+		{"same range", swap(`"I8","shape":[2],"data_offsets":[4,6]`, `"F32","shape":[1],"data_offsets":[0,4]`), `tensor "b"`, 140},
+		{"empty tensor within another", swap(`}}`, `},"c":{"dtype":"I8","shape":[0],"data_offsets":[2,2]}}`), `tensor "c"`, 193},
+		{"no tensors, but data", all(`{}`), "data", 10},
+		{"F4 of another size", swap(`"I8","shape":[2]`, `"F4","shape":[2]`), `tensor "b"`, atB},
+		{"unknown dtype, no bytes", swap(`}}`, `},"c":{"dtype":"Q","shape":[1],"data_offsets":[6,6]}}`), `tensor "c"`, 139},
+		{"unknown dtype, no elements", swap(`"I8","shape":[2]`, `"Q","shape":[0]`), `tensor "b"`, atB},
+		{"128 levels", swap(`"dtype":"I8"`, `"x":`+strings.Repeat("[", 126)+strings.Repeat("]", 126)+`,"dtype":"I8"`), `tensor "b"`, 221},
+		{"a million levels", all(`{"x":{"y":` + strings.Repeat("[", 1<<20)), `tensor "x"`, 143},
+	}},
+	{format.ErrShape, []malformedHeader{
+		{"product overflows", swap(`[2]`, `[4294967296,4294967296,2]`), `tensor "b"`, atB},
+		{"product overflows with the element", swap(`[1]`, `[4611686018427387904]`), `tensor "a"`, atA},
+		{"product overflows beside 0", swap(`[1]`, `[4611686018427387904,0,4]`), `tensor "a"`, atA},
+		{"half a byte", swap(`"I8","shape":[2]`, `"F4","shape":[3]`), `tensor "b"`, atB},
+		{"unknown dtype, product overflows", swap(`"I8","shape":[2]`, `"Q","shape":[4294967296,4294967296]`), `tensor "b"`, atB},
+	}},
+	{format.ErrLimit, []malformedHeader{{"too many dims", swap(`[2]`, "["+strings.Repeat("1,", 1<<16)+"2]"), `header`, 131186}}},
+	{format.ErrTruncated, []malformedHeader{
+		{"offset 2^60", swap(`[4,6]`, `[4,1152921504606846976]`), `tensor "b"`, atB},
+		{"beyond the file", swap(`[2],"data_offsets":[4,6]`, `[3],"data_offsets":[4,7]`), `tensor "b"`, atB},
+	}},
+}
+
+// badLength is a file with an invalid beginning.
+type badLength struct {
+	name   string
+	file   []byte
+	err    error
+	field  string
+	offset int64
+}
+
+// badLengths returns files with an invalid header length.
+func badLengths() []badLength {
+	good := fileOf(base, count(6)...)
+	with := func(n uint64) []byte {
+		b := bytes.Clone(good)
+		binary.LittleEndian.PutUint64(b, n)
+		return b
+	}
+	return []badLength{
+		{"no bytes", nil, format.ErrTruncated, "header length", 0},
+		{"seven bytes", good[:7], format.ErrTruncated, "header length", 0},
+		{"length alone", good[:8], format.ErrTruncated, "header length", 0},
+		{"length one too many", with(uint64(len(good)) - 7), format.ErrTruncated, "header length", 0},
+		{"length 2^55", with(1 << 55), format.ErrTruncated, "header length", 0},
+		{"length 2^64-1", with(1<<64 - 1), format.ErrTruncated, "header length", 0},
+		{"length zero", with(0), format.ErrCorrupt, "header", 8},
+		{"length one too few", with(uint64(len(base)) - 1), format.ErrCorrupt, "header", 8 + int64(len(base)) - 1},
+	}
+}
+
+// TestLongestHeader opens a header of 100,000,000 bytes and refuses a longer one.
+func TestLongestHeader(t *testing.T) {
+	b := append(binary.LittleEndian.AppendUint64(nil, maxHeader+1), bytes.Repeat([]byte{' '}, maxHeader+1)...)
+	copy(b[8:], `{}`)
+	if _, err := OpenBytes(b, nil); !errors.Is(err, format.ErrLimit) {
+		t.Error(err)
+	}
+	binary.LittleEndian.PutUint64(b, maxHeader)
+	if _, err := OpenBytes(b[:8+maxHeader], nil); err != nil {
+		t.Errorf("a header of the largest size: %v", err)
 	}
 }
