@@ -10,23 +10,23 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// opened is a way to open a sample.
-type opened struct {
-	name   string
-	byPath bool
-	open   func(t *testing.T) (*format.Model, error)
+// way is a way to open a sample.
+type way struct {
+	name string
+	open func(t *testing.T) (*format.Model, error)
 }
 
 // ways returns the ways to open b.
-func (x *subject) ways(b []byte, o *format.Options) []opened {
-	return []opened{
-		{"bytes", false, func(*testing.T) (*format.Model, error) { return x.cfg.Codec.OpenBytes(b, o) }},
-		{"misaligned bytes", false, func(*testing.T) (*format.Model, error) {
-			return x.cfg.Codec.OpenBytes(append(make([]byte, 1, len(b)+1), b...)[1:], o)
+func (x *subject) ways(b []byte, o *format.Options) []way {
+	c := x.cfg.Codec
+	return []way{
+		{"bytes", func(*testing.T) (*format.Model, error) { return c.OpenBytes(b, o) }},
+		{"misaligned bytes", func(*testing.T) (*format.Model, error) {
+			return c.OpenBytes(append(make([]byte, 1, len(b)+1), b...)[1:], o)
 		}},
-		{"path", true, func(t *testing.T) (*format.Model, error) { return x.cfg.Codec.Open(x.stored(t, b), o) }},
-		{"reader", false, func(*testing.T) (*format.Model, error) {
-			return x.cfg.Codec.OpenReaderAt(bytes.NewReader(b), int64(len(b)), o)
+		{"path", func(t *testing.T) (*format.Model, error) { return c.Open(x.stored(t, b), o) }},
+		{"reader", func(*testing.T) (*format.Model, error) {
+			return c.OpenReaderAt(bytes.NewReader(b), int64(len(b)), o)
 		}},
 	}
 }
@@ -42,36 +42,23 @@ func (x *subject) content(t *testing.T) {
 				t.Fatal(err)
 			}
 			defer m.Close()
-			got, err := x.take(m, way.byPath)
-			if err != nil {
-				t.Fatal(err)
-			}
-			if d := cmp.Diff(x.want, got, compared); d != "" {
-				t.Errorf("(-want +got)\n%s", d)
-			}
+			x.differs(t, "read back", m)
 			if err := x.verified(m); err != nil {
 				t.Errorf("Verify: %v", err)
 			}
-			all := x.infos(m, way.byPath)
-			if want == nil {
-				want = all
+			var got []tensor.Info
+			for _, v := range m.Tensors() {
+				got = append(got, v.Info())
+				got[len(got)-1].Name = x.nameOf(v.Name())
 			}
-			if d := cmp.Diff(want, all, compared); d != "" {
+			if want == nil {
+				want = got
+			}
+			if d := cmp.Diff(want, got, compared); d != "" {
 				t.Errorf("descriptions differ (-bytes +%s)\n%s", way.name, d)
 			}
 		})
 	}
-}
-
-// infos returns the tensors' descriptions.
-func (x *subject) infos(m *format.Model, byPath bool) []tensor.Info {
-	var all []tensor.Info
-	for _, v := range m.Tensors() {
-		info := v.Info()
-		info.Name = x.nameOf(info.Name, byPath)
-		all = append(all, info)
-	}
-	return all
 }
 
 // zeroCopy checks that plain tensors are at their offsets, are views of the mapping, and have the
@@ -87,7 +74,7 @@ func (x *subject) zeroCopy(t *testing.T) {
 		if info.Offset < 0 || info.Compression != "" || info.Size == 0 {
 			continue
 		}
-		if string(x.file[info.Offset:][:info.Size]) != x.base.Data[x.nameOf(name, true)] {
+		if string(x.file[info.Offset:][:info.Size]) != x.want.Data[x.nameOf(name)] {
 			t.Errorf("tensor %q is not at its offset %d", name, info.Offset)
 		}
 		align := int64(max(1, info.DType.Size()))

@@ -96,7 +96,7 @@ func (x *subject) mustNotice(t *testing.T, b []byte, what string, harmless bool)
 // hostile checks that no input panics, with valid checksums or not: each byte is replaced, and then several
 // at random.
 func (x *subject) hostile(t *testing.T) {
-	o := x.with(func(o *format.Options) { o.Check = format.CheckStructure })
+	o := x.checking(format.CheckStructure)
 	b := slices.Clone(x.file)
 	probe := func(what string, i int) {
 		what = fmt.Sprintf("%s at %#x", what, i)
@@ -157,7 +157,7 @@ func (x *subject) bounded(t *testing.T) {
 	}
 	b := slices.Clone(x.file)
 	for _, check := range []format.Check{format.CheckStructure, format.CheckDefault} {
-		o := x.with(func(o *format.Options) { o.Check = check })
+		o := x.checking(check)
 		for _, i := range positions(len(b)) {
 			if check == format.CheckDefault && i > 256 {
 				break // a checksum fails before later fields are parsed

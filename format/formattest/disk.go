@@ -43,7 +43,7 @@ func (x *subject) brokenDisk(t *testing.T) {
 			return err
 		}
 		defer m.Close()
-		if _, err := x.take(m, false); err != nil {
+		if _, err := x.take(m); err != nil {
 			return err
 		}
 		return x.verified(m)

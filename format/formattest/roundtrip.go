@@ -53,8 +53,8 @@ func (x *subject) targets(t *testing.T) {
 	t.Setenv("TMPDIR", tmp)
 	backwards := names(x.s.Plan)
 	slices.Reverse(backwards)
-	x.same(t, "spooled", x.write(t, x.s.Plan, nil, format.SpoolFile))
-	x.same(t, "written in reverse", x.write(t, x.s.Plan, backwards, format.SpoolMemory))
+	x.same(t, "spooled", x.write(t, nil, format.SpoolFile))
+	x.same(t, "written in reverse", x.write(t, backwards, format.SpoolMemory))
 	path := x.path(t)
 	if err := x.writeFile(x.writer, path, nil); err != nil {
 		t.Fatalf("writing a file: %v", err)

@@ -32,30 +32,11 @@ func (y *tally) cannot(t *testing.T, property, why string) {
 	t.Skip(why)
 }
 
-// complete fails for properties that every sample skipped, and for meaningless exemptions.
+// complete fails for properties that every sample skipped.
 func (y *tally) complete(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(y.checked)) {
 		if !y.checked[name] {
 			t.Errorf("every sample skips %s: add one that does not, or say in Config.Exempt why there is none", name)
 		}
 	}
-	known := properties()
-	for _, name := range slices.Sorted(maps.Keys(y.exempt)) {
-		if !slices.Contains(known, name) {
-			t.Errorf("Config.Exempt names %q, which is not a property", name)
-		}
-		if y.exempt[name] == "" {
-			t.Errorf("Config.Exempt gives no reason for %s", name)
-		}
-	}
-}
-
-// properties returns all names.
-func properties() (names []string) {
-	var x subject
-	var y scales
-	for _, p := range slices.Concat(x.reading(), x.writing(), y.scaling()) {
-		names = append(names, p.name)
-	}
-	return names
 }

@@ -5,7 +5,6 @@ import (
 	"crypto/ed25519"
 	"errors"
 	"slices"
-	"sync/atomic"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
@@ -17,7 +16,13 @@ import (
 func (x *subject) verify(t *testing.T) {
 	m := x.openBytes(t, x.file)
 	defer m.Close()
-	checkProgress(t, func(p format.Progress) error { return x.verified(m, format.WithProgress(p)) }, x.verifyErr == nil)
+	var done, total int64
+	if err := x.verified(m, format.WithProgress(func(n, all int64, _ string) { done, total = n, all })); err != nil {
+		t.Errorf("with a progress report: %v", err)
+	}
+	if x.verifyErr == nil && done != total {
+		t.Errorf("progress ends at %d of %d", done, total)
+	}
 	if err := x.verified(m, format.WithWorkers(3), format.WithTensors(tensorNames(m)...)); err != nil {
 		t.Errorf("Verify of all tensors by name: %v", err)
 	}
@@ -30,7 +35,7 @@ func (x *subject) verify(t *testing.T) {
 	if x.verifyErr != nil {
 		return
 	}
-	all, err := x.cfg.Codec.OpenBytes(x.file, x.with(func(o *format.Options) { o.Check = format.CheckAll }))
+	all, err := x.cfg.Codec.OpenBytes(x.file, x.checking(format.CheckAll))
 	if err != nil {
 		t.Fatalf("opening with CheckAll: %v", err)
 	}
@@ -62,30 +67,6 @@ func tensorNames(m *format.Model) []string {
 	return list
 }
 
-// checkProgress runs f and checks its reports: they must not overlap or go back, must have one
-// total, and must end there.
-func checkProgress(t *testing.T, f func(format.Progress) error, complete bool) {
-	t.Helper()
-	var inside atomic.Int32
-	var last, total int64 = 0, -1
-	err := f(func(done, all int64, _ string) {
-		if inside.Add(1) != 1 {
-			t.Error("two reports of progress overlap")
-		}
-		defer inside.Add(-1)
-		if done < last || done > all || total >= 0 && all != total {
-			t.Errorf("progress goes from %d of %d to %d of %d", last, total, done, all)
-		}
-		last, total = done, all
-	})
-	if err != nil {
-		t.Errorf("with a progress report: %v", err)
-	}
-	if complete && total >= 0 && last != total {
-		t.Errorf("progress ends at %d of %d", last, total)
-	}
-}
-
 // covered returns the tensors whose bytes in the file a checksum covers.
 func (x *subject) covered(t *testing.T) []tensor.Info {
 	if x.verifyErr != nil {
@@ -113,7 +94,7 @@ func (x *subject) covered(t *testing.T) []tensor.Info {
 // coveredData checks that a flipped bit is detected in each tensor that a checksum covers: by verification,
 // also of the tensor alone, and with CheckTouch before the data is used.
 func (x *subject) coveredData(t *testing.T) {
-	touch := x.with(func(o *format.Options) { o.Check = format.CheckTouch })
+	touch := x.checking(format.CheckTouch)
 	list := x.covered(t)
 	x.opened(t, x.file, touch, func(m *format.Model) {
 		for range 2 {
