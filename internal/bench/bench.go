@@ -16,7 +16,6 @@ func Verdicts(b *testing.B, strict bool) {
 	t.use()
 	t.verify()
 	t.decode()
-	t.encode()
 	t.convert()
 	t.write()
 	t.load()

@@ -131,46 +131,6 @@ func decoding(b *testing.B, v tensor.View) float64 {
 	})
 }
 
-// encode measures encoding float32 on one processor, relative to copying it.
-func (t *table) encode() {
-	for _, d := range []tensor.DType{tensor.BFloat16, tensor.Float16} {
-		t.most("encode/"+d.String(), 1.2, func(b *testing.B) float64 {
-			src, out := weights(numberElems), make([]byte, 2*numberElems)
-			return relativeToCopy(b, src, func() error { return tensor.Encode(out, d, src) })
-		})
-	}
-	for _, c := range []struct {
-		name string
-		o    tensor.QuantizeOptions
-	}{
-		{"int8", tensor.QuantizeOptions{}},
-		{"int8/first-axis", tensor.QuantizeOptions{PerChannel: true}},
-		{"int8/last-axis", tensor.QuantizeOptions{PerChannel: true, Axis: 1}},
-	} {
-		t.most("encode/"+c.name, 5, func(b *testing.B) float64 { return quantizing(b, c.o) })
-	}
-}
-
-// quantizing measures quantizing weights in pieces as a conversion does: one pass observes them, one
-// encodes them.
-func quantizing(b *testing.B, o tensor.QuantizeOptions) float64 {
-	const piece = 1 << 16
-	src, out := weights(numberElems), make([]byte, numberElems)
-	return relativeToCopy(b, src, func() error {
-		z, err := tensor.NewQuantizer(tensor.Shape{1024, numberElems / 1024}, o)
-		for i := 0; err == nil && i < len(src); i += piece {
-			err = z.Observe(src[i : i+piece])
-		}
-		if err == nil {
-			_, err = z.Parameters()
-		}
-		for i := 0; err == nil && i < len(src); i += piece {
-			err = z.Encode(out[i:i+piece], src[i:i+piece])
-		}
-		return err
-	})
-}
-
 // relativeToCopy measures op relative to copying src.
 func relativeToCopy(b *testing.B, src []float32, op func() error) float64 {
 	to := make([]float32, len(src))

@@ -1,7 +1,7 @@
 package bench
 
 import (
-	"cmp"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -93,45 +93,33 @@ func (t *table) cold() {
 	for _, name := range []string{"npz", "onnx", "wia", "mobi"} {
 		t.most("cold/"+name+"/100MB", 0.4, func(b *testing.B) float64 {
 			path := t.file(b, name, large).path
-			heads := headsOf(b, path)
+			read := readingHeads(b, path)
 			evict := func() error { return floor.Evict(path) }
 			if err := evict(); err != nil {
 				b.Skip("the cache of this file system cannot be emptied: ", err)
 			}
-			read := func() error { return readEach(path, heads) }
 			return floor.PairsOf(b, floor.Then(floor.Timed(opening(path)), evict), floor.Then(floor.Timed(read), evict)).Ratio
 		})
 	}
 }
 
-// headBytes is the approximate size of a tensor's header.
-const headBytes = 256
-
-// headsOf returns the offsets of the tensors' headers in ascending order. Each header ends where the
-// tensor's data begins.
-func headsOf(b *testing.B, path string) (heads []int64) {
+// readingHeads returns a function that reads the headers of all tensors in ascending order. Each ends where
+// the tensor's data begins.
+func readingHeads(b *testing.B, path string) func() error {
 	m, err := format.Open(path, nil)
 	must(b, err)
 	defer m.Close()
+	var p [256]byte // about the size of a header
+	var heads []int64
 	for _, v := range m.Tensors() {
-		heads = append(heads, max(0, v.Info().Offset-headBytes))
+		heads = append(heads, max(0, v.Info().Offset-int64(len(p))))
 	}
-	slices.SortFunc(heads, cmp.Compare[int64])
-	return heads
-}
-
-// readEach opens a file and reads the headers.
-func readEach(path string, heads []int64) error {
-	f, err := os.Open(path)
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	var p [headBytes]byte
-	for _, off := range heads {
-		if _, err := f.ReadAt(p[:], off); err != nil {
-			return err
+	slices.Sort(heads)
+	return func() error {
+		f, err := os.Open(path)
+		for i := 0; err == nil && i < len(heads); i++ {
+			_, err = f.ReadAt(p[:], heads[i])
 		}
+		return errors.Join(err, f.Close())
 	}
-	return nil
 }

@@ -179,56 +179,32 @@ func lines(src []byte) int {
 	}
 }
 
-// exported counts the exported names in a file: functions, methods of exported types, types, constants
-// and variables.
+// exported counts the exported names in a file: functions, methods of exported types, types, constants,
+// variables, fields, and methods of interfaces.
 func (c *counts) exported(dir string, f *ast.File) {
-	for _, d := range f.Decls {
-		switch d := d.(type) {
+	ast.FileExports(f)
+	ast.Inspect(f, func(n ast.Node) bool {
+		switch n := n.(type) {
 		case *ast.FuncDecl:
-			if d.Name.IsExported() && (d.Recv == nil || token.IsExported(receiver(d))) {
+			if n.Recv == nil || token.IsExported(receiver(n)) {
 				c.names[dir]++
 			}
-		case *ast.GenDecl:
-			for _, s := range d.Specs {
-				c.declared(dir, s)
-			}
-		}
-	}
-}
-
-func (c *counts) declared(dir string, s ast.Spec) {
-	switch s := s.(type) {
-	case *ast.TypeSpec:
-		if !s.Name.IsExported() {
-			return
-		}
-		c.names[dir]++
-		switch t := s.Type.(type) {
+			return false
+		case *ast.FuncType:
+			return false // the fields of which are parameters
 		case *ast.InterfaceType:
 			c.interfaces[dir]++
-			c.names[dir] += named(t.Methods)
-		case *ast.StructType:
-			c.names[dir] += named(t.Fields)
+		case *ast.TypeSpec:
+			c.names[dir]++
+			n.TypeParams = nil
+		case *ast.ValueSpec:
+			c.names[dir] += len(n.Names)
+			return false
+		case *ast.Field:
+			c.names[dir] += len(n.Names)
 		}
-	case *ast.ValueSpec:
-		for _, n := range s.Names {
-			if n.IsExported() {
-				c.names[dir]++
-			}
-		}
-	}
-}
-
-// named counts the exported methods of an interface or fields of a struct.
-func named(list *ast.FieldList) (n int) {
-	for _, f := range list.List {
-		for _, name := range f.Names {
-			if name.IsExported() {
-				n++
-			}
-		}
-	}
-	return n
+		return true
+	})
 }
 
 // receiver returns the name of a method's type.

@@ -86,20 +86,14 @@ func compare(op, floor Round, least int, more func() bool) (Result, error) {
 	sides := [2]side{{run: op}, {run: floor}}
 	err := errors.Join(sides[0].calibrate(), sides[1].calibrate())
 	var ratios []float64
-	pair := func() {
-		first := len(ratios) % 2
-		if err = sides[first].measure(); err == nil {
-			err = sides[1-first].measure()
+	for running := true; err == nil; {
+		if running = running && more(); !running && len(ratios) >= least {
+			break
 		}
-		if err == nil {
-			ratios = append(ratios, sides[0].times[len(ratios)]/sides[1].times[len(ratios)])
+		n := len(ratios)
+		if err = errors.Join(sides[n%2].measure(), sides[1-n%2].measure()); err == nil {
+			ratios = append(ratios, sides[0].times[n]/sides[1].times[n])
 		}
-	}
-	for err == nil && more() {
-		pair()
-	}
-	for err == nil && len(ratios) < least {
-		pair()
 	}
 	if err != nil {
 		return Result{}, err

@@ -12,28 +12,31 @@ type builder struct {
 	tensors []Tensor
 }
 
-func (b *builder) add(k kind, name string, dims ...int64) {
-	b.tensors = append(b.tensors, Tensor{Name: name, Shape: dims, kind: k, seed: b.seed, id: uint64(len(b.tensors))})
+func (b *builder) add(mean, std float64, name string, dims ...int64) {
+	b.tensors = append(b.tensors, Tensor{name, dims, mean, std, b.seed, uint64(len(b.tensors))})
 }
+
+func (b *builder) weight(name string, dims ...int64) { b.add(0, 0, name+".weight", dims...) }
+func (b *builder) bias(name string, n int64)         { b.add(0, 0.05, name, n) }
 
 // layer adds the weight and bias of a convolution or linear layer. The first dim is the number of
 // outputs.
 func (b *builder) layer(name string, dims ...int64) {
-	b.add(weight, name+".weight", dims...)
-	b.add(bias, name+".bias", dims[0])
+	b.weight(name, dims...)
+	b.bias(name+".bias", dims[0])
 }
 
 // scale adds the learned parameters of a normalization.
 func (b *builder) scale(name string, n int64) {
-	b.add(gain, name+".weight", n)
-	b.add(bias, name+".bias", n)
+	b.add(1, 0.1, name+".weight", n)
+	b.bias(name+".bias", n)
 }
 
 // norm adds a batch normalization with its statistics.
 func (b *builder) norm(name string, n int64) {
 	b.scale(name, n)
-	b.add(bias, name+".running_mean", n)
-	b.add(variance, name+".running_var", n)
+	b.bias(name+".running_mean", n)
+	b.add(1, 0.1, name+".running_var", n)
 }
 
 // Small returns a CNN of 20 tensors and 2 MB for 28x28 gray images.
@@ -102,7 +105,7 @@ func Many() []Tensor {
 	b := builder{seed: 10_000, tensors: make([]Tensor, 0, 10_000)}
 	dims := tensor.Shape{8, 8}
 	for i := range 10_000 {
-		b.add(weight, fmt.Sprintf("experts.%d.linear.weight", i), dims...)
+		b.weight(fmt.Sprintf("experts.%d.linear", i), dims...)
 	}
 	return b.tensors
 }
@@ -116,7 +119,7 @@ func Many() []Tensor {
 // same shapes.
 func ResNet50() []Tensor {
 	b := builder{seed: 50}
-	b.add(weight, "conv1.weight", 64, 3, 7, 7)
+	b.weight("conv1", 64, 3, 7, 7)
 	b.norm("bn1", 64)
 	in := int64(64)
 	for stage, s := range []struct {
@@ -136,11 +139,11 @@ func ResNet50() []Tensor {
 // stage's first block.
 func (b *builder) bottleneck(p string, in, width int64, first bool) {
 	for i, c := range [][]int64{{width, in, 1, 1}, {width, width, 3, 3}, {4 * width, width, 1, 1}} {
-		b.add(weight, fmt.Sprintf("%sconv%d.weight", p, i+1), c...)
+		b.weight(fmt.Sprintf("%sconv%d", p, i+1), c...)
 		b.norm(fmt.Sprintf("%sbn%d", p, i+1), c[0])
 	}
 	if first {
-		b.add(weight, p+"downsample.0.weight", 4*width, in, 1, 1)
+		b.weight(p+"downsample.0", 4*width, in, 1, 1)
 		b.norm(p+"downsample.1", 4*width)
 	}
 }

@@ -19,20 +19,9 @@ type Tensor struct {
 	Name  string
 	Shape tensor.Shape
 
-	kind kind
-	seed uint64 // the model's
-	id   uint64 // the tensor's, within the model
+	mean, std float64 // of the values; without std they are weights around 0, by fan-in
+	seed, id  uint64  // the model's, and the tensor's within the model
 }
-
-// kind is the distribution of values.
-type kind uint8
-
-const (
-	weight   kind = iota // around 0, by fan-in
-	bias                 // around 0, small
-	gain                 // around 1
-	variance             // around 1, positive
-)
 
 // Len returns the number of elements.
 func (t Tensor) Len() int {
@@ -61,20 +50,12 @@ func (t Tensor) Bytes() []byte {
 func (t Tensor) Data() []float32 {
 	r := rand.New(rand.NewPCG(t.seed, t.id))
 	data := make([]float32, t.Len())
-	if t.kind == weight {
+	if t.std == 0 {
 		t.fillWeight(data, r)
 		return data
 	}
 	for i := range data {
-		x := r.NormFloat64()
-		switch t.kind {
-		case bias:
-			data[i] = float32(x * 0.05)
-		case gain:
-			data[i] = 1 + float32(x*0.1)
-		case variance:
-			data[i] = float32(math.Exp(x * 0.3))
-		}
+		data[i] = float32(t.mean + float64(r.NormFloat64()*t.std))
 	}
 	return data
 }
