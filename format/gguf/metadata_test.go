@@ -227,3 +227,10 @@ func TestAlignment(t *testing.T) {
 		}
 	}
 }
+
+// TestBigEndian: the error of a big-endian file names it.
+func TestBigEndian(t *testing.T) {
+	if _, err := OpenBytes([]byte("GGUF\x00\x00\x00\x03"), nil); !errors.Is(err, format.ErrVersion) || !strings.Contains(err.Error(), "big-endian") {
+		t.Error(err)
+	}
+}

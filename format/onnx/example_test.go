@@ -2,6 +2,7 @@ package onnx_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -33,10 +34,7 @@ func ExampleCreate() {
 		log.Fatal(err)
 	}
 	defer w.Abort()
-	if err := w.WriteTensor("w", bytes.NewReader(make([]byte, 16))); err != nil {
-		log.Fatal(err)
-	}
-	if err := w.Close(); err != nil {
+	if err := errors.Join(w.WriteTensor("w", bytes.NewReader(make([]byte, 16))), w.Close()); err != nil {
 		log.Fatal(err)
 	}
 

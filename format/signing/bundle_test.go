@@ -287,10 +287,6 @@ func FuzzBundle(f *testing.F) {
 }
 
 func isKnown(err error) bool {
-	for _, s := range []error{format.ErrSignature, format.ErrCorrupt, format.ErrUnsupported, format.ErrChecksum} {
-		if errors.Is(err, s) {
-			return true
-		}
-	}
-	return false
+	known := []error{format.ErrSignature, format.ErrCorrupt, format.ErrUnsupported, format.ErrChecksum}
+	return slices.ContainsFunc(known, func(s error) bool { return errors.Is(err, s) })
 }

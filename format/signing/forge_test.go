@@ -209,14 +209,3 @@ func chain(of ...*authority) string {
 	}
 	return `{"x509CertificateChain": {"certificates": [` + strings.Join(list, ",") + `]}}`
 }
-
-// privateKey reads a PEM file written by openssl.
-func privateKey(t testing.TB, path string) *ecdsa.PrivateKey {
-	t.Helper()
-	text, err := os.ReadFile(path)
-	must(t, err)
-	block, _ := pem.Decode(text)
-	key, err := x509.ParsePKCS8PrivateKey(block.Bytes)
-	must(t, err)
-	return key.(*ecdsa.PrivateKey)
-}

@@ -2,6 +2,7 @@ package signing
 
 import (
 	"context"
+	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/x509"
 	"encoding/base64"
@@ -15,6 +16,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -73,7 +75,8 @@ func TestOpenSSL(t *testing.T) {
 	for _, c := range []struct{ curve, hash string }{{"P-256", "-sha256"}, {"P-384", "-sha384"}, {"P-521", "-sha512"}} {
 		run("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:"+c.curve, "-out", in("key.pem"))
 		run("pkey", "-in", in("key.pem"), "-pubout", "-out", in("pub.pem"))
-		key := privateKey(t, in("key.pem"))
+		key, err := keys.ReadPrivate(in("key.pem"))
+		must(t, err)
 		b, err := Sign(context.Background(), files, Signer{Key: key}, nil)
 		must(t, err)
 		payload, sig := envelope(t, b.Bytes())
@@ -87,7 +90,7 @@ func TestOpenSSL(t *testing.T) {
 		must(t, err)
 		pub, err := os.ReadFile(in("pub.pem"))
 		must(t, err)
-		f := forged(t, key, nil)
+		f := forged(t, key.(*ecdsa.PrivateKey), nil)
 		f.material = `{"publicKey": {"hint": "` + hexSum(pub) + `"}}`
 		f.payload, f.signatures = string(payload), `[{"sig": "`+base64.StdEncoding.EncodeToString(sig)+`"}]`
 		trust, err := ReadTrust(in("pub.pem"))

@@ -48,13 +48,11 @@ func dictOf(parts ...string) string { return "}(" + code(parts...) + "u" }
 const hooks = "ccollections\nOrderedDict\n)R"
 
 // store pushes a storage of the ZIP container.
-func store(class, key string, count int32) string {
-	return tup(str("storage"), get("torch", class+"Storage"), str(key), str("cpu"), num(count)) + "Q"
-}
+func store(class, key string, count int32) string { return oldStore(class, key, count) }
 
 // oldStore pushes a storage of the legacy container; view is "N" or a tuple.
-func oldStore(class, key string, count int32, view string) string {
-	return tup(str("storage"), get("torch", class+"Storage"), str(key), str("cpu"), num(count), view) + "Q"
+func oldStore(class, key string, count int32, view ...string) string {
+	return tup(str("storage"), get("torch", class+"Storage"), str(key), str("cpu"), num(count), code(view...)) + "Q"
 }
 
 // tensorOf pushes a tensor over a storage.
@@ -133,9 +131,7 @@ func floats(n int) (b []byte) {
 	return b
 }
 
-func floatsOf(list ...float32) (b []byte) {
-	for _, f := range list {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(f))
-	}
+func floatsOf(list ...float32) []byte {
+	b, _ := binary.Append(nil, binary.LittleEndian, list)
 	return b
 }

@@ -4,6 +4,7 @@ import (
 	"archive/zip"
 	"bytes"
 	"fmt"
+	"io"
 	"log"
 	"os"
 	"path/filepath"
@@ -51,10 +52,10 @@ func saved() []byte {
 		"model/data/0":   "\x00\x00\x80\x3f\x00\x00\x00\x40",
 	} {
 		w, err := z.CreateHeader(&zip.FileHeader{Name: name}) // stored, not compressed
-		if err != nil {
-			log.Fatal(err)
+		if err == nil {
+			_, err = io.WriteString(w, data)
 		}
-		if _, err := w.Write([]byte(data)); err != nil {
+		if err != nil {
 			log.Fatal(err)
 		}
 	}
