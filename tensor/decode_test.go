@@ -1,12 +1,18 @@
 package tensor
 
 import (
+	"errors"
+	"fmt"
+	"io"
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // exact returns the value of the element at the start of b as a big float, by
@@ -130,5 +136,197 @@ func TestDecodeInto(t *testing.T) {
 	empty, _ := FromBytes("e", Float32, Shape{0}, nil)
 	if got, err := Decode(dst, empty); err != nil || len(got) != 0 {
 		t.Errorf("an empty tensor: %v, %v", got, err)
+	}
+}
+
+// partKind is a kind of tensor, of any size.
+type partKind struct {
+	name string
+	make func(r *rand.Rand) Info
+}
+
+// toyBlocks has blocks of 5 elements in 3 bytes: that of element i is the product of
+// bytes i%3 and (i+1)%3, less i.
+var toyBlocks = Encoding{Name: "TOY", BlockElems: 5, BlockBytes: 3, Decode: func(dst []float32, src []byte) error {
+	if len(dst)%5 != 0 || len(src) != len(dst)/5*3 {
+		return fmt.Errorf("%d elements of %d bytes", len(dst), len(src))
+	}
+	for i := range dst {
+		b := src[i/5*3:]
+		dst[i] = float32(b[i%5%3])*float32(b[(i%5+1)%3]) - float32(i%5)
+	}
+	return nil
+}}
+
+// decodedKinds are all dtypes, plain and quantized in every way, and blocks.
+func decodedKinds() []partKind {
+	var all []partKind
+	for _, d := range allDTypes() {
+		all = append(all, partKind{d.String(), func(r *rand.Rand) Info { return Info{DType: d, Shape: randShape(r)} }})
+		if !d.isInteger() {
+			continue
+		}
+		for _, scheme := range []Scheme{Linear, Logarithmic} {
+			all = append(all, partKind{fmt.Sprint(d, " ", scheme), func(r *rand.Rand) Info {
+				shape := randShape(r)
+				q := &Quantization{Scheme: scheme, Axis: r.IntN(len(shape)+1) - 1, Scales: []float32{0.01}}
+				if q.Axis >= 0 {
+					q.Scales = make([]float32, shape[q.Axis])
+					for i := range q.Scales {
+						q.Scales[i] = r.Float32() / 64
+					}
+				}
+				if n := []int{0, 1, len(q.Scales)}[r.IntN(3)]; n > 0 {
+					q.ZeroPoints = make([]int32, n)
+					for i := range q.ZeroPoints {
+						q.ZeroPoints[i] = int32(r.IntN(200) - 100)
+					}
+				}
+				return Info{DType: d, Shape: shape, Quant: q}
+			}})
+		}
+	}
+	return append(all, partKind{"blocks", func(r *rand.Rand) Info {
+		return Info{Encoding: &toyBlocks, Shape: Shape{1 + r.Int64N(4), 5 * (1 + r.Int64N(9))}}
+	}})
+}
+
+func randShape(r *rand.Rand) Shape {
+	s := make(Shape, 1+r.IntN(3))
+	for i := range s {
+		s[i] = 1 + r.Int64N(13)
+	}
+	return s
+}
+
+// TestDecodeAt compares parts with the whole that Decode returns, of memory and behind
+// a reader, as every Go type.
+func TestDecodeAt(t *testing.T) {
+	for _, kind := range decodedKinds() {
+		t.Run(kind.name, func(t *testing.T) {
+			r := rand.New(rand.NewPCG(20, 7))
+			for range 30 {
+				info := kind.make(r)
+				info.Name = "w"
+				info.Size, _ = info.ByteSize()
+				data := randBytes(r, int(info.Size))
+				inMemory, ranged := newView(&info, &owner{}, data), View(memory.New[Info](&info, &owner{mem: data, ranged: true}, nil))
+				for _, v := range []View{inMemory, ranged} {
+					compareParts[float32](t, r, v)
+					compareParts[float64](t, r, v)
+					compareParts[single](t, r, v)
+					compareParts[int64](t, r, v)
+					compareParts[uint16](t, r, v)
+					compareParts[bits8](t, r, v)
+					compareParts[complex64](t, r, v)
+				}
+			}
+		})
+	}
+}
+
+// compareParts compares a random part.
+func compareParts[T Elem](t *testing.T, r *rand.Rand, v View) {
+	t.Helper()
+	want, err := Decode[T](nil, v)
+	first := r.Int64N(v.Len() + 1)
+	got := make([]T, r.Int64N(v.Len()-first+1))
+	if at := DecodeAt(got, v, first); (at == nil) != (err == nil) || at != nil && !errors.Is(at, ErrDType) {
+		t.Fatalf("%v: %v, Decode: %v", v, at, err)
+	}
+	if err != nil {
+		return
+	}
+	want = want[first:][:len(got)]
+	if !slices.EqualFunc(want, got, func(a, b T) bool { return a == b || a != a && b != b }) {
+		t.Fatalf("%v as %T, quantization %+v, elements from %d on: %v, want %v", v, got, v.Info().Quant, first, got, want)
+	}
+}
+
+// TestDecodeAtErrors: what is not there, in the order in which it is noticed.
+func TestDecodeAtErrors(t *testing.T) {
+	v, _ := Of("w", Shape{4}, []float32{1, 2, 3, 4})
+	closed := newView(&Info{Name: "w", DType: Float32, Shape: Shape{4}, Size: 16}, &owner{closed: true}, make([]byte, 16))
+	opaque, _ := FromInfo(Info{Name: "s", Shape: Shape{4}, Encoding: &Encoding{Name: "STRING"}}, []byte("text"))
+	unsound, _ := FromInfo(Info{Name: "q", DType: Int8, Shape: Shape{4}, Quant: &Quantization{Axis: 1}}, []byte("text"))
+	broken := View(memory.New[Info](&Info{Name: "w", DType: Float32, Shape: Shape{4}, Size: 16}, &owner{ranged: true, loadErr: ErrTruncated}, nil))
+	for name, test := range map[string]struct {
+		v     View
+		n     int
+		first int64
+		want  error
+	}{
+		"all":                {v, 4, 0, nil},
+		"none":               {v, 0, 4, nil},
+		"before":             {v, 1, -1, ErrShape},
+		"beyond":             {v, 0, 5, ErrShape},
+		"one too many":       {v, 3, 2, ErrShape},
+		"far":                {v, 1, 1<<63 - 1, ErrShape},
+		"no tensor":          {View{}, 0, 0, ErrClosed},
+		"closed":             {closed, 1, 0, ErrClosed},
+		"closed and beyond":  {closed, 9, 0, ErrClosed},
+		"of a failed slice":  {failed(t, v), 1, 0, ErrShape},
+		"no numbers":         {opaque, 1, 0, ErrDType},
+		"unsound parameters": {unsound, 1, 0, ErrQuantization},
+		"cut short":          {broken, 2, 1, ErrTruncated},
+	} {
+		if err := DecodeAt(make([]float32, test.n), test.v, test.first); !errors.Is(err, test.want) || (err == nil) != (test.want == nil) {
+			t.Errorf("%s: %v, want %v", name, err, test.want)
+		}
+	}
+	if err := DecodeAt(make([]int32, 1), v, 0); !errors.Is(err, ErrDType) {
+		t.Errorf("another type: %v", err)
+	}
+	if err := DecodeAt(make([]float32, 2), broken, 1); !errors.Is(err, io.ErrUnexpectedEOF) {
+		t.Errorf("cut short: %v, which is no io.ErrUnexpectedEOF", err)
+	}
+}
+
+// TestDecodeAtReads: behind a reader the bytes of the elements are read, or those of the
+// blocks they are in.
+func TestDecodeAtReads(t *testing.T) {
+	for name, test := range map[string]struct {
+		info Info
+		n    int
+		at   int64
+		want Range
+	}{
+		"float32":         {Info{DType: Float32, Shape: Shape{100}}, 3, 10, Range{40, 52}},
+		"converted":       {Info{DType: Float16, Shape: Shape{100}}, 3, 10, Range{20, 26}},
+		"within a block":  {Info{Encoding: &toyBlocks, Shape: Shape{100}}, 2, 11, Range{6, 9}},
+		"through a block": {Info{Encoding: &toyBlocks, Shape: Shape{100}}, 7, 9, Range{3, 12}},
+	} {
+		o := &owner{ranged: true}
+		test.info.Size, _ = test.info.ByteSize()
+		o.mem = make([]byte, test.info.Size)
+		if err := DecodeAt(make([]float32, test.n), View(memory.New[Info](&test.info, o, nil)), test.at); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if !slices.Equal(o.reads, []Range{test.want}) || o.loads != 0 {
+			t.Errorf("%s: read %v, want %v", name, o.reads, test.want)
+		}
+	}
+}
+
+// TestDecodeAtAllocations: decoding memory does not allocate for any type.
+func TestDecodeAtAllocations(t *testing.T) {
+	if testhost.Race {
+		t.Skip("the race detector drops what sync.Pool keeps")
+	}
+	r := rand.New(rand.NewPCG(20, 8))
+	for _, kind := range decodedKinds() {
+		info := kind.make(r)
+		info.Size, _ = info.ByteSize()
+		v := newView(&info, &owner{}, randBytes(r, int(info.Size)))
+		first := min(3, v.Len())
+		single, double := make([]float32, v.Len()-first), make([]float64, v.Len()-first)
+		n := testing.AllocsPerRun(100, func() {
+			if info.DType != Complex64 && (DecodeAt(single, v, first) != nil || DecodeAt(double, v, first) != nil) {
+				t.Error("DecodeAt fails")
+			}
+		})
+		if n != 0 {
+			t.Errorf("%s: %v allocations", kind.name, n)
+		}
 	}
 }
