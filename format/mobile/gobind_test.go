@@ -81,17 +81,11 @@ func findGobind(t *testing.T) (b binder) {
 func (b binder) bind(t *testing.T) (out string) {
 	t.Helper()
 	out = t.TempDir()
-	cmd := exec.Command(b.path, "-lang=java,go,objc", bindFlag(t, "-javapkg="), "-outdir="+out, ".")
-	cmd.Env = b.env()
-	if text, err := cmd.CombinedOutput(); err != nil {
-		t.Fatalf("%v: %v\n%s", cmd, err, text)
-	}
+	flags := os.Getenv("GOFLAGS")
+	t.Setenv("GOFLAGS", flags+" -mod=mod -modfile="+b.mod)
+	run(t, "", b.path, "-lang=java,go,objc", bindFlag(t, "-javapkg="), "-outdir="+out, ".")
+	t.Setenv("GOFLAGS", flags)
 	return out
-}
-
-// env makes the go command use b.mod.
-func (b binder) env() []string {
-	return append(os.Environ(), "GOFLAGS="+os.Getenv("GOFLAGS")+" -mod=mod -modfile="+b.mod)
 }
 
 // copyFiles copies files to a directory.
