@@ -112,7 +112,7 @@ func TestFloat16Midpoints(t *testing.T) {
 }
 
 func TestFloat16NaN(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name        string
 		bits        uint32
 		half, brain uint16
@@ -123,8 +123,7 @@ func TestFloat16NaN(t *testing.T) {
 		{"payload below both", 0x7f800001, 0x7e00, 0x7fc0},
 		{"payload below bfloat16", 0x7f802000, 0x7c01, 0x7fc0},
 		{"all ones", 0xffffffff, 0xffff, 0xffff},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := math.Float32frombits(tt.bits)
 			if got := uint16(F16From(f)); got != tt.half {

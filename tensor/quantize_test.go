@@ -11,7 +11,7 @@ import (
 )
 
 func TestQuantizeValues(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		src  []float32
 		sh   Shape
@@ -55,8 +55,7 @@ func TestQuantizeValues(t *testing.T) {
 		{"float16", []float32{1, -2, 65504}, Shape{3}, QuantizeOptions{DType: Float16, PerChannel: true, Axis: 9},
 			[]byte{0x00, 0x3c, 0x00, 0xc0, 0xff, 0x7b},
 			nil},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			data, q, _, err := Quantize(tt.src, tt.sh, tt.o)
 			must(t, err)
@@ -68,7 +67,7 @@ func TestQuantizeValues(t *testing.T) {
 
 func TestQuantizeErrors(t *testing.T) {
 	nan, inf := float32(math.NaN()), float32(math.Inf(1))
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		src  []float32
 		sh   Shape
@@ -88,8 +87,7 @@ func TestQuantizeErrors(t *testing.T) {
 		{"channel of a scalar", []float32{1}, nil, QuantizeOptions{PerChannel: true}, ErrQuantization, "axis 0 of a tensor of rank 0"},
 		{"channels without elements", nil, Shape{0, 1 << 40}, QuantizeOptions{PerChannel: true, Axis: 1}, ErrQuantization, "1099511627776 channels"},
 		{"dtype", []float32{1}, Shape{1}, QuantizeOptions{DType: Uint64}, ErrDType, "uint64"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, _, _, err := Quantize(tt.src, tt.sh, tt.o)
 			checkErr(t, err, tt.want, tt.text)
@@ -200,7 +198,7 @@ func TestDequantize(t *testing.T) {
 	one := &Quantization{Scales: []float32{0.5}, ZeroPoints: []int32{-2}, Axis: PerTensor}
 	plain := &Quantization{Scales: []float32{2}, Axis: PerTensor}
 	lg := &Quantization{Scheme: Logarithmic, Scales: []float32{0.5}, ZeroPoints: []int32{1}, Axis: PerTensor}
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		dt    DType
 		shape Shape
@@ -243,8 +241,7 @@ func TestDequantize(t *testing.T) {
 		{"logarithmic zero under any scale", Int8, Shape{1}, []byte{0},
 			&Quantization{Scheme: Logarithmic, Scales: []float32{float32(math.Inf(1))}, Axis: PerTensor}, []float32{0}},
 		{"negative scale", Int8, Shape{1}, []byte{3}, &Quantization{Scales: []float32{-2}, Axis: PerTensor}, []float32{-6}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := make([]float32, len(tt.want))
 			must(t, Dequantize(got, tt.data, tt.dt, tt.shape, tt.q))
@@ -254,7 +251,7 @@ func TestDequantize(t *testing.T) {
 }
 
 func TestDequantizeErrors(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		n     int
 		dt    DType
@@ -283,8 +280,7 @@ func TestDequantizeErrors(t *testing.T) {
 		{"short data", 2, Int16, Shape{2}, []byte{1, 2, 3}, &Quantization{Scales: []float32{1}, Axis: PerTensor}, ErrShape, "3 bytes"},
 		{"long data", 2, Int16, Shape{2}, []byte{1, 2, 3, 4, 5}, &Quantization{Scales: []float32{1}, Axis: PerTensor}, ErrShape, "5 bytes"},
 		{"shape overflow", 0, Int8, Shape{1 << 62, 4, 0}, nil, &Quantization{Scales: []float32{1}, Axis: PerTensor}, ErrShape, ""},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			checkErr(t, Dequantize(make([]float32, tt.n), tt.data, tt.dt, tt.shape, tt.q), tt.want, tt.text)
 			// What is wrong with the parameters themselves is known without data.

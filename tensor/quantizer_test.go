@@ -63,7 +63,7 @@ func inPieces(t *testing.T, src []float32, shape Shape, o QuantizeOptions, piece
 func TestQuantizerErrors(t *testing.T) {
 	four := make([]float32, 4)
 	nan := []float32{0, float32(math.NaN())}
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		o    QuantizeOptions
 		do   func(z *Quantizer) error
@@ -84,8 +84,7 @@ func TestQuantizerErrors(t *testing.T) {
 			_, perr := z.Parameters()
 			return errors.Join(err, perr, z.Encode(make([]byte, 4), four), z.Encode(make([]byte, 1), four[:1]))
 		}, ErrShape, "1 elements after 4 of 4"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			z, err := NewQuantizer(Shape{2, 2}, tt.o)
 			must(t, err)

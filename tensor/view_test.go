@@ -544,7 +544,7 @@ func TestPopulated(t *testing.T) {
 	const kB = 1 << 10
 	shape := Shape{1000, 300} // uint16: 600,000 bytes in rows of 600
 	steps := []Range{{0, 256 * kB}, {256 * kB, 512 * kB}, {512 * kB, 600_000}}
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		read func(v View) error
 		want []Range
@@ -557,8 +557,7 @@ func TestPopulated(t *testing.T) {
 		{"ReadAt", func(v View) error { _, err := v.ReadAt(make([]byte, 70*kB), 5); return err }, []Range{{5, 5 + 70*kB}}},
 		{"a little", func(v View) error { _, err := v.ReadAt(make([]byte, 60*kB), 5); return err }, nil},
 		{"columns", func(v View) error { _, err := v.Slice(Range{10, End}, Range{0, 100}); return err }, []Range{{6600, 6600 + 256*kB}, {268_800, 268_800 + 256*kB}, {531_000, 600_000}}},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			o := &advised{decoder: decoder{owner{mem: memory.Aligned(600_000)}, 1}}
 			info := &Info{Name: "w", DType: Uint16, Shape: shape, Size: 600_000}

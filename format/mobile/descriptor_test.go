@@ -57,7 +57,7 @@ func TestDescriptorErrors(t *testing.T) {
 	must(t, err)
 	defer r.Close()
 	defer w.Close()
-	tests := []struct {
+	for _, test := range []struct {
 		name      string
 		fd        int32
 		off, size int64
@@ -71,8 +71,7 @@ func TestDescriptorErrors(t *testing.T) {
 		{"longer than the file", fd, off, size + 101, CodeTruncated, ""},
 		{"shorter than the model", fd, off, size - 64, CodeTruncated, "mag"},
 		{"empty", fd, off, 0, CodeUnknownFormat, "magic"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			m, err := OpenDescriptor(test.fd, test.off, test.size, nil)
 			if err == nil {

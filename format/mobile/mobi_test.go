@@ -23,7 +23,7 @@ func TestMobiNames(t *testing.T) {
 			Nodes:   []format.Node{{Op: "FullyConnected", Inputs: []string{"x", weight}, Outputs: []string{"y"}}},
 		}
 	}
-	tests := []struct {
+	for _, test := range []struct {
 		name  string
 		plan  *format.Plan
 		keep  bool
@@ -34,8 +34,7 @@ func TestMobiNames(t *testing.T) {
 			[]string{"fc.weight"}, []string{"x", "fc.weight"}},
 		{"without a graph", &format.Plan{Tensors: []tensor.Info{info("b"), info("a")}}, true, []string{"b", "a"}, nil},
 		{"numbers", &format.Plan{Tensors: []tensor.Info{info("7")}, Graph: graph("7")}, false, []string{"7"}, []string{"x", "7"}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			o := &format.WriteOptions{KeepNames: test.keep, Storage: format.Storage{Compression: "gzip", Level: 9}}
 			m := openBytes(t, written(t, "mobi", test.plan, o, slices.Repeat([][]byte{make([]byte, 1024)}, len(test.plan.Tensors))...))

@@ -110,7 +110,7 @@ func save(t *testing.T, name string, b []byte) string {
 func TestOpen(t *testing.T) {
 	file, want := sample(t)
 	path := save(t, "m.mag", file)
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		open func() (*Model, error)
 	}{
@@ -124,8 +124,7 @@ func TestOpen(t *testing.T) {
 		}},
 		{"check all", func() (*Model, error) { return Open(path, &Options{Check: CheckAll, Format: "mag"}) }},
 		{"check on touch", func() (*Model, error) { return Open(path, &Options{Check: CheckTouch}) }},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			m, err := test.open()
 			must(t, err)
@@ -143,7 +142,7 @@ func TestOpenErrors(t *testing.T) {
 	path := save(t, "m.mag", file)
 	flipped := bytes.Clone(file)
 	flipped[30] ^= 0x10
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		open func() (*Model, error)
 		code string
@@ -157,8 +156,7 @@ func TestOpenErrors(t *testing.T) {
 		{"too much memory", func() (*Model, error) { return OpenBytes(file, &Options{MaxMemory: 100}) }, CodeLimit, "MaxMemory is 100"},
 		{"negative memory", func() (*Model, error) { return OpenBytes(file, &Options{MaxMemory: -1}) }, CodeOption, "MaxMemory"},
 		{"unknown check", func() (*Model, error) { return Open(path, &Options{Check: "some"}) }, CodeOption, "check"},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			m, err := test.open()
 			if err == nil {
@@ -179,7 +177,7 @@ func TestOpenErrors(t *testing.T) {
 }
 
 func TestName(t *testing.T) {
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		meta format.Metadata
 		want string
@@ -191,8 +189,7 @@ func TestName(t *testing.T) {
 		{"not a text", format.Metadata{{Key: "name", Value: int64(1)}}, ""},
 		{"not an object", format.Metadata{{Key: "model_info", Value: json.RawMessage(`[1]`)}}, ""},
 		{"not a text in an object", format.Metadata{{Key: "model_info", Value: json.RawMessage(`{"name": 1}`)}}, ""},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			m, f := newFake(t)
 			f.meta = test.meta

@@ -37,7 +37,7 @@ func get(t *testing.T, m *Model, name string) *Tensor {
 
 func TestRealNumbers(t *testing.T) {
 	m := kinds(t)
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		want []float32
 		code string
@@ -51,8 +51,7 @@ func TestRealNumbers(t *testing.T) {
 		{"quant", []float32{1, 10, -1, 2}, ""}, // (3-1)*0.5, (4+1)*2, (-1-1)*0.5, (0+1)*2
 		{"complex", nil, CodeDType},
 		{"unsound", nil, CodeQuantization},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			x := get(t, m, test.name)
 			dst := make([]byte, 4*x.Len()+3)
@@ -88,7 +87,7 @@ func TestCopy(t *testing.T) {
 	m := kinds(t)
 	want := floats(1, -2, 3, -4, 5, 0.25)
 	x := get(t, m, "plain")
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		copy func(dst []byte) (int64, error)
 		room int
@@ -105,8 +104,7 @@ func TestCopy(t *testing.T) {
 		{"range of nothing", func(dst []byte) (int64, error) { return x.CopyRangeTo(dst, 24) }, 8, want[24:], ""},
 		{"range before", func(dst []byte) (int64, error) { return x.CopyRangeTo(dst, -1) }, 8, nil, CodeIndex},
 		{"range behind", func(dst []byte) (int64, error) { return x.CopyRangeTo(dst, 25) }, 8, nil, CodeIndex},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			dst := make([]byte, test.room)
 			n, err := test.copy(dst)
@@ -139,7 +137,7 @@ func TestQuantization(t *testing.T) {
 		}
 		return a
 	}
-	tests := []struct {
+	for _, test := range []struct {
 		name string
 		q    *tensor.Quantization
 		want answer
@@ -155,8 +153,7 @@ func TestQuantization(t *testing.T) {
 			answer{true, "logarithmic", 0, 2, []float32{0, 0.5, 2, 0}, []int32{0, 0, 0, 0}}},
 		{"unsound", &tensor.Quantization{Scales: []float32{1, 2, 4}, ZeroPoints: []int32{5, 6}, Axis: 9},
 			answer{true, "linear", 9, 3, []float32{0, 1, 2, 4}, []int32{0, 5, 6, 0}}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			equal(t, "", test.want, quantized(test.q))
 		})

@@ -70,7 +70,7 @@ func TestVerify(t *testing.T) {
 func TestCancel(t *testing.T) {
 	file, _ := sample(t)
 	c := NewCanceler()
-	tests := []struct {
+	for _, test := range []struct {
 		name     string
 		progress func(m *Model)
 		code     string
@@ -78,8 +78,7 @@ func TestCancel(t *testing.T) {
 		{"while it runs", func(*Model) { c.Cancel() }, CodeCanceled},
 		{"before it starts", nil, CodeCanceled}, // with the same Canceler
 		{"closed while it runs", func(m *Model) { go m.Close(); <-m.closing.context().Done() }, CodeClosed},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			m := openBytes(t, file)
 			canceler, watching := c, Progress(nil)
@@ -151,7 +150,7 @@ func TestReport(t *testing.T) {
 		Sum               string   // of "a"
 		Signature, Signer string
 	}
-	tests := []struct {
+	for _, test := range []struct {
 		name   string
 		signed *format.Signature
 		trust  bool
@@ -170,8 +169,7 @@ func TestReport(t *testing.T) {
 			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureUnchecked, print}},
 		{"signed by the trusted key", &format.Signature{}, true, func(v driver.Verification) { v.Signed(driver.SignatureTrusted) },
 			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureTrusted, print}},
-	}
-	for _, test := range tests {
+	} {
 		t.Run(test.name, func(t *testing.T) {
 			m, f := newFake(t,
 				part{name: "a", dtype: tensor.Int8, shape: tensor.Shape{2}, data: []byte{1, 2}},

@@ -22,7 +22,7 @@ func TestGraphJSON(t *testing.T) {
 	withAttr := func(text string) string {
 		return `{"name":"","inputs":[],"outputs":[],"nodes":[{"name":"","op":"X","inputs":[],"outputs":[],"attributes":{"b":` + text + `,"a":true}}]}`
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name  string
 		graph *plan.Graph
 		want  string
@@ -44,8 +44,7 @@ func TestGraphJSON(t *testing.T) {
 		{"tensors", attr([]tensor.View{v}), withAttr(`[{"dtype":"int8","shape":[2]}]`)},
 		{"graph", attr(&plan.Graph{Name: "sub"}), withAttr(`{"name":"sub","inputs":[],"outputs":[],"nodes":[]}`)},
 		{"graphs", attr([]*plan.Graph{{Name: "sub"}}), withAttr(`[{"name":"sub","inputs":[],"outputs":[],"nodes":[]}]`)},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := json.Marshal(tt.graph)
 			if err != nil {

@@ -154,7 +154,7 @@ func TestNotExactly(t *testing.T) {
 	for name, c := range codecs {
 		good := mustCompress(t, c, src, 6)
 		size := int64(len(src))
-		tests := []struct {
+		for _, tt := range []struct {
 			name string
 			in   []byte
 			size int64
@@ -172,8 +172,7 @@ func TestNotExactly(t *testing.T) {
 			{"size negative", good, -1},
 			{"size ten times", good, 10 * size},
 			{"size 1 TiB", good, 1 << 40},
-		}
-		for _, tt := range tests {
+		} {
 			before := allocated()
 			_, err := decompress(c, tt.in, tt.size)
 			if !errors.Is(err, tensor.ErrCorrupt) && !(math.MaxInt == math.MaxInt32 && errors.Is(err, tensor.ErrLimit)) {

@@ -26,7 +26,7 @@ func within(base uintptr, size int) func(uintptr) bool {
 
 func TestGuard(t *testing.T) {
 	const base, size = 0x10000100, 0x2000
-	tests := []struct {
+	for _, tt := range []struct {
 		name   string
 		throw  any
 		err    error
@@ -43,8 +43,7 @@ func TestGuard(t *testing.T) {
 		{name: "near nil", throw: addrError(8), passes: true},
 		{name: "no address", throw: "boom", passes: true},
 		{name: "not the runtime's", throw: io.EOF, passes: true},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var addr uintptr
 			var err error

@@ -36,7 +36,7 @@ func TestMarshal(t *testing.T) {
 }
 
 func TestMarshalRefuses(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		m    format.Metadata
 		want error
@@ -46,8 +46,7 @@ func TestMarshalRefuses(t *testing.T) {
 		{"key not UTF-8", format.Metadata{{Key: "\xff"}}, tensor.ErrCorrupt},
 		{"lone surrogate", format.Metadata{{Key: "a", Value: json.RawMessage(`"\ud800"`)}}, tensor.ErrCorrupt},
 		{"unknown type", format.Metadata{{Key: "a", Value: 1i}}, format.ErrUnsupported},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := Marshal(tt.m, Options{}); !errors.Is(err, tt.want) {
 				t.Errorf("Marshal: %v, want %v", err, tt.want)

@@ -59,14 +59,13 @@ func TestBad(t *testing.T) {
 	block := func(kind, body string) string {
 		return string(pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: []byte(body)}))
 	}
-	tests := []struct {
+	for _, tt := range []struct {
 		name, text, public, private string
 	}{
 		{"empty", "", `no PEM block "PUBLIC KEY"`, `no PEM block "PRIVATE KEY"`},
 		{"other block", block("EC PRIVATE KEY", "x"), `only "EC PRIVATE KEY"`, `only "EC PRIVATE KEY"`},
 		{"no key inside", block("PUBLIC KEY", "x") + block("PRIVATE KEY", "x"), "asn1", "asn1"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := ParsePublic([]byte(tt.text))
 			if !errors.Is(err, ErrKey) || !strings.Contains(err.Error(), tt.public) {

@@ -176,7 +176,7 @@ func TestLoadAllRefuses(t *testing.T) {
 func TestLoadAllCoalesces(t *testing.T) {
 	const kB, MB = 1 << 10, 1 << 20
 	data := ramp(12 * MB)
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		tensors []driver.Tensor
 		slice   []tensor.Range
@@ -190,8 +190,7 @@ func TestLoadAllCoalesces(t *testing.T) {
 		{"rows", []driver.Tensor{{Name: []byte("a"), DType: tensor.Uint8, Shape: tensor.Shape{100, kB}, Size: 100 * kB}}, []tensor.Range{{From: 10, To: 20}}, 1, 10 * kB},
 		{"columns", []driver.Tensor{{Name: []byte("a"), DType: tensor.Uint8, Shape: tensor.Shape{100, kB}, Size: 100 * kB}}, []tensor.Range{{From: 0, To: 100}, {From: 10, To: 20}}, 1, 99*kB + 10},
 		{"columns of long rows", []driver.Tensor{{Name: []byte("a"), DType: tensor.Uint8, Shape: tensor.Shape{4, MB}, Size: 4 * MB}}, []tensor.Range{{From: 0, To: 3}, {From: 10, To: 20}}, 3, 30},
-	}
-	for _, tt := range tests {
+	} {
 		r := &requests{ReaderAt: bytes.NewReader(data)}
 		m := open(t, source.FromReaderAt(r, int64(len(data))), &toy{tensors: tt.tensors})
 		var list []Request

@@ -125,7 +125,7 @@ func TestLongNames(t *testing.T) {
 func TestSweep(t *testing.T) {
 	old, young := time.Now().Add(-25*time.Hour), time.Now().Add(-23*time.Hour)
 	long := strings.Repeat("m", 150)
-	tests := []struct {
+	for _, tt := range []struct {
 		target, name string
 		at           time.Time
 		gone         bool
@@ -146,8 +146,7 @@ func TestSweep(t *testing.T) {
 		{"m.mag", "m.mag.bak", old, false},
 		{long, "." + Shorten(long) + ".0123456789ab.tmp", old, true},
 		{long + "x", "." + Shorten(long) + ".0123456789ab.tmp", old, false},
-	}
-	for _, tt := range tests {
+	} {
 		dir := t.TempDir()
 		path := filepath.Join(dir, tt.name)
 		mustWrite(t, path, "left", 0o644)

@@ -180,7 +180,7 @@ func TestSlice(t *testing.T) {
 func TestOpenFileWindow(t *testing.T) {
 	const size = 20000
 	path := temp(t, ramp(size))
-	tests := []struct {
+	for _, tt := range []struct {
 		name    string
 		off, n  int64
 		want    int64
@@ -198,8 +198,7 @@ func TestOpenFileWindow(t *testing.T) {
 		{"overflow", size, math.MaxInt64, 0, tensor.ErrTruncated, "truncated: 9223372036854775807 bytes from offset 20000, of 20000"},
 		{"far", math.MaxInt64, math.MaxInt64, 0, tensor.ErrTruncated, "truncated: 9223372036854775807 bytes from offset 9223372036854775807, of 20000"},
 		{"negative", -1, 5, 0, fs.ErrInvalid, "invalid argument: 5 bytes from offset -1, of 20000"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f, err := os.Open(path)
 			must(t, err)

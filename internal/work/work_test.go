@@ -50,15 +50,14 @@ func TestEachError(t *testing.T) {
 // Goexit would look like success.
 func TestEachBreaks(t *testing.T) {
 	broken := errors.New("broken")
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		end  func()
 		want any // the panic value in the caller
 	}{
 		{"panic", func() { panic(broken) }, broken},
 		{"exit", runtime.Goexit, nil},
-	}
-	for _, tt := range tests {
+	} {
 		for _, workers := range []int{1, 2, 8} {
 			t.Run(fmt.Sprintf("%s on %d", tt.name, workers), func(t *testing.T) {
 				var calls atomic.Int32

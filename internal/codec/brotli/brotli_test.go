@@ -28,7 +28,7 @@ func TestNoWriter(t *testing.T) {
 
 // TestStreams decompresses streams built bit by bit (RFC 7932, section 9.2).
 func TestStreams(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		in   string
 		want string // "" means an error
@@ -44,8 +44,7 @@ func TestStreams(t *testing.T) {
 		{"padding is not 0", "\x20\x00\x10abc\x07", ""},
 		// Metadata: MNIBBLES 11, reserved 0, MSKIPBYTES 01, MSKIPLEN-1 = 1, padding.
 		{"metadata", "\xac\x00xy\x10\x00\x08abc\x03", "abc"},
-	}
-	for _, tt := range tests {
+	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := Codec.Decompress([]byte(tt.in), 3)
 			if all, err := Codec.DecompressMax([]byte(tt.in), 1000); (err == nil) != (tt.want != "") || string(all) != tt.want || Codec.Window(nil) == 0 {

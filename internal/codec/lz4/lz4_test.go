@@ -9,7 +9,7 @@ import (
 )
 
 func TestBlocks(t *testing.T) {
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		in   []byte
 		size int64
@@ -25,8 +25,7 @@ func TestBlocks(t *testing.T) {
 		{"length without end", []byte{0xF0, 255, 255}, 600, "", false},
 		{"match length without end", []byte{0x1F, 'a', 1, 0, 255}, 600, "", false},
 		{"ends in offset", []byte{0x11, 'a', 1}, 6, "", false},
-	}
-	for _, tt := range tests {
+	} {
 		got := make([]byte, tt.size)
 		err := Codec.DecompressInto(got, tt.in)
 		if err != nil {

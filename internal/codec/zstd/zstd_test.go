@@ -40,7 +40,7 @@ func TestFrames(t *testing.T) {
 	good := frameOf(0x20, []byte{3}, abc)
 	skippable := []byte{0x50, 0x2A, 0x4D, 0x18, 2, 0, 0, 0, 9, 9}
 	huge := frameOf(0xC0, []byte{0xF8, 0, 0, 0, 0, 1, 0, 0, 0}, block(2, 2, 0x01, 0x00))
-	tests := []struct {
+	for _, tt := range []struct {
 		name string
 		in   []byte
 		size int64
@@ -61,8 +61,7 @@ func TestFrames(t *testing.T) {
 		{"reserved block", frameOf(0x20, []byte{3}, block(3, 3, 1, 2, 3)), 3, ""},
 		{"no last block", frameOf(0x20, []byte{6}, abc, abc)[:12], 6, ""},
 		{"content size of 4 GiB", huge, 1 << 32, ""},
-	}
-	for _, tt := range tests {
+	} {
 		before := allocated()
 		got, err := Codec.Decompress(tt.in, tt.size)
 		if tt.want == "" && tt.size > 0 {
