@@ -3,15 +3,11 @@ package remote
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io/fs"
 	"net/http"
-	"net/http/httptest"
 	"net/url"
 	"strings"
-	"sync"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -23,36 +19,26 @@ const secretToken = "hf_secret"
 // hubSite is a server that answers as the Hub does: with a redirect to a signed address of another
 // host, to who shows the token.
 type hubSite struct {
-	hub, cdn *httptest.Server
-	mu       sync.Mutex
-	asked    map[string]int // by path
-	leaked   string         // Authorization that the other host got
-	again    bool           // the other host redirects back
+	hub, cdn *site
+	leaked   string // Authorization that the other host got
+	again    bool   // the other host redirects back
 }
 
 func hubOf(t *testing.T, files map[string]string) *hubSite {
-	h := &hubSite{asked: map[string]int{}}
-	h.cdn = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.asked["cdn "+r.URL.Path]++
+	h := &hubSite{hub: host(t, nil), cdn: host(t, files)}
+	h.cdn.gate = func(w http.ResponseWriter, r *http.Request) bool {
 		h.leaked += r.Header.Get("Authorization")
 		if h.again {
 			http.Redirect(w, r, h.hub.URL+"/org/name/resolve/main"+r.URL.Path, http.StatusFound)
-			return
+			return true
 		}
-		if r.URL.Query().Get("X-Amz-Signature") != "s3cr3t" {
+		isSigned := r.URL.Query().Get("X-Amz-Signature") == "s3cr3t"
+		if !isSigned {
 			w.WriteHeader(http.StatusForbidden)
-			return
 		}
-		w.Header().Set("ETag", fmt.Sprintf(`"%x"`, len(r.URL.Path)))
-		http.ServeContent(w, r, "", time.Time{}, strings.NewReader(files[r.URL.Path]))
-	}))
-	t.Cleanup(h.cdn.Close)
-	h.hub = httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
-		h.mu.Lock()
-		defer h.mu.Unlock()
-		h.asked["hub "+r.URL.Path]++
+		return !isSigned
+	}
+	h.hub.gate = func(w http.ResponseWriter, r *http.Request) bool {
 		path, ok := strings.CutPrefix(r.URL.Path, "/org/name/resolve/main")
 		if !ok {
 			path, ok = strings.CutPrefix(r.URL.EscapedPath(), "/org/name/resolve/refs%2Fpr%2F1")
@@ -71,9 +57,11 @@ func hubOf(t *testing.T, files map[string]string) *hubSite {
 			w.Header().Set("X-Repo-Commit", "0123")
 			http.Redirect(w, r, h.cdn.URL+(&url.URL{Path: path}).EscapedPath()+"?X-Amz-Signature=s3cr3t", http.StatusFound)
 		}
-	}))
+		return true
+	}
 	t.Cleanup(func() {
-		h.hub.Close()
+		h.cdn.mu.Lock()
+		defer h.cdn.mu.Unlock()
 		if h.leaked != "" {
 			t.Errorf("the other host was sent %q", h.leaked)
 		}
@@ -86,7 +74,7 @@ func hubOf(t *testing.T, files map[string]string) *hubSite {
 // TestHub opens models of a repository: each file takes a request of the Hub and one of the host that it redirects
 // to, which gets no token, and the shards are those of the commit that the index is of.
 func TestHub(t *testing.T) {
-	sharded, requests := map[string]string{}, map[string]int{}
+	sharded, hub, cdn := map[string]string{}, map[string]int{}, map[string]int{}
 	for path, content := range threeShards() {
 		path = strings.TrimPrefix(path, "/m")
 		sharded[path] = content
@@ -94,7 +82,7 @@ func TestHub(t *testing.T) {
 		if strings.HasSuffix(path, ".index.json") {
 			rev = "main"
 		}
-		requests["cdn "+path], requests["hub /org/name/resolve/"+rev+path] = 1, 1
+		hub["/org/name/resolve/"+rev+path], cdn[path] = 1, 1
 	}
 	sharded["/sub/x.safetensors"] = shard("x", 5, 'x')
 	one := map[string]string{"/model.safetensors": shard("a", 5, 'a')}
@@ -126,7 +114,7 @@ func TestHub(t *testing.T) {
 			if m.Len() != tt.tensors {
 				t.Errorf("%d tensors, want %d", m.Len(), tt.tensors)
 			}
-			if diff := cmp.Diff(requests, h.asked); diff != "" && tt.name == "index of shards" {
+			if diff := cmp.Diff([]map[string]int{hub, cdn}, []map[string]int{h.hub.asked, h.cdn.asked}); diff != "" && tt.name == "index of shards" {
 				t.Errorf("requests (-want +got)\n%s", diff)
 			}
 			for name, v := range m.Tensors() {

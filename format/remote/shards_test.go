@@ -27,6 +27,7 @@ type site struct {
 	files map[string]string
 	tags  map[string]string
 	asked map[string]int
+	gate  func(w http.ResponseWriter, r *http.Request) bool // reports whether it has answered
 }
 
 func host(t *testing.T, files map[string]string) *site {
@@ -41,7 +42,11 @@ func (s *site) answer(w http.ResponseWriter, r *http.Request) {
 	content, ok := s.files[r.URL.Path]
 	tag := s.tags[r.URL.Path]
 	s.asked[r.URL.Path]++
+	answered := s.gate != nil && s.gate(w, r)
 	s.mu.Unlock()
+	if answered {
+		return
+	}
 	if !ok {
 		http.NotFound(w, r)
 		return
