@@ -38,8 +38,8 @@ func TestMobiNames(t *testing.T) {
 		t.Run(test.name, func(t *testing.T) {
 			o := &format.WriteOptions{KeepNames: test.keep, Storage: format.Storage{Compression: "gzip", Level: 9}}
 			m := openBytes(t, written(t, "mobi", test.plan, o, slices.Repeat([][]byte{make([]byte, 1024)}, len(test.plan.Tensors))...))
-			watched := named{}
-			r, err := m.Verify(watched, nil)
+			watched := map[string]bool{}
+			r, err := m.Verify(progress(func(_, _ int64, tensor string) bool { watched[tensor] = true; return true }), nil)
 			must(t, err)
 			list := m.TensorList()
 			for i, name := range test.names {
@@ -68,12 +68,4 @@ func TestMobiNames(t *testing.T) {
 			}
 		})
 	}
-}
-
-// named collects the tensors that a verification names.
-type named map[string]bool
-
-func (n named) OnProgress(_, _ int64, tensor string) bool {
-	n[tensor] = true
-	return true
 }

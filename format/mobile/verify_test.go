@@ -20,17 +20,10 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// watch notes what it is told, and cancels at some call.
-type watch struct {
-	calls, cancelAt int
-	done, total     int64
-}
+// progress is a Progress.
+type progress func(done, total int64, tensor string) bool
 
-func (w *watch) OnProgress(done, total int64, tensor string) bool {
-	w.calls++
-	w.done, w.total = done, total
-	return w.calls != w.cancelAt
-}
+func (p progress) OnProgress(done, total int64, tensor string) bool { return p(done, total, tensor) }
 
 func TestVerify(t *testing.T) {
 	file, want := sample(t)
@@ -45,8 +38,11 @@ func TestVerify(t *testing.T) {
 	for _, test := range tests {
 		t.Run(test.name, func(t *testing.T) {
 			m := openBytes(t, test.file)
-			w := &watch{cancelAt: test.cancelAt}
-			r, err := m.Verify(w, nil)
+			calls, done, total := 0, int64(0), int64(0)
+			r, err := m.Verify(progress(func(d, n int64, _ string) bool {
+				calls, done, total = calls+1, d, n
+				return calls != test.cancelAt
+			}), nil)
 			if (r == nil) != (err != nil) {
 				t.Errorf("report %v with error %v", r, err)
 			}
@@ -56,11 +52,11 @@ func TestVerify(t *testing.T) {
 			if err != nil && !strings.HasPrefix(err.Error(), "mag: ") {
 				t.Errorf("the format is not named: %v", err)
 			}
-			if w.calls == 0 || w.total == 0 || test.code == "" && w.done != w.total {
-				t.Errorf("%d calls, %d of %d bytes in the end", w.calls, w.done, w.total)
+			if calls == 0 || total == 0 || test.code == "" && done != total {
+				t.Errorf("%d calls, %d of %d bytes in the end", calls, done, total)
 			}
-			if test.cancelAt > 0 && w.calls != test.cancelAt {
-				t.Errorf("%d calls, %d after canceling", w.calls, w.calls-test.cancelAt)
+			if test.cancelAt > 0 && calls != test.cancelAt {
+				t.Errorf("%d calls, %d after canceling", calls, calls-test.cancelAt)
 			}
 		})
 	}
@@ -83,7 +79,7 @@ func TestCancel(t *testing.T) {
 			m := openBytes(t, file)
 			canceler, watching := c, Progress(nil)
 			if test.progress != nil {
-				watching = progress(func() { test.progress(m) })
+				watching = progress(func(int64, int64, string) bool { test.progress(m); return true })
 			}
 			if test.code == CodeClosed {
 				canceler = nil
@@ -98,14 +94,6 @@ func TestCancel(t *testing.T) {
 			t.Errorf("%v, want code %q", err, CodeCanceled)
 		}
 	})
-}
-
-// progress is a Progress that never cancels.
-type progress func()
-
-func (p progress) OnProgress(int64, int64, string) bool {
-	p()
-	return true
 }
 
 func TestVerifySigned(t *testing.T) {

@@ -43,10 +43,7 @@ func TestLyingDrivers(t *testing.T) {
 		{"loaded, in an unknown space", in(3, loaded(u8("w", 0, 4))), tensor.ErrCorrupt},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			for kind, r := range map[string]*source.Region{
-				"memory": source.FromBytes(ramp(64)),
-				"reader": source.FromReaderAt(bytes.NewReader(ramp(64)), 64),
-			} {
+			for kind, r := range regions(ramp(64)) {
 				m := &Model{}
 				err := m.Open(r, config(&toy{tensors: []driver.Tensor{u8("good", 0, 64), u8("nothing", 64, 0), tt.t}}))
 				wantError(t, kind, err, tt.want, `tensor "w"`)
@@ -111,10 +108,7 @@ func TestErrorsAreRepeated(t *testing.T) {
 
 // TestAfterClose: views that were there before answer ErrClosed.
 func TestAfterClose(t *testing.T) {
-	for name, r := range map[string]*source.Region{
-		"memory": source.FromBytes(ramp(16)),
-		"reader": source.FromReaderAt(bytes.NewReader(ramp(16)), 16),
-	} {
+	for name, r := range regions(ramp(16)) {
 		m := open(t, r, &toy{tensors: []driver.Tensor{u8("w", 0, 8), loaded(u8("packed", 0, 4))}, parsed: driver.Parsed{Load: func(int) ([]byte, error) { return ramp(4), nil }}})
 		before := []tensor.View{m.At(0), m.At(1)}
 		if _, err := before[1].Bytes(); err != nil {

@@ -1,6 +1,7 @@
 package load
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -104,6 +105,11 @@ func open(t testing.TB, r *source.Region, d *toy, change ...func(*Config)) *Mode
 	must(t, m.Open(r, config(d, change...)))
 	t.Cleanup(func() { m.Close() })
 	return m
+}
+
+// regions has bytes as memory and behind a reader.
+func regions(b []byte) map[string]*source.Region {
+	return map[string]*source.Region{"memory": source.FromBytes(b), "reader": source.FromReaderAt(bytes.NewReader(b), int64(len(b)))}
 }
 
 // stored writes a file into a new directory.

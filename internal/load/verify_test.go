@@ -174,10 +174,7 @@ func TestProgress(t *testing.T) {
 			return v.Context().Err()
 		},
 	}
-	for name, r := range map[string]*source.Region{
-		"memory": source.FromBytes(data),
-		"reader": source.FromReaderAt(bytes.NewReader(data), int64(len(data))),
-	} {
+	for name, r := range regions(data) {
 		for _, workers := range []int{1, 4, math.MaxInt/8 + 1, math.MaxInt} { // 16 times the third is 0
 			m := open(t, r, d)
 			var done, total int64
@@ -197,10 +194,7 @@ func TestProgress(t *testing.T) {
 // TestVerifyCancel: a verification stops between steps.
 func TestVerifyCancel(t *testing.T) {
 	data := make([]byte, 2*readStep)
-	for name, r := range map[string]*source.Region{
-		"memory": source.FromBytes(data),
-		"reader": source.FromReaderAt(bytes.NewReader(data), int64(len(data))),
-	} {
+	for name, r := range regions(data) {
 		for _, kind := range []driver.Kind{driver.NoSum, driver.XXH64, driver.CRC32} {
 			ctx, cancel := context.WithCancel(context.Background())
 			m := open(t, r, &toy{tensors: []driver.Tensor{u8("w", 0, int64(len(data)))}, parsed: driver.Parsed{TensorSum: func(int) driver.Sum { return driver.Sum{Kind: kind} }}})
@@ -217,10 +211,7 @@ func TestVerifyCancel(t *testing.T) {
 // TestHashOutside: ranges that leave the file are errors of the file, and spaces
 // that there are not errors of the driver.
 func TestHashOutside(t *testing.T) {
-	for name, r := range map[string]*source.Region{
-		"memory": source.FromBytes(ramp(64)),
-		"reader": source.FromReaderAt(bytes.NewReader(ramp(64)), 64),
-	} {
+	for name, r := range regions(ramp(64)) {
 		v := newVerification(open(t, r, &toy{}), context.Background(), &VerifyOptions{})
 		for _, tt := range []struct {
 			s         driver.Space
