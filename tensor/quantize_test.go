@@ -76,7 +76,6 @@ func TestQuantizeErrors(t *testing.T) {
 		text string
 	}{
 		{"NaN", []float32{1, nan}, Shape{2}, QuantizeOptions{}, ErrQuantization, "element 1 is NaN"},
-		{"negative NaN", []float32{1, -nan}, Shape{2}, QuantizeOptions{}, ErrQuantization, "element 1 is NaN"},
 		{"Inf", []float32{inf, 0}, Shape{2}, QuantizeOptions{DType: Int16}, ErrQuantization, "element 0 is +Inf"},
 		{"-Inf", []float32{0, -inf}, Shape{1, 2}, QuantizeOptions{PerChannel: true, Axis: 1}, ErrQuantization, "element 1 is -Inf"},
 		{"too few", []float32{1}, Shape{2}, QuantizeOptions{}, ErrShape, "1 elements for [2]"},
@@ -265,9 +264,7 @@ func TestDequantizeErrors(t *testing.T) {
 		{"no scale", 1, Int8, Shape{1}, []byte{1}, &Quantization{Axis: PerTensor}, ErrQuantization, "0 scales for 1 channels"},
 		{"two scales for a tensor", 1, Int8, Shape{1}, []byte{1}, &Quantization{Scales: []float32{1, 1}, Axis: PerTensor}, ErrQuantization, "2 scales for 1 channels"},
 		{"one scale for two channels", 2, Int8, Shape{2}, []byte{1, 1}, &Quantization{Scales: []float32{1}}, ErrQuantization, "1 scales for 2 channels"},
-		{"too many scales", 2, Int8, Shape{2}, []byte{1, 1}, &Quantization{Scales: []float32{1, 2, 3}}, ErrQuantization, "3 scales for 2 channels"},
 		{"zero points", 3, Int8, Shape{3}, []byte{1, 1, 1}, &Quantization{Scales: []float32{1, 2, 3}, ZeroPoints: []int32{1, 2}}, ErrQuantization, "2 zero points for 3 scales"},
-		{"two zero points for one scale", 1, Int8, Shape{1}, []byte{1}, &Quantization{Scales: []float32{1}, ZeroPoints: []int32{1, 2}, Axis: PerTensor}, ErrQuantization, "2 zero points"},
 		{"axis too large", 1, Int8, Shape{1}, []byte{1}, &Quantization{Scales: []float32{1}, Axis: 1}, ErrQuantization, "axis 1"},
 		{"axis negative", 1, Int8, Shape{1}, []byte{1}, &Quantization{Scales: []float32{1}, Axis: -2}, ErrQuantization, "axis -2"},
 		{"axis of a scalar", 1, Int8, nil, []byte{1}, &Quantization{Scales: []float32{1}}, ErrQuantization, "axis 0"},
@@ -278,7 +275,6 @@ func TestDequantizeErrors(t *testing.T) {
 		{"bool elements", 1, Bool, Shape{1}, []byte{1}, &Quantization{Scales: []float32{1}, Axis: PerTensor}, ErrQuantization, "bool"},
 		{"short destination", 1, Int8, Shape{2}, []byte{1, 2}, &Quantization{Scales: []float32{1}, Axis: PerTensor}, ErrShape, "1 elements for [2]"},
 		{"short data", 2, Int16, Shape{2}, []byte{1, 2, 3}, &Quantization{Scales: []float32{1}, Axis: PerTensor}, ErrShape, "3 bytes"},
-		{"long data", 2, Int16, Shape{2}, []byte{1, 2, 3, 4, 5}, &Quantization{Scales: []float32{1}, Axis: PerTensor}, ErrShape, "5 bytes"},
 		{"shape overflow", 0, Int8, Shape{1 << 62, 4, 0}, nil, &Quantization{Scales: []float32{1}, Axis: PerTensor}, ErrShape, ""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
