@@ -651,10 +651,9 @@ func ExampleModel_Native() {
 
 // MOBI numbers tensors, and KeepNames stores their names next to the numbers.
 func ExampleModel_RestoreNames() {
-	path := filepath.Join(filepath.Dir(examplePath()), "model.mobi")
-	defer os.RemoveAll(filepath.Dir(path))
+	var out bytes.Buffer
 	plan := &format.Plan{Tensors: []tensor.Info{{Name: "fc.bias", DType: tensor.Int8, Shape: tensor.Shape{3}}}}
-	w, err := format.Create("mobi", path, plan, &format.WriteOptions{KeepNames: true, AcceptLoss: []string{"name"}})
+	w, err := format.NewWriter("mobi", &out, plan, &format.WriteOptions{KeepNames: true, AcceptLoss: []string{"name"}})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -665,7 +664,7 @@ func ExampleModel_RestoreNames() {
 		log.Fatal(err)
 	}
 
-	m, err := format.Open(path, nil)
+	m, err := format.OpenBytes(out.Bytes(), nil)
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -89,12 +89,9 @@ const hostileHTML = `a"'></title></script></style><img src=x onerror=alert(1)><s
 
 // TestHTMLHostile: names are text, wherever they stand.
 func TestHTMLHostile(t *testing.T) {
-	p := &format.Plan{
-		Metadata: format.Metadata{{Key: hostileHTML, Value: hostileHTML}},
-		Tensors:  []tensor.Info{{Name: hostileHTML, DType: tensor.Int8, Shape: tensor.Shape{300}}, {Name: hostile, DType: tensor.Int8, Shape: tensor.Shape{300}}},
-		Graph: &format.Graph{Name: hostileHTML, Inputs: []format.ValueInfo{{Name: "x" + hostileHTML, DType: tensor.Int8}},
-			Nodes: []format.Node{{Op: hostileHTML, Name: hostileHTML, Inputs: []string{"x" + hostileHTML, hostileHTML}, Outputs: []string{"y"}, Attributes: []format.Attribute{{Name: hostileHTML, Value: hostileHTML}}}}},
-	}
+	p := hostilePlan(hostileHTML)
+	p.Tensors = append(p.Tensors, tensor.Info{Name: hostile, DType: tensor.Int8, Shape: tensor.Shape{300}})
+	p.Graph.Nodes[0].Op = hostileHTML
 	page := htmlOf(t, waves(t, "m.wia", p))
 	if strings.Contains(page, "<img") || strings.Count(page, "<script>") != 1 || strings.ContainsAny(page, "\x1b\u202e\u009b") {
 		t.Error("a name got out")

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"fmt"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -71,20 +70,8 @@ func packed(t *testing.T, name, method string, n int, size int64) string {
 	}
 	path := filepath.Join(t.TempDir(), name)
 	w, err := format.Create("", path, p, &format.WriteOptions{NoSync: true, KeepNames: true, Storage: format.Storage{Compression: method, Level: 1}})
-	must(t, err)
-	defer w.Abort()
-	for _, info := range p.Tensors {
-		must(t, w.WriteTensor(info.Name, io.LimitReader(nulls{}, size)))
-	}
-	must(t, w.Close())
+	fill(t, w, err, p)
 	return path
-}
-
-type nulls struct{}
-
-func (nulls) Read(p []byte) (int, error) {
-	clear(p)
-	return len(p), nil
 }
 
 // TestPeakMemory: what reads all data of a model takes memory for one tensor that is decoded,

@@ -11,6 +11,7 @@ import (
 	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -39,9 +40,17 @@ func fill(t *testing.T, w *format.Writer, err error, p *format.Plan) {
 	defer w.Abort()
 	for _, info := range p.Tensors {
 		size, _ := info.Shape.ByteSize(info.DType)
-		must(t, w.WriteTensor(info.Name, bytes.NewReader(make([]byte, size))))
+		must(t, w.WriteTensor(info.Name, io.LimitReader(nulls{}, size)))
 	}
 	must(t, w.Close())
+}
+
+// nulls reads as zeros without end.
+type nulls struct{}
+
+func (nulls) Read(p []byte) (int, error) {
+	clear(p)
+	return len(p), nil
 }
 
 func writeMLE(t *testing.T, o *mle.WriteOptions) string {
@@ -210,22 +219,25 @@ func TestEncrypted(t *testing.T) {
 // hostile is a name that would clear a terminal, and end a line.
 const hostile = "a\x1b[2J\nb\u009b\u202ec"
 
+// hostilePlan has a name wherever a model may have one.
+func hostilePlan(name string) *format.Plan {
+	x, y := "in"+name, "out"
+	return &format.Plan{
+		Metadata: format.Metadata{{Key: "x" + name, Value: name}},
+		Tensors:  []tensor.Info{{Name: name, DType: tensor.Int8, Shape: tensor.Shape{300}}},
+		Graph: &format.Graph{
+			Name:    name,
+			Inputs:  []format.ValueInfo{{Name: x, DType: tensor.Int8, Dims: []format.Dim{{Size: format.DynamicDim, Symbol: name}}}},
+			Outputs: []format.ValueInfo{{Name: y, DType: tensor.Int8, Dims: format.FixedDims(1)}},
+			Nodes:   []format.Node{{Op: "Relu", Name: name, Inputs: []string{x, name}, Outputs: []string{y}, Attributes: []format.Attribute{{Name: name, Value: name}}}},
+		},
+	}
+}
+
 // TestHostileNames: nothing that a file contains reaches a terminal raw, in
 // either form, and the JSON still means it.
 func TestHostileNames(t *testing.T) {
-	path := filepath.Join(t.TempDir(), "m.wia")
-	p := &format.Plan{
-		Metadata: format.Metadata{{Key: "x" + hostile, Value: hostile}},
-		Tensors:  []tensor.Info{{Name: hostile, DType: tensor.Int8, Shape: tensor.Shape{1}}},
-		Graph: &format.Graph{
-			Name:    hostile,
-			Inputs:  []format.ValueInfo{{Name: "in" + hostile, DType: tensor.Int8, Dims: []format.Dim{{Size: format.DynamicDim, Symbol: hostile}}}},
-			Outputs: []format.ValueInfo{{Name: "out", DType: tensor.Int8, Dims: format.FixedDims(1)}},
-			Nodes:   []format.Node{{Op: "Relu", Inputs: []string{"in" + hostile}, Outputs: []string{"out"}, Attributes: []format.Attribute{{Name: hostile, Value: hostile}}}},
-		},
-	}
-	w, err := format.Create("wia", path, p, nil)
-	fill(t, w, err, p)
+	path := writeWIA(t, hostilePlan(hostile), nil)
 	same(t, hostile, inspectJSON(t, path)["tensors"].([]any)[0].(map[string]any)["name"])
 	for _, args := range [][]string{{"inspect", path}, {"inspect", "-json", path}, {"verify", path}} {
 		out, _ := tool(t, 0, args...)
