@@ -3,7 +3,7 @@ package hostile
 import (
 	"bytes"
 	"fmt"
-	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
 	"strconv"
@@ -92,20 +92,11 @@ func measure(t *testing.T, f func() error) (time.Duration, uint64) {
 	return took, after.TotalAlloc - before.TotalAlloc
 }
 
-// sizeOf returns the size of a file, or of all files of a directory.
-func sizeOf(t *testing.T, path string) (n int64) {
-	err := filepath.WalkDir(path, func(_ string, e fs.DirEntry, err error) error {
-		if err != nil || !e.Type().IsRegular() {
-			return err
-		}
-		st, err := e.Info()
-		if err == nil {
-			n += st.Size()
-		}
-		return err
-	})
+// sizeOf returns the size of a file.
+func sizeOf(t *testing.T, path string) int64 {
+	st, err := os.Stat(path)
 	must(t, err)
-	return n
+	return st.Size()
 }
 
 // saved returns a function that writes a plan of n.
