@@ -46,10 +46,10 @@ var (
 // TestDiffTensors compares models of one or two tensors; the table is what stands
 // behind the names of the two files.
 func TestDiffTensors(t *testing.T) {
-	half := func(scale float32) *tensor.Quantization {
-		return &tensor.Quantization{Scales: []float32{scale}, Axis: tensor.PerTensor}
+	scaled := func(scale float32) sample {
+		return of("scaled", tensor.Int8, tensor.Shape{2}, []int8{1, -2}).quantized(&tensor.Quantization{Scales: []float32{scale}, Axis: tensor.PerTensor})
 	}
-	int8s := of("w", tensor.Int8, tensor.Shape{2}, []int8{1, -2})
+	far := func(n int64) sample { return of("far", tensor.Int64, tensor.Shape{1}, []int64{n}) }
 	for _, tt := range []struct {
 		name   string
 		a, b   []sample
@@ -63,48 +63,28 @@ func TestDiffTensors(t *testing.T) {
 			"\nequal: 1 tensor, metadata and graph; 1 tensor equal in other bits\n"},
 		{"within the tolerance", []sample{floats("w", 1, 2)}, []sample{floats("w", 1.5, 2)}, []string{"-tolerance", "0.5"}, 0,
 			"\nequal: 1 tensor, metadata and graph; 1 tensor equal within the tolerance\n"},
-		{"data", []sample{floats("w", 1, 2, 2)}, []sample{floats("w", 1.5, 2, 2)}, []string{"-tolerance", "0.25"}, 1, `
-NAME  DIFFERS  A           B           VALUES  MAX    MEAN    COSINE
-w     data     float32[3]  float32[3]  1 of 3  0.5  0.1667  0.989100
-
-1 tensor differs
-`},
 		{"NaN on one side is no tolerance's", []sample{floats("w", nan, 1, nan)}, []sample{floats("w", 1, nan, nan)}, []string{"-tolerance", "inf"}, 1, `
 NAME  DIFFERS  A           B                  VALUES  MAX  MEAN    COSINE
 w     data     float32[3]  float32[3]  2 of 3, 2 NaN    0     0  1.000000
 
 1 tensor differs
 `},
-		{"only in one", []sample{floats("w", 1), floats("x", 1)}, []sample{floats("w", 1), floats("y", 1, 2)}, nil, 1, `
-NAME  DIFFERS    A           B
-x     only in A  float32[1]
-y     only in B              float32[2]
+		{"differences", []sample{
+			floats("data", 1, 2, 2), floats("x", 1), floats("shape", 1, 2), floats("dtype", 1, 2), far(math.MaxInt64), scaled(0.5), floats("same", 1),
+		}, []sample{
+			floats("data", 1.5, 2, 2), floats("y", 1, 2), of("shape", tensor.Float32, tensor.Shape{2, 1}, []float32{1, 2}),
+			of("dtype", tensor.Int8, tensor.Shape{2}, []int8{1, 3}), far(math.MinInt64), scaled(1), floats("same", 1),
+		}, []string{"-tolerance", "0.25"}, 1, `
+NAME    DIFFERS             A           B             VALUES        MAX       MEAN     COSINE
+data    data                float32[3]  float32[3]    1 of 3        0.5     0.1667   0.989100
+x       only in A           float32[1]
+shape   shape               float32[2]  float32[2,1]
+dtype   dtype, data         float32[2]  int8[2]       1 of 2          1        0.5   0.989949
+far     data                int64[1]    int64[1]      1 of 1  1.845e+19  1.845e+19  -1.000000
+scaled  quantization, data  int8[2]     int8[2]       2 of 2          1       0.75   1.000000
+y       only in B                       float32[2]
 
-2 tensors differ
-`},
-		{"shape", []sample{floats("w", 1, 2)}, []sample{of("w", tensor.Float32, tensor.Shape{2, 1}, []float32{1, 2})}, nil, 1, `
-NAME  DIFFERS  A           B
-w     shape    float32[2]  float32[2,1]
-
-1 tensor differs
-`},
-		{"dtype and data", []sample{floats("w", 1, 2)}, []sample{of("w", tensor.Int8, tensor.Shape{2}, []int8{1, 3})}, nil, 1, `
-NAME  DIFFERS      A           B        VALUES  MAX  MEAN    COSINE
-w     dtype, data  float32[2]  int8[2]  1 of 2    1   0.5  0.989949
-
-1 tensor differs
-`},
-		{"integers far apart", []sample{of("w", tensor.Int64, tensor.Shape{1}, []int64{math.MaxInt64})}, []sample{of("w", tensor.Int64, tensor.Shape{1}, []int64{math.MinInt64})}, nil, 1, `
-NAME  DIFFERS  A         B         VALUES        MAX       MEAN     COSINE
-w     data     int64[1]  int64[1]  1 of 1  1.845e+19  1.845e+19  -1.000000
-
-1 tensor differs
-`},
-		{"quantization", []sample{int8s.quantized(half(0.5))}, []sample{int8s.quantized(half(1))}, nil, 1, `
-NAME  DIFFERS             A        B        VALUES  MAX  MEAN    COSINE
-w     quantization, data  int8[2]  int8[2]  2 of 2    1  0.75  1.000000
-
-1 tensor differs
+7 tensors differ
 `},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -37,6 +37,17 @@ func number(num protowire.Number, v uint64) []byte {
 // crowd is an element so often that it takes size bytes.
 func crowd(size int, elem []byte) []byte { return bytes.Repeat(elem, size/len(elem)) }
 
+// many are as many elements as take size bytes.
+func many(size int, elem func(i int) []byte) (b []byte) {
+	for i := 0; len(b) < size; i++ {
+		b = append(b, elem(i)...)
+	}
+	return b
+}
+
+// attribute has a name and nothing else.
+func attribute(i int) []byte { return field(5, field(1, fmt.Append(nil, i))) }
+
 // packed compresses with Zstandard.
 func packed(t testing.TB, b []byte) []byte {
 	t.Helper()
@@ -263,11 +274,10 @@ func npzCrowd(t testing.TB, size int) []byte {
 
 // stCrowd is a safetensors file of empty tensors.
 func stCrowd(size int) []byte {
-	var b strings.Builder
-	for i := 0; b.Len() < size; i++ {
-		fmt.Fprintf(&b, `,"%x":{"dtype":"I8","shape":[0],"data_offsets":[0,0]}`, i)
-	}
-	text := "{" + b.String()[1:] + "}"
+	entries := many(size, func(i int) []byte {
+		return fmt.Appendf(nil, `,"%x":{"dtype":"I8","shape":[0],"data_offsets":[0,0]}`, i)
+	})
+	text := "{" + string(entries[1:]) + "}"
 	return append(le.AppendUint64(nil, uint64(len(text))), text...)
 }
 
@@ -293,13 +303,12 @@ func ggufFlags(size int) []byte {
 
 // ggufCrowd has as many of something as fit, each with a key and the same bytes behind it.
 func ggufCrowd(size int, rest []byte, file func(n int, b []byte) []byte) []byte {
-	var b []byte
 	n := 0
-	for ; len(b) < size; n++ {
-		key := fmt.Sprintf("%x", n)
-		b = append(le.AppendUint64(b, uint64(len(key))), key...)
-		b = append(b, rest...)
-	}
+	b := many(size, func(i int) []byte {
+		n++
+		key := fmt.Sprintf("%x", i)
+		return append(append(le.AppendUint64(nil, uint64(len(key))), key...), rest...)
+	})
 	return file(n, b)
 }
 

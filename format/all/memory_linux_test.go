@@ -52,11 +52,7 @@ var attacks = []attack{
 	{"wia: 1,048,576 empty nodes in zstd", ".wia", want{step: "open", field: "graph", inflated: 2 * mib}, func(t testing.TB) []byte { return wiaPacked(t, crowd(2*mib, field(2))) }},
 	{"wia: node inputs in zstd", ".wia", want{step: "open", field: "graph", inflated: 16 * mib}, func(t testing.TB) []byte { return wiaPacked(t, field(2, crowd(16*mib-10, field(3)))) }},
 	{"wia: attributes in zstd", ".wia", want{step: "open", field: "graph", inflated: 6 * mib}, func(t testing.TB) []byte {
-		var all []byte
-		for i := range 1 << 19 {
-			all = append(all, field(5, field(1, fmt.Append(nil, i)))...)
-		}
-		return wiaPacked(t, field(2, all))
+		return wiaPacked(t, field(2, many(5*mib, attribute)))
 	}},
 	{"wia: integers of an attribute in zstd", ".wia", want{step: "open", field: "graph", inflated: 16 * mib}, func(t testing.TB) []byte {
 		return wiaPacked(t, field(2, field(5, field(8, make([]byte, 15*mib)))))
@@ -73,18 +69,14 @@ var attacks = []attack{
 	{"wia: four tensors of 1 GiB of zeros in zstd", ".wia", want{tensor: 1024 * mib}, zeros("wia", wiaWith(wia.Zstd), 4, 1024*mib)},
 	{"wia: four tensors of 64 MiB of zeros in gzip", ".wia", want{tensor: 64 * mib}, zeros("wia", wiaWith(wia.Gzip), 4, 64*mib)},
 	{"wia: empty tensors", ".wia", want{}, plain(func() []byte {
-		var b []byte
-		for i := 0; len(b) < 4*mib; i++ {
-			b = append(b, field(2, field(1, field(1, fmt.Appendf(nil, "%x", i)), number(2, 0), number(3, 7)), number(4, 0))...)
-		}
-		return wiaFile(0, nil, nil, b)
+		return wiaFile(0, nil, nil, many(4*mib, func(i int) []byte {
+			return field(2, field(1, field(1, fmt.Appendf(nil, "%x", i)), number(2, 0), number(3, 7)), number(4, 0))
+		}))
 	})},
 	{"wia: ranges of an external file", ".wia", want{}, plain(func() []byte {
-		var b []byte
-		for i := 0; len(b) < 4*mib; i++ {
-			b = append(b, field(1, field(1, fmt.Appendf(nil, "%x", i)), number(2, 0), number(3, 7), field(5, field(1, []byte("data")), number(2, uint64(i))))...)
-		}
-		return wiaFile(0, nil, nil, b)
+		return wiaFile(0, nil, nil, many(4*mib, func(i int) []byte {
+			return field(1, field(1, fmt.Appendf(nil, "%x", i)), number(2, 0), number(3, 7), field(5, field(1, []byte("data")), number(2, uint64(i))))
+		}))
 	})},
 	{"mobi: 524,288 empty operators", ".mobi", want{step: "open", field: "operators"}, plain(func() []byte { return mobiOperators(4*mib, []byte{6, 0, 0, 0, 0, 0, 0, 0}) })},
 	{"mobi: parameters", ".mobi", want{}, plain(func() []byte { return mobiOperators(4*mib, mobiParams(4096)) })},
@@ -102,13 +94,7 @@ var attacks = []attack{
 		zeros("mle", &mle.WriteOptions{Compression: mle.MethodLZ4, Chunked: true, ChunkSize: 128 * mib}, 4, 128*mib)},
 	{"mle: 256 MiB of zeros in one zstd frame", ".mle", want{tensor: 256 * mib}, zeros("mle", &mle.WriteOptions{Compression: mle.MethodZstd}, 4, 64*mib)},
 	{"onnx: 1,048,576 empty nodes", ".onnx", want{step: "open", field: "graph"}, plain(func() []byte { return onnxFile(crowd(2*mib, field(1))) })},
-	{"onnx: attributes", ".onnx", want{}, plain(func() []byte {
-		var all []byte
-		for i := range 1 << 19 {
-			all = append(all, field(5, field(1, fmt.Append(nil, i)))...)
-		}
-		return onnxFile(field(1, all))
-	})},
+	{"onnx: attributes", ".onnx", want{}, plain(func() []byte { return onnxFile(field(1, many(4*mib, attribute))) })},
 	{"onnx: node inputs", ".onnx", want{}, plain(func() []byte { return onnxFile(field(1, crowd(4*mib, field(1)))) })},
 	{"onnx: graph outputs", ".onnx", want{step: "open", field: "graph"}, plain(func() []byte { return onnxFile(crowd(2*mib, field(12))) })},
 	{"onnx: properties", ".onnx", want{}, plain(func() []byte {
@@ -119,11 +105,7 @@ var attacks = []attack{
 		return b
 	})},
 	{"onnx: empty initializers", ".onnx", want{}, plain(func() []byte {
-		var b []byte
-		for i := 0; len(b) < 4*mib; i++ {
-			b = append(b, field(5, number(1, 0), number(2, 3), field(8, fmt.Appendf(nil, "%x", i)))...)
-		}
-		return onnxFile(b)
+		return onnxFile(many(4*mib, func(i int) []byte { return field(5, number(1, 0), number(2, 3), field(8, fmt.Appendf(nil, "%x", i))) }))
 	})},
 	{"npz: four arrays of 64 MiB of zeros", ".npz", want{tensor: 64 * mib}, func(t testing.TB) []byte { return npzZeros(t, 4, 64*mib) }},
 	{"npz: empty arrays", ".npz", want{}, func(t testing.TB) []byte { return npzCrowd(t, 4*mib) }},
