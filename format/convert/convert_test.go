@@ -404,9 +404,7 @@ func TestEncrypted(t *testing.T) {
 		Read:         &format.Options{Key: bytes.Repeat([]byte{7}, 32)},
 	}
 	write(t, in, secret, o)
-	if _, err := convert.File(secret, out, nil); !errors.Is(err, format.ErrKey) {
-		t.Errorf("without the key: %v", err)
-	}
+	expect.Refused(t, format.ErrKey, "without the key")(convert.File(secret, out, nil))
 	unwritten(t, dir, "secret.mle")
 	write(t, secret, out, &convert.Options{Read: o.Read})
 	expect.Equal(t, want, content(t, open(t, out), "w"), loose)
@@ -426,9 +424,7 @@ func TestCancel(t *testing.T) {
 				cancel()
 			}
 		}
-		if _, err := convert.File(in, in, &o); !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.Refused(t, context.Canceled, name)(convert.File(in, in, &o))
 		cancel()
 		unwritten(t, filepath.Dir(in), filepath.Base(in))
 		if !bytes.Equal(old, read(t, in)) {
@@ -528,13 +524,9 @@ func TestOptions(t *testing.T) {
 	refused(t, in, "mag", &convert.Options{To: "none"}, format.ErrUnknownFormat)
 	refused(t, in, "mag", &convert.Options{DType: tensor.Int8}, format.ErrOption)
 	refused(t, in, "mag", &convert.Options{Read: &format.Options{MaxMemory: 1}}, format.ErrLimit)
-	if _, err := convert.File(filepath.Join(t.TempDir(), "none.mag"), "out.mag", nil); !errors.Is(err, os.ErrNotExist) {
-		t.Error(err)
-	}
+	expect.Refused(t, os.ErrNotExist)(convert.File(filepath.Join(t.TempDir(), "none.mag"), "out.mag", nil))
 	var closed format.Model
-	if _, err := convert.Model(&closed, filepath.Join(t.TempDir(), "out.mag"), nil); !errors.Is(err, format.ErrClosed) {
-		t.Errorf("a closed model: %v", err)
-	}
+	expect.Refused(t, format.ErrClosed, "a closed model")(convert.Model(&closed, filepath.Join(t.TempDir(), "out.mag"), nil))
 }
 
 // TestUnknownSize: elements that have no size are nothing to write in another format, and the error names
@@ -588,8 +580,6 @@ func TestRenames(t *testing.T) {
 		}
 	}
 	for _, bad := range []string{"", "a", "=b", "a=", "a=*", "*=**", "*\xff=*"} {
-		if _, err := convert.Renames(bad); !errors.Is(err, format.ErrOption) {
-			t.Errorf("%q: %v", bad, err)
-		}
+		expect.Refused(t, format.ErrOption, bad)(convert.Renames(bad))
 	}
 }

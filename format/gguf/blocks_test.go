@@ -89,9 +89,7 @@ func TestQuantizeRefused(t *testing.T) {
 			t.Errorf("%v: %v", shape, err)
 		}
 	}
-	if _, err := tensor.NewQuantizer(tensor.Shape{32}, tensor.QuantizeOptions{Encoding: elementTypes[2].encoding}); !errors.Is(err, format.ErrDType) {
-		t.Error(err)
-	}
+	expect.Refused(t, format.ErrDType)(tensor.NewQuantizer(tensor.Shape{32}, tensor.QuantizeOptions{Encoding: elementTypes[2].encoding}))
 	for _, n := range []int{0, 33, 35, 68} {
 		if err := Q8_0().Encode(make([]byte, n), make([]float32, 32)); !errors.Is(err, format.ErrShape) {
 			t.Errorf("%d bytes: %v", n, err)

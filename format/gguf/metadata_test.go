@@ -169,9 +169,7 @@ func TestLosses(t *testing.T) {
 		},
 		Graph: &format.Graph{Name: "g"},
 	}
-	if _, err := chosen(json.RawMessage(deep)); !errors.Is(err, format.ErrUnsupported) {
-		t.Errorf("too deep: %v", err)
-	}
+	expect.Refused(t, format.ErrUnsupported, "too deep")(chosen(json.RawMessage(deep)))
 	_, err := NewWriter(io.Discard, plan, nil)
 	var e *format.LossError
 	if !errors.As(err, &e) {
@@ -222,9 +220,7 @@ func TestAlignment(t *testing.T) {
 		expect.Equal(t, map[string][]byte{"a": {1, 2, 3}, "b": {4}}, dataOf(t, m))
 	}
 	for _, bad := range []int64{1, 4, 33, 1<<32 - 1, 1 << 32, 1 << 40, -8} {
-		if _, err := NewWriter(io.Discard, &format.Plan{}, &format.WriteOptions{Storage: format.Storage{Align: bad}}); !errors.Is(err, format.ErrOption) {
-			t.Errorf("%d: %v", bad, err)
-		}
+		expect.Refused(t, format.ErrOption, bad)(NewWriter(io.Discard, &format.Plan{}, &format.WriteOptions{Storage: format.Storage{Align: bad}}))
 	}
 }
 

@@ -71,13 +71,9 @@ func TestCopyChanged(t *testing.T) {
 		open(t, write(t, p, nil, nil)).Close()
 	}
 	p.Tensors = []tensor.Info{{Name: "t", Shape: tensor.Shape{3}, Encoding: &tensor.Encoding{Name: "type 99"}}}
-	if _, err := NewWriter(new(bytes.Buffer), p, nil); !errors.Is(err, format.ErrUnsupported) {
-		t.Errorf("elements without bytes: %v", err)
-	}
+	expect.Refused(t, format.ErrUnsupported, "elements without bytes")(NewWriter(new(bytes.Buffer), p, nil))
 	p.Tensors[0].Size, p.Native = 3, nil
-	if _, err := NewWriter(new(bytes.Buffer), p, nil); !errors.Is(err, format.ErrUnsupported) {
-		t.Errorf("a type that is not known, of no file: %v", err)
-	}
+	expect.Refused(t, format.ErrUnsupported, "a type that is not known, of no file")(NewWriter(new(bytes.Buffer), p, nil))
 }
 
 // TestArraysLimited: arrays become no more values and text than Options.MaxMemory has room for.

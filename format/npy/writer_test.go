@@ -193,7 +193,5 @@ func TestFileNames(t *testing.T) {
 			t.Errorf("%q: %q, %v, want %q", path, got, err, want)
 		}
 	}
-	if _, err := nameOf("\xff.npy"); !errors.Is(err, format.ErrCorrupt) {
-		t.Error(err)
-	}
+	expect.Refused(t, format.ErrCorrupt)(nameOf("\xff.npy"))
 }

@@ -178,9 +178,7 @@ func TestOpensWhatItWrites(t *testing.T) {
 	p, err := format.PlanOf(m)
 	expect.OK(t, err)
 	p.Metadata = append(p.Metadata, format.Entry{Key: keyDocString, Value: strings.Repeat("\x01", 300)})
-	if _, err := NewWriter(io.Discard, p, nil); !errors.Is(err, format.ErrPlan) {
-		t.Error(err)
-	}
+	expect.Refused(t, format.ErrPlan)(NewWriter(io.Discard, p, nil))
 }
 
 // TestLongText: a text of more than a gigabyte is refused before it is read.
@@ -197,8 +195,6 @@ func TestLongText(t *testing.T) {
 func TestMetadataTwice(t *testing.T) {
 	var h header
 	for i, want := range []error{nil, format.ErrUnsupported} {
-		if _, err := h.take(format.Entry{Key: "k", Value: "v"}); !errors.Is(err, want) {
-			t.Errorf("the entry number %d: %v, want %v", i+1, err, want)
-		}
+		expect.Refused(t, want, i+1)(h.take(format.Entry{Key: "k", Value: "v"}))
 	}
 }

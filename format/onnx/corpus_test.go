@@ -35,7 +35,7 @@ func eight(name string) corpus.Tensor {
 
 // outsideCases are models with data in a file next to them.
 func outsideCases() []corpus.Case {
-	const data, lengthField = "0123456789abcdef", "graph.initializer[0].external_data.length"
+	const data, lengthField = "0123456789abcdef", first + "external_data.length"
 	model := func(name string, b []byte) corpus.Case {
 		return corpus.Case{Name: "external: " + name, Open: "model.onnx", Files: map[string][]byte{"model.onnx": b, "weights/w.bin": []byte(data)}}
 	}
@@ -68,7 +68,7 @@ func outsideCases() []corpus.Case {
 		accept("up and down, to the end", data[8:], entry("location", "none/../weights/w.bin"), entry("offset", "8")),
 		refuse("a byte too many to the end", accept("", "", location, entry("offset", "7")), format.ErrCorrupt, lengthField, 21),
 		refuse("a byte too few to the end", accept("", "", location, entry("offset", "9")), format.ErrCorrupt, lengthField, 21),
-		refuse("to an end that is before", accept("", "", location, entry("offset", "17")), format.ErrTruncated, "graph.initializer[0].external_data.offset", 21),
+		refuse("to an end that is before", accept("", "", location, entry("offset", "17")), format.ErrTruncated, first+"external_data.offset", 21),
 		refuse("unknown type, none left", model("", modelOfW(2, 99, location, entry("offset", "16"), num(14, 1))), format.ErrCorrupt, lengthField, 21),
 	}
 }
@@ -131,7 +131,10 @@ func goodModels() []corpus.Case {
 	}
 }
 
-const negative = 1<<64 - 1
+const (
+	negative = 1<<64 - 1
+	first    = "graph.initializer[0]." // the field of the first initializer
+)
 
 func entry(key, value string) []byte { return ld(13, str(1, key), str(2, value)) }
 
@@ -178,42 +181,42 @@ var malformed = []struct {
 		{"version of another wire type", cat(str(1, "8"), modelOf()), "ir_version", 0},
 		{"graph of another wire type", cat(num(1, 8), num(7, 1)), "graph", 2},
 		{"initializer of another wire type", modelOf(num(5, 1)), "graph.initializer[0]", 21},
-		{"raw data of another wire type", modelOfW(1, 2, num(9, 1)), "graph.initializer[0].raw_data", 30},
+		{"raw data of another wire type", modelOfW(1, 2, num(9, 1)), first + "raw_data", 30},
 		{"group", cat([]byte{0x9b, 0x06}, modelOf()), "model", 0},
 		{"invalid UTF-8", cat(str(2, "\xff"), modelOf()), "producer_name", 0},
 		{"key of metadata_props twice", cat(modelOf(), ld(14, str(1, "k")), ld(14, str(1, "k"))), "metadata_props", 0},
-		{"no name", modelOf(tensorOf(num(1, 1), num(2, 2), ld(9, []byte{1}))), "graph.initializer[0].name", 21},
-		{"NUL in a name", modelOf(tensorOf(num(1, 1), num(2, 2), str(8, "a\x00"), ld(9, []byte{1}))), "graph.initializer[0].name", 21},
+		{"no name", modelOf(tensorOf(num(1, 1), num(2, 2), ld(9, []byte{1}))), first + "name", 21},
+		{"NUL in a name", modelOf(tensorOf(num(1, 1), num(2, 2), str(8, "a\x00"), ld(9, []byte{1}))), first + "name", 21},
 		{"name twice", modelOf(weight("w"), weight("w")), "graph.initializer[1].name", 40},
-		{"no type", modelOf(tensorOf(num(1, 1), str(8, "w"), ld(9, []byte{1}))), "graph.initializer[0].data_type", 21},
-		{"negative dim", modelOfW(negative, 2, ld(9, []byte{1})), "graph.initializer[0].dims", 21},
-		{"product overflows", modelOf(tensorOf(num(1, 1<<40), num(1, 1<<40), num(2, 2), str(8, "w"))), "graph.initializer[0].dims", 21},
-		{"product overflows with the element", modelOfW(1<<62, 1), "graph.initializer[0].dims", 21},
-		{"product overflows beside 0", modelOf(tensorOf(num(1, 1<<40), num(1, 0), num(1, 1<<40), num(2, 2), str(8, "w"))), "graph.initializer[0].dims", 21},
-		{"dim of 2^60 without data", modelOfW(1<<60, 2), "graph.initializer[0].raw_data", 21},
-		{"raw data too short", modelOfW(2, 1, ld(9, make([]byte, 7))), "graph.initializer[0].raw_data", 30},
-		{"raw data of no elements", modelOfW(0, 1, ld(9, make([]byte, 4))), "graph.initializer[0].raw_data", 30},
-		{"raw and typed data", modelOfW(1, 1, ld(9, make([]byte, 4)), f32(4, 1)), "graph.initializer[0].raw_data", 30},
-		{"two lists", modelOfW(1, 1, f32(4, 1), num(5, 1)), "graph.initializer[0].int32_data", 21},
-		{"list of another type", modelOfW(1, 1, num(5, 1)), "graph.initializer[0].int32_data", 21},
-		{"list too short", modelOfW(2, 1, f32(4, 1)), "graph.initializer[0].float_data", 21},
-		{"list too long", modelOfW(2, 3, ld(5, []byte{1, 2, 3})), "graph.initializer[0].int32_data", 21},
-		{"half a float", modelOfW(1, 1, ld(4, make([]byte, 6))), "graph.initializer[0].float_data", 30},
-		{"cut varint in a list", modelOfW(1, 3, ld(5, []byte{0x80})), "graph.initializer[0].int32_data", 32},
-		{"complex of one float", modelOfW(1, 14, f32(4, 1)), "graph.initializer[0].float_data", 21},
-		{"no data", modelOfW(1, 1), "graph.initializer[0].raw_data", 21},
-		{"strings as raw data", modelOfW(1, 8, ld(9, []byte("a"))), "graph.initializer[0].raw_data", 30},
-		{"external: no location", outside(), "graph.initializer[0].external_data.location", 21},
-		{"external: absolute", outside(entry("location", "/etc/passwd")), "graph.initializer[0].external_data.location", 21},
-		{"external: leads out", outside(entry("location", "../w")), "graph.initializer[0].external_data.location", 21},
-		{"external: leads out in the end", outside(entry("location", "a/../../w")), "graph.initializer[0].external_data.location", 21},
-		{"external: drive", outside(entry("location", `C:\w`)), "graph.initializer[0].external_data.location", 21},
-		{"external: negative offset", outside(entry("location", "w"), entry("offset", "-8"), entry("length", "8")), "graph.initializer[0].external_data", 45},
-		{"external: offset and length overflow", outside(entry("location", "w"), entry("offset", "9223372036854775807"), entry("length", "8")), "graph.initializer[0].external_data.length", 21},
-		{"external: other length", outside(entry("location", "w"), entry("length", "9")), "graph.initializer[0].external_data.length", 21},
-		{"external: length is no number", outside(entry("location", "w"), entry("length", "8.0")), "graph.initializer[0].external_data", 45},
-		{"external: location twice", outside(entry("location", "w"), entry("location", "v")), "graph.initializer[0].external_data[1]", 45},
-		{"external: raw data too", outside(entry("location", "w"), ld(9, make([]byte, 8))), "graph.initializer[0].external_data.location", 21},
+		{"no type", modelOf(tensorOf(num(1, 1), str(8, "w"), ld(9, []byte{1}))), first + "data_type", 21},
+		{"negative dim", modelOfW(negative, 2, ld(9, []byte{1})), first + "dims", 21},
+		{"product overflows", modelOf(tensorOf(num(1, 1<<40), num(1, 1<<40), num(2, 2), str(8, "w"))), first + "dims", 21},
+		{"product overflows with the element", modelOfW(1<<62, 1), first + "dims", 21},
+		{"product overflows beside 0", modelOf(tensorOf(num(1, 1<<40), num(1, 0), num(1, 1<<40), num(2, 2), str(8, "w"))), first + "dims", 21},
+		{"dim of 2^60 without data", modelOfW(1<<60, 2), first + "raw_data", 21},
+		{"raw data too short", modelOfW(2, 1, ld(9, make([]byte, 7))), first + "raw_data", 30},
+		{"raw data of no elements", modelOfW(0, 1, ld(9, make([]byte, 4))), first + "raw_data", 30},
+		{"raw and typed data", modelOfW(1, 1, ld(9, make([]byte, 4)), f32(4, 1)), first + "raw_data", 30},
+		{"two lists", modelOfW(1, 1, f32(4, 1), num(5, 1)), first + "int32_data", 21},
+		{"list of another type", modelOfW(1, 1, num(5, 1)), first + "int32_data", 21},
+		{"list too short", modelOfW(2, 1, f32(4, 1)), first + "float_data", 21},
+		{"list too long", modelOfW(2, 3, ld(5, []byte{1, 2, 3})), first + "int32_data", 21},
+		{"half a float", modelOfW(1, 1, ld(4, make([]byte, 6))), first + "float_data", 30},
+		{"cut varint in a list", modelOfW(1, 3, ld(5, []byte{0x80})), first + "int32_data", 32},
+		{"complex of one float", modelOfW(1, 14, f32(4, 1)), first + "float_data", 21},
+		{"no data", modelOfW(1, 1), first + "raw_data", 21},
+		{"strings as raw data", modelOfW(1, 8, ld(9, []byte("a"))), first + "raw_data", 30},
+		{"external: no location", outside(), first + "external_data.location", 21},
+		{"external: absolute", outside(entry("location", "/etc/passwd")), first + "external_data.location", 21},
+		{"external: leads out", outside(entry("location", "../w")), first + "external_data.location", 21},
+		{"external: leads out in the end", outside(entry("location", "a/../../w")), first + "external_data.location", 21},
+		{"external: drive", outside(entry("location", `C:\w`)), first + "external_data.location", 21},
+		{"external: negative offset", outside(entry("location", "w"), entry("offset", "-8"), entry("length", "8")), first + "external_data", 45},
+		{"external: offset and length overflow", outside(entry("location", "w"), entry("offset", "9223372036854775807"), entry("length", "8")), first + "external_data.length", 21},
+		{"external: other length", outside(entry("location", "w"), entry("length", "9")), first + "external_data.length", 21},
+		{"external: length is no number", outside(entry("location", "w"), entry("length", "8.0")), first + "external_data", 45},
+		{"external: location twice", outside(entry("location", "w"), entry("location", "v")), first + "external_data[1]", 45},
+		{"external: raw data too", outside(entry("location", "w"), ld(9, make([]byte, 8))), first + "external_data.location", 21},
 		{"attribute: tensor too short", attributed(ld(5, num(1, 2), num(2, 1), ld(9, make([]byte, 4)))), "graph.node[1].attribute[0].t.raw_data", 38},
 		{"attribute: tensor leads out", attributed(ld(5, num(1, 2), num(2, 1), entry("location", "../w"), num(14, 1))), "graph.node[1].attribute[0].t.external_data.location", 32},
 		{"attribute: negative dim of a list", attributed(ld(10, num(1, negative), num(2, 1))), "graph.node[1].attribute[0].tensors[0].dims", 32},
@@ -226,19 +229,19 @@ var malformed = []struct {
 		{"attribute: two tensors", attributed(oneByte, oneByte), "graph.node[1].attribute[0].t", 41},
 		{"sparse: without values", modelOf(sparseOf()), "graph.sparse_initializer[0].values", 21},
 		{"sparse: values of two dims", modelOf(sparseOf(ld(1, num(1, 1), num(1, 1), num(2, 1), str(8, "s"), f32(4, 1)))), "graph.sparse_initializer[0].values", 21},
-		{"int32_data as fixed32", modelOfW(4, 3, f32(5, 0)), "graph.initializer[0].int32_data", 30},
-		{"data_location 2", modelOfW(1, 2, ld(9, []byte{1}), num(14, 2)), "graph.initializer[0].data_location", 21},
-		{"two lists of as many values as there are elements", modelOfW(2, 1, num(5, 1), f32(4, 1)), "graph.initializer[0].float_data", 21},
-		{"complex128 of 2^63 bytes", modelOfW(1<<59, 15), "graph.initializer[0].dims", 21},
-		{"unknown type, data for no elements", modelOfW(0, 99, ld(9, []byte{1})), "graph.initializer[0].raw_data", 30},
-		{"unknown type, no data for elements", modelOfW(1, 99, ld(9)), "graph.initializer[0].raw_data", 30},
-		{"unknown type, typed data for no elements", modelOfW(0, 99, num(7, 1)), "graph.initializer[0].int64_data", 21},
+		{"int32_data as fixed32", modelOfW(4, 3, f32(5, 0)), first + "int32_data", 30},
+		{"data_location 2", modelOfW(1, 2, ld(9, []byte{1}), num(14, 2)), first + "data_location", 21},
+		{"two lists of as many values as there are elements", modelOfW(2, 1, num(5, 1), f32(4, 1)), first + "float_data", 21},
+		{"complex128 of 2^63 bytes", modelOfW(1<<59, 15), first + "dims", 21},
+		{"unknown type, data for no elements", modelOfW(0, 99, ld(9, []byte{1})), first + "raw_data", 30},
+		{"unknown type, no data for elements", modelOfW(1, 99, ld(9)), first + "raw_data", 30},
+		{"unknown type, typed data for no elements", modelOfW(0, 99, num(7, 1)), first + "int64_data", 21},
 		{"attribute: half a float as its value", attributed([]byte{2<<3 | 5, 0, 0}), "graph.node[1].attribute[0].f", 32},
-		{"external: typed data too", outside(entry("location", "w"), f32(4, 1), f32(4, 2)), "graph.initializer[0].external_data.location", 21},
-		{"external: unknown type, length 0 for elements", modelOfW(2, 99, entry("location", "w"), entry("length", "0"), num(14, 1)), "graph.initializer[0].external_data.length", 21},
+		{"external: typed data too", outside(entry("location", "w"), f32(4, 1), f32(4, 2)), first + "external_data.location", 21},
+		{"external: unknown type, length 0 for elements", modelOfW(2, 99, entry("location", "w"), entry("length", "0"), num(14, 1)), first + "external_data.length", 21},
 		{"101 levels", nested(60), "graph" + strings.Repeat(".node[0].attribute[0].g", 33), 401},
 	}},
-	{format.ErrUnsupported, []malformedFile{{"segment", modelOfW(1, 2, ld(3, num(1, 0)), ld(9, []byte{1})), "graph.initializer[0].segment", 21}}},
+	{format.ErrUnsupported, []malformedFile{{"segment", modelOfW(1, 2, ld(3, num(1, 0)), ld(9, []byte{1})), first + "segment", 21}}},
 }
 
 // nested is a model with so many subgraphs in each other.

@@ -291,9 +291,7 @@ func TestListedAlone(t *testing.T) {
 			p, err := format.PlanOf(m.Model)
 			expect.OK(t, err)
 			change(p)
-			if _, err := NewWriter(&bytes.Buffer{}, p, nil); !errors.Is(err, format.ErrPlan) {
-				t.Error(err)
-			}
+			expect.Refused(t, format.ErrPlan)(NewWriter(&bytes.Buffer{}, p, nil))
 		})
 	}
 }
@@ -359,7 +357,5 @@ func TestInlined(t *testing.T) {
 func TestNativeMemory(t *testing.T) {
 	f, err := OpenBytes(nativeModel(str(600, strings.Repeat("x", 1<<20))), &format.Options{MaxMemory: 1 << 19})
 	expect.OK(t, err)
-	if _, err := f.Native(); !errors.Is(err, format.ErrLimit) {
-		t.Error(err)
-	}
+	expect.Refused(t, format.ErrLimit)(f.Native())
 }

@@ -3,13 +3,13 @@ package safetensors
 import (
 	"bytes"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"strings"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/corpus"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -252,9 +252,7 @@ func badLengths() []badLength {
 func TestLongestHeader(t *testing.T) {
 	b := append(binary.LittleEndian.AppendUint64(nil, maxHeader+1), bytes.Repeat([]byte{' '}, maxHeader+1)...)
 	copy(b[8:], `{}`)
-	if _, err := OpenBytes(b, nil); !errors.Is(err, format.ErrLimit) {
-		t.Error(err)
-	}
+	expect.Refused(t, format.ErrLimit)(OpenBytes(b, nil))
 	binary.LittleEndian.PutUint64(b, maxHeader)
 	if _, err := OpenBytes(b[:8+maxHeader], nil); err != nil {
 		t.Errorf("a header of the largest size: %v", err)

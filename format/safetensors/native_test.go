@@ -38,13 +38,9 @@ func TestCopyUnknown(t *testing.T) {
 	}
 	// Without its file, the name of a dtype has no meaning.
 	p := &format.Plan{Tensors: []tensor.Info{{Name: "a", Shape: tensor.Shape{3}, Size: 3, Encoding: &tensor.Encoding{Name: "new"}}}}
-	if _, err := Create(out, p, nil); !errors.Is(err, format.ErrUnsupported) {
-		t.Error(err)
-	}
+	expect.Refused(t, format.ErrUnsupported)(Create(out, p, nil))
 	for _, size := range []int64{0, 3} {
 		p.Native, p.Tensors[0].Size, p.Tensors[0].Shape = &format.Native{Format: "safetensors"}, size, tensor.Shape{3 - size}
-		if _, err := Create(out, p, nil); !errors.Is(err, format.ErrUnsupported) {
-			t.Errorf("%d elements in %d bytes: %v", 3-size, size, err)
-		}
+		expect.Refused(t, format.ErrUnsupported, 3-size, size)(Create(out, p, nil))
 	}
 }

@@ -262,9 +262,7 @@ func TestShards(t *testing.T) {
 
 // TestLimit checks that a bundle over the size limit is not parsed.
 func TestLimit(t *testing.T) {
-	if _, err := Parse(make([]byte, maxBundle+1)); !errors.Is(err, format.ErrLimit) {
-		t.Error(err)
-	}
+	expect.Refused(t, format.ErrLimit)(Parse(make([]byte, maxBundle+1)))
 }
 
 func FuzzBundle(f *testing.F) {

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/keys"
 )
 
@@ -91,9 +92,7 @@ func TestCertificates(t *testing.T) {
 		if _, err := Verify(context.Background(), b, dir, &Trust{Roots: roots(root), Time: at2025}, nil); err != nil {
 			t.Error(err)
 		}
-		if _, err := Sign(context.Background(), dir, Signer{Key: good.key, Chain: []*x509.Certificate{between.cert}}, nil); !errors.Is(err, format.ErrKey) {
-			t.Error("another certificate:", err)
-		}
+		expect.Refused(t, format.ErrKey, "another certificate")(Sign(context.Background(), dir, Signer{Key: good.key, Chain: []*x509.Certificate{between.cert}}, nil))
 	})
 }
 
@@ -125,9 +124,7 @@ func TestSigstore(t *testing.T) {
 	unverified(t, "refused", format.ErrSignature, bundle, dir, answer(p.payload, errors.New("not logged")), nil)
 	for _, material := range []string{`{` + cert + `}`, `{` + cert + `, "tlogEntries": []}`, `{` + cert + `, "tlogEntries": {}}`, `{` + cert + `, "tlogEntries": [1]}`} {
 		f.material = material
-		if _, err := Parse(f.make(t)); !errors.Is(err, format.ErrCorrupt) {
-			t.Errorf("%s: %v", material, err)
-		}
+		expect.Refused(t, format.ErrCorrupt, material)(Parse(f.make(t)))
 	}
 }
 
@@ -148,9 +145,7 @@ func TestParseTrust(t *testing.T) {
 		"nothing": nil, "a private key": private, "no key": block("PUBLIC KEY", []byte{1}), "no certificate": block("CERTIFICATE", []byte{1}),
 		"Ed25519": []byte("-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n-----END PUBLIC KEY-----\n"),
 	} {
-		if _, err := ParseTrust(text); !errors.Is(err, format.ErrKey) {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.Refused(t, format.ErrKey, name)(ParseTrust(text))
 	}
 	path := filepath.Join(t.TempDir(), "key.pem")
 	must(t, os.WriteFile(path, nil, 0o666))

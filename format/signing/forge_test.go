@@ -13,7 +13,6 @@ import (
 	"encoding/base64"
 	"encoding/hex"
 	"encoding/pem"
-	"errors"
 	"fmt"
 	"math/big"
 	"os"
@@ -22,6 +21,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // forge makes bundles from the specification, without the package's writer. Its strings are JSON
@@ -154,9 +155,7 @@ func verify(bundle []byte, root string, trust *Trust, o *Options) (*Report, erro
 // unverified checks the error of verifying a bundle; nil wants success.
 func unverified(t testing.TB, what string, want error, bundle []byte, root string, trust *Trust, o *Options) {
 	t.Helper()
-	if _, err := verify(bundle, root, trust, o); !errors.Is(err, want) {
-		t.Errorf("%s: %v, want %v", what, err, want)
-	}
+	expect.Refused(t, want, what)(verify(bundle, root, trust, o))
 }
 
 func trusting(keys ...*ecdsa.PrivateKey) *Trust {

@@ -7,7 +7,6 @@ import (
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -184,13 +183,9 @@ func TestForeign(t *testing.T) {
 	} {
 		b, err := Read(in(test.bundle))
 		must(t, err)
-		if _, err := Verify(context.Background(), b, test.model, test.trust, test.o); !errors.Is(err, test.want) {
-			t.Errorf("%s of %s: %v, want %v", test.bundle, test.model, err, test.want)
-		}
+		expect.Refused(t, test.want, test.bundle, test.model)(Verify(context.Background(), b, test.model, test.trust, test.o))
 	}
 	for _, name := range []string{"empty", "missing-envelope", "missing-tlog-entries", "missing-verification-material"} {
-		if _, err := Read(in("vector-invalid-" + name + ".json")); !errors.Is(err, format.ErrCorrupt) {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.Refused(t, format.ErrCorrupt, name)(Read(in("vector-invalid-" + name + ".json")))
 	}
 }

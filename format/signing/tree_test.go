@@ -180,9 +180,7 @@ func TestLinks(t *testing.T) {
 			if _, err := Verify(context.Background(), b, dir, trusting(key), nil); err != nil {
 				t.Error(err)
 			}
-			if _, err := Sign(context.Background(), dir, Signer{Key: key}, nil); !errors.Is(err, format.ErrSignature) {
-				t.Error("signing without links:", err)
-			}
+			expect.Refused(t, format.ErrSignature, "signing without links")(Sign(context.Background(), dir, Signer{Key: key}, nil))
 		})
 	}
 	// The root itself may be a link.
@@ -232,9 +230,7 @@ func TestSign(t *testing.T) {
 		{"ranges", dir, Signer{Key: key}, &Options{ShardSize: -1}, format.ErrOption},
 		{"ignore", dir, Signer{Key: key}, &Options{Ignore: []string{"/"}}, format.ErrOption},
 	} {
-		if _, err := Sign(context.Background(), test.root, test.by, test.o); !errors.Is(err, test.want) {
-			t.Errorf("%s: %v, want %v", test.name, err, test.want)
-		}
+		expect.Refused(t, test.want, test.name)(Sign(context.Background(), test.root, test.by, test.o))
 	}
 }
 
@@ -259,9 +255,7 @@ func TestOddFiles(t *testing.T) {
 	path = filepath.Join(dir, "a\xff")
 	must(t, os.WriteFile(path, nil, 0o666))
 	unverified(t, "no UTF-8", format.ErrUnsupported, bundle, dir, trusting(key), nil)
-	if _, err := Sign(context.Background(), dir, Signer{Key: key}, nil); !errors.Is(err, format.ErrUnsupported) {
-		t.Error(err)
-	}
+	expect.Refused(t, format.ErrUnsupported)(Sign(context.Background(), dir, Signer{Key: key}, nil))
 }
 
 // TestChangesMeanwhile checks that a file replaced between listing and hashing is detected.
@@ -272,16 +266,12 @@ func TestChangesMeanwhile(t *testing.T) {
 	defer tree.close()
 	put(t, dir, "next", "{}")
 	must(t, os.Rename(filepath.Join(dir, "next"), filepath.Join(dir, "config.json")))
-	if _, err := tree.open(&tree.files[0]); !errors.Is(err, format.ErrCorrupt) {
-		t.Error("replaced:", err)
-	}
+	expect.Refused(t, format.ErrCorrupt, "replaced")(tree.open(&tree.files[0]))
 	if err := tree.feed(&tree.files[1])(io.Discard, 1, 3); !errors.Is(err, format.ErrTruncated) {
 		t.Error("shorter than when it was listed:", err)
 	}
 	put(t, dir, "sub/weights.bin", "abcd")
-	if _, err := tree.open(&tree.files[1]); !errors.Is(err, format.ErrCorrupt) {
-		t.Error("longer:", err)
-	}
+	expect.Refused(t, format.ErrCorrupt, "longer")(tree.open(&tree.files[1]))
 }
 
 // TestProgress checks that progress counts all bytes, and that a canceled context ends hashing.

@@ -2,6 +2,7 @@
 package expect
 
 import (
+	"errors"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -20,5 +21,16 @@ func Equal(t testing.TB, want, got any, opts ...cmp.Option) {
 	t.Helper()
 	if diff := cmp.Diff(want, got, opts...); diff != "" {
 		t.Errorf("(-want +got)\n%s", diff)
+	}
+}
+
+// Refused returns a check of the error of a call: Refused(t, want, "what")(call()).
+func Refused(t testing.TB, want error, what ...any) func(result any, err error) {
+	t.Helper()
+	return func(_ any, err error) {
+		t.Helper()
+		if !errors.Is(err, want) {
+			t.Errorf("%v, want %v %v", err, want, what)
+		}
 	}
 }
