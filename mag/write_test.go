@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -22,21 +23,15 @@ func write(t testing.TB, p *format.Plan, data map[string][]byte, o *WriteOptions
 	t.Helper()
 	var out bytes.Buffer
 	w, err := NewWriter(&out, p, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	for _, info := range p.Tensors {
 		b := data[info.Name]
 		if data == nil {
 			b = formattest.Fill(info)
 		}
-		if err := w.WriteTensor(info.Name, bytes.NewReader(b)); err != nil {
-			t.Fatal(err)
-		}
+		testhost.Must(t, w.WriteTensor(info.Name, bytes.NewReader(b)))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, w.Close())
 	return out.Bytes()
 }
 
@@ -139,9 +134,7 @@ func TestPoolPadding(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := write(t, c.plan, nil, &WriteOptions{Snapshot: true})
 			f, err := OpenBytes(b, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, err)
 			strings, pad := int(u32(b, 36)), -1
 			if strings > f.Len() {
 				pad = int(u32(b, 40+4*strings) - u32(b, 40+4*strings-4))
@@ -164,9 +157,7 @@ func TestNumberMetadata(t *testing.T) {
 		want = append(want, format.Entry{Key: in.String(), Value: out})
 	}
 	f, err := OpenBytes(write(t, numbers, nil, nil), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	defer f.Close()
 	if diff := cmp.Diff(want, f.Metadata()); diff != "" {
 		t.Error(diff)

@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // sampleTensor is a descriptor in the JSON description next to a file of another exporter.
@@ -36,20 +37,14 @@ func TestInterop(t *testing.T) {
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			text, err := os.ReadFile(strings.TrimSuffix(path, ".mle") + ".json")
-			if err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, err)
 			var want, got struct {
 				MetadataSHA256 string `json:"metadata_sha256"`
 				Tensors        []sampleTensor
 			}
-			if err := json.Unmarshal(text, &want); err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, json.Unmarshal(text, &want))
 			f, err := Open(path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, err)
 			defer f.Close()
 			got.MetadataSHA256 = hexSum(f.MetadataJSON())
 			for _, d := range f.IR().Tensors {
@@ -69,9 +64,7 @@ func TestInterop(t *testing.T) {
 				t.Error(err)
 			}
 			b, err := rewritten(t, f, 2, false)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, err)
 			if diff := cmp.Diff(nodeOperands(f), nodeOperands(mustOpen(t, b, nil)), equateEmpty); diff != "" {
 				t.Errorf("the nodes of a copy: %s", diff)
 			}

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -81,9 +82,7 @@ func TestConversionRenumbers(t *testing.T) {
 func rewritten(t *testing.T, f *File, version int, withIR bool) ([]byte, error) {
 	t.Helper()
 	p, err := format.PlanOf(f.Model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	o := &WriteOptions{Version: version}
 	if withIR {
 		o.IR = f.IR()
@@ -93,9 +92,7 @@ func rewritten(t *testing.T, f *File, version int, withIR bool) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	if err := format.Copy(w, f.Model); err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, format.Copy(w, f.Model))
 	return out.Bytes(), nil
 }
 

@@ -12,15 +12,14 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 func mustOpen(t testing.TB, b []byte, o *format.Options) *File {
 	t.Helper()
 	f, err := OpenBytes(b, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -123,9 +122,7 @@ func TestSparseIDs(t *testing.T) {
 	g.attributes = ""
 	f := mustOpen(t, g.build(), nil)
 	graph, err := f.Graph()
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	// Ids 2, 5, 8 are descriptors 0, 1, 2.
 	want := []format.Node{
 		{Op: "Linear", Inputs: []string{"tensor_1", "tensor_0", "tensor_2"}, Outputs: []string{"value_6"}},

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	_ "github.com/weightmap/weightmap/mle/brotli"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -24,9 +25,7 @@ func verify(f *File, opts ...format.VerifyOption) error {
 func view(t testing.TB, f *File, name string) tensor.View {
 	t.Helper()
 	v, err := f.Tensor(name)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	return v
 }
 

@@ -40,26 +40,18 @@ func writtenWith(t testing.TB, p *format.Plan, o *WriteOptions, data ...[]byte) 
 	own.Spool = format.SpoolMemory
 	var out bytes.Buffer
 	w, err := NewWriter(&out, p, &own)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	for i, b := range data {
-		if err := w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(b)); err != nil {
-			t.Fatal(err)
-		}
+		testhost.Must(t, w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(b)))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, w.Close())
 	return out.Bytes()
 }
 
 func saved(t testing.TB, b []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.mle")
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, os.WriteFile(path, b, 0o644))
 	return path
 }
 
@@ -67,9 +59,7 @@ func trusted(key ed25519.PrivateKey) ed25519.PublicKey { return key.Public().(ed
 
 func TestSignatureStatus(t *testing.T) {
 	other, _, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	ours := trusted(testSigner)
 	good := written(t, mixedPlan(), &WriteOptions{Signer: testSigner, Compression: MethodZstd})
 	at := int(le.Uint64(good[64:]))
@@ -128,21 +118,15 @@ func TestSignExisting(t *testing.T) {
 	} {
 		path := saved(t, written(t, mixedPlan(), &o))
 		before, err := Open(path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		testhost.Must(t, err)
 		defer before.Close()
 		o.Signer = testSigner
 		want := written(t, mixedPlan(), &o)
 		to := filepath.Join(t.TempDir(), "signed.mle")
 		for _, s := range []struct{ to, file string }{{to, to}, {"", path}, {"", path}} { // the last replaces a signature
-			if err := Sign(path, testSigner, &SignOptions{To: s.to, Time: testTime}); err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, Sign(path, testSigner, &SignOptions{To: s.to, Time: testTime}))
 			got, err := os.ReadFile(s.file)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, err)
 			if !bytes.Equal(want, got) {
 				t.Errorf("%s: other bytes than signing while writing", name)
 			}

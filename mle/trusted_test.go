@@ -18,20 +18,14 @@ import (
 func TestKeyIsNotReadAgain(t *testing.T) {
 	testhost.NeedMaps(t)
 	_, forger, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	b := written(t, mixedPlan(), &WriteOptions{Signer: forger})
 	path := saved(t, b)
 	f, err := Open(path, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	defer f.Close()
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	defer file.Close()
 	if _, err := file.WriteAt(trusted(testSigner), int64(le.Uint64(b[gSig:]))+sigKey); err != nil {
 		t.Fatal(err)
@@ -84,9 +78,7 @@ func TestSignedIsWhatWasParsed(t *testing.T) {
 		t.Errorf("forged: %v", err)
 	}
 	f, err := open(forged, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	defer f.Close()
 	if status, err := f.CheckSignature(t.Context(), trusted(testSigner)); status != Tampered || err != nil {
 		t.Errorf("CheckSignature: %v, %v", status, err)

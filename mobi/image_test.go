@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // image builds a file field by field, by the layout in the package documentation and
@@ -166,9 +167,7 @@ func verify(t *testing.T, f *File, opts ...format.VerifyOption) error {
 func openImage(t *testing.T, b []byte) *File {
 	t.Helper()
 	f, err := OpenBytes(b, nil)
-	if err != nil {
-		t.Fatalf("open: %v", err)
-	}
+	testhost.Must(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }

@@ -7,14 +7,13 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 func openRemote(t *testing.T, b []byte) *File {
 	t.Helper()
 	f, err := OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }

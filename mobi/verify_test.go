@@ -6,6 +6,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // packed returns a file with two compressed constants.
@@ -25,9 +26,7 @@ func TestCoverage(t *testing.T) {
 		{with(func(m *image) { m.crc, m.noSum = true, true }), "crc32 of the file", "crc32 of the file"},
 	} {
 		got, err := openImage(t, c.file).Verify(t.Context(), format.WithTensors("7"))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testhost.Must(t, err)
 		want := []format.Covered{{Name: "header", By: c.header}, {Name: "metadata and operators", By: c.all}, {Name: "7", By: c.all}}
 		if d := cmp.Diff(want, slices.AppendSeq(got.Sections(), got.Tensors())); d != "" || got.String() != "ok" {
 			t.Errorf("%v (-want +got)\n%s", got, d)

@@ -28,17 +28,11 @@ func writtenBy(t *testing.T, p *format.Plan, o *WriteOptions, fill func(tensor.I
 	t.Helper()
 	var out bytes.Buffer
 	w, err := NewWriter(&out, p, inMemory(o))
-	if err != nil {
-		t.Fatalf("NewWriter: %v", err)
-	}
+	testhost.Must(t, err)
 	for _, info := range p.Tensors {
-		if err := w.WriteTensor(info.Name, bytes.NewReader(fill(info))); err != nil {
-			t.Fatalf("WriteTensor: %v", err)
-		}
+		testhost.Must(t, w.WriteTensor(info.Name, bytes.NewReader(fill(info))))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatalf("Close: %v", err)
-	}
+	testhost.Must(t, w.Close())
 	return out.Bytes()
 }
 
@@ -101,9 +95,7 @@ func TestWriteGolden(t *testing.T) {
 	for _, footer := range []Footer{Adler32, CRC32} {
 		config.Footer, want.crc = footer, footer == CRC32
 		got, err := config.Bytes()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testhost.Must(t, err)
 		if d := cmp.Diff(want.bytes(), got); d != "" {
 			t.Errorf("%v (-want +got)\n%s", footer, d)
 		}
@@ -113,9 +105,7 @@ func TestWriteGolden(t *testing.T) {
 func constant(t *testing.T, id uint32, d tensor.DType, shape tensor.Shape, data []byte, q *tensor.Quantization) Constant {
 	t.Helper()
 	v, err := tensor.FromInfo(tensor.Info{DType: d, Shape: shape, Quant: q}, data)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	return Constant{id, v}
 }
 
@@ -145,8 +135,6 @@ func TestOrderProperty(t *testing.T) {
 		if first := f.At(0).Info(); first.Compression == "" && first.Offset%64 != 0 {
 			t.Fatalf("the first constant lies at %d", first.Offset)
 		}
-		if err := verify(t, f); err != nil {
-			t.Fatal(err)
-		}
+		testhost.Must(t, verify(t, f))
 	}
 }

@@ -21,9 +21,7 @@ var good = file(2, 1, [4]int32{1, 1, 1, 3}, int8s(3)).bytes()
 func tree(t *testing.T, files map[string][]byte) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "model")
-	if err := os.Mkdir(dir, 0o777); err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, os.Mkdir(dir, 0o777))
 	for n, b := range files {
 		path, err := filepath.Join(dir, n), error(nil)
 		if strings.HasSuffix(n, "/") {
@@ -59,9 +57,7 @@ func TestDirectoryLinks(t *testing.T) {
 	link(".", "self.tsr")
 	link("nowhere", "other")
 	f, err := Open(dir, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	if size := f.Stats().FileSize; size != int64(len(good)) {
 		t.Errorf("%d bytes, before any is used", size)
 	}
@@ -79,9 +75,7 @@ func TestDirectoryLinks(t *testing.T) {
 	}
 	// Nor is one that leads out of the directory.
 	os.Remove(filepath.Join(dir, "gone.tsr"))
-	if err := os.WriteFile(filepath.Join(filepath.Dir(dir), "outside.tsr"), good, 0o666); err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, os.WriteFile(filepath.Join(filepath.Dir(dir), "outside.tsr"), good, 0o666))
 	link("../outside.tsr", "gone.tsr")
 	if _, err := Open(dir, nil); !errors.Is(err, format.ErrUnsupported) {
 		t.Errorf("a link that leads out: %v, want %v", err, format.ErrUnsupported)
@@ -95,9 +89,7 @@ func TestNameFromPath(t *testing.T) {
 	} {
 		dir := tree(t, map[string][]byte{c.file: good})
 		r, err := os.Open(filepath.Join(dir, c.file))
-		if err != nil {
-			t.Fatal(err)
-		}
+		testhost.Must(t, err)
 		defer r.Close()
 		byPath, err1 := Open(r.Name(), nil)
 		ofFile, err2 := OpenFile(r, 0, -1, nil)

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -46,14 +47,10 @@ func TestCreatePlace(t *testing.T) {
 		t.Run(c.want, func(t *testing.T) {
 			dir := tree(t, map[string][]byte{"dir/": nil, "old.tsr": nil})
 			w, err := Create(dir+"/"+c.path, c.plan, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, err)
 			finish(t, w, c.data)
 			f, err := Open(filepath.Join(dir, c.want), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, err)
 			f.Close()
 			if left, _ := filepath.Glob(dir + "/.*"); left != nil {
 				t.Errorf("left behind: %q", left)

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -113,9 +114,7 @@ func TestGoldenWrite(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var b bytes.Buffer
 			w, err := NewWriter(&b, samplePlan(c.dtype, c.shape), nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, err)
 			finish(t, w, map[string][]byte{"tensor": c.file.data})
 			if diff := cmp.Diff(c.file.bytes(), b.Bytes()); diff != "" {
 				t.Error(diff)
@@ -129,11 +128,7 @@ func finish(t *testing.T, w *format.Writer, data map[string][]byte) {
 	t.Helper()
 	defer w.Abort()
 	for name, b := range data {
-		if err := w.WriteTensor(name, bytes.NewReader(b)); err != nil {
-			t.Fatal(err)
-		}
+		testhost.Must(t, w.WriteTensor(name, bytes.NewReader(b)))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, w.Close())
 }

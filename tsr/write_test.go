@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -58,9 +59,7 @@ func TestAcceptNames(t *testing.T) {
 	}
 	dir := tree(t, nil)
 	w, err := CreateDir(dir+"/m", p, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"name"}}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	finish(t, w, data)
 	contains(t, dir+"/m", "Weight.tsr", "___.tsr", "a_b.tsr", "a_b_2.tsr", "weight_2.tsr", strings.Repeat("é", 120)+".tsr")
 }

@@ -11,6 +11,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/corpus"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -141,9 +142,7 @@ func (c container) bytes() []byte {
 func mustOpen(t testing.TB, b []byte, o *format.Options) *File {
 	t.Helper()
 	f, err := OpenBytes(b, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -158,9 +157,7 @@ func verify(f *File, opts ...format.VerifyOption) error {
 func tensorBlockOf(t testing.TB, f *File) []byte {
 	t.Helper()
 	b, err := f.f.reader(&f.f.payloads[tensorBlock]).Bytes(0, f.f.payloads[tensorBlock].Size)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	return b
 }
 

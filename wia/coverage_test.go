@@ -20,9 +20,7 @@ import (
 func mixed(t *testing.T) (container, string) {
 	t.Helper()
 	dir := t.TempDir()
-	if err := os.WriteFile(filepath.Join(dir, "w.bin"), []byte("0123456789abcdef"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, os.WriteFile(filepath.Join(dir, "w.bin"), []byte("0123456789abcdef"), 0o644))
 	return container{
 		graph: by(5, inline("initializer", 8, []byte{201, 202}, 2)),
 		tensor: cat(
@@ -62,9 +60,7 @@ func TestCoverage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := mustOpen(t, tt.b, &format.Options{Dir: dir})
 			got, err := f.Verify(context.Background(), tt.opts...)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, err)
 			if d := cmp.Diff(tt.sections, got.Sections()); d != "" {
 				t.Errorf("sections (-want +got)\n%s", d)
 			}

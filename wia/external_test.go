@@ -49,13 +49,9 @@ func TestExternalNotThere(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "model.wia")
-			if err := os.WriteFile(path, c.c.bytes(), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, os.WriteFile(path, c.c.bytes(), 0o644))
 			f, err := Open(path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, err)
 			defer f.Close()
 			_, err = f.Tensor("w")
 			var located *format.Error
@@ -99,12 +95,8 @@ func TestExternalWriterRefuses(t *testing.T) {
 	}
 	// An aborted writer leaves nothing behind.
 	w, err := Create(filepath.Join(dir, "m.wia"), p, &WriteOptions{ExternalFrom: 1})
-	if err != nil {
-		t.Fatal(err)
-	}
-	if err := w.WriteTensor("w", bytes.NewReader([]byte("abcd"))); err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
+	testhost.Must(t, w.WriteTensor("w", bytes.NewReader([]byte("abcd"))))
 	w.Abort()
 	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
 		t.Errorf("left behind: %v", entries)
@@ -135,14 +127,10 @@ func TestAttributeExternalData(t *testing.T) {
 	}
 	f := mustOpen(t, attr(by(5, ext(sum))).bytes(), &format.Options{Dir: dir})
 	var out bytes.Buffer
-	if err := errors.Join(verify(f), rewriteTo(&out, f, nil)); err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, errors.Join(verify(f), rewriteTo(&out, f, nil)))
 	for where, f := range map[string]*File{"outside": f, "rewritten": mustOpen(t, out.Bytes(), nil)} {
 		g, err := f.Graph()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testhost.Must(t, err)
 		if b, err := g.Nodes[1].Attributes[1].Value.(tensor.View).Bytes(); string(b) != "abcd" || err != nil {
 			t.Errorf("%s: %q %v", where, b, err)
 		}

@@ -7,6 +7,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
 	"github.com/weightmap/weightmap/internal/corpus"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // exercise opens b and reads everything. Nothing may panic, and a file that opens must
@@ -37,17 +38,11 @@ func rewritten(t *testing.T, f *File) {
 	var out bytes.Buffer
 	o := &WriteOptions{}
 	o.Spool = format.SpoolMemory
-	if err := rewriteTo(&out, f, o); err != nil {
-		t.Fatalf("rewriting: %v", err)
-	}
+	testhost.Must(t, rewriteTo(&out, f, o))
 	g, err := OpenBytes(out.Bytes(), nil)
-	if err != nil {
-		t.Fatalf("what was rewritten: %v", err)
-	}
+	testhost.Must(t, err)
 	defer g.Close()
-	if err := verify(g); err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, verify(g))
 	was, errF := f.Native()
 	now, errG := g.Native()
 	if errF != nil || errG != nil || len(was.Kinds) != len(now.Kinds) {

@@ -23,18 +23,12 @@ var errAny = errors.New("any")
 // saveModel writes a model of one external tensor and returns the name of its data.
 func saveModel(t *testing.T, path, data string, o *WriteOptions) string {
 	t.Helper()
-	if err := trySave(path, data, o); err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, trySave(path, data, o))
 	testhost.RoundTimes(t, filepath.Dir(path))
 	f, err := Open(path, &format.Options{Key: o.Key})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	defer f.Close()
-	if err := verify(f); err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, verify(f))
 	v, _ := f.Tensor("w")
 	if b, err := v.Bytes(); string(b) != data {
 		t.Fatalf("%q, %v, want %q", b, err, data)
@@ -64,9 +58,7 @@ func trySave(path, data string, o *WriteOptions) error {
 func namesIn(t *testing.T, dir string) []string {
 	t.Helper()
 	names, err := fs.Glob(os.DirFS(dir), "*")
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	return names
 }
 
@@ -76,9 +68,7 @@ func TestGenerations(t *testing.T) {
 	put := func(name, text string) func(t *testing.T, dir, old string) {
 		return func(t *testing.T, dir, _ string) {
 			t.Helper()
-			if err := os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644); err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 		}
 	}
 	other := func(t *testing.T, dir, _ string) { saveModel(t, filepath.Join(dir, "n.wia"), "other", &WriteOptions{}) }
@@ -93,9 +83,7 @@ func TestGenerations(t *testing.T) {
 		{"a file that is no model", put("readme", "m.wia"), true},
 		{"a copy of the model", func(t *testing.T, dir, _ string) {
 			b, err := os.ReadFile(filepath.Join(dir, "m.wia"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, err)
 			put("copy", string(b))(t, dir, "")
 		}, false},
 		{"a model that names it otherwise", func(t *testing.T, dir, old string) {
@@ -113,9 +101,7 @@ func TestGenerations(t *testing.T) {
 		{"killed writer", func(t *testing.T, dir, _ string) {
 			put(temporary, "")(t, dir, "")
 			old := time.Now().Add(-25 * time.Hour)
-			if err := os.Chtimes(filepath.Join(dir, temporary), old, old); err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, os.Chtimes(filepath.Join(dir, temporary), old, old))
 		}, true},
 	}
 	for _, tt := range tests {
@@ -127,9 +113,7 @@ func TestGenerations(t *testing.T) {
 			for _, name := range []string{"m.wia.data", "n.wia.0123456789abcdef.data", "m.wia.0123456789abcdef.data.bak", "m.wia.0123456789ABCDE0.data", "m.wia.0123456789abcde.data", "m.onnx.0123456789abcdef.data"} {
 				put(name, "mine")(t, dir, "")
 			}
-			if err := os.Mkdir(filepath.Join(dir, "m.wia.0123456789abcdef.data"), 0o755); err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, os.Mkdir(filepath.Join(dir, "m.wia.0123456789abcdef.data"), 0o755))
 			before := namesIn(t, dir)
 			fresh := saveModel(t, path, "new data", &WriteOptions{})
 			want := append(before, fresh)
@@ -175,9 +159,7 @@ func TestGenerationsAtOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			f, err := Open(path, nil)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, err)
 			defer f.Close()
 			v, _ := f.Tensor("w")
 			if b, err := v.Bytes(); string(b) != "data" || err != nil {
@@ -211,9 +193,7 @@ func TestGenerationSame(t *testing.T) {
 	path := filepath.Join(dir, "m.wia")
 	name := saveModel(t, path, "data", &WriteOptions{})
 	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	if again := saveModel(t, path, "data", &WriteOptions{}); again != name {
 		t.Errorf("%s, then %s", name, again)
 	}
@@ -236,9 +216,7 @@ func TestGenerationSame(t *testing.T) {
 		t.Error(d)
 	}
 	// Another file already has the name of the data.
-	if err := os.WriteFile(filepath.Join(dir, name), []byte("DATA"), 0o644); err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, os.WriteFile(filepath.Join(dir, name), []byte("DATA"), 0o644))
 	if other := saveModel(t, path, "data", &WriteOptions{}); other == name {
 		t.Error("a file of other content was taken for the data")
 	}

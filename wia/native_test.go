@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -15,9 +16,7 @@ import (
 func planned(t *testing.T, f *File, change func(*format.Plan), o *WriteOptions) (*File, error) {
 	t.Helper()
 	p, err := format.PlanOf(f.Model)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	old := make([]string, len(p.Tensors))
 	for i := range p.Tensors {
 		old[i] = p.Tensors[i].Name
@@ -50,9 +49,7 @@ func TestPlanFollows(t *testing.T) {
 	f := mustOpen(t, odd().bytes(), nil)
 	own := func(p *format.Plan) { // gives p a copy of its graph
 		x := &parser{parsed: &parsed{src: f.f.src, index: f.f.index, payloads: f.f.payloads, hdr: f.f.hdr, files: f.f.files}}
-		if err := x.decodeGraph(); err != nil {
-			t.Fatal(err)
-		}
+		testhost.Must(t, x.decodeGraph())
 		p.Graph = x.decoded
 	}
 	g, err := planned(t, f, func(p *format.Plan) {
@@ -78,9 +75,7 @@ func TestPlanFollows(t *testing.T) {
 			}
 		}
 	}, nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	for _, name := range []string{"new", "z"} {
 		if m, err := g.TensorMessage(name); err != nil || !bytes.Contains(m, st(1, "doc")) || !bytes.HasPrefix(m, st(1, name)) {
 			t.Errorf("%s: %+v, %v", name, m, err)
@@ -101,9 +96,7 @@ func TestPlanFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	g, err = planned(t, f, rename, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: format.AcceptableLosses()}})
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	if m, err := g.TensorMessage("w"); err != nil || !bytes.Contains(m, st(1, "doc")) {
 		t.Error(m, err)
 	}

@@ -7,6 +7,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/dynamicpb"
 )
@@ -55,13 +56,9 @@ func TestRewriteKeepsAll(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			if err := rewriteTo(&out, f, o); err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, rewriteTo(&out, f, o))
 			g := mustOpen(t, out.Bytes(), &format.Options{Key: testKey})
-			if err := verify(g); err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, verify(g))
 			if diff := gocmp.Diff(f.f.payloads[metadataBlock].Win, g.f.payloads[metadataBlock].Win); diff != "" {
 				t.Error("metadata:", diff)
 			}
@@ -122,9 +119,7 @@ func sameGraph(t *testing.T, a, b *File) {
 	var list []*dynamicpb.Message
 	for _, f := range []*File{a, b} {
 		message, err := f.GraphMessage()
-		if err != nil {
-			t.Fatal(err)
-		}
+		testhost.Must(t, err)
 		g := decode(t, schema(t), "Graph", message)
 		fields := g.Descriptor().Fields()
 		initializers := g.Mutable(fields.ByName("initializers")).List()

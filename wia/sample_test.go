@@ -11,6 +11,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -35,9 +36,7 @@ func samplePlan(t testing.TB) *format.Plan {
 		tensor.Info{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{4, 4}})
 	p.Metadata = format.Metadata{{Key: "model_info", Value: json.RawMessage(`{"name":"m"}`)}, {Key: "x", Value: int64(1)}}
 	k, err := tensor.FromBytes("", tensor.Float32, tensor.Shape{2}, make([]byte, 8))
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	p.Graph = &format.Graph{
 		Name:    "main",
 		Inputs:  []format.ValueInfo{{Name: "in", DType: tensor.Float32, Dims: []format.Dim{{Size: -1, Symbol: "batch"}, {Size: 4}, {Size: -1}}}},
@@ -65,17 +64,11 @@ func writeSample(t testing.TB, p *format.Plan, o *WriteOptions) []byte {
 	own := *cmp.Or(o, &WriteOptions{})
 	own.Spool, own.Time = format.SpoolMemory, time.Unix(1700000000, 0)
 	w, err := NewWriter(&out, p, &own)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	for _, info := range p.Tensors {
-		if err := w.WriteTensor(info.Name, bytes.NewReader(formattest.Fill(info))); err != nil {
-			t.Fatal(err)
-		}
+		testhost.Must(t, w.WriteTensor(info.Name, bytes.NewReader(formattest.Fill(info))))
 	}
-	if err := w.Close(); err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, w.Close())
 	return out.Bytes()
 }
 

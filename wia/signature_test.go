@@ -13,6 +13,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/seal"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // TestOpenSSL makes keys and checks our signatures with openssl.
@@ -39,32 +40,20 @@ func TestOpenSSL(t *testing.T) {
 			run(append(genpkey, "-out", file("key.pem"))...)
 			run("pkey", "-in", file("key.pem"), "-pubout", "-out", file("pub.pem"))
 			text, err := os.ReadFile(file("key.pem"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, err)
 			key, err := PrivateKey(text)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, err)
 			f := mustOpen(t, writeSample(t, samplePlan(t), &WriteOptions{Signer: key}), nil)
-			if err := os.WriteFile(file("message"), f.f.signature.message(), 0o600); err != nil {
-				t.Fatal(err)
-			}
-			if err := os.WriteFile(file("signature"), f.f.signature.value, 0o600); err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, os.WriteFile(file("message"), f.f.signature.message(), 0o600))
+			testhost.Must(t, os.WriteFile(file("signature"), f.f.signature.value, 0o600))
 			out := run("dgst", "-sha256", "-verify", file("pub.pem"), "-signature", file("signature"), file("message"))
 			if diff := cmp.Diff("Verified OK\n", string(out)); diff != "" {
 				t.Error(diff)
 			}
 			pub, err := os.ReadFile(file("pub.pem"))
-			if err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, err)
 			trusted, err := PublicKey(pub)
-			if err != nil {
-				t.Fatal(err)
-			}
+			testhost.Must(t, err)
 			if err := verify(f, format.WithTrustedKey(trusted)); err != nil {
 				t.Error(err)
 			}

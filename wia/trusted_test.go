@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // TestTrusted checks opening with a trusted key.
@@ -59,9 +60,7 @@ func TestTrusted(t *testing.T) {
 // TestUnusableSigners checks that signers of other kinds and typed nil signers are refused.
 func TestUnusableSigners(t *testing.T) {
 	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	if err != nil {
-		t.Fatal(err)
-	}
+	testhost.Must(t, err)
 	for _, signer := range []crypto.Signer{
 		(*rsa.PrivateKey)(nil), (*ecdsa.PrivateKey)(nil), &rsa.PrivateKey{}, &ecdsa.PrivateKey{}, ed25519.PrivateKey(nil), ed25519.PrivateKey{1},
 		nilSigner{}, p384, ed25519.NewKeyFromSeed(testKey),
@@ -76,9 +75,7 @@ func TestUnusableSigners(t *testing.T) {
 func TestSignatureLength(t *testing.T) {
 	for n, want := range map[int]error{100: format.ErrSignature, 200: nil, 254: nil, 255: format.ErrSignature, 256: nil, 300: format.ErrSignature} {
 		w, err := NewWriter(&bytes.Buffer{}, &format.Plan{}, &WriteOptions{Signer: fixedSigner{rsaSigner, n}})
-		if err != nil {
-			t.Fatal(err)
-		}
+		testhost.Must(t, err)
 		if err := w.Close(); !errors.Is(err, want) {
 			t.Errorf("a signature of %d bytes: %v, want %v", n, err, want)
 		}
