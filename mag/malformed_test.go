@@ -43,7 +43,6 @@ var malformedV1 = []bad[v1File]{
 	{"other magic", func(f *v1File) { f.magic = "GAM!" }, format.ErrMagic, "magic", 0},
 	{"version 0", func(f *v1File) { f.version = 0 }, format.ErrVersion, "version", 4},
 	{"version 2", func(f *v1File) { f.version = 2 }, format.ErrVersion, "version", 4},
-	{"version 101", func(f *v1File) { f.version = 101 }, format.ErrVersion, "version", 4},
 	{"development build", func(f *v1File) { f.version = 100 }, format.ErrVersion, "version", 4},
 	{"wrong checksum", func(f *v1File) { f.sum = ptr(0x12345678) }, format.ErrChecksum, "checksum", 8},
 	{"checksum 0", func(f *v1File) { f.sum = ptr(0) }, format.ErrChecksum, "checksum", 8},
@@ -55,7 +54,6 @@ var malformedV1 = []bad[v1File]{
 
 	{"metadata type 0", func(f *v1File) { f.metadata[1].aux = 0 }, format.ErrUnsupported, "metadata type", metaB},
 	{"metadata type 3", func(f *v1File) { f.metadata[1].aux = 3 }, format.ErrUnsupported, "metadata type", metaB},
-	{"metadata type of a digest", func(f *v1File) { f.metadata[1] = v1Entry{3, 0, "xxh64/x"} }, format.ErrUnsupported, "metadata type", metaB},
 	{"metadata reserved bits", func(f *v1File) { f.metadata[0].aux = 1 | 1<<8 }, format.ErrCorrupt, "metadata aux", metaA},
 	{"metadata key empty", func(f *v1File) { f.metadata[0].key = "" }, format.ErrCorrupt, "metadata key_length", metaA + 12},
 	{"metadata key too long", func(f *v1File) { f.metadata[0].key = strings.Repeat("k", maxKey+1) }, format.ErrCorrupt, "metadata key_length", metaA + 12},
@@ -87,15 +85,12 @@ var malformedV1 = []bad[v1File]{
 	{"tensor dims overflow to 6", func(f *v1File) {
 		f.tensors[0].shape = []uint64{1 << 63, 6} // 6 * 2^63 mod 2^64 is 0
 	}, format.ErrCorrupt, "tensor shape", recX + 20},
-	{"tensor dims overflow", func(f *v1File) { f.tensors[0].shape, f.tensors[0].numel = []uint64{1 << 32, 1 << 32}, 0 }, format.ErrCorrupt, "tensor shape", recX + 28},
 	{"tensor dims wrap around", func(f *v1File) { f.tensors[0].shape, f.tensors[0].numel = []uint64{1<<32 + 1, 1<<32 + 1}, 1<<33+1 }, format.ErrCorrupt, "tensor shape", recX + 28},
 	{"tensor bytes reach 2^63", func(f *v1File) {
 		f.tensors[0].aux[0], f.tensors[0].shape, f.tensors[0].numel = 24, []uint64{1 << 60, 1}, 1<<60
 	}, format.ErrCorrupt, "tensor numel", recX + 4},
-	{"tensor bytes overflow", func(f *v1File) { f.tensors[0].shape, f.tensors[0].numel = []uint64{1 << 31, 1 << 31}, 1<<62 }, format.ErrCorrupt, "tensor numel", recX + 4},
 	{"tensor larger than the file", func(f *v1File) { f.tensors[0].shape, f.tensors[0].numel = []uint64{1 << 30, 1 << 30}, 1<<60 }, format.ErrTruncated, "tensor offset", recX + 12},
 	{"tensor one byte too long", func(f *v1File) { f.tensors[1].offset++; f.tensors[1].data = f.tensors[1].data[:3] }, format.ErrTruncated, "tensor offset", recY + 12},
-	{"tensor behind the file", func(f *v1File) { f.tensors[0].offset = 1 << 40; f.tensors[0].data = nil }, format.ErrTruncated, "tensor offset", recX + 12},
 	{"tensor offset overflows", func(f *v1File) { f.tensors[0].offset = math.MaxUint64 - 3; f.tensors[0].data = nil }, format.ErrTruncated, "tensor offset", recX + 12},
 	{"tensor in the header", func(f *v1File) { f.tensors[1].offset = 0 }, format.ErrCorrupt, "tensor offset", recY + 12},
 	{"tensor in the records", func(f *v1File) { f.tensors[1].offset = recEnd - 1 }, format.ErrCorrupt, "tensor offset", recY + 12},
@@ -127,7 +122,6 @@ const (
 
 var malformedSnapshot = []bad[snapFile]{
 	{"version 0", func(f *snapFile) { f.version = 0 }, format.ErrVersion, "version", 4},
-	{"version 101", func(f *snapFile) { f.version = 101 }, format.ErrVersion, "version", 4},
 	{"wrong checksum", func(f *snapFile) { f.sum = ptr(1) }, format.ErrChecksum, "checksum", 16},
 	{"checksum 0", func(f *snapFile) { f.sum = ptr(0) }, format.ErrChecksum, "checksum", 16},
 	{"metadata", func(f *snapFile) { f.metaLen = 1 }, format.ErrUnsupported, "metadata_map_len", 24},
@@ -156,7 +150,6 @@ var malformedSnapshot = []bad[snapFile]{
 	{"key_id behind the pool", func(f *snapFile) { f.tensors[0].key = 3 }, format.ErrCorrupt, "tensor key_id", descY + 4},
 	{"key_id twice", func(f *snapFile) { f.tensors[1].key = 2 }, format.ErrCorrupt, "tensor key_id", descX + 4},
 	{"numel", func(f *snapFile) { f.tensors[0].numel = 5 }, format.ErrCorrupt, "tensor numel", descY + 8},
-	{"numel of a scalar", func(f *snapFile) { f.tensors[1].numel = 0 }, format.ErrCorrupt, "tensor numel", descX + 8},
 	{"dim 0", func(f *snapFile) { f.tensors[0].shape[0], f.tensors[0].numel = 0, 0 }, format.ErrCorrupt, "tensor shape", descY + 24},
 	{"dims overflow", func(f *snapFile) { f.tensors[0].shape, f.tensors[0].numel = []uint64{1 << 32, 1 << 32}, 0 }, format.ErrCorrupt, "tensor shape", descY + 32},
 	{"bytes overflow", func(f *snapFile) { f.tensors[0].shape, f.tensors[0].numel = []uint64{1, 1 << 62}, 1<<62 }, format.ErrCorrupt, "tensor numel", descY + 8},
@@ -166,7 +159,6 @@ var malformedSnapshot = []bad[snapFile]{
 		f.tensors[1].offset, f.tensors[1].data = 0, nil
 	}, format.ErrCorrupt, "tensor offset", descX + 16},
 	{"one byte missing", func(f *snapFile) { f.tensors[1].data = repeated(1, 7) }, format.ErrTruncated, "tensor data", descX + 16},
-	{"tensor larger than the file", func(f *snapFile) { f.tensors[0].shape, f.tensors[0].numel = []uint64{1, 1 << 60}, 1<<60 }, format.ErrTruncated, "tensor data", descY + 16},
 	{"one byte more", func(f *snapFile) { f.tail = []byte{0} }, format.ErrCorrupt, "data", snapData + 32},
 }
 

@@ -84,7 +84,6 @@ func headerCases() []malformed {
 		{"version 3", p(), set32(4, 3), format.ErrVersion, "version", 4},
 		{"min_reader_version 3", p(), set32(112, 3), format.ErrVersion, "min_reader_version", 112},
 		{"header_size 64", p(), set32(12, 64), format.ErrCorrupt, "header_size", 12},
-		{"header_size huge", p(), set32(12, 1<<31), format.ErrCorrupt, "header_size", 12},
 		{"header checksum", p(), func(b []byte) []byte { b[108] ^= 1; return b }, format.ErrChecksum, "header_checksum", 108},
 		{"metadata checksum", p(), func(b []byte) []byte { b[96] ^= 1; fixHeader(b); return b }, format.ErrChecksum, "metadata_checksum", 96},
 		{"graph checksum", p(), func(b []byte) []byte { b[100] ^= 1; fixHeader(b); return b }, format.ErrChecksum, "graph_checksum", 100},
@@ -96,12 +95,9 @@ func headerCases() []malformed {
 		{"metadata beyond the file", p(), set64(16, 1<<40), format.ErrTruncated, "metadata_offset", 16},
 		{"metadata size overflows", p(), set64(24, 1<<63-1), format.ErrTruncated, "metadata_offset", 16},
 		{"graph offset above 2^63", p(), set64(32, 1<<63+1), format.ErrTruncated, "graph_offset", 32},
-		{"weights beyond the file", p(), set64(56, 1<<20), format.ErrTruncated, "weights_offset", 48},
 		{"metadata in the header", p(), set64(16, 100), format.ErrCorrupt, "metadata_offset", 16},
-		{"graph over the metadata", p(), set64(32, 140), format.ErrCorrupt, "graph_offset", 32},
 		{"weights over the graph", p(), set64(48, 200), format.ErrCorrupt, "weights_offset", 48},
 		{"empty section beyond the file", p(), set64(64, 1<<30), format.ErrTruncated, "signature_offset", 64},
-		{"version 1: metadata beyond the file", old, func(b []byte) []byte { le.PutUint64(b[8:], 1<<50); return b }, format.ErrTruncated, "metadata_offset", 8},
 		{"version 1: size overflows", old, func(b []byte) []byte { le.PutUint64(b[32:], 1<<64-1); return b }, format.ErrTruncated, "graph_offset", 24},
 		{"version 1: in the header", old, func(b []byte) []byte { le.PutUint64(b[8:], 60); return b }, format.ErrCorrupt, "metadata_offset", 8},
 		{"version 1: trailing byte", old, func(b []byte) []byte { return append(b, 0) }, format.ErrCorrupt, "file size", 853},
@@ -130,7 +126,6 @@ func metadataCases() []malformed {
 		{"1,001 levels", withMeta(nestedJSON(1001)), keep, format.ErrCorrupt, "metadata", 1132},
 		{"names: no array", names(`{}`), keep, format.ErrCorrupt, "tensor_names", 128},
 		{"names: no array, no tensors", &gFile{version: 2, headerSize: 128, metadata: `{"tensor_names":{}}`}, keep, format.ErrCorrupt, "tensor_names", 128},
-		{"names: too many", names(`["w","x","b","y","z"]`), keep, format.ErrCorrupt, "tensor_names", 128},
 		{"names: a number", names(`["w","x","b",1]`), keep, format.ErrCorrupt, "tensor_names", 128},
 		{"names: empty", names(`["w","x","","y"]`), keep, format.ErrCorrupt, "tensor_names", 128},
 		{"names: NUL", names(`["w","x","b\u0000","y"]`), keep, format.ErrCorrupt, "tensor_names", 128},
@@ -138,7 +133,6 @@ func metadataCases() []malformed {
 		{"names: twice", names(`["w","x","w","y"]`), keep, format.ErrCorrupt, "tensor_names", 128},
 		{"names: two constants", &gFile{version: 2, headerSize: 128, metadata: `{"tensor_names":["w","w"]}`, weights: []byte{1, 2},
 			tensors: []gTensor{{offset: 0, size: 1, dtype: 2}, {offset: 1, size: 1, dtype: 2}}}, keep, format.ErrCorrupt, "tensor_names", 128},
-		{"names: placeholder and constant", names(`["w","w","b","y"]`), keep, format.ErrCorrupt, "tensor_names", 128},
 	}
 }
 
@@ -166,7 +160,6 @@ func graphCases() []malformed {
 		{"ndim 9", p(), w32(gTensor0+16, 9), format.ErrCorrupt, "tensor descriptor 0 ndim", 339},
 		{"ndim 9 of a placeholder", p(), w32(gTensor0+56+16, 9), format.ErrCorrupt, "tensor descriptor 1 ndim", 395},
 		{"dtype 4", p(), field(gTensor0+52, 4), format.ErrUnsupported, "tensor descriptor 0 dtype", 375},
-		{"size huge", p(), w64(gTensor0+8, 1<<63), format.ErrCorrupt, "tensor descriptor 0 size", 331},
 		{"shape of another size", p(), w32(gTensor0+20, 3), format.ErrCorrupt, "tensor descriptor 0 size", 331},
 		{"a dim of 0 with data", p(), w32(gTensor0+20, 0), format.ErrCorrupt, "tensor descriptor 0 size", 331},
 		{"dims overflow", p(), func(b []byte) []byte {
@@ -182,7 +175,6 @@ func graphCases() []malformed {
 		{"node with 17 outputs", p(), field(gNode0+4, 17, 0), format.ErrCorrupt, "node 0 num_outputs", 551},
 		{"attributes in the nodes", p(), w32(gNode0+200, gNode0), format.ErrCorrupt, "node 0 attr_offset", 747},
 		{"attributes beyond the section", p(), w32(gNode0+204, 28), format.ErrCorrupt, "node 0 attr_offset", 747},
-		{"attribute size huge", p(), w32(gNode0+204, 1<<32-1), format.ErrCorrupt, "node 0 attr_offset", 747},
 		{"attributes: no object", attrs(`[1,2]`), keep, format.ErrCorrupt, "attributes", 755},
 		{"attributes: duplicate key", attrs(`{"a":1,"a":2}`), keep, format.ErrCorrupt, "attributes", 762},
 		{"attributes: 1,001 levels", attrs(nestedJSON(1001)), keep, format.ErrCorrupt, "attributes", 1759},
@@ -198,7 +190,6 @@ func compressionCases() []malformed {
 		{"padding", z(), field(19, 1), format.ErrCorrupt, "compression padding", 879},
 		{"size below the last tensor", z(), field(4, 71), format.ErrCorrupt, "uncompressed_size", 866},
 		{"size above the next 64", z(), field(4, 129), format.ErrCorrupt, "uncompressed_size", 866},
-		{"size above 2^63", z(), inSection(gComp, 4, u64(nil, 1<<63)), format.ErrCorrupt, "uncompressed_size", 866},
 		{"section of 19 bytes", with(func(g *gFile) { g.flags = 1; g.comp = make([]byte, 19) }), keep, format.ErrTruncated, "compression padding", 870},
 		{"section of 21 bytes", with(func(g *gFile) { g.flags = 1; g.comp = append(compHeader(0, 1, 72, 0, 0), 0) }), keep, format.ErrCorrupt, "compression_size", 88},
 		{"method 0 of another size", with(func(g *gFile) { g.flags = 1; g.comp = compHeader(0, 1, 80, 0, 0) }), keep, format.ErrCorrupt, "weights_size", 56},
@@ -246,13 +237,11 @@ func chunkCases() []malformed {
 		{"second at 0", g(), w64(56, 0), format.ErrCorrupt, "chunk offset", 927},
 		{"offset above 2^63", g(), w64(56, 1<<63+4), format.ErrCorrupt, "chunk offset", 927},
 		{"gap in the stored bytes", g(), w64(64, first+1), format.ErrCorrupt, "chunk stored offset", 935},
-		{"overlap of stored bytes", g(), w64(64, first-1), format.ErrCorrupt, "chunk stored offset", 935},
 		{"stored size too large", g(), w64(72, 1<<40), format.ErrCorrupt, "chunk stored size", 943},
 		{"stored size overflows", g(), w64(72, 1<<64-1), format.ErrCorrupt, "chunk stored size", 943},
 		{"bytes left over", g(), w64(72, first-60), format.ErrCorrupt, "chunks", 895},
 		{"reserved", g(), w32(24+28, 1), format.ErrCorrupt, "chunk reserved", 923},
 		{"across tensors", across(0, 16), keep, format.ErrCorrupt, "chunk", 909},
-		{"all in one", across(0), keep, format.ErrCorrupt, "chunk", 877},
 		{"int8 sizes", with(func(g *gFile) {
 			g.flags = 1 | 0x40
 			g.comp, g.weights = chunkTable(compHeader(4, 1, 72, 0, 8), gChunk{0, make([]byte, 24)}, gChunk{64, make([]byte, 11)})

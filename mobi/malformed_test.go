@@ -1,7 +1,6 @@
 package mobi
 
 import (
-	"bytes"
 	"encoding/binary"
 	"math"
 
@@ -32,7 +31,6 @@ var malformed = []struct {
 	{"empty", nil, format.ErrTruncated, "magic", 0},
 	{"magic cut", []byte("IBO"), format.ErrTruncated, "magic", 0},
 	{"header cut", small().bytes()[:31], format.ErrTruncated, "operator graph offset", 28},
-	{"header alone", small().bytes()[:32], format.ErrTruncated, "total file size", 16},
 	{"magic", with(func(m *image) { m.patch = func(h []byte) { h[0] = 'X' } }), format.ErrMagic, "magic", 0},
 	{"version 0", with(func(m *image) { m.patch = func(h []byte) { h[4] = 0 } }), format.ErrVersion, "version", 4},
 	{"version 2", with(func(m *image) { m.version = 2 }), format.ErrVersion, "version", 4},
@@ -54,7 +52,6 @@ var malformed = []struct {
 
 	{"model name too long", with(func(m *image) { m.name = "x"; m.counts = []uint32{math.MaxUint32, math.MaxUint32} }), format.ErrTruncated, "input and output count", 32 + 4 + 1 + 20},
 	{"model name not UTF-8", with(func(m *image) { m.name = "\xFF" }), format.ErrCorrupt, "model name", 36},
-	{"spec count one more", with(func(m *image) { m.counts = []uint32{1, 2} }), format.ErrTruncated, "spec name length", atTensors},
 	{"spec count one more, with padding", with(func(m *image) { m.counts = []uint32{1, 2}; m.pad = make([]byte, 20) }), format.ErrCorrupt, "spec name", atTensors + 4},
 	{"spec count one less", with(func(m *image) { m.counts = []uint32{1, 0} }), format.ErrCorrupt, "padding", atOutput},
 	{"spec name empty", with(func(m *image) { m.inputs = [][]byte{spec("", 0, 1)} }), format.ErrCorrupt, "spec name", atInput + 4},
@@ -67,7 +64,6 @@ var malformed = []struct {
 	{"constant data type", with(func(m *image) { m.records[0][4] = 5 }), format.ErrUnsupported, "constant 9 data type", atTensors + 4},
 	{"constant data type flagged", with(func(m *image) { m.records[0][5] = 0xC0 }), format.ErrUnsupported, "constant 9 data type", atTensors + 4},
 	{"constant data one less", with(func(m *image) { m.records[1] = recordOf(7, 2, []uint64{3}, []byte{1, 2}) }), format.ErrCorrupt, "constant 7 data size", atSecond + 16},
-	{"constant data one more", with(func(m *image) { m.records[1] = recordOf(7, 2, []uint64{3}, []byte{1, 2, 3, 4}) }), format.ErrCorrupt, "constant 7 data size", atSecond + 16},
 	{"constant data of rank 0", with(func(m *image) { m.records[1] = recordOf(7, 0, nil, nil) }), format.ErrCorrupt, "constant 7 data size", atSecond + 8},
 	{"constant crosses the graph", with(func(m *image) {
 		m.patch = func(h []byte) {
@@ -78,7 +74,6 @@ var malformed = []struct {
 	{"constant rank crosses the graph", with(func(m *image) {
 		m.records = append(m.records, recordOf(1, 0, []uint64{1, 1}, nil)[:24])
 	}), format.ErrTruncated, "constant shape", atGraph + 8},
-	{"constant size beyond 64 bits", with(func(m *image) { copy(m.records[1][8+16:], bytes.Repeat([]byte{0xFF}, 8)) }), format.ErrTruncated, "constant data size", atSecond + 24},
 	{"zero padding after constants", with(func(m *image) { m.records = append(m.records, make([]byte, 8)) }), format.ErrTruncated, "constant", atGraph},
 	{"dim 2^63", with(func(m *image) { m.records = append(m.records, recordOf(1, 2, []uint64{1 << 63, 0}, nil)) }), format.ErrCorrupt, "constant 1 shape", atGraph + 8},
 	{"shape overflows", with(func(m *image) { m.records = append(m.records, recordOf(1, 2, []uint64{1 << 32, 1 << 32}, nil)) }), format.ErrCorrupt, "constant 1 shape", atGraph + 8},
@@ -99,13 +94,10 @@ var malformed = []struct {
 	{"operator without its parameters", with(func(m *image) { m.ops[1][6] = 1 }), format.ErrTruncated, "operator parameter count", atEnd},
 	{"parameter name empty", withParam(param("", 0, i32s(1)...)), format.ErrCorrupt, "parameter name", atParam + 2},
 	{"parameter name with NUL", withParam(param("a\x00", 4, 1)), format.ErrCorrupt, "parameter name", atParam + 2},
-	{"parameter name too long", withParam([]byte{9, 0, 'a', 4, 1}), format.ErrTruncated, "parameter name", atParam + 2},
 	{"parameter name twice", withParam(param("a", 4, 1), param("b", 4, 1), param("a", 0, i32s(1)...)), format.ErrCorrupt, "parameter name", atParam + 5 + 5},
 	{"parameter type 9", withParam(param("a", 9, 0, 0, 0, 0)), format.ErrUnsupported, "parameter type", atParam + 3},
 	{"parameter int32 cut", withParam(param("a", 0, 1, 2, 3)), format.ErrTruncated, "parameter value", atParam + 4},
-	{"parameter float64 cut", withParam(param("a", 3, i32s(1)...)), format.ErrTruncated, "parameter value", atParam + 4},
 	{"parameter bool 2", withParam(param("a", 4, 2)), format.ErrCorrupt, "parameter value", atParam + 4},
-	{"parameter bool cut", withParam(param("abc", 4)), format.ErrTruncated, "parameter value", atParam + 6},
 	{"parameter array count -1", withParam(param("a", 5, i32s(-1)...)), format.ErrCorrupt, "parameter array count", atParam + 4},
 	{"parameter int64 array count -1", withParam(param("a", 8, i32s(-1)...)), format.ErrCorrupt, "parameter array count", atParam + 4},
 	{"parameter array cut", withParam(param("a", 6, i32s(2, 0)...)), format.ErrTruncated, "parameter array", atParam + 8},

@@ -35,12 +35,10 @@ func TestQuantization(t *testing.T) {
 		want []float32 // nil: ErrQuantization
 	}{
 		{"none", quantImage(firstInput()), plain},
-		{"no operators", quantImage(), plain},
 		{"scale", quantImage(firstInput(param("input0_scale", 2, f32s(2)...))), []float32{0, 2, 4, 6, 8, 10}},
 		{"second input", quantImage(second(param("input1_scale", 2, f32s(2)...))), []float32{0, 2, 4, 6, 8, 10}},
 		{"of another input", quantImage(second(param("input0_scale", 2, f32s(2)...))), plain},
 		{"leading zero", quantImage(firstInput(param("input00_scale", 2, f32s(2)...))), plain},
-		{"beyond any input", quantImage(firstInput(param("input18446744073709551616_scale", 2, f32s(2)...))), plain},
 		{"zero point", quantImage(firstInput(param("input0_scale", 2, f32s(2)...), param("input0_zero_point", 0, i32s(1)...))), []float32{-2, 0, 2, 4, 6, 8}},
 		{"lowest zero point", quantImage(firstInput(param("input0_scale", 2, f32s(1)...), param("input0_zero_point", 0, i32s(math.MinInt32)...))),
 			[]float32{1 << 31, 1 << 31, 1 << 31, 1 << 31, 1 << 31, 1 << 31}},
@@ -51,16 +49,13 @@ func TestQuantization(t *testing.T) {
 			param("input0_zero_point", 0, i32s(3)...))), []float32{-3, -2, -1, 0, 2, 4}},
 
 		{"axis -1", quantImage(firstInput(param("input0_axis", 0, i32s(-1)...), param("input0_scale", 2, f32s(2)...))), nil},
-		{"axis -1 with an array", quantImage(firstInput(param("input0_axis", 0, i32s(-1)...), param("input0_scale", 6, array(f32s(1, 2, 3), 4)...))), nil},
 		{"axis of another type", quantImage(firstInput(param("input0_axis", 1, u64s(0)...), param("input0_scale", 6, array(f32s(1, 2), 4)...))), nil},
-		{"array without axis", quantImage(firstInput(param("input0_scale", 6, array(f32s(1, 2), 4)...))), nil},
 		{"too few scales", quantImage(firstInput(param("input0_axis", 0, i32s(1)...), param("input0_scale", 6, array(f32s(1, 2), 4)...))), nil},
 		{"no scales", quantImage(firstInput(param("input0_scale", 6, i32s(0)...))), nil},
 		{"zero points of another length", quantImage(firstInput(param("input0_axis", 0, i32s(1)...), param("input0_scale", 6, array(f32s(1, 2, 3), 4)...),
 			param("input0_zero_point", 5, array(i32s(1, 2), 4)...))), nil},
 		{"no zero points in the array", quantImage(firstInput(param("input0_scale", 2, f32s(2)...), param("input0_zero_point", 5, i32s(0)...))), nil},
 		{"scale of another type", quantImage(firstInput(param("input0_scale", 3, u64s(0)...))), nil},
-		{"zero point of another type", quantImage(firstInput(param("input0_scale", 2, f32s(2)...), param("input0_zero_point", 1, u64s(0)...))), nil},
 		{"zero point alone", quantImage(firstInput(param("input0_zero_point", 0, i32s(1)...))), nil},
 
 		{"two consumers agree", quantImage(firstInput(param("input0_scale", 2, f32s(2)...)), second(param("input1_scale", 6, array(f32s(2), 4)...))), []float32{0, 2, 4, 6, 8, 10}},

@@ -56,7 +56,6 @@ func spoiled() map[string]refused {
 	return map[string]refused{
 		"name":                {tensors(tensor.Info{Name: "w", DType: tensor.Int8}), format.ErrUnsupported, `tensor "w"`},
 		"name with zero":      {tensors(tensor.Info{Name: "01", DType: tensor.Int8}), format.ErrUnsupported, `tensor "01"`},
-		"name with sign":      {tensors(tensor.Info{Name: "+1", DType: tensor.Int8}), format.ErrUnsupported, `tensor "+1"`},
 		"name beyond 32 bits": {tensors(tensor.Info{Name: "4294967296", DType: tensor.Int8}), format.ErrUnsupported, `tensor "4294967296"`},
 		"dtype":               {tensors(tensor.Info{Name: "1", DType: tensor.Uint8}), format.ErrUnsupported, "uint8"},
 		"rank":                {tensors(tensor.Info{Name: "1", DType: tensor.Int8, Shape: make(tensor.Shape, 65536)}), format.ErrLimit, "rank 65536"},
@@ -67,7 +66,6 @@ func spoiled() map[string]refused {
 		"metadata twice":      {&format.Plan{Metadata: format.Metadata{{Key: "name", Value: "a"}, {Key: "name", Value: "a"}}}, format.ErrCorrupt, "twice"},
 		"metadata name":       {meta("name", int64(1)), format.ErrUnsupported, "int64"},
 		"metadata name UTF-8": {meta("name", "\xFF"), format.ErrCorrupt, "model name"},
-		"metadata flags":      {meta("flags", int64(1<<32)), format.ErrUnsupported, "32 bits"},
 		"metadata version":    {meta("framework_version", int64(-1)), format.ErrUnsupported, "32 bits"},
 		"metadata time":       {meta("creation_timestamp", json.Number("18446744073709551616")), format.ErrUnsupported, "64 bits"},
 
@@ -78,16 +76,13 @@ func spoiled() map[string]refused {
 			p.Graph.Inputs = append(p.Graph.Inputs, format.ValueInfo{Name: "z", Dims: []format.Dim{}})
 		}), format.ErrUnsupported, `graph input "x"`},
 		"input produced":    {one(func(_ *format.Plan, n *format.Node) { n.Outputs = append(n.Outputs, "x") }), format.ErrUnsupported, `graph input "x"`},
-		"output consumed":   {one(func(_ *format.Plan, n *format.Node) { n.Inputs = append(n.Inputs, "y") }), format.ErrUnsupported, `graph output "y"`},
 		"input is a tensor": {one(func(p *format.Plan, _ *format.Node) { p.Graph.Inputs[0].Name = "1" }), format.ErrUnsupported, "same name"},
 		"input twice":       {one(func(p *format.Plan, _ *format.Node) { p.Graph.Inputs = append(p.Graph.Inputs, p.Graph.Inputs[0]) }), format.ErrUnsupported, `graph input "x"`},
-		"input name empty":  {input(format.ValueInfo{Dims: []format.Dim{}}), format.ErrPlan, ""},
 		"input dtype":       {input(format.ValueInfo{Name: "x", DType: tensor.Int64, Dims: []format.Dim{}}), format.ErrUnsupported, "int64"},
 		"input dims":        {input(format.ValueInfo{Name: "x"}), format.ErrUnsupported, "shape"},
 		"input dim":         {input(format.ValueInfo{Name: "x", Dims: format.FixedDims(-2)}), format.ErrShape, "dim -2"},
 
 		"attribute type":     {attr("a", []string{"b"}), format.ErrUnsupported, "list of string"},
-		"attribute name":     {attr("", int64(1)), format.ErrCorrupt, "parameter name"},
 		"attribute UTF-8":    {attr("a", "\xFF"), format.ErrCorrupt, "UTF-8"},
 		"attribute name len": {attr(strings.Repeat("a", 65536), true), format.ErrLimit, "65536"},
 		"attribute twice": {one(func(_ *format.Plan, n *format.Node) {
@@ -100,7 +95,6 @@ func spoiled() map[string]refused {
 		"quantized, unconsumed":  {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(_ *format.Plan, n *format.Node) { n.Inputs = n.Inputs[:1] }), format.ErrUnsupported, "there are none"},
 		"quantized, logarithmic": {quant(tensor.Quantization{Scheme: tensor.Logarithmic, Axis: -1, Scales: []float32{1}}, as), format.ErrUnsupported, "logarithmic"},
 		"quantized, no scales":   {quant(tensor.Quantization{Axis: -1}, as), format.ErrQuantization, "do not fit"},
-		"quantized, bad axis":    {quant(tensor.Quantization{Axis: 2, Scales: []float32{1}}, as), format.ErrQuantization, "do not fit"},
 		"quantized, zero points": {quant(tensor.Quantization{Axis: 1, Scales: []float32{1, 2, 3}, ZeroPoints: []int32{1, 2}}, as), format.ErrQuantization, "do not fit"},
 		"quantized floats":       {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(p *format.Plan, _ *format.Node) { p.Tensors[0].DType = tensor.Float32 }), format.ErrQuantization, "do not fit"},
 		"quantized otherwise": {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(_ *format.Plan, n *format.Node) {

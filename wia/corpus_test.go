@@ -296,13 +296,15 @@ func containerCases() []corpus.Case {
 	minor, reversed, reserved := record, record, record
 	minor.minor, reversed.magic, reserved.reserved = 65535, 0x31414957, 0xff
 	others, padded, unsigned := record, record, record
+	ascii := good("ASCII magic", reversed, w())
+	ascii.Notes = []string{`magic number spelled "WIA1"`}
 	others.tail = cat(by(1, st(1, "other"), by(2, four)), by(1, st(1, "other")), vi(77, 1))
 	padded.tail = cat(by(15, four), by(15, nil))
 	unsigned.tail = by(2)
 	return []corpus.Case{
 		good("plain", small(), ofSmall()...), good("gaps between blocks", gaps, ofSmall()...), good("gzip", zipped, ofSmall()...), good("zstd", frames, ofSmall()...),
 		{Name: "blocks in another order", Bytes: backwards.bytes(), Version: "1.0", Tensors: ofSmall()},
-		good("minor 65535", minor, w()), good("ASCII magic", reversed, w()), good("reserved bytes", reserved, w()),
+		good("minor 65535", minor, w()), ascii, good("reserved bytes", reserved, w()),
 		good("all blocks empty", container{}), good("empty payload compressed", container{compression: 1, meta: corpus.Gzip([]byte("{}")), graph: corpus.Gzip(nil)}),
 		good("metadata of 1,000 levels", container{meta: []byte(`{"a":` + strings.Repeat("[", 999) + strings.Repeat("]", 999) + "}")}),
 		good("metadata of other types", container{meta: []byte(`{"model_info": 7, "training_info": [], "big": 123456789012345678901234567890}`)}),
