@@ -82,6 +82,7 @@ func TestWriterRefuses(t *testing.T) {
 		{"float64", &format.Plan{Tensors: one(tensor.Float64)}, nil, format.ErrUnsupported},
 		{"metadata", &format.Plan{Metadata: format.Metadata{{Key: "a"}, {Key: "a"}}}, nil, tensor.ErrCorrupt},
 		{"lone surrogate", &format.Plan{Metadata: format.Metadata{{Key: "a", Value: json.RawMessage(`"\ud800"`)}}}, nil, tensor.ErrCorrupt},
+		{"compression", nil, &WriteOptions{Compression: 3}, format.ErrUnsupported},
 		{"tensor compression", &format.Plan{Tensors: one(tensor.Float32)}, &WriteOptions{CompressTensor: func(tensor.Info) Compression { return 7 }}, format.ErrUnsupported},
 		{"level", nil, &WriteOptions{Compression: Gzip, Level: 99}, nil},
 		{"value of float64", graph(format.Graph{Inputs: []format.ValueInfo{{Name: "x", DType: tensor.Float64}}}), nil, format.ErrUnsupported},
