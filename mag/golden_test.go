@@ -2,16 +2,18 @@ package mag
 
 import (
 	"bytes"
+	"cmp"
+	"encoding/binary"
 	"hash/crc32"
-	"math"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/internal/testhost"
-	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // The files below are built field by field from the description of the layout,
@@ -49,50 +51,29 @@ type v1File struct {
 }
 
 func (f *v1File) bytes() []byte {
-	var w wire.Buffer
-	w.Str(f.magic)
-	w.U32(f.version)
-	w.U32(0)
-	w.U32(or(f.numTensors, len(f.tensors)))
-	w.U32(or(f.numMeta, len(f.metadata)))
-	w.U32(f.aux)
+	b := corpus.LE(f.magic, f.version, uint32(0), or(f.numTensors, len(f.tensors)), or(f.numMeta, len(f.metadata)), f.aux)
 	for _, m := range f.metadata {
-		w.U32(m.aux)
-		w.U64(m.payload)
-		w.U32(uint32(len(m.key)))
-		w.Str(m.key)
+		b = append(b, corpus.LE(m.aux, m.payload, uint32(len(m.key)), m.key)...)
 	}
 	for _, t := range f.tensors {
-		w.Raw(t.aux[:])
-		w.U64(t.numel)
-		w.U64(t.offset)
-		for _, d := range t.shape {
-			w.U64(d)
-		}
-		w.U32(uint32(len(t.key)))
-		w.Str(t.key)
+		b = append(b, corpus.LE(t.aux, t.numel, t.offset, t.shape, uint32(len(t.key)), t.key)...)
 	}
 	form := f.sumForm
 	if form == nil {
 		form = castagnoliFrom12
 	}
-	sum := form(w.Bytes())
+	sum := form(b)
 	if f.sum != nil {
 		sum = *f.sum
 	}
-	w.Put32(8, sum)
+	binary.LittleEndian.PutUint32(b[8:], sum)
 	for _, t := range f.tensors {
-		if t.data != nil && int(t.offset) >= w.Len() {
-			gap := f.gap
-			if gap == 0 {
-				gap = 0xFF
-			}
-			w.Fill(int(t.offset)-w.Len(), gap)
-			w.Raw(t.data)
+		if t.data != nil && int(t.offset) >= len(b) {
+			b = append(b, repeated(cmp.Or(f.gap, 0xFF), int(t.offset)-len(b))...)
+			b = append(b, t.data...)
 		}
 	}
-	w.Raw(f.tail)
-	return w.Bytes()
+	return append(b, f.tail...)
 }
 
 func or(wrong *uint32, correct int) uint32 {
@@ -111,11 +92,11 @@ func castagnoliWhole(b []byte) uint32  { return crc32.Checksum(b, castagnoli) }
 
 // floats returns the float32 values 1 to n.
 func floats(n int) []byte {
-	var w wire.Buffer
-	for i := range n {
-		w.U32(math.Float32bits(float32(i + 1)))
+	values := make([]float32, n)
+	for i := range values {
+		values[i] = float32(i + 1)
 	}
-	return w.Bytes()
+	return corpus.LE(values)
 }
 
 // Digests computed by an independent implementation of XXH64.
@@ -175,57 +156,32 @@ type snapFile struct {
 }
 
 func (f *snapFile) bytes() []byte {
-	var w wire.Buffer
-	w.Str(f.magic)
-	w.U32(f.version)
-	w.U64(f.stamp)
-	w.U32(0)
-	w.U32(f.aux)
-	w.U32(f.metaLen)
-	w.U32(or(f.numTensors, len(f.tensors)))
-	w.Str(f.marks[0])
-	w.U32(or(f.numStrings, len(f.pool)))
-	f.appendPool(&w)
-	w.Str(f.marks[1])
-	w.Str(f.marks[2])
+	b := corpus.LE(f.magic, f.version, f.stamp, uint32(0), f.aux, f.metaLen, or(f.numTensors, len(f.tensors)))
+	b = append(b, corpus.LE(f.marks[0], or(f.numStrings, len(f.pool)), f.poolOffsets(), strings.Join(f.pool, ""), f.marks[1], f.marks[2])...)
 	for _, t := range f.tensors {
-		w.U8(t.rank)
-		w.U8(t.dtype)
-		w.U16(t.aux)
-		w.U32(t.key)
-		w.U64(t.numel)
-		w.U64(t.offset)
-		for _, d := range t.shape {
-			w.U64(d)
-		}
+		b = append(b, corpus.LE(t.rank, t.dtype, t.aux, t.key, t.numel, t.offset, t.shape)...)
 	}
-	sum := crc32.Checksum(w.Bytes()[20:], castagnoli)
+	sum := crc32.Checksum(b[20:], castagnoli)
 	if f.sum != nil {
 		sum = *f.sum
 	}
-	w.Put32(16, sum)
-	w.Str(f.marks[3])
+	binary.LittleEndian.PutUint32(b[16:], sum)
+	b = append(b, f.marks[3]...)
 	for _, t := range f.tensors {
-		w.Raw(t.data)
+		b = append(b, t.data...)
 	}
-	w.Raw(f.tail)
-	return w.Bytes()
+	return append(b, f.tail...)
 }
 
-func (f *snapFile) appendPool(w *wire.Buffer) {
-	offsets := f.offsets
-	if offsets == nil {
-		offsets = []uint32{0}
-		for _, s := range f.pool {
-			offsets = append(offsets, offsets[len(offsets)-1]+uint32(len(s)))
-		}
+func (f *snapFile) poolOffsets() []uint32 {
+	if f.offsets != nil {
+		return f.offsets
 	}
-	for _, o := range offsets {
-		w.U32(o)
-	}
+	offsets := []uint32{0}
 	for _, s := range f.pool {
-		w.Str(s)
+		offsets = append(offsets, offsets[len(offsets)-1]+uint32(len(s)))
 	}
+	return offsets
 }
 
 var snapMarks = [4]string{"SRP!", "MDT!", "DSC!", "BUF!"}
@@ -274,7 +230,7 @@ func TestGolden(t *testing.T) {
 		w, err := NewWriter(&out, p, c.o)
 		testhost.Must(t, err)
 		testhost.Must(t, format.Copy(w, f.Model))
-		if diff := cmp.Diff(c.want, out.Bytes()); diff != "" {
+		if diff := gocmp.Diff(c.want, out.Bytes()); diff != "" {
 			t.Errorf("%s (-golden +writer):\n%s", c.name, diff)
 		}
 	}

@@ -3,7 +3,6 @@ package mle
 import (
 	"encoding/binary"
 	"hash/crc32"
-	"math"
 	"slices"
 	"strings"
 
@@ -166,13 +165,7 @@ func chunkTable(head []byte, chunks ...gChunk) (comp, weights []byte) {
 	return comp, weights
 }
 
-func floats(values ...float32) []byte {
-	var b []byte
-	for _, v := range values {
-		b = u32(b, math.Float32bits(v))
-	}
-	return b
-}
+func floats(values ...float32) []byte { return corpus.LE(values) }
 
 // plainGolden returns a small file with a placeholder between two constants, a node with
 // attributes, and names.

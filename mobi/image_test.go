@@ -3,13 +3,13 @@ package mobi
 import (
 	"bytes"
 	"compress/gzip"
-	"encoding/binary"
 	"hash/adler32"
 	"hash/crc32"
 	"math"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -39,16 +39,7 @@ type image struct {
 	spoil     func(file []byte) // called after all checksums are set
 }
 
-// le encodes numbers, slices of numbers and texts one after the other.
-func le(values ...any) (b []byte) {
-	for _, v := range values {
-		if s, ok := v.(string); ok {
-			v = []byte(s)
-		}
-		b, _ = binary.Append(b, binary.LittleEndian, v)
-	}
-	return b
-}
+var le = corpus.LE
 
 func join(parts ...[]byte) []byte { return bytes.Join(parts, nil) }
 

@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -31,15 +32,8 @@ type fields struct {
 
 // bytes returns the file.
 func (f fields) bytes() []byte {
-	b := []byte(f.magic)
-	for _, v := range append([]int32{f.version, f.headerSize, f.reserved1, f.dtype, f.ndim}, f.dims[:]...) {
-		b = binary.LittleEndian.AppendUint32(b, uint32(v))
-	}
-	for _, v := range []int64{f.elements, f.reserved2, f.reserved3} {
-		b = binary.LittleEndian.AppendUint64(b, uint64(v))
-	}
-	b = append(b, f.data...)
-	b = append(b, make([]byte, f.extra)...)
+	b := corpus.LE(f.magic, f.version, f.headerSize, f.reserved1, f.dtype, f.ndim, f.dims)
+	b = append(b, corpus.LE(f.elements, f.reserved2, f.reserved3, f.data, make([]byte, f.extra))...)
 	return b[:len(b)-f.lack]
 }
 

@@ -34,12 +34,7 @@ func fl(num protowire.Number, v float32) []byte {
 	return protowire.AppendFixed32(protowire.AppendTag(nil, num, protowire.Fixed32Type), math.Float32bits(v))
 }
 
-func floats(v ...float32) (b []byte) {
-	for _, x := range v {
-		b = binary.LittleEndian.AppendUint32(b, math.Float32bits(x))
-	}
-	return b
-}
+func floats(values ...float32) []byte { return corpus.LE(values) }
 
 // dims returns field 2 of a Tensor, packed.
 func dims(d ...int64) []byte {

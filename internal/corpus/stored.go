@@ -5,6 +5,20 @@ import (
 	"hash/crc32"
 )
 
+// LE encodes numbers, slices and arrays of numbers, and strings one after the other, in little-endian order.
+func LE(values ...any) (b []byte) {
+	for _, v := range values {
+		if s, ok := v.(string); ok {
+			v = []byte(s)
+		}
+		var err error
+		if b, err = binary.Append(b, binary.LittleEndian, v); err != nil {
+			panic(err)
+		}
+	}
+	return b
+}
+
 // The functions below pack data without compressing it, byte by byte from RFC 1951, 1952 and 8878: the
 // output of a library's compressor may change with its version, but the files of a corpus must not.
 
