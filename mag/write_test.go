@@ -71,7 +71,6 @@ func TestRefusedPlans(t *testing.T) {
 		text string // part of the message
 	}{
 		{"extended dtype", one(tensor.BFloat16, 2), nil, format.ErrUnsupported, "without extended dtypes"},
-		{"complex64", one(tensor.Complex64, 2), &WriteOptions{Extended: true}, format.ErrUnsupported, "dtype complex64"},
 		{"rank 0", f32(), nil, format.ErrUnsupported, "rank 0"},
 		{"rank 256", f32(slices.Repeat([]int64{1}, 256)...), nil, format.ErrUnsupported, "rank 256"},
 		{"dim 0", f32(2, 0), nil, format.ErrUnsupported, "no elements"},
@@ -81,8 +80,6 @@ func TestRefusedPlans(t *testing.T) {
 		{"metadata number, leading 0", withMetadata(f32(1), format.Entry{Key: "a", Value: json.Number("007")}), nil, format.ErrUnsupported, "MAG"},
 		{"metadata number, large", withMetadata(f32(1), format.Entry{Key: "a", Value: json.Number("18446744073709551615")}), nil, format.ErrUnsupported, "MAG"},
 		{"metadata key empty", withMetadata(f32(1), format.Entry{Value: int64(1)}), nil, format.ErrCorrupt, "empty"},
-		{"metadata key with NUL", withMetadata(f32(1), format.Entry{Key: "a\x00", Value: int64(1)}), nil, format.ErrCorrupt, "NUL"},
-		{"metadata key too long", withMetadata(f32(1), format.Entry{Key: strings.Repeat("k", maxKey+1), Value: int64(1)}), nil, format.ErrLimit, "65536 bytes"},
 		{"metadata key twice", withMetadata(f32(1), format.Entry{Key: "a", Value: int64(1)}, format.Entry{Key: "a", Value: 2.5}), nil, format.ErrCorrupt, "twice"},
 		{"own digest", withMetadata(f32(1), format.Entry{Key: "xxh64/w", Value: int64(1)}), nil, format.ErrUnsupported, "digest of a tensor"},
 		{"own digest, digests off", withMetadata(f32(1), format.Entry{Key: "xxh64/w", Value: int64(1)}), &WriteOptions{NoDigests: true}, format.ErrUnsupported, "digest of a tensor"},
@@ -92,7 +89,6 @@ func TestRefusedPlans(t *testing.T) {
 		{"name twice", named("w", "w"), nil, format.ErrCorrupt, "twice"},
 
 		{"snapshot metadata", withMetadata(f32(1), format.Entry{Key: "a", Value: int64(1)}), snap, format.ErrUnsupported, "metadata"},
-		{"snapshot float64", one(tensor.Float64, 1), snap, format.ErrUnsupported, "dtype float64"},
 		{"snapshot rank 17", f32(slices.Repeat([]int64{1}, 17)...), snap, format.ErrUnsupported, "rank 17"},
 		{"snapshot too early", f32(1), early, format.ErrUnsupported, "1970"},
 		{"snapshot too many", numbered(65535), snap, format.ErrLimit, "65535 tensors"},

@@ -57,7 +57,6 @@ func unverified() []corpus.Case {
 		{"gzip for a shape of 10 GB", packed(10<<30, corpus.Gzip(zeros))},
 		{"gzip of two members", packed(10, twice)},
 		{"gzip with a byte behind it", packed(10, append(corpus.Gzip(zeros), 0))},
-		{"gzip without the end of its trailer", packed(10, cut(corpus.Gzip(zeros), 1))},
 		{"gzip with a wrong CRC", packed(10, flipped(corpus.Gzip(zeros), 8))},
 		{"gzip with a wrong length", packed(10, flipped(corpus.Gzip(zeros), 1))},
 		{"gzip flag without gzip", packed(10, zeros)},
@@ -116,8 +115,6 @@ func tolerated() []corpus.Case {
 // readable returns files that use everything the layout allows.
 func readable() []corpus.Case {
 	data := []byte("weights, some weights")
-	// zlib's gzip member of 64 zeros at the highest level.
-	run := []byte{0x1F, 0x8B, 8, 0, 0, 0, 0, 0, 2, 3, 0x63, 0x60, 0xA0, 0x0C, 0, 0, 0x36, 0x63, 0x8D, 0x75, 0x40, 0, 0, 0}
 	dims := []uint64{math.MaxInt64 / 4, 0}
 	specs := func(in, out [][]byte) []byte { return with(func(m *image) { m.inputs, m.outputs = in, out }) }
 	ones := make([]uint64, 60)
@@ -129,7 +126,6 @@ func readable() []corpus.Case {
 		{Name: "empty model", Bytes: (&image{}).bytes(), Version: "1"},
 		{Name: "no constants", Bytes: with(func(m *image) { m.records = nil }), Version: "1"},
 		opens("compressed", more(recordOf(1, 0x8002, []uint64{uint64(len(data))}, corpus.Gzip(data))), corpus.Of("1", tensor.Int8, data, int64(len(data)))),
-		opens("compressed for good", more(recordOf(1, 0x8000, []uint64{4, 4}, run)), corpus.Of("1", tensor.Float32, make([]byte, 64), 4, 4)),
 		opens("compressed nothing", more(recordOf(3, 0x8000, []uint64{3, 0}, corpus.Gzip(nil))), corpus.Of("3", tensor.Float32, nil, 3, 0)),
 		opens("data that begin like gzip", more(recordOf(1, 2, []uint64{5}, []byte{0x1F, 0x8B, 8, 0, 0})), corpus.Of("1", tensor.Int8, []byte{0x1F, 0x8B, 8, 0, 0}, 5)),
 		opens("scalar", more(recordOf(4, 4, nil, i32s(-5))), corpus.Of("4", tensor.Int32, i32s(-5))),
@@ -141,13 +137,11 @@ func readable() []corpus.Case {
 		opens("ids 0 and 2^32-1", more(recordOf(0, 2, nil, []byte{1}), recordOf(math.MaxUint32, 2, nil, []byte{2})),
 			corpus.Of("0", tensor.Int8, []byte{1}), corpus.Of("4294967295", tensor.Int8, []byte{2})),
 		opens("no model name", with(func(m *image) { m.name = "" })),
-		opens("no specs", specs(nil, nil)),
 		opens("spec with enormous dims", specs([][]byte{spec("x", 0, 1<<63, 0, math.MaxUint64)}, nil)),
 		opens("one name for input, output and constant", specs([][]byte{spec("9", 0)}, [][]byte{spec("9", 0)})),
 		opens("operators in every order of ids", with(func(m *image) {
 			m.ops = append(m.ops, op(0, []uint32{9, 9, 1000}, []uint32{9, 1000, 1000}))
 		})),
-		opens("no operators", with(func(m *image) { m.ops = nil })),
 		opens("every type of parameter", withParam(
 			param("a", 0, i32s(-2)...), param("b", 1, u64s(math.MaxUint64)...), param("c", 2, f32s(1.5)...), param("d", 3, u64s(1)...),
 			param("e", 4, 1), param("f", 4, 0), param("g", 5, array(i32s(1, -1), 4)...), param("h", 6, array(f32s(0.25), 4)...), param("i", 5, i32s(0)...))),

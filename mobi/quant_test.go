@@ -36,9 +36,7 @@ func TestQuantization(t *testing.T) {
 	}{
 		{"none", quantImage(firstInput()), plain},
 		{"scale", quantImage(firstInput(param("input0_scale", 2, f32s(2)...))), []float32{0, 2, 4, 6, 8, 10}},
-		{"second input", quantImage(second(param("input1_scale", 2, f32s(2)...))), []float32{0, 2, 4, 6, 8, 10}},
 		{"of another input", quantImage(second(param("input0_scale", 2, f32s(2)...))), plain},
-		{"leading zero", quantImage(firstInput(param("input00_scale", 2, f32s(2)...))), plain},
 		{"zero point", quantImage(firstInput(param("input0_scale", 2, f32s(2)...), param("input0_zero_point", 0, i32s(1)...))), []float32{-2, 0, 2, 4, 6, 8}},
 		{"lowest zero point", quantImage(firstInput(param("input0_scale", 2, f32s(1)...), param("input0_zero_point", 0, i32s(math.MinInt32)...))),
 			[]float32{1 << 31, 1 << 31, 1 << 31, 1 << 31, 1 << 31, 1 << 31}},
@@ -50,7 +48,6 @@ func TestQuantization(t *testing.T) {
 
 		{"axis -1", quantImage(firstInput(param("input0_axis", 0, i32s(-1)...), param("input0_scale", 2, f32s(2)...))), nil},
 		{"axis of another type", quantImage(firstInput(param("input0_axis", 1, u64s(0)...), param("input0_scale", 6, array(f32s(1, 2), 4)...))), nil},
-		{"too few scales", quantImage(firstInput(param("input0_axis", 0, i32s(1)...), param("input0_scale", 6, array(f32s(1, 2), 4)...))), nil},
 		{"no scales", quantImage(firstInput(param("input0_scale", 6, i32s(0)...))), nil},
 		{"zero points of another length", quantImage(firstInput(param("input0_axis", 0, i32s(1)...), param("input0_scale", 6, array(f32s(1, 2, 3), 4)...),
 			param("input0_zero_point", 5, array(i32s(1, 2), 4)...))), nil},

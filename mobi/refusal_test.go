@@ -55,18 +55,14 @@ func spoiled() map[string]refused {
 	as := func(*format.Plan, *format.Node) {}
 	return map[string]refused{
 		"name":                {tensors(tensor.Info{Name: "w", DType: tensor.Int8}), format.ErrUnsupported, `tensor "w"`},
-		"name with zero":      {tensors(tensor.Info{Name: "01", DType: tensor.Int8}), format.ErrUnsupported, `tensor "01"`},
 		"name beyond 32 bits": {tensors(tensor.Info{Name: "4294967296", DType: tensor.Int8}), format.ErrUnsupported, `tensor "4294967296"`},
 		"dtype":               {tensors(tensor.Info{Name: "1", DType: tensor.Uint8}), format.ErrUnsupported, "uint8"},
 		"rank":                {tensors(tensor.Info{Name: "1", DType: tensor.Int8, Shape: make(tensor.Shape, 65536)}), format.ErrLimit, "rank 65536"},
 		"4 GiB":               {tensors(tensor.Info{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{1 << 32}}), format.ErrLimit, "4294967295"},
-		"4 GiB in all":        {tensors(tensor.Info{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{1 << 31}}, tensor.Info{Name: "2", DType: tensor.Int8, Shape: tensor.Shape{1 << 31}}), format.ErrLimit, "4294967295"},
 		"2^63-1 bytes":        {tensors(tensor.Info{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{math.MaxInt64}}), format.ErrLimit, "4294967295"},
 		"metadata key":        {meta("author", "me"), format.ErrUnsupported, `metadata "author"`},
 		"metadata twice":      {&format.Plan{Metadata: format.Metadata{{Key: "name", Value: "a"}, {Key: "name", Value: "a"}}}, format.ErrCorrupt, "twice"},
 		"metadata name":       {meta("name", int64(1)), format.ErrUnsupported, "int64"},
-		"metadata name UTF-8": {meta("name", "\xFF"), format.ErrCorrupt, "model name"},
-		"metadata version":    {meta("framework_version", int64(-1)), format.ErrUnsupported, "32 bits"},
 		"metadata time":       {meta("creation_timestamp", json.Number("18446744073709551616")), format.ErrUnsupported, "64 bits"},
 
 		"operator":          {one(func(_ *format.Plan, n *format.Node) { n.Op = "Gemm" }), format.ErrUnsupported, `"Gemm"`},
@@ -83,7 +79,6 @@ func spoiled() map[string]refused {
 		"input dim":         {input(format.ValueInfo{Name: "x", Dims: format.FixedDims(-2)}), format.ErrShape, "dim -2"},
 
 		"attribute type":     {attr("a", []string{"b"}), format.ErrUnsupported, "list of string"},
-		"attribute UTF-8":    {attr("a", "\xFF"), format.ErrCorrupt, "UTF-8"},
 		"attribute name len": {attr(strings.Repeat("a", 65536), true), format.ErrLimit, "65536"},
 		"attribute twice": {one(func(_ *format.Plan, n *format.Node) {
 			n.Attributes = []format.Attribute{{Name: "a", Value: true}, {Name: "a", Value: true}}
@@ -95,7 +90,6 @@ func spoiled() map[string]refused {
 		"quantized, unconsumed":  {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(_ *format.Plan, n *format.Node) { n.Inputs = n.Inputs[:1] }), format.ErrUnsupported, "there are none"},
 		"quantized, logarithmic": {quant(tensor.Quantization{Scheme: tensor.Logarithmic, Axis: -1, Scales: []float32{1}}, as), format.ErrUnsupported, "logarithmic"},
 		"quantized, no scales":   {quant(tensor.Quantization{Axis: -1}, as), format.ErrQuantization, "do not fit"},
-		"quantized, zero points": {quant(tensor.Quantization{Axis: 1, Scales: []float32{1, 2, 3}, ZeroPoints: []int32{1, 2}}, as), format.ErrQuantization, "do not fit"},
 		"quantized floats":       {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(p *format.Plan, _ *format.Node) { p.Tensors[0].DType = tensor.Float32 }), format.ErrQuantization, "do not fit"},
 		"quantized otherwise": {quant(tensor.Quantization{Axis: -1, Scales: []float32{1}}, func(_ *format.Plan, n *format.Node) {
 			n.Attributes = []format.Attribute{{Name: "input1_scale", Value: float32(2)}}
