@@ -17,19 +17,8 @@ func TestCorpus(t *testing.T) {
 		for _, c := range m.cases {
 			f := small()
 			c.mutate(&f)
-			s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: f.bytes(), Err: m.err, Field: c.field, Offset: c.offset})
+			s.Cases = append(s.Cases, corpus.Refused(c.name, f.bytes(), m.err, c.field, c.offset))
 		}
-	}
-	whole := small().bytes()
-	for _, c := range []struct {
-		name   string
-		size   int
-		field  string
-		offset int64
-	}{
-		{"no bytes", 0, "magic", 0}, {"magic cut", 3, "magic", 0}, {"header cut", 23, "metadata_kv_count", 16},
-	} {
-		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: whole[:c.size], Err: format.ErrTruncated, Field: c.field, Offset: c.offset})
 	}
 	for _, c := range badSplits() {
 		bad := split1of3("split: "+c.name, c.mutate)
@@ -202,6 +191,9 @@ var malformed = []struct {
 		{"big-endian", func(f *fields) { f.version = 3 << 24 }, "version", 4},
 	}},
 	{format.ErrTruncated, []malformedFile{
+		{"no bytes", cut(0), "magic", 0},
+		{"magic cut", cut(3), "magic", 0},
+		{"header cut", cut(23), "metadata_kv_count", 16},
 		{"2^60 tensors", func(f *fields) { f.count = ptr(uint64(1 << 60)) }, "tensor_count", 8},
 		{"2^64-1 tensors", func(f *fields) { f.count = ptr(uint64(math.MaxUint64)) }, "tensor_count", 8},
 		{"2^64-1 entries", func(f *fields) { f.kvCount = ptr(uint64(math.MaxUint64)) }, "metadata_kv_count", 16},
@@ -268,6 +260,9 @@ var malformed = []struct {
 	}},
 	{format.ErrLimit, []malformedFile{{"arrays 9 deep", put(9, nested(9)), "metadata value", 213}}},
 }
+
+// cut leaves the first bytes of a file.
+func cut(n int) func(*fields) { return func(f *fields) { f.lack = len(f.bytes()) - n } }
 
 func align(typ uint32, value []byte) func(*fields) {
 	return func(f *fields) { f.entries[1] = kv{"general.alignment", typ, value} }

@@ -14,21 +14,16 @@ func TestCorpus(t *testing.T) {
 		for _, c := range m.cases {
 			a := f32()
 			c.mutate(&a)
-			s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: a.bytes(), Err: m.err, Field: c.field, Offset: c.offset})
+			s.Cases = append(s.Cases, corpus.Refused(c.name, a.bytes(), m.err, c.field, c.offset))
 		}
 	}
-	whole := f32().bytes()
-	for _, c := range []struct {
-		name   string
-		size   int
-		field  string
-		offset int64
-	}{{"no bytes", 0, "header", 0}, {"cut in the magic", 5, "header", 5}, {"cut in the header", 100, "header length", 8}} {
-		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: whole[:c.size], Err: format.ErrTruncated, Field: c.field, Offset: c.offset})
-	}
-	long := f32()
+	whole, long := f32().bytes(), f32()
 	long.major = 2
-	s.Cases = append(s.Cases, corpus.Case{Name: "cut in the long header length", Bytes: long.bytes()[:11], Err: format.ErrTruncated, Field: "header length", Offset: 8})
+	s.Cases = append(s.Cases,
+		corpus.Refused("no bytes", nil, format.ErrTruncated, "header", 0),
+		corpus.Refused("cut in the magic", whole[:5], format.ErrTruncated, "header", 5),
+		corpus.Refused("cut in the header", whole[:100], format.ErrTruncated, "header length", 8),
+		corpus.Refused("cut in the long header length", long.bytes()[:11], format.ErrTruncated, "header length", 8))
 	for _, c := range golden {
 		version := string(rune('0'+c.file.major)) + ".0"
 		s.Cases = append(s.Cases, corpus.Case{Name: "good: " + c.name, Bytes: c.file.bytes(), Version: version, Tensors: []corpus.Tensor{{Type: c.dtype, Shape: c.shape, Data: c.data}}})
@@ -42,26 +37,26 @@ func TestArchiveCorpus(t *testing.T) {
 		for _, c := range b.cases {
 			z := pair()
 			c.mutate(&z, &z.members[0], &z.members[1])
-			s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: z.bytes(), Err: b.err, Field: c.field, Offset: c.offset})
+			s.Cases = append(s.Cases, corpus.Refused(c.name, z.bytes(), b.err, c.field, c.offset))
 		}
 	}
 	for _, c := range unsound {
 		z := pair()
 		c.mutate(&z.members[1])
 		// The local header of y is at 187; it takes 30 bytes and a name of 5.
-		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: z.bytes(), Late: true, Err: c.err, Field: `tensor "y"`, Offset: 187 + 35})
+		s.Cases = append(s.Cases, corpus.Late(c.name, z.bytes(), c.err, `tensor "y"`, 187+35))
 	}
 	changed := archiveOf(stored1("x", f32().bytes())).bytes()
 	changed[35+128] ^= 1
-	s.Cases = append(s.Cases, corpus.Case{Name: "stored data changed", Bytes: changed, Late: true, Err: format.ErrChecksum, Field: `tensor "x"`, Offset: 35 + 128})
+	s.Cases = append(s.Cases, corpus.Late("stored data changed", changed, format.ErrChecksum, `tensor "x"`, 35+128))
 	twoSums := stored1("x", f32().bytes())
 	twoSums.local = func(l *member1) { l.sum++ }
-	s.Cases = append(s.Cases, corpus.Case{Name: "another sum beside a stored array", Bytes: archiveOf(twoSums).bytes(), Late: true, Err: format.ErrChecksum, Field: `tensor "x"`, Offset: 35})
+	s.Cases = append(s.Cases, corpus.Late("another sum beside a stored array", archiveOf(twoSums).bytes(), format.ErrChecksum, `tensor "x"`, 35))
 	disks := pair()
 	disks.end = toWide
 	locator := disks.bytes()
 	locator[541] = 1 // the disk of the zip64 record
-	s.Cases = append(s.Cases, corpus.Case{Name: "zip64 record on another disk", Bytes: locator, Err: format.ErrUnsupported, Field: "zip64 locator", Offset: 541})
+	s.Cases = append(s.Cases, corpus.Refused("zip64 record on another disk", locator, format.ErrUnsupported, "zip64 locator", 541))
 
 	x := corpus.Of("x", tensor.Float32, floats(6), 2, 3)
 	for _, c := range archives {

@@ -15,7 +15,7 @@ func TestCorpus(t *testing.T) {
 	s := corpus.Suite{Codec: codec, Ext: ".onnx"}
 	for _, m := range malformed {
 		for _, c := range m.cases {
-			s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: c.file, Err: m.err, Field: c.field, Offset: c.offset})
+			s.Cases = append(s.Cases, corpus.Refused(c.name, c.file, m.err, c.field, c.offset))
 		}
 	}
 	s.Cases = append(s.Cases, outsideCases()...)

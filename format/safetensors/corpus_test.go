@@ -17,12 +17,10 @@ func TestCorpus(t *testing.T) {
 	s := corpus.Suite{Codec: codec, Ext: ".safetensors"}
 	for _, m := range malformedHeaders {
 		for _, c := range m.cases {
-			s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: fileOf(c.mutate(base), count(6)...), Err: m.err, Field: c.field, Offset: c.offset})
+			s.Cases = append(s.Cases, corpus.Refused(c.name, fileOf(c.mutate(base), count(6)...), m.err, c.field, c.offset))
 		}
 	}
-	for _, c := range badLengths() {
-		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: c.file, Err: c.err, Field: c.field, Offset: c.offset})
-	}
+	s.Cases = append(s.Cases, badLengths()...)
 	for _, c := range badIndexes {
 		bad := sharded("index: "+c.name, c.index)
 		bad.Err, bad.Field, bad.Offset, bad.In = c.err, c.field, c.offset, c.in
@@ -219,32 +217,23 @@ var malformedHeaders = []struct {
 	}},
 }
 
-// badLength is a file with an invalid beginning.
-type badLength struct {
-	name   string
-	file   []byte
-	err    error
-	field  string
-	offset int64
-}
-
 // badLengths returns files with an invalid header length.
-func badLengths() []badLength {
+func badLengths() []corpus.Case {
 	good := fileOf(base, count(6)...)
 	with := func(n uint64) []byte {
 		b := bytes.Clone(good)
 		binary.LittleEndian.PutUint64(b, n)
 		return b
 	}
-	return []badLength{
-		{"no bytes", nil, format.ErrTruncated, "header length", 0},
-		{"seven bytes", good[:7], format.ErrTruncated, "header length", 0},
-		{"length alone", good[:8], format.ErrTruncated, "header length", 0},
-		{"length one too many", with(uint64(len(good)) - 7), format.ErrTruncated, "header length", 0},
-		{"length 2^55", with(1 << 55), format.ErrTruncated, "header length", 0},
-		{"length 2^64-1", with(1<<64 - 1), format.ErrTruncated, "header length", 0},
-		{"length zero", with(0), format.ErrCorrupt, "header", 8},
-		{"length one too few", with(uint64(len(base)) - 1), format.ErrCorrupt, "header", 8 + int64(len(base)) - 1},
+	return []corpus.Case{
+		corpus.Refused("no bytes", nil, format.ErrTruncated, "header length", 0),
+		corpus.Refused("seven bytes", good[:7], format.ErrTruncated, "header length", 0),
+		corpus.Refused("length alone", good[:8], format.ErrTruncated, "header length", 0),
+		corpus.Refused("length one too many", with(uint64(len(good))-7), format.ErrTruncated, "header length", 0),
+		corpus.Refused("length 2^55", with(1<<55), format.ErrTruncated, "header length", 0),
+		corpus.Refused("length 2^64-1", with(1<<64-1), format.ErrTruncated, "header length", 0),
+		corpus.Refused("length zero", with(0), format.ErrCorrupt, "header", 8),
+		corpus.Refused("length one too few", with(uint64(len(base))-1), format.ErrCorrupt, "header", 8+int64(len(base))-1),
 	}
 }
 

@@ -47,6 +47,11 @@ type Case struct {
 	Notes   []string
 }
 
+// Refused returns a case of a file that does not open.
+func Refused(name string, b []byte, err error, field string, offset int64) Case {
+	return Case{Name: name, Bytes: b, Err: err, Field: field, Offset: offset}
+}
+
 // Late returns a case of a file that opens but does not verify.
 func Late(name string, b []byte, err error, field string, offset int64) Case {
 	return Case{Name: name, Bytes: b, Late: true, Err: err, Field: field, Offset: offset}
