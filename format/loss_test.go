@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 
@@ -83,32 +84,26 @@ func itemsOf(err error) (items []string) {
 // TestLosses: whatever is not accepted is on the list, and what is accepted is
 // gone from the plan that the format gets.
 func TestLosses(t *testing.T) {
-	type kept struct {
-		Quant      bool
-		Keys       []string
-		Attributes []string
-		Graph      bool
-	}
 	gemm := func(p *Plan) { p.Graph.Nodes[1].Op = "Gemm" }
 	for _, c := range []struct {
 		name   string
 		change func(*Plan)
 		accept []string
 		want   []string
-		kept   kept
+		graph  bool // is left
 	}{
 		{"nothing accepted", nil, nil, []string{
 			"quantization:a", "metadata:author", "metadata:epoch", "attribute:nodes[0].x", "attribute:nodes[0].y", "attribute:nodes[1].x", "label:n", "name:long",
-		}, kept{}},
+		}, false},
 		{"single ones", nil, []string{"metadata:author", "attribute:nodes[0].y", "name", "quantization:a"},
-			[]string{"metadata:epoch", "attribute:nodes[0].x", "attribute:nodes[1].x", "label:n"}, kept{}},
-		{"all but one", nil, []string{"metadata:author", "attribute", "name", "quantization", "label"}, []string{"metadata:epoch"}, kept{}},
-		{"all", nil, AcceptableLosses(), nil, kept{Graph: true}},
-		{"items", nil, []string{"quantization:a", "metadata:author", "metadata:epoch", "attribute:nodes[0].x", "attribute:nodes[0].y", "attribute:nodes[1].x", "label:n", "name:long"}, nil, kept{Graph: true}},
-		{"a graph goes with all that is in it", gemm, []string{"quantization", "metadata", "name"}, []string{"graph:nodes[1]"}, kept{}},
-		{"the graph accepted", gemm, []string{"quantization", "metadata", "name", "graph"}, nil, kept{}},
-		{"dtype", func(p *Plan) { p.Tensors[0].DType = tensor.Int8 }, AcceptableLosses(), []string{"dtype:a"}, kept{}},
-		{"nothing to lose", func(p *Plan) { *p = Plan{Tensors: p.Tensors[:1]}; p.Tensors[0].Quant = nil }, []string{"metadata:author", "graph"}, nil, kept{}},
+			[]string{"metadata:epoch", "attribute:nodes[0].x", "attribute:nodes[1].x", "label:n"}, false},
+		{"all but one", nil, []string{"metadata:author", "attribute", "name", "quantization", "label"}, []string{"metadata:epoch"}, false},
+		{"all", nil, AcceptableLosses(), nil, true},
+		{"items", nil, []string{"quantization:a", "metadata:author", "metadata:epoch", "attribute:nodes[0].x", "attribute:nodes[0].y", "attribute:nodes[1].x", "label:n", "name:long"}, nil, true},
+		{"a graph goes with all that is in it", gemm, []string{"quantization", "metadata", "name"}, []string{"graph:nodes[1]"}, false},
+		{"the graph accepted", gemm, []string{"quantization", "metadata", "name", "graph"}, nil, false},
+		{"dtype", func(p *Plan) { p.Tensors[0].DType = tensor.Int8 }, AcceptableLosses(), []string{"dtype:a"}, false},
+		{"nothing to lose", func(p *Plan) { *p = Plan{Tensors: p.Tensors[:1]}; p.Tensors[0].Quant = nil }, []string{"metadata:author", "graph"}, nil, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			p := richPlan()
@@ -132,22 +127,11 @@ func TestLosses(t *testing.T) {
 				}
 				return
 			}
-			got := kept{Graph: seen.Graph != nil}
-			for _, e := range seen.Metadata {
-				got.Keys = append(got.Keys, e.Key)
+			if (seen.Graph != nil) != c.graph || len(seen.Metadata) > 0 || slices.ContainsFunc(seen.Tensors, func(i tensor.Info) bool { return i.Quant != nil }) {
+				t.Errorf("%+v", seen)
 			}
-			for _, i := range seen.Tensors {
-				got.Quant = got.Quant || i.Quant != nil
-			}
-			if got.Graph {
-				for _, n := range seen.Graph.Nodes {
-					for _, a := range n.Attributes {
-						got.Attributes = append(got.Attributes, a.Name)
-					}
-				}
-			}
-			if diff := cmp.Diff(c.kept, got); diff != "" {
-				t.Error(diff)
+			if c.graph && slices.ContainsFunc(seen.Graph.Nodes, func(n Node) bool { return len(n.Attributes) > 0 }) {
+				t.Errorf("%+v", seen.Graph)
 			}
 		})
 	}

@@ -47,13 +47,6 @@ func split(no, count uint32) string {
 	return string(b)
 }
 
-// single is a .tsr file of one uint8.
-func single() string {
-	b := make([]byte, 65)
-	copy(b, "TSR!")
-	return string(b)
-}
-
 // lay writes files, and links where the content begins with "->".
 func lay(t *testing.T, dir string, files map[string]string) string {
 	t.Helper()
@@ -93,7 +86,7 @@ func TestDirectoryRule(t *testing.T) {
 		{"another index", map[string]string{"model.fp16.safetensors.index.json": index("a", "x"), "x": safe("a"), "y.safetensors": safe("b")}, "", "model.fp16.safetensors.index.json", nil},
 		{"a single model", map[string]string{"w.safetensors": safe("a"), "README.md": "#", "config.json": "{}", "sub.gguf/x": ""}, "", "w.safetensors", nil},
 		{"parts", map[string]string{"m-00001-of-00002.gguf": one, "m-00002-of-00002.gguf": two, "README.md": "#"}, "", "m-00001-of-00002.gguf", nil},
-		{"a single model among .tsr files", map[string]string{"w.safetensors": safe("a"), "b.tsr": single()}, "", "w.safetensors", nil},
+		{"a single model among .tsr files", map[string]string{"w.safetensors": safe("a"), "b.tsr": string(small(t, "tsr"))}, "", "w.safetensors", nil},
 		{"forced", map[string]string{"model.safetensors": safe("a"), "w.gguf": split(0, 1)}, "gguf", "w.gguf", nil},
 		{"two indexes", map[string]string{"a.index.json": index("a", "x"), "b.index.json": index("a", "x")}, "", `["a.index.json" "b.index.json"]`, format.ErrUnsupported},
 		{"two models", map[string]string{"a.gguf": one, "b.safetensors": safe("b")}, "", `["a.gguf" "b.safetensors"]`, format.ErrUnsupported},
@@ -235,7 +228,7 @@ func TestHubCacheExternal(t *testing.T) {
 func TestOpenFS(t *testing.T) {
 	files := map[string]string{
 		"m/model.safetensors.index.json": index("a", "s1.safetensors", "b", "sub/s2.safetensors"), "m/s1.safetensors": safe("a"), "m/sub/s2.safetensors": safe("b"),
-		"bad/i.index.json": index("a", "none"), "none/README.md": "#", "two/a.gguf": split(0, 1), "two/b.gguf": split(0, 1), "dir/w.tsr": single(),
+		"bad/i.index.json": index("a", "none"), "none/README.md": "#", "two/a.gguf": split(0, 1), "two/b.gguf": split(0, 1), "dir/w.tsr": string(small(t, "tsr")),
 		"parts/p-00001-of-00002.gguf": split(0, 2), "parts/p-00002-of-00002.gguf": split(1, 2),
 	}
 	var packed bytes.Buffer
