@@ -9,6 +9,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/http"
@@ -127,16 +128,7 @@ func slowly(url, body string) (end func() (string, error), err error) {
 	if err != nil {
 		return nil, err
 	}
-	var head bytes.Buffer
-	r, err := http.NewRequest(http.MethodPost, url+"/predict", strings.NewReader(body))
-	if err != nil {
-		return nil, err
-	}
-	r.Header.Set("Content-Type", "application/json")
-	if err := r.Write(&head); err != nil {
-		return nil, err
-	}
-	text := head.String()
+	text := fmt.Sprintf("POST /predict HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
 	half := len(text) - len(body)/2
 	if _, err := io.WriteString(c, text[:half]); err != nil {
 		return nil, err
@@ -166,9 +158,8 @@ func TestCommandLine(t *testing.T) {
 	must(t, err)
 	bundle, err := signing.Sign(context.Background(), signed, signing.Signer{Key: ec}, nil)
 	must(t, err)
-	if pem, err = keys.EncodePublic(ec.Public()); err != nil {
-		t.Fatal(err)
-	}
+	pem, err = keys.EncodePublic(ec.Public())
+	must(t, err)
 	trust := filepath.Join(dir, "trust.pem")
 	must(t, errors.Join(os.WriteFile(trust, pem, 0o666), os.WriteFile(signed+".sig", bundle.Bytes(), 0o666)))
 	occupied, err := net.Listen("tcp", "127.0.0.1:0")
