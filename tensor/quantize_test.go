@@ -1,6 +1,7 @@
 package tensor
 
 import (
+	"encoding/binary"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -422,4 +423,35 @@ func TestEncode(t *testing.T) {
 			t.Errorf("%d bytes: %v", n, err)
 		}
 	}
+}
+
+// FuzzDequantize gives parameters as a hostile file may: whatever they are,
+// there is an error or as many numbers as elements.
+func FuzzDequantize(f *testing.F) {
+	f.Add([]byte{1, 2, 3, 4}, uint8(Int8), uint8(0), int64(2), int64(2), 1, 2, 1)
+	f.Add([]byte{1, 2, 3, 4}, uint8(Uint16), uint8(1), int64(2), int64(1), PerTensor, 1, 0)
+	f.Add([]byte{}, uint8(Int64), uint8(0), int64(0), int64(1<<62), 1, 1, 1)
+	f.Add([]byte{0xff}, uint8(Float32), uint8(9), int64(-1), int64(1), 7, 0, 3)
+	f.Fuzz(func(t *testing.T, data []byte, dt, scheme uint8, d0, d1 int64, axis, scales, zeros int) {
+		shape := Shape{d0, d1}
+		n, err := shape.Elems()
+		if err != nil || n > 1<<12 || scales < 0 || scales > 1<<12 || zeros < 0 || zeros > 1<<12 {
+			return
+		}
+		q := &Quantization{Scheme: Scheme(scheme), Axis: axis, Scales: make([]float32, scales), ZeroPoints: make([]int32, zeros)}
+		for i := range q.Scales {
+			if i+4 <= len(data) {
+				q.Scales[i] = math.Float32frombits(binary.LittleEndian.Uint32(data[i:]))
+			}
+		}
+		for i := range q.ZeroPoints {
+			if i+4 <= len(data) {
+				q.ZeroPoints[i] = int32(binary.LittleEndian.Uint32(data[i:]))
+			}
+		}
+		err = Dequantize(make([]float32, n), data, DType(dt), shape, q)
+		if err == nil && int64(len(data)) != n*DType(dt).Size() {
+			t.Fatalf("%d bytes taken for %v of %v", len(data), shape, DType(dt))
+		}
+	})
 }

@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"math/bits"
 	"testing"
 )
 
@@ -130,22 +129,6 @@ func TestEveryScale(t *testing.T) {
 	}
 }
 
-// FuzzBlocks compares blocks of any layout, with any values.
-func FuzzBlocks(f *testing.F) {
-	f.Fuzz(func(t *testing.T, data, values []byte, more, at, fifth, high, src, dst uint8, scale, minimum uint16) {
-		n := Nibbles{At: int(at), Fifth: int(fifth), High: int8(high)}
-		n.Stride = max(n.At+16, n.Fifth+4) + int(more%8)
-		for i := range min(len(values), 16) {
-			n.Values[i] = int8(values[i])
-		}
-		place := where{int(src % 64), int(dst % 16)}
-		for _, c := range []blockCode{nibbleCode("nibbles", n), scaledCode(32 + int(more))} {
-			blocks := len(data)/c.stride + 1
-			c.compare(t, data, halfScales(int(scale), blocks), halfScales(int(minimum), blocks), place)
-		}
-	})
-}
-
 // The test's blocks have the bits of their elements first, then D and Min as float16, and
 // the bytes of their scales and minimums.
 const (
@@ -223,25 +206,4 @@ func TestGroupLengths(t *testing.T) {
 			}
 		})
 	}
-}
-
-// FuzzGroups compares blocks of any layout.
-func FuzzGroups(f *testing.F) {
-	f.Fuzz(func(t *testing.T, data, rows []byte, halves, low, high, up, base, src, dst uint8) {
-		g := &Groups{Halves: int(halves%2) + 1, LowMask: uint32(low % 64), HighUp: uint32(up % 6), Base: uint32(base % 33)}
-		g.HighMask = uint32(high) & (63 >> g.HighUp)
-		for i := range min(len(rows), 32) {
-			x := uint32(rows[i])
-			switch i % 4 {
-			case 0, 2:
-				x %= groupBits - 31
-			case 1:
-				x %= 9 - uint32(bits.Len32(g.LowMask))
-			case 3:
-				x %= 9 - uint32(bits.Len32(g.HighMask))
-			}
-			g.Rows[i/4][i%4] = x
-		}
-		compareGroups(t, g, data, len(data)/groupBytes+1, where{int(src % 64), int(dst % 16)})
-	})
 }
