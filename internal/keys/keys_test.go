@@ -19,20 +19,12 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// signers returns one key of each kind.
-func signers(t *testing.T) map[string]crypto.Signer {
-	t.Helper()
-	_, ed, err := ed25519.GenerateKey(rand.Reader)
-	must(t, err)
-	r, err := rsa.GenerateKey(rand.Reader, 2048)
-	must(t, err)
-	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
-	return map[string]crypto.Signer{"Ed25519": ed, "RSA": r, "ECDSA": ec}
-}
-
 func TestRoundTrip(t *testing.T) {
-	all := signers(t)
+	_, ed, err1 := ed25519.GenerateKey(rand.Reader)
+	r, err2 := rsa.GenerateKey(rand.Reader, 2048)
+	ec, err3 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	must(t, errors.Join(err1, err2, err3))
+	all := map[string]crypto.Signer{"Ed25519": ed, "RSA": r, "ECDSA": ec}
 	for name, key := range all {
 		t.Run(name, func(t *testing.T) {
 			private, err := EncodePrivate(key)
@@ -107,20 +99,15 @@ func TestOpenSSL(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
-			private, public, der := filepath.Join(dir, "key.pem"), filepath.Join(dir, "pub.pem"), filepath.Join(dir, "pub.der")
+			private, public := filepath.Join(dir, "key.pem"), filepath.Join(dir, "pub.pem")
 			run(append([]string{"genpkey", "-out", private}, args...)...)
 			run("pkey", "-in", private, "-pubout", "-out", public)
-			run("pkey", "-in", private, "-pubout", "-outform", "DER", "-out", der)
 			key, err := ReadPrivate(private)
 			must(t, err)
 			pub, err := ReadPublic(public)
 			must(t, err)
-			raw, err := os.ReadFile(der)
-			must(t, err)
-			bare, err := ParsePublic(pem.EncodeToMemory(&pem.Block{Type: publicBlock, Bytes: raw}))
-			must(t, err)
-			if !Equal(key.Public(), pub) || !Equal(pub, bare) {
-				t.Error("private, public and DER form are different keys")
+			if !Equal(key.Public(), pub) {
+				t.Error("private and public are different keys")
 			}
 			ours, err := EncodePublic(pub)
 			must(t, err)
