@@ -16,13 +16,14 @@ func TestFields(t *testing.T) {
 	w.Grow(4)
 	w.U8(0x12)
 	w.U16(0x3456)
-	w.U32(0x789abcde)
+	w.U32(0)
 	w.U64(0x0123456789abcdef)
 	w.I32(-2)
 	w.I64(math.MinInt64)
 	w.Raw([]byte{9, 8})
 	w.Str("né")
 	w.Fill(3, 0xff)
+	w.Put32(3, 0x789abcde)
 	want := []byte{
 		0x12, 0x56, 0x34, 0xde, 0xbc, 0x9a, 0x78, 0xef, 0xcd, 0xab, 0x89, 0x67, 0x45, 0x23, 0x01,
 		0xfe, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0x80, 9, 8, 'n', 0xc3, 0xa9, 0xff, 0xff, 0xff,
@@ -104,16 +105,6 @@ func TestFirstErrorSticks(t *testing.T) {
 	var zero Cursor
 	if zero.U8("x") != 0 || !errors.Is(zero.Err(), tensor.ErrTruncated) {
 		t.Errorf("the zero Cursor: %v", zero.Err())
-	}
-}
-
-func TestPut(t *testing.T) {
-	var w Buffer
-	w.Fill(16, 0xee)
-	w.Put32(1, 0x01020304)
-	want := []byte{0xee, 4, 3, 2, 1, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee, 0xee}
-	if d := cmp.Diff(want, w.Bytes()); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
 	}
 }
 
