@@ -1,7 +1,6 @@
 package live
 
 import (
-	"context"
 	"os"
 	"path/filepath"
 	"strings"
@@ -77,7 +76,7 @@ func TestSeveralFiles(t *testing.T) {
 				t.Errorf("after %s was overwritten with the same bytes: %+v", filepath.Base(changed), s)
 			}
 			must(t, os.Remove(changed))
-			n, err := h.Reload(context.Background())
+			n, err := h.Reload(t.Context())
 			if whole := tt.name == "tsr"; whole != (n == 4 && err == nil) || !whole && n != 3 {
 				t.Errorf("without one of its files: generation %d, %v", n, err)
 			}

@@ -153,7 +153,7 @@ func start(t testing.TB, o *Options) (*Handle, string) {
 // reload reloads and checks the number of the generation that is current then.
 func reload(t testing.TB, h *Handle, want uint64) {
 	t.Helper()
-	if got, err := h.Reload(context.Background()); got != want || err != nil {
+	if got, err := h.Reload(t.Context()); got != want || err != nil {
 		t.Fatalf("generation %d, %v, want %d", got, err, want)
 	}
 }
@@ -220,7 +220,7 @@ func TestCopiedLease(t *testing.T) {
 			t.Error("no panic")
 		}
 	}()
-	_, _ = h.Reload(context.Background())
+	_, _ = h.Reload(t.Context())
 }
 
 func TestAcquireDoesNotAllocate(t *testing.T) {
@@ -251,10 +251,10 @@ func TestClose(t *testing.T) {
 	}
 	l.Release()
 	_, acquired := h.Acquire()
-	_, reloaded := h.Reload(context.Background())
-	_, forced := h.ForceReload(context.Background())
+	_, reloaded := h.Reload(t.Context())
+	_, forced := h.ForceReload(t.Context())
 	done := h.Do(func(*format.Model) error { return nil })
-	for i, err := range []error{acquired, reloaded, forced, done, h.Watch(context.Background())} {
+	for i, err := range []error{acquired, reloaded, forced, done, h.Watch(t.Context())} {
 		if !errors.Is(err, format.ErrClosed) {
 			t.Errorf("call %d after Close: %v", i, err)
 		}
@@ -274,7 +274,7 @@ func TestCloseWhileLoading(t *testing.T) {
 	}})
 	result := make(chan error)
 	go func() {
-		_, err := h.ForceReload(context.Background())
+		_, err := h.ForceReload(t.Context())
 		result <- err
 	}()
 	<-loading
@@ -298,7 +298,7 @@ func published(h *Handle) expvar.Var { return expvar.Func(func() any { return h.
 func TestExpvar(t *testing.T) {
 	h, path := start(t, demanding())
 	replace(t, path, nil)
-	_, err := h.Reload(context.Background())
+	_, err := h.Reload(t.Context())
 	l, acquired := h.Acquire()
 	if err == nil || acquired != nil {
 		t.Fatal(err, acquired)

@@ -1,7 +1,6 @@
 package live
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -153,14 +152,14 @@ func (s *swapper) step(t *testing.T) error {
 		bad := s.bads[s.random.IntN(len(s.bads))]
 		s.put(t, s.path, bad.bytes)
 		s.refused++
-		if n, err := s.h.Reload(context.Background()); n != uint64(s.good) || !errors.Is(err, bad.want) || !s.h.Stats().Stale {
+		if n, err := s.h.Reload(t.Context()); n != uint64(s.good) || !errors.Is(err, bad.want) || !s.h.Stats().Stale {
 			return fmt.Errorf("%s: generation %d, %v, want %v; %+v", bad.name, n, err, bad.want, s.h.Stats())
 		}
 		return nil
 	}
 	s.good++
 	s.put(t, s.path, bytesOf(t, model{value: float32(s.good)}))
-	if n, err := s.h.Reload(context.Background()); n != uint64(s.good) || err != nil || s.h.Stats().Stale {
+	if n, err := s.h.Reload(t.Context()); n != uint64(s.good) || err != nil || s.h.Stats().Stale {
 		return fmt.Errorf("generation %d, %w, want %d", n, err, s.good)
 	}
 	return nil

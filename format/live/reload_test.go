@@ -75,7 +75,7 @@ func TestChangedWhileLoading(t *testing.T) {
 			}})
 			replace(t, path, bytesOf(t, model{value: value}))
 			changes = tt.changes
-			if _, err := h.Reload(context.Background()); !errors.Is(err, tt.err) {
+			if _, err := h.Reload(t.Context()); !errors.Is(err, tt.err) {
 				t.Errorf("%v, want %v", err, tt.err)
 			}
 			if v := current(t, h); v != tt.want {
@@ -95,7 +95,7 @@ func TestQueuedReloads(t *testing.T) {
 	var all sync.WaitGroup
 	for range 8 {
 		all.Go(func() {
-			if n, err := h.Reload(context.Background()); n != 2 || err != nil {
+			if n, err := h.Reload(t.Context()); n != 2 || err != nil {
 				t.Errorf("generation %d, %v", n, err)
 			}
 		})
@@ -111,7 +111,7 @@ func TestPreparedIsClosed(t *testing.T) {
 	c := &closer{make(chan uint64, 10)}
 	path := filepath.Join(t.TempDir(), "model")
 	replace(t, path, bytesOf(t, model{value: 1}))
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	_, err := Open(path, &Options{Open: &format.Options{Context: ctx}, Prepare: func(context.Context, *format.Model) (any, error) {
 		cancel()
 		return c, nil
@@ -142,7 +142,7 @@ func TestOverwritten(t *testing.T) {
 		if err := l.Intact(); !errors.Is(err, ErrOverwritten) {
 			t.Errorf("Intact: %v", err)
 		}
-		_, err = h.Reload(context.Background())
+		_, err = h.Reload(t.Context())
 		s := h.Stats()
 		want := []EventKind{Loaded, Overwritten, Loaded}
 		if good {

@@ -85,7 +85,7 @@ func TestWatchMissing(t *testing.T) {
 	if s := h.Stats(); !s.Missing || !s.Stale || s.Failures != 0 || current(t, h) != 1 {
 		t.Errorf("%+v", s)
 	}
-	if n, err := h.Reload(context.Background()); n != 1 || !errors.Is(err, fs.ErrNotExist) {
+	if n, err := h.Reload(t.Context()); n != 1 || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Reload of nothing: %d, %v", n, err)
 	}
 	must(t, os.Rename(path+".away", path))
@@ -138,7 +138,7 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	h, path := start(t, o)
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	result := make(chan error)
 	go func() { result <- h.Watch(ctx) }()
 	for n := <-loaded; n < 5; {
@@ -152,7 +152,7 @@ func TestWatch(t *testing.T) {
 	if err := <-result; !errors.Is(err, context.Canceled) {
 		t.Error(err)
 	}
-	go func() { result <- h.Watch(context.Background()) }()
+	go func() { result <- h.Watch(t.Context()) }()
 	for before := h.Stats().Looks; h.Stats().Looks == before; {
 		time.Sleep(time.Millisecond)
 	}
@@ -186,7 +186,7 @@ func (s *signed) signed(value float32) (weights, config, bundle []byte) {
 	if err = errors.Join(err, os.WriteFile(filepath.Join(dir, "config.json"), config, 0o666)); err != nil {
 		s.t.Fatal(err)
 	}
-	b, err := signing.Sign(context.Background(), dir, signing.Signer{Key: s.key}, nil)
+	b, err := signing.Sign(s.t.Context(), dir, signing.Signer{Key: s.key}, nil)
 	if err != nil {
 		s.t.Fatal(err)
 	}
@@ -214,7 +214,7 @@ func TestWatchSignature(t *testing.T) {
 	h, err := Open(s.path, &Options{Open: &format.Options{Trusted: policy}, Interval: time.Millisecond, Notify: func(e Event) { events <- e }})
 	must(t, err)
 	defer h.Close()
-	ctx, cancel := context.WithCancel(context.Background())
+	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go h.Watch(ctx)
 	w, c, sig := s.signed(2)

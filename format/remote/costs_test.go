@@ -2,7 +2,6 @@ package remote
 
 import (
 	"bytes"
-	"context"
 	"strconv"
 	"testing"
 
@@ -48,7 +47,7 @@ func TestCosts(t *testing.T) {
 			s := serve(t, data, nil)
 			var m *format.Model
 			took, err := s.cost(func() (err error) {
-				m, err = Open(context.Background(), s.URL, &Options{Open: &format.Options{Check: format.CheckStructure}})
+				m, err = Open(t.Context(), s.URL, &Options{Open: &format.Options{Check: format.CheckStructure}})
 				return err
 			})
 			must(t, err)
@@ -76,7 +75,7 @@ func TestCosts(t *testing.T) {
 				return err
 			})
 			check("a tensor", v.Info().Size, 1, func() error { _, err := v.Bytes(); return err })
-			check("verification", int64(len(data)), tt.verified, func() error { _, err := m.Verify(context.Background()); return err })
+			check("verification", int64(len(data)), tt.verified, func() error { _, err := m.Verify(t.Context()); return err })
 		})
 	}
 }
@@ -89,7 +88,7 @@ func TestLargeIndex(t *testing.T) {
 	}{{"mag", 3}, {"mle", 3}, {"safetensors", 3}, {"gguf", 3}} {
 		t.Run(tt.format, func(t *testing.T) {
 			s := serve(t, written(t, tt.format, 5000, 1), nil)
-			m, err := Open(context.Background(), s.URL, nil)
+			m, err := Open(t.Context(), s.URL, nil)
 			must(t, err)
 			defer m.Close()
 			if got := s.requests.Load(); got > tt.requests {

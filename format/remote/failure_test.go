@@ -179,7 +179,7 @@ func TestWrongOpening(t *testing.T) {
 			s := serve(t, data, tt.wrong)
 			o := quick()
 			o.Window, o.AllowUnversioned, o.Retries = 1000, tt.any, 1
-			r, err := NewReaderAt(context.Background(), s.URL, o)
+			r, err := NewReaderAt(t.Context(), s.URL, o)
 			var status *StatusError
 			if want, ok := tt.want.(*StatusError); ok {
 				if !errors.As(err, &status) || *status != *want {
@@ -323,7 +323,7 @@ func TestNeverAnswered(t *testing.T) {
 func TestClose(t *testing.T) {
 	model := written(t, "mag", 3, 400)
 	s, waiting := stuck(t, model)
-	m, err := Open(context.Background(), s.URL, &Options{Window: len(model) / 2})
+	m, err := Open(t.Context(), s.URL, &Options{Window: len(model) / 2})
 	must(t, err)
 	done := make(chan error)
 	go func() {
@@ -345,7 +345,7 @@ func TestSecrets(t *testing.T) {
 	})
 	address := strings.Replace(s.URL, "http://", "http://me:HUSH@", 1) + "/model?token=HUSH"
 	for name, url := range map[string]string{"redirected": address, "refused": "http://me:HUSH@127.0.0.1:1/?token=HUSH", "no URL": "://HUSH", "no scheme": "me:HUSH@host/"} {
-		_, err := NewReaderAt(context.Background(), url, &Options{Retries: -1})
+		_, err := NewReaderAt(t.Context(), url, &Options{Retries: -1})
 		if err == nil || strings.Contains(err.Error(), "HUSH") {
 			t.Errorf("%s: %v", name, err)
 		}
@@ -367,7 +367,7 @@ func TestServersWords(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := serve(t, nil, func(w http.ResponseWriter, r *http.Request, _ int) bool { wire(tt.answer)(w, r); return true })
-			_, err := NewReaderAt(context.Background(), s.URL, &Options{Retries: -1})
+			_, err := NewReaderAt(t.Context(), s.URL, &Options{Retries: -1})
 			if err == nil {
 				t.Fatal("it opened")
 			}
@@ -385,7 +385,7 @@ func TestOptions(t *testing.T) {
 		{Window: -1}, {Window: mostBytes + 1}, {Part: -1}, {Part: mostBytes + 1}, {Parallel: -1},
 		{Backoff: -1}, {MaxWait: -1}, {Stall: -1}, {Timeout: -1}, {Stall: mostTime + 1},
 	} {
-		if _, err := NewReaderAt(context.Background(), "http://127.0.0.1:1/", &o); !errors.Is(err, format.ErrOption) {
+		if _, err := NewReaderAt(t.Context(), "http://127.0.0.1:1/", &o); !errors.Is(err, format.ErrOption) {
 			t.Errorf("%+v: %v, want ErrOption", o, err)
 		}
 	}
@@ -423,7 +423,7 @@ func TestClient(t *testing.T) {
 		t.Error("other bytes: ", err)
 	}
 	// A certificate that is not trusted is not tried again.
-	r, err := NewReaderAt(context.Background(), s.URL, nil)
+	r, err := NewReaderAt(t.Context(), s.URL, nil)
 	if err == nil || errors.Is(err, ErrUnavailable) || !strings.Contains(err.Error(), "certificate") {
 		t.Errorf("a server that is not trusted: %v, %v", r, err)
 	}
@@ -434,7 +434,7 @@ func TestClient(t *testing.T) {
 func TestReadContext(t *testing.T) {
 	model := written(t, "mag", 3, 400)
 	s, waiting := stuck(t, model)
-	m, err := Open(context.Background(), s.URL, &Options{Window: len(model) / 2})
+	m, err := Open(t.Context(), s.URL, &Options{Window: len(model) / 2})
 	must(t, err)
 	defer m.Close()
 	for name, read := range map[string]func(context.Context) error{
@@ -444,7 +444,7 @@ func TestReadContext(t *testing.T) {
 			return err
 		},
 	} {
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(t.Context())
 		done := make(chan error)
 		go func() { done <- read(ctx) }()
 		<-waiting
@@ -518,7 +518,7 @@ func TestUnsendable(t *testing.T) {
 			transport := &counting{RoundTripper: http.DefaultTransport}
 			o := quick()
 			o.Client, o.Header = &http.Client{Transport: transport}, tt.header
-			_, err := Open(context.Background(), tt.url, o)
+			_, err := Open(t.Context(), tt.url, o)
 			if err == nil || errors.Is(err, ErrUnavailable) || tt.want != nil && !errors.Is(err, tt.want) {
 				t.Errorf("%v, want %v", err, tt.want)
 			}
@@ -533,7 +533,7 @@ func TestUnsendable(t *testing.T) {
 	// A client that knows the scheme is asked.
 	c := http.DefaultTransport.(*http.Transport).Clone()
 	c.RegisterProtocol("s3", http.NewFileTransport(http.Dir(t.TempDir())))
-	_, err := Open(context.Background(), "s3://bucket/m.mag", &Options{Client: &http.Client{Transport: c}})
+	_, err := Open(t.Context(), "s3://bucket/m.mag", &Options{Client: &http.Client{Transport: c}})
 	var status *StatusError
 	if !errors.As(err, &status) || status.Code != http.StatusNotFound {
 		t.Errorf("a scheme of the client's: %v", err)

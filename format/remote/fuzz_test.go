@@ -3,7 +3,6 @@ package remote
 import (
 	"bufio"
 	"bytes"
-	"context"
 	"io"
 	"net/http"
 	"strings"
@@ -51,7 +50,7 @@ func FuzzAnswer(f *testing.F) {
 	f.Fuzz(func(t *testing.T, answer []byte) {
 		s := &scripted{data: data, second: answer}
 		o := &Options{Client: &http.Client{Transport: s, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, Window: 16, Retries: -1}
-		r, err := NewReaderAt(context.Background(), "http://host/", o)
+		r, err := NewReaderAt(t.Context(), "http://host/", o)
 		must(t, err)
 		r.Parsed()
 		p := make([]byte, 10)

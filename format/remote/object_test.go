@@ -139,7 +139,7 @@ func TestContentRange(t *testing.T) {
 
 // TestNoSibling: other files of a model are next to it, where there is such a place.
 func TestNoSibling(t *testing.T) {
-	ctx := context.Background()
+	ctx := t.Context()
 	alone, err := NewObjectReaderAt(ctx, &told{data: pattern(1000)}, &Options{Window: 1000})
 	must(t, err)
 	behind := reader(t, serve(t, pattern(1000), nil), nil)

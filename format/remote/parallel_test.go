@@ -35,7 +35,7 @@ func TestParallel(t *testing.T) {
 		}
 		return false
 	})
-	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	o := quick()
 	o.Parallel = parallel

@@ -2,7 +2,6 @@ package remote
 
 import (
 	"bytes"
-	"context"
 	"fmt"
 	"net/http"
 	"net/http/httptest"
@@ -105,7 +104,7 @@ func pattern(n int) []byte {
 // reader opens data behind a server until the test ends.
 func reader(t testing.TB, s *server, o *Options) *Reader {
 	t.Helper()
-	r, err := NewReaderAt(context.Background(), s.URL, o)
+	r, err := NewReaderAt(t.Context(), s.URL, o)
 	must(t, err)
 	t.Cleanup(r.Cancel)
 	return r

@@ -2,7 +2,6 @@ package remote
 
 import (
 	"bytes"
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -82,7 +81,7 @@ func threeShards() map[string]string {
 // TestShards: a model of several files takes a request a file to be opened, and hands out what is in each.
 func TestShards(t *testing.T) {
 	s := host(t, threeShards())
-	m, err := Open(context.Background(), s.URL+"/m/model.safetensors.index.json?token=x", quick())
+	m, err := Open(t.Context(), s.URL+"/m/model.safetensors.index.json?token=x", quick())
 	must(t, err)
 	if diff := cmp.Diff(map[string]int{"/m/model.safetensors.index.json": 1, "/m/s 1.safetensors": 1, "/m/s2%2e.safetensors": 1, "/m/s3:.safetensors": 1}, s.asked); diff != "" {
 		t.Error(diff)
@@ -93,7 +92,7 @@ func TestShards(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", name, len(b), err)
 		}
 	}
-	if _, err := m.Verify(context.Background()); err != nil {
+	if _, err := m.Verify(t.Context()); err != nil {
 		t.Error(err)
 	}
 	v, _ := m.Tensor("b")
@@ -130,7 +129,7 @@ func TestShardsRefused(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			s := host(t, map[string]string{"/m/i.index.json": `{"weight_map":{"a":"` + tt.shard + `"}}`, "/x": shard("a", 1, 1), "/m/a/b": shard("a", 1, 1), "/m/x": shard("a", 1, 1)})
-			_, err := Open(context.Background(), s.URL+"/m/i.index.json", quick())
+			_, err := Open(t.Context(), s.URL+"/m/i.index.json", quick())
 			if n := len(s.asked); !errors.Is(err, tt.err) || n != tt.asked || s.most() != 1 {
 				t.Errorf("%v after requests %v, want %v", err, s.asked, tt.err)
 			}
@@ -228,7 +227,7 @@ func TestHub(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := hubOf(t, tt.files)
-			m, err := Open(context.Background(), tt.address, quick())
+			m, err := Open(t.Context(), tt.address, quick())
 			if tt.err != nil {
 				quiet(t, err, tt.err)
 				return
@@ -264,17 +263,17 @@ func TestHubFailures(t *testing.T) {
 	t.Run("wrong token", func(t *testing.T) {
 		hubOf(t, files)
 		t.Setenv("HF_TOKEN", "hf_other")
-		_, err := Open(context.Background(), "hf://org/name", quick())
+		_, err := Open(t.Context(), "hf://org/name", quick())
 		quiet(t, err, fs.ErrPermission)
 		t.Setenv("HF_TOKEN", "")
-		if _, err := Open(context.Background(), "hf://org/name", quick()); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "HF_TOKEN") {
+		if _, err := Open(t.Context(), "hf://org/name", quick()); !errors.Is(err, fs.ErrPermission) || !strings.Contains(err.Error(), "HF_TOKEN") {
 			t.Errorf("without access the error should say what gives it: %v", err)
 		}
 	})
 	t.Run("redirect loop", func(t *testing.T) {
 		h := hubOf(t, files)
 		h.again = true
-		_, err := Open(context.Background(), "hf://org/name/model.safetensors", &Options{Retries: -1})
+		_, err := Open(t.Context(), "hf://org/name/model.safetensors", &Options{Retries: -1})
 		if err == nil {
 			t.Error("no error")
 		}

@@ -121,7 +121,7 @@ func TestLoadAll(t *testing.T) {
 				requests, checks = append(requests, q), append(checks, check)
 			}
 			var last, whole int64
-			err := m.LoadAll(context.Background(), requests, func(done, total int64, _ string) { last, whole = done, total })
+			err := m.LoadAll(t.Context(), requests, func(done, total int64, _ string) { last, whole = done, total })
 			if err != nil {
 				t.Fatal(round, err)
 			}
@@ -157,15 +157,15 @@ func TestLoadAllRefuses(t *testing.T) {
 			{"two destinations", Request{Tensor: "vector", Bytes: make([]byte, 400), Floats: make([]float32, 100)}, driver.ErrOption},
 		} {
 			first := Request{Tensor: "vector", Bytes: make([]byte, 400)}
-			err := m.LoadAll(context.Background(), []Request{first, tt.q}, nil)
+			err := m.LoadAll(t.Context(), []Request{first, tt.q}, nil)
 			wantError(t, tt.name, err, tt.want, fmt.Sprintf("tensor %q", tt.q.Tensor))
 			if !bytes.Equal(first.Bytes, make([]byte, 400)) {
 				t.Errorf("%s: something was read", tt.name)
 			}
 		}
-		must(t, m.LoadAll(context.Background(), nil, nil))
+		must(t, m.LoadAll(t.Context(), nil, nil))
 		m.Close()
-		if err := m.LoadAll(context.Background(), nil, nil); !errors.Is(err, tensor.ErrClosed) {
+		if err := m.LoadAll(t.Context(), nil, nil); !errors.Is(err, tensor.ErrClosed) {
 			t.Error(err)
 		}
 	})
@@ -201,7 +201,7 @@ func TestLoadAllCoalesces(t *testing.T) {
 		}
 		r.n.Store(0)
 		r.bytes.Store(0)
-		must(t, m.LoadAll(context.Background(), list, nil))
+		must(t, m.LoadAll(t.Context(), list, nil))
 		if diff := cmp.Diff([]int64{tt.n, tt.bytes}, []int64{r.n.Load(), r.bytes.Load()}); diff != "" {
 			t.Errorf("%s: requests and bytes (-want +got):\n%s", tt.name, diff)
 		}
@@ -227,7 +227,7 @@ func TestLoadAllHashes(t *testing.T) {
 			got := make([]byte, len(data))
 			list := []Request{{Tensor: "b", Bytes: got[100:]}, {Tensor: "a", Bytes: got}}
 			r.bytes.Store(0)
-			err := m.LoadAll(context.Background(), list, nil)
+			err := m.LoadAll(t.Context(), list, nil)
 			if bad {
 				wantError(t, kind.String(), err, driver.ErrChecksum, `tensor "b"`)
 				continue
@@ -257,7 +257,7 @@ func TestLoadAllChecks(t *testing.T) {
 		"memory": {Tensor: "b"},
 	} {
 		ways(t, ramp(64), &toy{tensors: eights(), parsed: goodSum(new(atomic.Int64), 1)}, func(t *testing.T, m *Model) {
-			wantError(t, name, m.LoadAll(context.Background(), []Request{q}, nil), driver.ErrChecksum, `tensor "b"`)
+			wantError(t, name, m.LoadAll(t.Context(), []Request{q}, nil), driver.ErrChecksum, `tensor "b"`)
 		}, check(driver.CheckTouch))
 	}
 }
@@ -271,10 +271,10 @@ func TestLoadAllEnds(t *testing.T) {
 	}
 	r := &requests{ReaderAt: bytes.NewReader(data)}
 	m := open(t, source.FromReaderAt(r, int64(len(data))), &toy{tensors: tensors}, func(c *Config) { c.Options.Workers = 1 }) // in order
-	err := m.LoadAll(context.Background(), list(), func(done, _ int64, _ string) { r.broken.Store(done > 10<<20) })
+	err := m.LoadAll(t.Context(), list(), func(done, _ int64, _ string) { r.broken.Store(done > 10<<20) })
 	wantError(t, "a reader", err, errMine, `tensor "b"`)
 	ways(t, data, &toy{tensors: tensors}, func(t *testing.T, m *Model) {
-		ctx, cancel := context.WithCancel(context.Background())
+		ctx, cancel := context.WithCancel(t.Context())
 		var most int64
 		err := m.LoadAll(ctx, list(), func(done, total int64, _ string) {
 			if most = max(most, done); done > 3<<20 {
@@ -298,7 +298,7 @@ func TestLoadAllReplaced(t *testing.T) {
 	m := openPath(t, path, &toy{tensors: []driver.Tensor{u8("a", 0, int64(len(data)))}})
 	must(t, errors.Join(os.WriteFile(path+".new", make([]byte, len(data)), 0o666), os.Rename(path+".new", path)))
 	got := make([]byte, len(data))
-	if err := m.LoadAll(context.Background(), []Request{{Tensor: "a", Bytes: got}}, nil); err != nil || !bytes.Equal(data, got) {
+	if err := m.LoadAll(t.Context(), []Request{{Tensor: "a", Bytes: got}}, nil); err != nil || !bytes.Equal(data, got) {
 		t.Error("another file was read", err)
 	}
 }
@@ -319,7 +319,7 @@ func TestLoadAllCutShort(t *testing.T) {
 		m := openPath(t, path, &toy{tensors: tensors}, func(c *Config) { c.Options.Workers = 1 }) // in order
 		first := Request{Tensor: "a", Bytes: make([]byte, size/4)}
 		q.Tensor = "b"
-		err := m.LoadAll(context.Background(), []Request{first, q}, func(done, _ int64, _ string) {
+		err := m.LoadAll(t.Context(), []Request{first, q}, func(done, _ int64, _ string) {
 			if err := os.Truncate(path, size/4); err != nil {
 				t.Error(err)
 			}

@@ -2,7 +2,6 @@ package load
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -127,7 +126,7 @@ func TestAfterClose(t *testing.T) {
 			wantError(t, name+": Tensor", err, tensor.ErrClosed, fmt.Sprintf("tensor %q", tensorName))
 			answers(t, name+": taken late: "+tensorName, late, func(again error) bool { return again == err })
 		}
-		_, verify := m.Verify(context.Background(), &VerifyOptions{})
+		_, verify := m.Verify(t.Context(), &VerifyOptions{})
 		_, graph := m.Graph()
 		_, pin := m.Pin()
 		for what, err := range map[string]error{

@@ -2,7 +2,6 @@ package load
 
 import (
 	"bytes"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -103,7 +102,7 @@ func TestDeclaredIsConfined(t *testing.T) {
 
 		for what, call := range map[string]func() error{
 			"use":    func() error { _, err := m.Tensor("w"); return err },
-			"verify": func() error { _, err := m.Verify(context.Background(), &VerifyOptions{}); return err },
+			"verify": func() error { _, err := m.Verify(t.Context(), &VerifyOptions{}); return err },
 		} {
 			err := call()
 			if want == nil && err == nil {
@@ -214,7 +213,7 @@ func TestShards(t *testing.T) {
 	if got := bytesOf(t, m, "b"); got != "[9 9 9 9]" || m.Stats().FileSize != 128 {
 		t.Errorf("%s, %+v", got, m.Stats())
 	}
-	if _, err := m.Verify(context.Background(), &VerifyOptions{}); err != nil {
+	if _, err := m.Verify(t.Context(), &VerifyOptions{}); err != nil {
 		t.Error(err)
 	}
 	_, errDeclare := kept.Declare("x")

@@ -3,7 +3,6 @@
 package load
 
 import (
-	"context"
 	"errors"
 	"os"
 	"path/filepath"
@@ -133,11 +132,11 @@ func TestCutShort(t *testing.T) {
 func TestVerifyCutShort(t *testing.T) {
 	for _, workers := range []int{1, 4} {
 		m := cutModel(t, &toy{})
-		_, err := m.Verify(context.Background(), &VerifyOptions{Workers: workers})
+		_, err := m.Verify(t.Context(), &VerifyOptions{Workers: workers})
 		wantError(t, "all", err, tensor.ErrTruncated, `tensor "t2"`)
-		_, err = m.Verify(context.Background(), &VerifyOptions{Workers: workers, Tensors: []string{"t1", "x0", "x3"}})
+		_, err = m.Verify(t.Context(), &VerifyOptions{Workers: workers, Tensors: []string{"t1", "x0", "x3"}})
 		wantError(t, "some", err, tensor.ErrTruncated, `tensor "x3"`)
-		if _, err = m.Verify(context.Background(), &VerifyOptions{Tensors: []string{"t1", "x0"}}); err != nil {
+		if _, err = m.Verify(t.Context(), &VerifyOptions{Tensors: []string{"t1", "x0"}}); err != nil {
 			t.Errorf("what is left: %v", err)
 		}
 	}

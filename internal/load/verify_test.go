@@ -57,7 +57,7 @@ func TestCoverage(t *testing.T) {
 		{[]string{"covered", "summed"}, []bool{false, false, true, true, false}, []string{"-", "adler32", "sha256 of the weights", "-"}},
 	} {
 		m := open(t, source.FromBytes(ramp(64)), d)
-		c, err := m.Verify(context.Background(), &VerifyOptions{Tensors: tt.names})
+		c, err := m.Verify(t.Context(), &VerifyOptions{Tensors: tt.names})
 		must(t, err)
 		var got []string
 		for _, by := range c.Tensors {
@@ -82,7 +82,7 @@ func TestCoverage(t *testing.T) {
 // TestVerifyRefuses: unknown names, keys where there are no signatures, and what
 // the driver and the sums find.
 func TestVerifyRefuses(t *testing.T) {
-	canceled, cancel := context.WithCancel(context.Background())
+	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	sum := driver.Sum{Kind: driver.CRC32, Want: 1, Field: "record", Offset: 40}
 	for _, tt := range []struct {
@@ -103,7 +103,7 @@ func TestVerifyRefuses(t *testing.T) {
 	} {
 		m := open(t, source.FromBytes(ramp(64)), &toy{tensors: []driver.Tensor{u8("w", 0, 8)}, parsed: tt.file})
 		if tt.ctx == nil {
-			tt.ctx = context.Background()
+			tt.ctx = t.Context()
 		}
 		c, err := m.Verify(tt.ctx, &tt.o)
 		wantError(t, tt.name, err, tt.want, tt.field)
@@ -128,7 +128,7 @@ func TestVerifyRefuses(t *testing.T) {
 			return nil
 		},
 	}})
-	if _, err := m.Verify(context.Background(), &VerifyOptions{Trusted: key}); err != nil {
+	if _, err := m.Verify(t.Context(), &VerifyOptions{Trusted: key}); err != nil {
 		t.Error(err)
 	}
 }
@@ -178,7 +178,7 @@ func TestProgress(t *testing.T) {
 		for _, workers := range []int{1, 4, math.MaxInt/8 + 1, math.MaxInt} { // 16 times the third is 0
 			m := open(t, r, d)
 			var done, total int64
-			_, err := m.Verify(context.Background(), &VerifyOptions{Workers: workers, Progress: func(n, of int64, part string) {
+			_, err := m.Verify(t.Context(), &VerifyOptions{Workers: workers, Progress: func(n, of int64, part string) {
 				if n < done || of < total || n > of || part == "" {
 					t.Errorf("%s: %d of %d after %d of %d, at %q", name, n, of, done, total, part)
 				}
@@ -196,7 +196,7 @@ func TestVerifyCancel(t *testing.T) {
 	data := make([]byte, 2*readStep)
 	for name, r := range regions(data) {
 		for _, kind := range []driver.Kind{driver.NoSum, driver.XXH64, driver.CRC32} {
-			ctx, cancel := context.WithCancel(context.Background())
+			ctx, cancel := context.WithCancel(t.Context())
 			m := open(t, r, &toy{tensors: []driver.Tensor{u8("w", 0, int64(len(data)))}, parsed: driver.Parsed{TensorSum: func(int) driver.Sum { return driver.Sum{Kind: kind} }}})
 			var steps atomic.Int64
 			_, err := m.Verify(ctx, &VerifyOptions{Workers: 1, Progress: func(int64, int64, string) { steps.Add(1); cancel() }})
@@ -212,7 +212,7 @@ func TestVerifyCancel(t *testing.T) {
 // that there are not errors of the driver.
 func TestHashOutside(t *testing.T) {
 	for name, r := range regions(ramp(64)) {
-		v := newVerification(open(t, r, &toy{}), context.Background(), &VerifyOptions{})
+		v := newVerification(open(t, r, &toy{}), t.Context(), &VerifyOptions{})
 		for _, tt := range []struct {
 			s         driver.Space
 			off, size int64
@@ -316,7 +316,7 @@ func TestVerifySweeps(t *testing.T) {
 				}
 				before = m.Stats().Resident
 			}
-			if _, err := m.Verify(context.Background(), &VerifyOptions{}); err != nil {
+			if _, err := m.Verify(t.Context(), &VerifyOptions{}); err != nil {
 				t.Fatal(err)
 			}
 			if now := m.Stats().Resident; touched != (now > most) || now < before {
