@@ -1,6 +1,7 @@
 package convert_test
 
 import (
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -18,16 +19,10 @@ func save() (path string) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	weight, err := tensor.Of("fc.weight", tensor.Shape{2, 2}, []float32{1, -0.5, 0.25, 0.125})
-	if err != nil {
-		log.Fatal(err)
-	}
-	bias, err := tensor.Of("fc.bias", tensor.Shape{2}, []float32{0.5, -1})
-	if err != nil {
-		log.Fatal(err)
-	}
+	weight, errWeight := tensor.Of("fc.weight", tensor.Shape{2, 2}, []float32{1, -0.5, 0.25, 0.125})
+	bias, errBias := tensor.Of("fc.bias", tensor.Shape{2}, []float32{0.5, -1})
 	path = filepath.Join(dir, "model.safetensors")
-	if err := format.Save(path, "", weight, bias); err != nil {
+	if err := errors.Join(errWeight, errBias, format.Save(path, "", weight, bias)); err != nil {
 		log.Fatal(err)
 	}
 	return path

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"math"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
@@ -17,17 +18,10 @@ import (
 
 // TestQuantizeKeeps: what would hurt more than it saves stays as it is, unless it is named.
 func TestQuantizeKeeps(t *testing.T) {
-	graph := &format.Graph{
-		Inputs:  []format.ValueInfo{image("x", 1, 2, 2, 2)},
-		Outputs: []format.ValueInfo{image("y", 1, 2, 2, 2)},
-		Nodes: []format.Node{
-			{Op: "Conv", Inputs: []string{"x", "ln.conv", "c"}, Outputs: []string{"1"}},
-			{Op: "LayerNormalization", Inputs: []string{"1", "scale", "shift"}, Outputs: []string{"2"}},
-			{Op: "Add", Inputs: []string{"2", "shift2"}, Outputs: []string{"3"}},
-			{Op: "Add", Inputs: []string{"3", "table"}, Outputs: []string{"4"}},
-			{Op: "Gemm", Inputs: []string{"4", "gemm", "bias2"}, Outputs: []string{"y"}},
-		},
-	}
+	b := newNet(image("x", 1, 2, 2, 2))
+	h := b.node("LayerNormalization", nil, b.node("Conv", nil, "x", "ln.conv", "c"), "scale", "shift")
+	h = b.node("Add", nil, b.node("Add", nil, h, "shift2"), "table")
+	b.graph.Outputs[0].Name = b.node("Gemm", nil, h, "gemm", "bias2")
 	const norm, name = "constant of a normalization", "constant of a normalization, by its name"
 	for _, tt := range []struct {
 		tensor string
@@ -48,13 +42,13 @@ func TestQuantizeKeeps(t *testing.T) {
 		{"normal.weight", tensor.Shape{2, 2}, nil, ""},
 		{"attn.in_proj_bias", tensor.Shape{2, 2}, nil, "bias, by its name"},
 		{"bias.weight", tensor.Shape{2, 2}, nil, ""},
-		{"ln.conv", tensor.Shape{2, 2, 1, 1}, graph, ""}, // the graph knows better
-		{"c", tensor.Shape{2, 1}, graph, "bias"},
-		{"scale", tensor.Shape{2, 2}, graph, norm},
-		{"shift2", tensor.Shape{1, 2, 1, 1}, graph, "bias or factor"},
-		{"table", tensor.Shape{2, 2}, graph, ""},
-		{"bias2", tensor.Shape{1, 2}, graph, "bias"},
-		{"elsewhere.norm", tensor.Shape{2, 2}, graph, name},
+		{"ln.conv", tensor.Shape{2, 2, 1, 1}, b.graph, ""}, // the graph knows better
+		{"c", tensor.Shape{2, 1}, b.graph, "bias"},
+		{"scale", tensor.Shape{2, 2}, b.graph, norm},
+		{"shift2", tensor.Shape{1, 2, 1, 1}, b.graph, "bias or factor"},
+		{"table", tensor.Shape{2, 2}, b.graph, ""},
+		{"bias2", tensor.Shape{1, 2}, b.graph, "bias"},
+		{"elsewhere.norm", tensor.Shape{2, 2}, b.graph, name},
 	} {
 		t.Run(tt.tensor+fmt.Sprint(tt.shape), func(t *testing.T) {
 			n, _ := tt.shape.Elems()
@@ -80,24 +74,27 @@ func TestQuantizeKeeps(t *testing.T) {
 // TestOutputAxis: scales follow the outputs of the operator that uses a tensor.
 func TestOutputAxis(t *testing.T) {
 	for _, tt := range []struct {
-		node format.Node
-		want int
+		op     string
+		attrs  attrs
+		inputs string
+		want   int
 	}{
-		{format.Node{Op: "Conv", Inputs: []string{"x", "w"}}, 0},
-		{format.Node{Op: "ConvTranspose", Inputs: []string{"x", "w"}}, 1},
-		{format.Node{Op: "Gemm", Inputs: []string{"x", "w"}}, 1},
-		{format.Node{Op: "Gemm", Inputs: []string{"x", "w"}, Attributes: []format.Attribute{{Name: "transB", Value: int64(1)}}}, 0},
-		{format.Node{Op: "MatMul", Inputs: []string{"x", "w"}}, 2},
-		{format.Node{Op: "MatMul", Inputs: []string{"w", "x"}}, 1},
-		{format.Node{Op: "Gather", Inputs: []string{"w", "x"}}, 0},
-		{format.Node{Op: "LSTM", Inputs: []string{"x", "w"}}, 1},
+		{"Conv", nil, "x w", 0},
+		{"ConvTranspose", nil, "x w", 1},
+		{"Gemm", nil, "x w", 1},
+		{"Gemm", attrs{"transB": int64(1)}, "x w", 0},
+		{"MatMul", nil, "x w", 2},
+		{"MatMul", nil, "w x", 1},
+		{"Gather", nil, "w x", 0},
+		{"LSTM", nil, "x w", 1},
 	} {
-		tt.node.Outputs = []string{"y"}
-		g := &format.Graph{Inputs: []format.ValueInfo{image("x", 1)}, Outputs: []format.ValueInfo{image("y", 1)}, Nodes: []format.Node{tt.node}}
-		in := model(t, "onnx", format.Plan{Graph: g}, floats("w", tensor.Shape{2, 3, 4}, wave(24)...))
+		b := newNet(image("x", 1))
+		b.node(tt.op, tt.attrs, strings.Fields(tt.inputs)...)
+		b.tensors = []one{floats("w", tensor.Shape{2, 3, 4}, wave(24)...)}
+		in := b.write(t, "onnx", 0)
 		m, _ := converted(t, in, "wia", &convert.Options{Quantize: convert.Quantized(tensor.QuantizeOptions{PerChannel: true, Axis: convert.OutputAxis})})
 		if q := m.At(0).Info().Quant; q.Axis != tt.want {
-			t.Errorf("%s: axis %d, want %d", tt.node.Op, q.Axis, tt.want)
+			t.Errorf("%s: axis %d, want %d", tt.op, q.Axis, tt.want)
 		}
 	}
 }

@@ -26,14 +26,9 @@ func model() (dir string, key *ecdsa.PrivateKey) {
 	if err != nil {
 		log.Fatal(err)
 	}
-	v, err := tensor.Of("w", tensor.Shape{2}, []int8{1, 2})
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := format.Save(filepath.Join(dir, "model.safetensors"), "", v); err != nil {
-		log.Fatal(err)
-	}
-	if key, err = ecdsa.GenerateKey(elliptic.P256(), rand.Reader); err != nil {
+	v, errView := tensor.Of("w", tensor.Shape{2}, []int8{1, 2})
+	key, errKey := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	if err := errors.Join(errView, errKey, format.Save(filepath.Join(dir, "model.safetensors"), "", v)); err != nil {
 		log.Fatal(err)
 	}
 	return dir, key
@@ -116,10 +111,7 @@ func ExamplePolicy() {
 	}
 	m.Close()
 	v, err := tensor.Of("w", tensor.Shape{2}, []int8{1, 3})
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := format.Save(filepath.Join(dir, "model.safetensors"), "", v); err != nil {
+	if err := errors.Join(err, format.Save(filepath.Join(dir, "model.safetensors"), "", v)); err != nil {
 		log.Fatal(err)
 	}
 	_, err = format.Open(dir, o)

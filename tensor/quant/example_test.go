@@ -1,6 +1,7 @@
 package quant_test
 
 import (
+	"errors"
 	"fmt"
 	"log"
 
@@ -10,11 +11,8 @@ import (
 
 func ExampleJoin() {
 	weight, err := tensor.FromBytes("fc.weight", tensor.Int8, tensor.Shape{2, 3}, []byte{1, 2, 3, 1, 2, 0xff})
-	if err != nil {
-		log.Fatal(err)
-	}
-	scale, err := tensor.Of("fc.weight_scale", tensor.Shape{2, 1}, []float32{0.5, 10})
-	if err != nil {
+	scale, errScale := tensor.Of("fc.weight_scale", tensor.Shape{2, 1}, []float32{0.5, 10})
+	if err := errors.Join(err, errScale); err != nil {
 		log.Fatal(err)
 	}
 	joined, err := quant.Join(weight, scale)
