@@ -53,8 +53,6 @@ func names(t *testing.T, dir string) (list []string) {
 	return list
 }
 
-var unsynced = format.WriteOptions{NoSync: true}
-
 // sized is a plan of bytes.
 func sized(sizes ...int64) *format.Plan {
 	p := &format.Plan{Metadata: format.Metadata{{Key: "general.name", Value: "m"}}}
@@ -132,34 +130,6 @@ func listed(t *testing.T, path string) (list []string) {
 		list = append(list, name)
 	}
 	return list
-}
-
-// TestShardRoundTrip splits random models and merges them: the file that comes of it is the one
-// that was split.
-func TestShardRoundTrip(t *testing.T) {
-	for seed := range uint64(40) {
-		rng := rand.New(rand.NewPCG(seed, 1))
-		sizes := make([]int64, 1+rng.IntN(12))
-		for i := range sizes {
-			sizes[i] = int64(rng.IntN(50))
-		}
-		for _, s := range shardings {
-			dir := t.TempDir()
-			path := filepath.Join(dir, s.file)
-			must(t, put(path, s.format, sized(sizes...), byte(seed), rng.Perm(len(sizes)), &unsynced))
-			want, err := os.ReadFile(path)
-			must(t, err)
-			target := filepath.Join(t.TempDir(), s.file)
-			report, err := convert.File(path, target, &convert.Options{Verify: true, WriteOptions: format.WriteOptions{NoSync: true, MaxShard: 1 + int64(rng.IntN(120))}})
-			must(t, err)
-			_, err = convert.File(report.Files[0], path, &convert.Options{WriteOptions: unsynced})
-			must(t, err)
-			got, err := os.ReadFile(path)
-			if err != nil || !bytes.Equal(want, got) {
-				t.Errorf("seed %d, %s: %v does not become the file it was: %v", seed, s.format, report.Files, err)
-			}
-		}
-	}
 }
 
 // TestShardIndex: the index is what the Hub's library writes, byte for byte.

@@ -4,21 +4,25 @@ import (
 	"bytes"
 	"crypto"
 	"crypto/ed25519"
+	"crypto/rsa"
 	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -201,22 +205,12 @@ func TestFileSize(t *testing.T) {
 	}
 }
 
-// TestKeyFile checks that the message names a missing key file.
-func TestKeyFile(t *testing.T) {
-	f := tool.Flags()
-	o := tool.KeyFlag(f)
-	path := filepath.Join(t.TempDir(), "absent")
-	must(t, tool.Parse(f, []string{"-key", "@" + path}, io.Discard))
-	if _, err := o.Secret(t.Context()); !errors.Is(err, os.ErrNotExist) || !errors.Is(err, errUsage) || !strings.Contains(err.Error(), path) {
-		t.Error(err)
-	}
-}
-
 // TestKeyOption checks that an empty key is an error, unlike a missing one, and that no message
 // contains a key.
 func TestKeyOption(t *testing.T) {
 	hex := strings.Repeat("0f", 32)
 	t.Chdir(t.TempDir())
+	_, missing := os.Open("absent")
 	for name, text := range map[string]string{
 		"key": "\n\t" + hex + "\r\n", "short": "0f0f\n", "two": hex + "\n" + hex, "cut": hex + strings.Repeat(" ", 1000) + "secret",
 	} {
@@ -235,6 +229,7 @@ func TestKeyOption(t *testing.T) {
 		{"a file", []string{"-key", "@key"}, bytes.Repeat([]byte{15}, 32), ""},
 		{"a file without a key", []string{"-key", "@short"}, nil, "--key: short: the key is not 64 hexadecimal digits: 2 bytes, not 32"},
 		{"a file with two", []string{"-key", "@two"}, nil, "--key: two: the key is not 64 hexadecimal digits"},
+		{"no file", []string{"-key", "@absent"}, nil, "--key: " + missing.Error()},
 		{"a long file", []string{"-key", "@cut"}, nil, "--key: cut: the key is not 64 hexadecimal digits: more than 1024 bytes"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -363,5 +358,32 @@ func TestProgress(t *testing.T) {
 	bar.Finish()
 	if text := strings.Trim(out.String(), "\r "); out.Len() == 0 || text != "" && text != "\x1b[2K" {
 		t.Errorf("it leaves %q", &out)
+	}
+}
+
+// TestText checks that messages use terms of the command line and do not repeat paths.
+func TestText(t *testing.T) {
+	missing := &fs.PathError{Op: "stat", Path: "m.mag", Err: syscall.ENOENT}
+	why := syscall.ENOENT.Error()
+	memory := driver.NewMemory(100)
+	for _, tt := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"a path", missing, "m.mag: " + why},
+		{"a path twice", &format.Error{Path: "m.mag", Offset: -1, Err: missing}, "m.mag: " + why},
+		{"a path within", fmt.Errorf("-key: %w", missing), "-key: m.mag: " + why},
+		{"a temporary file", &format.Error{Format: "mag", Path: "out/m.mag", Offset: -1, Err: &fs.PathError{Op: "open", Path: filepath.Join("out", ".m.mag.0a1b.tmp"), Err: syscall.ENOENT}}, "mag: out/m.mag: no file can be made in out: " + why},
+		{"a directory", &format.Error{Path: "d.mag", Offset: -1, Err: fmt.Errorf("d.mag is not a regular file: %w", os.ErrInvalid)}, "d.mag is not a regular file"},
+		{"memory", &format.Error{Format: "mag", Path: "m.mag", Offset: -1, Err: memory.Reserve(101)}, "mag: m.mag: limit exceeded: 101 bytes of memory besides 0, --max-memory is 100"},
+		{"an option", driver.OptionError("mag", "Compression", "mag has no compression"), "--compress: mag has no compression"},
+		{"a public key", fmt.Errorf("the trusted key is a %T", ed25519.PublicKey(nil)), "the trusted key is an Ed25519 key"},
+		{"a private key", fmt.Errorf("unusable key: %T cannot sign", &rsa.PrivateKey{}), "unusable key: RSA key cannot sign"},
+		{"a value", fmt.Errorf("a value of type %T", json.RawMessage(nil)), "a value of type JSON"},
+	} {
+		if diff := cmp.Diff(tt.want, tool.text(tt.err)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", tt.name, diff)
+		}
 	}
 }
