@@ -5,8 +5,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/npy"
 	"github.com/weightmap/weightmap/tensor"
@@ -44,15 +42,9 @@ func TestCatText(t *testing.T) {
 		{"none", "text", "", ""},
 		{"column", "text", "", "255\n0\n"},
 	} {
-		args := []string{"cat", "-as", tt.form, "-slice", tt.slice, path, tt.name}
-		out, _ := tool(t, 0, args...)
-		if diff := cmp.Diff(tt.want, out); diff != "" {
-			t.Errorf("%q (-want +got):\n%s", args, diff)
-		}
+		prints(t, tt.want, "cat", "-as", tt.form, "-slice", tt.slice, path, tt.name)
 	}
-	if out, _ := tool(t, 0, "cat", path, "scalar"); out != "0.1\n" {
-		t.Errorf("text is not the default: %q", out)
-	}
+	prints(t, "0.1\n", "cat", path, "scalar")
 }
 
 // TestCatTypes writes a tensor of each dtype as numbers and as NumPy's file.
@@ -83,12 +75,8 @@ func TestCatTypes(t *testing.T) {
 		t.Run(tt.dtype.String(), func(t *testing.T) {
 			s := of("w", tt.dtype, tensor.Shape{1, 2}, tt.elements)
 			path := save(t, "m.safetensors", format.Plan{}, s)
-			if out, _ := tool(t, 0, "cat", path, "w"); out != tt.text+"\n" {
-				t.Errorf("%q, want %q", out, tt.text)
-			}
-			if out, _ := tool(t, 0, "cat", "-as", "raw", path, "w"); out != string(s.data) {
-				t.Errorf("raw: %x, want %x", out, s.data)
-			}
+			prints(t, tt.text+"\n", "cat", path, "w")
+			prints(t, string(s.data), "cat", "-as", "raw", path, "w")
 			want := s.data
 			if tt.npy != tt.dtype {
 				want = of("", 0, nil, []float32{1, -2}).data
@@ -119,23 +107,16 @@ func TestCatListed(t *testing.T) {
 	path := writeListed(t, "Q8_0", 32, block)
 	values := make([]float32, 32)
 	values[0], values[1] = 1, -1
-	out, _ := tool(t, 0, "cat", path, "w")
-	same(t, "1\n-1\n"+strings.Repeat("0\n", 30), out)
+	prints(t, "1\n-1\n"+strings.Repeat("0\n", 30), "cat", path, "w")
 	array(t, tensor.Float32, tensor.Shape{32}, floats("", values...).data, path, "w")
-	if out, _ := tool(t, 0, "cat", "-as", "raw", path, "w"); out != string(block) {
-		t.Errorf("raw: %x", out)
-	}
+	prints(t, string(block), "cat", "-as", "raw", path, "w")
 	for form, why := range map[string]string{"text": "cannot be sliced", "raw": "in blocks of 32"} {
 		_, errs := tool(t, 1, "cat", "-as", form, "-slice", "0:8", path, "w")
 		contains(t, errs, `tensor "w"`, "Q8_0", why)
 	}
-	if out, _ := tool(t, 0, "cat", "-as", "raw", "-slice", "0:32", path, "w"); out != string(block) {
-		t.Errorf("raw, a block: %x", out)
-	}
+	prints(t, string(block), "cat", "-as", "raw", "-slice", "0:32", path, "w")
 	path = writeListed(t, "Q9", 2, []byte{0x21})
-	if out, _ := tool(t, 0, "cat", "-as", "raw", path, "w"); out != "\x21" {
-		t.Errorf("raw: %x", out)
-	}
+	prints(t, "\x21", "cat", "-as", "raw", path, "w")
 	_, errs := tool(t, 1, "cat", "-as", "npy", path, "w")
 	contains(t, errs, `tensor "w": unsupported: elements of Q9 cannot be read as numbers, -as raw writes the bytes`)
 }

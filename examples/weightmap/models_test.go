@@ -127,3 +127,11 @@ func same(t *testing.T, want, got any) {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
 }
+
+// prints compares what a command that succeeds prints.
+func prints(t *testing.T, want string, args ...string) {
+	t.Helper()
+	if out, _ := tool(t, 0, args...); out != want {
+		t.Errorf("%q (-want +got):\n%s", args, cmp.Diff(want, out))
+	}
+}
