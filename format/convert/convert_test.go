@@ -163,13 +163,6 @@ func unwritten(t *testing.T, dir string, want ...string) {
 	expect.Equal(t, want, got, loose)
 }
 
-func read(t *testing.T, path string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	expect.OK(t, err)
-	return b
-}
-
 // TestDType converts more elements than fit a piece, and to each type.
 func TestDType(t *testing.T) {
 	values := wave(1<<18 + 77)
@@ -413,7 +406,7 @@ func TestEncrypted(t *testing.T) {
 // TestCancel stops after some bytes of the second tensor: the old file stays.
 func TestCancel(t *testing.T) {
 	in := tensors(t, vector("a", wave(1<<19)...), vector("b", wave(1<<19)...))
-	old := read(t, in)
+	old := expect.Read(t, in)
 	for name, o := range map[string]convert.Options{
 		"kept": {}, "converted": {DType: tensor.Float16, Verify: true}, "quantized": {To: "wia", Quantize: int8s},
 	} {
@@ -427,7 +420,7 @@ func TestCancel(t *testing.T) {
 		expect.Refused(t, context.Canceled, name)(convert.File(in, in, &o))
 		cancel()
 		unwritten(t, filepath.Dir(in), filepath.Base(in))
-		if !bytes.Equal(old, read(t, in)) {
+		if !bytes.Equal(old, expect.Read(t, in)) {
 			t.Fatalf("%s: the file changed", name)
 		}
 	}
@@ -453,7 +446,7 @@ func TestOntoItself(t *testing.T) {
 
 // TestReader: a model behind a reader is converted a piece at a time.
 func TestReader(t *testing.T) {
-	b := read(t, model(t, "mag", format.Plan{}, vector("w", wave(1<<18+1)...)))
+	b := expect.Read(t, model(t, "mag", format.Plan{}, vector("w", wave(1<<18+1)...)))
 	most := 0
 	m, err := format.OpenReaderAt(watched{bytes.NewReader(b), func(n int) { most = max(most, n) }}, int64(len(b)), nil)
 	expect.OK(t, err)
@@ -481,7 +474,7 @@ func (w watched) ReadAt(p []byte, off int64) (int, error) {
 // TestPanics: what a program's functions panic with reaches the caller, also where they are called
 // on goroutines of the library, and nothing is left.
 func TestPanics(t *testing.T) {
-	b := read(t, tensors(t, vector("a", wave(1<<19)...), vector("b", wave(1<<19)...)))
+	b := expect.Read(t, tensors(t, vector("a", wave(1<<19)...), vector("b", wave(1<<19)...)))
 	now := false
 	reader := watched{bytes.NewReader(b), func(int) {
 		if now {

@@ -154,7 +154,7 @@ func TestDamaged(t *testing.T) {
 	for _, kind := range []string{"mle", "wia", "mag", "safetensors"} {
 		t.Run(kind, func(t *testing.T) {
 			in := model(t, kind, format.Plan{}, floats("w", tensor.Shape{300}, wave(300)...))
-			b := read(t, in)
+			b := expect.Read(t, in)
 			data := content(t, open(t, in), "w").data
 			for at := 0; at+8 < len(b); at++ {
 				if slices.Equal(b[at:at+8], data[800:808]) {

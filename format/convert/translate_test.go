@@ -247,7 +247,7 @@ func TestTranslated(t *testing.T) {
 	if *update {
 		expect.OK(t, os.WriteFile(golden, got.Bytes(), 0o666))
 	}
-	expect.Equal(t, strings.Split(string(read(t, golden)), "\n"), strings.Split(got.String(), "\n"))
+	expect.Equal(t, strings.Split(string(expect.Read(t, golden)), "\n"), strings.Split(got.String(), "\n"))
 }
 
 // natives are networks in the operators of MOBI and MLE, with what these leave unsaid.
@@ -392,8 +392,7 @@ func TestDocumentedOperators(t *testing.T) {
 		}
 	}
 	slices.SortStableFunc(lines, func(a, b string) int { return strings.Compare(a[:20], b[:20]) })
-	doc, err := os.ReadFile("doc.go")
-	expect.OK(t, err)
+	doc := expect.Read(t, "doc.go")
 	if want := strings.Join(lines, "\n"); !strings.Contains(string(doc), want) {
 		t.Errorf("doc.go lacks this table:\n%s", want)
 	}

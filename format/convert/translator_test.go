@@ -152,8 +152,7 @@ func TestVerify(t *testing.T) {
 		expect.OK(t, err)
 		j := newJob(m, path, o)
 		expect.OK(t, j.run(m))
-		b, err := os.ReadFile(path)
-		expect.OK(t, err)
+		b := expect.Read(t, path)
 		copy(b[bytes.Index(b, data):], "S")
 		expect.OK(t, os.WriteFile(path, b, 0o666))
 		var located *format.Error

@@ -41,8 +41,7 @@ func TestCopy(t *testing.T) {
 	if _, err := convert.File(in, out, nil); err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(out)
-	expect.OK(t, err)
+	got := expect.Read(t, out)
 	expect.Equal(t, f.bytes(), got)
 	for _, to := range []string{"safetensors", "mag", "onnx"} {
 		_, err := convert.File(in, filepath.Join(dir, "x"), &convert.Options{To: to, Lossy: true})

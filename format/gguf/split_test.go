@@ -64,24 +64,19 @@ type badSplit struct {
 }
 
 func badSplits() []badSplit {
+	edit := func(part int, key string, change func(*kv)) func([]fields) {
+		return func(list []fields) {
+			for i := range list[part].entries {
+				if e := &list[part].entries[i]; e.key == key {
+					change(e)
+				}
+			}
+		}
+	}
 	set := func(part int, key string, typ uint32, value []byte) func([]fields) {
-		return func(list []fields) {
-			for i := range list[part].entries {
-				if e := &list[part].entries[i]; e.key == key {
-					e.typ, e.value = typ, value
-				}
-			}
-		}
+		return edit(part, key, func(e *kv) { e.typ, e.value = typ, value })
 	}
-	drop := func(part int, key string) func([]fields) {
-		return func(list []fields) {
-			for i := range list[part].entries {
-				if e := &list[part].entries[i]; e.key == key {
-					e.key = "other"
-				}
-			}
-		}
-	}
+	drop := func(part int, key string) func([]fields) { return edit(part, key, func(e *kv) { e.key = "other" }) }
 	return []badSplit{
 		{"a part is missing", func(l []fields) { l[1] = fields{} }, format.ErrTruncated, "split.count", 106, 1},
 		{"count differs from the name", set(0, "split.count", 2, []byte{2, 0}), format.ErrCorrupt, "split.count", 106, 1},

@@ -167,8 +167,8 @@ func TestKept(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			path, _, err := converted(t, c.model, "onnx", &convert.Options{Verify: true})
 			expect.OK(t, err)
-			expect.Equal(t, fieldsOf(t, c.model, ""), fieldsOf(t, read(t, path), ""))
-			a, b := open(t, c.model), open(t, read(t, path))
+			expect.Equal(t, fieldsOf(t, c.model, ""), fieldsOf(t, expect.Read(t, path), ""))
+			a, b := open(t, c.model), open(t, expect.Read(t, path))
 			one, err := a.Native()
 			expect.OK(t, err)
 			other, err := b.Native()
@@ -267,7 +267,7 @@ func TestFollows(t *testing.T) {
 			}
 			slices.Sort(lost)
 			expect.Equal(t, c.lost, lost)
-			got := slices.DeleteFunc(fieldsOf(t, read(t, path), ""), func(s string) bool { return strings.Contains(s, "doc of l") })
+			got := slices.DeleteFunc(fieldsOf(t, expect.Read(t, path), ""), func(s string) bool { return strings.Contains(s, "doc of l") })
 			want := slices.DeleteFunc(fieldsOf(t, c.want, ""), func(s string) bool { return strings.Contains(s, "doc of l") })
 			expect.Equal(t, want, got)
 		})
@@ -307,13 +307,6 @@ func TestSparseRenamed(t *testing.T) {
 	}
 }
 
-func read(t *testing.T, path string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	expect.OK(t, err)
-	return b
-}
-
 // TestInlined: data beside the model of tensors inside of it is in the copy, which may be
 // elsewhere.
 func TestInlined(t *testing.T) {
@@ -339,7 +332,7 @@ func TestInlined(t *testing.T) {
 	if _, err := convert.File(in, out, nil); err != nil {
 		t.Fatal(err)
 	}
-	expect.Equal(t, fieldsOf(t, model(true), ""), fieldsOf(t, read(t, out), ""))
+	expect.Equal(t, fieldsOf(t, model(true), ""), fieldsOf(t, expect.Read(t, out), ""))
 	m, err := format.Open(in, &format.Options{MaxMemory: 4000})
 	expect.OK(t, err)
 	defer m.Close()

@@ -2,7 +2,6 @@ package safetensors
 
 import (
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -29,10 +28,9 @@ func TestCopyUnknown(t *testing.T) {
 	if _, err := convert.File(in, out, nil); err != nil {
 		t.Fatal(err)
 	}
-	got, err := os.ReadFile(out)
-	expect.OK(t, err)
+	got := expect.Read(t, out)
 	expect.Equal(t, string(want), string(got))
-	_, err = convert.File(in, filepath.Join(dir, "out.gguf"), &convert.Options{Lossy: true})
+	_, err := convert.File(in, filepath.Join(dir, "out.gguf"), &convert.Options{Lossy: true})
 	if !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), `Q"9`) {
 		t.Error(err)
 	}

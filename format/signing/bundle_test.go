@@ -7,6 +7,7 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -245,10 +246,7 @@ func TestShards(t *testing.T) {
 		{"beyond 2^63", func(m map[string]string) { m["c:0:99999999999999999999"] = "" }, format.ErrCorrupt, "no range"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			m := map[string]string{}
-			for k, v := range good {
-				m[k] = v
-			}
+			m := maps.Clone(good)
 			test.change(m)
 			f := forged(t, key, m)
 			f.serialized = `{"method": "shards", "hash_type": "sha256", "shard_size": 4, "allow_symlinks": false}`

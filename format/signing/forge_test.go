@@ -14,10 +14,11 @@ import (
 	"encoding/hex"
 	"encoding/pem"
 	"fmt"
+	"maps"
 	"math/big"
 	"os"
 	"path/filepath"
-	"sort"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -94,13 +95,9 @@ func forged(t testing.TB, key *ecdsa.PrivateKey, files map[string]string) *forge
 
 // list returns the resources and the root digest.
 func (f *forge) list() (resources, root string) {
-	var names, parts []string
-	for name := range f.resources {
-		names = append(names, name)
-	}
-	sort.Strings(names)
+	var parts []string
 	all := sha256.New()
-	for _, name := range names {
+	for _, name := range slices.Sorted(maps.Keys(f.resources)) {
 		b, _ := hex.DecodeString(f.resources[name])
 		all.Write(b)
 		parts = append(parts, fmt.Sprintf(`{"name": %q, "digest": %q, "algorithm": "sha256", "size": 3}`, name, f.resources[name]))

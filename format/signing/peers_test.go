@@ -87,8 +87,7 @@ func TestOpenSSL(t *testing.T) {
 		run("dgst", c.hash, "-sign", in("key.pem"), "-out", in("sig"), in("pae"))
 		sig, err = os.ReadFile(in("sig"))
 		must(t, err)
-		pub, err := os.ReadFile(in("pub.pem"))
-		must(t, err)
+		pub := expect.Read(t, in("pub.pem"))
 		f := forged(t, key.(*ecdsa.PrivateKey), nil)
 		f.material = `{"publicKey": {"hint": "` + hexSum(pub) + `"}}`
 		f.payload, f.signatures = string(payload), `[{"sig": "`+base64.StdEncoding.EncodeToString(sig)+`"}]`

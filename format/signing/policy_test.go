@@ -14,6 +14,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/load"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -58,8 +59,7 @@ func open(path string, trusted any) error {
 // flip changes a bit of a file in place: of the byte at off, from the end where that is negative.
 func flip(t testing.TB, path string, off int64, bit byte) {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	must(t, err)
+	b := expect.Read(t, path)
 	if off < 0 {
 		off += int64(len(b))
 	}
@@ -102,8 +102,7 @@ func TestPolicy(t *testing.T) {
 					t.Errorf("%#v: %v", none, err)
 				}
 			}
-			text, err := os.ReadFile(path)
-			must(t, err)
+			text := expect.Read(t, path)
 			policy.Bundle = bundle
 			for how, m := range map[string]func(b []byte) (*format.Model, error){
 				"bytes": func(b []byte) (*format.Model, error) {
@@ -219,8 +218,7 @@ func TestParsedIsHashed(t *testing.T) {
 			path, files, policy := several(t, name, key)
 			found, unread := 0, 0
 			for _, full := range files {
-				text, err := os.ReadFile(full)
-				must(t, err)
+				text := expect.Read(t, full)
 				for i := range 2 * int64(min(len(text), 100)) {
 					off, bit := i/2, byte(1+i%2)
 					restored := false

@@ -3,6 +3,7 @@ package expect
 
 import (
 	"errors"
+	"os"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -14,6 +15,14 @@ func OK(t testing.TB, err error) {
 	if err != nil {
 		t.Fatal(err)
 	}
+}
+
+// Read returns the content of a file.
+func Read(t testing.TB, path string) []byte {
+	t.Helper()
+	b, err := os.ReadFile(path)
+	OK(t, err)
+	return b
 }
 
 // Equal fails the test if got differs from want.
