@@ -49,11 +49,15 @@ func ExampleCreate() {
 	path, remove := save()
 	defer remove() // calls Create, WriteTensor for each tensor, and Close
 
-	f, err := mag.Open(path, nil)
+	m, err := format.Open(path, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer f.Close()
+	defer m.Close()
+	f, ok := mag.From(m) // which has the methods of this format
+	if !ok {
+		log.Fatal("not MAG")
+	}
 	if _, err := f.Verify(context.Background()); err != nil {
 		log.Fatal(err)
 	}
@@ -96,28 +100,17 @@ func ExampleNewWriter() {
 	// Output: true 0.1.0 0 "mask" bool [3]
 }
 
-// From gives access to the methods of this format for a model that package format opened.
-func ExampleFrom() {
+// OpenFile opens a model inside another file, and OpenReaderAt one that is not in a file: it reads
+// 16 KiB at once, and tensors when they are used.
+func ExampleOpen() {
 	path, remove := save()
 	defer remove()
 
-	m, err := format.Open(path, nil)
+	m, err := mag.Open(path, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer m.Close()
-	if f, ok := mag.From(m); ok {
-		_, recorded := f.Digest("output")
-		fmt.Println(f.Snapshot(), recorded)
-	}
-	// Output: false true
-}
-
-// OpenFile opens a model inside another file, and OpenReaderAt one that is not in a file: it reads
-// 16 KiB at once, and tensors when they are used.
-func ExampleOpenFile() {
-	path, remove := save()
-	defer remove()
 
 	file, err := os.Open(path)
 	if err != nil {
@@ -134,6 +127,6 @@ func ExampleOpenFile() {
 		log.Fatal(err)
 	}
 	defer r.Close()
-	fmt.Println(f.Len(), r.At(1))
-	// Output: 2 "output" float32 [2, 2]
+	fmt.Println(m.Len(), f.Len(), r.At(1))
+	// Output: 2 2 "output" float32 [2, 2]
 }

@@ -84,11 +84,9 @@ func files() []formattest.File {
 	}
 }
 
-func config() formattest.Config {
-	return formattest.Config{Codec: codec, Samples: samples(), Files: files(), Neutral: withoutNames, ZeroCopy: true, Align: 64, MaxAllocs: 36}
+func TestConformance(t *testing.T) {
+	formattest.Run(t, formattest.Config{Codec: codec, Samples: samples(), Files: files(), Neutral: withoutNames, ZeroCopy: true, Align: 64, MaxAllocs: 36})
 }
-
-func TestConformance(t *testing.T) { formattest.Run(t, config()) }
 
 // FuzzFile opens, verifies and decodes its input.
 func FuzzFile(f *testing.F) {

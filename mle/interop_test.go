@@ -2,8 +2,8 @@ package mle
 
 import (
 	"crypto/sha256"
-	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -20,11 +20,6 @@ type sampleTensor struct {
 	Size        int64
 	SHA256      string
 	Placeholder bool
-}
-
-func hexSum(b []byte) string {
-	sum := sha256.Sum256(b)
-	return hex.EncodeToString(sum[:])
 }
 
 // TestInterop compares files of other exporters with their descriptions, and with their
@@ -46,12 +41,12 @@ func TestInterop(t *testing.T) {
 			f, err := Open(path, nil)
 			testhost.Must(t, err)
 			defer f.Close()
-			got.MetadataSHA256 = hexSum(f.MetadataJSON())
+			got.MetadataSHA256 = fmt.Sprintf("%x", sha256.Sum256(f.MetadataJSON()))
 			for _, d := range f.IR().Tensors {
 				s := sampleTensor{d.Code, d.Shape, d.Size, "", !d.Constant()}
 				if v, err := f.Tensor(d.Name); err == nil {
 					b, err := v.Bytes()
-					if s.SHA256 = hexSum(b); err != nil {
+					if s.SHA256 = fmt.Sprintf("%x", sha256.Sum256(b)); err != nil {
 						t.Error(err)
 					}
 				}

@@ -146,7 +146,8 @@ func TestOperandsAndParams(t *testing.T) {
 			}
 			p := operandPlan(tt.graphInputs, format.Node{Op: tt.op, Inputs: tt.takes, Outputs: []string{"y"}})
 			f := mustOpen(t, written(t, p, &WriteOptions{Version: version}), nil)
-			if diff := cmp.Diff([][]string{tt.inputs, tt.params}, firstOperands(t, f), equateEmpty); diff != "" {
+			first := nodeOperands(f)[0]
+			if diff := cmp.Diff([][]string{tt.inputs, tt.params}, [][]string{first.Inputs, first.Params}, equateEmpty); diff != "" {
 				t.Errorf("%s, version %d: %s", tt.name, version, diff)
 			}
 			g, err := f.Graph()
@@ -155,13 +156,6 @@ func TestOperandsAndParams(t *testing.T) {
 			}
 		}
 	}
-}
-
-// firstOperands returns the names of the inputs and params of the first node.
-func firstOperands(t *testing.T, f *File) [][]string {
-	t.Helper()
-	first := nodeOperands(f)[0]
-	return [][]string{first.Inputs, first.Params}
 }
 
 // TestNumberingIsThatOfExporters checks that ids are assigned in order of appearance and

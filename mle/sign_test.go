@@ -7,6 +7,7 @@ import (
 	"crypto/ed25519"
 	"crypto/sha256"
 	"errors"
+	"hash/crc32"
 	"os"
 	"path/filepath"
 	"testing"
@@ -15,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -216,5 +218,32 @@ func TestSignatureByHand(t *testing.T) {
 	wantSig := &format.Signature{Algorithm: "Ed25519", PublicKey: crypto.PublicKey(trusted(testSigner)), Timestamp: 1700000000}
 	if diff := cmp.Diff(wantSig, f.Signature()); diff != "" {
 		t.Error(diff)
+	}
+}
+
+// TestEncryptedHasCompressionSection checks that an encrypted file without compression has
+// a compression section of type 0 with the checksum of the plain weights, so that readers
+// without support for encryption refuse it.
+func TestEncryptedHasCompressionSection(t *testing.T) {
+	p := floatPlan()
+	plainFile := written(t, p, &WriteOptions{})
+	plain := plainFile[le.Uint64(plainFile[48:]):]
+	b := written(t, p, &WriteOptions{Key: testKey})
+	if got := le.Uint32(b[8:]); got != 3 {
+		t.Errorf("flags %#x, want COMPRESSION and ENCRYPTION", got)
+	}
+	at, size := le.Uint64(b[80:]), le.Uint64(b[88:])
+	if diff := cmp.Diff(compHeader(0, 6, uint64(len(plain)), crc32.ChecksumIEEE(plain), 0), b[at:at+size]); diff != "" {
+		t.Error(diff)
+	}
+	stored := b[le.Uint64(b[48:]):][:le.Uint64(b[56:])]
+	opened, err := corpus.GCM(testKey).Open(nil, stored[:12], stored[12:], b[:16])
+	if diff := cmp.Diff(plain, opened); err != nil || diff != "" {
+		t.Error(err, diff)
+	}
+	// The checksum is that of the decrypted weights.
+	b[at+12] ^= 1
+	if err := verify(mustOpen(t, b, &format.Options{Key: testKey})); !errors.Is(err, format.ErrChecksum) {
+		t.Errorf("another sum: %v, want ErrChecksum", err)
 	}
 }

@@ -1,11 +1,16 @@
 package mobi
 
 import (
+	"bytes"
 	"encoding/binary"
+	"errors"
+	"slices"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 func TestReadGolden(t *testing.T) {
@@ -34,4 +39,65 @@ func TestReadGolden(t *testing.T) {
 	if d := cmp.Diff([]Spec{{"y", 77, []uint64{}}}, f.Outputs()); d != "" {
 		t.Errorf("Outputs (-want +got)\n%s", d)
 	}
+}
+
+// packed returns a file with two compressed constants.
+func packed() []byte {
+	return with(func(m *image) {
+		m.records = append(m.records, recordOf(1, 0x8002, []uint64{1000}, zipped(make([]byte, 1000))), recordOf(2, 0x8000, []uint64{500}, zipped(make([]byte, 2000))))
+	})
+}
+
+// TestCoverage checks which checksum Verify reports for each part.
+func TestCoverage(t *testing.T) {
+	for _, c := range []struct {
+		file        []byte
+		header, all string
+	}{
+		{packed(), "crc32", "adler32 of the file"},
+		{with(func(m *image) { m.crc, m.noSum = true, true }), "crc32 of the file", "crc32 of the file"},
+	} {
+		got, err := openImage(t, c.file).Verify(t.Context(), format.WithTensors("7"))
+		testhost.Must(t, err)
+		want := []format.Covered{{Name: "header", By: c.header}, {Name: "metadata and operators", By: c.all}, {Name: "7", By: c.all}}
+		if d := cmp.Diff(want, slices.AppendSeq(got.Sections(), got.Tensors())); d != "" || got.String() != "ok" {
+			t.Errorf("%v (-want +got)\n%s", got, d)
+		}
+	}
+}
+
+func openRemote(t *testing.T, b []byte) *File {
+	t.Helper()
+	f, err := OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil)
+	testhost.Must(t, err)
+	t.Cleanup(func() { f.Close() })
+	return f
+}
+
+func cut(b []byte, n int) []byte { return b[:len(b)-n] }
+
+func flipped(b []byte, fromEnd int) []byte {
+	b[len(b)-fromEnd] ^= 1
+	return b
+}
+
+// TestStructureLimit checks that a structure too large for memory is refused.
+func TestStructureLimit(t *testing.T) {
+	const size = driver.MaxStructure + 100
+	h := le("IBOM", uint16(1), uint16(0), uint32(0), []uint32{0, size, 32, 56, 56})
+	_, err := OpenReaderAt(zeros{h}, size, nil)
+	var e *format.Error
+	if !errors.Is(err, format.ErrLimit) || !errors.As(err, &e) || e.Field != "metadata and operator graph" {
+		t.Error(err)
+	}
+}
+
+// zeros is an io.ReaderAt of a header followed by zeros.
+type zeros struct{ head []byte }
+
+func (z zeros) ReadAt(p []byte, off int64) (int, error) {
+	if off < int64(len(z.head)) {
+		copy(p, z.head[off:])
+	}
+	return len(p), nil
 }

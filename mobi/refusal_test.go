@@ -55,6 +55,7 @@ func spoiled() map[string]refused {
 	as := func(*format.Plan, *format.Node) {}
 	return map[string]refused{
 		"name":                {tensors(tensor.Info{Name: "w", DType: tensor.Int8}), format.ErrUnsupported, `tensor "w"`},
+		"name with zero":      {tensors(tensor.Info{Name: "01", DType: tensor.Int8}), format.ErrUnsupported, `tensor "01"`},
 		"name beyond 32 bits": {tensors(tensor.Info{Name: "4294967296", DType: tensor.Int8}), format.ErrUnsupported, `tensor "4294967296"`},
 		"dtype":               {tensors(tensor.Info{Name: "1", DType: tensor.Uint8}), format.ErrUnsupported, "uint8"},
 		"rank":                {tensors(tensor.Info{Name: "1", DType: tensor.Int8, Shape: make(tensor.Shape, 65536)}), format.ErrLimit, "rank 65536"},

@@ -9,16 +9,16 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// conformance returns the input of the conformance kit. A flipped dtype code
-// that turns FP32 into INT32, or back, goes unnoticed because the sizes are the
-// same: those samples exclude the dtype field.
-func conformance() formattest.Config {
+// TestConformance runs the conformance kit. A flipped dtype code that turns FP32 into
+// INT32, or back, goes unnoticed because the sizes are the same: those samples exclude
+// the dtype field.
+func TestConformance(t *testing.T) {
 	header := func([]byte) []formattest.Range { return []formattest.Range{{From: 0, To: headerSize}} }
 	butType := func([]byte) []formattest.Range {
 		return []formattest.Range{{From: 0, To: offDType}, {From: offRank, To: headerSize}}
 	}
 	const noSums = "the format has no checksums"
-	return formattest.Config{
+	formattest.Run(t, formattest.Config{
 		Codec: codec,
 		Samples: []formattest.Sample{
 			{Name: "float32", Plan: samplePlan(tensor.Float32, tensor.Shape{2, 3, 4, 5}), Structural: butType},
@@ -37,10 +37,8 @@ func conformance() formattest.Config {
 		Scale: func(_ int, elems int64) *format.Plan {
 			return samplePlan(tensor.Float32, tensor.Shape{elems})
 		},
-	}
+	})
 }
-
-func TestConformance(t *testing.T) { formattest.Run(t, conformance()) }
 
 // FuzzOpen opens, verifies and decodes its input.
 func FuzzOpen(f *testing.F) {

@@ -21,8 +21,10 @@ import (
 
 func TestCorpus(t *testing.T) {
 	s := corpus.Suite{Codec: wiaCodec, Ext: ".wia"}
-	for _, c := range malformedCases() {
-		s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: c.c.bytes(), Err: c.want, Field: c.field, Offset: c.offset})
+	for _, m := range malformedCases() {
+		for _, c := range m.files {
+			s.Cases = append(s.Cases, corpus.Case{Name: c.name, Bytes: c.c.bytes(), Err: m.err, Field: c.field, Offset: c.offset})
+		}
 	}
 	s.Cases = append(s.Cases, locationCases()...)
 	s.Cases = append(s.Cases, damagedCases()...)
