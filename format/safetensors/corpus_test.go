@@ -10,7 +10,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/internal/expect"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 func TestCorpus(t *testing.T) {
@@ -39,7 +38,7 @@ func accepted(name string, b []byte, want ...corpus.Tensor) corpus.Case {
 }
 
 // row is a tensor of the table.
-func row(name, typ string, shape tensor.Shape, data []byte) corpus.Tensor {
+func row(name, typ string, data []byte, shape ...int64) corpus.Tensor {
 	return corpus.Tensor{Name: name, Type: typ, Shape: shape, Data: data}
 }
 
@@ -53,8 +52,8 @@ func sharded(name, index string) corpus.Case {
 
 // goodFiles returns files that the format and its reference implementation accept.
 func goodFiles() []corpus.Case {
-	a := row("a", "float32", []int64{1}, count(4))
-	b := row("b", "int8", []int64{2}, count(6)[4:])
+	a := row("a", "float32", count(4), 1)
+	b := row("b", "int8", count(6)[4:], 2)
 	good := func(name string, mutate func(string) string, want ...corpus.Tensor) corpus.Case {
 		return accepted(name, fileOf(mutate(base), count(6)...), want...)
 	}
@@ -63,12 +62,12 @@ func goodFiles() []corpus.Case {
 		good("spaces behind the header", swap("]}}", "]}}      "), a, b),
 		good("newline behind the header", swap("]}}", "]}}\n"), a, b),
 		good("no metadata", swap(`"__metadata__":{"k":"v"},`, ""), a, b),
-		good("surrogates in a pair", swap(`"b"`, `"\ud83d\ude00"`), a, row("😀", b.Type, b.Shape, b.Data)),
+		good("surrogates in a pair", swap(`"b"`, `"\ud83d\ude00"`), a, row("😀", b.Type, b.Data, b.Shape...)),
 		good("header that is not a multiple of 8", swap("]}}", "]}} "), a, b),
-		accepted("large dims beside 0", fileOf(`{"a":{"dtype":"F32","shape":[0,1152921504606846976],"data_offsets":[0,0]}}`), row("a", "float32", []int64{0, 1 << 60}, nil)),
+		accepted("large dims beside 0", fileOf(`{"a":{"dtype":"F32","shape":[0,1152921504606846976],"data_offsets":[0,0]}}`), row("a", "float32", nil, 0, 1<<60)),
 		accepted("misaligned", fileOf(`{"b":{"dtype":"U8","shape":[1],"data_offsets":[0,1]},"a":{"dtype":"F32","shape":[1],"data_offsets":[1,5]}}`, 0, 0, 0, 0x80, 0x3f),
-			row("b", "uint8", []int64{1}, []byte{0}), row("a", "float32", []int64{1}, []byte{0, 0, 0x80, 0x3f})),
-		accepted("rank 64", fileOf(`{"a":{"dtype":"U8","shape":[`+strings.Repeat("1,", 63)+`1],"data_offsets":[0,1]}}`, 9), row("a", "uint8", ones(64), []byte{9})),
+			row("b", "uint8", []byte{0}, 1), row("a", "float32", []byte{0, 0, 0x80, 0x3f}, 1)),
+		accepted("rank 64", fileOf(`{"a":{"dtype":"U8","shape":[`+strings.Repeat("1,", 63)+`1],"data_offsets":[0,1]}}`, 9), row("a", "uint8", []byte{9}, ones(64)...)),
 	}
 	for _, d := range []struct {
 		said, name string
@@ -79,7 +78,7 @@ func goodFiles() []corpus.Case {
 		{"F8_E4M3", "float8_e4m3fn", 2}, {"F8_E5M2", "float8_e5m2", 2}, {"F8_E8M0", "F8_E8M0", 2}, {"F4", "F4", 1}, {"Q9", "Q9", 3},
 	} {
 		h := fmt.Sprintf(`{"w":{"dtype":"%s","shape":[2,1],"data_offsets":[0,%d]}}`, d.said, d.size)
-		cases = append(cases, accepted("dtype "+d.said, fileOf(h, count(d.size)...), row("w", d.name, []int64{2, 1}, count(d.size))))
+		cases = append(cases, accepted("dtype "+d.said, fileOf(h, count(d.size)...), row("w", d.name, count(d.size), 2, 1)))
 	}
 	return cases
 }
@@ -93,7 +92,7 @@ func ones(n int) []int64 {
 }
 
 func goodIndexes() []corpus.Case {
-	a, b, c := row("a", "uint8", []int64{2}, []byte{1, 2}), row("b", "uint8", []int64{1}, []byte{3}), row("c", "F4", []int64{2}, []byte{4})
+	a, b, c := row("a", "uint8", []byte{1, 2}, 2), row("b", "uint8", []byte{3}, 1), row("c", "F4", []byte{4}, 2)
 	good := func(name, index string, want ...corpus.Tensor) corpus.Case {
 		s := sharded("index: "+name, index)
 		s.Version, s.Tensors = "1", want
