@@ -62,6 +62,9 @@ func (o *owner) ReadAt(_ context.Context, _ *Info, p []byte, off int64) error {
 		return o.loadErr
 	}
 	o.reads = append(o.reads, Range{off, off + int64(len(p))})
+	if off+int64(len(p)) > int64(len(o.mem)) {
+		return io.ErrUnexpectedEOF
+	}
 	copy(p, o.mem[off:])
 	return nil
 }

@@ -10,26 +10,6 @@ import (
 	"time"
 )
 
-// scripted is a transport whose first answer is right, and whose second is what a test says.
-type scripted struct {
-	data   []byte
-	second []byte // as on the wire
-	n      int
-}
-
-func (s *scripted) RoundTrip(r *http.Request) (*http.Response, error) {
-	if s.n++; s.n == 2 {
-		return http.ReadResponse(bufio.NewReader(bytes.NewReader(s.second)), r)
-	}
-	if s.n > 2 {
-		return nil, io.ErrClosedPipe
-	}
-	return &http.Response{
-		StatusCode: http.StatusPartialContent, ContentLength: 16, Body: io.NopCloser(bytes.NewReader(s.data[:16])),
-		Header: http.Header{"Etag": {`"1"`}, "Content-Range": {"bytes 0-15/48"}},
-	}, nil
-}
-
 // FuzzAnswer reads bytes 20 to 29 of 48 from a server that answers anything. Where that is no error, the
 // answer said that it is these bytes, and had as many.
 func FuzzAnswer(f *testing.F) {
@@ -48,8 +28,20 @@ func FuzzAnswer(f *testing.F) {
 	}
 	data := []byte("0123456789012345678901234567890123456789abcdefgh")
 	f.Fuzz(func(t *testing.T, answer []byte) {
-		s := &scripted{data: data, second: answer}
-		o := &Options{Client: &http.Client{Transport: s, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, Window: 16, Retries: -1}
+		requests := 0
+		scripted := trip(func(r *http.Request) (*http.Response, error) {
+			switch requests++; requests {
+			case 1:
+				return &http.Response{
+					StatusCode: http.StatusPartialContent, ContentLength: 16, Body: io.NopCloser(bytes.NewReader(data[:16])),
+					Header: http.Header{"Etag": {`"1"`}, "Content-Range": {"bytes 0-15/48"}},
+				}, nil
+			case 2:
+				return http.ReadResponse(bufio.NewReader(bytes.NewReader(answer)), r)
+			}
+			return nil, io.ErrClosedPipe
+		})
+		o := &Options{Client: &http.Client{Transport: scripted, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, Window: 16, Retries: -1}
 		r, err := NewReaderAt(t.Context(), "http://host/", o)
 		must(t, err)
 		r.Parsed()
