@@ -16,8 +16,6 @@ import (
 type fake struct {
 	parts  []part
 	meta   format.Metadata
-	graph  *format.Graph
-	notes  []string
 	signed *format.Signature
 	verify func(driver.Verification) // may be nil
 }
@@ -51,8 +49,8 @@ func (f *fake) Parse(_ driver.Source, x *driver.Index, _ *driver.Options) (*driv
 		x.Add(in)
 	}
 	return &driver.Parsed{
-		LazyMetadata: func() (format.Metadata, error) { return f.meta, nil }, Graph: f.graph,
-		LazyNotes: func() []string { return f.notes }, Signature: f.signed, Load: f.Load, Verify: f.Verify,
+		LazyMetadata: func() (format.Metadata, error) { return f.meta, nil },
+		Signature:    f.signed, Load: f.Load, Verify: f.Verify,
 		Authenticate: func(driver.Verification) error { return nil },
 	}, nil
 }
@@ -77,10 +75,7 @@ func newFake(t *testing.T, parts ...part) (*Model, *fake) {
 			file = append(file, p.data...)
 		}
 	}
-	f := &fake{parts: parts, signed: new(format.Signature), graph: &format.Graph{
-		Inputs: []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: []format.Dim{{Size: 1}, {Size: -1, Symbol: "batch"}}}},
-		Nodes:  []format.Node{{Op: "Conv2D", Inputs: []string{"x", "w"}, Outputs: []string{"y"}, Attributes: []format.Attribute{{Name: "stride", Value: []int32{2, 1}}}}},
-	}}
+	f := &fake{parts: parts, signed: new(format.Signature)}
 	m, err := format.With(f).OpenBytes(file, nil)
 	must(t, err)
 	if m.Len() != len(parts) {
