@@ -113,37 +113,33 @@ func TestTable(t *testing.T) {
 	table.Row("layers.0.attention.weight", "1", "zero-copy")
 	table.Row("重み", "131 kB", "")
 	table.Row("a\tb", "2", "by copy")
-	for width, want := range map[int]string{
-		0: "NAME                         SIZE  HOW\n" +
-			"layers.0.attention.weight       1  zero-copy\n" +
-			"重み                       131 kB\n" +
-			"a\\u0009b                        2  by copy\n",
-		33: "NAME              SIZE  HOW\n" +
-			"layers.…weight       1  zero-copy\n" +
-			"重み            131 kB\n" +
-			"a\\u0009b             2  by copy\n",
-		1: "NAME            SIZE  HOW\n" +
-			"layers…eight       1  zero-copy\n" +
-			"重み          131 kB\n" +
-			"a\\u0009b           2  by copy\n",
-	} {
-		var out bytes.Buffer
-		must(t, table.Write(&out, width))
-		if diff := cmp.Diff(want, out.String()); diff != "" {
-			t.Errorf("width %d (-want +got):\n%s", width, diff)
-		}
-	}
 	spare := NewTable(Column{Name: "NAME"}, Column{Name: "SIZE", Spare: true}, Column{Name: "TYPE"}, Column{Name: "OFFSET", Spare: true})
 	spare.Row("layers.0.attention.weight", "1 kB", "int8", "0x100")
-	for width, want := range map[int]string{
-		36: "NAME              SIZE  TYPE  OFFSET\nlayers.0….weight  1 kB  int8  0x100\n",
-		35: "NAME                     SIZE  TYPE\nlayers.0.at…tion.weight  1 kB  int8\n",
-		23: "NAME               TYPE\nlayers.0…n.weight  int8\n",
+	for _, tt := range []struct {
+		table *Table
+		width int
+		want  string
+	}{
+		{table, 0, "NAME                         SIZE  HOW\n" +
+			"layers.0.attention.weight       1  zero-copy\n" +
+			"重み                       131 kB\n" +
+			"a\\u0009b                        2  by copy\n"},
+		{table, 33, "NAME              SIZE  HOW\n" +
+			"layers.…weight       1  zero-copy\n" +
+			"重み            131 kB\n" +
+			"a\\u0009b             2  by copy\n"},
+		{table, 1, "NAME            SIZE  HOW\n" +
+			"layers…eight       1  zero-copy\n" +
+			"重み          131 kB\n" +
+			"a\\u0009b           2  by copy\n"},
+		{spare, 36, "NAME              SIZE  TYPE  OFFSET\nlayers.0….weight  1 kB  int8  0x100\n"},
+		{spare, 35, "NAME                     SIZE  TYPE\nlayers.0.at…tion.weight  1 kB  int8\n"},
+		{spare, 23, "NAME               TYPE\nlayers.0…n.weight  int8\n"},
 	} {
 		var out bytes.Buffer
-		must(t, spare.Write(&out, width))
-		if diff := cmp.Diff(want, out.String()); diff != "" {
-			t.Errorf("width %d (-want +got):\n%s", width, diff)
+		must(t, tt.table.Write(&out, tt.width))
+		if diff := cmp.Diff(tt.want, out.String()); diff != "" {
+			t.Errorf("width %d (-want +got):\n%s", tt.width, diff)
 		}
 	}
 	if err := table.Write(broken{}, 0); !errors.Is(err, errBroken) {
