@@ -132,9 +132,13 @@ func signedBy(g *gFile, key ed25519.PrivateKey) []byte {
 	g.sig = make([]byte, 140)
 	b := g.build()
 	at := len(b) - 140
-	digest := sha256.Sum256(b[:at])
-	section := slices.Concat(u64([]byte{1, 1, 0, 0}, 1700000000), trusted(key), ed25519.Sign(key, digest[:]), digest[:])
-	return append(b[:at:at], section...)
+	return append(b[:at:at], signatureOf(b[:at], key)...)
+}
+
+// signatureOf returns the signature section of a file that begins with signed.
+func signatureOf(signed []byte, key ed25519.PrivateKey) []byte {
+	digest := sha256.Sum256(signed)
+	return slices.Concat(u64([]byte{1, 1, 0, 0}, 1700000000), trusted(key), ed25519.Sign(key, digest[:]), digest[:])
 }
 
 func signatureCases() []corpus.Case {

@@ -205,13 +205,7 @@ func TestEncryption(t *testing.T) {
 func TestSignatureByHand(t *testing.T) {
 	b := written(t, mixedPlan(), &WriteOptions{Signer: testSigner})
 	at := int(le.Uint64(b[64:]))
-	sig := b[at:]
-	digest := sha256.Sum256(b[:at])
-	want := u64([]byte{1, 1, 0, 0}, 1700000000)
-	want = append(want, trusted(testSigner)...)
-	want = append(want, ed25519.Sign(testSigner, digest[:])...)
-	want = append(want, digest[:]...)
-	if diff := cmp.Diff(want, sig); diff != "" {
+	if diff := cmp.Diff(signatureOf(b[:at], testSigner), b[at:]); diff != "" {
 		t.Error(diff)
 	}
 	f := mustOpen(t, b, nil)

@@ -134,19 +134,14 @@ func externalCases() []corpus.Case {
 		c.Version, c.Late, c.Err, c.Field, c.Offset = "", true, err, `tensor "w".external_data`, 258
 		return c
 	}
-	trusted := refuse("no checksum, and a trusted key", elsewhereRecord("w", location, 4, 4, ""), format.ErrSignature)
-	model := container{tensor: elsewhereRecord("w", location, 4, 4, "")}
-	trusted.Files["model.wia"], trusted.Trusted = signed(model, ecKey, true), ecKey.Public()
+	trusting := func(c corpus.Case, model container) corpus.Case {
+		c.Files["model.wia"], c.Trusted = signed(model, ecKey, true), ecKey.Public()
+		return c
+	}
 	// The tensor of an attribute, whose data is in another file.
 	attribute := by(2, by(5, st(1, "a"), by(5, decl("w", 8, 4), by(5, st(1, location), vi(3, 4)))))
-	hidden := refuse("no checksum in an attribute, and a trusted key", nil, format.ErrSignature)
+	hidden := trusting(refuse("no checksum in an attribute, and a trusted key", nil, format.ErrSignature), container{graph: attribute})
 	hidden.Field, hidden.Offset = `graph: tensor "w"`, 256
-	hidden.Files["model.wia"], hidden.Trusted = signed(container{graph: attribute}, ecKey, true), ecKey.Public()
-	missing := refuse("no checksum and no file, and a trusted key", nil, format.ErrSignature)
-	missing.Files["model.wia"], missing.Trusted = signed(container{tensor: elsewhereRecord("w", "none", 4, 4, "")}, ecKey, true), ecKey.Public()
-	covered := accept("checksum, and a trusted key", nil, one("4567"))
-	model.tensor = elsewhereRecord("w", location, 4, 4, sum)
-	covered.Files["model.wia"], covered.Trusted = signed(model, ecKey, true), ecKey.Public()
 	return []corpus.Case{
 		accept("whole", elsewhereRecord("w", location, 0, 16, checksumText([]byte(data))), one(data)),
 		accept("checksum in capitals, ./ and //", elsewhereRecord("w", "./weights//w.bin", 4, 4, upper), one("4567")),
@@ -156,11 +151,13 @@ func externalCases() []corpus.Case {
 		accept("ranges are shared", cat(elsewhereRecord("w", location, 4, 4, sum), elsewhereRecord("v", location, 4, 4, sum), elsewhereRecord("u", location, 6, 4, "")),
 			one("4567"), corpus.Of("v", tensor.Uint8, []byte("4567"), 4), corpus.Of("u", tensor.Uint8, []byte("6789"), 4)),
 		accept("message in pieces", by(1, decl("w", 8, 4), by(5, st(1, location)), by(5, vi(3, 4))), one("0123")),
-		covered,
+		trusting(accept("checksum, and a trusted key", nil, one("4567")), container{tensor: elsewhereRecord("w", location, 4, 4, sum)}),
 		refuse("checksum of other bytes", elsewhereRecord("w", location, 5, 4, sum), format.ErrChecksum),
 		refuse("range beyond the end", elsewhereRecord("w", location, 13, 4, ""), format.ErrTruncated),
 		refuse("offset beyond the end", elsewhereRecord("w", location, 17, 0, ""), format.ErrTruncated),
-		trusted, hidden, missing,
+		trusting(refuse("no checksum, and a trusted key", nil, format.ErrSignature), container{tensor: elsewhereRecord("w", location, 4, 4, "")}),
+		trusting(refuse("no checksum and no file, and a trusted key", nil, format.ErrSignature), container{tensor: elsewhereRecord("w", "none", 4, 4, "")}),
+		hidden,
 	}
 }
 

@@ -66,7 +66,15 @@ func Example() {
 		log.Fatal(err)
 	}
 	fmt.Printf("%s %v %v\n", info, v.Shape(), kernel)
-	// Output: {"name":"edge detector"} [1, 1, 1, 3] [-1 0 1]
+	// The messages of wia.proto include fields that the neutral graph does not have.
+	graph, err := f.GraphMessage()
+	fmt.Println(len(graph) > 0, err)
+	record, err := f.TensorMessage("kernel")
+	fmt.Println(len(record) > 0, err)
+	// Output:
+	// {"name":"edge detector"} [1, 1, 1, 3] [-1 0 1]
+	// true <nil>
+	// true <nil>
 }
 
 // A signed file is verified with the trusted key. PrivateKey and PublicKey parse keys in PEM form, as
@@ -122,20 +130,4 @@ func ExampleOpen() {
 	defer f.Close()
 	fmt.Println(f.Encrypted(), f.Compression(), f.IRVersion(), f.OperatorSets(), f.External("kernel"))
 	// Output: true zstd 8 [] false
-}
-
-// The messages of wia.proto include fields that the neutral graph does not have.
-func ExampleFile_GraphMessage() {
-	f, err := wia.OpenBytes(model(nil), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer f.Close()
-	graph, err := f.GraphMessage()
-	fmt.Println(len(graph) > 0, err)
-	record, err := f.TensorMessage("kernel")
-	fmt.Println(len(record) > 0, err)
-	// Output:
-	// true <nil>
-	// true <nil>
 }

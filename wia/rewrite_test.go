@@ -2,6 +2,7 @@ package wia
 
 import (
 	"bytes"
+	"errors"
 	"io"
 	"testing"
 
@@ -93,21 +94,18 @@ func TestRewriteKeepsAll(t *testing.T) {
 // compareRecords compares the records of two files and their data.
 func compareRecords(t *testing.T, a, b *File) {
 	t.Helper()
-	for name, v := range a.Tensors() {
-		w, err := b.Tensor(name)
-		x, errA := v.Bytes()
-		y, errB := w.Bytes()
-		if err != nil || errA != nil || errB != nil || !bytes.Equal(x, y) {
-			t.Errorf("%s: %v %v %v", name, err, errA, errB)
-			continue
+	for name := range a.Tensors() {
+		var all [2][2][]byte
+		for i, f := range []*File{a, b} {
+			v, err := f.Tensor(name)
+			testhost.Must(t, err)
+			data, errData := v.Bytes()
+			message, errMessage := f.TensorMessage(name)
+			testhost.Must(t, errors.Join(errData, errMessage))
+			all[i] = [2][]byte{data, message}
 		}
-		want, errA := a.TensorMessage(name)
-		got, errB := b.TensorMessage(name)
-		if errA != nil || errB != nil {
-			t.Errorf("%s: %v, %v", name, errA, errB)
-		}
-		if !bytes.Equal(want, got) {
-			t.Errorf("%s: %x, want %x", name, got, want)
+		if diff := gocmp.Diff(all[0], all[1]); diff != "" {
+			t.Errorf("%s: %s", name, diff)
 		}
 	}
 }
