@@ -151,17 +151,6 @@ func TestManyChunksOfLittle(t *testing.T) {
 	}
 }
 
-// beginning is a file whose bytes are zero except the first ones.
-type beginning []byte
-
-func (b beginning) ReadAt(p []byte, off int64) (int, error) {
-	clear(p)
-	if off < int64(len(b)) {
-		copy(p, b[off:])
-	}
-	return len(p), nil
-}
-
 // TestStructureLimit checks that metadata too large for memory is refused.
 func TestStructureLimit(t *testing.T) {
 	b := plainGolden().build()[:headerText]
@@ -171,7 +160,7 @@ func TestStructureLimit(t *testing.T) {
 	}
 	fixHeader(b)
 	var e *format.Error
-	if _, err := OpenReaderAt(beginning(b), headerText+size+144, nil); !errors.Is(err, format.ErrLimit) || !errors.As(err, &e) || e.Field != "header" {
+	if _, err := OpenReaderAt(corpus.Beginning(b), headerText+size+144, nil); !errors.Is(err, format.ErrLimit) || !errors.As(err, &e) || e.Field != "header" {
 		t.Error(err)
 	}
 }

@@ -97,7 +97,7 @@ func foreign() formattest.File {
 		m.ascii, m.crc, m.noSum = true, true, true
 		m.gap, m.pad = []byte("anything"), make([]byte, 71)
 		m.records[0], m.records[1] = m.records[1], m.records[0]
-		m.records = append(m.records, recordOf(1, 4, []uint64{50}, zipped(make([]byte, 200))))
+		m.records = append(m.records, recordOf(1, 4, []uint64{50}, corpus.Gzip(make([]byte, 200))))
 	})
 	return formattest.File{Name: "foreign", Bytes: b, Data: map[string][]byte{
 		"7": {0xFF, 0, 1}, "9": f32s(1, -2), "1": make([]byte, 200),

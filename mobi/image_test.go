@@ -2,7 +2,6 @@ package mobi
 
 import (
 	"bytes"
-	"compress/gzip"
 	"hash/adler32"
 	"hash/crc32"
 	"math"
@@ -110,15 +109,6 @@ func u64s(v ...uint64) []byte  { return le(v) }
 
 func array(values []byte, size int) []byte {
 	return le(int32(len(values)/size), values)
-}
-
-// zipped returns data as a gzip member made by the standard library.
-func zipped(data []byte) []byte {
-	var out bytes.Buffer
-	z := gzip.NewWriter(&out)
-	z.Write(data)
-	z.Close()
-	return out.Bytes()
 }
 
 // small returns a valid file with one of everything, for tests to change.

@@ -64,6 +64,7 @@ type container struct {
 	noSums                  bool
 	order                   []int // of the blocks in the file
 	gap                     int   // bytes before each block
+	aligned                 bool  // the tensor block begins at a multiple of 64
 	reserved                byte
 	patch                   func(header []byte)
 	tail                    []byte // after the checksums in the signature block
@@ -104,6 +105,9 @@ func (c container) bytes() []byte {
 	pos := 256
 	for _, i := range c.order {
 		pos += c.gap
+		if c.aligned && i == 2 { // the tensor block
+			pos += -pos & 63
+		}
 		at[i] = pos
 		pos += len(blocks[i])
 	}

@@ -2,7 +2,6 @@ package wia
 
 import (
 	"bytes"
-	"encoding/binary"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -38,7 +37,6 @@ func TestGoldenFile(t *testing.T) {
 		by(3, st(1, "x"), by(2, by(1, vi(1, 1), by(2, by(1, vi(1, 2)), by(1, st(2, "n")))))),
 		by(4, st(1, "y")),
 		by(5, decl("w", 1, 2)))
-	meta := []byte(`{"a":1}`)
 	w := inline("w", 1, formattest.Fill(p.Tensors[0]), 2)
 	q := cat(decl("q", 7, 3), by(6, by(3, vi(1, 1), fl(2, 0.5), vi(3, -2), vi(4, 7))), by(4, formattest.Fill(p.Tensors[1])))
 	// Each padding field makes raw_data begin at a multiple of 64.
@@ -47,17 +45,7 @@ func TestGoldenFile(t *testing.T) {
 		return cat(by(15, make([]byte, gap-2)), by(1, record))
 	}
 	first := pad(0, w, 8)
-	tensors := cat(first, pad(len(first), q, 3))
-	c := container{meta: meta, graph: graph, tensor: tensors}
-	c.patch = func(h []byte) { // the tensor block begins at a multiple of 64
-		at := uint64(256+len(meta)+len(graph)+63) / 64 * 64
-		binary.LittleEndian.PutUint64(h[40:], at)
-		binary.LittleEndian.PutUint64(h[56:], at+uint64(len(tensors)))
-	}
-	want := c.bytes()
-	end := 256 + len(meta) + len(graph)
-	gap := (64 - end%64) % 64
-	want = cat(want[:end], make([]byte, gap), want[end:])
+	want := container{meta: []byte(`{"a":1}`), graph: graph, tensor: cat(first, pad(len(first), q, 3)), aligned: true}.bytes()
 	if diff := cmp.Diff(want, writeSample(t, p, nil)); diff != "" {
 		t.Error(diff)
 	}

@@ -19,6 +19,17 @@ func LE(values ...any) (b []byte) {
 	return b
 }
 
+// Beginning is a file of any size whose bytes are zero except the first ones.
+type Beginning []byte
+
+func (b Beginning) ReadAt(p []byte, off int64) (int, error) {
+	clear(p)
+	if off < int64(len(b)) {
+		copy(p, b[off:])
+	}
+	return len(p), nil
+}
+
 // The functions below pack data without compressing it, byte by byte from RFC 1951, 1952 and 8878: the
 // output of a library's compressor may change with its version, but the files of a corpus must not.
 
