@@ -23,43 +23,6 @@ func stored(t *testing.T, name, text string) string {
 	return path
 }
 
-// TestOpenWays opens the same file in every way, with and without detection.
-func TestOpenWays(t *testing.T) {
-	path := stored(t, "m.bin", fakeFile)
-	f, err := os.Open(path)
-	must(t, err)
-	defer f.Close()
-	c := With(plainFake)
-	size := int64(len(fakeFile))
-	for name, open := range map[string]func() (*Model, error){
-		"Open":               func() (*Model, error) { return Open(path, nil) },
-		"OpenBytes":          func() (*Model, error) { return OpenBytes([]byte(fakeFile), nil) },
-		"OpenReaderAt":       func() (*Model, error) { return OpenReaderAt(bytes.NewReader([]byte(fakeFile)), size, nil) },
-		"OpenFile":           func() (*Model, error) { return OpenFile(f, 0, -1, nil) },
-		"forced":             func() (*Model, error) { return Open(path, &Options{Format: "fake"}) },
-		"Codec.Open":         func() (*Model, error) { return c.Open(path, nil) },
-		"Codec.OpenBytes":    func() (*Model, error) { return c.OpenBytes([]byte(fakeFile), nil) },
-		"Codec.OpenReaderAt": func() (*Model, error) { return c.OpenReaderAt(bytes.NewReader([]byte(fakeFile)), size, nil) },
-		"Codec.OpenFile":     func() (*Model, error) { return c.OpenFile(f, 0, size, nil) },
-	} {
-		m, err := open()
-		if err != nil {
-			t.Errorf("%s: %v", name, err)
-			continue
-		}
-		got := map[string]string{}
-		for n, v := range m.Tensors() {
-			b, err := v.Bytes()
-			must(t, err)
-			got[n] = string(b)
-		}
-		if d := cmp.Diff(fakeData, got); d != "" {
-			t.Errorf("%s (-want +got)\n%s", name, d)
-		}
-		m.Close()
-	}
-}
-
 // TestOpenErrors: every error names the file, and the format once it is known.
 func TestOpenErrors(t *testing.T) {
 	good, cut, strange := stored(t, "good.fake", fakeFile), stored(t, "cut.fake", fakeFile[:len(fakeFile)-1]), stored(t, "strange.bin", "????")
