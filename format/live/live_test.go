@@ -346,9 +346,8 @@ func packed(t *testing.T, key []byte) string {
 	if key != nil {
 		storage = format.Storage{Key: key}
 	}
-	if _, err := convert.File(plain, path, &convert.Options{Lossy: true, WriteOptions: format.WriteOptions{NoSync: true, Storage: storage}}); err != nil {
-		t.Fatal(err)
-	}
+	_, err := convert.File(plain, path, &convert.Options{Lossy: true, WriteOptions: format.WriteOptions{NoSync: true, Storage: storage}})
+	must(t, err)
 	return path
 }
 

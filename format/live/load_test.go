@@ -178,9 +178,8 @@ func mapped(t *testing.T, dir string) int64 {
 			continue
 		}
 		var from, to int64
-		if _, err := fmt.Sscanf(line, "%x-%x", &from, &to); err != nil {
-			t.Fatal(err)
-		}
+		_, err := fmt.Sscanf(line, "%x-%x", &from, &to)
+		must(t, err)
 		n += to - from
 	}
 	return n

@@ -92,9 +92,8 @@ func TestShards(t *testing.T) {
 			t.Errorf("%s: %d bytes, %v", name, len(b), err)
 		}
 	}
-	if _, err := m.Verify(t.Context()); err != nil {
-		t.Error(err)
-	}
+	_, err = m.Verify(t.Context())
+	must(t, err)
 	v, _ := m.Tensor("b")
 	// A shard that is replaced is another version; the others stay readable.
 	s.mu.Lock()
@@ -103,9 +102,8 @@ func TestShards(t *testing.T) {
 	if _, err := v.ReadInto(make([]byte, 600_000)); !errors.Is(err, ErrChanged) || !strings.Contains(err.Error(), "s2%252e.safetensors") || strings.Contains(err.Error(), "token") {
 		t.Errorf("a shard that was replaced: %v", err)
 	}
-	if _, err := m.At(0).Bytes(); err != nil {
-		t.Error(err)
-	}
+	_, err = m.At(0).Bytes()
+	must(t, err)
 	must(t, m.Close())
 	if _, err := v.Bytes(); !errors.Is(err, tensor.ErrClosed) {
 		t.Error(err)

@@ -95,9 +95,8 @@ func randomRequest(t *testing.T, r *rand.Rand, v tensor.View) (q Request, check 
 		}
 	case 1:
 		want := make([]byte, s.Info().Size)
-		if _, err := s.ReadInto(want); err != nil {
-			t.Fatal(err)
-		}
+		_, err := s.ReadInto(want)
+		must(t, err)
 		q.Bytes = make([]byte, len(want)+extra)
 		return q, func() {
 			if !bytes.Equal(append(want, 0, 0, 0), q.Bytes) {

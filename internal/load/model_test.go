@@ -110,9 +110,8 @@ func TestAfterClose(t *testing.T) {
 	for name, r := range regions(ramp(16)) {
 		m := open(t, r, &toy{tensors: []driver.Tensor{u8("w", 0, 8), loaded(u8("packed", 0, 4))}, parsed: driver.Parsed{Load: func(int) ([]byte, error) { return ramp(4), nil }}})
 		before := []tensor.View{m.At(0), m.At(1)}
-		if _, err := before[1].Bytes(); err != nil {
-			t.Fatal(err)
-		}
+		_, err := before[1].Bytes()
+		must(t, err)
 		for range 2 {
 			must(t, m.Close())
 		}

@@ -213,9 +213,8 @@ func TestShards(t *testing.T) {
 	if got := bytesOf(t, m, "b"); got != "[9 9 9 9]" || m.Stats().FileSize != 128 {
 		t.Errorf("%s, %+v", got, m.Stats())
 	}
-	if _, err := m.Verify(t.Context(), &VerifyOptions{}); err != nil {
-		t.Error(err)
-	}
+	_, err := m.Verify(t.Context(), &VerifyOptions{})
+	must(t, err)
 	_, errDeclare := kept.Declare("x")
 	_, _, errOpen := kept.Open("w.bin")
 	_, errEntries := kept.Entries()

@@ -37,9 +37,8 @@ func cutModel(t *testing.T, d *toy, change ...func(*Config)) *Model {
 	d.tensors = append(d.tensors, driver.Tensor{Name: []byte("odd"), DType: tensor.Uint16, Shape: tensor.Shape{page / 2}, Offset: 5*page + 1, Size: page})
 	d.dir = func(dir driver.Dir) error { _, err := dir.Declare("x.bin"); return err }
 	m := openPath(t, path, d, change...)
-	if _, err := m.Tensor("x0"); err != nil {
-		t.Fatal(err)
-	}
+	_, err := m.Tensor("x0")
+	must(t, err)
 	must(t, errors.Join(os.Truncate(path, 2*page), os.Truncate(other, page)))
 	return m
 }
@@ -215,9 +214,8 @@ func TestNoDescriptorsKept(t *testing.T) {
 	for range 200 {
 		m := openPath(t, filepath.Join(dir, "m.toy"), d)
 		for i := range m.Index().Len() {
-			if _, err := m.At(i).Bytes(); err != nil {
-				t.Fatal(err)
-			}
+			_, err := m.At(i).Bytes()
+			must(t, err)
 		}
 	}
 }

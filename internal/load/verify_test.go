@@ -128,9 +128,8 @@ func TestVerifyRefuses(t *testing.T) {
 			return nil
 		},
 	}})
-	if _, err := m.Verify(t.Context(), &VerifyOptions{Trusted: key}); err != nil {
-		t.Error(err)
-	}
+	_, err = m.Verify(t.Context(), &VerifyOptions{Trusted: key})
+	must(t, err)
 }
 
 // many makes n tensors of size bytes, with gaps after each, in an order of
@@ -311,14 +310,12 @@ func TestVerifySweeps(t *testing.T) {
 			m := openPath(t, filepath.Join(dir, "m.toy"), d)
 			before := int64(0)
 			if touched {
-				if _, err := m.At(0).Digest(); err != nil {
-					t.Fatal(err)
-				}
+				_, err := m.At(0).Digest()
+				must(t, err)
 				before = m.Stats().Resident
 			}
-			if _, err := m.Verify(t.Context(), &VerifyOptions{}); err != nil {
-				t.Fatal(err)
-			}
+			_, err := m.Verify(t.Context(), &VerifyOptions{})
+			must(t, err)
 			if now := m.Stats().Resident; touched != (now > most) || now < before {
 				t.Errorf("%s: %d bytes were resident before verification, %d are behind it", what, before, now)
 			}

@@ -152,9 +152,8 @@ func TestInputErrors(t *testing.T) {
 		}
 	}
 	in := NewInput(context.Background(), io.MultiReader(bytes.NewReader(pattern(5)), iotest.ErrReader(broken)), 5, nil)
-	if _, err := io.ReadAll(in); err != nil {
-		t.Fatal(err)
-	}
+	_, err := io.ReadAll(in)
+	must(t, err)
 	if err := in.Finish(); !errors.Is(err, broken) {
 		t.Errorf("an error behind the last byte: %v", err)
 	}

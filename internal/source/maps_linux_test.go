@@ -99,9 +99,8 @@ func TestDroppedOnDemand(t *testing.T) {
 		t.Errorf("%d descriptors after Close: %v", testhost.OpenFilesOf(t, path), err)
 	}
 	func() {
-		if _, err := Open(path, Options{}); err != nil {
-			t.Fatal(err)
-		}
+		_, err := Open(path, Options{})
+		must(t, err)
 	}()
 	for range 500 {
 		if testhost.OpenFilesOf(t, path) == 0 {

@@ -423,9 +423,8 @@ func TestFollower(t *testing.T) {
 	for _, end := range []int64{1, size} {
 		must(t, r.Prove(end))
 	}
-	if _, err := r.Slice(0, size); err != nil {
-		t.Error(err)
-	}
+	_, err := r.Slice(0, size)
+	must(t, err)
 	if err := r.Prove(size + 1); !errors.Is(err, tensor.ErrTruncated) {
 		t.Errorf("Prove beyond the end: %v", err)
 	}
