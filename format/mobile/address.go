@@ -29,6 +29,9 @@ func (m *Model) lend(v tensor.View) (int64, error) {
 	if at, ok := m.addresses[v.Name()]; ok {
 		return at, nil
 	}
+	if err := m.open(); err != nil { // an Unpin may have freed the addresses already
+		return 0, err
+	}
 	b, err := v.Bytes()
 	if err != nil {
 		return 0, err

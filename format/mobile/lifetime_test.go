@@ -174,6 +174,22 @@ func TestPin(t *testing.T) {
 	new(Pin).Unpin()
 }
 
+// TestUnpinDuringClose: an Unpin while Close waits frees the addresses, and no call takes one afterwards.
+func TestUnpinDuringClose(t *testing.T) {
+	file, _ := sample(t)
+	m, err := OpenBytes(file, nil)
+	must(t, err)
+	defer m.Close()
+	x := get(t, m, "fc.weight")
+	pin, err := m.Pin()
+	must(t, err)
+	m.closed.Store(true)
+	pin.Unpin()
+	if _, err := x.Address(); ErrorCode(err) != CodeClosed {
+		t.Errorf("an address while the model closes: %v", err)
+	}
+}
+
 func TestConcurrentClose(t *testing.T) {
 	file, _ := sample(t)
 	path := save(t, "m.mag", file)
