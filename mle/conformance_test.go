@@ -1,6 +1,7 @@
 package mle
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -20,7 +21,7 @@ func withoutNames(p *format.Plan) *format.Plan {
 func smallPlan() *format.Plan {
 	p := &format.Plan{Metadata: format.Metadata{{Key: "a", Value: int64(1)}}}
 	for i, d := range []tensor.DType{tensor.Float32, tensor.Int8, tensor.Float32} {
-		p.Tensors = append(p.Tensors, tensor.Info{Name: formattest.LongName(nil, i), DType: d, Shape: tensor.Shape{int64(i + 2)}})
+		p.Tensors = append(p.Tensors, tensor.Info{Name: fmt.Sprintf(formattest.LongName, i), DType: d, Shape: tensor.Shape{int64(i + 2)}})
 	}
 	return p
 }

@@ -114,7 +114,7 @@ func constant(t *testing.T, id uint32, d tensor.DType, shape tensor.Shape, data 
 func TestOrderProperty(t *testing.T) {
 	r := rand.New(rand.NewPCG(2, 71))
 	half := func(t tensor.Info) []byte {
-		b := formattest.FillBits(t)
+		b := formattest.Fill(t)
 		if n, _ := strconv.Atoi(t.Name); n%2 != 0 {
 			clear(b)
 		}

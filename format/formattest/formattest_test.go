@@ -46,7 +46,7 @@ func toyConfig(bug string) Config {
 				Structural: toyStructure,
 			},
 			{Name: "none", Plan: &format.Plan{}, Structural: Whole},
-			{Name: "random", Plan: RandomPlan(rand.New(rand.NewPCG(1, 2)), PlanOptions{Zero: true}), Data: FillBits},
+			{Name: "random", Plan: RandomPlan(rand.New(rand.NewPCG(1, 2)), PlanOptions{Zero: true})},
 		},
 		Files: toyFiles(),
 	}

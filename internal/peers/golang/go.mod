@@ -9,7 +9,6 @@ require (
 	github.com/ollama/ollama v0.17.4
 	github.com/sbinet/npyio v0.6.0
 	github.com/weightmap/weightmap v0.0.0
-	golang.org/x/exp v0.0.0-20260727155853-b88d891fe743
 )
 
 require (
@@ -23,6 +22,7 @@ require (
 	github.com/pierrec/lz4/v4 v4.1.33 // indirect
 	github.com/smallnest/ringbuffer v0.0.0-20241116012123-461381446e3d // indirect
 	golang.org/x/crypto v0.43.0 // indirect
+	golang.org/x/exp v0.0.0-20260727155853-b88d891fe743 // indirect
 	golang.org/x/mod v0.38.0 // indirect
 	golang.org/x/sync v0.22.0 // indirect
 	golang.org/x/sys v0.47.0 // indirect

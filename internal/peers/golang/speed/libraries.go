@@ -13,7 +13,6 @@ import (
 
 	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/internal/peers/golang/library"
-	"golang.org/x/exp/mmap"
 )
 
 // opener opens models.
@@ -54,17 +53,6 @@ func peers() []opener {
 		in("ollama fs/gguf", "gguf", library.Ollama),
 		in("nlpodyssey/safetensors, of os.ReadFile", "safetensors", library.Safetensors),
 		in("os.ReadFile and encoding/json", "safetensors", openByHand),
-		in("os.ReadFile", "mag", func(path string) (library.File, error) {
-			_, err := os.ReadFile(path)
-			return library.File{}, err
-		}),
-		in("x/exp/mmap", "mag", func(path string) (library.File, error) {
-			r, err := mmap.Open(path)
-			if err != nil {
-				return library.File{}, err
-			}
-			return library.File{Close: r.Close}, nil
-		}),
 		in("open, fstat, mmap, munmap, close", "mag", func(path string) (library.File, error) { return library.File{}, floor.Map(path) }),
 	}
 	for _, python := range []string{"python3", os.Getenv("WEIGHTMAP_PYTHON")} {
