@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/peers/golang/library"
 )
 
 // planted are readers with one fault each; the test binary runs as one of them if its first argument is
@@ -39,7 +40,7 @@ func content(path, bad string) answer {
 	if err == nil && string(b) == bad {
 		err = errors.New("bad")
 	}
-	a := answer{Version: "planted", Tensors: []tensor{{Name: "w", Data: b}}}
+	a := answer{Version: "planted", Tensors: []library.Tensor{{Name: "w", Data: b}}}
 	if err != nil {
 		a.Error = err.Error()
 	}
@@ -186,7 +187,7 @@ func TestRows(t *testing.T) {
 		{"not a divisor", true, []int64{4}, "abcdef"},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := rows(tensor{Data: []byte("abcdef"), Columns: c.columns, Shape: c.shape})
+			got := rows(library.Tensor{Data: []byte("abcdef"), Columns: c.columns, Shape: c.shape})
 			if d := cmp.Diff(c.want, string(got)); d != "" {
 				t.Errorf("(-want +got):\n%s", d)
 			}

@@ -30,17 +30,9 @@ const ours = "weightmap"
 
 // answer is the result of reading a file.
 type answer struct {
-	Version string   `json:"version"`
-	Error   string   `json:"error,omitempty"`
-	Tensors []tensor `json:"tensors"`
-}
-
-// tensor is a tensor as the reader returns it, little-endian.
-type tensor struct {
-	Name    string  `json:"name"`
-	Data    []byte  `json:"data"`
-	Columns bool    `json:"columns"` // Data is in Fortran order
-	Shape   []int64 `json:"shape"`   // set if Columns
+	Version string           `json:"version"`
+	Error   string           `json:"error,omitempty"`
+	Tensors []library.Tensor `json:"tensors"`
 }
 
 // answer reads a file with a library that this program links. A panic ends the process.
@@ -60,7 +52,7 @@ func (r *reader) answer(path string) answer {
 	return a
 }
 
-func (r *reader) tensors(path string) (all []tensor, err error) {
+func (r *reader) tensors(path string) (all []library.Tensor, err error) {
 	f, err := r.open(path)
 	if err != nil {
 		return nil, err
@@ -68,18 +60,11 @@ func (r *reader) tensors(path string) (all []tensor, err error) {
 	if f.Close != nil {
 		defer f.Close()
 	}
-	list, err := f.Tensors()
-	if err != nil {
-		return nil, err
+	all, err = f.Tensors()
+	for i := 0; err == nil && i < len(all); i++ {
+		all[i].Data, err = all[i].Read()
 	}
-	for _, t := range list {
-		b, err := t.Data()
-		if err != nil {
-			return nil, err
-		}
-		all = append(all, tensor{t.Name, b, t.Columns, t.Shape})
-	}
-	return all, nil
+	return all, err
 }
 
 // Readers in other languages.

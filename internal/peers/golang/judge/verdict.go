@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"time"
+
+	"github.com/weightmap/weightmap/internal/peers/golang/library"
 )
 
 // fault is what a reader does wrong with a file; "" is nothing.
@@ -91,13 +93,13 @@ func (t *tally) count(x *index, a answer, f fault, detail string) {
 }
 
 // holds reports whether the tensors match the index, in any order.
-func (x *index) holds(tensors []tensor) bool {
+func (x *index) holds(tensors []library.Tensor) bool {
 	if len(tensors) != len(x.Tensors) {
 		return false
 	}
 	sum := sha256.New()
 	for _, want := range x.Tensors {
-		i := slices.IndexFunc(tensors, func(t tensor) bool { return t.Name == want.Name })
+		i := slices.IndexFunc(tensors, func(t library.Tensor) bool { return t.Name == want.Name })
 		if i < 0 {
 			return false
 		}
@@ -107,7 +109,7 @@ func (x *index) holds(tensors []tensor) bool {
 }
 
 // rows returns a tensor's data in C order.
-func rows(t tensor) []byte {
+func rows(t library.Tensor) []byte {
 	n := int64(1)
 	for _, d := range t.Shape {
 		if d <= 0 || d > int64(len(t.Data))/n {

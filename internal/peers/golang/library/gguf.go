@@ -55,7 +55,7 @@ func Ollama(path string) (File, error) {
 	var all []Tensor
 	for _, t := range f.TensorInfos() {
 		n := t.NumBytes()
-		all = append(all, Tensor{Name: t.Name, Size: n, Data: func() ([]byte, error) {
+		all = append(all, Tensor{Name: t.Name, Size: n, Read: func() ([]byte, error) {
 			if n == 0 {
 				return nil, nil // empty tensors have no section
 			}
@@ -76,7 +76,7 @@ func Ollama(path string) (File, error) {
 // section returns a tensor of n bytes at offset in the data that begins at start. It reads them as a
 // careful user would of a library that only lists offsets.
 func section(path, name string, start, offset, n uint64) Tensor {
-	return Tensor{Name: name, Size: int64(n), Data: func() ([]byte, error) {
+	return Tensor{Name: name, Size: int64(n), Read: func() ([]byte, error) {
 		b, err := os.ReadFile(path)
 		if err != nil {
 			return nil, err

@@ -20,10 +20,11 @@ type File struct {
 // Tensor is a tensor as a library lists it.
 type Tensor struct {
 	Name    string
-	Size    int64
-	Columns bool    // Data is in Fortran order
-	Shape   []int64 // set if Columns
-	Data    func() ([]byte, error)
+	Size    int64                  `json:"-"`
+	Read    func() ([]byte, error) `json:"-"`
+	Data    []byte                 // what Read returned, little-endian
+	Columns bool                   // Data is in Fortran order
+	Shape   []int64                // set if Columns
 }
 
 // listed returns a file with tensors that need not be closed.
@@ -38,7 +39,7 @@ func Weightmap(path string) (File, error) {
 	return File{func() (all []Tensor, err error) {
 		_, err = m.Verify(context.Background())
 		for name, v := range m.Tensors() {
-			all = append(all, Tensor{Name: name, Size: v.Info().Size, Data: func() ([]byte, error) {
+			all = append(all, Tensor{Name: name, Size: v.Info().Size, Read: func() ([]byte, error) {
 				b, err := v.Bytes()
 				return bytes.Clone(b), err
 			}})
@@ -60,7 +61,7 @@ func Safetensors(path string) (File, error) {
 	var all []Tensor
 	for _, t := range s.Tensors() {
 		b := t.TensorView.Data()
-		all = append(all, Tensor{Name: t.Name, Size: int64(len(b)), Data: func() ([]byte, error) { return b, nil }})
+		all = append(all, Tensor{Name: t.Name, Size: int64(len(b)), Read: func() ([]byte, error) { return b, nil }})
 	}
 	return listed(all), nil
 }

@@ -48,7 +48,7 @@ func archive(path string) (File, error) {
 
 // array returns an array that is read into a slice of the same element type.
 func array(name string, h *npy.Header, read func(any) error) Tensor {
-	t := Tensor{Name: strings.TrimSuffix(name, ".npy"), Columns: h.Descr.Fortran, Data: func() ([]byte, error) {
+	t := Tensor{Name: strings.TrimSuffix(name, ".npy"), Columns: h.Descr.Fortran, Read: func() ([]byte, error) {
 		elem := npy.TypeFrom(h.Descr.Type)
 		if elem == nil {
 			return nil, fmt.Errorf("no type for %q", h.Descr.Type)
