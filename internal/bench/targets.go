@@ -61,8 +61,8 @@ func (t *table) mobi() {
 }
 
 // mle measures the targets of MLE's tables of loading times and sizes, for ResNet-50. Opening the file parses
-// the header; its own target is more. A load opens the file by path and reads all weights; verify is the time that checking all
-// checksums adds to a load. Sizes are rounded to whole megabytes of 1,048,576 bytes. At level 1, Zstandard
+// the header, and has a higher target. A load opens the file by path and reads all weights; verify is the time
+// that checking all checksums adds to a load. Sizes are rounded to whole megabytes of 1,048,576 bytes. At level 1, Zstandard
 // finds nothing to compress in weights as training leaves them, whose mantissas are random: the
 // specification's 32 MB take quantized or sparse ones.
 func (t *table) mle() {
