@@ -56,6 +56,7 @@ var malformed = []struct {
 	{"spec count one less", with(func(m *image) { m.counts = []uint32{1, 0} }), format.ErrCorrupt, "padding", atOutput},
 	{"spec name empty", with(func(m *image) { m.inputs = [][]byte{spec("", 0, 1)} }), format.ErrCorrupt, "spec name", atInput + 4},
 	{"spec name not UTF-8", with(func(m *image) { m.outputs = [][]byte{spec("\xC0\x80", 0)} }), format.ErrCorrupt, "spec name", atOutput + 4},
+	{"spec name with NUL", with(func(m *image) { m.outputs = [][]byte{spec("a\x00b", 0)} }), format.ErrCorrupt, "spec name", atOutput + 4},
 	{"spec name twice among inputs", with(func(m *image) { m.inputs = [][]byte{spec("x", 0), spec("z", 0), spec("x", 1)} }), format.ErrCorrupt, "spec name", atInput + 9 + 9},
 	{"spec rank too large", with(func(m *image) { m.outputs[0][4+1] = 3 }), format.ErrTruncated, "spec shape", atOutput + 9},
 	{"padding not zero", with(func(m *image) { m.pad = []byte{0, 0, 1, 0} }), format.ErrCorrupt, "padding", atTensors + 2},

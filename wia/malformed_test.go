@@ -126,6 +126,7 @@ func malformedCases() []malformed {
 			{"length of 2^64-1", node1(cat([]byte{0x0a}, protowire.AppendVarint(nil, 1<<64-1))), "graph.nodes[1].name", 260},
 			{"field number 0", onlyGraph([]byte{0x00, 0}), "graph", 256},
 			{"field number 2^29", onlyGraph(cat(protowire.AppendVarint(nil, 1<<32), []byte{0})), "graph", 256},
+			{"unknown group", onlyGraph(group(99)), "graph", 256},
 			{"wire type 6", onlyGraph([]byte{99<<3&0x7f | 6}), "graph.inputs[0]", 256},
 			{"fixed32 that ends early", onlyGraph([]byte{13<<3 | 5, 1, 2, 3}), "graph", 256},
 			{"fixed64 that ends early", onlyGraph([]byte{13<<3 | 1, 1, 2, 3, 4, 5, 6, 7}), "graph", 256},
