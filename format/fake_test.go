@@ -8,12 +8,9 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
-	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-var must = testhost.Must
 
 // fake is a format for the tests of this package: its magic, a count, name and
 // size of each tensor in a byte each, then the uint8 data. What goes wrong is

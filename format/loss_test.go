@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -199,7 +200,7 @@ func TestCopyDisagrees(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			m, err := OpenBytes([]byte(fakeFile), nil)
-			must(t, err)
+			expect.OK(t, err)
 			defer m.Close()
 			p := fakePlan()
 			c.change(&p.Tensors[0])
@@ -208,7 +209,7 @@ func TestCopyDisagrees(t *testing.T) {
 				"WriteView": func(w *Writer) error { return WriteView(w, m.At(0)) },
 			} {
 				w, err := With(plainFake).NewWriter(&bytes.Buffer{}, p, nil)
-				must(t, err)
+				expect.OK(t, err)
 				defer w.Abort()
 				if err := write(w); !errors.Is(err, c.want) || c.want != nil && !errors.Is(err, ErrPlan) {
 					t.Errorf("%s: %v, want %v", name, err, c.want)

@@ -13,13 +13,14 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // stored writes text to a file and returns its path.
 func stored(t *testing.T, name, text string) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	must(t, os.WriteFile(path, []byte(text), 0o644))
+	expect.OK(t, os.WriteFile(path, []byte(text), 0o644))
 	return path
 }
 
@@ -80,7 +81,7 @@ func TestOpenErrors(t *testing.T) {
 func TestOpenDirectory(t *testing.T) {
 	path := stored(t, "model", "DIRECTORY\x01\x01a\x01A")
 	dir := filepath.Dir(path)
-	must(t, os.WriteFile(filepath.Join(dir, "other.fakedir"), nil, 0o644))
+	expect.OK(t, os.WriteFile(filepath.Join(dir, "other.fakedir"), nil, 0o644))
 	for name, open := range map[string]func() (*Model, error){
 		"Open":            func() (*Model, error) { return Open(dir, nil) },
 		"forced":          func() (*Model, error) { return Open(dir, &Options{Format: "fakedir"}) },
@@ -156,7 +157,7 @@ func TestOptions(t *testing.T) {
 // TestCoverage: what a verification covered is told by name, in words too.
 func TestCoverage(t *testing.T) {
 	m, err := OpenBytes([]byte(fakeFile), nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer m.Close()
 	for _, tt := range []struct {
 		names     []string
@@ -173,7 +174,7 @@ func TestCoverage(t *testing.T) {
 			options = append(options, WithTensors(name))
 		}
 		c, err := m.Verify(t.Context(), options...)
-		must(t, err)
+		expect.OK(t, err)
 		if d := cmp.Diff(tt.tensors, slices.Collect(c.Tensors())); d != "" {
 			t.Errorf("%q (-want +got)\n%s", tt.names, d)
 		}
@@ -243,7 +244,7 @@ func TestZeroValues(t *testing.T) {
 // TestRegisteredFormatsStay: nothing that a Codec hands out changes the format.
 func TestRegisteredFormatsStay(t *testing.T) {
 	c, err := Lookup("fake")
-	must(t, err)
+	expect.OK(t, err)
 	c.Extensions()[0] = ".mine"
 	if _, ok := ByExtension("m.fake"); !ok || c.Extensions()[0] != ".fake" {
 		t.Error("the extensions of a format were changed")

@@ -14,6 +14,7 @@ import (
 
 	_ "github.com/weightmap/weightmap/format/gguf"
 	_ "github.com/weightmap/weightmap/format/safetensors"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 func readModel() error {
@@ -45,9 +46,9 @@ func writeModel() error {
 // TestREADME runs the README's Go samples, which are the functions above.
 func TestREADME(t *testing.T) {
 	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
-	must(t, err)
+	expect.OK(t, err)
 	source, err := os.ReadFile("readme_test.go")
-	must(t, err)
+	expect.OK(t, err)
 	samples := regexp.MustCompile("(?s)```(\\w*)\n(.*?)```").FindAllStringSubmatch(string(readme), -1)
 	if len(samples) != 2 {
 		t.Fatalf("README has %d samples, want one for reading and one for writing", len(samples))
@@ -58,7 +59,7 @@ func TestREADME(t *testing.T) {
 		}
 	}
 	t.Chdir(t.TempDir())
-	must(t, writeModel())
+	expect.OK(t, writeModel())
 	if err := os.Rename("model.gguf", "model.safetensors"); err != nil { // the content decides
 		t.Fatal(err)
 	}

@@ -9,11 +9,10 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-var must = testhost.Must
 
 // residencyFile writes a model that has three tensors of 64 pages and a half, one after the other.
 func residencyFile(t *testing.T, kind string) (path string, size int64) {
@@ -22,18 +21,18 @@ func residencyFile(t *testing.T, kind string) (path string, size int64) {
 	var views []tensor.View
 	for _, name := range []string{"a", "b", "c"} {
 		v, err := tensor.FromBytes(name, tensor.Int8, tensor.Shape{size}, bytes.Repeat([]byte{7}, int(size)))
-		must(t, err)
+		expect.OK(t, err)
 		views = append(views, v)
 	}
 	path = filepath.Join(t.TempDir(), "m."+kind)
-	must(t, format.Save(path, kind, views...))
+	expect.OK(t, format.Save(path, kind, views...))
 	return path, size
 }
 
 func residentBytes(t *testing.T, v tensor.View) int64 {
 	t.Helper()
 	n, err := v.Resident()
-	must(t, err)
+	expect.OK(t, err)
 	return n
 }
 
@@ -48,7 +47,7 @@ func TestResidency(t *testing.T) {
 func residency(t *testing.T, kind string) {
 	path, size := residencyFile(t, kind)
 	m, err := format.Open(path, nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer m.Close()
 	page := int64(os.Getpagesize())
 	var views []tensor.View
@@ -60,7 +59,7 @@ func residency(t *testing.T, kind string) {
 	}
 	read := func() {
 		for _, v := range views {
-			must(t, v.Prefetch())
+			expect.OK(t, v.Prefetch())
 			if _, err := v.Digest(); err != nil {
 				t.Fatal(err)
 			}
@@ -70,7 +69,7 @@ func residency(t *testing.T, kind string) {
 		}
 	}
 	read()
-	must(t, views[1].Evict())
+	expect.OK(t, views[1].Evict())
 	if n := residentBytes(t, views[1]); n < 1 || n > 2*page {
 		t.Errorf("%d bytes of the evicted tensor are resident, want the pages at its ends", n)
 	}
@@ -81,8 +80,8 @@ func residency(t *testing.T, kind string) {
 	}
 	read()
 	half, err := views[0].Slice(tensor.Range{From: 0, To: 32 * page})
-	must(t, err)
-	must(t, half.Evict())
+	expect.OK(t, err)
+	expect.OK(t, half.Evict())
 	if n := residentBytes(t, half); n > 2*page {
 		t.Errorf("%d bytes of the evicted half are resident", n)
 	}
@@ -90,7 +89,7 @@ func residency(t *testing.T, kind string) {
 		t.Errorf("%d bytes of %d are resident without 32 pages", n, size)
 	}
 	tiny, err := views[0].Slice(tensor.Range{From: 33 * page, To: 33*page + 1})
-	must(t, err)
+	expect.OK(t, err)
 	if err := tiny.Evict(); err != nil || residentBytes(t, tiny) != 1 {
 		t.Errorf("a part of a page was evicted, or %v", err)
 	}
@@ -100,19 +99,19 @@ func residency(t *testing.T, kind string) {
 func TestResidencyElsewhere(t *testing.T) {
 	path, size := residencyFile(t, "safetensors")
 	data, err := os.ReadFile(path)
-	must(t, err)
+	expect.OK(t, err)
 	mapped, err := format.Open(path, nil)
-	must(t, err)
+	expect.OK(t, err)
 	inBytes, err := format.OpenBytes(data, nil)
-	must(t, err)
+	expect.OK(t, err)
 	behind, err := format.OpenReaderAt(bytes.NewReader(data), int64(len(data)), nil)
-	must(t, err)
+	expect.OK(t, err)
 	for name, tt := range map[string]struct {
 		m    *format.Model
 		want int64
 	}{"bytes": {inBytes, size}, "reader": {behind, -1}, "mapped": {mapped, -2}} {
 		v, err := tt.m.Tensor("b")
-		must(t, err)
+		expect.OK(t, err)
 		n, err := v.Resident()
 		if err := errors.Join(err, v.Prefetch(), v.Evict()); err != nil {
 			t.Errorf("%s: %v", name, err)
@@ -121,7 +120,7 @@ func TestResidencyElsewhere(t *testing.T) {
 			t.Errorf("%s: %d bytes are resident, want %d", name, n, tt.want)
 		}
 		own, err := v.Clone()
-		must(t, err)
+		expect.OK(t, err)
 		tt.m.Close()
 		_, err = v.Resident()
 		for i, err := range []error{err, v.Prefetch(), v.Evict()} {

@@ -14,6 +14,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 var update = flag.Bool("update", false, "write the documentation of the aliases in types.go anew")
@@ -23,10 +24,10 @@ var update = flag.Bool("update", false, "write the documentation of the aliases 
 // shows otherwise.
 func TestTypes(t *testing.T) {
 	src, err := os.ReadFile("types.go")
-	must(t, err)
+	expect.OK(t, err)
 	want := string(documented(t, src))
 	if *update {
-		must(t, os.WriteFile("types.go", []byte(want), 0o666))
+		expect.OK(t, os.WriteFile("types.go", []byte(want), 0o666))
 	} else if diff := cmp.Diff(want, string(src)); diff != "" {
 		t.Errorf("types.go differs from packages driver and plan: go test ./format -run Types -update\n%s", diff)
 	}
@@ -37,7 +38,7 @@ func documented(t *testing.T, src []byte) []byte {
 	t.Helper()
 	files := token.NewFileSet()
 	f, err := parser.ParseFile(files, "types.go", src, parser.ParseComments)
-	must(t, err)
+	expect.OK(t, err)
 	var specs []*ast.TypeSpec
 	ours := map[string]bool{}
 	ast.Inspect(f, func(n ast.Node) bool {
@@ -82,7 +83,7 @@ type declared struct {
 func declarations(t *testing.T, pkg string, types map[string]declared) {
 	t.Helper()
 	names, err := filepath.Glob(pkg + "/*.go")
-	must(t, err)
+	expect.OK(t, err)
 	files := token.NewFileSet()
 	var all []*ast.File
 	for _, name := range names {
@@ -90,11 +91,11 @@ func declarations(t *testing.T, pkg string, types map[string]declared) {
 			continue
 		}
 		f, err := parser.ParseFile(files, name, nil, parser.ParseComments)
-		must(t, err)
+		expect.OK(t, err)
 		all = append(all, f)
 	}
 	p, err := doc.NewFromFiles(files, all, "github.com/weightmap/weightmap/format/"+pkg)
-	must(t, err)
+	expect.OK(t, err)
 	for _, d := range p.Types {
 		types[pkg+"."+d.Name] = declared{d, pkg, files}
 	}
@@ -107,7 +108,7 @@ func code(t *testing.T, d declared, ours map[string]bool) string {
 	var b bytes.Buffer
 	show := func(n ast.Node) {
 		qualify(n, d.pkg, ours)
-		must(t, format.Node(&b, d.files, n))
+		expect.OK(t, format.Node(&b, d.files, n))
 	}
 	d.Decl.Doc = nil
 	show(d.Decl)

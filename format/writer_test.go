@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -17,8 +18,8 @@ func TestWriter(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.fake")
 	for _, format := range []string{"fake", ""} {
 		w, err := Create(format, path, fakePlan(), nil)
-		must(t, err)
-		must(t, feedFake(w))
+		expect.OK(t, err)
+		expect.OK(t, feedFake(w))
 		if b, err := os.ReadFile(path); string(b) != fakeFile || err != nil {
 			t.Errorf("format %q: %q, %v", format, b, err)
 		}
@@ -78,11 +79,11 @@ func untouched(t *testing.T, path string) {
 func TestWriterRefusals(t *testing.T) {
 	var out bytes.Buffer
 	w, err := NewWriter("fake", &out, fakePlan(), nil)
-	must(t, err)
+	expect.OK(t, err)
 	errIs(t, "an unknown name", w.WriteTensor("c", strings.NewReader("")), ErrNotFound)
-	must(t, w.WriteTensor("a", strings.NewReader("AAA")))
+	expect.OK(t, w.WriteTensor("a", strings.NewReader("AAA")))
 	errIs(t, "a name again", w.WriteTensor("a", strings.NewReader("AAA")), ErrPlan)
-	must(t, w.WriteTensor("bb", strings.NewReader("BB")))
+	expect.OK(t, w.WriteTensor("bb", strings.NewReader("BB")))
 	for range 2 {
 		if err := w.Close(); err != nil {
 			t.Errorf("Close: %v", err)
@@ -134,7 +135,7 @@ func TestPlanIsCopied(t *testing.T) {
 	p := fakePlan()
 	var out bytes.Buffer
 	w, err := NewWriter("fake", &out, p, nil)
-	must(t, err)
+	expect.OK(t, err)
 	p.Tensors[0].Name, p.Tensors[0].Shape[0] = "x", 99
 	if err := feedFake(w); err != nil || out.String() != fakeFile {
 		t.Errorf("%q, %v", out.String(), err)
@@ -144,14 +145,14 @@ func TestPlanIsCopied(t *testing.T) {
 // TestCopy writes an open model again.
 func TestCopy(t *testing.T) {
 	m, err := OpenBytes([]byte(fakeFile), nil)
-	must(t, err)
+	expect.OK(t, err)
 	p, err := PlanOf(m)
 	if err != nil || !cmp.Equal(p.Metadata, m.Metadata()) || p.Graph != nil {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	var out bytes.Buffer
 	w, err := NewWriter("fake", &out, p, nil)
-	must(t, err)
+	expect.OK(t, err)
 	if err := Copy(w, m); err != nil || out.String() != fakeFile {
 		t.Errorf("%q, %v", out.String(), err)
 	}
@@ -160,7 +161,7 @@ func TestCopy(t *testing.T) {
 		t.Errorf("the plan of a closed model: %v", err)
 	}
 	w, err = NewWriter("fake", &out, p, nil)
-	must(t, err)
+	expect.OK(t, err)
 	errIs(t, "Copy of a closed model", Copy(w, m), ErrClosed)
 	errIs(t, "the writer afterwards", w.Close(), ErrAborted)
 }
@@ -171,7 +172,7 @@ func TestSave(t *testing.T) {
 	b, _ := tensor.Of("bb", tensor.Shape{2, 1}, []uint8("BB"))
 	bad, badErr := tensor.Of("c", tensor.Shape{3}, []uint8("C"))
 	m, err := OpenBytes([]byte(fakeFile), nil)
-	must(t, err)
+	expect.OK(t, err)
 	gone := m.At(0)
 	m.Close()
 	for _, test := range []struct {
@@ -204,7 +205,7 @@ func TestSave(t *testing.T) {
 func TestPlanOfBrokenMetadata(t *testing.T) {
 	f := &fake{name: "broken", magic: "FAKE", metaErr: errMine}
 	m, err := With(f).OpenBytes([]byte(fakeFile), nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer m.Close()
 	_, err = PlanOf(m)
 	errIs(t, "PlanOf", err, errMine)

@@ -13,7 +13,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/corpus"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // The files below are built field by field from the description of the layout,
@@ -219,17 +219,17 @@ func TestGolden(t *testing.T) {
 		{"snapshot, empty", (&snapFile{magic: "MAG!", version: 100, stamp: 1709210096, marks: snapMarks}).bytes(), &WriteOptions{WriteOptions: at, Snapshot: true}},
 	} {
 		f, err := OpenBytes(c.want, nil)
-		testhost.Must(t, err)
+		expect.OK(t, err)
 		defer f.Close()
 		p, err := format.PlanOf(f.Model)
-		testhost.Must(t, err)
+		expect.OK(t, err)
 		if c.o.Snapshot {
 			slices.Reverse(p.Tensors) // the writer sorts them by the size of an element
 		}
 		var out bytes.Buffer
 		w, err := NewWriter(&out, p, c.o)
-		testhost.Must(t, err)
-		testhost.Must(t, format.Copy(w, f.Model))
+		expect.OK(t, err)
+		expect.OK(t, format.Copy(w, f.Model))
 		if diff := gocmp.Diff(c.want, out.Bytes()); diff != "" {
 			t.Errorf("%s (-golden +writer):\n%s", c.name, diff)
 		}

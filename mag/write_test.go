@@ -14,7 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -23,11 +23,11 @@ func write(t testing.TB, p *format.Plan, o *WriteOptions) []byte {
 	t.Helper()
 	var out bytes.Buffer
 	w, err := NewWriter(&out, p, o)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	for _, info := range p.Tensors {
-		testhost.Must(t, w.WriteTensor(info.Name, bytes.NewReader(formattest.Fill(info))))
+		expect.OK(t, w.WriteTensor(info.Name, bytes.NewReader(formattest.Fill(info))))
 	}
-	testhost.Must(t, w.Close())
+	expect.OK(t, w.Close())
 	return out.Bytes()
 }
 
@@ -123,7 +123,7 @@ func TestPoolPadding(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := write(t, c.plan, &WriteOptions{Snapshot: true})
 			f, err := OpenBytes(b, nil)
-			testhost.Must(t, err)
+			expect.OK(t, err)
 			strings, pad := int(u32(b, 36)), -1
 			if strings > f.Len() {
 				pad = int(u32(b, 40+4*strings) - u32(b, 40+4*strings-4))
@@ -146,7 +146,7 @@ func TestNumberMetadata(t *testing.T) {
 		want = append(want, format.Entry{Key: in.String(), Value: out})
 	}
 	f, err := OpenBytes(write(t, numbers, nil), nil)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	defer f.Close()
 	if diff := cmp.Diff(want, f.Metadata()); diff != "" {
 		t.Error(diff)

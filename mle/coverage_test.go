@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/corpus"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -48,7 +48,7 @@ func TestCoverage(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			c, err := mustOpen(t, tt.file, key).Verify(context.Background(), tt.opts...)
-			testhost.Must(t, err)
+			expect.OK(t, err)
 			want := []format.Covered{{Name: "header", By: tt.sections}, {Name: "metadata", By: tt.sections}, {Name: "graph", By: tt.sections}}
 			if diff := cmp.Diff(want, c.Sections()); diff != "" {
 				t.Error(diff)

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // sampleTensor is a descriptor in the JSON description next to a file of another exporter.
@@ -32,14 +32,14 @@ func TestInterop(t *testing.T) {
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
 			text, err := os.ReadFile(strings.TrimSuffix(path, ".mle") + ".json")
-			testhost.Must(t, err)
+			expect.OK(t, err)
 			var want, got struct {
 				MetadataSHA256 string `json:"metadata_sha256"`
 				Tensors        []sampleTensor
 			}
-			testhost.Must(t, json.Unmarshal(text, &want))
+			expect.OK(t, json.Unmarshal(text, &want))
 			f, err := Open(path, nil)
-			testhost.Must(t, err)
+			expect.OK(t, err)
 			defer f.Close()
 			got.MetadataSHA256 = fmt.Sprintf("%x", sha256.Sum256(f.MetadataJSON()))
 			for _, d := range f.IR().Tensors {
@@ -59,7 +59,7 @@ func TestInterop(t *testing.T) {
 				t.Error(err)
 			}
 			b, err := rewritten(t, f, 2, false)
-			testhost.Must(t, err)
+			expect.OK(t, err)
 			if diff := cmp.Diff(nodeOperands(f), nodeOperands(mustOpen(t, b, nil)), equateEmpty); diff != "" {
 				t.Errorf("the nodes of a copy: %s", diff)
 			}

@@ -9,7 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/corpus"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -294,7 +294,7 @@ func TestBombs(t *testing.T) {
 	for m := MethodLZ4; m <= MethodBrotli; m++ {
 		pack := func(b []byte) []byte {
 			out, err := codecOf(m).Compress(b, 6)
-			testhost.Must(t, err)
+			expect.OK(t, err)
 			return out
 		}
 		bomb := pack(make([]byte, 64<<20))

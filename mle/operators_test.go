@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -82,7 +82,7 @@ func TestConversionRenumbers(t *testing.T) {
 func rewritten(t *testing.T, f *File, version int, withIR bool) ([]byte, error) {
 	t.Helper()
 	p, err := format.PlanOf(f.Model)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	o := &WriteOptions{Version: version}
 	if withIR {
 		o.IR = f.IR()
@@ -92,7 +92,7 @@ func rewritten(t *testing.T, f *File, version int, withIR bool) ([]byte, error) 
 	if err != nil {
 		return nil, err
 	}
-	testhost.Must(t, format.Copy(w, f.Model))
+	expect.OK(t, format.Copy(w, f.Model))
 	return out.Bytes(), nil
 }
 

@@ -11,15 +11,15 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/corpus"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
-	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 func mustOpen(t testing.TB, b []byte, o *format.Options) *File {
 	t.Helper()
 	f, err := OpenBytes(b, o)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -122,7 +122,7 @@ func TestSparseIDs(t *testing.T) {
 	g.attributes = ""
 	f := mustOpen(t, g.build(), nil)
 	graph, err := f.Graph()
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	// Ids 2, 5, 8 are descriptors 0, 1, 2.
 	want := []format.Node{
 		{Op: "Linear", Inputs: []string{"tensor_1", "tensor_0", "tensor_2"}, Outputs: []string{"value_6"}},

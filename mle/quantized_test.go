@@ -9,7 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -62,7 +62,7 @@ func TestQuantizedRefused(t *testing.T) {
 	}
 	large := tensor.Info{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{2, mostExact}, Quant: &tensor.Quantization{Axis: 0, Scales: []float32{1, 1}}}
 	w, err := NewWriter(io.Discard, &format.Plan{Tensors: []tensor.Info{large}}, &WriteOptions{Quantized: true})
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	w.Abort()
 	if _, err := NewWriter(io.Discard, &format.Plan{}, &WriteOptions{Quantized: true, Compression: MethodZstd}); !errors.Is(err, format.ErrOption) {
 		t.Errorf("compressed as well: %v", err)

@@ -8,7 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 	_ "github.com/weightmap/weightmap/mle/brotli"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -25,7 +25,7 @@ func verify(f *File, opts ...format.VerifyOption) error {
 func view(t testing.TB, f *File, name string) tensor.View {
 	t.Helper()
 	v, err := f.Tensor(name)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	return v
 }
 

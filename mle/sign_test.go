@@ -17,6 +17,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
 	"github.com/weightmap/weightmap/internal/corpus"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -42,18 +43,18 @@ func writtenWith(t testing.TB, p *format.Plan, o *WriteOptions, data ...[]byte) 
 	own.Spool = format.SpoolMemory
 	var out bytes.Buffer
 	w, err := NewWriter(&out, p, &own)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	for i, b := range data {
-		testhost.Must(t, w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(b)))
+		expect.OK(t, w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(b)))
 	}
-	testhost.Must(t, w.Close())
+	expect.OK(t, w.Close())
 	return out.Bytes()
 }
 
 func saved(t testing.TB, b []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.mle")
-	testhost.Must(t, os.WriteFile(path, b, 0o644))
+	expect.OK(t, os.WriteFile(path, b, 0o644))
 	return path
 }
 
@@ -61,7 +62,7 @@ func trusted(key ed25519.PrivateKey) ed25519.PublicKey { return key.Public().(ed
 
 func TestSignatureStatus(t *testing.T) {
 	other, _, err := ed25519.GenerateKey(nil)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	ours := trusted(testSigner)
 	good := written(t, mixedPlan(), &WriteOptions{Signer: testSigner, Compression: MethodZstd})
 	at := int(le.Uint64(good[64:]))
@@ -120,15 +121,15 @@ func TestSignExisting(t *testing.T) {
 	} {
 		path := saved(t, written(t, mixedPlan(), &o))
 		before, err := Open(path, nil)
-		testhost.Must(t, err)
+		expect.OK(t, err)
 		defer before.Close()
 		o.Signer = testSigner
 		want := written(t, mixedPlan(), &o)
 		to := filepath.Join(t.TempDir(), "signed.mle")
 		for _, s := range []struct{ to, file string }{{to, to}, {"", path}, {"", path}} { // the last replaces a signature
-			testhost.Must(t, Sign(path, testSigner, &SignOptions{To: s.to, Time: testTime}))
+			expect.OK(t, Sign(path, testSigner, &SignOptions{To: s.to, Time: testTime}))
 			got, err := os.ReadFile(s.file)
-			testhost.Must(t, err)
+			expect.OK(t, err)
 			if !bytes.Equal(want, got) {
 				t.Errorf("%s: other bytes than signing while writing", name)
 			}

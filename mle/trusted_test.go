@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -18,14 +19,14 @@ import (
 func TestKeyIsNotReadAgain(t *testing.T) {
 	testhost.NeedMaps(t)
 	_, forger, err := ed25519.GenerateKey(nil)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	b := written(t, mixedPlan(), &WriteOptions{Signer: forger})
 	path := saved(t, b)
 	f, err := Open(path, nil)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	defer f.Close()
 	file, err := os.OpenFile(path, os.O_WRONLY, 0)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	defer file.Close()
 	if _, err := file.WriteAt(trusted(testSigner), int64(le.Uint64(b[gSig:]))+sigKey); err != nil {
 		t.Fatal(err)
@@ -78,7 +79,7 @@ func TestSignedIsWhatWasParsed(t *testing.T) {
 		t.Errorf("forged: %v", err)
 	}
 	f, err := open(forged, nil)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	defer f.Close()
 	if status, err := f.CheckSignature(t.Context(), trusted(testSigner)); status != Tampered || err != nil {
 		t.Errorf("CheckSignature: %v, %v", status, err)

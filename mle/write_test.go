@@ -14,8 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
-	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -141,7 +141,7 @@ func TestLossyRefusesValues(t *testing.T) {
 		{WriteOptions{Compression: MethodFloat16}, 1e5}, {WriteOptions{Compression: MethodFloat16, Chunked: true}, -70000},
 	} {
 		w, err := NewWriter(io.Discard, one(tensor.Float32, 2), &tt.o)
-		testhost.Must(t, err)
+		expect.OK(t, err)
 		defer w.Abort()
 		err = w.WriteTensor("t", bytes.NewReader(floats(1, tt.value)))
 		if err == nil {
@@ -162,7 +162,7 @@ func TestIRIsKept(t *testing.T) {
 	g.tensors[3].dtype, g.tensors[3].offset = 9, 1<<63+5
 	f := mustOpen(t, g.build(), nil)
 	b, err := rewritten(t, f, 2, true)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	again := mustOpen(t, b, nil)
 	if diff := cmp.Diff(f.IR(), again.IR(), equateEmpty); diff != "" {
 		t.Error(diff)
@@ -226,10 +226,10 @@ func TestSharedAttributesOnce(t *testing.T) {
 	before := allocatedBytes()
 	b := written(t, plan, &WriteOptions{})
 	f, err := OpenBytes(b, nil)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	defer f.Close()
 	g, err := f.Graph()
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	again := written(t, &format.Plan{Graph: g, Metadata: f.Metadata()}, &WriteOptions{})
 	if used := allocatedBytes() - before; used > 32<<20 {
 		t.Errorf("%d bytes allocated", used)

@@ -8,7 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -44,7 +44,7 @@ func TestGraphMapping(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			b := with(func(m *image) { m.inputs, m.outputs, m.ops = c.in, c.out, c.ops })
 			g, err := openImage(t, b).Graph()
-			testhost.Must(t, err)
+			expect.OK(t, err)
 			var got edges
 			for _, n := range g.Nodes {
 				got = append(got, [2][]string{n.Inputs, n.Outputs})
@@ -89,7 +89,7 @@ func TestNumbering(t *testing.T) {
 func planOf(t *testing.T, f *File) *format.Plan {
 	t.Helper()
 	p, err := format.PlanOf(f.Model)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	return p
 }
 
@@ -108,8 +108,8 @@ func TestGraphRewritten(t *testing.T) {
 			want := planOf(t, f)
 			var out bytes.Buffer
 			w, err := NewWriter(&out, want, inMemory(nil))
-			testhost.Must(t, err)
-			testhost.Must(t, format.Copy(w, f.Model))
+			expect.OK(t, err)
+			expect.OK(t, format.Copy(w, f.Model))
 			got := planOf(t, openImage(t, out.Bytes()))
 			if d := cmp.Diff(want, got, cmpopts.IgnoreFields(tensor.Info{}, "Offset")); d != "" {
 				t.Errorf("-want +got\n%s", d)

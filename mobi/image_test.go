@@ -9,7 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/corpus"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // image builds a file field by field, by the layout in the package documentation and
@@ -148,7 +148,7 @@ func verify(t *testing.T, f *File, opts ...format.VerifyOption) error {
 func openImage(t *testing.T, b []byte) *File {
 	t.Helper()
 	f, err := OpenBytes(b, nil)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }

@@ -11,7 +11,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/corpus"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 func TestReadGolden(t *testing.T) {
@@ -54,7 +54,7 @@ func TestCoverage(t *testing.T) {
 		{with(func(m *image) { m.crc, m.noSum = true, true }), "crc32 of the file", "crc32 of the file"},
 	} {
 		got, err := openImage(t, c.file).Verify(t.Context(), format.WithTensors("7"))
-		testhost.Must(t, err)
+		expect.OK(t, err)
 		want := []format.Covered{{Name: "header", By: c.header}, {Name: "metadata and operators", By: c.all}, {Name: "7", By: c.all}}
 		if d := cmp.Diff(want, slices.AppendSeq(got.Sections(), got.Tensors())); d != "" || got.String() != "ok" {
 			t.Errorf("%v (-want +got)\n%s", got, d)
@@ -65,7 +65,7 @@ func TestCoverage(t *testing.T) {
 func openRemote(t *testing.T, b []byte) *File {
 	t.Helper()
 	f, err := OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }

@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -154,7 +154,7 @@ func TestLargest(t *testing.T) {
 		p := &format.Plan{Tensors: []tensor.Info{{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{math.MaxUint32 - overhead + extra}}}}
 		w, err := NewWriter(&bytes.Buffer{}, p, inMemory(nil))
 		if extra == 0 {
-			testhost.Must(t, err)
+			expect.OK(t, err)
 			w.Abort()
 		} else if !errors.Is(err, format.ErrLimit) {
 			t.Errorf("a file one byte larger: error %v", err)
@@ -166,7 +166,7 @@ func TestLargest(t *testing.T) {
 func TestConfigErrors(t *testing.T) {
 	view := func(d tensor.DType) tensor.View {
 		v, err := tensor.FromBytes("w", d, tensor.Shape{2}, make([]byte, 2*d.Size()))
-		testhost.Must(t, err)
+		expect.OK(t, err)
 		return v
 	}
 	good := Constant{1, view(tensor.Int8)}

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -28,11 +29,11 @@ func writtenBy(t *testing.T, p *format.Plan, o *WriteOptions, fill func(tensor.I
 	t.Helper()
 	var out bytes.Buffer
 	w, err := NewWriter(&out, p, inMemory(o))
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	for _, info := range p.Tensors {
-		testhost.Must(t, w.WriteTensor(info.Name, bytes.NewReader(fill(info))))
+		expect.OK(t, w.WriteTensor(info.Name, bytes.NewReader(fill(info))))
 	}
-	testhost.Must(t, w.Close())
+	expect.OK(t, w.Close())
 	return out.Bytes()
 }
 
@@ -95,7 +96,7 @@ func TestWriteGolden(t *testing.T) {
 	for _, footer := range []Footer{Adler32, CRC32} {
 		config.Footer, want.crc = footer, footer == CRC32
 		got, err := config.Bytes()
-		testhost.Must(t, err)
+		expect.OK(t, err)
 		if d := cmp.Diff(want.bytes(), got); d != "" {
 			t.Errorf("%v (-want +got)\n%s", footer, d)
 		}
@@ -105,7 +106,7 @@ func TestWriteGolden(t *testing.T) {
 func constant(t *testing.T, id uint32, d tensor.DType, shape tensor.Shape, data []byte, q *tensor.Quantization) Constant {
 	t.Helper()
 	v, err := tensor.FromInfo(tensor.Info{DType: d, Shape: shape, Quant: q}, data)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	return Constant{id, v}
 }
 
@@ -135,6 +136,6 @@ func TestOrderProperty(t *testing.T) {
 		if first := f.At(0).Info(); first.Compression == "" && first.Offset%64 != 0 {
 			t.Fatalf("the first constant lies at %d", first.Offset)
 		}
-		testhost.Must(t, verify(t, f))
+		expect.OK(t, verify(t, f))
 	}
 }

@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
@@ -99,9 +100,9 @@ func TestDecodeReal(t *testing.T) {
 			}
 			v := newView(&Info{Name: "w", DType: d, Shape: Shape{n}, Size: int64(len(data))}, &owner{}, data)
 			single, err := Decode[float32](nil, v)
-			must(t, err)
+			expect.OK(t, err)
 			double, err := Decode[float64](nil, v)
-			must(t, err)
+			expect.OK(t, err)
 			for i := range n {
 				x, f := exact(data[i*int(d.Size()):], d)
 				want32, want64 := float32(f), f

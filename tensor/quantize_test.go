@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 func TestQuantizeValues(t *testing.T) {
@@ -60,7 +61,7 @@ func TestQuantizeValues(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			data, q, _, err := Quantize(tt.src, tt.sh, tt.o)
-			must(t, err)
+			expect.OK(t, err)
 			equal(t, "data", tt.data, data)
 			equal(t, "parameters", tt.q, q)
 		})
@@ -114,13 +115,13 @@ func TestQuantizeExtremes(t *testing.T) {
 		for _, o := range []QuantizeOptions{{}, {Asymmetric: true}, {DType: Int16}, {DType: Int16, Asymmetric: true}, {DType: Uint8, Asymmetric: true}} {
 			t.Run(tt.name, func(t *testing.T) {
 				data, q, stats, err := Quantize(tt.src, Shape{int64(len(tt.src))}, o)
-				must(t, err)
+				expect.OK(t, err)
 				got := make([]float32, len(tt.src))
 				dt := o.DType
 				if dt == Invalid {
 					dt = Int8
 				}
-				must(t, Dequantize(got, data, dt, Shape{int64(len(tt.src))}, q))
+				expect.OK(t, Dequantize(got, data, dt, Shape{int64(len(tt.src))}, q))
 				s := float64(q.Scales[0])
 				if !(s > 0 && s <= big) {
 					t.Fatalf("scale %v", s)
@@ -245,7 +246,7 @@ func TestDequantize(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got := make([]float32, len(tt.want))
-			must(t, Dequantize(got, tt.data, tt.dt, tt.shape, tt.q))
+			expect.OK(t, Dequantize(got, tt.data, tt.dt, tt.shape, tt.q))
 			equal(t, "", tt.want, got, cmpopts.EquateEmpty())
 		})
 	}
@@ -294,7 +295,7 @@ func TestQuantizerPieces(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for _, shape := range []Shape{{}, {0, 3}, {1}, {257}, {4, 5, 7}, {3, 1, 2, 11}, {64, 3}} {
 		n, err := shape.Elems()
-		must(t, err)
+		expect.OK(t, err)
 		src := make([]float32, n)
 		for i := range src {
 			src[i] = float32(rng.NormFloat64())
@@ -303,7 +304,7 @@ func TestQuantizerPieces(t *testing.T) {
 			for axis := -1; axis < len(shape); axis++ {
 				o := QuantizeOptions{DType: d, PerChannel: axis >= 0, Axis: axis, Asymmetric: rng.IntN(2) == 0}
 				data, q, stats, err := Quantize(src, shape, o)
-				must(t, err)
+				expect.OK(t, err)
 				for _, piece := range []int{1, 2, 5, 16, 1000} {
 					got, params, sums := inPieces(t, src, shape, o, piece)
 					if diff := cmp.Diff(data, got); diff != "" {
@@ -324,15 +325,15 @@ func TestQuantizerPieces(t *testing.T) {
 func inPieces(t *testing.T, src []float32, shape Shape, o QuantizeOptions, piece int) ([]byte, *Quantization, QuantStats) {
 	t.Helper()
 	z, err := NewQuantizer(shape, o)
-	must(t, err)
+	expect.OK(t, err)
 	each := func(f func(from, to int) error) {
 		for i := 0; i < len(src); i += piece {
-			must(t, f(i, min(i+piece, len(src))))
+			expect.OK(t, f(i, min(i+piece, len(src))))
 		}
 	}
 	each(func(from, to int) error { return z.Observe(src[from:to]) })
 	q, err := z.Parameters()
-	must(t, err)
+	expect.OK(t, err)
 	size := int(o.DType.Size())
 	data := make([]byte, len(src)*size)
 	each(func(from, to int) error { return z.Encode(data[from*size:to*size], src[from:to]) })
@@ -366,7 +367,7 @@ func TestQuantizerErrors(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			z, err := NewQuantizer(Shape{2, 2}, tt.o)
-			must(t, err)
+			expect.OK(t, err)
 			if err := tt.do(z); !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.text) {
 				t.Errorf("%v, want %v: %s", err, tt.want, tt.text)
 			}

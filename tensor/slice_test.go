@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
@@ -32,7 +33,7 @@ func TestSliceRandom(t *testing.T) {
 		d := allDTypes()[r.IntN(len(allDTypes()))]
 		shape, sel := randSelection(r)
 		size, err := shape.ByteSize(d)
-		must(t, err)
+		expect.OK(t, err)
 		skip := r.IntN(2)
 		o := &owner{}
 		info := &Info{Name: "w", DType: d, Shape: shape, Offset: 640, Size: size, Stored: size}
@@ -127,7 +128,7 @@ func spellings(r *rand.Rand, shape Shape, sel []Range) []Range {
 
 func TestSliceErrors(t *testing.T) {
 	v, err := FromBytes("w", Uint8, Shape{4, 3}, make([]byte, 12))
-	must(t, err)
+	expect.OK(t, err)
 	const max = 1<<63 - 1
 	for _, ranges := range [][]Range{
 		{{0, 5}}, {{-1, 2}}, {{3, 2}}, {{0, -5}}, {{4, 5}}, {{5, 5}}, {Range{0, End}, {0, 4}}, {Range{0, End}, Range{0, End}, Range{0, End}},
@@ -164,7 +165,7 @@ func TestSliceQuantization(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			v := newView(&Info{Name: "w", DType: Int8, Shape: Shape{2, 3}, Size: 6, Quant: tt.in}, &owner{}, at(6, 0))
 			s, err := v.Slice(Range{0, End}, Range{1, 3})
-			must(t, err)
+			expect.OK(t, err)
 			equal(t, "", tt.want, s.Info().Quant)
 		})
 	}
@@ -176,9 +177,9 @@ func TestSliceQuantization(t *testing.T) {
 // TestSliceRepeats: the view that comes with an error repeats it, whatever it is asked.
 func TestSliceRepeats(t *testing.T) {
 	plain, err := FromBytes("w", Int8, Shape{2, 3}, make([]byte, 6))
-	must(t, err)
+	expect.OK(t, err)
 	blocks, err := FromInfo(Info{Name: "w", Encoding: &Encoding{Name: "Q9", BlockElems: 4, BlockBytes: 2}, Shape: Shape{8}}, make([]byte, 4))
-	must(t, err)
+	expect.OK(t, err)
 	for name, tt := range map[string]struct {
 		v    View
 		rng  Range
@@ -219,7 +220,7 @@ func TestSliceBlocks(t *testing.T) {
 		data[i] = byte(i)
 	}
 	v, err := FromInfo(Info{Name: "w", Encoding: e, Shape: Shape{3, 2, 8}}, data)
-	must(t, err)
+	expect.OK(t, err)
 	for _, tt := range []struct {
 		name   string
 		ranges []Range
@@ -255,7 +256,7 @@ func TestSliceBlocks(t *testing.T) {
 		}
 	}
 	unknown, err := FromInfo(Info{Name: "w", Encoding: &Encoding{Name: "F4"}, Shape: Shape{8}}, data)
-	must(t, err)
+	expect.OK(t, err)
 	if _, err := unknown.Slice(); !errors.Is(err, ErrDType) {
 		t.Errorf("elements of unknown size: %v", err)
 	}

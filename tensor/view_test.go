@@ -13,6 +13,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/vector"
 )
@@ -174,7 +175,7 @@ func TestViewUses(t *testing.T) {
 					t.Errorf("ZeroCopy = %v", v.ZeroCopy())
 				}
 				got, err := u.call(v)
-				must(t, err)
+				expect.OK(t, err)
 				equal(t, "", at(8, 0), got)
 				if o.entered != 0 {
 					t.Errorf("%d more Enter than Leave", o.entered)
@@ -213,7 +214,7 @@ func TestZeroView(t *testing.T) {
 func TestFromBytes(t *testing.T) {
 	data := at(12, 0)
 	v, err := FromBytes("w", Float32, Shape{3}, data)
-	must(t, err)
+	expect.OK(t, err)
 	want := Info{Name: "w", DType: Float32, Shape: Shape{3}, Offset: -1, Size: 12, Stored: 12}
 	equal(t, "", want, v.Info())
 	if v.Name() != "w" || v.DType() != Float32 || !v.Shape().Equal(Shape{3}) || v.Len() != 3 || v.ZeroCopy() != memory.LittleEndian {
@@ -240,7 +241,7 @@ func TestFromBytes(t *testing.T) {
 		}
 	}
 	empty, err := FromBytes("e", Float64, Shape{0, 3}, nil)
-	must(t, err)
+	expect.OK(t, err)
 	if b, err := empty.Bytes(); err != nil || len(b) != 0 || empty.ZeroCopy() != memory.LittleEndian {
 		t.Errorf("no bytes: %x, %v", b, err)
 	}
@@ -357,7 +358,7 @@ func le(values ...any) []byte {
 func TestViewReadAt(t *testing.T) {
 	info := &Info{Name: "w", DType: Uint8, Shape: Shape{8}, Size: 8}
 	onHeap, err := FromBytes("w", Uint8, Shape{8}, at(8, 0))
-	must(t, err)
+	expect.OK(t, err)
 	o := &owner{ranged: true}
 	ranged := newView(info, o, nil)
 	o.mem = at(8, 0)
@@ -433,7 +434,7 @@ func TestSliceRanged(t *testing.T) {
 func TestPrinted(t *testing.T) {
 	data := bytes.Repeat([]byte{201, 202, 203, 204}, 1000)
 	v, err := FromBytes("conv\n1", Float32, Shape{10, 100}, data)
-	must(t, err)
+	expect.OK(t, err)
 	const want = `"conv\n1" float32 [10, 100]`
 	// The data in every form that fmt has for bytes, each longer than what an address can hold.
 	printed := []string{"201 202", "201, 202", "c9cacbccc9ca", "0xc9, 0xca", `\xc9\xca`, string(data[:4])}
@@ -460,7 +461,7 @@ func TestCloneOutlives(t *testing.T) {
 	o := &owner{}
 	info := &Info{Name: "w", DType: Float32, Shape: Shape{2}, Offset: 100, Size: 8, Stored: 3, Compression: "gzip", Quant: &Quantization{Scales: []float32{1}}}
 	c, err := newView(info, o, at(8, 1)).Clone()
-	must(t, err)
+	expect.OK(t, err)
 	o.closed = true
 	b, err := c.Bytes()
 	if err != nil || !bytes.Equal(b, at(8, 0)) || c.ZeroCopy() != memory.LittleEndian {
@@ -468,14 +469,6 @@ func TestCloneOutlives(t *testing.T) {
 	}
 	want := Info{Name: "w", DType: Float32, Shape: Shape{2}, Offset: -1, Size: 8, Stored: 8, Quant: info.Quant}
 	equal(t, "", want, c.Info())
-}
-
-// must fails the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // equal fails the test if got is not want.
@@ -564,7 +557,7 @@ func TestPopulated(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			o := &advised{decoder: decoder{owner{mem: memory.Aligned(600_000)}, 1}}
 			info := &Info{Name: "w", DType: Uint16, Shape: shape, Size: 600_000}
-			must(t, tt.read(View(memory.New(info, memory.Owner[Info](o), o.mem))))
+			expect.OK(t, tt.read(View(memory.New(info, memory.Owner[Info](o), o.mem))))
 			equal(t, "", tt.want, o.populated)
 		})
 	}
@@ -581,9 +574,9 @@ func TestDecodeOnWorkers(t *testing.T) {
 		info := &Info{Name: "w", DType: d, Shape: Shape{n}, Size: int64(len(o.mem))}
 		v := View(memory.New(info, memory.Owner[Info](o), o.mem))
 		got, err := Decode[float32](nil, v)
-		must(t, err)
+		expect.OK(t, err)
 		want := make([]float32, n)
-		must(t, DecodeAt(want, v, 0))
+		expect.OK(t, DecodeAt(want, v, 0))
 		if !bytes.Equal(memory.BytesOf(want), memory.BytesOf(got)) || slices.Max(got) == 0 {
 			t.Errorf("%v: differs", d)
 		}

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -21,7 +22,7 @@ var good = file(2, 1, [4]int32{1, 1, 1, 3}, int8s(3)).bytes()
 func tree(t *testing.T, files map[string][]byte) string {
 	t.Helper()
 	dir := filepath.Join(t.TempDir(), "model")
-	testhost.Must(t, os.Mkdir(dir, 0o777))
+	expect.OK(t, os.Mkdir(dir, 0o777))
 	for n, b := range files {
 		path, err := filepath.Join(dir, n), error(nil)
 		if strings.HasSuffix(n, "/") {
@@ -57,7 +58,7 @@ func TestDirectoryLinks(t *testing.T) {
 	link(".", "self.tsr")
 	link("nowhere", "other")
 	f, err := Open(dir, nil)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	if size := f.Stats().FileSize; size != int64(len(good)) {
 		t.Errorf("%d bytes, before any is used", size)
 	}
@@ -75,7 +76,7 @@ func TestDirectoryLinks(t *testing.T) {
 	}
 	// Nor is one that leads out of the directory.
 	os.Remove(filepath.Join(dir, "gone.tsr"))
-	testhost.Must(t, os.WriteFile(filepath.Join(filepath.Dir(dir), "outside.tsr"), good, 0o666))
+	expect.OK(t, os.WriteFile(filepath.Join(filepath.Dir(dir), "outside.tsr"), good, 0o666))
 	link("../outside.tsr", "gone.tsr")
 	if _, err := Open(dir, nil); !errors.Is(err, format.ErrUnsupported) {
 		t.Errorf("a link that leads out: %v, want %v", err, format.ErrUnsupported)
@@ -89,7 +90,7 @@ func TestNameFromPath(t *testing.T) {
 	} {
 		dir := tree(t, map[string][]byte{c.file: good})
 		r, err := os.Open(filepath.Join(dir, c.file))
-		testhost.Must(t, err)
+		expect.OK(t, err)
 		defer r.Close()
 		byPath, err1 := Open(r.Name(), nil)
 		ofFile, err2 := OpenFile(r, 0, -1, nil)

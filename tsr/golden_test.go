@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/corpus"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -108,7 +108,7 @@ func TestGoldenWrite(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			var b bytes.Buffer
 			w, err := NewWriter(&b, samplePlan(c.dtype, c.shape), nil)
-			testhost.Must(t, err)
+			expect.OK(t, err)
 			finish(t, w, map[string][]byte{"tensor": c.file.data})
 			if diff := cmp.Diff(c.file.bytes(), b.Bytes()); diff != "" {
 				t.Error(diff)
@@ -122,7 +122,7 @@ func finish(t *testing.T, w *format.Writer, data map[string][]byte) {
 	t.Helper()
 	defer w.Abort()
 	for name, b := range data {
-		testhost.Must(t, w.WriteTensor(name, bytes.NewReader(b)))
+		expect.OK(t, w.WriteTensor(name, bytes.NewReader(b)))
 	}
-	testhost.Must(t, w.Close())
+	expect.OK(t, w.Close())
 }

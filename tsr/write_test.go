@@ -12,7 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -63,7 +63,7 @@ func TestAcceptNames(t *testing.T) {
 	}
 	dir := tree(t, nil)
 	w, err := CreateDir(dir+"/m", p, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"name"}}})
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	finish(t, w, data)
 	contains(t, dir+"/m", "Weight.tsr", "___.tsr", "a_b.tsr", "a_b_2.tsr", "weight_2.tsr", strings.Repeat("é", 120)+".tsr")
 }
@@ -102,10 +102,10 @@ func TestCreatePlace(t *testing.T) {
 		t.Run(c.want, func(t *testing.T) {
 			dir := tree(t, map[string][]byte{"dir/": nil, "old.tsr": nil})
 			w, err := Create(dir+"/"+c.path, c.plan, nil)
-			testhost.Must(t, err)
+			expect.OK(t, err)
 			finish(t, w, c.data)
 			f, err := Open(filepath.Join(dir, c.want), nil)
-			testhost.Must(t, err)
+			expect.OK(t, err)
 			f.Close()
 			if left, _ := filepath.Glob(dir + "/.*"); left != nil {
 				t.Errorf("left behind: %q", left)

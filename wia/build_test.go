@@ -11,7 +11,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/corpus"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -141,7 +141,7 @@ func (c container) bytes() []byte {
 func mustOpen(t testing.TB, b []byte, o *format.Options) *File {
 	t.Helper()
 	f, err := OpenBytes(b, o)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -156,7 +156,7 @@ func verify(f *File, opts ...format.VerifyOption) error {
 func tensorBlockOf(t testing.TB, f *File) []byte {
 	t.Helper()
 	b, err := f.f.reader(&f.f.payloads[tensorBlock]).Bytes(0, f.f.payloads[tensorBlock].Size)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	return b
 }
 

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -20,7 +21,7 @@ import (
 func mixed(t *testing.T) (container, string) {
 	t.Helper()
 	dir := t.TempDir()
-	testhost.Must(t, os.WriteFile(filepath.Join(dir, "w.bin"), []byte("0123456789abcdef"), 0o644))
+	expect.OK(t, os.WriteFile(filepath.Join(dir, "w.bin"), []byte("0123456789abcdef"), 0o644))
 	return container{
 		graph: by(5, inline("initializer", 8, []byte{201, 202}, 2)),
 		tensor: cat(
@@ -60,7 +61,7 @@ func TestCoverage(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := mustOpen(t, tt.b, &format.Options{Dir: dir})
 			got, err := f.Verify(context.Background(), tt.opts...)
-			testhost.Must(t, err)
+			expect.OK(t, err)
 			if d := cmp.Diff(tt.sections, got.Sections()); d != "" {
 				t.Errorf("sections (-want +got)\n%s", d)
 			}

@@ -17,6 +17,7 @@ import (
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -49,9 +50,9 @@ func TestExternalNotThere(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), "model.wia")
-			testhost.Must(t, os.WriteFile(path, c.c.bytes(), 0o644))
+			expect.OK(t, os.WriteFile(path, c.c.bytes(), 0o644))
 			f, err := Open(path, nil)
-			testhost.Must(t, err)
+			expect.OK(t, err)
 			defer f.Close()
 			_, err = f.Tensor("w")
 			var located *format.Error
@@ -95,8 +96,8 @@ func TestExternalWriterRefuses(t *testing.T) {
 	}
 	// An aborted writer leaves nothing behind.
 	w, err := Create(filepath.Join(dir, "m.wia"), p, &WriteOptions{ExternalFrom: 1})
-	testhost.Must(t, err)
-	testhost.Must(t, w.WriteTensor("w", bytes.NewReader([]byte("abcd"))))
+	expect.OK(t, err)
+	expect.OK(t, w.WriteTensor("w", bytes.NewReader([]byte("abcd"))))
 	w.Abort()
 	if entries, _ := os.ReadDir(dir); len(entries) != 0 {
 		t.Errorf("left behind: %v", entries)
@@ -127,10 +128,10 @@ func TestAttributeExternalData(t *testing.T) {
 	}
 	f := mustOpen(t, attr(by(5, ext(sum))).bytes(), &format.Options{Dir: dir})
 	var out bytes.Buffer
-	testhost.Must(t, errors.Join(verify(f), rewriteTo(&out, f, nil)))
+	expect.OK(t, errors.Join(verify(f), rewriteTo(&out, f, nil)))
 	for where, f := range map[string]*File{"outside": f, "rewritten": mustOpen(t, out.Bytes(), nil)} {
 		g, err := f.Graph()
-		testhost.Must(t, err)
+		expect.OK(t, err)
 		if b, err := g.Nodes[1].Attributes[1].Value.(tensor.View).Bytes(); string(b) != "abcd" || err != nil {
 			t.Errorf("%s: %q %v", where, b, err)
 		}

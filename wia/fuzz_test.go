@@ -7,7 +7,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
 	"github.com/weightmap/weightmap/internal/corpus"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // exercise opens b and reads everything. Nothing may panic, and a file that opens must
@@ -38,11 +38,11 @@ func rewritten(t *testing.T, f *File) {
 	var out bytes.Buffer
 	o := &WriteOptions{}
 	o.Spool = format.SpoolMemory
-	testhost.Must(t, rewriteTo(&out, f, o))
+	expect.OK(t, rewriteTo(&out, f, o))
 	g, err := OpenBytes(out.Bytes(), nil)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	defer g.Close()
-	testhost.Must(t, verify(g))
+	expect.OK(t, verify(g))
 	was, errF := f.Native()
 	now, errG := g.Native()
 	if errF != nil || errG != nil || len(was.Kinds) != len(now.Kinds) {

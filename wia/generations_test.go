@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -23,12 +24,12 @@ var errAny = errors.New("any")
 // saveModel writes a model of one external tensor and returns the name of its data.
 func saveModel(t *testing.T, path, data string, o *WriteOptions) string {
 	t.Helper()
-	testhost.Must(t, trySave(path, data, o))
+	expect.OK(t, trySave(path, data, o))
 	testhost.RoundTimes(t, filepath.Dir(path))
 	f, err := Open(path, &format.Options{Key: o.Key})
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	defer f.Close()
-	testhost.Must(t, verify(f))
+	expect.OK(t, verify(f))
 	holds(t, f, data)
 	for _, location := range f.f.files.Locations() {
 		return location
@@ -63,7 +64,7 @@ func trySave(path, data string, o *WriteOptions) error {
 func namesIn(t *testing.T, dir string) []string {
 	t.Helper()
 	names, err := fs.Glob(os.DirFS(dir), "*")
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	return names
 }
 
@@ -73,7 +74,7 @@ func TestGenerations(t *testing.T) {
 	put := func(name, text string) func(t *testing.T, dir, old string) {
 		return func(t *testing.T, dir, _ string) {
 			t.Helper()
-			testhost.Must(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
+			expect.OK(t, os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644))
 		}
 	}
 	other := func(t *testing.T, dir, _ string) { saveModel(t, filepath.Join(dir, "n.wia"), "other", &WriteOptions{}) }
@@ -88,7 +89,7 @@ func TestGenerations(t *testing.T) {
 		{"a file that is no model", put("readme", "m.wia"), true},
 		{"a copy of the model", func(t *testing.T, dir, _ string) {
 			b, err := os.ReadFile(filepath.Join(dir, "m.wia"))
-			testhost.Must(t, err)
+			expect.OK(t, err)
 			put("copy", string(b))(t, dir, "")
 		}, false},
 		{"a model that names it otherwise", func(t *testing.T, dir, old string) {
@@ -106,7 +107,7 @@ func TestGenerations(t *testing.T) {
 		{"killed writer", func(t *testing.T, dir, _ string) {
 			put(temporary, "")(t, dir, "")
 			old := time.Now().Add(-25 * time.Hour)
-			testhost.Must(t, os.Chtimes(filepath.Join(dir, temporary), old, old))
+			expect.OK(t, os.Chtimes(filepath.Join(dir, temporary), old, old))
 		}, true},
 	}
 	for _, tt := range tests {
@@ -118,7 +119,7 @@ func TestGenerations(t *testing.T) {
 			for _, name := range []string{"m.wia.data", "n.wia.0123456789abcdef.data", "m.wia.0123456789abcdef.data.bak", "m.wia.0123456789ABCDE0.data", "m.wia.0123456789abcde.data", "m.onnx.0123456789abcdef.data"} {
 				put(name, "mine")(t, dir, "")
 			}
-			testhost.Must(t, os.Mkdir(filepath.Join(dir, "m.wia.0123456789abcdef.data"), 0o755))
+			expect.OK(t, os.Mkdir(filepath.Join(dir, "m.wia.0123456789abcdef.data"), 0o755))
 			before := namesIn(t, dir)
 			fresh := saveModel(t, path, "new data", &WriteOptions{})
 			want := append(before, fresh)
@@ -164,7 +165,7 @@ func TestGenerationsAtOnce(t *testing.T) {
 				t.Fatal(err)
 			}
 			f, err := Open(path, nil)
-			testhost.Must(t, err)
+			expect.OK(t, err)
 			defer f.Close()
 			holds(t, f, "data")
 		})
@@ -195,7 +196,7 @@ func TestGenerationSame(t *testing.T) {
 	path := filepath.Join(dir, "m.wia")
 	name := saveModel(t, path, "data", &WriteOptions{})
 	b, err := os.ReadFile(path)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	if again := saveModel(t, path, "data", &WriteOptions{}); again != name {
 		t.Errorf("%s, then %s", name, again)
 	}
@@ -218,7 +219,7 @@ func TestGenerationSame(t *testing.T) {
 		t.Error(d)
 	}
 	// Another file already has the name of the data.
-	testhost.Must(t, os.WriteFile(filepath.Join(dir, name), []byte("DATA"), 0o644))
+	expect.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("DATA"), 0o644))
 	if other := saveModel(t, path, "data", &WriteOptions{}); other == name {
 		t.Error("a file of other content was taken for the data")
 	}

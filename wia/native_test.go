@@ -11,7 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -20,14 +20,14 @@ func planned(t *testing.T, change func(*format.Plan), o *WriteOptions) (*File, e
 	t.Helper()
 	f := mustOpen(t, odd().bytes(), nil)
 	p, err := format.PlanOf(f.Model)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	change(p)
 	var out bytes.Buffer
 	w, err := NewWriter(&out, p, o)
 	if err != nil {
 		return nil, err
 	}
-	testhost.Must(t, format.Copy(w, f.Model))
+	expect.OK(t, format.Copy(w, f.Model))
 	return mustOpen(t, out.Bytes(), nil), nil
 }
 
@@ -36,9 +36,9 @@ func planned(t *testing.T, change func(*format.Plan), o *WriteOptions) (*File, e
 func TestPlanFollows(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.wia")
 	_, err := convert.Model(mustOpen(t, odd().bytes(), nil).Model, path, &convert.Options{Rename: strings.NewReplacer("w", "new").Replace})
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	g, err := Open(path, nil)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	defer g.Close()
 	for _, name := range []string{"new", "z"} {
 		if m, err := g.TensorMessage(name); err != nil || !bytes.Contains(m, st(1, "doc")) || !bytes.HasPrefix(m, st(1, name)) {
@@ -58,7 +58,7 @@ func TestPlanFollows(t *testing.T) {
 		t.Fatal(err)
 	}
 	f, err := planned(t, other, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: format.AcceptableLosses()}})
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	if m, err := f.TensorMessage("w"); err != nil || !bytes.Contains(m, st(1, "doc")) {
 		t.Error(m, err)
 	}

@@ -6,8 +6,8 @@ import (
 	"github.com/bufbuild/protocompile"
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/protobuf"
-	"github.com/weightmap/weightmap/internal/testhost"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -18,7 +18,7 @@ func schema(t testing.TB) protoreflect.FileDescriptor {
 	t.Helper()
 	c := protocompile.Compiler{Resolver: &protocompile.SourceResolver{ImportPaths: []string{"."}}}
 	files, err := c.Compile(t.Context(), "wia.proto")
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	return files[0]
 }
 

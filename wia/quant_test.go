@@ -7,7 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -46,7 +46,7 @@ func TestQuantization(t *testing.T) {
 			f := mustOpen(t, container{tensor: by(1, msg), graph: by(2, by(5, by(5, msg)))}.bytes(), nil)
 			v, _ := f.Tensor("q")
 			g, err := f.Graph()
-			testhost.Must(t, err)
+			expect.OK(t, err)
 			for _, v := range []tensor.View{v, g.Nodes[0].Attributes[0].Value.(tensor.View)} {
 				got, err := tensor.Decode[float32](nil, v)
 				if (err != nil) != (tt.want == nil) || err != nil && !errors.Is(err, tensor.ErrQuantization) {

@@ -8,7 +8,7 @@ import (
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/dynamicpb"
 )
@@ -57,9 +57,9 @@ func TestRewriteKeepsAll(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			testhost.Must(t, rewriteTo(&out, f, o))
+			expect.OK(t, rewriteTo(&out, f, o))
 			g := mustOpen(t, out.Bytes(), &format.Options{Key: testKey})
-			testhost.Must(t, verify(g))
+			expect.OK(t, verify(g))
 			if diff := gocmp.Diff(f.f.payloads[metadataBlock].Win, g.f.payloads[metadataBlock].Win); diff != "" {
 				t.Error("metadata:", diff)
 			}
@@ -98,10 +98,10 @@ func compareRecords(t *testing.T, a, b *File) {
 		var all [2][2][]byte
 		for i, f := range []*File{a, b} {
 			v, err := f.Tensor(name)
-			testhost.Must(t, err)
+			expect.OK(t, err)
 			data, errData := v.Bytes()
 			message, errMessage := f.TensorMessage(name)
-			testhost.Must(t, errors.Join(errData, errMessage))
+			expect.OK(t, errors.Join(errData, errMessage))
 			all[i] = [2][]byte{data, message}
 		}
 		if diff := gocmp.Diff(all[0], all[1]); diff != "" {
@@ -117,7 +117,7 @@ func sameGraph(t *testing.T, a, b *File) {
 	var list []*dynamicpb.Message
 	for _, f := range []*File{a, b} {
 		message, err := f.GraphMessage()
-		testhost.Must(t, err)
+		expect.OK(t, err)
 		g := decode(t, schema(t), "Graph", message)
 		fields := g.Descriptor().Fields()
 		initializers := g.Mutable(fields.ByName("initializers")).List()

@@ -11,7 +11,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -36,7 +36,7 @@ func samplePlan(t testing.TB) *format.Plan {
 		tensor.Info{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{4, 4}})
 	p.Metadata = format.Metadata{{Key: "model_info", Value: json.RawMessage(`{"name":"m"}`)}, {Key: "x", Value: int64(1)}}
 	k, err := tensor.FromBytes("", tensor.Float32, tensor.Shape{2}, make([]byte, 8))
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	p.Graph = &format.Graph{
 		Name:    "main",
 		Inputs:  []format.ValueInfo{{Name: "in", DType: tensor.Float32, Dims: []format.Dim{{Size: -1, Symbol: "batch"}, {Size: 4}, {Size: -1}}}},
@@ -64,11 +64,11 @@ func writeSample(t testing.TB, p *format.Plan, o *WriteOptions) []byte {
 	own := *cmp.Or(o, &WriteOptions{})
 	own.Spool, own.Time = format.SpoolMemory, time.Unix(1700000000, 0)
 	w, err := NewWriter(&out, p, &own)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	for _, info := range p.Tensors {
-		testhost.Must(t, w.WriteTensor(info.Name, bytes.NewReader(formattest.Fill(info))))
+		expect.OK(t, w.WriteTensor(info.Name, bytes.NewReader(formattest.Fill(info))))
 	}
-	testhost.Must(t, w.Close())
+	expect.OK(t, w.Close())
 	return out.Bytes()
 }
 

@@ -18,8 +18,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/seal"
-	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // TestOpenSSL makes keys and checks our signatures with openssl.
@@ -46,20 +46,20 @@ func TestOpenSSL(t *testing.T) {
 			run(append(genpkey, "-out", file("key.pem"))...)
 			run("pkey", "-in", file("key.pem"), "-pubout", "-out", file("pub.pem"))
 			text, err := os.ReadFile(file("key.pem"))
-			testhost.Must(t, err)
+			expect.OK(t, err)
 			key, err := PrivateKey(text)
-			testhost.Must(t, err)
+			expect.OK(t, err)
 			f := mustOpen(t, writeSample(t, samplePlan(t), &WriteOptions{Signer: key}), nil)
-			testhost.Must(t, os.WriteFile(file("message"), f.f.signature.message(), 0o600))
-			testhost.Must(t, os.WriteFile(file("signature"), f.f.signature.value, 0o600))
+			expect.OK(t, os.WriteFile(file("message"), f.f.signature.message(), 0o600))
+			expect.OK(t, os.WriteFile(file("signature"), f.f.signature.value, 0o600))
 			out := run("dgst", "-sha256", "-verify", file("pub.pem"), "-signature", file("signature"), file("message"))
 			if diff := cmp.Diff("Verified OK\n", string(out)); diff != "" {
 				t.Error(diff)
 			}
 			pub, err := os.ReadFile(file("pub.pem"))
-			testhost.Must(t, err)
+			expect.OK(t, err)
 			trusted, err := PublicKey(pub)
-			testhost.Must(t, err)
+			expect.OK(t, err)
 			if err := verify(f, format.WithTrustedKey(trusted)); err != nil {
 				t.Error(err)
 			}
@@ -165,7 +165,7 @@ func TestTrusted(t *testing.T) {
 // TestUnusableSigners checks that signers of other kinds and typed nil signers are refused.
 func TestUnusableSigners(t *testing.T) {
 	p384, err := ecdsa.GenerateKey(elliptic.P384(), rand.Reader)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	for _, signer := range []crypto.Signer{
 		(*rsa.PrivateKey)(nil), (*ecdsa.PrivateKey)(nil), &rsa.PrivateKey{}, &ecdsa.PrivateKey{}, ed25519.PrivateKey(nil), ed25519.PrivateKey{1},
 		nilSigner{}, p384, ed25519.NewKeyFromSeed(testKey),
@@ -180,7 +180,7 @@ func TestUnusableSigners(t *testing.T) {
 func TestSignatureLength(t *testing.T) {
 	for n, want := range map[int]error{100: format.ErrSignature, 200: nil, 254: nil, 255: format.ErrSignature, 256: nil, 300: format.ErrSignature} {
 		w, err := NewWriter(&bytes.Buffer{}, &format.Plan{}, &WriteOptions{Signer: fixedSigner{rsaSigner, n}})
-		testhost.Must(t, err)
+		expect.OK(t, err)
 		if err := w.Close(); !errors.Is(err, want) {
 			t.Errorf("a signature of %d bytes: %v, want %v", n, err, want)
 		}

@@ -12,8 +12,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
-	"github.com/weightmap/weightmap/internal/testhost"
 
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -60,7 +60,7 @@ func TestWriterRefuses(t *testing.T) {
 		return graph(format.Graph{Nodes: []format.Node{{Attributes: []format.Attribute{{Name: "a", Value: v}}}}})
 	}
 	wide, err := tensor.FromBytes("", tensor.Float64, tensor.Shape{1}, make([]byte, 8))
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	tests := []struct {
 		name string
 		p    *format.Plan
@@ -131,7 +131,7 @@ func TestConvertedAttributes(t *testing.T) {
 	}
 	f := mustOpen(t, writeSample(t, p, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"conversion"}}}), nil)
 	g, err := f.Graph()
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	for i, v := range values {
 		if diff := cmp.Diff(v.want, g.Nodes[0].Attributes[i].Value, cmpopts.EquateEmpty()); diff != "" {
 			t.Errorf("%T %v: %s", v.in, v.in, diff)
@@ -146,7 +146,7 @@ func TestDeclaresAll(t *testing.T) {
 	p.Graph.Initializers = nil
 	f := mustOpen(t, writeSample(t, p, nil), nil)
 	g, err := f.Graph()
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	if diff := cmp.Diff([]string{"w", "empty", "bb", "q"}, g.Initializers); diff != "" {
 		t.Error(diff)
 	}

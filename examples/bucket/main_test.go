@@ -15,15 +15,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/remote"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 	"gocloud.dev/blob"
 	"gocloud.dev/blob/fileblob"
 	"gocloud.dev/blob/memblob"
 	"gocloud.dev/gcerrors"
 )
-
-var must = testhost.Must
 
 // model returns a file with two tensors of n bytes, filled with first and first+1.
 func model(t *testing.T, name string, n int, first byte) []byte {
@@ -34,11 +32,11 @@ func model(t *testing.T, name string, n int, first byte) []byte {
 	}
 	var out bytes.Buffer
 	w, err := format.NewWriter(name, &out, plan, nil)
-	must(t, err)
+	expect.OK(t, err)
 	for i, info := range plan.Tensors {
-		must(t, w.WriteTensor(info.Name, bytes.NewReader(data(n, first+byte(i)))))
+		expect.OK(t, w.WriteTensor(info.Name, bytes.NewReader(data(n, first+byte(i)))))
 	}
-	must(t, w.Close())
+	expect.OK(t, w.Close())
 	return out.Bytes()
 }
 
@@ -53,7 +51,7 @@ func data(n int, first byte) []byte {
 // buckets returns a bucket in memory and one in a directory.
 func buckets(t *testing.T) map[string]*blob.Bucket {
 	dir, err := fileblob.OpenBucket(t.TempDir(), nil)
-	must(t, err)
+	expect.OK(t, err)
 	all := map[string]*blob.Bucket{"memory": memblob.OpenBucket(nil), "directory": dir}
 	t.Cleanup(func() {
 		for _, b := range all {
@@ -65,7 +63,7 @@ func buckets(t *testing.T) map[string]*blob.Bucket {
 
 func put(t *testing.T, b *blob.Bucket, key string, content []byte) {
 	t.Helper()
-	must(t, b.WriteAll(context.Background(), key, content, nil))
+	expect.OK(t, b.WriteAll(context.Background(), key, content, nil))
 }
 
 // TestBuckets opens every format in every bucket.
@@ -76,14 +74,14 @@ func TestBuckets(t *testing.T) {
 				const n = 100_000
 				put(t, b, "m", model(t, name, n, 7))
 				m, r, err := open(t.Context(), b, "m", &remote.Options{Window: 4096, Part: 30_000})
-				must(t, err)
+				expect.OK(t, err)
 				defer m.Close()
 				opened := r.Stats()
 				if opened.Requests > 4 || opened.Bytes > 70_000 {
 					t.Errorf("opening takes %+v", opened)
 				}
 				v, err := m.Tensor("2")
-				must(t, err)
+				expect.OK(t, err)
 				got, err := v.Bytes()
 				if err != nil || !bytes.Equal(got, data(n, 8)) {
 					t.Error("other bytes: ", err)
@@ -108,9 +106,9 @@ func TestChanged(t *testing.T) {
 					put(t, b, "m", one)
 					o := &changing{object: object{b, "m"}}
 					r, err := remote.NewObjectReaderAt(t.Context(), o, &remote.Options{Window: 4096})
-					must(t, err)
+					expect.OK(t, err)
 					m, err := format.OpenReaderAt(r, r.Size(), nil)
-					must(t, err)
+					expect.OK(t, err)
 					defer m.Close()
 					time.Sleep(10 * time.Millisecond) // the clock of file systems is coarse
 					if during {
@@ -119,7 +117,7 @@ func TestChanged(t *testing.T) {
 						put(t, b, "m", two)
 					}
 					v, err := m.Tensor("2")
-					must(t, err)
+					expect.OK(t, err)
 					if _, err := v.Bytes(); !errors.Is(err, remote.ErrChanged) || !errors.Is(err, format.ErrCorrupt) {
 						t.Errorf("Bytes: %v, want ErrChanged", err)
 					}
@@ -153,7 +151,7 @@ func TestFailures(t *testing.T) {
 		}
 		put(t, b, "m", model(t, "mag", 100_000, 1))
 		m, r, err := open(t.Context(), b, "m", &remote.Options{Window: 4096, Backoff: time.Microsecond, Retries: 2})
-		must(t, err)
+		expect.OK(t, err)
 		defer m.Close()
 		before := r.Stats()
 		b.Close()
@@ -171,8 +169,8 @@ func TestFailures(t *testing.T) {
 func TestRun(t *testing.T) {
 	dir := t.TempDir()
 	content := model(t, "mag", 400_000, 1)
-	must(t, os.WriteFile(filepath.Join(dir, "m.mag"), content, 0o666))
-	must(t, os.WriteFile(filepath.Join(dir, "bad"), []byte("nothing"), 0o666))
+	expect.OK(t, os.WriteFile(filepath.Join(dir, "m.mag"), content, 0o666))
+	expect.OK(t, os.WriteFile(filepath.Join(dir, "bad"), []byte("nothing"), 0o666))
 	url := "file://" + filepath.ToSlash(dir)
 	const head = "m.mag: mag 1, 2 tensors, 800 kB\n"
 	for _, tt := range []struct {

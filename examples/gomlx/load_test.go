@@ -12,11 +12,9 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/safetensors"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-var must = testhost.Must
 
 // written writes a model of n float32 weights and three int64 ids.
 func written(t testing.TB, n int) string {
@@ -26,18 +24,18 @@ func written(t testing.TB, n int) string {
 		weights[i] = float32(i % 1000)
 	}
 	w, err := tensor.Of("w", tensor.Shape{int64(n / 4), 4}, weights)
-	must(t, err)
+	expect.OK(t, err)
 	ids, err := tensor.Of("ids", tensor.Shape{3}, []int64{1, -2, 3})
-	must(t, err)
+	expect.OK(t, err)
 	none, err := tensor.Of("none", tensor.Shape{0, 2}, []float32{})
-	must(t, err)
-	must(t, format.Save(path, "safetensors", w, ids, none))
+	expect.OK(t, err)
+	expect.OK(t, format.Save(path, "safetensors", w, ids, none))
 	return path
 }
 
 func open(t testing.TB, path string) *format.Model {
 	m, err := safetensors.Open(path, nil)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { m.Close() })
 	return m
 }
@@ -45,7 +43,7 @@ func open(t testing.TB, path string) *format.Model {
 // TestTensors compares what is loaded with what was written.
 func TestTensors(t *testing.T) {
 	loaded, err := Tensors(open(t, written(t, 4000)))
-	must(t, err)
+	expect.OK(t, err)
 	if diff := cmp.Diff([]int64{1, -2, 3}, tensors.MustCopyFlatData[int64](loaded["ids"])); diff != "" {
 		t.Error(diff)
 	}
@@ -59,11 +57,11 @@ func TestTensors(t *testing.T) {
 func TestConstants(t *testing.T) {
 	b, c := constants(t, open(t, written(t, 4000)))
 	program, err := b.Compile([]backends.Op{c["ids"]}, nil)
-	must(t, err)
+	expect.OK(t, err)
 	out, err := program.Execute(nil, nil, 0)
-	must(t, err)
+	expect.OK(t, err)
 	got := make([]int64, 3)
-	must(t, engine.BufferToFlatData(out[0], got))
+	expect.OK(t, engine.BufferToFlatData(out[0], got))
 	if diff := cmp.Diff([]int64{1, -2, 3}, got); diff != "" {
 		t.Error(diff)
 	}
@@ -74,7 +72,7 @@ var engine, _ = simplego.New("ops_sequential,parallelism=0")
 func constants(t testing.TB, m *format.Model) (backends.Builder, map[string]backends.Op) {
 	b := engine.Builder("weights")
 	c, err := Constants(b, m)
-	must(t, err)
+	expect.OK(t, err)
 	return b, c
 }
 
@@ -92,7 +90,7 @@ func TestCopies(t *testing.T) {
 	} {
 		var before, after runtime.MemStats
 		runtime.ReadMemStats(&before)
-		must(t, way.load())
+		expect.OK(t, way.load())
 		runtime.ReadMemStats(&after)
 		ratio := float64(after.TotalAlloc-before.TotalAlloc) / (4 * n)
 		if t.Logf("%-26s %.2f times the bytes of the weights", way.name, ratio); ratio < way.least || ratio > way.most {

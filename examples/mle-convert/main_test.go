@@ -16,13 +16,11 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/keys"
-	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-var must = testhost.Must
 
 var (
 	key    = []byte("0123456789abcdef0123456789ABCDEF")
@@ -46,11 +44,11 @@ func file(t *testing.T, path string, p *format.Plan, o mle.WriteOptions) {
 	t.Helper()
 	o.NoSync = true
 	w, err := mle.Create(path, p, &o)
-	must(t, err)
+	expect.OK(t, err)
 	for _, info := range p.Tensors {
-		must(t, w.WriteTensor(info.Name, bytes.NewReader(data(info))))
+		expect.OK(t, w.WriteTensor(info.Name, bytes.NewReader(data(info))))
 	}
-	must(t, w.Close())
+	expect.OK(t, w.Close())
 }
 
 // data returns 4-byte elements that are floats between -1 and 1.
@@ -71,7 +69,7 @@ func convert(t *testing.T, o *format.Options, args ...string) *mle.File {
 		t.Fatalf("%v: status %d, %q, %q", args, status, stdout.String(), stderr.String())
 	}
 	f, err := mle.Open("out.mle", o)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
 }
@@ -79,7 +77,7 @@ func convert(t *testing.T, o *format.Options, args ...string) *mle.File {
 func TestConvert(t *testing.T) {
 	t.Chdir(t.TempDir())
 	private, err := keys.EncodePrivate(signer)
-	must(t, err)
+	expect.OK(t, err)
 	os.WriteFile("key.pem", private, 0o600)
 	os.WriteFile("key.bin", key, 0o600)
 	os.WriteFile("key.hex", []byte(hex.EncodeToString(key)+"\n"), 0o600)
@@ -125,7 +123,7 @@ func TestConvert(t *testing.T) {
 func checkSame(t *testing.T, path string, got *mle.File, lossy bool) {
 	t.Helper()
 	want, err := mle.Open(path, nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer want.Close()
 	if diff := cmp.Diff(want.IR(), got.IR(), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(mle.Descriptor{}, "Offset")); diff != "" {
 		t.Error(diff)
@@ -170,7 +168,7 @@ func TestUnprotected(t *testing.T) {
 // TestMigrateFieldFiles converts old files from the field to version 2.
 func TestMigrateFieldFiles(t *testing.T) {
 	dir, err := filepath.Abs("../../../shared/interop/mle")
-	must(t, err)
+	expect.OK(t, err)
 	t.Chdir(t.TempDir())
 	for _, name := range []string{"example_model", "iris_model", "iris_mlp_model", "v1_sdk_gnb", "v1_sdk_knn", "v1_sdk_kmeans"} {
 		path := filepath.Join(dir, name+".mle")

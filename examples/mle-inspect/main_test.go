@@ -12,13 +12,12 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-var must = testhost.Must
 
 var key = []byte("0123456789abcdef0123456789ABCDEF")
 
@@ -27,17 +26,17 @@ func file(t *testing.T, path string, o mle.WriteOptions) {
 	t.Helper()
 	p := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{1024}}}}
 	w, err := mle.Create(path, p, &o)
-	must(t, err)
-	must(t, w.WriteTensor("w", bytes.NewReader(make([]byte, 4096))))
-	must(t, w.Close())
+	expect.OK(t, err)
+	expect.OK(t, w.WriteTensor("w", bytes.NewReader(make([]byte, 4096))))
+	expect.OK(t, w.Close())
 }
 
 // pem writes the public key of a signer.
 func pem(t *testing.T, path string, key crypto.Signer) {
 	t.Helper()
 	text, err := keys.EncodePublic(key.Public())
-	must(t, err)
-	must(t, os.WriteFile(path, text, 0o644))
+	expect.OK(t, err)
+	expect.OK(t, os.WriteFile(path, text, 0o644))
 }
 
 func TestInspect(t *testing.T) {

@@ -27,6 +27,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/format/signing"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/keys"
 )
 
@@ -54,8 +55,8 @@ func child(t *testing.T, args ...string) (*exec.Cmd, string, *bytes.Buffer) {
 	var logs bytes.Buffer
 	cmd.Stderr = &logs
 	out, err := cmd.StdoutPipe()
-	must(t, err)
-	must(t, cmd.Start())
+	expect.OK(t, err)
+	expect.OK(t, cmd.Start())
 	t.Cleanup(func() { cmd.Process.Kill() }) // nothing happens when it has ended
 	line, err := bufio.NewReader(out).ReadString('\n')
 	if err != nil {
@@ -73,7 +74,7 @@ func TestTermination(t *testing.T) {
 	cmd, url, logs := child(t, "-watch", "1ms", path)
 	m := digits.Draw(5, 1)
 	began, err := slowly(url, jsonOf(&m)) // a request of which half is sent
-	must(t, err)
+	expect.OK(t, err)
 	var terminated atomic.Bool
 	var answered atomic.Int64
 	var crowd sync.WaitGroup
@@ -93,7 +94,7 @@ func TestTermination(t *testing.T) {
 		}
 	}
 	terminated.Store(true)
-	must(t, cmd.Process.Signal(syscall.SIGTERM))
+	expect.OK(t, cmd.Process.Signal(syscall.SIGTERM))
 	crowd.Wait()
 	if text, err := began(); err != nil || !strings.Contains(text, "200 OK") || !strings.Contains(text, `"digit":5`) {
 		t.Errorf("what had begun: %q, %v", text, err)
@@ -146,24 +147,24 @@ func slowly(url, body string) (end func() (string, error), err error) {
 func TestCommandLine(t *testing.T) {
 	path, dir := trained(t), t.TempDir()
 	public, private, err := ed25519.GenerateKey(nil)
-	must(t, err)
+	expect.OK(t, err)
 	pem, err := keys.EncodePublic(public)
-	must(t, err)
+	expect.OK(t, err)
 	key, signed := filepath.Join(dir, "key.pem"), filepath.Join(dir, "signed.mle")
-	must(t, os.WriteFile(key, pem, 0o666))
+	expect.OK(t, os.WriteFile(key, pem, 0o666))
 	if _, err := convert.File(path, signed, &convert.Options{Lossy: true, WriteOptions: format.WriteOptions{Storage: format.Storage{Signer: private}}}); err != nil {
 		t.Fatal(err)
 	}
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
+	expect.OK(t, err)
 	bundle, err := signing.Sign(context.Background(), signed, signing.Signer{Key: ec}, nil)
-	must(t, err)
+	expect.OK(t, err)
 	pem, err = keys.EncodePublic(ec.Public())
-	must(t, err)
+	expect.OK(t, err)
 	trust := filepath.Join(dir, "trust.pem")
-	must(t, errors.Join(os.WriteFile(trust, pem, 0o666), os.WriteFile(signed+".sig", bundle.Bytes(), 0o666)))
+	expect.OK(t, errors.Join(os.WriteFile(trust, pem, 0o666), os.WriteFile(signed+".sig", bundle.Bytes(), 0o666)))
 	occupied, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.OK(t, err)
 	defer occupied.Close()
 	for _, c := range []struct {
 		name   string

@@ -20,6 +20,7 @@ import (
 	"github.com/weightmap/weightmap/examples/internal/digits"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/format/live"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // TestPage drives the page in a browser: it draws with mouse, keyboard and touch, sends a picture,
@@ -90,9 +91,9 @@ func driven(t *testing.T, s *server, path string) http.Handler {
 	if _, err := convert.File(path, good, &convert.Options{Lossy: true}); err != nil {
 		t.Fatal(err)
 	}
-	must(t, os.WriteFile(bad, digits.Trained()[:1000], 0o666))
+	expect.OK(t, os.WriteFile(bad, digits.Trained()[:1000], 0o666))
 	markup, err := page.ReadFile("page.html")
-	must(t, err)
+	expect.OK(t, err)
 	done := make(chan struct{})
 	end := sync.OnceFunc(func() { close(done) })
 	mux := http.NewServeMux()

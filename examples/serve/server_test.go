@@ -22,17 +22,15 @@ import (
 
 	"github.com/weightmap/weightmap/examples/internal/digits"
 	"github.com/weightmap/weightmap/format/live"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 	"golang.org/x/net/netutil"
 )
-
-var must = testhost.Must
 
 // trained writes the model of the examples to a file.
 func trained(t testing.TB) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "digits.wia")
-	must(t, os.WriteFile(path, digits.Trained(), 0o666))
+	expect.OK(t, os.WriteFile(path, digits.Trained(), 0o666))
 	return path
 }
 
@@ -46,7 +44,7 @@ func replace(t testing.TB, path, from string) {
 	if err == nil {
 		err = os.Rename(path+".next", path)
 	}
-	must(t, err)
+	expect.OK(t, err)
 }
 
 // running serves a model and returns its address.
@@ -54,9 +52,9 @@ func running(t testing.TB, path string, l limits, o live.Options) (*server, stri
 	t.Helper()
 	o.Prepare, o.Verify = prepare, true
 	h, err := live.Open(path, &o)
-	must(t, err)
+	expect.OK(t, err)
 	listener, err := net.Listen("tcp", "127.0.0.1:0")
-	must(t, err)
+	expect.OK(t, err)
 	s := newServer(h, &l)
 	web := s.http(log.New(io.Discard, "", 0))
 	go web.Serve(netutil.LimitListener(listener, l.connections))
@@ -88,7 +86,7 @@ func toInts(b []byte) []int {
 func pngOf(t testing.TB, m image.Image) string {
 	t.Helper()
 	var b bytes.Buffer
-	must(t, png.Encode(&b, m))
+	expect.OK(t, png.Encode(&b, m))
 	return b.String()
 }
 
@@ -106,10 +104,10 @@ func post(url, kind, body string) (int, string, error) {
 func get(t testing.TB, url string) (int, string) {
 	t.Helper()
 	r, err := http.Get(url)
-	must(t, err)
+	expect.OK(t, err)
 	defer r.Body.Close()
 	text, err := io.ReadAll(r.Body)
-	must(t, err)
+	expect.OK(t, err)
 	return r.StatusCode, string(text)
 }
 
@@ -221,7 +219,7 @@ func TestSlowClients(t *testing.T) {
 	} {
 		for range 10 {
 			c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
-			must(t, err)
+			expect.OK(t, err)
 			defer c.Close()
 			if _, err := io.WriteString(c, begin); err != nil {
 				t.Fatal(err)
@@ -249,11 +247,11 @@ func TestOverwritten(t *testing.T) {
 		s, url := running(t, path, defaults, live.Options{Copy: private})
 		m := digits.Draw(3, 1)
 		before, err := ask(url, &m)
-		must(t, err)
+		expect.OK(t, err)
 		later := time.Now().Add(time.Second) // the times of some file systems are coarse
-		must(t, errors.Join(os.WriteFile(path, make([]byte, len(digits.Trained())), 0o666), os.Chtimes(path, later, later)))
+		expect.OK(t, errors.Join(os.WriteFile(path, make([]byte, len(digits.Trained())), 0o666), os.Chtimes(path, later, later)))
 		after, err := ask(url, &m)
-		must(t, err)
+		expect.OK(t, err)
 		if private != (after.Probabilities == before.Probabilities) {
 			t.Errorf("private %v: %v, and %v before", private, after, before)
 		}
@@ -285,8 +283,8 @@ func TestCutShort(t *testing.T) {
 	_, url := running(t, path, defaults, live.Options{})
 	m := digits.Draw(3, 1)
 	want, err := ask(url, &m)
-	must(t, err)
-	must(t, os.Truncate(path, 0))
+	expect.OK(t, err)
+	expect.OK(t, os.Truncate(path, 0))
 	for range 20 {
 		status, text, err := post(url+"/predict", "application/json", jsonOf(&m))
 		if status != http.StatusInternalServerError || !strings.Contains(text, "truncated") || err != nil {

@@ -19,11 +19,9 @@ import (
 	"github.com/sigstore/sigstore-go/pkg/testing/ca"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/signing"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 	"google.golang.org/protobuf/encoding/protojson"
 )
-
-var must = testhost.Must
 
 const (
 	identity = "me@example.com"
@@ -34,11 +32,11 @@ const (
 func statement(t *testing.T, dir string) []byte {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
+	expect.OK(t, err)
 	b, err := signing.Sign(context.Background(), dir, signing.Signer{Key: key}, nil)
-	must(t, err)
+	expect.OK(t, err)
 	var text struct{ DSSEEnvelope struct{ Payload []byte } }
-	must(t, json.Unmarshal(b.Bytes(), &text))
+	expect.OK(t, json.Unmarshal(b.Bytes(), &text))
 	return text.DSSEEnvelope.Payload
 }
 
@@ -46,16 +44,16 @@ func statement(t *testing.T, dir string) []byte {
 func signed(t *testing.T, v *ca.VirtualSigstore, payload []byte) []byte {
 	t.Helper()
 	e, err := v.AttestAtTime(identity, issuer, payload, time.Now().Add(5*time.Minute), true)
-	must(t, err)
+	expect.OK(t, err)
 	vc, err1 := e.VerificationContent()
 	sc, err2 := e.SignatureContent()
 	entries, err3 := e.TlogEntries()
 	stamps, err4 := e.Timestamps()
-	must(t, errors.Join(err1, err2, err3, err4))
+	expect.OK(t, errors.Join(err1, err2, err3, err4))
 	log := entries[0].TransparencyLogEntry()
 	log.KindVersion = &rekor.KindVersion{Kind: "dsse", Version: "0.0.1"}
 	entry, err := protojson.Marshal(log)
-	must(t, err)
+	expect.OK(t, err)
 	base := base64.StdEncoding.EncodeToString
 	return fmt.Appendf(nil, `{"mediaType": "application/vnd.dev.sigstore.bundle.v0.3+json", "verificationMaterial": {
  "certificate": {"rawBytes": %q}, "tlogEntries": [%s], "timestampVerificationData": {"rfc3161Timestamps": [{"signedTimestamp": %q}]}},
@@ -66,15 +64,15 @@ func signed(t *testing.T, v *ca.VirtualSigstore, payload []byte) []byte {
 // TestVerifier checks that only models signed by the identity are trusted.
 func TestVerifier(t *testing.T) {
 	v, err := ca.NewVirtualSigstore()
-	must(t, err)
+	expect.OK(t, err)
 	dir := t.TempDir()
 	weights := filepath.Join(dir, "weights.bin")
-	must(t, os.WriteFile(weights, []byte("abc"), 0o666))
+	expect.OK(t, os.WriteFile(weights, []byte("abc"), 0o666))
 	text := signed(t, v, statement(t, dir))
 	b, err := signing.Parse(text)
-	must(t, err)
+	expect.OK(t, err)
 	other, err := ca.NewVirtualSigstore()
-	must(t, err)
+	expect.OK(t, err)
 	check := func(f func(context.Context, []byte) ([]byte, string, error)) error {
 		r, err := signing.Verify(context.Background(), b, dir, &signing.Trust{Sigstore: f}, nil)
 		if err == nil && (r.Signer != identity || r.Method != signing.Sigstore) {
@@ -82,7 +80,7 @@ func TestVerifier(t *testing.T) {
 		}
 		return err
 	}
-	must(t, check(verifier(v, identity, issuer)))
+	expect.OK(t, check(verifier(v, identity, issuer)))
 	if err := check(nil); !errors.Is(err, format.ErrUnsupported) {
 		t.Error("no verifier:", err)
 	}
@@ -95,7 +93,7 @@ func TestVerifier(t *testing.T) {
 	if err := check(verifier(other, identity, issuer)); !errors.Is(err, format.ErrSignature) {
 		t.Error("another root:", err)
 	}
-	must(t, os.WriteFile(weights, []byte("abd"), 0o666))
+	expect.OK(t, os.WriteFile(weights, []byte("abd"), 0o666))
 	if err := check(verifier(v, identity, issuer)); !errors.Is(err, format.ErrChecksum) || !strings.Contains(err.Error(), weights) {
 		t.Error("another file:", err)
 	}

@@ -7,6 +7,8 @@ import (
 	"os/exec"
 	"path/filepath"
 	"testing"
+
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // tab is a page in a headless browser, driven by the DevTools protocol over pipes.
@@ -28,15 +30,15 @@ func browse(t *testing.T, page, fragment string, dark bool) *tab {
 		t.Skip("no chromium: the Debian package has one")
 	}
 	path := filepath.Join(t.TempDir(), "page.html")
-	must(t, os.WriteFile(path, []byte(page), 0o666))
+	expect.OK(t, os.WriteFile(path, []byte(page), 0o666))
 	theirIn, in, err := os.Pipe()
-	must(t, err)
+	expect.OK(t, err)
 	out, theirOut, err := os.Pipe()
-	must(t, err)
+	expect.OK(t, err)
 	cmd := exec.Command(browser, "--headless", "--no-sandbox", "--disable-gpu", "--disable-background-networking", "--disable-component-update", "--disable-sync",
 		"--hide-scrollbars", "--user-data-dir="+t.TempDir(), "--remote-debugging-pipe")
 	cmd.ExtraFiles = []*os.File{theirIn, theirOut}
-	must(t, cmd.Start())
+	expect.OK(t, cmd.Start())
 	theirIn.Close()
 	theirOut.Close()
 	b := &tab{t: t, in: in, out: bufio.NewReader(out)}

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/npy"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -91,7 +92,7 @@ func array(t *testing.T, d tensor.DType, shape tensor.Shape, data []byte, args .
 	t.Helper()
 	out, _ := tool(t, 0, append([]string{"cat", "-as", "npy"}, args...)...)
 	f, err := npy.OpenBytes([]byte(out), nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer f.Close()
 	got, err := f.At(0).Bytes()
 	if err != nil || f.At(0).DType() != d {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // completions are command lines, and the words that the last of theirs may become, "files" for
@@ -49,7 +50,7 @@ func completed(t *testing.T, shell string) {
 	inPath(t)
 	content := contents(t, path)
 	t.Chdir(t.TempDir())
-	must(t, os.WriteFile("m.mag", content, 0o666))
+	expect.OK(t, os.WriteFile("m.mag", content, 0o666))
 }
 
 // script runs a script of a shell.

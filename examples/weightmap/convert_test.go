@@ -12,6 +12,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -52,10 +53,10 @@ func TestConvertQuantized(t *testing.T) {
 	}
 	tool(t, 0, "convert", "-dtype", "float32", small, back)
 	m, err := format.Open(back, nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer m.Close()
 	v, err := m.Tensor("w")
-	must(t, err)
+	expect.OK(t, err)
 	got, err := tensor.Decode[float32](nil, v)
 	want := []float32{1, 2, 3, 4}
 	half := 4.0 / 127 / 2 * (1 + 1e-6)
@@ -79,7 +80,7 @@ func TestConvertStorage(t *testing.T) {
 	out, key := filepath.Join(dir, "m.mle"), strings.Repeat("07", 32)
 	tool(t, 0, "convert", "-only", "w", "-rename", "*=a.*", "-compress", "zstd", "-level", "2", "-sign", pem, "-encrypt", key, "-verify", in, out)
 	m, err := mle.Open(out, &format.Options{Key: bytes.Repeat([]byte{7}, 32)})
-	must(t, err)
+	expect.OK(t, err)
 	defer m.Close()
 	got, err := m.At(0).Bytes()
 	if diff := cmp.Diff(matrix("w").data, got); diff != "" || err != nil || m.Len() != 1 || m.At(0).Name() != "a.w" || m.Model.Signature() == nil || m.At(0).Info().Compression != "zstd" {
@@ -88,7 +89,7 @@ func TestConvertStorage(t *testing.T) {
 	gguf := filepath.Join(dir, "m.gguf")
 	tool(t, 0, "convert", "-skip", "lab*", "-align", "4096", in, gguf)
 	g, err := format.Open(gguf, nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer g.Close()
 	if i := g.At(0).Info(); g.Len() != 1 || i.Offset%4096 != 0 {
 		t.Errorf("%d tensors, %v", g.Len(), i)
@@ -101,7 +102,7 @@ func TestSplitAndMerge(t *testing.T) {
 	header := `{"a":{"dtype":"I8","shape":[4],"data_offsets":[0,4]},"b":{"dtype":"I8","shape":[4],"data_offsets":[4,8]}}`
 	header += strings.Repeat(" ", -len(header)&7)
 	want := append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header+"datadata"...)
-	must(t, os.WriteFile("m.safetensors", want, 0o666))
+	expect.OK(t, os.WriteFile("m.safetensors", want, 0o666))
 	for _, tt := range []struct{ out, opens string }{
 		{"o.safetensors", "o.safetensors.index.json"},
 		{"o.gguf", "o-00001-of-00002.gguf"},
@@ -127,13 +128,13 @@ func scaled(t *testing.T) string {
 	var views []tensor.View
 	for _, name := range []string{"up", "down"} {
 		w, err := tensor.FromBytes(name+".weight", tensor.Float8E4M3FN, tensor.Shape{1, 2}, []byte{0x38, 0x40})
-		must(t, err)
+		expect.OK(t, err)
 		s, err := tensor.Of(name+".weight_scale_inv", tensor.Shape{1, 1}, []float32{3})
-		must(t, err)
+		expect.OK(t, err)
 		views = append(views, w, s)
 	}
 	path := filepath.Join(t.TempDir(), "fp8.safetensors")
-	must(t, format.Save(path, "", views...))
+	expect.OK(t, format.Save(path, "", views...))
 	return path
 }
 

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // signedModel is a directory with a model in it that has been signed, and the key that trusts it.
@@ -23,8 +25,8 @@ func signedModel(t *testing.T) (dir, sig, private, public string) {
 
 func writeText(t *testing.T, path, text string) {
 	t.Helper()
-	must(t, os.MkdirAll(filepath.Dir(path), 0o777))
-	must(t, os.WriteFile(path, []byte(text), 0o666))
+	expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
+	expect.OK(t, os.WriteFile(path, []byte(text), 0o666))
 }
 
 // TestDetached: what sign -signature writes, verify -signature trusts, until anything changes.
@@ -52,9 +54,9 @@ func TestDetached(t *testing.T) {
 	verify(0, "-ignore", extra, dir)
 	t.Chdir(filepath.Dir(dir))
 	verify(0, "-ignore", filepath.Join("model", "extra"), "model")
-	must(t, os.Rename(extra, config))
+	expect.OK(t, os.Rename(extra, config))
 	contains(t, verify(1, dir), config+": ", "not the file that was signed")
-	must(t, os.Remove(config))
+	expect.OK(t, os.Remove(config))
 	contains(t, verify(1, dir), config+": ", "signed and missing")
 	writeText(t, config, "{}")
 	verify(0, dir)
@@ -80,7 +82,7 @@ func TestInspectSignature(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "digits.wia")
 	b, err := os.ReadFile("../internal/digits/testdata/digits.wia")
-	must(t, err)
+	expect.OK(t, err)
 	writeText(t, path, string(b))
 	out, _ := tool(t, 0, "inspect", path)
 	if strings.Contains(out, ".sig") {

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -33,7 +34,7 @@ func writeListed(t *testing.T, kind string, n uint64, data []byte) string {
 		data = append(data, make([]byte, -len(data)&31)...)
 	}
 	path := filepath.Join(t.TempDir(), file)
-	must(t, os.WriteFile(path, append(b, data...), 0o666))
+	expect.OK(t, os.WriteFile(path, append(b, data...), 0o666))
 	return path
 }
 
@@ -159,7 +160,7 @@ func TestDiffGraph(t *testing.T) {
 // TestGraphText: nothing of a node is left out, and values have an order of their own.
 func TestGraphText(t *testing.T) {
 	v, err := tensor.FromBytes("v", tensor.Int8, tensor.Shape{0}, nil)
-	must(t, err)
+	expect.OK(t, err)
 	const sum = "int8[0] xxh64 ef46db3751d8e999" // of no bytes
 	sub := &format.Graph{Name: "sub", Nodes: []format.Node{{Op: "Id", Inputs: []string{"a"}, Outputs: []string{"b"}}}}
 	n := &format.Node{Name: "n", Domain: "ml", Op: "If", Inputs: []string{"x", "y"}, Outputs: []string{"z"}, Attributes: []format.Attribute{
@@ -185,7 +186,7 @@ func TestNative(t *testing.T) {
 	graph := message(1, message(1, "x"), message(2, "y"), message(4, "Twice"), message(7, "mine"), message(6, "doc")) + message(2, "g") + message(11, message(1, "x")) + message(12, message(1, "y"))
 	function := message(25, message(1, "Twice"), message(4, "a"), message(5, "b"), message(7, message(1, "a"), message(1, "a"), message(2, "b"), message(4, "Add")), message(10, "mine"))
 	model := "\x08\x08" + message(8, "\x10\x11") + message(8, message(1, "mine"), "\x10\x01") + message(7, graph) + function
-	must(t, os.WriteFile(in, []byte(model), 0o666))
+	expect.OK(t, os.WriteFile(in, []byte(model), 0o666))
 	text, _ := tool(t, 0, "inspect", in)
 	contains(t, text, "only onnx doc_string: 1, 5 bytes\nonly onnx functions: 1, 38 bytes\n")
 	text, _ = tool(t, 0, "inspect", "-json", in)
@@ -201,7 +202,7 @@ func TestNative(t *testing.T) {
 	tool(t, 0, "convert", "-lossy", in, other)
 	text, _ = tool(t, 1, "diff", in, other)
 	contains(t, text, "  - onnx functions: 1, 38 bytes, sha256 ")
-	must(t, os.WriteFile(out, []byte(strings.Replace(model, "\x03Add", "\x03Mul", 1)), 0o666))
+	expect.OK(t, os.WriteFile(out, []byte(strings.Replace(model, "\x03Add", "\x03Mul", 1)), 0o666))
 	text, _ = tool(t, 1, "diff", in, out)
 	contains(t, text, "what only the format has differs")
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
@@ -54,7 +55,7 @@ func TestGolden(t *testing.T) {
 		if err == nil {
 			err = os.WriteFile(to, b, 0o666)
 		}
-		must(t, err)
+		expect.OK(t, err)
 	}
 	copyTo(model(t, "mag", "m.mag"), "m.mag")
 	copyTo(waves(t, "net.wia", convnet()), "net.wia")

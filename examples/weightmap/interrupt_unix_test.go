@@ -17,6 +17,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // sparse writes a safetensors file of zeros, which takes no room on most disks.
@@ -29,8 +30,8 @@ func sparse(t *testing.T, path string, sizes ...int64) {
 	}
 	header = "{" + header[1:] + "}"
 	header += strings.Repeat(" ", -len(header)&7)
-	must(t, os.WriteFile(path, append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...), 0o666))
-	must(t, os.Truncate(path, int64(8+len(header))+end))
+	expect.OK(t, os.WriteFile(path, append(binary.LittleEndian.AppendUint64(nil, uint64(len(header))), header...), 0o666))
+	expect.OK(t, os.Truncate(path, int64(8+len(header))+end))
 }
 
 // TestInterrupt: an interrupt ends each command, with one line and status 130, and leaves
@@ -89,9 +90,9 @@ func interrupted(t *testing.T, program string, args []string, writes bool, signa
 	c := exec.CommandContext(t.Context(), program, append(args, "-key", "@key")...)
 	var errs bytes.Buffer
 	c.Stderr = &errs
-	must(t, c.Start())
+	expect.OK(t, c.Start())
 	key, err := os.OpenFile("key", os.O_WRONLY, 0) // returns when the program opens it
-	must(t, err)
+	expect.OK(t, err)
 	if _, err := io.WriteString(key, secretHex); err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +103,7 @@ func interrupted(t *testing.T, program string, args []string, writes bool, signa
 		}
 		time.Sleep(time.Millisecond)
 	}
-	must(t, c.Process.Signal(signal))
+	expect.OK(t, c.Process.Signal(signal))
 	_ = c.Wait()
 	return c.ProcessState.ExitCode(), errs.String()
 }

@@ -9,11 +9,9 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-var must = testhost.Must
 
 // sample is a tensor with its data.
 type sample struct {
@@ -48,12 +46,12 @@ func put(t *testing.T, kind, path string, plan format.Plan, samples ...sample) {
 		plan.Tensors = append(plan.Tensors, s.info)
 	}
 	w, err := format.Create(kind, path, &plan, nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer w.Abort()
 	for _, s := range samples {
-		must(t, w.WriteTensor(s.info.Name, bytes.NewReader(s.data)))
+		expect.OK(t, w.WriteTensor(s.info.Name, bytes.NewReader(s.data)))
 	}
-	must(t, w.Close())
+	expect.OK(t, w.Close())
 }
 
 // save is put in a new directory.
@@ -99,14 +97,14 @@ func damaged(t *testing.T, path string, at int) string {
 	b := contents(t, path)
 	b[at] ^= 1
 	bad := filepath.Join(t.TempDir(), "bad"+filepath.Ext(path))
-	must(t, os.WriteFile(bad, b, 0o666))
+	expect.OK(t, os.WriteFile(bad, b, 0o666))
 	return bad
 }
 
 func contents(t *testing.T, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	must(t, err)
+	expect.OK(t, err)
 	return b
 }
 
@@ -114,7 +112,7 @@ func contents(t *testing.T, path string) []byte {
 func listing(t *testing.T, dir string) (names []string) {
 	t.Helper()
 	all, err := os.ReadDir(dir)
-	must(t, err)
+	expect.OK(t, err)
 	for _, e := range all {
 		names = append(names, e.Name())
 	}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // archive makes a ZIP file of empty entries.
@@ -28,7 +29,7 @@ func archive(t *testing.T, names ...string) string {
 			t.Fatal(err)
 		}
 	}
-	must(t, w.Close())
+	expect.OK(t, w.Close())
 	return b.String()
 }
 
@@ -54,7 +55,7 @@ func TestForeign(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			path := filepath.Join(t.TempDir(), tt.name)
-			must(t, os.WriteFile(path, []byte(tt.content), 0o666))
+			expect.OK(t, os.WriteFile(path, []byte(tt.content), 0o666))
 			for _, args := range [][]string{
 				{"inspect", path}, {"inspect", "-json", path}, {"verify", path}, {"diff", path, path}, {"cat", path, "w"},
 				{"convert", path, path + ".mag"},
@@ -76,9 +77,9 @@ func TestForeign(t *testing.T) {
 // TestForeignDirectory: models that are directories are known by what is in them.
 func TestForeignDirectory(t *testing.T) {
 	saved := t.TempDir()
-	must(t, os.WriteFile(filepath.Join(saved, "saved_model.pb"), []byte("\x08\x01"), 0o666))
+	expect.OK(t, os.WriteFile(filepath.Join(saved, "saved_model.pb"), []byte("\x08\x01"), 0o666))
 	ml := filepath.Join(t.TempDir(), "m.mlpackage")
-	must(t, os.Mkdir(ml, 0o777))
+	expect.OK(t, os.Mkdir(ml, 0o777))
 	for path, want := range map[string]string{saved: "this is a TensorFlow or TensorFlow Lite model", ml: "this is a Core ML model"} {
 		_, errs := tool(t, 1, "inspect", path)
 		contains(t, errs, "weightmap: "+path+": "+want)
@@ -91,9 +92,9 @@ func input(t *testing.T, content []byte, pipe bool) {
 	old := stdin
 	t.Cleanup(func() { stdin = old })
 	path := filepath.Join(t.TempDir(), "input")
-	must(t, os.WriteFile(path, content, 0o666))
+	expect.OK(t, os.WriteFile(path, content, 0o666))
 	f, err := os.Open(path)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	stdin = f
 	if !pipe {
@@ -114,7 +115,7 @@ func input(t *testing.T, content []byte, pipe bool) {
 // TestStandardInput: - is what comes through standard input, redirected or piped.
 func TestStandardInput(t *testing.T) {
 	content, err := os.ReadFile(model(t, "mag", "m.mag"))
-	must(t, err)
+	expect.OK(t, err)
 	for _, pipe := range []bool{false, true} {
 		t.Run(fmt.Sprintf("pipe=%v", pipe), func(t *testing.T) {
 			run := func(want string, args ...string) {
@@ -203,7 +204,7 @@ func TestOutput(t *testing.T) {
 func TestAddresses(t *testing.T) {
 	path := model(t, "mag", "m.mag")
 	past := time.Now().Add(-time.Minute)
-	must(t, os.Chtimes(path, past, past)) // a file that has just been written has no version
+	expect.OK(t, os.Chtimes(path, past, past)) // a file that has just been written has no version
 	s := httptest.NewServer(http.FileServer(http.Dir(filepath.Dir(path))))
 	defer s.Close()
 	address := s.URL + "/" + filepath.Base(path)

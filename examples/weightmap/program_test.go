@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -29,7 +30,7 @@ func inPath(t *testing.T) string {
 	t.Helper()
 	testhost.NeedChildren(t)
 	self, err := os.Executable()
-	must(t, err)
+	expect.OK(t, err)
 	dir := t.TempDir()
 	if err := os.Symlink(self, filepath.Join(dir, "weightmap")); err != nil {
 		t.Skip(err)
@@ -81,7 +82,7 @@ func TestShell(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Chdir(t.TempDir())
 			for name, content := range map[string][]byte{"m.mag": m, "m.safetensors": s} {
-				must(t, os.WriteFile(name, content, 0o666))
+				expect.OK(t, os.WriteFile(name, content, 0o666))
 			}
 			status, text := shell(t, tt.line)
 			want, whole := strings.CutPrefix(tt.want, "=")

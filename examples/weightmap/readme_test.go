@@ -19,6 +19,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	_ "github.com/weightmap/weightmap/internal/corpus" // defines -update
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
@@ -31,7 +32,7 @@ func TestREADME(t *testing.T) {
 		t.Skip("inspect says that views are copies on a big-endian host")
 	}
 	path, err := filepath.Abs(filepath.Join("..", "..", "README.md"))
-	must(t, err)
+	expect.OK(t, err)
 	readme := string(contents(t, path))
 	session := regexp.MustCompile(`(?m)^    \$ .*\n(?:\n*    .*\n)*`).FindString(readme)
 	commands := regexp.MustCompile(`(?m)^    \$ weightmap (.*)$`).FindAllStringSubmatch(session, -1)
@@ -54,7 +55,7 @@ func TestREADME(t *testing.T) {
 	}
 	want = regexp.MustCompile(`(?m)^(.)`).ReplaceAllString(want, "    $1")
 	if flag.Lookup("update").Value.String() == "true" {
-		must(t, os.WriteFile(path, []byte(strings.Replace(readme, session, want, 1)), 0o666))
+		expect.OK(t, os.WriteFile(path, []byte(strings.Replace(readme, session, want, 1)), 0o666))
 	} else if diff := cmp.Diff(want, session); diff != "" {
 		t.Errorf("-printed +README (-update writes it)\n%s", diff)
 	}
@@ -85,12 +86,12 @@ func writeTorch(t *testing.T, path string, list []pickled) {
 	var b bytes.Buffer
 	w := zip.NewWriter(&b)
 	put := func(name string, data []byte) {
-		must(t, w.Flush())
+		expect.OK(t, w.Flush())
 		name = "model/" + name
 		padding := -(b.Len() + 30 + len(name) + 4) & 63 // data begins at a multiple of 64
 		extra := append([]byte{'F', 'B', byte(padding), 0}, make([]byte, padding)...)
 		e, err := w.CreateHeader(&zip.FileHeader{Name: name, Extra: extra})
-		must(t, err)
+		expect.OK(t, err)
 		e.Write(data)
 	}
 	put("data.pkl", []byte(pickle+"u."))
@@ -98,7 +99,7 @@ func writeTorch(t *testing.T, path string, list []pickled) {
 		put("data/"+strconv.Itoa(i), s.data)
 	}
 	put("version", []byte("3\n"))
-	must(t, errors.Join(w.Close(), os.WriteFile(path, b.Bytes(), 0o666)))
+	expect.OK(t, errors.Join(w.Close(), os.WriteFile(path, b.Bytes(), 0o666)))
 }
 
 // TestCommands: the programs that the documents tell you to run exist.
@@ -107,14 +108,14 @@ func TestCommands(t *testing.T) {
 	documents := []string{"README.md", "CONTRIBUTING.md", "SECURITY.md", "examples/README.md", "internal/bench/README.md"}
 	for _, pattern := range []string{"*/doc.go", "*/*/doc.go", "*/*/main.go"} {
 		found, err := fs.Glob(root, pattern)
-		must(t, err)
+		expect.OK(t, err)
 		documents = append(documents, found...)
 	}
 	command := regexp.MustCompile("(?m)(?:^    |^//\t|`)(?:cd (\\S+) && )?(?:\\w+=\\S+ )*(?:nice -n \\d+ )?go run (\\.[^\\s`,]*)")
 	count := 0
 	for _, name := range documents {
 		text, err := fs.ReadFile(root, name)
-		must(t, err)
+		expect.OK(t, err)
 		for _, m := range command.FindAllSubmatch(text, -1) {
 			count++
 			if files, _ := fs.Glob(root, path.Join(string(m[1]), string(m[2]), "*.go")); len(files) == 0 {

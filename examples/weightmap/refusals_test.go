@@ -8,6 +8,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/wia"
 )
@@ -15,7 +16,7 @@ import (
 // workshop fills the current directory with models and keys.
 func workshop(t *testing.T) {
 	t.Helper()
-	bring := func(name, path string) { must(t, os.WriteFile(name, contents(t, path), 0o600)) }
+	bring := func(name, path string) { expect.OK(t, os.WriteFile(name, contents(t, path), 0o600)) }
 	mag, mleFile := model(t, "mag", "m.mag"), writeMLE(t, nil)
 	bring("m.mag", mag)
 	bring("header.mag", damaged(t, mag, 8))
@@ -164,7 +165,7 @@ func TestDamagedData(t *testing.T) {
 		good := save(t, name, format.Plan{}, floats("w", numbers...))
 		out, _ := tool(t, 0, "inspect", "-json", good)
 		var r struct{ Tensors []struct{ Offset int } }
-		must(t, json.Unmarshal([]byte(out), &r))
+		expect.OK(t, json.Unmarshal([]byte(out), &r))
 		bad := damaged(t, good, r.Tensors[0].Offset+5)
 		for _, args := range []string{"cat BAD w", "cat -as raw -slice 0:2 BAD w", "diff BAD GOOD", "diff GOOD BAD", "inspect -stats BAD", "inspect -json -sha256 BAD", "inspect -html BAD", "verify BAD"} {
 			t.Run(args+" "+name, func(t *testing.T) {

@@ -24,6 +24,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
@@ -39,13 +40,13 @@ var (
 // fill writes all tensors of a plan, zeros, and closes.
 func fill(t *testing.T, w *format.Writer, err error, p *format.Plan) {
 	t.Helper()
-	must(t, err)
+	expect.OK(t, err)
 	defer w.Abort()
 	for _, info := range p.Tensors {
 		size, _ := info.Shape.ByteSize(info.DType)
-		must(t, w.WriteTensor(info.Name, io.LimitReader(nulls{}, size)))
+		expect.OK(t, w.WriteTensor(info.Name, io.LimitReader(nulls{}, size)))
 	}
-	must(t, w.Close())
+	expect.OK(t, w.Close())
 }
 
 // nulls reads as zeros without end.
@@ -97,7 +98,7 @@ func inspectJSON(t *testing.T, args ...string) map[string]any {
 	t.Helper()
 	out, _ := tool(t, 0, append([]string{"inspect", "-json"}, args...)...)
 	var r map[string]any
-	must(t, json.Unmarshal([]byte(out), &r))
+	expect.OK(t, json.Unmarshal([]byte(out), &r))
 	return r
 }
 
@@ -115,7 +116,7 @@ func contains(t *testing.T, text string, parts ...string) {
 func fingerprint(t *testing.T, key crypto.PublicKey) string {
 	t.Helper()
 	der, err := x509.MarshalPKIXPublicKey(key)
-	must(t, err)
+	expect.OK(t, err)
 	sum := sha256.Sum256(der)
 	return hex.EncodeToString(sum[:])
 }
@@ -123,9 +124,9 @@ func fingerprint(t *testing.T, key crypto.PublicKey) string {
 func writePublic(t *testing.T, key crypto.PublicKey) string {
 	t.Helper()
 	text, err := keys.EncodePublic(key)
-	must(t, err)
+	expect.OK(t, err)
 	path := filepath.Join(t.TempDir(), "pub.pem")
-	must(t, os.WriteFile(path, text, 0o666))
+	expect.OK(t, os.WriteFile(path, text, 0o666))
 	return path
 }
 
@@ -157,7 +158,7 @@ func TestTrusted(t *testing.T) {
 func TestSigned(t *testing.T) {
 	ed := ed25519.NewKeyFromSeed(secret)
 	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
+	expect.OK(t, err)
 	at := format.WriteOptions{Time: signedAt}
 	other := writePublic(t, ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, 32)).Public())
 	unsigned := writeMLE(t, nil)
@@ -293,9 +294,9 @@ func TestNoArrays(t *testing.T) {
 		{Key: "n", Value: int64(7)},
 	}
 	got, err := withoutArrays(meta)
-	must(t, err)
+	expect.OK(t, err)
 	text, err := json.Marshal(got)
-	must(t, err)
+	expect.OK(t, err)
 	want := `{"general.name":"[]","tokens":{"type":"string","length":3},"scores":{"type":"mixed","length":2},"none":{"type":"","length":0},` +
 		`"mixed":{"type":"mixed","length":2},"nested":{"a":[1]},"lists":{"type":"array","length":2},"flags":{"type":"boolean","length":3},"n":7}`
 	same(t, want, string(text))
@@ -355,8 +356,8 @@ func TestStreamedJSON(t *testing.T) {
 			if !oneLine {
 				e.SetIndent("", " ")
 			}
-			must(t, e.Encode(whole{r.Path, r.Format, r.Version, r.FileSize, r.Metadata, r.Tensors, r.Graph, r.Signature, r.Notes}))
-			must(t, r.json(bufio.NewWriter(&got), oneLine))
+			expect.OK(t, e.Encode(whole{r.Path, r.Format, r.Version, r.FileSize, r.Metadata, r.Tensors, r.Graph, r.Signature, r.Notes}))
+			expect.OK(t, r.json(bufio.NewWriter(&got), oneLine))
 			if diff := cmp.Diff(want.String(), got.String()); diff != "" {
 				t.Errorf("%s, on one line: %v (-want +got):\n%s", name, oneLine, diff)
 			}

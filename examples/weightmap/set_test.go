@@ -12,6 +12,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/wia"
@@ -46,7 +47,7 @@ func TestSet(t *testing.T) {
 			text, _ := tool(t, 0, append([]string{"set", in, out}, tt.args...)...)
 			contains(t, text, out+": written (")
 			var want any
-			must(t, json.Unmarshal([]byte(tt.want), &want))
+			expect.OK(t, json.Unmarshal([]byte(tt.want), &want))
 			got := entriesOf(t, out).(map[string]any)
 			for _, key := range []string{"ir_version", "opsets", "general.alignment", "tensor_names"} { // the writers'
 				delete(got, key)
@@ -91,8 +92,8 @@ func TestSetKeeps(t *testing.T) {
 	} {
 		in, m := filepath.Join(t.TempDir(), "m.mle"), matrix("w")
 		w, err := mle.Create(in, &format.Plan{Tensors: []tensor.Info{m.info}}, &o)
-		must(t, err)
-		must(t, errors.Join(w.WriteTensor("w", bytes.NewReader(m.data)), w.Close()))
+		expect.OK(t, err)
+		expect.OK(t, errors.Join(w.WriteTensor("w", bytes.NewReader(m.data)), w.Close()))
 		tool(t, 0, "set", "-key", secretHex, in, out, "a=1")
 		a, errA := mle.Open(in, &format.Options{Key: secret})
 		b, errB := mle.Open(out, &format.Options{Key: secret})
@@ -123,7 +124,7 @@ func TestSetKeeps(t *testing.T) {
 	fill(t, w, err, p)
 	tool(t, 0, "set", in, in, "a=1")
 	f, err := gguf.Open(in, nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer f.Close()
 	for _, e := range p.Metadata {
 		got, _ := f.Value(e.Key)

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mle"
@@ -47,7 +48,7 @@ func TestKeygen(t *testing.T) {
 			}
 			contains(t, out, private+", "+public+": "+kind+" key SHA256:"+fingerprint(t, pub)+"\n")
 			st, err := os.Stat(private)
-			must(t, err)
+			expect.OK(t, err)
 			if mode := st.Mode().Perm(); os.PathSeparator == '/' && mode&0o077 != 0 && mode != 0o666 { // 0666: no permissions here
 				t.Errorf("mode %o", mode)
 			}
@@ -59,7 +60,7 @@ func TestKeygen(t *testing.T) {
 func TestKeygenKeepsFiles(t *testing.T) {
 	dir := t.TempDir()
 	old, fresh := filepath.Join(dir, "old.pem"), filepath.Join(dir, "new.pem")
-	must(t, os.WriteFile(old, []byte("old"), 0o666))
+	expect.OK(t, os.WriteFile(old, []byte("old"), 0o666))
 	for _, args := range [][]string{{old, fresh}, {fresh, old}, {fresh, fresh}} {
 		_, errs := tool(t, 1, append([]string{"keygen"}, args...)...)
 		contains(t, errs, "exists")
@@ -92,7 +93,7 @@ func TestSign(t *testing.T) {
 				testhost.NeedTimes(t)
 			}
 			before, err := os.ReadFile(tt.in)
-			must(t, err)
+			expect.OK(t, err)
 			signed := filepath.Join(t.TempDir(), "signed"+filepath.Ext(tt.in))
 			var with []string
 			if tt.secret != "" {

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -70,7 +71,7 @@ func TestColumns(t *testing.T) {
 	golden := func(width int, want string) {
 		t.Helper()
 		var out bytes.Buffer
-		must(t, tensorTable(r.Tensors).Write(&out, width))
+		expect.OK(t, tensorTable(r.Tensors).Write(&out, width))
 		if diff := cmp.Diff(want, "\n"+out.String()); diff != "" {
 			t.Errorf("%d columns (-want +got):\n%s", width, diff)
 		}

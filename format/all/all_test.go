@@ -14,6 +14,7 @@ import (
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/format/onnx"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -28,7 +29,7 @@ func imported(t *testing.T, pkg string, args ...string) []string {
 		t.Skip("no go command: ", err)
 	}
 	out, err := exec.Command(tool, append(append([]string{"list"}, args...), module+pkg)...).Output()
-	must(t, err)
+	expect.OK(t, err)
 	return strings.Fields(string(out))
 }
 
@@ -92,7 +93,7 @@ func TestBrotliWriter(t *testing.T) {
 // TestFileOfAnotherFormat: File of gguf and onnx hold a model that anybody may put there.
 func TestFileOfAnotherFormat(t *testing.T) {
 	m, err := format.OpenBytes([]byte("\x02\x00\x00\x00\x00\x00\x00\x00{}"), nil) // safetensors
-	must(t, err)
+	expect.OK(t, err)
 	defer m.Close()
 	g := gguf.File{Model: m}
 	if _, ok := g.Value("general.alignment"); ok || g.Typed() != nil {

@@ -14,6 +14,7 @@ import (
 
 	"github.com/klauspost/compress/zstd"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/wia"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -52,7 +53,7 @@ func attribute(i int) []byte { return field(5, field(1, fmt.Append(nil, i))) }
 func packed(t testing.TB, b []byte) []byte {
 	t.Helper()
 	z, err := zstd.NewWriter(nil, zstd.WithEncoderConcurrency(1), zstd.WithWindowSize(1<<20))
-	must(t, err)
+	expect.OK(t, err)
 	return z.EncodeAll(b, nil)
 }
 
@@ -73,11 +74,11 @@ func zeros(kind string, own any, n int, size int64) func(t testing.TB) []byte {
 		}
 		var out bytes.Buffer
 		w, err := format.NewWriter(kind, &out, p, &format.WriteOptions{Format: own})
-		must(t, err)
+		expect.OK(t, err)
 		for _, info := range p.Tensors {
-			must(t, w.WriteTensor(info.Name, io.LimitReader(nulls{}, size)))
+			expect.OK(t, w.WriteTensor(info.Name, io.LimitReader(nulls{}, size)))
 		}
-		must(t, w.Close())
+		expect.OK(t, w.Close())
 		return out.Bytes()
 	}
 }
@@ -248,12 +249,12 @@ func npzZeros(t testing.TB, n int, size int64) []byte {
 	head += strings.Repeat(" ", 63-(10+len(head))%64) + "\n"
 	for i := range n {
 		w, err := z.Create(fmt.Sprintf("w%d.npy", i))
-		must(t, err)
+		expect.OK(t, err)
 		w.Write(append([]byte{0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, byte(len(head)), byte(len(head) >> 8)}, head...))
 		_, err = io.CopyN(w, nulls{}, size)
-		must(t, err)
+		expect.OK(t, err)
 	}
-	must(t, z.Close())
+	expect.OK(t, z.Close())
 	return out.Bytes()
 }
 
@@ -265,7 +266,7 @@ func npzCrowd(t testing.TB, size int) []byte {
 	head = string([]byte{0x93, 'N', 'U', 'M', 'P', 'Y', 1, 0, byte(len(head)), 0}) + head
 	for i := 0; out.Len() < size; i++ {
 		w, err := z.CreateHeader(&zip.FileHeader{Name: fmt.Sprintf("%x.npy", i)})
-		must(t, err)
+		expect.OK(t, err)
 		io.WriteString(w, head)
 	}
 	z.Close()

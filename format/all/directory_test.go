@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -52,12 +53,12 @@ func lay(t *testing.T, dir string, files map[string]string) string {
 	t.Helper()
 	for name, content := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		must(t, os.MkdirAll(filepath.Dir(path), 0o755))
+		expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o755))
 		if target, ok := strings.CutPrefix(content, "->"); ok {
 			testhost.NeedLinks(t)
-			must(t, os.Symlink(target, path))
+			expect.OK(t, os.Symlink(target, path))
 		} else {
-			must(t, os.WriteFile(path, []byte(content), 0o644))
+			expect.OK(t, os.WriteFile(path, []byte(content), 0o644))
 		}
 	}
 	return dir
@@ -106,7 +107,7 @@ func TestDirectoryRule(t *testing.T) {
 				}
 				return
 			}
-			must(t, err)
+			expect.OK(t, err)
 			defer m.Close()
 			want := filepath.Join(dir, tt.want)
 			if diff := cmp.Diff([]string{want, want}, []string{m.Path(), m.Files()[0]}); diff != "" {
@@ -175,7 +176,7 @@ func TestHubCache(t *testing.T) {
 				}
 				return
 			}
-			must(t, err)
+			expect.OK(t, err)
 			defer m.Close()
 			if _, err := m.Tensor("a"); err != nil {
 				t.Error(err)
@@ -206,14 +207,14 @@ func TestHubCacheExternal(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			plain, root := t.TempDir(), t.TempDir()
 			p := &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "a", 4)}}
-			must(t, create("", filepath.Join(plain, name), p, &format.WriteOptions{NoSync: true, Storage: format.Storage{ExternalFrom: 1}}))
+			expect.OK(t, create("", filepath.Join(plain, name), p, &format.WriteOptions{NoSync: true, Storage: format.Storage{ExternalFrom: 1}}))
 			files := names(t, plain)
 			if len(files) != 2 {
 				t.Fatalf("files %q", files)
 			}
 			for i, f := range files {
 				b, err := os.ReadFile(filepath.Join(plain, f))
-				must(t, err)
+				expect.OK(t, err)
 				lay(t, root, map[string]string{fmt.Sprint("blobs/", i): string(b), "snapshots/r1/" + f: fmt.Sprint("->../../blobs/", i)})
 			}
 			b, err := open(t, filepath.Join(root, "snapshots/r1", name), nil).At(0).Bytes()
@@ -236,14 +237,14 @@ func TestOpenFS(t *testing.T) {
 	inMemory := fstest.MapFS{}
 	for name, content := range files {
 		w, err := z.Create(name)
-		must(t, err)
+		expect.OK(t, err)
 		_, err = w.Write([]byte(content))
-		must(t, err)
+		expect.OK(t, err)
 		inMemory[name] = &fstest.MapFile{Data: []byte(content)}
 	}
-	must(t, z.Close())
+	expect.OK(t, z.Close())
 	zipped, err := zip.NewReader(bytes.NewReader(packed.Bytes()), int64(packed.Len()))
-	must(t, err)
+	expect.OK(t, err)
 	for kind, fsys := range map[string]fs.FS{"zip": zipped, "memory": inMemory, "directory": os.DirFS(lay(t, t.TempDir(), files))} {
 		for _, tt := range []struct {
 			name    string
@@ -262,7 +263,7 @@ func TestOpenFS(t *testing.T) {
 					}
 					return
 				}
-				must(t, err)
+				expect.OK(t, err)
 				defer m.Close()
 				if m.Len() != tt.tensors {
 					t.Errorf("%d tensors", m.Len())

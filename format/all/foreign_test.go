@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -56,7 +57,7 @@ func small(t *testing.T, name string) []byte {
 	var b bytes.Buffer
 	p := &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "1", 1)}}
 	w, err := format.NewWriter(name, &b, p, nil)
-	must(t, feed(p, w, err))
+	expect.OK(t, feed(p, w, err))
 	return b.Bytes()
 }
 

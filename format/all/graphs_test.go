@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -42,9 +43,9 @@ func TestOrdinaryGraphs(t *testing.T) {
 				g.Nodes = append(g.Nodes, node)
 			}
 			path := filepath.Join(t.TempDir(), "m."+f.name)
-			must(t, create(f.name, path, &format.Plan{Graph: g}, &format.WriteOptions{NoSync: true}))
+			expect.OK(t, create(f.name, path, &format.Plan{Graph: g}, &format.WriteOptions{NoSync: true}))
 			got, err := open(t, path, nil).Graph()
-			must(t, err)
+			expect.OK(t, err)
 			if len(got.Nodes) != n {
 				t.Errorf("%d nodes", len(got.Nodes))
 			}

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/mobi"
@@ -74,12 +75,12 @@ func bytesOf(t *testing.T, name string, plan *format.Plan, o *format.WriteOption
 	t.Helper()
 	var out bytes.Buffer
 	w, err := format.NewWriter(name, &out, plan, o)
-	must(t, err)
+	expect.OK(t, err)
 	for _, info := range plan.Tensors {
 		n, _ := info.Shape.Elems()
-		must(t, w.WriteTensor(info.Name, bytes.NewReader(fixedData(n))))
+		expect.OK(t, w.WriteTensor(info.Name, bytes.NewReader(fixedData(n))))
 	}
-	must(t, w.Close())
+	expect.OK(t, w.Close())
 	return out.Bytes()
 }
 

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/tensor"
@@ -44,7 +45,7 @@ func largeFiles(t *testing.T) (all []largeFile) {
 		}
 		var out bytes.Buffer
 		w, err := format.NewWriter(name, &out, p, &format.WriteOptions{Spool: format.SpoolNever, Format: own})
-		must(t, err)
+		expect.OK(t, err)
 		if err := w.WriteTensor("big", strings.NewReader("x")); !errors.Is(err, io.ErrUnexpectedEOF) {
 			t.Fatal(err)
 		}
@@ -59,7 +60,7 @@ func (l *largeFile) write(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), l.name)
 	f, err := os.Create(path)
-	must(t, err)
+	expect.OK(t, err)
 	defer f.Close()
 	size := int64(len(l.head)) + largeBytes
 	if err := f.Truncate(size); err != nil {
@@ -67,10 +68,10 @@ func (l *largeFile) write(t *testing.T) string {
 	}
 	_, headErr := f.WriteAt(l.head, 0)
 	_, endErr := f.WriteAt(largeEnd, size-int64(len(largeEnd)))
-	must(t, errors.Join(headErr, endErr))
+	expect.OK(t, errors.Join(headErr, endErr))
 	if l.tail {
 		_, err = f.WriteAt(largeTail, size)
-		must(t, err)
+		expect.OK(t, err)
 	}
 	return path
 }
@@ -128,7 +129,7 @@ func (l *largeFile) look(t *testing.T, m *format.Model, demand bool) {
 	row([]byte{0, 0, 0, 0, 16}, tensor.Range{To: tensor.End}, at(1023), at(1023), at(1023))
 	if l.tail {
 		tail, err := m.Tensor("tail")
-		must(t, err)
+		expect.OK(t, err)
 		if b, err := tail.Bytes(); err != nil || !bytes.Equal(b, largeTail) {
 			t.Errorf("tail: %v, %v", b, err)
 		}

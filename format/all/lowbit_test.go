@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/lowbit"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -24,9 +25,9 @@ func TestSmallTypes(t *testing.T) {
 			info := tensor.Info{Name: "w", Encoding: lowbit.Encoding(tt.name), Shape: tensor.Shape{3, 8}}
 			dir := t.TempDir()
 			path := filepath.Join(dir, "a."+tt.from)
-			must(t, create(tt.from, path, &format.Plan{Tensors: []tensor.Info{info}}, nil))
+			expect.OK(t, create(tt.from, path, &format.Plan{Tensors: []tensor.Info{info}}, nil))
 			want := make([]float32, 24)
-			must(t, info.Encoding.Decode(want, fill(0, info)))
+			expect.OK(t, info.Encoding.Decode(want, fill(0, info)))
 			there, back, wide := filepath.Join(dir, "b."+tt.to), filepath.Join(dir, "c."+tt.from), filepath.Join(dir, "d.mag")
 			for _, step := range []struct {
 				from, to, becomes string
@@ -35,7 +36,7 @@ func TestSmallTypes(t *testing.T) {
 				{path, there, tt.becomes, convert.Options{}}, {there, back, tt.name, convert.Options{Lossy: true}},
 				{there, wide, "float32", convert.Options{Lossy: true, DType: tensor.Float32}}} {
 				_, err := convert.File(step.from, step.to, &step.o)
-				must(t, err)
+				expect.OK(t, err)
 				v := open(t, step.to, nil).At(0)
 				info := v.Info()
 				got, err := tensor.Decode[float32](nil, v)

@@ -21,6 +21,7 @@ import (
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -235,7 +236,7 @@ func TestCopyMatrix(t *testing.T) {
 // copyTo copies a model and compares. It returns what was refused at first.
 func copyTo(t *testing.T, m *format.Model, to string) (items []string) {
 	p, err := format.PlanOf(m)
-	must(t, err)
+	expect.OK(t, err)
 	dir := t.TempDir()
 	path := filepath.Join(dir, "copy."+to)
 	if to == "tsr" {
@@ -260,16 +261,16 @@ func copyTo(t *testing.T, m *format.Model, to string) (items []string) {
 		}
 		w, err = format.Create(to, path, p, &format.WriteOptions{AcceptLoss: accept})
 	}
-	must(t, err)
+	expect.OK(t, err)
 	for _, info := range p.Tensors {
 		v, err := m.Tensor(info.Name)
-		must(t, err)
-		must(t, format.WriteView(w, v))
+		expect.OK(t, err)
+		expect.OK(t, format.WriteView(w, v))
 	}
-	must(t, w.Close())
+	expect.OK(t, w.Close())
 	back := open(t, path, &format.Options{Check: format.CheckAll})
 	got, err := format.PlanOf(back)
-	must(t, err)
+	expect.OK(t, err)
 	compare(t, to, accept, p, got, m, back)
 	return items
 }
@@ -343,9 +344,9 @@ func (w *words) plan(t *testing.T, p *format.Plan) said {
 	w.names = map[string]string{"": "(none)"}
 	for _, info := range p.Tensors {
 		v, err := w.m.Tensor(info.Name)
-		must(t, err)
+		expect.OK(t, err)
 		data, err := v.Bytes()
-		must(t, err)
+		expect.OK(t, err)
 		text := fmt.Sprintf("%v %v %x", info.DType, []int64(info.Shape), data)
 		w.names[info.Name] = "{" + text + "}"
 		if !w.any("name") {

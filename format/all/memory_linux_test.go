@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/mobi"
@@ -142,7 +143,7 @@ func TestMemoryChild(t *testing.T) {
 	if path == "" {
 		t.Skip("it is run by TestMemory")
 	}
-	must(t, syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: processLimit, Max: processLimit}))
+	expect.OK(t, syscall.Setrlimit(syscall.RLIMIT_DATA, &syscall.Rlimit{Cur: processLimit, Max: processLimit}))
 	var m *format.Model
 	refused := false // by opening it as is
 	opened := func(f func() error) func() error {
@@ -242,7 +243,7 @@ func inspect(m *format.Model) error {
 func status(t *testing.T, name string) int64 {
 	t.Helper()
 	b, err := os.ReadFile("/proc/self/status")
-	must(t, err)
+	expect.OK(t, err)
 	m := regexp.MustCompile(`(?m)^` + name + `:\s+(\d+) kB`).FindSubmatch(b)
 	if m == nil {
 		t.Fatalf("no %s in /proc/self/status", name)
@@ -268,9 +269,9 @@ func TestMemory(t *testing.T) {
 			t.Parallel()
 			b := a.build(t)
 			path := filepath.Join(t.TempDir(), "attack"+a.ext)
-			must(t, os.WriteFile(path, b, 0o600))
+			expect.OK(t, os.WriteFile(path, b, 0o600))
 			// What external data is looked for in: zeros.
-			must(t, os.WriteFile(filepath.Join(filepath.Dir(path), "data"), make([]byte, mib), 0o600))
+			expect.OK(t, os.WriteFile(filepath.Join(filepath.Dir(path), "data"), make([]byte, mib), 0o600))
 			cmd := exec.Command(os.Args[0], "-test.run=^TestMemoryChild$", "-test.v")
 			cmd.Env = append(os.Environ(), childEnv+"="+path)
 			out, err := cmd.CombinedOutput()
@@ -284,7 +285,7 @@ func TestMemory(t *testing.T) {
 					continue
 				}
 				var c child
-				must(t, json.Unmarshal([]byte(text), &c))
+				expect.OK(t, json.Unmarshal([]byte(text), &c))
 				if c.Step == "" {
 					t.Skip("the system does not reset the peak of a process")
 				}
@@ -336,13 +337,13 @@ func TestOpeningTouchesNothing(t *testing.T) {
 			if name == "tsr" || name == "npy" { // whose tensor has the name of the file
 				p.Tensors = p.Tensors[:1]
 			}
-			must(t, create(name, path, p, &format.WriteOptions{NoSync: true}))
+			expect.OK(t, create(name, path, p, &format.WriteOptions{NoSync: true}))
 			m := open(t, path, nil)
 			if s := m.Stats(); s.Mapped == 0 || s.Heap != 0 || s.Resident != 0 {
 				t.Errorf("%+v", s)
 			}
 			_, err := m.At(0).ReadInto(make([]byte, 20<<10))
-			must(t, err)
+			expect.OK(t, err)
 			if s := m.Stats(); s.Resident == 0 {
 				t.Error("reading a tensor touches nothing")
 			}

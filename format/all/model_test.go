@@ -6,11 +6,9 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
-
-var must = testhost.Must
 
 // list describes a tensor.
 func list(d tensor.DType, name string, shape ...int64) tensor.Info {
@@ -56,7 +54,7 @@ func create(name, path string, p *format.Plan, o *format.WriteOptions) error {
 func open(t *testing.T, path string, o *format.Options) *format.Model {
 	t.Helper()
 	m, err := format.Open(path, o)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { m.Close() })
 	return m
 }
@@ -68,6 +66,6 @@ func source(t *testing.T, name string, p *format.Plan) *format.Model {
 	if name == "tsr" {
 		path += string(filepath.Separator)
 	}
-	must(t, create(name, path, p, nil))
+	expect.OK(t, create(name, path, p, nil))
 	return open(t, path, nil)
 }

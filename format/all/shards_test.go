@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -46,7 +47,7 @@ func (s sharding) names(parts int) (list []string) {
 func names(t *testing.T, dir string) (list []string) {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	must(t, err)
+	expect.OK(t, err)
 	for _, e := range entries {
 		list = append(list, e.Name())
 	}
@@ -98,7 +99,7 @@ func TestShardLimits(t *testing.T) {
 				dir := t.TempDir()
 				p := sized(tt.sizes...)
 				order := rand.Perm(len(p.Tensors))
-				must(t, put(filepath.Join(dir, s.file), s.format, p, 1, order, &format.WriteOptions{MaxShard: tt.limit}))
+				expect.OK(t, put(filepath.Join(dir, s.file), s.format, p, 1, order, &format.WriteOptions{MaxShard: tt.limit}))
 				want, opens := s.names(len(tt.want)), s.opens(len(tt.want))
 				if len(tt.want) == 1 {
 					want, opens = []string{s.file}, s.file
@@ -137,9 +138,9 @@ func TestShardIndex(t *testing.T) {
 	dir := t.TempDir()
 	p := sized(2, 3)
 	p.Tensors[0].Name = "a\"ü"
-	must(t, put(filepath.Join(dir, "m.safetensors"), "safetensors", p, 1, []int{0, 1}, &format.WriteOptions{MaxShard: 4}))
+	expect.OK(t, put(filepath.Join(dir, "m.safetensors"), "safetensors", p, 1, []int{0, 1}, &format.WriteOptions{MaxShard: 4}))
 	got, err := os.ReadFile(filepath.Join(dir, "m.safetensors.index.json"))
-	must(t, err)
+	expect.OK(t, err)
 	want := `{
   "metadata": {
     "total_size": 5
@@ -158,10 +159,10 @@ func TestShardIndex(t *testing.T) {
 // TestSplitMetadata looks for the metadata that gguf-split writes, with their types.
 func TestSplitMetadata(t *testing.T) {
 	dir := t.TempDir()
-	must(t, put(filepath.Join(dir, "m.gguf"), "gguf", sized(2, 3), 1, []int{1, 0}, &format.WriteOptions{MaxShard: 4}))
+	expect.OK(t, put(filepath.Join(dir, "m.gguf"), "gguf", sized(2, 3), 1, []int{1, 0}, &format.WriteOptions{MaxShard: 4}))
 	for i, name := range []string{"m-00001-of-00002.gguf", "m-00002-of-00002.gguf"} {
 		b, err := os.ReadFile(filepath.Join(dir, name))
-		must(t, err)
+		expect.OK(t, err)
 		entry := func(key string, kind uint32, value ...byte) []byte {
 			e := append(binary.LittleEndian.AppendUint64(nil, uint64(len(key))), key...)
 			return append(binary.LittleEndian.AppendUint32(e, kind), value...)
@@ -182,15 +183,15 @@ func TestSplitMetadata(t *testing.T) {
 func TestShardsKeepOthers(t *testing.T) {
 	dir := t.TempDir()
 	path, o := filepath.Join(dir, "m.safetensors"), &format.WriteOptions{MaxShard: 4}
-	must(t, put(path, "safetensors", sized(4, 4), 1, []int{0, 1}, o))
+	expect.OK(t, put(path, "safetensors", sized(4, 4), 1, []int{0, 1}, o))
 	others := []string{"m-00003-of-00009.safetensors", "n-00001-of-00002.safetensors", "notes.txt"}
 	lay(t, dir, map[string]string{others[0]: "x", others[1]: "x", others[2]: "x"})
 	index := filepath.Join(dir, "m.safetensors.index.json")
 	b, err := os.ReadFile(index)
-	must(t, err)
+	expect.OK(t, err)
 	b = bytes.Replace(b, []byte(`"weight_map": {`), []byte(`"weight_map": {"x": "notes.txt", "y": "n-00001-of-00002.safetensors",`), 1)
-	must(t, os.WriteFile(index, b, 0o666))
-	must(t, put(path, "safetensors", sized(4), 1, []int{0}, o))
+	expect.OK(t, os.WriteFile(index, b, 0o666))
+	expect.OK(t, put(path, "safetensors", sized(4), 1, []int{0}, o))
 	want := append([]string{others[0], "m.safetensors"}, others[1:]...)
 	if d := cmp.Diff(want, names(t, dir)); d != "" {
 		t.Error(d)
@@ -202,10 +203,10 @@ func TestShardsOntoThemselves(t *testing.T) {
 	for _, s := range shardings {
 		for _, limit := range []int64{4, 8, 3} {
 			dir := t.TempDir()
-			must(t, put(filepath.Join(dir, s.file), s.format, sized(4, 4, 4), 1, []int{0, 1, 2}, &format.WriteOptions{MaxShard: 4}))
+			expect.OK(t, put(filepath.Join(dir, s.file), s.format, sized(4, 4, 4), 1, []int{0, 1, 2}, &format.WriteOptions{MaxShard: 4}))
 			opens := filepath.Join(dir, s.opens(3))
 			report, err := convert.File(opens, opens, &convert.Options{To: s.format, Verify: true, WriteOptions: format.WriteOptions{MaxShard: limit}})
-			must(t, err)
+			expect.OK(t, err)
 			want := s.names(map[int64]int{4: 3, 8: 2, 3: 3}[limit])
 			if d := cmp.Diff(want, names(t, dir)); d != "" {
 				t.Errorf("%s, %d: %s\n%v", s.format, limit, d, report.Files)
@@ -227,8 +228,8 @@ func TestShardsRefused(t *testing.T) {
 	}
 	for _, s := range shardings {
 		w, err := format.Create(s.format, filepath.Join(dir, s.file), sized(4, 4), &format.WriteOptions{MaxShard: 4})
-		must(t, err)
-		must(t, w.WriteTensor("t1", strings.NewReader("abcd")))
+		expect.OK(t, err)
+		expect.OK(t, w.WriteTensor("t1", strings.NewReader("abcd")))
 		w.Abort()
 	}
 	unwritten(t, dir)

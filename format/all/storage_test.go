@@ -17,6 +17,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/format/onnx"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/mle"
@@ -36,9 +37,9 @@ func TestStorage(t *testing.T) {
 	testhost.NeedTimes(t)
 	m := storageSource(t)
 	_, edKey, err := ed25519.GenerateKey(rand.Reader)
-	must(t, err)
+	expect.OK(t, err)
 	rsaKey, err := rsa.GenerateKey(rand.Reader, 2048)
-	must(t, err)
+	expect.OK(t, err)
 	key := make([]byte, 32)
 	for name, tt := range map[string]struct {
 		s    format.Storage
@@ -128,7 +129,7 @@ func TestFormatOptions(t *testing.T) {
 	}
 	var none *mle.WriteOptions
 	_, err := convert.Model(m, filepath.Join(t.TempDir(), "w.mle"), &convert.Options{WriteOptions: format.WriteOptions{Format: none}})
-	must(t, err)
+	expect.OK(t, err)
 }
 
 // What is tested here is what programs do with what they passed in: they change it, wipe it,
@@ -142,7 +143,7 @@ func TestKeysMayBeWiped(t *testing.T) {
 		key := bytes.Repeat([]byte{7}, 32)
 		w, err := format.Create(kind, path, p, &format.WriteOptions{NoSync: true, Storage: format.Storage{Key: key}})
 		clear(key)
-		must(t, feed(p, w, err))
+		expect.OK(t, feed(p, w, err))
 		key = bytes.Repeat([]byte{7}, 32)
 		m := open(t, path, &format.Options{Key: key})
 		clear(key)
@@ -164,12 +165,12 @@ func (moody) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) { panic(
 // TestSignerPanics: there is no file that is not signed, and no second chance to make it.
 func TestSignerPanics(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
+	expect.OK(t, err)
 	dir := t.TempDir()
 	p := &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "w", 4)}}
 	w, err := format.Create("wia", filepath.Join(dir, "m.wia"), p, &format.WriteOptions{NoSync: true, Storage: format.Storage{Signer: moody{key}}})
-	must(t, err)
-	must(t, w.WriteTensor("w", bytes.NewReader(make([]byte, 16))))
+	expect.OK(t, err)
+	expect.OK(t, w.WriteTensor("w", bytes.NewReader(make([]byte, 16))))
 	func() {
 		defer func() {
 			if thrown := recover(); thrown != "the signer" {

@@ -10,6 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -49,7 +50,7 @@ func TestTable(t *testing.T) {
 	table := line("from \\ to", order)
 	for _, from := range order {
 		path := filepath.Join(dir, "source."+from)
-		must(t, convertTo(first, path, from, true))
+		expect.OK(t, convertTo(first, path, from, true))
 		m := open(t, path, nil)
 		var cells []string
 		for _, to := range order {
@@ -58,7 +59,7 @@ func TestTable(t *testing.T) {
 		table += line(from, cells)
 	}
 	doc, err := os.ReadFile("../convert/doc.go")
-	must(t, err)
+	expect.OK(t, err)
 	if !strings.Contains(string(doc), table) {
 		t.Errorf("the documentation of convert has another table than this:\n%s", table)
 	}
@@ -88,7 +89,7 @@ func cell(t *testing.T, m *format.Model, path, to string) (said string) {
 	var refused *format.LossError
 	err := convertTo(m, path, to, false)
 	if !errors.As(err, &refused) {
-		must(t, err)
+		expect.OK(t, err)
 		return "all"
 	}
 	lost := map[string]bool{}

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -59,7 +60,7 @@ func TestMetadataNumbers(t *testing.T) {
 			}
 			var got any
 			want, err := format.Entry{Value: v}.Text()
-			must(t, err)
+			expect.OK(t, err)
 			switch v.(type) {
 			case float32, float64:
 				got, err = meta.Float64("k")
@@ -166,7 +167,7 @@ func TestRepeatedKey(t *testing.T) {
 			}) {
 				t.Fatalf("not accepted: %v", err)
 			}
-			must(t, create(to, path, plan, &format.WriteOptions{AcceptLoss: []string{"metadata", "conversion"}}))
+			expect.OK(t, create(to, path, plan, &format.WriteOptions{AcceptLoss: []string{"metadata", "conversion"}}))
 			var values []string
 			for _, e := range open(t, path, nil).Metadata() {
 				if text, err := e.Text(); e.Key == key && err == nil {

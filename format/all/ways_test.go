@@ -12,6 +12,7 @@ import (
 	"github.com/weightmap/weightmap/format/npy"
 	"github.com/weightmap/weightmap/format/onnx"
 	"github.com/weightmap/weightmap/format/safetensors"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/mobi"
@@ -34,9 +35,9 @@ func ways[F opened](
 ) func(t *testing.T, path string) map[string]opened {
 	return func(t *testing.T, path string) map[string]opened {
 		b, err := os.ReadFile(path)
-		must(t, err)
+		expect.OK(t, err)
 		f, err := os.Open(path)
-		must(t, err)
+		expect.OK(t, err)
 		defer f.Close()
 		found := map[string]opened{}
 		for way, open := range map[string]func() (F, error){
@@ -46,7 +47,7 @@ func ways[F opened](
 			"OpenFile":     func() (F, error) { return file(f, 0, -1, nil) },
 		} {
 			m, err := open()
-			must(t, err)
+			expect.OK(t, err)
 			found[way] = m
 		}
 		return found
@@ -69,13 +70,13 @@ func TestOwnFunctions(t *testing.T) {
 	for name, open := range formats {
 		path := filepath.Join(t.TempDir(), "0."+name)
 		info := list(tensor.Float32, "0", 2)
-		must(t, create(name, path, &format.Plan{Tensors: []tensor.Info{info}}, nil))
+		expect.OK(t, create(name, path, &format.Plan{Tensors: []tensor.Info{info}}, nil))
 		for way, m := range open(t, path) {
 			data, err := m.At(0).Bytes()
 			if err != nil || !bytes.Equal(data, fill(0, info)) || m.Format() != name {
 				t.Errorf("%s.%s: %s, % x, %v", name, way, m.Format(), data, err)
 			}
-			must(t, m.Close())
+			expect.OK(t, m.Close())
 		}
 	}
 }

@@ -22,6 +22,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -72,12 +73,12 @@ func writeModel(t testing.TB, name, path string, m model) {
 	data := binary.LittleEndian.AppendUint32(nil, math.Float32bits(m.value))
 	data = bytes.Repeat(data, m.elements)
 	w, err := format.Create(name, path, p, o)
-	must(t, err)
+	expect.OK(t, err)
 	defer w.Abort()
 	for _, info := range p.Tensors {
-		must(t, w.WriteTensor(info.Name, bytes.NewReader(data)))
+		expect.OK(t, w.WriteTensor(info.Name, bytes.NewReader(data)))
 	}
-	must(t, w.Close())
+	expect.OK(t, w.Close())
 }
 
 // replace puts a file in place by renaming, as writers should. It is old, and no two are as old, in seconds.
@@ -130,7 +131,7 @@ func predict(m *format.Model) (float32, error) {
 func current(t testing.TB, h *Handle) float32 {
 	t.Helper()
 	l, err := h.Acquire()
-	must(t, err)
+	expect.OK(t, err)
 	defer l.Release()
 	value, err := predict(l.Model())
 	if err != nil {
@@ -145,7 +146,7 @@ func start(t testing.TB, o *Options) (*Handle, string) {
 	path := filepath.Join(t.TempDir(), "model")
 	replace(t, path, bytesOf(t, model{value: 1}))
 	h, err := Open(path, o)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { h.Close() })
 	return h, path
 }
@@ -172,7 +173,7 @@ func TestLeases(t *testing.T) {
 	}})
 	first, err1 := h.Acquire()
 	second, err2 := h.Acquire()
-	must(t, errors.Join(err1, err2))
+	expect.OK(t, errors.Join(err1, err2))
 	if first.Model() != second.Model() || first.Value() != any(made[0]) || first.Generation() != 1 {
 		t.Error("two leases of one generation differ")
 	}
@@ -198,7 +199,7 @@ func TestLeases(t *testing.T) {
 	if _, err := old.At(0).Bytes(); !errors.Is(err, format.ErrClosed) {
 		t.Errorf("the old model after its last lease: %v", err)
 	}
-	must(t, errors.Join(h.Close(), h.Close()))
+	expect.OK(t, errors.Join(h.Close(), h.Close()))
 	<-made[1].closed
 	if len(made) != 2 || len(made[0].closed)+len(made[1].closed) > 0 {
 		t.Error("something was made or closed more than once")
@@ -210,7 +211,7 @@ func TestCopiedLease(t *testing.T) {
 	testhost.NeedReplace(t)
 	h, path := start(t, nil)
 	l, err := h.Acquire()
-	must(t, err)
+	expect.OK(t, err)
 	again := Lease{g: l.g}
 	l.Release()
 	again.Release()
@@ -227,7 +228,7 @@ func TestAcquireDoesNotAllocate(t *testing.T) {
 	h, _ := start(t, nil)
 	n := testing.AllocsPerRun(100, func() {
 		l, err := h.Acquire()
-		must(t, err)
+		expect.OK(t, err)
 		defer l.Release()
 		_ = l.Model()
 	})
@@ -240,9 +241,9 @@ func TestClose(t *testing.T) {
 	testhost.NeedReplace(t)
 	h, path := start(t, nil)
 	l, err := h.Acquire()
-	must(t, err)
+	expect.OK(t, err)
 	replace(t, path, bytesOf(t, model{value: 2}))
-	must(t, h.Close())
+	expect.OK(t, h.Close())
 	if v, err := predict(l.Model()); v != 1 || err != nil {
 		t.Errorf("a lease from before: value %v, %v", v, err)
 	}
@@ -278,17 +279,9 @@ func TestCloseWhileLoading(t *testing.T) {
 		result <- err
 	}()
 	<-loading
-	must(t, h.Close())
+	expect.OK(t, h.Close())
 	if err := <-result; !errors.Is(err, format.ErrClosed) {
 		t.Errorf("the reload: %v", err)
-	}
-}
-
-// must fails the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -311,7 +304,7 @@ func TestExpvar(t *testing.T) {
 	g.id.infos[0] = nil
 	h.stats.LastErrorTime = time.Time{}
 	var got map[string]any
-	must(t, json.Unmarshal([]byte(published(h).String()), &got))
+	expect.OK(t, json.Unmarshal([]byte(published(h).String()), &got))
 	since, errs := got["since"].(string), got["last_error"]
 	delete(got, "since")
 	if at, err := time.Parse(time.RFC3339, since); err != nil || !at.Equal(time.Unix(1700000000, 500e6)) {
@@ -330,7 +323,7 @@ func TestExpvar(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Error(diff)
 	}
-	must(t, h.Close())
+	expect.OK(t, h.Close())
 	if text := published(h).String(); !strings.Contains(text, `"generation":0,`) || !strings.Contains(text, `"failures":1,`) {
 		t.Error(text)
 	}
@@ -347,7 +340,7 @@ func packed(t *testing.T, key []byte) string {
 		storage = format.Storage{Key: key}
 	}
 	_, err := convert.File(plain, path, &convert.Options{Lossy: true, WriteOptions: format.WriteOptions{NoSync: true, Storage: storage}})
-	must(t, err)
+	expect.OK(t, err)
 	return path
 }
 
@@ -356,7 +349,7 @@ func TestWarm(t *testing.T) {
 	path := packed(t, nil)
 	for _, warm := range []bool{false, true} {
 		h, err := Open(path, &Options{Warm: warm})
-		must(t, err)
+		expect.OK(t, err)
 		defer h.Close()
 		kept := int64(0)
 		if warm {
@@ -391,7 +384,7 @@ func TestHot(t *testing.T) {
 	if errors.Is(err, format.ErrLimit) || errors.Is(err, format.ErrUnsupported) {
 		t.Skip("this process may not lock memory: ", err)
 	}
-	must(t, err)
+	expect.OK(t, err)
 	defer h.Close()
 	if err := h.Do(func(m *format.Model) error {
 		if n := m.Stats().Locked; n < 4*elements {

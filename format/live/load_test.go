@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -179,7 +180,7 @@ func mapped(t *testing.T, dir string) int64 {
 		}
 		var from, to int64
 		_, err := fmt.Sscanf(line, "%x-%x", &from, &to)
-		must(t, err)
+		expect.OK(t, err)
 		n += to - from
 	}
 	return n

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -132,9 +133,9 @@ func TestOverwritten(t *testing.T) {
 		o.Notify = func(e Event) { events = append(events, e.Kind) }
 		h, path := start(t, o)
 		l, err := h.Acquire()
-		must(t, err)
+		expect.OK(t, err)
 		defer l.Release()
-		must(t, l.Intact())
+		expect.OK(t, l.Intact())
 		next := bytesOf(t, model{value: 2})
 		if !good {
 			next = bytesOf(t, model{value: 66, unsigned: true})
@@ -170,12 +171,12 @@ func TestOverwritten(t *testing.T) {
 func overwrite(t testing.TB, path string, b []byte) {
 	t.Helper()
 	info, err := os.Stat(path)
-	must(t, err)
+	expect.OK(t, err)
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	must(t, err)
+	expect.OK(t, err)
 	_, err = f.WriteAt(b, 0)
 	at := info.ModTime().Add(1e9)
-	must(t, errors.Join(err, f.Truncate(int64(len(b))), f.Close(), os.Chtimes(path, at, at)))
+	expect.OK(t, errors.Join(err, f.Truncate(int64(len(b))), f.Close(), os.Chtimes(path, at, at)))
 }
 
 // TestZero: the zero Lease holds nothing.
@@ -220,10 +221,10 @@ func TestSeveralFiles(t *testing.T) {
 			path := filepath.Join(dir, "model")
 			tt.make(t, path, 1)
 			h, err := Open(path, nil)
-			must(t, err)
+			expect.OK(t, err)
 			defer h.Close()
 			l, err := h.Acquire()
-			must(t, err)
+			expect.OK(t, err)
 			defer l.Release()
 			var files []string
 			for _, f := range l.Model().Files() {
@@ -252,7 +253,7 @@ func TestSeveralFiles(t *testing.T) {
 			if s := h.Stats(); s.Generation != 3 || testhost.Maps() && s.Overwrites != 1 || s.Failures != 0 {
 				t.Errorf("after %s was overwritten with the same bytes: %+v", filepath.Base(changed), s)
 			}
-			must(t, os.Remove(changed))
+			expect.OK(t, os.Remove(changed))
 			n, err := h.Reload(t.Context())
 			if whole := tt.name == "tsr"; whole != (n == 4 && err == nil) || !whole && n != 3 {
 				t.Errorf("without one of its files: generation %d, %v", n, err)
@@ -264,6 +265,6 @@ func TestSeveralFiles(t *testing.T) {
 func mustRead(t testing.TB, path string) []byte {
 	t.Helper()
 	b, err := os.ReadFile(path)
-	must(t, err)
+	expect.OK(t, err)
 	return b
 }

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/signing"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -80,7 +81,7 @@ func TestWatchBacksOff(t *testing.T) {
 func TestWatchMissing(t *testing.T) {
 	h, path := start(t, nil)
 	var w watcher
-	must(t, os.Rename(path, path+".away"))
+	expect.OK(t, os.Rename(path, path+".away"))
 	w.looks(h, 10)
 	if s := h.Stats(); !s.Missing || !s.Stale || s.Failures != 0 || current(t, h) != 1 {
 		t.Errorf("%+v", s)
@@ -88,7 +89,7 @@ func TestWatchMissing(t *testing.T) {
 	if n, err := h.Reload(t.Context()); n != 1 || !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("Reload of nothing: %d, %v", n, err)
 	}
-	must(t, os.Rename(path+".away", path))
+	expect.OK(t, os.Rename(path+".away", path))
 	w.looks(h, 10) // renaming may have changed the ctime
 	if s := h.Stats(); s.Missing || s.Stale || s.Failures != 1 || current(t, h) != 1 {
 		t.Errorf("%+v", s)
@@ -102,13 +103,13 @@ func TestWatchFollowsLinks(t *testing.T) {
 	version := func(name string, value float32) {
 		t.Helper()
 		at := filepath.Join(dir, name)
-		must(t, os.Mkdir(at, 0o777))
+		expect.OK(t, os.Mkdir(at, 0o777))
 		replace(t, filepath.Join(at, "model.mle"), bytesOf(t, model{value: value}))
 		next := filepath.Join(dir, "..data_tmp")
 		if err := os.Symlink(name, next); err != nil {
 			t.Skip(err)
 		}
-		must(t, os.Rename(next, filepath.Join(dir, "..data")))
+		expect.OK(t, os.Rename(next, filepath.Join(dir, "..data")))
 	}
 	version("..1", 1)
 	path := filepath.Join(dir, "model.mle")
@@ -116,12 +117,12 @@ func TestWatchFollowsLinks(t *testing.T) {
 		t.Skip(err)
 	}
 	h, err := Open(path, demanding())
-	must(t, err)
+	expect.OK(t, err)
 	defer h.Close()
 	var w watcher
 	w.looks(h, 2)
 	version("..2", 2)
-	must(t, os.RemoveAll(filepath.Join(dir, "..1")))
+	expect.OK(t, os.RemoveAll(filepath.Join(dir, "..1")))
 	w.looks(h, 2)
 	if s := h.Stats(); s.Generation != 2 || s.Overwrites != 0 || current(t, h) != 2 {
 		t.Errorf("%+v", s)
@@ -156,7 +157,7 @@ func TestWatch(t *testing.T) {
 	for before := h.Stats().Looks; h.Stats().Looks == before; {
 		time.Sleep(time.Millisecond)
 	}
-	must(t, h.Close())
+	expect.OK(t, h.Close())
 	if err := <-result; !errors.Is(err, format.ErrClosed) {
 		t.Error(err)
 	}
@@ -166,16 +167,16 @@ func TestWatch(t *testing.T) {
 // when its bundle changes in place.
 func TestWatchSignature(t *testing.T) {
 	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, err)
+	expect.OK(t, err)
 	dir := t.TempDir()
 	path, sig := filepath.Join(dir, "model.safetensors"), filepath.Join(dir, "model.sig")
 	// put replaces a model that has no checksums, and its configuration, and returns the signature of both.
 	put := func(value float32) []byte {
 		from := t.TempDir()
 		writeModel(t, "safetensors", filepath.Join(from, "model.safetensors"), model{value: value})
-		must(t, os.WriteFile(filepath.Join(from, "config.json"), []byte{byte(value)}, 0o666))
+		expect.OK(t, os.WriteFile(filepath.Join(from, "config.json"), []byte{byte(value)}, 0o666))
 		b, err := signing.Sign(t.Context(), from, signing.Signer{Key: key}, nil)
-		must(t, err)
+		expect.OK(t, err)
 		for _, name := range []string{"model.safetensors", "config.json"} {
 			replace(t, filepath.Join(dir, name), mustRead(t, filepath.Join(from, name)))
 		}
@@ -185,13 +186,13 @@ func TestWatchSignature(t *testing.T) {
 	events := make(chan Event, 100)
 	policy := &signing.Policy{Trust: &signing.Trust{Keys: []crypto.PublicKey{key.Public()}}}
 	h, err := Open(path, &Options{Open: &format.Options{Trusted: policy}, Interval: time.Millisecond, Notify: func(e Event) { events <- e }})
-	must(t, err)
+	expect.OK(t, err)
 	defer h.Close()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	go h.Watch(ctx)
 	bundle := put(2)
-	must(t, os.Remove(sig))
+	expect.OK(t, os.Remove(sig))
 	for e := range events {
 		if e.Kind == Refused {
 			break

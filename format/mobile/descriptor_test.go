@@ -9,6 +9,8 @@ import (
 	"runtime"
 	"strings"
 	"testing"
+
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // asset is a file in the middle of a larger one, as assets are in a package: at
@@ -18,7 +20,7 @@ func asset(t *testing.T, file []byte) (f *os.File, off int64) {
 	off = 4096 + 4
 	body := append(append(bytes.Repeat([]byte{0xaa}, int(off)), file...), bytes.Repeat([]byte{0xbb}, 100)...)
 	f, err := os.Open(save(t, "base.apk", body))
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f, off
 }
@@ -27,9 +29,9 @@ func TestDescriptor(t *testing.T) {
 	file, want := sample(t)
 	f, off := asset(t, file)
 	_, err := f.Seek(17, io.SeekStart)
-	must(t, err)
+	expect.OK(t, err)
 	m, err := OpenDescriptor(int32(f.Fd()), off, int64(len(file)), nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer m.Close()
 	equal(t, "", want, describe(t, m))
 	// A file object over the caller's descriptor would close it here.
@@ -45,7 +47,7 @@ func TestDescriptor(t *testing.T) {
 	if _, err := f.ReadAt(got, off+x.FileOffset()); err != nil || !bytes.Equal(got, ramp(20)) {
 		t.Errorf("at offset %d + %d: %x, %v", off, x.FileOffset(), got, err)
 	}
-	must(t, f.Close())
+	expect.OK(t, f.Close())
 	equal(t, "closed afterwards", want, describe(t, m))
 }
 
@@ -54,7 +56,7 @@ func TestDescriptorErrors(t *testing.T) {
 	f, off := asset(t, file)
 	fd, size := int32(f.Fd()), int64(len(file))
 	r, w, err := os.Pipe()
-	must(t, err)
+	expect.OK(t, err)
 	defer r.Close()
 	defer w.Close()
 	for _, test := range []struct {
@@ -87,7 +89,7 @@ func TestDescriptorErrors(t *testing.T) {
 	before := lowest(t)
 	for range 5 {
 		m, err := OpenDescriptor(fd, off, size, nil)
-		must(t, err)
+		expect.OK(t, err)
 		m.Close()
 	}
 	if after := lowest(t); after != before {
@@ -99,7 +101,7 @@ func TestDescriptorErrors(t *testing.T) {
 func lowest(t *testing.T) uintptr {
 	t.Helper()
 	f, err := os.Open(os.DevNull)
-	must(t, err)
+	expect.OK(t, err)
 	defer f.Close()
 	return f.Fd()
 }

@@ -12,18 +12,20 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // TestDocumentation finds each sample of the package documentation in a file that is compiled
 // and run, and each of these files in the documentation.
 func TestDocumentation(t *testing.T) {
 	names, err := filepath.Glob("testdata/samples/*")
-	must(t, err)
+	expect.OK(t, err)
 	shown := map[string]bool{}
 	files := map[string]string{}
 	for _, name := range names {
 		text, err := os.ReadFile(name)
-		must(t, err)
+		expect.OK(t, err)
 		files[name] = trimmed(string(text))
 		shown[name] = false
 	}
@@ -34,7 +36,7 @@ func TestDocumentation(t *testing.T) {
 		if strings.HasPrefix(sample, "android/") {
 			for line := range strings.Lines(sample) {
 				_, err := os.Stat(strings.Fields(line)[0])
-				must(t, err)
+				expect.OK(t, err)
 			}
 			continue
 		}
@@ -82,7 +84,7 @@ func bindFlag(t *testing.T, prefix string) string {
 func TestErrorTypes(t *testing.T) {
 	source := func(name string) string {
 		text, err := os.ReadFile(name)
-		must(t, err)
+		expect.OK(t, err)
 		return string(text)
 	}
 	var want, words []string
@@ -107,7 +109,7 @@ func TestErrorTypes(t *testing.T) {
 func documented(t *testing.T) (samples []string) {
 	t.Helper()
 	file, err := parser.ParseFile(token.NewFileSet(), "doc.go", nil, parser.ParseComments)
-	must(t, err)
+	expect.OK(t, err)
 	for _, b := range new(comment.Parser).Parse(file.Doc.Text()).Content {
 		if code, ok := b.(*comment.Code); ok {
 			samples = append(samples, code.Text)

@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -77,7 +78,7 @@ func newFake(t *testing.T, parts ...part) (*Model, *fake) {
 	}
 	f := &fake{parts: parts, signed: new(format.Signature)}
 	m, err := format.With(f).OpenBytes(file, nil)
-	must(t, err)
+	expect.OK(t, err)
 	if m.Len() != len(parts) {
 		t.Fatalf("%d tensors of %d", m.Len(), len(parts))
 	}
@@ -100,13 +101,6 @@ func ramp(n int) []byte {
 		b[i] = byte(7 * i)
 	}
 	return b
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }
 
 // equal fails the test if got is not want.

@@ -14,6 +14,8 @@ import (
 	"regexp"
 	"strings"
 	"testing"
+
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // TestGobind binds the package for both systems: nothing may be left out. The
@@ -96,7 +98,7 @@ func copyFiles(t *testing.T, dir string, files ...string) {
 		if err == nil {
 			err = os.WriteFile(filepath.Join(dir, filepath.Base(name)), text, 0o600)
 		}
-		must(t, err)
+		expect.OK(t, err)
 	}
 }
 
@@ -122,7 +124,7 @@ func generated(t *testing.T, dir string) map[string]string {
 		files[path] = string(b)
 		return err
 	})
-	must(t, err)
+	expect.OK(t, err)
 	return files
 }
 
@@ -152,7 +154,7 @@ type exportedName struct{ class, name string }
 func exported(t *testing.T) (names []exportedName) {
 	t.Helper()
 	text, err := os.ReadFile("../../internal/api/api.txt")
-	must(t, err)
+	expect.OK(t, err)
 	line := regexp.MustCompile(`(?m)^format/mobile, (?:(?:const|func) (\w+)|func \(\*(\w+)\)\.(\w+)|type (\w+) (?:struct, field |interface\{)(\w+))`)
 	for _, m := range line.FindAllStringSubmatch(string(text), -1) {
 		names = append(names, exportedName{cmp.Or(m[2], m[4], "Mobile"), m[1] + m[3] + m[5]})
@@ -167,9 +169,9 @@ func exported(t *testing.T) (names []exportedName) {
 // and the class what the sample uses.
 func testSwift(t *testing.T, header string) {
 	class, err := os.ReadFile("ios/WeightFile.swift")
-	must(t, err)
+	expect.OK(t, err)
 	sample, err := os.ReadFile("testdata/samples/Sample.swift")
-	must(t, err)
+	expect.OK(t, err)
 	use := regexp.MustCompile(`\b(Mobile\w+)|\b(?:model|tensor|pin)\.(\w+)\(`)
 	check := func(user, declared string, least int) {
 		t.Helper()
@@ -196,7 +198,7 @@ func TestSwiftSyntax(t *testing.T) {
 		t.Skip("no parser: install tree-sitter and tree-sitter-swift with npm, and set TREE_SITTER_SWIFT to their node_modules")
 	}
 	text, err := os.ReadFile("ios/WeightFile.swift")
-	must(t, err)
+	expect.OK(t, err)
 	broken := filepath.Join(t.TempDir(), "Broken.swift")
 	write(t, broken, strings.TrimSuffix(string(text), "}\n"))
 	for file, sound := range map[string]bool{"ios/WeightFile.swift": true, "testdata/samples/Sample.swift": true, broken: false} {

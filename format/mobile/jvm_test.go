@@ -19,6 +19,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -42,7 +43,7 @@ func newDesktop(t *testing.T, b binder, out string) *desktop {
 	compileJava(t, d.classes, "", filepath.Join(out, "java"), "testdata/java", "android")
 	lib := buildJNI(t, b, out, "weightmap_jni", bindFlag(t, "-ldflags="))
 	f, err := elf.Open(lib)
-	must(t, err)
+	expect.OK(t, err)
 	defer f.Close()
 	for _, p := range f.Progs {
 		if p.Type == elf.PT_LOAD && p.Align < pageSize {
@@ -127,7 +128,7 @@ func TestLibrarySize(t *testing.T) {
 		t.Skip("no budget in WEIGHTMAP_LIBRARY")
 	}
 	budget, err := strconv.ParseInt(limit, 10, 64)
-	must(t, err)
+	expect.OK(t, err)
 	b := findGobind(t)
 	out := b.bind(t)
 	for _, relocations := range []string{"plain", "packed"} {
@@ -136,7 +137,7 @@ func TestLibrarySize(t *testing.T) {
 			flags += ",-z,pack-relative-relocs"
 		}
 		lib, err := os.Stat(buildJNI(t, b, out, "weightmap_jni,"+tag, "-trimpath", flags))
-		must(t, err)
+		expect.OK(t, err)
 		t.Logf("libgojni with %s, relocations %s: %d kB", tag, relocations, lib.Size()/1000)
 		if relocations == "packed" && lib.Size() > budget {
 			t.Errorf("beyond its budget of %d kB", budget/1000)
@@ -157,13 +158,13 @@ func buildJNI(t *testing.T, b binder, out, tags string, flags ...string) (lib st
 	include := jdkInclude(t)
 	dir := t.TempDir()
 	sources, err := filepath.Glob(filepath.Join(out, "src", "gobind", "*.[cgh]*"))
-	must(t, err)
+	expect.OK(t, err)
 	copyFiles(t, dir, append(sources, "../../go.sum")...)
 	for _, name := range sources {
 		adapt(t, dir, filepath.Base(name))
 	}
 	root, err := filepath.Abs("../..")
-	must(t, err)
+	expect.OK(t, err)
 	// Flags in a source file, unlike CGO_CFLAGS, leave the build cache alone. -w:
 	// the JDK declares AttachCurrentThread otherwise than Android does.
 	write(t, filepath.Join(dir, "flags.go"), fmt.Sprintf("package main\n\n// #cgo CFLAGS: -w -D__GOBIND_ANDROID__ -I%q -I%q -I%q\nimport \"C\"\n",
@@ -185,7 +186,7 @@ func adapt(t *testing.T, dir, name string) {
 	path := filepath.Join(dir, name)
 	ext := filepath.Ext(name)
 	text, err := os.ReadFile(path)
-	must(t, err)
+	expect.OK(t, err)
 	switch base := strings.TrimSuffix(name, ext); {
 	case strings.HasSuffix(base, "_darwin"):
 		err = os.Remove(path)
@@ -194,7 +195,7 @@ func adapt(t *testing.T, dir, name string) {
 		path = filepath.Join(dir, strings.TrimSuffix(base, "_android")+"_jvm"+ext)
 		write(t, path, strings.ReplaceAll(string(text), "//#cgo LDFLAGS: -llog\n", ""))
 	}
-	must(t, err)
+	expect.OK(t, err)
 }
 
 // jdkInclude returns the directory of jni.h.
@@ -216,7 +217,7 @@ func jdkInclude(t *testing.T) string {
 
 func write(t *testing.T, path, text string) {
 	t.Helper()
-	must(t, os.WriteFile(path, []byte(text), 0o600))
+	expect.OK(t, os.WriteFile(path, []byte(text), 0o600))
 }
 
 // run runs a command in a directory.
@@ -252,7 +253,7 @@ func testSample(t *testing.T, play func(args []string) string) {
 	}
 	equal(t, "numbers", fmt.Sprint(want), fmt.Sprint(got))
 	body[bytes.Index(body, data)] ^= 1
-	must(t, os.WriteFile(path, body, 0o600))
+	expect.OK(t, os.WriteFile(path, body, 0o600))
 	equal(t, "with a wrong checksum", "download\n", play(args))
 }
 

@@ -6,6 +6,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/fault"
 	"github.com/weightmap/weightmap/internal/memory"
 )
@@ -41,7 +42,7 @@ func TestUses(t *testing.T) {
 	file, _ := sample(t)
 	path := save(t, "m.mag", file)
 	m, err := Open(path, nil)
-	must(t, err)
+	expect.OK(t, err)
 	x := get(t, m, "fc.weight")
 	for _, u := range uses {
 		if err := u.use(m, x); err != nil {
@@ -49,7 +50,7 @@ func TestUses(t *testing.T) {
 		}
 	}
 	for range 2 {
-		must(t, m.Close())
+		expect.OK(t, m.Close())
 	}
 	for _, u := range uses {
 		if err := u.use(m, x); ErrorCode(err) != CodeClosed {
@@ -96,14 +97,14 @@ func TestAddress(t *testing.T) {
 	m := kinds(t)
 	for i := range m.TensorCount() {
 		x, err := m.Tensor(i)
-		must(t, err)
+		expect.OK(t, err)
 		at, err := x.Address()
-		must(t, err)
+		expect.OK(t, err)
 		if (at == 0) != (x.ByteSize() == 0) {
 			t.Errorf("%s: address %d of %d bytes", x.Name(), at, x.ByteSize())
 		}
 		b, err := x.view.Bytes() // a copy is kept by the model, so it is the same one
-		must(t, err)
+		expect.OK(t, err)
 		if at != 0 && at != int64(memory.Address(b)) {
 			t.Errorf("%s: %#x is not where its bytes are", x.Name(), at)
 		}
@@ -124,18 +125,18 @@ func TestAddressHoldsModel(t *testing.T) {
 	before := held()
 	m := kinds(t)
 	_, err := get(t, m, "empty").Address()
-	must(t, err)
+	expect.OK(t, err)
 	if n := held(); n != before {
 		t.Errorf("%d models are held for an address of nothing", n-before)
 	}
 	for _, name := range []string{"lazy", "plain", "lazy"} {
 		_, err := get(t, m, name).Address()
-		must(t, err)
+		expect.OK(t, err)
 	}
 	if n := held(); n != before+1 {
 		t.Errorf("%d models are held, want 1", n-before)
 	}
-	must(t, m.Close())
+	expect.OK(t, m.Close())
 	if n := held(); n != before {
 		t.Errorf("%d models are held after Close", n-before)
 	}
@@ -145,18 +146,18 @@ func TestAddressHoldsModel(t *testing.T) {
 func TestPin(t *testing.T) {
 	file, want := sample(t)
 	m, err := Open(save(t, "m.mag", file), &Options{Debug: true})
-	must(t, err)
+	expect.OK(t, err)
 	pins := make([]*Pin, 2)
 	for i := range pins {
 		pins[i], err = m.Pin()
-		must(t, err)
+		expect.OK(t, err)
 	}
 	x := get(t, m, "fc.weight")
 	_, err = x.Address()
-	must(t, err)
+	expect.OK(t, err)
 	b, err := x.view.Bytes()
-	must(t, err)
-	must(t, m.Close())
+	expect.OK(t, err)
+	expect.OK(t, m.Close())
 	held := func() bool { _, ok := lent.Load(m); return ok }
 	pins[0].Unpin()
 	pins[0].Unpin() // counts once
@@ -178,11 +179,11 @@ func TestPin(t *testing.T) {
 func TestUnpinDuringClose(t *testing.T) {
 	file, _ := sample(t)
 	m, err := OpenBytes(file, nil)
-	must(t, err)
+	expect.OK(t, err)
 	defer m.Close()
 	x := get(t, m, "fc.weight")
 	pin, err := m.Pin()
-	must(t, err)
+	expect.OK(t, err)
 	m.closed.Store(true)
 	pin.Unpin()
 	if _, err := x.Address(); ErrorCode(err) != CodeClosed {
@@ -195,7 +196,7 @@ func TestConcurrentClose(t *testing.T) {
 	path := save(t, "m.mag", file)
 	for range 20 {
 		m, err := Open(path, nil)
-		must(t, err)
+		expect.OK(t, err)
 		x := get(t, m, "fc.weight")
 		var all sync.WaitGroup
 		for _, u := range uses {

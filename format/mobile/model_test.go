@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -31,13 +32,13 @@ type tensorDescription struct {
 func describe(t *testing.T, m *Model) description {
 	t.Helper()
 	meta, err := m.MetadataJSON()
-	must(t, err)
+	expect.OK(t, err)
 	d := description{Format: m.Format(), Version: m.Version(), Metadata: meta}
 	for i := range m.TensorCount() {
 		byIndex, err := m.Tensor(i)
-		must(t, err)
+		expect.OK(t, err)
 		x, err := m.TensorNamed(m.TensorName(i))
-		must(t, err)
+		expect.OK(t, err)
 		if byIndex.Name() != x.Name() {
 			t.Errorf("tensor %d is %q by index and %q by name", i, byIndex.Name(), x.Name())
 		}
@@ -49,7 +50,7 @@ func describe(t *testing.T, m *Model) description {
 			td.Shape = append(td.Shape, x.ShapeAt(axis))
 		}
 		td.Data, err = x.Bytes()
-		must(t, err)
+		expect.OK(t, err)
 		d.Tensors = append(d.Tensors, td)
 	}
 	return d
@@ -82,11 +83,11 @@ func written(t *testing.T, name string, plan *format.Plan, o *format.WriteOption
 	t.Helper()
 	var out bytes.Buffer
 	w, err := format.NewWriter(name, &out, plan, o)
-	must(t, err)
+	expect.OK(t, err)
 	for i, b := range data {
-		must(t, w.WriteTensor(plan.Tensors[i].Name, bytes.NewReader(b)))
+		expect.OK(t, w.WriteTensor(plan.Tensors[i].Name, bytes.NewReader(b)))
 	}
-	must(t, w.Close())
+	expect.OK(t, w.Close())
 	return out.Bytes()
 }
 
@@ -94,7 +95,7 @@ func written(t *testing.T, name string, plan *format.Plan, o *format.WriteOption
 func openBytes(t *testing.T, file []byte) *Model {
 	t.Helper()
 	m, err := OpenBytes(file, nil)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { m.Close() })
 	return m
 }
@@ -103,7 +104,7 @@ func openBytes(t *testing.T, file []byte) *Model {
 func save(t *testing.T, name string, b []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), name)
-	must(t, os.WriteFile(path, b, 0o600))
+	expect.OK(t, os.WriteFile(path, b, 0o600))
 	return path
 }
 
@@ -127,7 +128,7 @@ func TestOpen(t *testing.T) {
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			m, err := test.open()
-			must(t, err)
+			expect.OK(t, err)
 			defer m.Close()
 			equal(t, "", want, describe(t, m))
 			if err := m.Prefetch(); err != nil {
@@ -210,7 +211,7 @@ func TestMaxMemory(t *testing.T) {
 	file, want := sample(t)
 	for options, limit := range map[*Options]int64{nil: DefaultMaxMemory, NewOptions(): DefaultMaxMemory, {MaxMemory: 1 << 40}: 1 << 40} {
 		m, err := OpenBytes(file, options)
-		must(t, err)
+		expect.OK(t, err)
 		defer m.Close()
 		if m.limit != limit {
 			t.Errorf("limit %d, want %d", m.limit, limit)

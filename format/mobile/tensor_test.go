@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -34,7 +35,7 @@ func kinds(t *testing.T) *Model {
 func get(t *testing.T, m *Model, name string) *Tensor {
 	t.Helper()
 	x, err := m.TensorNamed(name)
-	must(t, err)
+	expect.OK(t, err)
 	return x
 }
 
@@ -75,7 +76,7 @@ func TestRealNumbers(t *testing.T) {
 			var one []float32
 			for i := range x.Len() {
 				f, err := x.Float32At(i)
-				must(t, err)
+				expect.OK(t, err)
 				one = append(one, f)
 			}
 			equal(t, "Float32At", test.want, one)
@@ -199,7 +200,7 @@ func TestTensorList(t *testing.T) {
 	var all []*Tensor
 	for i := range m.TensorCount() {
 		x, err := m.Tensor(i)
-		must(t, err)
+		expect.OK(t, err)
 		all = append(all, x)
 	}
 	for _, when := range []string{"open", "closed"} {

@@ -19,6 +19,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -121,9 +122,9 @@ func TestVerifySigned(t *testing.T) {
 func publicKey(t *testing.T) (der []byte, print string) {
 	t.Helper()
 	public, _, err := ed25519.GenerateKey(nil)
-	must(t, err)
+	expect.OK(t, err)
 	der, err = x509.MarshalPKIXPublicKey(public)
-	must(t, err)
+	expect.OK(t, err)
 	sum := sha256.Sum256(der)
 	return der, "SHA256:" + hex.EncodeToString(sum[:])
 }
@@ -132,7 +133,7 @@ func publicKey(t *testing.T) (der []byte, print string) {
 func TestReport(t *testing.T) {
 	der, print := publicKey(t)
 	public, err := x509.ParsePKIXPublicKey(der)
-	must(t, err)
+	expect.OK(t, err)
 	type answer struct {
 		Text              string
 		Covered           bool
@@ -175,7 +176,7 @@ func TestReport(t *testing.T) {
 				verify = func() (*Report, error) { return m.VerifySigned(der, nil, nil) }
 			}
 			r, err := verify()
-			must(t, err)
+			expect.OK(t, err)
 			m.Close() // the report outlives the model
 			got := answer{Text: r.String(), Covered: r.Covered(), Sum: r.ChecksumOf("a"), Signature: r.Signature(), Signer: r.Signer()}
 			for i := range r.UncoveredCount() + 2 {
@@ -246,7 +247,7 @@ func TestMobiNames(t *testing.T) {
 			m := openBytes(t, written(t, "mobi", test.plan, o, slices.Repeat([][]byte{make([]byte, 1024)}, len(test.plan.Tensors))...))
 			watched := map[string]bool{}
 			r, err := m.Verify(progress(func(_, _ int64, tensor string) bool { watched[tensor] = true; return true }), nil)
-			must(t, err)
+			expect.OK(t, err)
 			list := m.TensorList()
 			for i, name := range test.names {
 				var entry listed
@@ -259,10 +260,10 @@ func TestMobiNames(t *testing.T) {
 				}
 			}
 			text, err := m.GraphJSON()
-			must(t, err)
+			expect.OK(t, err)
 			var g struct{ Nodes []struct{ Inputs []string } }
 			if text != "" {
-				must(t, json.Unmarshal([]byte(text), &g))
+				expect.OK(t, json.Unmarshal([]byte(text), &g))
 			}
 			var inputs []string
 			for _, n := range g.Nodes {

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -50,7 +51,7 @@ func TestCosts(t *testing.T) {
 				m, err = Open(t.Context(), s.URL, &Options{Open: &format.Options{Check: format.CheckStructure}})
 				return err
 			})
-			must(t, err)
+			expect.OK(t, err)
 			defer m.Close()
 			if took.requests > tt.opening.requests || took.bytes > tt.opening.bytes {
 				t.Errorf("opening takes %+v, want at most %+v", took, tt.opening)
@@ -62,7 +63,7 @@ func TestCosts(t *testing.T) {
 				}
 			}
 			v, err := m.Tensor(strconv.Itoa(tt.tensors/2 + 1))
-			must(t, err)
+			expect.OK(t, err)
 			check("a row", 256, 1, func() error {
 				row, err := v.Slice(tensor.At(rows / 2))
 				if err != nil {
@@ -89,7 +90,7 @@ func TestLargeIndex(t *testing.T) {
 		t.Run(tt.format, func(t *testing.T) {
 			s := serve(t, written(t, tt.format, 5000, 1), nil)
 			m, err := Open(t.Context(), s.URL, nil)
-			must(t, err)
+			expect.OK(t, err)
 			defer m.Close()
 			if got := s.requests.Load(); got > tt.requests {
 				t.Errorf("%d requests", got)

@@ -20,6 +20,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -323,14 +324,14 @@ func TestClose(t *testing.T) {
 	model := written(t, "mag", 3, 400)
 	s, waiting := stuck(t, model)
 	m, err := Open(t.Context(), s.URL, &Options{Window: len(model) / 2})
-	must(t, err)
+	expect.OK(t, err)
 	done := make(chan error)
 	go func() {
 		_, err := m.At(2).Bytes()
 		done <- err
 	}()
 	<-waiting
-	must(t, m.Close())
+	expect.OK(t, m.Close())
 	if err := <-done; !errors.Is(err, tensor.ErrClosed) {
 		t.Errorf("a running read: %v, want ErrClosed", err)
 	}
@@ -434,7 +435,7 @@ func TestReadContext(t *testing.T) {
 	model := written(t, "mag", 3, 400)
 	s, waiting := stuck(t, model)
 	m, err := Open(t.Context(), s.URL, &Options{Window: len(model) / 2})
-	must(t, err)
+	expect.OK(t, err)
 	defer m.Close()
 	for name, read := range map[string]func(context.Context) error{
 		"Verify": func(ctx context.Context) error { _, err := m.Verify(ctx); return err },

@@ -8,6 +8,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // FuzzAnswer reads bytes 20 to 29 of 48 from a server that answers anything. Where that is no error, the
@@ -43,7 +45,7 @@ func FuzzAnswer(f *testing.F) {
 		})
 		o := &Options{Client: &http.Client{Transport: scripted, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}, Window: 16, Retries: -1}
 		r, err := NewReaderAt(t.Context(), "http://host/", o)
-		must(t, err)
+		expect.OK(t, err)
 		r.Parsed()
 		p := make([]byte, 10)
 		n, err := r.ReadAt(p, 20)

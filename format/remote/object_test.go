@@ -10,6 +10,7 @@ import (
 	"testing/iotest"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // told is an Object that answers what it is told, after a first answer that is right.
@@ -86,7 +87,7 @@ func TestObjects(t *testing.T) {
 			options := quick()
 			options.Window = 100
 			r, err := NewObjectReaderAt(t.Context(), o, options)
-			must(t, err)
+			expect.OK(t, err)
 			r.Parsed()
 			p := make([]byte, 100)
 			if _, err := r.ReadAt(p, 200); !errors.Is(err, tt.want) || err == nil && !bytes.Equal(p, data[200:300]) {
@@ -141,7 +142,7 @@ func TestContentRange(t *testing.T) {
 func TestNoSibling(t *testing.T) {
 	ctx := t.Context()
 	alone, err := NewObjectReaderAt(ctx, &told{data: pattern(1000)}, &Options{Window: 1000})
-	must(t, err)
+	expect.OK(t, err)
 	behind := reader(t, serve(t, pattern(1000), nil), nil)
 	opaque := reader(t, serve(t, pattern(1000), nil), nil)
 	opaque.object.(*httpObject).url = &url.URL{Scheme: "urn", Opaque: "model"}

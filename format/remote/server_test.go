@@ -12,6 +12,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -105,7 +106,7 @@ func pattern(n int) []byte {
 func reader(t testing.TB, s *server, o *Options) *Reader {
 	t.Helper()
 	r, err := NewReaderAt(t.Context(), s.URL, o)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(r.Cancel)
 	return r
 }
@@ -119,19 +120,11 @@ func written(t testing.TB, name string, n int, rows int64) []byte {
 	}
 	var out bytes.Buffer
 	w, err := format.NewWriter(name, &out, plan, nil)
-	must(t, err)
+	expect.OK(t, err)
 	for i, info := range plan.Tensors {
 		b := pattern(int(rows)*256 + i)[i:]
-		must(t, w.WriteTensor(info.Name, bytes.NewReader(b)))
+		expect.OK(t, w.WriteTensor(info.Name, bytes.NewReader(b)))
 	}
-	must(t, w.Close())
+	expect.OK(t, w.Close())
 	return out.Bytes()
-}
-
-// must fails the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

@@ -16,6 +16,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -82,7 +83,7 @@ func threeShards() map[string]string {
 func TestShards(t *testing.T) {
 	s := host(t, threeShards())
 	m, err := Open(t.Context(), s.URL+"/m/model.safetensors.index.json?token=x", quick())
-	must(t, err)
+	expect.OK(t, err)
 	if diff := cmp.Diff(map[string]int{"/m/model.safetensors.index.json": 1, "/m/s 1.safetensors": 1, "/m/s2%2e.safetensors": 1, "/m/s3:.safetensors": 1}, s.asked); diff != "" {
 		t.Error(diff)
 	}
@@ -93,7 +94,7 @@ func TestShards(t *testing.T) {
 		}
 	}
 	_, err = m.Verify(t.Context())
-	must(t, err)
+	expect.OK(t, err)
 	v, _ := m.Tensor("b")
 	// A shard that is replaced is another version; the others stay readable.
 	s.mu.Lock()
@@ -103,8 +104,8 @@ func TestShards(t *testing.T) {
 		t.Errorf("a shard that was replaced: %v", err)
 	}
 	_, err = m.At(0).Bytes()
-	must(t, err)
-	must(t, m.Close())
+	expect.OK(t, err)
+	expect.OK(t, m.Close())
 	if _, err := v.Bytes(); !errors.Is(err, tensor.ErrClosed) {
 		t.Error(err)
 	}
@@ -230,7 +231,7 @@ func TestHub(t *testing.T) {
 				quiet(t, err, tt.err)
 				return
 			}
-			must(t, err)
+			expect.OK(t, err)
 			defer m.Close()
 			if m.Len() != tt.tensors {
 				t.Errorf("%d tensors, want %d", m.Len(), tt.tensors)

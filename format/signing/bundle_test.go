@@ -55,7 +55,7 @@ func TestVerify(t *testing.T) {
 			}
 			dir := model(t, twoFiles)
 			r, err := verify(test.plain.make(t), dir, trusting(p256, p384, p521), nil)
-			must(t, err)
+			expect.OK(t, err)
 			want := []File{{"config.json", hexSum([]byte("{}"))}, {"sub/weights.bin", hexSum([]byte("abc"))}}
 			expect.Equal(t, want, r.Files)
 			if r.Method != Key || len(r.Signer) != 64 {
@@ -198,7 +198,7 @@ func TestFlips(t *testing.T) {
 	dir := model(t, twoFiles)
 	b := forged(t, key, twoFiles).make(t)
 	want, err := verify(b, dir, trusting(key), nil)
-	must(t, err)
+	expect.OK(t, err)
 	refused := 0
 	for i := range b {
 		for _, x := range []byte{1, 0x20, 0x80} {

@@ -85,7 +85,7 @@ func TestCertificates(t *testing.T) {
 	t.Run("signed by us", func(t *testing.T) {
 		dir := model(t, twoFiles)
 		b, err := Sign(context.Background(), dir, Signer{Key: good.key, Chain: []*x509.Certificate{good.cert, between.cert}}, nil)
-		must(t, err)
+		expect.OK(t, err)
 		if b.Method() != Certificate || b.Signer() != "CN=signer" {
 			t.Error(b.Method(), b.Signer())
 		}
@@ -114,9 +114,9 @@ func TestSigstore(t *testing.T) {
 		}}
 	}
 	p, err := Parse(bundle)
-	must(t, err)
+	expect.OK(t, err)
 	r, err := verify(bundle, dir, answer(p.payload, nil), nil)
-	must(t, err)
+	expect.OK(t, err)
 	if r.Method != Sigstore || r.Signer != "somebody@example.com" {
 		t.Errorf("%+v", r)
 	}
@@ -135,12 +135,12 @@ func TestParseTrust(t *testing.T) {
 	cert := pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: root.cert.Raw})
 	block := func(kind string, b []byte) []byte { return pem.EncodeToMemory(&pem.Block{Type: kind, Bytes: b}) }
 	trust, err := ParseTrust(append(append([]byte("text\n"), pemOf(t, key)...), cert...))
-	must(t, err)
+	expect.OK(t, err)
 	if len(trust.Keys) != 1 || trust.Roots == nil || !trust.Roots.Equal(roots(root)) {
 		t.Errorf("%+v", trust)
 	}
 	private, err := keys.EncodePrivate(key)
-	must(t, err)
+	expect.OK(t, err)
 	for name, text := range map[string][]byte{
 		"nothing": nil, "a private key": private, "no key": block("PUBLIC KEY", []byte{1}), "no certificate": block("CERTIFICATE", []byte{1}),
 		"Ed25519": []byte("-----BEGIN PUBLIC KEY-----\nMCowBQYDK2VwAyEAGb9ECWmEzf6FQbrBZ9w7lshQhqowtrbLDFw4rXAxZuE=\n-----END PUBLIC KEY-----\n"),
@@ -148,7 +148,7 @@ func TestParseTrust(t *testing.T) {
 		expect.Refused(t, format.ErrKey, name)(ParseTrust(text))
 	}
 	path := filepath.Join(t.TempDir(), "key.pem")
-	must(t, os.WriteFile(path, nil, 0o666))
+	expect.OK(t, os.WriteFile(path, nil, 0o666))
 	if _, err := ReadTrust(path); !errors.Is(err, format.ErrKey) || !strings.HasPrefix(err.Error(), path+": ") {
 		t.Error(err)
 	}

@@ -47,14 +47,14 @@ type forge struct {
 func pemOf(t testing.TB, key *ecdsa.PrivateKey) []byte {
 	t.Helper()
 	der, err := x509.MarshalPKIXPublicKey(&key.PublicKey)
-	must(t, err)
+	expect.OK(t, err)
 	return pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: der})
 }
 
 func newKey(t testing.TB, c elliptic.Curve) *ecdsa.PrivateKey {
 	t.Helper()
 	key, err := ecdsa.GenerateKey(c, rand.Reader)
-	must(t, err)
+	expect.OK(t, err)
 	return key
 }
 
@@ -114,7 +114,7 @@ func (f *forge) make(t testing.TB) []byte {
 		payload = fmt.Sprintf(f.statement, root, resources, f.serialized)
 	}
 	sig, err := ecdsa.SignASN1(rand.Reader, f.key, f.hash([]byte(f.encoding(f.payloadType, payload))))
-	must(t, err)
+	expect.OK(t, err)
 	signatures := f.signatures
 	if strings.Contains(signatures, "%s") {
 		signatures = fmt.Sprintf(signatures, base64.StdEncoding.EncodeToString(sig))
@@ -136,8 +136,8 @@ func model(t testing.TB, files map[string]string) string {
 func put(t testing.TB, dir, name, text string) {
 	t.Helper()
 	path := filepath.Join(dir, filepath.FromSlash(name))
-	must(t, os.MkdirAll(filepath.Dir(path), 0o777))
-	must(t, os.WriteFile(path, []byte(text), 0o666))
+	expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
+	expect.OK(t, os.WriteFile(path, []byte(text), 0o666))
 }
 
 // verify parses and verifies a bundle.
@@ -186,9 +186,9 @@ func (a *authority) issue(t testing.TB, name string, change func(*x509.Certifica
 		parent, by = a.cert, a.key
 	}
 	der, err := x509.CreateCertificate(rand.Reader, c, parent, &key.PublicKey, by)
-	must(t, err)
+	expect.OK(t, err)
 	cert, err := x509.ParseCertificate(der)
-	must(t, err)
+	expect.OK(t, err)
 	return &authority{key, cert}
 }
 

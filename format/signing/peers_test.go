@@ -37,7 +37,7 @@ func written(t *testing.T) map[string]*Bundle {
 		"certificate": {Signer{Key: a.key, Chain: []*x509.Certificate{a.cert, root.cert}}, nil},
 	} {
 		b, err := Sign(context.Background(), dir, c.by, c.o)
-		must(t, err)
+		expect.OK(t, err)
 		all[name] = b
 	}
 	return all
@@ -52,7 +52,7 @@ func envelope(t *testing.T, text []byte) (payload, sig []byte) {
 			Signatures []struct{ Sig []byte }
 		}
 	}
-	must(t, json.Unmarshal(text, &b))
+	expect.OK(t, json.Unmarshal(text, &b))
 	return b.DSSEEnvelope.Payload, b.DSSEEnvelope.Signatures[0].Sig
 }
 
@@ -75,24 +75,24 @@ func TestOpenSSL(t *testing.T) {
 		run("genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:"+c.curve, "-out", in("key.pem"))
 		run("pkey", "-in", in("key.pem"), "-pubout", "-out", in("pub.pem"))
 		key, err := keys.ReadPrivate(in("key.pem"))
-		must(t, err)
+		expect.OK(t, err)
 		b, err := Sign(context.Background(), files, Signer{Key: key}, nil)
-		must(t, err)
+		expect.OK(t, err)
 		payload, sig := envelope(t, b.Bytes())
-		must(t, os.WriteFile(in("pae"), fmt.Appendf(nil, "DSSEv1 28 application/vnd.in-toto+json %d %s", len(payload), payload), 0o666))
-		must(t, os.WriteFile(in("sig"), sig, 0o666))
+		expect.OK(t, os.WriteFile(in("pae"), fmt.Appendf(nil, "DSSEv1 28 application/vnd.in-toto+json %d %s", len(payload), payload), 0o666))
+		expect.OK(t, os.WriteFile(in("sig"), sig, 0o666))
 		run("dgst", c.hash, "-verify", in("pub.pem"), "-signature", in("sig"), in("pae"))
 
 		// The other way: the hint is the SHA-256 of openssl's file.
 		run("dgst", c.hash, "-sign", in("key.pem"), "-out", in("sig"), in("pae"))
 		sig, err = os.ReadFile(in("sig"))
-		must(t, err)
+		expect.OK(t, err)
 		pub := expect.Read(t, in("pub.pem"))
 		f := forged(t, key.(*ecdsa.PrivateKey), nil)
 		f.material = `{"publicKey": {"hint": "` + hexSum(pub) + `"}}`
 		f.payload, f.signatures = string(payload), `[{"sig": "`+base64.StdEncoding.EncodeToString(sig)+`"}]`
 		trust, err := ReadTrust(in("pub.pem"))
-		must(t, err)
+		expect.OK(t, err)
 		if _, err := verify(f.make(t), files, trust, nil); err != nil {
 			t.Errorf("%s: %v", c.curve, err)
 		}
@@ -107,7 +107,7 @@ func TestSchemas(t *testing.T) {
 	add := func(schema, name string, text []byte, good bool) {
 		name = schema + "-" + name
 		want[name] = good
-		must(t, os.WriteFile(filepath.Join(dir, name), text, 0o666))
+		expect.OK(t, os.WriteFile(filepath.Join(dir, name), text, 0o666))
 	}
 	for name, b := range written(t) {
 		payload, _ := envelope(t, b.Bytes())
@@ -140,7 +140,7 @@ for name in os.listdir(sys.argv[2]):
     said[name] = jsonschema.Draft202012Validator(schemas[name.split("-")[0]]).is_valid(document)
 json.dump(said, sys.stdout)`, "testdata/schemas.json", dir)
 	got := map[string]bool{}
-	must(t, json.Unmarshal([]byte(out), &got))
+	expect.OK(t, json.Unmarshal([]byte(out), &got))
 	expect.Equal(t, want, got)
 }
 
@@ -155,9 +155,9 @@ func TestForeign(t *testing.T) {
 	}
 	in := func(name string) string { return filepath.Join(foreign, name) }
 	key, err := ReadTrust(in("signing-key-pub.pem"))
-	must(t, err)
+	expect.OK(t, err)
 	ca, err := ReadTrust(in("ca-cert.pem"))
-	must(t, err)
+	expect.OK(t, err)
 	// The certificates of the reference implementation are valid from 2025 to 2035.
 	ca.Time = at2025.AddDate(1, 0, 0)
 	sig := &Options{Ignore: []string{"model.sig"}}
@@ -181,7 +181,7 @@ func TestForeign(t *testing.T) {
 		{"vector-invalid-payload-wrong-predicate.json", byKey, key, sig, format.ErrSignature},
 	} {
 		b, err := Read(in(test.bundle))
-		must(t, err)
+		expect.OK(t, err)
 		expect.Refused(t, test.want, test.bundle, test.model)(Verify(context.Background(), b, test.model, test.trust, test.o))
 	}
 	for _, name := range []string{"empty", "missing-envelope", "missing-tlog-entries", "missing-verification-material"} {

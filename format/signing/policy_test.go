@@ -23,8 +23,8 @@ import (
 func sign(t testing.TB, root, bundle string, key *ecdsa.PrivateKey) {
 	t.Helper()
 	b, err := Sign(context.Background(), root, Signer{Key: key}, &Options{Bundle: bundle})
-	must(t, err)
-	must(t, os.WriteFile(bundle, b.Bytes(), 0o666))
+	expect.OK(t, err)
+	expect.OK(t, os.WriteFile(bundle, b.Bytes(), 0o666))
 }
 
 // write writes a model of two tensors, and returns the path that opens it.
@@ -35,12 +35,12 @@ func write(t testing.TB, name, path string, o *format.WriteOptions) (opens strin
 		p.Tensors = append(p.Tensors, tensor.Info{Name: n, DType: tensor.Float32, Shape: tensor.Shape{1000}})
 	}
 	w, err := format.Create(name, path, p, o)
-	must(t, err)
+	expect.OK(t, err)
 	defer w.Abort()
 	for i, info := range p.Tensors {
-		must(t, w.WriteTensor(info.Name, bytes.NewReader(bytes.Repeat([]byte{byte(i + 1)}, 4000))))
+		expect.OK(t, w.WriteTensor(info.Name, bytes.NewReader(bytes.Repeat([]byte{byte(i + 1)}, 4000))))
 	}
-	must(t, w.Close())
+	expect.OK(t, w.Close())
 	return w.Files()[0]
 }
 
@@ -65,9 +65,9 @@ func flip(t testing.TB, path string, off int64, bit byte) {
 	}
 	b[off] ^= bit
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	must(t, err)
+	expect.OK(t, err)
 	_, err = f.WriteAt(b, 0)
-	must(t, errors.Join(err, f.Close()))
+	expect.OK(t, errors.Join(err, f.Close()))
 }
 
 // TestPolicy checks for each format that a signed model opens, and that an unsigned or changed
@@ -76,7 +76,7 @@ func TestPolicy(t *testing.T) {
 	key, other := newKey(t, elliptic.P256()), newKey(t, elliptic.P256())
 	for _, name := range format.Formats() {
 		c, err := format.Lookup(name)
-		must(t, err)
+		expect.OK(t, err)
 		dir := t.TempDir()
 		path := filepath.Join(dir, "m"+c.Extensions()[0])
 		info := tensor.Info{Name: "m", DType: tensor.Float32, Shape: tensor.Shape{1000}}
@@ -88,7 +88,7 @@ func TestPolicy(t *testing.T) {
 			t.Log(err)
 			continue
 		}
-		must(t, errors.Join(w.WriteTensor(info.Name, bytes.NewReader(bytes.Repeat([]byte{1}, 4000))), w.Close()))
+		expect.OK(t, errors.Join(w.WriteTensor(info.Name, bytes.NewReader(bytes.Repeat([]byte{1}, 4000))), w.Close()))
 		t.Run(name, func(t *testing.T) {
 			policy := &Policy{Trust: trusting(key)}
 			if err := open(path, policy); !errors.Is(err, format.ErrSignature) || !errors.Is(err, fs.ErrNotExist) {
@@ -96,7 +96,7 @@ func TestPolicy(t *testing.T) {
 			}
 			bundle := path + ".sig"
 			sign(t, path, bundle, key)
-			must(t, open(path, policy))
+			expect.OK(t, open(path, policy))
 			for _, none := range []any{&Policy{}, (*Policy)(nil), &Policy{Trust: trusting(other)}} {
 				if err := open(path, none); !errors.Is(err, format.ErrSignature) {
 					t.Errorf("%#v: %v", none, err)
@@ -113,8 +113,8 @@ func TestPolicy(t *testing.T) {
 				},
 			} {
 				x, err := m(text)
-				must(t, err)
-				must(t, x.Close())
+				expect.OK(t, err)
+				expect.OK(t, x.Close())
 				if x, err := m(append(bytes.Clone(text), 0)); err == nil {
 					t.Error(how, "with a byte behind it was opened")
 					x.Close()
@@ -127,11 +127,11 @@ func TestPolicy(t *testing.T) {
 				t.Errorf("changed: %v", err)
 			}
 			flip(t, path, -1, 1)
-			must(t, os.Rename(bundle, filepath.Join(dir, "model.sig")))
-			must(t, open(path, &Policy{Trust: trusting(key)}))
+			expect.OK(t, os.Rename(bundle, filepath.Join(dir, "model.sig")))
+			expect.OK(t, open(path, &Policy{Trust: trusting(key)}))
 			sign(t, dir, filepath.Join(dir, "model.sig"), key)
-			must(t, open(path, &Policy{Trust: trusting(key)}))
-			must(t, os.WriteFile(filepath.Join(dir, "extra"), nil, 0o666))
+			expect.OK(t, open(path, &Policy{Trust: trusting(key)}))
+			expect.OK(t, os.WriteFile(filepath.Join(dir, "extra"), nil, 0o666))
 			if err := open(path, &Policy{Trust: trusting(key)}); !errors.Is(err, format.ErrSignature) || !strings.Contains(err.Error(), "extra") {
 				t.Error("a file too many:", err)
 			}
@@ -155,7 +155,7 @@ func several(t testing.TB, name string, key *ecdsa.PrivateKey) (path string, fil
 	dir := t.TempDir()
 	s := severals[name]
 	path = write(t, s.format, filepath.Join(dir, s.name), &s.o)
-	must(t, filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
+	expect.OK(t, filepath.WalkDir(dir, func(file string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
 			files = append(files, file)
 		}
@@ -172,7 +172,7 @@ func TestPolicyOfParts(t *testing.T) {
 	for name := range severals {
 		t.Run(name, func(t *testing.T) {
 			path, files, policy := several(t, name, key)
-			must(t, open(path, policy))
+			expect.OK(t, open(path, policy))
 			for _, full := range files {
 				flip(t, full, -2, 1)
 				// A flipped bit may make a file unparsable, so the format may fail first.
@@ -180,18 +180,18 @@ func TestPolicyOfParts(t *testing.T) {
 					t.Errorf("%s changed: %v", full, err)
 				}
 				flip(t, full, -2, 1)
-				must(t, os.Rename(full, full+".x"))
+				expect.OK(t, os.Rename(full, full+".x"))
 				if err := open(path, policy); err == nil {
 					t.Errorf("%s missing: it was opened", full)
 				}
 				sign(t, policy.Root, policy.Bundle, key)
-				must(t, os.Rename(full+".x", full))
+				expect.OK(t, os.Rename(full+".x", full))
 				if err := open(path, policy); !errors.Is(err, format.ErrSignature) || !strings.Contains(err.Error(), full) {
 					t.Errorf("%s not signed: %v", full, err)
 				}
 				sign(t, policy.Root, policy.Bundle, key)
 			}
-			if must(t, open(path, policy)); len(files) < 2 {
+			if expect.OK(t, open(path, policy)); len(files) < 2 {
 				t.Error(files)
 			}
 		})
@@ -244,7 +244,7 @@ func TestParsedIsHashed(t *testing.T) {
 				t.Error("nothing was found out")
 			}
 			t.Logf("%d changes were found out, %d were of bytes that are not parsed", found, unread)
-			must(t, open(path, policy))
+			expect.OK(t, open(path, policy))
 		})
 	}
 }

@@ -17,13 +17,6 @@ import (
 	"github.com/weightmap/weightmap/internal/expect"
 )
 
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}
-
 func link(t testing.TB, to, dir, name string) {
 	t.Helper()
 	if err := os.Symlink(to, filepath.Join(dir, name)); err != nil {
@@ -43,22 +36,22 @@ func TestChangedModel(t *testing.T) {
 	}{
 		{"nothing", func(*testing.T, string) {}, nil, ""},
 		{"a byte", func(t *testing.T, dir string) { put(t, dir, "sub/weights.bin", "abd") }, format.ErrChecksum, "sub/weights.bin"},
-		{"removed", func(t *testing.T, dir string) { must(t, os.Remove(filepath.Join(dir, "config.json"))) }, fs.ErrNotExist, "config.json"},
+		{"removed", func(t *testing.T, dir string) { expect.OK(t, os.Remove(filepath.Join(dir, "config.json"))) }, fs.ErrNotExist, "config.json"},
 		{"renamed", func(t *testing.T, dir string) {
-			must(t, os.Rename(filepath.Join(dir, "config.json"), filepath.Join(dir, "Config.json")))
+			expect.OK(t, os.Rename(filepath.Join(dir, "config.json"), filepath.Join(dir, "Config.json")))
 		}, format.ErrSignature, "Config.json"},
 		{"added", func(t *testing.T, dir string) { put(t, dir, "sub/x/pickle.bin", "") }, format.ErrSignature, "sub/x/pickle.bin"},
 		{"what git keeps", func(t *testing.T, dir string) { put(t, dir, ".git/a/b", ""); put(t, dir, ".gitignore", "") }, nil, ""},
 		{"what is ignored", func(t *testing.T, dir string) { put(t, dir, "cache/a", ""); put(t, dir, "model.sig", "") }, nil, ""},
 		{"what is ignored, deeper", func(t *testing.T, dir string) { put(t, dir, "sub/cache/a", "") }, format.ErrSignature, "sub/cache/a"},
 		{"a link", func(t *testing.T, dir string) {
-			must(t, os.Rename(filepath.Join(dir, "config.json"), filepath.Join(dir, "cache")))
+			expect.OK(t, os.Rename(filepath.Join(dir, "config.json"), filepath.Join(dir, "cache")))
 			link(t, "cache", dir, "config.json")
 		}, format.ErrSignature, "config.json"},
 		{"a link that is ignored", func(t *testing.T, dir string) { link(t, "/", dir, "cache") }, nil, ""},
 		{"a directory instead", func(t *testing.T, dir string) {
-			must(t, os.Remove(filepath.Join(dir, "config.json")))
-			must(t, os.Mkdir(filepath.Join(dir, "config.json"), 0o777))
+			expect.OK(t, os.Remove(filepath.Join(dir, "config.json")))
+			expect.OK(t, os.Mkdir(filepath.Join(dir, "config.json"), 0o777))
 		}, fs.ErrNotExist, "config.json"},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -153,7 +146,7 @@ func TestLinks(t *testing.T) {
 		{"good", func(*testing.T, string) {}, nil, ""},
 		{"another target", func(t *testing.T, dir string) {
 			put(t, dir, "blobs/2", "abd")
-			must(t, os.Remove(filepath.Join(dir, "weights.bin")))
+			expect.OK(t, os.Remove(filepath.Join(dir, "weights.bin")))
 			link(t, "blobs/2", dir, "weights.bin")
 		}, format.ErrSignature, "2"},
 		{"out of the model", func(t *testing.T, dir string) {
@@ -176,7 +169,7 @@ func TestLinks(t *testing.T) {
 				}
 				return
 			}
-			must(t, err)
+			expect.OK(t, err)
 			if _, err := Verify(context.Background(), b, dir, trusting(key), nil); err != nil {
 				t.Error(err)
 			}
@@ -195,17 +188,17 @@ func TestSign(t *testing.T) {
 	dir := model(t, map[string]string{"b": "abc", "a/z": "", "a.txt": "x", "模型.bin": "y", "q\"\\<": "z", ".git/HEAD": "", "tmp/1": "", ".env": "1"})
 	o := &Options{Ignore: []string{"tmp"}, Bundle: filepath.Join(dir, "model.sig")}
 	b, err := Sign(context.Background(), dir, Signer{Key: key}, o)
-	must(t, err)
-	must(t, os.WriteFile(o.Bundle, b.Bytes(), 0o666))
+	expect.OK(t, err)
+	expect.OK(t, os.WriteFile(o.Bundle, b.Bytes(), 0o666))
 	again, err := Sign(context.Background(), dir, Signer{Key: key}, o)
-	must(t, err)
+	expect.OK(t, err)
 	if diff := cmp.Diff(string(b.Bytes()), string(again.Bytes())); diff != "" {
 		t.Errorf("signed again: %s", diff)
 	}
 	read, err := Read(o.Bundle)
-	must(t, err)
+	expect.OK(t, err)
 	r, err := Verify(context.Background(), read, dir, trusting(key), nil)
-	must(t, err)
+	expect.OK(t, err)
 	var names []string
 	for _, f := range r.Files {
 		names = append(names, f.Name)
@@ -243,7 +236,7 @@ func TestOddFiles(t *testing.T) {
 	bundle := forged(t, key, twoFiles).make(t)
 	dir := model(t, twoFiles)
 	path := filepath.Join(dir, "pipe")
-	must(t, mkfifo(path))
+	expect.OK(t, mkfifo(path))
 	if _, err := verify(bundle, dir, trusting(key), nil); !errors.Is(err, format.ErrUnsupported) || !strings.HasPrefix(err.Error(), path+": ") {
 		t.Error(err)
 	}
@@ -251,9 +244,9 @@ func TestOddFiles(t *testing.T) {
 	if _, err := Read(path); err == nil {
 		t.Error("a pipe was read")
 	}
-	must(t, os.Remove(path))
+	expect.OK(t, os.Remove(path))
 	path = filepath.Join(dir, "a\xff")
-	must(t, os.WriteFile(path, nil, 0o666))
+	expect.OK(t, os.WriteFile(path, nil, 0o666))
 	unverified(t, "no UTF-8", format.ErrUnsupported, bundle, dir, trusting(key), nil)
 	expect.Refused(t, format.ErrUnsupported)(Sign(context.Background(), dir, Signer{Key: key}, nil))
 }
@@ -262,10 +255,10 @@ func TestOddFiles(t *testing.T) {
 func TestChangesMeanwhile(t *testing.T) {
 	dir := model(t, twoFiles)
 	tree, err := openTree(dir, false, nil, "")
-	must(t, err)
+	expect.OK(t, err)
 	defer tree.close()
 	put(t, dir, "next", "{}")
-	must(t, os.Rename(filepath.Join(dir, "next"), filepath.Join(dir, "config.json")))
+	expect.OK(t, os.Rename(filepath.Join(dir, "next"), filepath.Join(dir, "config.json")))
 	expect.Refused(t, format.ErrCorrupt, "replaced")(tree.open(&tree.files[0]))
 	if err := tree.feed(&tree.files[1])(io.Discard, 1, 3); !errors.Is(err, format.ErrTruncated) {
 		t.Error("shorter than when it was listed:", err)
@@ -281,7 +274,7 @@ func TestProgress(t *testing.T) {
 	ctx, cancel := context.WithCancel(context.Background())
 	last, all := int64(0), int64(0)
 	b, err := Sign(ctx, dir, Signer{Key: key}, &Options{Progress: func(done, total int64, _ string) { last, all = done, total }})
-	must(t, err)
+	expect.OK(t, err)
 	if last != 5<<20+1 || all != last {
 		t.Errorf("%d of %d", last, all)
 	}

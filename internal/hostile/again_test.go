@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -204,7 +205,7 @@ func TestAgain(t *testing.T) {
 func again(t *testing.T, op *operation, open func(most int64) (*format.Model, *sick, error)) {
 	most := enough(t, op, open)
 	m, _, err := open(most)
-	must(t, err)
+	expect.OK(t, err)
 	defer func() { m.Close() }()
 	for looks := int64(0); ; looks++ {
 		ctx := &ending{Context: context.Background()}

@@ -16,6 +16,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -118,10 +119,10 @@ func contentOf(t *testing.T, s *sample, generation int) content {
 	dir := t.TempDir()
 	store(t, dir, s.files[generation])
 	m, err := format.Open(filepath.Join(dir, s.open), s.options())
-	must(t, err)
+	expect.OK(t, err)
 	defer m.Close()
 	c, err := show(m)
-	must(t, err)
+	expect.OK(t, err)
 	return c
 }
 
@@ -297,7 +298,7 @@ func (a *arena) afterward(t *testing.T, m *format.Model, adversary *adversary) {
 	}
 	for _, path := range append(adversary.old, filepath.Join(a.dir, a.s.open)) {
 		b, err := os.ReadFile(path)
-		must(t, err)
+		expect.OK(t, err)
 		// In some formats the file name is the tensor's name.
 		dir := t.TempDir()
 		store(t, dir, map[string][]byte{a.s.open: b})
@@ -318,7 +319,7 @@ func (a *arena) afterward(t *testing.T, m *format.Model, adversary *adversary) {
 func restore(t *testing.T, dir string, files map[string][]byte) {
 	t.Helper()
 	left, err := filepath.Glob(filepath.Join(dir, "old-*"))
-	must(t, err)
+	expect.OK(t, err)
 	for _, path := range left {
 		os.Remove(path)
 	}

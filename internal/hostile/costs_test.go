@@ -13,6 +13,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -95,7 +96,7 @@ func measure(t *testing.T, f func() error) (time.Duration, uint64) {
 // sizeOf returns the size of a file.
 func sizeOf(t *testing.T, path string) int64 {
 	st, err := os.Stat(path)
-	must(t, err)
+	expect.OK(t, err)
 	return st.Size()
 }
 
@@ -112,7 +113,7 @@ func saved(to string, plan func(n int) *format.Plan) func(t *testing.T, dir stri
 		if err == nil {
 			err = w.Close()
 		}
-		must(t, err)
+		expect.OK(t, err)
 		return path
 	}
 }

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // small limits the time of an input.
@@ -36,7 +37,7 @@ func FuzzAgree(f *testing.F) {
 	f.Fuzz(func(t *testing.T, b []byte) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, "m")
-		must(t, os.WriteFile(path, b, 0o666))
+		expect.OK(t, os.WriteFile(path, b, 0o666))
 		o := small(dir)
 		mapped, err := format.Open(path, o)
 		held, heldErr := format.OpenBytes(b, o)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/mle"
@@ -25,8 +26,6 @@ import (
 	"github.com/weightmap/weightmap/tsr"
 	"github.com/weightmap/weightmap/wia"
 )
-
-var must = testhost.Must
 
 // sample is a model stored in one of a format's ways, in two generations of the same layout with
 // different data.
@@ -190,7 +189,7 @@ func TestSamples(t *testing.T) {
 			o := s.options()
 			o.Trusted = s.trust
 			m, err := format.Open(filepath.Join(dir, s.open), o)
-			must(t, err)
+			expect.OK(t, err)
 			c, err := m.Verify(t.Context())
 			if err != nil || s.summed != (len(c.Uncovered()) == 0) {
 				t.Errorf("%v: %v, %v", s, c, err)
@@ -208,8 +207,8 @@ func store(t testing.TB, dir string, files map[string][]byte) {
 	t.Helper()
 	for name, b := range files {
 		path := filepath.Join(dir, filepath.FromSlash(name))
-		must(t, os.MkdirAll(filepath.Dir(path), 0o777))
-		must(t, os.WriteFile(path, b, 0o666))
+		expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		expect.OK(t, os.WriteFile(path, b, 0o666))
 	}
 	testhost.RoundTimes(t, dir)
 }

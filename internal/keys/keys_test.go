@@ -17,24 +17,25 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 func TestRoundTrip(t *testing.T) {
 	_, ed, err1 := ed25519.GenerateKey(rand.Reader)
 	r, err2 := rsa.GenerateKey(rand.Reader, 2048)
 	ec, err3 := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	must(t, errors.Join(err1, err2, err3))
+	expect.OK(t, errors.Join(err1, err2, err3))
 	all := map[string]crypto.Signer{"Ed25519": ed, "RSA": r, "ECDSA": ec}
 	for name, key := range all {
 		t.Run(name, func(t *testing.T) {
 			private, err := EncodePrivate(key)
-			must(t, err)
+			expect.OK(t, err)
 			public, err := EncodePublic(key.Public())
-			must(t, err)
+			expect.OK(t, err)
 			gotPrivate, err := ParsePrivate(private)
-			must(t, err)
+			expect.OK(t, err)
 			gotPublic, err := ParsePublic(append([]byte("a comment\n"), public...))
-			must(t, err)
+			expect.OK(t, err)
 			if !Equal(gotPublic, key.Public()) || !Equal(gotPrivate.Public(), key.Public()) {
 				t.Error("the key changed")
 			}
@@ -103,27 +104,19 @@ func TestOpenSSL(t *testing.T) {
 			run(append([]string{"genpkey", "-out", private}, args...)...)
 			run("pkey", "-in", private, "-pubout", "-out", public)
 			key, err := ReadPrivate(private)
-			must(t, err)
+			expect.OK(t, err)
 			pub, err := ReadPublic(public)
-			must(t, err)
+			expect.OK(t, err)
 			if !Equal(key.Public(), pub) {
 				t.Error("private and public are different keys")
 			}
 			ours, err := EncodePublic(pub)
-			must(t, err)
+			expect.OK(t, err)
 			theirs, err := os.ReadFile(public)
-			must(t, err)
+			expect.OK(t, err)
 			if diff := cmp.Diff(string(theirs), string(ours)); diff != "" {
 				t.Errorf("PEM of the public key (-openssl +ours):\n%s", diff)
 			}
 		})
-	}
-}
-
-// must fails the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -86,7 +87,7 @@ func randomRequest(t *testing.T, r *rand.Rand, v tensor.View) (q Request, check 
 	switch r.IntN(3) {
 	case 0:
 		want, err := tensor.Decode[float32](nil, s)
-		must(t, err)
+		expect.OK(t, err)
 		q.Floats = make([]float32, len(want)+extra)
 		return q, func() {
 			if !bytes.Equal(memory.BytesOf(append(want, 0, 0, 0)), memory.BytesOf(q.Floats)) {
@@ -96,7 +97,7 @@ func randomRequest(t *testing.T, r *rand.Rand, v tensor.View) (q Request, check 
 	case 1:
 		want := make([]byte, s.Info().Size)
 		_, err := s.ReadInto(want)
-		must(t, err)
+		expect.OK(t, err)
 		q.Bytes = make([]byte, len(want)+extra)
 		return q, func() {
 			if !bytes.Equal(append(want, 0, 0, 0), q.Bytes) {
@@ -162,7 +163,7 @@ func TestLoadAllRefuses(t *testing.T) {
 				t.Errorf("%s: something was read", tt.name)
 			}
 		}
-		must(t, m.LoadAll(t.Context(), nil, nil))
+		expect.OK(t, m.LoadAll(t.Context(), nil, nil))
 		m.Close()
 		if err := m.LoadAll(t.Context(), nil, nil); !errors.Is(err, tensor.ErrClosed) {
 			t.Error(err)
@@ -195,12 +196,12 @@ func TestLoadAllCoalesces(t *testing.T) {
 		var list []Request
 		for i := range tt.tensors {
 			v, err := m.At(i).Slice(tt.slice...)
-			must(t, err)
+			expect.OK(t, err)
 			list = append(list, Request{Tensor: v.Name(), Slice: tt.slice, Bytes: make([]byte, v.Info().Size)})
 		}
 		r.n.Store(0)
 		r.bytes.Store(0)
-		must(t, m.LoadAll(t.Context(), list, nil))
+		expect.OK(t, m.LoadAll(t.Context(), list, nil))
 		if diff := cmp.Diff([]int64{tt.n, tt.bytes}, []int64{r.n.Load(), r.bytes.Load()}); diff != "" {
 			t.Errorf("%s: requests and bytes (-want +got):\n%s", tt.name, diff)
 		}
@@ -295,7 +296,7 @@ func TestLoadAllReplaced(t *testing.T) {
 	data := ramp(3 << 20)
 	path := stored(t, "m.toy", data)
 	m := openPath(t, path, &toy{tensors: []driver.Tensor{u8("a", 0, int64(len(data)))}})
-	must(t, errors.Join(os.WriteFile(path+".new", make([]byte, len(data)), 0o666), os.Rename(path+".new", path)))
+	expect.OK(t, errors.Join(os.WriteFile(path+".new", make([]byte, len(data)), 0o666), os.Rename(path+".new", path)))
 	got := make([]byte, len(data))
 	if err := m.LoadAll(t.Context(), []Request{{Tensor: "a", Bytes: got}}, nil); err != nil || !bytes.Equal(data, got) {
 		t.Error("another file was read", err)

@@ -10,6 +10,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -50,7 +51,7 @@ func TestMaxMemoryOfKept(t *testing.T) {
 		c.Options.Memory = account
 	})
 	index := account.Used()
-	must(t, account.Reserve(4<<10-index))
+	expect.OK(t, account.Reserve(4<<10-index))
 	for i, want := range []error{nil, nil, tensor.ErrLimit, tensor.ErrLimit} {
 		for range 2 {
 			_, err := m.At(i).Bytes()
@@ -76,11 +77,11 @@ func TestEvictKept(t *testing.T) {
 	index := account.Used()
 	for round := range 3 {
 		b, err := m.At(round % 2).Bytes()
-		must(t, err)
+		expect.OK(t, err)
 		if s := m.Stats(); s.Kept != 1000 || account.Used() != index+1000 {
 			t.Errorf("%d bytes are kept, %d counted", s.Kept, account.Used()-index)
 		}
-		must(t, m.Evict())
+		expect.OK(t, m.Evict())
 		if s := m.Stats(); s.Kept != 0 || account.Used() != index {
 			t.Errorf("after Evict %d bytes are kept, %d counted", s.Kept, account.Used()-index)
 		}
@@ -156,7 +157,7 @@ func TestCache(t *testing.T) {
 		m, r := remoteModel(t, tt.cache)
 		for _, name := range tt.use {
 			v, err := m.Tensor(string(name))
-			must(t, err)
+			expect.OK(t, err)
 			b, err := v.Bytes()
 			if off := v.Info().Offset; err != nil || !bytes.Equal(b, ramp(1600)[off:off+100]) {
 				t.Fatalf("%s: %q: %v, %v", tt.name, name, b, err)
@@ -191,7 +192,7 @@ func TestStats(t *testing.T) {
 	}
 	path := stored(t, "m.toy", ramp(16))
 	mapped, err := source.Open(path, source.Options{})
-	must(t, err)
+	expect.OK(t, err)
 	isMapped := int64(0)
 	if mapped.Mapped() {
 		isMapped = 16
@@ -247,20 +248,20 @@ func TestLock(t *testing.T) {
 		dir:     func(dir driver.Dir) error { _, err := dir.Declare("w.bin"); return err },
 	}
 	r, err := source.Open(path, source.Options{Parse: true})
-	must(t, err)
+	expect.OK(t, err)
 	m := &Model{}
 	defer m.Close()
 	err = m.Open(r, config(d, func(c *Config) { c.Path, c.Options.Lock = path, true }))
 	if errors.Is(err, tensor.ErrLimit) {
 		t.Skip(err)
 	}
-	must(t, err)
+	expect.OK(t, err)
 	for i, want := range []int64{size, 2 * size} {
 		if s := m.Stats(); s.Resident != want || s.Locked != want {
 			t.Errorf("%d files: %d bytes are resident, %d locked, want %d", i+1, s.Resident, s.Locked, want)
 		}
 		_, err := m.Tensor("w")
-		must(t, err)
+		expect.OK(t, err)
 	}
 	if err := m.Evict(); err != nil || m.Stats().Resident != 2*size {
 		t.Errorf("Evict took locked pages: %v", err)

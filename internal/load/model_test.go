@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -111,9 +112,9 @@ func TestAfterClose(t *testing.T) {
 		m := open(t, r, &toy{tensors: []driver.Tensor{u8("w", 0, 8), loaded(u8("packed", 0, 4))}, parsed: driver.Parsed{Load: func(int) ([]byte, error) { return ramp(4), nil }}})
 		before := []tensor.View{m.At(0), m.At(1)}
 		_, err := before[1].Bytes()
-		must(t, err)
+		expect.OK(t, err)
 		for range 2 {
-			must(t, m.Close())
+			expect.OK(t, m.Close())
 		}
 		for _, v := range append(before, m.At(0), m.At(1)) {
 			answers(t, name+": "+v.Name(), v, func(err error) bool {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -23,7 +24,7 @@ func modelDir(t *testing.T) string {
 	t.Helper()
 	testhost.NeedTimes(t)
 	dir := filepath.Join(t.TempDir(), "model")
-	must(t, os.MkdirAll(filepath.Join(dir, "sub"), 0o755))
+	expect.OK(t, os.MkdirAll(filepath.Join(dir, "sub"), 0o755))
 	put(t, filepath.Join(dir, "m.toy"), ramp(8))
 	put(t, filepath.Join(dir, "w.bin"), ramp(64))
 	put(t, filepath.Join(dir, "sub", "w.bin"), bytes.Repeat([]byte{9}, 64))
@@ -68,7 +69,7 @@ func TestDeclared(t *testing.T) {
 	if err != nil || !row.ZeroCopy() || row.Info().Offset != 3 {
 		t.Errorf("a slice: %+v, %v", row.Info(), err)
 	}
-	must(t, m.Prefetch())
+	expect.OK(t, m.Prefetch())
 	if err := m.Close(); err != nil || !r.Closed() {
 		t.Errorf("Close: %v, the other file is closed: %v", err, r.Closed())
 	}
@@ -120,7 +121,7 @@ func TestDeclaredIsConfined(t *testing.T) {
 		// The same names when the file is opened at once.
 		d := &toy{dir: func(dir driver.Dir) error { _, _, err := dir.Open(name); return err }}
 		r, err := source.Open(filepath.Join(dir, "m.toy"), source.Options{})
-		must(t, err)
+		expect.OK(t, err)
 		m = &Model{}
 		err = m.Open(r, config(d, func(c *Config) { c.Path = filepath.Join(dir, "m.toy") }))
 		if (err == nil) != (want == nil) || want != nil && want != errAny && !errors.Is(err, want) && !errors.Is(err, source.ErrNotRegular) {
@@ -203,7 +204,7 @@ func TestShards(t *testing.T) {
 		},
 	}
 	m := &Model{}
-	must(t, m.OpenDir(config(d, func(c *Config) { c.Path = dir }), nil))
+	expect.OK(t, m.OpenDir(config(d, func(c *Config) { c.Path = dir }), nil))
 	for r := range m.regions() {
 		regions = append(regions, r)
 	}
@@ -214,7 +215,7 @@ func TestShards(t *testing.T) {
 		t.Errorf("%s, %+v", got, m.Stats())
 	}
 	_, err := m.Verify(t.Context(), &VerifyOptions{})
-	must(t, err)
+	expect.OK(t, err)
 	_, errDeclare := kept.Declare("x")
 	_, _, errOpen := kept.Open("w.bin")
 	_, errEntries := kept.Entries()
@@ -225,7 +226,7 @@ func TestShards(t *testing.T) {
 		}
 	}
 	unpin, err := m.Pin()
-	must(t, err)
+	expect.OK(t, err)
 	b, err := m.At(1).Bytes()
 	m.Close()
 	if err != nil || !bytes.Equal(b, []byte{9, 9, 9, 9}) {
@@ -297,7 +298,7 @@ func TestNoDirectory(t *testing.T) {
 		t.Errorf("Peek: %v, want %v", err, errNoDir)
 	}
 	n, err := s.Declare(below)
-	must(t, err)
+	expect.OK(t, err)
 	if _, err := s.OpenSpace(n); !errors.Is(err, errNoDir) {
 		t.Errorf("%s: %v, want %v", below, err, errNoDir)
 	}
@@ -310,9 +311,9 @@ func TestDeclaredAfterClose(t *testing.T) {
 	s := &m.spaces
 	s.m = m
 	n, err := s.Declare("w.bin")
-	must(t, err)
+	expect.OK(t, err)
 	s.parsed()
-	must(t, s.close())
+	expect.OK(t, s.close())
 	if _, err := s.OpenSpace(n); !errors.Is(err, tensor.ErrClosed) {
 		t.Errorf("%v, want %v", err, tensor.ErrClosed)
 	}

@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/tensor"
@@ -102,7 +103,7 @@ func check(k driver.Check) func(*Config) { return func(c *Config) { c.Options.Ch
 func open(t testing.TB, r *source.Region, d *toy, change ...func(*Config)) *Model {
 	t.Helper()
 	m := &Model{}
-	must(t, m.Open(r, config(d, change...)))
+	expect.OK(t, m.Open(r, config(d, change...)))
 	t.Cleanup(func() { m.Close() })
 	return m
 }
@@ -122,14 +123,14 @@ func stored(t testing.TB, name string, b []byte) string {
 
 func put(t testing.TB, path string, b []byte) {
 	t.Helper()
-	must(t, os.WriteFile(path, b, 0o644))
+	expect.OK(t, os.WriteFile(path, b, 0o644))
 }
 
 // openPath maps a file and opens it with a toy.
 func openPath(t testing.TB, path string, d *toy, change ...func(*Config)) *Model {
 	t.Helper()
 	r, err := source.Open(path, source.Options{})
-	must(t, err)
+	expect.OK(t, err)
 	return open(t, r, d, append([]func(*Config){func(c *Config) { c.Path = path }}, change...)...)
 }
 
@@ -207,16 +208,8 @@ func wantError(t *testing.T, what string, err, want error, field string) {
 func bytesOf(t *testing.T, m *Model, name string) string {
 	t.Helper()
 	v, err := m.Tensor(name)
-	must(t, err)
+	expect.OK(t, err)
 	b, err := v.Bytes()
-	must(t, err)
+	expect.OK(t, err)
 	return fmt.Sprint(b)
-}
-
-// must fails the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
 }

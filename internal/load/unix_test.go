@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -38,8 +39,8 @@ func cutModel(t *testing.T, d *toy, change ...func(*Config)) *Model {
 	d.dir = func(dir driver.Dir) error { _, err := dir.Declare("x.bin"); return err }
 	m := openPath(t, path, d, change...)
 	_, err := m.Tensor("x0")
-	must(t, err)
-	must(t, errors.Join(os.Truncate(path, 2*page), os.Truncate(other, page)))
+	expect.OK(t, err)
+	expect.OK(t, errors.Join(os.Truncate(path, 2*page), os.Truncate(other, page)))
 	return m
 }
 
@@ -176,7 +177,7 @@ func TestSwappedForPipe(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			dir := modelDir(t)
 			f, path := tt.prepare(dir), filepath.Join(dir, tt.swapped)
-			must(t, errors.Join(os.Rename(path, path+".old"), syscall.Mkfifo(path, 0o666)))
+			expect.OK(t, errors.Join(os.Rename(path, path+".old"), syscall.Mkfifo(path, 0o666)))
 			done := make(chan error, 1)
 			go func() { done <- f() }()
 			select {
@@ -215,7 +216,7 @@ func TestNoDescriptorsKept(t *testing.T) {
 		m := openPath(t, filepath.Join(dir, "m.toy"), d)
 		for i := range m.Index().Len() {
 			_, err := m.At(i).Bytes()
-			must(t, err)
+			expect.OK(t, err)
 		}
 	}
 }

@@ -18,6 +18,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -58,7 +59,7 @@ func TestCoverage(t *testing.T) {
 	} {
 		m := open(t, source.FromBytes(ramp(64)), d)
 		c, err := m.Verify(t.Context(), &VerifyOptions{Tensors: tt.names})
-		must(t, err)
+		expect.OK(t, err)
 		var got []string
 		for _, by := range c.Tensors {
 			if by == NotLooked {
@@ -129,7 +130,7 @@ func TestVerifyRefuses(t *testing.T) {
 		},
 	}})
 	_, err = m.Verify(t.Context(), &VerifyOptions{Trusted: key})
-	must(t, err)
+	expect.OK(t, err)
 }
 
 // many makes n tensors of size bytes, with gaps after each, in an order of
@@ -311,11 +312,11 @@ func TestVerifySweeps(t *testing.T) {
 			before := int64(0)
 			if touched {
 				_, err := m.At(0).Digest()
-				must(t, err)
+				expect.OK(t, err)
 				before = m.Stats().Resident
 			}
 			_, err := m.Verify(t.Context(), &VerifyOptions{})
-			must(t, err)
+			expect.OK(t, err)
 			if now := m.Stats().Resident; touched != (now > most) || now < before {
 				t.Errorf("%s: %d bytes were resident before verification, %d are behind it", what, before, now)
 			}
@@ -343,7 +344,7 @@ func TestParsedBytesAreSigned(t *testing.T) {
 			}
 			return err
 		}}
-		must(t, m.Open(source.FromBytes(data), config(d)))
+		expect.OK(t, m.Open(source.FromBytes(data), config(d)))
 		v := newVerification(m, t.Context(), &VerifyOptions{})
 		v.authenticating = true
 		data[at]++

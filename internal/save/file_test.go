@@ -15,6 +15,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -23,7 +24,7 @@ import (
 func entries(t *testing.T, dir string) []string {
 	t.Helper()
 	list, err := os.ReadDir(dir)
-	must(t, err)
+	expect.OK(t, err)
 	var names []string
 	for _, e := range list {
 		names = append(names, e.Name())
@@ -33,7 +34,7 @@ func entries(t *testing.T, dir string) []string {
 
 func mustWrite(t *testing.T, path, text string, mode fs.FileMode) {
 	t.Helper()
-	must(t, os.WriteFile(path, []byte(text), mode))
+	expect.OK(t, os.WriteFile(path, []byte(text), mode))
 }
 
 // wantFiles demands that a directory has these files and no others.
@@ -48,10 +49,10 @@ func wantFiles(t *testing.T, dir string, want map[string]string) {
 func replace(t *testing.T, path, text string, sync bool) {
 	t.Helper()
 	f, err := CreateFile(path)
-	must(t, err)
+	expect.OK(t, err)
 	_, err = f.WriteAt([]byte(text), 0)
-	must(t, err)
-	must(t, f.Commit(sync))
+	expect.OK(t, err)
+	expect.OK(t, f.Commit(sync))
 }
 
 func TestRefused(t *testing.T) {
@@ -78,7 +79,7 @@ func TestSymbolicLink(t *testing.T) {
 	testhost.NeedLinks(t)
 	dir := t.TempDir()
 	real := filepath.Join(dir, "real")
-	must(t, os.Mkdir(real, 0o755))
+	expect.OK(t, os.Mkdir(real, 0o755))
 	link := filepath.Join(dir, "link")
 	if err := os.Symlink(filepath.Join("real", "m.mag"), link); err != nil {
 		t.Skip("no symbolic links here: ", err)
@@ -105,7 +106,7 @@ func TestLongNames(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			f, err := CreateFile(filepath.Join(dir, base))
-			must(t, err)
+			expect.OK(t, err)
 			temp := filepath.Base(f.Name())
 			if len(temp) > longest+len("..")+digits+len(temporaryEnd) || !utf8.ValidString(temp) {
 				t.Errorf("the temporary file is %q", temp)
@@ -113,7 +114,7 @@ func TestLongNames(t *testing.T) {
 			if !isTemporary(temp, base) || !isTemporary(temp, "") || isTemporary(temp, base+"x") {
 				t.Errorf("%q is not told to belong to %q", temp, base)
 			}
-			must(t, f.Commit(false))
+			expect.OK(t, f.Commit(false))
 			if d := cmp.Diff([]string{base}, entries(t, dir)); d != "" {
 				t.Error(d)
 			}
@@ -155,7 +156,7 @@ func TestSweep(t *testing.T) {
 		dir := t.TempDir()
 		path := filepath.Join(dir, tt.name)
 		mustWrite(t, path, "left", 0o644)
-		must(t, os.Chtimes(path, tt.at, tt.at))
+		expect.OK(t, os.Chtimes(path, tt.at, tt.at))
 		replace(t, filepath.Join(dir, tt.target), "new", false)
 		if _, err := os.Lstat(path); errors.Is(err, fs.ErrNotExist) != tt.gone {
 			t.Errorf("%.30q of %v next to %.30q: %v, gone should be %v", tt.name, tt.at, tt.target, err, tt.gone)
@@ -185,7 +186,7 @@ func assemble(path, name, text string, sync bool) error {
 // tree creates a directory with files.
 func tree(t *testing.T, path string, files map[string]string) {
 	t.Helper()
-	must(t, os.Mkdir(path, 0o755))
+	expect.OK(t, os.Mkdir(path, 0o755))
 	for name, text := range files {
 		mustWrite(t, filepath.Join(path, name), text, 0o644)
 	}
@@ -281,10 +282,10 @@ func TestSweepDir(t *testing.T) {
 		path := filepath.Join(parent, name)
 		tree(t, path, map[string]string{file: "left"})
 		if file != "young.toy" {
-			must(t, os.Chtimes(path, old, old))
+			expect.OK(t, os.Chtimes(path, old, old))
 		}
 	}
-	must(t, assemble(filepath.Join(parent, "m"), "a.toy", "new", false))
+	expect.OK(t, assemble(filepath.Join(parent, "m"), "a.toy", "new", false))
 	want := []string{".m.0123456789ac.tmp", ".m.0123456789ad.tmp", ".n.0123456789ab.tmp", "m"}
 	if d := cmp.Diff(want, entries(t, parent)); d != "" {
 		t.Error(d)

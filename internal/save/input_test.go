@@ -11,6 +11,7 @@ import (
 	"testing"
 	"testing/iotest"
 
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -153,7 +154,7 @@ func TestInputErrors(t *testing.T) {
 	}
 	in := NewInput(context.Background(), io.MultiReader(bytes.NewReader(pattern(5)), iotest.ErrReader(broken)), 5, nil)
 	_, err := io.ReadAll(in)
-	must(t, err)
+	expect.OK(t, err)
 	if err := in.Finish(); !errors.Is(err, broken) {
 		t.Errorf("an error behind the last byte: %v", err)
 	}

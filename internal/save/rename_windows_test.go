@@ -5,17 +5,19 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // TestRenameOpen: replacing a file that is open fails with a clear error and leaves nothing behind.
 func TestRenameOpen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.mag")
-	must(t, os.WriteFile(path, []byte("old"), 0o666))
+	expect.OK(t, os.WriteFile(path, []byte("old"), 0o666))
 	reader, err := os.Open(path)
-	must(t, err)
+	expect.OK(t, err)
 	defer reader.Close()
 	f, err := CreateFile(path)
-	must(t, err)
+	expect.OK(t, err)
 	if err := f.Commit(true); err == nil || !strings.Contains(err.Error(), "open or mapped") {
 		t.Errorf("replacing an open file: %v", err)
 	}

@@ -14,6 +14,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -66,7 +67,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	m := map[string]string{}
 	for _, name := range entries(t, dir) {
 		b, err := os.ReadFile(filepath.Join(dir, name))
-		must(t, err)
+		expect.OK(t, err)
 		m[name] = string(b)
 	}
 	return m
@@ -80,7 +81,7 @@ func TestShards(t *testing.T) {
 	failed := []string{}
 	for n := 0; ; n++ {
 		dir := t.TempDir()
-		must(t, writeShards(dir, 4, "AAA", "BB"))
+		expect.OK(t, writeShards(dir, 4, "AAA", "BB"))
 		wantFiles(t, dir, old)
 		calls, call := 0, ""
 		SetHook(func(c, _ string) error {

@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 func TestMemoryRefuses(t *testing.T) {
@@ -45,7 +46,7 @@ func TestStream(t *testing.T) {
 	write(0, "", driver.ErrSequential)
 	write(6, "e", nil)
 	write(7, "", nil)
-	must(t, s.Truncate(9))
+	expect.OK(t, s.Truncate(9))
 	if err := s.Truncate(8); !errors.Is(err, driver.ErrSequential) {
 		t.Errorf("going back = %v", err)
 	}
@@ -84,7 +85,7 @@ func TestBuffer(t *testing.T) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		var plain Memory
 		b, err := create(filepath.Join(t.TempDir(), "f"), 0o600)
-		must(t, err)
+		expect.OK(t, err)
 		t.Cleanup(func() { b.close() })
 		off := int64(0)
 		for range 60 {
@@ -95,8 +96,8 @@ func TestBuffer(t *testing.T) {
 				off += int64(rng.IntN(8192))
 			case 4:
 				size := int64(rng.IntN(3 * piece))
-				must(t, b.Truncate(size))
-				must(t, plain.Truncate(size))
+				expect.OK(t, b.Truncate(size))
+				expect.OK(t, plain.Truncate(size))
 				continue
 			case 5:
 				var got, want [100]byte
@@ -116,17 +117,10 @@ func TestBuffer(t *testing.T) {
 			}
 			off += int64(len(p))
 		}
-		must(t, b.flush())
+		expect.OK(t, b.flush())
 
 		if got, err := os.ReadFile(b.Name()); err != nil || !bytes.Equal(plain.Bytes(), got) {
 			t.Fatalf("seed %d: contents differ", seed)
 		}
-	}
-}
-
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }

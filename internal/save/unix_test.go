@@ -12,6 +12,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -22,7 +23,7 @@ func TestPermissions(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "m.mag")
 	for _, want := range []fs.FileMode{0o640, 0o600, 0o664} {
 		if want != 0o640 {
-			must(t, os.Chmod(path, want))
+			expect.OK(t, os.Chmod(path, want))
 		}
 		replace(t, path, "new", false)
 		if st, err := os.Stat(path); err != nil || st.Mode().Perm() != want {
@@ -34,8 +35,8 @@ func TestPermissions(t *testing.T) {
 // TestNoFile: a pipe is refused without blocking, and a dangling link.
 func TestNoFile(t *testing.T) {
 	dir := t.TempDir()
-	must(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
-	must(t, os.Symlink("m.mag", filepath.Join(dir, "link")))
+	expect.OK(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
+	expect.OK(t, os.Symlink("m.mag", filepath.Join(dir, "link")))
 	for name, want := range map[string]error{"pipe": os.ErrInvalid, "link": fs.ErrNotExist} {
 		if _, err := CreateFile(filepath.Join(dir, name)); !errors.Is(err, want) {
 			t.Errorf("%s: %v", name, err)
@@ -53,11 +54,11 @@ func TestOwner(t *testing.T) {
 	mustWrite(t, path, "old", 0o600)
 	tree(t, dir, nil)
 	for at, mode := range map[string]fs.FileMode{path: 0o640, dir: 0o750 | fs.ModeSetgid} {
-		must(t, errors.Join(os.Chown(at, 1234, 4321), os.Chmod(at, mode)))
+		expect.OK(t, errors.Join(os.Chown(at, 1234, 4321), os.Chmod(at, mode)))
 	}
 	replace(t, path, "new", false)
 	wantOwner(t, path, 4321, 0o640)
-	must(t, assemble(dir, "a.txt", "new", false))
+	expect.OK(t, assemble(dir, "a.txt", "new", false))
 	wantOwner(t, dir, 4321, 0o750|fs.ModeSetgid|fs.ModeDir)
 }
 
@@ -65,7 +66,7 @@ func TestOwner(t *testing.T) {
 func wantOwner(t *testing.T, path string, group uint32, mode fs.FileMode) {
 	t.Helper()
 	st, err := os.Stat(path)
-	must(t, err)
+	expect.OK(t, err)
 	if own := st.Sys().(*syscall.Stat_t); own.Uid != 1234 || own.Gid != group || st.Mode() != mode {
 		t.Errorf("%s: %v, %d:%d, want %v", filepath.Base(path), st.Mode(), own.Uid, own.Gid, mode)
 	}
@@ -93,14 +94,14 @@ func TestOwnerNotKept(t *testing.T) {
 		t.Skip("only root becomes somebody else")
 	}
 	dir, err := os.MkdirTemp("", "sink")
-	must(t, err)
+	expect.OK(t, err)
 	defer os.RemoveAll(dir)
 	self, err := os.ReadFile(os.Args[0])
-	must(t, err)
+	expect.OK(t, err)
 	program, path := filepath.Join(dir, "test"), filepath.Join(dir, "m")
 	mustWrite(t, program, string(self), 0o755)
 	mustWrite(t, path, "old", 0o600)
-	must(t, errors.Join(os.Chmod(dir, 0o777), os.Chmod(path, 0o664)))
+	expect.OK(t, errors.Join(os.Chmod(dir, 0o777), os.Chmod(path, 0o664)))
 	c := exec.Command(program, "-test.run=^TestOwnerNotKept$")
 	c.Dir, c.Env = dir, append(os.Environ(), "SINK_TEST_DIR="+dir)
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1234, Gid: 1234}}

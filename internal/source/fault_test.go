@@ -6,6 +6,7 @@ import (
 	"errors"
 	"testing"
 
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/fault"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -25,7 +26,7 @@ func TestUseAfterCloseInDebugModeIsFatal(t *testing.T) {
 		if pinned {
 			unpin, err = r.Pin()
 		}
-		must(t, errors.Join(err, r.Close()))
+		expect.OK(t, errors.Join(err, r.Close()))
 		if pinned {
 			sink = b[0]
 		}

@@ -10,6 +10,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -22,7 +23,7 @@ func TestParse(t *testing.T) {
 	path := temp(t, data)
 	openings(t, path, Options{Parse: true}, func(t *testing.T, r *Region, base int64) {
 		data := data[base:]
-		must(t, os.Rename(path, path+".old"))
+		expect.OK(t, os.Rename(path, path+".old"))
 		defer os.Rename(path+".old", path)
 		if b, err := r.Head(256); err != nil || !bytes.Equal(b, data[:256]) {
 			t.Errorf("Head: %d bytes, %v", len(b), err)
@@ -73,7 +74,7 @@ func kilobytes(t *testing.T, name string, after ...string) (kb int) {
 		}
 	}
 	_, err = fmt.Sscan(text, &kb)
-	must(t, err)
+	expect.OK(t, err)
 	return kb
 }
 
@@ -82,7 +83,7 @@ func TestParseCut(t *testing.T) {
 	for _, left := range []int64{0, 5000, 30 << 10} {
 		path := temp(t, ramp(100<<10))
 		openings(t, path, Options{Parse: true}, func(t *testing.T, r *Region, base int64) {
-			must(t, os.Truncate(path, left))
+			expect.OK(t, os.Truncate(path, left))
 			if b, err := r.Head(12 << 10); left < 12<<10 && (b != nil || !errors.Is(err, tensor.ErrTruncated)) {
 				t.Errorf("the beginning of %d: %d bytes, %v", left, len(b), err)
 			}
@@ -93,7 +94,7 @@ func TestParseCut(t *testing.T) {
 					t.Errorf("at %d of %d: %d, %v", at, left, n, err)
 				}
 			}
-			must(t, os.WriteFile(path, ramp(100<<10), 0o666))
+			expect.OK(t, os.WriteFile(path, ramp(100<<10), 0o666))
 		})
 	}
 }
@@ -108,7 +109,7 @@ func TestReadSoon(t *testing.T) {
 		const off = 2 << 20
 		soon := false
 		for i := 0; i < 10 && !soon; i++ { // the system does not evict pages that it is busy with
-			must(t, floor.Evict(path))
+			expect.OK(t, floor.Evict(path))
 			soon = r.ReadSoon(off, 100)
 		}
 		if !soon {
@@ -135,7 +136,7 @@ func TestPeekKinds(t *testing.T) {
 		t.Skip(err)
 	}
 	f, err := os.Open(dir)
-	must(t, err)
+	expect.OK(t, err)
 	defer f.Close()
 	for _, name := range []string{"dir", "pipe", "link"} {
 		if n, id, err := Peek(f, name, make([]byte, 10)); !errors.Is(err, ErrNotRegular) || n != 0 || id.Known() {
@@ -150,21 +151,21 @@ func TestReopen(t *testing.T) {
 	path := temp(t, data)
 	openings(t, path, Options{Parse: true}, func(t *testing.T, r *Region, base int64) {
 		f, err := r.Reopen()
-		must(t, err)
+		expect.OK(t, err)
 		defer f.Close()
 		p := make([]byte, 1000)
 		if n, err := f.ReadAt(p, 77); n != len(p) || err != nil || !bytes.Equal(p, data[base+77:][:len(p)]) {
 			t.Errorf("%d, %v", n, err)
 		}
-		must(t, errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, data, 0o666)))
+		expect.OK(t, errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, data, 0o666)))
 		if _, err := r.Reopen(); !errors.Is(err, ErrReplaced) {
 			t.Errorf("another file: %v", err)
 		}
-		must(t, os.Remove(path))
+		expect.OK(t, os.Remove(path))
 		if _, err := r.Reopen(); !errors.Is(err, os.ErrNotExist) {
 			t.Errorf("no file: %v", err)
 		}
-		must(t, os.Rename(path+".old", path))
+		expect.OK(t, os.Rename(path+".old", path))
 	})
 	if _, err := FromBytes(data).Reopen(); !errors.Is(err, errors.ErrUnsupported) {
 		t.Errorf("bytes: %v", err)
@@ -177,9 +178,9 @@ func TestReopenCutShort(t *testing.T) {
 	path := temp(t, ramp(100<<10))
 	r := mustOpen(t, path, Options{})
 	f, err := r.Reopen()
-	must(t, err)
+	expect.OK(t, err)
 	defer f.Close()
-	must(t, os.Truncate(path, 5000))
+	expect.OK(t, os.Truncate(path, 5000))
 	var e *tensor.Error
 	if n, err := f.ReadAt(make([]byte, 1000), 4500); n != 500 || !errors.Is(err, tensor.ErrTruncated) || !errors.As(err, &e) || e.Offset != 5000 {
 		t.Errorf("%d, %v", n, err)

@@ -2,12 +2,14 @@ package source
 
 import (
 	"errors"
-	"github.com/weightmap/weightmap/internal/memory"
 	"runtime"
 	"sync"
 	"sync/atomic"
 	"testing"
 
+	"github.com/weightmap/weightmap/internal/memory"
+
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/stripes"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -32,7 +34,7 @@ func TestAfterClose(t *testing.T) {
 			t.Error("closed before Close")
 		}
 		for range 2 {
-			must(t, r.Close())
+			expect.OK(t, r.Close())
 		}
 		for _, u := range uses {
 			err := u.f(r)
@@ -85,7 +87,7 @@ func TestCloseWaitsForLeave(t *testing.T) {
 	data := ramp(10000)
 	every(t, data, func(t *testing.T, r *Region) {
 		for range 2 {
-			must(t, r.Enter())
+			expect.OK(t, r.Enter())
 		}
 		done := closing(t, r, 3)
 		if err := r.Enter(); !errors.Is(err, tensor.ErrClosed) {
@@ -112,9 +114,9 @@ func TestPinOutlivesClose(t *testing.T) {
 	every(t, ramp(10000), func(t *testing.T, r *Region) {
 		un1, err1 := r.Pin()
 		un2, err2 := r.Pin()
-		must(t, errors.Join(err1, err2))
+		expect.OK(t, errors.Join(err1, err2))
 		b := r.Bytes()
-		must(t, r.Close())
+		expect.OK(t, r.Close())
 		un1()
 		un1()
 		for _, u := range uses {
@@ -205,7 +207,7 @@ func TestCloseUnderLoad(t *testing.T) {
 	path := temp(t, data)
 	for i := range 200 {
 		r, err := Open(path, Options{Debug: true})
-		must(t, err)
+		expect.OK(t, err)
 		if i%2 == 1 { // and else when two meet
 			r.stripes.Store(new(stripes.Counter))
 		}

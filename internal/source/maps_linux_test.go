@@ -9,6 +9,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 	"golang.org/x/sys/unix"
@@ -31,7 +32,7 @@ func TestCloseUnmaps(t *testing.T) {
 		if n := mappings(t, path); n != 1 {
 			t.Fatalf("%d mappings while open", n)
 		}
-		must(t, errors.Join(r.Expose(), r.Close()))
+		expect.OK(t, errors.Join(r.Expose(), r.Close()))
 		want := 0
 		if debug || debugBuild {
 			want = 1 // inaccessible, and reserved for ever
@@ -48,9 +49,9 @@ func TestCloseUnmaps(t *testing.T) {
 // drop opens the file at path, lends a slice of it if asked, and forgets it.
 func drop(t *testing.T, path string, lend bool) {
 	r, err := Open(path, Options{})
-	must(t, err)
+	expect.OK(t, err)
 	if lend {
-		must(t, r.Expose())
+		expect.OK(t, r.Expose())
 	}
 }
 
@@ -100,7 +101,7 @@ func TestDroppedOnDemand(t *testing.T) {
 	}
 	func() {
 		_, err := Open(path, Options{})
-		must(t, err)
+		expect.OK(t, err)
 	}()
 	for range 500 {
 		if testhost.OpenFilesOf(t, path) == 0 {
@@ -117,7 +118,7 @@ func TestGuardKeepsTheRegionAlive(t *testing.T) {
 	data := ramp(10000)
 	path := temp(t, data)
 	r, err := Open(path, Options{})
-	must(t, err)
+	expect.OK(t, err)
 	b := r.Bytes()
 	err = r.Guard(func() error {
 		for range 5 {
@@ -149,7 +150,7 @@ func TestLock(t *testing.T) {
 	for _, o := range []Options{{}, {Debug: true}} {
 		before := lockedMemory(t)
 		for i, r := range []*Region{mustOpen(t, path, o), mustOpenFile(t, path, 5001, 40000, o)} {
-			must(t, r.Lock(t.Context()))
+			expect.OK(t, r.Lock(t.Context()))
 			want := int64([]int{size, 40000}[i])
 			if err := evict(r); err != nil || r.Locked() != want || residentOf(r) != want {
 				t.Errorf("%+v: %v, %d bytes are locked, %d resident, want %d", o, err, r.Locked(), residentOf(r), want)
@@ -160,7 +161,7 @@ func TestLock(t *testing.T) {
 			if err := r.Lock(t.Context()); err != nil || r.Locked() != want {
 				t.Errorf("%+v: locked again: %v, %d bytes", o, err, r.Locked())
 			}
-			must(t, r.Close())
+			expect.OK(t, r.Close())
 		}
 		if now := lockedMemory(t); now != before {
 			t.Errorf("%+v: %d kB are locked after Close, %d before", o, now, before)
@@ -183,7 +184,7 @@ func TestLockCut(t *testing.T) {
 	testhost.NeedCuts(t)
 	path := temp(t, ramp(100000))
 	r := mustOpen(t, path, Options{})
-	must(t, os.Truncate(path, 5000))
+	expect.OK(t, os.Truncate(path, 5000))
 	if err := r.Lock(t.Context()); !errors.Is(err, tensor.ErrTruncated) || errors.Is(err, tensor.ErrLimit) {
 		t.Error(err)
 	}

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 	"golang.org/x/exp/mmap"
 )
@@ -74,7 +75,7 @@ func TestOpenNeverWaits(t *testing.T) {
 func TestOpenKinds(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(dir, "link")
-	must(t, os.Symlink(temp(t, ramp(9)), link))
+	expect.OK(t, os.Symlink(temp(t, ramp(9)), link))
 	for _, tt := range []struct {
 		path, kind string
 		noLink     bool
@@ -85,7 +86,7 @@ func TestOpenKinds(t *testing.T) {
 	}
 	mustOpen(t, link, Options{})
 	secret := temp(t, ramp(9))
-	must(t, os.Chmod(secret, 0))
+	expect.OK(t, os.Chmod(secret, 0))
 	// Errors name the file as the caller did.
 	if _, err := Open(secret, Options{}); os.Getuid() != 0 && (!errors.Is(err, os.ErrPermission) || strings.Contains(err.Error(), descriptors)) {
 		t.Errorf("without permission: %v", err)
@@ -165,7 +166,7 @@ func TestOnDemand(t *testing.T) {
 	for _, parse := range []bool{true, false} {
 		path := temp(t, data)
 		openings(t, path, Options{Parse: parse}, func(t *testing.T, r *Region, from int64) {
-			must(t, os.Rename(path, path+".old"))
+			expect.OK(t, os.Rename(path, path+".old"))
 			defer os.Rename(path+".old", path)
 			want := data[from:]
 			read := func() {
@@ -186,7 +187,7 @@ func TestOnDemand(t *testing.T) {
 			if !r.OnDemand() || r.InMemory() || r.Mapped() || r.Held() != 0 || r.Bytes() != nil || residentOf(r) != 0 {
 				t.Error("it is not read on demand, or is memory")
 			}
-			must(t, errors.Join(prefetch(r, 0, 100), evict(r), r.Close()))
+			expect.OK(t, errors.Join(prefetch(r, 0, 100), evict(r), r.Close()))
 			if _, err := r.Slice(0, 1); !errors.Is(err, tensor.ErrClosed) {
 				t.Errorf("after Close: %v", err)
 			}

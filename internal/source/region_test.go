@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -21,7 +22,7 @@ import (
 func temp(t testing.TB, data []byte) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "model.bin")
-	must(t, os.WriteFile(path, data, 0o666))
+	expect.OK(t, os.WriteFile(path, data, 0o666))
 	return path
 }
 
@@ -38,16 +39,16 @@ func ramp(n int) []byte {
 func overwriteAt(t *testing.T, path string, data []byte, off int64) {
 	t.Helper()
 	f, err := os.OpenFile(path, os.O_WRONLY, 0)
-	must(t, err)
+	expect.OK(t, err)
 	defer f.Close()
 	_, err = f.WriteAt(data, off)
-	must(t, err)
+	expect.OK(t, err)
 }
 
 func mustOpen(t testing.TB, path string, o Options) *Region {
 	t.Helper()
 	r, err := Open(path, o)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r
 }
@@ -55,12 +56,12 @@ func mustOpen(t testing.TB, path string, o Options) *Region {
 func mustOpenFile(t testing.TB, path string, off, size int64, o Options) *Region {
 	t.Helper()
 	f, err := os.Open(path)
-	must(t, err)
+	expect.OK(t, err)
 	r, err := OpenFile(f, off, size, o)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { r.Close() })
 	// The descriptor is not needed any more.
-	must(t, f.Close())
+	expect.OK(t, f.Close())
 	return r
 }
 
@@ -202,10 +203,10 @@ func TestOpenFileWindow(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f, err := os.Open(path)
-			must(t, err)
+			expect.OK(t, err)
 			defer f.Close()
 			_, err = f.Seek(123, io.SeekStart)
-			must(t, err)
+			expect.OK(t, err)
 			r, err := OpenFile(f, tt.off, tt.n, Options{})
 			if !errors.Is(err, tt.wantErr) {
 				t.Fatalf("error %v, want %v", err, tt.wantErr)
@@ -239,10 +240,10 @@ func TestOpenFileNotRegular(t *testing.T) {
 	defer pr.Close()
 	defer pw.Close()
 	dir, err := os.Open(t.TempDir())
-	must(t, err)
+	expect.OK(t, err)
 	defer dir.Close()
 	null, err := os.Open(os.DevNull)
-	must(t, err)
+	expect.OK(t, err)
 	defer null.Close()
 	for _, f := range []*os.File{pr, dir, null} {
 		if _, err := OpenFile(f, 0, -1, Options{}); !errors.Is(err, ErrNotRegular) {
@@ -351,18 +352,10 @@ func TestReaderIsProbedOnce(t *testing.T) {
 	r := FromReaderAt(l, 4<<20)
 	for i := range 5 {
 		_, err := r.Slice(int64(i), 2<<20)
-		must(t, err)
+		expect.OK(t, err)
 	}
 	if l.requests != 6 {
 		t.Errorf("%d requests for 5 slices, want 6", l.requests)
-	}
-}
-
-// must fails the test if err is not nil.
-func must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
 	}
 }
 
@@ -381,7 +374,7 @@ func TestMappingIsTheFile(t *testing.T) {
 		t.Skip("x/exp/mmap does not map on", runtime.GOOS)
 	}
 	b, err := r.Slice(5000, 8)
-	must(t, err)
+	expect.OK(t, err)
 	overwriteAt(t, path, []byte("written!"), 5000)
 	if string(b) != "written!" {
 		t.Errorf("the bytes are %q after the file was written", b)
@@ -421,15 +414,15 @@ func TestFollower(t *testing.T) {
 	r := FromReaderAt(f, size)
 	f.r = r
 	for _, end := range []int64{1, size} {
-		must(t, r.Prove(end))
+		expect.OK(t, r.Prove(end))
 	}
 	_, err := r.Slice(0, size)
-	must(t, err)
+	expect.OK(t, err)
 	if err := r.Prove(size + 1); !errors.Is(err, tensor.ErrTruncated) {
 		t.Errorf("Prove beyond the end: %v", err)
 	}
 	r.Parsed()
-	must(t, errors.Join(r.Close(), r.Close()))
+	expect.OK(t, errors.Join(r.Close(), r.Close()))
 	if err := r.Prove(1); !errors.Is(err, tensor.ErrClosed) {
 		t.Errorf("Prove after Close: %v", err)
 	}
@@ -473,7 +466,7 @@ func TestProve(t *testing.T) {
 	}
 	r := FromBytes(make([]byte, 10))
 	defer r.Close()
-	must(t, r.Prove(10))
+	expect.OK(t, r.Prove(10))
 	if err := r.Prove(11); !errors.Is(err, tensor.ErrTruncated) {
 		t.Errorf("Prove beyond the end of bytes: %v", err)
 	}

@@ -170,11 +170,3 @@ func Python(t testing.TB, module, script string, args ...string) string {
 	t.Skip("no python3 with the module " + module)
 	return ""
 }
-
-// Must ends a test that cannot go on.
-func Must(t testing.TB, err error) {
-	t.Helper()
-	if err != nil {
-		t.Fatal(err)
-	}
-}

@@ -23,10 +23,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 )
-
-var must = testhost.Must
 
 // TestPrintable checks that text from a file cannot control the terminal.
 func TestPrintable(t *testing.T) {
@@ -51,13 +49,13 @@ func TestPrintable(t *testing.T) {
 func TestPrintableJSON(t *testing.T) {
 	want := map[string]any{"a\x1b\x7f": "b\u009b\u202e\U000e0041é\n", "raw": []any{1.0}}
 	text, err := json.MarshalIndent(want, "", " ")
-	must(t, err)
+	expect.OK(t, err)
 	safe := PrintableJSON(text)
 	if i := strings.IndexFunc(string(safe), func(r rune) bool { return r != '\n' && unsafeRune(r) }); i >= 0 {
 		t.Errorf("unsafe at %d: %q", i, safe)
 	}
 	var got map[string]any
-	must(t, json.Unmarshal(safe, &got))
+	expect.OK(t, json.Unmarshal(safe, &got))
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
 	}
@@ -137,7 +135,7 @@ func TestTable(t *testing.T) {
 		{spare, 23, "NAME               TYPE\nlayers.0…n.weight  int8\n"},
 	} {
 		var out bytes.Buffer
-		must(t, tt.table.Write(&out, tt.width))
+		expect.OK(t, tt.table.Write(&out, tt.width))
 		if diff := cmp.Diff(tt.want, out.String()); diff != "" {
 			t.Errorf("width %d (-want +got):\n%s", tt.width, diff)
 		}
@@ -156,7 +154,7 @@ func (broken) Write([]byte) (int, error) { return 0, errBroken }
 // TestWidth checks that Width has a fixed value if the output is not a terminal.
 func TestWidth(t *testing.T) {
 	f, err := os.Create(filepath.Join(t.TempDir(), "out"))
-	must(t, err)
+	expect.OK(t, err)
 	defer f.Close()
 	if Terminal(f) || Terminal(&bytes.Buffer{}) || Width(f) != plainWidth || Width(&bytes.Buffer{}) != plainWidth {
 		t.Error("a file or a buffer is taken for a terminal")
@@ -191,8 +189,8 @@ func TestFileSize(t *testing.T) {
 	dir := t.TempDir()
 	for name, n := range map[string]int{"a": 3, "sub/b": 40} {
 		path := filepath.Join(dir, name)
-		must(t, os.MkdirAll(filepath.Dir(path), 0o777))
-		must(t, os.WriteFile(path, make([]byte, n), 0o666))
+		expect.OK(t, os.MkdirAll(filepath.Dir(path), 0o777))
+		expect.OK(t, os.WriteFile(path, make([]byte, n), 0o666))
 	}
 	for path, want := range map[string]int64{dir: 43, filepath.Join(dir, "a"): 3, filepath.Join(dir, "none"): 0} {
 		if got := FileSize(path); got != want {
@@ -210,7 +208,7 @@ func TestKeyOption(t *testing.T) {
 	for name, text := range map[string]string{
 		"key": "\n\t" + hex + "\r\n", "short": "0f0f\n", "two": hex + "\n" + hex, "cut": hex + strings.Repeat(" ", 1000) + "secret",
 	} {
-		must(t, os.WriteFile(name, []byte(text), 0o600))
+		expect.OK(t, os.WriteFile(name, []byte(text), 0o600))
 	}
 	for _, tt := range []struct {
 		name string
@@ -231,7 +229,7 @@ func TestKeyOption(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			f := tool.Flags()
 			o := tool.KeyFlag(f)
-			must(t, tool.Parse(f, tt.args, io.Discard))
+			expect.OK(t, tool.Parse(f, tt.args, io.Discard))
 			key, err := o.Secret(t.Context())
 			text := ""
 			if err != nil {

@@ -8,12 +8,13 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // TestParse checks that options may be anywhere before "--".
 func TestParse(t *testing.T) {
 	t.Chdir(t.TempDir())
-	must(t, os.WriteFile("-x", nil, 0o666))
+	expect.OK(t, os.WriteFile("-x", nil, 0o666))
 	type outcome struct {
 		N        int
 		On       bool

@@ -7,10 +7,8 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 )
-
-var must = testhost.Must
 
 // TestSameEverywhere checks that drawings have the same bytes on every machine, since models and
 // figures in the documentation depend on them.
@@ -40,9 +38,9 @@ func TestSameEverywhere(t *testing.T) {
 func trainedWeights(t *testing.T) *Weights {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "digits.wia")
-	must(t, os.WriteFile(path, Trained(), 0o666))
+	expect.OK(t, os.WriteFile(path, Trained(), 0o666))
 	w, err := Load(open(t, path))
-	must(t, err)
+	expect.OK(t, err)
 	return w
 }
 

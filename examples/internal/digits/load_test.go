@@ -13,6 +13,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -36,7 +37,7 @@ func sample() *Weights {
 func open(t *testing.T, path string) *format.Model {
 	t.Helper()
 	m, err := format.Open(path, nil)
-	must(t, err)
+	expect.OK(t, err)
 	t.Cleanup(func() { m.Close() })
 	return m
 }
@@ -56,7 +57,7 @@ func little(t *testing.T, m *format.Model) bool {
 func TestLoad(t *testing.T) {
 	dir, want := t.TempDir(), sample()
 	master := filepath.Join(dir, "digits.wia")
-	must(t, want.Save(master))
+	expect.OK(t, want.Save(master))
 	int8s := func(perChannel bool) *convert.Options {
 		return &convert.Options{Lossy: true, Quantize: func(i tensor.Info) *tensor.QuantizeOptions {
 			if len(i.Shape) < 2 {
@@ -96,7 +97,7 @@ func TestLoad(t *testing.T) {
 			}
 			m := open(t, path)
 			got, err := Load(m)
-			must(t, err)
+			expect.OK(t, err)
 			if copied := got.Copied > 0; copied != (c.accuracy > 0 || !little(t, m)) {
 				t.Errorf("%d bytes copied", got.Copied)
 			}
@@ -128,14 +129,14 @@ func TestLoadRefuses(t *testing.T) {
 			p.Graph, p.Metadata = nil, nil
 			c.change(p)
 			w, err := format.Create("mag", path, p, &format.WriteOptions{Storage: format.Storage{Extended: true}})
-			must(t, err)
+			expect.OK(t, err)
 			defer w.Abort()
 			for _, i := range p.Tensors {
 				n, err := i.ByteSize()
-				must(t, err)
-				must(t, w.WriteTensor(i.Name, bytes.NewReader(make([]byte, n))))
+				expect.OK(t, err)
+				expect.OK(t, w.WriteTensor(i.Name, bytes.NewReader(make([]byte, n))))
 			}
-			must(t, w.Close())
+			expect.OK(t, w.Close())
 			if got, err := Load(open(t, path)); !errors.Is(err, c.want) || got != nil {
 				t.Errorf("got %v, %v; want %v", got, err, c.want)
 			}

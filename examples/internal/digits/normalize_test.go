@@ -5,6 +5,8 @@ import (
 	"image"
 	"image/color"
 	"testing"
+
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // bar returns a drawing of a filled rectangle.
@@ -51,7 +53,7 @@ func TestFromImage(t *testing.T) {
 	r := image.Rect(10, 5, 30, 45)
 	ink := bar(50, 60, r, 255)
 	want, err := Normalize(ink, 50, 60)
-	must(t, err)
+	expect.OK(t, err)
 	for _, c := range []struct {
 		name       string
 		paper, ink color.Color

@@ -6,7 +6,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/tsr"
 )
@@ -45,8 +45,8 @@ func (s *Sample) Write(t *testing.T, path string) {
 	t.Helper()
 	info := tensor.Info{Name: s.Name, DType: s.DType, Shape: s.Shape}
 	w, err := tsr.Create(path, &format.Plan{Tensors: []tensor.Info{info}}, nil)
-	testhost.Must(t, err)
+	expect.OK(t, err)
 	defer w.Abort()
-	testhost.Must(t, w.WriteTensor(s.Name, bytes.NewReader(s.Data)))
-	testhost.Must(t, w.Close())
+	expect.OK(t, w.WriteTensor(s.Name, bytes.NewReader(s.Data)))
+	expect.OK(t, w.Close())
 }
