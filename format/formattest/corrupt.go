@@ -2,6 +2,7 @@ package formattest
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"encoding/binary"
 	"fmt"
@@ -11,6 +12,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // sampled is about the number of positions tested in a file; in smaller ones every byte is tested.
@@ -93,15 +95,42 @@ func (x *subject) mustNotice(t *testing.T, b []byte, what string, harmless bool)
 	})
 }
 
-// hostile checks that no input panics, with valid checksums or not: each byte is replaced, and then several
-// at random.
-func (x *subject) hostile(t *testing.T) {
+// hostile checks that no input panics, with valid checksums or not.
+func (x *subject) hostile(t *testing.T) { x.damage(t, func(_ string, m *format.Model) { Walk(m) }) }
+
+// overlap checks that no two tensors share bytes, even in a damaged file that opens.
+func (x *subject) overlap(t *testing.T) {
+	several := false
+	x.damage(t, func(what string, m *format.Model) {
+		var list []tensor.Info
+		for _, v := range m.Tensors() {
+			if info := v.Info(); info.Offset >= 0 && info.Stored > 0 {
+				list = append(list, info)
+			}
+		}
+		slices.SortFunc(list, func(a, b tensor.Info) int { return cmp.Compare(a.Offset, b.Offset) })
+		for i := range max(0, len(list)-1) {
+			a, b := &list[i], &list[i+1]
+			if several = true; b.Offset < a.Offset+a.Stored {
+				t.Fatalf("with %s the file opens, and tensors %q and %q share bytes", what, a.Name, b.Name)
+			}
+		}
+	})
+	if !several {
+		t.Skip("needs two plain tensors in the file")
+	}
+}
+
+// damage calls f with the file, and with each damaged one that opens: each byte is replaced, and then several at
+// random. It checks the form of errors.
+func (x *subject) damage(t *testing.T, f func(what string, m *format.Model)) {
 	o := x.checking(format.CheckStructure)
 	b := slices.Clone(x.file)
 	probe := func(what string, i int) {
 		what = fmt.Sprintf("%s at %#x", what, i)
-		survives(t, what, func() { x.probe(t, b, o) })
+		survives(t, what, func() { x.opened(t, b, o, func(m *format.Model) { f(what, m) }) })
 	}
+	probe("no damage", 0)
 	for _, i := range positions(len(b)) {
 		old := b[i]
 		for _, v := range []byte{^old, old ^ 1<<(i%6), old ^ 0x40, old ^ 0x80, 0xff} {
@@ -126,12 +155,6 @@ func (x *subject) hostile(t *testing.T) {
 		}
 		probe("random bytes", 0)
 	}
-}
-
-// probe opens b and reads everything. It checks only the form of errors.
-func (x *subject) probe(t *testing.T, b []byte, o *format.Options) {
-	t.Helper()
-	x.opened(t, b, o, Walk)
 }
 
 // words are counts and sizes written over fields, most of them too large.

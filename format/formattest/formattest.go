@@ -15,7 +15,7 @@
 //				{Name: "name twice", Bytes: twice, Want: format.ErrCorrupt},
 //			},
 //			Exempt: map[string]string{
-//				"CoveredData": "the format has no checksums of data",
+//				"Overlap": "the specification allows tensors to share bytes",
 //			},
 //		})
 //	}
@@ -47,6 +47,7 @@
 // Writing, for samples:
 //
 //   - Truncation, Appended, BitFlips: damage to the structure is detected.
+//   - Overlap: in any file that opens, damaged or not, no two tensors share bytes.
 //   - Rewrite: writing the model read gives the same bytes.
 //   - Targets: a file, a spool and a stream receive the same bytes, in whatever order tensors arrive.
 //   - DiskErrors: if any write or the reader of a tensor fails, the writer fails, and the old
@@ -192,6 +193,7 @@ func (x *subject) writing() []property {
 		{"Truncation", x.truncation},
 		{"Appended", x.appended},
 		{"BitFlips", x.bitFlips},
+		{"Overlap", x.overlap},
 		{"Rewrite", x.rewrite},
 		{"Targets", x.targets},
 		{"DiskErrors", x.diskErrors},

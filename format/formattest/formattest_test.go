@@ -111,6 +111,7 @@ var planted = []struct{ bug, fails string }{
 	{"accepts more", "trailing bytes"},
 	{"drops duplicates", "name twice"},
 	{"no checksum", "small/BitFlips"},
+	{"accepts overlap", "small/Overlap"},
 	{"panics", "small/Hostile"},
 	{"trusts counts", "small/Bounded"},
 	{"swallows read errors", "small/BrokenDisk"},

@@ -51,7 +51,7 @@ func Fuzz(f *testing.F, c Config) {
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
 		for _, check := range []format.Check{format.CheckDefault, format.CheckStructure} {
-			(&subject{cfg: &c}).probe(t, b, &format.Options{Check: check})
+			(&subject{cfg: &c}).opened(t, b, &format.Options{Check: check}, Walk)
 		}
 	})
 }
