@@ -168,9 +168,7 @@ func TestManyLosses(t *testing.T) {
 	}
 	want := "poor: invalid plan: unsupported: the format cannot hold 1001 things; that rule it out: dtype:bb (int8)" +
 		"; to accept or to remove: metadata:key0000 (no metadata (string)), metadata:key0001 (no metadata (string)), metadata:key0002 (no metadata (string)) and 997 more"
-	if diff := cmp.Diff(want, err.Error()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, err.Error())
 }
 
 // TestAcceptUnknown refuses what names no kind, and kinds without which there is

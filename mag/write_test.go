@@ -11,7 +11,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/formattest"
 	"github.com/weightmap/weightmap/internal/expect"
@@ -148,7 +147,5 @@ func TestNumberMetadata(t *testing.T) {
 	f, err := OpenBytes(write(t, numbers, nil), nil)
 	expect.OK(t, err)
 	defer f.Close()
-	if diff := cmp.Diff(want, f.Metadata()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, f.Metadata())
 }

@@ -6,7 +6,6 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/internal/expect"
@@ -50,9 +49,7 @@ func TestCoverage(t *testing.T) {
 			c, err := mustOpen(t, tt.file, key).Verify(context.Background(), tt.opts...)
 			expect.OK(t, err)
 			want := []format.Covered{{Name: "header", By: tt.sections}, {Name: "metadata", By: tt.sections}, {Name: "graph", By: tt.sections}}
-			if diff := cmp.Diff(want, c.Sections()); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, want, c.Sections())
 			all := slices.Collect(c.Tensors())
 			for _, covered := range all {
 				if covered.By != tt.tensors {

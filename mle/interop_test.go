@@ -52,9 +52,7 @@ func TestInterop(t *testing.T) {
 				}
 				got.Tensors = append(got.Tensors, s)
 			}
-			if diff := cmp.Diff(want, got, equateEmpty); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, want, got, equateEmpty)
 			if err := verify(f); err != nil {
 				t.Error(err)
 			}

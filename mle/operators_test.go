@@ -173,9 +173,7 @@ func TestNumberingIsThatOfExporters(t *testing.T) {
 	for _, d := range all {
 		got = append(got, d.Name)
 	}
-	if diff := cmp.Diff([]string{"x", "a", "b", "c", "h", "y", "unused"}, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, []string{"x", "a", "b", "c", "h", "y", "unused"}, got)
 	if y := all[5]; y.DType != tensor.Int8 || !y.Shape.Equal(tensor.Shape{7}) || y.Constant() {
 		t.Errorf("the output is %+v", y)
 	}

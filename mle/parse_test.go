@@ -39,9 +39,7 @@ func checkGolden(t *testing.T, f *File) {
 		t.Error(err, diff)
 	}
 	wantMeta := format.Metadata{{Key: "model_name", Value: "m"}, {Key: "tensor_names", Value: json.RawMessage(`["w","x","b","y"]`)}}
-	if diff := cmp.Diff(wantMeta, f.Metadata()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, wantMeta, f.Metadata())
 }
 
 // misaligned is the note about files without gaps.
@@ -72,9 +70,7 @@ func TestGolden(t *testing.T) {
 			if tt.kind == "" {
 				want.Offset = f.Header().Weights.Offset + 64
 			}
-			if diff := cmp.Diff(want, view(t, f, "b").Info()); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, want, view(t, f, "b").Info())
 			if diff := cmp.Diff(tt.notes, f.Notes()); diff != "" || f.Version() != tt.version {
 				t.Error(f.Version(), diff)
 			}
@@ -128,9 +124,7 @@ func TestSparseIDs(t *testing.T) {
 		{Op: "Linear", Inputs: []string{"tensor_1", "tensor_0", "tensor_2"}, Outputs: []string{"value_6"}},
 		{Op: "ReLU", Inputs: []string{"value_6"}, Outputs: []string{"value_9"}},
 	}
-	if diff := cmp.Diff(want, graph.Nodes, equateEmpty); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, graph.Nodes, equateEmpty)
 }
 
 // TestManyChunksOfLittle checks a tensor whose chunks have an implausible compression

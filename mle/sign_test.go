@@ -206,14 +206,10 @@ func TestEncryption(t *testing.T) {
 func TestSignatureByHand(t *testing.T) {
 	b := written(t, mixedPlan(), &WriteOptions{Signer: testSigner})
 	at := int(le.Uint64(b[64:]))
-	if diff := cmp.Diff(signatureOf(b[:at], testSigner), b[at:]); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, signatureOf(b[:at], testSigner), b[at:])
 	f := mustOpen(t, b, nil)
 	wantSig := &format.Signature{Algorithm: "Ed25519", PublicKey: crypto.PublicKey(trusted(testSigner)), Timestamp: 1700000000}
-	if diff := cmp.Diff(wantSig, f.Signature()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, wantSig, f.Signature())
 }
 
 // TestEncryptedHasCompressionSection checks that an encrypted file without compression has
@@ -228,9 +224,7 @@ func TestEncryptedHasCompressionSection(t *testing.T) {
 		t.Errorf("flags %#x, want COMPRESSION and ENCRYPTION", got)
 	}
 	at, size := le.Uint64(b[80:]), le.Uint64(b[88:])
-	if diff := cmp.Diff(compHeader(0, 6, uint64(len(plain)), crc32.ChecksumIEEE(plain), 0), b[at:at+size]); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, compHeader(0, 6, uint64(len(plain)), crc32.ChecksumIEEE(plain), 0), b[at:at+size])
 	stored := b[le.Uint64(b[48:]):][:le.Uint64(b[56:])]
 	opened, err := corpus.GCM(testKey).Open(nil, stored[:12], stored[12:], b[:16])
 	if diff := cmp.Diff(plain, opened); err != nil || diff != "" {

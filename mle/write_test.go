@@ -164,9 +164,7 @@ func TestIRIsKept(t *testing.T) {
 	b, err := rewritten(t, f, 2, true)
 	expect.OK(t, err)
 	again := mustOpen(t, b, nil)
-	if diff := cmp.Diff(f.IR(), again.IR(), equateEmpty); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, f.IR(), again.IR(), equateEmpty)
 	if diff := cmp.Diff(f.Metadata(), again.Metadata()); diff != "" {
 		t.Error(diff)
 	}
@@ -305,9 +303,7 @@ func TestLosses(t *testing.T) {
 			} else {
 				w.Abort()
 			}
-			if diff := cmp.Diff(c.want, items, cmpopts.EquateEmpty()); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, c.want, items, cmpopts.EquateEmpty())
 		})
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -94,9 +95,7 @@ func TestKeepNamesInGraph(t *testing.T) {
 	if d := cmp.Diff(want, [][]Param{ops[0].Params, ops[1].Params}); d != "" || len(ops) != 2 {
 		t.Error(d)
 	}
-	if d := cmp.Diff([]string{"a", "7", "b", "4"}, namesOf(restored(t, b))); d != "" {
-		t.Error(d)
-	}
+	expect.Equal(t, []string{"a", "7", "b", "4"}, namesOf(restored(t, b)))
 	o.AcceptLoss = nil
 	var refused *format.LossError
 	if _, err := NewWriter(io.Discard, p, inMemory(o)); !errors.As(err, &refused) || len(refused.Losses) != 1 || refused.Losses[0].Item() != "name:alone" {
@@ -123,9 +122,7 @@ func TestKeepNames(t *testing.T) {
 	}
 	want := []Operator{{Type: 0x574D, Inputs: []uint32{0, 5},
 		Params: append(append([]Param{{"fields", "name"}, {"input0_name", "w"}}, quant("0")...), quant("1")...)}}
-	if d := cmp.Diff(want, got, cmpopts.EquateEmpty()); d != "" {
-		t.Error(d)
-	}
+	expect.Equal(t, want, got, cmpopts.EquateEmpty())
 	if d := cmp.Diff(q, f.At(0).Info().Quant); d != "" {
 		t.Error(d)
 	}

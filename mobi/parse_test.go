@@ -70,7 +70,6 @@ func openRemote(t *testing.T, b []byte) *File {
 	return f
 }
 
-
 func flipped(b []byte, fromEnd int) []byte {
 	b[len(b)-fromEnd] ^= 1
 	return b

@@ -62,9 +62,7 @@ func TestDirectoryLinks(t *testing.T) {
 	if size := f.Stats().FileSize; size != int64(len(good)) {
 		t.Errorf("%d bytes, before any is used", size)
 	}
-	if diff := cmp.Diff([]string{"w"}, list(f)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, []string{"w"}, list(f))
 	if diff := cmp.Diff([]string{`ignored, not regular .tsr files: ["data" "other" "self.tsr"]`}, f.Notes()); diff != "" {
 		t.Error(diff)
 	}
@@ -98,9 +96,7 @@ func TestNameFromPath(t *testing.T) {
 			t.Fatal(err1, err2)
 		}
 		for _, f := range []*File{byPath, ofFile} {
-			if diff := cmp.Diff([]string{c.want}, list(f)); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, []string{c.want}, list(f))
 			f.Close()
 		}
 	}

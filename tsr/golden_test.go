@@ -6,7 +6,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/internal/expect"
@@ -110,9 +109,7 @@ func TestGoldenWrite(t *testing.T) {
 			w, err := NewWriter(&b, samplePlan(c.dtype, c.shape), nil)
 			expect.OK(t, err)
 			finish(t, w, map[string][]byte{"tensor": c.file.data})
-			if diff := cmp.Diff(c.file.bytes(), b.Bytes()); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, c.file.bytes(), b.Bytes())
 		})
 	}
 }

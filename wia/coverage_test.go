@@ -114,7 +114,5 @@ func TestTouch(t *testing.T) {
 	if _, err := f.At(0).Bytes(); err != nil {
 		t.Errorf("a file without sums: %v", err)
 	}
-	if diff := cmp.Diff([]string{"no checksums: the file has no signature block"}, f.Notes()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, []string{"no checksums: the file has no signature block"}, f.Notes())
 }

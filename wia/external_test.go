@@ -11,7 +11,6 @@ import (
 	"path/filepath"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/external"
@@ -59,9 +58,7 @@ func TestExternalNotThere(t *testing.T) {
 			if !errors.As(err, &located) || !errors.Is(err, fs.ErrNotExist) {
 				t.Fatal(err)
 			}
-			if d := cmp.Diff(format.Error{Format: "wia", Path: path, Field: `tensor "w"`, Offset: c.want}, *located, cmpopts.IgnoreFields(format.Error{}, "Err")); d != "" {
-				t.Error(d)
-			}
+			expect.Equal(t, format.Error{Format: "wia", Path: path, Field: `tensor "w"`, Offset: c.want}, *located, cmpopts.IgnoreFields(format.Error{}, "Err"))
 		})
 	}
 }

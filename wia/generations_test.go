@@ -10,7 +10,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/save"
@@ -127,9 +126,7 @@ func TestGenerations(t *testing.T) {
 				want = slices.DeleteFunc(want, func(n string) bool { return n == old })
 			}
 			slices.Sort(want)
-			if d := cmp.Diff(want, namesIn(t, dir)); d != "" {
-				t.Error(d)
-			}
+			expect.Equal(t, want, namesIn(t, dir))
 		})
 	}
 }
@@ -181,9 +178,7 @@ func TestGenerationsBelow(t *testing.T) {
 	shared := saveModel(t, filepath.Join(dir, "n.wia"), "another", o)
 	want := []string{filepath.Base(name), filepath.Base(shared)}
 	slices.Sort(want)
-	if d := cmp.Diff(want, namesIn(t, filepath.Join(dir, "weights"))); d != "" {
-		t.Error(d)
-	}
+	expect.Equal(t, want, namesIn(t, filepath.Join(dir, "weights")))
 	if ok, _ := filepath.Match("weights/all.bin.wia.????????????????.data", name); !ok {
 		t.Errorf("the location is %q", name)
 	}
@@ -215,9 +210,7 @@ func TestGenerationSame(t *testing.T) {
 		t.Errorf("%v, want %v", err, errAny)
 	}
 	save.SetHook(nil)
-	if d := cmp.Diff([]string{"m.wia", name}, namesIn(t, dir)); d != "" {
-		t.Error(d)
-	}
+	expect.Equal(t, []string{"m.wia", name}, namesIn(t, dir))
 	// Another file already has the name of the data.
 	expect.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("DATA"), 0o644))
 	if other := saveModel(t, path, "data", &WriteOptions{}); other == name {
@@ -248,7 +241,5 @@ func TestGenerationNotDurable(t *testing.T) {
 		t.Errorf("%q, want the model and both files of data", names)
 	}
 	fresh := saveModel(t, path, "new", &WriteOptions{})
-	if d := cmp.Diff([]string{"m.wia", fresh}, namesIn(t, dir)); d != "" {
-		t.Error(d)
-	}
+	expect.Equal(t, []string{"m.wia", fresh}, namesIn(t, dir))
 }

@@ -5,7 +5,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
@@ -52,9 +51,7 @@ func TestQuantization(t *testing.T) {
 				if (err != nil) != (tt.want == nil) || err != nil && !errors.Is(err, tensor.ErrQuantization) {
 					t.Fatal(err)
 				}
-				if diff := cmp.Diff(tt.want, got); diff != "" {
-					t.Error(diff)
-				}
+				expect.Equal(t, tt.want, got)
 				if raw, err := tensor.Decode[int8](nil, v); err != nil || len(raw) != 6 {
 					t.Errorf("stored values: %v", err)
 				}
@@ -73,7 +70,5 @@ func TestWriterRefusesQuantization(t *testing.T) {
 	p := q(tensor.Quantization{Scales: []float32{1, 2}, ZeroPoints: []int32{3}, Axis: 0})
 	f := mustOpen(t, writeSample(t, p, nil), nil)
 	v, _ := f.Tensor("q")
-	if diff := cmp.Diff(&tensor.Quantization{Scales: []float32{1, 2}, ZeroPoints: []int32{3, 3}, Axis: 0}, v.Info().Quant); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, &tensor.Quantization{Scales: []float32{1, 2}, ZeroPoints: []int32{3, 3}, Axis: 0}, v.Info().Quant)
 }

@@ -53,9 +53,7 @@ func TestOpenSSL(t *testing.T) {
 			expect.OK(t, os.WriteFile(file("message"), f.f.signature.message(), 0o600))
 			expect.OK(t, os.WriteFile(file("signature"), f.f.signature.value, 0o600))
 			out := run("dgst", "-sha256", "-verify", file("pub.pem"), "-signature", file("signature"), file("message"))
-			if diff := cmp.Diff("Verified OK\n", string(out)); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, "Verified OK\n", string(out))
 			pub, err := os.ReadFile(file("pub.pem"))
 			expect.OK(t, err)
 			trusted, err := PublicKey(pub)

@@ -46,9 +46,7 @@ func TestGoldenFile(t *testing.T) {
 	}
 	first := pad(0, w, 8)
 	want := container{meta: []byte(`{"a":1}`), graph: graph, tensor: cat(first, pad(len(first), q, 3)), aligned: true}.bytes()
-	if diff := cmp.Diff(want, writeSample(t, p, nil)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, writeSample(t, p, nil))
 }
 
 func TestWriterRefuses(t *testing.T) {
@@ -126,9 +124,7 @@ func TestConvertedAttributes(t *testing.T) {
 	for _, l := range lost.Losses {
 		items = append(items, l.Item())
 	}
-	if diff := cmp.Diff([]string{"conversion:nodes[0].0", "conversion:nodes[0].1", "conversion:nodes[0].6"}, items); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, []string{"conversion:nodes[0].0", "conversion:nodes[0].1", "conversion:nodes[0].6"}, items)
 	f := mustOpen(t, writeSample(t, p, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{"conversion"}}}), nil)
 	g, err := f.Graph()
 	expect.OK(t, err)
@@ -147,9 +143,7 @@ func TestDeclaresAll(t *testing.T) {
 	f := mustOpen(t, writeSample(t, p, nil), nil)
 	g, err := f.Graph()
 	expect.OK(t, err)
-	if diff := cmp.Diff([]string{"w", "empty", "bb", "q"}, g.Initializers); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, []string{"w", "empty", "bb", "q"}, g.Initializers)
 	p.Graph = nil
 	f = mustOpen(t, writeSample(t, p, nil), nil)
 	if g, err = f.Graph(); g != nil || err != nil {

@@ -44,9 +44,7 @@ func open(t testing.TB, path string) *format.Model {
 func TestTensors(t *testing.T) {
 	loaded, err := Tensors(open(t, written(t, 4000)))
 	expect.OK(t, err)
-	if diff := cmp.Diff([]int64{1, -2, 3}, tensors.MustCopyFlatData[int64](loaded["ids"])); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, []int64{1, -2, 3}, tensors.MustCopyFlatData[int64](loaded["ids"]))
 	w := tensors.MustCopyFlatData[float32](loaded["w"])
 	if diff := cmp.Diff([]int{1000, 4}, loaded["w"].Shape().Dimensions); diff != "" || len(w) != 4000 || w[3999] != 999 {
 		t.Error(len(w), diff)
@@ -62,9 +60,7 @@ func TestConstants(t *testing.T) {
 	expect.OK(t, err)
 	got := make([]int64, 3)
 	expect.OK(t, engine.BufferToFlatData(out[0], got))
-	if diff := cmp.Diff([]int64{1, -2, 3}, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, []int64{1, -2, 3}, got)
 }
 
 var engine, _ = simplego.New("ops_sequential,parallelism=0")

@@ -125,13 +125,9 @@ func checkSame(t *testing.T, path string, got *mle.File, lossy bool) {
 	want, err := mle.Open(path, nil)
 	expect.OK(t, err)
 	defer want.Close()
-	if diff := cmp.Diff(want.IR(), got.IR(), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(mle.Descriptor{}, "Offset")); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want.IR(), got.IR(), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(mle.Descriptor{}, "Offset"))
 	metadata := slices.DeleteFunc(got.Metadata(), func(e format.Entry) bool { return e.Key == "tensor_names" })
-	if diff := cmp.Diff(want.Metadata()[:len(metadata)], metadata); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want.Metadata()[:len(metadata)], metadata)
 	for name, v := range want.Tensors() {
 		w, err := got.Tensor(name)
 		x, errX := tensor.Decode[float32](nil, v)

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/keys"
@@ -89,9 +88,7 @@ func TestInspect(t *testing.T) {
 			if status := run(t.Context(), c.args, &stdout, &stderr); status != c.status {
 				t.Errorf("status %d, want %d (%s)", status, c.status, stderr.String())
 			}
-			if diff := cmp.Diff(c.stdout, stdout.String()); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, c.stdout, stdout.String())
 			if !strings.Contains(stderr.String(), c.stderr) || (c.stderr == "") != (stderr.Len() == 0) {
 				t.Errorf("stderr %q, want %q", stderr.String(), c.stderr)
 			}
@@ -113,8 +110,6 @@ func TestInterop(t *testing.T) {
 		if status := run(t.Context(), []string{path}, &stdout, &stderr); status != 0 {
 			t.Errorf("%s: status %d: %s", name, status, stderr.String())
 		}
-		if diff := cmp.Diff(want, stdout.String()); diff != "" {
-			t.Error(diff)
-		}
+		expect.Equal(t, want, stdout.String())
 	}
 }

@@ -9,9 +9,8 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/weightmap/weightmap/examples/internal/digits"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -82,9 +81,7 @@ func TestPicture(t *testing.T) {
 		}
 	}
 	want := []string{"0   0.0 % ", "1  75.0 % ██████████████████", "2   0.5 % ▏", "3  25.0 % ██████"}
-	if diff := cmp.Diff(want, bars(&said)[:4]); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, bars(&said)[:4])
 }
 
 func TestStatus(t *testing.T) {

@@ -3,7 +3,6 @@ module github.com/weightmap/weightmap/examples/serve
 go 1.26.0
 
 require (
-	github.com/google/go-cmp v0.7.0
 	github.com/prometheus/client_golang v1.25.0
 	github.com/weightmap/weightmap v0.0.0
 	github.com/weightmap/weightmap/examples/train v0.0.0
@@ -16,6 +15,7 @@ require (
 	github.com/dsnet/compress v0.0.2-0.20230904184137-39efe44ab707 // indirect
 	github.com/go-logr/logr v1.4.3 // indirect
 	github.com/gomlx/gomlx v0.26.0 // indirect
+	github.com/google/go-cmp v0.7.0 // indirect
 	github.com/klauspost/compress v1.20.3 // indirect
 	github.com/mitchellh/colorstring v0.0.0-20190213212951-d06e56a500db // indirect
 	github.com/munnerz/goautoneg v0.0.0-20191010083416-a7dc8b61c822 // indirect

@@ -15,8 +15,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
-
 	"github.com/weightmap/weightmap/examples/internal/digits"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/format/live"
@@ -41,9 +39,7 @@ func TestPage(t *testing.T) {
 				"mouse": "7 7", "keyboard": "1 1", "picture": "7 7", "touch": "3 3", "cleared": "?", "is-bad": "true",
 				"good": "2 mag: Loaded.", "again": "3 mag: Loaded.",
 			}
-			if diff := cmp.Diff(want, says); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Equal(t, want, says)
 		})
 	}
 }

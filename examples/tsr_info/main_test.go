@@ -8,7 +8,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // file writes a TSR file of zeros and goes to its directory.
@@ -72,9 +72,7 @@ func TestInfo(t *testing.T) {
 			if got := run(t.Context(), c.args, &stdout, &stderr); got != c.status {
 				t.Errorf("status %d, want %d", got, c.status)
 			}
-			if diff := cmp.Diff(c.stdout, stdout.String()); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, c.stdout, stdout.String())
 			if !strings.Contains(stderr.String(), c.stderr) || strings.Count(stderr.String(), "\n") != min(1, c.status) {
 				t.Errorf("stderr %q", stderr.String())
 			}

@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/examples/internal/pytest"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -63,7 +64,5 @@ for path in sys.argv[1:]:
     a = numpy.load(path)
     print(a.dtype.str, list(a.shape), a.flags.c_contiguous, a.tobytes().hex())
 `, args...)
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, got)
 }

@@ -121,9 +121,7 @@ func listing(t *testing.T, dir string) (names []string) {
 
 func same(t *testing.T, want, got any) {
 	t.Helper()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, got)
 }
 
 // prints compares what a command that succeeds prints.

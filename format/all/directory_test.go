@@ -14,7 +14,6 @@ import (
 	"testing"
 	"testing/fstest"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -110,9 +109,7 @@ func TestDirectoryRule(t *testing.T) {
 			expect.OK(t, err)
 			defer m.Close()
 			want := filepath.Join(dir, tt.want)
-			if diff := cmp.Diff([]string{want, want}, []string{m.Path(), m.Files()[0]}); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, []string{want, want}, []string{m.Path(), m.Files()[0]})
 		})
 	}
 }

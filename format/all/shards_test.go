@@ -193,9 +193,7 @@ func TestShardsKeepOthers(t *testing.T) {
 	expect.OK(t, os.WriteFile(index, b, 0o666))
 	expect.OK(t, put(path, "safetensors", sized(4), 1, []int{0}, o))
 	want := append([]string{others[0], "m.safetensors"}, others[1:]...)
-	if d := cmp.Diff(want, names(t, dir)); d != "" {
-		t.Error(d)
-	}
+	expect.Equal(t, want, names(t, dir))
 }
 
 // TestShardsOntoThemselves: a model of several files is replaced by way of the file that opens it.

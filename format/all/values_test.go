@@ -174,9 +174,7 @@ func TestRepeatedKey(t *testing.T) {
 					values = append(values, text)
 				}
 			}
-			if d := cmp.Diff([]string{"1"}, values); d != "" {
-				t.Error(d)
-			}
+			expect.Equal(t, []string{"1"}, values)
 		})
 	}
 }

@@ -5,9 +5,9 @@ import (
 	"io/fs"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -18,9 +18,7 @@ func TestErrorf(t *testing.T) {
 	if !errors.Is(err, tensor.ErrCorrupt) || !errors.Is(err, fs.ErrInvalid) || !errors.As(err, &e) {
 		t.Fatalf("%v lacks sentinel or cause", err)
 	}
-	if d := cmp.Diff([]any{"flat", "dims", int64(12), "corrupt: 3 of invalid argument"}, []any{e.Format, e.Field, e.Offset, e.Err.Error()}); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
+	expect.Equal(t, []any{"flat", "dims", int64(12), "corrupt: 3 of invalid argument"}, []any{e.Format, e.Field, e.Offset, e.Err.Error()})
 }
 
 // tensorsOnly is a format with int8 tensors and nothing else.
@@ -58,15 +56,11 @@ func TestTensorsOnly(t *testing.T) {
 		{Kind: plan.LossDType, Name: "f", Why: "dtype float32 (plain has int8)"},
 		{Kind: plan.LossDType, Name: "e", Why: "dtype Q4_0 (plain has int8)"},
 	}
-	if d := cmp.Diff(want, losses.Losses); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
+	expect.Equal(t, want, losses.Losses)
 	p.Tensors = p.Tensors[:1]
 	got, err := driver.Fit(tensorsOnly{}, p, &plan.WriteOptions{}, []string{"quantization", "metadata", "graph"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff(&plan.Plan{Tensors: []tensor.Info{{Name: "q", DType: tensor.Int8}}}, got); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
+	expect.Equal(t, &plan.Plan{Tensors: []tensor.Info{{Name: "q", DType: tensor.Int8}}}, got)
 }

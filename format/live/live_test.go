@@ -18,7 +18,6 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
 	"github.com/weightmap/weightmap/format/convert"
@@ -320,9 +319,7 @@ func TestExpvar(t *testing.T) {
 		"stale": true, "missing": false, "overwritten": false,
 		"looks": 1., "loads": 1., "failures": 1., "overwrites": 0., "last_error_time": "0001-01-01T00:00:00Z",
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, got)
 	expect.OK(t, h.Close())
 	if text := published(h).String(); !strings.Contains(text, `"generation":0,`) || !strings.Contains(text, `"failures":1,`) {
 		t.Error(text)

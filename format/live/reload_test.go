@@ -9,7 +9,6 @@ import (
 	"sync"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -160,9 +159,7 @@ func TestOverwritten(t *testing.T) {
 		if s.Overwrites != 1 {
 			t.Errorf("%d overwrites", s.Overwrites)
 		}
-		if diff := cmp.Diff(want, events); diff != "" {
-			t.Error(diff)
-		}
+		expect.Equal(t, want, events)
 	}
 }
 
@@ -233,9 +230,7 @@ func TestSeveralFiles(t *testing.T) {
 			if tt.name == "wia" {
 				files[1] = "w.bin" // which carries a generation of its own
 			}
-			if diff := cmp.Diff(tt.files, files); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, tt.files, files)
 			tt.make(t, path, 2)
 			var w watcher
 			w.looks(h, 2)

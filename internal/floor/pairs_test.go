@@ -6,7 +6,7 @@ import (
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // script returns a round whose runs take the given times.
@@ -36,13 +36,9 @@ func TestCompare(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Result{Ratio: 3, Op: 30 * ms, Floor: 10 * ms}
-	if d := cmp.Diff(want, got); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	expect.Equal(t, want, got)
 	wantOrder := []string{"op", "op", "floor", "floor", "op", "floor", "floor", "op", "op", "floor"}
-	if d := cmp.Diff(wantOrder, order); d != "" {
-		t.Errorf("(-want +got):\n%s", d)
-	}
+	expect.Equal(t, wantOrder, order)
 }
 
 // TestRounds: short operations run more often per round, and ratios are per run.

@@ -10,6 +10,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -70,9 +71,7 @@ func TestMetadata(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, got)
 	if _, err := parse("[1]"); err == nil {
 		t.Error("an array is accepted")
 	}
@@ -142,17 +141,13 @@ func TestMarshal(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"s\"\\\n":"<é\u0001>","i":-7,"t":true,"n":null,"num":1.50e+7,"raw":{"a" : [1, "<"]},"f":0.25,"inf":"-Inf"}`
-	if diff := cmp.Diff(want, string(got)); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, string(got))
 	back, err := Parse(got, Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
 	m[6].Value, m[7].Value = json.Number("0.25"), "-Inf"
-	if diff := cmp.Diff(m, back); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, m, back)
 }
 
 func TestMarshalRefuses(t *testing.T) {

@@ -7,7 +7,7 @@ import (
 	"testing"
 	"unicode/utf8"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // walk lists what a scanner finds in an object of strings, integers, arrays of integers, nulls, and
@@ -49,9 +49,7 @@ func TestScanner(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{"3 ab text x\n", "23 n 9223372036854775807", "47 z null", "76 l 0 0", "76 l 1 10"}
-	if diff := cmp.Diff(want, seen); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, seen)
 }
 
 func TestScannerRefuses(t *testing.T) {

@@ -85,9 +85,7 @@ func TestEvictKept(t *testing.T) {
 		if s := m.Stats(); s.Kept != 0 || account.Used() != index {
 			t.Errorf("after Evict %d bytes are kept, %d counted", s.Kept, account.Used()-index)
 		}
-		if d := cmp.Diff(ramp(1000), b); d != "" {
-			t.Error(d)
-		}
+		expect.Equal(t, ramp(1000), b)
 	}
 	if loads != 3 {
 		t.Errorf("%d loads", loads)

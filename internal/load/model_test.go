@@ -238,9 +238,7 @@ func TestNotes(t *testing.T) {
 	m := open(t, source.FromBytes(ramp(8)), d)
 	want := []string{"one", "two", "1 tensor is not aligned: views are copies"}
 	got := m.Notes()
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, got)
 	got[0] = "spoiled"
 	if diff := cmp.Diff(want, m.Notes()); diff != "" || own[:3][2] != "" {
 		t.Errorf("%q: %s", own[:3], diff)

@@ -208,9 +208,7 @@ func TestShards(t *testing.T) {
 	for r := range m.regions() {
 		regions = append(regions, r)
 	}
-	if d := cmp.Diff([]driver.DirEntry{{Name: "m.toy", Regular: true}, {Name: "sub"}, {Name: "w.bin", Regular: true}}, entries); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
+	expect.Equal(t, []driver.DirEntry{{Name: "m.toy", Regular: true}, {Name: "sub"}, {Name: "w.bin", Regular: true}}, entries)
 	if got := bytesOf(t, m, "b"); got != "[9 9 9 9]" || m.Stats().FileSize != 128 {
 		t.Errorf("%s, %+v", got, m.Stats())
 	}

@@ -5,7 +5,7 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -48,9 +48,7 @@ listed in survivors.txt, but there is no such check: internal/mutate/testdata/to
 			if err != nil || ok {
 				t.Fatalf("ok %v, %v\n%s", ok, err, &out)
 			}
-			if d := cmp.Diff(tt.want[1:], out.String()); d != "" {
-				t.Errorf("(-want +got)\n%s", d)
-			}
+			expect.Equal(t, tt.want[1:], out.String())
 		})
 	}
 }

@@ -115,9 +115,7 @@ func TestLongNames(t *testing.T) {
 				t.Errorf("%q is not told to belong to %q", temp, base)
 			}
 			expect.OK(t, f.Commit(false))
-			if d := cmp.Diff([]string{base}, entries(t, dir)); d != "" {
-				t.Error(d)
-			}
+			expect.Equal(t, []string{base}, entries(t, dir))
 		})
 	}
 	// Long names with a common prefix have different temporary names.
@@ -223,9 +221,7 @@ func TestDirRefused(t *testing.T) {
 			if err == nil || !strings.Contains(err.Error(), path) && !strings.Contains(err.Error(), "mine.toy") {
 				t.Errorf("late %v, empty %v: %v", late, empty, err)
 			}
-			if d := cmp.Diff([]string{"mine.toy"}, entries(t, path)); d != "" {
-				t.Error(d)
-			}
+			expect.Equal(t, []string{"mine.toy"}, entries(t, path))
 		}
 	}
 	if list := entries(t, parent); len(list) != 4 {
@@ -248,9 +244,7 @@ func TestDirRestored(t *testing.T) {
 	if err := assemble(path, "a.toy", "new", false); !errors.Is(err, errInjected) {
 		t.Errorf("%v, want %v", err, errInjected)
 	}
-	if d := cmp.Diff([]string{"m"}, entries(t, parent)); d != "" {
-		t.Error(d)
-	}
+	expect.Equal(t, []string{"m"}, entries(t, parent))
 }
 
 // TestDirNotDurable: after ErrNotDurable the new directory is in place.
@@ -268,9 +262,7 @@ func TestDirNotDurable(t *testing.T) {
 		t.Errorf("%v, want ErrNotDurable", err)
 	}
 	wantFiles(t, path, map[string]string{"b.toy": "new"})
-	if d := cmp.Diff([]string{"m"}, entries(t, parent)); d != "" {
-		t.Error(d)
-	}
+	expect.Equal(t, []string{"m"}, entries(t, parent))
 }
 
 // TestSweepDir: the next writer of a directory removes the leftovers of killed writers, and nothing
@@ -287,7 +279,5 @@ func TestSweepDir(t *testing.T) {
 	}
 	expect.OK(t, assemble(filepath.Join(parent, "m"), "a.toy", "new", false))
 	want := []string{".m.0123456789ac.tmp", ".m.0123456789ad.tmp", ".n.0123456789ab.tmp", "m"}
-	if d := cmp.Diff(want, entries(t, parent)); d != "" {
-		t.Error(d)
-	}
+	expect.Equal(t, want, entries(t, parent))
 }

@@ -55,9 +55,7 @@ func TestStream(t *testing.T) {
 	}
 	write(10_000, "f", nil)
 	want := append([]byte("abcd\x00\x00e"), make([]byte, 9993)...)
-	if d := cmp.Diff(append(want, 'f'), out.Bytes()); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
+	expect.Equal(t, append(want, 'f'), out.Bytes())
 }
 
 // answer is a writer that returns wrong counts.

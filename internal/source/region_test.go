@@ -216,9 +216,7 @@ func TestOpenFileWindow(t *testing.T) {
 			}
 			if err != nil {
 				want := path + ": " + tt.text
-				if diff := cmp.Diff(want, err.Error()); diff != "" {
-					t.Error(diff)
-				}
+				expect.Equal(t, want, err.Error())
 				return
 			}
 			defer r.Close()
@@ -279,9 +277,7 @@ func TestReaderWithLyingSize(t *testing.T) {
 		t.Errorf("error %v, largest request %d, %v allocations", err, l.largest, n)
 	}
 	want := "mag: s3://m: at 0x64: truncated: the source ends before its size"
-	if diff := cmp.Diff(want, err.Error()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, err.Error())
 	// What is there can be read all the same, in whole or in part.
 	b, err := r.Slice(1, 3<<20)
 	if err != nil || !bytes.Equal(b, ramp(4 << 20)[1:3<<20+1]) {

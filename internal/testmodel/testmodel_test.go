@@ -6,6 +6,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -37,9 +38,7 @@ func TestSizes(t *testing.T) {
 					t.Errorf("%s: %d bytes for %v", s.Name, s.Info().Size, s.Shape)
 				}
 			}
-			if d := cmp.Diff(tt.want, got); d != "" {
-				t.Errorf("(-want +got):\n%s", d)
-			}
+			expect.Equal(t, tt.want, got)
 		})
 	}
 }

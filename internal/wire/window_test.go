@@ -6,7 +6,7 @@ import (
 	"math/rand/v2"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -85,9 +85,7 @@ func TestWindowRecords(t *testing.T) {
 	if err := errors.Join(err, err1, err2, err3); err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]int64{10, 20, 0, leastPiece}, f.recorded); d != "" {
-		t.Errorf("(-want +got)\n%s", d)
-	}
+	expect.Equal(t, []int64{10, 20, 0, leastPiece}, f.recorded)
 }
 
 // TestInFile names the file in an error that names none.

@@ -56,9 +56,7 @@ func TestPrintableJSON(t *testing.T) {
 	}
 	var got map[string]any
 	expect.OK(t, json.Unmarshal(safe, &got))
-	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, want, got)
 }
 
 func TestShorten(t *testing.T) {
@@ -169,9 +167,7 @@ func TestGrouped(t *testing.T) {
 			t.Errorf("Grouped(%d) = %q, want %q", n, got, want)
 		}
 	}
-	if diff := cmp.Diff([]string{"0 tensors", "1 tensor", "1,024 tensors"}, []string{Count(0, "tensor"), Count(1, "tensor"), Count(1024, "tensor")}); diff != "" {
-		t.Errorf("(-want +got):\n%s", diff)
-	}
+	expect.Equal(t, []string{"0 tensors", "1 tensor", "1,024 tensors"}, []string{Count(0, "tensor"), Count(1, "tensor"), Count(1024, "tensor")})
 }
 
 func TestSize(t *testing.T) {

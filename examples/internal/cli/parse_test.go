@@ -65,9 +65,8 @@ func TestParse(t *testing.T) {
 			} else if f.NArg() > 0 {
 				got.Operands = f.Args()
 			}
-			if diff := cmp.Diff(tt.want, got) + cmp.Diff(tt.err, text); diff != "" {
-				t.Errorf("(-want +got):\n%s", diff)
-			}
+			expect.Equal(t, tt.want, got)
+			expect.Equal(t, tt.err, text)
 		})
 	}
 	if err := tool.Parse(tool.Flags(), []string{"a", "-h", "-whatever"}, &bytes.Buffer{}); !errors.Is(err, flag.ErrHelp) {

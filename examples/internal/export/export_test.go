@@ -11,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/examples/internal/cli"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -68,9 +69,7 @@ func TestRun(t *testing.T) {
 			if !strings.Contains(stderr.String(), c.stderr) || strings.Count(stderr.String(), "\n") != min(1, c.status) {
 				t.Errorf("stderr %q", stderr.String())
 			}
-			if diff := cmp.Diff(c.stdout, stdout.String()); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, c.stdout, stdout.String())
 			got, err := os.ReadFile(out)
 			if diff := cmp.Diff(c.out, string(got)); diff != "" || err != nil {
 				t.Error(diff, err)
