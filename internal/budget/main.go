@@ -61,9 +61,9 @@ func (c *counts) report() bool {
 		what               string
 		have, most, target int
 	}{
-		{"lines of the library", c.lines["library"], 37020, 33000},
-		{"lines of kit and tools", c.lines["kit and tools"], 6169, 4600},
-		{"lines of tests", c.lines["tests"], 49170, 42000},
+		{"lines of the library", c.lines["library"], 37010, 33000},
+		{"lines of kit and tools", c.lines["kit and tools"], 4840, 4600},
+		{"lines of tests", c.lines["tests"], 42570, 42000},
 		{"exported names of format/driver", c.names["format/driver"], 230, 230},
 		{"interfaces of format/driver", c.interfaces["format/driver"], 14, 14},
 		{"exported names of format", c.names["format"], 170, 170},
