@@ -90,10 +90,10 @@ var attacks = []attack{
 		return mleFile(0, []byte(manyKeys(4*mib, "0")), mleGraph(nil, nil, nil), nil, nil)
 	})},
 	{"mle: four chunks of 256 MiB of zeros in zstd", ".mle", want{tensor: 256 * mib},
-		zeros("mle", &mle.WriteOptions{Compression: mle.MethodZstd, Chunked: true, ChunkSize: 256 * mib}, 4, 256*mib)},
+		zeros("mle", &mle.WriteOptions{Compression: mle.MethodZstd, Level: 1, Chunked: true, ChunkSize: 256 * mib}, 4, 256*mib)},
 	{"mle: four chunks of 128 MiB of zeros in LZ4", ".mle", want{tensor: 128 * mib},
 		zeros("mle", &mle.WriteOptions{Compression: mle.MethodLZ4, Chunked: true, ChunkSize: 128 * mib}, 4, 128*mib)},
-	{"mle: 256 MiB of zeros in one zstd frame", ".mle", want{tensor: 256 * mib}, zeros("mle", &mle.WriteOptions{Compression: mle.MethodZstd}, 4, 64*mib)},
+	{"mle: 256 MiB of zeros in one zstd frame", ".mle", want{tensor: 256 * mib}, zeros("mle", &mle.WriteOptions{Compression: mle.MethodZstd, Level: 1}, 4, 64*mib)},
 	{"onnx: 1,048,576 empty nodes", ".onnx", want{step: "open", field: "graph"}, plain(func() []byte { return onnxFile(crowd(2*mib, field(1))) })},
 	{"onnx: attributes", ".onnx", want{}, plain(func() []byte { return onnxFile(field(1, many(4*mib, attribute))) })},
 	{"onnx: node inputs", ".onnx", want{}, plain(func() []byte { return onnxFile(field(1, crowd(4*mib, field(1)))) })},
