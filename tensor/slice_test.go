@@ -262,7 +262,7 @@ func TestSliceBlocks(t *testing.T) {
 	}
 }
 
-// TestTooLarge: what no memory can hold is refused before it is asked for. Tensors of files that
+// TestTooLarge: a tensor that no memory can hold is refused before it is allocated. Tensors of files that
 // are not mapped may be larger than what can be addressed.
 func TestTooLarge(t *testing.T) {
 	v := onHeap(&Info{Name: "w", DType: Uint8, Shape: Shape{2, 1 << 61}, Size: 1 << 62}, make([]byte, 8))

@@ -28,9 +28,7 @@ func TestHeader(t *testing.T) {
 		{tensor.Int32, tensor.Shape{2147483647, 0, 2147483647, 2147483647}, "{'descr': '<i4', 'fortran_order': False, 'shape': (2147483647, 0, 2147483647, 2147483647), }"},
 	} {
 		got, err := npyHeader(tensor.Info{DType: c.dtype, Shape: c.shape})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		total := (10 + len(c.dict) + 1 + 63) / 64 * 64
 		n := total - 10
 		want := "\x93NUMPY\x01\x00" + string([]byte{byte(n), byte(n >> 8)}) + c.dict + strings.Repeat(" ", n-1-len(c.dict)) + "\n"

@@ -74,7 +74,7 @@ func line(head string, cells []string) string {
 	return strings.TrimRight(text, " ") + "\n"
 }
 
-// convertTo converts a model with all that a target may be asked for.
+// convertTo converts a model with every option that some target needs.
 func convertTo(m *format.Model, path, to string, lossy bool) error {
 	o := &convert.Options{To: to, Lossy: lossy, Verify: true}
 	o.NoSync = true

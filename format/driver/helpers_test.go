@@ -59,8 +59,6 @@ func TestTensorsOnly(t *testing.T) {
 	expect.Equal(t, want, losses.Losses)
 	p.Tensors = p.Tensors[:1]
 	got, err := driver.Fit(tensorsOnly{}, p, &plan.WriteOptions{}, []string{"quantization", "metadata", "graph"})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	expect.Equal(t, &plan.Plan{Tensors: []tensor.Info{{Name: "q", DType: tensor.Int8}}}, got)
 }

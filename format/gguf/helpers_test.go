@@ -164,8 +164,8 @@ func dataOf(t testing.TB, f *File) map[string][]byte {
 	return all
 }
 
-// TestHeaderBytes spells one file out byte by byte, so that the test code that
-// lays out the others is itself held to something.
+// TestHeaderBytes spells one file out byte by byte, to test the code that builds
+// the other files.
 func TestHeaderBytes(t *testing.T) {
 	want := "GGUF" + "\x03\x00\x00\x00" + "\x01\x00\x00\x00\x00\x00\x00\x00" + "\x02\x00\x00\x00\x00\x00\x00\x00" +
 		"\x03\x00\x00\x00\x00\x00\x00\x00" + "key" + "\x04\x00\x00\x00" + "\x07\x00\x00\x00" +

@@ -341,7 +341,7 @@ func packed(t *testing.T, key []byte) string {
 	return path
 }
 
-// TestWarm: what is compressed is decoded before a generation becomes current, and only if that is asked for.
+// TestWarm: what is compressed is decoded before a generation becomes current, but only with Options.Warm.
 func TestWarm(t *testing.T) {
 	path := packed(t, nil)
 	for _, warm := range []bool{false, true} {

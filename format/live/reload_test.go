@@ -228,7 +228,7 @@ func TestSeveralFiles(t *testing.T) {
 				files = append(files, filepath.ToSlash(strings.TrimPrefix(f, dir+string(filepath.Separator))))
 			}
 			if tt.name == "wia" {
-				files[1] = "w.bin" // which carries a generation of its own
+				files[1] = "w.bin" // its name includes a hash
 			}
 			expect.Equal(t, tt.files, files)
 			tt.make(t, path, 2)

@@ -12,9 +12,7 @@ import (
 
 func TestGraphJSON(t *testing.T) {
 	v, err := tensor.FromBytes("t", tensor.Int8, tensor.Shape{2}, []byte{1, 2})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	attr := func(value any) *plan.Graph {
 		return &plan.Graph{Nodes: []plan.Node{{Op: "X", Attributes: []plan.Attribute{{Name: "b", Value: value}, {Name: "a", Value: true}}}}}
 	}
@@ -46,9 +44,7 @@ func TestGraphJSON(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			got, err := json.Marshal(tt.graph)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			expect.Equal(t, tt.want, string(got))
 		})
 	}

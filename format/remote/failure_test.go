@@ -627,7 +627,7 @@ func misbehave(s *server, w http.ResponseWriter, r *http.Request, way, n int) bo
 		r.Header.Del("If-Range")
 		s.right(w, r)
 	case 7:
-		// The range before the one that was asked for.
+		// The range before the requested one.
 		var first, last int64
 		fmt.Sscanf(r.Header.Get("Range"), "bytes=%d-%d", &first, &last)
 		r.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", max(0, first-1), max(0, last-1)))
@@ -638,7 +638,7 @@ func misbehave(s *server, w http.ResponseWriter, r *http.Request, way, n int) bo
 	return true
 }
 
-// stalling waits after so many bytes until nobody listens.
+// stalling stops after left bytes until the client disconnects.
 type stalling struct {
 	http.ResponseWriter
 	s    *server
@@ -654,7 +654,7 @@ func (s *stalling) Write(b []byte) (int, error) {
 	}
 	_ = http.NewResponseController(s.ResponseWriter).Flush()
 	s.s.hold(s.r)
-	return 0, errors.New("nobody listens")
+	return 0, errors.New("the client has disconnected")
 }
 
 func (s *stalling) Unwrap() http.ResponseWriter { return s.ResponseWriter }

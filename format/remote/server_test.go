@@ -67,7 +67,7 @@ func (s *server) right(w http.ResponseWriter, r *http.Request) {
 	http.ServeContent(w, r, "", time.Time{}, bytes.NewReader(data))
 }
 
-// hold waits until nobody listens.
+// hold waits until the client disconnects.
 func (s *server) hold(r *http.Request) {
 	select {
 	case <-s.held:

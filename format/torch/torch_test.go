@@ -91,10 +91,18 @@ func TestRead(t *testing.T) {
 			want: []seen{f32("a", true, floats(6), 2, 3), {"b", "int64", tensor.Shape{1}, "\x05\x00\x00\x00\x00\x00\x00\x00", true}, f32("v", true, floatsOf(5), 1)}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			for _, how := range []string{"bytes", "reader"} {
+			for _, how := range []string{"bytes", "reader", "file"} {
 				m, err := OpenBytes(tt.file, nil)
-				if how == "reader" {
+				switch how {
+				case "reader":
 					m, err = OpenReaderAt(bytes.NewReader(tt.file), int64(len(tt.file)), nil)
+				case "file":
+					path := filepath.Join(t.TempDir(), "tensor.pt") // the name of a tensor without one
+					expect.OK(t, os.WriteFile(path, tt.file, 0o600))
+					f, openErr := os.Open(path)
+					expect.OK(t, openErr)
+					m, err = OpenFile(f, 0, -1, nil)
+					f.Close()
 				}
 				expect.OK(t, err)
 				defer m.Close()

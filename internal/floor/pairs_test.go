@@ -32,9 +32,7 @@ func TestCompare(t *testing.T) {
 	op := script(&order, "op", ms, ms, 20*ms, 900*ms, 30*ms)
 	floor := script(&order, "floor", ms, ms, 10*ms, 10*ms, 10*ms)
 	got, err := compare(op, floor, 3, never)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := Result{Ratio: 3, Op: 30 * ms, Floor: 10 * ms}
 	expect.Equal(t, want, got)
 	wantOrder := []string{"op", "op", "floor", "floor", "op", "floor", "floor", "op", "op", "floor"}

@@ -68,9 +68,7 @@ func TestMetadata(t *testing.T) {
 		{Key: "o", Value: json.RawMessage(`{"k": [1]}`)}, {Key: "l", Value: json.RawMessage(`[ ]`)}, {Key: "key", Value: ""},
 	}
 	got, err := parse(text)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	expect.Equal(t, want, got)
 	if _, err := parse("[1]"); err == nil {
 		t.Error("an array is accepted")
@@ -137,15 +135,11 @@ func TestMarshal(t *testing.T) {
 		{Key: "inf", Value: math.Inf(-1)},
 	}
 	got, err := Marshal(m, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := `{"s\"\\\n":"<é\u0001>","i":-7,"t":true,"n":null,"num":1.50e+7,"raw":{"a" : [1, "<"]},"f":0.25,"inf":"-Inf"}`
 	expect.Equal(t, want, string(got))
 	back, err := Parse(got, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	m[6].Value, m[7].Value = json.Number("0.25"), "-Inf"
 	expect.Equal(t, m, back)
 }

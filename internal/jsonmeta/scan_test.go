@@ -45,9 +45,7 @@ func walk(text string, o Options) (seen []string, err error) {
 
 func TestScanner(t *testing.T) {
 	seen, err := walk(` { "a\u0062" : "x\n" , "n":9223372036854775807,"z":null,"o":{"a":1,"a":[2]},"l":[ 0 , 10 ],"e":[] } `, Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	want := []string{"3 ab text x\n", "23 n 9223372036854775807", "47 z null", "76 l 0 0", "76 l 1 10"}
 	expect.Equal(t, want, seen)
 }

@@ -395,8 +395,8 @@ func eights() []driver.Tensor {
 	return []driver.Tensor{u8("a", 0, 8), u8("b", 8, 8), u8("c", 16, 8)}
 }
 
-// TestTouchWhen: what is asked for, and what the format asks for, decides whether
-// sums are checked before first use.
+// TestTouchWhen: Options.Check, or by default the format, decides whether sums are checked before
+// first use.
 func TestTouchWhen(t *testing.T) {
 	for _, tt := range []struct {
 		check   driver.Check
@@ -446,7 +446,7 @@ func TestTouchOnce(t *testing.T) {
 		}
 	}
 	if n := asked.Load(); n != 2 {
-		t.Errorf("%d sums were asked for, want 2", n)
+		t.Errorf("%d sums were requested, want 2", n)
 	}
 	if n := m.Stats().Verified; n != 2 {
 		t.Errorf("%d sums were verified, want 2", n)

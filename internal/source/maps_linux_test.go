@@ -190,7 +190,7 @@ func TestLockCut(t *testing.T) {
 	}
 }
 
-// TestLockLimit: a limit is told as such.
+// TestLockLimit: if the system refuses to lock memory, the error is ErrLimit.
 func TestLockLimit(t *testing.T) {
 	r := mustOpen(t, temp(t, ramp(5000)), Options{})
 	t.Cleanup(func() { lockPages = lockMemory })

@@ -376,7 +376,7 @@ func TestMappingIsTheFile(t *testing.T) {
 		t.Errorf("the bytes are %q after the file was written", b)
 	}
 	if r.debug != debugBuild {
-		t.Error("debug mode without being asked for")
+		t.Error("debug mode without Options.Debug")
 	}
 }
 
@@ -434,7 +434,7 @@ func (f *follower) ReadAtContext(ctx context.Context, p []byte, off int64) (int,
 	return f.ReaderAt.ReadAt(p, off)
 }
 
-// TestProve: a reader that does not know is asked for a byte, once.
+// TestProve: a byte is read once from a reader that does not know how much it has.
 func TestProve(t *testing.T) {
 	for _, tt := range []struct {
 		name  string

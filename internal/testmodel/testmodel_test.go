@@ -89,13 +89,9 @@ func TestQuantized(t *testing.T) {
 		values := x.Data()
 		for _, dt := range []tensor.DType{tensor.Int8, tensor.Int16} {
 			_, _, one, err := tensor.Quantize(values, x.Shape, tensor.QuantizeOptions{DType: dt})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			data, q, each, err := tensor.Quantize(values, x.Shape, tensor.QuantizeOptions{DType: dt, PerChannel: true})
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			if each.SNR < one.SNR {
 				t.Errorf("%s %v: %.2f dB per channel, %.2f dB per tensor", x.Name, dt, each.SNR, one.SNR)
 			}
