@@ -23,37 +23,9 @@ func checked(t *testing.T) (paths []string) {
 	return append(paths, quantizedNetwork(t, spreading(1).write(t, "onnx", 17), "mobi", true))
 }
 
-const checkScript = `
-import sys, onnx
-from onnx import shape_inference
-for path in sys.argv[1:]:
-    onnx.checker.check_model(path, full_check=True)
-    m = onnx.load(path)
-    i = shape_inference.infer_shapes(m, check_type=True, strict_mode=True)
-    known = {v.name for v in i.graph.value_info} | {o.name for o in m.graph.output}
-    for n in m.graph.node:
-        assert set(n.output) <= known, (path, n.op_type, n.output)
-`
-
 // TestCheckerAccepts lets ONNX's checker and strict shape inference look at networks that came
 // from other formats.
-func TestCheckerAccepts(t *testing.T) { testhost.Python(t, "onnx", checkScript, checked(t)...) }
-
-const runScript = `
-const fs = require('fs'), ort = require(process.argv[1] + '/node_modules/onnxruntime-web');
-ort.env.wasm.numThreads = 1;
-(async () => {
-  const out = [];
-  for (const { path, inputs } of JSON.parse(fs.readFileSync(process.argv[2]))) {
-    const session = await ort.InferenceSession.create(path, { graphOptimizationLevel: 'disabled' });
-    const feeds = {};
-    for (const [name, { dims, data }] of Object.entries(inputs)) feeds[name] = new ort.Tensor('float32', Float32Array.from(data), dims);
-    const y = (await session.run(feeds))[session.outputNames[0]];
-    out.push({ dims: y.dims, data: Array.from(y.data) });
-  }
-  console.log(JSON.stringify(out));
-})().catch((e) => { console.error(e); process.exit(1); });
-`
+func TestCheckerAccepts(t *testing.T) { testhost.Python(t, "onnx", "testdata/check.py", checked(t)...) }
 
 // value is a tensor for ONNX Runtime, or of it.
 type value struct {
@@ -82,7 +54,7 @@ func computed(t *testing.T, shape []int, paths ...string) (outputs [][]float32) 
 	expect.OK(t, err)
 	list := filepath.Join(t.TempDir(), "runs.json")
 	expect.OK(t, os.WriteFile(list, text, 0o666))
-	out, err := exec.Command("node", "-e", runScript, "--", peer, list).Output()
+	out, err := exec.Command("node", "testdata/run.js", peer, list).Output()
 	if err != nil {
 		t.Fatalf("%v: %s", err, err.(*exec.ExitError).Stderr)
 	}

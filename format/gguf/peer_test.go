@@ -14,18 +14,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// readerScript prints what @huggingface/gguf reads of a file as JSON.
-const readerScript = `
-const [library, path] = process.argv.slice(2);
-const { gguf } = await import(library);
-const r = await gguf(path, { allowLocalFile: true, typedMetadata: true, computeParametersCount: true });
-const plain = (k, v) => typeof v === "bigint" ? Number(v) : v;
-console.log(JSON.stringify({
-	metadata: r.typedMetadata, tensors: r.tensorInfos, parameters: r.parameterCount,
-	data: r.tensorDataOffset, little: r.littleEndian,
-}, plain));
-`
-
 // huggingFace runs a script with the JavaScript reader of Hugging Face.
 func huggingFace(t *testing.T, script, path string) []byte {
 	home := os.Getenv("HUGGINGFACE_GGUF")
@@ -36,9 +24,7 @@ func huggingFace(t *testing.T, script, path string) []byte {
 	if err != nil {
 		t.Skip("no node: ", err)
 	}
-	file := filepath.Join(t.TempDir(), "read.mjs")
-	expect.OK(t, os.WriteFile(file, []byte(script), 0o666))
-	out, err := exec.Command(node, file, filepath.Join(home, "node_modules", "@huggingface", "gguf", "dist", "index.mjs"), path).CombinedOutput()
+	out, err := exec.Command(node, script, filepath.Join(home, "node_modules", "@huggingface", "gguf", "dist", "index.mjs"), path).CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
@@ -67,7 +53,7 @@ func TestHuggingFace(t *testing.T) {
 	data := map[string][]byte{"w": make([]byte, 204), "b": make([]byte, 10), "h": make([]byte, 48), "i": make([]byte, 16)}
 	b := write(t, plan, &format.WriteOptions{Storage: format.Storage{Align: 64}}, data)
 	expect.OK(t, os.WriteFile(path, b, 0o666))
-	out := huggingFace(t, readerScript, path)
+	out := huggingFace(t, "testdata/read.mjs", path)
 	type value struct {
 		Value any `json:"value"`
 		Type  int `json:"type"`
@@ -115,18 +101,6 @@ func TestHuggingFace(t *testing.T) {
 	}
 }
 
-// shardsScript prints what @huggingface/gguf reads of all parts of a model.
-const shardsScript = `
-const [library, path] = process.argv.slice(2);
-const { ggufAllShards } = await import(library);
-const r = await ggufAllShards(path, { allowLocalFile: true });
-const plain = (k, v) => typeof v === "bigint" ? Number(v) : v;
-console.log(JSON.stringify(r.shards.map(s => ({
-	no: s.metadata["split.no"], count: s.metadata["split.count"], all: s.metadata["split.tensors.count"],
-	architecture: s.metadata["general.architecture"] ?? "", tensors: s.tensorInfos.map(t => t.name),
-})), plain));
-`
-
 // TestHuggingFaceShards has that reader find all parts that we write by the first.
 func TestHuggingFaceShards(t *testing.T) {
 	dir := t.TempDir()
@@ -141,7 +115,7 @@ func TestHuggingFaceShards(t *testing.T) {
 		expect.OK(t, w.WriteTensor(name, strings.NewReader("01234567")))
 	}
 	expect.OK(t, w.Close())
-	out := huggingFace(t, shardsScript, filepath.Join(dir, "m-00001-of-00002.gguf"))
+	out := huggingFace(t, "testdata/shards.mjs", filepath.Join(dir, "m-00001-of-00002.gguf"))
 	want := `[{"no":0,"count":2,"all":3,"architecture":"llama","tensors":["a","b"]},{"no":1,"count":2,"all":3,"architecture":"","tensors":["c"]}]`
 	expect.Equal(t, want, strings.TrimSpace(string(out)))
 }

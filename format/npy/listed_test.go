@@ -9,6 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -58,13 +59,7 @@ func TestListedCopy(t *testing.T) {
 		}
 	}
 	// NumPy reads it: strings, records and dates without a pickle.
-	out := numpy(t, filepath.Dir(path), `
-import numpy as np
-z = np.load("copy.npz", allow_pickle=False)
-for n in ["text", "records", "columns", "none"]:
-    a = z[n]
-    print(n, a.dtype.str if a.dtype.names is None else a.dtype.descr, a.shape, a.flags.f_contiguous and a.ndim > 1)
-`)
+	out := testhost.Python(t, "numpy", "testdata/types.py", filepath.Dir(path))
 	want := "text <U2 (3,) False\nrecords [('a', '<f4'), ('b', '<i4', (2,))] (2,) False\ncolumns >U1 (2, 3) True\nnone <M8[ns] (0,) False\n"
 	expect.Equal(t, want, out)
 }

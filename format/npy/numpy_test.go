@@ -14,37 +14,10 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// numpy runs a script with NumPy in a directory.
-func numpy(t *testing.T, dir, script string) string {
-	t.Helper()
-	return testhost.Python(t, "numpy", "import os, sys; os.chdir(sys.argv[1])\n"+script, dir)
-}
-
 // TestReadNumPy reads what NumPy writes: every dtype, order and layout.
 func TestReadNumPy(t *testing.T) {
 	dir := t.TempDir()
-	numpy(t, dir, `
-import numpy as np
-all = {}
-for d in ["?", "i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", "f2", "f4", "f8", "c8", "c16"]:
-    for o in "<>":
-        for n, s in {"s": (), "v": (5,), "m": (3, 4), "t": (2, 3, 4), "u": (2, 1, 3, 4, 5), "e": (2, 0, 3)}.items():
-            a = (np.arange(int(np.prod(s))) % 97 - (40 if d[0] in "ifc" else 0)).reshape(s).astype(np.dtype(d).newbyteorder(o))
-            for f in "CF":
-                key = "_".join([d.replace("?", "b1"), "le" if o == "<" else "be", n, f])
-                all[key] = np.array(a, order=f)
-                open(key + ".raw", "wb").write(np.ascontiguousarray(a).astype(a.dtype.newbyteorder("<")).tobytes())
-                np.save(key + ".npy", all[key])
-np.savez("stored.npz", **all)
-np.savez_compressed("packed.npz", **all)
-np.savez("empty.npz")
-class pipe:
-    def __init__(self, f): self.f = f
-    def write(self, b): return self.f.write(b)
-    def flush(self): self.f.flush()
-    def read(self, n=-1): raise OSError
-np.savez(pipe(open("piped.npz", "wb")), **all)
-`)
+	testhost.Python(t, "numpy", "testdata/write.py", dir)
 	raws, _ := filepath.Glob(filepath.Join(dir, "*.raw"))
 	if len(raws) != 14*2*6*2 {
 		t.Fatalf("%d files", len(raws))
@@ -108,29 +81,7 @@ func TestWrittenForNumPy(t *testing.T) {
 	data["größe/../x"] = ramp(3)
 	w, err := CreateArchive(filepath.Join(dir, "all.npz"), p, nil)
 	finish(t, w, err, data)
-	got := numpy(t, dir, `
-import numpy as np, glob, io, zipfile
-z = np.load("all.npz")
-n = 0
-for path in glob.glob("*.npy"):
-    name = path[:-4]
-    raw = open(name + ".raw", "rb").read()
-    a = np.load(path)
-    assert a.tobytes() == raw and z[name].tobytes() == raw, name
-    assert a.dtype == z[name].dtype and a.shape == z[name].shape, name
-    assert a.dtype.str[1:] == name[:-1], name
-    if a.size:
-        m = np.load(path, mmap_mode="r")
-        assert isinstance(m, np.memmap) and m.offset % 64 == 0 and m.tobytes() == raw, name
-    b = io.BytesIO()
-    np.save(b, a)
-    old = tuple(map(int, np.__version__.split(".")[:2])) < (1, 24)
-    assert old or b.getvalue() == open(path, "rb").read(), (name, b.getvalue(), open(path, "rb").read())
-    n += 1
-assert list(z["größe/../x"]) == [0, 1, 2]
-assert zipfile.ZipFile("all.npz").testzip() is None
-print(n, len(z.files))
-`)
+	got := testhost.Python(t, "numpy", "testdata/read.py", dir)
 	expect.Equal(t, "70 71\n", got)
 }
 

@@ -16,21 +16,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-const checkScript = `
-import sys, os, onnx
-from onnx import numpy_helper, shape_inference
-m = onnx.load(sys.argv[1])
-onnx.checker.check_model(sys.argv[1], full_check=True)
-onnx.checker.check_model(m)
-i = shape_inference.infer_shapes(m, check_type=True, strict_mode=True)
-print(m.ir_version, [(o.domain, o.version) for o in m.opset_import], [(p.key, p.value) for p in m.metadata_props])
-print([(v.name, [d.dim_value for d in v.type.tensor_type.shape.dim]) for v in i.graph.value_info])
-for t in m.graph.initializer:
-    print(t.name, list(t.dims), t.data_type, numpy_helper.to_array(t).tobytes().hex())
-for n in m.graph.node:
-    print(n.op_type, [(a.name, onnx.helper.get_attribute_value(a)) for a in n.attribute if a.type != 4])
-`
-
 // peerPlan is a model whose shapes can be inferred.
 func peerPlan() *format.Plan {
 	return &format.Plan{
@@ -89,38 +74,17 @@ Softmax [('axis', 0)]
 `
 	for name, o := range map[string]*WriteOptions{"inside": nil, "beside": {ExternalFrom: 8}} {
 		t.Run(name, func(t *testing.T) {
-			expect.Equal(t, want, testhost.Python(t, "onnx", checkScript, written(t, peerPlan(), o)))
+			expect.Equal(t, want, testhost.Python(t, "onnx", "testdata/check.py", written(t, peerPlan(), o)))
 		})
 	}
 }
-
-const makeScript = `
-import sys, numpy as np, onnx
-from onnx import helper, numpy_helper, TensorProto as T
-arrays = [np.arange(6, dtype=np.float32).reshape(2, 3), np.array([1, -2], np.int64), np.array(True), np.zeros((0, 3), np.float16), np.array([1+2j], np.complex64)]
-init = [numpy_helper.from_array(a, 'a%d' % i) for i, a in enumerate(arrays)]
-init += [helper.make_tensor('float16', T.FLOAT16, [2], [1.5, -2]), helper.make_tensor('bfloat16', T.BFLOAT16, [2], [1.5, -2]), helper.make_tensor('int8', T.INT8, [3], [-1, 0, 127]),
-  helper.make_tensor('bool', T.BOOL, [2], [True, False]), helper.make_tensor('uint64', T.UINT64, [1], [2**64-1]), helper.make_tensor('uint32', T.UINT32, [1], [2**32-1]),
-  helper.make_tensor('float64', T.DOUBLE, [], [3.25]), helper.make_tensor('complex64', T.COMPLEX64, [1], [1+2j]), helper.make_tensor('int16', T.INT16, [2], [-2, 300]), helper.make_tensor('text', T.STRING, [2], [b'ab', b''])]
-sub = helper.make_graph([helper.make_node('Identity', ['c'], ['o'])], 'then', [], [helper.make_tensor_value_info('o', T.FLOAT, [2])], [helper.make_tensor('c', T.FLOAT, [2], [7., 8.])])
-alt = helper.make_graph([helper.make_node('Constant', [], ['p'], value=helper.make_tensor('v', T.FLOAT, [2], [0., 1.]))], 'else', [], [helper.make_tensor_value_info('p', T.FLOAT, [2])])
-g = helper.make_graph([helper.make_node('If', ['a2'], ['y'], then_branch=sub, else_branch=alt)], 'g', [], [helper.make_tensor_value_info('y', T.FLOAT, [2])], init)
-m = helper.make_model(g, opset_imports=[helper.make_opsetid('', 17)], producer_name='peer')
-onnx.checker.check_model(m)
-onnx.save(m, sys.argv[1])
-onnx.save(m, sys.argv[2], save_as_external_data=True, location='w.bin', size_threshold=0)
-for t in init:
-    if t.name == 'bfloat16': print(t.name, 'c03f00c0') # which NumPy lacks
-    elif t.name == 'complex64': print(t.name, '0000803f00000040') # which to_array of 1.12 fails on
-    elif t.name != 'text': print(t.name, numpy_helper.to_array(t).tobytes().hex())
-`
 
 // TestReadsPeer reads what python3-onnx writes.
 func TestReadsPeer(t *testing.T) {
 	testhost.NeedTimes(t)
 	dir := t.TempDir()
 	paths := []string{filepath.Join(dir, "inside.onnx"), filepath.Join(dir, "beside.onnx")}
-	want := testhost.Python(t, "onnx", makeScript, paths...)
+	want := testhost.Python(t, "onnx", "testdata/make.py", paths...)
 	for _, path := range paths {
 		f, err := Open(path, nil)
 		expect.OK(t, err)
@@ -192,46 +156,6 @@ func TestAligned(t *testing.T) {
 	}
 }
 
-// nodeModels writes the models of ONNX's own tests of its operators.
-const nodeModels = `
-import sys, os, warnings
-warnings.simplefilter('ignore')
-import numpy as np
-for name, t in dict(float=float, int=int, bool=bool, object=object, str=str).items():
-    if name not in np.__dict__: setattr(np, name, t)
-from onnx.backend.test.case.node import collect_testcases
-cases = collect_testcases(None) if collect_testcases.__code__.co_argcount else collect_testcases()
-for c in cases:
-    if c.model is not None: open(os.path.join(sys.argv[1], c.name + '.onnx'), 'wb').write(c.model.SerializeToString())
-print(len(os.listdir(sys.argv[1])))
-`
-
-// compareModels compares the models of two directories field by field. In the third they have
-// an entry of metadata more.
-const compareModels = `
-import sys, os, onnx
-def load(*path):
-    m = onnx.ModelProto(); m.ParseFromString(open(os.path.join(*path), 'rb').read()); return m
-def compare(name, was, copy):
-    for f in was.DESCRIPTOR.fields:
-        a, b = getattr(was, f.name), getattr(copy, f.name)
-        if f.name == 'graph':
-            for g in a.DESCRIPTOR.fields:
-                if getattr(a, g.name) != getattr(b, g.name): print(name, 'graph.' + g.name, getattr(a, g.name), getattr(b, g.name))
-        elif a != b: print(name, f.name, a, b)
-    if was != copy: print(name, 'differs')
-dirs = sys.argv[1:]
-for name in sorted(os.listdir(dirs[0])):
-    was = load(dirs[0], name)
-    compare(name, was, load(dirs[1], name))
-    edited = load(dirs[2], name)
-    entries = [p for p in edited.metadata_props if p.key != 'weightmap']
-    if len(entries) != len(edited.metadata_props) - 1: print(name, 'was not edited')
-    del edited.metadata_props[:]
-    edited.metadata_props.extend(entries)
-    compare(name + ' edited', was, edited)
-`
-
 // TestPeerKept: python3-onnx reads in a copy what it wrote into the original, and in one
 // with other metadata, of ONNX's own models of all operators.
 func TestPeerKept(t *testing.T) {
@@ -239,7 +163,7 @@ func TestPeerKept(t *testing.T) {
 		t.Skip("a thousand models")
 	}
 	in, out, edited := t.TempDir(), t.TempDir(), t.TempDir()
-	count := testhost.Python(t, "onnx", nodeModels, in)
+	count := testhost.Python(t, "onnx", "testdata/nodes.py", in)
 	files, err := os.ReadDir(in)
 	if err != nil || len(files) < 20 {
 		t.Fatal(count, err)
@@ -256,7 +180,7 @@ func TestPeerKept(t *testing.T) {
 	if t.Failed() {
 		return
 	}
-	expect.Equal(t, "", testhost.Python(t, "onnx", compareModels, in, out, edited))
+	expect.Equal(t, "", testhost.Python(t, "onnx", "testdata/compare.py", in, out, edited))
 	t.Logf("%s models", strings.TrimSpace(count))
 }
 

@@ -149,8 +149,8 @@ func NeedChildren(t testing.TB) {
 	skip(t, emulated, "the emulator does not start programs of the emulated system")
 }
 
-// Python runs a script with a Python that has the module, and returns its output. Without one it skips
-// the test.
+// Python runs the script in a file with a Python that has the module, and returns its output. Without
+// one it skips the test.
 func Python(t testing.TB, module, script string, args ...string) string {
 	t.Helper()
 	// /usr/bin/python3, for which Debian packages are installed, need not be the first in PATH.
@@ -159,7 +159,7 @@ func Python(t testing.TB, module, script string, args ...string) string {
 			continue
 		}
 		var warnings bytes.Buffer
-		cmd := exec.Command(python, append([]string{"-c", script}, args...)...)
+		cmd := exec.Command(python, append([]string{script}, args...)...)
 		cmd.Stderr = &warnings
 		out, err := cmd.Output()
 		if err != nil {
