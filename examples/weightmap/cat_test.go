@@ -98,8 +98,8 @@ func array(t *testing.T, d tensor.DType, shape tensor.Shape, data []byte, args .
 	if err != nil || f.At(0).DType() != d {
 		t.Errorf("%v, %v, want %v", err, f.At(0).DType(), d)
 	}
-	same(t, shape, f.At(0).Shape())
-	same(t, data, got)
+	expect.Equal(t, shape, f.At(0).Shape())
+	expect.Equal(t, data, got)
 }
 
 // TestCatListed: blocks are decoded, what cannot be decoded is bytes.

@@ -48,7 +48,7 @@ func completed(t *testing.T, shell string) {
 	}
 	path := save(t, "m.mag", format.Plan{}, floats("fc.weight", 1), floats("fc.bias", 1), floats("$(touch it) 'x'", 1), floats("a\nb", 1))
 	inPath(t)
-	content := contents(t, path)
+	content := expect.Read(t, path)
 	t.Chdir(t.TempDir())
 	expect.OK(t, os.WriteFile("m.mag", content, 0o666))
 }
@@ -86,7 +86,7 @@ func TestCompletionBash(t *testing.T) {
 		}
 		want += "\n"
 	}
-	same(t, want, script(t, text.String(), "bash", "--norc", "-c"))
+	expect.Equal(t, want, script(t, text.String(), "bash", "--norc", "-c"))
 }
 
 // TestCompletionZsh runs the function that zsh calls, with what it would call in turn replaced.
@@ -110,7 +110,7 @@ func TestCompletionZsh(t *testing.T) {
 		}
 		want.WriteString("\n")
 	}
-	same(t, want.String(), script(t, text.String(), "zsh", "-f", "-c"))
+	expect.Equal(t, want.String(), script(t, text.String(), "zsh", "-f", "-c"))
 }
 
 // TestCompletionFish has fish complete command lines.
@@ -158,5 +158,5 @@ func TestCompletionWords(t *testing.T) {
 	out, _ := tool(t, 0, "completion", "-complete")
 	contains(t, out, "words\ninspect\t")
 	out, _ = tool(t, 0, "completion", "-complete", "--", "cat", "-", "")
-	same(t, "words\n", out)
+	expect.Equal(t, "words\n", out)
 }

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -134,7 +135,7 @@ func TestHTMLBounds(t *testing.T) {
 		"The first 400 of 100,000 nodes are drawn.": g.Note, "The first 50,000 of 60,000 tensors are listed; -filter chooses others.": p.RowNote,
 		"The first 200 of 500 entries are listed.": p.EntryNote,
 	} {
-		same(t, want, got)
+		expect.Equal(t, want, got)
 	}
 	if len(p.Metadata[0][1]) > 2*longest {
 		t.Error("a long value is not cut")
@@ -165,12 +166,12 @@ func TestBrowser(t *testing.T) {
 	})
 	t.Run("search", func(t *testing.T) {
 		b := browse(t, small, "#q=FC%20int", false)
-		same(t, []string{"1 of 4"}, b.texts("#count"))
-		same(t, []string{"fc.weight"}, b.texts("#rows .name"))
+		expect.Equal(t, []string{"1 of 4"}, b.texts("#count"))
+		expect.Equal(t, []string{"fc.weight"}, b.texts("#rows .name"))
 		b.eval(`document.querySelector("#treemap [data-name='conv.weight']").dispatchEvent(new Event("click"))`)
-		same(t, []string{"conv.weight"}, b.texts("#rows .name"))
+		expect.Equal(t, []string{"conv.weight"}, b.texts("#rows .name"))
 		b.eval(`document.querySelector("#q").value = ""; document.querySelector("#q").dispatchEvent(new Event("input")); document.querySelector("th[data-sort=bytes]").click()`)
-		same(t, []string{"conv.bias", "fc.bias", "fc.weight", "conv.weight"}, b.texts("#rows .name"))
+		expect.Equal(t, []string{"conv.bias", "fc.bias", "fc.weight", "conv.weight"}, b.texts("#rows .name"))
 	})
 	t.Run("nodes", func(t *testing.T) {
 		p := convnet()
@@ -181,7 +182,7 @@ func TestBrowser(t *testing.T) {
 		}
 		b.eval(`document.querySelectorAll(".box")[1].dispatchEvent(new MouseEvent("click", {bubbles: true}))`)
 		want := []string{"operator", "Conv", "input", "x", "input", "conv.weight float32[16,3,5,5]", "input", "conv.bias float32[16]", "output", "a", "strides", "[2,2]"}
-		same(t, want, b.texts("#node dt, #node dd"))
+		expect.Equal(t, want, b.texts("#node dt, #node dd"))
 		b.eval(`document.querySelector("#node .close").click()`)
 		if b.eval(`document.querySelector("#node").hidden`) != true {
 			t.Error("the facts stay")

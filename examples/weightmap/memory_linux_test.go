@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -46,7 +47,7 @@ func measured(t *testing.T, args ...string) (peak int64) {
 	if err := cmd.Run(); err != nil && (args[0] != "diff" || errs.Len() > 0) {
 		t.Fatalf("%v: %s", err, &errs)
 	}
-	_, rest, _ := strings.Cut(string(contents(t, path)), "VmHWM:")
+	_, rest, _ := strings.Cut(string(expect.Read(t, path)), "VmHWM:")
 	if _, err := fmt.Sscan(rest, &peak); err != nil {
 		t.Fatal(err)
 	}

@@ -94,18 +94,11 @@ func network(t *testing.T) string {
 // damaged writes a copy of the file with one bit changed.
 func damaged(t *testing.T, path string, at int) string {
 	t.Helper()
-	b := contents(t, path)
+	b := expect.Read(t, path)
 	b[at] ^= 1
 	bad := filepath.Join(t.TempDir(), "bad"+filepath.Ext(path))
 	expect.OK(t, os.WriteFile(bad, b, 0o666))
 	return bad
-}
-
-func contents(t *testing.T, path string) []byte {
-	t.Helper()
-	b, err := os.ReadFile(path)
-	expect.OK(t, err)
-	return b
 }
 
 // listing lists a directory.
@@ -117,11 +110,6 @@ func listing(t *testing.T, dir string) (names []string) {
 		names = append(names, e.Name())
 	}
 	return names
-}
-
-func same(t *testing.T, want, got any) {
-	t.Helper()
-	expect.Equal(t, want, got)
 }
 
 // prints compares what a command that succeeds prints.

@@ -153,11 +153,11 @@ func TestVersion(t *testing.T) {
 
 // TestRelease: the newest version of CHANGELOG is this one, and README installs it.
 func TestRelease(t *testing.T) {
-	changes := contents(t, filepath.Join("..", "..", "CHANGELOG.md"))
+	changes := expect.Read(t, filepath.Join("..", "..", "CHANGELOG.md"))
 	if m := regexp.MustCompile(`(?m)^## (\S+)`).FindSubmatch(changes); m == nil || string(m[1]) != release {
 		t.Errorf("CHANGELOG begins with %q", m)
 	}
-	contains(t, string(contents(t, filepath.Join("..", "..", "README.md"))), "weightmap@v"+release)
+	contains(t, string(expect.Read(t, filepath.Join("..", "..", "README.md"))), "weightmap@v"+release)
 }
 
 // TestTotals: sums do not wrap, however much a file claims.
@@ -166,7 +166,7 @@ func TestTotals(t *testing.T) {
 		{DType: "Q9", Shape: []int64{1 << 62}, Bytes: 1 << 62}, {DType: "Q9", Shape: []int64{1 << 62}, Bytes: 1 << 62},
 	}}
 	want := "2 tensors, 9,223,372,036,854,775,808 parameters, 9,223,372,036,854,775,808 bytes: Q9 9,223,372,036,854,775,808 bytes"
-	same(t, want, r.totals())
+	expect.Equal(t, want, r.totals())
 }
 
 // TestOutput: -o names the file that a command writes.
@@ -175,11 +175,11 @@ func TestOutput(t *testing.T) {
 	t.Chdir(t.TempDir())
 	private, _ := pair(t, "ed25519")
 	prints(t, "", "cat", in, "w", "-as", "csv", "-o", "w.csv")
-	same(t, "1,2\n3,4\n", string(contents(t, "w.csv")))
+	expect.Equal(t, "1,2\n3,4\n", string(expect.Read(t, "w.csv")))
 	tool(t, 0, "inspect", "-html", in, "-o", "m.html")
-	contains(t, string(contents(t, "m.html")), "<!doctype html>", "m.mag")
+	contains(t, string(expect.Read(t, "m.html")), "<!doctype html>", "m.mag")
 	tool(t, 0, "inspect", "-json", "-o", "m.json", in, in)
-	if got := bytes.Count(contents(t, "m.json"), []byte("\n")); got != 2 {
+	if got := bytes.Count(expect.Read(t, "m.json"), []byte("\n")); got != 2 {
 		t.Errorf("%d lines of JSON", got)
 	}
 	out, _ := tool(t, 0, "convert", "-o", "m.safetensors", "-lossy", in)

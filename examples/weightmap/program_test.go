@@ -58,7 +58,7 @@ func TestShell(t *testing.T) {
 		t.Skip(err)
 	}
 	inPath(t)
-	m, s := contents(t, model(t, "mag", "m.mag")), contents(t, model(t, "safetensors", "m.safetensors"))
+	m, s := expect.Read(t, model(t, "mag", "m.mag")), expect.Read(t, model(t, "safetensors", "m.safetensors"))
 	for _, tt := range []struct {
 		name, line string
 		status     int

@@ -33,7 +33,7 @@ func TestREADME(t *testing.T) {
 	}
 	path, err := filepath.Abs(filepath.Join("..", "..", "README.md"))
 	expect.OK(t, err)
-	readme := string(contents(t, path))
+	readme := string(expect.Read(t, path))
 	session := regexp.MustCompile(`(?m)^    \$ .*\n(?:\n*    .*\n)*`).FindString(readme)
 	commands := regexp.MustCompile(`(?m)^    \$ weightmap (.*)$`).FindAllStringSubmatch(session, -1)
 	if len(commands) < 6 {

@@ -16,7 +16,7 @@ import (
 // workshop fills the current directory with models and keys.
 func workshop(t *testing.T) {
 	t.Helper()
-	bring := func(name, path string) { expect.OK(t, os.WriteFile(name, contents(t, path), 0o600)) }
+	bring := func(name, path string) { expect.OK(t, os.WriteFile(name, expect.Read(t, path), 0o600)) }
 	mag, mleFile := model(t, "mag", "m.mag"), writeMLE(t, nil)
 	bring("m.mag", mag)
 	bring("header.mag", damaged(t, mag, 8))

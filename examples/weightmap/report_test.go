@@ -172,7 +172,7 @@ func TestSigned(t *testing.T) {
 		t.Run(tt.algorithm, func(t *testing.T) {
 			print := fingerprint(t, tt.key)
 			want := map[string]any{"algorithm": tt.algorithm, "fingerprint": print, "time": "2024-02-29T23:59:58Z"}
-			same(t, want, inspectJSON(t, tt.path)["signature"])
+			expect.Equal(t, want, inspectJSON(t, tt.path)["signature"])
 			out, _ := tool(t, 0, "inspect", tt.path)
 			contains(t, out, "\nsigned at 2024-02-29T23:59:58Z with "+tt.algorithm+" by SHA256:"+print+", not checked\n")
 
@@ -204,9 +204,9 @@ func TestEncrypted(t *testing.T) {
 		"name": "w", "dtype": "float32", "shape": []any{4.0}, "offset": -1.0, "bytes": 16.0,
 		"stored_bytes": first(path)["stored_bytes"], "compression": "", "zero_copy": false,
 	}
-	same(t, want, first("-sha256", path))
+	expect.Equal(t, want, first("-sha256", path))
 	sum := sha256.Sum256(make([]byte, 16))
-	same(t, hex.EncodeToString(sum[:]), first("-sha256", "-key", secretHex, path)["sha256"])
+	expect.Equal(t, hex.EncodeToString(sum[:]), first("-sha256", "-key", secretHex, path)["sha256"])
 	_, errs := tool(t, 1, "inspect", "-json", "-sha256", "-key", wrong, path)
 	contains(t, errs, "wrong or missing key")
 	out, errs := tool(t, 1, "verify", path)
@@ -242,7 +242,7 @@ func hostilePlan(name string) *format.Plan {
 // either form, and the JSON still means it.
 func TestHostileNames(t *testing.T) {
 	path := writeWIA(t, hostilePlan(hostile), nil)
-	same(t, hostile, inspectJSON(t, path)["tensors"].([]any)[0].(map[string]any)["name"])
+	expect.Equal(t, hostile, inspectJSON(t, path)["tensors"].([]any)[0].(map[string]any)["name"])
 	for _, args := range [][]string{{"inspect", path}, {"inspect", "-json", path}, {"verify", path}} {
 		out, _ := tool(t, 0, args...)
 		if i := strings.IndexFunc(out, func(r rune) bool { return r != '\n' && !unicode.IsGraphic(r) }); i >= 0 {
@@ -277,7 +277,7 @@ graph, 1 node
   input  unknown
   If(x, w) -> y n=3 s="<&>" dims=[1,2] else_branch=(graph else, 2 nodes) graphs=(graph else, 2 nodes; graph, 0 nodes)
 `
-	same(t, want, out.String())
+	expect.Equal(t, want, out.String())
 }
 
 // TestNoArrays: a vocabulary is not printed, whatever its type.
@@ -299,10 +299,10 @@ func TestNoArrays(t *testing.T) {
 	expect.OK(t, err)
 	want := `{"general.name":"[]","tokens":{"type":"string","length":3},"scores":{"type":"mixed","length":2},"none":{"type":"","length":0},` +
 		`"mixed":{"type":"mixed","length":2},"nested":{"a":[1]},"lists":{"type":"array","length":2},"flags":{"type":"boolean","length":3},"n":7}`
-	same(t, want, string(text))
+	expect.Equal(t, want, string(text))
 	path := save(t, "m.gguf", format.Plan{Metadata: meta[:2]}, floats("w", 1))
 	r := inspectJSON(t, path, "-no-arrays")["metadata"].(map[string]any)
-	same(t, map[string]any{"type": "string", "length": 3.0}, r["tokens"])
+	expect.Equal(t, map[string]any{"type": "string", "length": 3.0}, r["tokens"])
 	if _, err := withoutArrays(format.Metadata{{Key: "k", Value: json.RawMessage("[")}}); err == nil {
 		t.Error("no error for what is no JSON")
 	}

@@ -52,7 +52,7 @@ func TestStats(t *testing.T) {
 			}
 			path := save(t, file, format.Plan{}, sample{tt.info, tt.data})
 			got := inspectJSON(t, "-stats", path)["tensors"].([]any)[0].(map[string]any)["stats"]
-			same(t, tt.want, got)
+			expect.Equal(t, tt.want, got)
 			if _, there := inspectJSON(t, path)["tensors"].([]any)[0].(map[string]any)["stats"]; there {
 				t.Error("statistics that nobody asked for")
 			}

@@ -59,7 +59,7 @@ func TestListedCopy(t *testing.T) {
 		}
 	}
 	// NumPy reads it: strings, records and dates without a pickle.
-	out := testhost.Python(t, "numpy", "testdata/types.py", filepath.Dir(path))
+	out := testhost.Python(t, "numpy", "testdata/listed.py", filepath.Dir(path))
 	want := "text <U2 (3,) False\nrecords [('a', '<f4'), ('b', '<i4', (2,))] (2,) False\ncolumns >U1 (2, 3) True\nnone <M8[ns] (0,) False\n"
 	expect.Equal(t, want, out)
 }

@@ -1,4 +1,4 @@
-# Prints dtype, shape and order of arrays that only NumPy reads: types.py DIRECTORY
+# Prints dtype, shape and order of arrays that only NumPy reads: listed.py DIRECTORY
 import os, sys; os.chdir(sys.argv[1])
 import numpy as np
 z = np.load("copy.npz", allow_pickle=False)
