@@ -80,7 +80,7 @@ func (t *table) load() {
 	const tensors, rows, columns, workers = 64, 4, 1 << 20, 2
 	measured := func(b *testing.B, cold bool) float64 {
 		path := filepath.Join(b.TempDir(), "model.mag")
-		_, err := Write("mag", path, uniform("layers", tensors, tensor.Float32, rows, columns), nil)
+		_, err := Write("mag", path, uniform("layers", tensors, rows, columns), nil)
 		must(b, err)
 		m, dst := opened(b, path), make([]byte, tensors*rows*columns*4)
 		var requests []format.Request

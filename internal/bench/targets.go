@@ -10,7 +10,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/internal/floor"
-	"github.com/weightmap/weightmap/internal/testmodel"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -43,8 +42,8 @@ func (t *table) mobi() {
 		Model
 		load, size float64
 	}{
-		{modelOf("mnist", testmodel.MNIST), 50, 2},
-		{modelOf("cifar", testmodel.CIFAR), 100, 5},
+		{mnist, 50, 2},
+		{cifar, 100, 5},
 	} {
 		for _, d := range []tensor.DType{tensor.Int8, tensor.Int16} {
 			for _, compression := range []string{"", "gzip"} {
@@ -89,7 +88,7 @@ func (t *table) mle() {
 		{"v2-int8", mle.WriteOptions{Compression: mle.MethodInt8}, []target{{"size", 25.5, "MB", size}}},
 	} {
 		t.targets("mle/resnet50/"+c.kind, func(_ *testing.B, path string) error {
-			p, data := modelOf("", testmodel.ResNet50).Plan()
+			p, data := resNet50.Plan()
 			c.o.NoSync = true
 			w, err := mle.Create(path, p, &c.o)
 			return feed(w, err, p, data)

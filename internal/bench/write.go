@@ -89,7 +89,7 @@ func converting(b *testing.B, o *convert.Options) float64 {
 	from, ours, theirs := filepath.Join(dir, "from"), filepath.Join(dir, "ours"), filepath.Join(dir, "theirs")
 	must(b, os.Mkdir(from, 0o777))
 	in := filepath.Join(from, "in")
-	_, err = Write("safetensors", in, uniform("matrices", 24, tensor.Float32, 1024, 1024), noSync)
+	_, err = Write("safetensors", in, uniform("matrices", 24, 1024, 1024), noSync)
 	must(b, err)
 	convert := floor.Timed(func() error {
 		_, err := convert.File(in, ours, o)

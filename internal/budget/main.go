@@ -26,7 +26,7 @@ const module = "github.com/weightmap/weightmap/"
 
 // tools are packages that tests and benchmarks share, and programs for developers of the library.
 var tools = []string{"format/formattest", "internal/api", "internal/bench", "internal/budget", "internal/corpus", "internal/expect", "internal/floor", "internal/hostile", "internal/mutate",
-	"internal/peers", "internal/testhost", "internal/testmodel"}
+	"internal/peers", "internal/testhost"}
 
 // below lists the packages that package format depends on: they must not import it.
 var below = []string{"tensor", "format/driver", "internal"}
