@@ -4,8 +4,8 @@ import (
 	"bytes"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -38,9 +38,7 @@ func (x *subject) content(t *testing.T) {
 	for _, way := range x.ways(x.file, x.s.Options) {
 		t.Run(way.name, func(t *testing.T) {
 			m, err := way.open(t)
-			if err != nil {
-				t.Fatal(err)
-			}
+			expect.OK(t, err)
 			defer m.Close()
 			x.differs(t, "read back", m)
 			if err := x.verified(m); err != nil {
@@ -54,9 +52,7 @@ func (x *subject) content(t *testing.T) {
 			if want == nil {
 				want = got
 			}
-			if d := cmp.Diff(want, got, compared); d != "" {
-				t.Errorf("descriptions differ (-bytes +%s)\n%s", way.name, d)
-			}
+			expect.Equal(t, want, got, compared)
 		})
 	}
 }
@@ -65,9 +61,7 @@ func (x *subject) content(t *testing.T) {
 // alignment that the writer promises.
 func (x *subject) zeroCopy(t *testing.T) {
 	m, err := x.cfg.Codec.Open(x.stored(t, x.file), x.s.Options)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer m.Close()
 	for name, v := range m.Tensors() {
 		info := v.Info()

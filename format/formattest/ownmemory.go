@@ -5,7 +5,7 @@ import (
 	"slices"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // ownMemory checks that metadata, graph and notes do not change when the file does.
@@ -14,9 +14,7 @@ func (x *subject) ownMemory(t *testing.T) {
 	m := x.openBytes(t, b)
 	defer m.Close()
 	held, err := planOf(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var encodings []string
 	for i := range held.Tensors {
 		if e := held.Tensors[i].Encoding; e != nil {
@@ -26,16 +24,12 @@ func (x *subject) ownMemory(t *testing.T) {
 	}
 	shown := func() string {
 		text, err := json.Marshal([]any{m.Version(), held, m.Notes(), tensorNames(m), encodings})
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		return string(text)
 	}
 	before := shown()
 	for i := range b {
 		b[i] = 0xaa
 	}
-	if d := cmp.Diff(before, shown()); d != "" {
-		t.Errorf("what was read of the model changes with the file (-before +after)\n%s", d)
-	}
+	expect.Equal(t, before, shown())
 }

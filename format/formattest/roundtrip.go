@@ -11,6 +11,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // rewrite checks that writing the model read gives the same model and the same bytes.
@@ -18,17 +19,11 @@ func (x *subject) rewrite(t *testing.T) {
 	m := x.openBytes(t, x.file)
 	defer m.Close()
 	p, err := planOf(m)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var out bytes.Buffer
 	w, err := x.writer.NewWriter(&out, p, options(format.SpoolMemory))
-	if err != nil {
-		t.Fatalf("NewWriter with the plan that was read: %v", err)
-	}
-	if err := format.Copy(w, m); err != nil {
-		t.Fatalf("Copy: %v", err)
-	}
+	expect.OK(t, err)
+	expect.OK(t, format.Copy(w, m))
 	x.same(t, "written again", out.Bytes())
 }
 
@@ -56,14 +51,8 @@ func (x *subject) targets(t *testing.T) {
 	x.same(t, "spooled", x.write(t, nil, format.SpoolFile))
 	x.same(t, "written in reverse", x.write(t, backwards, format.SpoolMemory))
 	path := x.path(t)
-	if err := x.writeFile(x.writer, path, nil); err != nil {
-		t.Fatalf("writing a file: %v", err)
-	}
-	b, err := os.ReadFile(path)
-	if err != nil {
-		t.Fatal(err)
-	}
-	x.same(t, "file", b)
+	expect.OK(t, x.writeFile(x.writer, path, nil))
+	x.same(t, "file", expect.Read(t, path))
 	x.streamed(t)
 	for _, dir := range []string{tmp, filepath.Dir(path)} {
 		if left := listing(t, dir, filepath.Base(path)); len(left) > 0 {
@@ -104,9 +93,7 @@ func (x *subject) streamed(t *testing.T) {
 func listing(t *testing.T, dir, but string) []string {
 	t.Helper()
 	entries, err := os.ReadDir(dir)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var names []string
 	for _, e := range entries {
 		if e.Name() != but {

@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -40,9 +41,7 @@ func (y *scales) allocations(t *testing.T) {
 	c := y.cfg
 	open := func(path string) {
 		m, err := c.Codec.Open(path, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, err)
 		m.Close()
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(-1)) // a garbage collection empties pools
@@ -71,9 +70,7 @@ func (y *scales) lazyReader(t *testing.T) {
 	x, _ := y.model(t, 4, 1<<18)
 	src := &counting{ReaderAt: bytes.NewReader(x.file)}
 	m, err := y.cfg.Codec.OpenReaderAt(src, int64(len(x.file)), nil)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer m.Close()
 	const most = 64 << 10
 	if n := src.n.Load(); n > most {

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // fixed is the creation time of all samples, which makes the output deterministic.
@@ -63,9 +64,8 @@ func (x *subject) read(t testing.TB, p *format.Plan, data map[string][]byte) {
 	m := x.openBytes(t, x.file)
 	t.Cleanup(func() { m.Close() })
 	var err error
-	if x.want, err = x.take(m); err != nil {
-		t.Fatalf("reading the file: %v", err)
-	}
+	x.want, err = x.take(m)
+	expect.OK(t, err)
 	if p != nil {
 		x.want = &snapshot{Format: x.cfg.Codec.Name(), Version: x.want.Version, Plan: x.neutral(p), Data: map[string]string{}}
 		for name, b := range data {
@@ -105,9 +105,7 @@ func (x *subject) write(t testing.TB, order []string, spool format.Spool) []byte
 	if err == nil {
 		err = x.feed(w, order, nil)
 	}
-	if err != nil {
-		t.Fatalf("writing: %v", err)
-	}
+	expect.OK(t, err)
 	return out.Bytes()
 }
 
@@ -149,9 +147,7 @@ func (x *subject) path(t testing.TB) string {
 func (x *subject) stored(t testing.TB, b []byte) string {
 	t.Helper()
 	path := x.path(t)
-	if err := os.WriteFile(path, b, 0o644); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, b, 0o644))
 	return path
 }
 
@@ -169,9 +165,7 @@ func (x *subject) checking(c format.Check) *format.Options {
 func (x *subject) openBytes(t testing.TB, b []byte) *format.Model {
 	t.Helper()
 	m, err := x.cfg.Codec.OpenBytes(b, x.s.Options)
-	if err != nil {
-		t.Fatalf("OpenBytes: %v", err)
-	}
+	expect.OK(t, err)
 	return m
 }
 

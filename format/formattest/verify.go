@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -36,9 +37,7 @@ func (x *subject) verify(t *testing.T) {
 		return
 	}
 	all, err := x.cfg.Codec.OpenBytes(x.file, x.checking(format.CheckAll))
-	if err != nil {
-		t.Fatalf("opening with CheckAll: %v", err)
-	}
+	expect.OK(t, err)
 	all.Close()
 }
 
@@ -75,9 +74,7 @@ func (x *subject) covered(t *testing.T) []tensor.Info {
 	m := x.openBytes(t, x.file)
 	defer m.Close()
 	c, err := m.Verify(context.Background())
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	var list []tensor.Info
 	for part := range c.Tensors() {
 		v, err := m.Tensor(part.Name)

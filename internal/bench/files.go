@@ -9,6 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -63,18 +64,11 @@ func (t *table) file(b *testing.B, name string, m Model) file {
 	f, ok := t.files[path]
 	if !ok {
 		p, err := Write(name, path, m, noSync)
-		must(b, err)
+		expect.OK(b, err)
 		paths, err := floor.Files(path)
-		must(b, err)
+		expect.OK(b, err)
 		f = file{path, paths, p}
 		t.files[path] = f
 	}
 	return f
-}
-
-func must(b *testing.B, err error) {
-	b.Helper()
-	if err != nil {
-		b.Fatal(err)
-	}
 }

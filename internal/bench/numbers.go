@@ -8,6 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/internal/lowbit"
 	"github.com/weightmap/weightmap/tensor"
@@ -107,16 +108,16 @@ func (t *table) decode() {
 	} {
 		t.most(c.name, c.limit, func(b *testing.B) float64 {
 			size, err := c.info.ByteSize()
-			must(b, err)
+			expect.OK(b, err)
 			v, err := tensor.FromInfo(c.info, noise(int(size)))
-			must(b, err)
+			expect.OK(b, err)
 			return decoding(b, v)
 		})
 	}
 	for _, c := range blockTypes {
 		t.most("decode/"+c.name, c.limit, func(b *testing.B) float64 {
 			v, err := c.view(c.encoded(numberElems / int(c.elems)))
-			must(b, err)
+			expect.OK(b, err)
 			return decoding(b, v)
 		})
 	}

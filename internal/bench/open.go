@@ -2,14 +2,12 @@ package bench
 
 import (
 	"errors"
-	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
 	"slices"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/floor"
 )
 
@@ -31,13 +29,12 @@ func opening(path string) func() error {
 func opened(b *testing.B, path string) *format.Model {
 	b.Helper()
 	m, err := format.Open(path, nil)
-	must(b, err)
+	expect.OK(b, err)
 	b.Cleanup(func() { m.Close() })
 	return m
 }
 
-// open measures opening and closing, relative to mapping one file; and the tool's inspect as a
-// whole process, relative to one that prints its version.
+// open measures opening and closing, relative to mapping one file.
 func (t *table) open() {
 	bare := func(name string, m Model) measure {
 		return func(b *testing.B) float64 {
@@ -55,36 +52,9 @@ func (t *table) open() {
 		}
 		t.most("open/"+c.name+"/2MB", c.small, bare(c.name, s))
 		t.most("open/"+c.name+"/100MB", c.large, bare(c.name, l))
-		t.most("open/"+c.name+"/8goroutines", 0.7, crowded(c.name, s))
 	}
 	t.most("open/tsr/directory20", 15, bare("tsr", small))
 	t.most("open/tsr/directory300", 220, bare("tsr", large))
-	t.most("inspect/mag/10000", 4, t.inspecting)
-}
-
-// crowded measures one opening while eight goroutines open a file each, relative to a single
-// goroutine.
-func crowded(name string, m Model) measure {
-	return func(b *testing.B) float64 {
-		const goroutines = 8
-		var open []func() error
-		for i := range goroutines {
-			path := filepath.Join(b.TempDir(), fmt.Sprint(i))
-			_, err := Write(name, path, m, noSync)
-			must(b, err)
-			open = append(open, opening(path))
-		}
-		return floor.PairsOf(b, together(open...), floor.Timed(open[0])).Ratio
-	}
-}
-
-func (t *table) inspecting(b *testing.B) float64 {
-	tool := filepath.Join(b.TempDir(), "weightmap")
-	must(b, exec.Command("go", "build", "-o", tool, "github.com/weightmap/weightmap/examples/weightmap").Run())
-	process := func(args ...string) func() error {
-		return func() error { return exec.Command(tool, args...).Run() }
-	}
-	return floor.Pairs(b, process("inspect", t.file(b, "mag", many).path), process("version"))
 }
 
 // cold measures opening a file that is not in the page cache and has headers between the data,
@@ -107,7 +77,7 @@ func (t *table) cold() {
 // the tensor's data begins.
 func readingHeads(b *testing.B, path string) func() error {
 	m, err := format.Open(path, nil)
-	must(b, err)
+	expect.OK(b, err)
 	defer m.Close()
 	var p [256]byte // about the size of a header
 	var heads []int64

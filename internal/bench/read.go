@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
@@ -64,7 +65,7 @@ func (t *table) verify() {
 			f := opened(b, t.file(b, c.format, c.m).path)
 			for _, v := range f.Tensors() { // the pages of the baseline are resident too
 				_, err := v.Digest()
-				must(b, err)
+				expect.OK(b, err)
 			}
 			return floor.Pairs(b, func() error {
 				_, err := f.Verify(context.Background(), format.WithWorkers(workers))
@@ -81,7 +82,7 @@ func (t *table) load() {
 	measured := func(b *testing.B, cold bool) float64 {
 		path := filepath.Join(b.TempDir(), "model.mag")
 		_, err := Write("mag", path, uniform("layers", tensors, rows, columns), nil)
-		must(b, err)
+		expect.OK(b, err)
 		m, dst := opened(b, path), make([]byte, tensors*rows*columns*4)
 		var requests []format.Request
 		for k := range tensors * rows {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
@@ -28,7 +29,7 @@ func (t *table) targets(name string, write func(b *testing.B, path string) error
 		t.add(name+"/"+x.what, "at most", x.limit, x.unit, func(b *testing.B) float64 {
 			path := filepath.Join(t.dir, strings.ReplaceAll(name, "/", "-"))
 			if _, err := os.Stat(path); err != nil {
-				must(b, write(b, path))
+				expect.OK(b, write(b, path))
 			}
 			return x.measure(b, path)
 		})
@@ -119,6 +120,6 @@ func verified(b *testing.B, path string) float64 {
 // megabytes returns the size of a file in 10^6 bytes.
 func megabytes(b *testing.B, path string) float64 {
 	st, err := os.Stat(path)
-	must(b, err)
+	expect.OK(b, err)
 	return float64(st.Size()) / 1e6
 }

@@ -1,18 +1,19 @@
 package bench
 
 import (
-	"errors"
+	"context"
 	"fmt"
 	"runtime"
 	"strings"
-	"sync"
 	"sync/atomic"
 	"testing"
 	"time"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/live"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/floor"
+	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -82,28 +83,22 @@ const often = 10_000
 
 // twice measures the throughput of op in two goroutines, relative to one.
 func twice(b *testing.B, op func() error) float64 {
-	return floor.PairsOf(b, floor.Timed(op), together(op, op)).Ratio
-}
-
-// together returns a round that runs each function n times in its own goroutine. Its time is the total
-// divided by the number of functions.
-func together(fs ...func() error) floor.Round {
-	return func(n int) (time.Duration, error) {
-		var group sync.WaitGroup
-		errs := make([]error, len(fs))
+	one := floor.Timed(op)
+	both := func(n int) (time.Duration, error) {
 		start := time.Now()
-		for i, f := range fs {
-			group.Go(func() { _, errs[i] = floor.Timed(f)(n) })
-		}
-		group.Wait()
-		return time.Since(start) / time.Duration(len(fs)), errors.Join(errs...)
+		err := work.Each(context.Background(), 2, 2, func(int) error {
+			_, err := one(n)
+			return err
+		})
+		return time.Since(start) / 2, err
 	}
+	return floor.PairsOf(b, one, both).Ratio
 }
 
 // acquiring returns a function that acquires and releases a model.
 func (t *table) acquiring(b *testing.B) func() error {
 	h, err := live.Open(t.file(b, "mag", small).path, nil)
-	must(b, err)
+	expect.OK(b, err)
 	b.Cleanup(func() { h.Close() })
 	return func() error {
 		for range often {
@@ -131,7 +126,7 @@ func (t *table) acquired(b *testing.B) float64 {
 
 // allocated returns the number of allocations of opening and closing a file.
 func allocated(b *testing.B, f file) float64 {
-	return testing.AllocsPerRun(10, func() { must(b, opening(f.path)()) })
+	return testing.AllocsPerRun(10, func() { expect.OK(b, opening(f.path)()) })
 }
 
 // held returns the bytes of memory per tensor of an open model, after garbage collection.

@@ -10,6 +10,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -87,10 +88,10 @@ func converting(b *testing.B, o *convert.Options) float64 {
 	}
 	defer os.RemoveAll(dir)
 	from, ours, theirs := filepath.Join(dir, "from"), filepath.Join(dir, "ours"), filepath.Join(dir, "theirs")
-	must(b, os.Mkdir(from, 0o777))
+	expect.OK(b, os.Mkdir(from, 0o777))
 	in := filepath.Join(from, "in")
 	_, err = Write("safetensors", in, uniform("matrices", 24, 1024, 1024), noSync)
-	must(b, err)
+	expect.OK(b, err)
 	convert := floor.Timed(func() error {
 		_, err := convert.File(in, ours, o)
 		return err

@@ -14,6 +14,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 var update = flag.Bool("update", false, "write the files of testdata/corpus anew")
@@ -34,15 +35,11 @@ func (s *Suite) store(t *testing.T, dir string) {
 			continue
 		}
 		maps.Copy(want, c.files(s.Ext))
-		if err := e.Encode(s.line(c)); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, e.Encode(s.line(c)))
 	}
 	want[indexName] = index.Bytes()
 	if *update {
-		if err := os.RemoveAll(dir); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.RemoveAll(dir))
 		write(t, dir, want)
 	}
 	if diff := cmp.Diff(read(t, dir), want, cmpopts.EquateEmpty()); diff != "" {
@@ -70,12 +67,8 @@ func write(t testing.TB, dir string, files map[string][]byte) {
 	t.Helper()
 	for f, b := range files {
 		p := filepath.Join(dir, filepath.FromSlash(f))
-		if err := os.MkdirAll(filepath.Dir(p), 0o777); err != nil {
-			t.Fatal(err)
-		}
-		if err := os.WriteFile(p, b, 0o666); err != nil {
-			t.Fatal(err)
-		}
+		expect.OK(t, os.MkdirAll(filepath.Dir(p), 0o777))
+		expect.OK(t, os.WriteFile(p, b, 0o666))
 	}
 }
 

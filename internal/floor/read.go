@@ -1,13 +1,15 @@
 package floor
 
 import (
+	"context"
 	"encoding/binary"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
-	"sync"
 	"sync/atomic"
+
+	"github.com/weightmap/weightmap/internal/work"
 )
 
 // sink prevents the compiler from removing sums.
@@ -32,20 +34,10 @@ const piece = 1 << 20
 
 // ReadOn reads every byte of data with that number of goroutines.
 func ReadOn(workers int, data []byte) {
-	var next atomic.Int64
-	var group sync.WaitGroup
-	for range workers {
-		group.Go(func() {
-			for {
-				at := next.Add(piece) - piece
-				if at >= int64(len(data)) {
-					return
-				}
-				Read(data[at:min(at+piece, int64(len(data)))])
-			}
-		})
-	}
-	group.Wait()
+	_ = work.Each(context.Background(), (len(data)+piece-1)/piece, workers, func(i int) error {
+		Read(data[i*piece : min((i+1)*piece, len(data))])
+		return nil
+	})
 }
 
 // Files lists the files at or below path.

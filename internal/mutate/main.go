@@ -1,7 +1,7 @@
 // Mutate disables each check of the parsers in turn and runs the tests that trip it. In the module's
 // root directory:
 //
-//	go run ./internal/mutate [-v] [package...]
+//	go run ./internal/mutate [package...]
 //
 // A check is an operand of a condition (split at ||) whose branch makes, records or returns an error,
 // or declines a number that is out of range. Mutate rewrites the packages once, in a temporary
@@ -47,7 +47,6 @@ var targets = []target{
 
 func main() {
 	log.SetFlags(0)
-	verbose := flag.Bool("v", false, "print every check and what became of it")
 	flag.Parse()
 	chosen := targets
 	if flag.NArg() > 0 {
@@ -56,12 +55,8 @@ func main() {
 	if len(chosen) < flag.NArg() {
 		log.Fatal("mutate: only packages that read what strangers made have checks to remove: see targets in main.go")
 	}
-	if !*verbose {
-		log.SetOutput(io.Discard)
-	}
 	ok, err := run(os.Stdout, targets, chosen, knownSurvivors)
 	if err != nil {
-		log.SetOutput(os.Stderr)
 		log.Fatal(err)
 	}
 	if !ok {
@@ -98,7 +93,6 @@ func run(out io.Writer, all, chosen []target, text string) (ok bool, err error) 
 	}
 	for _, c := range checks {
 		c.verdict = c.try()
-		log.Printf("%-9s %v", c.verdict, c)
 	}
 	return report(out, chosen, checks, excused), nil
 }

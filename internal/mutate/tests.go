@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"fmt"
-	"log"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -64,8 +63,7 @@ func (t *test) trace(checks []*check) error {
 	if err != nil {
 		return err
 	}
-	numbers := strings.Fields(string(tripped))
-	for _, f := range numbers {
+	for f := range strings.FieldsSeq(string(tripped)) {
 		n, err := strconv.Atoi(f)
 		if err != nil {
 			return err
@@ -74,7 +72,6 @@ func (t *test) trace(checks []*check) error {
 			c.tests = append(c.tests, t)
 		}
 	}
-	log.Printf("%s of %s: %d lines, %v", t.name, t.pkg, len(numbers), t.took.Round(time.Millisecond))
 	return nil
 }
 

@@ -13,6 +13,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
 )
 
@@ -131,9 +132,7 @@ func RoundTimes(t testing.TB, dir string) {
 		at := info.ModTime().Truncate(time.Second)
 		return os.Chtimes(path, at, at)
 	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 }
 
 // NeedTimes skips a test that compares modification times.

@@ -1,8 +1,8 @@
 // Command judge opens the committed corpora of safetensors, GGUF, NumPy and ONNX files with other
 // readers. It prints a table of the files that each reader wrongly accepts, misreads or wrongly
-// refuses, and on which it crashes, hangs or takes too much memory. In the module's root directory:
+// refuses, and on which it crashes, hangs or takes too much memory, and then the cases. In the module's root directory:
 //
-//	go run -C internal/peers/golang ./judge [-v] [-node DIR]
+//	go run -C internal/peers/golang ./judge [-node DIR]
 //
 // It uses each reader as documented, to open a file and read every tensor. Each file, of 4 kB at most,
 // is read by a process, which may take 10 seconds and 8 GiB of address space.
@@ -21,12 +21,12 @@ import (
 	"fmt"
 	"log"
 	"os"
+	"strings"
 	"time"
 )
 
 func main() {
 	log.SetFlags(0)
-	verbose := flag.Bool("v", false, "list every case that a reader gets wrong")
 	node := flag.String("node", "", "absolute `directory` in whose node_modules npm has installed @huggingface/gguf and npyjs")
 	name := flag.String("reader", "", "read the file in the argument with this `library`, for the judge")
 	flag.Parse()
@@ -38,7 +38,7 @@ func main() {
 			return
 		}
 	}
-	clean, err := judge(*node, *verbose)
+	clean, err := judge(*node)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -48,7 +48,7 @@ func main() {
 }
 
 // judge prints the table, and reports whether this library makes no mistake.
-func judge(node string, verbose bool) (clean bool, err error) {
+func judge(node string) (clean bool, err error) {
 	all, err := readCorpora()
 	if err != nil {
 		return false, err
@@ -70,11 +70,6 @@ func judge(node string, verbose bool) (clean bool, err error) {
 			clean = clean && (r.name != ours || len(t.details) == 0)
 		}
 	}
-	if verbose {
-		fmt.Println()
-		for _, d := range details {
-			fmt.Println(d)
-		}
-	}
+	fmt.Println("\n" + strings.Join(details, "\n"))
 	return clean, nil
 }

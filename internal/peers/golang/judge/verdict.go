@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/internal/peers/golang/library"
+	"github.com/weightmap/weightmap/internal/strided"
 )
 
 // fault is what a reader does wrong with a file; "" is nothing.
@@ -110,27 +111,18 @@ func (x *index) holds(tensors []library.Tensor) bool {
 
 // rows returns a tensor's data in C order.
 func rows(t library.Tensor) []byte {
-	n := int64(1)
-	for _, d := range t.Shape {
+	n, strides := int64(1), make([]int64, len(t.Shape))
+	for i, d := range t.Shape {
 		if d <= 0 || d > int64(len(t.Data))/n {
 			return t.Data
 		}
+		strides[i] = n
 		n *= d
 	}
 	if !t.Columns || int64(len(t.Data))%n != 0 {
 		return t.Data
 	}
-	size := int64(len(t.Data)) / n
-	out := make([]byte, 0, len(t.Data))
-	for i := range n {
-		// Compute the indexes of element i, last dimension first, and its position in Fortran order.
-		from, rest, stride := int64(0), i, n
-		for k := len(t.Shape) - 1; k >= 0; k-- {
-			stride /= t.Shape[k]
-			from += rest % t.Shape[k] * stride
-			rest /= t.Shape[k]
-		}
-		out = append(out, t.Data[from*size:(from+1)*size]...)
-	}
+	out := make([]byte, len(t.Data))
+	strided.Gather(out, t.Data, t.Shape, strides, len(t.Data)/int(n))
 	return out
 }
