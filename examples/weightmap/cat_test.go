@@ -11,43 +11,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// cube is a tensor [2,3,2] of 0 to 11.
-func cube() sample {
-	values := make([]int32, 12)
-	for i := range values {
-		values[i] = int32(i)
-	}
-	return of("cube", tensor.Int32, tensor.Shape{2, 3, 2}, values)
-}
-
-func TestCatText(t *testing.T) {
-	path := save(t, "m.npz", format.Plan{}, cube(),
-		of("scalar", tensor.Float64, tensor.Shape{}, []float64{0.1}),
-		of("vector", tensor.Float32, tensor.Shape{6}, []float32{0.1, 1e10, nan, inf, -inf, zero}),
-		of("none", tensor.Float32, tensor.Shape{2, 0}, []float32{}),
-		of("column", tensor.Uint8, tensor.Shape{2, 1}, []uint8{255, 0}),
-	)
-	for _, tt := range []struct{ name, form, slice, want string }{
-		{"cube", "text", "", "0 1\n2 3\n4 5\n\n6 7\n8 9\n10 11\n"},
-		{"cube", "csv", "", "0,1\n2,3\n4,5\n6,7\n8,9\n10,11\n"},
-		{"cube", "text", "1", "6 7\n8 9\n10 11\n"},
-		{"cube", "text", "-1,0:2", "6 7\n8 9\n"},
-		{"cube", "text", ":,1:,1", "3 5\n9 11\n"},
-		{"cube", "csv", ":, -2: ,-1", "3,5\n9,11\n"},
-		{"cube", "csv", "0:1,:-1", "0,1\n2,3\n"},
-		{"cube", "text", "1,2,0", "10\n"},
-		{"cube", "text", "1:1", ""},
-		{"cube", "text", ":,0,1", "1\n7\n"},
-		{"scalar", "text", "", "0.1\n"},
-		{"vector", "csv", "", "0.1\n1e+10\nNaN\nInf\n-Inf\n-0\n"},
-		{"none", "text", "", ""},
-		{"column", "text", "", "255\n0\n"},
-	} {
-		prints(t, tt.want, "cat", "-as", tt.form, "-slice", tt.slice, path, tt.name)
-	}
-	prints(t, "0.1\n", "cat", path, "scalar")
-}
-
 // TestCatTypes writes a tensor of each dtype as numbers and as NumPy's file.
 func TestCatTypes(t *testing.T) {
 	for _, tt := range []struct {

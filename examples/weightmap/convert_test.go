@@ -5,16 +5,13 @@ import (
 	"encoding/binary"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/mle"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // TestTargetOfDash: a result does not go to standard output, nor into a file called -
@@ -40,36 +37,6 @@ func TestTargetOfDash(t *testing.T) {
 	tool(t, 0, "verify", "./-")
 	tool(t, 0, "sign", "-with", private, wia, "./-")
 	tool(t, 0, "verify", "-trust", public, "./-")
-}
-
-// TestConvertQuantized goes from safetensors to int8 in WIA and back.
-func TestConvertQuantized(t *testing.T) {
-	in := model(t, "safetensors", "in.safetensors")
-	dir := t.TempDir()
-	small, back := filepath.Join(dir, "m.wia"), filepath.Join(dir, "back.safetensors")
-	out, errs := tool(t, 0, "convert", "-quantize", "int8", in, small)
-	if !strings.Contains(out, "1 tensor quantized, the worst is \"w\": ") || errs != "" {
-		t.Errorf("%q, %q", out, errs)
-	}
-	tool(t, 0, "convert", "-dtype", "float32", small, back)
-	m, err := format.Open(back, nil)
-	expect.OK(t, err)
-	defer m.Close()
-	v, err := m.Tensor("w")
-	expect.OK(t, err)
-	got, err := tensor.Decode[float32](nil, v)
-	want := []float32{1, 2, 3, 4}
-	half := 4.0 / 127 / 2 * (1 + 1e-6)
-	if diff := cmp.Diff(want, got, cmpopts.EquateApprox(0, half)); diff != "" || err != nil || v.DType() != tensor.Float32 {
-		t.Errorf("%v %v %s", v.DType(), err, diff)
-	}
-
-	// -lossy does leave out scales that the source has.
-	args := []string{"convert", small, filepath.Join(dir, "q.safetensors")}
-	if _, errs = tool(t, 1, args...); !strings.Contains(errs, "\ntry: weightmap convert -lossy ") {
-		t.Error(errs)
-	}
-	tool(t, 0, slices.Insert(args, 1, "-lossy")...)
 }
 
 // TestConvertStorage: what the target's format has is asked for on the command line.
@@ -120,83 +87,4 @@ func TestSplitAndMerge(t *testing.T) {
 	if _, err := os.Stat("whole.safetensors"); err != nil {
 		t.Error(err)
 	}
-}
-
-// scaled writes two FP8 weights with scales in other tensors.
-func scaled(t *testing.T) string {
-	t.Helper()
-	var views []tensor.View
-	for _, name := range []string{"up", "down"} {
-		w, err := tensor.FromBytes(name+".weight", tensor.Float8E4M3FN, tensor.Shape{1, 2}, []byte{0x38, 0x40})
-		expect.OK(t, err)
-		s, err := tensor.Of(name+".weight_scale_inv", tensor.Shape{1, 1}, []float32{3})
-		expect.OK(t, err)
-		views = append(views, w, s)
-	}
-	path := filepath.Join(t.TempDir(), "fp8.safetensors")
-	expect.OK(t, format.Save(path, "", views...))
-	return path
-}
-
-// TestJoin: inspect names the pairs, convert -join makes one tensor of each.
-func TestJoin(t *testing.T) {
-	path := scaled(t)
-	out, _ := tool(t, 0, "inspect", path)
-	contains(t, out, `.weight_scale_inv": one scale, and 1 pair like it; convert -join makes one tensor of them`)
-	out, _ = tool(t, 0, "inspect", "-json", path)
-	if want := `"tensor": "up.weight_scale_inv",`; strings.Count(out, want) != 1 || strings.Count(out, `"layout": "one scale"`) != 2 {
-		t.Errorf("no %s in\n%s", want, out)
-	}
-	joined := filepath.Join(t.TempDir(), "joined.safetensors")
-	tool(t, 0, "convert", "-join", "-dtype", "float16", path, joined)
-	prints(t, "3 6\n", "cat", joined, "up.weight")
-	if out, _ = tool(t, 0, "inspect", joined); !strings.Contains(out, "2 tensors") || strings.Count(out, "float16") < 2 || strings.Contains(out, "_scale") {
-		t.Error(out)
-	}
-	_, errs := tool(t, 2, "convert", "-join", joined, filepath.Join(t.TempDir(), "again.safetensors"))
-	if !strings.Contains(errs, "no tensor has its scales in another one") || strings.Count(errs, joined) != 1 {
-		t.Error(errs)
-	}
-}
-
-// numbered writes a model with a graph as MOBI, which numbers tensors, and returns both files.
-func numbered(t *testing.T) (source, target string) {
-	t.Helper()
-	value := func(name string) []format.ValueInfo {
-		return []format.ValueInfo{{Name: name, DType: tensor.Float32, Dims: format.FixedDims(1, 2)}}
-	}
-	plan := format.Plan{Graph: &format.Graph{Inputs: value("x"), Outputs: value("y"), Nodes: []format.Node{
-		{Op: "MatMul", Inputs: []string{"x", "fc.weight"}, Outputs: []string{"h"}}, {Op: "Add", Inputs: []string{"h", "fc.bias"}, Outputs: []string{"y"}},
-	}}}
-	source, target = save(t, "m.onnx", plan, matrix("fc.weight"), floats("fc.bias", 5, 6)), filepath.Join(t.TempDir(), "m.mobi")
-	tool(t, 0, "convert", "-lossy", source, target)
-	return source, target
-}
-
-// TestKeptNames: the names that a conversion to MOBI kept are those of inspect, cat, diff
-// and the patterns, and the file's numbers work too.
-func TestKeptNames(t *testing.T) {
-	source, target := numbered(t)
-	out, _ := tool(t, 0, "inspect", target)
-	contains(t, out, "  ID\n", "\nfc.weight  float32  [2,2]", "  0\n", "  1\n")
-	contains(t, out, "Transpose(fc.weight) -> ", ", fc.bias) -> y")
-	r := inspectJSON(t, target, "-filter", "fc.w*")
-	row := r["tensors"].([]any)[0].(map[string]any)
-	id, _ := row["id"].(string)
-	if diff := cmp.Diff("fc.weight", row["name"]); diff != "" || id == "" {
-		t.Errorf("number %q (-want +got):\n%s", id, diff)
-	}
-	for _, name := range []string{"fc.weight", id} {
-		prints(t, "1 2\n3 4\n", "cat", target, name)
-	}
-	out, _ = tool(t, 0, "inspect", "-filter", id, target)
-	contains(t, out, "\nfc.weight ")
-	_, errs := tool(t, 1, "cat", target, "fc.wieght")
-	contains(t, errs, `tensor "fc.wieght": not found; did you mean fc.weight?`)
-	out, _ = tool(t, 0, "convert", "-lossy", "-only", "fc.w*", target, filepath.Join(t.TempDir(), "o.npz"))
-	contains(t, out, "written")
-	if out, _ = tool(t, 1, "diff", source, target); strings.Contains(out, "only in") {
-		t.Error(out)
-	}
-	tool(t, 0, "inspect", "-html", target)
 }

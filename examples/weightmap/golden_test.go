@@ -1,13 +1,16 @@
 package main
 
 import (
+	"flag"
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/tensor"
 
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
@@ -46,14 +49,17 @@ func TestEveryCommand(t *testing.T) {
 	}
 }
 
-// TestGolden runs the commands in testdata/commands.txt and compares all that they print.
+// TestGolden runs the commands in testdata/commands.txt and compares all that they print. With -update it
+// writes the file.
 func TestGolden(t *testing.T) {
 	testhost.NeedMaps(t)
-	want := string(expect.Read(t, "testdata/commands.txt"))
+	golden, err := filepath.Abs("testdata/commands.txt")
+	expect.OK(t, err)
+	want := string(expect.Read(t, golden))
 	dir := filepath.Dir(model(t, "mag", "m.mag"))
 	expect.OK(t, os.Rename(waves(t, "net.wia", convnet()), filepath.Join(dir, "net.wia")))
 	t.Chdir(dir)
-	put(t, "", "w.safetensors", format.Plan{}, matrix("w"))
+	putGolden(t)
 	var got strings.Builder
 	for line := range strings.Lines(want) {
 		args, ok := strings.CutPrefix(line, "$ weightmap ")
@@ -66,24 +72,63 @@ func TestGolden(t *testing.T) {
 		}
 		got.WriteString("\n")
 	}
+	if flag.Lookup("update").Value.String() == "true" {
+		expect.OK(t, os.WriteFile(golden, []byte(got.String()), 0o666))
+		return
+	}
 	if !memory.LittleEndian {
 		want = swapped(want)
 	}
 	expect.Equal(t, want, got.String())
 }
 
+// putGolden writes models for TestGolden into the current directory.
+func putGolden(t *testing.T) {
+	t.Helper()
+	put(t, "", "w.safetensors", format.Plan{}, matrix("w"))
+	elements := make([]int32, 12)
+	for i := range elements {
+		elements[i] = int32(i)
+	}
+	put(t, "", "shapes.npz", format.Plan{},
+		of("cube", tensor.Int32, tensor.Shape{2, 3, 2}, elements),
+		of("scalar", tensor.Float64, tensor.Shape{}, []float64{0.1}),
+		of("vector", tensor.Float32, tensor.Shape{6}, []float32{0.1, 1e10, nan, inf, -inf, zero}),
+		of("none", tensor.Float32, tensor.Shape{2, 0}, []float32{}),
+		of("column", tensor.Uint8, tensor.Shape{2, 1}, []uint8{255, 0}))
+	weight, scale := []byte{0x38, 0x40}, []float32{3}
+	put(t, "", "fp8.safetensors", format.Plan{},
+		of("up.weight", tensor.Float8E4M3FN, tensor.Shape{1, 2}, weight), of("up.weight_scale_inv", tensor.Float32, tensor.Shape{1, 1}, scale),
+		of("down.weight", tensor.Float8E4M3FN, tensor.Shape{1, 2}, weight), of("down.weight_scale_inv", tensor.Float32, tensor.Shape{1, 1}, scale))
+	value := func(name string) []format.ValueInfo {
+		return []format.ValueInfo{{Name: name, DType: tensor.Float32, Dims: format.FixedDims(1, 2)}}
+	}
+	put(t, "", "fc.onnx", format.Plan{Graph: &format.Graph{Inputs: value("x"), Outputs: value("y"), Nodes: []format.Node{
+		{Op: "MatMul", Inputs: []string{"x", "fc.weight"}, Outputs: []string{"h"}}, {Op: "Add", Inputs: []string{"h", "fc.bias"}, Outputs: []string{"y"}},
+	}}}, matrix("fc.weight"), floats("fc.bias", 5, 6))
+	for file, entry := range map[string]format.Entry{
+		"a.mobi": {Key: "name", Value: "a"}, "a.wia": {Key: "a", Value: "text"}, "a.safetensors": {Key: "a", Value: "1"},
+		"a.gguf": {Key: "general.architecture", Value: "llama"}, "a.onnx": {Key: "author", Value: "Ada"}, "a.mle": {Key: "k", Value: true},
+	} {
+		put(t, "", file, format.Plan{Metadata: format.Metadata{entry}}, floats("1", 1, 2, 3, 4))
+	}
+}
+
+// oneByte finds dtypes of one byte, which every host maps.
+var oneByte = regexp.MustCompile(`\bu?int8\b|\bfloat8`)
+
 // swapped is what is printed on a big-endian host, which has no elements of several bytes
 // as they are in the file.
 func swapped(text string) string {
 	lines := strings.SplitAfter(text, "\n")
 	for i, line := range lines {
-		if !strings.Contains(line, " int8 ") {
+		if !oneByte.MatchString(line) {
 			lines[i] = strings.Replace(line, "zero-copy", "by copy", 1)
 		}
 	}
 	objects := strings.SplitAfter(strings.Join(lines, ""), "}")
 	for i, object := range objects {
-		if !strings.Contains(object, `"int8"`) {
+		if !oneByte.MatchString(object) {
 			objects[i] = strings.NewReplacer(`"zero_copy": true`, `"zero_copy": false`, `"zero_copy":true`, `"zero_copy":false`).Replace(object)
 		}
 	}
