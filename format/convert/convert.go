@@ -106,9 +106,8 @@ type job struct {
 	to      *format.Plan
 	items   []*item
 	report  *Report
-	joined  map[string]bool // tensors whose scales were applied
-	uses    uses            // how nodes use tensors
-	gaps    []gap           // nodes without an operator in the target
+	uses    uses  // how nodes use tensors
+	gaps    []gap // nodes without an operator in the target
 	read    *readonce.Reader
 	workers int   // tensors converted concurrently
 	taken   int64 // bytes written so far

@@ -23,18 +23,18 @@ func (j *job) dequantize() error {
 	for _, l := range j.lossesOf(j.infos()) {
 		without[l.Name] = without[l.Name] || l.Kind == plan.LossQuantization
 	}
-	t := newTranslator(j.to, nil, "")
+	t := newTranslator(j.to, j.items, "")
 	g := t.graph
 	values(g, func(s *string) { t.at(*s) })
 	fixed := map[string]bool{} // inputs and outputs of the graph
 	for _, v := range slices.Concat(g.Inputs, g.Outputs) {
 		fixed[v.Name] = true
 	}
-	for _, it := range j.items {
+	for _, it := range t.items {
 		t.at(it.to.Name)
 	}
 	real := map[string]string{}
-	for _, it := range j.items {
+	for _, it := range t.items {
 		info, q := &it.to, it.to.Quant
 		if !without[info.Name] || fixed[info.Name] || q.Scheme != tensor.Linear || q.Check(info.DType, info.Shape) != nil || !bytesHold(q, info.DType) {
 			continue
@@ -60,13 +60,7 @@ func (j *job) dequantize() error {
 		}
 	})
 	g.Nodes = append(t.nodes, g.Nodes...)
-	for i, v := range t.views {
-		j.items = append(j.items, &item{from: v, to: t.infos[i]})
-		if g.Initializers != nil {
-			g.Initializers = append(g.Initializers, v.Name())
-		}
-	}
-	j.to.Graph = g
+	j.items, j.to.Graph = t.items, g
 	return nil
 }
 
@@ -136,19 +130,19 @@ func (t *translator) quantized(in *format.Node) error {
 	if len(in.Inputs) < 2 || len(in.Inputs) > 3 || len(in.Outputs) != 1 || t.at(in.Outputs[0]).leaves {
 		return refuse
 	}
-	constants := make([]int, len(in.Inputs))
+	constants := make([]*item, len(in.Inputs))
 	for i, name := range in.Inputs {
-		if constants[i] = t.at(name).tensor; constants[i] < 0 {
+		if constants[i] = t.at(name).tensor; constants[i] == nil {
 			return refuse
 		}
 	}
-	x, scale := &t.infos[constants[0]], t.infos[constants[1]]
+	x, scale := &constants[0].to, &constants[1].to
 	if x.DType != tensor.Int8 && x.DType != tensor.Uint8 || scale.DType != tensor.Float32 || len(scale.Shape) > 1 {
 		return refuse
 	}
 	q := &tensor.Quantization{Axis: tensor.PerTensor}
 	var err error
-	if q.Scales, err = tensor.Decode[float32](nil, t.views[constants[1]]); err != nil {
+	if q.Scales, err = tensor.Decode[float32](nil, constants[1].from); err != nil {
 		return err
 	}
 	if len(scale.Shape) == 1 && len(q.Scales) != 1 {
@@ -162,11 +156,11 @@ func (t *translator) quantized(in *format.Node) error {
 		q.Axis = int(axis)
 	}
 	if len(constants) > 2 {
-		zero := t.infos[constants[2]]
+		zero := &constants[2].to
 		if zero.DType != x.DType || !slices.Equal(zero.Shape, scale.Shape) {
 			return refuse
 		}
-		points, err := tensor.Decode[float32](nil, t.views[constants[2]])
+		points, err := tensor.Decode[float32](nil, constants[2].from)
 		if err != nil {
 			return err
 		}

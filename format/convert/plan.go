@@ -3,6 +3,7 @@ package convert
 import (
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/lowbit"
@@ -19,29 +20,28 @@ func (j *job) plan(m *format.Model) error {
 	if err := m.RestoreNames(p); err != nil {
 		return err
 	}
-	sources := j.translate(m, p)
+	for i, info := range p.Tensors {
+		j.items = append(j.items, &item{from: m.At(i), to: info})
+	}
+	j.translate(m, p)
 	if j.o.JoinScales {
-		if sources, err = j.join(m, p, sources); err != nil {
+		if err := j.join(m, p.Graph); err != nil {
 			return err
 		}
 	}
-	all := p.Tensors
+	all := j.byName()
 	j.uses = usesOf(p.Graph, all)
-	p.Tensors = make([]tensor.Info, 0, len(all))
 	names := make(map[string]string, len(all))
-	for i, info := range all {
-		if j.o.Keep != nil && !j.o.Keep(info) {
-			continue
-		}
-		it := &item{from: sources[i], to: info, changes: j.joined[info.Name]}
+	j.items = slices.DeleteFunc(j.items, func(it *item) bool { return j.o.Keep != nil && !j.o.Keep(it.to) })
+	for _, it := range j.items {
+		name := it.to.Name
 		if err := j.change(it); err != nil {
-			return named(m, info.Name, err)
+			return named(m, name, err)
 		}
 		if j.o.Rename != nil {
-			it.to.Name = j.o.Rename(info.Name)
+			it.to.Name = j.o.Rename(name)
 		}
-		names[info.Name] = it.to.Name
-		j.items = append(j.items, it)
+		names[name] = it.to.Name
 	}
 	j.workers = workersFor(j.items)
 	err = work.Each(j.o.Context, len(j.items), j.workers, func(i int) error {
@@ -171,16 +171,16 @@ func (j *job) observe(z *tensor.Quantizer, v tensor.View) error {
 }
 
 // graph removes and renames tensors in the graph.
-func (j *job) graph(m *format.Model, all []tensor.Info, names map[string]string) error {
+func (j *job) graph(m *format.Model, all map[string]*item, names map[string]string) error {
 	if j.to.Graph == nil || len(names) == len(all) && j.o.Rename == nil {
 		return nil
 	}
 	g := j.to.Graph.Clone()
 	j.to.Graph = g
 	gone := make(map[string]bool)
-	for _, t := range all {
-		if _, kept := names[t.Name]; !kept {
-			gone[t.Name] = true
+	for name := range all {
+		if _, kept := names[name]; !kept {
+			gone[name] = true
 		}
 	}
 	forget(g, gone)

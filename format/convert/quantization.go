@@ -54,24 +54,20 @@ type role struct {
 }
 
 // usesOf collects the roles of tensors in a graph and its nested graphs.
-func usesOf(g *format.Graph, tensors []tensor.Info) uses {
+func usesOf(g *format.Graph, tensors map[string]*item) uses {
 	u := uses{}
 	if g == nil {
 		return u
-	}
-	shapes := map[string]tensor.Shape{}
-	for _, t := range tensors {
-		shapes[t.Name] = t.Shape
 	}
 	walk(g, func(g *format.Graph) {
 		for i := range g.Nodes {
 			n := &g.Nodes[i]
 			for k, name := range n.Inputs {
-				shape, ok := shapes[name]
-				if !ok {
+				it := tensors[name]
+				if it == nil {
 					continue
 				}
-				now := roleOf(n, k, shape)
+				now := roleOf(n, k, it.to.Shape)
 				if _, known := u[name]; !known || now.constant != "" {
 					u[name] = now
 				}

@@ -27,25 +27,20 @@ const (
 	oldestVersion = 7
 )
 
-// translate translates a graph to the operators of the target's format. It returns the views of the
-// plan's tensors: without those that became attributes of nodes, and with new ones for attributes that
-// became tensors. If nodes have no counterpart, it records them for refuse and leaves the plan as it
-// was.
-func (j *job) translate(m *format.Model, p *format.Plan) []tensor.View {
-	views := make([]tensor.View, len(p.Tensors))
-	for i := range views {
-		views[i] = m.At(i)
-	}
+// translate translates a graph to the operators of the target's format. It removes tensors that became
+// attributes of nodes, and adds those for attributes that became tensors. If nodes have no counterpart,
+// it records them for refuse and leaves the plan as it was.
+func (j *job) translate(m *format.Model, p *format.Plan) {
 	source, err := format.Lookup(m.Format())
 	if err != nil || p.Graph == nil || len(p.Graph.Nodes) == 0 || m.Format() == j.o.To {
-		return views // with an error, the model's driver is not registered
+		return // with an error, the model's driver is not registered
 	}
-	t := newTranslator(p, views, j.o.To)
+	t := newTranslator(p, j.items, j.o.To)
 	t.run(source.Driver(), j.target)
-	if j.gaps = t.gaps; len(j.gaps) > 0 || len(t.nodes) == 0 {
-		return views
+	if j.gaps = t.gaps; len(j.gaps) == 0 && len(t.nodes) > 0 {
+		t.finish()
+		j.items = t.items
 	}
-	return t.finish()
 }
 
 // gap is a node without a counterpart.
@@ -58,8 +53,7 @@ type gap struct {
 type translator struct {
 	plan     *format.Plan
 	graph    *format.Graph // the source graph
-	views    []tensor.View // all tensors, old and new
-	infos    []tensor.Info // their descriptions, with new quantization parameters
+	items    []*item       // all tensors, old and new
 	format   string        // the target's
 	from, to []contract.Operator
 	version  int64 // version of the source's ONNX operators
@@ -74,7 +68,7 @@ type translator struct {
 // value is an input or output of nodes.
 type value struct {
 	shape  dims
-	tensor int    // index into views, or -1
+	tensor *item  // nil if it is computed
 	alias  string // the value that replaces it, after a node without effect
 	uses   int    // by nodes and as an output of the graph
 	last   int    // the last node that uses it
@@ -82,15 +76,21 @@ type value struct {
 	copies int    // last number appended to its name
 }
 
-func newTranslator(p *format.Plan, views []tensor.View, target string) *translator {
-	return &translator{plan: p, graph: p.Graph.Clone(), views: views, format: target, named: map[string]*value{}, fused: map[int]*node{}}
+// newTranslator returns a translator with copies of the graph and the items.
+func newTranslator(p *format.Plan, items []*item, target string) *translator {
+	t := &translator{plan: p, graph: p.Graph.Clone(), format: target, named: map[string]*value{}, fused: map[int]*node{}}
+	for _, it := range items {
+		own := *it
+		t.items = append(t.items, &own)
+	}
+	return t
 }
 
 // at returns the value with that name, and takes the name.
 func (t *translator) at(name string) *value {
 	v := t.named[name]
 	if v == nil {
-		v = &value{tensor: -1}
+		v = &value{}
 		t.named[name] = v
 	}
 	return v
@@ -107,10 +107,9 @@ func (t *translator) gap(i int, err error) {
 
 // values records the values that are known before any node runs.
 func (t *translator) values() {
-	t.infos = slices.Clone(t.plan.Tensors) // their names may be newer than those of the views
-	for i, info := range t.infos {
-		v := t.at(info.Name)
-		v.tensor, v.shape = i, shapeOf(info.Shape)
+	for _, it := range t.items {
+		v := t.at(it.to.Name)
+		v.tensor, v.shape = it, shapeOf(it.to.Shape)
 	}
 	values(t.graph, func(s *string) { t.at(*s) })
 	for i := range t.graph.Nodes {
@@ -129,7 +128,7 @@ func (t *translator) values() {
 		return
 	}
 	// Up to version 3, initializers had to be inputs too.
-	t.graph.Inputs = slices.DeleteFunc(t.graph.Inputs, func(v format.ValueInfo) bool { return t.at(v.Name).tensor >= 0 })
+	t.graph.Inputs = slices.DeleteFunc(t.graph.Inputs, func(v format.ValueInfo) bool { return t.at(v.Name).tensor != nil })
 }
 
 // inputs records the shapes of graph inputs. Dims with the same symbol are equal.
@@ -238,34 +237,24 @@ func (t *translator) fuse(i int) bool {
 	if bias == m.Outputs[0] {
 		bias = a.Inputs[1]
 	}
-	if b := t.at(bias); b.tensor < 0 || !slices.Equal(b.shape, t.at(m.Inputs[1]).shape[1:]) {
+	if b := t.at(bias); b.tensor == nil || !slices.Equal(b.shape, t.at(m.Inputs[1]).shape[1:]) {
 		return false
 	}
 	t.fused[out.last] = &node{op: "Gemm", name: m.Name, in: append(slices.Clone(m.Inputs), bias), out: slices.Clone(a.Outputs), attrs: map[string]any{}}
 	return true
 }
 
-// finish stores the graph and its tensors in the plan.
-func (t *translator) finish() []tensor.View {
+// finish stores the graph in the plan, and removes the tensors that became attributes.
+func (t *translator) finish() {
 	g := t.graph
 	g.Nodes = t.nodes
 	used := map[string]bool{}
 	values(g, func(s *string) { used[*s] = true })
 	gone := map[string]bool{}
-	var views []tensor.View
-	had := len(t.plan.Tensors)
-	t.plan.Tensors = nil
-	for i, info := range t.infos {
-		if (t.at(info.Name).uses > 0 || i >= had) && !used[info.Name] { // it became an attribute
-			gone[info.Name] = true
-			continue
-		}
-		views = append(views, t.views[i])
-		t.plan.Tensors = append(t.plan.Tensors, info)
-		if i >= had && g.Initializers != nil {
-			g.Initializers = append(g.Initializers, info.Name)
-		}
-	}
+	t.items = slices.DeleteFunc(t.items, func(it *item) bool {
+		gone[it.to.Name] = t.at(it.to.Name).uses > 0 && !used[it.to.Name]
+		return gone[it.to.Name]
+	})
 	forget(g, gone)
 	t.plan.Graph = g
 	t.plan.Metadata = slices.DeleteFunc(slices.Clone(t.plan.Metadata), func(e format.Entry) bool {
@@ -275,7 +264,6 @@ func (t *translator) finish() []tensor.View {
 		sets := json.RawMessage(fmt.Sprintf(`[{"domain":"","version":%d}]`, version))
 		t.plan.Metadata = append(t.plan.Metadata, format.Entry{Key: keyOperatorSets, Value: sets})
 	}
-	return views
 }
 
 // fresh returns an unused name for a value: the name itself or one with a number appended. It tries
@@ -291,17 +279,19 @@ func (t *translator) fresh(name string) string {
 	return out
 }
 
-// add adds a tensor and returns its name.
+// add adds a tensor that a node uses and returns its name.
 func (t *translator) add(v tensor.View, err error) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	info := v.Info()
-	added := t.at(info.Name)
-	added.tensor, added.shape = len(t.views), shapeOf(info.Shape)
-	t.views = append(t.views, v)
-	t.infos = append(t.infos, info)
-	return info.Name, nil
+	it := &item{from: v, to: v.Info()}
+	added := t.at(it.to.Name)
+	added.tensor, added.shape, added.uses = it, shapeOf(it.to.Shape), added.uses+1
+	t.items = append(t.items, it)
+	if t.graph.Initializers != nil {
+		t.graph.Initializers = append(t.graph.Initializers, it.to.Name)
+	}
+	return it.to.Name, nil
 }
 
 // in returns the shapes of a node's inputs.

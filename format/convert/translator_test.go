@@ -61,14 +61,14 @@ type own struct{ silent }
 func (own) Operators() []contract.Operator { return nil }
 
 // vocabularyPlan has a convolution of an image, with padding.
-func vocabularyPlan(t *testing.T, op string, attrs ...format.Attribute) (*format.Plan, []tensor.View) {
+func vocabularyPlan(t *testing.T, op string, attrs ...format.Attribute) (*format.Plan, []*item) {
 	t.Helper()
 	w, err := tensor.FromBytes("w", tensor.Float32, tensor.Shape{1, 1, 2, 2}, make([]byte, 16))
 	expect.OK(t, err)
-	return &format.Plan{Tensors: []tensor.Info{w.Info()}, Graph: &format.Graph{
+	return &format.Plan{Graph: &format.Graph{
 		Inputs: []format.ValueInfo{{Name: "x", Dims: format.FixedDims(1, 1, 4, 4)}}, Outputs: []format.ValueInfo{{Name: "y"}},
 		Nodes: []format.Node{{Name: "first", Op: op, Inputs: []string{"x", "w"}, Outputs: []string{"y"}, Attributes: attrs}},
-	}}, []tensor.View{w}
+	}}, []*item{{from: w, to: w.Info()}}
 }
 
 // attributed returns attributes by names and values.
@@ -103,8 +103,8 @@ func TestVocabularies(t *testing.T) {
 		{"an attribute that is implied", own{}, spoken{}, "Gemm", attributed("transB", int64(1)), `refused: dense has transB 0, not 1`},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			p, views := vocabularyPlan(t, tt.op, tt.attrs...)
-			x := newTranslator(p, views, tt.to.Describe().Name)
+			p, items := vocabularyPlan(t, tt.op, tt.attrs...)
+			x := newTranslator(p, items, tt.to.Describe().Name)
 			x.run(tt.from, tt.to)
 			got := "as it is"
 			if len(x.gaps) > 0 {
@@ -128,8 +128,7 @@ func TestBiasOfClaims(t *testing.T) {
 	w, err := tensor.FromBytes("w", tensor.Float32, tensor.Shape{1 << 40, 1, 0, 2}, nil)
 	expect.OK(t, err)
 	p, _ := vocabularyPlan(t, "Conv")
-	p.Tensors = []tensor.Info{w.Info()}
-	x := newTranslator(p, []tensor.View{w}, "spoken")
+	x := newTranslator(p, []*item{{from: w, to: w.Info()}}, "spoken")
 	if x.run(own{}, spoken{}); len(x.gaps) != 1 || !strings.Contains(x.gaps[0].err.Error(), "weights of shape") {
 		t.Errorf("%+v", x.gaps)
 	}
@@ -184,8 +183,8 @@ func TestRandomGraphs(t *testing.T) {
 		if from == to {
 			continue
 		}
-		p, views := randomGraph(t, r, vocabularies[from])
-		x := newTranslator(p, views, to)
+		p, items := randomGraph(t, r, vocabularies[from])
+		x := newTranslator(p, items, to)
 		x.run(drivers[from], drivers[to])
 		if len(x.gaps) > 0 {
 			continue
@@ -196,11 +195,11 @@ func TestRandomGraphs(t *testing.T) {
 		for _, v := range p.Graph.Inputs {
 			known[v.Name] = true
 		}
-		for _, info := range p.Tensors {
-			if known[info.Name] {
-				t.Fatalf("seed %d: tensor %q occurs twice", seed, info.Name)
+		for _, it := range x.items {
+			if known[it.to.Name] {
+				t.Fatalf("seed %d: tensor %q occurs twice", seed, it.to.Name)
 			}
-			known[info.Name] = true
+			known[it.to.Name] = true
 		}
 		for _, n := range p.Graph.Nodes {
 			for _, s := range n.Inputs {
@@ -221,7 +220,7 @@ func TestRandomGraphs(t *testing.T) {
 }
 
 // randomGraph makes a graph of a few nodes over a few tensors; no two values have the same name.
-func randomGraph(t *testing.T, r *rand.Rand, ops []contract.Operator) (*format.Plan, []tensor.View) {
+func randomGraph(t *testing.T, r *rand.Rand, ops []contract.Operator) (*format.Plan, []*item) {
 	numbers := []int64{0, 1, 1, 1, 2, 3, -1, 4, 8, -2, 64, math.MaxInt64, math.MinInt64, math.MaxInt32 + 1}
 	number := func() int64 { return numbers[r.IntN(len(numbers))] }
 	list := func() []int64 {
@@ -235,7 +234,7 @@ func randomGraph(t *testing.T, r *rand.Rand, ops []contract.Operator) (*format.P
 	if r.IntN(4) == 0 { // a Softmax without inputs panicked before version 13
 		p.Metadata = format.Metadata{{Key: keyOperatorSets, Value: json.RawMessage(`[{"domain":"","version":11}]`)}}
 	}
-	var views []tensor.View
+	var items []*item
 	var values []string
 	shapes := []tensor.Shape{{4, 2, 3, 3}, {4, 1, 3, 3}, {4}, {2}, {}, {4, 2}, {0, 2}, {2, 4, 6, 6}, {3, 0, 1, 1}}
 	for i := range 4 {
@@ -247,8 +246,7 @@ func randomGraph(t *testing.T, r *rand.Rand, ops []contract.Operator) (*format.P
 		}
 		v, err := tensor.FromBytes(fmt.Sprintf("t%d", i), d, s, data)
 		expect.OK(t, err)
-		views, values = append(views, v), append(values, v.Name())
-		p.Tensors = append(p.Tensors, v.Info())
+		items, values = append(items, &item{from: v, to: v.Info()}), append(values, v.Name())
 	}
 	input := format.ValueInfo{Name: "x"}
 	for range []int{4, 4, 4, 2, 1, 0}[r.IntN(6)] {
@@ -305,5 +303,5 @@ func randomGraph(t *testing.T, r *rand.Rand, ops []contract.Operator) (*format.P
 		values = append(values, out, out)
 	}
 	p.Graph.Outputs[0].Name = values[len(values)-1]
-	return p, views
+	return p, items
 }

@@ -81,11 +81,11 @@ func (t *translator) targetShape(n *node) error {
 	if len(n.in) != 2 {
 		return fmt.Errorf("%w: %d inputs", format.ErrUnsupported, len(n.in))
 	}
-	i := t.at(n.in[1]).tensor
-	if i < 0 {
+	it := t.at(n.in[1]).tensor
+	if it == nil {
 		return fmt.Errorf("%w: the shape %q is computed", format.ErrUnsupported, n.in[1])
 	}
-	v := t.views[i]
+	v := it.from
 	if v.DType() != tensor.Int64 || len(v.Shape()) != 1 || v.Len() > mostDims {
 		return fmt.Errorf("%w: the shape %q is %v %v", format.ErrUnsupported, n.in[1], v.DType(), v.Shape())
 	}
@@ -209,8 +209,8 @@ func (t *translator) quantizes(s unread, a *contract.Attribute, n *node) error {
 	_, ok := s[a.Names[0]]
 	delete(s, a.Names[0])
 	if ok && a.Quantizes <= len(n.in) {
-		i := t.at(n.in[a.Quantizes-1]).tensor
-		ok = i < 0 || t.infos[i].Quant == nil
+		it := t.at(n.in[a.Quantizes-1]).tensor
+		ok = it == nil || it.to.Quant == nil
 	}
 	if ok {
 		return fmt.Errorf("%w: attribute %q is of an input that is not quantized", format.ErrUnsupported, a.Names[0])
@@ -376,11 +376,11 @@ func (t *translator) fillUp(out *format.Node, o *contract.Operator, n *node, in 
 	if len(n.in) >= o.Inputs {
 		return nil
 	}
-	i := t.at(n.in[1]).tensor
-	if i < 0 || len(n.in) != 2 || o.Inputs != 3 || len(in[1]) == 0 {
+	it := t.at(n.in[1]).tensor
+	if it == nil || len(n.in) != 2 || o.Inputs != 3 || len(in[1]) == 0 {
 		return fmt.Errorf("%w: %s takes %d inputs, not %d", format.ErrUnsupported, o.Name, o.Inputs, len(n.in))
 	}
-	w := t.infos[i]
+	w := it.to
 	size, d := tensor.Shape{in[1][0]}, w.DType
 	if n.op == "LayerNormalization" {
 		size = tensor.Shape(in[1])
