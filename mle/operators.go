@@ -93,7 +93,7 @@ func (fileFormat) Operators() []contract.Operator {
 		kernel  = attr{ONNX: "kernel_shape", Names: name("kernel_h", "kernel_w"), Value: zero, Default: []int64{2, 2}}
 		step    = attr{ONNX: "strides", Names: name("stride_h", "stride_w"), Value: zero, Default: []int64{2, 2}}
 		stride  = attr{ONNX: "strides", Names: name("stride_h", "stride_w"), Value: zero, Default: []int64{1, 1}}
-		pad     = attr{ONNX: "pads", Names: name("pad_h", "pad_w"), Symmetric: true, Value: zero, Default: []int64{0, 0, 0, 0}}
+		pad     = attr{ONNX: "pads", Names: name("pad_h", "pad_w"), Symmetric: true, Value: zero, Default: []int64{0, 0}}
 		eps     = attr{ONNX: "epsilon", Names: name("eps"), Value: float32(0), Default: float32(1e-5)}
 		counted = attr{ONNX: "count_include_pad", Names: name("count_include_pad"), Value: false, Default: zero}
 	)

@@ -1,8 +1,6 @@
 package mobi
 
 import (
-	"strconv"
-
 	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
 )
@@ -16,7 +14,7 @@ func (fileFormat) Operators() []contract.Operator {
 		ints     = []int32(nil)
 		kernel   = attr{ONNX: "kernel_shape", Names: name("kernel_size"), Value: ints}
 		stride   = attr{ONNX: "strides", Names: name("stride"), Value: ints, Default: []int64{1, 1}}
-		padding  = attr{ONNX: "pads", Names: name("padding"), Symmetric: true, Value: ints, Default: []int64{0, 0, 0, 0}}
+		padding  = attr{ONNX: "pads", Names: name("padding"), Symmetric: true, Value: ints, Default: []int64{0, 0}}
 		dilation = attr{ONNX: "dilations", Names: name("dilation"), Value: ints, Default: []int64{1, 1}}
 		groups   = attr{ONNX: "group", Names: name("groups"), Value: int64(0), Default: int64(1)}
 		window   = attr{ONNX: "kernel_shape", Names: name("kernel_size"), Value: ints, Default: []int64{2, 2}}
@@ -46,10 +44,9 @@ func (fileFormat) Operators() []contract.Operator {
 		{Name: "MatMul", ONNX: "MatMul", Rank: 2},
 	}
 	for i := range ops {
-		for input := range 8 {
-			for _, suffix := range quantSuffixes {
-				ops[i].Attributes = append(ops[i].Attributes, attr{Names: name("input" + strconv.Itoa(input) + suffix), Quantizes: input + 1})
-			}
+		ops[i].Quantizes = func(attribute string) (int, bool) {
+			input, _, ok := quantParam(attribute)
+			return input, ok
 		}
 	}
 	return ops

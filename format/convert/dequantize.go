@@ -52,11 +52,7 @@ func (j *job) dequantize() error {
 	}
 	walk(g, func(g *format.Graph) {
 		for _, n := range g.Nodes {
-			each(n.Inputs, func(s *string) {
-				if other, ok := real[*s]; ok {
-					*s = other
-				}
-			})
+			each(n.Inputs, renaming(real))
 		}
 	})
 	g.Nodes = append(t.nodes, g.Nodes...)

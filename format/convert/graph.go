@@ -13,15 +13,13 @@ func forget(g *format.Graph, gone map[string]bool) {
 	})
 }
 
-// rename renames values.
-func rename(g *format.Graph, names map[string]string) {
-	change := func(s *string) {
+// renaming returns a function for values and each that renames values.
+func renaming(names map[string]string) func(*string) {
+	return func(s *string) {
 		if name, ok := names[*s]; ok {
 			*s = name
 		}
 	}
-	values(g, change)
-	walk(g, func(g *format.Graph) { each(g.Initializers, change) })
 }
 
 // values calls f with the name of every value that nodes and graph inputs and outputs refer to,

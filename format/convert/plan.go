@@ -140,7 +140,14 @@ func (j *job) quantize(it *item) error {
 		it.z, it.changes = z, true
 		return nil
 	}
-	if err := j.observe(z, it.from); err != nil {
+	err = j.each(it.from, func(p *piece) error {
+		numbers, err := decode(p, &p.mem.single)
+		if err != nil {
+			return err
+		}
+		return z.Observe(numbers)
+	})
+	if err != nil {
 		return err
 	}
 	params, err := z.Parameters()
@@ -154,20 +161,6 @@ func (j *job) quantize(it *item) error {
 	it.to = tensor.Info{Name: it.to.Name, DType: d, Shape: it.to.Shape, Quant: params}
 	it.z, it.changes = z, true
 	return nil
-}
-
-// observe passes the numbers of a tensor to z.
-func (j *job) observe(z *tensor.Quantizer, v tensor.View) error {
-	mem := scratches.Get().(*scratch)
-	defer scratches.Put(mem)
-	s, err := j.source(v)
-	for err == nil && s.more() {
-		var numbers []float32
-		if numbers, err = next(s, &mem.single); err == nil {
-			err = z.Observe(numbers)
-		}
-	}
-	return err
 }
 
 // graph removes and renames tensors in the graph.
@@ -205,7 +198,8 @@ func (j *job) graph(m *format.Model, all map[string]*item, names map[string]stri
 			return named(m, it.from.Name(), fmt.Errorf("%w: the graph calls another value %q, which is to be its new name", format.ErrPlan, it.to.Name))
 		}
 	}
-	rename(g, names)
+	values(g, renaming(names))
+	walk(g, func(g *format.Graph) { each(g.Initializers, renaming(names)) })
 	return nil
 }
 

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"context"
 	"fmt"
 	"io"
 	"runtime"
@@ -63,25 +64,23 @@ func (j *job) start(it *item) *stream {
 
 // convert converts a tensor.
 func (j *job) convert(s *stream) error {
-	mem := scratches.Get().(*scratch)
-	defer scratches.Put(mem)
-	src, err := j.source(s.from)
 	accepted := j.accepts(overflow(s.item, 0))
-	for err == nil && src.more() {
+	return j.each(s.from, func(p *piece) error {
 		b := buffers.Get().(*[]byte)
-		if *b, err = s.next(src, mem, *b); err != nil {
-			break
+		*b = room(*b, bytesOf(&s.to, p.n))
+		if err := s.next(p, *b); err != nil {
+			return err
 		}
 		if s.lost > 0 && !accepted {
 			return fmt.Errorf("%w: %s, which only a lossy conversion does", format.ErrUnsupported, overflow(s.item, s.lost).Why)
 		}
 		select {
 		case s.pieces <- b:
-		case <-j.stop:
 			return nil
+		case <-j.stop:
+			return context.Canceled
 		}
-	}
-	return err
+	})
 }
 
 // Read implements io.Reader. A panic or Goexit of the converting goroutine, such as a panic of the

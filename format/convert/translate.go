@@ -408,7 +408,18 @@ func (j *job) refuse() error {
 	if len(j.gaps) == 0 {
 		return nil
 	}
-	_, err := driver.Fit(lacking{j.target, j.gaps}, j.to, &plan.WriteOptions{Context: j.o.Context, Path: j.path}, j.o.AcceptLoss)
+	_, err := plan.Fit(j.o.To, j.to, j.o.AcceptLoss, func(p *plan.Plan, l *plan.LossList) {
+		for _, g := range j.gaps {
+			if p.Graph != nil {
+				l.Graph(g.part, g.err)
+			}
+		}
+		if lossy, ok := j.target.(driver.Lossy); ok {
+			bare := *p
+			bare.Graph = nil
+			lossy.Losses(&bare, &plan.WriteOptions{Context: j.o.Context, Path: j.path}, l)
+		}
+	})
 	losses := lossesIn(err)
 	if err != nil && losses == nil {
 		return err
@@ -420,24 +431,4 @@ func (j *job) refuse() error {
 	}
 	j.to.Graph = nil
 	return nil
-}
-
-// lacking is a format that cannot represent some nodes.
-type lacking struct {
-	driver.Driver
-	gaps []gap
-}
-
-// Losses implements driver.Lossy.
-func (d lacking) Losses(p *plan.Plan, o *plan.WriteOptions, l *plan.LossList) {
-	if p.Graph != nil {
-		for _, g := range d.gaps {
-			l.Graph(g.part, g.err)
-		}
-	}
-	if lossy, ok := d.Driver.(driver.Lossy); ok {
-		bare := *p
-		bare.Graph = nil
-		lossy.Losses(&bare, o, l)
-	}
 }

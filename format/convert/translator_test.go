@@ -270,10 +270,10 @@ func randomGraph(t *testing.T, r *rand.Rand, ops []contract.Operator) (*format.P
 		} else {
 			o := ops[r.IntN(len(ops))]
 			n.Op = o.Name
+			if o.Quantizes != nil && r.IntN(100) == 0 {
+				attrs["input1_scale"] = nil
+			}
 			for _, a := range o.Attributes {
-				if a.Quantizes > 0 && r.IntN(100) > 0 {
-					continue
-				}
 				for _, name := range a.Names {
 					attrs[name] = a.Value
 				}

@@ -64,15 +64,11 @@ func (t *translator) constant(in *format.Node) error {
 	if !ok {
 		return fmt.Errorf("%w: a constant of another form than a tensor", format.ErrUnsupported)
 	}
-	c, err := v.Clone()
-	if err != nil {
+	data := make([]byte, v.Info().Size)
+	if _, err := v.ReadInto(data); err != nil {
 		return err
 	}
-	data, err := c.Bytes()
-	if err != nil {
-		return err
-	}
-	_, err = t.add(tensor.FromBytes(in.Outputs[0], v.DType(), v.Shape(), data))
+	_, err := t.add(tensor.FromBytes(in.Outputs[0], v.DType(), v.Shape(), data))
 	return err
 }
 
@@ -164,12 +160,6 @@ func (t *translator) read(in *format.Node) ([]*node, error) {
 	}
 	for i := range o.Attributes {
 		a := &o.Attributes[i]
-		if a.Quantizes > 0 {
-			if err := t.quantizes(left, a, n); err != nil {
-				return nil, err
-			}
-			continue
-		}
 		v, err := left.take(a)
 		if err != nil {
 			return nil, err
@@ -177,13 +167,19 @@ func (t *translator) read(in *format.Node) ([]*node, error) {
 		if other, ok := v.(string); ok && a.Default == v {
 			v = n.attrs[other]
 		}
+		if list, ok := v.([]int64); ok && a.Symmetric {
+			v = slices.Concat(list, list)
+		}
 		if v != nil {
 			n.attrs[a.ONNX] = v
 		}
 	}
 	for _, a := range in.Attributes {
-		if _, unknown := left[a.Name]; unknown {
-			return nil, fmt.Errorf("%w: attribute %q", format.ErrUnsupported, a.Name)
+		if _, unknown := left[a.Name]; !unknown {
+			continue
+		}
+		if err := t.quantizes(o, a.Name, n); err != nil {
+			return nil, err
 		}
 	}
 	if o.Depthwise {
@@ -204,18 +200,21 @@ func (t *translator) read(in *format.Node) ([]*node, error) {
 // unread holds the attributes of a node that are not yet translated.
 type unread map[string]any
 
-// quantizes checks a quantization parameter of an input against the tensor's own.
-func (t *translator) quantizes(s unread, a *contract.Attribute, n *node) error {
-	_, ok := s[a.Names[0]]
-	delete(s, a.Names[0])
-	if ok && a.Quantizes <= len(n.in) {
-		it := t.at(n.in[a.Quantizes-1]).tensor
-		ok = it == nil || it.to.Quant == nil
+// quantizes refuses an attribute that is not a quantization parameter of an input whose tensor has it too.
+func (t *translator) quantizes(o *contract.Operator, attribute string, n *node) error {
+	input, ok := 0, false
+	if o.Quantizes != nil {
+		input, ok = o.Quantizes(attribute)
 	}
-	if ok {
-		return fmt.Errorf("%w: attribute %q is of an input that is not quantized", format.ErrUnsupported, a.Names[0])
+	if !ok {
+		return fmt.Errorf("%w: attribute %q", format.ErrUnsupported, attribute)
 	}
-	return nil
+	if input < len(n.in) {
+		if it := t.at(n.in[input]).tensor; it != nil && it.to.Quant != nil {
+			return nil
+		}
+	}
+	return fmt.Errorf("%w: attribute %q is of an input that is not quantized", format.ErrUnsupported, attribute)
 }
 
 // take returns an attribute in ONNX's form, or its default.
@@ -231,9 +230,6 @@ func (s unread) take(a *contract.Attribute) (any, error) {
 		delete(s, name)
 		if !sameType(v, neutral(a.Value)) {
 			return nil, fmt.Errorf("%w: attribute %q is a %T", format.ErrUnsupported, name, v)
-		}
-		if list, ok := v.([]int64); ok && a.Symmetric {
-			return slices.Concat(list, list), nil
 		}
 		return v, nil
 	}
@@ -257,9 +253,6 @@ func (s unread) collect(a *contract.Attribute) (any, error) {
 			return nil, fmt.Errorf("%w: attribute %q is a %T", format.ErrUnsupported, name, v)
 		}
 		list = append(list, x)
-	}
-	if a.Symmetric {
-		list = slices.Concat(list, list)
 	}
 	return list, nil
 }
@@ -285,7 +278,7 @@ func (t *translator) express(o *contract.Operator, n *node, in []dims) (format.N
 	for i := range o.Attributes {
 		a := &o.Attributes[i]
 		v := n.attr(a.ONNX, axes)
-		if a.Quantizes > 0 || v == nil && a.Default == nil {
+		if v == nil && a.Default == nil {
 			continue
 		}
 		stated[a.ONNX] = true

@@ -117,16 +117,11 @@ func (j *job) fitting(it *item, takes func(tensor.DType) bool) (tensor.DType, er
 		return tensor.Invalid, nil
 	}
 	low, high := int64(0), int64(0) // of the integers that the tensor has
-	mem := scratches.Get().(*scratch)
-	defer scratches.Put(mem)
-	s, err := j.source(it.from)
-	for err == nil && s.more() {
-		var numbers []int64
-		numbers, err = s.integers(mem)
-		for _, x := range numbers {
-			low, high = min(low, x), max(high, x)
-		}
-	}
+	err := j.each(it.from, func(p *piece) error {
+		numbers, err := p.integers()
+		low, high = min(low, slices.Min(numbers)), max(high, slices.Max(numbers))
+		return err
+	})
 	if low < own.low { // numbers of Uint64 beyond int64
 		return tensor.Invalid, err
 	}

@@ -36,6 +36,9 @@ type Operator struct {
 	// Implied lists ONNX attributes that these nodes have implicitly.
 	Implied    []plan.Attribute
 	Attributes []Attribute
+	// Quantizes, if not nil, returns the index of the input that an attribute is a quantization
+	// parameter of. The tensor's description has it too, so it is skipped.
+	Quantizes func(attribute string) (input int, ok bool)
 }
 
 // Attribute is an attribute of an Operator. ONNX attributes that an Operator neither
@@ -54,11 +57,8 @@ type Attribute struct {
 	Symmetric bool
 	// Value is any value of the type to write: int64, []int32, []int64, float32 or bool.
 	Value any
-	// Default is the value for a node without the attribute, as in ONNX: an int64, []int64 or
-	// float32. A string is the name of the ONNX attribute whose value applies. Nil means that
-	// the ONNX node lacks the attribute too.
+	// Default is the value for a node without the attribute: an int64, []int64 or float32 as in
+	// ONNX, of Symmetric lists the half. A string is the name of the ONNX attribute whose value applies.
+	// Nil means that the ONNX node lacks the attribute too.
 	Default any
-	// Quantizes is the number of an input, from 1, if the attribute is a quantization parameter
-	// of that input. The tensor's description has it too, so it is skipped.
-	Quantizes int
 }
