@@ -45,10 +45,8 @@ func writeModel() error {
 
 // TestREADME runs the README's Go samples, which are the functions above.
 func TestREADME(t *testing.T) {
-	readme, err := os.ReadFile(filepath.Join("..", "README.md"))
-	expect.OK(t, err)
-	source, err := os.ReadFile("readme_test.go")
-	expect.OK(t, err)
+	readme := expect.Read(t, filepath.Join("..", "README.md"))
+	source := expect.Read(t, "readme_test.go")
 	samples := regexp.MustCompile("(?s)```(\\w*)\n(.*?)```").FindAllStringSubmatch(string(readme), -1)
 	if len(samples) != 2 {
 		t.Fatalf("README has %d samples, want one for reading and one for writing", len(samples))

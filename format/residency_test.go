@@ -98,8 +98,7 @@ func residency(t *testing.T, kind string) {
 // TestResidencyElsewhere: what is not mapped, and what is closed.
 func TestResidencyElsewhere(t *testing.T) {
 	path, size := residencyFile(t, "safetensors")
-	data, err := os.ReadFile(path)
-	expect.OK(t, err)
+	data := expect.Read(t, path)
 	mapped, err := format.Open(path, nil)
 	expect.OK(t, err)
 	inBytes, err := format.OpenBytes(data, nil)

@@ -23,8 +23,7 @@ var update = flag.Bool("update", false, "write the documentation of the aliases 
 // driver and plan: an alias has the comment, fields and methods of its declaration, none of which go doc
 // shows otherwise.
 func TestTypes(t *testing.T) {
-	src, err := os.ReadFile("types.go")
-	expect.OK(t, err)
+	src := expect.Read(t, "types.go")
 	want := string(documented(t, src))
 	if *update {
 		expect.OK(t, os.WriteFile("types.go", []byte(want), 0o666))

@@ -114,8 +114,7 @@ func input(t *testing.T, content []byte, pipe bool) {
 
 // TestStandardInput: - is what comes through standard input, redirected or piped.
 func TestStandardInput(t *testing.T) {
-	content, err := os.ReadFile(model(t, "mag", "m.mag"))
-	expect.OK(t, err)
+	content := expect.Read(t, model(t, "mag", "m.mag"))
 	for _, pipe := range []bool{false, true} {
 		t.Run(fmt.Sprintf("pipe=%v", pipe), func(t *testing.T) {
 			run := func(want string, args ...string) {

@@ -92,8 +92,7 @@ func TestSign(t *testing.T) {
 			if tt.name == "wia external" {
 				testhost.NeedTimes(t)
 			}
-			before, err := os.ReadFile(tt.in)
-			expect.OK(t, err)
+			before := expect.Read(t, tt.in)
 			signed := filepath.Join(t.TempDir(), "signed"+filepath.Ext(tt.in))
 			var with []string
 			if tt.secret != "" {

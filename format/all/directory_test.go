@@ -210,8 +210,7 @@ func TestHubCacheExternal(t *testing.T) {
 				t.Fatalf("files %q", files)
 			}
 			for i, f := range files {
-				b, err := os.ReadFile(filepath.Join(plain, f))
-				expect.OK(t, err)
+				b := expect.Read(t, filepath.Join(plain, f))
 				lay(t, root, map[string]string{fmt.Sprint("blobs/", i): string(b), "snapshots/r1/" + f: fmt.Sprint("->../../blobs/", i)})
 			}
 			b, err := open(t, filepath.Join(root, "snapshots/r1", name), nil).At(0).Bytes()

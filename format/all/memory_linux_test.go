@@ -242,8 +242,7 @@ func inspect(m *format.Model) error {
 // status reads a field of /proc/self/status, which is in kB.
 func status(t *testing.T, name string) int64 {
 	t.Helper()
-	b, err := os.ReadFile("/proc/self/status")
-	expect.OK(t, err)
+	b := expect.Read(t, "/proc/self/status")
 	m := regexp.MustCompile(`(?m)^` + name + `:\s+(\d+) kB`).FindSubmatch(b)
 	if m == nil {
 		t.Fatalf("no %s in /proc/self/status", name)

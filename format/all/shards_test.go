@@ -139,8 +139,7 @@ func TestShardIndex(t *testing.T) {
 	p := sized(2, 3)
 	p.Tensors[0].Name = "a\"ü"
 	expect.OK(t, put(filepath.Join(dir, "m.safetensors"), "safetensors", p, 1, []int{0, 1}, &format.WriteOptions{MaxShard: 4}))
-	got, err := os.ReadFile(filepath.Join(dir, "m.safetensors.index.json"))
-	expect.OK(t, err)
+	got := expect.Read(t, filepath.Join(dir, "m.safetensors.index.json"))
 	want := `{
   "metadata": {
     "total_size": 5
@@ -161,8 +160,7 @@ func TestSplitMetadata(t *testing.T) {
 	dir := t.TempDir()
 	expect.OK(t, put(filepath.Join(dir, "m.gguf"), "gguf", sized(2, 3), 1, []int{1, 0}, &format.WriteOptions{MaxShard: 4}))
 	for i, name := range []string{"m-00001-of-00002.gguf", "m-00002-of-00002.gguf"} {
-		b, err := os.ReadFile(filepath.Join(dir, name))
-		expect.OK(t, err)
+		b := expect.Read(t, filepath.Join(dir, name))
 		entry := func(key string, kind uint32, value ...byte) []byte {
 			e := append(binary.LittleEndian.AppendUint64(nil, uint64(len(key))), key...)
 			return append(binary.LittleEndian.AppendUint32(e, kind), value...)
@@ -187,8 +185,7 @@ func TestShardsKeepOthers(t *testing.T) {
 	others := []string{"m-00003-of-00009.safetensors", "n-00001-of-00002.safetensors", "notes.txt"}
 	lay(t, dir, map[string]string{others[0]: "x", others[1]: "x", others[2]: "x"})
 	index := filepath.Join(dir, "m.safetensors.index.json")
-	b, err := os.ReadFile(index)
-	expect.OK(t, err)
+	b := expect.Read(t, index)
 	b = bytes.Replace(b, []byte(`"weight_map": {`), []byte(`"weight_map": {"x": "notes.txt", "y": "n-00001-of-00002.safetensors",`), 1)
 	expect.OK(t, os.WriteFile(index, b, 0o666))
 	expect.OK(t, put(path, "safetensors", sized(4), 1, []int{0}, o))

@@ -3,7 +3,6 @@ package all_test
 import (
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -58,8 +57,7 @@ func TestTable(t *testing.T) {
 		}
 		table += line(from, cells)
 	}
-	doc, err := os.ReadFile("../convert/doc.go")
-	expect.OK(t, err)
+	doc := expect.Read(t, "../convert/doc.go")
 	if !strings.Contains(string(doc), table) {
 		t.Errorf("the documentation of convert has another table than this:\n%s", table)
 	}

@@ -34,8 +34,7 @@ func ways[F opened](
 	reader func(io.ReaderAt, int64, *format.Options) (F, error), file func(*os.File, int64, int64, *format.Options) (F, error),
 ) func(t *testing.T, path string) map[string]opened {
 	return func(t *testing.T, path string) map[string]opened {
-		b, err := os.ReadFile(path)
-		expect.OK(t, err)
+		b := expect.Read(t, path)
 		f, err := os.Open(path)
 		expect.OK(t, err)
 		defer f.Close()

@@ -24,8 +24,7 @@ func TestDocumentation(t *testing.T) {
 	shown := map[string]bool{}
 	files := map[string]string{}
 	for _, name := range names {
-		text, err := os.ReadFile(name)
-		expect.OK(t, err)
+		text := expect.Read(t, name)
 		files[name] = trimmed(string(text))
 		shown[name] = false
 	}
@@ -83,8 +82,7 @@ func bindFlag(t *testing.T, prefix string) string {
 // TestErrorTypes: the codes of the classes for Java, Kotlin and Swift are those of this package.
 func TestErrorTypes(t *testing.T) {
 	source := func(name string) string {
-		text, err := os.ReadFile(name)
-		expect.OK(t, err)
+		text := expect.Read(t, name)
 		return string(text)
 	}
 	var want, words []string

@@ -153,8 +153,7 @@ type exportedName struct{ class, name string }
 // exported lists the exported functions, constants, methods and fields.
 func exported(t *testing.T) (names []exportedName) {
 	t.Helper()
-	text, err := os.ReadFile("../../internal/api/api.txt")
-	expect.OK(t, err)
+	text := expect.Read(t, "../../internal/api/api.txt")
 	line := regexp.MustCompile(`(?m)^format/mobile, (?:(?:const|func) (\w+)|func \(\*(\w+)\)\.(\w+)|type (\w+) (?:struct, field |interface\{)(\w+))`)
 	for _, m := range line.FindAllStringSubmatch(string(text), -1) {
 		names = append(names, exportedName{cmp.Or(m[2], m[4], "Mobile"), m[1] + m[3] + m[5]})
@@ -168,10 +167,8 @@ func exported(t *testing.T) (names []exportedName) {
 // testSwift checks without a Swift compiler that the header declares what the class for Swift uses,
 // and the class what the sample uses.
 func testSwift(t *testing.T, header string) {
-	class, err := os.ReadFile("ios/WeightFile.swift")
-	expect.OK(t, err)
-	sample, err := os.ReadFile("testdata/samples/Sample.swift")
-	expect.OK(t, err)
+	class := expect.Read(t, "ios/WeightFile.swift")
+	sample := expect.Read(t, "testdata/samples/Sample.swift")
 	use := regexp.MustCompile(`\b(Mobile\w+)|\b(?:model|tensor|pin)\.(\w+)\(`)
 	check := func(user, declared string, least int) {
 		t.Helper()
@@ -197,8 +194,7 @@ func TestSwiftSyntax(t *testing.T) {
 	if err != nil || modules == "" {
 		t.Skip("no parser: install tree-sitter and tree-sitter-swift with npm, and set TREE_SITTER_SWIFT to their node_modules")
 	}
-	text, err := os.ReadFile("ios/WeightFile.swift")
-	expect.OK(t, err)
+	text := expect.Read(t, "ios/WeightFile.swift")
 	broken := filepath.Join(t.TempDir(), "Broken.swift")
 	write(t, broken, strings.TrimSuffix(string(text), "}\n"))
 	for file, sound := range map[string]bool{"ios/WeightFile.swift": true, "testdata/samples/Sample.swift": true, broken: false} {

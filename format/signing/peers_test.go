@@ -85,8 +85,7 @@ func TestOpenSSL(t *testing.T) {
 
 		// The other way: the hint is the SHA-256 of openssl's file.
 		run("dgst", c.hash, "-sign", in("key.pem"), "-out", in("sig"), in("pae"))
-		sig, err = os.ReadFile(in("sig"))
-		expect.OK(t, err)
+		sig = expect.Read(t, in("sig"))
 		pub := expect.Read(t, in("pub.pem"))
 		f := forged(t, key.(*ecdsa.PrivateKey), nil)
 		f.material = `{"publicKey": {"hint": "` + hexSum(pub) + `"}}`

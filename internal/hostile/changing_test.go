@@ -297,8 +297,7 @@ func (a *arena) afterward(t *testing.T, m *format.Model, adversary *adversary) {
 		return // it is unknown which files were replaced while the model had them open
 	}
 	for _, path := range append(adversary.old, filepath.Join(a.dir, a.s.open)) {
-		b, err := os.ReadFile(path)
-		expect.OK(t, err)
+		b := expect.Read(t, path)
 		// In some formats the file name is the tensor's name.
 		dir := t.TempDir()
 		store(t, dir, map[string][]byte{a.s.open: b})
