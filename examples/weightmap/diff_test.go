@@ -13,7 +13,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // writeListed writes a vector "w" whose elements are no dtype: Q8_0 in a GGUF file, all
@@ -135,28 +134,6 @@ func TestDiffTypes(t *testing.T) {
 	contains(t, out, "\nNAME  DIFFERS  A      B\nw     data     Q9[2]  Q9[2]\n")
 }
 
-// TestDiffGraph shows nodes that changed, and their attributes whole.
-func TestDiffGraph(t *testing.T) {
-	plan := func(axis int64, op string) format.Plan {
-		return format.Plan{Graph: &format.Graph{
-			Name:    "net",
-			Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
-			Outputs: []format.ValueInfo{{Name: "z", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
-			Nodes: []format.Node{
-				{Op: op, Inputs: []string{"x"}, Outputs: []string{"y"}},
-				{Op: "Softmax", Inputs: []string{"y"}, Outputs: []string{"z"}, Attributes: []format.Attribute{{Name: "axis", Value: axis}}},
-			},
-		}}
-	}
-	w := floats("w", 1)
-	a := save(t, "a.wia", plan(1, "Relu"), w)
-	tool(t, 0, "diff", a, save(t, "b.wia", plan(1, "Relu"), w))
-	out, _ := tool(t, 1, "diff", a, save(t, "b.wia", plan(0, "Relu"), w))
-	contains(t, out, "\n\ngraph\n  - Softmax(y) -> z axis=1\n  + Softmax(y) -> z axis=0\n\nthe graph differs\n")
-	out, _ = tool(t, 1, "diff", a, save(t, "b.mag", format.Plan{}, floats("w", 2)))
-	contains(t, out, "\ngraph\n  - graph net\n  - input x float32[1,2]\n  - output z float32[1,2]\n  - Relu(x) -> y\n", "\n1 tensor differs; the graph differs\n")
-}
-
 // TestGraphText: nothing of a node is left out, and values have an order of their own.
 func TestGraphText(t *testing.T) {
 	v, err := tensor.FromBytes("v", tensor.Int8, tensor.Shape{0}, nil)
@@ -172,37 +149,4 @@ func TestGraphText(t *testing.T) {
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
-}
-
-// message is a field of bytes: those of text, or messages in it.
-func message(num protowire.Number, parts ...string) string {
-	return string(protowire.AppendString(protowire.AppendTag(nil, num, protowire.BytesType), strings.Join(parts, "")))
-}
-
-// TestNative: what only ONNX has is shown, compared, copied, and lost elsewhere only if told so.
-func TestNative(t *testing.T) {
-	dir := t.TempDir()
-	in, out, other := filepath.Join(dir, "in.onnx"), filepath.Join(dir, "out.onnx"), filepath.Join(dir, "out.wia")
-	graph := message(1, message(1, "x"), message(2, "y"), message(4, "Twice"), message(7, "mine"), message(6, "doc")) + message(2, "g") + message(11, message(1, "x")) + message(12, message(1, "y"))
-	function := message(25, message(1, "Twice"), message(4, "a"), message(5, "b"), message(7, message(1, "a"), message(1, "a"), message(2, "b"), message(4, "Add")), message(10, "mine"))
-	model := "\x08\x08" + message(8, "\x10\x11") + message(8, message(1, "mine"), "\x10\x01") + message(7, graph) + function
-	expect.OK(t, os.WriteFile(in, []byte(model), 0o666))
-	text, _ := tool(t, 0, "inspect", in)
-	contains(t, text, "only onnx doc_string: 1, 5 bytes\nonly onnx functions: 1, 38 bytes\n")
-	text, _ = tool(t, 0, "inspect", "-json", in)
-	contains(t, text, `"kind": "functions"`)
-	tool(t, 0, "convert", in, out)
-	tool(t, 0, "diff", in, out)
-	tool(t, 0, "set", in, out, "k=v")
-	if text, _ = tool(t, 1, "diff", in, out); strings.Contains(text, "only the format") {
-		t.Error(text)
-	}
-	_, errs := tool(t, 1, "convert", in, other)
-	contains(t, errs, "native:functions would be lost: only onnx has it (1, 38 bytes)")
-	tool(t, 0, "convert", "-lossy", in, other)
-	text, _ = tool(t, 1, "diff", in, other)
-	contains(t, text, "  - onnx functions: 1, 38 bytes, sha256 ")
-	expect.OK(t, os.WriteFile(out, []byte(strings.Replace(model, "\x03Add", "\x03Mul", 1)), 0o666))
-	text, _ = tool(t, 1, "diff", in, out)
-	contains(t, text, "what only the format has differs")
 }

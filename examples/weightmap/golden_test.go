@@ -11,6 +11,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
+	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
@@ -82,10 +83,39 @@ func TestGolden(t *testing.T) {
 	expect.Equal(t, want, got.String())
 }
 
+// message is a field of bytes: those of text, or messages in it.
+func message(num protowire.Number, parts ...string) string {
+	return string(protowire.AppendString(protowire.AppendTag(nil, num, protowire.BytesType), strings.Join(parts, "")))
+}
+
+// putNative writes an ONNX model with a function, and one with another operator in the function.
+func putNative(t *testing.T) {
+	t.Helper()
+	graph := message(1, message(1, "x"), message(2, "y"), message(4, "Twice"), message(7, "mine"), message(6, "doc")) + message(2, "g") + message(11, message(1, "x")) + message(12, message(1, "y"))
+	function := message(25, message(1, "Twice"), message(4, "a"), message(5, "b"), message(7, message(1, "a"), message(1, "a"), message(2, "b"), message(4, "Add")), message(10, "mine"))
+	model := "\x08\x08" + message(8, "\x10\x11") + message(8, message(1, "mine"), "\x10\x01") + message(7, graph) + function
+	expect.OK(t, os.WriteFile("native.onnx", []byte(model), 0o666))
+	expect.OK(t, os.WriteFile("other.onnx", []byte(strings.Replace(model, "\x03Add", "\x03Mul", 1)), 0o666))
+}
+
 // putGolden writes models for TestGolden into the current directory.
 func putGolden(t *testing.T) {
 	t.Helper()
+	putNative(t)
+	expect.OK(t, os.Rename(damaged(t, "m.mag", 8), "bad.mag"))
 	put(t, "", "w.safetensors", format.Plan{}, matrix("w"))
+	for i := range 2 {
+		axis := format.Attribute{Name: "axis", Value: int64(i)}
+		put(t, "", fmt.Sprintf("axis%d.wia", i), format.Plan{Graph: &format.Graph{
+			Name:    "net",
+			Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
+			Outputs: []format.ValueInfo{{Name: "z", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
+			Nodes: []format.Node{
+				{Op: "Relu", Inputs: []string{"x"}, Outputs: []string{"y"}},
+				{Op: "Softmax", Inputs: []string{"y"}, Outputs: []string{"z"}, Attributes: []format.Attribute{axis}},
+			},
+		}}, floats("w", 1))
+	}
 	elements := make([]int32, 12)
 	for i := range elements {
 		elements[i] = int32(i)

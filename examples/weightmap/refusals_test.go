@@ -143,17 +143,6 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
-// TestSeveral: one bad file does not hide the others.
-func TestSeveral(t *testing.T) {
-	good := model(t, "mag", "m.mag")
-	bad := damaged(t, good, 8)
-	for _, command := range []string{"inspect", "verify"} {
-		out, errs := tool(t, 1, command, bad, good)
-		contains(t, out, good+": ")
-		contains(t, errs, "mag: "+bad)
-	}
-}
-
 // TestDamagedData: a changed bit is an error of each command that shows values, which names
 // the tensor and what it was checked by, and no value is printed.
 func TestDamagedData(t *testing.T) {

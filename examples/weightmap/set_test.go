@@ -16,13 +16,6 @@ import (
 	"github.com/weightmap/weightmap/wia"
 )
 
-// TestSetForeignEnding: a file whose name is misleading can be changed in place.
-func TestSetForeignEnding(t *testing.T) {
-	in := model(t, "mag", "m.mle")
-	tool(t, 0, "set", in, in, "epoch=8")
-	tool(t, 0, "set", in, filepath.Join(t.TempDir(), "model.bin"), "epoch=8")
-}
-
 // TestSetKeeps: how a file is stored, and the types of entries that are not touched.
 func TestSetKeeps(t *testing.T) {
 	out := filepath.Join(t.TempDir(), "m.mle")
