@@ -26,12 +26,6 @@ func (y *tally) runAll(t *testing.T, list []property) {
 	}
 }
 
-// cannot skips a property that this system or build cannot check, without blaming the format.
-func (y *tally) cannot(t *testing.T, property, why string) {
-	y.checked[property] = true
-	t.Skip(why)
-}
-
 // complete fails for properties that every sample skipped.
 func (y *tally) complete(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(y.checked)) {

@@ -25,12 +25,12 @@ func (t *table) use() {
 	t.most("acquire", 3, t.acquired)
 	t.least("acquire/2goroutines", 1.7, func(b *testing.B) float64 { return twice(b, t.acquiring(b)) })
 	for _, m := range Models[1:] {
-		t.count("allocations/tsr/directory/"+m.Name+"/each-file", 4, "allocs", func(b *testing.B) float64 {
+		t.add("allocations/tsr/directory/"+m.Name+"/each-file", "at most", 4, "allocs", func(b *testing.B) float64 {
 			few, more := t.file(b, "tsr", small), t.file(b, "tsr", m)
 			return (allocated(b, more) - allocated(b, few)) / float64(len(more.paths)-len(few.paths))
 		})
 	}
-	t.count("held/mag/10000", 160, "B/tensor", t.held)
+	t.add("held/mag/10000", "at most", 160, "B/tensor", t.held)
 }
 
 // againstMap measures lookups of 10,000 long names in random order in a model, relative to a map. The

@@ -47,7 +47,10 @@ func main() {
 		os.Exit(2)
 	}
 	if slices.Contains(os.Args[1:], "-packages") {
-		c.print()
+		for _, dir := range slices.Sorted(maps.Keys(c.packages)) {
+			p := c.packages[dir]
+			fmt.Printf("%-36s %6d code %6d tests\n", dir, p["code"], p["tests"])
+		}
 	}
 	if !c.report() {
 		os.Exit(1)
@@ -57,6 +60,7 @@ func main() {
 // report prints every budget and reports whether all are met.
 func (c *counts) report() bool {
 	ok := true
+	readme, _ := os.ReadFile("README.md")
 	for _, b := range []struct {
 		what               string
 		have, most, target int
@@ -69,7 +73,7 @@ func (c *counts) report() bool {
 		{"exported names of format", c.names["format"], 170, 170},
 		{"exported names of tensor", c.names["tensor"], 150, 150},
 		{"imports of format from below", len(c.upward), 0, 0},
-		{"bytes of README.md", size("README.md"), 12000, 12000},
+		{"bytes of README.md", len(readme), 12000, 12000},
 	} {
 		verdict := ""
 		switch {
@@ -84,22 +88,6 @@ func (c *counts) report() bool {
 		fmt.Println("\t" + u)
 	}
 	return ok
-}
-
-func size(name string) int {
-	st, err := os.Stat(name)
-	if err != nil {
-		return 0
-	}
-	return int(st.Size())
-}
-
-// print prints the lines of every package.
-func (c *counts) print() {
-	for _, dir := range slices.Sorted(maps.Keys(c.packages)) {
-		p := c.packages[dir]
-		fmt.Printf("%-36s %6d code %6d tests\n", dir, p["code"], p["tests"])
-	}
 }
 
 // visit counts a file.

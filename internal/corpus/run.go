@@ -71,7 +71,7 @@ func (s *Suite) compare(t *testing.T, way string, c *Case, want Line, m *format.
 	got := s.head(c)
 	if err != nil {
 		s.refused(&got, "open", c, err)
-	} else if err = s.verify(c, m); err != nil {
+	} else if err = verify(c, m); err != nil {
 		s.refused(&got, "verify", c, err)
 	} else {
 		s.accepted(t, &got, c, m)
@@ -86,7 +86,7 @@ func (s *Suite) compare(t *testing.T, way string, c *Case, want Line, m *format.
 	}
 }
 
-func (s *Suite) verify(c *Case, m *format.Model) error {
+func verify(c *Case, m *format.Model) error {
 	var opts []format.VerifyOption
 	if c.Trusted != nil {
 		opts = append(opts, format.WithTrustedKey(c.Trusted))
@@ -138,22 +138,13 @@ func (s *Suite) accepted(t *testing.T, l *Line, c *Case, m *format.Model) {
 // Seed adds the committed files to a fuzz target that takes a model's bytes.
 func Seed(f *testing.F) {
 	f.Helper()
-	for _, b := range Files(f) {
-		f.Add(b)
+	files := read(f, filepath.Join("testdata", "corpus"))
+	if len(files) < 2 {
+		f.Fatal("no files of the corpus")
 	}
-}
-
-// Files returns the contents of the committed files.
-func Files(t testing.TB) (all [][]byte) {
-	t.Helper()
-	files := read(t, filepath.Join("testdata", "corpus"))
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if path.Base(name) != indexName {
-			all = append(all, files[name])
+			f.Add(files[name])
 		}
 	}
-	if len(all) == 0 {
-		t.Fatal("no files of the corpus")
-	}
-	return all
 }

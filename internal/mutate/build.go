@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -66,23 +67,19 @@ func rewrite(dir string, checks []*check) (overlay string, err error) {
 	for _, c := range checks {
 		files[c.file] = append(files[c.file], c)
 	}
-	texts := map[string]string{}
+	replace := map[string]string{}
+	write := func(path, text string) error {
+		abs, err := filepath.Abs(path)
+		replace[abs] = filepath.Join(dir, strings.ReplaceAll(path, string(filepath.Separator), "_"))
+		return errors.Join(err, os.WriteFile(replace[abs], []byte(text), 0o600))
+	}
 	for path, list := range files {
 		text, err := os.ReadFile(path)
 		if err != nil {
 			return "", err
 		}
-		texts[path] = switched(text, list)
-		texts[filepath.Join(filepath.Dir(path), "mutation_switches.go")] = fmt.Sprintf(switches, list[0].name, len(checks)+1)
-	}
-	replace := map[string]string{}
-	for path, text := range texts {
-		abs, err := filepath.Abs(path)
-		if err != nil {
-			return "", err
-		}
-		replace[abs] = filepath.Join(dir, fmt.Sprintf("%d.go", len(replace)))
-		if err := os.WriteFile(replace[abs], []byte(text), 0o600); err != nil {
+		own := fmt.Sprintf(switches, list[0].name, len(checks)+1)
+		if err := errors.Join(write(path, switched(text, list)), write(filepath.Join(filepath.Dir(path), "mutation_switches.go"), own)); err != nil {
 			return "", err
 		}
 	}

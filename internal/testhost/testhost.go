@@ -3,6 +3,8 @@ package testhost
 
 import (
 	"bytes"
+	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -60,17 +62,12 @@ func NeedReplace(t testing.TB) {
 func NeedLinks(t testing.TB) {
 	t.Helper()
 	dir := t.TempDir()
-	target, link := filepath.Join(dir, "target"), filepath.Join(dir, "link")
-	err := os.Mkdir(target, 0o755)
-	if err == nil {
-		err = os.Symlink("target", link)
-	}
+	link := filepath.Join(dir, "link")
+	err := errors.Join(os.Mkdir(filepath.Join(dir, "target"), 0o755), os.Symlink("target", link))
 	if err == nil {
 		_, err = os.ReadDir(link)
 	}
-	if err != nil {
-		t.Skip("symbolic links do not work here: ", err)
-	}
+	skip(t, err != nil, fmt.Sprint("symbolic links do not work here: ", err))
 }
 
 // OpenFiles returns the open files of the process, sorted: paths, or the system's descriptions of
@@ -115,22 +112,18 @@ func roundsTimes() bool {
 	return emulated && runtime.GOARCH == "s390x"
 }
 
-// RoundTimes sets the file times in a directory to whole seconds if the emulator requires it.
+// RoundTimes sets the times of files that a test wrote to the current second if the emulator requires whole ones.
 func RoundTimes(t testing.TB, dir string) {
 	t.Helper()
 	if !roundsTimes() {
 		return
 	}
+	now := time.Now().Truncate(time.Second)
 	err := filepath.WalkDir(dir, func(path string, e fs.DirEntry, err error) error {
 		if err != nil || !e.Type().IsRegular() {
 			return err
 		}
-		info, err := e.Info()
-		if err != nil {
-			return err
-		}
-		at := info.ModTime().Truncate(time.Second)
-		return os.Chtimes(path, at, at)
+		return os.Chtimes(path, now, now)
 	})
 	expect.OK(t, err)
 }
