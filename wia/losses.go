@@ -5,7 +5,6 @@ import (
 	"math"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
@@ -13,12 +12,9 @@ import (
 
 // losses lists the parts of a plan that a file cannot hold.
 func (d fileFormat) losses(p *plan.Plan, l *plan.LossList) {
-	from, err := originalOf(p)
+	from, err := originalOf(p, l)
 	if err != nil {
 		l.Native("", err)
-	}
-	for _, k := range from.lost {
-		l.Native(k.Name, fmt.Errorf("%w: %d, since the graph has changed", driver.ErrUnsupported, k.Count))
 	}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]

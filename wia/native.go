@@ -2,6 +2,7 @@ package wia
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 
 	"github.com/weightmap/weightmap/format/plan"
@@ -10,7 +11,6 @@ import (
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
-	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // planFields are the fields of a Tensor that a plan holds too, and those of its data.
@@ -66,17 +66,17 @@ func (f *parsed) nativeGraph() ([]byte, error) {
 	}
 	e := onnxgraph.Editor{Schema: &graphSchema, Inline: f.inline}
 	raw, start := protobuf.Begin(nil, 1)
-	err := g.Each(graphMsg, g.All(), func(fl protobuf.Field) (err error) {
-		if fl.Num == graphSchema.Initializers {
-			_, rest := onnxgraph.Split(tensorMsg, g.Win[fl.Start:fl.End], graphSchema.DataFields)
-			raw = protobuf.PutBytes(raw, fl.Num, rest)
-			return nil
+	w := g.Walk(graphMsg, g.All(), 1)
+	for w.Next() {
+		if w.Num == graphSchema.Initializers {
+			_, rest := onnxgraph.Split(tensorMsg, g.Win[w.Start:w.End], graphSchema.DataFields)
+			raw = protobuf.PutBytes(raw, w.Num, rest)
+			continue
 		}
-		raw, err = e.Field(raw, graphMsg, &fl, g.Win)
-		return err
-	})
-	if err != nil {
-		return nil, g.locate("graph", err)
+		raw, w.Err = e.Field(raw, graphMsg, &w.Field, g.Win)
+	}
+	if w.Err != nil {
+		return nil, g.locate("graph", w.Err)
 	}
 	return protobuf.End(raw, start), nil
 }
@@ -99,12 +99,7 @@ func (f *parsed) unknownTail() (b []byte, err error) {
 	p := &f.payloads[tensorBlock]
 	s := f.reader(p)
 	defer s.Close()
-	err = s.Each(tensorDataMsg, s.All(), func(fl protobuf.Field) error {
-		if tensorDataMsg.Known(fl.Num) != nil {
-			return nil
-		}
-		return s.Keep(&b, &fl)
-	})
+	err = s.Split(tensorDataMsg, s.All(), onnxgraph.Bits(1, 2, 15), nil, &b)
 	return b, p.locate("tensor", err)
 }
 
@@ -114,33 +109,23 @@ func (f *parsed) tensorMessage(i int) (b []byte, err error) {
 	r, p := &f.records[i], f.payloadOf(i)
 	s, msg := f.reader(p), protobuf.Field{Start: r.at, End: r.end}
 	defer s.Close()
-	keep := func(msg protobuf.Field) error {
-		return s.Each(tensorMsg, msg, func(fl protobuf.Field) error {
-			if fl.Num == rawArm {
-				return nil
-			}
-			return s.Keep(&b, &fl)
-		})
-	}
 	if r.compressed {
-		err = s.Each(compressedMsg, msg, func(fl protobuf.Field) error {
-			if fl.Num == 1 && fl.Typ == protowire.BytesType {
-				return keep(fl)
+		w := s.Walk(compressedMsg, msg, 1)
+		for w.Next() {
+			if w.Num == 1 {
+				w.Err = s.Split(tensorMsg, w.Field, onnxgraph.Bits(rawArm), nil, &b)
 			}
-			return nil
-		})
-	} else {
-		err = keep(msg)
-	}
-	own := protobuf.InMemory(b)
-	if err == nil {
-		err = own.Check(tensorMsg, own.All(), 2)
-	}
-	if err == nil {
-		name, _ := own.Last(tensorMsg, own.All(), 1)
-		if string(name) != f.index.Name(i) {
-			err = protobuf.Defectf(r.at, tensor.ErrCorrupt, "the file has changed since it was opened")
 		}
+		err = w.Err
+	} else {
+		err = s.Split(tensorMsg, msg, onnxgraph.Bits(rawArm), nil, &b)
+	}
+	name, own := "", protobuf.InMemory(b)
+	if err == nil {
+		err = own.Read(tensorMsg, own.All(), 2, &protobuf.Into{1: &name})
+	}
+	if err == nil && name != f.index.Name(i) {
+		err = protobuf.Defectf(r.at, tensor.ErrCorrupt, "the file has changed since it was opened")
 	}
 	return b, p.locate(fmt.Sprintf("tensor %q", f.index.Name(i)), err)
 }
@@ -148,7 +133,6 @@ func (f *parsed) tensorMessage(i int) (b []byte, err error) {
 // original is the decoded Native of a plan, updated to match the plan.
 type original struct {
 	graph     []byte            // without its initializers; nil if the plan has another
-	lost      []plan.NativeKind // lost if the plan has another graph
 	declared  map[string][]byte // metadata and unknown fields of initializers, by the name in the plan
 	tensors   map[string][]byte // and of tensors
 	tail      []byte            // unknown fields of the tensor block
@@ -156,41 +140,36 @@ type original struct {
 	metadata  []byte            // nil if the plan has other metadata
 }
 
-// originalOf decodes the plan's Native, if it has one of this format.
-func originalOf(p *plan.Plan) (*original, error) {
+// originalOf decodes the plan's Native, if it has one of this format, and adds what contradicts the plan to l.
+func originalOf(p *plan.Plan, l *plan.LossList) (*original, error) {
 	n, o := p.Native, &original{declared: map[string][]byte{}, tensors: map[string][]byte{}}
 	if n == nil || n.Format != formatName {
 		return o, nil
 	}
 	s := protobuf.InMemory(n.Raw)
-	if err := s.Check(nativeMsg, s.All(), 0); err != nil {
+	var graph protobuf.Field
+	err := s.Check(nativeMsg, s.All(), 0)
+	if err == nil {
+		err = s.Read(nativeMsg, s.All(), 0, &protobuf.Into{1: &graph, 3: &o.tail, 4: &o.signature, 5: &o.metadata})
+	}
+	if err != nil {
 		return o, protobuf.InField("native", err)
+	}
+	if !isText(o.metadata, p.Metadata) {
+		o.metadata = nil
 	}
 	e := onnxgraph.Editor{Schema: &graphSchema, Names: map[string]string{}}
 	for name, old := range n.Renamed {
 		e.Names[old] = name
 	}
-	err := s.Each(nativeMsg, s.All(), func(f protobuf.Field) (err error) {
-		switch b := n.Raw[f.Start:f.End]; f.Num {
-		case 1:
-			lists, graph := onnxgraph.Split(graphMsg, b, onnxgraph.Bits(graphSchema.Initializers))
-			if err = keep(o.declared, &e, graphMsg, lists); err == nil {
-				decode := func(b []byte) (*plan.Graph, error) { return graphOf(b, p.Tensors) }
-				o.graph, o.lost, err = e.Follow(graph, p.Graph, decode)
-			}
-		case 2:
-			err = keep(o.tensors, &e, nativeMsg, n.Raw[f.At:f.End])
-		case 3:
-			o.tail = b
-		case 4:
-			o.signature = b
-		case 5:
-			if isText(b, p.Metadata) {
-				o.metadata = b
-			}
-		}
-		return err
-	})
+	tensors, _ := onnxgraph.Split(nativeMsg, n.Raw, onnxgraph.Bits(2))
+	declared, rest := onnxgraph.Split(graphMsg, n.Raw[graph.Start:graph.End], onnxgraph.Bits(graphSchema.Initializers))
+	keep(o.tensors, &e, nativeMsg, tensors)
+	keep(o.declared, &e, graphMsg, declared)
+	if graph.Num != 0 {
+		decode := func(b []byte) (*plan.Graph, error) { return graphOf(b, p.Tensors) }
+		o.graph, err = e.Follow(rest, p, l, decode)
+	}
 	return o, err
 }
 
@@ -207,17 +186,14 @@ func isText(b []byte, m plan.Metadata) bool {
 
 // keep stores the fields of the tensors in message b that a plan does not hold, by their names in
 // the plan.
-func keep(into map[string][]byte, e *onnxgraph.Editor, m *protobuf.Message, b []byte) error {
+func keep(into map[string][]byte, e *onnxgraph.Editor, m *protobuf.Message, b []byte) {
 	s := protobuf.InMemory(b)
-	return s.Each(m, s.All(), func(f protobuf.Field) error {
-		last, err := s.Last(tensorMsg, f, 1)
-		name := string(last)
-		if now, ok := e.Names[name]; ok {
-			name = now
-		}
-		_, into[name] = onnxgraph.Split(tensorMsg, b[f.Start:f.End], planFields)
-		return err
-	})
+	w := s.Walk(m, s.All(), 1)
+	for w.Next() {
+		name := ""
+		w.Err = s.Read(tensorMsg, w.Field, 1, &protobuf.Into{1: &name})
+		_, into[cmp.Or(e.Names[name], name)] = onnxgraph.Split(tensorMsg, b[w.Start:w.End], planFields)
+	}
 }
 
 // quantizes reports whether the original has the quantization of info, valid or not.
@@ -242,11 +218,10 @@ func (o *original) fields(info *tensor.Info, quant []byte) []byte {
 	metadata, unknown := onnxgraph.Split(tensorMsg, own, onnxgraph.Bits(6))
 	var body []byte
 	s := protobuf.InMemory(metadata)
-	_ = s.Each(tensorMsg, s.All(), func(f protobuf.Field) error {
-		_, rest := onnxgraph.Split(messages["TensorMetadata"], metadata[f.Start:f.End], onnxgraph.Bits(3))
-		body = append(body, rest...)
-		return nil
-	})
+	w := s.Walk(tensorMsg, s.All(), 1)
+	for w.Next() {
+		w.Err = s.Split(messages["TensorMetadata"], w.Field, onnxgraph.Bits(3), nil, &body)
+	}
 	if quant != nil {
 		body = protobuf.PutBytes(body, 3, quant)
 	}

@@ -53,7 +53,7 @@ func (w *encoder) plan(p *plan.Plan) (err error) {
 			return refuse("key", err)
 		}
 	}
-	if w.from, err = originalOf(p); err != nil {
+	if w.from, err = originalOf(p, &plan.LossList{}); err != nil {
 		return refuse("native", err)
 	}
 	w.sign = signing{by: o.Signer}

@@ -83,11 +83,11 @@ func (f *File) Strings(name string) ([]string, error) {
 	list := []string{}
 	err = v.Use(func(b []byte) error {
 		s := protobuf.InMemory(b)
-		return s.Each(tensorMsg, s.All(), func(fl protobuf.Field) error {
-			text, err := s.Bytes(fl.Start, fl.End)
-			list = append(list, string(text))
-			return err
-		})
+		w := s.Walk(tensorMsg, s.All(), 1)
+		for w.Next() {
+			list = append(list, string(b[w.Start:w.End]))
+		}
+		return w.Err
 	})
 	return list, err
 }

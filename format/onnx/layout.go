@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/internal/lowbit"
+	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -42,6 +43,9 @@ const (
 	doubleData = 10
 	uint64Data = 11
 )
+
+// planFields are the fields of a TensorProto that a plan holds too, and those of its data.
+var planFields = onnxgraph.Bits(1, 2, floatData, int32Data, stringData, int64Data, 8, rawData, doubleData, uint64Data, 13, 14)
 
 // elemType is an element type of TensorProto.DataType.
 type elemType struct {

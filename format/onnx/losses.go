@@ -11,7 +11,7 @@ import (
 
 // losses lists what of a plan a file cannot hold.
 func losses(p *plan.Plan, l *plan.LossList) {
-	file, err := originalOf(p)
+	file, err := originalOf(p, l)
 	if err != nil {
 		l.Native("", err)
 	}
@@ -35,12 +35,7 @@ func losses(p *plan.Plan, l *plan.LossList) {
 			l.ConvertedMetadata(p, i, "the format has strings, one takes the place of "+plan.TypeName(e.Value))
 		}
 	}
-	if file != nil {
-		for _, x := range file.lost {
-			l.Native(x.Name, fmt.Errorf("%w: %s", format.ErrUnsupported, x.Why))
-		}
-	}
-	if p.Graph != nil && (file == nil || file.graph == nil) {
+	if p.Graph != nil && file.graph == nil {
 		graphLosses(p, l)
 	}
 }

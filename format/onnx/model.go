@@ -79,7 +79,7 @@ type header struct {
 	model
 	sets bool // the plan says which operator sets
 	keys map[string]bool
-	file *original // what the plan's Native has, nil for nothing
+	file *original // what the plan's Native has
 }
 
 // take takes an entry of the metadata. converted reports whether it becomes a string.
@@ -146,7 +146,7 @@ func (h *header) plan(p *plan.Plan) error {
 	said := h.opsets
 	for _, d := range slices.Sorted(maps.Keys(domains)) {
 		isSaid := slices.ContainsFunc(said, func(o opsets.Set) bool { return o.Domain == d || isOwn(o.Domain) && isOwn(d) })
-		if isSaid || h.file != nil && !h.file.imports(d) { // what a file does without, its copy does too
+		if isSaid || !h.file.mayImport(d) { // what a file does without, its copy does too
 			continue
 		}
 		s := opsets.Set{Domain: d, Version: 1}
@@ -181,10 +181,9 @@ func irVersionOf(code int32) int64 {
 // front returns the model without its graph. Operator sets come first, so that the file is
 // recognized for any texts.
 func (h *header) front() []byte {
-	file := cmp.Or(h.file, &original{})
 	b := h.field(nil, irVersion)
 	for _, o := range h.opsets {
-		field := file.sets[o]
+		field := h.file.sets[o]
 		if field == nil {
 			field = protobuf.PutBytes(nil, 8, protobuf.PutInt(protobuf.PutText(nil, 1, o.Domain), 2, o.Version))
 		}
@@ -194,13 +193,13 @@ func (h *header) front() []byte {
 		b = h.field(b, num)
 	}
 	for _, e := range h.props {
-		field := file.props[e]
+		field := h.file.props[e]
 		if field == nil {
 			field = putEntry(nil, 14, e)
 		}
 		b = append(b, field...)
 	}
-	return append(b, file.rest...)
+	return append(b, h.file.rest...)
 }
 
 // field appends a field of the model, if the plan has it.
@@ -222,7 +221,7 @@ func putEntry(b []byte, num protowire.Number, e stringEntry) []byte {
 // its initializers. The graph comes last, so that a truncated file is never taken for a whole one.
 func (w *writer) encode() (err error) {
 	h := header{}
-	if h.file, err = originalOf(w.plan); err != nil {
+	if h.file, err = originalOf(w.plan, &plan.LossList{}); err != nil {
 		return err
 	}
 	if err = h.plan(w.plan); err != nil {
@@ -232,9 +231,6 @@ func (w *writer) encode() (err error) {
 	// The reader must not refuse what is written.
 	if err = newParsed(protobuf.InMemory(w.front), &driver.Index{}, &driver.Options{}).readModel(); err != nil {
 		return err
-	}
-	if h.file == nil {
-		h.file = &original{}
 	}
 	graph := h.file.graph
 	if graph == nil {

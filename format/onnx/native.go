@@ -43,18 +43,21 @@ func (f *parsed) skeleton() (model []byte, err error) {
 	e := onnxgraph.Editor{Schema: &graphSchema, Inline: f.inline}
 	defer func() { f.o.Memory.Release(e.Inlined) }()
 	var graph []byte
-	err = s.Each(modelMsg, s.All(), func(fl protobuf.Field) (err error) {
-		if fl.Num != 7 {
-			model, err = e.Copy(model, modelMsg, s, fl)
-			return err
+	w := s.Walk(modelMsg, s.All(), 1)
+	for w.Next() {
+		if w.Num != 7 {
+			model, w.Err = e.Copy(model, modelMsg, s, w.Field)
+			continue
 		}
-		return s.Each(graphMsg, fl, func(fl protobuf.Field) (err error) {
-			if fl.Num != graphSchema.Initializers && fl.Num != sparseInitializers {
-				graph, err = e.Copy(graph, graphMsg, s, fl)
+		g := s.Walk(graphMsg, w.Field, 1)
+		for g.Next() {
+			if g.Num != graphSchema.Initializers && g.Num != sparseInitializers {
+				graph, g.Err = e.Copy(graph, graphMsg, s, g.Field)
 			}
-			return err
-		})
-	})
+		}
+		w.Err = g.Err
+	}
+	err = w.Err
 	for i := 0; err == nil && i < len(f.records); i++ {
 		graph, err = f.appendShell(graph, i)
 	}
@@ -80,13 +83,7 @@ func (f *parsed) appendShell(out []byte, i int) ([]byte, error) {
 	if r := &f.records[i]; r.more {
 		s := protobuf.OpenFile(f.src, 0, f.src.Size())
 		defer s.Close()
-		err := s.Each(tensorMsg, protobuf.Field{Start: r.at, End: r.end}, func(fl protobuf.Field) error {
-			if !tensorMsg.IsNative(fl.Num) {
-				return nil
-			}
-			return s.Keep(&b, &fl)
-		})
-		if err != nil {
+		if err := s.Split(tensorMsg, protobuf.Field{Start: r.at, End: r.end}, planFields, nil, &b); err != nil {
 			return nil, wire.Error(formatName, fmt.Sprintf("tensor %q", f.index.Name(i)), r.at, err)
 		}
 	}
@@ -96,12 +93,11 @@ func (f *parsed) appendShell(out []byte, i int) ([]byte, error) {
 // original is a plan's Native, updated to match the plan.
 type original struct {
 	model  model                  // by what its metadata were when it was read
-	sets   map[opsets.Set][]byte  // the fields with operator sets
+	sets   map[opsets.Set][]byte  // the fields with operator sets; nil without a Native
 	props  map[stringEntry][]byte // and with properties
 	rest   []byte                 // the native fields of the model
 	graph  []byte                 // all but the initializers; nil if the plan has another
 	shells map[string]shell       // by the name in the plan
-	lost   []plan.Loss
 }
 
 // shell holds the fields of an initializer other than its data.
@@ -111,35 +107,37 @@ type shell struct {
 	moved bool   // it has another name
 }
 
-// originalOf reads the plan's Native, nil for one without.
-func originalOf(p *plan.Plan) (*original, error) {
-	n := p.Native
+// originalOf reads the plan's Native, if it has one of this format, and adds what contradicts the plan to l.
+func originalOf(p *plan.Plan, l *plan.LossList) (*original, error) {
+	n, c := p.Native, &original{}
 	if n == nil || n.Format != formatName {
-		return nil, nil
+		return c, nil
 	}
-	s := protobuf.InMemory(n.Raw)
-	c := &original{sets: map[opsets.Set][]byte{}, props: map[stringEntry][]byte{}, shells: map[string]shell{}}
-	shells := map[string]shell{}
+	s, shells := protobuf.InMemory(n.Raw), map[string]shell{}
+	c.sets, c.props, c.shells = map[opsets.Set][]byte{}, map[stringEntry][]byte{}, map[string]shell{}
 	w := s.Walk(modelMsg, s.All(), 1)
 	for w.Next() {
 		if c.model.field(s, &w); w.Err != nil {
 			continue
 		}
-		switch b := n.Raw[w.At:w.End]; {
-		case w.Num == 7:
-			w.Err = c.split(n.Raw[w.Start:w.End], shells)
-		case w.Num == 8:
-			c.sets[c.model.opsets[len(c.model.opsets)-1]] = operatorSet(n.Raw[w.Start:w.End])
-		case w.Num == 14:
-			c.props[c.model.props[len(c.model.props)-1]] = b
-		case modelMsg.IsNative(w.Num):
-			c.rest = append(c.rest, b...)
+		switch b := n.Raw[w.Start:w.End]; w.Num {
+		case 1, 2, 3, 4, 5, 6: // of c.model
+		case 7:
+			var initializers []byte
+			initializers, c.graph = onnxgraph.Split(graphMsg, b, onnxgraph.Bits(graphSchema.Initializers))
+			w.Err = readShells(shells, initializers)
+		case 8:
+			c.sets[c.model.opsets[len(c.model.opsets)-1]] = operatorSet(b)
+		case 14:
+			c.props[c.model.props[len(c.model.props)-1]] = n.Raw[w.At:w.End]
+		default:
+			c.rest = append(c.rest, n.Raw[w.At:w.End]...)
 		}
 	}
 	if w.Err != nil {
-		return nil, protobuf.InField("native", w.Err)
+		return c, protobuf.InField("native", w.Err)
 	}
-	return c, c.follow(p, shells)
+	return c, c.follow(p, l, shells)
 }
 
 // operatorSet returns the field of an operator set, known fields first: the file is
@@ -152,33 +150,22 @@ func operatorSet(b []byte) []byte {
 	return protobuf.PutBytes(nil, 8, append(known, rest...))
 }
 
-// split takes the graph apart.
-func (c *original) split(b []byte, shells map[string]shell) error {
-	s := protobuf.InMemory(b)
-	return s.Each(graphMsg, s.All(), func(f protobuf.Field) error {
-		if f.Num != graphSchema.Initializers {
-			return s.Keep(&c.graph, &f)
+// readShells takes the initializers of a graph, by name.
+func readShells(into map[string]shell, initializers []byte) error {
+	s := protobuf.InMemory(initializers)
+	w := s.Walk(graphMsg, s.All(), 1)
+	for w.Next() {
+		name, one := "", shell{}
+		if w.Err = s.Read(tensorMsg, w.Field, 2, &protobuf.Into{2: &one.code, 8: &name}); w.Err == nil {
+			w.Err = s.Split(tensorMsg, w.Field, onnxgraph.Bits(2, 8), nil, &one.more)
 		}
-		var one shell
-		var name string
-		err := s.Each(tensorMsg, f, func(f protobuf.Field) error {
-			switch f.Num {
-			case 2:
-				one.code = int32(f.Val)
-			case graphSchema.TensorName:
-				return s.Str(&name, &f)
-			default:
-				return s.Keep(&one.more, &f)
-			}
-			return nil
-		})
-		shells[name] = one
-		return err
-	})
+		into[name] = one
+	}
+	return w.Err
 }
 
 // follow updates everything to match the tensors of the plan.
-func (c *original) follow(p *plan.Plan, shells map[string]shell) (err error) {
+func (c *original) follow(p *plan.Plan, l *plan.LossList, shells map[string]shell) (err error) {
 	e := onnxgraph.Editor{Schema: &graphSchema, Names: map[string]string{}, Fresh: map[string]bool{}, Gone: map[string]bool{}}
 	for name := range shells {
 		e.Gone[name] = true
@@ -211,27 +198,18 @@ func (c *original) follow(p *plan.Plan, shells map[string]shell) (err error) {
 	if c.rest, err = e.Message(nil, modelMsg, c.rest); err != nil {
 		return err
 	}
-	graph, list, err := e.Follow(c.graph, p.Graph, decodeGraph)
-	c.graph = graph
-	for _, k := range list {
-		c.lose(k.Name, "%d, and the graph is another", k.Count)
-		delete(e.Dropped, k.Name)
-	}
+	c.graph, err = e.Follow(c.graph, p, l, decodeGraph)
 	for _, kind := range []string{"value_info", "quantization_annotation", "training_info"} {
 		if n := e.Dropped[kind]; n > 0 {
-			c.lose(kind, "%d of tensors that are gone or have another type", n)
+			l.Native(kind, fmt.Errorf("%w: %d of tensors that are gone or have another type", driver.ErrUnsupported, n))
 		}
 	}
 	return err
 }
 
-func (c *original) lose(kind, text string, args ...any) {
-	c.lost = append(c.lost, plan.Loss{Kind: plan.LossNative, Name: kind, Why: fmt.Sprintf(text, args...)})
-}
-
-// imports reports whether the file imports the operators of a domain.
-func (c *original) imports(domain string) bool {
-	return slices.ContainsFunc(c.model.opsets, func(o opsets.Set) bool { return o.Domain == domain })
+// mayImport reports whether a file imports the operators of a domain, or there is no file.
+func (c *original) mayImport(domain string) bool {
+	return c.sets == nil || slices.ContainsFunc(c.model.opsets, func(o opsets.Set) bool { return o.Domain == domain })
 }
 
 // check returns an error for a listed tensor that is not copied from an ONNX file: its bytes have
@@ -240,7 +218,7 @@ func (c *original) check(t *tensor.Info) error {
 	switch as := storageOf(t); {
 	case codeOfTensor(t) != 0:
 		return nil
-	case c == nil || as.code == 0 || c.shells[t.Name].code != as.code:
+	case as.code == 0 || c.shells[t.Name].code != as.code:
 		return fmt.Errorf("%w: the format has no %s", driver.ErrUnsupported, t.TypeName())
 	case as.form == asSparse && c.shells[t.Name].moved:
 		return fmt.Errorf("%w: a sparse tensor keeps its name", driver.ErrUnsupported)
@@ -250,5 +228,5 @@ func (c *original) check(t *tensor.Info) error {
 
 // isProperty reports whether the file has metadata_props with the name of a field that it lacks.
 func (c *original) isProperty(num int) bool {
-	return c != nil && c.model.fields[num] == nil && slices.ContainsFunc(c.model.props, func(e stringEntry) bool { return e.key == modelKeys[num] })
+	return c.model.fields[num] == nil && slices.ContainsFunc(c.model.props, func(e stringEntry) bool { return e.key == modelKeys[num] })
 }

@@ -56,7 +56,7 @@ func (h *head) read(s *protobuf.Source, msg protobuf.Field, level int) error {
 	h.message = msg
 	w := s.Walk(tensorMsg, msg, level)
 	for w.Next() {
-		h.more = h.more || w.Def == nil || w.Def.Flags&protobuf.Native != 0
+		h.more = h.more || planFields&(1<<w.Num) == 0
 		switch w.Num {
 		case 1:
 			h.dims, w.Err = protobuf.AppendInts(s, h.dims, &w.Field, maxRank)

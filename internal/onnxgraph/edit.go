@@ -44,34 +44,38 @@ func (e *Editor) Message(out []byte, m *protobuf.Message, b []byte) ([]byte, err
 }
 
 // Follow returns the graph with these changes, without its initializers, if it is the plan's then.
-// Otherwise it returns nil and what is lost with it.
-func (e *Editor) Follow(graph []byte, plan *plan.Graph, decode func([]byte) (*plan.Graph, error)) (_ []byte, lost []plan.NativeKind, err error) {
+// Otherwise it returns nil, and adds what is lost with it to l.
+func (e *Editor) Follow(graph []byte, p *plan.Plan, l *plan.LossList, decode func([]byte) (*plan.Graph, error)) ([]byte, error) {
 	edited, err := e.Message(make([]byte, 0, len(graph)), e.Schema.Graph, graph)
 	if err != nil {
-		return nil, nil, err
+		return nil, err
 	}
 	if !e.Clash {
 		own, err := decode(edited)
-		if err == nil && e.sameNodes(own, plan) {
-			return edited, nil, nil
+		if err == nil && e.sameNodes(own, p.Graph) {
+			return edited, nil
 		}
 	}
-	lost, err = e.Kinds(e.Schema.Graph, graph, 1)
-	return nil, lost, err
+	lost, err := e.Kinds(e.Schema.Graph, graph, 1)
+	for _, k := range lost {
+		l.Native(k.Name, fmt.Errorf("%w: %d, since the graph has changed", plan.ErrUnsupported, k.Count))
+		delete(e.Dropped, k.Name)
+	}
+	return nil, err
 }
 
 // message is like Message; name is a field that names a tensor of the model.
 func (e *Editor) message(out []byte, m *protobuf.Message, b []byte, name protowire.Number) ([]byte, error) {
 	s := protobuf.InMemory(b)
-	err := s.Each(m, s.All(), func(f protobuf.Field) (err error) {
-		if d := m.Known(f.Num); d != nil && (f.Num == name || d.Flags&protobuf.Ref != 0) {
-			out = protobuf.PutBytes(out, f.Num, e.name(string(b[f.Start:f.End])))
-			return nil
+	w := s.Walk(m, s.All(), 1)
+	for w.Next() {
+		if w.Def != nil && (w.Num == name || w.Def.Flags&protobuf.Ref != 0) {
+			out = protobuf.PutBytes(out, w.Num, e.name(string(b[w.Start:w.End])))
+			continue
 		}
-		out, err = e.Field(out, m, &f, b)
-		return err
-	})
-	return out, err
+		out, w.Err = e.Field(out, m, &w.Field, b)
+	}
+	return out, w.Err
 }
 
 // Copy appends a field of a message in a file, which may have changed since it was checked.
@@ -159,13 +163,6 @@ func (e *Editor) tensor(out, b []byte) ([]byte, error) {
 // Split separates the fields of a message in the set fields from the others.
 func Split(m *protobuf.Message, b []byte, fields uint64) (in, rest []byte) {
 	s := protobuf.InMemory(b)
-	_ = s.Each(m, s.All(), func(f protobuf.Field) error {
-		if fields&(1<<f.Num) != 0 {
-			in = append(in, b[f.At:f.End]...)
-		} else {
-			rest = append(rest, b[f.At:f.End]...)
-		}
-		return nil
-	})
+	_ = s.Split(m, s.All(), fields, &in, &rest)
 	return in, rest
 }

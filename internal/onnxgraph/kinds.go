@@ -56,8 +56,9 @@ func (k *kinds) fields(m *protobuf.Message, s *protobuf.Source, msg protobuf.Fie
 			k.add(subgraphInitializers, s.Win[w.At:w.End], here)
 		case d.Message != nil:
 			if initializer { // they may be reordered
-				var name []byte
-				name, w.Err = s.Last(d.Message, w.Field, k.TensorName)
+				name, to := "", protobuf.Into{}
+				to[k.TensorName] = &name
+				w.Err = s.Read(d.Message, w.Field, 1, &to)
 				here = append(here[:len(place)], name...)
 			}
 			if w.Err == nil {

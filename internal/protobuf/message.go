@@ -72,12 +72,6 @@ type FieldDef struct {
 	counted  Counted // limit that its elements count against
 }
 
-// IsNative reports whether a plan has no place for a field.
-func (m *Message) IsNative(num protowire.Number) bool {
-	d := m.Known(num)
-	return d == nil || d.Flags&Native != 0
-}
-
 // Known returns the definition of a field, or nil if it is unknown.
 func (m *Message) Known(num protowire.Number) *FieldDef {
 	if int(num) < len(m.Fields) {

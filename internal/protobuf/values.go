@@ -11,7 +11,7 @@ import (
 
 // Into says where Read stores the fields of a message, by number: pointers to values, or to an Into for
 // a nested message. The *bool at 0, if any, is set if there is such a message.
-type Into [8]any
+type Into [16]any
 
 // Read decodes a message. A field that occurs again replaces the earlier value, or extends a list.
 func (s *Source) Read(m *Message, msg Field, level int, to *Into) error {
@@ -58,23 +58,28 @@ func (w *Walk) Store(to *Into) {
 	}
 }
 
-// Last returns the bytes of the last occurrence of a field.
-func (s *Source) Last(def *Message, msg Field, num protowire.Number) (b []byte, err error) {
-	err = s.Each(def, msg, func(f Field) (err error) {
-		if f.Num == num {
-			b, err = s.Bytes(f.Start, f.End)
-		}
-		return err
-	})
-	return b, err
-}
-
 // IsOurs recognizes a field that this library adds to a message of the specification. In other
 // files the number may have another meaning: if the value is not a valid name, it is preserved as
 // an unknown field.
 func (w *Walk) IsOurs() bool {
 	return int(w.Num) < len(w.m.Fields) && w.m.Fields[w.Num].Kind == KindOurs &&
 		w.Typ == protowire.BytesType && w.s.checkString(KindName, &w.Field) == nil
+}
+
+// Split appends the encoded fields of a message that are in a set to in, and the others to rest. If one
+// is nil, these fields are not read.
+func (s *Source) Split(m *Message, msg Field, set uint64, in, rest *[]byte) error {
+	w := s.Walk(m, msg, 1)
+	for w.Next() {
+		out := rest
+		if set&(1<<w.Num) != 0 {
+			out = in
+		}
+		if out != nil {
+			w.Err = s.Keep(out, &w.Field)
+		}
+	}
+	return w.Err
 }
 
 // Keep appends the encoded field f with its tag to out.

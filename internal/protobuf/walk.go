@@ -98,15 +98,6 @@ func (w *Walk) Run() (n int) {
 
 const wholeMessage = 32 << 10 // bytes to have in the window at once
 
-// Each calls f for each field of a message.
-func (s *Source) Each(m *Message, msg Field, f func(Field) error) error {
-	w := s.Walk(m, msg, 1)
-	for w.Next() {
-		w.Err = f(w.Field)
-	}
-	return w.Err
-}
-
 // Check validates the message in the current field, if it is one.
 func (w *Walk) Check() {
 	if w.Def == nil || w.Def.Message == nil {
