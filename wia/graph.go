@@ -82,11 +82,7 @@ func (p *parser) AttributeTensor(at int64, level int, pieces ...protobuf.Field) 
 			return tensor.View{}, err
 		}
 	}
-	err := h.check(at)
-	if err == nil && h.data == 0 && h.size > 0 {
-		err = h.noData(at)
-	}
-	if err = p.referInGraph(at, err); err != nil {
+	if err := p.referInGraph(at, h.check(at)); err != nil {
 		return tensor.View{}, err
 	}
 	return p.view(h, &p.graph().Source, &p.quants)

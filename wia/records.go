@@ -143,18 +143,12 @@ func (p *parser) check(at int64) error {
 		return protobuf.InField("tensor", err)
 	case h.compressed:
 		return h.checkCompressed(at, p.hdr.compression)
-	case err == nil && h.data == 0 && h.size > 0:
-		return h.noData(at)
 	}
 	return err
 }
 
 func emptyName(at int64) error {
 	return protobuf.InField("name", protobuf.Defectf(at, tensor.ErrCorrupt, "empty name"))
-}
-
-func (h *head) noData(at int64) error {
-	return protobuf.InField("raw_data", protobuf.Defectf(at, tensor.ErrCorrupt, "missing: %v of %v takes %d bytes", tensor.Shape(h.dims), h.dt, h.size))
 }
 
 // codec returns the compression of a CompressedTensor, by default that of the

@@ -1,6 +1,7 @@
 package wia
 
 import (
+	"cmp"
 	"encoding/binary"
 
 	"github.com/weightmap/weightmap/format"
@@ -88,14 +89,9 @@ func (d fileFormat) Configure(own any, s *plan.Storage) (driver.Driver, error) {
 		o.Compression, o.Level = c, s.Level
 		o.CompressTensor = func(tensor.Info) Compression { return c }
 	}
-	if s.Signer != nil {
-		o.Signer = s.Signer
-	}
 	if s.Key != nil {
 		o.Key = s.Key
 	}
-	if s.ExternalFrom != 0 {
-		o.ExternalFrom = s.ExternalFrom
-	}
+	o.Signer, o.ExternalFrom = cmp.Or(s.Signer, o.Signer), cmp.Or(s.ExternalFrom, o.ExternalFrom)
 	return fileFormat{o}, nil
 }

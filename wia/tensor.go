@@ -123,8 +123,8 @@ func (h *head) readCompressed(s *protobuf.Source, msg protobuf.Field, level int)
 	return w.Err
 }
 
-// check checks dtype and dims, and that the data, if any, has the size they
-// require. at is the offset for errors.
+// check checks dtype and dims, and that the data has the size they require. at is
+// the offset for errors.
 func (h *head) check(at int64) error {
 	h.dt = dtypeOf(h.dtype)
 	if h.dt == tensor.Invalid {
@@ -134,13 +134,13 @@ func (h *head) check(at int64) error {
 	if h.size, err = tensor.Shape(h.dims).ByteSize(h.dt); err != nil {
 		return protobuf.InField("dims", &protobuf.Defect{At: at, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
 	}
-	switch h.data {
-	case rawArm:
-		if n := h.raw.End - h.raw.Start; n != h.size {
-			return protobuf.InField("raw_data", protobuf.Defectf(h.raw.At, tensor.ErrCorrupt, "%d bytes, %v of %v takes %d", n, tensor.Shape(h.dims), h.dt, h.size))
-		}
-	case externalArm:
+	switch n := h.raw.End - h.raw.Start; {
+	case h.data == externalArm:
 		return protobuf.InField("external_data", h.ext.check(at, h.size))
+	case h.data == rawArm && n != h.size:
+		return protobuf.InField("raw_data", protobuf.Defectf(h.raw.At, tensor.ErrCorrupt, "%d bytes, %v of %v takes %d", n, tensor.Shape(h.dims), h.dt, h.size))
+	case h.data == 0 && h.size > 0 && !h.compressed:
+		return protobuf.InField("raw_data", protobuf.Defectf(at, tensor.ErrCorrupt, "missing: %v of %v takes %d bytes", tensor.Shape(h.dims), h.dt, h.size))
 	}
 	return nil
 }

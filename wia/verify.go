@@ -129,14 +129,6 @@ func (f *parsed) canVerify(v driver.Verification) error {
 	return nil
 }
 
-// coverNames are the checksums of the blocks.
-var coverNames = func() (names [numBlocks]string) {
-	for b := range numBlocks {
-		names[b] = "sha256 of the " + blockNames[b] + " block"
-	}
-	return names
-}()
-
 // coveredBy names the checksum that covers tensor i, "" for none.
 func (f *parsed) coveredBy(i int) string {
 	switch r := &f.records[i]; {
@@ -144,8 +136,10 @@ func (f *parsed) coveredBy(i int) string {
 		return ""
 	case r.external >= 0:
 		return "sha256"
+	case r.block == graphBlock:
+		return "sha256 of the graph block"
 	default:
-		return coverNames[r.block]
+		return "sha256 of the tensor block"
 	}
 }
 

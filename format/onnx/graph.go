@@ -93,7 +93,7 @@ func (f *parsed) AttributeTensor(_ int64, level int, pieces ...protobuf.Field) (
 // view makes the view of a tensor that was read from s and checked: of the private copy of the graph,
 // or of an external file.
 func (f *parsed) view(h *head, s *protobuf.Source) (tensor.View, error) {
-	info := tensor.Info{Name: string(h.name), DType: dtypeOf(h.code), Shape: append(tensor.Shape{}, h.dims...), Encoding: h.encoding(f.unknown)}
+	info := tensor.Info{Name: string(h.name), DType: dtypeOf(h.code), Shape: append(tensor.Shape{}, h.dims...), Encoding: h.encoding()}
 	if h.location == 1 {
 		if f.src == nil {
 			return tensor.View{}, nil

@@ -27,7 +27,6 @@ type parsed struct {
 	inside  bool             // it is being read
 	records []record         // by tensor
 	files   external.Files
-	unknown map[string]*tensor.Encoding
 	model   model
 	decoded *plan.Graph
 }
@@ -41,7 +40,7 @@ type record struct {
 
 // newParsed returns a parser of s.
 func newParsed(s *protobuf.Source, x *driver.Index, o *driver.Options) *parsed {
-	f := &parsed{s: s, index: x, o: o, unknown: map[string]*tensor.Encoding{}}
+	f := &parsed{s: s, index: x, o: o}
 	s.Tally = protobuf.NewTally(o.Memory.Room(s.Size))
 	s.Watch = f.watch
 	return f
@@ -124,7 +123,7 @@ func (f *parsed) initializer(msg protobuf.Field) error {
 	case h.list != 0:
 		t.Loaded, t.Offset = true, -1
 	}
-	t.DType, t.Encoding = dtypeOf(h.code), h.encoding(f.unknown)
+	t.DType, t.Encoding = dtypeOf(h.code), h.encoding()
 	return f.add(h.name, h.dims, &t, record{at: msg.Start, end: msg.End, more: h.more}, msg.At)
 }
 

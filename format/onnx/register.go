@@ -1,6 +1,8 @@
 package onnx
 
 import (
+	"cmp"
+
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
@@ -78,9 +80,7 @@ func (d fileFormat) Configure(own any, s *plan.Storage) (driver.Driver, error) {
 	if err != nil {
 		return nil, err
 	}
-	if s.ExternalFrom != 0 {
-		o.ExternalFrom = s.ExternalFrom
-	}
+	o.ExternalFrom = cmp.Or(s.ExternalFrom, o.ExternalFrom)
 	return fileFormat{o}, nil
 }
 

@@ -252,7 +252,7 @@ func (h *head) checkExternal(at, elems int64) error {
 func (h *head) inFields() bool { return h.list == stringData || h.list != 0 && h.typ == nil }
 
 // encoding describes the elements; it is nil if they have a DType.
-func (h *head) encoding(unknown map[string]*tensor.Encoding) *tensor.Encoding {
+func (h *head) encoding() *tensor.Encoding {
 	if h.typ != nil {
 		return h.typ.enc
 	}
@@ -260,10 +260,5 @@ func (h *head) encoding(unknown map[string]*tensor.Encoding) *tensor.Encoding {
 	if h.list != 0 {
 		name += listedIn + h.listName()
 	}
-	e := unknown[name]
-	if e == nil {
-		e = &tensor.Encoding{Name: name}
-		unknown[name] = e
-	}
-	return e
+	return &tensor.Encoding{Name: name}
 }

@@ -110,7 +110,7 @@ func (x *File) Reserve(size, align int64) (off int64) {
 	return off
 }
 
-// Write writes a tensor at the offset that Reserve returned, and also to sum if it is not nil.
+// Write writes a tensor at the offset that Reserve returned, and also to sum.
 func (x *File) Write(off int64, in driver.Input, sum io.Writer) (err error) {
 	if x.file == nil {
 		if x.made, err = save.MakeDirs(x.at(x.below)); err != nil {
@@ -126,11 +126,7 @@ func (x *File) Write(off int64, in driver.Input, sum io.Writer) (err error) {
 		}
 	}
 	h := xxhash.New()
-	to := io.Writer(h)
-	if sum != nil {
-		to = io.MultiWriter(h, sum)
-	}
-	err = in.CopyTo(x.file, off, to)
+	err = in.CopyTo(x.file, off, io.MultiWriter(h, sum))
 	x.sums[off] = h.Sum64()
 	return err
 }

@@ -81,7 +81,7 @@ func (d *Decoder) graph(g *plan.Graph, level int, msg protobuf.Field, at int64) 
 }
 
 // read decodes a message, and only checks the fields that have no place.
-func (d *Decoder) read(m *protobuf.Message, msg protobuf.Field, level int, to *places) error {
+func (d *Decoder) read(m *protobuf.Message, msg protobuf.Field, level int, to *protobuf.Into) error {
 	w := d.Source.Walk(m, msg, level)
 	for w.Next() {
 		d.field(&w, level, to)
@@ -90,7 +90,7 @@ func (d *Decoder) read(m *protobuf.Message, msg protobuf.Field, level int, to *p
 }
 
 // field decodes the current field of a message at a level.
-func (d *Decoder) field(w *protobuf.Walk, level int, to *places) {
+func (d *Decoder) field(w *protobuf.Walk, level int, to *protobuf.Into) {
 	f := &w.Field
 	var place any
 	if int(f.Num) < len(to) && (w.Def != nil || w.IsOurs()) {
@@ -99,10 +99,6 @@ func (d *Decoder) field(w *protobuf.Walk, level int, to *places) {
 	switch p := place.(type) {
 	case *string:
 		*p, w.Err = d.str(f)
-	case *int64:
-		*p = int64(f.Val)
-	case *float32:
-		*p = math.Float32frombits(uint32(f.Val))
 	case *[]float32:
 		if *p = grow(d, w, &d.floats, *p, 4); w.Err == nil {
 			*p, w.Err = protobuf.AppendFloats(d.Source, *p, f)
@@ -148,12 +144,12 @@ func (d *Decoder) field(w *protobuf.Walk, level int, to *places) {
 		v, w.Err = d.Format.AttributeTensor(f.At, level+1, *f)
 		*p = append(*p, v)
 	default:
-		d.value(w, level, place)
+		d.value(w, level, place, to)
 	}
 }
 
-// value decodes a field of the inputs and outputs of a graph.
-func (d *Decoder) value(w *protobuf.Walk, level int, place any) {
+// value decodes a field of the inputs and outputs of a graph, or one that needs no memory.
+func (d *Decoder) value(w *protobuf.Walk, level int, place any, to *protobuf.Into) {
 	f := &w.Field
 	switch p := place.(type) {
 	case *[]plan.ValueInfo:
@@ -162,9 +158,9 @@ func (d *Decoder) value(w *protobuf.Walk, level int, place any) {
 			w.Err = d.read(w.Def.Message, *f, level+1, &inner)
 		}
 	case *valueType:
-		w.Err = d.read(w.Def.Message, *f, level+1, &places{typeTensor: (*tensorType)(p)})
+		w.Err = d.read(w.Def.Message, *f, level+1, &protobuf.Into{typeTensor: (*tensorType)(p)})
 	case *tensorType:
-		w.Err = d.read(w.Def.Message, *f, level+1, &places{tensorElem: (*elemType)(p), tensorShape: (*shape)(&p.Dims)})
+		w.Err = d.read(w.Def.Message, *f, level+1, &protobuf.Into{tensorElem: (*elemType)(p), tensorShape: (*shape)(&p.Dims)})
 	case *elemType:
 		code := int32(f.Val)
 		if p.DType, p.Code = d.DType(code), ""; p.DType == tensor.Invalid && code != 0 {
@@ -172,14 +168,14 @@ func (d *Decoder) value(w *protobuf.Walk, level int, place any) {
 		}
 	case *shape:
 		*p = orEmpty(*p)
-		w.Err = d.read(w.Def.Message, *f, level+1, &places{shapeDim: (*[]plan.Dim)(p)})
+		w.Err = d.read(w.Def.Message, *f, level+1, &protobuf.Into{shapeDim: (*[]plan.Dim)(p)})
 	case *[]plan.Dim:
 		if dim := add(d, w, &d.dims, p, dimBytes); dim != nil {
 			dim.Size = plan.DynamicDim
-			w.Err = d.read(w.Def.Message, *f, level+1, &places{dimValue: &dim.Size, dimParam: &dim.Symbol})
+			w.Err = d.read(w.Def.Message, *f, level+1, &protobuf.Into{dimValue: &dim.Size, dimParam: &dim.Symbol})
 		}
 	default:
-		w.Check()
+		w.Store(to)
 	}
 }
 
@@ -235,7 +231,7 @@ type subgraph struct {
 // attribute decodes an attribute.
 func (d *Decoder) attribute(a *plan.Attribute, m *protobuf.Message, msg protobuf.Field, level int) (err error) {
 	var v attributeValues
-	to := places{
+	to := protobuf.Into{
 		attributeName: &a.Name,
 		Float + 1:     &v.float, Int + 1: &v.integer, String + 1: &v.text, Tensor + 1: &v.tensor, Graph + 1: &v.graph,
 		Floats + 1: &v.floats, Ints + 1: &v.integers, Strings + 1: &v.texts, Tensors + 1: &v.tensors, Graphs + 1: &v.graphs,

@@ -96,10 +96,7 @@ func typeOf(field protowire.Number) (typ int32, ok bool) {
 // fieldOf returns the field with the values of an attribute type.
 func fieldOf(typ int32) protowire.Number { return protowire.Number(typ + 1) }
 
-// places says where the fields of a message are in the neutral graph: pointers by field number, of
-// the types below if a field needs more than its value.
-type places [16]any
-
+// The types that a protobuf.Into points to in the neutral graph if a field needs more than its value.
 type (
 	initializers []string
 	valueType    plan.ValueInfo
@@ -108,18 +105,18 @@ type (
 	shape        []plan.Dim
 )
 
-func (sc *Schema) graphFields(g *plan.Graph) (to places) {
+func (sc *Schema) graphFields(g *plan.Graph) (to protobuf.Into) {
 	to[sc.Name], to[sc.Nodes], to[sc.Inputs], to[sc.Outputs] = &g.Name, &g.Nodes, &g.Inputs, &g.Outputs
 	to[sc.Initializers] = (*initializers)(&g.Initializers)
 	return to
 }
 
-func (sc *Schema) nodeFields(n *plan.Node) (to places) {
+func (sc *Schema) nodeFields(n *plan.Node) (to protobuf.Into) {
 	to[sc.Node.Name], to[sc.Node.Op], to[sc.Node.Inputs], to[sc.Node.Outputs] = &n.Name, &n.Op, &n.Inputs, &n.Outputs
 	to[nodeAttributes], to[nodeDomain] = &n.Attributes, &n.Domain
 	return to
 }
 
-func valueFields(v *plan.ValueInfo) places {
-	return places{valueName: &v.Name, valueOf: (*valueType)(v)}
+func valueFields(v *plan.ValueInfo) protobuf.Into {
+	return protobuf.Into{valueName: &v.Name, valueOf: (*valueType)(v)}
 }

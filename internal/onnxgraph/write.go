@@ -100,7 +100,7 @@ func (w *writer) graph(b []byte, path string, g *plan.Graph) (_ []byte, err erro
 }
 
 // fields appends the fields of a message in ascending order.
-func (w *writer) fields(b []byte, path string, from *places) (_ []byte, err error) {
+func (w *writer) fields(b []byte, path string, from *protobuf.Into) (_ []byte, err error) {
 	for num, place := range from {
 		if b, err = w.field(b, protowire.Number(num), path, place); err != nil {
 			return nil, err
@@ -110,7 +110,7 @@ func (w *writer) fields(b []byte, path string, from *places) (_ []byte, err erro
 }
 
 // nested appends a message.
-func (w *writer) nested(b []byte, num protowire.Number, path string, from *places) (_ []byte, err error) {
+func (w *writer) nested(b []byte, num protowire.Number, path string, from *protobuf.Into) (_ []byte, err error) {
 	b, start := protobuf.Begin(b, num)
 	if b, err = w.fields(b, path, from); err != nil {
 		return nil, err
@@ -161,19 +161,19 @@ func (w *writer) field(b []byte, num protowire.Number, path string, place any) (
 		}
 	case *valueType:
 		if b = w.compare(b, p.DType, p.Code); p.DType != tensor.Invalid || p.Dims != nil {
-			return w.nested(b, num, path, &places{typeTensor: (*tensorType)(p)})
+			return w.nested(b, num, path, &protobuf.Into{typeTensor: (*tensorType)(p)})
 		}
 	case *tensorType:
-		return w.nested(b, num, path, &places{tensorElem: (*elemType)(p), tensorShape: (*shape)(&p.Dims)})
+		return w.nested(b, num, path, &protobuf.Into{tensorElem: (*elemType)(p), tensorShape: (*shape)(&p.Dims)})
 	case *elemType:
 		return protobuf.PutInt(b, num, int64(w.Code(p.DType))), nil
 	case *shape:
 		if *p != nil {
-			return w.nested(b, num, path, &places{shapeDim: (*[]plan.Dim)(p)})
+			return w.nested(b, num, path, &protobuf.Into{shapeDim: (*[]plan.Dim)(p)})
 		}
 	case *[]plan.Dim:
 		for _, d := range *p {
-			from := places{}
+			from := protobuf.Into{}
 			if d.Symbol != "" {
 				from[dimParam] = &d.Symbol
 			} else if d.Size != plan.DynamicDim {
