@@ -53,7 +53,7 @@ func (h *head) bytes(s *protobuf.Source) ([]byte, error) {
 	switch {
 	case h.list != 0:
 		return h.typed(s)
-	case !h.hasRaw || h.size == 0:
+	case h.raw.Num == 0 || h.size == 0:
 		return []byte{}, nil
 	}
 	return s.Bytes(h.raw.Start, h.raw.End)

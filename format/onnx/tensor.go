@@ -19,15 +19,15 @@ type head struct {
 	dims     []int64
 	code     int32
 	location int32
-	segment  bool
+	segment  protobuf.Field
 	more     bool // it has fields that a tensor.Info has no place for
-	hasRaw   bool
 	raw      protobuf.Field
 	list     int   // the field of typed data, 0 for none
 	lists    int   // how many such fields there are
 	values   int64 // in the list
 	wire     int64 // bytes that string_data takes on the wire, tags and lengths included
 	ext      externalHead
+	into     *protobuf.Into // the fields above that are stored as they are
 
 	// Set by check.
 	typ  *elemType // nil for a type that is not in the table
@@ -47,35 +47,28 @@ type externalHead struct {
 // reset forgets the last tensor but keeps the memory of its slices.
 func (h *head) reset() {
 	e := externalHead{into: h.ext.into, key: h.ext.key[:0], value: h.ext.value[:0], location: h.ext.location[:0], length: -1}
-	*h = head{name: h.name[:0], dims: h.dims[:0], ext: e}
+	*h = head{name: h.name[:0], dims: h.dims[:0], ext: e, into: h.into}
 }
 
 // read merges the TensorProto in a field into h, checking the wire rules. Lists of data are
 // counted, not held.
 func (h *head) read(s *protobuf.Source, msg protobuf.Field, level int) error {
 	h.message = msg
+	if h.into == nil {
+		h.into = &protobuf.Into{2: &h.code, 3: &h.segment, 8: &h.name, rawData: &h.raw, 14: &h.location}
+	}
 	w := s.Walk(tensorMsg, msg, level)
 	for w.Next() {
 		h.more = h.more || planFields&(1<<w.Num) == 0
 		switch w.Num {
 		case 1:
 			h.dims, w.Err = protobuf.AppendInts(s, h.dims, &w.Field, maxRank)
-		case 2:
-			h.code = int32(w.Val)
-		case 3:
-			h.segment = true
 		case floatData, int32Data, stringData, int64Data, doubleData, uint64Data:
 			h.data(&w.Field)
-		case 8:
-			w.Err = s.CopyTo(&h.name, &w.Field)
-		case rawData:
-			h.hasRaw, h.raw = true, w.Field
 		case 13:
 			w.Err = h.ext.read(s, w.Field, level+1)
-		case 14:
-			h.location = int32(w.Val)
 		default:
-			w.Check()
+			w.Store(h.into)
 		}
 	}
 	return w.Err
@@ -147,13 +140,13 @@ func (h *head) check(at int64) error {
 	switch {
 	case h.code == 0:
 		return protobuf.InField("data_type", protobuf.Defectf(at, tensor.ErrCorrupt, "missing or UNDEFINED"))
-	case h.segment:
+	case h.segment.Num != 0:
 		return protobuf.InField("segment", protobuf.Defectf(at, format.ErrUnsupported, "tensors in several pieces"))
 	case h.location != 0 && h.location != 1:
 		return protobuf.InField("data_location", protobuf.Defectf(at, tensor.ErrCorrupt, "code %d", h.location))
 	case h.lists > 1:
 		return protobuf.InField(h.listName(), protobuf.Defectf(at, tensor.ErrCorrupt, "typed data in several fields"))
-	case h.hasRaw && h.list != 0:
+	case h.raw.Num != 0 && h.list != 0:
 		return protobuf.InField("raw_data", protobuf.Defectf(h.raw.At, tensor.ErrCorrupt, "both raw_data and %s are set", h.listName()))
 	}
 	if h.sized() {
@@ -167,7 +160,7 @@ func (h *head) check(at int64) error {
 	switch {
 	case h.location == 1:
 		return h.checkExternal(at, elems)
-	case h.hasRaw:
+	case h.raw.Num != 0:
 		return h.checkRaw(elems)
 	case h.list != 0:
 		return h.checkList(at, elems)
@@ -225,7 +218,7 @@ func (h *head) checkExternal(at, elems int64) error {
 	in := func(name string, err error) error {
 		return protobuf.InField("external_data", protobuf.InField(name, err))
 	}
-	if h.hasRaw && h.raw.End > h.raw.Start || h.list != 0 {
+	if h.raw.End > h.raw.Start || h.list != 0 {
 		return in("location", protobuf.Defectf(at, tensor.ErrCorrupt, "the data is external and in the model too"))
 	}
 	// ".." may stay within the directory.
