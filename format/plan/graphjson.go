@@ -12,7 +12,12 @@ import (
 // jsonText writes metadata and graphs as JSON.
 type jsonText struct{ jsontext.Writer }
 
-func newJSON() *jsonText { return &jsonText{jsontext.Writer{Replace: true}} }
+// marshal returns what write writes.
+func marshal[T any](v T, write func(*jsonText, T)) ([]byte, error) {
+	j := &jsonText{jsontext.Writer{Replace: true}}
+	write(j, v)
+	return j.Done()
+}
 
 // MarshalJSON returns the graph as one JSON object, with attributes in file order:
 //
@@ -21,11 +26,7 @@ func newJSON() *jsonText { return &jsonText{jsontext.Writer{Replace: true}} }
 //
 // A dimension of -1 is decided at run time. A dtype that is unknown to package tensor is the file's code,
 // a missing one is "". A tensor among the attributes is its dtype and shape.
-func (g *Graph) MarshalJSON() ([]byte, error) {
-	j := newJSON()
-	j.graph(g)
-	return j.Done()
-}
+func (g *Graph) MarshalJSON() ([]byte, error) { return marshal(g, (*jsonText).graph) }
 
 func (j *jsonText) graph(g *Graph) {
 	if g == nil {
@@ -44,11 +45,7 @@ func (j *jsonText) graph(g *Graph) {
 }
 
 // MarshalJSON returns the node as it is in the result of Graph.MarshalJSON.
-func (n Node) MarshalJSON() ([]byte, error) {
-	j := newJSON()
-	j.node(n)
-	return j.Done()
-}
+func (n Node) MarshalJSON() ([]byte, error) { return marshal(n, (*jsonText).node) }
 
 func (j *jsonText) node(n Node) {
 	j.Raw(`{"name":`)
@@ -65,22 +62,14 @@ func (j *jsonText) node(n Node) {
 	jsontext.List(&j.Writer, n.Outputs, j.Text)
 	j.Raw(`,"attributes":{`)
 	for i, a := range n.Attributes {
-		if i > 0 {
-			j.Raw(",")
-		}
-		j.Text(a.Name)
-		j.Raw(":")
+		j.Key(i, a.Name)
 		j.value(a.Value)
 	}
 	j.Raw("}}")
 }
 
 // MarshalJSON returns an object with name, dtype and shape.
-func (v ValueInfo) MarshalJSON() ([]byte, error) {
-	j := newJSON()
-	j.valueInfo(v)
-	return j.Done()
-}
+func (v ValueInfo) MarshalJSON() ([]byte, error) { return marshal(v, (*jsonText).valueInfo) }
 
 func (j *jsonText) valueInfo(v ValueInfo) {
 	j.Raw(`{"name":`)
@@ -98,11 +87,7 @@ func (j *jsonText) valueInfo(v ValueInfo) {
 
 // MarshalJSON returns the symbol if there is one, and else the number. A symbol that is a number
 // too large for Size becomes a JSON number.
-func (d Dim) MarshalJSON() ([]byte, error) {
-	j := newJSON()
-	j.dim(d)
-	return j.Done()
-}
+func (d Dim) MarshalJSON() ([]byte, error) { return marshal(d, (*jsonText).dim) }
 
 func (j *jsonText) dim(d Dim) {
 	if n, err := strconv.ParseUint(d.Symbol, 10, 64); err == nil && n > math.MaxInt64 {

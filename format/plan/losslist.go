@@ -14,25 +14,16 @@ type LossList struct {
 	found []found
 }
 
-// found is a loss, and the edit of the plan that accepting it implies.
+// found is a loss, and what accepting it implies.
 type found struct {
 	Loss
-	cause      error
-	edit       edit
-	item, attr int  // tensor, entry or node; attribute of the node
-	inGraph    bool // the loss is void if the graph is dropped
+	cause   error
+	edit    func(p *Plan) // removes the part from a copy of the plan; nil if the encoder converts or omits it
+	inGraph bool          // the loss is void if the graph is dropped
 }
 
-type edit uint8
-
-const (
-	keep edit = iota // no edit: the encoder converts or omits the part
-	dropQuantization
-	dropEntry
-	dropGraph
-	dropAttribute
-	dropNative
-)
+// removed is the value of an entry or attribute that an edit removes. The edits of others go by its index.
+type removed struct{}
 
 func (l *LossList) add(kind LossKind, name string, err error, f found) {
 	var located *tensor.Error
@@ -47,7 +38,7 @@ func (l *LossList) add(kind LossKind, name string, err error, f found) {
 
 // Quantization adds the quantization parameters of tensor i.
 func (l *LossList) Quantization(p *Plan, i int, err error) {
-	l.add(LossQuantization, p.Tensors[i].Name, err, found{edit: dropQuantization, item: i})
+	l.add(LossQuantization, p.Tensors[i].Name, err, found{edit: func(p *Plan) { p.Tensors[i].Quant = nil }})
 }
 
 // AllQuantization adds the parameters of all tensors, for a format without quantization.
@@ -62,7 +53,7 @@ func (l *LossList) AllQuantization(p *Plan, text string) {
 
 // Metadata adds entry i of the metadata.
 func (l *LossList) Metadata(p *Plan, i int, err error) {
-	l.add(LossMetadata, p.Metadata[i].Key, err, found{edit: dropEntry, item: i})
+	l.add(LossMetadata, p.Metadata[i].Key, err, found{edit: func(p *Plan) { p.Metadata[i].Value = removed{} }})
 }
 
 // AllMetadata adds all entries, for a format without metadata.
@@ -119,7 +110,7 @@ func neutral(name string) string {
 
 // Graph adds the graph because the format cannot hold one of its parts, such as a node.
 func (l *LossList) Graph(part string, err error) {
-	l.add(LossGraph, part, err, found{edit: dropGraph})
+	l.add(LossGraph, part, err, found{edit: func(p *Plan) { p.Graph = nil }})
 }
 
 // AnyGraph adds the graph unless it is empty, for a format without graphs.
@@ -153,7 +144,8 @@ func (l *LossList) DTypes(p *Plan, format string, known []tensor.DType) {
 
 // Attribute adds attribute j of node i.
 func (l *LossList) Attribute(p *Plan, i, j int, err error) {
-	l.add(LossAttribute, AttributeName(p, i, j), err, found{edit: dropAttribute, item: i, attr: j, inGraph: true})
+	remove := func(p *Plan) { p.Graph.Nodes[i].Attributes[j].Value = removed{} }
+	l.add(LossAttribute, AttributeName(p, i, j), err, found{edit: remove, inGraph: true})
 }
 
 // AttributeName returns the name of attribute j of node i in losses, such as "nodes[1].alpha".
@@ -197,35 +189,25 @@ func (l *LossList) Fixed(kind LossKind, name string, err error) { l.add(kind, na
 
 // HasGraph reports whether the graph is among the losses.
 func (l *LossList) HasGraph() bool {
-	return slices.ContainsFunc(l.found, func(f found) bool { return f.edit == dropGraph })
+	return slices.ContainsFunc(l.found, func(f found) bool { return f.Kind == LossGraph })
 }
 
-// acceptance is the set of losses that the caller accepts.
-type acceptance map[string]bool
-
-// acceptanceOf parses WriteOptions.AcceptLoss.
-func acceptanceOf(format string, names []string) (acceptance, error) {
-	a := make(acceptance, len(names))
+// checkAccepted returns an error if WriteOptions.AcceptLoss names an unknown kind.
+func checkAccepted(format string, names []string) error {
 	for _, s := range names {
 		kind, _, _ := strings.Cut(s, ":")
 		if !slices.Contains(acceptable, LossKind(kind)) {
-			return nil, &tensor.Error{Format: format, Field: "AcceptLoss", Offset: -1,
+			return &tensor.Error{Format: format, Field: "AcceptLoss", Offset: -1,
 				Err: fmt.Errorf("%w: %w: %q is not a kind of loss that can be accepted (%s)", ErrPlan, ErrUnsupported, s, strings.Join(AcceptableLosses(), ", "))}
 		}
-		a[s] = true
 	}
-	return a, nil
-}
-
-func (a acceptance) covers(l Loss) bool {
-	return l.Acceptable && (a[string(l.Kind)] || a[l.Item()])
+	return nil
 }
 
 // Fit returns the plan without the losses that the caller accepts, or a LossError with all others. losses
 // adds everything that the format cannot hold of a plan.
 func Fit(format string, p *Plan, accept []string, losses func(p *Plan, l *LossList)) (*Plan, error) {
-	accepted, err := acceptanceOf(format, accept)
-	if err != nil {
+	if err := checkAccepted(format, accept); err != nil {
 		return nil, err
 	}
 	// Removing a part may cause other losses. Every turn removes more, so the loop
@@ -237,20 +219,21 @@ func Fit(format string, p *Plan, accept []string, losses func(p *Plan, l *LossLi
 		if l.HasGraph() {
 			l.found = slices.DeleteFunc(l.found, func(f found) bool { return f.inGraph })
 		}
-		if err := l.refusal(format, accepted); err != nil {
+		if err := l.refusal(format, accept); err != nil {
 			return nil, err
 		}
-		less, changed := l.without(p)
-		if !changed {
+		if !slices.ContainsFunc(l.found, func(f found) bool { return f.edit != nil }) {
 			return p, nil
 		}
-		p = less
+		p = l.without(p)
 	}
 }
 
 // refusal returns the error for the losses that are not accepted, or nil.
-func (l *LossList) refusal(format string, accepted acceptance) error {
-	open := slices.DeleteFunc(slices.Clone(l.found), func(f found) bool { return accepted.covers(f.Loss) })
+func (l *LossList) refusal(format string, accept []string) error {
+	open := slices.DeleteFunc(slices.Clone(l.found), func(f found) bool {
+		return f.Acceptable && (slices.Contains(accept, string(f.Kind)) || slices.Contains(accept, f.Item()))
+	})
 	if len(open) == 0 {
 		return nil
 	}
@@ -275,50 +258,28 @@ func (l Loss) rank() int {
 	return len(acceptable)
 }
 
-// without returns a copy of the plan without the losses on the list. If there is
-// nothing to remove it returns the plan itself, and changed is false.
-func (l *LossList) without(p *Plan) (out *Plan, changed bool) {
-	if !slices.ContainsFunc(l.found, func(f found) bool { return f.edit != keep }) {
-		return p, false
-	}
-	out = &Plan{Metadata: p.Metadata, Tensors: slices.Clone(p.Tensors), Graph: p.Graph, Native: p.Native}
-	entries, attrs := map[int]bool{}, map[[2]int]bool{}
+// without returns a copy of the plan without the losses on the list.
+func (l *LossList) without(p *Plan) *Plan {
+	out := &Plan{slices.Clone(p.Metadata), slices.Clone(p.Tensors), p.Graph.Clone(), p.Native}
 	for _, f := range l.found {
-		switch f.edit {
-		case keep:
-			continue
-		case dropQuantization:
-			out.Tensors[f.item].Quant = nil
-		case dropEntry:
-			entries[f.item] = true
-		case dropGraph:
-			out.Graph = nil
-		case dropNative:
-			out.Native = nil
-		case dropAttribute:
-			attrs[[2]int{f.item, f.attr}] = true
+		if f.edit != nil {
+			f.edit(out)
 		}
 	}
-	if len(entries) > 0 {
-		out.Metadata = dropped(p.Metadata, func(i int) bool { return entries[i] })
-	}
-	if len(attrs) > 0 {
-		g := *out.Graph
-		g.Nodes = slices.Clone(g.Nodes)
-		for i := range g.Nodes {
-			n := &g.Nodes[i]
-			n.Attributes = dropped(n.Attributes, func(j int) bool { return attrs[[2]int{i, j}] })
+	out.Metadata = kept(out.Metadata, func(e Entry) any { return e.Value })
+	if out.Graph != nil {
+		for i := range out.Graph.Nodes {
+			n := &out.Graph.Nodes[i]
+			n.Attributes = kept(n.Attributes, func(a Attribute) any { return a.Value })
 		}
-		out.Graph = &g
 	}
-	return out, true
+	return out
 }
 
-// dropped returns the elements for whose index drop returns false.
-func dropped[T any](list []T, drop func(int) bool) []T {
-	var out []T
-	for i, x := range list {
-		if !drop(i) {
+// kept returns the elements whose value no edit has removed.
+func kept[T any](list []T, value func(T) any) (out []T) {
+	for _, x := range list {
+		if value(x) != any(removed{}) {
 			out = append(out, x)
 		}
 	}

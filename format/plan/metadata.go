@@ -103,16 +103,12 @@ func (m Metadata) Get(key string) (any, bool) {
 
 // MarshalJSON returns a JSON object with the keys in file order. NaN and infinities become strings.
 func (m Metadata) MarshalJSON() ([]byte, error) {
-	j := newJSON()
-	j.Raw("{")
-	for i, e := range m {
-		if i > 0 {
-			j.Raw(",")
+	return marshal(m, func(j *jsonText, m Metadata) {
+		j.Raw("{")
+		for i, e := range m {
+			j.Key(i, e.Key)
+			j.value(Number(e.Value))
 		}
-		j.Text(e.Key)
-		j.Raw(":")
-		j.value(Number(e.Value))
-	}
-	j.Raw("}")
-	return j.Done()
+		j.Raw("}")
+	})
 }
