@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"slices"
 
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -22,12 +23,12 @@ func (w *Writer) complete(p *plan.Plan) error {
 	for i := range w.plan.Metadata {
 		w.plan.Metadata[i].Value = take(w.plan.Metadata[i].Value)
 	}
-	w.index = newNames(w.plan.Tensors)
-	total, rank := int64(0), 0
+	total, names, dims := int64(0), 0, 0
 	for i := range p.Tensors {
-		rank += len(p.Tensors[i].Shape)
+		names, dims = names+len(p.Tensors[i].Name), dims+len(p.Tensors[i].Shape)
 	}
-	dims := make([]int64, 0, rank) // backs the shapes of all tensors
+	w.index.Grow(len(p.Tensors), names, dims)
+	entry := driver.Tensor{}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		size, err := t.ByteSize()
@@ -37,9 +38,9 @@ func (w *Writer) complete(p *plan.Plan) error {
 		if err == nil {
 			err = tensor.CheckName(t.Name)
 		}
-		slot := w.index.slot(t.Name)
-		if err == nil && *slot >= 0 {
-			err = fmt.Errorf("%w: the name occurs twice", tensor.ErrCorrupt)
+		if err == nil {
+			entry.Name, entry.Shape = append(entry.Name[:0], t.Name...), t.Shape
+			err = w.index.Add(&entry)
 		}
 		if total += size; err == nil && total < 0 {
 			err = fmt.Errorf("%w: the sizes of all tensors overflow", tensor.ErrLimit)
@@ -47,11 +48,8 @@ func (w *Writer) complete(p *plan.Plan) error {
 		if err != nil {
 			return w.planError(t.Name, err)
 		}
-		*slot = int32(i)
-		n := len(dims)
-		dims = append(dims, t.Shape...)
 		w.plan.Tensors[i] = tensor.Info{
-			Name: t.Name, DType: t.DType, Shape: dims[n:len(dims):len(dims)], Offset: -1, Size: size, Stored: size,
+			Name: t.Name, DType: t.DType, Shape: w.index.Shape(i), Offset: -1, Size: size, Stored: size,
 			Quant: t.Quant.Clone(), Encoding: t.Encoding,
 		}
 	}

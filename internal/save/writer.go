@@ -30,10 +30,10 @@ type Writer struct {
 
 	mu      sync.Mutex
 	plan    *plan.Plan
-	index   *names // tensors of the plan
-	next    int    // the tensor to expect
-	in      *Input // the current tensor
-	at      string // its name
+	index   driver.Index // of the plan, by name
+	next    int          // the tensor to expect
+	in      *Input       // the current tensor
+	at      string       // its name
 	written []bool
 	done    int64
 	total   int64
@@ -182,8 +182,8 @@ func (w *Writer) WriteTensor(name string, r io.Reader) error {
 	if w.over != nil {
 		return w.refusal()
 	}
-	i := w.find(name)
-	if i < 0 {
+	i, ok := w.find(name)
+	if !ok {
 		return w.planError(name, fmt.Errorf("%w in the plan", tensor.ErrNotFound))
 	}
 	if w.written[i] {
@@ -198,12 +198,12 @@ func (w *Writer) WriteTensor(name string, r io.Reader) error {
 	})
 }
 
-// find returns the index of a tensor by name, -1 if there is none. Most arrive in the plan's order.
-func (w *Writer) find(name string) int {
+// find returns the index of a tensor by name. Most arrive in the plan's order.
+func (w *Writer) find(name string) (i int, ok bool) {
 	if i := w.next; i < len(w.written) && w.plan.Tensors[i].Name == name {
-		return i
+		return i, true
 	}
-	return int(*w.index.slot(name))
+	return w.index.Lookup(name)
 }
 
 // moved counts bytes for Progress.
@@ -245,8 +245,8 @@ func (w *Writer) take(i int, r io.Reader) error {
 
 // Agrees checks that from has the type and quantization that the plan says.
 func (w *Writer) Agrees(from tensor.Info) error {
-	i := *w.index.slot(from.Name)
-	if i < 0 {
+	i, ok := w.index.Lookup(from.Name)
+	if !ok {
 		return nil // WriteTensor reports it
 	}
 	to := &w.plan.Tensors[i]
