@@ -31,7 +31,7 @@ var findInDirectory func(m *Model, path string) error
 
 // find opens the model in a directory.
 func (m *Model) find(path string) error {
-	dir := load.OpenDirectory(path, m.opening.Options.Root, m.opening.Files())
+	dir := load.OpenDirectory(path, &m.opening)
 	defer dir.Close()
 	entries, err := dir.Entries()
 	if err != nil {

@@ -2,6 +2,7 @@ package mle
 
 import (
 	"encoding/binary"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -206,7 +207,12 @@ func (s *summed) Write(b []byte) (int, error) {
 
 // all writes b in pieces.
 func (s *summed) all(b []byte) error {
-	return work.Chunks(s.v.Context(), b, nil, "", func(piece []byte) { _, _ = s.Write(piece) })
+	for piece := range slices.Chunk(b, work.Step) {
+		if _, err := s.Write(piece); err != nil {
+			return err
+		}
+	}
+	return nil
 }
 
 // checkUncompressed compares the checksum of the uncompressed weights with the recorded

@@ -77,11 +77,10 @@ func (s *statement) jobs(t *tree, o *Options, jobs []job, checked map[string]boo
 // run runs the jobs in parallel, the largest first, and calls done with each digest.
 func run(ctx context.Context, jobs []job, o *Options, done func(j *job, d digest) error) error {
 	slices.SortStableFunc(jobs, func(a, b job) int { return cmp.Compare(b.size, a.size) })
-	total := int64(0)
+	p := &work.Progress{Report: o.Progress}
 	for _, j := range jobs {
-		total += j.size
+		p.Expect(j.size)
 	}
-	p := work.NewProgress(o.Progress, total)
 	return work.Each(ctx, len(jobs), o.Workers, func(i int) error {
 		j := &jobs[i]
 		w := counting{sha256.New(), ctx, p, j.path}

@@ -21,8 +21,8 @@ func (m *Model) LoadAll(ctx context.Context, requests []Request, progress plan.P
 		return err
 	}
 	defer m.main.Leave()
-	b := bulk{newVerification(m, ctx, &VerifyOptions{Progress: progress, Workers: m.workers})}
-	b.sweeper.off = m.infos.blocks.Load() != nil
+	b := bulk{newVerification(m, ctx, &VerifyOptions{Progress: progress, Workers: m.Workers()})}
+	b.sweeper.off = m.infos.used.Load()
 	chunks, err := b.plan(requests)
 	defer b.closeFiles()
 	if err == nil {

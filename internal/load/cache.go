@@ -137,7 +137,7 @@ func (m *Model) copy(i int, keep bool, decode func() ([]byte, error)) ([]byte, e
 		if m.parsed.Shares != nil && m.parsed.Shares(i) {
 			size = 0
 		}
-		if err := m.memory.Reserve(size); err != nil {
+		if err := m.c.Options.Memory.Reserve(size); err != nil {
 			return &tensor.Error{Format: m.desc.Name, Path: m.path, Field: tensorField(m.index.Name(i)), Offset: -1, Err: err}
 		}
 		e.counted, e.keep = size, keep

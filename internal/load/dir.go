@@ -75,7 +75,7 @@ func (in *input) Record(b []byte, off int64) error {
 // Dir implements driver.Source.
 func (in *input) Dir() (driver.Dir, error) {
 	s := &in.f.spaces
-	if s.dir == "" && s.sibling == nil {
+	if s.dir == "" && s.m.c.Sibling == nil {
 		return s, errNoDir
 	}
 	return s, nil
@@ -121,9 +121,9 @@ func (s *spaces) Entries() ([]driver.DirEntry, error) {
 // Directory is a directory that may contain a model. Its links may lead where those of a model may.
 type Directory struct{ s spaces }
 
-// OpenDirectory returns the directory at a path; o and root are as in Config.
-func OpenDirectory(path, root string, o source.Options) *Directory {
-	return &Directory{spaces{m: &Model{mapping: o}, dir: path, top: root}}
+// OpenDirectory returns the directory at a path.
+func OpenDirectory(path string, c *Config) *Directory {
+	return &Directory{spaces{m: &Model{c: c}, dir: path}}
 }
 
 // Entries lists the directory, sorted by name.
@@ -166,7 +166,7 @@ func (s *spaces) mapNow(name, path string) (*source.Region, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := s.m.mapping
+	o := s.m.c.Files()
 	o.Parse = true
 	r, err := s.mapBelow(root, s.dir, name, path, o, func(os.FileInfo) error { return nil })
 	if err == nil {
@@ -177,10 +177,10 @@ func (s *spaces) mapNow(name, path string) (*source.Region, error) {
 
 // openSibling opens another file of a model without a directory.
 func (s *spaces) openSibling(name string) (*source.Region, error) {
-	if s.sibling == nil {
+	if s.m.c.Sibling == nil {
 		return nil, errNoDir
 	}
-	r, err := s.sibling(name)
+	r, err := s.m.c.Sibling(name)
 	if err != nil {
 		return nil, err
 	}
@@ -209,7 +209,7 @@ func (s *spaces) Declare(name string) (driver.Space, error) {
 		return n, nil
 	}
 	f := &file{name: name, dir: s.laterDir(), later: (*file).mapLater}
-	if s.dir == "" && s.sibling != nil {
+	if s.dir == "" && s.m.c.Sibling != nil {
 		f.later = func(f *file) (*source.Region, error) { return f.spaces.openSibling(f.name) }
 	} else if strings.HasSuffix(name, "/") {
 		f.why = fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)

@@ -57,7 +57,7 @@ func (f *file) path() string {
 // Files returns the paths of all files that belong to the model, beginning with its own
 // file or directory, without duplicates. It returns nil for a model not opened by path.
 func (m *Model) Files() []string {
-	if !m.byPath {
+	if m.Path() == "" {
 		return nil
 	}
 	files := make([]string, 1, 1+len(m.spaces.files))
@@ -105,7 +105,7 @@ func (f *file) mapLater() (*source.Region, error) {
 		return nil, fmt.Errorf("when the model was opened: %w", f.why)
 	}
 	if f.id.Known() {
-		o := f.mapping
+		o := f.c.Files()
 		o.NoLink, o.Same = true, f.id
 		r, err := source.Open(f.path(), o)
 		if errors.Is(err, source.ErrNotRegular) {
@@ -121,7 +121,7 @@ func (f *file) mapLater() (*source.Region, error) {
 		return nil, err
 	}
 	defer root.Close()
-	return f.spaces.mapBelow(root, f.dir, f.name, f.path(), f.mapping, f.same)
+	return f.spaces.mapBelow(root, f.dir, f.name, f.path(), f.c.Files(), f.same)
 }
 
 // same returns an error if the file is not the one that was declared.

@@ -10,8 +10,9 @@ import (
 // infoTable makes the tensor.Info of tensors lazily, a block at a time. Views
 // point into the blocks, so blocks never move.
 type infoTable struct {
-	mu     sync.Mutex
-	blocks atomic.Pointer[[]atomic.Pointer[infoBlock]]
+	once   sync.Once
+	used   atomic.Bool
+	blocks []atomic.Pointer[infoBlock]
 }
 
 // infoBlock holds the descriptions of consecutive tensors.
@@ -21,32 +22,28 @@ const blockSize = 64
 
 // Info returns the description of tensor i, which never moves.
 func (m *Model) Info(i int) *tensor.Info {
-	if t := m.infos.blocks.Load(); t != nil {
-		if b := (*t)[i/blockSize].Load(); b != nil {
-			return &b[i%blockSize]
-		}
-	}
-	return m.makeInfo(i)
-}
-
-// makeInfo makes the block of tensor i.
-func (m *Model) makeInfo(i int) *tensor.Info {
-	m.infos.mu.Lock()
-	defer m.infos.mu.Unlock()
-	t := m.infos.blocks.Load()
-	if t == nil {
-		table := make([]atomic.Pointer[infoBlock], (m.index.Len()+blockSize-1)/blockSize)
-		t = &table
-		m.infos.blocks.Store(t)
-	}
-	b := (*t)[i/blockSize].Load()
+	m.infos.once.Do(m.makeTable)
+	at := &m.infos.blocks[i/blockSize]
+	b := at.Load()
 	if b == nil {
-		b = &infoBlock{}
-		first := i / blockSize * blockSize
-		for k := range min(m.index.Len()-first, blockSize) {
-			m.index.Describe(first+k, &b[k])
+		b = m.makeBlock(i / blockSize * blockSize)
+		if !at.CompareAndSwap(nil, b) {
+			b = at.Load() // another goroutine's
 		}
-		(*t)[i/blockSize].Store(b)
 	}
 	return &b[i%blockSize]
+}
+
+func (m *Model) makeTable() {
+	m.infos.blocks = make([]atomic.Pointer[infoBlock], (m.index.Len()+blockSize-1)/blockSize)
+	m.infos.used.Store(true)
+}
+
+// makeBlock describes the tensors from first on.
+func (m *Model) makeBlock(first int) *infoBlock {
+	b := &infoBlock{}
+	for k := range min(m.index.Len()-first, blockSize) {
+		m.index.Describe(first+k, &b[k])
+	}
+	return b
 }

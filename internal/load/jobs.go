@@ -143,7 +143,7 @@ const readStep = 8 << 20
 
 // step returns readStep, or less if the memory limit requires it: a multiple of work.Step.
 func (v *verification) step() int64 {
-	left := v.m.memory.Left() / int64(2*v.workers())
+	left := v.m.c.Options.Memory.Left() / int64(2*v.workers())
 	return min(readStep, max(work.Step, left-left%work.Step))
 }
 

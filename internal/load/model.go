@@ -34,19 +34,15 @@ func (c *Config) Files() source.Options {
 
 // Model is an open model of any format.
 type Model struct {
-	desc    driver.Description
-	source  input          // of main, while it is parsed
-	main    *source.Region // the file, whose region guards all others; empty heap memory for a directory
-	path    string         // the path in errors, or a reader's name
-	byPath  bool           // path is that of a file or directory
-	isDir   bool
-	index   driver.Index
-	parsed  *driver.Parsed // not nil once opened
-	mapping source.Options // for other files
-	lock    bool
-	workers int
+	c      *Config
+	desc   driver.Description
+	source input          // of main, while it is parsed
+	main   *source.Region // the file, whose region guards all others; empty heap memory for a directory
+	path   string         // the path in errors, or a reader's name
+	isDir  bool
+	index  driver.Index
+	parsed *driver.Parsed // not nil once opened
 
-	memory *driver.Memory
 	spaces spaces
 	infos  infoTable
 	cache  cache
@@ -55,7 +51,7 @@ type Model struct {
 }
 
 // Open parses the file in r. It takes ownership of r, even when it fails. m is the
-// zero Model.
+// zero Model, which keeps c.
 func (m *Model) Open(r *source.Region, c *Config) error {
 	m.init(r, c)
 	m.source = input{m.main, &m.spaces.own}
@@ -138,15 +134,14 @@ func (m *Model) sealed() {
 }
 
 func (m *Model) init(r *source.Region, c *Config) {
-	m.desc, m.main, m.path = c.Driver.Describe(), r, c.Path
-	m.mapping, m.lock, m.memory, m.workers = c.Files(), c.Options.Lock, c.Options.Memory, c.Options.Workers
-	if m.byPath = c.Path != ""; !m.byPath {
+	m.c, m.desc, m.main, m.path = c, c.Driver.Describe(), r, c.Path
+	if m.path == "" {
 		_, m.path = r.Origin()
 	}
 	m.main.SetOrigin(m.desc.Name, m.path)
-	m.index.Count(m.memory)
-	m.spaces.init(m, c)
-	m.cache.most, m.cache.memory = c.Options.CacheBytes, m.memory
+	m.index.Count(c.Options.Memory)
+	m.spaces.init(m)
+	m.cache.most, m.cache.memory = c.Options.CacheBytes, c.Options.Memory
 }
 
 // IsOpen reports whether Open was called.
@@ -154,7 +149,7 @@ func (m *Model) IsOpen() bool { return m.main != nil }
 
 // hold locks a file in memory if the options require it.
 func (m *Model) hold(ctx context.Context, r *source.Region) error {
-	if !m.lock {
+	if !m.c.Options.Lock {
 		return nil
 	}
 	err := r.Lock(ctx)
@@ -213,12 +208,7 @@ func (m *Model) Parsed() *driver.Parsed { return m.parsed }
 func (m *Model) Format() string { return m.desc.Name }
 
 // Path returns the name the model was opened by, "" for bytes and readers.
-func (m *Model) Path() string {
-	if !m.byPath {
-		return ""
-	}
-	return m.path
-}
+func (m *Model) Path() string { return m.c.Path }
 
 // Index returns the list of tensors, which the caller must not modify.
 func (m *Model) Index() *driver.Index { return &m.index }
@@ -306,35 +296,9 @@ func (m *Model) Tensors() iter.Seq2[string, tensor.View] {
 	}
 }
 
-// Select returns the indexes of the named tensors, or of all if names is empty, ascending
-// and without duplicates.
-func (m *Model) Select(names []string) ([]int, error) {
-	if len(names) == 0 {
-		which := make([]int, m.index.Len())
-		for i := range which {
-			which[i] = i
-		}
-		return which, nil
-	}
-	which := make([]int, len(names))
-	for k, name := range names {
-		i, ok := m.index.Lookup(name)
-		if !ok {
-			return nil, NotFound(m.desc.Name, m.path, name)
-		}
-		which[k] = i
-	}
-	slices.Sort(which)
-	return slices.Compact(which), nil
-}
-
 // within calls f, which may access the file, between Enter and Leave.
 func (m *Model) within(f func() error) error {
-	if err := m.main.Enter(); err != nil {
-		return err
-	}
-	defer m.main.Leave()
-	return m.explain(m.guard(f))
+	return m.explain(m.Do(f))
 }
 
 // guard turns faults in any memory of the model into errors.
@@ -418,14 +382,12 @@ func (m *Model) NeedsKey() bool { return !m.main.Closed() && m.parsed.NeedsKey }
 
 // Prefetch asks the system to read all files ahead. It maps the files of a directory.
 func (m *Model) Prefetch() error {
-	if err := m.main.Enter(); err != nil {
-		return err
-	}
-	defer m.main.Leave()
-	if err := m.spaces.openAll(false); err != nil {
-		return err
-	}
-	return m.advise(memory.Prefetch)
+	return m.Do(func() error {
+		if err := m.spaces.openAll(false); err != nil {
+			return err
+		}
+		return m.advise(memory.Prefetch)
+	})
 }
 
 // Evict removes the pages of all mappings from the process, and cached copies of tensors.
@@ -436,16 +398,14 @@ func (m *Model) Evict() error {
 
 // advise applies an Advice to all files.
 func (m *Model) advise(a memory.Advice) error {
-	if err := m.main.Enter(); err != nil {
-		return err
-	}
-	defer m.main.Leave()
-	for r := range m.regions() {
-		if _, err := r.Advise(a, 0, r.Size()); err != nil {
-			return err
+	return m.Do(func() error {
+		for r := range m.regions() {
+			if _, err := r.Advise(a, 0, r.Size()); err != nil {
+				return err
+			}
 		}
-	}
-	return nil
+		return nil
+	})
 }
 
 // Pin keeps the memory of all files mapped, even after Close, until unpin is called.
@@ -463,7 +423,7 @@ func (m *Model) Close() error {
 
 // Dead returns a closed model without tensors.
 func Dead() *Model {
-	m := &Model{main: source.FromBytes(nil), parsed: new(driver.Parsed)}
+	m := &Model{c: new(Config), main: source.FromBytes(nil), parsed: new(driver.Parsed)}
 	m.spaces.m, m.spaces.frozen = m, true
 	m.main.Close()
 	return m

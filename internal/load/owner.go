@@ -23,14 +23,13 @@ func (m *Model) Enter(info *tensor.Info) error {
 
 // checkInside checks a tensor before its first use, and calls Leave if the check fails.
 func (m *Model) checkInside(name string) error {
-	good := false
+	err := errBroken
 	defer func() {
-		if !good { // after an error, or a panic of the reader
+		if err != nil { // also after a panic of the reader
 			m.main.Leave()
 		}
 	}()
-	err := m.touch.check(name)
-	good = err == nil
+	err = m.touch.check(name)
 	return err
 }
 
@@ -58,7 +57,7 @@ func (m *Model) Advise(a memory.Advice, b []byte) (int64, error) {
 }
 
 // Workers implements memory.Advisor.
-func (m *Model) Workers() int { return m.workers }
+func (m *Model) Workers() int { return m.c.Options.Workers }
 
 // Fault implements memory.Owner: it names the tensor that the address belongs to.
 func (m *Model) Fault(addr uintptr) error {

@@ -53,7 +53,7 @@ func (s *spaces) Peek(names []string, n int) ([]driver.Peek, error) {
 	if _, err := s.directory(); err != nil {
 		return nil, err
 	}
-	if err := s.m.memory.Reserve(int64(len(names)) * spaceBytes); err != nil {
+	if err := s.m.c.Options.Memory.Reserve(int64(len(names)) * spaceBytes); err != nil {
 		return nil, &tensor.Error{Format: s.m.desc.Name, Path: s.dir, Field: "directory", Offset: -1, Err: err}
 	}
 	heads, files, dir := make([]driver.Peek, len(names)), make([]file, len(names)), s.laterDir()

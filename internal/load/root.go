@@ -138,8 +138,8 @@ func (s *spaces) leave(dir, name string) (*os.File, error) {
 		return nil, err
 	}
 	top, below := cacheOf(dir)
-	if s.top != "" {
-		if top, err = physical(s.top); err != nil {
+	if root := s.m.c.Options.Root; root != "" {
+		if top, err = physical(root); err != nil {
 			return nil, fmt.Errorf("Options.Root: %w", err)
 		}
 		below = ""

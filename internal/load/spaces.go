@@ -6,7 +6,6 @@ import (
 	"iter"
 	"os"
 	"path/filepath"
-	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
@@ -19,11 +18,9 @@ import (
 // driver.Dir.
 type spaces struct {
 	m         *Model
-	own       file   // the model's own file
-	dir       string // "" for none
-	abs       string // absolute form of dir; set when needed
-	top       string // Options.Root
-	sibling   func(string) (*source.Region, error)
+	own       file                    // the model's own file
+	dir       string                  // "" for none
+	abs       string                  // absolute form of dir; set when needed
 	entries   []driver.DirEntry       // of the directory, if it was listed before
 	root      *os.Root                // while parsing
 	list      *os.File                // the same directory, for listing
@@ -34,13 +31,13 @@ type spaces struct {
 	structure structure
 }
 
-func (s *spaces) init(m *Model, c *Config) {
+func (s *spaces) init(m *Model) {
 	s.m, s.own.Model = m, m
 	s.own.region.Store(m.main)
-	s.structure.memory = m.memory
-	s.dir, s.top, s.sibling = c.Options.Dir, c.Options.Root, c.Sibling
-	if s.dir == "" && c.Path != "" {
-		s.dir = filepath.Dir(c.Path)
+	s.structure.memory = m.c.Options.Memory
+	s.dir = m.c.Options.Dir
+	if s.dir == "" && m.c.Path != "" {
+		s.dir = filepath.Dir(m.c.Path)
 	}
 }
 
@@ -63,17 +60,11 @@ func (s *spaces) parsed() {
 	}
 }
 
-// grow makes room for n files.
-func (s *spaces) grow(n int) {
-	if s.byName == nil {
-		s.files = slices.Grow(s.files, n)
-		s.byName = make(map[string]driver.Space, n)
-	}
-}
-
 // add appends a file and returns its Space.
 func (s *spaces) add(f *file) driver.Space {
-	s.grow(1)
+	if s.byName == nil {
+		s.byName = make(map[string]driver.Space)
+	}
 	s.files = append(s.files, f)
 	f.Model, f.number = s.m, driver.Space(len(s.files))
 	s.byName[f.name] = f.number

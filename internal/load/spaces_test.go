@@ -283,7 +283,7 @@ func TestNoDirectory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "w.bin")
 	put(t, path, ramp(8))
 	below := strings.TrimLeft(filepath.ToSlash(path[len(filepath.VolumeName(path)):]), "/")
-	m := new(Model)
+	m := &Model{c: new(Config)}
 	s := &m.spaces
 	s.m, s.own.Model = m, m
 	if _, err := (&input{f: &s.own}).Dir(); !errors.Is(err, errNoDir) {

@@ -117,7 +117,7 @@ func (m *Model) engineNotes() []string {
 	for r := range m.regions() {
 		_, path := r.Origin()
 		switch {
-		case path == "" || r == m.main && !m.byPath || r.Size() == 0 || r.Mapped():
+		case path == "" || r == m.main && m.Path() == "" || r.Size() == 0 || r.Mapped():
 			continue
 		case r.InMemory():
 			return append(notes, "the file is not mapped: it was read into memory")

@@ -22,7 +22,6 @@ type structure struct {
 	mu     sync.Mutex
 	ranges []parsedRange
 	list   *[]parsedRange // pooled memory of ranges, whose number is known only after parsing
-	sealed bool
 }
 
 // parsedRange is a range of a file that was read. It does not cross a multiple of work.Step.
@@ -46,11 +45,11 @@ var structureSeed = maphash.MakeSeed()
 func (s *structure) add(n driver.Space, b []byte, off int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.list == nil && !s.sealed {
+	if s.list == nil {
 		s.list = rangeLists.Get().(*[]parsedRange)
 		s.ranges = (*s.list)[:0]
 	}
-	for len(b) > 0 && !s.sealed {
+	for len(b) > 0 {
 		p := b[:min(int64(len(b)), work.Step-off%work.Step)]
 		if err := s.memory.Reserve(rangeBytes); err != nil {
 			return err
@@ -63,7 +62,6 @@ func (s *structure) add(n driver.Space, b []byte, off int64) error {
 
 // seal ends recording.
 func (s *structure) seal() {
-	s.sealed = true
 	slices.SortStableFunc(s.ranges, func(a, b parsedRange) int {
 		return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(a.off, b.off))
 	})
@@ -120,7 +118,7 @@ func (v *verification) Unchanged() error {
 // copyStep is the number of bytes of a mapping copied at a time, so that they stay in a cache.
 const copyStep = 4 << 10
 
-// Feed implements driver.Verification. With a trusted key it fails if bytes in or next to the range are not what Parse has
+// Feed implements driver.Verification. If v.changed is set it fails if bytes in or next to the range are not what Parse has
 // read, so that another process cannot show one file to the parser and another to the check of a signature.
 func (v *verification) Feed(h io.Writer, n driver.Space, off, size int64, part string) error {
 	r, err := v.m.spaces.region(n)
@@ -133,7 +131,7 @@ func (v *verification) Feed(h io.Writer, n driver.Space, off, size int64, part s
 		return err
 	}
 	var parsed []parsedRange
-	if v.exact || v.authenticating || v.Trusted() != nil {
+	if v.changed != nil {
 		parsed = v.m.spaces.structure.of(n)
 	}
 	for next, end := off, off+size; err == nil && off < end; off = next {
@@ -158,10 +156,6 @@ const nearby = 4 << 10
 // feedParsed calls write with a range of r that does not cross a multiple of work.Step, if the ranges of parsed in it
 // and nearby, up to that multiple, are unchanged.
 func (v *verification) feedParsed(parsed []parsedRange, r *source.Region, off, end int64, write func([]byte) error) error {
-	sentinel := tensor.ErrCorrupt
-	if v.authenticating {
-		sentinel = driver.ErrSignature
-	}
 	lo, hi, n := off, end, 0
 	limit := min(end+nearby, off-off%work.Step+work.Step)
 	for ; n < len(parsed) && parsed[n].off < limit; n++ {
@@ -175,7 +169,7 @@ func (v *verification) feedParsed(parsed []parsedRange, r *source.Region, off, e
 			if p.off < lo {
 				continue // it ends before
 			}
-			if err := p.check(b[p.off-lo:][:p.size], r, v.m.desc.Name, sentinel); err != nil {
+			if err := p.check(b[p.off-lo:][:p.size], r, v.m.desc.Name, v.changed); err != nil {
 				return err
 			}
 		}

@@ -107,10 +107,5 @@ func (t *touch) run(i int) error {
 // isLasting reports whether an error would recur. A failed read may succeed the next
 // time.
 func isLasting(err error) bool {
-	for _, e := range []error{tensor.ErrCorrupt, driver.ErrChecksum, driver.ErrKey, driver.ErrSignature} {
-		if errors.Is(err, e) {
-			return true
-		}
-	}
-	return false
+	return errors.Is(err, tensor.ErrCorrupt) || errors.Is(err, driver.ErrChecksum) || errors.Is(err, driver.ErrKey) || errors.Is(err, driver.ErrSignature)
 }

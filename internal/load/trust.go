@@ -12,7 +12,7 @@ import (
 // authenticate checks that the file is signed by the trusted key, and that its structure is as it was parsed.
 func (m *Model) authenticate(o *driver.Options) error {
 	v := newVerification(m, o.Context, &VerifyOptions{Trusted: o.Trusted, Progress: o.Progress, Workers: o.Workers})
-	v.authenticating = true
+	v.changed = driver.ErrSignature
 	if t, ok := o.Trusted.(FileTrust); ok {
 		err := m.spaces.openAll(true)
 		if err == nil {

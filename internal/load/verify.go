@@ -46,11 +46,11 @@ func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (Coverage, error) 
 	}
 	defer m.main.Leave()
 	v := newVerification(m, ctx, o)
-	v.sweeper.off = m.infos.blocks.Load() != nil
+	v.sweeper.off = m.infos.used.Load()
 	if err := v.run(); err != nil {
 		return Coverage{}, m.locate(m.explain(err))
 	}
-	if v.all {
+	if v.All() {
 		m.touch.done()
 	}
 	return v.Coverage, nil
@@ -59,7 +59,7 @@ func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (Coverage, error) 
 // Examine calls f with a verification that reports no progress.
 func (m *Model) Examine(ctx context.Context, f func(driver.Verification) error) error {
 	v := newVerification(m, ctx, &VerifyOptions{})
-	v.exact = true
+	v.changed = tensor.ErrCorrupt
 	return m.within(func() error { return f(v) })
 }
 
@@ -68,15 +68,11 @@ type verification struct {
 	m        *Model
 	ctx      context.Context
 	o        *VerifyOptions
-	progress *work.Progress // nil for none
-	which    []int          // the tensors to verify
-	wanted   []bool         // by tensor; nil for all
-	all      bool
+	progress work.Progress
+	wanted   []bool                            // by tensor; nil for all
 	limit    int64                             // of the size of jobs
 	files    map[*source.Region]*source.Region // reopened files, to read in place of their mappings
-
-	exact          bool // Feed checks what Parse has read, as with a trusted key
-	authenticating bool // a change of what Parse has read is driver.ErrSignature
+	changed  error                             // what Feed returns for a change of what Parse has read; nil if it need not look
 	sweeper
 
 	mu sync.Mutex
@@ -89,14 +85,14 @@ func newVerification(m *Model, ctx context.Context, o *VerifyOptions) *verificat
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	v := &verification{m: m, ctx: ctx, o: o, all: len(o.Tensors) == 0, limit: maxJob}
-	if o.Progress != nil {
-		v.progress = work.NewProgress(o.Progress, 0)
+	v := &verification{m: m, ctx: ctx, o: o, limit: maxJob, progress: work.Progress{Report: o.Progress}}
+	if o.Trusted != nil {
+		v.changed = tensor.ErrCorrupt
 	}
 	return v
 }
 
-func (v *verification) run() (err error) {
+func (v *verification) run() error {
 	m := v.m
 	if err := v.ctx.Err(); err != nil {
 		return err
@@ -106,14 +102,15 @@ func (v *verification) run() (err error) {
 			return err
 		}
 	}
-	if v.which, err = m.Select(v.o.Tensors); err != nil {
-		return err
-	}
-	if !v.all {
+	if len(v.o.Tensors) > 0 {
 		v.wanted = make([]bool, m.index.Len())
-		for _, i := range v.which {
-			v.wanted[i] = true
+	}
+	for _, name := range v.o.Tensors {
+		i, ok := m.index.Lookup(name)
+		if !ok {
+			return NotFound(m.desc.Name, m.path, name)
 		}
+		v.wanted[i] = true
 	}
 	v.Coverage.Tensors = slices.Repeat([]uint16{NotLooked}, m.index.Len())
 	if m.parsed.Verify != nil {
@@ -129,18 +126,11 @@ func (v *verification) run() (err error) {
 
 // tensors checks the tensors that are not covered yet.
 func (v *verification) tensors() error {
-	left := v.which[:0:len(v.which)]
-	for _, i := range v.which {
-		if v.Coverage.Tensors[i] == NotLooked {
-			left = append(left, i)
+	left, total := make([]int, 0, v.m.index.Len()), int64(0)
+	for i, by := range v.Coverage.Tensors {
+		if by == NotLooked && v.Wanted(i) {
+			left, total = append(left, i), total+v.m.index.Size(i)
 		}
-	}
-	if len(left) == 0 {
-		return v.ctx.Err()
-	}
-	total := int64(0)
-	for _, i := range left {
-		total += v.m.index.Size(i)
 	}
 	v.Expect(total)
 	slices.SortFunc(left, func(a, b int) int {
@@ -292,8 +282,8 @@ func text(k driver.Kind, sum uint64) string {
 // CoverAll implements driver.Verification.
 func (v *verification) CoverAll(by string) {
 	number := v.number(by)
-	for _, i := range v.which {
-		if v.Coverage.Tensors[i] == NotLooked {
+	for i, by := range v.Coverage.Tensors {
+		if by == NotLooked && v.Wanted(i) {
 			v.Coverage.Tensors[i] = number
 		}
 	}
@@ -340,7 +330,7 @@ func (v *verification) Context() context.Context { return v.ctx }
 func (v *verification) Trusted() crypto.PublicKey { return v.o.Trusted }
 
 // All implements driver.Verification.
-func (v *verification) All() bool { return v.all }
+func (v *verification) All() bool { return v.wanted == nil }
 
 // Wanted implements driver.Verification.
 func (v *verification) Wanted(i int) bool { return v.wanted == nil || v.wanted[i] }
@@ -353,9 +343,6 @@ func (v *verification) Done(n int64, part string) { v.progress.Add(n, part) }
 
 // Each implements driver.Verification.
 func (v *verification) Each(n int, f func(i int) error) error {
-	if n == 0 {
-		return v.ctx.Err()
-	}
 	return work.Each(v.ctx, n, v.workers(), func(i int) error {
 		return v.m.guard(func() error { return f(i) })
 	})

@@ -346,7 +346,7 @@ func TestParsedBytesAreSigned(t *testing.T) {
 		}}
 		expect.OK(t, m.Open(source.FromBytes(data), config(d)))
 		v := newVerification(m, t.Context(), &VerifyOptions{})
-		v.authenticating = true
+		v.changed = driver.ErrSignature
 		data[at]++
 		from := r.IntN(at + 1)
 		to := at + 1 + r.IntN(size-at)

@@ -8,23 +8,19 @@ import (
 	"sync/atomic"
 )
 
-// Progress adds up the bytes processed by several goroutines and reports them. The zero value and
-// nil report nothing.
+// Progress adds up the bytes processed by several goroutines and reports them. The zero value
+// reports nothing.
 type Progress struct {
-	mu     sync.Mutex
-	report func(done, total int64, name string)
-	done   int64
-	total  int64
-}
+	Report func(done, total int64, name string) // may be nil
 
-// NewProgress returns a Progress that calls f, which may be nil.
-func NewProgress(f func(done, total int64, name string), total int64) *Progress {
-	return &Progress{report: f, total: total}
+	mu    sync.Mutex
+	done  int64
+	total int64
 }
 
 // Expect adds n bytes to the total.
 func (p *Progress) Expect(n int64) {
-	if p == nil || p.report == nil {
+	if p.Report == nil {
 		return
 	}
 	p.mu.Lock()
@@ -34,13 +30,13 @@ func (p *Progress) Expect(n int64) {
 
 // Add reports n more bytes of the part called name. Reports do not overlap.
 func (p *Progress) Add(n int64, name string) {
-	if p == nil || p.report == nil {
+	if p.Report == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	p.done += n
-	p.report(p.done, p.total, name)
+	p.Report(p.done, p.total, name)
 }
 
 // Each calls f for 0 <= i < n on up to workers goroutines (0: one per CPU). It returns the error
@@ -138,20 +134,6 @@ func Rethrow(err error) error {
 	return err
 }
 
-// Step is the size of the pieces that Chunks passes: large enough that calls cost nothing compared
+// Step is the size of the pieces to process: large enough that calls cost nothing compared
 // with hashing, small enough for prompt cancellation.
 const Step = 1 << 20
-
-// Chunks calls f with consecutive pieces of b and reports them as progress.
-func Chunks(ctx context.Context, b []byte, p *Progress, name string, f func([]byte)) error {
-	for len(b) > 0 {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		n := min(len(b), Step)
-		f(b[:n])
-		p.Add(int64(n), name)
-		b = b[n:]
-	}
-	return nil
-}

@@ -1,7 +1,6 @@
 package work
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -104,29 +103,5 @@ func TestEachCanceled(t *testing.T) {
 		if err != broken {
 			t.Errorf("%d workers: %v, want the error of the work", workers, err)
 		}
-	}
-}
-
-func TestChunks(t *testing.T) {
-	for _, n := range []int{0, 1, Step - 1, Step, Step + 1, 3*Step + 5} {
-		in := bytes.Repeat([]byte{1, 2, 3}, n/3+1)[:n]
-		var out []byte
-		done := int64(0)
-		p := NewProgress(func(d, _ int64, _ string) { done = d }, int64(n))
-		err := Chunks(context.Background(), in, p, "x", func(b []byte) {
-			if len(b) > Step || len(b) == 0 {
-				t.Errorf("a chunk of %d bytes", len(b))
-			}
-			out = append(out, b...)
-		})
-		if err != nil || !bytes.Equal(in, out) || done != int64(n) {
-			t.Errorf("%d bytes: %d came, %d counted, %v", n, len(out), done, err)
-		}
-	}
-	ctx, cancel := context.WithCancel(context.Background())
-	seen := 0
-	err := Chunks(ctx, make([]byte, 4*Step), nil, "x", func(b []byte) { seen += len(b); cancel() })
-	if !errors.Is(err, context.Canceled) || seen != Step {
-		t.Errorf("canceled in the first chunk: %v after %d bytes", err, seen)
 	}
 }
