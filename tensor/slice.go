@@ -47,66 +47,57 @@ func (v View) Slice(ranges ...Range) (View, error) {
 	if err != nil {
 		return v.failed(fmt.Errorf("%w: %w", ErrShape, err))
 	}
-	g, err := blocksOf(whole, sel)
+	runs, err := runsOf(whole, sel)
 	if err != nil {
 		return v.failed(err)
 	}
-	first, last, n := g.extent()
 	info, data := *whole, r.Data()
 	info.Shape = make(Shape, len(sel))
 	for i, r := range sel {
 		info.Shape[i] = r.To - r.From
 	}
-	info.Size = n * g.unit
+	info.Size = runs.Count * runs.Bytes
 	info.Stored = info.Size
 	info.Quant = sliceQuant(info.Quant, whole.Shape, sel)
-	if last-first+1 != n || !viewed(r) && (data != nil || !r.Owner().Ranged(whole)) {
-		return v.gather(&info, g)
+	if runs.Count > 1 || !viewed(r) && (data != nil || !r.Owner().Ranged(whole)) {
+		return v.gather(&info, runs)
 	}
 	if data == nil || info.Offset >= 0 {
-		info.Offset += first * g.unit
+		info.Offset += runs.At(0)
 	}
 	if data != nil {
-		data = data[first*g.unit:][:info.Size]
+		data = data[runs.At(0):][:info.Size]
 	}
 	return View(memory.New(&info, r.Owner(), data)), nil
 }
 
-// grid is a selection of indivisible units: elements, or blocks of elements along the innermost
-// axis.
-type grid struct {
-	shape Shape
-	sel   []Range
-	unit  int64
-}
-
-// blocksOf returns the selection in units of blocks.
-func blocksOf(info *Info, sel []Range) (grid, error) {
+// runsOf returns where the selected elements are. Blocks along the innermost axis are indivisible.
+func runsOf(info *Info, sel []Range) (memory.Runs, error) {
 	size, err := info.ByteSize()
 	if err != nil {
-		return grid{}, err
+		return memory.Runs{}, err
 	}
 	n, unit := info.block()
-	g := grid{info.Shape.Clone(), slices.Clone(sel), unit}
 	last := len(sel) - 1
 	if n == 1 || last < 0 {
-		return g, nil
+		return memory.RunsOf(info.Shape, sel, unit), nil
 	}
 	if info.Encoding.Flat && info.Shape[last]%n != 0 { // rows share blocks
 		for i, r := range sel {
 			if r.From != 0 || r.To != info.Shape[i] {
-				return g, fmt.Errorf("%w: range %d:%d of axis %d, whose rows share bytes as %s", ErrShape, r.From, r.To, i, info.TypeName())
+				return memory.Runs{}, fmt.Errorf("%w: range %d:%d of axis %d, whose rows share bytes as %s", ErrShape, r.From, r.To, i, info.TypeName())
 			}
 		}
-		return grid{Shape{1}, []Range{{0, 1}}, size}, nil
+		return memory.Runs{Count: 1, Bytes: size, Unit: size}, nil
 	}
 	r := sel[last]
 	if r.From%n != 0 || r.To%n != 0 {
-		return g, fmt.Errorf("%w: range %d:%d of axis %d, which %s stores in blocks of %d", ErrShape, r.From, r.To, last, info.TypeName(), n)
+		return memory.Runs{}, fmt.Errorf("%w: range %d:%d of axis %d, which %s stores in blocks of %d", ErrShape, r.From, r.To, last, info.TypeName(), n)
 	}
-	g.shape[last] /= n
-	g.sel[last] = Range{r.From / n, r.To / n}
-	return g, nil
+	shape, sel := info.Shape.Clone(), slices.Clone(sel)
+	shape[last] /= n
+	sel[last] = Range{r.From / n, r.To / n}
+	return memory.RunsOf(shape, sel, unit), nil
 }
 
 // failed returns err, with the name of the tensor, and a view whose methods return it.
@@ -121,78 +112,37 @@ func (v View) failed(err error) (View, error) {
 // refuse returns err and a view whose methods return it.
 func refuse(info *Info, err error) (View, error) {
 	info = &Info{Name: info.Name, DType: info.DType, Encoding: info.Encoding, Offset: -1}
-	return View(memory.New(info, memory.Owner[Info](&refused{err: err}), nil)), err
-}
-
-// refused is the owner of views that were returned with an error.
-type refused struct {
-	heap
-	err error
-}
-
-func (r *refused) Enter(*Info) error          { return r.err }
-func (r *refused) Expose(*Info) error         { return r.err }
-func (r *refused) Explain(*Info, error) error { return r.err }
-
-// extent returns the indexes of the first and the last selected unit and the number of units. They
-// are contiguous if n is last-first+1.
-func (g grid) extent() (first, last, n int64) {
-	n = 1
-	step := int64(1)
-	for i := len(g.sel) - 1; i >= 0; i-- {
-		first += g.sel[i].From * step
-		last += (g.sel[i].To - 1) * step
-		n *= g.sel[i].To - g.sel[i].From
-		step *= g.shape[i]
-	}
-	if n == 0 {
-		return 0, -1, 0
-	}
-	return first, last, n
+	return View(memory.New(info, memory.Owner[Info](memory.Failed[Info]{Err: err}), nil)), err
 }
 
 // probeOver is the size above which gather reads the last byte before it allocates.
 const probeOver = 1 << 20
 
-// gather copies the selected units to the heap.
-func (v View) gather(info *Info, g grid) (View, error) {
+// gather copies the selected bytes to the heap.
+func (v View) gather(info *Info, runs memory.Runs) (View, error) {
 	if !memory.Addressable(info.Size) {
 		return v.failed(fmt.Errorf("%w: %d bytes are more than this platform can address", ErrLimit, info.Size))
 	}
 	var out []byte
 	err := v.access(context.Background(), func(p parts) error {
-		if _, last, _ := g.extent(); p.data == nil && info.Size > probeOver {
-			if err := p.copy(make([]byte, 1), last*g.unit); err != nil {
+		if p.data == nil && info.Size > probeOver {
+			if err := p.copy(make([]byte, 1), runs.At(runs.Count-1)+runs.Bytes-runs.Unit); err != nil {
 				return err
 			}
 		}
 		out = memory.Aligned(int(info.Size))
-		_, err := g.copy(out, 0, &p)
-		return err
+		for k := range runs.Count {
+			if err := p.copy(out[k*runs.Bytes:][:runs.Bytes], runs.At(k)); err != nil {
+				return err
+			}
+		}
+		return nil
 	})
 	if err != nil {
 		return v.failed(err)
 	}
 	info.Offset, info.Stored, info.Compression = -1, info.Size, ""
 	return onHeap(info, out), nil
-}
-
-// copy copies the selection from the bytes at off to dst, run by run, and returns the rest of dst.
-func (g grid) copy(dst []byte, off int64, p *parts) ([]byte, error) {
-	if first, last, n := g.extent(); last-first+1 == n {
-		n *= g.unit
-		return dst[n:], p.copy(dst[:n], off+first*g.unit)
-	}
-	inner := grid{g.shape[1:], g.sel[1:], g.unit}
-	row := g.unit
-	for _, d := range inner.shape {
-		row *= d
-	}
-	var err error
-	for i := g.sel[0].From; i < g.sel[0].To && err == nil; i++ {
-		dst, err = inner.copy(dst, off+i*row, p)
-	}
-	return dst, err
 }
 
 // sliceQuant returns the parameters of the channels selected along the quantized axis. It

@@ -277,8 +277,8 @@ func TestTooLarge(t *testing.T) {
 // TestSliceProves: for a part that a reader only claims to have no memory is taken.
 func TestSliceProves(t *testing.T) {
 	const rows, row = 4, 256 << 20
-	if first, last, n := (grid{Shape{3, 4, 5}, []Range{{0, 2}, {1, 3}, {2, 5}}, 1}).extent(); first != 5+2 || last != 1*20+2*5+4 || n != 2*2*3 {
-		t.Errorf("%d elements from %d to %d", n, first, last)
+	if r := memory.RunsOf(Shape{3, 4, 5}, []Range{{0, 2}, {1, 3}, {2, 5}}, 1); r.At(0) != 5+2 || r.At(3) != 1*20+2*5+2 || r.Count != 2*2 || r.Bytes != 3 {
+		t.Errorf("%+v", r)
 	}
 	o := &owner{ranged: true, mem: make([]byte, 100)}
 	info := &Info{Name: "w", DType: Uint8, Shape: Shape{rows, row}, Size: rows * row}

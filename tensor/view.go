@@ -245,7 +245,7 @@ func (v View) ReadAt(p []byte, off int64) (int, error) {
 func (v View) Clone() (View, error) {
 	info := v.Info()
 	info.Shape = info.Shape.Clone()
-	return v.gather(&info, grid{Shape{info.Size}, []Range{{0, info.Size}}, 1})
+	return v.gather(&info, memory.Runs{Count: 1, Bytes: info.Size, Unit: 1})
 }
 
 // Digest returns the XXH64 (seed 0) of the tensor's little-endian bytes.

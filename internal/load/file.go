@@ -40,7 +40,6 @@ type file struct {
 var (
 	_ memory.Owner[tensor.Info] = (*file)(nil)
 	_ memory.Advisor            = (*file)(nil)
-	_ memory.Owner[tensor.Info] = failure{}
 )
 
 func (f *file) path() string {
@@ -268,20 +267,4 @@ func (l unlisted) Load(info *tensor.Info) ([]byte, error) {
 		return r.Slice(info.Offset, info.Size)
 	}
 	return alignedCopy(r, info)
-}
-
-// failure is the owner of views that were returned with an error. Explain returns that
-// error in place of any other, such as a wrong dtype.
-type failure struct{ err error }
-
-func (f failure) Enter(*tensor.Info) error          { return f.err }
-func (f failure) Leave()                            {}
-func (f failure) Expose(*tensor.Info) error         { return f.err }
-func (f failure) Load(*tensor.Info) ([]byte, error) { return nil, f.err }
-func (f failure) Ranged(*tensor.Info) bool          { return false }
-func (f failure) Holds(uintptr) bool                { return false }
-func (f failure) Fault(addr uintptr) error          { return fmt.Errorf("memory fault at %#x", addr) }
-func (f failure) Explain(*tensor.Info, error) error { return f.err }
-func (f failure) ReadAt(context.Context, *tensor.Info, []byte, int64) error {
-	return f.err
 }

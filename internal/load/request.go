@@ -34,9 +34,7 @@ type target struct {
 	whole  bool // read through the view: decoded by the driver, dequantized, or cached by the model
 	hashed bool // the tensor's checksum is verified during the read
 
-	stride []int64 // distance in bytes between two indexes of each axis
-	axes   int     // the axes before the first that the slice selects in one run
-	run    int64   // bytes of a run
+	runs memory.Runs // of the slice
 }
 
 // unit is the indivisible part of a tensor: an element or a block.
@@ -137,62 +135,31 @@ func (t *target) cut(chunks []chunk) []chunk {
 		add(t.off, 0, t.bytes, t.whole || t.bytes > maxJob)
 		return chunks
 	}
-	t.findRuns()
+	if t.runs = (memory.Runs{Count: 1, Bytes: t.bytes}); len(t.Slice) > 0 {
+		t.runs = memory.RunsOf(t.info.Shape, t.sel, t.unit.bytes)
+	}
 	step := max(1, maxJob/t.unit.bytes) * t.unit.bytes
-	for k := range t.bytes / t.run {
-		off := t.offset(k)
+	run := t.runs.Bytes
+	for k := range t.runs.Count {
+		off := t.off + t.runs.At(k)
 		if k > 0 {
 			p := &chunks[len(chunks)-1]
-			if off-(p.off+p.size) <= maxGap && off+t.run-p.off <= maxJob {
-				p.size, p.n = off+t.run-p.off, p.n+t.run
+			if off-(p.off+p.size) <= maxGap && off+run-p.off <= maxJob {
+				p.size, p.n = off+run-p.off, p.n+run
 				continue
 			}
 		}
-		for from := int64(0); from < t.run; from += step {
-			add(off+from, k*t.run+from, min(step, t.run-from), false)
+		for from := int64(0); from < run; from += step {
+			add(off+from, k*run+from, min(step, run-from), false)
 		}
 	}
 	return chunks
 }
 
-// findRuns divides the slice into runs of contiguous bytes.
-func (t *target) findRuns() {
-	t.run = t.bytes
-	if len(t.Slice) == 0 {
-		return
-	}
-	t.stride = make([]int64, len(t.sel))
-	bytes := t.unit.bytes
-	for i := len(t.sel) - 1; i >= 0; i-- {
-		t.stride[i] = bytes
-		bytes *= t.info.Shape[i]
-	}
-	t.axes = len(t.sel) - 1
-	for t.axes > 0 && t.sel[t.axes] == (tensor.Range{To: t.info.Shape[t.axes]}) {
-		t.axes--
-	}
-	for _, r := range t.sel[:t.axes] {
-		t.run /= r.To - r.From
-	}
-}
-
-// offset returns the offset of run k in the file.
-func (t *target) offset(k int64) int64 {
-	off := t.off
-	for i := min(t.axes, len(t.stride)-1); i >= 0; i-- {
-		r := t.sel[i]
-		off += r.From * t.stride[i]
-		if i < t.axes {
-			off += k % (r.To - r.From) * t.stride[i]
-			k /= r.To - r.From
-		}
-	}
-	return off
-}
-
 // gather copies the selected bytes of a chunk from b, its range.
 func (p *chunk) gather(dst, b []byte) {
-	for k := p.first / p.t.run; len(dst) > 0; k++ {
-		dst = dst[copy(dst[:p.t.run], b[p.t.offset(k)-p.off:]):]
+	runs := &p.t.runs
+	for k := p.first / runs.Bytes; len(dst) > 0; k++ {
+		dst = dst[copy(dst[:runs.Bytes], b[p.t.off+runs.At(k)-p.off:]):]
 	}
 }

@@ -57,6 +57,22 @@ type Advisor interface {
 	Workers() int
 }
 
+// Failed owns views that were returned with an error. Explain returns that error in place of any other, such
+// as a wrong dtype.
+type Failed[I any] struct{ Err error }
+
+func (f Failed[I]) Enter(*I) error          { return f.Err }
+func (f Failed[I]) Leave()                  {}
+func (f Failed[I]) Expose(*I) error         { return f.Err }
+func (f Failed[I]) Load(*I) ([]byte, error) { return nil, f.Err }
+func (f Failed[I]) Ranged(*I) bool          { return false }
+func (f Failed[I]) Holds(uintptr) bool      { return false }
+func (f Failed[I]) Fault(uintptr) error     { return f.Err }
+func (f Failed[I]) Explain(*I, error) error { return f.Err }
+func (f Failed[I]) ReadAt(context.Context, *I, []byte, int64) error {
+	return f.Err
+}
+
 // Ref refers to a tensor; tensor.View is based on it. The zero Ref has no tensor.
 type Ref[I any] struct {
 	_     [0]func() // makes views incomparable

@@ -44,3 +44,46 @@ func fromEnd(i, d int64) int64 {
 	}
 	return i
 }
+
+// Runs are the selected bytes of a tensor: Count runs of Bytes contiguous bytes, none of which is empty.
+type Runs struct {
+	Count, Bytes int64
+	Unit         int64 // size of an indivisible part: an element or a block
+	first        int64
+	axes         []axis // that separate the runs, innermost first
+}
+
+type axis struct{ n, stride int64 }
+
+// RunsOf returns the runs of a selection that Resolve returned.
+func RunsOf[R ~struct{ From, To int64 }](shape []int64, sel []R, unit int64) Runs {
+	r := Runs{Count: 1, Bytes: unit, Unit: unit}
+	stride, contiguous := unit, true
+	for i := len(shape) - 1; i >= 0; i-- {
+		s := struct{ From, To int64 }(sel[i])
+		n := s.To - s.From
+		r.first += s.From * stride
+		switch {
+		case n == 0:
+			return Runs{}
+		case contiguous:
+			r.Bytes *= n
+		case n > 1:
+			r.Count *= n
+			r.axes = append(r.axes, axis{n, stride})
+		}
+		contiguous = contiguous && n == shape[i]
+		stride *= shape[i]
+	}
+	return r
+}
+
+// At returns the offset of run k in the tensor.
+func (r *Runs) At(k int64) int64 {
+	off := r.first
+	for _, a := range r.axes {
+		off += k % a.n * a.stride
+		k /= a.n
+	}
+	return off
+}
