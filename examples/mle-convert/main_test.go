@@ -15,6 +15,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
+	"github.com/weightmap/weightmap/examples/internal/transcript"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/keys"
@@ -179,8 +180,25 @@ func TestMigrateFieldFiles(t *testing.T) {
 	}
 }
 
+// TestRefusals runs the commands in testdata/refusals.txt and compares all that they print. None writes
+// a file.
 func TestRefusals(t *testing.T) {
-	t.Chdir(t.TempDir())
+	want, got := transcript.Of(t, "testdata/refusals.txt", "mle-convert", func() { putRefused(t) }, run)
+	expect.Equal(t, want, got)
+	for _, absent := range []string{"--input absent.mle --output o.mle", "--input good.mle --output o.mle --sign absent.pem"} {
+		var out, errs bytes.Buffer
+		if status := run(t.Context(), strings.Fields(absent), &out, &errs); status == 0 || !strings.Contains(errs.String(), "absent") || out.Len() > 0 {
+			t.Errorf("%s: status %d, %q, %q", absent, status, &out, &errs)
+		}
+	}
+	if _, err := os.Stat("o.mle"); err == nil {
+		t.Error("there is an output")
+	}
+}
+
+// putRefused writes models into the current directory.
+func putRefused(t *testing.T) {
+	t.Helper()
 	file(t, "good.mle", plan(5), mle.WriteOptions{})
 	file(t, "locked.mle", plan(5), mle.WriteOptions{Key: key})
 	file(t, "ints.mle", &format.Plan{Tensors: []tensor.Info{{Name: "i", DType: tensor.Int32, Shape: tensor.Shape{4}}}}, mle.WriteOptions{})
@@ -191,40 +209,4 @@ func TestRefusals(t *testing.T) {
 	b[len(b)-1] ^= 1
 	os.WriteFile("bad.mle", b, 0o644)
 	os.WriteFile("empty.key", nil, 0o600)
-	for _, c := range []struct {
-		args   string
-		status int
-		stderr string
-	}{
-		{"", 2, "usage"},
-		{"--input good.mle", 2, "usage"},
-		{"--input good.mle --output o.mle --what", 2, "what"},
-		{"--input good.mle --output o.mle --compress zip", 2, "--compress zip"},
-		{"--input good.mle --output o.mle --quantize int4", 2, "--quantize int4"},
-		{"--input good.mle --output o.mle --compress zstd --quantize int8", 2, "exclude each other"},
-		{"--input good.mle --output o.mle --level 10", 2, "--level 10"},
-		{"--input good.mle --output o.mle --version 3", 2, "--version 3"},
-		{"--input good.mle --output o.mle --chunked", 2, "--chunked needs"},
-		{"--input good.mle --output o.mle --sign absent.pem", 2, "absent.pem"},
-		{"--input good.mle --output o.mle --encrypt abcd", 2, "--encrypt"},
-		{"--input good.mle --output o.mle --key empty.key", 2, "--key: the file holds neither"},
-		{"--input good.mle --output -", 2, "cannot go to standard output"},
-		{"--input good.mle --output o.mle --sign=", 2, "--sign: the key is empty"},
-		{"--input good.mle --output o.mle --version 1 --compress zstd", 1, "version 1"},
-		{"--input conv1d.mle --output o.mle --version 1", 1, "node 0: invalid plan: unsupported: version 1 has no code for operator Conv1D"},
-		{"--input bad.mle --output o.mle", 1, "checksum mismatch"},
-		{"--input locked.mle --output o.mle", 1, "missing key"},
-		{"--input ints.mle --output o.mle --quantize int8", 1, "float32"},
-		{"--input absent.mle --output o.mle", 1, "absent.mle"},
-	} {
-		t.Run(c.args, func(t *testing.T) {
-			var stdout, stderr bytes.Buffer
-			if status := run(t.Context(), strings.Fields(c.args), &stdout, &stderr); status != c.status || !strings.Contains(stderr.String(), c.stderr) || strings.Count(stderr.String(), "\n") != 1 {
-				t.Errorf("status %d, want %d: %q, want %q", status, c.status, stderr.String(), c.stderr)
-			}
-			if _, err := os.Stat("o.mle"); err == nil {
-				t.Error("there is an output")
-			}
-		})
-	}
 }

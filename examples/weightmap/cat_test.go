@@ -78,7 +78,7 @@ func TestCatListed(t *testing.T) {
 		_, errs := tool(t, 1, "cat", "-as", form, "-slice", "0:8", path, "w")
 		contains(t, errs, `tensor "w"`, "Q8_0", why)
 	}
-	prints(t, string(block), "cat", "-as", "raw", "-slice", "0:32", path, "w")
+	prints(t, string(block), "cat", "-as", "raw", "-slice", " 0:32 ", path, "w")
 	path = writeListed(t, "Q9", 2, []byte{0x21})
 	prints(t, "\x21", "cat", "-as", "raw", path, "w")
 	_, errs := tool(t, 1, "cat", "-as", "npy", path, "w")

@@ -1,14 +1,13 @@
 package main
 
 import (
-	"flag"
 	"fmt"
 	"os"
-	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
 
+	"github.com/weightmap/weightmap/examples/internal/transcript"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -50,37 +49,14 @@ func TestEveryCommand(t *testing.T) {
 	}
 }
 
-// TestGolden runs the commands in testdata/commands.txt and compares all that they print. With -update it
-// writes the file.
+// TestGolden runs the commands in testdata/commands.txt and compares all that they print.
 func TestGolden(t *testing.T) {
 	testhost.NeedMaps(t)
-	golden, err := filepath.Abs("testdata/commands.txt")
-	expect.OK(t, err)
-	want := string(expect.Read(t, golden))
-	dir := filepath.Dir(model(t, "mag", "m.mag"))
-	expect.OK(t, os.Rename(waves(t, "net.wia", convnet()), filepath.Join(dir, "net.wia")))
-	t.Chdir(dir)
-	putGolden(t)
-	var got strings.Builder
-	for line := range strings.Lines(want) {
-		args, ok := strings.CutPrefix(line, "$ weightmap ")
-		if !ok {
-			continue
-		}
-		got.WriteString(line)
-		if status := run(t.Context(), strings.Fields(args), &got, &got); status != 0 {
-			fmt.Fprintf(&got, "(status %d)\n", status)
-		}
-		got.WriteString("\n")
-	}
-	if flag.Lookup("update").Value.String() == "true" {
-		expect.OK(t, os.WriteFile(golden, []byte(got.String()), 0o666))
-		return
-	}
+	want, got := transcript.Of(t, "testdata/commands.txt", "weightmap", func() { putGolden(t) }, run)
 	if !memory.LittleEndian {
 		want = swapped(want)
 	}
-	expect.Equal(t, want, got.String())
+	expect.Equal(t, want, got)
 }
 
 // message is a field of bytes: those of text, or messages in it.
@@ -102,7 +78,9 @@ func putNative(t *testing.T) {
 func putGolden(t *testing.T) {
 	t.Helper()
 	putNative(t)
+	expect.OK(t, os.Rename(model(t, "mag", "m.mag"), "m.mag"))
 	expect.OK(t, os.Rename(damaged(t, "m.mag", 8), "bad.mag"))
+	expect.OK(t, os.Rename(waves(t, "net.wia", convnet()), "net.wia"))
 	put(t, "", "w.safetensors", format.Plan{}, matrix("w"))
 	for i := range 2 {
 		axis := format.Attribute{Name: "axis", Value: int64(i)}
