@@ -46,11 +46,8 @@ func From(m *format.Model) (*File, bool) {
 }
 
 func file(m *format.Model, err error) (*File, error) {
-	if err != nil {
-		return nil, err
-	}
 	f, _ := From(m)
-	return f, nil
+	return f, err
 }
 
 // Header returns the header.

@@ -48,14 +48,7 @@ type IRNode struct {
 }
 
 // IR returns the graph with its numeric ids. The caller must not modify it.
-func (f *File) IR() *IR {
-	ir := f.f.ir
-	ir.Tensors = make([]Descriptor, len(f.f.names))
-	for i := range ir.Tensors {
-		f.f.descriptor(i, &ir.Tensors[i], new([maxRank]int64))
-	}
-	return &ir
-}
+func (f *File) IR() *IR { return &f.f.ir }
 
 // dynamicDim is the stored value of a placeholder's dim that is not fixed.
 const dynamicDim = math.MaxUint32
@@ -74,7 +67,7 @@ func (f *parsed) ids(b []byte, n int) []uint32 {
 	out := make([]uint32, n)
 	for k := range out {
 		out[k] = binary.LittleEndian.Uint32(b[4*k:])
-		if uint64(out[k]) >= uint64(len(f.names)) {
+		if uint64(out[k]) >= uint64(len(f.ir.Tensors)) {
 			f.beyond++
 		}
 	}
@@ -83,7 +76,7 @@ func (f *parsed) ids(b []byte, n int) []uint32 {
 
 // readNodes reads n nodes from c and the attributes behind them.
 func (f *parsed) readNodes(c *wire.Cursor, n int) error {
-	f.built = int64(n)*nodeBytes + int64(len(f.names))*descriptorBytes
+	f.built = int64(n)*nodeBytes + int64(len(f.ir.Tensors))*descriptorBytes
 	if n == 0 {
 		return nil
 	}
@@ -188,7 +181,7 @@ func (f *parsed) sparseIDs() []uint32 {
 		used = append(used, f.ir.Nodes[i].Params...)
 	}
 	slices.Sort(used)
-	if used = slices.Compact(used); len(used) != len(f.names) {
+	if used = slices.Compact(used); len(used) != len(f.ir.Tensors) {
 		return nil
 	}
 	return used
@@ -211,21 +204,21 @@ func (n *namer) descriptor(id uint32) (i int, ok bool) {
 	if n.sparse != nil {
 		return slices.BinarySearch(n.sparse, id)
 	}
-	return int(id), uint64(id) < uint64(len(n.f.names))
+	return int(id), uint64(id) < uint64(len(n.f.ir.Tensors))
 }
 
 // name returns the name of an id's descriptor, or "value_<id>" if it has none.
 func (n *namer) name(id uint32) string {
 	if i, ok := n.descriptor(id); ok {
-		return n.f.names[i]
+		return n.f.ir.Tensors[i].Name
 	}
 	if s, ok := n.loose[id]; ok {
 		return s
 	}
 	if n.taken == nil {
-		n.taken = make(map[string]bool, len(n.f.names))
-		for _, name := range n.f.names {
-			n.taken[name] = true
+		n.taken = make(map[string]bool, len(n.f.ir.Tensors))
+		for i := range n.f.ir.Tensors {
+			n.taken[n.f.ir.Tensors[i].Name] = true
 		}
 	}
 	s := "value_" + strconv.FormatUint(uint64(id), 10)
@@ -256,8 +249,7 @@ func (n *namer) values(ids []uint32) []format.ValueInfo {
 	for _, id := range ids {
 		v := format.ValueInfo{Name: n.name(id)}
 		if i, ok := n.descriptor(id); ok {
-			var d Descriptor
-			n.f.descriptor(i, &d, new([maxRank]int64))
+			d := &n.f.ir.Tensors[i]
 			v.DType = d.DType
 			for _, size := range d.Shape {
 				if size == dynamicDim {

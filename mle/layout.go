@@ -33,6 +33,8 @@ const (
 	maxIDs  = 16 // inputs, outputs, params of a node or graph
 	maxRank = 8
 
+	typicalRank = 2 // of a tensor
+
 	aadSize = 16 // header bytes that encryption authenticates
 
 	exportShift = 16 // distance of one exporter's sections from their offsets
@@ -124,16 +126,11 @@ func (h *Header) fields() []headerField {
 	if h.Version == 1 {
 		return list
 	}
-	return append(append(list, h.checksums()...),
-		headerField{"min_reader_version", &h.MinReaderVersion, nil}, headerField{"writer_version", &h.WriterVersion, nil})
-}
-
-// checksums lists the checksums in the order of the header.
-func (h *Header) checksums() []headerField {
-	return []headerField{
+	return append(list, []headerField{
 		{"metadata_checksum", &h.MetadataChecksum, nil}, {"graph_checksum", &h.GraphChecksum, nil},
 		{"weights_checksum", &h.WeightsChecksum, nil}, {"header_checksum", &h.HeaderChecksum, nil},
-	}
+		{"min_reader_version", &h.MinReaderVersion, nil}, {"writer_version", &h.WriterVersion, nil},
+	}...)
 }
 
 // fail returns an error for a field of the header.

@@ -10,8 +10,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// losses lists the parts of a plan that a file cannot hold.
-func (o *WriteOptions) losses(p *plan.Plan, l *plan.LossList) {
+// Losses implements driver.Lossy.
+func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
+	o := &d.opts
 	if o.Quantized {
 		quantizedLosses(p, l)
 		p = asFloats(p)

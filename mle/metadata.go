@@ -27,16 +27,16 @@ func (f *parsed) readMetadata() error {
 			return jsonError(err, "metadata", f.h.Metadata.Offset)
 		}
 	}
-	if len(f.names) == 0 || f.names[0] != "" || f.namesErr != nil {
+	if len(f.ir.Tensors) == 0 || f.ir.Tensors[0].Name != "" || f.namesErr != nil {
 		return nil
 	}
 	var all strings.Builder // it does not grow, so the names share its memory
-	all.Grow(len("tensor_4294967295") * len(f.names))
+	all.Grow(len("tensor_4294967295") * len(f.ir.Tensors))
 	name := []byte("tensor_")
-	for i := range f.names {
+	for i := range f.ir.Tensors {
 		from := all.Len()
 		all.Write(strconv.AppendInt(name, int64(i), 10))
-		f.names[i] = all.String()[from:]
+		f.ir.Tensors[i].Name = all.String()[from:]
 	}
 	return nil
 }
@@ -85,16 +85,16 @@ func (f *parsed) readNames(s *jsonmeta.Scanner) error {
 		switch {
 		case name == "":
 			bad("element %d is empty", i)
-		case i >= len(f.names):
-			bad("more names than the %d tensors", len(f.names))
+		case i >= len(f.ir.Tensors):
+			bad("more names than the %d tensors", len(f.ir.Tensors))
 		default:
-			f.names[i] = name
+			f.ir.Tensors[i].Name = name
 		}
 		n = i + 1
 		return nil
 	})
-	if n < len(f.names) {
-		bad("%d names for %d tensors", n, len(f.names))
+	if n < len(f.ir.Tensors) {
+		bad("%d names for %d tensors", n, len(f.ir.Tensors))
 	}
 	return err
 }
@@ -172,9 +172,11 @@ func (f *parsed) notes() []string {
 	}
 	note(h.Shift > 0, "sections are %d bytes behind the offsets in the header", h.Shift)
 	note(h.LegacySignature != 0, "version 1 signature_offset %d ignored", h.LegacySignature)
-	sums := h.checksums()
-	for _, sum := range append(sums[3:], sums[:3]...) {
-		note(h.Version > 1 && *sum.word == 0, "%s not recorded", strings.Replace(sum.name, "_", " ", 1))
+	if h.Version > 1 {
+		note(h.HeaderChecksum == 0, "header checksum not recorded")
+		note(h.MetadataChecksum == 0, "metadata checksum not recorded")
+		note(h.GraphChecksum == 0, "graph checksum not recorded")
+		note(h.WeightsChecksum == 0, "weights checksum not recorded")
 	}
 	unknown := h.Features &^ knownFeatures
 	note(unknown != 0, "unknown feature flags %#x", uint32(unknown))

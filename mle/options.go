@@ -52,13 +52,6 @@ type WriteOptions struct {
 
 const defaultChunk = 4 << 20
 
-func (o *WriteOptions) orDefault() *WriteOptions {
-	if o == nil {
-		return &WriteOptions{}
-	}
-	return o
-}
-
 func (o *WriteOptions) version() int { return cmp.Or(o.Version, maxVersion) }
 
 // check fills in defaults and refuses options that contradict each other.

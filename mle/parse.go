@@ -22,16 +22,15 @@ type parsed struct {
 	src    driver.Source
 	index  *driver.Index
 	memory *driver.Memory
+	sums   bool // checksums of the structure are compared while opening
 
 	h                       Header
 	head                    []byte // the first 144 bytes: the header, and more if it is shorter
 	meta, graph, table, sig []byte // the sections metadata, graph, compression and signature; nil if missing
 
 	metadata                   plan.Metadata
-	rows                       []byte                            // the encoded descriptors
-	names                      []string                          // of the descriptors
-	namesErr                   error                             // the first error in the list of names
-	ir                         IR                                // without the descriptors
+	namesErr                   error // the first error in the list of names
+	ir                         IR
 	constants, nameBytes, dims int                               // numbers and bytes of constants, their names and their dims
 	end                        int64                             // of the last tensor in the uncompressed weights
 	beyond                     int                               // number of ids without descriptor
@@ -53,23 +52,13 @@ func fail(field string, offset int64, sentinel error, text string, args ...any) 
 	return wire.Errorf(formatName, field, offset, sentinel, text, args...)
 }
 
-// parse reads and checks everything but the weights.
-func parse(src driver.Source, x *driver.Index, o *driver.Options) (_ *driver.Parsed, err error) {
-	f := &parsed{src: src, index: x, memory: o.Memory}
-	if err := f.readHeader(o.Check.Sums()); err != nil {
-		return nil, err
-	}
-	if err := f.readSections(o.Check.Sums()); err != nil {
-		return nil, err
-	}
-	if err := f.readGraph(); err != nil {
-		return nil, err
-	}
-	if err := f.readCompression(); err != nil {
-		return nil, err
-	}
-	if err := f.fillIndex(); err != nil {
-		return nil, err
+// Parse implements driver.Driver. It reads and checks everything but the weights.
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (_ *driver.Parsed, err error) {
+	f := &parsed{src: src, index: x, memory: o.Memory, sums: o.Check.Sums()}
+	for _, read := range []func() error{f.readHeader, f.readSections, f.readGraph, f.readCompression, f.fillIndex} {
+		if err := read(); err != nil {
+			return nil, err
+		}
 	}
 	if o.Key != nil && f.encrypted() {
 		if f.cipher, err = seal.New(o.Key); err != nil {
@@ -90,7 +79,7 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (_ *driver.Par
 
 // readHeader reads the header of either version and checks that the sections are within
 // the file and do not overlap.
-func (f *parsed) readHeader(sums bool) (err error) {
+func (f *parsed) readHeader() (err error) {
 	if f.head, err = driver.Prefix(f.src, headerStruct); err != nil {
 		return err
 	}
@@ -130,7 +119,7 @@ func (f *parsed) readHeader(sums bool) (err error) {
 	case h.HeaderSize != headerText && h.HeaderSize != headerStruct:
 		return h.fail("header_size", format.ErrCorrupt, "%d, neither %d nor %d", h.HeaderSize, headerText, headerStruct)
 	}
-	if sums {
+	if f.sums {
 		if err := h.checkSum(f.head); err != nil {
 			return err
 		}
@@ -244,7 +233,7 @@ func (h *Header) checkSections(size int64) error {
 }
 
 // readSections copies all sections but the weights into memory, and checks their checksums.
-func (f *parsed) readSections(sums bool) (err error) {
+func (f *parsed) readSections() (err error) {
 	h := &f.h
 	// No overflow: sections are within the file and do not overlap.
 	size := h.Metadata.Size + h.Graph.Size + h.Signature.Size + h.Compression.Size
@@ -265,7 +254,7 @@ func (f *parsed) readSections(sums bool) (err error) {
 			return err
 		}
 	}
-	if sums {
+	if f.sums {
 		err = f.checkSums()
 	}
 	if err == nil && f.sig != nil {
@@ -316,7 +305,7 @@ func (f *parsed) readGraph() error {
 	}
 	ids := c.Bytes("input_ids", 2*4*maxIDs)
 	n := c.Count("num_tensors", uint64(tensors), descriptorSize)
-	f.rows = c.Bytes("tensors", uint64(n)*descriptorSize)
+	rows := c.Bytes("tensors", uint64(n)*descriptorSize)
 	count := c.Count("num_nodes", uint64(nodes), nodeSize)
 	if c.Err() != nil {
 		return c.Err()
@@ -324,7 +313,7 @@ func (f *parsed) readGraph() error {
 	if err := f.memory.Reserve(int64(n) * descriptorBytes); err != nil {
 		return wire.Error(formatName, "num_tensors", base+4, err)
 	}
-	f.names = make([]string, n)
+	f.ir.Tensors = make([]Descriptor, n)
 	f.ir.Inputs, f.ir.Outputs = f.ids(ids, int(inputs)), f.ids(ids[4*maxIDs:], int(outputs))
 	if err := f.readMetadata(); err != nil {
 		return err
@@ -335,29 +324,25 @@ func (f *parsed) readGraph() error {
 	if f.namesErr != nil {
 		return f.namesErr
 	}
-	return f.checkDescriptors()
+	return f.readDescriptors(rows)
 }
 
-// descriptor decodes descriptor i into d, whose shape is in dims.
-func (f *parsed) descriptor(i int, d *Descriptor, dims *[maxRank]int64) {
-	le, row := binary.LittleEndian, (*[descriptorSize]byte)(f.rows[i*descriptorSize:])
-	d.Name, d.DType, d.Code = f.names[i], dtypeOf(row[52]), row[52]
-	d.Offset, d.Size = le.Uint64(row[:]), int64(le.Uint64(row[8:]))
-	for k := range dims {
-		dims[k] = int64(le.Uint32(row[20+4*k:]))
-	}
-	d.Shape = dims[:min(maxRank, le.Uint32(row[16:]))]
-}
-
-// checkDescriptors checks the ranks, and the dtypes and sizes of constants.
-func (f *parsed) checkDescriptors() error {
-	var d Descriptor
-	var dims [maxRank]int64
-	for i := range f.names {
-		if rank := binary.LittleEndian.Uint32(f.rows[i*descriptorSize+16:]); rank > maxRank {
+// readDescriptors decodes the descriptors, except for their names, and checks the ranks, and
+// the dtypes and sizes of constants.
+func (f *parsed) readDescriptors(rows []byte) error {
+	le, dims := binary.LittleEndian, make([]int64, 0, typicalRank*len(f.ir.Tensors))
+	for i := range f.ir.Tensors {
+		d, row := &f.ir.Tensors[i], (*[descriptorSize]byte)(rows[i*descriptorSize:])
+		rank := le.Uint32(row[16:])
+		if rank > maxRank {
 			return f.badDescriptor(i, "ndim", 16, format.ErrCorrupt, "%d, there is room for %d dims", rank, maxRank)
 		}
-		f.descriptor(i, &d, &dims)
+		d.Offset, d.Size, d.Code, d.DType = le.Uint64(row[:]), int64(le.Uint64(row[8:])), row[52], dtypeOf(row[52])
+		from := len(dims)
+		for k := range rank {
+			dims = append(dims, int64(le.Uint32(row[20+4*k:])))
+		}
+		d.Shape = dims[from:len(dims):len(dims)]
 		if !d.Constant() {
 			continue
 		}
@@ -392,10 +377,8 @@ func (f *parsed) fillIndex() error {
 	t := driver.Tensor{Compression: f.comp.Method.Name()}
 	t.Loaded = f.encrypted() || t.Compression != ""
 	f.index.Grow(f.constants, f.nameBytes, f.dims)
-	var d Descriptor
-	var dims [maxRank]int64
-	for i := range f.names {
-		f.descriptor(i, &d, &dims)
+	for i := range f.ir.Tensors {
+		d := &f.ir.Tensors[i]
 		if !d.Constant() {
 			continue
 		}
@@ -416,11 +399,12 @@ func (f *parsed) fillIndex() error {
 			return wire.Error(formatName, "num_tensors", f.h.Graph.Offset+4, err)
 		}
 	}
-	if f.constants == len(f.names) {
+	if f.constants == len(f.ir.Tensors) {
 		return nil
 	}
-	seen := make(map[string]bool, len(f.names)) // placeholders too
-	for _, name := range f.names {
+	seen := make(map[string]bool, len(f.ir.Tensors)) // placeholders too
+	for i := range f.ir.Tensors {
+		name := f.ir.Tensors[i].Name
 		if seen[name] {
 			return f.nameTwice(name)
 		}
@@ -579,10 +563,8 @@ func (f *parsed) checkChunks() error {
 	n := len(f.comp.chunks)
 	firstEnd := make([]int64, n)  // in (offset, offset+size] of each chunk; 0 means none
 	lastStart := make([]int64, n) // in [offset, offset+size)
-	var d Descriptor
-	var dims [maxRank]int64
-	for i := range f.names {
-		f.descriptor(i, &d, &dims)
+	for i := range f.ir.Tensors {
+		d := &f.ir.Tensors[i]
 		if !d.Constant() {
 			continue
 		}

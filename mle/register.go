@@ -9,19 +9,11 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
-	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
 // fileFormat is the driver, with its write options.
 type fileFormat struct{ opts WriteOptions }
-
-var (
-	_ driver.Layouter     = fileFormat{}
-	_ driver.Lossy        = fileFormat{}
-	_ contract.Vocabulary = fileFormat{}
-	_ driver.Configurable = fileFormat{}
-)
 
 var codec = format.With(fileFormat{})
 
@@ -43,11 +35,6 @@ func (fileFormat) Detect(head []byte, _ int64) bool {
 	return len(head) >= 4 && binary.LittleEndian.Uint32(head) == magic
 }
 
-// Parse implements driver.Driver.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
-	return parse(src, x, o)
-}
-
 // Layout implements driver.Layouter. Version 2 does not stream, since its header has
 // checksums of the sections.
 func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) {
@@ -55,11 +42,6 @@ func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, 
 		Encode:  func(t driver.Target) (driver.Encoder, error) { return encode(t, p, o, d.opts) },
 		Streams: d.opts.Version == 1, Ordered: d.opts.Quantized || d.opts.Compression != MethodNone, Secret: d.opts.Key != nil,
 	}, nil
-}
-
-// Losses implements driver.Lossy.
-func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
-	d.opts.losses(p, l)
 }
 
 // Configure implements driver.Configurable.

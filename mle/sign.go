@@ -32,10 +32,7 @@ type SignOptions struct {
 // Encryption authenticates the feature flags, so an encrypted file that was not signed
 // when it was written cannot be signed later: Sign fails with ErrUnsupported.
 func Sign(path string, key ed25519.PrivateKey, o *SignOptions) error {
-	opts := SignOptions{}
-	if o != nil {
-		opts = *o
-	}
+	opts := *cmp.Or(o, new(SignOptions))
 	if opts.Context == nil {
 		opts.Context = context.Background()
 	}

@@ -1,6 +1,7 @@
 package mle
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -18,7 +19,7 @@ import (
 // Create starts writing a file to path. It writes a temporary file, which replaces an
 // old file on Close. Nil options work.
 func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
-	o = o.orDefault()
+	o = cmp.Or(o, new(WriteOptions))
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
@@ -26,7 +27,7 @@ func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error
 // first (see Spool), since its header has checksums of the sections. A version 1 file is
 // streamed.
 func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
-	o = o.orDefault()
+	o = cmp.Or(o, new(WriteOptions))
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
 
