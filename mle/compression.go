@@ -7,10 +7,8 @@ import (
 	"math"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/codec/brotli"
-	"github.com/weightmap/weightmap/internal/codec/lz4"
-	"github.com/weightmap/weightmap/internal/codec/zstd"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/vector"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -23,23 +21,10 @@ type compressor interface {
 	Window(src []byte) int64
 }
 
-// codecOf returns the compressor of a method other than MethodNone.
-func codecOf(m Method) compressor {
-	switch m {
-	case MethodLZ4:
-		return lz4.Codec
-	case MethodZstd:
-		return zstd.Codec
-	case MethodBrotli:
-		return brotli.Codec
-	}
-	return approximation(m)
-}
-
 // compress returns the compressed form of b and the CRC-32 of its decompressed form,
 // which differs from b if m is lossy.
 func compress(m Method, b []byte, level int) (out []byte, sum uint32, err error) {
-	c := codecOf(m)
+	c := methods[m].codec
 	if out, err = c.Compress(b, level); err != nil || !m.lossy() {
 		return out, tensor.CRC32(b), err
 	}
@@ -86,9 +71,7 @@ func floatsOf(b []byte) (floats []float32, alias bool) {
 		return x, true
 	}
 	floats = make([]float32, len(b)/4)
-	for i := range floats {
-		floats[i] = math.Float32frombits(binary.LittleEndian.Uint32(b[4*i:]))
-	}
+	vector.Copy(floats, b, 4)
 	return floats, false
 }
 
@@ -152,8 +135,8 @@ func widen(out, in []byte, d tensor.DType, q *tensor.Quantization) error {
 			_, err = tensor.Decode(floats[:0], half)
 		}
 	}
-	for i := 0; i < len(floats) && !alias; i++ {
-		binary.LittleEndian.PutUint32(out[4*i:], math.Float32bits(floats[i]))
+	if !alias {
+		vector.Copy(out, memory.BytesOf(floats), 4)
 	}
 	return err
 }

@@ -86,7 +86,7 @@ func (f *parsed) readNodes(c *wire.Cursor, n int) error {
 		return wire.Error(formatName, "num_nodes", base, err)
 	}
 	f.ir.Nodes = make([]IRNode, n)
-	f.attributes = map[sharedText][]format.Attribute{}
+	f.attributes = map[shared[byte]][]format.Attribute{}
 	for i := range f.ir.Nodes {
 		at, n := c.Offset(), &f.ir.Nodes[i]
 		n.Op = opOfCode(c.U16("op"), f.h.Version)
@@ -116,6 +116,14 @@ func (f *parsed) readNodes(c *wire.Cursor, n int) error {
 	return nil
 }
 
+// shared identifies a list that nodes may share: attributes, or their JSON text.
+type shared[T any] struct {
+	first *T
+	n     int
+}
+
+func sharedKey[T any](list []T) shared[T] { return shared[T]{&list[0], len(list)} }
+
 var attributeJSON = jsonmeta.Options{LoneSurrogates: true}
 
 // readAttributes decodes attributes at offset at of the section, unless it did so for
@@ -123,7 +131,7 @@ var attributeJSON = jsonmeta.Options{LoneSurrogates: true}
 // overlap too much are refused.
 func (f *parsed) readAttributes(text json.RawMessage, at, attrsAt int64) error {
 	const proportion = 64
-	key := textKey(text)
+	key := sharedKey(text)
 	if _, ok := f.attributes[key]; ok {
 		return nil
 	}
@@ -161,7 +169,7 @@ func (f *parsed) neutral() (*plan.Graph, error) {
 		from := &ir.Nodes[i]
 		g.Nodes[i] = plan.Node{Op: from.Op.String(), Inputs: n.list(from.Inputs, from.Params), Outputs: n.list(from.Outputs, nil)}
 		if len(from.Attributes) > 0 {
-			g.Nodes[i].Attributes = f.attributes[textKey(from.Attributes)]
+			g.Nodes[i].Attributes = f.attributes[sharedKey(from.Attributes)]
 		}
 	}
 	f.attributes = nil

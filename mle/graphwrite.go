@@ -27,13 +27,7 @@ type graphBuilder struct {
 	ids       map[string]uint32
 	inputs    map[string]bool // graph inputs: never params, even with data
 	described map[uint32]bool // placeholders whose dtype and shape are known
-	objects   map[sharedList]json.RawMessage
-}
-
-// sharedList identifies a list of attributes, which nodes may share.
-type sharedList struct {
-	first *format.Attribute
-	n     int
+	objects   map[shared[format.Attribute]]json.RawMessage
 }
 
 // buildIR returns the graph of a plan as an IR and adds its losses to l.
@@ -41,7 +35,7 @@ func buildIR(p *plan.Plan, version int, l *plan.LossList) *IR {
 	b := graphBuilder{ir: &IR{}, p: p, version: uint32(version), losses: l}
 	if p.Graph != nil {
 		b.tensors, b.ids = make(map[string]int, len(p.Tensors)), make(map[string]uint32, len(p.Tensors))
-		b.inputs, b.described, b.objects = map[string]bool{}, map[uint32]bool{}, map[sharedList]json.RawMessage{}
+		b.inputs, b.described, b.objects = map[string]bool{}, map[uint32]bool{}, map[shared[format.Attribute]]json.RawMessage{}
 		for i := range p.Tensors {
 			b.tensors[p.Tensors[i].Name] = i
 		}
@@ -220,7 +214,7 @@ func (b *graphBuilder) object(i int, attributes []format.Attribute) json.RawMess
 	if len(attributes) == 0 {
 		return nil
 	}
-	of := sharedList{&attributes[0], len(attributes)}
+	of := sharedKey(attributes)
 	if object, ok := b.objects[of]; ok {
 		return object
 	}
@@ -338,27 +332,19 @@ func putIDs(w *wire.Buffer, lists ...[]uint32) {
 	}
 }
 
-// sharedText identifies a JSON object, which nodes may share.
-type sharedText struct {
-	first *byte
-	size  int
-}
-
-func textKey(text json.RawMessage) sharedText { return sharedText{&text[0], len(text)} }
-
 // joinAttributes concatenates the distinct attributes of all nodes and returns the offset
 // of each node's attributes in the graph section.
 func joinAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
 	base := uint64(graphHead) + uint64(len(ir.Tensors))*descriptorSize + uint64(len(ir.Nodes))*nodeSize
-	seen, shared := map[string]uint32{}, map[sharedText]uint32{}
+	seen, known := map[string]uint32{}, map[shared[byte]]uint32{}
 	at = make([]uint32, len(ir.Nodes))
 	for i := range ir.Nodes {
 		text := ir.Nodes[i].Attributes
 		if len(text) == 0 {
 			continue
 		}
-		same := textKey(text)
-		off, ok := shared[same]
+		same := sharedKey(text)
+		off, ok := known[same]
 		if !ok {
 			if _, err := jsonmeta.Parse(text, attributeJSON); err != nil {
 				return nil, nil, refuse(fmt.Sprintf("node %d", i), err, "attributes")
@@ -370,7 +356,7 @@ func joinAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
 				off = uint32(base + uint64(len(attrs)))
 				attrs = append(attrs, text...)
 			}
-			seen[string(text)], shared[same] = off, off
+			seen[string(text)], known[same] = off, off
 		}
 		at[i] = off
 	}

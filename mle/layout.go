@@ -6,6 +6,9 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/weightmap/weightmap/internal/codec/brotli"
+	"github.com/weightmap/weightmap/internal/codec/lz4"
+	"github.com/weightmap/weightmap/internal/codec/zstd"
 	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -230,28 +233,36 @@ const (
 	MethodFloat16               // float32 as IEEE halves
 )
 
-// methods has the names of the methods, in tensor.Info.Compression and as the
-// specification's tools print them.
-var methods = [...][2]string{{"", "NONE"}, {"lz4", "LZ4"}, {"zstd", "ZSTD"}, {"brotli", "BROTLI"}, {"int8", "INT8"}, {"float16", "FP16"}}
+// method is what differs between methods.
+type method struct {
+	name, tool string // in tensor.Info.Compression, and as the specification's tools print it
+	bits       uint8  // of a float32, if that is stored as an approximation
+	codec      compressor
+}
+
+var methods = [...]method{
+	MethodNone: {tool: "NONE"}, MethodLZ4: {"lz4", "LZ4", 0, lz4.Codec}, MethodZstd: {"zstd", "ZSTD", 0, zstd.Codec}, MethodBrotli: {"brotli", "BROTLI", 0, brotli.Codec},
+	MethodInt8: {"int8", "INT8", 8, approximation(MethodInt8)}, MethodFloat16: {"float16", "FP16", 16, approximation(MethodFloat16)},
+}
 
 // Name returns the name of the method in tensor.Info.Compression, such as "zstd". It
 // returns "" for MethodNone.
-func (m Method) Name() string { return m.names()[0] }
+func (m Method) Name() string { return m.info().name }
 
 // String returns the name of the method that the specification's tools print, such as
 // "ZSTD".
-func (m Method) String() string { return m.names()[1] }
+func (m Method) String() string { return m.info().tool }
 
-func (m Method) names() [2]string {
+func (m Method) info() method {
 	if int(m) < len(methods) {
 		return methods[m]
 	}
 	code := strconv.Itoa(int(m))
-	return [2]string{code, code}
+	return method{name: code, tool: code}
 }
 
 // lossy reports whether the method stores approximations of float32 values.
-func (m Method) lossy() bool { return m == MethodInt8 || m == MethodFloat16 }
+func (m Method) lossy() bool { return m.info().bits > 0 }
 
 // dtypes lists the dtypes by code.
 var dtypes = [...]tensor.DType{tensor.Float32, tensor.Float16, tensor.Int8, tensor.Int32}

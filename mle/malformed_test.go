@@ -293,7 +293,7 @@ func TestBombs(t *testing.T) {
 	plain := plainGolden().weights
 	for m := MethodLZ4; m <= MethodBrotli; m++ {
 		pack := func(b []byte) []byte {
-			out, err := codecOf(m).Compress(b, 6)
+			out, err := methods[m].codec.Compress(b, 6)
 			expect.OK(t, err)
 			return out
 		}

@@ -1,6 +1,7 @@
 package mle
 
 import (
+	"cmp"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -31,14 +32,14 @@ type parsed struct {
 	metadata                   plan.Metadata
 	namesErr                   error // the first error in the list of names
 	ir                         IR
-	constants, nameBytes, dims int                               // numbers and bytes of constants, their names and their dims
-	end                        int64                             // of the last tensor in the uncompressed weights
-	beyond                     int                               // number of ids without descriptor
-	attributes                 map[sharedText][]format.Attribute // while opening
-	overlap                    int64                             // bytes of attributes, each shared text once
-	built                      int64                             // bytes of memory for the neutral graph
-	comp                       compression                       // MethodNone without the section
-	at                         []int64                           // by tensor: offset in the uncompressed weights; nil if they are not compressed or encrypted
+	constants, nameBytes, dims int                                 // numbers and bytes of constants, their names and their dims
+	end                        int64                               // of the last tensor in the uncompressed weights
+	beyond                     int                                 // number of ids without descriptor
+	attributes                 map[shared[byte]][]format.Attribute // while opening
+	overlap                    int64                               // bytes of attributes, each shared text once
+	built                      int64                               // bytes of memory for the neutral graph
+	comp                       compression                         // MethodNone without the section
+	at                         []int64                             // by tensor: offset in the uncompressed weights; nil if they are not compressed or encrypted
 
 	cipher *seal.Cipher // nil without key
 	plain  cached       // the decrypted section
@@ -243,18 +244,14 @@ func (f *parsed) readSections() (err error) {
 	if err := f.memory.Reserve(size); err != nil {
 		return wire.Error(formatName, "header", atFields+8, err)
 	}
-	for _, s := range []struct {
-		Section
-		b *[]byte
-	}{{h.Metadata, &f.meta}, {h.Graph, &f.graph}, {h.Signature, &f.sig}, {h.Compression, &f.table}} {
-		if s.Size == 0 {
-			continue
+	read := func(s Section) (b []byte) {
+		if s.Size > 0 && err == nil {
+			b, err = driver.Private(f.src, s.Offset, s.Size)
 		}
-		if *s.b, err = driver.Private(f.src, s.Offset, s.Size); err != nil {
-			return err
-		}
+		return b
 	}
-	if f.sums {
+	f.meta, f.graph, f.sig, f.table = read(h.Metadata), read(h.Graph), read(h.Signature), read(h.Compression)
+	if err == nil && f.sums {
 		err = f.checkSums()
 	}
 	if err == nil && f.sig != nil {
@@ -265,10 +262,8 @@ func (f *parsed) readSections() (err error) {
 
 // checkSums compares the recorded checksums of metadata and graph.
 func (f *parsed) checkSums() error {
-	if err := f.h.compare("metadata_checksum", f.h.MetadataChecksum, tensor.CRC32(f.meta)); err != nil {
-		return err
-	}
-	return f.h.compare("graph_checksum", f.h.GraphChecksum, tensor.CRC32(f.graph))
+	return cmp.Or(f.h.compare("metadata_checksum", f.h.MetadataChecksum, tensor.CRC32(f.meta)),
+		f.h.compare("graph_checksum", f.h.GraphChecksum, tensor.CRC32(f.graph)))
 }
 
 // checkSignatureSection checks the size and algorithms of the signature section.

@@ -158,7 +158,7 @@ func (w *quantizedWeights) chunk(at *int64, scale float32, zero byte, b []byte) 
 	b = append(int8Header(scale, zero), b...)
 	size := 4 * int64(len(b)-int8Head)
 	sum := crc(w.out.original)
-	if err := codecOf(MethodInt8).Expand(&sum, b, size); err != nil {
+	if err := approximation(MethodInt8).Expand(&sum, b, size); err != nil {
 		return err
 	}
 	w.out.original = uint32(sum)

@@ -82,9 +82,7 @@ func (f *parsed) once(c *cached, n int64, do func() ([]byte, error)) ([]byte, er
 
 // close drops decrypted and decompressed weights.
 func (f *parsed) close() error {
-	for _, c := range []*cached{&f.plain, &f.whole} {
-		c.done, c.b = false, nil
-	}
+	f.plain, f.whole = cached{}, cached{}
 	return nil
 }
 
@@ -179,7 +177,7 @@ func (f *parsed) loadChunks(off, n int64) ([]byte, error) {
 		return nil, f.weightsError(err, first.stored)
 	}
 	err = each(func(c *chunk, stored []byte) error {
-		return codecOf(f.comp.Method).DecompressInto(whole[c.offset-first.offset:][:c.size:c.size], stored)
+		return methods[f.comp.Method].codec.DecompressInto(whole[c.offset-first.offset:][:c.size:c.size], stored)
 	})
 	if err != nil {
 		return nil, err
@@ -194,7 +192,7 @@ const mostPooled = 4 << 20
 
 // expand decompresses in, which yields size bytes, to w, and reserves the memory it needs.
 func (f *parsed) expand(w io.Writer, in []byte, size int64) error {
-	c := codecOf(f.comp.Method)
+	c := methods[f.comp.Method].codec
 	small := size <= mostPooled && size <= codecs.Ahead(len(in))
 	n := size
 	if !small {

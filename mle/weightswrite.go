@@ -58,7 +58,7 @@ func (e *encoder) newWeights() (weightsWriter, error) {
 	case e.o.collects():
 		return &streamedWeights{encoder: e, w: &collected{encoder: e}}, nil
 	}
-	w, err := codecOf(e.o.Compression).(*codecs.Stream).NewWriter(&e.out, e.o.Level, e.size)
+	w, err := methods[e.o.Compression].codec.(*codecs.Stream).NewWriter(&e.out, e.o.Level, e.size)
 	return &streamedWeights{encoder: e, w: w}, err
 }
 

@@ -267,13 +267,12 @@ func (e *encoder) headerBytes() []byte {
 // compressionBytes returns the compression section.
 func (e *encoder) compressionBytes() []byte {
 	var w wire.Buffer
-	bits := map[Method]uint8{MethodInt8: 8, MethodFloat16: 16}
 	w.U8(uint8(e.o.Compression))
 	w.U8(uint8(e.o.Level))
 	w.U16(0)
 	w.U64(uint64(e.size))
 	w.U32(e.out.original)
-	w.U8(bits[e.o.Compression])
+	w.U8(methods[e.o.Compression].bits)
 	w.Fill(3, 0)
 	if !e.o.Chunked {
 		return w.Bytes()
