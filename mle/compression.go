@@ -9,7 +9,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/vector"
-	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -112,15 +111,6 @@ func (a approximation) Expand(w io.Writer, src []byte, _ int64) error {
 }
 
 func (approximation) Window([]byte) int64 { return 0 }
-
-// buffer returns size bytes, aligned to 64. The caller has checked that the size is
-// plausible.
-func buffer(size int64) ([]byte, error) {
-	if err := wire.CheckSize(size); err != nil {
-		return nil, err
-	}
-	return memory.Aligned(int(size)), nil
-}
 
 // widen converts elements to little-endian float32.
 func widen(out, in []byte, d tensor.DType, q *tensor.Quantization) error {

@@ -195,46 +195,42 @@ func (f *parsed) sparseIDs() []uint32 {
 	return used
 }
 
-// namer returns the names of ids.
+// namer returns the descriptors of ids.
 type namer struct {
-	f      *parsed
-	sparse []uint32
-	loose  map[uint32]string // names of ids without descriptor
-	taken  map[string]bool
+	tensors []Descriptor
+	sparse  []uint32
+	loose   map[uint32]*Descriptor // made for ids without descriptor
+	taken   map[string]bool
 }
 
 func newNamer(f *parsed) *namer {
-	return &namer{f: f, sparse: f.sparseIDs(), loose: map[uint32]string{}}
+	return &namer{tensors: f.ir.Tensors, sparse: f.sparseIDs(), loose: map[uint32]*Descriptor{}}
 }
 
-// descriptor returns the index of an id's descriptor, and whether it has one.
-func (n *namer) descriptor(id uint32) (i int, ok bool) {
+// of returns the descriptor of an id. If the file has none, its name is "value_<id>".
+func (n *namer) of(id uint32) *Descriptor {
+	i, ok := int(id), uint64(id) < uint64(len(n.tensors))
 	if n.sparse != nil {
-		return slices.BinarySearch(n.sparse, id)
+		i, ok = slices.BinarySearch(n.sparse, id)
 	}
-	return int(id), uint64(id) < uint64(len(n.f.ir.Tensors))
-}
-
-// name returns the name of an id's descriptor, or "value_<id>" if it has none.
-func (n *namer) name(id uint32) string {
-	if i, ok := n.descriptor(id); ok {
-		return n.f.ir.Tensors[i].Name
+	if ok {
+		return &n.tensors[i]
 	}
-	if s, ok := n.loose[id]; ok {
-		return s
+	if d, ok := n.loose[id]; ok {
+		return d
 	}
 	if n.taken == nil {
-		n.taken = make(map[string]bool, len(n.f.ir.Tensors))
-		for i := range n.f.ir.Tensors {
-			n.taken[n.f.ir.Tensors[i].Name] = true
+		n.taken = make(map[string]bool, len(n.tensors))
+		for i := range n.tensors {
+			n.taken[n.tensors[i].Name] = true
 		}
 	}
 	s := "value_" + strconv.FormatUint(uint64(id), 10)
 	for n.taken[s] {
 		s += "_"
 	}
-	n.taken[s], n.loose[id] = true, s
-	return s
+	n.taken[s], n.loose[id] = true, &Descriptor{Name: s}
+	return n.loose[id]
 }
 
 // list returns the names of two lists of ids.
@@ -245,7 +241,7 @@ func (n *namer) list(ids, more []uint32) []string {
 	out := make([]string, 0, len(ids)+len(more))
 	for _, list := range [...][]uint32{ids, more} {
 		for _, id := range list {
-			out = append(out, n.name(id))
+			out = append(out, n.of(id).Name)
 		}
 	}
 	return out
@@ -255,16 +251,13 @@ func (n *namer) list(ids, more []uint32) []string {
 func (n *namer) values(ids []uint32) []format.ValueInfo {
 	var out []format.ValueInfo
 	for _, id := range ids {
-		v := format.ValueInfo{Name: n.name(id)}
-		if i, ok := n.descriptor(id); ok {
-			d := &n.f.ir.Tensors[i]
-			v.DType = d.DType
-			for _, size := range d.Shape {
-				if size == dynamicDim {
-					size = format.DynamicDim
-				}
-				v.Dims = append(v.Dims, format.Dim{Size: size})
+		d := n.of(id)
+		v := format.ValueInfo{Name: d.Name, DType: d.DType}
+		for _, size := range d.Shape {
+			if size == dynamicDim {
+				size = format.DynamicDim
 			}
+			v.Dims = append(v.Dims, format.Dim{Size: size})
 		}
 		out = append(out, v)
 	}

@@ -172,10 +172,10 @@ func (f *parsed) loadChunks(off, n int64) ([]byte, error) {
 			return nil, err
 		}
 	}
-	whole, err := buffer(size)
-	if err != nil {
+	if err := wire.CheckSize(size); err != nil {
 		return nil, f.weightsError(err, first.stored)
 	}
+	whole := memory.Aligned(int(size))
 	err = each(func(c *chunk, stored []byte) error {
 		return methods[f.comp.Method].codec.DecompressInto(whole[c.offset-first.offset:][:c.size:c.size], stored)
 	})
