@@ -13,8 +13,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// losses lists the parts of a plan that the selected container cannot hold.
-func (o *WriteOptions) losses(p *plan.Plan, l *plan.LossList) {
+// Losses implements driver.Lossy: it lists the parts of a plan that the selected container cannot hold.
+func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
+	o := &d.opts
 	l.AllQuantization(p, "the format has no quantization parameters")
 	l.AnyGraph(p, "the format holds no graph")
 	if o.Snapshot {

@@ -25,11 +25,6 @@ func (d fileFormat) Describe() driver.Description {
 // Detect implements driver.Driver.
 func (fileFormat) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(magic)) }
 
-// Losses implements driver.Lossy.
-func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
-	d.opts.losses(p, l)
-}
-
 // Configure implements driver.Configurable.
 func (d fileFormat) Configure(own any, s *plan.Storage) (driver.Driver, error) {
 	o, err := driver.OwnOptions(formatName, own, d.opts)

@@ -20,8 +20,6 @@ type coder struct {
 	wire.Cursor              // in what is read; its error is that of either direction
 	w           *wire.Buffer // what is written, nil for reading
 	part        string       // the spec or operator with the error
-	// encode is encodeValue for writing. Programs that only read do not link it.
-	encode func(v any) (code uint8, b []byte)
 
 	memory *driver.Memory
 	room   int64 // limit on the decoded structure, in bytes; 0 for none
@@ -238,7 +236,7 @@ func (c *coder) codeParam(q *Param) {
 	c.name("parameter name length", 2, &q.Name)
 	code, value := uint8(0), []byte(nil)
 	if c.w != nil {
-		code, value = c.encode(q.Value)
+		code, value = encodeValue(q.Value)
 	}
 	codeNumber(c, "parameter type", 1, &code)
 	valueAt, field := c.Offset(), "parameter value"

@@ -94,7 +94,7 @@ func (g graphLosses) node(i int) {
 		g.label(fmt.Sprintf("nodes[%d] name (%s)", i, n.Name), "MOBI has no names of operators")
 	}
 	for j, a := range n.Attributes {
-		param, c := paramOf(a), coder{w: new(wire.Buffer), encode: encodeValue}
+		param, c := paramOf(a), coder{w: new(wire.Buffer)}
 		c.codeParam(&param)
 		err := c.refusal()
 		if err == nil && g.misread(n, a.Name) {

@@ -21,17 +21,16 @@ const (
 )
 
 // addNames adds the names of a plan's tensors to operators, which it may modify.
-// lost reports the plan indices of tensors whose names no operator can hold.
-func addNames(ops []Operator, p *plan.Plan, ids []uint32) (_ []Operator, lost func(int) bool) {
-	left := map[int]bool{}
-	lost = func(i int) bool { return left[i] }
+// lost has the plan indices of tensors whose names no operator can hold.
+func addNames(ops []Operator, p *plan.Plan, ids []uint32) (_ []Operator, lost map[int]bool) {
+	lost = map[int]bool{}
 	if len(ops) == 0 {
 		ops = nameOperators(p, ids)
 	}
 	byID := make(map[uint32]int, len(ids))
 	for i, id := range ids {
 		if p.Tensors[i].Name != constantName(id) {
-			left[i], byID[id] = true, i
+			lost[i], byID[id] = true, i
 		}
 	}
 	for k := range ops {
@@ -39,9 +38,9 @@ func addNames(ops []Operator, p *plan.Plan, ids []uint32) (_ []Operator, lost fu
 		for input, id := range op.Inputs[:min(len(op.Inputs), mostNames)] {
 			param := "input" + strconv.Itoa(input) + suffixName
 			i, ok := byID[id]
-			if _, taken := op.Param(param); ok && left[i] && !taken {
+			if _, taken := op.Param(param); ok && lost[i] && !taken {
 				op.Params = append(op.Params, Param{Name: param, Value: p.Tensors[i].Name})
-				delete(left, i)
+				delete(lost, i)
 			}
 		}
 	}

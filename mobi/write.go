@@ -79,12 +79,12 @@ func newDocument(p *plan.Plan, common *plan.WriteOptions, o *WriteOptions, l *pl
 			m.name = p.Graph.Name
 		}
 	}
-	lost := func(int) bool { return true } // the name of a tensor
+	var lost map[int]bool // tensors whose names are lost
 	if common.KeepNames {
 		ops, lost = addNames(ops, p, n.ids)
 	}
 	for i := range p.Tensors {
-		if _, ok := parseDecimal(p.Tensors[i].Name, 32); !ok && lost(i) {
+		if _, ok := parseDecimal(p.Tensors[i].Name, 32); !ok && (lost[i] || !common.KeepNames) {
 			l.Renamed(p, i, fmt.Sprintf("MOBI names tensors by ids, decimal numbers up to %d", uint32(math.MaxUint32)))
 		}
 	}
@@ -92,7 +92,7 @@ func newDocument(p *plan.Plan, common *plan.WriteOptions, o *WriteOptions, l *pl
 		return nil, err
 	}
 	var head, graph wire.Buffer
-	c := coder{w: &head, encode: encodeValue}
+	c := coder{w: &head}
 	c.codeModel(m)
 	c.w = &graph
 	if c.codeOperators(&ops); c.Err() != nil {

@@ -17,8 +17,8 @@ type parser struct {
 	name  []byte // of the current tensor
 }
 
-// parseFile reads a single file.
-func parseFile(src driver.Source, x *driver.Index) (*driver.Parsed, error) {
+// Parse implements driver.Driver.
+func (fileFormat) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
 	var buf [headerSize]byte
 	head, err := driver.First(src, buf[:])
 	if err != nil {
@@ -30,9 +30,9 @@ func parseFile(src driver.Source, x *driver.Index) (*driver.Parsed, error) {
 	return &driver.Parsed{}, p.add(src.Path(), head, src.Size(), 0)
 }
 
-// parseDir reads the headers of all .tsr files in a directory, which form one
+// ParseDir implements driver.DirParser. It reads the headers of all .tsr files in a directory, which form one
 // model. It includes dangling links, so that opening them reports the error.
-func parseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+func (fileFormat) ParseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	entries, err := dir.Entries()
 	if err != nil {
 		return nil, err
@@ -151,11 +151,9 @@ func (p *parser) decode(b []byte, fileSize int64, t *driver.Tensor) error {
 	if c.Err() != nil {
 		return c.Err()
 	}
-	n, err := t.Shape.Elems()
-	if err == nil {
-		t.Size, err = t.Shape.ByteSize(t.DType)
-	}
-	stored := fileSize - headerSize
+	size, err := t.Shape.ByteSize(t.DType)
+	t.Size = size
+	n, stored := size/t.DType.Size(), fileSize-headerSize
 	switch {
 	case err != nil:
 		c.Fail("dims", offDims, fmt.Errorf("%w: %w", format.ErrCorrupt, err))

@@ -25,16 +25,6 @@ var extensions = []string{extension}
 // Detect implements driver.Driver.
 func (fileFormat) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(head, []byte(magic)) }
 
-// Parse implements driver.Driver.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
-	return parseFile(src, x)
-}
-
-// ParseDir implements driver.DirParser.
-func (fileFormat) ParseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
-	return parseDir(dir, x, o)
-}
-
 // Configure implements driver.Configurable.
 func (d fileFormat) Configure(own any, s *plan.Storage) (driver.Driver, error) {
 	o, err := driver.OwnOptions(name, own, d.opts)
