@@ -146,7 +146,7 @@ func (b *graphBuilder) describe(id uint32, v *format.ValueInfo) error {
 		d.Code, _ = dtypeCode(v.DType)
 	}
 	switch {
-	case v.DType != tensor.Invalid && v.DType != dtypeOf(d.Code), v.DType == tensor.Invalid && v.Code != "",
+	case v.DType != tensor.Invalid && v.DType != dtypes[d.Code], v.DType == tensor.Invalid && v.Code != "",
 		v.Dims != nil && len(v.Dims) == 0, // looks like an unknown shape
 		len(shape) > 0 && !shape.Equal(d.Shape),
 		slices.ContainsFunc(v.Dims, func(dim format.Dim) bool { return dim.Size == dynamicDim }):

@@ -264,24 +264,16 @@ func (m Method) info() method {
 // lossy reports whether the method stores approximations of float32 values.
 func (m Method) lossy() bool { return m.info().bits > 0 }
 
-// dtypes lists the dtypes by code.
-var dtypes = [...]tensor.DType{tensor.Float32, tensor.Float16, tensor.Int8, tensor.Int32}
+// dtypes lists the dtypes by code, Invalid for an unknown code.
+var dtypes = [256]tensor.DType{tensor.Float32, tensor.Float16, tensor.Int8, tensor.Int32}
 
 // unknownDType is the code that the writer uses for a placeholder whose dtype is
 // unknown or has no code.
 const unknownDType = 0xFF
 
-// dtypeOf returns the dtype of a code, Invalid for an unknown code.
-func dtypeOf(code uint8) tensor.DType {
-	if int(code) < len(dtypes) {
-		return dtypes[code]
-	}
-	return tensor.Invalid
-}
-
-// dtypeCode is the inverse of dtypeOf.
+// dtypeCode returns the code of a dtype, unknownDType and false if it has none.
 func dtypeCode(d tensor.DType) (code uint8, ok bool) {
-	if i := slices.Index(dtypes[:], d); i >= 0 {
+	if i := slices.Index(dtypes[:], d); i >= 0 && d.Valid() {
 		return uint8(i), true
 	}
 	return unknownDType, false

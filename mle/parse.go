@@ -332,7 +332,7 @@ func (f *parsed) readDescriptors(rows []byte) error {
 		if rank > maxRank {
 			return f.badDescriptor(i, "ndim", 16, format.ErrCorrupt, "%d, there is room for %d dims", rank, maxRank)
 		}
-		d.Offset, d.Size, d.Code, d.DType = le.Uint64(row[:]), int64(le.Uint64(row[8:])), row[52], dtypeOf(row[52])
+		d.Offset, d.Size, d.Code, d.DType = le.Uint64(row[:]), int64(le.Uint64(row[8:])), row[52], dtypes[row[52]]
 		from := len(dims)
 		for k := range rank {
 			dims = append(dims, int64(le.Uint32(row[20+4*k:])))
