@@ -2,7 +2,6 @@ package mle
 
 import (
 	"context"
-	"errors"
 	"slices"
 	"testing"
 
@@ -91,9 +90,7 @@ func TestCheckTouch(t *testing.T) {
 			for name, want := range tt.want {
 				f := mustOpen(t, tt.file, &format.Options{Check: format.CheckTouch})
 				for range 2 {
-					if _, err := tensor.Decode[float32](nil, view(t, f, name)); !errors.Is(err, want) {
-						t.Errorf("%s: %v, want %v", name, err, want)
-					}
+					expect.Refused(t, want, name)(tensor.Decode[float32](nil, view(t, f, name)))
 				}
 			}
 		})

@@ -304,9 +304,7 @@ func TestBombs(t *testing.T) {
 		for how, g := range map[string]*gFile{"single": compressedGolden(m, bomb), "chunked": chunked} {
 			f := mustOpen(t, g.build(), nil)
 			before := allocatedBytes()
-			if _, err := view(t, f, "w").Bytes(); !errors.Is(err, format.ErrCorrupt) {
-				t.Errorf("%v %s: %v, want ErrCorrupt", m, how, err)
-			}
+			expect.Refused(t, format.ErrCorrupt, m, how)(view(t, f, "w").Bytes())
 			if err := verify(f); !errors.Is(err, format.ErrCorrupt) {
 				t.Errorf("%v %s: Verify: %v, want ErrCorrupt", m, how, err)
 			}

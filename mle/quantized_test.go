@@ -2,7 +2,6 @@ package mle
 
 import (
 	"bytes"
-	"errors"
 	"io"
 	"math"
 	"testing"
@@ -56,15 +55,11 @@ func TestQuantizedRefused(t *testing.T) {
 		"int8 without scale":  {Name: "w", DType: tensor.Int8, Shape: tensor.Shape{2}},
 		"too much to keep":    {Name: "w", DType: tensor.Float32, Shape: tensor.Shape{mostExact + 1}},
 	} {
-		if _, err := NewWriter(io.Discard, &format.Plan{Tensors: []tensor.Info{info}}, &WriteOptions{Quantized: true}); !errors.Is(err, format.ErrUnsupported) {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.Refused(t, format.ErrUnsupported, name)(NewWriter(io.Discard, &format.Plan{Tensors: []tensor.Info{info}}, &WriteOptions{Quantized: true}))
 	}
 	large := tensor.Info{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{2, mostExact}, Quant: &tensor.Quantization{Axis: 0, Scales: []float32{1, 1}}}
 	w, err := NewWriter(io.Discard, &format.Plan{Tensors: []tensor.Info{large}}, &WriteOptions{Quantized: true})
 	expect.OK(t, err)
 	w.Abort()
-	if _, err := NewWriter(io.Discard, &format.Plan{}, &WriteOptions{Quantized: true, Compression: MethodZstd}); !errors.Is(err, format.ErrOption) {
-		t.Errorf("compressed as well: %v", err)
-	}
+	expect.Refused(t, format.ErrOption, "compressed as well")(NewWriter(io.Discard, &format.Plan{}, &WriteOptions{Quantized: true, Compression: MethodZstd}))
 }

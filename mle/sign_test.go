@@ -195,9 +195,7 @@ func TestEncryption(t *testing.T) {
 		}
 	}
 	for _, key := range [][]byte{{}, testKey[:16]} {
-		if _, err := OpenBytes(b, &format.Options{Key: key}); !errors.Is(err, format.ErrKey) {
-			t.Errorf("key of %d bytes: %v, want ErrKey", len(key), err)
-		}
+		expect.Refused(t, format.ErrKey, "key of", len(key), "bytes")(OpenBytes(b, &format.Options{Key: key}))
 	}
 }
 

@@ -124,9 +124,7 @@ func TestWriterRefuses(t *testing.T) {
 	}
 	o := &WriteOptions{}
 	o.Spool = format.SpoolNever
-	if _, err := NewWriter(io.Discard, one(tensor.Float32, 1), o); !errors.Is(err, format.ErrUnsupported) {
-		t.Errorf("streaming version 2: %v, want ErrUnsupported", err)
-	}
+	expect.Refused(t, format.ErrUnsupported, "streaming version 2")(NewWriter(io.Discard, one(tensor.Float32, 1), o))
 }
 
 // TestLossyRefusesValues checks that a value that an integer or half cannot represent is an
@@ -206,9 +204,7 @@ func TestAttributeTypes(t *testing.T) {
 func TestMember(t *testing.T) {
 	why := errors.New("why it has none")
 	for value, want := range map[any]error{struct{}{}: format.ErrUnsupported, why: why} {
-		if _, err := member("a", value); !errors.Is(err, want) {
-			t.Errorf("%v: %v, want %v", value, err, want)
-		}
+		expect.Refused(t, want, value)(member("a", value))
 	}
 }
 

@@ -171,8 +171,6 @@ func TestConfigErrors(t *testing.T) {
 	}
 	good := Constant{1, view(tensor.Int8)}
 	for name, list := range map[string][]Constant{"uint8": {{1, view(tensor.Uint8)}}, "no view": {{ID: 1}}, "one id twice": {good, good}} {
-		if _, err := (&Config{Constants: list}).Bytes(); !errors.Is(err, format.ErrPlan) {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.Refused(t, format.ErrPlan, name)((&Config{Constants: list}).Bytes())
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"math"
 	"strings"
 	"testing"
+
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 func TestShapeSizes(t *testing.T) {
@@ -108,8 +110,6 @@ func TestEncodingBytes(t *testing.T) {
 		}
 	}
 	for _, e := range []Encoding{{Name: "X"}, {BlockBytes: 1}, {BlockElems: 1}} {
-		if _, err := e.Bytes(Shape{1}); !errors.Is(err, ErrDType) {
-			t.Errorf("%+v has a size: %v", e, err)
-		}
+		expect.Refused(t, ErrDType, e, "has a size")(e.Bytes(Shape{1}))
 	}
 }

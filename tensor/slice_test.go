@@ -251,27 +251,19 @@ func TestSliceBlocks(t *testing.T) {
 	}
 	equal(t, "the whole changed", Shape{3, 2, 8}, v.Shape())
 	for name, ranges := range map[string][]Range{"through a block": {Range{0, End}, Range{0, End}, {0, 6}}, "from within one": {Range{0, End}, Range{0, End}, {2, 8}}} {
-		if _, err := v.Slice(ranges...); !errors.Is(err, ErrShape) {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.Refused(t, ErrShape, name)(v.Slice(ranges...))
 	}
 	unknown, err := FromInfo(Info{Name: "w", Encoding: &Encoding{Name: "F4"}, Shape: Shape{8}}, data)
 	expect.OK(t, err)
-	if _, err := unknown.Slice(); !errors.Is(err, ErrDType) {
-		t.Errorf("elements of unknown size: %v", err)
-	}
+	expect.Refused(t, ErrDType, "elements of unknown size")(unknown.Slice())
 }
 
 // TestTooLarge: a tensor that no memory can hold is refused before it is allocated. Tensors of files that
 // are not mapped may be larger than what can be addressed.
 func TestTooLarge(t *testing.T) {
 	v := onHeap(&Info{Name: "w", DType: Uint8, Shape: Shape{2, 1 << 61}, Size: 1 << 62}, make([]byte, 8))
-	if _, err := v.Slice(Range{0, End}, Range{0, 1<<61 - 1}); !errors.Is(err, ErrLimit) {
-		t.Errorf("a part: %v", err)
-	}
-	if _, err := Decode[float32](nil, v); !errors.Is(err, ErrLimit) {
-		t.Errorf("all of it as float32: %v", err)
-	}
+	expect.Refused(t, ErrLimit, "a part")(v.Slice(Range{0, End}, Range{0, 1<<61 - 1}))
+	expect.Refused(t, ErrLimit, "all of it as float32")(Decode[float32](nil, v))
 }
 
 // TestSliceProves: for a part that a reader only claims to have no memory is taken.

@@ -181,9 +181,7 @@ func TestViewUses(t *testing.T) {
 					t.Errorf("%d more Enter than Leave", o.entered)
 				}
 				o.closed = true
-				if _, err := u.call(v); !errors.Is(err, ErrClosed) {
-					t.Errorf("after Close: %v", err)
-				}
+				expect.Refused(t, ErrClosed, "after Close")(u.call(v))
 				var e *Error
 				if _, err := u.call(v); !errors.As(err, &e) || e.Format != "test" || e.Path != "file.test" || e.Field != `tensor "w"` {
 					t.Errorf("the error does not say which tensor: %v", err)
@@ -199,13 +197,9 @@ func TestViewUses(t *testing.T) {
 func TestZeroView(t *testing.T) {
 	var v View
 	for _, u := range uses {
-		if _, err := u.call(v); !errors.Is(err, ErrClosed) {
-			t.Errorf("%s of the zero View: %v", u.name, err)
-		}
+		expect.Refused(t, ErrClosed, u.name, "of the zero View")(u.call(v))
 	}
-	if _, err := v.Digest(); !errors.Is(err, ErrClosed) {
-		t.Errorf("Digest of the zero View: %v", err)
-	}
+	expect.Refused(t, ErrClosed, "Digest of the zero View")(v.Digest())
 	if v.ZeroCopy() || v.Len() != 0 || v.Name() != "" || v.Shape() != nil || v.DType() != Invalid || v.Info().Offset != -1 {
 		t.Errorf("the zero View: %+v", v.Info())
 	}
@@ -236,9 +230,7 @@ func TestFromBytes(t *testing.T) {
 		{"overflow", Int8, Shape{1 << 32, 1 << 32}, 0, ErrShape},
 		{"invalid", Invalid, Shape{1}, 1, ErrDType},
 	} {
-		if _, err := FromBytes("w", tt.d, tt.shape, make([]byte, tt.n)); !errors.Is(err, tt.want) {
-			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
-		}
+		expect.Refused(t, tt.want, tt.name)(FromBytes("w", tt.d, tt.shape, make([]byte, tt.n)))
 	}
 	empty, err := FromBytes("e", Float64, Shape{0, 3}, nil)
 	expect.OK(t, err)
@@ -279,9 +271,7 @@ func TestViewUseErrors(t *testing.T) {
 	l := &owner{loadErr: mine}
 	lv := newView(&Info{Name: "w", DType: Uint16, Shape: Shape{1}, Offset: -1, Size: 2}, l, nil)
 	for _, u := range uses {
-		if _, err := u.call(lv); !errors.Is(err, mine) {
-			t.Errorf("%s = %v, want the loader's error", u.name, err)
-		}
+		expect.Refused(t, mine, u.name)(u.call(lv))
 		if l.entered != 0 {
 			t.Errorf("%s keeps the memory after the loader's error", u.name)
 		}

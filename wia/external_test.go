@@ -81,13 +81,9 @@ func TestExternalWriterRefuses(t *testing.T) {
 	p := &format.Plan{Tensors: []tensor.Info{{Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{4}}}}
 	dir := t.TempDir()
 	for _, location := range []string{"../up", "/abs", "dir/", `back\slash`, "\xff"} {
-		if _, err := Create(filepath.Join(dir, "m.wia"), p, &WriteOptions{ExternalFrom: 1, External: location}); !errors.Is(err, format.ErrPlan) {
-			t.Errorf("%q: %v", location, err)
-		}
+		expect.Refused(t, format.ErrPlan, location)(Create(filepath.Join(dir, "m.wia"), p, &WriteOptions{ExternalFrom: 1, External: location}))
 	}
-	if _, err := Create(filepath.Join(dir, "m.wia.0123456789abcdef.data"), p, &WriteOptions{ExternalFrom: 1, External: "m"}); !errors.Is(err, format.ErrPlan) {
-		t.Errorf("a model by the name of its data: %v", err)
-	}
+	expect.Refused(t, format.ErrPlan, "a model by the name of its data")(Create(filepath.Join(dir, "m.wia.0123456789abcdef.data"), p, &WriteOptions{ExternalFrom: 1, External: "m"}))
 	if _, err := NewWriter(&bytes.Buffer{}, p, &WriteOptions{ExternalFrom: 1}); !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrUnsupported) || errors.Is(err, format.ErrLimit) {
 		t.Errorf("a stream: %v", err)
 	}

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/protobuf"
 )
 
@@ -74,9 +75,7 @@ func TestCrowdOfNodes(t *testing.T) {
 	}
 	b := container{graph: graph[2:]}.bytes()
 	mustOpen(t, b, &format.Options{MaxMemory: 1 << 30})
-	if _, err := OpenBytes(b, nil); !errors.Is(err, format.ErrLimit) {
-		t.Errorf("a graph that takes more than its file: %v", err)
-	}
+	expect.Refused(t, format.ErrLimit, "a graph that takes more than its file")(OpenBytes(b, nil))
 }
 
 // TestCrowdOfDims checks the limit on dims in the tensor block, for one tensor and
@@ -114,9 +113,7 @@ func TestInflationRatio(t *testing.T) {
 		if len(b) > 17<<20/inflationRatio {
 			t.Fatalf("%s: %d bytes", what, len(b))
 		}
-		if _, err := OpenBytes(b, nil); !errors.Is(err, format.ErrLimit) {
-			t.Errorf("%s: %v", what, err)
-		}
+		expect.Refused(t, format.ErrLimit, what)(OpenBytes(b, nil))
 	}
 }
 

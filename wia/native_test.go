@@ -94,9 +94,7 @@ func TestTensorMessageOfAnother(t *testing.T) {
 	f := mustOpen(t, b, nil)
 	copy(b[f.f.hdr.blocks[tensorBlock].off:], bytes.Replace(tensorBlockOf(t, f), []byte("\x0a\x01w"), []byte("\x0a\x01v"), 1))
 	for name, want := range map[string]error{"w": tensor.ErrCorrupt, "none": format.ErrNotFound} {
-		if _, err := f.TensorMessage(name); !errors.Is(err, want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.Refused(t, want, name)(f.TensorMessage(name))
 	}
 }
 

@@ -195,9 +195,7 @@ func TestLeases(t *testing.T) {
 	for h.Stats().Old > 0 {
 		time.Sleep(time.Millisecond)
 	}
-	if _, err := old.At(0).Bytes(); !errors.Is(err, format.ErrClosed) {
-		t.Errorf("the old model after its last lease: %v", err)
-	}
+	expect.Refused(t, format.ErrClosed, "the old model after its last lease")(old.At(0).Bytes())
 	expect.OK(t, errors.Join(h.Close(), h.Close()))
 	<-made[1].closed
 	if len(made) != 2 || len(made[0].closed)+len(made[1].closed) > 0 {
@@ -367,9 +365,7 @@ func TestWarm(t *testing.T) {
 // TestWarmRefuses: what could not be used is not made current.
 func TestWarmRefuses(t *testing.T) {
 	path := packed(t, make([]byte, 32))
-	if _, err := Open(path, &Options{Warm: true}); !errors.Is(err, format.ErrKey) {
-		t.Errorf("without the key: %v", err)
-	}
+	expect.Refused(t, format.ErrKey, "without the key")(Open(path, &Options{Warm: true}))
 }
 
 // TestHot: hot tensors are locked in memory, and a model without them is refused.
@@ -391,7 +387,5 @@ func TestHot(t *testing.T) {
 	}); err != nil {
 		t.Error(err)
 	}
-	if _, err := Open(path, &Options{Hot: []string{"none"}}); !errors.Is(err, format.ErrNotFound) {
-		t.Errorf("a hot tensor that the model lacks: %v", err)
-	}
+	expect.Refused(t, format.ErrNotFound, "a hot tensor that the model lacks")(Open(path, &Options{Hot: []string{"none"}}))
 }

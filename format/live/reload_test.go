@@ -76,9 +76,7 @@ func TestChangedWhileLoading(t *testing.T) {
 			}})
 			replace(t, path, bytesOf(t, model{value: value}))
 			changes = tt.changes
-			if _, err := h.Reload(t.Context()); !errors.Is(err, tt.err) {
-				t.Errorf("%v, want %v", err, tt.err)
-			}
+			expect.Refused(t, tt.err)(h.Reload(t.Context()))
 			if v := current(t, h); v != tt.want {
 				t.Errorf("value %v, want %v", v, tt.want)
 			}

@@ -385,9 +385,7 @@ func TestOptions(t *testing.T) {
 		{Window: -1}, {Window: mostBytes + 1}, {Part: -1}, {Part: mostBytes + 1}, {Parallel: -1},
 		{Backoff: -1}, {MaxWait: -1}, {Stall: -1}, {Timeout: -1}, {Stall: mostTime + 1},
 	} {
-		if _, err := NewReaderAt(t.Context(), "http://127.0.0.1:1/", &o); !errors.Is(err, format.ErrOption) {
-			t.Errorf("%+v: %v, want ErrOption", o, err)
-		}
+		expect.Refused(t, format.ErrOption, o)(NewReaderAt(t.Context(), "http://127.0.0.1:1/", &o))
 	}
 	got, err := (*Options)(nil).checked()
 	want := Options{Window: 256 << 10, Part: 2 << 20, Parallel: 8, Retries: 4, Backoff: 100 * time.Millisecond, MaxWait: 30 * time.Second, Stall: 30 * time.Second}

@@ -104,9 +104,7 @@ func TestShards(t *testing.T) {
 	_, err = m.At(0).Bytes()
 	expect.OK(t, err)
 	expect.OK(t, m.Close())
-	if _, err := v.Bytes(); !errors.Is(err, tensor.ErrClosed) {
-		t.Error(err)
-	}
+	expect.Refused(t, tensor.ErrClosed)(v.Bytes())
 }
 
 // TestShardsRefused: what is not a file next to the index is not asked for.
@@ -280,8 +278,6 @@ func TestHubFailures(t *testing.T) {
 		"hf://", "hf://org", "hf://org/", "hf:///name", "hf://org/..", "hf://../name", "hf://org/name@", "hf://org/name@../x", "hf://org/name@%zz",
 		"hf://org/name/../x", "hf://org/name//x", "hf://org/name/a\\b", "hf://user:pass@org/name", "hf://org/na?me", "hf://org/name@rev#x/..",
 	} {
-		if _, err := parseHub(address); !errors.Is(err, format.ErrOption) {
-			t.Errorf("%s: %v", address, err)
-		}
+		expect.Refused(t, format.ErrOption, address)(parseHub(address))
 	}
 }

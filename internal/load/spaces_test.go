@@ -74,9 +74,7 @@ func TestDeclared(t *testing.T) {
 		t.Errorf("Close: %v, the other file is closed: %v", err, r.Closed())
 	}
 	for _, v := range []tensor.View{v, row, m.At(1)} {
-		if _, err := v.Bytes(); !errors.Is(err, tensor.ErrClosed) {
-			t.Errorf("after Close: %v", err)
-		}
+		expect.Refused(t, tensor.ErrClosed, "after Close")(v.Bytes())
 	}
 }
 
@@ -159,16 +157,12 @@ func TestDeclaredChanges(t *testing.T) {
 		if err := tt.change(filepath.Join(dir, "w.bin")); err != nil {
 			t.Skip(err)
 		}
-		if _, err := m.Tensor("w"); !errors.Is(err, tt.want) {
-			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
-		}
+		expect.Refused(t, tt.want, tt.name)(m.Tensor("w"))
 	}
 	// A file that comes later is not the one that the model was opened with.
 	dir := modelDir(t)
 	m := declared(t, dir, "late.bin")
-	if _, err := m.Tensor("w"); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("missing: %v", err)
-	}
+	expect.Refused(t, os.ErrNotExist, "missing")(m.Tensor("w"))
 	put(t, filepath.Join(dir, "late.bin"), ramp(64))
 	_, err := m.Tensor("w")
 	wantError(t, "a file that came later", err, tensor.ErrCorrupt, `tensor "w"`)
@@ -286,20 +280,12 @@ func TestNoDirectory(t *testing.T) {
 	m := &Model{c: new(Config)}
 	s := &m.spaces
 	s.m, s.own.Model = m, m
-	if _, err := (&input{f: &s.own}).Dir(); !errors.Is(err, errNoDir) {
-		t.Errorf("Dir: %v, want %v", err, errNoDir)
-	}
-	if _, err := s.Entries(); !errors.Is(err, errNoDir) {
-		t.Errorf("Entries: %v, want %v", err, errNoDir)
-	}
-	if _, err := s.Peek([]string{below}, 8); !errors.Is(err, errNoDir) {
-		t.Errorf("Peek: %v, want %v", err, errNoDir)
-	}
+	expect.Refused(t, errNoDir, "Dir")((&input{f: &s.own}).Dir())
+	expect.Refused(t, errNoDir, "Entries")(s.Entries())
+	expect.Refused(t, errNoDir, "Peek")(s.Peek([]string{below}, 8))
 	n, err := s.Declare(below)
 	expect.OK(t, err)
-	if _, err := s.OpenSpace(n); !errors.Is(err, errNoDir) {
-		t.Errorf("%s: %v, want %v", below, err, errNoDir)
-	}
+	expect.Refused(t, errNoDir, below)(s.OpenSpace(n))
 }
 
 // TestDeclaredAfterClose: what was declared is not mapped once the model is closed,
@@ -312,9 +298,7 @@ func TestDeclaredAfterClose(t *testing.T) {
 	expect.OK(t, err)
 	s.parsed()
 	expect.OK(t, s.close())
-	if _, err := s.OpenSpace(n); !errors.Is(err, tensor.ErrClosed) {
-		t.Errorf("%v, want %v", err, tensor.ErrClosed)
-	}
+	expect.Refused(t, tensor.ErrClosed)(s.OpenSpace(n))
 }
 
 // inTime is change, after which the file has its modification time again.
@@ -359,17 +343,11 @@ func TestViewOutsideIndex(t *testing.T) {
 		{"the file itself", view(0, 0, 4), tensor.ErrCorrupt},
 		{"no such file", view(9, 0, 4), tensor.ErrCorrupt},
 	} {
-		if _, err := c.v.Bytes(); !errors.Is(err, c.want) {
-			t.Errorf("%s: %v, want %v", c.name, err, c.want)
-		}
+		expect.Refused(t, c.want, c.name)(c.v.Bytes())
 	}
 	m.Close()
-	if _, err := v.Bytes(); !errors.Is(err, tensor.ErrClosed) {
-		t.Errorf("after Close: %v", err)
-	}
-	if _, err := view(declared, 2, 4).Bytes(); !errors.Is(err, tensor.ErrClosed) {
-		t.Errorf("made after Close: %v", err)
-	}
+	expect.Refused(t, tensor.ErrClosed, "after Close")(v.Bytes())
+	expect.Refused(t, tensor.ErrClosed, "made after Close")(view(declared, 2, 4).Bytes())
 }
 
 // TestDeclaredDirectory: what is named as a directory holds no tensor.

@@ -135,9 +135,7 @@ func TestInputErrors(t *testing.T) {
 		for _, before := range []int{0, 10, piece} {
 			r := io.MultiReader(bytes.NewReader(pattern(before)), iotest.ErrReader(broken))
 			in := NewInput(context.Background(), r, int64(before+1), nil)
-			if _, err := take(in); !errors.Is(err, broken) {
-				t.Errorf("%s after %d bytes: %v", w, before, err)
-			}
+			expect.Refused(t, broken, w, "after", before, "bytes")(take(in))
 		}
 	}
 	for name, reader := range readers {
@@ -189,9 +187,7 @@ func TestInputAnswers(t *testing.T) {
 			{"more than asked for", claims{1}, tensor.ErrCorrupt},
 			{"a negative number", claims{math.MinInt}, tensor.ErrCorrupt},
 		} {
-			if _, err := take(NewInput(context.Background(), tt.r, piece+5, nil)); !errors.Is(err, tt.err) {
-				t.Errorf("%s, %s: %v", w, tt.name, err)
-			}
+			expect.Refused(t, tt.err, w, tt.name)(take(NewInput(context.Background(), tt.r, piece+5, nil)))
 		}
 	}
 }

@@ -50,9 +50,7 @@ func TestStream(t *testing.T) {
 	if err := s.Truncate(8); !errors.Is(err, driver.ErrSequential) {
 		t.Errorf("going back = %v", err)
 	}
-	if _, err := s.ReadAt(make([]byte, 1), 0); !errors.Is(err, driver.ErrSequential) {
-		t.Errorf("reading back = %v", err)
-	}
+	expect.Refused(t, driver.ErrSequential, "reading back")(s.ReadAt(make([]byte, 1), 0))
 	write(10_000, "f", nil)
 	want := append([]byte("abcd\x00\x00e"), make([]byte, 9993)...)
 	expect.Equal(t, append(want, 'f'), out.Bytes())

@@ -38,9 +38,7 @@ func TestNoFile(t *testing.T) {
 	expect.OK(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	expect.OK(t, os.Symlink("m.mag", filepath.Join(dir, "link")))
 	for name, want := range map[string]error{"pipe": os.ErrInvalid, "link": fs.ErrNotExist} {
-		if _, err := CreateFile(filepath.Join(dir, name)); !errors.Is(err, want) {
-			t.Errorf("%s: %v", name, err)
-		}
+		expect.Refused(t, want, name)(CreateFile(filepath.Join(dir, name)))
 	}
 }
 

@@ -158,18 +158,12 @@ func TestReopen(t *testing.T) {
 			t.Errorf("%d, %v", n, err)
 		}
 		expect.OK(t, errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, data, 0o666)))
-		if _, err := r.Reopen(); !errors.Is(err, ErrReplaced) {
-			t.Errorf("another file: %v", err)
-		}
+		expect.Refused(t, ErrReplaced, "another file")(r.Reopen())
 		expect.OK(t, os.Remove(path))
-		if _, err := r.Reopen(); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("no file: %v", err)
-		}
+		expect.Refused(t, os.ErrNotExist, "no file")(r.Reopen())
 		expect.OK(t, os.Rename(path+".old", path))
 	})
-	if _, err := FromBytes(data).Reopen(); !errors.Is(err, errors.ErrUnsupported) {
-		t.Errorf("bytes: %v", err)
-	}
+	expect.Refused(t, errors.ErrUnsupported, "bytes")(FromBytes(data).Reopen())
 }
 
 // TestReopenCutShort: bytes that the file has lost are ErrTruncated, at the offset of the first, in the file and the mapping.

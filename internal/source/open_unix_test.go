@@ -128,9 +128,7 @@ func TestNoNamesOfDescriptors(t *testing.T) {
 			t.Error(err)
 		}
 	})
-	if _, err := Open(path, Options{}); !errors.Is(err, ErrReplaced) {
-		t.Errorf("replaced: %v", err)
-	}
+	expect.Refused(t, ErrReplaced, "replaced")(Open(path, Options{}))
 }
 
 // TestSame: another file, and a file in another state, are not the one that was seen.
@@ -141,9 +139,7 @@ func TestSame(t *testing.T) {
 			t.Errorf("%v: %v, want %v", now, err, want)
 		}
 	}
-	if _, err := newHeap(math.MaxInt64); !errors.Is(err, tensor.ErrLimit) {
-		t.Errorf("a buffer of all memory: %v", err)
-	}
+	expect.Refused(t, tensor.ErrLimit, "a buffer of all memory")(newHeap(math.MaxInt64))
 }
 
 // noMore has the system refuse mappings during a test.
@@ -188,9 +184,7 @@ func TestOnDemand(t *testing.T) {
 				t.Error("it is not read on demand, or is memory")
 			}
 			expect.OK(t, errors.Join(prefetch(r, 0, 100), evict(r), r.Close()))
-			if _, err := r.Slice(0, 1); !errors.Is(err, tensor.ErrClosed) {
-				t.Errorf("after Close: %v", err)
-			}
+			expect.Refused(t, tensor.ErrClosed, "after Close")(r.Slice(0, 1))
 			if err := r.Close(); err != nil {
 				t.Errorf("closed again: %v", err)
 			}

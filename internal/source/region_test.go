@@ -155,9 +155,7 @@ func TestSlice(t *testing.T) {
 				t.Errorf("Head(%d): %d bytes, %v", n, len(b), err)
 			}
 		}
-		if _, err := r.Head(-1); !errors.Is(err, tensor.ErrCorrupt) {
-			t.Errorf("Head(-1): %v", err)
-		}
+		expect.Refused(t, tensor.ErrCorrupt, "Head(-1)")(r.Head(-1))
 		if r.Size() != end {
 			t.Errorf("Size %d, want %d", r.Size(), end)
 		}
@@ -244,9 +242,7 @@ func TestOpenFileNotRegular(t *testing.T) {
 	expect.OK(t, err)
 	defer null.Close()
 	for _, f := range []*os.File{pr, dir, null} {
-		if _, err := OpenFile(f, 0, -1, Options{}); !errors.Is(err, ErrNotRegular) {
-			t.Errorf("%s: %v", f.Name(), err)
-		}
+		expect.Refused(t, ErrNotRegular, f.Name())(OpenFile(f, 0, -1, Options{}))
 	}
 	pr.Close()
 	if _, err := OpenFile(pr, 0, -1, Options{}); err == nil || !errors.Is(err, fs.ErrClosed) && runtime.GOOS != "windows" {
@@ -321,9 +317,7 @@ func TestLyingReader(t *testing.T) {
 					t.Errorf("ReadAt: %d, %v", k, err)
 				}
 				// io.Copy panics when a reader counts wrong.
-				if _, err := io.Copy(io.Discard, io.NewSectionReader(r, 0, n)); !errors.Is(err, tt.want) {
-					t.Errorf("a copy: %v", err)
-				}
+				expect.Refused(t, tt.want, "a copy")(io.Copy(io.Discard, io.NewSectionReader(r, 0, n)))
 			}
 		})
 	}
