@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"crypto/ed25519"
 	"fmt"
 	"os"
 	"regexp"
@@ -9,10 +11,12 @@ import (
 
 	"github.com/weightmap/weightmap/examples/internal/transcript"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
 
 	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
@@ -74,10 +78,25 @@ func putNative(t *testing.T) {
 	expect.OK(t, os.WriteFile("other.onnx", []byte(strings.Replace(model, "\x03Add", "\x03Mul", 1)), 0o666))
 }
 
+// putKeys writes keys, and models that need them.
+func putKeys(t *testing.T) {
+	t.Helper()
+	signer := ed25519.NewKeyFromSeed(secret)
+	private, err := keys.EncodePrivate(signer)
+	expect.OK(t, err)
+	expect.OK(t, os.WriteFile("ed.pem", private, 0o600))
+	expect.OK(t, os.Rename(writePublic(t, signer.Public()), "ed.pub"))
+	expect.OK(t, os.Rename(writePublic(t, ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, 32)).Public()), "other.pub"))
+	at := format.WriteOptions{Time: signedAt}
+	expect.OK(t, os.Rename(writeMLE(t, &mle.WriteOptions{WriteOptions: at, Signer: signer}), "signed.mle"))
+	expect.OK(t, os.Rename(writeMLE(t, &mle.WriteOptions{Key: secret}), "locked.mle"))
+}
+
 // putGolden writes models for TestGolden into the current directory.
 func putGolden(t *testing.T) {
 	t.Helper()
 	putNative(t)
+	putKeys(t)
 	expect.OK(t, os.Rename(model(t, "mag", "m.mag"), "m.mag"))
 	expect.OK(t, os.Rename(damaged(t, "m.mag", 8), "bad.mag"))
 	expect.OK(t, os.Rename(waves(t, "net.wia", convnet()), "net.wia"))

@@ -130,29 +130,6 @@ func writePublic(t *testing.T, key crypto.PublicKey) string {
 	return path
 }
 
-// TestTrusted: what reads a file demands a signature when it is told to.
-func TestTrusted(t *testing.T) {
-	ed := ed25519.NewKeyFromSeed(secret)
-	signed, unsigned := writeMLE(t, &mle.WriteOptions{Signer: ed}), writeMLE(t, nil)
-	trusted, other := writePublic(t, ed.Public()), writePublic(t, ed25519.NewKeyFromSeed(bytes.Repeat([]byte{1}, 32)).Public())
-	name := inspectJSON(t, signed)["tensors"].([]any)[0].(map[string]any)["name"].(string)
-	for command, args := range map[string]func(file string) []string{
-		"inspect": func(file string) []string { return []string{file} },
-		"cat":     func(file string) []string { return []string{file, name} },
-		"convert": func(file string) []string {
-			return []string{"-verify", "-lossy", file, filepath.Join(t.TempDir(), "out.wia")}
-		},
-	} {
-		run := func(status int, key, file string) string {
-			_, errs := tool(t, status, append([]string{command, "-trust", key}, args(file)...)...)
-			return errs
-		}
-		run(0, trusted, signed)
-		contains(t, run(1, other, signed), signed, "signature verification failed")
-		contains(t, run(1, trusted, unsigned), unsigned, "signature")
-	}
-}
-
 // TestSigned: inspect shows who claims to have signed, and verify -trust is the
 // only thing that believes it.
 func TestSigned(t *testing.T) {
@@ -190,34 +167,6 @@ func TestSigned(t *testing.T) {
 			}
 		})
 	}
-}
-
-// TestEncrypted: inspect shows what it can without the key, verify does not
-// pretend to have checked.
-func TestEncrypted(t *testing.T) {
-	path := writeMLE(t, &mle.WriteOptions{Key: secret})
-	wrong := strings.Repeat("00", 32)
-	first := func(args ...string) map[string]any {
-		return inspectJSON(t, args...)["tensors"].([]any)[0].(map[string]any)
-	}
-	want := map[string]any{
-		"name": "w", "dtype": "float32", "shape": []any{4.0}, "offset": -1.0, "bytes": 16.0,
-		"stored_bytes": first(path)["stored_bytes"], "compression": "", "zero_copy": false,
-	}
-	expect.Equal(t, want, first("-sha256", path))
-	sum := sha256.Sum256(make([]byte, 16))
-	expect.Equal(t, hex.EncodeToString(sum[:]), first("-sha256", "-key", secretHex, path)["sha256"])
-	_, errs := tool(t, 1, "inspect", "-json", "-sha256", "-key", wrong, path)
-	contains(t, errs, "wrong or missing key")
-	out, errs := tool(t, 1, "verify", path)
-	contains(t, errs, "wrong or missing key", "not checked", "(-key gives it)\n")
-	if out != "" {
-		t.Errorf("a file that was not checked is called fine: %s", out)
-	}
-	_, errs = tool(t, 1, "verify", "-key", wrong, path)
-	contains(t, errs, "wrong or missing key")
-	out, _ = tool(t, 0, "verify", "-key", secretHex, path)
-	contains(t, out, path+": ok (mle 2, 1 tensor, ")
 }
 
 // hostile is a name that would clear a terminal, and end a line.
