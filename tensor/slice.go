@@ -102,17 +102,14 @@ func runsOf(info *Info, sel []Range) (memory.Runs, error) {
 
 // failed returns err, with the name of the tensor, and a view whose methods return it.
 func (v View) failed(err error) (View, error) {
-	info := v.ref().Info()
-	if info == nil {
-		return View{}, ErrClosed
-	}
-	return refuse(info, v.explain(err))
+	info := v.Info()
+	return refuse(&info, v.explain(err))
 }
 
 // refuse returns err and a view whose methods return it.
 func refuse(info *Info, err error) (View, error) {
 	info = &Info{Name: info.Name, DType: info.DType, Encoding: info.Encoding, Offset: -1}
-	return View(memory.New(info, memory.Owner[Info](memory.Failed[Info]{Err: err}), nil)), err
+	return View(memory.New[Info](info, memory.Failed[Info]{Err: err}, nil)), err
 }
 
 // probeOver is the size above which gather reads the last byte before it allocates.
