@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 	"net/http"
@@ -65,31 +66,23 @@ func (o *Options) checked() (Options, error) {
 	if o != nil {
 		c = *o
 	}
-	for _, limit := range []struct {
-		name        string
-		value, most int64
-	}{
-		{"Window", int64(c.Window), mostBytes}, {"Part", int64(c.Part), mostBytes}, {"Parallel", int64(c.Parallel), math.MaxInt32},
-		{"Backoff", int64(c.Backoff), mostTime}, {"MaxWait", int64(c.MaxWait), mostTime},
-		{"Stall", int64(c.Stall), mostTime}, {"Timeout", int64(c.Timeout), mostTime},
-	} {
-		if limit.value < 0 || limit.value > limit.most {
-			return c, &format.Error{Field: limit.name, Offset: -1, Err: fmt.Errorf("%w: %d", format.ErrOption, limit.value)}
-		}
-	}
-	orDefault(&c.Window, 256<<10)
-	orDefault(&c.Part, 2<<20)
-	orDefault(&c.Parallel, 8)
-	orDefault(&c.Retries, 4)
-	orDefault(&c.Backoff, 100*time.Millisecond)
-	orDefault(&c.MaxWait, 30*time.Second)
-	orDefault(&c.Stall, 30*time.Second)
-	return c, nil
+	c.Retries = cmp.Or(c.Retries, 4)
+	err := cmp.Or(
+		settle("Window", &c.Window, 256<<10, mostBytes),
+		settle("Part", &c.Part, 2<<20, mostBytes),
+		settle("Parallel", &c.Parallel, 8, math.MaxInt32),
+		settle("Backoff", &c.Backoff, 100*time.Millisecond, mostTime),
+		settle("MaxWait", &c.MaxWait, 30*time.Second, mostTime),
+		settle("Stall", &c.Stall, 30*time.Second, mostTime),
+		settle("Timeout", &c.Timeout, 0, mostTime))
+	return c, err
 }
 
-func orDefault[T comparable](option *T, value T) {
-	var unset T
-	if *option == unset {
-		*option = value
+// settle replaces an option that is 0 with its default, and checks its limits.
+func settle[T int | time.Duration](name string, option *T, value, most T) error {
+	*option = cmp.Or(*option, value)
+	if *option < 0 || *option > most {
+		return &format.Error{Field: name, Offset: -1, Err: fmt.Errorf("%w: %d", format.ErrOption, int64(*option))}
 	}
+	return nil
 }

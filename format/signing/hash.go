@@ -41,13 +41,12 @@ func addJobs(jobs []job, list []part, path string, size int64, feed feed) ([]job
 	return jobs, nil
 }
 
-// jobs adds jobs for the files of t, except those that are checked already. The statement must list
+// jobs adds jobs for the files of t, except those that have jobs since the model has them open. The statement must list
 // exactly the files of t.
-func (s *statement) jobs(t *tree, o *Options, jobs []job, checked map[string]bool) ([]job, error) {
+func (s *statement) jobs(t *tree, o *Options, jobs []job) (_ []job, err error) {
 	if s.single() && t.root != nil {
 		return nil, refuse(t.path, driver.ErrSignature, "it is a directory, and the signature is of one file")
 	}
-	there := map[string]bool{}
 	for i := range t.files {
 		f := &t.files[i]
 		list := s.find(f.name)
@@ -57,17 +56,16 @@ func (s *statement) jobs(t *tree, o *Options, jobs []job, checked map[string]boo
 			}
 			return nil, refuse(t.full(f.name), driver.ErrSignature, "the signature does not list it")
 		}
-		there[list[0].file] = true
-		if checked[list[0].file] {
+		list[0].there = true
+		if list[0].opened {
 			continue
 		}
-		var err error
 		if jobs, err = addJobs(jobs, list, t.full(f.name), f.info.Size(), t.feed(f)); err != nil {
 			return nil, err
 		}
 	}
 	for _, p := range s.parts {
-		if !there[p.file] {
+		if p.from == 0 && !p.there {
 			return nil, refuse(t.full(p.file), driver.ErrSignature, "%w: it is signed and missing, or left out", fs.ErrNotExist)
 		}
 	}

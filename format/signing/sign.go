@@ -103,7 +103,7 @@ func digestAll(ctx context.Context, root string, o *Options) (*statement, error)
 	if len(s.parts) == 0 {
 		return nil, refuse(root, driver.ErrUnsupported, "there is no file to sign")
 	}
-	jobs, err := s.jobs(t, o, nil, nil)
+	jobs, err := s.jobs(t, o, nil)
 	if err != nil {
 		return nil, err
 	}

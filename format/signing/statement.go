@@ -42,6 +42,8 @@ type part struct {
 	file     string
 	from, to int64 // to is -1 until the size of the file is known
 	sum      digest
+
+	there, opened bool // of the first part of a file: the tree has the file, and the model has it open
 }
 
 // name returns the name of p in the statement.

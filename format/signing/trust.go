@@ -6,7 +6,6 @@ import (
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/elliptic"
-	"crypto/sha256"
 	"crypto/x509"
 	"encoding/base64"
 	"encoding/hex"
@@ -156,8 +155,7 @@ func pemHint(key crypto.PublicKey) string {
 	if err != nil {
 		return ""
 	}
-	sum := sha256.Sum256(text)
-	return hex.EncodeToString(sum[:])
+	return hex.EncodeToString(hashed(crypto.SHA256, text))
 }
 
 // parseRawKey parses the public key of an older bundle, in PEM or DER form, and returns its hint.

@@ -77,7 +77,7 @@ func (p *Bundle) verified(ctx context.Context, t *Trust) (*Report, error) {
 // check compares all files of the model with the signed ones. It hashes files that the model open
 // has open through their open handles. Without a root it checks only these.
 func (r *Report) check(ctx context.Context, o *Options, open *load.OpenModel) error {
-	jobs, checked, err := r.opened(open)
+	jobs, err := r.opened(open)
 	if err != nil {
 		return err
 	}
@@ -87,7 +87,7 @@ func (r *Report) check(ctx context.Context, o *Options, open *load.OpenModel) er
 			return err
 		}
 		defer t.close()
-		if jobs, err = r.said.jobs(t, o, jobs, checked); err != nil {
+		if jobs, err = r.said.jobs(t, o, jobs); err != nil {
 			return err
 		}
 	}
@@ -104,24 +104,23 @@ func different(path, text string, args ...any) error {
 	return refuse(path, driver.ErrSignature, "%w: %w", driver.ErrChecksum, fmt.Errorf(text, args...))
 }
 
-// opened returns jobs for the open files of m, and the names of these files. Each must be signed.
-func (r *Report) opened(m *load.OpenModel) (jobs []job, checked map[string]bool, err error) {
+// opened returns jobs for the open files of m. Each must be signed.
+func (r *Report) opened(m *load.OpenModel) (jobs []job, err error) {
 	if m == nil {
-		return nil, nil, nil
+		return nil, nil
 	}
-	checked = map[string]bool{}
 	for _, f := range m.Files() {
 		list := r.said.find(r.nameOf(f.Path))
 		if len(list) == 0 {
-			return nil, nil, refuse(f.Path, driver.ErrSignature, "the signature does not list it")
+			return nil, refuse(f.Path, driver.ErrSignature, "the signature does not list it")
 		}
-		checked[list[0].file] = true
+		list[0].opened = true
 		feed := func(w io.Writer, off, size int64) error { return m.Feed(w, &f, off, size) }
 		if jobs, err = addJobs(jobs, list, f.Path, f.Size, feed); err != nil {
-			return nil, nil, err
+			return nil, err
 		}
 	}
-	return jobs, checked, nil
+	return jobs, nil
 }
 
 // nameOf returns the name of the file at path relative to the root, or "" if it is not below the
