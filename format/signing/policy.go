@@ -62,12 +62,8 @@ func (p *Policy) CheckFiles(ctx context.Context, path string, m *load.OpenModel)
 	if err != nil {
 		return err
 	}
-	r, err := b.verified(ctx, p.Trust)
-	if err != nil {
-		return err
-	}
-	r.root = p.rootOf(r, path)
-	return r.check(ctx, &o, m)
+	_, err = b.check(ctx, p.Trust, &o, func(r *Report) string { return p.rootOf(r, b.Path, path) }, m)
+	return err
 }
 
 // read reads the first bundle that exists.
@@ -81,15 +77,15 @@ func (p *Policy) read(model string) (b *Bundle, err error) {
 	return nil, refuse(model, driver.ErrSignature, "there is no signature: %w", err)
 }
 
-// rootOf returns the path of what was signed, or "" for a model without files.
-func (p *Policy) rootOf(r *Report, model string) string {
+// rootOf returns the path of what the bundle at a path signs, or "" for a model without files.
+func (p *Policy) rootOf(r *Report, bundle, model string) string {
 	if p.Root != "" || model == "" {
 		return p.Root
 	}
 	info, err := os.Stat(model)
 	isDir := err == nil && info.IsDir()
 	dir := filepath.Dir(model)
-	ofDir := len(r.Files) > 1 || r.Files[0].Name != filepath.Base(model) || filepath.Clean(r.bundle) == filepath.Join(dir, bundleName)
+	ofDir := len(r.Files) > 1 || r.Files[0].Name != filepath.Base(model) || filepath.Clean(bundle) == filepath.Join(dir, bundleName)
 	if isDir || r.said.single() || !ofDir {
 		return model
 	}

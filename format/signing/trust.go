@@ -100,29 +100,17 @@ func hashOf(key crypto.PublicKey) (crypto.Hash, error) {
 	return 0, fmt.Errorf("%w: models are signed by ECDSA with P-256, P-384 or P-521, not by a key like this", driver.ErrKey)
 }
 
-// authenticate verifies the signature of the bundle and returns the signed statement and the name
-// of the signer.
-func (p *Bundle) authenticate(ctx context.Context, t *Trust) (*statement, string, error) {
-	if t == nil {
-		t = &Trust{}
-	}
-	var who string
-	var err error
+// authenticate verifies the signature of the bundle and returns the name of the signer.
+func (p *Bundle) authenticate(ctx context.Context, t *Trust) (string, error) {
 	switch p.method {
 	case Key:
-		who, err = p.checkKey(t)
+		return p.checkKey(t)
 	case Certificate:
-		who, err = p.checkChain(t)
+		return p.checkChain(t)
 	case Sigstore:
-		who, err = p.checkSigstore(ctx, t)
-	default:
-		err = fail("", driver.ErrSignature, "there is none")
+		return p.checkSigstore(ctx, t)
 	}
-	if err != nil {
-		return nil, "", err
-	}
-	s, err := parseStatement(p.payload)
-	return s, who, err
+	return "", fail("", driver.ErrSignature, "there is none")
 }
 
 // checkKey verifies a bundle of the method key and returns the fingerprint of the key.

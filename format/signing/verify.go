@@ -1,6 +1,7 @@
 package signing
 
 import (
+	"cmp"
 	"context"
 	"encoding/hex"
 	"errors"
@@ -22,9 +23,8 @@ type Report struct {
 	Digest string // root digest in hex
 	Files  []File // sorted by name
 
-	root   string // path of the model
-	bundle string // path of the bundle, or ""
-	said   *statement
+	root string // path of the model
+	said *statement
 }
 
 // File is a signed file.
@@ -43,24 +43,20 @@ func Verify(ctx context.Context, b *Bundle, root string, t *Trust, opts *Options
 	if err != nil {
 		return nil, err
 	}
-	r, err := b.verified(ctx, t)
-	if err != nil {
-		return nil, err
-	}
-	r.root = root
-	if err := r.check(ctx, &o, nil); err != nil {
-		return nil, err
-	}
-	return r, nil
+	return b.check(ctx, t, &o, func(*Report) string { return root }, nil)
 }
 
 // verified verifies the signature but no file.
 func (p *Bundle) verified(ctx context.Context, t *Trust) (*Report, error) {
-	s, who, err := p.authenticate(ctx, t)
+	who, err := p.authenticate(ctx, cmp.Or(t, &Trust{}))
+	var s *statement
+	if err == nil {
+		s, err = parseStatement(p.payload)
+	}
 	if err != nil {
 		return nil, wire.Explain(err, "", p.Path)
 	}
-	r := &Report{Method: p.method, Signer: who, Name: s.name, Digest: hex.EncodeToString(s.root[:]), bundle: p.Path, said: s}
+	r := &Report{Method: p.method, Signer: who, Name: s.name, Digest: hex.EncodeToString(s.root[:]), said: s}
 	for _, p := range s.parts {
 		if p.from > 0 {
 			continue
@@ -74,29 +70,38 @@ func (p *Bundle) verified(ctx context.Context, t *Trust) (*Report, error) {
 	return r, nil
 }
 
-// check compares all files of the model with the signed ones. It hashes files that the model open
-// has open through their open handles. Without a root it checks only these.
-func (r *Report) check(ctx context.Context, o *Options, open *load.OpenModel) error {
+// check verifies the signature and compares all files of the model with the signed ones. It hashes files that the model
+// open has open through their open handles. Without a root it checks only these.
+func (p *Bundle) check(ctx context.Context, t *Trust, o *Options, root func(*Report) string, open *load.OpenModel) (*Report, error) {
+	r, err := p.verified(ctx, t)
+	if err != nil {
+		return nil, err
+	}
+	r.root = root(r)
 	jobs, err := r.opened(open)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	if r.root != "" {
-		t, err := openTree(r.root, r.said.links, slices.Concat(r.said.ignore, o.Ignore), r.bundle)
+		t, err := openTree(r.root, r.said.links, slices.Concat(r.said.ignore, o.Ignore), p.Path)
 		if err != nil {
-			return err
+			return nil, err
 		}
 		defer t.close()
 		if jobs, err = r.said.jobs(t, o, jobs); err != nil {
-			return err
+			return nil, err
 		}
 	}
-	return run(ctx, jobs, o, func(j *job, d digest) error {
+	err = run(ctx, jobs, o, func(j *job, d digest) error {
 		if d == *j.sum {
 			return nil
 		}
 		return different(j.path, "it is not the file that was signed: bytes %d to %d differ", j.off, j.off+j.size)
 	})
+	if err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // different returns the error for a file that differs from the signed one.
