@@ -202,9 +202,7 @@ func (v View) ReadIntoContext(ctx context.Context, dst []byte) (int, error) {
 	if int64(len(dst)) < size {
 		return 0, v.explain(fmt.Errorf("%w: buffer of %d bytes for %d", ErrShape, len(dst), size))
 	}
-	if ctx == nil {
-		ctx = context.Background()
-	}
+	ctx = cmp.Or(ctx, context.Background())
 	n := 0
 	err := v.access(ctx, func(p parts) error {
 		for n < int(size) {
@@ -254,9 +252,8 @@ func (v View) Digest() (uint64, error) {
 	d.Reset()
 	err := v.Use(func(b []byte) error {
 		p := v.inMemory(b)
-		for ; len(b) > 0; b = b[min(p.step, int64(len(b))):] {
-			off := int64(len(p.data) - len(b))
-			part, _ := p.bytes(off, min(p.step, int64(len(b))))
+		for off := int64(0); off < int64(len(b)); off += p.step {
+			part, _ := p.bytes(off, min(p.step, int64(len(b))-off))
 			_, _ = d.Write(part)
 		}
 		return nil

@@ -95,12 +95,8 @@ type Handle struct {
 // format.Open. Errors are those of Reload.
 func Open(path string, o *Options) (*Handle, error) {
 	h := &Handle{path: path, turn: make(chan struct{}, 1), old: map[*generation]struct{}{}}
-	if o != nil {
-		h.o = *o
-	}
-	if h.o.Open != nil {
-		h.open = *h.o.Open
-	}
+	h.o = *cmp.Or(o, &Options{})
+	h.open = *cmp.Or(h.o.Open, &format.Options{})
 	if h.o.Workers < 0 || h.o.Interval < 0 {
 		return nil, h.fail(fmt.Errorf("%w: Workers %d, Interval %v", format.ErrOption, h.o.Workers, h.o.Interval))
 	}

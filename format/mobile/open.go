@@ -62,9 +62,7 @@ func NewOptions() *Options { return &Options{} }
 
 // open calls open with the options for package format. It works on nil.
 func (o *Options) open(open func(*format.Options) (*format.Model, error)) (*Model, error) {
-	if o == nil {
-		o = &Options{}
-	}
+	o = cmp.Or(o, &Options{})
 	check, ok := checks[o.Check]
 	if !ok {
 		return nil, &format.Error{Field: "options", Offset: -1, Err: fmt.Errorf("%w: check %q", format.ErrOption, o.Check)}

@@ -1,15 +1,16 @@
 package mobile
 
-import "github.com/weightmap/weightmap/tensor"
+import (
+	"cmp"
+
+	"github.com/weightmap/weightmap/tensor"
+)
 
 // plain stands for the parameters of plain tensors.
 var plain = &tensor.Quantization{Axis: tensor.PerTensor}
 
 func (t *Tensor) quant() *tensor.Quantization {
-	if q := t.view.Info().Quant; q != nil {
-		return q
-	}
-	return plain
+	return cmp.Or(t.view.Info().Quant, plain)
 }
 
 // Quantized reports whether the stored elements stand for other real numbers:

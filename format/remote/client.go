@@ -21,15 +21,3 @@ var defaultTransport = sync.OnceValue(func() http.RoundTripper {
 	t.MaxResponseHeaderBytes = mostHeader
 	return t
 })
-
-// client returns a copy of Options.Client, with the default transport unless it has its own.
-func (o *Options) client() *http.Client {
-	var c http.Client
-	if o != nil && o.Client != nil {
-		c = *o.Client
-	}
-	if c.Transport == nil {
-		c.Transport = defaultTransport()
-	}
-	return &c
-}

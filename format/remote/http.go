@@ -1,11 +1,13 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"crypto/tls"
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"net/http"
 	"net/url"
 	"slices"
@@ -27,11 +29,9 @@ func newHTTPObject(address string, o *Options) (*httpObject, error) {
 	if err != nil || u.Scheme == "" || strings.HasPrefix(u.Scheme, "http") && u.Hostname() == "" {
 		return nil, fmt.Errorf("%w: the address is no URL with a host", format.ErrOption)
 	}
-	h := &httpObject{client: o.client(), url: u, header: http.Header{}}
-	if o != nil && o.Header != nil {
-		h.header = o.Header.Clone()
-	}
-	return h, nil
+	client := *cmp.Or(o.Client, &http.Client{})
+	client.Transport = cmp.Or(client.Transport, defaultTransport())
+	return &httpObject{&client, u, o.Header.Clone()}, nil
 }
 
 // Get implements Object.
@@ -40,7 +40,7 @@ func (h *httpObject) Get(ctx context.Context, off, n int64, known Version) (Answ
 	if err != nil {
 		return Answer{}, err
 	}
-	req.Header = h.header.Clone()
+	maps.Copy(req.Header, h.header)
 	req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", off, off+n-1))
 	req.Header.Set("Accept-Encoding", "identity")
 	req.Header.Del("If-Range")

@@ -62,10 +62,7 @@ const (
 
 // checked returns a copy with defaults filled in, or an error. It works on nil.
 func (o *Options) checked() (Options, error) {
-	var c Options
-	if o != nil {
-		c = *o
-	}
+	c := *cmp.Or(o, &Options{})
 	c.Retries = cmp.Or(c.Retries, 4)
 	err := cmp.Or(
 		settle("Window", &c.Window, 256<<10, mostBytes),

@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"io"
@@ -18,16 +19,13 @@ import (
 // Open opens the model at a URL and detects its format. The context applies to opening, not to later
 // reads. Closing the model cancels reads in progress.
 func Open(ctx context.Context, url string, o *Options) (*format.Model, error) {
+	o = cmp.Or(o, &Options{})
 	r, err := NewReaderAt(ctx, url, o)
 	if err != nil {
 		return nil, err
 	}
 	stop := context.AfterFunc(ctx, func() { r.end(context.Cause(ctx)) })
-	var opening *format.Options
-	if o != nil {
-		opening = o.Open
-	}
-	m, err := format.OpenReaderAt(r, r.Size(), opening)
+	m, err := format.OpenReaderAt(r, r.Size(), o.Open)
 	if !stop() && err == nil {
 		m.Close()
 		return nil, context.Cause(ctx)
@@ -55,6 +53,7 @@ type Reader struct {
 // NewReaderAt fetches the first bytes of the object at a URL, with its size and version. The context
 // applies only to that.
 func NewReaderAt(ctx context.Context, url string, o *Options) (*Reader, error) {
+	o = cmp.Or(o, &Options{})
 	if strings.HasPrefix(url, hubScheme) {
 		return newHubReader(ctx, url, o)
 	}

@@ -1,6 +1,7 @@
 package signing
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -32,9 +33,7 @@ type Options struct {
 
 // checked returns a copy of o with clean paths in Ignore.
 func (o *Options) checked() (c Options, err error) {
-	if o != nil {
-		c = *o
-	}
+	c = *cmp.Or(o, &Options{})
 	if c.Workers < 0 || c.ShardSize < 0 {
 		return c, fmt.Errorf("%w: Workers %d, ShardSize %d", driver.ErrOption, c.Workers, c.ShardSize)
 	}

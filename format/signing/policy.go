@@ -1,6 +1,7 @@
 package signing
 
 import (
+	"cmp"
 	"context"
 	"os"
 	"path/filepath"
@@ -51,9 +52,7 @@ func (p *Policy) BundlePaths(model string) []string {
 
 // CheckFiles checks the files of the model m, and the other signed files under its root. Opening a model calls it.
 func (p *Policy) CheckFiles(ctx context.Context, path string, m *load.OpenModel) error {
-	if p == nil {
-		p = &Policy{}
-	}
+	p = cmp.Or(p, &Policy{})
 	o, err := p.Options.checked()
 	if err != nil {
 		return err

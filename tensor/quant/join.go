@@ -42,7 +42,7 @@ func Join(weight, scale tensor.View) (tensor.View, error) {
 		info.Offset = -1
 	}
 	j.base = info.Offset
-	return tensor.View(memory.New(info, memory.Owner[tensor.Info](j), nil)), nil
+	return tensor.View(memory.New[tensor.Info](info, j, nil)), nil
 }
 
 // joined is the owner of a view of two tensors. It embeds the weight's owner for the remaining methods.
@@ -77,16 +77,11 @@ func (j *joined) Leave() {
 
 // Load implements memory.Owner.
 func (j *joined) Load(info *tensor.Info) ([]byte, error) {
-	if !memory.Addressable(info.Size) {
-		return nil, fmt.Errorf("%w: %d bytes are more than this platform can address", tensor.ErrLimit, info.Size)
+	v, err := tensor.View(memory.New[tensor.Info](info, j, nil)).Clone()
+	if err != nil {
+		return nil, err
 	}
-	if info.Size > 0 { // a reader may hold less than its size says
-		if err := j.ReadAt(context.Background(), info, make([]byte, 1), info.Size-1); err != nil {
-			return nil, err
-		}
-	}
-	b := memory.Aligned(int(info.Size))
-	return b, j.ReadAt(context.Background(), info, b, 0)
+	return v.Bytes()
 }
 
 // Ranged implements memory.Owner.
