@@ -10,12 +10,7 @@ const (
 	inflationFloor = 16 << 20
 )
 
-// metadataLimit returns to how many bytes a compressed metadata section of a stored size may inflate.
-func metadataLimit(stored int64) int64 { return inflated(maxMetadata, stored) }
-
-// graphLimit is metadataLimit for a graph.
-func graphLimit(stored int64) int64 { return inflated(maxGraph, stored) }
-
+// inflated returns to how many bytes a compressed section of a stored size may inflate.
 func inflated(most, stored int64) int64 {
 	if stored >= most/inflationRatio {
 		return most

@@ -68,7 +68,7 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 
 func (p *parser) readMetadata() (err error) {
 	stored := p.hdr.blocks[metadataBlock].size
-	m, err := p.load(metadataBlock, metadataLimit(stored))
+	m, err := p.load(metadataBlock, inflated(maxMetadata, stored))
 	if err != nil || stored == 0 {
 		return err
 	}
@@ -87,7 +87,7 @@ func (p *parser) readMetadata() (err error) {
 }
 
 func (p *parser) loadGraph() error {
-	_, err := p.load(graphBlock, graphLimit(p.hdr.blocks[graphBlock].size))
+	_, err := p.load(graphBlock, inflated(maxGraph, p.hdr.blocks[graphBlock].size))
 	return err
 }
 

@@ -56,11 +56,12 @@ func (p *parser) listTensors() error {
 	return passes[1]()
 }
 
-// tally returns a Tally for both blocks, with room bytes for their other contents.
+// tally returns a Tally for both blocks, with room bytes for their other contents. They may have a dim per stored
+// byte, and a million more in case one is compressed.
 func (p *parser) tally(room int64) *protobuf.Tally {
 	p.counts = *protobuf.NewTally(room)
-	t, b := &p.counts, &p.hdr.blocks
-	t.Max[protobuf.CountedAs("dims")] = int64(protobuf.DimsOf(b[graphBlock].size + b[tensorBlock].size))
+	t, stored := &p.counts, p.hdr.blocks[graphBlock].size+p.hdr.blocks[tensorBlock].size
+	t.Max[protobuf.CountedAs("dims")] = min(protobuf.MaxDims, 1<<20+stored)
 	return t
 }
 

@@ -3,7 +3,6 @@ package onnx
 import (
 	"bytes"
 	"fmt"
-	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
@@ -62,12 +61,11 @@ func (f *parsed) watch(m *protobuf.Message, msg protobuf.Field, level int) (done
 	if err = f.head.read(f.s, msg, level); err != nil || f.head.location != 1 {
 		return true, err
 	}
-	return true, f.tensor(msg, level)
+	return true, f.tensor(&f.head, msg, level)
 }
 
-// tensor checks a tensor that is part of the graph, and declares the file of its data.
-func (f *parsed) tensor(msg protobuf.Field, level int) error {
-	h := &f.head
+// tensor reads and checks a tensor that is part of the graph, and declares the file of its data.
+func (f *parsed) tensor(h *head, msg protobuf.Field, level int) error {
 	h.reset()
 	if err := h.read(f.s, msg, level); err != nil {
 		return err
@@ -81,7 +79,7 @@ func (f *parsed) tensor(msg protobuf.Field, level int) error {
 
 // AttributeTensor implements onnxgraph.Format.
 func (f *parsed) AttributeTensor(_ int64, level int, pieces ...protobuf.Field) (tensor.View, error) {
-	if err := f.tensor(pieces[0], level); err != nil {
+	if err := f.tensor(&f.head, pieces[0], level); err != nil {
 		return tensor.View{}, err
 	}
 	if err := f.s.Tally.Charge(pieces[0].At, f.head.size); err != nil {
@@ -116,7 +114,7 @@ func (f *parsed) view(h *head, s *protobuf.Source) (tensor.View, error) {
 // subgraphs are in the scope of that graph.
 func (f *parsed) Initializer(msg protobuf.Field, level int, main bool) ([]byte, error) {
 	h := &f.head
-	if err := f.tensor(msg, level); err != nil {
+	if err := f.tensor(h, msg, level); err != nil {
 		return nil, err
 	}
 	if main {
@@ -132,60 +130,36 @@ func checkName(name []byte, at int64) error {
 	return nil
 }
 
-// sparse checks a sparse tensor, and lists an initializer of the main graph.
+// sparse checks that the values and indices of a sparse tensor fit, and lists an initializer of the main graph.
 func (f *parsed) sparse(msg protobuf.Field, level int) error {
-	x, err := f.sparseTensor(msg, level)
-	if err != nil || level > 3 {
-		return err
-	}
-	t := driver.Tensor{Size: msg.End - msg.Start, Offset: -1, Loaded: true, Encoding: sparseEncoding(x.code)}
-	return f.add(x.name, x.dims, &t, record{at: msg.Start, end: msg.End, sparse: true}, msg.At)
-}
-
-// sparseEncoding names a sparse tensor with elements of that type.
-func sparseEncoding(code int32) *tensor.Encoding {
-	name := unknownName(code)
-	if t := typeOf(code); t != nil {
-		name = t.name
-	}
-	return &tensor.Encoding{Name: sparsePrefix + name}
-}
-
-// sparseHead describes a SparseTensorProto.
-type sparseHead struct {
-	name []byte
-	code int32
-	dims []int64
-}
-
-// sparseTensor checks that values and indices fit.
-func (f *parsed) sparseTensor(msg protobuf.Field, level int) (x sparseHead, err error) {
-	var values, indices tensor.Shape
-	indexCode := int32(0)
+	var values, indices head
+	var dims tensor.Shape
 	w := f.s.Walk(sparseMsg, msg, level)
 	for w.Next() {
 		switch w.Num {
 		case 1:
-			w.Err = f.tensor(w.Field, level+1)
-			x.name, x.code, values = bytes.Clone(f.head.name), f.head.code, slices.Clone(tensor.Shape(f.head.dims))
+			w.Err = f.tensor(&values, w.Field, level+1)
 		case 2:
-			w.Err = f.tensor(w.Field, level+1)
-			indexCode, indices = f.head.code, slices.Clone(tensor.Shape(f.head.dims))
+			w.Err = f.tensor(&indices, w.Field, level+1)
 		case 3:
-			x.dims, w.Err = protobuf.AppendInts(f.s, x.dims, &w.Field, maxRank)
+			dims, w.Err = protobuf.AppendInts(f.s, dims, &w.Field, maxRank)
 		}
 	}
 	if w.Err != nil {
-		return x, w.Err
+		return w.Err
 	}
-	if _, err := tensor.Shape(x.dims).Elems(); err != nil {
-		return x, protobuf.InField("dims", &protobuf.Defect{At: msg.At, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
+	if _, err := dims.Elems(); err != nil {
+		return protobuf.InField("dims", &protobuf.Defect{At: msg.At, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
 	}
+	n, index := values.dims, indices.dims
 	switch {
-	case len(values) != 1:
-		return x, protobuf.InField("values", protobuf.Defectf(msg.At, tensor.ErrCorrupt, "missing, or not of one dim"))
-	case values[0] > 0 && (dtypeOf(indexCode) != tensor.Int64 || len(indices) < 1 || len(indices) > 2 || indices[0] != values[0] || len(indices) == 2 && indices[1] != int64(len(x.dims))):
-		return x, protobuf.InField("indices", protobuf.Defectf(msg.At, tensor.ErrCorrupt, "type %d of %v for %d values of %v", indexCode, indices, values[0], tensor.Shape(x.dims)))
+	case len(n) != 1:
+		return protobuf.InField("values", protobuf.Defectf(msg.At, tensor.ErrCorrupt, "missing, or not of one dim"))
+	case n[0] > 0 && (dtypeOf(indices.code) != tensor.Int64 || len(index) < 1 || len(index) > 2 || index[0] != n[0] || len(index) == 2 && index[1] != int64(len(dims))):
+		return protobuf.InField("indices", protobuf.Defectf(msg.At, tensor.ErrCorrupt, "type %d of %v for %d values of %v", indices.code, tensor.Shape(index), n[0], dims))
+	case level > 3:
+		return nil
 	}
-	return x, nil
+	t := driver.Tensor{Size: msg.End - msg.Start, Offset: -1, Loaded: true, Encoding: &tensor.Encoding{Name: sparsePrefix + typeName(values.code)}}
+	return f.add(values.name, dims, &t, record{at: msg.Start, end: msg.End, sparse: true}, msg.At)
 }

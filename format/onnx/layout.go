@@ -205,8 +205,13 @@ const (
 	sparsePrefix  = "SPARSE "
 )
 
-// unknownName names a type that is not in the table.
-func unknownName(code int32) string { return unknownPrefix + strconv.Itoa(int(code)) }
+// typeName returns the name of a type, which may not be in the table.
+func typeName(code int32) string {
+	if t := typeOf(code); t != nil {
+		return t.name
+	}
+	return unknownPrefix + strconv.Itoa(int(code))
+}
 
 // messages corresponds to onnx.proto, as far as a model is examined: types of other values than
 // tensors are only bytes. Parameter and Binding are StringStringEntryProtos that name values.

@@ -195,7 +195,7 @@ func (c *original) follow(p *plan.Plan, l *plan.LossList, shells map[string]shel
 			delete(e.Gone, v.Name)
 		}
 	}
-	if c.rest, err = e.Message(nil, modelMsg, c.rest); err != nil {
+	if c.rest, err = e.Message(nil, modelMsg, c.rest, 0); err != nil {
 		return err
 	}
 	c.graph, err = e.Follow(c.graph, p, l, decodeGraph)

@@ -249,7 +249,7 @@ func (h *head) encoding() *tensor.Encoding {
 	if h.typ != nil {
 		return h.typ.enc
 	}
-	name := unknownName(h.code)
+	name := typeName(h.code)
 	if h.list != 0 {
 		name += listedIn + h.listName()
 	}

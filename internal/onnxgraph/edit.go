@@ -35,18 +35,10 @@ func (e *Editor) idle() bool {
 	return e.Inline == nil && len(e.Names)+len(e.Gone) == 0 && !e.Retyped
 }
 
-// Message appends the fields of a message.
-func (e *Editor) Message(out []byte, m *protobuf.Message, b []byte) ([]byte, error) {
-	if e.idle() {
-		return append(out, b...), nil
-	}
-	return e.message(out, m, b, 0)
-}
-
 // Follow returns the graph with these changes, without its initializers, if it is the plan's then.
 // Otherwise it returns nil, and adds what is lost with it to l.
 func (e *Editor) Follow(graph []byte, p *plan.Plan, l *plan.LossList, decode func([]byte) (*plan.Graph, error)) ([]byte, error) {
-	edited, err := e.Message(make([]byte, 0, len(graph)), e.Schema.Graph, graph)
+	edited, err := e.Message(make([]byte, 0, len(graph)), e.Schema.Graph, graph, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -64,12 +56,12 @@ func (e *Editor) Follow(graph []byte, p *plan.Plan, l *plan.LossList, decode fun
 	return nil, err
 }
 
-// message is like Message; name is a field that names a tensor of the model.
-func (e *Editor) message(out []byte, m *protobuf.Message, b []byte, name protowire.Number) ([]byte, error) {
+// Message appends the fields of a message. name is the number of a field that names a tensor of the model, or 0.
+func (e *Editor) Message(out []byte, m *protobuf.Message, b []byte, name protowire.Number) ([]byte, error) {
 	s := protobuf.InMemory(b)
 	w := s.Walk(m, s.All(), 1)
 	for w.Next() {
-		if w.Def != nil && (w.Num == name || w.Def.Flags&protobuf.Ref != 0) {
+		if w.Def != nil && !e.idle() && (w.Num == name || w.Def.Flags&protobuf.Ref != 0) {
 			out = protobuf.PutBytes(out, w.Num, e.name(string(b[w.Start:w.End])))
 			continue
 		}
@@ -108,9 +100,9 @@ func (e *Editor) Field(out []byte, m *protobuf.Message, f *protobuf.Field, b []b
 	case e.Inline != nil && d.Message == e.Schema.tensor():
 		out, err = e.tensor(out, value)
 	case m == e.Schema.Graph && f.Num == e.Initializers:
-		out, err = e.message(out, d.Message, value, e.TensorName)
+		out, err = e.Message(out, d.Message, value, e.TensorName)
 	default:
-		out, err = e.Message(out, d.Message, value)
+		out, err = e.Message(out, d.Message, value, 0)
 	}
 	if err != nil {
 		return nil, err

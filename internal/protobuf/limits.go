@@ -56,10 +56,6 @@ func NewTally(room int64) *Tally {
 	return t
 }
 
-// DimsOf returns the limit on the dims of the tensors in a section of stored bytes: one per byte,
-// plus a million in case the section is compressed.
-func DimsOf(stored int64) int { return int(min(MaxDims, 1<<20+stored)) }
-
 // add counts the elements of a field.
 func (t *Tally) add(c Counted, f *Field) error {
 	if t.n[c] += f.N; t.n[c] > t.Max[c] {
