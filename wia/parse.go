@@ -58,7 +58,7 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 			return nil, wire.Error(formatName, "encryption", encryptionField, fmt.Errorf("%w: the file is encrypted", err))
 		}
 	}
-	for _, step := range []func() error{p.readMetadata, p.loadGraph, p.listTensors, p.decodeGraph, p.readSignatures} {
+	for _, step := range []func() error{p.readMetadata, p.listTensors, p.decodeGraph, p.readSignatures} {
 		if err := step(); err != nil {
 			return nil, err
 		}
@@ -84,11 +84,6 @@ func (p *parser) readMetadata() (err error) {
 		d.At = e.Offset
 	}
 	return m.locate("metadata", d)
-}
-
-func (p *parser) loadGraph() error {
-	_, err := p.load(graphBlock, inflated(maxGraph, p.hdr.blocks[graphBlock].size))
-	return err
 }
 
 // readSignatures reads the signature block, if any.

@@ -35,9 +35,13 @@ func (p *parser) listTensors() error {
 		*list, p.records = p.records, slices.Clone(p.records)
 		recordPool.Put(list)
 	}()
-	t, g := &p.payloads[tensorBlock], p.graph()
+	g, err := p.load(graphBlock, inflated(maxGraph, p.hdr.blocks[graphBlock].size))
+	if err != nil {
+		return err
+	}
+	t := &p.payloads[tensorBlock]
 	if s := p.hdr.blocks[tensorBlock]; p.cipher != nil {
-		if _, err := p.load(tensorBlock, 0); err != nil {
+		if _, err = p.load(tensorBlock, 0); err != nil {
 			return err
 		}
 	} else {
@@ -50,7 +54,7 @@ func (p *parser) listTensors() error {
 	if p.hdr.blocks[graphBlock].off < p.hdr.blocks[tensorBlock].off {
 		slices.Reverse(passes)
 	}
-	if err := passes[0](); err != nil {
+	if err = passes[0](); err != nil {
 		return err
 	}
 	return passes[1]()

@@ -19,41 +19,35 @@ func (f *parsed) verify(v driver.Verification) error {
 	if err := f.canVerify(v); err != nil {
 		return err
 	}
+	var checks []func() error
+	check := func(size int64, do func() error) {
+		v.Expect(size)
+		checks = append(checks, do)
+	}
 	tensors := v.All() || v.Trusted() != nil
-	var packed []int // compressed tensors
-	for i := range f.records {
-		if r := &f.records[i]; v.Wanted(i) && r.external < 0 {
-			tensors = tensors || r.block == tensorBlock
-			if f.index.Loaded(i) && r.compressed {
-				packed = append(packed, i)
-				v.Expect(f.index.Size(i))
-			}
-		}
+	for i, r := range f.records {
+		tensors = tensors || v.Wanted(i) && r.external < 0 && r.block == tensorBlock
 	}
 	sums := []block{tensorBlock, graphBlock, metadataBlock, headerBlock} // the largest first
 	if !tensors {
 		sums = sums[1:]
 	}
 	for _, sum := range sums {
-		v.Expect(f.hdr.blocks[sum].size)
+		check(f.hdr.blocks[sum].size, func() error { return f.checkSum(v, sum) })
 	}
-	ranges := f.ranges(v)
-	for _, same := range ranges {
-		v.Expect(f.externals[same[0]].size)
+	for _, same := range f.ranges(v) {
+		check(f.externals[same[0]].size, func() error { return f.checkRange(v, same) })
 	}
-	err := v.Each(len(sums)+len(ranges)+len(packed), func(i int) error {
-		if i < len(sums) {
-			return f.checkSum(v, sums[i])
+	for i, r := range f.records {
+		if r.compressed && f.index.Loaded(i) && v.Wanted(i) {
+			check(f.index.Size(i), func() error {
+				err := f.stream(i, io.Discard)
+				v.Done(f.index.Size(i), f.index.Name(i))
+				return err
+			})
 		}
-		if i -= len(sums); i < len(ranges) {
-			return f.checkRange(v, ranges[i])
-		}
-		t := packed[i-len(ranges)]
-		err := f.stream(t, io.Discard)
-		v.Done(f.index.Size(t), f.index.Name(t))
-		return err
-	})
-	if err != nil {
+	}
+	if err := v.Each(len(checks), func(i int) error { return checks[i]() }); err != nil {
 		return err
 	}
 	for _, sum := range slices.Backward(sums) {

@@ -193,7 +193,7 @@ func TestLongText(t *testing.T) {
 
 // TestMetadataTwice: what the neutral metadata have twice cannot be written.
 func TestMetadataTwice(t *testing.T) {
-	var h header
+	h := header{file: &original{}, keys: map[string]bool{}}
 	for i, want := range []error{nil, format.ErrUnsupported} {
 		expect.Refused(t, want, i+1)(h.take(format.Entry{Key: "k", Value: "v"}))
 	}

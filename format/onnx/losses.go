@@ -25,7 +25,7 @@ func losses(p *plan.Plan, l *plan.LossList) {
 			l.Fixed(plan.LossShape, t.Name, fmt.Errorf("%w: %d dims", format.ErrUnsupported, len(t.Shape)))
 		}
 	}
-	h := header{file: file}
+	h := header{file: file, keys: map[string]bool{}}
 	for i, e := range p.Metadata {
 		converted, err := h.take(e)
 		switch {

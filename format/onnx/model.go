@@ -114,9 +114,6 @@ func (h *header) take(e plan.Entry) (converted bool, err error) {
 	if h.keys[e.Key] {
 		return false, fmt.Errorf("%w: the key occurs twice", format.ErrUnsupported)
 	}
-	if h.keys == nil {
-		h.keys = map[string]bool{}
-	}
 	h.keys[e.Key] = true
 	h.props = append(h.props, stringEntry{e.Key, value})
 	return !isText, nil
@@ -137,9 +134,7 @@ func (h *header) plan(p *plan.Plan) error {
 		h.fields[irVersion] = v
 	}
 	domains := map[string]bool{}
-	if p.Graph != nil {
-		eachNode(p.Graph, func(n *plan.Node) { domains[n.Domain] = true })
-	}
+	eachNode(p.Graph, func(n *plan.Node) { domains[n.Domain] = true })
 	if len(domains) == 0 && len(h.opsets) == 0 {
 		domains[""] = true
 	}
@@ -220,7 +215,7 @@ func putEntry(b []byte, num protowire.Number, e stringEntry) []byte {
 // encode encodes the plan without its tensors: what precedes the graph, and the graph before and after
 // its initializers. The graph comes last, so that a truncated file is never taken for a whole one.
 func (w *writer) encode() (err error) {
-	h := header{}
+	h := header{keys: map[string]bool{}}
 	if h.file, err = originalOf(w.plan, &plan.LossList{}); err != nil {
 		return err
 	}

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -166,16 +167,13 @@ func readShells(into map[string]shell, initializers []byte) error {
 
 // follow updates everything to match the tensors of the plan.
 func (c *original) follow(p *plan.Plan, l *plan.LossList, shells map[string]shell) (err error) {
-	e := onnxgraph.Editor{Schema: &graphSchema, Names: map[string]string{}, Fresh: map[string]bool{}, Gone: map[string]bool{}}
+	e := onnxgraph.Editor{Schema: &graphSchema, Names: map[string]string{}, Fresh: map[string]bool{}, Gone: map[string]bool{}, Dropped: map[string]int{}}
 	for name := range shells {
 		e.Gone[name] = true
 	}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		old, moved := p.Native.Renamed[t.Name]
-		if !moved {
-			old = t.Name
-		}
+		old := cmp.Or(p.Native.Renamed[t.Name], t.Name)
 		one, there := shells[old]
 		if !there {
 			continue // a tensor that the file did not have
@@ -183,9 +181,8 @@ func (c *original) follow(p *plan.Plan, l *plan.LossList, shells map[string]shel
 		delete(e.Gone, old)
 		if one.moved = old != t.Name; one.moved {
 			e.Names[old] = t.Name
-			if _, taken := shells[t.Name]; !taken {
-				e.Fresh[t.Name] = true
-			}
+			_, taken := shells[t.Name]
+			e.Fresh[t.Name] = !taken
 		}
 		e.Retyped = e.Retyped || one.code != storageOf(t).code
 		c.shells[t.Name] = one

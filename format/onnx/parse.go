@@ -10,6 +10,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/external"
+	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -98,17 +99,7 @@ func (f *parsed) readModel() error {
 	if v := m.fields[irVersion]; v != nil {
 		f.index.Version = fmt.Sprint(v)
 	}
-	keys := make([]string, len(m.props))
-	for i, p := range m.props {
-		keys[i] = p.key
-	}
-	slices.Sort(keys)
-	for i := 1; i < len(keys); i++ {
-		if keys[i] == keys[i-1] {
-			return protobuf.InField("metadata_props", protobuf.Defectf(0, tensor.ErrCorrupt, "the key %.200q occurs twice", keys[i]))
-		}
-	}
-	return nil
+	return onnxgraph.Distinct(new([]string), modelMsg, 14, m.props, func(e *stringEntry) string { return e.key }, 0)
 }
 
 // initializer lists the tensor in head, which belongs to the graph.
@@ -173,11 +164,11 @@ func (m *model) field(s *protobuf.Source, w *protobuf.Walk) {
 	case irVersion, modelVersion:
 		m.fields[w.Num] = int64(w.Val)
 	case 2, 3, 4, 6:
-		var text string
 		if w.Err = s.Tally.Charge(w.At, w.End-w.Start); w.Err == nil {
-			w.Err = s.Str(&text, &w.Field)
+			var text []byte
+			text, w.Err = s.Bytes(w.Start, w.End)
+			m.fields[w.Num] = string(text)
 		}
-		m.fields[w.Num] = text
 	case 8:
 		var set opsets.Set
 		w.Err = s.Read(opsetMsg, w.Field, 2, &protobuf.Into{1: &set.Domain, &set.Version})

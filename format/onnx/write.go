@@ -63,14 +63,14 @@ func newWriter(p *plan.Plan, o *plan.WriteOptions, own *WriteOptions) (w *writer
 	}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		if w.offs[i] = -1; w.ext == nil || t.Size < own.ExternalFrom || t.Size == 0 || storageOf(t).form != asRaw {
-			continue
+		w.offs[i] = -1
+		if w.ext != nil && t.Size >= own.ExternalFrom && storageOf(t).form == asRaw {
+			align := int64(alignment)
+			if t.Size >= pageAlign {
+				align = pageAlign
+			}
+			w.offs[i] = w.ext.Reserve(t.Size, align)
 		}
-		align := int64(alignment)
-		if t.Size >= pageAlign {
-			align = pageAlign
-		}
-		w.offs[i] = w.ext.Reserve(t.Size, align)
 	}
 	return w, w.place()
 }

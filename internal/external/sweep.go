@@ -145,10 +145,6 @@ func (x *File) isModel(path string) (bool, error) {
 		return false, err
 	}
 	defer f.Close()
-	head := make([]byte, driver.SniffLen)
-	n, err := f.ReadAt(head, 0)
-	if err == io.EOF {
-		err = nil
-	}
-	return err == nil && x.format.Detect(head[:n], st.Size()), err
+	head, err := io.ReadAll(io.LimitReader(f, driver.SniffLen))
+	return err == nil && x.format.Detect(head, st.Size()), err
 }

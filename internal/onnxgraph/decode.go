@@ -68,14 +68,14 @@ func (d *Decoder) graph(g *plan.Graph, level int, msg protobuf.Field, at int64) 
 	m, to := d.Schema.Graph, d.graphFields(g)
 	err := d.read(m, msg, level, &to)
 	if err == nil && level > d.main {
-		err = distinct(d, m, d.Initializers, g.Initializers, func(s *string) string { return *s }, at)
+		err = Distinct(&d.names, m, d.Initializers, g.Initializers, func(s *string) string { return *s }, at)
 	}
 	name := func(v *plan.ValueInfo) string { return v.Name }
 	if err == nil {
-		err = distinct(d, m, d.Inputs, g.Inputs, name, at)
+		err = Distinct(&d.names, m, d.Inputs, g.Inputs, name, at)
 	}
 	if err == nil && d.UniqueOutputs {
-		err = distinct(d, m, d.Outputs, g.Outputs, name, at)
+		err = Distinct(&d.names, m, d.Outputs, g.Outputs, name, at)
 	}
 	return g, err
 }
@@ -185,7 +185,7 @@ func (d *Decoder) node(n *plan.Node, m *protobuf.Message, msg protobuf.Field, le
 	if err := d.read(m, msg, level, &to); err != nil {
 		return err
 	}
-	return distinct(d, m, nodeAttributes, n.Attributes, func(a *plan.Attribute) string { return a.Name }, msg.At)
+	return Distinct(&d.names, m, nodeAttributes, n.Attributes, func(a *plan.Attribute) string { return a.Name }, msg.At)
 }
 
 // initializer decodes an initializer of a graph at a level.
@@ -298,18 +298,19 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// distinct fails if elements of a field have the same name.
-func distinct[T any](d *Decoder, m *protobuf.Message, num protowire.Number, list []T, name func(*T) string, at int64) error {
+// Distinct fails if elements of a field have the same name. It sorts the names in memory that it reuses.
+func Distinct[T any](names *[]string, m *protobuf.Message, num protowire.Number, list []T, name func(*T) string, at int64) error {
 	if len(list) < 2 {
 		return nil
 	}
-	d.names = slices.Grow(d.names[:0], len(list))
+	sorted := slices.Grow((*names)[:0], len(list))
 	for i := range list {
-		d.names = append(d.names, name(&list[i]))
+		sorted = append(sorted, name(&list[i]))
 	}
-	slices.Sort(d.names)
-	for i, name := range d.names[1:] {
-		if name == d.names[i] {
+	slices.Sort(sorted)
+	*names = sorted
+	for i, name := range sorted[1:] {
+		if name == sorted[i] {
 			return protobuf.InField(m.Fields[num].Name, protobuf.Defectf(at, tensor.ErrCorrupt, "the name %.200q occurs twice", name))
 		}
 	}

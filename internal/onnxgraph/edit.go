@@ -26,7 +26,7 @@ type Editor struct {
 	Retyped bool              // tensors have other types, so the types of values are unknown
 
 	Clash   bool           // a name in Fresh is already in use
-	Dropped map[string]int // fields removed, by kind
+	Dropped map[string]int // fields removed, by kind; set with Gone and Retyped
 	missing bool           // the message names a removed tensor
 }
 
@@ -91,7 +91,7 @@ func (e *Editor) Field(out []byte, m *protobuf.Message, f *protobuf.Field, b []b
 		return append(out, b[f.At:f.End]...), nil
 	}
 	if e.Retyped && d.Flags&protobuf.Typed != 0 {
-		e.drop(d.Name)
+		e.Dropped[d.Name]++
 		return out, nil
 	}
 	missing, clash, before := e.missing, e.Clash, len(out)
@@ -108,18 +108,11 @@ func (e *Editor) Field(out []byte, m *protobuf.Message, f *protobuf.Field, b []b
 		return nil, err
 	}
 	if d.Flags&protobuf.Annotation != 0 && (e.missing && !missing || e.Clash && !clash) {
-		e.drop(d.Name)
+		e.Dropped[d.Name]++
 		e.missing, e.Clash = missing, clash
 		return out[:before], nil
 	}
 	return protobuf.End(out, start), nil
-}
-
-func (e *Editor) drop(kind string) {
-	if e.Dropped == nil {
-		e.Dropped = map[string]int{}
-	}
-	e.Dropped[kind]++
 }
 
 // name returns the new name of a value.

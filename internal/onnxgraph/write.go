@@ -2,6 +2,7 @@ package onnxgraph
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -291,13 +292,12 @@ func (w *writer) floats(path string, list ...float64) ([]float32, error) {
 // subgraph appends a graph attribute.
 func (w *writer) subgraph(b []byte, num protowire.Number, path string, g *plan.Graph) (_ []byte, err error) {
 	b, start := protobuf.Begin(b, num)
-	if g != nil && len(g.Initializers) > 0 && !w.compared {
+	g = cmp.Or(g, &plan.Graph{})
+	if len(g.Initializers) > 0 && !w.compared {
 		return nil, fmt.Errorf("%w: initializers of a subgraph, which only a copy within the format keeps", driver.ErrUnsupported)
 	}
-	if g != nil {
-		if b, err = w.graph(b, path, g); err != nil {
-			return nil, err
-		}
+	if b, err = w.graph(b, path, g); err != nil {
+		return nil, err
 	}
 	return protobuf.End(b, start), nil
 }

@@ -40,9 +40,11 @@ func (w *Walk) Store(to *Into) {
 	case *float32:
 		*p = math.Float32frombits(uint32(f.Val))
 	case *string:
-		w.Err = s.Str(p, f)
+		b, err := s.Bytes(f.Start, f.End)
+		*p, w.Err = string(b), err
 	case *[]byte:
-		w.Err = s.CopyTo(p, f)
+		b, err := s.Bytes(f.Start, f.End)
+		*p, w.Err = append((*p)[:0], b...), err
 	case *Field:
 		*p = *f
 	case *[]int64:
@@ -121,18 +123,4 @@ func AppendFloats(s *Source, out []float32, f *Field) ([]float32, error) {
 		out = append(out, math.Float32frombits(binary.LittleEndian.Uint32(b)))
 	}
 	return out, err
-}
-
-// Str sets out to the value of a string field.
-func (s *Source) Str(out *string, f *Field) error {
-	b, err := s.Bytes(f.Start, f.End)
-	*out = string(b)
-	return err
-}
-
-// CopyTo sets out to a copy of a field's bytes.
-func (s *Source) CopyTo(out *[]byte, f *Field) error {
-	b, err := s.Bytes(f.Start, f.End)
-	*out = append((*out)[:0], b...)
-	return err
 }
