@@ -59,29 +59,28 @@ func (f *parsed) repeated() (key string, n int) {
 // overlapping counts the tensors that begin where the data of another has not
 // ended, and names one such pair.
 func (f *parsed) overlapping() (a, b, n int) {
-	order := make([]int, 0, f.index.Len())
+	type extent struct {
+		space     driver.Space
+		from, end int64
+		tensor    int
+	}
+	all := make([]extent, 0, f.index.Len())
 	for i := range f.index.Len() {
-		if f.index.Size(i) > 0 {
-			order = append(order, i)
+		if s, from, size := f.index.Place(i); size > 0 {
+			all = append(all, extent{s, from, from + size, i})
 		}
 	}
-	slices.SortStableFunc(order, func(i, j int) int {
-		s, from, _ := f.index.Place(i)
-		t, to, _ := f.index.Place(j)
-		return cmp.Or(cmp.Compare(s, t), cmp.Compare(from, to))
-	})
-	var space driver.Space
-	last, end := 0, int64(0) // the tensor of that file that ends last, and where
-	for _, i := range order {
-		s, from, size := f.index.Place(i)
-		if s != space {
-			space, end = s, 0
+	slices.SortStableFunc(all, func(a, b extent) int { return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(a.from, b.from)) })
+	var last extent // the one that ends last in its file
+	for _, e := range all {
+		if e.space != last.space {
+			last = extent{space: e.space}
 		}
-		if from < end {
-			a, b, n = last, i, n+1
+		if e.from < last.end {
+			a, b, n = last.tensor, e.tensor, n+1
 		}
-		if from+size > end {
-			last, end = i, from+size
+		if e.end > last.end {
+			last = e
 		}
 	}
 	return a, b, n

@@ -129,10 +129,9 @@ func fromJSON(text []byte, depth int) (any, error) {
 	case '{', 'n':
 		return nil, fmt.Errorf("%w: JSON objects and null", format.ErrUnsupported)
 	case '"':
-		s, _, _ := jsonmeta.Text(text)
-		return string(s), nil
+		return fromString(text)
 	case 't', 'f':
-		return text[0] == 't', nil
+		return fromBool(text)
 	case '[':
 		if depth > maxDepth {
 			return nil, errDeep
@@ -140,23 +139,25 @@ func fromJSON(text []byte, depth int) (any, error) {
 	default:
 		return number(string(text))
 	}
-	first := byte(0)
-	if jsonmeta.Elements(text, func(raw []byte) bool { first = raw[0]; return false }) {
+	switch first := bytes.TrimLeft(text[1:], " \t\r\n")[0]; first {
+	case ']':
 		return []int32{}, nil
-	}
-	switch first {
 	case '"':
-		return all(text, `"`, func(raw []byte) (string, error) {
-			s, _, _ := jsonmeta.Text(raw)
-			return string(s), nil
-		})
+		return all(text, `"`, fromString)
 	case 't', 'f':
-		return all(text, "tf", func(raw []byte) (bool, error) { return raw[0] == 't', nil })
+		return all(text, "tf", fromBool)
 	case '[':
 		return all(text, "[", func(raw []byte) (any, error) { return fromJSON(raw, depth+1) })
 	}
 	return numbers(text)
 }
+
+func fromString(text []byte) (string, error) {
+	s, _, _ := jsonmeta.Text(text)
+	return string(s), nil
+}
+
+func fromBool(text []byte) (bool, error) { return text[0] == 't', nil }
 
 // all makes a slice of the elements of a JSON array, which begin with one of some characters.
 func all[T any](text []byte, begin string, parse func(raw []byte) (T, error)) (list []T, err error) {

@@ -6,7 +6,6 @@
 package jsonmeta
 
 import (
-	"bytes"
 	"cmp"
 	"slices"
 	"strconv"
@@ -23,9 +22,6 @@ const MaxDepth = 1000
 
 // EntryBytes is the memory of an entry of metadata, without its text.
 const EntryBytes = 64
-
-// fewEntries is a number of entries whose memory need not be counted exactly.
-const fewEntries = 256
 
 // Options are the differences between formats.
 type Options struct {
@@ -74,18 +70,10 @@ func (s *Scanner) Metadata() (plan.Metadata, error) { return s.metadata(false) }
 
 // metadata counts the entries, so that their memory is known before it is allocated, and then decodes them.
 func (s *Scanner) metadata(plainKeys bool) (plan.Metadata, error) {
-	rest := s.b[s.i:]
-	n, size := bytes.Count(rest, []byte{':'}), len(rest) // at least what the object has
-	if n > fewEntries {
-		end := *s
-		n = 0
-		if err := end.Object(func([]byte, int) error { n++; return end.Skip() }); err != nil {
-			return nil, err
-		}
-		size = end.i - s.i
-	}
+	n, end := 0, *s
+	_ = end.Object(func([]byte, int) error { n++; return end.Skip() }) // decoding returns the error
 	if s.o.Memory != nil {
-		if err := s.o.Memory.Build(int64(n*EntryBytes+size), s.o.Stored); err != nil {
+		if err := s.o.Memory.Build(int64(n*EntryBytes+end.i-s.i), s.o.Stored); err != nil {
 			return nil, err
 		}
 	}
