@@ -156,14 +156,10 @@ func windowed(n *node, in []dims) dims {
 		switch {
 		case n.op == "GlobalAveragePool":
 			out[2+i] = 1
-		case kernel == nil || strides == nil || pads == nil || n.integer("ceil_mode") != 0 || x[2+i] < 0 || n.attrs["auto_pad"] != nil || strides[i] < 1:
+		case kernel == nil || strides == nil || pads == nil || dilations == nil || n.integer("ceil_mode") != 0 || x[2+i] < 0 || n.attrs["auto_pad"] != nil || strides[i] < 1:
 			out[2+i] = unknown
 		default:
-			d := int64(1)
-			if dilations != nil {
-				d = dilations[i]
-			}
-			out[2+i] = max(unknown, (x[2+i]+pads[i]+pads[axes+i]-(kernel[i]-1)*d-1)/strides[i]+1)
+			out[2+i] = max(unknown, (x[2+i]+pads[i]+pads[axes+i]-(kernel[i]-1)*dilations[i]-1)/strides[i]+1)
 		}
 	}
 	return out

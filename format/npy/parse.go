@@ -103,10 +103,8 @@ func (r *reader) measure(text, size int64) (err error) {
 	case r.other != nil:
 		r.elem, r.size = &listed, left
 		_, err = shape.Elems()
-	case r.elem.enc != nil:
-		r.size, err = r.elem.enc.Bytes(shape)
 	default:
-		r.size, err = shape.ByteSize(r.elem.dtype)
+		r.size, err = (&tensor.Info{DType: r.elem.dtype, Shape: shape, Encoding: r.elem.enc}).ByteSize()
 	}
 	long := 0 // dims that an order can show in
 	for _, d := range shape {

@@ -15,13 +15,6 @@ type fileFormat struct{}
 type archiveFormat struct{}
 
 var (
-	_ driver.Layouter = fileFormat{}
-	_ driver.Lossy    = fileFormat{}
-	_ driver.Layouter = archiveFormat{}
-	_ driver.Lossy    = archiveFormat{}
-)
-
-var (
 	fileCodec    = format.With(fileFormat{})
 	archiveCodec = format.With(archiveFormat{})
 

@@ -28,8 +28,8 @@ type reading struct {
 	walk   walk
 }
 
-// parse parses either container, or an index of several files.
-func parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+// Parse implements driver.Driver. It parses either container, or an index of several files.
+func (driverOf) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	head, err := driver.Prefix(src, driver.SniffLen)
 	if err != nil {
 		return nil, err

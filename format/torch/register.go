@@ -28,8 +28,3 @@ var extensions = []string{".pt", ".pth", ".ckpt", ".bin.index.json"}
 func (driverOf) Detect(head []byte, _ int64) bool {
 	return isIndex(head) || isLegacy(head) || zip.IsTorch(zip.FirstName(head))
 }
-
-// Parse implements driver.Driver.
-func (driverOf) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
-	return parse(src, x, o)
-}
