@@ -122,9 +122,8 @@ type item struct {
 	to      tensor.Info
 	changes bool
 	z       *tensor.Quantizer // set if the tensor is quantized
-	q       *tensor.QuantizeOptions
-	stream  *stream // set if the tensor changes, once its conversion has started
-	sum     uint64  // of the written data, for Verify
+	stream  *stream           // set if the tensor changes, once its conversion has started
+	sum     uint64            // of the written data, for Verify
 }
 
 // create starts the target. It first lets the format store names and parameters that it has no field

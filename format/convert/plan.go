@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -46,10 +47,10 @@ func (j *job) plan(m *format.Model) error {
 	j.workers = workersFor(j.items)
 	err = work.Each(j.o.Context, len(j.items), j.workers, func(i int) error {
 		it := j.items[i]
-		if it.q == nil {
+		if it.z == nil || it.to.Encoding != nil {
 			return nil
 		}
-		return named(m, it.from.Name(), j.quantize(it))
+		return named(m, it.from.Name(), j.observe(it))
 	})
 	if err != nil {
 		return err
@@ -101,8 +102,7 @@ func (j *job) change(it *item) error {
 	case q != nil && q.DType == tensor.Float16 && q.Encoding == nil:
 		to = tensor.Float16
 	case q != nil:
-		it.q = q
-		return nil
+		return it.quantize(q)
 	}
 	if to != tensor.Invalid && to != it.to.DType {
 		if q := it.to.Quant; q != nil { // conversion looks at pieces only
@@ -128,39 +128,30 @@ func isReal(t *tensor.Info) bool {
 	return t.Quant != nil
 }
 
-// quantize reads a tensor to determine its quantization parameters.
-func (j *job) quantize(it *item) error {
-	q := it.q
-	z, err := tensor.NewQuantizer(it.to.Shape, *q)
-	if err != nil {
-		return err
+// quantize sets the type of a quantized tensor. Integers lack their parameters until observe.
+func (it *item) quantize(q *tensor.QuantizeOptions) (err error) {
+	it.z, err = tensor.NewQuantizer(it.to.Shape, *q)
+	it.to = tensor.Info{Name: it.to.Name, Shape: it.to.Shape, Encoding: q.Encoding}
+	if q.Encoding == nil {
+		it.to.DType = cmp.Or(q.DType, tensor.Int8)
 	}
-	if q.Encoding != nil {
-		it.to = tensor.Info{Name: it.to.Name, Shape: it.to.Shape, Encoding: q.Encoding}
-		it.z, it.changes = z, true
-		return nil
-	}
-	err = j.each(it.from, func(p *piece) error {
+	it.changes = true
+	return err
+}
+
+// observe reads a tensor to determine its quantization parameters.
+func (j *job) observe(it *item) error {
+	err := j.each(it.from, func(p *piece) error {
 		numbers, err := decode(p, &p.mem.single)
 		if err != nil {
 			return err
 		}
-		return z.Observe(numbers)
+		return it.z.Observe(numbers)
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		it.to.Quant, err = it.z.Parameters()
 	}
-	params, err := z.Parameters()
-	if err != nil {
-		return err
-	}
-	d := q.DType
-	if d == tensor.Invalid {
-		d = tensor.Int8
-	}
-	it.to = tensor.Info{Name: it.to.Name, DType: d, Shape: it.to.Shape, Quant: params}
-	it.z, it.changes = z, true
-	return nil
+	return err
 }
 
 // graph removes and renames tensors in the graph.

@@ -64,7 +64,7 @@ func (j *job) start(it *item) *stream {
 
 // convert converts a tensor.
 func (j *job) convert(s *stream) error {
-	accepted := j.accepts(overflow(s.item, 0))
+	accepted := j.o.Lossy || j.named(overflow(s.item, 0))
 	return j.each(s.from, func(p *piece) error {
 		b := buffers.Get().(*[]byte)
 		*b = room(*b, bytesOf(&s.to, p.n))

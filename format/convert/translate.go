@@ -294,22 +294,16 @@ func (t *translator) add(v tensor.View, err error) (string, error) {
 	return it.to.Name, nil
 }
 
-// in returns the shapes of a node's inputs.
-func (t *translator) in(n *node) []dims {
-	list := make([]dims, len(n.in))
-	for i, name := range n.in {
-		list[i] = t.at(name).shape
-	}
-	return list
-}
-
 // write appends a node, or several equivalent ones, to the translated graph.
 func (t *translator) write(n *node) error {
 	op := operators[n.op]
 	if len(n.in) < op.fewest || len(n.in) > op.most || slices.Contains(n.in, "") || len(n.out) != 1 {
 		return fmt.Errorf("%w: %d inputs and %d outputs", format.ErrUnsupported, len(n.in), len(n.out))
 	}
-	in := t.in(n)
+	in := make([]dims, len(n.in))
+	for i, name := range n.in {
+		in[i] = t.at(name).shape
+	}
 	n.normalize(in)
 	out := in[0]
 	if shape := shapes[n.op]; shape != nil {

@@ -83,20 +83,20 @@ func (j *job) fit() error {
 	return nil
 }
 
-// accepts reports whether a loss is accepted.
-func (j *job) accepts(l format.Loss) bool { return j.o.Lossy || j.named(l) }
-
 // named reports whether AcceptLoss names a loss, which is then not reported.
 func (j *job) named(l format.Loss) bool {
 	return slices.Contains(j.o.AcceptLoss, string(l.Kind)) || slices.Contains(j.o.AcceptLoss, l.Item())
 }
 
-// accept is accepts, and reports the loss.
+// accept reports whether a loss is accepted, and adds it to the report.
 func (j *job) accept(l format.Loss) bool {
-	if j.accepts(l) && !j.named(l) {
+	if j.named(l) {
+		return true
+	}
+	if j.o.Lossy {
 		j.report.Losses = append(j.report.Losses, l)
 	}
-	return j.accepts(l)
+	return j.o.Lossy
 }
 
 // fitting returns a dtype that the target takes and that holds all numbers of a tensor: a type that

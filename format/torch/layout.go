@@ -45,15 +45,14 @@ type elem struct {
 // elems maps the names of torch's dtype constants to types.
 var elems = func() map[string]*elem {
 	m := map[string]*elem{
-		"bfloat16": plain(tensor.BFloat16), "bool": plain(tensor.Bool), "complex64": {dtype: tensor.Complex64, size: 8, word: 4},
-		"float8_e4m3fn": plain(tensor.Float8E4M3FN), "float8_e5m2": plain(tensor.Float8E5M2),
 		"complex32": listed("complex32", 4, 2), "complex128": listed("complex128", 16, 8),
 		"float8_e4m3fnuz": coded("float8_e4m3fnuz"), "float8_e5m2fnuz": coded("float8_e5m2fnuz"), "float8_e8m0fnu": coded("float8_e8m0fnu"),
 		"qint8": listed("qint8", 1, 1), "quint8": listed("quint8", 1, 1), "qint32": listed("qint32", 4, 4),
 	}
-	for _, d := range []tensor.DType{tensor.Float64, tensor.Float32, tensor.Float16, tensor.Int64, tensor.Int32, tensor.Int16, tensor.Int8, tensor.Uint64, tensor.Uint32, tensor.Uint16, tensor.Uint8} {
-		m[d.String()] = plain(d)
+	for d := tensor.Invalid + 1; d.Valid(); d++ {
+		m[d.String()] = &elem{dtype: d, size: d.Size(), word: int(d.Size())}
 	}
+	m["complex64"].word = 4
 	for alias, name := range map[string]string{"double": "float64", "float": "float32", "half": "float16", "long": "int64", "int": "int32", "short": "int16", "cfloat": "complex64", "cdouble": "complex128"} {
 		m[alias] = m[name]
 	}
@@ -66,8 +65,6 @@ var storageNames = map[string]string{
 	"Char": "int8", "Byte": "uint8", "Bool": "bool", "ComplexFloat": "complex64", "ComplexDouble": "complex128", "QInt8": "qint8",
 	"QUInt8": "quint8", "QInt32": "qint32", "Untyped": "uint8",
 }
-
-func plain(d tensor.DType) *elem { return &elem{dtype: d, size: d.Size(), word: int(d.Size())} }
 
 func coded(name string) *elem { return &elem{enc: lowbit.Encoding(name), size: 1, word: 1} }
 
