@@ -9,7 +9,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/internal/expect"
 )
 
@@ -53,14 +52,10 @@ func TestInterop(t *testing.T) {
 				got.Tensors = append(got.Tensors, s)
 			}
 			expect.Equal(t, want, got, equateEmpty)
-			if err := verify(f); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, verify(f))
 			b, err := rewritten(t, f, 2, false)
 			expect.OK(t, err)
-			if diff := cmp.Diff(nodeOperands(f), nodeOperands(mustOpen(t, b, nil)), equateEmpty); diff != "" {
-				t.Errorf("the nodes of a copy: %s", diff)
-			}
+			expect.Equal(t, nodeOperands(f), nodeOperands(mustOpen(t, b, nil)), equateEmpty)
 		})
 	}
 }

@@ -100,16 +100,10 @@ func TestSignatureStatus(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %v", tt.name, got, err, tt.status)
 		}
 	}
-	if err := verify(mustOpen(t, claimed, nil), format.WithTrustedKey(ours)); !errors.Is(err, format.ErrSignature) {
-		t.Errorf("claims to be the trusted one: %v", err)
-	}
+	expect.Refused(t, format.ErrSignature, "claims to be the trusted one")(nil, verify(mustOpen(t, claimed, nil), format.WithTrustedKey(ours)))
 	f := mustOpen(t, good, nil)
-	if err := verify(f, format.WithTrustedKey(struct{ crypto.PublicKey }{})); !errors.Is(err, format.ErrSignature) {
-		t.Errorf("a key of another kind: %v", err)
-	}
-	if err := verify(f, format.WithTrustedKey(ours[:31])); !errors.Is(err, format.ErrKey) {
-		t.Errorf("a short key: %v", err)
-	}
+	expect.Refused(t, format.ErrSignature, "a key of another kind")(nil, verify(f, format.WithTrustedKey(struct{ crypto.PublicKey }{})))
+	expect.Refused(t, format.ErrKey, "a short key")(nil, verify(f, format.WithTrustedKey(ours[:31])))
 }
 
 // TestSignExisting checks that signing an existing file gives the same bytes as signing
@@ -164,17 +158,13 @@ func TestSignRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		path := saved(t, tt.file)
-		if err := Sign(path, tt.key, tt.opts); !errors.Is(err, tt.want) {
-			t.Errorf("%s: %v, want %v", tt.name, err, tt.want)
-		}
+		expect.Refused(t, tt.want, tt.name)(nil, Sign(path, tt.key, tt.opts))
 		got, _ := os.ReadFile(path)
 		if left, _ := filepath.Glob(filepath.Dir(path) + "/.*"); len(left) > 0 || tt.want != nil && !bytes.Equal(got, tt.file) {
 			t.Errorf("%s: the file changed, or something is left behind: %v", tt.name, left)
 		}
 	}
-	if err := Sign(filepath.Join(t.TempDir(), "absent.mle"), testSigner, nil); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("absent: %v", err)
-	}
+	expect.Refused(t, os.ErrNotExist, "absent")(nil, Sign(filepath.Join(t.TempDir(), "absent.mle"), testSigner, nil))
 }
 
 // TestEncryption checks that a tensor needs the key and, when the weights have changed and
@@ -230,7 +220,5 @@ func TestEncryptedHasCompressionSection(t *testing.T) {
 	}
 	// The checksum is that of the decrypted weights.
 	b[at+12] ^= 1
-	if err := verify(mustOpen(t, b, &format.Options{Key: testKey})); !errors.Is(err, format.ErrChecksum) {
-		t.Errorf("another sum: %v, want ErrChecksum", err)
-	}
+	expect.Refused(t, format.ErrChecksum, "another sum")(nil, verify(mustOpen(t, b, &format.Options{Key: testKey})))
 }

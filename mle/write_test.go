@@ -163,9 +163,7 @@ func TestIRIsKept(t *testing.T) {
 	expect.OK(t, err)
 	again := mustOpen(t, b, nil)
 	expect.Equal(t, f.IR(), again.IR(), equateEmpty)
-	if diff := cmp.Diff(f.Metadata(), again.Metadata()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, f.Metadata(), again.Metadata())
 }
 
 // TestAttributeTypes checks the Go types of attributes after writing and reading.

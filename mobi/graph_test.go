@@ -5,7 +5,6 @@ import (
 	"math"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
@@ -49,9 +48,7 @@ func TestGraphMapping(t *testing.T) {
 			for _, n := range g.Nodes {
 				got = append(got, [2][]string{n.Inputs, n.Outputs})
 			}
-			if d := cmp.Diff(c.want, got); d != "" {
-				t.Errorf("edges (-want +got)\n%s", d)
-			}
+			expect.Equal(t, c.want, got)
 		})
 	}
 }
@@ -78,9 +75,7 @@ func TestNumbering(t *testing.T) {
 		{Type: Add, Inputs: []uint32{5, 2, 1}, Outputs: []uint32{3}},
 		{Type: Add, Inputs: []uint32{3}, Outputs: []uint32{6}},
 	}
-	if d := cmp.Diff(want, ops); d != "" {
-		t.Errorf("Operators (-want +got)\n%s", d)
-	}
+	expect.Equal(t, want, ops)
 	if _, err := f.Tensor("0"); err != nil {
 		t.Errorf("w is not constant 0: %v", err)
 	}
@@ -111,9 +106,7 @@ func TestGraphRewritten(t *testing.T) {
 			expect.OK(t, err)
 			expect.OK(t, format.Copy(w, f.Model))
 			got := planOf(t, openImage(t, out.Bytes()))
-			if d := cmp.Diff(want, got, cmpopts.IgnoreFields(tensor.Info{}, "Offset")); d != "" {
-				t.Errorf("-want +got\n%s", d)
-			}
+			expect.Equal(t, want, got, cmpopts.IgnoreFields(tensor.Info{}, "Offset"))
 		})
 	}
 }

@@ -123,9 +123,7 @@ func TestKeepNames(t *testing.T) {
 	want := []Operator{{Type: 0x574D, Inputs: []uint32{0, 5},
 		Params: append(append([]Param{{"fields", "name"}, {"input0_name", "w"}}, quant("0")...), quant("1")...)}}
 	expect.Equal(t, want, got, cmpopts.EquateEmpty())
-	if d := cmp.Diff(q, f.At(0).Info().Quant); d != "" {
-		t.Error(d)
-	}
+	expect.Equal(t, q, f.At(0).Info().Quant)
 	p.Tensors = p.Tensors[2:]
 	if ops := openImage(t, written(t, p, keep)).Operators(); len(ops) > 0 {
 		t.Errorf("operators for nothing: %v", ops)

@@ -21,20 +21,14 @@ func TestReadGolden(t *testing.T) {
 		Magic: 0x4D4F4249, Version: 1, Checksum: binary.LittleEndian.Uint32(b[8:]), Flags: 0x8000_0001,
 		FileSize: uint32(len(b)), MetadataOffset: 32, TensorOffset: atTensors, GraphOffset: atGraph,
 	}
-	if d := cmp.Diff(header, f.Header()); d != "" {
-		t.Errorf("Header (-want +got)\n%s", d)
-	}
+	expect.Equal(t, header, f.Header())
 	want := format.Metadata{
 		{Key: "name", Value: "modèl"}, {Key: "framework_version", Value: int64(0x0102)},
 		{Key: "creation_timestamp", Value: int64(1) << 40}, {Key: "flags", Value: int64(0x8000_0001)},
 	}
-	if d := cmp.Diff(want, f.Metadata()); d != "" {
-		t.Errorf("Metadata (-want +got)\n%s", d)
-	}
+	expect.Equal(t, want, f.Metadata())
 	specs := [][]Spec{{{"x", Float32, []uint64{Dynamic, 2}}}, {{"y", 77, []uint64{}}}}
-	if d := cmp.Diff(specs, [][]Spec{f.Inputs(), f.Outputs()}); d != "" {
-		t.Errorf("Inputs and Outputs (-want +got)\n%s", d)
-	}
+	expect.Equal(t, specs, [][]Spec{f.Inputs(), f.Outputs()})
 }
 
 // packed returns a file with two compressed constants.

@@ -7,6 +7,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -96,7 +97,5 @@ func checkReals(t *testing.T, f *File, want []float32) {
 	if d := cmp.Diff(want, got, same); d != "" || err != nil || err64 != nil {
 		t.Errorf("real values: %v, %v (-want +got)\n%s", err, err64, d)
 	}
-	if err := verify(t, f); err != nil {
-		t.Errorf("Verify: %v", err)
-	}
+	expect.OK(t, verify(t, f))
 }

@@ -275,12 +275,8 @@ func TestDecodeAtErrors(t *testing.T) {
 			t.Errorf("%s: %v, want %v", name, err, test.want)
 		}
 	}
-	if err := DecodeAt(make([]int32, 1), v, 0); !errors.Is(err, ErrDType) {
-		t.Errorf("another type: %v", err)
-	}
-	if err := DecodeAt(make([]float32, 2), broken, 1); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("cut short: %v, which is no io.ErrUnexpectedEOF", err)
-	}
+	expect.Refused(t, ErrDType, "another type")(nil, DecodeAt(make([]int32, 1), v, 0))
+	expect.Refused(t, io.ErrUnexpectedEOF, "cut short")(nil, DecodeAt(make([]float32, 2), broken, 1))
 }
 
 // TestDecodeAtReads: behind a reader the bytes of the elements are read, or those of the

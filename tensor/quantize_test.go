@@ -416,13 +416,9 @@ func TestEncode(t *testing.T) {
 			t.Errorf("%s: %v %s", tt.name, err, diff)
 		}
 	}
-	if err := Encode(make([]byte, 1), Int8, []float32{1}); !errors.Is(err, ErrDType) {
-		t.Errorf("int8: %v", err)
-	}
+	expect.Refused(t, ErrDType, "int8")(nil, Encode(make([]byte, 1), Int8, []float32{1}))
 	for _, n := range []int{3, 5, 8} {
-		if err := Encode(make([]byte, n), Float32, []float32{1}); !errors.Is(err, ErrShape) {
-			t.Errorf("%d bytes: %v", n, err)
-		}
+		expect.Refused(t, ErrShape, n, "bytes")(nil, Encode(make([]byte, n), Float32, []float32{1}))
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -63,9 +62,7 @@ func TestDirectoryLinks(t *testing.T) {
 		t.Errorf("%d bytes, before any is used", size)
 	}
 	expect.Equal(t, []string{"w"}, list(f))
-	if diff := cmp.Diff([]string{`ignored, not regular .tsr files: ["data" "other" "self.tsr"]`}, f.Notes()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, []string{`ignored, not regular .tsr files: ["data" "other" "self.tsr"]`}, f.Notes())
 	f.Close()
 	// A dangling link ending in .tsr is not ignored.
 	link("nowhere", "gone.tsr")

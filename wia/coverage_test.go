@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -62,12 +61,8 @@ func TestCoverage(t *testing.T) {
 			f := mustOpen(t, tt.b, &format.Options{Dir: dir})
 			got, err := f.Verify(context.Background(), tt.opts...)
 			expect.OK(t, err)
-			if d := cmp.Diff(tt.sections, got.Sections()); d != "" {
-				t.Errorf("sections (-want +got)\n%s", d)
-			}
-			if d := cmp.Diff(tt.tensors, slices.Collect(got.Tensors())); d != "" {
-				t.Errorf("tensors (-want +got)\n%s", d)
-			}
+			expect.Equal(t, tt.sections, got.Sections())
+			expect.Equal(t, tt.tensors, slices.Collect(got.Tensors()))
 			if got.Signature() != tt.state || got.String() != tt.text {
 				t.Errorf("%v, %q", got.Signature(), got)
 			}

@@ -116,9 +116,7 @@ func TestAttributeExternalData(t *testing.T) {
 		}
 	}
 	wrong := attr(by(11, by(5, ext(checksumText([]byte("x"))), st(1, "x"))))
-	if err := verify(mustOpen(t, wrong.bytes(), &format.Options{Dir: dir})); !errors.Is(err, format.ErrChecksum) {
-		t.Errorf("another checksum: %v", err)
-	}
+	expect.Refused(t, format.ErrChecksum, "another checksum")(nil, verify(mustOpen(t, wrong.bytes(), &format.Options{Dir: dir})))
 	f := mustOpen(t, attr(by(5, ext(sum))).bytes(), &format.Options{Dir: dir})
 	var out bytes.Buffer
 	expect.OK(t, errors.Join(verify(f), rewriteTo(&out, f, nil)))
@@ -142,7 +140,5 @@ func TestInlinedTooLarge(t *testing.T) {
 	}
 	c := attr(by(5, decl("", 8, n), by(5, st(1, "w.bin"), vi(3, n))))
 	f := mustOpen(t, c.bytes(), &format.Options{Dir: dir})
-	if err := rewriteTo(io.Discard, f, nil); !errors.Is(err, format.ErrLimit) {
-		t.Error(err)
-	}
+	expect.Refused(t, format.ErrLimit)(nil, rewriteTo(io.Discard, f, nil))
 }

@@ -78,9 +78,7 @@ func TestZeroFile(t *testing.T) {
 		"TensorMessage": func() error { _, err := f.TensorMessage("w"); return err },
 		"Verify":        func() error { return verify(f) },
 	} {
-		if err := call(); !errors.Is(err, format.ErrClosed) {
-			t.Errorf("%s: %v", what, err)
-		}
+		expect.Refused(t, format.ErrClosed, what)(nil, call())
 	}
 	if f.Compression() != None || f.Encrypted() || f.External("w") || f.OperatorSets() != nil || f.IRVersion() != 0 {
 		t.Error("a file of nothing says something")

@@ -108,9 +108,7 @@ func TestTablesMatchSchema(t *testing.T) {
 		}
 		got[name] = c
 	}
-	if diff := gocmp.Diff(want, got, gocmp.AllowUnexported(protobuf.Message{}, protobuf.FieldDef{})); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, want, got, gocmp.AllowUnexported(protobuf.Message{}, protobuf.FieldDef{}))
 }
 
 // TestProtobufReads decodes every block we write with the protobuf runtime.

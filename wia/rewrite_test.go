@@ -60,9 +60,7 @@ func TestRewriteKeepsAll(t *testing.T) {
 			expect.OK(t, rewriteTo(&out, f, o))
 			g := mustOpen(t, out.Bytes(), &format.Options{Key: testKey})
 			expect.OK(t, verify(g))
-			if diff := gocmp.Diff(f.f.payloads[metadataBlock].Win, g.f.payloads[metadataBlock].Win); diff != "" {
-				t.Error("metadata:", diff)
-			}
+			expect.Equal(t, f.f.payloads[metadataBlock].Win, g.f.payloads[metadataBlock].Win)
 			sameGraph(t, f, g)
 			compareRecords(t, f, g)
 			if !bytes.Contains(tensorBlockOf(t, g), unknownFields()) {
@@ -77,9 +75,7 @@ func TestRewriteKeepsAll(t *testing.T) {
 			for _, k := range one.Kinds {
 				names = append(names, k.Name)
 			}
-			if diff := gocmp.Diff([]string{"denotation", "doc_string", "properties", "ref_attr_name", "subgraph_initializers", "unknown_fields"}, names); diff != "" {
-				t.Error(diff)
-			}
+			expect.Equal(t, []string{"denotation", "doc_string", "properties", "ref_attr_name", "subgraph_initializers", "unknown_fields"}, names)
 			if len(other.Kinds) != len(names) {
 				t.Errorf("kinds of the copy: %v", other.Kinds)
 			}
@@ -127,9 +123,7 @@ func sameGraph(t *testing.T, a, b *File) {
 		}
 		list = append(list, g)
 	}
-	if diff := gocmp.Diff(list[0], list[1], protocmp.Transform()); diff != "" {
-		t.Error(diff)
-	}
+	expect.Equal(t, list[0], list[1], protocmp.Transform())
 }
 
 // rewriteTo copies a file to w, with other options.

@@ -58,9 +58,7 @@ func TestOpenSSL(t *testing.T) {
 			expect.OK(t, err)
 			trusted, err := PublicKey(pub)
 			expect.OK(t, err)
-			if err := verify(f, format.WithTrustedKey(trusted)); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, verify(f, format.WithTrustedKey(trusted)))
 		})
 	}
 }
@@ -179,9 +177,7 @@ func TestSignatureLength(t *testing.T) {
 	for n, want := range map[int]error{100: format.ErrSignature, 200: nil, 254: nil, 255: format.ErrSignature, 256: nil, 300: format.ErrSignature} {
 		w, err := NewWriter(&bytes.Buffer{}, &format.Plan{}, &WriteOptions{Signer: fixedSigner{rsaSigner, n}})
 		expect.OK(t, err)
-		if err := w.Close(); !errors.Is(err, want) {
-			t.Errorf("a signature of %d bytes: %v, want %v", n, err, want)
-		}
+		expect.Refused(t, want, "a signature of", n, "bytes")(nil, w.Close())
 	}
 }
 

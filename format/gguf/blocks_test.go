@@ -75,9 +75,7 @@ func comparePublished(t *testing.T, python, name string, src []byte, got []float
 func TestBlockSizes(t *testing.T) {
 	e := elementTypes[2].encoding // Q4_0: 32 elements in 18 bytes
 	for _, n := range []struct{ elems, bytes int }{{40, 18}, {32, 20}, {32, 36}, {64, 18}} {
-		if err := e.Decode(make([]float32, n.elems), make([]byte, n.bytes)); !errors.Is(err, format.ErrShape) {
-			t.Errorf("%d elements of %d bytes: %v", n.elems, n.bytes, err)
-		}
+		expect.Refused(t, format.ErrShape, n.elems, "elements of", n.bytes, "bytes")(nil, e.Decode(make([]float32, n.elems), make([]byte, n.bytes)))
 	}
 }
 
@@ -91,9 +89,7 @@ func TestQuantizeRefused(t *testing.T) {
 	}
 	expect.Refused(t, format.ErrDType)(tensor.NewQuantizer(tensor.Shape{32}, tensor.QuantizeOptions{Encoding: elementTypes[2].encoding}))
 	for _, n := range []int{0, 33, 35, 68} {
-		if err := Q8_0().Encode(make([]byte, n), make([]float32, 32)); !errors.Is(err, format.ErrShape) {
-			t.Errorf("%d bytes: %v", n, err)
-		}
+		expect.Refused(t, format.ErrShape, n, "bytes")(nil, Q8_0().Encode(make([]byte, n), make([]float32, 32)))
 	}
 }
 

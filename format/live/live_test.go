@@ -277,9 +277,7 @@ func TestCloseWhileLoading(t *testing.T) {
 	}()
 	<-loading
 	expect.OK(t, h.Close())
-	if err := <-result; !errors.Is(err, format.ErrClosed) {
-		t.Errorf("the reload: %v", err)
-	}
+	expect.Refused(t, format.ErrClosed, "the reload")(nil, <-result)
 }
 
 // published is a handle as a variable.

@@ -138,9 +138,7 @@ func TestOverwritten(t *testing.T) {
 			next = bytesOf(t, model{value: 66, unsigned: true})
 		}
 		overwrite(t, path, next)
-		if err := l.Intact(); !errors.Is(err, ErrOverwritten) {
-			t.Errorf("Intact: %v", err)
-		}
+		expect.Refused(t, ErrOverwritten, "Intact")(nil, l.Intact())
 		_, err = h.Reload(t.Context())
 		s := h.Stats()
 		want := []EventKind{Loaded, Overwritten, Loaded}

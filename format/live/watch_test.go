@@ -150,17 +150,13 @@ func TestWatch(t *testing.T) {
 		}
 	}
 	cancel()
-	if err := <-result; !errors.Is(err, context.Canceled) {
-		t.Error(err)
-	}
+	expect.Refused(t, context.Canceled)(nil, <-result)
 	go func() { result <- h.Watch(t.Context()) }()
 	for before := h.Stats().Looks; h.Stats().Looks == before; {
 		time.Sleep(time.Millisecond)
 	}
 	expect.OK(t, h.Close())
-	if err := <-result; !errors.Is(err, format.ErrClosed) {
-		t.Error(err)
-	}
+	expect.Refused(t, format.ErrClosed)(nil, <-result)
 }
 
 // TestWatchSignature: a model that was refused because its bundle was not there is loaded when that comes, and again

@@ -332,9 +332,7 @@ func TestClose(t *testing.T) {
 	}()
 	<-waiting
 	expect.OK(t, m.Close())
-	if err := <-done; !errors.Is(err, tensor.ErrClosed) {
-		t.Errorf("a running read: %v, want ErrClosed", err)
-	}
+	expect.Refused(t, tensor.ErrClosed, "a running read")(nil, <-done)
 }
 
 // TestSecrets: the query and the password of a URL are not in any error.
@@ -447,9 +445,7 @@ func TestReadContext(t *testing.T) {
 		go func() { done <- read(ctx) }()
 		<-waiting
 		cancel()
-		if err := <-done; !errors.Is(err, context.Canceled) {
-			t.Errorf("%s: %v, want context.Canceled", name, err)
-		}
+		expect.Refused(t, context.Canceled, name)(nil, <-done)
 		for len(waiting) > 0 { // other ranges of the same read
 			<-waiting
 		}

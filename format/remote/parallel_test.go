@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 // TestParallel: Load has as many requests under way as Options.Parallel says, and no more.
@@ -40,16 +41,12 @@ func TestParallel(t *testing.T) {
 	o := quick()
 	o.Parallel = parallel
 	m, err := Open(ctx, s.URL, o)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer m.Close()
 	var requests []format.Request
 	for i := 0; i < m.Len(); i += 2 {
 		requests = append(requests, format.Request{Tensor: m.At(i).Name(), Bytes: make([]byte, m.At(i).Info().Size)})
 	}
 	loading.Store(true)
-	if err := m.Load(ctx, requests, nil); err != nil {
-		t.Error(err)
-	}
+	expect.OK(t, m.Load(ctx, requests, nil))
 }

@@ -165,9 +165,7 @@ func TestLoadAllRefuses(t *testing.T) {
 		}
 		expect.OK(t, m.LoadAll(t.Context(), nil, nil))
 		m.Close()
-		if err := m.LoadAll(t.Context(), nil, nil); !errors.Is(err, tensor.ErrClosed) {
-			t.Error(err)
-		}
+		expect.Refused(t, tensor.ErrClosed)(nil, m.LoadAll(t.Context(), nil, nil))
 	})
 }
 
@@ -284,9 +282,7 @@ func TestLoadAllEnds(t *testing.T) {
 		if !errors.Is(err, context.Canceled) || most > 12<<20 {
 			t.Errorf("%v after %d bytes", err, most)
 		}
-		if err := m.LoadAll(ctx, nil, nil); !errors.Is(err, context.Canceled) {
-			t.Error(err)
-		}
+		expect.Refused(t, context.Canceled)(nil, m.LoadAll(ctx, nil, nil))
 	}, func(c *Config) { c.Options.Workers = 2 })
 }
 

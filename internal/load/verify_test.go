@@ -367,13 +367,9 @@ func TestParsedBytesAreSigned(t *testing.T) {
 // TestTrustedWithoutSignatures: a signature cannot be demanded of a format that has none.
 func TestTrustedWithoutSignatures(t *testing.T) {
 	demand := func(c *Config) { c.Options.Trusted = make(ed25519.PublicKey, 32) }
-	if err := new(Model).Open(source.FromBytes(ramp(8)), config(&toy{}, demand)); !errors.Is(err, driver.ErrSignature) {
-		t.Errorf("%v", err)
-	}
+	expect.Refused(t, driver.ErrSignature)(nil, new(Model).Open(source.FromBytes(ramp(8)), config(&toy{}, demand)))
 	d := &toy{dir: func(driver.Dir) error { return nil }}
-	if err := new(Model).OpenDir(config(d, demand, func(c *Config) { c.Path = t.TempDir() }), nil); !errors.Is(err, driver.ErrSignature) {
-		t.Errorf("a directory: %v", err)
-	}
+	expect.Refused(t, driver.ErrSignature, "a directory")(nil, new(Model).OpenDir(config(d, demand, func(c *Config) { c.Path = t.TempDir() }), nil))
 }
 
 // goodSum has the right XXH64 of tensors that are 8 bytes of a ramp each, but for

@@ -241,9 +241,7 @@ func TestDirRestored(t *testing.T) {
 		return nil
 	})
 	defer SetHook(nil)
-	if err := assemble(path, "a.toy", "new", false); !errors.Is(err, errInjected) {
-		t.Errorf("%v, want %v", err, errInjected)
-	}
+	expect.Refused(t, errInjected)(nil, assemble(path, "a.toy", "new", false))
 	expect.Equal(t, []string{"m"}, entries(t, parent))
 }
 
@@ -258,9 +256,7 @@ func TestDirNotDurable(t *testing.T) {
 		return nil
 	})
 	defer SetHook(nil)
-	if err := assemble(path, "b.toy", "new", true); !errors.Is(err, driver.ErrNotDurable) {
-		t.Errorf("%v, want ErrNotDurable", err)
-	}
+	expect.Refused(t, driver.ErrNotDurable)(nil, assemble(path, "b.toy", "new", true))
 	wantFiles(t, path, map[string]string{"b.toy": "new"})
 	expect.Equal(t, []string{"m"}, entries(t, parent))
 }

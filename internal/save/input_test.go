@@ -140,22 +140,16 @@ func TestInputErrors(t *testing.T) {
 	}
 	for name, reader := range readers {
 		in := NewInput(context.Background(), reader(pattern(10)), 10, nil)
-		if err := in.Each(func([]byte) error { return broken }); !errors.Is(err, broken) {
-			t.Errorf("%s: Each = %v", name, err)
-		}
+		expect.Refused(t, broken, name, "Each")(nil, in.Each(func([]byte) error { return broken }))
 		for _, n := range []int{10, piece} {
 			in = NewInput(context.Background(), reader(pattern(n)), int64(n), nil)
-			if err := in.CopyTo(&Memory{}, 0, brokenWriter{broken}); !errors.Is(err, broken) {
-				t.Errorf("%s: CopyTo of %d bytes with a broken sum = %v", name, n, err)
-			}
+			expect.Refused(t, broken, name, "CopyTo of", n, "bytes with a broken sum")(nil, in.CopyTo(&Memory{}, 0, brokenWriter{broken}))
 		}
 	}
 	in := NewInput(context.Background(), io.MultiReader(bytes.NewReader(pattern(5)), iotest.ErrReader(broken)), 5, nil)
 	_, err := io.ReadAll(in)
 	expect.OK(t, err)
-	if err := in.Finish(); !errors.Is(err, broken) {
-		t.Errorf("an error behind the last byte: %v", err)
-	}
+	expect.Refused(t, broken, "an error behind the last byte")(nil, in.Finish())
 }
 
 type brokenWriter struct{ err error }
@@ -173,9 +167,7 @@ func (c claims) Read(p []byte) (int, error) { return len(p) + c.more, nil }
 
 // TestInputAnswers: wrong counts from a reader are errors, also to Finish.
 func TestInputAnswers(t *testing.T) {
-	if err := NewInput(context.Background(), silent{}, 0, nil).Finish(); !errors.Is(err, io.ErrNoProgress) {
-		t.Errorf("Finish = %v", err)
-	}
+	expect.Refused(t, io.ErrNoProgress, "Finish")(nil, NewInput(context.Background(), silent{}, 0, nil).Finish())
 	for w, take := range ways {
 		for _, tt := range []struct {
 			name string

@@ -47,9 +47,7 @@ func TestStream(t *testing.T) {
 	write(6, "e", nil)
 	write(7, "", nil)
 	expect.OK(t, s.Truncate(9))
-	if err := s.Truncate(8); !errors.Is(err, driver.ErrSequential) {
-		t.Errorf("going back = %v", err)
-	}
+	expect.Refused(t, driver.ErrSequential, "going back")(nil, s.Truncate(8))
 	expect.Refused(t, driver.ErrSequential, "reading back")(s.ReadAt(make([]byte, 1), 0))
 	write(10_000, "f", nil)
 	want := append([]byte("abcd\x00\x00e"), make([]byte, 9993)...)
@@ -68,9 +66,7 @@ func TestStreamAnswers(t *testing.T) {
 		if n, err := s.WriteAt([]byte("abcd"), 0); !errors.Is(err, io.ErrShortWrite) || n < 0 || n > 4 {
 			t.Errorf("%d more: WriteAt = %d, %v", more, n, err)
 		}
-		if err := (&stream{w: answer{more}}).Truncate(7); !errors.Is(err, io.ErrShortWrite) {
-			t.Errorf("%d more: Truncate = %v", more, err)
-		}
+		expect.Refused(t, io.ErrShortWrite, more, "more: Truncate")(nil, (&stream{w: answer{more}}).Truncate(7))
 	}
 }
 

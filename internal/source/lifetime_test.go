@@ -90,9 +90,7 @@ func TestCloseWaitsForLeave(t *testing.T) {
 			expect.OK(t, r.Enter())
 		}
 		done := closing(t, r, 3)
-		if err := r.Enter(); !errors.Is(err, tensor.ErrClosed) {
-			t.Errorf("Enter during Close: %v", err)
-		}
+		expect.Refused(t, tensor.ErrClosed, "Enter during Close")(nil, r.Enter())
 		if r.InMemory() {
 			if b, err := r.Slice(0, 5); err != nil || b[4] != data[4] || r.Bytes() == nil {
 				t.Errorf("reading while inside: %v, %v", b, err)
@@ -185,9 +183,7 @@ func TestGoroutinesMeet(t *testing.T) {
 				t.Fatalf("Close did not wait for %d", 3-n)
 			}
 			elsewhere(func() {
-				if err := r.Enter(); !errors.Is(err, tensor.ErrClosed) {
-					t.Errorf("Enter during Close: %v", err)
-				}
+				expect.Refused(t, tensor.ErrClosed, "Enter during Close")(nil, r.Enter())
 				r.Leave()
 			})
 			if n == 2 {

@@ -52,9 +52,7 @@ func TestOpenNeverWaits(t *testing.T) {
 		data := ramp(5000)
 		path := temp(t, data)
 		hook(t, func() {
-			if err := errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o666)); err != nil {
-				t.Error(err)
-			}
+			expect.OK(t, errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o666)))
 		})
 		within(t, func() {
 			r, err := Open(path, o)
@@ -124,9 +122,7 @@ func TestNoNamesOfDescriptors(t *testing.T) {
 		t.Error("not mapped, or other bytes")
 	}
 	hook(t, func() {
-		if err := errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, ramp(5000), 0o666)); err != nil {
-			t.Error(err)
-		}
+		expect.OK(t, errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, ramp(5000), 0o666)))
 	})
 	expect.Refused(t, ErrReplaced, "replaced")(Open(path, Options{}))
 }
@@ -185,9 +181,7 @@ func TestOnDemand(t *testing.T) {
 			}
 			expect.OK(t, errors.Join(prefetch(r, 0, 100), evict(r), r.Close()))
 			expect.Refused(t, tensor.ErrClosed, "after Close")(r.Slice(0, 1))
-			if err := r.Close(); err != nil {
-				t.Errorf("closed again: %v", err)
-			}
+			expect.OK(t, r.Close())
 		})
 	}
 }

@@ -12,7 +12,6 @@ import (
 	"runtime"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
@@ -162,18 +161,12 @@ func TestSlice(t *testing.T) {
 		if got := r.Bytes(); r.InMemory() != (got != nil) || got != nil && !bytes.Equal(got, data) {
 			t.Error("Bytes is not the window")
 		}
-		if err := evict(r); err != nil {
-			t.Errorf("Evict: %v", err)
-		}
+		expect.OK(t, evict(r))
 		if got := r.Bytes(); got != nil && !bytes.Equal(got, data) {
 			t.Error("Bytes after Evict is not the window")
 		}
-		if err := prefetch(r, 5000, end-5000); err != nil {
-			t.Errorf("Prefetch: %v", err)
-		}
-		if err := prefetch(r, 1, end); !errors.Is(err, tensor.ErrTruncated) {
-			t.Errorf("Prefetch beyond: %v", err)
-		}
+		expect.OK(t, prefetch(r, 5000, end-5000))
+		expect.Refused(t, tensor.ErrTruncated, "Prefetch beyond")(nil, prefetch(r, 1, end))
 	})
 }
 
@@ -408,17 +401,11 @@ func TestFollower(t *testing.T) {
 	}
 	_, err := r.Slice(0, size)
 	expect.OK(t, err)
-	if err := r.Prove(size + 1); !errors.Is(err, tensor.ErrTruncated) {
-		t.Errorf("Prove beyond the end: %v", err)
-	}
+	expect.Refused(t, tensor.ErrTruncated, "Prove beyond the end")(nil, r.Prove(size+1))
 	r.Parsed()
 	expect.OK(t, errors.Join(r.Close(), r.Close()))
-	if err := r.Prove(1); !errors.Is(err, tensor.ErrClosed) {
-		t.Errorf("Prove after Close: %v", err)
-	}
-	if diff := cmp.Diff([]string{"read", "parsed", "canceled"}, f.heard); diff != "" {
-		t.Errorf("-want +got\n%s", diff)
-	}
+	expect.Refused(t, tensor.ErrClosed, "Prove after Close")(nil, r.Prove(1))
+	expect.Equal(t, []string{"read", "parsed", "canceled"}, f.heard)
 }
 
 func (f *follower) ReadAtContext(ctx context.Context, p []byte, off int64) (int, error) {
@@ -457,7 +444,5 @@ func TestProve(t *testing.T) {
 	r := FromBytes(make([]byte, 10))
 	defer r.Close()
 	expect.OK(t, r.Prove(10))
-	if err := r.Prove(11); !errors.Is(err, tensor.ErrTruncated) {
-		t.Errorf("Prove beyond the end of bytes: %v", err)
-	}
+	expect.Refused(t, tensor.ErrTruncated, "Prove beyond the end of bytes")(nil, r.Prove(11))
 }

@@ -11,6 +11,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/fault"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -22,22 +23,14 @@ func cutFile(t *testing.T, pages, keep int) []byte {
 	testhost.NeedCuts(t)
 	size := os.Getpagesize()
 	path := filepath.Join(t.TempDir(), "f")
-	if err := os.WriteFile(path, bytes.Repeat([]byte{0xa5}, pages*size), 0o666); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.WriteFile(path, bytes.Repeat([]byte{0xa5}, pages*size), 0o666))
 	f, err := os.Open(path)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	defer f.Close()
 	mem, err := syscall.Mmap(int(f.Fd()), 0, pages*size, syscall.PROT_READ, syscall.MAP_SHARED)
-	if err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, err)
 	t.Cleanup(func() { syscall.Munmap(mem) })
-	if err := os.Truncate(path, int64(keep*size)); err != nil {
-		t.Fatal(err)
-	}
+	expect.OK(t, os.Truncate(path, int64(keep*size)))
 	return mem
 }
 

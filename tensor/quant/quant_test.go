@@ -295,9 +295,7 @@ func TestTruncated(t *testing.T) {
 	if _, err := v.Bytes(); !errors.Is(err, tensor.ErrTruncated) && !errors.Is(err, tensor.ErrLimit) {
 		t.Errorf("Bytes: %v", err)
 	}
-	if err := tensor.DecodeAt(make([]float32, 1), v, 1<<35); !errors.Is(err, tensor.ErrTruncated) {
-		t.Errorf("DecodeAt: %v", err)
-	}
+	expect.Refused(t, tensor.ErrTruncated, "DecodeAt")(nil, tensor.DecodeAt(make([]float32, 1), v, 1<<35))
 }
 
 // TestRefused: shapes and types that do not fit.
