@@ -99,7 +99,7 @@ func (c *Coverage) Tensors() iter.Seq[Covered] {
 			return
 		}
 		for i, by := range c.c.Tensors {
-			if by != load.NotLooked && !yield(Covered{c.index.Name(i), c.c.By[by]}) {
+			if by != load.NotLooked && !yield(Covered{c.index.Name(i), by}) {
 				return
 			}
 		}
@@ -114,7 +114,7 @@ func (c *Coverage) Uncovered() []string {
 		return nil
 	}
 	for i, by := range c.c.Tensors {
-		if by != load.NotLooked && c.c.By[by] == "" && c.index.Size(i) > 0 {
+		if by == "" && c.index.Size(i) > 0 {
 			names = append(names, c.index.Name(i))
 		}
 	}

@@ -81,7 +81,7 @@ func (x *File) removeUnnamed(old []os.FileInfo, certain bool) {
 		}
 		entries, err := os.ReadDir(dir)
 		for _, e := range entries {
-			if x.isGeneration(e.Name()) || !certain && save.IsTemporary(e.Name()) {
+			if x.isGeneration(e.Name()) || !certain && save.IsTemporary(e.Name(), "") {
 				continue
 			}
 			named, unread := x.namedBy(filepath.Join(dir, e.Name()))

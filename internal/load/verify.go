@@ -29,15 +29,14 @@ type VerifyOptions struct {
 type Coverage struct {
 	Sections  []Section
 	Signature driver.SignatureState
-	By        []string // checksums that cover tensors
-	Tensors   []uint16 // by tensor: an index into By, or NotLooked
+	Tensors   []string // by tensor: the checksum that covers it, or NotLooked
 }
 
 // Section is a part of a file that is not a tensor.
 type Section struct{ Name, By string }
 
 // NotLooked is the entry of a tensor that was not verified.
-const NotLooked = 1<<16 - 1
+const NotLooked = "not verified"
 
 // Verify verifies all checksums of the file and reads all data, or those of some tensors.
 func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (Coverage, error) {
@@ -112,7 +111,7 @@ func (v *verification) run() error {
 		}
 		v.wanted[i] = true
 	}
-	v.Coverage.Tensors = slices.Repeat([]uint16{NotLooked}, m.index.Len())
+	v.Coverage.Tensors = slices.Repeat([]string{NotLooked}, m.index.Len())
 	if m.parsed.Verify != nil {
 		if err := m.guard(func() error { return m.parsed.Verify(v) }); err != nil {
 			return err
@@ -153,16 +152,12 @@ const minJob = 16 << 10
 func (v *verification) verifyJob(which []int, j *job, wide bool) error {
 	c := hashing{window: window{extent: j.extent}}
 	defer v.close(&c.window)
-	last, number := "", uint16(NotLooked)
 	for _, i := range which {
 		by, err := v.tensor(i, &c, wide)
 		if err != nil {
 			return err
 		}
-		if by != last || number == NotLooked {
-			last, number = by, v.number(by)
-		}
-		v.Coverage.Tensors[i] = number
+		v.Coverage.Tensors[i] = by
 	}
 	return nil
 }
@@ -281,10 +276,9 @@ func text(k driver.Kind, sum uint64) string {
 
 // CoverAll implements driver.Verification.
 func (v *verification) CoverAll(by string) {
-	number := v.number(by)
-	for i, by := range v.Coverage.Tensors {
-		if by == NotLooked && v.Wanted(i) {
-			v.Coverage.Tensors[i] = number
+	for i, looked := range v.Coverage.Tensors {
+		if looked == NotLooked && v.Wanted(i) {
+			v.Coverage.Tensors[i] = by
 		}
 	}
 }
@@ -292,21 +286,8 @@ func (v *verification) CoverAll(by string) {
 // Cover implements driver.Verification.
 func (v *verification) Cover(i int, by string) {
 	if v.Coverage.Tensors != nil { // otherwise this is a check before first use
-		v.Coverage.Tensors[i] = v.number(by)
+		v.Coverage.Tensors[i] = by
 	}
-}
-
-// number returns the number of a checksum. Workers set the entries of their tensors
-// without a lock.
-func (v *verification) number(by string) uint16 {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	k := slices.Index(v.By, by)
-	if k < 0 {
-		k = len(v.By)
-		v.By = append(v.By, by)
-	}
-	return uint16(min(k, NotLooked-1))
 }
 
 // Section implements driver.Verification.

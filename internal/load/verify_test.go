@@ -65,7 +65,7 @@ func TestCoverage(t *testing.T) {
 			if by == NotLooked {
 				got = append(got, "-")
 			} else {
-				got = append(got, c.By[by])
+				got = append(got, by)
 			}
 		}
 		if d := cmp.Diff(tt.want, got); d != "" {
@@ -268,8 +268,8 @@ func TestVerifySharedData(t *testing.T) {
 				t.Errorf("%d of %d bytes, %v", done, total, err)
 			}
 			for i, by := range c.Tensors {
-				if want := map[bool]string{true: "crc32"}[i < 100]; by == NotLooked || c.By[by] != want {
-					t.Fatalf("tensor %d: %d", i, by)
+				if want := map[bool]string{true: "crc32"}[i < 100]; by != want {
+					t.Fatalf("tensor %d: %q", i, by)
 				}
 			}
 		}

@@ -111,7 +111,7 @@ func TestLongNames(t *testing.T) {
 			if len(temp) > longest+len("..")+digits+len(temporaryEnd) || !utf8.ValidString(temp) {
 				t.Errorf("the temporary file is %q", temp)
 			}
-			if !isTemporary(temp, base) || !isTemporary(temp, "") || isTemporary(temp, base+"x") {
+			if !IsTemporary(temp, base) || !IsTemporary(temp, "") || IsTemporary(temp, base+"x") {
 				t.Errorf("%q is not told to belong to %q", temp, base)
 			}
 			expect.OK(t, f.Commit(false))

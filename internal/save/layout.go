@@ -89,14 +89,12 @@ func (e *layoutEncoder) Finish() error {
 		return err
 	}
 	if e.layout.Late != nil {
-		parts, err := e.layout.Late(e.sums)
-		if err != nil {
+		var err error
+		if e.parts, err = e.layout.Late(e.sums); err != nil {
 			return err
 		}
-		for _, part := range parts {
-			if _, err := e.t.WriteAt(part.Bytes, part.Offset); err != nil {
-				return err
-			}
+		if err := e.before(e.layout.Size + 1); err != nil {
+			return err
 		}
 	}
 	return e.t.Truncate(e.layout.Size)

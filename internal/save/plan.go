@@ -23,7 +23,7 @@ func (w *Writer) complete(p *plan.Plan) error {
 	for i := range w.plan.Metadata {
 		w.plan.Metadata[i].Value = take(w.plan.Metadata[i].Value)
 	}
-	total, names, dims := int64(0), 0, 0
+	names, dims := 0, 0
 	for i := range p.Tensors {
 		names, dims = names+len(p.Tensors[i].Name), dims+len(p.Tensors[i].Shape)
 	}
@@ -42,7 +42,7 @@ func (w *Writer) complete(p *plan.Plan) error {
 			entry.Name, entry.Shape = append(entry.Name[:0], t.Name...), t.Shape
 			err = w.index.Add(&entry)
 		}
-		if total += size; err == nil && total < 0 {
+		if w.total += size; err == nil && w.total < 0 {
 			err = fmt.Errorf("%w: the sizes of all tensors overflow", tensor.ErrLimit)
 		}
 		if err != nil {

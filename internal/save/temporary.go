@@ -46,8 +46,8 @@ func temporary(path string) string {
 	return dir + fmt.Sprintf(".%s.%0*x%s", Shorten(base), digits, rand.Uint64N(1<<(4*digits)), temporaryEnd)
 }
 
-// isTemporary reports whether name is a temporary name for base, or for any file if base is "".
-func isTemporary(name, base string) bool {
+// IsTemporary reports whether name is a temporary name for base, or for any file if base is "".
+func IsTemporary(name, base string) bool {
 	name, ok := strings.CutSuffix(name, temporaryEnd)
 	at := len(name) - digits
 	if !ok || at < 3 || !IsHex(name[at:]) || name[0] != '.' || name[at-1] != '.' {
@@ -59,9 +59,6 @@ func isTemporary(name, base string) bool {
 // IsHex reports whether s consists of lower-case hexadecimal digits.
 func IsHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 
-// IsTemporary reports whether name is a temporary name that this package makes.
-func IsTemporary(name string) bool { return isTemporary(name, "") }
-
 // temporaries returns the entries of a directory that have temporary names for base, or for any file
 // if base is "".
 func temporaries(dir, base string) (list []fs.FileInfo) {
@@ -72,7 +69,7 @@ func temporaries(dir, base string) (list []fs.FileInfo) {
 	defer d.Close()
 	names, _ := d.Readdirnames(-1)
 	for _, name := range names {
-		if isTemporary(name, base) {
+		if IsTemporary(name, base) {
 			if st, err := os.Lstat(filepath.Join(dir, name)); err == nil {
 				list = append(list, st)
 			}

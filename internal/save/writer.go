@@ -31,7 +31,6 @@ type Writer struct {
 	mu      sync.Mutex
 	plan    *plan.Plan
 	index   driver.Index // of the plan, by name
-	next    int          // the tensor to expect
 	in      *Input       // the current tensor
 	at      string       // its name
 	written []bool
@@ -110,9 +109,6 @@ func newWriter(d driver.Driver, p *plan.Plan, o *plan.WriteOptions, start func(*
 	}
 	w.in = NewInput(o.Context, nil, 0, w.moved)
 	w.written = make([]bool, len(w.plan.Tensors))
-	for i := range w.plan.Tensors {
-		w.total += w.plan.Tensors[i].Size
-	}
 	return w, nil
 }
 
@@ -182,7 +178,7 @@ func (w *Writer) WriteTensor(name string, r io.Reader) error {
 	if w.over != nil {
 		return w.refusal()
 	}
-	i, ok := w.find(name)
+	i, ok := w.index.Lookup(name)
 	if !ok {
 		return w.planError(name, fmt.Errorf("%w in the plan", tensor.ErrNotFound))
 	}
@@ -193,17 +189,9 @@ func (w *Writer) WriteTensor(name string, r io.Reader) error {
 		if err := w.take(i, r); err != nil {
 			return &tensor.Error{Format: w.format, Path: w.o.Path, Field: tensorField(name), Offset: -1, Err: err}
 		}
-		w.written[i], w.next = true, i+1
+		w.written[i] = true
 		return nil
 	})
-}
-
-// find returns the index of a tensor by name. Most arrive in the plan's order.
-func (w *Writer) find(name string) (i int, ok bool) {
-	if i := w.next; i < len(w.written) && w.plan.Tensors[i].Name == name {
-		return i, true
-	}
-	return w.index.Lookup(name)
 }
 
 // moved counts bytes for Progress.

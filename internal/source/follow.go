@@ -2,23 +2,11 @@ package source
 
 import "context"
 
-// Optional methods of the reader behind a region: see format.OpenReaderAt.
-type (
-	// named returns the name for errors.
-	named interface{ Path() string }
-	// prover returns the offset up to which bytes are known to exist.
-	prover interface{ Proven() int64 }
-	// parsee is notified when the structure of a model has been read.
-	parsee interface{ Parsed() }
-	// contextual reads with a context.
-	contextual interface {
-		ReadAtContext(ctx context.Context, p []byte, off int64) (int, error)
-	}
-	// parallel returns the useful number of concurrent reads.
-	parallel interface{ Parallel() int }
-	// canceler cancels running reads.
-	canceler interface{ Cancel() }
-)
+// contextual is an optional method of the reader behind a region, as Path, Proven, Parsed, Parallel and Cancel are: see
+// format.OpenReaderAt.
+type contextual interface {
+	ReadAtContext(ctx context.Context, p []byte, off int64) (int, error)
+}
 
 // Prove makes sure that the window has bytes up to end, before memory is allocated for them.
 func (r *Region) Prove(end int64) error {
@@ -49,15 +37,8 @@ func (b bound) ReadAt(p []byte, off int64) (int, error) { return b.ReadAtContext
 
 // Parallel returns the useful number of concurrent reads, or 0 if unknown.
 func (r *Region) Parallel() int {
-	if p, ok := r.src.(parallel); ok {
+	if p, ok := r.src.(interface{ Parallel() int }); ok {
 		return p.Parallel()
 	}
 	return 0
-}
-
-// cancel cancels running reads of the reader, for which Close would wait.
-func (r *Region) cancel() {
-	if c, ok := r.src.(canceler); ok {
-		c.Cancel()
-	}
 }

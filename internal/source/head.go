@@ -64,7 +64,7 @@ func (r *Region) ReadSoon(off, n int64) bool {
 // Parsed ends parsing: from here on reads use the mapping, not the file, and a reader is told. Until then only the
 // parser may use the region. It may be called again.
 func (r *Region) Parsed() {
-	if p, ok := r.src.(parsee); ok {
+	if p, ok := r.src.(interface{ Parsed() }); ok {
 		p.Parsed()
 	}
 	if r.parsing() {
@@ -72,7 +72,7 @@ func (r *Region) Parsed() {
 	}
 }
 
-// Parsed implements parsee.
+// Parsed closes the file.
 func (h *head) Parsed() {
 	h.fd.close()
 	if h.pool != nil {

@@ -126,8 +126,9 @@ func (r *Region) Closed() bool { return r.state.Load() < 0 }
 // also waits and returns nil. Calling Close between Enter and Leave of the same
 // goroutine deadlocks.
 func (r *Region) Close() error {
-	if r.state.Or(closed) >= 0 {
-		r.cancel() // once: a reader may close the model in turn
+	c, cancels := r.src.(interface{ Cancel() })
+	if r.state.Or(closed) >= 0 && cancels { // once: a reader may close the model in turn
+		c.Cancel() // ends running reads, for which Close would wait
 	}
 	r.conclude()
 	r.mu.Lock()

@@ -74,20 +74,16 @@ func FromBytes(b []byte) *Region {
 // negative size counts as 0.
 func FromReaderAt(src io.ReaderAt, size int64) *Region {
 	r := &Region{src: src, size: max(size, 0)}
-	if n, ok := src.(named); ok {
+	if n, ok := src.(interface{ Path() string }); ok { // the name for errors
 		r.path = n.Path()
 	}
 	return r
 }
 
-// kindError is the error for a path that is not a regular file.
-type kindError struct{ mode fs.FileMode }
-
-func (e *kindError) Unwrap() error { return ErrNotRegular }
-
-func (e *kindError) Error() string {
+// kindError returns the error for a path that is not a regular file.
+func kindError(m fs.FileMode) error {
 	kind := "irregular file"
-	switch m := e.mode; {
+	switch {
 	case m&fs.ModeDir != 0:
 		kind = "directory"
 	case m&fs.ModeSymlink != 0:
@@ -99,22 +95,15 @@ func (e *kindError) Error() string {
 	case m&fs.ModeDevice != 0:
 		kind = "device"
 	}
-	return ErrNotRegular.Error() + ": " + kind
+	return fmt.Errorf("%w: %s", ErrNotRegular, kind)
 }
 
-// rangeError is the error for a range outside the file.
-type rangeError struct {
-	off, n, size int64
-	err          error
-}
-
-func (e *rangeError) Unwrap() error { return e.err }
-
-func (e *rangeError) Error() string {
-	if e.n == toEnd {
-		return fmt.Sprintf("%v: offset %d, of %d bytes", e.err, e.off, e.size)
+// rangeError returns the error for n bytes at off, outside a file of size bytes.
+func rangeError(err error, off, n, size int64) error {
+	if n == toEnd {
+		return fmt.Errorf("%w: offset %d, of %d bytes", err, off, size)
 	}
-	return fmt.Sprintf("%v: %d bytes from offset %d, of %d", e.err, e.n, e.off, e.size)
+	return fmt.Errorf("%w: %d bytes from offset %d, of %d", err, n, off, size)
 }
 
 // toEnd is the size of a window that ends with its file.
@@ -125,9 +114,9 @@ const toEnd = -1
 func window(off, n, total int64) (int64, error) {
 	switch {
 	case off < 0:
-		return 0, &rangeError{off, n, total, fs.ErrInvalid}
+		return 0, rangeError(fs.ErrInvalid, off, n, total)
 	case off > total || n > total-off:
-		return 0, &rangeError{off, n, total, tensor.ErrTruncated}
+		return 0, rangeError(tensor.ErrTruncated, off, n, total)
 	case n < 0:
 		n = total - off
 	}

@@ -42,9 +42,9 @@ func openRegular(dir int, path string, noLink bool) (fd descriptor, st syscall.S
 	switch err {
 	case nil:
 	case syscall.ELOOP:
-		return 0, st, &kindError{fs.ModeSymlink}
+		return 0, st, kindError(fs.ModeSymlink)
 	case syscall.ENXIO, syscall.EOPNOTSUPP:
-		return 0, st, &kindError{fs.ModeSocket}
+		return 0, st, kindError(fs.ModeSocket)
 	default:
 		return 0, st, &fs.PathError{Op: "open", Path: path, Err: err}
 	}
@@ -55,7 +55,7 @@ func openRegular(dir int, path string, noLink bool) (fd descriptor, st syscall.S
 	}
 	if m := modeOf(uint32(st.Mode)); m != 0 {
 		fd.close()
-		return 0, st, &kindError{m}
+		return 0, st, kindError(m)
 	}
 	return fd, st, nil
 }
@@ -81,7 +81,7 @@ func (r *Region) openFile(f *os.File, off, size int64, o *Options) error {
 		return err
 	}
 	if !info.Mode().IsRegular() {
-		return &kindError{info.Mode()}
+		return kindError(info.Mode())
 	}
 	st := info.Sys().(*syscall.Stat_t)
 	c, err := f.SyscallConn()

@@ -63,7 +63,7 @@ func (r *Region) openName(path string, o *Options) error {
 		return err
 	}
 	if m := info.Mode(); !m.IsRegular() {
-		return &kindError{m}
+		return kindError(m)
 	}
 	f, err := os.Open(path)
 	if err != nil {
@@ -80,7 +80,7 @@ func (r *Region) openFile(f *os.File, off, size int64, o *Options) error {
 		return err
 	}
 	if m := info.Mode(); !m.IsRegular() {
-		return &kindError{m}
+		return kindError(m)
 	}
 	size, err = window(off, size, info.Size())
 	if err != nil {

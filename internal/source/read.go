@@ -16,12 +16,6 @@ import (
 // it allocates memory for them.
 const probeOver = 1 << 20
 
-// truncatedError is tensor.ErrTruncated with a reason.
-type truncatedError struct{ reason string }
-
-func (e truncatedError) Error() string { return tensor.ErrTruncated.Error() + ": " + e.reason }
-func (e truncatedError) Unwrap() error { return tensor.ErrTruncated }
-
 // Bytes returns the whole window, or nil for readers and after the memory was
 // released. Use the slice under Guard, between Enter and Leave or while parsing;
 // it does not count as exposed.
@@ -86,7 +80,7 @@ func (r *Region) ReadAt(p []byte, off int64) (int, error) {
 // ReadAtContext is ReadAt with a context, which cancels the read if the reader supports that.
 func (r *Region) ReadAtContext(ctx context.Context, p []byte, off int64) (int, error) {
 	if off < 0 {
-		return 0, r.fail(-1, &rangeError{off, int64(len(p)), r.size, tensor.ErrCorrupt})
+		return 0, r.fail(-1, rangeError(tensor.ErrCorrupt, off, int64(len(p)), r.size))
 	}
 	if err := r.Enter(); err != nil {
 		return 0, err
@@ -153,9 +147,9 @@ func (r *Region) Populate(off, n int64) {
 func (r *Region) Check(off, n int64) error {
 	switch {
 	case off < 0 || n < 0:
-		return r.fail(-1, &rangeError{off, n, r.size, tensor.ErrCorrupt})
+		return r.fail(-1, rangeError(tensor.ErrCorrupt, off, n, r.size))
 	case n > r.size-off: // the difference is negative if off is beyond the end
-		return r.fail(off, &rangeError{off, n, r.size, tensor.ErrTruncated})
+		return r.fail(off, rangeError(tensor.ErrTruncated, off, n, r.size))
 	}
 	return nil
 }
@@ -167,7 +161,7 @@ func (r *Region) prove(end int64) error {
 	if end <= r.proven.Load() {
 		return nil
 	}
-	if p, ok := r.src.(prover); ok && end <= p.Proven() {
+	if p, ok := r.src.(interface{ Proven() int64 }); ok && end <= p.Proven() {
 		return nil
 	}
 	if probe(r.src, r.size) == nil {
@@ -210,7 +204,7 @@ func readAt(src io.ReaderAt, b []byte, off int64) (n int, err error) {
 // tensor.ErrTruncated, and keeps other errors.
 func short(err error) error {
 	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return truncatedError{"the source ends before its size"}
+		return fmt.Errorf("%w: the source ends before its size", tensor.ErrTruncated)
 	}
 	return err
 }

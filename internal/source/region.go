@@ -2,6 +2,7 @@ package source
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"sync"
@@ -114,7 +115,7 @@ func (r *Region) Holds(addr uintptr) bool { return fault.Within(addr, r.base, le
 func (r *Region) FaultOffset(addr uintptr) int64 { return int64(max(addr, r.base) - r.base) }
 
 // ErrCut is the error for a fault in a mapping.
-var ErrCut error = truncatedError{"the file was cut short while it was in use"}
+var ErrCut = fmt.Errorf("%w: the file was cut short while it was in use", tensor.ErrTruncated)
 
 // Advise applies an Advice to n bytes of the window at off. Resident returns how many of them are in physical memory
 // and mapped in the process, or -1 if unknown; pages that are only in the system's cache do not count. Evict
