@@ -189,7 +189,10 @@ func (m *Model) finish(r *source.Region, err error, path string) (*Model, error)
 	if is := other(d, m.opening.Head, size, name); is != "" {
 		err = named(err, is, asked, name)
 	}
-	return m.opened(err)
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
 }
 
 // choose sets the driver that the content shows.
@@ -219,7 +222,7 @@ func (m *Model) openDir(path string) (_ *Model, err error) {
 		err = &Error{Path: path, Offset: -1, Err: ErrUnknownFormat}
 		if m.opening.Driver != nil {
 			m.opening.Path = path
-			_, err = m.opened(m.m.OpenDir(&m.opening, nil))
+			err = m.m.OpenDir(&m.opening, nil)
 		}
 	}
 	if err == nil {
@@ -239,13 +242,4 @@ func keeper(name string) driver.Driver {
 		}
 	}
 	return nil
-}
-
-// opened lets the context of opening go. Drivers may keep the other options.
-func (m *Model) opened(err error) (*Model, error) {
-	m.opening.Options.Context = context.Background()
-	if err != nil {
-		return nil, err
-	}
-	return m, nil
 }

@@ -45,9 +45,8 @@ func (m *Model) find(path string) error {
 		return err
 	case err == nil:
 		m.opening.Driver, m.opening.Path = of, path
-		err = m.m.OpenDir(&m.opening, entries)
+		return m.m.OpenDir(&m.opening, entries)
 	}
-	_, err = m.opened(err)
 	return err
 }
 

@@ -26,17 +26,14 @@ func Register(d driver.Driver) {
 	if d == nil || d.Describe().Name == "" {
 		panic("format: Register of a driver without a name")
 	}
-	n := len(registry.drivers)
-	all := append(registry.drivers[:n:n], d) // a copy: others may be at the old list
-	for i := len(all) - 1; i > 0; i-- {
-		switch name, before := d.Describe().Name, all[i-1].Describe().Name; {
-		case before == name:
-			panic("format: Register called twice for " + name)
-		case before > name:
-			all[i-1], all[i] = all[i], all[i-1]
-		}
+	name := d.Describe().Name
+	at, found := slices.BinarySearchFunc(registry.drivers, name, func(d driver.Driver, name string) int {
+		return strings.Compare(d.Describe().Name, name)
+	})
+	if found {
+		panic("format: Register called twice for " + name)
 	}
-	registry.drivers = all
+	registry.drivers = slices.Insert(slices.Clone(registry.drivers), at, d) // a copy: others may be at the old list
 }
 
 // drivers returns the registered formats, sorted by name.
@@ -47,19 +44,19 @@ func drivers() []driver.Driver {
 }
 
 // Formats returns the names of the registered formats, sorted.
-func Formats() []string {
-	var names []string
-	for _, d := range drivers() {
-		names = append(names, d.Describe().Name)
-	}
-	return names
-}
+func Formats() []string { return names(func(driver.Driver) bool { return true }) }
 
 // Writable returns the names of the registered formats that can be written, sorted.
 func Writable() []string {
-	var names []string
+	return names(func(d driver.Driver) bool {
+		_, ok := d.(driver.Layouter)
+		return ok
+	})
+}
+
+func names(of func(driver.Driver) bool) (names []string) {
 	for _, d := range drivers() {
-		if _, ok := d.(driver.Layouter); ok {
+		if of(d) {
 			names = append(names, d.Describe().Name)
 		}
 	}

@@ -43,13 +43,7 @@ func WithWorkers(n int) VerifyOption {
 	return VerifyOption{func(o *load.VerifyOptions) { o.Workers = n }}
 }
 
-// noVerifyOptions is what calls without options share. Nothing writes to it.
-var noVerifyOptions load.VerifyOptions
-
 func verifyOptions(opts []VerifyOption) (*load.VerifyOptions, error) {
-	if len(opts) == 0 {
-		return &noVerifyOptions, nil
-	}
 	o := &load.VerifyOptions{}
 	for _, f := range opts {
 		if f.set != nil {

@@ -426,22 +426,19 @@ func (x *Index) Describe(i int, info *tensor.Info) {
 
 // Lookup returns the index of the tensor with the given name.
 func (x *Index) Lookup(name string) (i int, ok bool) {
-	if len(x.slots) == 0 {
-		return 0, false
-	}
-	slot, ok := find(x, maphash.String(seed, name), name)
-	if !ok {
-		return 0, false
-	}
-	return int(uint32(x.slots[slot])) - 1, true
+	return lookup(x, maphash.String(seed, name), name)
 }
 
 // LookupBytes is Lookup for bytes.
 func (x *Index) LookupBytes(name []byte) (i int, ok bool) {
+	return lookup(x, maphash.Bytes(seed, name), name)
+}
+
+func lookup[N string | []byte](x *Index, h uint64, name N) (i int, ok bool) {
 	if len(x.slots) == 0 {
 		return 0, false
 	}
-	slot, ok := find(x, maphash.Bytes(seed, name), name)
+	slot, ok := find(x, h, name)
 	if !ok {
 		return 0, false
 	}

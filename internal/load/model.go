@@ -80,7 +80,8 @@ func (m *Model) OpenDir(c *Config, entries []driver.DirEntry) error {
 	})
 }
 
-// open opens the model with parse. It closes the model if it fails or a reader panics.
+// open opens the model with parse. It closes the model if it fails or a reader panics. Then it drops the context of
+// opening, as drivers may keep the options.
 func (m *Model) open(c *Config, parse func() error) (err error) {
 	good := false
 	defer func() {
@@ -88,6 +89,7 @@ func (m *Model) open(c *Config, parse func() error) (err error) {
 			m.sealed()
 			m.Close()
 		}
+		c.Options.Context = context.Background()
 	}()
 	err = m.guard(parse)
 	m.sealed()

@@ -45,18 +45,13 @@ func (s *spaces) init(m *Model) {
 func (s *spaces) parsed() {
 	s.frozen = true
 	s.structure.seal()
-	if s.reading != nil {
-		s.reading.Parsed()
-		s.reading = nil
-	}
+	s.read(nil)
 	s.byName, s.entries = nil, nil
 	if s.list != nil {
 		s.list.Close()
-		s.list = nil
 	}
 	if s.root != nil {
 		s.root.Close()
-		s.root = nil
 	}
 }
 
@@ -132,19 +127,15 @@ func (m *Model) regions() iter.Seq[*source.Region] {
 }
 
 // close releases all files. The caller has made sure that they are not in use.
-func (s *spaces) close() error {
-	var errs []error
+func (s *spaces) close() (err error) {
 	for _, f := range s.files {
 		f.mu.Lock()
 		f.gone = true
 		r := f.region.Load()
 		f.mu.Unlock()
-		if r == nil {
-			continue
-		}
-		if err := r.Close(); err != nil {
-			errs = append(errs, err)
+		if r != nil {
+			err = errors.Join(err, r.Close())
 		}
 	}
-	return errors.Join(errs...)
+	return err
 }

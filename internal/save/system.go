@@ -30,16 +30,10 @@ var hook atomic.Pointer[func(call, path string) error]
 
 // SetHook sets a function that is called before each call; an error it returns replaces the call. Nil
 // removes the hook. It is for tests.
-func SetHook(f func(call, path string) error) {
-	if f == nil {
-		hook.Store(nil)
-	} else {
-		hook.Store(&f)
-	}
-}
+func SetHook(f func(call, path string) error) { hook.Store(&f) }
 
 func before(call, path string) error {
-	if f := hook.Load(); f != nil {
+	if f := hook.Load(); f != nil && *f != nil {
 		return (*f)(call, path)
 	}
 	return nil

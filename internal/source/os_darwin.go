@@ -12,15 +12,3 @@ func idOf(st *syscall.Stat_t) ID {
 
 // changed returns the ctime, which programs cannot set.
 func changed(st *syscall.Stat_t) (sec, nsec int64) { return st.Ctimespec.Sec, st.Ctimespec.Nsec }
-
-func readAhead(int, int64, int64) {}
-
-func isCached(int, [][]byte, int64) bool { return true }
-
-func willNeed([]byte, int, int) error { return nil }
-
-func populate([]byte, int, int) {}
-
-func forget([]byte) error { return nil }
-
-func resident([]byte, int, int) int64 { return -1 }

@@ -53,9 +53,14 @@ func openRegular(dir int, path string, noLink bool) (fd descriptor, st syscall.S
 		fd.close()
 		return 0, st, &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
-	if m := modeOf(uint32(st.Mode)); m != 0 {
-		fd.close()
-		return 0, st, kindError(m)
+	if st.Mode&syscall.S_IFMT != syscall.S_IFREG {
+		f := os.NewFile(uintptr(n), path)
+		defer f.Close()
+		info, err := f.Stat()
+		if err == nil {
+			err = kindError(info.Mode())
+		}
+		return 0, st, err
 	}
 	return fd, st, nil
 }
@@ -174,23 +179,6 @@ func renamed(err error, path string) error {
 		return &fs.PathError{Op: p.Op, Path: path, Err: p.Err}
 	}
 	return err
-}
-
-// modeOf returns the file type of a system's mode.
-func modeOf(mode uint32) fs.FileMode {
-	switch mode & syscall.S_IFMT {
-	case syscall.S_IFREG:
-		return 0
-	case syscall.S_IFDIR:
-		return fs.ModeDir
-	case syscall.S_IFIFO:
-		return fs.ModeNamedPipe
-	case syscall.S_IFSOCK:
-		return fs.ModeSocket
-	case syscall.S_IFBLK, syscall.S_IFCHR:
-		return fs.ModeDevice
-	}
-	return os.ModeIrregular
 }
 
 // Peeks reports whether Peek is supported.

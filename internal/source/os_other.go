@@ -29,19 +29,7 @@ func (descriptor) ReadAt([]byte, int64) (int, error) { return 0, errors.ErrUnsup
 
 func (descriptor) close() {}
 
-func readAhead(int, int64, int64) {}
-
-func isCached(int, [][]byte, int64) bool { return true }
-
-func willNeed([]byte, int, int) error { return nil }
-
-func populate([]byte, int, int) {}
-
-func forget([]byte) error { return nil }
-
 func protect([]byte) bool { return false }
-
-func resident([]byte, int, int) int64 { return -1 }
 
 func lockMemory([]byte) error { return ErrNoLock }
 
