@@ -10,8 +10,8 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// losses lists the parts of a plan that a file cannot hold.
-func (d fileFormat) losses(p *plan.Plan, l *plan.LossList) {
+// Losses implements driver.Lossy.
+func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 	from, err := originalOf(p, l)
 	if err != nil {
 		l.Native("", err)

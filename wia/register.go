@@ -64,11 +64,6 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	}, nil
 }
 
-// Losses implements driver.Lossy.
-func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
-	d.losses(p, l)
-}
-
 // Operators implements contract.Vocabulary: the operators are those of ONNX.
 func (fileFormat) Operators() []contract.Operator { return nil }
 

@@ -120,22 +120,14 @@ func dtypeOf(code int32) tensor.DType {
 }
 
 // codeOf returns 0 for dtypes that ONNX lacks.
-func codeOf(d tensor.DType) int32 {
-	for code := range elemTypes {
-		if elemTypes[code].dtype == d && d != tensor.Invalid {
-			return int32(code)
-		}
-	}
-	return 0
-}
+func codeOf(d tensor.DType) int32 { return codeOfTensor(&tensor.Info{DType: d}) }
 
 // codeOfTensor is codeOf for a tensor, including listed types.
 func codeOfTensor(t *tensor.Info) int32 {
-	if t.Encoding == nil {
-		return codeOf(t.DType)
-	}
 	for code := range elemTypes {
-		if e := &elemTypes[code]; e.enc != nil && e.bits > 0 && lowbit.Same(e.name, t.Encoding.Name) {
+		switch e := &elemTypes[code]; {
+		case t.Encoding == nil && e.dtype == t.DType && t.DType != tensor.Invalid,
+			t.Encoding != nil && e.enc != nil && e.bits > 0 && lowbit.Same(e.name, t.Encoding.Name):
 			return int32(code)
 		}
 	}
@@ -188,9 +180,7 @@ func (e *elemType) bytes(n int64) int64 { return n/8*e.bits + (n%8*e.bits+7)/8 }
 // values returns the number of values of the typed list for n elements.
 func (e *elemType) values(n int64) int64 {
 	switch {
-	case e.list == stringData:
-		return n
-	case e.bits < 8:
+	case e.bits > 0 && e.bits < 8:
 		return e.bytes(n) // several elements share a byte, which is one value
 	case e.name == "COMPLEX64" || e.name == "COMPLEX128":
 		return 2 * n

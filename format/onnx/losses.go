@@ -9,8 +9,8 @@ import (
 	"github.com/weightmap/weightmap/internal/opsets"
 )
 
-// losses lists what of a plan a file cannot hold.
-func losses(p *plan.Plan, l *plan.LossList) {
+// Losses implements driver.Lossy.
+func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 	file, err := originalOf(p, l)
 	if err != nil {
 		l.Native("", err)

@@ -158,17 +158,10 @@ func isOwn(domain string) bool { return domain == "" || domain == "ai.onnx" }
 
 // irVersionOf returns the first version of the representation with a type.
 func irVersionOf(code int32) int64 {
-	switch {
-	case code >= 25:
-		return 13
-	case code == 24:
-		return 12
-	case code == 23:
-		return 11
-	case code >= 21:
-		return 10
-	case code >= 17:
-		return 9
+	for _, since := range []struct{ code, version int32 }{{25, 13}, {24, 12}, {23, 11}, {21, 10}, {17, 9}} {
+		if code >= since.code {
+			return int64(since.version)
+		}
 	}
 	return 1
 }

@@ -52,9 +52,6 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	}, nil
 }
 
-// Losses implements driver.Lossy.
-func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) { losses(p, l) }
-
 // Layout implements driver.Layouter.
 func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) {
 	w, err := newWriter(p, o, &d.opts)
