@@ -64,11 +64,8 @@ func From(m *format.Model) (*File, bool) {
 }
 
 func file(m *format.Model, err error) (*File, error) {
-	if err != nil {
-		return nil, err
-	}
 	f, _ := From(m)
-	return f, nil
+	return f, err
 }
 
 // Compression returns the compression of the metadata and graph blocks.

@@ -37,7 +37,6 @@ type parsed struct {
 type parser struct {
 	counts protobuf.Tally
 	*parsed
-	o        *driver.Options
 	front    [headerSize]byte
 	cipher   *seal.Cipher // nil unless the file is encrypted
 	head     head         // of the current tensor
@@ -47,7 +46,7 @@ type parser struct {
 
 // parse reads the blocks, each after those it depends on.
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
-	p := &parser{o: o, parsed: &parsed{src: src, index: x, memory: o.Memory}}
+	p := &parser{parsed: &parsed{src: src, index: x, memory: o.Memory}}
 	err := p.hdr.parse(src, p.front[:])
 	if err != nil {
 		return nil, err

@@ -110,10 +110,8 @@ func (w *encoder) planTensors(p *plan.Plan) (err error) {
 		}
 		w.fixed = w.fixed && it.codec == None
 	}
-	for i := range w.items {
-		if w.fixed {
-			w.place(&w.items[i])
-		}
+	for i := 0; w.fixed && i < len(w.items); i++ {
+		w.place(&w.items[i])
 	}
 	return nil
 }

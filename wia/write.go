@@ -16,7 +16,6 @@ import (
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/seal"
-	"github.com/weightmap/weightmap/internal/work"
 )
 
 // Create starts writing a model to path. It writes a temporary file, which
@@ -148,11 +147,8 @@ func (w *encoder) compress(it *item, in driver.Input) error {
 	if err := w.block.write(prefix, w.pos); err != nil {
 		return err
 	}
-	w.pos += int64(len(prefix))
-	return w.block.read(w.common.Context, from, from+stored, func(p []byte) error {
-		w.pos += int64(len(p))
-		return w.block.write(p, w.pos-int64(len(p)))
-	})
+	w.pos += int64(len(prefix)) + stored
+	return w.block.copy(w.block.written(w.common.Context, from, stored), w.pos-stored)
 }
 
 // Finish implements driver.Encoder. It first puts external data in place, which
@@ -240,27 +236,14 @@ func (w *blockWriter) copy(in driver.Input, off int64) error {
 	return in.CopyTo(w.t, w.base+off, w.h)
 }
 
-// read reads back a range of the block and calls f with one piece after the other.
-func (w *blockWriter) read(ctx context.Context, from, to int64, f func(p []byte) error) error {
-	buf := make([]byte, min(to-from, work.Step))
-	for ; from < to; from += int64(len(buf)) {
-		if err := ctx.Err(); err != nil {
-			return err
-		}
-		buf = buf[:min(int64(len(buf)), to-from)]
-		if n, err := w.t.ReadAt(buf, w.base+from); n < len(buf) {
-			return fmt.Errorf("reading back what was written: %w", err)
-		}
-		if err := f(buf); err != nil {
-			return err
-		}
-	}
-	return nil
+// written reads back size bytes of the block.
+func (w *blockWriter) written(ctx context.Context, off, size int64) driver.Input {
+	return save.NewInput(ctx, io.NewSectionReader(w.t, w.base+off, size), size, nil)
 }
 
 // sum returns the SHA-256 of the block, which has size bytes.
 func (w *blockWriter) sum(ctx context.Context, size int64) (sum [sha256.Size]byte, err error) {
-	err = w.read(ctx, w.hashed, size, func(p []byte) error {
+	err = w.written(ctx, w.hashed, size-w.hashed).Each(func(p []byte) error {
 		_, err := w.h.Write(p)
 		return err
 	})

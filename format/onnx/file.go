@@ -50,10 +50,8 @@ func From(m *format.Model) (*File, bool) {
 
 // file is the File of a model that the codec opened.
 func file(m *format.Model, err error) (*File, error) {
-	if err != nil {
-		return nil, err
-	}
-	return &File{m}, nil
+	f, _ := From(m)
+	return f, err
 }
 
 // OperatorSet is a set of operators, and its version, that a graph uses.

@@ -3,6 +3,7 @@ package onnx
 import (
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
@@ -100,26 +101,24 @@ func (e *externalHead) read(s *protobuf.Source, msg protobuf.Field, level int) e
 	if err != nil {
 		return err
 	}
-	for i, name := range externalKeys {
-		if string(e.key) != name {
-			continue
-		}
-		if e.seen&(1<<i) != 0 {
-			return protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%s occurs twice", name)
-		}
-		e.seen |= 1 << i
-		switch i {
-		case 0:
-			e.location = append(e.location[:0], e.value...)
-		case 1:
-			e.offset, err = decimal(e.value)
-		case 2:
-			e.length, err = decimal(e.value)
-		}
-		if err != nil && e.err == nil {
-			// It counts only if the data is external.
-			e.err = protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%s %.40q is no number of bytes", name, e.value)
-		}
+	i := slices.Index(externalKeys, string(e.key))
+	switch i {
+	case -1:
+		return nil
+	case 0:
+		e.location = append(e.location[:0], e.value...)
+	case 1:
+		e.offset, err = decimal(e.value)
+	case 2:
+		e.length, err = decimal(e.value)
+	}
+	if e.seen&(1<<i) != 0 {
+		return protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%s occurs twice", e.key)
+	}
+	e.seen |= 1 << i
+	if err != nil && e.err == nil {
+		// It counts only if the data is external.
+		e.err = protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%s %.40q is no number of bytes", e.key, e.value)
 	}
 	return nil
 }

@@ -80,8 +80,7 @@ func (e *Editor) Copy(out []byte, m *protobuf.Message, s *protobuf.Source, f pro
 	if err := own.Check(m, own.All(), 1); err != nil {
 		return out, err
 	}
-	f.Start, f.End, f.At = f.Start-f.At, f.End-f.At, 0
-	return e.Field(out, m, &f, own.Win)
+	return e.Message(out, m, own.Win, 0)
 }
 
 // Field appends a field of a message in b.
