@@ -4,7 +4,6 @@ import (
 	"crypto/sha256"
 	"encoding/json"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -30,8 +29,7 @@ func TestInterop(t *testing.T) {
 	}
 	for _, path := range paths {
 		t.Run(filepath.Base(path), func(t *testing.T) {
-			text, err := os.ReadFile(strings.TrimSuffix(path, ".mle") + ".json")
-			expect.OK(t, err)
+			text := expect.Read(t, strings.TrimSuffix(path, ".mle")+".json")
 			var want, got struct {
 				MetadataSHA256 string `json:"metadata_sha256"`
 				Tensors        []sampleTensor

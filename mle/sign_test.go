@@ -122,8 +122,7 @@ func TestSignExisting(t *testing.T) {
 		to := filepath.Join(t.TempDir(), "signed.mle")
 		for _, s := range []struct{ to, file string }{{to, to}, {"", path}, {"", path}} { // the last replaces a signature
 			expect.OK(t, Sign(path, testSigner, &SignOptions{To: s.to, Time: testTime}))
-			got, err := os.ReadFile(s.file)
-			expect.OK(t, err)
+			got := expect.Read(t, s.file)
 			if !bytes.Equal(want, got) {
 				t.Errorf("%s: other bytes than signing while writing", name)
 			}

@@ -3,6 +3,7 @@ package tensor
 import (
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"strings"
@@ -307,15 +308,10 @@ func TestQuantizerPieces(t *testing.T) {
 				expect.OK(t, err)
 				for _, piece := range []int{1, 2, 5, 16, 1000} {
 					got, params, sums := inPieces(t, src, shape, o, piece)
-					if diff := cmp.Diff(data, got); diff != "" {
-						t.Errorf("%v %+v in pieces of %d: %s", shape, o, piece, diff)
-					}
-					if diff := cmp.Diff(q, params); diff != "" {
-						t.Errorf("%v %+v in pieces of %d: %s", shape, o, piece, diff)
-					}
-					if diff := cmp.Diff(stats, sums); diff != "" {
-						t.Errorf("%v %+v in pieces of %d: %s", shape, o, piece, diff)
-					}
+					what := fmt.Sprintf("%v %+v in pieces of %d", shape, o, piece)
+					equal(t, what, data, got)
+					equal(t, what, q, params)
+					equal(t, what, stats, sums)
 				}
 			}
 		}

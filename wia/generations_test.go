@@ -87,8 +87,7 @@ func TestGenerations(t *testing.T) {
 		{"another model", other, true},
 		{"a file that is no model", put("readme", "m.wia"), true},
 		{"a copy of the model", func(t *testing.T, dir, _ string) {
-			b, err := os.ReadFile(filepath.Join(dir, "m.wia"))
-			expect.OK(t, err)
+			b := expect.Read(t, filepath.Join(dir, "m.wia"))
 			put("copy", string(b))(t, dir, "")
 		}, false},
 		{"a model that names it otherwise", func(t *testing.T, dir, old string) {
@@ -190,8 +189,7 @@ func TestGenerationSame(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.wia")
 	name := saveModel(t, path, "data", &WriteOptions{})
-	b, err := os.ReadFile(path)
-	expect.OK(t, err)
+	b := expect.Read(t, path)
 	if again := saveModel(t, path, "data", &WriteOptions{}); again != name {
 		t.Errorf("%s, then %s", name, again)
 	}

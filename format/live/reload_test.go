@@ -255,7 +255,6 @@ func TestSeveralFiles(t *testing.T) {
 
 func mustRead(t testing.TB, path string) []byte {
 	t.Helper()
-	b, err := os.ReadFile(path)
-	expect.OK(t, err)
+	b := expect.Read(t, path)
 	return b
 }

@@ -4,7 +4,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -66,8 +65,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	m := map[string]string{}
 	for _, name := range entries(t, dir) {
-		b, err := os.ReadFile(filepath.Join(dir, name))
-		expect.OK(t, err)
+		b := expect.Read(t, filepath.Join(dir, name))
 		m[name] = string(b)
 	}
 	return m
