@@ -151,7 +151,7 @@ func decodeElements[T Elem](dst []T, e elements, first int64) error {
 	case isSingle:
 		return e.real(single, first)
 	case isPlain && d.Size() >= 4: // float32 does not hold all of them
-		dtypes[d].toFloat64(double, e.b)
+		toNumbers(double, e.b, d)
 		return nil
 	}
 	return e.widened(double, first)
@@ -165,7 +165,7 @@ func (e *elements) real(dst []float32, first int64) error {
 	case q != nil:
 		q.convert(dst, e.b, e.info.DType, e.info.Shape, first, e.stream)
 	default:
-		dtypes[e.info.DType].toFloat32(dst, e.b, e.stream)
+		toFloat32(dst, e.b, e.info.DType, e.stream)
 	}
 	return nil
 }
@@ -196,15 +196,56 @@ var scratch = sync.Pool{New: func() any {
 	return &room
 }}
 
-// numbers converts elements of a type that Go has.
-func numbers[T vector.Number](dst []float32, src []byte, _ bool) { vector.Numbers[T](dst, src) }
-
-// linear returns the conversion of short integers.
-func linear(k vector.Kind) func(dst []float32, src []byte, stream bool) {
-	return func(dst []float32, src []byte, stream bool) { vector.Linear(dst, src, k, 1, 0, stream) }
+// toFloat32 converts elements without quantization parameters.
+func toFloat32(dst []float32, b []byte, d DType, stream bool) {
+	if kind, ok := kinds[d]; ok {
+		vector.Linear(dst, b, kind, 1, 0, stream)
+		return
+	}
+	switch d {
+	case Float64:
+		vector.Float64(dst, b, stream)
+	case Float16:
+		vector.Float16(dst, b, stream)
+	case BFloat16:
+		vector.BFloat16(dst, b, stream)
+	case Int32:
+		vector.Int32(dst, b, stream)
+	case Bool:
+		for i := range dst {
+			dst[i] = float32(min(b[i], 1))
+		}
+	case Float8E4M3FN:
+		vector.Lookup(dst, b, float8E4M3FN())
+	case Float8E5M2:
+		vector.Lookup(dst, b, float8E5M2())
+	default:
+		toNumbers(dst, b, d)
+	}
 }
 
-// lookup returns the conversion of bytes by a table.
-func lookup(values func() *[256]float32) func(dst []float32, src []byte, stream bool) {
-	return func(dst []float32, src []byte, _ bool) { vector.Lookup(dst, src, values()) }
+// toNumbers converts elements of the types that are numbers in Go.
+func toNumbers[F float32 | float64](dst []F, b []byte, d DType) {
+	switch d {
+	case Float64:
+		vector.Numbers[float64](dst, b)
+	case Float32:
+		vector.Numbers[float32](dst, b)
+	case Int64:
+		vector.Numbers[int64](dst, b)
+	case Int32:
+		vector.Numbers[int32](dst, b)
+	case Int16:
+		vector.Numbers[int16](dst, b)
+	case Int8:
+		vector.Numbers[int8](dst, b)
+	case Uint64:
+		vector.Numbers[uint64](dst, b)
+	case Uint32:
+		vector.Numbers[uint32](dst, b)
+	case Uint16:
+		vector.Numbers[uint16](dst, b)
+	case Uint8:
+		vector.Numbers[uint8](dst, b)
+	}
 }

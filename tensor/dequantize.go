@@ -3,7 +3,6 @@ package tensor
 import (
 	"fmt"
 	"math"
-	"sync"
 
 	"github.com/weightmap/weightmap/internal/vector"
 )
@@ -120,16 +119,13 @@ var kinds = map[DType]vector.Kind{Int8: vector.Int8, Uint8: vector.Uint8, Int16:
 
 var noZeroPoints = []int32{0}
 
-var pieces = sync.Pool{New: func() any { return new([128]float64) }}
-
 // convertSlowly handles every dtype, scheme and run length.
 func (q *Quantization) convertSlowly(dst []float32, data []byte, dt DType, runs channelRuns) {
-	piece := pieces.Get().(*[128]float64)
-	defer pieces.Put(piece)
+	var piece [128]float64
 	size := int(dt.Size())
 	for len(dst) > 0 {
 		numbers := piece[:min(len(dst), len(piece))]
-		dtypes[dt].toFloat64(numbers, data)
+		toNumbers(numbers, data, dt)
 		data = data[len(numbers)*size:]
 		for len(numbers) > 0 {
 			c, n := runs.next(len(numbers))

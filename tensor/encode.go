@@ -56,7 +56,10 @@ func encodeAll[T, F float32 | float64](dst []byte, src []F) {
 		for i, x := range src[:n] {
 			piece[i] = T(x)
 		}
-		vector.Copy(dst[:n*size], memory.BytesOf(piece[:n]), size)
+		copy(dst, memory.BytesOf(piece[:n]))
+		if !memory.LittleEndian {
+			vector.Swap(dst[:n*size], size)
+		}
 		src, dst = src[n:], dst[n*size:]
 	}
 }

@@ -24,11 +24,6 @@ var (
 	})
 )
 
-// bools are the values of bool: 1 for all but 0.
-var bools = sync.OnceValue(func() *[256]float32 {
-	return float8Table(func(b uint16) float32 { return float32(min(b, 1)) })
-})
-
 // float8Table returns the values of all 256 bytes. All NaNs of a sign are the same.
 func float8Table(value func(uint16) float32) *[256]float32 {
 	var t [256]float32
