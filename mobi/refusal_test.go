@@ -60,7 +60,7 @@ func spoiled() map[string]refused {
 		"dtype":               {tensors(tensor.Info{Name: "1", DType: tensor.Uint8}), format.ErrUnsupported, "uint8"},
 		"rank":                {tensors(tensor.Info{Name: "1", DType: tensor.Int8, Shape: make(tensor.Shape, 65536)}), format.ErrLimit, "rank 65536"},
 		"4 GiB":               {tensors(tensor.Info{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{1 << 32}}), format.ErrLimit, "4294967295"},
-		"2^63-1 bytes":        {tensors(tensor.Info{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{math.MaxInt64}}), format.ErrLimit, "4294967295"},
+		"2^61-1 bytes":        {tensors(tensor.Info{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{math.MaxInt64 / 4}}), format.ErrLimit, "4294967295"},
 		"metadata key":        {meta("author", "me"), format.ErrUnsupported, `metadata "author"`},
 		"metadata twice":      {&format.Plan{Metadata: format.Metadata{{Key: "name", Value: "a"}, {Key: "name", Value: "a"}}}, format.ErrCorrupt, "twice"},
 		"metadata name":       {meta("name", int64(1)), format.ErrUnsupported, "int64"},

@@ -119,7 +119,7 @@ func (d fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, 
 	var err error
 	for _, e := range meta {
 		if b, err = appendEntry(appendText(b, e.Key), e, was); err != nil {
-			return nil, refuse(fmt.Sprintf("metadata %q", e.Key), err)
+			return nil, wire.Error(formatName, fmt.Sprintf("metadata %q", e.Key), -1, fmt.Errorf("%w: %w", format.ErrPlan, err))
 		}
 	}
 	l := &driver.Layout{Offsets: make([]int64, len(p.Tensors))}
@@ -134,9 +134,7 @@ func (d fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, 
 		}
 		code, _ := codeOf(t)
 		b = le.AppendUint64(le.AppendUint32(b, code), uint64(at))
-		if at, _ = wire.AlignUp(at+t.Size, align); at < 0 { // more than 2^63
-			return nil, refuse("tensors", errTooLarge)
-		}
+		at, _ = wire.AlignUp(at+t.Size, align)
 	}
 	data, _ := wire.AlignUp(int64(len(b)), align)
 	for i := range l.Offsets {
@@ -145,18 +143,9 @@ func (d fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, 
 	if n := len(p.Tensors); n > 0 && p.Tensors[n-1].Encoding != nil && p.Tensors[n-1].Encoding.BlockBytes == 0 {
 		at -= -p.Tensors[n-1].Size & (align - 1) // it would be read as longer
 	}
-	if l.Size = data + at; l.Size < 0 {
-		return nil, refuse("tensors", errTooLarge)
-	}
+	l.Size = data + at
 	l.Parts = []driver.Part{{Bytes: b}}
 	return l, nil
-}
-
-var errTooLarge = fmt.Errorf("%w: the file would exceed 2^63 bytes", format.ErrLimit)
-
-// refuse returns the error for a plan that cannot be written.
-func refuse(field string, err error) error {
-	return wire.Error(formatName, field, -1, fmt.Errorf("%w: %w", format.ErrPlan, err))
 }
 
 // withQuantVersion adds the version of the blocks where there are some and the metadata do not say.

@@ -70,21 +70,11 @@ func losses(p *plan.Plan, l *plan.LossList, kind string) {
 	}
 }
 
-// refuse is the error for a plan that cannot be written.
-func refuse(text string, args ...any) error {
-	return wire.Error("", "tensors", -1, fmt.Errorf("%w: %w: %s", format.ErrPlan, format.ErrLimit, fmt.Sprintf(text, args...)))
-}
-
-const tooLarge = "the file would exceed 2^63 bytes"
-
 // Layout implements driver.Layouter: a header and one tensor.
 func (fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, error) {
 	t := &p.Tensors[0]
 	head := encodeHeader(t)
 	at := int64(len(head))
-	if t.Size > math.MaxInt64-at {
-		return nil, refuse(tooLarge)
-	}
 	return &driver.Layout{Size: at + t.Size, Offsets: []int64{at}, Parts: []driver.Part{{Bytes: head}}}, nil
 }
 
@@ -111,12 +101,10 @@ func archiveLayout(p *plan.Plan, sums []uint64) (*driver.Layout, error) {
 		head := encodeHeader(t)
 		m := zip.Made{Name: t.Name + extension, Size: int64(len(head)) + t.Size, At: l.Size, Sum: tensor.CombineCRC32(tensor.CRC32(head), uint32(sums[i]), t.Size)}
 		if len(m.Name) > math.MaxUint16 {
-			return nil, refuse("the name %.40q... has %d bytes, at most %d are possible", t.Name, len(t.Name), math.MaxUint16-len(extension))
+			return nil, wire.Error("", "tensors", -1,
+				fmt.Errorf("%w: %w: the name %.40q... has %d bytes, at most %d are possible", format.ErrPlan, format.ErrLimit, t.Name, len(t.Name), math.MaxUint16-len(extension)))
 		}
 		b := append(m.LocalHeader(alignment), head...)
-		if m.Size < 0 || m.Size > math.MaxInt64-l.Size-int64(len(b))-1<<20 {
-			return nil, refuse(tooLarge)
-		}
 		m.CentralHeader(&central)
 		l.Parts = append(l.Parts, driver.Part{Offset: l.Size, Bytes: b})
 		l.Offsets = append(l.Offsets, l.Size+int64(len(b)))
@@ -124,9 +112,7 @@ func archiveLayout(p *plan.Plan, sums []uint64) (*driver.Layout, error) {
 	}
 	at := l.Size
 	zip.AppendEnd(&central, len(p.Tensors), int64(central.Len()), at)
-	if l.Size += int64(central.Len()); l.Size < 0 {
-		return nil, refuse(tooLarge)
-	}
+	l.Size += int64(central.Len())
 	l.Parts = append(l.Parts, driver.Part{Offset: at, Bytes: central.Bytes()})
 	return l, nil
 }

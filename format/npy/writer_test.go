@@ -113,7 +113,7 @@ func TestDirectoryLimit(t *testing.T) {
 	}
 }
 
-// TestTooLarge: no file exceeds 2^63 bytes.
+// TestTooLarge: no model exceeds 2^61 bytes.
 func TestTooLarge(t *testing.T) {
 	huge := func(less int64) tensor.Info {
 		return tensor.Info{Name: "x", DType: tensor.Int8, Shape: tensor.Shape{math.MaxInt64 - less}}

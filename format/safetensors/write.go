@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"io"
-	"math"
 	"os"
 	"path/filepath"
 	"slices"
@@ -113,9 +112,8 @@ func (fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, er
 		b = append(b, ' ')
 	}
 	n := int64(len(b))
-	if n-lengthSize > maxHeader || l.Size > math.MaxInt64-n {
-		return nil, wire.Error(formatName, "header", -1,
-			fmt.Errorf("%w: %w: a header of %d bytes, the most is %d, and %d bytes of data", format.ErrPlan, format.ErrLimit, n-lengthSize, maxHeader, l.Size))
+	if n-lengthSize > maxHeader {
+		return nil, wire.Error(formatName, "header", -1, fmt.Errorf("%w: %w: a header of %d bytes, the most is %d", format.ErrPlan, format.ErrLimit, n-lengthSize, maxHeader))
 	}
 	binary.LittleEndian.PutUint64(b, uint64(n-lengthSize))
 	for i := range l.Offsets {

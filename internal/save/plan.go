@@ -9,6 +9,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
+// mostBytes limits the size of all tensors, so that no offset in a file overflows.
+const mostBytes = 1 << 61
+
 // complete copies the plan, fills in all sizes and builds the index of names. It refuses bad or
 // repeated names, unknown dtypes and overflowing shapes. The driver may read the copy until Close.
 func (w *Writer) complete(p *plan.Plan) error {
@@ -42,8 +45,8 @@ func (w *Writer) complete(p *plan.Plan) error {
 			entry.Name, entry.Shape = append(entry.Name[:0], t.Name...), t.Shape
 			err = w.index.Add(&entry)
 		}
-		if w.total += size; err == nil && w.total < 0 {
-			err = fmt.Errorf("%w: the sizes of all tensors overflow", tensor.ErrLimit)
+		if w.total += size; err == nil && uint64(w.total) > mostBytes {
+			err = fmt.Errorf("%w: the tensors have more than 2^61 bytes", tensor.ErrLimit)
 		}
 		if err != nil {
 			return w.planError(t.Name, err)
