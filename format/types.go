@@ -117,7 +117,7 @@ type (
 	//		Metadata Metadata
 	//		// Tensors lists the tensors in file order. A writer uses Name, DType and Shape, Encoding where
 	//		// DType is Invalid, and Quant where the format stores it. It ignores the other fields.
-	//		// Drivers find names, shapes and sizes checked, and Size set.
+	//		// Drivers find names, shapes and sizes checked, and Size set. All together have at most 2^61 bytes.
 	//		Tensors []tensor.Info
 	//		Graph   *Graph // nil for none
 	//		// Native holds what only one format can store, nil for nothing. format.PlanOf sets it.
