@@ -163,7 +163,7 @@ func (f *parsed) notes() []string {
 	if f.form != nil && f.form.note != "" {
 		notes = append(notes, f.form.note)
 	}
-	end, _ := wire.AlignUp(f.dataEnd, dataAlign)
+	end := wire.AlignUp(f.dataEnd, dataAlign)
 	if f.index.Len() == 0 {
 		end = f.end
 	}

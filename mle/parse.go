@@ -446,7 +446,7 @@ func (f *parsed) readCompression() error {
 	zero := c.Bytes("compression padding", 3)
 	// The tensors bound the size, which rules out decompression bombs. f.end is far
 	// enough below 2^63 to be aligned.
-	most, _ := wire.AlignUp(f.end, alignment)
+	most := wire.AlignUp(f.end, alignment)
 	switch {
 	case c.Err() != nil:
 		return c.Err()

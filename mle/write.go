@@ -89,7 +89,7 @@ func (e *encoder) end(i int) int64 {
 func (e *encoder) layout() error {
 	e.offsets = make([]int64, 0, len(e.plan.Tensors))
 	for i := range e.plan.Tensors {
-		at, _ := wire.AlignUp(e.size, alignment)
+		at := wire.AlignUp(e.size, alignment)
 		e.offsets = append(e.offsets, at)
 		e.size = at + e.plan.Tensors[i].Size
 	}
@@ -121,15 +121,14 @@ func (e *encoder) layout() error {
 	h.Graph = behind(h.Metadata, len(e.graph))
 	h.Weights.Offset = h.Graph.End()
 	if e.size > 0 {
-		h.Weights.Offset, _ = wire.AlignUp(h.Graph.End(), alignment)
+		h.Weights.Offset = wire.AlignUp(h.Graph.End(), alignment)
 	}
 	return nil
 }
 
 // behind returns a section of the given size after s.
 func behind(s Section, size int) Section {
-	at, _ := wire.AlignUp(s.End(), 8)
-	return Section{at, int64(size)}
+	return Section{wire.AlignUp(s.End(), 8), int64(size)}
 }
 
 // checkSize refuses weights that are too large for the options.

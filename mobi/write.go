@@ -155,7 +155,7 @@ func (d *document) layout(constants []stored) (*driver.Layout, error) {
 	first := int64(headerSize + len(d.head))
 	if len(order) > 0 {
 		record := int64(len(records[0].Bytes))
-		data, _ := wire.AlignUp(first+record, alignment)
+		data := wire.AlignUp(first+record, alignment)
 		first = data - record
 	}
 	end := first

@@ -83,7 +83,7 @@ func (w *encoder) plan(p *plan.Plan) (err error) {
 	b := &w.hdr.blocks
 	b[metadataBlock] = span{headerSize, int64(len(w.meta))}
 	b[graphBlock] = span{b[metadataBlock].end(), int64(len(w.graph))}
-	b[tensorBlock].off, _ = wire.AlignUp(b[graphBlock].end(), alignment)
+	b[tensorBlock].off = wire.AlignUp(b[graphBlock].end(), alignment)
 	return err
 }
 

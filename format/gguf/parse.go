@@ -159,7 +159,7 @@ func (f *parsed) addTensors(d *decoder, p *part, n uint64) error {
 	if d.Err() != nil {
 		return d.Err()
 	}
-	p.data, _ = wire.AlignUp(d.Offset(), p.align)
+	p.data = wire.AlignUp(d.Offset(), p.align)
 	p.end = p.data
 	f.index.Grow(int(n), names, dims)
 	records := d.Window(from, d.Offset())

@@ -134,9 +134,9 @@ func (d fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, 
 		}
 		code, _ := codeOf(t)
 		b = le.AppendUint64(le.AppendUint32(b, code), uint64(at))
-		at, _ = wire.AlignUp(at+t.Size, align)
+		at = wire.AlignUp(at+t.Size, align)
 	}
-	data, _ := wire.AlignUp(int64(len(b)), align)
+	data := wire.AlignUp(int64(len(b)), align)
 	for i := range l.Offsets {
 		l.Offsets[i] += data
 	}

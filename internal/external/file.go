@@ -104,8 +104,8 @@ func (x *File) at(location string) string {
 }
 
 // Reserve allocates a range of the file for a tensor, at a multiple of align.
-func (x *File) Reserve(size, align int64) (off int64) {
-	off, _ = wire.AlignUp(x.end, align)
+func (x *File) Reserve(size, align int64) int64 {
+	off := wire.AlignUp(x.end, align)
 	x.end = off + size
 	return off
 }

@@ -51,9 +51,5 @@ func (w *Buffer) Fill(n int, value byte) {
 // Put32 overwrites the four bytes at position at.
 func (w *Buffer) Put32(at int, v uint32) { binary.LittleEndian.PutUint32(w.b[at:], v) }
 
-// AlignUp rounds n up to a multiple of to, a power of two. ok is false if the result
-// overflows.
-func AlignUp(n, to int64) (aligned int64, ok bool) {
-	aligned = (n + to - 1) &^ (to - 1)
-	return aligned, aligned >= n
-}
+// AlignUp rounds n up to a multiple of to, a power of two.
+func AlignUp(n, to int64) int64 { return (n + to - 1) &^ (to - 1) }
