@@ -113,9 +113,9 @@ CANCELED FILE NOT_FOUND KEY
 other true
 within true
 CLOSED CLOSED
-CLOSED: mag: %[4]s: closed closed
+CLOSED: mag: model: closed closed
 CLOSED
-`, fc.Place, ids.Place, int(float32(binary.LittleEndian.Uint32(ids.Data[4:]))), path)
+`, fc.Place, ids.Place, int(float32(binary.LittleEndian.Uint32(ids.Data[4:]))))
 	equal(t, "", lines, d.run(t, []string{classes}, "app.App", path))
 }
 

@@ -192,22 +192,25 @@ func (l *LossList) HasGraph() bool {
 	return slices.ContainsFunc(l.found, func(f found) bool { return f.Kind == LossGraph })
 }
 
-// checkAccepted returns an error if WriteOptions.AcceptLoss names an unknown kind.
-func checkAccepted(format string, names []string) error {
+// acceptedOf returns WriteOptions.AcceptLoss as a set. It refuses unknown kinds.
+func acceptedOf(format string, names []string) (map[string]bool, error) {
+	set := make(map[string]bool, len(names))
 	for _, s := range names {
 		kind, _, _ := strings.Cut(s, ":")
 		if !slices.Contains(acceptable, LossKind(kind)) {
-			return &tensor.Error{Format: format, Field: "AcceptLoss", Offset: -1,
+			return nil, &tensor.Error{Format: format, Field: "AcceptLoss", Offset: -1,
 				Err: fmt.Errorf("%w: %w: %q is not a kind of loss that can be accepted (%s)", ErrPlan, ErrUnsupported, s, strings.Join(AcceptableLosses(), ", "))}
 		}
+		set[s] = true
 	}
-	return nil
+	return set, nil
 }
 
 // Fit returns the plan without the losses that the caller accepts, or a LossError with all others. losses
 // adds everything that the format cannot hold of a plan.
 func Fit(format string, p *Plan, accept []string, losses func(p *Plan, l *LossList)) (*Plan, error) {
-	if err := checkAccepted(format, accept); err != nil {
+	accepted, err := acceptedOf(format, accept)
+	if err != nil {
 		return nil, err
 	}
 	// Removing a part may cause other losses. Every turn removes more, so the loop
@@ -219,7 +222,7 @@ func Fit(format string, p *Plan, accept []string, losses func(p *Plan, l *LossLi
 		if l.HasGraph() {
 			l.found = slices.DeleteFunc(l.found, func(f found) bool { return f.inGraph })
 		}
-		if err := l.refusal(format, accept); err != nil {
+		if err := l.refusal(format, accepted); err != nil {
 			return nil, err
 		}
 		if !slices.ContainsFunc(l.found, func(f found) bool { return f.edit != nil }) {
@@ -230,9 +233,9 @@ func Fit(format string, p *Plan, accept []string, losses func(p *Plan, l *LossLi
 }
 
 // refusal returns the error for the losses that are not accepted, or nil.
-func (l *LossList) refusal(format string, accept []string) error {
+func (l *LossList) refusal(format string, accepted map[string]bool) error {
 	open := slices.DeleteFunc(slices.Clone(l.found), func(f found) bool {
-		return f.Acceptable && (slices.Contains(accept, string(f.Kind)) || slices.Contains(accept, f.Item()))
+		return f.Acceptable && (accepted[string(f.Kind)] || accepted[f.Item()])
 	})
 	if len(open) == 0 {
 		return nil
