@@ -117,10 +117,7 @@ func (w *encoder) Tensor(i int, in driver.Input) error {
 		h.Sum(it.sum[:0])
 		return err
 	}
-	if err := w.block.write(it.prefix, it.off); err != nil {
-		return err
-	}
-	return w.block.copy(in, it.off+int64(len(it.prefix)))
+	return w.block.record(it.prefix, it.off, in)
 }
 
 // compress writes a compressed tensor. The prefix states the length of the data,
@@ -143,12 +140,9 @@ func (w *encoder) compress(it *item, in driver.Input) error {
 		return err
 	}
 	stored, _ := to.Seek(0, io.SeekCurrent)
-	prefix := it.compressedPrefix(stored)
-	if err := w.block.write(prefix, w.pos); err != nil {
-		return err
-	}
+	prefix, off := it.compressedPrefix(stored), w.pos
 	w.pos += int64(len(prefix)) + stored
-	return w.block.copy(w.block.written(w.common.Context, from, stored), w.pos-stored)
+	return w.block.record(prefix, off, w.block.written(w.common.Context, from, stored))
 }
 
 // Finish implements driver.Encoder. It first puts external data in place, which
@@ -227,9 +221,12 @@ func (w *blockWriter) write(p []byte, off int64) error {
 	return err
 }
 
-// copy is like write but copies the data of a tensor.
-func (w *blockWriter) copy(in driver.Input, off int64) error {
-	if off != w.hashed {
+// record writes the record of a tensor at off: what precedes its data, and the data.
+func (w *blockWriter) record(prefix []byte, off int64, in driver.Input) error {
+	if err := w.write(prefix, off); err != nil {
+		return err
+	}
+	if off += int64(len(prefix)); off != w.hashed {
 		return in.CopyTo(w.t, w.base+off, nil)
 	}
 	w.hashed += in.Size()

@@ -1,8 +1,6 @@
 package onnx
 
-import (
-	"github.com/weightmap/weightmap/format"
-)
+import "github.com/weightmap/weightmap/format"
 
 // WriteOptions are the options for writing ONNX files. Nil and the zero value work and
 // store all data in the model.

@@ -76,7 +76,7 @@ func CheckLocation(l []byte) error {
 		reason = "contains a backslash"
 	case hasScheme(l):
 		reason = "names a drive or a URL"
-	case leadsUp(l):
+	case bytes.Contains(l, []byte("..")) && slices.Contains(strings.Split(string(l), "/"), ".."):
 		reason = "leads upwards"
 	default:
 		return nil
@@ -92,17 +92,6 @@ func hasScheme(l []byte) bool {
 	}
 	letter := scheme[0]|0x20 >= 'a' && scheme[0]|0x20 <= 'z'
 	return letter && (len(scheme) == 1 || len(rest) > 0 && rest[0] == '/' || bytes.EqualFold(scheme, []byte("file")))
-}
-
-// leadsUp reports whether a path has an element "..".
-func leadsUp(l []byte) bool {
-	for len(l) > 0 {
-		var elem []byte
-		if elem, l, _ = bytes.Cut(l, []byte("/")); string(elem) == ".." {
-			return true
-		}
-	}
-	return false
 }
 
 // Clean returns the shortest form of a location. A location that ends with a slash keeps it.
