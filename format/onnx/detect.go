@@ -45,37 +45,26 @@ func detect(head []byte, _ int64) bool {
 		if num == irVersion && e.version {
 			return false
 		}
-		value := b[:min(uint64(len(b)), v)]
+		e.other = e.other || num != irVersion
+		value, good, plain := b[:min(uint64(len(b)), v)], true, true
 		switch num {
 		case irVersion:
-			e.version, e.odd, value = true, e.odd || v < 1 || v > maxIRVersion, nil
+			e.version, plain, value = true, v >= 1 && v <= maxIRVersion, nil
 		case modelVersion:
-			e.other, value = true, nil
+			value = nil
 		case 7:
 			return begins(value, 1, 2, 5, 10, 11, 12, 13, 14, 15, 16) && (e.version || len(value) > 0)
-		default:
-			e.other = true
-			if v > 1<<40 || !e.field(num, value, v > uint64(len(b))) {
-				return false
-			}
+		case 2, 3, 4, 6:
+			good, plain = plausible(value, v > uint64(len(b)))
+		case 8, 14:
+			good, e.sets = begins(value, 1, 2), e.sets || num == 8 && len(value) > 0
 		}
-		b = b[len(value):]
+		if !good || def.Kind.WireType() == protowire.BytesType && v > 1<<40 {
+			return false
+		}
+		e.odd, b = e.odd || !plain, b[len(value):]
 	}
 	return e.suffices()
-}
-
-// field reports whether a text or message can be a field of a model.
-func (e *evidence) field(num protowire.Number, value []byte, cut bool) bool {
-	switch num {
-	case 2, 3, 4, 6:
-		text, plain := plausible(value, cut)
-		e.odd = e.odd || !plain
-		return text
-	case 8, 14:
-		e.sets = e.sets || num == 8 && len(value) > 0
-		return begins(value, 1, 2)
-	}
-	return true
 }
 
 // plausible reports whether a string is UTF-8, and whether it has no control characters. A

@@ -157,10 +157,8 @@ func (d *Decoder) value(w *protobuf.Walk, level int, place any, to *protobuf.Int
 			inner := valueFields(v)
 			w.Err = d.read(w.Def.Message, *f, level+1, &inner)
 		}
-	case *valueType:
-		w.Err = d.read(w.Def.Message, *f, level+1, &protobuf.Into{typeTensor: (*tensorType)(p)})
-	case *tensorType:
-		w.Err = d.read(w.Def.Message, *f, level+1, &protobuf.Into{tensorElem: (*elemType)(p), tensorShape: (*shape)(&p.Dims)})
+	case *protobuf.Into:
+		w.Err = d.read(w.Def.Message, *f, level+1, p)
 	case *elemType:
 		code := int32(f.Val)
 		if p.DType, p.Code = d.DType(code), ""; p.DType == tensor.Invalid && code != 0 {

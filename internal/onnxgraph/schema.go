@@ -99,8 +99,6 @@ func fieldOf(typ int32) protowire.Number { return protowire.Number(typ + 1) }
 // The types that a protobuf.Into points to in the neutral graph if a field needs more than its value.
 type (
 	initializers []string
-	valueType    plan.ValueInfo
-	tensorType   plan.ValueInfo
 	elemType     plan.ValueInfo
 	shape        []plan.Dim
 )
@@ -118,5 +116,6 @@ func (sc *Schema) nodeFields(n *plan.Node) (to protobuf.Into) {
 }
 
 func valueFields(v *plan.ValueInfo) protobuf.Into {
-	return protobuf.Into{valueName: &v.Name, valueOf: (*valueType)(v)}
+	typ := protobuf.Into{tensorElem: (*elemType)(v), tensorShape: (*shape)(&v.Dims)}
+	return protobuf.Into{valueName: &v.Name, valueOf: &protobuf.Into{typeTensor: &typ}}
 }

@@ -158,14 +158,14 @@ func (w *writer) field(b []byte, num protowire.Number, path string, place any) (
 				w.converts(path+v.Name, "the dtype code "+v.Code+" means nothing here")
 			}
 			from := valueFields(v)
+			if v.DType == tensor.Invalid && v.Dims == nil {
+				from[valueOf] = nil
+			}
+			b = w.compare(b, v.DType, v.Code)
 			b, _ = w.nested(b, num, path, &from)
 		}
-	case *valueType:
-		if b = w.compare(b, p.DType, p.Code); p.DType != tensor.Invalid || p.Dims != nil {
-			return w.nested(b, num, path, &protobuf.Into{typeTensor: (*tensorType)(p)})
-		}
-	case *tensorType:
-		return w.nested(b, num, path, &protobuf.Into{tensorElem: (*elemType)(p), tensorShape: (*shape)(&p.Dims)})
+	case *protobuf.Into:
+		return w.nested(b, num, path, p)
 	case *elemType:
 		return protobuf.PutInt(b, num, int64(w.Code(p.DType))), nil
 	case *shape:
