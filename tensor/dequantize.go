@@ -98,11 +98,7 @@ func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape
 	isShort = isShort && q.Scheme == Linear
 	switch {
 	case isShort && size == 1 && runs.step == 1 && channels >= shortRun && len(dst) >= channels/8: // worth a look at all zero points
-		zeros := q.ZeroPoints
-		if len(zeros) == 0 {
-			zeros = noZeroPoints
-		}
-		vector.Rows(dst, data, kind, q.Scales, zeros, runs.channel, stream)
+		vector.Rows(dst, data, kind, q.Scales, q.ZeroPoints, runs.channel, stream)
 	case isShort && runs.inner >= shortRun:
 		for len(dst) > 0 {
 			c, n := runs.next(len(dst))
@@ -116,8 +112,6 @@ func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape
 
 // kinds are the integers that vector loops dequantize.
 var kinds = map[DType]vector.Kind{Int8: vector.Int8, Uint8: vector.Uint8, Int16: vector.Int16, Uint16: vector.Uint16}
-
-var noZeroPoints = []int32{0}
 
 // convertSlowly handles every dtype, scheme and run length.
 func (q *Quantization) convertSlowly(dst []float32, data []byte, dt DType, runs channelRuns) {

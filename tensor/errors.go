@@ -3,6 +3,7 @@ package tensor
 import (
 	"errors"
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 )
@@ -61,14 +62,8 @@ func (e *Error) Error() string {
 	if e.Err != nil {
 		cause = clip(e.Err.Error())
 	}
-	text := ""
-	for _, part := range []string{e.Format, e.Path, at, clip(e.Field), cause} {
-		if text != "" && part != "" {
-			text += ": "
-		}
-		text += part
-	}
-	return text
+	parts := []string{e.Format, e.Path, at, clip(e.Field), cause}
+	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
 }
 
 // clip shortens long text from a file, such as a name of 64 KiB: messages go to

@@ -1,9 +1,6 @@
 package mobile
 
-import (
-	"github.com/weightmap/weightmap/internal/memory"
-	"github.com/weightmap/weightmap/tensor"
-)
+import "github.com/weightmap/weightmap/internal/memory"
 
 // Address returns the address of the elements in memory: ByteSize bytes,
 // row-major and little-endian, aligned for the dtype. WeightFile, shipped as source for
@@ -16,23 +13,19 @@ import (
 // first call makes a copy, which is kept until Close. A tensor of no bytes has
 // the address 0.
 func (t *Tensor) Address() (int64, error) {
-	if t.model == nil {
+	m := t.model
+	if m == nil {
 		return 0, errClosed
 	}
-	return t.model.lend(t.view)
-}
-
-// lend returns the address of v's memory.
-func (m *Model) lend(v tensor.View) (int64, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if at, ok := m.addresses[v.Name()]; ok {
+	if at, ok := m.addresses[t.view.Name()]; ok {
 		return at, nil
 	}
 	if err := m.open(); err != nil { // an Unpin may have freed the addresses already
 		return 0, err
 	}
-	b, err := v.Bytes()
+	b, err := t.view.Bytes()
 	if err != nil {
 		return 0, err
 	}
@@ -43,7 +36,7 @@ func (m *Model) lend(v tensor.View) (int64, error) {
 	// now on.
 	m.pins.Pin(&b[0])
 	at := int64(memory.Address(b))
-	m.addresses[v.Name()] = at
+	m.addresses[t.view.Name()] = at
 	lent.Store(m, nil)
 	return at, nil
 }

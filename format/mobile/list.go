@@ -1,11 +1,10 @@
 package mobile
 
 import (
-	"encoding/binary"
 	"fmt"
 	"strings"
 
-	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // Flags of TensorList.
@@ -29,35 +28,29 @@ func (t *Tensor) Shape() string {
 // the file; and flags, 1 for ZeroCopy plus 2 for Quantized. All numbers are little-endian
 // int64, without padding.
 func (m *Model) TensorList() []byte {
-	var b []byte
+	var b wire.Buffer
 	for i := range m.TensorCount() {
-		b = appendTensor(b, m.TensorName(i), m.m.At(int(i)))
+		v := m.m.At(int(i))
+		info := v.Info()
+		for _, text := range []string{m.TensorName(i), info.DType.String(), info.Compression} {
+			b.I64(int64(len(text)))
+			b.Str(text)
+		}
+		b.I64(int64(len(info.Shape)))
+		for _, d := range info.Shape {
+			b.I64(d)
+		}
+		b.I64(v.Len())
+		b.I64(info.Size)
+		b.I64(info.Offset)
+		var flags int64
+		if v.ZeroCopy() {
+			flags |= listZeroCopy
+		}
+		if info.Quant != nil {
+			flags |= listQuantized
+		}
+		b.I64(flags)
 	}
-	return b
-}
-
-// appendTensor appends one tensor of a list.
-func appendTensor(b []byte, name string, v tensor.View) []byte {
-	number := func(n int64) { b = binary.LittleEndian.AppendUint64(b, uint64(n)) }
-	info := v.Info()
-	for _, text := range []string{name, info.DType.String(), info.Compression} {
-		number(int64(len(text)))
-		b = append(b, text...)
-	}
-	number(int64(len(info.Shape)))
-	for _, d := range info.Shape {
-		number(d)
-	}
-	number(v.Len())
-	number(info.Size)
-	number(info.Offset)
-	var flags int64
-	if v.ZeroCopy() {
-		flags |= listZeroCopy
-	}
-	if info.Quant != nil {
-		flags |= listQuantized
-	}
-	number(flags)
-	return b
+	return b.Bytes()
 }

@@ -1,13 +1,13 @@
 package mobile
 
 import (
-	"encoding/binary"
 	"fmt"
 	"io"
 	"math"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/vector"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -140,9 +140,7 @@ func (t *Tensor) Float32Bytes() ([]byte, error) {
 		return nil, err
 	}
 	out := memory.BytesOf(values)
-	for i, x := range values { // on a big-endian host this swaps, in place
-		binary.LittleEndian.PutUint32(out[4*i:], math.Float32bits(x))
-	}
+	vector.Copy(out, out, 4) // swaps on a big-endian host
 	return out, nil
 }
 

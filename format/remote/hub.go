@@ -69,11 +69,13 @@ func newHubReader(ctx context.Context, address string, o *Options) (*Reader, err
 		files = []string{h.file}
 	}
 	for _, h.file = range files {
-		object, err := newHubObject(h, o)
+		object, err := newHTTPObject(h.url(), o)
 		if err != nil {
 			return nil, fmt.Errorf("HF_ENDPOINT: %w", err)
 		}
-		r, err := NewObjectReaderAt(ctx, object, o)
+		t := &hubTransport{scheme: object.url.Scheme, host: object.url.Host, token: os.Getenv("HF_TOKEN"), next: object.client.Transport}
+		object.client.Transport = t
+		r, err := NewObjectReaderAt(ctx, &hubObject{object, h, t}, o)
 		if errors.Is(err, fs.ErrPermission) {
 			err = fmt.Errorf("%w; the repository is private or gated, or there is none of that name: HF_TOKEN needs a token that may read it", err)
 		}
@@ -90,16 +92,6 @@ type hubObject struct {
 	*httpObject
 	hub    hub
 	commit *hubTransport
-}
-
-func newHubObject(h hub, o *Options) (*hubObject, error) {
-	object, err := newHTTPObject(h.url(), o)
-	if err != nil {
-		return nil, err
-	}
-	t := &hubTransport{scheme: object.url.Scheme, host: object.url.Host, token: os.Getenv("HF_TOKEN"), next: object.client.Transport}
-	object.client.Transport = t
-	return &hubObject{object, h, t}, nil
 }
 
 // Sibling implements Directory.

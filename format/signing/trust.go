@@ -79,10 +79,7 @@ func ReadTrust(path string) (*Trust, error) {
 		return nil, err
 	}
 	t, err := ParseTrust(text)
-	if err != nil {
-		return nil, wire.Explain(err, "", path)
-	}
-	return t, nil
+	return t, wire.Explain(err, "", path)
 }
 
 // hashOf returns the hash that goes with a public key.

@@ -57,16 +57,16 @@ func linearPlain(dst []float32, src []byte, k Kind, scale float32, zero int32) {
 }
 
 // Rows is Linear for rows of len(scales) integers of 8 bits, each with the scale and the zero
-// point of its column; a single zero point applies to all columns. There must be at
+// point of its column; a single zero point applies to all columns, and missing ones are 0. There must be at
 // least one scale. The first element is in column at; the last row may be incomplete.
 func Rows(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, at int, stream bool) {
 	stream = stream && len(scales) >= 2048 // in shorter rows the fence after each costs more than it saves
 	have := haveIntegers && !slices.ContainsFunc(zeros, func(z int32) bool { return !exact(z) })
 	step := 1
-	if len(zeros) == 1 {
+	if len(zeros) <= 1 {
 		var same [lanes]int32
 		for i := range same {
-			same[i] = zeros[0]
+			copy(same[i:], zeros)
 		}
 		step, zeros = 0, same[:]
 	}
