@@ -172,7 +172,7 @@ func (e *elements) real(dst []float32, first int64) error {
 
 // widened is real for float64; it converts through float32.
 func (e *elements) widened(dst []float64, first int64) error {
-	single := scratch.Get().(*[]float32)
+	single := borrow(min(len(dst), 1024))
 	defer scratch.Put(single)
 	_, start, _ := e.info.span(first, 0, 0)
 	for all := e.b; len(dst) > 0; {
@@ -190,11 +190,15 @@ func (e *elements) widened(dst []float64, first int64) error {
 	return nil
 }
 
-// scratch holds intermediate numbers: at least those of the largest GGUF block.
-var scratch = sync.Pool{New: func() any {
-	room := make([]float32, 1024)
-	return &room
-}}
+// scratch holds memory for intermediate numbers.
+var scratch = sync.Pool{New: func() any { return new([]float32) }}
+
+// borrow returns memory for n numbers from scratch.
+func borrow(n int) *[]float32 {
+	room := scratch.Get().(*[]float32)
+	*room = slices.Grow((*room)[:0], n)[:n]
+	return room
+}
 
 // toFloat32 converts elements without quantization parameters.
 func toFloat32(dst []float32, b []byte, d DType, stream bool) {

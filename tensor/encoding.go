@@ -75,12 +75,8 @@ func decodeBlocks(dst []float32, b []byte, skip int, e *Encoding) error {
 
 // decodePart decodes a part of a block and returns its number of elements.
 func decodePart(dst []float32, block []byte, skip int, e *Encoding) (n int, err error) {
-	room := scratch.Get().(*[]float32)
-	defer scratch.Put(room)
-	if int64(len(*room)) < e.BlockElems {
-		*room = make([]float32, e.BlockElems)
-	}
-	whole := (*room)[:e.BlockElems]
-	err = e.Decode(whole, block)
-	return copy(dst, whole[skip:]), err
+	whole := borrow(int(e.BlockElems))
+	defer scratch.Put(whole)
+	err = e.Decode(*whole, block)
+	return copy(dst, (*whole)[skip:]), err
 }

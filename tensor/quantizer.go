@@ -172,12 +172,9 @@ const encodedPiece = 4096
 
 // encode encodes a piece and adds up the errors.
 func (z *Quantizer) encode(dst []byte, src []float32) error {
-	room := scratch.Get().(*[]float32)
+	room := borrow(len(src))
 	defer scratch.Put(room)
-	if len(*room) < len(src) {
-		*room = make([]float32, len(src))
-	}
-	back := (*room)[:len(src)] // the dequantized values
+	back := *room // the dequantized values
 	if e := z.info.Encoding; e != nil {
 		if err := e.Encode(dst, src); err != nil {
 			return err

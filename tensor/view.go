@@ -59,8 +59,8 @@ func FromInfo(info Info, data []byte) (View, error) {
 	if err != nil {
 		return refuse(&info, err)
 	}
-	c := &Info{Name: info.Name, DType: info.DType, Shape: info.Shape.Clone(), Offset: -1, Size: size, Stored: size, Quant: info.Quant, Encoding: info.Encoding}
-	return onHeap(c, data), nil
+	info.Shape, info.Offset, info.Size, info.Stored, info.Compression = info.Shape.Clone(), -1, size, size, ""
+	return onHeap(&info, data), nil
 }
 
 // Info returns the description of the tensor. The caller must not modify its Shape and
