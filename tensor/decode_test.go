@@ -14,6 +14,7 @@ import (
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/vector"
 )
 
 // exact returns the value of the element at the start of b as a big float, by
@@ -343,11 +344,11 @@ var smalls = []small{
 	{"float16", 10, -14, 15,
 		func(b uint16) float32 { return F16(b).Float32() },
 		func(f float32) uint16 { return uint16(F16From(f)) },
-		func(f float64) uint16 { return uint16(F16From(towardOdd(f))) }},
+		func(f float64) uint16 { return uint16(F16From(vector.TowardOdd(f))) }},
 	{"bfloat16", 7, -126, 127,
 		func(b uint16) float32 { return BF16(b).Float32() },
 		func(f float32) uint16 { return uint16(BF16From(f)) },
-		func(f float64) uint16 { return uint16(BF16From(towardOdd(f))) }},
+		func(f float64) uint16 { return uint16(BF16From(vector.TowardOdd(f))) }},
 }
 
 // inf returns the bits of +Inf.
@@ -456,17 +457,17 @@ func TestFloat16NaN(t *testing.T) {
 				t.Errorf("bfloat16 = %#04x, want %#04x", got, tt.brain)
 			}
 			// The same NaN as a float64, built by hand: conversions make it quiet.
-			d := math.Float64frombits(uint64(tt.bits)&sign32<<32 | 0x7ff<<52 | uint64(tt.bits)&(1<<23-1)<<29)
-			if got := uint16(F16From(towardOdd(d))); got != tt.half {
+			d := math.Float64frombits(uint64(tt.bits)&(1<<31)<<32 | 0x7ff<<52 | uint64(tt.bits)&(1<<23-1)<<29)
+			if got := uint16(F16From(vector.TowardOdd(d))); got != tt.half {
 				t.Errorf("float16 from float64 = %#04x, want %#04x", got, tt.half)
 			}
-			if got := uint16(BF16From(towardOdd(d))); got != tt.brain {
+			if got := uint16(BF16From(vector.TowardOdd(d))); got != tt.brain {
 				t.Errorf("bfloat16 from float64 = %#04x, want %#04x", got, tt.brain)
 			}
 		})
 	}
 	low := math.Float64frombits(0x7ff<<52 | 1)
-	if h, b := F16From(towardOdd(low)), BF16From(towardOdd(low)); h != 0x7e00 || b != 0x7fc0 {
+	if h, b := F16From(vector.TowardOdd(low)), BF16From(vector.TowardOdd(low)); h != 0x7e00 || b != 0x7fc0 {
 		t.Errorf("lowest payload of a float64 = %#04x, %#04x", h, b)
 	}
 }

@@ -80,13 +80,11 @@ func kindOf[T Elem]() DType {
 // dtypeOf returns the dtype of a slice of T.
 func dtypeOf[T Elem]() (DType, error) {
 	var zero T
-	d, kind := Invalid, kindOf[T]()
-	if own, ok := ownDType[T](); ok {
-		d = own
-	} else if isNamed[T](kind) || kind != Uint8 && kind != Uint16 {
+	d, ok := ownDType[T]()
+	if kind := kindOf[T](); !ok && (isNamed[T](kind) || kind != Uint8 && kind != Uint16) {
 		d = kind
 	}
-	if d == Invalid || d.kind() != kind {
+	if !viewable[T](d) {
 		return d, fmt.Errorf("%w: %T fits several dtypes: it needs a method DType", ErrDType, zero)
 	}
 	return d, nil

@@ -40,7 +40,7 @@ func encodeHalves[F float32 | float64](dst []byte, src []F, encode func([]byte, 
 	for len(src) > 0 {
 		n := min(len(src), len(piece))
 		for i, x := range src[:n] {
-			piece[i] = towardOdd(float64(x))
+			piece[i] = vector.TowardOdd(float64(x))
 		}
 		encode(dst, piece[:n])
 		src, dst = src[n:], dst[2*n:]

@@ -14,11 +14,6 @@ type F16 uint16
 // sign, 8 exponent bits with bias 127, 7 fraction bits.
 type BF16 uint16
 
-const (
-	sign32 = 1 << 31
-	inf32  = 0xff << 23 // bits of +Inf; larger magnitudes are NaNs
-)
-
 // Float32 converts h to float32. The result is exact: subnormals become normal, and a NaN,
 // signaling or quiet, keeps its sign and payload.
 func (h F16) Float32() float32 {
@@ -48,22 +43,4 @@ func (b BF16) Float32() float32 {
 // all zero it becomes a quiet NaN.
 func BF16From(f float32) BF16 {
 	return BF16(vector.ToBrain(math.Float32bits(f)))
-}
-
-// towardOdd rounds f to odd: an inexact result has its last bit set. Since it is then no tie, rounding it
-// to 16 bits gives the same number as rounding f.
-func towardOdd(f float64) float32 {
-	if f != f { // converting would make a signaling NaN quiet
-		b := math.Float64bits(f)
-		return math.Float32frombits(uint32(b>>32)&sign32 | inf32 | uint32(b>>29)&0x7fffff | 1)
-	}
-	n := float32(f)
-	var above, inexact uint32
-	if math.Abs(float64(n)) > math.Abs(f) {
-		above = 1
-	}
-	if float64(n) != f {
-		inexact = 1
-	}
-	return math.Float32frombits(math.Float32bits(n) - above | inexact)
 }

@@ -84,3 +84,21 @@ func toBrainPlain(dst []byte, src []float32) {
 		binary.LittleEndian.PutUint16(dst[2*i:], ToBrain(math.Float32bits(f)))
 	}
 }
+
+// TowardOdd rounds f to odd: an inexact result has its last bit set. Since it is then no tie, rounding it
+// to 16 bits gives the same number as rounding f.
+func TowardOdd(f float64) float32 {
+	if f != f { // converting would make a signaling NaN quiet
+		b := math.Float64bits(f)
+		return math.Float32frombits(uint32(b>>32)&sign32 | inf32 | uint32(b>>29)&0x7fffff | 1)
+	}
+	n := float32(f)
+	var above, inexact uint32
+	if math.Abs(float64(n)) > math.Abs(f) {
+		above = 1
+	}
+	if float64(n) != f {
+		inexact = 1
+	}
+	return math.Float32frombits(math.Float32bits(n) - above | inexact)
+}
