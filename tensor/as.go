@@ -67,8 +67,7 @@ func Of[T Elem](name string, shape Shape, data []T) (View, error) {
 	b := memory.BytesOf(data)
 	if !memory.LittleEndian {
 		b = memory.Aligned(len(b))
-		copy(b, memory.BytesOf(data))
-		vector.Swap(b, d.wordSize())
+		vector.Copy(b, memory.BytesOf(data), d.wordSize())
 	}
 	return FromBytes(name, d, shape, b)
 }

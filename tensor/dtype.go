@@ -31,31 +31,30 @@ const (
 	numDTypes
 )
 
-// dtypes lists names, sizes in bytes, and for each dtype a value of its Go type, and one of the
-// integer type that may be used in its place. Comparing the dynamic type of such a value with a
-// type parameter takes one instruction.
+// dtypes describes the dtypes. Comparing the dynamic type of a goType with a type parameter takes one instruction.
 var dtypes = [numDTypes]struct {
-	name         string
-	size         int64
-	goType, bits any
+	name   string
+	size   int64 // in bytes
+	kind   DType // of the basic Go type that holds the bits
+	goType any   // a value of the Go type; nil if kind has it
 }{
 	Invalid:      {name: "invalid"},
-	Complex64:    {name: "complex64", size: 8, goType: complex64(0)},
-	Float64:      {"float64", 8, float64(0), nil},
-	Float32:      {"float32", 4, float32(0), nil},
-	Float16:      {"float16", 2, F16(0), uint16(0)},
-	BFloat16:     {"bfloat16", 2, BF16(0), uint16(0)},
-	Int64:        {"int64", 8, int64(0), nil},
-	Int32:        {"int32", 4, int32(0), nil},
-	Int16:        {"int16", 2, int16(0), nil},
-	Int8:         {"int8", 1, int8(0), nil},
-	Uint64:       {"uint64", 8, uint64(0), nil},
-	Uint32:       {"uint32", 4, uint32(0), nil},
-	Uint16:       {"uint16", 2, uint16(0), nil},
-	Uint8:        {"uint8", 1, uint8(0), nil},
-	Bool:         {"bool", 1, nil, uint8(0)},
-	Float8E4M3FN: {"float8_e4m3fn", 1, nil, uint8(0)},
-	Float8E5M2:   {"float8_e5m2", 1, nil, uint8(0)},
+	Complex64:    {"complex64", 8, Complex64, complex64(0)},
+	Float64:      {"float64", 8, Float64, float64(0)},
+	Float32:      {"float32", 4, Float32, float32(0)},
+	Float16:      {"float16", 2, Uint16, F16(0)},
+	BFloat16:     {"bfloat16", 2, Uint16, BF16(0)},
+	Int64:        {"int64", 8, Int64, int64(0)},
+	Int32:        {"int32", 4, Int32, int32(0)},
+	Int16:        {"int16", 2, Int16, int16(0)},
+	Int8:         {"int8", 1, Int8, int8(0)},
+	Uint64:       {"uint64", 8, Uint64, uint64(0)},
+	Uint32:       {"uint32", 4, Uint32, uint32(0)},
+	Uint16:       {"uint16", 2, Uint16, uint16(0)},
+	Uint8:        {"uint8", 1, Uint8, uint8(0)},
+	Bool:         {"bool", 1, Uint8, nil},
+	Float8E4M3FN: {"float8_e4m3fn", 1, Uint8, nil},
+	Float8E5M2:   {"float8_e5m2", 1, Uint8, nil},
 }
 
 // isInteger reports whether d is a type of integers.

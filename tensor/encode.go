@@ -56,10 +56,7 @@ func encodeAll[T, F float32 | float64](dst []byte, src []F) {
 		for i, x := range src[:n] {
 			piece[i] = T(x)
 		}
-		copy(dst, memory.BytesOf(piece[:n]))
-		if !memory.LittleEndian {
-			vector.Swap(dst[:n*size], size)
-		}
+		vector.Copy(dst[:n*size], memory.BytesOf(piece[:n]), size)
 		src, dst = src[n:], dst[n*size:]
 	}
 }
