@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"math"
 	"math/bits"
@@ -140,11 +139,10 @@ func checkAlign(n uint32) error {
 
 // named adds the name of an entry or a tensor to an error.
 func named(err error, what string, name []byte) error {
-	var e *format.Error
-	if !errors.As(err, &e) {
-		return err
+	if e, ok := err.(*format.Error); ok {
+		err = wire.Error(e.Format, e.Field, e.Offset, fmt.Errorf("%w (%s %q)", e.Err, what, name))
 	}
-	return wire.Error(e.Format, e.Field, e.Offset, fmt.Errorf("%w (%s %q)", e.Err, what, name))
+	return err
 }
 
 // addTensors adds n tensors to the index. It reads their records twice, since the end of the last one says where the data begins.
