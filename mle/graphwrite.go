@@ -303,9 +303,9 @@ func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 		for _, size := range d.Shape {
 			w.U32(uint32(size))
 		}
-		w.Fill(4*(maxRank-len(d.Shape)), 0)
+		w.Zeros(4*(maxRank-len(d.Shape)))
 		w.U8(code)
-		w.Fill(3, 0)
+		w.Zeros(3)
 	}
 	for i := range ir.Nodes {
 		n := &ir.Nodes[i]
@@ -328,7 +328,7 @@ func putIDs(w *wire.Buffer, lists ...[]uint32) {
 		for _, id := range ids {
 			w.U32(id)
 		}
-		w.Fill(4*(maxIDs-len(ids)), 0)
+		w.Zeros(4*(maxIDs-len(ids)))
 	}
 }
 

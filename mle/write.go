@@ -268,7 +268,7 @@ func (e *encoder) compressionBytes() []byte {
 	w.U64(uint64(e.size))
 	w.U32(e.out.original)
 	w.U8(methods[e.o.Compression].bits)
-	w.Fill(3, 0)
+	w.Zeros(3)
 	if !e.o.Chunked {
 		return w.Bytes()
 	}

@@ -431,7 +431,7 @@ func toyHead(rec []byte, tensors, entries int) []byte {
 	w.U32(crc32.ChecksumIEEE(rec))
 	w.U32(uint32(tensors))
 	w.U32(uint32(entries))
-	w.Fill(12, 0)
+	w.Zeros(12)
 	w.Raw(rec)
 	return w.Bytes()
 }

@@ -41,12 +41,8 @@ func (w *Buffer) Raw(p []byte) { w.b = append(w.b, p...) }
 // Str appends the bytes of a string, without length or terminator.
 func (w *Buffer) Str(s string) { w.b = append(w.b, s...) }
 
-// Fill appends n bytes of the given value.
-func (w *Buffer) Fill(n int, value byte) {
-	for range n {
-		w.b = append(w.b, value)
-	}
-}
+// Zeros appends n zero bytes.
+func (w *Buffer) Zeros(n int) { w.b = append(w.b, make([]byte, n)...) }
 
 // Put32 overwrites the four bytes at position at.
 func (w *Buffer) Put32(at int, v uint32) { binary.LittleEndian.PutUint32(w.b[at:], v) }

@@ -81,7 +81,7 @@ func (m *Made) LocalHeader(alignment int64) []byte {
 		extra.U16(alignField)
 		extra.U16(uint16(pad - 4))
 		extra.U16(uint16(alignment))
-		extra.Fill(pad-least, 0)
+		extra.Zeros(pad-least)
 	}
 	var b wire.Buffer
 	b.Str(LocalMagic)
@@ -99,7 +99,7 @@ func (m *Made) CentralHeader(b *wire.Buffer) {
 	b.U16(madeOnUnix | m.version())
 	m.common(b)
 	b.U16(uint16(extra.Len()))
-	b.Fill(6, 0) // comment, disk, internal attributes
+	b.Zeros(6) // comment, disk, internal attributes
 	b.U32(fileMode)
 	b.U32(uint32(min(m.At, wide32)))
 	b.Str(m.Name)
@@ -114,7 +114,7 @@ func AppendEnd(b *wire.Buffer, n int, size, off int64) {
 		b.U64(end64Len - 12)
 		b.U16(madeOnUnix | wideVersion)
 		b.U16(wideVersion)
-		b.Fill(8, 0) // disks
+		b.Zeros(8) // disks
 		b.U64(uint64(n))
 		b.U64(uint64(n))
 		b.I64(size)
@@ -125,7 +125,7 @@ func AppendEnd(b *wire.Buffer, n int, size, off int64) {
 		b.U32(1)
 	}
 	b.Str(EndMagic)
-	b.Fill(4, 0) // disks
+	b.Zeros(4) // disks
 	b.U16(uint16(min(n, wide16)))
 	b.U16(uint16(min(n, wide16)))
 	b.U32(uint32(min(size, wide32)))
