@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/memory"
@@ -74,33 +75,28 @@ func floatsOf(b []byte) (floats []float32, alias bool) {
 	return floats, false
 }
 
+// split returns the header of src, nil for MethodFloat16, the approximations behind it, and
+// the size of each in bytes.
+func (a approximation) split(src []byte) (head, rest []byte, width int) {
+	if Method(a) == MethodInt8 {
+		return src[:int8Head], src[int8Head:], 1
+	}
+	return nil, src, 2
+}
+
 func (a approximation) DecompressInto(dst, src []byte) error {
-	if Method(a) == MethodFloat16 {
-		return widen(dst, src, tensor.Float16, nil)
-	}
-	if src[5]|src[6]|src[7] != 0 {
-		return fmt.Errorf("%w: the bytes after the zero point are % x, not 0", format.ErrCorrupt, src[5:8])
-	}
-	return widen(dst, src[int8Head:], tensor.Uint8, &tensor.Quantization{
-		Scales:     []float32{math.Float32frombits(binary.LittleEndian.Uint32(src))},
-		ZeroPoints: []int32{int32(src[4])}, Axis: tensor.PerTensor,
-	})
+	head, rest, _ := a.split(src)
+	return widen(dst, head, rest)
 }
 
 // Expand decompresses src piece by piece.
 func (a approximation) Expand(w io.Writer, src []byte, _ int64) error {
 	const step = 64 << 10
-	head, width := 0, 2
-	if Method(a) == MethodInt8 {
-		head, width = int8Head, 1
-	}
-	piece := append(make([]byte, 0, min(head+step, len(src))), src[:head]...)
-	out := memory.Aligned(4 * min(step, len(src)) / width)
-	for src = src[head:]; len(src) > 0; {
-		n := min(step, len(src))
-		piece, src = append(piece[:head], src[:n]...), src[n:]
-		floats := out[:4*n/width]
-		if err := a.DecompressInto(floats, piece); err != nil {
+	head, rest, width := a.split(src)
+	out := memory.Aligned(4 * min(step, len(rest)) / width)
+	for piece := range slices.Chunk(rest, step) {
+		floats := out[:4*len(piece)/width]
+		if err := widen(floats, head, piece); err != nil {
 			return err
 		}
 		if _, err := w.Write(floats); err != nil {
@@ -112,18 +108,23 @@ func (a approximation) Expand(w io.Writer, src []byte, _ int64) error {
 
 func (approximation) Window([]byte) int64 { return 0 }
 
-// widen converts elements to little-endian float32.
-func widen(out, in []byte, d tensor.DType, q *tensor.Quantization) error {
+// widen converts halves, or bytes if there is a header of MethodInt8, to little-endian float32.
+func widen(out, head, in []byte) (err error) {
 	floats, alias := floatsOf(out)
 	shape := tensor.Shape{int64(len(floats))}
-	var err error
-	if q != nil {
-		err = tensor.Dequantize(floats, in, d, shape, q)
-	} else {
+	if head == nil {
 		var half tensor.View
-		if half, err = tensor.FromBytes("", d, shape, in); err == nil {
+		if half, err = tensor.FromBytes("", tensor.Float16, shape, in); err == nil {
 			_, err = tensor.Decode(floats[:0], half)
 		}
+	} else {
+		if head[5]|head[6]|head[7] != 0 {
+			return fmt.Errorf("%w: the bytes after the zero point are % x, not 0", format.ErrCorrupt, head[5:])
+		}
+		err = tensor.Dequantize(floats, in, tensor.Uint8, shape, &tensor.Quantization{
+			Scales:     []float32{math.Float32frombits(binary.LittleEndian.Uint32(head))},
+			ZeroPoints: []int32{int32(head[4])}, Axis: tensor.PerTensor,
+		})
 	}
 	if !alias {
 		vector.Copy(out, memory.BytesOf(floats), 4)

@@ -10,7 +10,6 @@ import (
 	"github.com/weightmap/weightmap/internal/codec/lz4"
 	"github.com/weightmap/weightmap/internal/codec/zstd"
 	"github.com/weightmap/weightmap/internal/seal"
-	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -110,29 +109,28 @@ func (h *Header) sections() []namedSection {
 	return all
 }
 
-// headerField is a field of the header, of 4 or 8 bytes.
+// headerField is a field of the header: a *uint32 or an *int64.
 type headerField struct {
-	name string
-	word *uint32
-	wide *int64 // if word is nil
+	name  string
+	value any
 }
 
 // fields lists the fields after the version, in the order of the header.
 func (h *Header) fields() []headerField {
 	list := make([]headerField, 0, 18)
 	if h.Version != 1 {
-		list = append(list, headerField{"feature_flags", (*uint32)(&h.Features), nil}, headerField{"header_size", &h.HeaderSize, nil})
+		list = append(list, headerField{"feature_flags", (*uint32)(&h.Features)}, headerField{"header_size", &h.HeaderSize})
 	}
 	for _, s := range h.sections() {
-		list = append(list, headerField{s.offset, nil, &s.Offset}, headerField{s.size, nil, &s.Size})
+		list = append(list, headerField{s.offset, &s.Offset}, headerField{s.size, &s.Size})
 	}
 	if h.Version == 1 {
 		return list
 	}
 	return append(list, []headerField{
-		{"metadata_checksum", &h.MetadataChecksum, nil}, {"graph_checksum", &h.GraphChecksum, nil},
-		{"weights_checksum", &h.WeightsChecksum, nil}, {"header_checksum", &h.HeaderChecksum, nil},
-		{"min_reader_version", &h.MinReaderVersion, nil}, {"writer_version", &h.WriterVersion, nil},
+		{"metadata_checksum", &h.MetadataChecksum}, {"graph_checksum", &h.GraphChecksum},
+		{"weights_checksum", &h.WeightsChecksum}, {"header_checksum", &h.HeaderChecksum},
+		{"min_reader_version", &h.MinReaderVersion}, {"writer_version", &h.WriterVersion},
 	}...)
 }
 
@@ -143,26 +141,18 @@ func (h *Header) fail(field string, sentinel error, text string, args ...any) er
 		if f.name == field {
 			break
 		}
-		if at += 8; f.word != nil {
-			at -= 4
-		}
+		at += int64(binary.Size(f.value))
 	}
 	return fail(field, at, sentinel, text, args...)
 }
 
 // put writes magic, version, fields and checksum to b, and leaves the reserved bytes.
 func (h *Header) put(b []byte) {
-	var w wire.Buffer
-	w.U32(magic)
-	w.U32(h.Version)
-	for _, f := range h.fields() {
-		if f.word != nil {
-			w.U32(*f.word)
-		} else {
-			w.U64(uint64(*f.wide))
-		}
+	at := copy(b, binary.LittleEndian.AppendUint32(nil, magic))
+	for _, f := range append([]headerField{{"version", &h.Version}}, h.fields()...) {
+		n, _ := binary.Encode(b[at:], binary.LittleEndian, f.value) // there is room
+		at += n
 	}
-	copy(b, w.Bytes())
 	if h.Version != 1 {
 		binary.LittleEndian.PutUint32(b[atHeaderSum:], headerSum(b))
 	}

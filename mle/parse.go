@@ -96,11 +96,7 @@ func (f *parsed) readHeader() (err error) {
 		return fail("version", atVersion, format.ErrVersion, "%d, not %d to %d", h.Version, minVersion, maxVersion)
 	}
 	for _, f := range h.fields() {
-		if f.word != nil {
-			*f.word = c.U32(f.name)
-		} else {
-			*f.wide = int64(c.U64(f.name))
-		}
+		_, _ = binary.Decode(c.Bytes(f.name, uint64(binary.Size(f.value))), binary.LittleEndian, f.value) // c has the error
 	}
 	for _, s := range h.sections() {
 		if off, size := uint64(s.Offset), uint64(s.Size); off > math.MaxInt64 || size > math.MaxInt64-off {
