@@ -81,9 +81,9 @@ type quantizedWeights struct {
 	*encoder
 }
 
-func (w *quantizedWeights) tensor(i int, in driver.Input) error {
+func (w *quantizedWeights) Tensor(i int, in driver.Input) error {
 	at, t := w.offsets[i], &w.from[i]
-	pad := int(w.end(i)-at-w.plan.Tensors[i].Size) / 4
+	pad := len(w.pad(i)) / 4
 	if t.Quant == nil {
 		return w.exact(in, at, pad)
 	}
@@ -166,5 +166,3 @@ func (w *quantizedWeights) chunk(at *int64, scale float32, zero byte, b []byte) 
 	*at += size
 	return err
 }
-
-func (w *quantizedWeights) finish() error { return nil }

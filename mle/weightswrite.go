@@ -35,15 +35,9 @@ func (s *stored) chunk(off, size int64, p []byte) error {
 	return err
 }
 
-// weightsWriter writes tensors to the weights section.
-type weightsWriter interface {
-	tensor(i int, in driver.Input) error
-	finish() error
-}
-
-// newWeights returns the weightsWriter for the options. With encryption, it writes to
-// memory, so that no plain weights reach the disk.
-func (e *encoder) newWeights() (weightsWriter, error) {
+// newWeights returns the encoder for the options, which writes tensors to the weights section
+// and embeds e. With encryption, it writes to memory, so that no plain weights reach the disk.
+func (e *encoder) newWeights() (driver.Encoder, error) {
 	e.out.WriterAt = io.NewOffsetWriter(e.t, e.h.Weights.Offset)
 	if e.cipher != nil {
 		e.out.WriterAt = &save.Memory{}
@@ -85,7 +79,7 @@ type plainWeights struct {
 	early map[int]uint32 // checksums of tensors after next that have arrived
 }
 
-func (w *plainWeights) tensor(i int, in driver.Input) error {
+func (w *plainWeights) Tensor(i int, in driver.Input) error {
 	if i == w.next {
 		err := in.CopyTo(&w.out, w.offsets[i], &w.sum)
 		w.pass()
@@ -99,42 +93,44 @@ func (w *plainWeights) tensor(i int, in driver.Input) error {
 
 // pass adds the padding behind the next tensor to the checksum.
 func (w *plainWeights) pass() {
-	i := w.next
-	w.sum.Write(padding[:w.end(i)-w.offsets[i]-w.plan.Tensors[i].Size])
+	w.sum.Write(w.pad(w.next))
 	w.next++
 }
 
-func (w *plainWeights) finish() error {
+func (w *plainWeights) Finish() error {
 	for w.next < len(w.offsets) {
 		w.sum = crc(tensor.CombineCRC32(uint32(w.sum), w.early[w.next], w.plan.Tensors[w.next].Size))
 		w.pass()
 	}
 	w.out.size, w.out.sum, w.out.original = w.size, uint32(w.sum), uint32(w.sum)
-	return nil
+	return w.encoder.Finish()
 }
 
 // streamedWeights compresses all weights in one piece, in the order of the plan.
 type streamedWeights struct {
 	*encoder
-	w   io.WriteCloser
-	pos int64
+	w io.WriteCloser
 }
 
-func (w *streamedWeights) tensor(i int, in driver.Input) error {
-	if err := w.write(padding[:w.offsets[i]-w.pos]); err != nil {
+func (w *streamedWeights) Tensor(i int, in driver.Input) error {
+	if err := in.Each(w.write); err != nil {
 		return err
 	}
-	return in.Each(w.write)
+	return w.write(w.pad(i))
 }
 
 func (w *streamedWeights) write(p []byte) error {
 	n, err := w.w.Write(p)
 	w.out.original = tensor.UpdateCRC32(w.out.original, p[:n])
-	w.pos += int64(n)
 	return err
 }
 
-func (w *streamedWeights) finish() error { return w.w.Close() }
+func (w *streamedWeights) Finish() error {
+	if err := w.w.Close(); err != nil {
+		return err
+	}
+	return w.encoder.Finish()
+}
 
 // chunkedWeights compresses tensors in chunks, several at a time, in the order of the plan.
 type chunkedWeights struct {
@@ -142,10 +138,10 @@ type chunkedWeights struct {
 	bufs [][]byte
 }
 
-// tensor stores tensor i and the padding behind it.
-func (w *chunkedWeights) tensor(i int, in driver.Input) error {
+// Tensor stores tensor i and the padding behind it.
+func (w *chunkedWeights) Tensor(i int, in driver.Input) error {
 	at, end := w.offsets[i], w.end(i)
-	r := io.MultiReader(in, bytes.NewReader(padding[:end-at-in.Size()]))
+	r := io.MultiReader(in, bytes.NewReader(w.pad(i)))
 	for at < end {
 		n, first := 0, at
 		for ; n < len(w.bufs) && at < end; n++ {
@@ -181,8 +177,6 @@ func (w *chunkedWeights) store(at int64, bufs [][]byte) error {
 	}
 	return err
 }
-
-func (w *chunkedWeights) finish() error { return nil }
 
 // collected compresses all weights in one piece when it is closed.
 type collected struct {

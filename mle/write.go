@@ -51,14 +51,16 @@ func encode(t driver.Target, p *plan.Plan, o *plan.WriteOptions, own WriteOption
 		p = asFloats(p)
 	}
 	e := &encoder{t: t, base: o, o: &own, plan: p, from: from}
-	err := e.layout()
-	if err == nil {
-		err = e.begin()
+	if err := e.layout(); err != nil {
+		return nil, err
 	}
-	return e, err
+	if err := e.begin(); err != nil {
+		return nil, err
+	}
+	return e.newWeights()
 }
 
-// encoder writes one file.
+// encoder writes one file, except for the tensors.
 type encoder struct {
 	t    driver.Target
 	base *plan.WriteOptions
@@ -72,9 +74,8 @@ type encoder struct {
 	offsets []int64 // of the tensors in the uncompressed weights
 	size    int64   // of the uncompressed weights
 
-	cipher  *seal.Cipher // nil without encryption
-	out     stored
-	weights weightsWriter
+	cipher *seal.Cipher // nil without encryption
+	out    stored
 }
 
 // end returns the end of the padding behind tensor i.
@@ -83,6 +84,11 @@ func (e *encoder) end(i int) int64 {
 		return e.offsets[i+1]
 	}
 	return e.size
+}
+
+// pad returns the padding behind tensor i.
+func (e *encoder) pad(i int) []byte {
+	return padding[:e.end(i)-e.offsets[i]-e.plan.Tensors[i].Size]
 }
 
 // layout computes all offsets that do not depend on data, and encodes metadata and graph.
@@ -181,10 +187,6 @@ func (e *encoder) begin() (err error) {
 	if err == nil {
 		err = e.write(e.h.Graph.Offset, e.graph)
 	}
-	if err != nil {
-		return err
-	}
-	e.weights, err = e.newWeights()
 	return err
 }
 
@@ -197,14 +199,8 @@ func (e *encoder) write(off int64, b []byte) error {
 	return err
 }
 
-// Tensor implements driver.Encoder.
-func (e *encoder) Tensor(i int, in driver.Input) error { return e.weights.tensor(i, in) }
-
-// Finish implements driver.Encoder.
+// Finish writes what follows the weights, and the header.
 func (e *encoder) Finish() error {
-	if err := e.weights.finish(); err != nil {
-		return err
-	}
 	h := &e.h
 	if e.cipher != nil {
 		if err := e.encrypt(); err != nil {

@@ -17,8 +17,6 @@ const (
 
 // Offsets of header fields in errors that concern several fields.
 const (
-	offDType    = 16
-	offRank     = 20
 	offDims     = 24
 	offElements = 40
 )

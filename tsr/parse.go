@@ -19,8 +19,7 @@ type parser struct {
 
 // Parse implements driver.Driver.
 func (fileFormat) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
-	var buf [headerSize]byte
-	head, err := driver.First(src, buf[:])
+	head, err := driver.Prefix(src, headerSize)
 	if err != nil {
 		return nil, err
 	}
@@ -123,11 +122,11 @@ func (p *parser) decode(b []byte, fileSize int64, t *driver.Tensor) error {
 	if code := c.I32("dtype"); code >= 1 && code <= int32(len(dtypes)) {
 		t.DType = dtypes[code-1]
 	} else {
-		c.Failf("dtype", offDType, format.ErrUnsupported, "dtype %d", code)
+		c.Failf("dtype", c.Offset()-4, format.ErrUnsupported, "dtype %d", code)
 	}
 	rank := c.I32("ndim")
 	if rank < 0 || rank > maxRank {
-		c.Failf("ndim", offRank, format.ErrCorrupt, "%d, not 0 to 4", rank)
+		c.Failf("ndim", c.Offset()-4, format.ErrCorrupt, "%d, not 0 to 4", rank)
 	}
 	if c.Err() != nil {
 		return c.Err()
@@ -148,12 +147,9 @@ func (p *parser) decode(b []byte, fileSize int64, t *driver.Tensor) error {
 	elements := c.I64("total_elements")
 	must("reserved_2", 8, c.I64("reserved_2"), 0, format.ErrCorrupt)
 	must("reserved_3", 8, c.I64("reserved_3"), 0, format.ErrCorrupt)
-	if c.Err() != nil {
-		return c.Err()
-	}
-	size, err := t.Shape.ByteSize(t.DType)
-	t.Size = size
-	n, stored := size/t.DType.Size(), fileSize-headerSize
+	var err error
+	t.Size, err = t.Shape.ByteSize(t.DType)
+	n, stored := t.Size/t.DType.Size(), fileSize-headerSize
 	switch {
 	case err != nil:
 		c.Fail("dims", offDims, fmt.Errorf("%w: %w", format.ErrCorrupt, err))
