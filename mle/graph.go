@@ -74,33 +74,32 @@ func (f *parsed) ids(b []byte, n int) []uint32 {
 	return out
 }
 
-// readNodes reads n nodes from c and the attributes behind them.
-func (f *parsed) readNodes(c *wire.Cursor, n int) error {
+// readNodes reads the nodes in rows, and their attributes from offset attrsAt of the section on.
+func (f *parsed) readNodes(rows []byte, attrsAt int64) error {
+	le, n := binary.LittleEndian, len(rows)/nodeSize
 	f.built = int64(n)*nodeBytes + int64(len(f.ir.Tensors))*descriptorBytes
 	if n == 0 {
 		return nil
 	}
-	base := f.h.Graph.Offset
-	attrsAt := c.Offset() - base + int64(n)*nodeSize
-	if err := f.memory.Reserve(int64(n) * nodeSize); err != nil {
-		return wire.Error(formatName, "num_nodes", base, err)
+	if err := f.memory.Reserve(int64(len(rows))); err != nil {
+		return wire.Error(formatName, "num_nodes", f.h.Graph.Offset, err)
 	}
 	f.ir.Nodes = make([]IRNode, n)
 	f.attributes = map[shared[byte]][]format.Attribute{}
 	for i := range f.ir.Nodes {
-		at, n := c.Offset(), &f.ir.Nodes[i]
-		n.Op = opOfCode(c.U16("op"), f.h.Version)
-		counts := [...]uint16{c.U16("num_inputs"), c.U16("num_outputs"), c.U16("num_params")}
+		n, row := &f.ir.Nodes[i], rows[i*nodeSize:][:nodeSize]
+		at := f.h.Graph.Offset + attrsAt - int64(len(rows)) + int64(i*nodeSize)
+		n.Op = opOfCode(le.Uint16(row), f.h.Version)
 		for k, list := range []*[]uint32{&n.Inputs, &n.Outputs, &n.Params} {
-			ids := c.Bytes("ids", 4*maxIDs)
-			if counts[k] > maxIDs {
+			count := le.Uint16(row[2+2*k:])
+			if count > maxIDs {
 				field := [...]string{"num_inputs", "num_outputs", "num_params"}[k]
-				return fail(fmt.Sprintf("node %d %s", i, field), at+2+2*int64(k), format.ErrCorrupt, "%d, there is room for %d", counts[k], maxIDs)
+				return fail(fmt.Sprintf("node %d %s", i, field), at+2+2*int64(k), format.ErrCorrupt, "%d, there is room for %d", count, maxIDs)
 			}
-			*list = f.ids(ids, int(counts[k]))
-			f.built += int64(counts[k]) * idBytes
+			*list = f.ids(row[8+4*maxIDs*k:], int(count))
+			f.built += int64(count) * idBytes
 		}
-		from, size := int64(c.U32("attr_offset")), int64(c.U32("attr_size"))
+		from, size := int64(le.Uint32(row[nodeSize-8:])), int64(le.Uint32(row[nodeSize-4:]))
 		if size == 0 {
 			continue
 		}

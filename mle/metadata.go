@@ -133,8 +133,7 @@ func encodeMetadata(m format.Metadata, all []Descriptor) ([]byte, error) {
 func member(key string, value any) ([]byte, error) {
 	w := jsontext.Writer{Finite: true}
 	w.Raw("{")
-	w.Text(key)
-	w.Raw(":")
+	w.Key(0, key)
 	if err, ok := value.(error); ok { // from jsonmeta.Value
 		w.Fail(err)
 	} else if !w.Value(value) {

@@ -288,7 +288,6 @@ func (f *parsed) readGraph() error {
 	nodes, tensors := c.U32("num_nodes"), c.U32("num_tensors")
 	inputs, outputs := c.U32("num_inputs"), c.U32("num_outputs")
 	switch {
-	case c.Err() != nil:
 	case inputs > maxIDs:
 		c.Failf("num_inputs", base+8, format.ErrCorrupt, "%d, there is room for %d", inputs, maxIDs)
 	case outputs > maxIDs:
@@ -298,6 +297,7 @@ func (f *parsed) readGraph() error {
 	n := c.Count("num_tensors", uint64(tensors), descriptorSize)
 	rows := c.Bytes("tensors", uint64(n)*descriptorSize)
 	count := c.Count("num_nodes", uint64(nodes), nodeSize)
+	nodeRows := c.Bytes("nodes", uint64(count)*nodeSize)
 	if c.Err() != nil {
 		return c.Err()
 	}
@@ -309,7 +309,7 @@ func (f *parsed) readGraph() error {
 	if err := f.readMetadata(); err != nil {
 		return err
 	}
-	if err := f.readNodes(&c, count); err != nil {
+	if err := f.readNodes(nodeRows, c.Offset()-base); err != nil {
 		return err
 	}
 	if f.namesErr != nil {

@@ -132,13 +132,15 @@ func (c *coder) name(field string, size int, s *string) {
 	}
 }
 
-// grow makes n elements of a list that is read, each of which takes size bytes of memory.
-func grow[T any](c *coder, field string, list *[]T, n uint32, size int) {
-	if c.w != nil || c.Err() != nil {
-		return
+// codeList codes the n elements of a list, each of which takes size bytes of memory, up to the first error.
+func codeList[T any](c *coder, field string, list *[]T, n uint32, size int, code func(i int, x *T)) {
+	if c.w == nil && c.Err() == nil {
+		if c.reserve(field, int(n)*size); c.Err() == nil {
+			*list = make([]T, n)
+		}
 	}
-	if c.reserve(field, int(n)*size); c.Err() == nil {
-		*list = make([]T, n)
+	for i := 0; i < len(*list) && c.Err() == nil; i++ {
+		code(i, &(*list)[i])
 	}
 }
 
@@ -183,10 +185,9 @@ func (c *coder) codeModel(m *modelInfo) {
 
 // codeSpecs codes n specs.
 func (c *coder) codeSpecs(list *[]Spec, n uint32) {
-	grow(c, "spec", list, n, specBytes)
 	seen := map[string]bool{}
-	for i := 0; i < len(*list) && c.Err() == nil; i++ {
-		s, at := &(*list)[i], c.Offset()
+	codeList(c, "spec", list, n, specBytes, func(_ int, s *Spec) {
+		at := c.Offset()
 		c.name("spec name length", 4, &s.Name)
 		rank := c.count("spec rank", len(s.Dims))
 		codeNumber(c, "spec data type", 2, &s.Type)
@@ -195,7 +196,7 @@ func (c *coder) codeSpecs(list *[]Spec, n uint32) {
 		if c.unique(seen, "spec name", at, s.Name); c.Err() != nil {
 			c.part = fmt.Sprintf("spec %q", s.Name)
 		}
-	}
+	})
 }
 
 // codeOperators codes the operator graph.
@@ -203,13 +204,11 @@ func (c *coder) codeOperators(list *[]Operator) {
 	n := uint32(len(*list))
 	codeNumber(c, "operator count", 4, &n)
 	c.fits("operator count", uint64(n), operatorMin)
-	grow(c, "operators", list, n, operatorBytes)
-	for i := 0; i < len(*list) && c.Err() == nil; i++ {
-		op := &(*list)[i]
+	codeList(c, "operators", list, n, operatorBytes, func(i int, op *Operator) {
 		if c.codeOperator(op); c.Err() != nil {
 			c.part = fmt.Sprintf("operator %d (%v)", i, op.Type)
 		}
-	}
+	})
 }
 
 func (c *coder) codeOperator(op *Operator) {
@@ -220,15 +219,16 @@ func (c *coder) codeOperator(op *Operator) {
 	op.Inputs = codeNumbers(c, "operator inputs", op.Inputs, inputs, 4)
 	op.Outputs = codeNumbers(c, "operator outputs", op.Outputs, outputs, 4)
 	c.fits("operator parameter count", uint64(params), paramMin)
-	if c.reserve("operators", idBytes*(inputs+outputs)); params > 0 {
-		grow(c, "operators", &op.Params, uint32(params), 0)
+	c.reserve("operators", idBytes*(inputs+outputs))
+	if params == 0 || c.Err() != nil {
+		return
 	}
-	seen := make(map[string]bool, len(op.Params))
-	for i := 0; i < len(op.Params) && c.Err() == nil; i++ {
-		q, at := &op.Params[i], c.Offset()
+	seen := make(map[string]bool, params)
+	codeList(c, "operators", &op.Params, uint32(params), 0, func(_ int, q *Param) {
+		at := c.Offset()
 		c.codeParam(q)
 		c.unique(seen, "parameter name", at, q.Name)
-	}
+	})
 }
 
 func (c *coder) codeParam(q *Param) {

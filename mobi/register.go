@@ -1,6 +1,7 @@
 package mobi
 
 import (
+	"cmp"
 	"encoding/binary"
 
 	"github.com/weightmap/weightmap/format"
@@ -61,8 +62,6 @@ func (d fileFormat) Configure(own any, s *plan.Storage) (driver.Driver, error) {
 	if s.Compression != gzip.Codec.Name() {
 		return nil, driver.OptionError(name, "Compression", "%q, MOBI has gzip", s.Compression)
 	}
-	if o.Gzip = s.Level; o.Gzip == 0 {
-		o.Gzip = codecs.DefaultLevel
-	}
+	o.Gzip = cmp.Or(s.Level, codecs.DefaultLevel)
 	return fileFormat{o}, nil
 }
