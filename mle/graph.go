@@ -145,7 +145,11 @@ func (f *parsed) readAttributes(text json.RawMessage, at, attrsAt int64) error {
 	f.attributes[key] = nil
 	f.built += int64(len(text)+len(list)*jsonmeta.EntryBytes) + 16*int64(bytes.Count(text, []byte{','}))
 	if f.built <= f.memory.Room(f.structure()) { // otherwise neutral fails
-		f.attributes[key] = attributes(list)
+		attributes := make([]format.Attribute, len(list))
+		for i, e := range list {
+			attributes[i] = format.Attribute{Name: e.Key, Value: attributeValue(e.Value)}
+		}
+		f.attributes[key] = attributes
 	}
 	return nil
 }
@@ -162,7 +166,7 @@ func (f *parsed) neutral() (*plan.Graph, error) {
 	if err := f.memory.Build(f.built+int64(f.beyond)*beyondBytes, f.structure()); err != nil {
 		return nil, wire.Error(formatName, "graph", f.h.Graph.Offset, err)
 	}
-	n := newNamer(f)
+	n := &namer{tensors: ir.Tensors, sparse: f.sparseIDs(), loose: map[uint32]*Descriptor{}}
 	g := &plan.Graph{Inputs: n.values(ir.Inputs), Outputs: n.values(ir.Outputs), Nodes: make([]plan.Node, len(ir.Nodes))}
 	for i := range ir.Nodes {
 		from := &ir.Nodes[i]
@@ -200,10 +204,6 @@ type namer struct {
 	sparse  []uint32
 	loose   map[uint32]*Descriptor // made for ids without descriptor
 	taken   map[string]bool
-}
-
-func newNamer(f *parsed) *namer {
-	return &namer{tensors: f.ir.Tensors, sparse: f.sparseIDs(), loose: map[uint32]*Descriptor{}}
 }
 
 // of returns the descriptor of an id. If the file has none, its name is "value_<id>".
@@ -259,15 +259,6 @@ func (n *namer) values(ids []uint32) []format.ValueInfo {
 			v.Dims = append(v.Dims, format.Dim{Size: size})
 		}
 		out = append(out, v)
-	}
-	return out
-}
-
-// attributes returns the entries of a JSON object as neutral attributes.
-func attributes(entries plan.Metadata) []format.Attribute {
-	out := make([]format.Attribute, len(entries))
-	for i, e := range entries {
-		out[i] = format.Attribute{Name: e.Key, Value: attributeValue(e.Value)}
 	}
 	return out
 }

@@ -3,6 +3,7 @@ package mle
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/plan"
@@ -43,11 +44,8 @@ func checkShape(t *tensor.Info) error {
 		return fmt.Errorf("%w: shape %v has no elements, and size 0 means a placeholder", format.ErrUnsupported, t.Shape)
 	case len(t.Shape) > maxRank:
 		return fmt.Errorf("%w: rank %d, the most is %d", format.ErrUnsupported, len(t.Shape), maxRank)
-	}
-	for _, d := range t.Shape {
-		if d > dynamicDim {
-			return fmt.Errorf("%w: dim %d does not fit in 32 bits", format.ErrUnsupported, d)
-		}
+	case len(t.Shape) > 0 && slices.Max(t.Shape) > dynamicDim:
+		return fmt.Errorf("%w: dim %d does not fit in 32 bits", format.ErrUnsupported, slices.Max(t.Shape))
 	}
 	return nil
 }

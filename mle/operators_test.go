@@ -186,7 +186,7 @@ type operands struct {
 }
 
 func nodeOperands(f *File) (all []operands) {
-	names := newNamer(f.f)
+	names := &namer{tensors: f.f.ir.Tensors, sparse: f.f.sparseIDs(), loose: map[uint32]*Descriptor{}}
 	for _, n := range f.IR().Nodes {
 		all = append(all, operands{n.Op.String(), names.list(n.Inputs, nil), names.list(n.Params, nil), names.list(n.Outputs, nil)})
 	}

@@ -157,11 +157,9 @@ func (w *quantizedWeights) exact(in driver.Input, at int64, pad int) error {
 func (w *quantizedWeights) chunk(at *int64, scale float32, zero byte, b []byte) error {
 	b = append(int8Header(scale, zero), b...)
 	size := 4 * int64(len(b)-int8Head)
-	sum := crc(w.out.original)
-	if err := approximation(MethodInt8).Expand(&sum, b, size); err != nil {
+	if err := approximation(MethodInt8).Expand(&w.out.original, b, size); err != nil {
 		return err
 	}
-	w.out.original = uint32(sum)
 	err := w.out.chunk(*at, size, b)
 	*at += size
 	return err

@@ -15,7 +15,17 @@ import (
 // weights, and the signature. Without the key of an encrypted file, it checks everything
 // else and then returns ErrKey.
 func (f *parsed) verify(v driver.Verification) error {
-	f.expect(v)
+	if !f.chunkwise(v) {
+		v.Expect(f.h.Weights.Size)
+	}
+	if f.table != nil && !f.needsKey() {
+		for _, i := range f.wantedChunks(v) {
+			v.Expect(f.comp.chunks[i].size)
+		}
+	}
+	if f.sig != nil {
+		v.Expect(f.src.Size() - f.h.Signature.Size)
+	}
 	if err := cmp.Or(f.h.checkSum(f.head), f.checkSums()); err != nil {
 		return err
 	}
@@ -30,21 +40,6 @@ func (f *parsed) verify(v driver.Verification) error {
 		f.cover(v)
 	}
 	return weights
-}
-
-// expect announces the amount of work for progress reports.
-func (f *parsed) expect(v driver.Verification) {
-	if !f.chunkwise(v) {
-		v.Expect(f.h.Weights.Size)
-	}
-	if f.table != nil && !f.needsKey() {
-		for _, i := range f.wantedChunks(v) {
-			v.Expect(f.comp.chunks[i].size)
-		}
-	}
-	if f.sig != nil {
-		v.Expect(f.src.Size() - f.h.Signature.Size)
-	}
 }
 
 // cover records the checksum that covers each part.

@@ -17,7 +17,7 @@ type stored struct {
 	io.WriterAt
 	size     int64
 	sum      uint32 // CRC-32 of the stored bytes
-	original uint32 // CRC-32 of the uncompressed weights that readers see
+	original crc    // CRC-32 of the uncompressed weights that readers see
 	chunks   []chunk
 }
 
@@ -98,11 +98,11 @@ func (w *plainWeights) pass() {
 }
 
 func (w *plainWeights) Finish() error {
-	for w.next < len(w.offsets) {
+	for w.next < len(w.plan.Tensors) {
 		w.sum = crc(tensor.CombineCRC32(uint32(w.sum), w.early[w.next], w.plan.Tensors[w.next].Size))
 		w.pass()
 	}
-	w.out.size, w.out.sum, w.out.original = w.size, uint32(w.sum), uint32(w.sum)
+	w.out.size, w.out.sum, w.out.original = w.size, uint32(w.sum), w.sum
 	return w.encoder.Finish()
 }
 
@@ -121,7 +121,7 @@ func (w *streamedWeights) Tensor(i int, in driver.Input) error {
 
 func (w *streamedWeights) write(p []byte) error {
 	n, err := w.w.Write(p)
-	w.out.original = tensor.UpdateCRC32(w.out.original, p[:n])
+	w.out.original.Write(p[:n])
 	return err
 }
 
@@ -140,7 +140,7 @@ type chunkedWeights struct {
 
 // Tensor stores tensor i and the padding behind it.
 func (w *chunkedWeights) Tensor(i int, in driver.Input) error {
-	at, end := w.offsets[i], w.end(i)
+	at, end := w.offsets[i], w.offsets[i+1]
 	r := io.MultiReader(in, bytes.NewReader(w.pad(i)))
 	for at < end {
 		n, first := 0, at
@@ -171,7 +171,7 @@ func (w *chunkedWeights) store(at int64, bufs [][]byte) error {
 	})
 	for i := 0; err == nil && i < len(outs); i++ {
 		size := int64(len(bufs[i]))
-		w.out.original = tensor.CombineCRC32(w.out.original, sums[i], size)
+		w.out.original = crc(tensor.CombineCRC32(uint32(w.out.original), sums[i], size))
 		err = w.out.chunk(at, size, outs[i])
 		at += size
 	}
@@ -189,6 +189,6 @@ func (w *collected) Close() error {
 	if err == nil {
 		_, err = w.out.Write(out)
 	}
-	w.out.original = sum
+	w.out.original = crc(sum)
 	return err
 }

@@ -71,34 +71,27 @@ type encoder struct {
 	h       Header
 	meta    []byte
 	graph   []byte
-	offsets []int64 // of the tensors in the uncompressed weights
+	offsets []int64 // of the tensors in the uncompressed weights, and size
 	size    int64   // of the uncompressed weights
 
 	cipher *seal.Cipher // nil without encryption
 	out    stored
 }
 
-// end returns the end of the padding behind tensor i.
-func (e *encoder) end(i int) int64 {
-	if i+1 < len(e.offsets) {
-		return e.offsets[i+1]
-	}
-	return e.size
-}
-
 // pad returns the padding behind tensor i.
 func (e *encoder) pad(i int) []byte {
-	return padding[:e.end(i)-e.offsets[i]-e.plan.Tensors[i].Size]
+	return padding[:e.offsets[i+1]-e.offsets[i]-e.plan.Tensors[i].Size]
 }
 
 // layout computes all offsets that do not depend on data, and encodes metadata and graph.
 func (e *encoder) layout() error {
-	e.offsets = make([]int64, 0, len(e.plan.Tensors))
+	e.offsets = make([]int64, 0, len(e.plan.Tensors)+1)
 	for i := range e.plan.Tensors {
 		at := wire.AlignUp(e.size, alignment)
 		e.offsets = append(e.offsets, at)
 		e.size = at + e.plan.Tensors[i].Size
 	}
+	e.offsets = append(e.offsets, e.size)
 	if err := e.checkSize(); err != nil {
 		return err
 	}
@@ -262,7 +255,7 @@ func (e *encoder) compressionBytes() []byte {
 	w.U8(uint8(e.o.Level))
 	w.U16(0)
 	w.U64(uint64(e.size))
-	w.U32(e.out.original)
+	w.U32(uint32(e.out.original))
 	w.U8(methods[e.o.Compression].bits)
 	w.Zeros(3)
 	if !e.o.Chunked {
