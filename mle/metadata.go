@@ -144,9 +144,7 @@ func member(key string, value any) ([]byte, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", format.ErrUnsupported, err)
 	}
-	if _, names := value.([]string); !names || key != namesKey { // the text of names is long, and right
-		_, err = jsonmeta.Parse(text, attributeJSON)
-	}
+	_, err = jsonmeta.Parse(text, attributeJSON)
 	return text[1 : len(text)-1], err
 }
 

@@ -234,10 +234,7 @@ func (f *parsed) readSections() (err error) {
 	h := &f.h
 	// No overflow: sections are within the file and do not overlap.
 	size := h.Metadata.Size + h.Graph.Size + h.Signature.Size + h.Compression.Size
-	if size > driver.MaxStructure {
-		return fail("header", atFields+8, format.ErrLimit, "metadata and graph take %d bytes, the limit is %d", size, int64(driver.MaxStructure))
-	}
-	if err := f.memory.Reserve(size); err != nil {
+	if err := cmp.Or(f.memory.Structure(size), f.memory.Reserve(size)); err != nil {
 		return wire.Error(formatName, "header", atFields+8, err)
 	}
 	read := func(s Section) (b []byte) {

@@ -33,9 +33,7 @@ type SignOptions struct {
 // when it was written cannot be signed later: Sign fails with ErrUnsupported.
 func Sign(path string, key ed25519.PrivateKey, o *SignOptions) error {
 	opts := *cmp.Or(o, new(SignOptions))
-	if opts.Context == nil {
-		opts.Context = context.Background()
-	}
+	opts.Context = cmp.Or(opts.Context, context.Background())
 	if opts.Time.IsZero() {
 		opts.Time = time.Now()
 	}

@@ -1,6 +1,7 @@
 package mobi
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -66,10 +67,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	}
 	h := &p.header
 	around := headerSize + int64(h.TensorOffset) - int64(h.MetadataOffset) + int64(h.FileSize) - int64(h.GraphOffset) // all but the constants
-	if around > driver.MaxStructure {
-		return nil, wire.Errorf(name, "metadata and operator graph", -1, format.ErrLimit, "larger than the %d bytes that are allowed", driver.MaxStructure)
-	}
-	if err := o.Memory.Reserve(around); err != nil {
+	if err := cmp.Or(o.Memory.Structure(around), o.Memory.Reserve(around)); err != nil {
 		return nil, wire.Error(name, "metadata and operator graph", -1, err)
 	}
 	p.memory, p.room = o.Memory, o.Memory.Room(around)
