@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"math"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -19,13 +20,12 @@ const mostExact = 1 << 20
 // asFloats returns the plan that readers of the file see: quantized tensors are float32.
 func asFloats(p *plan.Plan) *plan.Plan {
 	out := *p
-	out.Tensors = make([]tensor.Info, len(p.Tensors))
-	for i, t := range p.Tensors {
-		if storable(&t) == nil {
+	out.Tensors = slices.Clone(p.Tensors)
+	for i := range out.Tensors {
+		if t := &out.Tensors[i]; storable(t) == nil {
 			t.DType, t.Quant = tensor.Float32, nil
 			t.Size, _ = t.ByteSize()
 		}
-		out.Tensors[i] = t
 	}
 	return &out
 }

@@ -95,15 +95,13 @@ func (e *encoder) layout() error {
 	if err := e.checkSize(); err != nil {
 		return err
 	}
-	ir, err := e.o.IR, error(nil)
-	if ir != nil {
-		err = checkIR(ir, e.plan, uint32(e.o.Version))
-	} else {
+	ir := e.o.IR
+	if ir == nil {
 		ir = buildIR(e.plan, e.o.Version, &plan.LossList{})
-	}
-	if err != nil {
+	} else if err := checkIR(ir, e.plan, uint32(e.o.Version)); err != nil {
 		return err
 	}
+	var err error
 	if e.graph, err = encodeGraph(ir, uint32(e.o.Version), e.offsets); err != nil {
 		return err
 	}
