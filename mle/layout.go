@@ -231,8 +231,12 @@ type method struct {
 }
 
 var methods = [...]method{
-	MethodNone: {tool: "NONE"}, MethodLZ4: {"lz4", "LZ4", 0, lz4.Codec}, MethodZstd: {"zstd", "ZSTD", 0, zstd.Codec}, MethodBrotli: {"brotli", "BROTLI", 0, brotli.Codec},
-	MethodInt8: {"int8", "INT8", 8, approximation(MethodInt8)}, MethodFloat16: {"float16", "FP16", 16, approximation(MethodFloat16)},
+	MethodNone:    {tool: "NONE"},
+	MethodLZ4:     {"lz4", "LZ4", 0, lz4.Codec},
+	MethodZstd:    {"zstd", "ZSTD", 0, zstd.Codec},
+	MethodBrotli:  {"brotli", "BROTLI", 0, brotli.Codec},
+	MethodInt8:    {"int8", "INT8", 8, approximation(MethodInt8)},
+	MethodFloat16: {"float16", "FP16", 16, approximation(MethodFloat16)},
 }
 
 // Name returns the name of the method in tensor.Info.Compression, such as "zstd". It
