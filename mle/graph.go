@@ -59,7 +59,7 @@ const (
 	nodeBytes       = 120 + 64
 	idBytes         = 16
 	beyondBytes     = 160
-	descriptorBytes = 96
+	descriptorBytes = 64 + 8*maxRank
 )
 
 // ids reads n ids and counts those without descriptor.

@@ -326,6 +326,9 @@ func (f *parsed) readDescriptors(rows []byte) error {
 			return f.badDescriptor(i, "ndim", 16, format.ErrCorrupt, "%d, there is room for %d dims", rank, maxRank)
 		}
 		d.Offset, d.Size, d.Code, d.DType = le.Uint64(row[:]), int64(le.Uint64(row[8:])), row[52], dtypes[row[52]]
+		if cap(dims)-len(dims) < int(rank) { // not append, since earlier shapes would keep the old array
+			dims = make([]int64, 0, typicalRank*(len(f.ir.Tensors)-i)+maxRank)
+		}
 		from := len(dims)
 		for k := range rank {
 			dims = append(dims, int64(le.Uint32(row[20+4*k:])))
