@@ -21,19 +21,16 @@ type Codec struct{ d driver.Driver }
 func With(d driver.Driver) Codec { return Codec{d} }
 
 // Name returns the name of the format, as Create takes it and errors have it: "mag".
-func (c Codec) Name() string {
-	if c.d == nil {
-		return ""
-	}
-	return c.d.Describe().Name
-}
+func (c Codec) Name() string { return c.describe().Name }
 
 // Extensions returns the usual file name extensions, such as ".mag".
-func (c Codec) Extensions() []string {
-	if c.d == nil {
-		return nil
+func (c Codec) Extensions() []string { return slices.Clone(c.describe().Extensions) }
+
+func (c Codec) describe() (d driver.Description) {
+	if c.d != nil {
+		d = c.d.Describe()
 	}
-	return slices.Clone(c.d.Describe().Extensions)
+	return d
 }
 
 // Detect reports whether a file of size bytes that begins with head is of this format, intact or not.

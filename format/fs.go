@@ -75,11 +75,11 @@ func (m *Model) regionOf(fsys fs.FS, name string, o source.Options) (*source.Reg
 		f.Close()
 		return nil, err
 	}
-	if r, ok := f.(io.ReaderAt); ok {
-		if file, ok := f.(*os.File); ok {
-			defer f.Close()
-			return source.OpenFile(file, 0, -1, o)
-		}
+	switch r := f.(type) {
+	case *os.File:
+		defer f.Close()
+		return source.OpenFile(r, 0, -1, o)
+	case io.ReaderAt:
 		return source.FromReaderAt(&fsFile{r, f, name}, st.Size()), nil
 	}
 	defer f.Close()

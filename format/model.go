@@ -61,12 +61,6 @@ func (m *Model) Tensor(name string) (tensor.View, error) { return m.engine().Ten
 // missing file returns that error from all its accessors.
 func (m *Model) Tensors() iter.Seq2[string, tensor.View] { return m.engine().Tensors() }
 
-// views walks the tensors in file order.
-func (m *Model) views(yield func(tensor.View) bool) {
-	for i := 0; i < m.Len() && yield(m.At(i)); i++ {
-	}
-}
-
 // At returns tensor i in file order, for 0 <= i < Len. The view of any other i returns ErrNotFound.
 func (m *Model) At(i int) tensor.View { return m.engine().At(i) }
 

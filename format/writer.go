@@ -69,13 +69,13 @@ func Save(path, format string, views ...tensor.View) error {
 	if err != nil {
 		return err
 	}
-	return writeViews(w, slices.Values(views))
+	return writeViews(w, slices.All(views))
 }
 
 // writeViews writes tensors and closes w; if anything fails it aborts.
-func writeViews(w *Writer, views iter.Seq[tensor.View]) error {
+func writeViews[K any](w *Writer, views iter.Seq2[K, tensor.View]) error {
 	defer w.Abort()
-	for v := range views {
+	for _, v := range views {
 		if err := WriteView(w, v); err != nil {
 			return err
 		}
@@ -98,4 +98,4 @@ func WriteView(w *Writer, v tensor.View) error {
 // encryption, signature, external files and checksums follow the options of w, not the source. The
 // caller may change the plan before it creates w; a tensor with another dtype or other quantization than in m
 // is ErrPlan.
-func Copy(w *Writer, m *Model) error { return writeViews(w, m.views) }
+func Copy(w *Writer, m *Model) error { return writeViews(w, m.Tensors()) }

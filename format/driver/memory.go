@@ -73,7 +73,7 @@ func (m *Memory) Structure(n int64) error {
 // bytes in the file. Unless MaxMemory is set, the limit is 16 MiB plus 16 times
 // stored; real structures take less than half of that.
 func (m *Memory) Build(n, stored int64) error {
-	if most := builtFloor + builtRatio*stored; (m == nil || m.most == 0) && n > most {
+	if most := m.Room(stored); (m == nil || m.most == 0) && n > most {
 		return fmt.Errorf("%w: %d bytes of memory for %d of the file, at most %d unless Options.MaxMemory is set", tensor.ErrLimit, n, stored, most)
 	}
 	return m.Reserve(n)
@@ -82,12 +82,7 @@ func (m *Memory) Build(n, stored int64) error {
 // Room returns the maximum n for which Build would succeed.
 func (m *Memory) Room(stored int64) int64 {
 	if m == nil || m.most == 0 {
-		return builtFloor + builtRatio*stored
+		return 16<<20 + 16*stored
 	}
 	return m.Left()
 }
-
-const (
-	builtFloor = 16 << 20
-	builtRatio = 16
-)

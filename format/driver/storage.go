@@ -41,11 +41,6 @@ func check(s *plan.Storage, d Description) error {
 	return nil
 }
 
-// isZero reports whether no option is set.
-func isZero(s *plan.Storage) bool {
-	return s.Compression == "" && s.Level == 0 && s.Signer == nil && s.Key == nil && s.Align == 0 && !s.Extended && s.ExternalFrom == 0
-}
-
 // OptionError returns an error that wraps ErrOption.
 func OptionError(format, field, text string, args ...any) error {
 	return &tensor.Error{Format: format, Field: field, Offset: -1, Err: fmt.Errorf("%w: %s", ErrOption, fmt.Sprintf(text, args...))}
@@ -61,9 +56,6 @@ type Configurable interface {
 
 // Configure returns a driver that writes with the given options.
 func Configure(d Driver, own any, s *plan.Storage) (Driver, error) {
-	if own == nil && isZero(s) {
-		return d, nil
-	}
 	if c, ok := d.(Configurable); ok {
 		var err error
 		if d, err = c.Configure(own, s); err != nil {

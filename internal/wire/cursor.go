@@ -23,7 +23,7 @@ type Cursor struct {
 	base   int64 // file offset of buf[0]
 	err    error
 	head   Head  // reads more of buf; nil if it is complete
-	size   int64 // of the file of head
+	size   int64 // of the file, as far as the Cursor reads it
 }
 
 // Head reads at least the first n bytes of a file: a driver.Head.
@@ -32,7 +32,7 @@ type Head interface{ Need(n int64) ([]byte, error) }
 // NewCursor returns a Cursor at the beginning of buf, whose first byte is at offset
 // base of a file in the named format.
 func NewCursor(format string, buf []byte, base int64) Cursor {
-	return Cursor{format: format, buf: buf, base: base}
+	return Cursor{format: format, buf: buf, base: base, size: base + int64(len(buf))}
 }
 
 // HeadCursor returns a Cursor at the beginning of a file of size bytes, which it reads as far as needed. The bytes
@@ -48,12 +48,7 @@ func (c *Cursor) Window(from, to int64) []byte { return c.buf[from-c.base : to-c
 func (c *Cursor) Offset() int64 { return c.base + int64(c.pos) }
 
 // Left returns the number of unread bytes.
-func (c *Cursor) Left() int64 {
-	if c.head != nil {
-		return c.size - c.Offset()
-	}
-	return int64(len(c.buf) - c.pos)
-}
+func (c *Cursor) Left() int64 { return c.size - c.Offset() }
 
 // Err returns the first failure, a *tensor.Error.
 func (c *Cursor) Err() error { return c.err }
@@ -133,14 +128,10 @@ func (c *Cursor) has(field string, n uint64) bool {
 
 // read reads the next n bytes of a head.
 func (c *Cursor) read(field string, n uint64) bool {
-	switch {
-	case n > uint64(c.Left()):
+	if n > uint64(c.Left()) {
 		c.Failf(field, c.Offset(), tensor.ErrTruncated, "needs %d bytes, %d are left", n, c.Left())
-	case c.head != nil:
-		b, err := c.head.Need(c.Offset() + int64(n))
-		if c.buf = b; err != nil {
-			c.Fail(field, c.Offset(), err)
-		}
+	} else if c.buf, c.err = c.head.Need(c.Offset() + int64(n)); c.err != nil {
+		c.err = Error(c.format, field, c.Offset(), c.err)
 	}
 	return c.err == nil
 }
