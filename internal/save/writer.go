@@ -131,11 +131,9 @@ func (w *Writer) start(t output, ordered bool) error {
 	}
 	w.enc = enc
 	if ordered {
-		w.queue = &queue{where: w.o.Spool}
+		w.queue = &queue{where: w.o.Spool, order: inOrder(len(w.plan.Tensors))}
 		if e, ok := enc.(*layoutEncoder); ok {
 			w.queue.order = e.order
-		} else {
-			w.queue.order = inOrder(len(w.plan.Tensors))
 		}
 		if w.layout.Secret {
 			w.queue.where = plan.SpoolMemory

@@ -187,24 +187,22 @@ func (r *Region) free() error {
 	if r.parsing() {
 		r.head.Parsed()
 	}
-	if r.file != nil {
-		if err := r.file.Close(); err != nil {
-			return r.fail(-1, err)
-		}
-	}
-	if r.ra == nil {
-		return nil
-	}
-	if r.debug && protect(r.mem) {
+	var err error
+	switch {
+	case r.file != nil:
+		err = r.file.Close()
+	case r.ra == nil:
+	case r.debug && protect(r.mem):
 		// The mapping stays, inaccessible, so that its addresses are never reused.
 		if r.locked.Load() > 0 {
 			unlockMemory(r.mem)
 		}
 		runtime.SetFinalizer(r.ra, nil)
-		return nil
+	default:
+		err = r.ra.Close()
 	}
-	if err := r.ra.Close(); err != nil {
-		return r.fail(-1, err)
+	if err != nil {
+		err = r.fail(-1, err)
 	}
-	return nil
+	return err
 }
