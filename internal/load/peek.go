@@ -79,8 +79,8 @@ func (s *spaces) Peek(names []string, n int) ([]driver.Peek, error) {
 
 // peek reads the beginning of a file into p.
 func (s *spaces) peek(f *file, h *driver.Peek, p []byte) {
-	n := 0
 	if source.Peeks && isEntry(f.name) {
+		var n int
 		n, f.id, h.Err = source.Peek(s.list, f.name, p)
 		h.Head, h.Size, f.size = p[:n], f.id.Size(), f.id.Size()
 		if !errors.Is(h.Err, source.ErrNotRegular) {
@@ -94,15 +94,12 @@ func (s *spaces) peek(f *file, h *driver.Peek, p []byte) {
 		return
 	}
 	defer root.Close()
-	file, info, err := s.openBelow(root, s.dir, f.name)
-	if err != nil {
-		h.Err = err
-		return
-	}
-	defer file.Close()
-	n, err = file.ReadAt(p, 0)
-	if errors.Is(err, io.EOF) {
-		err = nil
-	}
-	f.was, h.Head, h.Size, h.Err, f.size = info, p[:n], info.Size(), err, info.Size()
+	h.Err = s.useBelow(root, s.dir, f.name, func(file *os.File, info os.FileInfo) error {
+		n, err := file.ReadAt(p, 0)
+		f.was, h.Head, h.Size, f.size = info, p[:n], info.Size(), info.Size()
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return err
+	})
 }

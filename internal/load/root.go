@@ -38,9 +38,9 @@ var errIrregular = fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)
 
 var errOutside = fmt.Errorf("%w: it leads out of the directory of the model; Options.Root names one that files may be in", driver.ErrUnsupported)
 
-// openBelow opens a regular file of the model below dir, which root is open on, or where a link leads. It does not
-// block on a pipe.
-func (s *spaces) openBelow(root *os.Root, dir, name string) (*os.File, os.FileInfo, error) {
+// useBelow calls use with a regular file of the model below dir, which root is open on, or where a link leads. It does
+// not block on a pipe.
+func (s *spaces) useBelow(root *os.Root, dir, name string, use func(*os.File, os.FileInfo) error) error {
 	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|source.NoWait, 0)
 	if escapes(err) {
 		switch {
@@ -53,48 +53,44 @@ func (s *spaces) openBelow(root *os.Root, dir, name string) (*os.File, os.FileIn
 		}
 	}
 	if err != nil {
-		return nil, nil, linked(err, dir, name)
+		return linked(err, dir, name)
 	}
+	defer f.Close()
 	info, err := f.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = errIrregular
 	}
 	if err != nil {
-		f.Close()
-		return nil, nil, linked(err, dir, name)
+		return linked(err, dir, name)
 	}
-	return f, info, nil
+	return use(f, info)
 }
 
 // stat returns the FileInfo of a regular file of the model.
-func (s *spaces) stat(name string) (os.FileInfo, error) {
+func (s *spaces) stat(name string) (info os.FileInfo, err error) {
 	root, err := s.open()
 	if err != nil {
 		return nil, err
 	}
-	f, info, err := s.openBelow(root, s.dir, name)
-	if err == nil {
-		f.Close()
-	}
+	err = s.useBelow(root, s.dir, name, func(_ *os.File, is os.FileInfo) error {
+		info = is
+		return nil
+	})
 	return info, err
 }
 
 // mapBelow maps a regular file of the model if check accepts the open file.
-func (s *spaces) mapBelow(root *os.Root, dir, name, path string, o source.Options, check func(os.FileInfo) error) (*source.Region, error) {
-	f, info, err := s.openBelow(root, dir, name)
-	if err != nil {
-		return nil, err
+func (s *spaces) mapBelow(root *os.Root, dir, name, path string, o source.Options, check func(os.FileInfo) error) (r *source.Region, err error) {
+	err = s.useBelow(root, dir, name, func(f *os.File, info os.FileInfo) (err error) {
+		if err = check(info); err == nil {
+			r, err = source.OpenFile(f, 0, -1, o)
+		}
+		return err
+	})
+	if err == nil {
+		r.SetOrigin(s.m.desc.Name, path)
 	}
-	defer f.Close()
-	if err := check(info); err != nil {
-		return nil, err
-	}
-	r, err := source.OpenFile(f, 0, -1, o)
-	if err != nil {
-		return nil, err
-	}
-	r.SetOrigin(s.m.desc.Name, path)
-	return r, nil
+	return r, err
 }
 
 // mostPath is longer than the paths of most systems.
