@@ -32,6 +32,7 @@ func (l *LossList) foreign(p *Plan, format string) {
 		return
 	}
 	for _, k := range p.Native.Kinds {
-		l.add(LossNative, k.Name, fmt.Errorf("%w: only %s has it (%d, %d bytes)", ErrUnsupported, p.Native.Format, k.Count, k.Bytes), found{edit: func(p *Plan) { p.Native = nil }})
+		err := fmt.Errorf("%w: only %s has it (%d, %d bytes)", ErrUnsupported, p.Native.Format, k.Count, k.Bytes)
+		l.add(LossNative, k.Name, err, found{edit: func(p *Plan) { p.Native = nil }})
 	}
 }

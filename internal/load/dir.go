@@ -251,5 +251,5 @@ func (s *spaces) View(n driver.Space, info *tensor.Info) (v tensor.View) {
 		v, _ = failed(info, explainTensor(info, errUnknown, s.m.desc.Name, s.m.path))
 		return v
 	}
-	return tensor.View(memory.New(info, memory.Owner[tensor.Info](unlisted{s.files[n-1]}), nil))
+	return tensor.View(memory.New[tensor.Info](info, unlisted{s.files[n-1]}, nil))
 }

@@ -236,7 +236,7 @@ func (m *Model) missing(name, field string) (tensor.View, error) {
 
 // failed returns err and a view whose methods return it.
 func failed(info *tensor.Info, err error) (tensor.View, error) {
-	return tensor.View(memory.New(info, memory.Owner[tensor.Info](memory.Failed[tensor.Info]{Err: err}), nil)), err
+	return tensor.View(memory.New[tensor.Info](info, memory.Failed[tensor.Info]{Err: err}, nil)), err
 }
 
 // At returns tensor i in file order. If its data cannot be accessed, the view's
@@ -275,7 +275,7 @@ func (m *Model) at(i int, v *tensor.View) error {
 			data = mem[off : off+size : off+size]
 		}
 	}
-	*v = tensor.View(memory.New(info, memory.Owner[tensor.Info](f), data))
+	*v = tensor.View(memory.New[tensor.Info](info, f, data))
 	return nil
 }
 
