@@ -2,6 +2,7 @@ package plan
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -81,13 +82,9 @@ func (e *LossError) Error() string {
 	if len(e.Losses) == 1 {
 		return planPrefix + strings.TrimPrefix(e.causes[len(e.causes)-1].Error(), planPrefix)
 	}
-	var drop, fixed []Loss
-	for _, l := range e.Losses {
-		if l.Acceptable {
-			drop = append(drop, l)
-		} else {
-			fixed = append(fixed, l)
-		}
+	drop, fixed := e.Losses, []Loss(nil)
+	if i := slices.IndexFunc(drop, func(l Loss) bool { return !l.Acceptable }); i >= 0 {
+		drop, fixed = drop[:i], drop[i:]
 	}
 	text := fmt.Sprintf("%v: %v: the format cannot hold %d things", ErrPlan, ErrUnsupported, len(e.Losses))
 	room := 360
