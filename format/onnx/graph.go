@@ -85,29 +85,27 @@ func (f *parsed) AttributeTensor(_ int64, level int, pieces ...protobuf.Field) (
 	if err := f.s.Tally.Charge(pieces[0].At, f.head.size); err != nil {
 		return tensor.View{}, err
 	}
-	return f.view(&f.head, f.s)
+	return f.view(&f.head, f.s), nil
 }
 
 // view makes the view of a tensor that was read from s and checked: of the private copy of the graph,
 // or of an external file.
-func (f *parsed) view(h *head, s *protobuf.Source) (tensor.View, error) {
+func (f *parsed) view(h *head, s *protobuf.Source) (v tensor.View) {
 	info := tensor.Info{Name: string(h.name), DType: dtypeOf(h.code), Shape: append(tensor.Shape{}, h.dims...), Encoding: h.encoding()}
 	if h.location == 1 {
 		if f.src == nil {
-			return tensor.View{}, nil
+			return v
 		}
 		if size := f.files.Size(h.ext.location); h.ext.length < 0 && size >= h.ext.offset {
 			h.size = size - h.ext.offset
 		}
 		info.Offset, info.Size, info.Stored = h.ext.offset, h.size, h.size
-		return f.files.View(f.src, h.ext.location, &info), nil
+		return f.files.View(f.src, h.ext.location, &info)
 	}
-	data, err := h.bytes(s)
-	if err != nil {
-		return tensor.View{}, nil // values that do not fit their type keep no file from being read
+	if data, err := h.bytes(s); err == nil { // values that do not fit their type keep no file from being read
+		v, _ = tensor.FromInfo(info, bytes.Clone(data))
 	}
-	v, _ := tensor.FromInfo(info, bytes.Clone(data))
-	return v, nil
+	return v
 }
 
 // Initializer implements onnxgraph.Format. It lists the initializers of the graph; those of

@@ -222,10 +222,7 @@ func (w *writer) encode() (err error) {
 	}
 	graph := h.file.graph
 	if graph == nil {
-		named := plan.Graph{}
-		if w.plan.Graph != nil {
-			named = *w.plan.Graph
-		}
+		named := *cmp.Or(w.plan.Graph, &plan.Graph{})
 		named.Name = cmp.Or(named.Name, defaultGraphName)
 		if graph, err = graphSchema.AppendGraph(nil, &named); err == nil {
 			_, err = decodeGraph(graph)

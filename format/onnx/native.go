@@ -71,10 +71,8 @@ func (f *parsed) inline(raw []byte) (v tensor.View, external bool, err error) {
 	if err != nil || h.location != 1 {
 		return v, false, nil
 	}
-	if v, err = f.view(h, s); err == nil {
-		err = f.o.Memory.Reserve(v.Info().Size)
-	}
-	return v, true, err
+	v = f.view(h, s)
+	return v, true, f.o.Memory.Reserve(v.Info().Size)
 }
 
 // appendShell appends the initializer of tensor i without the fields that a plan has.
@@ -187,10 +185,8 @@ func (c *original) follow(p *plan.Plan, l *plan.LossList, shells map[string]shel
 		e.Retyped = e.Retyped || one.code != storageOf(t).code
 		c.shells[t.Name] = one
 	}
-	if p.Graph != nil {
-		for _, v := range p.Graph.Inputs { // such a tensor was a default
-			delete(e.Gone, v.Name)
-		}
+	for _, v := range cmp.Or(p.Graph, &plan.Graph{}).Inputs { // such a tensor was a default
+		delete(e.Gone, v.Name)
 	}
 	if c.rest, err = e.Message(nil, modelMsg, c.rest, 0); err != nil {
 		return err
