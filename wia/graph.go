@@ -61,11 +61,11 @@ func (p *parser) Initializer(msg protobuf.Field, level int, main bool) ([]byte, 
 	case !ok:
 		return nil, protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%q has no data", h.name)
 	case main && p.declared[i]:
-		return nil, protobuf.InField("name", protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%q is declared twice", h.name))
+		return nil, protobuf.Corruptf("name", msg.At, "%q is declared twice", h.name)
 	case dtypeOf(h.dtype) != x.DType(i):
-		return nil, protobuf.InField("dtype", protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%q is declared with code %d, its data is %v", h.name, h.dtype, x.DType(i)))
+		return nil, protobuf.Corruptf("dtype", msg.At, "%q is declared with code %d, its data is %v", h.name, h.dtype, x.DType(i))
 	case !x.Shape(i).Equal(h.dims):
-		return nil, protobuf.InField("dims", protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%q is declared as %v, its data is %v", h.name, tensor.Shape(h.dims), x.Shape(i)))
+		return nil, protobuf.Corruptf("dims", msg.At, "%q is declared as %v, its data is %v", h.name, tensor.Shape(h.dims), x.Shape(i))
 	}
 	p.declared[i] = p.declared[i] || main
 	p.initializerData = p.initializerData || main && h.data != 0

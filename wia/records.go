@@ -130,7 +130,7 @@ func (p *parser) add(fl *protobuf.Field, b block) error {
 		return err
 	}
 	if p.index.Add(&t) != nil {
-		return protobuf.InField("name", protobuf.Defectf(fl.At, tensor.ErrCorrupt, "tensor %q has data twice", h.name))
+		return protobuf.Corruptf("name", fl.At, "tensor %q has data twice", h.name)
 	}
 	p.records = append(p.records, r)
 	return nil
@@ -153,7 +153,7 @@ func (p *parser) check(at int64) error {
 }
 
 func emptyName(at int64) error {
-	return protobuf.InField("name", protobuf.Defectf(at, tensor.ErrCorrupt, "empty name"))
+	return protobuf.Corruptf("name", at, "empty name")
 }
 
 // codec returns the compression of a CompressedTensor, by default that of the
@@ -170,15 +170,15 @@ func (h *head) checkCompressed(at int64, header Compression) error {
 	stored := h.packed.End - h.packed.Start
 	switch {
 	case h.data != 0:
-		return protobuf.InField("tensor", protobuf.Defectf(at, tensor.ErrCorrupt, "a compressed tensor carries data itself"))
+		return protobuf.Corruptf("tensor", at, "a compressed tensor carries data itself")
 	case h.compression < 0 || h.compression > int32(Zstd):
 		return protobuf.InField("compression", protobuf.Defectf(at, format.ErrUnsupported, "code %d", h.compression))
 	case h.uncompressed != h.size:
-		return protobuf.InField("uncompressed_size", protobuf.Defectf(at, tensor.ErrCorrupt, "%d, %v of %v takes %d bytes", h.uncompressed, tensor.Shape(h.dims), h.dt, h.size))
+		return protobuf.Corruptf("uncompressed_size", at, "%d, %v of %v takes %d bytes", h.uncompressed, tensor.Shape(h.dims), h.dt, h.size)
 	case stored == 0 && h.size > 0:
-		return protobuf.InField("compressed_data", protobuf.Defectf(at, tensor.ErrCorrupt, "missing"))
+		return protobuf.Corruptf("compressed_data", at, "missing")
 	case h.codec(header) == None && stored != h.size:
-		return protobuf.InField("compressed_data", protobuf.Defectf(at, tensor.ErrCorrupt, "%d bytes stored as they are, the tensor takes %d", stored, h.size))
+		return protobuf.Corruptf("compressed_data", at, "%d bytes stored as they are, the tensor takes %d", stored, h.size)
 	}
 	return nil
 }

@@ -20,7 +20,6 @@ import (
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // signatures is the SignatureBlock message.
@@ -58,7 +57,7 @@ func (g *signatures) read(s *protobuf.Source) error {
 		}
 	}
 	if i := slices.Index(g.have[:], false); w.Err == nil && i >= 0 {
-		return protobuf.InField("checksums", protobuf.Defectf(0, tensor.ErrCorrupt, "none for the %v", block(i)))
+		return protobuf.Corruptf("checksums", 0, "none for the %v", block(i))
 	}
 	return w.Err
 }
@@ -70,9 +69,9 @@ func (g *signatures) add(name, sum []byte) error {
 	case i < 0:
 		return nil
 	case g.have[i]:
-		return protobuf.InField("block_type", protobuf.Defectf(0, tensor.ErrCorrupt, "%q twice", name))
+		return protobuf.Corruptf("block_type", 0, "%q twice", name)
 	case len(sum) != sha256.Size:
-		return protobuf.InField("sha256", protobuf.Defectf(0, tensor.ErrCorrupt, "%d bytes", len(sum)))
+		return protobuf.Corruptf("sha256", 0, "%d bytes", len(sum))
 	}
 	g.have[i] = true
 	copy(g.sums[i][:], sum)

@@ -138,9 +138,9 @@ func (h *head) check(at int64) error {
 	case h.data == externalArm:
 		return protobuf.InField("external_data", h.ext.check(at, h.size))
 	case h.data == rawArm && n != h.size:
-		return protobuf.InField("raw_data", protobuf.Defectf(h.raw.At, tensor.ErrCorrupt, "%d bytes, %v of %v takes %d", n, tensor.Shape(h.dims), h.dt, h.size))
+		return protobuf.Corruptf("raw_data", h.raw.At, "%d bytes, %v of %v takes %d", n, tensor.Shape(h.dims), h.dt, h.size)
 	case h.data == 0 && h.size > 0 && !h.compressed:
-		return protobuf.InField("raw_data", protobuf.Defectf(at, tensor.ErrCorrupt, "missing: %v of %v takes %d bytes", tensor.Shape(h.dims), h.dt, h.size))
+		return protobuf.Corruptf("raw_data", at, "missing: %v of %v takes %d bytes", tensor.Shape(h.dims), h.dt, h.size)
 	}
 	return nil
 }
@@ -152,10 +152,10 @@ func (e *externalHead) check(at, size int64) error {
 		return protobuf.InField("location", &protobuf.Defect{At: at, Err: err})
 	}
 	if e.offset < 0 || e.offset > math.MaxInt64-max(e.length, 0) {
-		return protobuf.InField("offset", protobuf.Defectf(at, tensor.ErrCorrupt, "%d", e.offset))
+		return protobuf.Corruptf("offset", at, "%d", e.offset)
 	}
 	if e.length != size {
-		return protobuf.InField("length", protobuf.Defectf(at, tensor.ErrCorrupt, "%d, the tensor takes %d bytes", e.length, size))
+		return protobuf.Corruptf("length", at, "%d, the tensor takes %d bytes", e.length, size)
 	}
 	var err error
 	if e.sum, err = parseChecksum(e.checksum); err != nil {

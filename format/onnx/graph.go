@@ -152,9 +152,9 @@ func (f *parsed) sparse(msg protobuf.Field, level int) error {
 	n, index := values.dims, indices.dims
 	switch {
 	case len(n) != 1:
-		return protobuf.InField("values", protobuf.Defectf(msg.At, tensor.ErrCorrupt, "missing, or not of one dim"))
+		return protobuf.Corruptf("values", msg.At, "missing, or not of one dim")
 	case n[0] > 0 && (dtypeOf(indices.code) != tensor.Int64 || len(index) < 1 || len(index) > 2 || index[0] != n[0] || len(index) == 2 && index[1] != int64(len(dims))):
-		return protobuf.InField("indices", protobuf.Defectf(msg.At, tensor.ErrCorrupt, "type %d of %v for %d values of %v", indices.code, tensor.Shape(index), n[0], dims))
+		return protobuf.Corruptf("indices", msg.At, "type %d of %v for %d values of %v", indices.code, tensor.Shape(index), n[0], dims)
 	case level > 3:
 		return nil
 	}

@@ -165,7 +165,13 @@ func readShells(into map[string]shell, initializers []byte) error {
 
 // follow updates everything to match the tensors of the plan.
 func (c *original) follow(p *plan.Plan, l *plan.LossList, shells map[string]shell) (err error) {
-	e := onnxgraph.Editor{Schema: &graphSchema, Names: map[string]string{}, Fresh: map[string]bool{}, Gone: map[string]bool{}, Dropped: map[string]int{}}
+	e := onnxgraph.Editor{
+		Schema:  &graphSchema,
+		Names:   map[string]string{},
+		Fresh:   map[string]bool{},
+		Gone:    map[string]bool{},
+		Dropped: map[string]int{},
+	}
 	for name := range shells {
 		e.Gone[name] = true
 	}

@@ -127,7 +127,7 @@ func (f *parsed) add(name []byte, dims []int64, t *driver.Tensor, r record, at i
 	t.Shape = f.index.Dims(len(dims))
 	copy(t.Shape, dims)
 	if f.index.Add(t) != nil {
-		return protobuf.InField("name", protobuf.Defectf(at, tensor.ErrCorrupt, "the name %q occurs twice", name))
+		return protobuf.Corruptf("name", at, "the name %q occurs twice", name)
 	}
 	f.records = append(f.records, r)
 	return nil

@@ -47,7 +47,8 @@ type externalHead struct {
 
 // reset forgets the last tensor but keeps the memory of its slices.
 func (h *head) reset() {
-	e := externalHead{into: h.ext.into, key: h.ext.key[:0], value: h.ext.value[:0], location: h.ext.location[:0], length: -1}
+	e := h.ext
+	e = externalHead{into: e.into, key: e.key[:0], value: e.value[:0], location: e.location[:0], length: -1}
 	*h = head{name: h.name[:0], dims: h.dims[:0], ext: e, into: h.into}
 }
 
@@ -138,15 +139,15 @@ func (h *head) check(at int64) error {
 	h.typ = typeOf(h.code)
 	switch {
 	case h.code == 0:
-		return protobuf.InField("data_type", protobuf.Defectf(at, tensor.ErrCorrupt, "missing or UNDEFINED"))
+		return protobuf.Corruptf("data_type", at, "missing or UNDEFINED")
 	case h.segment.Num != 0:
 		return protobuf.InField("segment", protobuf.Defectf(at, format.ErrUnsupported, "tensors in several pieces"))
 	case h.location != 0 && h.location != 1:
-		return protobuf.InField("data_location", protobuf.Defectf(at, tensor.ErrCorrupt, "code %d", h.location))
+		return protobuf.Corruptf("data_location", at, "code %d", h.location)
 	case h.lists > 1:
-		return protobuf.InField(h.listName(), protobuf.Defectf(at, tensor.ErrCorrupt, "typed data in several fields"))
+		return protobuf.Corruptf(h.listName(), at, "typed data in several fields")
 	case h.raw.Num != 0 && h.list != 0:
-		return protobuf.InField("raw_data", protobuf.Defectf(h.raw.At, tensor.ErrCorrupt, "both raw_data and %s are set", h.listName()))
+		return protobuf.Corruptf("raw_data", h.raw.At, "both raw_data and %s are set", h.listName())
 	}
 	if h.sized() {
 		sized := append(h.dims, max(1, h.typ.bits/8))
@@ -164,7 +165,7 @@ func (h *head) check(at int64) error {
 	case h.list != 0:
 		return h.checkList(at, elems)
 	case elems > 0:
-		return protobuf.InField("raw_data", protobuf.Defectf(at, tensor.ErrCorrupt, "missing: %v has %d elements", tensor.Shape(h.dims), elems))
+		return protobuf.Corruptf("raw_data", at, "missing: %v has %d elements", tensor.Shape(h.dims), elems)
 	}
 	return nil
 }
@@ -175,7 +176,7 @@ func (h *head) listName() string { return tensorMsg.Fields[h.list].Name }
 func (h *head) checkRaw(elems int64) error {
 	n := h.raw.End - h.raw.Start
 	if h.code == stringCode && n > 0 {
-		return protobuf.InField("raw_data", protobuf.Defectf(h.raw.At, tensor.ErrCorrupt, "strings are not stored as raw data"))
+		return protobuf.Corruptf("raw_data", h.raw.At, "strings are not stored as raw data")
 	}
 	return protobuf.InField("raw_data", h.holds(n, elems, h.raw.At))
 }
@@ -214,29 +215,27 @@ func (h *head) checkList(at, elems int64) error {
 // directory. A missing length is determined when the file is known.
 func (h *head) checkExternal(at, elems int64) error {
 	e := &h.ext
-	in := func(name string, err error) error {
-		return protobuf.InField("external_data", protobuf.InField(name, err))
-	}
+	in := func(err error) error { return protobuf.InField("external_data", err) }
 	if h.raw.End > h.raw.Start || h.list != 0 {
-		return in("location", protobuf.Defectf(at, tensor.ErrCorrupt, "the data is external and in the model too"))
+		return in(protobuf.Corruptf("location", at, "the data is external and in the model too"))
 	}
 	// ".." may stay within the directory.
 	if len(e.location) > 0 {
 		e.location = append(e.location[:0], external.Clean(string(e.location))...)
 	}
 	if err := external.CheckLocation(e.location); err != nil {
-		return in("location", &protobuf.Defect{At: at, Err: err})
+		return in(protobuf.InField("location", &protobuf.Defect{At: at, Err: err}))
 	}
 	if e.err != nil {
-		return protobuf.InField("external_data", e.err)
+		return in(e.err)
 	}
 	if e.length > math.MaxInt64-e.offset {
-		return in("length", protobuf.Defectf(at, tensor.ErrCorrupt, "%d bytes at %d", e.length, e.offset))
+		return in(protobuf.Corruptf("length", at, "%d bytes at %d", e.length, e.offset))
 	}
 	if e.length < 0 {
 		return nil
 	}
-	return in("length", h.holds(e.length, elems, at))
+	return in(protobuf.InField("length", h.holds(e.length, elems, at)))
 }
 
 // inFields reports whether the bytes of the tensor are the list's fields: for strings,

@@ -309,7 +309,7 @@ func Distinct[T any](names *[]string, m *protobuf.Message, num protowire.Number,
 	*names = sorted
 	for i, name := range sorted[1:] {
 		if name == sorted[i] {
-			return protobuf.InField(m.Fields[num].Name, protobuf.Defectf(at, tensor.ErrCorrupt, "the name %.200q occurs twice", name))
+			return protobuf.Corruptf(m.Fields[num].Name, at, "the name %.200q occurs twice", name)
 		}
 	}
 	return nil

@@ -30,6 +30,11 @@ func Defectf(at int64, sentinel error, text string, args ...any) error {
 	return &Defect{At: at, Err: fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...))}
 }
 
+// Corruptf returns a Defect of a field with tensor.ErrCorrupt.
+func Corruptf(field string, at int64, text string, args ...any) error {
+	return InField(field, Defectf(at, tensor.ErrCorrupt, text, args...))
+}
+
 // InField adds the name of a field to the front of a defect's path.
 func InField(name string, err error) error {
 	if err == nil {
