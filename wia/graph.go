@@ -20,7 +20,7 @@ var graphSchema = onnxgraph.Schema{
 	Undeclared: []string{},
 
 	DType: dtypeOf, Code: codeOf, CheckTensor: checkTensor, AppendTensor: putTensor,
-	DataFields: onnxgraph.Bits(rawArm, externalArm), RawData: rawArm,
+	DataFields: dataFields, RawData: rawArm,
 }
 
 // decodeGraph decodes the graph. The tensors it declares must have been listed.
@@ -59,7 +59,7 @@ func (p *parser) Initializer(msg protobuf.Field, level int, main bool) ([]byte, 
 	i, ok := x.LookupBytes(h.name)
 	switch {
 	case !ok:
-		return nil, protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%q has no data", h.name)
+		return nil, protobuf.Corruptf("", msg.At, "%q has no data", h.name)
 	case main && p.declared[i]:
 		return nil, protobuf.Corruptf("name", msg.At, "%q is declared twice", h.name)
 	case dtypeOf(h.dtype) != x.DType(i):

@@ -13,9 +13,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// planFields are the fields of a Tensor that a plan holds too, and those of its data.
-var planFields = onnxgraph.Bits(1, 2, 3, rawArm, externalArm)
-
 // native returns what a plan cannot hold. It leaves out the CompressedTensor
 // around a compressed tensor, since the writer chooses the compression.
 func (f *parsed) native() (*plan.Native, error) {
@@ -37,7 +34,7 @@ func (f *parsed) native() (*plan.Native, error) {
 		if err != nil {
 			return nil, err
 		}
-		_, more := onnxgraph.Split(tensorMsg, message, planFields)
+		_, more := onnxgraph.Split(tensorMsg, message, planFields...)
 		raw = protobuf.PutBytes(raw, 2, append(protobuf.PutText(nil, 1, f.index.Name(i)), more...))
 	}
 	tail, err := f.unknownTail()
@@ -69,7 +66,7 @@ func (f *parsed) nativeGraph() ([]byte, error) {
 	w := g.Walk(graphMsg, g.All(), 1)
 	for w.Next() {
 		if w.Num == graphSchema.Initializers {
-			_, rest := onnxgraph.Split(tensorMsg, g.Win[w.Start:w.End], graphSchema.DataFields)
+			_, rest := onnxgraph.Split(tensorMsg, g.Win[w.Start:w.End], graphSchema.DataFields...)
 			raw = protobuf.PutBytes(raw, w.Num, rest)
 			continue
 		}
@@ -99,7 +96,7 @@ func (f *parsed) unknownTail() (b []byte, err error) {
 	p := &f.payloads[tensorBlock]
 	s := f.reader(p)
 	defer s.Close()
-	err = s.Split(tensorDataMsg, s.All(), onnxgraph.Bits(1, 2, 15), nil, &b)
+	err = s.Split(tensorDataMsg, s.All(), nil, &b, 1, 2, 15)
 	return b, p.locate("tensor", err)
 }
 
@@ -113,19 +110,19 @@ func (f *parsed) tensorMessage(i int) (b []byte, err error) {
 		w := s.Walk(compressedMsg, msg, 1)
 		for w.Next() {
 			if w.Num == 1 {
-				w.Err = s.Split(tensorMsg, w.Field, onnxgraph.Bits(rawArm), nil, &b)
+				w.Err = s.Split(tensorMsg, w.Field, nil, &b, rawArm)
 			}
 		}
 		err = w.Err
 	} else {
-		err = s.Split(tensorMsg, msg, onnxgraph.Bits(rawArm), nil, &b)
+		err = s.Split(tensorMsg, msg, nil, &b, rawArm)
 	}
 	name, own := "", protobuf.InMemory(b)
 	if err == nil {
 		err = own.Read(tensorMsg, own.All(), 2, &protobuf.Into{1: &name})
 	}
 	if err == nil && name != f.index.Name(i) {
-		err = protobuf.Defectf(r.at, tensor.ErrCorrupt, "the file has changed since it was opened")
+		err = protobuf.Corruptf("", r.at, "the file has changed since it was opened")
 	}
 	return b, p.locate(fmt.Sprintf("tensor %q", f.index.Name(i)), err)
 }
@@ -162,8 +159,8 @@ func originalOf(p *plan.Plan, l *plan.LossList) (*original, error) {
 	for name, old := range n.Renamed {
 		e.Names[old] = name
 	}
-	tensors, _ := onnxgraph.Split(nativeMsg, n.Raw, onnxgraph.Bits(2))
-	declared, rest := onnxgraph.Split(graphMsg, n.Raw[graph.Start:graph.End], onnxgraph.Bits(graphSchema.Initializers))
+	tensors, _ := onnxgraph.Split(nativeMsg, n.Raw, 2)
+	declared, rest := onnxgraph.Split(graphMsg, n.Raw[graph.Start:graph.End], graphSchema.Initializers)
 	keep(o.tensors, &e, nativeMsg, tensors)
 	keep(o.declared, &e, graphMsg, declared)
 	if graph.Num != 0 {
@@ -192,7 +189,7 @@ func keep(into map[string][]byte, e *onnxgraph.Editor, m *protobuf.Message, b []
 	for w.Next() {
 		name := ""
 		w.Err = s.Read(tensorMsg, w.Field, 1, &protobuf.Into{1: &name})
-		_, into[cmp.Or(e.Names[name], name)] = onnxgraph.Split(tensorMsg, b[w.Start:w.End], planFields)
+		_, into[cmp.Or(e.Names[name], name)] = onnxgraph.Split(tensorMsg, b[w.Start:w.End], planFields...)
 	}
 }
 
@@ -215,12 +212,12 @@ func (o *original) fields(info *tensor.Info, quant []byte) []byte {
 	case o.quantizes(info):
 		return own
 	}
-	metadata, unknown := onnxgraph.Split(tensorMsg, own, onnxgraph.Bits(6))
+	metadata, unknown := onnxgraph.Split(tensorMsg, own, 6)
 	var body []byte
 	s := protobuf.InMemory(metadata)
 	w := s.Walk(tensorMsg, s.All(), 1)
 	for w.Next() {
-		w.Err = s.Split(messages["TensorMetadata"], w.Field, onnxgraph.Bits(3), nil, &body)
+		w.Err = s.Split(messages["TensorMetadata"], w.Field, nil, &body, 3)
 	}
 	if quant != nil {
 		body = protobuf.PutBytes(body, 3, quant)

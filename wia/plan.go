@@ -183,7 +183,7 @@ func (w *encoder) graphBlock(p *plan.Plan) (_ []byte, err error) {
 	if w.o.Graph != nil || p.Graph == nil {
 		return w.o.Graph, nil
 	}
-	b, rest := onnxgraph.Split(graphMsg, w.from.graph, onnxgraph.Bits(1, 2, 3, 4))
+	b, rest := onnxgraph.Split(graphMsg, w.from.graph, 1, 2, 3, 4)
 	if w.from.graph == nil {
 		if b, err = graphSchema.AppendGraph(nil, p.Graph); err != nil {
 			return nil, err

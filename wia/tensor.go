@@ -22,7 +22,7 @@ type head struct {
 	dims  []int64
 	dtype int32
 	data  protowire.Number // rawArm, externalArm, or 0 for no data
-	more  bool             // there are fields other than planFields
+	more  bool             // there are fields that a plan does not hold
 	raw   protobuf.Field   // of raw_data
 	ext   externalHead
 	quant quantHead
@@ -42,6 +42,12 @@ type head struct {
 const (
 	rawArm      protowire.Number = 4
 	externalArm protowire.Number = 5
+)
+
+// dataFields are the fields of a Tensor that locate its data; a plan holds planFields as well.
+var (
+	dataFields = []protowire.Number{rawArm, externalArm}
+	planFields = []protowire.Number{1, 2, 3, rawArm, externalArm}
 )
 
 type externalHead struct {
@@ -96,7 +102,7 @@ func (h *head) read(s *protobuf.Source, msg protobuf.Field, level int) error {
 	into := h.fields()
 	w := s.Walk(tensorMsg, msg, level)
 	for w.Next() {
-		h.more = h.more || planFields&(1<<w.Num) == 0
+		h.more = h.more || w.Num > externalArm
 		if w.Num == rawArm || w.Num == externalArm {
 			if h.data != 0 && h.data != w.Num { // of a message before
 				w.Err = protobuf.BothArms(w.At)

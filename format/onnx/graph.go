@@ -18,7 +18,7 @@ var graphSchema = onnxgraph.Schema{
 	TensorName: 8,
 
 	DType: dtypeOf, Code: codeOf, Explicit: true, CheckTensor: checkTensor, AppendTensor: putTensor,
-	DataFields: onnxgraph.Bits(13, 14, rawData), RawData: rawData,
+	DataFields: dataFields, RawData: rawData,
 }
 
 // readGraph reads the graph and lists its tensors. A graph with only initializers counts as none.

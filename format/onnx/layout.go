@@ -5,9 +5,9 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/internal/lowbit"
-	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 const (
@@ -44,8 +44,11 @@ const (
 	uint64Data = 11
 )
 
-// planFields are the fields of a TensorProto that a plan holds too, and those of its data.
-var planFields = onnxgraph.Bits(1, 2, floatData, int32Data, stringData, int64Data, 8, rawData, doubleData, uint64Data, 13, 14)
+// dataFields locate raw or external data. Native does not have planFields: a plan does, or they are data.
+var (
+	dataFields = []protowire.Number{rawData, 13, 14}
+	planFields = []protowire.Number{1, 2, floatData, int32Data, stringData, int64Data, 8, rawData, doubleData, uint64Data, 13, 14}
+)
 
 // elemType is an element type of TensorProto.DataType.
 type elemType struct {

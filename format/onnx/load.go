@@ -7,7 +7,6 @@ import (
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -24,7 +23,7 @@ func (f *parsed) Load(i int) ([]byte, error) {
 	}
 	h, s, err := headOf(raw)
 	if err == nil && (h.list == 0 || h.size != f.index.Size(i)) {
-		err = protobuf.Defectf(0, tensor.ErrCorrupt, "the file changed since it was opened")
+		err = protobuf.Corruptf("", 0, "the file changed since it was opened")
 	}
 	var data []byte
 	if err == nil {
@@ -87,7 +86,7 @@ func (h *head) typed(s *protobuf.Source) ([]byte, error) {
 		}
 	}
 	if w.Err == nil && int64(len(out)) != h.size {
-		return nil, protobuf.Defectf(0, tensor.ErrCorrupt, "%d bytes of values, there were %d", len(out), h.size)
+		return nil, protobuf.Corruptf("", 0, "%d bytes of values, there were %d", len(out), h.size)
 	}
 	return out, w.Err
 }
@@ -97,7 +96,7 @@ func (h *head) typed(s *protobuf.Source) ([]byte, error) {
 func (h *head) appendValue(b []byte, at int64, v uint64, width int64) ([]byte, error) {
 	most, x := uint64(1)<<(8*width)-1, int64(int32(v)) // all for a width of 8
 	if h.list == uint64Data && v > most || h.list == int32Data && (x > int64(most) || x < -int64(most/2)-1) {
-		return b, protobuf.Defectf(at, tensor.ErrCorrupt, "%d does not fit in %d bytes", int64(v), width)
+		return b, protobuf.Corruptf("", at, "%d does not fit in %d bytes", int64(v), width)
 	}
 	var le [8]byte
 	binary.LittleEndian.PutUint64(le[:], v)

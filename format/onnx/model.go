@@ -229,6 +229,6 @@ func (w *writer) encode() (err error) {
 		}
 	}
 	w.shells = h.file.shells
-	w.after, w.before = onnxgraph.Split(graphMsg, graph, onnxgraph.Bits(graphSchema.Inputs, graphSchema.Outputs))
+	w.after, w.before = onnxgraph.Split(graphMsg, graph, graphSchema.Inputs, graphSchema.Outputs)
 	return err
 }

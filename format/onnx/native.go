@@ -82,7 +82,7 @@ func (f *parsed) appendShell(out []byte, i int) ([]byte, error) {
 	if r := &f.records[i]; r.more {
 		s := protobuf.OpenFile(f.src, 0, f.src.Size())
 		defer s.Close()
-		if err := s.Split(tensorMsg, protobuf.Field{Start: r.at, End: r.end}, planFields, nil, &b); err != nil {
+		if err := s.Split(tensorMsg, protobuf.Field{Start: r.at, End: r.end}, nil, &b, planFields...); err != nil {
 			return nil, wire.Error(formatName, fmt.Sprintf("tensor %q", f.index.Name(i)), r.at, err)
 		}
 	}
@@ -123,7 +123,7 @@ func originalOf(p *plan.Plan, l *plan.LossList) (*original, error) {
 		case 1, 2, 3, 4, 5, 6: // of c.model
 		case 7:
 			var initializers []byte
-			initializers, c.graph = onnxgraph.Split(graphMsg, b, onnxgraph.Bits(graphSchema.Initializers))
+			initializers, c.graph = onnxgraph.Split(graphMsg, b, graphSchema.Initializers)
 			w.Err = readShells(shells, initializers)
 		case 8:
 			c.sets[c.model.opsets[len(c.model.opsets)-1]] = operatorSet(b)
@@ -142,7 +142,7 @@ func originalOf(p *plan.Plan, l *plan.LossList) (*original, error) {
 // operatorSet returns the field of an operator set, known fields first: the file is
 // recognized by them.
 func operatorSet(b []byte) []byte {
-	known, rest := onnxgraph.Split(opsetMsg, b, onnxgraph.Bits(1, 2))
+	known, rest := onnxgraph.Split(opsetMsg, b, 1, 2)
 	if len(known) == 0 && len(rest) > 0 {
 		known = protobuf.PutVarint(nil, 2, 0) // version 0, as it is without
 	}
@@ -156,7 +156,7 @@ func readShells(into map[string]shell, initializers []byte) error {
 	for w.Next() {
 		name, one := "", shell{}
 		if w.Err = s.Read(tensorMsg, w.Field, 2, &protobuf.Into{2: &one.code, 8: &name}); w.Err == nil {
-			w.Err = s.Split(tensorMsg, w.Field, onnxgraph.Bits(2, 8), nil, &one.more)
+			w.Err = s.Split(tensorMsg, w.Field, nil, &one.more, 2, 8)
 		}
 		into[name] = one
 	}

@@ -83,7 +83,7 @@ func (f *parsed) readModel() error {
 		case w.Num != 7:
 			m.field(f.s, &w)
 		case f.graph:
-			w.Err = protobuf.Defectf(w.At, tensor.ErrCorrupt, "it occurs twice")
+			w.Err = protobuf.Corruptf("", w.At, "it occurs twice")
 		default:
 			w.Err = f.readGraph(w.Field)
 		}

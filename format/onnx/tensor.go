@@ -61,7 +61,7 @@ func (h *head) read(s *protobuf.Source, msg protobuf.Field, level int) error {
 	}
 	w := s.Walk(tensorMsg, msg, level)
 	for w.Next() {
-		h.more = h.more || planFields&(1<<w.Num) == 0
+		h.more = h.more || w.Def == nil || w.Def.Flags&protobuf.Native != 0
 		switch w.Num {
 		case 1:
 			h.dims, w.Err = protobuf.AppendInts(s, h.dims, &w.Field, maxRank)
@@ -114,12 +114,12 @@ func (e *externalHead) read(s *protobuf.Source, msg protobuf.Field, level int) e
 		e.length, err = decimal(e.value)
 	}
 	if e.seen&(1<<i) != 0 {
-		return protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%s occurs twice", e.key)
+		return protobuf.Corruptf("", msg.At, "%s occurs twice", e.key)
 	}
 	e.seen |= 1 << i
 	if err != nil && e.err == nil {
 		// It counts only if the data is external.
-		e.err = protobuf.Defectf(msg.At, tensor.ErrCorrupt, "%s %.40q is no number of bytes", e.key, e.value)
+		e.err = protobuf.Corruptf("", msg.At, "%s %.40q is no number of bytes", e.key, e.value)
 	}
 	return nil
 }
@@ -187,7 +187,7 @@ func (h *head) sized() bool { return h.typ != nil && h.typ.bits > 0 }
 // holds refuses n bytes of data if they do not match the shape, and otherwise sets the size.
 func (h *head) holds(n, elems, at int64) error {
 	if h.sized() && n != h.size || !h.sized() && (n == 0) != (elems == 0) {
-		return protobuf.Defectf(at, tensor.ErrCorrupt, "%d bytes, %v of type %d takes %d", n, tensor.Shape(h.dims), h.code, h.size)
+		return protobuf.Corruptf("", at, "%d bytes, %v of type %d takes %d", n, tensor.Shape(h.dims), h.code, h.size)
 	}
 	h.size = n
 	return nil
@@ -198,13 +198,13 @@ func (h *head) checkList(at, elems int64) error {
 	var err error
 	switch {
 	case h.typ == nil && elems == 0:
-		err = protobuf.Defectf(at, tensor.ErrCorrupt, "%d values for no elements", h.values)
+		err = protobuf.Corruptf("", at, "%d values for no elements", h.values)
 	case h.typ == nil:
 		h.size = h.wire
 	case h.typ.list != h.list:
-		err = protobuf.Defectf(at, tensor.ErrCorrupt, "%s belongs in %s", h.typ.name, tensorMsg.Fields[h.typ.list].Name)
+		err = protobuf.Corruptf("", at, "%s belongs in %s", h.typ.name, tensorMsg.Fields[h.typ.list].Name)
 	case h.values != h.typ.values(elems):
-		err = protobuf.Defectf(at, tensor.ErrCorrupt, "%d values, %v of %s takes %d", h.values, tensor.Shape(h.dims), h.typ.name, h.typ.values(elems))
+		err = protobuf.Corruptf("", at, "%d values, %v of %s takes %d", h.values, tensor.Shape(h.dims), h.typ.name, h.typ.values(elems))
 	case h.list == stringData:
 		h.size = h.wire
 	}

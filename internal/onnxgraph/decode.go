@@ -126,7 +126,7 @@ func (d *Decoder) field(w *protobuf.Walk, level int, to *protobuf.Into) {
 		switch {
 		case d.Merges:
 		case len(p.pieces) > 1:
-			w.Err = protobuf.Defectf(f.At, tensor.ErrCorrupt, "it occurs twice")
+			w.Err = protobuf.Corruptf("", f.At, "it occurs twice")
 		default:
 			p.view, w.Err = d.Format.AttributeTensor(f.At, level+1, *f)
 		}

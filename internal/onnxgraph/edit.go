@@ -140,13 +140,13 @@ func (e *Editor) tensor(out, b []byte) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, rest := Split(e.Schema.tensor(), b, e.DataFields)
+	_, rest := Split(e.Schema.tensor(), b, e.DataFields...)
 	return protobuf.PutBytes(append(out, rest...), e.RawData, data), nil
 }
 
-// Split separates the fields of a message in the set fields from the others.
-func Split(m *protobuf.Message, b []byte, fields uint64) (in, rest []byte) {
+// Split separates the fields of a message with the given numbers from the others.
+func Split(m *protobuf.Message, b []byte, nums ...protowire.Number) (in, rest []byte) {
 	s := protobuf.InMemory(b)
-	_ = s.Split(m, s.All(), fields, &in, &rest)
+	_ = s.Split(m, s.All(), &in, &rest, nums...)
 	return in, rest
 }

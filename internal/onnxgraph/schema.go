@@ -30,7 +30,7 @@ type Schema struct {
 	// attribute has a value.
 	Explicit bool
 	// DataFields are the fields of a tensor that locate its data, RawData is the one with the data.
-	DataFields uint64
+	DataFields []protowire.Number
 	RawData    protowire.Number
 
 	// CheckTensor returns an error if a tensor cannot be in an attribute. AppendTensor appends the
@@ -41,14 +41,6 @@ type Schema struct {
 
 // tensor returns the message of a tensor.
 func (sc *Schema) tensor() *protobuf.Message { return sc.Graph.Fields[sc.Initializers].Message }
-
-// Bits returns the set of the given fields.
-func Bits(nums ...protowire.Number) (set uint64) {
-	for _, n := range nums {
-		set |= 1 << n
-	}
-	return set
-}
 
 // NodeFields are the field numbers of a node.
 type NodeFields struct{ Name, Op, Inputs, Outputs protowire.Number }

@@ -68,13 +68,13 @@ func (w *Walk) IsOurs() bool {
 		w.Typ == protowire.BytesType && w.s.checkString(KindName, &w.Field) == nil
 }
 
-// Split appends the encoded fields of a message that are in a set to in, and the others to rest. If one
-// is nil, these fields are not read.
-func (s *Source) Split(m *Message, msg Field, set uint64, in, rest *[]byte) error {
+// Split appends the encoded fields of a message that have the given numbers to in, and the others to rest.
+// If one is nil, these fields are not read.
+func (s *Source) Split(m *Message, msg Field, in, rest *[]byte, nums ...protowire.Number) error {
 	w := s.Walk(m, msg, 1)
 	for w.Next() {
 		out := rest
-		if set&(1<<w.Num) != 0 {
+		if slices.Contains(nums, w.Num) {
 			out = in
 		}
 		if out != nil {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"unicode/utf8"
 
-	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -34,7 +33,7 @@ func (s *Source) Walk(m *Message, msg Field, level int) (w Walk) {
 	w.s, w.m, w.start, w.end, w.level = s, m, msg.Start, msg.End, level
 	w.At, w.End = msg.At, msg.Start
 	if level > MaxLevels {
-		w.Err = Defectf(msg.Start, tensor.ErrCorrupt, "messages nest deeper than %d levels", MaxLevels)
+		w.Err = Corruptf("", msg.Start, "messages nest deeper than %d levels", MaxLevels)
 	}
 	return w
 }
@@ -126,7 +125,7 @@ func (s *Source) Check(m *Message, msg Field, level int) error {
 func (s *Source) admit(d *FieldDef, f *Field) (err error) {
 	f.N = 1
 	if f.Typ != d.wire && (!d.Repeated || f.Typ != protowire.BytesType) {
-		return Defectf(f.At, tensor.ErrCorrupt, "wire type %d instead of %d", f.Typ, d.wire)
+		return Corruptf("", f.At, "wire type %d instead of %d", f.Typ, d.wire)
 	}
 	switch d.Kind {
 	case KindString, KindName:
@@ -137,7 +136,7 @@ func (s *Source) admit(d *FieldDef, f *Field) (err error) {
 		}
 	case KindEnum:
 		if int64(f.Val) != int64(int32(f.Val)) {
-			err = Defectf(f.At, tensor.ErrCorrupt, "enum value %d beyond int32", f.Val)
+			err = Corruptf("", f.At, "enum value %d beyond int32", f.Val)
 		}
 	}
 	if d.counted != 0 && s.Tally != nil && err == nil {
@@ -153,9 +152,9 @@ func (s *Source) checkString(k Kind, f *Field) error {
 	case err != nil:
 		return err
 	case !utf8.Valid(b):
-		return Defectf(f.At, tensor.ErrCorrupt, "invalid UTF-8")
+		return Corruptf("", f.At, "invalid UTF-8")
 	case k == KindName && bytes.IndexByte(b, 0) >= 0:
-		return Defectf(f.At, tensor.ErrCorrupt, "name contains a NUL byte")
+		return Corruptf("", f.At, "name contains a NUL byte")
 	}
 	return nil
 }
@@ -174,7 +173,7 @@ func (s *Source) packed(d *FieldDef, f *Field) (n int64, err error) {
 	}
 	size := f.End - f.Start
 	if size%width != 0 {
-		err = Defectf(f.At, tensor.ErrCorrupt, "%d bytes are no whole number of values of %d bytes", size, width)
+		err = Corruptf("", f.At, "%d bytes are no whole number of values of %d bytes", size, width)
 	}
 	return size / width, err
 }

@@ -30,7 +30,7 @@ func Defectf(at int64, sentinel error, text string, args ...any) error {
 	return &Defect{At: at, Err: fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...))}
 }
 
-// Corruptf returns a Defect of a field with tensor.ErrCorrupt.
+// Corruptf returns a Defect with tensor.ErrCorrupt in a field: "" is the field that a Walk is at.
 func Corruptf(field string, at int64, text string, args ...any) error {
 	return InField(field, Defectf(at, tensor.ErrCorrupt, text, args...))
 }
@@ -161,7 +161,7 @@ func (s *Source) nextAny(f *Field, p, end int64) error {
 		return err
 	}
 	if n := tag >> 3; n < uint64(protowire.MinValidNumber) || n > uint64(protowire.MaxValidNumber) {
-		return Defectf(f.At, tensor.ErrCorrupt, "field number %d", n)
+		return Corruptf("", f.At, "field number %d", n)
 	}
 	f.Num, f.Typ, f.Start = protowire.Number(tag>>3), protowire.Type(tag&7), p
 	switch f.Typ {
@@ -177,7 +177,7 @@ func (s *Source) nextAny(f *Field, p, end int64) error {
 	case protowire.Fixed64Type:
 		err = s.fixed(f, 8, end)
 	default:
-		err = Defectf(f.At, tensor.ErrCorrupt, "field %d: wire type %d is not allowed", f.Num, f.Typ)
+		err = Corruptf("", f.At, "field %d: wire type %d is not allowed", f.Num, f.Typ)
 	}
 	return err
 }
@@ -208,5 +208,5 @@ func (s *Source) fixed(f *Field, n uint64, end int64) error {
 
 // BothArms returns the defect of a oneof with two values.
 func BothArms(at int64) error {
-	return Defectf(at, tensor.ErrCorrupt, "both arms of the oneof are set")
+	return Corruptf("", at, "both arms of the oneof are set")
 }
