@@ -2,7 +2,6 @@ package tensor
 
 import (
 	"fmt"
-	"reflect"
 
 	"github.com/weightmap/weightmap/internal/memory"
 )
@@ -55,17 +54,24 @@ func (d DType) kind() DType {
 	return dtypes[d].kind
 }
 
-// basic has the dtypes of the basic Go types.
-var basic = [...]DType{
-	reflect.Float64: Float64, reflect.Float32: Float32, reflect.Complex64: Complex64,
-	reflect.Int64: Int64, reflect.Int32: Int32, reflect.Int16: Int16, reflect.Int8: Int8,
-	reflect.Uint64: Uint64, reflect.Uint32: Uint32, reflect.Uint16: Uint16, reflect.Uint8: Uint8,
-}
-
-// kindOf returns the dtype of T's underlying type.
+// kindOf returns the dtype of T's underlying type. A type switch cannot see that, and package
+// reflect is for internal/source alone, so kindOf tests T's arithmetic.
 func kindOf[T Elem]() DType {
 	var zero T
-	return basic[reflect.TypeOf(zero).Kind()]
+	one := T(1)
+	size := len(memory.BytesOf([]T{zero}))
+	tiny := one / 100 / 100 / 100 / 100 / 100
+	switch isFloat := one/2 != 0; {
+	case isFloat && size == 4:
+		return Float32
+	case isFloat && one+tiny == one: // 8 bytes whose parts are float32
+		return Complex64
+	case isFloat:
+		return Float64
+	case (zero-1)/2 == 0:
+		return [...]DType{1: Int8, 2: Int16, 4: Int32, 8: Int64}[size]
+	}
+	return [...]DType{1: Uint8, 2: Uint16, 4: Uint32, 8: Uint64}[size]
 }
 
 // dtypeOf returns the dtype of a slice of T.
