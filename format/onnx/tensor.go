@@ -47,8 +47,7 @@ type externalHead struct {
 
 // reset forgets the last tensor but keeps the memory of its slices.
 func (h *head) reset() {
-	e := h.ext
-	e = externalHead{into: e.into, key: e.key[:0], value: e.value[:0], location: e.location[:0], length: -1}
+	e := externalHead{into: h.ext.into, key: h.ext.key[:0], value: h.ext.value[:0], location: h.ext.location[:0], length: -1}
 	*h = head{name: h.name[:0], dims: h.dims[:0], ext: e, into: h.into}
 }
 
