@@ -20,7 +20,7 @@ type head struct {
 	dims     []int64
 	code     int32
 	location int32
-	segment  protobuf.Field
+	segment  bool
 	more     bool // it has fields that a tensor.Info has no place for
 	raw      protobuf.Field
 	list     int   // the field of typed data, 0 for none
@@ -28,7 +28,6 @@ type head struct {
 	values   int64 // in the list
 	wire     int64 // bytes that string_data takes on the wire, tags and lengths included
 	ext      externalHead
-	into     *protobuf.Into // the fields above that are stored as they are
 
 	// Set by check.
 	typ  *elemType // nil for a type that is not in the table
@@ -48,28 +47,36 @@ type externalHead struct {
 // reset forgets the last tensor but keeps the memory of its slices.
 func (h *head) reset() {
 	e := externalHead{into: h.ext.into, key: h.ext.key[:0], value: h.ext.value[:0], location: h.ext.location[:0], length: -1}
-	*h = head{name: h.name[:0], dims: h.dims[:0], ext: e, into: h.into}
+	*h = head{name: h.name[:0], dims: h.dims[:0], ext: e}
 }
 
 // read merges the TensorProto in a field into h, checking the wire rules. Lists of data are
 // counted, not held.
 func (h *head) read(s *protobuf.Source, msg protobuf.Field, level int) error {
 	h.message = msg
-	if h.into == nil {
-		h.into = &protobuf.Into{2: &h.code, 3: &h.segment, 8: &h.name, rawData: &h.raw, 14: &h.location}
-	}
 	w := s.Walk(tensorMsg, msg, level)
 	for w.Next() {
 		h.more = h.more || w.Def == nil || w.Def.Flags&protobuf.Native != 0
 		switch w.Num {
 		case 1:
 			h.dims, w.Err = protobuf.AppendInts(s, h.dims, &w.Field, maxRank)
+		case 2:
+			h.code = int32(w.Val)
+		case 3:
+			h.segment = true
+		case 8:
+			name, err := s.Bytes(w.Start, w.End)
+			h.name, w.Err = append(h.name[:0], name...), err
+		case rawData:
+			h.raw = w.Field
+		case 14:
+			h.location = int32(w.Val)
 		case floatData, int32Data, stringData, int64Data, doubleData, uint64Data:
 			h.data(&w.Field)
 		case 13:
 			w.Err = h.ext.read(s, w.Field, level+1)
 		default:
-			w.Store(h.into)
+			w.Check()
 		}
 	}
 	return w.Err
@@ -139,7 +146,7 @@ func (h *head) check(at int64) error {
 	switch {
 	case h.code == 0:
 		return protobuf.Corruptf("data_type", at, "missing or UNDEFINED")
-	case h.segment.Num != 0:
+	case h.segment:
 		return protobuf.InField("segment", protobuf.Defectf(at, format.ErrUnsupported, "tensors in several pieces"))
 	case h.location != 0 && h.location != 1:
 		return protobuf.Corruptf("data_location", at, "code %d", h.location)
