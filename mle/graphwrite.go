@@ -303,7 +303,7 @@ func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 		for _, size := range d.Shape {
 			w.U32(uint32(size))
 		}
-		w.Zeros(4*(maxRank-len(d.Shape)))
+		w.Zeros(4 * (maxRank - len(d.Shape)))
 		w.U8(code)
 		w.Zeros(3)
 	}
@@ -328,7 +328,7 @@ func putIDs(w *wire.Buffer, lists ...[]uint32) {
 		for _, id := range ids {
 			w.U32(id)
 		}
-		w.Zeros(4*(maxIDs-len(ids)))
+		w.Zeros(4 * (maxIDs - len(ids)))
 	}
 }
 

@@ -210,7 +210,7 @@ func (d *document) front(first, graph, total int64) []byte {
 	})
 	b.Put32(checksumAt, tensor.CRC32(b.Bytes()))
 	b.Raw(d.head)
-	b.Zeros(int(first)-b.Len())
+	b.Zeros(int(first) - b.Len())
 	return b.Bytes()
 }
 

@@ -54,7 +54,7 @@ func hdf5Header(t tensor.Info) ([]byte, error) {
 	b.Raw(superblock(uint64(dataAt) + uint64(t.Size)))
 	b.Raw(groupHeader(t.Name, uint64(datasetAt)))
 	b.Raw(datasetHeader(&t, datatype, uint64(dataAt)))
-	b.Zeros(dataAt-end)
+	b.Zeros(dataAt - end)
 	return b.Bytes(), nil
 }
 

@@ -13,19 +13,13 @@ func decodable(info *tensor.Info) bool {
 		return info.DType.Valid()
 	}
 	size, err := e.Bytes(info.Shape)
-	return e.Decode != nil && err == nil && size == info.Size && pieceElems%e.BlockElems == 0
+	return e.Decode != nil && err == nil && size == info.Size
 }
 
-// decodeBlocks decodes a piece of a decodable tensor with an encoding. It reads whole blocks, since
-// such a tensor cannot be sliced.
+// decodeBlocks decodes a piece of a decodable tensor with an encoding, which may not be sliced.
 func decodeBlocks(dst []float32, v tensor.View, p piece) ([]float32, error) {
-	e := v.Info().Encoding
-	b := make([]byte, p.n/e.BlockElems*e.BlockBytes)
-	if _, err := v.ReadAt(b, p.at/e.BlockElems*e.BlockBytes); err != nil {
-		return nil, err
-	}
 	dst = resize(dst, p.n)
-	return dst, e.Decode(dst, b)
+	return dst, tensor.DecodeAt(dst, v, p.at)
 }
 
 // resize returns a slice of n elements, reusing s if it is large enough.

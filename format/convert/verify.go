@@ -7,6 +7,7 @@ import (
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/lowbit"
 	"github.com/weightmap/weightmap/internal/readonce"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -61,7 +62,7 @@ func (j *job) verify() error {
 func (it *item) content() string { return content(it.to.TypeName(), it.to.Shape, it.sum) }
 
 func content(typeName string, shape tensor.Shape, sum uint64) string {
-	return fmt.Sprintf("%s %v with XXH64 %016x", typeName, []int64(shape), sum)
+	return fmt.Sprintf("%s %v with XXH64 %016x", lowbit.Type(typeName), []int64(shape), sum)
 }
 
 // contentOf reads a tensor of the target in pieces. it is what was written under its name, or nil.

@@ -119,7 +119,8 @@ type Parsed struct {
 type Source interface {
 	// Size returns the number of bytes of the file.
 	Size() int64
-	// Path returns the name the file was opened by, "" for bytes and readers.
+	// Path returns the name the file was opened by: a path, or the Path of a reader that has the
+	// files next to it. It returns "" for bytes and other readers.
 	Path() string
 	// InMemory reports whether Slice aliases memory and does not copy: the file is mapped,
 	// or bytes. It is false for files that are read on demand and, for all files, during

@@ -63,11 +63,7 @@ func (f *parsed) join() error {
 		}
 		return f.checkTotal()
 	}
-	path := src.Path()
-	if f, ok := src.(interface{ Name() string }); ok && path == "" {
-		path = f.Name() // of a reader that knows the files next to it
-	}
-	stem, namedNo, namedCount, named := shards.Split(filepath.Base(path), extension)
+	stem, namedNo, namedCount, named := shards.Split(filepath.Base(src.Path()), extension)
 	switch {
 	case no.at == 0:
 		return errorf(splitNo, count.at, "missing beside %s", splitKeys[splitCount])

@@ -130,7 +130,7 @@ func codeOfTensor(t *tensor.Info) int32 {
 	for code := range elemTypes {
 		switch e := &elemTypes[code]; {
 		case t.Encoding == nil && e.dtype == t.DType && t.DType != tensor.Invalid,
-			t.Encoding != nil && e.enc != nil && e.bits > 0 && lowbit.Same(e.name, t.Encoding.Name):
+			t.Encoding != nil && e.enc != nil && e.bits > 0 && lowbit.Type(e.name) == lowbit.Type(t.Encoding.Name):
 			return int32(code)
 		}
 	}

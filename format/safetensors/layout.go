@@ -70,9 +70,10 @@ func named[N string | []byte](name N) int {
 
 // rankOf returns the index of a tensor's type in dtypes, or -1.
 func rankOf(t *tensor.Info) int {
+	elems, _ := t.Shape.Elems()
 	return slices.IndexFunc(dtypes[:], func(d dtype) bool {
 		if t.Encoding != nil {
-			return d.enc != nil && lowbit.Same(d.name, t.Encoding.Name)
+			return d.enc != nil && lowbit.Type(d.name) == lowbit.Type(t.Encoding.Name) && elems%d.enc.BlockElems == 0
 		}
 		return d.enc == nil && d.dtype == t.DType
 	})

@@ -73,7 +73,11 @@ func (s *Scanner) metadata(plainKeys bool) (plan.Metadata, error) {
 	n, end := 0, *s
 	_ = end.Object(func([]byte, int) error { n++; return end.Skip() }) // decoding returns the error
 	if s.o.Memory != nil {
-		if err := s.o.Memory.Build(int64(n*EntryBytes+end.i-s.i), s.o.Stored); err != nil {
+		err := s.o.Memory.Reserve(int64(end.i - s.i)) // which has a limit already if it was compressed
+		if err == nil {
+			err = s.o.Memory.Build(int64(n*EntryBytes), s.o.Stored)
+		}
+		if err != nil {
 			return nil, err
 		}
 	}

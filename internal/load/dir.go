@@ -23,18 +23,12 @@ type input struct {
 
 // Path implements driver.Source.
 func (in *input) Path() string {
-	if in.f.number == 0 {
-		return in.f.Path()
+	if in.f.number == 0 && in.f.Path() == "" {
+		if _, err := in.Dir(); err != nil {
+			return ""
+		}
 	}
 	return in.f.path()
-}
-
-// Name returns the file's name in its directory, also for a reader; "" if there is no directory.
-func (in *input) Name() string {
-	if _, err := in.Dir(); err != nil {
-		return ""
-	}
-	return in.f.Model.path
 }
 
 // InMemory implements driver.Source. During parsing bytes are copied and recorded.

@@ -72,8 +72,14 @@ func find(name string) *kind {
 	return nil
 }
 
-// Same reports whether two names mean the same type.
-func Same(a, b string) bool { k := find(a); return a == b || k != nil && k == find(b) }
+// Type returns the first name of the type called name: those of different formats for one type have the same. It
+// returns other names unchanged.
+func Type(name string) string {
+	if k := find(name); k != nil {
+		return k.names[0]
+	}
+	return name
+}
 
 // IsInteger reports whether name is an integer type.
 func IsInteger(name string) bool {

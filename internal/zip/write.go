@@ -81,7 +81,7 @@ func (m *Made) LocalHeader(alignment int64) []byte {
 		extra.U16(alignField)
 		extra.U16(uint16(pad - 4))
 		extra.U16(uint16(alignment))
-		extra.Zeros(pad-least)
+		extra.Zeros(pad - least)
 	}
 	var b wire.Buffer
 	b.Str(LocalMagic)

@@ -88,7 +88,7 @@ func isScale(i *tensor.Info) bool {
 	case tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float8E4M3FN:
 		return true
 	}
-	return i.Encoding != nil && lowbit.Same(i.Encoding.Name, "F8_E8M0")
+	return i.Encoding != nil && lowbit.Type(i.Encoding.Name) == "F8_E8M0"
 }
 
 // blocks fits a scale for each block of a matrix.
