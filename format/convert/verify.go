@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"slices"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/weightmap/weightmap/format"
@@ -72,8 +73,13 @@ func (j *job) contentOf(v tensor.View, it *item) (string, error) {
 		return "", err
 	}
 	info, h := v.Info(), xxhash.New()
-	if it != nil && it.z != nil && it.to.Quant != nil && v.DType() == tensor.Float32 {
-		// The format returns quantized tensors as real numbers: quantize them again.
+	switch { // formats may return quantized tensors as real numbers
+	case it == nil || it.to.Quant == nil || v.DType() != tensor.Float32:
+	case it.z == nil:
+		if same, err := j.equal(v, it.from); same || err != nil {
+			return it.content(), err
+		}
+	default: // quantize them again
 		if _, err := it.z.Parameters(); err != nil { // restarts the quantizer
 			return "", err
 		}
@@ -92,4 +98,20 @@ func (j *job) contentOf(v tensor.View, it *item) (string, error) {
 		return "", err
 	}
 	return content(info.TypeName(), info.Shape, h.Sum64()), nil
+}
+
+// equal reports whether two tensors have the same real numbers.
+func (j *job) equal(v, w tensor.View) (same bool, err error) {
+	var other []float32
+	same = true
+	err = j.each(v, func(p *piece) error {
+		numbers, err := decode(p, &p.mem.single)
+		if err == nil {
+			other = room(other, p.n)
+			err = tensor.DecodeAt(other, w, p.first)
+		}
+		same = same && slices.Equal(numbers, other)
+		return err
+	})
+	return same, err
 }
