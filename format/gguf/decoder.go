@@ -125,9 +125,7 @@ func (d *decoder) record() (chars, rank int, typ uint32) {
 		d.Failf("tensor n_dims", d.Offset()-4, format.ErrCorrupt, "%d, at most %d are possible", dims, maxRank)
 	}
 	d.Bytes("tensor dims", 8*uint64(dims))
-	if typ = d.U32("tensor type"); typ >= maxCode {
-		d.Failf("tensor type", d.Offset()-4, format.ErrUnsupported, "%d is no type's number", typ)
-	}
+	typ = d.U32("tensor type")
 	d.U64("tensor offset")
 	return len(name), int(dims), typ
 }

@@ -1,7 +1,9 @@
 package gguf
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -23,7 +25,6 @@ const (
 	maxDepth     = 8  // of arrays in arrays
 	usualName    = 64 // bytes of a tensor's name that every reader takes
 	maxKey       = 1<<16 - 1
-	maxCode      = 256 // of element types; what is above cannot be a newer one
 )
 
 // Keys that say something about the file itself.
@@ -66,7 +67,7 @@ type elementType struct {
 
 // elementTypes are the types that are known, by their code. Block sizes are
 // those of the reference implementation.
-var elementTypes = [maxCode]elementType{
+var elementTypes = [...]elementType{
 	0:  {dtype: tensor.Float32},
 	1:  {dtype: tensor.Float16},
 	2:  blocks("Q4_0", 32, 18, decodeQ4_0),
@@ -119,14 +120,15 @@ func unsized(name string) elementType {
 	return elementType{encoding: &tensor.Encoding{Name: name, Format: formatName}}
 }
 
-// Codes without a meaning here are types, too.
-func init() {
-	for code := range elementTypes {
-		if e := &elementTypes[code]; e.encoding == nil && !e.dtype.Valid() {
-			*e = unsized("type " + strconv.Itoa(code))
-		}
+// typeOf returns the type with a code. Codes without a meaning here are types, too.
+func typeOf(code uint32) elementType {
+	if code < uint32(len(elementTypes)) {
+		return elementTypes[code]
 	}
+	return unsized(unknownPrefix + strconv.FormatUint(uint64(code), 10))
 }
+
+const unknownPrefix = "type "
 
 // sized reports whether the size of a tensor follows from its shape.
 func (e elementType) sized() bool { return e.encoding == nil || e.encoding.BlockBytes > 0 }
@@ -145,18 +147,15 @@ func (e elementType) bytes(s tensor.Shape) (int64, error) {
 // codeOf returns the code of a tensor's elements; ok is false for what the format has no code for. Those of
 // unknown size have as many bytes as there are up to the next tensor.
 func codeOf(t *tensor.Info) (code uint32, ok bool) {
-	for code := range elementTypes {
-		e := &elementTypes[code]
-		ok := e.dtype == t.DType && sameEncoding(e.encoding, t.Encoding)
-		if ok && !e.sized() {
-			elems, err := t.Shape.Elems()
-			ok = err == nil && (elems == 0) == (t.Size == 0)
-		}
-		if ok {
-			return uint32(code), true
-		}
+	has := func(e elementType) bool { return e.dtype == t.DType && sameEncoding(e.encoding, t.Encoding) }
+	code = uint32(max(0, slices.IndexFunc(elementTypes[:], has)))
+	if number, unknown := strings.CutPrefix(t.TypeName(), unknownPrefix); unknown {
+		n, _ := strconv.ParseUint(number, 10, 32)
+		code = uint32(n)
 	}
-	return 0, false
+	e := typeOf(code)
+	elems, err := t.Shape.Elems()
+	return code, has(e) && (e.sized() || err == nil && (elems == 0) == (t.Size == 0))
 }
 
 func sameEncoding(a, b *tensor.Encoding) bool {

@@ -25,7 +25,7 @@ func unlisted() []info {
 		{name: "new", dims: []uint64{5}, typ: 99, data: bytes.Repeat([]byte{9}, 64)},
 		{name: "old", dims: []uint64{32}, typ: 4, data: bytes.Repeat([]byte{4}, 32)},
 		{name: "known", dims: []uint64{2}, typ: 0, data: floats(2)},
-		{name: "last", dims: []uint64{7, 2}, typ: 255, data: []byte("the last has no padding")},
+		{name: "last", dims: []uint64{7, 2}, typ: 300, data: []byte("the last has no padding")},
 	}
 }
 

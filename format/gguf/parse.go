@@ -152,7 +152,7 @@ func (f *parsed) addTensors(d *decoder, p *part, n uint64) error {
 		d.expect(from, i, n, minTensor)
 		chars, rank, typ := d.record()
 		names, dims = names+chars, dims+rank
-		sized = sized && typ < maxCode && elementTypes[typ].sized()
+		sized = sized && typ < uint32(len(elementTypes)) && elementTypes[typ].sized()
 	}
 	if d.Err() != nil {
 		return d.Err()
@@ -177,10 +177,18 @@ func (f *parsed) addTensors(d *decoder, p *part, n uint64) error {
 	return nil
 }
 
+// encodingBytes is the memory of the encoding of a type that is not in the table.
+const encodingBytes = 128
+
 // addTensor adds the tensor of a record at an offset.
 func (f *parsed) addTensor(d *decoder, r *record, at int64, p *part, starts []uint64) error {
 	dimsAt, offsetAt := at+12+int64(len(r.name)), at+int64(r.size)-8
-	e := elementTypes[r.typ]
+	e := typeOf(r.typ)
+	if r.typ >= uint32(len(elementTypes)) {
+		if err := f.opts.Memory.Reserve(encodingBytes); err != nil {
+			d.Fail("tensor type", offsetAt-4, err)
+		}
+	}
 	var t driver.Tensor // field by field: a composite literal would be made elsewhere and copied
 	t.Name, t.DType, t.Encoding, t.Space = r.name, e.dtype, e.encoding, p.space
 	t.Shape = f.index.Dims(len(r.dims) / 8)
