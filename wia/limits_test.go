@@ -2,8 +2,10 @@ package wia
 
 import (
 	"bytes"
+	"encoding/hex"
 	"errors"
 	"math"
+	"math/rand/v2"
 	"strings"
 	"testing"
 
@@ -114,6 +116,20 @@ func TestInflationRatio(t *testing.T) {
 			t.Fatalf("%s: %d bytes", what, len(b))
 		}
 		expect.Refused(t, format.ErrLimit, what)(OpenBytes(b, nil))
+	}
+}
+
+// TestInflated: long texts that compress well are no attack.
+func TestInflated(t *testing.T) {
+	random := make([]byte, 512)
+	_, _ = rand.NewChaCha8([32]byte{}).Read(random)
+	text := []byte(`{"a":"` + strings.Repeat(hex.EncodeToString(random), 20<<10) + `"}`)
+	b := container{compression: 1, meta: gz(text), graph: gz(nil)}.bytes()
+	if ratio := len(text) / len(b); ratio < 32 || ratio >= inflationRatio {
+		t.Fatalf("compressed to 1/%d", ratio)
+	}
+	if value, _ := mustOpen(t, b, nil).Metadata().Get("a"); value != string(text[6:len(text)-2]) {
+		t.Error("another text")
 	}
 }
 

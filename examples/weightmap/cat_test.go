@@ -8,6 +8,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/npy"
 	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/internal/lowbit"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -83,4 +84,12 @@ func TestCatListed(t *testing.T) {
 	prints(t, "\x21", "cat", "-as", "raw", path, "w")
 	_, errs := tool(t, 1, "cat", "-as", "npy", path, "w")
 	contains(t, errs, `tensor "w": unsupported: elements of Q9 cannot be read as numbers, -as raw writes the bytes`)
+}
+
+// TestCatHalfBytes: the last byte of elements of a few bits may be partly used.
+func TestCatHalfBytes(t *testing.T) {
+	path := save(t, "m.onnx", format.Plan{}, sample{tensor.Info{Name: "w", Encoding: lowbit.Encoding("INT4"), Shape: tensor.Shape{3}}, []byte{0x21, 0x0f}})
+	prints(t, "1\n2\n-1\n", "cat", path, "w")
+	array(t, tensor.Float32, tensor.Shape{3}, floats("", 1, 2, -1).data, path, "w")
+	tool(t, 0, "diff", path, path)
 }

@@ -33,7 +33,7 @@ func TestSmallTypes(t *testing.T) {
 				from, to, becomes string
 				o                 convert.Options
 			}{
-				{path, there, tt.becomes, convert.Options{}}, {there, back, tt.name, convert.Options{Lossy: true}},
+				{path, there, tt.becomes, convert.Options{Verify: true}}, {there, back, tt.name, convert.Options{Lossy: true, Verify: true}},
 				{there, wide, "float32", convert.Options{Lossy: true, DType: tensor.Float32}}} {
 				_, err := convert.File(step.from, step.to, &step.o)
 				expect.OK(t, err)
@@ -46,4 +46,12 @@ func TestSmallTypes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestHalfBytes: safetensors has no tensors whose last byte is partly used, so none is written.
+func TestHalfBytes(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "a.onnx")
+	info := tensor.Info{Name: "w", Encoding: lowbit.Encoding("FLOAT4E2M1"), Shape: tensor.Shape{3}}
+	expect.OK(t, create("onnx", path, &format.Plan{Tensors: []tensor.Info{info}}, nil))
+	expect.Refused(t, format.ErrPlan)(convert.File(path, path+".safetensors", &convert.Options{Lossy: true}))
 }

@@ -191,6 +191,15 @@ func spreading(seed uint64) *builder {
 	return b
 }
 
+// TestVerifyNumbers: MLE returns int8 tensors as real numbers, which are compared.
+func TestVerifyNumbers(t *testing.T) {
+	in := tensors(t, floats("w", tensor.Shape{4, 100}, wave(400)...))
+	m, _ := converted(t, in, "wia", &convert.Options{Quantize: int8s})
+	o := &convert.Options{Verify: true}
+	o.Format = &mle.WriteOptions{Quantized: true}
+	converted(t, m.Path(), "mle", o)
+}
+
 // quantizedNetwork goes from ONNX to int8 in another format and back.
 func quantizedNetwork(t *testing.T, in, to string, perChannel bool) string {
 	t.Helper()

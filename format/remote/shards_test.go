@@ -107,6 +107,16 @@ func TestShards(t *testing.T) {
 	expect.Refused(t, tensor.ErrClosed)(v.Bytes())
 }
 
+// TestName: an array without a name takes that of its file, as it does on disk.
+func TestName(t *testing.T) {
+	head := fmt.Sprintf("%-117s\n", "{'descr': '|u1', 'fortran_order': False, 'shape': (1,)}")
+	s := host(t, map[string]string{"/m/a.npy": "\x93NUMPY\x01\x00" + string(binary.LittleEndian.AppendUint16(nil, uint16(len(head)))) + head + "x"})
+	m, err := Open(t.Context(), s.URL+"/m/a.npy?token=x", quick())
+	expect.OK(t, err)
+	defer m.Close()
+	expect.Equal(t, "a", m.At(0).Name())
+}
+
 // TestShardsRefused: what is not a file next to the index is not asked for.
 func TestShardsRefused(t *testing.T) {
 	for _, tt := range []struct {
