@@ -3,7 +3,6 @@ package formattest
 import (
 	"bytes"
 	"io"
-	"runtime"
 	"runtime/debug"
 	"sync/atomic"
 	"testing"
@@ -32,7 +31,7 @@ func (y *scales) model(t *testing.T, n int, elems int64) (x *subject, path strin
 // allocations checks that the number of allocations of an open does not depend on the number of
 // tensors.
 func (y *scales) allocations(t *testing.T) {
-	if testhost.Race || !testhost.Maps() || runtime.GOOS == "windows" {
+	if !testhost.CountsAllocs() {
 		y.tally.checked["Allocations"] = true
 		t.Skip("opening a file allocates more here, or under the race detector")
 	}

@@ -45,6 +45,10 @@ func Maps() bool {
 	return slices.Contains([]string{"linux", "android", "darwin", "ios", "windows"}, runtime.GOOS)
 }
 
+// CountsAllocs reports whether allocations of an opening can be counted: the race detector, and reading or mapping on
+// some systems, add their own.
+func CountsAllocs() bool { return !Race && Maps() && runtime.GOOS != "windows" }
+
 // NeedMaps skips a test that changes a mapped file, or expects no note that the file was read into
 // memory.
 func NeedMaps(t testing.TB) {
