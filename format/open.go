@@ -28,7 +28,7 @@ func OpenBytes(b []byte, opts *Options) (*Model, error) { return Codec{}.OpenByt
 //
 // These methods of r, if it has them, are used as well:
 //
-//	Path() string                                             the name of the file in errors; Model.Path stays ""
+//	Path() string                                             the name of the file in errors, and for a tensor without a name; Model.Path stays ""
 //	Proven() int64                                            the size that is known to exist, so that it need not be probed
 //	Parsed()                                                  called after the structure was read, to end reading ahead
 //	Cancel()                                                  called once, when the model is closed or opening failed

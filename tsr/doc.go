@@ -53,9 +53,9 @@
 // element of the path passed to Open, without a final ".tsr"; symbolic links
 // are not followed for this. Only these four lower-case bytes are removed, so
 // names and file names map one to one: "W.TSR" holds a tensor named "W.TSR".
-// The rest must be a legal name: not empty, valid UTF-8. A tensor opened from
-// bytes or a reader is named "tensor"; one opened in a section of a file
-// ([OpenFile]) is named after that file.
+// The rest must be a legal name: not empty, valid UTF-8. A tensor opened in a
+// section of a file ([OpenFile]), or behind a URL, is named after that file; one
+// opened from bytes or another reader is named "tensor".
 //
 // Directory: the members are the regular files, and symbolic links to regular
 // files, directly in the directory whose names end in ".tsr", sorted by name

@@ -28,7 +28,7 @@ func Open(path string, o *format.Options) (*File, error) { return opened(codec.O
 func OpenBytes(b []byte, o *format.Options) (*File, error) { return opened(codec.OpenBytes(b, o)) }
 
 // OpenReaderAt reads a file of size bytes through r: the header now, the data
-// on each request. Its tensor is named "tensor".
+// on each request. Its tensor is named "tensor", unless r knows its file, as a reader of format/remote does.
 func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*File, error) {
 	return opened(codec.OpenReaderAt(r, size, o))
 }

@@ -6,8 +6,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// pieceElems is the maximum number of elements processed at a time. It is a multiple of all
-// encodings' block sizes.
+// pieceElems is the maximum number of elements processed at a time.
 const pieceElems = 1 << 16
 
 // piece is a range of consecutive elements of a tensor.

@@ -46,7 +46,7 @@
 // not 1, the order makes no difference, and the data is viewed.
 //
 // The tensor of a .npy file is named after the file, without a final ".npy" in
-// upper or lower case. It is named "array" if it is read from bytes or a reader.
+// upper or lower case, also behind a URL. It is named "array" if it is read from bytes or another reader.
 //
 // # An archive
 //

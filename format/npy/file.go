@@ -26,7 +26,7 @@ func OpenBytes(b []byte, o *format.Options) (*format.Model, error) {
 }
 
 // OpenReaderAt opens a file of size bytes that it reads through r: the headers now, the data
-// on demand. The tensor of a .npy file is named "array".
+// on demand. The tensor of a .npy file is named "array", unless r knows its file, as a reader of format/remote does.
 func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*format.Model, error) {
 	return open(func(c format.Codec) (*format.Model, error) { return c.OpenReaderAt(r, size, o) })
 }
