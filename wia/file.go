@@ -100,7 +100,7 @@ func (f *File) TensorMessage(name string) (b []byte, err error) {
 		if !ok {
 			return wire.Error(formatName, fmt.Sprintf("tensor %q", name), -1, format.ErrNotFound)
 		}
-		b, err = f.f.tensorMessage(i)
+		b, _, err = f.f.tensorMessage(i)
 		return err
 	})
 	return b, err

@@ -221,12 +221,12 @@ var messages = protobuf.Parse(`
 	Signature: 1 algorithm string, 2 public_key bytes, 3 signature bytes, 4 timestamp int;
 	SignatureBlock: 1 checksums BlockChecksum*, 2 signature Signature, 15 padding bytes;
 
-	Native: 1 graph Graph, 2 tensors Tensor*, 3 tensor_block Unknown, 4 signature_block Unknown, 5 metadata bytes;
+	Native: 1 graph Graph, 2 tensors CompressedTensor*, 3 tensor_block Unknown, 4 signature_block Unknown, 5 metadata bytes;
 `)
 
 var (
-	tensorMsg, tensorDataMsg, compressedMsg = messages["Tensor"], messages["TensorData"], messages["CompressedTensor"]
-	graphMsg, signatureBlockMsg             = messages["Graph"], messages["SignatureBlock"]
+	tensorMsg, tensorDataMsg, compressedMsg  = messages["Tensor"], messages["TensorData"], messages["CompressedTensor"]
+	graphMsg, externalMsg, signatureBlockMsg = messages["Graph"], messages["ExternalData"], messages["SignatureBlock"]
 
 	// nativeMsg is the message in Native.Raw: the graph and the records of tensors, without data, the
 	// unknown fields of the tensor and signature blocks, and the text of the metadata.

@@ -13,8 +13,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// native returns what a plan cannot hold. It leaves out the CompressedTensor
-// around a compressed tensor, since the writer chooses the compression.
+// native returns what a plan cannot hold.
 func (f *parsed) native() (*plan.Native, error) {
 	meta := &f.payloads[metadataBlock]
 	n := f.graph().Size + meta.Size + 64*int64(len(f.records))
@@ -27,15 +26,20 @@ func (f *parsed) native() (*plan.Native, error) {
 		return nil, err
 	}
 	for i := range f.records {
-		if !f.records[i].more {
+		r := &f.records[i]
+		if !r.more && !r.compressed && r.external < 0 {
 			continue
 		}
-		message, err := f.tensorMessage(i)
+		message, around, err := f.tensorMessage(i)
 		if err != nil {
 			return nil, err
 		}
 		_, more := onnxgraph.Split(tensorMsg, message, planFields...)
-		raw = protobuf.PutBytes(raw, 2, append(protobuf.PutText(nil, 1, f.index.Name(i)), more...))
+		more = append(more, unknownExternal(message)...)
+		if len(more)+len(around) > 0 {
+			t := protobuf.PutBytes(nil, 1, append(protobuf.PutText(nil, 1, f.index.Name(i)), more...))
+			raw = protobuf.PutBytes(raw, 2, append(t, around...))
+		}
 	}
 	tail, err := f.unknownTail()
 	if err != nil {
@@ -100,9 +104,25 @@ func (f *parsed) unknownTail() (b []byte, err error) {
 	return b, p.locate("tensor", err)
 }
 
+// unknownExternal returns the field of external data in a Tensor message with its unknown fields alone, nil if
+// it has none.
+func unknownExternal(message []byte) (b []byte) {
+	fields, _ := onnxgraph.Split(tensorMsg, message, externalArm)
+	s := protobuf.InMemory(fields)
+	w := s.Walk(tensorMsg, s.All(), 1)
+	for w.Next() {
+		w.Err = s.Split(externalMsg, w.Field, nil, &b, 1, 2, 3, 4)
+	}
+	if b != nil {
+		b = protobuf.PutBytes(nil, externalArm, b)
+	}
+	return b
+}
+
 // tensorMessage returns the Tensor message of tensor i without its data, in
-// private memory. It checks the message again, since the file may have changed.
-func (f *parsed) tensorMessage(i int) (b []byte, err error) {
+// private memory, and the unknown fields of the CompressedTensor around it. It
+// checks the message again, since the file may have changed.
+func (f *parsed) tensorMessage(i int) (b, around []byte, err error) {
 	r, p := &f.records[i], f.payloadOf(i)
 	s, msg := f.reader(p), protobuf.Field{Start: r.at, End: r.end}
 	defer s.Close()
@@ -111,6 +131,8 @@ func (f *parsed) tensorMessage(i int) (b []byte, err error) {
 		for w.Next() {
 			if w.Num == 1 {
 				w.Err = s.Split(tensorMsg, w.Field, nil, &b, rawArm)
+			} else if w.Def == nil {
+				w.Err = s.Keep(&around, &w.Field)
 			}
 		}
 		err = w.Err
@@ -124,14 +146,15 @@ func (f *parsed) tensorMessage(i int) (b []byte, err error) {
 	if err == nil && name != f.index.Name(i) {
 		err = protobuf.Corruptf("", r.at, "the file has changed since it was opened")
 	}
-	return b, p.locate(fmt.Sprintf("tensor %q", f.index.Name(i)), err)
+	return b, around, p.locate(fmt.Sprintf("tensor %q", f.index.Name(i)), err)
 }
 
 // original is the decoded Native of a plan, updated to match the plan.
 type original struct {
 	graph     []byte            // without its initializers; nil if the plan has another
 	declared  map[string][]byte // metadata and unknown fields of initializers, by the name in the plan
-	tensors   map[string][]byte // and of tensors
+	tensors   map[string][]byte // and of tensors; unknown fields of their external data
+	around    map[string][]byte // and of the CompressedTensors around them
 	tail      []byte            // unknown fields of the tensor block
 	signature []byte            // unknown fields of the signature block
 	metadata  []byte            // nil if the plan has other metadata
@@ -139,7 +162,7 @@ type original struct {
 
 // originalOf decodes the plan's Native, if it has one of this format, and adds what contradicts the plan to l.
 func originalOf(p *plan.Plan, l *plan.LossList) (*original, error) {
-	n, o := p.Native, &original{declared: map[string][]byte{}, tensors: map[string][]byte{}}
+	n, o := p.Native, &original{declared: map[string][]byte{}, tensors: map[string][]byte{}, around: map[string][]byte{}}
 	if n == nil || n.Format != formatName {
 		return o, nil
 	}
@@ -159,9 +182,14 @@ func originalOf(p *plan.Plan, l *plan.LossList) (*original, error) {
 	for name, old := range n.Renamed {
 		e.Names[old] = name
 	}
-	tensors, _ := onnxgraph.Split(nativeMsg, n.Raw, 2)
+	w := s.Walk(nativeMsg, s.All(), 1)
+	for w.Next() {
+		if w.Num == 2 {
+			t, around := onnxgraph.Split(compressedMsg, n.Raw[w.Start:w.End], 1)
+			o.around[keep(o.tensors, &e, compressedMsg, t)] = around
+		}
+	}
 	declared, rest := onnxgraph.Split(graphMsg, n.Raw[graph.Start:graph.End], graphSchema.Initializers)
-	keep(o.tensors, &e, nativeMsg, tensors)
 	keep(o.declared, &e, graphMsg, declared)
 	if graph.Num != 0 {
 		decode := func(b []byte) (*plan.Graph, error) { return graphOf(b, p.Tensors) }
@@ -182,15 +210,17 @@ func isText(b []byte, m plan.Metadata) bool {
 }
 
 // keep stores the fields of the tensors in message b that a plan does not hold, by their names in
-// the plan.
-func keep(into map[string][]byte, e *onnxgraph.Editor, m *protobuf.Message, b []byte) {
+// the plan. It returns the last name.
+func keep(into map[string][]byte, e *onnxgraph.Editor, m *protobuf.Message, b []byte) (name string) {
 	s := protobuf.InMemory(b)
 	w := s.Walk(m, s.All(), 1)
 	for w.Next() {
-		name := ""
+		name = ""
 		w.Err = s.Read(tensorMsg, w.Field, 1, &protobuf.Into{1: &name})
-		_, into[cmp.Or(e.Names[name], name)] = onnxgraph.Split(tensorMsg, b[w.Start:w.End], planFields...)
+		name = cmp.Or(e.Names[name], name)
+		_, into[name] = onnxgraph.Split(tensorMsg, b[w.Start:w.End], 1, 2, 3)
 	}
+	return name
 }
 
 // quantizes reports whether the original has the quantization of info, valid or not.

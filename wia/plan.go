@@ -24,6 +24,7 @@ import (
 type item struct {
 	head     []byte // the fields name, dims and dtype of its message
 	more     []byte // the metadata and unknown fields
+	around   []byte // the unknown fields of the CompressedTensor, if there is one
 	codec    Compression
 	external bool
 	at       int64 // of the data in the external file
@@ -95,8 +96,12 @@ func (w *encoder) planTensors(p *plan.Plan) (err error) {
 		info, it := &p.Tensors[i], &w.items[i]
 		it.size, it.head = info.Size, putHead(make([]byte, 0, len(info.Name)+8*len(info.Shape)+8), info)
 		quant, _ := quantFields(info) // Losses checked it; only a copy keeps invalid parameters
-		it.more = w.from.fields(info, quant)
-		if it.external = w.o.ExternalFrom > 0 && info.Size >= w.o.ExternalFrom; it.external {
+		it.more, it.around = w.from.fields(info, quant), w.from.around[info.Name]
+		it.external = w.o.ExternalFrom > 0 && info.Size >= w.o.ExternalFrom
+		if !it.external && len(it.more) > 0 {
+			_, it.more = onnxgraph.Split(tensorMsg, it.more, externalArm)
+		}
+		if it.external {
 			if w.ext == nil {
 				if w.ext, err = external.NewFile(external.Format{Driver: fileFormat{}, Locations: w.locations}, w.o.External, w.common.Path); err != nil {
 					return refuse("external data", err)
@@ -258,7 +263,7 @@ func (it *item) plainPrefix(off int64) []byte {
 // compressedPrefix returns what precedes the data of a CompressedTensor record.
 func (it *item) compressedPrefix(stored int64) []byte {
 	head := protobuf.PutBytes(nil, 1, append(bytes.Clone(it.head), it.more...))
-	head = protobuf.PutInt(protobuf.PutInt(head, 2, int64(it.codec)), 4, it.size)
+	head = append(protobuf.PutInt(protobuf.PutInt(head, 2, int64(it.codec)), 4, it.size), it.around...)
 	head = protobuf.PutLength(head, 3, stored)
 	return append(protobuf.PutLength(nil, 2, int64(len(head))+stored), head...)
 }

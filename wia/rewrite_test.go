@@ -4,11 +4,14 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"os"
+	"path/filepath"
 	"testing"
 
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/testing/protocmp"
 	"google.golang.org/protobuf/types/dynamicpb"
 )
@@ -84,6 +87,40 @@ func TestRewriteKeepsAll(t *testing.T) {
 				t.Error("signature block: unknown fields are lost")
 			}
 		})
+	}
+}
+
+// TestRewriteKeepsAround checks that unknown fields of a CompressedTensor and of ExternalData are kept while the
+// tensor is stored in the same way.
+func TestRewriteKeepsAround(t *testing.T) {
+	four, around, dir := []byte{1, 2, 3, 4}, st(90, "around"), t.TempDir()
+	expect.OK(t, os.WriteFile(filepath.Join(dir, "x.bin"), four, 0o666))
+	for name, tt := range map[string]struct {
+		record []byte
+		o      WriteOptions
+	}{
+		"compressed": {by(2, by(1, decl("z", 8, 4)), vi(2, 1), by(3, gz(four)), vi(4, 4), around), WriteOptions{CompressTensor: func(tensor.Info) Compression { return Zstd }}},
+		"external":   {by(1, decl("z", 8, 4), by(5, st(1, "x.bin"), vi(3, 4), around)), WriteOptions{ExternalFrom: 1}},
+	} {
+		f := mustOpen(t, container{tensor: tt.record}.bytes(), &format.Options{Dir: dir})
+		for kept, o := range map[bool]*WriteOptions{true: &tt.o, false: {}} {
+			path := filepath.Join(dir, "m.wia")
+			p, err := format.PlanOf(f.Model)
+			expect.OK(t, err)
+			w, err := Create(path, p, o)
+			expect.OK(t, err)
+			expect.OK(t, format.Copy(w, f.Model))
+			g, err := Open(path, nil)
+			expect.OK(t, err)
+			defer g.Close()
+			expect.OK(t, verify(g))
+			if b := expect.Read(t, path); bytes.Contains(b, around) != kept {
+				t.Errorf("%s: kept is not %v", name, kept)
+			}
+			b, err := g.At(0).Bytes()
+			expect.OK(t, err)
+			expect.Equal(t, four, b)
+		}
 	}
 }
 
