@@ -3,6 +3,7 @@ package wia
 import (
 	"bytes"
 	"errors"
+	"fmt"
 	"io"
 	"os"
 	"path/filepath"
@@ -104,7 +105,7 @@ func TestRewriteKeepsAround(t *testing.T) {
 	} {
 		f := mustOpen(t, container{tensor: tt.record}.bytes(), &format.Options{Dir: dir})
 		for kept, o := range map[bool]*WriteOptions{true: &tt.o, false: {}} {
-			path := filepath.Join(dir, "m.wia")
+			path := filepath.Join(dir, fmt.Sprint(name, kept)+".wia")
 			p, err := format.PlanOf(f.Model)
 			expect.OK(t, err)
 			w, err := Create(path, p, o)
