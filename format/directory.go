@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/foreign"
 	"github.com/weightmap/weightmap/internal/load"
 )
 
@@ -117,21 +118,13 @@ func areParts(names []string) bool {
 
 // undecided is the error of a directory with no model, or with several.
 func undecided(models []string, entries []driver.DirEntry) error {
-	if len(models) > 0 {
-		return &Error{Offset: -1, Err: fmt.Errorf("%w: the directory has several models: %s", ErrUnsupported, some(models))}
-	}
-	names := make([]string, len(entries))
-	for i, e := range entries {
-		names[i] = e.Name
-	}
-	return &Error{Offset: -1, Err: fmt.Errorf("%w: the directory has no model, only %s", ErrUnknownFormat, some(names))}
-}
-
-// some lists names, not too many of them.
-func some(names []string) string {
 	const most = 12
-	if n := len(names) - most; n > 0 {
-		return fmt.Sprintf("%q and %d more", names[:most], n)
+	if len(models) > 0 {
+		return &Error{Offset: -1, Err: fmt.Errorf("%w: the directory has several models: %s", ErrUnsupported, foreign.Names(models[:min(most, len(models))], len(models)))}
 	}
-	return fmt.Sprintf("%q", names)
+	var names []string
+	for _, e := range entries[:min(most, len(entries))] {
+		names = append(names, e.Name)
+	}
+	return &Error{Offset: -1, Err: fmt.Errorf("%w: the directory has no model, only %s", ErrUnknownFormat, foreign.Names(names, len(entries)))}
 }

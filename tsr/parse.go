@@ -8,6 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/foreign"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -78,11 +79,7 @@ func note(others []string) []string {
 	if len(others) == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("ignored, not regular %s files: %q", extension, others[:min(most, len(others))])
-	if more := len(others) - most; more > 0 {
-		text += fmt.Sprintf(" and %d more", more)
-	}
-	return []string{text}
+	return []string{fmt.Sprintf("ignored, not regular %s files: %s", extension, foreign.Names(others[:min(most, len(others))], len(others)))}
 }
 
 // add adds the tensor of a file of size bytes that begins with head.

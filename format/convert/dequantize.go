@@ -25,13 +25,9 @@ func (j *job) dequantize() error {
 	}
 	t := newTranslator(j.to, j.items, "")
 	g := t.graph
-	values(g, func(s *string) { t.at(*s) })
 	fixed := map[string]bool{} // inputs and outputs of the graph
 	for _, v := range slices.Concat(g.Inputs, g.Outputs) {
 		fixed[v.Name] = true
-	}
-	for _, it := range t.items {
-		t.at(it.to.Name)
 	}
 	real := map[string]string{}
 	for _, it := range t.items {
@@ -50,7 +46,7 @@ func (j *job) dequantize() error {
 		real[info.Name] = n.Outputs[0]
 		info.Quant = nil
 	}
-	walk(g, func(g *format.Graph) {
+	contract.Walk(g, func(g *format.Graph) {
 		for _, n := range g.Nodes {
 			each(n.Inputs, renaming(real))
 		}

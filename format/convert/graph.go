@@ -4,11 +4,12 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/contract"
 )
 
 // forget removes tensors from the lists of declared ones.
 func forget(g *format.Graph, gone map[string]bool) {
-	walk(g, func(g *format.Graph) {
+	contract.Walk(g, func(g *format.Graph) {
 		g.Initializers = slices.DeleteFunc(g.Initializers, func(s string) bool { return gone[s] })
 	})
 }
@@ -25,7 +26,7 @@ func renaming(names map[string]string) func(*string) {
 // values calls f with the name of every value that nodes and graph inputs and outputs refer to,
 // including those in nested graphs.
 func values(g *format.Graph, f func(*string)) {
-	walk(g, func(g *format.Graph) {
+	contract.Walk(g, func(g *format.Graph) {
 		for i := range g.Inputs {
 			f(&g.Inputs[i].Name)
 		}
@@ -42,22 +43,5 @@ func values(g *format.Graph, f func(*string)) {
 func each(list []string, f func(*string)) {
 	for i := range list {
 		f(&list[i])
-	}
-}
-
-// walk calls f with a graph, then with the graphs in its nodes' attributes.
-func walk(g *format.Graph, f func(*format.Graph)) {
-	f(g)
-	for _, n := range g.Nodes {
-		for _, a := range n.Attributes {
-			switch v := a.Value.(type) {
-			case *format.Graph:
-				walk(v, f)
-			case []*format.Graph:
-				for _, g := range v {
-					walk(g, f)
-				}
-			}
-		}
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/lowbit"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
@@ -33,6 +34,9 @@ func (j *job) plan(m *format.Model) error {
 	all := j.byName()
 	j.uses = usesOf(p.Graph, all)
 	names := make(map[string]string, len(all))
+	if p.Native != nil {
+		p.Native.Renamed = make(map[string]string)
+	}
 	j.items = slices.DeleteFunc(j.items, func(it *item) bool { return j.o.Keep != nil && !j.o.Keep(it.to) })
 	for _, it := range j.items {
 		name := it.to.Name
@@ -41,6 +45,9 @@ func (j *job) plan(m *format.Model) error {
 		}
 		if j.o.Rename != nil {
 			it.to.Name = j.o.Rename(name)
+		}
+		if p.Native != nil && it.to.Name != name {
+			p.Native.Renamed[it.to.Name] = name
 		}
 		names[name] = it.to.Name
 	}
@@ -55,7 +62,6 @@ func (j *job) plan(m *format.Model) error {
 	if err != nil {
 		return err
 	}
-	renamed(p.Native, names)
 	j.to = p
 	if err := j.graph(m, all, names); err != nil {
 		return err
@@ -68,19 +74,6 @@ func (j *job) plan(m *format.Model) error {
 	}
 	p.Tensors = j.infos()
 	return j.refuse()
-}
-
-// renamed records new tensor names for format-specific data.
-func renamed(n *format.Native, names map[string]string) {
-	if n == nil {
-		return
-	}
-	n.Renamed = make(map[string]string)
-	for old, name := range names {
-		if old != name {
-			n.Renamed[name] = old
-		}
-	}
 }
 
 // change determines the new dtype of a tensor, or the options to quantize it.
@@ -121,11 +114,7 @@ func isReal(t *tensor.Info) bool {
 	if t.Encoding != nil {
 		return t.Encoding.Decode != nil && t.Encoding.BlockElems > 0
 	}
-	switch t.DType {
-	case tensor.Float64, tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float8E4M3FN, tensor.Float8E5M2:
-		return true
-	}
-	return t.Quant != nil
+	return t.Quant != nil || t.DType == tensor.Float64 || wider[t.DType] != nil
 }
 
 // quantize sets the type of a quantized tensor. Integers lack their parameters until observe.
@@ -190,7 +179,7 @@ func (j *job) graph(m *format.Model, all map[string]*item, names map[string]stri
 		}
 	}
 	values(g, renaming(names))
-	walk(g, func(g *format.Graph) { each(g.Initializers, renaming(names)) })
+	contract.Walk(g, func(g *format.Graph) { each(g.Initializers, renaming(names)) })
 	return nil
 }
 

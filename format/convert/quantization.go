@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -56,10 +57,7 @@ type role struct {
 // usesOf collects the roles of tensors in a graph and its nested graphs.
 func usesOf(g *format.Graph, tensors map[string]*item) uses {
 	u := uses{}
-	if g == nil {
-		return u
-	}
-	walk(g, func(g *format.Graph) {
+	contract.Walk(g, func(g *format.Graph) {
 		for i := range g.Nodes {
 			n := &g.Nodes[i]
 			for k, name := range n.Inputs {

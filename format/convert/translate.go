@@ -76,12 +76,15 @@ type value struct {
 	copies int    // last number appended to its name
 }
 
-// newTranslator returns a translator with copies of the graph and the items.
+// newTranslator returns a translator with copies of the graph and the items, which knows all their names.
 func newTranslator(p *format.Plan, items []*item, target string) *translator {
 	t := &translator{plan: p, graph: p.Graph.Clone(), format: target, named: map[string]*value{}, fused: map[int]*node{}}
+	values(t.graph, func(s *string) { t.at(*s) })
 	for _, it := range items {
 		own := *it
 		t.items = append(t.items, &own)
+		v := t.at(own.to.Name)
+		v.tensor, v.shape = &own, shapeOf(own.to.Shape)
 	}
 	return t
 }
@@ -105,13 +108,8 @@ func (t *translator) gap(i int, err error) {
 	t.gaps = append(t.gaps, gap{fmt.Sprintf("nodes[%d] (%s)", i, n.Op), err})
 }
 
-// values records the values that are known before any node runs.
+// values records how values are used, and the shapes that are known before any node runs.
 func (t *translator) values() {
-	for _, it := range t.items {
-		v := t.at(it.to.Name)
-		v.tensor, v.shape = it, shapeOf(it.to.Shape)
-	}
-	values(t.graph, func(s *string) { t.at(*s) })
 	for i := range t.graph.Nodes {
 		for _, name := range t.graph.Nodes[i].Inputs {
 			v := t.at(name)

@@ -12,13 +12,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// archiveFile is an open .npz file.
-type archiveFile struct {
-	parsed
-	others []string // the first entries that are no arrays
-	more   int      // of them
-}
-
 // entryBytes is the memory of an entry outside the index.
 const entryBytes = 128
 
@@ -36,7 +29,7 @@ func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options
 		return nil, err
 	}
 	n := a.Count
-	f := &archiveFile{parsed: newParsed(src, x, o, n)}
+	f := newParsed(src, x, o, n)
 	f.Checks = o.Check.Sums()
 	x.Version = versions[0]
 	x.Grow(n, max(0, int(a.Size)-n*zip.CentralLen), 4*n)
@@ -47,11 +40,11 @@ func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options
 	if n > 0 && len(f.Stores) == 0 {
 		return nil, wire.Error("", "entries", a.Off, f.noArrays(n))
 	}
-	return &driver.Parsed{Notes: f.notes(), Load: f.Load, TensorSum: f.tensorSum, Verify: f.verify}, nil
+	return &driver.Parsed{Notes: f.notes(n), Load: f.Load, TensorSum: f.tensorSum, Verify: f.verify}, nil
 }
 
 // noArrays describes an archive of n entries without arrays.
-func (f *archiveFile) noArrays(n int) error {
+func (f *parsed) noArrays(n int) error {
 	for _, name := range f.others {
 		if what := foreign.Entry(name); what != "" {
 			return foreign.Error(what, format.ErrMagic)
@@ -61,13 +54,11 @@ func (f *archiveFile) noArrays(n int) error {
 }
 
 // member adds the tensor of an entry.
-func (f *archiveFile) member(r *reader, m *zip.Member) error {
+func (f *parsed) member(r *reader, m *zip.Member) error {
 	name, isArray := bytes.CutSuffix(m.Name, []byte(extension))
 	if !isArray {
 		if len(f.others) < mostNamed {
 			f.others = append(f.others, string(m.Name))
-		} else {
-			f.more++
 		}
 		return nil
 	}
@@ -95,21 +86,17 @@ func (f *archiveFile) member(r *reader, m *zip.Member) error {
 // mostNamed is the maximum number of entries that a note names.
 const mostNamed = 5
 
-// notes lists tolerated oddities.
-func (f *archiveFile) notes() []string {
+// notes lists tolerated oddities of an archive of n entries.
+func (f *parsed) notes(n int) []string {
 	if len(f.others) == 0 {
 		return nil
 	}
-	text := fmt.Sprintf("ignored, not %s entries: %q", extension, f.others)
-	if f.more > 0 {
-		text += fmt.Sprintf(" and %d more", f.more)
-	}
-	return []string{text}
+	return []string{fmt.Sprintf("ignored, not %s entries: %s", extension, foreign.Names(f.others, n-len(f.Stores)))}
 }
 
 // tensorSum returns the checksum of the data alone. The checksum in the file covers an array
 // and its header.
-func (f *archiveFile) tensorSum(i int) driver.Sum {
+func (f *parsed) tensorSum(i int) driver.Sum {
 	if f.Index.Loaded(i) {
 		return driver.Sum{} // Load and Verify check it
 	}
@@ -118,7 +105,7 @@ func (f *archiveFile) tensorSum(i int) driver.Sum {
 }
 
 // verify leaves the data to the engine, which verifies tensorSum, unless some arrays are compressed or converted.
-func (f *archiveFile) verify(v driver.Verification) error {
+func (f *parsed) verify(v driver.Verification) error {
 	for i := range f.Stores {
 		if !v.Wanted(i) {
 			continue

@@ -128,13 +128,14 @@ func (r *reader) measure(text, size int64) (err error) {
 // parsed is an open file of either format.
 type parsed struct {
 	zip.Tensors
-	file *zip.File
-	sums []uint32         // CRC-32 of each array's header
-	last *tensor.Encoding // of a type that is listed
+	file   *zip.File
+	sums   []uint32         // CRC-32 of each array's header
+	last   *tensor.Encoding // of a type that is listed
+	others []string         // the first entries of an archive that are no arrays
 }
 
-func newParsed(src driver.Source, x *driver.Index, o *driver.Options, n int) parsed {
-	return parsed{
+func newParsed(src driver.Source, x *driver.Index, o *driver.Options, n int) *parsed {
+	return &parsed{
 		Tensors: zip.Tensors{Index: x, Memory: o.Memory, Stores: make([]zip.Store, 0, n), Places: make([]zip.Place, 0, n)},
 		file:    &zip.File{Src: src}, sums: make([]uint32, 0, n),
 	}

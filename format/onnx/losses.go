@@ -6,6 +6,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/opsets"
 )
 
@@ -54,30 +55,15 @@ func graphLosses(p *plan.Plan, l *plan.LossList) {
 func operatorLosses(g *plan.Graph, l *plan.LossList) {
 	for i := range g.Nodes {
 		op := ""
-		eachNode(&plan.Graph{Nodes: g.Nodes[i : i+1]}, func(n *plan.Node) {
-			if op == "" && isOwn(n.Domain) && !opsets.Known(n.Op) {
-				op = n.Op
+		contract.Walk(&plan.Graph{Nodes: g.Nodes[i : i+1]}, func(g *plan.Graph) {
+			for _, n := range g.Nodes {
+				if op == "" && isOwn(n.Domain) && !opsets.Known(n.Op) {
+					op = n.Op
+				}
 			}
 		})
 		if op != "" {
 			l.Graph(fmt.Sprintf("nodes[%d] (%s)", i, g.Nodes[i].Op), fmt.Errorf("%w: ONNX has no operator %q, and no metadata entry %q says which sets are meant", format.ErrUnsupported, op, keyOperatorSets))
-		}
-	}
-}
-
-// eachNode calls f for the nodes of a graph, and of those in their attributes.
-func eachNode(g *plan.Graph, f func(*plan.Node)) {
-	for i := 0; g != nil && i < len(g.Nodes); i++ {
-		f(&g.Nodes[i])
-		for _, a := range g.Nodes[i].Attributes {
-			switch v := a.Value.(type) {
-			case *plan.Graph:
-				eachNode(v, f)
-			case []*plan.Graph:
-				for _, sub := range v {
-					eachNode(sub, f)
-				}
-			}
 		}
 	}
 }

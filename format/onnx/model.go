@@ -10,6 +10,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/protobuf"
@@ -134,7 +135,11 @@ func (h *header) plan(p *plan.Plan) error {
 		h.fields[irVersion] = v
 	}
 	domains := map[string]bool{}
-	eachNode(p.Graph, func(n *plan.Node) { domains[n.Domain] = true })
+	contract.Walk(p.Graph, func(g *plan.Graph) {
+		for _, n := range g.Nodes {
+			domains[n.Domain] = true
+		}
+	})
 	if len(domains) == 0 && len(h.opsets) == 0 {
 		domains[""] = true
 	}

@@ -41,6 +41,26 @@ type Operator struct {
 	Quantizes func(attribute string) (input int, ok bool)
 }
 
+// Walk calls f with a graph, then with the graphs in its nodes' attributes. A graph may be nil.
+func Walk(g *plan.Graph, f func(*plan.Graph)) {
+	if g == nil {
+		return
+	}
+	f(g)
+	for _, n := range g.Nodes {
+		for _, a := range n.Attributes {
+			switch v := a.Value.(type) {
+			case *plan.Graph:
+				Walk(v, f)
+			case []*plan.Graph:
+				for _, g := range v {
+					Walk(g, f)
+				}
+			}
+		}
+	}
+}
+
 // Attribute is an attribute of an Operator. ONNX attributes that an Operator neither
 // has nor implies have their defaults.
 type Attribute struct {

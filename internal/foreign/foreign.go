@@ -19,6 +19,14 @@ func Error(what string, err error) error {
 	return fmt.Errorf("this is %s%.0w%.0w", what, driver.ErrUnknownFormat, err)
 }
 
+// Names lists the first ones of count names.
+func Names(first []string, count int) string {
+	if more := count - len(first); more > 0 {
+		return fmt.Sprintf("%q and %d more", first, more)
+	}
+	return fmt.Sprintf("%q", first)
+}
+
 // Blamed reports whether err is an error in the content of a file.
 func Blamed(err error) bool {
 	return errors.Is(err, driver.ErrMagic) || errors.Is(err, driver.ErrUnknownFormat) || errors.Is(err, tensor.ErrCorrupt) ||

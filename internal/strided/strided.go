@@ -1,9 +1,8 @@
-// Package strided converts tensors that a file stores in another order of elements or bytes.
+// Package strided converts tensors that a file stores in another order.
 package strided
 
 import (
 	"cmp"
-	"encoding/binary"
 	"slices"
 )
 
@@ -45,21 +44,6 @@ func gather(out, b []byte, axes []axis, size int) {
 					copy(out[i*x.to+j*y.to:][:size], b[i*x.from+j*y.from:][:size])
 				}
 			}
-		}
-	}
-}
-
-// Swap reverses the bytes of every word of 2, 4 or 8 bytes. Other words are left alone.
-func Swap(b []byte, word int) {
-	le, be := binary.LittleEndian, binary.BigEndian
-	for i := 0; i+word <= len(b); i += word {
-		switch word {
-		case 2:
-			le.PutUint16(b[i:], be.Uint16(b[i:]))
-		case 4:
-			le.PutUint32(b[i:], be.Uint32(b[i:]))
-		case 8:
-			le.PutUint64(b[i:], be.Uint64(b[i:]))
 		}
 	}
 }

@@ -37,12 +37,3 @@ func appendAll(out, b []byte, shape, strides []int64, size int) []byte {
 	}
 	return out
 }
-
-func TestSwap(t *testing.T) {
-	for word, want := range map[int]string{1: "abcdefgh", 2: "badcfehg", 4: "dcbahgfe", 8: "hgfedcba"} {
-		b := []byte("abcdefgh")
-		if Swap(b, word); string(b) != want {
-			t.Errorf("%d: %s", word, b)
-		}
-	}
-}

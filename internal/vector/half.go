@@ -3,7 +3,6 @@ package vector
 import (
 	"encoding/binary"
 	"math"
-	"slices"
 
 	"github.com/weightmap/weightmap/internal/memory"
 )
@@ -104,13 +103,18 @@ func Copy[T any](dst []T, src []byte, word int) {
 	}
 }
 
-// Swap reverses the bytes of each word in place.
+// Swap reverses the bytes of each word of 2, 4 or 8 bytes in place. Words of one byte stay.
 func Swap(b []byte, word int) {
-	if word < 2 {
-		return
-	}
-	for ; len(b) >= word; b = b[word:] {
-		slices.Reverse(b[:word])
+	le, be := binary.LittleEndian, binary.BigEndian
+	for i := 0; i+word <= len(b); i += word {
+		switch word {
+		case 2:
+			le.PutUint16(b[i:], be.Uint16(b[i:]))
+		case 4:
+			le.PutUint32(b[i:], be.Uint32(b[i:]))
+		case 8:
+			le.PutUint64(b[i:], be.Uint64(b[i:]))
+		}
 	}
 }
 

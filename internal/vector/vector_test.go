@@ -330,3 +330,12 @@ func FuzzTwins(f *testing.F) {
 		}
 	})
 }
+
+func TestSwap(t *testing.T) {
+	for word, want := range map[int]string{1: "abcdefgh", 2: "badcfehg", 4: "dcbahgfe", 8: "hgfedcba"} {
+		b := []byte("abcdefgh")
+		if Swap(b, word); string(b) != want {
+			t.Errorf("%d: %s", word, b)
+		}
+	}
+}

@@ -7,6 +7,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/strided"
+	"github.com/weightmap/weightmap/internal/vector"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -103,7 +104,7 @@ func (t *Tensors) load(i int) (b []byte, err error) {
 		strided.Gather(out, b, t.Index.Shape(i), p.Stride, p.Elem)
 	}
 	if p.Swap > 0 {
-		strided.Swap(out, p.Swap)
+		vector.Swap(out, p.Swap)
 	}
 	return out, nil
 }
