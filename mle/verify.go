@@ -3,10 +3,12 @@ package mle
 import (
 	"cmp"
 	"encoding/binary"
+	"io"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/checksum"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -131,15 +133,15 @@ func (f *parsed) verifyChunks(v driver.Verification) error {
 		if err != nil {
 			return err
 		}
-		s := summed{v: v}
+		s := checksum.Count(v, driver.CRC32, "weights")
 		if f.comp.Method == MethodNone {
-			err = s.all(in)
+			err = writeAll(s, in)
 		} else if whole := f.whole.held(); whole != nil {
-			err = s.all(whole)
+			err = writeAll(s, whole)
 		} else {
-			err = f.expand(&s, in, c.size)
+			err = f.expand(s, in, c.size)
 		}
-		sums[i] = uint32(s.crc)
+		sums[i] = uint32(s.Sum64())
 		return f.weightsError(err, c.stored)
 	})
 	if err != nil || len(which) < len(f.comp.chunks) {
@@ -185,23 +187,10 @@ func (f *parsed) wantedChunks(v driver.Verification) (which []int) {
 	return which
 }
 
-// summed is an io.Writer that computes the CRC-32 of the bytes written and reports
-// progress.
-type summed struct {
-	v driver.Verification
-	crc
-}
-
-func (s *summed) Write(b []byte) (int, error) {
-	_, _ = s.crc.Write(b)
-	s.v.Done(int64(len(b)), "weights")
-	return len(b), s.v.Context().Err()
-}
-
-// all writes b in pieces.
-func (s *summed) all(b []byte) error {
+// writeAll writes b in pieces.
+func writeAll(w io.Writer, b []byte) error {
 	for piece := range slices.Chunk(b, work.Step) {
-		if _, err := s.Write(piece); err != nil {
+		if _, err := w.Write(piece); err != nil {
 			return err
 		}
 	}

@@ -87,3 +87,24 @@ func (d *Digest) Sum64() uint64 {
 	}
 	return d.sum
 }
+
+// Counter is a Digest of bytes that count as done in a verification. It fails when that is canceled.
+type Counter struct {
+	Digest
+	v    driver.Verification
+	part string
+}
+
+// Count returns a Counter of the bytes of a part of the file.
+func Count(v driver.Verification, k driver.Kind, part string) *Counter {
+	return &Counter{*New(k), v, part}
+}
+
+// Write implements io.Writer.
+func (c *Counter) Write(b []byte) (int, error) {
+	if err := c.v.Context().Err(); err != nil {
+		return 0, err
+	}
+	c.v.Done(int64(len(b)), c.part)
+	return c.Digest.Write(b)
+}

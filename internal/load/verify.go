@@ -5,7 +5,6 @@ import (
 	"context"
 	"crypto"
 	"fmt"
-	"io"
 	"slices"
 	"sync"
 
@@ -217,29 +216,14 @@ func (v *verification) stored(i int, c *hashing, k driver.Kind, wide bool) (uint
 func (v *verification) decoded(i int, k driver.Kind) (uint64, error) {
 	name, isFirstUse := v.m.index.Name(i), v.Coverage.Tensors == nil
 	if stream := v.m.parsed.Stream; stream != nil && !isFirstUse {
-		sum := checksum.New(k)
-		err := v.m.guard(func() error { return stream(i, counter{sum, v, name}) })
+		sum := checksum.Count(v, k, name)
+		err := v.m.guard(func() error { return stream(i, sum) })
 		return sum.Sum64(), err
 	}
 	// Cache it only on first use, when its bytes are needed next.
 	data, err := v.m.copy(i, isFirstUse, func() ([]byte, error) { return v.m.decode(i) })
 	v.Done(v.m.index.Size(i), name)
 	return checksum.Of(k, data), err
-}
-
-// counter counts the bytes written to it as done. It fails when the verification is canceled.
-type counter struct {
-	io.Writer
-	v    *verification
-	name string
-}
-
-func (c counter) Write(b []byte) (int, error) {
-	if err := c.v.ctx.Err(); err != nil {
-		return 0, err
-	}
-	c.v.Done(int64(len(b)), c.name)
-	return c.Writer.Write(b)
 }
 
 // sum returns the checksum of tensor i, of kind NoSum if there is none.

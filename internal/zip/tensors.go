@@ -5,6 +5,7 @@ import (
 	"fmt"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/checksum"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/strided"
 	"github.com/weightmap/weightmap/internal/vector"
@@ -185,26 +186,13 @@ func (t *Tensors) verify(v driver.Verification, i int) error {
 		}
 		return t.located(i, err)
 	}
-	h := hash{v: v, name: name}
+	sum := checksum.Count(v, driver.CRC32, name)
 	b, err := s.Src.Slice(s.At, s.Stored)
 	if err == nil {
-		err = deflate.Expand(&h, b, s.Size)
+		err = deflate.Expand(sum, b, s.Size)
 	}
 	if err == nil {
-		err = s.Compare(h.sum)
+		err = s.Compare(uint32(sum.Sum64()))
 	}
 	return t.located(i, err)
-}
-
-// hash is an io.Writer that computes a CRC-32 and reports progress.
-type hash struct {
-	sum  uint32
-	v    driver.Verification
-	name string
-}
-
-func (h *hash) Write(b []byte) (int, error) {
-	h.sum = tensor.UpdateCRC32(h.sum, b)
-	h.v.Done(int64(len(b)), h.name)
-	return len(b), h.v.Context().Err()
 }
