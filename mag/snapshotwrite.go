@@ -14,10 +14,10 @@ import (
 // by the size of their elements, largest first.
 func layoutSnapshot(p *plan.Plan, common *plan.WriteOptions) (*driver.Layout, error) {
 	if plan.CreationTime(common) < 0 {
-		return nil, refuse("timestamp", format.ErrUnsupported, "%v is before 1970", common.Time)
+		return nil, wire.Refuse(formatName, "timestamp", "%w: %v is before 1970", format.ErrUnsupported, common.Time)
 	}
 	if len(p.Tensors) > snapMaxStrings {
-		return nil, refuse("tensors", format.ErrLimit, "%d tensors, the string pool has room for %d", len(p.Tensors), snapMaxStrings)
+		return nil, wire.Refuse(formatName, "tensors", "%w: %d tensors, the string pool has room for %d", format.ErrLimit, len(p.Tensors), snapMaxStrings)
 	}
 	order := make([]int, len(p.Tensors))
 	for i := range order {
@@ -35,7 +35,7 @@ func layoutSnapshot(p *plan.Plan, common *plan.WriteOptions) (*driver.Layout, er
 		l.Size += p.Tensors[i].Size
 	}
 	if poolSize > snapMaxBlob {
-		return nil, refuse("tensors", format.ErrLimit, "%d bytes of names, the string pool has room for %d", poolSize, snapMaxBlob)
+		return nil, wire.Refuse(formatName, "tensors", "%w: %d bytes of names, the string pool has room for %d", format.ErrLimit, poolSize, snapMaxBlob)
 	}
 	stamp := uint64(plan.CreationTime(common))
 	head := snapshotHead(p, order, pool, l.Offsets, stamp)

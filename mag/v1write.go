@@ -15,11 +15,11 @@ import (
 // last, unless there are none.
 func layoutV1(p *plan.Plan, o *WriteOptions) (*driver.Layout, error) {
 	if o.Checksum > CRC32 {
-		return nil, refuse("checksum", format.ErrUnsupported, "no form %d", o.Checksum)
+		return nil, wire.Refuse(formatName, "checksum", "%w: no form %d", format.ErrUnsupported, o.Checksum)
 	}
 	for i := range p.Tensors {
 		if name := p.Tensors[i].Name; len(name) > maxKey {
-			return nil, refuse(fmt.Sprintf("tensor %q", name), format.ErrLimit, "the name has %d bytes, at most %d are possible", len(name), maxKey)
+			return nil, wire.Refuse(formatName, fmt.Sprintf("tensor %q", name), "%w: the name has %d bytes, at most %d are possible", format.ErrLimit, len(name), maxKey)
 		}
 	}
 	l := &driver.Layout{Offsets: make([]int64, len(p.Tensors)), Sums: driver.XXH64}

@@ -2,7 +2,6 @@ package mag
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 
 	"github.com/weightmap/weightmap/format"
@@ -31,10 +30,4 @@ func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, 
 		return layoutSnapshot(p, o)
 	}
 	return layoutV1(p, &d.opts)
-}
-
-// refuse returns the error for a plan that cannot be written.
-func refuse(field string, sentinel error, text string, args ...any) error {
-	return &format.Error{Format: formatName, Field: field, Offset: -1,
-		Err: fmt.Errorf("%w: %w: %s", format.ErrPlan, sentinel, fmt.Sprintf(text, args...))}
 }

@@ -245,11 +245,11 @@ func checkIR(ir *IR, p *plan.Plan, version uint32) error {
 		d := &ir.Tensors[i]
 		switch err := tensor.CheckName(d.Name); {
 		case err != nil:
-			return refuse("IR", err, "tensor %d", i)
+			return wire.Refuse(formatName, "IR", "%w: tensor %d", err, i)
 		case names[d.Name]:
-			return refuse("IR", format.ErrCorrupt, "tensor %q occurs twice", d.Name)
+			return wire.Refuse(formatName, "IR", "%w: tensor %q occurs twice", format.ErrCorrupt, d.Name)
 		case len(d.Shape) > maxRank || slices.ContainsFunc(d.Shape, func(n int64) bool { return n < 0 || n > math.MaxUint32 }):
-			return refuse("IR", format.ErrUnsupported, "tensor %q: shape %v does not fit", d.Name, d.Shape)
+			return wire.Refuse(formatName, "IR", "%w: tensor %q: shape %v does not fit", format.ErrUnsupported, d.Name, d.Shape)
 		}
 		names[d.Name] = true
 		if !d.Constant() {
@@ -257,23 +257,23 @@ func checkIR(ir *IR, p *plan.Plan, version uint32) error {
 		}
 		if next == len(p.Tensors) || p.Tensors[next].Name != d.Name || p.Tensors[next].DType != d.DType ||
 			!p.Tensors[next].Shape.Equal(d.Shape) || p.Tensors[next].Size != d.Size {
-			return refuse("IR", format.ErrCorrupt, "constant %q is not the plan's next tensor", d.Name)
+			return wire.Refuse(formatName, "IR", "%w: constant %q is not the plan's next tensor", format.ErrCorrupt, d.Name)
 		}
 		next++
 	}
 	if next < len(p.Tensors) {
-		return refuse("IR", format.ErrCorrupt, "it lacks tensor %q of the plan", p.Tensors[next].Name)
+		return wire.Refuse(formatName, "IR", "%w: it lacks tensor %q of the plan", format.ErrCorrupt, p.Tensors[next].Name)
 	}
 	most := max(len(ir.Inputs), len(ir.Outputs))
 	for i := range ir.Nodes {
 		n := &ir.Nodes[i]
 		most = max(most, len(n.Inputs), len(n.Outputs), len(n.Params))
 		if _, ok := n.Op.code(version); !ok {
-			return refuse(fmt.Sprintf("node %d", i), format.ErrUnsupported, "version %d has no code for operator %v", version, n.Op)
+			return wire.Refuse(formatName, fmt.Sprintf("node %d", i), "%w: version %d has no code for operator %v", format.ErrUnsupported, version, n.Op)
 		}
 	}
 	if most > maxIDs {
-		return refuse("IR", format.ErrLimit, "a list of %d ids, there is room for %d", most, maxIDs)
+		return wire.Refuse(formatName, "IR", "%w: a list of %d ids, there is room for %d", format.ErrLimit, most, maxIDs)
 	}
 	return nil
 }
@@ -347,11 +347,11 @@ func joinAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
 		off, ok := known[same]
 		if !ok {
 			if _, err := jsonmeta.Parse(text, attributeJSON); err != nil {
-				return nil, nil, refuse(fmt.Sprintf("node %d", i), err, "attributes")
+				return nil, nil, wire.Refuse(formatName, fmt.Sprintf("node %d", i), "%w: attributes", err)
 			}
 			if off, ok = seen[string(text)]; !ok {
 				if base+uint64(len(attrs))+uint64(len(text)) > math.MaxUint32 {
-					return nil, nil, refuse("graph", format.ErrLimit, "attributes reach beyond 4 GiB")
+					return nil, nil, wire.Refuse(formatName, "graph", "%w: attributes reach beyond 4 GiB", format.ErrLimit)
 				}
 				off = uint32(base + uint64(len(attrs)))
 				attrs = append(attrs, text...)

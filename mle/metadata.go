@@ -108,7 +108,7 @@ func restore(p *plan.Plan) {
 
 // encodeMetadata returns the metadata object. The names of all descriptors are in the
 // entry tensor_names, at the position of the caller's entry, else at the end.
-func encodeMetadata(m format.Metadata, all []Descriptor) ([]byte, error) {
+func encodeMetadata(m format.Metadata, all []Descriptor) []byte {
 	names := make([]string, len(all))
 	for i := range all {
 		names[i] = all[i].Name
@@ -121,12 +121,9 @@ func encodeMetadata(m format.Metadata, all []Descriptor) ([]byte, error) {
 		if e.Key == namesKey {
 			e.Value = names
 		}
-		var err error
-		if members[i], err = member(e.Key, e.Value); err != nil {
-			return nil, refuse(fmt.Sprintf("metadata %q", e.Key), err, "cannot be a member of a JSON object")
-		}
+		members[i], _ = member(e.Key, e.Value) // Losses has checked it
 	}
-	return object(members), nil
+	return object(members)
 }
 
 // member returns a member of a JSON object that readers accept.

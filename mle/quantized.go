@@ -22,7 +22,7 @@ func asFloats(p *plan.Plan) *plan.Plan {
 	out := *p
 	out.Tensors = slices.Clone(p.Tensors)
 	for i := range out.Tensors {
-		if t := &out.Tensors[i]; storable(t) == nil {
+		if t := &out.Tensors[i]; storable(t) {
 			t.DType, t.Quant = tensor.Float32, nil
 			t.Size, _ = t.ByteSize()
 		}
@@ -30,24 +30,19 @@ func asFloats(p *plan.Plan) *plan.Plan {
 	return &out
 }
 
-// storable returns an error if MethodInt8 cannot store a tensor with its quantization
-// parameters.
-func storable(t *tensor.Info) error {
+// storable reports whether MethodInt8 can store a tensor with its quantization parameters:
+// int8 or uint8 with linear scales, along the first axis at most.
+func storable(t *tensor.Info) bool {
 	q := t.Quant
-	switch {
-	case q == nil || t.DType != tensor.Int8 && t.DType != tensor.Uint8:
-		return fmt.Errorf("%w: %s is not int8 or uint8 with a scale", format.ErrUnsupported, t.TypeName())
-	case q.Check(t.DType, t.Shape) != nil:
-		return q.Check(t.DType, t.Shape)
-	case q.Scheme != tensor.Linear || q.Axis > 0:
-		return fmt.Errorf("%w: it has linear scales, along the first axis at most", format.ErrUnsupported)
+	if q == nil || t.DType != tensor.Int8 && t.DType != tensor.Uint8 || q.Check(t.DType, t.Shape) != nil || q.Scheme != tensor.Linear || q.Axis > 0 {
+		return false
 	}
-	for i, z := range q.ZeroPoints {
+	for i := range q.ZeroPoints {
 		if b := zeroByte(t, i); b < 0 || b > 255 {
-			return fmt.Errorf("%w: zero point %d", format.ErrUnsupported, z)
+			return false
 		}
 	}
-	return nil
+	return true
 }
 
 // zeroByte returns the zero point of a channel for MethodInt8, whose bytes are unsigned.

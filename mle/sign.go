@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/wire"
 )
@@ -92,10 +93,7 @@ func signFile(path string, key ed25519.PrivateKey, o *SignOptions) error {
 
 // sign hashes a file that is complete except for its signature section, and writes the
 // section.
-func sign(ctx context.Context, t interface {
-	io.ReaderAt
-	io.WriterAt
-}, s Section, end int64, key ed25519.PrivateKey, unix int64) error {
+func sign(ctx context.Context, t driver.Target, s Section, end int64, key ed25519.PrivateKey, unix int64) error {
 	h := sha256.New()
 	for _, part := range []Section{{0, s.Offset}, {s.End(), end - s.End()}} {
 		in := save.NewInput(ctx, io.NewSectionReader(t, part.Offset, part.Size), part.Size, nil)

@@ -2,7 +2,6 @@ package mle
 
 import (
 	"cmp"
-	"fmt"
 	"io"
 	"math"
 
@@ -31,12 +30,6 @@ func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, er
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
 
-// refuse returns the error for a plan or options that cannot be written.
-func refuse(field string, sentinel error, text string, args ...any) error {
-	return &format.Error{Format: formatName, Field: field, Offset: -1,
-		Err: fmt.Errorf("%w: %w: %s", format.ErrPlan, sentinel, fmt.Sprintf(text, args...))}
-}
-
 // encode checks the options and the plan and starts a file. own has the options of this
 // format.
 func encode(t driver.Target, p *plan.Plan, o *plan.WriteOptions, own WriteOptions) (driver.Encoder, error) {
@@ -44,7 +37,7 @@ func encode(t driver.Target, p *plan.Plan, o *plan.WriteOptions, own WriteOption
 		return nil, err
 	}
 	if own.Version == 2 && t.Sequential() {
-		return nil, refuse("checksums", driver.ErrSequential, "the header of version 2 holds checksums of what follows")
+		return nil, wire.Refuse(formatName, "checksums", "%w: the header of version 2 holds checksums of what follows", driver.ErrSequential)
 	}
 	from := p.Tensors
 	if own.Quantized {
@@ -105,9 +98,7 @@ func (e *encoder) layout() error {
 	if e.graph, err = encodeGraph(ir, uint32(e.o.Version), e.offsets); err != nil {
 		return err
 	}
-	if e.meta, err = encodeMetadata(e.plan.Metadata, ir.Tensors); err != nil {
-		return err
-	}
+	e.meta = encodeMetadata(e.plan.Metadata, ir.Tensors)
 	h := &e.h
 	h.Version, h.HeaderSize = uint32(e.o.Version), uint32(e.o.HeaderSize)
 	h.MinReaderVersion, h.WriterVersion = maxVersion, maxVersion // version 1 has another header
@@ -132,11 +123,11 @@ func behind(s Section, size int) Section {
 func (e *encoder) checkSize() error {
 	switch {
 	case e.o.Compression == MethodLZ4 && !e.o.Chunked && e.size > lz4.MaxSize:
-		return refuse("compression", format.ErrLimit, "%d bytes of weights do not fit in one LZ4 block; chunks do", e.size)
+		return wire.Refuse(formatName, "compression", "%w: %d bytes of weights do not fit in one LZ4 block; chunks do", format.ErrLimit, e.size)
 	case e.o.Key != nil && e.size > seal.MaxPlain:
-		return refuse("key", format.ErrLimit, "%d bytes of weights are more than AES-GCM takes", e.size)
+		return wire.Refuse(formatName, "key", "%w: %d bytes of weights are more than AES-GCM takes", format.ErrLimit, e.size)
 	case (e.o.Key != nil || e.o.collects()) && e.size > math.MaxInt/4:
-		return refuse("weights", format.ErrLimit, "%d bytes must be held in memory", e.size)
+		return wire.Refuse(formatName, "weights", "%w: %d bytes must be held in memory", format.ErrLimit, e.size)
 	}
 	return nil
 }
@@ -165,7 +156,7 @@ func (e *encoder) begin() (err error) {
 	e.h.Features = e.o.features()
 	if e.o.Key != nil {
 		if e.cipher, err = seal.New(e.o.Key); err != nil {
-			return wire.Error(formatName, "key", -1, fmt.Errorf("%w: %w", format.ErrPlan, err))
+			return wire.Refuse(formatName, "key", "%w", err)
 		}
 	}
 	if e.h.Version == 1 {

@@ -5,13 +5,13 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/vector"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -78,9 +78,21 @@ func (c *coder) bytes(field string, n uint64, b []byte) []byte {
 	return b
 }
 
+// native codes n numbers of size bytes each, which b has in the host's byte order, and returns them as they are in the file.
+func (c *coder) native(field string, n uint64, b []byte, size int) []byte {
+	if c.w != nil {
+		b = slices.Clone(b)
+		vector.Copy(b, b, size)
+	}
+	return c.bytes(field, n*uint64(size), b)
+}
+
 // codeNumbers codes n numbers of size bytes each.
 func codeNumbers[T any](c *coder, field string, list []T, n, size int) []T {
-	return elements[T](c.bytes(field, uint64(n)*uint64(size), littleEndian(memory.BytesOf(list), size)), size)
+	b := c.native(field, uint64(n), memory.BytesOf(list), size)
+	list = make([]T, len(b)/size)
+	vector.Copy(list, b, size)
+	return list
 }
 
 // count codes the length of a list.
@@ -229,48 +241,4 @@ func (c *coder) codeOperator(op *Operator) {
 		c.codeParam(q)
 		c.unique(seen, "parameter name", at, q.Name)
 	})
-}
-
-func (c *coder) codeParam(q *Param) {
-	at := c.Offset()
-	c.name("parameter name length", 2, &q.Name)
-	code, value := uint8(0), []byte(nil)
-	if c.w != nil {
-		code, value = encodeValue(q.Value)
-	}
-	codeNumber(c, "parameter type", 1, &code)
-	valueAt, field := c.Offset(), "parameter value"
-	switch {
-	case int(code) < len(paramTypes):
-	case c.w != nil:
-		c.Failf("parameter type", valueAt, format.ErrUnsupported, "MOBI has no parameters of type %s", plan.TypeName(q.Value))
-		return
-	default:
-		c.Failf("parameter type", valueAt-1, format.ErrUnsupported, "type %d", code)
-		return
-	}
-	t := &paramTypes[code]
-	n := uint32(len(value) / t.size)
-	switch {
-	case code == paramString:
-		codeNumber(c, "parameter string length", 4, &n)
-	case t.list:
-		if codeNumber(c, "parameter array count", 4, &n); n > math.MaxInt32 {
-			c.Failf("parameter array count", valueAt, format.ErrCorrupt, "is %d", int32(n))
-		}
-		field = "parameter array"
-	default:
-		n = 1
-	}
-	textAt := c.Offset()
-	value = c.bytes(field, uint64(n)*uint64(t.size), value)
-	switch {
-	case code == paramString && !utf8.Valid(value):
-		c.Failf(field, textAt, format.ErrCorrupt, "is not valid UTF-8")
-	case code == paramBool && len(value) > 0 && value[0] > 1:
-		c.Failf(field, valueAt, format.ErrCorrupt, "bool is %d", value[0])
-	default:
-		q.Value = t.decode(value, t.size)
-	}
-	c.reserve("operators", paramBytes+int(c.Offset()-at))
 }

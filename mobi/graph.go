@@ -56,12 +56,12 @@ func dangling(ops []Operator, isConstant func(uint32) bool) (entering, leaving [
 	}
 	consumed, produced = sorted(consumed), sorted(produced)
 	for _, id := range consumed {
-		if _, ok := slices.BinarySearch(produced, id); !ok && !isConstant(id) {
+		if !in(produced, id) && !isConstant(id) {
 			entering = append(entering, id)
 		}
 	}
 	for _, id := range produced {
-		if _, ok := slices.BinarySearch(consumed, id); !ok {
+		if !in(consumed, id) {
 			leaving = append(leaving, id)
 		}
 	}
@@ -72,6 +72,12 @@ func dangling(ops []Operator, isConstant func(uint32) bool) (entering, leaving [
 func sorted(ids []uint32) []uint32 {
 	slices.Sort(ids)
 	return slices.Compact(ids)
+}
+
+// in reports whether sorted ids contain id.
+func in(ids []uint32, id uint32) bool {
+	_, ok := slices.BinarySearch(ids, id)
+	return ok
 }
 
 func neutralValues(specs []Spec) []format.ValueInfo {

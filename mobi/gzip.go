@@ -64,7 +64,7 @@ type packer struct {
 
 func newPacker(t driver.Target, d *document, level int) (driver.Encoder, error) {
 	if t.Sequential() {
-		return nil, planError("compression", driver.ErrSequential)
+		return nil, wire.Refuse(name, "compression", "%w", driver.ErrSequential)
 	}
 	p := &packer{document: d, target: t, level: level, stored: d.plain(), at: make([]int64, len(d.tensors))}
 	p.end = maxFileSize
@@ -72,7 +72,7 @@ func newPacker(t driver.Target, d *document, level int) (driver.Encoder, error) 
 		p.end = plain.Size + alignment
 	}
 	if _, err := codecs.CheckLevel(level); err != nil {
-		return nil, planError("compression level", err)
+		return nil, wire.Refuse(name, "compression level", "%w", err)
 	}
 	return p, nil
 }

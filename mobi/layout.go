@@ -6,7 +6,6 @@ import (
 	"strconv"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/vector"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -206,48 +205,6 @@ func ParseOpType(s string) (o OpType, ok bool) {
 	}
 	code, ok := parseDecimal(s, 16)
 	return OpType(code), ok
-}
-
-// paramType is a type of operator parameters.
-type paramType struct {
-	list   bool // of int32 length
-	size   int  // in bytes, of an element of a list
-	decode func(b []byte, size int) any
-}
-
-// paramTypes are the types, by their code.
-var paramTypes = [...]paramType{
-	{false, 4, first[int32]}, {false, 8, first[int64]}, {false, 4, first[float32]}, {false, 8, first[float64]}, paramBool: {false, 1, first[bool]},
-	{true, 4, every[int32]}, {true, 4, every[float32]},
-	paramString:             {false, 1, func(b []byte, _ int) any { return string(b) }}, // extension
-	{true, 8, every[int64]}, // extension
-}
-
-const (
-	paramBool   = 4
-	paramString = 7
-)
-
-func first[T any](b []byte, size int) any {
-	var x [1]T
-	vector.Copy(x[:], b, size)
-	return x[0]
-}
-
-func every[T any](b []byte, size int) any { return elements[T](b, size) }
-
-// elements decodes a slice of numbers of the given size.
-func elements[T any](b []byte, size int) []T {
-	list := make([]T, len(b)/size)
-	vector.Copy(list, b, size)
-	return list
-}
-
-// littleEndian is the inverse of elements for the memory of a slice.
-func littleEndian(native []byte, size int) []byte {
-	b := make([]byte, len(native))
-	vector.Copy(b, native, size)
-	return b
 }
 
 // Footer is the kind of checksum at the end of a file, which covers all bytes

@@ -43,11 +43,8 @@ func (g graphLosses) find(model string) []Operator {
 		return nil
 	}
 	ops := g.operators(n)
-	constants := make(map[uint32]bool, len(g.ids))
-	for _, id := range g.ids {
-		constants[id] = true
-	}
-	entering, leaving := dangling(ops, func(id uint32) bool { return constants[id] })
+	constants := sorted(slices.Clone(g.ids))
+	entering, leaving := dangling(ops, func(id uint32) bool { return in(constants, id) })
 	g.findable("input", n.Inputs, entering)
 	g.findable("output", n.Outputs, leaving)
 	if g.l.HasGraph() {

@@ -9,6 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -120,8 +121,7 @@ func addQuantization(ops []Operator, p *plan.Plan, ids []uint32, l *plan.LossLis
 		if known[id] == nil {
 			missing[id] = q
 		} else if q != nil && !q.Equal(known[id]) {
-			err := fmt.Errorf("%w: they differ from those in the operators of the graph", format.ErrQuantization)
-			return planError(fmt.Sprintf("tensor %q", p.Tensors[i].Name), err)
+			return wire.Refuse(name, fmt.Sprintf("tensor %q", p.Tensors[i].Name), "%w: they differ from those in the operators of the graph", format.ErrQuantization)
 		}
 	}
 	for i := range ops {

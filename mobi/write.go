@@ -13,7 +13,6 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/checksum"
-	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -96,17 +95,17 @@ func newDocument(p *plan.Plan, common *plan.WriteOptions, o *WriteOptions, l *pl
 	c.codeModel(m)
 	c.w = &graph
 	if c.codeOperators(&ops); c.Err() != nil {
-		return nil, planError(cmp.Or(c.part, "metadata and specs"), c.refusal())
+		return nil, wire.Refuse(name, cmp.Or(c.part, "metadata and specs"), "%w", c.refusal())
 	}
 	d.head, d.graph = head.Bytes(), graph.Bytes()
 	_, dated := p.Metadata.Get(keyCreated)
 	switch {
 	case o.Footer > CRC32:
-		return nil, planError("footer", fmt.Errorf("%w: %d", format.ErrUnsupported, o.Footer))
+		return nil, wire.Refuse(name, "footer", "%w: %d", format.ErrUnsupported, o.Footer)
 	case own && p.Graph != nil:
-		return nil, planError("graph", fmt.Errorf("%w: both the plan and the options have one", format.ErrUnsupported))
+		return nil, wire.Refuse(name, "graph", "%w: both the plan and the options have one", format.ErrUnsupported)
 	case !dated && plan.CreationTime(common) < 0:
-		return nil, planError("creation timestamp", fmt.Errorf("%w: %v is before 1970", format.ErrUnsupported, common.Time))
+		return nil, wire.Refuse(name, "creation timestamp", "%w: %v is before 1970", format.ErrUnsupported, common.Time)
 	}
 	return d, nil
 }
@@ -168,7 +167,7 @@ func (d *document) layout(constants []stored) (*driver.Layout, error) {
 		}
 	}
 	if l.Size = end + int64(len(d.graph)) + footerSize; l.Size > maxFileSize {
-		return nil, planError("total file size", fmt.Errorf("%w: more than the %d bytes that MOBI can describe", format.ErrLimit, int64(maxFileSize)))
+		return nil, wire.Refuse(name, "total file size", "%w: more than the %d bytes that MOBI can describe", format.ErrLimit, int64(maxFileSize))
 	}
 	front := driver.Part{Bytes: d.front(first, end, l.Size)}
 	l.Parts = slices.Concat([]driver.Part{front}, records, []driver.Part{{Offset: end, Bytes: d.graph}})
@@ -212,34 +211,4 @@ func (d *document) front(first, graph, total int64) []byte {
 	b.Raw(d.head)
 	b.Zeros(int(first) - b.Len())
 	return b.Bytes()
-}
-
-// encodeValue returns the code of a parameter's type, len(paramTypes) for none, and the value.
-func encodeValue(v any) (code uint8, b []byte) {
-	switch v := v.(type) {
-	case int32:
-		return 0, littleEndian(memory.BytesOf([]int32{v}), 4)
-	case int64:
-		return 1, littleEndian(memory.BytesOf([]int64{v}), 8)
-	case float32:
-		return 2, littleEndian(memory.BytesOf([]float32{v}), 4)
-	case float64:
-		return 3, littleEndian(memory.BytesOf([]float64{v}), 8)
-	case bool:
-		return paramBool, memory.BytesOf([]bool{v})
-	case []int32:
-		return 5, littleEndian(memory.BytesOf(v), 4)
-	case []float32:
-		return 6, littleEndian(memory.BytesOf(v), 4)
-	case string:
-		return paramString, []byte(v)
-	case []int64:
-		return 8, littleEndian(memory.BytesOf(v), 8)
-	}
-	return uint8(len(paramTypes)), nil
-}
-
-// planError returns the error for a part of a plan that cannot be written.
-func planError(field string, err error) error {
-	return wire.Error(name, field, -1, fmt.Errorf("%w: %w", format.ErrPlan, err))
 }

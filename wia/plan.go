@@ -34,33 +34,28 @@ type item struct {
 	off      int64  // of the prefix in the payload
 }
 
-// refuse returns the error for a plan that cannot be written.
-func refuse(field string, err error) error {
-	return wire.Error(formatName, field, -1, fmt.Errorf("%w: %w", format.ErrPlan, err))
-}
-
 // plan checks the options and the plan, and builds all that needs no tensor data.
 func (w *encoder) plan(p *plan.Plan) (err error) {
 	o := w.o
 	w.hdr = header{compression: o.Compression, encrypted: o.Key != nil}
 	if o.Compression > Zstd {
-		return refuse("compression", fmt.Errorf("%w: %v", format.ErrUnsupported, o.Compression))
+		return wire.Refuse(formatName, "compression", "%w: %v", format.ErrUnsupported, o.Compression)
 	}
 	if _, err = codec.CheckLevel(o.Level); err != nil {
-		return refuse("level", err)
+		return wire.Refuse(formatName, "level", "%w", err)
 	}
 	if w.hdr.encrypted {
 		if w.cipher, err = seal.New(o.Key); err != nil {
-			return refuse("key", err)
+			return wire.Refuse(formatName, "key", "%w", err)
 		}
 	}
 	if w.from, err = originalOf(p, &plan.LossList{}); err != nil {
-		return refuse("native", err)
+		return wire.Refuse(formatName, "native", "%w", err)
 	}
 	w.sign = signing{by: o.Signer}
 	w.sign.unknown, w.sign.signer.Timestamp = w.from.signature, plan.SignatureTime(w.common)
 	if err = w.sign.init(); err != nil {
-		return refuse("signer", err)
+		return wire.Refuse(formatName, "signer", "%w", err)
 	}
 	if err = w.planTensors(p); err != nil {
 		return err
@@ -68,7 +63,7 @@ func (w *encoder) plan(p *plan.Plan) (err error) {
 	text := w.from.metadata
 	if text == nil {
 		if text, err = jsonmeta.Marshal(p.Metadata, jsonmeta.Options{}); err != nil {
-			return refuse("metadata", err)
+			return wire.Refuse(formatName, "metadata", "%w", err)
 		}
 	}
 	graph, err := w.graphBlock(p)
@@ -76,7 +71,7 @@ func (w *encoder) plan(p *plan.Plan) (err error) {
 		_, err = graphOf(graph, p.Tensors) // refuses what the reader would refuse
 	}
 	if err != nil {
-		return refuse("graph", err)
+		return wire.Refuse(formatName, "graph", "%w", err)
 	}
 	if w.meta, err = w.store(metadataBlock, text); err == nil {
 		w.graph, err = w.store(graphBlock, graph)
@@ -104,13 +99,13 @@ func (w *encoder) planTensors(p *plan.Plan) (err error) {
 		if it.external {
 			if w.ext == nil {
 				if w.ext, err = external.NewFile(external.Format{Driver: fileFormat{}, Locations: w.locations}, w.o.External, w.common.Path); err != nil {
-					return refuse("external data", err)
+					return wire.Refuse(formatName, "external data", "%w", err)
 				}
 			}
 			it.at = w.ext.Reserve(info.Size, alignment)
 		} else if w.o.CompressTensor != nil {
 			if it.codec = w.o.CompressTensor(*info); it.codec > Zstd {
-				return refuse(fmt.Sprintf("tensor %q", info.Name), fmt.Errorf("%w: %v", format.ErrUnsupported, it.codec))
+				return wire.Refuse(formatName, fmt.Sprintf("tensor %q", info.Name), "%w: %v", format.ErrUnsupported, it.codec)
 			}
 		}
 		w.fixed = w.fixed && it.codec == None
@@ -220,7 +215,7 @@ func (w *encoder) graphBlock(p *plan.Plan) (_ []byte, err error) {
 func (w *encoder) store(b block, payload []byte) (_ []byte, err error) {
 	if z := codecs[w.o.Compression]; z != nil {
 		if payload, err = z.Compress(payload, w.o.Level); err != nil {
-			return nil, refuse("compression", err)
+			return nil, wire.Refuse(formatName, "compression", "%w", err)
 		}
 	}
 	if w.cipher == nil {

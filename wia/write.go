@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"crypto/sha256"
-	"fmt"
 	"hash"
 	"io"
 	"math"
@@ -16,6 +15,7 @@ import (
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/seal"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // Create starts writing a model to path. It writes a temporary file, which
@@ -76,7 +76,7 @@ func (w *encoder) start(t driver.Target) (driver.Encoder, error) {
 	case w.fixed:
 		return w, w.writeFront(w.pos + int64(len(w.from.tail)))
 	case t.Sequential():
-		return nil, refuse("tensor", fmt.Errorf("%w: compressed tensors", driver.ErrSequential))
+		return nil, wire.Refuse(formatName, "tensor", "%w: compressed tensors", driver.ErrSequential)
 	}
 	return w, nil
 }

@@ -101,8 +101,8 @@ func archiveLayout(p *plan.Plan, sums []uint64) (*driver.Layout, error) {
 		head := encodeHeader(t)
 		m := zip.Made{Name: t.Name + extension, Size: int64(len(head)) + t.Size, At: l.Size, Sum: tensor.CombineCRC32(tensor.CRC32(head), uint32(sums[i]), t.Size)}
 		if len(m.Name) > math.MaxUint16 {
-			return nil, wire.Error("", "tensors", -1,
-				fmt.Errorf("%w: %w: the name %.40q... has %d bytes, at most %d are possible", format.ErrPlan, format.ErrLimit, t.Name, len(t.Name), math.MaxUint16-len(extension)))
+			return nil, wire.Refuse("", "tensors", "%w: the name %.40q... has %d bytes, at most %d are possible",
+				format.ErrLimit, t.Name, len(t.Name), math.MaxUint16-len(extension))
 		}
 		b := append(m.LocalHeader(alignment), head...)
 		m.CentralHeader(&central)

@@ -12,6 +12,7 @@ import (
 	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
 )
@@ -27,11 +28,6 @@ func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error
 func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = cmp.Or(o, &WriteOptions{})
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
-}
-
-// refuse is the error for a plan that cannot be written.
-func refuse(field string, err error) error {
-	return &format.Error{Format: formatName, Field: field, Offset: -1, Err: fmt.Errorf("%w: %w", format.ErrPlan, err)}
 }
 
 // writer holds the layout of a model. It is the Encoder if there is external data.
@@ -55,11 +51,11 @@ func newWriter(p *plan.Plan, o *plan.WriteOptions, own *WriteOptions) (w *writer
 	w = &writer{plan: p, o: o, offs: make([]int64, len(p.Tensors))}
 	if own.ExternalFrom > 0 {
 		if w.ext, err = external.NewFile(external.Format{Driver: fileFormat{}, Locations: locations}, own.External, o.Path); err != nil {
-			return nil, refuse("external data", err)
+			return nil, wire.Refuse(formatName, "external data", "%w", err)
 		}
 	}
 	if err = w.encode(); err != nil {
-		return nil, refuse("plan", err)
+		return nil, wire.Refuse(formatName, "plan", "%w", err)
 	}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
@@ -79,7 +75,7 @@ func newWriter(p *plan.Plan, o *plan.WriteOptions, own *WriteOptions) (w *writer
 // its length is known now.
 func (w *writer) place() error {
 	tooLarge := func(n int64) error {
-		return refuse("tensors", fmt.Errorf("%w: %d bytes are no protocol buffer, which has at most 2 GiB; see WriteOptions.ExternalFrom", format.ErrLimit, n))
+		return wire.Refuse(formatName, "tensors", "%w: %d bytes are no protocol buffer, which has at most 2 GiB; see WriteOptions.ExternalFrom", format.ErrLimit, n)
 	}
 	total := int64(0)
 	for i := range w.plan.Tensors {
@@ -122,7 +118,7 @@ func (w *writer) place() error {
 		putLength(head[length:length+size], uint64(n))
 		w.layout.Size = w.at
 		if !detect(head[:min(len(head), driver.SniffLen)], w.at) {
-			return refuse("metadata", fmt.Errorf("%w: without operator sets, and with such texts or such a version, the file would not be recognized as ONNX", format.ErrUnsupported))
+			return wire.Refuse(formatName, "metadata", "%w: without operator sets, and with such texts or such a version, the file would not be recognized as ONNX", format.ErrUnsupported)
 		}
 		return nil
 	}

@@ -113,7 +113,7 @@ func (fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, er
 	}
 	n := int64(len(b))
 	if n-lengthSize > maxHeader {
-		return nil, wire.Error(formatName, "header", -1, fmt.Errorf("%w: %w: a header of %d bytes, the most is %d", format.ErrPlan, format.ErrLimit, n-lengthSize, maxHeader))
+		return nil, wire.Refuse(formatName, "header", "%w: a header of %d bytes, the most is %d", format.ErrLimit, n-lengthSize, maxHeader)
 	}
 	binary.LittleEndian.PutUint64(b, uint64(n-lengthSize))
 	for i := range l.Offsets {
