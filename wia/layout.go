@@ -225,8 +225,8 @@ var messages = protobuf.Parse(`
 `)
 
 var (
-	tensorMsg, tensorDataMsg, compressedMsg  = messages["Tensor"], messages["TensorData"], messages["CompressedTensor"]
-	graphMsg, externalMsg, signatureBlockMsg = messages["Graph"], messages["ExternalData"], messages["SignatureBlock"]
+	tensorMsg, tensorDataMsg, compressedMsg = messages["Tensor"], messages["TensorData"], messages["CompressedTensor"]
+	graphMsg, signatureBlockMsg             = messages["Graph"], messages["SignatureBlock"]
 
 	// nativeMsg is the message in Native.Raw: the graph and the records of tensors, without data, the
 	// unknown fields of the tensor and signature blocks, and the text of the metadata.

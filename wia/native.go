@@ -107,12 +107,8 @@ func (f *parsed) unknownTail() (b []byte, err error) {
 // unknownExternal returns the field of external data in a Tensor message with its unknown fields alone, nil if
 // it has none.
 func unknownExternal(message []byte) (b []byte) {
-	fields, _ := onnxgraph.Split(tensorMsg, message, externalArm)
-	s := protobuf.InMemory(fields)
-	w := s.Walk(tensorMsg, s.All(), 1)
-	for w.Next() {
-		w.Err = s.Split(externalMsg, w.Field, nil, &b, 1, 2, 3, 4)
-	}
+	s := protobuf.InMemory(message)
+	_ = s.SplitInner(tensorMsg, s.All(), externalArm, &b, 1, 2, 3, 4)
 	if b != nil {
 		b = protobuf.PutBytes(nil, externalArm, b)
 	}
@@ -127,15 +123,9 @@ func (f *parsed) tensorMessage(i int) (b, around []byte, err error) {
 	s, msg := f.reader(p), protobuf.Field{Start: r.at, End: r.end}
 	defer s.Close()
 	if r.compressed {
-		w := s.Walk(compressedMsg, msg, 1)
-		for w.Next() {
-			if w.Num == 1 {
-				w.Err = s.Split(tensorMsg, w.Field, nil, &b, rawArm)
-			} else if w.Def == nil {
-				w.Err = s.Keep(&around, &w.Field)
-			}
+		if err = s.SplitInner(compressedMsg, msg, 1, &b, rawArm); err == nil {
+			err = s.Split(compressedMsg, msg, nil, &around, 1, 2, 3, 4)
 		}
-		err = w.Err
 	} else {
 		err = s.Split(tensorMsg, msg, nil, &b, rawArm)
 	}
@@ -245,10 +235,7 @@ func (o *original) fields(info *tensor.Info, quant []byte) []byte {
 	metadata, unknown := onnxgraph.Split(tensorMsg, own, 6)
 	var body []byte
 	s := protobuf.InMemory(metadata)
-	w := s.Walk(tensorMsg, s.All(), 1)
-	for w.Next() {
-		w.Err = s.Split(messages["TensorMetadata"], w.Field, nil, &body, 3)
-	}
+	_ = s.SplitInner(tensorMsg, s.All(), 6, &body, 3)
 	if quant != nil {
 		body = protobuf.PutBytes(body, 3, quant)
 	}

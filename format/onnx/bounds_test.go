@@ -151,13 +151,13 @@ func TestTruncated(t *testing.T) {
 func TestOpensWhatItWrites(t *testing.T) {
 	long := strings.Repeat("\x01", 300)
 	for name, meta := range map[string]format.Metadata{
-		"control characters":  {{Key: keyProducerName, Value: "a\x00\x1bb"}},
-		"many of them":        {{Key: keyProducerName, Value: long}, {Key: keyProducerVersion, Value: long}, {Key: keyDomain, Value: long}, {Key: keyDocString, Value: long}},
-		"version 0":           {{Key: keyIRVersion, Value: int64(0)}},
-		"version -1":          {{Key: keyIRVersion, Value: int64(-1)}},
-		"a large version":     {{Key: keyIRVersion, Value: int64(1 << 40)}, {Key: keyProducerName, Value: "\x7f"}},
-		"an odd operator set": {{Key: keyOperatorSets, Value: json.RawMessage(`[{"domain":"` + strings.Repeat("d", 500) + `","version":0}]`)}, {Key: keyDomain, Value: "\x01"}},
-		"empty texts":         {{Key: keyProducerName, Value: ""}, {Key: "", Value: ""}},
+		"control characters":  {{Key: "producer_name", Value: "a\x00\x1bb"}},
+		"many of them":        {{Key: "producer_name", Value: long}, {Key: "producer_version", Value: long}, {Key: "domain", Value: long}, {Key: "doc_string", Value: long}},
+		"version 0":           {{Key: "ir_version", Value: int64(0)}},
+		"version -1":          {{Key: "ir_version", Value: int64(-1)}},
+		"a large version":     {{Key: "ir_version", Value: int64(1 << 40)}, {Key: "producer_name", Value: "\x7f"}},
+		"an odd operator set": {{Key: keyOperatorSets, Value: json.RawMessage(`[{"domain":"` + strings.Repeat("d", 500) + `","version":0}]`)}, {Key: "domain", Value: "\x01"}},
+		"empty texts":         {{Key: "producer_name", Value: ""}, {Key: "", Value: ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			p := &format.Plan{Metadata: meta, Tensors: []tensor.Info{{Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{1}}}}
@@ -177,7 +177,7 @@ func TestOpensWhatItWrites(t *testing.T) {
 	defer m.Close()
 	p, err := format.PlanOf(m)
 	expect.OK(t, err)
-	p.Metadata = append(p.Metadata, format.Entry{Key: keyDocString, Value: strings.Repeat("\x01", 300)})
+	p.Metadata = append(p.Metadata, format.Entry{Key: "doc_string", Value: strings.Repeat("\x01", 300)})
 	expect.Refused(t, format.ErrPlan)(NewWriter(io.Discard, p, nil))
 }
 

@@ -19,7 +19,7 @@ import (
 // neutral takes out what the writer adds.
 func neutral(p *format.Plan) *format.Plan {
 	c := *p
-	c.Metadata = slices.DeleteFunc(slices.Clone(p.Metadata), func(e format.Entry) bool { return e.Key == keyIRVersion || e.Key == keyOperatorSets })
+	c.Metadata = slices.DeleteFunc(slices.Clone(p.Metadata), func(e format.Entry) bool { return e.Key == "ir_version" || e.Key == keyOperatorSets })
 	if p.Graph != nil {
 		g := *p.Graph
 		g.Initializers = nil
@@ -42,7 +42,7 @@ func TestConformance(t *testing.T) {
 		}
 	}
 	small := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: known, Tensors: 4})
-	small.Metadata = format.Metadata{{Key: keyProducerName, Value: "kit"}, {Key: keyModelVersion, Value: int64(3)}, {Key: "k", Value: "v"}, {Key: "", Value: "é\x00"}}
+	small.Metadata = format.Metadata{{Key: "producer_name", Value: "kit"}, {Key: "model_version", Value: int64(3)}, {Key: "k", Value: "v"}, {Key: "", Value: "é\x00"}}
 	small.Graph = testGraph(small.Tensors[0].Name)
 	long := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: known, Tensors: 3, Name: formattest.LongName})
 	listed := &format.Plan{}

@@ -22,16 +22,7 @@ const (
 
 var extensions = []string{".onnx"}
 
-// The metadata keys of the fields of a ModelProto.
-const (
-	keyIRVersion       = "ir_version"
-	keyProducerName    = "producer_name"
-	keyProducerVersion = "producer_version"
-	keyDomain          = "domain"
-	keyModelVersion    = "model_version"
-	keyDocString       = "doc_string"
-	keyOperatorSets    = "opsets"
-)
+const keyOperatorSets = "opsets" // in the metadata
 
 // The fields of TensorProto that hold data.
 const (

@@ -28,7 +28,7 @@ type stringEntry struct{ key, value string }
 
 // modelKeys are the metadata keys of single fields, by number.
 var modelKeys = [...]string{
-	irVersion: keyIRVersion, 2: keyProducerName, 3: keyProducerVersion, 4: keyDomain, modelVersion: keyModelVersion, 6: keyDocString,
+	irVersion: "ir_version", 2: "producer_name", 3: "producer_version", 4: "domain", modelVersion: "model_version", 6: "doc_string",
 }
 
 // The fields that are numbers.

@@ -19,7 +19,7 @@ import (
 // peerPlan is a model whose shapes can be inferred.
 func peerPlan() *format.Plan {
 	return &format.Plan{
-		Metadata: format.Metadata{{Key: keyProducerName, Value: "weightmap"}, {Key: "k", Value: "v"}},
+		Metadata: format.Metadata{{Key: "producer_name", Value: "weightmap"}, {Key: "k", Value: "v"}},
 		Tensors: []tensor.Info{
 			{Name: "w", DType: tensor.Float32, Shape: tensor.Shape{3, 2}}, {Name: "b", DType: tensor.Float32, Shape: tensor.Shape{2}},
 			{Name: "h", DType: tensor.Float16, Shape: tensor.Shape{1}}, {Name: "l", DType: tensor.Int64}, {Name: "none", DType: tensor.Float32, Shape: tensor.Shape{0, 2}},

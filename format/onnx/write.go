@@ -42,8 +42,7 @@ type writer struct {
 	offs   []int64        // in ext, -1 for the model itself
 	layout driver.Layout
 	t      driver.Target
-	run    []byte // bytes that are known, not yet a part
-	at     int64  // where the run ends
+	at     int64 // end of the layout so far
 }
 
 // newWriter lays out a plan.
@@ -89,33 +88,26 @@ func (w *writer) place() error {
 	// The graph's length precedes it, and the padding in it depends on where it begins.
 	for size := protowire.SizeVarint(uint64(len(w.before)+len(w.after)) + uint64(total)); ; size++ {
 		w.layout = driver.Layout{Offsets: make([]int64, len(w.plan.Tensors))}
-		w.run, w.at = nil, 0
-		w.add(w.front)
-		w.add(protowire.AppendTag(nil, 7, protowire.BytesType))
-		length := len(w.run)
-		w.add(make([]byte, size))
-		start := w.at
-		w.add(w.before)
+		front := protowire.AppendTag(w.front[:len(w.front):len(w.front)], 7, protowire.BytesType)
+		start := int64(len(front) + size)
+		head := slices.Concat(front, make([]byte, size), w.before)
+		w.at = 0
+		w.add(head)
 		for i := range w.plan.Tensors {
 			b, data := w.initializer(i)
 			w.add(b)
 			w.layout.Offsets[i] = w.at
-			if w.offs[i] < 0 {
-				w.flush()
-				w.at += data
-			}
+			w.at += data
 		}
 		w.add(w.after)
 		n := w.at - start
-		w.flush()
 		if protowire.SizeVarint(uint64(n)) > size {
 			continue
 		}
 		if w.at > maxModel {
 			return tooLarge(w.at)
 		}
-		head := w.layout.Parts[0].Bytes
-		putLength(head[length:length+size], uint64(n))
+		putLength(head[len(front):start], uint64(n))
 		w.layout.Size = w.at
 		if !detect(head[:min(len(head), driver.SniffLen)], w.at) {
 			return wire.Refuse(formatName, "metadata", "%w: without operator sets, and with such texts or such a version, the file would not be recognized as ONNX", format.ErrUnsupported)
@@ -124,16 +116,10 @@ func (w *writer) place() error {
 	}
 }
 
+// add appends a part to the layout.
 func (w *writer) add(b []byte) {
-	w.run = append(w.run, b...)
+	w.layout.Parts = append(w.layout.Parts, driver.Part{Offset: w.at, Bytes: b})
 	w.at += int64(len(b))
-}
-
-func (w *writer) flush() {
-	if len(w.run) > 0 {
-		w.layout.Parts = append(w.layout.Parts, driver.Part{Offset: w.at - int64(len(w.run)), Bytes: w.run})
-		w.run = nil
-	}
 }
 
 // initializer returns the field of a tensor up to its data, and how much of that follows.

@@ -220,11 +220,11 @@ func (x *File) Abort() {
 	}
 	claims.Lock()
 	defer claims.Unlock()
-	x.release()
+	delete(claims.names, x)
 	if placed, err := os.Lstat(x.place); err == nil && x.added {
 		x.removeUnnamed([]os.FileInfo{placed}, false)
 	}
-	x.place, x.added = "", false
+	x.added = false
 	for _, dir := range slices.Backward(x.made) {
 		_ = save.Remove(dir) // fails unless empty
 	}

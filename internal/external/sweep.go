@@ -13,32 +13,20 @@ import (
 	"github.com/weightmap/weightmap/internal/save"
 )
 
-// claims counts, by path, the writers in this process whose data file is in place but whose model
-// is not. Other writers must not mistake such a file for data of an old model and remove it. The
-// lock is held while files are removed. Other processes are not considered.
+// claims holds the names of data files that are in place but whose models are not, by the writers
+// in this process. Other writers must not mistake such a file for data of an old model and remove
+// it. The lock is held while files are removed. Other processes are not considered.
 var claims = struct {
 	sync.Mutex
-	writers map[string]int
-}{writers: map[string]int{}}
+	names map[*File]string
+}{names: map[*File]string{}}
 
-// claim protects the file from removal until release.
+// claim protects the file from removal until it is deleted from claims.
 func (x *File) claim() {
 	claims.Lock()
 	defer claims.Unlock()
 	x.place = x.at(x.Location)
-	claims.writers[filepath.Base(x.place)]++
-}
-
-// release undoes claim. The caller must hold the lock of claims.
-func (x *File) release() {
-	if x.place == "" {
-		return
-	}
-	if base := filepath.Base(x.place); claims.writers[base] > 1 {
-		claims.writers[base]--
-	} else {
-		delete(claims.writers, base)
-	}
+	claims.names[x] = filepath.Base(x.place)
 }
 
 // Committed is called when the model is in place. If durable is set, it removes older generations
@@ -48,8 +36,8 @@ func (x *File) release() {
 func (x *File) Committed(durable bool) {
 	claims.Lock()
 	defer claims.Unlock()
-	x.release()
-	x.place, x.added, x.made = "", false, nil
+	delete(claims.names, x)
+	x.added, x.made = false, nil
 	if !durable {
 		return // a system crash may bring the old model back
 	}
@@ -74,7 +62,9 @@ func (x *File) places() []string {
 // nothing that a model being written names. Otherwise it ignores models being written, since one
 // of them may be the model that is being aborted.
 func (x *File) removeUnnamed(old []os.FileInfo, certain bool) {
-	old = slices.DeleteFunc(old, func(o os.FileInfo) bool { return claims.writers[o.Name()] > 0 })
+	for _, name := range claims.names {
+		old = slices.DeleteFunc(old, func(o os.FileInfo) bool { return o.Name() == name })
+	}
 	for _, dir := range x.places() {
 		if len(old) == 0 {
 			return

@@ -121,14 +121,9 @@ func (d *Decoder) field(w *protobuf.Walk, level int, to *protobuf.Into) {
 		if a := add(d, w, &d.attributes, p, attributeBytes); a != nil {
 			w.Err = d.attribute(a, w.Def.Message, *f, level+1)
 		}
-	case *tensorPieces:
-		p.pieces = append(p.pieces, *f)
-		switch {
-		case d.Merges:
-		case len(p.pieces) > 1:
+	case *[]protobuf.Field:
+		if *p = append(*p, *f); len(*p) > 1 && !d.Merges {
 			w.Err = protobuf.Corruptf("", f.At, "it occurs twice")
-		default:
-			p.view, w.Err = d.Format.AttributeTensor(f.At, level+1, *f)
 		}
 	case *subgraph:
 		if p.graph == nil {
@@ -208,16 +203,11 @@ type attributeValues struct {
 	floats   []float32
 	integers []int64
 	texts    []string
-	tensor   tensorPieces
+	pieces   []protobuf.Field // of the tensor, whose messages may have to be merged
+	tensor   tensor.View
 	graph    subgraph
 	tensors  []tensor.View
 	graphs   []*plan.Graph
-}
-
-// tensorPieces is a tensor in an attribute, whose messages may have to be merged.
-type tensorPieces struct {
-	view   tensor.View
-	pieces []protobuf.Field
 }
 
 // subgraph is a graph in an attribute, which begins at an offset.
@@ -231,7 +221,7 @@ func (d *Decoder) attribute(a *plan.Attribute, m *protobuf.Message, msg protobuf
 	var v attributeValues
 	to := protobuf.Into{
 		attributeName: &a.Name,
-		Float + 1:     &v.float, Int + 1: &v.integer, String + 1: &v.text, Tensor + 1: &v.tensor, Graph + 1: &v.graph,
+		Float + 1:     &v.float, Int + 1: &v.integer, String + 1: &v.text, Tensor + 1: &v.pieces, Graph + 1: &v.graph,
 		Floats + 1: &v.floats, Ints + 1: &v.integers, Strings + 1: &v.texts, Tensors + 1: &v.tensors, Graphs + 1: &v.graphs,
 	}
 	w := d.Source.Walk(m, msg, level)
@@ -248,8 +238,8 @@ func (d *Decoder) attribute(a *plan.Attribute, m *protobuf.Message, msg protobuf
 		}
 		d.field(&w, level, &to)
 	}
-	if err = w.Err; err == nil && d.Merges && v.tensor.pieces != nil {
-		v.tensor.view, err = d.Format.AttributeTensor(msg.At, level+1, v.tensor.pieces...)
+	if err = w.Err; err == nil && v.pieces != nil {
+		v.tensor, err = d.Format.AttributeTensor(msg.At, level+1, v.pieces...)
 		err = protobuf.InField(m.Fields[fieldOf(Tensor)].Name, err)
 	}
 	a.Value = v.value()
@@ -280,8 +270,8 @@ func (v *attributeValues) value() any {
 		return orEmpty(v.graphs)
 	}
 	switch {
-	case v.typ == Tensor && v.tensor.pieces != nil:
-		return v.tensor.view
+	case v.typ == Tensor && v.pieces != nil:
+		return v.tensor
 	case v.typ == Graph && v.graph.graph != nil:
 		return v.graph.graph
 	}

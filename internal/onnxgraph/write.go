@@ -22,8 +22,8 @@ const MaxTensor = 1 << 30
 // AppendGraph appends the encoding of g without its initializers. The formats have no double, so
 // float64 is rounded to float32; a bool becomes 0 or 1, and JSON becomes its text.
 func (sc *Schema) AppendGraph(b []byte, g *plan.Graph) ([]byte, error) {
-	w := writer{Schema: sc}
-	return w.graph(b, "", g)
+	w, from := writer{Schema: sc}, sc.graphFields(g)
+	return w.fields(b, "", &from)
 }
 
 // sameNodes reports whether two graphs are equal but for their initializers, including what the
@@ -34,10 +34,9 @@ func (sc *Schema) sameNodes(a, b *plan.Graph) bool {
 	}
 	var encoded [2][]byte
 	for i, g := range []plan.Graph{*a, *b} {
-		w := writer{Schema: sc, compared: true}
-		g.Initializers = nil
+		w, from := writer{Schema: sc, compared: true}, sc.graphFields(&g)
 		var err error
-		if encoded[i], err = w.graph(make([]byte, 0, len(encoded[0])+1), "", &g); err != nil {
+		if encoded[i], err = w.fields(make([]byte, 0, len(encoded[0])+1), "", &from); err != nil {
 			return false
 		}
 	}
@@ -88,16 +87,6 @@ func (w *writer) converts(path, why string) {
 	if w.report != nil {
 		w.report(path, why)
 	}
-}
-
-// graph appends the fields of a graph.
-func (w *writer) graph(b []byte, path string, g *plan.Graph) (_ []byte, err error) {
-	if path != "" {
-		path += "."
-	}
-	from := w.graphFields(g)
-	b, err = w.fields(b, path, &from)
-	return w.compare(b, len(g.Initializers), g.Initializers), err
 }
 
 // fields appends the fields of a message in ascending order.
@@ -290,16 +279,13 @@ func (w *writer) floats(path string, list ...float64) ([]float32, error) {
 }
 
 // subgraph appends a graph attribute.
-func (w *writer) subgraph(b []byte, num protowire.Number, path string, g *plan.Graph) (_ []byte, err error) {
-	b, start := protobuf.Begin(b, num)
+func (w *writer) subgraph(b []byte, num protowire.Number, path string, g *plan.Graph) ([]byte, error) {
 	g = cmp.Or(g, &plan.Graph{})
 	if len(g.Initializers) > 0 && !w.compared {
 		return nil, fmt.Errorf("%w: initializers of a subgraph, which only a copy within the format keeps", driver.ErrUnsupported)
 	}
-	if b, err = w.graph(b, path, g); err != nil {
-		return nil, err
-	}
-	return protobuf.End(b, start), nil
+	from := w.graphFields(g)
+	return w.nested(w.compare(b, len(g.Initializers), g.Initializers), num, path+".", &from)
 }
 
 // tensor appends a tensor attribute with its data.

@@ -84,6 +84,18 @@ func (s *Source) Split(m *Message, msg Field, in, rest *[]byte, nums ...protowir
 	return w.Err
 }
 
+// SplitInner appends the encoded fields of the messages in a field of msg to rest, without those that have the
+// given numbers.
+func (s *Source) SplitInner(m *Message, msg Field, field protowire.Number, rest *[]byte, nums ...protowire.Number) error {
+	w := s.Walk(m, msg, 1)
+	for w.Next() {
+		if w.Num == field {
+			w.Err = s.Split(w.Def.Message, w.Field, nil, rest, nums...)
+		}
+	}
+	return w.Err
+}
+
 // Keep appends the encoded field f with its tag to out.
 func (s *Source) Keep(out *[]byte, f *Field) error {
 	b, err := s.Bytes(f.At, f.End)
