@@ -1,6 +1,7 @@
 package onnxgraph
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -238,9 +239,9 @@ func (d *Decoder) attribute(a *plan.Attribute, m *protobuf.Message, msg protobuf
 		}
 		d.field(&w, level, &to)
 	}
-	if err = w.Err; err == nil && v.pieces != nil {
+	if err = w.Err; v.pieces != nil && (err == nil || !d.Merges) { // if not merged, its errors precede those behind it
 		v.tensor, err = d.Format.AttributeTensor(msg.At, level+1, v.pieces...)
-		err = protobuf.InField(m.Fields[fieldOf(Tensor)].Name, err)
+		err = cmp.Or(protobuf.InField(m.Fields[fieldOf(Tensor)].Name, err), w.Err)
 	}
 	a.Value = v.value()
 	return err
