@@ -52,10 +52,7 @@ func (f *parsed) native() (*plan.Native, error) {
 	if meta.Size > 0 {
 		raw = protobuf.PutBytes(raw, 5, meta.Win)
 	}
-	list, err := graphSchema.Kinds(nativeMsg, raw, 0)
-	if err != nil {
-		return nil, wire.Error(formatName, "graph", -1, err)
-	}
+	list, _ := graphSchema.Kinds(nativeMsg, raw, 0) // cannot fail: its parts are valid
 	return &plan.Native{Format: formatName, Kinds: list, Raw: raw}, nil
 }
 
@@ -158,13 +155,10 @@ func originalOf(p *plan.Plan, l *plan.LossList) (*original, error) {
 	}
 	s := protobuf.InMemory(n.Raw)
 	var graph protobuf.Field
-	err := s.Check(nativeMsg, s.All(), 0)
-	if err == nil {
-		err = s.Read(nativeMsg, s.All(), 0, &protobuf.Into{1: &graph, 3: &o.tail, 4: &o.signature, 5: &o.metadata})
-	}
-	if err != nil {
+	if err := s.Check(nativeMsg, s.All(), 0); err != nil {
 		return o, protobuf.InField("native", err)
 	}
+	_ = s.Read(nativeMsg, s.All(), 0, &protobuf.Into{1: &graph, 3: &o.tail, 4: &o.signature, 5: &o.metadata})
 	if !isText(o.metadata, p.Metadata) {
 		o.metadata = nil
 	}
@@ -183,9 +177,9 @@ func originalOf(p *plan.Plan, l *plan.LossList) (*original, error) {
 	keep(o.declared, &e, graphMsg, declared)
 	if graph.Num != 0 {
 		decode := func(b []byte) (*plan.Graph, error) { return graphOf(b, p.Tensors) }
-		o.graph, err = e.Follow(rest, p, l, decode)
+		o.graph = e.Follow(rest, p, l, decode)
 	}
-	return o, err
+	return o, nil
 }
 
 // isText reports whether b is a JSON text of m.

@@ -62,9 +62,7 @@ func (w *encoder) plan(p *plan.Plan) (err error) {
 	}
 	text := w.from.metadata
 	if text == nil {
-		if text, err = jsonmeta.Marshal(p.Metadata, jsonmeta.Options{}); err != nil {
-			return wire.Refuse(formatName, "metadata", "%w", err)
-		}
+		text, _ = jsonmeta.Marshal(p.Metadata, jsonmeta.Options{}) // Losses checked it
 	}
 	graph, err := w.graphBlock(p)
 	if err == nil && len(graph) > 0 {

@@ -75,10 +75,8 @@ func (d fileFormat) Configure(own any, s *plan.Storage) (driver.Driver, error) {
 		return nil, err
 	}
 	if s.Compression != "" {
-		c := Gzip
-		if s.Compression == Zstd.String() {
-			c = Zstd
-		} else if s.Compression != Gzip.String() {
+		c := map[string]Compression{"gzip": Gzip, "zstd": Zstd}[s.Compression]
+		if c == None {
 			return nil, driver.OptionError(formatName, "Compression", "%q, WIA has gzip and zstd", s.Compression)
 		}
 		o.Compression, o.Level = c, s.Level

@@ -121,11 +121,9 @@ func (h *header) take(e plan.Entry) (converted bool, err error) {
 }
 
 // plan takes the metadata of a plan, and adds the fields that a model must have.
-func (h *header) plan(p *plan.Plan) error {
+func (h *header) plan(p *plan.Plan) {
 	for _, e := range p.Metadata {
-		if _, err := h.take(e); err != nil {
-			return fmt.Errorf("metadata %q: %w", e.Key, err)
-		}
+		_, _ = h.take(e) // Losses checked it
 	}
 	if h.fields[irVersion] == nil {
 		v := int64(defaultIRVersion)
@@ -155,7 +153,6 @@ func (h *header) plan(p *plan.Plan) error {
 		}
 		h.opsets = append(h.opsets, s)
 	}
-	return nil
 }
 
 // isOwn reports whether a domain is that of the standard operators.
@@ -217,9 +214,7 @@ func (w *writer) encode() (err error) {
 	if h.file, err = originalOf(w.plan, &plan.LossList{}); err != nil {
 		return err
 	}
-	if err = h.plan(w.plan); err != nil {
-		return err
-	}
+	h.plan(w.plan)
 	w.front = h.front()
 	// The reader must not refuse what is written.
 	if err = newParsed(protobuf.InMemory(w.front), &driver.Index{}, &driver.Options{}).readModel(); err != nil {

@@ -116,15 +116,13 @@ func originalOf(p *plan.Plan, l *plan.LossList) (*original, error) {
 	c.sets, c.props, c.shells = map[opsets.Set][]byte{}, map[stringEntry][]byte{}, map[string]shell{}
 	w := s.Walk(modelMsg, s.All(), 1)
 	for w.Next() {
-		if c.model.field(s, &w); w.Err != nil {
-			continue
-		}
+		c.model.field(s, &w)
 		switch b := n.Raw[w.Start:w.End]; w.Num {
 		case 1, 2, 3, 4, 5, 6: // of c.model
 		case 7:
 			var initializers []byte
 			initializers, c.graph = onnxgraph.Split(graphMsg, b, graphSchema.Initializers)
-			w.Err = readShells(shells, initializers)
+			readShells(shells, initializers)
 		case 8:
 			c.sets[c.model.opsets[len(c.model.opsets)-1]] = operatorSet(b)
 		case 14:
@@ -136,7 +134,8 @@ func originalOf(p *plan.Plan, l *plan.LossList) (*original, error) {
 	if w.Err != nil {
 		return c, protobuf.InField("native", w.Err)
 	}
-	return c, c.follow(p, l, shells)
+	c.follow(p, l, shells)
+	return c, nil
 }
 
 // operatorSet returns the field of an operator set, known fields first: the file is
@@ -149,22 +148,20 @@ func operatorSet(b []byte) []byte {
 	return protobuf.PutBytes(nil, 8, append(known, rest...))
 }
 
-// readShells takes the initializers of a graph, by name.
-func readShells(into map[string]shell, initializers []byte) error {
+// readShells takes the initializers of a valid graph, by name.
+func readShells(into map[string]shell, initializers []byte) {
 	s := protobuf.InMemory(initializers)
 	w := s.Walk(graphMsg, s.All(), 1)
 	for w.Next() {
 		name, one := "", shell{}
-		if w.Err = s.Read(tensorMsg, w.Field, 2, &protobuf.Into{2: &one.code, 8: &name}); w.Err == nil {
-			w.Err = s.Split(tensorMsg, w.Field, nil, &one.more, 2, 8)
-		}
+		_ = s.Read(tensorMsg, w.Field, 2, &protobuf.Into{2: &one.code, 8: &name})
+		_ = s.Split(tensorMsg, w.Field, nil, &one.more, 2, 8)
 		into[name] = one
 	}
-	return w.Err
 }
 
 // follow updates everything to match the tensors of the plan.
-func (c *original) follow(p *plan.Plan, l *plan.LossList, shells map[string]shell) (err error) {
+func (c *original) follow(p *plan.Plan, l *plan.LossList, shells map[string]shell) {
 	e := onnxgraph.Editor{
 		Schema:  &graphSchema,
 		Names:   map[string]string{},
@@ -194,16 +191,13 @@ func (c *original) follow(p *plan.Plan, l *plan.LossList, shells map[string]shel
 	for _, v := range cmp.Or(p.Graph, &plan.Graph{}).Inputs { // such a tensor was a default
 		delete(e.Gone, v.Name)
 	}
-	if c.rest, err = e.Message(nil, modelMsg, c.rest, 0); err != nil {
-		return err
-	}
-	c.graph, err = e.Follow(c.graph, p, l, decodeGraph)
+	c.rest, _ = e.Message(nil, modelMsg, c.rest, 0) // cannot fail: it is valid
+	c.graph = e.Follow(c.graph, p, l, decodeGraph)
 	for _, kind := range []string{"value_info", "quantization_annotation", "training_info"} {
 		if n := e.Dropped[kind]; n > 0 {
 			l.Native(kind, fmt.Errorf("%w: %d of tensors that are gone or have another type", driver.ErrUnsupported, n))
 		}
 	}
-	return err
 }
 
 // mayImport reports whether a file imports the operators of a domain, or there is no file.

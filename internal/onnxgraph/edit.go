@@ -35,25 +35,22 @@ func (e *Editor) idle() bool {
 	return e.Inline == nil && len(e.Names)+len(e.Gone) == 0 && !e.Retyped
 }
 
-// Follow returns the graph with these changes, without its initializers, if it is the plan's then.
+// Follow returns the valid graph with these changes, without its initializers, if it is the plan's then.
 // Otherwise it returns nil, and adds what is lost with it to l.
-func (e *Editor) Follow(graph []byte, p *plan.Plan, l *plan.LossList, decode func([]byte) (*plan.Graph, error)) ([]byte, error) {
-	edited, err := e.Message(make([]byte, 0, len(graph)), e.Schema.Graph, graph, 0)
-	if err != nil {
-		return nil, err
-	}
+func (e *Editor) Follow(graph []byte, p *plan.Plan, l *plan.LossList, decode func([]byte) (*plan.Graph, error)) []byte {
+	edited, _ := e.Message(make([]byte, 0, len(graph)), e.Schema.Graph, graph, 0) // cannot fail: it is valid
 	if !e.Clash {
 		own, err := decode(edited)
 		if err == nil && e.sameNodes(own, p.Graph) {
-			return edited, nil
+			return edited
 		}
 	}
-	lost, err := e.Kinds(e.Schema.Graph, graph, 1)
+	lost, _ := e.Kinds(e.Schema.Graph, graph, 1)
 	for _, k := range lost {
 		l.Native(k.Name, fmt.Errorf("%w: %d, since the graph has changed", plan.ErrUnsupported, k.Count))
 		delete(e.Dropped, k.Name)
 	}
-	return nil, err
+	return nil
 }
 
 // Message appends the fields of a message. name is the number of a field that names a tensor of the model, or 0.
