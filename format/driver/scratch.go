@@ -38,7 +38,7 @@ func (x *Index) borrow() {
 	}
 	x.scratch = scratches.Get().(*scratch)
 	s := x.scratch
-	x.records, x.extras, x.dims = s.records[:0], s.extras[:0], s.dims[:0]
+	x.records, x.extras, x.dims, x.names = s.records[:0], s.extras[:0], s.dims[:0], s.names[:0]
 }
 
 // Seal completes the index and moves it to memory of the exact size. The engine calls it after
@@ -54,14 +54,14 @@ func (x *Index) Seal() {
 func (x *Index) leave() {
 	s := x.scratch
 	x.scratch = nil
-	x.names.Write(s.names)
-	if cap(x.records) > mostKept || cap(s.names) > 64*mostKept || cap(x.dims) > 8*mostKept {
+	if cap(x.records) > mostKept || cap(x.names) > 64*mostKept || cap(x.dims) > 8*mostKept {
 		return
 	}
-	s.records, s.extras, s.dims, s.names = x.records, x.extras, x.dims, s.names[:0]
+	s.records, s.extras, s.dims, s.names = x.records, x.extras, x.dims, x.names
 	x.records = append([]record(nil), x.records...)
 	x.extras = append([]extra(nil), x.extras...)
 	x.dims = append([]int64(nil), x.dims...)
+	x.names = append([]byte(nil), x.names...)
 	if size := tableSize(len(x.records)); size == len(x.slots) {
 		x.slots = append([]uint64(nil), x.slots...)
 	} else {

@@ -2,10 +2,10 @@ package memory
 
 import "unsafe"
 
-// This is the only file of the module that imports unsafe. Four things need it: a
+// This is the only file of the module that imports unsafe. Five things need it: a
 // typed slice over mapped bytes, the numeric address of a buffer (to check alignment
-// and to attribute memory faults), the byte order of the host, and a slice that
-// package fmt does not print.
+// and to attribute memory faults), the byte order of the host, a slice that
+// package fmt does not print, and strings in a buffer of names.
 //
 // No tool detects a misaligned unsafe.Slice, so Cast checks alignment. The
 // tests of package tensor compare Cast with vector.Copy.
@@ -51,6 +51,9 @@ func BytesOf[T any](s []T) []byte {
 	var zero T
 	return unsafe.Slice((*byte)(unsafe.Pointer(unsafe.SliceData(s))), len(s)*int(unsafe.Sizeof(zero)))
 }
+
+// String returns b's memory as a string. It must not change while the string is in use.
+func String(b []byte) string { return unsafe.String(unsafe.SliceData(b), len(b)) }
 
 // LittleEndian reports whether the host is little-endian.
 var LittleEndian = func() bool {
