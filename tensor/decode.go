@@ -170,24 +170,15 @@ func (e *elements) real(dst []float32, first int64) error {
 	return nil
 }
 
-// widened is real for float64; it converts through float32.
+// widened is real for float64: it converts in place from float32 in the second half of dst's memory.
 func (e *elements) widened(dst []float64, first int64) error {
-	single := borrow(min(len(dst), 1024))
-	defer scratch.Put(single)
-	_, start, _ := e.info.span(first, 0, 0)
-	for all := e.b; len(dst) > 0; {
-		_, off, _ := e.info.span(first, 0, 0)
-		e.b = all[off-start:]
-		numbers := (*single)[:min(len(dst), len(*single))]
-		if err := e.real(numbers, first); err != nil {
-			return err
-		}
-		for i, x := range numbers {
-			dst[i] = float64(x)
-		}
-		dst, first = dst[len(numbers):], first+int64(len(numbers))
+	all, _ := memory.Cast[float32](memory.BytesOf(dst))
+	single := all[len(dst):]
+	err := e.real(single, first)
+	for i, x := range single {
+		dst[i] = float64(x)
 	}
-	return nil
+	return err
 }
 
 // scratch holds memory for intermediate numbers.

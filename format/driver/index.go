@@ -187,23 +187,22 @@ func (x *Index) Add(t *Tensor) error {
 // Covers checks that the data of the tensors from index first on fills the range from from
 // to to of their file, in any order, without gaps or overlaps.
 func (x *Index) Covers(first int, from, to int64) error {
-	var order []int32 // nil for the order of the index
-	next := from
-	for i := first; i < len(x.records); i++ {
-		if x.records[i].offset != next {
-			order, next = x.byOffset(first), from
-			break
-		}
-		next += x.records[i].size
+	byOffset := func(a, b record) int {
+		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.size, b.size))
 	}
-	for _, i := range order {
-		r := &x.records[i]
+	list := x.records[first:]
+	if !slices.IsSortedFunc(list, byOffset) {
+		list = slices.Clone(list)
+		slices.SortFunc(list, byOffset)
+	}
+	next := from
+	for _, r := range list {
 		if r.offset != next {
 			what := "it overlaps another tensor"
 			if r.offset > next {
 				what = fmt.Sprintf("%d bytes before it are in no tensor", r.offset-next)
 			}
-			return &tensor.Error{Field: fmt.Sprintf("tensor %q", x.Name(int(i))), Offset: r.offset, Err: fmt.Errorf("%w: %s", tensor.ErrCorrupt, what)}
+			return &tensor.Error{Field: fmt.Sprintf("tensor %q", x.Name(slices.Index(x.records, r))), Offset: r.offset, Err: fmt.Errorf("%w: %s", tensor.ErrCorrupt, what)}
 		}
 		next += r.size
 	}
@@ -211,19 +210,6 @@ func (x *Index) Covers(first int, from, to int64) error {
 		return &tensor.Error{Field: "data", Offset: next, Err: fmt.Errorf("%w: no tensor has the last %d bytes", tensor.ErrCorrupt, to-next)}
 	}
 	return nil
-}
-
-// byOffset lists the tensors from index first on in the order of their data.
-func (x *Index) byOffset(first int) []int32 {
-	order := make([]int32, len(x.records)-first)
-	for i := range order {
-		order[i] = int32(first + i)
-	}
-	slices.SortFunc(order, func(a, b int32) int {
-		r, s := &x.records[a], &x.records[b]
-		return cmp.Or(cmp.Compare(r.offset, s.offset), cmp.Compare(r.size, s.size))
-	})
-	return order
 }
 
 // keep stores the name and the shape of the next tensor.

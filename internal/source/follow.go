@@ -13,10 +13,6 @@ func (r *Region) Prove(end int64) error {
 	if err := r.Check(0, end); err != nil || end == 0 {
 		return err
 	}
-	if r.src == nil {
-		_, err := r.ReadAt(make([]byte, 1), end-1)
-		return err
-	}
 	if err := r.Enter(); err != nil {
 		return err
 	}

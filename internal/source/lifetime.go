@@ -155,9 +155,7 @@ func (r *Region) conclude() {
 	defer r.mu.Unlock()
 	r.quiet = r.quiet || r.countInside() == 0
 	r.unpinned = r.unpinned || isUnpinned(r.state.Load())
-	if r.quiet && r.unpinned && !r.freed {
-		r.freed = true
-		r.state.Or(gone)
+	if r.quiet && r.unpinned && r.state.Or(gone)&gone == 0 {
 		r.err = r.free()
 		if r.onFree != nil {
 			r.err = errors.Join(r.err, r.onFree())

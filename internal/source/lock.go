@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"sync/atomic"
 
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -18,9 +17,6 @@ var (
 
 // lockStep is the number of bytes locked between checks of the context.
 const lockStep = 64 << 20
-
-// witness keeps the compiler from eliminating reads whose values are not used.
-var witness atomic.Uint32
 
 // lockPages is mlock; tests replace it.
 var lockPages = lockMemory
@@ -58,22 +54,10 @@ func (r *Region) lock(part []byte, lo int) error {
 		return nil
 	case err == ErrNoLock:
 		return err
-	case r.touch(part) != nil:
+	case r.probe(int64(min(lo+len(part)-r.skip, len(r.win)))) != nil: // the end is what is missing of a file that was cut
 		return ErrCut
 	}
 	return fmt.Errorf("%w: the system does not let %d bytes be locked in memory besides %d of this file (RLIMIT_MEMLOCK%s): %w", tensor.ErrLimit, len(part), r.locked.Load(), lockLimit(), err)
-}
-
-// touch reads a byte of each page.
-func (r *Region) touch(part []byte) error {
-	return r.Guard(func() error {
-		x := byte(0)
-		for at := 0; at < len(part); at += os.Getpagesize() {
-			x |= part[at]
-		}
-		witness.Store(uint32(x))
-		return nil
-	})
 }
 
 // Locked returns the number of locked bytes.

@@ -53,9 +53,6 @@ func (r *Region) opened(err error) error {
 	return r.fail(-1, err)
 }
 
-// testHookHeld is called between opening a file and mapping it.
-var testHookHeld func()
-
 // mapFile is mmap.Open; tests replace it.
 var mapFile = mmap.Open
 
@@ -128,9 +125,6 @@ var errNoMappings = errors.New("files are not mapped here")
 
 // mapName maps a window of the named file.
 func (r *Region) mapName(name string, off, size int64) error {
-	if testHookHeld != nil {
-		testHookHeld()
-	}
 	ra, err := mapFile(name)
 	if err != nil {
 		return err

@@ -74,14 +74,15 @@ func (r *Region) openFile(f *os.File, off, size int64, o *Options) error {
 	if err != nil {
 		return err
 	}
+	isSame := func() error {
+		now, err := os.Stat(f.Name())
+		if err == nil && !os.SameFile(info, now) {
+			err = ErrReplaced
+		}
+		return err
+	}
 	if info.Size() <= math.MaxInt {
-		err := r.mapPath(f.Name(), off, size, func() error {
-			now, err := os.Stat(f.Name())
-			if err == nil && !os.SameFile(info, now) {
-				err = ErrReplaced
-			}
-			return err
-		})
+		err := r.mapPath(f.Name(), off, size, isSame)
 		if err != nil && !noRoom(err) {
 			err = r.readWindow(f, off, size, o)
 		}
@@ -93,11 +94,7 @@ func (r *Region) openFile(f *os.File, off, size int64, o *Options) error {
 	if err != nil {
 		return err
 	}
-	now, err := own.Stat()
-	if err == nil && !os.SameFile(info, now) {
-		err = ErrReplaced
-	}
-	if err != nil {
+	if err := isSame(); err != nil {
 		own.Close()
 		return err
 	}

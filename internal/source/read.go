@@ -9,6 +9,7 @@ import (
 
 	"github.com/weightmap/weightmap/internal/fault"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -60,11 +61,11 @@ func (r *Region) Copy(off, n int64) ([]byte, error) {
 			return nil, r.fail(off, err)
 		}
 	}
-	b, err := newHeap(n)
-	if err == nil {
-		_, err = r.read(context.Background(), b, off)
+	if err := wire.CheckSize(n); err != nil {
+		return nil, r.fail(off, err)
 	}
-	if err != nil {
+	b := memory.Aligned(int(n))
+	if _, err := r.read(context.Background(), b, off); err != nil {
 		return nil, r.fail(off, err)
 	}
 	return b, nil
@@ -164,25 +165,17 @@ func (r *Region) prove(end int64) error {
 	if p, ok := r.src.(interface{ Proven() int64 }); ok && end <= p.Proven() {
 		return nil
 	}
-	if probe(r.src, r.size) == nil {
+	if r.probe(r.size) == nil {
 		r.proven.Store(r.size)
 		return nil
 	}
-	return probe(r.src, end)
+	return r.probe(end)
 }
 
 // probe reads the byte before offset end.
-func probe(src io.ReaderAt, end int64) error {
-	_, err := readAt(src, make([]byte, 1), end-1)
+func (r *Region) probe(end int64) error {
+	_, err := r.read(context.Background(), make([]byte, 1), end-1)
 	return err
-}
-
-// newHeap allocates n bytes aligned to 64.
-func newHeap(n int64) ([]byte, error) {
-	if !memory.Addressable(n) {
-		return nil, fmt.Errorf("%w: %d bytes are more than this platform can address", tensor.ErrLimit, n)
-	}
-	return memory.Aligned(int(n)), nil
 }
 
 // readAt fills b from offset off of src and checks the result of src: n is at most len(b),

@@ -74,8 +74,7 @@ type Region struct {
 	left     sync.Cond // the last Leave after Close
 	quiet    bool      // closed, and no short use is left
 	unpinned bool      // closed, and no pin is left
-	freed    bool
-	err      error // error of freeing, until Close returns it
+	err      error     // error of freeing, until Close returns it
 }
 
 // SetOrigin sets the format and the file for error messages. Call it before the
