@@ -105,9 +105,7 @@ func (x *Index) Grow(n, nameBytes, dims int) {
 	if !x.reserve(n*tensorBytes + nameBytes + 8*dims) {
 		return
 	}
-	if x.scratch != nil {
-		x.leave()
-	}
+	x.Seal()
 	x.records = slices.Grow(x.records, n)
 	x.dims = slices.Grow(x.dims, dims)
 	x.names = slices.Grow(x.names, nameBytes)

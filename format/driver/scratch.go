@@ -42,17 +42,12 @@ func (x *Index) borrow() {
 }
 
 // Seal completes the index and moves it to memory of the exact size. The engine calls it after
-// Parse.
+// Parse. Scratch memory goes back to the pool, or stays with the index if it is too large for that.
 func (x *Index) Seal() {
-	if x.scratch != nil {
-		x.leave()
-	}
-}
-
-// leave copies the tensors out of the scratch memory and returns that to the pool. A scratch
-// that is too large for the pool stays with the index instead.
-func (x *Index) leave() {
 	s := x.scratch
+	if s == nil {
+		return
+	}
 	x.scratch = nil
 	if cap(x.records) > mostKept || cap(x.names) > 64*mostKept || cap(x.dims) > 8*mostKept {
 		return

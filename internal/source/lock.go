@@ -25,7 +25,7 @@ var lockPages = lockMemory
 // the region is shared. It returns ErrNotMapped if there is no mapping, and ErrNoLock on systems that
 // cannot lock.
 func (r *Region) Lock(ctx context.Context) error {
-	if r.size == 0 || r.whole {
+	if r.Locked() >= r.size {
 		return nil
 	}
 	if r.ra == nil {
@@ -40,7 +40,6 @@ func (r *Region) Lock(ctx context.Context) error {
 			return err
 		}
 	}
-	r.whole = true
 	return nil
 }
 

@@ -62,7 +62,6 @@ type Region struct {
 	mem      []byte         // the whole mapping, from which win is cut
 	skip     int            // offset of win in mem
 	debug    bool
-	whole    bool         // the whole window is locked
 	locked   atomic.Int64 // number of locked bytes
 	account  Account      // of the reserved bytes
 	reserved int64
