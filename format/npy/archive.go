@@ -68,7 +68,7 @@ func (f *parsed) member(r *reader, m *zip.Member) error {
 	if err := driver.CheckName(name); err != nil {
 		return m.Wrap("file name", m.Record+zip.CentralLen, err)
 	}
-	r.entry, r.at, r.solid = m.Name, m.At, !m.Packed
+	r.entry = m
 	err := r.read(m.Size)
 	if err == nil && r.other != nil {
 		err = f.Memory.Reserve(mostDescr)

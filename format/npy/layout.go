@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/weightmap/weightmap/internal/zip"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -134,7 +135,7 @@ func descrOf(t *tensor.Info) (descr string, fortran bool) {
 // types this depends on their names.
 func isReadBack(t *tensor.Info) bool {
 	b := encodeHeader(t)
-	r := &reader{entry: []byte{}, first: func(int64) ([]byte, error) { return b, nil }}
+	r := &reader{entry: &zip.Member{}, first: func(int64) ([]byte, error) { return b, nil }}
 	err := r.read(int64(len(b)) + t.Size)
 	return err == nil && r.other != nil && new(parsed).encoding(&r.head).Name == t.Encoding.Name
 }

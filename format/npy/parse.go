@@ -30,9 +30,7 @@ type head struct {
 // reader reads the headers of arrays.
 type reader struct {
 	head
-	entry []byte // name in the archive, nil for a lone file
-	at    int64  // where the array is, for errors
-	solid bool   // the bytes of the array are those of the file from there on
+	entry *zip.Member // in an archive, nil for a lone file
 	// first returns at least the first n bytes of the array, which are valid until the next call.
 	first func(n int64) ([]byte, error)
 }
@@ -43,13 +41,13 @@ func (r *reader) errorf(field string, off int64, sentinel error, text string, ar
 }
 
 func (r *reader) wrap(field string, off int64, err error) error {
-	if r.entry != nil {
-		field = fmt.Sprintf("entry %q: %s", r.entry, field)
-	}
-	if !r.solid {
+	switch {
+	case r.entry == nil:
+		return wire.Error("", field, off, err)
+	case r.entry.Packed: // the bytes of the array are not in the file
 		off = 0
 	}
-	return wire.Error("", field, r.at+off, err)
+	return r.entry.Wrap(field, r.entry.At+off, err)
 }
 
 // usualLen is the length of most headers.
@@ -145,10 +143,7 @@ func newParsed(src driver.Source, x *driver.Index, o *driver.Options, n int) *pa
 func (f *parsed) add(r *reader, name []byte, e zip.Entry) error {
 	dims := f.Index.Dims(r.rank)
 	copy(dims, r.dims[:r.rank])
-	t := driver.Tensor{
-		Name: name, DType: r.elem.dtype, Encoding: f.encoding(&r.head), Shape: dims, Size: r.size,
-		Offset: -1, Loaded: true,
-	}
+	t := driver.Tensor{Name: name, DType: r.elem.dtype, Encoding: f.encoding(&r.head), Shape: dims, Size: r.size}
 	p := zip.Place{Store: len(f.Stores), From: r.length, Extent: r.size, Elem: int(r.elem.size)}
 	if r.swap {
 		p.Swap = r.elem.word
@@ -160,12 +155,7 @@ func (f *parsed) add(r *reader, name []byte, e zip.Entry) error {
 			n *= dims[k]
 		}
 	}
-	switch {
-	case e.Packed:
-		t.Compression, t.Stored = "deflate", e.Stored
-	case !r.swap && p.Stride == nil:
-		t.Offset, t.Loaded = e.At+r.length, false
-	}
+	e.Locate(&t, &p)
 	f.Stores, f.Places, f.sums = append(f.Stores, zip.Store{Entry: e, File: f.file}), append(f.Places, p), append(f.sums, r.sum)
 	return f.Index.Add(&t)
 }
@@ -180,7 +170,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 		return nil, err
 	}
 	h := driver.ReadHead(src, o)
-	r := &reader{solid: true, first: h.Need}
+	r := &reader{first: h.Need}
 	err = r.read(src.Size())
 	if closeErr := h.Close(r.length); err == nil {
 		err = closeErr

@@ -190,13 +190,8 @@ func (r *reading) tensor(t *rebuilt) error {
 			p.Swap = t.elem.word
 		}
 	}
-	out := driver.Tensor{Name: []byte(name), DType: t.elem.dtype, Encoding: t.elem.enc, Shape: t.shape, Space: r.Space, Size: t.size, Offset: e.At + p.From}
-	if e.Packed {
-		out.Compression, out.Stored = "deflate", e.Stored
-	}
-	if e.Packed || p.Stride != nil || p.Swap > 0 {
-		out.Loaded, out.Offset = true, -1
-	}
+	out := driver.Tensor{Name: []byte(name), DType: t.elem.dtype, Encoding: t.elem.enc, Shape: t.shape, Space: r.Space, Size: t.size}
+	e.Locate(&out, &p)
 	if r.x.Add(&out) != nil {
 		return r.errorf(format.ErrUnsupported, "two tensors have the name %.200q", name)
 	}

@@ -46,6 +46,17 @@ type Place struct {
 	Stride       []int64 // in elements; nil if they are contiguous
 }
 
+// Locate sets the fields of t that follow from its place in the entry.
+func (e *Entry) Locate(t *driver.Tensor, p *Place) {
+	t.Offset = e.At + p.From
+	if e.Packed {
+		t.Compression, t.Stored = "deflate", e.Stored
+	}
+	if e.Packed || p.Stride != nil || p.Swap > 0 {
+		t.Loaded, t.Offset = true, -1
+	}
+}
+
 // dataAlign is the alignment of data that suffices for every dtype.
 const dataAlign = 16
 
@@ -112,8 +123,7 @@ func (t *Tensors) load(i int) (b []byte, err error) {
 
 // located adds the name and file of tensor i to an error without a location.
 func (t *Tensors) located(i int, err error) error {
-	var e *tensor.Error
-	if err == nil || errors.As(err, &e) {
+	if err == nil || errors.As(err, new(*tensor.Error)) {
 		return err
 	}
 	s := &t.Stores[t.Places[i].Store]
