@@ -145,7 +145,7 @@ func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
 	if err != nil {
 		return nil, 0, err
 	}
-	f := &file{name: name, dir: s.dir}
+	f := &file{name: name}
 	f.region.Store(r)
 	n := s.add(f)
 	return &input{r, f}, n, nil
@@ -162,7 +162,7 @@ func (s *spaces) mapNow(name, path string) (*source.Region, error) {
 	}
 	o := s.m.c.Files()
 	o.Parse = true
-	r, err := s.mapBelow(root, s.dir, name, path, o, func(os.FileInfo) error { return nil })
+	r, err := s.mapBelow(root, name, path, o, func(os.FileInfo) error { return nil })
 	if err == nil {
 		s.read(r)
 	}
@@ -202,7 +202,7 @@ func (s *spaces) Declare(name string) (driver.Space, error) {
 	if n, ok := s.byName[name]; ok {
 		return n, nil
 	}
-	f := &file{name: name, dir: s.laterDir(), later: (*file).mapLater}
+	f := &file{name: name, later: (*file).mapLater}
 	if s.dir == "" && s.m.c.Sibling != nil {
 		f.later = func(f *file) (*source.Region, error) { return f.spaces.openSibling(f.name) }
 	} else if strings.HasSuffix(name, "/") {
@@ -216,18 +216,6 @@ func (s *spaces) Declare(name string) (driver.Space, error) {
 // passes reports whether an error is a passing state of the system, not a property of the file.
 func passes(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EIO)
-}
-
-// laterDir returns the directory as a path that stays valid when the program changes its
-// working directory.
-func (s *spaces) laterDir() string {
-	if s.abs == "" && s.dir != "" {
-		s.abs = s.dir
-		if abs, err := filepath.Abs(s.dir); err == nil {
-			s.abs = abs
-		}
-	}
-	return s.abs
 }
 
 // OpenSpace implements driver.Dir.

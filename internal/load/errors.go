@@ -10,12 +10,9 @@ import (
 // explain adds format and file to an error that lacks them.
 func (m *Model) explain(err error) error { return wire.Explain(err, m.desc.Name, m.path) }
 
-// errorf returns an error about the model's file.
-func (m *Model) errorf(field string, off int64, sentinel error, text string, args ...any) error {
-	return &tensor.Error{
-		Format: m.desc.Name, Path: m.path, Field: field, Offset: off,
-		Err: fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...)),
-	}
+// errorf returns an error about a part of the model's file.
+func (m *Model) errorf(field string, sentinel error, text string, args ...any) error {
+	return m.explain(wire.Errorf("", field, -1, sentinel, text, args...))
 }
 
 // NotFound returns the error for a tensor that does not exist.

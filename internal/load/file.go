@@ -22,7 +22,6 @@ type file struct {
 	*Model
 	number driver.Space
 	name   string      // relative to the directory
-	dir    string      // absolute if the file is opened later
 	was    os.FileInfo // status of the file when it was declared
 	id     source.ID   // used in place of was for a file read by source.Peek
 	size   int64       // of a file whose beginning was read
@@ -43,14 +42,11 @@ var (
 )
 
 func (f *file) path() string {
-	if f.number == 0 {
-		return f.Model.path
-	}
-	if r := f.region.Load(); r != nil && f.dir == "" {
+	if r := f.region.Load(); r != nil {
 		_, path := r.Origin()
 		return path
 	}
-	return filepath.Join(f.dir, filepath.FromSlash(f.name))
+	return filepath.Join(f.spaces.dir, filepath.FromSlash(f.name))
 }
 
 // Files returns the paths of all files that belong to the model, beginning with its own
@@ -115,12 +111,12 @@ func (f *file) mapLater() (*source.Region, error) {
 		}
 		return r, err
 	}
-	root, err := openRoot(f.dir)
+	root, err := openRoot(f.spaces.dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	return f.spaces.mapBelow(root, f.dir, f.name, f.path(), f.c.Files(), f.same)
+	return f.spaces.mapBelow(root, f.name, f.path(), f.c.Files(), f.same)
 }
 
 // same returns an error if the file is not the one that was declared.
@@ -188,11 +184,9 @@ func (f *file) Expose(info *tensor.Info) error {
 // the results of the driver and copies of misaligned tensors; data from a reader goes
 // into the cache.
 func (f *file) Load(info *tensor.Info) ([]byte, error) {
-	i, ok := f.index.Lookup(info.Name)
+	i, _ := f.index.Lookup(info.Name)
 	r := f.region.Load()
 	switch {
-	case !ok:
-		return nil, tensor.ErrClosed // the view belongs to a failed model
 	case f.index.Loaded(i):
 		return f.copy(i, true, func() ([]byte, error) { return f.decode(i) })
 	case !r.InMemory():
@@ -213,7 +207,7 @@ func alignedCopy(r *source.Region, info *tensor.Info) ([]byte, error) {
 func (m *Model) decode(i int) ([]byte, error) {
 	b, err := m.parsed.Load(i)
 	if err == nil && int64(len(b)) != m.index.Size(i) {
-		err = m.errorf(tensorField(m.index.Name(i)), -1, tensor.ErrCorrupt, "%d bytes were loaded, it has %d", len(b), m.index.Size(i))
+		err = m.errorf(tensorField(m.index.Name(i)), tensor.ErrCorrupt, "%d bytes were loaded, it has %d", len(b), m.index.Size(i))
 	}
 	return b, err
 }
@@ -223,8 +217,8 @@ func (f *file) Ranged(info *tensor.Info) bool {
 	if f.region.Load().InMemory() || info.Compression != "" {
 		return false
 	}
-	i, ok := f.index.Lookup(info.Name)
-	return ok && !f.index.Loaded(i)
+	i, _ := f.index.Lookup(info.Name)
+	return !f.index.Loaded(i)
 }
 
 // ReadAt implements memory.Owner.

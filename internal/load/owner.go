@@ -61,10 +61,7 @@ func (m *Model) Workers() int { return m.c.Options.Workers }
 
 // Fault implements memory.Owner: it names the tensor that the address belongs to.
 func (m *Model) Fault(addr uintptr) error {
-	f := m.spaces.holding(addr)
-	if f == nil {
-		return m.errorf("", -1, tensor.ErrTruncated, "memory fault at %#x", addr)
-	}
+	f := m.spaces.holding(addr) // not nil: the guard has asked Holds
 	r := f.region.Load()
 	off := r.FaultOffset(addr)
 	_, path := r.Origin()

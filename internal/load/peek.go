@@ -56,11 +56,11 @@ func (s *spaces) Peek(names []string, n int) ([]driver.Peek, error) {
 	if err := s.m.c.Options.Memory.Reserve(int64(len(names)) * spaceBytes); err != nil {
 		return nil, &tensor.Error{Format: s.m.desc.Name, Path: s.dir, Field: "directory", Offset: -1, Err: err}
 	}
-	heads, files, dir := make([]driver.Peek, len(names)), make([]file, len(names)), s.laterDir()
+	heads, files := make([]driver.Peek, len(names)), make([]file, len(names))
 	buf := make([]byte, n*len(names))
 	err := work.Each(context.Background(), (len(names)+batch-1)/batch, 0, func(k int) error {
 		for i := k * batch; i < min(len(names), (k+1)*batch); i++ {
-			files[i].name, files[i].dir, files[i].later = names[i], dir, (*file).mapLater
+			files[i].name, files[i].later = names[i], (*file).mapLater
 			s.peek(&files[i], &heads[i], buf[i*n:(i+1)*n:(i+1)*n])
 		}
 		return nil
@@ -94,7 +94,7 @@ func (s *spaces) peek(f *file, h *driver.Peek, p []byte) {
 		return
 	}
 	defer root.Close()
-	h.Err = s.useBelow(root, s.dir, f.name, func(file *os.File, info os.FileInfo) error {
+	h.Err = s.useBelow(root, f.name, func(file *os.File, info os.FileInfo) error {
 		n, err := file.ReadAt(p, 0)
 		f.was, h.Head, h.Size, f.size = info, p[:n], info.Size(), info.Size()
 		if errors.Is(err, io.EOF) {

@@ -38,9 +38,9 @@ var errIrregular = fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)
 
 var errOutside = fmt.Errorf("%w: it leads out of the directory of the model; Options.Root names one that files may be in", driver.ErrUnsupported)
 
-// useBelow calls use with a regular file of the model below dir, which root is open on, or where a link leads. It does
-// not block on a pipe.
-func (s *spaces) useBelow(root *os.Root, dir, name string, use func(*os.File, os.FileInfo) error) error {
+// useBelow calls use with a regular file of the model below its directory, which root is open on, or where a link
+// leads. It does not block on a pipe.
+func (s *spaces) useBelow(root *os.Root, name string, use func(*os.File, os.FileInfo) error) error {
 	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|source.NoWait, 0)
 	if escapes(err) {
 		switch {
@@ -49,11 +49,11 @@ func (s *spaces) useBelow(root *os.Root, dir, name string, use func(*os.File, os
 		case elsewhere == nil:
 			err = errOutside
 		default:
-			f, err = elsewhere(s, dir, name)
+			f, err = elsewhere(s, name)
 		}
 	}
 	if err != nil {
-		return linked(err, dir, name)
+		return linked(err, s.dir, name)
 	}
 	defer f.Close()
 	info, err := f.Stat()
@@ -61,7 +61,7 @@ func (s *spaces) useBelow(root *os.Root, dir, name string, use func(*os.File, os
 		err = errIrregular
 	}
 	if err != nil {
-		return linked(err, dir, name)
+		return linked(err, s.dir, name)
 	}
 	return use(f, info)
 }
@@ -72,7 +72,7 @@ func (s *spaces) stat(name string) (info os.FileInfo, err error) {
 	if err != nil {
 		return nil, err
 	}
-	err = s.useBelow(root, s.dir, name, func(_ *os.File, is os.FileInfo) error {
+	err = s.useBelow(root, name, func(_ *os.File, is os.FileInfo) error {
 		info = is
 		return nil
 	})
@@ -80,8 +80,8 @@ func (s *spaces) stat(name string) (info os.FileInfo, err error) {
 }
 
 // mapBelow maps a regular file of the model if check accepts the open file.
-func (s *spaces) mapBelow(root *os.Root, dir, name, path string, o source.Options, check func(os.FileInfo) error) (r *source.Region, err error) {
-	err = s.useBelow(root, dir, name, func(f *os.File, info os.FileInfo) (err error) {
+func (s *spaces) mapBelow(root *os.Root, name, path string, o source.Options, check func(os.FileInfo) error) (r *source.Region, err error) {
+	err = s.useBelow(root, name, func(f *os.File, info os.FileInfo) (err error) {
 		if err = check(info); err == nil {
 			r, err = source.OpenFile(f, 0, -1, o)
 		}
@@ -118,14 +118,14 @@ func escapes(err error) bool {
 // Leave allows links out of the directory of a model: into Config.Root, or to the files of a cache.
 func Leave() { elsewhere = (*spaces).leave }
 
-// elsewhere opens a file that a link out of dir leads to. It is a variable, set by Leave, so that
+// elsewhere opens a file that a link out of the directory leads to. It is a variable, set by Leave, so that
 // programs whose formats do not need it do not link the code.
-var elsewhere func(s *spaces, dir, name string) (*os.File, error)
+var elsewhere func(s *spaces, name string) (*os.File, error)
 
-// leave opens a file that a link out of dir leads to. It looks up the resolved path again below
+// leave opens a file that a link out of the directory leads to. It looks up the resolved path again below
 // the root that it found, so that a link inserted meanwhile has no effect.
-func (s *spaces) leave(dir, name string) (*os.File, error) {
-	dir, err := physical(dir)
+func (s *spaces) leave(name string) (*os.File, error) {
+	dir, err := physical(s.dir)
 	if err != nil {
 		return nil, err
 	}

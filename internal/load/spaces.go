@@ -20,7 +20,6 @@ type spaces struct {
 	m         *Model
 	own       file                    // the model's own file
 	dir       string                  // "" for none
-	abs       string                  // absolute form of dir; set when needed
 	entries   []driver.DirEntry       // of the directory, if it was listed before
 	root      *os.Root                // while parsing
 	list      *os.File                // the same directory, for listing
@@ -47,6 +46,11 @@ func (s *spaces) parsed() {
 	s.structure.seal()
 	s.read(nil)
 	s.byName, s.entries = nil, nil
+	if len(s.files) > 0 && s.dir != "" {
+		if abs, err := filepath.Abs(s.dir); err == nil {
+			s.dir = abs // stays valid when the program changes its working directory
+		}
+	}
 	if s.list != nil {
 		s.list.Close()
 	}

@@ -31,10 +31,10 @@ func (m *Model) authenticate(o *driver.Options) error {
 // checks the type of key.
 func (m *Model) checkTrusted(key crypto.PublicKey, signs bool) error {
 	if _, public := key.(interface{ Equal(crypto.PublicKey) bool }); !public {
-		return m.errorf("signature", -1, fmt.Errorf("%w: %w", driver.ErrKey, driver.ErrSignature), "the trusted key is no public key, but a %T", key)
+		return m.errorf("signature", fmt.Errorf("%w: %w", driver.ErrKey, driver.ErrSignature), "the trusted key is no public key, but a %T", key)
 	}
 	if !signs {
-		return m.errorf("signature", -1, driver.ErrSignature, "the format has no signatures")
+		return m.errorf("signature", driver.ErrSignature, "the format has no signatures")
 	}
 	return nil
 }

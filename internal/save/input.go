@@ -34,8 +34,7 @@ type Input struct {
 	most  int
 	f     func(p []byte) error
 	store func(p []byte) error // copyPiece
-	to    io.WriterAt
-	off   int64
+	to    io.OffsetWriter
 	sum   io.Writer
 	one   [1]byte
 }
@@ -158,16 +157,16 @@ func (p *pieces) Write(b []byte) (n int, err error) {
 
 // CopyTo writes the data to t at off and, unless sum is nil, to sum.
 func (in *Input) CopyTo(t io.WriterAt, off int64, sum io.Writer) error {
-	in.to, in.off, in.sum = t, off, sum
+	in.to, in.sum = *io.NewOffsetWriter(t, off), sum
 	return in.each(large, in.store)
 }
 
 func (in *Input) copyPiece(p []byte) error {
 	switch {
 	case in.sum == nil:
-		return in.write(p)
+		return writeAll(&in.to, p)
 	case len(p) < overlap:
-		return cmp.Or(in.add(p), in.write(p))
+		return cmp.Or(writeAll(in.sum, p), writeAll(&in.to, p))
 	}
 	return in.concurrently(p)
 }
@@ -177,20 +176,14 @@ func (in *Input) concurrently(p []byte) (err error) {
 	added := make(chan error, 1)
 	go work.Catch(func() error {
 		debug.SetPanicOnFault(true)
-		return in.add(p)
+		return writeAll(in.sum, p)
 	}, func(err error) { added <- err })
 	defer func() { err = cmp.Or(work.Rethrow(<-added), err) }()
-	return in.write(p)
+	return writeAll(&in.to, p)
 }
 
-func (in *Input) add(p []byte) error {
-	_, err := in.sum.Write(p)
-	return err
-}
-
-func (in *Input) write(p []byte) error {
-	n, err := in.to.WriteAt(p, in.off)
-	in.off += int64(n)
+func writeAll(w io.Writer, p []byte) error {
+	_, err := w.Write(p)
 	return err
 }
 

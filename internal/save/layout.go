@@ -35,9 +35,7 @@ func newLayoutEncoder(t driver.Target, p *plan.Plan, l *driver.Layout) (*layoutE
 	byPlace := func(a, b int) int {
 		return cmp.Or(cmp.Compare(l.Offsets[a], l.Offsets[b]), cmp.Compare(p.Tensors[a].Size, p.Tensors[b].Size))
 	}
-	if !slices.IsSortedFunc(e.order, byPlace) {
-		slices.SortStableFunc(e.order, byPlace)
-	}
+	slices.SortStableFunc(e.order, byPlace)
 	end := int64(0)
 	for _, i := range e.order {
 		off, size := l.Offsets[i], p.Tensors[i].Size

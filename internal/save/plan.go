@@ -26,7 +26,7 @@ func (w *Writer) complete(p *plan.Plan) error {
 	for i := range w.plan.Metadata {
 		w.plan.Metadata[i].Value = take(w.plan.Metadata[i].Value)
 	}
-	names, dims := 0, 0
+	names, dims, total := 0, 0, int64(0)
 	for i := range p.Tensors {
 		names, dims = names+len(p.Tensors[i].Name), dims+len(p.Tensors[i].Shape)
 	}
@@ -45,7 +45,7 @@ func (w *Writer) complete(p *plan.Plan) error {
 			entry.Name, entry.Shape = append(entry.Name[:0], t.Name...), t.Shape
 			err = w.index.Add(&entry)
 		}
-		if w.total += size; err == nil && uint64(w.total) > mostBytes {
+		if total += size; err == nil && uint64(total) > mostBytes {
 			err = fmt.Errorf("%w: the tensors have more than 2^61 bytes", tensor.ErrLimit)
 		}
 		if err != nil {
@@ -56,5 +56,6 @@ func (w *Writer) complete(p *plan.Plan) error {
 			Quant: t.Quant.Clone(), Encoding: t.Encoding,
 		}
 	}
+	w.progress.Expect(total)
 	return nil
 }

@@ -13,7 +13,7 @@ type queue struct {
 	where plan.Spool
 	order []int // the tensors to write, the next one first
 	early map[int]io.Reader
-	spool spool
+	spool output
 	end   int64 // size of spool
 }
 

@@ -136,9 +136,6 @@ func (h *handle) drop() {
 	}
 }
 
-// Write appends to the data of earlier calls.
-func (h *handle) Write(p []byte) (int, error) { return h.WriteAt(p, h.end) }
-
 // Truncate sets the size of the file. It fills new space with zeros.
 func (h *handle) Truncate(size int64) error {
 	if err := h.flush(); err != nil {

@@ -49,18 +49,15 @@ func (m *Memory) Truncate(size int64) error {
 	return nil
 }
 
+// Commit implements output: it does nothing.
+func (m *Memory) Commit(bool) error { return nil }
+
 // Abort frees the contents.
 func (m *Memory) Abort() { m.b = nil }
 
-// spool is a target for data that is read back.
-type spool interface {
-	driver.Target
-	Abort() // removes the data
-}
-
-// newSpool creates a spool in memory or in the system's directory for temporary files. Where the system
-// allows it, the file is unlinked at once, so that nothing remains if the process is killed.
-func newSpool(where plan.Spool) (spool, error) {
+// newSpool creates a target for data that is read back, in memory or in the system's directory for temporary files.
+// Where the system allows it, the file is unlinked at once, so that nothing remains if the process is killed.
+func newSpool(where plan.Spool) (output, error) {
 	if where == plan.SpoolMemory {
 		return &Memory{}, nil
 	}
@@ -76,7 +73,7 @@ func newSpool(where plan.Spool) (spool, error) {
 
 // copied is an output that Commit copies to a writer.
 type copied struct {
-	spool
+	output
 	out io.Writer
 }
 
@@ -85,7 +82,7 @@ func (c *copied) Commit(bool) error {
 	defer c.Abort()
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
-	_, err := io.CopyBuffer(c.out, io.NewSectionReader(c.spool, 0, math.MaxInt64), (*buf)[:piece])
+	_, err := io.CopyBuffer(c.out, io.NewSectionReader(c.output, 0, math.MaxInt64), (*buf)[:piece])
 	return err
 }
 

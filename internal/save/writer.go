@@ -14,6 +14,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -28,16 +29,15 @@ type Writer struct {
 	out    output         // nil once committed, and for encoders that create files themselves
 	files  []string       // being written
 
-	mu      sync.Mutex
-	plan    *plan.Plan
-	index   driver.Index // of the plan, by name
-	in      *Input       // the current tensor
-	at      string       // its name
-	written []bool
-	done    int64
-	total   int64
-	over    error  // why no further call works; io.EOF after a successful Close
-	queue   *queue // orders tensors for a target or driver that needs an order; else nil
+	mu       sync.Mutex
+	plan     *plan.Plan
+	index    driver.Index // of the plan, by name
+	in       *Input       // the current tensor
+	at       string       // its name
+	written  []bool
+	progress work.Progress
+	over     error  // why no further call works; io.EOF after a successful Close
+	queue    *queue // orders tensors for a target or driver that needs an order; else nil
 }
 
 // output is a target that can be committed or aborted.
@@ -90,7 +90,7 @@ func NewWriter(d driver.Driver, out io.Writer, p *plan.Plan, o *plan.WriteOption
 // newWriter checks the plan, asks the driver for its layout, and calls start, which creates the
 // output.
 func newWriter(d driver.Driver, p *plan.Plan, o *plan.WriteOptions, start func(*Writer) error) (*Writer, error) {
-	w := &Writer{driver: d, o: o, format: d.Describe().Name}
+	w := &Writer{driver: d, o: o, format: d.Describe().Name, progress: work.Progress{Report: o.Progress}}
 	err := w.attempt(func() error {
 		err := w.complete(p)
 		if err == nil {
@@ -193,12 +193,7 @@ func (w *Writer) WriteTensor(name string, r io.Reader) error {
 }
 
 // moved counts bytes for Progress.
-func (w *Writer) moved(n int) {
-	w.done += int64(n)
-	if w.o.Progress != nil {
-		w.o.Progress(w.done, w.total, w.at)
-	}
-}
+func (w *Writer) moved(n int) { w.progress.Add(int64(n), w.at) }
 
 // take encodes tensor i, then the stored tensors that follow it.
 func (w *Writer) take(i int, r io.Reader) error {

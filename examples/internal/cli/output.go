@@ -49,7 +49,7 @@ func (t *Tool) Output(path string, stdout io.Writer, f func(io.Writer) error) (e
 	if err != nil {
 		return err
 	}
-	if err := f(w); err != nil {
+	if err := f(io.NewOffsetWriter(w, 0)); err != nil {
 		w.Abort()
 		return err
 	}

@@ -60,7 +60,7 @@ func File(ctx context.Context, in, out string, h Header) error {
 	if err != nil {
 		return err
 	}
-	if err := write(ctx, w, head, f.At(0)); err != nil {
+	if err := write(ctx, io.NewOffsetWriter(w, 0), head, f.At(0)); err != nil {
 		w.Abort()
 		return err
 	}
