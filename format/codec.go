@@ -67,7 +67,7 @@ func (c Codec) NewWriter(w io.Writer, p *Plan, opts *WriteOptions) (*Writer, err
 
 func (c Codec) write(path string, opts *WriteOptions, start func(driver.Driver, *WriteOptions) (*save.Writer, error)) (*Writer, error) {
 	if c.d == nil {
-		return nil, unregistered("")
+		return nil, unregistered("", `""`)
 	}
 	o, err := checkWriteOptions(opts, path)
 	if err != nil {
@@ -208,11 +208,9 @@ func (m *Model) choose(r *source.Region, path string) error {
 // the rule of Open if a format has one, and else with the first format of directories.
 func (m *Model) openDir(path string) (_ *Model, err error) {
 	asked := With(m.opening.Driver).Name()
-	_, dirs := m.opening.Driver.(driver.DirParser)
-	switch {
-	case !dirs && findInDirectory != nil:
+	if _, dirs := m.opening.Driver.(driver.DirParser); !dirs && findInDirectory != nil {
 		err = findInDirectory(m, path)
-	default:
+	} else {
 		if m.opening.Driver == nil {
 			m.opening.Driver = keeper("")
 		}

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"sync"
 
@@ -70,11 +71,13 @@ func Lookup(name string) (Codec, error) {
 			return Codec{d}, nil
 		}
 	}
-	return Codec{}, unregistered(name)
+	return Codec{}, unregistered("", strconv.Quote(name))
 }
 
-func unregistered(name string) error {
-	return &Error{Field: "format", Offset: -1, Err: fmt.Errorf("%w: %q (registered: %s)", ErrUnknownFormat, name, strings.Join(Formats(), ", "))}
+// unregistered returns the error for a format that is not registered.
+func unregistered(path, what string) error {
+	err := fmt.Errorf("%w: %s (registered: %s)", ErrUnknownFormat, what, strings.Join(Formats(), ", "))
+	return &Error{Path: path, Field: "format", Offset: -1, Err: err}
 }
 
 // For returns the registered format with the given name, or if name is "" the one that ByExtension finds.
@@ -85,8 +88,7 @@ func For(name, path string) (Codec, error) {
 	if c, ok := ByExtension(path); ok {
 		return c, nil
 	}
-	return Codec{}, &Error{Path: path, Field: "format", Offset: -1,
-		Err: fmt.Errorf("%w: the file name ends like that of none (registered: %s)", ErrUnknownFormat, strings.Join(Formats(), ", "))}
+	return Codec{}, unregistered(path, "the file name ends like that of none")
 }
 
 // ByExtension returns the registered format whose files usually have the extension of path.

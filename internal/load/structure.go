@@ -21,7 +21,7 @@ type structure struct {
 
 	mu     sync.Mutex
 	ranges []parsedRange
-	list   *[]parsedRange // pooled memory of ranges, whose number is known only after parsing
+	first  [4]parsedRange // memory of ranges: few files have more
 }
 
 // parsedRange is a range of a file that was read. It does not cross a multiple of work.Step.
@@ -37,17 +37,14 @@ func (p *parsedRange) end() int64 { return p.off + int64(p.size) }
 // rangeBytes is the memory of a parsedRange.
 const rangeBytes = 24
 
-var rangeLists = sync.Pool{New: func() any { return new([]parsedRange) }}
-
 var structureSeed = maphash.MakeSeed()
 
 // add records that b was read at off.
 func (s *structure) add(n driver.Space, b []byte, off int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.list == nil {
-		s.list = rangeLists.Get().(*[]parsedRange)
-		s.ranges = (*s.list)[:0]
+	if s.ranges == nil {
+		s.ranges = s.first[:0]
 	}
 	for len(b) > 0 {
 		p := b[:min(int64(len(b)), work.Step-off%work.Step)]
@@ -65,12 +62,7 @@ func (s *structure) seal() {
 	slices.SortStableFunc(s.ranges, func(a, b parsedRange) int {
 		return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(a.off, b.off))
 	})
-	if s.list != nil {
-		*s.list = s.ranges[:0]
-		s.ranges = slices.Clone(slices.Compact(s.ranges))
-		rangeLists.Put(s.list)
-		s.list = nil
-	}
+	s.ranges = slices.Compact(s.ranges)
 }
 
 // of returns the ranges of a space, in order.
@@ -118,8 +110,7 @@ func (v *verification) Unchanged() error {
 // copyStep is the number of bytes of a mapping copied at a time, so that they stay in a cache.
 const copyStep = 4 << 10
 
-// Feed implements driver.Verification. If v.changed is set it fails if bytes in or next to the range are not what Parse has
-// read, so that another process cannot show one file to the parser and another to the check of a signature.
+// Feed implements driver.Verification. It fails if bytes in or next to the range are not what Parse has read, so that another process cannot show one file to the parser and another to the check of a signature.
 func (v *verification) Feed(h io.Writer, n driver.Space, off, size int64, part string) error {
 	r, err := v.m.spaces.region(n)
 	if err == nil {
@@ -130,10 +121,7 @@ func (v *verification) Feed(h io.Writer, n driver.Space, off, size int64, part s
 		_, err := h.Write(b)
 		return err
 	}
-	var parsed []parsedRange
-	if v.changed != nil {
-		parsed = v.m.spaces.structure.of(n)
-	}
+	parsed := v.m.spaces.structure.of(n)
 	for next, end := off, off+size; err == nil && off < end; off = next {
 		i, _ := slices.BinarySearchFunc(parsed, off-off%work.Step, func(p parsedRange, off int64) int { return cmp.Compare(p.off, off) })
 		parsed = parsed[i:]

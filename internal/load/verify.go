@@ -56,9 +56,7 @@ func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (Coverage, error) 
 
 // Examine calls f with a verification that reports no progress.
 func (m *Model) Examine(ctx context.Context, f func(driver.Verification) error) error {
-	v := newVerification(m, ctx, &VerifyOptions{})
-	v.changed = tensor.ErrCorrupt
-	return m.within(func() error { return f(v) })
+	return m.within(func() error { return f(newVerification(m, ctx, &VerifyOptions{})) })
 }
 
 // verification implements driver.Verification.
@@ -70,7 +68,7 @@ type verification struct {
 	wanted   []bool                            // by tensor; nil for all
 	limit    int64                             // of the size of jobs
 	files    map[*source.Region]*source.Region // reopened files, to read in place of their mappings
-	changed  error                             // what Feed returns for a change of what Parse has read; nil if it need not look
+	changed  error                             // what Feed returns for a change of what Parse has read
 	sweeper
 
 	mu sync.Mutex
@@ -83,11 +81,7 @@ func newVerification(m *Model, ctx context.Context, o *VerifyOptions) *verificat
 	if ctx == nil {
 		ctx = context.Background()
 	}
-	v := &verification{m: m, ctx: ctx, o: o, limit: maxJob, progress: work.Progress{Report: o.Progress}}
-	if o.Trusted != nil {
-		v.changed = tensor.ErrCorrupt
-	}
-	return v
+	return &verification{m: m, ctx: ctx, o: o, limit: maxJob, progress: work.Progress{Report: o.Progress}, changed: tensor.ErrCorrupt}
 }
 
 func (v *verification) run() error {

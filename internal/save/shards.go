@@ -16,10 +16,9 @@ type shards struct {
 	files *contract.Files
 	list  []*shard
 	of    []int // the shard of each tensor
-	index *File
 }
 
-// shard is one of the files.
+// shard is one of the files: a part of the model, or last the index.
 type shard struct {
 	first  int // index of its first tensor in the model
 	left   int // tensors not yet written
@@ -60,6 +59,8 @@ func (w *Writer) createShards() error {
 	}
 	w.enc, w.files = s, s.files.Paths
 	if s.files.Index != "" {
+		text := &driver.Layout{Parts: []driver.Part{{Bytes: s.files.Text}}, Size: int64(len(s.files.Text))}
+		s.list = append(s.list, &shard{path: s.files.Index, plan: &plan.Plan{}, layout: text})
 		w.files = append([]string{s.files.Index}, s.files.Paths...)
 	}
 	return s.list[0].open()
@@ -101,7 +102,7 @@ func (s *shards) Tensor(i int, in driver.Input) error {
 	return part.finish(!s.o.NoSync)
 }
 
-// open creates the file when its first tensor arrives.
+// open creates the file unless there is one.
 func (p *shard) open() (err error) {
 	if p.file != nil {
 		return nil
@@ -126,10 +127,12 @@ func (s *shards) Finish() error {
 	sync := !s.o.NoSync
 	var files []*File
 	for _, part := range s.list {
-		if part.enc != nil { // a model without tensors
-			if err := part.finish(sync); err != nil {
-				return err
-			}
+		err := part.open()
+		if err == nil && part.enc != nil { // it has no tensors
+			err = part.finish(sync)
+		}
+		if err != nil {
+			return err
 		}
 		files = append(files, part.file)
 	}
@@ -137,31 +140,14 @@ func (s *shards) Finish() error {
 	if opens == "" {
 		opens = s.files.Paths[0]
 		files = append(files[1:], files[0])
-	} else {
-		if err := s.writeIndex(sync); err != nil {
-			return err
-		}
-		files = append(files, s.index)
 	}
-	s.list, s.index = nil, nil // commitAll cleans up
+	s.list = nil // commitAll cleans up
 	mixes := exists(opens) && slices.ContainsFunc(s.files.Paths, func(path string) bool { return path != opens && slices.Contains(s.files.Old, path) })
 	err := commitAll(files, sync, mixes)
 	if err == nil || errors.Is(err, driver.ErrNotDurable) {
 		s.removeOld()
 	}
 	return err
-}
-
-func (s *shards) writeIndex(sync bool) error {
-	f, err := CreateFile(s.files.Index)
-	if err != nil {
-		return err
-	}
-	s.index = f
-	if _, err := f.WriteAt(s.files.Text, 0); err != nil {
-		return err
-	}
-	return f.finish(sync)
 }
 
 // removeOld removes files that only the old model had. Failing to remove one is not an error.
@@ -180,9 +166,6 @@ func (s *shards) Close() error {
 		if part.file != nil {
 			part.file.Abort()
 		}
-	}
-	if s.index != nil {
-		s.index.Abort()
 	}
 	return nil
 }
