@@ -54,11 +54,9 @@ func (m *Model) find(path string) error {
 // choice returns the file of a directory that opens the model in it, or the format whose model all of
 // the directory is. d is the format that it must be of, or nil.
 func choice(d driver.Driver, entries []driver.DirEntry) (file string, of driver.Driver, err error) {
-	has := func(name string) bool {
-		return slices.ContainsFunc(entries, func(e driver.DirEntry) bool { return e.Name == name })
-	}
 	for _, name := range usual {
-		if has(name) && mayBe(d, name) {
+		isIt := func(e driver.DirEntry) bool { return e.Name == name }
+		if mayBe(d, name) && slices.ContainsFunc(entries, isIt) {
 			return name, nil, nil
 		}
 	}

@@ -192,15 +192,10 @@ func (f *file) Load(info *tensor.Info) ([]byte, error) {
 	case !r.InMemory():
 		return f.cache.read(r, info.Offset, info.Size)
 	}
-	return f.copy(i, true, func() ([]byte, error) { return alignedCopy(r, info) })
-}
-
-func alignedCopy(r *source.Region, info *tensor.Info) ([]byte, error) {
-	b, err := r.Slice(info.Offset, info.Size)
-	if err != nil {
-		return nil, err
-	}
-	return append(memory.Aligned(len(b))[:0], b...), nil
+	return f.copy(i, true, func() ([]byte, error) {
+		b, err := r.Copy(info.Offset, info.Size)
+		return b, f.named(f.locate(err), info.Name)
+	})
 }
 
 // decode calls the driver to load tensor i, and checks the result.
@@ -256,9 +251,5 @@ func (l unlisted) Ranged(*tensor.Info) bool {
 
 // Load implements memory.Owner.
 func (l unlisted) Load(info *tensor.Info) ([]byte, error) {
-	r := l.region.Load()
-	if !r.InMemory() {
-		return r.Slice(info.Offset, info.Size)
-	}
-	return alignedCopy(r, info)
+	return l.region.Load().Copy(info.Offset, info.Size)
 }

@@ -21,7 +21,7 @@ type structure struct {
 
 	mu     sync.Mutex
 	ranges []parsedRange
-	first  [4]parsedRange // memory of ranges: few files have more
+	list   *[]parsedRange // pooled memory of ranges, whose number is known only after parsing
 }
 
 // parsedRange is a range of a file that was read. It does not cross a multiple of work.Step.
@@ -37,14 +37,17 @@ func (p *parsedRange) end() int64 { return p.off + int64(p.size) }
 // rangeBytes is the memory of a parsedRange.
 const rangeBytes = 24
 
+var rangeLists = sync.Pool{New: func() any { return new([]parsedRange) }}
+
 var structureSeed = maphash.MakeSeed()
 
 // add records that b was read at off.
 func (s *structure) add(n driver.Space, b []byte, off int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.ranges == nil {
-		s.ranges = s.first[:0]
+	if s.list == nil {
+		s.list = rangeLists.Get().(*[]parsedRange)
+		s.ranges = (*s.list)[:0]
 	}
 	for len(b) > 0 {
 		p := b[:min(int64(len(b)), work.Step-off%work.Step)]
@@ -62,7 +65,12 @@ func (s *structure) seal() {
 	slices.SortStableFunc(s.ranges, func(a, b parsedRange) int {
 		return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(a.off, b.off))
 	})
-	s.ranges = slices.Compact(s.ranges)
+	if s.list != nil {
+		*s.list = s.ranges[:0]
+		s.ranges = slices.Clone(slices.Compact(s.ranges))
+		rangeLists.Put(s.list)
+		s.list = nil
+	}
 }
 
 // of returns the ranges of a space, in order.

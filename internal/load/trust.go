@@ -20,7 +20,7 @@ func (m *Model) authenticate(o *driver.Options) error {
 		}
 		return err
 	}
-	if err := m.checkTrusted(o.Trusted, m.parsed.Authenticate != nil); err != nil {
+	if err := m.checkTrusted(o.Trusted); err != nil {
 		return err
 	}
 	return m.guard(func() error { return m.parsed.Authenticate(v) })
@@ -29,11 +29,11 @@ func (m *Model) authenticate(o *driver.Options) error {
 // checkTrusted returns an error if key is not a public key, or if the format has no signatures.
 // All public keys of package crypto have this Equal method; private keys do not. The format
 // checks the type of key.
-func (m *Model) checkTrusted(key crypto.PublicKey, signs bool) error {
+func (m *Model) checkTrusted(key crypto.PublicKey) error {
 	if _, public := key.(interface{ Equal(crypto.PublicKey) bool }); !public {
 		return m.errorf("signature", fmt.Errorf("%w: %w", driver.ErrKey, driver.ErrSignature), "the trusted key is no public key, but a %T", key)
 	}
-	if !signs {
+	if m.parsed.Authenticate == nil {
 		return m.errorf("signature", driver.ErrSignature, "the format has no signatures")
 	}
 	return nil

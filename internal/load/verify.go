@@ -90,7 +90,7 @@ func (v *verification) run() error {
 		return err
 	}
 	if v.o.Trusted != nil {
-		if err := m.checkTrusted(v.o.Trusted, m.parsed.Authenticate != nil); err != nil {
+		if err := m.checkTrusted(v.o.Trusted); err != nil {
 			return err
 		}
 	}
