@@ -202,6 +202,7 @@ func (s *spaces) Declare(name string) (driver.Space, error) {
 	if n, ok := s.byName[name]; ok {
 		return n, nil
 	}
+	s.later()
 	f := &file{name: name, later: (*file).mapLater}
 	if s.dir == "" && s.m.c.Sibling != nil {
 		f.later = func(f *file) (*source.Region, error) { return f.spaces.openSibling(f.name) }
@@ -216,6 +217,13 @@ func (s *spaces) Declare(name string) (driver.Space, error) {
 // passes reports whether an error is a passing state of the system, not a property of the file.
 func passes(err error) bool {
 	return errors.Is(err, syscall.EMFILE) || errors.Is(err, syscall.ENFILE) || errors.Is(err, syscall.ENOMEM) || errors.Is(err, syscall.EIO)
+}
+
+// later prepares for opening files when the program may have changed its working directory.
+func (s *spaces) later() {
+	if s.abs == "" && s.dir != "" {
+		s.abs, _ = filepath.Abs(s.dir)
+	}
 }
 
 // OpenSpace implements driver.Dir.

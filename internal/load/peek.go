@@ -56,6 +56,7 @@ func (s *spaces) Peek(names []string, n int) ([]driver.Peek, error) {
 	if err := s.m.c.Options.Memory.Reserve(int64(len(names)) * spaceBytes); err != nil {
 		return nil, &tensor.Error{Format: s.m.desc.Name, Path: s.dir, Field: "directory", Offset: -1, Err: err}
 	}
+	s.later()
 	heads, files := make([]driver.Peek, len(names)), make([]file, len(names))
 	buf := make([]byte, n*len(names))
 	err := work.Each(context.Background(), (len(names)+batch-1)/batch, 0, func(k int) error {

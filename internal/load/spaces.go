@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"iter"
@@ -20,6 +21,7 @@ type spaces struct {
 	m         *Model
 	own       file                    // the model's own file
 	dir       string                  // "" for none
+	abs       string                  // absolute form of dir, "" if no file is opened later
 	entries   []driver.DirEntry       // of the directory, if it was listed before
 	root      *os.Root                // while parsing
 	list      *os.File                // the same directory, for listing
@@ -46,11 +48,7 @@ func (s *spaces) parsed() {
 	s.structure.seal()
 	s.read(nil)
 	s.byName, s.entries = nil, nil
-	if len(s.files) > 0 && s.dir != "" {
-		if abs, err := filepath.Abs(s.dir); err == nil {
-			s.dir = abs // stays valid when the program changes its working directory
-		}
-	}
+	s.dir = cmp.Or(s.abs, s.dir)
 	if s.list != nil {
 		s.list.Close()
 	}
