@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"sync"
 
@@ -71,7 +70,7 @@ func Lookup(name string) (Codec, error) {
 			return Codec{d}, nil
 		}
 	}
-	return Codec{}, unregistered("", strconv.Quote(name))
+	return Codec{}, unregistered("", fmt.Sprintf("%q", name))
 }
 
 // unregistered returns the error for a format that is not registered.
