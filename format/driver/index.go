@@ -283,6 +283,10 @@ func (x *Index) Encoding(i int) *tensor.Encoding {
 func (x *Index) Len() int { return len(x.records) }
 
 // Name returns the name of tensor i.
+//
+// Inlining it would add 2 kB to each program.
+//
+//go:noinline
 func (x *Index) Name(i int) string {
 	name := x.nameBytes(i)
 	if x.scratch != nil {
