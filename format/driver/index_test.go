@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"slices"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -63,9 +62,6 @@ func (f *filled) add(t *testing.T, r *rand.Rand) {
 	t.Helper()
 	i := len(f.want)
 	info := tensor.Info{Name: fmt.Sprint(i, "-", r.Uint32()), DType: tensor.Uint8, Offset: int64(i), Size: r.Int64N(100)}
-	if i < 50 && r.IntN(100) == 0 {
-		info.Name += strings.Repeat("n", 1<<16-len(info.Name)-2+r.IntN(3))
-	}
 	if r.IntN(5) == 0 {
 		info.Compression, info.Offset = "gzip", -1
 	}
