@@ -132,9 +132,6 @@ func (f *parsed) view(h *head, s *protobuf.Source, m *quantMemory) (v tensor.Vie
 		}
 		return v, err
 	}
-	if f.src == nil {
-		return v, nil
-	}
 	info.Offset, info.Size, info.Stored = h.ext.offset, h.size, h.size
 	return f.files.View(f.src, h.ext.location, &info), nil
 }

@@ -93,9 +93,6 @@ func (f *parsed) AttributeTensor(_ int64, level int, pieces ...protobuf.Field) (
 func (f *parsed) view(h *head, s *protobuf.Source) (v tensor.View) {
 	info := tensor.Info{Name: string(h.name), DType: dtypeOf(h.code), Shape: append(tensor.Shape{}, h.dims...), Encoding: h.encoding()}
 	if h.location == 1 {
-		if f.src == nil {
-			return v
-		}
 		if size := f.files.Size(h.ext.location); h.ext.length < 0 && size >= h.ext.offset {
 			h.size = size - h.ext.offset
 		}

@@ -73,16 +73,10 @@ func newWriter(p *plan.Plan, o *plan.WriteOptions, own *WriteOptions) (w *writer
 // place computes the layout. The location of the external file is known only at the end, but
 // its length is known now.
 func (w *writer) place() error {
-	tooLarge := func(n int64) error {
-		return wire.Refuse(formatName, "tensors", "%w: %d bytes are no protocol buffer, which has at most 2 GiB; see WriteOptions.ExternalFrom", format.ErrLimit, n)
-	}
 	total := int64(0)
 	for i := range w.plan.Tensors {
 		if w.offs[i] < 0 {
 			total += w.plan.Tensors[i].Size
-		}
-		if total > maxModel || total < 0 {
-			return tooLarge(total)
 		}
 	}
 	// The graph's length precedes it, and the padding in it depends on where it begins.
@@ -105,7 +99,7 @@ func (w *writer) place() error {
 			continue
 		}
 		if w.at > maxModel {
-			return tooLarge(w.at)
+			return wire.Refuse(formatName, "tensors", "%w: %d bytes are no protocol buffer, which has at most 2 GiB; see WriteOptions.ExternalFrom", format.ErrLimit, w.at)
 		}
 		putLength(head[len(front):start], uint64(n))
 		w.layout.Size = w.at

@@ -49,8 +49,12 @@ func (f *Files) Find(src driver.Source, location []byte, sized bool) (driver.Spa
 	return x.space, x.size, err
 }
 
-// View returns the view of a tensor with data at a location that Find has found.
+// View returns the view of a tensor with data at a location that Find has found. A model being written has no
+// source and no files yet: the view is empty.
 func (f *Files) View(src driver.Source, location []byte, info *tensor.Info) tensor.View {
+	if src == nil {
+		return tensor.View{}
+	}
 	dir, _ := src.Dir()
 	return dir.View(f.list[string(location)].space, info)
 }
