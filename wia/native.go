@@ -52,7 +52,8 @@ func (f *parsed) native() (*plan.Native, error) {
 	if meta.Size > 0 {
 		raw = protobuf.PutBytes(raw, 5, meta.Win)
 	}
-	list, _ := graphSchema.Kinds(nativeMsg, raw, 0) // cannot fail: its parts are valid
+	// All parts of it were checked.
+	list, _ := graphSchema.Kinds(nativeMsg, raw, 0)
 	return &plan.Native{Format: formatName, Kinds: list, Raw: raw}, nil
 }
 

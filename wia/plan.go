@@ -62,7 +62,8 @@ func (w *encoder) plan(p *plan.Plan) (err error) {
 	}
 	text := w.from.metadata
 	if text == nil {
-		text, _ = jsonmeta.Marshal(p.Metadata, jsonmeta.Options{}) // Losses checked it
+		// Losses checked it.
+		text, _ = jsonmeta.Marshal(p.Metadata, jsonmeta.Options{})
 	}
 	graph, err := w.graphBlock(p)
 	if err == nil && len(graph) > 0 {

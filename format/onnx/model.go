@@ -123,7 +123,8 @@ func (h *header) take(e plan.Entry) (converted bool, err error) {
 // plan takes the metadata of a plan, and adds the fields that a model must have.
 func (h *header) plan(p *plan.Plan) {
 	for _, e := range p.Metadata {
-		_, _ = h.take(e) // Losses checked it
+		// Losses checked it.
+		_, _ = h.take(e)
 	}
 	if h.fields[irVersion] == nil {
 		v := int64(defaultIRVersion)

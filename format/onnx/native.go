@@ -191,7 +191,8 @@ func (c *original) follow(p *plan.Plan, l *plan.LossList, shells map[string]shel
 	for _, v := range cmp.Or(p.Graph, &plan.Graph{}).Inputs { // such a tensor was a default
 		delete(e.Gone, v.Name)
 	}
-	c.rest, _ = e.Message(nil, modelMsg, c.rest, 0) // cannot fail: it is valid
+	// originalOf checked it.
+	c.rest, _ = e.Message(nil, modelMsg, c.rest, 0)
 	c.graph = e.Follow(c.graph, p, l, decodeGraph)
 	for _, kind := range []string{"value_info", "quantization_annotation", "training_info"} {
 		if n := e.Dropped[kind]; n > 0 {

@@ -82,7 +82,7 @@ func (w *writer) place() error {
 	// The graph's length precedes it, and the padding in it depends on where it begins.
 	for size := protowire.SizeVarint(uint64(len(w.before)+len(w.after)) + uint64(total)); ; size++ {
 		w.layout = driver.Layout{Offsets: make([]int64, len(w.plan.Tensors))}
-		front := protowire.AppendTag(w.front[:len(w.front):len(w.front)], 7, protowire.BytesType)
+		front := protowire.AppendTag(slices.Clip(w.front), 7, protowire.BytesType)
 		start := int64(len(front) + size)
 		head := slices.Concat(front, make([]byte, size), w.before)
 		w.at = 0

@@ -204,7 +204,7 @@ type attributeValues struct {
 	floats   []float32
 	integers []int64
 	texts    []string
-	pieces   []protobuf.Field // of the tensor, whose messages may have to be merged
+	pieces   []protobuf.Field // of the tensor
 	tensor   tensor.View
 	graph    subgraph
 	tensors  []tensor.View
@@ -239,7 +239,9 @@ func (d *Decoder) attribute(a *plan.Attribute, m *protobuf.Message, msg protobuf
 		}
 		d.field(&w, level, &to)
 	}
-	if err = w.Err; v.pieces != nil && (err == nil || !d.Merges) { // if not merged, its errors precede those behind it
+	err = w.Err
+	// The errors of a tensor that is not merged precede those behind it.
+	if v.pieces != nil && (err == nil || !d.Merges) {
 		v.tensor, err = d.Format.AttributeTensor(msg.At, level+1, v.pieces...)
 		err = cmp.Or(protobuf.InField(m.Fields[fieldOf(Tensor)].Name, err), w.Err)
 	}

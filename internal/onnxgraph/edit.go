@@ -38,7 +38,8 @@ func (e *Editor) idle() bool {
 // Follow returns the valid graph with these changes, without its initializers, if it is the plan's then.
 // Otherwise it returns nil, and adds what is lost with it to l.
 func (e *Editor) Follow(graph []byte, p *plan.Plan, l *plan.LossList, decode func([]byte) (*plan.Graph, error)) []byte {
-	edited, _ := e.Message(make([]byte, 0, len(graph)), e.Schema.Graph, graph, 0) // cannot fail: it is valid
+	// A valid message causes no errors.
+	edited, _ := e.Message(make([]byte, 0, len(graph)), e.Schema.Graph, graph, 0)
 	if !e.Clash {
 		own, err := decode(edited)
 		if err == nil && e.sameNodes(own, p.Graph) {

@@ -284,8 +284,9 @@ func (w *writer) subgraph(b []byte, num protowire.Number, path string, g *plan.G
 	if len(g.Initializers) > 0 && !w.compared {
 		return nil, fmt.Errorf("%w: initializers of a subgraph, which only a copy within the format keeps", driver.ErrUnsupported)
 	}
+	b = w.compare(b, len(g.Initializers), g.Initializers)
 	from := w.graphFields(g)
-	return w.nested(w.compare(b, len(g.Initializers), g.Initializers), num, path+".", &from)
+	return w.nested(b, num, path+".", &from)
 }
 
 // tensor appends a tensor attribute with its data.
