@@ -88,11 +88,7 @@ func parseFile(src driver.Source, head []byte, space driver.Space, x *driver.Ind
 		return nil, wire.Errorf(formatName, "header length", 0, format.ErrLimit, "%d bytes, the limit is %d", n, maxHeader)
 	}
 	start := lengthSize + int64(n)
-	err := o.Memory.Structure(start)
-	if err == nil {
-		err = o.Memory.Reserve(start)
-	}
-	if err != nil {
+	if err := cmp.Or(o.Memory.Structure(start), o.Memory.Reserve(start)); err != nil {
 		return nil, wire.Error(formatName, "header length", 0, err)
 	}
 	defer o.Memory.Release(start)
