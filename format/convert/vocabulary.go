@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 
@@ -174,11 +175,8 @@ func (t *translator) read(in *format.Node) ([]*node, error) {
 			n.attrs[a.ONNX] = v
 		}
 	}
-	for _, a := range in.Attributes {
-		if _, unknown := left[a.Name]; !unknown {
-			continue
-		}
-		if err := t.quantizes(o, a.Name, n); err != nil {
+	for _, name := range slices.Sorted(maps.Keys(left)) {
+		if err := t.quantizes(o, name, n); err != nil {
 			return nil, err
 		}
 	}
