@@ -65,9 +65,9 @@ func (c *counts) report() bool {
 		what               string
 		have, most, target int
 	}{
-		{"lines of the library", c.lines["library"], 37010, 33000},
-		{"lines of kit and tools", c.lines["kit and tools"], 4840, 4600},
-		{"lines of tests", c.lines["tests"], 42570, 42000},
+		{"lines of the library", c.lines["library"], 35700, 33000},
+		{"lines of kit and tools", c.lines["kit and tools"], 4600, 4600},
+		{"lines of tests", c.lines["tests"], 42000, 42000},
 		{"exported names of format/driver", c.names["format/driver"], 230, 230},
 		{"interfaces of format/driver", c.interfaces["format/driver"], 14, 14},
 		{"exported names of format", c.names["format"], 170, 170},
