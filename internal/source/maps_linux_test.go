@@ -190,6 +190,15 @@ func TestLockCut(t *testing.T) {
 	}
 }
 
+// TestGuardCut: a fault in the window is an error.
+func TestGuardCut(t *testing.T) {
+	testhost.NeedCuts(t)
+	path := temp(t, ramp(100000))
+	r := mustOpen(t, path, Options{})
+	expect.OK(t, os.Truncate(path, 5000))
+	expect.Refused(t, tensor.ErrTruncated)(nil, r.Guard(func() error { sink = r.Bytes()[50000]; return nil }))
+}
+
 // TestLockLimit: if the system refuses to lock memory, the error is ErrLimit.
 func TestLockLimit(t *testing.T) {
 	r := mustOpen(t, temp(t, ramp(5000)), Options{})
