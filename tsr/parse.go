@@ -3,7 +3,6 @@ package tsr
 import (
 	"fmt"
 	"path/filepath"
-	"slices"
 	"strings"
 
 	"github.com/weightmap/weightmap/format"
@@ -15,18 +14,19 @@ import (
 // parser adds the tensors of a file or a directory to an index.
 type parser struct {
 	index *driver.Index
-	name  []byte // of the current tensor
+	head  [headerSize]byte // of the current file
+	name  []byte           // of its tensor
 }
 
 // Parse implements driver.Driver.
 func (fileFormat) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {
-	head, err := driver.Prefix(src, headerSize)
-	if err != nil {
-		return nil, err
-	}
 	x.Version = "1"
 	x.Grow(1, len(src.Path()), maxRank)
 	p := parser{index: x}
+	head, err := driver.First(src, p.head[:])
+	if err != nil {
+		return nil, err
+	}
 	return &driver.Parsed{}, p.add(src.Path(), head, src.Size(), 0)
 }
 
@@ -53,21 +53,16 @@ func (fileFormat) ParseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (
 	x.Version = "1"
 	x.Grow(len(names), size, maxRank*len(names))
 	p := parser{index: x}
-	for batch := range slices.Chunk(names, 1024) { // the context is checked between batches
+	for _, file := range names {
 		if err := o.Context.Err(); err != nil {
 			return nil, err
 		}
-		heads, err := dir.Peek(batch, headerSize)
-		if err != nil {
-			return nil, err
+		n, size, space, err := dir.Peek(file, p.head[:])
+		if err == nil {
+			err = p.add(file, p.head[:n], size, space)
 		}
-		for i, h := range heads {
-			if h.Err == nil {
-				h.Err = p.add(batch[i], h.Head, h.Size, h.Space)
-			}
-			if h.Err != nil {
-				return nil, wire.InFile(h.Err, filepath.Join(dir.Path(), batch[i]))
-			}
+		if err != nil {
+			return nil, wire.InFile(err, filepath.Join(dir.Path(), file))
 		}
 	}
 	return &driver.Parsed{Notes: note(others)}, nil

@@ -183,14 +183,6 @@ type DirEntry struct {
 	Err error
 }
 
-// Peek is the beginning of a file, as Dir.Peek reads it.
-type Peek struct {
-	Head  []byte
-	Size  int64
-	Space Space
-	Err   error
-}
-
 // Dir is a directory with files of a model. Names are slash-separated paths
 // relative to it. Names and links cannot lead out of it, except as Options.Root allows.
 type Dir interface {
@@ -200,10 +192,9 @@ type Dir interface {
 	Entries() ([]DirEntry, error)
 	// Open opens a file now. Tensors may be placed in its space.
 	Open(name string) (Source, Space, error)
-	// Peek reads the first n bytes of each file, or all of a shorter one, and declares the
-	// file as Declare does. It is mapped when a tensor in it is first used, and must be
-	// unchanged by then. Each Peek has the error of its file, if any.
-	Peek(names []string, n int) ([]Peek, error)
+	// Peek reads the first len(p) bytes of a file, or all of a shorter one, and declares the file as
+	// Declare does. It returns the number of bytes read and the size of the file.
+	Peek(name string, p []byte) (n int, size int64, s Space, err error)
 	// Declare announces a file that is opened when a tensor in its space is first
 	// used. Using it fails if the file has been replaced since, or if it is missing
 	// now, inaccessible or not a regular file. Declare itself fails only for passing errors of

@@ -53,8 +53,8 @@ func (t *table) open() {
 		t.most("open/"+c.name+"/2MB", c.small, bare(c.name, s))
 		t.most("open/"+c.name+"/100MB", c.large, bare(c.name, l))
 	}
-	t.most("open/tsr/directory20", 15, bare("tsr", small))
-	t.most("open/tsr/directory300", 220, bare("tsr", large))
+	t.most("open/tsr/directory20", 18, bare("tsr", small))
+	t.most("open/tsr/directory300", 360, bare("tsr", large))
 }
 
 // cold measures opening a file that is not in the page cache and has headers between the data,

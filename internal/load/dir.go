@@ -3,6 +3,7 @@ package load
 import (
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -81,6 +82,22 @@ var errFrozen = errors.New("the directory of a model is open only while it is pa
 
 // Path implements driver.Dir.
 func (s *spaces) Path() string { return s.dir }
+
+// directory returns the directory as a file, which stays open while parsing. Listing a file
+// opened by os.Root would stat all entries.
+func (s *spaces) directory() (*os.File, error) {
+	if s.dir == "" {
+		return nil, errNoDir
+	}
+	if s.list == nil {
+		f, err := os.Open(itself(s.dir))
+		if err != nil {
+			return nil, err
+		}
+		s.list = f
+	}
+	return s.list, nil
+}
 
 // Entries implements driver.Dir.
 func (s *spaces) Entries() ([]driver.DirEntry, error) {
@@ -192,6 +209,34 @@ func (s *spaces) read(r *source.Region) {
 		s.reading.Parsed()
 	}
 	s.reading = r
+}
+
+// Peek implements driver.Dir.
+func (s *spaces) Peek(name string, p []byte) (n int, size int64, _ driver.Space, err error) {
+	if s.frozen {
+		return 0, 0, 0, errFrozen
+	}
+	root, err := s.open()
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	s.later()
+	f := &file{name: name, later: (*file).mapLater}
+	err = s.useBelow(root, name, func(file *os.File, info os.FileInfo) error {
+		n, err = file.ReadAt(p, 0)
+		f.was, f.size = info, info.Size()
+		if errors.Is(err, io.EOF) {
+			err = nil
+		}
+		return err
+	})
+	if err == nil {
+		err = s.structure.add(s.add(f), p[:n], 0)
+	}
+	if err != nil {
+		return 0, 0, 0, err
+	}
+	return n, f.size, f.number, nil
 }
 
 // Declare implements driver.Dir.

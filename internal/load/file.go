@@ -23,8 +23,7 @@ type file struct {
 	number driver.Space
 	name   string      // relative to the directory
 	was    os.FileInfo // status of the file when it was declared
-	id     source.ID   // used in place of was for a file read by source.Peek
-	size   int64       // of a file whose beginning was read
+	size   int64       // of a file that Peek has read
 	why    error       // why a declared file cannot be opened
 
 	// later maps a file that was not opened while parsing. It is a field, set when such files
@@ -78,9 +77,6 @@ func (f *file) open() (*source.Region, error) {
 		return nil, tensor.ErrClosed
 	}
 	r, err := f.later(f)
-	if err != nil && f.id.Known() {
-		return nil, err // names the file
-	}
 	if err != nil {
 		return nil, f.external(err)
 	}
@@ -98,18 +94,6 @@ func (f *file) open() (*source.Region, error) {
 func (f *file) mapLater() (*source.Region, error) {
 	if f.why != nil && !errors.Is(f.why, os.ErrNotExist) {
 		return nil, fmt.Errorf("when the model was opened: %w", f.why)
-	}
-	if f.id.Known() {
-		o := f.c.Files()
-		o.NoLink, o.Same = true, f.id
-		r, err := source.Open(f.path(), o)
-		if errors.Is(err, source.ErrNotRegular) {
-			return nil, fmt.Errorf("%w: %w", source.ErrReplaced, err)
-		}
-		if err == nil {
-			r.SetOrigin(f.desc.Name, f.path())
-		}
-		return r, err
 	}
 	root, err := openRoot(f.spaces.dir)
 	if err != nil {
@@ -157,7 +141,7 @@ func (f *file) check(off, size int64) error {
 	total := int64(math.MaxInt64)
 	if r := f.region.Load(); r != nil {
 		total = r.Size()
-	} else if f.id.Known() {
+	} else if f.size > 0 {
 		total = f.size
 	}
 	if off < 0 || size > total-off { // a size is never negative

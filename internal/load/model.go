@@ -382,15 +382,8 @@ func (m *Model) Signature() *driver.Signature {
 // NeedsKey reports whether data cannot be read without the key.
 func (m *Model) NeedsKey() bool { return !m.main.Closed() && m.parsed.NeedsKey }
 
-// Prefetch asks the system to read all files ahead. It maps the files of a directory.
-func (m *Model) Prefetch() error {
-	return m.Do(func() error {
-		if err := m.spaces.openAll(false); err != nil {
-			return err
-		}
-		return m.advise(memory.Prefetch)
-	})
-}
+// Prefetch asks the system to read all open files ahead.
+func (m *Model) Prefetch() error { return m.advise(memory.Prefetch) }
 
 // Evict removes the pages of all mappings from the process, and cached copies of tensors.
 func (m *Model) Evict() error {

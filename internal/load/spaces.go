@@ -89,10 +89,10 @@ func (s *spaces) known(n driver.Space) bool { return uint64(n) <= uint64(len(s.f
 
 var errUnknown = fmt.Errorf("%w: the driver names a file that the model does not have", tensor.ErrCorrupt)
 
-// openAll opens the files of a directory, and with declared all other files, if they exist.
-func (s *spaces) openAll(declared bool) error {
+// openAll opens the files that were declared, if they exist.
+func (s *spaces) openAll() error {
 	for _, f := range s.files {
-		if f.id.Known() || declared && f.was != nil {
+		if f.was != nil {
 			if _, err := f.open(); err != nil {
 				return wire.Explain(err, s.m.desc.Name, f.path())
 			}

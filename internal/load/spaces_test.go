@@ -211,7 +211,7 @@ func TestShards(t *testing.T) {
 	_, errDeclare := kept.Declare("x")
 	_, _, errOpen := kept.Open("w.bin")
 	_, errEntries := kept.Entries()
-	_, errPeek := kept.Peek([]string{"w.bin"}, 8)
+	_, _, _, errPeek := kept.Peek("w.bin", make([]byte, 8))
 	for _, err := range []error{errDeclare, errOpen, errEntries, errPeek} {
 		if err != errFrozen {
 			t.Errorf("after parsing: %v, want %v", err, errFrozen)
@@ -282,7 +282,8 @@ func TestNoDirectory(t *testing.T) {
 	s.m, s.own.Model = m, m
 	expect.Refused(t, errNoDir, "Dir")((&input{f: &s.own}).Dir())
 	expect.Refused(t, errNoDir, "Entries")(s.Entries())
-	expect.Refused(t, errNoDir, "Peek")(s.Peek([]string{below}, 8))
+	_, _, peeked, err := s.Peek(below, make([]byte, 8))
+	expect.Refused(t, errNoDir, "Peek")(peeked, err)
 	n, err := s.Declare(below)
 	expect.OK(t, err)
 	expect.Refused(t, errNoDir, below)(s.OpenSpace(n))

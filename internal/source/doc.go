@@ -65,6 +65,5 @@
 // With [Options].Parse the descriptor stays open until [Region.Parsed], and ReadAt reads
 // from it. Page faults would dominate the cost of opening, half of it for TLB shootdowns on
 // unmapping. So parsing does not access the mapping, and its data is private memory that
-// no other process changes. Peek reads the beginning and the ID of a file that is to be mapped
-// later; Options.Same then requires that file.
+// no other process changes.
 package source

@@ -5,9 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
-	"path/filepath"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/weightmap/weightmap/internal/expect"
@@ -125,24 +123,6 @@ func TestReadSoon(t *testing.T) {
 			t.Error("it is read after the file was parsed")
 		}
 	})
-}
-
-// TestPeekKinds: only regular files are read, and nothing waits for the other end of a pipe.
-func TestPeekKinds(t *testing.T) {
-	dir := t.TempDir()
-	err := errors.Join(os.Mkdir(filepath.Join(dir, "dir"), 0o777), syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o666),
-		os.Symlink("dir", filepath.Join(dir, "link")))
-	if err != nil {
-		t.Skip(err)
-	}
-	f, err := os.Open(dir)
-	expect.OK(t, err)
-	defer f.Close()
-	for _, name := range []string{"dir", "pipe", "link"} {
-		if n, id, err := Peek(f, name, make([]byte, 10)); !errors.Is(err, ErrNotRegular) || n != 0 || id.Known() {
-			t.Errorf("%s: %d bytes, %v", name, n, err)
-		}
-	}
 }
 
 // TestReopen: the file that is read is the one that is mapped, from the window on, and nothing else that has its name by then.

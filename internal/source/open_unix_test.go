@@ -46,30 +46,27 @@ func TestOpenNeverWaits(t *testing.T) {
 	if err := syscall.Mkfifo(pipe, 0o666); err != nil {
 		t.Skip("no pipes here: ", err)
 	}
-	for _, o := range []Options{{}, {NoLink: true}} {
-		within(t, func() {
-			if _, err := Open(pipe, o); !errors.Is(err, ErrNotRegular) || !strings.Contains(err.Error(), "pipe") {
-				t.Errorf("%+v: %v", o, err)
-			}
-		})
-		data := ramp(5000)
-		path := temp(t, data)
-		hook(t, func() {
-			expect.OK(t, errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o666)))
-		})
-		within(t, func() {
-			r, err := Open(path, o)
-			if err != nil {
-				t.Errorf("%+v: %v", o, err)
-				return
-			}
-			defer r.Close()
-			if b, err := r.Copy(0, r.Size()); err != nil || !bytes.Equal(b, data) {
-				t.Error("these are not the bytes of the file that was looked at")
-			}
-		})
-		mapFile = mmap.Open
-	}
+	within(t, func() {
+		if _, err := Open(pipe, Options{}); !errors.Is(err, ErrNotRegular) || !strings.Contains(err.Error(), "pipe") {
+			t.Error(err)
+		}
+	})
+	data := ramp(5000)
+	path := temp(t, data)
+	hook(t, func() {
+		expect.OK(t, errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o666)))
+	})
+	within(t, func() {
+		r, err := Open(path, Options{})
+		if err != nil {
+			t.Error(err)
+			return
+		}
+		defer r.Close()
+		if b, err := r.Copy(0, r.Size()); err != nil || !bytes.Equal(b, data) {
+			t.Error("these are not the bytes of the file that was looked at")
+		}
+	})
 }
 
 // TestOpenKinds: what is not a regular file is refused by its kind.
@@ -77,11 +74,8 @@ func TestOpenKinds(t *testing.T) {
 	dir := t.TempDir()
 	link := filepath.Join(dir, "link")
 	expect.OK(t, os.Symlink(temp(t, ramp(9)), link))
-	for _, tt := range []struct {
-		path, kind string
-		noLink     bool
-	}{{dir, "directory", false}, {dir, "directory", true}, {link, "link", true}, {os.DevNull, "device", false}} {
-		if _, err := Open(tt.path, Options{NoLink: tt.noLink}); !errors.Is(err, ErrNotRegular) || !strings.HasSuffix(err.Error(), ": "+tt.kind) {
+	for _, tt := range []struct{ path, kind string }{{dir, "directory"}, {os.DevNull, "device"}} {
+		if _, err := Open(tt.path, Options{}); !errors.Is(err, ErrNotRegular) || !strings.HasSuffix(err.Error(), ": "+tt.kind) {
 			t.Errorf("%s: %v", tt.kind, err)
 		}
 	}
@@ -128,16 +122,6 @@ func TestNoNamesOfDescriptors(t *testing.T) {
 		expect.OK(t, errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, ramp(5000), 0o666)))
 	})
 	expect.Refused(t, ErrReplaced, "replaced")(Open(path, Options{}))
-}
-
-// TestSame: another file, and a file in another state, are not the one that was seen.
-func TestSame(t *testing.T) {
-	was := ID{dev: 1, ino: 2, size: 3, sec: 4, known: true}
-	for now, want := range map[ID]error{was: nil, {1, 2, 2, 5, 0, true}: ErrCut, {1, 3, 2, 5, 0, true}: ErrReplaced, {1, 2, 3, 5, 0, true}: ErrReplaced} {
-		if err := was.check(now); err != want {
-			t.Errorf("%v: %v, want %v", now, err, want)
-		}
-	}
 }
 
 // noMore has the system refuse mappings during a test.

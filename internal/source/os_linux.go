@@ -70,10 +70,5 @@ func resident(mem []byte, lo, hi int) (n int64) {
 	return min(n*int64(page), size)
 }
 
-// idOf returns the ID for a file's status.
-func idOf(st *syscall.Stat_t) ID {
-	return ID{uint64(st.Dev), st.Ino, st.Size, int64(st.Mtim.Sec), int64(st.Mtim.Nsec), true}
-}
-
 // changed returns the ctime, which programs cannot set.
 func changed(st *syscall.Stat_t) (sec, nsec int64) { return int64(st.Ctim.Sec), int64(st.Ctim.Nsec) }

@@ -10,7 +10,6 @@ import (
 	"io/fs"
 	"math"
 	"os"
-	"runtime"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -28,16 +27,15 @@ func protect(mem []byte) bool { return syscall.Mprotect(mem, syscall.PROT_NONE) 
 // noRoom reports whether err says that the process cannot have another mapping.
 func noRoom(err error) bool { return errors.Is(err, syscall.ENOMEM) }
 
-// openRegular opens the regular file at a path relative to dir, or to the working directory for
-// unix.AT_FDCWD. It never blocks.
-func openRegular(dir int, path string, noLink bool) (fd descriptor, st syscall.Stat_t, err error) {
-	flags := unix.O_RDONLY | unix.O_NONBLOCK | unix.O_CLOEXEC
-	if noLink {
-		flags |= unix.O_NOFOLLOW
-	}
-	n, err := unix.Openat(dir, path, flags, 0)
+// idOf returns the fileID for a file's status.
+func idOf(st *syscall.Stat_t) fileID { return fileID{uint64(st.Dev), st.Ino} }
+
+// openRegular opens the regular file at a path. It never blocks.
+func openRegular(path string) (fd descriptor, st syscall.Stat_t, err error) {
+	const flags = syscall.O_RDONLY | syscall.O_NONBLOCK | syscall.O_CLOEXEC
+	n, err := syscall.Open(path, flags, 0)
 	for err == syscall.EINTR {
-		n, err = unix.Openat(dir, path, flags, 0)
+		n, err = syscall.Open(path, flags, 0)
 	}
 	switch err {
 	case nil:
@@ -68,12 +66,8 @@ func openRegular(dir int, path string, noLink bool) (fd descriptor, st syscall.S
 // openName maps the file at path. It maps the descriptor by its name, and parsing reads from the
 // descriptor, so that replacing the file has no effect.
 func (r *Region) openName(path string, o *Options) error {
-	fd, st, err := openRegular(unix.AT_FDCWD, path, o.NoLink)
+	fd, st, err := openRegular(path)
 	if err != nil {
-		return err
-	}
-	if err := o.Same.check(idOf(&st)); err != nil {
-		fd.close()
 		return err
 	}
 	return r.mapDescriptor(fd, &st, 0, toEnd, o)
@@ -181,24 +175,6 @@ func renamed(err error, path string) error {
 	return err
 }
 
-// Peeks reports whether Peek is supported.
-const Peeks = true
-
-// Peek reads the first len(p) bytes of a regular file in an open directory, or all of a
-// shorter one, and returns their number and the ID of the file. It does not follow links.
-func Peek(dir *os.File, name string, p []byte) (n int, id ID, err error) {
-	fd, st, err := openRegular(int(dir.Fd()), name, true)
-	runtime.KeepAlive(dir)
-	if err != nil {
-		return 0, ID{}, err
-	}
-	defer fd.close()
-	if n, err = fd.ReadAt(p, 0); err == io.EOF {
-		err = nil
-	}
-	return n, idOf(&st), err
-}
-
 // Reopen opens the file of a mapping by its name, for bulk reads on demand: pread(2) causes no page faults and does
 // not make the process larger. It fails if the name now refers to another file. The mapping prevents the inode
 // number from being reused.
@@ -206,11 +182,11 @@ func (r *Region) Reopen() (*Region, error) {
 	if r.ra == nil {
 		return nil, errors.ErrUnsupported
 	}
-	fd, st, err := openRegular(unix.AT_FDCWD, r.name, false)
+	fd, st, err := openRegular(r.name)
 	if err != nil {
 		return nil, err
 	}
-	if now := idOf(&st); !r.id.isFile(&now) {
+	if idOf(&st) != r.id {
 		fd.close()
 		return nil, ErrReplaced
 	}
@@ -220,12 +196,12 @@ func (r *Region) Reopen() (*Region, error) {
 }
 
 // isAt returns an error if path does not name the file.
-func (id *ID) isAt(path string) error {
+func (id fileID) isAt(path string) error {
 	var st syscall.Stat_t
 	if err := syscall.Stat(path, &st); err != nil {
 		return &fs.PathError{Op: "stat", Path: path, Err: err}
 	}
-	if now := idOf(&st); !id.isFile(&now) {
+	if idOf(&st) != id {
 		return ErrReplaced
 	}
 	return nil

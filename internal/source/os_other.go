@@ -13,12 +13,6 @@ import (
 // NoWait is 0: these systems do not need or have such a flag.
 const NoWait = 0
 
-// Peeks reports whether Peek is supported.
-const Peeks = false
-
-// Peek is not supported.
-func Peek(*os.File, string, []byte) (int, ID, error) { return 0, ID{}, errors.ErrUnsupported }
-
 // Reopen is not supported.
 func (r *Region) Reopen() (*Region, error) { return nil, errors.ErrUnsupported }
 
@@ -42,11 +36,7 @@ func Changed(info fs.FileInfo) time.Time { return info.ModTime() }
 
 // openName maps the file at path. It checks the type before it opens the file, since opening a pipe would block.
 func (r *Region) openName(path string, o *Options) error {
-	stat := os.Stat
-	if o.NoLink {
-		stat = os.Lstat
-	}
-	info, err := stat(path)
+	info, err := os.Stat(path)
 	if err != nil {
 		return err
 	}

@@ -25,10 +25,6 @@ type Options struct {
 	// Parse makes ReadAt and Head read from the open file instead of the mapping until
 	// Parsed is called.
 	Parse bool
-	// Same, if known, identifies the file; any other file is ErrReplaced.
-	Same ID
-	// NoLink rejects a path whose last element is a link, as not a regular file.
-	NoLink bool
 	// Memory, if not nil, reserves memory before files are read into it.
 	Memory Account
 }
@@ -56,7 +52,7 @@ type Region struct {
 	head head // while a mapped file is parsed
 
 	name string // the path that the file was opened by
-	id   ID     // of the file that is mapped, if it is known
+	id   fileID // of the file that is mapped, if it is known
 
 	ra       *mmap.ReaderAt // holds the mapping, nil when there is none; its finalizer unmaps until Expose clears it
 	mem      []byte         // the whole mapping, from which win is cut
