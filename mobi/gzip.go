@@ -110,7 +110,7 @@ func (p *packer) Finish() error {
 	sums := make([]uint64, len(p.stored))
 	for i, s := range p.stored {
 		sum := checksum.New(l.Sums)
-		to := io.MultiWriter(sum, io.NewOffsetWriter(p.target, l.Offsets[i]))
+		to := io.MultiWriter(&sum, io.NewOffsetWriter(p.target, l.Offsets[i]))
 		if _, err := io.Copy(to, io.NewSectionReader(p.target, p.at[i], s.size)); err != nil {
 			return err
 		}

@@ -50,6 +50,7 @@ type member struct {
 type parser struct {
 	*parsed
 	coder
+	file *wire.Window
 	opts *driver.Options
 
 	// For notes.
@@ -84,23 +85,22 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 
 // readSections reads everything behind the header.
 func (p *parser) readSections() error {
-	var w wire.Window
-	w.Open(p.src)
-	defer w.Close()
-	err := p.readMetadata(&w)
+	p.file = wire.Open(p.src)
+	defer p.file.Close()
+	err := p.readMetadata()
 	if err == nil {
-		err = p.readConstants(&w)
+		err = p.readConstants()
 	}
 	if err == nil {
-		err = p.readGraph(&w)
+		err = p.readGraph()
 	}
 	return err
 }
 
 // open moves the cursor to the section between from and to. Its bytes are private
 // and valid until the window moves.
-func (p *parser) open(w *wire.Window, from, to int64) error {
-	b, err := w.Bytes(from, to-from)
+func (p *parser) open(from, to int64) error {
+	b, err := p.file.Bytes(from, to-from)
 	p.Cursor = wire.NewCursor(name, b, from)
 	return err
 }
@@ -167,8 +167,8 @@ func isReference(b []byte) bool {
 }
 
 // readMetadata reads the model metadata and the specs, up to the first constant.
-func (p *parser) readMetadata(w *wire.Window) error {
-	if err := p.open(w, int64(p.header.MetadataOffset), int64(p.header.TensorOffset)); err != nil {
+func (p *parser) readMetadata() error {
+	if err := p.open(int64(p.header.MetadataOffset), int64(p.header.TensorOffset)); err != nil {
 		return err
 	}
 	p.codeModel(&p.model)
@@ -184,7 +184,7 @@ func (p *parser) readMetadata(w *wire.Window) error {
 
 // readConstants reads the records of all constants. The file does not store their
 // number.
-func (p *parser) readConstants(w *wire.Window) error {
+func (p *parser) readConstants() error {
 	off, end := int64(p.header.TensorOffset), int64(p.header.GraphOffset)
 	for n := 0; off < end; n++ {
 		if n == driver.MaxTensors {
@@ -193,7 +193,7 @@ func (p *parser) readConstants(w *wire.Window) error {
 		if n%cancelEvery == 0 && p.opts.Context.Err() != nil {
 			return p.opts.Context.Err()
 		}
-		next, err := p.constant(w, off, end)
+		next, err := p.constant(off, end)
 		if err != nil {
 			return err
 		}
@@ -206,11 +206,11 @@ func (p *parser) readConstants(w *wire.Window) error {
 const cancelEvery = 1024
 
 // recordHeader returns the header of the record at off, all but the data. It is valid until the window moves.
-func recordHeader(w *wire.Window, off, end int64) ([]byte, error) {
+func (p *parser) recordHeader(off, end int64) ([]byte, error) {
 	if end-off < recordMin {
 		return nil, wire.Errorf(name, "constant", off, format.ErrTruncated, "%d bytes are left before the operator graph", end-off)
 	}
-	b, err := w.Peek(off, 8)
+	b, err := p.file.Peek(off, 8)
 	if err != nil {
 		return nil, err
 	}
@@ -218,13 +218,13 @@ func recordHeader(w *wire.Window, off, end int64) ([]byte, error) {
 	if recordMin+8*rank > end-off {
 		return nil, wire.Errorf(name, "constant shape", off+8, format.ErrTruncated, "rank %d with %d bytes left before the operator graph", rank, end-off)
 	}
-	return w.Bytes(off, recordMin+8*rank)
+	return p.file.Bytes(off, recordMin+8*rank)
 }
 
 // constant adds the constant of the record at off to the index. The record must end at or
 // before end; constant returns where.
-func (p *parser) constant(w *wire.Window, off, end int64) (next int64, err error) {
-	b, err := recordHeader(w, off, end)
+func (p *parser) constant(off, end int64) (next int64, err error) {
+	b, err := p.recordHeader(off, end)
 	if err != nil {
 		return 0, err
 	}
@@ -255,7 +255,7 @@ func (p *parser) constant(w *wire.Window, off, end int64) (next int64, err error
 	if !packed && uint64(t.Size) != size {
 		sizeAt := len(b) - 8
 		if size >= 2 {
-			if b, err = w.Bytes(t.Offset, 2); err != nil {
+			if b, err = p.file.Bytes(t.Offset, 2); err != nil {
 				return 0, err
 			}
 			packed = b[0] == 0x1F && b[1] == 0x8B
@@ -280,8 +280,8 @@ func (p *parser) constant(w *wire.Window, off, end int64) (next int64, err error
 }
 
 // readGraph reads the operators and builds the neutral graph.
-func (p *parser) readGraph(w *wire.Window) error {
-	if err := p.open(w, int64(p.header.GraphOffset), p.header.graphEnd()); err != nil {
+func (p *parser) readGraph() error {
+	if err := p.open(int64(p.header.GraphOffset), p.header.graphEnd()); err != nil {
 		return err
 	}
 	if p.codeOperators(&p.operators); p.Left() > 0 {

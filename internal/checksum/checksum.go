@@ -56,19 +56,13 @@ type Digest struct {
 }
 
 // New returns a Digest to which nothing has been written.
-func New(k driver.Kind) *Digest {
-	d := &Digest{kind: k}
-	d.Reset()
-	return d
-}
-
-// Reset resets d to its initial state.
-func (d *Digest) Reset() {
-	if d.kind == driver.XXH64 {
+func New(k driver.Kind) (d Digest) {
+	if d.kind = k; k == driver.XXH64 {
 		d.xx.Reset()
 	} else {
-		d.sum = Empty(d.kind)
+		d.sum = Empty(k)
 	}
+	return d
 }
 
 // Write implements io.Writer.
@@ -97,7 +91,7 @@ type Counter struct {
 
 // Count returns a Counter of the bytes of a part of the file.
 func Count(v driver.Verification, k driver.Kind, part string) *Counter {
-	return &Counter{*New(k), v, part}
+	return &Counter{New(k), v, part}
 }
 
 // Write implements io.Writer.

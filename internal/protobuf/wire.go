@@ -55,9 +55,9 @@ type Source struct {
 	Win    []byte
 	lo     int64 // offset of Win[0]
 	Size   int64
-	Base   int64 // offset of the section in the file
-	file   wire.Window
-	InFile bool // it is read through a window
+	Base   int64        // offset of the section in the file
+	file   *wire.Window // nil for memory, and after Close
+	InFile bool         // it is read through a window
 
 	Tally *Tally // counts what Walk visits; may be nil
 	// Watch, if not nil, is called for each message that Check finds, and reports whether it has
@@ -70,16 +70,14 @@ func InMemory(payload []byte) *Source { return &Source{Win: payload, Size: int64
 
 // OpenFile returns a source for size bytes at offset base of a file. It must be closed.
 func OpenFile(src wire.File, base, size int64) *Source {
-	s := &Source{Size: size, Base: base, InFile: true}
-	s.file.Open(src)
-	return s
+	return &Source{Size: size, Base: base, InFile: true, file: wire.Open(src)}
 }
 
 // Close releases the window. The rest of the Source stays valid.
 func (s *Source) Close() {
-	if s.InFile {
+	if s.file != nil {
 		s.file.Close()
-		s.Win, s.lo = nil, 0
+		s.file, s.Win, s.lo = nil, nil, 0
 	}
 }
 

@@ -16,7 +16,7 @@ type layoutEncoder struct {
 	layout *driver.Layout
 	parts  []driver.Part // not yet written
 	order  []int         // tensors by offset
-	sum    *checksum.Digest
+	sum    checksum.Digest
 	sums   []uint64 // by tensor; nil if the layout needs none
 }
 
@@ -24,7 +24,7 @@ type layoutEncoder struct {
 func newLayoutEncoder(t driver.Target, p *plan.Plan, l *driver.Layout) (*layoutEncoder, error) {
 	e := &layoutEncoder{t: t, layout: l, parts: l.Parts, order: inOrder(len(p.Tensors))}
 	if l.Late != nil {
-		e.sum, e.sums = checksum.New(l.Sums), make([]uint64, len(p.Tensors))
+		e.sums = make([]uint64, len(p.Tensors))
 	}
 	switch {
 	case len(l.Offsets) != len(p.Tensors):
@@ -75,8 +75,8 @@ func (e *layoutEncoder) Tensor(i int, in driver.Input) error {
 	if e.sums == nil {
 		return in.CopyTo(e.t, e.layout.Offsets[i], nil)
 	}
-	e.sum.Reset()
-	err := in.CopyTo(e.t, e.layout.Offsets[i], e.sum)
+	e.sum = checksum.New(e.layout.Sums)
+	err := in.CopyTo(e.t, e.layout.Offsets[i], &e.sum)
 	e.sums[i] = e.sum.Sum64()
 	return err
 }

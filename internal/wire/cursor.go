@@ -133,6 +133,17 @@ func (c *Cursor) has(field string, n uint64) bool {
 	return c.err == nil && (n <= uint64(len(c.buf)-c.pos) || c.read(field, n))
 }
 
+// next returns the next n bytes, at most 8, and those behind them; after a failure it returns zeros.
+func (c *Cursor) next(field string, n uint64) []byte {
+	if !c.has(field, n) {
+		return zeros[:]
+	}
+	c.pos += int(n)
+	return c.buf[c.pos-int(n):]
+}
+
+var zeros [8]byte
+
 // read reads the next n bytes of a head.
 func (c *Cursor) read(field string, n uint64) bool {
 	if n > uint64(c.Left()) {
@@ -156,39 +167,16 @@ func (c *Cursor) Count(field string, n, size uint64) int {
 }
 
 // U8 reads one byte.
-func (c *Cursor) U8(field string) uint8 {
-	if b := c.Bytes(field, 1); b != nil {
-		return b[0]
-	}
-	return 0
-}
+func (c *Cursor) U8(field string) uint8 { return c.next(field, 1)[0] }
 
 // U16 reads two bytes.
-func (c *Cursor) U16(field string) (x uint16) {
-	if c.has(field, 2) {
-		x = binary.LittleEndian.Uint16(c.buf[c.pos:])
-		c.pos += 2
-	}
-	return x
-}
+func (c *Cursor) U16(field string) uint16 { return binary.LittleEndian.Uint16(c.next(field, 2)) }
 
 // U32 reads four bytes.
-func (c *Cursor) U32(field string) (x uint32) {
-	if c.has(field, 4) {
-		x = binary.LittleEndian.Uint32(c.buf[c.pos:])
-		c.pos += 4
-	}
-	return x
-}
+func (c *Cursor) U32(field string) uint32 { return binary.LittleEndian.Uint32(c.next(field, 4)) }
 
 // U64 reads eight bytes.
-func (c *Cursor) U64(field string) (x uint64) {
-	if c.has(field, 8) {
-		x = binary.LittleEndian.Uint64(c.buf[c.pos:])
-		c.pos += 8
-	}
-	return x
-}
+func (c *Cursor) U64(field string) uint64 { return binary.LittleEndian.Uint64(c.next(field, 8)) }
 
 // I32 reads a two's complement integer of four bytes.
 func (c *Cursor) I32(field string) int32 { return int32(c.U32(field)) }

@@ -8,11 +8,12 @@ import (
 // Window reads a file into private memory: in small pieces where the parser skips
 // data, and in pieces of growing size where it reads everything.
 type Window struct {
-	file File
-	buf  *buffer // pooled
-	have []byte  // the bytes at offset at of the file
-	at   int64
-	size int64 // of the piece
+	file  File
+	piece [mostPiece]byte
+	ahead ahead
+	have  []byte // the bytes at offset at of the file
+	at    int64
+	size  int64 // of the piece
 
 	recorded bool // all of have is recorded
 }
@@ -30,26 +31,20 @@ const (
 	mostPiece  = 64 << 10
 )
 
-// buffer is the pooled memory of a Window.
-type buffer struct {
-	piece [mostPiece]byte
-	ahead ahead
-}
+var windows = sync.Pool{New: func() any { return new(Window) }}
 
-var windows = sync.Pool{New: func() any { return new(buffer) }}
-
-// Open sets the file to read.
-func (w *Window) Open(file File) {
-	*w = Window{file: file, buf: windows.Get().(*buffer)}
-	w.buf.ahead.n, w.buf.ahead.period = 0, 0
+// Open returns a Window of a file. The caller must call Close once.
+func Open(file File) *Window {
+	w := windows.Get().(*Window)
+	w.file, w.size = file, 0
+	w.ahead.n, w.ahead.period = 0, 0
+	return w
 }
 
 // Close returns the memory to the pool.
 func (w *Window) Close() {
-	if w.buf != nil {
-		windows.Put(w.buf)
-	}
-	*w = Window{}
+	w.file, w.have = nil, nil
+	windows.Put(w)
 }
 
 // Prove checks that a file has bytes up to end, before memory is allocated for them.
@@ -66,7 +61,7 @@ func Prove(file io.ReaderAt, end int64) error {
 
 // Peek is Bytes for data that may not be structure, or that is read again as part of a larger range.
 func (w *Window) Peek(off, n int64) ([]byte, error) {
-	b, err := w.piece(off, n)
+	b, err := w.read(off, n)
 	if err != nil {
 		return nil, err
 	}
@@ -84,7 +79,7 @@ func (w *Window) Bytes(off, n int64) ([]byte, error) {
 
 // Piece returns at least n bytes at off, a valid range of the file: all that were read.
 func (w *Window) Piece(off, n int64) ([]byte, error) {
-	b, err := w.piece(off, n)
+	b, err := w.read(off, n)
 	if err == nil && !w.recorded {
 		w.recorded = true
 		err = w.file.Record(w.have, w.at)
@@ -92,7 +87,7 @@ func (w *Window) Piece(off, n int64) ([]byte, error) {
 	return b, err
 }
 
-func (w *Window) piece(off, n int64) ([]byte, error) {
+func (w *Window) read(off, n int64) ([]byte, error) {
 	end := w.at + int64(len(w.have))
 	if off >= w.at && off <= end-n {
 		return w.have[off-w.at:], nil
@@ -103,21 +98,16 @@ func (w *Window) piece(off, n int64) ([]byte, error) {
 	} else {
 		w.size = leastPiece
 	}
-	return w.read(off, max(n, min(w.size, w.file.Size()-off)))
-}
-
-// read replaces the piece.
-func (w *Window) read(off, n int64) ([]byte, error) {
+	n = max(n, min(w.size, w.file.Size()-off))
+	w.ahead.read(w.file, off, off+n)
 	w.have = nil
-	b := w.buf.piece[:]
-	w.buf.ahead.read(w.file, off, off+n)
+	b := w.piece[:min(n, mostPiece)]
 	if n > mostPiece {
 		if err := Prove(w.file, off+n); err != nil {
 			return nil, err
 		}
 		b = make([]byte, n)
 	}
-	b = b[:n]
 	if _, err := w.file.ReadAhead(b, off); err != nil {
 		return nil, err
 	}

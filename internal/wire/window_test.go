@@ -32,9 +32,8 @@ func TestWindowAnywhere(t *testing.T) {
 	for i := range data {
 		data[i] = byte(r.Uint32())
 	}
-	var w Window
 	for range 20 {
-		w.Open(recorded(data))
+		w := Open(recorded(data))
 		off := 0
 		for range 200 {
 			if r.IntN(3) == 0 {
@@ -58,8 +57,7 @@ func (claims) Size() int64 { return 1 << 50 }
 
 // TestWindowClaims: what a file does not have is an error, not memory.
 func TestWindowClaims(t *testing.T) {
-	var w Window
-	w.Open(claims{recorded(make([]byte, 5000))})
+	w := Open(claims{recorded(make([]byte, 5000))})
 	defer w.Close()
 	if _, err := w.Bytes(0, 1<<40); err == nil {
 		t.Error("what the file does not have was read")
@@ -75,8 +73,7 @@ func TestWindowClaims(t *testing.T) {
 // TestWindowRecords: Bytes records what it returns, Piece all that was read, once, Peek nothing.
 func TestWindowRecords(t *testing.T) {
 	f := recorded(make([]byte, 5000))
-	var w Window
-	w.Open(f)
+	w := Open(f)
 	defer w.Close()
 	_, err := w.Peek(0, 100)
 	_, err1 := w.Bytes(10, 20)
@@ -153,8 +150,7 @@ func TestAhead(t *testing.T) {
 				}
 			}
 			f := &prefetched{recording: recorded(make([]byte, size)), warm: tt.warm}
-			var w Window
-			w.Open(f)
+			w := Open(f)
 			defer w.Close()
 			for _, off := range heads {
 				if _, err := w.Bytes(off, 40); err != nil {

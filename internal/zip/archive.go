@@ -21,10 +21,10 @@ type Archive struct {
 
 	src     driver.Source
 	o       *driver.Options
-	bytes   []byte      // of the directory
-	heads   wire.Window // beginnings of entries; small neighboring entries are read together
-	inflate *inflater   // nil before the first compressed entry
-	entry   Member      // that Each has reached
+	bytes   []byte       // of the directory
+	heads   *wire.Window // beginnings of entries; small neighboring entries are read together
+	inflate *inflater    // nil before the first compressed entry
+	entry   Member       // that Each has reached
 	packed  io.SectionReader
 	head    []byte // inflated
 }
@@ -54,7 +54,7 @@ func Open(src driver.Source, o *driver.Options, kept int64) (*Archive, error) {
 // small archive inflate to a huge size.
 func (a *Archive) Each(f func(m *Member) error) error {
 	defer a.o.Memory.Release(a.Size)
-	a.heads.Open(a.src)
+	a.heads = wire.Open(a.src)
 	defer a.heads.Close()
 	c, extents := wire.NewCursor("", a.bytes, a.Off), make([]extent, 0, a.Count)
 	m := &a.entry
