@@ -119,8 +119,8 @@ func (c *coder) fits(field string, n, size uint64) {
 	}
 }
 
-// text codes a text and its length, of which field is the name.
-func (c *coder) text(field string, size int, s *string) {
+// name codes a name and its length, of which field is the name. An optional one may be empty.
+func (c *coder) name(field string, size int, s *string, optional bool) {
 	n := uint32(len(*s))
 	if size == 2 {
 		n = uint32(c.count(field, len(*s)))
@@ -129,18 +129,11 @@ func (c *coder) text(field string, size int, s *string) {
 	}
 	at, field := c.Offset(), strings.TrimSuffix(field, " length")
 	b := c.bytes(field, uint64(n), []byte(*s))
-	if len(b) > 0 {
-		if err := driver.CheckName(b); err != nil {
-			c.Fail(field, at, err)
-		}
+	if *s = string(b); optional && n == 0 {
+		return
 	}
-	*s = string(b)
-}
-
-// name codes a text that must not be empty.
-func (c *coder) name(field string, size int, s *string) {
-	if c.text(field, size, s); *s == "" {
-		c.Failf(strings.TrimSuffix(field, " length"), c.Offset(), format.ErrCorrupt, "is empty")
+	if err := driver.CheckName(b); err != nil {
+		c.Fail(field, at, err)
 	}
 }
 
@@ -184,7 +177,7 @@ func (c *coder) codeHeader(h *Header) {
 
 // codeModel codes model metadata and specs.
 func (c *coder) codeModel(m *modelInfo) {
-	c.text("model name length", 4, &m.name)
+	c.name("model name length", 4, &m.name, true)
 	codeNumber(c, "framework version", 4, &m.framework)
 	codeNumber(c, "creation timestamp", 8, &m.created)
 	inputs, outputs := uint32(len(m.inputs)), uint32(len(m.outputs))
@@ -200,7 +193,7 @@ func (c *coder) codeSpecs(list *[]Spec, n uint32) {
 	seen := map[string]bool{}
 	codeList(c, "spec", list, n, specBytes, func(_ int, s *Spec) {
 		at := c.Offset()
-		c.name("spec name length", 4, &s.Name)
+		c.name("spec name length", 4, &s.Name, false)
 		rank := c.count("spec rank", len(s.Dims))
 		codeNumber(c, "spec data type", 2, &s.Type)
 		s.Dims = codeNumbers(c, "spec shape", s.Dims, rank, 8)

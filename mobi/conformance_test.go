@@ -66,7 +66,7 @@ func withFields(p *format.Plan) *format.Plan {
 		attrs := n.Attributes
 		n.Attributes = nil
 		for _, a := range attrs {
-			if _, _, ok := quantParam(a.Name); !ok {
+			if _, ok := quantParam(a.Name); !ok {
 				n.Attributes = append(n.Attributes, a)
 			}
 		}

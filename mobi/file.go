@@ -96,9 +96,6 @@ func (f *File) Operators() []Operator { return f.f.operators }
 
 // Constant returns the constant with the given id, or ErrNotFound.
 func (f *File) Constant(id uint32) (tensor.View, error) {
-	if i, ok := f.f.lookup(id); ok {
-		return f.At(i), nil
-	}
 	return f.Tensor(constantName(id))
 }
 

@@ -55,16 +55,8 @@ func dangling(ops []Operator, isConstant func(uint32) bool) (entering, leaving [
 		consumed, produced = append(consumed, ops[i].Inputs...), append(produced, ops[i].Outputs...)
 	}
 	consumed, produced = sorted(consumed), sorted(produced)
-	for _, id := range consumed {
-		if !in(produced, id) && !isConstant(id) {
-			entering = append(entering, id)
-		}
-	}
-	for _, id := range produced {
-		if !in(consumed, id) {
-			leaving = append(leaving, id)
-		}
-	}
+	entering = slices.DeleteFunc(slices.Clone(consumed), func(id uint32) bool { return in(produced, id) || isConstant(id) })
+	leaving = slices.DeleteFunc(produced, func(id uint32) bool { return in(consumed, id) })
 	return entering, leaving
 }
 

@@ -59,14 +59,13 @@ type packer struct {
 	level  int
 	end    int64    // end of the used part of the target
 	stored []stored // by plan index
-	at     []int64  // by plan index: the temporary offset of the data
 }
 
 func newPacker(t driver.Target, d *document, level int) (driver.Encoder, error) {
 	if t.Sequential() {
 		return nil, wire.Refuse(name, "compression", "%w", driver.ErrSequential)
 	}
-	p := &packer{document: d, target: t, level: level, stored: d.plain(), at: make([]int64, len(d.tensors))}
+	p := &packer{document: d, target: t, level: level, stored: d.plain()}
 	p.end = maxFileSize
 	if plain, err := d.layout(p.stored); err == nil {
 		p.end = plain.Size + alignment
@@ -92,10 +91,10 @@ func (p *packer) Tensor(i int, in driver.Input) error {
 	if err := z.Close(); err != nil {
 		return err
 	}
-	p.at[i] = p.end
+	p.stored[i].at = p.end
 	p.end += in.Size()
 	if size, _ := packed.Seek(0, io.SeekCurrent); size < in.Size() {
-		p.at[i], p.stored[i] = p.end, stored{size: size, gzip: true}
+		p.stored[i] = stored{size: size, gzip: true, at: p.end}
 		p.end += size
 	}
 	return nil
@@ -111,7 +110,7 @@ func (p *packer) Finish() error {
 	for i, s := range p.stored {
 		sum := checksum.New(l.Sums)
 		to := io.MultiWriter(&sum, io.NewOffsetWriter(p.target, l.Offsets[i]))
-		if _, err := io.Copy(to, io.NewSectionReader(p.target, p.at[i], s.size)); err != nil {
+		if _, err := io.Copy(to, io.NewSectionReader(p.target, s.at, s.size)); err != nil {
 			return err
 		}
 		sums[i] = sum.Sum64()

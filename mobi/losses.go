@@ -7,98 +7,98 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
-// tensorLosses lists what records cannot hold of the tensors.
-func tensorLosses(p *plan.Plan, l *plan.LossList) {
-	l.DTypes(p, "MOBI", dtypes[:])
-	for i := range p.Tensors {
-		if err := checkCount("rank", len(p.Tensors[i].Shape)); err != nil {
-			l.Fixed(plan.LossShape, p.Tensors[i].Name, err)
+// tensorLosses lists what records cannot hold of the tensors. It sets the flags that follow from them.
+func (d *document) tensorLosses() {
+	d.losses.DTypes(d.plan, "MOBI", dtypes[:])
+	for i := range d.plan.Tensors {
+		t := &d.plan.Tensors[i]
+		if t.Quant != nil {
+			d.model.flags |= FlagQuantized
+		}
+		if t.DType == tensor.Float16 {
+			d.model.flags |= FlagFloat16
+		}
+		if err := checkCount("rank", len(t.Shape)); err != nil {
+			d.losses.Fixed(plan.LossShape, t.Name, err)
 		}
 	}
 }
 
-// graphLosses lists what operators and specs cannot hold of a neutral graph.
-type graphLosses struct {
-	*numbering
-	p *plan.Plan
-	l *plan.LossList
-}
-
-// find lists the losses and returns the operators of the graph, nil if the graph is
-// lost.
-func (g graphLosses) find(model string) []Operator {
-	n := g.p.Graph
-	if n.Name != "" && model != "" && n.Name != model {
-		g.label("graph name", "a file has one name, and the metadata has another")
+// graphLosses lists what operators and specs cannot hold of the graph, and returns its operators, nil if the graph
+// is lost.
+func (d *document) graphLosses() []Operator {
+	g := d.plan.Graph
+	if g.Name != "" && d.model.name != "" && g.Name != d.model.name {
+		d.label("graph name", "a file has one name, and the metadata has another")
 	}
-	g.l.Initializers(g.p, "MOBI cannot hold it")
-	g.specs("input", n.Inputs)
-	g.specs("output", n.Outputs)
-	for i := range n.Nodes {
-		g.node(i)
+	d.losses.Initializers(d.plan, "MOBI cannot hold it")
+	d.specLosses("input", g.Inputs)
+	d.specLosses("output", g.Outputs)
+	for i := range g.Nodes {
+		d.nodeLosses(i, &g.Nodes[i])
 	}
-	if g.l.HasGraph() {
+	if d.losses.HasGraph() {
 		return nil
 	}
-	ops := g.operators(n)
-	constants := sorted(slices.Clone(g.ids))
+	ops := d.operators(g)
+	constants := sorted(slices.Clone(d.ids))
 	entering, leaving := dangling(ops, func(id uint32) bool { return in(constants, id) })
-	g.findable("input", n.Inputs, entering)
-	g.findable("output", n.Outputs, leaving)
-	if g.l.HasGraph() {
+	d.findable("input", g.Inputs, entering)
+	d.findable("output", g.Outputs, leaving)
+	if d.losses.HasGraph() {
 		return nil
 	}
 	return ops
 }
 
-func (g graphLosses) label(what, why string) { g.l.Converted(plan.LossLabel, what, why) }
+func (d *document) label(what, why string) { d.losses.Converted(plan.LossLabel, what, why) }
 
-// specs lists the losses of inputs or outputs.
-func (g graphLosses) specs(kind string, values []format.ValueInfo) {
+// specLosses lists the losses of inputs or outputs.
+func (d *document) specLosses(kind string, values []format.ValueInfo) {
 	for _, v := range values {
 		var err error
 		if v.Dims == nil {
 			err = fmt.Errorf("%w: MOBI records the shape of inputs and outputs, which is not known here", format.ErrUnsupported)
 		}
-		for i, d := range v.Dims {
-			if d.Size < format.DynamicDim {
-				err = fmt.Errorf("%w: dim %d", format.ErrShape, d.Size)
-			} else if d.Symbol != "" && neutralDim(fileDim(d)).Symbol == "" {
-				g.label(fmt.Sprintf("%s dim %d (%s)", v.Name, i, d.Symbol), "MOBI has no symbolic dims")
+		for i, dim := range v.Dims {
+			if dim.Size < format.DynamicDim {
+				err = fmt.Errorf("%w: dim %d", format.ErrShape, dim.Size)
+			} else if dim.Symbol != "" && neutralDim(fileDim(dim)).Symbol == "" {
+				d.label(fmt.Sprintf("%s dim %d (%s)", v.Name, i, dim.Symbol), "MOBI has no symbolic dims")
 			}
 		}
-		if _, isTensor := g.constants[v.Name]; isTensor && kind == "input" {
+		if _, isTensor := d.constants[v.Name]; isTensor && kind == "input" {
 			err = fmt.Errorf("%w: a tensor has the same name", format.ErrUnsupported)
 		}
 		if err != nil {
-			g.l.Graph(fmt.Sprintf("%s %q", kind, v.Name), err)
+			d.losses.Graph(fmt.Sprintf("%s %q", kind, v.Name), err)
 		}
 		if _, ok := TypeOf(v.DType); v.DType.Valid() && !ok {
-			g.l.Converted(plan.LossValue, v.Name, fmt.Sprintf("MOBI has no code for %v", v.DType))
+			d.losses.Converted(plan.LossValue, v.Name, fmt.Sprintf("MOBI has no code for %v", v.DType))
 		}
 	}
 }
 
-// node lists the losses of a node and its attributes.
-func (g graphLosses) node(i int) {
-	n := &g.p.Graph.Nodes[i]
+// nodeLosses lists the losses of node i and its attributes.
+func (d *document) nodeLosses(i int, n *format.Node) {
 	if err := checkNode(n); err != nil {
-		g.l.Graph(fmt.Sprintf("nodes[%d] (%s)", i, n.Op), err)
+		d.losses.Graph(fmt.Sprintf("nodes[%d] (%s)", i, n.Op), err)
 	}
 	if n.Name != "" {
-		g.label(fmt.Sprintf("nodes[%d] name (%s)", i, n.Name), "MOBI has no names of operators")
+		d.label(fmt.Sprintf("nodes[%d] name (%s)", i, n.Name), "MOBI has no names of operators")
 	}
 	for j, a := range n.Attributes {
 		param, c := paramOf(a), coder{w: new(wire.Buffer)}
 		c.codeParam(&param)
 		err := c.refusal()
-		if err == nil && g.misread(n, a.Name) {
+		if err == nil && d.misread(n, a.Name) {
 			err = fmt.Errorf("%w: it would be read as the quantization of a constant that has none", format.ErrUnsupported)
 		}
 		if err != nil {
-			g.l.Attribute(g.p, i, j, err)
+			d.losses.Attribute(d.plan, i, j, err)
 		}
 	}
 }
@@ -116,21 +116,21 @@ func checkNode(n *format.Node) error {
 
 // misread reports whether readers would take an attribute for the quantization of a
 // constant that has none.
-func (g graphLosses) misread(n *format.Node, attr string) bool {
-	input, _, ok := quantParam(attr)
+func (d *document) misread(n *format.Node, attr string) bool {
+	input, ok := quantParam(attr)
 	if !ok || input >= len(n.Inputs) {
 		return false
 	}
-	i, ok := g.constants[n.Inputs[input]]
-	return ok && g.p.Tensors[i].Quant == nil
+	i, ok := d.constants[n.Inputs[input]]
+	return ok && d.plan.Tensors[i].Quant == nil
 }
 
 // findable checks that readers will assign to values the ids they have.
-func (g graphLosses) findable(kind string, values []format.ValueInfo, ids []uint32) {
+func (d *document) findable(kind string, values []format.ValueInfo, ids []uint32) {
 	for i, v := range values {
-		id, used := g.byName[v.Name]
+		id, used := d.byName[v.Name]
 		if used && (len(ids) != len(values) || ids[i] != id) {
-			g.l.Graph(fmt.Sprintf("%s %q", kind, v.Name), errUnfindable)
+			d.losses.Graph(fmt.Sprintf("%s %q", kind, v.Name), errUnfindable)
 		}
 	}
 }

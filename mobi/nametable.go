@@ -2,7 +2,6 @@ package mobi
 
 import (
 	"slices"
-	"strconv"
 	"strings"
 
 	"github.com/weightmap/weightmap/format/plan"
@@ -17,66 +16,29 @@ const (
 	nameOperator  OpType = 0x574D // "MW" in the file
 	mostNames            = 8192   // inputs of a name operator: each takes up to four of 65,535 parameters
 	metadataParam        = "fields"
-	suffixName           = "_name"
 )
 
-// addNames adds the names of a plan's tensors to operators, which it may modify.
-// lost has the plan indices of tensors whose names no operator can hold.
-func addNames(ops []Operator, p *plan.Plan, ids []uint32) (_ []Operator, lost map[int]bool) {
-	lost = map[int]bool{}
-	if len(ops) == 0 {
-		ops = nameOperators(p, ids)
-	}
-	byID := make(map[uint32]int, len(ids))
-	for i, id := range ids {
-		if p.Tensors[i].Name != constantName(id) {
-			lost[i], byID[id] = true, i
-		}
-	}
-	for k := range ops {
-		op := &ops[k]
-		for input, id := range op.Inputs[:min(len(op.Inputs), mostNames)] {
-			param := "input" + strconv.Itoa(input) + suffixName
-			i, ok := byID[id]
-			if _, taken := op.Param(param); ok && lost[i] && !taken {
-				op.Params = append(op.Params, Param{Name: param, Value: p.Tensors[i].Name})
-				delete(lost, i)
-			}
-		}
-	}
-	return ops, lost
-}
-
-// nameOperators returns the name operators, without names, for a plan without operators.
-func nameOperators(p *plan.Plan, ids []uint32) (ops []Operator) {
+// nameOperators returns operators that consume the constants with the given ids, for a plan without operators.
+func (d *document) nameOperators(ids []uint32) (ops []Operator) {
 	var keys []string
-	for _, e := range p.Metadata {
-		if new(modelInfo).set(e) == nil {
-			keys = append(keys, e.Key)
-		}
+	for _, e := range d.plan.Metadata {
+		keys = append(keys, e.Key)
 	}
-	for i, id := range ids {
-		t := &p.Tensors[i]
-		if t.Name == constantName(id) && t.Quant == nil {
-			continue
-		}
-		if n := len(ops); n == 0 || len(ops[n-1].Inputs) == mostNames {
-			ops = append(ops, Operator{Type: nameOperator, Params: []Param{{Name: metadataParam, Value: strings.Join(keys, " ")}}})
-		}
-		op := &ops[len(ops)-1]
-		op.Inputs = append(op.Inputs, id)
+	fields := Param{metadataParam, strings.Join(keys, " ")}
+	for inputs := range slices.Chunk(ids, mostNames) {
+		ops = append(ops, Operator{Type: nameOperator, Inputs: inputs, Params: []Param{fields}})
 	}
 	return ops
 }
 
-// nameTable holds the names that addNames stored in a file.
+// nameTable holds the names that a writer stored in operators.
 type nameTable struct {
 	names map[string]string // by id in decimal
 	keys  []string          // of the plan's metadata
 	only  bool              // all operators are name operators
 }
 
-// nameTable reads the names. It reports false if a constant has two names.
+// nameTable reads the names. It reports false if there are none, or if a constant has two.
 func (f *parsed) nameTable() (t nameTable, ok bool) {
 	ops := f.operators
 	t = nameTable{names: map[string]string{}, only: len(ops) > 0}
@@ -93,20 +55,20 @@ func (f *parsed) nameTable() (t nameTable, ok bool) {
 			}
 			t.names[id] = name
 		}
-		keys, ok := op.Param(metadataParam)
-		text, isText := keys.(string)
+		keys, _ := op.Param(metadataParam)
+		text, ok := keys.(string)
 		others := slices.ContainsFunc(op.Inputs, func(id uint32) bool { return !f.isConstant(id) })
-		t.only = t.only && ok && isText && op.Type == nameOperator && len(op.Outputs) == 0 && !others
+		t.only = t.only && ok && op.Type == nameOperator && len(op.Outputs) == 0 && !others
 		t.keys = strings.Fields(text)
 	}
-	return t, true
+	return t, len(t.names) > 0 || t.only
 }
 
 // nameParam parses a parameter such as "input1_name".
 func nameParam(param string, value any) (input int, name string, ok bool) {
-	input, suffix, ok := inputParam(param)
+	input, kind, ok := parseInputParam(param)
 	name, isText := value.(string)
-	return input, name, ok && suffix == suffixName && isText && tensor.CheckName(name) == nil
+	return input, name, ok && kind == tensorName && isText && tensor.CheckName(name) == nil
 }
 
 func (t *nameTable) rename(s string) string {
@@ -120,7 +82,12 @@ func (t *nameTable) rename(s string) string {
 // each other or the graph, which happens only in files of other writers.
 func (f *parsed) restore(p *plan.Plan) {
 	t, ok := f.nameTable()
-	if p.Graph == nil || !ok || len(t.names) == 0 && !t.only || !t.fits(p) {
+	if p.Graph == nil || !ok {
+		return
+	}
+	before, after := map[string]bool{}, map[string]bool{}
+	eachName(p, func(s *string) { before[*s], after[t.rename(*s)] = true, true })
+	if len(before) != len(after) {
 		return
 	}
 	for i := range p.Graph.Nodes {
@@ -138,20 +105,6 @@ func (f *parsed) restore(p *plan.Plan) {
 			p.Graph = nil
 		}
 	}
-}
-
-// fits reports whether all names would be unique after renaming.
-func (t *nameTable) fits(p *plan.Plan) bool {
-	owners := map[string]string{} // current names, by new name
-	fits := true
-	eachName(p, func(s *string) {
-		name := t.rename(*s)
-		if owner, ok := owners[name]; ok && owner != *s {
-			fits = false
-		}
-		owners[name] = *s
-	})
-	return fits
 }
 
 // eachName calls f with the names of the tensors of a plan and of the values of its graph.

@@ -1,6 +1,7 @@
 package mobi
 
 import (
+	"cmp"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
@@ -19,13 +20,16 @@ type numbering struct {
 
 // newNumbering numbers the tensors and the edges of g, which may be nil.
 func newNumbering(tensors []tensor.Info, g *format.Graph) *numbering {
-	if g == nil {
-		if ids := numbered(tensors); ids != nil { // without maps, writing 10,000 small tensors takes half the time
-			return &numbering{ids: ids}
-		}
-		g = &format.Graph{}
+	n := &numbering{ids: make([]uint32, len(tensors)), byName: map[string]uint32{}, constants: map[string]int{}}
+	numbered := g == nil
+	for i := range tensors {
+		id, ok := parseDecimal(tensors[i].Name, 32)
+		n.ids[i], numbered = uint32(id), numbered && ok
 	}
-	n := &numbering{constants: make(map[string]int, len(tensors)), byName: make(map[string]uint32, len(tensors))}
+	if numbered {
+		return n // without maps, writing 10,000 small tensors takes half the time
+	}
+	g = cmp.Or(g, new(format.Graph))
 	ends, edges := map[string]bool{}, map[string]bool{}
 	for _, v := range slices.Concat(g.Inputs, g.Outputs) {
 		ends[v.Name] = true
@@ -64,23 +68,10 @@ func newNumbering(tensors []tensor.Info, g *format.Graph) *numbering {
 			n.byName[s], used[free] = free, true
 		}
 	}
-	for _, s := range constants {
-		n.ids = append(n.ids, n.byName[s])
+	for i, s := range constants {
+		n.ids[i] = n.byName[s]
 	}
 	return n
-}
-
-// numbered returns the ids of tensors whose names are all numbers, or nil.
-func numbered(tensors []tensor.Info) []uint32 {
-	ids := make([]uint32, len(tensors))
-	for i := range tensors {
-		id, ok := parseDecimal(tensors[i].Name, 32)
-		if !ok {
-			return nil
-		}
-		ids[i] = uint32(id)
-	}
-	return ids
 }
 
 // operators returns the nodes of g as operators.

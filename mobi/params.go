@@ -27,7 +27,7 @@ var paramTypes = [...]paramType{
 
 func (c *coder) codeParam(q *Param) {
 	at := c.Offset()
-	c.name("parameter name length", 2, &q.Name)
+	c.name("parameter name length", 2, &q.Name, false)
 	goType := fmt.Sprintf("%T", q.Value)
 	code := uint8(slices.IndexFunc(paramTypes[:], func(t paramType) bool { return t.goType == goType }))
 	codeNumber(c, "parameter type", 1, &code)

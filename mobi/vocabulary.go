@@ -44,10 +44,7 @@ func (fileFormat) Operators() []contract.Operator {
 		{Name: "MatMul", ONNX: "MatMul", Rank: 2},
 	}
 	for i := range ops {
-		ops[i].Quantizes = func(attribute string) (int, bool) {
-			input, _, ok := quantParam(attribute)
-			return input, ok
-		}
+		ops[i].Quantizes = quantParam
 	}
 	return ops
 }

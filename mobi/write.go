@@ -3,9 +3,7 @@ package mobi
 import (
 	"cmp"
 	"encoding/binary"
-	"fmt"
 	"io"
-	"math"
 	"math/bits"
 	"slices"
 
@@ -40,54 +38,31 @@ func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, er
 
 // document is the encoded file of a plan, without the constants.
 type document struct {
-	flags   Flags
-	footer  Footer
-	tensors []tensor.Info // as in the plan
-	ids     []uint32      // of the tensors
-	head    []byte        // metadata and specs
-	graph   []byte        // the operator graph
+	*numbering
+	plan   *plan.Plan
+	losses *plan.LossList
+	model  modelInfo
+	footer Footer
+	head   []byte // metadata and specs
+	graph  []byte // the operator graph
 }
 
 // newDocument encodes a plan, lists what the file cannot hold of it, and checks that readers will accept the result.
 func newDocument(p *plan.Plan, common *plan.WriteOptions, o *WriteOptions, l *plan.LossList) (*document, error) {
-	m := &modelInfo{framework: o.FrameworkVersion, created: uint64(plan.CreationTime(common)), flags: o.Flags}
-	for i := range p.Tensors {
-		t := &p.Tensors[i]
-		if t.Quant != nil {
-			m.flags |= FlagQuantized
-		}
-		if t.DType == tensor.Float16 {
-			m.flags |= FlagFloat16
-		}
-	}
-	tensorLosses(p, l)
+	d := &document{numbering: newNumbering(p.Tensors, p.Graph), plan: p, losses: l, footer: o.Footer}
+	m, ops := &d.model, o.Operators
+	m.framework, m.created, m.flags = o.FrameworkVersion, uint64(plan.CreationTime(common)), o.Flags
+	m.inputs, m.outputs = o.Inputs, o.Outputs
+	d.tensorLosses()
 	l.UniqueMetadata(p, func(_ int, e plan.Entry) error { return m.set(e) })
-	n := newNumbering(p.Tensors, p.Graph)
-	d := &document{flags: m.flags, footer: o.Footer, tensors: p.Tensors, ids: n.ids}
 	own := o.Inputs != nil || o.Outputs != nil || o.Operators != nil
-	var ops []Operator
-	if own {
-		m.inputs, m.outputs, ops = o.Inputs, o.Outputs, slices.Clone(o.Operators)
-		for i := range ops {
-			ops[i].Params = slices.Clone(ops[i].Params) // some are added
-		}
-	} else if p.Graph != nil {
-		ops = graphLosses{numbering: n, p: p, l: l}.find(m.name)
+	if p.Graph != nil && !own {
+		ops = d.graphLosses()
+		m.name = cmp.Or(m.name, p.Graph.Name)
 		m.inputs, m.outputs = fileSpecs(p.Graph.Inputs), fileSpecs(p.Graph.Outputs)
-		if m.name == "" {
-			m.name = p.Graph.Name
-		}
 	}
-	var lost map[int]bool // tensors whose names are lost
-	if common.KeepNames {
-		ops, lost = addNames(ops, p, n.ids)
-	}
-	for i := range p.Tensors {
-		if _, ok := parseDecimal(p.Tensors[i].Name, 32); !ok && (lost[i] || !common.KeepNames) {
-			l.Renamed(p, i, fmt.Sprintf("MOBI names tensors by ids, decimal numbers up to %d", uint32(math.MaxUint32)))
-		}
-	}
-	if err := addQuantization(ops, p, n.ids, l); err != nil {
+	ops, err := d.describe(ops, common.KeepNames)
+	if err != nil {
 		return nil, err
 	}
 	var head, graph wire.Buffer
@@ -114,13 +89,14 @@ func newDocument(p *plan.Plan, common *plan.WriteOptions, o *WriteOptions, l *pl
 type stored struct {
 	size int64
 	gzip bool
+	at   int64 // the temporary offset in the target of a packer
 }
 
 // plain returns the stored forms of all constants without compression.
 func (d *document) plain() []stored {
-	list := make([]stored, len(d.tensors))
+	list := make([]stored, len(d.plan.Tensors))
 	for i := range list {
-		list[i].size = d.tensors[i].Size
+		list[i].size = d.plan.Tensors[i].Size
 	}
 	return list
 }
@@ -185,7 +161,7 @@ func (d *document) layout(constants []stored) (*driver.Layout, error) {
 
 // record appends the record header of constant i.
 func (d *document) record(b *wire.Buffer, i int, s stored) {
-	t := &d.tensors[i]
+	t := &d.plan.Tensors[i]
 	code, _ := TypeOf(t.DType)
 	if s.gzip {
 		code |= gzipFlag
@@ -204,7 +180,7 @@ func (d *document) front(first, graph, total int64) []byte {
 	var b wire.Buffer
 	c := coder{w: &b}
 	c.codeHeader(&Header{
-		Magic: magicNumber, Version: version, Flags: d.flags, FileSize: uint32(total),
+		Magic: magicNumber, Version: version, Flags: d.model.flags, FileSize: uint32(total),
 		MetadataOffset: headerSize, TensorOffset: uint32(first), GraphOffset: uint32(graph),
 	})
 	b.Put32(checksumAt, tensor.CRC32(b.Bytes()))
