@@ -33,7 +33,7 @@ var findInDirectory func(m *Model, path string) error
 // find opens the model in a directory.
 func (m *Model) find(path string) error {
 	dir := load.OpenDirectory(path, &m.opening)
-	defer dir.Close()
+	defer dir.Parsed()
 	entries, err := dir.Entries()
 	if err != nil {
 		return err
@@ -41,7 +41,7 @@ func (m *Model) find(path string) error {
 	name, of, err := choice(m.opening.Driver, entries)
 	switch {
 	case name != "":
-		r, err := dir.Open(name)
+		r, err := dir.Map(name)
 		_, err = m.finish(r, err, filepath.Join(path, name))
 		return err
 	case err == nil:

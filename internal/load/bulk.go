@@ -88,54 +88,50 @@ func (b *bulk) closeFiles() {
 }
 
 // run reads the chunks of a job.
-func (b *bulk) run(chunks []chunk, j *job) error {
+func (b *bulk) run(chunks []chunk, j *job) (err error) {
 	t := chunks[0].t
-	if t.whole {
-		return b.m.named(b.readWhole(t), t.Tensor)
+	switch {
+	case t.whole:
+		err = b.readWhole(t)
+	case len(chunks) == 1 && chunks[0].isDirect():
+		err = b.read(&chunks[0], nil)
+	default:
+		err = b.pieces(t.region, j.off, j.size, j.size, nil, func(data []byte) (err error) {
+			for i := 0; i < len(chunks) && err == nil; i++ {
+				p := &chunks[i]
+				t = p.t
+				err = b.read(p, data[p.off-j.off:][:p.size])
+			}
+			return err
+		})
 	}
-	w := window{extent: j.extent}
-	defer b.close(&w)
-	if isDirect := len(chunks) == 1 && chunks[0].isDirect(); !isDirect {
-		if err := b.open(&w, t.region); err != nil {
-			return b.m.named(b.m.locate(err), t.Tensor)
-		}
-	}
-	for i := range chunks {
-		if err := b.read(&chunks[i], &w); err != nil {
-			return b.m.named(b.m.locate(err), chunks[i].t.Tensor)
-		}
-	}
-	return nil
+	return b.m.named(err, t.Tensor)
 }
 
-// read reads a chunk from a window, or from the file if that is not open.
-func (b *bulk) read(p *chunk, w *window) error {
+// read reads a chunk from data, its range of the file, or from the file if that is nil.
+func (b *bulk) read(p *chunk, data []byte) error {
 	t := p.t
 	if err := b.ready(t); err != nil {
 		return err
 	}
-	var window []byte
-	if w.bytes != nil {
-		window = w.at(p.off, p.size)
-	}
 	switch {
 	case p.isDirect():
-		return b.readDirect(p, window)
+		return b.readDirect(p, data)
 	case t.resident():
-		probe(window)
+		probe(data)
 	case t.Floats == nil:
-		p.gather(t.Bytes[p.first:][:p.n], window)
+		p.gather(t.Bytes[p.first:][:p.n], data)
 	default:
 		if p.n < p.size {
 			buf := buffer(p.n)
 			defer steps.Put(buf)
-			p.gather((*buf)[:p.n], window)
-			window = (*buf)[:p.n]
+			p.gather((*buf)[:p.n], data)
+			data = (*buf)[:p.n]
 		}
 		first, n := p.first/t.unit.bytes*t.unit.elems, p.n/t.unit.bytes*t.unit.elems
 		dst := t.Floats[first:min(first+n, t.elems)]
 		info := tensor.Info{Name: t.Tensor, DType: t.info.DType, Encoding: t.info.Encoding, Shape: tensor.Shape{int64(len(dst))}}
-		v, err := tensor.FromInfo(info, window)
+		v, err := tensor.FromInfo(info, data)
 		if err == nil {
 			_, err = tensor.Decode(dst[:0:len(dst)], v)
 		}
@@ -187,9 +183,9 @@ func (b *bulk) readWhole(t *target) error {
 	return err
 }
 
-// readDirect reads a chunk without gaps whose bytes need no conversion, from window if it is not nil.
-func (b *bulk) readDirect(p *chunk, window []byte) error {
-	t, step, want := p.t, int64(maxJob), driver.Sum{}
+// readDirect reads a chunk without gaps whose bytes need no conversion, from data if it is not nil.
+func (b *bulk) readDirect(p *chunk, data []byte) (err error) {
+	t, dst, step, want := p.t, p.t.Bytes[p.first:][:p.n], int64(maxJob), driver.Sum{}
 	if t.hashed {
 		want = b.sum(t.i)
 	}
@@ -197,28 +193,20 @@ func (b *bulk) readDirect(p *chunk, window []byte) error {
 		step = memory.PopulateStep // fits in a cache
 	}
 	sum := checksum.New(want.Kind)
-	for done, n := int64(0), int64(0); done < p.size; done += n {
-		n = min(step, p.size-done)
-		if err := b.ctx.Err(); err != nil {
-			return err
-		}
-		dst := t.Bytes[p.first+done:][:n]
-		if window != nil {
-			copy(dst, window[done:])
-		} else if err := b.fetch(dst, p.off+done, t.region); err != nil {
-			return err
-		} else if b.inPlace(t.region) {
-			b.used(t.region, p.off+done, n)
-		}
-		_, _ = sum.Write(dst) // does nothing unless the tensor is hashed
-		b.Done(n, t.Tensor)
-	}
-	if !t.hashed {
+	done := func(piece []byte) error {
+		_, _ = sum.Write(piece) // does nothing unless the tensor is hashed
+		b.Done(int64(len(piece)), t.Tensor)
 		return nil
 	}
-	if err := b.compare(t.i, want, sum.Sum64(), t.off); err != nil {
-		return err
+	if data != nil {
+		err = done(dst[:copy(dst, data)])
+	} else {
+		err = b.pieces(t.region, p.off, p.size, step, dst, done)
 	}
-	b.m.touch.passed(b.m.touch.of(t.i))
-	return nil
+	if err == nil && t.hashed {
+		if err = b.compare(t.i, want, sum.Sum64(), t.off); err == nil {
+			b.m.touch.passed(t.i)
+		}
+	}
+	return err
 }

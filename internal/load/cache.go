@@ -7,7 +7,6 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // cache holds copies of tensors that cannot be viewed in place (compressed, encrypted, misaligned) until Evict or
@@ -138,7 +137,7 @@ func (m *Model) copy(i int, keep bool, decode func() ([]byte, error)) ([]byte, e
 			size = 0
 		}
 		if err := m.c.Options.Memory.Reserve(size); err != nil {
-			return &tensor.Error{Format: m.desc.Name, Path: m.path, Field: tensorField(m.index.Name(i)), Offset: -1, Err: err}
+			return m.about(m.index.Name(i), -1, err)
 		}
 		e.counted, e.keep = size, keep
 		err := m.guard(func() (err error) {

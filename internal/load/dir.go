@@ -24,10 +24,8 @@ type input struct {
 
 // Path implements driver.Source.
 func (in *input) Path() string {
-	if in.f.number == 0 && in.f.Path() == "" {
-		if _, err := in.Dir(); err != nil {
-			return ""
-		}
+	if _, err := in.Dir(); err != nil {
+		return ""
 	}
 	return in.f.path()
 }
@@ -86,24 +84,21 @@ func (s *spaces) Path() string { return s.dir }
 // directory returns the directory as a file, which stays open while parsing. Listing a file
 // opened by os.Root would stat all entries.
 func (s *spaces) directory() (*os.File, error) {
-	if s.dir == "" {
+	switch {
+	case s.frozen:
+		return nil, errFrozen
+	case s.dir == "":
 		return nil, errNoDir
-	}
-	if s.list == nil {
+	case s.list == nil:
 		f, err := os.Open(itself(s.dir))
-		if err != nil {
-			return nil, err
-		}
 		s.list = f
+		return f, err
 	}
 	return s.list, nil
 }
 
 // Entries implements driver.Dir.
 func (s *spaces) Entries() ([]driver.DirEntry, error) {
-	if s.frozen {
-		return nil, errFrozen
-	}
 	if s.entries != nil {
 		return s.entries, nil
 	}
@@ -130,23 +125,10 @@ func (s *spaces) Entries() ([]driver.DirEntry, error) {
 }
 
 // Directory is a directory that may contain a model. Its links may lead where those of a model may.
-type Directory struct{ s spaces }
+type Directory = spaces
 
 // OpenDirectory returns the directory at a path.
-func OpenDirectory(path string, c *Config) *Directory {
-	return &Directory{spaces{m: &Model{c: c}, dir: path}}
-}
-
-// Entries lists the directory, sorted by name.
-func (d *Directory) Entries() ([]driver.DirEntry, error) { return d.s.Entries() }
-
-// Open maps a file.
-func (d *Directory) Open(name string) (*source.Region, error) {
-	return d.s.mapNow(name, filepath.Join(d.s.dir, name))
-}
-
-// Close releases the directory.
-func (d *Directory) Close() { d.s.parsed() }
+func OpenDirectory(path string, c *Config) *Directory { return &spaces{m: &Model{c: c}, dir: path} }
 
 // Open implements driver.Dir.
 func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
@@ -157,8 +139,7 @@ func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
 		src, err := s.OpenSpace(n)
 		return src, n, err
 	}
-	path := filepath.Join(s.dir, filepath.FromSlash(name))
-	r, err := s.mapNow(name, path)
+	r, err := s.Map(name)
 	if err != nil {
 		return nil, 0, err
 	}
@@ -168,8 +149,8 @@ func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
 	return &input{r, f}, n, nil
 }
 
-// mapNow maps a file of the directory.
-func (s *spaces) mapNow(name, path string) (*source.Region, error) {
+// Map maps a file of the directory to parse it.
+func (s *spaces) Map(name string) (*source.Region, error) {
 	if s.dir == "" {
 		return s.openSibling(name)
 	}
@@ -179,7 +160,7 @@ func (s *spaces) mapNow(name, path string) (*source.Region, error) {
 	}
 	o := s.m.c.Files()
 	o.Parse = true
-	r, err := s.mapBelow(root, name, path, o, func(os.FileInfo) error { return nil })
+	r, err := s.mapBelow(root, name, o, func(os.FileInfo) error { return nil })
 	if err == nil {
 		s.read(r)
 	}
@@ -213,30 +194,21 @@ func (s *spaces) read(r *source.Region) {
 
 // Peek implements driver.Dir.
 func (s *spaces) Peek(name string, p []byte) (n int, size int64, _ driver.Space, err error) {
-	if s.frozen {
-		return 0, 0, 0, errFrozen
-	}
 	root, err := s.open()
 	if err != nil {
 		return 0, 0, 0, err
 	}
 	s.later()
-	f := &file{name: name, later: (*file).mapLater}
-	err = s.useBelow(root, name, func(file *os.File, info os.FileInfo) error {
-		n, err = file.ReadAt(p, 0)
-		f.was, f.size = info, info.Size()
-		if errors.Is(err, io.EOF) {
-			err = nil
-		}
-		return err
-	})
-	if err == nil {
-		err = s.structure.add(s.add(f), p[:n], 0)
-	}
+	from, info, err := s.openBelow(root, name)
 	if err != nil {
 		return 0, 0, 0, err
 	}
-	return n, f.size, f.number, nil
+	defer from.Close()
+	if n, err = from.ReadAt(p, 0); err != nil && err != io.EOF {
+		return 0, 0, 0, err
+	}
+	space := s.add(&file{name: name, later: (*file).mapLater, was: info, size: info.Size()})
+	return n, info.Size(), space, s.structure.add(space, p[:n], 0)
 }
 
 // Declare implements driver.Dir.
@@ -249,11 +221,14 @@ func (s *spaces) Declare(name string) (driver.Space, error) {
 	}
 	s.later()
 	f := &file{name: name, later: (*file).mapLater}
-	if s.dir == "" && s.m.c.Sibling != nil {
-		f.later = func(f *file) (*source.Region, error) { return f.spaces.openSibling(f.name) }
-	} else if strings.HasSuffix(name, "/") {
-		f.why = fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)
-	} else if f.was, f.why = s.stat(name); passes(f.why) {
+	switch {
+	case s.dir == "" && s.m.c.Sibling != nil:
+	case strings.HasSuffix(name, "/"):
+		f.why = errIrregular
+	default:
+		f.was, f.why = s.stat(name)
+	}
+	if passes(f.why) {
 		return 0, f.why // otherwise a replaced file could not be detected
 	}
 	return s.add(f), nil
@@ -277,14 +252,14 @@ func (s *spaces) OpenSpace(n driver.Space) (driver.Source, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &input{r, s.file(n)}, nil
+	return &input{r, s.files[n]}, nil
 }
 
 // View implements driver.Dir.
 func (s *spaces) View(n driver.Space, info *tensor.Info) (v tensor.View) {
 	if n == 0 || !s.known(n) {
-		v, _ = failed(info, explainTensor(info, errUnknown, s.m.desc.Name, s.m.path))
+		v, _ = failed(info, s.m.about(info.Name, info.Offset, errUnknown))
 		return v
 	}
-	return tensor.View(memory.New[tensor.Info](info, unlisted{s.files[n-1]}, nil))
+	return tensor.View(memory.New[tensor.Info](info, unlisted{s.files[n]}, nil))
 }

@@ -1,8 +1,10 @@
 package load
 
 import (
+	"errors"
 	"fmt"
 
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -15,9 +17,39 @@ func (m *Model) errorf(field string, sentinel error, text string, args ...any) e
 	return m.explain(wire.Errorf("", field, -1, sentinel, text, args...))
 }
 
-// NotFound returns the error for a tensor that does not exist.
-func NotFound(format, path, name string) error {
-	return &tensor.Error{Format: format, Path: path, Field: tensorField(name), Offset: -1, Err: tensor.ErrNotFound}
+// about returns an error about a tensor at an offset of the model's file, or -1.
+func (m *Model) about(name string, off int64, err error) error {
+	return &tensor.Error{Format: m.desc.Name, Path: m.path, Field: tensorField(name), Offset: off, Err: err}
 }
 
 func tensorField(name string) string { return fmt.Sprintf("tensor %q", name) }
+
+// named adds a tensor to an error that lacks it: the one at its offset of the model's own file, or else the one with
+// the given name, if any.
+func (m *Model) named(err error, name string) error {
+	var e *tensor.Error
+	if err == nil || errors.As(err, &e) && e.Field != "" {
+		return err
+	}
+	c := tensor.Error{Format: m.desc.Name, Path: m.path, Offset: -1, Err: err}
+	if e, ok := err.(*tensor.Error); ok {
+		c = *e
+	}
+	if c.Offset >= 0 && c.Path == m.path {
+		c.Field = m.fieldAt(0, c.Offset)
+	}
+	if c.Field == "" && name != "" {
+		c.Field = tensorField(name)
+	}
+	return &c
+}
+
+// fieldAt names the tensor whose bytes contain an offset of a space, or returns "".
+func (m *Model) fieldAt(n driver.Space, off int64) string {
+	for i := range m.index.Len() {
+		if s, at, size := m.index.Place(i); s == n && at >= 0 && at <= off && off < at+size {
+			return tensorField(m.index.Name(i))
+		}
+	}
+	return ""
+}

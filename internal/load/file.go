@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"math"
 	"os"
-	"path/filepath"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -14,6 +13,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -45,7 +45,7 @@ func (f *file) path() string {
 		_, path := r.Origin()
 		return path
 	}
-	return filepath.Join(f.spaces.dir, filepath.FromSlash(f.name))
+	return f.spaces.path(f.name)
 }
 
 // Files returns the paths of all files that belong to the model, beginning with its own
@@ -54,8 +54,7 @@ func (m *Model) Files() []string {
 	if m.Path() == "" {
 		return nil
 	}
-	files := make([]string, 1, 1+len(m.spaces.files))
-	files[0] = m.path
+	var files []string
 	for _, f := range m.spaces.files {
 		files = append(files, f.path())
 	}
@@ -95,12 +94,15 @@ func (f *file) mapLater() (*source.Region, error) {
 	if f.why != nil && !errors.Is(f.why, os.ErrNotExist) {
 		return nil, fmt.Errorf("when the model was opened: %w", f.why)
 	}
+	if f.spaces.dir == "" {
+		return f.spaces.openSibling(f.name)
+	}
 	root, err := openRoot(f.spaces.dir)
 	if err != nil {
 		return nil, err
 	}
 	defer root.Close()
-	return f.spaces.mapBelow(root, f.name, f.path(), f.c.Files(), f.same)
+	return f.spaces.mapBelow(root, f.name, f.c.Files(), f.same)
 }
 
 // same returns an error if the file is not the one that was declared.
@@ -130,7 +132,7 @@ func (f *file) find(i int, name string, off, size int64) (*source.Region, error)
 		err = f.external(fmt.Errorf("%w: %d bytes at %d of a file of %d", tensor.ErrTruncated, size, off, r.Size()))
 	}
 	if err != nil && f.number > 0 {
-		err = &tensor.Error{Format: f.desc.Name, Path: f.Model.path, Field: tensorField(name), Offset: f.recordAt(i), Err: err}
+		err = f.about(name, f.recordAt(i), err)
 	}
 	return r, err
 }
@@ -178,7 +180,7 @@ func (f *file) Load(info *tensor.Info) ([]byte, error) {
 	}
 	return f.copy(i, true, func() ([]byte, error) {
 		b, err := r.Copy(info.Offset, info.Size)
-		return b, f.named(f.locate(err), info.Name)
+		return b, f.named(err, info.Name)
 	})
 }
 
@@ -208,7 +210,10 @@ func (f *file) ReadAt(ctx context.Context, info *tensor.Info, p []byte, off int6
 
 // Explain implements memory.Owner.
 func (f *file) Explain(info *tensor.Info, err error) error {
-	return explainTensor(info, err, f.desc.Name, f.path())
+	if err == nil || errors.As(err, new(*tensor.Error)) {
+		return wire.Explain(err, f.desc.Name, f.path())
+	}
+	return &tensor.Error{Format: f.desc.Name, Path: f.path(), Field: tensorField(info.Name), Offset: info.Offset, Err: err}
 }
 
 // unlisted owns tensors that are not in the index. Their file is mapped on first

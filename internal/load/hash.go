@@ -76,7 +76,7 @@ func (v *verification) hash(k driver.Kind, r *source.Region, off, size int64, pa
 // hashPart returns a checksum of a range of r.
 func (v *verification) hashPart(k driver.Kind, r *source.Region, off, size int64, part string) (uint64, error) {
 	sum := checksum.New(k)
-	err := v.pieces(r, off, size, memory.PopulateStep, false, func(b []byte) error {
+	err := v.pieces(r, off, size, memory.PopulateStep, nil, func(b []byte) error {
 		_, _ = sum.Write(b)
 		if k == driver.NoSum {
 			probe(b)

@@ -54,36 +54,42 @@ func jobsOf(n int, limit int64, at func(k int) extent) (jobs []job) {
 	return jobs
 }
 
-// window is a range of a file in memory.
-type window struct {
-	extent
-	region *source.Region
-	bytes  []byte
-	buf    *[]byte // pooled memory of bytes; nil if they are the region's
-}
-
-// open reads a range of r, or maps its pages.
-func (v *verification) open(w *window, r *source.Region) (err error) {
-	if w.region = r; v.inPlace(r) {
-		r.Populate(w.off, w.size)
-		w.bytes = r.Bytes()[w.off:][:w.size]
-		return nil
+// pieces calls f with consecutive pieces of a range of r, of at most step bytes: in dst if that is not nil, or else in
+// memory of r, or in a buffer that the next piece overwrites. From a reader the pieces are larger.
+func (v *verification) pieces(r *source.Region, off, size, step int64, dst []byte, f func([]byte) error) error {
+	if !r.InMemory() {
+		step = max(step, v.step())
 	}
-	w.buf = buffer(w.size)
-	w.bytes = (*w.buf)[:w.size]
-	return v.fetch(w.bytes, w.off, r)
-}
-
-// at returns a range of the window.
-func (w *window) at(off, size int64) []byte { return w.bytes[off-w.off:][:size] }
-
-// close ends the use of a window.
-func (v *verification) close(w *window) {
-	if w.buf != nil {
-		steps.Put(w.buf)
-	} else if w.bytes != nil {
-		v.used(w.region, w.off, w.size)
+	if dst == nil && !v.inPlace(r) {
+		buf := buffer(min(size, step))
+		defer steps.Put(buf)
+		dst = (*buf)[:min(size, step)]
 	}
+	for at, n := off, int64(0); at < off+size; at += n {
+		if err := v.ctx.Err(); err != nil {
+			return err
+		}
+		n = min(step, off+size-at)
+		var b []byte
+		var err error
+		if dst != nil {
+			b = dst[min(at-off, int64(len(dst))-n):][:n]
+			err = v.fetch(b, at, r)
+		} else {
+			if (at-off)%memory.PopulateStep == 0 {
+				r.Populate(at, min(max(n, memory.PopulateStep), off+size-at))
+			}
+			b = r.Bytes()[at:][:n]
+		}
+		if err == nil {
+			err = f(b)
+		}
+		if err != nil {
+			return err
+		}
+		v.used(r, at, n)
+	}
+	return v.ctx.Err()
 }
 
 // inPlace reports whether bytes of r are used where they are.
@@ -97,44 +103,6 @@ func (v *verification) fetch(dst []byte, off int64, r *source.Region) (err error
 		_, err = r.ReadAtContext(v.ctx, dst, off)
 	}
 	return err
-}
-
-// pieces calls f with consecutive pieces of a range of r, of at most step bytes. If private, they are copies: assembly
-// with a stack frame, such as SHA-256, must not fault since the runtime cannot unwind it. From a reader the pieces
-// are larger.
-func (v *verification) pieces(r *source.Region, off, size, step int64, private bool, f func([]byte) error) error {
-	mem := r.Bytes()
-	if mem == nil {
-		step = max(step, v.step())
-	}
-	buf := (*[]byte)(nil)
-	if private || mem == nil {
-		buf = buffer(min(size, step))
-		defer steps.Put(buf)
-	}
-	for at, n := off, int64(0); at < off+size; at += n {
-		if err := v.ctx.Err(); err != nil {
-			return err
-		}
-		if (at-off)%memory.PopulateStep == 0 {
-			r.Populate(at, min(off+size-at, memory.PopulateStep))
-		}
-		n = min(step, off+size-at)
-		var b []byte
-		if buf == nil {
-			b = mem[at:][:n]
-		} else {
-			b = (*buf)[:n]
-			if err := v.fetch(b, at, r); err != nil {
-				return err
-			}
-		}
-		if err := f(b); err != nil {
-			return err
-		}
-		v.used(r, at, n)
-	}
-	return v.ctx.Err()
 }
 
 // readStep is the number of bytes read from a reader at a time. It is large since the reader may be

@@ -127,10 +127,10 @@ func (m *Model) sealed() {
 	if m.spaces.frozen {
 		return
 	}
-	m.spaces.parsed()
+	m.spaces.Parsed()
 	m.main.Parsed()
 	m.index.Seal()
-	if len(m.spaces.files) > 0 {
+	if len(m.spaces.files) > 1 {
 		m.main.OnFree(m.spaces.close)
 	}
 }
@@ -182,10 +182,10 @@ func (m *Model) checkIndex() error {
 		case m.index.Loaded(i) && m.parsed.Load == nil:
 			err = fmt.Errorf("%w: the driver cannot load it", tensor.ErrCorrupt)
 		case !m.index.Loaded(i):
-			err = m.spaces.file(space).check(off, n)
+			err = m.spaces.files[space].check(off, n)
 		}
 		if err != nil {
-			return &tensor.Error{Format: m.desc.Name, Path: m.path, Field: tensorField(m.index.Name(i)), Offset: off, Err: err}
+			return m.about(m.index.Name(i), off, err)
 		}
 	}
 	return nil
@@ -252,23 +252,20 @@ func (m *Model) At(i int) (v tensor.View) {
 
 // at makes the view of tensor i, and maps its file if necessary. It takes a pointer to avoid copying views.
 func (m *Model) at(i int, v *tensor.View) error {
-	info, f := m.Info(i), &m.spaces.own
+	space, off, size := m.index.Place(i)
+	info, f := m.Info(i), m.spaces.files[space]
 	var data []byte
 	if !m.index.Loaded(i) {
-		r := m.main
-		space, off, size := m.index.Place(i)
-		if space != 0 {
-			f = m.spaces.files[space-1]
-			if r = f.region.Load(); r == nil || off < 0 || size > r.Size()-off {
-				err := m.main.Enter()
-				if err == nil {
-					r, err = f.find(i, info.Name, off, size)
-					m.main.Leave()
-				}
-				if err != nil {
-					*v, err = failed(info, err)
-					return err
-				}
+		r := f.region.Load()
+		if r == nil || off < 0 || size > r.Size()-off {
+			err := m.main.Enter()
+			if err == nil {
+				r, err = f.find(i, info.Name, off, size)
+				m.main.Leave()
+			}
+			if err != nil {
+				*v, err = failed(info, err)
+				return err
 			}
 		}
 		if mem := r.Bytes(); mem != nil {

@@ -1,12 +1,8 @@
 package load
 
 import (
-	"errors"
-
-	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
-	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -66,33 +62,4 @@ func (m *Model) Fault(addr uintptr) error {
 	off := r.FaultOffset(addr)
 	_, path := r.Origin()
 	return &tensor.Error{Format: m.desc.Name, Path: path, Field: m.fieldAt(f.number, off), Offset: off, Err: source.ErrCut}
-}
-
-// fieldAt names the tensor whose bytes contain an offset of a space, or returns "".
-func (m *Model) fieldAt(n driver.Space, off int64) string {
-	for i := range m.index.Len() {
-		if s, at, size := m.index.Place(i); s == n && at >= 0 && at <= off && off < at+size {
-			return tensorField(m.index.Name(i))
-		}
-	}
-	return ""
-}
-
-// locate returns a copy of an error about an offset of the model's own file, with the tensor's name.
-func (m *Model) locate(err error) error {
-	e, ok := err.(*tensor.Error)
-	if !ok || e.Field != "" || e.Offset < 0 || e.Path != m.path {
-		return err
-	}
-	c := *e
-	c.Field = m.fieldAt(0, e.Offset)
-	return &c
-}
-
-// explainTensor is explain for an error that happened with a tensor.
-func explainTensor(info *tensor.Info, err error, format, path string) error {
-	if errors.As(err, new(*tensor.Error)) || err == nil {
-		return wire.Explain(err, format, path)
-	}
-	return &tensor.Error{Format: format, Path: path, Field: tensorField(info.Name), Offset: info.Offset, Err: err}
 }

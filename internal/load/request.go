@@ -1,7 +1,6 @@
 package load
 
 import (
-	"errors"
 	"fmt"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -44,7 +43,7 @@ type unit struct{ elems, bytes int64 }
 func (m *Model) target(q *Request) (*target, error) {
 	i, ok := m.index.Lookup(q.Tensor)
 	if !ok {
-		return nil, NotFound(m.desc.Name, m.path, q.Tensor)
+		return nil, m.about(q.Tensor, -1, tensor.ErrNotFound)
 	}
 	t := &target{Request: q, i: i, info: m.Info(i), unit: unit{1, 1}}
 	err := m.at(i, &t.view)
@@ -52,20 +51,6 @@ func (m *Model) target(q *Request) (*target, error) {
 		err = t.resolve(m)
 	}
 	return t, m.named(err, q.Tensor)
-}
-
-// named adds the tensor's name to an error that lacks it.
-func (m *Model) named(err error, name string) error {
-	var e *tensor.Error
-	if err == nil || errors.As(err, &e) && e.Field != "" {
-		return err
-	}
-	if e, ok := err.(*tensor.Error); ok {
-		c := *e
-		c.Field = tensorField(name)
-		return &c
-	}
-	return &tensor.Error{Format: m.desc.Name, Path: m.path, Field: tensorField(name), Offset: -1, Err: err}
 }
 
 func (t *target) resolve(m *Model) (err error) {

@@ -15,16 +15,15 @@ import (
 
 // open returns the directory, which is kept open while parsing.
 func (s *spaces) open() (root *os.Root, err error) {
-	if s.dir == "" {
+	switch {
+	case s.frozen:
+		return nil, errFrozen
+	case s.dir == "":
 		return nil, errNoDir
+	case s.root == nil:
+		s.root, err = openRoot(s.dir)
 	}
-	if s.root == nil {
-		if root, err = openRoot(s.dir); err != nil {
-			return nil, err
-		}
-		s.root = root
-	}
-	return s.root, nil
+	return s.root, err
 }
 
 // openRoot opens a directory.
@@ -38,10 +37,10 @@ var errIrregular = fmt.Errorf("%w: %w", tensor.ErrCorrupt, source.ErrNotRegular)
 
 var errOutside = fmt.Errorf("%w: it leads out of the directory of the model; Options.Root names one that files may be in", driver.ErrUnsupported)
 
-// useBelow calls use with a regular file of the model below its directory, which root is open on, or where a link
+// openBelow opens a regular file of the model below its directory, which root is open on, or where a link
 // leads. It does not block on a pipe.
-func (s *spaces) useBelow(root *os.Root, name string, use func(*os.File, os.FileInfo) error) error {
-	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|source.NoWait, 0)
+func (s *spaces) openBelow(root *os.Root, name string) (f *os.File, info os.FileInfo, err error) {
+	f, err = root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|source.NoWait, 0)
 	if escapes(err) {
 		switch {
 		case !fs.ValidPath(name):
@@ -52,43 +51,42 @@ func (s *spaces) useBelow(root *os.Root, name string, use func(*os.File, os.File
 			f, err = elsewhere(s, name)
 		}
 	}
-	if err != nil {
-		return linked(err, s.dir, name)
-	}
-	defer f.Close()
-	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
-		err = errIrregular
+	if err == nil {
+		info, err = f.Stat()
+		if err == nil && !info.Mode().IsRegular() {
+			err = errIrregular
+		}
 	}
 	if err != nil {
-		return linked(err, s.dir, name)
+		f.Close() // which may be nil
+		return nil, nil, linked(err, s.dir, name)
 	}
-	return use(f, info)
+	return f, info, nil
 }
 
 // stat returns the FileInfo of a regular file of the model.
-func (s *spaces) stat(name string) (info os.FileInfo, err error) {
+func (s *spaces) stat(name string) (os.FileInfo, error) {
 	root, err := s.open()
 	if err != nil {
 		return nil, err
 	}
-	err = s.useBelow(root, name, func(_ *os.File, is os.FileInfo) error {
-		info = is
-		return nil
-	})
+	f, info, err := s.openBelow(root, name)
+	f.Close() // which may be nil
 	return info, err
 }
 
 // mapBelow maps a regular file of the model if check accepts the open file.
-func (s *spaces) mapBelow(root *os.Root, name, path string, o source.Options, check func(os.FileInfo) error) (r *source.Region, err error) {
-	err = s.useBelow(root, name, func(f *os.File, info os.FileInfo) (err error) {
-		if err = check(info); err == nil {
-			r, err = source.OpenFile(f, 0, -1, o)
-		}
-		return err
-	})
+func (s *spaces) mapBelow(root *os.Root, name string, o source.Options, check func(os.FileInfo) error) (r *source.Region, err error) {
+	f, info, err := s.openBelow(root, name)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close()
+	if err = check(info); err == nil {
+		r, err = source.OpenFile(f, 0, -1, o)
+	}
 	if err == nil {
-		r.SetOrigin(s.m.desc.Name, path)
+		r.SetOrigin(s.m.desc.Name, s.path(name))
 	}
 	return r, err
 }

@@ -19,13 +19,14 @@ import (
 // driver.Dir.
 type spaces struct {
 	m         *Model
-	own       file                    // the model's own file
+	own       file                    // the model's own file: the first of files
 	dir       string                  // "" for none
 	abs       string                  // absolute form of dir, "" if no file is opened later
 	entries   []driver.DirEntry       // of the directory, if it was listed before
 	root      *os.Root                // while parsing
 	list      *os.File                // the same directory, for listing
-	files     []*file                 // number - 1; fixed after parsing
+	files     []*file                 // by number; fixed after parsing
+	one       [1]*file                // memory of files for most models
 	byName    map[string]driver.Space // while parsing
 	reading   *source.Region          // while parsing: the last file that was opened
 	frozen    bool                    // read-only after parsing
@@ -35,6 +36,7 @@ type spaces struct {
 func (s *spaces) init(m *Model) {
 	s.m, s.own.Model = m, m
 	s.own.region.Store(m.main)
+	s.files = append(s.one[:0], &s.own)
 	s.structure.memory = m.c.Options.Memory
 	s.dir = m.c.Options.Dir
 	if s.dir == "" && m.c.Path != "" {
@@ -42,8 +44,13 @@ func (s *spaces) init(m *Model) {
 	}
 }
 
-// parsed ends parsing: no more spaces can be added.
-func (s *spaces) parsed() {
+// path returns the path of a file.
+func (s *spaces) path(name string) string {
+	return filepath.Join(s.dir, filepath.FromSlash(name))
+}
+
+// Parsed ends parsing: no more spaces can be added.
+func (s *spaces) Parsed() {
 	s.frozen = true
 	s.structure.seal()
 	s.read(nil)
@@ -62,18 +69,10 @@ func (s *spaces) add(f *file) driver.Space {
 	if s.byName == nil {
 		s.byName = make(map[string]driver.Space)
 	}
-	s.files = append(s.files, f)
 	f.Model, f.number = s.m, driver.Space(len(s.files))
+	s.files = append(s.files, f)
 	s.byName[f.name] = f.number
 	return f.number
-}
-
-// file returns the file of a space.
-func (s *spaces) file(n driver.Space) *file {
-	if n == 0 {
-		return &s.own
-	}
-	return s.files[n-1]
 }
 
 // region returns the memory of a space.
@@ -81,17 +80,17 @@ func (s *spaces) region(n driver.Space) (*source.Region, error) {
 	if !s.known(n) {
 		return nil, errUnknown
 	}
-	return s.file(n).open()
+	return s.files[n].open()
 }
 
 // known reports whether space n exists.
-func (s *spaces) known(n driver.Space) bool { return uint64(n) <= uint64(len(s.files)) }
+func (s *spaces) known(n driver.Space) bool { return uint64(n) < uint64(len(s.files)) }
 
 var errUnknown = fmt.Errorf("%w: the driver names a file that the model does not have", tensor.ErrCorrupt)
 
 // openAll opens the files that were declared, if they exist.
 func (s *spaces) openAll() error {
-	for _, f := range s.files {
+	for _, f := range s.files[1:] {
 		if f.was != nil {
 			if _, err := f.open(); err != nil {
 				return wire.Explain(err, s.m.desc.Name, f.path())
@@ -103,9 +102,6 @@ func (s *spaces) openAll() error {
 
 // holding returns the file whose memory contains an address, or nil.
 func (s *spaces) holding(addr uintptr) *file {
-	if s.m.main.Holds(addr) {
-		return &s.own
-	}
 	for _, f := range s.files {
 		if r := f.region.Load(); r != nil && r.Holds(addr) {
 			return f
@@ -117,9 +113,6 @@ func (s *spaces) holding(addr uintptr) *file {
 // regions iterates over the open files of the model.
 func (m *Model) regions() iter.Seq[*source.Region] {
 	return func(yield func(*source.Region) bool) {
-		if !yield(m.main) {
-			return
-		}
 		for _, f := range m.spaces.files {
 			if r := f.region.Load(); r != nil && !yield(r) {
 				return
@@ -130,7 +123,7 @@ func (m *Model) regions() iter.Seq[*source.Region] {
 
 // close releases all files. The caller has made sure that they are not in use.
 func (s *spaces) close() (err error) {
-	for _, f := range s.files {
+	for _, f := range s.files[1:] {
 		f.mu.Lock()
 		f.gone = true
 		r := f.region.Load()

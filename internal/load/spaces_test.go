@@ -61,7 +61,7 @@ func TestDeclared(t *testing.T) {
 	if !v.ZeroCopy() || v.Info().Offset != 2 {
 		t.Errorf("%+v, zero-copy %v", v.Info(), v.ZeroCopy())
 	}
-	r := m.spaces.files[0].region.Load()
+	r := m.spaces.files[1].region.Load()
 	if s := m.Stats(); s.FileSize != 72 || !s.Lent {
 		t.Errorf("%+v", s)
 	}
@@ -260,7 +260,7 @@ func TestNotMapped(t *testing.T) {
 	if s := m.Stats(); s.Mapped != 72 || s.Heap != 0 || m.Notes() != nil {
 		t.Errorf("mapped, with another file: %+v, %q", s, m.Notes())
 	}
-	if s := m.spaces.files[0]; s.region.Load() != nil {
+	if s := m.spaces.files[1]; s.region.Load() != nil {
 		heap := source.FromBytes(ramp(64))
 		heap.SetOrigin("toy", "w.bin")
 		defer s.region.Swap(heap).Close()
@@ -279,7 +279,7 @@ func TestNoDirectory(t *testing.T) {
 	below := strings.TrimLeft(filepath.ToSlash(path[len(filepath.VolumeName(path)):]), "/")
 	m := &Model{c: new(Config)}
 	s := &m.spaces
-	s.m, s.own.Model = m, m
+	s.m, s.own.Model, s.files = m, m, []*file{&s.own}
 	expect.Refused(t, errNoDir, "Dir")((&input{f: &s.own}).Dir())
 	expect.Refused(t, errNoDir, "Entries")(s.Entries())
 	_, _, peeked, err := s.Peek(below, make([]byte, 8))
@@ -294,10 +294,10 @@ func TestNoDirectory(t *testing.T) {
 func TestDeclaredAfterClose(t *testing.T) {
 	m := &Model{spaces: spaces{dir: modelDir(t)}}
 	s := &m.spaces
-	s.m = m
+	s.m, s.files = m, []*file{&s.own}
 	n, err := s.Declare("w.bin")
 	expect.OK(t, err)
-	s.parsed()
+	s.Parsed()
 	expect.OK(t, s.close())
 	expect.Refused(t, tensor.ErrClosed)(s.OpenSpace(n))
 }

@@ -34,13 +34,13 @@ func (m *Model) Stats() Stats {
 		s.FileSize += r.Size()
 		s.Lent = s.Lent || r.Exposed()
 		s.Locked += r.Locked()
-		held := r.Held()
-		s.Heap += held
 		switch {
 		case r.Mapped():
-			s.Mapped += r.Size() - held
-		case !r.InMemory():
-			s.OnDemand += r.Size() - held
+			s.Mapped += r.Size()
+		case r.InMemory():
+			s.Heap += r.Size()
+		default:
+			s.OnDemand += r.Size()
 		}
 		if n, err := r.Advise(memory.Resident, 0, r.Size()); err != nil || n < 0 || s.Resident < 0 {
 			s.Resident = -1
@@ -67,7 +67,7 @@ func (m *Model) Stats() Stats {
 func (m *Model) copied(i int) string {
 	d := m.index.DType(i)
 	space, off, size := m.index.Place(i)
-	r := m.spaces.file(space).region.Load() // nil until it is opened
+	r := m.spaces.files[space].region.Load() // nil until it is opened
 	at := uintptr(off)
 	if b := m.main.Bytes(); space == 0 && b != nil {
 		at += memory.Address(b)

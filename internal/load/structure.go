@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
@@ -20,8 +21,8 @@ type structure struct {
 	memory *driver.Memory
 
 	mu     sync.Mutex
-	ranges []parsedRange
-	list   *[]parsedRange // pooled memory of ranges, whose number is known only after parsing
+	list   *[]parsedRange // pooled memory of the ranges while parsing, as their number is unknown
+	ranges []parsedRange  // after parsing
 }
 
 // parsedRange is a range of a file that was read. It does not cross a multiple of work.Step.
@@ -47,14 +48,13 @@ func (s *structure) add(n driver.Space, b []byte, off int64) error {
 	defer s.mu.Unlock()
 	if s.list == nil {
 		s.list = rangeLists.Get().(*[]parsedRange)
-		s.ranges = (*s.list)[:0]
 	}
 	for len(b) > 0 {
 		p := b[:min(int64(len(b)), work.Step-off%work.Step)]
 		if err := s.memory.Reserve(rangeBytes); err != nil {
 			return err
 		}
-		s.ranges = append(s.ranges, parsedRange{off, maphash.Bytes(structureSeed, p), n, uint32(len(p))})
+		*s.list = append(*s.list, parsedRange{off, maphash.Bytes(structureSeed, p), n, uint32(len(p))})
 		b, off = b[len(p):], off+int64(len(p))
 	}
 	return nil
@@ -62,15 +62,16 @@ func (s *structure) add(n driver.Space, b []byte, off int64) error {
 
 // seal ends recording.
 func (s *structure) seal() {
-	slices.SortStableFunc(s.ranges, func(a, b parsedRange) int {
+	if s.list == nil {
+		return
+	}
+	slices.SortStableFunc(*s.list, func(a, b parsedRange) int {
 		return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(a.off, b.off))
 	})
-	if s.list != nil {
-		*s.list = s.ranges[:0]
-		s.ranges = slices.Clone(slices.Compact(s.ranges))
-		rangeLists.Put(s.list)
-		s.list = nil
-	}
+	s.ranges = slices.Clone(slices.Compact(*s.list))
+	*s.list = (*s.list)[:0]
+	rangeLists.Put(s.list)
+	s.list = nil
 }
 
 // of returns the ranges of a space, in order.
@@ -97,12 +98,9 @@ func (v *verification) Unchanged() error {
 	ranges := v.m.spaces.structure.ranges
 	for i := range ranges {
 		p := &ranges[i]
-		if p.space > 0 && v.m.spaces.files[p.space-1].region.Load() == nil {
+		r := v.m.spaces.files[p.space].region.Load()
+		if r == nil {
 			continue // it has no tensor to verify
-		}
-		r, err := v.m.spaces.region(p.space)
-		if err != nil {
-			return err
 		}
 		b := (*buf)[:p.size]
 		if _, err := r.ReadAtContext(v.ctx, b, p.off); err != nil {
@@ -115,7 +113,8 @@ func (v *verification) Unchanged() error {
 	return nil
 }
 
-// copyStep is the number of bytes of a mapping copied at a time, so that they stay in a cache.
+// copyStep is the number of bytes of a mapping copied at a time, so that they stay in a cache. They are copied since
+// assembly with a stack frame, such as SHA-256, cannot be unwound after a fault.
 const copyStep = 4 << 10
 
 // Feed implements driver.Verification. It fails if bytes in or next to the range are not what Parse has read, so that another process cannot show one file to the parser and another to the check of a signature.
@@ -129,6 +128,7 @@ func (v *verification) Feed(h io.Writer, n driver.Space, off, size int64, part s
 		_, err := h.Write(b)
 		return err
 	}
+	private := make([]byte, copyStep)
 	parsed := v.m.spaces.structure.of(n)
 	for next, end := off, off+size; err == nil && off < end; off = next {
 		i, _ := slices.BinarySearchFunc(parsed, off-off%work.Step, func(p parsedRange, off int64) int { return cmp.Compare(p.off, off) })
@@ -137,7 +137,13 @@ func (v *verification) Feed(h io.Writer, n driver.Space, off, size int64, part s
 			next = min(end, parsed[0].off-parsed[0].off%work.Step)
 		}
 		if next > off {
-			err = v.pieces(r, off, next-off, copyStep, true, write)
+			err = v.pieces(r, off, next-off, memory.PopulateStep, nil, func(b []byte) (err error) {
+				for len(b) > 0 && err == nil {
+					n := copy(private, b)
+					err, b = write(private[:n]), b[n:]
+				}
+				return err
+			})
 		} else {
 			next = min(off-off%work.Step+work.Step, end)
 			err = v.feedParsed(parsed, r, off, next, write)
@@ -159,16 +165,18 @@ func (v *verification) feedParsed(parsed []parsedRange, r *source.Region, off, e
 			lo, hi = min(lo, p.off), max(hi, p.end())
 		}
 	}
-	return v.pieces(r, lo, hi-lo, work.Step, true, func(b []byte) error {
-		for i := range parsed[:n] {
-			p := &parsed[i]
-			if p.off < lo {
-				continue // it ends before
-			}
-			if err := p.check(b[p.off-lo:][:p.size], r, v.m.desc.Name, v.changed); err != nil {
-				return err
-			}
+	buf := steps.Get().(*[]byte)
+	defer steps.Put(buf)
+	b := (*buf)[:hi-lo]
+	err := v.fetch(b, lo, r)
+	for i := range parsed[:n] {
+		p := &parsed[i]
+		if err == nil && p.off >= lo { // otherwise it ends before
+			err = p.check(b[p.off-lo:][:p.size], r, v.m.desc.Name, v.changed)
 		}
-		return write(b[off-lo : end-lo])
-	})
+	}
+	if err == nil {
+		err = write(b[off-lo : end-lo])
+	}
+	return cmp.Or(err, v.ctx.Err())
 }

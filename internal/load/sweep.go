@@ -27,20 +27,11 @@ func (s *sweeper) used(r *source.Region, off, n int64) {
 	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if r != s.region {
-		s.sweep()
-		s.region, s.lo = r, off
+	if r != s.region || s.read >= sweepEvery {
+		if s.region != nil {
+			_, _ = s.region.Advise(memory.Evict, s.lo, s.hi-s.lo)
+		}
+		s.region, s.lo, s.hi, s.read = r, off, off, 0
 	}
-	s.lo, s.hi = min(s.lo, off), max(s.hi, off+n)
-	if s.read += n; s.read >= sweepEvery {
-		s.sweep()
-		s.lo = off
-	}
-}
-
-func (s *sweeper) sweep() {
-	if s.region != nil && s.lo < s.hi {
-		_, _ = s.region.Advise(memory.Evict, s.lo, s.hi-s.lo)
-	}
-	s.hi, s.read = 0, 0
+	s.lo, s.hi, s.read = min(s.lo, off), max(s.hi, off+n), s.read+n
 }

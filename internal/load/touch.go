@@ -12,13 +12,12 @@ import (
 
 // touch verifies checksums before the first use of the bytes they cover.
 type touch struct {
+	m       *Model
 	pending atomic.Bool // some tensors are not verified yet
 	left    atomic.Int64
-	m       *Model
-
-	mu   sync.Mutex // serializes Parsed.Touch
-	once sync.Once
-	seen []touched // by tensor; allocated on first use
+	once    sync.Once
+	seen    []touched  // by tensor; allocated on first use
+	mu      sync.Mutex // serializes Parsed.Touch
 }
 
 // touched is the state of a tensor.
@@ -32,11 +31,14 @@ type touched struct {
 func (t *touch) init(m *Model, wanted bool) {
 	t.m = m
 	t.left.Store(int64(m.index.Len()))
-	t.pending.Store(wanted && (m.parsed.Touch != nil || m.parsed.TensorSum != nil) && m.index.Len() > 0)
+	t.pending.Store(wanted && m.index.Len() > 0 && (m.parsed.Touch != nil || m.parsed.TensorSum != nil))
 }
 
-// done marks all tensors as verified.
-func (t *touch) done() { t.pending.Store(false) }
+// of returns the state of tensor i.
+func (t *touch) of(i int) *touched {
+	t.once.Do(func() { t.seen = make([]touched, t.m.index.Len()) })
+	return &t.seen[i]
+}
 
 // check verifies the named tensor, once. It is called between Enter and Leave.
 func (t *touch) check(name string) error {
@@ -51,25 +53,18 @@ func (t *touch) check(name string) error {
 		return s.err
 	}
 	err := t.m.explain(t.m.guard(func() error { return t.run(i) }))
-	switch {
-	case err == nil:
-		t.passed(s)
-	case isLasting(err):
+	if err == nil {
+		t.passed(i)
+	} else if isLasting(err) {
 		s.err = err
 	}
 	return err
 }
 
-// of returns the state of tensor i.
-func (t *touch) of(i int) *touched {
-	t.once.Do(func() { t.seen = make([]touched, t.m.index.Len()) })
-	return &t.seen[i]
-}
-
 // passed marks a tensor as verified.
-func (t *touch) passed(s *touched) {
-	if !s.good.Swap(true) && t.left.Add(-1) == 0 {
-		t.done()
+func (t *touch) passed(i int) {
+	if !t.of(i).good.Swap(true) && t.left.Add(-1) == 0 {
+		t.pending.Store(false)
 	}
 }
 
@@ -81,23 +76,20 @@ func (t *touch) hashes(i int) bool {
 // run verifies the checksum that covers tensor i.
 func (t *touch) run(i int) error {
 	v := newVerification(t.m, context.Background(), &VerifyOptions{})
-	if touch := t.m.parsed.Touch; touch != nil {
-		t.mu.Lock()
-		defer t.mu.Unlock()
-		if !t.pending.Load() {
-			return nil // the check of another tensor covered all
-		}
-		all, err := touch(v, i)
-		if err == nil && all {
-			if err = v.Unchanged(); err == nil {
-				t.done()
-			}
-		}
-		return err
+	if t.m.parsed.Touch == nil {
+		return v.verifyJob([]int{i}, t.m.extent(i), true)
 	}
-	c := hashing{window: window{extent: t.m.extent(i)}}
-	defer v.close(&c.window)
-	_, err := v.tensor(i, &c, true)
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.pending.Load() {
+		return nil // the check of another tensor covered all
+	}
+	all, err := t.m.parsed.Touch(v, i)
+	if err == nil && all {
+		if err = v.Unchanged(); err == nil {
+			t.pending.Store(false)
+		}
+	}
 	return err
 }
 

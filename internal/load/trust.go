@@ -62,7 +62,7 @@ func (o *OpenModel) Files() (files []OpenFile) {
 	if !m.isDir {
 		files = append(files, OpenFile{Path: m.Path(), Size: m.main.Size()})
 	}
-	for _, f := range m.spaces.files {
+	for _, f := range m.spaces.files[1:] {
 		if r := f.region.Load(); r != nil {
 			files = append(files, OpenFile{f.path(), r.Size(), f.number})
 		}
@@ -73,5 +73,5 @@ func (o *OpenModel) Files() (files []OpenFile) {
 // Feed writes size bytes at off of a file to w. It fails if the file has changed since it was parsed. It is safe for
 // concurrent use.
 func (o *OpenModel) Feed(w io.Writer, f *OpenFile, off, size int64) error {
-	return o.v.Feed(w, f.space, off, size, "")
+	return o.v.m.guard(func() error { return o.v.Feed(w, f.space, off, size, "") })
 }

@@ -46,10 +46,10 @@ func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (Coverage, error) 
 	v := newVerification(m, ctx, o)
 	v.sweeper.off = m.infos.used.Load()
 	if err := v.run(); err != nil {
-		return Coverage{}, m.locate(m.explain(err))
+		return Coverage{}, m.named(m.explain(err), "")
 	}
 	if v.All() {
-		m.touch.done()
+		m.touch.pending.Store(false)
 	}
 	return v.Coverage, nil
 }
@@ -100,7 +100,7 @@ func (v *verification) run() error {
 	for _, name := range v.o.Tensors {
 		i, ok := m.index.Lookup(name)
 		if !ok {
-			return NotFound(m.desc.Name, m.path, name)
+			return m.about(name, -1, tensor.ErrNotFound)
 		}
 		v.wanted[i] = true
 	}
@@ -135,75 +135,58 @@ func (v *verification) tensors() error {
 	}
 	jobs := jobsOf(len(left), v.limit, func(k int) extent { return v.m.extent(left[k]) })
 	wide := len(jobs) < v.workers()
-	return v.Each(len(jobs), func(n int) error { return v.verifyJob(left[jobs[n].from:jobs[n].to], &jobs[n], wide) })
+	return v.Each(len(jobs), func(n int) error { return v.verifyJob(left[jobs[n].from:jobs[n].to], jobs[n].extent, wide) })
 }
 
 // minJob is the least limit of jobs in memory, so that all workers are busy.
 const minJob = 16 << 10
 
-// verifyJob checks the tensors of a job.
-func (v *verification) verifyJob(which []int, j *job, wide bool) error {
-	c := hashing{window: window{extent: j.extent}}
-	defer v.close(&c.window)
+// verifyJob checks the tensors of a job, which is read at once if it is small. With wide each tensor may use all workers.
+func (v *verification) verifyJob(which []int, e extent, wide bool) error {
+	if !e.alone && e.size > 0 && e.size <= v.limit {
+		r, err := v.m.spaces.files[e.space].open()
+		if err == nil && e.size <= r.Size()-e.off {
+			return v.pieces(r, e.off, e.size, e.size, nil, func(b []byte) error { return v.each(which, e.off, b, wide) })
+		}
+	}
+	return v.each(which, 0, nil, wide)
+}
+
+// each checks tensors that are in data, which is at an offset of their file, or are to be read if that is nil.
+func (v *verification) each(which []int, at int64, data []byte, wide bool) error {
+	var last extent // of the tensor that was hashed last
+	var kind driver.Kind
+	var sum uint64
 	for _, i := range which {
-		by, err := v.tensor(i, &c, wide)
+		s, e, name, err := v.sum(i), v.m.extent(i), v.m.index.Name(i), error(nil)
+		switch {
+		case e.alone:
+			sum, err = v.decoded(i, s.Kind)
+		case e == last && s.Kind == kind:
+			v.Done(e.size, name)
+		case data != nil:
+			b := data[e.off-at:][:e.size]
+			if s.Kind == driver.NoSum {
+				probe(b)
+			}
+			sum, err = checksum.Of(s.Kind, b), v.ctx.Err()
+			v.Done(e.size, name)
+		default:
+			var r *source.Region
+			if r, err = v.m.spaces.files[e.space].find(i, name, e.off, e.size); err == nil {
+				sum, err = v.hash(s.Kind, r, e.off, e.size, name, wide)
+			}
+		}
+		if err == nil {
+			err = v.compare(i, s, sum, e.off)
+		}
 		if err != nil {
 			return err
 		}
-		v.Coverage.Tensors[i] = by
+		last, kind = e, s.Kind
+		v.Cover(i, s.Kind.String())
 	}
 	return nil
-}
-
-// hashing is the check of the tensors of a job.
-type hashing struct {
-	window
-	last extent // of the last tensor, with its checksum
-	kind driver.Kind
-	sum  uint64
-}
-
-// tensor checks a tensor of a job and returns the checksum that covers it. With wide it may use
-// all workers.
-func (v *verification) tensor(i int, c *hashing, wide bool) (by string, err error) {
-	s, e := v.sum(i), v.m.extent(i)
-	switch {
-	case e.alone:
-		c.sum, err = v.decoded(i, s.Kind)
-	case e == c.last && s.Kind == c.kind:
-		v.Done(e.size, v.m.index.Name(i))
-	default:
-		c.sum, err = v.stored(i, c, s.Kind, wide)
-		c.last, c.kind = e, s.Kind
-	}
-	if err != nil {
-		return "", err
-	}
-	return s.Kind.String(), v.compare(i, s, c.sum, e.off)
-}
-
-// stored returns a checksum of tensor i of a job, whose bytes are in a file.
-func (v *verification) stored(i int, c *hashing, k driver.Kind, wide bool) (uint64, error) {
-	space, off, size := v.m.index.Place(i)
-	name := v.m.index.Name(i)
-	r, err := v.m.spaces.file(space).find(i, name, off, size)
-	if err != nil {
-		return 0, err
-	}
-	if c.size > v.limit || c.size > r.Size()-c.off {
-		return v.hash(k, r, off, size, name, wide)
-	}
-	if c.bytes == nil {
-		if err := v.open(&c.window, r); err != nil {
-			return 0, err
-		}
-	}
-	b := c.at(off, size)
-	if k == driver.NoSum {
-		probe(b)
-	}
-	v.Done(size, name)
-	return checksum.Of(k, b), v.ctx.Err()
 }
 
 // decoded returns a checksum of tensor i, which the driver loads.

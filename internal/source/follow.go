@@ -23,14 +23,6 @@ func (r *Region) Prove(end int64) error {
 	return nil
 }
 
-// bound is a reader with a context.
-type bound struct {
-	contextual
-	ctx context.Context
-}
-
-func (b bound) ReadAt(p []byte, off int64) (int, error) { return b.ReadAtContext(b.ctx, p, off) }
-
 // Parallel returns the useful number of concurrent reads, or 0 if unknown.
 func (r *Region) Parallel() int {
 	if p, ok := r.src.(interface{ Parallel() int }); ok {

@@ -14,7 +14,6 @@ type head struct {
 	part            // the window of the file
 	size int64      // of the window
 	buf  []byte     // the beginning of the window
-	err  error      // why buf is short
 	pool *[]byte    // pooled memory of buf; nil until it is read
 	one  [1]byte    // buffer for isCached
 	iov  [1][]byte  // one as an I/O vector
@@ -35,15 +34,15 @@ func (r *Region) parse(fd descriptor, base int64) {
 // parsing reports whether reads use the file and not its mapping.
 func (r *Region) parsing() bool { return r.src == &r.head }
 
-// first returns the beginning of the window. It reads that once.
-func (h *head) first() ([]byte, error) {
+// first returns the beginning of the window, as much as can be read. It reads that once.
+func (h *head) first() []byte {
 	if h.pool == nil {
 		h.pool = heads.Get().(*[]byte)
 		b := (*h.pool)[:min(h.size, headSize)]
-		n, err := h.part.ReadAt(b, 0)
-		h.buf, h.err = b[:n], err
+		n, _ := h.part.ReadAt(b, 0)
+		h.buf = b[:n]
 	}
-	return h.buf, h.err
+	return h.buf
 }
 
 // ReadSoon asks the system to read a valid range of the window into its cache, while the file is parsed. It
@@ -85,33 +84,22 @@ func (h *head) Parsed() {
 // Parsed.
 func (r *Region) Head(n int64) ([]byte, error) {
 	n = min(n, r.size)
-	if !r.parsing() || n > headSize {
-		return r.Slice(0, n)
+	if r.parsing() && 0 <= n && n <= int64(len(r.head.first())) {
+		return r.head.buf[:n], nil
 	}
-	b, err := r.head.first()
-	if int64(len(b)) < n {
-		return nil, r.fail(int64(len(b)), err)
-	}
-	return b[:n], nil
+	return r.Slice(0, n)
 }
 
 // ReadAt implements io.ReaderAt for a range of the window.
 func (h *head) ReadAt(p []byte, off int64) (n int, err error) {
-	if off < headSize {
-		b, err := h.first()
-		if off < int64(len(b)) {
-			n = copy(p, b[off:])
-		}
-		if n < len(p) && err != nil {
-			return n, err
-		}
+	if off < headSize && off < int64(len(h.first())) {
+		n = copy(p, h.buf[off:])
 	}
-	if n < len(p) {
-		var k int
-		k, err = h.part.ReadAt(p[n:], off+int64(n))
-		n += k
+	if n == len(p) {
+		return n, nil
 	}
-	return n, err
+	k, err := h.part.ReadAt(p[n:], off+int64(n))
+	return n + k, err
 }
 
 // copyAt copies a range of the window from its memory.

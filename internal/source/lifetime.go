@@ -181,7 +181,6 @@ func (r *Region) countInside() int64 {
 
 // free unmaps the memory or closes the file. Heap memory is left to the garbage collector.
 func (r *Region) free() error {
-	r.release()
 	if r.parsing() {
 		r.head.Parsed()
 	}

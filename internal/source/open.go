@@ -39,8 +39,12 @@ func (r *Region) Open(path string, o Options) error {
 // close the file afterwards.
 func OpenFile(f *os.File, off, size int64, o Options) (*Region, error) {
 	r := &Region{path: f.Name(), name: f.Name(), debug: o.Debug || debugBuild}
-	if err := r.opened(r.openFile(f, off, max(size, toEnd), &o)); err != nil {
-		return nil, err
+	info, err := regular(f.Stat())
+	if err == nil {
+		err = r.openFile(f, info, off, max(size, toEnd), &o)
+	}
+	if err != nil {
+		return nil, r.opened(err)
 	}
 	return r, nil
 }
@@ -75,6 +79,14 @@ func FromReaderAt(src io.ReaderAt, size int64) *Region {
 		r.path = n.Path()
 	}
 	return r
+}
+
+// regular returns an error for a file that is not regular.
+func regular(info fs.FileInfo, err error) (fs.FileInfo, error) {
+	if err == nil && !info.Mode().IsRegular() {
+		err = kindError(info.Mode())
+	}
+	return info, err
 }
 
 // kindError returns the error for a path that is not a regular file.
@@ -151,13 +163,13 @@ func (r *Region) mapName(name string, off, size int64) error {
 
 // mapPath is mapName for a file that is open, if path still names it.
 func (r *Region) mapPath(path string, off, size int64, isSame func() error) error {
-	if err := isSame(); err != nil {
-		return err
-	}
-	if err := r.mapName(path, off, size); err != nil {
-		return err
-	}
 	err := isSame()
+	if err == nil {
+		err = r.mapName(path, off, size)
+	}
+	if err == nil {
+		err = isSame()
+	}
 	if err != nil && r.ra != nil {
 		r.ra.Close()
 		r.ra, r.mem, r.skip = nil, nil, 0
@@ -165,30 +177,20 @@ func (r *Region) mapPath(path string, off, size int64, isSame func() error) erro
 	return err
 }
 
-// readWindow reads the window of a file that cannot be mapped into memory, which it reserves until Close.
+// readWindow reads the window of a file that cannot be mapped into memory, which it reserves for the life of the model.
 func (r *Region) readWindow(src io.ReaderAt, off, size int64, o *Options) error {
 	if o.Memory != nil {
 		if err := o.Memory.Reserve(size); err != nil {
 			return &tensor.Error{Format: r.format, Path: r.path, Field: "file", Offset: -1, Err: err}
 		}
-		r.account, r.reserved = o.Memory, size
 	}
 	r.src, r.size = &part{src, off}, size
 	b, err := r.Copy(0, size)
-	if r.src = nil; err != nil {
-		r.release()
-		return err
+	r.src = nil
+	if err == nil {
+		r.setHeap(b)
 	}
-	r.setHeap(b)
-	return nil
-}
-
-// release releases the reserved memory.
-func (r *Region) release() {
-	if r.reserved > 0 {
-		r.account.Release(r.reserved)
-		r.reserved = 0
-	}
+	return err
 }
 
 // lacks reports whether err means that a file can neither be mapped nor read into memory, for

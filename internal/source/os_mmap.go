@@ -54,10 +54,7 @@ func openRegular(path string) (fd descriptor, st syscall.Stat_t, err error) {
 	if st.Mode&syscall.S_IFMT != syscall.S_IFREG {
 		f := os.NewFile(uintptr(n), path)
 		defer f.Close()
-		info, err := f.Stat()
-		if err == nil {
-			err = kindError(info.Mode())
-		}
+		_, err := regular(f.Stat())
 		return 0, st, err
 	}
 	return fd, st, nil
@@ -74,15 +71,7 @@ func (r *Region) openName(path string, o *Options) error {
 }
 
 // openFile is OpenFile.
-func (r *Region) openFile(f *os.File, off, size int64, o *Options) error {
-	info, err := f.Stat()
-	if err != nil {
-		return err
-	}
-	if !info.Mode().IsRegular() {
-		return kindError(info.Mode())
-	}
-	st := info.Sys().(*syscall.Stat_t)
+func (r *Region) openFile(f *os.File, info fs.FileInfo, off, size int64, o *Options) error {
 	c, err := f.SyscallConn()
 	if err != nil {
 		return err
@@ -92,7 +81,7 @@ func (r *Region) openFile(f *os.File, off, size int64, o *Options) error {
 	if err := cmp.Or(cerr, err); err != nil {
 		return err
 	}
-	return r.mapDescriptor(descriptor(fd), st, off, size, o)
+	return r.mapDescriptor(descriptor(fd), info.Sys().(*syscall.Stat_t), off, size, o)
 }
 
 // mapDescriptor maps a window of the file that fd is open on. If it cannot be mapped, the window is read into

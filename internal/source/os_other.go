@@ -36,31 +36,24 @@ func Changed(info fs.FileInfo) time.Time { return info.ModTime() }
 
 // openName maps the file at path. It checks the type before it opens the file, since opening a pipe would block.
 func (r *Region) openName(path string, o *Options) error {
-	info, err := os.Stat(path)
-	if err != nil {
+	if _, err := regular(os.Stat(path)); err != nil {
 		return err
-	}
-	if m := info.Mode(); !m.IsRegular() {
-		return kindError(m)
 	}
 	f, err := os.Open(path)
 	if err != nil {
 		return err
 	}
 	defer f.Close()
-	return r.openFile(f, 0, toEnd, o)
-}
-
-// openFile is OpenFile. It maps f by its path if that is still the same file.
-func (r *Region) openFile(f *os.File, off, size int64, o *Options) error {
-	info, err := f.Stat()
+	info, err := regular(f.Stat())
 	if err != nil {
 		return err
 	}
-	if m := info.Mode(); !m.IsRegular() {
-		return kindError(m)
-	}
-	size, err = window(off, size, info.Size())
+	return r.openFile(f, info, 0, toEnd, o)
+}
+
+// openFile is OpenFile. It maps f by its path if that is still the same file.
+func (r *Region) openFile(f *os.File, info fs.FileInfo, off, size int64, o *Options) error {
+	size, err := window(off, size, info.Size())
 	if err != nil {
 		return err
 	}

@@ -104,15 +104,29 @@ func (r *Region) ReadAtContext(ctx context.Context, p []byte, off int64) (int, e
 	return n, eof
 }
 
-// read fills p from a range of the window.
-func (r *Region) read(ctx context.Context, p []byte, off int64) (int, error) {
-	switch c, ok := r.src.(contextual); {
+// read fills p from a range of the window. It checks the result of a reader: n is at most len(p), and p is full unless
+// there is an error.
+func (r *Region) read(ctx context.Context, p []byte, off int64) (n int, err error) {
+	c, ok := r.src.(contextual)
+	switch {
 	case r.src == nil:
 		return r.copyAt(p, off)
 	case ok && ctx.Done() != nil:
-		return readAt(bound{c, ctx}, p, off)
+		n, err = c.ReadAtContext(ctx, p, off)
+	default:
+		n, err = r.src.ReadAt(p, off)
 	}
-	return readAt(r.src, p, off)
+	switch {
+	case n == len(p):
+		return n, nil
+	case n < 0 || n > len(p):
+		return 0, fmt.Errorf("%w: asked for %d bytes, the source claims to have read %d", tensor.ErrCorrupt, len(p), n)
+	case n == 0 && err == nil:
+		err = fmt.Errorf("%w: the source delivers nothing: %w", tensor.ErrTruncated, io.ErrNoProgress)
+	case err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF):
+		err = fmt.Errorf("%w: the source ends before its size", tensor.ErrTruncated)
+	}
+	return n, err
 }
 
 // Guard calls fn, which reads the window, and returns its error. It turns a fault
@@ -175,29 +189,5 @@ func (r *Region) prove(end int64) error {
 // probe reads the byte before offset end.
 func (r *Region) probe(end int64) error {
 	_, err := r.read(context.Background(), make([]byte, 1), end-1)
-	return err
-}
-
-// readAt fills b from offset off of src and checks the result of src: n is at most len(b),
-// and b is full unless there is an error.
-func readAt(src io.ReaderAt, b []byte, off int64) (n int, err error) {
-	n, err = src.ReadAt(b, off)
-	switch {
-	case n == len(b):
-		return n, nil
-	case n < 0 || n > len(b):
-		return 0, fmt.Errorf("%w: asked for %d bytes, the source claims to have read %d", tensor.ErrCorrupt, len(b), n)
-	case n == 0 && err == nil:
-		return 0, fmt.Errorf("%w: the source delivers nothing: %w", tensor.ErrTruncated, io.ErrNoProgress)
-	}
-	return n, short(err)
-}
-
-// short turns an early end of a reader into
-// tensor.ErrTruncated, and keeps other errors.
-func short(err error) error {
-	if err == nil || errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
-		return fmt.Errorf("%w: the source ends before its size", tensor.ErrTruncated)
-	}
 	return err
 }

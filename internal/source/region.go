@@ -25,14 +25,8 @@ type Options struct {
 	// Parse makes ReadAt and Head read from the open file instead of the mapping until
 	// Parsed is called.
 	Parse bool
-	// Memory, if not nil, reserves memory before files are read into it.
-	Memory Account
-}
-
-// Account limits the memory of a model. Memory is reserved before it is allocated.
-type Account interface {
-	Reserve(n int64) error
-	Release(n int64)
+	// Memory, if not nil, limits the memory of a model. It is reserved before a file is read into it.
+	Memory interface{ Reserve(n int64) error }
 }
 
 // Region is the memory or the reader of a model. Its methods are safe for
@@ -54,13 +48,11 @@ type Region struct {
 	name string // the path that the file was opened by
 	id   fileID // of the file that is mapped, if it is known
 
-	ra       *mmap.ReaderAt // holds the mapping, nil when there is none; its finalizer unmaps until Expose clears it
-	mem      []byte         // the whole mapping, from which win is cut
-	skip     int            // offset of win in mem
-	debug    bool
-	locked   atomic.Int64 // number of locked bytes
-	account  Account      // of the reserved bytes
-	reserved int64
+	ra     *mmap.ReaderAt // holds the mapping, nil when there is none; its finalizer unmaps until Expose clears it
+	mem    []byte         // the whole mapping, from which win is cut
+	skip   int            // offset of win in mem
+	debug  bool
+	locked atomic.Int64 // number of locked bytes
 
 	format, path string
 	onFree       func() error
@@ -91,15 +83,6 @@ func (r *Region) Mapped() bool { return r.ra != nil }
 
 // OnDemand reports whether the region is a file that is read on demand.
 func (r *Region) OnDemand() bool { return r.file != nil }
-
-// Held returns the number of bytes of the window in heap memory. Pages of a file do not
-// count, since the system can reclaim them.
-func (r *Region) Held() int64 {
-	if r.ra != nil {
-		return 0
-	}
-	return int64(len(r.win))
-}
 
 // Holds reports whether an address lies in the memory of the window.
 func (r *Region) Holds(addr uintptr) bool { return fault.Within(addr, r.base, len(r.win)) }
