@@ -10,6 +10,7 @@ import (
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // graphSchema describes the graph messages of this format to package onnxgraph.
@@ -20,7 +21,7 @@ var graphSchema = onnxgraph.Schema{
 	Undeclared: []string{},
 
 	DType: dtypeOf, Code: codeOf, CheckTensor: checkTensor, AppendTensor: putTensor,
-	DataFields: dataFields, RawData: rawArm,
+	DataFields: []protowire.Number{rawArm, externalArm}, RawData: rawArm,
 }
 
 // decodeGraph decodes the graph. The tensors it declares must have been listed.
@@ -45,7 +46,7 @@ func (p *parser) decodeGraph() error {
 // Initializer implements onnxgraph.Format. Subgraphs have a separate scope: their
 // initializers with data are not tensors of the file.
 func (p *parser) Initializer(msg protobuf.Field, level int, main bool) ([]byte, error) {
-	h, x := &p.head, p.index
+	h, x := p.head, p.index
 	h.reset()
 	if err := h.read(&p.graph().Source, msg, level); err != nil {
 		return nil, err
@@ -75,7 +76,7 @@ func (p *parser) Initializer(msg protobuf.Field, level int, main bool) ([]byte, 
 // AttributeTensor implements onnxgraph.Format. A tensor in an attribute may lack
 // a name, but must have data.
 func (p *parser) AttributeTensor(at int64, level int, pieces ...protobuf.Field) (tensor.View, error) {
-	h := &p.head
+	h := p.head
 	h.reset()
 	for _, piece := range pieces {
 		if err := h.read(&p.graph().Source, piece, level); err != nil {
@@ -103,22 +104,22 @@ func (p *parser) referInGraph(at int64, err error) error {
 // refer records that the tensor in head has its data in an external file. i is
 // its index, negative for a tensor inside the graph.
 func (p *parser) refer(i int) (driver.Space, error) {
-	h := &p.head
+	h := p.head
 	// There are few in real files; in a hostile file the list outgrows the file.
-	if err := p.memory.Reserve(externalDataBytes + int64(len(h.name))); err != nil {
+	if err := p.memory.Reserve(checkBytes + int64(len(h.name))); err != nil {
 		return 0, err
 	}
-	x := externalData{tensor: i, span: span{h.ext.offset, h.size}, checksum: h.ext.sum}
+	c := check{span: span{h.ext.offset, h.size}, sum: h.ext.sum, tensor: i, block: graphBlock}
 	if i < 0 {
-		x.name = string(h.name)
+		c.name = string(h.name)
 	}
 	var err error
-	x.space, _, err = p.files.Find(p.src, h.ext.location, false)
+	c.space, _, err = p.files.Find(p.src, h.ext.location, false)
 	if n := len(p.externals); n == cap(p.externals) {
 		p.externals = slices.Grow(p.externals, max(8, n)) // append would leave four times as much behind
 	}
-	p.externals = append(p.externals, x)
-	return x.space, err
+	p.externals = append(p.externals, c)
+	return c.space, err
 }
 
 // view returns the view of a tensor inside the graph, which was read from s and
@@ -138,7 +139,7 @@ func (f *parsed) view(h *head, s *protobuf.Source, m *quantMemory) (v tensor.Vie
 
 // graphOf decodes a graph in wire format whose tensors are those of a plan.
 func graphOf(b []byte, tensors []tensor.Info) (*plan.Graph, error) {
-	p := &parser{parsed: &parsed{index: &driver.Index{}}}
+	p := &parser{parsed: &parsed{index: &driver.Index{}}, head: newHead()}
 	p.graph().Source = *protobuf.InMemory(b)
 	p.hdr.blocks[graphBlock].size = int64(len(b))
 	for i := range tensors {

@@ -2,6 +2,7 @@ package wia
 
 import (
 	"encoding/binary"
+	"fmt"
 	"slices"
 	"strconv"
 
@@ -47,6 +48,13 @@ func (c Compression) String() string {
 		return names[c]
 	}
 	return "compression(" + strconv.Itoa(int(c)) + ")"
+}
+
+func (c Compression) check() error {
+	if c > Zstd {
+		return fmt.Errorf("%w: %v", format.ErrUnsupported, c)
+	}
+	return nil
 }
 
 var codecs = [...]*codec.Stream{Gzip: gzip.Codec, Zstd: zstd.Codec}
@@ -227,6 +235,7 @@ var messages = protobuf.Parse(`
 var (
 	tensorMsg, tensorDataMsg, compressedMsg = messages["Tensor"], messages["TensorData"], messages["CompressedTensor"]
 	graphMsg, signatureBlockMsg             = messages["Graph"], messages["SignatureBlock"]
+	blockMessages                           = [...]*protobuf.Message{graphBlock: graphMsg, tensorBlock: tensorDataMsg}
 
 	// nativeMsg is the message in Native.Raw: the graph and the records of tensors, without data, the
 	// unknown fields of the tensor and signature blocks, and the text of the metadata.

@@ -21,8 +21,10 @@ func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList)
 		if err := hasCode(t); err != nil {
 			l.Fixed(plan.LossDType, t.Name, err)
 		}
-		if _, err := quantFields(t); err != nil && !from.quantizes(t) {
-			l.Quantization(p, i, err)
+		if _, err := quantField(t); err != nil {
+			if r := from.tensors[t.Name]; !r.quantizes(t) {
+				l.Quantization(p, i, err)
+			}
 		}
 	}
 	if from.metadata == nil {
@@ -51,6 +53,6 @@ func checkTensor(info *tensor.Info) error {
 	if err := hasCode(info); err != nil {
 		return err
 	}
-	_, err := quantFields(info)
+	_, err := quantField(info)
 	return err
 }

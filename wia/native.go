@@ -15,37 +15,30 @@ import (
 
 // native returns what a plan cannot hold.
 func (f *parsed) native() (*plan.Native, error) {
-	meta := &f.payloads[metadataBlock]
+	meta, block := &f.payloads[metadataBlock], &f.payloads[tensorBlock]
 	n := f.graph().Size + meta.Size + 64*int64(len(f.records))
 	if err := f.memory.Reserve(n); err != nil {
 		return nil, wire.Error(formatName, "graph", -1, err)
 	}
 	defer f.memory.Release(n)
 	raw, err := f.nativeGraph()
+	for i := 0; i < len(f.records) && err == nil; i++ {
+		if f.records[i].more {
+			var message, around []byte
+			message, around, err = f.tensorMessage(i)
+			raw = protobuf.PutBytes(raw, 2, append(protobuf.PutBytes(nil, 1, message), around...))
+		}
+	}
+	if f.tail && err == nil {
+		var tail []byte
+		s := f.reader(block)
+		defer s.Close()
+		err = block.locate("tensor", s.Split(tensorDataMsg, s.All(), nil, &tail, 1, 2, 15))
+		raw = protobuf.PutBytes(raw, 3, tail)
+	}
 	if err != nil {
 		return nil, err
 	}
-	for i := range f.records {
-		r := &f.records[i]
-		if !r.more && !r.compressed && r.external < 0 {
-			continue
-		}
-		message, around, err := f.tensorMessage(i)
-		if err != nil {
-			return nil, err
-		}
-		_, more := onnxgraph.Split(tensorMsg, message, planFields...)
-		more = append(more, unknownExternal(message)...)
-		if len(more)+len(around) > 0 {
-			t := protobuf.PutBytes(nil, 1, append(protobuf.PutText(nil, 1, f.index.Name(i)), more...))
-			raw = protobuf.PutBytes(raw, 2, append(t, around...))
-		}
-	}
-	tail, err := f.unknownTail()
-	if err != nil {
-		return nil, err
-	}
-	raw = protobuf.PutBytes(raw, 3, tail)
 	if f.signature != nil {
 		raw = protobuf.PutBytes(raw, 4, f.signature.unknown)
 	}
@@ -82,35 +75,12 @@ func (f *parsed) nativeGraph() ([]byte, error) {
 
 // inline returns the view of a tensor inside the graph if its data is external.
 func (f *parsed) inline(raw []byte) (v tensor.View, external bool, err error) {
-	h, s := &head{}, protobuf.InMemory(raw)
+	h, s := newHead(), protobuf.InMemory(raw)
 	if h.read(s, s.All(), 3) != nil || h.data != externalArm || h.check(0) != nil {
 		return v, false, nil
 	}
 	v, err = f.view(h, s, &quantMemory{})
 	return v, true, err
-}
-
-// unknownTail returns the unknown fields of the tensor block.
-func (f *parsed) unknownTail() (b []byte, err error) {
-	if !f.tail {
-		return nil, nil
-	}
-	p := &f.payloads[tensorBlock]
-	s := f.reader(p)
-	defer s.Close()
-	err = s.Split(tensorDataMsg, s.All(), nil, &b, 1, 2, 15)
-	return b, p.locate("tensor", err)
-}
-
-// unknownExternal returns the field of external data in a Tensor message with its unknown fields alone, nil if
-// it has none.
-func unknownExternal(message []byte) (b []byte) {
-	s := protobuf.InMemory(message)
-	_ = s.SplitInner(tensorMsg, s.All(), externalArm, &b, 1, 2, 3, 4)
-	if b != nil {
-		b = protobuf.PutBytes(nil, externalArm, b)
-	}
-	return b
 }
 
 // tensorMessage returns the Tensor message of tensor i without its data, in
@@ -139,18 +109,24 @@ func (f *parsed) tensorMessage(i int) (b, around []byte, err error) {
 
 // original is the decoded Native of a plan, updated to match the plan.
 type original struct {
-	graph     []byte            // without its initializers; nil if the plan has another
-	declared  map[string][]byte // metadata and unknown fields of initializers, by the name in the plan
-	tensors   map[string][]byte // and of tensors; unknown fields of their external data
-	around    map[string][]byte // and of the CompressedTensors around them
-	tail      []byte            // unknown fields of the tensor block
-	signature []byte            // unknown fields of the signature block
-	metadata  []byte            // nil if the plan has other metadata
+	graph     []byte          // without its initializers; nil if the plan has another
+	tensors   map[string]rest // by the name in the plan
+	tail      []byte          // unknown fields of the tensor block
+	signature []byte          // unknown fields of the signature block
+	metadata  []byte          // nil if the plan has other metadata
+}
+
+// rest has the fields of the messages of a tensor that a plan does not hold.
+type rest struct {
+	tensor     []byte // metadata and unknown fields
+	declared   []byte // of its initializer
+	external   []byte // unknown fields of ExternalData
+	compressed []byte // unknown fields of CompressedTensor
 }
 
 // originalOf decodes the plan's Native, if it has one of this format, and adds what contradicts the plan to l.
 func originalOf(p *plan.Plan, l *plan.LossList) (*original, error) {
-	n, o := p.Native, &original{declared: map[string][]byte{}, tensors: map[string][]byte{}, around: map[string][]byte{}}
+	n, o := p.Native, &original{tensors: map[string]rest{}}
 	if n == nil || n.Format != formatName {
 		return o, nil
 	}
@@ -167,18 +143,34 @@ func originalOf(p *plan.Plan, l *plan.LossList) (*original, error) {
 	for name, old := range n.Renamed {
 		e.Names[old] = name
 	}
+	split := func(msg protobuf.Field) (name string, r rest) {
+		_ = s.Read(tensorMsg, msg, 1, &protobuf.Into{1: &name})
+		_ = s.Split(tensorMsg, msg, nil, &r.tensor, 1, 2, 3, externalArm)
+		_ = s.SplitInner(tensorMsg, msg, externalArm, &r.external, 1, 2, 3, 4)
+		return cmp.Or(e.Names[name], name), r
+	}
 	w := s.Walk(nativeMsg, s.All(), 1)
 	for w.Next() {
 		if w.Num == 2 {
-			t, around := onnxgraph.Split(compressedMsg, n.Raw[w.Start:w.End], 1)
-			o.around[keep(o.tensors, &e, compressedMsg, t)] = around
+			var message protobuf.Field
+			_ = s.Read(compressedMsg, w.Field, 1, &protobuf.Into{1: &message})
+			name, r := split(message)
+			_ = s.Split(compressedMsg, w.Field, nil, &r.compressed, 1)
+			o.tensors[name] = r
 		}
 	}
-	declared, rest := onnxgraph.Split(graphMsg, n.Raw[graph.Start:graph.End], graphSchema.Initializers)
-	keep(o.declared, &e, graphMsg, declared)
+	w = s.Walk(graphMsg, graph, 1)
+	for w.Next() {
+		if w.Num == graphSchema.Initializers {
+			name, declared := split(w.Field)
+			r := o.tensors[name]
+			r.declared = declared.tensor
+			o.tensors[name] = r
+		}
+	}
 	if graph.Num != 0 {
-		decode := func(b []byte) (*plan.Graph, error) { return graphOf(b, p.Tensors) }
-		o.graph = e.Follow(rest, p, l, decode)
+		_, own := onnxgraph.Split(graphMsg, n.Raw[graph.Start:graph.End], graphSchema.Initializers)
+		o.graph = e.Follow(own, p, l, func(b []byte) (*plan.Graph, error) { return graphOf(b, p.Tensors) })
 	}
 	return o, nil
 }
@@ -194,48 +186,27 @@ func isText(b []byte, m plan.Metadata) bool {
 	return err == nil && differs == nil && bytes.Equal(own, other)
 }
 
-// keep stores the fields of the tensors in message b that a plan does not hold, by their names in
-// the plan. It returns the last name.
-func keep(into map[string][]byte, e *onnxgraph.Editor, m *protobuf.Message, b []byte) (name string) {
-	s := protobuf.InMemory(b)
-	w := s.Walk(m, s.All(), 1)
-	for w.Next() {
-		name = ""
-		w.Err = s.Read(tensorMsg, w.Field, 1, &protobuf.Into{1: &name})
-		name = cmp.Or(e.Names[name], name)
-		_, into[name] = onnxgraph.Split(tensorMsg, b[w.Start:w.End], 1, 2, 3)
+// quantizes reports whether the fields have the quantization of info, valid or not.
+func (r *rest) quantizes(info *tensor.Info) bool {
+	if len(r.tensor) == 0 {
+		return info.Quant == nil
 	}
-	return name
-}
-
-// quantizes reports whether the original has the quantization of info, valid or not.
-func (o *original) quantizes(info *tensor.Info) bool {
-	if o.tensors[info.Name] == nil {
-		return false
-	}
-	h, s := &head{}, protobuf.InMemory(o.tensors[info.Name])
+	h, s := newHead(), protobuf.InMemory(r.tensor)
 	return h.read(s, s.All(), 2) == nil && h.quant.quantization(&quantMemory{}).Equal(info.Quant)
 }
 
-// fields returns the remaining fields of a tensor's message: those of the
-// original, with the quantization of the plan.
-func (o *original) fields(info *tensor.Info, quant []byte) []byte {
-	own := o.tensors[info.Name]
-	switch {
-	case own == nil:
-		return metadataField(quant)
-	case o.quantizes(info):
-		return own
+// fields returns the remaining fields of a tensor's message, with the quantization of the plan.
+func (r *rest) fields(info *tensor.Info) []byte {
+	if r.quantizes(info) {
+		return r.tensor
 	}
-	metadata, unknown := onnxgraph.Split(tensorMsg, own, 6)
-	var body []byte
-	s := protobuf.InMemory(metadata)
-	_ = s.SplitInner(tensorMsg, s.All(), 6, &body, 3)
-	if quant != nil {
-		body = protobuf.PutBytes(body, 3, quant)
-	}
-	if len(metadata) > 0 || quant != nil {
-		unknown = append(protobuf.PutBytes(nil, 6, body), unknown...)
+	quant, _ := quantField(info) // Losses checked it; only a copy keeps invalid parameters
+	var metadata, unknown []byte
+	s := protobuf.InMemory(r.tensor)
+	_ = s.SplitInner(tensorMsg, s.All(), 6, &metadata, 3)
+	_ = s.Split(tensorMsg, s.All(), nil, &unknown, 6)
+	if metadata = append(metadata, quant...); len(metadata) > 0 {
+		return append(protobuf.PutBytes(nil, 6, metadata), unknown...)
 	}
 	return unknown
 }

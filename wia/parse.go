@@ -23,10 +23,10 @@ type parsed struct {
 	hdr             header
 	payloads        [numBlocks]payload
 	metadata        plan.Metadata
-	decoded         *plan.Graph    // of graph
-	signature       *signatures    // nil without a signature block
-	records         []record       // by tensor
-	externals       []externalData // of external tensors, by record.external, and of those inside the graph
+	decoded         *plan.Graph // of graph
+	signature       *signatures // nil without a signature block
+	records         []record    // by tensor
+	externals       []check     // of external tensors, by record.external, and of those inside the graph
 	files           external.Files
 	initializerData bool          // initializers of the graph have data
 	tail            bool          // the tensor block has unknown fields
@@ -39,14 +39,14 @@ type parser struct {
 	*parsed
 	front    [headerSize]byte
 	cipher   *seal.Cipher // nil unless the file is encrypted
-	head     head         // of the current tensor
+	head     *head        // of the current tensor
 	quants   quantMemory
 	declared []bool // by tensor: the main graph declares it
 }
 
 // parse reads the blocks, each after those it depends on.
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
-	p := &parser{parsed: &parsed{src: src, index: x, memory: o.Memory}}
+	p := &parser{parsed: &parsed{src: src, index: x, memory: o.Memory}, head: newHead()}
 	err := p.hdr.parse(src, p.front[:])
 	if err != nil {
 		return nil, err
@@ -67,7 +67,7 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 
 func (p *parser) readMetadata() (err error) {
 	stored := p.hdr.blocks[metadataBlock].size
-	m, err := p.load(metadataBlock, inflated(maxMetadata, stored))
+	m, err := p.load(metadataBlock, maxMetadata)
 	if err != nil || stored == 0 {
 		return err
 	}
@@ -100,13 +100,7 @@ func (p *parser) readSignatures() error {
 
 // recordAt returns the file offset of the message of tensor i, or of its block if
 // the block is compressed or encrypted.
-func (f *parsed) recordAt(i int) int64 {
-	p := f.payloadOf(i)
-	if p.Base < 0 {
-		return p.at
-	}
-	return p.Base + f.records[i].at
-}
+func (f *parsed) recordAt(i int) int64 { return f.payloadOf(i).offset(f.records[i].at) }
 
 // notes lists irregularities that readers tolerate.
 func (f *parsed) notes() []string {

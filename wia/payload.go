@@ -21,39 +21,38 @@ type payload struct {
 	at              int64 // file offset of the block
 }
 
-// locate turns a defect into an error with a field and its offset in the file. In
-// a compressed or encrypted block, the offset is that of the block.
-func (p *payload) locate(name string, err error) error {
-	d, ok := protobuf.InField(name, err).(*protobuf.Defect)
-	switch {
-	case !ok:
-		return err
-	case p.Base >= 0:
-		return wire.Error(formatName, d.Path, p.Base+d.At, d.Err)
+// offset returns the offset in the file of a byte of the block, or of the block if it is compressed or
+// encrypted.
+func (p *payload) offset(at int64) int64 {
+	if p.Base < 0 {
+		return p.at
 	}
-	return wire.Error(formatName, d.Path, p.at, fmt.Errorf("%w (at byte %d of the decoded block)", d.Err, d.At))
+	return p.Base + at
 }
 
-// tensorError adds the name of tensor i, a field and an offset to err.
-func (f *parsed) tensorError(i int, field string, at int64, err error) error {
-	if err != nil {
-		err = protobuf.InField(field, &protobuf.Defect{At: at, Err: err})
+// locate turns a defect into an error with a field and its offset in the file.
+func (p *payload) locate(name string, err error) error {
+	d, ok := protobuf.InField(name, err).(*protobuf.Defect)
+	if !ok {
+		return err
 	}
-	return f.payloadOf(i).locate(fmt.Sprintf("tensor %q", f.index.Name(i)), err)
+	if p.Base < 0 {
+		d.Err = fmt.Errorf("%w (at byte %d of the decoded block)", d.Err, d.At)
+	}
+	return wire.Error(formatName, d.Path, p.offset(d.At), d.Err)
 }
 
 // load reads the payload of a block. If it is compressed, it may expand to at
-// most limit bytes.
-func (p *parser) load(b block, limit int64) (*payload, error) {
-	s, codec, cipher := p.hdr.blocks[b], codecs[p.hdr.compression], p.cipher
-	base := s.off
+// most so many bytes.
+func (p *parser) load(b block, most int64) (*payload, error) {
+	s, codec, cipher, base := p.hdr.blocks[b], codecs[p.hdr.compression], p.cipher, p.hdr.blocks[b].off
+	fail := func(field string, err error) (*payload, error) { return nil, wire.Error(formatName, field, s.off, err) }
 	switch b {
 	case signatureBlock:
 		codec, cipher = nil, nil
 	case tensorBlock:
 		codec = nil
 	}
-	fail := func(field string, err error) (*payload, error) { return nil, wire.Error(formatName, field, s.off, err) }
 	if b != tensorBlock {
 		if err := p.memory.Structure(s.size); err != nil {
 			return fail(b.String()+"_size", err)
@@ -75,7 +74,7 @@ func (p *parser) load(b block, limit int64) (*payload, error) {
 	}
 	if codec != nil && err == nil {
 		base = -1
-		left := p.memory.Left()
+		left, limit := p.memory.Left(), inflated(most, s.size)
 		if data, err = codec.DecompressMax(data, min(limit, left)); err == nil {
 			p.memory.Release(s.size)
 			err = p.memory.Reserve(int64(len(data)))
@@ -156,5 +155,8 @@ func (f *parsed) stream(i int, w io.Writer) error {
 
 // badData adds the name of tensor i to an error about decoding its data.
 func (f *parsed) badData(i int, err error) error {
-	return f.tensorError(i, "compressed_data", f.records[i].data.off, err)
+	if err != nil {
+		err = wire.Error(formatName, fmt.Sprintf("tensor %q.compressed_data", f.index.Name(i)), f.payloadOf(i).offset(f.records[i].data.off), err)
+	}
+	return err
 }

@@ -1,7 +1,7 @@
 package wia
 
 import (
-	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/hex"
 	"fmt"
@@ -18,13 +18,13 @@ import (
 	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 // item is a tensor to write.
 type item struct {
-	head     []byte // the fields name, dims and dtype of its message
-	more     []byte // the metadata and unknown fields
-	around   []byte // the unknown fields of the CompressedTensor, if there is one
+	fields   []byte // of its Tensor message, but the data
+	around   []byte // the unknown fields of its ExternalData or CompressedTensor
 	codec    Compression
 	external bool
 	at       int64 // of the data in the external file
@@ -35,29 +35,22 @@ type item struct {
 }
 
 // plan checks the options and the plan, and builds all that needs no tensor data.
-func (w *encoder) plan(p *plan.Plan) (err error) {
+func (w *encoder) plan(p *plan.Plan) error {
 	o := w.o
 	w.hdr = header{compression: o.Compression, encrypted: o.Key != nil}
-	if o.Compression > Zstd {
-		return wire.Refuse(formatName, "compression", "%w: %v", format.ErrUnsupported, o.Compression)
-	}
-	if _, err = codec.CheckLevel(o.Level); err != nil {
-		return wire.Refuse(formatName, "level", "%w", err)
-	}
+	_, level := codec.CheckLevel(o.Level)
+	var key, native, signer error
 	if w.hdr.encrypted {
-		if w.cipher, err = seal.New(o.Key); err != nil {
-			return wire.Refuse(formatName, "key", "%w", err)
-		}
+		w.cipher, key = seal.New(o.Key)
 	}
-	if w.from, err = originalOf(p, &plan.LossList{}); err != nil {
-		return wire.Refuse(formatName, "native", "%w", err)
-	}
-	w.sign = signing{by: o.Signer}
+	w.from, native = originalOf(p, &plan.LossList{})
 	w.sign.unknown, w.sign.signer.Timestamp = w.from.signature, plan.SignatureTime(w.common)
-	if err = w.sign.init(); err != nil {
-		return wire.Refuse(formatName, "signer", "%w", err)
+	w.hdr.blocks[signatureBlock].size, signer = w.sign.prepare(o.Signer)
+	err := cmp.Or(refusal("compression", o.Compression.check()), refusal("level", level), refusal("key", key), refusal("native", native), refusal("signer", signer))
+	if err == nil {
+		err = w.planTensors(p)
 	}
-	if err = w.planTensors(p); err != nil {
+	if err != nil {
 		return err
 	}
 	text := w.from.metadata
@@ -70,7 +63,7 @@ func (w *encoder) plan(p *plan.Plan) (err error) {
 		_, err = graphOf(graph, p.Tensors) // refuses what the reader would refuse
 	}
 	if err != nil {
-		return wire.Refuse(formatName, "graph", "%w", err)
+		return refusal("graph", err)
 	}
 	if w.meta, err = w.store(metadataBlock, text); err == nil {
 		w.graph, err = w.store(graphBlock, graph)
@@ -82,29 +75,34 @@ func (w *encoder) plan(p *plan.Plan) (err error) {
 	return err
 }
 
+// refusal returns the error for a field of the plan or of the options, nil for none.
+func refusal(field string, err error) error {
+	if err == nil {
+		return nil
+	}
+	return wire.Refuse(formatName, field, "%w", err)
+}
+
 // planTensors makes the items. It places them unless some are compressed.
 func (w *encoder) planTensors(p *plan.Plan) (err error) {
 	w.fixed = true
 	w.items = make([]item, len(p.Tensors))
 	for i := range p.Tensors {
-		info, it := &p.Tensors[i], &w.items[i]
-		it.size, it.head = info.Size, putHead(make([]byte, 0, len(info.Name)+8*len(info.Shape)+8), info)
-		quant, _ := quantFields(info) // Losses checked it; only a copy keeps invalid parameters
-		it.more, it.around = w.from.fields(info, quant), w.from.around[info.Name]
-		it.external = w.o.ExternalFrom > 0 && info.Size >= w.o.ExternalFrom
-		if !it.external && len(it.more) > 0 {
-			_, it.more = onnxgraph.Split(tensorMsg, it.more, externalArm)
-		}
-		if it.external {
+		info, it, r := &p.Tensors[i], &w.items[i], w.from.tensors[p.Tensors[i].Name]
+		it.size, it.around = info.Size, r.compressed
+		it.fields = append(putHead(make([]byte, 0, len(info.Name)+8*len(info.Shape)+8), info), r.fields(info)...)
+		if it.external = w.o.ExternalFrom > 0 && info.Size >= w.o.ExternalFrom; it.external {
 			if w.ext == nil {
-				if w.ext, err = external.NewFile(external.Format{Driver: fileFormat{}, Locations: w.locations}, w.o.External, w.common.Path); err != nil {
-					return wire.Refuse(formatName, "external data", "%w", err)
+				w.ext, err = external.NewFile(external.Format{Driver: fileFormat{}, Locations: w.locations}, w.o.External, w.common.Path)
+				if err != nil {
+					return refusal("external data", err)
 				}
 			}
-			it.at = w.ext.Reserve(info.Size, alignment)
+			it.at, it.around = w.ext.Reserve(info.Size, alignment), r.external
 		} else if w.o.CompressTensor != nil {
-			if it.codec = w.o.CompressTensor(*info); it.codec > Zstd {
-				return wire.Refuse(formatName, fmt.Sprintf("tensor %q", info.Name), "%w: %v", format.ErrUnsupported, it.codec)
+			it.codec = w.o.CompressTensor(*info)
+			if err = it.codec.check(); err != nil {
+				return refusal(fmt.Sprintf("tensor %q", info.Name), err)
 			}
 		}
 		w.fixed = w.fixed && it.codec == None
@@ -134,21 +132,12 @@ func putHead(b []byte, info *tensor.Info) []byte {
 
 // putTensor appends the fields of a tensor in an attribute.
 func putTensor(b []byte, info *tensor.Info, data []byte) []byte {
-	quant, _ := quantFields(info) // checked before
-	return protobuf.PutBytes(append(putHead(b, info), metadataField(quant)...), rawArm, data)
+	return protobuf.PutBytes(append(putHead(b, info), new(rest).fields(info)...), rawArm, data)
 }
 
-// metadataField returns a metadata field with only a quantization, nil for none.
-func metadataField(quant []byte) []byte {
-	if quant == nil {
-		return nil
-	}
-	return protobuf.PutBytes(nil, 6, protobuf.PutBytes(nil, 3, quant))
-}
-
-// quantFields returns the QuantizationParams message of a tensor of a plan, nil
+// quantField returns the field with the QuantizationParams of a tensor of a plan, nil
 // for none. It fails if the parameters do not fit the tensor.
-func quantFields(info *tensor.Info) ([]byte, error) {
+func quantField(info *tensor.Info) ([]byte, error) {
 	q := info.Quant
 	if q == nil {
 		return nil, nil
@@ -168,13 +157,14 @@ func quantFields(info *tensor.Info) ([]byte, error) {
 		if len(zeros) > 0 {
 			b = protobuf.PutInt(b, 3, int64(zeros[0]))
 		}
-		return protobuf.PutInt(b, 4, code), nil
+		return protobuf.PutBytes(nil, 3, protobuf.PutInt(b, 4, code)), nil
 	}
 	if len(zeros) == 1 {
 		zeros = slices.Repeat(zeros, len(q.Scales))
 	}
 	c := protobuf.PutInts(protobuf.PutFloats(nil, 1, q.Scales), 2, zeros)
-	return protobuf.PutBytes(protobuf.PutInt(b, 4, code), 5, protobuf.PutInt(c, 3, int64(q.Axis))), nil
+	b = protobuf.PutBytes(protobuf.PutInt(b, 4, code), 5, protobuf.PutInt(c, 3, int64(q.Axis)))
+	return protobuf.PutBytes(nil, 3, b), nil
 }
 
 // graphBlock returns the message of the graph to write, nil for none.
@@ -205,7 +195,7 @@ func (w *encoder) graphBlock(p *plan.Plan) (_ []byte, err error) {
 		if info == nil {
 			return nil, fmt.Errorf("%w: initializer %q is not a tensor of the plan", tensor.ErrCorrupt, name)
 		}
-		b = protobuf.PutBytes(b, graphSchema.Initializers, append(putHead(nil, info), w.from.declared[name]...))
+		b = protobuf.PutBytes(b, graphSchema.Initializers, append(putHead(nil, info), w.from.tensors[name].declared...))
 	}
 	return append(b, rest...), nil
 }
@@ -214,7 +204,7 @@ func (w *encoder) graphBlock(p *plan.Plan) (_ []byte, err error) {
 func (w *encoder) store(b block, payload []byte) (_ []byte, err error) {
 	if z := codecs[w.o.Compression]; z != nil {
 		if payload, err = z.Compress(payload, w.o.Level); err != nil {
-			return nil, wire.Refuse(formatName, "compression", "%w", err)
+			return nil, refusal("compression", err)
 		}
 	}
 	if w.cipher == nil {
@@ -223,41 +213,35 @@ func (w *encoder) store(b block, payload []byte) (_ []byte, err error) {
 	return w.cipher.Seal(payload, []byte(b.String()))
 }
 
-// externalRecord returns the record of a tensor with external data. Its length is
-// known before the data is, since the lengths of location and checksum are fixed.
-func (it *item) externalRecord(location string) []byte {
-	b := protobuf.PutInt(protobuf.PutInt(protobuf.PutText(nil, 1, location), 2, it.at), 3, it.size)
-	b = protobuf.PutText(b, 4, checksumPrefix+hex.EncodeToString(it.sum[:]))
-	return protobuf.PutBytes(nil, 1, append(protobuf.PutBytes(bytes.Clone(it.head), 5, b), it.more...))
-}
-
-// plainPrefix returns what precedes the data of a Tensor record at offset off of
-// the payload: a padding field, so that the data begins at a multiple of 64, and
-// the message up to its data.
-func (it *item) plainPrefix(off int64) []byte {
-	var tags, padding [2 * alignment]byte
-	data := protobuf.PutLength(tags[:0], rawArm, it.size)
-	n := int64(len(it.head) + len(it.more) + len(data))
-	message := protobuf.PutLength(data, 1, n+it.size)[len(data):]
-	n += int64(len(message))
-	gap := -(off + n) & (alignment - 1)
-	if it.size == 0 {
-		gap = 0
+// record returns the record of a tensor at offset off of the payload, up to the n bytes that are stored.
+// Plain data begins at a multiple of 64, after a padding field. The length of the record of external
+// data is known before the data is, since those of location and checksum are fixed.
+func (w *encoder) record(it *item, off, n int64) []byte {
+	switch {
+	case it.external:
+		b := protobuf.PutInt(protobuf.PutInt(protobuf.PutText(nil, 1, w.ext.Location), 2, it.at), 3, it.size)
+		b = append(protobuf.PutText(b, 4, checksumPrefix+hex.EncodeToString(it.sum[:])), it.around...)
+		return append(putRecord(1, it.fields, externalArm, int64(len(b))), b...)
+	case it.codec != None:
+		b := protobuf.PutInt(protobuf.PutBytes(nil, 1, it.fields), 2, int64(it.codec))
+		return putRecord(2, append(protobuf.PutInt(b, 4, it.size), it.around...), 3, n)
 	}
+	var padding [2 * alignment]byte
+	b := putRecord(1, it.fields, rawArm, n)
+	gap := -(off + int64(len(b))) & (alignment - 1)
 	if gap == 1 {
 		gap += alignment // a field takes at least two bytes
 	}
-	b := make([]byte, 0, n+gap)
-	if gap > 0 {
-		b = protobuf.PutBytes(b, 15, padding[:gap-2])
+	if gap == 0 || n == 0 {
+		return b
 	}
-	return append(append(append(append(b, message...), it.head...), it.more...), data...)
+	return append(protobuf.PutBytes(make([]byte, 0, int(gap)+len(b)), 15, padding[:gap-2]), b...)
 }
 
-// compressedPrefix returns what precedes the data of a CompressedTensor record.
-func (it *item) compressedPrefix(stored int64) []byte {
-	head := protobuf.PutBytes(nil, 1, append(bytes.Clone(it.head), it.more...))
-	head = append(protobuf.PutInt(protobuf.PutInt(head, 2, int64(it.codec)), 4, it.size), it.around...)
-	head = protobuf.PutLength(head, 3, stored)
-	return append(protobuf.PutLength(nil, 2, int64(len(head))+stored), head...)
+// putRecord returns the field num of TensorData with a message, up to the n bytes of its last field.
+func putRecord(num protowire.Number, fields []byte, last protowire.Number, n int64) []byte {
+	var space [16]byte
+	end := protobuf.PutLength(space[:0], last, n)
+	b := protobuf.PutLength(make([]byte, 0, len(fields)+2*len(space)), num, int64(len(fields)+len(end))+n)
+	return append(append(b, fields...), end...)
 }

@@ -1,7 +1,7 @@
 package wia
 
 import (
-	"crypto/sha256"
+	"cmp"
 	"math"
 	"slices"
 	"sync"
@@ -9,7 +9,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/protobuf"
-	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -20,7 +19,7 @@ type record struct {
 	block      block // tensorBlock, or graphBlock for an initializer with data
 	codec      Compression
 	compressed bool  // a CompressedTensor
-	more       bool  // it has fields that the index does not hold
+	more       bool  // it has fields that a plan does not hold
 	external   int32 // in externals; negative for data in the file
 }
 
@@ -35,7 +34,7 @@ func (p *parser) listTensors() error {
 		*list, p.records = p.records, slices.Clone(p.records)
 		recordPool.Put(list)
 	}()
-	g, err := p.load(graphBlock, inflated(maxGraph, p.hdr.blocks[graphBlock].size))
+	g, err := p.load(graphBlock, maxGraph)
 	if err != nil {
 		return err
 	}
@@ -50,14 +49,14 @@ func (p *parser) listTensors() error {
 	}
 	t.Tally = p.tally(math.MaxInt64)
 	g.Tally = t.Tally
-	passes := []func() error{p.tensorBlock, p.initializers}
+	order := []block{tensorBlock, graphBlock}
 	if p.hdr.blocks[graphBlock].off < p.hdr.blocks[tensorBlock].off {
-		slices.Reverse(passes)
+		slices.Reverse(order)
 	}
-	if err = passes[0](); err != nil {
-		return err
+	if err = p.list(order[0]); err == nil {
+		err = p.list(order[1])
 	}
-	return passes[1]()
+	return err
 }
 
 // tally returns a Tally for both blocks, with room bytes for their other contents. They may have a dim per stored
@@ -69,63 +68,58 @@ func (p *parser) tally(room int64) *protobuf.Tally {
 	return t
 }
 
-// tensorBlock lists the tensors of the TensorData message.
-func (p *parser) tensorBlock() error {
-	block, h := &p.payloads[tensorBlock], &p.head
-	s := &block.Source
-	w := s.Walk(tensorDataMsg, s.All(), 1)
+// list lists the tensors of a block: the records of the tensor block, or the initializers of the graph
+// that have data. It leaves other errors in the graph to the decoder.
+func (p *parser) list(b block) error {
+	block, h := &p.payloads[b], p.head
+	s, inGraph, refused := &block.Source, b == graphBlock, false
+	w := s.Walk(blockMessages[b], s.All(), 1)
 	for w.Next() {
 		h.reset()
-		switch w.Num {
-		case 1:
+		switch {
+		case w.Def == nil:
+			p.tail = p.tail || !inGraph
+			continue
+		case w.Def.Message == tensorMsg:
 			w.Err = h.read(s, w.Field, 2)
-		case 2:
+		case w.Def.Message == compressedMsg:
 			w.Err = h.readCompressed(s, w.Field, 2)
 		default:
-			p.tail = p.tail || w.Def == nil
 			continue
 		}
-		if w.Err == nil {
-			w.Err = p.add(&w.Field, tensorBlock)
+		if w.Err == nil && (h.data != 0 || !inGraph) {
+			w.Err = p.add(&w.Field, b)
+			refused = w.Err != nil
 		}
 	}
-	return block.locate("tensor", w.Err)
-}
-
-// initializers lists the initializers of the graph that have data. It leaves
-// errors in the graph to the decoder.
-func (p *parser) initializers() error {
-	block, h := p.graph(), &p.head
-	s := &block.Source
-	w := s.Walk(graphMsg, s.All(), 1)
-	for w.Next() {
-		if w.Num != graphSchema.Initializers {
-			continue
-		}
-		h.reset()
-		if h.read(s, w.Field, 2) != nil {
-			return nil
-		}
-		if h.data == 0 {
-			continue
-		}
-		if w.Err = p.add(&w.Field, graphBlock); w.Err != nil {
-			w.Next() // completes the path
-			return block.locate("graph", w.Err)
-		}
+	if inGraph && !refused {
+		return nil
 	}
-	return nil
+	return block.locate(b.String(), w.Err)
 }
 
-// add checks the tensor in head and adds it to the index.
+// add checks the tensor in head, which is a tensor of the file, and adds it to the index.
 func (p *parser) add(fl *protobuf.Field, b block) error {
-	h := &p.head
-	if err := p.check(fl.At); err != nil {
+	h, data := p.head, &p.head.raw
+	if len(h.name) == 0 {
+		return emptyName(fl.At)
+	}
+	err := h.check(fl.At)
+	if h.compressed {
+		err, data = protobuf.InField("tensor", err), &h.packed
+		if err == nil {
+			err = p.checkCompressed(fl.At)
+		}
+	}
+	if err != nil {
 		return err
+	}
+	r := record{at: fl.Start, end: fl.End, data: span{data.Start, data.End - data.Start}, block: b, compressed: h.compressed, external: -1, more: h.more || h.data == externalArm}
+	if h.compressed {
+		r.codec = p.codec()
 	}
 	t := driver.Tensor{Name: h.name, DType: h.dt, Shape: p.index.Dims(len(h.dims)), Size: h.size, Quant: h.quant.quantization(&p.quants)}
 	copy(t.Shape, h.dims)
-	r := record{at: fl.Start, end: fl.End, block: b, compressed: h.compressed, external: -1, more: h.more}
 	if err := p.place(&t, &r); err != nil {
 		return err
 	}
@@ -136,38 +130,16 @@ func (p *parser) add(fl *protobuf.Field, b block) error {
 	return nil
 }
 
-// check checks the tensor in head, which is a tensor of the file.
-func (p *parser) check(at int64) error {
-	h := &p.head
-	if len(h.name) == 0 {
-		return emptyName(at)
-	}
-	err := h.check(at)
-	switch {
-	case h.compressed && err != nil:
-		return protobuf.InField("tensor", err)
-	case h.compressed:
-		return h.checkCompressed(at, p.hdr.compression)
-	}
-	return err
+func emptyName(at int64) error { return protobuf.Corruptf("name", at, "empty name") }
+
+// codec returns the compression of the CompressedTensor in head, by default that of the header.
+func (p *parser) codec() Compression {
+	return cmp.Or(Compression(p.head.compression), p.hdr.compression)
 }
 
-func emptyName(at int64) error {
-	return protobuf.Corruptf("name", at, "empty name")
-}
-
-// codec returns the compression of a CompressedTensor, by default that of the
-// header.
-func (h *head) codec(header Compression) Compression {
-	if h.compression == 0 {
-		return header
-	}
-	return Compression(h.compression)
-}
-
-// checkCompressed checks a CompressedTensor.
-func (h *head) checkCompressed(at int64, header Compression) error {
-	stored := h.packed.End - h.packed.Start
+// checkCompressed checks the CompressedTensor in head.
+func (p *parser) checkCompressed(at int64) error {
+	h, stored := p.head, p.head.packed.End-p.head.packed.Start
 	switch {
 	case h.data != 0:
 		return protobuf.Corruptf("tensor", at, "a compressed tensor carries data itself")
@@ -177,66 +149,29 @@ func (h *head) checkCompressed(at int64, header Compression) error {
 		return protobuf.Corruptf("uncompressed_size", at, "%d, %v of %v takes %d bytes", h.uncompressed, tensor.Shape(h.dims), h.dt, h.size)
 	case stored == 0 && h.size > 0:
 		return protobuf.Corruptf("compressed_data", at, "missing")
-	case h.codec(header) == None && stored != h.size:
+	case p.codec() == None && stored != h.size:
 		return protobuf.Corruptf("compressed_data", at, "%d bytes stored as they are, the tensor takes %d", stored, h.size)
 	}
 	return nil
 }
 
-// place sets the location of the data in t and r.
+// place sets where the data is in t and r.
 func (p *parser) place(t *driver.Tensor, r *record) (err error) {
-	h, in := &p.head, &p.payloads[r.block]
-	if h.data == externalArm {
+	base := p.payloads[r.block].Base
+	t.Offset, t.Stored = base+r.data.off, r.data.size
+	switch {
+	case p.head.data == externalArm:
 		r.external = int32(len(p.externals))
-		t.Offset = h.ext.offset
+		t.Offset = p.head.ext.offset
 		t.Space, err = p.refer(p.index.Len())
 		return err
-	}
-	r.data = span{h.raw.Start, h.raw.End - h.raw.Start}
-	switch {
-	case h.compressed:
-		r.data, r.codec = span{h.packed.Start, h.packed.End - h.packed.Start}, h.codec(p.hdr.compression)
-		t.Stored = r.data.size
-	case r.block == graphBlock && p.hdr.compression != None:
-		t.Compression = p.hdr.compression.String()
-		t.Stored = -1
-	}
-	if r.codec != None {
+	case r.codec != None:
 		t.Compression = r.codec.String()
+	case r.block == graphBlock && p.hdr.compression != None:
+		t.Compression, t.Stored = p.hdr.compression.String(), -1
 	}
-	if t.Offset = in.Base + r.data.off; in.Base < 0 || t.Compression != "" || r.data.off == 0 {
+	if base < 0 || t.Compression != "" || r.data.off == 0 {
 		t.Offset, t.Loaded = -1, true
 	}
 	return nil
-}
-
-// externalData is the range of an external file with the data of a tensor.
-type externalData struct {
-	tensor int    // index; -1 for a tensor inside the graph
-	name   string // of a tensor inside the graph
-	space  driver.Space
-	span
-	checksum
-}
-
-// externalDataBytes is the memory to reserve for an element of a growing list.
-const externalDataBytes = 192
-
-// checksum is an optional SHA-256 checksum.
-type checksum struct {
-	summed bool
-	sum    [sha256.Size]byte
-}
-
-// externalError adds the name of the tensor and the offset of its message to an
-// error about external data. For a tensor inside the graph it adds only the
-// field and the offset of the graph.
-func (f *parsed) externalError(x *externalData, err error) error {
-	switch {
-	case err == nil:
-		return nil
-	case x.tensor < 0:
-		return wire.Error(formatName, "graph: external_data", f.graph().at, err)
-	}
-	return f.tensorError(x.tensor, "external_data", f.records[x.tensor].at, err)
 }

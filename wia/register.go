@@ -51,7 +51,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	return &driver.Parsed{
 		Own:          f,
 		Notes:        f.notes(),
-		Signature:    f.signer(),
+		Signature:    f.signature.claimed(),
 		Metadata:     f.metadata,
 		Graph:        f.decoded,
 		Native:       f.native,

@@ -24,39 +24,35 @@ import (
 
 // signatures is the SignatureBlock message.
 type signatures struct {
-	sums    [numSums][sha256.Size]byte // of the blocks, in the order in which they are signed
-	have    [numSums]bool
-	signed  bool // false if there are only checksums
+	sums    [numSums][]byte // SHA-256 of the blocks, in the order in which they are signed
+	signed  bool            // false if there are only checksums
 	signer  driver.Signature
 	key     []byte // PKIX DER, may be empty
 	value   []byte
 	unknown []byte
 }
 
-// read reads the block. It requires the four checksums, once each, and ignores
+// read reads the block, which is in memory. It requires the four checksums, once each, and ignores
 // those of other blocks.
 func (g *signatures) read(s *protobuf.Source) error {
-	x := &struct {
-		block, sum          protobuf.Field
-		checksum, signature protobuf.Into
-	}{}
-	x.checksum = protobuf.Into{1: &x.block, &x.sum}
-	x.signature = protobuf.Into{&g.signed, &g.signer.Algorithm, &g.key, &g.value, &g.signer.Timestamp}
+	var name, sum protobuf.Field
+	to := protobuf.Into{
+		1: &protobuf.Into{1: &name, &sum},
+		2: &protobuf.Into{&g.signed, &g.signer.Algorithm, &g.key, &g.value, &g.signer.Timestamp},
+	}
 	w := s.Walk(signatureBlockMsg, s.All(), 1)
 	for w.Next() {
+		name, sum = protobuf.Field{}, protobuf.Field{}
+		w.Store(&to)
 		switch {
+		case w.Err != nil:
 		case w.Num == 1:
-			x.block, x.sum = protobuf.Field{}, protobuf.Field{}
-			if w.Err = s.Read(w.Def.Message, w.Field, 2, &x.checksum); w.Err == nil {
-				w.Err = g.add(s.Win[x.block.Start:x.block.End], s.Win[x.sum.Start:x.sum.End])
-			}
-		case w.Num == 2:
-			w.Err = s.Read(w.Def.Message, w.Field, 2, &x.signature)
+			w.Err = g.add(s.Win[name.Start:name.End], s.Win[sum.Start:sum.End])
 		case w.Def == nil:
 			w.Err = s.Keep(&g.unknown, &w.Field)
 		}
 	}
-	if i := slices.Index(g.have[:], false); w.Err == nil && i >= 0 {
+	if i := slices.IndexFunc(g.sums[:], func(sum []byte) bool { return sum == nil }); w.Err == nil && i >= 0 {
 		return protobuf.Corruptf("checksums", 0, "none for the %v", block(i))
 	}
 	return w.Err
@@ -68,20 +64,19 @@ func (g *signatures) add(name, sum []byte) error {
 	switch {
 	case i < 0:
 		return nil
-	case g.have[i]:
+	case g.sums[i] != nil:
 		return protobuf.Corruptf("block_type", 0, "%q twice", name)
 	case len(sum) != sha256.Size:
 		return protobuf.Corruptf("sha256", 0, "%d bytes", len(sum))
 	}
-	g.have[i] = true
-	copy(g.sums[i][:], sum)
+	g.sums[i] = sum
 	return nil
 }
 
 // encode returns the block without padding.
 func (g *signatures) encode() (b []byte) {
 	for i, name := range blockNames[:numSums] {
-		b = protobuf.PutBytes(b, 1, protobuf.PutBytes(protobuf.PutText(nil, 1, name), 2, g.sums[i][:]))
+		b = protobuf.PutBytes(b, 1, protobuf.PutBytes(protobuf.PutText(nil, 1, name), 2, g.sums[i]))
 	}
 	if g.signed {
 		m := protobuf.PutBytes(protobuf.PutBytes(protobuf.PutText(nil, 1, g.signer.Algorithm), 2, g.key), 3, g.value)
@@ -91,71 +86,57 @@ func (g *signatures) encode() (b []byte) {
 }
 
 // message returns the signed message: the four digests and the timestamp.
-func (g *signatures) message() (out []byte) {
-	for _, sum := range g.sums {
-		out = append(out, sum[:]...)
-	}
-	return binary.LittleEndian.AppendUint64(out, uint64(g.signer.Timestamp))
+func (g *signatures) message() []byte {
+	return binary.LittleEndian.AppendUint64(slices.Concat(g.sums[:]...), uint64(g.signer.Timestamp))
 }
 
-// signer returns the claimed signer, nil for an unsigned file. Its PublicKey is
+// claimed returns the signer that the block names, nil for an unsigned file. Its PublicKey is
 // nil if the file has no key or the key cannot be parsed.
-func (f *parsed) signer() *driver.Signature {
-	if f.signature == nil || !f.signature.signed {
+func (g *signatures) claimed() *driver.Signature {
+	if g == nil || !g.signed {
 		return nil
 	}
-	out := f.signature.signer
-	if key, err := x509.ParsePKIXPublicKey(f.signature.key); err == nil {
+	out := g.signer
+	if key, err := x509.ParsePKIXPublicKey(g.key); err == nil {
 		out.PublicKey = key
 	}
 	return &out
 }
 
-// checkSignature checks the signature with the trusted key, if any. The key in the
-// file is only a claim.
+// checkSignature checks the signature with the trusted key, if any.
 func (f *parsed) checkSignature(v driver.Verification) error {
 	g, trusted := f.signature, v.Trusted()
-	fail := func(text string, args ...any) error {
-		return wire.Errorf(formatName, "signature", f.hdr.blocks[signatureBlock].off, format.ErrSignature, text, args...)
-	}
 	switch {
-	case !g.signed && trusted == nil:
-		v.Signed(driver.Unsigned)
-		return nil
-	case !g.signed:
-		return fail("the file is not signed")
-	case trusted == nil:
+	case trusted == nil && g.signed:
 		v.Signed(driver.SignatureUnknown)
-		return nil
+	case trusted != nil:
+		if err := g.check(trusted); err != nil {
+			return wire.Errorf(formatName, "signature", f.hdr.blocks[signatureBlock].off, format.ErrSignature, "%v", err)
+		}
+		v.Signed(driver.SignatureTrusted)
+	}
+	return nil
+}
+
+// check checks that the block is signed with the trusted key. The key in the file is only a claim.
+func (g *signatures) check(trusted crypto.PublicKey) error {
+	if !g.signed {
+		return errors.New("the file is not signed")
 	}
 	if len(g.key) > 0 {
 		named, err := x509.ParsePKIXPublicKey(g.key)
 		if err != nil {
-			return fail("public_key: %v", err)
+			return fmt.Errorf("public_key: %w", err)
 		}
 		if !keys.Equal(named, trusted) {
-			return fail("not signed with the trusted key")
+			return errors.New("not signed with the trusted key")
 		}
 	}
-	digest := sha256.Sum256(g.message())
-	err := fmt.Errorf("algorithm %q does not match a trusted key of type %T", g.signer.Algorithm, trusted)
-	switch key := trusted.(type) {
-	case *rsa.PublicKey:
-		if g.signer.Algorithm == algorithmRSA {
-			err = rsa.VerifyPKCS1v15(key, crypto.SHA256, digest[:], g.value)
-		}
-	case *ecdsa.PublicKey:
-		if g.signer.Algorithm == algorithmECDSA && key.Curve == elliptic.P256() {
-			if err = nil; !ecdsa.VerifyASN1(key, digest[:], g.value) {
-				err = errors.New("the ECDSA signature does not match")
-			}
-		}
+	if key, ok := trusted.(*ecdsa.PublicKey); ok && key.Curve != elliptic.P256() {
+		return errors.New("the trusted ECDSA key is not on P-256")
 	}
-	if err != nil {
-		return fail("%v", err)
-	}
-	v.Signed(driver.SignatureTrusted)
-	return nil
+	c := x509.Certificate{PublicKey: trusted}
+	return c.CheckSignature(algorithms[g.signer.Algorithm], g.message(), g.value)
 }
 
 // usable reports whether a key is not nil or empty inside its interface.
@@ -177,7 +158,9 @@ func usable(key any) bool {
 	return true
 }
 
-// The values of Signature.algorithm.
+// algorithms has the values of Signature.algorithm.
+var algorithms = map[string]x509.SignatureAlgorithm{algorithmRSA: x509.SHA256WithRSA, algorithmECDSA: x509.ECDSAWithSHA256}
+
 const (
 	algorithmRSA   = "RSA-SHA256"
 	algorithmECDSA = "ECDSA"
@@ -190,70 +173,58 @@ func PrivateKey(pem []byte) (crypto.Signer, error) { return keys.ParsePrivate(pe
 // PublicKey parses a PKIX public key in PEM form, for format.WithTrustedKey.
 func PublicKey(pem []byte) (crypto.PublicKey, error) { return keys.ParsePublic(pem) }
 
-// signing makes the signature block of a file being written. The header states
-// its size and is signed, so the size must be known before signing.
-type signing struct {
-	signatures
-	by      crypto.Signer // nil for checksums only
-	longest int           // length of the longest signature
-	size    int64         // of the block
-}
-
 // longestECDSA is the size of two 33-byte integers in ASN.1.
 const longestECDSA = 2 + 2*(2+33)
 
-// init checks the key and computes the size of the block.
-func (s *signing) init() (err error) {
-	slack := 0
-	if s.signed = s.by != nil; s.signed {
-		public := crypto.PublicKey(nil)
-		if usable(s.by) {
-			public = s.by.Public()
-		}
-		if public == nil || !usable(public) {
-			return fmt.Errorf("%w: the signer is a nil or empty %T", format.ErrKey, s.by)
+// prepare checks a signer, nil for checksums only, and returns the size of the block. The header
+// states it and is signed, so it must be known before signing.
+func (g *signatures) prepare(by crypto.Signer) (size int64, err error) {
+	slack := len(g.sums) * sha256.Size
+	if g.signed = by != nil; g.signed {
+		var public crypto.PublicKey
+		if usable(by) && usable(by.Public()) {
+			public = by.Public()
 		}
 		switch key := public.(type) {
 		case *rsa.PublicKey:
-			s.signer.Algorithm, s.longest = algorithmRSA, key.Size()
+			g.signer.Algorithm, g.value = algorithmRSA, make([]byte, key.Size())
 		case *ecdsa.PublicKey:
 			if key.Curve != elliptic.P256() {
-				return fmt.Errorf("%w: an ECDSA key must be on P-256", format.ErrKey)
+				return 0, fmt.Errorf("%w: an ECDSA key must be on P-256", format.ErrKey)
 			}
 			// The length of an ECDSA signature varies. A padding field fills the
 			// rest, and takes at least two bytes.
-			s.signer.Algorithm, s.longest, slack = algorithmECDSA, longestECDSA, 2
+			g.signer.Algorithm, g.value = algorithmECDSA, make([]byte, longestECDSA)
+			slack += 2
 		default:
-			return fmt.Errorf("%w: a %T cannot sign WIA files", format.ErrKey, key)
+			return 0, fmt.Errorf("%w: a %T that is nil, empty, or cannot sign WIA files", format.ErrKey, by)
 		}
-		if s.key, err = x509.MarshalPKIXPublicKey(public); err != nil {
-			return fmt.Errorf("%w: %w", format.ErrKey, err)
+		if g.key, err = x509.MarshalPKIXPublicKey(public); err != nil {
+			return 0, fmt.Errorf("%w: %w", format.ErrKey, err)
 		}
 	}
-	s.value = make([]byte, s.longest)
-	s.size = int64(len(s.encode()) + slack)
-	return nil
+	return int64(len(g.encode()) + slack), nil
 }
 
-// block returns the signature block of exactly size bytes. With an
+// sign signs the checksums and returns the signature block of exactly size bytes. With an
 // *ecdsa.PrivateKey the signature is deterministic (RFC 6979), so that the same
 // input gives the same file.
-func (s *signing) block() (_ []byte, err error) {
-	if s.signed {
-		digest, random := sha256.Sum256(s.message()), io.Reader(rand.Reader)
-		if _, ok := s.by.(*ecdsa.PrivateKey); ok {
+func (g *signatures) sign(by crypto.Signer, size int64) (_ []byte, err error) {
+	if g.signed {
+		digest, random := sha256.Sum256(g.message()), io.Reader(rand.Reader)
+		if _, ok := by.(*ecdsa.PrivateKey); ok {
 			random = nil
 		}
-		if s.value, err = s.by.Sign(random, digest[:], crypto.SHA256); err != nil {
+		if g.value, err = by.Sign(random, digest[:], crypto.SHA256); err != nil {
 			return nil, fmt.Errorf("%w: %w", format.ErrSignature, err)
 		}
 	}
-	b := s.encode()
-	switch gap := s.size - int64(len(b)); {
+	b := g.encode()
+	switch gap := size - int64(len(b)); {
 	case gap == 0:
 		return b, nil
 	case gap < 2 || gap > 129:
-		return nil, fmt.Errorf("%w: the signature has %d bytes, expected at most %d", format.ErrSignature, len(s.value), s.longest)
+		return nil, fmt.Errorf("%w: the signature has %d bytes, which does not fit its block", format.ErrSignature, len(g.value))
 	default:
 		return protobuf.PutBytes(b, 15, make([]byte, gap-2)), nil
 	}

@@ -26,7 +26,7 @@ type head struct {
 	raw   protobuf.Field   // of raw_data
 	ext   externalHead
 	quant quantHead
-	into  *[6]protobuf.Into // of messages
+	into  *[6]protobuf.Into // see newHead
 
 	size int64        // in bytes, set by check
 	dt   tensor.DType // set by check
@@ -44,16 +44,10 @@ const (
 	externalArm protowire.Number = 5
 )
 
-// dataFields are the fields of a Tensor that locate its data; a plan holds planFields as well.
-var (
-	dataFields = []protowire.Number{rawArm, externalArm}
-	planFields = []protowire.Number{1, 2, 3, rawArm, externalArm}
-)
-
 type externalHead struct {
 	location, checksum []byte
 	offset, length     int64
-	sum                checksum // set by check
+	sum                []byte // set by check
 }
 
 type quantHead struct {
@@ -67,50 +61,47 @@ type quantHead struct {
 	channel    int32
 }
 
-// reset clears h for the next tensor but keeps the memory of its slices.
-func (h *head) reset() {
-	h.name, h.dims, h.dtype = h.name[:0], h.dims[:0], 0
-	h.raw.Start, h.raw.End, h.packed.Start, h.packed.End = 0, 0, 0, 0
-	h.compressed, h.compression, h.uncompressed = false, 0, 0
-	if h.data == externalArm {
-		h.ext = externalHead{location: h.ext.location[:0], checksum: h.ext.checksum[:0]}
-	}
-	if h.quant.present {
-		h.quant = quantHead{scales: h.quant.scales[:0], zeros: h.quant.zeros[:0]}
-	}
-	h.data, h.more = 0, false
+// newHead returns a head that knows where the fields of a Tensor, its nested messages and a CompressedTensor go.
+func newHead() *head {
+	h, to := &head{}, new([6]protobuf.Into)
+	q := &h.quant
+	to[0] = protobuf.Into{1: &h.name, &h.dims, &h.dtype, &h.raw, &to[1], &to[2]}
+	to[1] = protobuf.Into{1: &h.ext.location, &h.ext.offset, &h.ext.length, &h.ext.checksum}
+	to[2] = protobuf.Into{3: &to[3]}
+	to[3] = protobuf.Into{&q.present, &q.kind, &q.scale, &q.zero, nil, &to[4]}
+	to[4] = protobuf.Into{&q.perChannel, &q.scales, &q.zeros, &q.channel}
+	to[5] = protobuf.Into{2: &h.compression, &h.packed, &h.uncompressed}
+	h.into = to
+	return h
 }
 
-// fields returns where the fields of a Tensor, its nested messages and a CompressedTensor go.
-func (h *head) fields() *[6]protobuf.Into {
-	if h.into == nil {
-		h.into = new([6]protobuf.Into)
-		to, q := h.into, &h.quant
-		to[0] = protobuf.Into{1: &h.name, &h.dims, &h.dtype, &h.raw, &to[1], &to[2]}
-		to[1] = protobuf.Into{1: &h.ext.location, &h.ext.offset, &h.ext.length, &h.ext.checksum}
-		to[2] = protobuf.Into{3: &to[3]}
-		to[3] = protobuf.Into{&q.present, &q.kind, &q.scale, &q.zero, nil, &to[4]}
-		to[4] = protobuf.Into{&q.perChannel, &q.scales, &q.zeros, &q.channel}
-		to[5] = protobuf.Into{2: &h.compression, &h.packed, &h.uncompressed}
+// reset clears h for the next tensor but keeps the memory of its slices.
+func (h *head) reset() {
+	*h = head{
+		name:  h.name[:0],
+		dims:  h.dims[:0],
+		into:  h.into,
+		ext:   externalHead{location: h.ext.location[:0], checksum: h.ext.checksum[:0]},
+		quant: quantHead{scales: h.quant.scales[:0], zeros: h.quant.zeros[:0]},
 	}
-	return h.into
 }
 
 // read merges a Tensor message into h and checks its encoding. A singular message
 // that repeats is merged by reading it into the same head.
 func (h *head) read(s *protobuf.Source, msg protobuf.Field, level int) error {
-	into := h.fields()
 	w := s.Walk(tensorMsg, msg, level)
 	for w.Next() {
-		h.more = h.more || w.Num > externalArm
-		if w.Num == rawArm || w.Num == externalArm {
-			if h.data != 0 && h.data != w.Num { // of a message before
-				w.Err = protobuf.BothArms(w.At)
-				continue
-			}
+		switch {
+		case w.Num > externalArm:
+			h.more = true
+		case w.Num < rawArm:
+		case h.data != 0 && h.data != w.Num: // of a message before
+			w.Err = protobuf.BothArms(w.At)
+			continue
+		default:
 			h.data = w.Num
 		}
-		w.Store(&into[0])
+		w.Store(&h.into[0])
 	}
 	return w.Err
 }
@@ -120,10 +111,11 @@ func (h *head) readCompressed(s *protobuf.Source, msg protobuf.Field, level int)
 	h.compressed = true
 	w := s.Walk(compressedMsg, msg, level)
 	for w.Next() {
+		h.more = h.more || w.Def == nil
 		if w.Num == 1 {
 			w.Err = h.read(s, w.Field, level+1)
 		} else {
-			w.Store(&h.fields()[5])
+			w.Store(&h.into[5])
 		}
 	}
 	return w.Err
@@ -173,18 +165,16 @@ func (e *externalHead) check(at, size int64) error {
 const checksumPrefix = "sha256:"
 
 // parseChecksum parses "sha256:<hex>" or the empty string.
-func parseChecksum(text []byte) (c checksum, err error) {
+func parseChecksum(text []byte) ([]byte, error) {
 	if len(text) == 0 {
-		return c, nil
+		return nil, nil
 	}
-	digits, ok := bytes.CutPrefix(text, []byte(checksumPrefix))
-	if ok = ok && len(digits) == 2*sha256.Size; ok {
-		_, err = hex.Decode(c.sum[:], digits)
+	if digits, ok := bytes.CutPrefix(text, []byte(checksumPrefix)); ok && len(digits) == 2*sha256.Size {
+		if sum, err := hex.AppendDecode(nil, digits); err == nil {
+			return sum, nil
+		}
 	}
-	if c.summed = ok && err == nil; !c.summed {
-		return c, fmt.Errorf("%w: %.80q is not sha256: and 64 hexadecimal digits", tensor.ErrCorrupt, text)
-	}
-	return c, nil
+	return nil, fmt.Errorf("%w: %.80q is not sha256: and 64 hexadecimal digits", tensor.ErrCorrupt, text)
 }
 
 // quantMemory is memory for quantization parameters, of which a model may have many.

@@ -1,10 +1,12 @@
 package wia
 
 import (
+	"bytes"
 	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
@@ -12,65 +14,54 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// verify checks what v asks for. The tensor block has one checksum for all its
-// tensors, which the signature covers: it is skipped only if none of them is
-// wanted and no signature is checked.
+// check is a range of a file that must exist, and have the SHA-256 that is recorded for it: a block,
+// or external data. Or it is a compressed tensor, which must have its size.
+type check struct {
+	space driver.Space
+	span
+	sum    []byte // nil if none is recorded
+	packed bool   // it is a compressed tensor
+	tensor int    // index; -1 for a block, or a tensor inside the graph
+	block  block  // the block, or that with the tensor inside the graph
+	name   string // of a tensor inside the graph
+}
+
+// checkBytes is the memory to reserve for an element of a growing list, with its sum.
+const checkBytes = 192
+
+// blockCheck returns the check of a block.
+func (f *parsed) blockCheck(b block) *check {
+	return &check{span: f.hdr.blocks[b], sum: f.signature.sums[b], tensor: -1, block: b}
+}
+
+// verify checks what v asks for.
 func (f *parsed) verify(v driver.Verification) error {
-	if err := f.canVerify(v); err != nil {
+	if err := f.run(v, math.MaxInt); err != nil {
 		return err
 	}
-	var checks []func() error
-	check := func(size int64, do func() error) {
-		v.Expect(size)
-		checks = append(checks, do)
-	}
-	tensors := v.All() || v.Trusted() != nil
 	for i, r := range f.records {
-		tensors = tensors || v.Wanted(i) && r.external < 0 && r.block == tensorBlock
-	}
-	sums := []block{tensorBlock, graphBlock, metadataBlock, headerBlock} // the largest first
-	if !tensors {
-		sums = sums[1:]
-	}
-	for _, sum := range sums {
-		check(f.hdr.blocks[sum].size, func() error { return f.checkSum(v, sum) })
-	}
-	for _, same := range f.ranges(v) {
-		check(f.externals[same[0]].size, func() error { return f.checkRange(v, same) })
-	}
-	for i, r := range f.records {
-		if r.compressed && f.index.Loaded(i) && v.Wanted(i) {
-			check(f.index.Size(i), func() error {
-				err := f.stream(i, io.Discard)
-				v.Done(f.index.Size(i), f.index.Name(i))
-				return err
-			})
+		if v.Wanted(i) && r.external < 0 && r.block == graphBlock {
+			v.Cover(i, "sha256 of the graph block")
 		}
 	}
-	if err := v.Each(len(checks), func(i int) error { return checks[i]() }); err != nil {
-		return err
-	}
-	for _, sum := range slices.Backward(sums) {
-		v.Section(sum.String(), "sha256")
-	}
-	for i := range f.records {
-		if v.Wanted(i) {
-			v.Cover(i, f.coveredBy(i))
-		}
-	}
-	return f.checkSignature(v)
+	v.CoverAll("sha256 of the tensor block")
+	return nil
 }
 
 // authenticate checks the four blocks and their signature. It requires checksums
 // of external data, but does not compare them.
-func (f *parsed) authenticate(v driver.Verification) error {
-	if err := f.canVerify(v); err != nil {
-		return err
+func (f *parsed) authenticate(v driver.Verification) error { return f.run(v, int(numSums)) }
+
+// run makes the checks, at most so many, and checks the signature.
+func (f *parsed) run(v driver.Verification, most int) error {
+	jobs, err := f.checks(v)
+	if err == nil {
+		err = v.Each(min(most, len(jobs)), func(i int) error { return f.check(v, jobs[i]...) })
 	}
-	if err := v.Each(int(numSums), func(i int) error { return f.checkSum(v, block(i)) }); err != nil {
-		return err
+	if err == nil {
+		err = f.checkSignature(v)
 	}
-	return f.checkSignature(v)
+	return err
 }
 
 // touch compares the checksum of the block of tensor i, or of its range of an
@@ -81,13 +72,13 @@ func (f *parsed) touch(v driver.Verification, i int) (all bool, err error) {
 	}
 	r := &f.records[i]
 	if r.external >= 0 {
-		if f.externals[r.external].summed {
-			err = f.checkRange(v, []int32{r.external})
+		if c := &f.externals[r.external]; c.sum != nil {
+			err = f.check(v, c)
 		}
 		return false, err
 	}
 	if !f.touched[r.block] {
-		if err = f.checkSum(v, r.block); err == nil {
+		if err = f.check(v, f.blockCheck(r.block)); err == nil {
 			err = v.Unchanged()
 		}
 		f.touched[r.block] = err == nil
@@ -95,110 +86,117 @@ func (f *parsed) touch(v driver.Verification, i int) (all bool, err error) {
 	return err == nil && len(f.externals) == 0 && f.touched[tensorBlock] && (f.touched[graphBlock] || !f.initializerData), err
 }
 
-var errUncovered = fmt.Errorf("%w: the signature does not cover external data without a checksum", format.ErrSignature)
-
-// canVerify refuses a file without checksums. With a trusted key it also refuses
-// external data without a checksum, which the signature does not cover.
-func (f *parsed) canVerify(v driver.Verification) error {
+// checks lists what to check, the blocks first. Checks of one range are together, so that it is
+// hashed once. The tensor block has one checksum for all its tensors, which the signature covers: it
+// is left out only if none of them is wanted and no signature is checked. checks refuses a file
+// without checksums and, with a trusted key, external data without a checksum, which the signature
+// does not cover.
+func (f *parsed) checks(v driver.Verification) (jobs [][]*check, err error) {
 	trusted := v.Trusted()
 	switch {
 	case trusted != nil && !usable(trusted):
-		return wire.Error(formatName, "signature", -1, fmt.Errorf("%w: %w: the trusted key is a nil or empty %T", format.ErrKey, format.ErrSignature, trusted))
+		return nil, wire.Error(formatName, "signature", -1, fmt.Errorf("%w: %w: the trusted key is a nil or empty %T", format.ErrKey, format.ErrSignature, trusted))
 	case f.signature == nil && trusted != nil:
-		return wire.Errorf(formatName, "signature_size", signatureField, format.ErrSignature, "the file is not signed")
+		return nil, wire.Errorf(formatName, "signature_size", signatureField, format.ErrSignature, "the file is not signed")
 	case f.signature == nil:
-		return wire.Errorf(formatName, "signature_size", signatureField, format.ErrChecksum, "no checksums")
-	case trusted == nil:
-		return nil
+		return nil, wire.Errorf(formatName, "signature_size", signatureField, format.ErrChecksum, "no checksums")
 	}
+	list := make([]*check, 0, len(f.externals))
 	for i := range f.externals {
-		switch x := &f.externals[i]; {
-		case x.summed:
-		case x.tensor < 0:
-			return wire.Error(formatName, fmt.Sprintf("graph: tensor %q", x.name), f.graph().at, errUncovered)
-		case v.Wanted(x.tensor):
-			return f.externalError(x, errUncovered)
+		if c := &f.externals[i]; c.tensor < 0 || v.Wanted(c.tensor) {
+			list = append(list, c)
+			if c.sum == nil && trusted != nil {
+				return nil, f.uncovered(c)
+			}
 		}
 	}
-	return nil
+	var packed [][]*check
+	tensors := v.All() || trusted != nil
+	for i, r := range f.records {
+		tensors = tensors || v.Wanted(i) && r.external < 0 && r.block == tensorBlock
+		if v.Wanted(i) && r.codec != None {
+			packed = append(packed, []*check{{span: span{size: f.index.Size(i)}, packed: true, tensor: i}})
+		}
+	}
+	for b := headerBlock; b < numSums; b++ {
+		if b != tensorBlock || tensors {
+			v.Section(b.String(), "sha256")
+			jobs = append(jobs, []*check{f.blockCheck(b)})
+		}
+	}
+	slices.Reverse(jobs) // the largest first
+	order := func(a, b *check) int {
+		return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(a.off, b.off), cmp.Compare(a.size, b.size))
+	}
+	slices.SortStableFunc(list, order)
+	for from, to := 0, 0; from < len(list); from = to {
+		for to = from; to < len(list) && order(list[from], list[to]) == 0; to++ {
+		}
+		jobs = append(jobs, list[from:to])
+	}
+	jobs = append(jobs, packed...)
+	for _, same := range jobs {
+		v.Expect(same[0].size)
+	}
+	return jobs, nil
 }
 
-// coveredBy names the checksum that covers tensor i, "" for none.
-func (f *parsed) coveredBy(i int) string {
-	switch r := &f.records[i]; {
-	case r.external >= 0 && !f.externals[r.external].summed:
-		return ""
-	case r.external >= 0:
-		return "sha256"
-	case r.block == graphBlock:
-		return "sha256 of the graph block"
+// check makes the checks of a range.
+func (f *parsed) check(v driver.Verification, same ...*check) (err error) {
+	c, h := same[0], sha256.New()
+	part := c.block.String()
+	if c.tensor >= 0 {
+		part = f.index.Name(c.tensor)
+	}
+	switch {
+	case c.packed:
+		err = f.stream(c.tensor, io.Discard)
+		v.Done(c.size, part)
+		return err
+	case slices.ContainsFunc(same, func(c *check) bool { return c.sum != nil }):
+		err = v.Feed(h, c.space, c.off, c.size, part)
 	default:
-		return "sha256 of the tensor block"
+		_, err = v.Hash(driver.NoSum, c.space, c.off, c.size, part)
 	}
-}
-
-// checkSum computes and compares the checksum of a block.
-func (f *parsed) checkSum(v driver.Verification, b block) error {
-	s := f.hdr.blocks[b]
-	got, err := sha256Of(v, 0, s, b.String())
-	if want := f.signature.sums[b]; err == nil && got != want {
-		err = wire.Errorf(formatName, b.String(), s.off, format.ErrChecksum, "SHA-256 of the block is %x, recorded %x", got[:8], want[:8])
+	if err != nil && c.space > 0 {
+		err = f.failed(c, err)
 	}
-	return err
-}
-
-// sha256Of returns the SHA-256 of a range.
-func sha256Of(v driver.Verification, space driver.Space, s span, part string) (sum [sha256.Size]byte, err error) {
-	h := sha256.New()
-	if err = v.Feed(h, space, s.off, s.size, part); err == nil {
-		h.Sum(sum[:0])
-	}
-	return sum, err
-}
-
-// ranges lists the external data to check, as indexes into f.externals. Each
-// element has all entries with the same range, so that it is hashed once.
-func (f *parsed) ranges(v driver.Verification) (list [][]int32) {
-	all := make([]int32, 0, len(f.externals)) // allocated once: there may be very many
-	for i := range f.externals {
-		if x := &f.externals[i]; x.tensor < 0 || v.Wanted(x.tensor) {
-			all = append(all, int32(i))
-		}
-	}
-	order := func(a, b int32) int {
-		x, y := &f.externals[a], &f.externals[b]
-		return cmp.Or(cmp.Compare(x.space, y.space), cmp.Compare(x.off, y.off), cmp.Compare(x.size, y.size))
-	}
-	slices.SortStableFunc(all, order)
-	list = make([][]int32, 0, len(all))
-	for from, to := 0, 0; from < len(all); from = to {
-		for to = from; to < len(all) && order(all[from], all[to]) == 0; to++ {
-		}
-		list = append(list, all[from:to])
-	}
-	return list
-}
-
-// checkRange checks that a range of an external file exists and matches every
-// checksum recorded for it.
-func (f *parsed) checkRange(v driver.Verification, same []int32) error {
-	first := &f.externals[same[0]]
-	part := "graph"
-	if first.tensor >= 0 {
-		part = f.index.Name(first.tensor)
-	}
-	if !slices.ContainsFunc(same, func(i int32) bool { return f.externals[i].summed }) {
-		_, err := v.Hash(driver.NoSum, first.space, first.off, first.size, part)
-		return f.externalError(first, err)
-	}
-	got, err := sha256Of(v, first.space, first.span, part)
 	if err != nil {
-		return f.externalError(first, err)
+		return err
 	}
-	for _, i := range same {
-		if x := &f.externals[i]; x.summed && got != x.sum {
-			return f.externalError(x, fmt.Errorf("%w: SHA-256 of %d bytes at %d of the file is %x, recorded %x", format.ErrChecksum, x.size, x.off, got[:8], x.sum[:8]))
+	got := h.Sum(nil)
+	for _, c := range same {
+		by := ""
+		if c.sum != nil {
+			by = "sha256"
+			if !bytes.Equal(c.sum, got) {
+				return f.failed(c, fmt.Errorf("%w: SHA-256 of %d bytes is %x, recorded %x", format.ErrChecksum, c.size, got[:8], c.sum[:8]))
+			}
+		}
+		if c.tensor >= 0 {
+			v.Cover(c.tensor, by)
 		}
 	}
 	return nil
+}
+
+// failed adds the place of a check to an error.
+func (f *parsed) failed(c *check, err error) error {
+	field, at := c.block.String(), c.off
+	switch {
+	case c.tensor >= 0:
+		field, at = fmt.Sprintf("tensor %q.external_data", f.index.Name(c.tensor)), f.recordAt(c.tensor)
+	case c.space > 0:
+		field, at = "graph: external_data", f.graph().at
+	}
+	return wire.Error(formatName, field, at, err)
+}
+
+// uncovered returns the error for external data without a checksum.
+func (f *parsed) uncovered(c *check) error {
+	err := fmt.Errorf("%w: the signature does not cover external data without a checksum", format.ErrSignature)
+	if c.tensor < 0 {
+		return wire.Error(formatName, fmt.Sprintf("graph: tensor %q", c.name), f.graph().at, err)
+	}
+	return f.failed(c, err)
 }

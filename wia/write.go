@@ -61,7 +61,7 @@ type encoder struct {
 	block  blockWriter // the tensor block, or its payload in memory
 	from   *original
 	ext    *external.File
-	sign   signing
+	sign   signatures
 	cipher *seal.Cipher // nil unless the file is encrypted
 }
 
@@ -83,21 +83,18 @@ func (w *encoder) start(t driver.Target) (driver.Encoder, error) {
 
 // place sets the offset and the prefix of the record of an uncompressed tensor.
 func (w *encoder) place(it *item) {
-	it.off = w.pos
-	if it.external {
-		it.prefix = it.externalRecord(w.ext.Location)
-		w.pos += int64(len(it.prefix))
-		return
+	it.off, it.prefix = w.pos, w.record(it, w.pos, it.size)
+	w.pos += int64(len(it.prefix))
+	if !it.external {
+		w.pos += it.size
 	}
-	it.prefix = it.plainPrefix(w.pos)
-	w.pos += int64(len(it.prefix)) + it.size
 }
 
 // writeFront writes what precedes the tensor block, which has size bytes.
 func (w *encoder) writeFront(size int64) error {
 	b := &w.hdr.blocks
 	b[tensorBlock].size = size
-	b[signatureBlock] = span{b[tensorBlock].end(), w.sign.size}
+	b[signatureBlock].off = b[tensorBlock].end()
 	_, err := w.t.WriteAt(slices.Concat(w.hdr.bytes(), w.meta, w.graph), 0)
 	return err
 }
@@ -124,23 +121,19 @@ func (w *encoder) Tensor(i int, in driver.Input) error {
 // so it writes the data behind room for the longest prefix, then the prefix, and
 // moves the data up to it.
 func (w *encoder) compress(it *item, in driver.Input) error {
-	from := w.pos + int64(len(it.compressedPrefix(math.MaxInt64)))
+	from := w.pos + int64(len(w.record(it, 0, math.MaxInt64)))
 	to := io.NewOffsetWriter(w.block.t, w.block.base+from)
 	z, err := codecs[it.codec].NewWriter(to, w.o.Level, it.size)
 	if err == nil {
-		err = in.Each(func(p []byte) error {
-			_, err := z.Write(p)
-			return err
-		})
-	}
-	if err == nil {
-		err = z.Close()
+		if _, err = io.Copy(z, in); err == nil {
+			err = z.Close()
+		}
 	}
 	if err != nil {
 		return err
 	}
 	stored, _ := to.Seek(0, io.SeekCurrent)
-	prefix, off := it.compressedPrefix(stored), w.pos
+	prefix, off := w.record(it, 0, stored), w.pos
 	w.pos += int64(len(prefix)) + stored
 	return w.block.record(prefix, off, w.block.written(w.common.Context, from, stored))
 }
@@ -153,7 +146,7 @@ func (w *encoder) Finish() error {
 	}
 	for i := range w.items {
 		if it := &w.items[i]; it.external {
-			if err := w.block.write(it.externalRecord(w.ext.Location), it.off); err != nil {
+			if err := w.block.write(w.record(it, 0, 0), it.off); err != nil {
 				return err
 			}
 		}
@@ -184,13 +177,17 @@ func (w *encoder) Finish() error {
 }
 
 // writeSignature writes the signature block. sum is that of the tensor block.
-func (w *encoder) writeSignature(sum [sha256.Size]byte) error {
-	w.sign.sums = [...][sha256.Size]byte{sha256.Sum256(w.hdr.bytes()), sha256.Sum256(w.meta), sha256.Sum256(w.graph), sum}
-	b, err := w.sign.block()
+func (w *encoder) writeSignature(sum []byte) error {
+	for b, stored := range [][]byte{w.hdr.bytes(), w.meta, w.graph} {
+		sum := sha256.Sum256(stored)
+		w.sign.sums[b] = sum[:]
+	}
+	w.sign.sums[tensorBlock] = sum
+	s := w.hdr.blocks[signatureBlock]
+	b, err := w.sign.sign(w.o.Signer, s.size)
 	if err != nil {
 		return err
 	}
-	s := w.hdr.blocks[signatureBlock]
 	if _, err = w.t.WriteAt(b, s.off); err != nil {
 		return err
 	}
@@ -239,11 +236,7 @@ func (w *blockWriter) written(ctx context.Context, off, size int64) driver.Input
 }
 
 // sum returns the SHA-256 of the block, which has size bytes.
-func (w *blockWriter) sum(ctx context.Context, size int64) (sum [sha256.Size]byte, err error) {
-	err = w.written(ctx, w.hashed, size-w.hashed).Each(func(p []byte) error {
-		_, err := w.h.Write(p)
-		return err
-	})
-	w.h.Sum(sum[:0])
-	return sum, err
+func (w *blockWriter) sum(ctx context.Context, size int64) ([]byte, error) {
+	_, err := io.Copy(w.h, w.written(ctx, w.hashed, size-w.hashed))
+	return w.h.Sum(nil), err
 }
