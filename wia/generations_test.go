@@ -30,8 +30,10 @@ func saveModel(t *testing.T, path, data string, o *WriteOptions) string {
 	defer f.Close()
 	expect.OK(t, verify(f))
 	holds(t, f, data)
-	for _, location := range f.f.files.Locations() {
-		return location
+	for _, file := range f.Files()[1:] {
+		location, err := filepath.Rel(filepath.Dir(path), file)
+		expect.OK(t, err)
+		return filepath.ToSlash(location)
 	}
 	t.Fatal("no external data")
 	return ""

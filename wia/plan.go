@@ -93,7 +93,7 @@ func (w *encoder) planTensors(p *plan.Plan) (err error) {
 		it.fields = append(putHead(make([]byte, 0, len(info.Name)+8*len(info.Shape)+8), info), r.fields(info)...)
 		if it.external = w.o.ExternalFrom > 0 && info.Size >= w.o.ExternalFrom; it.external {
 			if w.ext == nil {
-				w.ext, err = external.NewFile(external.Format{Driver: fileFormat{}, Locations: w.locations}, w.o.External, w.common.Path)
+				w.ext, err = external.NewFile(fileFormat{}, w.files, w.o.External, w.common.Path)
 				if err != nil {
 					return refusal("external data", err)
 				}
@@ -113,15 +113,14 @@ func (w *encoder) planTensors(p *plan.Plan) (err error) {
 	return nil
 }
 
-// locations lists the external files that the model at path names. If the model
+// files lists the files of the model at path. If it
 // is encrypted, it opens only with the key of the model being written.
-func (w *encoder) locations(path string) ([]string, error) {
-	f, err := Open(path, &format.Options{Key: w.o.Key})
+func (w *encoder) files(path string) ([]string, error) {
+	m, err := wiaCodec.Open(path, &format.Options{Key: w.o.Key})
 	if err != nil {
 		return nil, err
 	}
-	defer f.Close()
-	return f.f.files.Locations(), nil
+	return m.Files(), m.Close()
 }
 
 // putHead appends the name, dims and dtype fields of a Tensor message.

@@ -49,7 +49,7 @@ type writer struct {
 func newWriter(p *plan.Plan, o *plan.WriteOptions, own *WriteOptions) (w *writer, err error) {
 	w = &writer{plan: p, o: o, offs: make([]int64, len(p.Tensors))}
 	if own.ExternalFrom > 0 {
-		if w.ext, err = external.NewFile(external.Format{Driver: fileFormat{}, Locations: locations}, own.External, o.Path); err != nil {
+		if w.ext, err = external.NewFile(fileFormat{}, files, own.External, o.Path); err != nil {
 			return nil, wire.Refuse(formatName, "external data", "%w", err)
 		}
 	}
@@ -175,14 +175,13 @@ func putLength(b []byte, n uint64) {
 	b[len(b)-1] &^= 0x80
 }
 
-// locations lists the external files of a model.
-func locations(path string) ([]string, error) {
+// files lists the files of a model.
+func files(path string) ([]string, error) {
 	m, err := codec.Open(path, nil)
 	if err != nil {
 		return nil, err
 	}
-	defer m.Close()
-	return codec.Own(m).(*parsed).files.Locations(), nil
+	return m.Files(), m.Close()
 }
 
 // Tensor implements driver.Encoder.

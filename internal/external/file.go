@@ -2,12 +2,13 @@ package external
 
 import (
 	"bytes"
+	"cmp"
+	"crypto/sha256"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"io/fs"
-	"maps"
 	"os"
 	"path"
 	"path/filepath"
@@ -23,13 +24,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Format is what this package must know about a format.
-type Format struct {
-	driver.Driver
-	// Locations opens a model and returns the locations it names, unnormalized.
-	Locations func(path string) ([]string, error)
-}
-
 // File is the external data file of a model that is being written. Its name contains a hash of its
 // content, so it replaces no other data: the old model remains intact until the new model replaces
 // it.
@@ -38,15 +32,15 @@ type File struct {
 	// when Finish has returned.
 	Location string
 
-	format Format
+	format driver.Driver
+	files  func(path string) ([]string, error)
 	model  string // path of the model
 	below  string // directory of the data relative to the model's: "" or "a/b/"
 	stem   string // common prefix of the names of all generations
 	file   *save.File
 	made   []string // directories that were created
-	sums   map[int64]uint64
+	hash   uint64   // of the content
 	end    int64
-	place  string        // path of the file once it is claimed
 	added  bool          // the file did not exist before
 	former []os.FileInfo // files that the replaced model names
 }
@@ -57,38 +51,37 @@ const (
 )
 
 // NewFile determines the directory and the name of the file. The name begins with location, or by
-// default with the name of the model. model is the path of the model.
-func NewFile(f Format, location, model string) (*File, error) {
+// default with the name of the model. model is the path of the model; files opens a model of the format
+// and returns the paths of its files.
+func NewFile(d driver.Driver, files func(path string) ([]string, error), location, model string) (*File, error) {
 	if model == "" {
 		return nil, fmt.Errorf("%w: only Create knows where the model will be, and a stream has no directory", driver.ErrUnsupported)
 	}
-	if location == "" {
-		location = filepath.Base(model)
-	}
+	location = cmp.Or(location, filepath.Base(model))
 	if err := CheckLocation([]byte(location)); err != nil {
 		return nil, err
 	}
 	if !utf8.ValidString(location) || strings.HasSuffix(location, "/") {
 		return nil, fmt.Errorf("%w: location %q is not UTF-8, or names a directory", tensor.ErrCorrupt, location)
 	}
-	x := &File{format: f, model: model, sums: make(map[int64]uint64)}
+	x := &File{format: d, files: files, model: model}
 	x.below, x.stem = path.Split(path.Clean(location))
 	// The name of the format separates the files from those of another format, whose models are not
 	// searched.
 	x.stem = save.Shorten(x.stem)
-	if own := "." + f.Describe().Name; !strings.HasSuffix(x.stem, own) {
+	if own := "." + d.Describe().Name; !strings.HasSuffix(x.stem, own) {
 		x.stem += own
 	}
 	if x.below == "" && x.isGeneration(filepath.Base(model)) {
 		return nil, fmt.Errorf("%w: location %q can be the model itself", tensor.ErrCorrupt, location)
 	}
-	x.name(0)
+	x.name()
 	return x, nil
 }
 
-// name sets the location for a generation.
-func (x *File) name(hash uint64) {
-	x.Location = fmt.Sprintf("%s%s.%0*x%s", x.below, x.stem, generation, hash, ending)
+// name sets the location for the content.
+func (x *File) name() {
+	x.Location = fmt.Sprintf("%s%s.%0*x%s", x.below, x.stem, generation, x.hash, ending)
 }
 
 // isGeneration reports whether base is a file name that name returns.
@@ -116,18 +109,15 @@ func (x *File) Write(off int64, in driver.Input, sum io.Writer) (err error) {
 		if x.made, err = save.MakeDirs(x.at(x.below)); err != nil {
 			return err
 		}
-		// The new file gets the permissions of the model that it replaces.
-		old, err := os.Stat(x.model)
-		if err != nil || !old.Mode().IsRegular() {
-			old = nil
-		}
+		old, _ := os.Stat(x.model) // the new file gets its permissions
 		if x.file, err = save.CreateLike(filepath.Join(x.at(x.below), x.stem), old); err != nil {
 			return err
 		}
 	}
 	h := xxhash.New()
 	err = in.CopyTo(x.file, off, io.MultiWriter(h, sum))
-	x.sums[off] = h.Sum64()
+	_ = binary.Write(h, binary.LittleEndian, off)
+	x.hash += h.Sum64() // in any order
 	return err
 }
 
@@ -144,10 +134,12 @@ func (x *File) Finish(sync bool) error {
 	if err != nil {
 		return err
 	}
-	x.claim()
+	claiming.Lock()
+	claims[x] = path.Base(x.Location)
+	claiming.Unlock()
 	file := x.file
 	x.file = nil // it cleans up after itself
-	if err := file.CommitAs(x.place, sync); err != nil {
+	if err := file.CommitAs(x.at(x.Location), sync); err != nil {
 		return err
 	}
 	x.added = !there
@@ -155,7 +147,7 @@ func (x *File) Finish(sync bool) error {
 	if !sync {
 		return nil
 	}
-	for _, dir := range slices.Backward(x.dirs()) {
+	for _, dir := range x.dirs() {
 		if err := save.SyncDir(dir); err != nil {
 			return err
 		}
@@ -163,48 +155,54 @@ func (x *File) Finish(sync bool) error {
 	return nil
 }
 
-// choose finds a name for the file. It uses an existing file's name only if the content is the
-// same.
+// choose finds a name for the file, and reports whether there is a file with it. It uses the name of
+// an existing file only if the content is the same.
 func (x *File) choose() (there bool, err error) {
-	h := xxhash.New()
-	for _, off := range slices.Sorted(maps.Keys(x.sums)) {
-		_ = binary.Write(h, binary.LittleEndian, []uint64{uint64(off), x.sums[off]})
-	}
-	for {
-		x.name(h.Sum64())
-		there, same, err := x.holds(x.at(x.Location))
-		if err != nil || !there || same {
-			return there, err
+	for ; ; x.hash++ {
+		x.name()
+		same, err := x.equals(x.at(x.Location))
+		switch {
+		case errors.Is(err, fs.ErrNotExist):
+			return false, nil
+		case err != nil || same:
+			return true, err
 		}
-		_, _ = h.Write([]byte{0})
 	}
 }
 
-// holds reports whether path exists, and whether it is a file with the same content.
-func (x *File) holds(path string) (there, same bool, err error) {
+// equals reports whether the file at path has the same content.
+func (x *File) equals(path string) (bool, error) {
 	st, err := os.Lstat(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return false, false, nil
-	}
 	if err != nil || !st.Mode().IsRegular() || st.Size() != x.end {
-		return true, false, err
+		return false, err
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return true, false, nil // cannot be read; leave it alone
+		return false, nil // cannot be read; leave it alone
 	}
 	defer f.Close()
-	same, err = equal(f, x.file, x.end)
-	return true, same, err
+	other, err := digest(f, x.end)
+	own, errOwn := digest(x.file, x.end)
+	return bytes.Equal(own, other), cmp.Or(err, errOwn)
 }
 
-// dirs returns the directories from that of the model to that of the data.
-func (x *File) dirs() []string {
-	list := []string{filepath.Dir(x.model)}
-	for i, c := range x.below {
-		if c == '/' {
-			list = append(list, x.at(x.below[:i]))
-		}
+// digest returns the SHA-256 of the first size bytes.
+func digest(r io.ReaderAt, size int64) ([]byte, error) {
+	h := sha256.New()
+	_, err := io.Copy(h, io.NewSectionReader(r, 0, size))
+	return h.Sum(nil), err
+}
+
+// dirs returns the directories that may have models which name the data: from that of the data to that
+// of the model, and where the model is a link to.
+func (x *File) dirs() (list []string) {
+	top := filepath.Dir(x.model)
+	for dir := x.at(x.below); dir != top; dir = filepath.Dir(dir) {
+		list = append(list, dir)
+	}
+	list = append(list, top)
+	if real, err := save.Resolve(x.model); err == nil && !slices.Contains(list, filepath.Dir(real)) {
+		list = append(list, filepath.Dir(real))
 	}
 	return list
 }
@@ -216,34 +214,14 @@ func (x *File) Abort() {
 	}
 	if x.file != nil {
 		x.file.Abort()
-		x.file = nil
 	}
-	claims.Lock()
-	defer claims.Unlock()
-	delete(claims.names, x)
-	if placed, err := os.Lstat(x.place); err == nil && x.added {
+	claiming.Lock()
+	defer claiming.Unlock()
+	delete(claims, x)
+	if placed, err := os.Lstat(x.at(x.Location)); err == nil && x.added {
 		x.removeUnnamed([]os.FileInfo{placed}, false)
 	}
-	x.added = false
 	for _, dir := range slices.Backward(x.made) {
 		_ = save.Remove(dir) // fails unless empty
 	}
-	x.made = nil
-}
-
-// equal compares size bytes of two files.
-func equal(a, b io.ReaderAt, size int64) (bool, error) {
-	const piece = 256 << 10
-	p, q := make([]byte, piece), make([]byte, piece)
-	for off := int64(0); off < size; off += piece {
-		n := min(piece, size-off)
-		_, err := io.ReadFull(io.NewSectionReader(a, off, n), p[:n])
-		if err == nil {
-			_, err = io.ReadFull(io.NewSectionReader(b, off, n), q[:n])
-		}
-		if err != nil || !bytes.Equal(p[:n], q[:n]) {
-			return false, err
-		}
-	}
-	return true, nil
 }

@@ -5,7 +5,6 @@ package external
 import (
 	"bytes"
 	"fmt"
-	"maps"
 	"path"
 	"slices"
 	"strings"
@@ -61,9 +60,6 @@ func (f *Files) View(src driver.Source, location []byte, info *tensor.Info) tens
 
 // Size returns the size of a file that Find has opened.
 func (f *Files) Size(location []byte) int64 { return f.list[string(location)].size }
-
-// Locations returns the locations, unnormalized.
-func (f *Files) Locations() []string { return slices.Collect(maps.Keys(f.list)) }
 
 // CheckLocation fails unless a location is a slash-separated path below the model's directory on
 // every system. Symbolic links are checked when the file is opened.
