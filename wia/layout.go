@@ -145,12 +145,11 @@ func (h *header) parse(src driver.Source, private []byte) error {
 		return err
 	}
 	c := wire.NewCursor(formatName, b, 0)
-	h.magic = c.U32("magic")
-	if c.Err() == nil && !isMagic(h.magic) {
-		return c.Failf("magic", 0, format.ErrMagic, "0x%08x", h.magic)
+	if h.magic = c.U32("magic"); !isMagic(h.magic) {
+		c.Failf("magic", 0, format.ErrMagic, "0x%08x", h.magic)
 	}
-	if v := c.U16("version_major"); c.Err() == nil && v != major {
-		return c.Failf("version_major", 4, format.ErrVersion, "%d", v)
+	if v := c.U16("version_major"); v != major {
+		c.Failf("version_major", 4, format.ErrVersion, "%d", v)
 	}
 	h.minor = c.U16("version_minor")
 	h.blocks[headerBlock].size = headerSize
@@ -158,7 +157,6 @@ func (h *header) parse(src driver.Source, private []byte) error {
 		names := &spanNames[b]
 		off, size := c.U64(names[0]), c.U64(names[1])
 		switch left := uint64(src.Size()); {
-		case c.Err() != nil:
 		case off > left:
 			c.Failf(names[0], b.spanAt(), tensor.ErrTruncated, "%d, the file has %d bytes", off, left)
 		case size > left-off:
@@ -169,33 +167,31 @@ func (h *header) parse(src driver.Source, private []byte) error {
 	h.compression = Compression(c.U8("compression"))
 	encryption := c.U8("encryption")
 	c.Bytes("reserved", headerSize-74)
-	switch {
-	case c.Err() != nil:
-		return c.Err()
-	case h.compression > Zstd:
-		return c.Failf("compression", 72, format.ErrUnsupported, "code %d", h.compression)
-	case encryption > 1:
-		return c.Failf("encryption", encryptionField, format.ErrUnsupported, "code %d", encryption)
+	if h.compression > Zstd {
+		c.Failf("compression", 72, format.ErrUnsupported, "code %d", h.compression)
+	}
+	if encryption > 1 {
+		c.Failf("encryption", encryptionField, format.ErrUnsupported, "code %d", encryption)
 	}
 	h.encrypted = encryption == 1
-	return h.checkLayout(&c, src.Size())
+	h.checkLayout(&c, src.Size())
+	return c.Err()
 }
 
 // checkLayout refuses overlapping blocks and bytes after the last block.
-func (h *header) checkLayout(c *wire.Cursor, fileSize int64) error {
+func (h *header) checkLayout(c *wire.Cursor, fileSize int64) {
 	last := int64(0)
 	for i, b := range h.blocks {
 		last = max(last, b.end())
 		for j, o := range h.blocks[:i] {
 			if b.size > 0 && o.size > 0 && b.off < o.end() && o.off < b.end() {
-				return c.Failf(spanNames[i][0], block(i).spanAt(), tensor.ErrCorrupt, "%d..%d overlaps the %v at %d..%d", b.off, b.end(), block(j), o.off, o.end())
+				c.Failf(spanNames[i][0], block(i).spanAt(), tensor.ErrCorrupt, "%d..%d overlaps the %v at %d..%d", b.off, b.end(), block(j), o.off, o.end())
 			}
 		}
 	}
 	if fileSize > last {
-		return c.Failf("end of file", last, tensor.ErrCorrupt, "%d bytes follow the last block", fileSize-last)
+		c.Failf("end of file", last, tensor.ErrCorrupt, "%d bytes follow the last block", fileSize-last)
 	}
-	return nil
 }
 
 // messages corresponds to wia.proto, and a test compares them. The reader checks messages and names

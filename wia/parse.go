@@ -1,7 +1,6 @@
 package wia
 
 import (
-	"errors"
 	"fmt"
 	"strconv"
 
@@ -12,7 +11,6 @@ import (
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // parsed is an open file. All but the tensor block is in private memory.
@@ -72,11 +70,8 @@ func (p *parser) readMetadata() (err error) {
 		return err
 	}
 	p.metadata, err = jsonmeta.Parse(m.Win, jsonmeta.Options{Memory: p.memory, Stored: stored})
-	switch {
-	case err == nil:
+	if err == nil {
 		return nil
-	case errors.Is(err, tensor.ErrLimit):
-		return wire.Error(formatName, "metadata", m.at, err)
 	}
 	d := &protobuf.Defect{Err: err}
 	if e, ok := err.(*jsonmeta.Error); ok {

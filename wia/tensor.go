@@ -146,18 +146,17 @@ func (h *head) check(at int64) error {
 // check checks that e is a range of size bytes of a file below the model's
 // directory.
 func (e *externalHead) check(at, size int64) error {
-	if err := external.CheckLocation(e.location); err != nil {
-		return protobuf.InField("location", &protobuf.Defect{At: at, Err: err})
-	}
-	if e.offset < 0 || e.offset > math.MaxInt64-max(e.length, 0) {
+	sum, bad := parseChecksum(e.checksum)
+	e.sum = sum
+	switch location := external.CheckLocation(e.location); {
+	case location != nil:
+		return protobuf.InField("location", &protobuf.Defect{At: at, Err: location})
+	case e.offset < 0 || e.offset > math.MaxInt64-max(e.length, 0):
 		return protobuf.Corruptf("offset", at, "%d", e.offset)
-	}
-	if e.length != size {
+	case e.length != size:
 		return protobuf.Corruptf("length", at, "%d, the tensor takes %d bytes", e.length, size)
-	}
-	var err error
-	if e.sum, err = parseChecksum(e.checksum); err != nil {
-		return protobuf.InField("checksum", &protobuf.Defect{At: at, Err: err})
+	case bad != nil:
+		return protobuf.InField("checksum", &protobuf.Defect{At: at, Err: bad})
 	}
 	return nil
 }

@@ -72,7 +72,7 @@ func (w *encoder) start(t driver.Target) (driver.Encoder, error) {
 	w.block = blockWriter{t: t, base: w.hdr.blocks[tensorBlock].off, h: sha256.New()}
 	switch {
 	case w.cipher != nil:
-		w.block = blockWriter{t: &save.Memory{}, h: sha256.New()}
+		w.block.t, w.block.base = &save.Memory{}, 0
 	case w.fixed:
 		return w, w.writeFront(w.pos + int64(len(w.from.tail)))
 	case t.Sequential():
@@ -144,32 +144,29 @@ func (w *encoder) Finish() error {
 	if err := w.ext.Finish(!w.common.NoSync); err != nil {
 		return err
 	}
+	b := &w.block
 	for i := range w.items {
 		if it := &w.items[i]; it.external {
-			if err := w.block.write(w.record(it, 0, 0), it.off); err != nil {
-				return err
-			}
+			b.write(w.record(it, 0, 0), it.off)
 		}
 	}
+	b.write(w.from.tail, w.pos)
 	size := w.pos + int64(len(w.from.tail))
-	err := w.block.write(w.from.tail, w.pos)
-	if err == nil && w.cipher != nil {
-		var stored []byte
-		if stored, err = w.cipher.Seal(w.block.t.(*save.Memory).Bytes()[:size], []byte(tensorBlock.String())); err != nil {
+	switch {
+	case b.err != nil:
+		return b.err
+	case w.cipher != nil:
+		stored, err := w.cipher.Seal(b.t.(*save.Memory).Bytes()[:size], []byte(tensorBlock.String()))
+		if err != nil {
 			return err
 		}
 		size = int64(len(stored))
-		w.block = blockWriter{t: w.t, base: w.hdr.blocks[tensorBlock].off, h: sha256.New()}
-		if err = w.writeFront(size); err == nil {
-			err = w.block.write(stored, 0)
-		}
-	} else if err == nil && !w.fixed {
-		err = w.writeFront(size)
+		*b = blockWriter{t: w.t, base: w.hdr.blocks[tensorBlock].off, h: sha256.New(), err: w.writeFront(size)}
+		b.write(stored, 0)
+	case !w.fixed:
+		b.err = w.writeFront(size)
 	}
-	if err != nil {
-		return err
-	}
-	sum, err := w.block.sum(w.common.Context, size)
+	sum, err := b.sum(w.common.Context, size)
 	if err != nil {
 		return err
 	}
@@ -207,21 +204,25 @@ type blockWriter struct {
 	base   int64
 	h      hash.Hash
 	hashed int64
+	err    error // the first
 }
 
-func (w *blockWriter) write(p []byte, off int64) error {
+func (w *blockWriter) write(p []byte, off int64) {
+	if w.err != nil {
+		return
+	}
 	if off == w.hashed {
 		w.h.Write(p)
 		w.hashed += int64(len(p))
 	}
-	_, err := w.t.WriteAt(p, w.base+off)
-	return err
+	_, w.err = w.t.WriteAt(p, w.base+off)
 }
 
 // record writes the record of a tensor at off: what precedes its data, and the data.
 func (w *blockWriter) record(prefix []byte, off int64, in driver.Input) error {
-	if err := w.write(prefix, off); err != nil {
-		return err
+	w.write(prefix, off)
+	if w.err != nil {
+		return w.err
 	}
 	if off += int64(len(prefix)); off != w.hashed {
 		return in.CopyTo(w.t, w.base+off, nil)
@@ -237,6 +238,8 @@ func (w *blockWriter) written(ctx context.Context, off, size int64) driver.Input
 
 // sum returns the SHA-256 of the block, which has size bytes.
 func (w *blockWriter) sum(ctx context.Context, size int64) ([]byte, error) {
-	_, err := io.Copy(w.h, w.written(ctx, w.hashed, size-w.hashed))
-	return w.h.Sum(nil), err
+	if w.err == nil {
+		_, w.err = io.Copy(w.h, w.written(ctx, w.hashed, size-w.hashed))
+	}
+	return w.h.Sum(nil), w.err
 }
