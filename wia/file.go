@@ -78,7 +78,7 @@ func (f *File) Compression() Compression {
 
 // Encrypted reports whether metadata, graph and tensors are encrypted. An
 // encrypted file opens only with its key.
-func (f *File) Encrypted() bool { return f.f != nil && f.f.hdr.encrypted }
+func (f *File) Encrypted() bool { return f.f != nil && f.f.hdr.encryption > 0 }
 
 // GraphMessage returns a copy of the graph block, decrypted and decompressed: a
 // Graph message of wia.proto in wire format. It includes what format.Graph

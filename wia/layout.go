@@ -117,7 +117,7 @@ type header struct {
 	minor       uint16
 	blocks      [numBlocks]span
 	compression Compression
-	encrypted   bool
+	encryption  uint8 // 1 for AES-256-GCM
 }
 
 // bytes returns the encoded header; reserved bytes are zero.
@@ -128,11 +128,7 @@ func (h *header) bytes() []byte {
 	for _, s := range h.blocks[metadataBlock:] {
 		b = le.AppendUint64(le.AppendUint64(b, uint64(s.off)), uint64(s.size))
 	}
-	b = append(b, byte(h.compression), 0)
-	if h.encrypted {
-		b[encryptionField] = 1
-	}
-	return b[:headerSize]
+	return append(b, byte(h.compression), h.encryption)[:headerSize]
 }
 
 func isMagic(m uint32) bool { return m == magic || m == magicASCII }
@@ -165,15 +161,14 @@ func (h *header) parse(src driver.Source, private []byte) error {
 		h.blocks[b] = span{int64(off), int64(size)}
 	}
 	h.compression = Compression(c.U8("compression"))
-	encryption := c.U8("encryption")
+	h.encryption = c.U8("encryption")
 	c.Bytes("reserved", headerSize-74)
 	if h.compression > Zstd {
 		c.Failf("compression", 72, format.ErrUnsupported, "code %d", h.compression)
 	}
-	if encryption > 1 {
-		c.Failf("encryption", encryptionField, format.ErrUnsupported, "code %d", encryption)
+	if h.encryption > 1 {
+		c.Failf("encryption", encryptionField, format.ErrUnsupported, "code %d", h.encryption)
 	}
-	h.encrypted = encryption == 1
 	h.checkLayout(&c, src.Size())
 	return c.Err()
 }

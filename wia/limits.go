@@ -10,6 +10,9 @@ const (
 	inflationFloor = 16 << 20
 )
 
+// maxInflated has the maximum by block, 0 for blocks that are never compressed.
+var maxInflated = [numBlocks]int64{metadataBlock: maxMetadata, graphBlock: maxGraph}
+
 // inflated returns to how many bytes a compressed section of a stored size may inflate.
 func inflated(most, stored int64) int64 {
 	if stored >= most/inflationRatio {

@@ -39,12 +39,8 @@ func (f *parsed) native() (*plan.Native, error) {
 	if err != nil {
 		return nil, err
 	}
-	if f.signature != nil {
-		raw = protobuf.PutBytes(raw, 4, f.signature.unknown)
-	}
-	if meta.Size > 0 {
-		raw = protobuf.PutBytes(raw, 5, meta.Win)
-	}
+	_, unknown := onnxgraph.Split(signatureBlockMsg, f.payloads[signatureBlock].Win, 1, 2, 15)
+	raw = protobuf.PutBytes(protobuf.PutBytes(raw, 4, unknown), 5, meta.Win)
 	// All parts of it were checked.
 	list, _ := graphSchema.Kinds(nativeMsg, raw, 0)
 	return &plan.Native{Format: formatName, Kinds: list, Raw: raw}, nil

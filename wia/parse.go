@@ -50,7 +50,7 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 		return nil, err
 	}
 	x.Version = "1." + strconv.Itoa(int(p.hdr.minor))
-	if p.hdr.encrypted {
+	if p.hdr.encryption > 0 {
 		if p.cipher, err = seal.New(o.Key); err != nil {
 			return nil, wire.Error(formatName, "encryption", encryptionField, fmt.Errorf("%w: the file is encrypted", err))
 		}
@@ -65,7 +65,7 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 
 func (p *parser) readMetadata() (err error) {
 	stored := p.hdr.blocks[metadataBlock].size
-	m, err := p.load(metadataBlock, maxMetadata)
+	m, err := p.load(metadataBlock)
 	if err != nil || stored == 0 {
 		return err
 	}
@@ -85,7 +85,7 @@ func (p *parser) readSignatures() error {
 	if p.hdr.blocks[signatureBlock].size == 0 {
 		return nil
 	}
-	b, err := p.load(signatureBlock, 0)
+	b, err := p.load(signatureBlock)
 	if err != nil {
 		return err
 	}

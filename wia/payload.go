@@ -42,16 +42,16 @@ func (p *payload) locate(name string, err error) error {
 	return wire.Error(formatName, d.Path, p.offset(d.At), d.Err)
 }
 
-// load reads the payload of a block. If it is compressed, it may expand to at
-// most so many bytes.
-func (p *parser) load(b block, most int64) (*payload, error) {
-	s, codec, cipher, base := p.hdr.blocks[b], codecs[p.hdr.compression], p.cipher, p.hdr.blocks[b].off
+// load reads the payload of a block, except for a tensor block that stays in the file.
+func (p *parser) load(b block) (*payload, error) {
+	s, to, cipher, base := p.hdr.blocks[b], &p.payloads[b], p.cipher, p.hdr.blocks[b].off
 	fail := func(field string, err error) (*payload, error) { return nil, wire.Error(formatName, field, s.off, err) }
-	switch b {
-	case signatureBlock:
-		codec, cipher = nil, nil
-	case tensorBlock:
-		codec = nil
+	if b == signatureBlock {
+		cipher = nil
+	}
+	if b == tensorBlock && cipher == nil {
+		*to = payload{*protobuf.OpenFile(p.src, s.off, s.size), s.off}
+		return to, nil
 	}
 	if b != tensorBlock {
 		if err := p.memory.Structure(s.size); err != nil {
@@ -72,7 +72,7 @@ func (p *parser) load(b block, most int64) (*payload, error) {
 	if _, located := err.(*tensor.Error); err != nil && (cipher == nil || located) {
 		return nil, err
 	}
-	if codec != nil && err == nil {
+	if codec, most := codecs[p.hdr.compression], maxInflated[b]; codec != nil && most > 0 && err == nil {
 		base = -1
 		left, limit := p.memory.Left(), inflated(most, s.size)
 		if data, err = codec.DecompressMax(data, min(limit, left)); err == nil {
@@ -85,7 +85,6 @@ func (p *parser) load(b block, most int64) (*payload, error) {
 	if err != nil {
 		return fail(b.String(), err)
 	}
-	to := &p.payloads[b]
 	*to = payload{*protobuf.InMemory(data), s.off}
 	to.Base = base
 	return to, nil

@@ -37,10 +37,11 @@ type item struct {
 // plan checks the options and the plan, and builds all that needs no tensor data.
 func (w *encoder) plan(p *plan.Plan) error {
 	o := w.o
-	w.hdr = header{compression: o.Compression, encrypted: o.Key != nil}
+	w.hdr.compression, w.hdr.blocks[headerBlock].size = o.Compression, headerSize
 	_, level := codec.CheckLevel(o.Level)
 	var key, native, signer error
-	if w.hdr.encrypted {
+	if o.Key != nil {
+		w.hdr.encryption = 1
 		w.cipher, key = seal.New(o.Key)
 	}
 	w.from, native = originalOf(p, &plan.LossList{})
@@ -65,13 +66,10 @@ func (w *encoder) plan(p *plan.Plan) error {
 	if err != nil {
 		return refusal("graph", err)
 	}
-	if w.meta, err = w.store(metadataBlock, text); err == nil {
-		w.graph, err = w.store(graphBlock, graph)
+	if err = w.store(metadataBlock, text); err == nil {
+		err = w.store(graphBlock, graph)
 	}
-	b := &w.hdr.blocks
-	b[metadataBlock] = span{headerSize, int64(len(w.meta))}
-	b[graphBlock] = span{b[metadataBlock].end(), int64(len(w.graph))}
-	b[tensorBlock].off = wire.AlignUp(b[graphBlock].end(), alignment)
+	w.hdr.blocks[tensorBlock].off = wire.AlignUp(w.hdr.blocks[graphBlock].end(), alignment)
 	return err
 }
 
@@ -144,11 +142,8 @@ func quantField(info *tensor.Info) ([]byte, error) {
 	if err := q.Check(info.DType, info.Shape); err != nil {
 		return nil, err
 	}
-	kind, code, zeros := int64(quantLinear), int64(codeOf(info.DType)), q.ZeroPoints
-	if q.Scheme == tensor.Logarithmic {
-		kind = quantLogarithmic
-	}
-	b := protobuf.PutInt(nil, 1, kind)
+	code, zeros := int64(codeOf(info.DType)), q.ZeroPoints
+	b := protobuf.PutInt(nil, 1, int64(slices.Index(schemes[:], q.Scheme)))
 	if q.Axis == tensor.PerTensor {
 		if math.Float32bits(q.Scales[0]) != 0 {
 			b = protobuf.PutFloat(b, 2, q.Scales[0])
@@ -199,17 +194,18 @@ func (w *encoder) graphBlock(p *plan.Plan) (_ []byte, err error) {
 	return append(b, rest...), nil
 }
 
-// store compresses and encrypts a whole block.
-func (w *encoder) store(b block, payload []byte) (_ []byte, err error) {
+// store compresses and encrypts a whole block, which follows the one before it.
+func (w *encoder) store(b block, payload []byte) (err error) {
 	if z := codecs[w.o.Compression]; z != nil {
 		if payload, err = z.Compress(payload, w.o.Level); err != nil {
-			return nil, refusal("compression", err)
+			return refusal("compression", err)
 		}
 	}
-	if w.cipher == nil {
-		return payload, nil
+	if w.cipher != nil {
+		payload, err = w.cipher.Seal(payload, []byte(b.String()))
 	}
-	return w.cipher.Seal(payload, []byte(b.String()))
+	w.stored[b], w.hdr.blocks[b] = payload, span{w.hdr.blocks[b-1].end(), int64(len(payload))}
+	return err
 }
 
 // record returns the record of a tensor at offset off of the payload, up to the n bytes that are stored.

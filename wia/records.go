@@ -34,19 +34,15 @@ func (p *parser) listTensors() error {
 		*list, p.records = p.records, slices.Clone(p.records)
 		recordPool.Put(list)
 	}()
-	g, err := p.load(graphBlock, maxGraph)
+	g, err := p.load(graphBlock)
 	if err != nil {
 		return err
 	}
-	t := &p.payloads[tensorBlock]
-	if s := p.hdr.blocks[tensorBlock]; p.cipher != nil {
-		if _, err = p.load(tensorBlock, 0); err != nil {
-			return err
-		}
-	} else {
-		*t = payload{*protobuf.OpenFile(p.src, s.off, s.size), s.off}
-		defer t.Close()
+	t, err := p.load(tensorBlock)
+	if err != nil {
+		return err
 	}
+	defer t.Close()
 	t.Tally = p.tally(math.MaxInt64)
 	g.Tally = t.Tally
 	order := []block{tensorBlock, graphBlock}

@@ -29,7 +29,7 @@ type signatures struct {
 	signer  driver.Signature
 	key     []byte // PKIX DER, may be empty
 	value   []byte
-	unknown []byte
+	unknown []byte // to write
 }
 
 // read reads the block, which is in memory. It requires the four checksums, once each, and ignores
@@ -43,13 +43,8 @@ func (g *signatures) read(s *protobuf.Source) error {
 	w := s.Walk(signatureBlockMsg, s.All(), 1)
 	for w.Next() {
 		name, sum = protobuf.Field{}, protobuf.Field{}
-		w.Store(&to)
-		switch {
-		case w.Err != nil:
-		case w.Num == 1:
+		if w.Store(&to); w.Num == 1 && w.Err == nil {
 			w.Err = g.add(s.Win[name.Start:name.End], s.Win[sum.Start:sum.End])
-		case w.Def == nil:
-			w.Err = s.Keep(&g.unknown, &w.Field)
 		}
 	}
 	if i := slices.IndexFunc(g.sums[:], func(sum []byte) bool { return sum == nil }); w.Err == nil && i >= 0 {

@@ -186,15 +186,12 @@ type quantMemory struct {
 // quantization returns the parameters as a tensor.Quantization, nil for none.
 // Invalid parameters get a form that makes dequantizing fail.
 func (q *quantHead) quantization(m *quantMemory) *tensor.Quantization {
-	if !q.present || q.kind == quantNone {
+	if !q.present || q.kind == 0 {
 		return nil
 	}
 	out := &append(m.quants.Take(1), tensor.Quantization{Scheme: unsound, Axis: tensor.PerTensor})[0]
-	switch q.kind {
-	case quantLinear:
-		out.Scheme = tensor.Linear
-	case quantLogarithmic:
-		out.Scheme = tensor.Logarithmic
+	if q.kind > 0 && int(q.kind) < len(schemes) {
+		out.Scheme = schemes[q.kind]
 	}
 	if !q.perChannel {
 		out.Scales, out.ZeroPoints = append(m.scales.Take(1), q.scale), append(m.zeros.Take(1), q.zero)
@@ -213,12 +210,8 @@ func (q *quantHead) quantization(m *quantMemory) *tensor.Quantization {
 	return out
 }
 
-// The codes of QuantizationType.
-const (
-	quantNone        = 0
-	quantLinear      = 1
-	quantLogarithmic = 2
-)
+// schemes has the schemes by QuantizationType; 0 is NONE.
+var schemes = [...]tensor.Scheme{unsound, tensor.Linear, tensor.Logarithmic}
 
 // unsound is a scheme that cannot be dequantized.
 const unsound tensor.Scheme = 255

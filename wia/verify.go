@@ -20,8 +20,7 @@ type check struct {
 	space driver.Space
 	span
 	sum    []byte // nil if none is recorded
-	packed bool   // it is a compressed tensor
-	tensor int    // index; -1 for a block, or a tensor inside the graph
+	tensor int    // index, of a compressed tensor if space is 0; -1 for a block, or a tensor inside the graph
 	block  block  // the block, or that with the tensor inside the graph
 	name   string // of a tensor inside the graph
 }
@@ -115,7 +114,7 @@ func (f *parsed) checks(v driver.Verification) (jobs [][]*check, err error) {
 	for i, r := range f.records {
 		tensors = tensors || v.Wanted(i) && r.external < 0 && r.block == tensorBlock
 		if v.Wanted(i) && r.codec != None {
-			packed = append(packed, []*check{{span: span{size: f.index.Size(i)}, packed: true, tensor: i}})
+			packed = append(packed, []*check{{span: span{size: f.index.Size(i)}, tensor: i}})
 		}
 	}
 	for b := headerBlock; b < numSums; b++ {
@@ -149,7 +148,7 @@ func (f *parsed) check(v driver.Verification, same ...*check) (err error) {
 		part = f.index.Name(c.tensor)
 	}
 	switch {
-	case c.packed:
+	case c.tensor >= 0 && c.space == 0:
 		err = f.stream(c.tensor, io.Discard)
 		v.Done(c.size, part)
 		return err

@@ -53,8 +53,7 @@ type encoder struct {
 	common *plan.WriteOptions
 	t      driver.Target
 	hdr    header
-	meta   []byte
-	graph  []byte
+	stored [tensorBlock][]byte // the blocks before it
 	items  []item
 	fixed  bool        // all offsets are known in advance; else tensors arrive in order
 	pos    int64       // offset of the next record in the payload of the tensor block
@@ -95,7 +94,8 @@ func (w *encoder) writeFront(size int64) error {
 	b := &w.hdr.blocks
 	b[tensorBlock].size = size
 	b[signatureBlock].off = b[tensorBlock].end()
-	_, err := w.t.WriteAt(slices.Concat(w.hdr.bytes(), w.meta, w.graph), 0)
+	w.stored[headerBlock] = w.hdr.bytes()
+	_, err := w.t.WriteAt(slices.Concat(w.stored[:]...), 0)
 	return err
 }
 
@@ -175,7 +175,7 @@ func (w *encoder) Finish() error {
 
 // writeSignature writes the signature block. sum is that of the tensor block.
 func (w *encoder) writeSignature(sum []byte) error {
-	for b, stored := range [][]byte{w.hdr.bytes(), w.meta, w.graph} {
+	for b, stored := range w.stored {
 		sum := sha256.Sum256(stored)
 		w.sign.sums[b] = sum[:]
 	}
