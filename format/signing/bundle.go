@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"os"
+	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
@@ -71,10 +72,7 @@ func Parse(b []byte) (*Bundle, error) {
 	if len(b) > maxBundle {
 		return nil, fail("", tensor.ErrLimit, "a signature of more than %d bytes", maxBundle)
 	}
-	o, err := parseObject(b, "")
-	if err != nil {
-		return nil, err
-	}
+	o := parseObject(b, "")
 	o.is("mediaType", mediaType)
 	p := &Bundle{raw: bytes.Clone(b)}
 	p.parseMaterial(o)
@@ -98,30 +96,27 @@ func Parse(b []byte) (*Bundle, error) {
 // parseMaterial parses the verification material, which identifies the signer.
 func (p *Bundle) parseMaterial(o object) {
 	m := o.object("verificationMaterial")
-	kinds := 0
-	for _, key := range []string{"publicKey", "x509CertificateChain", "certificate"} {
-		if m.has(key) {
-			kinds++
-		}
+	kinds := []string{"publicKey", "x509CertificateChain", "certificate"}
+	kinds = slices.DeleteFunc(kinds, func(key string) bool { return !m.has(key) })
+	if len(kinds) != 1 {
+		o.fail("verificationMaterial", tensor.ErrCorrupt, "%d of publicKey, x509CertificateChain and certificate", len(kinds))
+		return
 	}
-	switch {
-	case kinds != 1:
-		o.fail("verificationMaterial", tensor.ErrCorrupt, "%d of publicKey, x509CertificateChain and certificate", kinds)
-	case m.has("publicKey"):
+	switch k := m.object(kinds[0]); {
+	case m.has("certificate"):
+		p.method = Sigstore
+		p.parseChain([]object{k})
+		m.objects("tlogEntries")
+	case m.has("x509CertificateChain"):
+		p.method = Certificate
+		p.parseChain(k.objects("certificates"))
+	default:
 		p.method = Key
-		k := m.object("publicKey")
 		if k.has("rawBytes") {
 			p.hint = parseRawKey(k.bytes("rawBytes"))
 		} else {
 			p.hint = get[string](k, "hint")
 		}
-	case m.has("certificate"):
-		p.method = Sigstore
-		p.parseChain([]object{m.object("certificate")})
-		m.objects("tlogEntries")
-	default:
-		p.method = Certificate
-		p.parseChain(m.object("x509CertificateChain").objects("certificates"))
 	}
 }
 

@@ -25,18 +25,17 @@ func fail(field string, sentinel error, text string, args ...any) error {
 }
 
 // parseObject parses a JSON object that must be the whole of b.
-func parseObject(b []byte, prefix string) (object, error) {
-	s := jsonmeta.NewScanner(b, jsonmeta.Options{LoneSurrogates: true, MaxDepth: 32, Value: func(s *jsonmeta.Scanner, _ string) (any, error) {
-		return value(s, b)
-	}})
+func parseObject(b []byte, prefix string) object {
+	decode := func(s *jsonmeta.Scanner, _ string) (any, error) { return value(s, b) }
+	s := jsonmeta.NewScanner(b, jsonmeta.Options{LoneSurrogates: true, MaxDepth: 32, Value: decode})
 	values, err := s.Metadata()
 	if err == nil {
 		err = s.End()
 	}
 	if err != nil {
-		err = &tensor.Error{Field: strings.TrimSuffix(prefix, "."), Offset: -1, Err: err}
+		err = wire.Error("", strings.TrimSuffix(prefix, "."), -1, err)
 	}
-	return object{prefix, values, new(error)}, err
+	return object{prefix, values, &err}
 }
 
 // value parses the value at the scanner's position. Objects become plan.Metadata.

@@ -53,15 +53,11 @@ func (p *Policy) BundlePaths(model string) []string {
 // CheckFiles checks the files of the model m, and the other signed files under its root. Opening a model calls it.
 func (p *Policy) CheckFiles(ctx context.Context, path string, m *load.OpenModel) error {
 	p = cmp.Or(p, &Policy{})
-	o, err := p.Options.checked()
-	if err != nil {
-		return err
-	}
 	b, err := p.read(path)
 	if err != nil {
 		return err
 	}
-	_, err = b.check(ctx, p.Trust, &o, func(r *Report) string { return p.rootOf(r, b.Path, path) }, m)
+	_, err = b.check(ctx, p.Trust, p.Options, func(r *Report) string { return p.rootOf(r, b.Path, path) }, m)
 	return err
 }
 

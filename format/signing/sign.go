@@ -89,26 +89,25 @@ func digestAll(ctx context.Context, root string, o *Options) (*statement, error)
 	s := &statement{name: t.base, shard: o.ShardSize, links: o.FollowLinks, ignore: t.recorded(o.Bundle)}
 	for _, f := range t.files {
 		if !validName(f.name) {
-			return nil, refuse(t.full(f.name), driver.ErrUnsupported, "its name cannot be signed")
+			return nil, refuse(f.path, driver.ErrUnsupported, "its name cannot be signed")
 		}
-		size := f.info.Size()
 		if s.shard == 0 {
-			s.parts = append(s.parts, part{file: f.name, to: size})
+			s.parts = append(s.parts, part{file: f.name, to: f.size})
 			continue
 		}
-		for from := int64(0); from < size; from += s.shard {
-			s.parts = append(s.parts, part{file: f.name, from: from, to: min(from+s.shard, size)})
+		for from := int64(0); from < f.size; from += s.shard {
+			s.parts = append(s.parts, part{file: f.name, from: from, to: min(from+s.shard, f.size)})
 		}
 	}
 	if len(s.parts) == 0 {
 		return nil, refuse(root, driver.ErrUnsupported, "there is no file to sign")
 	}
-	jobs, err := s.jobs(t, o, nil)
+	jobs, err := s.match(nil, t.files, o)
 	if err != nil {
 		return nil, err
 	}
-	return s, run(ctx, jobs, o, func(j *job, d digest) error {
-		*j.sum = d
+	return s, run(ctx, jobs, o, func(j job, d digest) error {
+		j.part.sum = d
 		return nil
 	})
 }

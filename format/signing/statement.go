@@ -46,7 +46,9 @@ type part struct {
 	there, opened bool // of the first part of a file: the tree has the file, and the model has it open
 }
 
-// name returns the name of p in the statement.
+func (p *part) size() int64 { return p.to - p.from }
+
+// nameOf returns the name of p in the statement.
 func (s *statement) nameOf(p *part) string {
 	if s.shard == 0 {
 		return p.file
@@ -70,12 +72,9 @@ func (s *statement) find(name string) []part {
 // single reports whether the statement can only be of one file: some signers write "." for its name.
 func (s *statement) single() bool { return s.parts[0].file == "." }
 
-// parseStatement parses the payload of a bundle.
+// parseStatement parses the payload of a bundle. Also with an error, it tells the version.
 func parseStatement(payload []byte) (*statement, error) {
-	o, err := parseObject(payload, "statement.")
-	if err != nil {
-		return nil, err
-	}
+	o := parseObject(payload, "statement.")
 	o.is("_type", statementType)
 	s := &statement{}
 	if kind, _ := o.values.Get("predicateType"); kind == predicateV0 {
@@ -148,8 +147,7 @@ func (s *statement) parsePart(name string) (p part, ok bool) {
 	p.file = name[:j]
 	p.from, _ = strconv.ParseInt(name[j+1:i], 10, 64)
 	p.to, _ = strconv.ParseInt(name[i+1:], 10, 64)
-	size := p.to - p.from
-	return p, s.nameOf(&p) == name && p.from >= 0 && p.from%s.shard == 0 && size > 0 && size <= s.shard
+	return p, s.nameOf(&p) == name && p.from >= 0 && p.from%s.shard == 0 && p.size() > 0 && p.size() <= s.shard
 }
 
 // parseFiles parses the list of files or ranges and computes the root digest.

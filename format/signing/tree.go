@@ -3,6 +3,7 @@ package signing
 import (
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"os"
 	"path"
@@ -16,6 +17,15 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
+// file is a file of a model: in its tree, or open in the model.
+type file struct {
+	name   string // relative to the root
+	path   string // for errors
+	size   int64
+	opened bool                                     // by the model
+	feed   func(w io.Writer, off, size int64) error // writes a range to w
+}
+
 // tree lists the files of a model: a directory, or one file.
 type tree struct {
 	path   string   // as the caller gave it
@@ -24,13 +34,7 @@ type tree struct {
 	links  bool     // follow symbolic links
 	ignore []string
 	bundle os.FileInfo // of the signature; nil if it does not exist
-	files  []found     // sorted by name
-}
-
-// found is a file of the model.
-type found struct {
-	name string
-	info os.FileInfo
+	files  []file      // sorted by name
 }
 
 // openTree lists the files of the model at root. The file at the path bundle is not part of it.
@@ -46,7 +50,7 @@ func openTree(root string, links bool, ignore []string, bundle string) (*tree, e
 	t := &tree{path: root, base: filepath.Base(abs), links: links, ignore: ignore}
 	switch {
 	case info.Mode().IsRegular():
-		t.files = []found{{t.base, info}}
+		t.add(t.base, root, info, func() (*os.File, error) { return os.OpenFile(root, os.O_RDONLY|source.NoWait, 0) })
 		return t, nil
 	case !info.IsDir():
 		return nil, refuse(root, driver.ErrUnsupported, "it is neither a file nor a directory")
@@ -59,7 +63,7 @@ func openTree(root string, links bool, ignore []string, bundle string) (*tree, e
 		t.close()
 		return nil, err
 	}
-	slices.SortFunc(t.files, func(a, b found) int { return strings.Compare(a.name, b.name) })
+	slices.SortFunc(t.files, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	return t, nil
 }
 
@@ -102,51 +106,55 @@ func (t *tree) list(dir string, above []os.FileInfo) error {
 
 // entry adds one entry of a directory.
 func (t *tree) entry(name string, e fs.DirEntry, above []os.FileInfo) error {
+	path, local := t.full(name), filepath.FromSlash(name)
 	link, look := e.Type()&fs.ModeSymlink != 0, t.root.Lstat
 	if t.links {
 		look = t.root.Stat
 	}
-	info, err := look(filepath.FromSlash(name))
+	info, err := look(local)
 	isAbove := func(dir os.FileInfo) bool { return os.SameFile(dir, info) }
 	switch {
 	case err == nil && os.SameFile(t.bundle, info):
 	case link && !t.links:
-		return refuse(t.full(name), driver.ErrSignature, "a symbolic link, which the signature does not allow")
+		return refuse(path, driver.ErrSignature, "a symbolic link, which the signature does not allow")
 	case err != nil && link && !errors.Is(err, fs.ErrNotExist):
-		return refuse(t.full(name), driver.ErrUnsupported, "a link that leaves the model: %w", err)
+		return refuse(path, driver.ErrUnsupported, "a link that leaves the model: %w", err)
 	case err != nil:
 		return err
 	case !utf8.ValidString(name):
-		return refuse(t.full(name), driver.ErrUnsupported, "its name is not UTF-8")
+		return refuse(path, driver.ErrUnsupported, "its name is not UTF-8")
 	case info.Mode().IsRegular():
-		t.files = append(t.files, found{name, info})
+		t.add(name, path, info, func() (*os.File, error) { return t.root.OpenFile(local, os.O_RDONLY|source.NoWait, 0) })
 	case !info.IsDir():
-		return refuse(t.full(name), driver.ErrUnsupported, "it is neither a file nor a directory")
+		return refuse(path, driver.ErrUnsupported, "it is neither a file nor a directory")
 	case slices.ContainsFunc(above, isAbove):
-		return refuse(t.full(name), driver.ErrUnsupported, "a link that leads back to a directory above it")
+		return refuse(path, driver.ErrUnsupported, "a link that leads back to a directory above it")
 	default:
 		return t.list(name, append(slices.Clip(above), info))
 	}
 	return nil
 }
 
-// open opens a listed file, unless it was replaced since.
-func (t *tree) open(f *found) (*os.File, error) {
-	name, open := t.path, os.OpenFile
-	if t.root != nil {
-		name, open = filepath.FromSlash(f.name), t.root.OpenFile
+// add adds a regular file. open opens it again, to hash it, unless it was replaced since.
+func (t *tree) add(name, path string, info os.FileInfo, open func() (*os.File, error)) {
+	feed := func(w io.Writer, off, size int64) error {
+		f, err := open()
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		now, err := f.Stat()
+		if err == nil && (!os.SameFile(now, info) || now.Size() != info.Size()) {
+			err = refuse(path, tensor.ErrCorrupt, "it changed while it was read")
+		}
+		if err != nil {
+			return err
+		}
+		n, err := io.Copy(w, io.NewSectionReader(f, off, size))
+		if err == nil && n < size {
+			err = refuse(path, tensor.ErrTruncated, "it became shorter while it was read")
+		}
+		return err
 	}
-	file, err := open(name, os.O_RDONLY|source.NoWait, 0)
-	if err != nil {
-		return nil, err
-	}
-	info, err := file.Stat()
-	if err == nil && (!os.SameFile(info, f.info) || info.Size() != f.info.Size()) {
-		err = refuse(t.full(f.name), tensor.ErrCorrupt, "it changed while it was read")
-	}
-	if err != nil {
-		file.Close()
-		return nil, err
-	}
-	return file, nil
+	t.files = append(t.files, file{name: name, path: path, size: info.Size(), feed: feed})
 }

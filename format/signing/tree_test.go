@@ -259,12 +259,12 @@ func TestChangesMeanwhile(t *testing.T) {
 	defer tree.close()
 	put(t, dir, "next", "{}")
 	expect.OK(t, os.Rename(filepath.Join(dir, "next"), filepath.Join(dir, "config.json")))
-	expect.Refused(t, format.ErrCorrupt, "replaced")(tree.open(&tree.files[0]))
-	if err := tree.feed(&tree.files[1])(io.Discard, 1, 3); !errors.Is(err, format.ErrTruncated) {
+	expect.Refused(t, format.ErrCorrupt, "replaced")(nil, tree.files[0].feed(io.Discard, 0, 2))
+	if err := tree.files[1].feed(io.Discard, 1, 3); !errors.Is(err, format.ErrTruncated) {
 		t.Error("shorter than when it was listed:", err)
 	}
 	put(t, dir, "sub/weights.bin", "abcd")
-	expect.Refused(t, format.ErrCorrupt, "longer")(tree.open(&tree.files[1]))
+	expect.Refused(t, format.ErrCorrupt, "longer")(nil, tree.files[1].feed(io.Discard, 0, 3))
 }
 
 // TestProgress checks that progress counts all bytes, and that a canceled context ends hashing.

@@ -42,11 +42,7 @@ type Trust struct {
 // If it has neither, or a public key of an unsupported type, the error is ErrKey.
 func ParseTrust(text []byte) (*Trust, error) {
 	t, roots := &Trust{}, x509.NewCertPool()
-	for {
-		var b *pem.Block
-		if b, text = pem.Decode(text); b == nil {
-			break
-		}
+	for b, rest := pem.Decode(text); b != nil; b, rest = pem.Decode(rest) {
 		var err error
 		switch b.Type {
 		case "PUBLIC KEY":
@@ -97,41 +93,33 @@ func hashOf(key crypto.PublicKey) (crypto.Hash, error) {
 	return 0, fmt.Errorf("%w: models are signed by ECDSA with P-256, P-384 or P-521, not by a key like this", driver.ErrKey)
 }
 
-// authenticate verifies the signature of the bundle and returns the name of the signer.
-func (p *Bundle) authenticate(ctx context.Context, t *Trust) (string, error) {
+// authenticate verifies the signature of the bundle and returns the name of the signer. old is set for version 0.2.
+func (p *Bundle) authenticate(ctx context.Context, t *Trust, old bool) (string, error) {
 	switch p.method {
-	case Key:
-		return p.checkKey(t)
 	case Certificate:
-		return p.checkChain(t)
+		return p.checkChain(t, old)
 	case Sigstore:
 		return p.checkSigstore(ctx, t)
 	}
-	return "", fail("", driver.ErrSignature, "there is none")
+	return p.checkKey(t, old)
 }
 
-// checkKey verifies a bundle of the method key and returns the fingerprint of the key.
-func (p *Bundle) checkKey(t *Trust) (string, error) {
-	for _, k := range t.Keys {
-		if !p.names(k) {
-			continue
-		}
-		if err := p.checkSignature(k); err != nil {
-			return "", err
-		}
-		return keys.Fingerprint(k)
+// checkKey verifies a bundle of the method key and returns the fingerprint of the key. No key is that of a zero Bundle.
+func (p *Bundle) checkKey(t *Trust, old bool) (string, error) {
+	i := slices.IndexFunc(t.Keys, p.names)
+	if i < 0 {
+		return "", fail("verificationMaterial.publicKey", driver.ErrSignature, "it is signed with another key, %s", p.Signer())
 	}
-	return "", fail("verificationMaterial.publicKey", driver.ErrSignature, "it is signed with another key, %s", p.Signer())
+	fingerprint, _ := keys.Fingerprint(t.Keys[i]) // as names did
+	return fingerprint, p.checkSignature(t.Keys[i], old)
 }
 
 // names reports whether the bundle names key as its signing key.
 func (p *Bundle) names(key crypto.PublicKey) bool {
 	fingerprint, err := keys.Fingerprint(key)
-	if err != nil || p.hint == "" {
-		return false
-	}
 	sum, _ := hex.DecodeString(fingerprint)
-	return slices.Contains([]string{pemHint(key), fingerprint, base64.StdEncoding.EncodeToString(sum)}, p.hint)
+	hints := []string{pemHint(key), fingerprint, base64.StdEncoding.EncodeToString(sum)}
+	return err == nil && p.hint != "" && slices.Contains(hints, p.hint)
 }
 
 // pemHint returns the hint for a public key: the SHA-256 of its PEM text.
@@ -152,22 +140,17 @@ func parseRawKey(b []byte) string {
 	return pemHint(k)
 }
 
-// checkSignature verifies the signature with key.
-func (p *Bundle) checkSignature(key crypto.PublicKey) error {
+// checkSignature verifies the signature with key. Only statements of version 0.2 may use the old encoding.
+func (p *Bundle) checkSignature(key crypto.PublicKey, old bool) error {
 	h, err := hashOf(key)
 	if err != nil {
 		return err
 	}
-	k := key.(*ecdsa.PublicKey)
-	if ecdsa.VerifyASN1(k, hashed(h, pae(p.payload)), p.sig) {
-		return nil
+	fits := func(h crypto.Hash, signed []byte) bool {
+		return ecdsa.VerifyASN1(key.(*ecdsa.PublicKey), hashed(h, signed), p.sig)
 	}
-	// Only statements of version 0.2 use the old encoding.
-	if s, _ := parseStatement(p.payload); s != nil && s.old {
-		old := oldPAE(p.payload)
-		if ecdsa.VerifyASN1(k, hashed(crypto.SHA256, old), p.sig) || ecdsa.VerifyASN1(k, hashed(h, old), p.sig) {
-			return nil
-		}
+	if fits(h, pae(p.payload)) || old && (fits(crypto.SHA256, oldPAE(p.payload)) || fits(h, oldPAE(p.payload))) {
+		return nil
 	}
 	return fail("dsseEnvelope.signatures", driver.ErrSignature, "the signature does not fit the statement and the key")
 }
@@ -178,32 +161,24 @@ func hashed(h crypto.Hash, b []byte) []byte {
 	return w.Sum(nil)
 }
 
+// python escapes JSON text, which has no other control characters, as in a bytes literal.
+var python = strings.NewReplacer(`\`, `\\`, `'`, `\'`, "\t", `\t`, "\n", `\n`, "\r", `\r`)
+
 // oldPAE returns the bytes that version 0.2 signs, with the payload as a Python bytes literal.
 func oldPAE(payload []byte) []byte {
-	b := fmt.Appendf(nil, "DSSEV1 %d %s %d b", len(payloadType), payloadType, len(payload))
-	quote := byte('\'')
-	if bytes.IndexByte(payload, '\'') >= 0 && bytes.IndexByte(payload, '"') < 0 {
-		quote = '"'
-	}
-	b = append(b, quote)
-	for _, c := range payload {
-		space := strings.IndexByte("\t\n\r", c)
-		switch {
-		case c == quote || c == '\\':
-			b = append(b, '\\', c)
-		case space >= 0:
-			b = append(b, '\\', "tnr"[space])
-		case c < ' ' || c > '~':
+	b := fmt.Appendf(nil, "DSSEV1 %d %s %d b'", len(payloadType), payloadType, len(payload))
+	for _, c := range []byte(python.Replace(string(payload))) {
+		if c > '~' {
 			b = fmt.Appendf(b, `\x%02x`, c)
-		default:
+		} else {
 			b = append(b, c)
 		}
 	}
-	return append(b, quote)
+	return append(b, '\'')
 }
 
 // checkChain verifies a bundle of the method certificate and returns the name in the certificate.
-func (p *Bundle) checkChain(t *Trust) (string, error) {
+func (p *Bundle) checkChain(t *Trust, old bool) (string, error) {
 	const field = "verificationMaterial.x509CertificateChain"
 	if t.Roots == nil {
 		return "", fail(field, driver.ErrSignature, "it is signed with a certificate, and no root certificate is trusted")
@@ -223,7 +198,7 @@ func (p *Bundle) checkChain(t *Trust) (string, error) {
 	if leaf.KeyUsage != 0 && leaf.KeyUsage&x509.KeyUsageDigitalSignature == 0 || len(leaf.ExtKeyUsage) == 0 {
 		return "", fail(field, driver.ErrSignature, "the certificate of %s is not for signing code", strconv.Quote(name))
 	}
-	return name, p.checkSignature(leaf.PublicKey)
+	return name, p.checkSignature(leaf.PublicKey, old)
 }
 
 // checkSigstore verifies a bundle of the method sigstore by calling Trust.Sigstore.

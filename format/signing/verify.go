@@ -39,21 +39,14 @@ type File struct {
 // invalid signature, or one by a signer that is not trusted, is ErrSignature. A malformed bundle is
 // ErrCorrupt, ErrUnsupported or ErrLimit.
 func Verify(ctx context.Context, b *Bundle, root string, t *Trust, opts *Options) (*Report, error) {
-	o, err := opts.checked()
-	if err != nil {
-		return nil, err
-	}
-	return b.check(ctx, t, &o, func(*Report) string { return root }, nil)
+	return b.check(ctx, t, opts, func(*Report) string { return root }, nil)
 }
 
 // verified verifies the signature but no file.
 func (p *Bundle) verified(ctx context.Context, t *Trust) (*Report, error) {
-	who, err := p.authenticate(ctx, cmp.Or(t, &Trust{}))
-	var s *statement
-	if err == nil {
-		s, err = parseStatement(p.payload)
-	}
-	if err != nil {
+	s, invalid := parseStatement(p.payload)
+	who, err := p.authenticate(ctx, cmp.Or(t, &Trust{}), s.old)
+	if err = cmp.Or(err, invalid); err != nil {
 		return nil, wire.Explain(err, "", p.Path)
 	}
 	r := &Report{Method: p.method, Signer: who, Name: s.name, Digest: hex.EncodeToString(s.root[:]), said: s}
@@ -72,31 +65,33 @@ func (p *Bundle) verified(ctx context.Context, t *Trust) (*Report, error) {
 
 // check verifies the signature and compares all files of the model with the signed ones. It hashes files that the model
 // open has open through their open handles. Without a root it checks only these.
-func (p *Bundle) check(ctx context.Context, t *Trust, o *Options, root func(*Report) string, open *load.OpenModel) (*Report, error) {
+func (p *Bundle) check(ctx context.Context, t *Trust, opts *Options, root func(*Report) string, open *load.OpenModel) (*Report, error) {
+	o, err := opts.checked()
+	if err != nil {
+		return nil, err
+	}
 	r, err := p.verified(ctx, t)
 	if err != nil {
 		return nil, err
 	}
 	r.root = root(r)
-	jobs, err := r.opened(open)
+	jobs, err := r.said.match(nil, r.opened(open), &o)
+	if err == nil && r.root != "" {
+		var t *tree
+		t, err = openTree(r.root, r.said.links, slices.Concat(r.said.ignore, o.Ignore), p.Path)
+		if err == nil {
+			defer t.close()
+			jobs, err = r.said.matchAll(jobs, t, &o)
+		}
+	}
 	if err != nil {
 		return nil, err
 	}
-	if r.root != "" {
-		t, err := openTree(r.root, r.said.links, slices.Concat(r.said.ignore, o.Ignore), p.Path)
-		if err != nil {
-			return nil, err
-		}
-		defer t.close()
-		if jobs, err = r.said.jobs(t, o, jobs); err != nil {
-			return nil, err
-		}
-	}
-	err = run(ctx, jobs, o, func(j *job, d digest) error {
-		if d == *j.sum {
+	err = run(ctx, jobs, &o, func(j job, d digest) error {
+		if d == j.part.sum {
 			return nil
 		}
-		return different(j.path, "it is not the file that was signed: bytes %d to %d differ", j.off, j.off+j.size)
+		return different(j.file.path, "it is not the file that was signed: bytes %d to %d differ", j.part.from, j.part.to)
 	})
 	if err != nil {
 		return nil, err
@@ -109,40 +104,29 @@ func different(path, text string, args ...any) error {
 	return refuse(path, driver.ErrSignature, "%w: %w", driver.ErrChecksum, fmt.Errorf(text, args...))
 }
 
-// opened returns jobs for the open files of m. Each must be signed.
-func (r *Report) opened(m *load.OpenModel) (jobs []job, err error) {
+// opened returns the files that the model m has open, if it is not nil.
+func (r *Report) opened(m *load.OpenModel) (files []file) {
 	if m == nil {
-		return nil, nil
+		return nil
 	}
 	for _, f := range m.Files() {
-		list := r.said.find(r.nameOf(f.Path))
-		if len(list) == 0 {
-			return nil, refuse(f.Path, driver.ErrSignature, "the signature does not list it")
-		}
-		list[0].opened = true
 		feed := func(w io.Writer, off, size int64) error { return m.Feed(w, &f, off, size) }
-		if jobs, err = addJobs(jobs, list, f.Path, f.Size, feed); err != nil {
-			return nil, err
-		}
+		files = append(files, file{r.nameOf(f.Path), f.Path, f.Size, true, feed})
 	}
-	return jobs, nil
+	return files
 }
 
 // nameOf returns the name of the file at path relative to the root, or "" if it is not below the
 // root. A file without a path matches only a model of one file.
 func (r *Report) nameOf(path string) string {
-	if path == "" {
-		if len(r.Files) == 1 {
-			return r.Files[0].Name
-		}
-		return ""
-	}
 	name, ok := below(r.root, path)
-	if name == "." {
-		return filepath.Base(path)
-	}
-	if !ok {
+	switch {
+	case path == "" && len(r.Files) == 1:
+		return r.Files[0].Name
+	case path == "" || !ok:
 		return ""
+	case name == ".":
+		return filepath.Base(path)
 	}
 	return name
 }
