@@ -16,7 +16,7 @@ func (h *Handle) openCopy(o *format.Options) (*format.Model, []string, error) {
 		return nil, nil, err
 	}
 	dir, name := filepath.Split(abs)
-	c := &copies{FS: os.DirFS(dir), dir: dir}
+	c := &copies{ReadDirFS: os.DirFS(dir).(fs.ReadDirFS), dir: dir}
 	m, err := format.OpenFS(c, name, o)
 	others := slices.DeleteFunc(c.opened, func(file string) bool { return file == abs })
 	return m, append([]string{h.path}, others...), err
@@ -25,23 +25,17 @@ func (h *Handle) openCopy(o *format.Options) (*format.Model, []string, error) {
 // copies is a file system whose files can only be read from their beginning, so that
 // OpenFS reads them into memory.
 type copies struct {
-	fs.FS
+	fs.ReadDirFS
 	dir    string
 	opened []string // the paths of files
 }
 
 // Open implements fs.FS.
 func (c *copies) Open(name string) (fs.File, error) {
-	f, err := c.FS.Open(name)
+	f, err := c.ReadDirFS.Open(name)
 	if err != nil {
 		return nil, err
-	}
-	if st, err := f.Stat(); err != nil || st.IsDir() {
-		return f, err
 	}
 	c.opened = append(c.opened, filepath.Join(c.dir, filepath.FromSlash(name)))
 	return struct{ fs.File }{f}, nil
 }
-
-// Stat implements fs.StatFS. It does not record the file as opened.
-func (c *copies) Stat(name string) (fs.FileInfo, error) { return fs.Stat(c.FS, name) }

@@ -21,7 +21,6 @@ type generation struct {
 	value  any // result of Options.Prepare
 	number uint64
 	id     identity
-	shared bool // mapped: a writer of its files can change it
 	since  time.Time
 	took   time.Duration // load time
 	stats  format.Stats  // after loading
@@ -29,6 +28,9 @@ type generation struct {
 	_    [128]byte // avoids false sharing of retired with uses
 	uses stripes.Counter
 }
+
+// shared reports whether the model is mapped or read on demand: a writer of its files can change it.
+func (g *generation) shared() bool { return g.stats.Mapped+g.stats.OnDemand > 0 }
 
 // The waits of retire between two looks: about 30 ms in total.
 const (
@@ -40,7 +42,6 @@ const (
 // for short leases, because unmapping may take milliseconds, which would delay the request that
 // releases last or the next one on its processor.
 func (g *generation) retire() error {
-	g.h.update(func(*Stats) { g.h.old[g] = struct{}{} })
 	for wait := shortest; g.uses.Sum() != 0 && wait <= longest; wait *= 2 {
 		time.Sleep(wait)
 	}
@@ -72,7 +73,7 @@ func (g *generation) unheld() bool {
 func (g *generation) end() error {
 	err := g.close()
 	g.h.update(func(s *Stats) {
-		delete(g.h.old, g)
+		delete(g.h.all, g)
 		if err != nil {
 			s.LastError, s.LastErrorTime = err, time.Now()
 		}

@@ -27,9 +27,6 @@ func look(paths []string) identity {
 	return id
 }
 
-// again looks at the same paths again.
-func (id identity) again() identity { return look(id.paths) }
-
 // change is the difference between two looks at files.
 type change uint8
 
@@ -42,7 +39,7 @@ const (
 
 // change compares two looks.
 func (id identity) change(now identity) change {
-	if len(now.infos) == 0 || !slices.Equal(id.paths, now.paths) {
+	if !slices.Equal(id.paths, now.paths) {
 		return replaced
 	}
 	if id.infos[0] != nil && now.infos[0] == nil {

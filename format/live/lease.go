@@ -68,7 +68,7 @@ func (l *Lease) Intact() error {
 	if l.g == nil {
 		return &format.Error{Offset: -1, Err: format.ErrClosed}
 	}
-	if l.g.shared && l.g.id.change(l.g.id.again()) == overwritten {
+	if l.g.shared() && l.g.id.change(look(l.g.id.paths)) == overwritten {
 		return l.g.h.fail(ErrOverwritten)
 	}
 	return nil

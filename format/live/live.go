@@ -88,13 +88,13 @@ type Handle struct {
 
 	mu    sync.Mutex
 	stats Stats                    // counters and the last error
-	old   map[*generation]struct{} // retired, and not closed yet
+	all   map[*generation]struct{} // installed, and not closed yet
 }
 
 // Open loads the first generation of the model at path: a file, a directory or an index of shards, as for
 // format.Open. Errors are those of Reload.
 func Open(path string, o *Options) (*Handle, error) {
-	h := &Handle{path: path, turn: make(chan struct{}, 1), old: map[*generation]struct{}{}}
+	h := &Handle{path: path, turn: make(chan struct{}, 1), all: map[*generation]struct{}{}}
 	h.o = *cmp.Or(o, &Options{})
 	h.open = *cmp.Or(h.o.Open, &format.Options{})
 	if h.o.Workers < 0 || h.o.Interval < 0 {

@@ -37,13 +37,11 @@ func (h *Handle) reload(ctx context.Context, force bool) (uint64, error) {
 		defer func() { <-h.turn }()
 	case <-ctx.Done():
 		return h.number(), ctx.Err()
-	case <-h.life.Done():
-		return 0, h.errClosed()
 	}
 	if h.life.Err() != nil {
 		return 0, h.errClosed()
 	}
-	if cur := h.current.Load(); cur != nil && h.noteChange(cur, cur.id.again()) == same && !force {
+	if cur := h.current.Load(); cur != nil && h.noteChange(cur, look(cur.id.paths)) == same && !force {
 		return cur.number, nil
 	}
 	ctx, cancel := context.WithCancel(ctx)
@@ -76,14 +74,14 @@ func (h *Handle) install(g *generation, took time.Duration) (uint64, error) {
 	g.since = time.Now()
 	g.took = took
 	g.stats = g.model.Stats()
-	g.shared = g.stats.Mapped+g.stats.OnDemand > 0
+	var old *generation
 	h.update(func(s *Stats) {
 		s.Loads++
-		s.Overwritten = false
-		s.Missing = false
-		s.Stale = false
+		s.Stale, s.Missing, s.Overwritten = false, false, false
+		h.all[g] = struct{}{}
+		old = h.current.Swap(g)
 	})
-	if old := h.current.Swap(g); old != nil {
+	if old != nil {
 		defer old.retire() // also if Notify panics; Stats has the error
 	}
 	h.notify(Event{Kind: Loaded, Generation: g.number, Took: took})
@@ -98,7 +96,7 @@ const attempts = 4
 func (h *Handle) load(ctx context.Context) (*generation, error) {
 	before := look(append([]string{h.path}, h.bundles()...))
 	if cur := h.current.Load(); cur != nil {
-		before = cur.id.again()
+		before = look(cur.id.paths)
 	}
 	for range attempts {
 		m, files, err := h.openModel(ctx)
@@ -112,12 +110,12 @@ func (h *Handle) load(ctx context.Context) (*generation, error) {
 				continue
 			}
 			g := &generation{h: h, model: m, id: before}
-			if err = h.examine(ctx, g); err == nil && before.change(before.again()) == same {
+			if err = h.examine(ctx, g); err == nil && before.change(look(before.paths)) == same {
 				return g, nil
 			}
 			err = errors.Join(err, g.close())
 		}
-		now := before.again()
+		now := look(before.paths)
 		if err != nil && (before.change(now) == same || ctx.Err() != nil) {
 			return nil, err
 		}
@@ -153,13 +151,15 @@ func (h *Handle) bundles() []string {
 // has the result of Prepare.
 func (h *Handle) examine(ctx context.Context, g *generation) error {
 	m := g.model
+	var needed []format.Request
 	// All files are mapped now: a file that replaces one later belongs to another generation.
-	var all []format.Request
 	for name := range m.Tensors() {
 		if _, err := m.Tensor(name); err != nil {
 			return err
 		}
-		all = append(all, format.Request{Tensor: name})
+		if h.o.Warm || slices.Contains(h.o.Hot, name) {
+			needed = append(needed, format.Request{Tensor: name})
+		}
 	}
 	if h.o.Verify {
 		workers := cmp.Or(h.o.Workers, max(1, runtime.GOMAXPROCS(0)/4))
@@ -176,36 +176,13 @@ func (h *Handle) examine(ctx context.Context, g *generation) error {
 		}
 		return err
 	})
-	if err != nil {
-		return err
+	if err == nil {
+		// Load decodes compressed tensors, compares checksums, and reads the pages of the others into memory.
+		err = m.Load(ctx, needed, nil)
 	}
-	if err := h.warm(ctx, m, all); err != nil {
-		return err
+	for i := 0; err == nil && i < len(h.o.Hot); i++ {
+		v, _ := m.Tensor(h.o.Hot[i]) // Lock returns the error
+		err = v.Lock()
 	}
-	return ctx.Err()
-}
-
-// warm reads into memory what requests need, and locks the hot tensors there.
-func (h *Handle) warm(ctx context.Context, m *format.Model, all []format.Request) error {
-	var needed []format.Request
-	for _, name := range h.o.Hot {
-		needed = append(needed, format.Request{Tensor: name})
-	}
-	if h.o.Warm {
-		needed = all
-	}
-	// Load decodes compressed tensors, compares checksums, and reads the pages of the others into memory.
-	if err := m.Load(ctx, needed, nil); err != nil {
-		return err
-	}
-	for _, name := range h.o.Hot {
-		v, err := m.Tensor(name)
-		if err == nil {
-			err = v.Lock()
-		}
-		if err != nil {
-			return err
-		}
-	}
-	return nil
+	return cmp.Or(err, ctx.Err())
 }

@@ -11,7 +11,7 @@ func (h *Handle) noteChange(g *generation, now identity) change {
 	h.update(func(s *Stats) {
 		if s.Looks++; h.current.Load() == g {
 			s.Missing, s.Stale = c == missing, c != same
-			news = c == overwritten && g.shared && !s.Overwritten
+			news = c == overwritten && g.shared() && !s.Overwritten
 			if news {
 				s.Overwrites++
 				s.Overwritten = true
@@ -72,13 +72,15 @@ type Stats struct {
 func (h *Handle) Stats() Stats {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	s := h.stats
-	s.Path, s.Old = h.path, len(h.old)
-	for g := range h.old {
-		s.OldBytes += g.stats.Mapped + g.stats.Heap
-		s.Leases += g.held()
+	s, g := h.stats, h.current.Load()
+	s.Path = h.path
+	for open := range h.all {
+		s.Leases += max(0, open.uses.Sum())
+		if open != g {
+			s.Old++
+			s.OldBytes += open.stats.Mapped + open.stats.Heap
+		}
 	}
-	g := h.current.Load()
 	if g == nil {
 		s.Stale, s.Missing, s.Overwritten = false, false, false
 		return s
@@ -92,14 +94,8 @@ func (h *Handle) Stats() Stats {
 	if info := g.id.infos[0]; info != nil {
 		s.Modified = info.ModTime()
 	}
-	if _, old := h.old[g]; !old {
-		s.Leases += g.held()
-	}
 	return s
 }
-
-// held returns the approximate number of leases of a generation.
-func (g *generation) held() int64 { return max(0, g.uses.Sum()) }
 
 // MarshalJSON encodes LastError as a string and durations in nanoseconds, for expvar.Publish("model",
 // expvar.Func(func() any { return h.Stats() })).

@@ -44,7 +44,7 @@ func (w *watcher) look(ctx context.Context, h *Handle) {
 	if cur == nil {
 		return
 	}
-	now := cur.id.again()
+	now := look(cur.id.paths)
 	stable := w.last.change(now) == same
 	w.last = now
 	w.skip--
