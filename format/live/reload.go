@@ -101,19 +101,17 @@ func (h *Handle) load(ctx context.Context) (*generation, error) {
 	for range attempts {
 		m, files, err := h.openModel(ctx)
 		if err == nil {
+			g := &generation{h: h, model: m, id: before}
 			if !slices.Equal(files, before.paths) {
 				// Open it again, now that the other files are known, to look at them before opening too.
-				if err := m.Close(); err != nil {
-					return nil, err
-				}
+				_ = g.end() // Stats has the error
 				before = look(files)
 				continue
 			}
-			g := &generation{h: h, model: m, id: before}
 			if err = h.examine(ctx, g); err == nil && before.change(look(before.paths)) == same {
 				return g, nil
 			}
-			err = errors.Join(err, g.close())
+			err = errors.Join(err, g.end())
 		}
 		now := look(before.paths)
 		if err != nil && (before.change(now) == same || ctx.Err() != nil) {
