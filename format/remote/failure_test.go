@@ -35,8 +35,8 @@ func answering(f func(w http.ResponseWriter, r *http.Request)) func(http.Respons
 	}
 }
 
-// wire is an answer as on the wire, with line feeds for the ends of lines.
-func wire(text string) func(http.ResponseWriter, *http.Request) {
+// raw is an answer as on the wire, with line feeds for the ends of lines.
+func raw(text string) func(http.ResponseWriter, *http.Request) {
 	head, body, _ := strings.Cut(text, "\n\n")
 	return func(w http.ResponseWriter, r *http.Request) {
 		c, _, err := http.NewResponseController(w).Hijack()
@@ -54,7 +54,7 @@ func sized(contentRange string, body int, fields ...string) func(http.ResponseWr
 	if len(fields) == 0 {
 		text += `ETag: "one"`
 	}
-	return answering(wire(text + "\n\n" + strings.Repeat("\x00", body)))
+	return answering(raw(text + "\n\n" + strings.Repeat("\x00", body)))
 }
 
 // TestWrongAnswers: a server that fails or lies after the first request makes the read an
@@ -73,7 +73,7 @@ func TestWrongAnswers(t *testing.T) {
 		{"a range that ends late", sized("bytes 5000-5100/10000", 101), ErrAnswer, 2},
 		{"another size", sized("bytes 5000-5099/10001", 100), ErrChanged, 2},
 		{"no size", sized("bytes 5000-5099/*", 100), ErrAnswer, 2},
-		{"no range", answering(wire("206 P\nETag: \"one\"\nContent-Length: 1\n\n0")), ErrAnswer, 2},
+		{"no range", answering(raw("206 P\nETag: \"one\"\nContent-Length: 1\n\n0")), ErrAnswer, 2},
 		{"a longer body", sized("bytes 5000-5099/10000", 101), ErrAnswer, 2},
 		{"a shorter body", sized("bytes 5000-5099/10000", 99), ErrAnswer, 2},
 		{"a shorter body of unknown length", answering(func(w http.ResponseWriter, r *http.Request) {
@@ -87,16 +87,16 @@ func TestWrongAnswers(t *testing.T) {
 		}), ErrUnavailable, 6},
 		{"compressed", sized("bytes 5000-5099/10000", 100, `ETag: "one"`, "Content-Encoding: gzip"), ErrAnswer, 2},
 		{"another version", sized("bytes 5000-5099/10000", 100, `ETag: "two"`), ErrChanged, 2},
-		{"the whole object, of the same version", answering(wire("200 O\nETag: \"one\"\nContent-Length: 10000\n\n" + string(data))), ErrNoRanges, 2},
-		{"the whole object, without a version", answering(wire("200 O\n\n" + string(data))), ErrChanged, 2},
-		{"the whole of another object", answering(wire("200 O\nETag: \"one\"\nContent-Length: 9999\n\n" + string(data[1:]))), ErrChanged, 2},
+		{"the whole object, of the same version", answering(raw("200 O\nETag: \"one\"\nContent-Length: 10000\n\n" + string(data))), ErrNoRanges, 2},
+		{"the whole object, without a version", answering(raw("200 O\n\n" + string(data))), ErrChanged, 2},
+		{"the whole of another object", answering(raw("200 O\nETag: \"one\"\nContent-Length: 9999\n\n" + string(data[1:]))), ErrChanged, 2},
 		{"a range without version", sized("bytes 5000-5099/10000", 100, "X: none"), ErrAnswer, 2},
-		{"a refusal for an object that was cut", answering(wire("416 R\nContent-Range: bytes */5000\nContent-Length: 0")), ErrChanged, 2},
-		{"a refusal without reason", answering(wire("416 R\nContent-Length: 0")), ErrChanged, 2},
+		{"a refusal for an object that was cut", answering(raw("416 R\nContent-Range: bytes */5000\nContent-Length: 0")), ErrChanged, 2},
+		{"a refusal without reason", answering(raw("416 R\nContent-Length: 0")), ErrChanged, 2},
 		{"an object that is gone", answering(http.NotFound), fs.ErrNotExist, 2},
-		{"an object that may not be read any more", answering(wire("403 F\nContent-Length: 0")), fs.ErrPermission, 2},
-		{"a server that is broken", answering(wire("500 I\nContent-Length: 0")), ErrUnavailable, 6},
-		{"a server that wants to be left alone", answering(wire("429 T\nRetry-After: 3600\nContent-Length: 0")), ErrUnavailable, 2},
+		{"an object that may not be read any more", answering(raw("403 F\nContent-Length: 0")), fs.ErrPermission, 2},
+		{"a server that is broken", answering(raw("500 I\nContent-Length: 0")), ErrUnavailable, 6},
+		{"a server that wants to be left alone", answering(raw("429 T\nRetry-After: 3600\nContent-Length: 0")), ErrUnavailable, 2},
 		{"connections that are cut", answering(func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) }), ErrUnavailable, 0},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
@@ -135,10 +135,10 @@ func TestWrongOpening(t *testing.T) {
 		}
 	}
 	status := func(code int) func(http.ResponseWriter, *http.Request, int) bool {
-		return always(wire(fmt.Sprintf("%d S\nContent-Length: 0", code)))
+		return always(raw(fmt.Sprintf("%d S\nContent-Length: 0", code)))
 	}
 	part := func(size string, n int, field string) func(http.ResponseWriter, *http.Request, int) bool {
-		return always(wire(fmt.Sprintf("206 P\n%s\nContent-Range: bytes 0-%d/%s\nContent-Length: %d\n\n%s", field, n-1, size, n, data[:n])))
+		return always(raw(fmt.Sprintf("206 P\n%s\nContent-Range: bytes 0-%d/%s\nContent-Length: %d\n\n%s", field, n-1, size, n, data[:n])))
 	}
 	plain := func(field string) func(http.ResponseWriter, *http.Request, int) bool {
 		return part("10000", 1000, field)
@@ -170,8 +170,8 @@ func TestWrongOpening(t *testing.T) {
 		{"a time a second ago", plain("Last-Modified: Sun, 06 Nov 1994 08:49:36 GMT" + date), false, nil},
 		{"a tag of 2000 bytes", plain(`ETag: "` + strings.Repeat("a", 2000) + `"`), false, nil},
 		{"a time and a weak tag", plain("Last-Modified: Sun, 06 Nov 1994 08:49:37 GMT\nDate: Sun, 06 Nov 1994 08:49:39 GMT\nETag: W/\"one\""), false, nil},
-		{"no ranges", always(wire("200 O\n\n" + string(data))), true, ErrNoRanges},
-		{"no ranges, with its length", always(wire("200 O\nContent-Length: 10000\n\n" + string(data))), true, ErrNoRanges},
+		{"no ranges", always(raw("200 O\n\n" + string(data))), true, ErrNoRanges},
+		{"no ranges, with its length", always(raw("200 O\nContent-Length: 10000\n\n" + string(data))), true, ErrNoRanges},
 		{"less than asked for", part("10000", 900, `ETag: "one"`), false, ErrAnswer},
 		{"a size that is a lie", part("9223372036854775807", 1000, `ETag: "one"`), false, nil},
 	} {
@@ -364,7 +364,7 @@ func TestServersWords(t *testing.T) {
 		{"a field in color", "200 OK\n\x1b[31mHUSH", "missing colon..."},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			s := serve(t, nil, func(w http.ResponseWriter, r *http.Request, _ int) bool { wire(tt.answer)(w, r); return true })
+			s := serve(t, nil, func(w http.ResponseWriter, r *http.Request, _ int) bool { raw(tt.answer)(w, r); return true })
 			_, err := NewReaderAt(t.Context(), s.URL, &Options{Retries: -1})
 			if err == nil {
 				t.Fatal("it opened")

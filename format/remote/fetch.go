@@ -1,6 +1,7 @@
 package remote
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -50,10 +51,8 @@ func (r *Reader) pause(ctx context.Context, failed error, tries int) error {
 	if t.After > r.o.MaxWait {
 		return fmt.Errorf("%w for %v: %w", ErrUnavailable, t.After, failed)
 	}
-	timer := time.NewTimer(max(r.backoff(tries), t.After))
-	defer timer.Stop()
 	select {
-	case <-timer.C:
+	case <-time.After(max(r.backoff(tries), t.After)):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -87,7 +86,7 @@ func (r *Reader) attempt(ctx context.Context, p []byte, off int64) (n int, err e
 	}
 	if err = r.accept(&a.Version); err == nil {
 		p = p[:min(int64(len(p)), r.version.Size-off)]
-		if n, err = io.ReadFull(&metered{ctx: ctx, body: a.Body, r: r, watch: watch}, p); err != nil {
+		if n, err = r.receive(ctx, a.Body, p, watch); err != nil {
 			err = &Temporary{Err: fmt.Errorf("the body ended after %d of %d bytes: %w", n, len(p), heard(err))}
 		}
 	}
@@ -113,29 +112,24 @@ func (r *Reader) accept(v *Version) error {
 	return nil
 }
 
-// metered is a body that counts bytes and resets the timer of Options.Stall.
-type metered struct {
-	ctx   context.Context
-	body  io.Reader
-	r     *Reader
-	watch *time.Timer
-	fresh int // bytes since the last reset
-}
-
-func (m *metered) Read(p []byte) (int, error) {
-	if err := m.ctx.Err(); err != nil {
-		return 0, err
+// receive reads p from a body, counts the bytes, and resets the timer of Options.Stall.
+func (r *Reader) receive(ctx context.Context, body io.Reader, p []byte, watch *time.Timer) (n int, err error) {
+	for fresh := 0; n < len(p); {
+		if err = cmp.Or(ctx.Err(), err); err != nil {
+			return n, err
+		}
+		var k int
+		if k, err = body.Read(p[n:]); k < 0 || k > len(p)-n {
+			return n, nonsense("%d bytes read into %d", k, len(p)-n)
+		}
+		n += k
+		r.stats.bytes.Add(int64(k))
+		if fresh += k; fresh >= progress {
+			fresh = 0
+			watch.Reset(r.o.Stall)
+		}
 	}
-	n, err := m.body.Read(p)
-	if n < 0 || n > len(p) {
-		return 0, nonsense("%d bytes read into %d", n, len(p))
-	}
-	m.r.stats.bytes.Add(int64(n))
-	if m.fresh += n; m.fresh >= progress {
-		m.fresh = 0
-		m.watch.Reset(m.r.o.Stall)
-	}
-	return n, err
+	return n, nil
 }
 
 // because replaces the error of a canceled context with its cause.

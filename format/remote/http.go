@@ -13,14 +13,33 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 
 	"github.com/weightmap/weightmap/format"
 )
+
+// mostHeader limits response headers. The default of net/http is 10 MiB, which can take more than a
+// gigabyte of memory.
+const mostHeader = 64 << 10
+
+// defaultTransport keeps as many idle connections as concurrent requests; the default of net/http is
+// two per host.
+var defaultTransport = sync.OnceValue(func() http.RoundTripper {
+	t, ok := http.DefaultTransport.(*http.Transport)
+	if !ok {
+		return http.DefaultTransport
+	}
+	t = t.Clone()
+	t.MaxIdleConnsPerHost = 64
+	t.MaxResponseHeaderBytes = mostHeader
+	return t
+})
 
 // httpObject is an object behind HTTP. Each attempt is one GET.
 type httpObject struct {
 	client *http.Client
 	url    *url.URL
+	base   *url.URL // other files of the model are next to it
 	header http.Header
 }
 
@@ -31,7 +50,7 @@ func newHTTPObject(address string, o *Options) (*httpObject, error) {
 	}
 	client := *cmp.Or(o.Client, &http.Client{})
 	client.Transport = cmp.Or(client.Transport, defaultTransport())
-	return &httpObject{&client, u, o.Header.Clone()}, nil
+	return &httpObject{&client, u, u, o.Header.Clone()}, nil
 }
 
 // Get implements Object.
@@ -65,8 +84,9 @@ func (h *httpObject) Sibling(name string) (Object, error) {
 		return nil, fmt.Errorf("%w: %s is in no directory", format.ErrUnsupported, h)
 	}
 	s := *h
-	s.url = h.url.ResolveReference(&url.URL{Path: "./" + name})
+	s.url = h.base.ResolveReference(&url.URL{Path: "./" + name})
 	s.url.RawQuery = h.url.RawQuery
+	s.base = s.url
 	return &s, nil
 }
 
@@ -118,7 +138,6 @@ func (s *said) Unwrap() error {
 // credentials. It limits the text and replaces unprintable characters: hosts and names in certificates
 // come from the server.
 func heard(err error) error {
-	const most = 300
 	text, _, quoted := strings.Cut(err.Error(), `"`)
 	if quoted {
 		text = strings.TrimRight(text, " :=(") + "..."
@@ -129,8 +148,5 @@ func heard(err error) error {
 		}
 		return '?'
 	}, text)
-	if len(text) > most {
-		text = strings.ToValidUTF8(text[:most], "") + "..."
-	}
-	return &said{text, err}
+	return &said{fmt.Sprintf("%.300s", text), err}
 }

@@ -9,7 +9,6 @@ import (
 	"net/http"
 	"net/url"
 	"os"
-	"path"
 	"strings"
 	"sync/atomic"
 
@@ -28,19 +27,17 @@ type hub struct{ endpoint, repo, rev, file string }
 // parseHub parses an address.
 func parseHub(address string) (h hub, err error) {
 	h.endpoint = strings.TrimRight(cmp.Or(os.Getenv("HF_ENDPOINT"), "https://huggingface.co"), "/")
-	parts := strings.SplitN(strings.TrimPrefix(address, hubScheme), "/", 3)
-	ok := len(parts) > 1 && isHubName(parts[0])
-	if ok {
-		name, rev, named := strings.Cut(parts[1], "@")
-		h.repo, h.rev = parts[0]+"/"+name, "main"
-		if named {
-			h.rev, err = url.PathUnescape(rev)
-		}
-		ok = isHubName(name) && err == nil && fs.ValidPath(h.rev) && h.rev != "."
+	org, rest, _ := strings.Cut(strings.TrimPrefix(address, hubScheme), "/")
+	rest, h.file, _ = strings.Cut(rest, "/")
+	name, rev, named := strings.Cut(rest, "@")
+	if !named {
+		rev = "main"
 	}
-	if ok && len(parts) == 3 && parts[2] != "" {
-		h.file = parts[2]
-		ok = fs.ValidPath(h.file) && !strings.Contains(h.file, `\`)
+	h.repo = org + "/" + name
+	h.rev, err = url.PathUnescape(rev)
+	ok := isHubName(org) && isHubName(name) && err == nil && fs.ValidPath(h.rev) && h.rev != "."
+	if h.file != "" {
+		ok = ok && fs.ValidPath(h.file) && !strings.Contains(h.file, `\`)
 	}
 	if !ok {
 		return h, fmt.Errorf("%w: %.500q is not hf://ORG/NAME[@REV][/FILE]", format.ErrOption, address)
@@ -75,36 +72,19 @@ func newHubReader(ctx context.Context, address string, o *Options) (*Reader, err
 		}
 		t := &hubTransport{scheme: object.url.Scheme, host: object.url.Host, token: os.Getenv("HF_TOKEN"), next: object.client.Transport}
 		object.client.Transport = t
-		r, err := NewObjectReaderAt(ctx, &hubObject{object, h, t}, o)
+		r, err := NewObjectReaderAt(ctx, object, o)
 		if errors.Is(err, fs.ErrPermission) {
 			err = fmt.Errorf("%w; the repository is private or gated, or there is none of that name: HF_TOKEN needs a token that may read it", err)
+		}
+		if commit := t.seen.Load(); err == nil && commit != nil {
+			h.rev = *commit // of the model's other files, too
+			object.base, err = url.Parse(h.url())
 		}
 		if err == nil || named || !errors.Is(err, fs.ErrNotExist) {
 			return r, err
 		}
 	}
 	return nil, &format.Error{Path: address, Offset: -1, Err: fmt.Errorf("%w: the repository has none of %q; hf://ORG/NAME/FILE names another file", fs.ErrNotExist, hubFiles)}
-}
-
-// hubObject is a file of a repository. Once the first response has named a commit, the model's other
-// files are read at that commit.
-type hubObject struct {
-	*httpObject
-	hub    hub
-	commit *hubTransport
-}
-
-// Sibling implements Directory.
-func (h *hubObject) Sibling(name string) (Object, error) {
-	object, c := *h.httpObject, *h
-	c.httpObject = &object
-	c.hub.file = path.Join(path.Dir(h.hub.file), name)
-	if commit := h.commit.seen.Load(); commit != nil {
-		c.hub.rev = *commit
-	}
-	var err error
-	object.url, err = url.Parse(c.hub.url())
-	return &c, err
 }
 
 // hubTransport sends the token with requests to the Hub only: the client follows redirects above it,

@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -81,7 +82,7 @@ func newReader(ctx, life context.Context, object Object, c Options, turns chan s
 	n, err := r.fetch(ctx, first, 0)
 	if err != nil {
 		r.Cancel()
-		return nil, r.named(err)
+		return nil, wire.Explain(err, "", r.Path())
 	}
 	r.head = first[:n]
 	return r, nil
@@ -165,9 +166,7 @@ func (r *Reader) ReadAtContext(ctx context.Context, p []byte, off int64) (int, e
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	defer context.AfterFunc(r.ctx, func() { cancel(context.Cause(r.ctx)) })()
-	if r.o.Timeout > 0 {
-		defer time.AfterFunc(r.o.Timeout, func() { cancel(errTimeout) }).Stop()
-	}
+	defer time.AfterFunc(cmp.Or(r.o.Timeout, mostTime), func() { cancel(errTimeout) }).Stop()
 	var err error
 	if opening {
 		err = r.ahead(ctx, p[n:], off+int64(n))
@@ -175,7 +174,7 @@ func (r *Reader) ReadAtContext(ctx context.Context, p []byte, off int64) (int, e
 		err = r.split(ctx, p[n:], off+int64(n), r.o.Part)
 	}
 	if err != nil {
-		return n, r.named(err)
+		return n, wire.Explain(err, "", r.Path())
 	}
 	return len(p), eof
 }
@@ -187,14 +186,6 @@ func (r *Reader) Path() string {
 		return s.String()
 	}
 	return ""
-}
-
-// named adds the object's name, if it has one, to an error.
-func (r *Reader) named(err error) error {
-	if path := r.Path(); path != "" {
-		return &tensor.Error{Path: path, Offset: -1, Err: err}
-	}
-	return err
 }
 
 // mostParts limits a range to this many times Options.Part: very large reads need fewer requests.
