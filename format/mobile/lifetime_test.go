@@ -184,7 +184,7 @@ func TestUnpinDuringClose(t *testing.T) {
 	x := get(t, m, "fc.weight")
 	pin, err := m.Pin()
 	expect.OK(t, err)
-	m.closed.Store(true)
+	m.closing.Cancel()
 	pin.Unpin()
 	if _, err := x.Address(); ErrorCode(err) != CodeClosed {
 		t.Errorf("an address while the model closes: %v", err)

@@ -1,12 +1,12 @@
 package mobile
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"runtime"
 	"sync"
-	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format"
 )
@@ -24,9 +24,8 @@ type Model struct {
 
 	m       *format.Model // nil in an empty model: the methods of format.Model take that for a closed one
 	names   names
-	limit   int64 // Options.MaxMemory
-	closed  atomic.Bool
-	closing *Canceler // ends verifications; nil in an empty model
+	limit   int64     // Options.MaxMemory
+	closing *Canceler // used once Close was called, which ends verifications; nil in an empty model
 
 	mu        sync.Mutex
 	addresses map[string]int64 // of tensors, by the name in the file
@@ -45,7 +44,7 @@ var (
 
 // open returns ErrClosed for a closed model.
 func (m *Model) open() error {
-	if m.m == nil || m.closed.Load() {
+	if m.m == nil || m.closing.canceled() {
 		return m.fail("model", format.ErrClosed)
 	}
 	return nil
@@ -75,31 +74,38 @@ func (m *Model) Name() string {
 	}
 	v, _ := meta.Get("model_info")
 	raw, _ := v.(json.RawMessage)
-	var info map[string]any
-	if json.Unmarshal(raw, &info) != nil {
-		return ""
+	var info struct{ Name string }
+	_ = json.Unmarshal(raw, &info) // what is no text leaves it empty
+	return info.Name
+}
+
+// plan returns the metadata and the graph, with the names that the tensors had.
+func (m *Model) plan() (*format.Plan, error) {
+	graph, err := m.m.Graph()
+	p := &format.Plan{Metadata: m.m.Metadata(), Graph: graph}
+	if err == nil && len(m.names.ids) > 0 {
+		p, err = formerPlan(m.m)
 	}
-	name, _ := info["name"].(string)
-	return name
+	return p, cmp.Or(err, m.open())
+}
+
+// text returns the JSON of a part of the model.
+func (m *Model) text(part string, v json.Marshaler) (string, error) {
+	b, err := v.MarshalJSON()
+	if err != nil {
+		return "", m.fail(part, err)
+	}
+	return string(b), nil
 }
 
 // MetadataJSON returns the metadata as one JSON object with the keys in file
 // order.
 func (m *Model) MetadataJSON() (string, error) {
-	meta := m.m.Metadata()
-	if len(m.names.ids) > 0 {
-		p, err := formerPlan(m.m)
-		if err != nil {
-			return "", err
-		}
-		meta = p.Metadata
-	}
-	text, err := meta.MarshalJSON()
+	p, err := m.plan()
 	if err != nil {
-		return "", m.fail("metadata", err)
+		return "", err
 	}
-	// A closed model has no metadata.
-	return string(text), m.open()
+	return m.text("metadata", p.Metadata)
 }
 
 // GraphJSON returns the operator graph as one JSON object. It is empty for a file
@@ -112,24 +118,11 @@ func (m *Model) MetadataJSON() (string, error) {
 // nodes. A dim of -1 is decided at run time. A dtype is empty where the file has none.
 // Attributes that are tensors are shown by dtype and shape.
 func (m *Model) GraphJSON() (string, error) {
-	graph, err := m.m.Graph()
-	if err == nil && len(m.names.ids) > 0 {
-		var p *format.Plan
-		if p, err = formerPlan(m.m); err == nil {
-			graph = p.Graph
-		}
-	}
-	if err == nil {
-		err = m.open()
-	}
-	if err != nil || graph == nil {
+	p, err := m.plan()
+	if err != nil || p.Graph == nil {
 		return "", err
 	}
-	text, err := graph.MarshalJSON()
-	if err != nil {
-		return "", m.fail("graph", err)
-	}
-	return string(text), nil
+	return m.text("graph", p.Graph)
 }
 
 // NoteCount returns the number of notes: flaws of the file that were tolerated.
@@ -187,10 +180,7 @@ func (m *Model) Prefetch() error { return m.m.Prefetch() }
 // memory stays until its Unpin. Progress must not call Close, which would
 // wait for itself. A second Close does nothing.
 func (m *Model) Close() error {
-	m.closed.Store(true)
-	if m.closing != nil {
-		m.closing.Cancel()
-	}
+	m.closing.Cancel()
 	err := m.m.Close()
 	m.mu.Lock() // waits for an Address that is being taken; later ones fail
 	defer m.mu.Unlock()
@@ -200,7 +190,7 @@ func (m *Model) Close() error {
 
 // free forgets the addresses of a closed model without Pins. m.mu is held.
 func (m *Model) free() {
-	if m.closed.Load() && m.pinned == 0 {
+	if m.closing.canceled() && m.pinned == 0 {
 		m.pins.Unpin()
 		m.addresses = nil
 		lent.Delete(m)
