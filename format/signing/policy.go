@@ -57,7 +57,7 @@ func (p *Policy) CheckFiles(ctx context.Context, path string, m *load.OpenModel)
 	if err != nil {
 		return err
 	}
-	_, err = b.check(ctx, p.Trust, p.Options, func(r *Report) string { return p.rootOf(r, b.Path, path) }, m)
+	_, err = p.check(ctx, b, path, m)
 	return err
 }
 

@@ -30,8 +30,9 @@ type file struct {
 type tree struct {
 	path   string   // as the caller gave it
 	root   *os.Root // nil for a model of one file
-	base   string   // base name of the model
-	links  bool     // follow symbolic links
+	open   func(local string, flag int, mode os.FileMode) (*os.File, error)
+	base   string // base name of the model
+	links  bool   // follow symbolic links
 	ignore []string
 	bundle os.FileInfo // of the signature; nil if it does not exist
 	files  []file      // sorted by name
@@ -50,7 +51,8 @@ func openTree(root string, links bool, ignore []string, bundle string) (*tree, e
 	t := &tree{path: root, base: filepath.Base(abs), links: links, ignore: ignore}
 	switch {
 	case info.Mode().IsRegular():
-		t.add(t.base, root, info, func() (*os.File, error) { return os.OpenFile(root, os.O_RDONLY|source.NoWait, 0) })
+		t.open = os.OpenFile
+		t.add(t.base, root, info)
 		return t, nil
 	case !info.IsDir():
 		return nil, refuse(root, driver.ErrUnsupported, "it is neither a file nor a directory")
@@ -58,6 +60,7 @@ func openTree(root string, links bool, ignore []string, bundle string) (*tree, e
 	if t.root, err = os.OpenRoot(root); err != nil {
 		return nil, err
 	}
+	t.open = t.root.OpenFile
 	t.bundle, _ = os.Stat(bundle)
 	if err = t.list(".", []os.FileInfo{info}); err != nil {
 		t.close()
@@ -124,7 +127,7 @@ func (t *tree) entry(name string, e fs.DirEntry, above []os.FileInfo) error {
 	case !utf8.ValidString(name):
 		return refuse(path, driver.ErrUnsupported, "its name is not UTF-8")
 	case info.Mode().IsRegular():
-		t.add(name, path, info, func() (*os.File, error) { return t.root.OpenFile(local, os.O_RDONLY|source.NoWait, 0) })
+		t.add(name, local, info)
 	case !info.IsDir():
 		return refuse(path, driver.ErrUnsupported, "it is neither a file nor a directory")
 	case slices.ContainsFunc(above, isAbove):
@@ -135,10 +138,11 @@ func (t *tree) entry(name string, e fs.DirEntry, above []os.FileInfo) error {
 	return nil
 }
 
-// add adds a regular file. open opens it again, to hash it, unless it was replaced since.
-func (t *tree) add(name, path string, info os.FileInfo, open func() (*os.File, error)) {
+// add adds a regular file, which is opened to hash it, unless it was replaced since.
+func (t *tree) add(name, local string, info os.FileInfo) {
+	path := t.full(name)
 	feed := func(w io.Writer, off, size int64) error {
-		f, err := open()
+		f, err := t.open(local, os.O_RDONLY|source.NoWait, 0)
 		if err != nil {
 			return err
 		}

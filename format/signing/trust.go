@@ -93,25 +93,25 @@ func hashOf(key crypto.PublicKey) (crypto.Hash, error) {
 	return 0, fmt.Errorf("%w: models are signed by ECDSA with P-256, P-384 or P-521, not by a key like this", driver.ErrKey)
 }
 
-// authenticate verifies the signature of the bundle and returns the name of the signer. old is set for version 0.2.
-func (p *Bundle) authenticate(ctx context.Context, t *Trust, old bool) (string, error) {
+// authenticate verifies the signature of the bundle and returns the name of the signer.
+func (p *Bundle) authenticate(ctx context.Context, t *Trust) (string, error) {
 	switch p.method {
 	case Certificate:
-		return p.checkChain(t, old)
+		return p.checkChain(t)
 	case Sigstore:
 		return p.checkSigstore(ctx, t)
 	}
-	return p.checkKey(t, old)
+	return p.checkKey(t)
 }
 
 // checkKey verifies a bundle of the method key and returns the fingerprint of the key. No key is that of a zero Bundle.
-func (p *Bundle) checkKey(t *Trust, old bool) (string, error) {
+func (p *Bundle) checkKey(t *Trust) (string, error) {
 	i := slices.IndexFunc(t.Keys, p.names)
 	if i < 0 {
 		return "", fail("verificationMaterial.publicKey", driver.ErrSignature, "it is signed with another key, %s", p.Signer())
 	}
 	fingerprint, _ := keys.Fingerprint(t.Keys[i]) // as names did
-	return fingerprint, p.checkSignature(t.Keys[i], old)
+	return fingerprint, p.checkSignature(t.Keys[i])
 }
 
 // names reports whether the bundle names key as its signing key.
@@ -140,8 +140,8 @@ func parseRawKey(b []byte) string {
 	return pemHint(k)
 }
 
-// checkSignature verifies the signature with key. Only statements of version 0.2 may use the old encoding.
-func (p *Bundle) checkSignature(key crypto.PublicKey, old bool) error {
+// checkSignature verifies the signature with key.
+func (p *Bundle) checkSignature(key crypto.PublicKey) error {
 	h, err := hashOf(key)
 	if err != nil {
 		return err
@@ -149,8 +149,14 @@ func (p *Bundle) checkSignature(key crypto.PublicKey, old bool) error {
 	fits := func(h crypto.Hash, signed []byte) bool {
 		return ecdsa.VerifyASN1(key.(*ecdsa.PublicKey), hashed(h, signed), p.sig)
 	}
-	if fits(h, pae(p.payload)) || old && (fits(crypto.SHA256, oldPAE(p.payload)) || fits(h, oldPAE(p.payload))) {
+	if fits(h, pae(p.payload)) {
 		return nil
+	}
+	// Only statements of version 0.2 use the old encoding.
+	if s, _ := parseStatement(p.payload); s.old {
+		if old := oldPAE(p.payload); fits(crypto.SHA256, old) || fits(h, old) {
+			return nil
+		}
 	}
 	return fail("dsseEnvelope.signatures", driver.ErrSignature, "the signature does not fit the statement and the key")
 }
@@ -178,7 +184,7 @@ func oldPAE(payload []byte) []byte {
 }
 
 // checkChain verifies a bundle of the method certificate and returns the name in the certificate.
-func (p *Bundle) checkChain(t *Trust, old bool) (string, error) {
+func (p *Bundle) checkChain(t *Trust) (string, error) {
 	const field = "verificationMaterial.x509CertificateChain"
 	if t.Roots == nil {
 		return "", fail(field, driver.ErrSignature, "it is signed with a certificate, and no root certificate is trusted")
@@ -198,7 +204,7 @@ func (p *Bundle) checkChain(t *Trust, old bool) (string, error) {
 	if leaf.KeyUsage != 0 && leaf.KeyUsage&x509.KeyUsageDigitalSignature == 0 || len(leaf.ExtKeyUsage) == 0 {
 		return "", fail(field, driver.ErrSignature, "the certificate of %s is not for signing code", strconv.Quote(name))
 	}
-	return name, p.checkSignature(leaf.PublicKey, old)
+	return name, p.checkSignature(leaf.PublicKey)
 }
 
 // checkSigstore verifies a bundle of the method sigstore by calling Trust.Sigstore.

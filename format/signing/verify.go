@@ -3,16 +3,19 @@ package signing
 import (
 	"cmp"
 	"context"
+	"crypto/sha256"
 	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"path/filepath"
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/load"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/internal/work"
 )
 
 // Report describes a verified signature.
@@ -23,7 +26,6 @@ type Report struct {
 	Digest string // root digest in hex
 	Files  []File // sorted by name
 
-	root string // path of the model
 	said *statement
 }
 
@@ -39,13 +41,14 @@ type File struct {
 // invalid signature, or one by a signer that is not trusted, is ErrSignature. A malformed bundle is
 // ErrCorrupt, ErrUnsupported or ErrLimit.
 func Verify(ctx context.Context, b *Bundle, root string, t *Trust, opts *Options) (*Report, error) {
-	return b.check(ctx, t, opts, func(*Report) string { return root }, nil)
+	p := &Policy{Trust: t, Root: root, Options: opts}
+	return p.check(ctx, b, "", nil)
 }
 
 // verified verifies the signature but no file.
 func (p *Bundle) verified(ctx context.Context, t *Trust) (*Report, error) {
+	who, err := p.authenticate(ctx, cmp.Or(t, &Trust{}))
 	s, invalid := parseStatement(p.payload)
-	who, err := p.authenticate(ctx, cmp.Or(t, &Trust{}), s.old)
 	if err = cmp.Or(err, invalid); err != nil {
 		return nil, wire.Explain(err, "", p.Path)
 	}
@@ -63,22 +66,22 @@ func (p *Bundle) verified(ctx context.Context, t *Trust) (*Report, error) {
 	return r, nil
 }
 
-// check verifies the signature and compares all files of the model with the signed ones. It hashes files that the model
-// open has open through their open handles. Without a root it checks only these.
-func (p *Bundle) check(ctx context.Context, t *Trust, opts *Options, root func(*Report) string, open *load.OpenModel) (*Report, error) {
-	o, err := opts.checked()
+// check verifies the signature b and compares all files of the model at a path with the signed ones. It hashes files
+// that the model m has open through their open handles. If only m says what the model is, it checks only these.
+func (p *Policy) check(ctx context.Context, b *Bundle, model string, m *load.OpenModel) (*Report, error) {
+	o, err := p.Options.checked()
 	if err != nil {
 		return nil, err
 	}
-	r, err := p.verified(ctx, t)
+	r, err := b.verified(ctx, p.Trust)
 	if err != nil {
 		return nil, err
 	}
-	r.root = root(r)
-	jobs, err := r.said.match(nil, r.opened(open), &o)
-	if err == nil && r.root != "" {
+	root := p.rootOf(r, b.Path, model)
+	jobs, err := r.said.match(nil, r.opened(m, root), &o)
+	if err == nil && (root != "" || m == nil) {
 		var t *tree
-		t, err = openTree(r.root, r.said.links, slices.Concat(r.said.ignore, o.Ignore), p.Path)
+		t, err = openTree(root, r.said.links, slices.Concat(r.said.ignore, o.Ignore), b.Path)
 		if err == nil {
 			defer t.close()
 			jobs, err = r.said.matchAll(jobs, t, &o)
@@ -104,22 +107,22 @@ func different(path, text string, args ...any) error {
 	return refuse(path, driver.ErrSignature, "%w: %w", driver.ErrChecksum, fmt.Errorf(text, args...))
 }
 
-// opened returns the files that the model m has open, if it is not nil.
-func (r *Report) opened(m *load.OpenModel) (files []file) {
+// opened returns the files that the model m has open, if it is not nil, with their names relative to root.
+func (r *Report) opened(m *load.OpenModel, root string) (files []file) {
 	if m == nil {
 		return nil
 	}
 	for _, f := range m.Files() {
 		feed := func(w io.Writer, off, size int64) error { return m.Feed(w, &f, off, size) }
-		files = append(files, file{r.nameOf(f.Path), f.Path, f.Size, true, feed})
+		files = append(files, file{r.nameOf(root, f.Path), f.Path, f.Size, true, feed})
 	}
 	return files
 }
 
 // nameOf returns the name of the file at path relative to the root, or "" if it is not below the
 // root. A file without a path matches only a model of one file.
-func (r *Report) nameOf(path string) string {
-	name, ok := below(r.root, path)
+func (r *Report) nameOf(root, path string) string {
+	name, ok := below(root, path)
 	switch {
 	case path == "" && len(r.Files) == 1:
 		return r.Files[0].Name
@@ -139,3 +142,83 @@ func below(root, path string) (name string, ok bool) {
 	name, err := filepath.Rel(root, path)
 	return filepath.ToSlash(name), errors.Join(err1, err2, err) == nil && filepath.IsLocal(name)
 }
+
+// job is a range of a file to hash.
+type job struct {
+	part *part
+	file *file
+}
+
+// match adds jobs for files, except those in the tree that have jobs since the model has them open. The statement
+// must list all of them.
+func (s *statement) match(jobs []job, files []file, o *Options) ([]job, error) {
+	for i := range files {
+		f := &files[i]
+		list := s.find(f.name)
+		if len(list) == 0 {
+			if !f.opened && (o.AllowUnsigned || s.shard > 0 && f.size == 0) {
+				continue
+			}
+			return nil, refuse(f.path, driver.ErrSignature, "the signature does not list it")
+		}
+		first, last := &list[0], &list[len(list)-1]
+		first.there = !f.opened
+		if first.opened && first.there {
+			continue
+		}
+		first.opened = f.opened
+		if last.to < 0 {
+			last.to = f.size
+		}
+		if last.to != f.size {
+			return nil, different(f.path, "it has %d bytes, and %d are signed", f.size, last.to)
+		}
+		for i := range list {
+			jobs = append(jobs, job{&list[i], f})
+		}
+	}
+	return jobs, nil
+}
+
+// matchAll is match for the files of t. All parts must be of these.
+func (s *statement) matchAll(jobs []job, t *tree, o *Options) ([]job, error) {
+	if s.single() && t.root != nil {
+		return nil, refuse(t.path, driver.ErrSignature, "it is a directory, and the signature is of one file")
+	}
+	jobs, err := s.match(jobs, t.files, o)
+	if err != nil {
+		return nil, err
+	}
+	for _, p := range s.parts {
+		if p.from == 0 && !p.there {
+			return nil, refuse(t.full(p.file), driver.ErrSignature, "%w: it is signed and missing, or left out", fs.ErrNotExist)
+		}
+	}
+	return jobs, nil
+}
+
+// run runs the jobs in parallel, the largest first, and calls done with each digest.
+func run(ctx context.Context, jobs []job, o *Options, done func(j job, d digest) error) error {
+	slices.SortStableFunc(jobs, func(a, b job) int { return cmp.Compare(b.part.size(), a.part.size()) })
+	p := &work.Progress{Report: o.Progress}
+	for _, j := range jobs {
+		p.Expect(j.part.size())
+	}
+	return work.Each(ctx, len(jobs), o.Workers, func(i int) error {
+		j, h := jobs[i], sha256.New()
+		write := writer(func(b []byte) (int, error) {
+			p.Add(int64(len(b)), j.file.path)
+			h.Write(b)
+			return len(b), ctx.Err()
+		})
+		if err := j.file.feed(write, j.part.from, j.part.size()); err != nil {
+			return err
+		}
+		return done(j, digest(h.Sum(nil)))
+	})
+}
+
+// writer makes an io.Writer of a function.
+type writer func(b []byte) (int, error)
+
+func (w writer) Write(b []byte) (int, error) { return w(b) }
