@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -47,9 +46,12 @@ func Verify(ctx context.Context, b *Bundle, root string, t *Trust, opts *Options
 
 // verified verifies the signature but no file.
 func (p *Bundle) verified(ctx context.Context, t *Trust) (*Report, error) {
+	var s *statement
 	who, err := p.authenticate(ctx, cmp.Or(t, &Trust{}))
-	s, invalid := parseStatement(p.payload)
-	if err = cmp.Or(err, invalid); err != nil {
+	if err == nil {
+		s, err = parseStatement(p.payload)
+	}
+	if err != nil {
 		return nil, wire.Explain(err, "", p.Path)
 	}
 	r := &Report{Method: p.method, Signer: who, Name: s.name, Digest: hex.EncodeToString(s.root[:]), said: s}
@@ -94,17 +96,13 @@ func (p *Policy) check(ctx context.Context, b *Bundle, model string, m *load.Ope
 		if d == j.part.sum {
 			return nil
 		}
-		return different(j.file.path, "it is not the file that was signed: bytes %d to %d differ", j.part.from, j.part.to)
+		return refuse(j.file.path, driver.ErrSignature, "%w: it is not the file that was signed: bytes %d to %d differ",
+			driver.ErrChecksum, j.part.from, j.part.to)
 	})
 	if err != nil {
 		return nil, err
 	}
 	return r, nil
-}
-
-// different returns the error for a file that differs from the signed one.
-func different(path, text string, args ...any) error {
-	return refuse(path, driver.ErrSignature, "%w: %w", driver.ErrChecksum, fmt.Errorf(text, args...))
 }
 
 // opened returns the files that the model m has open, if it is not nil, with their names relative to root.
@@ -171,7 +169,7 @@ func (s *statement) match(jobs []job, files []file, o *Options) ([]job, error) {
 			last.to = f.size
 		}
 		if last.to != f.size {
-			return nil, different(f.path, "it has %d bytes, and %d are signed", f.size, last.to)
+			return nil, refuse(f.path, driver.ErrSignature, "%w: it has %d bytes, and %d are signed", driver.ErrChecksum, f.size, last.to)
 		}
 		for i := range list {
 			jobs = append(jobs, job{&list[i], f})
