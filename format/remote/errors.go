@@ -16,7 +16,8 @@ var (
 	ErrChanged = fmt.Errorf("%w: the object was replaced or changed since it was opened", tensor.ErrCorrupt)
 	// ErrUnversioned means that responses do not identify the version of the object: see
 	// Options.AllowUnversioned.
-	ErrUnversioned = errors.New("the object has no version: neither a strong ETag nor a Last-Modified at least a second before the Date of the answer; Options.AllowUnversioned reads it all the same")
+	ErrUnversioned = errors.New("the object has no version: neither a strong ETag nor a Last-Modified at least a second " +
+		"before the Date of the answer; Options.AllowUnversioned reads it all the same")
 	// ErrNoRanges means that the server does not support range requests.
 	ErrNoRanges = errors.New("ranges of the object cannot be had")
 	// ErrAnswer means that an answer contradicts the request or itself.
@@ -27,7 +28,7 @@ var (
 
 // Why attempts fail.
 var (
-	errStalled = errors.New("the transfer stalled")
+	errStalled = &Temporary{Err: errors.New("the transfer stalled")}
 	errTimeout = fmt.Errorf("%w: the time for one read is over", ErrUnavailable)
 )
 

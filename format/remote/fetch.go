@@ -77,12 +77,17 @@ const progress = 16 << 10
 func (r *Reader) attempt(ctx context.Context, p []byte, off int64) (n int, err error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
+	defer func() {
+		if err != nil && ctx.Err() != nil {
+			err = context.Cause(ctx)
+		}
+	}()
 	watch := time.AfterFunc(r.o.Stall, func() { cancel(errStalled) })
 	defer watch.Stop()
 	r.stats.requests.Add(1)
 	a, err := r.object.Get(ctx, off, int64(len(p)), r.version)
 	if err != nil {
-		return 0, because(ctx, err)
+		return 0, err
 	}
 	if err = r.accept(&a.Version); err == nil {
 		p = p[:min(int64(len(p)), r.version.Size-off)]
@@ -93,20 +98,20 @@ func (r *Reader) attempt(ctx context.Context, p []byte, off int64) (n int, err e
 	if closing := a.Body.Close(); closing != nil && err == nil {
 		n, err = 0, closing
 	}
-	return n, because(ctx, err)
+	return n, err
 }
 
 // accept compares the version of a response with the reader's.
 func (r *Reader) accept(v *Version) error {
+	known := r.version.known()
 	switch {
 	case v.Size < 0:
 		return nonsense("an object of %d bytes", v.Size)
-	case r.version.known() && !v.same(&r.version):
+	case known && (v.Size != r.version.Size || v.Tag != r.version.Tag):
 		return ErrChanged
-	case r.version.known():
-	case !v.Strong && !r.o.AllowUnversioned:
+	case !known && !v.Strong && !r.o.AllowUnversioned:
 		return ErrUnversioned
-	default:
+	case !known:
 		r.version = *v
 	}
 	return nil
@@ -130,15 +135,4 @@ func (r *Reader) receive(ctx context.Context, body io.Reader, p []byte, watch *t
 		}
 	}
 	return n, nil
-}
-
-// because replaces the error of a canceled context with its cause.
-func because(ctx context.Context, err error) error {
-	if err == nil || ctx.Err() == nil {
-		return err
-	}
-	if cause := context.Cause(ctx); cause != errStalled {
-		return cause
-	}
-	return &Temporary{Err: errStalled}
 }

@@ -14,6 +14,7 @@ import (
 	"strconv"
 	"strings"
 	"sync"
+	"time"
 
 	"github.com/weightmap/weightmap/format"
 )
@@ -149,4 +150,111 @@ func heard(err error) error {
 		return '?'
 	}, text)
 	return &said{fmt.Sprintf("%.300s", text), err}
+}
+
+// reply is a response; its body is not read here.
+type reply http.Response
+
+// judge checks that the body has n bytes from off of the object, and returns the object's version. A server may send
+// all of a small object; for a known version it means that the version has changed.
+func (a *reply) judge(off, n int64, known Version) (v Version, err error) {
+	isPart := a.StatusCode == http.StatusPartialContent
+	if !isPart && a.StatusCode != http.StatusOK {
+		return v, a.refusal(known)
+	}
+	if e := a.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
+		return v, nonsense("the body is compressed (%.40q), which was not asked for", e)
+	}
+	first, last, total := int64(0), a.ContentLength-1, a.ContentLength
+	if isPart {
+		if first, last, total, err = parseRange(a.Header.Get("Content-Range")); err != nil {
+			return v, err
+		}
+	}
+	v = a.version(total)
+	if isPart && v.Tag == "" && known.Strong {
+		if isStrongTag(known.Tag) {
+			return v, nonsense("a range without the version of the others")
+		}
+		v.Tag = known.Tag // If-Range held, and then a server need not repeat the time
+	}
+	switch want := min(off+n, total) - 1; {
+	case known.known() && (v.Tag != known.Tag || total >= 0 && total != known.Size):
+		return v, ErrChanged
+	case !isPart && (known.known() || total < 0 || total > n):
+		return v, fmt.Errorf("%w: the server answers with the whole object, which is not smaller than Options.Window", ErrNoRanges)
+	case first != off || last != want:
+		return v, nonsense("bytes %d to %d of %d where %d to %d were asked for", first, last, total, off, want)
+	case a.ContentLength >= 0 && a.ContentLength != last-first+1:
+		return v, nonsense("a body of %d bytes for a range of %d", a.ContentLength, last-first+1)
+	}
+	return v, nil
+}
+
+// refusal returns the error for a status other than success.
+func (a *reply) refusal(known Version) error {
+	switch a.StatusCode {
+	case http.StatusRequestedRangeNotSatisfiable:
+		if known.known() {
+			return ErrChanged
+		}
+		return nonsense("the object is empty, or the server refuses its first bytes")
+	case http.StatusRequestTimeout, http.StatusTooEarly, http.StatusTooManyRequests, http.StatusInternalServerError,
+		http.StatusBadGateway, http.StatusServiceUnavailable, http.StatusGatewayTimeout:
+		return &Temporary{After: a.retryAfter(time.Now()), Err: &StatusError{a.StatusCode}}
+	}
+	return &StatusError{a.StatusCode}
+}
+
+// version returns the version in the header of an object of that size. It uses the best well-formed
+// field, so that it is the same for each response. A Last-Modified must be older than a second,
+// because another change in the same second would not show.
+func (a *reply) version(size int64) Version {
+	tag, changed := a.Header.Get("ETag"), a.Header.Get("Last-Modified")
+	when, err := http.ParseTime(changed)
+	date, noDate := http.ParseTime(a.Header.Get("Date"))
+	switch {
+	case isStrongTag(tag):
+		return Version{Size: size, Tag: tag, Strong: true}
+	case err == nil:
+		return Version{Size: size, Tag: changed, Strong: noDate == nil && date.Sub(when) >= time.Second}
+	}
+	return Version{Size: size, Tag: tag}
+}
+
+// isStrongTag reports whether a tag is a strong entity tag.
+func isStrongTag(tag string) bool {
+	return len(tag) >= 2 && tag[0] == '"' && strings.IndexByte(tag[1:], '"') == len(tag)-2
+}
+
+// parseRange parses a Content-Range field: bytes FIRST-LAST/TOTAL.
+func parseRange(field string) (first, last, total int64, err error) {
+	unit, rest, _ := strings.Cut(strings.TrimSpace(field), " ")
+	span, size, _ := strings.Cut(rest, "/")
+	from, to, _ := strings.Cut(span, "-")
+	first, err1 := number(from)
+	last, err2 := number(to)
+	total, err3 := number(size)
+	if cmp.Or(err1, err2, err3) != nil || !strings.EqualFold(unit, "bytes") || first > last || last >= total {
+		return 0, 0, 0, nonsense("Content-Range %.80q", field)
+	}
+	return first, last, total, nil
+}
+
+// number parses decimal digits, without a sign.
+func number(s string) (int64, error) {
+	n, err := strconv.ParseUint(s, 10, 63)
+	return int64(n), err
+}
+
+// retryAfter returns the wait that the server requests, in seconds or as a date.
+func (a *reply) retryAfter(now time.Time) time.Duration {
+	value := a.Header.Get("Retry-After")
+	if s, err := number(value); err == nil {
+		return time.Duration(min(s, int64(1<<62/time.Second))) * time.Second
+	}
+	if at, err := http.ParseTime(value); err == nil {
+		return max(0, at.Sub(now))
+	}
+	return 0
 }

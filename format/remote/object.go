@@ -50,9 +50,6 @@ type Version struct {
 // known reports whether the version has been determined.
 func (v *Version) known() bool { return *v != Version{} }
 
-// same reports whether two versions are equal.
-func (v *Version) same(w *Version) bool { return v.Size == w.Size && v.Tag == w.Tag }
-
 // Temporary is an error that may not occur in another attempt.
 type Temporary struct {
 	// After is the wait that the server requests; 0 if it does not say.
