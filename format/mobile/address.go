@@ -17,10 +17,7 @@ import (
 // first call makes a copy, which is kept until Close. A tensor of no bytes has
 // the address 0.
 func (t *Tensor) Address() (int64, error) {
-	m := t.model
-	if m == nil {
-		return 0, errClosed
-	}
+	m := t.owner()
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if at, ok := m.addresses[t.view.Name()]; ok {

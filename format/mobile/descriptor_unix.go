@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sys/unix"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // OpenDescriptor, on Unix, maps length bytes from offset of an open file descriptor, such
@@ -19,7 +20,7 @@ func OpenDescriptor(fd int32, offset, length int64, options *Options) (*Model, e
 	// A duplicate, since the finalizer of an os.File would close the caller's descriptor.
 	own, err := unix.FcntlInt(uintptr(fd), unix.F_DUPFD_CLOEXEC, 0)
 	if err != nil {
-		return nil, &format.Error{Field: "descriptor", Offset: -1, Err: os.NewSyscallError("dup", err)}
+		return nil, wire.Error("", "descriptor", -1, os.NewSyscallError("dup", err))
 	}
 	f := os.NewFile(uintptr(own), "")
 	defer f.Close()

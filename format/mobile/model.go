@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // Model is an open model file. All methods may be called from any thread,
@@ -37,10 +38,7 @@ type Model struct {
 // not free their memory before Close.
 var lent sync.Map
 
-var (
-	errClosed = &format.Error{Field: "model", Offset: -1, Err: format.ErrClosed}
-	errIndex  = errors.New("index out of range")
-)
+var errIndex = errors.New("index out of range")
 
 // open returns ErrClosed for a closed model.
 func (m *Model) open() error {
@@ -52,7 +50,7 @@ func (m *Model) open() error {
 
 // fail makes an error with the format's name.
 func (m *Model) fail(field string, err error) error {
-	return &format.Error{Format: m.Format(), Field: field, Offset: -1, Err: err}
+	return wire.Error(m.Format(), field, -1, err)
 }
 
 // Format returns the name of the file's format, such as "mobi".

@@ -22,12 +22,10 @@ func namesOf(m *format.Model) names {
 		return names{} // GraphJSON returns the error
 	}
 	n := names{map[string]string{}, map[string]string{}}
-	i := 0
-	for id := range m.Tensors() {
-		if name := p.Tensors[i].Name; name != id {
-			n.byID[id], n.ids[name] = name, id
+	for i, info := range p.Tensors {
+		if id := m.At(i).Name(); id != info.Name {
+			n.byID[id], n.ids[info.Name] = info.Name, id
 		}
-		i++
 	}
 	return n
 }

@@ -2,12 +2,12 @@ package mobile
 
 import (
 	"cmp"
-	"fmt"
 	"strconv"
 	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // Values of Options.Check.
@@ -65,7 +65,7 @@ func (o *Options) open(open func(*format.Options) (*format.Model, error)) (*Mode
 	o = cmp.Or(o, &Options{})
 	check, ok := checks[o.Check]
 	if !ok {
-		return nil, &format.Error{Field: "options", Offset: -1, Err: fmt.Errorf("%w: check %q", format.ErrOption, o.Check)}
+		return nil, wire.Errorf("", "options", -1, format.ErrOption, "check %q", o.Check)
 	}
 	limit := cmp.Or(o.MaxMemory, DefaultMaxMemory)
 	m, err := open(&format.Options{

@@ -26,13 +26,13 @@ type Tensor struct {
 	view  tensor.View
 }
 
+var noModel Model
+
+// owner returns the tensor's model. An empty tensor has an empty one.
+func (t *Tensor) owner() *Model { return cmp.Or(t.model, &noModel) }
+
 // Name returns the tensor's name, as Model.TensorName does.
-func (t *Tensor) Name() string {
-	if t.model == nil {
-		return ""
-	}
-	return t.model.names.of(t.view.Name())
-}
+func (t *Tensor) Name() string { return t.owner().names.of(t.view.Name()) }
 
 // DType returns the element type: "float64", "float32", "float16",
 // "bfloat16", "int64", "int32", "int16", "int8", "uint64", "uint32", "uint16",
@@ -148,21 +148,15 @@ func (t *Tensor) Float32Bytes() ([]byte, error) {
 // copies refuses a copy of n elements that is larger than MaxMemory or than an array in
 // Java.
 func (t *Tensor) copies(n, size int64) error {
-	if t.model == nil {
-		return errClosed
-	}
-	if most := min(t.model.limit, math.MaxInt32); n > most/size {
+	if most := min(t.owner().limit, math.MaxInt32); n > most/size {
 		return t.fail(fmt.Errorf("%w: a copy of %d elements takes more than %d bytes", format.ErrLimit, n, most))
 	}
 	return nil
 }
 
-// fail makes an error with the tensor's name. An empty tensor is closed.
+// fail makes an error with the tensor's name.
 func (t *Tensor) fail(err error) error {
-	if t.model == nil {
-		return errClosed
-	}
-	return t.model.fail(fmt.Sprintf("tensor %q", t.Name()), err)
+	return t.owner().fail(fmt.Sprintf("tensor %q", t.Name()), err)
 }
 
 // plain stands for the parameters of plain tensors.

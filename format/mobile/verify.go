@@ -5,7 +5,6 @@ import (
 	"crypto"
 	"errors"
 	"fmt"
-	"slices"
 
 	"github.com/weightmap/weightmap/format"
 )
@@ -149,10 +148,7 @@ func newReport(m *Model, c *format.Coverage, trusted crypto.PublicKey) *Report {
 func (r *Report) String() string { return r.c.String() }
 
 // Covered reports whether checksums cover everything that was verified.
-func (r *Report) Covered() bool {
-	bare := func(s format.Covered) bool { return s.By == "" }
-	return r.c != nil && len(r.uncovered) == 0 && !slices.ContainsFunc(r.c.Sections(), bare)
-}
+func (r *Report) Covered() bool { return r.String() == "ok" }
 
 // UncoveredCount returns the number of tensors whose data no checksum covers.
 func (r *Report) UncoveredCount() int64 { return int64(len(r.uncovered)) }
