@@ -54,10 +54,9 @@ func (w *watcher) look(ctx context.Context, h *Handle) {
 	if c := h.noteChange(cur, now); c == same || c == missing || !stable || w.skip > 0 {
 		return
 	}
+	w.failing = min(max(1, 2*w.failing), mostSkipped)
 	if _, err := h.Reload(ctx); err == nil {
 		w.failing = 0
-		return
 	}
-	w.failing = min(max(1, 2*w.failing), mostSkipped)
 	w.skip = w.failing
 }

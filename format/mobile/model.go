@@ -151,9 +151,6 @@ func (m *Model) TensorName(index int64) string {
 
 // Tensor returns a tensor by its position in the file, from 0.
 func (m *Model) Tensor(index int64) (*Tensor, error) {
-	if err := m.open(); err != nil {
-		return nil, err
-	}
 	if index < 0 || index >= m.TensorCount() {
 		return nil, m.fail("tensor", fmt.Errorf("%w: %d of %d", errIndex, index, m.TensorCount()))
 	}

@@ -195,10 +195,7 @@ func (t *Tensor) QuantScale(channel int64) float32 { return at(t.quant().Scales,
 // exist.
 func (t *Tensor) QuantZeroPoint(channel int64) int32 {
 	zeros := t.quant().ZeroPoints
-	switch {
-	case channel >= t.QuantCount():
-		return 0
-	case len(zeros) == 1: // one for all channels
+	if len(zeros) == 1 && channel < t.QuantCount() { // one for all channels
 		channel = min(channel, 0)
 	}
 	return at(zeros, channel)

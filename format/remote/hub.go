@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // hubScheme is the scheme of addresses on the Hugging Face Hub.
@@ -84,7 +85,8 @@ func newHubReader(ctx context.Context, address string, o *Options) (*Reader, err
 			return r, err
 		}
 	}
-	return nil, &format.Error{Path: address, Offset: -1, Err: fmt.Errorf("%w: the repository has none of %q; hf://ORG/NAME/FILE names another file", fs.ErrNotExist, hubFiles)}
+	err = fmt.Errorf("%w: the repository has none of %q; hf://ORG/NAME/FILE names another file", fs.ErrNotExist, hubFiles)
+	return nil, wire.Explain(err, "", address)
 }
 
 // hubTransport sends the token with requests to the Hub only: the client follows redirects above it,

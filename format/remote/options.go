@@ -2,12 +2,12 @@ package remote
 
 import (
 	"cmp"
-	"fmt"
 	"math"
 	"net/http"
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // Options changes how an object is read. Nil and the zero value work. A negative value is format.ErrOption,
@@ -79,7 +79,7 @@ func (o *Options) checked() (Options, error) {
 func settle[T int | time.Duration](name string, option *T, value, most T) error {
 	*option = cmp.Or(*option, value)
 	if *option < 0 || *option > most {
-		return &format.Error{Field: name, Offset: -1, Err: fmt.Errorf("%w: %d", format.ErrOption, int64(*option))}
+		return wire.Errorf("", name, -1, format.ErrOption, "%d", int64(*option))
 	}
 	return nil
 }

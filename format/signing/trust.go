@@ -46,10 +46,8 @@ func ParseTrust(text []byte) (*Trust, error) {
 		var err error
 		switch b.Type {
 		case "PUBLIC KEY":
-			var k crypto.PublicKey
-			if k, err = x509.ParsePKIXPublicKey(b.Bytes); err == nil {
-				_, err = hashOf(k)
-			}
+			k, _ := x509.ParsePKIXPublicKey(b.Bytes) // hashOf refuses nil
+			_, err = hashOf(k)
 			t.Keys = append(t.Keys, k)
 		case "CERTIFICATE":
 			var c *x509.Certificate
