@@ -104,14 +104,10 @@ var unsendable = []string{"unsupported protocol scheme", "net/http: invalid head
 // unsent classifies the error of a request without a response. If refused is set, the client has a
 // response but did not follow its redirect.
 func unsent(err error, refused bool) error {
-	var u *url.Error
-	if errors.As(err, &u) {
-		err = u.Err
-	}
+	err = errors.Unwrap(err) // of the *url.Error
 	clean := heard(err)
-	var untrusted *tls.CertificateVerificationError
 	switch {
-	case refused || errors.As(err, &untrusted) || errors.Is(err, http.ErrSchemeMismatch):
+	case refused || errors.As(err, new(*tls.CertificateVerificationError)) || errors.Is(err, http.ErrSchemeMismatch):
 		return clean
 	case slices.ContainsFunc(unsendable, func(text string) bool { return strings.HasPrefix(err.Error(), text) }):
 		return fmt.Errorf("%w: %w", format.ErrOption, clean)
