@@ -22,17 +22,20 @@ type container struct {
 
 	dtypes                            []tensor.DType // by code
 	dtype, rank, numel, offset, shape int            // offsets in a tensor's record
-	keyField                          string
+	minRank, maxRank                  int
+	record, keyField                  string // of a tensor, in errors
 }
 
 var (
 	containerV1 = container{
 		version: "1", checksumAt: 8, sums: len(sumForms), covered: "header and records",
-		dtypes: dtypesV1[:], dtype: 0, rank: 1, numel: 4, offset: 12, shape: 20, keyField: "tensor key",
+		dtypes: dtypesV1[:], dtype: 0, rank: 1, numel: 4, offset: 12, shape: 20, minRank: 1, maxRank: 255,
+		record: "tensor record", keyField: "tensor key",
 	}
 	containerSnapshot = container{
 		version: "0.1.0", checksumAt: 16, sums: 1, uncovered: len(markerBuffer), covered: "header and descriptors",
-		dtypes: dtypesSnapshot[:], dtype: 1, rank: 0, numel: 8, offset: 16, shape: 24, keyField: "tensor key_id",
+		dtypes: dtypesSnapshot[:], dtype: 1, rank: 0, numel: 8, offset: 16, shape: 24, minRank: 0, maxRank: 16,
+		record: "tensor descriptor", keyField: "tensor key_id",
 	}
 )
 
@@ -50,8 +53,7 @@ const (
 	minMetadata  = metadataHead + 1       // with the shortest key
 	minTensor    = tensorHead + 8 + 4 + 1 // with one dim and the shortest key
 
-	maxKey  = 1<<16 - 1
-	maxRank = 255
+	maxKey = 1<<16 - 1
 
 	dataAlign = 64
 	gapByte   = 0xFF
@@ -71,7 +73,6 @@ const (
 
 	snapMaxStrings = 65534
 	snapMaxBlob    = 128 << 20
-	snapMaxRank    = 16
 
 	markerPool        = "SRP!"
 	markerMetadata    = "MDT!"

@@ -23,10 +23,10 @@ func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList)
 	} else {
 		o.metadataLosses(p, l)
 	}
-	known, most, name := dtypesV1[:firstGap], maxRank, "MAG without extended dtypes"
+	c, known, name := &containerV1, dtypesV1[:firstGap], "MAG without extended dtypes"
 	switch {
 	case o.Snapshot:
-		known, most, name = dtypesSnapshot[:], snapMaxRank, "the snapshot container"
+		c, known, name = &containerSnapshot, dtypesSnapshot[:], "the snapshot container"
 	case o.Extended:
 		known, name = append(slices.Clone(known), dtypesV1[firstExtended:]...), "MAG"
 	}
@@ -34,11 +34,11 @@ func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList)
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		var err error
-		switch {
-		case len(t.Shape) == 0 && !o.Snapshot:
+		switch rank := len(t.Shape); {
+		case rank < c.minRank:
 			err = fmt.Errorf("%w: rank 0, the least is 1: use shape [1]", format.ErrUnsupported)
-		case len(t.Shape) > most:
-			err = fmt.Errorf("%w: rank %d, the most is %d", format.ErrUnsupported, len(t.Shape), most)
+		case rank > c.maxRank:
+			err = fmt.Errorf("%w: rank %d, the most is %d", format.ErrUnsupported, rank, c.maxRank)
 		case t.Size == 0:
 			err = fmt.Errorf("%w: shape %v has no elements, which the format cannot express", format.ErrUnsupported, t.Shape)
 		}

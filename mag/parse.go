@@ -32,6 +32,7 @@ type parser struct {
 	wire.Cursor
 	head *driver.Head
 	opts *driver.Options
+	pool *pool  // nil in version 1
 	b    []byte // the structural part
 }
 
@@ -88,8 +89,18 @@ func (p *parser) expect(field string, at int64, n uint32, least uint64) {
 	}
 }
 
-// finish ends the first pass, checks the checksum, and makes room for tensors with names of nameBytes bytes.
-func (p *parser) finish(tensors, nameBytes, dims int) {
+// records reads the records of n tensors. The first pass over them ends the structural part, whose checksum it checks.
+func (p *parser) records(n int) {
+	first, dims := int(p.Offset()), 0
+	for left := n; p.next(left); left-- {
+		dims += p.skip()
+	}
+	end := int(p.Offset())
+	nameBytes := end - first - n*(p.shape+4) - 8*dims
+	if p.pool != nil {
+		nameBytes = p.pool.size
+		p.mark("marker "+markerBuffer, markerBuffer, format.ErrCorrupt)
+	}
 	if p.Err() != nil {
 		return
 	}
@@ -102,22 +113,58 @@ func (p *parser) finish(tensors, nameBytes, dims int) {
 			p.Fail("checksum", p.checksumAt, err)
 		}
 	}
-	p.index.Grow(tensors, nameBytes, dims)
+	p.index.Grow(n, nameBytes, dims)
+	if p.pool != nil && p.Err() == nil {
+		p.checkPool()
+	}
+	for at := first; at < end && p.Err() == nil; {
+		at = p.tensor(at)
+	}
 }
 
-// tensor adds the tensor of the record at an offset. Its errors name the tensor.
-func (p *parser) tensor(at int, name []byte, keyAt int) {
-	b, t := p.b[at:], driver.Tensor{Name: name, DType: dtypeOf(p.dtypes, p.b[at+p.dtype])}
+// skip skips a tensor's record and returns its rank.
+func (p *parser) skip() (rank int) {
+	at := p.Offset()
+	head := p.Bytes(p.record, uint64(p.shape))
+	if head == nil {
+		return 0
+	}
+	rank, id := int(head[p.rank]), u32(head, 4)
+	if rank < p.minRank || rank > p.maxRank {
+		p.Failf("tensor rank", at+int64(p.rank), format.ErrCorrupt, "%d, not %d to %d", rank, p.minRank, p.maxRank)
+	}
+	if p.pool == nil {
+		p.key("tensor key", p.Bytes("tensor shape", 8*uint64(rank)+4))
+	} else if p.Bytes("tensor shape", 8*uint64(rank)); uint64(id) >= uint64(p.pool.count) {
+		p.Failf("tensor key_id", at+4, format.ErrCorrupt, "%d, the pool has %d strings", id, p.pool.count)
+	}
+	return rank
+}
+
+// tensor adds the tensor of the record at an offset, and returns the next offset. Its errors name the tensor.
+func (p *parser) tensor(at int) (next int) {
+	b, t := p.b[at:], driver.Tensor{DType: dtypeOf(p.dtypes, p.b[at+p.dtype])}
+	rank, id := int(b[p.rank]), int(u32(b, 4))
+	keyAt, next := at+4, at+p.shape+8*rank
+	if p.pool != nil {
+		t.Name = p.b[p.pool.at(p.b, id):p.pool.at(p.b, id+1)]
+	} else {
+		keyAt, next = next+4, next+4+int(u32(p.b, next))
+		t.Name = p.b[keyAt:next]
+	}
 	bad := func(field string, off int, sentinel error, text string, args ...any) {
-		p.Failf(field, int64(at+off), sentinel, "%s (tensor %q)", fmt.Sprintf(text, args...), name)
+		p.Failf(field, int64(at+off), sentinel, "%s (tensor %q)", fmt.Sprintf(text, args...), t.Name)
+	}
+	if p.pool == nil && b[2]|b[3] != 0 {
+		bad("tensor aux", 0, format.ErrCorrupt, "reserved bits are set")
 	}
 	if !t.DType.Valid() {
 		bad("tensor dtype", p.dtype, format.ErrUnsupported, "unknown code %d", b[p.dtype])
 	}
-	if err := driver.CheckName(name); err != nil {
+	if err := driver.CheckName(t.Name); err != nil {
 		p.Fail("tensor key", int64(keyAt), err)
 	}
-	t.Shape = p.index.Dims(int(b[p.rank]))
+	t.Shape = p.index.Dims(rank)
 	elems := uint64(1)
 	for i := range t.Shape {
 		d := u64(b, p.shape+8*i)
@@ -135,7 +182,7 @@ func (p *parser) tensor(at int, name []byte, keyAt int) {
 		bad("tensor numel", p.numel, format.ErrCorrupt, "%d elements of %v reach 2^63 bytes", elems, t.DType)
 	}
 	offset, field, fileSize := u64(b, p.offset), "tensor offset", uint64(p.src.Size())
-	if p.container == &containerSnapshot {
+	if p.pool != nil {
 		if before := uint64(p.dataEnd - p.end); offset != before {
 			bad(field, p.offset, format.ErrCorrupt, "%d, the tensors before end at %d", offset, before)
 		}
@@ -148,13 +195,14 @@ func (p *parser) tensor(at int, name []byte, keyAt int) {
 		bad(field, p.offset, format.ErrCorrupt, "%d lies inside header and records, which end at %d", offset, p.end)
 	}
 	if p.Err() != nil {
-		return
+		return next
 	}
 	t.Offset, t.Size = int64(offset), int64(size)
 	if err := p.index.Add(&t); err != nil {
 		p.Fail(p.keyField, int64(keyAt), err)
 	}
 	p.dataEnd = max(p.dataEnd, t.Offset+t.Size)
+	return next
 }
 
 // notes lists irregularities that readers tolerate.

@@ -23,23 +23,10 @@ func (p *parser) parseSnapshot() {
 	}
 	p.expect("tensor_count", 28, tensors, snapSmallest+(4+1+snapDescriptor+1)*uint64(tensors)) // offset, name, descriptor and data of each
 	p.next(int(tensors))
-	pool := p.pool()
+	p.skipPool()
 	p.mark("marker "+markerMetadata, markerMetadata, format.ErrCorrupt)
 	p.mark("marker "+markerDescriptors, markerDescriptors, format.ErrCorrupt)
-	first, dims := int(p.Offset()), 0
-	for left := int(tensors); p.next(left); left-- {
-		dims += p.skipDescriptor(pool.count)
-	}
-	end := int(p.Offset())
-	p.mark("marker "+markerBuffer, markerBuffer, format.ErrCorrupt)
-	p.finish(int(tensors), pool.size, dims)
-	if p.Err() == nil {
-		p.checkPool(&pool)
-	}
-	for at := first; at < end && p.Err() == nil; at += snapDescriptor + 8*int(p.b[at]) {
-		from, to := pool.place(int(u32(p.b, at+4)))
-		p.tensor(at, pool.text[from:to], at+4)
-	}
+	p.records(int(tensors))
 	if size := p.src.Size(); size != p.dataEnd {
 		p.Failf("data", p.dataEnd, format.ErrCorrupt, "the tensors end here, the file has %d bytes", size)
 	}
@@ -47,50 +34,45 @@ func (p *parser) parseSnapshot() {
 
 // pool is the string pool.
 type pool struct {
-	at, count int    // of the strings: where the table of count+1 offsets of 32 bits begins
-	size      int    // of all strings, in bytes
-	offsets   []byte // the table
-	text      []byte // the strings
+	table, count, size int // the offset of count+1 offsets of 32 bits, and of the strings behind them in bytes
 }
 
-// place returns the range of string id in the text.
-func (p *pool) place(id int) (from, to int) {
-	return int(u32(p.offsets, 4*id)), int(u32(p.offsets, 4*id+4))
-}
+// at returns where in the structural part string id begins. The last one ends at that of count.
+func (s *pool) at(b []byte, id int) int { return s.text() + int(u32(b, s.table+4*id)) }
 
-// pool skips the string pool.
-func (p *parser) pool() (s pool) {
+func (s *pool) text() int { return s.table + 4*(s.count+1) }
+
+// skipPool skips the string pool.
+func (p *parser) skipPool() {
 	count := p.U32("string pool count")
 	if count > snapMaxStrings {
 		p.Failf("string pool count", p.Offset()-4, format.ErrCorrupt, "%d strings, at most %d are possible", count, snapMaxStrings)
 	}
-	s.at, s.count = int(p.Offset()), int(count)
-	offsets := p.Bytes("string pool offsets", 4*uint64(s.count+1))
+	p.pool = &pool{table: int(p.Offset()), count: int(count)}
+	offsets := p.Bytes("string pool offsets", 4*uint64(count)+4)
 	if offsets == nil {
-		return s
+		return
 	}
-	size := u32(offsets, 4*s.count)
+	size := u32(offsets, 4*p.pool.count)
 	if size > snapMaxBlob {
 		p.Failf("string pool offsets", p.Offset()-4, format.ErrCorrupt, "%d bytes of strings, at most %d are possible", size, snapMaxBlob)
 	}
-	s.size = int(size)
+	p.pool.size = int(size)
 	p.Bytes("string pool", uint64(size))
-	return s
 }
 
 // checkPool checks that every string, used or not, is a valid and unique key.
-func (p *parser) checkPool(s *pool) {
-	textAt := s.at + 4*(s.count+1)
-	s.offsets, s.text = p.b[s.at:textAt], p.b[textAt:][:s.size]
-	if first := u32(s.offsets, 0); first != 0 {
-		p.Failf("string pool offsets", int64(s.at), format.ErrCorrupt, "begin with %d, not 0", first)
+func (p *parser) checkPool() {
+	s, begin := p.pool, p.pool.text()
+	if first := u32(p.b, s.table); first != 0 {
+		p.Failf("string pool offsets", int64(s.table), format.ErrCorrupt, "begin with %d, not 0", first)
 	}
-	text := string(s.text)
+	text := string(p.b[begin:][:s.size])
 	known := make(map[string]bool, s.count)
 	for id := 0; id < s.count && p.Err() == nil; id++ {
-		from, to := s.place(id)
+		from, to := s.at(p.b, id)-begin, s.at(p.b, id+1)-begin
 		if to < from || to > s.size {
-			p.Failf("string pool offsets", int64(s.at+4*id+4), format.ErrCorrupt, "%d after %d of %d", to, from, s.size)
+			p.Failf("string pool offsets", int64(s.table+4*id+4), format.ErrCorrupt, "%d after %d of %d", to, from, s.size)
 			return
 		}
 		key := text[from:to]
@@ -99,26 +81,8 @@ func (p *parser) checkPool(s *pool) {
 			err = fmt.Errorf("%w: %q occurs twice", format.ErrCorrupt, key)
 		}
 		if err != nil {
-			p.Fail("string pool", int64(textAt+from), fmt.Errorf("string %d: %w", id, err))
+			p.Fail("string pool", int64(begin+from), fmt.Errorf("string %d: %w", id, err))
 		}
 		known[key] = true
 	}
-}
-
-// skipDescriptor skips a descriptor and returns its rank.
-func (p *parser) skipDescriptor(strings int) (rank int) {
-	at := p.Offset()
-	head := p.Bytes("tensor descriptor", snapDescriptor)
-	if head == nil {
-		return 0
-	}
-	rank, id := int(head[0]), u32(head, 4)
-	if rank > snapMaxRank {
-		p.Failf("tensor rank", at, format.ErrCorrupt, "%d; the most is %d", rank, snapMaxRank)
-	}
-	p.Bytes("tensor shape", 8*uint64(rank))
-	if uint64(id) >= uint64(strings) {
-		p.Failf("tensor key_id", at+4, format.ErrCorrupt, "%d, the pool has %d strings", id, strings)
-	}
-	return rank
 }

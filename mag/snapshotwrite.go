@@ -19,13 +19,14 @@ func layoutSnapshot(p *plan.Plan, common *plan.WriteOptions) (*driver.Layout, er
 	if len(p.Tensors) > snapMaxStrings {
 		return nil, wire.Refuse(formatName, "tensors", "%w: %d tensors, the string pool has room for %d", format.ErrLimit, len(p.Tensors), snapMaxStrings)
 	}
-	order := make([]int, len(p.Tensors))
-	for i := range order {
-		order[i] = i
+	var order []int
+	for _, size := range []int64{8, 4, 2, 1} {
+		for i := range p.Tensors {
+			if p.Tensors[i].DType.Size() == size {
+				order = append(order, i)
+			}
+		}
 	}
-	slices.SortStableFunc(order, func(a, b int) int {
-		return int(p.Tensors[b].DType.Size() - p.Tensors[a].DType.Size())
-	})
 	l := &driver.Layout{Offsets: make([]int64, len(order))}
 	pool, poolSize := make([]string, len(order)), 0
 	for id, i := range order {

@@ -1,6 +1,7 @@
 package mag
 
 import (
+	"bytes"
 	"math"
 
 	"github.com/weightmap/weightmap/format"
@@ -22,36 +23,10 @@ func (p *parser) parseV1() {
 	for left := int(entries); p.next(left); left-- {
 		p.key("metadata key", p.Bytes("metadata record", metadataHead))
 	}
-	metaEnd, dims := int(p.Offset()), 0
-	for left := int(tensors); p.next(left); left-- {
-		dims += p.skipTensor()
-	}
-	p.finish(int(tensors), int(p.Offset())-metaEnd-int(tensors)*(tensorHead+4)-8*dims, dims)
-	for at := metaEnd; at < len(p.b) && p.Err() == nil; {
-		keyAt := at + tensorHead + 8*int(p.b[at+1]) + 4
-		end := keyAt + int(u32(p.b, keyAt-4))
-		if p.b[at+2]|p.b[at+3] != 0 {
-			p.Failf("tensor aux", int64(at), format.ErrCorrupt, "reserved bits are set (tensor %q)", p.b[keyAt:end])
-		}
-		p.tensor(at, p.b[keyAt:end], keyAt)
-		at = end
-	}
-	if p.Err() == nil {
+	metaEnd := p.Offset()
+	if p.records(int(tensors)); p.Err() == nil {
 		p.readMetadata(p.b[:metaEnd])
 	}
-}
-
-// skipTensor skips a tensor record and returns its rank.
-func (p *parser) skipTensor() (rank int) {
-	head := p.Bytes("tensor record", tensorHead)
-	if head == nil {
-		return 0
-	}
-	if rank = int(head[1]); rank == 0 {
-		p.Failf("tensor rank", p.Offset()-tensorHead+1, format.ErrCorrupt, "0; the least is 1")
-	}
-	p.key("tensor key", p.Bytes("tensor shape", 8*uint64(rank)+4))
-	return rank
 }
 
 // key skips a key. before ends with its length and is nil after a failure.
@@ -114,12 +89,10 @@ func (p *parser) readMetadata(b []byte) {
 // digestOf returns the index of the tensor whose digest has this key; next is the
 // likely one.
 func (f *parsed) digestOf(key []byte, next int) (i int, ok bool) {
-	if len(key) <= len(digestPrefix) || string(key[:len(digestPrefix)]) != digestPrefix {
-		return 0, false
-	}
-	name := key[len(digestPrefix):]
-	if next < f.index.Len() && string(name) == f.index.Name(next) {
+	name, ok := bytes.CutPrefix(key, []byte(digestPrefix))
+	if ok && next < f.index.Len() && string(name) == f.index.Name(next) {
 		return next, true
 	}
-	return f.index.LookupBytes(name)
+	i, named := f.index.LookupBytes(name)
+	return i, ok && named
 }
