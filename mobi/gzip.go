@@ -57,17 +57,15 @@ type packer struct {
 	*document
 	target driver.Target
 	level  int
-	end    int64    // end of the used part of the target
-	stored []stored // by plan index
+	end    int64 // end of the used part of the target
 }
 
 func newPacker(t driver.Target, d *document, level int) (driver.Encoder, error) {
 	if t.Sequential() {
 		return nil, wire.Refuse(name, "compression", "%w", driver.ErrSequential)
 	}
-	p := &packer{document: d, target: t, level: level, stored: d.plain()}
-	p.end = maxFileSize
-	if plain, err := d.layout(p.stored); err == nil {
+	p := &packer{document: d, target: t, level: level, end: maxFileSize}
+	if plain, err := d.layout(); err == nil {
 		p.end = plain.Size + alignment
 	}
 	if _, err := codecs.CheckLevel(level); err != nil {
@@ -84,8 +82,7 @@ func (p *packer) Tensor(i int, in driver.Input) error {
 	if err != nil {
 		return err
 	}
-	both := io.MultiWriter(z, plain)
-	if err := in.Each(func(b []byte) error { _, err := both.Write(b); return err }); err != nil {
+	if _, err := io.Copy(io.MultiWriter(z, plain), in); err != nil {
 		return err
 	}
 	if err := z.Close(); err != nil {
@@ -102,7 +99,7 @@ func (p *packer) Tensor(i int, in driver.Input) error {
 
 // Finish implements driver.Encoder. It moves the constants to their final offsets.
 func (p *packer) Finish() error {
-	l, err := p.layout(p.stored)
+	l, err := p.layout()
 	if err != nil {
 		return err
 	}

@@ -223,10 +223,7 @@ var kinds = [...]driver.Kind{Adler32: driver.Adler32, CRC32: driver.CRC32}
 // parseDecimal parses a decimal number without sign and leading zeros.
 func parseDecimal(s string, bits int) (n uint64, ok bool) {
 	n, err := strconv.ParseUint(s, 10, bits)
-	if err != nil || s[0] == '+' || len(s) > 1 && s[0] == '0' {
-		return 0, false
-	}
-	return n, true
+	return n, err == nil && (s[0] != '0' || s == "0")
 }
 
 // constantName returns the tensor name of a constant.

@@ -10,11 +10,13 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// tensorLosses lists what records cannot hold of the tensors. It sets the flags that follow from them.
-func (d *document) tensorLosses() {
+// addTensors describes the constants, uncompressed, sets the flags that follow from them, and lists what records
+// cannot hold.
+func (d *document) addTensors() {
 	d.losses.DTypes(d.plan, "MOBI", dtypes[:])
 	for i := range d.plan.Tensors {
 		t := &d.plan.Tensors[i]
+		d.stored[i].size = t.Size
 		if t.Quant != nil {
 			d.model.flags |= FlagQuantized
 		}

@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -112,16 +113,5 @@ func eachName(p *plan.Plan, f func(*string)) {
 	for i := range p.Tensors {
 		f(&p.Tensors[i].Name)
 	}
-	for _, values := range [][]plan.ValueInfo{p.Graph.Inputs, p.Graph.Outputs} {
-		for i := range values {
-			f(&values[i].Name)
-		}
-	}
-	for _, n := range p.Graph.Nodes {
-		for _, names := range [][]string{n.Inputs, n.Outputs} {
-			for i := range names {
-				f(&names[i])
-			}
-		}
-	}
+	contract.Values(p.Graph, f)
 }

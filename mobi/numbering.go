@@ -19,8 +19,8 @@ type numbering struct {
 }
 
 // newNumbering numbers the tensors and the edges of g, which may be nil.
-func newNumbering(tensors []tensor.Info, g *format.Graph) *numbering {
-	n := &numbering{ids: make([]uint32, len(tensors)), byName: map[string]uint32{}, constants: map[string]int{}}
+func newNumbering(tensors []tensor.Info, g *format.Graph) numbering {
+	n := numbering{ids: make([]uint32, len(tensors)), byName: map[string]uint32{}, constants: map[string]int{}}
 	numbered := g == nil
 	for i := range tensors {
 		id, ok := parseDecimal(tensors[i].Name, 32)
@@ -30,37 +30,30 @@ func newNumbering(tensors []tensor.Info, g *format.Graph) *numbering {
 		return n // without maps, writing 10,000 small tensors takes half the time
 	}
 	g = cmp.Or(g, new(format.Graph))
-	ends, edges := map[string]bool{}, map[string]bool{}
-	for _, v := range slices.Concat(g.Inputs, g.Outputs) {
-		ends[v.Name] = true
+	rank := map[string]int{} // of inputs below 0, of outputs above
+	for i, v := range g.Outputs {
+		rank[v.Name] = i + 1
 	}
-	var constants, between []string
+	for i, v := range g.Inputs {
+		rank[v.Name] = i - len(g.Inputs)
+	}
+	var names, values []string
 	for i, t := range tensors {
-		constants, n.constants[t.Name] = append(constants, t.Name), i
+		names, n.constants[t.Name] = append(names, t.Name), i
 	}
 	for _, node := range g.Nodes {
-		for _, s := range slices.Concat(node.Inputs, node.Outputs) {
-			if !edges[s] && !ends[s] {
-				between = append(between, s)
-			}
-			edges[s] = true
-		}
+		values = append(append(values, node.Inputs...), node.Outputs...)
 	}
+	slices.SortStableFunc(values, func(a, b string) int { return rank[a] - rank[b] })
+	names = append(names, values...)
 	used, free := make(map[uint32]bool, len(tensors)), uint32(0)
-	for _, s := range slices.Concat(constants, between) {
-		if id, ok := parseDecimal(s, 32); ok {
+	for _, s := range names {
+		_, isConstant := n.constants[s]
+		if id, ok := parseDecimal(s, 32); ok && (isConstant || rank[s] == 0) {
 			n.byName[s], used[uint32(id)] = uint32(id), true
 		}
 	}
-	consumed := func(values []format.ValueInfo) (names []string) {
-		for _, v := range values {
-			if edges[v.Name] {
-				names = append(names, v.Name)
-			}
-		}
-		return names
-	}
-	for _, s := range slices.Concat(constants, consumed(g.Inputs), between, consumed(g.Outputs)) {
+	for _, s := range names {
 		if _, ok := n.byName[s]; !ok {
 			for used[free] {
 				free++
@@ -68,8 +61,8 @@ func newNumbering(tensors []tensor.Info, g *format.Graph) *numbering {
 			n.byName[s], used[free] = free, true
 		}
 	}
-	for i, s := range constants {
-		n.ids[i] = n.byName[s]
+	for i := range n.ids {
+		n.ids[i] = n.byName[names[i]]
 	}
 	return n
 }

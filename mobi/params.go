@@ -8,8 +8,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/plan"
-	"github.com/weightmap/weightmap/internal/memory"
-	"github.com/weightmap/weightmap/internal/vector"
 )
 
 // paramType is a type of operator parameters.
@@ -44,10 +42,8 @@ func (c *coder) codeParam(q *Param) {
 }
 
 func codeOne[T any](c *coder, v any, size int) any {
-	var x [1]T
-	x[0], _ = v.(T)
-	vector.Copy(x[:], c.native("parameter value", 1, memory.BytesOf(x[:]), size), size)
-	return x[0]
+	x, _ := v.(T)
+	return append(codeNumbers(c, "parameter value", []T{x}, 1, size), x)[0]
 }
 
 func codeBool(c *coder, v any, _ int) any {

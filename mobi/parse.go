@@ -188,7 +188,7 @@ func (p *parser) readConstants() error {
 	off, end := int64(p.header.TensorOffset), int64(p.header.GraphOffset)
 	for n := 0; off < end; n++ {
 		if n == driver.MaxTensors {
-			return wire.Errorf(name, "constants", off, format.ErrLimit, "more than %d", n)
+			return p.Failf("constants", off, format.ErrLimit, "more than %d", n)
 		}
 		if n%cancelEvery == 0 && p.opts.Context.Err() != nil {
 			return p.opts.Context.Err()
@@ -208,7 +208,7 @@ const cancelEvery = 1024
 // recordHeader returns the header of the record at off, all but the data. It is valid until the window moves.
 func (p *parser) recordHeader(off, end int64) ([]byte, error) {
 	if end-off < recordMin {
-		return nil, wire.Errorf(name, "constant", off, format.ErrTruncated, "%d bytes are left before the operator graph", end-off)
+		return nil, p.Failf("constant", off, format.ErrTruncated, "%d bytes are left before the operator graph", end-off)
 	}
 	b, err := p.file.Peek(off, 8)
 	if err != nil {
@@ -216,7 +216,7 @@ func (p *parser) recordHeader(off, end int64) ([]byte, error) {
 	}
 	rank := int64(binary.LittleEndian.Uint16(b[6:]))
 	if recordMin+8*rank > end-off {
-		return nil, wire.Errorf(name, "constant shape", off+8, format.ErrTruncated, "rank %d with %d bytes left before the operator graph", rank, end-off)
+		return nil, p.Failf("constant shape", off+8, format.ErrTruncated, "rank %d with %d bytes left before the operator graph", rank, end-off)
 	}
 	return p.file.Bytes(off, recordMin+8*rank)
 }
@@ -231,10 +231,10 @@ func (p *parser) constant(off, end int64) (next int64, err error) {
 	id, typ, size := binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint16(b[4:]), binary.LittleEndian.Uint64(b[len(b)-8:])
 	t := driver.Tensor{Offset: off + int64(len(b)), DType: DataType(typ &^ gzipFlag).DType()}
 	fail := func(field string, rel int, sentinel error, text string, args ...any) (int64, error) {
-		return 0, wire.Errorf(name, "constant "+constantName(id)+" "+field, off+int64(rel), sentinel, text, args...)
+		return 0, p.Failf("constant "+constantName(id)+" "+field, off+int64(rel), sentinel, text, args...)
 	}
 	if left := end - t.Offset; size > uint64(left) {
-		return 0, wire.Errorf(name, "constant data size", t.Offset-8, format.ErrTruncated, "constant %d has %d bytes, %d are left before the operator graph", id, size, left)
+		return 0, p.Failf("constant data size", t.Offset-8, format.ErrTruncated, "constant %d has %d bytes, %d are left before the operator graph", id, size, left)
 	}
 	if !t.DType.Valid() {
 		return fail("data type", 4, format.ErrUnsupported, "%d", typ&^gzipFlag)

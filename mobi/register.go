@@ -48,7 +48,7 @@ func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, 
 		return nil, err
 	}
 	if d.opts.Gzip == 0 {
-		return doc.layout(doc.plain())
+		return doc.layout()
 	}
 	return &driver.Layout{Encode: func(t driver.Target) (driver.Encoder, error) { return newPacker(t, doc, d.opts.Gzip) }}, nil
 }

@@ -38,22 +38,23 @@ func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, er
 
 // document is the encoded file of a plan, without the constants.
 type document struct {
-	*numbering
+	numbering
 	plan   *plan.Plan
 	losses *plan.LossList
 	model  modelInfo
 	footer Footer
-	head   []byte // metadata and specs
-	graph  []byte // the operator graph
+	head   []byte   // metadata and specs
+	graph  []byte   // the operator graph
+	stored []stored // the constants, by plan index
 }
 
 // newDocument encodes a plan, lists what the file cannot hold of it, and checks that readers will accept the result.
 func newDocument(p *plan.Plan, common *plan.WriteOptions, o *WriteOptions, l *plan.LossList) (*document, error) {
-	d := &document{numbering: newNumbering(p.Tensors, p.Graph), plan: p, losses: l, footer: o.Footer}
+	d := &document{numbering: newNumbering(p.Tensors, p.Graph), plan: p, losses: l, footer: o.Footer, stored: make([]stored, len(p.Tensors))}
 	m, ops := &d.model, o.Operators
 	m.framework, m.created, m.flags = o.FrameworkVersion, uint64(plan.CreationTime(common)), o.Flags
 	m.inputs, m.outputs = o.Inputs, o.Outputs
-	d.tensorLosses()
+	d.addTensors()
 	l.UniqueMetadata(p, func(_ int, e plan.Entry) error { return m.set(e) })
 	own := o.Inputs != nil || o.Outputs != nil || o.Operators != nil
 	if p.Graph != nil && !own {
@@ -92,15 +93,6 @@ type stored struct {
 	at   int64 // the temporary offset in the target of a packer
 }
 
-// plain returns the stored forms of all constants without compression.
-func (d *document) plain() []stored {
-	list := make([]stored, len(d.plan.Tensors))
-	for i := range list {
-		list[i].size = d.plan.Tensors[i].Size
-	}
-	return list
-}
-
 // class is the sort key of constants in the file. Sorted by it, all are aligned for
 // their dtype without padding: each record ends at a multiple of what the next
 // needs, since the sizes of record headers are multiples of 8.
@@ -111,9 +103,9 @@ func (s stored) class() int {
 	return 3 - bits.TrailingZeros64(uint64(s.size)|8) // multiples of 8 first, then of 4, of 2, the rest
 }
 
-// layout returns the layout of a file with the given stored constants. Only the
-// footer depends on the data.
-func (d *document) layout(constants []stored) (*driver.Layout, error) {
+// layout returns the layout of the file. Only the footer depends on the data.
+func (d *document) layout() (*driver.Layout, error) {
+	constants := d.stored
 	order := make([]int, len(constants))
 	for i := range order {
 		order[i] = i

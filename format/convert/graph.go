@@ -23,23 +23,6 @@ func renaming(names map[string]string) func(*string) {
 	}
 }
 
-// values calls f with the name of every value that nodes and graph inputs and outputs refer to,
-// including those in nested graphs.
-func values(g *format.Graph, f func(*string)) {
-	contract.Walk(g, func(g *format.Graph) {
-		for i := range g.Inputs {
-			f(&g.Inputs[i].Name)
-		}
-		for i := range g.Outputs {
-			f(&g.Outputs[i].Name)
-		}
-		for _, n := range g.Nodes {
-			each(n.Inputs, f)
-			each(n.Outputs, f)
-		}
-	})
-}
-
 func each(list []string, f func(*string)) {
 	for i := range list {
 		f(&list[i])

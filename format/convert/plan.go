@@ -161,7 +161,7 @@ func (j *job) graph(m *format.Model, all map[string]*item, names map[string]stri
 		delete(gone, v.Name) // the tensor was only its default value
 	}
 	lost, called := "", make(map[string]bool)
-	values(g, func(s *string) {
+	contract.Values(g, func(s *string) {
 		if called[*s] = true; lost == "" && gone[*s] {
 			lost = *s
 		}
@@ -178,7 +178,7 @@ func (j *job) graph(m *format.Model, all map[string]*item, names map[string]stri
 			return named(m, it.from.Name(), fmt.Errorf("%w: the graph calls another value %q, which is to be its new name", format.ErrPlan, it.to.Name))
 		}
 	}
-	values(g, renaming(names))
+	contract.Values(g, renaming(names))
 	contract.Walk(g, func(g *format.Graph) { each(g.Initializers, renaming(names)) })
 	return nil
 }

@@ -79,7 +79,7 @@ type value struct {
 // newTranslator returns a translator with copies of the graph and the items, which knows all their names.
 func newTranslator(p *format.Plan, items []*item, target string) *translator {
 	t := &translator{plan: p, graph: p.Graph.Clone(), format: target, named: map[string]*value{}, fused: map[int]*node{}}
-	values(t.graph, func(s *string) { t.at(*s) })
+	contract.Values(t.graph, func(s *string) { t.at(*s) })
 	for _, it := range items {
 		own := *it
 		t.items = append(t.items, &own)
@@ -247,7 +247,7 @@ func (t *translator) finish() {
 	g := t.graph
 	g.Nodes = t.nodes
 	used := map[string]bool{}
-	values(g, func(s *string) { used[*s] = true })
+	contract.Values(g, func(s *string) { used[*s] = true })
 	gone := map[string]bool{}
 	t.items = slices.DeleteFunc(t.items, func(it *item) bool {
 		gone[it.to.Name] = t.at(it.to.Name).uses > 0 && !used[it.to.Name]

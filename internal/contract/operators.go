@@ -82,3 +82,22 @@ type Attribute struct {
 	// Nil means that the ONNX node lacks the attribute too.
 	Default any
 }
+
+// Values calls f with the name of every value that nodes and graph inputs and outputs refer to,
+// including those in nested graphs.
+func Values(g *plan.Graph, f func(*string)) {
+	Walk(g, func(g *plan.Graph) {
+		for _, values := range [][]plan.ValueInfo{g.Inputs, g.Outputs} {
+			for i := range values {
+				f(&values[i].Name)
+			}
+		}
+		for _, n := range g.Nodes {
+			for _, names := range [][]string{n.Inputs, n.Outputs} {
+				for i := range names {
+					f(&names[i])
+				}
+			}
+		}
+	})
+}
