@@ -6,7 +6,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -54,11 +53,7 @@ func substitute(s string, taken map[string]string, tried map[string]int) string 
 	const room = maxFileName - len(extension) - len("_1234567890")
 	s = strings.NewReplacer("/", "_", `\`, "_").Replace(s)
 	if len(s) > room {
-		n := room
-		for !utf8.RuneStart(s[n]) {
-			n--
-		}
-		s = s[:n]
+		s = strings.ToValidUTF8(s[:room], "") // without a part of a character
 	}
 	if unusable(s) != "" {
 		s = "_" + strings.Map(portable, s)
