@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/binary"
 	"encoding/json"
-	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -123,7 +122,7 @@ type shared[T any] struct {
 
 func sharedKey[T any](list []T) shared[T] { return shared[T]{&list[0], len(list)} }
 
-var attributeJSON = jsonmeta.Options{LoneSurrogates: true}
+var attributeJSON = jsonmeta.Options{LoneSurrogates: true, Alias: true}
 
 // readAttributes decodes attributes at offset at of the section, unless it did so for
 // another node. Nodes may share them, so a small section can cause much work: ranges that
@@ -166,11 +165,11 @@ func (f *parsed) neutral() (*plan.Graph, error) {
 	if err := f.memory.Build(f.built+int64(f.beyond)*beyondBytes, f.structure()); err != nil {
 		return nil, wire.Error(formatName, "graph", f.h.Graph.Offset, err)
 	}
-	n := &namer{tensors: ir.Tensors, sparse: f.sparseIDs(), loose: map[uint32]*Descriptor{}}
+	n := f.namer()
 	g := &plan.Graph{Inputs: n.values(ir.Inputs), Outputs: n.values(ir.Outputs), Nodes: make([]plan.Node, len(ir.Nodes))}
 	for i := range ir.Nodes {
 		from := &ir.Nodes[i]
-		g.Nodes[i] = plan.Node{Op: from.Op.String(), Inputs: n.list(from.Inputs, from.Params), Outputs: n.list(from.Outputs, nil)}
+		g.Nodes[i] = plan.Node{Op: from.Op.String(), Inputs: n.names(from.Inputs, from.Params), Outputs: n.names(from.Outputs)}
 		if len(from.Attributes) > 0 {
 			g.Nodes[i].Attributes = f.attributes[sharedKey(from.Attributes)]
 		}
@@ -179,71 +178,62 @@ func (f *parsed) neutral() (*plan.Graph, error) {
 	return g, nil
 }
 
-// sparseIDs returns the ids of the descriptors in ascending order, or nil if these are
-// their indexes. If an id has no descriptor, the exporter also numbered activations
-// without describing them: if there are as many ids of graph inputs and params as
-// descriptors, they are the ids of the descriptors.
-func (f *parsed) sparseIDs() []uint32 {
-	if f.beyond == 0 {
-		return nil
-	}
-	used := slices.Clone(f.ir.Inputs)
-	for i := range f.ir.Nodes {
-		used = append(used, f.ir.Nodes[i].Params...)
-	}
-	slices.Sort(used)
-	if used = slices.Compact(used); len(used) != len(f.ir.Tensors) {
-		return nil
-	}
-	return used
-}
-
-// namer returns the descriptors of ids.
+// namer finds the descriptors of ids.
 type namer struct {
 	tensors []Descriptor
-	sparse  []uint32
-	loose   map[uint32]*Descriptor // made for ids without descriptor
+	known   map[uint32]*Descriptor // by id; nil if ids are indexes of tensors
 	taken   map[string]bool
+}
+
+// namer returns the descriptors of the ids. If an id is no index of a descriptor, the exporter
+// also numbered activations without describing them: if there are as many ids of graph inputs
+// and params as descriptors, they are the ids of the descriptors, in ascending order.
+func (f *parsed) namer() *namer {
+	n := &namer{tensors: f.ir.Tensors}
+	if f.beyond == 0 {
+		return n
+	}
+	ids := slices.Clone(f.ir.Inputs)
+	for i := range f.ir.Nodes {
+		ids = append(ids, f.ir.Nodes[i].Params...)
+	}
+	slices.Sort(ids)
+	ids = slices.Compact(ids)
+	n.known, n.taken = make(map[uint32]*Descriptor, len(n.tensors)), make(map[string]bool, len(n.tensors))
+	for i := range n.tensors {
+		id := uint32(i)
+		if len(ids) == len(n.tensors) {
+			id = ids[i]
+		}
+		n.known[id], n.taken[n.tensors[i].Name] = &n.tensors[i], true
+	}
+	return n
 }
 
 // of returns the descriptor of an id. If the file has none, its name is "value_<id>".
 func (n *namer) of(id uint32) *Descriptor {
-	i, ok := int(id), uint64(id) < uint64(len(n.tensors))
-	if n.sparse != nil {
-		i, ok = slices.BinarySearch(n.sparse, id)
+	if n.known == nil {
+		return &n.tensors[id]
 	}
-	if ok {
-		return &n.tensors[i]
-	}
-	if d, ok := n.loose[id]; ok {
-		return d
-	}
-	if n.taken == nil {
-		n.taken = make(map[string]bool, len(n.tensors))
-		for i := range n.tensors {
-			n.taken[n.tensors[i].Name] = true
+	if n.known[id] == nil {
+		d := &Descriptor{Name: "value_" + strconv.FormatUint(uint64(id), 10)}
+		for n.taken[d.Name] {
+			d.Name += "_"
 		}
+		n.known[id], n.taken[d.Name] = d, true
 	}
-	s := "value_" + strconv.FormatUint(uint64(id), 10)
-	for n.taken[s] {
-		s += "_"
-	}
-	n.taken[s], n.loose[id] = true, &Descriptor{Name: s}
-	return n.loose[id]
+	return n.known[id]
 }
 
-// list returns the names of two lists of ids.
-func (n *namer) list(ids, more []uint32) []string {
-	if len(ids)+len(more) == 0 {
-		return nil
-	}
-	out := make([]string, 0, len(ids)+len(more))
-	for _, list := range [...][]uint32{ids, more} {
+// names returns the names of the ids in some lists.
+func (n *namer) names(lists ...[]uint32) (names []string) {
+	for _, list := range lists {
+		names = slices.Grow(names, len(list))
 		for _, id := range list {
-			out = append(out, n.of(id).Name)
+			names = append(names, n.of(id).Name)
 		}
 	}
-	return out
+	return names
 }
 
 // values returns the descriptions of graph inputs or outputs.
@@ -313,9 +303,8 @@ func listValue(array json.RawMessage) any {
 
 // jsonError locates an error of a JSON text that begins at offset base.
 func jsonError(err error, field string, base int64) error {
-	var where *jsonmeta.Error
-	if errors.As(err, &where) {
-		base += where.Offset
+	if e, ok := err.(*jsonmeta.Error); ok {
+		base += e.Offset
 	}
 	return wire.Error(formatName, field, base, err)
 }

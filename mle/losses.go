@@ -1,13 +1,11 @@
 package mle
 
 import (
-	"encoding/json"
 	"fmt"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/plan"
-	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -68,19 +66,12 @@ func metadataLosses(p *plan.Plan, l *plan.LossList) {
 // namesTensors reports whether a value lists the names of the tensors in order, perhaps
 // with names of placeholders between them, as in a file being copied.
 func namesTensors(v any, tensors []tensor.Info) bool {
-	raw, ok := v.(json.RawMessage)
-	if !ok {
-		return false
-	}
 	next := 0
-	plain := true
-	ok = jsonmeta.Elements(raw, func(elem []byte) bool {
-		name, whole, isText := jsonmeta.Text(elem)
-		plain = plain && whole && isText
-		if next < len(tensors) && string(name) == tensors[next].Name {
+	err := eachName(v, func(name string) error {
+		if next < len(tensors) && name == tensors[next].Name {
 			next++
 		}
-		return plain
+		return nil
 	})
-	return ok && plain && next == len(tensors)
+	return err == nil && next == len(tensors)
 }

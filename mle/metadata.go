@@ -6,97 +6,72 @@ import (
 	"fmt"
 	"slices"
 	"strconv"
-	"strings"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/jsontext"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // namesKey is the metadata key for the names of all descriptors.
 const namesKey = "tensor_names"
 
-// readMetadata reads the metadata and the names of the descriptors in it. Without a list
-// of names, the names are "tensor_0" and so on.
-func (f *parsed) readMetadata() error {
-	if f.meta != nil {
-		o := jsonmeta.Options{LoneSurrogates: true, Memory: f.memory, Stored: f.h.Metadata.Size, Value: f.metadataValue}
-		var err error
-		if f.metadata, err = jsonmeta.Parse(f.meta, o); err != nil {
-			return jsonError(err, "metadata", f.h.Metadata.Offset)
-		}
-	}
-	if len(f.ir.Tensors) == 0 || f.ir.Tensors[0].Name != "" || f.namesErr != nil {
+// readMetadata reads the metadata.
+func (f *parsed) readMetadata() (err error) {
+	if f.meta == nil {
 		return nil
 	}
-	var all strings.Builder // it does not grow, so the names share its memory
-	all.Grow(len("tensor_4294967295") * len(f.ir.Tensors))
-	name := []byte("tensor_")
-	for i := range f.ir.Tensors {
-		from := all.Len()
-		all.Write(strconv.AppendInt(name, int64(i), 10))
-		f.ir.Tensors[i].Name = all.String()[from:]
+	o := jsonmeta.Options{LoneSurrogates: true, Alias: true, Memory: f.memory, Stored: f.h.Metadata.Size}
+	if f.metadata, err = jsonmeta.Parse(f.meta, o); err != nil {
+		return jsonError(err, "metadata", f.h.Metadata.Offset)
 	}
 	return nil
 }
 
-// metadataValue parses a value of the metadata, and the names among them.
-func (f *parsed) metadataValue(s *jsonmeta.Scanner, key string) (any, error) {
-	if key != namesKey {
-		return s.Value()
+// readNames sets the names of the descriptors: those in the metadata, or "tensor_0" and so on.
+func (f *parsed) readNames() error {
+	all, n := f.ir.Tensors, 0
+	list, ok := f.metadata.Get(namesKey)
+	if !ok {
+		for i := range all {
+			all[i].Name = "tensor_" + strconv.Itoa(i)
+		}
+		return nil
 	}
-	from := s.Offset()
-	err := f.readNames(s)
-	return json.RawMessage(f.meta[from:s.Offset()]), err
+	err := eachName(list, func(name string) error {
+		if n == len(all) {
+			return fmt.Errorf("%w: more names than the %d tensors", format.ErrCorrupt, n)
+		}
+		all[n].Name = name
+		n++
+		return tensor.CheckName(name)
+	})
+	if err == nil && n < len(all) {
+		err = fmt.Errorf("%w: %d names for %d tensors", format.ErrCorrupt, n, len(all))
+	}
+	if err != nil {
+		return wire.Error(formatName, namesKey, f.h.Metadata.Offset, err)
+	}
+	return nil
 }
 
-// readNames reads the list of names. It returns only errors of the JSON text, which take
-// precedence; an invalid name becomes namesErr.
-func (f *parsed) readNames(s *jsonmeta.Scanner) error {
-	bad := func(text string, args ...any) {
-		if f.namesErr == nil {
-			f.namesErr = fail(namesKey, f.h.Metadata.Offset, format.ErrCorrupt, text, args...)
-		}
-	}
-	if !bytes.HasPrefix(f.meta[s.Offset():], []byte("[")) {
-		bad("not an array")
-		return s.Skip()
-	}
-	text, n := string(f.meta), 0 // the names share the memory of text
-	err := s.Array(func(i int) error {
-		at := s.Offset()
-		if !bytes.HasPrefix(f.meta[at:], []byte(`"`)) {
-			bad("element %d is not a string", i)
-			return s.Skip()
-		}
-		raw, err := s.Text()
-		if err != nil {
-			return err
-		}
-		name := text[at+1 : s.Offset()-1]
-		if s.Escaped() {
-			// The text is valid UTF-8, but an escape may be a lone surrogate.
-			if _, whole, _ := jsonmeta.Text(f.meta[at:s.Offset()]); !whole || bytes.IndexByte(raw, 0) >= 0 {
-				bad("name %d is not valid UTF-8, or contains a NUL character", i)
-			}
-			name = string(raw)
-		}
+// eachName calls each for the names in a list of them, a value of metadata. It fails for any other value.
+func eachName(list any, each func(name string) error) error {
+	raw, _ := list.(json.RawMessage)
+	s, text := jsonmeta.NewScanner(raw, jsonmeta.Options{}), string(raw) // names share the memory of text
+	return s.Array(func(int) error {
+		at := s.Offset() + 1
+		name, err := s.Text()
 		switch {
-		case name == "":
-			bad("element %d is empty", i)
-		case i >= len(f.ir.Tensors):
-			bad("more names than the %d tensors", len(f.ir.Tensors))
-		default:
-			f.ir.Tensors[i].Name = name
+		case err != nil:
+			return err
+		case s.Escaped():
+			return each(string(name))
 		}
-		n = i + 1
-		return nil
+		return each(text[at : s.Offset()-1])
 	})
-	if n < len(f.ir.Tensors) {
-		bad("%d names for %d tensors", n, len(f.ir.Tensors))
-	}
-	return err
 }
 
 // restore removes a list of names that matches the tensors.

@@ -186,9 +186,9 @@ type operands struct {
 }
 
 func nodeOperands(f *File) (all []operands) {
-	names := &namer{tensors: f.f.ir.Tensors, sparse: f.f.sparseIDs(), loose: map[uint32]*Descriptor{}}
+	names := f.f.namer()
 	for _, n := range f.IR().Nodes {
-		all = append(all, operands{n.Op.String(), names.list(n.Inputs, nil), names.list(n.Params, nil), names.list(n.Outputs, nil)})
+		all = append(all, operands{n.Op.String(), names.names(n.Inputs), names.names(n.Params), names.names(n.Outputs)})
 	}
 	return all
 }

@@ -30,7 +30,6 @@ type parsed struct {
 	meta, graph, table, sig []byte // the sections metadata, graph, compression and signature; nil if missing
 
 	metadata                   plan.Metadata
-	namesErr                   error // the first error in the list of names
 	ir                         IR
 	constants, nameBytes, dims int                                 // numbers and bytes of constants, their names and their dims
 	end                        int64                               // of the last tensor in the uncompressed weights
@@ -309,8 +308,8 @@ func (f *parsed) readGraph() error {
 	if err := f.readNodes(nodeRows, c.Offset()-base); err != nil {
 		return err
 	}
-	if f.namesErr != nil {
-		return f.namesErr
+	if err := f.readNames(); err != nil {
+		return err
 	}
 	return f.readDescriptors(rows)
 }

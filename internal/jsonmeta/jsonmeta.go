@@ -28,6 +28,8 @@ type Options struct {
 	// LoneSurrogates accepts escapes of unpaired surrogates such as \ud800, except in the keys of
 	// the outermost object.
 	LoneSurrogates bool
+	// Alias makes values that are json.RawMessage alias the text.
+	Alias bool
 	// MaxDepth replaces the package's MaxDepth if it is not 0.
 	MaxDepth int
 	// Memory, if not nil, counts the memory of metadata in a file with Stored bytes of structure.

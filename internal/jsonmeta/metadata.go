@@ -15,7 +15,8 @@ import (
 )
 
 // Value parses a value of any type. Integers within int64 are int64; other numbers are json.Number
-// with their original text; objects and arrays are json.RawMessage. Nothing aliases the text.
+// with their original text; objects and arrays are json.RawMessage. Nothing aliases the text, unless
+// Options.Alias is set.
 func (s *Scanner) Value() (any, error) {
 	from := s.i
 	if s.at('"') {
@@ -31,7 +32,10 @@ func (s *Scanner) Value() (any, error) {
 	case 'n':
 		return nil, nil
 	case '{', '[':
-		return json.RawMessage(bytes.Clone(raw)), nil
+		if !s.o.Alias {
+			raw = bytes.Clone(raw)
+		}
+		return json.RawMessage(raw), nil
 	default:
 		text := string(raw)
 		if n, err := strconv.ParseInt(text, 10, 64); err == nil && strconv.FormatInt(n, 10) == text {
