@@ -413,9 +413,8 @@ func (f *parsed) storedSize(off, size int64) int64 {
 	case f.comp.Method == MethodNone:
 		return size
 	case f.comp.chunked:
-		some := f.comp.covering(off, size)
-		last := some[len(some)-1]
-		return last.stored + last.storedSize - some[0].stored
+		_, _, stored := f.comp.covering(off, size)
+		return stored.Size
 	}
 	return -1
 }
@@ -471,7 +470,7 @@ func (f *parsed) readCompression() error {
 	if p.chunked {
 		return f.readChunks(n, rows)
 	}
-	p.chunks = []chunk{{size: p.Uncompressed, storedSize: p.Stored}}
+	p.chunks = []chunk{{StoredSize: p.Stored}}
 	if want := p.storedAs(p.Uncompressed, p.Stored); want != p.Stored {
 		return f.h.fail("weights_size", format.ErrCorrupt, storedText, p.Uncompressed, want, p.Method, p.Stored)
 	}
@@ -500,16 +499,17 @@ func (f *parsed) readChunks(n int, rows []byte) error {
 	if n == 0 && (p.Uncompressed > 0 || p.Stored > 0) {
 		return fail("chunk_count", at, format.ErrCorrupt, "no chunks for %d bytes", p.Uncompressed)
 	}
-	if err := f.memory.Reserve(int64(n) * chunkBytes); err != nil {
+	if err := f.memory.Reserve(int64(len(rows))); err != nil {
 		return wire.Error(formatName, "chunk_count", at, err)
 	}
 	p.chunks = make([]chunk, n)
-	next := int64(0) // offset of the next chunk's stored bytes
+	_, _ = binary.Decode(rows, binary.LittleEndian, p.chunks) // there are n
+	next := int64(0)                                          // offset of the next chunk's stored bytes
 	for i := range p.chunks {
-		if err := p.readChunk(i, rows[i*chunkRow:], next); err != nil {
+		if err := p.checkChunk(i, next); err != nil {
 			return err
 		}
-		next += p.chunks[i].storedSize
+		next += p.chunks[i].StoredSize
 	}
 	if next != p.Stored {
 		return fail("chunks", p.base, format.ErrCorrupt, "they fill %d of %d stored bytes", next, p.Stored)
@@ -517,33 +517,30 @@ func (f *parsed) readChunks(n int, rows []byte) error {
 	return f.checkChunks()
 }
 
-// readChunk reads row i, whose stored bytes must begin at next.
-func (p *compression) readChunk(i int, row []byte, next int64) error {
-	le, at := binary.LittleEndian, p.base+int64(i)*chunkRow
-	from, to, toAt := le.Uint64(row), uint64(p.Uncompressed), at
-	if len(row) > chunkRow {
-		to, toAt = le.Uint64(row[chunkRow:]), at+chunkRow
+// checkChunk checks row i, whose stored bytes must begin at next.
+func (p *compression) checkChunk(i int, next int64) error {
+	c, at := &p.chunks[i], p.base+int64(i)*chunkRow
+	to, toAt := p.Uncompressed, at
+	if i+1 < len(p.chunks) {
+		to, toAt = p.chunks[i+1].Offset, at+chunkRow
 	}
-	off, size := le.Uint64(row[8:]), le.Uint64(row[16:])
+	want := p.storedAs(to-c.Offset, c.StoredSize)
 	switch {
-	case i == 0 && from != 0:
-		return fail("chunk 0 offset", at, format.ErrCorrupt, "%d, not 0", from)
-	case to <= from: // ascending to the end of the weights, so none is behind it
-		return fail("chunk offset", toAt, format.ErrCorrupt, "chunk %d reaches from %d to %d of %d uncompressed bytes", i, from, to, p.Uncompressed)
-	case p.Method.lossy() && (to-from)%4 != 0:
-		return fail("chunk offset", toAt, format.ErrCorrupt, "the %d bytes of chunk %d are not a whole number of float32", to-from, i)
-	case off != uint64(next):
-		return fail("chunk stored offset", at+8, format.ErrCorrupt, "chunk %d begins at %d, the one before ends at %d", i, off, next)
-	case size > math.MaxInt64-off || off+size > uint64(p.Stored):
-		return fail("chunk stored size", at+16, format.ErrCorrupt, "chunk %d takes %d bytes from %d, of %d", i, size, off, p.Stored)
-	case le.Uint32(row[28:]) != 0:
-		return fail("chunk reserved", at+28, format.ErrCorrupt, "%#x is not 0", le.Uint32(row[28:]))
+	case i == 0 && c.Offset != 0:
+		return fail("chunk 0 offset", at, format.ErrCorrupt, "%d, not 0", uint64(c.Offset))
+	case uint64(to) <= uint64(c.Offset): // ascending to the end of the weights, so none is behind it
+		return fail("chunk offset", toAt, format.ErrCorrupt, "chunk %d reaches from %d to %d of %d uncompressed bytes", i, c.Offset, uint64(to), p.Uncompressed)
+	case p.Method.lossy() && (to-c.Offset)%4 != 0:
+		return fail("chunk offset", toAt, format.ErrCorrupt, "the %d bytes of chunk %d are not a whole number of float32", to-c.Offset, i)
+	case c.Stored != next:
+		return fail("chunk stored offset", at+8, format.ErrCorrupt, "chunk %d begins at %d, the one before ends at %d", i, uint64(c.Stored), next)
+	case c.StoredSize < 0 || c.StoredSize > p.Stored-next:
+		return fail("chunk stored size", at+16, format.ErrCorrupt, "chunk %d takes %d bytes from %d, of %d", i, uint64(c.StoredSize), next, p.Stored)
+	case c.Reserved != 0:
+		return fail("chunk reserved", at+28, format.ErrCorrupt, "%#x is not 0", c.Reserved)
+	case c.StoredSize != want:
+		return fail("chunk stored size", at+16, format.ErrCorrupt, storedText, to-c.Offset, want, p.Method, c.StoredSize)
 	}
-	c := chunk{int64(from), int64(to - from), next, int64(size), le.Uint32(row[24:])}
-	if want := p.storedAs(c.size, c.storedSize); want != c.storedSize {
-		return fail("chunk stored size", at+16, format.ErrCorrupt, storedText, c.size, want, p.Method, c.storedSize)
-	}
-	p.chunks[i] = c
 	return nil
 }
 

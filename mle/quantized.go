@@ -2,6 +2,7 @@ package mle
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 	"io"
 	"math"
@@ -115,37 +116,30 @@ func (w *quantizedWeights) exact(in driver.Input, at int64, pad int) error {
 	if _, err := io.ReadFull(in, all[:in.Size()]); err != nil {
 		return err
 	}
-	var run []byte
-	scale := float32(0)
-	put := func() error {
-		if scale == 0 {
-			scale = 1
+	for floats, _ := floatsOf(all); len(floats) > 0; {
+		scale, codes := run(floats)
+		if len(codes) == 0 {
+			return fmt.Errorf("%w: next to quantized tensors MLE cannot store %v", format.ErrQuantization, floats[0])
 		}
-		err := w.chunk(&at, scale, 1, run)
-		run, scale = run[:0], 0
-		return err
+		if err := w.chunk(&at, scale, 1, codes); err != nil {
+			return err
+		}
+		floats = floats[len(codes):]
 	}
-	floats, _ := floatsOf(all)
+	return nil
+}
+
+// run returns the scale and the codes of the first numbers that a chunk can hold, with zero point 1.
+func run(floats []float32) (scale float32, codes []byte) {
 	for _, x := range floats {
 		size := float32(math.Abs(float64(x)))
-		switch {
-		case !(size <= math.MaxFloat32):
-			return fmt.Errorf("%w: next to quantized tensors MLE cannot store %v", format.ErrQuantization, x)
-		case x != 0 && scale != 0 && size != scale:
-			if err := put(); err != nil {
-				return err
-			}
+		if !(size <= math.MaxFloat32) || x != 0 && scale != 0 && size != scale {
+			break
 		}
-		code := byte(1)
-		switch {
-		case x > 0:
-			scale, code = size, 2
-		case x < 0:
-			scale, code = size, 0
-		}
-		run = append(run, code)
+		scale = max(scale, size)
+		codes = append(codes, byte(1+cmp.Compare(x, 0)))
 	}
-	return put()
+	return cmp.Or(scale, 1), codes
 }
 
 // chunk stores the bytes of the weights at offset at, and advances at.
@@ -155,7 +149,7 @@ func (w *quantizedWeights) chunk(at *int64, scale float32, zero byte, b []byte) 
 	if err := approximation(MethodInt8).Expand(&w.out.original, b, size); err != nil {
 		return err
 	}
-	err := w.out.chunk(*at, size, b)
+	err := w.out.chunk(*at, b)
 	*at += size
 	return err
 }

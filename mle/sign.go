@@ -8,11 +8,11 @@ import (
 	"crypto/sha256"
 	"encoding/binary"
 	"io"
-	"os"
 	"time"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/wire"
 )
@@ -33,81 +33,70 @@ type SignOptions struct {
 // Encryption authenticates the feature flags, so an encrypted file that was not signed
 // when it was written cannot be signed later: Sign fails with ErrUnsupported.
 func Sign(path string, key ed25519.PrivateKey, o *SignOptions) error {
-	opts := *cmp.Or(o, new(SignOptions))
-	opts.Context = cmp.Or(opts.Context, context.Background())
-	if opts.Time.IsZero() {
-		opts.Time = time.Now()
-	}
-	return wire.InFile(signFile(path, key, &opts), path)
+	o = cmp.Or(o, new(SignOptions))
+	own := &plan.WriteOptions{Context: cmp.Or(o.Context, context.Background()), Time: o.Time}
+	return wire.InFile(signFile(path, cmp.Or(o.To, path), key, own), path)
 }
 
-func signFile(path string, key ed25519.PrivateKey, o *SignOptions) error {
+func signFile(path, to string, key ed25519.PrivateKey, o *plan.WriteOptions) error {
 	if len(key) != ed25519.PrivateKeySize {
 		return fail("signer", -1, format.ErrKey, "%d bytes, a private key has %d", len(key), ed25519.PrivateKeySize)
 	}
-	src, err := os.Open(path)
+	m, err := Open(path, nil)
 	if err != nil {
 		return err
 	}
-	defer src.Close()
-	m, err := OpenFile(src, 0, -1, nil)
-	if err != nil {
-		return err
-	}
-	h, head, size := m.f.h, bytes.Clone(m.f.head[:m.f.h.HeaderSize]), m.f.src.Size()
-	m.Close()
-	if h.Version == 1 {
+	defer m.Close()
+	h, src := m.f.h, m.f.src
+	switch {
+	case h.Version == 1:
 		return fail("version", atVersion, format.ErrUnsupported, "version 1 has no signatures; convert the file first")
-	}
-	if h.Features.Has(Encryption) && !h.Features.Has(Signing) {
+	case h.Features.Has(Encryption) && !h.Features.Has(Signing):
 		return h.fail("feature_flags", format.ErrUnsupported, "encryption authenticates the flags, so an encrypted file can only be signed when it is written")
 	}
-	f, err := save.CreateFile(cmp.Or(o.To, path))
+	f, err := save.CreateFile(to)
 	if err != nil {
 		return err
 	}
-	end := size
-	if h.Signature.Size == 0 {
-		h.Signature = behind(Section{Size: size}, signatureSize)
-		end = h.Signature.End()
-	}
 	h.Features |= Signing
-	h.put(head)
-	err = save.NewInput(o.Context, src, size, nil).CopyTo(f, 0, nil)
+	err = save.NewInput(o.Context, io.NewSectionReader(src, 0, src.Size()), src.Size(), nil).CopyTo(f, 0, nil)
 	if err == nil {
-		err = f.Truncate(end)
-	}
-	if err == nil {
-		_, err = f.WriteAt(head, 0)
-	}
-	if err == nil {
-		err = sign(o.Context, f, h.Signature, end, key, o.Time.Unix())
+		err = h.finish(f, src.Size(), bytes.Clone(m.f.head[:h.HeaderSize]), key, o)
 	}
 	if err != nil {
 		f.Abort()
 		return err
 	}
-	src.Close() // some systems cannot replace an open file
+	m.Close() // some systems cannot replace an open file
 	return f.Commit(true)
 }
 
-// sign hashes a file that is complete except for its signature section, and writes the
-// section.
-func sign(ctx context.Context, t driver.Target, s Section, end int64, key ed25519.PrivateKey, unix int64) error {
-	h := sha256.New()
+// finish writes the header of a file that ends at end, except for a new signature, and signs
+// the file if its flags say so. head has the reserved bytes.
+func (h *Header) finish(t driver.Target, end int64, head []byte, key ed25519.PrivateKey, o *plan.WriteOptions) error {
+	if h.Features.Has(Signing) && h.Signature.Size == 0 {
+		h.Signature = behind(Section{Size: end}, signatureSize)
+		end = h.Signature.End()
+	}
+	h.put(head)
+	if err := t.Truncate(end); err != nil {
+		return err
+	}
+	if _, err := t.WriteAt(head, 0); err != nil || !h.Features.Has(Signing) {
+		return err
+	}
+	all, s := sha256.New(), h.Signature
 	for _, part := range []Section{{0, s.Offset}, {s.End(), end - s.End()}} {
-		in := save.NewInput(ctx, io.NewSectionReader(t, part.Offset, part.Size), part.Size, nil)
-		if _, err := io.Copy(h, in); err != nil {
+		in := save.NewInput(o.Context, io.NewSectionReader(t, part.Offset, part.Size), part.Size, nil)
+		if _, err := io.Copy(all, in); err != nil {
 			return err
 		}
 	}
-	digest := h.Sum(nil)
-	b := make([]byte, 0, signatureSize)
-	b = append(b, 1, 1, 0, 0) // Ed25519, SHA-256, reserved
-	b = binary.LittleEndian.AppendUint64(b, uint64(unix))
+	digest := all.Sum(nil)
+	b := []byte{1, 1, 0, 0} // Ed25519, SHA-256, reserved
+	b = binary.LittleEndian.AppendUint64(b, uint64(plan.SignatureTime(o)))
 	b = append(b, key.Public().(ed25519.PublicKey)...)
 	b = append(b, ed25519.Sign(key, digest)...)
-	b = append(b, digest...)
-	_, err := t.WriteAt(b, s.Offset)
+	_, err := t.WriteAt(append(b, digest...), s.Offset)
 	return err
 }

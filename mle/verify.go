@@ -3,13 +3,11 @@ package mle
 import (
 	"cmp"
 	"encoding/binary"
-	"io"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/checksum"
-	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -17,13 +15,12 @@ import (
 // weights, and the signature. Without the key of an encrypted file, it checks everything
 // else and then returns ErrKey.
 func (f *parsed) verify(v driver.Verification) error {
+	chunks := f.wantedChunks(v)
 	if !f.chunkwise(v) {
 		v.Expect(f.h.Weights.Size)
 	}
-	if f.table != nil && !f.needsKey() {
-		for _, i := range f.wantedChunks(v) {
-			v.Expect(f.comp.chunks[i].size)
-		}
+	for _, i := range chunks {
+		v.Expect(f.comp.size(i))
 	}
 	if f.sig != nil {
 		v.Expect(f.src.Size() - f.h.Signature.Size)
@@ -31,7 +28,7 @@ func (f *parsed) verify(v driver.Verification) error {
 	if err := cmp.Or(f.h.checkSum(f.head), f.checkSums()); err != nil {
 		return err
 	}
-	weights := f.verifyWeights(v)
+	weights := f.verifyWeights(v, chunks)
 	if weights != nil && !f.needsKey() {
 		return weights
 	}
@@ -81,16 +78,20 @@ func (f *parsed) touch(v driver.Verification, i int) (all bool, err error) {
 	case f.table == nil && f.h.WeightsChecksum == 0:
 		return true, nil
 	case f.comp.chunked:
-		first := f.comp.find(f.at[i])
-		return false, v.Each(len(f.comp.covering(f.at[i], f.index.Size(i))), func(k int) error {
+		first, end, _ := f.comp.covering(f.at[i], f.index.Size(i))
+		return false, v.Each(end-first, func(k int) error {
 			_, err := f.storedChunk(first + k)
 			return err
 		})
-	case f.comp.Method != MethodNone:
-		// The tensor is about to be used: cache the weights. verifyWeights reports errors.
-		_, _ = f.inflated()
 	}
-	return true, f.verifyWeights(v)
+	if err := f.verifyStored(v); err != nil || f.table == nil {
+		return true, err
+	}
+	b, err := f.content()
+	if err == nil {
+		err = f.checkUncompressed(v, tensor.CRC32(b))
+	}
+	return true, err
 }
 
 // chunkwise reports whether only the chunks of some tensors are checked.
@@ -98,58 +99,52 @@ func (f *parsed) chunkwise(v driver.Verification) bool {
 	return f.comp.chunked && !v.All()
 }
 
-// verifyWeights checks the stored and the uncompressed weights. Without a checksum, it
-// still reads the stored bytes.
-func (f *parsed) verifyWeights(v driver.Verification) error {
+// verifyStored checks the stored weights. Without a checksum, it still reads them.
+func (f *parsed) verifyStored(v driver.Verification) error {
+	crc, err := v.Hash(driver.CRC32, 0, f.h.Weights.Offset, f.h.Weights.Size, "weights")
+	if err != nil {
+		return err
+	}
+	return f.h.compare("weights_checksum", f.h.WeightsChecksum, uint32(crc))
+}
+
+// verifyWeights checks the stored weights, and some chunks of the uncompressed ones.
+func (f *parsed) verifyWeights(v driver.Verification, chunks []int) (err error) {
 	if !f.chunkwise(v) {
-		crc, err := v.Hash(driver.CRC32, 0, f.h.Weights.Offset, f.h.Weights.Size, "weights")
-		if err == nil {
-			err = f.h.compare("weights_checksum", f.h.WeightsChecksum, uint32(crc))
-		}
-		if err != nil {
-			return err
-		}
+		err = f.verifyStored(v)
 	}
 	switch {
+	case err != nil:
+		return err
 	case f.needsKey():
 		return fail("weights", f.h.Weights.Offset, format.ErrKey, "they are encrypted, and without the key their contents were not checked")
 	case f.table != nil:
-		return f.verifyChunks(v)
+		return f.verifyChunks(v, chunks)
 	case f.encrypted():
-		_, err := f.stored(0, f.h.plainSize())
-		return err
+		_, err = f.content()
 	}
-	return nil
+	return err
 }
 
-// verifyChunks checks the checksums of the wanted chunks and, if all are wanted, that of
-// the uncompressed weights.
-func (f *parsed) verifyChunks(v driver.Verification) error {
-	which := f.wantedChunks(v)
+// verifyChunks checks the checksums of some chunks and, if these are all, that of the uncompressed weights.
+func (f *parsed) verifyChunks(v driver.Verification, which []int) error {
 	sums := make([]uint32, len(which))
 	err := v.Each(len(which), func(i int) error {
-		c := &f.comp.chunks[which[i]]
 		in, err := f.storedChunk(which[i])
 		if err != nil {
 			return err
 		}
 		s := checksum.Count(v, driver.CRC32, "weights")
-		if f.comp.Method == MethodNone {
-			err = writeAll(s, in)
-		} else if whole := f.whole.held(); whole != nil {
-			err = writeAll(s, whole)
-		} else {
-			err = f.expand(s, in, c.size)
-		}
+		err = f.expand(s, in, f.comp.size(which[i]))
 		sums[i] = uint32(s.Sum64())
-		return f.weightsError(err, c.stored)
+		return f.weightsError(err, f.comp.chunks[which[i]].Stored)
 	})
 	if err != nil || len(which) < len(f.comp.chunks) {
 		return err
 	}
 	sum := uint32(0)
 	for i, s := range sums {
-		sum = tensor.CombineCRC32(sum, s, f.comp.chunks[i].size)
+		sum = tensor.CombineCRC32(sum, s, f.comp.size(i))
 	}
 	return f.checkUncompressed(v, sum)
 }
@@ -157,44 +152,35 @@ func (f *parsed) verifyChunks(v driver.Verification) error {
 // storedChunk returns the stored bytes of a chunk and checks its checksum, if any.
 func (f *parsed) storedChunk(i int) ([]byte, error) {
 	c := &f.comp.chunks[i]
-	b, err := f.stored(c.stored, c.storedSize)
+	b, err := f.stored(c.Stored, c.StoredSize)
 	if err != nil || !f.comp.chunked {
 		return b, err
 	}
-	if sum := tensor.CRC32(b); sum != c.checksum {
+	if sum := tensor.CRC32(b); sum != c.Checksum {
 		return nil, fail("chunk checksum", f.comp.base+int64(i)*chunkRow+24, format.ErrChecksum,
-			"chunk %d: "+sumText, i, c.checksum, sum)
+			"chunk %d: "+sumText, i, c.Checksum, sum)
 	}
 	return b, nil
 }
 
 // wantedChunks lists the chunks of the tensors to verify, in ascending order.
 func (f *parsed) wantedChunks(v driver.Verification) (which []int) {
-	wanted := make([]bool, len(f.comp.chunks))
+	if f.needsKey() {
+		return nil
+	}
+	wanted := slices.Repeat([]bool{!f.chunkwise(v)}, len(f.comp.chunks))
 	for i := range f.at {
 		if f.chunkwise(v) && v.Wanted(i) {
-			first := f.comp.find(f.at[i])
-			for k := range f.comp.covering(f.at[i], f.index.Size(i)) {
-				wanted[first+k] = true
-			}
+			first, end, _ := f.comp.covering(f.at[i], f.index.Size(i))
+			copy(wanted[first:end], slices.Repeat([]bool{true}, end-first))
 		}
 	}
 	for k, w := range wanted {
-		if w || !f.chunkwise(v) {
+		if w {
 			which = append(which, k)
 		}
 	}
 	return which
-}
-
-// writeAll writes b in pieces.
-func writeAll(w io.Writer, b []byte) error {
-	for piece := range slices.Chunk(b, work.Step) {
-		if _, err := w.Write(piece); err != nil {
-			return err
-		}
-	}
-	return nil
 }
 
 // checkUncompressed compares the checksum of the uncompressed weights with the recorded

@@ -1,9 +1,11 @@
 package mle
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"io"
+	"slices"
 	"sort"
 	"sync"
 
@@ -23,24 +25,33 @@ type compression struct {
 	base    int64   // file offset of the chunk table
 }
 
-// chunk is a row of the chunk table: a range of the uncompressed weights and the
-// corresponding range of the stored weights.
+// chunk is a row of the chunk table: where a range of the uncompressed weights, up to the next
+// chunk, begins, and the corresponding range of the stored weights.
 type chunk struct {
-	offset, size       int64 // uncompressed
-	stored, storedSize int64
-	checksum           uint32 // CRC-32 of the stored bytes
+	Offset             int64
+	Stored, StoredSize int64
+	Checksum           uint32 // CRC-32 of the stored bytes
+	Reserved           uint32
 }
 
-const chunkBytes = 40 // memory of a chunk
+// size returns the uncompressed size of chunk i.
+func (p *compression) size(i int) int64 {
+	if i+1 < len(p.chunks) {
+		return p.chunks[i+1].Offset - p.chunks[i].Offset
+	}
+	return p.Uncompressed - p.chunks[i].Offset
+}
 
 // find returns the index of the chunk that holds byte off of the uncompressed weights.
 func (p *compression) find(off int64) int {
-	return sort.Search(len(p.chunks), func(i int) bool { return p.chunks[i].offset > off }) - 1
+	return sort.Search(len(p.chunks), func(i int) bool { return p.chunks[i].Offset > off }) - 1
 }
 
-// covering returns the chunks that hold n bytes at off. n must not be 0.
-func (p *compression) covering(off, n int64) []chunk {
-	return p.chunks[p.find(off) : p.find(off+n-1)+1]
+// covering returns the range of chunks that hold n bytes at off, and their stored range. n must not be 0.
+func (p *compression) covering(off, n int64) (first, end int, stored Section) {
+	first, end = p.find(off), p.find(off+n-1)+1
+	from, last := p.chunks[first].Stored, &p.chunks[end-1]
+	return first, end, Section{from, last.Stored + last.StoredSize - from}
 }
 
 // cached is a result that is computed once and remains until Close. An error remains only
@@ -50,13 +61,6 @@ type cached struct {
 	done bool
 	b    []byte
 	err  error
-}
-
-// held returns the bytes in c, nil if there are none.
-func (c *cached) held() []byte {
-	c.mu.Lock()
-	defer c.mu.Unlock()
-	return c.b
 }
 
 // once returns the result in c. If there is none, it reserves n bytes of memory, calls do
@@ -95,15 +99,10 @@ func (f *parsed) needsKey() bool { return f.encrypted() && f.cipher == nil }
 // load returns the bytes of tensor i, which is compressed or encrypted.
 func (f *parsed) load(i int) (b []byte, err error) {
 	off, n := f.at[i], f.index.Size(i)
-	switch {
-	case f.comp.Method == MethodNone:
-		b, err = f.stored(off, n)
-	case f.comp.chunked:
+	if !f.shares(i) {
 		b, err = f.loadChunks(off, n)
-	default:
-		if b, err = f.inflated(); err == nil {
-			b = b[off : off+n : off+n]
-		}
+	} else if b, err = f.content(); err == nil {
+		b = b[off : off+n : off+n]
 	}
 	if err != nil || len(b) == 0 || memory.Address(b)%uintptr(f.index.DType(i).Size()) == 0 {
 		return b, err
@@ -146,53 +145,65 @@ func (f *parsed) decrypt() ([]byte, error) {
 	return nil, f.weightsError(err, 0)
 }
 
-// inflated returns all weights, decompressed. They were compressed in one piece.
-func (f *parsed) inflated() ([]byte, error) {
+// content returns all weights, decrypted and decompressed.
+func (f *parsed) content() ([]byte, error) {
+	if f.comp.Method == MethodNone {
+		return f.stored(0, f.comp.Stored)
+	}
 	return f.once(&f.whole, f.comp.Uncompressed, func() ([]byte, error) { return f.loadChunks(0, f.comp.Uncompressed) })
 }
 
 // loadChunks decompresses the chunks that hold n bytes at off, several at a time.
 func (f *parsed) loadChunks(off, n int64) ([]byte, error) {
-	chunks := f.comp.covering(off, n)
-	first, last := chunks[0], chunks[len(chunks)-1]
-	in, err := f.stored(first.stored, last.stored+last.storedSize-first.stored)
+	p := &f.comp
+	first, end, stored := p.covering(off, n)
+	in, err := f.stored(stored.Offset, stored.Size)
 	if err != nil {
 		return nil, err
 	}
-	each := func(do func(c *chunk, stored []byte) error) error {
-		return work.Each(context.Background(), len(chunks), 0, func(i int) error {
-			c := &chunks[i]
-			stored := in[c.stored-first.stored:][:c.storedSize]
-			return f.src.Guard(func() error { return f.weightsError(do(c, stored), c.stored) })
+	each := func(do func(i int, stored []byte) error) error {
+		return work.Each(context.Background(), end-first, 0, func(k int) error {
+			c := &p.chunks[first+k]
+			b := in[c.Stored-stored.Offset:][:c.StoredSize]
+			return f.src.Guard(func() error { return f.weightsError(do(first+k, b), c.Stored) })
 		})
 	}
-	size := last.offset + last.size - first.offset
+	begin := p.chunks[first].Offset
+	size := p.chunks[end-1].Offset + p.size(end-1) - begin
 	if size > codecs.Ahead(len(in)) { // check it before allocating memory
-		if err := each(func(c *chunk, stored []byte) error { return f.expand(io.Discard, stored, c.size) }); err != nil {
+		if err := each(func(i int, b []byte) error { return f.expand(io.Discard, b, p.size(i)) }); err != nil {
 			return nil, err
 		}
 	}
 	if err := wire.CheckSize(size); err != nil {
-		return nil, f.weightsError(err, first.stored)
+		return nil, f.weightsError(err, stored.Offset)
 	}
 	whole := memory.Aligned(int(size))
-	err = each(func(c *chunk, stored []byte) error {
-		return methods[f.comp.Method].codec.DecompressInto(whole[c.offset-first.offset:][:c.size:c.size], stored)
+	err = each(func(i int, b []byte) error {
+		return methods[p.Method].codec.DecompressInto(whole[p.chunks[i].Offset-begin:][:p.size(i)], b)
 	})
 	if err != nil {
 		return nil, err
 	}
-	return whole[off-first.offset:][:n:n], nil
+	return whole[off-begin:][:n:n], nil
 }
 
 // chunkBuffers holds memory for chunks: LZ4 is 2.5 times as fast as with new memory.
-var chunkBuffers sync.Pool // of *[]byte
+var chunkBuffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
 
 const mostPooled = 4 << 20
 
-// expand decompresses in, which yields size bytes, to w, and reserves the memory it needs.
-func (f *parsed) expand(w io.Writer, in []byte, size int64) error {
+// expand writes the content of in, of size bytes, to w, and reserves the memory it needs.
+func (f *parsed) expand(w io.Writer, in []byte, size int64) (err error) {
 	c := methods[f.comp.Method].codec
+	if c == nil {
+		for piece := range slices.Chunk(in, work.Step) {
+			if _, err = w.Write(piece); err != nil {
+				break
+			}
+		}
+		return err
+	}
 	small := size <= mostPooled && size <= codecs.Ahead(len(in))
 	n := size
 	if !small {
@@ -205,16 +216,13 @@ func (f *parsed) expand(w io.Writer, in []byte, size int64) error {
 	if !small {
 		return c.Expand(w, in, size)
 	}
-	buf, ok := chunkBuffers.Get().(*[]byte)
-	if !ok || int64(cap(*buf)) < size {
-		fresh := make([]byte, size)
-		buf = &fresh
-	}
+	buf := chunkBuffers.Get().(*bytes.Buffer)
 	defer chunkBuffers.Put(buf)
-	if err := c.DecompressInto((*buf)[:size], in); err != nil {
-		return err
+	buf.Grow(int(size))
+	b := buf.AvailableBuffer()[:size]
+	if err = c.DecompressInto(b, in); err == nil {
+		_, err = w.Write(b)
 	}
-	_, err := w.Write((*buf)[:size])
 	return err
 }
 

@@ -28,9 +28,9 @@ func (s *stored) Write(p []byte) (int, error) {
 	return n, err
 }
 
-// chunk appends the stored form p of size bytes at off of the uncompressed weights.
-func (s *stored) chunk(off, size int64, p []byte) error {
-	s.chunks = append(s.chunks, chunk{off, size, s.size, int64(len(p)), tensor.CRC32(p)})
+// chunk appends the stored form p of the uncompressed weights from off on.
+func (s *stored) chunk(off int64, p []byte) error {
+	s.chunks = append(s.chunks, chunk{off, s.size, int64(len(p)), tensor.CRC32(p), 0})
 	_, err := s.Write(p)
 	return err
 }
@@ -46,7 +46,7 @@ func (e *encoder) newWeights() (driver.Encoder, error) {
 	case e.o.Quantized:
 		return &quantizedWeights{e}, nil
 	case m == MethodNone:
-		return &plainWeights{encoder: e, early: map[int]uint32{}}, nil
+		return &plainWeights{e, make([]crc, len(e.plan.Tensors))}, nil
 	case e.o.Chunked, m == MethodFloat16: // without a chunk table, pieces of halves are contiguous
 		return &chunkedWeights{encoder: e, bufs: make([][]byte, runtime.GOMAXPROCS(0))}, nil
 	case e.o.collects():
@@ -74,35 +74,19 @@ var padding [alignment]byte
 // plainWeights writes uncompressed tensors, in any order.
 type plainWeights struct {
 	*encoder
-	next  int            // the first tensor not in sum
-	sum   crc            // of the bytes before it
-	early map[int]uint32 // checksums of tensors after next that have arrived
+	sums []crc // by tensor
 }
 
 func (w *plainWeights) Tensor(i int, in driver.Input) error {
-	if i == w.next {
-		err := in.CopyTo(&w.out, w.offsets[i], &w.sum)
-		w.pass()
-		return err
-	}
-	var sum crc
-	err := in.CopyTo(&w.out, w.offsets[i], &sum)
-	w.early[i] = uint32(sum)
-	return err
-}
-
-// pass adds the padding behind the next tensor to the checksum.
-func (w *plainWeights) pass() {
-	w.sum.Write(w.pad(w.next))
-	w.next++
+	return in.CopyTo(&w.out, w.offsets[i], &w.sums[i])
 }
 
 func (w *plainWeights) Finish() error {
-	for w.next < len(w.plan.Tensors) {
-		w.sum = crc(tensor.CombineCRC32(uint32(w.sum), w.early[w.next], w.plan.Tensors[w.next].Size))
-		w.pass()
+	for i, sum := range w.sums {
+		all := tensor.CombineCRC32(uint32(w.out.original), uint32(sum), w.plan.Tensors[i].Size)
+		w.out.original = crc(tensor.UpdateCRC32(all, w.pad(i)))
 	}
-	w.out.size, w.out.sum, w.out.original = w.size, uint32(w.sum), w.sum
+	w.out.size, w.out.sum = w.size, uint32(w.out.original)
 	return w.encoder.Finish()
 }
 
@@ -172,7 +156,7 @@ func (w *chunkedWeights) store(at int64, bufs [][]byte) error {
 	for i := 0; err == nil && i < len(outs); i++ {
 		size := int64(len(bufs[i]))
 		w.out.original = crc(tensor.CombineCRC32(uint32(w.out.original), sums[i], size))
-		err = w.out.chunk(at, size, outs[i])
+		err = w.out.chunk(at, outs[i])
 		at += size
 	}
 	return err

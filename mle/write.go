@@ -2,6 +2,7 @@ package mle
 
 import (
 	"cmp"
+	"encoding/binary"
 	"io"
 	"math"
 
@@ -69,6 +70,7 @@ type encoder struct {
 
 	cipher *seal.Cipher // nil without encryption
 	out    stored
+	err    error // of write
 }
 
 // pad returns the padding behind tensor i.
@@ -161,73 +163,50 @@ func (e *encoder) begin() (err error) {
 	}
 	if e.h.Version == 1 {
 		e.h.Weights.Size = e.size
-		err = e.write(0, e.headerBytes())
+		e.write(0, e.headerBytes())
 	}
-	if err == nil {
-		err = e.write(e.h.Metadata.Offset, e.meta)
-	}
-	if err == nil {
-		err = e.write(e.h.Graph.Offset, e.graph)
-	}
-	return err
+	e.write(e.h.Metadata.Offset, e.meta)
+	e.write(e.h.Graph.Offset, e.graph)
+	return e.err
 }
 
-// write writes b at off. It skips empty sections, for sequential targets.
-func (e *encoder) write(off int64, b []byte) error {
-	if len(b) == 0 {
-		return nil
+// write writes b at off. It skips empty sections, for sequential targets. The first error sticks.
+func (e *encoder) write(off int64, b []byte) {
+	if len(b) > 0 && e.err == nil {
+		_, e.err = e.t.WriteAt(b, off)
 	}
-	_, err := e.t.WriteAt(b, off)
-	return err
 }
 
 // Finish writes what follows the weights, and the header.
 func (e *encoder) Finish() error {
 	h := &e.h
 	if e.cipher != nil {
-		if err := e.encrypt(); err != nil {
-			return err
-		}
+		e.encrypt()
 	}
 	if h.Version == 1 {
 		return nil
 	}
 	h.Weights.Size, h.WeightsChecksum = e.out.size, e.out.sum
+	h.MetadataChecksum, h.GraphChecksum = tensor.CRC32(e.meta), tensor.CRC32(e.graph)
 	end := h.Weights.End()
-	var comp []byte
 	if h.Features.Has(Compression) {
-		comp = e.compressionBytes()
-		h.Compression = behind(h.Weights, len(comp))
+		b := e.compressionBytes()
+		h.Compression = behind(h.Weights, len(b))
+		e.write(h.Compression.Offset, b)
 		end = h.Compression.End()
 	}
-	if h.Features.Has(Signing) {
-		h.Signature = behind(Section{Size: end}, signatureSize)
-		end = h.Signature.End()
+	if e.err != nil {
+		return e.err
 	}
-	if err := e.t.Truncate(end); err != nil {
-		return err
-	}
-	if err := e.write(h.Compression.Offset, comp); err != nil {
-		return err
-	}
-	h.MetadataChecksum, h.GraphChecksum = tensor.CRC32(e.meta), tensor.CRC32(e.graph)
-	if err := e.write(0, e.headerBytes()); err != nil {
-		return err
-	}
-	if e.o.Signer != nil {
-		return sign(e.base.Context, e.t, h.Signature, end, e.o.Signer, plan.SignatureTime(e.base))
-	}
-	return nil
+	return h.finish(e.t, end, make([]byte, h.HeaderSize), e.o.Signer, e.base)
 }
 
 // encrypt seals the weights, which are in memory, and writes them.
-func (e *encoder) encrypt() error {
-	out, err := e.cipher.Seal(e.out.WriterAt.(*save.Memory).Bytes()[:e.out.size], e.headerBytes()[:aadSize])
-	if err != nil {
-		return err
-	}
+func (e *encoder) encrypt() {
+	var out []byte
+	out, e.err = e.cipher.Seal(e.out.WriterAt.(*save.Memory).Bytes()[:e.out.size], e.headerBytes()[:aadSize])
 	e.out.size, e.out.sum = int64(len(out)), tensor.CRC32(out)
-	return e.write(e.h.Weights.Offset, out)
+	e.write(e.h.Weights.Offset, out)
 }
 
 // headerBytes returns the header with its checksum.
@@ -251,12 +230,6 @@ func (e *encoder) compressionBytes() []byte {
 		return w.Bytes()
 	}
 	w.U32(uint32(len(e.out.chunks)))
-	for _, c := range e.out.chunks {
-		w.U64(uint64(c.offset))
-		w.U64(uint64(c.stored))
-		w.U64(uint64(c.storedSize))
-		w.U32(c.checksum)
-		w.U32(0)
-	}
-	return w.Bytes()
+	rows, _ := binary.Append(w.Bytes(), binary.LittleEndian, e.out.chunks)
+	return rows
 }
