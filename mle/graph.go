@@ -122,7 +122,8 @@ type shared[T any] struct {
 
 func sharedKey[T any](list []T) shared[T] { return shared[T]{&list[0], len(list)} }
 
-var attributeJSON = jsonmeta.Options{LoneSurrogates: true, Alias: true}
+// jsonOptions are the rules for attributes and metadata.
+var jsonOptions = jsonmeta.Options{LoneSurrogates: true, Alias: true, Finite: true}
 
 // readAttributes decodes attributes at offset at of the section, unless it did so for
 // another node. Nodes may share them, so a small section can cause much work: ranges that
@@ -137,7 +138,7 @@ func (f *parsed) readAttributes(text json.RawMessage, at, attrsAt int64) error {
 	if area := int64(len(f.graph)) - attrsAt; f.overlap > proportion*area+1<<20 {
 		return fail("attributes", f.h.Graph.Offset+attrsAt, format.ErrLimit, "ranges of %d bytes overlap in %d", f.overlap, area)
 	}
-	list, err := jsonmeta.Parse(text, attributeJSON)
+	list, err := jsonmeta.Parse(text, jsonOptions)
 	if err != nil {
 		return jsonError(err, "attributes", f.h.Graph.Offset+at)
 	}

@@ -218,24 +218,32 @@ func (b *graphBuilder) object(i int, attributes []format.Attribute) json.RawMess
 	if object, ok := b.objects[of]; ok {
 		return object
 	}
-	var members [][]byte
-	keys, sound := make(map[string]bool, len(attributes)), true
+	m := make(plan.Metadata, len(attributes))
 	for j, a := range attributes {
-		text, err := member(a.Name, a.Value)
-		if keys[a.Name] {
+		m[j] = plan.Entry{Key: a.Name, Value: a.Value}
+	}
+	out, err := jsonmeta.Marshal(m, jsonOptions)
+	if err != nil {
+		b.attributeLosses(i, m)
+		return nil
+	}
+	b.objects[of] = out
+	return out
+}
+
+// attributeLosses adds the attributes of node i that are not JSON or occur twice.
+func (b *graphBuilder) attributeLosses(i int, m plan.Metadata) {
+	keys := make(map[string]bool, len(m))
+	for j, a := range m {
+		_, err := jsonmeta.Marshal(m[j:j+1], jsonOptions)
+		if keys[a.Key] {
 			err = fmt.Errorf("%w: the key occurs twice", format.ErrCorrupt)
 		}
 		if err != nil {
 			b.losses.Attribute(b.p, i, j, err)
-			sound = false
 		}
-		members, keys[a.Name] = append(members, text), true
+		keys[a.Key] = true
 	}
-	out := object(members)
-	if sound {
-		b.objects[of] = out
-	}
-	return out
 }
 
 // checkIR checks that the caller's graph matches the plan and fits the layout.
@@ -346,7 +354,7 @@ func joinAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
 		same := sharedKey(text)
 		off, ok := known[same]
 		if !ok {
-			if _, err := jsonmeta.Parse(text, attributeJSON); err != nil {
+			if _, err := jsonmeta.Parse(text, jsonOptions); err != nil {
 				return nil, nil, wire.Refuse(formatName, fmt.Sprintf("node %d", i), "%w: attributes", err)
 			}
 			if off, ok = seen[string(text)]; !ok {

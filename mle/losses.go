@@ -6,6 +6,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -54,7 +55,7 @@ func metadataLosses(p *plan.Plan, l *plan.LossList) {
 	l.UniqueMetadata(p, func(_ int, e plan.Entry) error {
 		switch {
 		case e.Key != namesKey:
-			_, err := member(e.Key, e.Value)
+			_, err := jsonmeta.Marshal(plan.Metadata{e}, jsonOptions)
 			return err
 		case !namesTensors(e.Value, p.Tensors):
 			return fmt.Errorf("%w: this key is reserved for the names of the tensors", format.ErrUnsupported)

@@ -1,7 +1,6 @@
 package mle
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -10,7 +9,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
-	"github.com/weightmap/weightmap/internal/jsontext"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -23,7 +21,8 @@ func (f *parsed) readMetadata() (err error) {
 	if f.meta == nil {
 		return nil
 	}
-	o := jsonmeta.Options{LoneSurrogates: true, Alias: true, Memory: f.memory, Stored: f.h.Metadata.Size}
+	o := jsonOptions
+	o.Memory, o.Stored = f.memory, f.h.Metadata.Size
 	if f.metadata, err = jsonmeta.Parse(f.meta, o); err != nil {
 		return jsonError(err, "metadata", f.h.Metadata.Offset)
 	}
@@ -81,52 +80,24 @@ func restore(p *plan.Plan) {
 	})
 }
 
-// encodeMetadata returns the metadata object. The names of all descriptors are in the
-// entry tensor_names, at the position of the caller's entry, else at the end.
+// encodeMetadata returns the metadata object, nil for none. The names of all descriptors are in
+// the entry tensor_names, at the position of the caller's entry, else at the end.
 func encodeMetadata(m format.Metadata, all []Descriptor) []byte {
 	names := make([]string, len(all))
 	for i := range all {
 		names[i] = all[i].Name
 	}
-	if _, ok := m.Get(namesKey); !ok && len(names) > 0 {
-		m = append(m[:len(m):len(m)], format.Entry{Key: namesKey})
+	m = slices.Clone(m)
+	if i := slices.IndexFunc(m, func(e format.Entry) bool { return e.Key == namesKey }); i >= 0 {
+		m[i].Value = names
+	} else if len(names) > 0 {
+		m = append(m, format.Entry{Key: namesKey, Value: names})
 	}
-	members := make([][]byte, len(m))
-	for i, e := range m {
-		if e.Key == namesKey {
-			e.Value = names
-		}
-		members[i], _ = member(e.Key, e.Value) // Losses has checked it
-	}
-	return object(members)
-}
-
-// member returns a member of a JSON object that readers accept.
-func member(key string, value any) ([]byte, error) {
-	w := jsontext.Writer{Finite: true}
-	w.Raw("{")
-	w.Key(0, key)
-	if err, ok := value.(error); ok { // from jsonmeta.Value
-		w.Fail(err)
-	} else if !w.Value(value) {
-		w.Fail(fmt.Errorf("a %T has no JSON form", value))
-	}
-	w.Raw("}")
-	text, err := w.Done()
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", format.ErrUnsupported, err)
-	}
-	_, err = jsonmeta.Parse(text, attributeJSON)
-	return text[1 : len(text)-1], err
-}
-
-// object returns a JSON object with the given members, nil for none.
-func object(members [][]byte) []byte {
-	if len(members) == 0 {
+	if len(m) == 0 {
 		return nil
 	}
-	text := bytes.Join(members, []byte(","))
-	return slices.Concat([]byte("{"), text, []byte("}"))
+	text, _ := jsonmeta.Marshal(m, jsonOptions) // Losses has checked it
+	return text
 }
 
 // notes lists irregularities that readers tolerate, including those that Verify has

@@ -35,6 +35,9 @@ type Options struct {
 	// Memory, if not nil, counts the memory of metadata in a file with Stored bytes of structure.
 	Memory *driver.Memory
 	Stored int64
+	// Finite makes Marshal refuse NaN and infinities, which JSON lacks. Otherwise they become strings, as in
+	// format.Metadata.MarshalJSON.
+	Finite bool
 	// Value, if not nil, replaces Scanner.Value for the values of the outermost object.
 	Value func(s *Scanner, key string) (any, error)
 }

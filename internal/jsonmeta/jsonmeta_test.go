@@ -144,6 +144,8 @@ func TestMarshal(t *testing.T) {
 	expect.Equal(t, m, back)
 }
 
+var errWhy = errors.New("why it has no JSON form")
+
 func TestMarshalRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		name string
@@ -154,6 +156,8 @@ func TestMarshalRefuses(t *testing.T) {
 		{"NUL key", format.Metadata{{Key: "a\x00"}}, tensor.ErrCorrupt},
 		{"key not UTF-8", format.Metadata{{Key: "\xff"}}, tensor.ErrCorrupt},
 		{"lone surrogate", format.Metadata{{Key: "a", Value: json.RawMessage(`"\ud800"`)}}, tensor.ErrCorrupt},
+		{"the error of Value", format.Metadata{{Key: "a", Value: errWhy}}, errWhy},
+		{"no type of JSON", format.Metadata{{Key: "a", Value: struct{}{}}}, format.ErrUnsupported},
 		{"unknown type", format.Metadata{{Key: "a", Value: 1i}}, format.ErrUnsupported},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

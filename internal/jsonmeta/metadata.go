@@ -87,20 +87,17 @@ func Float(text string) (x float64, exact bool) {
 }
 
 // Marshal returns m as a JSON object with its keys in order. Raw values and json.Number are written
-// unchanged. NaN and infinities, which JSON lacks, become strings, as in
-// format.Metadata.MarshalJSON. Marshal fails if Parse would refuse the result with the options o.
+// unchanged. Values may also have the types of attributes that jsontext writes. Marshal fails if Parse
+// would refuse the result with the options o.
 func Marshal(m plan.Metadata, o Options) ([]byte, error) {
-	var w jsontext.Writer
+	w := jsontext.Writer{Finite: o.Finite}
 	w.Raw("{")
 	for i, e := range m {
 		w.Key(i, e.Key)
-		v := Value(e.Value)
-		if err, bad := v.(error); bad {
+		if err, bad := e.Value.(error); bad { // from Value
 			w.Fail(err)
-		}
-		w.Value(v)
-		if err := w.Err(); err != nil {
-			return nil, fmt.Errorf("key %q: %w", e.Key, err)
+		} else if !w.Value(e.Value) {
+			w.Fail(fmt.Errorf("%w: a %T has no JSON form", driver.ErrUnsupported, e.Value))
 		}
 	}
 	w.Raw("}")
@@ -108,10 +105,7 @@ func Marshal(m plan.Metadata, o Options) ([]byte, error) {
 	if err == nil {
 		_, err = Parse(out, o)
 	}
-	if err != nil {
-		return nil, err
-	}
-	return out, nil
+	return out, err
 }
 
 // Value converts v to one of the types of format.Entry, by marshaling if necessary. If that fails,

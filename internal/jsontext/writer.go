@@ -34,9 +34,6 @@ func (w *Writer) Done() ([]byte, error) {
 	return w.B, nil
 }
 
-// Err returns the first error.
-func (w *Writer) Err() error { return w.err }
-
 // Fail records an error.
 func (w *Writer) Fail(err error) {
 	if w.err == nil {

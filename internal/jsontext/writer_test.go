@@ -53,7 +53,7 @@ func TestRefuses(t *testing.T) {
 	var w Writer
 	w.Fail(tensor.ErrLimit)
 	w.Text("\xff")
-	if w.Err() != tensor.ErrLimit {
-		t.Error("not the first error:", w.Err())
+	if _, err := w.Done(); err != tensor.ErrLimit {
+		t.Error("not the first error:", err)
 	}
 }
