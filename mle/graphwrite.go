@@ -1,6 +1,7 @@
 package mle
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"math"
@@ -25,7 +26,6 @@ type graphBuilder struct {
 	tensors   map[string]int // plan indices, by name
 	next      int            // the first tensor without a number
 	ids       map[string]uint32
-	inputs    map[string]bool // graph inputs: never params, even with data
 	described map[uint32]bool // placeholders whose dtype and shape are known
 	objects   map[shared[format.Attribute]]json.RawMessage
 }
@@ -35,7 +35,7 @@ func buildIR(p *plan.Plan, version int, l *plan.LossList) *IR {
 	b := graphBuilder{ir: &IR{}, p: p, version: uint32(version), losses: l}
 	if p.Graph != nil {
 		b.tensors, b.ids = make(map[string]int, len(p.Tensors)), make(map[string]uint32, len(p.Tensors))
-		b.inputs, b.described, b.objects = map[string]bool{}, map[uint32]bool{}, map[shared[format.Attribute]]json.RawMessage{}
+		b.described, b.objects = map[uint32]bool{}, map[shared[format.Attribute]]json.RawMessage{}
 		for i := range p.Tensors {
 			b.tensors[p.Tensors[i].Name] = i
 		}
@@ -85,9 +85,6 @@ func (b *graphBuilder) graph(g *format.Graph) {
 	}
 	b.losses.Initializers(b.p, "the format cannot hold it")
 	b.ir.Inputs = b.values("inputs", g.Inputs)
-	for _, v := range g.Inputs {
-		b.inputs[v.Name] = true
-	}
 	for i := range g.Nodes {
 		b.ir.Nodes = append(b.ir.Nodes, b.node(i, &g.Nodes[i]))
 	}
@@ -124,9 +121,6 @@ func tooMany(n int, what string) error {
 
 // describe sets the dtype and shape of a placeholder, unless it has them.
 func (b *graphBuilder) describe(id uint32, v *format.ValueInfo) error {
-	if len(v.Dims) > maxRank {
-		return fmt.Errorf("%w: rank %d, the most is %d", format.ErrUnsupported, len(v.Dims), maxRank)
-	}
 	var shape tensor.Shape
 	for k, dim := range v.Dims {
 		if dim.Symbol != "" {
@@ -135,10 +129,10 @@ func (b *graphBuilder) describe(id uint32, v *format.ValueInfo) error {
 		if dim.Symbol != "" || dim.Size == format.DynamicDim {
 			dim.Size = dynamicDim
 		}
-		if dim.Size < 0 || dim.Size > dynamicDim {
-			return fmt.Errorf("%w: dim %d does not fit in 32 bits", format.ErrUnsupported, dim.Size)
-		}
 		shape = append(shape, dim.Size)
+	}
+	if err := fits(shape); err != nil {
+		return err
 	}
 	d := &b.ir.Tensors[id]
 	if !d.Constant() && !b.described[id] {
@@ -200,8 +194,9 @@ func (b *graphBuilder) list(what string, names []string, err error) ([]uint32, e
 func (b *graphBuilder) firstParam(op Op, inputs []string) int {
 	first := len(inputs)
 	for ; first > 0 && !op.operandsOnly(); first-- {
-		name := inputs[first-1]
-		if _, constant := b.tensors[name]; !constant || b.inputs[name] {
+		_, constant := b.tensors[inputs[first-1]]
+		id, known := b.ids[inputs[first-1]]
+		if !constant || known && slices.Contains(b.ir.Inputs, id) {
 			break
 		}
 	}
@@ -223,65 +218,57 @@ func (b *graphBuilder) object(i int, attributes []format.Attribute) json.RawMess
 		m[j] = plan.Entry{Key: a.Name, Value: a.Value}
 	}
 	out, err := jsonmeta.Marshal(m, jsonOptions)
-	if err != nil {
-		b.attributeLosses(i, m)
-		return nil
+	if err == nil {
+		b.objects[of] = out
+		return out
 	}
-	b.objects[of] = out
-	return out
-}
-
-// attributeLosses adds the attributes of node i that are not JSON or occur twice.
-func (b *graphBuilder) attributeLosses(i int, m plan.Metadata) {
 	keys := make(map[string]bool, len(m))
-	for j, a := range m {
+	for j, e := range m {
 		_, err := jsonmeta.Marshal(m[j:j+1], jsonOptions)
-		if keys[a.Key] {
+		if keys[e.Key] {
 			err = fmt.Errorf("%w: the key occurs twice", format.ErrCorrupt)
 		}
 		if err != nil {
 			b.losses.Attribute(b.p, i, j, err)
 		}
-		keys[a.Key] = true
+		keys[e.Key] = true
 	}
+	return nil
 }
 
 // checkIR checks that the caller's graph matches the plan and fits the layout.
 func checkIR(ir *IR, p *plan.Plan, version uint32) error {
-	names, next := map[string]bool{}, 0
+	names, left := map[string]bool{}, p.Tensors
 	for i := range ir.Tensors {
 		d := &ir.Tensors[i]
-		switch err := tensor.CheckName(d.Name); {
+		switch err := cmp.Or(tensor.CheckName(d.Name), fits(d.Shape)); {
 		case err != nil:
-			return wire.Refuse(formatName, "IR", "%w: tensor %d", err, i)
+			return refuse("IR", err, "tensor %d (%q)", i, d.Name)
 		case names[d.Name]:
-			return wire.Refuse(formatName, "IR", "%w: tensor %q occurs twice", format.ErrCorrupt, d.Name)
-		case len(d.Shape) > maxRank || slices.ContainsFunc(d.Shape, func(n int64) bool { return n < 0 || n > math.MaxUint32 }):
-			return wire.Refuse(formatName, "IR", "%w: tensor %q: shape %v does not fit", format.ErrUnsupported, d.Name, d.Shape)
+			return refuse("IR", format.ErrCorrupt, "tensor %q occurs twice", d.Name)
 		}
 		names[d.Name] = true
 		if !d.Constant() {
 			continue
 		}
-		if next == len(p.Tensors) || p.Tensors[next].Name != d.Name || p.Tensors[next].DType != d.DType ||
-			!p.Tensors[next].Shape.Equal(d.Shape) || p.Tensors[next].Size != d.Size {
-			return wire.Refuse(formatName, "IR", "%w: constant %q is not the plan's next tensor", format.ErrCorrupt, d.Name)
+		if len(left) == 0 || left[0].Name != d.Name || left[0].DType != d.DType || !left[0].Shape.Equal(d.Shape) || left[0].Size != d.Size {
+			return refuse("IR", format.ErrCorrupt, "constant %q is not the plan's next tensor", d.Name)
 		}
-		next++
+		left = left[1:]
 	}
-	if next < len(p.Tensors) {
-		return wire.Refuse(formatName, "IR", "%w: it lacks tensor %q of the plan", format.ErrCorrupt, p.Tensors[next].Name)
+	if len(left) > 0 {
+		return refuse("IR", format.ErrCorrupt, "it lacks tensor %q of the plan", left[0].Name)
 	}
 	most := max(len(ir.Inputs), len(ir.Outputs))
 	for i := range ir.Nodes {
 		n := &ir.Nodes[i]
 		most = max(most, len(n.Inputs), len(n.Outputs), len(n.Params))
 		if _, ok := n.Op.code(version); !ok {
-			return wire.Refuse(formatName, fmt.Sprintf("node %d", i), "%w: version %d has no code for operator %v", format.ErrUnsupported, version, n.Op)
+			return refuse(fmt.Sprintf("node %d", i), format.ErrUnsupported, "version %d has no code for operator %v", version, n.Op)
 		}
 	}
 	if most > maxIDs {
-		return wire.Refuse(formatName, "IR", "%w: a list of %d ids, there is room for %d", format.ErrLimit, most, maxIDs)
+		return refuse("IR", tooMany(most, "ids"), "in one list")
 	}
 	return nil
 }
@@ -355,11 +342,11 @@ func joinAttributes(ir *IR) (attrs []byte, at []uint32, err error) {
 		off, ok := known[same]
 		if !ok {
 			if _, err := jsonmeta.Parse(text, jsonOptions); err != nil {
-				return nil, nil, wire.Refuse(formatName, fmt.Sprintf("node %d", i), "%w: attributes", err)
+				return nil, nil, refuse(fmt.Sprintf("node %d", i), err, "attributes")
 			}
 			if off, ok = seen[string(text)]; !ok {
 				if base+uint64(len(attrs))+uint64(len(text)) > math.MaxUint32 {
-					return nil, nil, wire.Refuse(formatName, "graph", "%w: attributes reach beyond 4 GiB", format.ErrLimit)
+					return nil, nil, refuse("graph", format.ErrLimit, "attributes reach beyond 4 GiB")
 				}
 				off = uint32(base + uint64(len(attrs)))
 				attrs = append(attrs, text...)

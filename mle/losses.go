@@ -2,7 +2,6 @@ package mle
 
 import (
 	"fmt"
-	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/plan"
@@ -22,29 +21,33 @@ func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList)
 	if o.IR == nil {
 		buildIR(p, o.version(), l)
 	}
+	if !o.Quantized {
+		l.DTypes(p, "MLE", dtypes[:4])
+	}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		if _, known := dtypeCode(t.DType); !known && !o.Quantized {
-			l.Fixed(format.LossDType, t.Name, fmt.Errorf("%w: MLE has no %s, only float32, float16, int8 and int32", format.ErrUnsupported, t.TypeName()))
-		}
 		if o.Compression.lossy() && !o.Quantized && t.DType != tensor.Float32 {
 			l.Fixed(format.LossDType, t.Name, fmt.Errorf("%w: %v compresses float32, not %v", format.ErrUnsupported, o.Compression, t.TypeName()))
 		}
-		if err := checkShape(t); err != nil {
+		err := fits(t.Shape)
+		if t.Size == 0 {
+			err = fmt.Errorf("%w: shape %v has no elements, and size 0 means a placeholder", format.ErrUnsupported, t.Shape)
+		}
+		if err != nil {
 			l.Fixed(format.LossShape, t.Name, err)
 		}
 	}
 }
 
-// checkShape refuses shapes that the descriptor of a constant cannot hold.
-func checkShape(t *tensor.Info) error {
-	switch {
-	case t.Size == 0:
-		return fmt.Errorf("%w: shape %v has no elements, and size 0 means a placeholder", format.ErrUnsupported, t.Shape)
-	case len(t.Shape) > maxRank:
-		return fmt.Errorf("%w: rank %d, the most is %d", format.ErrUnsupported, len(t.Shape), maxRank)
-	case len(t.Shape) > 0 && slices.Max(t.Shape) > dynamicDim:
-		return fmt.Errorf("%w: dim %d does not fit in 32 bits", format.ErrUnsupported, slices.Max(t.Shape))
+// fits refuses shapes that a descriptor cannot hold.
+func fits(shape tensor.Shape) error {
+	if len(shape) > maxRank {
+		return fmt.Errorf("%w: rank %d, the most is %d", format.ErrUnsupported, len(shape), maxRank)
+	}
+	for _, n := range shape {
+		if n < 0 || n > dynamicDim {
+			return fmt.Errorf("%w: dim %d does not fit in 32 bits", format.ErrUnsupported, n)
+		}
 	}
 	return nil
 }

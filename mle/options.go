@@ -7,7 +7,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	codecs "github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/codec/brotli"
-	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // WriteOptions are the options for writing a file. Nil and the zero value write
@@ -58,29 +57,29 @@ func (o *WriteOptions) version() int { return cmp.Or(o.Version, maxVersion) }
 // check fills in defaults and refuses options that contradict each other.
 func (o *WriteOptions) check() error {
 	if o.Version == 1 && o.HeaderSize != 0 {
-		return wire.Refuse(formatName, "header_size", "%w: version 1 has no header size", format.ErrUnsupported)
+		return refuse("header_size", format.ErrUnsupported, "version 1 has no header size")
 	}
 	o.Version, o.HeaderSize = o.version(), cmp.Or(o.HeaderSize, headerStruct)
 	o.Level, o.ChunkSize = cmp.Or(o.Level, codecs.DefaultLevel), cmp.Or(o.ChunkSize, defaultChunk)
 	switch {
 	case o.Version != 1 && o.Version != 2:
-		return wire.Refuse(formatName, "version", "%w: %d, not %d or %d", format.ErrVersion, o.Version, minVersion, maxVersion)
+		return refuse("version", format.ErrVersion, "%d, not %d or %d", o.Version, minVersion, maxVersion)
 	case o.HeaderSize != headerText && o.HeaderSize != headerStruct:
-		return wire.Refuse(formatName, "header_size", "%w: %d, neither %d nor %d", format.ErrUnsupported, o.HeaderSize, headerText, headerStruct)
+		return refuse("header_size", format.ErrUnsupported, "%d, neither %d nor %d", o.HeaderSize, headerText, headerStruct)
 	case o.Version == 1 && (o.Compression != MethodNone || o.Chunked || o.Quantized || o.Key != nil || o.Signer != nil):
-		return wire.Refuse(formatName, "version", "%w: version 1 has no compression, encryption or signature", format.ErrUnsupported)
+		return refuse("version", format.ErrUnsupported, "version 1 has no compression, encryption or signature")
 	case int(o.Compression) >= len(methods):
-		return wire.Refuse(formatName, "compression", "%w: unknown method %d", format.ErrUnsupported, o.Compression)
+		return refuse("compression", format.ErrUnsupported, "unknown method %d", o.Compression)
 	case o.Compression == MethodBrotli && !brotli.Writes():
-		return wire.Refuse(formatName, "compression", "%w: %v", format.ErrUnsupported, brotli.ErrNoWriter)
+		return refuse("compression", format.ErrUnsupported, "%v", brotli.ErrNoWriter)
 	case o.Level < 1 || o.Level > 9:
-		return wire.Refuse(formatName, "level", "%w: %d, not 1 to 9", format.ErrUnsupported, o.Level)
+		return refuse("level", format.ErrUnsupported, "%d, not 1 to 9", o.Level)
 	case o.Quantized && o.Compression != MethodNone && o.Compression != MethodInt8:
-		return wire.Refuse(formatName, "compression", "%w: quantized tensors are stored as int8, not compressed by %v", format.ErrOption, o.Compression)
+		return refuse("compression", format.ErrOption, "quantized tensors are stored as int8, not compressed by %v", o.Compression)
 	case o.Chunked && o.Compression == MethodNone:
-		return wire.Refuse(formatName, "chunked", "%w: weights are cut into chunks only when they are compressed", format.ErrUnsupported)
+		return refuse("chunked", format.ErrUnsupported, "weights are cut into chunks only when they are compressed")
 	case o.ChunkSize < 0 || o.ChunkSize > 1<<30:
-		return wire.Refuse(formatName, "chunk size", "%w: %d bytes, not 1 to %d", format.ErrLimit, o.ChunkSize, 1<<30)
+		return refuse("chunk size", format.ErrLimit, "%d bytes, not 1 to %d", o.ChunkSize, 1<<30)
 	}
 	o.ChunkSize = (o.ChunkSize + alignment - 1) &^ (alignment - 1)
 	if o.Quantized {
@@ -96,7 +95,7 @@ func (o *WriteOptions) check() error {
 // request for an unsigned file.
 func checkSigner(key ed25519.PrivateKey) error {
 	if len(key) != ed25519.PrivateKeySize {
-		return wire.Refuse(formatName, "signer", "%w: %d bytes, a private key has %d", format.ErrKey, len(key), ed25519.PrivateKeySize)
+		return refuse("signer", format.ErrKey, "%d bytes, a private key has %d", len(key), ed25519.PrivateKeySize)
 	}
 	return nil
 }

@@ -3,6 +3,7 @@ package mle
 import (
 	"cmp"
 	"encoding/binary"
+	"fmt"
 	"io"
 	"math"
 
@@ -31,6 +32,11 @@ func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, er
 	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
 
+// refuse returns an error for a field of the file or an option, which cannot be written.
+func refuse(field string, sentinel error, text string, args ...any) error {
+	return wire.Refuse(formatName, field, "%w: %w", sentinel, fmt.Errorf(text, args...))
+}
+
 // encode checks the options and the plan and starts a file. own has the options of this
 // format.
 func encode(t driver.Target, p *plan.Plan, o *plan.WriteOptions, own WriteOptions) (driver.Encoder, error) {
@@ -38,7 +44,7 @@ func encode(t driver.Target, p *plan.Plan, o *plan.WriteOptions, own WriteOption
 		return nil, err
 	}
 	if own.Version == 2 && t.Sequential() {
-		return nil, wire.Refuse(formatName, "checksums", "%w: the header of version 2 holds checksums of what follows", driver.ErrSequential)
+		return nil, refuse("checksums", driver.ErrSequential, "the header of version 2 holds checksums of what follows")
 	}
 	from := p.Tensors
 	if own.Quantized {
@@ -125,11 +131,11 @@ func behind(s Section, size int) Section {
 func (e *encoder) checkSize() error {
 	switch {
 	case e.o.Compression == MethodLZ4 && !e.o.Chunked && e.size > lz4.MaxSize:
-		return wire.Refuse(formatName, "compression", "%w: %d bytes of weights do not fit in one LZ4 block; chunks do", format.ErrLimit, e.size)
+		return refuse("compression", format.ErrLimit, "%d bytes of weights do not fit in one LZ4 block; chunks do", e.size)
 	case e.o.Key != nil && e.size > seal.MaxPlain:
-		return wire.Refuse(formatName, "key", "%w: %d bytes of weights are more than AES-GCM takes", format.ErrLimit, e.size)
+		return refuse("key", format.ErrLimit, "%d bytes of weights are more than AES-GCM takes", e.size)
 	case (e.o.Key != nil || e.o.collects()) && e.size > math.MaxInt/4:
-		return wire.Refuse(formatName, "weights", "%w: %d bytes must be held in memory", format.ErrLimit, e.size)
+		return refuse("weights", format.ErrLimit, "%d bytes must be held in memory", e.size)
 	}
 	return nil
 }
