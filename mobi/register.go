@@ -59,7 +59,7 @@ func (d fileFormat) Configure(own any, s *plan.Storage) (driver.Driver, error) {
 	if err != nil || s.Compression == "" {
 		return fileFormat{o}, err
 	}
-	if s.Compression != gzip.Codec.Name() {
+	if s.Compression != gzip.Codec.Name {
 		return nil, driver.OptionError(name, "Compression", "%q, MOBI has gzip", s.Compression)
 	}
 	o.Gzip = cmp.Or(s.Level, codecs.DefaultLevel)

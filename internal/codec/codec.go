@@ -9,6 +9,7 @@
 package codec
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -24,13 +25,10 @@ var ErrLevel = errors.New("compression level out of range 1 to 9")
 
 // CheckLevel returns the level to use: DefaultLevel for 0, or ErrLevel if it is out of range.
 func CheckLevel(level int) (int, error) {
-	switch {
-	case level == 0:
-		return DefaultLevel, nil
-	case level < 0 || level > 9:
+	if level < 0 || level > 9 {
 		return 0, fmt.Errorf("%w: %d", ErrLevel, level)
 	}
-	return level, nil
+	return cmp.Or(level, DefaultLevel), nil
 }
 
 // Corrupt returns the error for invalid input. In err, io.EOF means an early end.

@@ -82,8 +82,8 @@ func inputs() map[string][]byte {
 
 func TestRoundTrip(t *testing.T) {
 	for name, c := range codecs {
-		if s, ok := c.(*codec.Stream); ok && s.Name() != name {
-			t.Errorf("Name() = %q, want %q", s.Name(), name)
+		if s, ok := c.(*codec.Stream); ok && s.Name != name {
+			t.Errorf("Name = %q, want %q", s.Name, name)
 		}
 		for label, src := range inputs() {
 			for level := range 10 {

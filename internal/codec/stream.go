@@ -12,18 +12,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Library is a compression library.
-type Library interface {
-	// Name returns "gzip", "zstd" or "brotli".
-	Name() string
-	// Window returns the most memory in bytes that a reader of src needs.
-	Window(src []byte) int64
-	NewReader() (Reader, error)
-	// NewWriter returns a writer for a level from 1 to 9. What it writes does not depend on the sizes
-	// of the writes.
-	NewWriter(level int) (Writer, error)
-}
-
 // Reader decompresses one stream.
 type Reader interface {
 	io.Reader
@@ -33,20 +21,29 @@ type Reader interface {
 	Rest() int
 }
 
-// Writer compresses one stream.
+// Writer compresses one stream. One with ResetContentSize gets the size of the content.
 type Writer interface {
 	io.WriteCloser
-	// Reset starts to compress size bytes to w.
-	Reset(w io.Writer, size int64)
+	Reset(w io.Writer)
 }
 
-// Stream is the codec for a Library. It is safe for concurrent use. Readers and writers are created
-// on first use and pooled.
+// Stream is the codec for a compression library. It is safe for concurrent use. Readers and writers are
+// created on first use and pooled.
 type Stream struct {
-	Library
+	Name string // "gzip", "zstd" or "brotli"
+	// WindowOf returns the most memory in bytes that a reader of src needs.
+	WindowOf  func(src []byte) int64
+	NewReader func() (Reader, error)
+	// Writer returns a writer for a level from 1 to 9. What it writes does not depend on the sizes
+	// of the writes.
+	Writer func(level int) (Writer, error)
+
 	readers sync.Pool     // of Reader
 	writers [10]sync.Pool // of Writer, by level
 }
+
+// Window returns the most memory in bytes that decompressing src piece by piece needs.
+func (s *Stream) Window(src []byte) int64 { return s.WindowOf(src) }
 
 // Compress returns src compressed as one stream. Levels go from 1 (fastest) to 9 (smallest); 0 means
 // DefaultLevel. Any other level is ErrLevel.
@@ -75,11 +72,15 @@ func (s *Stream) NewWriter(w io.Writer, level int, size int64) (io.WriteCloser, 
 	}
 	z, ok := s.writers[level].Get().(Writer)
 	if !ok {
-		if z, err = s.Library.NewWriter(level); err != nil {
+		if z, err = s.Writer(level); err != nil {
 			return nil, err
 		}
 	}
-	z.Reset(w, size)
+	if sized, ok := z.(interface{ ResetContentSize(w io.Writer, size int64) }); ok {
+		sized.ResetContentSize(w, size)
+	} else {
+		z.Reset(w)
+	}
 	return &writer{z, &s.writers[level]}, nil
 }
 
@@ -126,7 +127,7 @@ func (s *Stream) DecompressInto(dst, src []byte) error {
 // Window returns. The content may exceed the address space.
 func (s *Stream) Expand(w io.Writer, src []byte, size int64) error {
 	if size < 0 {
-		return Corruptf(s.Name(), "decompressed size %d", size)
+		return Corruptf(s.Name, "decompressed size %d", size)
 	}
 	return s.exactly(w, make([]byte, min(size, piece)), src, size)
 }
@@ -139,7 +140,7 @@ func (s *Stream) DecompressMax(src []byte, limit int64) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case n > limit:
-		return nil, fmt.Errorf("%w: %s: more than %d bytes", tensor.ErrLimit, s.Name(), limit)
+		return nil, fmt.Errorf("%w: %s: more than %d bytes", tensor.ErrLimit, s.Name, limit)
 	}
 	return s.Decompress(src, n)
 }
@@ -153,9 +154,9 @@ func (s *Stream) exactly(w io.Writer, buf, src []byte, size int64) error {
 	case err != nil:
 		return err
 	case n < size:
-		return Corruptf(s.Name(), "ends after %d of %d bytes", n, size)
+		return Corruptf(s.Name, "ends after %d of %d bytes", n, size)
 	case n > size:
-		return Corruptf(s.Name(), "holds more than %d bytes", size)
+		return Corruptf(s.Name, "holds more than %d bytes", size)
 	}
 	return nil
 }
@@ -171,7 +172,7 @@ func (s *Stream) decompress(w io.Writer, buf, src []byte, limit int64) (n int64,
 		}
 	}
 	if err := r.Reset(src); err != nil {
-		return 0, Corrupt(s.Name(), err)
+		return 0, Corrupt(s.Name, err)
 	}
 	more := make([]byte, 1)
 	for err == nil && n <= limit {
@@ -194,9 +195,9 @@ func (s *Stream) decompress(w io.Writer, buf, src []byte, limit int64) (n int64,
 	case n > limit:
 		return n, nil
 	case !errors.Is(err, io.EOF):
-		return n, Corrupt(s.Name(), err)
+		return n, Corrupt(s.Name, err)
 	case r.Rest() > 0:
-		return n, Corruptf(s.Name(), "%d bytes after its end", r.Rest())
+		return n, Corruptf(s.Name, "%d bytes after its end", r.Rest())
 	}
 	if s.Window(src) <= mostPooled {
 		s.readers.Put(r)

@@ -9,7 +9,6 @@ package seal
 import (
 	"crypto/aes"
 	"crypto/cipher"
-	"crypto/rand"
 	"fmt"
 	"io"
 
@@ -21,11 +20,9 @@ import (
 
 // Sizes in bytes.
 const (
-	KeySize   = 32
-	NonceSize = 12
-	TagSize   = 16
-	Overhead  = NonceSize + TagSize
-	MaxPlain  = 1<<36 - 32 // of the plaintext of one message
+	KeySize  = 32
+	Overhead = 12 + 16
+	MaxPlain = 1<<36 - 32 // of the plaintext of one message
 )
 
 // Cipher encrypts and decrypts with one key. It is safe for concurrent use.
@@ -41,7 +38,7 @@ func New(key []byte) (*Cipher, error) {
 		return nil, fmt.Errorf("%w: it has %d bytes, AES-256 takes %d", driver.ErrKey, len(key), KeySize)
 	}
 	b, _ := aes.NewCipher(key) // fails only for another size
-	gcm, err := cipher.NewGCM(b)
+	gcm, err := cipher.NewGCMWithRandomNonce(b)
 	return &Cipher{gcm}, err
 }
 
@@ -50,9 +47,7 @@ func (c *Cipher) Seal(plain, extra []byte) ([]byte, error) {
 	if int64(len(plain)) > MaxPlain {
 		return nil, fmt.Errorf("%w: %d bytes are more than one AES-GCM message can hold", tensor.ErrLimit, len(plain))
 	}
-	out := make([]byte, NonceSize, len(plain)+Overhead)
-	rand.Read(out)
-	return c.gcm.Seal(out, out, plain, extra), nil
+	return c.gcm.Seal(nil, nil, plain, extra), nil
 }
 
 // OpenAt decrypts size bytes at offset off of a file into aligned memory. It
@@ -69,12 +64,11 @@ func (c *Cipher) OpenAt(file io.ReaderAt, off, size int64, extra []byte) ([]byte
 	if err := wire.Prove(file, off+size); err != nil {
 		return nil, err
 	}
-	const skip = memory.Alignment - NonceSize // aligns the plaintext
-	b := memory.Aligned(skip + int(size))[skip:]
+	b := memory.Aligned(int(size))
 	if _, err := file.ReadAt(b, off); err != nil {
 		return nil, err
 	}
-	plain, err := c.gcm.Open(b[NonceSize:NonceSize], b[:NonceSize], b[NonceSize:], extra)
+	plain, err := c.gcm.Open(b[:0], nil, b, extra)
 	if err != nil {
 		return nil, fmt.Errorf("%w, or what it encrypts was tampered with", driver.ErrKey)
 	}

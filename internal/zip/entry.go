@@ -3,7 +3,6 @@ package zip
 import (
 	"bufio"
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 
@@ -32,15 +31,10 @@ func (e *Entry) Compare(sum uint32) error {
 }
 
 // deflate is the codec of compressed entries. It only decompresses.
-var deflate = codec.Stream{Library: library{}}
-
-type library struct{}
-
-func (library) Name() string { return "deflate" }
-
-func (library) Window([]byte) int64 { return 64 << 10 }
-
-func (library) NewWriter(int) (codec.Writer, error) { return nil, errors.ErrUnsupported }
+var deflate = codec.Stream{
+	Name: "deflate", WindowOf: func([]byte) int64 { return 64 << 10 },
+	NewReader: func() (codec.Reader, error) { return newInflater(64 << 10), nil },
+}
 
 // inflater is a decompressor with its input.
 type inflater struct {
@@ -52,8 +46,6 @@ type inflater struct {
 func newInflater(buffer int) *inflater {
 	return &inflater{Reader: flate.NewReader(nil), in: bufio.NewReaderSize(nil, buffer)}
 }
-
-func (library) NewReader() (codec.Reader, error) { return newInflater(64 << 10), nil }
 
 func (z *inflater) Reset(src []byte) error {
 	z.src.Reset(src)

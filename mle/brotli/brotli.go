@@ -9,8 +9,6 @@
 package brotli
 
 import (
-	"io"
-
 	"github.com/andybalholm/brotli"
 	codecs "github.com/weightmap/weightmap/internal/codec"
 	codec "github.com/weightmap/weightmap/internal/codec/brotli"
@@ -20,10 +18,6 @@ import (
 // their output depends on how the input is split into writes.
 var quality = [10]int{1: 2, 2: 3, 3: 4, 4: 5, 5: 6, 6: 7, 7: 8, 8: 9, 9: 11}
 
-type writer struct{ *brotli.Writer }
-
-func (z writer) Reset(w io.Writer, _ int64) { z.Writer.Reset(w) }
-
 func init() {
-	codec.Register(func(level int) codecs.Writer { return writer{brotli.NewWriterLevel(nil, quality[level])} })
+	codec.Register(func(level int) (codecs.Writer, error) { return brotli.NewWriterLevel(nil, quality[level]), nil })
 }

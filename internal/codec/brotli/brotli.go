@@ -17,34 +17,23 @@ import (
 	"github.com/weightmap/weightmap/internal/codec"
 )
 
-// Codec is the codec "brotli".
-var Codec = &codec.Stream{Library: library{}}
+// Codec is the codec "brotli". Its window is the largest of RFC 7932 plus the library's own memory.
+var Codec = &codec.Stream{
+	Name: "brotli", WindowOf: func([]byte) int64 { return 20 << 20 }, NewReader: newReader,
+	Writer: func(int) (codec.Writer, error) { return nil, ErrNoWriter },
+}
 
 // ErrNoWriter is returned by compression if no package has registered a writer.
 var ErrNoWriter = errors.New(`writing Brotli takes import _ "github.com/weightmap/weightmap/mle/brotli"`)
 
-type library struct{}
-
-var newWriter func(level int) codec.Writer
+var registered bool
 
 // Register sets the function that returns a compressor for a level from 1 to 9. It is called by
 // init functions.
-func Register(w func(level int) codec.Writer) { newWriter = w }
+func Register(w func(level int) (codec.Writer, error)) { Codec.Writer, registered = w, true }
 
 // Writes reports whether a compressor is registered.
-func Writes() bool { return newWriter != nil }
-
-func (library) Name() string { return "brotli" }
-
-// Window returns the largest window of RFC 7932 plus the library's own memory.
-func (library) Window([]byte) int64 { return 20 << 20 }
-
-func (library) NewWriter(level int) (codec.Writer, error) {
-	if newWriter == nil {
-		return nil, ErrNoWriter
-	}
-	return newWriter(level), nil
-}
+func Writes() bool { return registered }
 
 // reader is a decompressor with its input. The library is fast with a bufio.Reader and reads no
 // byte past the end of the stream from it.
@@ -55,7 +44,7 @@ type reader struct {
 	size int
 }
 
-func (library) NewReader() (codec.Reader, error) {
+func newReader() (codec.Reader, error) {
 	return &reader{buf: bufio.NewReaderSize(nil, 32<<10)}, nil
 }
 

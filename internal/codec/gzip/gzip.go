@@ -5,33 +5,24 @@ package gzip
 
 import (
 	"bytes"
-	"io"
 
 	"github.com/klauspost/compress/gzip"
 	"github.com/weightmap/weightmap/internal/codec"
 )
 
 // Codec is the codec "gzip".
-var Codec = &codec.Stream{Library: library{}}
+var Codec = &codec.Stream{
+	Name: "gzip", WindowOf: func([]byte) int64 { return 64 << 10 },
+	NewReader: func() (codec.Reader, error) { return new(reader), nil }, Writer: newWriter,
+}
 
-type library struct{}
-
-func (library) Name() string { return "gzip" }
-
-func (library) Window([]byte) int64 { return 64 << 10 }
-
-type writer struct{ *gzip.Writer }
-
-func (z writer) Reset(w io.Writer, _ int64) { z.Writer.Reset(w) }
-
-// NewWriter maps the default level to 7. Up to level 6 compress/flate stores a block that has no
+// newWriter maps the default level to 7. Up to level 6 compress/flate stores a block that has no
 // repetitions; higher levels make use of the uneven distribution of bytes in weights.
-func (library) NewWriter(level int) (codec.Writer, error) {
+func newWriter(level int) (codec.Writer, error) {
 	if level == codec.DefaultLevel {
 		level = 7
 	}
-	z, err := gzip.NewWriterLevel(nil, level)
-	return writer{z}, err
+	return gzip.NewWriterLevel(nil, level)
 }
 
 // reader is a decompressor with its input.
@@ -39,8 +30,6 @@ type reader struct {
 	gzip.Reader
 	src bytes.Reader
 }
-
-func (library) NewReader() (codec.Reader, error) { return new(reader), nil }
 
 func (z *reader) Reset(src []byte) error {
 	z.src.Reset(src)

@@ -14,13 +14,9 @@ import (
 )
 
 // Codec is the codec "zstd".
-var Codec = &codec.Stream{Library: library{}}
+var Codec = &codec.Stream{Name: "zstd", WindowOf: window, NewReader: newReader, Writer: newWriter}
 
-type library struct{}
-
-func (library) Name() string { return "zstd" }
-
-func (library) Window(src []byte) int64 {
+func window(src []byte) int64 {
 	f, err := parseFrame(src)
 	if err != nil {
 		return 0
@@ -36,21 +32,16 @@ var encoderLevels = [10]zstd.EncoderLevel{
 	9: zstd.SpeedBestCompression,
 }
 
-type writer struct{ *zstd.Encoder }
-
-func (z writer) Reset(w io.Writer, size int64) { z.ResetContentSize(w, size) }
-
-// NewWriter uses a single goroutine, so the result does not depend on the number of CPUs. Callers
+// newWriter uses a single goroutine, so the result does not depend on the number of CPUs. Callers
 // may compress in parallel.
-func (library) NewWriter(level int) (codec.Writer, error) {
-	z, err := zstd.NewWriter(nil, zstd.WithEncoderLevel(encoderLevels[level]), zstd.WithEncoderConcurrency(1),
+func newWriter(level int) (codec.Writer, error) {
+	return zstd.NewWriter(nil, zstd.WithEncoderLevel(encoderLevels[level]), zstd.WithEncoderConcurrency(1),
 		zstd.WithEncoderCRC(true), zstd.WithZeroFrames(true))
-	return writer{z}, err
 }
 
 type reader struct{ *zstd.Decoder }
 
-func (library) NewReader() (codec.Reader, error) {
+func newReader() (codec.Reader, error) {
 	const most = 1<<41 + 7<<38 // the largest window that the format permits
 	z, err := zstd.NewReader(nil, zstd.WithDecoderConcurrency(1), zstd.WithDecoderLowmem(true),
 		zstd.WithDecoderMaxMemory(1<<62), zstd.WithDecoderMaxWindow(most))
