@@ -80,9 +80,6 @@ func (f *parsed) readNodes(rows []byte, attrsAt int64) error {
 	if n == 0 {
 		return nil
 	}
-	if err := f.memory.Reserve(int64(len(rows))); err != nil {
-		return wire.Error(formatName, "num_nodes", f.h.Graph.Offset, err)
-	}
 	f.ir.Nodes = make([]IRNode, n)
 	f.attributes = map[shared[byte]][]format.Attribute{}
 	for i := range f.ir.Nodes {

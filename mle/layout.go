@@ -35,8 +35,6 @@ const (
 	maxIDs  = 16 // inputs, outputs, params of a node or graph
 	maxRank = 8
 
-	typicalRank = 2 // of a tensor
-
 	aadSize = 16 // header bytes that encryption authenticates
 
 	exportShift = 16 // distance of one exporter's sections from their offsets

@@ -63,13 +63,13 @@ func eachName(list any, each func(name string) error) error {
 	return s.Array(func(int) error {
 		at := s.Offset() + 1
 		name, err := s.Text()
-		switch {
-		case err != nil:
+		if err != nil {
 			return err
-		case s.Escaped():
-			return each(string(name))
 		}
-		return each(text[at : s.Offset()-1])
+		if plain := text[at : s.Offset()-1]; len(plain) == len(name) {
+			return each(plain) // without escapes
+		}
+		return each(string(name))
 	})
 }
 
@@ -112,11 +112,9 @@ func (f *parsed) notes() []string {
 	}
 	note(h.Shift > 0, "sections are %d bytes behind the offsets in the header", h.Shift)
 	note(h.LegacySignature != 0, "version 1 signature_offset %d ignored", h.LegacySignature)
-	if h.Version > 1 {
-		note(h.HeaderChecksum == 0, "header checksum not recorded")
-		note(h.MetadataChecksum == 0, "metadata checksum not recorded")
-		note(h.GraphChecksum == 0, "graph checksum not recorded")
-		note(h.WeightsChecksum == 0, "weights checksum not recorded")
+	sums := [...]uint32{h.HeaderChecksum, h.MetadataChecksum, h.GraphChecksum, h.WeightsChecksum}
+	for i, part := range []string{"header", "metadata", "graph", "weights"} {
+		note(h.Version > 1 && sums[i] == 0, "%s checksum not recorded", part)
 	}
 	unknown := h.Features &^ knownFeatures
 	note(unknown != 0, "unknown feature flags %#x", uint32(unknown))

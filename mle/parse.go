@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 	"sync/atomic"
 
@@ -297,7 +298,7 @@ func (f *parsed) readGraph() error {
 	if c.Err() != nil {
 		return c.Err()
 	}
-	if err := f.memory.Reserve(int64(n) * descriptorBytes); err != nil {
+	if err := f.memory.Reserve(int64(n)*descriptorBytes + int64(len(nodeRows))); err != nil {
 		return wire.Error(formatName, "num_tensors", base+4, err)
 	}
 	f.ir.Tensors = make([]Descriptor, n)
@@ -317,7 +318,11 @@ func (f *parsed) readGraph() error {
 // readDescriptors decodes the descriptors, except for their names, and checks the ranks, and
 // the dtypes and sizes of constants.
 func (f *parsed) readDescriptors(rows []byte) error {
-	le, dims := binary.LittleEndian, make([]int64, 0, typicalRank*len(f.ir.Tensors))
+	le, ranks := binary.LittleEndian, 0
+	for i := range f.ir.Tensors {
+		ranks += int(min(le.Uint32(rows[i*descriptorSize+16:]), maxRank))
+	}
+	dims := make([]int64, 0, ranks) // shared by all
 	for i := range f.ir.Tensors {
 		d, row := &f.ir.Tensors[i], (*[descriptorSize]byte)(rows[i*descriptorSize:])
 		rank := le.Uint32(row[16:])
@@ -325,9 +330,6 @@ func (f *parsed) readDescriptors(rows []byte) error {
 			return f.badDescriptor(i, "ndim", 16, format.ErrCorrupt, "%d, there is room for %d dims", rank, maxRank)
 		}
 		d.Offset, d.Size, d.Code, d.DType = le.Uint64(row[:]), int64(le.Uint64(row[8:])), row[52], dtypes[row[52]]
-		if cap(dims)-len(dims) < int(rank) { // not append, since earlier shapes would keep the old array
-			dims = make([]int64, 0, typicalRank*(len(f.ir.Tensors)-i)+maxRank)
-		}
 		from := len(dims)
 		for k := range rank {
 			dims = append(dims, int64(le.Uint32(row[20+4*k:])))
@@ -547,25 +549,22 @@ func (p *compression) checkChunk(i int, next int64) error {
 // checkChunks refuses chunks that span tensors: in a chunk, no tensor may end at or
 // before the offset at which another begins.
 func (f *parsed) checkChunks() error {
-	n := len(f.comp.chunks)
-	firstEnd := make([]int64, n)  // in (offset, offset+size] of each chunk; 0 means none
-	lastStart := make([]int64, n) // in [offset, offset+size)
+	var ends []int64
 	for i := range f.ir.Tensors {
-		d := &f.ir.Tensors[i]
-		if !d.Constant() {
-			continue
-		}
-		off, end := int64(d.Offset), int64(d.Offset)+d.Size
-		first, last := f.comp.find(off), f.comp.find(end-1)
-		lastStart[first] = max(lastStart[first], off)
-		if firstEnd[last] == 0 || end < firstEnd[last] {
-			firstEnd[last] = end
+		if d := &f.ir.Tensors[i]; d.Constant() {
+			ends = append(ends, int64(d.Offset)+d.Size)
 		}
 	}
-	for i := range n {
-		if firstEnd[i] > 0 && firstEnd[i] <= lastStart[i] {
-			return fail("chunk", f.comp.base+int64(i)*chunkRow, format.ErrCorrupt,
-				"chunk %d holds the end of a tensor at %d and the start of another at %d", i, firstEnd[i], lastStart[i])
+	slices.Sort(ends)
+	for i := range f.ir.Tensors {
+		d := &f.ir.Tensors[i]
+		before, _ := slices.BinarySearch(ends, int64(d.Offset)+1)
+		if !d.Constant() || before == 0 {
+			continue
+		}
+		if k := f.comp.find(int64(d.Offset)); ends[before-1] > f.comp.chunks[k].Offset {
+			return fail("chunk", f.comp.base+int64(k)*chunkRow, format.ErrCorrupt,
+				"chunk %d holds the end of a tensor at %d and the start of another at %d", k, ends[before-1], d.Offset)
 		}
 	}
 	return nil

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"io"
 	"runtime"
+	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
 	codecs "github.com/weightmap/weightmap/internal/codec"
@@ -130,10 +131,7 @@ func (w *chunkedWeights) Tensor(i int, in driver.Input) error {
 		n, first := 0, at
 		for ; n < len(w.bufs) && at < end; n++ {
 			size := min(w.o.ChunkSize, end-at)
-			if int64(cap(w.bufs[n])) < size {
-				w.bufs[n] = make([]byte, size)
-			}
-			w.bufs[n] = w.bufs[n][:size]
+			w.bufs[n] = slices.Grow(w.bufs[n][:0], int(size))[:size]
 			if _, err := io.ReadFull(r, w.bufs[n]); err != nil {
 				return err
 			}

@@ -15,12 +15,11 @@ import (
 // validates what it passes as Parse does, except that only Metadata detects duplicate keys. It
 // allocates only for errors, metadata, and strings with escapes.
 type Scanner struct {
-	b       []byte
-	i       int
-	depth   int
-	escaped bool // the last string has escapes
-	lone    int  // offset of the last unpaired surrogate, or -1
-	o       Options
+	b     []byte
+	i     int
+	depth int
+	lone  int // offset of the last unpaired surrogate, or -1
+	o     Options
 }
 
 // NewScanner returns a Scanner at the start of b. b must not change while it is in use.
@@ -33,9 +32,6 @@ func NewScanner(b []byte, o Options) Scanner {
 
 // Offset returns the current offset. When a callback is called, it is the start of a value.
 func (s *Scanner) Offset() int { return s.i }
-
-// Escaped reports whether the last string has escapes.
-func (s *Scanner) Escaped() bool { return s.escaped }
 
 func (s *Scanner) fail(reason string) error { return &Error{int64(s.i), reason} }
 
@@ -182,7 +178,7 @@ func (s *Scanner) text(missing string) (content []byte, err error) {
 		return nil, s.fail(missing)
 	}
 	from := s.i // of what is not yet in content
-	for s.escaped = false; ; {
+	for {
 		// Fast path: long lists of plain names take most of the time.
 		s.i = plainEnd(s.b, s.i)
 		switch {
@@ -190,7 +186,7 @@ func (s *Scanner) text(missing string) (content []byte, err error) {
 			return nil, s.fail("the text ends within a string")
 		case s.b[s.i] == '"':
 			rest := s.b[from:s.i]
-			if s.i++; s.escaped {
+			if s.i++; content != nil {
 				rest = append(content, rest...)
 			}
 			return rest, nil
@@ -201,7 +197,7 @@ func (s *Scanner) text(missing string) (content []byte, err error) {
 				return nil, err
 			}
 			content = utf8.AppendRune(content, r)
-			from, s.escaped = s.i, true
+			from = s.i
 		case s.b[s.i] < ' ':
 			return nil, s.fail("control character in a string")
 		default:
