@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"github.com/weightmap/weightmap/tensor"
@@ -10,9 +11,22 @@ import (
 // node is a node in ONNX's operators, version 17, the intermediate form of all translations. Attribute
 // values are int64, []int64, float32 or string. The target shape of Reshape is the attribute "shape".
 type node struct {
+	*operator
 	op, name string
 	in, out  []string
-	attrs    map[string]any
+	attrs    map[string]any // those with a default are never missing
+}
+
+// newNode returns a node with the default attributes of a known operator.
+func newNode(op, name string, in, out []string) *node {
+	n := &node{operators[op], op, name, slices.Clone(in), slices.Clone(out), map[string]any{}}
+	for name, def := range n.defaults {
+		switch def.(type) {
+		case int64, float32, string:
+			n.attrs[name] = def
+		}
+	}
+	return n
 }
 
 // dims is a shape that may be partly known. Negative numbers are symbolic dims: equal numbers other
@@ -38,68 +52,50 @@ type fill int64
 // operator describes an operator of ONNX.
 type operator struct {
 	fewest, most int            // number of inputs
-	attrs        map[string]any // defaults; nil if none
+	defaults     map[string]any // of the attributes: nil for a number without default, []int64(nil) for such a list
+	// infer returns the shape of the output. It converts equivalent forms of a node to one form, as far as
+	// shapes are known.
+	infer func(n *node, in []dims) dims
 }
 
 // operators are the operators that some format's vocabulary has.
 var operators = map[string]*operator{
-	"Conv": {2, 3, map[string]any{"auto_pad": "NOTSET", "dilations": fill(1), "group": int64(1), "kernel_shape": nil, "pads": fill(0), "strides": fill(1)}},
-	"MaxPool": {1, 1, map[string]any{"auto_pad": "NOTSET", "ceil_mode": int64(0), "dilations": fill(1), "kernel_shape": nil, "pads": fill(0),
-		"storage_order": int64(0), "strides": fill(1)}},
-	"AveragePool": {1, 1, map[string]any{"auto_pad": "NOTSET", "ceil_mode": int64(0), "count_include_pad": int64(0), "dilations": fill(1), "kernel_shape": nil,
-		"pads": fill(0), "strides": fill(1)}},
-	"GlobalAveragePool":  {1, 1, nil},
-	"Gemm":               {2, 3, map[string]any{"alpha": float32(1), "beta": float32(1), "transA": int64(0), "transB": int64(0)}},
-	"MatMul":             {2, 2, nil},
-	"BatchNormalization": {5, 5, map[string]any{"epsilon": float32(1e-5), "momentum": float32(0.9), "spatial": int64(1), "training_mode": int64(0)}},
-	"LayerNormalization": {2, 3, map[string]any{"axis": int64(-1), "epsilon": float32(1e-5), "stash_type": int64(1)}},
-	"Relu":               {1, 1, nil},
-	"Sigmoid":            {1, 1, nil},
-	"Tanh":               {1, 1, nil},
-	"Identity":           {1, 1, nil},
-	"Dropout":            {1, 2, map[string]any{"ratio": float32(0.5), "seed": nil}},
-	"Softmax":            {1, 1, map[string]any{"axis": int64(-1)}},
-	"Add":                {2, 2, nil},
-	"Sub":                {2, 2, nil},
-	"Mul":                {2, 2, nil},
-	"Div":                {2, 2, nil},
-	"Concat":             {1, 1 << 16, map[string]any{"axis": nil}},
-	"Reshape":            {1, 1, map[string]any{"allowzero": int64(0), "shape": nil}},
-	"Flatten":            {1, 1, map[string]any{"axis": int64(1)}},
-	"Transpose":          {1, 1, map[string]any{"perm": nil}},
-}
-
-// attr returns an attribute or its default for that number of axes, or nil.
-func (n *node) attr(name string, axes int) any {
-	if v, ok := n.attrs[name]; ok {
-		return v
-	}
-	def := operators[n.op].attrs[name]
-	if f, ok := def.(fill); ok {
-		if name == "pads" {
-			axes *= 2
-		}
-		return slices.Repeat([]int64{int64(f)}, axes)
-	}
-	return def
+	"Conv": {2, 3, map[string]any{"auto_pad": "NOTSET", "dilations": fill(1), "group": int64(1), "kernel_shape": []int64(nil), "pads": fill(0),
+		"strides": fill(1)}, windowed},
+	"MaxPool": {1, 1, map[string]any{"auto_pad": "NOTSET", "ceil_mode": int64(0), "dilations": fill(1), "kernel_shape": []int64(nil), "pads": fill(0),
+		"storage_order": int64(0), "strides": fill(1)}, windowed},
+	"AveragePool": {1, 1, map[string]any{"auto_pad": "NOTSET", "ceil_mode": int64(0), "count_include_pad": int64(0), "dilations": fill(1),
+		"kernel_shape": []int64(nil), "pads": fill(0), "strides": fill(1)}, windowed},
+	"GlobalAveragePool":  {1, 1, nil, averaged},
+	"Gemm":               {2, 3, map[string]any{"alpha": float32(1), "beta": float32(1), "transA": int64(0), "transB": int64(0)}, gemm},
+	"MatMul":             {2, 2, nil, matmul},
+	"BatchNormalization": {5, 5, map[string]any{"epsilon": float32(1e-5), "momentum": float32(0.9), "spatial": int64(1), "training_mode": int64(0)}, untrained},
+	"LayerNormalization": {2, 3, map[string]any{"axis": int64(-1), "epsilon": float32(1e-5), "stash_type": int64(1)}, alongAxis},
+	"Relu":               {1, 1, nil, unchanged},
+	"Sigmoid":            {1, 1, nil, unchanged},
+	"Tanh":               {1, 1, nil, unchanged},
+	"Identity":           {1, 1, nil, unchanged},
+	"Dropout":            {1, 2, map[string]any{"ratio": float32(0.5), "seed": nil}, untrained},
+	"Softmax":            {1, 1, map[string]any{"axis": int64(-1)}, alongAxis},
+	"Add":                {2, 2, nil, broadcast},
+	"Sub":                {2, 2, nil, broadcast},
+	"Mul":                {2, 2, nil, broadcast},
+	"Div":                {2, 2, nil, broadcast},
+	"Concat":             {1, 1 << 16, map[string]any{"axis": nil}, concatenated},
+	"Reshape":            {1, 1, map[string]any{"allowzero": int64(0), "shape": []int64(nil)}, reshaped},
+	"Flatten":            {1, 1, map[string]any{"axis": int64(1)}, flattened},
+	"Transpose":          {1, 1, map[string]any{"perm": []int64(nil)}, transposed},
 }
 
 // integer returns an integer attribute.
 func (n *node) integer(name string) int64 {
-	v, _ := n.attr(name, 0).(int64)
+	v, _ := n.attrs[name].(int64)
 	return v
 }
 
-// list returns a list attribute if its length suits that number of axes, else nil.
-func (n *node) list(name string, axes int) []int64 {
-	v, _ := n.attr(name, axes).([]int64)
-	want := axes
-	if name == "pads" {
-		want *= 2
-	}
-	if len(v) != want {
-		return nil
-	}
+// list returns a list attribute.
+func (n *node) list(name string) []int64 {
+	v, _ := n.attrs[name].([]int64)
 	return v
 }
 
@@ -113,56 +109,120 @@ func isDefault(value, def any) bool {
 }
 
 // equal compares values of attributes.
-func equal(a, b any) bool { return sameType(a, b) && fmt.Sprint(a) == fmt.Sprint(b) }
+func equal(a, b any) bool { return fmt.Sprintf("%T %#v", a, a) == fmt.Sprintf("%T %#v", b, b) }
 
 func sameType(a, b any) bool { return fmt.Sprintf("%T", a) == fmt.Sprintf("%T", b) }
 
-// typed reports whether an attribute has the right type.
-func typed(name string, value, def any) bool {
-	switch _, isFill := def.(fill); {
-	case isFill || def == nil && name != "axis" && name != "seed":
-		_, ok := value.([]int64)
-		return ok
-	case def == nil:
-		_, ok := value.(int64)
-		return ok
+// typed reports whether a value has the type of an attribute with that default.
+func typed(value, def any) bool {
+	switch def.(type) {
+	case nil:
+		def = int64(0)
+	case fill:
+		def = []int64(nil)
 	}
 	return sameType(value, def)
 }
 
-// shapes lists functions that return the shape of an output, where it is not that of the first input.
-var shapes = map[string]func(n *node, in []dims) dims{
-	"Conv": windowed, "MaxPool": windowed, "AveragePool": windowed, "GlobalAveragePool": windowed, "Gemm": gemm, "MatMul": matmul,
-	"Add": broadcast, "Sub": broadcast, "Mul": broadcast, "Div": broadcast,
-	"Concat": concatenated, "Reshape": reshaped, "Flatten": flattened, "Transpose": transposed,
+func unchanged(_ *node, in []dims) dims { return in[0] }
+
+// untrained removes what only training needs.
+func untrained(n *node, in []dims) dims {
+	maps.DeleteFunc(n.attrs, func(name string, _ any) bool { return name == "momentum" || name == "ratio" || name == "seed" })
+	return in[0]
 }
 
-// windowed returns the shape of the output of a window that slides over an image.
+// alongAxis writes the last axis as -1.
+func alongAxis(n *node, in []dims) dims {
+	if rank := int64(len(in[0])); rank > 0 && n.integer("axis") == rank-1 {
+		n.attrs["axis"] = int64(-1)
+	}
+	return in[0]
+}
+
+// axis returns the attribute axis of a node with the input x, and counts it from the first one.
+func (n *node) axis(x dims) int64 {
+	axis := n.integer("axis")
+	if axis < 0 && x != nil {
+		axis += int64(len(x))
+		n.attrs["axis"] = axis
+	}
+	return axis
+}
+
+// windowed returns the shape of the output of a window that slides over an image. It adds the lists that
+// are missing, and replaces auto_pad with pads.
 func windowed(n *node, in []dims) dims {
 	x := in[0]
+	if n.op == "Conv" && len(in[1]) > 2 && n.attrs["kernel_shape"] == nil {
+		n.attrs["kernel_shape"] = []int64(slices.Clone(in[1][2:]))
+	}
+	if auto := n.attrs["auto_pad"]; auto == "VALID" || auto == "" {
+		if n.attrs["auto_pad"] = "NOTSET"; auto == "VALID" {
+			delete(n.attrs, "pads")
+		}
+	}
+	kernel, axes := n.list("kernel_shape"), max(0, len(x)-2)
+	if x == nil {
+		axes = len(kernel)
+	}
+	complete := func(name string, length int) []int64 {
+		if n.attrs[name] == nil {
+			n.attrs[name] = slices.Repeat([]int64{int64(n.defaults[name].(fill))}, length)
+		}
+		return n.list(name)
+	}
+	strides, dilations, pads := complete("strides", axes), complete("dilations", axes), complete("pads", 2*axes)
 	if len(x) < 3 {
 		return nil
 	}
-	axes := len(x) - 2
+	isKnown := len(kernel) == axes && len(strides) == axes && len(dilations) == axes
+	if auto := n.attrs["auto_pad"]; auto != "NOTSET" {
+		if pads = nil; isKnown {
+			pads = samePads(x[2:], kernel, strides, dilations, auto == "SAME_LOWER")
+		}
+		if pads != nil {
+			n.attrs["auto_pad"], n.attrs["pads"] = "NOTSET", pads
+		}
+	}
+	isKnown = isKnown && len(pads) == 2*axes && n.integer("ceil_mode") == 0
 	out := slices.Clone(x)
+	for i, d := range x[2:] {
+		if out[2+i] = unknown; isKnown && d >= 0 && strides[i] >= 1 {
+			out[2+i] = max(unknown, (d+pads[i]+pads[axes+i]-(kernel[i]-1)*dilations[i]-1)/strides[i]+1)
+		}
+	}
 	if n.op == "Conv" {
 		if len(in[1]) != len(x) {
 			return nil
 		}
 		out[1] = in[1][0]
 	}
-	kernel, strides, pads, dilations := n.list("kernel_shape", axes), n.list("strides", axes), n.list("pads", axes), n.list("dilations", axes)
-	for i := range axes {
-		switch {
-		case n.op == "GlobalAveragePool":
-			out[2+i] = 1
-		case kernel == nil || strides == nil || pads == nil || dilations == nil || n.integer("ceil_mode") != 0 || x[2+i] < 0 || n.attrs["auto_pad"] != nil || strides[i] < 1:
-			out[2+i] = unknown
-		default:
-			out[2+i] = max(unknown, (x[2+i]+pads[i]+pads[axes+i]-(kernel[i]-1)*dilations[i]-1)/strides[i]+1)
+	return out
+}
+
+// samePads returns the pads of an image for an output of its size divided by the strides, or nil.
+func samePads(x dims, kernel, strides, dilations []int64, lower bool) []int64 {
+	pads := make([]int64, 2*len(x))
+	for i, d := range x {
+		if d < 0 || strides[i] < 1 {
+			return nil
+		}
+		out := (d + strides[i] - 1) / strides[i]
+		total := max(0, (out-1)*strides[i]+(kernel[i]-1)*dilations[i]+1-d)
+		pads[i], pads[len(x)+i] = total/2, total-total/2
+		if lower {
+			pads[i], pads[len(x)+i] = pads[len(x)+i], pads[i]
 		}
 	}
-	return out
+	return pads
+}
+
+func averaged(_ *node, in []dims) dims {
+	if len(in[0]) < 3 {
+		return nil
+	}
+	return append(slices.Clone(in[0][:2]), slices.Repeat(dims{1}, len(in[0])-2)...)
 }
 
 func gemm(n *node, in []dims) dims {
@@ -203,15 +263,12 @@ func broadcast(_ *node, in []dims) dims {
 }
 
 func concatenated(n *node, in []dims) dims {
-	k := n.integer("axis")
-	var out dims
+	k, out := n.axis(in[0]), slices.Clone(in[0])
 	for i, d := range in {
-		if k < 0 || k >= int64(len(d)) || i > 0 && len(d) != len(out) {
-			return nil
-		}
 		switch {
+		case k < 0 || k >= int64(len(d)) || len(d) != len(out):
+			return nil
 		case i == 0:
-			out = slices.Clone(d)
 		case out[k] < 0 || d[k] < 0:
 			out[k] = unknown
 		default:
@@ -221,72 +278,63 @@ func concatenated(n *node, in []dims) dims {
 	return out
 }
 
+// reshaped replaces dims of 0, which copy the input's dim.
 func reshaped(n *node, in []dims) dims {
-	x := in[0]
-	shape, _ := n.attrs["shape"].([]int64)
+	x, shape := in[0], slices.Clone(n.list("shape"))
 	if shape == nil {
 		return nil
 	}
-	out, infer, known := append(dims{}, shape...), -1, int64(1)
+	out, inferred, rest := dims(slices.Clone(shape)), -1, int64(1)
 	for i, d := range out {
-		switch {
-		case d == 0 && i < len(x) && n.integer("allowzero") == 0:
+		if d == 0 && i < len(x) && n.integer("allowzero") == 0 {
 			out[i] = x[i]
-		case d < 0:
-			infer = i
-			continue
+			if x[i] >= 0 || !slices.Contains(shape, unknown) {
+				shape[i] = max(x[i], unknown)
+			}
 		}
-		known *= out[i]
-	}
-	if infer >= 0 {
-		out[infer] = unknown
-		if total := product(x); total >= 0 && known > 0 {
-			out[infer] = total / known
+		if shape[i] < 0 {
+			inferred = i
+		} else {
+			rest *= out[i]
 		}
 	}
+	if inferred >= 0 {
+		out[inferred] = unknown
+		if total := product(x); total >= 0 && rest > 0 {
+			out[inferred] = total / rest
+		}
+	}
+	n.attrs["shape"] = shape
 	return out
 }
 
-// product returns the number of elements, or unknown.
+// product returns the number of elements. It is unknown if one of several dims is.
 func product(d dims) int64 {
-	if d == nil {
-		return unknown
+	if len(d) == 1 {
+		return d[0]
 	}
 	n, err := tensor.Shape(d).Elems()
-	if err != nil {
+	if err != nil || d == nil {
 		return unknown
 	}
 	return n
 }
 
 func flattened(n *node, in []dims) dims {
-	x, axis := in[0], n.integer("axis")
+	x, axis := in[0], n.axis(in[0])
 	if x == nil || axis < 0 || axis > int64(len(x)) {
 		return nil
 	}
-	side := func(d dims) int64 {
-		if len(d) == 1 {
-			return d[0]
-		}
-		return product(d)
-	}
-	return dims{side(append(dims{}, x[:axis]...)), side(append(dims{}, x[axis:]...))}
+	return dims{product(x[:axis]), product(x[axis:])}
 }
 
 func transposed(n *node, in []dims) dims {
-	x := in[0]
-	if x == nil {
+	x, perm := in[0], n.list("perm")
+	if x == nil || perm != nil && len(perm) != len(x) {
 		return nil
 	}
-	perm, ok := n.attrs["perm"].([]int64)
 	out := slices.Clone(x)
 	slices.Reverse(out)
-	if !ok {
-		return out
-	}
-	if len(perm) != len(x) {
-		return nil
-	}
 	for i, p := range perm {
 		if p < 0 || p >= int64(len(x)) {
 			return nil
@@ -294,83 +342,4 @@ func transposed(n *node, in []dims) dims {
 		out[i] = x[p]
 	}
 	return out
-}
-
-// normalize converts equivalent forms of a node to one form, as far as shapes are known.
-func (n *node) normalize(in []dims) {
-	switch n.op {
-	case "Conv", "MaxPool", "AveragePool":
-		if n.op == "Conv" && len(in[1]) > 2 && n.attrs["kernel_shape"] == nil {
-			n.attrs["kernel_shape"] = []int64(slices.Clone(in[1][2:]))
-		}
-		n.padExplicitly(in[0])
-	case "BatchNormalization":
-		delete(n.attrs, "momentum") // only training needs it
-	case "Dropout":
-		clear(n.attrs) // likewise
-	case "Concat", "Flatten":
-		if axis := n.integer("axis"); axis < 0 && in[0] != nil {
-			n.attrs["axis"] = axis + int64(len(in[0]))
-		}
-	case "Softmax", "LayerNormalization":
-		if rank := int64(len(in[0])); rank > 0 && n.integer("axis") == rank-1 {
-			delete(n.attrs, "axis")
-		}
-	case "Reshape":
-		n.reshapeExplicitly(in[0])
-	}
-}
-
-// padExplicitly replaces auto_pad with pads.
-func (n *node) padExplicitly(x dims) {
-	auto, _ := n.attrs["auto_pad"].(string)
-	switch auto {
-	case "VALID":
-		delete(n.attrs, "pads")
-		fallthrough
-	case "", "NOTSET":
-		delete(n.attrs, "auto_pad")
-		return
-	}
-	axes := len(x) - 2
-	if axes < 1 {
-		return
-	}
-	kernel, strides, dilations := n.list("kernel_shape", axes), n.list("strides", axes), n.list("dilations", axes)
-	if kernel == nil || strides == nil || dilations == nil {
-		return
-	}
-	pads := make([]int64, 2*axes)
-	for i := range axes {
-		if x[2+i] < 0 || strides[i] < 1 {
-			return
-		}
-		out := (x[2+i] + strides[i] - 1) / strides[i]
-		total := max(0, (out-1)*strides[i]+(kernel[i]-1)*dilations[i]+1-x[2+i])
-		pads[i], pads[axes+i] = total/2, total-total/2
-		if auto == "SAME_LOWER" {
-			pads[i], pads[axes+i] = pads[axes+i], pads[i]
-		}
-	}
-	delete(n.attrs, "auto_pad")
-	n.attrs["pads"] = pads
-}
-
-// reshapeExplicitly replaces dims of 0, which copy the input's dim.
-func (n *node) reshapeExplicitly(x dims) {
-	shape, _ := n.attrs["shape"].([]int64)
-	if n.integer("allowzero") != 0 || !slices.Contains(shape, 0) {
-		return
-	}
-	shape = slices.Clone(shape)
-	for i, d := range shape {
-		switch {
-		case d != 0 || i >= len(x):
-		case x[i] >= 0:
-			shape[i] = x[i]
-		case !slices.Contains(shape, unknown):
-			shape[i] = unknown
-		}
-	}
-	n.attrs["shape"] = shape
 }

@@ -238,7 +238,7 @@ func (t *translator) fuse(i int) bool {
 	if b := t.at(bias); b.tensor == nil || !slices.Equal(b.shape, t.at(m.Inputs[1]).shape[1:]) {
 		return false
 	}
-	t.fused[out.last] = &node{op: "Gemm", name: m.Name, in: append(slices.Clone(m.Inputs), bias), out: slices.Clone(a.Outputs), attrs: map[string]any{}}
+	t.fused[out.last] = newNode("Gemm", m.Name, append(slices.Clone(m.Inputs), bias), a.Outputs)
 	return true
 }
 
@@ -294,19 +294,14 @@ func (t *translator) add(v tensor.View, err error) (string, error) {
 
 // write appends a node, or several equivalent ones, to the translated graph.
 func (t *translator) write(n *node) error {
-	op := operators[n.op]
-	if len(n.in) < op.fewest || len(n.in) > op.most || slices.Contains(n.in, "") || len(n.out) != 1 {
+	if len(n.in) < n.fewest || len(n.in) > n.most || slices.Contains(n.in, "") || len(n.out) != 1 {
 		return fmt.Errorf("%w: %d inputs and %d outputs", format.ErrUnsupported, len(n.in), len(n.out))
 	}
 	in := make([]dims, len(n.in))
 	for i, name := range n.in {
 		in[i] = t.at(name).shape
 	}
-	n.normalize(in)
-	out := in[0]
-	if shape := shapes[n.op]; shape != nil {
-		out = shape(n, in)
-	}
+	out := n.infer(n, in)
 	if len(out) > mostDims {
 		out = nil
 	}
@@ -342,30 +337,32 @@ func (t *translator) write(n *node) error {
 func (t *translator) instead(n *node, in []dims) []*node {
 	transpose := func(k int) *node {
 		out := t.fresh(n.in[k] + "_transposed")
-		first := &node{op: "Transpose", in: []string{n.in[k]}, out: []string{out}, attrs: map[string]any{"perm": []int64{1, 0}}}
+		first := newNode("Transpose", "", n.in[k:k+1], []string{out})
+		first.attrs["perm"] = []int64{1, 0}
 		n.in[k] = out
 		return first
 	}
 	switch n.op {
 	case "GlobalAveragePool":
-		if len(in[0]) > 2 && !slices.ContainsFunc(in[0][2:], func(d int64) bool { return d < 1 }) {
-			kernel := []int64(slices.Clone(in[0][2:]))
-			return []*node{{op: "AveragePool", name: n.name, in: n.in, out: n.out, attrs: map[string]any{"kernel_shape": kernel}}}
+		if len(in[0]) > 2 && slices.Min(in[0][2:]) > 0 {
+			pool := newNode("AveragePool", n.name, n.in, n.out)
+			pool.attrs["kernel_shape"] = []int64(slices.Clone(in[0][2:]))
+			return []*node{pool}
 		}
 	case "Gemm":
 		switch {
 		case n.integer("transA") != 0:
 			n.attrs["transA"] = int64(0)
 			return []*node{transpose(0), n}
-		case n.integer("transB") == 0 && len(n.in) == 2 && equal(n.attr("alpha", 0), float32(1)):
-			return []*node{{op: "MatMul", name: n.name, in: n.in, out: n.out, attrs: map[string]any{}}}
+		case n.integer("transB") == 0 && len(n.in) == 2 && n.attrs["alpha"] == float32(1):
+			return []*node{newNode("MatMul", n.name, n.in, n.out)}
 		case n.integer("transB") == 0:
 			n.attrs["transB"] = int64(1)
 			return []*node{transpose(1), n}
 		}
 	case "Reshape":
-		if shape, _ := n.attrs["shape"].([]int64); slices.Equal(shape, []int64{0, -1}) && n.integer("allowzero") == 0 {
-			return []*node{{op: "Flatten", name: n.name, in: n.in, out: n.out, attrs: map[string]any{}}}
+		if slices.Equal(n.list("shape"), []int64{0, -1}) && n.integer("allowzero") == 0 {
+			return []*node{newNode("Flatten", n.name, n.in, n.out)}
 		}
 	case "Identity", "Dropout":
 		if out := t.at(n.out[0]); !out.leaves {
@@ -378,7 +375,7 @@ func (t *translator) instead(n *node, in []dims) []*node {
 // writeONNX writes a node unchanged.
 func (t *translator) writeONNX(n *node) error {
 	out := format.Node{Name: n.name, Op: n.op, Inputs: n.in, Outputs: n.out}
-	if shape, ok := n.attrs["shape"].([]int64); ok && n.op == "Reshape" {
+	if shape := n.list("shape"); shape != nil {
 		name, err := t.add(tensor.Of(t.fresh(n.out[0]+"_shape"), tensor.Shape{int64(len(shape))}, shape))
 		if err != nil {
 			return err
@@ -387,7 +384,7 @@ func (t *translator) writeONNX(n *node) error {
 		delete(n.attrs, "shape")
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.attrs)) {
-		if def := operators[n.op].attrs[name]; def == nil || !isDefault(n.attrs[name], def) {
+		if !isDefault(n.attrs[name], n.defaults[name]) {
 			out.Attributes = append(out.Attributes, format.Attribute{Name: name, Value: n.attrs[name]})
 		}
 	}

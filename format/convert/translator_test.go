@@ -261,7 +261,7 @@ func randomGraph(t *testing.T, r *rand.Rand, ops []contract.Operator) (*format.P
 		inputs, attrs := r.IntN(10)%4, map[string]any{}
 		if ops == nil {
 			n.Op = onnx[r.IntN(len(onnx))]
-			for name := range operators[n.Op].attrs {
+			for name := range operators[n.Op].defaults {
 				attrs[name] = nil
 			}
 			if n.Op == "BatchNormalization" {

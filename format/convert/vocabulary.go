@@ -20,24 +20,26 @@ func (t *translator) readONNX(in *format.Node) ([]*node, error) {
 	if in.Op == "DequantizeLinear" && in.Domain == "" {
 		return nil, t.quantized(in)
 	}
-	op := operators[in.Op]
-	if op == nil || in.Domain != "" && in.Domain != "ai.onnx" {
+	if operators[in.Op] == nil || in.Domain != "" && in.Domain != "ai.onnx" {
 		return nil, fmt.Errorf("%w: %s has no operator for it", format.ErrUnsupported, t.format)
 	}
 	if t.version < oldestVersion {
 		return nil, fmt.Errorf("%w: version %d of ONNX's operators; those from %d on are known", format.ErrUnsupported, t.version, oldestVersion)
 	}
-	n := &node{op: in.Op, name: in.Name, in: slices.Clone(in.Inputs), out: slices.Clone(in.Outputs), attrs: map[string]any{}}
+	n := newNode(in.Op, in.Name, in.Inputs, in.Outputs)
 	for len(n.in) > 0 && n.in[len(n.in)-1] == "" {
 		n.in = n.in[:len(n.in)-1]
 	}
 	for len(n.out) > 1 && n.out[len(n.out)-1] == "" {
 		n.out = n.out[:len(n.out)-1]
 	}
+	if n.op == "Softmax" && t.version < 13 {
+		n.attrs["axis"] = int64(1)
+	}
 	for _, a := range in.Attributes {
-		def, known := op.attrs[a.Name]
+		def, known := n.defaults[a.Name]
 		value := neutral(a.Value)
-		if !known || !typed(a.Name, value, def) {
+		if !known || !typed(value, def) {
 			return nil, fmt.Errorf("%w: attribute %q (%s)", format.ErrUnsupported, a.Name, plan.TypeName(a.Value))
 		}
 		n.attrs[a.Name] = value
@@ -95,24 +97,17 @@ func (t *translator) targetShape(n *node) error {
 	return nil
 }
 
-// coerced converts the axis of Softmax to its meaning since version 13. Earlier versions flattened all
-// dims from the axis on, and the default was 1.
+// coerced checks that Softmax means the same as since version 13. Earlier versions flattened all dims
+// from the axis on.
 func (t *translator) coerced(n *node) error {
 	if t.version >= 13 || len(n.in) == 0 { // write refuses a node without inputs
 		return nil
 	}
-	axis, ok := n.attrs["axis"].(int64)
-	if !ok {
-		axis = 1
-	}
 	x := t.at(n.in[0]).shape
-	if axis < 0 {
-		axis += int64(len(x))
-	}
-	if x == nil || axis < 0 || axis >= int64(len(x)) || product(append(dims{}, x[axis+1:]...)) != 1 {
+	axis := n.axis(x)
+	if x == nil || axis < 0 || axis >= int64(len(x)) || product(x[axis+1:]) != 1 {
 		return fmt.Errorf("%w: before version 13 it works on all dims from %d on at once, of %v", format.ErrUnsupported, axis, x)
 	}
-	n.attrs["axis"] = axis
 	return nil
 }
 
@@ -145,11 +140,11 @@ func (t *translator) read(in *format.Node) ([]*node, error) {
 		return nil, fmt.Errorf("%w: its meaning is not known to other formats", format.ErrUnsupported)
 	}
 	o := &t.from[at]
-	n := &node{op: o.ONNX, name: in.Name, in: slices.Clone(in.Inputs), out: slices.Clone(in.Outputs), attrs: map[string]any{}}
-	if operators[n.op] == nil {
-		return nil, fmt.Errorf("%w: %s, which it means, is not known", format.ErrUnsupported, n.op)
+	if operators[o.ONNX] == nil {
+		return nil, fmt.Errorf("%w: %s, which it means, is not known", format.ErrUnsupported, o.ONNX)
 	}
-	if len(n.in) < operators[n.op].fewest {
+	n := newNode(o.ONNX, in.Name, in.Inputs, in.Outputs)
+	if len(n.in) < n.fewest {
 		return nil, fmt.Errorf("%w: %d inputs", format.ErrUnsupported, len(n.in))
 	}
 	for _, a := range o.Implied {
@@ -188,7 +183,7 @@ func (t *translator) read(in *format.Node) ([]*node, error) {
 		n.attrs["group"] = w[0]
 	}
 	if o.Flattens && len(t.at(n.in[0]).shape) != 2 {
-		flat := &node{op: "Flatten", in: []string{n.in[0]}, out: []string{t.fresh(n.in[0] + "_flat")}, attrs: map[string]any{}}
+		flat := newNode("Flatten", "", n.in[:1], []string{t.fresh(n.in[0] + "_flat")})
 		n.in[0] = flat.out[0]
 		return []*node{flat, n}, nil
 	}
@@ -217,43 +212,32 @@ func (t *translator) quantizes(o *contract.Operator, attribute string, n *node) 
 
 // take returns an attribute in ONNX's form, or its default.
 func (s unread) take(a *contract.Attribute) (any, error) {
-	if spread(a) {
-		return s.collect(a)
-	}
-	for _, name := range a.Names {
+	var list []int64
+	def, _ := a.Default.([]int64)
+	for i, name := range a.Names {
 		v, ok := s[name]
-		if !ok {
+		if !ok && !spread(a) {
 			continue
 		}
-		delete(s, name)
+		if delete(s, name); !ok && i < len(def) {
+			v = def[i]
+		}
 		if !sameType(v, neutral(a.Value)) {
 			return nil, fmt.Errorf("%w: attribute %q is a %T", format.ErrUnsupported, name, v)
 		}
-		return v, nil
+		if !spread(a) {
+			return v, nil
+		}
+		list = append(list, v.(int64))
+	}
+	if spread(a) {
+		return list, nil
 	}
 	return a.Default, nil
 }
 
 // spread reports whether each number of a list is an attribute.
 func spread(a *contract.Attribute) bool { return len(a.Names) > 1 && !a.Alias }
-
-// collect takes a list that is spread.
-func (s unread) collect(a *contract.Attribute) (any, error) {
-	def, _ := a.Default.([]int64)
-	var list []int64
-	for i, name := range a.Names {
-		v, ok := s[name]
-		if delete(s, name); !ok && i < len(def) {
-			v = def[i]
-		}
-		x, ok := v.(int64)
-		if !ok {
-			return nil, fmt.Errorf("%w: attribute %q is a %T", format.ErrUnsupported, name, v)
-		}
-		list = append(list, x)
-	}
-	return list, nil
-}
 
 // express converts a node to an operator of the target's format.
 func (t *translator) express(o *contract.Operator, n *node, in []dims) (format.Node, error) {
@@ -268,14 +252,13 @@ func (t *translator) express(o *contract.Operator, n *node, in []dims) (format.N
 	if err := fits(o, n, in); err != nil {
 		return out, err
 	}
-	axes := max(0, rank-2)
 	stated := map[string]bool{"group": o.Depthwise}
-	if shape, _ := n.attrs["shape"].([]int64); slices.Contains(shape, 0) {
+	if shape := n.list("shape"); slices.Contains(shape, 0) {
 		return out, fmt.Errorf("%w: %s to %v, with dims of the input that are not known", format.ErrUnsupported, o.Name, shape)
 	}
 	for i := range o.Attributes {
 		a := &o.Attributes[i]
-		v := n.attr(a.ONNX, axes)
+		v := n.attrs[a.ONNX]
 		if v == nil && a.Default == nil {
 			continue
 		}
@@ -288,13 +271,14 @@ func (t *translator) express(o *contract.Operator, n *node, in []dims) (format.N
 	}
 	for _, a := range o.Implied {
 		stated[a.Name] = true
-		if v := n.attr(a.Name, axes); !equal(v, a.Value) {
+		if v := n.attrs[a.Name]; !equal(v, a.Value) {
 			return out, fmt.Errorf("%w: %s has %s %v, not %v", format.ErrUnsupported, o.Name, a.Name, a.Value, v)
 		}
 	}
-	for name, v := range n.attrs {
+	for _, name := range slices.Sorted(maps.Keys(n.attrs)) {
+		v := n.attrs[name]
 		isKernel := name == "kernel_shape" && n.op == "Conv" && len(in[1]) > 2 && slices.Equal(v.([]int64), in[1][2:])
-		if !stated[name] && !isKernel && !isDefault(v, operators[n.op].attrs[name]) {
+		if !stated[name] && !isKernel && !isDefault(v, n.defaults[name]) {
 			return out, fmt.Errorf("%w: %s has no place for %s %v", format.ErrUnsupported, o.Name, name, v)
 		}
 	}
