@@ -21,7 +21,7 @@ import (
 func As[T Elem](v View) ([]T, error) {
 	// The fast path: the data is in memory, aligned, and has the right type.
 	r := v.ref()
-	if r.Data() != nil && memory.LittleEndian && isNamed[T](r.Info().DType) && r.Owner().Expose(r.Info()) == nil {
+	if r.Data() != nil && memory.LittleEndian && viewable[T](r.Info().DType) && r.Owner().Expose(r.Info()) == nil {
 		if s, ok := memory.Cast[T](r.Data()); ok {
 			return s, nil
 		}

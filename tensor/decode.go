@@ -67,7 +67,7 @@ func decodeParts[T Elem](dst []T, p parts, first int64, stream bool) error {
 		if err != nil {
 			return err
 		}
-		if err := decodeElements(dst[:n], elements{p.info, b, stream}, first); err != nil {
+		if err := decodeElements(dst[:n], p.info, b, first, stream); err != nil {
 			return err
 		}
 		dst, first = dst[n:], first+int64(n)
@@ -131,116 +131,92 @@ func undecodable[T Elem](info *Info) error {
 	return nil
 }
 
-// elements holds the bytes of consecutive elements of a tensor, from the beginning of a block.
-type elements struct {
-	info   *Info
-	b      []byte
-	stream bool // the output bypasses the caches
-}
-
-// decodeElements fills dst with the elements from first on.
-func decodeElements[T Elem](dst []T, e elements, first int64) error {
-	d := e.info.DType
-	isPlain := e.info.Encoding == nil && e.info.Quant == nil
+// decodeElements fills dst with the elements from first on, from b, which begins with a block.
+func decodeElements[T Elem](dst []T, info *Info, b []byte, first int64, stream bool) error {
+	d := info.DType
+	isPlain := info.Encoding == nil && info.Quant == nil
 	single, isSingle := floats[float32](dst)
 	double, isDouble := floats[float64](dst)
 	switch {
 	case (isPlain || !isSingle && !isDouble) && viewable[T](d):
-		vector.Copy(dst, e.b, d.wordSize())
+		vector.Copy(dst, b, d.wordSize())
 		return nil
 	case isSingle:
-		return e.real(single, first)
+		return info.decode(single, b, first, stream)
 	case isPlain && d.Size() >= 4: // float32 does not hold all of them
-		toNumbers(double, e.b, d)
+		numbers[d].double(double, b, stream)
 		return nil
 	}
-	return e.widened(double, first)
-}
-
-// real decodes elements to real numbers, each rounded once.
-func (e *elements) real(dst []float32, first int64) error {
-	switch q := e.info.Quant; {
-	case e.info.Encoding != nil:
-		return decodeBlocks(dst, e.b, int(first%e.info.Encoding.BlockElems), e.info.Encoding)
-	case q != nil:
-		q.convert(dst, e.b, e.info.DType, e.info.Shape, first, e.stream)
-	default:
-		toFloat32(dst, e.b, e.info.DType, e.stream)
-	}
-	return nil
-}
-
-// widened is real for float64: it converts in place from float32 in the second half of dst's memory.
-func (e *elements) widened(dst []float64, first int64) error {
-	all, _ := memory.Cast[float32](memory.BytesOf(dst))
-	single := all[len(dst):]
-	err := e.real(single, first)
+	// Convert in place from float32 in the second half of the memory.
+	single = singles(double)[len(double):]
+	err := info.decode(single, b, first, stream)
 	for i, x := range single {
-		dst[i] = float64(x)
+		double[i] = float64(x)
 	}
 	return err
 }
 
+// decode decodes elements to real numbers, each rounded once.
+func (i *Info) decode(dst []float32, b []byte, first int64, stream bool) error {
+	switch q := i.Quant; {
+	case i.Encoding != nil:
+		return decodeBlocks(dst, b, int(first%i.Encoding.BlockElems), i.Encoding)
+	case q != nil:
+		q.convert(dst, b, i.DType, i.Shape, first, stream)
+	default:
+		toFloat32(dst, b, i.DType, stream)
+	}
+	return nil
+}
+
 // scratch holds memory for intermediate numbers.
-var scratch = sync.Pool{New: func() any { return new([]float32) }}
+var scratch = sync.Pool{New: func() any { return new([]float64) }}
 
 // borrow returns memory for n numbers from scratch.
-func borrow(n int) *[]float32 {
-	room := scratch.Get().(*[]float32)
+func borrow(n int) *[]float64 {
+	room := scratch.Get().(*[]float64)
 	*room = slices.Grow((*room)[:0], n)[:n]
 	return room
+}
+
+// singles returns the memory of numbers as twice as many float32.
+func singles(s []float64) []float32 {
+	all, _ := memory.Cast[float32](memory.BytesOf(s))
+	return all
+}
+
+// kinds are the integers that vector loops dequantize.
+var kinds = map[DType]vector.Kind{Int8: vector.Int8, Uint8: vector.Uint8, Int16: vector.Int16, Uint16: vector.Uint16}
+
+// tables have the numbers of all bytes.
+var tables = map[DType]func() *[256]float32{Bool: booleans, Float8E4M3FN: float8E4M3FN, Float8E5M2: float8E5M2}
+
+// numbers convert elements of all other types.
+var numbers = [numDTypes]struct {
+	single func(dst []float32, b []byte, stream bool) // nil for kinds
+	double func(dst []float64, b []byte, stream bool) // nil for types that float32 holds and that are no integers
+}{
+	Float64:  {vector.Float64, vector.Numbers[float64, float64]},
+	Float32:  {vector.Numbers[float32, float32], vector.Numbers[float32, float64]},
+	Float16:  {vector.Float16, nil},
+	BFloat16: {vector.BFloat16, nil},
+	Int64:    {vector.Numbers[int64, float32], vector.Numbers[int64, float64]},
+	Int32:    {vector.Int32, vector.Numbers[int32, float64]},
+	Int16:    {nil, vector.Numbers[int16, float64]},
+	Int8:     {nil, vector.Numbers[int8, float64]},
+	Uint64:   {vector.Numbers[uint64, float32], vector.Numbers[uint64, float64]},
+	Uint32:   {vector.Numbers[uint32, float32], vector.Numbers[uint32, float64]},
+	Uint16:   {nil, vector.Numbers[uint16, float64]},
+	Uint8:    {nil, vector.Numbers[uint8, float64]},
 }
 
 // toFloat32 converts elements without quantization parameters.
 func toFloat32(dst []float32, b []byte, d DType, stream bool) {
 	if kind, ok := kinds[d]; ok {
 		vector.Linear(dst, b, kind, 1, 0, stream)
-		return
-	}
-	switch d {
-	case Float64:
-		vector.Float64(dst, b, stream)
-	case Float16:
-		vector.Float16(dst, b, stream)
-	case BFloat16:
-		vector.BFloat16(dst, b, stream)
-	case Int32:
-		vector.Int32(dst, b, stream)
-	case Bool:
-		for i := range dst {
-			dst[i] = float32(min(b[i], 1))
-		}
-	case Float8E4M3FN:
-		vector.Lookup(dst, b, float8E4M3FN())
-	case Float8E5M2:
-		vector.Lookup(dst, b, float8E5M2())
-	default:
-		toNumbers(dst, b, d)
-	}
-}
-
-// toNumbers converts elements of the types that are numbers in Go.
-func toNumbers[F float32 | float64](dst []F, b []byte, d DType) {
-	switch d {
-	case Float64:
-		vector.Numbers[float64](dst, b)
-	case Float32:
-		vector.Numbers[float32](dst, b)
-	case Int64:
-		vector.Numbers[int64](dst, b)
-	case Int32:
-		vector.Numbers[int32](dst, b)
-	case Int16:
-		vector.Numbers[int16](dst, b)
-	case Int8:
-		vector.Numbers[int8](dst, b)
-	case Uint64:
-		vector.Numbers[uint64](dst, b)
-	case Uint32:
-		vector.Numbers[uint32](dst, b)
-	case Uint16:
-		vector.Numbers[uint16](dst, b)
-	case Uint8:
-		vector.Numbers[uint8](dst, b)
+	} else if table, ok := tables[d]; ok {
+		vector.Lookup(dst, b, table())
+	} else {
+		numbers[d].single(dst, b, stream)
 	}
 }

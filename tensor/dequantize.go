@@ -110,20 +110,17 @@ func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape
 	}
 }
 
-// kinds are the integers that vector loops dequantize.
-var kinds = map[DType]vector.Kind{Int8: vector.Int8, Uint8: vector.Uint8, Int16: vector.Int16, Uint16: vector.Uint16}
-
 // convertSlowly handles every dtype, scheme and run length.
 func (q *Quantization) convertSlowly(dst []float32, data []byte, dt DType, runs channelRuns) {
-	var piece [128]float64
-	size := int(dt.Size())
+	piece, size := borrow(min(len(dst), 128)), int(dt.Size())
+	defer scratch.Put(piece)
 	for len(dst) > 0 {
-		numbers := piece[:min(len(dst), len(piece))]
-		toNumbers(numbers, data, dt)
-		data = data[len(numbers)*size:]
-		for len(numbers) > 0 {
-			c, n := runs.next(len(numbers))
-			for i, x := range numbers[:n] {
+		part := (*piece)[:min(len(dst), len(*piece))]
+		numbers[dt].double(part, data, false)
+		data = data[len(part)*size:]
+		for len(part) > 0 {
+			c, n := runs.next(len(part))
+			for i, x := range part[:n] {
 				scale, zero := float64(q.Scales[c+i*runs.step]), float64(q.zeroPoint(c+i*runs.step))
 				if q.Scheme == Linear {
 					dst[i] = float32((x - zero) * scale)
@@ -131,7 +128,7 @@ func (q *Quantization) convertSlowly(dst []float32, data []byte, dt DType, runs 
 					dst[i] = logarithmic(x-zero, scale)
 				}
 			}
-			dst, numbers = dst[n:], numbers[n:]
+			dst, part = dst[n:], part[n:]
 		}
 	}
 }

@@ -31,30 +31,29 @@ const (
 	numDTypes
 )
 
-// dtypes describes the dtypes. Comparing the dynamic type of a goType with a type parameter takes one instruction.
+// dtypes describes the dtypes.
 var dtypes = [numDTypes]struct {
-	name   string
-	size   int64 // in bytes
-	kind   DType // of the basic Go type that holds the bits
-	goType any   // a value of the Go type; nil if kind has it
+	name string
+	size int64 // in bytes
+	kind DType // of the basic Go type that holds the bits
 }{
 	Invalid:      {name: "invalid"},
-	Complex64:    {"complex64", 8, Complex64, complex64(0)},
-	Float64:      {"float64", 8, Float64, float64(0)},
-	Float32:      {"float32", 4, Float32, float32(0)},
-	Float16:      {"float16", 2, Uint16, F16(0)},
-	BFloat16:     {"bfloat16", 2, Uint16, BF16(0)},
-	Int64:        {"int64", 8, Int64, int64(0)},
-	Int32:        {"int32", 4, Int32, int32(0)},
-	Int16:        {"int16", 2, Int16, int16(0)},
-	Int8:         {"int8", 1, Int8, int8(0)},
-	Uint64:       {"uint64", 8, Uint64, uint64(0)},
-	Uint32:       {"uint32", 4, Uint32, uint32(0)},
-	Uint16:       {"uint16", 2, Uint16, uint16(0)},
-	Uint8:        {"uint8", 1, Uint8, uint8(0)},
-	Bool:         {"bool", 1, Uint8, nil},
-	Float8E4M3FN: {"float8_e4m3fn", 1, Uint8, nil},
-	Float8E5M2:   {"float8_e5m2", 1, Uint8, nil},
+	Complex64:    {"complex64", 8, Complex64},
+	Float64:      {"float64", 8, Float64},
+	Float32:      {"float32", 4, Float32},
+	Float16:      {"float16", 2, Uint16},
+	BFloat16:     {"bfloat16", 2, Uint16},
+	Int64:        {"int64", 8, Int64},
+	Int32:        {"int32", 4, Int32},
+	Int16:        {"int16", 2, Int16},
+	Int8:         {"int8", 1, Int8},
+	Uint64:       {"uint64", 8, Uint64},
+	Uint32:       {"uint32", 4, Uint32},
+	Uint16:       {"uint16", 2, Uint16},
+	Uint8:        {"uint8", 1, Uint8},
+	Bool:         {"bool", 1, Uint8},
+	Float8E4M3FN: {"float8_e4m3fn", 1, Uint8},
+	Float8E5M2:   {"float8_e5m2", 1, Uint8},
 }
 
 // isInteger reports whether d is a type of integers.

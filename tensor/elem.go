@@ -18,18 +18,6 @@ type Elem interface {
 		~uint64 | ~uint32 | ~uint16 | ~uint8 | ~complex64
 }
 
-// isNamed reports whether T is a type that dtypes has for d. It takes at most two comparisons.
-func isNamed[T Elem](d DType) bool {
-	if d >= numDTypes {
-		return false
-	}
-	if _, ok := dtypes[d].goType.(T); ok {
-		return true
-	}
-	_, ok := dtypes[dtypes[d].kind].goType.(T)
-	return ok
-}
-
 // viewable reports whether elements of d may be viewed as T, which may be a defined type.
 func viewable[T Elem](d DType) bool {
 	own, ok := ownDType[T]()
@@ -78,7 +66,7 @@ func kindOf[T Elem]() DType {
 func dtypeOf[T Elem]() (DType, error) {
 	var zero T
 	d, ok := ownDType[T]()
-	if kind := kindOf[T](); !ok && (isNamed[T](kind) || kind != Uint8 && kind != Uint16) {
+	if kind := kindOf[T](); !ok && (kind != Uint8 && kind != Uint16 || fmt.Sprintf("%T", zero) == kind.String()) {
 		d = kind
 	}
 	if !viewable[T](d) {

@@ -75,8 +75,9 @@ func decodeBlocks(dst []float32, b []byte, skip int, e *Encoding) error {
 
 // decodePart decodes a part of a block and returns its number of elements.
 func decodePart(dst []float32, block []byte, skip int, e *Encoding) (n int, err error) {
-	whole := borrow(int(e.BlockElems))
-	defer scratch.Put(whole)
-	err = e.Decode(*whole, block)
-	return copy(dst, (*whole)[skip:]), err
+	room := borrow(int(e.BlockElems))
+	defer scratch.Put(room)
+	whole := singles(*room)[:e.BlockElems]
+	err = e.Decode(whole, block)
+	return copy(dst, whole[skip:]), err
 }

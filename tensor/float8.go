@@ -6,12 +6,12 @@ import (
 )
 
 // The values of the two 8-bit floating-point types of "FP8 Formats for Deep Learning" (2022),
-// which safetensors, ONNX and PyTorch use. As views such elements as uint8; Decode converts
+// which safetensors, ONNX and PyTorch use, and of Bool. As views such elements as uint8; Decode converts
 // them.
 var (
 	// 4 bits of exponent (bias 7), 3 of fraction, no infinities; a NaN has all bits but the sign set.
 	float8E4M3FN = sync.OnceValue(func() *[256]float32 {
-		return float8Table(func(b uint16) float32 {
+		return byteTable(func(b uint16) float32 {
 			if b&0x7f == 0x7f {
 				return float32(math.NaN())
 			}
@@ -20,12 +20,16 @@ var (
 	})
 	// 5 bits of exponent (bias 15), 2 of fraction, infinities and NaNs as in IEEE 754: the upper half of a float16.
 	float8E5M2 = sync.OnceValue(func() *[256]float32 {
-		return float8Table(func(b uint16) float32 { return F16(b << 8).Float32() })
+		return byteTable(func(b uint16) float32 { return F16(b << 8).Float32() })
+	})
+	// Any byte but 0 is true.
+	booleans = sync.OnceValue(func() *[256]float32 {
+		return byteTable(func(b uint16) float32 { return float32(min(b, 1)) })
 	})
 )
 
-// float8Table returns the values of all 256 bytes. All NaNs of a sign are the same.
-func float8Table(value func(uint16) float32) *[256]float32 {
+// byteTable returns the values of all 256 bytes. All NaNs of a sign are the same.
+func byteTable(value func(uint16) float32) *[256]float32 {
 	var t [256]float32
 	for b := range t {
 		t[b] = value(uint16(b))

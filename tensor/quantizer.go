@@ -174,7 +174,7 @@ const encodedPiece = 4096
 func (z *Quantizer) encode(dst []byte, src []float32) error {
 	room := borrow(len(src))
 	defer scratch.Put(room)
-	back := *room // the dequantized values
+	back := singles(*room)[:len(src)] // the dequantized values
 	if e := z.info.Encoding; e != nil {
 		if err := e.Encode(dst, src); err != nil {
 			return err

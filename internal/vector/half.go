@@ -64,7 +64,7 @@ func bfloat16Plain(dst []float32, src []byte) {
 func Float64(dst []float32, src []byte, stream bool) {
 	split(dst, haveIntegers, stream,
 		func(i, j int) { float64Block(dst[i:j], src[8*i:8*j], stream) },
-		func(i, j int) { Numbers[float64](dst[i:j], src[8*i:8*j]) })
+		func(i, j int) { Numbers[float64](dst[i:j], src[8*i:8*j], stream) })
 }
 
 // Int32 rounds the little-endian int32 in src to len(dst) values. src holds at least
@@ -72,7 +72,7 @@ func Float64(dst []float32, src []byte, stream bool) {
 func Int32(dst []float32, src []byte, stream bool) {
 	split(dst, haveIntegers, stream,
 		func(i, j int) { int32Block(dst[i:j], src[4*i:4*j], stream) },
-		func(i, j int) { Numbers[int32](dst[i:j], src[4*i:4*j]) })
+		func(i, j int) { Numbers[int32](dst[i:j], src[4*i:4*j], stream) })
 }
 
 // Number is a type of numbers that Go has.
@@ -80,8 +80,9 @@ type Number interface {
 	float64 | float32 | int64 | int32 | int16 | int8 | uint64 | uint32 | uint16 | uint8
 }
 
-// Numbers converts len(dst) little-endian numbers of type T, which need not be aligned.
-func Numbers[T Number, F float32 | float64](dst []F, src []byte) {
+// Numbers converts len(dst) little-endian numbers of type T, which need not be aligned. The output never
+// bypasses the caches.
+func Numbers[T Number, F float32 | float64](dst []F, src []byte, _ bool) {
 	var piece [128]T
 	size := len(memory.BytesOf(piece[:1]))
 	for len(dst) > 0 {

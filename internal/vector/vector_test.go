@@ -29,8 +29,8 @@ func conversions() []conversion {
 		linearConversion("int8", Int8, 0.03, -5),
 		linearConversion("uint8", Uint8, 1e-41, 128),
 		linearConversion("inexact zero point", Int8, 3, math.MinInt32),
-		{"float64", 8, Float64, Numbers[float64, float32]},
-		{"int32", 4, Int32, Numbers[int32, float32]},
+		{"float64", 8, Float64, func(dst []float32, src []byte) { Numbers[float64](dst, src, false) }},
+		{"int32", 4, Int32, func(dst []float32, src []byte) { Numbers[int32](dst, src, false) }},
 		linearConversion("int16", Int16, 0.03, -5),
 		linearConversion("uint16", Uint16, 1e-41, 32768),
 		linearConversion("int16, inexact zero point", Int16, 3, math.MaxInt32),
@@ -208,8 +208,8 @@ func TestRounding(t *testing.T) {
 		}
 	}
 	for shift := range lanes {
-		conversion{"float64", 8, Float64, Numbers[float64, float32]}.compare(t, doubles[8*shift:], len(doubles)/8-shift, where{})
-		conversion{"int32", 4, Int32, Numbers[int32, float32]}.compare(t, integers[4*shift:], len(integers)/4-shift, where{})
+		conversion{"float64", 8, Float64, func(dst []float32, src []byte) { Numbers[float64](dst, src, false) }}.compare(t, doubles[8*shift:], len(doubles)/8-shift, where{})
+		conversion{"int32", 4, Int32, func(dst []float32, src []byte) { Numbers[int32](dst, src, false) }}.compare(t, integers[4*shift:], len(integers)/4-shift, where{})
 	}
 }
 
@@ -320,7 +320,7 @@ func FuzzTwins(f *testing.F) {
 		}
 		for _, c := range []conversion{
 			{"float16", 2, Float16, float16Plain}, {"bfloat16", 2, BFloat16, bfloat16Plain},
-			{"float64", 8, Float64, Numbers[float64, float32]}, {"int32", 4, Int32, Numbers[int32, float32]},
+			{"float64", 8, Float64, func(dst []float32, src []byte) { Numbers[float64](dst, src, false) }}, {"int32", 4, Int32, func(dst []float32, src []byte) { Numbers[int32](dst, src, false) }},
 		} {
 			c.compare(t, data, len(data)/c.size, at)
 		}
