@@ -44,7 +44,7 @@ func Decode[T Elem](dst []T, v View) ([]T, error) {
 
 // decodeAll decodes all elements from b.
 func decodeAll[T Elem](dst []T, v View, b []byte) error {
-	p := v.inMemory(b)
+	p := v.inMemory(context.Background(), b)
 	each, _, _ := p.info.span(0, len(dst), p.step)
 	stream := vector.Streams(len(dst), p.info.DType.Size())
 	if p.pages == nil || each == len(dst) {

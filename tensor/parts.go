@@ -23,9 +23,9 @@ type parts struct {
 const fewBytes = 64 << 10
 
 // inMemory returns the parts of a tensor with the bytes data.
-func (v *View) inMemory(data []byte) parts {
+func (v *View) inMemory(ctx context.Context, data []byte) parts {
 	pages, _ := v.ref().Owner().(memory.Advisor)
-	return parts{info: v.ref().Info(), data: data, pages: pages, ready: -fewBytes, step: memory.PopulateStep}
+	return parts{ctx: ctx, info: v.ref().Info(), data: data, pages: pages, ready: -fewBytes, step: memory.PopulateStep}
 }
 
 // access calls f with the parts of the tensor: those that the owner reads, if it can read parts for
@@ -33,7 +33,7 @@ func (v *View) inMemory(data []byte) parts {
 func (v View) access(ctx context.Context, f func(parts) error) error {
 	r := v.ref()
 	if r.Info() == nil || r.Data() != nil || !r.Owner().Ranged(r.Info()) {
-		return v.Use(func(b []byte) error { return f(v.inMemory(b)) })
+		return v.Use(func(b []byte) error { return f(v.inMemory(ctx, b)) })
 	}
 	if err := v.enter(); err != nil {
 		return err
@@ -56,20 +56,27 @@ func (p *parts) bytes(off, n int64) ([]byte, error) {
 
 // copy copies the bytes at off to dst.
 func (p *parts) copy(dst []byte, off int64) error {
-	if p.data == nil {
-		return p.read(dst, off)
-	}
 	for len(dst) > 0 {
+		if err := p.ctx.Err(); err != nil {
+			return err
+		}
 		n := min(int64(len(dst)), p.step)
-		p.need(off, n)
-		copy(dst[:n], p.data[off:])
+		if err := p.read(dst[:n], off); err != nil {
+			return err
+		}
 		dst, off = dst[n:], off+n
 	}
 	return nil
 }
 
+// read is copy for at most a step.
 func (p *parts) read(dst []byte, off int64) error {
-	return p.owner.ReadAt(p.ctx, p.info, dst, off)
+	if p.data == nil {
+		return p.owner.ReadAt(p.ctx, p.info, dst, off)
+	}
+	p.need(off, int64(len(dst)))
+	copy(dst, p.data[off:])
+	return nil
 }
 
 // need prepares for a read of n bytes at off. Consecutive small reads are populated together; for scattered

@@ -5,7 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
-	"strconv"
+	"strings"
 )
 
 // Shape lists the dims of a tensor, outermost first; elements are row-major.
@@ -61,16 +61,9 @@ func (s Shape) Clone() Shape { return slices.Clone(s) }
 // String returns the dims in brackets, as in "[2, 3]". It abbreviates long shapes.
 func (s Shape) String() string {
 	const most = 32
-	b := []byte{'['}
-	for i, d := range s {
-		if i > 0 {
-			b = append(b, ", "...)
-		}
-		if i == most {
-			b = fmt.Appendf(b, "... %d more", len(s)-i)
-			break
-		}
-		b = strconv.AppendInt(b, d, 10)
+	text := strings.ReplaceAll(fmt.Sprint([]int64(s[:min(len(s), most)])), " ", ", ")
+	if len(s) > most {
+		text = fmt.Sprintf("%s, ... %d more]", strings.TrimSuffix(text, "]"), len(s)-most)
 	}
-	return string(append(b, ']'))
+	return text
 }

@@ -203,21 +203,16 @@ func (v View) ReadIntoContext(ctx context.Context, dst []byte) (int, error) {
 		return 0, v.explain(fmt.Errorf("%w: buffer of %d bytes for %d", ErrShape, len(dst), size))
 	}
 	ctx = cmp.Or(ctx, context.Background())
-	n := 0
 	err := v.access(ctx, func(p parts) error {
-		for n < int(size) {
-			if err := ctx.Err(); err != nil {
-				return err
-			}
-			step := min(int(size)-n, readStep)
-			if err := p.copy(dst[n:n+step], int64(n)); err != nil {
-				return err
-			}
-			n += step
+		if err := p.copy(dst[:size], 0); err != nil {
+			return err
 		}
 		return ctx.Err()
 	})
-	return n, err
+	if err != nil {
+		return 0, err
+	}
+	return int(size), nil
 }
 
 // ReadAt implements io.ReaderAt on the tensor's little-endian bytes. It is guarded like
@@ -251,7 +246,7 @@ func (v View) Digest() (uint64, error) {
 	var d xxhash.Digest
 	d.Reset()
 	err := v.Use(func(b []byte) error {
-		p := v.inMemory(b)
+		p := v.inMemory(context.Background(), b)
 		for off := int64(0); off < int64(len(b)); off += p.step {
 			part, _ := p.bytes(off, min(p.step, int64(len(b))-off))
 			_, _ = d.Write(part)
