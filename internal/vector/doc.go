@@ -37,9 +37,9 @@ func unaligned(dst []float32) int {
 }
 
 // split calls vector for the elements of dst that fill whole steps, a block at a time, and
-// plain for those before and after. If have is false it calls plain for all. With stream
+// plain for each of those before and after. If have is false it calls plain for all. With stream
 // the steps begin at a cache line.
-func split(dst []float32, have, stream bool, vector, plain func(from, to int)) {
+func split(dst []float32, have, stream bool, vector func(from, to int), plain func(i int)) {
 	first, end := 0, 0
 	if have {
 		if stream {
@@ -47,9 +47,13 @@ func split(dst []float32, have, stream bool, vector, plain func(from, to int)) {
 		}
 		end = first + (len(dst)-first)&^(lanes-1)
 	}
-	plain(0, first)
+	for i := range first {
+		plain(i)
+	}
 	for at := first; at < end; at += block {
 		vector(at, min(at+block, end))
 	}
-	plain(end, len(dst))
+	for i := end; i < len(dst); i++ {
+		plain(i)
+	}
 }

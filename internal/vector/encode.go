@@ -62,13 +62,7 @@ func ToBrain(b uint32) uint16 {
 func EncodeFloat16(dst []byte, src []float32) {
 	split(src, haveHalf, false,
 		func(i, j int) { toHalfBlock(dst[2*i:2*j], src[i:j]) },
-		func(i, j int) { toHalfPlain(dst[2*i:2*j], src[i:j]) })
-}
-
-func toHalfPlain(dst []byte, src []float32) {
-	for i, f := range src {
-		binary.LittleEndian.PutUint16(dst[2*i:], ToHalf(math.Float32bits(f)))
-	}
+		func(i int) { binary.LittleEndian.PutUint16(dst[2*i:], ToHalf(math.Float32bits(src[i]))) })
 }
 
 // EncodeBFloat16 rounds src to little-endian bfloat16 as ToBrain does. dst holds at
@@ -76,13 +70,7 @@ func toHalfPlain(dst []byte, src []float32) {
 func EncodeBFloat16(dst []byte, src []float32) {
 	split(src, haveIntegers, false,
 		func(i, j int) { toBrainBlock(dst[2*i:2*j], src[i:j]) },
-		func(i, j int) { toBrainPlain(dst[2*i:2*j], src[i:j]) })
-}
-
-func toBrainPlain(dst []byte, src []float32) {
-	for i, f := range src {
-		binary.LittleEndian.PutUint16(dst[2*i:], ToBrain(math.Float32bits(f)))
-	}
+		func(i int) { binary.LittleEndian.PutUint16(dst[2*i:], ToBrain(math.Float32bits(src[i]))) })
 }
 
 // TowardOdd rounds f to odd: an inexact result has its last bit set. Since it is then no tie, rounding it

@@ -3,4 +3,4 @@
 package vector
 
 // Every processor of this architecture has the instructions.
-const haveIntegers, haveHalf = true, true
+var haveIntegers, haveHalf = true, true

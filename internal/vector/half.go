@@ -36,13 +36,7 @@ func HalfBits(h uint16) uint32 {
 func Float16(dst []float32, src []byte, stream bool) {
 	split(dst, haveHalf, stream,
 		func(i, j int) { float16Block(dst[i:j], src[2*i:2*j], stream) },
-		func(i, j int) { float16Plain(dst[i:j], src[2*i:2*j]) })
-}
-
-func float16Plain(dst []float32, src []byte) {
-	for i := range dst {
-		dst[i] = math.Float32frombits(HalfBits(binary.LittleEndian.Uint16(src[2*i:])))
-	}
+		func(i int) { dst[i] = math.Float32frombits(HalfBits(binary.LittleEndian.Uint16(src[2*i:]))) })
 }
 
 // BFloat16 widens the little-endian bfloat16 in src to len(dst) values, bit for
@@ -50,13 +44,7 @@ func float16Plain(dst []float32, src []byte) {
 func BFloat16(dst []float32, src []byte, stream bool) {
 	split(dst, haveIntegers, stream,
 		func(i, j int) { bfloat16Block(dst[i:j], src[2*i:2*j], stream) },
-		func(i, j int) { bfloat16Plain(dst[i:j], src[2*i:2*j]) })
-}
-
-func bfloat16Plain(dst []float32, src []byte) {
-	for i := range dst {
-		dst[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(src[2*i:])) << 16)
-	}
+		func(i int) { dst[i] = math.Float32frombits(uint32(binary.LittleEndian.Uint16(src[2*i:])) << 16) })
 }
 
 // Float64 rounds the little-endian float64 in src to len(dst) values. src holds at
@@ -64,7 +52,7 @@ func bfloat16Plain(dst []float32, src []byte) {
 func Float64(dst []float32, src []byte, stream bool) {
 	split(dst, haveIntegers, stream,
 		func(i, j int) { float64Block(dst[i:j], src[8*i:8*j], stream) },
-		func(i, j int) { Numbers[float64](dst[i:j], src[8*i:8*j], stream) })
+		func(i int) { dst[i] = float32(math.Float64frombits(binary.LittleEndian.Uint64(src[8*i:]))) })
 }
 
 // Int32 rounds the little-endian int32 in src to len(dst) values. src holds at least
@@ -72,7 +60,7 @@ func Float64(dst []float32, src []byte, stream bool) {
 func Int32(dst []float32, src []byte, stream bool) {
 	split(dst, haveIntegers, stream,
 		func(i, j int) { int32Block(dst[i:j], src[4*i:4*j], stream) },
-		func(i, j int) { Numbers[int32](dst[i:j], src[4*i:4*j], stream) })
+		func(i int) { dst[i] = float32(int32(binary.LittleEndian.Uint32(src[4*i:]))) })
 }
 
 // Number is a type of numbers that Go has.

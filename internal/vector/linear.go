@@ -47,13 +47,7 @@ func Linear(dst []float32, src []byte, k Kind, scale float32, zero int32, stream
 				linearBlock(dst[i:j], src[i:j], k.sign, scale, zero, stream)
 			}
 		},
-		func(i, j int) { linearPlain(dst[i:j], src[k.size*i:], k, scale, zero) })
-}
-
-func linearPlain(dst []float32, src []byte, k Kind, scale float32, zero int32) {
-	for i := range dst {
-		dst[i] = k.linear(src[k.size*i:], scale, zero)
-	}
+		func(i int) { dst[i] = k.linear(src[k.size*i:], scale, zero) })
 }
 
 // Rows is Linear for rows of len(scales) integers of 8 bits, each with the scale and the zero
@@ -75,11 +69,7 @@ func Rows(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, at
 		row, bytes, scales, zeros := dst[:n], src[:n], scales[at:at+n], zeros[at*step:]
 		split(row, have, stream,
 			func(i, j int) { rowBlock(row[i:j], bytes[i:j], k.sign, scales[i:j], zeros[i*step:], step, stream) },
-			func(i, j int) {
-				for ; i < j; i++ {
-					row[i] = k.linear(bytes[i:], scales[i], zeros[i*step])
-				}
-			})
+			func(i int) { row[i] = k.linear(bytes[i:], scales[i], zeros[i*step]) })
 		dst, src, at = dst[n:], src[n:], 0
 	}
 }
@@ -110,32 +100,28 @@ func scaledPlain(dst []float32, src []byte, stride int, scales []float32) {
 // Range extends the range lo to hi, which includes 0, by the numbers in src. It reports
 // whether all are finite; if not, the returned range is meaningless.
 func Range(src []float32, lo, hi float32) (newLo, newHi float32, finite bool) {
-	n := 0
-	if haveIntegers {
-		n = len(src) &^ (lanes - 1)
-	}
-	for at := 0; at < n; at += block {
-		low, high, nan := rangeBlock(src[at:min(at+block, n)])
-		lo, hi = min(lo, low+0), max(hi, high+0) // adding 0 removes negative zeros
-		if nan || math.IsInf(float64(lo), 0) || math.IsInf(float64(hi), 0) {
-			return lo, hi, false
-		}
-	}
-	return rangePlain(src[n:], lo, hi)
+	finite = true
+	split(src, haveIntegers, false,
+		func(i, j int) {
+			low, high, nan := rangeBlock(src[i:j])
+			lo, hi = min(lo, low+0), max(hi, high+0) // adding 0 removes negative zeros
+			finite = finite && !nan && !math.IsInf(float64(lo), 0) && !math.IsInf(float64(hi), 0)
+		},
+		func(i int) { finite = extend(&lo, &hi, src[i]) && finite })
+	return lo, hi, finite
 }
 
-func rangePlain(src []float32, lo, hi float32) (newLo, newHi float32, finite bool) {
-	for _, x := range src {
-		switch {
-		case x-x != 0:
-			return lo, hi, false
-		case x < lo:
-			lo = x
-		case x > hi:
-			hi = x
-		}
+// extend extends a range by x if x is finite, and reports that.
+func extend(lo, hi *float32, x float32) (finite bool) {
+	switch {
+	case x-x != 0:
+		return false
+	case x < *lo:
+		*lo = x
+	case x > *hi:
+		*hi = x
 	}
-	return lo, hi, true
+	return true
 }
 
 // RangeRow extends the range of each column by the number in src at the same index, in place.
@@ -144,21 +130,6 @@ func RangeRow(src, lo, hi []float32) (finite bool) {
 	finite = true
 	split(src, haveIntegers, false,
 		func(i, j int) { finite = rangeRowBlock(src[i:j], lo[i:j], hi[i:j]) && finite },
-		func(i, j int) { finite = rangeRowPlain(src[i:j], lo[i:j], hi[i:j]) && finite })
-	return finite
-}
-
-func rangeRowPlain(src, lo, hi []float32) (finite bool) {
-	finite = true
-	for i, x := range src {
-		switch {
-		case x-x != 0:
-			finite = false
-		case x < lo[i]:
-			lo[i] = x
-		case x > hi[i]:
-			hi[i] = x
-		}
-	}
+		func(i int) { finite = extend(&lo[i], &hi[i], src[i]) && finite })
 	return finite
 }

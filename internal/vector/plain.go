@@ -2,7 +2,7 @@
 
 package vector
 
-const haveIntegers, haveHalf = false, false
+var haveIntegers, haveHalf = false, false
 
 // Stubs; without vector instructions they are never called.
 

@@ -34,26 +34,14 @@ func (s *Steps) Integer(x float32) int32 {
 func Quantize(dst []byte, src []float32, s *Steps) {
 	split(src, haveIntegers, false,
 		func(i, j int) { quantizeBlock(dst[i:j], src[i:j], s) },
-		func(i, j int) { quantizePlain(dst[i:j], src[i:j], s) })
-}
-
-func quantizePlain(dst []byte, src []float32, s *Steps) {
-	for i, x := range src {
-		dst[i] = byte(s.Integer(x))
-	}
+		func(i int) { dst[i] = byte(s.Integer(src[i])) })
 }
 
 // QuantizeRow is Quantize for a row of numbers; each uses the Steps of its column.
 func QuantizeRow(dst []byte, src []float32, s []Steps) {
 	split(src, haveIntegers, false,
 		func(i, j int) { quantizeRowBlock(dst[i:j], src[i:j], s[i:j]) },
-		func(i, j int) { quantizeRowPlain(dst[i:j], src[i:j], s[i:j]) })
-}
-
-func quantizeRowPlain(dst []byte, src []float32, s []Steps) {
-	for i, x := range src {
-		dst[i] = byte(s[i].Integer(x))
-	}
+		func(i int) { dst[i] = byte(s[i].Integer(src[i])) })
 }
 
 // sumLanes is the number of partial sums. Element i of a tensor is added to sum i%8, so that

@@ -32,7 +32,9 @@ func compareRange(t *testing.T, src []float32, lo, hi float32) {
 		}
 		return result{math.Float32bits(lo), math.Float32bits(hi), true}
 	}
-	if diff := cmp.Diff(of(rangePlain(src, lo, hi)), of(Range(src, lo, hi))); diff != "" {
+	var want result
+	plainly(func() { want = of(Range(src, lo, hi)) })
+	if diff := cmp.Diff(want, of(Range(src, lo, hi))); diff != "" {
 		t.Fatalf("%d numbers, from %g to %g: %s", len(src), lo, hi, diff)
 	}
 }
@@ -43,7 +45,8 @@ func compareRangeRow(t *testing.T, rows ...[]float32) {
 	n := len(rows[0])
 	got, want := make([]float32, 2*n), make([]float32, 2*n)
 	for _, row := range rows {
-		finite := rangeRowPlain(row, want[:n], want[n:])
+		var finite bool
+		plainly(func() { finite = RangeRow(row, want[:n], want[n:]) })
 		if RangeRow(row, got[:n], got[n:]) != finite {
 			t.Fatalf("%v: finite is not %v", row, finite)
 		}
@@ -127,7 +130,7 @@ func compareBytes(t *testing.T, src []float32, what any, routine, plain func(dst
 // compareSteps compares Quantize with its Go version, and that with the definition.
 func compareSteps(t *testing.T, src []float32, scale float32, s Steps) {
 	t.Helper()
-	compareBytes(t, src, s, func(dst []byte) { Quantize(dst, src, &s) }, func(dst []byte) { quantizePlain(dst, src, &s) })
+	compareBytes(t, src, s, func(dst []byte) { Quantize(dst, src, &s) }, func(dst []byte) { plainly(func() { Quantize(dst, src, &s) }) })
 	for _, x := range src {
 		quotient := math.RoundToEven(float64(x) / float64(scale))
 		if got, want := s.Integer(x), int32(min(max(quotient, s.Lo), s.Hi)+s.Zero); got != want && x == x {
@@ -149,7 +152,7 @@ func compareRows(t *testing.T, src []float32, all []Steps) {
 	for i := range columns {
 		columns[i] = all[i%len(all)]
 	}
-	compareBytes(t, src, columns, func(dst []byte) { QuantizeRow(dst, src, columns) }, func(dst []byte) { quantizeRowPlain(dst, src, columns) })
+	compareBytes(t, src, columns, func(dst []byte) { QuantizeRow(dst, src, columns) }, func(dst []byte) { plainly(func() { QuantizeRow(dst, src, columns) }) })
 }
 
 // TestQuantize compares numbers at and next to those halfway between two integers, for scales
@@ -313,13 +316,13 @@ func FuzzQuantize(f *testing.F) {
 	})
 }
 
-// encoders are the routines that narrow, each next to its Go version.
+// encoders are the routines that narrow.
 var encoders = []struct {
-	name          string
-	encode, plain func(dst []byte, src []float32)
+	name   string
+	encode func(dst []byte, src []float32)
 }{
-	{"float16", EncodeFloat16, toHalfPlain},
-	{"bfloat16", EncodeBFloat16, toBrainPlain},
+	{"float16", EncodeFloat16},
+	{"bfloat16", EncodeBFloat16},
 }
 
 // compareEncoders compares both over the float32 in data, placed where a test says; what
@@ -334,7 +337,7 @@ func compareEncoders(t *testing.T, data []byte, at where) {
 	}
 	for _, e := range encoders {
 		want := make([]byte, 2*n)
-		e.plain(want, src)
+		plainly(func() { e.encode(want, src) })
 		all := bytes.Repeat([]byte{0xa5}, at.src+2*n+2*around)
 		got := all[at.src+around:][:2*n]
 		e.encode(got, src)

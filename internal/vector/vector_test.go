@@ -21,11 +21,24 @@ type conversion struct {
 	plain   func(dst []float32, src []byte)
 }
 
+// plainly calls f with the Go versions alone.
+func plainly(f func()) {
+	integers, half := haveIntegers, haveHalf
+	defer func() { haveIntegers, haveHalf = integers, half }()
+	haveIntegers, haveHalf = false, false
+	f()
+}
+
+// conversionOf is a routine next to itself without vectors.
+func conversionOf(name string, size int, convert func(dst []float32, src []byte, stream bool)) conversion {
+	return conversion{name, size, convert, func(dst []float32, src []byte) { plainly(func() { convert(dst, src, false) }) }}
+}
+
 // conversions are all routines, those with parameters with a few of them.
 func conversions() []conversion {
 	all := []conversion{
-		{"float16", 2, Float16, float16Plain},
-		{"bfloat16", 2, BFloat16, bfloat16Plain},
+		conversionOf("float16", 2, Float16),
+		conversionOf("bfloat16", 2, BFloat16),
 		linearConversion("int8", Int8, 0.03, -5),
 		linearConversion("uint8", Uint8, 1e-41, 128),
 		linearConversion("inexact zero point", Int8, 3, math.MinInt32),
@@ -50,9 +63,7 @@ func conversions() []conversion {
 }
 
 func linearConversion(name string, k Kind, scale float32, zero int32) conversion {
-	return conversion{name, k.size,
-		func(dst []float32, src []byte, stream bool) { Linear(dst, src, k, scale, zero, stream) },
-		func(dst []float32, src []byte) { linearPlain(dst, src, k, scale, zero) }}
+	return conversionOf(name, k.size, func(dst []float32, src []byte, stream bool) { Linear(dst, src, k, scale, zero, stream) })
 }
 
 // rowConversion has the definition for its Go version, element by element, and begins within a row.
@@ -319,7 +330,7 @@ func FuzzTwins(f *testing.F) {
 			linearConversion("linear16", k, scales[0], zero).compare(t, data, len(data)/2, at)
 		}
 		for _, c := range []conversion{
-			{"float16", 2, Float16, float16Plain}, {"bfloat16", 2, BFloat16, bfloat16Plain},
+			conversionOf("float16", 2, Float16), conversionOf("bfloat16", 2, BFloat16),
 			{"float64", 8, Float64, func(dst []float32, src []byte) { Numbers[float64](dst, src, false) }}, {"int32", 4, Int32, func(dst []float32, src []byte) { Numbers[int32](dst, src, false) }},
 		} {
 			c.compare(t, data, len(data)/c.size, at)
