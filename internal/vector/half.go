@@ -110,7 +110,8 @@ func Swap(b []byte, word int) {
 // Lookup fills dst with the table's values for the bytes in src, which holds at least
 // len(dst) bytes.
 func Lookup(dst []float32, src []byte, values *[256]float32) {
-	for len(dst) >= 4 && len(src) >= 4 { // one at a time can take 1.5 times as long, depending on alignment
+	// One at a time can take 1.5 times as long, depending on alignment.
+	for len(dst) >= 4 && len(src) >= 4 {
 		d, x := (*[4]float32)(dst), (*[4]byte)(src)
 		d[0], d[1], d[2], d[3] = values[x[0]], values[x[1]], values[x[2]], values[x[3]]
 		dst, src = dst[4:], src[4:]

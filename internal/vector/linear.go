@@ -7,8 +7,9 @@ import (
 
 // Kind is a type of integers.
 type Kind struct {
-	size int   // in bytes, 1 or 2
-	sign int32 // mask of the sign bit, 0 if unsigned: the value of the bits b is (b ^ sign) - sign
+	size int // in bytes, 1 or 2
+	// sign is the mask of the sign bit, 0 if unsigned: the value of the bits b is (b ^ sign) - sign.
+	sign int32
 }
 
 // The kinds of integers.
@@ -54,7 +55,8 @@ func Linear(dst []float32, src []byte, k Kind, scale float32, zero int32, stream
 // point of its column; a single zero point applies to all columns, and missing ones are 0. There must be at
 // least one scale. The first element is in column at; the last row may be incomplete.
 func Rows(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, at int, stream bool) {
-	stream = stream && len(scales) >= 2048 // in shorter rows the fence after each costs more than it saves
+	// In shorter rows the fence after each costs more than it saves.
+	stream = stream && len(scales) >= 2048
 	have := haveIntegers && !slices.ContainsFunc(zeros, func(z int32) bool { return !exact(z) })
 	step := 1
 	if len(zeros) <= 1 {
@@ -104,7 +106,8 @@ func Range(src []float32, lo, hi float32) (newLo, newHi float32, finite bool) {
 	split(src, haveIntegers, false,
 		func(i, j int) {
 			low, high, nan := rangeBlock(src[i:j])
-			lo, hi = min(lo, low+0), max(hi, high+0) // adding 0 removes negative zeros
+			// Adding 0 removes negative zeros.
+			lo, hi = min(lo, low+0), max(hi, high+0)
 			finite = finite && !nan && !math.IsInf(float64(lo), 0) && !math.IsInf(float64(hi), 0)
 		},
 		func(i int) { finite = extend(&lo, &hi, src[i]) && finite })

@@ -17,8 +17,9 @@ type Steps struct {
 // bits that is not halfway between integers is at least 2^-26 away from there. So rounding
 // the product to a multiple of 2^-30 first restores exact halves and changes no other result.
 func (s *Steps) Integer(x float32) int32 {
-	const snap = 3 << 21  // its unit in the last place is 2^-30: adding it rounds to multiples of that
-	const whole = 3 << 51 // its unit in the last place is 1: adding it rounds to an integer
+	// The unit in the last place of snap is 2^-30, that of whole is 1: adding them rounds to multiples of that.
+	const snap = 3 << 21
+	const whole = 3 << 51
 	v := float64(float64(x) * s.Inverse)
 	if v > s.Hi {
 		v = s.Hi
@@ -51,7 +52,8 @@ const sumLanes = 8
 // Errors accumulates the errors of quantized numbers. Numbers that are not finite are ignored.
 type Errors struct {
 	worst, abs, noise, signal [sumLanes]float64
-	Nonzero, Zeroed           int64 // numbers that are not 0, and those among them that became 0
+	// Nonzero and Zeroed count the numbers that are not 0, and those among them that became 0.
+	Nonzero, Zeroed int64
 }
 
 // Add compares numbers with stand, their values after quantization. The first has index at in
@@ -86,7 +88,8 @@ func (e *Errors) plain(numbers, stand []float32, at int) {
 			e.worst[lane] = diff
 		}
 		e.abs[lane] += diff
-		e.noise[lane] += float64(diff * diff) // the conversion prevents a fused operation, as in the vector loops
+		// The conversions prevent fused operations, as in the vector loops.
+		e.noise[lane] += float64(diff * diff)
 		e.signal[lane] += float64(v * v)
 	}
 }
