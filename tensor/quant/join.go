@@ -49,9 +49,11 @@ func Join(weight, scale tensor.View) (tensor.View, error) {
 type joined struct {
 	memory.Owner[tensor.Info]
 	*layout
-	name          *tensor.Info // the weight's description in its file
+	// name is the weight's description in its file.
+	name          *tensor.Info
 	weight, scale tensor.View
-	base          int64 // Offset of the unsliced view
+	// base is the Offset of the unsliced view.
+	base int64
 }
 
 func (j *joined) scaleRef() *memory.Ref[tensor.Info] { return (*memory.Ref[tensor.Info])(&j.scale) }
@@ -77,11 +79,8 @@ func (j *joined) Leave() {
 
 // Load implements memory.Owner.
 func (j *joined) Load(info *tensor.Info) ([]byte, error) {
-	v, err := tensor.View(memory.New[tensor.Info](info, j, nil)).Clone()
-	if err != nil {
-		return nil, err
-	}
-	return v.Bytes()
+	v, _ := tensor.View(memory.New[tensor.Info](info, j, nil)).Clone()
+	return v.Bytes() // or the error of Clone
 }
 
 // Ranged implements memory.Owner.
@@ -144,21 +143,15 @@ func (j *joined) piece(mem *scratch, first, n int64) ([]float32, error) {
 		return nil, err
 	}
 	for values := mem.values; len(values) > 0; row, col = row+1, 0 {
-		part := values[:min(j.cols-col, int64(len(values)))]
-		j.multiply(part, mem.scales, j.scaleRow(row)-from, col)
-		values = values[len(part):]
+		at := j.scaleRow(row) - from
+		for len(values) > 0 && col < j.cols {
+			n := min(j.width-col%j.width, j.cols-col, int64(len(values)))
+			s := mem.scales[at+col/j.width]
+			for i := range values[:n] {
+				values[i] *= s
+			}
+			values, col = values[n:], col+n
+		}
 	}
 	return mem.values, nil
-}
-
-// multiply scales elements of one row, from column col on. The scales of the row begin at scales[at].
-func (j *joined) multiply(part, scales []float32, at, col int64) {
-	for len(part) > 0 {
-		n := min(j.width-col%j.width, int64(len(part)))
-		s := scales[at+col/j.width]
-		for i := range part[:n] {
-			part[i] *= s
-		}
-		part, col = part[n:], col+n
-	}
 }

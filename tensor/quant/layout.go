@@ -15,11 +15,13 @@ const (
 
 // layout maps elements to scales. The weight is a list of matrices of rows times cols elements.
 type layout struct {
-	shape          tensor.Shape // of the decoded tensor
-	rows, cols     int64        // of a matrix
-	height, width  int64        // of the elements that share a scale
-	sRows, sCols   int64        // scales of a matrix
-	weight, scales *tensor.Info // the types to decode
+	// shape is that of the decoded tensor.
+	shape tensor.Shape
+	// rows and cols are those of a matrix, height and width those of the elements that share a scale, and
+	// sRows and sCols those of the scales of a matrix.
+	rows, cols, height, width, sRows, sCols int64
+	// weight and scales are the types to decode.
+	weight, scales *tensor.Info
 	text           string
 }
 
@@ -46,7 +48,7 @@ func layoutOf(weight, scale *tensor.Info) (*layout, error) {
 	if err != nil {
 		return nil, err
 	}
-	if !(n == 1 && l.perRow(n)) && !l.blocks() && !l.perRow(n) && !l.groups() {
+	if !l.fit(n) {
 		return nil, fmt.Errorf("%w: scales of shape %v do not fit a weight of %v", tensor.ErrShape, scale.Shape, weight.Shape)
 	}
 	return l, nil
@@ -75,72 +77,49 @@ func (l *layout) unpack() error {
 
 // isNarrow reports whether the elements have a type that is stored with scales.
 func isNarrow(i *tensor.Info) bool {
-	switch i.DType {
-	case tensor.Float8E4M3FN, tensor.Float8E5M2, tensor.Int8:
-		return true
-	}
-	return i.Encoding != nil && lowbit.Encoding(i.Encoding.Name) != nil
+	known := []tensor.DType{tensor.Float8E4M3FN, tensor.Float8E5M2, tensor.Int8}
+	return slices.Contains(known, i.DType) || i.Encoding != nil && lowbit.Encoding(i.Encoding.Name) != nil
 }
 
 // isScale reports whether the elements have a type of scales.
 func isScale(i *tensor.Info) bool {
-	switch i.DType {
-	case tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float8E4M3FN:
-		return true
-	}
-	return i.Encoding != nil && lowbit.Type(i.Encoding.Name) == "F8_E8M0"
+	known := []tensor.DType{tensor.Float32, tensor.Float16, tensor.BFloat16, tensor.Float8E4M3FN}
+	return slices.Contains(known, i.DType) || i.Encoding != nil && lowbit.Type(i.Encoding.Name) == "F8_E8M0"
 }
 
-// blocks fits a scale for each block of a matrix.
-func (l *layout) blocks() bool {
+// fit finds the elements that share one of n scales. A row consists of the axes that the scales lack; dims of 1
+// do not count.
+func (l *layout) fit(n int64) bool {
 	w, s, k := l.shape, l.scales.Shape, len(l.shape)
-	if k < 2 || len(s) != k || !slices.Equal(s[:k-2], w[:k-2]) || s[k-2] != blocksIn(w[k-2]) || s[k-1] != blocksIn(w[k-1]) {
+	axes := len(s) // without dims of 1 at the end
+	for axes > 0 && s[axes-1] == 1 {
+		axes--
+	}
+	l.rows, l.height, l.sRows, l.sCols = 1, 1, 1, 1
+	switch {
+	case n == 1:
+		l.cols, _ = w.Elems()
+		l.text = "one scale"
+	case k >= 2 && len(s) == k && slices.Equal(s[:k-2], w[:k-2]) && s[k-2] == blocksIn(w[k-2]) && s[k-1] == blocksIn(w[k-1]):
+		l.rows, l.cols, l.sRows, l.sCols = w[k-2], w[k-1], s[k-2], s[k-1]
+		l.height, l.width = blockSide, blockSide
+		l.text = fmt.Sprintf("block scales %dx%d", blockSide, blockSide)
+		return true
+	case axes > 0 && axes < k && len(s) <= k && slices.Equal(s[:axes], w[:axes]):
+		l.cols, _ = w[axes:].Elems()
+		l.text = "a scale for each row"
+	case k > 0 && len(s) == k && slices.Equal(s[:k-1], w[:k-1]) && s[k-1] > 0 && w[k-1]%s[k-1] == 0:
+		l.cols, l.sCols = w[k-1], s[k-1]
+		l.text = fmt.Sprintf("a scale for each %d elements", max(l.cols/l.sCols, 1))
+	default:
 		return false
 	}
-	l.rows, l.cols = w[k-2], w[k-1]
-	l.height, l.width, l.sRows, l.sCols = blockSide, blockSide, s[k-2], s[k-1]
-	l.text = fmt.Sprintf("block scales %dx%d", blockSide, blockSide)
+	l.width = max(l.cols/l.sCols, 1)
 	return true
 }
 
 // blocksIn returns the number of blocks along an axis of n elements.
 func blocksIn(n int64) int64 { return n/blockSide + min(n%blockSide, 1) }
-
-// perRow fits a scale for each row, or one for all; dims of 1 may follow. A row consists of the
-// remaining axes of the weight.
-func (l *layout) perRow(scales int64) bool {
-	s := l.scales.Shape
-	l.text = "a scale for each row"
-	if scales == 1 {
-		s, l.text = nil, "one scale"
-	} else if len(s) > len(l.shape) {
-		return false
-	}
-	for len(s) > 0 && s[len(s)-1] == 1 {
-		s = s[:len(s)-1]
-	}
-	if scales != 1 && (len(s) == 0 || len(s) == len(l.shape)) || !slices.Equal(s, l.shape[:len(s)]) {
-		return false
-	}
-	l.rows, l.cols = 1, 1
-	for _, d := range l.shape[len(s):] {
-		l.cols *= d
-	}
-	l.height, l.width, l.sRows, l.sCols = 1, max(l.cols, 1), 1, 1
-	return true
-}
-
-// groups fits a scale for each group of elements in a row.
-func (l *layout) groups() bool {
-	w, s, k := l.shape, l.scales.Shape, len(l.shape)
-	if k == 0 || len(s) != k || !slices.Equal(s[:k-1], w[:k-1]) || s[k-1] <= 0 || w[k-1]%s[k-1] != 0 {
-		return false
-	}
-	l.rows, l.cols = 1, w[k-1]
-	l.height, l.width, l.sRows, l.sCols = 1, max(w[k-1]/s[k-1], 1), 1, s[k-1]
-	l.text = fmt.Sprintf("a scale for each %d elements", l.width)
-	return true
-}
 
 // scaleRow returns the index of the first scale of a row of the weight.
 func (l *layout) scaleRow(row int64) int64 {

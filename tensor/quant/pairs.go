@@ -8,9 +8,12 @@ import (
 
 // Pair is a tensor and the tensor of its scales: the arguments of Join.
 type Pair struct {
-	Name          string // name of the weight, without "_blocks"
-	Weight, Scale int    // indexes in the list passed to Pairs
-	Layout        string // "block scales 128x128", "one scale", "a scale for each row", "a scale for each 32 elements"
+	// Name is the name of the weight, without "_blocks".
+	Name string
+	// Weight and Scale are indexes in the list passed to Pairs.
+	Weight, Scale int
+	// Layout is "block scales 128x128", "one scale", "a scale for each row", or "a scale for each 32 elements".
+	Layout string
 }
 
 // companions lists the suffixes of weights and of their scales.
@@ -37,36 +40,29 @@ func Pairs(tensors []tensor.Info) []Pair {
 }
 
 // pairOf returns the pair with weight i, if its scales exist.
-func pairOf(tensors []tensor.Info, at map[string]int, i int) (Pair, bool) {
+func pairOf(tensors []tensor.Info, at map[string]int, i int) (p Pair, ok bool) {
 	name := tensors[i].Name
+	has := func(name string) bool {
+		_, ok := at[name]
+		return ok
+	}
 	for _, c := range companions {
-		stem, ok := strings.CutSuffix(name, c.weight)
-		if !ok {
+		stem, isWeight := strings.CutSuffix(name, c.weight)
+		isMX := c.weight == "_blocks"
+		if !isWeight || !has(stem+c.scale) || isMX != (tensors[i].DType == tensor.Uint8) {
 			continue
 		}
-		k, ok := at[stem+c.scale]
-		if !ok || (c.weight == "_blocks") != (tensors[i].DType == tensor.Uint8) {
-			continue
-		}
-		p := Pair{name, i, k, ""}
-		if c.weight == "_blocks" {
+		p = Pair{name, i, at[stem+c.scale], ""}
+		if isMX {
 			p.Name = stem
 		}
-		taken := p.Name != name && has(at, p.Name)
-		if taken || has(at, name+"_zero_point") || has(at, name+"_scale_2") || has(at, name+"_scale") && has(at, name+"_scale_inv") {
-			return p, false
+		l, err := layoutOf(&tensors[i], &tensors[p.Scale])
+		if err == nil {
+			p.Layout = l.text
 		}
-		l, err := layoutOf(&tensors[i], &tensors[k])
-		if err != nil {
-			return p, false
-		}
-		p.Layout = l.text
-		return p, true
+		taken := isMX && has(stem)
+		other := has(name+"_zero_point") || has(name+"_scale_2") || has(name+"_scale") && has(name+"_scale_inv")
+		return p, err == nil && !taken && !other
 	}
-	return Pair{}, false
-}
-
-func has(at map[string]int, name string) bool {
-	_, ok := at[name]
-	return ok
+	return p, false
 }
