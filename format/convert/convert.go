@@ -132,38 +132,29 @@ func (j *job) create() (*format.Writer, error) {
 	opts := j.o.WriteOptions
 	opts.AcceptLoss = slices.Clone(opts.AcceptLoss)
 	opts.Progress = j.progress
-	accepted := make(map[string]bool, len(opts.AcceptLoss))
-	for _, item := range opts.AcceptLoss {
-		accepted[item] = true
-	}
+	lost := map[format.Loss]bool{} // also with KeepNames
 	items := j.byName()
+	useless := func(l format.Loss) bool { // integers that this conversion made, without parameters
+		it := items[l.Name]
+		return l.Kind == format.LossQuantization && it != nil && it.z != nil
+	}
 	for {
 		w, err := format.Create(j.o.To, j.path, j.to, &opts)
 		refused := lossesIn(err)
-		if err != nil && refused == nil {
-			return nil, err
-		}
-		if err != nil && !opts.KeepNames {
+		switch {
+		case refused == nil || !j.o.Lossy && opts.KeepNames:
+			j.report.Kept = slices.DeleteFunc(j.report.Kept, func(l format.Loss) bool { return lost[l] })
+			return w, err
+		case !opts.KeepNames:
 			opts.KeepNames, j.report.Kept = true, refused
 			continue
 		}
-		open := make(map[format.Loss]bool, len(refused))
-		for _, l := range refused {
-			open[l] = true
-		}
-		j.report.Kept = slices.DeleteFunc(j.report.Kept, func(l format.Loss) bool { return open[l] })
-		if err == nil || !j.o.Lossy {
-			return w, err
-		}
-		for _, l := range refused {
-			it := items[l.Name] // integers that this conversion made are useless without parameters
-			if !l.Acceptable || l.Kind == format.LossQuantization && it != nil && it.z != nil || accepted[l.Item()] {
-				return nil, err
-			}
+		if slices.ContainsFunc(refused, func(l format.Loss) bool { return !l.Acceptable || lost[l] || useless(l) }) {
+			return nil, err
 		}
 		// Leaving these out may cause further losses, which the next attempt reports.
 		for _, l := range refused {
-			accepted[l.Item()] = true
+			lost[l] = true
 			opts.AcceptLoss = append(opts.AcceptLoss, l.Item())
 		}
 		j.report.Losses = append(j.report.Losses, refused...)

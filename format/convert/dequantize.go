@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
@@ -118,7 +117,7 @@ func bytesHold(q *tensor.Quantization, d tensor.DType) bool {
 
 // quantized converts a DequantizeLinear node to quantization parameters of its tensor.
 func (t *translator) quantized(in *format.Node) error {
-	refuse := fmt.Errorf("%w: it dequantizes what is no constant, or in a form that is not known", format.ErrUnsupported)
+	refuse := unsupported("it dequantizes what is no constant, or in a form that is not known")
 	if len(in.Inputs) < 2 || len(in.Inputs) > 3 || len(in.Outputs) != 1 || t.at(in.Outputs[0]).leaves {
 		return refuse
 	}
@@ -138,14 +137,11 @@ func (t *translator) quantized(in *format.Node) error {
 		return err
 	}
 	if len(scale.Shape) == 1 && len(q.Scales) != 1 {
-		axis := integerOf(in, "axis", 1)
+		axis, rank := integerOf(in, "axis", 1), int64(len(x.Shape))
 		if axis < 0 {
-			axis += int64(len(x.Shape))
+			axis += rank
 		}
-		if axis < 0 || axis >= int64(len(x.Shape)) {
-			return refuse
-		}
-		q.Axis = int(axis)
+		q.Axis = int(min(max(axis, -1), rank)) // Check refuses both ends
 	}
 	if len(constants) > 2 {
 		zero := &constants[2].to
@@ -160,10 +156,10 @@ func (t *translator) quantized(in *format.Node) error {
 			q.ZeroPoints = append(q.ZeroPoints, int32(z))
 		}
 	}
-	if err := q.Check(x.DType, x.Shape); err != nil {
+	switch err := q.Check(x.DType, x.Shape); {
+	case err != nil:
 		return err
-	}
-	if x.Quant != nil && !x.Quant.Equal(q) {
+	case x.Quant != nil && !x.Quant.Equal(q):
 		return refuse
 	}
 	x.Quant = q

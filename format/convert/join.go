@@ -12,7 +12,7 @@ import (
 // join replaces each tensor and its scales by one tensor.
 func (j *job) join(m *format.Model, g *format.Graph) error {
 	if g != nil && len(g.Nodes) > 0 {
-		return located(m, "", fmt.Errorf("%w: nodes of its graph use weights and scales apart, so they cannot be joined", format.ErrUnsupported))
+		return located(m, "", unsupported("nodes of its graph use weights and scales apart, so they cannot be joined"))
 	}
 	pairs := quant.Pairs(j.infos())
 	if len(pairs) == 0 {

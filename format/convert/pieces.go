@@ -1,7 +1,6 @@
 package convert
 
 import (
-	"encoding/binary"
 	"slices"
 	"sync"
 
@@ -69,10 +68,11 @@ func (p *piece) integers() ([]int64, error) {
 	mem.raw, mem.whole = room(mem.raw, p.n*size), room(mem.whole, p.n)
 	_, err := p.v.ReadAt(mem.raw, p.first*d.Size())
 	own, _ := spanOf(d)
-	var eight [8]byte
 	for i := range mem.whole {
-		copy(eight[:], mem.raw[i*size:][:size])
-		x := int64(binary.LittleEndian.Uint64(eight[:]))
+		x := int64(0)
+		for k, b := range mem.raw[i*size:][:size] {
+			x |= int64(b) << (8 * k)
+		}
 		if shift := 64 - 8*size; own.low < 0 {
 			x = x << shift >> shift
 		}
@@ -93,11 +93,11 @@ func (s *stream) next(p *piece, dst []byte) error {
 		return s.z.Encode(dst, numbers)
 	case integer:
 		numbers, err := p.integers()
-		var eight [8]byte
 		size := int(s.to.DType.Size())
 		for i, x := range numbers {
-			binary.LittleEndian.PutUint64(eight[:], uint64(x))
-			copy(dst[i*size:][:size], eight[:])
+			for k := range size {
+				dst[i*size+k] = byte(x >> (8 * k))
+			}
 		}
 		return err
 	case p.v.DType() == tensor.Float64:

@@ -86,7 +86,7 @@ func (j *job) change(it *item) error {
 	}
 	to := j.o.DType
 	if to != tensor.Invalid && it.to.Quant != nil && it.from.Info().Quant == nil {
-		return fmt.Errorf("%w: its parameters of quantization are nodes of the graph, so its dtype stays", format.ErrUnsupported)
+		return unsupported("its parameters of quantization are nodes of the graph, so its dtype stays")
 	}
 	q, why := j.quantizes(&it.to)
 	switch {
@@ -186,6 +186,11 @@ func (j *job) graph(m *format.Model, all map[string]*item, names map[string]stri
 // named adds the tensor's name to an error that has no location.
 func named(m *format.Model, name string, err error) error {
 	return located(m, fmt.Sprintf("tensor %q", name), err)
+}
+
+// unsupported returns an ErrUnsupported.
+func unsupported(text string, values ...any) error {
+	return fmt.Errorf("%w: "+text, append([]any{format.ErrUnsupported}, values...)...)
 }
 
 // located adds the model and a field to an error that has no location.

@@ -2,12 +2,10 @@ package convert
 
 import (
 	"context"
-	"fmt"
 	"io"
 	"runtime"
 	"sync"
 
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/work"
 )
 
@@ -72,7 +70,7 @@ func (j *job) convert(s *stream) error {
 			return err
 		}
 		if s.lost > 0 && !accepted {
-			return fmt.Errorf("%w: %s, which only a lossy conversion does", format.ErrUnsupported, overflow(s.item, s.lost).Why)
+			return unsupported("%s, which only a lossy conversion does", overflow(s.item, s.lost).Why)
 		}
 		select {
 		case s.pieces <- b:

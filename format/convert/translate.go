@@ -139,13 +139,13 @@ func (t *translator) inputs() {
 		}
 		d := dims{}
 		for _, dim := range v.Dims {
-			size := dim.Size
-			if size < 0 || dim.Symbol != "" {
+			size, known := symbols[dim.Symbol]
+			switch {
+			case dim.Symbol == "" && dim.Size >= 0:
+				size = dim.Size
+			case dim.Symbol == "" || !known:
 				last--
 				size = last
-				if known, ok := symbols[dim.Symbol]; ok && dim.Symbol != "" {
-					size = known
-				}
 				symbols[dim.Symbol] = size
 			}
 			d = append(d, size)
@@ -171,7 +171,7 @@ func (t *translator) run(source, target driver.Driver) {
 	}
 	if !ok || !known {
 		for i := range t.graph.Nodes {
-			t.gap(i, fmt.Errorf("%w: the format %s does not say what its operators mean", format.ErrUnsupported, source.Describe().Name))
+			t.gap(i, unsupported("the format %s does not say what its operators mean", source.Describe().Name))
 		}
 		return
 	}
@@ -295,7 +295,7 @@ func (t *translator) add(v tensor.View, err error) (string, error) {
 // write appends a node, or several equivalent ones, to the translated graph.
 func (t *translator) write(n *node) error {
 	if len(n.in) < n.fewest || len(n.in) > n.most || slices.Contains(n.in, "") || len(n.out) != 1 {
-		return fmt.Errorf("%w: %d inputs and %d outputs", format.ErrUnsupported, len(n.in), len(n.out))
+		return unsupported("%d inputs and %d outputs", len(n.in), len(n.out))
 	}
 	in := make([]dims, len(n.in))
 	for i, name := range n.in {
@@ -309,7 +309,7 @@ func (t *translator) write(n *node) error {
 	if t.to == nil {
 		return t.writeONNX(n)
 	}
-	err := fmt.Errorf("%w: %s has no operator for %s", format.ErrUnsupported, t.format, n.op)
+	err := unsupported("%s has no operator for %s", t.format, n.op)
 	for i := range t.to {
 		if t.to[i].ONNX != n.op {
 			continue

@@ -21,10 +21,10 @@ func (t *translator) readONNX(in *format.Node) ([]*node, error) {
 		return nil, t.quantized(in)
 	}
 	if operators[in.Op] == nil || in.Domain != "" && in.Domain != "ai.onnx" {
-		return nil, fmt.Errorf("%w: %s has no operator for it", format.ErrUnsupported, t.format)
+		return nil, unsupported("%s has no operator for it", t.format)
 	}
 	if t.version < oldestVersion {
-		return nil, fmt.Errorf("%w: version %d of ONNX's operators; those from %d on are known", format.ErrUnsupported, t.version, oldestVersion)
+		return nil, unsupported("version %d of ONNX's operators; those from %d on are known", t.version, oldestVersion)
 	}
 	n := newNode(in.Op, in.Name, in.Inputs, in.Outputs)
 	for len(n.in) > 0 && n.in[len(n.in)-1] == "" {
@@ -40,7 +40,7 @@ func (t *translator) readONNX(in *format.Node) ([]*node, error) {
 		def, known := n.defaults[a.Name]
 		value := neutral(a.Value)
 		if !known || !typed(value, def) {
-			return nil, fmt.Errorf("%w: attribute %q (%s)", format.ErrUnsupported, a.Name, plan.TypeName(a.Value))
+			return nil, unsupported("attribute %q (%s)", a.Name, plan.TypeName(a.Value))
 		}
 		n.attrs[a.Name] = value
 	}
@@ -65,7 +65,7 @@ func (t *translator) constant(in *format.Node) error {
 		v, ok = in.Attributes[0].Value.(tensor.View)
 	}
 	if !ok {
-		return fmt.Errorf("%w: a constant of another form than a tensor", format.ErrUnsupported)
+		return unsupported("a constant of another form than a tensor")
 	}
 	data := make([]byte, v.Info().Size)
 	if _, err := v.ReadInto(data); err != nil {
@@ -78,15 +78,15 @@ func (t *translator) constant(in *format.Node) error {
 // targetShape converts Reshape's shape input to an attribute.
 func (t *translator) targetShape(n *node) error {
 	if len(n.in) != 2 {
-		return fmt.Errorf("%w: %d inputs", format.ErrUnsupported, len(n.in))
+		return unsupported("%d inputs", len(n.in))
 	}
 	it := t.at(n.in[1]).tensor
 	if it == nil {
-		return fmt.Errorf("%w: the shape %q is computed", format.ErrUnsupported, n.in[1])
+		return unsupported("the shape %q is computed", n.in[1])
 	}
 	v := it.from
 	if v.DType() != tensor.Int64 || len(v.Shape()) != 1 || v.Len() > mostDims {
-		return fmt.Errorf("%w: the shape %q is %v %v", format.ErrUnsupported, n.in[1], v.DType(), v.Shape())
+		return unsupported("the shape %q is %v %v", n.in[1], v.DType(), v.Shape())
 	}
 	shape, err := tensor.Decode([]int64{}, v)
 	if err != nil {
@@ -106,7 +106,7 @@ func (t *translator) coerced(n *node) error {
 	x := t.at(n.in[0]).shape
 	axis := n.axis(x)
 	if x == nil || axis < 0 || axis >= int64(len(x)) || product(x[axis+1:]) != 1 {
-		return fmt.Errorf("%w: before version 13 it works on all dims from %d on at once, of %v", format.ErrUnsupported, axis, x)
+		return unsupported("before version 13 it works on all dims from %d on at once, of %v", axis, x)
 	}
 	return nil
 }
@@ -137,15 +137,15 @@ func neutral(v any) any {
 func (t *translator) read(in *format.Node) ([]*node, error) {
 	at := slices.IndexFunc(t.from, func(o contract.Operator) bool { return o.Name == in.Op })
 	if at < 0 || in.Domain != "" {
-		return nil, fmt.Errorf("%w: its meaning is not known to other formats", format.ErrUnsupported)
+		return nil, unsupported("its meaning is not known to other formats")
 	}
 	o := &t.from[at]
 	if operators[o.ONNX] == nil {
-		return nil, fmt.Errorf("%w: %s, which it means, is not known", format.ErrUnsupported, o.ONNX)
+		return nil, unsupported("%s, which it means, is not known", o.ONNX)
 	}
 	n := newNode(o.ONNX, in.Name, in.Inputs, in.Outputs)
 	if len(n.in) < n.fewest {
-		return nil, fmt.Errorf("%w: %d inputs", format.ErrUnsupported, len(n.in))
+		return nil, unsupported("%d inputs", len(n.in))
 	}
 	for _, a := range o.Implied {
 		n.attrs[a.Name] = a.Value
@@ -178,7 +178,7 @@ func (t *translator) read(in *format.Node) ([]*node, error) {
 	if o.Depthwise {
 		w := t.at(n.in[1]).shape
 		if len(w) < 3 || w[0] < 1 || w[1] != 1 {
-			return nil, fmt.Errorf("%w: weights of shape %v", format.ErrUnsupported, w)
+			return nil, unsupported("weights of shape %v", w)
 		}
 		n.attrs["group"] = w[0]
 	}
@@ -200,14 +200,14 @@ func (t *translator) quantizes(o *contract.Operator, attribute string, n *node) 
 		input, ok = o.Quantizes(attribute)
 	}
 	if !ok {
-		return fmt.Errorf("%w: attribute %q", format.ErrUnsupported, attribute)
+		return unsupported("attribute %q", attribute)
 	}
 	if input < len(n.in) {
 		if it := t.at(n.in[input]).tensor; it != nil && it.to.Quant != nil {
 			return nil
 		}
 	}
-	return fmt.Errorf("%w: attribute %q is of an input that is not quantized", format.ErrUnsupported, attribute)
+	return unsupported("attribute %q is of an input that is not quantized", attribute)
 }
 
 // take returns an attribute in ONNX's form, or its default.
@@ -223,7 +223,7 @@ func (s unread) take(a *contract.Attribute) (any, error) {
 			v = def[i]
 		}
 		if !sameType(v, neutral(a.Value)) {
-			return nil, fmt.Errorf("%w: attribute %q is a %T", format.ErrUnsupported, name, v)
+			return nil, unsupported("attribute %q is a %T", name, v)
 		}
 		if !spread(a) {
 			return v, nil
@@ -247,14 +247,14 @@ func (t *translator) express(o *contract.Operator, n *node, in []dims) (format.N
 		rank = len(kernel) + 2
 	}
 	if o.Rank != 0 && rank != o.Rank {
-		return out, fmt.Errorf("%w: %s takes %d dims, not %v", format.ErrUnsupported, o.Name, o.Rank, in[0])
+		return out, unsupported("%s takes %d dims, not %v", o.Name, o.Rank, in[0])
 	}
 	if err := fits(o, n, in); err != nil {
 		return out, err
 	}
 	stated := map[string]bool{"group": o.Depthwise}
 	if shape := n.list("shape"); slices.Contains(shape, 0) {
-		return out, fmt.Errorf("%w: %s to %v, with dims of the input that are not known", format.ErrUnsupported, o.Name, shape)
+		return out, unsupported("%s to %v, with dims of the input that are not known", o.Name, shape)
 	}
 	for i := range o.Attributes {
 		a := &o.Attributes[i]
@@ -272,14 +272,14 @@ func (t *translator) express(o *contract.Operator, n *node, in []dims) (format.N
 	for _, a := range o.Implied {
 		stated[a.Name] = true
 		if v := n.attrs[a.Name]; !equal(v, a.Value) {
-			return out, fmt.Errorf("%w: %s has %s %v, not %v", format.ErrUnsupported, o.Name, a.Name, a.Value, v)
+			return out, unsupported("%s has %s %v, not %v", o.Name, a.Name, a.Value, v)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.attrs)) {
 		v := n.attrs[name]
 		isKernel := name == "kernel_shape" && n.op == "Conv" && len(in[1]) > 2 && slices.Equal(v.([]int64), in[1][2:])
 		if !stated[name] && !isKernel && !isDefault(v, n.defaults[name]) {
-			return out, fmt.Errorf("%w: %s has no place for %s %v", format.ErrUnsupported, o.Name, name, v)
+			return out, unsupported("%s has no place for %s %v", o.Name, name, v)
 		}
 	}
 	return out, t.fillUp(&out, o, n, in)
@@ -290,22 +290,22 @@ func fits(o *contract.Operator, n *node, in []dims) error {
 	if o.SameShape {
 		for _, d := range in {
 			if d == nil || !slices.Equal(d, in[0]) || slices.Contains(d, unknown) {
-				return fmt.Errorf("%w: %s takes inputs of one shape, not %v", format.ErrUnsupported, o.Name, in)
+				return unsupported("%s takes inputs of one shape, not %v", o.Name, in)
 			}
 		}
 	}
 	if o.Depthwise {
 		group, w := n.integer("group"), in[1]
 		if group < 2 || len(w) < 3 || w[0] != group || w[1] != 1 {
-			return fmt.Errorf("%w: %s takes as many groups as channels, not %d with weights %v", format.ErrUnsupported, o.Name, group, w)
+			return unsupported("%s takes as many groups as channels, not %d with weights %v", o.Name, group, w)
 		}
 	}
 	if n.op == "MatMul" && o.Rank != 0 && len(in[1]) != o.Rank {
-		return fmt.Errorf("%w: %s takes %d dims, not %v", format.ErrUnsupported, o.Name, o.Rank, in[1])
+		return unsupported("%s takes %d dims, not %v", o.Name, o.Rank, in[1])
 	}
 	if n.op == "Gemm" && len(in) == 3 {
 		if w := in[1]; len(w) != 2 || len(in[2]) != 1 || in[2][0] != w[1-n.integer("transB")&1] {
-			return fmt.Errorf("%w: %s takes a bias for each column, not %v", format.ErrUnsupported, o.Name, in[2])
+			return unsupported("%s takes a bias for each column, not %v", o.Name, in[2])
 		}
 	}
 	return nil
@@ -316,7 +316,7 @@ func written(a *contract.Attribute, v any) (out []format.Attribute, err error) {
 	list, _ := v.([]int64)
 	if half := len(list) / 2; a.Symmetric {
 		if !slices.Equal(list[:half], list[half:]) {
-			return nil, fmt.Errorf("%w: %s %v, which are not the same at both ends", format.ErrUnsupported, a.ONNX, v)
+			return nil, unsupported("%s %v, which are not the same at both ends", a.ONNX, v)
 		}
 		list = list[:half]
 		v = list
@@ -328,7 +328,7 @@ func written(a *contract.Attribute, v any) (out []format.Attribute, err error) {
 		return out, nil
 	}
 	if spread(a) || !sameType(v, neutral(a.Value)) {
-		return nil, fmt.Errorf("%w: %s %v", format.ErrUnsupported, a.ONNX, v)
+		return nil, unsupported("%s %v", a.ONNX, v)
 	}
 	switch a.Value.(type) {
 	case bool:
@@ -353,7 +353,7 @@ func (t *translator) fillUp(out *format.Node, o *contract.Operator, n *node, in 
 	}
 	it := t.at(n.in[1]).tensor
 	if it == nil || len(n.in) != 2 || o.Inputs != 3 || len(in[1]) == 0 {
-		return fmt.Errorf("%w: %s takes %d inputs, not %d", format.ErrUnsupported, o.Name, o.Inputs, len(n.in))
+		return unsupported("%s takes %d inputs, not %d", o.Name, o.Inputs, len(n.in))
 	}
 	w := it.to
 	size, d := tensor.Shape{in[1][0]}, w.DType
@@ -365,7 +365,7 @@ func (t *translator) fillUp(out *format.Node, o *contract.Operator, n *node, in 
 	}
 	room, err := size.ByteSize(d)
 	if err != nil || room > 8*w.Size {
-		return fmt.Errorf("%w: weights of shape %v", format.ErrUnsupported, in[1])
+		return unsupported("weights of shape %v", in[1])
 	}
 	name, err := t.add(tensor.FromBytes(t.fresh(n.out[0]+"_bias"), d, size, make([]byte, room)))
 	out.Inputs = append(slices.Clone(n.in), name)
