@@ -4,7 +4,6 @@ import (
 	"slices"
 	"strconv"
 
-	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
 )
 
@@ -98,7 +97,7 @@ func (fileFormat) Operators() []contract.Operator {
 		counted = attr{ONNX: "count_include_pad", Names: name("count_include_pad"), Value: false, Default: zero}
 	)
 	return []contract.Operator{
-		{Name: "Linear", ONNX: "Gemm", Inputs: 3, Rank: 2, Implied: []plan.Attribute{{Name: "transB", Value: int64(1)}}},
+		{Name: "Linear", ONNX: "Gemm", Inputs: 3, Rank: 2, Attributes: []attr{{ONNX: "transB", Default: int64(1)}}},
 		{Name: "ReLU", ONNX: "Relu"},
 		{Name: "Softmax", ONNX: "Softmax", Rank: 2},
 		{Name: "LayerNorm", ONNX: "LayerNormalization", Inputs: 3, Attributes: []attr{eps}},

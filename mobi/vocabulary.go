@@ -1,7 +1,6 @@
 package mobi
 
 import (
-	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
 )
 
@@ -24,7 +23,7 @@ func (fileFormat) Operators() []contract.Operator {
 	ops := []contract.Operator{
 		{Name: "DepthwiseConv2D", ONNX: "Conv", Rank: 4, Depthwise: true, Attributes: []attr{kernel, stride, padding, dilation}},
 		{Name: "Conv2D", ONNX: "Conv", Rank: 4, Attributes: []attr{kernel, stride, padding, dilation, groups}},
-		{Name: "FullyConnected", ONNX: "Gemm", Flattens: true, Implied: []plan.Attribute{{Name: "transB", Value: int64(1)}}},
+		{Name: "FullyConnected", ONNX: "Gemm", Flattens: true, Attributes: []attr{{ONNX: "transB", Default: int64(1)}}},
 		{Name: "MaxPool2D", ONNX: "MaxPool", Rank: 4, Attributes: []attr{window, step, padding}},
 		{Name: "AvgPool2D", ONNX: "AveragePool", Rank: 4, Attributes: []attr{window, step, padding, counted}},
 		{Name: "BatchNorm", ONNX: "BatchNormalization", Inputs: 5,

@@ -24,17 +24,17 @@ func Glob(pattern string) *regexp.Regexp {
 // Matching returns a function for Options.Keep. It chooses tensors whose names match a pattern of
 // only, or any if that is empty, and no pattern of skip. See Glob.
 func Matching(only, skip []string) func(tensor.Info) bool {
-	globs := func(list []string) func(name string) bool {
-		var all []*regexp.Regexp
+	globs := func(list []string) (all []*regexp.Regexp) {
 		for _, s := range list {
 			all = append(all, Glob(s))
 		}
-		return func(name string) bool {
-			return slices.ContainsFunc(all, func(g *regexp.Regexp) bool { return g.MatchString(name) })
-		}
+		return all
 	}
 	in, out := globs(only), globs(skip)
-	return func(t tensor.Info) bool { return (len(only) == 0 || in(t.Name)) && !out(t.Name) }
+	return func(t tensor.Info) bool {
+		matches := func(g *regexp.Regexp) bool { return g.MatchString(t.Name) }
+		return (len(in) == 0 || slices.ContainsFunc(in, matches)) && !slices.ContainsFunc(out, matches)
+	}
 }
 
 // Renames returns a function for Options.Rename from rules "FROM=TO". The first rule whose FROM

@@ -368,16 +368,15 @@ func TestDocumentedOperators(t *testing.T) {
 		for _, o := range v.Operators() {
 			var notes []string
 			for _, a := range o.Attributes {
-				if a.ONNX != "" {
-					sep := ", "
-					if a.Alias {
-						sep = " or "
-					}
-					notes = append(notes, strings.Join(a.Names, sep))
+				sep := ", "
+				if a.Alias {
+					sep = " or "
 				}
-			}
-			for _, a := range o.Implied {
-				notes = append(notes, fmt.Sprintf("%s is %v", a.Name, a.Value))
+				note := strings.Join(a.Names, sep)
+				if len(a.Names) == 0 {
+					note = fmt.Sprintf("%s is %v", a.ONNX, a.Default)
+				}
+				notes = append(notes, note)
 			}
 			for _, note := range []struct {
 				is   bool

@@ -50,7 +50,7 @@ func (spoken) Operators() []contract.Operator {
 			{ONNX: "pads", Names: []string{"top", "left", "bottom", "right"}, Value: int64(0), Default: []int64{0, 0, 0, 0}},
 			{ONNX: "group", Names: []string{"groups", "cardinality"}, Alias: true, Value: int64(0), Default: int64(1)},
 		}},
-		{Name: "dense", ONNX: "Gemm", Implied: []plan.Attribute{{Name: "transB", Value: int64(0)}}},
+		{Name: "dense", ONNX: "Gemm", Attributes: []contract.Attribute{{ONNX: "transB", Default: int64(0)}}},
 		{Name: "strange", ONNX: "NoSuchOperator"},
 	}
 }

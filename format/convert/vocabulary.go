@@ -147,16 +147,13 @@ func (t *translator) read(in *format.Node) ([]*node, error) {
 	if len(n.in) < n.fewest {
 		return nil, unsupported("%d inputs", len(n.in))
 	}
-	for _, a := range o.Implied {
-		n.attrs[a.Name] = a.Value
-	}
-	left := unread{}
+	left := map[string]any{}
 	for _, a := range in.Attributes {
 		left[a.Name] = neutral(a.Value)
 	}
 	for i := range o.Attributes {
 		a := &o.Attributes[i]
-		v, err := left.take(a)
+		v, err := take(left, a)
 		if err != nil {
 			return nil, err
 		}
@@ -190,9 +187,6 @@ func (t *translator) read(in *format.Node) ([]*node, error) {
 	return []*node{n}, nil
 }
 
-// unread holds the attributes of a node that are not yet translated.
-type unread map[string]any
-
 // quantizes refuses an attribute that is not a quantization parameter of an input whose tensor has it too.
 func (t *translator) quantizes(o *contract.Operator, attribute string, n *node) error {
 	input, ok := 0, false
@@ -210,16 +204,16 @@ func (t *translator) quantizes(o *contract.Operator, attribute string, n *node) 
 	return unsupported("attribute %q is of an input that is not quantized", attribute)
 }
 
-// take returns an attribute in ONNX's form, or its default.
-func (s unread) take(a *contract.Attribute) (any, error) {
+// take removes an attribute from those of a node, and returns it in ONNX's form, or its default.
+func take(attrs map[string]any, a *contract.Attribute) (any, error) {
 	var list []int64
 	def, _ := a.Default.([]int64)
 	for i, name := range a.Names {
-		v, ok := s[name]
+		v, ok := attrs[name]
 		if !ok && !spread(a) {
 			continue
 		}
-		if delete(s, name); !ok && i < len(def) {
+		if delete(attrs, name); !ok && i < len(def) {
 			v = def[i]
 		}
 		if !sameType(v, neutral(a.Value)) {
@@ -263,17 +257,14 @@ func (t *translator) express(o *contract.Operator, n *node, in []dims) (format.N
 			continue
 		}
 		stated[a.ONNX] = true
+		if len(a.Names) == 0 && !equal(v, a.Default) {
+			return out, unsupported("%s has %s %v, not %v", o.Name, a.ONNX, a.Default, v)
+		}
 		list, err := written(a, v)
 		if err != nil {
 			return out, err
 		}
 		out.Attributes = append(out.Attributes, list...)
-	}
-	for _, a := range o.Implied {
-		stated[a.Name] = true
-		if v := n.attrs[a.Name]; !equal(v, a.Value) {
-			return out, unsupported("%s has %s %v, not %v", o.Name, a.Name, a.Value, v)
-		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(n.attrs)) {
 		v := n.attrs[name]
@@ -321,7 +312,7 @@ func written(a *contract.Attribute, v any) (out []format.Attribute, err error) {
 		list = list[:half]
 		v = list
 	}
-	if spread(a) && len(list) == len(a.Names) {
+	if len(a.Names) == 0 || spread(a) && len(list) == len(a.Names) {
 		for i, name := range a.Names {
 			out = append(out, format.Attribute{Name: name, Value: list[i]})
 		}

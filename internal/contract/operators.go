@@ -32,9 +32,7 @@ type Operator struct {
 	Depthwise bool
 	// Flattens means that an input of more than two dims is treated as a matrix, with one row
 	// for each index of the first dim.
-	Flattens bool
-	// Implied lists ONNX attributes that these nodes have implicitly.
-	Implied    []plan.Attribute
+	Flattens   bool
 	Attributes []Attribute
 	// Quantizes, if not nil, returns the index of the input that an attribute is a quantization
 	// parameter of. The tensor's description has it too, so it is skipped.
@@ -69,7 +67,7 @@ type Attribute struct {
 	ONNX string
 	// Names lists the name in the format, or one name for each element of a list of integers
 	// ("stride_h", "stride_w"). If Alias is set they are alternatives: the first that a node has
-	// applies.
+	// applies. Without names the ONNX attribute always has the Default.
 	Names []string
 	Alias bool
 	// Symmetric means that both ends of an axis have the same padding, and the list has only half
