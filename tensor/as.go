@@ -31,15 +31,13 @@ func As[T Elem](v View) ([]T, error) {
 
 // asSlow is the slow path of As; it loads the data or finds the error.
 func asSlow[T Elem](v View) ([]T, error) {
-	info := v.ref().Info()
-	if info == nil {
+	var zero T
+	switch info := v.ref().Info(); {
+	case info == nil:
 		return nil, ErrClosed
-	}
-	if !viewable[T](info.DType) {
-		var zero T
+	case !viewable[T](info.DType):
 		return nil, v.refusal(fmt.Errorf("%w: %s, not %T", ErrDType, info.TypeName(), zero))
-	}
-	if !memory.LittleEndian && info.DType.Size() > 1 {
+	case !memory.LittleEndian && info.DType.Size() > 1:
 		return nil, v.refusal(ErrByteOrder)
 	}
 	b, err := v.Bytes()

@@ -193,8 +193,9 @@ var tables = map[DType]func() *[256]float32{Bool: booleans, Float8E4M3FN: float8
 
 // numbers convert elements of all other types.
 var numbers = [numDTypes]struct {
-	single func(dst []float32, b []byte, stream bool) // nil for kinds
-	double func(dst []float64, b []byte, stream bool) // nil for types that float32 holds and that are no integers
+	// single is nil for kinds, and double for types that float32 holds and that are no integers.
+	single func(dst []float32, b []byte, stream bool)
+	double func(dst []float64, b []byte, stream bool)
 }{
 	Float64:  {vector.Float64, vector.Numbers[float64, float64]},
 	Float32:  {vector.Numbers[float32, float32], vector.Numbers[float32, float64]},

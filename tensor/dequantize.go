@@ -45,8 +45,10 @@ func checkRoom(data []byte, n int, d DType) error {
 // belong to different channels, of consecutive channels.
 type channelRuns struct {
 	channel, channels int
-	left, inner       int64 // elements left of this channel, and adjacent elements of a channel
-	step              int   // channels from one element of a run to the next: 0 or 1
+	// left and inner are the elements left of this channel, and the adjacent elements of a channel.
+	left, inner int64
+	// step is the number of channels from one element of a run to the next: 0 or 1.
+	step int
 }
 
 // runsFrom starts at element first. There is one channel, or one for each index along axis.
@@ -97,7 +99,8 @@ func (q *Quantization) convert(dst []float32, data []byte, dt DType, shape Shape
 	kind, isShort := kinds[dt]
 	isShort = isShort && q.Scheme == Linear
 	switch {
-	case isShort && size == 1 && runs.step == 1 && channels >= shortRun && len(dst) >= channels/8: // worth a look at all zero points
+	// A row must be worth a look at all zero points.
+	case isShort && size == 1 && runs.step == 1 && channels >= shortRun && len(dst) >= channels/8:
 		vector.Rows(dst, data, kind, q.Scales, q.ZeroPoints, runs.channel, stream)
 	case isShort && runs.inner >= shortRun:
 		for len(dst) > 0 {

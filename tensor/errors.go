@@ -46,11 +46,16 @@ func (truncated) Unwrap() error { return io.ErrUnexpectedEOF }
 // Error is an error in a file, with its position. The message leaves out unknown parts:
 // "mag: m.mag: at 0x8: checksum: header checksum mismatch".
 type Error struct {
-	Format string // registered format name, "mag"
-	Path   string // file name as opened, or the name a reader reports (see format.OpenReaderAt); "" for bytes
-	Field  string // field of the layout, or `tensor "name"`
-	Offset int64  // byte offset in the file, or -1
-	Err    error  // wraps one of the sentinels
+	// Format is the registered name of the format, "mag".
+	Format string
+	// Path is the file name as opened, or the name a reader reports (see format.OpenReaderAt), or "" for bytes.
+	Path string
+	// Field is a field of the layout, or `tensor "name"`.
+	Field string
+	// Offset is the byte offset in the file, or -1.
+	Offset int64
+	// Err wraps one of the sentinels.
+	Err error
 }
 
 // Error returns the known parts on one line, separated by colons.

@@ -12,11 +12,14 @@ type parts struct {
 	ctx   context.Context
 	owner memory.Owner[Info]
 	info  *Info
-	data  []byte         // nil if the bytes must be read
-	pages memory.Advisor // nil if the bytes are not in a mapping
-	ready int64          // end of the bytes that were populated or read
-	step  int64          // bytes to decode or copy at a time
-	buf   []byte
+	// data is nil if the bytes must be read, and pages if they are not in a mapping.
+	data  []byte
+	pages memory.Advisor
+	// ready is the end of the bytes that were populated or read.
+	ready int64
+	// step is the number of bytes to decode or copy at a time.
+	step int64
+	buf  []byte
 }
 
 // fewBytes is the size below which populating does not pay for the system call.

@@ -31,11 +31,12 @@ type QuantizeOptions struct {
 // dequantized and the original values. For an empty tensor they are 0 and SNR
 // is +Inf.
 type QuantStats struct {
-	MaxAbs  float64 // largest absolute error
-	MeanAbs float64 // mean absolute error
-	SNR     float64 // signal-to-noise ratio in dB; +Inf for a lossless result
-	Nonzero int64   // values that were not 0
-	Zeroed  int64   // those of them that became 0
+	// MaxAbs and MeanAbs are the largest and the mean absolute error.
+	MaxAbs, MeanAbs float64
+	// SNR is the signal-to-noise ratio in dB, +Inf for a lossless result.
+	SNR float64
+	// Nonzero and Zeroed count the values that were not 0, and those of them that became 0.
+	Nonzero, Zeroed int64
 }
 
 // Quantize converts src, row-major in shape, to o.DType. It returns the

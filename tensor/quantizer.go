@@ -14,7 +14,8 @@ import (
 // all elements twice, row-major and in pieces of any size: first to Observe, then, after a
 // call of Parameters, to Encode. The results are those of Quantize.
 type Quantizer struct {
-	info       Info // the type to quantize to, with the parameters once they are known
+	// info is the type to quantize to, with the parameters once they are known.
+	info       Info
 	asymmetric bool
 	lim        intLimits
 	axis       int
@@ -22,9 +23,11 @@ type Quantizer struct {
 	elems      int
 	observed   int
 	encoded    int
-	lo, hi     []float32      // the ranges of the channels seen so far, which include 0
-	columns    []vector.Steps // one for each channel
-	errors     vector.Errors
+	// lo and hi are the ranges of the channels seen so far, which include 0.
+	lo, hi []float32
+	// columns has one element for each channel.
+	columns []vector.Steps
+	errors  vector.Errors
 }
 
 // NewQuantizer returns a Quantizer for a tensor of the given shape. Its errors are those of
@@ -35,23 +38,20 @@ func NewQuantizer(shape Shape, o QuantizeOptions) (*Quantizer, error) {
 		return nil, err
 	}
 	z := &Quantizer{asymmetric: o.Asymmetric, axis: PerTensor, elems: int(elems), channels: 1}
-	if int64(z.elems) != elems {
-		return nil, fmt.Errorf("%w: %d elements are more than this platform can address", ErrShape, elems)
-	}
 	z.info = Info{DType: cmp.Or(o.DType, Int8), Shape: shape, Encoding: o.Encoding}
-	if z.info.Encoding == nil && o.DType == Float16 {
+	if o.Encoding == nil && o.DType == Float16 {
 		z.info.Encoding = halfEncoding
 	}
-	if e := z.info.Encoding; e != nil {
-		if e.Encode == nil || e.Decode == nil {
-			return nil, fmt.Errorf("%w: cannot quantize to %s", ErrDType, e.Name)
-		}
+	var ok bool
+	z.lim, ok = limits[z.info.DType]
+	switch e := z.info.Encoding; {
+	case int64(z.elems) != elems:
+		return nil, fmt.Errorf("%w: %d elements are more than this platform can address", ErrShape, elems)
+	case e != nil && (e.Encode == nil || e.Decode == nil), e == nil && !ok:
+		return nil, fmt.Errorf("%w: cannot quantize to %s", ErrDType, z.info.TypeName())
+	case e != nil:
 		_, err := e.Bytes(shape)
 		return z, err
-	}
-	var ok bool
-	if z.lim, ok = limits[z.info.DType]; !ok {
-		return nil, fmt.Errorf("%w: cannot quantize to %v", ErrDType, o.DType)
 	}
 	if !o.Asymmetric {
 		z.lim.lo++ // symmetric around the middle
@@ -102,7 +102,8 @@ func (z *Quantizer) Observe(src []float32) error {
 			z.grow(c + 1)
 			z.lo[c], z.hi[c], finite = vector.Range(rest[:n], z.lo[c], z.hi[c])
 		}
-		if !finite { // a search can find nothing if src changes concurrently
+		if !finite {
+			// A search can find nothing if src changes concurrently.
 			bad := max(slices.IndexFunc(rest, func(x float32) bool { return x-x != 0 }), 0)
 			return fmt.Errorf("%w: element %d is %v, which integers cannot represent", ErrQuantization, z.observed+len(src)-len(rest)+bad, rest[bad])
 		}
@@ -147,7 +148,8 @@ func (z *Quantizer) Encode(dst []byte, src []float32) error {
 	if err := z.room(z.encoded, len(src)); err != nil {
 		return err
 	}
-	if z.info.Encoding == nil && (z.info.Quant == nil || z.info.DType == Invalid) { // the zero Quantizer has no dtype
+	// The zero Quantizer has no dtype.
+	if z.info.Encoding == nil && (z.info.Quant == nil || z.info.DType == Invalid) {
 		return fmt.Errorf("%w: no parameters yet", ErrQuantization)
 	}
 	elems, _ := z.info.block()
