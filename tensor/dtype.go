@@ -62,13 +62,19 @@ func (d DType) isInteger() bool { return d >= Int64 && d <= Uint8 }
 // Valid reports whether d is one of the element types.
 func (d DType) Valid() bool { return d > Invalid && d < numDTypes }
 
-// Size returns the size of one element in bytes, 0 for Invalid.
-func (d DType) Size() int64 {
+// known returns d, or Invalid if d is not one of the element types.
+func (d DType) known() DType {
 	if d >= numDTypes {
-		return 0
+		return Invalid
 	}
-	return dtypes[d].size
+	return d
 }
+
+// Size returns the size of one element in bytes, 0 for Invalid.
+func (d DType) Size() int64 { return dtypes[d.known()].size }
+
+// kind returns the dtype of the basic Go type that holds the bits of an element.
+func (d DType) kind() DType { return dtypes[d.known()].kind }
 
 // wordSize is the unit in which bytes are swapped and aligned: the element
 // itself, and for complex64 one of its two halves.

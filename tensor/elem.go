@@ -34,14 +34,6 @@ func ownDType[T Elem]() (d DType, ok bool) {
 	return t.DType(), true
 }
 
-// kind returns the dtype of the basic Go type that holds the bits of an element.
-func (d DType) kind() DType {
-	if d >= numDTypes {
-		return d
-	}
-	return dtypes[d].kind
-}
-
 // kindOf returns the dtype of T's underlying type. A type switch cannot see that, and package
 // reflect is for internal/source alone, so kindOf tests T's arithmetic.
 func kindOf[T Elem]() DType {
