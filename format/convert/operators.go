@@ -66,7 +66,7 @@ var operators = map[string]*operator{
 		"storage_order": int64(0), "strides": fill(1)}, windowed},
 	"AveragePool": {1, 1, map[string]any{"auto_pad": "NOTSET", "ceil_mode": int64(0), "count_include_pad": int64(0), "dilations": fill(1),
 		"kernel_shape": []int64(nil), "pads": fill(0), "strides": fill(1)}, windowed},
-	"GlobalAveragePool":  {1, 1, nil, averaged},
+	"GlobalAveragePool":  {1, 1, nil, unchanged},
 	"Gemm":               {2, 3, map[string]any{"alpha": float32(1), "beta": float32(1), "transA": int64(0), "transB": int64(0)}, gemm},
 	"MatMul":             {2, 2, nil, matmul},
 	"BatchNormalization": {5, 5, map[string]any{"epsilon": float32(1e-5), "momentum": float32(0.9), "spatial": int64(1), "training_mode": int64(0)}, untrained},
@@ -216,13 +216,6 @@ func samePads(x dims, kernel, strides, dilations []int64, lower bool) []int64 {
 		}
 	}
 	return pads
-}
-
-func averaged(_ *node, in []dims) dims {
-	if len(in[0]) < 3 {
-		return nil
-	}
-	return append(slices.Clone(in[0][:2]), slices.Repeat(dims{1}, len(in[0])-2)...)
 }
 
 func gemm(n *node, in []dims) dims {

@@ -294,7 +294,7 @@ func (t *translator) add(v tensor.View, err error) (string, error) {
 
 // write appends a node, or several equivalent ones, to the translated graph.
 func (t *translator) write(n *node) error {
-	if len(n.in) < n.fewest || len(n.in) > n.most || slices.Contains(n.in, "") || len(n.out) != 1 {
+	if len(n.in) > n.most || slices.Contains(n.in, "") || len(n.out) != 1 {
 		return unsupported("%d inputs and %d outputs", len(n.in), len(n.out))
 	}
 	in := make([]dims, len(n.in))
@@ -343,12 +343,6 @@ func (t *translator) instead(n *node, in []dims) []*node {
 		return first
 	}
 	switch n.op {
-	case "GlobalAveragePool":
-		if len(in[0]) > 2 && slices.Min(in[0][2:]) > 0 {
-			pool := newNode("AveragePool", n.name, n.in, n.out)
-			pool.attrs["kernel_shape"] = []int64(slices.Clone(in[0][2:]))
-			return []*node{pool}
-		}
 	case "Gemm":
 		switch {
 		case n.integer("transA") != 0:

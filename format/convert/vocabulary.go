@@ -33,6 +33,9 @@ func (t *translator) readONNX(in *format.Node) ([]*node, error) {
 	for len(n.out) > 1 && n.out[len(n.out)-1] == "" {
 		n.out = n.out[:len(n.out)-1]
 	}
+	if len(n.in) < n.fewest {
+		return nil, unsupported("%d inputs", len(n.in))
+	}
 	if n.op == "Softmax" && t.version < 13 {
 		n.attrs["axis"] = int64(1)
 	}
@@ -45,6 +48,11 @@ func (t *translator) readONNX(in *format.Node) ([]*node, error) {
 		n.attrs[a.Name] = value
 	}
 	switch n.op {
+	case "GlobalAveragePool":
+		if x := t.at(n.in[0]).shape; len(x) > 2 && slices.Min(x[2:]) > 0 { // a pool of the image's size
+			n = newNode("AveragePool", n.name, n.in, n.out)
+			n.attrs["kernel_shape"] = []int64(slices.Clone(x[2:]))
+		}
 	case "Reshape":
 		return []*node{n}, t.targetShape(n)
 	case "Dropout":
@@ -100,7 +108,7 @@ func (t *translator) targetShape(n *node) error {
 // coerced checks that Softmax means the same as since version 13. Earlier versions flattened all dims
 // from the axis on.
 func (t *translator) coerced(n *node) error {
-	if t.version >= 13 || len(n.in) == 0 { // write refuses a node without inputs
+	if t.version >= 13 {
 		return nil
 	}
 	x := t.at(n.in[0]).shape
