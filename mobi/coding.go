@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"math/bits"
 	"slices"
 	"strings"
 
@@ -55,8 +56,9 @@ func (c *coder) reserve(field string, n int) {
 	}
 }
 
-// codeNumber codes a number of size bytes.
-func codeNumber[T ~uint8 | ~uint16 | ~uint32 | ~uint64](c *coder, field string, size int, v *T) {
+// codeNumber codes a number.
+func codeNumber[T ~uint8 | ~uint16 | ~uint32 | ~uint64](c *coder, field string, v *T) {
+	size := bits.Len64(uint64(^T(0))) / 8
 	*v = T(c.number(field, size, uint64(*v)))
 }
 
@@ -94,7 +96,7 @@ func (c *coder) count(field string, n int) int {
 		c.Fail(field, c.Offset(), err)
 	}
 	v := uint16(n)
-	codeNumber(c, field, 2, &v)
+	codeNumber(c, field, &v)
 	return int(v)
 }
 
@@ -118,7 +120,7 @@ func (c *coder) name(field string, size int, s *string, optional bool) {
 	if size == 2 {
 		n = uint32(c.count(field, len(*s)))
 	} else {
-		codeNumber(c, field, size, &n)
+		codeNumber(c, field, &n)
 	}
 	at, field := c.Offset(), strings.TrimSuffix(field, " length")
 	b := c.bytes(field, uint64(n), []byte(*s))
@@ -152,30 +154,30 @@ func (c *coder) unique(seen map[string]bool, field string, at int64, name string
 
 // codeHeader codes the header, without its checks.
 func (c *coder) codeHeader(h *Header) {
-	if codeNumber(c, "magic", 4, &h.Magic); h.Magic != magicNumber && h.Magic != magicASCII {
+	if codeNumber(c, "magic", &h.Magic); h.Magic != magicNumber && h.Magic != magicASCII {
 		c.Failf("magic", 0, format.ErrMagic, "%08x", h.Magic)
 	}
-	if codeNumber(c, "version", 2, &h.Version); h.Version != version {
+	if codeNumber(c, "version", &h.Version); h.Version != version {
 		c.Failf("version", 4, format.ErrVersion, "%d", h.Version)
 	}
 	reserved := uint16(0) // readHeader checks it
-	codeNumber(c, "reserved", 2, &reserved)
-	codeNumber(c, "header checksum", 4, &h.Checksum)
-	codeNumber(c, "flags", 4, &h.Flags)
-	codeNumber(c, "total file size", 4, &h.FileSize)
-	codeNumber(c, "metadata offset", 4, &h.MetadataOffset)
-	codeNumber(c, "tensor data offset", 4, &h.TensorOffset)
-	codeNumber(c, "operator graph offset", 4, &h.GraphOffset)
+	codeNumber(c, "reserved", &reserved)
+	codeNumber(c, "header checksum", &h.Checksum)
+	codeNumber(c, "flags", &h.Flags)
+	codeNumber(c, "total file size", &h.FileSize)
+	codeNumber(c, "metadata offset", &h.MetadataOffset)
+	codeNumber(c, "tensor data offset", &h.TensorOffset)
+	codeNumber(c, "operator graph offset", &h.GraphOffset)
 }
 
 // codeModel codes model metadata and specs.
 func (c *coder) codeModel(m *modelInfo) {
 	c.name("model name length", 4, &m.name, true)
-	codeNumber(c, "framework version", 4, &m.framework)
-	codeNumber(c, "creation timestamp", 8, &m.created)
+	codeNumber(c, "framework version", &m.framework)
+	codeNumber(c, "creation timestamp", &m.created)
 	inputs, outputs := uint32(len(m.inputs)), uint32(len(m.outputs))
-	codeNumber(c, "input count", 4, &inputs)
-	codeNumber(c, "output count", 4, &outputs)
+	codeNumber(c, "input count", &inputs)
+	codeNumber(c, "output count", &outputs)
 	c.fits("input and output count", uint64(inputs)+uint64(outputs), specMin)
 	c.codeSpecs(&m.inputs, inputs)
 	c.codeSpecs(&m.outputs, outputs)
@@ -188,7 +190,7 @@ func (c *coder) codeSpecs(list *[]Spec, n uint32) {
 		at := c.Offset()
 		c.name("spec name length", 4, &s.Name, false)
 		rank := c.count("spec rank", len(s.Dims))
-		codeNumber(c, "spec data type", 2, &s.Type)
+		codeNumber(c, "spec data type", &s.Type)
 		s.Dims = codeNumbers(c, "spec shape", s.Dims, rank, 8)
 		c.reserve("spec", dimBytes*len(s.Dims))
 		if c.unique(seen, "spec name", at, s.Name); c.Err() != nil {
@@ -200,7 +202,7 @@ func (c *coder) codeSpecs(list *[]Spec, n uint32) {
 // codeOperators codes the operator graph.
 func (c *coder) codeOperators(list *[]Operator) {
 	n := uint32(len(*list))
-	codeNumber(c, "operator count", 4, &n)
+	codeNumber(c, "operator count", &n)
 	c.fits("operator count", uint64(n), operatorMin)
 	codeList(c, "operators", list, n, operatorBytes, func(i int, op *Operator) {
 		if c.codeOperator(op); c.Err() != nil {
@@ -210,7 +212,7 @@ func (c *coder) codeOperators(list *[]Operator) {
 }
 
 func (c *coder) codeOperator(op *Operator) {
-	codeNumber(c, "operator type", 2, &op.Type)
+	codeNumber(c, "operator type", &op.Type)
 	inputs := c.count("operator input count", len(op.Inputs))
 	outputs := c.count("operator output count", len(op.Outputs))
 	params := c.count("operator parameter count", len(op.Params))

@@ -1,6 +1,7 @@
 package mobi
 
 import (
+	"cmp"
 	"math"
 	"slices"
 	"strconv"
@@ -22,29 +23,25 @@ func (f *parsed) neutralGraph() format.Graph {
 	}
 	claim(entering, f.model.inputs)
 	claim(leaving, f.model.outputs)
-	values := func(ids []uint32) []string {
-		list := make([]string, len(ids))
-		for i, id := range ids {
-			name, ok := names[id]
-			if !ok {
-				name = constantName(id)
-			}
-			list[i] = name
+	value := func(id uint32) string { return cmp.Or(names[id], constantName(id)) }
+	nodes := each(f.operators, func(op Operator) format.Node {
+		return format.Node{
+			Op:         op.Type.String(),
+			Inputs:     each(op.Inputs, value),
+			Outputs:    each(op.Outputs, value),
+			Attributes: each(op.Params, attributeOf),
 		}
-		return list
+	})
+	return format.Graph{Inputs: each(f.model.inputs, neutralValue), Outputs: each(f.model.outputs, neutralValue), Nodes: nodes}
+}
+
+// each returns the results of f for the elements of a list.
+func each[A, B any](list []A, f func(A) B) []B {
+	results := make([]B, len(list))
+	for i, x := range list {
+		results[i] = f(x)
 	}
-	nodes := make([]format.Node, len(f.operators))
-	for i := range f.operators {
-		op := &f.operators[i]
-		nodes[i] = format.Node{Op: op.Type.String(), Inputs: values(op.Inputs), Outputs: values(op.Outputs), Attributes: make([]format.Attribute, len(op.Params))}
-		for k, p := range op.Params {
-			nodes[i].Attributes[k] = format.Attribute(p)
-			if v, ok := p.Value.(int32); ok {
-				nodes[i].Attributes[k].Value = int64(v)
-			}
-		}
-	}
-	return format.Graph{Inputs: neutralValues(f.model.inputs), Outputs: neutralValues(f.model.outputs), Nodes: nodes}
+	return results
 }
 
 // dangling returns, in ascending order, the ids that operators consume and nothing
@@ -72,19 +69,13 @@ func in(ids []uint32, id uint32) bool {
 	return ok
 }
 
-func neutralValues(specs []Spec) []format.ValueInfo {
-	values := make([]format.ValueInfo, len(specs))
-	for i, s := range specs {
-		v := format.ValueInfo{Name: s.Name, DType: s.Type.DType(), Dims: make([]format.Dim, len(s.Dims))}
-		if !v.DType.Valid() && s.Type != unknownType {
-			v.Code = s.Type.String()
-		}
-		for j, d := range s.Dims {
-			v.Dims[j] = neutralDim(d)
-		}
-		values[i] = v
+// neutralValue returns an input or output of a neutral graph.
+func neutralValue(s Spec) format.ValueInfo {
+	v := format.ValueInfo{Name: s.Name, DType: s.Type.DType(), Dims: each(s.Dims, neutralDim)}
+	if !v.DType.Valid() && s.Type != unknownType {
+		v.Code = s.Type.String()
 	}
-	return values
+	return v
 }
 
 // neutralDim returns a dim of a neutral graph. A number that an int64 cannot hold
@@ -110,25 +101,27 @@ func fileDim(d format.Dim) uint64 {
 	return Dynamic
 }
 
-// fileSpecs is the inverse of neutralValues. A dtype that MOBI does not have
+// fileSpec is the inverse of neutralValue. A dtype that MOBI does not have
 // becomes unknownType.
-func fileSpecs(values []format.ValueInfo) []Spec {
-	specs := make([]Spec, len(values))
-	for i, v := range values {
-		specs[i] = Spec{Name: v.Name, Type: unknownType, Dims: make([]uint64, len(v.Dims))}
-		if code, ok := TypeOf(v.DType); ok {
-			specs[i].Type = code
-		} else if code, ok := parseDecimal(v.Code, 16); ok && !v.DType.Valid() {
-			specs[i].Type = DataType(code)
-		}
-		for j, d := range v.Dims {
-			specs[i].Dims[j] = fileDim(d)
-		}
+func fileSpec(v format.ValueInfo) Spec {
+	s := Spec{Name: v.Name, Type: unknownType, Dims: each(v.Dims, fileDim)}
+	if code, ok := TypeOf(v.DType); ok {
+		s.Type = code
+	} else if code, ok := parseDecimal(v.Code, 16); ok && !v.DType.Valid() {
+		s.Type = DataType(code)
 	}
-	return specs
+	return s
 }
 
-// paramOf returns an attribute as a parameter. Integers that fit become int32.
+// attributeOf returns a parameter as an attribute.
+func attributeOf(p Param) format.Attribute {
+	if v, ok := p.Value.(int32); ok {
+		p.Value = int64(v)
+	}
+	return format.Attribute(p)
+}
+
+// paramOf is the inverse of attributeOf. Integers that fit become int32.
 func paramOf(a format.Attribute) Param {
 	if v, ok := a.Value.(int64); ok && v == int64(int32(v)) {
 		a.Value = int32(v)

@@ -49,7 +49,7 @@ func (d *document) describe(ops []Operator, keepNames bool) (_ []Operator, refus
 	var ids []uint32 // of tensors to describe
 	index, named := map[uint32]int{}, map[int]bool{}
 	for i, id := range d.ids {
-		t := &d.plan.Tensors[i]
+		t := &d.Tensors[i]
 		if _, isID := parseDecimal(t.Name, 32); !isID || t.Quant != nil {
 			ids, index[id], named[i] = append(ids, id), i, isID
 		}
@@ -67,7 +67,7 @@ func (d *document) describe(ops []Operator, keepNames bool) (_ []Operator, refus
 			if !ok {
 				continue
 			}
-			t := &d.plan.Tensors[i]
+			t := &d.Tensors[i]
 			name := inputParam(input, tensorName, t.Name)
 			if _, taken := op.Param(name.Name); keepNames && !named[i] && !taken && input < mostNames {
 				names, named[i] = append(names, name), true
@@ -80,9 +80,9 @@ func (d *document) describe(ops []Operator, keepNames bool) (_ []Operator, refus
 	}
 	for _, id := range ids {
 		i := index[id]
-		t := &d.plan.Tensors[i]
+		t := &d.Tensors[i]
 		if !named[i] {
-			d.losses.Renamed(d.plan, i, fmt.Sprintf("MOBI names tensors by ids, decimal numbers up to %d", uint32(math.MaxUint32)))
+			d.losses.Renamed(d.Plan, i, fmt.Sprintf("MOBI names tensors by ids, decimal numbers up to %d", uint32(math.MaxUint32)))
 		}
 		if q := known[id]; q == nil || t.Quant == nil {
 			d.quantLoss(i, t, consumed[i])
@@ -106,7 +106,7 @@ func (d *document) quantLoss(i int, t *tensor.Info, consumed bool) {
 		err = fmt.Errorf("%w: MOBI stores quantization parameters in the operators that consume a constant, and there are none", format.ErrUnsupported)
 	}
 	if err != nil {
-		d.losses.Quantization(d.plan, i, err)
+		d.losses.Quantization(d.Plan, i, err)
 	}
 }
 

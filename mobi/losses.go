@@ -13,9 +13,9 @@ import (
 // addTensors describes the constants, uncompressed, sets the flags that follow from them, and lists what records
 // cannot hold.
 func (d *document) addTensors() {
-	d.losses.DTypes(d.plan, "MOBI", dtypes[:])
-	for i := range d.plan.Tensors {
-		t := &d.plan.Tensors[i]
+	d.losses.DTypes(d.Plan, "MOBI", dtypes[:])
+	for i := range d.Tensors {
+		t := &d.Tensors[i]
 		d.stored[i].size = t.Size
 		if t.Quant != nil {
 			d.model.flags |= FlagQuantized
@@ -32,11 +32,11 @@ func (d *document) addTensors() {
 // graphLosses lists what operators and specs cannot hold of the graph, and returns its operators, nil if the graph
 // is lost.
 func (d *document) graphLosses() []Operator {
-	g := d.plan.Graph
+	g := d.Graph
 	if g.Name != "" && d.model.name != "" && g.Name != d.model.name {
 		d.label("graph name", "a file has one name, and the metadata has another")
 	}
-	d.losses.Initializers(d.plan, "MOBI cannot hold it")
+	d.losses.Initializers(d.Plan, "MOBI cannot hold it")
 	d.specLosses("input", g.Inputs)
 	d.specLosses("output", g.Outputs)
 	for i := range g.Nodes {
@@ -45,7 +45,7 @@ func (d *document) graphLosses() []Operator {
 	if d.losses.HasGraph() {
 		return nil
 	}
-	ops := d.operators(g)
+	ops := each(g.Nodes, d.operator)
 	constants := sorted(slices.Clone(d.ids))
 	entering, leaving := dangling(ops, func(id uint32) bool { return in(constants, id) })
 	d.findable("input", g.Inputs, entering)
@@ -100,7 +100,7 @@ func (d *document) nodeLosses(i int, n *format.Node) {
 			err = fmt.Errorf("%w: it would be read as the quantization of a constant that has none", format.ErrUnsupported)
 		}
 		if err != nil {
-			d.losses.Attribute(d.plan, i, j, err)
+			d.losses.Attribute(d.Plan, i, j, err)
 		}
 	}
 }
@@ -124,7 +124,7 @@ func (d *document) misread(n *format.Node, attr string) bool {
 		return false
 	}
 	i, ok := d.constants[n.Inputs[input]]
-	return ok && d.plan.Tensors[i].Quant == nil
+	return ok && d.Tensors[i].Quant == nil
 }
 
 // findable checks that readers will assign to values the ids they have.

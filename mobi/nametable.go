@@ -22,7 +22,7 @@ const (
 // nameOperators returns operators that consume the constants with the given ids, for a plan without operators.
 func (d *document) nameOperators(ids []uint32) (ops []Operator) {
 	var keys []string
-	for _, e := range d.plan.Metadata {
+	for _, e := range d.Metadata {
 		keys = append(keys, e.Key)
 	}
 	fields := Param{metadataParam, strings.Join(keys, " ")}

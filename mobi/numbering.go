@@ -67,23 +67,10 @@ func newNumbering(tensors []tensor.Info, g *format.Graph) numbering {
 	return n
 }
 
-// operators returns the nodes of g as operators.
-func (n *numbering) operators(g *format.Graph) []Operator {
-	ids := func(names []string) []uint32 {
-		list := make([]uint32, len(names))
-		for i, s := range names {
-			list[i] = n.byName[s]
-		}
-		return list
-	}
-	ops := make([]Operator, len(g.Nodes))
-	for i, node := range g.Nodes {
-		op := Operator{Inputs: ids(node.Inputs), Outputs: ids(node.Outputs)}
-		op.Type, _ = ParseOpType(node.Op)
-		for _, a := range node.Attributes {
-			op.Params = append(op.Params, paramOf(a))
-		}
-		ops[i] = op
-	}
-	return ops
+// operator returns a node of the graph as an operator.
+func (n *numbering) operator(node format.Node) Operator {
+	id := func(s string) uint32 { return n.byName[s] }
+	op := Operator{Inputs: each(node.Inputs, id), Outputs: each(node.Outputs, id), Params: each(node.Attributes, paramOf)}
+	op.Type, _ = ParseOpType(node.Op)
+	return op
 }

@@ -28,7 +28,7 @@ func (c *coder) codeParam(q *Param) {
 	c.name("parameter name length", 2, &q.Name, false)
 	goType := fmt.Sprintf("%T", q.Value)
 	code := uint8(slices.IndexFunc(paramTypes[:], func(t paramType) bool { return t.goType == goType }))
-	codeNumber(c, "parameter type", 1, &code)
+	codeNumber(c, "parameter type", &code)
 	switch {
 	case int(code) < len(paramTypes):
 		t := &paramTypes[code]
@@ -51,7 +51,7 @@ func codeBool(c *coder, v any, _ int) any {
 	if v == true {
 		n = 1
 	}
-	if codeNumber(c, "parameter value", 1, &n); n > 1 {
+	if codeNumber(c, "parameter value", &n); n > 1 {
 		c.Failf("parameter value", at, format.ErrCorrupt, "bool is %d", n)
 	}
 	return n == 1
@@ -60,7 +60,7 @@ func codeBool(c *coder, v any, _ int) any {
 func codeString(c *coder, v any, _ int) any {
 	s, _ := v.(string)
 	n := uint32(len(s))
-	codeNumber(c, "parameter string length", 4, &n)
+	codeNumber(c, "parameter string length", &n)
 	at := c.Offset()
 	b := c.bytes("parameter value", uint64(n), []byte(s))
 	if !utf8.Valid(b) {
@@ -72,7 +72,7 @@ func codeString(c *coder, v any, _ int) any {
 func codeArray[T any](c *coder, v any, size int) any {
 	list, _ := v.([]T)
 	at, n := c.Offset(), uint32(len(list))
-	if codeNumber(c, "parameter array count", 4, &n); n > math.MaxInt32 {
+	if codeNumber(c, "parameter array count", &n); n > math.MaxInt32 {
 		c.Failf("parameter array count", at, format.ErrCorrupt, "is %d", int32(n))
 	}
 	return codeNumbers(c, "parameter array", list, int(n), size)

@@ -87,22 +87,27 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 func (p *parser) readSections() error {
 	p.file = wire.Open(p.src)
 	defer p.file.Close()
-	err := p.readMetadata()
+	h := &p.header
+	err := p.section(int64(h.MetadataOffset), int64(h.TensorOffset), p.readMetadata)
 	if err == nil {
 		err = p.readConstants()
 	}
 	if err == nil {
-		err = p.readGraph()
+		err = p.section(int64(h.GraphOffset), h.graphEnd(), p.readGraph)
 	}
 	return err
 }
 
-// open moves the cursor to the section between from and to. Its bytes are private
+// section reads the section between from and to with the cursor. Its bytes are private
 // and valid until the window moves.
-func (p *parser) open(from, to int64) error {
+func (p *parser) section(from, to int64, read func()) error {
 	b, err := p.file.Bytes(from, to-from)
+	if err != nil {
+		return err
+	}
 	p.Cursor = wire.NewCursor(name, b, from)
-	return err
+	read()
+	return p.Err()
 }
 
 // blankSum replaces the checksum in the header that it covers.
@@ -167,19 +172,15 @@ func isReference(b []byte) bool {
 }
 
 // readMetadata reads the model metadata and the specs, up to the first constant.
-func (p *parser) readMetadata() error {
-	if err := p.open(int64(p.header.MetadataOffset), int64(p.header.TensorOffset)); err != nil {
-		return err
-	}
+func (p *parser) readMetadata() {
 	p.codeModel(&p.model)
 	p.padding = p.Left()
 	at := p.Offset()
 	for i, b := range p.Bytes("padding", uint64(p.Left())) {
 		if b != 0 {
-			return p.Failf("padding", at+int64(i), format.ErrCorrupt, "%#x between the specs and the constants", b)
+			p.Failf("padding", at+int64(i), format.ErrCorrupt, "%#x between the specs and the constants", b)
 		}
 	}
-	return p.Err()
 }
 
 // readConstants reads the records of all constants. The file does not store their
@@ -280,15 +281,12 @@ func (p *parser) constant(off, end int64) (next int64, err error) {
 }
 
 // readGraph reads the operators and builds the neutral graph.
-func (p *parser) readGraph() error {
-	if err := p.open(int64(p.header.GraphOffset), p.header.graphEnd()); err != nil {
-		return err
-	}
+func (p *parser) readGraph() {
 	if p.codeOperators(&p.operators); p.Left() > 0 {
 		p.Failf("operators", p.Offset(), format.ErrCorrupt, "%d bytes between the last operator and the footer", p.Left())
 	}
 	if p.Err() != nil {
-		return p.Err()
+		return
 	}
 	for id, q := range quantizationsOf(p.operators) {
 		if i, ok := p.lookup(id); ok {
@@ -296,7 +294,6 @@ func (p *parser) readGraph() error {
 		}
 	}
 	p.graph = p.neutralGraph()
-	return nil
 }
 
 // lookup returns the index of the constant with the given id.

@@ -38,8 +38,8 @@ func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, er
 
 // document is the encoded file of a plan, without the constants.
 type document struct {
+	*plan.Plan
 	numbering
-	plan   *plan.Plan
 	losses *plan.LossList
 	model  modelInfo
 	footer Footer
@@ -50,7 +50,7 @@ type document struct {
 
 // newDocument encodes a plan, lists what the file cannot hold of it, and checks that readers will accept the result.
 func newDocument(p *plan.Plan, common *plan.WriteOptions, o *WriteOptions, l *plan.LossList) (*document, error) {
-	d := &document{numbering: newNumbering(p.Tensors, p.Graph), plan: p, losses: l, footer: o.Footer, stored: make([]stored, len(p.Tensors))}
+	d := &document{Plan: p, numbering: newNumbering(p.Tensors, p.Graph), losses: l, footer: o.Footer, stored: make([]stored, len(p.Tensors))}
 	m, ops := &d.model, o.Operators
 	m.framework, m.created, m.flags = o.FrameworkVersion, uint64(plan.CreationTime(common)), o.Flags
 	m.inputs, m.outputs = o.Inputs, o.Outputs
@@ -60,7 +60,7 @@ func newDocument(p *plan.Plan, common *plan.WriteOptions, o *WriteOptions, l *pl
 	if p.Graph != nil && !own {
 		ops = d.graphLosses()
 		m.name = cmp.Or(m.name, p.Graph.Name)
-		m.inputs, m.outputs = fileSpecs(p.Graph.Inputs), fileSpecs(p.Graph.Outputs)
+		m.inputs, m.outputs = each(p.Graph.Inputs, fileSpec), each(p.Graph.Outputs, fileSpec)
 	}
 	ops, err := d.describe(ops, common.KeepNames)
 	if err != nil {
@@ -153,7 +153,7 @@ func (d *document) layout() (*driver.Layout, error) {
 
 // record appends the record header of constant i.
 func (d *document) record(b *wire.Buffer, i int, s stored) {
-	t := &d.plan.Tensors[i]
+	t := &d.Tensors[i]
 	code, _ := TypeOf(t.DType)
 	if s.gzip {
 		code |= gzipFlag
