@@ -127,20 +127,20 @@ func digestAll(ctx context.Context, root string, o *Options) (*statement, error)
 		return nil, err
 	}
 	defer t.close()
-	s := &statement{name: t.base, shard: o.ShardSize, links: o.FollowLinks, ignore: t.recorded(o.Bundle)}
+	s := &statement{name: t.base, shard: o.ShardSize, links: o.FollowLinks, ignore: t.recorded(o.Bundle), files: map[string][]part{}}
 	for _, f := range t.files {
 		if !validName(f.name) {
 			return nil, refuse(f.path, driver.ErrUnsupported, "its name cannot be signed")
 		}
 		if s.shard == 0 {
-			s.parts = append(s.parts, part{file: f.name, to: f.size})
+			s.files[f.name] = []part{{to: f.size}}
 			continue
 		}
 		for from := int64(0); from < f.size; from += s.shard {
-			s.parts = append(s.parts, part{file: f.name, from: from, to: min(from+s.shard, f.size)})
+			s.files[f.name] = append(s.files[f.name], part{from: from, to: min(from+s.shard, f.size)})
 		}
 	}
-	if len(s.parts) == 0 {
+	if len(s.files) == 0 {
 		return nil, refuse(root, driver.ErrUnsupported, "there is no file to sign")
 	}
 	jobs, err := s.match(nil, t.files, o)

@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"io/fs"
+	"maps"
 	"path"
 	"slices"
 	"strconv"
@@ -34,12 +35,11 @@ type statement struct {
 	shard  int64 // size of a range in bytes; 0 if whole files are hashed
 	links  bool
 	ignore []string
-	parts  []part // sorted by name and offset
+	files  map[string][]part
 }
 
 // part is a file that the statement lists, or a range of one.
 type part struct {
-	file     string
 	from, to int64 // to is -1 until the size of the file is known
 	sum      digest
 
@@ -48,35 +48,33 @@ type part struct {
 
 func (p *part) size() int64 { return p.to - p.from }
 
-// nameOf returns the name of p in the statement.
-func (s *statement) nameOf(p *part) string {
+// nameOf returns the name of a part of a file in the statement.
+func (s *statement) nameOf(file string, p *part) string {
 	if s.shard == 0 {
-		return p.file
+		return file
 	}
-	return fmt.Sprintf("%s:%d:%d", p.file, p.from, p.to)
+	return fmt.Sprintf("%s:%d:%d", file, p.from, p.to)
 }
+
+// names returns the names of the files, sorted.
+func (s *statement) names() []string { return slices.Sorted(maps.Keys(s.files)) }
+
+// single reports whether the statement is of one file of any name: some signers write "." for it.
+func (s *statement) single() bool { return s.files["."] != nil }
 
 // find returns the parts of a file.
 func (s *statement) find(name string) []part {
 	if s.single() {
-		return s.parts
+		name = "."
 	}
-	i, _ := slices.BinarySearchFunc(s.parts, name, func(p part, name string) int { return strings.Compare(p.file, name) })
-	n := i
-	for n < len(s.parts) && s.parts[n].file == name {
-		n++
-	}
-	return s.parts[i:n]
+	return s.files[name]
 }
-
-// single reports whether the statement can only be of one file: some signers write "." for its name.
-func (s *statement) single() bool { return s.parts[0].file == "." }
 
 // parseStatement parses the payload of a bundle. Also with an error, it tells the version.
 func parseStatement(payload []byte) (*statement, error) {
 	o := parseObject(payload, "statement.")
 	o.is("_type", statementType)
-	s := &statement{}
+	s := &statement{files: map[string][]part{}}
 	if kind, _ := o.values.Get("predicateType"); kind == predicateV0 {
 		s.old = true
 		s.parseFiles(o.objects("subject"))
@@ -135,19 +133,20 @@ func sum(o object, key string) (d digest) {
 }
 
 // parsePart parses the name of a file or a range.
-func (s *statement) parsePart(name string) (p part, ok bool) {
+func (s *statement) parsePart(name string) (file string, p part, ok bool) {
 	if s.shard == 0 {
-		return part{file: name, to: -1}, true
+		return name, part{to: -1}, true
 	}
 	i := strings.LastIndexByte(name, ':')
 	j := strings.LastIndexByte(name[:max(i, 0)], ':')
 	if j < 0 {
-		return p, false
+		return "", p, false
 	}
-	p.file = name[:j]
+	file = name[:j]
 	p.from, _ = strconv.ParseInt(name[j+1:i], 10, 64)
 	p.to, _ = strconv.ParseInt(name[i+1:], 10, 64)
-	return p, s.nameOf(&p) == name && p.from >= 0 && p.from%s.shard == 0 && p.size() > 0 && p.size() <= s.shard
+	ok = s.nameOf(file, &p) == name && p.from >= 0 && p.from%s.shard == 0 && p.size() > 0 && p.size() <= s.shard
+	return file, p, ok
 }
 
 // parseFiles parses the list of files or ranges and computes the root digest.
@@ -155,8 +154,8 @@ func (s *statement) parseFiles(list []object) {
 	all := sha256.New()
 	for _, o := range list {
 		name := get[string](o, "name")
-		p, ok := s.parsePart(name)
-		if !ok || !validName(p.file) && p.file != "." {
+		file, p, ok := s.parsePart(name)
+		if !ok || !validName(file) && file != "." {
 			o.fail("name", tensor.ErrCorrupt, "%.200q is no path below the model, or no range in steps of shard_size", name)
 		}
 		if s.old {
@@ -166,23 +165,21 @@ func (s *statement) parseFiles(list []object) {
 			p.sum = sum(o, "digest")
 		}
 		all.Write(p.sum[:])
-		s.parts = append(s.parts, p)
+		s.files[file] = append(s.files[file], p)
 	}
 	s.root = digest(all.Sum(nil))
-	slices.SortFunc(s.parts, func(a, b part) int {
-		return cmp.Or(strings.Compare(a.file, b.file), cmp.Compare(a.from, b.from))
-	})
-	last := part{}
-	for i, p := range s.parts {
-		switch again := p.file == last.file; {
-		case i > 0 && last.file == "." && !again:
-			list[i].fail("name", tensor.ErrCorrupt, "%q among other files", ".")
-		case again && s.shard == 0:
-			list[i].fail("name", tensor.ErrCorrupt, "%.200q is listed twice", p.file)
-		case again && p.from != last.to || !again && p.from != 0:
-			list[i].fail("name", tensor.ErrCorrupt, "%.200q is listed with a gap or an overlap at byte %d", p.file, p.from)
+	if s.single() && len(s.files) > 1 {
+		list[0].fail("name", tensor.ErrCorrupt, "%q among other files", ".")
+	}
+	for _, name := range s.names() {
+		parts, end := s.files[name], int64(0)
+		slices.SortFunc(parts, func(a, b part) int { return cmp.Compare(a.from, b.from) })
+		for _, p := range parts {
+			if p.from != end {
+				list[0].fail("name", tensor.ErrCorrupt, "%.200q is listed twice, or with a gap or an overlap at byte %d", name, p.from)
+			}
+			end = p.to
 		}
-		last = p
 	}
 }
 
@@ -205,12 +202,18 @@ func addIgnored(list []string, name string) ([]string, error) {
 
 // marshal returns the JSON of the statement, the payload of a bundle.
 func (s *statement) marshal() []byte {
-	slices.SortFunc(s.parts, func(a, b part) int { return strings.Compare(s.nameOf(&a), s.nameOf(&b)) })
+	sums := map[string]digest{}
+	for file, parts := range s.files {
+		for _, p := range parts {
+			sums[s.nameOf(file, &p)] = p.sum
+		}
+	}
 	all := sha256.New()
 	var resources []string
-	for _, p := range s.parts {
-		all.Write(p.sum[:])
-		resources = append(resources, fmt.Sprintf(`{"name":%s,"digest":"%x","algorithm":"sha256"}`, quote(s.nameOf(&p)), p.sum))
+	for _, name := range slices.Sorted(maps.Keys(sums)) {
+		sum := sums[name]
+		all.Write(sum[:])
+		resources = append(resources, fmt.Sprintf(`{"name":%s,"digest":"%x","algorithm":"sha256"}`, quote(name), sum))
 	}
 	s.root = digest(all.Sum(nil))
 	method := `"files","hash_type":"sha256"`

@@ -9,7 +9,6 @@ import (
 	"path"
 	"path/filepath"
 	"slices"
-	"strings"
 	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -35,7 +34,7 @@ type tree struct {
 	links  bool   // follow symbolic links
 	ignore []string
 	bundle os.FileInfo // of the signature; nil if it does not exist
-	files  []file      // sorted by name
+	files  []file
 }
 
 // openTree lists the files of the model at root. The file at the path bundle is not part of it.
@@ -66,7 +65,6 @@ func openTree(root string, links bool, ignore []string, bundle string) (*tree, e
 		t.close()
 		return nil, err
 	}
-	slices.SortFunc(t.files, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	return t, nil
 }
 

@@ -56,13 +56,10 @@ func (p *Bundle) verified(ctx context.Context, t *Trust) (*Report, error) {
 		return nil, wire.Explain(err, "", p.Path)
 	}
 	r := &Report{Method: p.method, Signer: who, Name: s.name, Digest: hex.EncodeToString(s.root[:]), said: s}
-	for _, p := range s.parts {
-		if p.from > 0 {
-			continue
-		}
-		file := File{Name: p.file}
+	for _, name := range s.names() {
+		file := File{Name: name}
 		if s.shard == 0 {
-			file.SHA256 = hex.EncodeToString(p.sum[:])
+			file.SHA256 = hex.EncodeToString(s.files[name][0].sum[:])
 		}
 		r.Files = append(r.Files, file)
 	}
@@ -265,9 +262,9 @@ func (s *statement) matchAll(jobs []job, t *tree, o *Options) ([]job, error) {
 	if err != nil {
 		return nil, err
 	}
-	for _, p := range s.parts {
-		if p.from == 0 && !p.there {
-			return nil, refuse(t.full(p.file), driver.ErrSignature, "%w: it is signed and missing, or left out", fs.ErrNotExist)
+	for _, name := range s.names() {
+		if !s.files[name][0].there {
+			return nil, refuse(t.full(name), driver.ErrSignature, "%w: it is signed and missing, or left out", fs.ErrNotExist)
 		}
 	}
 	return jobs, nil
