@@ -38,14 +38,13 @@ const (
 )
 
 // change compares two looks.
-func (id identity) change(now identity) change {
+func (id identity) change(now identity) (what change) {
 	if !slices.Equal(id.paths, now.paths) {
 		return replaced
 	}
 	if id.infos[0] != nil && now.infos[0] == nil {
 		return missing
 	}
-	what := same
 	for i, was := range id.infos {
 		what = max(what, changeOf(was, now.infos[i]))
 	}

@@ -20,7 +20,11 @@ import (
 const hubScheme = "hf://"
 
 // hubFiles are tried in turn if an address names no file.
-var hubFiles = []string{"model.safetensors.index.json", "model.safetensors", "pytorch_model.bin.index.json", "pytorch_model.bin", "model.onnx"}
+var hubFiles = []string{
+	"model.safetensors.index.json", "model.safetensors",
+	"pytorch_model.bin.index.json", "pytorch_model.bin",
+	"model.onnx",
+}
 
 // hub is an address hf://ORG/NAME[@REV][/FILE] at an endpoint.
 type hub struct{ endpoint, repo, rev, file string }
@@ -75,7 +79,8 @@ func newHubReader(ctx context.Context, address string, o *Options) (*Reader, err
 		object.client.Transport = t
 		r, err := NewObjectReaderAt(ctx, object, o)
 		if errors.Is(err, fs.ErrPermission) {
-			err = fmt.Errorf("%w; the repository is private or gated, or there is none of that name: HF_TOKEN needs a token that may read it", err)
+			err = fmt.Errorf("%w; the repository is private or gated, or there is none of that name: "+
+				"HF_TOKEN needs a token that may read it", err)
 		}
 		if commit := t.seen.Load(); err == nil && commit != nil {
 			h.rev = *commit // of the model's other files, too

@@ -166,6 +166,7 @@ func pae(payload []byte) []byte {
 // assemble returns the JSON of a bundle. signer is JSON; the other fields need no escapes.
 func assemble(signer string, payload, sig []byte) []byte {
 	text := base64.StdEncoding.EncodeToString
-	return fmt.Appendf(nil, `{"mediaType":"%s","verificationMaterial":{%s,"tlogEntries":[]},"dsseEnvelope":{"payload":"%s","payloadType":"%s","signatures":[{"sig":"%s","keyid":""}]}}`,
+	return fmt.Appendf(nil, `{"mediaType":"%s","verificationMaterial":{%s,"tlogEntries":[]},`+
+		`"dsseEnvelope":{"payload":"%s","payloadType":"%s","signatures":[{"sig":"%s","keyid":""}]}}`,
 		mediaType, signer, text(payload), payloadType, text(sig))
 }

@@ -127,7 +127,8 @@ func digestAll(ctx context.Context, root string, o *Options) (*statement, error)
 		return nil, err
 	}
 	defer t.close()
-	s := &statement{name: t.base, shard: o.ShardSize, links: o.FollowLinks, ignore: t.recorded(o.Bundle), files: map[string][]part{}}
+	s := &statement{name: t.base, shard: o.ShardSize, links: o.FollowLinks, files: map[string][]part{}}
+	s.ignore = t.recorded(o.Bundle)
 	for _, f := range t.files {
 		if !validName(f.name) {
 			return nil, refuse(f.path, driver.ErrUnsupported, "its name cannot be signed")

@@ -209,7 +209,8 @@ func (p *Policy) rootOf(r *Report, bundle, model string) string {
 	info, err := os.Stat(model)
 	isDir := err == nil && info.IsDir()
 	dir := filepath.Dir(model)
-	ofDir := len(r.Files) > 1 || r.Files[0].Name != filepath.Base(model) || filepath.Clean(bundle) == filepath.Join(dir, bundleName)
+	ofDir := len(r.Files) > 1 || r.Files[0].Name != filepath.Base(model) ||
+		filepath.Clean(bundle) == filepath.Join(dir, bundleName)
 	if isDir || r.said.single() || !ofDir {
 		return model
 	}
