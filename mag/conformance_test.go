@@ -17,7 +17,7 @@ func structural(b []byte) []formattest.Range { return everything(b)[:1] }
 
 // everything returns structural and the ranges of the data, for files with digests.
 func everything(b []byte) []formattest.Range {
-	f, err := OpenBytes(b, nil)
+	f, err := openBytes(b, nil)
 	if err != nil {
 		panic(err)
 	}

@@ -75,12 +75,11 @@ func ExampleCreate() {
 }
 
 // A snapshot is streamed, here into memory.
-func ExampleNewWriter() {
+func ExampleFrom() {
 	plan := &format.Plan{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{3}}}}
 	var out bytes.Buffer
-	o := &mag.WriteOptions{Snapshot: true}
-	o.Spool = format.SpoolNever
-	w, err := mag.NewWriter(&out, plan, o)
+	o := &format.WriteOptions{Spool: format.SpoolNever, Format: mag.WriteOptions{Snapshot: true}}
+	w, err := format.NewWriter("mag", &out, plan, o)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -91,17 +90,16 @@ func ExampleNewWriter() {
 	if err := w.Close(); err != nil {
 		log.Fatal(err)
 	}
-	f, err := mag.OpenBytes(out.Bytes(), nil)
+	m, err := format.OpenBytes(out.Bytes(), nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer f.Close()
-	fmt.Println(f.Snapshot(), f.Version(), f.Timestamp(), f.At(0))
-	// Output: true 0.1.0 0 "mask" bool [3]
+	defer m.Close()
+	f, ok := mag.From(m)
+	fmt.Println(ok, f.Snapshot(), f.Version(), f.Timestamp(), f.At(0))
+	// Output: true true 0.1.0 0 "mask" bool [3]
 }
 
-// OpenFile opens a model inside another file, and OpenReaderAt one that is not in a file: it reads
-// 16 KiB at once, and tensors when they are used.
 func ExampleOpen() {
 	path, remove := save()
 	defer remove()
@@ -111,22 +109,6 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	defer m.Close()
-
-	file, err := os.Open(path)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer file.Close()
-	f, err := mag.OpenFile(file, 0, -1, nil) // from offset 0 to the end
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer f.Close()
-	r, err := mag.OpenReaderAt(file, f.Stats().FileSize, nil)
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer r.Close()
-	fmt.Println(m.Len(), f.Len(), r.At(1))
-	// Output: 2 2 "output" float32 [2, 2]
+	fmt.Println(m.Len(), m.At(1))
+	// Output: 2 "output" float32 [2, 2]
 }

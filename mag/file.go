@@ -1,9 +1,6 @@
 package mag
 
 import (
-	"io"
-	"os"
-
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 )
@@ -19,24 +16,8 @@ type File struct {
 // Open maps the file at path and reads its structure. Nil options work.
 func Open(path string, o *format.Options) (*File, error) { return file(codec.Open(path, o)) }
 
-// OpenBytes reads a file from memory, which must not change while it is open.
-func OpenBytes(b []byte, o *format.Options) (*File, error) { return file(codec.OpenBytes(b, o)) }
-
-// OpenReaderAt reads a file of size bytes through r: header and records now, data
-// on request. The file does not store the size of header and records, so
-// OpenReaderAt fetches 16 KiB first, or as much as that number of records usually
-// takes, and then more until it has them all.
-func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*File, error) {
-	return file(codec.OpenReaderAt(r, size, o))
-}
-
-// OpenFile maps size bytes of f from offset off; a size of -1 means the rest of
-// the file.
-func OpenFile(f *os.File, off, size int64, o *format.Options) (*File, error) {
-	return file(codec.OpenFile(f, off, size, o))
-}
-
-// From returns m as a File. It reports false if m is of another format.
+// From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
+// for example. It reports false if m has another format.
 func From(m *format.Model) (*File, bool) {
 	f, ok := codec.Own(m).(*parsed)
 	if !ok {

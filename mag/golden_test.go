@@ -218,7 +218,7 @@ func TestGolden(t *testing.T) {
 		{"snapshot", snap.bytes(), &WriteOptions{WriteOptions: at, Snapshot: true}},
 		{"snapshot, empty", (&snapFile{magic: "MAG!", version: 100, stamp: 1709210096, marks: snapMarks}).bytes(), &WriteOptions{WriteOptions: at, Snapshot: true}},
 	} {
-		f, err := OpenBytes(c.want, nil)
+		f, err := openBytes(c.want, nil)
 		expect.OK(t, err)
 		defer f.Close()
 		p, err := format.PlanOf(f.Model)
@@ -227,7 +227,7 @@ func TestGolden(t *testing.T) {
 			slices.Reverse(p.Tensors) // the writer sorts them by the size of an element
 		}
 		var out bytes.Buffer
-		w, err := NewWriter(&out, p, c.o)
+		w, err := newWriter(&out, p, c.o)
 		expect.OK(t, err)
 		expect.OK(t, format.Copy(w, f.Model))
 		if diff := gocmp.Diff(c.want, out.Bytes()); diff != "" {

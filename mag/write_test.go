@@ -21,7 +21,7 @@ import (
 func write(t testing.TB, p *format.Plan, o *WriteOptions) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := NewWriter(&out, p, o)
+	w, err := newWriter(&out, p, o)
 	expect.OK(t, err)
 	for _, info := range p.Tensors {
 		expect.OK(t, w.WriteTensor(info.Name, bytes.NewReader(formattest.Fill(info))))
@@ -95,7 +95,7 @@ func TestRefusedPlans(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			var out bytes.Buffer
-			_, err := NewWriter(&out, c.plan, c.o)
+			_, err := newWriter(&out, c.plan, c.o)
 			if !errors.Is(err, format.ErrPlan) || !errors.Is(err, c.err) || !strings.Contains(err.Error(), c.text) || out.Len() > 0 {
 				t.Errorf("%.300v; want %v, %v, %q", err, format.ErrPlan, c.err, c.text)
 			}
@@ -121,7 +121,7 @@ func TestPoolPadding(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			b := write(t, c.plan, &WriteOptions{Snapshot: true})
-			f, err := OpenBytes(b, nil)
+			f, err := openBytes(b, nil)
 			expect.OK(t, err)
 			strings, pad := int(u32(b, 36)), -1
 			if strings > f.Len() {
@@ -144,7 +144,7 @@ func TestNumberMetadata(t *testing.T) {
 		numbers.Metadata = append(numbers.Metadata, format.Entry{Key: in.String(), Value: in})
 		want = append(want, format.Entry{Key: in.String(), Value: out})
 	}
-	f, err := OpenBytes(write(t, numbers, nil), nil)
+	f, err := openBytes(write(t, numbers, nil), nil)
 	expect.OK(t, err)
 	defer f.Close()
 	expect.Equal(t, want, f.Metadata())

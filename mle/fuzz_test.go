@@ -32,7 +32,7 @@ func fuzzWeights(f *testing.F, m Method) {
 		n := min(uint64(len(packed)), cut)
 		chunked.comp, chunked.weights = chunkTable(compHeader(uint8(m), 1, 72, 0, 0), gChunk{0, packed[:n]}, gChunk{cut, packed[n:]})
 		for _, g := range []*gFile{whole, chunked} {
-			m, err := OpenBytes(g.build(), nil)
+			m, err := openBytes(g.build(), nil)
 			if err != nil {
 				continue
 			}

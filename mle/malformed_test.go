@@ -281,7 +281,7 @@ func TestManySharedAttributes(t *testing.T) {
 		t.Errorf("%d bytes allocated", used)
 	}
 	var e *format.Error
-	if _, err := OpenBytes(build(2_000, 1), nil); !errors.Is(err, format.ErrLimit) || !errors.As(err, &e) || e.Field != "attributes" {
+	if _, err := openBytes(build(2_000, 1), nil); !errors.Is(err, format.ErrLimit) || !errors.As(err, &e) || e.Field != "attributes" {
 		t.Errorf("%v, want ErrLimit of the attributes", err)
 	}
 	mustOpen(t, build(20, 1), nil)

@@ -88,7 +88,7 @@ func rewritten(t *testing.T, f *File, version int, withIR bool) ([]byte, error) 
 		o.IR = f.IR()
 	}
 	var out bytes.Buffer
-	w, err := NewWriter(&out, p, o)
+	w, err := newWriter(&out, p, o)
 	if err != nil {
 		return nil, err
 	}

@@ -18,7 +18,7 @@ import (
 
 func mustOpen(t testing.TB, b []byte, o *format.Options) *File {
 	t.Helper()
-	f, err := OpenBytes(b, o)
+	f, err := openBytes(b, o)
 	expect.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
@@ -154,7 +154,7 @@ func TestStructureLimit(t *testing.T) {
 	}
 	fixHeader(b)
 	var e *format.Error
-	if _, err := OpenReaderAt(corpus.Beginning(b), headerText+size+144, nil); !errors.Is(err, format.ErrLimit) || !errors.As(err, &e) || e.Field != "header" {
+	if _, err := openReaderAt(corpus.Beginning(b), headerText+size+144, nil); !errors.Is(err, format.ErrLimit) || !errors.As(err, &e) || e.Field != "header" {
 		t.Error(err)
 	}
 }

@@ -55,11 +55,11 @@ func TestQuantizedRefused(t *testing.T) {
 		"int8 without scale":  {Name: "w", DType: tensor.Int8, Shape: tensor.Shape{2}},
 		"too much to keep":    {Name: "w", DType: tensor.Float32, Shape: tensor.Shape{mostExact + 1}},
 	} {
-		expect.Refused(t, format.ErrUnsupported, name)(NewWriter(io.Discard, &format.Plan{Tensors: []tensor.Info{info}}, &WriteOptions{Quantized: true}))
+		expect.Refused(t, format.ErrUnsupported, name)(newWriter(io.Discard, &format.Plan{Tensors: []tensor.Info{info}}, &WriteOptions{Quantized: true}))
 	}
 	large := tensor.Info{Name: "w", DType: tensor.Int8, Shape: tensor.Shape{2, mostExact}, Quant: &tensor.Quantization{Axis: 0, Scales: []float32{1, 1}}}
-	w, err := NewWriter(io.Discard, &format.Plan{Tensors: []tensor.Info{large}}, &WriteOptions{Quantized: true})
+	w, err := newWriter(io.Discard, &format.Plan{Tensors: []tensor.Info{large}}, &WriteOptions{Quantized: true})
 	expect.OK(t, err)
 	w.Abort()
-	expect.Refused(t, format.ErrOption, "compressed as well")(NewWriter(io.Discard, &format.Plan{}, &WriteOptions{Quantized: true, Compression: MethodZstd}))
+	expect.Refused(t, format.ErrOption, "compressed as well")(newWriter(io.Discard, &format.Plan{}, &WriteOptions{Quantized: true, Compression: MethodZstd}))
 }

@@ -42,7 +42,7 @@ func writtenWith(t testing.TB, p *format.Plan, o *WriteOptions, data ...[]byte) 
 	}
 	own.Spool = format.SpoolMemory
 	var out bytes.Buffer
-	w, err := NewWriter(&out, p, &own)
+	w, err := newWriter(&out, p, &own)
 	expect.OK(t, err)
 	for i, b := range data {
 		expect.OK(t, w.WriteTensor(p.Tensors[i].Name, bytes.NewReader(b)))
@@ -184,7 +184,7 @@ func TestEncryption(t *testing.T) {
 		}
 	}
 	for _, key := range [][]byte{{}, testKey[:16]} {
-		expect.Refused(t, format.ErrKey, "key of", len(key), "bytes")(OpenBytes(b, &format.Options{Key: key}))
+		expect.Refused(t, format.ErrKey, "key of", len(key), "bytes")(openBytes(b, &format.Options{Key: key}))
 	}
 }
 

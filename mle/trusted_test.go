@@ -66,7 +66,7 @@ func TestSignedIsWhatWasParsed(t *testing.T) {
 	forged[at] = 'Q'
 	fixSums(forged)
 	open := func(first []byte, o *format.Options) (*File, error) {
-		return OpenReaderAt(&forgery{first, signed, make([]bool, len(signed))}, int64(len(signed)), o)
+		return openReaderAt(&forgery{first, signed, make([]bool, len(signed))}, int64(len(signed)), o)
 	}
 	o := &format.Options{Trusted: trusted(testSigner)}
 	if f, err := open(signed, o); err != nil {

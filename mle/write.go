@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/weightmap/weightmap/format"
@@ -18,18 +17,11 @@ import (
 )
 
 // Create starts writing a file to path. It writes a temporary file, which replaces an
-// old file on Close. Nil options work.
+// old file on Close. Nil options work. To a stream ([format.NewWriter], with these options as Format),
+// a version 2 file is buffered first (see Spool), since its header has checksums of the sections.
 func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = cmp.Or(o, new(WriteOptions))
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
-}
-
-// NewWriter starts writing a file to w. Nil options work. A version 2 file is buffered
-// first (see Spool), since its header has checksums of the sections. A version 1 file is
-// streamed.
-func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
-	o = cmp.Or(o, new(WriteOptions))
-	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
 
 // refuse returns an error for a field of the file or an option, which cannot be written.

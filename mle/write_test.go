@@ -113,7 +113,7 @@ func TestWriterRefuses(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			tt.o.Spool = format.SpoolMemory
-			_, err := NewWriter(io.Discard, tt.plan, &tt.o)
+			_, err := newWriter(io.Discard, tt.plan, &tt.o)
 			if !errors.Is(err, tt.want) || !errors.Is(err, format.ErrPlan) {
 				t.Errorf("%v, want ErrPlan and %v", err, tt.want)
 			}
@@ -124,7 +124,7 @@ func TestWriterRefuses(t *testing.T) {
 	}
 	o := &WriteOptions{}
 	o.Spool = format.SpoolNever
-	expect.Refused(t, format.ErrUnsupported, "streaming version 2")(NewWriter(io.Discard, one(tensor.Float32, 1), o))
+	expect.Refused(t, format.ErrUnsupported, "streaming version 2")(newWriter(io.Discard, one(tensor.Float32, 1), o))
 }
 
 // TestLossyRefusesValues checks that a value that an integer or half cannot represent is an
@@ -138,7 +138,7 @@ func TestLossyRefusesValues(t *testing.T) {
 		{WriteOptions{Compression: MethodInt8}, float32(math.NaN())}, {WriteOptions{Compression: MethodInt8, Chunked: true}, float32(math.Inf(1))},
 		{WriteOptions{Compression: MethodFloat16}, 1e5}, {WriteOptions{Compression: MethodFloat16, Chunked: true}, -70000},
 	} {
-		w, err := NewWriter(io.Discard, one(tensor.Float32, 2), &tt.o)
+		w, err := newWriter(io.Discard, one(tensor.Float32, 2), &tt.o)
 		expect.OK(t, err)
 		defer w.Abort()
 		err = w.WriteTensor("t", bytes.NewReader(floats(1, tt.value)))
@@ -208,7 +208,7 @@ func TestSharedAttributesOnce(t *testing.T) {
 	}
 	before := allocatedBytes()
 	b := written(t, plan, &WriteOptions{})
-	f, err := OpenBytes(b, nil)
+	f, err := openBytes(b, nil)
 	expect.OK(t, err)
 	defer f.Close()
 	g, err := f.Graph()
@@ -276,7 +276,7 @@ func TestLosses(t *testing.T) {
 		{"names that are none", names(json.RawMessage(`["w",1]`)), []string{"metadata:tensor_names"}},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			w, err := NewWriter(io.Discard, c.plan, nil)
+			w, err := newWriter(io.Discard, c.plan, nil)
 			var items []string
 			var lost *format.LossError
 			if errors.As(err, &lost) {

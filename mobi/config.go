@@ -27,7 +27,7 @@ func (c *Config) Bytes() ([]byte, error) {
 	o := c.WriteOptions
 	o.Spool = format.SpoolMemory
 	var out bytes.Buffer
-	w, err := NewWriter(&out, c.plan(), &o)
+	w, err := format.With(fileFormat{o}).NewWriter(&out, c.plan(), &o.WriteOptions)
 	if err := c.write(w, err); err != nil {
 		return nil, err
 	}

@@ -164,11 +164,11 @@
 //
 // # Classes of the specification
 //
-//	MobileModelFormat(path, bytes, stream), ModelSerializer.Load   Open, OpenBytes, OpenReaderAt, OpenFile
+//	MobileModelFormat(path, bytes, stream), ModelSerializer.Load   Open; format.OpenBytes, OpenReaderAt, OpenFile with From
 //	Header, Metadata, Inputs, Outputs                              File.Header, Name, FrameworkVersion, Timestamp, Inputs, Outputs
 //	ConstantTensors, ConstantTensor.ToTensor                       File.Constants, File.Constant, tensor.View.Clone
 //	Operators                                                      File.Operators, File.Graph
-//	ModelWriterConfig, MobileModelWriter, ModelSerializer.Save     Config with Bytes, Save; as a stream Create, NewWriter
+//	ModelWriterConfig, MobileModelWriter, ModelSerializer.Save     Config with Bytes, Save; as a stream Create
 //	ModelSerializer.Validate                                       Validate, ValidateBytes
 //	CreateSpec, CreateTensor                                       NewSpec, Constant with tensor.FromBytes, FromInfo, Of
 //

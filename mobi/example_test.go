@@ -39,11 +39,12 @@ func Example() {
 		log.Fatal(err)
 	}
 
-	f, err := mobi.OpenBytes(b, nil) // or mobi.Open(path, nil)
+	m, err := format.OpenBytes(b, nil) // or mobi.Open(path, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
-	defer f.Close()
+	defer m.Close()
+	f, _ := mobi.From(m)
 	fmt.Println(f.Name(), f.Inputs()[0].Name, f.Outputs()[0].Name)
 	w, _ = f.Constant(0)
 	stored, _ := tensor.As[int8](w) // a view, no copy

@@ -2,9 +2,7 @@ package mobi
 
 import (
 	"context"
-	"io"
 	"iter"
-	"os"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
@@ -26,24 +24,8 @@ type File struct {
 // wrap those of package os.
 func Open(path string, o *format.Options) (*File, error) { return file(codec.Open(path, o)) }
 
-// OpenBytes reads a file from memory, which must not change while it is in use.
-func OpenBytes(b []byte, o *format.Options) (*File, error) { return file(codec.OpenBytes(b, o)) }
-
-// OpenReaderAt reads a file of size bytes through r: the structure now, the whole
-// file once, for the footer, when a constant is first used, and the data of a
-// constant on each use.
-func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*File, error) {
-	return file(codec.OpenReaderAt(r, size, o))
-}
-
-// OpenFile maps size bytes of f from offset off, such as an uncompressed asset of
-// an Android package; a size of -1 means the rest of the file. f may be closed
-// afterwards.
-func OpenFile(f *os.File, off, size int64, o *format.Options) (*File, error) {
-	return file(codec.OpenFile(f, off, size, o))
-}
-
-// From returns m as a File. It reports false if m is of another format.
+// From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
+// for example. It reports false if m has another format.
 func From(m *format.Model) (*File, bool) {
 	f, ok := codec.Own(m).(*parsed)
 	if !ok {
@@ -62,7 +44,7 @@ func file(m *format.Model, err error) (*File, error) {
 func Validate(path string) error { return validate(Open(path, nil)) }
 
 // ValidateBytes is like Validate but takes a file in memory.
-func ValidateBytes(b []byte) error { return validate(OpenBytes(b, nil)) }
+func ValidateBytes(b []byte) error { return validate(file(codec.OpenBytes(b, nil))) }
 
 func validate(f *File, err error) error {
 	if err != nil {

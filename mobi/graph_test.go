@@ -102,7 +102,7 @@ func TestGraphRewritten(t *testing.T) {
 			f := openImage(t, b)
 			want := planOf(t, f)
 			var out bytes.Buffer
-			w, err := NewWriter(&out, want, inMemory(nil))
+			w, err := newWriter(&out, want, inMemory(nil))
 			expect.OK(t, err)
 			expect.OK(t, format.Copy(w, f.Model))
 			got := planOf(t, openImage(t, out.Bytes()))

@@ -147,7 +147,7 @@ func verify(t *testing.T, f *File, opts ...format.VerifyOption) error {
 
 func openImage(t *testing.T, b []byte) *File {
 	t.Helper()
-	f, err := OpenBytes(b, nil)
+	f, err := openBytes(b, nil)
 	expect.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f

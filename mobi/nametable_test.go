@@ -98,7 +98,7 @@ func TestKeepNamesInGraph(t *testing.T) {
 	expect.Equal(t, []string{"a", "7", "b", "4"}, namesOf(restored(t, b)))
 	o.AcceptLoss = nil
 	var refused *format.LossError
-	if _, err := NewWriter(io.Discard, p, inMemory(o)); !errors.As(err, &refused) || len(refused.Losses) != 1 || refused.Losses[0].Item() != "name:alone" {
+	if _, err := newWriter(io.Discard, p, inMemory(o)); !errors.As(err, &refused) || len(refused.Losses) != 1 || refused.Losses[0].Item() != "name:alone" {
 		t.Error(err)
 	}
 }

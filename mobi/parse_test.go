@@ -58,7 +58,7 @@ func TestCoverage(t *testing.T) {
 
 func openRemote(t *testing.T, b []byte) *File {
 	t.Helper()
-	f, err := OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil)
+	f, err := openReaderAt(bytes.NewReader(b), int64(len(b)), nil)
 	expect.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
@@ -73,7 +73,7 @@ func flipped(b []byte, fromEnd int) []byte {
 func TestStructureLimit(t *testing.T) {
 	const size = driver.MaxStructure + 100
 	h := le("IBOM", uint16(1), uint16(0), uint32(0), []uint32{0, size, 32, 56, 56})
-	_, err := OpenReaderAt(corpus.Beginning(h), size, nil)
+	_, err := openReaderAt(corpus.Beginning(h), size, nil)
 	var e *format.Error
 	if !errors.Is(err, format.ErrLimit) || !errors.As(err, &e) || e.Field != "metadata and operator graph" {
 		t.Error(err)

@@ -102,7 +102,7 @@ func TestRefusals(t *testing.T) {
 	for name, c := range spoiled() {
 		t.Run(name, func(t *testing.T) {
 			var out bytes.Buffer
-			_, err := NewWriter(&out, c.plan, inMemory(nil))
+			_, err := newWriter(&out, c.plan, inMemory(nil))
 			var e *format.Error
 			if !errors.Is(err, format.ErrPlan) || !errors.Is(err, c.err) || !errors.As(err, &e) || e.Format != "mobi" || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("error %v, want %v with %q", err, c.err, c.text)
@@ -112,7 +112,7 @@ func TestRefusals(t *testing.T) {
 			}
 		})
 	}
-	if _, err := NewWriter(&bytes.Buffer{}, one(func(*format.Plan, *format.Node) {}), inMemory(nil)); err != nil {
+	if _, err := newWriter(&bytes.Buffer{}, one(func(*format.Plan, *format.Node) {}), inMemory(nil)); err != nil {
 		t.Errorf("the plan they start from is refused: %v", err)
 	}
 }
@@ -130,7 +130,7 @@ func TestRefusedOptions(t *testing.T) {
 		"before 1970": {WriteOptions{WriteOptions: format.WriteOptions{Time: time.Unix(-1, 0)}}, "1970"},
 	} {
 		t.Run(name, func(t *testing.T) {
-			_, err := NewWriter(&bytes.Buffer{}, p, inMemory(&c.o))
+			_, err := newWriter(&bytes.Buffer{}, p, inMemory(&c.o))
 			if !errors.Is(err, format.ErrPlan) || !strings.Contains(err.Error(), c.text) {
 				t.Errorf("error %v", err)
 			}
@@ -138,7 +138,7 @@ func TestRefusedOptions(t *testing.T) {
 	}
 	var out bytes.Buffer
 	o := WriteOptions{WriteOptions: format.WriteOptions{Spool: format.SpoolNever}, Gzip: 1}
-	if _, err := NewWriter(&out, p, &o); !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrUnsupported) || out.Len() > 0 {
+	if _, err := newWriter(&out, p, &o); !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrUnsupported) || out.Len() > 0 {
 		t.Errorf("compressed without a spool: error %v after %d bytes", err, out.Len())
 	}
 }
@@ -152,7 +152,7 @@ func TestLargest(t *testing.T) {
 	const overhead = 32 + 24 + 48 + 24 + 4 + 4 // header, metadata, padding to 104, record header, operators, footer
 	for extra := range int64(2) {
 		p := &format.Plan{Tensors: []tensor.Info{{Name: "1", DType: tensor.Int8, Shape: tensor.Shape{math.MaxUint32 - overhead + extra}}}}
-		w, err := NewWriter(&bytes.Buffer{}, p, inMemory(nil))
+		w, err := newWriter(&bytes.Buffer{}, p, inMemory(nil))
 		if extra == 0 {
 			expect.OK(t, err)
 			w.Abort()

@@ -3,7 +3,6 @@ package mobi
 import (
 	"cmp"
 	"encoding/binary"
-	"io"
 	"math/bits"
 	"slices"
 
@@ -21,19 +20,12 @@ import (
 // Tensor names must be ids in decimal. If AcceptLoss has "name", other names are
 // replaced by the lowest free ids, in the order of the plan, in tensors and graph.
 // In the file, constants are sorted by the alignment of their data (see the package
-// documentation); the caller may write them in any order.
+// documentation); the caller may write them in any order. To a stream ([format.NewWriter], with these
+// options as Format), those that arrive early are buffered (see Spool) or, with SpoolNever, refused.
+// A file with compressed constants is always buffered.
 func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = cmp.Or(o, new(WriteOptions))
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
-}
-
-// NewWriter starts writing a model to w. Nil options work. Uncompressed constants are
-// streamed in the order of the file; those that arrive early are buffered (see
-// Spool) or, with SpoolNever, refused. A file with compressed constants is always
-// buffered.
-func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
-	o = cmp.Or(o, new(WriteOptions))
-	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
 
 // document is the encoded file of a plan, without the constants.

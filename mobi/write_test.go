@@ -28,7 +28,7 @@ func written(t *testing.T, p *format.Plan, o *WriteOptions) []byte {
 func writtenBy(t *testing.T, p *format.Plan, o *WriteOptions, fill func(tensor.Info) []byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := NewWriter(&out, p, inMemory(o))
+	w, err := newWriter(&out, p, inMemory(o))
 	expect.OK(t, err)
 	for _, info := range p.Tensors {
 		expect.OK(t, w.WriteTensor(info.Name, bytes.NewReader(fill(info))))

@@ -84,7 +84,7 @@ func TestNameFromPath(t *testing.T) {
 		expect.OK(t, err)
 		defer r.Close()
 		byPath, err1 := Open(r.Name(), nil)
-		ofFile, err2 := OpenFile(r, 0, -1, nil)
+		ofFile, err2 := openFile(r, 0, -1, nil)
 		if err1 != nil || err2 != nil {
 			t.Fatal(err1, err2)
 		}

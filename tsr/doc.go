@@ -54,7 +54,7 @@
 // are not followed for this. Only these four lower-case bytes are removed, so
 // names and file names map one to one: "W.TSR" holds a tensor named "W.TSR".
 // The rest must be a legal name: not empty, valid UTF-8. A tensor opened in a
-// section of a file ([OpenFile]), or behind a URL, is named after that file; one
+// section of a file ([format.OpenFile]), or behind a URL, is named after that file; one
 // opened from bytes or another reader is named "tensor".
 //
 // Directory: the members are the regular files, and symbolic links to regular

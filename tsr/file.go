@@ -1,9 +1,6 @@
 package tsr
 
 import (
-	"io"
-	"os"
-
 	"github.com/weightmap/weightmap/format"
 )
 
@@ -23,23 +20,8 @@ type File struct{ *format.Model }
 // offset in the file, or wrap those of package os.
 func Open(path string, o *format.Options) (*File, error) { return opened(codec.Open(path, o)) }
 
-// OpenBytes reads a file from memory, which must not change while it is in use.
-// Its tensor is named "tensor".
-func OpenBytes(b []byte, o *format.Options) (*File, error) { return opened(codec.OpenBytes(b, o)) }
-
-// OpenReaderAt reads a file of size bytes through r: the header now, the data
-// on each request. Its tensor is named "tensor", unless r knows its file, as a reader of format/remote does.
-func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*File, error) {
-	return opened(codec.OpenReaderAt(r, size, o))
-}
-
-// OpenFile maps size bytes of f from offset off; a size of -1 means the rest of
-// the file. f may be closed afterwards. The tensor is named after f.
-func OpenFile(f *os.File, off, size int64, o *format.Options) (*File, error) {
-	return opened(codec.OpenFile(f, off, size, o))
-}
-
-// From returns m as a File. It reports false if m is of another format.
+// From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
+// for example. It reports false if m has another format.
 func From(m *format.Model) (*File, bool) {
 	if m.Format() != name {
 		return nil, false

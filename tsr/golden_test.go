@@ -106,7 +106,7 @@ func TestGoldenWrite(t *testing.T) {
 	for _, c := range golden {
 		t.Run(c.name, func(t *testing.T) {
 			var b bytes.Buffer
-			w, err := NewWriter(&b, samplePlan(c.dtype, c.shape), nil)
+			w, err := newWriter(&b, samplePlan(c.dtype, c.shape), nil)
 			expect.OK(t, err)
 			finish(t, w, map[string][]byte{"tensor": c.file.data})
 			expect.Equal(t, c.file.bytes(), b.Bytes())

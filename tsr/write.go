@@ -3,7 +3,6 @@ package tsr
 import (
 	"cmp"
 	"fmt"
-	"io"
 	"math"
 	"os"
 	"slices"
@@ -27,12 +26,6 @@ import (
 func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = cmp.Or(o, new(WriteOptions))
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
-}
-
-// NewWriter starts writing a file with the one tensor of p to w. It streams.
-func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
-	o = cmp.Or(o, new(WriteOptions))
-	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
 
 // wantsDir reports whether p is written as a directory.

@@ -40,7 +40,7 @@ func TestRefusedPlans(t *testing.T) {
 	for _, c := range refusedPlans {
 		t.Run(c.name, func(t *testing.T) {
 			dir := tree(t, nil)
-			_, stream := NewWriter(io.Discard, c.plan, nil)
+			_, stream := newWriter(io.Discard, c.plan, nil)
 			_, single := Create(dir+"/w.tsr", c.plan, nil)
 			_, many := CreateDir(dir+"/m", c.plan, nil)
 			for how, err := range map[string]error{"NewWriter": stream, "Create": single, "CreateDir": many} {

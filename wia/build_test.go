@@ -140,7 +140,7 @@ func (c container) bytes() []byte {
 
 func mustOpen(t testing.TB, b []byte, o *format.Options) *File {
 	t.Helper()
-	f, err := OpenBytes(b, o)
+	f, err := openBytes(b, o)
 	expect.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f

@@ -13,7 +13,7 @@ func with(o WriteOptions) format.Codec { return format.With(fileFormat{opts: o})
 // covered returns the ranges that checksums cover: the header and all blocks but
 // the signature block.
 func covered(b []byte) []formattest.Range {
-	f, err := OpenBytes(b, &format.Options{Key: testKey})
+	f, err := openBytes(b, &format.Options{Key: testKey})
 	if err != nil {
 		panic(err)
 	}

@@ -22,8 +22,8 @@ import (
 	"github.com/weightmap/weightmap/wia"
 )
 
-// model returns a small model with a graph.
-func model(o *wia.WriteOptions) []byte {
+// model writes a small model with a graph, and opens it.
+func model(o wia.WriteOptions) *wia.File {
 	plan := &format.Plan{
 		Metadata: format.Metadata{{Key: "model_info", Value: json.RawMessage(`{"name":"edge detector"}`)}},
 		Tensors:  []tensor.Info{{Name: "kernel", DType: tensor.Float32, Shape: tensor.Shape{1, 1, 1, 3}}},
@@ -35,7 +35,7 @@ func model(o *wia.WriteOptions) []byte {
 		},
 	}
 	var out bytes.Buffer
-	w, err := wia.NewWriter(&out, plan, o)
+	w, err := format.NewWriter("wia", &out, plan, &format.WriteOptions{Format: o})
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -47,14 +47,16 @@ func model(o *wia.WriteOptions) []byte {
 	if err := w.Close(); err != nil {
 		log.Fatal(err)
 	}
-	return out.Bytes()
-}
-
-func Example() {
-	f, err := wia.OpenBytes(model(nil), nil)
+	m, err := format.OpenBytes(out.Bytes(), nil)
 	if err != nil {
 		log.Fatal(err)
 	}
+	f, _ := wia.From(m)
+	return f
+}
+
+func Example() {
+	f := model(wia.WriteOptions{})
 	defer f.Close()
 	info, _ := f.Metadata().Get("model_info")
 	v, err := f.Tensor("kernel")
@@ -95,10 +97,7 @@ func ExampleFile_Verify() {
 		log.Fatal(err)
 	}
 
-	f, err := wia.OpenBytes(model(&wia.WriteOptions{Signer: key}), nil)
-	if err != nil {
-		log.Fatal(err)
-	}
+	f := model(wia.WriteOptions{Signer: key})
 	defer f.Close()
 	covered, err := f.Verify(context.Background(), format.WithTrustedKey(trusted))
 	fmt.Println(f.Signature().Algorithm, covered.Signature(), covered, err)

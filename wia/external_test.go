@@ -84,7 +84,7 @@ func TestExternalWriterRefuses(t *testing.T) {
 		expect.Refused(t, format.ErrPlan, location)(Create(filepath.Join(dir, "m.wia"), p, &WriteOptions{ExternalFrom: 1, External: location}))
 	}
 	expect.Refused(t, format.ErrPlan, "a model by the name of its data")(Create(filepath.Join(dir, "m.wia.0123456789abcdef.data"), p, &WriteOptions{ExternalFrom: 1, External: "m"}))
-	if _, err := NewWriter(&bytes.Buffer{}, p, &WriteOptions{ExternalFrom: 1}); !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrUnsupported) || errors.Is(err, format.ErrLimit) {
+	if _, err := newWriter(&bytes.Buffer{}, p, &WriteOptions{ExternalFrom: 1}); !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrUnsupported) || errors.Is(err, format.ErrLimit) {
 		t.Errorf("a stream: %v", err)
 	}
 	// An aborted writer leaves nothing behind.

@@ -2,8 +2,6 @@ package wia
 
 import (
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/opsets"
@@ -38,23 +36,8 @@ type File struct {
 // "graph.nodes[3].attributes[1].t.dims", and its offset in the file.
 func Open(path string, o *format.Options) (*File, error) { return file(wiaCodec.Open(path, o)) }
 
-// OpenBytes reads a file from memory, which must not change while it is in use.
-// External data is read from Options.Dir.
-func OpenBytes(b []byte, o *format.Options) (*File, error) { return file(wiaCodec.OpenBytes(b, o)) }
-
-// OpenReaderAt reads a file of size bytes through r: the metadata, the graph
-// and the descriptions of the tensors now, data on request.
-func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*File, error) {
-	return file(wiaCodec.OpenReaderAt(r, size, o))
-}
-
-// OpenFile maps size bytes of f from offset off; a size of -1 means the rest of
-// the file.
-func OpenFile(f *os.File, off, size int64, o *format.Options) (*File, error) {
-	return file(wiaCodec.OpenFile(f, off, size, o))
-}
-
-// From returns m as a File. It reports false if m is of another format.
+// From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
+// for example. It reports false if m has another format.
 func From(m *format.Model) (*File, bool) {
 	f, ok := wiaCodec.Own(m).(*parsed)
 	if !ok {

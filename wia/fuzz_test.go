@@ -13,7 +13,7 @@ import (
 // exercise opens b and reads everything. Nothing may panic, and a file that opens must
 // survive a rewrite.
 func exercise(t *testing.T, b []byte) {
-	f, err := OpenBytes(b, &format.Options{Key: testKey})
+	f, err := openBytes(b, &format.Options{Key: testKey})
 	if err != nil {
 		return
 	}
@@ -39,7 +39,7 @@ func rewritten(t *testing.T, f *File) {
 	o := &WriteOptions{}
 	o.Spool = format.SpoolMemory
 	expect.OK(t, rewriteTo(&out, f, o))
-	g, err := OpenBytes(out.Bytes(), nil)
+	g, err := openBytes(out.Bytes(), nil)
 	expect.OK(t, err)
 	defer g.Close()
 	expect.OK(t, verify(g))

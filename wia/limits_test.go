@@ -72,12 +72,12 @@ func TestCrowds(t *testing.T) {
 func TestCrowdOfNodes(t *testing.T) {
 	graph := bytes.Repeat(by(2), 1<<20+1)
 	for _, c := range []container{{graph: graph}, {compression: 1, meta: gz([]byte("{}")), graph: gz(graph)}} {
-		_, err := OpenBytes(c.bytes(), &format.Options{MaxMemory: 1 << 30})
+		_, err := openBytes(c.bytes(), &format.Options{MaxMemory: 1 << 30})
 		checkError(t, err, format.ErrLimit, "graph.nodes[1048576]", int64(len(c.bytes())))
 	}
 	b := container{graph: graph[2:]}.bytes()
 	mustOpen(t, b, &format.Options{MaxMemory: 1 << 30})
-	expect.Refused(t, format.ErrLimit, "a graph that takes more than its file")(OpenBytes(b, nil))
+	expect.Refused(t, format.ErrLimit, "a graph that takes more than its file")(openBytes(b, nil))
 }
 
 // TestCrowdOfDims checks the limit on dims in the tensor block, for one tensor and
@@ -98,7 +98,7 @@ func TestCrowdOfDims(t *testing.T) {
 	}
 	graph := by(5, cat(by(1, []byte("w")), by(2, bytes.Repeat([]byte{1}, 1<<21))))
 	c := container{compression: 1, meta: gz([]byte("{}")), graph: gz(graph)}
-	_, err := OpenBytes(c.bytes(), nil)
+	_, err := openBytes(c.bytes(), nil)
 	checkError(t, err, format.ErrLimit, "graph.initializers[0].dims", int64(len(c.bytes())))
 }
 
@@ -115,7 +115,7 @@ func TestInflationRatio(t *testing.T) {
 		if len(b) > 17<<20/inflationRatio {
 			t.Fatalf("%s: %d bytes", what, len(b))
 		}
-		expect.Refused(t, format.ErrLimit, what)(OpenBytes(b, nil))
+		expect.Refused(t, format.ErrLimit, what)(openBytes(b, nil))
 	}
 }
 

@@ -23,7 +23,7 @@ func planned(t *testing.T, change func(*format.Plan), o *WriteOptions) (*File, e
 	expect.OK(t, err)
 	change(p)
 	var out bytes.Buffer
-	w, err := NewWriter(&out, p, o)
+	w, err := newWriter(&out, p, o)
 	if err != nil {
 		return nil, err
 	}

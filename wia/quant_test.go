@@ -64,7 +64,7 @@ func TestWriterRefusesQuantization(t *testing.T) {
 	q := func(q tensor.Quantization) *format.Plan {
 		return &format.Plan{Tensors: []tensor.Info{{Name: "q", DType: tensor.Int8, Shape: tensor.Shape{2, 3}, Quant: &q}}}
 	}
-	if _, err := NewWriter(nil, q(tensor.Quantization{Scales: []float32{1}, Axis: 2}), nil); !errors.Is(err, format.ErrPlan) || !errors.Is(err, tensor.ErrQuantization) {
+	if _, err := newWriter(nil, q(tensor.Quantization{Scales: []float32{1}, Axis: 2}), nil); !errors.Is(err, format.ErrPlan) || !errors.Is(err, tensor.ErrQuantization) {
 		t.Error(err)
 	}
 	p := q(tensor.Quantization{Scales: []float32{1, 2}, ZeroPoints: []int32{3}, Axis: 0})

@@ -170,7 +170,7 @@ func rewriteTo(w io.Writer, f *File, o *WriteOptions) error {
 	if err != nil {
 		return err
 	}
-	to, err := NewWriter(w, p, o)
+	to, err := newWriter(w, p, o)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func writeSample(t testing.TB, p *format.Plan, o *WriteOptions) []byte {
 	var out bytes.Buffer
 	own := *cmp.Or(o, &WriteOptions{})
 	own.Spool, own.Time = format.SpoolMemory, time.Unix(1700000000, 0)
-	w, err := NewWriter(&out, p, &own)
+	w, err := newWriter(&out, p, &own)
 	expect.OK(t, err)
 	for _, info := range p.Tensors {
 		expect.OK(t, w.WriteTensor(info.Name, bytes.NewReader(formattest.Fill(info))))

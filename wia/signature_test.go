@@ -63,8 +63,8 @@ func TestOpenSSL(t *testing.T) {
 func TestEncryption(t *testing.T) {
 	b := writeSample(t, samplePlan(t), &WriteOptions{Key: testKey, Compression: Zstd})
 	for _, key := range [][]byte{{}, testKey[:31]} {
-		_, reading := OpenBytes(b, &format.Options{Key: key})
-		_, writing := NewWriter(io.Discard, nil, &WriteOptions{Key: key})
+		_, reading := openBytes(b, &format.Options{Key: key})
+		_, writing := newWriter(io.Discard, nil, &WriteOptions{Key: key})
 		if !errors.Is(reading, format.ErrKey) || !errors.Is(writing, format.ErrKey) {
 			t.Errorf("key of %d bytes: %v, %v", len(key), reading, writing)
 		}
@@ -96,7 +96,7 @@ func TestBitsOfTheSignatureBlock(t *testing.T) {
 			for bit := range 8 {
 				c := bytes.Clone(b)
 				c[i] ^= 1 << bit
-				f, err := OpenBytes(c, &format.Options{Trusted: signer.Public()})
+				f, err := openBytes(c, &format.Options{Trusted: signer.Public()})
 				if err != nil {
 					continue
 				}
@@ -143,7 +143,7 @@ func TestTrusted(t *testing.T) {
 		{"a key of another kind", signed, format.Options{Trusted: make(ed25519.PublicKey, ed25519.PublicKeySize)}, format.ErrSignature},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			f, err := OpenBytes(tt.b, &tt.o)
+			f, err := openBytes(tt.b, &tt.o)
 			if !errors.Is(err, tt.want) || tt.want == nil && err != nil || tt.name == "unsigned" && !strings.Contains(err.Error(), "is not signed") {
 				t.Error(err)
 			}
@@ -162,7 +162,7 @@ func TestUnusableSigners(t *testing.T) {
 		(*rsa.PrivateKey)(nil), (*ecdsa.PrivateKey)(nil), &rsa.PrivateKey{}, &ecdsa.PrivateKey{}, ed25519.PrivateKey(nil), ed25519.PrivateKey{1},
 		nilSigner{}, p384, ed25519.NewKeyFromSeed(testKey),
 	} {
-		if _, err := NewWriter(io.Discard, tinyPlan(), &WriteOptions{Signer: signer}); !errors.Is(err, format.ErrKey) || !errors.Is(err, format.ErrPlan) {
+		if _, err := newWriter(io.Discard, tinyPlan(), &WriteOptions{Signer: signer}); !errors.Is(err, format.ErrKey) || !errors.Is(err, format.ErrPlan) {
 			t.Errorf("%T: %v", signer, err)
 		}
 	}
@@ -171,7 +171,7 @@ func TestUnusableSigners(t *testing.T) {
 // TestSignatureLength checks that a signature fits the block whose size the header states.
 func TestSignatureLength(t *testing.T) {
 	for n, want := range map[int]error{100: format.ErrSignature, 200: nil, 254: nil, 255: format.ErrSignature, 256: nil, 300: format.ErrSignature} {
-		w, err := NewWriter(&bytes.Buffer{}, &format.Plan{}, &WriteOptions{Signer: fixedSigner{rsaSigner, n}})
+		w, err := newWriter(&bytes.Buffer{}, &format.Plan{}, &WriteOptions{Signer: fixedSigner{rsaSigner, n}})
 		expect.OK(t, err)
 		expect.Refused(t, want, "a signature of", n, "bytes")(nil, w.Close())
 	}

@@ -19,17 +19,11 @@ import (
 )
 
 // Create starts writing a model to path. It writes a temporary file, which
-// replaces an old file on Close. Nil options work.
+// replaces an old file on Close. Nil options work. [format.NewWriter], with these options as Format,
+// streams unless tensors are compressed, since sizes precede the data (see Spool).
 func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
 	o = cmp.Or(o, &WriteOptions{})
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
-}
-
-// NewWriter starts writing a model to w. It streams, unless tensors are
-// compressed, since sizes precede the data (see Spool). Nil options work.
-func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
-	o = cmp.Or(o, &WriteOptions{})
-	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
 }
 
 // Layout implements driver.Layouter. The offset of a tensor depends on the

@@ -87,7 +87,7 @@ func TestWriterRefuses(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			_, err := NewWriter(&bytes.Buffer{}, tt.p, tt.o)
+			_, err := newWriter(&bytes.Buffer{}, tt.p, tt.o)
 			if !errors.Is(err, format.ErrPlan) || tt.want != nil && !errors.Is(err, tt.want) {
 				t.Errorf("NewWriter: %v, want %v", err, tt.want)
 			}
@@ -116,7 +116,7 @@ func TestConvertedAttributes(t *testing.T) {
 		p.Graph.Nodes[0].Attributes = append(p.Graph.Nodes[0].Attributes, format.Attribute{Name: fmt.Sprint(i), Value: v.in})
 	}
 	var lost *format.LossError
-	_, err := NewWriter(&bytes.Buffer{}, p, nil)
+	_, err := newWriter(&bytes.Buffer{}, p, nil)
 	if !errors.As(err, &lost) {
 		t.Fatalf("without leave: %v", err)
 	}

@@ -12,7 +12,6 @@ import (
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/npy"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -192,7 +191,7 @@ func (c *content) decode(p piece) (err error) {
 // npy writes a NumPy file.
 func (c *content) npy(out io.Writer) error {
 	const name = "array" // not written to the file
-	w, err := npy.NewWriter(out, &format.Plan{Tensors: []tensor.Info{{Name: name, DType: c.dtype(), Shape: c.sel.shape}}}, nil)
+	w, err := format.NewWriter("npy", out, &format.Plan{Tensors: []tensor.Info{{Name: name, DType: c.dtype(), Shape: c.sel.shape}}}, nil)
 	if err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/npy"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/lowbit"
 	"github.com/weightmap/weightmap/tensor"
@@ -55,7 +54,7 @@ func TestCatTypes(t *testing.T) {
 func array(t *testing.T, d tensor.DType, shape tensor.Shape, data []byte, args ...string) {
 	t.Helper()
 	out, _ := tool(t, 0, append([]string{"cat", "-as", "npy"}, args...)...)
-	f, err := npy.OpenBytes([]byte(out), nil)
+	f, err := format.OpenBytes([]byte(out), &format.Options{Format: "npy"})
 	expect.OK(t, err)
 	defer f.Close()
 	got, err := f.At(0).Bytes()

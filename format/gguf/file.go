@@ -1,9 +1,6 @@
 package gguf
 
 import (
-	"io"
-	"os"
-
 	"github.com/weightmap/weightmap/format"
 )
 
@@ -21,22 +18,8 @@ type File struct{ *format.Model }
 // a split model, Open opens the other parts too. Nil options work.
 func Open(path string, o *format.Options) (*File, error) { return file(codec.Open(path, o)) }
 
-// OpenBytes opens a file in memory, which must not change while the File is open.
-func OpenBytes(b []byte, o *format.Options) (*File, error) { return file(codec.OpenBytes(b, o)) }
-
-// OpenReaderAt opens a file of size bytes that it reads through r. Tensors are read on
-// demand. Since the file does not record the size of its structure, OpenReaderAt reads
-// 64 KiB first, and more as needed.
-func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*File, error) {
-	return file(codec.OpenReaderAt(r, size, o))
-}
-
-// OpenFile maps size bytes at off of an open file; a size of -1 means to the end.
-func OpenFile(f *os.File, off, size int64, o *format.Options) (*File, error) {
-	return file(codec.OpenFile(f, off, size, o))
-}
-
-// From returns m as a File; ok is false if m has another format.
+// From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
+// for example. It reports false if m has another format.
 func From(m *format.Model) (*File, bool) {
 	f := &File{m}
 	if f.parsed() == nil {

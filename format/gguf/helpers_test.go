@@ -132,7 +132,7 @@ func small() fields {
 
 func open(t testing.TB, b []byte) *File {
 	t.Helper()
-	f, err := OpenBytes(b, nil)
+	f, err := openBytes(b, nil)
 	expect.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f
@@ -142,7 +142,7 @@ func open(t testing.TB, b []byte) *File {
 func write(t testing.TB, p *format.Plan, o *format.WriteOptions, data map[string][]byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := NewWriter(&out, p, o)
+	w, err := newWriter(&out, p, o)
 	expect.OK(t, err)
 	defer w.Abort()
 	for _, p := range p.Tensors {

@@ -170,7 +170,7 @@ func TestLosses(t *testing.T) {
 		Graph: &format.Graph{Name: "g"},
 	}
 	expect.Refused(t, format.ErrUnsupported, "too deep")(chosen(json.RawMessage(deep)))
-	_, err := NewWriter(io.Discard, plan, nil)
+	_, err := newWriter(io.Discard, plan, nil)
 	var e *format.LossError
 	if !errors.As(err, &e) {
 		t.Fatal(err)
@@ -220,13 +220,13 @@ func TestAlignment(t *testing.T) {
 		expect.Equal(t, map[string][]byte{"a": {1, 2, 3}, "b": {4}}, dataOf(t, m))
 	}
 	for _, bad := range []int64{1, 4, 33, 1<<32 - 1, 1 << 32, 1 << 40, -8} {
-		expect.Refused(t, format.ErrOption, bad)(NewWriter(io.Discard, &format.Plan{}, &format.WriteOptions{Storage: format.Storage{Align: bad}}))
+		expect.Refused(t, format.ErrOption, bad)(newWriter(io.Discard, &format.Plan{}, &format.WriteOptions{Storage: format.Storage{Align: bad}}))
 	}
 }
 
 // TestBigEndian: the error of a big-endian file names it.
 func TestBigEndian(t *testing.T) {
-	if _, err := OpenBytes([]byte("GGUF\x00\x00\x00\x03"), nil); !errors.Is(err, format.ErrVersion) || !strings.Contains(err.Error(), "big-endian") {
+	if _, err := openBytes([]byte("GGUF\x00\x00\x00\x03"), nil); !errors.Is(err, format.ErrVersion) || !strings.Contains(err.Error(), "big-endian") {
 		t.Error(err)
 	}
 }

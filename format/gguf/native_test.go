@@ -70,9 +70,9 @@ func TestCopyChanged(t *testing.T) {
 		open(t, write(t, p, nil, nil)).Close()
 	}
 	p.Tensors = []tensor.Info{{Name: "t", Shape: tensor.Shape{3}, Encoding: &tensor.Encoding{Name: "type 99"}}}
-	expect.Refused(t, format.ErrUnsupported, "elements without bytes")(NewWriter(new(bytes.Buffer), p, nil))
+	expect.Refused(t, format.ErrUnsupported, "elements without bytes")(newWriter(new(bytes.Buffer), p, nil))
 	p.Tensors[0].Size, p.Native = 3, nil
-	expect.Refused(t, format.ErrUnsupported, "a type that is not known, of no file")(NewWriter(new(bytes.Buffer), p, nil))
+	expect.Refused(t, format.ErrUnsupported, "a type that is not known, of no file")(newWriter(new(bytes.Buffer), p, nil))
 }
 
 // TestArraysLimited: arrays become no more values and text than Options.MaxMemory has room for.
@@ -87,7 +87,7 @@ func TestArraysLimited(t *testing.T) {
 		t.Run(tt.name, func(t *testing.T) {
 			value := cat(le32(tt.typ), le64(100_000), bytes.Repeat(tt.elem, 100_000))
 			b := fields{magic: "GGUF", version: 3, entries: []kv{{"k", 9, value}}}.bytes()
-			m, err := OpenBytes(b, &format.Options{MaxMemory: tt.most * int64(len(b))})
+			m, err := openBytes(b, &format.Options{MaxMemory: tt.most * int64(len(b))})
 			expect.OK(t, err)
 			defer m.Close()
 			if v, ok := m.Value("k"); ok != tt.room || ok == (v == nil) || ok == (m.Typed() == nil) {

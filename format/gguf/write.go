@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
@@ -19,11 +18,6 @@ import (
 // returns a [format.LossError], unless the options accept the losses.
 func Create(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
 	return codec.Create(path, p, o)
-}
-
-// NewWriter starts writing a file to w, sequentially. Nil options work.
-func NewWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
-	return codec.NewWriter(w, p, o)
 }
 
 // Losses implements driver.Lossy.

@@ -69,19 +69,3 @@ func ExampleCreateArchive() {
 	fmt.Println(m.Format(), m.At(0), m.At(0).ZeroCopy())
 	// Output: npz "mask" bool [2] true
 }
-
-// An archive in memory, for an HTTP response for instance.
-func ExampleNewArchiveWriter() {
-	plan := &format.Plan{Tensors: []tensor.Info{{Name: "mask", DType: tensor.Bool, Shape: tensor.Shape{2}}}}
-	var out bytes.Buffer
-	w, err := npy.NewArchiveWriter(&out, plan, &format.WriteOptions{Spool: format.SpoolMemory})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer w.Abort()
-	if err := w.WriteTensor("mask", bytes.NewReader([]byte{1, 0})); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(w.Close(), out.Len() > 0)
-	// Output: <nil> true
-}

@@ -2,8 +2,6 @@ package npy
 
 import (
 	"errors"
-	"io"
-	"os"
 
 	"github.com/weightmap/weightmap/format"
 )
@@ -17,24 +15,6 @@ import (
 // files have no checksums, and Verify checks that all data is there.
 func Open(path string, o *format.Options) (*format.Model, error) {
 	return open(func(c format.Codec) (*format.Model, error) { return c.Open(path, o) })
-}
-
-// OpenBytes opens a file in memory, which must not change while the model is open.
-// The tensor of a .npy file is named "array".
-func OpenBytes(b []byte, o *format.Options) (*format.Model, error) {
-	return open(func(c format.Codec) (*format.Model, error) { return c.OpenBytes(b, o) })
-}
-
-// OpenReaderAt opens a file of size bytes that it reads through r: the headers now, the data
-// on demand. The tensor of a .npy file is named "array", unless r knows its file, as a reader of format/remote does.
-func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*format.Model, error) {
-	return open(func(c format.Codec) (*format.Model, error) { return c.OpenReaderAt(r, size, o) })
-}
-
-// OpenFile maps size bytes at off of an open file; a size of -1 means to the end. f
-// may be closed afterwards. The tensor of a .npy file is named after f.
-func OpenFile(f *os.File, off, size int64, o *format.Options) (*format.Model, error) {
-	return open(func(c format.Codec) (*format.Model, error) { return c.OpenFile(f, off, size, o) })
 }
 
 // open opens a file of either kind.

@@ -137,7 +137,7 @@ func TestGolden(t *testing.T) {
 	for _, c := range golden {
 		raw := c.file.bytes()
 		for how, b := range map[string][]byte{"npy": raw, "npz": archiveOf(stored1("array", raw)).bytes(), "deflated": archiveOf(deflated1("array", raw)).bytes()} {
-			f, err := OpenBytes(b, &format.Options{Check: format.CheckAll})
+			f, err := openBytes(b, &format.Options{Check: format.CheckAll})
 			if err != nil {
 				t.Fatal(c.name, how, err)
 			}

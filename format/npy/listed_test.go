@@ -36,7 +36,7 @@ var mixedTypes = map[string]string{
 
 // TestListedCopy: a copy to an archive keeps the arrays, and is what NumPy wrote.
 func TestListedCopy(t *testing.T) {
-	m, err := OpenBytes(mixed(), nil)
+	m, err := openBytes(mixed(), nil)
 	expect.OK(t, err)
 	defer m.Close()
 	p, err := format.PlanOf(m)
@@ -100,7 +100,7 @@ func TestListedLongNames(t *testing.T) {
 	long := "[" + strings.Repeat("('x', '<f4'), ", 500) + "]"
 	for name, descr := range map[string]string{"long": long, "of other letters": "[('é', '<f4')]", "of no letters": "[('\xff', '<f4')]"} {
 		b := archiveOf(stored1("x", npy("{'descr': "+descr+", 'fortran_order': False, 'shape': (2,), }", ramp(8)).bytes())).bytes()
-		m, err := OpenBytes(b, nil)
+		m, err := openBytes(b, nil)
 		expect.OK(t, err)
 		e := m.At(0).Info().Encoding
 		if len(e.Name) > mostDescr || e.Format != "" || !strings.HasPrefix(descr, e.Name[:3]) {
@@ -108,7 +108,7 @@ func TestListedLongNames(t *testing.T) {
 		}
 		p, _ := format.PlanOf(m)
 		var loss *format.LossError
-		if _, err := NewArchiveWriter(&bytes.Buffer{}, p, nil); !errors.As(err, &loss) {
+		if _, err := newArchiveWriter(&bytes.Buffer{}, p, nil); !errors.As(err, &loss) {
 			t.Errorf("%s: copied, %v", name, err)
 		}
 		m.Close()

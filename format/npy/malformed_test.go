@@ -276,7 +276,7 @@ func TestNeither(t *testing.T) {
 		"TSR!....................": "magic", "PK\x03\x05 is no archive": "magic", "\x93NUMPZ\x01\x00": "magic", "\x01\x00\x00\x00\x00\x00\x00\x00": "magic",
 		string(pickle.bytes()): "torch", string(keras.bytes()): "HDF5",
 	} {
-		if _, err := OpenBytes([]byte(text), nil); !errors.Is(err, format.ErrMagic) || !strings.Contains(err.Error(), says) {
+		if _, err := openBytes([]byte(text), nil); !errors.Is(err, format.ErrMagic) || !strings.Contains(err.Error(), says) {
 			t.Errorf("%.20q: %v", text, err)
 		}
 	}

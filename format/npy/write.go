@@ -2,7 +2,6 @@ package npy
 
 import (
 	"fmt"
-	"io"
 	"math"
 
 	"github.com/weightmap/weightmap/format"
@@ -21,21 +20,10 @@ func Create(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer
 	return fileCodec.Create(path, p, o)
 }
 
-// NewWriter starts writing the only tensor of p to w, sequentially.
-func NewWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
-	return fileCodec.NewWriter(w, p, o)
-}
-
 // CreateArchive starts writing the tensors of p to a .npz file at path, stored and
 // aligned so that they can be viewed. Losses are as for Create.
 func CreateArchive(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
 	return archiveCodec.Create(path, p, o)
-}
-
-// NewArchiveWriter starts writing a .npz file to w. As headers contain checksums of the data,
-// the file is spooled first: see WriteOptions.Spool.
-func NewArchiveWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
-	return archiveCodec.NewWriter(w, p, o)
 }
 
 // Losses implements driver.Lossy. A file is the name of its tensor; where a stream

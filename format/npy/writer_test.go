@@ -26,7 +26,7 @@ import (
 // TestWrittenBytes compares a written file with what the format demands.
 func TestWrittenBytes(t *testing.T) {
 	var out bytes.Buffer
-	w, err := NewWriter(&out, &format.Plan{Tensors: []tensor.Info{{Name: "any", DType: tensor.Float32, Shape: tensor.Shape{2, 3}}}}, &format.WriteOptions{Spool: format.SpoolNever})
+	w, err := newWriter(&out, &format.Plan{Tensors: []tensor.Info{{Name: "any", DType: tensor.Float32, Shape: tensor.Shape{2, 3}}}}, &format.WriteOptions{Spool: format.SpoolNever})
 	finish(t, w, err, map[string][]byte{"any": floats(6)})
 	text := "{'descr': '<f4', 'fortran_order': False, 'shape': (2, 3), }"
 	want := append([]byte("\x93NUMPY\x01\x00\x76\x00"+text+strings.Repeat(" ", 117-len(text))+"\n"), floats(6)...)
@@ -82,7 +82,7 @@ func TestLarge(t *testing.T) {
 			parts := append(l.Parts, late...)
 			slices.SortStableFunc(parts, func(a, b driver.Part) int { return gocmp.Compare(a.Offset, b.Offset) })
 			src := &sparse{parts, l.Size}
-			m, err := OpenReaderAt(src, l.Size, nil)
+			m, err := openReaderAt(src, l.Size, nil)
 			expect.OK(t, err)
 			defer m.Close()
 			z, err := stdzip.NewReader(src, l.Size)
@@ -107,7 +107,7 @@ func TestDirectoryLimit(t *testing.T) {
 	zip.AppendEnd(&end, 1, size, from)
 	src := &sparse{[]driver.Part{{Bytes: []byte(zip.LocalMagic)}, {Offset: from + size, Bytes: end.Bytes()}}, from + size + int64(end.Len())}
 	var e *format.Error
-	_, err := OpenReaderAt(src, src.size, nil)
+	_, err := openReaderAt(src, src.size, nil)
 	if !errors.Is(err, format.ErrLimit) || !errors.As(err, &e) || e.Field != "directory" || e.Offset != from {
 		t.Error(err)
 	}
@@ -144,7 +144,7 @@ func TestLosses(t *testing.T) {
 		},
 	}
 	want := []string{"quantization:quantized", "metadata:author", "graph", "dtype:half", "dtype:eighth", "dtype:blocks", "shape:deep"}
-	for name, create := range map[string]func(io.Writer, *format.Plan, *format.WriteOptions) (*format.Writer, error){"npy": NewWriter, "npz": NewArchiveWriter} {
+	for name, create := range map[string]func(io.Writer, *format.Plan, *format.WriteOptions) (*format.Writer, error){"npy": newWriter, "npz": newArchiveWriter} {
 		_, err := create(io.Discard, p, nil)
 		var e *format.LossError
 		if !errors.As(err, &e) {
@@ -164,9 +164,9 @@ func TestLosses(t *testing.T) {
 	}
 	p.Tensors = p.Tensors[4:]
 	var out bytes.Buffer
-	w, err := NewWriter(&out, p, &format.WriteOptions{AcceptLoss: []string{"quantization", "metadata", "graph"}})
+	w, err := newWriter(&out, p, &format.WriteOptions{AcceptLoss: []string{"quantization", "metadata", "graph"}})
 	finish(t, w, err, map[string][]byte{"quantized": {1, 2}})
-	if f, err := OpenBytes(out.Bytes(), nil); err != nil || f.At(0).Info().Quant != nil {
+	if f, err := openBytes(out.Bytes(), nil); err != nil || f.At(0).Info().Quant != nil {
 		t.Error(err)
 	}
 }

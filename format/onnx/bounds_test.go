@@ -133,7 +133,7 @@ func TestTruncated(t *testing.T) {
 	whole := cat(num(1, 8), ld(8, num(2, 17)), str(2, "me"), str(700, "later"), varint(701<<3|5), make([]byte, 4), num(5, 300), ld(7, reluNode, str(2, "g"), weight("w"), inOut))
 	open(t, whole)
 	for n := range whole {
-		if _, err := OpenBytes(whole[:n:n], nil); !errors.Is(err, format.ErrTruncated) || errors.Is(err, format.ErrCorrupt) {
+		if _, err := openBytes(whole[:n:n], nil); !errors.Is(err, format.ErrTruncated) || errors.Is(err, format.ErrCorrupt) {
 			t.Errorf("the first %d bytes: %v", n, err)
 		}
 	}
@@ -141,7 +141,7 @@ func TestTruncated(t *testing.T) {
 		"a node":       cat(num(1, 8), ld(7, []byte{1<<3 | 2, 100, 1})),
 		"the raw data": cat(num(1, 8), ld(7, ld(5, []byte{9<<3 | 2, 100, 1}))),
 	} {
-		if _, err := OpenBytes(b, nil); !errors.Is(err, format.ErrCorrupt) || errors.Is(err, format.ErrTruncated) {
+		if _, err := openBytes(b, nil); !errors.Is(err, format.ErrCorrupt) || errors.Is(err, format.ErrTruncated) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
@@ -178,13 +178,13 @@ func TestOpensWhatItWrites(t *testing.T) {
 	p, err := format.PlanOf(m)
 	expect.OK(t, err)
 	p.Metadata = append(p.Metadata, format.Entry{Key: "doc_string", Value: strings.Repeat("\x01", 300)})
-	expect.Refused(t, format.ErrPlan)(NewWriter(io.Discard, p, nil))
+	expect.Refused(t, format.ErrPlan)(streamTo(io.Discard, p, nil))
 }
 
 // TestLongText: a text of more than a gigabyte is refused before it is read.
 func TestLongText(t *testing.T) {
 	c := append(cat(num(1, 8), varint(2<<3|2), varint(driver.MaxStructure+1)), make([]byte, 1<<20)...) // there is no more
-	_, err := OpenReaderAt(bytes.NewReader(c), int64(len(c))+driver.MaxStructure+1, nil)
+	_, err := openReaderAt(bytes.NewReader(c), int64(len(c))+driver.MaxStructure+1, nil)
 	var e *format.Error
 	if !errors.Is(err, format.ErrLimit) || !errors.As(err, &e) || e.Field != "producer_name" {
 		t.Error(err)

@@ -102,8 +102,8 @@ func FuzzOpen(f *testing.F) {
 		f.Add(c.model)
 	}
 	f.Fuzz(func(t *testing.T, b []byte) {
-		m, err := OpenBytes(b, nil)
-		r, rerr := OpenReaderAt(bytes.NewReader(b), int64(len(b)), nil)
+		m, err := openBytes(b, nil)
+		r, rerr := openReaderAt(bytes.NewReader(b), int64(len(b)), nil)
 		if (err == nil) != (rerr == nil) {
 			t.Fatalf("bytes: %v, reader: %v", err, rerr)
 		}
@@ -122,7 +122,7 @@ func FuzzOpen(f *testing.F) {
 			return // external data of a tensor in the graph that is not there
 		}
 		var out bytes.Buffer
-		w, err := NewWriter(&out, p, nil)
+		w, err := streamTo(&out, p, nil)
 		if err != nil {
 			if detect(b[:min(len(b), driver.SniffLen)], int64(len(b))) && len(m.OperatorSets()) > 0 {
 				t.Fatalf("a copy is refused: %v", err)
@@ -132,7 +132,7 @@ func FuzzOpen(f *testing.F) {
 		if format.Copy(w, m.Model) != nil {
 			return // values that do not fit, external data that is not there
 		}
-		again, err := OpenBytes(out.Bytes(), nil)
+		again, err := openBytes(out.Bytes(), nil)
 		if err != nil {
 			t.Fatalf("what was written is refused: %v", err)
 		}

@@ -2,8 +2,6 @@ package onnx
 
 import (
 	"fmt"
-	"io"
-	"os"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/opsets"
@@ -25,22 +23,8 @@ type File struct{ *format.Model }
 // on first use. Nil options work.
 func Open(path string, o *format.Options) (*File, error) { return file(codec.Open(path, o)) }
 
-// OpenBytes opens a file in memory, which must not change while the File is open. Options.Dir
-// is the directory of external data.
-func OpenBytes(b []byte, o *format.Options) (*File, error) { return file(codec.OpenBytes(b, o)) }
-
-// OpenReaderAt opens a file of size bytes that it reads through r. Data of initializers is
-// read on demand, and everything else at once.
-func OpenReaderAt(r io.ReaderAt, size int64, o *format.Options) (*File, error) {
-	return file(codec.OpenReaderAt(r, size, o))
-}
-
-// OpenFile maps size bytes at off of an open file; a size of -1 means to the end.
-func OpenFile(f *os.File, off, size int64, o *format.Options) (*File, error) {
-	return file(codec.OpenFile(f, off, size, o))
-}
-
-// From returns m as a File; ok is false if m has another format.
+// From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
+// for example. It reports false if m has another format.
 func From(m *format.Model) (*File, bool) {
 	if _, ok := codec.Own(m).(*parsed); !ok {
 		return nil, false

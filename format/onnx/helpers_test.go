@@ -55,7 +55,7 @@ func weight(name string) []byte {
 
 func open(t *testing.T, b []byte) *File {
 	t.Helper()
-	f, err := OpenBytes(b, nil)
+	f, err := openBytes(b, nil)
 	expect.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f

@@ -291,7 +291,7 @@ func TestListedAlone(t *testing.T) {
 			p, err := format.PlanOf(m.Model)
 			expect.OK(t, err)
 			change(p)
-			expect.Refused(t, format.ErrPlan)(NewWriter(&bytes.Buffer{}, p, nil))
+			expect.Refused(t, format.ErrPlan)(streamTo(&bytes.Buffer{}, p, nil))
 		})
 	}
 }
@@ -302,7 +302,7 @@ func TestSparseRenamed(t *testing.T) {
 	p, err := format.PlanOf(m.Model)
 	expect.OK(t, err)
 	p.Tensors[0].Name, p.Native.Renamed = "new", map[string]string{"new": "s"}
-	if _, err := NewWriter(&bytes.Buffer{}, p, nil); !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "keeps its name") {
+	if _, err := streamTo(&bytes.Buffer{}, p, nil); !errors.Is(err, format.ErrUnsupported) || !strings.Contains(err.Error(), "keeps its name") {
 		t.Error(err)
 	}
 }
@@ -348,7 +348,7 @@ func TestInlined(t *testing.T) {
 
 // TestNativeMemory: Options.MaxMemory bounds what is copied, also of fields that no table has.
 func TestNativeMemory(t *testing.T) {
-	f, err := OpenBytes(nativeModel(str(600, strings.Repeat("x", 1<<20))), &format.Options{MaxMemory: 1 << 19})
+	f, err := openBytes(nativeModel(str(600, strings.Repeat("x", 1<<20))), &format.Options{MaxMemory: 1 << 19})
 	expect.OK(t, err)
 	expect.Refused(t, format.ErrLimit)(f.Native())
 }

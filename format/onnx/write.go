@@ -24,12 +24,6 @@ func Create(path string, p *format.Plan, o *WriteOptions) (*format.Writer, error
 	return format.With(fileFormat{*o}).Create(path, p, &o.WriteOptions)
 }
 
-// NewWriter starts writing a model to w, sequentially. Nil options work.
-func NewWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
-	o = cmp.Or(o, &WriteOptions{})
-	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
-}
-
 // writer holds the layout of a model. It is the Encoder if there is external data.
 type writer struct {
 	plan *plan.Plan

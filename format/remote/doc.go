@@ -4,11 +4,9 @@
 //	m, err := remote.Open(ctx, "https://example.com/model.mag", nil)
 //
 // Only what is used is fetched: the structure when the model is opened, the bytes of a tensor when it is used,
-// those of a row for View.Slice. To open a file of one format, use the OpenReaderAt of its package:
+// those of a row for View.Slice. The From of a format's package has what only that format has:
 //
-//	r, err := remote.NewReaderAt(ctx, url, nil)
-//	...
-//	f, err := mag.OpenReaderAt(r, r.Size(), nil)
+//	f, ok := mag.From(m)
 //
 // hf://ORG/NAME[@REV][/FILE] is a file on the Hugging Face Hub. Without FILE it is the first that exists of
 // model.safetensors.index.json, model.safetensors, pytorch_model.bin.index.json, pytorch_model.bin and model.onnx.

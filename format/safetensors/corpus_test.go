@@ -240,9 +240,9 @@ func badLengths() []corpus.Case {
 func TestLongestHeader(t *testing.T) {
 	b := append(binary.LittleEndian.AppendUint64(nil, maxHeader+1), bytes.Repeat([]byte{' '}, maxHeader+1)...)
 	copy(b[8:], `{}`)
-	expect.Refused(t, format.ErrLimit)(OpenBytes(b, nil))
+	expect.Refused(t, format.ErrLimit)(openBytes(b, nil))
 	binary.LittleEndian.PutUint64(b, maxHeader)
-	if _, err := OpenBytes(b[:8+maxHeader], nil); err != nil {
+	if _, err := openBytes(b[:8+maxHeader], nil); err != nil {
 		t.Errorf("a header of the largest size: %v", err)
 	}
 }

@@ -29,7 +29,7 @@ func count(n int) []byte {
 // open opens a valid file.
 func open(t testing.TB, b []byte) *format.Model {
 	t.Helper()
-	f, err := OpenBytes(b, nil)
+	f, err := openBytes(b, nil)
 	expect.OK(t, err)
 	t.Cleanup(func() { f.Close() })
 	return f

@@ -3,7 +3,6 @@ package safetensors
 import (
 	"encoding/binary"
 	"fmt"
-	"io"
 	"os"
 	"path/filepath"
 	"slices"
@@ -24,12 +23,6 @@ import (
 // unless the options accept the loss. A nil *format.WriteOptions is the zero value.
 func Create(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
 	return codec.Create(path, p, o)
-}
-
-// NewWriter starts writing a file to w. It streams if tensors arrive in file order: by dtype, then
-// by name. A nil *format.WriteOptions is the zero value.
-func NewWriter(w io.Writer, p *format.Plan, o *format.WriteOptions) (*format.Writer, error) {
-	return codec.NewWriter(w, p, o)
 }
 
 // Losses implements driver.Lossy.

@@ -17,7 +17,7 @@ import (
 func write(t testing.TB, p *format.Plan, o *format.WriteOptions, data map[string][]byte) []byte {
 	t.Helper()
 	var out bytes.Buffer
-	w, err := NewWriter(&out, p, o)
+	w, err := newWriter(&out, p, o)
 	expect.OK(t, err)
 	for _, info := range p.Tensors {
 		expect.OK(t, w.WriteTensor(info.Name, bytes.NewReader(data[info.Name])))
@@ -58,7 +58,7 @@ func TestLosses(t *testing.T) {
 		},
 		Graph: &format.Graph{Name: "g", Nodes: []format.Node{{Op: "Relu"}}},
 	}
-	_, err := NewWriter(&bytes.Buffer{}, p, nil)
+	_, err := newWriter(&bytes.Buffer{}, p, nil)
 	var refused *format.LossError
 	if !errors.As(err, &refused) {
 		t.Fatal(err)
@@ -85,7 +85,7 @@ func TestLosses(t *testing.T) {
 
 // TestHeaderTooLarge checks that a header over the limit is not written.
 func TestHeaderTooLarge(t *testing.T) {
-	_, err := NewWriter(&bytes.Buffer{}, &format.Plan{Metadata: format.Metadata{{Key: "k", Value: strings.Repeat("x", maxHeader)}}}, nil)
+	_, err := newWriter(&bytes.Buffer{}, &format.Plan{Metadata: format.Metadata{{Key: "k", Value: strings.Repeat("x", maxHeader)}}}, nil)
 	if !errors.Is(err, format.ErrPlan) || !errors.Is(err, format.ErrLimit) {
 		t.Errorf("%v", err)
 	}

@@ -92,16 +92,16 @@ func TestRead(t *testing.T) {
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			for _, how := range []string{"bytes", "reader", "file"} {
-				m, err := OpenBytes(tt.file, nil)
+				m, err := openBytes(tt.file, nil)
 				switch how {
 				case "reader":
-					m, err = OpenReaderAt(bytes.NewReader(tt.file), int64(len(tt.file)), nil)
+					m, err = openReaderAt(bytes.NewReader(tt.file), int64(len(tt.file)), nil)
 				case "file":
 					path := filepath.Join(t.TempDir(), "tensor.pt") // the name of a tensor without one
 					expect.OK(t, os.WriteFile(path, tt.file, 0o600))
 					f, openErr := os.Open(path)
 					expect.OK(t, openErr)
-					m, err = OpenFile(f, 0, -1, nil)
+					m, err = openFile(f, 0, -1, nil)
 					f.Close()
 				}
 				expect.OK(t, err)
@@ -240,7 +240,7 @@ func overlapping(t *testing.T) []byte {
 
 // TestExpanded checks that a tensor that expands one element too far opens but fails to load.
 func TestExpanded(t *testing.T) {
-	m, err := OpenBytes(saved(t, pickled(tensorOf(store("Float", "0", 1), 0, nums(1<<28+1), nums(0))), floats(1)), nil)
+	m, err := openBytes(saved(t, pickled(tensorOf(store("Float", "0", 1), 0, nums(1<<28+1), nums(0))), floats(1)), nil)
 	expect.OK(t, err)
 	defer m.Close()
 	v, err := m.Tensor("tensor")
@@ -263,9 +263,9 @@ func TestLoadMemory(t *testing.T) {
 		name string
 		open func(o *format.Options) (*format.Model, error)
 	}{
-		{"inflated", func(o *format.Options) (*format.Model, error) { return OpenBytes(packed, o) }},
+		{"inflated", func(o *format.Options) (*format.Model, error) { return openBytes(packed, o) }},
 		{"strided behind a reader", func(o *format.Options) (*format.Model, error) {
-			return OpenReaderAt(bytes.NewReader(plain), int64(len(plain)), o)
+			return openReaderAt(bytes.NewReader(plain), int64(len(plain)), o)
 		}},
 	} {
 		for _, most := range []int64{4 << 20, 64 << 20} {
@@ -284,7 +284,7 @@ func TestLoadMemory(t *testing.T) {
 func TestLongPickle(t *testing.T) {
 	long := strings.Repeat("x", 3<<20)
 	file := legacy(pickled(dictOf(str("s"), str(long), str("w"), tensorOf(oldStore("Float", "k", 6, "N"), 0, nums(6), nums(1)))), []string{"k"}, []int64{6}, floats(6))
-	m, err := OpenBytes(file, nil)
+	m, err := openBytes(file, nil)
 	expect.OK(t, err)
 	defer m.Close()
 	if s, _ := m.Metadata().Get("s"); s != any(long) {
@@ -293,7 +293,7 @@ func TestLongPickle(t *testing.T) {
 	if got := tensorsOf(t, m); len(got) != 1 || got[0].Data != string(floats(6)) {
 		t.Errorf("%v", got)
 	}
-	if m, err = OpenBytes(file, &format.Options{MaxMemory: 2 << 20}); !errors.Is(err, format.ErrLimit) {
+	if m, err = openBytes(file, &format.Options{MaxMemory: 2 << 20}); !errors.Is(err, format.ErrLimit) {
 		m.Close()
 		t.Errorf("with 2 MiB: %v", err)
 	}
@@ -356,7 +356,7 @@ func TestArguments(t *testing.T) {
 // refuse checks the sentinel, and a part of the text, of the error from opening file.
 func refuse(t *testing.T, file []byte, want error, text string) {
 	t.Helper()
-	m, err := OpenBytes(file, nil)
+	m, err := openBytes(file, nil)
 	if err == nil {
 		m.Close()
 	}

@@ -7,7 +7,6 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/gguf"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/floor"
 	"github.com/weightmap/weightmap/internal/lowbit"
@@ -68,11 +67,11 @@ func (t *blocks) view(b []byte) (tensor.View, error) {
 	elems := int64(len(b)) / t.bytes * t.elems
 	p := &format.Plan{Tensors: []tensor.Info{{Name: "t", Encoding: e, Shape: tensor.Shape{elems}, Size: int64(len(b))}}}
 	var file bytes.Buffer
-	w, err := gguf.NewWriter(&file, p, nil)
+	w, err := format.NewWriter("gguf", &file, p, nil)
 	if err := feed(w, err, p, b); err != nil {
 		return tensor.View{}, err
 	}
-	m, err := gguf.OpenBytes(file.Bytes(), &format.Options{Workers: 1})
+	m, err := format.OpenBytes(file.Bytes(), &format.Options{Workers: 1})
 	if err != nil {
 		return tensor.View{}, err
 	}

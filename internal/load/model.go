@@ -379,8 +379,13 @@ func (m *Model) Signature() *driver.Signature {
 // NeedsKey reports whether data cannot be read without the key.
 func (m *Model) NeedsKey() bool { return !m.main.Closed() && m.parsed.NeedsKey }
 
-// Prefetch asks the system to read all open files ahead.
-func (m *Model) Prefetch() error { return m.advise(memory.Prefetch) }
+// Prefetch asks the system to read all files ahead. It maps those that are not open yet.
+func (m *Model) Prefetch() error {
+	if err := m.Do(m.spaces.openAll); err != nil {
+		return err
+	}
+	return m.advise(memory.Prefetch)
+}
 
 // Evict removes the pages of all mappings from the process, and cached copies of tensors.
 func (m *Model) Evict() error {

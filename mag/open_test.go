@@ -1,0 +1,17 @@
+package mag
+
+import (
+	"cmp"
+	"io"
+
+	"github.com/weightmap/weightmap/format"
+)
+
+// The functions of package format, for files of this format.
+
+func openBytes(b []byte, o *format.Options) (*File, error) { return file(codec.OpenBytes(b, o)) }
+
+func newWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
+	o = cmp.Or(o, &WriteOptions{})
+	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
+}

@@ -1,0 +1,20 @@
+package tsr
+
+import (
+	"cmp"
+	"io"
+	"os"
+
+	"github.com/weightmap/weightmap/format"
+)
+
+// The functions of package format, for files of this format.
+
+func openFile(f *os.File, off, size int64, o *format.Options) (*File, error) {
+	return opened(codec.OpenFile(f, off, size, o))
+}
+
+func newWriter(w io.Writer, p *format.Plan, o *WriteOptions) (*format.Writer, error) {
+	o = cmp.Or(o, &WriteOptions{})
+	return format.With(fileFormat{*o}).NewWriter(w, p, &o.WriteOptions)
+}
