@@ -105,10 +105,10 @@ func (o *convertFlags) options(ctx context.Context, c *cli.Tool) (*convert.Optio
 	out := &convert.Options{WriteOptions: format.WriteOptions{Context: ctx, MaxShard: int64(o.maxShard)}, To: o.to, Lossy: o.lossy, Verify: o.verify, DType: d, JoinScales: o.join}
 	o.chooseQuantized(out)
 	if len(o.only)+len(o.skip) > 0 {
-		out.Keep = convert.Matching(o.only, o.skip)
+		out.Keep = matching(o.only, o.skip)
 	}
 	if len(o.rename) > 0 {
-		if out.Rename, err = convert.Renames(o.rename...); err != nil {
+		if out.Rename, err = renaming(o.rename...); err != nil {
 			return nil, cli.BadArgument(err)
 		}
 	}

@@ -13,7 +13,6 @@ import (
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -45,7 +44,7 @@ func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Write
 		return c.Usagef("-html takes one FILE, and neither -json nor -stats")
 	}
 	for _, glob := range o.filter {
-		o.globs = append(o.globs, convert.Glob(glob))
+		o.globs = append(o.globs, globOf(glob))
 	}
 	var err error
 	if o.reading, err = given.options(ctx); err != nil {

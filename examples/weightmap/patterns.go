@@ -6,7 +6,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -48,7 +47,7 @@ func (o *convertFlags) checkPatterns(path string, m *renamed, keep func(tensor.I
 
 // matches reports whether glob matches any of the names.
 func matches(glob string, names []string) bool {
-	return slices.ContainsFunc(names, convert.Glob(glob).MatchString)
+	return slices.ContainsFunc(names, globOf(glob).MatchString)
 }
 
 var errNoMatch = errors.New("no match")

@@ -117,7 +117,7 @@ func (o *convertFlags) chooseQuantized(opts *convert.Options) {
 	if q.Axis = convert.OutputAxis; o.target(o.path) == "mle" {
 		q.Axis = 0 // its chunks are rows
 	}
-	chosen := convert.Matching(o.quantizeOnly, o.quantizeExcept)
+	chosen := matching(o.quantizeOnly, o.quantizeExcept)
 	opts.Quantize = func(t tensor.Info) *tensor.QuantizeOptions {
 		if !chosen(t) {
 			return nil

@@ -6,6 +6,7 @@ import (
 	"log"
 	"os"
 	"path/filepath"
+	"strings"
 
 	"github.com/weightmap/weightmap/format"
 	_ "github.com/weightmap/weightmap/format/all"
@@ -64,14 +65,10 @@ func ExampleModel() {
 		log.Fatal(err)
 	}
 	defer m.Close()
-	rename, err := convert.Renames("fc.*=head.*")
-	if err != nil {
-		log.Fatal(err)
-	}
 	out := filepath.Join(filepath.Dir(in), "model.gguf")
 	if _, err := convert.Model(m, out, &convert.Options{
-		Keep:   convert.Matching(nil, []string{"*.bias"}),
-		Rename: rename,
+		Keep:   func(t tensor.Info) bool { return !strings.HasSuffix(t.Name, ".bias") },
+		Rename: func(name string) string { return strings.Replace(name, "fc.", "head.", 1) },
 		DType:  tensor.Float16,
 	}); err != nil {
 		log.Fatal(err)
@@ -85,11 +82,4 @@ func ExampleModel() {
 		fmt.Println(v)
 	}
 	// Output: "head.weight" float16 [2, 2]
-}
-
-// The patterns of Matching and Renames: * is any text, ? any character.
-func ExampleGlob() {
-	re := convert.Glob("layers.*.w?")
-	fmt.Println(re.MatchString("layers.0.attention.wq"), re.MatchString("layers.0.norm"))
-	// Output: true false
 }

@@ -1,4 +1,4 @@
-package convert
+package main
 
 import (
 	"fmt"
@@ -11,9 +11,9 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Glob compiles a pattern for tensor names: * matches any text, including dots and slashes, and ? any
+// globOf compiles a pattern for tensor names: * matches any text, including dots and slashes, and ? any
 // character. Each * is a group of the expression. A pattern that is not valid UTF-8 matches nothing.
-func Glob(pattern string) *regexp.Regexp {
+func globOf(pattern string) *regexp.Regexp {
 	if !utf8.ValidString(pattern) {
 		return regexp.MustCompile(`^\b$`) // matches no text
 	}
@@ -21,12 +21,12 @@ func Glob(pattern string) *regexp.Regexp {
 	return regexp.MustCompile(`^(?s:` + text + `)$`)
 }
 
-// Matching returns a function for Options.Keep. It chooses tensors whose names match a pattern of
-// only, or any if that is empty, and no pattern of skip. See Glob.
-func Matching(only, skip []string) func(tensor.Info) bool {
+// matching returns a function that chooses tensors whose names match a pattern of
+// only, or any if that is empty, and no pattern of skip. See globOf.
+func matching(only, skip []string) func(tensor.Info) bool {
 	globs := func(list []string) (all []*regexp.Regexp) {
 		for _, s := range list {
-			all = append(all, Glob(s))
+			all = append(all, globOf(s))
 		}
 		return all
 	}
@@ -37,10 +37,10 @@ func Matching(only, skip []string) func(tensor.Info) bool {
 	}
 }
 
-// Renames returns a function for Options.Rename from rules "FROM=TO". The first rule whose FROM
-// matches a name applies: see Glob. Each * in TO is replaced with the text that the corresponding * of
+// renaming returns a function that renames tensors, from rules "FROM=TO". The first rule whose FROM
+// matches a name applies: see globOf. Each * in TO is replaced with the text that the corresponding * of
 // FROM matched, so "model.*=*" removes a prefix. A malformed rule is ErrOption.
-func Renames(rules ...string) (func(name string) string, error) {
+func renaming(rules ...string) (func(name string) string, error) {
 	type rule struct {
 		from *regexp.Regexp
 		to   []string // the text between the stars
@@ -48,7 +48,7 @@ func Renames(rules ...string) (func(name string) string, error) {
 	var list []rule
 	for _, text := range rules {
 		from, to, ok := strings.Cut(text, "=")
-		r := rule{Glob(from), strings.Split(to, "*")}
+		r := rule{globOf(from), strings.Split(to, "*")}
 		if !ok || from == "" || to == "" || len(r.to)-1 > r.from.NumSubexp() {
 			return nil, &format.Error{Field: "Rename", Offset: -1,
 				Err: fmt.Errorf("%w: %q is not FROM=TO, with no more * on the right", format.ErrOption, text)}
