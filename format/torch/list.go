@@ -15,16 +15,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// walk is the state of a walk through the object of a pickle.
-type walk struct {
-	at, stored int64 // the pickle: its offset, for errors, and its size
-	path       []byte
-	within     map[any]bool // the containers on the path to the current value
-	visits     int64
-	named      int64 // bytes of names so far
-	skipped    []skip
-}
-
 // skip counts the ignored values of one kind.
 type skip struct {
 	kind  string
@@ -34,9 +24,9 @@ type skip struct {
 
 // list lists the tensors and metadata in v, the object of a pickle of stored bytes at offset at.
 func (r *reading) list(v any, at, stored int64) error {
-	r.walk = walk{at: at, stored: stored, within: make(map[any]bool)}
+	r.at, r.stored = at, stored
 	err := r.value(v)
-	for _, s := range r.walk.skipped {
+	for _, s := range r.skipped {
 		r.notes = append(r.notes, fmt.Sprintf("not shown: %d of type %s, the first at %.200q", s.n, s.kind, s.first))
 	}
 	return err
@@ -54,95 +44,85 @@ func rootName(path string) string {
 }
 
 func (r *reading) errorf(sentinel error, text string, args ...any) error {
-	return wire.Errorf("", "pickle", r.walk.at, sentinel, text, args...)
+	return wire.Errorf("", "pickle", r.at, sentinel, text, args...)
 }
 
 // value lists v, which is at the current path. A pickle may refer to a value many times, so the number of
 // paths is limited.
 func (r *reading) value(v any) error {
-	if r.walk.visits++; r.walk.visits > 1<<16+r.walk.stored {
-		return r.errorf(format.ErrLimit, "its values are reached by more than %d paths", r.walk.visits-1)
+	if r.visits++; r.visits > 1<<16+r.stored {
+		return r.errorf(format.ErrLimit, "its values are reached by more than %d paths", r.visits-1)
 	}
 	switch v := v.(type) {
 	case *rebuilt:
 		return r.tensor(v)
 	case string, bool, int64, float64:
 		name, err := r.name()
-		if err == nil {
-			r.meta = append(r.meta, plan.Entry{Key: name, Value: v})
-		}
+		r.meta = append(r.meta, plan.Entry{Key: name, Value: v})
 		return err
 	case tuple:
-		return r.items(v)
-	case *list, *dict:
-		if r.walk.within[v] {
-			return r.errorf(format.ErrCorrupt, "%.200q contains itself", r.walk.path)
-		}
-		r.walk.within[v] = true
-		defer delete(r.walk.within, v)
-		if d, ok := v.(*dict); ok {
-			return r.entries(d.items)
-		}
-		return r.items(v.(*list).items)
+		return r.items(v, 1)
+	case *list:
+		return r.inside(v, v.items, 1)
+	case *dict:
+		return r.inside(v, v.items, 2)
 	}
 	r.skip(kindOf(v))
 	return nil
 }
 
-// items walks the elements of a list, named by position.
-func (r *reading) items(items []any) error {
-	for i, v := range items {
-		if err := r.below(strconv.Itoa(i), v); err != nil {
-			return err
-		}
+// inside lists the items of a list or dict.
+func (r *reading) inside(container any, items []any, step int) error {
+	if r.within[container] {
+		return r.errorf(format.ErrCorrupt, "%.200q contains itself", r.path)
 	}
-	return nil
+	r.within[container] = true
+	defer delete(r.within, container)
+	return r.items(items, step)
 }
 
-// entries walks the values of a dict.
-func (r *reading) entries(items []any) error {
-	for i := 0; i < len(items); i += 2 {
-		var key string
-		switch k := items[i].(type) {
+// items lists values that are named by their position or, with a step of 2, by the keys before them.
+func (r *reading) items(items []any, step int) error {
+	n := len(r.path)
+	for i := 0; i < len(items); i += step {
+		key := any(int64(i))
+		if step == 2 {
+			key = items[i]
+		}
+		var text string
+		switch k := key.(type) {
 		case string:
-			key = k
+			text = k
 		case int64:
-			key = strconv.FormatInt(k, 10)
+			text = strconv.FormatInt(k, 10)
 		default:
 			r.skip("value with a key of type " + kindOf(k))
 			continue
 		}
-		if err := r.below(key, items[i+1]); err != nil {
+		if len(r.within) > maxDepth || n+len(text) > maxName {
+			return r.errorf(format.ErrLimit, "values are nested deeper than %d, or have names longer than %d bytes", maxDepth, maxName)
+		}
+		if n > 0 {
+			r.path = append(r.path, '.')
+		}
+		r.path = append(r.path, text...)
+		if err := r.value(items[i+step-1]); err != nil {
 			return err
 		}
+		r.path = r.path[:n]
 	}
 	return nil
 }
 
-// below walks the value v, which is at key in the current one.
-func (r *reading) below(key string, v any) error {
-	n := len(r.walk.path)
-	if len(r.walk.within) > maxDepth || n+len(key) > maxName {
-		return r.errorf(format.ErrLimit, "values are nested deeper than %d, or have names longer than %d bytes", maxDepth, maxName)
-	}
-	if n > 0 {
-		r.walk.path = append(r.walk.path, '.')
-	}
-	r.walk.path = append(r.walk.path, key...)
-	err := r.value(v)
-	r.walk.path = r.walk.path[:n]
-	return err
-}
-
 // name returns the current path as a name. The total size of names is limited.
 func (r *reading) name() (string, error) {
-	name := string(r.walk.path)
+	name := string(r.path)
 	if name == "" {
 		name = rootName(r.Src.Path())
 	}
 	const floor, ratio = 16 << 20, 16
-	if r.walk.named += int64(len(name)) + objectBytes; r.walk.named > floor+ratio*r.walk.stored {
-		return "", r.errorf(format.ErrLimit, "its names have more than %d bytes", r.walk.named-1)
+	if r.named += int64(len(name)) + objectBytes; r.named > floor+ratio*r.stored {
+		return "", r.errorf(format.ErrLimit, "its names have more than %d bytes", r.named-1)
 	}
 	if err := tensor.CheckName(name); err != nil {
 		return "", r.errorf(format.ErrCorrupt, "%w", err)
@@ -150,20 +130,19 @@ func (r *reading) name() (string, error) {
 	return name, nil
 }
 
-func (r *reading) skip(kind string) {
-	i := slices.IndexFunc(r.walk.skipped, func(s skip) bool { return s.kind == kind })
-	if i < 0 {
-		if len(r.walk.skipped) == mostSkipped {
-			return
-		}
-		i = len(r.walk.skipped)
-		r.walk.skipped = append(r.walk.skipped, skip{kind: kind, first: string(r.walk.path)})
-	}
-	r.walk.skipped[i].n++
-}
-
 // mostSkipped limits the number of kinds that notes name.
 const mostSkipped = 16
+
+// skip counts an ignored value.
+func (r *reading) skip(kind string) {
+	i := slices.IndexFunc(r.skipped, func(s skip) bool { return s.kind == kind })
+	switch {
+	case i >= 0:
+		r.skipped[i].n++
+	case len(r.skipped) < mostSkipped:
+		r.skipped = append(r.skipped, skip{kind, string(r.path), 1})
+	}
+}
 
 // tensor lists a tensor at the current path.
 func (r *reading) tensor(t *rebuilt) error {
@@ -183,7 +162,7 @@ func (r *reading) tensor(t *rebuilt) error {
 	p := zip.Place{Store: i, Elem: int(t.elem.size)}
 	if t.size > 0 {
 		p.From, p.Extent = s.first*s.elem.size+t.offset*t.elem.size, t.extent*t.elem.size
-		if !t.contiguous() {
+		if !t.contiguous {
 			p.Stride = t.stride
 		}
 		if r.big && t.elem.word > 1 {

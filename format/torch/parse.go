@@ -25,7 +25,14 @@ type reading struct {
 	big    bool           // elements are big-endian
 	meta   plan.Metadata
 	notes  []string
-	walk   walk
+
+	// The walk through the object of the pickle, which has stored bytes at offset at.
+	at, stored int64
+	path       []byte
+	within     map[any]bool // the lists and dicts on the path to the current value
+	visits     int64
+	named      int64 // bytes of names so far
+	skipped    []skip
 }
 
 // Parse implements driver.Driver. It parses either container, or an index of several files.
@@ -87,7 +94,7 @@ func parseFile(m *zip.Tensors, src driver.Source, space driver.Space, x *driver.
 	if err != nil {
 		return nil, err
 	}
-	r := &reading{File: &zip.File{Src: src, Space: space}, m: m, o: o, x: x, byKey: make(map[string]int)}
+	r := &reading{File: &zip.File{Src: src, Space: space}, m: m, o: o, x: x, byKey: make(map[string]int), within: make(map[any]bool)}
 	switch {
 	case bytes.HasPrefix(b, []byte(zip.LocalMagic)):
 		err = r.parseArchive()

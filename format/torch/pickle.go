@@ -230,13 +230,9 @@ func (p *pickle) raw(b []byte) {
 // line reads up to the next newline.
 func (p *pickle) line() string {
 	const most = 1024
-	b := make([]byte, 0, 64)
-	for p.ok() {
-		c := byte(p.number(1))
-		if c == '\n' {
-			break
-		}
-		if b = append(b, c); len(b) > most {
+	var b []byte
+	for c := p.number(1); p.ok() && c != '\n'; c = p.number(1) {
+		if b = append(b, byte(c)); len(b) > most {
 			p.failf(format.ErrCorrupt, "the name of a global has more than %d bytes", most)
 		}
 	}

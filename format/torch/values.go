@@ -51,6 +51,8 @@ type rebuilt struct {
 	stride  []int64
 	size    int64 // in bytes
 	extent  int64 // distance from the first element to the end of the last, in elements
+
+	contiguous bool // elements are in row-major order without gaps
 }
 
 // kindOf describes a value in errors and notes.
@@ -255,31 +257,22 @@ func (t *rebuilt) measure() error {
 	}
 	t.size = elems * t.elem.size
 	have := t.storage.count * t.storage.elem.size / t.elem.size // in elements of the tensor's type
-	last := t.offset
-	for i, d := range t.shape {
-		if d > 1 && t.stride[i] > (math.MaxInt64-last)/(d-1) {
+	last, packed := t.offset, int64(1)                          // packed is the stride that elements without gaps have
+	t.contiguous = true
+	for i := len(t.shape) - 1; i >= 0; i-- {
+		d, stride := t.shape[i], t.stride[i]
+		if d > 1 && stride > (math.MaxInt64-last)/(d-1) {
 			return fmt.Errorf("shape %v with strides %v leaves its storage", t.shape, t.stride)
 		}
-		last += (d - 1) * t.stride[i]
+		last += (d - 1) * stride
+		t.contiguous = t.contiguous && (d == 1 || stride == packed)
+		packed *= d
 	}
 	if last >= have {
 		return fmt.Errorf("shape %v with strides %v ends at element %d of a storage of %d", t.shape, t.stride, last, have)
 	}
 	t.extent = last - t.offset + 1
 	return nil
-}
-
-// contiguous reports whether the elements are contiguous and in row-major order. The tensor must
-// not be empty.
-func (t *rebuilt) contiguous() bool {
-	want := int64(1)
-	for i := len(t.shape) - 1; i >= 0; i-- {
-		if t.shape[i] != 1 && t.stride[i] != want {
-			return false
-		}
-		want *= t.shape[i]
-	}
-	return true
 }
 
 // rebuildParameter accepts (tensor, requires_grad, hooks) and an optional state.
