@@ -24,12 +24,12 @@ func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options
 	if s := string(head); s != zip.LocalMagic[:len(s)] && s != zip.EndMagic[:len(s)] {
 		return nil, wire.Errorf("", "magic", 0, format.ErrMagic, "the file begins with % x, not %q", head, zip.LocalMagic)
 	}
-	a, err := zip.Open(src, o, entryBytes)
+	a, err := zip.Open(&zip.File{Src: src}, o, entryBytes)
 	if err != nil {
 		return nil, err
 	}
 	n := a.Count
-	f := newParsed(src, x, o, n)
+	f := newParsed(x, o, n)
 	f.Checks = o.Check.Sums()
 	x.Version = versions[0]
 	x.Grow(n, max(0, int(a.Size)-n*zip.CentralLen), 4*n)
@@ -76,11 +76,8 @@ func (f *parsed) member(r *reader, m *zip.Member) error {
 	if err != nil {
 		return err
 	}
-	if err := f.add(r, name, m.Entry); err != nil {
-		return m.Wrap("file name", m.Record+zip.CentralLen, err)
-	}
 	f.Index.Version = max(f.Index.Version, versions[r.major-1])
-	return nil
+	return m.Wrap("file name", m.Record+zip.CentralLen, f.add(r, name, m.Entry))
 }
 
 // mostNamed is the maximum number of entries that a note names.

@@ -126,16 +126,15 @@ func (r *reader) measure(text, size int64) (err error) {
 // parsed is an open file of either format.
 type parsed struct {
 	zip.Tensors
-	file   *zip.File
 	sums   []uint32         // CRC-32 of each array's header
 	last   *tensor.Encoding // of a type that is listed
 	others []string         // the first entries of an archive that are no arrays
 }
 
-func newParsed(src driver.Source, x *driver.Index, o *driver.Options, n int) *parsed {
+func newParsed(x *driver.Index, o *driver.Options, n int) *parsed {
 	return &parsed{
-		Tensors: zip.Tensors{Index: x, Memory: o.Memory, Stores: make([]zip.Store, 0, n), Places: make([]zip.Place, 0, n)},
-		file:    &zip.File{Src: src}, sums: make([]uint32, 0, n),
+		Tensors: zip.Tensors{Index: x, Memory: o.Memory, Stores: make([]zip.Entry, 0, n), Places: make([]zip.Place, 0, n)},
+		sums:    make([]uint32, 0, n),
 	}
 }
 
@@ -156,7 +155,7 @@ func (f *parsed) add(r *reader, name []byte, e zip.Entry) error {
 		}
 	}
 	e.Locate(&t, &p)
-	f.Stores, f.Places, f.sums = append(f.Stores, zip.Store{Entry: e, File: f.file}), append(f.Places, p), append(f.sums, r.sum)
+	f.Stores, f.Places, f.sums = append(f.Stores, e), append(f.Places, p), append(f.sums, r.sum)
 	return f.Index.Add(&t)
 }
 
@@ -178,11 +177,11 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	if err != nil {
 		return nil, err
 	}
-	f := newParsed(src, x, o, 1)
-	f.file.Plain = true
+	f := newParsed(x, o, 1)
 	x.Version = versions[r.major-1]
 	x.Grow(1, len(name), r.rank)
-	return &driver.Parsed{Load: f.Load}, f.add(r, []byte(name), zip.Entry{Stored: src.Size(), Size: src.Size()})
+	e := zip.Entry{File: &zip.File{Src: src, Plain: true}, Stored: src.Size(), Size: src.Size()}
+	return &driver.Parsed{Load: f.Load}, f.add(r, []byte(name), e)
 }
 
 // nameOf returns the tensor name for the path of a file.

@@ -13,7 +13,7 @@ import (
 // parseArchive reads the ZIP container: NAME/data.pkl, NAME/byteorder, NAME/version, and NAME/data/KEY.
 func (r *reading) parseArchive() error {
 	r.x.Version = "zip"
-	a, err := zip.Open(r.Src, r.o, storeBytes)
+	a, err := zip.Open(r.File, r.o, storeBytes)
 	if err != nil {
 		return err
 	}
@@ -81,7 +81,7 @@ func (r *reading) readPickle(e *zip.Entry) error {
 		return wire.Error("", "data.pkl", e.At, err)
 	}
 	defer r.o.Memory.Release(e.Size)
-	b, err := (&zip.Store{Entry: *e, File: r.File}).Content()
+	b, err := e.Content()
 	if err != nil {
 		return wire.Error("", "data.pkl", e.At, err)
 	}

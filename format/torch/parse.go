@@ -112,7 +112,7 @@ const storeBytes = 160
 // addStore adds a storage. Its key must be new.
 func (r *reading) addStore(key string, e zip.Entry) {
 	r.byKey[key] = len(r.m.Stores)
-	r.m.Stores = append(r.m.Stores, zip.Store{Entry: e, File: r.File})
+	r.m.Stores = append(r.m.Stores, e)
 }
 
 // parseLegacy parses the legacy container: pickles of a magic number, the protocol, the system, the
@@ -182,7 +182,7 @@ func (r *reading) legacyStores(keys []any, roots map[string]*storage, at int64) 
 		if left := r.Src.Size() - at; size > left {
 			return wire.Errorf("", "storage", at, format.ErrTruncated, "storage %.200q has %d bytes, %d are left", key, size, left)
 		}
-		r.addStore(key, zip.Entry{At: at, Stored: size, Size: size})
+		r.addStore(key, zip.Entry{File: r.File, At: at, Stored: size, Size: size})
 		at += size
 	}
 	if at < r.Src.Size() {

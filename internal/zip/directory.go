@@ -1,6 +1,7 @@
 package zip
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -14,23 +15,17 @@ var le = binary.LittleEndian
 
 // find locates the directory by the records at the end of the archive. They must agree, and fill
 // the space between the directory and the end of the file.
-func (a *Archive) find() error {
-	at, end, err := findEnd(a.src)
-	if err != nil {
-		return err
-	}
-	wideAt, wide, err := findWide(a.src, at)
-	if err != nil {
-		return err
-	}
-	disks, limit := le.Uint32(end[4:]), at
+func (a *Archive) find() {
+	at, end := a.findEnd()
+	limit, wide := a.findWide(at)
+	disks := le.Uint32(end[4:])
 	values := [...]uint64{uint64(le.Uint16(end[8:])), uint64(le.Uint16(end[10:])), uint64(le.Uint32(end[12:])), uint64(le.Uint32(end[16:]))}
 	if wide != nil {
-		disks, limit = le.Uint32(wide[16:])|le.Uint32(wide[20:]), wideAt
+		disks = le.Uint32(wide[16:]) | le.Uint32(wide[20:])
 		for i, field := range [...]string{"entries on this disk", "entries", "directory size", "directory offset"} {
 			v, most := le.Uint64(wide[24+8*i:]), [...]uint64{wide16, wide16, wide32, wide32}[i]
 			if values[i] != most && values[i] != v {
-				return wire.Errorf("", field, wideAt, tensor.ErrCorrupt, "%d, the zip64 record says %d", values[i], v)
+				a.fail(wire.Errorf("", field, limit, tensor.ErrCorrupt, "%d, the zip64 record says %d", values[i], v))
 			}
 			values[i] = v
 		}
@@ -38,77 +33,73 @@ func (a *Archive) find() error {
 	here, count, size, off := values[0], values[1], values[2], values[3]
 	switch {
 	case disks != 0 || here != count:
-		return wire.Errorf("", "disk number", at+4, driver.ErrUnsupported, severalDisks)
+		a.fail(wire.Errorf("", "disk number", at+4, driver.ErrUnsupported, severalDisks))
 	case off > uint64(limit) || size != uint64(limit)-off:
-		return wire.Errorf("", "directory offset", at+16, tensor.ErrCorrupt, "%d bytes at %d, the directory must end at %d", size, off, limit)
+		a.fail(wire.Errorf("", "directory offset", at+16, tensor.ErrCorrupt, "%d bytes at %d, the directory must end at %d", size, off, limit))
 	case count > size/CentralLen:
-		return wire.Errorf("", "entries", at+10, tensor.ErrCorrupt, "%d entries in %d bytes of the directory", count, size)
+		a.fail(wire.Errorf("", "entries", at+10, tensor.ErrCorrupt, "%d entries in %d bytes of the directory", count, size))
 	case count > uint64(driver.MaxTensors):
-		return wire.Errorf("", "entries", int64(off), tensor.ErrLimit, "%d entries, at most %d are allowed", count, driver.MaxTensors)
+		a.fail(wire.Errorf("", "entries", int64(off), tensor.ErrLimit, "%d entries, at most %d are allowed", count, driver.MaxTensors))
 	case size > driver.MaxStructure:
-		return wire.Errorf("", "directory", int64(off), tensor.ErrLimit, "it has %d bytes, at most %d are allowed", size, driver.MaxStructure)
+		a.fail(wire.Errorf("", "directory", int64(off), tensor.ErrLimit, "it has %d bytes, at most %d are allowed", size, driver.MaxStructure))
 	}
 	a.Off, a.Size, a.Count = int64(off), int64(size), int(count)
-	return nil
 }
 
 const severalDisks = "the archive spans several disks"
 
 // findEnd returns the record that ends at the end of the file.
-func findEnd(src driver.Source) (at int64, end []byte, err error) {
-	size := src.Size()
+func (a *Archive) findEnd() (at int64, end []byte) {
+	size := a.file.Src.Size()
 	missing := fmt.Errorf("%w: missing at the end of the file", tensor.ErrTruncated)
 	for _, most := range []int64{0, math.MaxUint16} {
 		from := max(0, size-endLen-most)
-		tail, err := driver.Private(src, from, size-from)
-		if err != nil {
-			return 0, nil, err
-		}
+		tail := a.bytes(a.heads.Bytes, from, size-from)
 		for i := len(tail) - endLen; i >= 0; i-- {
 			if string(tail[i:i+4]) != EndMagic {
 				continue
 			}
 			if comment := len(tail) - endLen - i; int(le.Uint16(tail[i+20:])) == comment {
-				return from + int64(i), tail[i : i+endLen], nil
+				return from + int64(i), bytes.Clone(tail[i : i+endLen])
 			}
 			missing = fmt.Errorf("%w: the length of its comment does not lead to the end of the file", tensor.ErrCorrupt)
 		}
 	}
-	return 0, nil, wire.Error("", "end of central directory", size, missing)
+	a.fail(wire.Error("", "end of central directory", size, missing))
+	return 0, make([]byte, endLen)
 }
 
-// findWide returns the zip64 end record if there is a locator before the end record, or nil.
-func findWide(src driver.Source, end int64) (off int64, b []byte, err error) {
+// findWide returns the zip64 end record, or nil if there is no locator before the end record, and the first of
+// the records at the end.
+func (a *Archive) findWide(end int64) (first int64, b []byte) {
 	at := end - locatorLen
 	if at < end64Len {
-		return 0, nil, nil
+		return end, nil
 	}
-	b, err = driver.Private(src, at, locatorLen)
-	if err != nil || string(b[:4]) != locatorMagic {
-		return 0, nil, err
+	b = a.bytes(a.heads.Bytes, at, locatorLen)
+	if string(b[:4]) != locatorMagic {
+		return end, nil
 	}
 	field := "zip64 locator"
 	from := le.Uint64(b[8:])
 	switch {
 	case le.Uint32(b[4:]) != 0:
-		return 0, nil, wire.Errorf("", field, at+4, driver.ErrUnsupported, severalDisks)
+		a.fail(wire.Errorf("", field, at+4, driver.ErrUnsupported, severalDisks))
 	case le.Uint32(b[16:]) > 1:
-		return 0, nil, wire.Errorf("", field, at+16, driver.ErrUnsupported, severalDisks)
+		a.fail(wire.Errorf("", field, at+16, driver.ErrUnsupported, severalDisks))
 	case from > uint64(at-end64Len):
-		return 0, nil, wire.Errorf("", field, at+8, tensor.ErrCorrupt, "the record is at %d, where the locator is at %d", from, at)
+		a.fail(wire.Errorf("", field, at+8, tensor.ErrCorrupt, "the record is at %d, where the locator is at %d", from, at))
 	}
-	off = int64(from)
-	if b, err = driver.Private(src, off, end64Len); err != nil {
-		return 0, nil, err
-	}
+	first = int64(from)
+	b = a.bytes(a.heads.Bytes, first, end64Len)
 	field = "zip64 record"
 	switch {
 	case string(b[:4]) != end64Magic:
-		return 0, nil, wire.Errorf("", field, off, tensor.ErrCorrupt, "it begins with % x", b[:4])
-	case le.Uint64(b[4:]) != uint64(at-off-12):
-		return 0, nil, wire.Errorf("", field, off+4, tensor.ErrCorrupt, "it has %d bytes, %d are before its locator", le.Uint64(b[4:]), at-off-12)
+		a.fail(wire.Errorf("", field, first, tensor.ErrCorrupt, "it begins with % x", b[:4]))
+	case le.Uint64(b[4:]) != uint64(at-first-12):
+		a.fail(wire.Errorf("", field, first+4, tensor.ErrCorrupt, "it has %d bytes, %d are before its locator", le.Uint64(b[4:]), at-first-12))
 	}
-	return off, b, nil
+	return first, b
 }
 
 // Member is an entry of the directory.
@@ -143,38 +134,38 @@ func (m *Member) Errorf(field string, at int64, sentinel error, text string, arg
 	return m.Wrap(field, at, fmt.Errorf("%w: %s", sentinel, fmt.Sprintf(text, args...)))
 }
 
-// Wrap returns err with a field of the entry.
+// Wrap returns err, if any, with a field of the entry.
 func (m *Member) Wrap(field string, at int64, err error) error {
+	if err == nil {
+		return nil
+	}
 	return wire.Error("", fmt.Sprintf("entry %q: %s", m.Name, field), at, err)
 }
 
-// read reads the next record of the directory.
-func (m *Member) read(c *wire.Cursor) error {
+// next reads the next record of the directory.
+func (a *Archive) next() {
+	c, m := &a.dir, &a.entry
 	*m = Member{Record: c.Offset()}
+	m.File = a.file
 	b := c.Bytes("directory", CentralLen)
-	if b != nil && string(b[:4]) != centralMagic {
+	if b == nil {
+		b = make([]byte, CentralLen)
+	}
+	if string(b[:4]) != centralMagic {
 		c.Failf("directory", m.Record, tensor.ErrCorrupt, "a record begins with % x", b[:4])
 	}
-	if c.Err() != nil {
-		return c.Err()
-	}
 	m.fields = fieldsOf(b[8:])
-	m.Sum, m.head = m.sum, uint64(le.Uint32(b[42:]))
+	m.head = uint64(le.Uint32(b[42:]))
 	disk := uint64(le.Uint16(b[34:]))
 	m.Name = c.Bytes("file name", uint64(m.name))
 	at := c.Offset()
 	extra := c.Bytes("extra field", uint64(m.extra))
 	c.Bytes("comment", uint64(le.Uint16(b[32:])))
-	if c.Err() != nil {
-		return c.Err()
-	}
-	if err := widen(extra, []*uint64{&m.size, &m.packed, &m.head}, &disk); err != nil {
-		return m.Wrap("zip64 field", at, err)
-	}
+	a.fail(c.Err())
+	a.fail(m.Wrap("zip64 field", at, widen(extra, []*uint64{&m.size, &m.packed, &m.head}, &disk)))
 	if disk != 0 {
-		return m.Errorf("disk number", m.Record+34, driver.ErrUnsupported, severalDisks)
+		a.failf("disk number", m.Record+34, driver.ErrUnsupported, severalDisks)
 	}
-	return nil
 }
 
 // widen replaces fields that have their maximum by the values of the zip64 field among extra

@@ -11,13 +11,23 @@ import (
 	"github.com/weightmap/weightmap/internal/codec"
 )
 
-// Entry locates the content of an entry.
+// File is a file with entries.
+type File struct {
+	Src   driver.Source
+	Space driver.Space
+	Plain bool // it is no archive: its entries have no checksums
+}
+
+// Entry locates the content of an entry of a file.
 type Entry struct {
+	*File
 	At, Stored int64 // range in the file, perhaps compressed
 	Size       int64 // of the content
 	Packed     bool  // by DEFLATE
 	Sum        uint32
 	LocalSum   uint32 // the CRC-32 in the local header or data descriptor; Sum is that in the directory
+
+	passed bool // Touch has verified it
 }
 
 // Compare compares the CRC-32 of the content with what the archive records.
@@ -28,6 +38,15 @@ func (e *Entry) Compare(sum uint32) error {
 		}
 	}
 	return nil
+}
+
+// Content returns the content, which may alias the file.
+func (e *Entry) Content() ([]byte, error) {
+	b, err := e.Src.Slice(e.At, e.Stored)
+	if err != nil || !e.Packed {
+		return b, err
+	}
+	return deflate.Decompress(b, e.Size)
 }
 
 // deflate is the codec of compressed entries. It only decompresses.

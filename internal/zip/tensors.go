@@ -18,23 +18,8 @@ type Tensors struct {
 	Index  *driver.Index
 	Memory *driver.Memory
 	Checks bool // Load compares checksums
-	Stores []Store
+	Stores []Entry
 	Places []Place // by tensor
-
-	passed []bool // stores that Touch has verified
-}
-
-// Store is an entry of one of the model's files.
-type Store struct {
-	Entry
-	*File
-}
-
-// File is a file with entries.
-type File struct {
-	Src   driver.Source
-	Space driver.Space
-	Plain bool // it is no archive: its entries have no checksums
 }
 
 // Place locates the elements of a tensor.
@@ -130,15 +115,6 @@ func (t *Tensors) located(i int, err error) error {
 	return wire.InFile(wire.Error("", fmt.Sprintf("tensor %q", t.Index.Name(i)), s.At, err), s.Src.Path())
 }
 
-// Content returns the content of an entry, which may alias the file.
-func (s *Store) Content() ([]byte, error) {
-	b, err := s.Src.Slice(s.At, s.Stored)
-	if err != nil || !s.Packed {
-		return b, err
-	}
-	return deflate.Decompress(b, s.Size)
-}
-
 // Check compares the two checksums that an archive records for the entry of tensor i.
 func (t *Tensors) Check(i int) error {
 	s := &t.Stores[t.Places[i].Store]
@@ -147,43 +123,35 @@ func (t *Tensors) Check(i int) error {
 
 // Touch verifies the checksum of the entry of tensor i before the first access.
 func (t *Tensors) Touch(v driver.Verification, i int) (all bool, err error) {
-	if t.passed == nil {
-		t.passed = make([]bool, len(t.Stores))
-	}
-	n := t.Places[i].Store
-	if !t.Stores[n].Plain && !t.passed[n] {
+	s := &t.Stores[t.Places[i].Store]
+	if !s.Plain && !s.passed {
 		err = t.verify(v, i)
-		t.passed[n] = err == nil
+		s.passed = err == nil
 	}
 	return false, err
 }
 
 // Verify verifies the checksums of all entries.
 func (t *Tensors) Verify(v driver.Verification) error {
-	covered := func(i int) bool { return v.Wanted(i) && !t.Stores[t.Places[i].Store].Plain }
-	first, archives := make(map[int]int), false // the first tensor of each entry
+	var first []int // a tensor of each entry
+	seen, archives := make([]bool, len(t.Stores)), false
 	for i, p := range t.Places {
-		archives = archives || !t.Stores[p.Store].Plain
-		if _, seen := first[p.Store]; !seen && covered(i) {
-			first[p.Store] = i
-			v.Expect(t.Stores[p.Store].Size)
+		s := &t.Stores[p.Store]
+		archives = archives || !s.Plain
+		if s.Plain || !v.Wanted(i) {
+			continue
+		}
+		v.Cover(i, driver.CRC32.String())
+		if !seen[p.Store] {
+			seen[p.Store] = true
+			first = append(first, i)
+			v.Expect(s.Size)
 		}
 	}
 	if archives {
 		v.Section("directory", "")
 	}
-	err := v.Each(len(t.Stores), func(n int) error {
-		if i, ok := first[n]; ok {
-			return t.verify(v, i)
-		}
-		return nil
-	})
-	for i := range t.Places {
-		if err == nil && covered(i) {
-			v.Cover(i, driver.CRC32.String())
-		}
-	}
-	return err
+	return v.Each(len(first), func(n int) error { return t.verify(v, first[n]) })
 }
 
 // verify compares the CRC-32 of the entry of tensor i with those in the archive.

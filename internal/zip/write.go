@@ -25,50 +25,6 @@ const (
 	alignField   = 0xd935 // an extra field of alignment and zeros, as Android's zipalign writes
 )
 
-func (m *Made) version() uint16 {
-	if m.Size >= wide32 || m.At >= wide32 {
-		return wideVersion
-	}
-	return plainVersion
-}
-
-// common appends the fields between version and length of the extra fields, which both headers have.
-func (m *Made) common(b *wire.Buffer) {
-	b.U16(m.version())
-	if strings.IndexFunc(m.Name, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0 {
-		b.U16(flagUTF8)
-	} else {
-		b.U16(0)
-	}
-	b.U16(stored)
-	b.U16(0) // time
-	b.U16(noDate)
-	b.U32(m.Sum)
-	size := uint32(min(m.Size, wide32))
-	b.U32(size)
-	b.U32(size)
-	b.U16(uint16(len(m.Name)))
-}
-
-// zip64 returns the zip64 field, which is empty if 32 bits suffice. Only that of the directory has the offset.
-func (m *Made) zip64(central bool) (b wire.Buffer) {
-	var values []int64
-	if m.Size >= wide32 {
-		values = append(values, m.Size, m.Size)
-	}
-	if central && m.At >= wide32 {
-		values = append(values, m.At)
-	}
-	if len(values) > 0 {
-		b.U16(extraZip64)
-		b.U16(uint16(8 * len(values)))
-	}
-	for _, v := range values {
-		b.I64(v)
-	}
-	return b
-}
-
 // LocalHeader returns the header, padded so that the data after it is aligned.
 func (m *Made) LocalHeader(alignment int64) []byte {
 	extra := m.zip64(false)
@@ -85,25 +41,66 @@ func (m *Made) LocalHeader(alignment int64) []byte {
 	}
 	var b wire.Buffer
 	b.Str(LocalMagic)
-	m.common(&b)
-	b.U16(uint16(extra.Len()))
-	b.Str(m.Name)
-	b.Raw(extra.Bytes())
+	m.header(&b, extra, false)
 	return b.Bytes()
 }
 
 // CentralHeader appends the record of the directory.
 func (m *Made) CentralHeader(b *wire.Buffer) {
-	extra := m.zip64(true)
 	b.Str(centralMagic)
 	b.U16(madeOnUnix | m.version())
-	m.common(b)
+	m.header(b, m.zip64(true), true)
+}
+
+// version returns the version of the format that a reader needs.
+func (m *Made) version() uint16 {
+	if max(m.Size, m.At) >= wide32 {
+		return wideVersion
+	}
+	return plainVersion
+}
+
+// header appends what follows the magic in both headers, and the fields that only the directory has.
+func (m *Made) header(b *wire.Buffer, extra wire.Buffer, central bool) {
+	size, flags := uint32(min(m.Size, wide32)), uint16(0)
+	if strings.IndexFunc(m.Name, func(r rune) bool { return r >= utf8.RuneSelf }) >= 0 {
+		flags = flagUTF8
+	}
+	b.U16(m.version())
+	b.U16(flags)
+	b.U16(stored)
+	b.U16(0) // time
+	b.U16(noDate)
+	b.U32(m.Sum)
+	b.U32(size)
+	b.U32(size)
+	b.U16(uint16(len(m.Name)))
 	b.U16(uint16(extra.Len()))
-	b.Zeros(6) // comment, disk, internal attributes
-	b.U32(fileMode)
-	b.U32(uint32(min(m.At, wide32)))
+	if central {
+		b.Zeros(6) // comment, disk, internal attributes
+		b.U32(fileMode)
+		b.U32(uint32(min(m.At, wide32)))
+	}
 	b.Str(m.Name)
 	b.Raw(extra.Bytes())
+}
+
+// zip64 returns the zip64 field, which is empty if 32 bits suffice. Only that of the directory has the offset.
+func (m *Made) zip64(central bool) (b wire.Buffer) {
+	var values wire.Buffer
+	if m.Size >= wide32 {
+		values.I64(m.Size)
+		values.I64(m.Size)
+	}
+	if central && m.At >= wide32 {
+		values.I64(m.At)
+	}
+	if n := values.Len(); n > 0 {
+		b.U16(extraZip64)
+		b.U16(uint16(n))
+		b.Raw(values.Bytes())
+	}
+	return b
 }
 
 // AppendEnd appends the end records for a directory of n entries and the given size at off.

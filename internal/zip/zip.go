@@ -54,15 +54,12 @@ func IsEmpty(head []byte, size int64) bool {
 // IsTorch reports whether name is that of an entry that torch.save writes first, which
 // distinguishes its archives from NumPy's.
 func IsTorch(name string) bool {
-	_, name, ok := strings.Cut(name, "/")
-	switch name {
+	_, name, _ = strings.Cut(name, "/")
+	switch name, _, inside := strings.Cut(name, "/"); name {
 	case "data.pkl", "version", "byteorder", "constants.pkl":
-		return ok
-	}
-	for _, dir := range []string{"data/", ".data/", "code/"} {
-		if strings.HasPrefix(name, dir) {
-			return ok
-		}
+		return !inside
+	case "data", ".data", "code":
+		return inside
 	}
 	return false
 }
