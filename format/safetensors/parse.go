@@ -246,15 +246,11 @@ func (p *parser) check(t *driver.Tensor) (err error) {
 	if err != nil || which < 0 {
 		return cmp.Or(err, p.list(t, elems))
 	}
-	size := int64(0)
-	switch t.DType, t.Encoding = dtypes[which].dtype, dtypes[which].enc; {
-	case t.Encoding == nil:
-		size, err = t.Shape.ByteSize(t.DType)
-	case elems%t.Encoding.BlockElems != 0:
-		err = fmt.Errorf("%w: %v %s elements do not fill whole bytes", format.ErrShape, t.Shape, p.dtype)
-	default:
-		size, err = t.Encoding.Bytes(t.Shape)
+	t.DType, t.Encoding = dtypes[which].dtype, dtypes[which].enc
+	if t.Encoding != nil && elems%t.Encoding.BlockElems != 0 {
+		return fmt.Errorf("%w: %v %s elements do not fill whole bytes", format.ErrShape, t.Shape, p.dtype)
 	}
+	size, err := (&tensor.Info{DType: t.DType, Encoding: t.Encoding, Shape: t.Shape}).ByteSize()
 	if err == nil && size != t.Size {
 		err = fmt.Errorf("%w: data_offsets [%d, %d]: %s %v takes %d bytes", format.ErrCorrupt, begin, end, p.dtype, t.Shape, size)
 	}

@@ -1,6 +1,8 @@
 package safetensors
 
 import (
+	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"os"
@@ -60,10 +62,7 @@ func (fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, er
 		order[i], ranks[i] = i, rankOf(&p.Tensors[i])
 	}
 	slices.SortFunc(order, func(a, b int) int {
-		if ranks[a] != ranks[b] {
-			return ranks[b] - ranks[a]
-		}
-		return strings.Compare(names[a], names[b])
+		return cmp.Or(ranks[b]-ranks[a], strings.Compare(names[a], names[b]))
 	})
 	l := &driver.Layout{Offsets: make([]int64, len(order))}
 	const around = 80 // besides the name, about the size of a header entry
@@ -79,11 +78,10 @@ func (fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, er
 		w.Raw("}")
 	}
 	for _, i := range order {
-		t, dtype := &p.Tensors[i], ""
+		t := &p.Tensors[i]
+		dtype := t.TypeName()
 		if ranks[i] >= 0 {
 			dtype = dtypes[ranks[i]].name
-		} else {
-			dtype = t.Encoding.Name
 		}
 		w.Key(len(w.B)-lengthSize-1, names[i])
 		w.Raw(`{"dtype":`)
@@ -101,9 +99,7 @@ func (fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, er
 	if err != nil {
 		return nil, err
 	}
-	for len(b)%headerAlign != 0 {
-		b = append(b, ' ')
-	}
+	b = append(b, bytes.Repeat([]byte{' '}, -len(b)&(headerAlign-1))...)
 	n := int64(len(b))
 	if n-lengthSize > maxHeader {
 		return nil, wire.Refuse(formatName, "header", "%w: a header of %d bytes, the most is %d", format.ErrLimit, n-lengthSize, maxHeader)
@@ -171,10 +167,7 @@ func oldShards(index string) []string {
 	if err != nil || !st.Mode().IsRegular() || st.Size() > maxHeader {
 		return nil
 	}
-	b, err := os.ReadFile(index)
-	if err != nil {
-		return nil
-	}
+	b, _ := os.ReadFile(index) // nothing is no index either
 	w, err := shards.Parse(formatName, b, nil)
 	if err != nil {
 		return nil

@@ -28,13 +28,8 @@ type Map struct {
 	Shards   []Shard // in order of first use
 	Metadata plan.Metadata
 
-	format  string
-	s       jsonmeta.Scanner
 	entries []entry
-	names   int            // total bytes of names
-	numbers map[string]int // index of each shard
-
-	mapped, described bool // weight_map and metadata were found
+	names   int // total bytes of names
 }
 
 // Shard is a file of the model.
@@ -89,69 +84,59 @@ func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (me
 
 // Parse parses an index. Unknown keys are ignored.
 func Parse(format string, b []byte, memory *driver.Memory) (*Map, error) {
-	w := &Map{format: format, numbers: make(map[string]int)}
-	w.s = jsonmeta.NewScanner(b, jsonmeta.Options{MaxDepth: maxDepth, Memory: memory, Stored: int64(len(b))})
-	err := w.s.Object(w.member)
-	if err == nil {
-		err = w.s.End()
+	w, numbers := new(Map), make(map[string]int)
+	s := jsonmeta.NewScanner(b, jsonmeta.Options{MaxDepth: maxDepth, Memory: memory, Stored: int64(len(b))})
+	add := func(name []byte, at int) error {
+		shard, err := s.Text()
+		if err != nil {
+			return err
+		}
+		number, ok := numbers[string(shard)]
+		if !ok {
+			number = len(w.Shards)
+			w.Shards = append(w.Shards, Shard{string(shard), at})
+			numbers[string(shard)] = number
+		}
+		w.entries = append(w.entries, entry{name, at, number})
+		w.names += len(name)
+		switch {
+		case !fs.ValidPath(string(shard)) || string(shard) == ".":
+			return wire.Errorf(format, "weight_map "+strconv.Quote(string(name)), int64(at), tensor.ErrCorrupt, "%q is no file below the directory of the index", shard)
+		case number == maxShards:
+			return wire.Errorf(format, "weight_map", int64(at), tensor.ErrLimit, "more than %d shards", maxShards)
+		case len(w.entries) > driver.MaxTensors:
+			return wire.Errorf(format, "weight_map", int64(at), tensor.ErrLimit, "more than %d tensors", driver.MaxTensors)
+		}
+		return nil
 	}
-	if err == nil && !w.mapped {
+	var mapped, described bool // weight_map and metadata were found
+	err := s.Object(func(key []byte, at int) (err error) {
+		switch name := string(key); {
+		case name == "weight_map" && mapped, name == "metadata" && described:
+			return &jsonmeta.Error{Offset: int64(at), Reason: name + " occurs twice"}
+		case name == "weight_map":
+			mapped = true
+			return s.Object(add)
+		case name != "metadata":
+			return s.Skip()
+		}
+		if described = !s.Null(); described {
+			if w.Metadata, err = s.Metadata(); errors.Is(err, tensor.ErrLimit) {
+				err = wire.Error(format, "metadata", 0, err)
+			}
+		}
+		return err
+	})
+	if err == nil {
+		err = s.End()
+	}
+	if err == nil && !mapped {
 		err = &jsonmeta.Error{Reason: "the JSON text is no index of shards: it has no weight_map"}
 	}
 	if j, ok := err.(*jsonmeta.Error); ok {
 		err = wire.Error(format, "weight_map", j.Offset, err)
 	}
 	return w, err
-}
-
-// member parses a member of the index.
-func (w *Map) member(key []byte, at int) (err error) {
-	switch string(key) {
-	case "weight_map":
-		if w.mapped {
-			return &jsonmeta.Error{Offset: int64(at), Reason: "weight_map occurs twice"}
-		}
-		w.mapped = true
-		return w.s.Object(w.add)
-	case "metadata":
-		if w.described {
-			return &jsonmeta.Error{Offset: int64(at), Reason: "metadata occurs twice"}
-		}
-		if w.described = !w.s.Null(); w.described {
-			if w.Metadata, err = w.s.Metadata(); errors.Is(err, tensor.ErrLimit) {
-				err = wire.Error(w.format, "metadata", 0, err)
-			}
-		}
-		return err
-	}
-	return w.s.Skip()
-}
-
-// add parses an entry of the weight map.
-func (w *Map) add(name []byte, at int) error {
-	if len(w.entries) == driver.MaxTensors {
-		return wire.Errorf(w.format, "weight_map", int64(at), tensor.ErrLimit, "more than %d tensors", driver.MaxTensors)
-	}
-	said, err := w.s.Text()
-	if err != nil {
-		return err
-	}
-	number, ok := w.numbers[string(said)]
-	if !ok {
-		shard := string(said)
-		switch {
-		case !fs.ValidPath(shard) || shard == ".":
-			return wire.Errorf(w.format, "weight_map "+strconv.Quote(string(name)), int64(at), tensor.ErrCorrupt, "%q is no file below the directory of the index", shard)
-		case len(w.Shards) == maxShards:
-			return wire.Errorf(w.format, "weight_map", int64(at), tensor.ErrLimit, "more than %d shards", maxShards)
-		}
-		number = len(w.Shards)
-		w.Shards = append(w.Shards, Shard{shard, at})
-		w.numbers[shard] = number
-	}
-	w.entries = append(w.entries, entry{name, at, number})
-	w.names += len(name)
-	return nil
 }
 
 // join opens all shards and lists the tensors of the map.
