@@ -11,11 +11,11 @@ import (
 )
 
 // parseArchive reads the ZIP container: NAME/data.pkl, NAME/byteorder, NAME/version, and NAME/data/KEY.
-func (r *reading) parseArchive() error {
+func (r *reading) parseArchive() (any, error) {
 	r.x.Version = "zip"
 	a, err := zip.Open(r.File, r.o, storeBytes)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	var pickle *zip.Entry
 	err = a.Each(func(m *zip.Member) error {
@@ -47,9 +47,9 @@ func (r *reading) parseArchive() error {
 	})
 	switch {
 	case err != nil:
-		return err
+		return nil, err
 	case pickle == nil:
-		return wire.Errorf("", "entries", a.Off, format.ErrMagic, "a ZIP archive of %d entries, none of which is NAME/data.pkl", a.Count)
+		return nil, wire.Errorf("", "entries", a.Off, format.ErrMagic, "a ZIP archive of %d entries, none of which is NAME/data.pkl", a.Count)
 	}
 	return r.readPickle(pickle)
 }
@@ -72,27 +72,23 @@ func (r *reading) word(name string, e *zip.Entry) error {
 	return nil
 }
 
-// readPickle reads data.pkl and lists the tensors and metadata of its object.
-func (r *reading) readPickle(e *zip.Entry) error {
+// readPickle reads data.pkl and returns its object.
+func (r *reading) readPickle(e *zip.Entry) (any, error) {
 	if most := int64(driver.MaxStructure); e.Size > most {
-		return wire.Errorf("", "data.pkl", e.At, format.ErrLimit, "it has %d bytes, at most %d are allowed", e.Size, most)
+		return nil, wire.Errorf("", "data.pkl", e.At, format.ErrLimit, "it has %d bytes, at most %d are allowed", e.Size, most)
 	}
 	if err := r.o.Memory.Reserve(e.Size); err != nil {
-		return wire.Error("", "data.pkl", e.At, err)
+		return nil, wire.Error("", "data.pkl", e.At, err)
 	}
 	defer r.o.Memory.Release(e.Size)
 	b, err := e.Content()
 	if err != nil {
-		return wire.Error("", "data.pkl", e.At, err)
+		return nil, wire.Error("", "data.pkl", e.At, err)
 	}
-	p := newPickle(wire.NewCursor("", b, e.At), r.o.Memory)
-	defer p.release()
-	v, err := p.next()
-	if err != nil {
-		return err
+	r.pickle, r.object = newPickle(wire.NewCursor("", b, e.At), r.o.Memory), e.At
+	v := r.next()
+	if n := r.c.Left(); n > 0 {
+		r.c.Failf("data.pkl", r.c.Offset(), format.ErrCorrupt, "%d bytes follow the pickle", n)
 	}
-	if n := p.c.Left(); n > 0 {
-		return wire.Errorf("", "data.pkl", p.c.Offset(), format.ErrCorrupt, "%d bytes follow the pickle", n)
-	}
-	return r.list(v, e.At, e.Size)
+	return v, r.c.Err()
 }

@@ -22,9 +22,8 @@ type skip struct {
 	n     int
 }
 
-// list lists the tensors and metadata in v, the object of a pickle of stored bytes at offset at.
-func (r *reading) list(v any, at, stored int64) error {
-	r.at, r.stored = at, stored
+// list lists the tensors and metadata in v, the object of the pickle.
+func (r *reading) list(v any) error {
 	err := r.value(v)
 	for _, s := range r.skipped {
 		r.notes = append(r.notes, fmt.Sprintf("not shown: %d of type %s, the first at %.200q", s.n, s.kind, s.first))
@@ -44,7 +43,7 @@ func rootName(path string) string {
 }
 
 func (r *reading) errorf(sentinel error, text string, args ...any) error {
-	return wire.Errorf("", "pickle", r.at, sentinel, text, args...)
+	return wire.Errorf("", "pickle", r.object, sentinel, text, args...)
 }
 
 // value lists v, which is at the current path. A pickle may refer to a value many times, so the number of

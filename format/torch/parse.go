@@ -2,6 +2,7 @@ package torch
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"slices"
@@ -17,6 +18,7 @@ import (
 // reading is the state while a file is parsed.
 type reading struct {
 	*zip.File
+	pickle
 	m      *zip.Tensors // of all files
 	o      *driver.Options
 	x      *driver.Index  // of this file
@@ -26,13 +28,13 @@ type reading struct {
 	meta   plan.Metadata
 	notes  []string
 
-	// The walk through the object of the pickle, which has stored bytes at offset at.
-	at, stored int64
-	path       []byte
-	within     map[any]bool // the lists and dicts on the path to the current value
-	visits     int64
-	named      int64 // bytes of names so far
-	skipped    []skip
+	// The walk through the object of the pickle.
+	object  int64 // offset of that pickle
+	path    []byte
+	within  map[any]bool // the lists and dicts on the path to the current value
+	visits  int64
+	named   int64 // bytes of names so far
+	skipped []skip
 }
 
 // Parse implements driver.Driver. It parses either container, or an index of several files.
@@ -95,14 +97,19 @@ func parseFile(m *zip.Tensors, src driver.Source, space driver.Space, x *driver.
 		return nil, err
 	}
 	r := &reading{File: &zip.File{Src: src, Space: space}, m: m, o: o, x: x, byKey: make(map[string]int), within: make(map[any]bool)}
+	var v any
 	switch {
 	case bytes.HasPrefix(b, []byte(zip.LocalMagic)):
-		err = r.parseArchive()
+		v, err = r.parseArchive()
 	case isLegacy(b):
-		err = r.parseLegacy()
+		v, err = r.parseLegacy()
 	default:
 		err = wire.Errorf("", "magic", 0, format.ErrMagic, "the file begins with % x, neither a ZIP archive nor the number of torch.save's older container", b[:min(len(b), 8)])
 	}
+	if err == nil {
+		err = r.list(v)
+	}
+	r.pickle.release()
 	return r, err
 }
 
@@ -117,41 +124,34 @@ func (r *reading) addStore(key string, e zip.Entry) {
 
 // parseLegacy parses the legacy container: pickles of a magic number, the protocol, the system, the
 // object and the keys of the storages, then each storage after its element count.
-func (r *reading) parseLegacy() (err error) {
+func (r *reading) parseLegacy() (v any, err error) {
 	r.x.Version, r.Plain = "legacy", true
 	h := driver.ReadHead(r.Src, r.o)
 	h.Expect(64 << 10)
-	p := newPickle(wire.HeadCursor("", h, r.Src.Size()), r.o.Memory)
-	p.legacy = true
+	r.pickle = newPickle(wire.HeadCursor("", h, r.Src.Size()), r.o.Memory)
+	r.legacy = true
 	var parts [5]any
 	var at [len(parts) + 1]int64
-	defer func() {
-		p.release()
-		if closeErr := h.Close(at[len(parts)]); err == nil {
-			err = closeErr
-		}
-	}()
 	for i := range parts {
-		if parts[i], err = p.next(); err != nil {
-			return err
-		}
-		at[i+1] = p.c.Offset()
+		parts[i] = r.next()
+		at[i+1] = r.c.Offset()
+	}
+	if err := cmp.Or(r.c.Err(), h.Close(at[len(parts)])); err != nil {
+		return nil, err
 	}
 	if v, _ := parts[1].(int64); v != 1001 {
-		return wire.Errorf("", "protocol version", at[1], format.ErrVersion, "%v, known is 1001", parts[1])
+		return nil, wire.Errorf("", "protocol version", at[1], format.ErrVersion, "%v, known is 1001", parts[1])
 	}
 	keys, ok := parts[4].(*list)
 	if !ok {
-		return wire.Errorf("", "storage keys", at[4], format.ErrCorrupt, "they are %s, not a list", kindOf(parts[4]))
+		return nil, wire.Errorf("", "storage keys", at[4], format.ErrCorrupt, "they are %s, not a list", kindOf(parts[4]))
 	}
-	if err := r.legacyStores(keys.items, p.roots, at[5]); err != nil {
-		return err
-	}
-	return r.list(parts[3], at[3], at[4]-at[3])
+	r.object, r.stored = at[3], at[4]-at[3]
+	return parts[3], r.legacyStores(keys.items, at[5])
 }
 
 // legacyStores finds the storages after the pickles, in the order of keys.
-func (r *reading) legacyStores(keys []any, roots map[string]*storage, at int64) error {
+func (r *reading) legacyStores(keys []any, at int64) error {
 	if err := r.o.Memory.Reserve(int64(len(keys)) * storeBytes); err != nil {
 		return wire.Error("", "storage keys", at, err)
 	}
@@ -160,7 +160,7 @@ func (r *reading) legacyStores(keys []any, roots map[string]*storage, at int64) 
 			return err
 		}
 		key, _ := k.(string)
-		s := roots[key]
+		s := r.roots[key]
 		if s == nil {
 			return wire.Errorf("", "storage keys", at, format.ErrCorrupt, "no tensor is in storage %.200q", key)
 		}

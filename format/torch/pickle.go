@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"math"
 	"math/bits"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
@@ -28,7 +29,7 @@ type pickle struct {
 	legacy bool  // in the legacy container, whose pickles have unknown lengths
 
 	stack []any
-	marks []int
+	marks []int // where the values above each mark begin; the first is 0
 	memo  map[uint32]any
 	roots map[string]*storage // storages seen in persistent ids, by key
 
@@ -38,8 +39,8 @@ type pickle struct {
 }
 
 // newPickle returns a machine that runs the pickles at c.
-func newPickle(c wire.Cursor, account *driver.Memory) *pickle {
-	return &pickle{c: c, stored: c.Left(), memo: make(map[uint32]any), roots: make(map[string]*storage), account: account}
+func newPickle(c wire.Cursor, account *driver.Memory) pickle {
+	return pickle{c: c, stored: c.Left(), memo: make(map[uint32]any), roots: make(map[string]*storage), account: account}
 }
 
 // release returns the reserved memory to the account.
@@ -72,9 +73,9 @@ func (p *pickle) failf(sentinel error, text string, args ...any) {
 }
 
 // next runs a pickle up to its STOP opcode and returns its object. Another pickle may follow.
-func (p *pickle) next() (any, error) {
+func (p *pickle) next() any {
 	clear(p.memo)
-	p.stack, p.marks = p.stack[:0], p.marks[:0]
+	p.stack, p.marks = p.stack[:0], append(p.marks[:0], 0)
 	p.at = p.c.Offset()
 	if op := p.number(1); op != 0x80 {
 		p.failf(format.ErrUnsupported, "it begins with %#x, protocols 2 to 5 begin with 0x80", op)
@@ -86,16 +87,16 @@ func (p *pickle) next() (any, error) {
 		op := byte(p.number(1))
 		if p.ok() && op == '.' { // STOP
 			v := p.pop()
-			if len(p.stack) > 0 || len(p.marks) > 0 {
+			if len(p.stack) > 0 || len(p.marks) > 1 {
 				p.failf(format.ErrCorrupt, "%d values are left at its end", len(p.stack))
 			}
-			return v, p.c.Err()
+			return v
 		}
 		if arg := p.number(widths[op]); p.ok() {
 			p.execute(op, arg)
 		}
 	}
-	return nil, p.c.Err()
+	return nil
 }
 
 // widths has the sizes of the integers that follow opcodes: a number, the length of the bytes after
@@ -181,8 +182,8 @@ func (p *pickle) execute(op byte, arg uint64) {
 		p.charge(8)
 		p.marks = append(p.marks, len(p.stack))
 	case '0': // POP; pops the mark if it is on top
-		if n := len(p.marks); n > 0 && p.marks[n-1] == len(p.stack) {
-			p.marks = p.marks[:n-1]
+		if n := len(p.marks) - 1; n > 0 && p.marks[n] == len(p.stack) {
+			p.marks = p.marks[:n]
 		} else {
 			p.pop()
 		}
@@ -290,14 +291,8 @@ func (p *pickle) pop() any {
 }
 
 func (p *pickle) top() any {
-	floor := 0
-	if n := len(p.marks); n > 0 {
-		floor = p.marks[n-1]
-	}
-	if len(p.stack) <= floor {
+	if len(p.stack) == p.marks[len(p.marks)-1] {
 		p.failf(format.ErrCorrupt, "a value is missing on the stack")
-	}
-	if !p.ok() {
 		return nil
 	}
 	return p.stack[len(p.stack)-1]
@@ -305,20 +300,15 @@ func (p *pickle) top() any {
 
 // popMark pops the values above the last mark, and the mark. The result does not alias the stack.
 func (p *pickle) popMark() []any {
-	n := len(p.marks)
+	n := len(p.marks) - 1
 	if n == 0 {
 		p.failf(format.ErrCorrupt, "a mark is missing on the stack")
-	}
-	if !p.ok() {
 		return nil
 	}
-	at := p.marks[n-1]
-	var items []any
-	if p.charge(16 * int64(len(p.stack)-at)) {
-		items = append(items, p.stack[at:]...)
-	}
-	p.stack, p.marks = p.stack[:at], p.marks[:n-1]
-	return items
+	values := p.stack[p.marks[n]:]
+	p.charge(16 * int64(len(values)))
+	p.stack, p.marks = p.stack[:p.marks[n]], p.marks[:n]
+	return slices.Clone(values)
 }
 
 // long decodes little-endian two's complement. A number that needs more than 64 bits is opaque.

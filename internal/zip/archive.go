@@ -29,7 +29,11 @@ type Archive struct {
 }
 
 // fail keeps the first error.
-func (a *Archive) fail(err error) { a.err = cmp.Or(a.err, err) }
+func (a *Archive) fail(err error) {
+	if a.err == nil {
+		a.err = err
+	}
+}
 
 // extent is the range of the file that an entry occupies.
 type extent struct{ from, to, record int64 }
@@ -123,9 +127,7 @@ func (a *Archive) local() (end int64) {
 
 // failf keeps an error about the entry.
 func (a *Archive) failf(field string, at int64, sentinel error, text string, args ...any) {
-	if a.err == nil {
-		a.err = a.entry.Errorf(field, at, sentinel, text, args...)
-	}
+	a.fail(a.entry.Errorf(field, at, sentinel, text, args...))
 }
 
 // bytes returns n bytes that read returns for an offset, or zeros after an error. They are valid until the next call.
