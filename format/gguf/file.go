@@ -41,18 +41,23 @@ func (f *File) parsed() *parsed {
 	return p
 }
 
+// use calls f with the driver's value, unless the File is zero or closed.
+func (f *File) use(call func(p *parsed)) {
+	_ = f.Do(func() error {
+		if p := f.parsed(); p != nil {
+			call(p)
+		}
+		return nil
+	})
+}
+
 // Typed returns the metadata with the types in the file: uint8 to uint64, int8 to
 // int32, [Int64], float32, [Float64], bool, string, and for arrays slices of uint8 to
 // uint64, int8 to int64, float32, float64, bool and string; arrays of arrays are
 // []any. Writing a plan with these entries preserves the types. Typed returns nil if
 // the values would exceed Options.MaxMemory.
 func (f *File) Typed() (m format.Metadata) {
-	_ = f.Do(func() error {
-		if p := f.parsed(); p != nil {
-			m, _ = p.metadata(entry.typed)
-		}
-		return nil
-	})
+	f.use(func(p *parsed) { m, _ = p.metadata(entry.typed) })
 	return m
 }
 
@@ -60,11 +65,7 @@ func (f *File) Typed() (m format.Metadata) {
 // It decodes no other entry. ok is false if there is none, or if the value would exceed
 // Options.MaxMemory.
 func (f *File) Value(key string) (value any, ok bool) {
-	p := f.parsed()
-	if p == nil {
-		return nil, false
-	}
-	_ = f.Do(func() error {
+	f.use(func(p *parsed) {
 		for e := range entries(p.parts[0].meta) {
 			if string(e.key) != key {
 				continue
@@ -76,7 +77,6 @@ func (f *File) Value(key string) (value any, ok bool) {
 			}
 			break
 		}
-		return nil
 	})
 	return value, ok
 }

@@ -2,8 +2,8 @@ package gguf
 
 import (
 	"encoding/binary"
-	"math"
 
+	"github.com/weightmap/weightmap/internal/lowbit"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -74,13 +74,8 @@ func decodeNVFP4(dst []float32, b []byte) {
 // scalesE4M3 are halves of numbers of 4 bits of exponent and 3 of fraction, whose top bit is ignored.
 var scalesE4M3 = func() (all [256]float32) {
 	for x := range all {
-		exp, frac := x>>3&15, float64(x&7)
-		switch {
-		case x == 0x7f: // a NaN, which stays 0
-		case exp == 0:
-			all[x] = float32(math.Ldexp(frac, -10))
-		default:
-			all[x] = float32(math.Ldexp(8+frac, exp-11))
+		if x != 0x7f { // a NaN, which stays 0
+			all[x] = float32(lowbit.Float(x&0x7f, 4, 3, 8))
 		}
 	}
 	return all

@@ -135,19 +135,22 @@ func (e elementType) sized() bool { return e.encoding == nil || e.encoding.Block
 
 // bytes returns the size of a tensor; of one that is not sized, how many elements it has.
 func (e elementType) bytes(s tensor.Shape) (int64, error) {
-	switch {
-	case e.encoding == nil:
-		return s.ByteSize(e.dtype)
-	case e.encoding.BlockBytes > 0:
-		return e.encoding.Bytes(s)
+	if !e.sized() {
+		return s.Elems()
 	}
-	return s.Elems()
+	return (&tensor.Info{DType: e.dtype, Encoding: e.encoding, Shape: s}).ByteSize()
 }
 
 // codeOf returns the code of a tensor's elements; ok is false for what the format has no code for. Those of
 // unknown size have as many bytes as there are up to the next tensor.
 func codeOf(t *tensor.Info) (code uint32, ok bool) {
-	has := func(e elementType) bool { return e.dtype == t.DType && sameEncoding(e.encoding, t.Encoding) }
+	has := func(e elementType) bool {
+		a, b := e.encoding, t.Encoding
+		if a == nil || b == nil {
+			return a == b && e.dtype == t.DType
+		}
+		return a.Name == b.Name && a.Format == b.Format && a.BlockElems == b.BlockElems && a.BlockBytes == b.BlockBytes
+	}
 	code = uint32(max(0, slices.IndexFunc(elementTypes[:], has)))
 	if number, unknown := strings.CutPrefix(t.TypeName(), unknownPrefix); unknown {
 		n, _ := strconv.ParseUint(number, 10, 32)
@@ -156,11 +159,4 @@ func codeOf(t *tensor.Info) (code uint32, ok bool) {
 	e := typeOf(code)
 	elems, err := t.Shape.Elems()
 	return code, has(e) && (e.sized() || err == nil && (elems == 0) == (t.Size == 0))
-}
-
-func sameEncoding(a, b *tensor.Encoding) bool {
-	if a == nil || b == nil {
-		return a == b
-	}
-	return a.Name == b.Name && a.Format == b.Format && a.BlockElems == b.BlockElems && a.BlockBytes == b.BlockBytes
 }

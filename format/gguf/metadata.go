@@ -166,15 +166,14 @@ func (e entry) unchanged(v any) bool {
 	if e.key == nil {
 		return false
 	}
-	switch v := v.(type) {
+	switch x := e.neutral().(type) {
 	case float64:
-		x, ok := e.neutral().(float64)
+		v, ok := v.(float64)
 		return ok && math.Float64bits(x) == math.Float64bits(v)
 	case json.RawMessage:
-		x, ok := e.neutral().(json.RawMessage)
+		v, ok := v.(json.RawMessage)
 		return ok && bytes.Equal(x, v)
-	case bool, string, int64, json.Number:
-		return e.neutral() == v
+	default:
+		return x == v
 	}
-	return false
 }

@@ -23,9 +23,9 @@ type kind struct {
 
 // kinds lists the types. Scale types and FNUZ types have one NaN and no infinity.
 var kinds = []kind{
-	{4, []string{"F4", "FLOAT4E2M1", "float4_e2m1"}, func(p int) float64 { return small(p, 2, 1, 1) }},
-	{6, []string{"F6_E2M3"}, func(p int) float64 { return small(p, 2, 3, 1) }},
-	{6, []string{"F6_E3M2"}, func(p int) float64 { return small(p, 3, 2, 3) }},
+	{4, []string{"F4", "FLOAT4E2M1", "float4_e2m1"}, func(p int) float64 { return Float(p, 2, 1, 1) }},
+	{6, []string{"F6_E2M3"}, func(p int) float64 { return Float(p, 2, 3, 1) }},
+	{6, []string{"F6_E3M2"}, func(p int) float64 { return Float(p, 3, 2, 3) }},
 	{8, []string{"F8_E8M0", "FLOAT8E8M0", "float8_e8m0fnu"}, func(p int) float64 {
 		if p == 255 {
 			return math.NaN()
@@ -40,8 +40,8 @@ var kinds = []kind{
 	{2, []string{"INT2"}, func(p int) float64 { return float64(int8(p<<6) >> 6) }},
 }
 
-// small returns the value of a floating-point bit pattern, without special values.
-func small(p, exponentBits, fractionBits, bias int) float64 {
+// Float returns the value of a floating-point bit pattern, without special values.
+func Float(p, exponentBits, fractionBits, bias int) float64 {
 	exponent, fraction := p>>fractionBits&(1<<exponentBits-1), p&(1<<fractionBits-1)
 	if exponent > 0 {
 		fraction |= 1 << fractionBits
@@ -54,12 +54,12 @@ func small(p, exponentBits, fractionBits, bias int) float64 {
 	return x
 }
 
-// fnuz is like small, but negative zero is NaN.
+// fnuz is like Float, but negative zero is NaN.
 func fnuz(p, exponentBits, fractionBits, bias int) float64 {
 	if p == 0x80 {
 		return math.NaN()
 	}
-	return small(p, exponentBits, fractionBits, bias)
+	return Float(p, exponentBits, fractionBits, bias)
 }
 
 // find returns the type called name, or nil.
