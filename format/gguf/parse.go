@@ -30,10 +30,10 @@ type part struct {
 	space driver.Space
 	meta  []byte // all entries, as they are in the file
 	count int    // of entries
-	align int64  // 0 while no entry says it
-	data  int64  // where tensor data begins
-	end   int64  // of the data of the last tensor
-	split split
+	align int64
+	data  int64 // where tensor data begins
+	end   int64 // of the data of the last tensor
+	said  [len(fileKeys)]located
 }
 
 // Parse implements driver.Driver. It opens the other parts of a split model too.
@@ -77,7 +77,7 @@ func (f *parsed) add(src driver.Source, space driver.Space) (err error) {
 	if n := uint64(f.index.Len()) + tensors; n > uint64(driver.MaxTensors) {
 		d.Failf("tensor_count", 8, format.ErrLimit, "%d tensors in all parts, at most %d are allowed", n, driver.MaxTensors)
 	}
-	p.align = cmp.Or(p.align, defaultAlign)
+	p.align = cmp.Or(p.said[alignment].value, defaultAlign)
 	meta := d.Offset()
 	if err := f.addTensors(d, &p, tensors); err != nil {
 		return err
@@ -112,22 +112,6 @@ func (d *decoder) header() (version uint32, tensors, entries uint64) {
 		d.Failf("metadata_kv_count", 16, format.ErrTruncated, "%d entries take at least %d bytes each, %d are left", entries, minEntry, left-tensors*minTensor)
 	}
 	return version, tensors, entries
-}
-
-// note evaluates an entry that describes the file; the first of each key applies.
-func (p *part) note(e *entry) error {
-	if string(e.key) != keyAlignment || p.align != 0 {
-		return p.split.note(e)
-	}
-	if e.typ != typeUint32 {
-		return wire.Errorf(formatName, "metadata type", e.at-4, format.ErrCorrupt, "type %d; the alignment is a uint32", e.typ)
-	}
-	n := binary.LittleEndian.Uint32(e.value)
-	if err := checkAlign(n); err != nil {
-		return wire.Error(formatName, "metadata value", e.at, fmt.Errorf("%w: %w", format.ErrCorrupt, err))
-	}
-	p.align = int64(n)
-	return nil
 }
 
 func checkAlign(n uint32) error {

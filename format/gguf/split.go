@@ -17,45 +17,50 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// splitKeys are the keys that are about the files and not about the model.
-var splitKeys = [...]string{splitNo: "split.no", splitCount: "split.count", splitTensors: "split.tensors.count"}
+// fileKeys are the keys that are about the files and not about the model; those before alignment are left out of its metadata.
+var fileKeys = [...]string{splitNo: "split.no", splitCount: "split.count", splitTensors: "split.tensors.count", alignment: keyAlignment}
 
 const (
 	splitNo = iota
 	splitCount
 	splitTensors
+	alignment
 )
 
-func isSplitKey(key string) bool { return slices.Contains(splitKeys[:], key) }
-
-// split is what the metadata of a file say of the model that it is a part of, by splitKeys.
-type split [len(splitKeys)]located
+func isSplitKey(key string) bool { return slices.Contains(fileKeys[:alignment], key) }
 
 // located is an integer of the metadata, and where it is: at 0 if it is missing.
 type located struct{ value, at int64 }
 
-// note takes an entry that is about splitting; the first of a key counts.
-func (s *split) note(e *entry) error {
-	key := slices.Index(splitKeys[:], string(e.key))
-	if key < 0 || s[key].at > 0 {
+// note takes an entry that describes the file; the first of each key counts.
+func (p *part) note(e *entry) error {
+	key := slices.Index(fileKeys[:], string(e.key))
+	if key < 0 || p.said[key].at > 0 {
 		return nil
 	}
-	v, ok := e.neutral().(int64)
-	if !ok || v < 0 || v > math.MaxInt32 {
+	n, isInteger := e.neutral().(int64)
+	p.said[key] = located{n, e.at}
+	switch {
+	case key == alignment && e.typ != typeUint32:
+		return wire.Errorf(formatName, "metadata type", e.at-4, format.ErrCorrupt, "type %d; the alignment is a uint32", e.typ)
+	case key == alignment:
+		if err := checkAlign(uint32(n)); err != nil {
+			return wire.Error(formatName, "metadata value", e.at, fmt.Errorf("%w: %w", format.ErrCorrupt, err))
+		}
+	case !isInteger || n < 0 || n > math.MaxInt32:
 		return wire.Errorf(formatName, "metadata value", e.at, format.ErrCorrupt, "no integer of 0 to 2^31-1")
 	}
-	s[key] = located{v, e.at}
 	return nil
 }
 
 // errorf is an error about one of the keys.
 func errorf(key int, at int64, text string, args ...any) error {
-	return wire.Errorf(formatName, splitKeys[key], at, format.ErrCorrupt, text, args...)
+	return wire.Errorf(formatName, fileKeys[key], at, format.ErrCorrupt, text, args...)
 }
 
 // join opens the other parts of a split model if the file is the first of them.
 func (f *parsed) join() error {
-	s, src := f.parts[0].split, f.parts[0].src
+	s, src := f.parts[0].said, f.parts[0].src
 	no, count, tensors := s[splitNo], s[splitCount], s[splitTensors]
 	if count.value < 2 {
 		if no.value > 0 {
@@ -66,9 +71,9 @@ func (f *parsed) join() error {
 	stem, namedNo, namedCount, named := shards.Split(filepath.Base(src.Path()), extension)
 	switch {
 	case no.at == 0:
-		return errorf(splitNo, count.at, "missing beside %s", splitKeys[splitCount])
+		return errorf(splitNo, count.at, "missing beside %s", fileKeys[splitCount])
 	case tensors.at == 0:
-		return errorf(splitTensors, count.at, "missing beside %s", splitKeys[splitCount])
+		return errorf(splitTensors, count.at, "missing beside %s", fileKeys[splitCount])
 	case no.value >= count.value:
 		return errorf(splitNo, no.at, "%d of %d parts", no.value, count.value)
 	case named && namedCount != int(count.value):
@@ -81,7 +86,7 @@ func (f *parsed) join() error {
 	}
 	dir, err := src.Dir()
 	if err != nil {
-		return wire.Error(formatName, splitKeys[splitCount], count.at, err)
+		return wire.Error(formatName, fileKeys[splitCount], count.at, err)
 	}
 	for i := 1; i < namedCount; i++ {
 		if err := f.opts.Context.Err(); err != nil {
@@ -96,16 +101,16 @@ func (f *parsed) join() error {
 
 // addPart opens part i, counted from 0.
 func (f *parsed) addPart(dir driver.Dir, name string, i int) error {
-	first := &f.parts[0].split
+	first := &f.parts[0].said
 	src, space, err := dir.Open(name)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w: %w", format.ErrTruncated, err)
 		}
-		return wire.Error(formatName, splitKeys[splitCount], first[splitCount].at, fmt.Errorf("part %d of %d: %w", i+1, first[splitCount].value, err))
+		return wire.Error(formatName, fileKeys[splitCount], first[splitCount].at, fmt.Errorf("part %d of %d: %w", i+1, first[splitCount].value, err))
 	}
 	if err = f.add(src, space); err == nil {
-		s := &f.parts[i].split
+		s := &f.parts[i].said
 		if s[splitNo].value != int64(i) {
 			err = errorf(splitNo, s[splitNo].at, "%d instead of %d", s[splitNo].value, i)
 		}
@@ -120,7 +125,7 @@ func (f *parsed) addPart(dir driver.Dir, name string, i int) error {
 
 // checkTotal compares the number of tensors of all parts with what the first says.
 func (f *parsed) checkTotal() error {
-	s, n := f.parts[0].split[splitTensors], int64(f.index.Len())
+	s, n := f.parts[0].said[splitTensors], int64(f.index.Len())
 	if s.at > 0 && s.value != n {
 		return errorf(splitTensors, s.at, "%d, there are %d", s.value, n)
 	}
@@ -148,8 +153,8 @@ func (fileFormat) Shards(path string, parts []*plan.Plan) (*contract.Files, erro
 	s.Paths = shards.Names(stem, len(parts), extension)
 	s.Old = append(s.Old, s.Paths...) // of a model of as many parts
 	for i, p := range parts {
-		p.Metadata = append(slices.Clip(meta), plan.Entry{Key: splitKeys[splitNo], Value: uint16(i)},
-			plan.Entry{Key: splitKeys[splitCount], Value: uint16(len(parts))}, plan.Entry{Key: splitKeys[splitTensors], Value: int32(total)})
+		p.Metadata = append(slices.Clip(meta), plan.Entry{Key: fileKeys[splitNo], Value: uint16(i)},
+			plan.Entry{Key: fileKeys[splitCount], Value: uint16(len(parts))}, plan.Entry{Key: fileKeys[splitTensors], Value: int32(total)})
 		meta = nil
 	}
 	return s, nil

@@ -103,7 +103,7 @@ func (d fileFormat) aligned(meta plan.Metadata) (plan.Metadata, int64) {
 // Layout implements driver.Layouter.
 func (d fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, error) {
 	meta, align := d.aligned(p.Metadata)
-	if no, _ := meta.Get(splitKeys[splitNo]); no == nil || no == uint16(0) { // the first part says it for all
+	if no, _ := meta.Get(fileKeys[splitNo]); no == nil || no == uint16(0) { // the first part says it for all
 		meta = withQuantVersion(meta, p.Tensors)
 	}
 	le := binary.LittleEndian

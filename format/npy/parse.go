@@ -33,6 +33,11 @@ type reader struct {
 	entry *zip.Member // in an archive, nil for a lone file
 	// first returns at least the first n bytes of the array, which are valid until the next call.
 	first func(n int64) ([]byte, error)
+
+	text []byte // of the header
+	from int64  // offset of the text in the array
+	at   int    // position in the text
+	err  error  // the first in the text
 }
 
 // errorf returns an error about a field at an offset in the array.
@@ -86,9 +91,9 @@ func (r *reader) read(size int64) error {
 		}
 	}
 	r.length, r.sum = length, tensor.CRC32(b[:length])
-	l := literal{r: r, text: b[text:length], from: text}
-	if l.dict(); l.err != nil {
-		return l.err
+	r.text, r.from, r.at, r.err = b[text:length], text, 0, nil
+	if r.dict(); r.err != nil {
+		return r.err
 	}
 	return r.measure(text, size)
 }

@@ -113,13 +113,10 @@ type parser struct {
 	x     *driver.Index
 	space driver.Space
 
-	start, size int64 // of the buffer after the header
-	entry
-	listed *tensor.Encoding // of the last tensor with an unknown dtype
-}
+	start, size int64            // of the buffer after the header
+	listed      *tensor.Encoding // of the last tensor with an unknown dtype
 
-// entry is a tensor's entry in the header.
-type entry struct {
+	// The entry of the current tensor.
 	dtype         []byte
 	dims, offsets []int64
 	found         uint8 // one bit per field

@@ -24,14 +24,8 @@ const (
 
 // isLegacy reports whether head begins a legacy container.
 func isLegacy(head []byte) bool {
-	if len(head) < 2 || head[0] != 0x80 {
-		return false
-	}
-	head = head[2:]
-	if len(head) > 9 && head[0] == 0x95 {
-		head = head[9:]
-	}
-	return bytes.HasPrefix(head, []byte(legacyMagic))
+	at := bytes.Index(head, []byte(legacyMagic))
+	return at == 2 && head[0] == 0x80 || at == legacyHead-len(legacyMagic) && head[0] == 0x80 && head[2] == 0x95
 }
 
 // elem is an element type.

@@ -127,7 +127,9 @@ func (a *Archive) local() (end int64) {
 
 // failf keeps an error about the entry.
 func (a *Archive) failf(field string, at int64, sentinel error, text string, args ...any) {
-	a.fail(a.entry.Errorf(field, at, sentinel, text, args...))
+	if a.err == nil { // else a long name is not formatted for nothing
+		a.err = a.entry.Errorf(field, at, sentinel, text, args...)
+	}
 }
 
 // bytes returns n bytes that read returns for an offset, or zeros after an error. They are valid until the next call.
