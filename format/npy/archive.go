@@ -2,6 +2,7 @@ package npy
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
 
 	"github.com/weightmap/weightmap/format"
@@ -62,11 +63,8 @@ func (f *parsed) member(r *reader, m *zip.Member) error {
 		}
 		return nil
 	}
-	if err := m.Usable(); err != nil {
+	if err := cmp.Or(m.Usable(), m.Wrap("file name", m.Record+zip.CentralLen, driver.CheckName(name))); err != nil {
 		return err
-	}
-	if err := driver.CheckName(name); err != nil {
-		return m.Wrap("file name", m.Record+zip.CentralLen, err)
 	}
 	r.entry = m
 	err := r.read(m.Size)

@@ -1,6 +1,7 @@
 package npy
 
 import (
+	"cmp"
 	"encoding/binary"
 	"fmt"
 	"path/filepath"
@@ -176,10 +177,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	h := driver.ReadHead(src, o)
 	r := &reader{first: h.Need}
 	err = r.read(src.Size())
-	if closeErr := h.Close(r.length); err == nil {
-		err = closeErr
-	}
-	if err != nil {
+	if err := cmp.Or(err, h.Close(r.length)); err != nil {
 		return nil, err
 	}
 	f := newParsed(x, o, 1)

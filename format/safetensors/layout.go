@@ -16,7 +16,6 @@ const (
 	lengthSize  = 8             // size of the header length
 	maxHeader   = 100_000_000   // in bytes, the reference's limit
 	headerAlign = 8             // the writer pads the header to this
-	minEntry    = 49            // `"":{"dtype":"","shape":[],"data_offsets":[0,0]},`
 	maxRank     = 1 << 16
 	maxDepth    = 127 // of nesting, the reference's limit
 	metadataKey = "__metadata__"

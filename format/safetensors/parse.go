@@ -1,7 +1,6 @@
 package safetensors
 
 import (
-	"bytes"
 	"cmp"
 	"errors"
 	"fmt"
@@ -98,7 +97,7 @@ func parseFile(src driver.Source, head []byte, space driver.Space, x *driver.Ind
 	}
 	p := parser{x: x, space: space, start: start, size: src.Size() - start}
 	p.s = jsonmeta.NewScanner(b[lengthSize:], jsonmeta.Options{MaxDepth: maxDepth, Memory: o.Memory, Stored: start, Value: text})
-	return p.header(b[lengthSize:])
+	return p.header()
 }
 
 // text parses a value of the metadata.
@@ -122,14 +121,8 @@ type parser struct {
 	found         uint8 // one bit per field
 }
 
-// header parses the header b.
-func (p *parser) header(b []byte) (meta plan.Metadata, err error) {
-	// Estimate the number of tensors. A wrong estimate costs allocations, and at most a few times
-	// the size of the header. An entry has three commas besides those between dims, and one after
-	// it; two braces are not entries.
-	n := min(bytes.Count(b, []byte{'{'}), len(b)/minEntry+1, driver.MaxTensors)
-	dims := min(max(bytes.Count(b, []byte{','})-3*n+8, 0), 8*n)
-	p.x.Grow(n, min(max(len(b)-minEntry*n, 0), 256*n), dims)
+// header parses the header.
+func (p *parser) header() (meta plan.Metadata, err error) {
 	seen := false
 	err = p.s.Object(func(key []byte, at int) (err error) {
 		if string(key) != metadataKey {

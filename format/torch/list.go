@@ -160,10 +160,7 @@ func (r *reading) tensor(t *rebuilt) error {
 	}
 	p := zip.Place{Store: i, Elem: int(t.elem.size)}
 	if t.size > 0 {
-		p.From, p.Extent = s.first*s.elem.size+t.offset*t.elem.size, t.extent*t.elem.size
-		if !t.contiguous {
-			p.Stride = t.stride
-		}
+		p.From, p.Extent, p.Stride = s.first*s.elem.size+t.offset*t.elem.size, t.extent*t.elem.size, t.stride
 		if r.big && t.elem.word > 1 {
 			p.Swap = t.elem.word
 		}

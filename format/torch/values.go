@@ -48,11 +48,9 @@ type rebuilt struct {
 	elem    *elem
 	offset  int64 // in elements
 	shape   tensor.Shape
-	stride  []int64
-	size    int64 // in bytes
-	extent  int64 // distance from the first element to the end of the last, in elements
-
-	contiguous bool // elements are in row-major order without gaps
+	stride  []int64 // nil if the elements are in row-major order without gaps
+	size    int64   // in bytes
+	extent  int64   // distance from the first element to the end of the last, in elements
 }
 
 // kindOf describes a value in errors and notes.
@@ -247,29 +245,27 @@ func (p *pickle) numbers(v any, from int) []int64 {
 }
 
 // measure computes the extent of a tensor and checks it against the storage.
-func (t *rebuilt) measure() error {
-	elems, err := t.shape.Elems()
-	if err == nil && elems > math.MaxInt64/t.elem.size {
-		err = fmt.Errorf("%w: %v of %d bytes", tensor.ErrShape, t.shape, t.elem.size)
-	}
-	if err != nil || elems == 0 {
+func (t *rebuilt) measure() (err error) {
+	t.size, err = (&tensor.Info{DType: t.elem.dtype, Encoding: t.elem.enc, Shape: t.shape}).ByteSize()
+	if err != nil || t.size == 0 {
 		return err
 	}
-	t.size = elems * t.elem.size
 	have := t.storage.count * t.storage.elem.size / t.elem.size // in elements of the tensor's type
-	last, packed := t.offset, int64(1)                          // packed is the stride that elements without gaps have
-	t.contiguous = true
+	last, contiguous, packed := t.offset, true, int64(1)        // packed is the stride that elements without gaps have
 	for i := len(t.shape) - 1; i >= 0; i-- {
 		d, stride := t.shape[i], t.stride[i]
 		if d > 1 && stride > (math.MaxInt64-last)/(d-1) {
 			return fmt.Errorf("shape %v with strides %v leaves its storage", t.shape, t.stride)
 		}
 		last += (d - 1) * stride
-		t.contiguous = t.contiguous && (d == 1 || stride == packed)
+		contiguous = contiguous && (d == 1 || stride == packed)
 		packed *= d
 	}
 	if last >= have {
 		return fmt.Errorf("shape %v with strides %v ends at element %d of a storage of %d", t.shape, t.stride, last, have)
+	}
+	if contiguous {
+		t.stride = nil
 	}
 	t.extent = last - t.offset + 1
 	return nil

@@ -78,8 +78,32 @@ func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (me
 	if err != nil {
 		return nil, 0, wire.Error(m.Format, "weight_map", 0, err)
 	}
-	unlisted, err = m.join(w, dir, x, o)
-	return w.Metadata, unlisted, err
+	indexes := make([]driver.Index, len(w.Shards))
+	for i, shard := range w.Shards {
+		y := &indexes[i]
+		y.Count(o.Memory)
+		defer y.Uncount()
+		if err := m.open(dir, shard, y, o); err != nil {
+			return nil, 0, err
+		}
+		unlisted += y.Len()
+	}
+	x.Grow(len(w.entries), w.names, 4*len(w.entries))
+	for _, e := range w.entries {
+		field := fmt.Sprintf("tensor %q", e.name)
+		y := &indexes[e.shard]
+		i, ok := y.LookupBytes(e.name)
+		if !ok {
+			return nil, 0, wire.Errorf(m.Format, field, int64(e.at), tensor.ErrCorrupt, "shard %q has no tensor of that name", w.Shards[e.shard].Name)
+		}
+		if err := x.Add(copied(y, i, e.name)); err != nil {
+			return nil, 0, wire.Error(m.Format, field, int64(e.at), err)
+		}
+		if m.Placed != nil {
+			m.Placed(e.shard, i)
+		}
+	}
+	return w.Metadata, unlisted - x.Len(), nil
 }
 
 // Parse parses an index. Unknown keys are ignored.
@@ -139,36 +163,6 @@ func Parse(format string, b []byte, memory *driver.Memory) (*Map, error) {
 	return w, err
 }
 
-// join opens all shards and lists the tensors of the map.
-func (m *Model) join(w *Map, dir driver.Dir, x *driver.Index, o *driver.Options) (unlisted int, err error) {
-	indexes := make([]driver.Index, len(w.Shards))
-	for i, shard := range w.Shards {
-		y := &indexes[i]
-		y.Count(o.Memory)
-		defer y.Uncount()
-		if err := m.open(dir, shard, y, o); err != nil {
-			return 0, err
-		}
-		unlisted += y.Len()
-	}
-	x.Grow(len(w.entries), w.names, 4*len(w.entries))
-	for _, e := range w.entries {
-		field := fmt.Sprintf("tensor %q", e.name)
-		y := &indexes[e.shard]
-		i, ok := y.LookupBytes(e.name)
-		if !ok {
-			return 0, wire.Errorf(m.Format, field, int64(e.at), tensor.ErrCorrupt, "shard %q has no tensor of that name", w.Shards[e.shard].Name)
-		}
-		if err := x.Add(copied(y, i, e.name)); err != nil {
-			return 0, wire.Error(m.Format, field, int64(e.at), err)
-		}
-		if m.Placed != nil {
-			m.Placed(e.shard, i)
-		}
-	}
-	return unlisted - x.Len(), nil
-}
-
 // open opens a shard and parses it into y.
 func (m *Model) open(dir driver.Dir, shard Shard, y *driver.Index, o *driver.Options) error {
 	if err := o.Context.Err(); err != nil {
@@ -213,4 +207,29 @@ func copied(y *driver.Index, i int, name []byte) *driver.Tensor {
 		Name: name, DType: info.DType, Shape: info.Shape, Space: space, Offset: off, Size: size, Stored: info.Stored,
 		Compression: info.Compression, Encoding: info.Encoding, Loaded: y.Loaded(i),
 	}
+}
+
+// Name returns the name of a part, counted from 1: "m-00001-of-00003.gguf".
+func Name(stem string, no, count int, extension string) string {
+	return fmt.Sprintf("%s-%05d-of-%05d%s", stem, no, count, extension)
+}
+
+// Names returns the names of all parts.
+func Names(stem string, count int, extension string) (names []string) {
+	for i := range count {
+		names = append(names, Name(stem, i+1, count, extension))
+	}
+	return names
+}
+
+// Split is the inverse of Name. name must not have a directory.
+func Split(name, extension string) (stem string, no, count int, ok bool) {
+	at := len(name) - len(Name("", 1, 1, extension))
+	if at <= 0 {
+		return "", 0, 0, false
+	}
+	stem = name[:at]
+	no, _ = strconv.Atoi(name[at+len("-") : at+len("-00001")])
+	count, _ = strconv.Atoi(name[at+len("-00001-of-") : at+len("-00001-of-00003")])
+	return stem, no, count, no >= 0 && count >= 0 && Name(stem, no, count, extension) == name
 }
