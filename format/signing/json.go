@@ -33,7 +33,7 @@ func parseObject(b []byte, prefix string) object {
 		err = s.End()
 	}
 	if err != nil {
-		err = wire.Error("", strings.TrimSuffix(prefix, "."), -1, err)
+		values, err = nil, wire.Error("", strings.TrimSuffix(prefix, "."), -1, err)
 	}
 	return object{prefix, values, &err}
 }
