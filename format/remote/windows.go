@@ -52,11 +52,6 @@ func (w *windows) copy(p []byte, off int64) (n int) {
 func (r *Reader) ahead(ctx context.Context, p []byte, off int64) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	n := r.copy(p, off) // another goroutine may have fetched it
-	p, off = p[n:], off+int64(n)
-	if len(p) == 0 {
-		return nil
-	}
 	if len(p) >= r.o.Window {
 		r.windows.end = off + int64(len(p))
 		return r.split(ctx, p, off, 2*r.o.Part) // later reads need it too
