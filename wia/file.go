@@ -93,7 +93,7 @@ func (f *File) TensorMessage(name string) (b []byte, err error) {
 func (f *File) External(name string) (external bool) {
 	_ = f.Do(func() error {
 		i, ok := f.f.index.Lookup(name)
-		external = ok && f.f.records[i].external >= 0
+		external = ok && f.f.records[i].check >= int32(numSums)
 		return nil
 	})
 	return external

@@ -109,16 +109,17 @@ func (p *parser) refer(i int) (driver.Space, error) {
 	if err := p.memory.Reserve(checkBytes + int64(len(h.name))); err != nil {
 		return 0, err
 	}
-	c := check{span: span{h.ext.offset, h.size}, sum: h.ext.sum, tensor: i, block: graphBlock}
+	c := check{span: span{h.ext.offset, h.size}, tensor: i, block: graphBlock}
+	c.sum, _ = parseChecksum(h.ext.checksum) // checked before
 	if i < 0 {
 		c.name = string(h.name)
 	}
 	var err error
 	c.space, _, err = p.files.Find(p.src, h.ext.location, false)
-	if n := len(p.externals); n == cap(p.externals) {
-		p.externals = slices.Grow(p.externals, max(8, n)) // append would leave four times as much behind
+	if n := len(p.checks); n == cap(p.checks) {
+		p.checks = slices.Grow(p.checks, n) // append would leave four times as much behind
 	}
-	p.externals = append(p.externals, c)
+	p.checks = append(p.checks, c)
 	return c.space, err
 }
 

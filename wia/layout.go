@@ -135,8 +135,8 @@ func isMagic(m uint32) bool { return m == magic || m == magicASCII }
 
 // parse reads the header of section 2.2. It checks the magic number, the version
 // and the codes, and that the blocks are within the file and do not overlap.
-func (h *header) parse(src driver.Source, private []byte) error {
-	b, err := driver.First(src, private)
+func (h *header) parse(src driver.Source) error {
+	b, err := driver.Prefix(src, headerSize)
 	if err != nil {
 		return err
 	}

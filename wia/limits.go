@@ -15,8 +15,5 @@ var maxInflated = [numBlocks]int64{metadataBlock: maxMetadata, graphBlock: maxGr
 
 // inflated returns to how many bytes a compressed section of a stored size may inflate.
 func inflated(most, stored int64) int64 {
-	if stored >= most/inflationRatio {
-		return most
-	}
-	return min(most, max(inflationRatio*stored, inflationFloor))
+	return min(most, max(inflationRatio*min(stored, most), inflationFloor))
 }

@@ -1,6 +1,7 @@
 package wia
 
 import (
+	"cmp"
 	"fmt"
 	"math"
 
@@ -50,9 +51,6 @@ func hasCode(t *tensor.Info) error {
 
 // checkTensor returns an error if a tensor cannot be the value of an attribute.
 func checkTensor(info *tensor.Info) error {
-	if err := hasCode(info); err != nil {
-		return err
-	}
 	_, err := quantField(info)
-	return err
+	return cmp.Or(hasCode(info), err)
 }

@@ -24,18 +24,15 @@ type parsed struct {
 	decoded         *plan.Graph // of graph
 	signature       *signatures // nil without a signature block
 	records         []record    // by tensor
-	externals       []check     // of external tensors, by record.external, and of those inside the graph
+	checks          []check     // of the four blocks, then of external tensors and of those inside the graph
 	files           external.Files
-	initializerData bool          // initializers of the graph have data
-	tail            bool          // the tensor block has unknown fields
-	touched         [numSums]bool // checksums compared before a first use
+	initializerData bool // initializers of the graph have data
+	tail            bool // the tensor block has unknown fields
 }
 
 // parser reads everything but tensor data and external files.
 type parser struct {
-	counts protobuf.Tally
 	*parsed
-	front    [headerSize]byte
 	cipher   *seal.Cipher // nil unless the file is encrypted
 	head     *head        // of the current tensor
 	quants   quantMemory
@@ -45,7 +42,7 @@ type parser struct {
 // parse reads the blocks, each after those it depends on.
 func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
 	p := &parser{parsed: &parsed{src: src, index: x, memory: o.Memory}, head: newHead()}
-	err := p.hdr.parse(src, p.front[:])
+	err := p.hdr.parse(src)
 	if err != nil {
 		return nil, err
 	}
@@ -54,6 +51,9 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 		if p.cipher, err = seal.New(o.Key); err != nil {
 			return nil, wire.Error(formatName, "encryption", encryptionField, fmt.Errorf("%w: the file is encrypted", err))
 		}
+	}
+	for b := headerBlock; b < numSums; b++ {
+		p.checks = append(p.checks, check{span: p.hdr.blocks[b], tensor: -1, block: b})
 	}
 	for _, step := range []func() error{p.readMetadata, p.listTensors, p.decodeGraph, p.readSignatures} {
 		if err := step(); err != nil {
@@ -90,7 +90,11 @@ func (p *parser) readSignatures() error {
 		return err
 	}
 	p.signature = &signatures{}
-	return b.locate("signature", p.signature.read(&b.Source))
+	err = p.signature.read(&b.Source)
+	for b, sum := range p.signature.sums {
+		p.checks[b].sum = sum
+	}
+	return b.locate("signature", err)
 }
 
 // recordAt returns the file offset of the message of tensor i, or of its block if

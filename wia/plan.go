@@ -13,7 +13,6 @@ import (
 	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
-	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -39,15 +38,20 @@ func (w *encoder) plan(p *plan.Plan) error {
 	o := w.o
 	w.hdr.compression, w.hdr.blocks[headerBlock].size = o.Compression, headerSize
 	_, level := codec.CheckLevel(o.Level)
-	var key, native, signer error
+	var key, signer error
 	if o.Key != nil {
 		w.hdr.encryption = 1
 		w.cipher, key = seal.New(o.Key)
 	}
-	w.from, native = originalOf(p, &plan.LossList{})
+	w.from, _ = originalOf(p, &plan.LossList{}) // Losses checked it
 	w.sign.unknown, w.sign.signer.Timestamp = w.from.signature, plan.SignatureTime(w.common)
 	w.hdr.blocks[signatureBlock].size, signer = w.sign.prepare(o.Signer)
-	err := cmp.Or(refusal("compression", o.Compression.check()), refusal("level", level), refusal("key", key), refusal("native", native), refusal("signer", signer))
+	err := cmp.Or(
+		refusal("compression", o.Compression.check()),
+		refusal("level", level),
+		refusal("key", key),
+		refusal("signer", signer),
+	)
 	if err == nil {
 		err = w.planTensors(p)
 	}
@@ -166,7 +170,7 @@ func (w *encoder) graphBlock(p *plan.Plan) (_ []byte, err error) {
 	if w.o.Graph != nil || p.Graph == nil {
 		return w.o.Graph, nil
 	}
-	b, rest := onnxgraph.Split(graphMsg, w.from.graph, 1, 2, 3, 4)
+	b := slices.Clip(w.from.graph)
 	if w.from.graph == nil {
 		if b, err = graphSchema.AppendGraph(nil, p.Graph); err != nil {
 			return nil, err
@@ -191,7 +195,7 @@ func (w *encoder) graphBlock(p *plan.Plan) (_ []byte, err error) {
 		}
 		b = protobuf.PutBytes(b, graphSchema.Initializers, append(putHead(nil, info), w.from.tensors[name].declared...))
 	}
-	return append(b, rest...), nil
+	return b, nil
 }
 
 // store compresses and encrypts a whole block, which follows the one before it.

@@ -20,7 +20,7 @@ type record struct {
 	codec      Compression
 	compressed bool  // a CompressedTensor
 	more       bool  // it has fields that a plan does not hold
-	external   int32 // in externals; negative for data in the file
+	check      int32 // in checks: of its block or external data
 }
 
 // recordPool has memory for records, whose number is not known in advance.
@@ -58,8 +58,7 @@ func (p *parser) listTensors() error {
 // tally returns a Tally for both blocks, with room bytes for their other contents. They may have a dim per stored
 // byte, and a million more in case one is compressed.
 func (p *parser) tally(room int64) *protobuf.Tally {
-	p.counts = *protobuf.NewTally(room)
-	t, stored := &p.counts, p.hdr.blocks[graphBlock].size+p.hdr.blocks[tensorBlock].size
+	t, stored := protobuf.NewTally(room), p.hdr.blocks[graphBlock].size+p.hdr.blocks[tensorBlock].size
 	t.Max[protobuf.CountedAs("dims")] = min(protobuf.MaxDims, 1<<20+stored)
 	return t
 }
@@ -110,7 +109,8 @@ func (p *parser) add(fl *protobuf.Field, b block) error {
 	if err != nil {
 		return err
 	}
-	r := record{at: fl.Start, end: fl.End, data: span{data.Start, data.End - data.Start}, block: b, compressed: h.compressed, external: -1, more: h.more || h.data == externalArm}
+	r := record{at: fl.Start, end: fl.End, block: b, check: int32(b), compressed: h.compressed, more: h.more}
+	r.data = span{data.Start, data.End - data.Start}
 	if h.compressed {
 		r.codec = p.codec()
 	}
@@ -157,7 +157,7 @@ func (p *parser) place(t *driver.Tensor, r *record) (err error) {
 	t.Offset, t.Stored = base+r.data.off, r.data.size
 	switch {
 	case p.head.data == externalArm:
-		r.external = int32(len(p.externals))
+		r.check, r.more = int32(len(p.checks)), true
 		t.Offset = p.head.ext.offset
 		t.Space, err = p.refer(p.index.Len())
 		return err

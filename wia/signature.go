@@ -1,6 +1,7 @@
 package wia
 
 import (
+	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -115,20 +116,14 @@ func (f *parsed) checkSignature(v driver.Verification) error {
 
 // check checks that the block is signed with the trusted key. The key in the file is only a claim.
 func (g *signatures) check(trusted crypto.PublicKey) error {
-	if !g.signed {
+	der, _ := x509.MarshalPKIXPublicKey(trusted)
+	switch {
+	case !g.signed:
 		return errors.New("the file is not signed")
-	}
-	if len(g.key) > 0 {
-		named, err := x509.ParsePKIXPublicKey(g.key)
-		if err != nil {
-			return fmt.Errorf("public_key: %w", err)
-		}
-		if !keys.Equal(named, trusted) {
-			return errors.New("not signed with the trusted key")
-		}
-	}
-	if key, ok := trusted.(*ecdsa.PublicKey); ok && key.Curve != elliptic.P256() {
-		return errors.New("the trusted ECDSA key is not on P-256")
+	case len(g.key) > 0 && !bytes.Equal(g.key, der):
+		return errors.New("not signed with the trusted key")
+	case g.signer.Algorithm != algorithmOf(trusted):
+		return fmt.Errorf("algorithm %q does not match a trusted key of type %T", g.signer.Algorithm, trusted)
 	}
 	c := x509.Certificate{PublicKey: trusted}
 	return c.CheckSignature(algorithms[g.signer.Algorithm], g.message(), g.value)
@@ -153,13 +148,26 @@ func usable(key any) bool {
 	return true
 }
 
-// algorithms has the values of Signature.algorithm.
-var algorithms = map[string]x509.SignatureAlgorithm{algorithmRSA: x509.SHA256WithRSA, algorithmECDSA: x509.ECDSAWithSHA256}
-
+// The values of Signature.algorithm.
 const (
 	algorithmRSA   = "RSA-SHA256"
 	algorithmECDSA = "ECDSA"
 )
+
+var algorithms = map[string]x509.SignatureAlgorithm{algorithmRSA: x509.SHA256WithRSA, algorithmECDSA: x509.ECDSAWithSHA256}
+
+// algorithmOf returns the algorithm for a key, "" if it cannot sign WIA files.
+func algorithmOf(public crypto.PublicKey) string {
+	switch key := public.(type) {
+	case *rsa.PublicKey:
+		return algorithmRSA
+	case *ecdsa.PublicKey:
+		if key.Curve == elliptic.P256() {
+			return algorithmECDSA
+		}
+	}
+	return ""
+}
 
 // PrivateKey parses a PKCS #8 private key in PEM form, as made by "openssl
 // genpkey", for WriteOptions.Signer.
@@ -176,25 +184,20 @@ const longestECDSA = 2 + 2*(2+33)
 func (g *signatures) prepare(by crypto.Signer) (size int64, err error) {
 	slack := len(g.sums) * sha256.Size
 	if g.signed = by != nil; g.signed {
-		var public crypto.PublicKey
 		if usable(by) && usable(by.Public()) {
-			public = by.Public()
+			g.signer.Algorithm = algorithmOf(by.Public())
 		}
-		switch key := public.(type) {
-		case *rsa.PublicKey:
-			g.signer.Algorithm, g.value = algorithmRSA, make([]byte, key.Size())
-		case *ecdsa.PublicKey:
-			if key.Curve != elliptic.P256() {
-				return 0, fmt.Errorf("%w: an ECDSA key must be on P-256", format.ErrKey)
-			}
-			// The length of an ECDSA signature varies. A padding field fills the
+		switch g.signer.Algorithm {
+		case algorithmRSA:
+			g.value = make([]byte, by.Public().(*rsa.PublicKey).Size())
+		case algorithmECDSA:
+			// The length of the signature varies. A padding field fills the
 			// rest, and takes at least two bytes.
-			g.signer.Algorithm, g.value = algorithmECDSA, make([]byte, longestECDSA)
-			slack += 2
+			g.value, slack = make([]byte, longestECDSA), slack+2
 		default:
 			return 0, fmt.Errorf("%w: a %T that is nil, empty, or cannot sign WIA files", format.ErrKey, by)
 		}
-		if g.key, err = x509.MarshalPKIXPublicKey(public); err != nil {
+		if g.key, err = x509.MarshalPKIXPublicKey(by.Public()); err != nil {
 			return 0, fmt.Errorf("%w: %w", format.ErrKey, err)
 		}
 	}

@@ -19,19 +19,18 @@ import (
 type check struct {
 	space driver.Space
 	span
-	sum    []byte // nil if none is recorded
-	tensor int    // index, of a compressed tensor if space is 0; -1 for a block, or a tensor inside the graph
-	block  block  // the block, or that with the tensor inside the graph
-	name   string // of a tensor inside the graph
+	sum     []byte // nil if none is recorded
+	tensor  int    // index, of a compressed tensor if space is 0; -1 for a block, or a tensor inside the graph
+	block   block  // without an index: the block, or that with the tensor inside the graph
+	name    string // of a tensor inside the graph
+	touched bool   // it was checked before a first use
 }
 
 // checkBytes is the memory to reserve for an element of a growing list, with its sum.
 const checkBytes = 192
 
-// blockCheck returns the check of a block.
-func (f *parsed) blockCheck(b block) *check {
-	return &check{span: f.hdr.blocks[b], sum: f.signature.sums[b], tensor: -1, block: b}
-}
+// coverage says by block what covers a tensor in it.
+var coverage = [...]string{graphBlock: "sha256 of the graph block", tensorBlock: "sha256 of the tensor block"}
 
 // verify checks what v asks for.
 func (f *parsed) verify(v driver.Verification) error {
@@ -39,11 +38,16 @@ func (f *parsed) verify(v driver.Verification) error {
 		return err
 	}
 	for i, r := range f.records {
-		if v.Wanted(i) && r.external < 0 && r.block == graphBlock {
-			v.Cover(i, "sha256 of the graph block")
+		switch c := &f.checks[r.check]; {
+		case !v.Wanted(i):
+		case c.space == 0:
+			v.Cover(i, coverage[c.block])
+		case c.sum == nil:
+			v.Cover(i, "")
+		default:
+			v.Cover(i, "sha256")
 		}
 	}
-	v.CoverAll("sha256 of the tensor block")
 	return nil
 }
 
@@ -53,7 +57,7 @@ func (f *parsed) authenticate(v driver.Verification) error { return f.run(v, int
 
 // run makes the checks, at most so many, and checks the signature.
 func (f *parsed) run(v driver.Verification, most int) error {
-	jobs, err := f.checks(v)
+	jobs, err := f.jobs(v)
 	if err == nil {
 		err = v.Each(min(most, len(jobs)), func(i int) error { return f.check(v, jobs[i]...) })
 	}
@@ -69,63 +73,53 @@ func (f *parsed) touch(v driver.Verification, i int) (all bool, err error) {
 	if f.signature == nil {
 		return true, nil
 	}
-	r := &f.records[i]
-	if r.external >= 0 {
-		if c := &f.externals[r.external]; c.sum != nil {
-			err = f.check(v, c)
-		}
-		return false, err
-	}
-	if !f.touched[r.block] {
-		if err = f.check(v, f.blockCheck(r.block)); err == nil {
+	c := &f.checks[f.records[i].check]
+	if c.sum != nil && !c.touched {
+		err = f.check(v, c)
+		if err == nil && c.space == 0 {
 			err = v.Unchanged()
 		}
-		f.touched[r.block] = err == nil
+		c.touched = err == nil
 	}
-	return err == nil && len(f.externals) == 0 && f.touched[tensorBlock] && (f.touched[graphBlock] || !f.initializerData), err
+	blocks := f.checks[:numSums]
+	all = len(f.checks) == len(blocks) && blocks[tensorBlock].touched && (blocks[graphBlock].touched || !f.initializerData)
+	return err == nil && all, err
 }
 
-// checks lists what to check, the blocks first. Checks of one range are together, so that it is
+// jobs lists what to check, the blocks first. Checks of one range are together, so that it is
 // hashed once. The tensor block has one checksum for all its tensors, which the signature covers: it
-// is left out only if none of them is wanted and no signature is checked. checks refuses a file
+// is left out only if none of them is wanted and no signature is checked. jobs refuses a file
 // without checksums and, with a trusted key, external data without a checksum, which the signature
 // does not cover.
-func (f *parsed) checks(v driver.Verification) (jobs [][]*check, err error) {
+func (f *parsed) jobs(v driver.Verification) (jobs [][]*check, err error) {
 	trusted := v.Trusted()
 	switch {
 	case trusted != nil && !usable(trusted):
-		return nil, wire.Error(formatName, "signature", -1, fmt.Errorf("%w: %w: the trusted key is a nil or empty %T", format.ErrKey, format.ErrSignature, trusted))
+		return nil, wire.Errorf(formatName, "signature", -1, format.ErrKey, "%w: the trusted key is a nil or empty %T", format.ErrSignature, trusted)
 	case f.signature == nil && trusted != nil:
 		return nil, wire.Errorf(formatName, "signature_size", signatureField, format.ErrSignature, "the file is not signed")
 	case f.signature == nil:
 		return nil, wire.Errorf(formatName, "signature_size", signatureField, format.ErrChecksum, "no checksums")
 	}
-	list := make([]*check, 0, len(f.externals))
-	for i := range f.externals {
-		if c := &f.externals[i]; c.tensor < 0 || v.Wanted(c.tensor) {
-			list = append(list, c)
-			if c.sum == nil && trusted != nil {
-				return nil, f.uncovered(c)
-			}
-		}
-	}
-	var packed [][]*check
 	tensors := v.All() || trusted != nil
 	for i, r := range f.records {
-		tensors = tensors || v.Wanted(i) && r.external < 0 && r.block == tensorBlock
-		if v.Wanted(i) && r.codec != None {
-			packed = append(packed, []*check{{span: span{size: f.index.Size(i)}, tensor: i}})
-		}
+		tensors = tensors || v.Wanted(i) && r.check == int32(tensorBlock)
 	}
-	for b := headerBlock; b < numSums; b++ {
-		if b != tensorBlock || tensors {
-			v.Section(b.String(), "sha256")
-			jobs = append(jobs, []*check{f.blockCheck(b)})
+	list := make([]*check, 0, len(f.checks))
+	for i := range f.checks {
+		c := &f.checks[i]
+		switch {
+		case i == int(tensorBlock) && !tensors, c.tensor >= 0 && !v.Wanted(c.tensor):
+			continue
+		case c.space == 0:
+			v.Section(c.block.String(), "sha256")
+		case c.sum == nil && trusted != nil:
+			return nil, f.uncovered(c)
 		}
+		list = append(list, c)
 	}
-	slices.Reverse(jobs) // the largest first
 	order := func(a, b *check) int {
-		return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(a.off, b.off), cmp.Compare(a.size, b.size))
+		return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(b.block, a.block), cmp.Compare(a.off, b.off), cmp.Compare(a.size, b.size))
 	}
 	slices.SortStableFunc(list, order)
 	for from, to := 0, 0; from < len(list); from = to {
@@ -133,7 +127,11 @@ func (f *parsed) checks(v driver.Verification) (jobs [][]*check, err error) {
 		}
 		jobs = append(jobs, list[from:to])
 	}
-	jobs = append(jobs, packed...)
+	for i, r := range f.records {
+		if v.Wanted(i) && r.codec != None {
+			jobs = append(jobs, []*check{{span: span{size: f.index.Size(i)}, tensor: i}})
+		}
+	}
 	for _, same := range jobs {
 		v.Expect(same[0].size)
 	}
@@ -165,15 +163,8 @@ func (f *parsed) check(v driver.Verification, same ...*check) (err error) {
 	}
 	got := h.Sum(nil)
 	for _, c := range same {
-		by := ""
-		if c.sum != nil {
-			by = "sha256"
-			if !bytes.Equal(c.sum, got) {
-				return f.failed(c, fmt.Errorf("%w: SHA-256 of %d bytes is %x, recorded %x", format.ErrChecksum, c.size, got[:8], c.sum[:8]))
-			}
-		}
-		if c.tensor >= 0 {
-			v.Cover(c.tensor, by)
+		if c.sum != nil && !bytes.Equal(c.sum, got) {
+			return f.failed(c, fmt.Errorf("%w: SHA-256 of %d bytes is %x, recorded %x", format.ErrChecksum, c.size, got[:8], c.sum[:8]))
 		}
 	}
 	return nil
