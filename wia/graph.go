@@ -1,7 +1,6 @@
 package wia
 
 import (
-	"errors"
 	"fmt"
 	"slices"
 
@@ -66,7 +65,7 @@ func (p *parser) Initializer(msg protobuf.Field, level int, main bool) ([]byte, 
 	case dtypeOf(h.dtype) != x.DType(i):
 		return nil, protobuf.Corruptf("dtype", msg.At, "%q is declared with code %d, its data is %v", h.name, h.dtype, x.DType(i))
 	case !x.Shape(i).Equal(h.dims):
-		return nil, protobuf.Corruptf("dims", msg.At, "%q is declared as %v, its data is %v", h.name, tensor.Shape(h.dims), x.Shape(i))
+		return nil, protobuf.Corruptf("dims", msg.At, "%q is declared as %v, its data is %v", h.name, h.dims, x.Shape(i))
 	}
 	p.declared[i] = p.declared[i] || main
 	p.initializerData = p.initializerData || main && h.data != 0
@@ -92,22 +91,19 @@ func (p *parser) AttributeTensor(at int64, level int, pieces ...protobuf.Field) 
 // referInGraph records the external data of a tensor inside the graph, which is not a
 // tensor of the file. A graph being written has no external files yet.
 func (p *parser) referInGraph(at int64, err error) error {
-	if err != nil || p.head.data != externalArm || p.src == nil {
-		return err
-	}
-	if _, err = p.refer(-1); errors.Is(err, tensor.ErrLimit) {
-		err = &protobuf.Defect{At: at, Err: err}
+	if err == nil && p.head.data == externalArm && p.src != nil {
+		_, err = p.refer(-1, at)
 	}
 	return err
 }
 
 // refer records that the tensor in head has its data in an external file. i is
-// its index, negative for a tensor inside the graph.
-func (p *parser) refer(i int) (driver.Space, error) {
+// its index, negative for a tensor inside the graph, and at the offset for errors.
+func (p *parser) refer(i int, at int64) (driver.Space, error) {
 	h := p.head
 	// There are few in real files; in a hostile file the list outgrows the file.
 	if err := p.memory.Reserve(checkBytes + int64(len(h.name))); err != nil {
-		return 0, err
+		return 0, &protobuf.Defect{At: at, Err: err}
 	}
 	c := check{span: span{h.ext.offset, h.size}, tensor: i, block: graphBlock}
 	c.sum, _ = parseChecksum(h.ext.checksum) // checked before

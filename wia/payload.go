@@ -55,7 +55,7 @@ func (p *parser) load(b block) (*payload, error) {
 	}
 	if b != tensorBlock {
 		if err := p.memory.Structure(s.size); err != nil {
-			return fail(b.String()+"_size", err)
+			return fail(b.sizeName(), err)
 		}
 	}
 	err := p.memory.Reserve(s.size)

@@ -9,7 +9,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/protobuf"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // record describes a tensor's message, beyond what the index holds.
@@ -99,24 +98,21 @@ func (p *parser) add(fl *protobuf.Field, b block) error {
 	if len(h.name) == 0 {
 		return emptyName(fl.At)
 	}
+	r := record{at: fl.Start, end: fl.End, block: b, check: int32(b), compressed: h.compressed, more: h.more}
 	err := h.check(fl.At)
 	if h.compressed {
 		err, data = protobuf.InField("tensor", err), &h.packed
 		if err == nil {
-			err = p.checkCompressed(fl.At)
+			r.codec, err = p.checkCompressed(fl.At)
 		}
 	}
 	if err != nil {
 		return err
 	}
-	r := record{at: fl.Start, end: fl.End, block: b, check: int32(b), compressed: h.compressed, more: h.more}
 	r.data = span{data.Start, data.End - data.Start}
-	if h.compressed {
-		r.codec = p.codec()
-	}
 	t := driver.Tensor{Name: h.name, DType: h.dt, Shape: p.index.Dims(len(h.dims)), Size: h.size, Quant: h.quant.quantization(&p.quants)}
 	copy(t.Shape, h.dims)
-	if err := p.place(&t, &r); err != nil {
+	if err := p.place(&t, &r, fl.At); err != nil {
 		return err
 	}
 	if p.index.Add(&t) != nil {
@@ -128,38 +124,34 @@ func (p *parser) add(fl *protobuf.Field, b block) error {
 
 func emptyName(at int64) error { return protobuf.Corruptf("name", at, "empty name") }
 
-// codec returns the compression of the CompressedTensor in head, by default that of the header.
-func (p *parser) codec() Compression {
-	return cmp.Or(Compression(p.head.compression), p.hdr.compression)
-}
-
-// checkCompressed checks the CompressedTensor in head.
-func (p *parser) checkCompressed(at int64) error {
+// checkCompressed checks the CompressedTensor in head and returns its codec, by default that of the header.
+func (p *parser) checkCompressed(at int64) (codec Compression, err error) {
 	h, stored := p.head, p.head.packed.End-p.head.packed.Start
+	codec = cmp.Or(Compression(h.compression), p.hdr.compression)
 	switch {
 	case h.data != 0:
-		return protobuf.Corruptf("tensor", at, "a compressed tensor carries data itself")
+		err = protobuf.Corruptf("tensor", at, "a compressed tensor carries data itself")
 	case h.compression < 0 || h.compression > int32(Zstd):
-		return protobuf.InField("compression", protobuf.Defectf(at, format.ErrUnsupported, "code %d", h.compression))
+		err = protobuf.InField("compression", protobuf.Defectf(at, format.ErrUnsupported, "code %d", h.compression))
 	case h.uncompressed != h.size:
-		return protobuf.Corruptf("uncompressed_size", at, "%d, %v of %v takes %d bytes", h.uncompressed, tensor.Shape(h.dims), h.dt, h.size)
+		err = protobuf.Corruptf("uncompressed_size", at, "%d, the tensor takes %d bytes", h.uncompressed, h.size)
 	case stored == 0 && h.size > 0:
-		return protobuf.Corruptf("compressed_data", at, "missing")
-	case p.codec() == None && stored != h.size:
-		return protobuf.Corruptf("compressed_data", at, "%d bytes stored as they are, the tensor takes %d", stored, h.size)
+		err = protobuf.Corruptf("compressed_data", at, "missing")
+	case codec == None && stored != h.size:
+		err = protobuf.Corruptf("compressed_data", at, "%d bytes stored as they are, the tensor takes %d", stored, h.size)
 	}
-	return nil
+	return codec, err
 }
 
-// place sets where the data is in t and r.
-func (p *parser) place(t *driver.Tensor, r *record) (err error) {
+// place sets where the data is in t and r. at is the offset for errors.
+func (p *parser) place(t *driver.Tensor, r *record, at int64) (err error) {
 	base := p.payloads[r.block].Base
 	t.Offset, t.Stored = base+r.data.off, r.data.size
 	switch {
 	case p.head.data == externalArm:
 		r.check, r.more = int32(len(p.checks)), true
 		t.Offset = p.head.ext.offset
-		t.Space, err = p.refer(p.index.Len())
+		t.Space, err = p.refer(p.index.Len(), at)
 		return err
 	case r.codec != None:
 		t.Compression = r.codec.String()

@@ -117,16 +117,17 @@ func (f *parsed) checkSignature(v driver.Verification) error {
 // check checks that the block is signed with the trusted key. The key in the file is only a claim.
 func (g *signatures) check(trusted crypto.PublicKey) error {
 	der, _ := x509.MarshalPKIXPublicKey(trusted)
+	name, algorithm := algorithmOf(trusted)
 	switch {
 	case !g.signed:
 		return errors.New("the file is not signed")
 	case len(g.key) > 0 && !bytes.Equal(g.key, der):
 		return errors.New("not signed with the trusted key")
-	case g.signer.Algorithm != algorithmOf(trusted):
+	case g.signer.Algorithm != name:
 		return fmt.Errorf("algorithm %q does not match a trusted key of type %T", g.signer.Algorithm, trusted)
 	}
 	c := x509.Certificate{PublicKey: trusted}
-	return c.CheckSignature(algorithms[g.signer.Algorithm], g.message(), g.value)
+	return c.CheckSignature(algorithm, g.message(), g.value)
 }
 
 // usable reports whether a key is not nil or empty inside its interface.
@@ -148,25 +149,17 @@ func usable(key any) bool {
 	return true
 }
 
-// The values of Signature.algorithm.
-const (
-	algorithmRSA   = "RSA-SHA256"
-	algorithmECDSA = "ECDSA"
-)
-
-var algorithms = map[string]x509.SignatureAlgorithm{algorithmRSA: x509.SHA256WithRSA, algorithmECDSA: x509.ECDSAWithSHA256}
-
-// algorithmOf returns the algorithm for a key, "" if it cannot sign WIA files.
-func algorithmOf(public crypto.PublicKey) string {
+// algorithmOf returns the value of Signature.algorithm for a key, "" if it cannot sign WIA files.
+func algorithmOf(public crypto.PublicKey) (name string, algorithm x509.SignatureAlgorithm) {
 	switch key := public.(type) {
 	case *rsa.PublicKey:
-		return algorithmRSA
+		return "RSA-SHA256", x509.SHA256WithRSA
 	case *ecdsa.PublicKey:
 		if key.Curve == elliptic.P256() {
-			return algorithmECDSA
+			return "ECDSA", x509.ECDSAWithSHA256
 		}
 	}
-	return ""
+	return "", x509.UnknownSignatureAlgorithm
 }
 
 // PrivateKey parses a PKCS #8 private key in PEM form, as made by "openssl
@@ -184,13 +177,14 @@ const longestECDSA = 2 + 2*(2+33)
 func (g *signatures) prepare(by crypto.Signer) (size int64, err error) {
 	slack := len(g.sums) * sha256.Size
 	if g.signed = by != nil; g.signed {
+		var algorithm x509.SignatureAlgorithm
 		if usable(by) && usable(by.Public()) {
-			g.signer.Algorithm = algorithmOf(by.Public())
+			g.signer.Algorithm, algorithm = algorithmOf(by.Public())
 		}
-		switch g.signer.Algorithm {
-		case algorithmRSA:
+		switch algorithm {
+		case x509.SHA256WithRSA:
 			g.value = make([]byte, by.Public().(*rsa.PublicKey).Size())
-		case algorithmECDSA:
+		case x509.ECDSAWithSHA256:
 			// The length of the signature varies. A padding field fills the
 			// rest, and takes at least two bytes.
 			g.value, slack = make([]byte, longestECDSA), slack+2

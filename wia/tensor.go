@@ -19,7 +19,7 @@ import (
 // is reused for the next tensor.
 type head struct {
 	name  []byte
-	dims  []int64
+	dims  tensor.Shape
 	dtype int32
 	data  protowire.Number // rawArm, externalArm, or 0 for no data
 	more  bool             // there are fields that a plan does not hold
@@ -64,7 +64,7 @@ type quantHead struct {
 func newHead() *head {
 	h, to := &head{}, new([6]protobuf.Into)
 	q := &h.quant
-	to[0] = protobuf.Into{1: &h.name, &h.dims, &h.dtype, &h.raw, &to[1], &to[2]}
+	to[0] = protobuf.Into{1: &h.name, (*[]int64)(&h.dims), &h.dtype, &h.raw, &to[1], &to[2]}
 	to[1] = protobuf.Into{1: &h.ext.location, &h.ext.offset, &h.ext.length, &h.ext.checksum}
 	to[2] = protobuf.Into{3: &to[3]}
 	to[3] = protobuf.Into{&q.present, &q.kind, &q.scale, &q.zero, nil, &to[4]}
@@ -128,16 +128,16 @@ func (h *head) check(at int64) error {
 		return protobuf.InField("dtype", protobuf.Defectf(at, format.ErrUnsupported, "dtype code %d", h.dtype))
 	}
 	var err error
-	if h.size, err = tensor.Shape(h.dims).ByteSize(h.dt); err != nil {
+	if h.size, err = h.dims.ByteSize(h.dt); err != nil {
 		return protobuf.InField("dims", &protobuf.Defect{At: at, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
 	}
 	switch n := h.raw.End - h.raw.Start; {
 	case h.data == externalArm:
 		return protobuf.InField("external_data", h.ext.check(at, h.size))
 	case h.data == rawArm && n != h.size:
-		return protobuf.Corruptf("raw_data", h.raw.At, "%d bytes, %v of %v takes %d", n, tensor.Shape(h.dims), h.dt, h.size)
+		return protobuf.Corruptf("raw_data", h.raw.At, "%d bytes, %v of %v takes %d", n, h.dims, h.dt, h.size)
 	case h.data == 0 && h.size > 0 && !h.compressed:
-		return protobuf.Corruptf("raw_data", at, "missing: %v of %v takes %d bytes", tensor.Shape(h.dims), h.dt, h.size)
+		return protobuf.Corruptf("raw_data", at, "missing: %v of %v takes %d bytes", h.dims, h.dt, h.size)
 	}
 	return nil
 }

@@ -164,22 +164,17 @@ func (w *encoder) Finish() error {
 	if err != nil {
 		return err
 	}
-	return w.writeSignature(sum)
-}
-
-// writeSignature writes the signature block. sum is that of the tensor block.
-func (w *encoder) writeSignature(sum []byte) error {
+	w.sign.sums[tensorBlock] = sum
 	for b, stored := range w.stored {
 		sum := sha256.Sum256(stored)
 		w.sign.sums[b] = sum[:]
 	}
-	w.sign.sums[tensorBlock] = sum
 	s := w.hdr.blocks[signatureBlock]
-	b, err := w.sign.sign(w.o.Signer, s.size)
+	signature, err := w.sign.sign(w.o.Signer, s.size)
 	if err != nil {
 		return err
 	}
-	if _, err = w.t.WriteAt(b, s.off); err != nil {
+	if _, err = w.t.WriteAt(signature, s.off); err != nil {
 		return err
 	}
 	return w.t.Truncate(s.end())
