@@ -106,7 +106,9 @@ func (p *parser) refer(i int, at int64) (driver.Space, error) {
 		return 0, &protobuf.Defect{At: at, Err: err}
 	}
 	c := check{span: span{h.ext.offset, h.size}, tensor: i, block: graphBlock}
-	c.sum, _ = parseChecksum(h.ext.checksum) // checked before
+	if c.sum, _ = parseChecksum(h.ext.checksum); c.sum != nil {
+		c.covers = "sha256"
+	}
 	if i < 0 {
 		c.name = string(h.name)
 	}
@@ -121,14 +123,11 @@ func (p *parser) refer(i int, at int64) (driver.Space, error) {
 
 // view returns the view of a tensor inside the graph, which was read from s and
 // checked. It refers to the private copy of the graph or to an external file.
-func (f *parsed) view(h *head, s *protobuf.Source, m *quantMemory) (v tensor.View, err error) {
+func (f *parsed) view(h *head, s *protobuf.Source, m *quantMemory) (tensor.View, error) {
 	info := tensor.Info{Name: string(h.name), DType: h.dt, Shape: append(tensor.Shape{}, h.dims...), Quant: h.quant.quantization(m)}
 	if h.data != externalArm {
-		data, err := s.Bytes(h.raw.Start, h.raw.End)
-		if err == nil {
-			v, err = tensor.FromInfo(info, data)
-		}
-		return v, err
+		data, _ := s.Bytes(h.raw.Start, h.raw.End) // it is in memory
+		return tensor.FromInfo(info, data)
 	}
 	info.Offset, info.Size, info.Stored = h.ext.offset, h.size, h.size
 	return f.files.View(f.src, h.ext.location, &info), nil

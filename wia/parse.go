@@ -53,7 +53,7 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 		}
 	}
 	for b := headerBlock; b < numSums; b++ {
-		p.checks = append(p.checks, check{span: p.hdr.blocks[b], tensor: -1, block: b})
+		p.checks = append(p.checks, check{span: p.hdr.blocks[b], tensor: -1, block: b, covers: "sha256 of the " + b.String() + " block"})
 	}
 	for _, step := range []func() error{p.readMetadata, p.listTensors, p.decodeGraph, p.readSignatures} {
 		if err := step(); err != nil {

@@ -20,6 +20,7 @@ type check struct {
 	space driver.Space
 	span
 	sum     []byte // nil if none is recorded
+	covers  string // what covers a tensor in it, as in Verification.Cover
 	tensor  int    // index, of a compressed tensor if space is 0; -1 for a block, or a tensor inside the graph
 	block   block  // without an index: the block, or that with the tensor inside the graph
 	name    string // of a tensor inside the graph
@@ -29,23 +30,14 @@ type check struct {
 // checkBytes is the memory to reserve for an element of a growing list, with its sum.
 const checkBytes = 192
 
-// coverage says by block what covers a tensor in it.
-var coverage = [...]string{graphBlock: "sha256 of the graph block", tensorBlock: "sha256 of the tensor block"}
-
 // verify checks what v asks for.
 func (f *parsed) verify(v driver.Verification) error {
 	if err := f.run(v, math.MaxInt); err != nil {
 		return err
 	}
 	for i, r := range f.records {
-		switch c := &f.checks[r.check]; {
-		case !v.Wanted(i):
-		case c.space == 0:
-			v.Cover(i, coverage[c.block])
-		case c.sum == nil:
-			v.Cover(i, "")
-		default:
-			v.Cover(i, "sha256")
+		if v.Wanted(i) {
+			v.Cover(i, f.checks[r.check].covers)
 		}
 	}
 	return nil

@@ -45,17 +45,15 @@ type File struct {
 	former []os.FileInfo // files that the replaced model names
 }
 
-const (
-	generation = 16 // hexadecimal digits
-	ending     = ".data"
-)
+const generation = 16 // hexadecimal digits
+const ending = ".data"
 
 // NewFile determines the directory and the name of the file. The name begins with location, or by
 // default with the name of the model. model is the path of the model; files opens a model of the format
 // and returns the paths of its files.
 func NewFile(d driver.Driver, files func(path string) ([]string, error), location, model string) (*File, error) {
 	if model == "" {
-		return nil, fmt.Errorf("%w: only Create knows where the model will be, and a stream has no directory", driver.ErrUnsupported)
+		return nil, fmt.Errorf("%w: a stream has no directory, use Create", driver.ErrUnsupported)
 	}
 	location = cmp.Or(location, filepath.Base(model))
 	if err := CheckLocation([]byte(location)); err != nil {
@@ -68,14 +66,12 @@ func NewFile(d driver.Driver, files func(path string) ([]string, error), locatio
 	x.below, x.stem = path.Split(path.Clean(location))
 	// The name of the format separates the files from those of another format, whose models are not
 	// searched.
-	x.stem = save.Shorten(x.stem)
-	if own := "." + d.Describe().Name; !strings.HasSuffix(x.stem, own) {
-		x.stem += own
-	}
+	own := "." + d.Describe().Name
+	x.stem = strings.TrimSuffix(save.Shorten(x.stem), own) + own
+	x.name()
 	if x.below == "" && x.isGeneration(filepath.Base(model)) {
 		return nil, fmt.Errorf("%w: location %q can be the model itself", tensor.ErrCorrupt, location)
 	}
-	x.name()
 	return x, nil
 }
 
@@ -137,9 +133,7 @@ func (x *File) Finish(sync bool) error {
 	claiming.Lock()
 	claims[x] = path.Base(x.Location)
 	claiming.Unlock()
-	file := x.file
-	x.file = nil // it cleans up after itself
-	if err := file.CommitAs(x.at(x.Location), sync); err != nil {
+	if err := x.file.CommitAs(x.at(x.Location), sync); err != nil {
 		return err
 	}
 	x.added = !there
@@ -201,8 +195,9 @@ func (x *File) dirs() (list []string) {
 		list = append(list, dir)
 	}
 	list = append(list, top)
-	if real, err := save.Resolve(x.model); err == nil && !slices.Contains(list, filepath.Dir(real)) {
-		list = append(list, filepath.Dir(real))
+	real, err := save.Resolve(x.model)
+	if dir := filepath.Dir(real); err == nil && !slices.Contains(list, dir) {
+		list = append(list, dir)
 	}
 	return list
 }

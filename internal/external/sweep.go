@@ -96,7 +96,8 @@ func (x *File) namedBy(path string) (list []os.FileInfo, err error) {
 	defer f.Close()
 	head, err := io.ReadAll(io.LimitReader(f, driver.SniffLen))
 	extension := strings.ToLower(filepath.Ext(path))
-	if err != nil || !slices.Contains(x.format.Describe().Extensions, extension) && !x.format.Detect(head, st.Size()) {
+	named := slices.Contains(x.format.Describe().Extensions, extension)
+	if err != nil || !named && !x.format.Detect(head, st.Size()) {
 		return nil, err
 	}
 	paths, err := x.files(path)
