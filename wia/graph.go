@@ -140,7 +140,7 @@ func graphOf(b []byte, tensors []tensor.Info) (*plan.Graph, error) {
 	p.hdr.blocks[graphBlock].size = int64(len(b))
 	for i := range tensors {
 		t := &tensors[i]
-		_ = p.index.Add(&driver.Tensor{Name: []byte(t.Name), DType: t.DType, Shape: t.Shape, Offset: -1, Size: t.Size, Loaded: true})
+		_ = p.index.Add(&driver.Tensor{Name: []byte(t.Name), DType: t.DType, Shape: t.Shape})
 	}
 	err := p.decodeGraph()
 	if err == nil && p.initializerData {

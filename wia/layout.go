@@ -98,9 +98,10 @@ var blockNames = [numBlocks]string{"header", "metadata", "graph", "tensor", "sig
 
 func (b block) String() string { return blockNames[b] }
 
-// offsetName and sizeName are the names of the fields with the range of a block.
-func (b block) offsetName() string { return b.String() + "_offset" }
-func (b block) sizeName() string   { return b.String() + "_size" }
+// spanNames are the names of the offset and size fields of the blocks.
+var spanNames = [numBlocks][2]string{
+	{}, {"metadata_offset", "metadata_size"}, {"graph_offset", "graph_size"}, {"tensor_offset", "tensor_size"}, {"signature_offset", "signature_size"},
+}
 
 // spanAt returns the offset of the offset and size fields of a block.
 func (b block) spanAt() int64 { return 8 + 16*int64(b-metadataBlock) }
@@ -149,12 +150,13 @@ func (h *header) parse(src driver.Source) error {
 	h.minor = c.U16("version_minor")
 	h.blocks[headerBlock].size = headerSize
 	for b := metadataBlock; b < numBlocks; b++ {
-		off, size := c.U64(b.offsetName()), c.U64(b.sizeName())
+		names := &spanNames[b]
+		off, size := c.U64(names[0]), c.U64(names[1])
 		switch left := uint64(src.Size()); {
 		case off > left:
-			c.Failf(b.offsetName(), b.spanAt(), tensor.ErrTruncated, "%d, the file has %d bytes", off, left)
+			c.Failf(names[0], b.spanAt(), tensor.ErrTruncated, "%d, the file has %d bytes", off, left)
 		case size > left-off:
-			c.Failf(b.sizeName(), b.spanAt()+8, tensor.ErrTruncated, "%d bytes from offset %d, the file has %d", size, off, left)
+			c.Failf(names[1], b.spanAt()+8, tensor.ErrTruncated, "%d bytes from offset %d, the file has %d", size, off, left)
 		}
 		h.blocks[b] = span{int64(off), int64(size)}
 	}
@@ -179,7 +181,7 @@ func (h *header) checkLayout(c *wire.Cursor, fileSize int64) {
 		for j, o := range h.blocks[:i] {
 			if b.size > 0 && o.size > 0 && b.off < o.end() && o.off < b.end() {
 				at, text := block(i).spanAt(), "%d..%d overlaps the %v at %d..%d"
-				c.Failf(block(i).offsetName(), at, tensor.ErrCorrupt, text, b.off, b.end(), block(j), o.off, o.end())
+				c.Failf(spanNames[i][0], at, tensor.ErrCorrupt, text, b.off, b.end(), block(j), o.off, o.end())
 			}
 		}
 	}

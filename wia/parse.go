@@ -52,8 +52,9 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 			return nil, wire.Error(formatName, "encryption", encryptionField, fmt.Errorf("%w: the file is encrypted", err))
 		}
 	}
-	for b := headerBlock; b < numSums; b++ {
-		p.checks = append(p.checks, check{span: p.hdr.blocks[b], tensor: -1, block: b, covers: "sha256 of the " + b.String() + " block"})
+	p.checks = make([]check, numSums)
+	for b := range p.checks {
+		p.checks[b] = check{span: p.hdr.blocks[b], covers: coverage[b], tensor: -1, block: block(b)}
 	}
 	for _, step := range []func() error{p.readMetadata, p.listTensors, p.decodeGraph, p.readSignatures} {
 		if err := step(); err != nil {

@@ -55,7 +55,7 @@ func (p *parser) load(b block) (*payload, error) {
 	}
 	if b != tensorBlock {
 		if err := p.memory.Structure(s.size); err != nil {
-			return fail(b.sizeName(), err)
+			return fail(spanNames[b][1], err)
 		}
 	}
 	err := p.memory.Reserve(s.size)
@@ -155,7 +155,8 @@ func (f *parsed) stream(i int, w io.Writer) error {
 // badData adds the name of tensor i to an error about decoding its data.
 func (f *parsed) badData(i int, err error) error {
 	if err != nil {
-		err = wire.Error(formatName, fmt.Sprintf("tensor %q.compressed_data", f.index.Name(i)), f.payloadOf(i).offset(f.records[i].data.off), err)
+		field := fmt.Sprintf("tensor %q.compressed_data", f.index.Name(i))
+		err = wire.Error(formatName, field, f.payloadOf(i).offset(f.records[i].data.off), err)
 	}
 	return err
 }

@@ -13,6 +13,7 @@ import (
 	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/jsonmeta"
+	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -170,7 +171,7 @@ func (w *encoder) graphBlock(p *plan.Plan) (_ []byte, err error) {
 	if w.o.Graph != nil || p.Graph == nil {
 		return w.o.Graph, nil
 	}
-	b := slices.Clip(w.from.graph)
+	b, rest := onnxgraph.Split(graphMsg, w.from.graph, 1, 2, 3, 4)
 	if w.from.graph == nil {
 		if b, err = graphSchema.AppendGraph(nil, p.Graph); err != nil {
 			return nil, err
@@ -195,7 +196,7 @@ func (w *encoder) graphBlock(p *plan.Plan) (_ []byte, err error) {
 		}
 		b = protobuf.PutBytes(b, graphSchema.Initializers, append(putHead(nil, info), w.from.tensors[name].declared...))
 	}
-	return b, nil
+	return append(b, rest...), nil
 }
 
 // store compresses and encrypts a whole block, which follows the one before it.

@@ -110,7 +110,8 @@ func (p *parser) add(fl *protobuf.Field, b block) error {
 		return err
 	}
 	r.data = span{data.Start, data.End - data.Start}
-	t := driver.Tensor{Name: h.name, DType: h.dt, Shape: p.index.Dims(len(h.dims)), Size: h.size, Quant: h.quant.quantization(&p.quants)}
+	t := driver.Tensor{Name: h.name, DType: h.dt, Shape: p.index.Dims(len(h.dims)), Size: h.size}
+	t.Quant = h.quant.quantization(&p.quants)
 	copy(t.Shape, h.dims)
 	if err := p.place(&t, &r, fl.At); err != nil {
 		return err
@@ -134,7 +135,7 @@ func (p *parser) checkCompressed(at int64) (codec Compression, err error) {
 	case h.compression < 0 || h.compression > int32(Zstd):
 		err = protobuf.InField("compression", protobuf.Defectf(at, format.ErrUnsupported, "code %d", h.compression))
 	case h.uncompressed != h.size:
-		err = protobuf.Corruptf("uncompressed_size", at, "%d, the tensor takes %d bytes", h.uncompressed, h.size)
+		err = protobuf.Corruptf("uncompressed_size", at, "%d, %v of %v takes %d bytes", h.uncompressed, h.dims, h.dt, h.size)
 	case stored == 0 && h.size > 0:
 		err = protobuf.Corruptf("compressed_data", at, "missing")
 	case codec == None && stored != h.size:

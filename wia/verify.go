@@ -30,6 +30,9 @@ type check struct {
 // checkBytes is the memory to reserve for an element of a growing list, with its sum.
 const checkBytes = 192
 
+// coverage says by block what covers the tensors in it.
+var coverage = [numSums]string{graphBlock: "sha256 of the graph block", tensorBlock: "sha256 of the tensor block"}
+
 // verify checks what v asks for.
 func (f *parsed) verify(v driver.Verification) error {
 	if err := f.run(v, math.MaxInt); err != nil {
@@ -87,7 +90,7 @@ func (f *parsed) jobs(v driver.Verification) (jobs [][]*check, err error) {
 	trusted := v.Trusted()
 	switch {
 	case trusted != nil && !usable(trusted):
-		return nil, wire.Errorf(formatName, "signature", -1, format.ErrKey, "%w: the trusted key is a nil or empty %T", format.ErrSignature, trusted)
+		return nil, wire.Errorf(formatName, "signature", -1, format.ErrKey, "%w: a nil or empty %T", format.ErrSignature, trusted)
 	case f.signature == nil && trusted != nil:
 		return nil, wire.Errorf(formatName, "signature_size", signatureField, format.ErrSignature, "the file is not signed")
 	case f.signature == nil:
