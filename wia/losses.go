@@ -13,10 +13,7 @@ import (
 
 // Losses implements driver.Lossy.
 func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
-	from, err := originalOf(p, l)
-	if err != nil {
-		l.Native("", err)
-	}
+	from := originalOf(p, l)
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		if err := hasCode(t); err != nil {

@@ -121,15 +121,16 @@ type rest struct {
 }
 
 // originalOf decodes the plan's Native, if it has one of this format, and adds what contradicts the plan to l.
-func originalOf(p *plan.Plan, l *plan.LossList) (*original, error) {
+func originalOf(p *plan.Plan, l *plan.LossList) *original {
 	n, o := p.Native, &original{tensors: map[string]rest{}}
 	if n == nil || n.Format != formatName {
-		return o, nil
+		return o
 	}
 	s := protobuf.InMemory(n.Raw)
 	var graph protobuf.Field
 	if err := s.Check(nativeMsg, s.All(), 0); err != nil {
-		return o, protobuf.InField("native", err)
+		l.Native("", protobuf.InField("native", err))
+		return o
 	}
 	_ = s.Read(nativeMsg, s.All(), 0, &protobuf.Into{1: &graph, 3: &o.tail, 4: &o.signature, 5: &o.metadata})
 	if !isText(o.metadata, p.Metadata) {
@@ -168,18 +169,15 @@ func originalOf(p *plan.Plan, l *plan.LossList) (*original, error) {
 		_, own := onnxgraph.Split(graphMsg, n.Raw[graph.Start:graph.End], graphSchema.Initializers)
 		o.graph = e.Follow(own, p, l, func(b []byte) (*plan.Graph, error) { return graphOf(b, p.Tensors) })
 	}
-	return o, nil
+	return o
 }
 
 // isText reports whether b is a JSON text of m.
 func isText(b []byte, m plan.Metadata) bool {
 	parsed, err := jsonmeta.Parse(b, jsonmeta.Options{})
-	if err != nil {
-		return false
-	}
-	own, err := jsonmeta.Marshal(parsed, jsonmeta.Options{})
-	other, differs := jsonmeta.Marshal(m, jsonmeta.Options{})
-	return err == nil && differs == nil && bytes.Equal(own, other)
+	own, failed := jsonmeta.Marshal(parsed, jsonmeta.Options{})
+	other, refused := jsonmeta.Marshal(m, jsonmeta.Options{})
+	return cmp.Or(err, failed, refused) == nil && bytes.Equal(own, other)
 }
 
 // quantizes reports whether the fields have the quantization of info, valid or not.

@@ -39,8 +39,8 @@ type parser struct {
 	declared []bool // by tensor: the main graph declares it
 }
 
-// parse reads the blocks, each after those it depends on.
-func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
+// Parse implements driver.Driver. It reads the blocks, each after those it depends on.
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	p := &parser{parsed: &parsed{src: src, index: x, memory: o.Memory}, head: newHead()}
 	err := p.hdr.parse(src)
 	if err != nil {
@@ -61,7 +61,21 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 			return nil, err
 		}
 	}
-	return p.parsed, nil
+	f := p.parsed
+	return &driver.Parsed{
+		Own:          f,
+		Notes:        f.notes(),
+		Signature:    f.signature.claimed(),
+		Metadata:     f.metadata,
+		Graph:        f.decoded,
+		Native:       f.native,
+		RecordAt:     f.recordAt,
+		Load:         f.load,
+		Stream:       f.stream,
+		Verify:       f.verify,
+		Touch:        f.touch,
+		Authenticate: f.authenticate,
+	}, nil
 }
 
 func (p *parser) readMetadata() (err error) {

@@ -44,7 +44,7 @@ func (w *encoder) plan(p *plan.Plan) error {
 		w.hdr.encryption = 1
 		w.cipher, key = seal.New(o.Key)
 	}
-	w.from, _ = originalOf(p, &plan.LossList{}) // Losses checked it
+	w.from = originalOf(p, &plan.LossList{}) // Losses listed what is lost
 	w.sign.unknown, w.sign.signer.Timestamp = w.from.signature, plan.SignatureTime(w.common)
 	w.hdr.blocks[signatureBlock].size, signer = w.sign.prepare(o.Signer)
 	err := cmp.Or(

@@ -42,28 +42,6 @@ func (fileFormat) Detect(head []byte, _ int64) bool {
 	return len(head) >= 4 && isMagic(binary.LittleEndian.Uint32(head))
 }
 
-// Parse implements driver.Driver.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
-	f, err := parse(src, x, o)
-	if err != nil {
-		return nil, err
-	}
-	return &driver.Parsed{
-		Own:          f,
-		Notes:        f.notes(),
-		Signature:    f.signature.claimed(),
-		Metadata:     f.metadata,
-		Graph:        f.decoded,
-		Native:       f.native,
-		RecordAt:     f.recordAt,
-		Load:         f.load,
-		Stream:       f.stream,
-		Verify:       f.verify,
-		Touch:        f.touch,
-		Authenticate: f.authenticate,
-	}, nil
-}
-
 // Operators implements contract.Vocabulary: the operators are those of ONNX.
 func (fileFormat) Operators() []contract.Operator { return nil }
 
