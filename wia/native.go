@@ -87,16 +87,13 @@ func (f *parsed) tensorMessage(i int) (b, around []byte, err error) {
 	s, msg := f.reader(p), protobuf.Field{Start: r.at, End: r.end}
 	defer s.Close()
 	if r.compressed {
-		if err = s.SplitInner(compressedMsg, msg, 1, &b, rawArm); err == nil {
-			err = s.Split(compressedMsg, msg, nil, &around, 1, 2, 3, 4)
-		}
+		err = s.SplitInner(compressedMsg, msg, 1, &b, rawArm)
+		err = cmp.Or(err, s.Split(compressedMsg, msg, nil, &around, 1, 2, 3, 4))
 	} else {
 		err = s.Split(tensorMsg, msg, nil, &b, rawArm)
 	}
 	name, own := "", protobuf.InMemory(b)
-	if err == nil {
-		err = own.Read(tensorMsg, own.All(), 2, &protobuf.Into{1: &name})
-	}
+	err = cmp.Or(err, own.Read(tensorMsg, own.All(), 2, &protobuf.Into{1: &name}))
 	if err == nil && name != f.index.Name(i) {
 		err = protobuf.Corruptf("", r.at, "the file has changed since it was opened")
 	}

@@ -52,10 +52,8 @@ func (w *encoder) plan(p *plan.Plan) error {
 		refusal("level", level),
 		refusal("key", key),
 		refusal("signer", signer),
+		w.planTensors(p),
 	)
-	if err == nil {
-		err = w.planTensors(p)
-	}
 	if err != nil {
 		return err
 	}
@@ -71,9 +69,7 @@ func (w *encoder) plan(p *plan.Plan) error {
 	if err != nil {
 		return refusal("graph", err)
 	}
-	if err = w.store(metadataBlock, text); err == nil {
-		err = w.store(graphBlock, graph)
-	}
+	err = cmp.Or(w.store(metadataBlock, text), w.store(graphBlock, graph))
 	w.hdr.blocks[tensorBlock].off = wire.AlignUp(w.hdr.blocks[graphBlock].end(), alignment)
 	return err
 }
