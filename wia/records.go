@@ -44,14 +44,11 @@ func (p *parser) listTensors() error {
 	defer t.Close()
 	t.Tally = p.tally(math.MaxInt64)
 	g.Tally = t.Tally
-	order := []block{tensorBlock, graphBlock}
+	first, second := tensorBlock, graphBlock
 	if p.hdr.blocks[graphBlock].off < p.hdr.blocks[tensorBlock].off {
-		slices.Reverse(order)
+		first, second = second, first
 	}
-	if err = p.list(order[0]); err == nil {
-		err = p.list(order[1])
-	}
-	return err
+	return cmp.Or(p.list(first), p.list(second))
 }
 
 // tally returns a Tally for both blocks, with room bytes for their other contents. They may have a dim per stored
