@@ -116,8 +116,7 @@ func changeOf(was, now os.FileInfo) change {
 		return same
 	case was == nil || now == nil || !os.SameFile(was, now):
 		return replaced
-	case was.Size() == now.Size() && was.ModTime().Equal(now.ModTime()) && was.Mode().Type() == now.Mode().Type() &&
-		source.Changed(was).Equal(source.Changed(now)):
+	case was.Size() == now.Size() && was.ModTime().Equal(now.ModTime()) && source.Changed(was).Equal(source.Changed(now)):
 		return same
 	case was.Mode().IsRegular():
 		return overwritten
