@@ -109,22 +109,20 @@ func (a approximation) Expand(w io.Writer, src []byte, _ int64) error {
 func (approximation) Window([]byte) int64 { return 0 }
 
 // widen converts halves, or bytes if there is a header of MethodInt8, to little-endian float32.
-func widen(out, head, in []byte) (err error) {
+func widen(out, head, in []byte) error {
 	floats, alias := floatsOf(out)
-	shape := tensor.Shape{int64(len(floats))}
-	if head == nil {
-		var half tensor.View
-		if half, err = tensor.FromBytes("", tensor.Float16, shape, in); err == nil {
-			_, err = tensor.Decode(floats[:0], half)
-		}
-	} else {
+	info := tensor.Info{DType: tensor.Float16, Shape: tensor.Shape{int64(len(floats))}}
+	if head != nil {
 		if head[5]|head[6]|head[7] != 0 {
 			return fmt.Errorf("%w: the bytes after the zero point are % x, not 0", format.ErrCorrupt, head[5:])
 		}
-		err = tensor.Dequantize(floats, in, tensor.Uint8, shape, &tensor.Quantization{
-			Scales:     []float32{math.Float32frombits(binary.LittleEndian.Uint32(head))},
-			ZeroPoints: []int32{int32(head[4])}, Axis: tensor.PerTensor,
-		})
+		scale := math.Float32frombits(binary.LittleEndian.Uint32(head))
+		info.DType = tensor.Uint8
+		info.Quant = &tensor.Quantization{Scales: []float32{scale}, ZeroPoints: []int32{int32(head[4])}, Axis: tensor.PerTensor}
+	}
+	stored, err := tensor.FromInfo(info, in)
+	if err == nil {
+		_, err = tensor.Decode(floats[:0], stored)
 	}
 	if !alias {
 		vector.Copy(out, memory.BytesOf(floats), 4)

@@ -69,10 +69,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	x.Version = strconv.Itoa(int(f.h.Version))
 	p := &driver.Parsed{
 		Own: f, Metadata: f.metadata, Signature: f.signer(), NeedsKey: f.needsKey(), LazyNotes: f.notes, Restore: restore,
-		Verify: f.verify, Touch: f.touch, Authenticate: f.authenticate,
-	}
-	if f.at != nil {
-		p.Load, p.Shares, p.Close = f.load, f.shares, f.close
+		Load: f.load, Shares: f.shares, Close: f.close, Verify: f.verify, Touch: f.touch, Authenticate: f.authenticate,
 	}
 	p.Graph, err = f.neutral()
 	return p, err
@@ -383,7 +380,11 @@ func (f *parsed) fillIndex() error {
 			f.at = append(f.at, int64(d.Offset))
 		}
 		if t.Loaded {
-			t.Offset, t.Stored = -1, f.storedSize(int64(d.Offset), t.Size)
+			t.Offset, t.Stored = -1, -1
+		}
+		if f.comp.chunked {
+			_, _, stored := f.comp.covering(int64(d.Offset), t.Size)
+			t.Stored = stored.Size
 		}
 		if err := f.index.Add(&t); errors.Is(err, format.ErrCorrupt) {
 			return f.nameTwice(d.Name)
@@ -407,18 +408,6 @@ func (f *parsed) fillIndex() error {
 
 func (f *parsed) nameTwice(name string) error {
 	return fail(namesKey, f.h.Metadata.Offset, format.ErrCorrupt, "%q occurs twice", name)
-}
-
-// storedSize returns tensor.Info.Stored of a compressed or encrypted tensor.
-func (f *parsed) storedSize(off, size int64) int64 {
-	switch {
-	case f.comp.Method == MethodNone:
-		return size
-	case f.comp.chunked:
-		_, _, stored := f.comp.covering(off, size)
-		return stored.Size
-	}
-	return -1
 }
 
 // readCompression reads the compression section and compares it with the descriptors.

@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"io"
-	"slices"
 	"sort"
 	"sync"
 
@@ -197,11 +196,7 @@ const mostPooled = 4 << 20
 func (f *parsed) expand(w io.Writer, in []byte, size int64) (err error) {
 	c := methods[f.comp.Method].codec
 	if c == nil {
-		for piece := range slices.Chunk(in, work.Step) {
-			if _, err = w.Write(piece); err != nil {
-				break
-			}
-		}
+		_, err := io.CopyN(w, bytes.NewReader(in), size) // in pieces, since w may be canceled
 		return err
 	}
 	small := size <= mostPooled && size <= codecs.Ahead(len(in))

@@ -47,7 +47,7 @@ func (e *encoder) newWeights() (driver.Encoder, error) {
 	case e.o.Quantized:
 		return &quantizedWeights{e}, nil
 	case m == MethodNone:
-		return &plainWeights{e, make([]crc, len(e.plan.Tensors))}, nil
+		return &plainWeights{encoder: e, sums: make([]crc, len(e.plan.Tensors))}, nil
 	case e.o.Chunked, m == MethodFloat16: // without a chunk table, pieces of halves are contiguous
 		return &chunkedWeights{encoder: e, bufs: make([][]byte, runtime.GOMAXPROCS(0))}, nil
 	case e.o.collects():
@@ -75,17 +75,30 @@ var padding [alignment]byte
 // plainWeights writes uncompressed tensors, in any order.
 type plainWeights struct {
 	*encoder
-	sums []crc // by tensor
+	next int   // the first tensor not in out.original
+	sums []crc // of those that came early
 }
 
 func (w *plainWeights) Tensor(i int, in driver.Input) error {
-	return in.CopyTo(&w.out, w.offsets[i], &w.sums[i])
+	if i > w.next {
+		return in.CopyTo(&w.out, w.offsets[i], &w.sums[i])
+	}
+	err := in.CopyTo(&w.out, w.offsets[i], &w.out.original)
+	w.pass()
+	return err
+}
+
+// pass adds the padding behind the next tensor to the checksum.
+func (w *plainWeights) pass() {
+	w.out.original.Write(w.pad(w.next))
+	w.next++
 }
 
 func (w *plainWeights) Finish() error {
-	for i, sum := range w.sums {
-		all := tensor.CombineCRC32(uint32(w.out.original), uint32(sum), w.plan.Tensors[i].Size)
-		w.out.original = crc(tensor.UpdateCRC32(all, w.pad(i)))
+	for w.next < len(w.sums) {
+		all := tensor.CombineCRC32(uint32(w.out.original), uint32(w.sums[w.next]), w.plan.Tensors[w.next].Size)
+		w.out.original = crc(all)
+		w.pass()
 	}
 	w.out.size, w.out.sum = w.size, uint32(w.out.original)
 	return w.encoder.Finish()

@@ -43,11 +43,10 @@ func encode(t driver.Target, p *plan.Plan, o *plan.WriteOptions, own WriteOption
 		p = asFloats(p)
 	}
 	e := &encoder{t: t, base: o, o: &own, plan: p, from: from}
-	if err := e.layout(); err != nil {
-		return nil, err
-	}
-	if err := e.begin(); err != nil {
-		return nil, err
+	for _, step := range []func() error{e.layout, e.begin} {
+		if err := step(); err != nil {
+			return nil, err
+		}
 	}
 	return e.newWeights()
 }
