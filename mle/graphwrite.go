@@ -26,6 +26,7 @@ type graphBuilder struct {
 	tensors   map[string]int // plan indices, by name
 	next      int            // the first tensor without a number
 	ids       map[string]uint32
+	part      func() string   // the name of what is being numbered; nil after a loss
 	described map[uint32]bool // placeholders whose dtype and shape are known
 	objects   map[shared[format.Attribute]]json.RawMessage
 }
@@ -66,17 +67,38 @@ func (b *graphBuilder) constants(n int) {
 
 // id returns the number of a value. A new value becomes a placeholder of unknown dtype
 // and shape.
-func (b *graphBuilder) id(name string) (uint32, error) {
+func (b *graphBuilder) id(name string) uint32 {
 	if i, ok := b.tensors[name]; ok {
 		b.constants(i + 1)
 	}
 	if id, ok := b.ids[name]; ok {
-		return id, nil
+		return id
 	}
 	if err := tensor.CheckName(name); err != nil {
-		return 0, fmt.Errorf("value %q: %w", name, err)
+		b.lose(fmt.Errorf("value %q: %w", name, err))
 	}
-	return b.add(Descriptor{Name: name, Code: unknownDType}), nil
+	return b.add(Descriptor{Name: name, Code: unknownDType})
+}
+
+// lose adds the loss of the graph because of the current part, with its first error.
+func (b *graphBuilder) lose(err error) {
+	if b.part != nil {
+		b.losses.Graph(b.part(), err)
+		b.part = nil
+	}
+}
+
+// list numbers values, up to maxIDs.
+func (b *graphBuilder) list(what string, names []string) []uint32 {
+	if len(names) > maxIDs {
+		b.lose(tooMany(len(names), what))
+		return nil
+	}
+	ids := make([]uint32, len(names))
+	for i, name := range names {
+		ids[i] = b.id(name)
+	}
+	return ids
 }
 
 func (b *graphBuilder) graph(g *format.Graph) {
@@ -103,13 +125,9 @@ func (b *graphBuilder) values(what string, list []format.ValueInfo) (ids []uint3
 	}
 	for i := range list {
 		v := &list[i]
-		id, err := b.id(v.Name)
-		if err == nil {
-			err = b.describe(id, v)
-		}
-		if err != nil {
-			b.losses.Graph(fmt.Sprintf("%s[%d] (%s)", what, i, v.Name), err)
-		}
+		b.part = func() string { return fmt.Sprintf("%s[%d] (%s)", what, i, v.Name) }
+		id := b.id(v.Name)
+		b.describe(id, v)
 		ids = append(ids, id)
 	}
 	return ids
@@ -120,7 +138,7 @@ func tooMany(n int, what string) error {
 }
 
 // describe sets the dtype and shape of a placeholder, unless it has them.
-func (b *graphBuilder) describe(id uint32, v *format.ValueInfo) error {
+func (b *graphBuilder) describe(id uint32, v *format.ValueInfo) {
 	var shape tensor.Shape
 	for k, dim := range v.Dims {
 		if dim.Symbol != "" {
@@ -132,7 +150,8 @@ func (b *graphBuilder) describe(id uint32, v *format.ValueInfo) error {
 		shape = append(shape, dim.Size)
 	}
 	if err := fits(shape); err != nil {
-		return err
+		b.lose(err)
+		return
 	}
 	d := &b.ir.Tensors[id]
 	if !d.Constant() && !b.described[id] {
@@ -146,7 +165,6 @@ func (b *graphBuilder) describe(id uint32, v *format.ValueInfo) error {
 		slices.ContainsFunc(v.Dims, func(dim format.Dim) bool { return dim.Size == dynamicDim }):
 		b.losses.Converted(format.LossValue, v.Name, "the format cannot hold its dtype or shape, or an earlier description or its tensor has another one")
 	}
-	return nil
 }
 
 // node numbers the values of node i.
@@ -158,34 +176,16 @@ func (b *graphBuilder) node(i int, n *format.Node) IRNode {
 	if n.Domain != "" {
 		b.label(fmt.Sprintf("nodes[%d] domain (%s)", i, n.Domain))
 	}
+	b.part = func() string { return fmt.Sprintf("nodes[%d] (%s)", i, n.Op) }
 	op, ok := opOf(n.Op, b.version)
-	err := fmt.Errorf("%w: operator %q has no code in version %d", format.ErrUnsupported, n.Op, b.version)
-	if ok {
-		out.Op = op
-		params := b.firstParam(op, n.Inputs)
-		out.Inputs, err = b.list("inputs", n.Inputs[:params], nil)
-		out.Params, err = b.list("params", n.Inputs[params:], err)
-		out.Outputs, err = b.list("outputs", n.Outputs, err)
+	if !ok {
+		b.lose(fmt.Errorf("%w: operator %q has no code in version %d", format.ErrUnsupported, n.Op, b.version))
 	}
-	if err != nil {
-		b.losses.Graph(fmt.Sprintf("nodes[%d] (%s)", i, n.Op), err)
-	}
+	params := b.firstParam(op, n.Inputs)
+	out.Op, out.Inputs = op, b.list("inputs", n.Inputs[:params])
+	out.Params = b.list("params", n.Inputs[params:])
+	out.Outputs = b.list("outputs", n.Outputs)
 	return out
-}
-
-// list numbers values of a node, unless err is not nil.
-func (b *graphBuilder) list(what string, names []string, err error) ([]uint32, error) {
-	switch {
-	case err != nil || len(names) == 0:
-		return nil, err
-	case len(names) > maxIDs:
-		return nil, tooMany(len(names), what)
-	}
-	ids := make([]uint32, len(names))
-	for i := 0; i < len(ids) && err == nil; i++ {
-		ids[i], err = b.id(names[i])
-	}
-	return ids, err
 }
 
 // firstParam returns the index of the first param among the inputs of a node: the params
