@@ -90,7 +90,7 @@ func (f *parsed) readNodes(rows []byte, attrsAt int64) error {
 			count := le.Uint16(row[2+2*k:])
 			if count > maxIDs {
 				field := [...]string{"num_inputs", "num_outputs", "num_params"}[k]
-				return fail(fmt.Sprintf("node %d %s", i, field), at+2+2*int64(k), format.ErrCorrupt, "%d, there is room for %d", count, maxIDs)
+				return corrupt(fmt.Sprintf("node %d %s", i, field), at+2+2*int64(k), "%d, there is room for %d", count, maxIDs)
 			}
 			*list = f.ids(row[8+4*maxIDs*k:], int(count))
 			f.built += int64(count) * idBytes
@@ -100,7 +100,7 @@ func (f *parsed) readNodes(rows []byte, attrsAt int64) error {
 			continue
 		}
 		if from < attrsAt || from+size > int64(len(f.graph)) {
-			return fail(fmt.Sprintf("node %d attr_offset", i), at+nodeSize-8, format.ErrCorrupt,
+			return corrupt(fmt.Sprintf("node %d attr_offset", i), at+nodeSize-8,
 				"attributes from %d to %d of the graph section, they are between %d and %d", from, from+size, attrsAt, len(f.graph))
 		}
 		n.Attributes = f.graph[from:][:size:size]

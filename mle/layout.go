@@ -86,25 +86,17 @@ type Header struct {
 	LegacySignature uint64
 }
 
-// namedSection is a section with the names of its fields in the header.
+// namedSection is a section with the prefix of its fields' names.
 type namedSection struct {
-	offset, size string
+	name string
 	*Section
 }
 
 // sections lists the sections in the order of the header.
 func (h *Header) sections() []namedSection {
-	all := []namedSection{
-		{"metadata_offset", "metadata_size", &h.Metadata},
-		{"graph_offset", "graph_size", &h.Graph},
-		{"weights_offset", "weights_size", &h.Weights},
-		{"signature_offset", "signature_size", &h.Signature},
-		{"compression_offset", "compression_size", &h.Compression},
+	return []namedSection{
+		{"metadata", &h.Metadata}, {"graph", &h.Graph}, {"weights", &h.Weights}, {"signature", &h.Signature}, {"compression", &h.Compression},
 	}
-	if h.Version == 1 {
-		return all[:3]
-	}
-	return all
 }
 
 // headerField is a field of the header: a *uint32 or an *int64.
@@ -115,21 +107,21 @@ type headerField struct {
 
 // fields lists the fields after the version, in the order of the header.
 func (h *Header) fields() []headerField {
-	list := make([]headerField, 0, 18)
-	if h.Version != 1 {
-		list = append(list, headerField{"feature_flags", (*uint32)(&h.Features)}, headerField{"header_size", &h.HeaderSize})
-	}
-	for _, s := range h.sections() {
-		list = append(list, headerField{s.offset, &s.Offset}, headerField{s.size, &s.Size})
-	}
-	if h.Version == 1 {
-		return list
-	}
-	return append(list, []headerField{
+	all := []headerField{
+		{"feature_flags", (*uint32)(&h.Features)}, {"header_size", &h.HeaderSize},
+		{"metadata_offset", &h.Metadata.Offset}, {"metadata_size", &h.Metadata.Size},
+		{"graph_offset", &h.Graph.Offset}, {"graph_size", &h.Graph.Size},
+		{"weights_offset", &h.Weights.Offset}, {"weights_size", &h.Weights.Size},
+		{"signature_offset", &h.Signature.Offset}, {"signature_size", &h.Signature.Size},
+		{"compression_offset", &h.Compression.Offset}, {"compression_size", &h.Compression.Size},
 		{"metadata_checksum", &h.MetadataChecksum}, {"graph_checksum", &h.GraphChecksum},
 		{"weights_checksum", &h.WeightsChecksum}, {"header_checksum", &h.HeaderChecksum},
 		{"min_reader_version", &h.MinReaderVersion}, {"writer_version", &h.WriterVersion},
-	}...)
+	}
+	if h.Version == 1 {
+		return all[2:8] // metadata, graph and weights
+	}
+	return all
 }
 
 // fail returns an error for a field of the header.

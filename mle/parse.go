@@ -53,6 +53,11 @@ func fail(field string, offset int64, sentinel error, text string, args ...any) 
 	return wire.Errorf(formatName, field, offset, sentinel, text, args...)
 }
 
+// corrupt returns an error for an invalid value of a field of the file.
+func corrupt(field string, offset int64, text string, args ...any) error {
+	return fail(field, offset, format.ErrCorrupt, text, args...)
+}
+
 // Parse implements driver.Driver. It reads and checks everything but the weights.
 func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (_ *driver.Parsed, err error) {
 	f := &parsed{src: src, index: x, memory: o.Memory, sums: o.Check.Sums()}
@@ -97,7 +102,7 @@ func (f *parsed) readHeader() (err error) {
 	}
 	for _, s := range h.sections() {
 		if off, size := uint64(s.Offset), uint64(s.Size); off > math.MaxInt64 || size > math.MaxInt64-off {
-			return h.fail(s.offset, tensor.ErrTruncated, "offset %d and size %d are too large for a file", off, size)
+			return h.fail(s.name+"_offset", tensor.ErrTruncated, "offset %d and size %d are too large for a file", off, size)
 		}
 	}
 	if h.Version == 1 {
@@ -150,7 +155,7 @@ func (h *Header) findShift(head []byte, size int64) {
 		return
 	}
 	h.Shift = exportShift
-	for _, s := range h.sections() {
+	for _, s := range []*Section{&h.Metadata, &h.Graph, &h.Weights} {
 		s.Offset += exportShift
 	}
 }
@@ -197,24 +202,24 @@ func (h *Header) checkSections(size int64) error {
 	}
 	for i, s := range all {
 		if s.End() > size {
-			return h.fail(s.offset, format.ErrTruncated, "the section reaches from %d to %d, the file ends at %d", s.Offset, s.End(), size)
+			return h.fail(s.name+"_offset", format.ErrTruncated, "the section reaches from %d to %d, the file ends at %d", s.Offset, s.End(), size)
 		}
 		end = max(end, s.End())
 		if s.Size == 0 {
 			continue
 		}
 		if s.Offset < int64(h.HeaderSize) {
-			return h.fail(s.offset, format.ErrCorrupt, "the section begins at %d, inside the header", s.Offset)
+			return h.fail(s.name+"_offset", format.ErrCorrupt, "the section begins at %d, inside the header", s.Offset)
 		}
 		for _, t := range all[:i] {
 			if t.Size > 0 && s.Offset < t.End() && t.Offset < s.End() {
-				return h.fail(s.offset, format.ErrCorrupt, "the section overlaps the one at %s", t.offset)
+				return h.fail(s.name+"_offset", format.ErrCorrupt, "the section overlaps the one at %s_offset", t.name)
 			}
 		}
 	}
 	switch {
 	case end < size:
-		return fail("file size", end, format.ErrCorrupt, "%d bytes after the last section", size-end)
+		return corrupt("file size", end, "%d bytes after the last section", size-end)
 	case h.Features.Has(Compression) != (h.Compression.Size > 0), h.Features.Has(Signing) != (h.Signature.Size > 0):
 		return h.fail("feature_flags", format.ErrCorrupt, "%v, but the sections of compression and signature have %d and %d bytes",
 			h.Features, h.Compression.Size, h.Signature.Size)
@@ -407,7 +412,7 @@ func (f *parsed) fillIndex() error {
 }
 
 func (f *parsed) nameTwice(name string) error {
-	return fail(namesKey, f.h.Metadata.Offset, format.ErrCorrupt, "%q occurs twice", name)
+	return corrupt(namesKey, f.h.Metadata.Offset, "%q occurs twice", name)
 }
 
 // readCompression reads the compression section and compares it with the descriptors.
@@ -438,13 +443,13 @@ func (f *parsed) readCompression() error {
 	case int(p.Method) >= len(methods):
 		return fail("compression type", base, format.ErrUnsupported, "unknown code %d", uint8(p.Method))
 	case reserved != 0:
-		return fail("compression reserved", base+2, format.ErrCorrupt, "%#x is not 0", reserved)
+		return corrupt("compression reserved", base+2, "%#x is not 0", reserved)
 	case string(zero) != "\x00\x00\x00":
-		return fail("compression padding", base+17, format.ErrCorrupt, "% x is not 0", zero)
+		return corrupt("compression padding", base+17, "% x is not 0", zero)
 	case size < uint64(f.end) || size > uint64(most):
-		return fail("uncompressed_size", base+4, format.ErrCorrupt, "%d, but the last tensor ends at %d", size, f.end)
+		return corrupt("uncompressed_size", base+4, "%d, but the last tensor ends at %d", size, f.end)
 	case p.Method.lossy() && size%4 != 0:
-		return fail("uncompressed_size", base+4, format.ErrCorrupt, "%d bytes are not a whole number of float32", size)
+		return corrupt("uncompressed_size", base+4, "%d bytes are not a whole number of float32", size)
 	}
 	p.Uncompressed = int64(size)
 	n, rows := 0, []byte(nil)
@@ -488,7 +493,7 @@ func (f *parsed) readChunks(n int, rows []byte) error {
 	p, at := &f.comp, f.h.Compression.Offset+compressionSize
 	p.base, p.Chunks = at+4, n
 	if n == 0 && (p.Uncompressed > 0 || p.Stored > 0) {
-		return fail("chunk_count", at, format.ErrCorrupt, "no chunks for %d bytes", p.Uncompressed)
+		return corrupt("chunk_count", at, "no chunks for %d bytes", p.Uncompressed)
 	}
 	if err := f.memory.Reserve(int64(len(rows))); err != nil {
 		return wire.Error(formatName, "chunk_count", at, err)
@@ -503,7 +508,7 @@ func (f *parsed) readChunks(n int, rows []byte) error {
 		next += p.chunks[i].StoredSize
 	}
 	if next != p.Stored {
-		return fail("chunks", p.base, format.ErrCorrupt, "they fill %d of %d stored bytes", next, p.Stored)
+		return corrupt("chunks", p.base, "they fill %d of %d stored bytes", next, p.Stored)
 	}
 	return f.checkChunks()
 }
@@ -518,19 +523,19 @@ func (p *compression) checkChunk(i int, next int64) error {
 	want := p.storedAs(to-c.Offset, c.StoredSize)
 	switch {
 	case i == 0 && c.Offset != 0:
-		return fail("chunk 0 offset", at, format.ErrCorrupt, "%d, not 0", uint64(c.Offset))
+		return corrupt("chunk 0 offset", at, "%d, not 0", uint64(c.Offset))
 	case uint64(to) <= uint64(c.Offset): // ascending to the end of the weights, so none is behind it
-		return fail("chunk offset", toAt, format.ErrCorrupt, "chunk %d reaches from %d to %d of %d uncompressed bytes", i, c.Offset, uint64(to), p.Uncompressed)
+		return corrupt("chunk offset", toAt, "chunk %d reaches from %d to %d of %d uncompressed bytes", i, c.Offset, uint64(to), p.Uncompressed)
 	case p.Method.lossy() && (to-c.Offset)%4 != 0:
-		return fail("chunk offset", toAt, format.ErrCorrupt, "the %d bytes of chunk %d are not a whole number of float32", to-c.Offset, i)
+		return corrupt("chunk offset", toAt, "the %d bytes of chunk %d are not a whole number of float32", to-c.Offset, i)
 	case c.Stored != next:
-		return fail("chunk stored offset", at+8, format.ErrCorrupt, "chunk %d begins at %d, the one before ends at %d", i, uint64(c.Stored), next)
+		return corrupt("chunk stored offset", at+8, "chunk %d begins at %d, the one before ends at %d", i, uint64(c.Stored), next)
 	case c.StoredSize < 0 || c.StoredSize > p.Stored-next:
-		return fail("chunk stored size", at+16, format.ErrCorrupt, "chunk %d takes %d bytes from %d, of %d", i, uint64(c.StoredSize), next, p.Stored)
+		return corrupt("chunk stored size", at+16, "chunk %d takes %d bytes from %d, of %d", i, uint64(c.StoredSize), next, p.Stored)
 	case c.Reserved != 0:
-		return fail("chunk reserved", at+28, format.ErrCorrupt, "%#x is not 0", c.Reserved)
+		return corrupt("chunk reserved", at+28, "%#x is not 0", c.Reserved)
 	case c.StoredSize != want:
-		return fail("chunk stored size", at+16, format.ErrCorrupt, storedText, to-c.Offset, want, p.Method, c.StoredSize)
+		return corrupt("chunk stored size", at+16, storedText, to-c.Offset, want, p.Method, c.StoredSize)
 	}
 	return nil
 }
@@ -552,7 +557,7 @@ func (f *parsed) checkChunks() error {
 			continue
 		}
 		if k := f.comp.find(int64(d.Offset)); ends[before-1] > f.comp.chunks[k].Offset {
-			return fail("chunk", f.comp.base+int64(k)*chunkRow, format.ErrCorrupt,
+			return corrupt("chunk", f.comp.base+int64(k)*chunkRow,
 				"chunk %d holds the end of a tensor at %d and the start of another at %d", k, ends[before-1], d.Offset)
 		}
 	}

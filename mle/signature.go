@@ -66,15 +66,14 @@ func (f *parsed) authenticate(v driver.Verification) error {
 		return f.h.fail("signature_size", format.ErrSignature, "the file is not signed")
 	}
 	digest, err := f.modelHash(v)
-	if err != nil {
-		return err
-	}
 	at := f.h.Signature.Offset
-	if v.Trusted() == nil {
+	switch {
+	case err != nil:
+		return err
+	case v.Trusted() == nil && !bytes.Equal(digest, f.sig[sigHash:]):
+		return fail("model_hash", at+sigHash, format.ErrSignature, "the file was changed after it was signed")
+	case v.Trusted() == nil:
 		v.Signed(driver.SignatureUnknown)
-		if !bytes.Equal(digest, f.sig[sigHash:]) {
-			return fail("model_hash", at+sigHash, format.ErrSignature, "the file was changed after it was signed")
-		}
 		return nil
 	}
 	switch f.statusOf(digest, trusted) {
