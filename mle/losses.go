@@ -12,13 +12,10 @@ import (
 // Losses implements driver.Lossy.
 func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 	o := &d.opts
-	switch {
-	case o.Quantized:
+	if o.Quantized {
 		quantizedLosses(p, l)
 		p = asFloats(p)
-	case o.Compression.lossy():
-		l.DTypes(p, o.Compression.String(), dtypes[:1])
-	default:
+	} else {
 		l.DTypes(p, "MLE", dtypes[:4])
 	}
 	l.AllQuantization(p, "MLE stores scales only with int8 compression")
@@ -28,6 +25,9 @@ func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList)
 	}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
+		if o.Compression.lossy() && !o.Quantized && t.DType != tensor.Float32 {
+			l.Fixed(format.LossDType, t.Name, fmt.Errorf("%w: %v compresses float32, not %v", format.ErrUnsupported, o.Compression, t.TypeName()))
+		}
 		err := fits(t.Shape)
 		if t.Size == 0 {
 			err = fmt.Errorf("%w: shape %v has no elements, and size 0 means a placeholder", format.ErrUnsupported, t.Shape)
