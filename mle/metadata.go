@@ -1,6 +1,7 @@
 package mle
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -45,7 +46,7 @@ func (f *parsed) readNames() error {
 		}
 		all[n].Name = name
 		n++
-		return tensor.CheckName(name)
+		return nil
 	})
 	if err == nil && n < len(all) {
 		err = fmt.Errorf("%w: %d names for %d tensors", format.ErrCorrupt, n, len(all))
@@ -66,10 +67,10 @@ func eachName(list any, each func(name string) error) error {
 		if err != nil {
 			return err
 		}
-		if plain := text[at : s.Offset()-1]; len(plain) == len(name) {
-			return each(plain) // without escapes
+		if plain := text[at : s.Offset()-1]; len(plain) == len(name) && plain != "" {
+			return each(plain) // without escapes, such as that of NUL
 		}
-		return each(string(name))
+		return cmp.Or(tensor.CheckName(string(name)), each(string(name)))
 	})
 }
 
