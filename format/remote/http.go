@@ -249,8 +249,6 @@ func (a *reply) retryAfter(now time.Time) time.Duration {
 	if s, err := number(value); err == nil {
 		return time.Duration(min(s, int64(1<<62/time.Second))) * time.Second
 	}
-	if at, err := http.ParseTime(value); err == nil {
-		return max(0, at.Sub(now))
-	}
-	return 0
+	at, _ := http.ParseTime(value) // long ago if it is no date
+	return max(0, at.Sub(now))
 }

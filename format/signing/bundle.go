@@ -60,11 +60,10 @@ func Read(path string) (*Bundle, error) {
 		return nil, err
 	}
 	p, err := Parse(b)
-	if err != nil {
-		return nil, wire.Explain(err, "", path)
+	if err == nil {
+		p.Path = path
 	}
-	p.Path = path
-	return p, nil
+	return p, wire.Explain(err, "", path)
 }
 
 // Parse parses a bundle. Errors wrap ErrCorrupt, ErrUnsupported or ErrLimit.
@@ -148,14 +147,11 @@ func (p *Bundle) Signer() string {
 
 // certificateName returns a URI of c, or else an e-mail address, or else the subject.
 func certificateName(c *x509.Certificate) string {
-	name := c.Subject.String()
-	for _, alt := range c.EmailAddresses {
-		name = alt
+	names := append([]string{c.Subject.String()}, c.EmailAddresses...)
+	for _, uri := range c.URIs {
+		names = append(names, uri.String())
 	}
-	for _, alt := range c.URIs {
-		name = alt.String()
-	}
-	return name
+	return names[len(names)-1]
 }
 
 // pae returns the pre-authentication encoding of a payload.
