@@ -86,7 +86,13 @@ func (d *document) specLosses(kind string, values []format.ValueInfo) {
 
 // nodeLosses lists the losses of node i and its attributes.
 func (d *document) nodeLosses(i int, n *format.Node) {
-	if err := checkNode(n); err != nil {
+	err := checkCount("number of inputs or outputs", max(len(n.Inputs), len(n.Outputs)))
+	if _, ok := ParseOpType(n.Op); !ok || n.Domain != "" {
+		err = fmt.Errorf("%w: operator %q of domain %q", format.ErrUnsupported, n.Op, n.Domain)
+	} else if slices.Contains(n.Inputs, "") || slices.Contains(n.Outputs, "") {
+		err = fmt.Errorf("%w: an input or output without a name", format.ErrUnsupported)
+	}
+	if err != nil {
 		d.losses.Graph(fmt.Sprintf("nodes[%d] (%s)", i, n.Op), err)
 	}
 	if n.Name != "" {
@@ -103,17 +109,6 @@ func (d *document) nodeLosses(i int, n *format.Node) {
 			d.losses.Attribute(d.Plan, i, j, err)
 		}
 	}
-}
-
-// checkNode refuses nodes that cannot be operators.
-func checkNode(n *format.Node) error {
-	if _, ok := ParseOpType(n.Op); !ok || n.Domain != "" {
-		return fmt.Errorf("%w: operator %q of domain %q", format.ErrUnsupported, n.Op, n.Domain)
-	}
-	if slices.Contains(n.Inputs, "") || slices.Contains(n.Outputs, "") {
-		return fmt.Errorf("%w: an input or output without a name", format.ErrUnsupported)
-	}
-	return checkCount("number of inputs or outputs", max(len(n.Inputs), len(n.Outputs)))
 }
 
 // misread reports whether readers would take an attribute for the quantization of a

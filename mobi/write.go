@@ -104,23 +104,18 @@ func (d *document) layout() (*driver.Layout, error) {
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return constants[a].class() - constants[b].class() })
 	l := &driver.Layout{Offsets: make([]int64, len(constants)), Sums: kinds[d.footer], Streams: true}
-	records := make([]driver.Part, len(order))
+	first := int64(headerSize + len(d.head))
+	if len(order) > 0 {
+		record := recordMin + 8*int64(len(d.Tensors[order[0]].Shape))
+		first = wire.AlignUp(first+record, alignment) - record
+	}
+	end, records := first, make([]driver.Part, len(order))
 	var b wire.Buffer
 	for i, n := range order {
 		at := b.Len()
 		d.record(&b, n, constants[n])
-		records[i].Bytes = b.Bytes()[at:]
-	}
-	first := int64(headerSize + len(d.head))
-	if len(order) > 0 {
-		record := int64(len(records[0].Bytes))
-		data := wire.AlignUp(first+record, alignment)
-		first = data - record
-	}
-	end := first
-	for i, n := range order {
-		records[i].Offset = end
-		l.Offsets[n] = end + int64(len(records[i].Bytes))
+		records[i] = driver.Part{Offset: end, Bytes: b.Bytes()[at:]}
+		l.Offsets[n] = end + int64(b.Len()-at)
 		// Checking the limit after each addition rules out overflow.
 		if end = l.Offsets[n] + min(constants[n].size, maxFileSize); end > maxFileSize {
 			break
