@@ -13,37 +13,31 @@ import (
 // maxFileName is the longest file name that common file systems take, in bytes.
 const maxFileName = 255
 
-// renamed is a tensor whose name cannot be a file name.
-type renamed struct {
-	tensor int // index in the plan
-	why    string
-}
-
-// fileNames returns a file name for each tensor, and lists the tensors whose
-// names had to change. Tensors that keep their names choose first.
-func fileNames(tensors []tensor.Info) (files []string, changed []renamed) {
-	files = make([]string, len(tensors))
+// fileNames returns a file name for each tensor, and why it is not the tensor's name, or "".
+// Tensors that keep their names choose first.
+func fileNames(tensors []tensor.Info) (files, why []string) {
+	files, why = make([]string, len(tensors)), make([]string, len(tensors))
 	taken := make(map[string]string, len(tensors))
 	for i := range tensors {
 		s := tensors[i].Name
-		why := unusable(s)
-		if other, twice := taken[fold(s)]; twice && why == "" {
-			why = fmt.Sprintf("differs from tensor %q only in letter case", other)
+		why[i] = unusable(s)
+		if other, twice := taken[fold(s)]; twice && why[i] == "" {
+			why[i] = fmt.Sprintf("differs from tensor %q only in letter case", other)
 		}
-		if why != "" {
-			changed = append(changed, renamed{i, why})
-			continue
+		if why[i] == "" {
+			taken[fold(s)] = s
+			files[i] = s + extension
 		}
-		taken[fold(s)] = s
-		files[i] = s + extension
 	}
 	tried := map[string]int{} // by folded name: the suffixes tried so far
-	for _, c := range changed {
-		name := substitute(tensors[c.tensor].Name, taken, tried)
-		taken[fold(name)] = name
-		files[c.tensor] = name + extension
+	for i := range tensors {
+		if why[i] != "" {
+			name := substitute(tensors[i].Name, taken, tried)
+			taken[fold(name)] = name
+			files[i] = name + extension
+		}
 	}
-	return files, changed
+	return files, why
 }
 
 // substitute makes an unused file name from a tensor's name: it replaces

@@ -102,9 +102,11 @@ func (d fileFormat) Losses(p *plan.Plan, o *plan.WriteOptions, l *plan.LossList)
 	case n > 1 && !dir:
 		l.Fixed(plan.LossTensors, "", fmt.Errorf("%w: %d: one file holds one tensor", format.ErrUnsupported, n))
 	case dir:
-		_, changed := fileNames(p.Tensors)
-		for _, c := range changed {
-			l.Renamed(p, c.tensor, "not usable as a file name: "+c.why)
+		_, reasons := fileNames(p.Tensors)
+		for i, why := range reasons {
+			if why != "" {
+				l.Renamed(p, i, "not usable as a file name: "+why)
+			}
 		}
 	}
 }
