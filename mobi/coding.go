@@ -80,11 +80,16 @@ func (c *coder) bytes(field string, n uint64, b []byte) []byte {
 	return b
 }
 
+// native codes n numbers of size bytes each, which b has in the host's byte order.
+func (c *coder) native(field string, b []byte, n, size int) []byte {
+	b = slices.Clone(b)
+	vector.Copy(b, b, size)
+	return c.bytes(field, uint64(n)*uint64(size), b)
+}
+
 // codeNumbers codes n numbers of size bytes each.
 func codeNumbers[T any](c *coder, field string, list []T, n, size int) []T {
-	b := slices.Clone(memory.BytesOf(list))
-	vector.Copy(b, b, size) // little-endian, as in the file
-	b = c.bytes(field, uint64(n)*uint64(size), b)
+	b := c.native(field, memory.BytesOf(list), n, size)
 	list = make([]T, len(b)/size)
 	vector.Copy(list, b, size)
 	return list

@@ -45,7 +45,7 @@ func newDocument(p *plan.Plan, common *plan.WriteOptions, o *WriteOptions, l *pl
 	d := &document{Plan: p, numbering: newNumbering(p.Tensors, p.Graph), losses: l, footer: o.Footer, stored: make([]stored, len(p.Tensors))}
 	m, ops := &d.model, o.Operators
 	m.framework, m.created, m.flags = o.FrameworkVersion, uint64(plan.CreationTime(common)), o.Flags
-	m.inputs, m.outputs = o.Inputs, o.Outputs
+	m.inputs, m.outputs = slices.Clone(o.Inputs), slices.Clone(o.Outputs) // coding them sets their dims
 	d.addTensors()
 	l.UniqueMetadata(p, func(_ int, e plan.Entry) error { return m.set(e) })
 	own := o.Inputs != nil || o.Outputs != nil || o.Operators != nil

@@ -27,6 +27,12 @@ type Writer interface {
 	Reset(w io.Writer)
 }
 
+// Writers returns a writer for a level from 1 to 9. What it writes does not depend on the sizes
+// of the writes. Programs that only read do not link a method that they do not call: 110 kB of gzip.
+type Writers interface {
+	NewWriter(level int) (Writer, error)
+}
+
 // Stream is the codec for a compression library. It is safe for concurrent use. Readers and writers are
 // created on first use and pooled.
 type Stream struct {
@@ -34,9 +40,7 @@ type Stream struct {
 	// WindowOf returns the most memory in bytes that a reader of src needs.
 	WindowOf  func(src []byte) int64
 	NewReader func() (Reader, error)
-	// Writer returns a writer for a level from 1 to 9. What it writes does not depend on the sizes
-	// of the writes.
-	Writer func(level int) (Writer, error)
+	Writers   Writers
 
 	readers sync.Pool     // of Reader
 	writers [10]sync.Pool // of Writer, by level
@@ -72,7 +76,7 @@ func (s *Stream) NewWriter(w io.Writer, level int, size int64) (io.WriteCloser, 
 	}
 	z, ok := s.writers[level].Get().(Writer)
 	if !ok {
-		if z, err = s.Writer(level); err != nil {
+		if z, err = s.Writers.NewWriter(level); err != nil {
 			return nil, err
 		}
 	}

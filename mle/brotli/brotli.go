@@ -18,6 +18,10 @@ import (
 // their output depends on how the input is split into writes.
 var quality = [10]int{1: 2, 2: 3, 3: 4, 4: 5, 5: 6, 6: 7, 7: 8, 8: 9, 9: 11}
 
-func init() {
-	codec.Register(func(level int) (codecs.Writer, error) { return brotli.NewWriterLevel(nil, quality[level]), nil })
+type writers struct{}
+
+func (writers) NewWriter(level int) (codecs.Writer, error) {
+	return brotli.NewWriterLevel(nil, quality[level]), nil
 }
+
+func init() { codec.Register(writers{}) }

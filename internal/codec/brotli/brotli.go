@@ -19,18 +19,20 @@ import (
 
 // Codec is the codec "brotli". Its window is the largest of RFC 7932 plus the library's own memory.
 var Codec = &codec.Stream{
-	Name: "brotli", WindowOf: func([]byte) int64 { return 20 << 20 }, NewReader: newReader,
-	Writer: func(int) (codec.Writer, error) { return nil, ErrNoWriter },
+	Name: "brotli", WindowOf: func([]byte) int64 { return 20 << 20 }, NewReader: newReader, Writers: unregistered{},
 }
+
+type unregistered struct{}
+
+func (unregistered) NewWriter(int) (codec.Writer, error) { return nil, ErrNoWriter }
 
 // ErrNoWriter is returned by compression if no package has registered a writer.
 var ErrNoWriter = errors.New(`writing Brotli takes import _ "github.com/weightmap/weightmap/mle/brotli"`)
 
 var registered bool
 
-// Register sets the function that returns a compressor for a level from 1 to 9. It is called by
-// init functions.
-func Register(w func(level int) (codec.Writer, error)) { Codec.Writer, registered = w, true }
+// Register sets what makes compressors. It is called by init functions.
+func Register(w codec.Writers) { Codec.Writers, registered = w, true }
 
 // Writes reports whether a compressor is registered.
 func Writes() bool { return registered }

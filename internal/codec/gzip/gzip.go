@@ -13,12 +13,14 @@ import (
 // Codec is the codec "gzip".
 var Codec = &codec.Stream{
 	Name: "gzip", WindowOf: func([]byte) int64 { return 64 << 10 },
-	NewReader: func() (codec.Reader, error) { return new(reader), nil }, Writer: newWriter,
+	NewReader: func() (codec.Reader, error) { return new(reader), nil }, Writers: writers{},
 }
 
-// newWriter maps the default level to 7. Up to level 6 compress/flate stores a block that has no
+type writers struct{}
+
+// NewWriter maps the default level to 7. Up to level 6 compress/flate stores a block that has no
 // repetitions; higher levels make use of the uneven distribution of bytes in weights.
-func newWriter(level int) (codec.Writer, error) {
+func (writers) NewWriter(level int) (codec.Writer, error) {
 	if level == codec.DefaultLevel {
 		level = 7
 	}

@@ -14,7 +14,7 @@ import (
 )
 
 // Codec is the codec "zstd".
-var Codec = &codec.Stream{Name: "zstd", WindowOf: window, NewReader: newReader, Writer: newWriter}
+var Codec = &codec.Stream{Name: "zstd", WindowOf: window, NewReader: newReader, Writers: writers{}}
 
 func window(src []byte) int64 {
 	f, err := parseFrame(src)
@@ -32,9 +32,11 @@ var encoderLevels = [10]zstd.EncoderLevel{
 	9: zstd.SpeedBestCompression,
 }
 
-// newWriter uses a single goroutine, so the result does not depend on the number of CPUs. Callers
+type writers struct{}
+
+// NewWriter uses a single goroutine, so the result does not depend on the number of CPUs. Callers
 // may compress in parallel.
-func newWriter(level int) (codec.Writer, error) {
+func (writers) NewWriter(level int) (codec.Writer, error) {
 	return zstd.NewWriter(nil, zstd.WithEncoderLevel(encoderLevels[level]), zstd.WithEncoderConcurrency(1),
 		zstd.WithEncoderCRC(true), zstd.WithZeroFrames(true))
 }
