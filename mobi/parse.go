@@ -57,6 +57,7 @@ type parser struct {
 	padding   int64 // bytes between the specs and the constants
 	dataAt    int64 // offset of the first constant's data
 	unflagged int   // number of gzip members without the flag
+	unsound   int   // number of constants with unsound quantization parameters
 }
 
 // Parse implements driver.Driver.
@@ -291,6 +292,9 @@ func (p *parser) readGraph() {
 	for id, q := range quantizationsOf(p.operators) {
 		if i, ok := p.lookup(id); ok {
 			p.index.SetQuant(i, q)
+			if !sound(q, p.index.DType(i), p.index.Shape(i)) {
+				p.unsound++
+			}
 		}
 	}
 	p.graph = p.neutralGraph()
@@ -314,7 +318,7 @@ func (p *parser) notes() (notes []string) {
 			notes = append(notes, fmt.Sprintf(format, n))
 		}
 	}
-	unsound, unknown, extended := 0, 0, 0
+	unknown, extended := 0, 0
 	for i := range p.operators {
 		if !p.operators[i].Type.Known() {
 			unknown++
@@ -324,11 +328,6 @@ func (p *parser) notes() (notes []string) {
 			case string, []int64:
 				extended++
 			}
-		}
-	}
-	for i := range p.index.Len() {
-		if q := p.index.Quant(i); q != nil && !sound(q, p.index.DType(i), p.index.Shape(i)) {
-			unsound++
 		}
 	}
 	h := &p.header
@@ -349,6 +348,6 @@ func (p *parser) notes() (notes []string) {
 	add(p.unflagged, "constants compressed without the flag: %d")
 	add(unknown, "operators of unknown types: %d")
 	add(extended, "parameters of types beyond the specification (string, int64 array): %d")
-	add(unsound, "constants with unsound quantization parameters: %d")
+	add(p.unsound, "constants with unsound quantization parameters: %d")
 	return notes
 }
