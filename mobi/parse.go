@@ -256,13 +256,10 @@ func (p *parser) constant(off, end int64) (next int64, err error) {
 	packed := typ&gzipFlag != 0
 	if !packed && uint64(t.Size) != size {
 		sizeAt := len(b) - 8
-		if size >= 2 {
-			if b, err = p.file.Bytes(t.Offset, 2); err != nil {
-				return 0, err
-			}
-			packed = b[0] == 0x1F && b[1] == 0x8B
+		if b, err = p.file.Bytes(t.Offset, min(2, int64(size))); err != nil {
+			return 0, err
 		}
-		if !packed {
+		if packed = string(b) == "\x1F\x8B"; !packed {
 			return fail("data size", sizeAt, format.ErrCorrupt, "%d bytes, but %v %v takes %d", size, t.DType, t.Shape, t.Size)
 		}
 		p.unflagged++
