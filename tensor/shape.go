@@ -5,6 +5,7 @@ import (
 	"math"
 	"math/bits"
 	"slices"
+	"strconv"
 	"strings"
 )
 
@@ -61,9 +62,12 @@ func (s Shape) Clone() Shape { return slices.Clone(s) }
 // String returns the dims in brackets, as in "[2, 3]". It abbreviates long shapes.
 func (s Shape) String() string {
 	const most = 32
-	text := strings.ReplaceAll(fmt.Sprint([]int64(s[:min(len(s), most)])), " ", ", ")
-	if len(s) > most {
-		text = fmt.Sprintf("%s, ... %d more]", strings.TrimSuffix(text, "]"), len(s)-most)
+	var dims []string
+	for _, d := range s[:min(len(s), most)] {
+		dims = append(dims, strconv.FormatInt(d, 10))
 	}
-	return text
+	if len(s) > most {
+		dims = append(dims, fmt.Sprintf("... %d more", len(s)-most))
+	}
+	return "[" + strings.Join(dims, ", ") + "]"
 }
