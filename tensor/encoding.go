@@ -54,30 +54,19 @@ func (e *Encoding) Bytes(s Shape) (int64, error) {
 // decodeBlocks decodes elements from element skip of the first block of b on. If only a part of a
 // block is wanted, it decodes the block to scratch memory.
 func decodeBlocks(dst []float32, b []byte, skip int, e *Encoding) error {
-	elems := int(e.BlockElems)
+	elems, size := int(e.BlockElems), int(e.BlockBytes)
+	room := borrow(elems)
+	defer scratch.Put(room)
 	for ; len(dst) > 0; skip = 0 {
-		if n := len(dst) / elems; skip == 0 && n > 0 {
-			size := n * int(e.BlockBytes)
-			if err := e.Decode(dst[:n*elems], b[:size]); err != nil {
-				return err
-			}
-			dst, b = dst[n*elems:], b[size:]
-			continue
+		blocks, out := len(dst)/elems, dst
+		if skip > 0 || blocks == 0 {
+			blocks, out = 1, singles(*room)
 		}
-		n, err := decodePart(dst, b[:e.BlockBytes], skip, e)
-		if err != nil {
+		if err := e.Decode(out[:blocks*elems], b[:blocks*size]); err != nil {
 			return err
 		}
-		dst, b = dst[n:], b[e.BlockBytes:]
+		n := copy(dst, out[skip:blocks*elems])
+		dst, b = dst[n:], b[blocks*size:]
 	}
 	return nil
-}
-
-// decodePart decodes a part of a block and returns its number of elements.
-func decodePart(dst []float32, block []byte, skip int, e *Encoding) (n int, err error) {
-	room := borrow(int(e.BlockElems))
-	defer scratch.Put(room)
-	whole := singles(*room)[:e.BlockElems]
-	err = e.Decode(whole, block)
-	return copy(dst, whole[skip:]), err
 }
