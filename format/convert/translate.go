@@ -11,6 +11,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
+	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -121,12 +122,9 @@ func (t *translator) values() {
 		v.uses, v.leaves = v.uses+1, true
 	}
 	t.inputs()
-	ir, _ := t.plan.Metadata.Get(keyIRVersion)
-	if n, ok := ir.(int64); t.from != nil || !ok || n > 3 {
-		return
+	if ir := opsets.IRVersion(t.plan.Metadata); t.from == nil && ir > 0 && ir <= 3 { // initializers had to be inputs too
+		t.graph.Inputs = slices.DeleteFunc(t.graph.Inputs, func(v format.ValueInfo) bool { return t.at(v.Name).tensor != nil })
 	}
-	// Up to version 3, initializers had to be inputs too.
-	t.graph.Inputs = slices.DeleteFunc(t.graph.Inputs, func(v format.ValueInfo) bool { return t.at(v.Name).tensor != nil })
 }
 
 // inputs records the shapes of graph inputs. Dims with the same symbol are equal.
@@ -403,11 +401,7 @@ func (j *job) refuse() error {
 			lossy.Losses(&bare, &plan.WriteOptions{Context: j.o.Context, Path: j.path}, l)
 		}
 	})
-	losses := lossesIn(err)
-	if err != nil && losses == nil {
-		return err
-	}
-	for _, l := range losses {
+	for _, l := range lossesIn(err) {
 		if l.Kind == format.LossGraph && !j.accept(l) {
 			return wire.InFile(err, j.path)
 		}
