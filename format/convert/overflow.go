@@ -28,7 +28,7 @@ func count[F float32 | float64](t *tally, d tensor.DType, numbers []F) {
 	if !ok {
 		return
 	}
-	lost, zeros, zeroed := 0, 0, 0
+	t.nonzero += int64(len(numbers))
 	first := math.Float64bits(limit.zero) + 1
 	fitting := math.Float64bits(limit.infinite) - first
 	for _, x := range numbers {
@@ -36,16 +36,13 @@ func count[F float32 | float64](t *tally, d tensor.DType, numbers []F) {
 		switch {
 		case bits-first < fitting: // most numbers: one comparison
 		case bits == 0:
-			zeros++
+			t.nonzero--
 		case bits < first:
-			zeroed++
+			t.zeroed++
 		case bits < math.Float64bits(math.Inf(1)):
-			lost++
+			t.lost++
 		}
 	}
-	t.lost += int64(lost)
-	t.nonzero += int64(len(numbers) - zeros)
-	t.zeroed += int64(zeroed)
 }
 
 // overflow returns the loss of n numbers too large for a tensor's new dtype.

@@ -2,6 +2,7 @@ package convert
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/weightmap/weightmap/format"
@@ -110,13 +111,8 @@ func integerOf(n *format.Node, name string, def int64) int64 {
 
 // isVector reports whether at most one dim is not 1.
 func isVector(shape tensor.Shape) bool {
-	long := 0
-	for _, d := range shape {
-		if d != 1 {
-			long++
-		}
-	}
-	return long <= 1
+	n, _ := shape.Elems()
+	return len(shape) == 0 || n == slices.Max(shape)
 }
 
 // keeps returns the reason not to quantize a tensor by default, or "".

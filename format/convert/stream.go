@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 	"io"
 	"runtime"
@@ -53,7 +54,7 @@ func (j *job) start(it *item) *stream {
 	s := &stream{item: it, pieces: make(chan *[]byte, ahead)}
 	j.running.Go(func() {
 		work.Catch(func() error { return j.convert(s) }, func(err error) {
-			s.err = err
+			s.err = cmp.Or(err, io.EOF)
 			close(s.pieces)
 		})
 	})
@@ -89,10 +90,7 @@ func (s *stream) Read(p []byte) (int, error) {
 			buffers.Put(s.piece)
 		}
 		if s.piece = <-s.pieces; s.piece == nil {
-			if s.err != nil {
-				return 0, work.Rethrow(s.err)
-			}
-			return 0, io.EOF
+			return 0, work.Rethrow(s.err)
 		}
 		s.left = *s.piece
 	}
