@@ -173,35 +173,28 @@ func (p *parser) tensor(name []byte, at int) error {
 	return nil
 }
 
-const (
-	hasDType = 1 << iota
-	hasShape
-	hasOffsets
-	hasAll = 1<<iota - 1
-)
+// fields are the fields of an entry.
+var fields = [...]string{"dtype", "shape", "data_offsets"}
 
 // field parses one field of an entry. Unknown fields are ignored.
 func (p *parser) field(key []byte, at int) (err error) {
-	var bit uint8
-	switch string(key) {
-	case "dtype":
-		bit = hasDType
+	k := slices.Index(fields[:], string(key))
+	switch k {
+	case -1:
+		return p.s.Skip()
+	case 0:
 		p.dtype, err = p.s.Text()
-	case "shape":
-		bit = hasShape
+	case 1:
 		p.dims, err = p.integers(p.dims[:0])
-	case "data_offsets":
-		bit = hasOffsets
+	case 2:
 		if p.offsets, err = p.integers(p.offsets[:0]); err == nil && len(p.offsets) != 2 {
 			return &jsonmeta.Error{Offset: int64(at), Reason: fmt.Sprintf("%d data_offsets instead of 2", len(p.offsets))}
 		}
-	default:
-		return p.s.Skip()
 	}
-	if err == nil && p.found&bit != 0 {
+	if err == nil && p.found&(1<<k) != 0 {
 		err = &jsonmeta.Error{Offset: int64(at), Reason: "the field occurs twice"}
 	}
-	p.found |= bit
+	p.found |= 1 << k
 	return err
 }
 
@@ -220,7 +213,7 @@ func (p *parser) integers(list []int64) ([]int64, error) {
 
 // check validates shape, dtype and range, and fills in t.
 func (p *parser) check(t *driver.Tensor) (err error) {
-	if p.found != hasAll {
+	if p.found != 1<<len(fields)-1 {
 		return fmt.Errorf("%w: the dtype, the shape or data_offsets are missing", format.ErrCorrupt)
 	}
 	begin, end := p.offsets[0], p.offsets[1]
