@@ -39,13 +39,11 @@ type part struct {
 // Parse implements driver.Driver. It opens the other parts of a split model too.
 func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	f := &parsed{index: x, opts: o}
-	if err := f.add(src, 0); err != nil {
-		return nil, err
+	err := f.add(src, 0)
+	if err == nil {
+		err = f.join()
 	}
-	if err := f.join(); err != nil {
-		return nil, err
-	}
-	return &driver.Parsed{Own: f, LazyMetadata: f.neutral, LazyNotes: f.notes, Native: f.native, Verify: verify}, nil
+	return &driver.Parsed{Own: f, LazyMetadata: f.neutral, LazyNotes: f.notes, Native: f.native, Verify: verify}, err
 }
 
 // verify reports that no checksum covers anything; the engine checks that the structure is unchanged.

@@ -26,10 +26,9 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	x.Version = "1"
 	out := &driver.Parsed{Verify: func(v driver.Verification) error { v.Section("header", ""); return nil }}
 	if isIndex(head) {
-		err = parseIndex(src, x, o, out)
-	} else {
-		out.Metadata, err = parseFile(src, head, 0, x, o)
+		return out, parseIndex(src, x, o, out)
 	}
+	out.Metadata, err = parseFile(src, head, 0, x, o)
 	return out, err
 }
 

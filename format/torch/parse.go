@@ -46,13 +46,10 @@ func (driverOf) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*d
 	m := &zip.Tensors{Index: x, Memory: o.Memory}
 	out := &driver.Parsed{Load: m.Load, Verify: m.Verify, Touch: m.Touch}
 	if bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) {
-		err = parseIndex(m, src, o, out)
-	} else {
-		var r *reading
-		if r, err = parseFile(m, src, 0, x, o); err == nil {
-			m.Places, out.Metadata, out.Notes = r.places, r.meta, r.notes
-		}
+		return out, parseIndex(m, src, o, out)
 	}
+	r, err := parseFile(m, src, 0, x, o)
+	m.Places, out.Metadata, out.Notes = r.places, r.meta, r.notes
 	return out, err
 }
 
@@ -91,12 +88,11 @@ func parseIndex(m *zip.Tensors, src driver.Source, o *driver.Options, out *drive
 
 // parseFile parses either container in the given address space and lists its tensors in x.
 func parseFile(m *zip.Tensors, src driver.Source, space driver.Space, x *driver.Index, o *driver.Options) (*reading, error) {
-	var head [legacyHead]byte
-	b, err := driver.First(src, head[:])
-	if err != nil {
-		return nil, err
-	}
 	r := &reading{File: &zip.File{Src: src, Space: space}, m: m, o: o, x: x, byKey: make(map[string]int), within: make(map[any]bool)}
+	b, err := driver.Prefix(src, int64(legacyHead))
+	if err != nil {
+		return r, err
+	}
 	var v any
 	switch {
 	case bytes.HasPrefix(b, []byte(zip.LocalMagic)):
