@@ -201,23 +201,21 @@ func isType(s []byte) bool {
 
 // nested consumes nested lists and tuples of strings and numbers, and returns their text.
 func (r *reader) nested() []byte {
-	from, depth := r.at, 0
-	for r.err == nil {
+	for from, depth := r.at, 0; r.err == nil; {
 		switch c := r.peek(); {
-		case c == '[' || c == '(':
-			depth++
-			r.at++
-		case c == ']' || c == ')':
-			r.at++
-			if depth--; depth == 0 {
-				return r.text[from:r.at]
-			}
 		case c == '\'' || c == '"':
 			r.str("descr")
-		case c == ',' || c == '-' || '0' <= c && c <= '9':
-			r.at++
-		default:
+			continue
+		case c == '[' || c == '(':
+			depth++
+		case c == ']' || c == ')':
+			depth--
+		case c != ',' && c != '-' && (c < '0' || c > '9'):
 			r.fail("descr", format.ErrCorrupt, "not a list of fields: %q", r.rest())
+			return nil
+		}
+		if r.at++; depth == 0 {
+			return r.text[from:r.at]
 		}
 	}
 	return nil

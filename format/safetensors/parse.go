@@ -172,28 +172,36 @@ func (p *parser) tensor(name []byte, at int) error {
 	return nil
 }
 
-// fields are the fields of an entry.
-var fields = [...]string{"dtype", "shape", "data_offsets"}
+// The bits of the fields that an entry has.
+const (
+	hasDType = 1 << iota
+	hasShape
+	hasOffsets
+	hasAll = 1<<iota - 1
+)
 
 // field parses one field of an entry. Unknown fields are ignored.
 func (p *parser) field(key []byte, at int) (err error) {
-	k := slices.Index(fields[:], string(key))
-	switch k {
-	case -1:
-		return p.s.Skip()
-	case 0:
+	var bit uint8
+	switch string(key) {
+	case "dtype":
+		bit = hasDType
 		p.dtype, err = p.s.Text()
-	case 1:
+	case "shape":
+		bit = hasShape
 		p.dims, err = p.integers(p.dims[:0])
-	case 2:
+	case "data_offsets":
+		bit = hasOffsets
 		if p.offsets, err = p.integers(p.offsets[:0]); err == nil && len(p.offsets) != 2 {
 			return &jsonmeta.Error{Offset: int64(at), Reason: fmt.Sprintf("%d data_offsets instead of 2", len(p.offsets))}
 		}
+	default:
+		return p.s.Skip()
 	}
-	if err == nil && p.found&(1<<k) != 0 {
+	if err == nil && p.found&bit != 0 {
 		err = &jsonmeta.Error{Offset: int64(at), Reason: "the field occurs twice"}
 	}
-	p.found |= 1 << k
+	p.found |= bit
 	return err
 }
 
@@ -212,7 +220,7 @@ func (p *parser) integers(list []int64) ([]int64, error) {
 
 // check validates shape, dtype and range, and fills in t.
 func (p *parser) check(t *driver.Tensor) (err error) {
-	if p.found != 1<<len(fields)-1 {
+	if p.found != hasAll {
 		return fmt.Errorf("%w: the dtype, the shape or data_offsets are missing", format.ErrCorrupt)
 	}
 	begin, end := p.offsets[0], p.offsets[1]
