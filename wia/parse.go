@@ -117,8 +117,7 @@ func (p *parser) readSignatures() error {
 func (f *parsed) recordAt(i int) int64 { return f.payloadOf(i).offset(f.records[i].at) }
 
 // notes lists irregularities that readers tolerate.
-func (f *parsed) notes() []string {
-	var notes []string
+func (f *parsed) notes() (notes []string) {
 	if f.hdr.magic == magicASCII {
 		notes = append(notes, `magic number spelled "WIA1"`)
 	}

@@ -44,29 +44,24 @@ func (g *signatures) read(s *protobuf.Source) error {
 	w := s.Walk(signatureBlockMsg, s.All(), 1)
 	for w.Next() {
 		name, sum = protobuf.Field{}, protobuf.Field{}
-		if w.Store(&to); w.Num == 1 && w.Err == nil {
-			w.Err = g.add(s.Win[name.Start:name.End], s.Win[sum.Start:sum.End])
+		if w.Store(&to); w.Num != 1 || w.Err != nil {
+			continue
+		}
+		digest := s.Win[sum.Start:sum.End]
+		switch i := slices.Index(blockNames[:numSums], string(s.Win[name.Start:name.End])); {
+		case i < 0:
+		case g.sums[i] != nil:
+			w.Err = protobuf.Corruptf("block_type", 0, "%v twice", block(i))
+		case len(digest) != sha256.Size:
+			w.Err = protobuf.Corruptf("sha256", 0, "%d bytes", len(digest))
+		default:
+			g.sums[i] = digest
 		}
 	}
 	if i := slices.IndexFunc(g.sums[:], func(sum []byte) bool { return sum == nil }); w.Err == nil && i >= 0 {
 		return protobuf.Corruptf("checksums", 0, "none for the %v", block(i))
 	}
 	return w.Err
-}
-
-// add records a checksum.
-func (g *signatures) add(name, sum []byte) error {
-	i := slices.Index(blockNames[:numSums], string(name))
-	switch {
-	case i < 0:
-		return nil
-	case g.sums[i] != nil:
-		return protobuf.Corruptf("block_type", 0, "%q twice", name)
-	case len(sum) != sha256.Size:
-		return protobuf.Corruptf("sha256", 0, "%d bytes", len(sum))
-	}
-	g.sums[i] = sum
-	return nil
 }
 
 // encode returns the block without padding.
