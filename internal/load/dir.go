@@ -6,7 +6,6 @@ import (
 	"io"
 	"os"
 	"path/filepath"
-	"slices"
 	"strings"
 	"syscall"
 
@@ -81,36 +80,18 @@ var errFrozen = errors.New("the directory of a model is open only while it is pa
 // Path implements driver.Dir.
 func (s *spaces) Path() string { return s.dir }
 
-// directory returns the directory as a file, which stays open while parsing. Listing a file
-// opened by os.Root would stat all entries.
-func (s *spaces) directory() (*os.File, error) {
-	switch {
-	case s.frozen:
-		return nil, errFrozen
-	case s.dir == "":
-		return nil, errNoDir
-	case s.list == nil:
-		f, err := os.Open(itself(s.dir))
-		s.list = f
-		return f, err
-	}
-	return s.list, nil
-}
-
 // Entries implements driver.Dir.
 func (s *spaces) Entries() ([]driver.DirEntry, error) {
 	if s.entries != nil {
 		return s.entries, nil
 	}
-	dir, err := s.directory()
+	if _, err := s.open(); err != nil {
+		return nil, err
+	}
+	list, err := os.ReadDir(itself(s.dir)) // listing by the root would stat all entries
 	if err != nil {
 		return nil, err
 	}
-	list, err := dir.ReadDir(-1)
-	if err != nil {
-		return nil, err
-	}
-	slices.SortFunc(list, func(a, b os.DirEntry) int { return strings.Compare(a.Name(), b.Name()) })
 	entries := make([]driver.DirEntry, len(list))
 	for i, e := range list {
 		entries[i] = driver.DirEntry{Name: e.Name(), Regular: e.Type().IsRegular()}

@@ -24,7 +24,6 @@ type spaces struct {
 	abs       string                  // absolute form of dir, "" if no file is opened later
 	entries   []driver.DirEntry       // of the directory, if it was listed before
 	root      *os.Root                // while parsing
-	list      *os.File                // the same directory, for listing
 	files     []*file                 // by number; fixed after parsing
 	one       [1]*file                // memory of files for most models
 	byName    map[string]driver.Space // while parsing
@@ -56,9 +55,6 @@ func (s *spaces) Parsed() {
 	s.read(nil)
 	s.byName, s.entries = nil, nil
 	s.dir = cmp.Or(s.abs, s.dir)
-	if s.list != nil {
-		s.list.Close()
-	}
 	if s.root != nil {
 		s.root.Close()
 	}
