@@ -116,11 +116,8 @@ func (f *file) same(now os.FileInfo) error {
 	return nil
 }
 
-// external adds the file's name to an error, unless it is the model's own.
+// external adds the file's name to an error.
 func (f *file) external(err error) error {
-	if f.number == 0 {
-		return err
-	}
 	return fmt.Errorf("external data %.200q: %w", f.name, err)
 }
 
@@ -131,7 +128,7 @@ func (f *file) find(i int, name string, off, size int64) (*source.Region, error)
 	if err == nil && (off < 0 || off > r.Size() || size > r.Size()-off) {
 		err = f.external(fmt.Errorf("%w: %d bytes at %d of a file of %d", tensor.ErrTruncated, size, off, r.Size()))
 	}
-	if err != nil && f.number > 0 {
+	if err != nil {
 		err = f.about(name, f.recordAt(i), err)
 	}
 	return r, err

@@ -22,28 +22,21 @@ const blockSize = 64
 
 // Info returns the description of tensor i, which never moves.
 func (m *Model) Info(i int) *tensor.Info {
-	m.infos.once.Do(m.makeTable)
+	m.infos.once.Do(func() {
+		m.infos.blocks = make([]atomic.Pointer[infoBlock], (m.index.Len()+blockSize-1)/blockSize)
+		m.infos.used.Store(true)
+	})
 	at := &m.infos.blocks[i/blockSize]
 	b := at.Load()
 	if b == nil {
-		b = m.makeBlock(i / blockSize * blockSize)
+		b = &infoBlock{}
+		first := i / blockSize * blockSize
+		for k := range min(m.index.Len()-first, blockSize) {
+			m.index.Describe(first+k, &b[k])
+		}
 		if !at.CompareAndSwap(nil, b) {
 			b = at.Load() // another goroutine's
 		}
 	}
 	return &b[i%blockSize]
-}
-
-func (m *Model) makeTable() {
-	m.infos.blocks = make([]atomic.Pointer[infoBlock], (m.index.Len()+blockSize-1)/blockSize)
-	m.infos.used.Store(true)
-}
-
-// makeBlock describes the tensors from first on.
-func (m *Model) makeBlock(first int) *infoBlock {
-	b := &infoBlock{}
-	for k := range min(m.index.Len()-first, blockSize) {
-		m.index.Describe(first+k, &b[k])
-	}
-	return b
 }

@@ -8,13 +8,10 @@ import (
 
 // Enter implements memory.Owner.
 func (m *Model) Enter(info *tensor.Info) error {
-	if err := m.main.Enter(); err != nil {
+	if err := m.main.Enter(); err != nil || !m.touch.pending.Load() {
 		return err
 	}
-	if m.touch.pending.Load() {
-		return m.checkInside(info.Name)
-	}
-	return nil
+	return m.checkInside(info.Name)
 }
 
 // checkInside checks a tensor before its first use, and calls Leave if the check fails.

@@ -224,15 +224,12 @@ func (v *verification) compare(i int, s driver.Sum, got uint64, off int64) error
 	if s.Field != "" {
 		e.Field, e.Offset = s.Field, s.Offset
 	}
-	e.Err = fmt.Errorf("%w: the data has %v %s, the file records %s", driver.ErrChecksum, s.Kind, text(s.Kind, got), text(s.Kind, s.Want))
-	return e
-}
-
-func text(k driver.Kind, sum uint64) string {
-	if k == driver.XXH64 {
-		return fmt.Sprintf("%016x", sum)
+	width := 8
+	if s.Kind == driver.XXH64 {
+		width = 16
 	}
-	return fmt.Sprintf("%08x", sum)
+	e.Err = fmt.Errorf("%w: the data has %v %0*x, the file records %0*x", driver.ErrChecksum, s.Kind, width, got, width, s.Want)
+	return e
 }
 
 // CoverAll implements driver.Verification.
