@@ -20,20 +20,17 @@ type Request struct {
 // target is a checked request.
 type target struct {
 	*Request
-	i      int // index of the tensor
+	extent     // of the tensor
+	i      int // its index
 	view   tensor.View
 	info   *tensor.Info
 	region *source.Region
-	space  driver.Space
-	off    int64          // offset of the tensor in the file
-	sel    []tensor.Range // the slice, for every axis
-	elems  int64          // of the slice
-	bytes  int64          // size of the slice
+	elems  int64 // of the slice
+	bytes  int64 // size of the slice
 	unit   unit
-	whole  bool // read through the view: decoded by the driver, dequantized, or cached by the model
-	hashed bool // the tensor's checksum is verified during the read
-
-	runs memory.Runs // of the slice
+	runs   memory.Runs // of the slice, unless whole
+	whole  bool        // read through the view: decoded by the driver, dequantized, or cached by the model
+	hashed bool        // the tensor's checksum is verified during the read
 }
 
 // unit is the indivisible part of a tensor: an element or a block.
@@ -45,7 +42,7 @@ func (m *Model) target(q *Request) (*target, error) {
 	if !ok {
 		return nil, m.about(q.Tensor, -1, tensor.ErrNotFound)
 	}
-	t := &target{Request: q, i: i, info: m.Info(i), unit: unit{1, 1}}
+	t := &target{Request: q, extent: m.extent(i), i: i, info: m.Info(i), unit: unit{1, 1}}
 	err := m.at(i, &t.view)
 	if err == nil {
 		err = t.resolve(m)
@@ -54,15 +51,15 @@ func (m *Model) target(q *Request) (*target, error) {
 }
 
 func (t *target) resolve(m *Model) (err error) {
-	t.space, t.off, t.bytes = m.index.Place(t.i)
 	if t.region, err = m.spaces.region(t.space); err != nil {
 		return err
 	}
-	if t.sel, err = memory.Resolve(t.info.Shape, t.Slice); err != nil {
+	sel, err := memory.Resolve(t.info.Shape, t.Slice)
+	if err != nil {
 		return fmt.Errorf("%w: %w", tensor.ErrShape, err)
 	}
-	t.elems = 1
-	for _, r := range t.sel {
+	t.bytes, t.elems = t.size, 1
+	for _, r := range sel {
 		t.elems *= r.To - r.From
 	}
 	e, isPart := t.info.Encoding, len(t.Slice) > 0
@@ -77,7 +74,10 @@ func (t *target) resolve(m *Model) (err error) {
 		}
 	}
 	isQuantized := t.info.Quant != nil || e != nil && t.unit.bytes == 1
-	t.whole = m.index.Loaded(t.i) || e != nil && isPart || t.Floats != nil && isQuantized || t.resident() && !t.region.InMemory()
+	t.whole = t.alone || e != nil && isPart || t.Floats != nil && isQuantized || t.resident() && !t.region.InMemory()
+	if t.runs = (memory.Runs{Count: 1, Bytes: t.bytes}); isPart && !t.whole {
+		t.runs = memory.RunsOf(t.info.Shape, sel, t.unit.bytes)
+	}
 	t.hashed = m.touch.hashes(t.i) && t.Bytes != nil && !isPart && !t.whole
 	return t.fits()
 }
@@ -119,9 +119,6 @@ func (t *target) cut(chunks []chunk) []chunk {
 	if t.whole || t.hashed {
 		add(t.off, 0, t.bytes, t.whole || t.bytes > maxJob)
 		return chunks
-	}
-	if t.runs = (memory.Runs{Count: 1, Bytes: t.bytes}); len(t.Slice) > 0 {
-		t.runs = memory.RunsOf(t.info.Shape, t.sel, t.unit.bytes)
 	}
 	step := max(1, maxJob/t.unit.bytes) * t.unit.bytes
 	run := t.runs.Bytes
