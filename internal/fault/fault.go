@@ -13,6 +13,8 @@ package fault
 import (
 	"runtime"
 	"runtime/debug"
+
+	"github.com/weightmap/weightmap/internal/memory"
 )
 
 // lowest is the first address that counts as a memory fault. Faults below it are dereferences of
@@ -50,20 +52,19 @@ func Within(addr, base uintptr, size int) bool {
 	return size > 0 && addr >= base-base%page && addr <= base+uintptr(size-1)
 }
 
-// Copy copies from src, whose first byte is at address base, to dst, and reports whether all of src
+// Copy copies from src to dst, and reports whether all of src
 // was readable. If not, n is the exact number of bytes before the first missing page; these were
 // copied, and dst may also have been changed after them. A fault in dst propagates as a panic.
-func Copy(dst, src []byte, base uintptr) (n int, ok bool) {
+func Copy(dst, src []byte) (n int, ok bool) {
 	n = min(len(dst), len(src))
-	if try(dst[:n], src[:n], base) {
+	if try(dst[:n], src[:n]) {
 		return n, true
 	}
 	// A bulk copy reads in any order, so the address of the fault does not tell where the memory
 	// ends. Copy again page by page.
 	for i := 0; i < n; {
-		at := base + uintptr(i)
-		k := min(n-i, int(page-at%page))
-		if !try(dst[i:i+k], src[i:i+k], at) {
+		k := min(n-i, int(page-memory.Address(src[i:])%page))
+		if !try(dst[i:i+k], src[i:i+k]) {
 			return i, false
 		}
 		i += k
@@ -72,7 +73,8 @@ func Copy(dst, src []byte, base uintptr) (n int, ok bool) {
 }
 
 // try copies src to dst, which have the same length, and reports whether src was readable.
-func try(dst, src []byte, base uintptr) bool {
-	addr, _ := Guard(func(addr uintptr) bool { return Within(addr, base, len(src)) }, func() error { copy(dst, src); return nil })
+func try(dst, src []byte) bool {
+	holds := func(at uintptr) bool { return Within(at, memory.Address(src), len(src)) }
+	addr, _ := Guard(holds, func() error { copy(dst, src); return nil })
 	return addr == 0
 }

@@ -7,7 +7,6 @@ import (
 	"io/fs"
 	"os"
 
-	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 	"golang.org/x/exp/mmap"
 )
@@ -218,6 +217,4 @@ func (p *part) ReadAt(b []byte, off int64) (int, error) {
 }
 
 // setHeap sets the window to b.
-func (r *Region) setHeap(b []byte) {
-	r.win, r.base, r.size = b, memory.Address(b), int64(len(b))
-}
+func (r *Region) setHeap(b []byte) { r.win, r.size = b, int64(len(b)) }

@@ -96,7 +96,13 @@ func (r *Region) mapDescriptor(fd descriptor, st *syscall.Stat_t, off, size int6
 	if st.Size <= math.MaxInt {
 		err := r.mapName(fd.name(), off, size)
 		if errors.Is(err, fs.ErrNotExist) { // a system without /proc
-			err = r.mapPath(r.name, off, size, func() error { return r.id.isAt(r.name) })
+			err = r.mapPath(r.name, off, size, func() error {
+				same, err := r.openAgain()
+				if err == nil {
+					same.close()
+				}
+				return err
+			})
 		}
 		if errors.Is(err, syscall.ENODEV) { // the file system cannot map files
 			err = r.readWindow(fd, off, size, o)
@@ -171,29 +177,23 @@ func (r *Region) Reopen() (*Region, error) {
 	if r.ra == nil {
 		return nil, errors.ErrUnsupported
 	}
-	fd, st, err := openRegular(r.name)
+	fd, err := r.openAgain()
 	if err != nil {
 		return nil, err
-	}
-	if idOf(&st) != r.id {
-		fd.close()
-		return nil, ErrReplaced
 	}
 	f := &Region{format: r.format, path: r.path}
 	f.readOnDemand(os.NewFile(uintptr(fd), r.name), int64(r.skip), r.size)
 	return f, nil
 }
 
-// isAt returns an error if path does not name the file.
-func (id fileID) isAt(path string) error {
-	var st syscall.Stat_t
-	if err := syscall.Stat(path, &st); err != nil {
-		return &fs.PathError{Op: "stat", Path: path, Err: err}
+// openAgain opens the file by its name, if that still refers to it.
+func (r *Region) openAgain() (descriptor, error) {
+	fd, st, err := openRegular(r.name)
+	if err == nil && idOf(&st) != r.id {
+		fd.close()
+		err = ErrReplaced
 	}
-	if idOf(&st) != id {
-		return ErrReplaced
-	}
-	return nil
+	return fd, err
 }
 
 // Changed returns the ctime of a file: the time of the last change of its content, link count, owner or

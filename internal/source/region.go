@@ -35,8 +35,7 @@ type Region struct {
 	state   atomic.Int64                    // see lifetime.go
 	stripes atomic.Pointer[stripes.Counter] // nil until there is contention
 
-	win  []byte  // the window; nil for readers
-	base uintptr // address of win[0]
+	win  []byte // the window; nil for readers
 	size int64
 
 	src    io.ReaderAt  // for readers, files that are read on demand, and files that are parsed; nil otherwise
@@ -85,11 +84,16 @@ func (r *Region) Mapped() bool { return r.ra != nil }
 func (r *Region) OnDemand() bool { return r.file != nil }
 
 // Holds reports whether an address lies in the memory of the window.
-func (r *Region) Holds(addr uintptr) bool { return fault.Within(addr, r.base, len(r.win)) }
+func (r *Region) Holds(addr uintptr) bool {
+	return fault.Within(addr, memory.Address(r.win), len(r.win))
+}
 
 // FaultOffset returns the offset in the window of a fault at an address in its
 // memory.
-func (r *Region) FaultOffset(addr uintptr) int64 { return int64(max(addr, r.base) - r.base) }
+func (r *Region) FaultOffset(addr uintptr) int64 {
+	base := memory.Address(r.win)
+	return int64(max(addr, base) - base)
+}
 
 // ErrCut is the error for a fault in a mapping.
 var ErrCut = fmt.Errorf("%w: the file was cut short while it was in use", tensor.ErrTruncated)
