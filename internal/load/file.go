@@ -128,10 +128,14 @@ func (f *file) find(i int, name string, off, size int64) (*source.Region, error)
 	if err == nil && (off < 0 || off > r.Size() || size > r.Size()-off) {
 		err = f.external(fmt.Errorf("%w: %d bytes at %d of a file of %d", tensor.ErrTruncated, size, off, r.Size()))
 	}
-	if err != nil {
-		err = f.about(name, f.recordAt(i), err)
+	if err == nil {
+		return r, nil
 	}
-	return r, err
+	record := int64(-1)
+	if f.parsed.RecordAt != nil && i >= 0 {
+		record = f.parsed.RecordAt(i)
+	}
+	return nil, f.about(name, record, err)
 }
 
 // check returns an error for a range outside the file. The size of a declared file is

@@ -189,7 +189,8 @@ func TestStats(t *testing.T) {
 		Copies             map[string]int
 	}
 	path := stored(t, "m.toy", ramp(16))
-	mapped, err := source.Open(path, source.Options{})
+	mapped := new(source.Region)
+	err := mapped.Open(path, source.Options{})
 	expect.OK(t, err)
 	isMapped := int64(0)
 	if mapped.Mapped() {
@@ -245,7 +246,8 @@ func TestLock(t *testing.T) {
 		tensors: []driver.Tensor{u8("m", 0, size), in(1, u8("w", 0, size))},
 		dir:     func(dir driver.Dir) error { _, err := dir.Declare("w.bin"); return err },
 	}
-	r, err := source.Open(path, source.Options{Parse: true})
+	r := new(source.Region)
+	err := r.Open(path, source.Options{Parse: true})
 	expect.OK(t, err)
 	m := &Model{}
 	defer m.Close()

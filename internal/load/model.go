@@ -276,14 +276,6 @@ func (m *Model) at(i int, v *tensor.View) error {
 	return nil
 }
 
-// recordAt returns the offset of tensor i's description in the file, or -1 if unknown.
-func (m *Model) recordAt(i int) int64 {
-	if m.parsed.RecordAt != nil && i >= 0 {
-		return m.parsed.RecordAt(i)
-	}
-	return -1
-}
-
 // Tensors iterates over the tensors in file order.
 func (m *Model) Tensors() iter.Seq2[string, tensor.View] {
 	return func(yield func(string, tensor.View) bool) {

@@ -118,7 +118,8 @@ func TestDeclaredIsConfined(t *testing.T) {
 		}
 		// The same names when the file is opened at once.
 		d := &toy{dir: func(dir driver.Dir) error { _, _, err := dir.Open(name); return err }}
-		r, err := source.Open(filepath.Join(dir, "m.toy"), source.Options{})
+		r := new(source.Region)
+		err := r.Open(filepath.Join(dir, "m.toy"), source.Options{})
 		expect.OK(t, err)
 		m = &Model{}
 		err = m.Open(r, config(d, func(c *Config) { c.Path = filepath.Join(dir, "m.toy") }))

@@ -129,7 +129,8 @@ func put(t testing.TB, path string, b []byte) {
 // openPath maps a file and opens it with a toy.
 func openPath(t testing.TB, path string, d *toy, change ...func(*Config)) *Model {
 	t.Helper()
-	r, err := source.Open(path, source.Options{})
+	r := new(source.Region)
+	err := r.Open(path, source.Options{})
 	expect.OK(t, err)
 	return open(t, r, d, append([]func(*Config){func(c *Config) { c.Path = path }}, change...)...)
 }

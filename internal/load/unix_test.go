@@ -151,7 +151,8 @@ func TestSwappedForPipe(t *testing.T) {
 	parse := func(dir string) func() error {
 		d := &toy{dir: func(d driver.Dir) error { _, _, err := d.Open("sub/w.bin"); return err }}
 		return func() error {
-			r, err := source.Open(filepath.Join(dir, "m.toy"), source.Options{})
+			r := new(source.Region)
+			err := r.Open(filepath.Join(dir, "m.toy"), source.Options{})
 			if err != nil {
 				return err
 			}

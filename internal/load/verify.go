@@ -78,9 +78,7 @@ type verification struct {
 var _ driver.Verification = (*verification)(nil)
 
 func newVerification(m *Model, ctx context.Context, o *VerifyOptions) *verification {
-	if ctx == nil {
-		ctx = context.Background()
-	}
+	ctx = cmp.Or(ctx, context.Background())
 	return &verification{m: m, ctx: ctx, o: o, limit: maxJob, progress: work.Progress{Report: o.Progress}, changed: tensor.ErrCorrupt}
 }
 

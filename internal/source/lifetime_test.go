@@ -202,7 +202,7 @@ func TestCloseUnderLoad(t *testing.T) {
 	data := ramp(1 << 16)
 	path := temp(t, data)
 	for i := range 200 {
-		r, err := Open(path, Options{Debug: true})
+		r, err := open(path, Options{Debug: true})
 		expect.OK(t, err)
 		if i%2 == 1 { // and else when two meet
 			r.stripes.Store(new(stripes.Counter))

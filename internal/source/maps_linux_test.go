@@ -48,7 +48,7 @@ func TestCloseUnmaps(t *testing.T) {
 
 // drop opens the file at path, lends a slice of it if asked, and forgets it.
 func drop(t *testing.T, path string, lend bool) {
-	r, err := Open(path, Options{})
+	r, err := open(path, Options{})
 	expect.OK(t, err)
 	if lend {
 		expect.OK(t, r.Expose())
@@ -100,7 +100,7 @@ func TestDroppedOnDemand(t *testing.T) {
 		t.Errorf("%d descriptors after Close: %v", testhost.OpenFilesOf(t, path), err)
 	}
 	func() {
-		_, err := Open(path, Options{})
+		_, err := open(path, Options{})
 		expect.OK(t, err)
 	}()
 	for range 500 {
@@ -117,7 +117,7 @@ func TestDroppedOnDemand(t *testing.T) {
 func TestGuardKeepsTheRegionAlive(t *testing.T) {
 	data := ramp(10000)
 	path := temp(t, data)
-	r, err := Open(path, Options{})
+	r, err := open(path, Options{})
 	expect.OK(t, err)
 	b := r.Bytes()
 	err = r.Guard(func() error {

@@ -15,19 +15,10 @@ import (
 // bytes cannot be mapped.
 var ErrNotRegular = errors.New("not a regular file")
 
-// Open maps the regular file at path. It rejects anything else, and never blocks, even
+// Open maps the regular file at path, for a zero Region. It rejects anything else, and never blocks, even
 // if another process replaces the file meanwhile: see openName. Errors wrap those of
 // package os. A file that is larger than the address space, or that the system cannot map for
-// lack of room, is read on demand.
-func Open(path string, o Options) (*Region, error) {
-	r := new(Region)
-	if err := r.Open(path, o); err != nil {
-		return nil, err
-	}
-	return r, nil
-}
-
-// Open is like the function Open, for a zero Region in a larger struct. Do not use r after an error.
+// lack of room, is read on demand. Do not use r after an error.
 func (r *Region) Open(path string, o Options) error {
 	r.path, r.name, r.debug = path, path, o.Debug || debugBuild
 	return r.opened(r.openName(path, &o))

@@ -47,7 +47,7 @@ func TestOpenNeverWaits(t *testing.T) {
 		t.Skip("no pipes here: ", err)
 	}
 	within(t, func() {
-		if _, err := Open(pipe, Options{}); !errors.Is(err, ErrNotRegular) || !strings.Contains(err.Error(), "pipe") {
+		if _, err := open(pipe, Options{}); !errors.Is(err, ErrNotRegular) || !strings.Contains(err.Error(), "pipe") {
 			t.Error(err)
 		}
 	})
@@ -57,7 +57,7 @@ func TestOpenNeverWaits(t *testing.T) {
 		expect.OK(t, errors.Join(os.Remove(path), syscall.Mkfifo(path, 0o666)))
 	})
 	within(t, func() {
-		r, err := Open(path, Options{})
+		r, err := open(path, Options{})
 		if err != nil {
 			t.Error(err)
 			return
@@ -75,7 +75,7 @@ func TestOpenKinds(t *testing.T) {
 	link := filepath.Join(dir, "link")
 	expect.OK(t, os.Symlink(temp(t, ramp(9)), link))
 	for _, tt := range []struct{ path, kind string }{{dir, "directory"}, {os.DevNull, "device"}} {
-		if _, err := Open(tt.path, Options{}); !errors.Is(err, ErrNotRegular) || !strings.HasSuffix(err.Error(), ": "+tt.kind) {
+		if _, err := open(tt.path, Options{}); !errors.Is(err, ErrNotRegular) || !strings.HasSuffix(err.Error(), ": "+tt.kind) {
 			t.Errorf("%s: %v", tt.kind, err)
 		}
 	}
@@ -83,7 +83,7 @@ func TestOpenKinds(t *testing.T) {
 	secret := temp(t, ramp(9))
 	expect.OK(t, os.Chmod(secret, 0))
 	// Errors name the file as the caller did.
-	if _, err := Open(secret, Options{}); os.Getuid() != 0 && (!errors.Is(err, os.ErrPermission) || strings.Contains(err.Error(), descriptors)) {
+	if _, err := open(secret, Options{}); os.Getuid() != 0 && (!errors.Is(err, os.ErrPermission) || strings.Contains(err.Error(), descriptors)) {
 		t.Errorf("without permission: %v", err)
 	}
 }
@@ -121,7 +121,7 @@ func TestNoNamesOfDescriptors(t *testing.T) {
 	hook(t, func() {
 		expect.OK(t, errors.Join(os.Rename(path, path+".old"), os.WriteFile(path, ramp(5000), 0o666)))
 	})
-	expect.Refused(t, ErrReplaced, "replaced")(Open(path, Options{}))
+	expect.Refused(t, ErrReplaced, "replaced")(open(path, Options{}))
 }
 
 // noMore has the system refuse mappings during a test.

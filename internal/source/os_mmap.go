@@ -113,7 +113,7 @@ func (r *Region) mapDescriptor(fd descriptor, st *syscall.Stat_t, off, size int6
 			} else {
 				fd.close()
 			}
-			return renamed(err, r.name)
+			return unnamed(err)
 		}
 	}
 	r.readOnDemand(os.NewFile(uintptr(fd), r.name), off, size)
@@ -158,14 +158,10 @@ func (d descriptor) name() string {
 // names caches the names of low descriptors.
 var names [64]atomic.Pointer[string]
 
-// renamed replaces the path in an error by the caller's path.
-func renamed(err error, path string) error {
-	if err == nil {
-		return nil // before p is allocated
-	}
-	var p *fs.PathError
-	if errors.As(err, &p) {
-		return &fs.PathError{Op: p.Op, Path: path, Err: p.Err}
+// unnamed removes the name of a descriptor from an error.
+func unnamed(err error) error {
+	if p, ok := err.(*fs.PathError); ok {
+		return p.Err
 	}
 	return err
 }

@@ -44,9 +44,14 @@ func overwriteAt(t *testing.T, path string, data []byte, off int64) {
 	expect.OK(t, err)
 }
 
+func open(path string, o Options) (*Region, error) {
+	r := new(Region)
+	return r, r.Open(path, o)
+}
+
 func mustOpen(t testing.TB, path string, o Options) *Region {
 	t.Helper()
-	r, err := Open(path, o)
+	r, err := open(path, o)
 	expect.OK(t, err)
 	t.Cleanup(func() { r.Close() })
 	return r

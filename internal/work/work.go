@@ -20,9 +20,6 @@ type Progress struct {
 
 // Expect adds n bytes to the total.
 func (p *Progress) Expect(n int64) {
-	if p.Report == nil {
-		return
-	}
 	p.mu.Lock()
 	p.total += n
 	p.mu.Unlock()
