@@ -22,9 +22,13 @@ func (m *Model) LoadAll(ctx context.Context, requests []Request, progress plan.P
 	}
 	defer m.main.Leave()
 	b := bulk{newVerification(m, ctx, &VerifyOptions{Progress: progress, Workers: m.Workers()})}
-	b.sweeper.off = m.infos.used.Load()
+	b.sweeper.off = m.infos.Load() != nil
 	chunks, err := b.plan(requests)
-	defer b.closeFiles()
+	defer func() {
+		for _, f := range b.files {
+			f.Close()
+		}
+	}()
 	if err == nil {
 		jobs := jobsOf(len(chunks), maxJob, func(k int) extent { return chunks[k].extent })
 		err = b.Each(len(jobs), func(i int) error { return b.run(chunks[jobs[i].from:jobs[i].to], &jobs[i]) })
@@ -80,12 +84,6 @@ func (b *bulk) reopen(read map[*source.Region]int64) {
 
 // mostReopened is the maximum number of descriptors to use for a model of many files.
 const mostReopened = 64
-
-func (b *bulk) closeFiles() {
-	for _, f := range b.files {
-		f.Close()
-	}
-}
 
 // run reads the chunks of a job.
 func (b *bulk) run(chunks []chunk, j *job) (err error) {

@@ -1,19 +1,14 @@
 package load
 
 import (
-	"sync"
 	"sync/atomic"
 
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// infoTable makes the tensor.Info of tensors lazily, a block at a time. Views
+// infoTable has the tensor.Info of tensors, which are made a block at a time, on first use. Views
 // point into the blocks, so blocks never move.
-type infoTable struct {
-	once   sync.Once
-	used   atomic.Bool
-	blocks []atomic.Pointer[infoBlock]
-}
+type infoTable []atomic.Pointer[infoBlock]
 
 // infoBlock holds the descriptions of consecutive tensors.
 type infoBlock [blockSize]tensor.Info
@@ -22,11 +17,13 @@ const blockSize = 64
 
 // Info returns the description of tensor i, which never moves.
 func (m *Model) Info(i int) *tensor.Info {
-	m.infos.once.Do(func() {
-		m.infos.blocks = make([]atomic.Pointer[infoBlock], (m.index.Len()+blockSize-1)/blockSize)
-		m.infos.used.Store(true)
-	})
-	at := &m.infos.blocks[i/blockSize]
+	table := m.infos.Load()
+	if table == nil {
+		fresh := make(infoTable, (m.index.Len()+blockSize-1)/blockSize)
+		m.infos.CompareAndSwap(nil, &fresh)
+		table = m.infos.Load()
+	}
+	at := &(*table)[i/blockSize]
 	b := at.Load()
 	if b == nil {
 		b = &infoBlock{}

@@ -44,7 +44,7 @@ type Model struct {
 	parsed *driver.Parsed // not nil once opened
 
 	spaces spaces
-	infos  infoTable
+	infos  atomic.Pointer[infoTable] // not nil once a tensor was requested
 	cache  cache
 	touch  touch
 	sums   atomic.Int64 // number of verified checksums
@@ -170,7 +170,12 @@ func (m *Model) hold(ctx context.Context, r *source.Region) error {
 func (m *Model) checkIndex() error {
 	for i := m.index.Plain(0, m.main.Size()); i < m.index.Len(); i = m.index.Plain(i+1, m.main.Size()) {
 		space, off, n := m.index.Place(i)
-		size, err := m.byteSize(i, n)
+		size, err := n, error(nil) // which only the file determines, unless:
+		if e := m.index.Encoding(i); e == nil {
+			size, err = m.index.Shape(i).ByteSize(m.index.DType(i))
+		} else if e.BlockBytes > 0 {
+			size, err = e.Bytes(m.index.Shape(i))
+		}
 		switch {
 		case err != nil:
 		case n < 0:
@@ -189,18 +194,6 @@ func (m *Model) checkIndex() error {
 		}
 	}
 	return nil
-}
-
-// byteSize returns the size of tensor i by its description, or n if only the file determines it.
-func (m *Model) byteSize(i int, n int64) (int64, error) {
-	e := m.index.Encoding(i)
-	switch {
-	case e == nil:
-		return m.index.Shape(i).ByteSize(m.index.DType(i))
-	case e.BlockBytes <= 0:
-		return n, nil
-	}
-	return e.Bytes(m.index.Shape(i))
 }
 
 // Parsed returns the result of the driver.
@@ -292,6 +285,15 @@ func (m *Model) within(f func() error) error {
 	return m.explain(m.Do(f))
 }
 
+// inside returns the result of f, which may access the file.
+func inside[T any](m *Model, f func() (T, error)) (v T, err error) {
+	err = m.within(func() (err error) {
+		v, err = f()
+		return err
+	})
+	return v, err
+}
+
 // guard turns faults in any memory of the model into errors.
 func (m *Model) guard(f func() error) error {
 	addr, err := fault.Guard(m.Holds, f)
@@ -316,34 +318,29 @@ func (m *Model) Metadata() (meta plan.Metadata, err error) {
 	if m.parsed.Metadata == nil && m.parsed.LazyMetadata == nil {
 		return nil, nil
 	}
-	err = m.within(func() (err error) {
-		meta = m.parsed.Metadata
+	meta, err = inside(m, func() (plan.Metadata, error) {
 		if m.parsed.LazyMetadata != nil {
-			meta, err = m.parsed.LazyMetadata()
+			return m.parsed.LazyMetadata()
 		}
-		return err
+		return m.parsed.Metadata, nil
 	})
 	return slices.Clone(meta), err
 }
 
 // Graph returns the graph, nil when there is none.
-func (m *Model) Graph() (g *plan.Graph, err error) {
-	if m.parsed.Graph != nil {
-		err = m.within(func() error { g = m.parsed.Graph; return nil })
+func (m *Model) Graph() (*plan.Graph, error) {
+	if m.parsed.Graph == nil {
+		return nil, nil
 	}
-	return g, err
+	return inside(m, func() (*plan.Graph, error) { return m.parsed.Graph, nil })
 }
 
 // Native returns the contents that only the format can store, nil for nothing.
-func (m *Model) Native() (n *plan.Native, err error) {
+func (m *Model) Native() (*plan.Native, error) {
 	if m.parsed.Native == nil {
 		return nil, nil
 	}
-	err = m.within(func() (err error) {
-		n, err = m.parsed.Native()
-		return err
-	})
-	return n, err
+	return inside(m, m.parsed.Native)
 }
 
 // Notes lists tolerated oddities of the file.

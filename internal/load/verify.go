@@ -44,7 +44,7 @@ func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (Coverage, error) 
 	}
 	defer m.main.Leave()
 	v := newVerification(m, ctx, o)
-	v.sweeper.off = m.infos.used.Load()
+	v.sweeper.off = m.infos.Load() != nil
 	if err := v.run(); err != nil {
 		return Coverage{}, m.named(m.explain(err), "")
 	}
