@@ -116,7 +116,7 @@ func (b *bulk) read(p *chunk, data []byte) error {
 	case p.isDirect():
 		return b.readDirect(p, data)
 	case t.resident():
-		probe(data)
+		checksum.Of(driver.NoSum, data)
 	case t.Floats == nil:
 		p.gather(t.Bytes[p.first:][:p.n], data)
 	default:
@@ -192,7 +192,7 @@ func (b *bulk) readDirect(p *chunk, data []byte) (err error) {
 	}
 	sum := checksum.New(want.Kind)
 	done := func(piece []byte) error {
-		_, _ = sum.Write(piece) // does nothing unless the tensor is hashed
+		_, _ = sum.Write(piece) // does little unless the tensor is hashed
 		b.Done(int64(len(piece)), t.Tensor)
 		return nil
 	}

@@ -2,7 +2,6 @@ package load
 
 import (
 	"runtime"
-	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/checksum"
@@ -12,13 +11,6 @@ import (
 
 // partSize is the size from which a part of a file gets a separate goroutine.
 const partSize = 4 << 20
-
-// page is the distance between the bytes that probe reads: the smallest page size of
-// any system.
-const page = 4096
-
-// witness keeps the compiler from eliminating reads whose values are not used.
-var witness atomic.Uint32
 
 // mostWorkers is the maximum number of verifying goroutines, each of which may have a buffer.
 const mostWorkers = 256
@@ -78,23 +70,8 @@ func (v *verification) hashPart(k driver.Kind, r *source.Region, off, size int64
 	sum := checksum.New(k)
 	err := v.pieces(r, off, size, memory.PopulateStep, nil, func(b []byte) error {
 		_, _ = sum.Write(b)
-		if k == driver.NoSum {
-			probe(b)
-		}
 		v.Done(int64(len(b)), part)
 		return nil
 	})
 	return sum.Sum64(), err
-}
-
-// probe reads a byte of every page of b, so that missing pages fault.
-func probe(b []byte) {
-	if len(b) == 0 {
-		return
-	}
-	x := b[len(b)-1]
-	for at := 0; at < len(b); at += page {
-		x |= b[at]
-	}
-	witness.Store(uint32(x))
 }
