@@ -1,7 +1,6 @@
 package load
 
 import (
-	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -31,7 +30,10 @@ func (m *Model) LoadAll(ctx context.Context, requests []Request, progress plan.P
 	}()
 	if err == nil {
 		jobs := jobsOf(len(chunks), maxJob, func(k int) extent { return chunks[k].extent })
-		err = b.Each(len(jobs), func(i int) error { return b.run(chunks[jobs[i].from:jobs[i].to], &jobs[i]) })
+		err = b.Each(len(jobs), func(i int) error {
+			j := &jobs[i]
+			return b.run(chunks[j.from:j.to], j)
+		})
 	}
 	return m.explain(err)
 }
@@ -63,9 +65,7 @@ func (b *bulk) plan(requests []Request) (chunks []chunk, err error) {
 	}
 	b.Expect(total)
 	b.reopen(read)
-	slices.SortFunc(chunks, func(x, y chunk) int {
-		return cmp.Or(cmp.Compare(x.space, y.space), cmp.Compare(x.off, y.off))
-	})
+	slices.SortFunc(chunks, func(x, y chunk) int { return x.compare(y.extent) })
 	return chunks, nil
 }
 
@@ -161,7 +161,7 @@ func (b *bulk) readWhole(t *target) error {
 		err = v.Use(func([]byte) error { return nil })
 	case b.m.index.Loaded(t.i):
 		var data []byte // which the model does not cache
-		if data, err = b.m.copy(t.i, false, func() ([]byte, error) { return b.m.decode(t.i) }); err == nil {
+		if data, err = b.m.decoded(t.i, false); err == nil {
 			v, err = tensor.FromInfo(*t.info, data)
 		}
 	}

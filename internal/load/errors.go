@@ -18,7 +18,7 @@ func (m *Model) errorf(field string, sentinel error, text string, args ...any) e
 }
 
 // about returns an error about a tensor at an offset of the model's file, or -1.
-func (m *Model) about(name string, off int64, err error) error {
+func (m *Model) about(name string, off int64, err error) *tensor.Error {
 	return &tensor.Error{Format: m.desc.Name, Path: m.path, Field: tensorField(name), Offset: off, Err: err}
 }
 

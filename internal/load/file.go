@@ -175,7 +175,7 @@ func (f *file) Load(info *tensor.Info) ([]byte, error) {
 	r := f.region.Load()
 	switch {
 	case f.index.Loaded(i):
-		return f.copy(i, true, func() ([]byte, error) { return f.decode(i) })
+		return f.decoded(i, true)
 	case !r.InMemory():
 		return f.cache.read(r, info.Offset, info.Size)
 	}
@@ -185,13 +185,15 @@ func (f *file) Load(info *tensor.Info) ([]byte, error) {
 	})
 }
 
-// decode calls the driver to load tensor i, and checks the result.
-func (m *Model) decode(i int) ([]byte, error) {
-	b, err := m.parsed.Load(i)
-	if err == nil && int64(len(b)) != m.index.Size(i) {
-		err = m.errorf(tensorField(m.index.Name(i)), tensor.ErrCorrupt, "%d bytes were loaded, it has %d", len(b), m.index.Size(i))
-	}
-	return b, err
+// decoded returns tensor i, which the driver loads. With keep it is cached.
+func (m *Model) decoded(i int, keep bool) ([]byte, error) {
+	return m.copy(i, keep, func() ([]byte, error) {
+		b, err := m.parsed.Load(i)
+		if size := m.index.Size(i); err == nil && int64(len(b)) != size {
+			err = m.about(m.index.Name(i), -1, fmt.Errorf("%w: %d bytes were loaded, it has %d", tensor.ErrCorrupt, len(b), size))
+		}
+		return b, err
+	})
 }
 
 // Ranged implements memory.Owner: parts of tensors that are not in memory can be read.

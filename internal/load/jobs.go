@@ -1,6 +1,7 @@
 package load
 
 import (
+	"cmp"
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -21,6 +22,11 @@ func (m *Model) extent(i int) (e extent) {
 	e.space, e.off, e.size = m.index.Place(i)
 	e.alone = m.index.Loaded(i)
 	return e
+}
+
+// compare compares places in the files of a model.
+func (e extent) compare(x extent) int {
+	return cmp.Or(cmp.Compare(e.space, x.space), cmp.Compare(e.off, x.off), cmp.Compare(e.size, x.size))
 }
 
 // job is a run of neighbors that are read at once, and the range of all of them.

@@ -21,10 +21,12 @@ import (
 // Config describes the model to open.
 type Config struct {
 	Driver  driver.Driver
-	Options driver.Options                            // as CheckOptions returns them
-	Path    string                                    // path of the file or directory, "" for bytes and readers
-	Sibling func(name string) (*source.Region, error) // opens other files of a model without a directory; nil for none
-	Head    []byte                                    // the beginning of the file, for the error of an unknown format
+	Options driver.Options // as CheckOptions returns them
+	Path    string         // path of the file or directory, "" for bytes and readers
+	Head    []byte         // the beginning of the file, for the error of an unknown format
+
+	// Sibling opens other files of a model without a directory. It is nil if there are none.
+	Sibling func(name string) (*source.Region, error)
 }
 
 // Files returns the options for opening the files of the model.

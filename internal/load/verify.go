@@ -124,8 +124,7 @@ func (v *verification) tensors() error {
 	}
 	v.Expect(total)
 	slices.SortFunc(left, func(a, b int) int {
-		x, y := v.m.extent(a), v.m.extent(b)
-		return cmp.Or(cmp.Compare(x.space, y.space), cmp.Compare(x.off, y.off), cmp.Compare(x.size, y.size), a-b)
+		return cmp.Or(v.m.extent(a).compare(v.m.extent(b)), a-b)
 	})
 	v.limit = min(max(total/int64(v.workers()*16), minJob), maxJob)
 	if !v.m.main.InMemory() {
@@ -133,7 +132,10 @@ func (v *verification) tensors() error {
 	}
 	jobs := jobsOf(len(left), v.limit, func(k int) extent { return v.m.extent(left[k]) })
 	wide := len(jobs) < v.workers()
-	return v.Each(len(jobs), func(n int) error { return v.verifyJob(left[jobs[n].from:jobs[n].to], jobs[n].extent, wide) })
+	return v.Each(len(jobs), func(n int) error {
+		j := &jobs[n]
+		return v.verifyJob(left[j.from:j.to], j.extent, wide)
+	})
 }
 
 // minJob is the least limit of jobs in memory, so that all workers are busy.
@@ -144,7 +146,9 @@ func (v *verification) verifyJob(which []int, e extent, wide bool) error {
 	if !e.alone && e.size > 0 && e.size <= v.limit {
 		r, err := v.m.spaces.files[e.space].open()
 		if err == nil && e.size <= r.Size()-e.off {
-			return v.pieces(r, e.off, e.size, e.size, nil, func(b []byte) error { return v.each(which, e.off, b, wide) })
+			return v.pieces(r, e.off, e.size, e.size, nil, func(b []byte) error {
+				return v.each(which, e.off, b, wide)
+			})
 		}
 	}
 	return v.each(which, 0, nil, wide)
@@ -192,7 +196,7 @@ func (v *verification) decoded(i int, k driver.Kind) (uint64, error) {
 		return sum.Sum64(), err
 	}
 	// Cache it only on first use, when its bytes are needed next.
-	data, err := v.m.copy(i, isFirstUse, func() ([]byte, error) { return v.m.decode(i) })
+	data, err := v.m.decoded(i, isFirstUse)
 	v.Done(v.m.index.Size(i), name)
 	return checksum.Of(k, data), err
 }
@@ -214,7 +218,7 @@ func (v *verification) compare(i int, s driver.Sum, got uint64, off int64) error
 	if got == s.Want {
 		return nil
 	}
-	e := &tensor.Error{Format: v.m.desc.Name, Path: v.m.path, Field: tensorField(v.m.index.Name(i)), Offset: off}
+	e := v.m.about(v.m.index.Name(i), off, nil)
 	if s.Field != "" {
 		e.Field, e.Offset = s.Field, s.Offset
 	}
