@@ -29,11 +29,8 @@ func (m *Model) LoadAll(ctx context.Context, requests []Request, progress plan.P
 		}
 	}()
 	if err == nil {
-		jobs := jobsOf(len(chunks), maxJob, func(k int) extent { return chunks[k].extent })
-		err = b.Each(len(jobs), func(i int) error {
-			j := &jobs[i]
-			return b.run(chunks[j.from:j.to], j)
-		})
+		at := func(k int) extent { return chunks[k].extent }
+		err = b.eachJob(len(chunks), at, func(j *job) error { return b.run(chunks[j.from:j.to], j.off, j.size) })
 	}
 	return m.explain(err)
 }
@@ -44,7 +41,7 @@ type bulk struct{ *verification }
 // reopenOver is the number of bytes to read from which reopening a mapped file pays.
 const reopenOver = 1 << 20
 
-// plan returns the chunks of all requests, in the order of the files.
+// plan returns the chunks of all requests, in the order of the files, and opens the files of which enough is read.
 func (b *bulk) plan(requests []Request) (chunks []chunk, err error) {
 	read, total := make(map[*source.Region]int64), int64(0)
 	b.o.Workers = b.workers()
@@ -64,13 +61,6 @@ func (b *bulk) plan(requests []Request) (chunks []chunk, err error) {
 		chunks = t.cut(chunks)
 	}
 	b.Expect(total)
-	b.reopen(read)
-	slices.SortFunc(chunks, func(x, y chunk) int { return x.compare(y.extent) })
-	return chunks, nil
-}
-
-// reopen opens the files of which enough is read.
-func (b *bulk) reopen(read map[*source.Region]int64) {
 	b.files = make(map[*source.Region]*source.Region)
 	for r, n := range read {
 		if n < reopenOver || len(b.files) == mostReopened {
@@ -80,13 +70,15 @@ func (b *bulk) reopen(read map[*source.Region]int64) {
 			b.files[r] = f
 		}
 	}
+	slices.SortFunc(chunks, func(x, y chunk) int { return x.compare(y.extent) })
+	return chunks, nil
 }
 
 // mostReopened is the maximum number of descriptors to use for a model of many files.
 const mostReopened = 64
 
 // run reads the chunks of a job.
-func (b *bulk) run(chunks []chunk, j *job) (err error) {
+func (b *bulk) run(chunks []chunk, off, size int64) (err error) {
 	t := chunks[0].t
 	switch {
 	case t.whole:
@@ -94,11 +86,11 @@ func (b *bulk) run(chunks []chunk, j *job) (err error) {
 	case len(chunks) == 1 && chunks[0].isDirect():
 		err = b.read(&chunks[0], nil)
 	default:
-		err = b.pieces(t.region, j.off, j.size, j.size, nil, func(data []byte) (err error) {
+		err = b.pieces(t.region, off, size, size, nil, func(data []byte) (err error) {
 			for i := 0; i < len(chunks) && err == nil; i++ {
 				p := &chunks[i]
 				t = p.t
-				err = b.read(p, data[p.off-j.off:][:p.size])
+				err = b.read(p, data[p.off-off:][:p.size])
 			}
 			return err
 		})

@@ -41,15 +41,16 @@ const maxGap = 32 << 10
 // maxJob is the maximum size of a job of several neighbors. From a reader, Verify reads more at a time.
 const maxJob = 2 << 20
 
-// jobsOf divides n items in the order of the files, of which at returns the extents, into jobs of
-// at most limit bytes. Items with the same extent are in the same job.
-func jobsOf(n int, limit int64, at func(k int) extent) (jobs []job) {
+// eachJob divides n items in the order of the files, of which at returns the extents, into jobs of
+// at most v.limit bytes, and calls run with them on the workers. Items with the same extent are in the same job.
+func (v *verification) eachJob(n int, at func(k int) extent, run func(j *job) error) error {
+	var jobs []job
 	for from := 0; from < n; {
 		j := job{at(from), from, from + 1}
 		for last := j.extent; j.to < n && !j.alone; j.to++ {
 			next := at(j.to)
 			size := max(j.size, next.off+next.size-j.off)
-			if next.space != j.space || next.alone || next != last && (next.off-j.off-j.size > maxGap || size > limit) {
+			if next.space != j.space || next.alone || next != last && (next.off-j.off-j.size > maxGap || size > v.limit) {
 				break
 			}
 			j.size, last = size, next
@@ -57,7 +58,8 @@ func jobsOf(n int, limit int64, at func(k int) extent) (jobs []job) {
 		jobs = append(jobs, j)
 		from = j.to
 	}
-	return jobs
+	v.busy = len(jobs) >= v.workers()
+	return v.Each(len(jobs), func(i int) error { return run(&jobs[i]) })
 }
 
 // pieces calls f with consecutive pieces of a range of r, of at most step bytes: in dst if that is not nil, or else in

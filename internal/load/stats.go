@@ -30,7 +30,12 @@ func (m *Model) Stats() Stats {
 		return s
 	}
 	defer m.main.Leave()
-	for r := range m.regions() {
+	for _, f := range m.spaces.files {
+		r := f.region.Load()
+		if r == nil {
+			s.FileSize += f.size
+			continue
+		}
 		s.FileSize += r.Size()
 		s.Lent = s.Lent || r.Exposed()
 		s.Locked += r.Locked()
@@ -46,11 +51,6 @@ func (m *Model) Stats() Stats {
 			s.Resident = -1
 		} else {
 			s.Resident += n
-		}
-	}
-	for _, f := range m.spaces.files {
-		if f.region.Load() == nil {
-			s.FileSize += f.size
 		}
 	}
 	for i := range m.index.Len() {

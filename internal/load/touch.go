@@ -80,7 +80,7 @@ func (t *touch) hashes(i int) bool {
 func (t *touch) run(i int) error {
 	v := newVerification(t.m, context.Background(), &VerifyOptions{})
 	if t.m.parsed.Touch == nil {
-		return v.verifyJob([]int{i}, t.m.extent(i), true)
+		return v.verifyJob([]int{i}, t.m.extent(i))
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

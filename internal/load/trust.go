@@ -14,11 +14,10 @@ func (m *Model) authenticate(o *driver.Options) error {
 	v := newVerification(m, o.Context, &VerifyOptions{Trusted: o.Trusted, Progress: o.Progress, Workers: o.Workers})
 	v.changed = driver.ErrSignature
 	if t, ok := o.Trusted.(FileTrust); ok {
-		err := m.spaces.openAll()
-		if err == nil {
-			err = t.CheckFiles(v.ctx, m.Path(), &OpenModel{v})
+		if err := m.spaces.openAll(); err != nil {
+			return err
 		}
-		return err
+		return t.CheckFiles(v.ctx, m.Path(), &OpenModel{v})
 	}
 	if err := m.checkTrusted(o.Trusted); err != nil {
 		return err

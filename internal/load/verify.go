@@ -67,6 +67,7 @@ type verification struct {
 	progress work.Progress
 	wanted   []bool                            // by tensor; nil for all
 	limit    int64                             // of the size of jobs
+	busy     bool                              // there are enough jobs for all workers
 	files    map[*source.Region]*source.Region // reopened files, to read in place of their mappings
 	changed  error                             // what Feed returns for a change of what Parse has read
 	sweeper
@@ -130,32 +131,28 @@ func (v *verification) tensors() error {
 	if !v.m.main.InMemory() {
 		v.limit = v.step()
 	}
-	jobs := jobsOf(len(left), v.limit, func(k int) extent { return v.m.extent(left[k]) })
-	wide := len(jobs) < v.workers()
-	return v.Each(len(jobs), func(n int) error {
-		j := &jobs[n]
-		return v.verifyJob(left[j.from:j.to], j.extent, wide)
-	})
+	at := func(k int) extent { return v.m.extent(left[k]) }
+	return v.eachJob(len(left), at, func(j *job) error { return v.verifyJob(left[j.from:j.to], j.extent) })
 }
 
 // minJob is the least limit of jobs in memory, so that all workers are busy.
 const minJob = 16 << 10
 
-// verifyJob checks the tensors of a job, which is read at once if it is small. With wide each tensor may use all workers.
-func (v *verification) verifyJob(which []int, e extent, wide bool) error {
+// verifyJob checks the tensors of a job, which is read at once if it is small.
+func (v *verification) verifyJob(which []int, e extent) error {
 	if !e.alone && e.size > 0 && e.size <= v.limit {
 		r, err := v.m.spaces.files[e.space].open()
 		if err == nil && e.size <= r.Size()-e.off {
 			return v.pieces(r, e.off, e.size, e.size, nil, func(b []byte) error {
-				return v.each(which, e.off, b, wide)
+				return v.each(which, e.off, b)
 			})
 		}
 	}
-	return v.each(which, 0, nil, wide)
+	return v.each(which, 0, nil)
 }
 
 // each checks tensors that are in data, which is at an offset of their file, or are to be read if that is nil.
-func (v *verification) each(which []int, at int64, data []byte, wide bool) error {
+func (v *verification) each(which []int, at int64, data []byte) error {
 	var last extent // of the tensor that was hashed last
 	var kind driver.Kind
 	var sum uint64
@@ -172,7 +169,7 @@ func (v *verification) each(which []int, at int64, data []byte, wide bool) error
 		default:
 			var r *source.Region
 			if r, err = v.m.spaces.files[e.space].find(i, name, e.off, e.size); err == nil {
-				sum, err = v.hash(s.Kind, r, e.off, e.size, name, wide)
+				sum, err = v.hash(s.Kind, r, e.off, e.size, name, !v.busy)
 			}
 		}
 		if err == nil {
