@@ -87,15 +87,12 @@ func (r *Region) ReadAtContext(ctx context.Context, p []byte, off int64) (int, e
 		return 0, err
 	}
 	defer r.Leave()
-	if off >= r.size {
-		if len(p) == 0 {
-			return 0, nil
-		}
-		return 0, io.EOF
-	}
 	var eof error
-	if rest := r.size - off; int64(len(p)) > rest {
+	if rest := max(0, r.size-off); int64(len(p)) > rest {
 		p, eof = p[:rest], io.EOF
+	}
+	if len(p) == 0 {
+		return 0, eof
 	}
 	n, err := r.read(ctx, p, off)
 	if err != nil {
