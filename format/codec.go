@@ -168,7 +168,7 @@ func missing(what string) error { return &Error{Field: what, Offset: -1, Err: os
 func (m *Model) finish(r *source.Region, err error, path string) (*Model, error) {
 	name := path
 	if r != nil && name == "" {
-		_, name = r.Origin() // of a reader
+		name = r.Path() // of a reader
 	}
 	asked := With(m.opening.Driver).Name()
 	if err == nil && m.opening.Driver == nil {

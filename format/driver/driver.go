@@ -200,8 +200,6 @@ type Dir interface {
 	// now, inaccessible or not a regular file. Declare itself fails only for passing errors of
 	// the system, such as too many open files.
 	Declare(name string) (Space, error)
-	// OpenSpace returns the file of a space.
-	OpenSpace(s Space) (Source, error)
 	// View returns a view of a tensor that is not in the Index, such as an attribute of
 	// a node: info.Size bytes at info.Offset of a space, which is mapped when the view
 	// is first used. Its checksum is not verified before first use, and the view is

@@ -116,18 +116,18 @@ func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
 	if s.frozen {
 		return nil, 0, errFrozen
 	}
-	if n, ok := s.byName[name]; ok {
-		src, err := s.OpenSpace(n)
-		return src, n, err
+	n, ok := s.byName[name]
+	if !ok {
+		r, err := s.Map(name)
+		if err != nil {
+			return nil, 0, err
+		}
+		f := &file{name: name}
+		f.region.Store(r)
+		n = s.add(f)
 	}
-	r, err := s.Map(name)
-	if err != nil {
-		return nil, 0, err
-	}
-	f := &file{name: name}
-	f.region.Store(r)
-	n := s.add(f)
-	return &input{r, f}, n, nil
+	r, err := s.region(n)
+	return &input{r, s.files[n]}, n, err
 }
 
 // Map maps a file of the directory to parse it.
@@ -157,8 +157,7 @@ func (s *spaces) openSibling(name string) (*source.Region, error) {
 	if err != nil {
 		return nil, err
 	}
-	_, path := r.Origin()
-	r.SetOrigin(s.m.desc.Name, path)
+	r.SetOrigin(s.m.desc.Name, r.Path())
 	if !s.frozen {
 		s.read(r)
 	}
@@ -225,15 +224,6 @@ func (s *spaces) later() {
 	if s.abs == "" && s.dir != "" {
 		s.abs, _ = filepath.Abs(s.dir)
 	}
-}
-
-// OpenSpace implements driver.Dir.
-func (s *spaces) OpenSpace(n driver.Space) (driver.Source, error) {
-	r, err := s.region(n)
-	if err != nil {
-		return nil, err
-	}
-	return &input{r, s.files[n]}, nil
 }
 
 // View implements driver.Dir.

@@ -42,8 +42,7 @@ var (
 
 func (f *file) path() string {
 	if r := f.region.Load(); r != nil {
-		_, path := r.Origin()
-		return path
+		return r.Path()
 	}
 	return f.spaces.path(f.name)
 }

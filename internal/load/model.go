@@ -140,7 +140,7 @@ func (m *Model) sealed() {
 func (m *Model) init(r *source.Region, c *Config) {
 	m.c, m.desc, m.main, m.path = c, c.Driver.Describe(), r, c.Path
 	if m.path == "" {
-		_, m.path = r.Origin()
+		m.path = r.Path()
 	}
 	m.main.SetOrigin(m.desc.Name, m.path)
 	m.index.Count(c.Options.Memory)
@@ -163,8 +163,7 @@ func (m *Model) hold(ctx context.Context, r *source.Region) error {
 	if errors.Is(err, source.ErrNotMapped) || errors.Is(err, source.ErrNoLock) {
 		err = fmt.Errorf("%w: %w", driver.ErrUnsupported, err)
 	}
-	_, path := r.Origin()
-	return m.explain(&tensor.Error{Path: path, Field: "Options.Lock", Offset: -1, Err: err})
+	return m.explain(&tensor.Error{Path: r.Path(), Field: "Options.Lock", Offset: -1, Err: err})
 }
 
 // checkIndex checks the driver's results: every tensor must lie within its file and have
@@ -354,7 +353,7 @@ func (m *Model) Notes() (notes []string) {
 		}
 		return nil
 	})
-	return append(notes, m.engineNotes()...)
+	return m.engineNotes(notes)
 }
 
 // Signature returns nil for an unsigned file.

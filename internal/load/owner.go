@@ -57,6 +57,5 @@ func (m *Model) Fault(addr uintptr) error {
 	f := m.spaces.holding(addr) // not nil: the guard has asked Holds
 	r := f.region.Load()
 	off := r.FaultOffset(addr)
-	_, path := r.Origin()
-	return &tensor.Error{Format: m.desc.Name, Path: path, Field: m.fieldAt(f.number, off), Offset: off, Err: source.ErrCut}
+	return &tensor.Error{Format: m.desc.Name, Path: r.Path(), Field: m.fieldAt(f.number, off), Offset: off, Err: source.ErrCut}
 }

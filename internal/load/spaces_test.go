@@ -190,9 +190,9 @@ func TestShards(t *testing.T) {
 				if want := driver.Space(i%2 + 1); s != want || src.Path() != filepath.Join(dir, filepath.FromSlash(name)) || src.Size() != 64 {
 					t.Errorf("%s: space %d, path %s, %d bytes", name, s, src.Path(), src.Size())
 				}
-				again, err := x.OpenSpace(s)
-				if err != nil || again.Path() != src.Path() {
-					t.Errorf("OpenSpace: %v", err)
+				again, n, err := x.Open(name)
+				if err != nil || n != s || again.Path() != src.Path() {
+					t.Errorf("Open again: %v", err)
 				}
 			}
 			return nil
@@ -287,7 +287,7 @@ func TestNoDirectory(t *testing.T) {
 	expect.Refused(t, errNoDir, "Peek")(peeked, err)
 	n, err := s.Declare(below)
 	expect.OK(t, err)
-	expect.Refused(t, errNoDir, below)(s.OpenSpace(n))
+	expect.Refused(t, errNoDir, below)(s.region(n))
 }
 
 // TestDeclaredAfterClose: what was declared is not mapped once the model is closed,
@@ -300,7 +300,7 @@ func TestDeclaredAfterClose(t *testing.T) {
 	expect.OK(t, err)
 	s.Parsed()
 	expect.OK(t, s.close())
-	expect.Refused(t, tensor.ErrClosed)(s.OpenSpace(n))
+	expect.Refused(t, tensor.ErrClosed)(s.region(n))
 }
 
 // inTime is change, after which the file has its modification time again.

@@ -99,9 +99,8 @@ func wordSize(d tensor.DType) int64 {
 	return max(1, d.Size())
 }
 
-// engineNotes returns notes that apply to all formats.
-func (m *Model) engineNotes() []string {
-	var notes []string
+// engineNotes appends notes that apply to all formats.
+func (m *Model) engineNotes(notes []string) []string {
 	n := 0
 	for i := range m.index.Len() {
 		_, off, size := m.index.Place(i)
@@ -115,9 +114,8 @@ func (m *Model) engineNotes() []string {
 		notes = append(notes, fmt.Sprintf("%d tensors are not aligned: views are copies", n))
 	}
 	for r := range m.regions() {
-		_, path := r.Origin()
 		switch {
-		case path == "" || r == m.main && m.Path() == "" || r.Size() == 0 || r.Mapped():
+		case r.Path() == "" || r == m.main && m.Path() == "" || r.Size() == 0 || r.Mapped():
 			continue
 		case r.InMemory():
 			return append(notes, "the file is not mapped: it was read into memory")

@@ -87,8 +87,7 @@ func (p *parsedRange) check(b []byte, r *source.Region, format string, sentinel 
 	if maphash.Bytes(structureSeed, b) == p.sum {
 		return nil
 	}
-	_, path := r.Origin()
-	return &tensor.Error{Format: format, Path: path, Field: "header", Offset: p.off, Err: fmt.Errorf("%w: changed since the file was opened", sentinel)}
+	return &tensor.Error{Format: format, Path: r.Path(), Field: "header", Offset: p.off, Err: fmt.Errorf("%w: changed since the file was opened", sentinel)}
 }
 
 // Unchanged implements driver.Verification.

@@ -67,8 +67,8 @@ type Region struct {
 // region is shared.
 func (r *Region) SetOrigin(format, path string) { r.format, r.path = format, path }
 
-// Origin returns the format and path that were set by SetOrigin, Open, or a reader with a name.
-func (r *Region) Origin() (format, path string) { return r.format, r.path }
+// Path returns the path that was set by SetOrigin, Open, or a reader with a name.
+func (r *Region) Path() string { return r.path }
 
 // Size returns the size of the window in bytes.
 func (r *Region) Size() int64 { return r.size }

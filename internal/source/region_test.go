@@ -219,7 +219,7 @@ func TestOpenFileWindow(t *testing.T) {
 			if r.Size() != tt.want || !bytes.Equal(r.Bytes(), ramp(size)[tt.off:tt.off+tt.want]) {
 				t.Errorf("size %d, want %d, or other bytes", r.Size(), tt.want)
 			}
-			if _, p := r.Origin(); p != path {
+			if p := r.Path(); p != path {
 				t.Errorf("origin %q", p)
 			}
 		})
