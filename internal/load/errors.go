@@ -12,11 +12,6 @@ import (
 // explain adds format and file to an error that lacks them.
 func (m *Model) explain(err error) error { return wire.Explain(err, m.desc.Name, m.path) }
 
-// errorf returns an error about a part of the model's file.
-func (m *Model) errorf(field string, sentinel error, text string, args ...any) error {
-	return m.explain(wire.Errorf("", field, -1, sentinel, text, args...))
-}
-
 // about returns an error about a tensor at an offset of the model's file, or -1.
 func (m *Model) about(name string, off int64, err error) *tensor.Error {
 	return &tensor.Error{Format: m.desc.Name, Path: m.path, Field: tensorField(name), Offset: off, Err: err}

@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"path/filepath"
 	"slices"
 	"sync/atomic"
 
@@ -144,8 +145,15 @@ func (m *Model) init(r *source.Region, c *Config) {
 	}
 	m.main.SetOrigin(m.desc.Name, m.path)
 	m.index.Count(c.Options.Memory)
-	m.spaces.init(m)
 	m.cache.most, m.cache.memory = c.Options.CacheBytes, c.Options.Memory
+	s := &m.spaces
+	s.m, s.own.Model = m, m
+	s.own.region.Store(r)
+	s.files = append(s.one[:0], &s.own)
+	s.structure.memory = c.Options.Memory
+	if s.dir = c.Options.Dir; s.dir == "" && c.Path != "" {
+		s.dir = filepath.Dir(c.Path)
+	}
 }
 
 // IsOpen reports whether Open was called.

@@ -32,17 +32,6 @@ type spaces struct {
 	structure structure
 }
 
-func (s *spaces) init(m *Model) {
-	s.m, s.own.Model = m, m
-	s.own.region.Store(m.main)
-	s.files = append(s.one[:0], &s.own)
-	s.structure.memory = m.c.Options.Memory
-	s.dir = m.c.Options.Dir
-	if s.dir == "" && m.c.Path != "" {
-		s.dir = filepath.Dir(m.c.Path)
-	}
-}
-
 // path returns the path of a file.
 func (s *spaces) path(name string) string {
 	return filepath.Join(s.dir, filepath.FromSlash(name))

@@ -7,6 +7,7 @@ import (
 	"io"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // authenticate checks that the file is signed by the trusted key, and that its structure is as it was parsed.
@@ -30,10 +31,11 @@ func (m *Model) authenticate(o *driver.Options) error {
 // checks the type of key.
 func (m *Model) checkTrusted(key crypto.PublicKey) error {
 	if _, public := key.(interface{ Equal(crypto.PublicKey) bool }); !public {
-		return m.errorf("signature", fmt.Errorf("%w: %w", driver.ErrKey, driver.ErrSignature), "the trusted key is no public key, but a %T", key)
+		sentinel := fmt.Errorf("%w: %w", driver.ErrKey, driver.ErrSignature)
+		return m.explain(wire.Errorf("", "signature", -1, sentinel, "the trusted key is no public key, but a %T", key))
 	}
 	if m.parsed.Authenticate == nil {
-		return m.errorf("signature", driver.ErrSignature, "the format has no signatures")
+		return m.explain(wire.Errorf("", "signature", -1, driver.ErrSignature, "the format has no signatures"))
 	}
 	return nil
 }

@@ -102,8 +102,8 @@ func (r *run) fail(i int, err error) {
 	}
 }
 
-// thrown is the error of a function that did not return.
-type thrown struct{ value any } // of the panic; nil for runtime.Goexit
+// thrown is the error of a function that did not return. It has the value of the panic, nil for runtime.Goexit.
+type thrown struct{ value any }
 
 func (thrown) Error() string { return "panic" }
 
