@@ -132,6 +132,8 @@ func metadataCases() []malformed {
 		{"names: lone surrogate", names(`["w","x","\ud800","y"]`), keep, format.ErrCorrupt, "tensor_names", 128},
 		{"names: twice", names(`["w","x","w","y"]`), keep, format.ErrCorrupt, "tensor_names", 128},
 		{"names: placeholder and constant", names(`["w","w","b","y"]`), keep, format.ErrCorrupt, "tensor_names", 128},
+		{"names: too few", names(`["w","x","b"]`), keep, format.ErrCorrupt, "tensor_names", 128},
+		{"names: too many", names(`["w","x","b","y","z"]`), keep, format.ErrCorrupt, "tensor_names", 128},
 		{"names: two constants", &gFile{version: 2, headerSize: 128, metadata: `{"tensor_names":["w","w"]}`, weights: []byte{1, 2},
 			tensors: []gTensor{{offset: 0, size: 1, dtype: 2}, {offset: 1, size: 1, dtype: 2}}}, keep, format.ErrCorrupt, "tensor_names", 128},
 	}
