@@ -17,7 +17,6 @@ var graphSchema = onnxgraph.Schema{
 	Graph: graphMsg, Name: 1, Nodes: 2, Inputs: 3, Outputs: 4, Initializers: 5,
 	Node:       onnxgraph.NodeFields{Name: 1, Op: 2, Inputs: 3, Outputs: 4},
 	TensorName: 1, Merges: true, UniqueOutputs: true,
-	Undeclared: []string{},
 
 	DType: dtypeOf, Code: codeOf, CheckTensor: checkTensor, AppendTensor: putTensor,
 	DataFields: []protowire.Number{rawArm, externalArm}, RawData: rawArm,

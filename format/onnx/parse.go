@@ -99,7 +99,7 @@ func (f *parsed) readModel() error {
 	if v := m.fields[irVersion]; v != nil {
 		f.index.Version = fmt.Sprint(v)
 	}
-	return onnxgraph.Distinct(new([]string), modelMsg, 14, m.props, func(e *stringEntry) string { return e.key }, 0)
+	return onnxgraph.Distinct(modelMsg, 14, m.props, func(e *stringEntry) string { return e.key }, 0)
 }
 
 // initializer lists the tensor in head, which belongs to the graph.

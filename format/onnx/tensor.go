@@ -138,11 +138,16 @@ func decimal(b []byte) (int64, error) {
 
 // check checks what depends on several fields. at is the offset for errors.
 func (h *head) check(at int64) error {
-	elems, err := tensor.Shape(h.dims).Elems()
-	if err != nil {
+	h.typ = typeOf(h.code)
+	factors := h.dims
+	if h.sized() {
+		factors = append(h.dims, max(1, h.typ.bits/8))
+		h.dims = factors[:len(h.dims)] // with its memory
+	}
+	if _, err := tensor.Shape(factors).Elems(); err != nil {
 		return protobuf.InField("dims", &protobuf.Defect{At: at, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
 	}
-	h.typ = typeOf(h.code)
+	elems, _ := tensor.Shape(h.dims).Elems()
 	switch {
 	case h.code == 0:
 		return protobuf.Corruptf("data_type", at, "missing or UNDEFINED")
@@ -156,11 +161,6 @@ func (h *head) check(at int64) error {
 		return protobuf.Corruptf("raw_data", h.raw.At, "both raw_data and %s are set", h.listName())
 	}
 	if h.sized() {
-		sized := append(h.dims, max(1, h.typ.bits/8))
-		h.dims = sized[:len(h.dims)] // with its memory
-		if _, err = tensor.Shape(sized).Elems(); err != nil {
-			return protobuf.InField("dims", &protobuf.Defect{At: at, Err: fmt.Errorf("%w: %w", tensor.ErrCorrupt, err)})
-		}
 		h.size = h.typ.bytes(elems)
 	}
 	switch {

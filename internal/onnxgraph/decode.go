@@ -22,7 +22,6 @@ type Decoder struct {
 	Format Format
 
 	main       int // nesting level of the outermost graph
-	names      []string
 	text       strings.Builder
 	strings    Arena[string]
 	attributes Arena[plan.Attribute]
@@ -64,19 +63,19 @@ func (d *Decoder) Decode(msg protobuf.Field, level int) (*plan.Graph, error) {
 // the offset of the first.
 func (d *Decoder) graph(g *plan.Graph, level int, msg protobuf.Field, at int64) (*plan.Graph, error) {
 	if g == nil {
-		g = &plan.Graph{Initializers: d.Undeclared}
+		g = &plan.Graph{Initializers: []string{}}
 	}
 	m, to := d.Schema.Graph, d.graphFields(g)
 	err := d.read(m, msg, level, &to)
 	if err == nil && level > d.main {
-		err = Distinct(&d.names, m, d.Initializers, g.Initializers, func(s *string) string { return *s }, at)
+		err = Distinct(m, d.Initializers, g.Initializers, func(s *string) string { return *s }, at)
 	}
 	name := func(v *plan.ValueInfo) string { return v.Name }
 	if err == nil {
-		err = Distinct(&d.names, m, d.Inputs, g.Inputs, name, at)
+		err = Distinct(m, d.Inputs, g.Inputs, name, at)
 	}
 	if err == nil && d.UniqueOutputs {
-		err = Distinct(&d.names, m, d.Outputs, g.Outputs, name, at)
+		err = Distinct(m, d.Outputs, g.Outputs, name, at)
 	}
 	return g, err
 }
@@ -179,7 +178,7 @@ func (d *Decoder) node(n *plan.Node, m *protobuf.Message, msg protobuf.Field, le
 	if err := d.read(m, msg, level, &to); err != nil {
 		return err
 	}
-	return Distinct(&d.names, m, nodeAttributes, n.Attributes, func(a *plan.Attribute) string { return a.Name }, msg.At)
+	return Distinct(m, nodeAttributes, n.Attributes, func(a *plan.Attribute) string { return a.Name }, msg.At)
 }
 
 // initializer decodes an initializer of a graph at a level.
@@ -289,17 +288,16 @@ func orEmpty[T any](list []T) []T {
 	return list
 }
 
-// Distinct fails if elements of a field have the same name. It sorts the names in memory that it reuses.
-func Distinct[T any](names *[]string, m *protobuf.Message, num protowire.Number, list []T, name func(*T) string, at int64) error {
+// Distinct fails if elements of a field have the same name.
+func Distinct[T any](m *protobuf.Message, num protowire.Number, list []T, name func(*T) string, at int64) error {
 	if len(list) < 2 {
 		return nil
 	}
-	sorted := slices.Grow((*names)[:0], len(list))
+	sorted := make([]string, 0, len(list))
 	for i := range list {
 		sorted = append(sorted, name(&list[i]))
 	}
 	slices.Sort(sorted)
-	*names = sorted
 	for i, name := range sorted[1:] {
 		if name == sorted[i] {
 			return protobuf.Corruptf(m.Fields[num].Name, at, "the name %.200q occurs twice", name)

@@ -20,9 +20,6 @@ type Schema struct {
 	Merges        bool // merge repeated tensor fields of an attribute; otherwise they are an error
 	UniqueOutputs bool // names of graph outputs are unique
 
-	// Undeclared is the list of initializers of a graph that has none: empty or nil.
-	Undeclared []string
-
 	// DType returns the dtype of a code, or Invalid. Code returns the code of a dtype, or 0.
 	DType func(code int32) tensor.DType
 	Code  func(tensor.DType) int32
