@@ -21,13 +21,8 @@ type Decoder struct {
 	Source *protobuf.Source // in memory, with a Tally
 	Format Format
 
-	main       int // nesting level of the outermost graph
-	text       strings.Builder
-	strings    Arena[string]
-	attributes Arena[plan.Attribute]
-	integers   Arena[int64]
-	floats     Arena[float32]
-	dims       Arena[plan.Dim]
+	main int // nesting level of the outermost graph
+	text strings.Builder
 }
 
 // Sizes of values in memory, including the name that is sorted to find duplicates.
@@ -100,25 +95,25 @@ func (d *Decoder) field(w *protobuf.Walk, level int, to *protobuf.Into) {
 	case *string:
 		*p, w.Err = d.str(f)
 	case *[]float32:
-		if *p = grow(d, w, &d.floats, *p, 4); w.Err == nil {
+		if *p = grow(d, w, *p, 4); w.Err == nil {
 			*p, w.Err = protobuf.AppendFloats(d.Source, *p, f)
 		}
 	case *[]int64:
-		if *p = grow(d, w, &d.integers, *p, 8); w.Err == nil {
+		if *p = grow(d, w, *p, 8); w.Err == nil {
 			*p, w.Err = protobuf.AppendInts(d.Source, *p, f, math.MaxInt)
 		}
 	case *[]string:
-		if s := add(d, w, &d.strings, p, stringBytes); s != nil {
+		if s := add(d, w, p, stringBytes); s != nil {
 			*s, w.Err = d.str(f)
 		}
 	case *initializers:
 		d.initializer(w, level, (*[]string)(p))
 	case *[]plan.Node:
-		if n := add(d, w, nil, p, nodeBytes); n != nil {
+		if n := add(d, w, p, nodeBytes); n != nil {
 			w.Err = d.node(n, w.Def.Message, *f, level+1)
 		}
 	case *[]plan.Attribute:
-		if a := add(d, w, &d.attributes, p, attributeBytes); a != nil {
+		if a := add(d, w, p, attributeBytes); a != nil {
 			w.Err = d.attribute(a, w.Def.Message, *f, level+1)
 		}
 	case *[]protobuf.Field:
@@ -148,7 +143,7 @@ func (d *Decoder) value(w *protobuf.Walk, level int, place any, to *protobuf.Int
 	f := &w.Field
 	switch p := place.(type) {
 	case *[]plan.ValueInfo:
-		if v := add(d, w, nil, p, valueBytes); v != nil {
+		if v := add(d, w, p, valueBytes); v != nil {
 			inner := valueFields(v)
 			w.Err = d.read(w.Def.Message, *f, level+1, &inner)
 		}
@@ -163,7 +158,7 @@ func (d *Decoder) value(w *protobuf.Walk, level int, place any, to *protobuf.Int
 		*p = orEmpty(*p)
 		w.Err = d.read(w.Def.Message, *f, level+1, &protobuf.Into{shapeDim: (*[]plan.Dim)(p)})
 	case *[]plan.Dim:
-		if dim := add(d, w, &d.dims, p, dimBytes); dim != nil {
+		if dim := add(d, w, p, dimBytes); dim != nil {
 			dim.Size = plan.DynamicDim
 			w.Err = d.read(w.Def.Message, *f, level+1, &protobuf.Into{dimValue: &dim.Size, dimParam: &dim.Symbol})
 		}
@@ -187,7 +182,7 @@ func (d *Decoder) initializer(w *protobuf.Walk, level int, list *[]string) {
 	if name, w.Err = d.Format.Initializer(w.Field, level+1, level == d.main); w.Err != nil || name == nil {
 		return
 	}
-	if s := add(d, w, nil, list, 2*stringBytes); s != nil {
+	if s := add(d, w, list, 2*stringBytes); s != nil {
 		*s, w.Err = d.keep(w.At, name)
 	}
 }
@@ -333,26 +328,22 @@ func (d *Decoder) keep(at int64, b []byte) (string, error) {
 const mostText = 32 << 10 // of a block of shared memory
 
 // grow returns list with room for the values of the current field and of the same fields that
-// follow it, of each bytes, and reserves the memory. If the limit is exceeded, the walk ends. It
-// does not look for the nodes and values of a graph in a file, which it would read twice.
-func grow[T any](d *Decoder, w *protobuf.Walk, a *Arena[T], list []T, each int) []T {
+// follow it, of each bytes, and reserves the memory. If the limit is exceeded, the walk ends.
+func grow[T any](d *Decoder, w *protobuf.Walk, list []T, each int) []T {
 	n := int(w.N)
 	if n <= cap(list)-len(list) {
 		return list
 	}
-	if a != nil || !d.Source.InFile {
-		n = max(n, w.Run())
-	}
-	n += 2 * len(list)
+	n = max(n, w.Run()) + 2*len(list)
 	if w.Err = d.Source.Tally.Charge(w.At, int64(n)*int64(each)); w.Err != nil {
 		return list
 	}
-	return append(a.Take(n), list...)
+	return append(make([]T, 0, n), list...)
 }
 
 // add appends an element to a list and returns it, or nil if the limit is exceeded.
-func add[T any](d *Decoder, w *protobuf.Walk, a *Arena[T], list *[]T, each int) *T {
-	if *list = grow(d, w, a, *list, each); w.Err != nil {
+func add[T any](d *Decoder, w *protobuf.Walk, list *[]T, each int) *T {
+	if *list = grow(d, w, *list, each); w.Err != nil {
 		return nil
 	}
 	*list = (*list)[:len(*list)+1]
