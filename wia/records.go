@@ -48,7 +48,10 @@ func (p *parser) listTensors() error {
 	if p.hdr.blocks[graphBlock].off < p.hdr.blocks[tensorBlock].off {
 		first, second = second, first
 	}
-	return cmp.Or(p.list(first), p.list(second))
+	if err := p.list(first); err != nil {
+		return err
+	}
+	return p.list(second)
 }
 
 // tally returns a Tally for both blocks, with room bytes for their other contents. They may have a dim per stored

@@ -194,6 +194,10 @@ var malformed = []struct {
 		{"no bytes", cut(0), "magic", 0},
 		{"magic cut", cut(3), "magic", 0},
 		{"header cut", cut(23), "metadata_kv_count", 16},
+		{"alignment cut", func(f *fields) {
+			f.count, f.kvCount = ptr(uint64(0)), ptr(uint64(2))
+			cut(98)(f)
+		}, "metadata value", 97},
 		{"2^60 tensors", func(f *fields) { f.count = ptr(uint64(1 << 60)) }, "tensor_count", 8},
 		{"2^64-1 tensors", func(f *fields) { f.count = ptr(uint64(math.MaxUint64)) }, "tensor_count", 8},
 		{"2^64-1 entries", func(f *fields) { f.kvCount = ptr(uint64(math.MaxUint64)) }, "metadata_kv_count", 16},

@@ -68,7 +68,11 @@ func (f *parsed) add(src driver.Source, space driver.Space) (err error) {
 	p := part{src: src, size: src.Size(), space: space, count: int(count)}
 	for i := uint64(0); i < count && d.Err() == nil; i++ {
 		e := d.entry()
-		if err := cmp.Or(d.Err(), p.note(&e)); err != nil {
+		err := d.Err()
+		if err == nil {
+			err = p.note(&e)
+		}
+		if err != nil {
 			return named(err, "key", e.key)
 		}
 	}
