@@ -27,16 +27,20 @@ type Index struct {
 	// Version is the file's version of the format, such as "1". The parser sets it.
 	Version string
 
-	records []record
-	extras  []extra // by index; may be shorter than records
-	room    int     // the number of extras reserved in account
-	names   []byte
-	dims    []int64
-	slots   []uint64 // hash table: hash << 32 | index + 1, or 0 if free
-	scratch *scratch // the memory of the above while their number is unknown
+	lists
+	scratch *lists // pooled memory of the lists while their length is unknown
 	account *Memory
 	counted int   // bytes reserved in account
 	err     error // from account; Add then fails
+}
+
+// lists are the contents of an Index.
+type lists struct {
+	records []record
+	extras  []extra // by index; may be shorter than records
+	names   []byte
+	dims    []int64
+	slots   []uint64 // hash table: hash << 32 | index + 1, or 0 if free
 }
 
 // record describes a tensor. Its name and dims begin where those of the record before end.
@@ -120,7 +124,7 @@ func tableSize(n int) int { return 1 << bits.Len(uint(n+n/2)) }
 // Dims returns a Shape of the given rank for the parser to fill in and pass to Add. It is
 // valid until the next call of Dims or Add.
 func (x *Index) Dims(rank int) tensor.Shape {
-	n := x.dimsEnd(len(x.records))
+	_, n := x.ends(len(x.records))
 	if cap(x.dims)-n < rank {
 		x.borrow()
 		x.dims = slices.Grow(x.dims[:n], rank)
@@ -145,7 +149,9 @@ func (x *Index) Add(t *Tensor) error {
 	if i == MaxTensors {
 		x.err = cmp.Or(x.err, errMany)
 	}
-	need := (i+1)*tensorBytes + x.nameEnd(i) + len(t.Name) + 8*len(x.dims)
+	nameEnd, dimsEnd := x.ends(i)
+	nameEnd += len(t.Name)
+	need := (i+1)*tensorBytes + nameEnd + 8*len(x.dims)
 	if x.err != nil || need > x.counted && !x.reserve(need-x.counted+x.counted/2) {
 		return x.err
 	}
@@ -162,21 +168,23 @@ func (x *Index) Add(t *Tensor) error {
 	if taken {
 		return errTwice
 	}
-	if !x.keep(t) {
+	if n := len(t.Shape); n > 0 && (dimsEnd+n > len(x.dims) || &t.Shape[0] != &x.dims[dimsEnd]) {
+		x.dims = append(x.dims[:dimsEnd], t.Shape...)
+	}
+	dimsEnd += len(t.Shape)
+	if uint64(nameEnd) > math.MaxUint32 || uint64(dimsEnd) > math.MaxUint32 {
+		x.err = fmt.Errorf("%w: names of more than 4 GiB, or as many dims", tensor.ErrLimit)
 		return x.err
 	}
+	x.names, x.dims = append(x.names, t.Name...), x.dims[:dimsEnd]
 	// Assigning fields is faster than a composite literal, which is built elsewhere and copied.
-	nameEnd, dimsEnd := x.nameEnd(i)+len(t.Name), len(x.dims)
 	x.records = x.records[:i+1]
 	r := &x.records[i]
 	r.offset, r.size, r.nameEnd, r.dimsEnd = t.Offset, t.Size, uint32(nameEnd), uint32(dimsEnd)
 	r.space, r.dtype, r.loaded = t.Space, t.DType, t.Loaded
 	if t.Compression != "" || t.Quant != nil || t.Encoding != nil {
 		e := x.extra(i)
-		e.compression, e.quant, e.encoding = t.Compression, t.Quant, t.Encoding
-		if t.Compression != "" {
-			e.stored = t.Stored
-		}
+		e.compression, e.stored, e.quant, e.encoding = t.Compression, t.Stored, t.Quant, t.Encoding
 	}
 	x.slots[slot] = h>>32<<32 | uint64(i+1)
 	return nil
@@ -210,53 +218,32 @@ func (x *Index) Covers(first int, from, to int64) error {
 	return nil
 }
 
-// keep stores the name and the shape of the next tensor.
-func (x *Index) keep(t *Tensor) bool {
-	i := len(x.records)
-	at := x.dimsEnd(i)
-	if int64(x.nameEnd(i))+int64(len(t.Name)) > math.MaxUint32 || int64(at)+int64(len(t.Shape)) > math.MaxUint32 {
-		x.err = fmt.Errorf("%w: names of more than 4 GiB, or as many dims", tensor.ErrLimit)
-		return false
-	}
-	if n := len(t.Shape); n > 0 && (at+n > len(x.dims) || &t.Shape[0] != &x.dims[at]) {
-		x.dims = append(x.dims[:at], t.Shape...)
-	}
-	x.dims = x.dims[:at+len(t.Shape)]
-	x.names = append(x.names, t.Name...)
-	return true
-}
-
-// nameEnd returns the end of the name before tensor i's, where its own begins.
-func (x *Index) nameEnd(i int) int {
+// ends returns where the name and the dims before those of tensor i end, and its own begin.
+func (x *Index) ends(i int) (name, dims int) {
 	if i == 0 {
-		return 0
+		return 0, 0
 	}
-	return int(x.records[i-1].nameEnd)
-}
-
-// dimsEnd is nameEnd for the dims.
-func (x *Index) dimsEnd(i int) int {
-	if i == 0 {
-		return 0
-	}
-	return int(x.records[i-1].dimsEnd)
+	r := &x.records[i-1]
+	return int(r.nameEnd), int(r.dimsEnd)
 }
 
 // extra returns the extra of tensor i, allocating it if necessary. In most files either
 // all tensors have one or none has.
 func (x *Index) extra(i int) *extra {
-	if x.room <= i {
-		n := max(len(x.records), i+1)
-		if x.scratch == nil {
-			n = max(cap(x.records), i+1) // the number passed to Grow
-		}
-		x.reserve(extraBytes * (n - x.room)) // also of scratch, which the next one wants back
-		x.extras, x.room = append(x.extras, make([]extra, n-len(x.extras))...)[:len(x.extras)], n
-	}
-	for len(x.extras) <= i {
-		x.extras = append(x.extras, extra{stored: x.records[len(x.extras)].size})
+	if n := i + 1 - len(x.extras); n > 0 {
+		x.reserve(extraBytes * n)
+		x.extras = slices.Grow(x.extras, cap(x.records)-len(x.extras)) // as many as there will be tensors
+		x.extras = append(x.extras, make([]extra, n)...)
 	}
 	return &x.extras[i]
+}
+
+// more returns the extra of tensor i, or the zero extra.
+func (x *Index) more(i int) (e extra) {
+	if i < len(x.extras) {
+		e = x.extras[i]
+	}
+	return e
 }
 
 // SetQuant sets the quantization parameters of tensor i, for formats that store them
@@ -264,20 +251,10 @@ func (x *Index) extra(i int) *extra {
 func (x *Index) SetQuant(i int, q *tensor.Quantization) { x.extra(i).quant = q }
 
 // Quant returns the quantization parameters of tensor i, or nil.
-func (x *Index) Quant(i int) *tensor.Quantization {
-	if i < len(x.extras) {
-		return x.extras[i].quant
-	}
-	return nil
-}
+func (x *Index) Quant(i int) *tensor.Quantization { return x.more(i).quant }
 
 // Encoding returns the encoding of tensor i, or nil if its elements have a DType.
-func (x *Index) Encoding(i int) *tensor.Encoding {
-	if i < len(x.extras) {
-		return x.extras[i].encoding
-	}
-	return nil
-}
+func (x *Index) Encoding(i int) *tensor.Encoding { return x.more(i).encoding }
 
 // Len returns the number of tensors.
 func (x *Index) Len() int { return len(x.records) }
@@ -296,17 +273,17 @@ func (x *Index) Name(i int) string {
 }
 
 // nameBytes returns the name of tensor i in the memory of the index.
-func (x *Index) nameBytes(i int) []byte { return x.names[x.nameEnd(i):x.records[i].nameEnd] }
+func (x *Index) nameBytes(i int) []byte {
+	at, _ := x.ends(i)
+	return x.names[at:x.records[i].nameEnd]
+}
 
 // Names returns the names of all tensors, which share memory.
 func (x *Index) Names() []string {
-	all := memory.String(x.names)
-	if x.scratch != nil {
-		all = string(x.names)
-	}
+	all, at := string(x.names), uint32(0)
 	list := make([]string, x.Len())
 	for i := range list {
-		list[i] = all[x.nameEnd(i):x.records[i].nameEnd]
+		list[i], at = all[at:x.records[i].nameEnd], x.records[i].nameEnd
 	}
 	return list
 }
@@ -316,8 +293,9 @@ func (x *Index) DType(i int) tensor.DType { return x.records[i].dtype }
 
 // Shape returns the dims of tensor i, which the caller must not modify.
 func (x *Index) Shape(i int) tensor.Shape {
-	n := x.records[i].dimsEnd
-	return x.dims[x.dimsEnd(i):n:n]
+	_, at := x.ends(i)
+	end := x.records[i].dimsEnd
+	return x.dims[at:end:end]
 }
 
 // Place returns the position of tensor i's data: size bytes at an offset of a space.
@@ -330,50 +308,21 @@ func (x *Index) Place(i int) (s Space, offset, size int64) {
 // Size returns the size of tensor i in bytes.
 func (x *Index) Size(i int) int64 { return x.records[i].size }
 
-// Plain returns the index of the first tensor from index i on that needs a closer look, or
-// Len. The tensors it skips lie uncompressed in the model's file, which has size bytes, and
-// have the size of their shape and dtype.
-func (x *Index) Plain(i int, size int64) int {
-	for ; i < len(x.records); i++ {
-		r := &x.records[i]
-		if r.loaded || r.space != 0 || r.offset < 0 || r.size < 0 || r.offset > size || r.size > size-r.offset {
-			return i
-		}
-		n, hi := uint64(r.dtype.Size()), uint64(0)
-		dims := x.dimsEnd(i)
-		for _, d := range x.dims[dims:r.dimsEnd] {
-			if hi, n = bits.Mul64(n, uint64(d)); hi != 0 || d <= 0 {
-				return i
-			}
-		}
-		if n == 0 || n != uint64(r.size) {
-			return i
-		}
-	}
-	return i
-}
-
 // Loaded reports whether the bytes of tensor i come from Parsed.Load.
 func (x *Index) Loaded(i int) bool { return x.records[i].loaded }
 
 // Compression returns the compression of tensor i, or "".
-func (x *Index) Compression(i int) string {
-	if i < len(x.extras) {
-		return x.extras[i].compression
-	}
-	return ""
-}
+func (x *Index) Compression(i int) string { return x.more(i).compression }
 
 // Describe fills in the description of tensor i.
 func (x *Index) Describe(i int, info *tensor.Info) {
-	r := &x.records[i]
+	r, e := &x.records[i], x.more(i)
 	*info = tensor.Info{
-		Name: x.Name(i), DType: r.dtype, Shape: x.Shape(i),
-		Offset: r.offset, Size: r.size, Stored: r.size,
+		Name: x.Name(i), DType: r.dtype, Shape: x.Shape(i), Quant: e.quant, Encoding: e.encoding,
+		Offset: r.offset, Size: r.size, Stored: r.size, Compression: e.compression,
 	}
-	if i < len(x.extras) {
-		e := &x.extras[i]
-		info.Stored, info.Compression, info.Quant, info.Encoding = e.stored, e.compression, e.quant, e.encoding
+	if e.compression != "" {
+		info.Stored = e.stored
 	}
 }
 
@@ -388,47 +337,36 @@ func (x *Index) LookupBytes(name []byte) (i int, ok bool) {
 }
 
 func lookup[N string | []byte](x *Index, h uint64, name N) (i int, ok bool) {
-	if len(x.slots) == 0 {
-		return 0, false
-	}
 	slot, ok := find(x, h, name)
-	if !ok {
-		return 0, false
+	if ok {
+		i = int(uint32(x.slots[slot])) - 1
 	}
-	return int(uint32(x.slots[slot])) - 1, true
+	return i, ok
 }
 
-// find returns the slot of the name, or the free slot where it belongs.
+// find returns the slot of the name, or the free slot where it belongs, if there are any.
 func find[N string | []byte](x *Index, h uint64, name N) (slot int, found bool) {
 	mask := len(x.slots) - 1
-	for slot = int(h>>32) & mask; ; slot = (slot + 1) & mask {
+	for slot = int(h>>32) & mask; slot < len(x.slots); slot = (slot + 1) & mask {
 		s := x.slots[slot]
 		if s == 0 {
-			return slot, false
+			break
 		}
 		if s>>32 == h>>32 && string(x.nameBytes(int(uint32(s)-1))) == string(name) {
 			return slot, true
 		}
 	}
+	return slot, false
 }
 
-// rehash replaces the table with one of the given size.
+// rehash makes a table of the given size.
 func (x *Index) rehash(size int) {
-	old := x.slots
-	if x.scratch != nil {
-		x.slots = x.scratch.table(size)
-	} else {
-		x.slots = make([]uint64, size)
-	}
-	mask := size - 1
-	for _, s := range old {
-		if s == 0 {
-			continue
-		}
-		slot := int(s>>32) & mask
-		for x.slots[slot] != 0 {
-			slot = (slot + 1) & mask
-		}
-		x.slots[slot] = s
+	x.slots = slices.Grow(x.slots[:0], size)[:size]
+	clear(x.slots)
+	for i := range x.records {
+		name := x.nameBytes(i)
+		h := maphash.Bytes(seed, name)
+		slot, _ := find(x, h, name)
+		x.slots[slot] = h>>32<<32 | uint64(i+1)
 	}
 }

@@ -197,42 +197,6 @@ func TestIndexAllocations(t *testing.T) {
 	}
 }
 
-// TestPlain: the quick look passes over tensors that are as they should be, and
-// over no others; package load tries more of them.
-func TestPlain(t *testing.T) {
-	good := Tensor{DType: tensor.Float32, Shape: tensor.Shape{2, 3}, Offset: 8, Size: 24}
-	for _, tt := range []struct {
-		name   string
-		change func(*Tensor)
-		odd    bool
-	}{
-		{"good", func(*Tensor) {}, false},
-		{"to the last byte", func(x *Tensor) { x.Offset = 76 }, false},
-		{"beyond", func(x *Tensor) { x.Offset = 77 }, true},
-		{"empty", func(x *Tensor) { x.Shape, x.Size = tensor.Shape{0, 3}, 0 }, true},
-		{"overflow", func(x *Tensor) { x.Shape = tensor.Shape{1 << 62, 1 << 62} }, true},
-		{"no dtype", func(x *Tensor) { x.DType, x.Size = tensor.Invalid, 0 }, true},
-	} {
-		var x Index
-		for _, name := range []string{"a", "b", "c"} {
-			c := good
-			if c.Name = []byte(name); name == "b" {
-				tt.change(&c)
-			}
-			if x.Add(&c) != nil {
-				t.Fatal("the name is taken")
-			}
-		}
-		want := []int{3, 3, 3}
-		if tt.odd {
-			want = []int{1, 1, 3}
-		}
-		if got := []int{x.Plain(0, 100), x.Plain(1, 100), x.Plain(2, 100)}; !slices.Equal(got, want) {
-			t.Errorf("%s: %v, want %v", tt.name, got, want)
-		}
-	}
-}
-
 // TestCheckName compares with tensor.CheckName, and counts what a long name costs.
 func TestCheckName(t *testing.T) {
 	for _, name := range []string{"", "w", "a\x00b", "\xff", "Größe", "encoder.layer.000.attention.self.query.weight"} {

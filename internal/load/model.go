@@ -177,7 +177,7 @@ func (m *Model) hold(ctx context.Context, r *source.Region) error {
 // checkIndex checks the driver's results: every tensor must lie within its file and have
 // the size of its shape and type.
 func (m *Model) checkIndex() error {
-	for i := m.index.Plain(0, m.main.Size()); i < m.index.Len(); i = m.index.Plain(i+1, m.main.Size()) {
+	for i := range m.index.Len() {
 		space, off, n := m.index.Place(i)
 		size, err := n, error(nil) // which only the file determines, unless:
 		if e := m.index.Encoding(i); e == nil {
