@@ -9,16 +9,6 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// jsonText writes metadata and graphs as JSON.
-type jsonText struct{ jsontext.Writer }
-
-// marshal returns what write writes.
-func marshal[T any](v T, write func(*jsonText, T)) ([]byte, error) {
-	j := &jsonText{jsontext.Writer{Replace: true}}
-	write(j, v)
-	return j.Done()
-}
-
 // MarshalJSON returns the graph as one JSON object, with attributes in file order:
 //
 //	{"name": "", "inputs": [{"name": "x", "dtype": "float32", "shape": [1, "batch"]}], "outputs": [...],
@@ -26,68 +16,90 @@ func marshal[T any](v T, write func(*jsonText, T)) ([]byte, error) {
 //
 // A dimension of -1 is decided at run time. A dtype that is unknown to package tensor is the file's code,
 // a missing one is "". A tensor among the attributes is its dtype and shape.
-func (g *Graph) MarshalJSON() ([]byte, error) { return marshal(g, (*jsonText).graph) }
-
-func (j *jsonText) graph(g *Graph) {
-	if g == nil {
-		j.Raw("null")
-		return
-	}
-	j.Raw(`{"name":`)
-	j.Text(g.Name)
-	j.Raw(`,"inputs":`)
-	jsontext.List(&j.Writer, g.Inputs, j.valueInfo)
-	j.Raw(`,"outputs":`)
-	jsontext.List(&j.Writer, g.Outputs, j.valueInfo)
-	j.Raw(`,"nodes":`)
-	jsontext.List(&j.Writer, g.Nodes, j.node)
-	j.Raw("}")
-}
+func (g *Graph) MarshalJSON() ([]byte, error) { return marshal(g) }
 
 // MarshalJSON returns the node as it is in the result of Graph.MarshalJSON.
-func (n Node) MarshalJSON() ([]byte, error) { return marshal(n, (*jsonText).node) }
-
-func (j *jsonText) node(n Node) {
-	j.Raw(`{"name":`)
-	j.Text(n.Name)
-	j.Raw(`,"op":`)
-	j.Text(n.Op)
-	if n.Domain != "" {
-		j.Raw(`,"domain":`)
-		j.Text(n.Domain)
-	}
-	j.Raw(`,"inputs":`)
-	jsontext.List(&j.Writer, n.Inputs, j.Text)
-	j.Raw(`,"outputs":`)
-	jsontext.List(&j.Writer, n.Outputs, j.Text)
-	j.Raw(`,"attributes":{`)
-	for i, a := range n.Attributes {
-		j.Key(i, a.Name)
-		j.value(a.Value)
-	}
-	j.Raw("}}")
-}
+func (n Node) MarshalJSON() ([]byte, error) { return marshal(n) }
 
 // MarshalJSON returns an object with name, dtype and shape.
-func (v ValueInfo) MarshalJSON() ([]byte, error) { return marshal(v, (*jsonText).valueInfo) }
-
-func (j *jsonText) valueInfo(v ValueInfo) {
-	j.Raw(`{"name":`)
-	j.Text(v.Name)
-	j.Raw(`,"dtype":`)
-	if v.DType.Valid() {
-		j.Text(v.DType.String())
-	} else {
-		j.Text(v.Code)
-	}
-	j.Raw(`,"shape":`)
-	jsontext.List(&j.Writer, v.Dims, j.dim)
-	j.Raw("}")
-}
+func (v ValueInfo) MarshalJSON() ([]byte, error) { return marshal(v) }
 
 // MarshalJSON returns the symbol if there is one, and else the number. A symbol that is a number
 // too large for Size becomes a JSON number.
-func (d Dim) MarshalJSON() ([]byte, error) { return marshal(d, (*jsonText).dim) }
+func (d Dim) MarshalJSON() ([]byte, error) { return marshal(d) }
+
+// jsonText writes metadata and graphs as JSON.
+type jsonText struct{ jsontext.Writer }
+
+// marshal returns a value as JSON.
+func marshal(v any) ([]byte, error) {
+	j := &jsonText{jsontext.Writer{Replace: true}}
+	j.value(v)
+	return j.Done()
+}
+
+// value appends a part of a graph, or a value of any type that Entry or Attribute allows.
+func (j *jsonText) value(v any) {
+	switch x := v.(type) {
+	case Metadata:
+		j.object(x)
+	case *Graph:
+		if x == nil {
+			j.Raw("null")
+			return
+		}
+		j.object(Metadata{{"name", x.Name}, {"inputs", x.Inputs}, {"outputs", x.Outputs}, {"nodes", x.Nodes}})
+	case Node:
+		j.node(x)
+	case ValueInfo:
+		dtype := x.Code
+		if x.DType.Valid() {
+			dtype = x.DType.String()
+		}
+		j.object(Metadata{{"name", x.Name}, {"dtype", dtype}, {"shape", x.Dims}})
+	case Dim:
+		j.dim(x)
+	case tensor.View:
+		j.object(Metadata{{"dtype", x.DType().String()}, {"shape", []int64(x.Shape())}})
+	case []ValueInfo:
+		list(j, x)
+	case []Node:
+		list(j, x)
+	case []Dim:
+		list(j, x)
+	case []tensor.View:
+		list(j, x)
+	case []*Graph:
+		list(j, x)
+	default:
+		if !j.Value(v) {
+			j.Fail(fmt.Errorf("%w: a value of type %s", ErrUnsupported, TypeName(v)))
+		}
+	}
+}
+
+func list[T any](j *jsonText, all []T) { jsontext.List(&j.Writer, all, func(v T) { j.value(v) }) }
+
+func (j *jsonText) object(members Metadata) {
+	j.Raw("{")
+	for i, m := range members {
+		j.Key(i, m.Key)
+		j.value(m.Value)
+	}
+	j.Raw("}")
+}
+
+func (j *jsonText) node(n Node) {
+	members := Metadata{{"name", n.Name}, {"op", n.Op}}
+	if n.Domain != "" {
+		members = append(members, Entry{"domain", n.Domain})
+	}
+	var attributes Metadata
+	for _, a := range n.Attributes {
+		attributes = append(attributes, Entry{a.Name, a.Value})
+	}
+	j.object(append(members, Entry{"inputs", n.Inputs}, Entry{"outputs", n.Outputs}, Entry{"attributes", attributes}))
+}
 
 func (j *jsonText) dim(d Dim) {
 	if n, err := strconv.ParseUint(d.Symbol, 10, 64); err == nil && n > math.MaxInt64 {
@@ -99,31 +111,4 @@ func (j *jsonText) dim(d Dim) {
 		return
 	}
 	j.Int(d.Size)
-}
-
-// value appends a value of any type that Entry or Attribute allows.
-func (j *jsonText) value(v any) {
-	switch x := v.(type) {
-	case tensor.View:
-		j.view(x)
-	case []tensor.View:
-		jsontext.List(&j.Writer, x, j.view)
-	case *Graph:
-		j.graph(x)
-	case []*Graph:
-		jsontext.List(&j.Writer, x, j.graph)
-	default:
-		if !j.Value(v) {
-			j.Fail(fmt.Errorf("%w: a value of type %s", ErrUnsupported, TypeName(v)))
-		}
-	}
-}
-
-// view appends dtype and shape of a tensor.
-func (j *jsonText) view(v tensor.View) {
-	j.Raw(`{"dtype":`)
-	j.Text(v.DType().String())
-	j.Raw(`,"shape":`)
-	jsontext.List(&j.Writer, v.Shape(), j.Int)
-	j.Raw("}")
 }

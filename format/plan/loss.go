@@ -27,16 +27,13 @@ const (
 )
 
 // acceptable lists the kinds that AcceptLoss may name.
-var acceptable = []LossKind{LossQuantization, LossMetadata, LossGraph, LossAttribute, LossConversion, LossValue, LossLabel, LossName, LossNative}
+var acceptable = []string{
+	string(LossQuantization), string(LossMetadata), string(LossGraph), string(LossAttribute), string(LossConversion),
+	string(LossValue), string(LossLabel), string(LossName), string(LossNative),
+}
 
 // AcceptableLosses returns the kinds that WriteOptions.AcceptLoss may name.
-func AcceptableLosses() []string {
-	var names []string
-	for _, k := range acceptable {
-		names = append(names, string(k))
-	}
-	return names
-}
+func AcceptableLosses() []string { return slices.Clone(acceptable) }
 
 // Loss is one part of a plan that a format cannot hold.
 type Loss struct {

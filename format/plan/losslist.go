@@ -1,6 +1,7 @@
 package plan
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
@@ -32,9 +33,11 @@ func (l *LossList) add(kind LossKind, name string, err error, f found) {
 	}
 	why := strings.TrimPrefix(err.Error(), planPrefix)
 	why = strings.TrimPrefix(why, ErrUnsupported.Error()+": ")
-	f.Loss, f.cause = Loss{kind, name, why, slices.Contains(acceptable, kind)}, err
+	f.Loss, f.cause = Loss{kind, name, why, slices.Contains(acceptable, string(kind))}, err
 	l.found = append(l.found, f)
 }
+
+func unsupported(text string) error { return fmt.Errorf("%w: %s", ErrUnsupported, text) }
 
 // Quantization adds the quantization parameters of tensor i.
 func (l *LossList) Quantization(p *Plan, i int, err error) {
@@ -43,7 +46,7 @@ func (l *LossList) Quantization(p *Plan, i int, err error) {
 
 // AllQuantization adds the parameters of all tensors, for a format without quantization.
 func (l *LossList) AllQuantization(p *Plan, text string) {
-	err := fmt.Errorf("%w: %s", ErrUnsupported, text)
+	err := unsupported(text)
 	for i := range p.Tensors {
 		if p.Tensors[i].Quant != nil {
 			l.Quantization(p, i, err)
@@ -71,27 +74,23 @@ func (l *LossList) UniqueMetadata(p *Plan, check func(i int, e Entry) error) {
 		err := fmt.Errorf("%w: the key occurs twice", tensor.ErrCorrupt)
 		if !kept[e.Key] {
 			err = check(i, e)
+			kept[e.Key] = err == nil
 		}
 		if err != nil {
 			l.Metadata(p, i, err)
-			continue
 		}
-		kept[e.Key] = true
 	}
 }
 
 // TypeName returns the name of the type of a metadata or attribute value for errors, such as
 // "int64" or "list of string".
-func TypeName(v any) string {
-	if v == nil {
-		return "null"
-	}
-	return neutral(fmt.Sprintf("%T", v))
-}
+func TypeName(v any) string { return neutral(fmt.Sprintf("%T", v)) }
 
 // neutral returns the name of a Go type for users who do not know Go.
 func neutral(name string) string {
 	switch name {
+	case "<nil>":
+		return "null"
 	case "json.RawMessage":
 		return "JSON"
 	case "json.Number":
@@ -104,8 +103,7 @@ func neutral(name string) string {
 	if elem, ok := strings.CutPrefix(name, "[]"); ok {
 		return "list of " + neutral(elem)
 	}
-	name = name[strings.LastIndexByte(name, '.')+1:]
-	return strings.ToLower(name)
+	return strings.ToLower(name[strings.LastIndexByte(name, '.')+1:])
 }
 
 // Graph adds the graph because the format cannot hold one of its parts, such as a node.
@@ -117,7 +115,7 @@ func (l *LossList) Graph(part string, err error) {
 func (l *LossList) AnyGraph(p *Plan, text string) {
 	g := p.Graph
 	if g != nil && (g.Name != "" || len(g.Inputs)+len(g.Outputs)+len(g.Nodes) > 0) {
-		l.Graph("", fmt.Errorf("%w: %s", ErrUnsupported, text))
+		l.Graph("", unsupported(text))
 	}
 }
 
@@ -155,18 +153,18 @@ func AttributeName(p *Plan, i, j int) string {
 
 // Renamed adds the name of tensor i, which the encoder will replace.
 func (l *LossList) Renamed(p *Plan, i int, text string) {
-	l.add(LossName, p.Tensors[i].Name, fmt.Errorf("%w: %s", ErrUnsupported, text), found{})
+	l.add(LossName, p.Tensors[i].Name, unsupported(text), found{})
 }
 
 // ConvertedMetadata adds entry i, whose value the encoder will convert.
 func (l *LossList) ConvertedMetadata(p *Plan, i int, text string) {
-	l.add(LossConversion, fmt.Sprintf("metadata %q", p.Metadata[i].Key), fmt.Errorf("%w: %s", ErrUnsupported, text), found{})
+	l.add(LossConversion, fmt.Sprintf("metadata %q", p.Metadata[i].Key), unsupported(text), found{})
 }
 
 // Converted adds a LossConversion, LossValue or LossLabel of the graph, which the
 // encoder will convert or omit.
 func (l *LossList) Converted(kind LossKind, name, text string) {
-	l.add(kind, name, fmt.Errorf("%w: %s", ErrUnsupported, text), found{inGraph: true})
+	l.add(kind, name, unsupported(text), found{inGraph: true})
 }
 
 // Initializers adds the graph's list of initializers, for a format without such lists. A
@@ -197,9 +195,9 @@ func acceptedOf(format string, names []string) (map[string]bool, error) {
 	set := make(map[string]bool, len(names))
 	for _, s := range names {
 		kind, _, _ := strings.Cut(s, ":")
-		if !slices.Contains(acceptable, LossKind(kind)) {
-			return nil, &tensor.Error{Format: format, Field: "AcceptLoss", Offset: -1,
-				Err: fmt.Errorf("%w: %w: %q is not a kind of loss that can be accepted (%s)", ErrPlan, ErrUnsupported, s, strings.Join(AcceptableLosses(), ", "))}
+		if !slices.Contains(acceptable, kind) {
+			err := fmt.Errorf("%w: %w: %q is not a kind of loss that can be accepted (%s)", ErrPlan, ErrUnsupported, s, strings.Join(acceptable, ", "))
+			return nil, &tensor.Error{Format: format, Field: "AcceptLoss", Offset: -1, Err: err}
 		}
 		set[s] = true
 	}
@@ -240,7 +238,8 @@ func (l *LossList) refusal(format string, accepted map[string]bool) error {
 	if len(open) == 0 {
 		return nil
 	}
-	slices.SortStableFunc(open, func(a, b found) int { return a.rank() - b.rank() })
+	rank := func(f found) uint { return uint(slices.Index(acceptable, string(f.Kind))) } // -1 is the largest
+	slices.SortStableFunc(open, func(a, b found) int { return cmp.Compare(rank(a), rank(b)) })
 	e := &LossError{Format: format, causes: []error{ErrPlan, ErrUnsupported}}
 	field := open[0].field()
 	for _, f := range open {
@@ -251,14 +250,6 @@ func (l *LossList) refusal(format string, accepted map[string]bool) error {
 		}
 	}
 	return &tensor.Error{Format: format, Field: field, Offset: -1, Err: e}
-}
-
-// rank orders losses by kind.
-func (l Loss) rank() int {
-	if i := slices.Index(acceptable, l.Kind); i >= 0 {
-		return i
-	}
-	return len(acceptable)
 }
 
 // without returns a copy of the plan without the losses on the list.

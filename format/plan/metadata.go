@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"math"
+	"slices"
 	"strconv"
 )
 
@@ -103,12 +104,9 @@ func (m Metadata) Get(key string) (any, bool) {
 
 // MarshalJSON returns a JSON object with the keys in file order. NaN and infinities become strings.
 func (m Metadata) MarshalJSON() ([]byte, error) {
-	return marshal(m, func(j *jsonText, m Metadata) {
-		j.Raw("{")
-		for i, e := range m {
-			j.Key(i, e.Key)
-			j.value(Number(e.Value))
-		}
-		j.Raw("}")
-	})
+	numbers := slices.Clone(m)
+	for i := range numbers {
+		numbers[i].Value = Number(numbers[i].Value)
+	}
+	return marshal(numbers)
 }
