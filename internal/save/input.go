@@ -1,13 +1,13 @@
 package save
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
 	"runtime/debug"
-	"slices"
 	"sync"
 
 	"github.com/weightmap/weightmap/internal/work"
@@ -27,16 +27,10 @@ var buffers = sync.Pool{New: func() any { b := make([]byte, piece); return &b }}
 type Input struct {
 	ctx        context.Context
 	r          io.Reader
+	inMemory   memory // what r has in memory, which is not copied
 	size, left int64
 	moved      func(n int) // reports progress
-
-	// Variables of Each, CopyTo and Finish, which would take memory for each tensor.
-	most  int
-	f     func(p []byte) error
-	store func(p []byte) error // copyPiece
-	to    io.OffsetWriter
-	sum   io.Writer
-	one   [1]byte
+	one        [1]byte
 }
 
 // NewInput returns an Input of size bytes from r. moved may be nil.
@@ -44,13 +38,27 @@ func NewInput(ctx context.Context, r io.Reader, size int64, moved func(n int)) *
 	if moved == nil {
 		moved = func(int) {}
 	}
-	in := &Input{ctx: ctx, r: r, size: size, left: size, moved: moved}
-	in.store = in.copyPiece
+	in := &Input{ctx: ctx, moved: moved}
+	in.reset(r, size)
 	return in
 }
 
 // reset points the Input at other data.
-func (in *Input) reset(r io.Reader, size int64) { in.r, in.size, in.left = r, size, size }
+func (in *Input) reset(r io.Reader, size int64) {
+	in.r, in.inMemory, in.size, in.left = r, nil, size, size
+	switch r.(type) {
+	case *bytes.Reader, *bytes.Buffer:
+		_, _ = r.(io.WriterTo).WriteTo(&in.inMemory)
+	}
+}
+
+// memory is an io.Writer that keeps what a reader of memory writes, all at once.
+type memory []byte
+
+func (m *memory) Write(b []byte) (int, error) {
+	*m = b
+	return len(b), nil
+}
 
 // Size returns the tensor's size in bytes.
 func (in *Input) Size() int64 { return in.size }
@@ -60,130 +68,96 @@ func (in *Input) Read(p []byte) (int, error) {
 	if in.left == 0 {
 		return 0, io.EOF
 	}
+	b, err := in.next(p, int64(len(p)))
+	return copy(p, b), err
+}
+
+// next returns the next bytes: at most most of those in memory, or what it reads into buf.
+func (in *Input) next(buf []byte, most int64) (p []byte, err error) {
 	if err := in.ctx.Err(); err != nil {
-		return 0, err
+		return nil, err
 	}
-	n, err := in.read(p[:min(int64(len(p)), in.left, piece)])
-	in.took(n)
+	p = in.inMemory[:min(int64(len(in.inMemory)), in.left, most)]
+	in.inMemory = in.inMemory[len(p):]
+	if len(p) == 0 {
+		p, err = in.read(buf[:min(int64(len(buf)), in.left, piece)])
+	}
+	in.left -= int64(len(p))
+	in.moved(len(p))
 	if errors.Is(err, io.EOF) {
 		err = nil
 		if in.left > 0 {
 			err = in.short()
 		}
 	}
-	return n, err
-}
-
-func (in *Input) took(n int) {
-	in.left -= int64(n)
-	in.moved(n)
+	return p, err
 }
 
 // read checks the counts that r returns, and fails if r makes no progress.
-func (in *Input) read(p []byte) (n int, err error) {
+func (in *Input) read(p []byte) ([]byte, error) {
 	for range 100 {
-		if n, err = in.r.Read(p); n < 0 || n > len(p) {
-			return 0, fmt.Errorf("%w: asked for %d bytes, the reader claims to have read %d", tensor.ErrCorrupt, len(p), n)
+		n, err := in.r.Read(p)
+		if n < 0 || n > len(p) {
+			return nil, fmt.Errorf("%w: asked for %d bytes, the reader claims to have read %d", tensor.ErrCorrupt, len(p), n)
 		}
 		if n > 0 || err != nil || len(p) == 0 {
-			return n, err
+			return p[:n], err
 		}
 	}
-	return 0, io.ErrNoProgress
+	return nil, io.ErrNoProgress
 }
 
 func (in *Input) short() error {
 	return fmt.Errorf("%w: the reader ended after %d of %d bytes", tensor.ErrTruncated, in.size-in.left, in.size)
 }
 
-func (in *Input) long() error {
-	return fmt.Errorf("%w: the reader has more than the %d bytes of the tensor", tensor.ErrShape, in.size)
-}
-
-// Each calls f with consecutive pieces. A piece is valid only during the call. Data that r has in
-// memory, such as that of a bytes.Reader, is not copied.
+// Each calls f with consecutive pieces. A piece is valid only during the call.
 func (in *Input) Each(f func(p []byte) error) error { return in.each(piece, f) }
 
-// each is Each with pieces of at most most bytes.
-func (in *Input) each(most int, f func(p []byte) error) error {
-	if r, ok := in.r.(inMemory); ok && in.left == in.size {
-		in.most, in.f = most, f
-		_, err := r.WriteTo((*pieces)(in))
-		if err == nil && in.left > 0 {
-			err = in.short()
-		}
-		return err
-	}
+// each is Each with pieces of at most most bytes of data in memory.
+func (in *Input) each(most int64, f func(p []byte) error) error {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
 	for in.left > 0 {
-		p := (*buf)[:min(piece, in.left)]
-		if _, err := io.ReadFull(in, p); err != nil {
-			return err
+		p, err := in.next((*buf)[:piece], most)
+		if err == nil {
+			err = f(p)
 		}
-		if err := f(p); err != nil {
+		if err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// inMemory is implemented by bytes.Reader, bytes.Buffer and strings.Reader, which write all at once.
-type inMemory interface {
-	io.WriterTo
-	Len() int
-}
-
-// pieces is the io.Writer for inMemory.
-type pieces Input
-
-func (p *pieces) Write(b []byte) (n int, err error) {
-	in := (*Input)(p)
-	if int64(len(b)) > in.left {
-		return 0, in.long()
-	}
-	for part := range slices.Chunk(b, in.most) {
-		if err := in.ctx.Err(); err != nil {
-			return n, err
-		}
-		if err := in.f(part); err != nil {
-			return n, err
-		}
-		n += len(part)
-		in.took(len(part))
-	}
-	return n, nil
-}
-
 // CopyTo writes the data to t at off and, unless sum is nil, to sum.
 func (in *Input) CopyTo(t io.WriterAt, off int64, sum io.Writer) error {
-	in.to, in.sum = *io.NewOffsetWriter(t, off), sum
-	return in.each(large, in.store)
-}
-
-func (in *Input) copyPiece(p []byte) error {
-	switch {
-	case in.sum == nil:
-		return writeAll(&in.to, p)
-	case len(p) < overlap:
-		return cmp.Or(writeAll(in.sum, p), writeAll(&in.to, p))
-	}
-	return in.concurrently(p)
+	return in.each(large, func(p []byte) error {
+		at := off
+		off += int64(len(p))
+		if sum != nil && len(p) >= overlap {
+			return concurrently(t, at, sum, p)
+		}
+		if sum != nil {
+			if _, err := sum.Write(p); err != nil {
+				return err
+			}
+		}
+		_, err := t.WriteAt(p, at)
+		return err
+	})
 }
 
 // concurrently writes p while another goroutine adds it to the checksum.
-func (in *Input) concurrently(p []byte) (err error) {
+func concurrently(t io.WriterAt, at int64, sum io.Writer, p []byte) (err error) {
 	added := make(chan error, 1)
 	go work.Catch(func() error {
 		debug.SetPanicOnFault(true)
-		return writeAll(in.sum, p)
+		_, err := sum.Write(p)
+		return err
 	}, func(err error) { added <- err })
 	defer func() { err = cmp.Or(work.Rethrow(<-added), err) }()
-	return writeAll(&in.to, p)
-}
-
-func writeAll(w io.Writer, p []byte) error {
-	_, err := w.Write(p)
+	_, err = t.WriteAt(p, at)
 	return err
 }
 
@@ -192,11 +166,11 @@ func (in *Input) Finish() error {
 	if in.left > 0 {
 		return in.short()
 	}
-	n, err := in.read(in.one[:])
-	if n > 0 {
-		return in.long()
-	}
-	if errors.Is(err, io.EOF) {
+	more, err := in.read(in.one[:])
+	switch {
+	case len(more)+len(in.inMemory) > 0:
+		return fmt.Errorf("%w: the reader has more than the %d bytes of the tensor", tensor.ErrShape, in.size)
+	case errors.Is(err, io.EOF):
 		return nil
 	}
 	return err
