@@ -17,7 +17,7 @@ type directory struct {
 	layout *driver.Layout
 	sync   bool
 	final  string
-	temp   string      // "" after the rename to final
+	temp   string
 	old    fs.FileInfo // the empty directory to replace; nil if none
 }
 
@@ -100,26 +100,18 @@ func (d *directory) Finish() error {
 			return err
 		}
 	}
-	if err := rename(d.temp, d.final); err != nil {
-		if d.old != nil {
-			err = errors.Join(err, mkdir(d.final, d.old.Mode().Perm()))
-		}
-		return err
+	err := rename(d.temp, d.final)
+	if err != nil && d.old != nil {
+		err = errors.Join(err, mkdir(d.final, d.old.Mode().Perm()))
 	}
-	d.temp = ""
-	if d.sync {
-		return durably(filepath.Dir(d.final))
+	if err == nil && d.sync {
+		err = durably(filepath.Dir(d.final))
 	}
-	return nil
+	return err
 }
 
-// Close implements io.Closer. It removes the directory if it was not renamed.
-func (d *directory) Close() error {
-	if d.temp == "" {
-		return nil
-	}
-	return removeDir(d.temp, "")
-}
+// Close implements io.Closer. It removes the directory, which no longer exists if it was renamed.
+func (d *directory) Close() error { return removeDir(d.temp, "") }
 
 // removeDir removes a directory whose file names all end in ext. It stops at the first name it cannot
 // remove.

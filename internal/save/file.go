@@ -1,6 +1,7 @@
 package save
 
 import (
+	"bufio"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -13,7 +14,10 @@ import (
 // File is a Target in a temporary file next to the file it will replace. The replacement is one
 // rename: readers see the old file or the new one, and mappings of the old file stay valid.
 type File struct {
-	*handle
+	f        *os.File
+	buf      *bufio.Writer // nil once closed
+	at       int64         // offset of buf
+	end      int64         // end of all data written
 	final    string
 	unlinked bool // it has no name any more
 }
@@ -43,12 +47,13 @@ func CreateFile(path string) (*File, error) {
 // permissions of old, which may be nil.
 func CreateLike(path string, old fs.FileInfo) (*File, error) {
 	sweep(path, 0, Remove)
-	h, err := create(temporary(path), newMode(old))
+	f, err := create(temporary(path), newMode(old))
 	if err != nil {
 		return nil, err
 	}
-	inherit(h.f, old)
-	return &File{handle: h, final: path}, nil
+	f.final = path
+	inherit(f.f, old)
+	return f, nil
 }
 
 // newMode returns the permissions to create a file with. While inherit has not yet set the owner of

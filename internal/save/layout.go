@@ -83,17 +83,15 @@ func (e *layoutEncoder) Tensor(i int, in driver.Input) error {
 
 // Finish implements driver.Encoder.
 func (e *layoutEncoder) Finish() error {
-	if err := e.before(e.layout.Size + 1); err != nil {
-		return err
+	err := e.before(e.layout.Size + 1)
+	if err == nil && e.layout.Late != nil {
+		e.parts, err = e.layout.Late(e.sums)
 	}
-	if e.layout.Late != nil {
-		var err error
-		if e.parts, err = e.layout.Late(e.sums); err != nil {
-			return err
-		}
-		if err := e.before(e.layout.Size + 1); err != nil {
-			return err
-		}
+	if err == nil {
+		err = e.before(e.layout.Size + 1)
+	}
+	if err != nil {
+		return err
 	}
 	return e.t.Truncate(e.layout.Size)
 }

@@ -1,11 +1,13 @@
 package save
 
 import (
+	"bufio"
 	"cmp"
 	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"sync"
 	"sync/atomic"
 )
 
@@ -47,122 +49,103 @@ func try(call, path string, f func() error) error {
 	return f()
 }
 
-// handle is an open file. It merges adjacent small writes: a model of many small tensors would
-// otherwise need a system call for each.
-type handle struct {
-	f   *os.File
-	buf *[]byte // pending writes; nil if none
-	off int64   // offset of buf
-	end int64   // end of all data written
-
-	closed bool
-}
-
 // create creates a file that must not exist.
-func create(name string, mode os.FileMode) (*handle, error) {
+func create(name string, mode os.FileMode) (*File, error) {
 	if err := before(CallCreate, name); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
-	return &handle{f: f}, err
+	if err != nil {
+		return nil, err
+	}
+	return newFile(f), nil
+}
+
+// merging has buffers that merge adjacent small writes: a model of many small tensors would otherwise need
+// a system call for each.
+var merging = sync.Pool{New: func() any { return bufio.NewWriterSize(nil, piece) }}
+
+func newFile(f *os.File) *File {
+	file := &File{f: f, buf: merging.Get().(*bufio.Writer)}
+	file.buf.Reset((*flushed)(file))
+	return file
+}
+
+// flushed is the io.Writer for the buffer of a File.
+type flushed File
+
+func (f *flushed) Write(p []byte) (int, error) {
+	if err := before(CallWrite, f.f.Name()); err != nil {
+		return 0, err
+	}
+	n, err := f.f.WriteAt(p, f.at)
+	f.at += int64(n)
+	return n, err
 }
 
 // Name returns the name that the file was created under.
-func (h *handle) Name() string { return h.f.Name() }
+func (f *File) Name() string { return f.f.Name() }
 
 // Sequential returns false.
-func (h *handle) Sequential() bool { return false }
+func (f *File) Sequential() bool { return false }
 
 // ReadAt implements io.ReaderAt.
-func (h *handle) ReadAt(p []byte, off int64) (int, error) {
-	if err := h.flush(); err != nil {
+func (f *File) ReadAt(p []byte, off int64) (int, error) {
+	if err := f.buf.Flush(); err != nil {
 		return 0, err
 	}
-	return h.f.ReadAt(p, off)
-}
-
-// WriteAt implements io.WriterAt. The error may be that of an earlier write.
-func (h *handle) WriteAt(p []byte, off int64) (int, error) {
-	if h.buf != nil {
-		at := h.off + int64(len(*h.buf))
-		if gap := off - at; at == h.end && gap > 0 && gap < dataGap {
-			at = off
-			*h.buf = append(*h.buf, make([]byte, gap)...)
-		}
-		if off != at || len(*h.buf)+len(p) > piece {
-			if err := h.flush(); err != nil {
-				return 0, err
-			}
-		}
-	}
-	h.end = max(h.end, off+int64(len(p)))
-	if len(p) >= piece {
-		return h.writeAt(p, off)
-	}
-	if h.buf == nil {
-		h.buf, h.off = buffers.Get().(*[]byte), off
-		*h.buf = (*h.buf)[:0]
-	}
-	*h.buf = append(*h.buf, p...)
-	return len(p), nil
+	return f.f.ReadAt(p, off)
 }
 
 // dataGap is larger than the gap between tensors in any format.
 const dataGap = 4 << 10
 
-func (h *handle) writeAt(p []byte, off int64) (int, error) {
-	if err := before(CallWrite, h.Name()); err != nil {
+// WriteAt implements io.WriterAt. The error may be that of an earlier write, after which all fail.
+func (f *File) WriteAt(p []byte, off int64) (n int, err error) {
+	pos := f.at + int64(f.buf.Buffered())
+	switch gap := off - pos; {
+	case pos == f.end && 0 < gap && gap < dataGap:
+		_, err = f.buf.Write(make([]byte, gap))
+	case gap != 0:
+		err = f.buf.Flush()
+		f.at = off
+	}
+	if err != nil {
 		return 0, err
 	}
-	return h.f.WriteAt(p, off)
-}
-
-// flush writes the pending data.
-func (h *handle) flush() error {
-	if h.buf == nil {
-		return nil
-	}
-	if _, err := h.writeAt(*h.buf, h.off); err != nil {
-		return err
-	}
-	h.drop()
-	return nil
-}
-
-func (h *handle) drop() {
-	if h.buf != nil {
-		buffers.Put(h.buf)
-		h.buf = nil
-	}
+	n, err = f.buf.Write(p)
+	f.end = max(f.end, off+int64(n))
+	return n, err
 }
 
 // Truncate sets the size of the file. It fills new space with zeros.
-func (h *handle) Truncate(size int64) error {
-	if err := h.flush(); err != nil {
+func (f *File) Truncate(size int64) error {
+	if err := f.buf.Flush(); err != nil {
 		return err
 	}
-	h.end = max(h.end, size)
-	return try(CallTruncate, h.Name(), func() error { return h.f.Truncate(size) })
+	f.end = max(f.end, size)
+	return try(CallTruncate, f.Name(), func() error { return f.f.Truncate(size) })
 }
 
 // finish closes the file. With sync it first makes the content durable.
-func (h *handle) finish(sync bool) error {
-	err := h.flush()
+func (f *File) finish(sync bool) error {
+	err := f.buf.Flush()
 	if err == nil && sync {
-		err = try(CallSync, h.Name(), h.f.Sync)
+		err = try(CallSync, f.Name(), f.f.Sync)
 	}
-	return cmp.Or(err, h.close())
+	return cmp.Or(err, f.close())
 }
 
 // close closes the file even if the hook returns an error, as a system does. A second call does
 // nothing.
-func (h *handle) close() error {
-	h.drop()
-	if h.closed {
+func (f *File) close() error {
+	if f.buf == nil {
 		return nil
 	}
-	h.closed = true
-	return cmp.Or(before(CallClose, h.Name()), h.f.Close())
+	f.buf.Reset(nil)
+	merging.Put(f.buf)
+	f.buf = nil
+	return cmp.Or(before(CallClose, f.Name()), f.f.Close())
 }
 
 func mkdir(name string, mode os.FileMode) error {

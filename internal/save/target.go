@@ -68,7 +68,9 @@ func newSpool(where plan.Spool) (output, error) {
 	if err != nil {
 		return nil, err
 	}
-	return &File{handle: &handle{f: f}, unlinked: Remove(f.Name()) == nil}, nil
+	file := newFile(f)
+	file.unlinked = Remove(f.Name()) == nil
+	return file, nil
 }
 
 // copied is an output that Commit copies to a writer.

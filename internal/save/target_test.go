@@ -109,7 +109,7 @@ func TestBuffer(t *testing.T) {
 			}
 			off += int64(len(p))
 		}
-		expect.OK(t, b.flush())
+		expect.OK(t, b.buf.Flush())
 
 		if got, err := os.ReadFile(b.Name()); err != nil || !bytes.Equal(plain.Bytes(), got) {
 			t.Fatalf("seed %d: contents differ", seed)

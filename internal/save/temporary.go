@@ -6,6 +6,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -62,17 +63,13 @@ func IsHex(s string) bool { return strings.Trim(s, "0123456789abcdef") == "" }
 // temporaries returns the entries of a directory that have temporary names for base, or for any file
 // if base is "".
 func temporaries(dir, base string) (list []fs.FileInfo) {
-	d, err := os.Open(dir)
-	if err != nil {
-		return nil
-	}
-	defer d.Close()
-	names, _ := d.Readdirnames(-1)
-	for _, name := range names {
-		if IsTemporary(name, base) {
-			if st, err := os.Lstat(filepath.Join(dir, name)); err == nil {
-				list = append(list, st)
-			}
+	entries, _ := os.ReadDir(dir)
+	for _, e := range entries {
+		if !IsTemporary(e.Name(), base) {
+			continue
+		}
+		if st, err := e.Info(); err == nil {
+			list = append(list, st)
 		}
 	}
 	return list
@@ -83,12 +80,7 @@ func isAbandoned(st fs.FileInfo) bool { return time.Since(st.ModTime()) >= aband
 // Busy reports whether a writer may be active in a directory. A writer killed less than a day ago
 // counts as active.
 func Busy(dir string) bool {
-	for _, st := range temporaries(dir, "") {
-		if !isAbandoned(st) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(temporaries(dir, ""), func(st fs.FileInfo) bool { return !isAbandoned(st) })
 }
 
 // sweep removes the leftovers of killed writers of path, which are of the given type, by calling
