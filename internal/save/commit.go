@@ -46,11 +46,8 @@ func commitAll(files []*File, sync, mixes bool) (err error) {
 		}
 	}
 	for _, f := range files {
-		left := setAside(f.final) // a killed writer may have left it
-		if err != nil {
-			left = f.Name()
-		}
-		if exists(left) {
+		f.unnamed = err == nil
+		if left := setAside(f.final); err == nil && exists(left) { // a killed writer may have left it
 			_ = Remove(left)
 		}
 	}

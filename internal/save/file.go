@@ -14,12 +14,12 @@ import (
 // File is a Target in a temporary file next to the file it will replace. The replacement is one
 // rename: readers see the old file or the new one, and mappings of the old file stay valid.
 type File struct {
-	f        *os.File
-	buf      *bufio.Writer // nil once closed
-	at       int64         // offset of buf
-	end      int64         // end of all data written
-	final    string
-	unlinked bool // it has no name any more
+	f       *os.File
+	buf     *bufio.Writer // nil once closed
+	at      int64         // offset of buf
+	end     int64         // end of all data written
+	final   string
+	unnamed bool // it is in place or, as a spool, unlinked
 }
 
 // CreateFile starts the replacement of path, which need not exist. It follows symbolic links and
@@ -105,9 +105,8 @@ func (f *File) CommitAs(path string, sync bool) error {
 	if err == nil {
 		err = rename(f.Name(), path)
 	}
-	if err != nil {
-		_ = Remove(f.Name())
-	}
+	f.unnamed = err == nil
+	f.Abort()
 	return err
 }
 
@@ -119,10 +118,10 @@ func durably(dir string) error {
 	return nil
 }
 
-// Abort removes the temporary file.
+// Abort removes the temporary file, unless it is in place.
 func (f *File) Abort() {
 	_ = f.close()
-	if !f.unlinked {
+	if !f.unnamed {
 		_ = Remove(f.Name())
 	}
 }

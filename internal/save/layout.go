@@ -22,7 +22,7 @@ type layoutEncoder struct {
 
 // newLayoutEncoder checks the places of the tensors, since drivers may be wrong.
 func newLayoutEncoder(t driver.Target, p *plan.Plan, l *driver.Layout) (*layoutEncoder, error) {
-	e := &layoutEncoder{t: t, layout: l, parts: l.Parts, order: inOrder(len(p.Tensors))}
+	e := &layoutEncoder{t: t, layout: l, parts: l.Parts, order: numbers(len(p.Tensors))}
 	if l.Late != nil {
 		e.sums = make([]uint64, len(p.Tensors))
 	}
@@ -47,8 +47,8 @@ func newLayoutEncoder(t driver.Target, p *plan.Plan, l *driver.Layout) (*layoutE
 	return e, nil
 }
 
-// inOrder returns the numbers below n.
-func inOrder(n int) []int {
+// numbers returns the numbers below n.
+func numbers(n int) []int {
 	order := make([]int, n)
 	for i := range order {
 		order[i] = i

@@ -26,12 +26,8 @@ func (w *Writer) complete(p *plan.Plan) error {
 	for i := range w.plan.Metadata {
 		w.plan.Metadata[i].Value = take(w.plan.Metadata[i].Value)
 	}
-	names, dims, total := 0, 0, int64(0)
-	for i := range p.Tensors {
-		names, dims = names+len(p.Tensors[i].Name), dims+len(p.Tensors[i].Shape)
-	}
-	w.index.Grow(len(p.Tensors), names, dims)
-	entry := driver.Tensor{}
+	w.index.Grow(len(p.Tensors), 0, 0)
+	total, entry := int64(0), driver.Tensor{}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		size, err := t.ByteSize()

@@ -141,7 +141,6 @@ func (s *shards) Finish() error {
 		opens = s.files.Paths[0]
 		files = append(files[1:], files[0])
 	}
-	s.list = nil // commitAll cleans up
 	mixes := exists(opens) && slices.ContainsFunc(s.files.Paths, func(path string) bool { return path != opens && slices.Contains(s.files.Old, path) })
 	err := commitAll(files, sync, mixes)
 	if err == nil || errors.Is(err, driver.ErrNotDurable) {
@@ -160,7 +159,7 @@ func (s *shards) removeOld() {
 	}
 }
 
-// Close implements io.Closer. It removes the files that were not renamed.
+// Close implements io.Closer. It removes the files that are not in place.
 func (s *shards) Close() error {
 	for _, part := range s.list {
 		if part.file != nil {

@@ -69,7 +69,7 @@ func newSpool(where plan.Spool) (output, error) {
 		return nil, err
 	}
 	file := newFile(f)
-	file.unlinked = Remove(f.Name()) == nil
+	file.unnamed = Remove(f.Name()) == nil
 	return file, nil
 }
 
@@ -81,7 +81,6 @@ type copied struct {
 
 // Commit implements output.
 func (c *copied) Commit(bool) error {
-	defer c.Abort()
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
 	_, err := io.CopyBuffer(c.out, io.NewSectionReader(c.output, 0, math.MaxInt64), (*buf)[:piece])

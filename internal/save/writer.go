@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -26,7 +27,7 @@ type Writer struct {
 	format string
 	layout *driver.Layout // nil for shards
 	enc    driver.Encoder // nil once released
-	out    output         // nil once committed, and for encoders that create files themselves
+	out    output         // nil once released, and for encoders that create files themselves
 	files  []string       // being written
 
 	mu       sync.Mutex
@@ -36,15 +37,14 @@ type Writer struct {
 	at       string       // its name
 	written  []bool
 	progress work.Progress
-	over     error  // why no further call works; io.EOF after a successful Close
-	queue    *queue // orders tensors for a target or driver that needs an order; else nil
+	over     error // why no further call works; io.EOF after a successful Close
 }
 
 // output is a target that can be committed or aborted.
 type output interface {
 	driver.Target
-	Commit(sync bool) error // on failure it cleans up
-	Abort()
+	Commit(sync bool) error
+	Abort() // does nothing to a committed one
 }
 
 // Create starts writing a model to o.Path.
@@ -121,24 +121,21 @@ func (w *Writer) layoutOf(p *plan.Plan) (*driver.Layout, error) {
 	return d.Layout(p, w.o)
 }
 
-// start writes everything that precedes the data. ordered means that the driver needs the tensors in
-// the order of the file.
-func (w *Writer) start(t output, ordered bool) error {
+// start writes everything that precedes the data. inOrder means that the tensors are needed in the
+// order of the file.
+func (w *Writer) start(t output, inOrder bool) (err error) {
 	w.out = t
-	enc, err := encoderOf(t, w.plan, w.layout)
-	if err != nil {
+	if w.enc, err = encoderOf(t, w.plan, w.layout); err != nil || !inOrder {
 		return err
 	}
-	w.enc = enc
-	if ordered {
-		w.queue = &queue{where: w.o.Spool, order: inOrder(len(w.plan.Tensors))}
-		if e, ok := enc.(*layoutEncoder); ok {
-			w.queue.order = e.order
-		}
-		if w.layout.Secret {
-			w.queue.where = plan.SpoolMemory
-		}
+	q := &ordered{Encoder: w.enc, o: w.o, where: w.o.Spool, order: numbers(len(w.plan.Tensors))}
+	if e, ok := w.enc.(*layoutEncoder); ok {
+		q.order = e.order
 	}
+	if w.layout.Secret {
+		q.where = plan.SpoolMemory
+	}
+	w.enc = q
 	return nil
 }
 
@@ -195,33 +192,19 @@ func (w *Writer) WriteTensor(name string, r io.Reader) error {
 // moved counts bytes for Progress.
 func (w *Writer) moved(n int) { w.progress.Add(int64(n), w.at) }
 
-// take encodes tensor i, then the stored tensors that follow it.
+// take encodes tensor i.
 func (w *Writer) take(i int, r io.Reader) error {
 	if err := w.o.Context.Err(); err != nil {
 		return err
 	}
-	w.at = w.plan.Tensors[i].Name
-	in := w.in
-	in.reset(r, w.plan.Tensors[i].Size)
-	defer in.reset(nil, 0)
-	if w.queue != nil && w.queue.turn() != i {
-		if err := w.queue.keep(i, in); err != nil {
-			return err
-		}
-		return in.Finish()
+	t := &w.plan.Tensors[i]
+	w.at = t.Name
+	w.in.reset(r, t.Size)
+	defer w.in.reset(nil, 0)
+	if err := w.enc.Tensor(i, w.in); err != nil {
+		return err
 	}
-	for {
-		if err := w.enc.Tensor(i, in); err != nil {
-			return err
-		}
-		if err := in.Finish(); err != nil || w.queue == nil {
-			return err
-		}
-		if i, r = w.queue.next(); r == nil {
-			return nil
-		}
-		in = NewInput(w.o.Context, r, w.plan.Tensors[i].Size, nil)
-	}
+	return w.in.Finish()
 }
 
 // Agrees checks that from has the type and quantization that the plan says.
@@ -250,29 +233,23 @@ func (w *Writer) Close() error {
 	if w.over != nil {
 		return w.refusal()
 	}
-	return w.attempt(func() error {
-		if err := w.finish(); err != nil {
-			return w.explain(err)
-		}
+	err := w.attempt(func() error { return w.explain(w.finish()) })
+	if err == nil {
 		w.over = io.EOF
-		return nil
-	})
+	}
+	return err
 }
 
 func (w *Writer) finish() error {
 	if err := w.o.Context.Err(); err != nil {
 		return err
 	}
-	for i, ok := range w.written {
-		if !ok {
-			return w.planError(w.plan.Tensors[i].Name, errors.New("not written before Close"))
-		}
+	if i := slices.Index(w.written, false); i >= 0 {
+		return w.planError(w.plan.Tensors[i].Name, errors.New("not written before Close"))
 	}
 	err := w.enc.Finish()
 	if err == nil && w.out != nil {
-		out := w.out
-		w.out = nil
-		err = out.Commit(!w.o.NoSync)
+		err = w.out.Commit(!w.o.NoSync)
 	}
 	if err != nil && !errors.Is(err, driver.ErrNotDurable) {
 		return err
@@ -298,19 +275,16 @@ func (w *Writer) Abort() error {
 func (w *Writer) giveUp(err error) {
 	w.over = err
 	w.release()
+}
+
+// release frees what the encoder holds, and the target unless it is committed.
+func (w *Writer) release() {
+	_ = closeEncoder(w.enc)
+	w.enc = nil
 	if w.out != nil {
 		w.out.Abort()
 		w.out = nil
 	}
-}
-
-// release frees what the encoder holds besides the target.
-func (w *Writer) release() {
-	w.queue.remove()
-	if c, ok := w.enc.(io.Closer); ok {
-		_ = c.Close()
-	}
-	w.enc = nil
 }
 
 // refusal returns the error of calls after the end.
