@@ -100,6 +100,24 @@ func (m *Model) Verify(ctx context.Context, opts ...VerifyOption) (*Coverage, er
 	return &Coverage{c, m.engine().Index()}, nil
 }
 
+// Load reads many tensors and slices of tensors into the caller's memory: in the order of the file, in large
+// steps, on as many goroutines as Options.Workers says. It takes a few megabytes for each of them, and for each tensor at
+// work that is compressed or encrypted as much as that. From disk it reads as fast as plain reads of the file do, and no
+// goroutine that waits for the disk holds a processor. Behind a reader such as one of package format/remote, requests for
+// neighbors become one range, and as many ranges are fetched at a time as the reader says.
+//
+// Requests may overlap, and their memory must not. Where Options.Check has checksums compared before the first use of a
+// tensor, Load compares them on the way. progress may be nil; it is called by one goroutine at a time, with the bytes of all
+// requests as the total, and must not close the model.
+//
+// A request that cannot be met is an error that names the tensor, before anything is read where that is known
+// by then: ErrNotFound, ErrShape (a slice outside of the tensor, too little room), ErrOption (Bytes and Floats both set).
+// Others are those of View.ReadInto and tensor.Decode, and the context's. After an error the memory of the
+// requests may hold anything.
+func (m *Model) Load(ctx context.Context, requests []Request, progress Progress) error {
+	return m.engine().LoadAll(ctx, requests, progress)
+}
+
 // Do calls f and guards its use of raw slices of the model's tensors (View.Bytes, tensor.As). Close waits until
 // f returns. If f reads bytes that a file lost because it was cut short, f ends there and Do returns
 // ErrTruncated, which names the tensor. Calls of Do and View.Use nest; f must not call Close.
@@ -137,34 +155,4 @@ func (m *Model) RestoreNames(p *Plan) error {
 }
 
 // Stats returns the memory that the model uses, and how many tensors are zero-copy.
-func (m *Model) Stats() Stats { return Stats(m.engine().Stats()) }
-
-// Stats is a report on an open model. Sizes are in bytes. After Close every field is zero except
-// Resident, which is -1.
-type Stats struct {
-	Path string
-	// FileSize is the size of all files of the model that were opened.
-	FileSize int64
-	// Mapped is the part of FileSize that is mapped. Heap is the part in memory: bytes of the caller, and
-	// files that the system or file system cannot map.
-	Mapped, Heap int64
-	// OnDemand is the rest, which is read on demand: through an io.ReaderAt, or from files too
-	// large to map.
-	OnDemand int64
-	// Resident is the part of Mapped and Heap that is in the physical memory of the process, which
-	// Evict releases; -1 if the system does not tell. Pages that only the page cache holds do not count.
-	Resident int64
-	// Locked is the part that is locked in physical memory (Options.Lock).
-	Locked int64
-	// Kept is the size of copies of tensors: decompressed, decrypted and misaligned ones that were
-	// used, and the cache (Options.CacheBytes).
-	Kept int64
-	// ZeroCopy is the number of tensors that are viewed without a copy. Copies counts the others by reason:
-	// "compressed", "encrypted", "misaligned", "byte order", "behind a reader", "read on demand", "decoded".
-	ZeroCopy int
-	Copies   map[string]int
-	// Lent reports whether a raw slice was returned: the garbage collector then no longer unmaps the model.
-	Lent bool
-	// Verified is the number of tensor checksums that were compared, by Verify or before a first use.
-	Verified int64
-}
+func (m *Model) Stats() Stats { return m.engine().Stats() }

@@ -165,9 +165,9 @@ func TestCoverage(t *testing.T) {
 		uncovered []string
 		text      string
 	}{
-		{nil, []Covered{{"a", "good will"}, {"bb", ""}}, []string{"bb"}, "ok, but nothing covers the list or the data of 1 tensor"},
-		{[]string{"a", "bb"}, []Covered{{"a", "good will"}, {"bb", ""}}, []string{"bb"}, "ok, but nothing covers the list or the data of 1 tensor"},
-		{[]string{"a"}, []Covered{{"a", "good will"}}, nil, "ok, but nothing covers the list"},
+		{nil, []Covered{{Name: "a", By: "good will"}, {Name: "bb", By: ""}}, []string{"bb"}, "ok, but nothing covers the list or the data of 1 tensor"},
+		{[]string{"a", "bb"}, []Covered{{Name: "a", By: "good will"}, {Name: "bb", By: ""}}, []string{"bb"}, "ok, but nothing covers the list or the data of 1 tensor"},
+		{[]string{"a"}, []Covered{{Name: "a", By: "good will"}}, nil, "ok, but nothing covers the list"},
 	} {
 		var options []VerifyOption // which add up
 		for _, name := range tt.names {
@@ -181,7 +181,7 @@ func TestCoverage(t *testing.T) {
 		if d := cmp.Diff(tt.uncovered, c.Uncovered()); d != "" || c.String() != tt.text || c.Signature() != Unsigned {
 			t.Errorf("%q: %s (-want +got)\n%s", tt.names, c, d)
 		}
-		if d := cmp.Diff([]Covered{{"list", ""}}, c.Sections()); d != "" {
+		if d := cmp.Diff([]Covered{{Name: "list", By: ""}}, c.Sections()); d != "" {
 			t.Errorf("%q (-want +got)\n%s", tt.names, d)
 		}
 	}

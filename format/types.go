@@ -3,11 +3,12 @@ package format
 import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/load"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Types that programs share with formats. They are declared in package driver; the fields and methods
-// below are copied from there.
+// Types that programs share with formats and with the engine. They are declared there; the fields and methods
+// below are copied.
 type (
 	// Options changes how a model is opened. Nil and the zero value work. A negative limit or an unknown
 	// value is ErrOption.
@@ -351,6 +352,60 @@ type (
 	// Error is an error with its place: format, path, field and byte offset. It wraps one of the
 	// errors below. See tensor.Error for its fields.
 	Error = tensor.Error
+	// Stats is a report on an open model. Sizes are in bytes. After Close every field is zero except
+	// Resident, which is -1.
+	//
+	//	type Stats struct {
+	//		Path string
+	//		// FileSize is the size of all files of the model that were opened.
+	//		FileSize int64
+	//		// Mapped is the part of FileSize that is mapped. Heap is the part in memory: bytes of the caller, and
+	//		// files that the system or file system cannot map.
+	//		Mapped, Heap int64
+	//		// OnDemand is the rest, which is read on demand: through an io.ReaderAt, or from files too
+	//		// large to map.
+	//		OnDemand int64
+	//		// Resident is the part of Mapped and Heap that is in the physical memory of the process, which
+	//		// Evict releases; -1 if the system does not tell. Pages that only the page cache holds do not count.
+	//		Resident int64
+	//		// Locked is the part that is locked in physical memory (Options.Lock).
+	//		Locked int64
+	//		// Kept is the size of copies of tensors: decompressed, decrypted and misaligned ones that were
+	//		// used, and the cache (Options.CacheBytes).
+	//		Kept int64
+	//		// ZeroCopy is the number of tensors that are viewed without a copy. Copies counts the others by reason:
+	//		// "compressed", "encrypted", "misaligned", "byte order", "behind a reader", "read on demand", "decoded".
+	//		ZeroCopy int
+	//		Copies   map[string]int
+	//		// Lent reports whether a raw slice was returned: the garbage collector then no longer unmaps the model.
+	//		Lent bool
+	//		// Verified is the number of tensor checksums that were compared, by Verify or before a first use.
+	//		Verified int64
+	//	}
+	Stats = load.Stats
+	// Request is a tensor or a part of it, and the caller's memory that Model.Load reads it into.
+	//
+	//	type Request struct {
+	//		// Tensor is the name of a tensor.
+	//		Tensor string
+	//		// Slice is the part of it, as View.Slice takes it; nil for the whole tensor.
+	//		Slice []tensor.Range
+	//		// Bytes takes the little-endian bytes, as View.ReadInto returns them, or Floats the numbers, as tensor.Decode
+	//		// returns them. Both may have more room than that. With neither, the tensor is brought into memory, where its
+	//		// views find it: its pages are mapped, and what is compressed is decoded and kept.
+	//		Bytes  []byte
+	//		Floats []float32
+	//	}
+	Request = load.Request
+	// Covered names the checksum of a part of a file.
+	//
+	//	type Covered struct {
+	//		Name string // of the section or tensor
+	//		// By is the checksum: "xxh64", "crc32 of the weights", "adler32 of the file". It is empty if the
+	//		// bytes are present and the file has no checksum for them.
+	//		By string
+	//	}
+	Covered = load.Covered
 )
 
 // The values of Check.

@@ -53,6 +53,7 @@ func documented(t *testing.T, src []byte) []byte {
 	types := map[string]declared{}
 	declarations(t, "driver", types)
 	declarations(t, "plan", types)
+	declarations(t, "../internal/load", types)
 	var out bytes.Buffer
 	end := 0
 	for _, s := range specs {
@@ -79,9 +80,10 @@ type declared struct {
 }
 
 // declarations adds the types of a package, by their qualified names.
-func declarations(t *testing.T, pkg string, types map[string]declared) {
+func declarations(t *testing.T, dir string, types map[string]declared) {
 	t.Helper()
-	names, err := filepath.Glob(pkg + "/*.go")
+	pkg := filepath.Base(dir)
+	names, err := filepath.Glob(dir + "/*.go")
 	expect.OK(t, err)
 	files := token.NewFileSet()
 	var all []*ast.File

@@ -4,6 +4,7 @@ import (
 	"crypto"
 	"fmt"
 	"iter"
+	"slices"
 	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -66,24 +67,12 @@ type Coverage struct {
 	index *driver.Index // names the tensors of c; nil in the zero Coverage
 }
 
-// Covered names the checksum of a part of a file.
-type Covered struct {
-	Name string // of the section or tensor
-	// By is the checksum: "xxh64", "crc32 of the weights", "adler32 of the file". It is empty if the
-	// bytes are present and the file has no checksum for them.
-	By string
-}
-
 // Sections returns the parts of the file that are not tensors, such as "header".
 func (c *Coverage) Sections() []Covered {
 	if c == nil || c.index == nil {
 		return nil
 	}
-	out := make([]Covered, len(c.c.Sections))
-	for i, s := range c.c.Sections {
-		out[i] = Covered(s)
-	}
-	return out
+	return slices.Clone(c.c.Sections)
 }
 
 // Tensors iterates over the verified tensors in file order, without those that WithTensors left out.
@@ -93,7 +82,7 @@ func (c *Coverage) Tensors() iter.Seq[Covered] {
 			return
 		}
 		for i, by := range c.c.Tensors {
-			if by != load.NotLooked && !yield(Covered{c.index.Name(i), by}) {
+			if by != load.NotLooked && !yield(Covered{Name: c.index.Name(i), By: by}) {
 				return
 			}
 		}

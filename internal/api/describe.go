@@ -75,7 +75,7 @@ func describe(p *types.Package) (lines []string) {
 }
 
 // describeType returns a type with its exported fields and methods. An alias in a stable package of a
-// type in an unstable one makes that type's members API of the stable package.
+// type in an unstable or internal one makes that type's members API of the stable package.
 func describeType(o *types.TypeName, local types.Qualifier) (lines []string) {
 	t := types.Unalias(o.Type())
 	name := types.TypeString(t, local)
@@ -85,7 +85,7 @@ func describeType(o *types.TypeName, local types.Qualifier) (lines []string) {
 		if !ok || n.Obj().Pkg() == nil {
 			return lines
 		}
-		if path, _ := public(n.Obj().Pkg().Path()); !slices.Contains(unstable, path) {
+		if path, isPublic := public(n.Obj().Pkg().Path()); isPublic && !slices.Contains(unstable, path) {
 			return lines
 		}
 	}

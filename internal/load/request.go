@@ -9,10 +9,15 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Request is a tensor or a part of one, and the memory to read it to: see format.Request.
+// Request is a tensor or a part of it, and the caller's memory that Model.Load reads it into.
 type Request struct {
+	// Tensor is the name of a tensor.
 	Tensor string
-	Slice  []tensor.Range
+	// Slice is the part of it, as View.Slice takes it; nil for the whole tensor.
+	Slice []tensor.Range
+	// Bytes takes the little-endian bytes, as View.ReadInto returns them, or Floats the numbers, as tensor.Decode
+	// returns them. Both may have more room than that. With neither, the tensor is brought into memory, where its
+	// views find it: its pages are mapped, and what is compressed is decoded and kept.
 	Bytes  []byte
 	Floats []float32
 }

@@ -7,19 +7,34 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Stats is format.Stats, which documents it.
+// Stats is a report on an open model. Sizes are in bytes. After Close every field is zero except
+// Resident, which is -1.
 type Stats struct {
-	Path         string
-	FileSize     int64
+	Path string
+	// FileSize is the size of all files of the model that were opened.
+	FileSize int64
+	// Mapped is the part of FileSize that is mapped. Heap is the part in memory: bytes of the caller, and
+	// files that the system or file system cannot map.
 	Mapped, Heap int64
-	OnDemand     int64
-	Resident     int64
-	Locked       int64
-	Kept         int64
-	ZeroCopy     int
-	Copies       map[string]int
-	Lent         bool
-	Verified     int64
+	// OnDemand is the rest, which is read on demand: through an io.ReaderAt, or from files too
+	// large to map.
+	OnDemand int64
+	// Resident is the part of Mapped and Heap that is in the physical memory of the process, which
+	// Evict releases; -1 if the system does not tell. Pages that only the page cache holds do not count.
+	Resident int64
+	// Locked is the part that is locked in physical memory (Options.Lock).
+	Locked int64
+	// Kept is the size of copies of tensors: decompressed, decrypted and misaligned ones that were
+	// used, and the cache (Options.CacheBytes).
+	Kept int64
+	// ZeroCopy is the number of tensors that are viewed without a copy. Copies counts the others by reason:
+	// "compressed", "encrypted", "misaligned", "byte order", "behind a reader", "read on demand", "decoded".
+	ZeroCopy int
+	Copies   map[string]int
+	// Lent reports whether a raw slice was returned: the garbage collector then no longer unmaps the model.
+	Lent bool
+	// Verified is the number of tensor checksums that were compared, by Verify or before a first use.
+	Verified int64
 }
 
 // Stats returns the current Stats of the model.

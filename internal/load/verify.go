@@ -26,13 +26,18 @@ type VerifyOptions struct {
 
 // Coverage records which checksums cover which tensors and sections.
 type Coverage struct {
-	Sections  []Section
+	Sections  []Covered
 	Signature driver.SignatureState
 	Tensors   []string // by tensor: the checksum that covers it, or NotLooked
 }
 
-// Section is a part of a file that is not a tensor.
-type Section struct{ Name, By string }
+// Covered names the checksum of a part of a file.
+type Covered struct {
+	Name string // of the section or tensor
+	// By is the checksum: "xxh64", "crc32 of the weights", "adler32 of the file". It is empty if the
+	// bytes are present and the file has no checksum for them.
+	By string
+}
 
 // NotLooked is the entry of a tensor that was not verified.
 const NotLooked = "not verified"
@@ -247,7 +252,7 @@ func (v *verification) Cover(i int, by string) {
 func (v *verification) Section(name, by string) {
 	v.mu.Lock()
 	defer v.mu.Unlock()
-	v.Sections = append(v.Sections, Section{name, by})
+	v.Sections = append(v.Sections, Covered{name, by})
 }
 
 // Signed implements driver.Verification.

@@ -71,7 +71,7 @@ func TestCoverage(t *testing.T) {
 		if d := cmp.Diff(tt.want, got); d != "" {
 			t.Errorf("%v (-want +got)\n%s", tt.names, d)
 		}
-		if d := cmp.Diff([]Section{{"header", "crc32"}, {"graph", ""}}, c.Sections); d != "" || c.Signature != driver.SignatureUnknown {
+		if d := cmp.Diff([]Covered{{"header", "crc32"}, {"graph", ""}}, c.Sections); d != "" || c.Signature != driver.SignatureUnknown {
 			t.Errorf("%v, signature %v (-want +got)\n%s", tt.names, c.Signature, d)
 		}
 		if d := cmp.Diff(tt.looked, looked); d != "" {
