@@ -68,20 +68,12 @@ type Coverage struct {
 }
 
 // Sections returns the parts of the file that are not tensors, such as "header".
-func (c *Coverage) Sections() []Covered {
-	if c == nil || c.index == nil {
-		return nil
-	}
-	return slices.Clone(c.c.Sections)
-}
+func (c *Coverage) Sections() []Covered { return slices.Clone(c.get().Sections) }
 
 // Tensors iterates over the verified tensors in file order, without those that WithTensors left out.
 func (c *Coverage) Tensors() iter.Seq[Covered] {
 	return func(yield func(Covered) bool) {
-		if c == nil {
-			return
-		}
-		for i, by := range c.c.Tensors {
+		for i, by := range c.get().Tensors {
 			if by != load.NotLooked && !yield(Covered{Name: c.index.Name(i), By: by}) {
 				return
 			}
@@ -93,10 +85,7 @@ func (c *Coverage) Tensors() iter.Seq[Covered] {
 // not listed.
 func (c *Coverage) Uncovered() []string {
 	var names []string
-	if c == nil {
-		return nil
-	}
-	for i, by := range c.c.Tensors {
+	for i, by := range c.get().Tensors {
 		if by == "" && c.index.Size(i) > 0 {
 			names = append(names, c.index.Name(i))
 		}
@@ -105,11 +94,13 @@ func (c *Coverage) Uncovered() []string {
 }
 
 // Signature returns the result of checking the signature.
-func (c *Coverage) Signature() SignatureState {
+func (c *Coverage) Signature() SignatureState { return c.get().Signature }
+
+func (c *Coverage) get() *load.Coverage {
 	if c == nil {
-		return Unsigned
+		return &load.Coverage{}
 	}
-	return c.c.Signature
+	return &c.c
 }
 
 // String summarizes the coverage: "ok", "ok, but nothing covers the data of 15 tensors", or "ok, but

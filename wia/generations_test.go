@@ -152,7 +152,7 @@ func TestGenerationsAtOnce(t *testing.T) {
 			defer save.SetHook(nil)
 			save.SetHook(func(call, to string) error {
 				if !placed {
-					placed = call == save.CallRename
+					placed = call == "rename"
 					return nil
 				}
 				save.SetHook(nil)
@@ -201,7 +201,7 @@ func TestGenerationSame(t *testing.T) {
 	// A failure now must not remove the data of the existing model.
 	defer save.SetHook(nil)
 	save.SetHook(func(call, to string) error {
-		if call == save.CallRename && to == path {
+		if call == "rename" && to == path {
 			return errAny
 		}
 		return nil
@@ -225,8 +225,8 @@ func TestGenerationNotDurable(t *testing.T) {
 	defer save.SetHook(nil)
 	renamed := false
 	save.SetHook(func(call, to string) error {
-		renamed = renamed || call == save.CallRename && to == path
-		if renamed && call == save.CallSyncDir {
+		renamed = renamed || call == "rename" && to == path
+		if renamed && call == "sync directory" {
 			return errAny
 		}
 		return nil

@@ -406,8 +406,8 @@ func (g *stage) fails(k int, forever bool) bool {
 		if failed == "" {
 			failed = call
 		}
-		spool := strings.HasSuffix(path, ".spool") && call == save.CallClose // which was read already
-		harmless = harmless && (call == save.CallRemove || call == save.CallInherit || spool)
+		spool := strings.HasSuffix(path, ".spool") && call == "close" // which was read already
+		harmless = harmless && (call == "remove" || call == "inherit" || spool)
 		return errInjected
 	})
 	open := testhost.OpenFiles()
@@ -441,7 +441,7 @@ func (g *stage) fails(k int, forever bool) bool {
 		g.t.Errorf("%s: error %v, but the model is\n%s", when, err, o.Model)
 	}
 	// What cannot be removed stays, and so does what the old model needs while it may come back.
-	if d := cmp.Diff(want.Names, o.Names); d != "" && failed != save.CallRemove && !forever && !errors.Is(err, format.ErrNotDurable) {
+	if d := cmp.Diff(want.Names, o.Names); d != "" && failed != "remove" && !forever && !errors.Is(err, format.ErrNotDurable) {
 		g.t.Errorf("%s: left behind (-want +got)\n%s", when, d)
 	}
 	g.tidy(dir, when)

@@ -50,43 +50,34 @@ func read[K any](path string, parse func([]byte) (K, error)) (key K, err error) 
 
 // ParsePublic is like ReadPublic but takes the text of a PEM file.
 func ParsePublic(text []byte) (crypto.PublicKey, error) {
-	der, err := block(text, publicBlock)
-	if err != nil {
-		return nil, err
-	}
-	key, err := x509.ParsePKIXPublicKey(der)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrKey, err)
-	}
+	key, err := parse(text, publicBlock, x509.ParsePKIXPublicKey)
 	switch key.(type) {
-	case ed25519.PublicKey, *rsa.PublicKey, *ecdsa.PublicKey:
-		return key, nil
+	case nil, ed25519.PublicKey, *rsa.PublicKey, *ecdsa.PublicKey:
+		return key, err
 	}
 	return nil, fmt.Errorf("%w: %T", ErrKey, key)
 }
 
 // ParsePrivate is like ReadPrivate but takes the text of a PEM file.
 func ParsePrivate(text []byte) (crypto.Signer, error) {
-	der, err := block(text, privateBlock)
-	if err != nil {
-		return nil, err
+	key, err := parse(text, privateBlock, x509.ParsePKCS8PrivateKey)
+	signer, ok := key.(crypto.Signer)
+	if err == nil && !ok {
+		err = fmt.Errorf("%w: %T cannot sign", ErrKey, key)
 	}
-	key, err := x509.ParsePKCS8PrivateKey(der)
-	if err != nil {
-		return nil, fmt.Errorf("%w: %w", ErrKey, err)
-	}
-	if signer, ok := key.(crypto.Signer); ok {
-		return signer, nil
-	}
-	return nil, fmt.Errorf("%w: %T cannot sign", ErrKey, key)
+	return signer, err
 }
 
-// block returns the first PEM block of the wanted type.
-func block(text []byte, want string) ([]byte, error) {
+// parse decodes the first PEM block of the wanted type.
+func parse(text []byte, want string, decode func(der []byte) (any, error)) (any, error) {
 	found := ""
 	for b, rest := pem.Decode(text); b != nil; b, rest = pem.Decode(rest) {
 		if b.Type == want {
-			return b.Bytes, nil
+			key, err := decode(b.Bytes)
+			if err != nil {
+				return nil, fmt.Errorf("%w: %w", ErrKey, err)
+			}
+			return key, nil
 		}
 		found = fmt.Sprintf(", only %q", b.Type)
 	}

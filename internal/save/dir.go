@@ -6,6 +6,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -113,14 +114,12 @@ func (d *directory) Finish() error {
 // Close implements io.Closer. It removes the directory, which no longer exists if it was renamed.
 func (d *directory) Close() error { return removeDir(d.temp, "") }
 
-// removeDir removes a directory whose file names all end in ext. It stops at the first name it cannot
-// remove.
+// removeDir removes a directory if the names of its files all end in ext. It stops at the first that it
+// cannot remove.
 func removeDir(name, ext string) error {
 	entries, err := os.ReadDir(name)
-	for _, e := range entries {
-		if !strings.HasSuffix(e.Name(), ext) {
-			return fmt.Errorf("%w: %q in %s", fs.ErrExist, e.Name(), name)
-		}
+	if slices.ContainsFunc(entries, func(e fs.DirEntry) bool { return !strings.HasSuffix(e.Name(), ext) }) {
+		return fs.ErrExist
 	}
 	for _, e := range entries {
 		if err == nil {

@@ -12,7 +12,7 @@ import (
 // SyncDir makes the names in a directory durable. It reports no error where the file system cannot
 // sync directories or the process may not read this one.
 func SyncDir(dir string) error {
-	if err := before(CallSyncDir, dir); err != nil {
+	if err := before("sync directory", dir); err != nil {
 		return err
 	}
 	d, err := os.Open(dir)

@@ -32,13 +32,11 @@ func CreateFile(path string) (*File, error) {
 		return nil, err
 	}
 	old, err := os.Stat(final)
-	switch {
-	case errors.Is(err, fs.ErrNotExist):
-		old = nil
-	case err != nil:
+	if err == nil && !old.Mode().IsRegular() {
+		err = fmt.Errorf("%s is not a regular file: %w", path, os.ErrInvalid)
+	}
+	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return nil, err
-	case !old.Mode().IsRegular():
-		return nil, fmt.Errorf("%s is not a regular file: %w", path, os.ErrInvalid)
 	}
 	return CreateLike(final, old)
 }
@@ -69,7 +67,7 @@ func newMode(old fs.FileInfo) fs.FileMode {
 // set, the new group gets at most the permissions of others. Errors are ignored: they come from file
 // systems without permissions.
 func inherit(f *os.File, old fs.FileInfo) {
-	if old == nil || before(CallInherit, f.Name()) != nil {
+	if old == nil || before("inherit", f.Name()) != nil {
 		return
 	}
 	mode := old.Mode() & (fs.ModePerm | fs.ModeSetgid | fs.ModeSticky)

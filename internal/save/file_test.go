@@ -206,7 +206,7 @@ func TestDirRefused(t *testing.T) {
 			}
 			if late {
 				SetHook(func(call, to string) error {
-					if (call == CallRename || call == CallRemove) && to == path {
+					if (call == "rename" || call == "remove") && to == path {
 						SetHook(nil)
 						if !empty {
 							tree(t, path, nil)
@@ -235,7 +235,7 @@ func TestDirRestored(t *testing.T) {
 	path := filepath.Join(parent, "m")
 	tree(t, path, nil)
 	SetHook(func(call, _ string) error {
-		if call == CallRename {
+		if call == "rename" {
 			return errInjected
 		}
 		return nil
@@ -250,7 +250,7 @@ func TestDirNotDurable(t *testing.T) {
 	parent := t.TempDir()
 	path := filepath.Join(parent, "m")
 	SetHook(func(call, at string) error {
-		if call == CallSyncDir && at == parent {
+		if call == "sync directory" && at == parent {
 			return errInjected
 		}
 		return nil

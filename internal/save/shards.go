@@ -39,13 +39,9 @@ func (w *Writer) createShards() error {
 		return driver.OptionError(w.format, "MaxShard", "the format is not split into several files")
 	}
 	s := &shards{o: w.o}
-	s.divide(w.plan)
+	plans := s.divide(w.plan)
 	if len(s.list) > maxShards {
 		return driver.OptionError(w.format, "MaxShard", "%d bytes would make %d files, the most is %d", w.o.MaxShard, len(s.list), maxShards)
-	}
-	plans := make([]*plan.Plan, len(s.list))
-	for i := range plans {
-		plans[i] = s.list[i].plan
 	}
 	var err error
 	if s.files, err = d.Shards(w.o.Path, plans); err != nil {
@@ -66,13 +62,14 @@ func (w *Writer) createShards() error {
 	return s.list[0].open()
 }
 
-// divide starts a new shard before each tensor that exceeds the current one's limit.
-func (s *shards) divide(p *plan.Plan) {
+// divide starts a new shard before each tensor that exceeds the current one's limit. It returns their plans.
+func (s *shards) divide(p *plan.Plan) (plans []*plan.Plan) {
 	s.of = make([]int, len(p.Tensors))
 	begin, size := 0, int64(0)
 	end := func(to int) {
 		plan := *p
 		plan.Metadata, plan.Tensors = slices.Clone(p.Metadata), p.Tensors[begin:to:to]
+		plans = append(plans, &plan)
 		s.list = append(s.list, &shard{first: begin, left: to - begin, plan: &plan})
 		begin, size = to, 0
 	}
@@ -85,6 +82,7 @@ func (s *shards) divide(p *plan.Plan) {
 		size += n
 	}
 	end(len(p.Tensors))
+	return plans
 }
 
 // Tensor implements driver.Encoder.
@@ -113,8 +111,12 @@ func (p *shard) open() (err error) {
 	return err
 }
 
-// finish completes the file under its temporary name.
+// finish completes the file under its temporary name, unless that is done.
 func (p *shard) finish(sync bool) error {
+	err := p.open() // it may have no tensors
+	if err != nil || p.enc == nil {
+		return err
+	}
 	if err := p.enc.Finish(); err != nil {
 		return err
 	}
@@ -127,11 +129,7 @@ func (s *shards) Finish() error {
 	sync := !s.o.NoSync
 	var files []*File
 	for _, part := range s.list {
-		err := part.open()
-		if err == nil && part.enc != nil { // it has no tensors
-			err = part.finish(sync)
-		}
-		if err != nil {
+		if err := part.finish(sync); err != nil {
 			return err
 		}
 		files = append(files, part.file)

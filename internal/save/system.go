@@ -14,24 +14,11 @@ import (
 // All changes that a writer makes to the file system go through this file, so that tests can make each
 // call fail or end the process there.
 
-// Names of the calls that a hook can intercept.
-const (
-	CallCreate   = "create"
-	CallMkdir    = "mkdir"
-	CallInherit  = "inherit" // owner and permissions
-	CallWrite    = "write"
-	CallTruncate = "truncate"
-	CallSync     = "sync"
-	CallClose    = "close"
-	CallRename   = "rename"
-	CallSyncDir  = "sync directory"
-	CallRemove   = "remove"
-)
-
 var hook atomic.Pointer[func(call, path string) error]
 
 // SetHook sets a function that is called before each call; an error it returns replaces the call. Nil
-// removes the hook. It is for tests.
+// removes the hook. It is for tests. The calls are "create", "mkdir", "inherit" (owner and permissions), "write",
+// "truncate", "sync", "close", "rename", "sync directory" and "remove".
 func SetHook(f func(call, path string) error) { hook.Store(&f) }
 
 func before(call, path string) error {
@@ -51,7 +38,7 @@ func try(call, path string, f func() error) error {
 
 // create creates a file that must not exist.
 func create(name string, mode os.FileMode) (*File, error) {
-	if err := before(CallCreate, name); err != nil {
+	if err := before("create", name); err != nil {
 		return nil, err
 	}
 	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|os.O_EXCL, mode)
@@ -75,7 +62,7 @@ func newFile(f *os.File) *File {
 type flushed File
 
 func (f *flushed) Write(p []byte) (int, error) {
-	if err := before(CallWrite, f.f.Name()); err != nil {
+	if err := before("write", f.f.Name()); err != nil {
 		return 0, err
 	}
 	n, err := f.f.WriteAt(p, f.at)
@@ -124,14 +111,14 @@ func (f *File) Truncate(size int64) error {
 		return err
 	}
 	f.end = max(f.end, size)
-	return try(CallTruncate, f.Name(), func() error { return f.f.Truncate(size) })
+	return try("truncate", f.Name(), func() error { return f.f.Truncate(size) })
 }
 
 // finish closes the file. With sync it first makes the content durable.
 func (f *File) finish(sync bool) error {
 	err := f.buf.Flush()
 	if err == nil && sync {
-		err = try(CallSync, f.Name(), f.f.Sync)
+		err = try("sync", f.Name(), f.f.Sync)
 	}
 	return cmp.Or(err, f.close())
 }
@@ -145,11 +132,11 @@ func (f *File) close() error {
 	f.buf.Reset(nil)
 	merging.Put(f.buf)
 	f.buf = nil
-	return cmp.Or(before(CallClose, f.Name()), f.f.Close())
+	return cmp.Or(before("close", f.Name()), f.f.Close())
 }
 
 func mkdir(name string, mode os.FileMode) error {
-	return try(CallMkdir, name, func() error { return os.Mkdir(name, mode) })
+	return try("mkdir", name, func() error { return os.Mkdir(name, mode) })
 }
 
 // MakeDirs creates a directory and its missing parents, and returns those it created.
@@ -170,10 +157,10 @@ func MakeDirs(name string) (made []string, err error) {
 }
 
 func rename(from, to string) error {
-	return try(CallRename, to, func() error { return move(from, to) })
+	return try("rename", to, func() error { return move(from, to) })
 }
 
 // Remove deletes a file or an empty directory.
 func Remove(name string) error {
-	return try(CallRemove, name, func() error { return os.Remove(name) })
+	return try("remove", name, func() error { return os.Remove(name) })
 }

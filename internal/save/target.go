@@ -61,7 +61,7 @@ func newSpool(where plan.Spool) (output, error) {
 	if where == plan.SpoolMemory {
 		return &Memory{}, nil
 	}
-	if err := before(CallCreate, "spool"); err != nil {
+	if err := before("create", "spool"); err != nil {
 		return nil, err
 	}
 	f, err := os.CreateTemp("", "weightmap-*.spool")
