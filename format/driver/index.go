@@ -136,18 +136,13 @@ func (x *Index) Dims(rank int) tensor.Shape {
 // MaxTensors is the maximum number of tensors in a model.
 const MaxTensors = 1 << 22
 
-var (
-	errTwice = fmt.Errorf("%w: the name occurs twice", tensor.ErrCorrupt)
-	errMany  = fmt.Errorf("%w: more than %d tensors", tensor.ErrLimit, MaxTensors)
-)
-
 // Add appends a tensor. It returns ErrCorrupt if the name exists, and ErrLimit for too many
 // tensors or if their memory exceeds Options.MaxMemory. After ErrLimit the index accepts
 // no more tensors, and opening fails even if Parse returns no error.
 func (x *Index) Add(t *Tensor) error {
 	i := len(x.records)
 	if i == MaxTensors {
-		x.err = cmp.Or(x.err, errMany)
+		x.err = cmp.Or(x.err, fmt.Errorf("%w: more than %d tensors", tensor.ErrLimit, MaxTensors))
 	}
 	nameEnd, dimsEnd := x.ends(i)
 	nameEnd += len(t.Name)
@@ -163,10 +158,9 @@ func (x *Index) Add(t *Tensor) error {
 	if 3*(i+1) > 2*len(x.slots) {
 		x.rehash(max(64, 2*len(x.slots)))
 	}
-	h := maphash.Bytes(seed, t.Name)
-	slot, taken := find(x, h, t.Name)
+	slot, hash, taken := x.find(memory.String(t.Name))
 	if taken {
-		return errTwice
+		return fmt.Errorf("%w: the name occurs twice", tensor.ErrCorrupt)
 	}
 	if n := len(t.Shape); n > 0 && (dimsEnd+n > len(x.dims) || &t.Shape[0] != &x.dims[dimsEnd]) {
 		x.dims = append(x.dims[:dimsEnd], t.Shape...)
@@ -186,7 +180,7 @@ func (x *Index) Add(t *Tensor) error {
 		e := x.extra(i)
 		e.compression, e.stored, e.quant, e.encoding = t.Compression, t.Stored, t.Quant, t.Encoding
 	}
-	x.slots[slot] = h>>32<<32 | uint64(i+1)
+	x.slots[slot] = hash<<32 | uint64(i+1)
 	return nil
 }
 
@@ -328,35 +322,30 @@ func (x *Index) Describe(i int, info *tensor.Info) {
 
 // Lookup returns the index of the tensor with the given name.
 func (x *Index) Lookup(name string) (i int, ok bool) {
-	return lookup(x, maphash.String(seed, name), name)
-}
-
-// LookupBytes is Lookup for bytes.
-func (x *Index) LookupBytes(name []byte) (i int, ok bool) {
-	return lookup(x, maphash.Bytes(seed, name), name)
-}
-
-func lookup[N string | []byte](x *Index, h uint64, name N) (i int, ok bool) {
-	slot, ok := find(x, h, name)
+	slot, _, ok := x.find(name)
 	if ok {
 		i = int(uint32(x.slots[slot])) - 1
 	}
 	return i, ok
 }
 
+// LookupBytes is Lookup for bytes.
+func (x *Index) LookupBytes(name []byte) (i int, ok bool) { return x.Lookup(memory.String(name)) }
+
 // find returns the slot of the name, or the free slot where it belongs, if there are any.
-func find[N string | []byte](x *Index, h uint64, name N) (slot int, found bool) {
+func (x *Index) find(name string) (slot int, hash uint64, found bool) {
+	hash = maphash.String(seed, name) >> 32
 	mask := len(x.slots) - 1
-	for slot = int(h>>32) & mask; slot < len(x.slots); slot = (slot + 1) & mask {
+	for slot = int(hash) & mask; slot < len(x.slots); slot = (slot + 1) & mask {
 		s := x.slots[slot]
 		if s == 0 {
 			break
 		}
-		if s>>32 == h>>32 && string(x.nameBytes(int(uint32(s)-1))) == string(name) {
-			return slot, true
+		if s>>32 == hash && string(x.nameBytes(int(uint32(s)-1))) == name {
+			return slot, hash, true
 		}
 	}
-	return slot, false
+	return slot, hash, false
 }
 
 // rehash makes a table of the given size.
@@ -364,9 +353,7 @@ func (x *Index) rehash(size int) {
 	x.slots = slices.Grow(x.slots[:0], size)[:size]
 	clear(x.slots)
 	for i := range x.records {
-		name := x.nameBytes(i)
-		h := maphash.Bytes(seed, name)
-		slot, _ := find(x, h, name)
-		x.slots[slot] = h>>32<<32 | uint64(i+1)
+		slot, hash, _ := x.find(memory.String(x.nameBytes(i)))
+		x.slots[slot] = hash<<32 | uint64(i+1)
 	}
 }
