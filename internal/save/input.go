@@ -38,18 +38,12 @@ func NewInput(ctx context.Context, r io.Reader, size int64, moved func(n int)) *
 	if moved == nil {
 		moved = func(int) {}
 	}
-	in := &Input{ctx: ctx, moved: moved}
-	in.reset(r, size)
-	return in
-}
-
-// reset points the Input at other data.
-func (in *Input) reset(r io.Reader, size int64) {
-	in.r, in.inMemory, in.size, in.left = r, nil, size, size
+	in := &Input{ctx: ctx, r: r, size: size, left: size, moved: moved}
 	switch r.(type) {
 	case *bytes.Reader, *bytes.Buffer:
 		_, _ = r.(io.WriterTo).WriteTo(&in.inMemory)
 	}
+	return in
 }
 
 // memory is an io.Writer that keeps what a reader of memory writes, all at once.

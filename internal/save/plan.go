@@ -13,8 +13,9 @@ import (
 const mostBytes = 1 << 61
 
 // complete copies the plan, fills in all sizes and builds the index of names. It refuses bad or
-// repeated names, unknown dtypes and overflowing shapes. The driver may read the copy until Close.
-func (w *Writer) complete(p *plan.Plan) error {
+// repeated names, unknown dtypes, overflowing shapes and losses that are not accepted. The driver may
+// read the copy until Close.
+func (w *Writer) complete(p *plan.Plan) (err error) {
 	if p == nil {
 		p = &plan.Plan{}
 	}
@@ -53,5 +54,6 @@ func (w *Writer) complete(p *plan.Plan) error {
 		}
 	}
 	w.progress.Expect(total)
-	return nil
+	w.plan, err = driver.Fit(w.driver, w.plan, w.o, w.o.AcceptLoss)
+	return err
 }

@@ -33,8 +33,6 @@ type Writer struct {
 	mu       sync.Mutex
 	plan     *plan.Plan
 	index    driver.Index // of the plan, by name
-	in       *Input       // the current tensor
-	at       string       // its name
 	written  []bool
 	progress work.Progress
 	over     error // why no further call works; io.EOF after a successful Close
@@ -93,9 +91,6 @@ func newWriter(d driver.Driver, p *plan.Plan, o *plan.WriteOptions, start func(*
 	w := &Writer{driver: d, o: o, format: d.Describe().Name, progress: work.Progress{Report: o.Progress}}
 	err := w.attempt(func() error {
 		err := w.complete(p)
-		if err == nil {
-			w.plan, err = driver.Fit(d, w.plan, o, o.AcceptLoss)
-		}
 		if err == nil && o.MaxShard == 0 {
 			w.layout, err = w.layoutOf(w.plan)
 		}
@@ -107,7 +102,6 @@ func newWriter(d driver.Driver, p *plan.Plan, o *plan.WriteOptions, start func(*
 	if err != nil {
 		return nil, err
 	}
-	w.in = NewInput(o.Context, nil, 0, w.moved)
 	w.written = make([]bool, len(w.plan.Tensors))
 	return w, nil
 }
@@ -189,22 +183,17 @@ func (w *Writer) WriteTensor(name string, r io.Reader) error {
 	})
 }
 
-// moved counts bytes for Progress.
-func (w *Writer) moved(n int) { w.progress.Add(int64(n), w.at) }
-
 // take encodes tensor i.
 func (w *Writer) take(i int, r io.Reader) error {
 	if err := w.o.Context.Err(); err != nil {
 		return err
 	}
 	t := &w.plan.Tensors[i]
-	w.at = t.Name
-	w.in.reset(r, t.Size)
-	defer w.in.reset(nil, 0)
-	if err := w.enc.Tensor(i, w.in); err != nil {
+	in := NewInput(w.o.Context, r, t.Size, func(n int) { w.progress.Add(int64(n), t.Name) })
+	if err := w.enc.Tensor(i, in); err != nil {
 		return err
 	}
-	return w.in.Finish()
+	return in.Finish()
 }
 
 // Agrees checks that from has the type and quantization that the plan says.
