@@ -42,11 +42,11 @@ func TestHead(t *testing.T) {
 	if _, err := h.Need(1<<20 + 1); !errors.Is(err, tensor.ErrTruncated) {
 		t.Error(err)
 	}
-	if o.Memory.Used() != 1<<20 {
-		t.Error(o.Memory.Used())
+	if o.Memory.used.Load() != 1<<20 {
+		t.Error(o.Memory.used.Load())
 	}
-	if err := h.Close(1000); err != nil || src.recorded != 1000 || o.Memory.Used() != 0 {
-		t.Error(err, src.recorded, o.Memory.Used())
+	if err := h.Close(1000); err != nil || src.recorded != 1000 || o.Memory.used.Load() != 0 {
+		t.Error(err, src.recorded, o.Memory.used.Load())
 	}
 }
 
@@ -71,8 +71,8 @@ func TestHeadLimits(t *testing.T) {
 		o := &Options{Context: tt.ctx, Memory: NewMemory(tt.memory)}
 		h := ReadHead(src, o)
 		_, err := h.Need(tt.need)
-		if tt.want == errEnd && err == nil || tt.want != errEnd && !errors.Is(err, tt.want) || tt.most > 0 && o.Memory.Used() > 64*tt.most {
-			t.Errorf("%s: %v with %d bytes", tt.name, err, o.Memory.Used())
+		if tt.want == errEnd && err == nil || tt.want != errEnd && !errors.Is(err, tt.want) || tt.most > 0 && o.Memory.used.Load() > 64*tt.most {
+			t.Errorf("%s: %v with %d bytes", tt.name, err, o.Memory.used.Load())
 		}
 		_ = h.Close(0)
 	}

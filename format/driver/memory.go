@@ -24,14 +24,6 @@ func NewMemory(most int64) *Memory { return &Memory{most: most} }
 // Limit sets the limit to most bytes, or removes it if most is 0. Call it before the first Reserve.
 func (m *Memory) Limit(most int64) { m.most = most }
 
-// Used returns the number of reserved bytes.
-func (m *Memory) Used() int64 {
-	if m == nil {
-		return 0
-	}
-	return m.used.Load()
-}
-
 // Left returns the number of bytes that can still be reserved.
 func (m *Memory) Left() int64 {
 	if m == nil || m.most == 0 {

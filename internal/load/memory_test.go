@@ -45,12 +45,10 @@ func unpackable(n int, p driver.Parsed) *toy {
 // TestMaxMemoryOfKept: tensors that are kept count, the one that is too many is
 // ErrLimit, and those that are there stay.
 func TestMaxMemoryOfKept(t *testing.T) {
-	var account *driver.Memory
-	m := open(t, source.FromBytes(nil), unpackable(4, unpacked(new(int), nil)), func(c *Config) {
-		account = driver.NewMemory(2500 + 4<<10)
-		c.Options.Memory = account
-	})
-	index := account.Used()
+	const limit = 2500 + 4<<10
+	account := driver.NewMemory(limit)
+	m := open(t, source.FromBytes(nil), unpackable(4, unpacked(new(int), nil)), func(c *Config) { c.Options.Memory = account })
+	index := limit - account.Left()
 	expect.OK(t, account.Reserve(4<<10-index))
 	for i, want := range []error{nil, nil, tensor.ErrLimit, tensor.ErrLimit} {
 		for range 2 {
@@ -60,30 +58,28 @@ func TestMaxMemoryOfKept(t *testing.T) {
 			}
 		}
 	}
-	if got := account.Used(); got != 2000+4<<10 {
+	if got := limit - account.Left(); got != 2000+4<<10 {
 		t.Errorf("%d bytes are counted, want %d", got, 2000+4<<10)
 	}
 }
 
 // TestEvictKept: Evict forgets decoded tensors, and counts them no more; slices of them stay.
 func TestEvictKept(t *testing.T) {
-	var account *driver.Memory
+	const limit = 1 << 20
+	account := driver.NewMemory(limit)
 	loads := 0
 	f := unpacked(&loads, nil)
-	m := open(t, source.FromBytes(nil), unpackable(3, f), func(c *Config) {
-		account = driver.NewMemory(0)
-		c.Options.Memory = account
-	})
-	index := account.Used()
+	m := open(t, source.FromBytes(nil), unpackable(3, f), func(c *Config) { c.Options.Memory = account })
+	index := limit - account.Left()
 	for round := range 3 {
 		b, err := m.At(round % 2).Bytes()
 		expect.OK(t, err)
-		if s := m.Stats(); s.Kept != 1000 || account.Used() != index+1000 {
-			t.Errorf("%d bytes are kept, %d counted", s.Kept, account.Used()-index)
+		if s := m.Stats(); s.Kept != 1000 || limit-account.Left() != index+1000 {
+			t.Errorf("%d bytes are kept, %d counted", s.Kept, limit-account.Left()-index)
 		}
 		expect.OK(t, m.Evict())
-		if s := m.Stats(); s.Kept != 0 || account.Used() != index {
-			t.Errorf("after Evict %d bytes are kept, %d counted", s.Kept, account.Used()-index)
+		if s := m.Stats(); s.Kept != 0 || limit-account.Left() != index {
+			t.Errorf("after Evict %d bytes are kept, %d counted", s.Kept, limit-account.Left()-index)
 		}
 		expect.Equal(t, ramp(1000), b)
 	}
