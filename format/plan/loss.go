@@ -88,13 +88,7 @@ func (e *LossError) Error() string {
 	if len(fixed) > 0 && len(drop) > 0 {
 		room /= 2
 	}
-	if len(fixed) > 0 {
-		text += "; that rule it out: " + shortList(fixed, room)
-	}
-	if len(drop) > 0 {
-		text += "; to accept or to remove: " + shortList(drop, room)
-	}
-	return text
+	return text + shortList("; that rule it out: ", fixed, room) + shortList("; to accept or to remove: ", drop, room)
 }
 
 // planPrefix is the prefix of errors about a plan.
@@ -103,18 +97,18 @@ var planPrefix = ErrPlan.Error() + ": "
 // Unwrap returns ErrPlan, ErrUnsupported and the cause of each loss.
 func (e *LossError) Unwrap() []error { return e.causes }
 
-// shortList names as many losses as fit in room bytes and counts the rest.
-func shortList(list []Loss, room int) string {
+// shortList names as many losses as fit in room bytes, behind what they are, and counts the rest.
+func shortList(what string, list []Loss, room int) string {
 	const each = 100
 	var b strings.Builder
+	room += len(what)
 	for i, l := range list {
 		if i > 0 && b.Len() > room-each {
 			fmt.Fprintf(&b, " and %d more", len(list)-i)
 			break
 		}
-		if i > 0 {
-			b.WriteString(", ")
-		}
+		b.WriteString(what)
+		what = ", "
 		item := l.Item() + " (" + l.Why + ")"
 		if len(item) > each {
 			item = strings.ToValidUTF8(item[:each], "") + "..."

@@ -13,22 +13,17 @@ import (
 // Int64 returns the value of a key as an integer: a number without a fraction, or a string that is one.
 func (m Metadata) Int64(key string) (int64, error) {
 	return read(m, key, "an integer of 64 bits", func(e Entry) (int64, bool) {
-		switch v := e.Value.(type) {
-		case int64:
-			return v, true
-		case float64:
-			return integer(v, 1<<63)
-		case string, json.Number:
-			text, _ := e.Text()
-			if n, err := strconv.ParseInt(text, 10, 64); err == nil {
-				return n, true
-			}
-			// A number such as 1e3; up to 15 characters convert exactly.
-			if x, err := strconv.ParseFloat(text, 64); err == nil && len(text) <= 15 {
-				return integer(x, 1<<53)
-			}
+		if x, ok := e.Value.(float64); ok {
+			return integer(x, 1<<63)
 		}
-		return 0, false
+		text, _ := e.Text()
+		if n, err := strconv.ParseInt(text, 10, 64); err == nil {
+			return n, true
+		}
+		// A number such as 1e3; up to 15 characters convert exactly.
+		x, err := strconv.ParseFloat(text, 64)
+		n, ok := integer(x, 1<<53)
+		return n, ok && err == nil && len(text) <= 15
 	})
 }
 
@@ -44,15 +39,13 @@ func integer(x, limit float64) (int64, bool) {
 // fractions are rounded to the nearest float64; an integer that float64 cannot hold is an error.
 func (m Metadata) Float64(key string) (float64, error) {
 	return read(m, key, "a number that a float64 holds", func(e Entry) (float64, bool) {
-		switch v := e.Value.(type) {
-		case float64:
-			return v, true
-		case int64, string, json.Number:
-			text, _ := e.Text()
-			x, err := strconv.ParseFloat(text, 64)
-			return x, err == nil && (strings.Trim(text, "+-0123456789") != "" || digits(text) == digits(strconv.FormatFloat(x, 'f', 0, 64)))
+		if x, ok := e.Value.(float64); ok {
+			return x, true
 		}
-		return 0, false
+		text, _ := e.Text()
+		x, err := strconv.ParseFloat(text, 64)
+		isWhole := strings.Trim(text, "+-0123456789") == ""
+		return x, err == nil && (!isWhole || digits(text) == digits(strconv.FormatFloat(x, 'f', 0, 64)))
 	})
 }
 

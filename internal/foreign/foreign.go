@@ -116,9 +116,7 @@ func Name(first []byte, path string) string {
 // Guess is like Name, but less certain.
 func Guess(head []byte) string {
 	text := strings.TrimPrefix(string(head), "\ufeff")
-	for text != "" && text[0] <= ' ' {
-		text = text[1:]
-	}
+	text = strings.TrimLeftFunc(text, func(r rune) bool { return r <= ' ' })
 	switch {
 	case strings.HasPrefix(text, "PK\x03\x04"):
 		return "a ZIP archive" + unpack
