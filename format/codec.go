@@ -57,15 +57,15 @@ func (c Codec) Driver() driver.Driver { return c.d }
 
 // Create is format.Create for this format.
 func (c Codec) Create(path string, p *Plan, opts *WriteOptions) (*Writer, error) {
-	return c.write(path, opts, func(d driver.Driver, o *WriteOptions) (*save.Writer, error) { return save.Create(d, p, o) })
+	return c.write(path, nil, p, opts)
 }
 
 // NewWriter is format.NewWriter for this format.
 func (c Codec) NewWriter(w io.Writer, p *Plan, opts *WriteOptions) (*Writer, error) {
-	return c.write("", opts, func(d driver.Driver, o *WriteOptions) (*save.Writer, error) { return save.NewWriter(d, w, p, o) })
+	return c.write("", w, p, opts)
 }
 
-func (c Codec) write(path string, opts *WriteOptions, start func(driver.Driver, *WriteOptions) (*save.Writer, error)) (*Writer, error) {
+func (c Codec) write(path string, out io.Writer, p *Plan, opts *WriteOptions) (*Writer, error) {
 	if c.d == nil {
 		return nil, unregistered("", `""`)
 	}
@@ -77,7 +77,7 @@ func (c Codec) write(path string, opts *WriteOptions, start func(driver.Driver, 
 	if err != nil {
 		return nil, wire.Explain(err, c.Name(), path)
 	}
-	w, err := start(d, o)
+	w, err := save.New(d, out, p, o)
 	if err != nil {
 		return nil, err
 	}

@@ -170,7 +170,7 @@ func assemble(path, name, text string, sync bool) error {
 		return &driver.Layout{Files: []string{name}, Parts: []driver.Part{{Bytes: []byte(text)}}}, nil
 	}}
 	o := &plan.WriteOptions{Context: context.Background(), Path: path, NoSync: !sync}
-	w, err := Create(d, &plan.Plan{Tensors: []tensor.Info{{Name: "a", DType: tensor.Uint8, Shape: tensor.Shape{0}}}}, o)
+	w, err := New(d, nil, &plan.Plan{Tensors: []tensor.Info{{Name: "a", DType: tensor.Uint8, Shape: tensor.Shape{0}}}}, o)
 	if err != nil {
 		return err
 	}

@@ -47,7 +47,7 @@ func (d *inShards) Shards(path string, parts []*plan.Plan) (*contract.Files, err
 func writeShards(dir string, most int64, a, b string) error {
 	o := options(filepath.Join(dir, "m"))
 	o.MaxShard, o.NoSync = most, false
-	w, err := Create(newInShards(), threeTensors(), o)
+	w, err := New(newInShards(), nil, threeTensors(), o)
 	if err != nil {
 		return err
 	}
@@ -114,14 +114,14 @@ func TestShards(t *testing.T) {
 func TestShardsRefused(t *testing.T) {
 	o := options(filepath.Join(t.TempDir(), "m"))
 	o.MaxShard = 1
-	_, err := Create(&laidOut{layout: backwards}, threeTensors(), o)
+	_, err := New(&laidOut{layout: backwards}, nil, threeTensors(), o)
 	wantError(t, "a format without shards", err, driver.ErrOption, "MaxShard")
 	many := &plan.Plan{}
 	for i := range maxShards + 1 {
 		many.Tensors = append(many.Tensors, tensor.Info{Name: fmt.Sprint(i), DType: tensor.Uint8, Shape: tensor.Shape{1}})
 	}
-	_, err = Create(newInShards(), many, o)
+	_, err = New(newInShards(), nil, many, o)
 	wantError(t, "too many shards", err, driver.ErrOption, "MaxShard")
-	_, err = NewWriter(newInShards(), io.Discard, threeTensors(), o)
+	_, err = New(newInShards(), io.Discard, threeTensors(), o)
 	wantError(t, "a stream", err, driver.ErrOption, "MaxShard")
 }

@@ -35,7 +35,7 @@ type Writer struct {
 	index    driver.Index // of the plan, by name
 	written  []bool
 	progress work.Progress
-	over     error // why no further call works; io.EOF after a successful Close
+	over     error // why no further call works; errClosed after a successful Close
 }
 
 // output is a target that can be committed or aborted.
@@ -45,57 +45,22 @@ type output interface {
 	Abort() // does nothing to a committed one
 }
 
-// Create starts writing a model to o.Path.
-func Create(d driver.Driver, p *plan.Plan, o *plan.WriteOptions) (*Writer, error) {
-	return newWriter(d, p, o, func(w *Writer) error {
-		if o.MaxShard > 0 {
-			return w.createShards()
-		}
-		w.files = []string{o.Path}
-		if w.layout.Files != nil {
-			return w.createDirectory()
-		}
-		f, err := CreateFile(o.Path)
-		if err != nil {
-			return err
-		}
-		return w.start(f, w.layout.Ordered)
-	})
-}
-
-// NewWriter starts writing to out. It streams if the format and the plan allow it; otherwise it
-// assembles the file in a spool first.
-func NewWriter(d driver.Driver, out io.Writer, p *plan.Plan, o *plan.WriteOptions) (*Writer, error) {
-	return newWriter(d, p, o, func(w *Writer) error {
-		if o.MaxShard > 0 {
-			return driver.OptionError(w.format, "MaxShard", "only Create makes several files")
-		}
-		if out == nil {
-			return wire.Error(w.format, "writer", -1, fs.ErrInvalid)
-		}
-		streams := w.layout.Streams || w.layout.Encode == nil && w.layout.Late == nil
-		if o.Spool == plan.SpoolNever || streams {
-			return w.start(&stream{w: out}, true)
-		}
-		s, err := newSpool(o.Spool)
-		if err != nil {
-			return err
-		}
-		return w.start(&copied{s, out}, w.layout.Ordered)
-	})
-}
-
-// newWriter checks the plan, asks the driver for its layout, and calls start, which creates the
-// output.
-func newWriter(d driver.Driver, p *plan.Plan, o *plan.WriteOptions, start func(*Writer) error) (*Writer, error) {
+// New starts writing a model: to out or, if that is nil, to o.Path.
+func New(d driver.Driver, out io.Writer, p *plan.Plan, o *plan.WriteOptions) (*Writer, error) {
 	w := &Writer{driver: d, o: o, format: d.Describe().Name, progress: work.Progress{Report: o.Progress}}
 	err := w.attempt(func() error {
 		err := w.complete(p)
 		if err == nil && o.MaxShard == 0 {
 			w.layout, err = w.layoutOf(w.plan)
 		}
-		if err == nil {
-			err = start(w)
+		switch {
+		case err != nil:
+		case out != nil:
+			err = w.stream(out)
+		case o.Path == "":
+			err = wire.Error(w.format, "writer", -1, fs.ErrInvalid)
+		default:
+			err = w.create()
 		}
 		return w.explain(cmp.Or(err, o.Context.Err()))
 	})
@@ -104,6 +69,88 @@ func newWriter(d driver.Driver, p *plan.Plan, o *plan.WriteOptions, start func(*
 	}
 	w.written = make([]bool, len(w.plan.Tensors))
 	return w, nil
+}
+
+// create starts writing to o.Path.
+func (w *Writer) create() error {
+	if w.o.MaxShard > 0 {
+		return w.createShards()
+	}
+	w.files = []string{w.o.Path}
+	if w.layout.Files != nil {
+		return w.createDirectory()
+	}
+	f, err := CreateFile(w.o.Path)
+	if err != nil {
+		return err
+	}
+	return w.start(f, w.layout.Ordered)
+}
+
+// stream starts writing to out. It streams if the format and the plan allow it; otherwise it
+// assembles the file in a spool first.
+func (w *Writer) stream(out io.Writer) error {
+	if w.o.MaxShard > 0 {
+		return driver.OptionError(w.format, "MaxShard", "only Create makes several files")
+	}
+	streams := w.layout.Streams || w.layout.Encode == nil && w.layout.Late == nil
+	if w.o.Spool == plan.SpoolNever || streams {
+		return w.start(&stream{w: out}, true)
+	}
+	s, err := newSpool(w.o.Spool)
+	if err != nil {
+		return err
+	}
+	return w.start(&copied{s, out}, w.layout.Ordered)
+}
+
+// mostBytes limits the size of all tensors, so that no offset in a file overflows.
+const mostBytes = 1 << 61
+
+// complete copies the plan, fills in all sizes and builds the index of names. It refuses bad or
+// repeated names, unknown dtypes, overflowing shapes and losses that are not accepted. The driver may
+// read the copy until Close.
+func (w *Writer) complete(p *plan.Plan) (err error) {
+	if p == nil {
+		p = &plan.Plan{}
+	}
+	w.plan = &plan.Plan{Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph, Native: p.Native}
+	take := w.driver.Describe().TakeValue
+	if take == nil {
+		take = plan.Number
+	}
+	for i := range w.plan.Metadata {
+		w.plan.Metadata[i].Value = take(w.plan.Metadata[i].Value)
+	}
+	w.index.Grow(len(p.Tensors), 0, 0)
+	total, entry := int64(0), driver.Tensor{}
+	for i := range p.Tensors {
+		t := &p.Tensors[i]
+		size, err := t.ByteSize()
+		if e := t.Encoding; e != nil && e.BlockBytes <= 0 && t.Size >= 0 {
+			size, err = t.Size, nil // formats define the sizes of such types
+		}
+		if err == nil {
+			err = tensor.CheckName(t.Name)
+		}
+		if err == nil {
+			entry.Name, entry.Shape = append(entry.Name[:0], t.Name...), t.Shape
+			err = w.index.Add(&entry)
+		}
+		if total += size; err == nil && uint64(total) > mostBytes {
+			err = fmt.Errorf("%w: the tensors have more than 2^61 bytes", tensor.ErrLimit)
+		}
+		if err != nil {
+			return w.planError(t.Name, err)
+		}
+		w.plan.Tensors[i] = tensor.Info{
+			Name: t.Name, DType: t.DType, Shape: w.index.Shape(i), Offset: -1, Size: size, Stored: size,
+			Quant: t.Quant.Clone(), Encoding: t.Encoding,
+		}
+	}
+	w.progress.Expect(total)
+	w.plan, err = driver.Fit(w.driver, w.plan, w.o, w.o.AcceptLoss)
+	return err
 }
 
 // layoutOf asks the driver for the layout of a plan.
@@ -154,7 +201,10 @@ func (w *Writer) attempt(f func() error) error {
 	return err
 }
 
-var errPanicked = errors.New("a function of the program panicked")
+var (
+	errPanicked = errors.New("a function of the program panicked")
+	errClosed   = errors.New("closed")
+)
 
 // Files returns the paths of the files being written, the one that opens the model first. It returns
 // nil for a writer without a path.
@@ -216,7 +266,7 @@ func (w *Writer) Agrees(from tensor.Info) error {
 func (w *Writer) Close() error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.over == io.EOF {
+	if w.over == errClosed {
 		return nil
 	}
 	if w.over != nil {
@@ -224,7 +274,7 @@ func (w *Writer) Close() error {
 	}
 	err := w.attempt(func() error { return w.explain(w.finish()) })
 	if err == nil {
-		w.over = io.EOF
+		w.over = errClosed
 	}
 	return err
 }
@@ -278,11 +328,7 @@ func (w *Writer) release() {
 
 // refusal returns the error of calls after the end.
 func (w *Writer) refusal() error {
-	why := w.over
-	if why == io.EOF {
-		why = errors.New("closed")
-	}
-	return &tensor.Error{Format: w.format, Path: w.o.Path, Offset: -1, Err: fmt.Errorf("%w: %w", driver.ErrAborted, why)}
+	return &tensor.Error{Format: w.format, Path: w.o.Path, Offset: -1, Err: fmt.Errorf("%w: %w", driver.ErrAborted, w.over)}
 }
 
 func (w *Writer) explain(err error) error { return wire.Explain(err, w.format, w.o.Path) }

@@ -137,7 +137,7 @@ func streamed(d driver.Driver, spool plan.Spool, order string) (string, error) {
 	var out bytes.Buffer
 	c := options("")
 	c.Spool = spool
-	w, err := NewWriter(d, &out, threeTensors(), c)
+	w, err := New(d, &out, threeTensors(), c)
 	if err == nil {
 		err = write(w, order)
 	}
@@ -156,7 +156,7 @@ func TestLayout(t *testing.T) {
 		}
 		path := filepath.Join(t.TempDir(), "m.toy")
 		c := options(path)
-		w, err := Create(d, threeTensors(), c)
+		w, err := New(d, nil, threeTensors(), c)
 		if err == nil {
 			err = write(w, order)
 		}
@@ -222,14 +222,14 @@ func TestLyingLayouts(t *testing.T) {
 	} {
 		d := &laidOut{layout: func(*plan.Plan) (*driver.Layout, error) { return tt.l, nil }}
 		var out bytes.Buffer
-		_, err := NewWriter(d, &out, threeTensors(), options(""))
+		_, err := New(d, &out, threeTensors(), options(""))
 		wantError(t, tt.name, err, plan.ErrPlan, "")
 		if out.Len() > 0 {
 			t.Errorf("%s: %q was written", tt.name, out.String())
 		}
 		path := stored(t)
 		c := options(path)
-		_, err = Create(d, threeTensors(), c)
+		_, err = New(d, nil, threeTensors(), c)
 		wantError(t, tt.name, err, plan.ErrPlan, "")
 		untouched(t, path)
 	}
@@ -271,7 +271,7 @@ func TestEncoding(t *testing.T) {
 
 // TestCannotWrite: a driver that cannot write is an error.
 func TestCannotWrite(t *testing.T) {
-	_, err := NewWriter(&toy{}, io.Discard, nil, options(""))
+	_, err := New(&toy{}, io.Discard, nil, options(""))
 	wantError(t, "a format that cannot be written", err, driver.ErrUnsupported, "")
 }
 
@@ -308,7 +308,7 @@ func TestWriterFailures(t *testing.T) {
 			if tt.ctx != nil {
 				c.Context = tt.ctx
 			}
-			w, err := Create(&d, threeTensors(), c)
+			w, err := New(&d, nil, threeTensors(), c)
 			if err == nil && tt.run != nil {
 				err = tt.run(w)
 				for _, err := range []error{w.WriteTensor("a", strings.NewReader("AAA")), w.Close()} {
@@ -346,7 +346,7 @@ func TestWriteProgress(t *testing.T) {
 	c := options("")
 	c.Spool = plan.SpoolMemory
 	c.Progress = func(d, n int64, s string) { got = append(got, report{d, n, s}) }
-	w, err := NewWriter(&laidOut{layout: backwards}, io.Discard, threeTensors(), c)
+	w, err := New(&laidOut{layout: backwards}, io.Discard, threeTensors(), c)
 	if err == nil {
 		err = write(w, "a b e c")
 	}
