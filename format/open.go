@@ -5,7 +5,10 @@ import (
 	"io"
 	"os"
 
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/foreign"
 	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // Open maps the model file at path and reads its structure. It detects the format by content; the package of
@@ -53,4 +56,159 @@ func isDir(path string, err error) bool {
 	}
 	st, err := os.Stat(path)
 	return err == nil && st.IsDir()
+}
+
+// opening returns a model that is not open yet. Its driver is that of the Codec or of Options.Format, nil to
+// detect the format.
+func (c Codec) opening(opts *Options) (*Model, error) {
+	m := &Model{}
+	o, err := checkOptions(opts, &m.memory)
+	if err == nil && c.d == nil && o.Format != "" {
+		c, err = Lookup(o.Format)
+	}
+	m.opening.Options, m.opening.Driver = o, c.d
+	return m, err
+}
+
+// files says how the file that is parsed is opened.
+func (m *Model) files() source.Options {
+	s := m.opening.Files()
+	s.Parse = true
+	return s
+}
+
+// Open is format.Open for files of this format only.
+func (c Codec) Open(path string, opts *Options) (*Model, error) {
+	m, err := c.opening(opts)
+	if err != nil {
+		return nil, wire.Explain(err, "", path)
+	}
+	err = m.file.Open(path, m.files())
+	if isDir(path, err) {
+		return m.openDir(path)
+	}
+	return m.finish(&m.file, err, path)
+}
+
+// OpenBytes is format.OpenBytes for files of this format only.
+func (c Codec) OpenBytes(b []byte, opts *Options) (*Model, error) {
+	m, err := c.opening(opts)
+	if err != nil {
+		return nil, err
+	}
+	return m.finish(source.FromBytes(b), nil, "")
+}
+
+// OpenReaderAt is format.OpenReaderAt for files of this format only.
+func (c Codec) OpenReaderAt(r io.ReaderAt, size int64, opts *Options) (*Model, error) {
+	m, err := c.opening(opts)
+	if err == nil && r == nil {
+		err = missing("reader")
+	}
+	if err != nil {
+		return nil, err
+	}
+	if s, ok := r.(interface {
+		Sibling(name string) (io.ReaderAt, int64, error)
+	}); ok {
+		m.opening.Sibling = func(name string) (*source.Region, error) {
+			r, size, err := s.Sibling(name)
+			if err != nil {
+				return nil, err
+			}
+			return source.FromReaderAt(r, size), nil
+		}
+	}
+	return m.finish(source.FromReaderAt(r, size), nil, "")
+}
+
+// OpenFile is format.OpenFile for files of this format only.
+func (c Codec) OpenFile(f *os.File, off, size int64, opts *Options) (*Model, error) {
+	m, err := c.opening(opts)
+	if err == nil && f == nil {
+		err = missing("file")
+	}
+	if err != nil {
+		return nil, err
+	}
+	r, err := source.OpenFile(f, off, size, m.files())
+	return m.finish(r, err, f.Name())
+}
+
+// missing is the error for an argument that is nil.
+func missing(what string) error { return &Error{Field: what, Offset: -1, Err: os.ErrInvalid} }
+
+// finish detects the format unless it is given, and parses.
+func (m *Model) finish(r *source.Region, err error, path string) (*Model, error) {
+	name := path
+	if r != nil && name == "" {
+		name = r.Path() // of a reader
+	}
+	asked := With(m.opening.Driver).Name()
+	if err == nil && m.opening.Driver == nil {
+		if err = r.Guard(func() error { return m.choose(r, name) }); err != nil {
+			r.Close()
+		}
+	}
+	d := m.opening.Driver
+	if err != nil {
+		return nil, wire.Explain(err, With(d).Name(), name)
+	}
+	size := r.Size()
+	m.opening.Path = path
+	err = m.m.Open(r, &m.opening)
+	if is := other(d, m.opening.Head, size, name); is != "" {
+		err = named(err, is, asked, name)
+	}
+	if err != nil {
+		return nil, err
+	}
+	return m, nil
+}
+
+// choose sets the driver that the content shows.
+func (m *Model) choose(r *source.Region, path string) error {
+	head, err := r.Head(driver.SniffLen)
+	if err != nil {
+		return err
+	}
+	if m.opening.Driver = detect(head, r.Size(), path); m.opening.Driver == nil {
+		return unknown(head, path)
+	}
+	return nil
+}
+
+// openDir opens the model in a directory: with the given format if that is one of directories, by
+// the rule of Open if a format has one, and else with the first format of directories.
+func (m *Model) openDir(path string) (_ *Model, err error) {
+	asked := With(m.opening.Driver).Name()
+	if _, dirs := m.opening.Driver.(driver.DirParser); !dirs && findInDirectory != nil {
+		err = findInDirectory(m, path)
+	} else {
+		if m.opening.Driver == nil {
+			m.opening.Driver = keeper("")
+		}
+		err = &Error{Path: path, Offset: -1, Err: ErrUnknownFormat}
+		if m.opening.Driver != nil {
+			m.opening.Path = path
+			err = m.m.OpenDir(&m.opening, nil)
+		}
+	}
+	if err == nil {
+		return m, nil
+	}
+	if is := foreign.Directory(path); is != "" {
+		err = named(err, is, asked, path)
+	}
+	return nil, wire.Explain(err, asked, path)
+}
+
+// keeper returns the first format of directories that have files of that name, or of any.
+func keeper(name string) driver.Driver {
+	for _, d := range drivers() {
+		if _, dirs := d.(driver.DirParser); dirs && (name == "" || endsLike(d, name)) {
+			return d
+		}
+	}
+	return nil
 }

@@ -274,10 +274,11 @@ func (x *Index) nameBytes(i int) []byte {
 
 // Names returns the names of all tensors, which share memory.
 func (x *Index) Names() []string {
-	all, at := string(x.names), uint32(0)
+	all := string(x.names)
 	list := make([]string, x.Len())
 	for i := range list {
-		list[i], at = all[at:x.records[i].nameEnd], x.records[i].nameEnd
+		at, _ := x.ends(i)
+		list[i] = all[at:x.records[i].nameEnd]
 	}
 	return list
 }

@@ -31,8 +31,10 @@ func (x *Index) Seal() {
 	}
 	*s = x.lists
 	x.lists = lists{}
-	x.records, x.extras = append(x.records, s.records...), append(x.extras, s.extras...)
-	x.names, x.dims = append(x.names, s.names...), append(x.dims, s.dims...)
+	x.records = append(x.records, s.records...)
+	x.extras = append(x.extras, s.extras...)
+	x.names = append(x.names, s.names...)
+	x.dims = append(x.dims, s.dims...)
 	x.rehash(tableSize(len(x.records)))
 	clear(s.extras)
 	scratches.Put(s)
