@@ -122,7 +122,8 @@ func (w *Writer) complete(p *plan.Plan) (err error) {
 	for i := range w.plan.Metadata {
 		w.plan.Metadata[i].Value = take(w.plan.Metadata[i].Value)
 	}
-	w.index.Grow(len(p.Tensors), 0, 0)
+	n := len(p.Tensors)
+	w.index.Grow(n, 32*n, 4*n) // room for usual names and shapes
 	total, entry := int64(0), driver.Tensor{}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
