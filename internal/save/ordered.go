@@ -15,8 +15,9 @@ type ordered struct {
 	where plan.Spool
 	order []int // the tensors to write, the next one first
 	early map[int]*Input
-	spool output
-	end   int64 // size of spool
+	spool driver.Target // of the early ones; nil if there were none
+	end   int64         // size of spool
+	clear func()        // removes spool
 }
 
 // Tensor implements driver.Encoder. It encodes a tensor whose turn it is, then the stored ones that follow it.
@@ -45,7 +46,7 @@ func (q *ordered) store(i int, in driver.Input) (err error) {
 		return fmt.Errorf("%w, and nothing may be spooled: tensors must come in the order of the file", driver.ErrSequential)
 	}
 	if q.spool == nil {
-		if q.spool, err = newSpool(q.where); err != nil {
+		if q.spool, q.clear, err = newSpool(q.where); err != nil {
 			return err
 		}
 		q.early = make(map[int]*Input)
@@ -59,7 +60,7 @@ func (q *ordered) store(i int, in driver.Input) (err error) {
 // Close implements io.Closer. It removes the stored tensors.
 func (q *ordered) Close() error {
 	if q.spool != nil {
-		q.spool.Abort()
+		q.clear()
 	}
 	return closeEncoder(q.Encoder)
 }

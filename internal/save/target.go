@@ -49,45 +49,33 @@ func (m *Memory) Truncate(size int64) error {
 	return nil
 }
 
-// Commit implements output: it does nothing.
-func (m *Memory) Commit(bool) error { return nil }
-
-// Abort frees the contents.
-func (m *Memory) Abort() { m.b = nil }
-
 // newSpool creates a target for data that is read back, in memory or in the system's directory for temporary files.
 // Where the system allows it, the file is unlinked at once, so that nothing remains if the process is killed.
-func newSpool(where plan.Spool) (output, error) {
+func newSpool(where plan.Spool) (t driver.Target, remove func(), err error) {
 	if where == plan.SpoolMemory {
-		return &Memory{}, nil
+		return &Memory{}, func() {}, nil
 	}
 	if err := before("create", "spool"); err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	f, err := os.CreateTemp("", "weightmap-*.spool")
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
 	file := newFile(f)
 	file.unnamed = Remove(f.Name()) == nil
-	return file, nil
+	return file, file.Abort, nil
 }
 
-// copied is an output that Commit copies to a writer.
-type copied struct {
-	output
-	out io.Writer
-}
-
-// Commit implements output.
-func (c *copied) Commit(bool) error {
+// copyAll copies a spool to a writer.
+func copyAll(out io.Writer, spool driver.Target) error {
 	buf := buffers.Get().(*[]byte)
 	defer buffers.Put(buf)
-	_, err := io.CopyBuffer(c.out, io.NewSectionReader(c.output, 0, math.MaxInt64), (*buf)[:piece])
+	_, err := io.CopyBuffer(out, io.NewSectionReader(spool, 0, math.MaxInt64), (*buf)[:piece])
 	return err
 }
 
-// stream is a sequential output over an io.Writer.
+// stream is a sequential target over an io.Writer.
 type stream struct {
 	w   io.Writer
 	pos int64
@@ -129,12 +117,6 @@ func (s *stream) Truncate(size int64) error {
 	}
 	return nil
 }
-
-// Commit does nothing: the data is already written.
-func (s *stream) Commit(bool) error { return nil }
-
-// Abort does nothing: written data cannot be taken back.
-func (s *stream) Abort() {}
 
 // ReadAt always fails.
 func (s *stream) ReadAt([]byte, int64) (int, error) { return 0, driver.ErrSequential }

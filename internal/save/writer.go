@@ -27,8 +27,9 @@ type Writer struct {
 	format string
 	layout *driver.Layout // nil for shards
 	enc    driver.Encoder // nil once released
-	out    output         // nil once released, and for encoders that create files themselves
 	files  []string       // being written
+	commit func() error   // completes the target after the encoder; nil if that does it
+	abort  func()         // removes the target unless it is complete; nil if there is nothing to remove
 
 	mu       sync.Mutex
 	plan     *plan.Plan
@@ -36,13 +37,6 @@ type Writer struct {
 	written  []bool
 	progress work.Progress
 	over     error // why no further call works; errClosed after a successful Close
-}
-
-// output is a target that can be committed or aborted.
-type output interface {
-	driver.Target
-	Commit(sync bool) error
-	Abort() // does nothing to a committed one
 }
 
 // New starts writing a model: to out or, if that is nil, to o.Path.
@@ -84,6 +78,8 @@ func (w *Writer) create() error {
 	if err != nil {
 		return err
 	}
+	w.commit = func() error { return f.Commit(!w.o.NoSync) }
+	w.abort = f.Abort
 	return w.start(f, w.layout.Ordered)
 }
 
@@ -97,11 +93,13 @@ func (w *Writer) stream(out io.Writer) error {
 	if w.o.Spool == plan.SpoolNever || streams {
 		return w.start(&stream{w: out}, true)
 	}
-	s, err := newSpool(w.o.Spool)
+	s, remove, err := newSpool(w.o.Spool)
 	if err != nil {
 		return err
 	}
-	return w.start(&copied{s, out}, w.layout.Ordered)
+	w.commit = func() error { return copyAll(out, s) }
+	w.abort = remove
+	return w.start(s, w.layout.Ordered)
 }
 
 // mostBytes limits the size of all tensors, so that no offset in a file overflows.
@@ -165,8 +163,7 @@ func (w *Writer) layoutOf(p *plan.Plan) (*driver.Layout, error) {
 
 // start writes everything that precedes the data. inOrder means that the tensors are needed in the
 // order of the file.
-func (w *Writer) start(t output, inOrder bool) (err error) {
-	w.out = t
+func (w *Writer) start(t driver.Target, inOrder bool) (err error) {
 	if w.enc, err = encoderOf(t, w.plan, w.layout); err != nil || !inOrder {
 		return err
 	}
@@ -288,8 +285,8 @@ func (w *Writer) finish() error {
 		return w.planError(w.plan.Tensors[i].Name, errors.New("not written before Close"))
 	}
 	err := w.enc.Finish()
-	if err == nil && w.out != nil {
-		err = w.out.Commit(!w.o.NoSync)
+	if err == nil && w.commit != nil {
+		err = w.commit()
 	}
 	if err != nil && !errors.Is(err, driver.ErrNotDurable) {
 		return err
@@ -321,9 +318,9 @@ func (w *Writer) giveUp(err error) {
 func (w *Writer) release() {
 	_ = closeEncoder(w.enc)
 	w.enc = nil
-	if w.out != nil {
-		w.out.Abort()
-		w.out = nil
+	if w.abort != nil {
+		w.abort()
+		w.abort = nil
 	}
 }
 
