@@ -69,7 +69,7 @@ func choice(d driver.Driver, entries []driver.DirEntry) (file string, of driver.
 		case isFile(d, e.Name):
 			files = append(files, e.Name)
 		case of == nil && d == nil:
-			of = keeper(e.Name)
+			of = keeper(e.Name, true)
 		}
 	}
 	switch {
@@ -98,10 +98,7 @@ func isFile(d driver.Driver, name string) bool {
 	if d != nil {
 		return endsLike(d, name)
 	}
-	return slices.ContainsFunc(drivers(), func(d driver.Driver) bool {
-		_, dirs := d.(driver.DirParser)
-		return !dirs && endsLike(d, name)
-	})
+	return keeper(name, false) != nil
 }
 
 // areParts reports whether sorted names are those of the parts of one split GGUF model, from the first on.

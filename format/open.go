@@ -186,7 +186,7 @@ func (m *Model) openDir(path string) (_ *Model, err error) {
 		err = findInDirectory(m, path)
 	} else {
 		if m.opening.Driver == nil {
-			m.opening.Driver = keeper("")
+			m.opening.Driver = keeper("", true)
 		}
 		err = &Error{Path: path, Offset: -1, Err: ErrUnknownFormat}
 		if m.opening.Driver != nil {
@@ -203,10 +203,11 @@ func (m *Model) openDir(path string) (_ *Model, err error) {
 	return nil, wire.Explain(err, asked, path)
 }
 
-// keeper returns the first format of directories that have files of that name, or of any.
-func keeper(name string) driver.Driver {
+// keeper returns the first format that keeps models in directories of files of that name, or of any, or in
+// single files of that name.
+func keeper(name string, inDirs bool) driver.Driver {
 	for _, d := range drivers() {
-		if _, dirs := d.(driver.DirParser); dirs && (name == "" || endsLike(d, name)) {
+		if _, dirs := d.(driver.DirParser); dirs == inDirs && (name == "" || endsLike(d, name)) {
 			return d
 		}
 	}

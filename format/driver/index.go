@@ -187,14 +187,10 @@ func (x *Index) Add(t *Tensor) error {
 // Covers checks that the data of the tensors from index first on fills the range from from
 // to to of their file, in any order, without gaps or overlaps.
 func (x *Index) Covers(first int, from, to int64) error {
-	byOffset := func(a, b record) int {
+	list := slices.Clone(x.records[first:])
+	slices.SortFunc(list, func(a, b record) int {
 		return cmp.Or(cmp.Compare(a.offset, b.offset), cmp.Compare(a.size, b.size))
-	}
-	list := x.records[first:]
-	if !slices.IsSortedFunc(list, byOffset) {
-		list = slices.Clone(list)
-		slices.SortFunc(list, byOffset)
-	}
+	})
 	next := from
 	for _, r := range list {
 		if r.offset != next {

@@ -1,6 +1,7 @@
 package driver
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -77,10 +78,7 @@ func OwnOptions[T any](format string, own any, def T) (T, error) {
 	case T:
 		return o, nil
 	case *T:
-		if o == nil {
-			return def, nil
-		}
-		return *o, nil
+		return *cmp.Or(o, &def), nil
 	}
 	return def, OptionError(format, "Format", "%T, not %T", own, &def)
 }

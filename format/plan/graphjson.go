@@ -102,13 +102,13 @@ func (j *jsonText) node(n Node) {
 }
 
 func (j *jsonText) dim(d Dim) {
-	if n, err := strconv.ParseUint(d.Symbol, 10, 64); err == nil && n > math.MaxInt64 {
+	n, err := strconv.ParseUint(d.Symbol, 10, 64)
+	switch {
+	case err == nil && n > math.MaxInt64:
 		j.Raw(strconv.FormatUint(n, 10))
-		return
-	}
-	if d.Symbol != "" {
+	case d.Symbol != "":
 		j.Text(d.Symbol)
-		return
+	default:
+		j.Int(d.Size)
 	}
-	j.Int(d.Size)
 }

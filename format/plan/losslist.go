@@ -190,26 +190,17 @@ func (l *LossList) HasGraph() bool {
 	return slices.ContainsFunc(l.found, func(f found) bool { return f.Kind == LossGraph })
 }
 
-// acceptedOf returns WriteOptions.AcceptLoss as a set. It refuses unknown kinds.
-func acceptedOf(format string, names []string) (map[string]bool, error) {
-	set := make(map[string]bool, len(names))
-	for _, s := range names {
+// Fit returns the plan without the losses that the caller accepts, or a LossError with all others. losses
+// adds everything that the format cannot hold of a plan.
+func Fit(format string, p *Plan, accept []string, losses func(p *Plan, l *LossList)) (*Plan, error) {
+	accepted := make(map[string]bool, len(accept))
+	for _, s := range accept {
 		kind, _, _ := strings.Cut(s, ":")
 		if !slices.Contains(acceptable, kind) {
 			err := fmt.Errorf("%w: %w: %q is not a kind of loss that can be accepted (%s)", ErrPlan, ErrUnsupported, s, strings.Join(acceptable, ", "))
 			return nil, &tensor.Error{Format: format, Field: "AcceptLoss", Offset: -1, Err: err}
 		}
-		set[s] = true
-	}
-	return set, nil
-}
-
-// Fit returns the plan without the losses that the caller accepts, or a LossError with all others. losses
-// adds everything that the format cannot hold of a plan.
-func Fit(format string, p *Plan, accept []string, losses func(p *Plan, l *LossList)) (*Plan, error) {
-	accepted, err := acceptedOf(format, accept)
-	if err != nil {
-		return nil, err
+		accepted[s] = true
 	}
 	// Removing a part may cause other losses. Every turn removes more, so the loop
 	// ends.

@@ -70,7 +70,7 @@ func emptyDir(path string) (fs.FileInfo, error) {
 
 // Tensor implements driver.Encoder. It fails if the file system treats two of the file names as one.
 func (d *directory) Tensor(i int, in driver.Input) error {
-	h, err := create(filepath.Join(d.temp, d.layout.Files[i]), newMode(nil))
+	h, err := create(filepath.Join(d.temp, d.layout.Files[i]), 0o666)
 	if err != nil {
 		return err
 	}

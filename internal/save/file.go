@@ -45,22 +45,17 @@ func CreateFile(path string) (*File, error) {
 // permissions of old, which may be nil.
 func CreateLike(path string, old fs.FileInfo) (*File, error) {
 	sweep(path, 0, Remove)
-	f, err := create(temporary(path), newMode(old))
+	mode := fs.FileMode(0o666)
+	if old != nil {
+		mode = 0o600 // until it has the owner and permissions of old
+	}
+	f, err := create(temporary(path), mode)
 	if err != nil {
 		return nil, err
 	}
 	f.final = path
 	inherit(f.f, old)
 	return f, nil
-}
-
-// newMode returns the permissions to create a file with. While inherit has not yet set the owner of
-// old, they grant only the owner's permissions.
-func newMode(old fs.FileInfo) fs.FileMode {
-	if old == nil {
-		return 0o666
-	}
-	return old.Mode().Perm() & 0o700
 }
 
 // inherit gives f the owner and permissions of old, regardless of the umask. If the group cannot be

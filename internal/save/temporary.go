@@ -9,7 +9,6 @@ import (
 	"slices"
 	"strings"
 	"time"
-	"unicode/utf8"
 
 	"github.com/cespare/xxhash/v2"
 )
@@ -33,11 +32,7 @@ func Shorten(base string) string {
 		return base
 	}
 	hash := fmt.Sprintf("~%016x", xxhash.Sum64String(base))
-	n := longest - len(hash)
-	for n > 0 && !utf8.RuneStart(base[n]) {
-		n--
-	}
-	return base[:n] + hash
+	return strings.ToValidUTF8(base[:longest-len(hash)], "") + hash
 }
 
 // temporary returns a temporary path for the file at path. It needs to be new, not secret: crypto/rand
