@@ -24,18 +24,17 @@ func OpenFS(fsys fs.FS, name string, opts *Options) (*Model, error) {
 	if err != nil {
 		return nil, err
 	}
-	o := &m.opening.Options
-	o.Dir = ""
-	name, err = inFS(fsys, name, m.opening.Driver)
-	if err != nil {
-		return nil, wire.Explain(err, o.Format, name)
-	}
+	m.opening.Options.Dir = ""
 	m.opening.Sibling = func(n string) (*source.Region, error) {
-		return m.regionOf(fsys, path.Join(path.Dir(name), n), m.opening.Files())
+		return m.regionOf(fsys, path.Join(path.Dir(name), n))
 	}
-	r, err := m.regionOf(fsys, name, m.opening.Files())
+	var r *source.Region
+	name, err = inFS(fsys, name, m.opening.Driver)
+	if err == nil {
+		r, err = m.regionOf(fsys, name)
+	}
 	if err != nil {
-		return nil, wire.Explain(err, o.Format, name)
+		return nil, wire.Explain(err, m.opening.Options.Format, name)
 	}
 	return m.finish(r, nil, "")
 }
@@ -62,7 +61,7 @@ func inFS(fsys fs.FS, name string, d driver.Driver) (string, error) {
 }
 
 // regionOf opens a file.
-func (m *Model) regionOf(fsys fs.FS, name string, o source.Options) (*source.Region, error) {
+func (m *Model) regionOf(fsys fs.FS, name string) (*source.Region, error) {
 	f, err := fsys.Open(name)
 	if err != nil {
 		return nil, err
@@ -78,7 +77,7 @@ func (m *Model) regionOf(fsys fs.FS, name string, o source.Options) (*source.Reg
 	switch r := f.(type) {
 	case *os.File:
 		defer f.Close()
-		return source.OpenFile(r, 0, -1, o)
+		return source.OpenFile(r, 0, -1, m.opening.Files())
 	case io.ReaderAt:
 		return source.FromReaderAt(&fsFile{r, f, name}, st.Size()), nil
 	}

@@ -185,6 +185,21 @@ func (l *LossList) Initializers(p *Plan, text string) {
 // Fixed adds a loss that cannot be accepted, such as a dtype or a shape.
 func (l *LossList) Fixed(kind LossKind, name string, err error) { l.add(kind, name, err, found{}) }
 
+// Native adds a kind of native contents that contradicts the plan. The encoder omits the
+// items concerned.
+func (l *LossList) Native(kind string, err error) { l.add(LossNative, kind, err, found{}) }
+
+// foreign adds the native contents of another format.
+func (l *LossList) foreign(p *Plan, format string) {
+	if p.Native == nil || p.Native.Format == format {
+		return
+	}
+	for _, k := range p.Native.Kinds {
+		err := fmt.Errorf("%w: only %s has it (%d, %d bytes)", ErrUnsupported, p.Native.Format, k.Count, k.Bytes)
+		l.add(LossNative, k.Name, err, found{edit: func(p *Plan) { p.Native = nil }})
+	}
+}
+
 // HasGraph reports whether the graph is among the losses.
 func (l *LossList) HasGraph() bool {
 	return slices.ContainsFunc(l.found, func(f found) bool { return f.Kind == LossGraph })

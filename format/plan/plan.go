@@ -25,6 +25,26 @@ type Plan struct {
 	Native *Native
 }
 
+// Native holds what only one format can store, such as the functions and doc strings of ONNX and
+// fields that this library does not know. A copy to the same format keeps it; a copy to another format
+// lists its kinds as losses.
+type Native struct {
+	Format string       // the name of that format
+	Kinds  []NativeKind // sorted by name
+	Raw    []byte       // encoded by the format's driver
+	// Renamed maps names of tensors in the plan to their names in the file. A caller that renames
+	// tensors of the plan sets it; names that stay the same may be left out.
+	Renamed map[string]string
+}
+
+// NativeKind counts the items of one kind in a Native.
+type NativeKind struct {
+	Name  string   // "functions"
+	Count int      // the number of items
+	Bytes int64    // their size in the file
+	Sum   [32]byte // equal for equal items in equal places
+}
+
 // The errors of plans, besides those of package tensor.
 var (
 	ErrUnsupported = errors.New("unsupported")  // a valid dtype, option or feature that is not supported
