@@ -76,11 +76,9 @@ type identity struct {
 func look(paths []string) identity {
 	id := identity{paths, make([]os.FileInfo, len(paths))}
 	for i, path := range paths {
-		if info, err := os.Stat(path); err == nil {
-			// Windows reads the file's identity lazily, by name. This call makes it do so now.
-			os.SameFile(info, info)
-			id.infos[i] = info
-		}
+		id.infos[i], _ = os.Stat(path)
+		// Windows reads the file's identity lazily, by name. This call makes it do so now.
+		os.SameFile(id.infos[i], id.infos[i])
 	}
 	return id
 }
