@@ -204,10 +204,7 @@ func (v View) ReadIntoContext(ctx context.Context, dst []byte) (int, error) {
 	}
 	ctx = cmp.Or(ctx, context.Background())
 	err := v.access(ctx, func(p parts) error {
-		if err := p.copy(dst[:size], 0); err != nil {
-			return err
-		}
-		return ctx.Err()
+		return cmp.Or(p.copy(dst[:size], 0), ctx.Err())
 	})
 	if err != nil {
 		return 0, err

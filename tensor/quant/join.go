@@ -37,7 +37,8 @@ func Join(weight, scale tensor.View) (tensor.View, error) {
 	j.weight = tensor.View(memory.New(j.layout.weight, w.Owner(), w.Data()))
 	j.scale = tensor.View(memory.New(j.layout.scales, s.Owner(), s.Data()))
 	info := &tensor.Info{Name: w.Info().Name, DType: tensor.Float32, Shape: j.shape.Clone(), Stored: -1}
-	info.Size, _ = info.ByteSize() // checked by layoutOf
+	// layoutOf has checked the size.
+	info.Size, _ = info.ByteSize()
 	if w.Info().Offset < 0 {
 		info.Offset = -1
 	}
@@ -80,7 +81,8 @@ func (j *joined) Leave() {
 // Load implements memory.Owner.
 func (j *joined) Load(info *tensor.Info) ([]byte, error) {
 	v, _ := tensor.View(memory.New[tensor.Info](info, j, nil)).Clone()
-	return v.Bytes() // or the error of Clone
+	// If Clone fails, Bytes returns its error.
+	return v.Bytes()
 }
 
 // Ranged implements memory.Owner.
