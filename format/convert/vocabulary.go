@@ -244,20 +244,10 @@ func spread(a *contract.Attribute) bool { return len(a.Names) > 1 && !a.Alias }
 // express converts a node to an operator of the target's format.
 func (t *translator) express(o *contract.Operator, n *node, in []dims) (format.Node, error) {
 	out := format.Node{Name: n.name, Op: o.Name, Inputs: n.in, Outputs: n.out}
-	rank := len(in[0])
-	if kernel, ok := n.attrs["kernel_shape"].([]int64); ok && in[0] == nil {
-		rank = len(kernel) + 2
-	}
-	if o.Rank != 0 && rank != o.Rank {
-		return out, unsupported("%s takes %d dims, not %v", o.Name, o.Rank, in[0])
-	}
 	if err := fits(o, n, in); err != nil {
 		return out, err
 	}
 	stated := map[string]bool{"group": o.Depthwise}
-	if shape := n.list("shape"); slices.Contains(shape, 0) {
-		return out, unsupported("%s to %v, with dims of the input that are not known", o.Name, shape)
-	}
 	for i := range o.Attributes {
 		a := &o.Attributes[i]
 		v := n.attrs[a.ONNX]
@@ -284,28 +274,29 @@ func (t *translator) express(o *contract.Operator, n *node, in []dims) (format.N
 	return out, t.fillUp(&out, o, n, in)
 }
 
-// fits checks a node's inputs against an operator's requirements.
+// fits checks a node's inputs and its shape against an operator's requirements.
 func fits(o *contract.Operator, n *node, in []dims) error {
-	if o.SameShape {
-		for _, d := range in {
-			if d == nil || !slices.Equal(d, in[0]) || slices.Contains(d, unknown) {
-				return unsupported("%s takes inputs of one shape, not %v", o.Name, in)
-			}
-		}
+	rank, group, shape, weights := len(in[0]), n.integer("group"), n.list("shape"), dims(nil)
+	if kernel := n.list("kernel_shape"); in[0] == nil && kernel != nil {
+		rank = len(kernel) + 2
 	}
-	if o.Depthwise {
-		group, w := n.integer("group"), in[1]
-		if group < 2 || len(w) < 3 || w[0] != group || w[1] != 1 {
-			return unsupported("%s takes as many groups as channels, not %d with weights %v", o.Name, group, w)
-		}
+	if len(in) > 1 {
+		weights = in[1]
 	}
-	if n.op == "MatMul" && o.Rank != 0 && len(in[1]) != o.Rank {
-		return unsupported("%s takes %d dims, not %v", o.Name, o.Rank, in[1])
-	}
-	if n.op == "Gemm" && len(in) == 3 {
-		if w := in[1]; len(w) != 2 || len(in[2]) != 1 || in[2][0] != w[1-n.integer("transB")&1] {
-			return unsupported("%s takes a bias for each column, not %v", o.Name, in[2])
-		}
+	differs := func(d dims) bool { return d == nil || !slices.Equal(d, in[0]) || slices.Contains(d, unknown) }
+	switch {
+	case o.Rank != 0 && rank != o.Rank:
+		return unsupported("%s takes %d dims, not %v", o.Name, o.Rank, in[0])
+	case o.SameShape && slices.ContainsFunc(in, differs):
+		return unsupported("%s takes inputs of one shape, not %v", o.Name, in)
+	case o.Depthwise && (group < 2 || len(weights) < 3 || weights[0] != group || weights[1] != 1):
+		return unsupported("%s takes as many groups as channels, not %d with weights %v", o.Name, group, weights)
+	case n.op == "MatMul" && o.Rank != 0 && len(weights) != o.Rank:
+		return unsupported("%s takes %d dims, not %v", o.Name, o.Rank, weights)
+	case n.op == "Gemm" && len(in) == 3 && (len(weights) != 2 || len(in[2]) != 1 || in[2][0] != weights[1-n.integer("transB")&1]):
+		return unsupported("%s takes a bias for each column, not %v", o.Name, in[2])
+	case slices.Contains(shape, 0):
+		return unsupported("%s to %v, with dims of the input that are not known", o.Name, shape)
 	}
 	return nil
 }
