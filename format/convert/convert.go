@@ -134,7 +134,8 @@ func (j *job) create() (*format.Writer, error) {
 	opts.Progress = j.progress
 	lost := map[format.Loss]bool{} // also with KeepNames
 	items := j.byName()
-	useless := func(l format.Loss) bool { // integers that this conversion made, without parameters
+	// Integers that this conversion made are useless without parameters.
+	useless := func(l format.Loss) bool {
 		it := items[l.Name]
 		return l.Kind == format.LossQuantization && it != nil && it.z != nil
 	}
@@ -185,7 +186,8 @@ func (j *job) write(w *format.Writer, it *item) error {
 		if err := j.copy(w, it, it.stream); err != nil {
 			return err
 		}
-		if _, err := io.Copy(io.Discard, it.stream); err != nil { // the writer may stop before the end
+		// The writer may stop before the end.
+		if _, err := io.Copy(io.Discard, it.stream); err != nil {
 			return err
 		}
 		if it.stream.lost > 0 {

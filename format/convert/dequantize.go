@@ -34,7 +34,8 @@ func (j *job) dequantize() error {
 		if !without[info.Name] || fixed[info.Name] || q.Scheme != tensor.Linear || q.Check(info.DType, info.Shape) != nil || !bytesHold(q, info.DType) {
 			continue
 		}
-		if set := operatorSet(j.to); set < 10 || set < 13 && q.Axis != tensor.PerTensor { // per-axis parameters need version 13
+		// Parameters along an axis need version 13.
+		if set := operatorSet(j.to); set < 10 || set < 13 && q.Axis != tensor.PerTensor {
 			continue
 		}
 		n, err := t.dequantizing(info.Name, info.DType, q)

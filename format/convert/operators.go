@@ -51,8 +51,10 @@ type fill int64
 
 // operator describes an operator of ONNX.
 type operator struct {
-	fewest, most int            // number of inputs
-	defaults     map[string]any // of the attributes: nil for a number without default, []int64(nil) for such a list
+	// fewest and most are the numbers of inputs.
+	fewest, most int
+	// defaults are those of the attributes: nil for a number without default, []int64(nil) for such a list.
+	defaults map[string]any
 	// infer returns the shape of the output. It converts equivalent forms of a node to one form, as far as
 	// shapes are known.
 	infer func(n *node, in []dims) dims

@@ -122,7 +122,8 @@ func (t *translator) values() {
 		v.uses, v.leaves = v.uses+1, true
 	}
 	t.inputs()
-	if ir := opsets.IRVersion(t.plan.Metadata); t.from == nil && ir > 0 && ir <= 3 { // initializers had to be inputs too
+	// Up to version 3, initializers had to be inputs too.
+	if ir := opsets.IRVersion(t.plan.Metadata); t.from == nil && ir > 0 && ir <= 3 {
 		t.graph.Inputs = slices.DeleteFunc(t.graph.Inputs, func(v format.ValueInfo) bool { return t.at(v.Name).tensor != nil })
 	}
 }

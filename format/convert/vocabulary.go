@@ -49,7 +49,8 @@ func (t *translator) readONNX(in *format.Node) ([]*node, error) {
 	}
 	switch n.op {
 	case "GlobalAveragePool":
-		if x := t.at(n.in[0]).shape; len(x) > 2 && slices.Min(x[2:]) > 0 { // a pool of the image's size
+		// It is a pool of the image's size.
+		if x := t.at(n.in[0]).shape; len(x) > 2 && slices.Min(x[2:]) > 0 {
 			n = newNode("AveragePool", n.name, n.in, n.out)
 			n.attrs["kernel_shape"] = []int64(slices.Clone(x[2:]))
 		}
