@@ -14,16 +14,14 @@ import (
 
 // readONNX reads a node in ONNX's operators of the source's version.
 func (t *translator) readONNX(in *format.Node) ([]*node, error) {
-	if in.Op == "Constant" && in.Domain == "" {
+	switch {
+	case in.Op == "Constant" && in.Domain == "":
 		return nil, t.constant(in)
-	}
-	if in.Op == "DequantizeLinear" && in.Domain == "" {
+	case in.Op == "DequantizeLinear" && in.Domain == "":
 		return nil, t.quantized(in)
-	}
-	if operators[in.Op] == nil || in.Domain != "" && in.Domain != "ai.onnx" {
+	case operators[in.Op] == nil || in.Domain != "" && in.Domain != "ai.onnx":
 		return nil, unsupported("%s has no operator for it", t.format)
-	}
-	if t.version < oldestVersion {
+	case t.version < oldestVersion:
 		return nil, unsupported("version %d of ONNX's operators; those from %d on are known", t.version, oldestVersion)
 	}
 	n := newNode(in.Op, in.Name, in.Inputs, in.Outputs)
