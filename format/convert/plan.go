@@ -31,13 +31,15 @@ func (j *job) plan(m *format.Model) error {
 			return err
 		}
 	}
-	all := j.byName()
-	j.uses = usesOf(p.Graph, all)
-	names := make(map[string]string, len(all))
+	j.uses = usesOf(p.Graph, j.byName())
+	names, gone := make(map[string]string, len(j.items)), make(map[string]bool)
 	if p.Native != nil {
 		p.Native.Renamed = make(map[string]string)
 	}
-	j.items = slices.DeleteFunc(j.items, func(it *item) bool { return j.o.Keep != nil && !j.o.Keep(it.to) })
+	j.items = slices.DeleteFunc(j.items, func(it *item) bool {
+		gone[it.to.Name] = j.o.Keep != nil && !j.o.Keep(it.to)
+		return gone[it.to.Name]
+	})
 	for _, it := range j.items {
 		name := it.to.Name
 		if err := j.change(it); err != nil {
@@ -63,7 +65,7 @@ func (j *job) plan(m *format.Model) error {
 		return err
 	}
 	j.to = p
-	if err := j.graph(m, all, names); err != nil {
+	if err := j.graph(m, gone, names); err != nil {
 		return err
 	}
 	if err := j.dequantize(); err != nil {
@@ -144,18 +146,12 @@ func (j *job) observe(it *item) error {
 }
 
 // graph removes and renames tensors in the graph.
-func (j *job) graph(m *format.Model, all map[string]*item, names map[string]string) error {
-	if j.to.Graph == nil || len(names) == len(all) && j.o.Rename == nil {
+func (j *job) graph(m *format.Model, gone map[string]bool, names map[string]string) error {
+	if j.to.Graph == nil || j.o.Keep == nil && j.o.Rename == nil {
 		return nil
 	}
 	g := j.to.Graph.Clone()
 	j.to.Graph = g
-	gone := make(map[string]bool)
-	for name := range all {
-		if _, kept := names[name]; !kept {
-			gone[name] = true
-		}
-	}
 	forget(g, gone)
 	for _, v := range g.Inputs {
 		delete(gone, v.Name) // the tensor was only its default value
