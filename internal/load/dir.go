@@ -113,9 +113,6 @@ func OpenDirectory(path string, c *Config) *Directory { return &spaces{m: &Model
 
 // Open implements driver.Dir.
 func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
-	if s.frozen {
-		return nil, 0, errFrozen
-	}
 	n, ok := s.byName[name]
 	if !ok {
 		r, err := s.Map(name)
@@ -132,7 +129,7 @@ func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
 
 // Map maps a file of the directory to parse it.
 func (s *spaces) Map(name string) (*source.Region, error) {
-	if s.dir == "" {
+	if s.dir == "" && !s.frozen {
 		return s.openSibling(name)
 	}
 	root, err := s.open()
