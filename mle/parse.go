@@ -525,7 +525,7 @@ func (p *compression) checkChunk(i int, next int64) error {
 	case i == 0 && c.Offset != 0:
 		return corrupt("chunk 0 offset", at, "%d, not 0", uint64(c.Offset))
 	case uint64(to) <= uint64(c.Offset): // ascending to the end of the weights, so none is behind it
-		return corrupt("chunk offset", toAt, "chunk %d reaches from %d to %d of %d uncompressed bytes", i, c.Offset, uint64(to), p.Uncompressed)
+		return corrupt("chunk offset", toAt, "chunk %d reaches from %d to %d of %d uncompressed bytes", i, uint64(c.Offset), uint64(to), p.Uncompressed)
 	case p.Method.lossy() && (to-c.Offset)%4 != 0:
 		return corrupt("chunk offset", toAt, "the %d bytes of chunk %d are not a whole number of float32", to-c.Offset, i)
 	case c.Stored != next:
