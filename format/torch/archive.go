@@ -85,7 +85,8 @@ func (r *reading) readPickle(e *zip.Entry) (any, error) {
 	if err != nil {
 		return nil, wire.Error("", "data.pkl", e.At, err)
 	}
-	r.pickle, r.object = newPickle(wire.NewCursor("", b, e.At), r.o.Memory), e.At
+	r.object = e.At
+	r.pickle = newPickle(wire.NewCursor("", b, e.At), r.o.Memory)
 	v := r.next()
 	if n := r.c.Left(); n > 0 {
 		r.c.Failf("data.pkl", r.c.Offset(), format.ErrCorrupt, "%d bytes follow the pickle", n)

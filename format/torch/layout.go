@@ -25,7 +25,8 @@ const (
 // isLegacy reports whether head begins a legacy container.
 func isLegacy(head []byte) bool {
 	at := bytes.Index(head, []byte(legacyMagic))
-	return at == 2 && head[0] == 0x80 || at == legacyHead-len(legacyMagic) && head[0] == 0x80 && head[2] == 0x95
+	framed := at == legacyHead-len(legacyMagic) && head[2] == 0x95
+	return (at == 2 || framed) && head[0] == 0x80
 }
 
 // elem is an element type.

@@ -24,6 +24,7 @@ type skip struct {
 
 // list lists the tensors and metadata in v, the object of the pickle.
 func (r *reading) list(v any) error {
+	r.within = make(map[any]bool)
 	err := r.value(v)
 	for _, s := range r.skipped {
 		r.notes = append(r.notes, fmt.Sprintf("not shown: %d of type %s, the first at %.200q", s.n, s.kind, s.first))
@@ -160,7 +161,9 @@ func (r *reading) tensor(t *rebuilt) error {
 	}
 	p := zip.Place{Store: i, Elem: int(t.elem.size)}
 	if t.size > 0 {
-		p.From, p.Extent, p.Stride = s.first*s.elem.size+t.offset*t.elem.size, t.extent*t.elem.size, t.stride
+		p.From = s.first*s.elem.size + t.offset*t.elem.size
+		p.Extent = t.extent * t.elem.size
+		p.Stride = t.stride
 		if r.big && t.elem.word > 1 {
 			p.Swap = t.elem.word
 		}

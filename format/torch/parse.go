@@ -88,7 +88,7 @@ func parseIndex(m *zip.Tensors, src driver.Source, o *driver.Options, out *drive
 
 // parseFile parses either container in the given address space and lists its tensors in x.
 func parseFile(m *zip.Tensors, src driver.Source, space driver.Space, x *driver.Index, o *driver.Options) (*reading, error) {
-	r := &reading{File: &zip.File{Src: src, Space: space}, m: m, o: o, x: x, byKey: make(map[string]int), within: make(map[any]bool)}
+	r := &reading{File: &zip.File{Src: src, Space: space}, m: m, o: o, x: x, byKey: make(map[string]int)}
 	b, err := driver.Prefix(src, int64(legacyHead))
 	if err != nil {
 		return r, err

@@ -251,7 +251,8 @@ func (t *rebuilt) measure() (err error) {
 		return err
 	}
 	have := t.storage.count * t.storage.elem.size / t.elem.size // in elements of the tensor's type
-	last, contiguous, packed := t.offset, true, int64(1)        // packed is the stride that elements without gaps have
+	last := t.offset
+	contiguous, packed := true, int64(1) // packed is the stride without gaps
 	for i := len(t.shape) - 1; i >= 0; i-- {
 		d, stride := t.shape[i], t.stride[i]
 		if d > 1 && stride > (math.MaxInt64-last)/(d-1) {
