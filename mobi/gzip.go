@@ -56,19 +56,19 @@ func (f *parsed) locate(m *member, err error) error {
 type packer struct {
 	*document
 	target driver.Target
-	level  int
 	end    int64 // end of the used part of the target
 }
 
-func newPacker(t driver.Target, d *document, level int) (driver.Encoder, error) {
+// pack implements driver.Layout.Encode.
+func (d *document) pack(t driver.Target) (driver.Encoder, error) {
 	if t.Sequential() {
 		return nil, wire.Refuse(name, "compression", "%w", driver.ErrSequential)
 	}
-	p := &packer{document: d, target: t, level: level, end: maxFileSize}
+	p := &packer{document: d, target: t, end: maxFileSize}
 	if plain, err := d.layout(); err == nil {
 		p.end = plain.Size + alignment
 	}
-	if _, err := codecs.CheckLevel(level); err != nil {
+	if _, err := codecs.CheckLevel(d.level); err != nil {
 		return nil, wire.Refuse(name, "compression level", "%w", err)
 	}
 	return p, nil

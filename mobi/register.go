@@ -1,8 +1,8 @@
 package mobi
 
 import (
+	"bytes"
 	"cmp"
-	"encoding/binary"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -28,11 +28,7 @@ func (fileFormat) Describe() driver.Description {
 
 // Detect implements driver.Driver. It recognizes both byte orders of the magic number.
 func (fileFormat) Detect(head []byte, _ int64) bool {
-	if len(head) < 4 {
-		return false
-	}
-	m := binary.LittleEndian.Uint32(head)
-	return m == magicNumber || m == magicASCII
+	return bytes.HasPrefix(head, []byte("IBOM")) || bytes.HasPrefix(head, []byte("MOBI"))
 }
 
 // Losses implements driver.Lossy.
@@ -47,10 +43,10 @@ func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, 
 	if err != nil {
 		return nil, err
 	}
-	if d.opts.Gzip == 0 {
+	if doc.level == 0 {
 		return doc.layout()
 	}
-	return &driver.Layout{Encode: func(t driver.Target) (driver.Encoder, error) { return newPacker(t, doc, d.opts.Gzip) }}, nil
+	return &driver.Layout{Encode: doc.pack}, nil
 }
 
 // Configure implements driver.Configurable.

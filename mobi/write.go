@@ -35,6 +35,7 @@ type document struct {
 	losses *plan.LossList
 	model  modelInfo
 	footer Footer
+	level  int      // of compression, 0 for none
 	head   []byte   // metadata and specs
 	graph  []byte   // the operator graph
 	stored []stored // the constants, by plan index
@@ -42,7 +43,7 @@ type document struct {
 
 // newDocument encodes a plan, lists what the file cannot hold of it, and checks that readers will accept the result.
 func newDocument(p *plan.Plan, common *plan.WriteOptions, o *WriteOptions, l *plan.LossList) (*document, error) {
-	d := &document{Plan: p, numbering: newNumbering(p.Tensors, p.Graph), losses: l, footer: o.Footer, stored: make([]stored, len(p.Tensors))}
+	d := &document{Plan: p, numbering: newNumbering(p.Tensors, p.Graph), losses: l, footer: o.Footer, level: o.Gzip, stored: make([]stored, len(p.Tensors))}
 	m, ops := &d.model, o.Operators
 	m.framework, m.created, m.flags = o.FrameworkVersion, uint64(plan.CreationTime(common)), o.Flags
 	m.inputs, m.outputs = slices.Clone(o.Inputs), slices.Clone(o.Outputs) // coding them sets their dims
@@ -97,13 +98,12 @@ func (s stored) class() int {
 
 // layout returns the layout of the file. Only the footer depends on the data.
 func (d *document) layout() (*driver.Layout, error) {
-	constants := d.stored
-	order := make([]int, len(constants))
+	order := make([]int, len(d.stored))
 	for i := range order {
 		order[i] = i
 	}
-	slices.SortStableFunc(order, func(a, b int) int { return constants[a].class() - constants[b].class() })
-	l := &driver.Layout{Offsets: make([]int64, len(constants)), Sums: kinds[d.footer], Streams: true}
+	slices.SortStableFunc(order, func(a, b int) int { return d.stored[a].class() - d.stored[b].class() })
+	l := &driver.Layout{Offsets: make([]int64, len(d.stored)), Sums: kinds[d.footer], Streams: true}
 	first := int64(headerSize + len(d.head))
 	if len(order) > 0 {
 		record := recordMin + 8*int64(len(d.Tensors[order[0]].Shape))
@@ -113,11 +113,11 @@ func (d *document) layout() (*driver.Layout, error) {
 	var b wire.Buffer
 	for i, n := range order {
 		at := b.Len()
-		d.record(&b, n, constants[n])
+		d.record(&b, n, d.stored[n])
 		records[i] = driver.Part{Offset: end, Bytes: b.Bytes()[at:]}
 		l.Offsets[n] = end + int64(b.Len()-at)
 		// Checking the limit after each addition rules out overflow.
-		if end = l.Offsets[n] + min(constants[n].size, maxFileSize); end > maxFileSize {
+		if end = l.Offsets[n] + min(d.stored[n].size, maxFileSize); end > maxFileSize {
 			break
 		}
 	}
@@ -130,7 +130,7 @@ func (d *document) layout() (*driver.Layout, error) {
 		sum := checksum.Of(l.Sums, front.Bytes)
 		for i, n := range order {
 			sum = checksum.Update(l.Sums, sum, records[i].Bytes)
-			sum = checksum.Combine(l.Sums, sum, sums[n], constants[n].size)
+			sum = checksum.Combine(l.Sums, sum, sums[n], d.stored[n].size)
 		}
 		footer := binary.LittleEndian.AppendUint32(nil, uint32(checksum.Update(l.Sums, sum, d.graph)))
 		return []driver.Part{{Offset: l.Size - footerSize, Bytes: footer}}, nil
