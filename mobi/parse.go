@@ -1,6 +1,7 @@
 package mobi
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/binary"
 	"fmt"
@@ -176,11 +177,8 @@ func isReference(b []byte) bool {
 func (p *parser) readMetadata() {
 	p.codeModel(&p.model)
 	p.padding = p.Left()
-	at := p.Offset()
-	for i, b := range p.Bytes("padding", uint64(p.Left())) {
-		if b != 0 {
-			p.Failf("padding", at+int64(i), format.ErrCorrupt, "%#x between the specs and the constants", b)
-		}
+	if rest := bytes.TrimLeft(p.Bytes("padding", uint64(p.Left())), "\x00"); len(rest) > 0 {
+		p.Failf("padding", p.Offset()-int64(len(rest)), format.ErrCorrupt, "%#x between the specs and the constants", rest[0])
 	}
 }
 
