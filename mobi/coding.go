@@ -82,8 +82,10 @@ func (c *coder) bytes(field string, n uint64, b []byte) []byte {
 
 // native codes n numbers of size bytes each, which b has in the host's byte order.
 func (c *coder) native(field string, b []byte, n, size int) []byte {
-	b = slices.Clone(b)
-	vector.Copy(b, b, size)
+	if c.w != nil {
+		b = slices.Clone(b)
+		vector.Copy(b, b, size)
+	}
 	return c.bytes(field, uint64(n)*uint64(size), b)
 }
 

@@ -29,11 +29,13 @@ func inputParam(input, kind int, value any) Param {
 
 // parseInputParam parses the name of a parameter of an input.
 func parseInputParam(name string) (input, kind int, ok bool) {
-	rest, isInput := strings.CutPrefix(name, "input")
+	rest, ok := strings.CutPrefix(name, "input")
 	number, suffix, _ := strings.Cut(rest, "_")
+	if kind = slices.Index(inputSuffixes[:], suffix); !ok || kind < 0 {
+		return 0, 0, false
+	}
 	n, ok := parseDecimal(number, 16)
-	kind = slices.Index(inputSuffixes[:], suffix)
-	return int(n), kind, isInput && ok && kind >= 0
+	return int(n), kind, ok
 }
 
 // quantParam returns the input of which a parameter with this name is a quantization parameter.

@@ -8,6 +8,8 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/vector"
 )
 
 // paramType is a type of operator parameters.
@@ -42,8 +44,10 @@ func (c *coder) codeParam(q *Param) {
 }
 
 func codeOne[T any](c *coder, v any, size int) any {
-	x, _ := v.(T)
-	return append(codeNumbers(c, "parameter value", []T{x}, 1, size), x)[0]
+	var x [1]T
+	x[0], _ = v.(T)
+	vector.Copy(x[:], c.native("parameter value", memory.BytesOf(x[:]), 1, size), size)
+	return x[0]
 }
 
 func codeBool(c *coder, v any, _ int) any {
