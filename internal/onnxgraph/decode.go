@@ -328,13 +328,17 @@ func (d *Decoder) keep(at int64, b []byte) (string, error) {
 const mostText = 32 << 10 // of a block of shared memory
 
 // grow returns list with room for the values of the current field and of the same fields that
-// follow it, of each bytes, and reserves the memory. If the limit is exceeded, the walk ends.
+// follow it, of each bytes, and reserves the memory. If the limit is exceeded, the walk ends. It
+// does not look for the nodes of a graph in a file, which it would read twice.
 func grow[T any](d *Decoder, w *protobuf.Walk, list []T, each int) []T {
 	n := int(w.N)
 	if n <= cap(list)-len(list) {
 		return list
 	}
-	n = max(n, w.Run()) + 2*len(list)
+	if !d.Source.InFile || each < nodeBytes {
+		n = max(n, w.Run())
+	}
+	n += 2 * len(list)
 	if w.Err = d.Source.Tally.Charge(w.At, int64(n)*int64(each)); w.Err != nil {
 		return list
 	}

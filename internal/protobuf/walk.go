@@ -85,14 +85,17 @@ func (s *Source) inMessage(m *Message, start int64, f *Field, err error) error {
 	return InField(fmt.Sprintf("%s[%d]", d.Name, n), err)
 }
 
-// Run returns how many fields with the number of the current one follow each other in memory, itself included.
+// Run returns how many fields with the number of the current one follow each other, itself included.
 func (w *Walk) Run() (n int) {
-	f, end := w.Field, min(w.end, w.s.lo+int64(len(w.s.Win)))
-	for n = 1; f.End < end && w.s.Next(&f, f.End, end) == nil && f.Num == w.Num; {
+	_, _ = w.s.Bytes(w.At, min(w.end, w.At+wholeMessage)) // it is read again
+	f := w.Field
+	for n = 1; f.End < w.end && w.s.Next(&f, f.End, w.end) == nil && f.Num == w.Num; {
 		n++
 	}
 	return n
 }
+
+const wholeMessage = 32 << 10 // bytes to have in the window at once
 
 // Check validates the message in the current field, if it is one.
 func (w *Walk) Check() {
