@@ -333,7 +333,7 @@ func (x *Index) LookupBytes(name []byte) (i int, ok bool) { return x.Lookup(memo
 func (x *Index) find(name string) (slot int, hash uint64, found bool) {
 	hash = maphash.String(seed, name) >> 32
 	mask := len(x.slots) - 1
-	for slot = int(hash) & mask; slot < len(x.slots); slot = (slot + 1) & mask {
+	for slot = int(hash) & mask; len(x.slots) > 0; slot = (slot + 1) & mask {
 		s := x.slots[slot]
 		if s == 0 {
 			break

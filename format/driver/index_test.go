@@ -239,3 +239,13 @@ func TestNames(t *testing.T) {
 		}
 	}
 }
+
+// TestEmptyIndex looks up names whose hashes are negative numbers where int has 32 bits.
+func TestEmptyIndex(t *testing.T) {
+	var x Index
+	for i := range 64 {
+		if _, ok := x.Lookup(fmt.Sprint(i)); ok {
+			t.Errorf("%d is found", i)
+		}
+	}
+}

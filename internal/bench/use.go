@@ -25,7 +25,7 @@ func (t *table) use() {
 	t.most("acquire", 3, t.acquired)
 	t.least("acquire/2goroutines", 1.7, func(b *testing.B) float64 { return twice(b, t.acquiring(b)) })
 	for _, m := range Models[1:] {
-		t.add("allocations/tsr/directory/"+m.Name+"/each-file", "at most", 11, "allocs", func(b *testing.B) float64 {
+		t.add("allocations/tsr/directory/"+m.Name+"/each-file", "at most", 13, "allocs", func(b *testing.B) float64 {
 			few, more := t.file(b, "tsr", small), t.file(b, "tsr", m)
 			return (allocated(b, more) - allocated(b, few)) / float64(len(more.paths)-len(few.paths))
 		})

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,10 +86,11 @@ func (s *spaces) Entries() ([]driver.DirEntry, error) {
 	if s.entries != nil {
 		return s.entries, nil
 	}
-	if _, err := s.open(); err != nil {
+	root, err := s.open()
+	if err != nil {
 		return nil, err
 	}
-	list, err := os.ReadDir(itself(s.dir)) // listing by the root would stat all entries
+	list, err := fs.ReadDir(root.FS(), ".")
 	if err != nil {
 		return nil, err
 	}
