@@ -1,7 +1,6 @@
 package wia
 
 import (
-	"bytes"
 	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
@@ -109,18 +108,26 @@ func (f *parsed) checkSignature(v driver.Verification) error {
 
 // check checks that the block is signed with the trusted key. The key in the file is only a claim.
 func (g *signatures) check(trusted crypto.PublicKey) error {
-	der, _ := x509.MarshalPKIXPublicKey(trusted)
-	name, algorithm := algorithmOf(trusted)
+	named, err := x509.ParsePKIXPublicKey(g.key)
 	switch {
 	case !g.signed:
 		return errors.New("the file is not signed")
-	case len(g.key) > 0 && !bytes.Equal(g.key, der):
+	case len(g.key) > 0 && (err != nil || !keys.Equal(named, trusted)):
 		return errors.New("not signed with the trusted key")
-	case g.signer.Algorithm != name:
+	case g.signer.Algorithm != algorithmOf(trusted):
 		return fmt.Errorf("algorithm %q does not match a trusted key of type %T", g.signer.Algorithm, trusted)
 	}
-	c := x509.Certificate{PublicKey: trusted}
-	return c.CheckSignature(algorithm, g.message(), g.value)
+	digest, valid := sha256.Sum256(g.message()), false
+	switch key := trusted.(type) {
+	case *rsa.PublicKey:
+		valid = rsa.VerifyPKCS1v15(key, crypto.SHA256, digest[:], g.value) == nil
+	case *ecdsa.PublicKey:
+		valid = ecdsa.VerifyASN1(key, digest[:], g.value)
+	}
+	if !valid {
+		return errors.New("it does not match the checksums")
+	}
+	return nil
 }
 
 // usable reports whether a key is not nil or empty inside its interface.
@@ -142,17 +149,23 @@ func usable(key any) bool {
 	return true
 }
 
-// algorithmOf returns the value of Signature.algorithm for a key, "" if it cannot sign WIA files.
-func algorithmOf(public crypto.PublicKey) (name string, algorithm x509.SignatureAlgorithm) {
+// The values of Signature.algorithm.
+const (
+	algorithmRSA   = "RSA-SHA256"
+	algorithmECDSA = "ECDSA"
+)
+
+// algorithmOf returns the algorithm of a key, "none" if it cannot sign WIA files.
+func algorithmOf(public crypto.PublicKey) string {
 	switch key := public.(type) {
 	case *rsa.PublicKey:
-		return "RSA-SHA256", x509.SHA256WithRSA
+		return algorithmRSA
 	case *ecdsa.PublicKey:
 		if key.Curve == elliptic.P256() {
-			return "ECDSA", x509.ECDSAWithSHA256
+			return algorithmECDSA
 		}
 	}
-	return "", x509.UnknownSignatureAlgorithm
+	return "none"
 }
 
 // PrivateKey parses a PKCS #8 private key in PEM form, as made by "openssl
@@ -170,14 +183,13 @@ const longestECDSA = 2 + 2*(2+33)
 func (g *signatures) prepare(by crypto.Signer) (size int64, err error) {
 	slack := len(g.sums) * sha256.Size
 	if g.signed = by != nil; g.signed {
-		var algorithm x509.SignatureAlgorithm
 		if usable(by) && usable(by.Public()) {
-			g.signer.Algorithm, algorithm = algorithmOf(by.Public())
+			g.signer.Algorithm = algorithmOf(by.Public())
 		}
-		switch algorithm {
-		case x509.SHA256WithRSA:
+		switch g.signer.Algorithm {
+		case algorithmRSA:
 			g.value = make([]byte, by.Public().(*rsa.PublicKey).Size())
-		case x509.ECDSAWithSHA256:
+		case algorithmECDSA:
 			// The length of the signature varies. A padding field fills the
 			// rest, and takes at least two bytes.
 			g.value, slack = make([]byte, longestECDSA), slack+2
