@@ -145,8 +145,7 @@
 //	ir_version  a number
 //
 // as in the newer upstream text. Copies preserve both, as they do all metadata;
-// [File.OperatorSets] and [File.IRVersion] read them. Values of another form are
-// ordinary metadata.
+// [File.OperatorSets] reads the first. Values of another form are ordinary metadata.
 //
 // # Choices
 //

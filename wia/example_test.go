@@ -69,13 +69,10 @@ func Example() {
 	}
 	fmt.Printf("%s %v %v\n", info, v.Shape(), kernel)
 	// The messages of wia.proto include fields that the neutral graph does not have.
-	graph, err := f.GraphMessage()
-	fmt.Println(len(graph) > 0, err)
-	record, err := f.TensorMessage("kernel")
-	fmt.Println(len(record) > 0, err)
+	native, err := f.Native()
+	fmt.Println(len(native.Raw) > 0, err)
 	// Output:
 	// {"name":"edge detector"} [1, 1, 1, 3] [-1 0 1]
-	// true <nil>
 	// true <nil>
 }
 
@@ -127,6 +124,6 @@ func ExampleOpen() {
 		log.Fatal(err)
 	}
 	defer f.Close()
-	fmt.Println(f.Encrypted(), f.Compression(), f.IRVersion(), f.OperatorSets(), f.External("kernel"))
-	// Output: true zstd 8 [] false
+	fmt.Println(f.Encrypted(), f.Compression(), f.OperatorSets(), f.External("kernel"))
+	// Output: true zstd [] false
 }

@@ -1,11 +1,8 @@
 package wia
 
 import (
-	"fmt"
-
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/opsets"
-	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // File is an open WIA-AI-014 file: a format.Model with methods for what only
@@ -63,32 +60,6 @@ func (f *File) Compression() Compression {
 // encrypted file opens only with its key.
 func (f *File) Encrypted() bool { return f.f != nil && f.f.hdr.encryption > 0 }
 
-// GraphMessage returns a copy of the graph block, decrypted and decompressed: a
-// Graph message of wia.proto in wire format. It includes what format.Graph
-// cannot hold, such as doc strings and properties. It is nil if the block is
-// empty. After Close, GraphMessage fails with ErrClosed.
-func (f *File) GraphMessage() (b []byte, err error) {
-	err = f.Do(func() error {
-		b = append(b, f.f.graph().Win...)
-		return nil
-	})
-	return b, err
-}
-
-// TensorMessage returns the record of a tensor: a Tensor message of wia.proto in
-// wire format, without raw_data.
-func (f *File) TensorMessage(name string) (b []byte, err error) {
-	err = f.Do(func() (err error) {
-		i, ok := f.f.index.Lookup(name)
-		if !ok {
-			return wire.Error(formatName, fmt.Sprintf("tensor %q", name), -1, format.ErrNotFound)
-		}
-		b, _, err = f.f.tensorMessage(i)
-		return err
-	})
-	return b, err
-}
-
 // External reports whether the data of a tensor is in an external file.
 func (f *File) External(name string) (external bool) {
 	_ = f.Do(func() error {
@@ -109,7 +80,3 @@ type OperatorSet struct {
 // OperatorSets returns the operator sets in the metadata under "opsets". It
 // returns nil if there are none or the value has another form, and after Close.
 func (f *File) OperatorSets() []OperatorSet { return opsets.In[OperatorSet](f.Metadata()) }
-
-// IRVersion returns the version of ONNX's intermediate representation in the
-// metadata under "ir_version". It returns 0 if there is none, and after Close.
-func (f *File) IRVersion() int64 { return opsets.IRVersion(f.Metadata()) }

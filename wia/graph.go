@@ -1,7 +1,6 @@
 package wia
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -142,8 +141,5 @@ func graphOf(b []byte, tensors []tensor.Info) (*plan.Graph, error) {
 		_ = p.index.Add(&driver.Tensor{Name: []byte(t.Name), DType: t.DType, Shape: t.Shape})
 	}
 	err := p.decodeGraph()
-	if err == nil && p.initializerData {
-		err = fmt.Errorf("%w: initializers of the graph carry data: they belong in the plan", tensor.ErrCorrupt)
-	}
 	return p.decoded, err
 }

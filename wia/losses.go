@@ -12,7 +12,7 @@ import (
 )
 
 // Losses implements driver.Lossy.
-func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
+func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 	from := originalOf(p, l)
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
@@ -34,7 +34,7 @@ func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList)
 			return err
 		})
 	}
-	if p.Graph != nil && d.opts.Graph == nil && from.graph == nil {
+	if p.Graph != nil && from.graph == nil {
 		graphSchema.Losses(p, l)
 	}
 }

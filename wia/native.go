@@ -139,7 +139,7 @@ func originalOf(p *plan.Plan, l *plan.LossList) *original {
 	}
 	split := func(msg protobuf.Field) (name string, r rest) {
 		_ = s.Read(tensorMsg, msg, 1, &protobuf.Into{1: &name})
-		_ = s.Split(tensorMsg, msg, nil, &r.tensor, 1, 2, 3, externalArm)
+		_ = s.Split(tensorMsg, msg, nil, &r.tensor, 1, 2, 3, rawArm, externalArm)
 		_ = s.SplitInner(tensorMsg, msg, externalArm, &r.external, 1, 2, 3, 4)
 		return cmp.Or(e.Names[name], name), r
 	}

@@ -41,13 +41,12 @@ func TestPlanFollows(t *testing.T) {
 	expect.OK(t, err)
 	defer g.Close()
 	for _, name := range []string{"new", "z"} {
-		if m, err := g.TensorMessage(name); err != nil || !bytes.Contains(m, st(1, "doc")) || !bytes.HasPrefix(m, st(1, name)) {
-			t.Errorf("%s: %+v, %v", name, m, err)
+		if m := recordOf(t, g, name); !bytes.Contains(m, st(1, "doc")) || !bytes.HasPrefix(m, st(1, name)) {
+			t.Errorf("%s: %+v", name, m)
 		}
 	}
-	message, err := g.GraphMessage()
-	if err != nil || !bytes.Contains(message, st(6, "doc")) {
-		t.Error(err)
+	if message := g.f.graph().Win; !bytes.Contains(message, st(6, "doc")) {
+		t.Errorf("%q", message)
 	}
 
 	// A graph that has changed is written without what only the old message holds.
@@ -59,8 +58,8 @@ func TestPlanFollows(t *testing.T) {
 	}
 	f, err := planned(t, other, &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: format.AcceptableLosses()}})
 	expect.OK(t, err)
-	if m, err := f.TensorMessage("w"); err != nil || !bytes.Contains(m, st(1, "doc")) {
-		t.Error(m, err)
+	if m := recordOf(t, f, "w"); !bytes.Contains(m, st(1, "doc")) {
+		t.Error(m)
 	}
 	for _, raw := range [][]byte{{0x0a, 9}, {0x0a, 2, 0x12, 9}} {
 		_, err := planned(t, func(p *format.Plan) { p.Native.Raw = raw }, nil)
@@ -73,27 +72,28 @@ func TestPlanFollows(t *testing.T) {
 // TestZeroFile checks that the methods of a zero File return ErrClosed or zero.
 func TestZeroFile(t *testing.T) {
 	f := &File{}
-	for what, call := range map[string]func() error{
-		"GraphMessage":  func() error { _, err := f.GraphMessage(); return err },
-		"TensorMessage": func() error { _, err := f.TensorMessage("w"); return err },
-		"Verify":        func() error { return verify(f) },
-	} {
-		expect.Refused(t, format.ErrClosed, what)(nil, call())
-	}
-	if f.Compression() != None || f.Encrypted() || f.External("w") || f.OperatorSets() != nil || f.IRVersion() != 0 {
+	expect.Refused(t, format.ErrClosed, "Verify")(nil, verify(f))
+	if f.Compression() != None || f.Encrypted() || f.External("w") || f.OperatorSets() != nil {
 		t.Error("a file of nothing says something")
 	}
 }
 
-// TestTensorMessageOfAnother checks that TensorMessage fails if the record has
-// become that of another tensor.
-func TestTensorMessageOfAnother(t *testing.T) {
+// recordOf returns the Tensor message of a tensor without its data.
+func recordOf(t *testing.T, f *File, name string) []byte {
+	t.Helper()
+	i, _ := f.f.index.Lookup(name)
+	b, _, err := f.f.tensorMessage(i)
+	expect.OK(t, err)
+	return b
+}
+
+// TestRecordOfAnother checks that reading a record fails if it has become that of another tensor.
+func TestRecordOfAnother(t *testing.T) {
 	b := small().bytes()
 	f := mustOpen(t, b, nil)
 	copy(b[f.f.hdr.blocks[tensorBlock].off:], bytes.Replace(tensorBlockOf(t, f), []byte("\x0a\x01w"), []byte("\x0a\x01v"), 1))
-	for name, want := range map[string]error{"w": tensor.ErrCorrupt, "none": format.ErrNotFound} {
-		expect.Refused(t, want, name)(f.TensorMessage(name))
-	}
+	_, _, err := f.f.tensorMessage(0)
+	expect.Refused(t, tensor.ErrCorrupt, "w")(nil, err)
 }
 
 // TestOperatorSets reads the versions of ONNX models from the metadata, and values
@@ -103,25 +103,24 @@ func TestOperatorSets(t *testing.T) {
 	for _, c := range []struct {
 		text string
 		sets []OperatorSet
-		ir   int64
 	}{
-		{`{}`, none, 0},
-		{`{"opsets": [{"domain": "ai.onnx", "version": 17}], "ir_version": 8}`, []OperatorSet{{"ai.onnx", 17}}, 8},
-		{`{"opsets":[ {"version":13,"domain":""} , {"domain":"com.é","version":1} ]}`, []OperatorSet{{"", 13}, {"com.é", 1}}, 0},
-		{`{"opsets":[]}`, []OperatorSet{}, 0},
-		{`{"opsets":[{"version":13}],"ir_version":0}`, []OperatorSet{{"", 13}}, 0},
-		{`{"opsets":[{"domain":"a","version":1,"since":2}]}`, []OperatorSet{{"a", 1}}, 0},
-		{`{"opsets":[{"domain":"a"}],"ir_version":"8"}`, none, 0},
-		{`{"opsets":[13],"ir_version":8.5}`, none, 0},
-		{`{"opsets":{"ai.onnx":13},"ir_version":null}`, none, 0},
-		{`{"opsets":17,"ir_version":[8]}`, none, 0},
+		{`{}`, none},
+		{`{"opsets": [{"domain": "ai.onnx", "version": 17}], "ir_version": 8}`, []OperatorSet{{"ai.onnx", 17}}},
+		{`{"opsets":[ {"version":13,"domain":""} , {"domain":"com.é","version":1} ]}`, []OperatorSet{{"", 13}, {"com.é", 1}}},
+		{`{"opsets":[]}`, []OperatorSet{}},
+		{`{"opsets":[{"version":13}],"ir_version":0}`, []OperatorSet{{"", 13}}},
+		{`{"opsets":[{"domain":"a","version":1,"since":2}]}`, []OperatorSet{{"a", 1}}},
+		{`{"opsets":[{"domain":"a"}],"ir_version":"8"}`, none},
+		{`{"opsets":[13],"ir_version":8.5}`, none},
+		{`{"opsets":{"ai.onnx":13},"ir_version":null}`, none},
+		{`{"opsets":17,"ir_version":[8]}`, none},
 	} {
 		f := mustOpen(t, container{meta: []byte(c.text)}.bytes(), nil)
-		if d := cmp.Diff(c.sets, f.OperatorSets()); d != "" || f.IRVersion() != c.ir {
-			t.Errorf("%s: version %d, sets (-want +got)\n%s", c.text, f.IRVersion(), d)
+		if d := cmp.Diff(c.sets, f.OperatorSets()); d != "" {
+			t.Errorf("%s: sets (-want +got)\n%s", c.text, d)
 		}
 		f.Close()
-		if f.OperatorSets() != nil || f.IRVersion() != 0 {
+		if f.OperatorSets() != nil {
 			t.Errorf("%s: versions of a closed file", c.text)
 		}
 	}

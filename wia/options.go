@@ -40,8 +40,4 @@ type WriteOptions struct {
 	// Signer signs the checksums. It is an RSA key ("RSA-SHA256") or an ECDSA key
 	// on P-256 ("ECDSA"). Time is the time of the signature.
 	Signer crypto.Signer
-	// Graph is written instead of the plan's graph: a Graph message of wia.proto in
-	// wire format. Its initializers must have no data, but may declare tensors of
-	// the plan.
-	Graph []byte
 }

@@ -164,8 +164,8 @@ func quantField(info *tensor.Info) ([]byte, error) {
 
 // graphBlock returns the message of the graph to write, nil for none.
 func (w *encoder) graphBlock(p *plan.Plan) (_ []byte, err error) {
-	if w.o.Graph != nil || p.Graph == nil {
-		return w.o.Graph, nil
+	if p.Graph == nil {
+		return nil, nil
 	}
 	b, rest := onnxgraph.Split(graphMsg, w.from.graph, 1, 2, 3, 4)
 	if w.from.graph == nil {

@@ -2,7 +2,6 @@ package wia
 
 import (
 	"bytes"
-	"errors"
 	"fmt"
 	"io"
 	"os"
@@ -133,10 +132,9 @@ func compareRecords(t *testing.T, a, b *File) {
 		for i, f := range []*File{a, b} {
 			v, err := f.Tensor(name)
 			expect.OK(t, err)
-			data, errData := v.Bytes()
-			message, errMessage := f.TensorMessage(name)
-			expect.OK(t, errors.Join(errData, errMessage))
-			all[i] = [2][]byte{data, message}
+			data, err := v.Bytes()
+			expect.OK(t, err)
+			all[i] = [2][]byte{data, recordOf(t, f, name)}
 		}
 		if diff := gocmp.Diff(all[0], all[1]); diff != "" {
 			t.Errorf("%s: %s", name, diff)
@@ -150,9 +148,7 @@ func sameGraph(t *testing.T, a, b *File) {
 	t.Helper()
 	var list []*dynamicpb.Message
 	for _, f := range []*File{a, b} {
-		message, err := f.GraphMessage()
-		expect.OK(t, err)
-		g := decode(t, schema(t), "Graph", message)
+		g := decode(t, schema(t), "Graph", f.f.graph().Win)
 		fields := g.Descriptor().Fields()
 		initializers := g.Mutable(fields.ByName("initializers")).List()
 		for i := range initializers.Len() {

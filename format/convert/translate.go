@@ -11,7 +11,6 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
-	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -123,7 +122,8 @@ func (t *translator) values() {
 	}
 	t.inputs()
 	// Up to version 3, initializers had to be inputs too.
-	if ir := opsets.IRVersion(t.plan.Metadata); t.from == nil && ir > 0 && ir <= 3 {
+	version, _ := t.plan.Metadata.Get(keyIRVersion)
+	if ir, _ := version.(int64); t.from == nil && ir > 0 && ir <= 3 {
 		t.graph.Inputs = slices.DeleteFunc(t.graph.Inputs, func(v format.ValueInfo) bool { return t.at(v.Name).tensor != nil })
 	}
 }

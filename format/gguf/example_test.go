@@ -48,7 +48,7 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer f.Close()
-	tokens, _ := f.Value("tokenizer.ggml.tokens")
+	tokens, _ := f.Typed().Get("tokenizer.ggml.tokens")
 	fmt.Println(tokens)
 	for _, e := range f.Typed()[1:] {
 		fmt.Printf("%s %T %v\n", e.Key, e.Value, e.Value)

@@ -60,23 +60,3 @@ func (f *File) Typed() (m format.Metadata) {
 	f.use(func(p *parsed) { m, _ = p.metadata(entry.typed) })
 	return m
 }
-
-// Value returns the value of the first entry with the key, with its type as in [File.Typed].
-// It decodes no other entry. ok is false if there is none, or if the value would exceed
-// Options.MaxMemory.
-func (f *File) Value(key string) (value any, ok bool) {
-	f.use(func(p *parsed) {
-		for e := range entries(p.parts[0].meta) {
-			if string(e.key) != key {
-				continue
-			}
-			n := mostGrowth * int64(len(e.value))
-			if ok = p.opts.Memory.Reserve(n) == nil; ok {
-				value = e.typed()
-				p.opts.Memory.Release(n)
-			}
-			break
-		}
-	})
-	return value, ok
-}

@@ -43,8 +43,8 @@ func ExampleCreate() {
 		log.Fatal(err)
 	}
 	defer f.Close()
-	fmt.Println(f.IRVersion() > 0, len(f.OperatorSets()), "operator set,", len(f.Files()), "files")
-	// Output: true 1 operator set, 2 files
+	fmt.Println(len(f.OperatorSets()), "operator set,", len(f.Files()), "files")
+	// Output: 1 operator set, 2 files
 }
 
 // The elements of a tensor of strings.

@@ -47,9 +47,6 @@ type OperatorSet struct {
 // OperatorSets returns the operator sets that the model imports, or nil after Close.
 func (f *File) OperatorSets() []OperatorSet { return opsets.In[OperatorSet](f.Metadata()) }
 
-// IRVersion returns the IR version, or 0 if the file has none and after Close.
-func (f *File) IRVersion() int64 { return opsets.IRVersion(f.Metadata()) }
-
 // Strings returns a copy of the elements of a tensor of strings, which may be arbitrary
 // bytes. It returns ErrDType for other tensors.
 func (f *File) Strings(name string) ([]string, error) {

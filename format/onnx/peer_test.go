@@ -102,8 +102,9 @@ func TestReadsPeer(t *testing.T) {
 		if diff := cmp.Diff([]string{"ab", ""}, text); diff != "" || err != nil {
 			t.Errorf("%v %s", err, diff)
 		}
-		if diff := cmp.Diff([]OperatorSet{{"", 17}}, f.OperatorSets()); diff != "" || f.IRVersion() != 8 {
-			t.Error(f.IRVersion(), diff)
+		ir, _ := f.Metadata().Int64("ir_version")
+		if diff := cmp.Diff([]OperatorSet{{"", 17}}, f.OperatorSets()); diff != "" || ir != 8 {
+			t.Error(ir, diff)
 		}
 		g, err := f.Graph()
 		expect.OK(t, err)

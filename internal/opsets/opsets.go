@@ -63,9 +63,3 @@ func In[T ~struct {
 	}
 	return sets
 }
-
-// IRVersion returns the ONNX IR version in a model's metadata, or 0.
-func IRVersion(m plan.Metadata) int64 {
-	n, _ := get[int64](m, "ir_version")
-	return n
-}
