@@ -83,7 +83,7 @@ func (p *parser) AttributeTensor(at int64, level int, pieces ...protobuf.Field) 
 	if err := p.referInGraph(at, h.check(at)); err != nil {
 		return tensor.View{}, err
 	}
-	return p.view(h, &p.graph().Source, &p.quants)
+	return p.view(h, &p.graph().Source)
 }
 
 // referInGraph records the external data of a tensor inside the graph, which is not a
@@ -121,8 +121,8 @@ func (p *parser) refer(i int, at int64) (driver.Space, error) {
 
 // view returns the view of a tensor inside the graph, which was read from s and
 // checked. It refers to the private copy of the graph or to an external file.
-func (f *parsed) view(h *head, s *protobuf.Source, m *quantMemory) (tensor.View, error) {
-	info := tensor.Info{Name: string(h.name), DType: h.dt, Shape: append(tensor.Shape{}, h.dims...), Quant: h.quant.quantization(m)}
+func (f *parsed) view(h *head, s *protobuf.Source) (tensor.View, error) {
+	info := tensor.Info{Name: string(h.name), DType: h.dt, Shape: append(tensor.Shape{}, h.dims...), Quant: h.quant.quantization()}
 	if h.data != externalArm {
 		data, _ := s.Bytes(h.raw.Start, h.raw.End) // it is in memory
 		return tensor.FromInfo(info, data)

@@ -75,7 +75,7 @@ func (f *parsed) inline(raw []byte) (v tensor.View, external bool, err error) {
 	if h.read(s, s.All(), 3) != nil || h.data != externalArm || h.check(0) != nil {
 		return v, false, nil
 	}
-	v, err = f.view(h, s, &quantMemory{})
+	v, err = f.view(h, s)
 	return v, true, err
 }
 
@@ -183,7 +183,7 @@ func (r *rest) quantizes(info *tensor.Info) bool {
 		return info.Quant == nil
 	}
 	h, s := newHead(), protobuf.InMemory(r.tensor)
-	return h.read(s, s.All(), 2) == nil && h.quant.quantization(&quantMemory{}).Equal(info.Quant)
+	return h.read(s, s.All(), 2) == nil && h.quant.quantization().Equal(info.Quant)
 }
 
 // fields returns the remaining fields of a tensor's message, with the quantization of the plan.

@@ -35,8 +35,7 @@ type parser struct {
 	*parsed
 	cipher   *seal.Cipher // nil unless the file is encrypted
 	head     *head        // of the current tensor
-	quants   quantMemory
-	declared []bool // by tensor: the main graph declares it
+	declared []bool       // by tensor: the main graph declares it
 }
 
 // Parse implements driver.Driver. It reads the blocks, each after those it depends on.

@@ -111,7 +111,7 @@ func (p *parser) add(fl *protobuf.Field, b block) error {
 	}
 	r.data = span{data.Start, data.End - data.Start}
 	t := driver.Tensor{Name: h.name, DType: h.dt, Shape: p.index.Dims(len(h.dims)), Size: h.size}
-	t.Quant = h.quant.quantization(&p.quants)
+	t.Quant = h.quant.quantization()
 	copy(t.Shape, h.dims)
 	if err := p.place(&t, &r, fl.At); err != nil {
 		return err

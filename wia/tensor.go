@@ -9,7 +9,6 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/external"
-	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
@@ -174,31 +173,22 @@ func parseChecksum(text []byte) ([]byte, error) {
 	return nil, fmt.Errorf("%w: %.80q is not sha256: and 64 hexadecimal digits", tensor.ErrCorrupt, text)
 }
 
-// quantMemory is memory for quantization parameters, of which a model may have many.
-type quantMemory struct {
-	quants onnxgraph.Arena[tensor.Quantization]
-	scales onnxgraph.Arena[float32]
-	zeros  onnxgraph.Arena[int32]
-}
-
 // quantization returns the parameters as a tensor.Quantization, nil for none.
 // Invalid parameters get a form that makes dequantizing fail.
-func (q *quantHead) quantization(m *quantMemory) *tensor.Quantization {
+func (q *quantHead) quantization() *tensor.Quantization {
 	if !q.present || q.kind == 0 {
 		return nil
 	}
-	out := &append(m.quants.Take(1), tensor.Quantization{Scheme: unsound, Axis: tensor.PerTensor})[0]
+	out := &tensor.Quantization{Scheme: unsound, Axis: tensor.PerTensor}
 	if q.kind > 0 && int(q.kind) < len(schemes) {
 		out.Scheme = schemes[q.kind]
 	}
 	if !q.perChannel {
-		out.Scales, out.ZeroPoints = append(m.scales.Take(1), q.scale), append(m.zeros.Take(1), q.zero)
+		out.Scales, out.ZeroPoints = []float32{q.scale}, []int32{q.zero}
 		return out
 	}
-	out.Scales, out.Axis = append(m.scales.Take(len(q.scales)), q.scales...), int(q.channel)
-	if len(q.zeros) > 0 {
-		out.ZeroPoints = append(m.zeros.Take(len(q.zeros)), q.zeros...)
-	}
+	out.Scales, out.Axis = append([]float32{}, q.scales...), int(q.channel)
+	out.ZeroPoints = append(out.ZeroPoints, q.zeros...)
 	if q.channel < 0 {
 		out.Axis-- // -1 would mean PerTensor
 	}

@@ -130,19 +130,11 @@ func codeOfTensor(t *tensor.Info) int32 {
 
 // storage describes how a file stores a tensor.
 type storage struct {
-	code int32
-	form form
+	code   int32
+	fields bool // its bytes are fields of the TensorProto: strings, and lists of unknown types
 }
 
-type form uint8
-
-const (
-	asRaw    form = iota // raw_data
-	asFields             // its bytes are fields of the TensorProto: strings, and lists of unknown types
-	asSparse             // its bytes are a SparseTensorProto
-)
-
-// sparseCode marks a sparse tensor, whose bytes hold the element type.
+// sparseCode marks a sparse tensor, whose bytes are a SparseTensorProto.
 const sparseCode = -1
 
 // storageOf is codeOfTensor for a tensor of an ONNX file, of any type.
@@ -153,19 +145,16 @@ func storageOf(t *tensor.Info) storage {
 	name, list, typed := strings.Cut(t.Encoding.Name, listedIn)
 	switch {
 	case name == elemTypes[stringCode].name:
-		return storage{stringCode, asFields}
+		return storage{stringCode, true}
 	case strings.HasPrefix(name, sparsePrefix):
-		return storage{sparseCode, asSparse}
+		return storage{code: sparseCode}
 	}
 	number, unknown := strings.CutPrefix(name, unknownPrefix)
 	code, err := strconv.ParseInt(number, 10, 32)
-	switch {
-	case !unknown || err != nil:
+	if !unknown || err != nil {
 		return storage{}
-	case typed && list != "":
-		return storage{int32(code), asFields}
 	}
-	return storage{code: int32(code)}
+	return storage{int32(code), typed && list != ""}
 }
 
 // bytes returns the size of n elements.

@@ -214,7 +214,7 @@ func (c *original) check(t *tensor.Info) error {
 		return nil
 	case as.code == 0 || c.shells[t.Name].code != as.code:
 		return fmt.Errorf("%w: the format has no %s", driver.ErrUnsupported, t.TypeName())
-	case as.form == asSparse && c.shells[t.Name].moved:
+	case as.code == sparseCode && c.shells[t.Name].moved:
 		return fmt.Errorf("%w: a sparse tensor keeps its name", driver.ErrUnsupported)
 	}
 	return nil

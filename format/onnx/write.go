@@ -53,7 +53,7 @@ func newWriter(p *plan.Plan, o *plan.WriteOptions, own *WriteOptions) (w *writer
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		w.offs[i] = -1
-		if w.ext != nil && t.Size >= own.ExternalFrom && storageOf(t).form == asRaw {
+		if as := storageOf(t); w.ext != nil && t.Size >= own.ExternalFrom && as.code != sparseCode && !as.fields {
 			align := int64(alignment)
 			if t.Size >= pageAlign {
 				align = pageAlign
@@ -114,7 +114,7 @@ func (w *writer) add(b []byte) {
 func (w *writer) initializer(i int) (b []byte, data int64) {
 	t := &w.plan.Tensors[i]
 	as := storageOf(t)
-	if as.form == asSparse {
+	if as.code == sparseCode {
 		return protobuf.PutLength(nil, 15, t.Size), t.Size
 	}
 	head := append(putDims(nil, t.Shape), w.shells[t.Name].more...)
@@ -126,7 +126,7 @@ func (w *writer) initializer(i int) (b []byte, data int64) {
 			tail = putEntry(tail, 13, e)
 		}
 		return protobuf.PutBytes(nil, 5, slices.Concat(head, protobuf.PutInt(tail, 14, 1))), 0
-	case as.form == asRaw:
+	case !as.fields:
 		tail = protobuf.PutLength(tail, rawData, t.Size)
 		if as.code > 0 && as.code < 0x80 && t.Size > 0 {
 			padding = paddingOf(w.at, int64(len(head)+len(tail))+t.Size, t.Size)
@@ -231,7 +231,7 @@ func checkTensor(info *tensor.Info) error {
 func putTensor(b []byte, info *tensor.Info, data []byte) []byte {
 	as := storageOf(info)
 	b = protobuf.PutInt(putDims(b, info.Shape), 2, int64(as.code))
-	if as.form == asFields {
+	if as.fields {
 		return protobuf.PutText(append(b, data...), 8, info.Name)
 	}
 	return protobuf.PutBytes(protobuf.PutText(b, 8, info.Name), rawData, data)

@@ -353,25 +353,3 @@ func add[T any](d *Decoder, w *protobuf.Walk, list *[]T, each int) *T {
 	*list = (*list)[:len(*list)+1]
 	return &(*list)[len(*list)-1]
 }
-
-// Arena allocates lists from larger blocks. Lists it returned never move.
-type Arena[T any] struct {
-	free []T
-	size int // of the current block
-}
-
-// Take returns an empty list with capacity n. A nil Arena allocates it separately.
-func (a *Arena[T]) Take(n int) []T {
-	if a == nil || n > mostElements {
-		return make([]T, 0, n)
-	}
-	if n > len(a.free) {
-		a.size = max(n, min(2*a.size, mostElements), leastElements)
-		a.free = make([]T, a.size)
-	}
-	list := a.free[:0:n]
-	a.free = a.free[n:]
-	return list
-}
-
-const leastElements, mostElements = 8, 1 << 10

@@ -1,6 +1,8 @@
 package protobuf
 
 import (
+	"slices"
+
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -11,12 +13,14 @@ type Counted uint8
 // MaxDims limits the dims of all tensors of a graph or a block.
 const MaxDims = 1 << 25
 
-// limits are far above real models: the largest graphs have a few hundred thousand nodes. The first
-// counts nothing.
-var limits = [...]struct {
+type limit struct {
 	name string
 	most int64
-}{
+}
+
+// limits are far above real models: the largest graphs have a few hundred thousand nodes. The first
+// counts nothing.
+var limits = [...]limit{
 	{"", 0},
 	{"dims", MaxDims},
 	{"value_dims", 1 << 22},
@@ -32,12 +36,7 @@ var limits = [...]struct {
 
 // CountedAs returns the kind with a name, or 0.
 func CountedAs(name string) Counted {
-	for i := range limits {
-		if limits[i].name == name {
-			return Counted(i)
-		}
-	}
-	return 0
+	return Counted(max(0, slices.IndexFunc(limits[:], func(l limit) bool { return l.name == name })))
 }
 
 // Tally counts the elements of a graph and the memory allocated for them.
