@@ -168,9 +168,9 @@
 //	Header, Metadata, Inputs, Outputs                              File.Header, Name, FrameworkVersion, Timestamp, Inputs, Outputs
 //	ConstantTensors, ConstantTensor.ToTensor                       File.Constants, File.Constant, tensor.View.Clone
 //	Operators                                                      File.Operators, File.Graph
-//	ModelWriterConfig, MobileModelWriter, ModelSerializer.Save     Config with Bytes, Save; as a stream Create
-//	ModelSerializer.Validate                                       Validate, ValidateBytes
-//	CreateSpec, CreateTensor                                       NewSpec, Constant with tensor.FromBytes, FromInfo, Of
+//	ModelWriterConfig, MobileModelWriter, ModelSerializer.Save     WriteOptions, Create
+//	ModelSerializer.Validate                                       Open, File.Verify
+//	CreateSpec, CreateTensor                                       NewSpec; tensor.FromBytes, FromInfo, Of
 //
 // # The reference writer
 //

@@ -2,6 +2,7 @@ package mobi_test
 
 import (
 	"bytes"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -20,26 +21,27 @@ func Example() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	w, err := tensor.FromInfo(tensor.Info{DType: tensor.Int8, Shape: tensor.Shape{2, 2}, Quant: quant}, data)
+	w, err := tensor.FromInfo(tensor.Info{Name: "0", DType: tensor.Int8, Shape: tensor.Shape{2, 2}, Quant: quant}, data)
 	if err != nil {
 		log.Fatal(err)
 	}
-	b, err := (&mobi.Config{
-		Name:      "tiny",
-		Constants: []mobi.Constant{{ID: 0, Tensor: w}},
-		WriteOptions: mobi.WriteOptions{
+	var out bytes.Buffer
+	c, err := format.NewWriter("mobi", &out, &format.Plan{Metadata: format.Metadata{{Key: "name", Value: "tiny"}}, Tensors: []tensor.Info{w.Info()}},
+		&format.WriteOptions{Format: mobi.WriteOptions{
 			Inputs:  []mobi.Spec{mobi.NewSpec("x", mobi.Float32, -1, 2)},
 			Outputs: []mobi.Spec{mobi.NewSpec("y", mobi.Float32, -1, 2)},
 			Operators: []mobi.Operator{
 				{Type: mobi.MatMul, Inputs: []uint32{1, 0}, Outputs: []uint32{2}, Params: []mobi.Param{{Name: "transpose", Value: true}}},
 			},
-		},
-	}).Bytes()
+		}})
 	if err != nil {
 		log.Fatal(err)
 	}
+	if err := errors.Join(format.WriteView(c, w), c.Close()); err != nil {
+		log.Fatal(err)
+	}
 
-	m, err := format.OpenBytes(b, nil) // or mobi.Open(path, nil)
+	m, err := format.OpenBytes(out.Bytes(), nil) // or mobi.Open(path, nil)
 	if err != nil {
 		log.Fatal(err)
 	}
@@ -58,26 +60,25 @@ func Example() {
 	// MatMul [1 0] [2] true
 }
 
-// A small model is written in one call; Create streams larger models.
-func ExampleConfig() {
+// Tensor names are numbers.
+func ExampleCreate() {
 	dir, err := os.MkdirTemp("", "mobi")
 	if err != nil {
 		log.Fatal(err)
 	}
 	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "tiny.mobi")
-	bias, err := tensor.Of("bias", tensor.Shape{2}, []float32{0.5, -1})
+	path := filepath.Join(dir, "model.mobi")
+	plan := &format.Plan{Tensors: []tensor.Info{{Name: "42", DType: tensor.Int8, Shape: tensor.Shape{3}}}}
+	o := &mobi.WriteOptions{Gzip: 9, FrameworkVersion: 3}
+	o.Time = time.Unix(1_700_000_000, 0)
+	w, err := mobi.Create(path, plan, o)
 	if err != nil {
 		log.Fatal(err)
 	}
-	c := &mobi.Config{Name: "tiny", Constants: []mobi.Constant{{ID: 7, Tensor: bias}}}
-	c.FrameworkVersion, c.Time = 3, time.Unix(1_700_000_000, 0)
-	c.Operators = []mobi.Operator{{Type: mobi.Add, Inputs: []uint32{0, 7}, Outputs: []uint32{1}}}
-	if err := c.Save(path); err != nil {
+	defer w.Abort()
+	if err := errors.Join(w.WriteTensor("42", bytes.NewReader([]byte{1, 2, 3})), w.Close()); err != nil {
 		log.Fatal(err)
 	}
-	b, err := c.Bytes() // the same file in memory
-	fmt.Println(mobi.Validate(path), mobi.ValidateBytes(b), err)
 
 	f, err := mobi.Open(path, nil)
 	if err != nil {
@@ -90,30 +91,8 @@ func ExampleConfig() {
 		fmt.Println(id, v.Shape(), values, err)
 	}
 	// Output:
-	// <nil> <nil> <nil>
 	// 3 1700000000 1
-	// 7 [2] [0.5 -1] <nil>
-}
-
-// Tensor names are numbers.
-func ExampleCreate() {
-	dir, err := os.MkdirTemp("", "mobi")
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	path := filepath.Join(dir, "model.mobi")
-	plan := &format.Plan{Tensors: []tensor.Info{{Name: "42", DType: tensor.Int8, Shape: tensor.Shape{3}}}}
-	w, err := mobi.Create(path, plan, &mobi.WriteOptions{Gzip: 9})
-	if err != nil {
-		log.Fatal(err)
-	}
-	defer w.Abort()
-	if err := w.WriteTensor("42", bytes.NewReader([]byte{1, 2, 3})); err != nil {
-		log.Fatal(err)
-	}
-	fmt.Println(w.Close(), mobi.Validate(path))
-	// Output: <nil> <nil>
+	// 42 [3] [1 2 3] <nil>
 }
 
 // Operator codes have names.

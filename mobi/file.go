@@ -1,7 +1,6 @@
 package mobi
 
 import (
-	"context"
 	"iter"
 
 	"github.com/weightmap/weightmap/format"
@@ -37,22 +36,6 @@ func From(m *format.Model) (*File, bool) {
 func file(m *format.Model, err error) (*File, error) {
 	f, _ := From(m)
 	return f, err
-}
-
-// Validate opens the file at path, verifies all of it, including compressed
-// constants, and closes it. It returns nil if the file is valid.
-func Validate(path string) error { return validate(Open(path, nil)) }
-
-// ValidateBytes is like Validate but takes a file in memory.
-func ValidateBytes(b []byte) error { return validate(file(codec.OpenBytes(b, nil))) }
-
-func validate(f *File, err error) error {
-	if err != nil {
-		return err
-	}
-	defer f.Close()
-	_, err = f.Verify(context.Background())
-	return err
 }
 
 // Header returns the header of the file.

@@ -161,16 +161,3 @@ func TestLargest(t *testing.T) {
 		}
 	}
 }
-
-// TestConfigErrors writes constants of an unsupported dtype, of no view, and with one id.
-func TestConfigErrors(t *testing.T) {
-	view := func(d tensor.DType) tensor.View {
-		v, err := tensor.FromBytes("w", d, tensor.Shape{2}, make([]byte, 2*d.Size()))
-		expect.OK(t, err)
-		return v
-	}
-	good := Constant{1, view(tensor.Int8)}
-	for name, list := range map[string][]Constant{"uint8": {{1, view(tensor.Uint8)}}, "no view": {{ID: 1}}, "one id twice": {good, good}} {
-		expect.Refused(t, format.ErrPlan, name)((&Config{Constants: list}).Bytes())
-	}
-}

@@ -53,27 +53,28 @@ func inMemory(o *WriteOptions) *WriteOptions {
 // TestWriteGolden compares a written file with one built by hand, for both footers:
 // order of the constants, padding, added parameters, flags and checksums.
 func TestWriteGolden(t *testing.T) {
-	config := &Config{
-		Name: "net",
-		Constants: []Constant{
-			constant(t, 1, tensor.Int8, tensor.Shape{3}, []byte{1, 2, 3}, &tensor.Quantization{Axis: 0, Scales: []float32{1, 2, 3}, ZeroPoints: []int32{0, 0, 1}}),
-			constant(t, 2, tensor.Float16, tensor.Shape{3}, []byte{1, 2, 3, 4, 5, 6}, nil),
-			constant(t, 3, tensor.Int32, tensor.Shape{}, i32s(-9), nil),
-			constant(t, 4, tensor.Float32, tensor.Shape{1, 2}, f32s(1, 2), nil),
-			constant(t, 5, tensor.Int8, tensor.Shape{1}, []byte{7}, &tensor.Quantization{Axis: -1, Scales: []float32{0.5}}),
-			constant(t, 0, tensor.Int16, tensor.Shape{0}, nil, nil),
-		},
-		WriteOptions: WriteOptions{
-			FrameworkVersion: 7, Flags: FlagOptimized,
-			Inputs:  []Spec{NewSpec("x", Float32, -1, 3)},
-			Outputs: []Spec{NewSpec("y", Int16), NewSpec("z", 99, 0)},
-			Operators: []Operator{
-				{Type: Conv2D, Inputs: []uint32{1, 9, 1}, Outputs: []uint32{10}, Params: []Param{{"n", int32(4)}, {"s", "é"}}},
-				{Type: 500, Inputs: []uint32{5}, Outputs: []uint32{11}, Params: []Param{{"i", []int64{-1}}, {"b", true}, {"f", 0.5}, {"e", []float32{}}}},
-			},
+	constants := []tensor.View{
+		constant(t, 1, tensor.Int8, tensor.Shape{3}, []byte{1, 2, 3}, &tensor.Quantization{Axis: 0, Scales: []float32{1, 2, 3}, ZeroPoints: []int32{0, 0, 1}}),
+		constant(t, 2, tensor.Float16, tensor.Shape{3}, []byte{1, 2, 3, 4, 5, 6}, nil),
+		constant(t, 3, tensor.Int32, tensor.Shape{}, i32s(-9), nil),
+		constant(t, 4, tensor.Float32, tensor.Shape{1, 2}, f32s(1, 2), nil),
+		constant(t, 5, tensor.Int8, tensor.Shape{1}, []byte{7}, &tensor.Quantization{Axis: -1, Scales: []float32{0.5}}),
+		constant(t, 0, tensor.Int16, tensor.Shape{0}, nil, nil),
+	}
+	o := &WriteOptions{
+		FrameworkVersion: 7, Flags: FlagOptimized,
+		Inputs:  []Spec{NewSpec("x", Float32, -1, 3)},
+		Outputs: []Spec{NewSpec("y", Int16), NewSpec("z", 99, 0)},
+		Operators: []Operator{
+			{Type: Conv2D, Inputs: []uint32{1, 9, 1}, Outputs: []uint32{10}, Params: []Param{{"n", int32(4)}, {"s", "é"}}},
+			{Type: 500, Inputs: []uint32{5}, Outputs: []uint32{11}, Params: []Param{{"i", []int64{-1}}, {"b", true}, {"f", 0.5}, {"e", []float32{}}}},
 		},
 	}
-	config.Time = time.Unix(1234567890, 0)
+	o.Time = time.Unix(1234567890, 0)
+	p := &format.Plan{Metadata: format.Metadata{{Key: keyName, Value: "net"}}}
+	for _, v := range constants {
+		p.Tensors = append(p.Tensors, v.Info())
+	}
 	scales, zeros := array(f32s(1, 2, 3), 4), array(i32s(0, 0, 1), 4)
 	want := &image{
 		name: "net", framework: 7, created: 1234567890, flags: 7,
@@ -94,20 +95,25 @@ func TestWriteGolden(t *testing.T) {
 	// 32 + 27 + 25 + 9 + 17 = 110 bytes precede the padding; the first header takes 32.
 	want.pad = make([]byte, 192-32-110)
 	for _, footer := range []Footer{Adler32, CRC32} {
-		config.Footer, want.crc = footer, footer == CRC32
-		got, err := config.Bytes()
+		o.Footer, want.crc = footer, footer == CRC32
+		var got bytes.Buffer
+		w, err := newWriter(&got, p, inMemory(o))
 		expect.OK(t, err)
-		if d := cmp.Diff(want.bytes(), got); d != "" {
+		for _, v := range constants {
+			expect.OK(t, format.WriteView(w, v))
+		}
+		expect.OK(t, w.Close())
+		if d := cmp.Diff(want.bytes(), got.Bytes()); d != "" {
 			t.Errorf("%v (-want +got)\n%s", footer, d)
 		}
 	}
 }
 
-func constant(t *testing.T, id uint32, d tensor.DType, shape tensor.Shape, data []byte, q *tensor.Quantization) Constant {
+func constant(t *testing.T, id uint32, d tensor.DType, shape tensor.Shape, data []byte, q *tensor.Quantization) tensor.View {
 	t.Helper()
-	v, err := tensor.FromInfo(tensor.Info{DType: d, Shape: shape, Quant: q}, data)
+	v, err := tensor.FromInfo(tensor.Info{Name: constantName(id), DType: d, Shape: shape, Quant: q}, data)
 	expect.OK(t, err)
-	return Constant{id, v}
+	return v
 }
 
 // TestOrderProperty checks that uncompressed constants are aligned and viewed in
