@@ -21,23 +21,14 @@ func Dequantize(dst []float32, data []byte, dt DType, shape Shape, q *Quantizati
 	if err := q.Check(dt, shape); err != nil {
 		return err
 	}
-	if elems, err := shape.Elems(); err != nil {
-		return err
-	} else if elems != int64(len(dst)) {
-		return fmt.Errorf("%w: %d elements for %v", ErrShape, len(dst), shape)
+	elems, err := shape.Elems()
+	if err == nil && (elems != int64(len(dst)) || elems*dt.Size() != int64(len(data))) {
+		err = fmt.Errorf("%w: %d elements for %v, from %d bytes of %v", ErrShape, len(dst), shape, len(data), dt)
 	}
-	if err := checkRoom(data, len(dst), dt); err != nil {
+	if err != nil {
 		return err
 	}
 	q.convert(dst, data, dt, shape, 0, vector.Streams(len(dst), dt.Size()))
-	return nil
-}
-
-// checkRoom reports data that does not hold n elements. It divides since the product could overflow.
-func checkRoom(data []byte, n int, d DType) error {
-	if size := int(d.Size()); len(data)/size != n || len(data)%size != 0 {
-		return fmt.Errorf("%w: %d bytes for %d elements of %v", ErrShape, len(data), n, d)
-	}
 	return nil
 }
 

@@ -14,8 +14,8 @@ func Encode[F float32 | float64](dst []byte, d DType, src []F) error {
 	if d < Float64 || d > BFloat16 {
 		return fmt.Errorf("%w: cannot encode %T as %v", ErrDType, src, d)
 	}
-	if err := checkRoom(dst, len(src), d); err != nil {
-		return err
+	if int64(len(dst)) != int64(len(src))*d.Size() {
+		return fmt.Errorf("%w: %d bytes for %d elements of %v", ErrShape, len(dst), len(src), d)
 	}
 	switch d {
 	case Float64:

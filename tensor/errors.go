@@ -2,6 +2,7 @@ package tensor
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"slices"
 	"strconv"
@@ -17,7 +18,7 @@ var (
 	ErrNotFound = errors.New("not found")
 	// ErrTruncated means that the file is truncated, or was cut short while it was mapped. It wraps
 	// io.ErrUnexpectedEOF.
-	ErrTruncated error = truncated{}
+	ErrTruncated = fmt.Errorf("truncated%.0w", io.ErrUnexpectedEOF)
 	// ErrCorrupt means that fields contradict each other or the format.
 	ErrCorrupt = errors.New("corrupt")
 	// ErrLimit means that a limit of the caller, the library or the system is exceeded.
@@ -35,13 +36,6 @@ var (
 	// numbers that cannot be quantized.
 	ErrQuantization = errors.New("invalid quantization parameters")
 )
-
-// truncated is ErrTruncated.
-type truncated struct{}
-
-func (truncated) Error() string { return "truncated" }
-
-func (truncated) Unwrap() error { return io.ErrUnexpectedEOF }
 
 // Error is an error in a file, with its position. The message leaves out unknown parts:
 // "mag: m.mag: at 0x8: checksum: header checksum mismatch".
