@@ -19,18 +19,6 @@ import (
 // Errors: ErrDType, ErrMisaligned, ErrByteOrder (multi-byte elements on a big-endian host: use
 // Decode), ErrClosed.
 func As[T Elem](v View) ([]T, error) {
-	// The fast path: the data is in memory, aligned, and has the right type.
-	r := v.ref()
-	if r.Data() != nil && memory.LittleEndian && viewable[T](r.Info().DType) && r.Owner().Expose(r.Info()) == nil {
-		if s, ok := memory.Cast[T](r.Data()); ok {
-			return s, nil
-		}
-	}
-	return asSlow[T](v)
-}
-
-// asSlow is the slow path of As; it loads the data or finds the error.
-func asSlow[T Elem](v View) ([]T, error) {
 	var zero T
 	switch info := v.ref().Info(); {
 	case info == nil:

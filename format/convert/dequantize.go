@@ -48,7 +48,7 @@ func (j *job) dequantize() error {
 	}
 	contract.Walk(g, func(g *format.Graph) {
 		for _, n := range g.Nodes {
-			each(n.Inputs, renaming(real))
+			contract.Names(n.Inputs, renaming(real))
 		}
 	})
 	g.Nodes = append(t.nodes, g.Nodes...)

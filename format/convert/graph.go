@@ -14,17 +14,11 @@ func forget(g *format.Graph, gone map[string]bool) {
 	})
 }
 
-// renaming returns a function for values and each that renames values.
+// renaming returns a function for contract.Values and contract.Names that renames values.
 func renaming(names map[string]string) func(*string) {
 	return func(s *string) {
 		if name, ok := names[*s]; ok {
 			*s = name
 		}
-	}
-}
-
-func each(list []string, f func(*string)) {
-	for i := range list {
-		f(&list[i])
 	}
 }

@@ -175,7 +175,7 @@ func (j *job) graph(m *format.Model, gone map[string]bool, names map[string]stri
 		}
 	}
 	contract.Values(g, renaming(names))
-	contract.Walk(g, func(g *format.Graph) { each(g.Initializers, renaming(names)) })
+	contract.Walk(g, func(g *format.Graph) { contract.Names(g.Initializers, renaming(names)) })
 	return nil
 }
 

@@ -181,7 +181,7 @@ func (t *translator) run(source, target driver.Driver) {
 	t.version = operatorSet(t.plan)
 	for i := range t.graph.Nodes {
 		in := &t.graph.Nodes[i]
-		each(in.Inputs, func(s *string) {
+		contract.Names(in.Inputs, func(s *string) {
 			if other := t.at(*s).alias; other != "" {
 				*s = other
 			}

@@ -4,8 +4,6 @@ package mobile
 
 import (
 	"crypto"
-	"crypto/x509"
-	"encoding/pem"
 	"fmt"
 
 	"github.com/weightmap/weightmap/format"
@@ -16,10 +14,7 @@ func init() { parseKey, fingerprint = parsePublicKey, fingerprintOf }
 
 // parsePublicKey reads a PKIX public key, DER or PEM.
 func parsePublicKey(b []byte) (crypto.PublicKey, error) {
-	if block, _ := pem.Decode(b); block != nil {
-		b = block.Bytes
-	}
-	key, err := x509.ParsePKIXPublicKey(b)
+	key, err := keys.ParseAny(b)
 	if err != nil { // its text is about x509's internals
 		return nil, fmt.Errorf("%w: not a public key (PKIX, DER or PEM)", format.ErrKey)
 	}

@@ -128,10 +128,7 @@ func pemHint(key crypto.PublicKey) string {
 
 // parseRawKey parses the public key of an older bundle, in PEM or DER form, and returns its hint.
 func parseRawKey(b []byte) string {
-	if block, _ := pem.Decode(b); block != nil {
-		b = block.Bytes
-	}
-	k, err := x509.ParsePKIXPublicKey(b)
+	k, err := keys.ParseAny(b)
 	if err != nil {
 		return ""
 	}

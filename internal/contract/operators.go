@@ -81,6 +81,13 @@ type Attribute struct {
 	Default any
 }
 
+// Names calls f with each name of a list.
+func Names(list []string, f func(*string)) {
+	for i := range list {
+		f(&list[i])
+	}
+}
+
 // Values calls f with the name of every value that nodes and graph inputs and outputs refer to,
 // including those in nested graphs.
 func Values(g *plan.Graph, f func(*string)) {
@@ -91,11 +98,8 @@ func Values(g *plan.Graph, f func(*string)) {
 			}
 		}
 		for _, n := range g.Nodes {
-			for _, names := range [][]string{n.Inputs, n.Outputs} {
-				for i := range names {
-					f(&names[i])
-				}
-			}
+			Names(n.Inputs, f)
+			Names(n.Outputs, f)
 		}
 	})
 }

@@ -58,6 +58,14 @@ func ParsePublic(text []byte) (crypto.PublicKey, error) {
 	return nil, fmt.Errorf("%w: %T", ErrKey, key)
 }
 
+// ParseAny parses a PKIX public key of any kind, DER or in the first PEM block.
+func ParseAny(b []byte) (crypto.PublicKey, error) {
+	if block, _ := pem.Decode(b); block != nil {
+		b = block.Bytes
+	}
+	return x509.ParsePKIXPublicKey(b)
+}
+
 // ParsePrivate is like ReadPrivate but takes the text of a PEM file.
 func ParsePrivate(text []byte) (crypto.Signer, error) {
 	key, err := parse(text, privateBlock, x509.ParsePKCS8PrivateKey)
