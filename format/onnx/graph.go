@@ -57,35 +57,33 @@ func (f *parsed) watch(m *protobuf.Message, msg protobuf.Field, level int) (done
 		return false, nil
 	}
 	// A copy of the model has the data of tensors in functions and trainings inside.
-	f.head.reset()
-	if err = f.head.read(f.s, msg, level); err != nil || f.head.location != 1 {
-		return true, err
+	if err = f.head.read(f.s, msg, level); err == nil && f.head.location == 1 {
+		err = f.tensor(f.head, msg, level)
 	}
-	return true, f.tensor(&f.head, msg, level)
+	return true, err
 }
 
 // tensor reads and checks a tensor that is part of the graph, and declares the file of its data.
 func (f *parsed) tensor(h *head, msg protobuf.Field, level int) error {
-	h.reset()
-	if err := h.read(f.s, msg, level); err != nil {
-		return err
+	err := h.read(f.s, msg, level)
+	if err == nil {
+		err = h.check(msg.At)
 	}
-	err := h.check(msg.At)
 	if err == nil && h.location == 1 && f.src != nil {
-		err = protobuf.InField("external_data", f.external(h, msg.At, &driver.Tensor{}))
+		err = protobuf.InField("external_data", f.external(h, msg.At))
 	}
 	return err
 }
 
 // AttributeTensor implements onnxgraph.Format.
 func (f *parsed) AttributeTensor(_ int64, level int, pieces ...protobuf.Field) (tensor.View, error) {
-	if err := f.tensor(&f.head, pieces[0], level); err != nil {
+	if err := f.tensor(f.head, pieces[0], level); err != nil {
 		return tensor.View{}, err
 	}
 	if err := f.s.Tally.Charge(pieces[0].At, f.head.size); err != nil {
 		return tensor.View{}, err
 	}
-	return f.view(&f.head, f.s), nil
+	return f.view(f.head, f.s), nil
 }
 
 // view makes the view of a tensor that was read from s and checked: of the private copy of the graph,
@@ -108,14 +106,21 @@ func (f *parsed) view(h *head, s *protobuf.Source) (v tensor.View) {
 // Initializer implements onnxgraph.Format. It lists the initializers of the graph; those of
 // subgraphs are in the scope of that graph.
 func (f *parsed) Initializer(msg protobuf.Field, level int, main bool) ([]byte, error) {
-	h := &f.head
+	h := f.head
 	if err := f.tensor(h, msg, level); err != nil {
 		return nil, err
 	}
-	if main {
-		return nil, f.initializer(msg)
+	if !main {
+		return h.name, checkName(h.name, msg.At)
 	}
-	return h.name, checkName(h.name, msg.At)
+	t := driver.Tensor{Name: h.name, DType: dtypeOf(h.code), Encoding: h.encoding(), Shape: h.dims, Size: h.size, Offset: h.raw.Start}
+	switch {
+	case h.location == 1:
+		t.Space, t.Offset = h.ext.space, h.ext.offset
+	case h.list != 0:
+		t.Loaded, t.Offset = true, -1
+	}
+	return nil, f.add(&t, msg, record{more: h.more})
 }
 
 func checkName(name []byte, at int64) error {
@@ -127,15 +132,14 @@ func checkName(name []byte, at int64) error {
 
 // sparse checks that the values and indices of a sparse tensor fit, and lists an initializer of the main graph.
 func (f *parsed) sparse(msg protobuf.Field, level int) error {
-	var values, indices head
-	var dims tensor.Shape
+	values, indices, dims := newHead(), newHead(), tensor.Shape(nil)
 	w := f.s.Walk(sparseMsg, msg, level)
 	for w.Next() {
 		switch w.Num {
 		case 1:
-			w.Err = f.tensor(&values, w.Field, level+1)
+			w.Err = f.tensor(values, w.Field, level+1)
 		case 2:
-			w.Err = f.tensor(&indices, w.Field, level+1)
+			w.Err = f.tensor(indices, w.Field, level+1)
 		case 3:
 			dims, w.Err = protobuf.AppendInts(f.s, dims, &w.Field, maxRank)
 		}
@@ -155,6 +159,7 @@ func (f *parsed) sparse(msg protobuf.Field, level int) error {
 	case level > 3:
 		return nil
 	}
-	t := driver.Tensor{Size: msg.End - msg.Start, Offset: -1, Loaded: true, Encoding: &tensor.Encoding{Name: sparsePrefix + typeName(values.code)}}
-	return f.add(values.name, dims, &t, record{at: msg.Start, end: msg.End, sparse: true}, msg.At)
+	t := driver.Tensor{Name: values.name, Shape: dims, Size: msg.End - msg.Start, Offset: -1, Loaded: true}
+	t.Encoding = &tensor.Encoding{Name: sparsePrefix + typeName(values.code)}
+	return f.add(&t, msg, record{sparse: true})
 }

@@ -1,6 +1,7 @@
 package onnx
 
 import (
+	"cmp"
 	"strconv"
 	"strings"
 
@@ -97,21 +98,18 @@ func init() {
 	}
 }
 
-// typeOf returns nil for codes that are not in the table.
+var undefined = &elemTypes[0]
+
+// typeOf returns undefined for codes that are not in the table.
 func typeOf(code int32) *elemType {
-	if code <= 0 || int(code) >= len(elemTypes) {
-		return nil
+	if code < 0 || int(code) >= len(elemTypes) {
+		return undefined
 	}
 	return &elemTypes[code]
 }
 
 // dtypeOf returns Invalid for codes without a DType.
-func dtypeOf(code int32) tensor.DType {
-	if t := typeOf(code); t != nil {
-		return t.dtype
-	}
-	return tensor.Invalid
-}
+func dtypeOf(code int32) tensor.DType { return typeOf(code).dtype }
 
 // codeOf returns 0 for dtypes that ONNX lacks.
 func codeOf(d tensor.DType) int32 { return codeOfTensor(&tensor.Info{DType: d}) }
@@ -180,10 +178,7 @@ const (
 
 // typeName returns the name of a type, which may not be in the table.
 func typeName(code int32) string {
-	if t := typeOf(code); t != nil {
-		return t.name
-	}
-	return unknownPrefix + strconv.Itoa(int(code))
+	return cmp.Or(typeOf(code).name, unknownPrefix+strconv.Itoa(int(code)))
 }
 
 // messages corresponds to onnx.proto, as far as a model is examined: types of other values than

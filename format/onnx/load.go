@@ -37,8 +37,7 @@ func (f *parsed) Load(i int) ([]byte, error) {
 
 // headOf reads the message of a tensor.
 func headOf(raw []byte) (*head, *protobuf.Source, error) {
-	h, s := &head{}, protobuf.InMemory(raw)
-	h.reset()
+	h, s := newHead(), protobuf.InMemory(raw)
 	err := h.read(s, s.All(), 3)
 	if err == nil {
 		err = h.check(0)

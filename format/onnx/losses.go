@@ -2,7 +2,6 @@ package onnx
 
 import (
 	"fmt"
-	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/plan"
@@ -66,12 +65,4 @@ func operatorLosses(g *plan.Graph, l *plan.LossList) {
 			l.Graph(fmt.Sprintf("nodes[%d] (%s)", i, g.Nodes[i].Op), fmt.Errorf("%w: ONNX has no operator %q, and no metadata entry %q says which sets are meant", format.ErrUnsupported, op, keyOperatorSets))
 		}
 	}
-}
-
-// checkText refuses text that is not UTF-8.
-func checkText(s string) error {
-	if !utf8.ValidString(s) {
-		return fmt.Errorf("%w: invalid UTF-8", format.ErrCorrupt)
-	}
-	return nil
 }

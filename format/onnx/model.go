@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
@@ -85,9 +86,6 @@ type header struct {
 
 // take takes an entry of the metadata. converted reports whether it becomes a string.
 func (h *header) take(e plan.Entry) (converted bool, err error) {
-	if err := checkText(e.Key); err != nil {
-		return false, err
-	}
 	num := slices.Index(modelKeys[:], e.Key)
 	free := num > 0 && h.fields[num] == nil
 	isNumber := num == irVersion || num == modelVersion
@@ -96,8 +94,8 @@ func (h *header) take(e plan.Entry) (converted bool, err error) {
 		return false, nil
 	}
 	value, err := e.Text()
-	if err == nil {
-		err = checkText(value)
+	if !utf8.ValidString(e.Key + value) {
+		err = fmt.Errorf("%w: invalid UTF-8", format.ErrCorrupt)
 	}
 	if err != nil {
 		return false, err

@@ -60,7 +60,7 @@ func (f *parsed) skeleton() (model []byte, err error) {
 	}
 	err = w.Err
 	for i := 0; err == nil && i < len(f.records); i++ {
-		graph, err = f.appendShell(graph, i)
+		graph, err = f.appendShell(graph, s, i)
 	}
 	return protobuf.PutBytes(model, 7, graph), err
 }
@@ -76,12 +76,10 @@ func (f *parsed) inline(raw []byte) (v tensor.View, external bool, err error) {
 }
 
 // appendShell appends the initializer of tensor i without the fields that a plan has.
-func (f *parsed) appendShell(out []byte, i int) ([]byte, error) {
+func (f *parsed) appendShell(out []byte, s *protobuf.Source, i int) ([]byte, error) {
 	info := tensor.Info{DType: f.index.DType(i), Encoding: f.index.Encoding(i)}
 	b := protobuf.PutBytes(protobuf.PutInt(nil, 2, int64(storageOf(&info).code)), 8, f.index.Name(i))
 	if r := &f.records[i]; r.more {
-		s := protobuf.OpenFile(f.src, 0, f.src.Size())
-		defer s.Close()
 		if err := s.Split(tensorMsg, protobuf.Field{Start: r.at, End: r.end}, nil, &b, planFields...); err != nil {
 			return nil, wire.Error(formatName, fmt.Sprintf("tensor %q", f.index.Name(i)), r.at, err)
 		}

@@ -23,7 +23,7 @@ type parsed struct {
 	index   *driver.Index
 	o       *driver.Options
 	s       *protobuf.Source // the file, during parse
-	head    head             // of the current tensor
+	head    *head            // of the current tensor
 	graph   bool             // the graph was found
 	inside  bool             // it is being read
 	records []record         // by tensor
@@ -41,7 +41,7 @@ type record struct {
 
 // newParsed returns a parser of s.
 func newParsed(s *protobuf.Source, x *driver.Index, o *driver.Options) *parsed {
-	f := &parsed{s: s, index: x, o: o}
+	f := &parsed{s: s, index: x, o: o, head: newHead()}
 	s.Tally = protobuf.NewTally(o.Memory.Room(s.Size))
 	s.Watch = f.watch
 	return f
@@ -50,8 +50,8 @@ func newParsed(s *protobuf.Source, x *driver.Index, o *driver.Options) *parsed {
 // lists holds memory for records, whose number is known only at the end.
 var lists = sync.Pool{New: func() any { return new([]record) }}
 
-// parse reads everything but the data of initializers and external files.
-func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, error) {
+// Parse implements driver.Driver. It reads everything but the data of initializers and external files.
+func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	s := protobuf.OpenFile(src, 0, src.Size())
 	defer s.Close()
 	f, list := newParsed(s, x, o), lists.Get().(*[]record)
@@ -68,10 +68,22 @@ func parse(src driver.Source, x *driver.Index, o *driver.Options) (*parsed, erro
 		err = o.Memory.Reserve(s.Tally.Cost)
 	}
 	if d, ok := err.(*protobuf.Defect); ok {
-		return nil, wire.Error(formatName, cmp.Or(d.Path, "model"), d.At, d.Err)
+		err = wire.Error(formatName, cmp.Or(d.Path, "model"), d.At, d.Err)
+	}
+	if err != nil {
+		return nil, err
 	}
 	f.s = nil
-	return f, err
+	return &driver.Parsed{
+		Own:      f,
+		Notes:    f.notes(),
+		Metadata: f.model.metadata(),
+		Graph:    f.decoded,
+		Native:   f.Native,
+		RecordAt: func(i int) int64 { return f.records[i].at },
+		Load:     f.Load,
+		Verify:   verify,
+	}, nil
 }
 
 // readModel reads the model from top to bottom.
@@ -102,43 +114,26 @@ func (f *parsed) readModel() error {
 	return onnxgraph.Distinct(modelMsg, 14, m.props, func(e *stringEntry) string { return e.key }, 0)
 }
 
-// initializer lists the tensor in head, which belongs to the graph.
-func (f *parsed) initializer(msg protobuf.Field) error {
-	h := &f.head
-	t := driver.Tensor{Size: h.size, Offset: h.raw.Start}
-	switch {
-	case h.location == 1:
-		if err := f.external(h, msg.At, &t); err != nil {
-			return protobuf.InField("external_data", err)
-		}
-	case h.list != 0:
-		t.Loaded, t.Offset = true, -1
-	}
-	t.DType, t.Encoding = dtypeOf(h.code), h.encoding()
-	return f.add(h.name, h.dims, &t, record{at: msg.Start, end: msg.End, more: h.more}, msg.At)
-}
-
-// add lists a tensor. at is the offset for errors.
-func (f *parsed) add(name []byte, dims []int64, t *driver.Tensor, r record, at int64) error {
-	if err := checkName(name, at); err != nil {
+// add lists the tensor in a field.
+func (f *parsed) add(t *driver.Tensor, msg protobuf.Field, r record) error {
+	if err := checkName(t.Name, msg.At); err != nil {
 		return err
 	}
-	t.Name = name
-	t.Shape = f.index.Dims(len(dims))
-	copy(t.Shape, dims)
 	if f.index.Add(t) != nil {
-		return protobuf.Corruptf("name", at, "the name %q occurs twice", name)
+		return protobuf.Corruptf("name", msg.At, "the name %q occurs twice", t.Name)
 	}
+	r.at, r.end = msg.Start, msg.End
 	f.records = append(f.records, r)
 	return nil
 }
 
 // external locates external data.
-func (f *parsed) external(h *head, at int64, t *driver.Tensor) error {
+func (f *parsed) external(h *head, at int64) error {
 	space, size, err := f.files.Find(f.src, h.ext.location, h.ext.length < 0)
 	if err != nil {
 		return err
 	}
+	h.ext.space = space
 	if h.ext.length < 0 && size >= 0 {
 		// To the end of the file.
 		n := size - h.ext.offset
@@ -146,11 +141,8 @@ func (f *parsed) external(h *head, at int64, t *driver.Tensor) error {
 		if n < 0 {
 			return protobuf.InField("offset", protobuf.Defectf(at, tensor.ErrTruncated, "%d, the file has %d bytes", h.ext.offset, size))
 		}
-		if err := h.holds(n, elems, at); err != nil {
-			return protobuf.InField("length", err)
-		}
+		return protobuf.InField("length", h.holds(n, elems, at))
 	}
-	t.Space, t.Offset, t.Size = space, h.ext.offset, h.size
 	return nil
 }
 
@@ -177,15 +169,9 @@ func (m *model) field(s *protobuf.Source, w *protobuf.Walk) {
 		if w.Err = s.Tally.Charge(w.At, propertyBytes+w.End-w.Start); w.Err == nil {
 			var e stringEntry
 			w.Err = s.Read(entryMsg, w.Field, 2, &protobuf.Into{1: &e.key, &e.value})
-			if len(m.props) == cap(m.props) {
-				m.props = slices.Grow(m.props, max(8, len(m.props)))
-			}
 			m.props = append(m.props, e)
 		}
 	default:
 		w.Check()
 	}
 }
-
-// RecordAt implements driver.Parsed.
-func (f *parsed) RecordAt(i int) int64 { return f.records[i].at }

@@ -34,24 +34,6 @@ func (fileFormat) Describe() driver.Description {
 // Detect implements driver.Driver.
 func (fileFormat) Detect(head []byte, size int64) bool { return detect(head, size) }
 
-// Parse implements driver.Driver.
-func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
-	f, err := parse(src, x, o)
-	if err != nil {
-		return nil, err
-	}
-	return &driver.Parsed{
-		Own:      f,
-		Notes:    f.notes(),
-		Metadata: f.model.metadata(),
-		Graph:    f.decoded,
-		Native:   f.Native,
-		RecordAt: f.RecordAt,
-		Load:     f.Load,
-		Verify:   verify,
-	}, nil
-}
-
 // Layout implements driver.Layouter.
 func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, error) {
 	w, err := newWriter(p, o, &d.opts)

@@ -7,6 +7,7 @@ import (
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/tensor"
@@ -20,7 +21,7 @@ type head struct {
 	dims     []int64
 	code     int32
 	location int32
-	segment  bool
+	segment  protobuf.Field
 	more     bool // it has fields that a tensor.Info has no place for
 	raw      protobuf.Field
 	list     int   // the field of typed data, 0 for none
@@ -28,55 +29,51 @@ type head struct {
 	values   int64 // in the list
 	wire     int64 // bytes that string_data takes on the wire, tags and lengths included
 	ext      externalHead
+	into     *[2]protobuf.Into // see newHead
 
 	// Set by check.
-	typ  *elemType // nil for a type that is not in the table
+	typ  *elemType
 	size int64
 }
 
 // externalHead is external_data. A length of -1 means to the end of the file.
 type externalHead struct {
-	key, value     []byte         // of the current entry
-	into           *protobuf.Into // the two
+	key, value     []byte // of the current entry
 	location       []byte
 	offset, length int64
 	seen           uint8 // a bit for each key
 	err            error
+	space          driver.Space // of the file, set by parsed.external
 }
 
-// reset forgets the last tensor but keeps the memory of its slices.
-func (h *head) reset() {
-	e := externalHead{into: h.ext.into, key: h.ext.key[:0], value: h.ext.value[:0], location: h.ext.location[:0], length: -1}
-	*h = head{name: h.name[:0], dims: h.dims[:0], ext: e}
+// newHead returns a head that knows where the fields of a TensorProto go that need no more, and those of an
+// entry of external_data.
+func newHead() *head {
+	h := &head{}
+	h.into = &[2]protobuf.Into{
+		{2: &h.code, 3: &h.segment, 8: &h.name, rawData: &h.raw, 14: &h.location},
+		{1: &h.ext.key, 2: &h.ext.value},
+	}
+	return h
 }
 
-// read merges the TensorProto in a field into h, checking the wire rules. Lists of data are
+// read replaces h by the TensorProto in a field, checking the wire rules. Lists of data are
 // counted, not held.
 func (h *head) read(s *protobuf.Source, msg protobuf.Field, level int) error {
-	h.message = msg
+	e := externalHead{key: h.ext.key, value: h.ext.value, location: h.ext.location[:0], length: -1}
+	*h = head{message: msg, name: h.name[:0], dims: h.dims[:0], ext: e, into: h.into}
 	w := s.Walk(tensorMsg, msg, level)
 	for w.Next() {
 		h.more = h.more || w.Def == nil || w.Def.Flags&protobuf.Native != 0
 		switch w.Num {
 		case 1:
 			h.dims, w.Err = protobuf.AppendInts(s, h.dims, &w.Field, maxRank)
-		case 2:
-			h.code = int32(w.Val)
-		case 3:
-			h.segment = true
-		case 8:
-			name, err := s.Bytes(w.Start, w.End)
-			h.name, w.Err = append(h.name[:0], name...), err
-		case rawData:
-			h.raw = w.Field
-		case 14:
-			h.location = int32(w.Val)
 		case floatData, int32Data, stringData, int64Data, doubleData, uint64Data:
 			h.data(&w.Field)
 		case 13:
-			w.Err = h.ext.read(s, w.Field, level+1)
+			w.Err = h.external(s, w.Field, level+1)
 		default:
-			w.Check()
+			w.Store(&h.into[0])
 		}
 	}
 	return w.Err
@@ -98,13 +95,11 @@ func (h *head) data(f *protobuf.Field) {
 // The keys of external_data that are used.
 var externalKeys = []string{"location", "offset", "length"}
 
-// read takes one entry of external_data.
-func (e *externalHead) read(s *protobuf.Source, msg protobuf.Field, level int) error {
-	if e.into == nil {
-		e.into = &protobuf.Into{1: &e.key, &e.value}
-	}
+// external takes one entry of external_data.
+func (h *head) external(s *protobuf.Source, msg protobuf.Field, level int) error {
+	e := &h.ext
 	e.key, e.value = e.key[:0], e.value[:0]
-	err := s.Read(entryMsg, msg, level, e.into)
+	err := s.Read(entryMsg, msg, level, &h.into[1])
 	if err != nil {
 		return err
 	}
@@ -151,7 +146,7 @@ func (h *head) check(at int64) error {
 	switch {
 	case h.code == 0:
 		return protobuf.Corruptf("data_type", at, "missing or UNDEFINED")
-	case h.segment:
+	case h.segment.Num != 0:
 		return protobuf.InField("segment", protobuf.Defectf(at, format.ErrUnsupported, "tensors in several pieces"))
 	case h.location != 0 && h.location != 1:
 		return protobuf.Corruptf("data_location", at, "code %d", h.location)
@@ -165,7 +160,7 @@ func (h *head) check(at int64) error {
 	}
 	switch {
 	case h.location == 1:
-		return h.checkExternal(at, elems)
+		return protobuf.InField("external_data", h.checkExternal(at, elems))
 	case h.raw.Num != 0:
 		return h.checkRaw(elems)
 	case h.list != 0:
@@ -188,7 +183,7 @@ func (h *head) checkRaw(elems int64) error {
 }
 
 // sized reports whether shape and type determine the number of bytes.
-func (h *head) sized() bool { return h.typ != nil && h.typ.bits > 0 }
+func (h *head) sized() bool { return h.typ.bits > 0 }
 
 // holds refuses n bytes of data if they do not match the shape, and otherwise sets the size.
 func (h *head) holds(n, elems, at int64) error {
@@ -203,9 +198,9 @@ func (h *head) holds(n, elems, at int64) error {
 func (h *head) checkList(at, elems int64) error {
 	var err error
 	switch {
-	case h.typ == nil && elems == 0:
+	case h.typ == undefined && elems == 0:
 		err = protobuf.Corruptf("", at, "%d values for no elements", h.values)
-	case h.typ == nil:
+	case h.typ == undefined:
 		h.size = h.wire
 	case h.typ.list != h.list:
 		err = protobuf.Corruptf("", at, "%s belongs in %s", h.typ.name, tensorMsg.Fields[h.typ.list].Name)
@@ -221,36 +216,34 @@ func (h *head) checkList(at, elems int64) error {
 // directory. A missing length is determined when the file is known.
 func (h *head) checkExternal(at, elems int64) error {
 	e := &h.ext
-	in := func(err error) error { return protobuf.InField("external_data", err) }
 	if h.raw.End > h.raw.Start || h.list != 0 {
-		return in(protobuf.Corruptf("location", at, "the data is external and in the model too"))
+		return protobuf.Corruptf("location", at, "the data is external and in the model too")
 	}
 	// ".." may stay within the directory.
 	if len(e.location) > 0 {
 		e.location = append(e.location[:0], external.Clean(string(e.location))...)
 	}
 	if err := external.CheckLocation(e.location); err != nil {
-		return in(protobuf.InField("location", &protobuf.Defect{At: at, Err: err}))
+		return protobuf.InField("location", &protobuf.Defect{At: at, Err: err})
 	}
-	if e.err != nil {
-		return in(e.err)
-	}
-	if e.length > math.MaxInt64-e.offset {
-		return in(protobuf.Corruptf("length", at, "%d bytes at %d", e.length, e.offset))
-	}
-	if e.length < 0 {
+	switch {
+	case e.err != nil:
+		return e.err
+	case e.length > math.MaxInt64-e.offset:
+		return protobuf.Corruptf("length", at, "%d bytes at %d", e.length, e.offset)
+	case e.length < 0:
 		return nil
 	}
-	return in(protobuf.InField("length", h.holds(e.length, elems, at)))
+	return protobuf.InField("length", h.holds(e.length, elems, at))
 }
 
 // inFields reports whether the bytes of the tensor are the list's fields: for strings,
 // and for types that do not determine the values.
-func (h *head) inFields() bool { return h.list == stringData || h.list != 0 && h.typ == nil }
+func (h *head) inFields() bool { return h.list == stringData || h.list != 0 && h.typ == undefined }
 
 // encoding describes the elements; it is nil if they have a DType.
 func (h *head) encoding() *tensor.Encoding {
-	if h.typ != nil {
+	if h.typ != undefined {
 		return h.typ.enc
 	}
 	name := typeName(h.code)

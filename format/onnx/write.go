@@ -34,6 +34,7 @@ type writer struct {
 
 	ext    *external.File // nil when all data is in the model
 	offs   []int64        // in ext, -1 for the model itself
+	inside int64          // bytes of data in the model
 	layout driver.Layout
 	t      driver.Target
 	at     int64 // end of the layout so far
@@ -59,6 +60,8 @@ func newWriter(p *plan.Plan, o *plan.WriteOptions, own *WriteOptions) (w *writer
 				align = pageAlign
 			}
 			w.offs[i] = w.ext.Reserve(t.Size, align)
+		} else {
+			w.inside += t.Size
 		}
 	}
 	return w, w.place()
@@ -67,14 +70,8 @@ func newWriter(p *plan.Plan, o *plan.WriteOptions, own *WriteOptions) (w *writer
 // place computes the layout. The location of the external file is known only at the end, but
 // its length is known now.
 func (w *writer) place() error {
-	total := int64(0)
-	for i := range w.plan.Tensors {
-		if w.offs[i] < 0 {
-			total += w.plan.Tensors[i].Size
-		}
-	}
 	// The graph's length precedes it, and the padding in it depends on where it begins.
-	for size := protowire.SizeVarint(uint64(len(w.before)+len(w.after)) + uint64(total)); ; size++ {
+	for size := protowire.SizeVarint(uint64(len(w.before)+len(w.after)) + uint64(w.inside)); ; size++ {
 		w.layout = driver.Layout{Offsets: make([]int64, len(w.plan.Tensors))}
 		front := protowire.AppendTag(slices.Clip(w.front), 7, protowire.BytesType)
 		start := int64(len(front) + size)
@@ -139,12 +136,9 @@ func (w *writer) initializer(i int) (b []byte, data int64) {
 // paddingOf returns the least number of bytes more that a field of size bytes needs at an offset for the
 // data that it ends with to be aligned.
 func paddingOf(at, size, data int64) int64 {
-	for length := int64(protowire.SizeVarint(uint64(size))); ; length++ { // of the length, which the padding may make longer
-		n := -(at + 1 + length + size - data) & (alignment - 1)
-		for n == 1 || int64(protowire.SizeVarint(uint64(size+n))) < length { // a field takes two bytes at least
-			n += alignment
-		}
-		if int64(protowire.SizeVarint(uint64(size+n))) == length {
+	for n := int64(0); ; n++ {
+		length := int64(protowire.SizeVarint(uint64(size + n))) // which the padding may make longer
+		if n != 1 && (at+1+length+size+n-data)%alignment == 0 { // a field takes two bytes at least
 			return n
 		}
 	}

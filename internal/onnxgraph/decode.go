@@ -61,16 +61,17 @@ func (d *Decoder) graph(g *plan.Graph, level int, msg protobuf.Field, at int64) 
 		g = &plan.Graph{Initializers: []string{}}
 	}
 	m, to := d.Schema.Graph, d.graphFields(g)
-	err := d.read(m, msg, level, &to)
-	if err == nil && level > d.main {
+	if err := d.read(m, msg, level, &to); err != nil {
+		return g, err
+	}
+	var err error
+	if level > d.main {
 		err = Distinct(m, d.Initializers, g.Initializers, func(s *string) string { return *s }, at)
 	}
 	name := func(v *plan.ValueInfo) string { return v.Name }
-	if err == nil {
-		err = Distinct(m, d.Inputs, g.Inputs, name, at)
-	}
-	if err == nil && d.UniqueOutputs {
-		err = Distinct(m, d.Outputs, g.Outputs, name, at)
+	err = cmp.Or(err, Distinct(m, d.Inputs, g.Inputs, name, at))
+	if d.UniqueOutputs {
+		err = cmp.Or(err, Distinct(m, d.Outputs, g.Outputs, name, at))
 	}
 	return g, err
 }
@@ -221,7 +222,7 @@ func (d *Decoder) attribute(a *plan.Attribute, m *protobuf.Message, msg protobuf
 	}
 	w := d.Source.Walk(m, msg, level)
 	for w.Next() {
-		if typ, ok := typeOf(w.Num); ok {
+		if typ := int32(w.Num) - 1; typ > Undefined && typ <= Graphs {
 			v.last = typ
 			if w.Err = d.Source.Tally.Charge(w.At, objectBytes[typ]); w.Err != nil {
 				continue

@@ -19,23 +19,20 @@ const (
 // Kinds lists the native fields of a valid message by kind. level is 0 for a message that contains
 // a graph, 1 for a graph.
 func (sc *Schema) Kinds(m *protobuf.Message, b []byte, level int) ([]plan.NativeKind, error) {
-	k, s := kinds{sc, map[string]*plan.NativeKind{}}, protobuf.InMemory(b)
-	err := k.fields(m, s, s.All(), make([]byte, 0, 1<<10), level)
+	k, s := kinds{}, protobuf.InMemory(b)
+	err := k.fields(sc, m, s, s.All(), make([]byte, 0, 1<<10), level)
 	var out []plan.NativeKind
-	for _, name := range slices.Sorted(maps.Keys(k.found)) {
-		out = append(out, *k.found[name])
+	for _, name := range slices.Sorted(maps.Keys(k)) {
+		out = append(out, *k[name])
 	}
 	return out, err
 }
 
-type kinds struct {
-	*Schema
-	found map[string]*plan.NativeKind
-}
+type kinds map[string]*plan.NativeKind
 
 // fields adds the native fields of a message. place is its path: field numbers, with an index for
 // repeated fields.
-func (k *kinds) fields(m *protobuf.Message, s *protobuf.Source, msg protobuf.Field, place []byte, level int) error {
+func (k kinds) fields(sc *Schema, m *protobuf.Message, s *protobuf.Source, msg protobuf.Field, place []byte, level int) error {
 	var counts [32]uint64 // element 0 counts unknown fields, whose order is significant
 	w := s.Walk(m, msg, 1)
 	for w.Next() {
@@ -45,7 +42,7 @@ func (k *kinds) fields(m *protobuf.Message, s *protobuf.Source, msg protobuf.Fie
 		}
 		*n++
 		here := protowire.AppendVarint(protowire.AppendVarint(place, uint64(w.Num)), *n)
-		initializer := m == k.Graph && w.Num == k.Initializers
+		initializer := m == sc.Graph && w.Num == sc.Initializers
 		switch {
 		case d == nil && w.IsOurs():
 		case d == nil:
@@ -57,12 +54,12 @@ func (k *kinds) fields(m *protobuf.Message, s *protobuf.Source, msg protobuf.Fie
 		case d.Message != nil:
 			if initializer { // they may be reordered
 				name, to := "", protobuf.Into{}
-				to[k.TensorName] = &name
+				to[sc.TensorName] = &name
 				w.Err = s.Read(d.Message, w.Field, 1, &to)
 				here = append(here[:len(place)], name...)
 			}
 			if w.Err == nil {
-				w.Err = k.fields(d.Message, s, w.Field, here, level+1)
+				w.Err = k.fields(sc, d.Message, s, w.Field, here, level+1)
 			}
 		}
 	}
@@ -70,11 +67,11 @@ func (k *kinds) fields(m *protobuf.Message, s *protobuf.Source, msg protobuf.Fie
 }
 
 // add counts a field.
-func (k *kinds) add(name string, field, place []byte) {
-	one := k.found[name]
+func (k kinds) add(name string, field, place []byte) {
+	one := k[name]
 	if one == nil {
 		one = &plan.NativeKind{Name: name}
-		k.found[name] = one
+		k[name] = one
 	}
 	one.Count++
 	one.Bytes += int64(len(field))

@@ -75,13 +75,6 @@ const (
 	Graphs
 )
 
-// typeOf returns the attribute type whose values are in a field. ok is false if the field holds no
-// values.
-func typeOf(field protowire.Number) (typ int32, ok bool) {
-	typ = int32(field) - 1
-	return typ, typ > Undefined && typ <= Graphs
-}
-
 // fieldOf returns the field with the values of an attribute type.
 func fieldOf(typ int32) protowire.Number { return protowire.Number(typ + 1) }
 
