@@ -96,7 +96,7 @@ func (f *fake) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, error
 		w.Str(t.Name)
 		w.U8(uint8(t.Size))
 	}
-	l := &driver.Layout{Size: int64(w.Len()), Parts: []driver.Part{{Bytes: w.Bytes()}}}
+	l := &driver.Layout{Size: int64(len(w)), Parts: []driver.Part{{Bytes: w}}}
 	for _, t := range p.Tensors {
 		l.Offsets = append(l.Offsets, l.Size)
 		l.Size += t.Size

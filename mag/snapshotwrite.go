@@ -1,6 +1,7 @@
 package mag
 
 import (
+	"encoding/binary"
 	"slices"
 	"strings"
 
@@ -91,6 +92,6 @@ func snapshotHead(p *plan.Plan, order []int, pool []string, offsets []int64, sta
 		containerSnapshot.appendRecord(&w, &p.Tensors[i], id, offsets[i])
 	}
 	w.Str(markerBuffer)
-	w.Put32(16, containerSnapshot.sum(&sumForms[CRC32C], w.Bytes()))
-	return w.Bytes()
+	binary.LittleEndian.PutUint32(w[16:], containerSnapshot.sum(&sumForms[CRC32C], w))
+	return w
 }

@@ -2,6 +2,7 @@ package mag
 
 import (
 	"bytes"
+	"encoding/binary"
 	"fmt"
 
 	"github.com/weightmap/weightmap/format"
@@ -52,8 +53,7 @@ var gap = bytes.Repeat([]byte{gapByte}, dataAlign)
 
 // headV1 returns header and records.
 func headV1(p *plan.Plan, o *WriteOptions, offsets []int64, sums []uint64) []byte {
-	var w wire.Buffer
-	w.Grow(headerSize + 2*typicalRecord*(len(p.Metadata)+len(p.Tensors)))
+	w := make(wire.Buffer, 0, headerSize+2*typicalRecord*(len(p.Metadata)+len(p.Tensors)))
 	w.Str(magic)
 	w.U32(wordV1)
 	w.U32(0) // checksum, filled in below
@@ -71,15 +71,15 @@ func headV1(p *plan.Plan, o *WriteOptions, offsets []int64, sums []uint64) []byt
 			entries++
 		}
 	}
-	w.Put32(headerSize-8, entries)
+	binary.LittleEndian.PutUint32(w[headerSize-8:], entries)
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		containerV1.appendRecord(&w, t, 0, offsets[i])
 		w.U32(uint32(len(t.Name)))
 		w.Str(t.Name)
 	}
-	w.Put32(8, containerV1.sum(&sumForms[o.Checksum], w.Bytes()))
-	return w.Bytes()
+	binary.LittleEndian.PutUint32(w[8:], containerV1.sum(&sumForms[o.Checksum], w))
+	return w
 }
 
 // appendEntry appends a metadata entry with the key prefix+key.

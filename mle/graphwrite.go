@@ -279,8 +279,7 @@ func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	var w wire.Buffer
-	w.Grow(graphHead + len(ir.Tensors)*descriptorSize + len(ir.Nodes)*nodeSize + len(attrs))
+	w := make(wire.Buffer, 0, graphHead+len(ir.Tensors)*descriptorSize+len(ir.Nodes)*nodeSize+len(attrs))
 	for _, n := range []int{len(ir.Nodes), len(ir.Tensors), len(ir.Inputs), len(ir.Outputs)} {
 		w.U32(uint32(n))
 	}
@@ -314,7 +313,7 @@ func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 		w.U32(uint32(len(n.Attributes)))
 	}
 	w.Raw(attrs)
-	return w.Bytes(), nil
+	return w, nil
 }
 
 // putIDs appends lists of up to 16 ids, each padded to 16.

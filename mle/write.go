@@ -224,9 +224,9 @@ func (e *encoder) compressionBytes() []byte {
 	w.U8(methods[e.o.Compression].bits)
 	w.Zeros(3)
 	if !e.o.Chunked {
-		return w.Bytes()
+		return w
 	}
 	w.U32(uint32(len(e.out.chunks)))
-	rows, _ := binary.Append(w.Bytes(), binary.LittleEndian, e.out.chunks)
+	rows, _ := binary.Append(w, binary.LittleEndian, e.out.chunks)
 	return rows
 }

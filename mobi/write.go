@@ -66,7 +66,7 @@ func newDocument(p *plan.Plan, common *plan.WriteOptions, o *WriteOptions, l *pl
 	if c.codeOperators(&ops); c.Err() != nil {
 		return nil, wire.Refuse(name, cmp.Or(c.part, "metadata and specs"), "%w", c.refusal())
 	}
-	d.head, d.graph = head.Bytes(), graph.Bytes()
+	d.head, d.graph = head, graph
 	_, dated := p.Metadata.Get(keyCreated)
 	switch {
 	case o.Footer > CRC32:
@@ -112,10 +112,10 @@ func (d *document) layout() (*driver.Layout, error) {
 	end, records := first, make([]driver.Part, len(order))
 	var b wire.Buffer
 	for i, n := range order {
-		at := b.Len()
+		at := len(b)
 		d.record(&b, n, d.stored[n])
-		records[i] = driver.Part{Offset: end, Bytes: b.Bytes()[at:]}
-		l.Offsets[n] = end + int64(b.Len()-at)
+		records[i] = driver.Part{Offset: end, Bytes: b[at:]}
+		l.Offsets[n] = end + int64(len(b)-at)
 		// Checking the limit after each addition rules out overflow.
 		if end = l.Offsets[n] + min(d.stored[n].size, maxFileSize); end > maxFileSize {
 			break
@@ -162,8 +162,8 @@ func (d *document) front(first, graph, total int64) []byte {
 		Magic: magicNumber, Version: version, Flags: d.model.flags, FileSize: uint32(total),
 		MetadataOffset: headerSize, TensorOffset: uint32(first), GraphOffset: uint32(graph),
 	})
-	b.Put32(checksumAt, tensor.CRC32(b.Bytes()))
+	binary.LittleEndian.PutUint32(b[checksumAt:], tensor.CRC32(b))
 	b.Raw(d.head)
-	b.Zeros(int(first) - b.Len())
-	return b.Bytes()
+	b.Zeros(int(first) - len(b))
+	return b
 }

@@ -68,8 +68,7 @@ func CreateDir(path string, p *format.Plan, o *WriteOptions) (*format.Writer, er
 
 // encode returns the header of a tensor, which Losses has checked.
 func encode(t *tensor.Info) []byte {
-	var b wire.Buffer
-	b.Grow(headerSize)
+	b := make(wire.Buffer, 0, headerSize)
 	b.Str(magic)
 	for _, v := range []int32{version, headerSize, 0, codeOf(t.DType), int32(len(t.Shape))} {
 		b.I32(v)
@@ -83,7 +82,7 @@ func encode(t *tensor.Info) []byte {
 	b.I64(t.Size / t.DType.Size())
 	b.I64(0)
 	b.I64(0)
-	return b.Bytes()
+	return b
 }
 
 // Losses implements driver.Lossy.

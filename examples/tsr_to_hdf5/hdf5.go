@@ -55,7 +55,7 @@ func hdf5Header(t tensor.Info) ([]byte, error) {
 	b.Raw(groupHeader(t.Name, uint64(datasetAt)))
 	b.Raw(datasetHeader(&t, datatype, uint64(dataAt)))
 	b.Zeros(dataAt - end)
-	return b.Bytes(), nil
+	return b, nil
 }
 
 func superblock(size uint64) []byte {
@@ -69,8 +69,8 @@ func superblock(size uint64) []byte {
 	b.U64(undefined) // no extension
 	b.U64(size)
 	b.U64(superblockSize) // of the root group's header
-	b.U32(lookup3(b.Bytes()))
-	return b.Bytes()
+	b.U32(lookup3(b))
+	return b
 }
 
 // groupHeader returns the root group with one hard link, to the dataset.
@@ -86,9 +86,9 @@ func groupHeader(name string, dataset uint64) []byte {
 	link.Str(name)
 	link.U64(dataset)
 	return objectHeader(
-		message{msgLinkInfo, info.Bytes()},
+		message{msgLinkInfo, info},
 		message{msgGroupInfo, []byte{0, 0}},
-		message{msgLink, link.Bytes()},
+		message{msgLink, link},
 	)
 }
 
@@ -109,10 +109,10 @@ func datasetHeader(t *tensor.Info, datatype []byte, dataAt uint64) []byte {
 	layout.U64(dataAt)
 	layout.I64(t.Size)
 	return objectHeader(
-		message{msgDataspace, space.Bytes()},
+		message{msgDataspace, space},
 		message{msgDatatype, datatype},
 		message{msgFillValue, []byte{3, 0x0a}}, // version; allocated late, filled if set: the library's default
-		message{msgLayout, layout.Bytes()},
+		message{msgLayout, layout},
 	)
 }
 
@@ -137,7 +137,7 @@ func datatypeMessage(d tensor.DType) ([]byte, error) {
 		b.Raw([]byte{23, 8, 0, 23}) // exponent at bit 23, 8 bits; mantissa at bit 0, 23 bits
 		b.U32(127)
 	}
-	return b.Bytes(), nil
+	return b, nil
 }
 
 type message struct {
@@ -157,8 +157,8 @@ func objectHeader(messages ...message) []byte {
 	b.Str("OHDR")
 	b.U8(2) // version
 	b.U8(1) // flags: the chunk's size takes two bytes
-	b.U16(uint16(body.Len()))
-	b.Raw(body.Bytes())
-	b.U32(lookup3(b.Bytes()))
-	return b.Bytes()
+	b.U16(uint16(len(body)))
+	b.Raw(body)
+	b.U32(lookup3(b))
+	return b
 }

@@ -74,7 +74,7 @@ func toyFiles() []File {
 		w.I64(3)
 		w.I64(offset)
 		w.U32(crc32.ChecksumIEEE([]byte{1, 2, 3}))
-		return w.Bytes()
+		return w
 	}
 	one := append(toyHead(record("ab", 64), 1, 0), 0xff, 0xff, 0xff, 0xff, 0xff, 0xff)
 	one = append(one[:64:64], 1, 2, 3, 'E', 'N', 'D', '!')

@@ -396,7 +396,7 @@ func (e *toyEncoder) records() []byte {
 		w.U16(uint16(len(value)))
 		w.Raw(value)
 	}
-	return w.Bytes()
+	return w
 }
 
 func (e *toyEncoder) Tensor(i int, in driver.Input) error {
@@ -433,5 +433,5 @@ func toyHead(rec []byte, tensors, entries int) []byte {
 	w.U32(uint32(entries))
 	w.Zeros(12)
 	w.Raw(rec)
-	return w.Bytes()
+	return w
 }

@@ -52,5 +52,5 @@ func (m *Model) TensorList() []byte {
 		}
 		b.I64(flags)
 	}
-	return b.Bytes()
+	return b
 }

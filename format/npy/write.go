@@ -99,8 +99,8 @@ func archiveLayout(p *plan.Plan, sums []uint64) (*driver.Layout, error) {
 		l.Size = l.Offsets[i] + t.Size
 	}
 	at := l.Size
-	zip.AppendEnd(&central, len(p.Tensors), int64(central.Len()), at)
-	l.Size += int64(central.Len())
-	l.Parts = append(l.Parts, driver.Part{Offset: at, Bytes: central.Bytes()})
+	zip.AppendEnd(&central, len(p.Tensors), int64(len(central)), at)
+	l.Size += int64(len(central))
+	l.Parts = append(l.Parts, driver.Part{Offset: at, Bytes: central})
 	return l, nil
 }

@@ -105,7 +105,7 @@ func TestDirectoryLimit(t *testing.T) {
 	const from, size = 30, driver.MaxStructure + 1
 	var end wire.Buffer
 	zip.AppendEnd(&end, 1, size, from)
-	src := &sparse{[]driver.Part{{Bytes: []byte(zip.LocalMagic)}, {Offset: from + size, Bytes: end.Bytes()}}, from + size + int64(end.Len())}
+	src := &sparse{[]driver.Part{{Bytes: []byte(zip.LocalMagic)}, {Offset: from + size, Bytes: end}}, from + size + int64(len(end))}
 	var e *format.Error
 	_, err := openReaderAt(src, src.size, nil)
 	if !errors.Is(err, format.ErrLimit) || !errors.As(err, &e) || e.Field != "directory" || e.Offset != from {

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"math"
 	"testing"
@@ -14,7 +15,6 @@ import (
 // TestFields writes every kind of field and reads it back.
 func TestFields(t *testing.T) {
 	var w Buffer
-	w.Grow(4)
 	w.U8(0x12)
 	w.U16(0x3456)
 	w.U32(0)
@@ -24,15 +24,15 @@ func TestFields(t *testing.T) {
 	w.Raw([]byte{9, 8})
 	w.Str("né")
 	w.Zeros(3)
-	w.Put32(3, 0x789abcde)
+	binary.LittleEndian.PutUint32(w[3:], 0x789abcde)
 	want := []byte{
 		0x12, 0x56, 0x34, 0xde, 0xbc, 0x9a, 0x78, 0xef, 0xcd, 0xab, 0x89, 0x67, 0x45, 0x23, 0x01,
 		0xfe, 0xff, 0xff, 0xff, 0, 0, 0, 0, 0, 0, 0, 0x80, 9, 8, 'n', 0xc3, 0xa9, 0, 0, 0,
 	}
-	if d := cmp.Diff(want, w.Bytes()); d != "" || w.Len() != len(want) {
-		t.Fatalf("%d bytes (-want +got)\n%s", w.Len(), d)
+	if d := cmp.Diff(want, []byte(w)); d != "" || len(w) != len(want) {
+		t.Fatalf("%d bytes (-want +got)\n%s", len(w), d)
 	}
-	c := NewCursor("test", w.Bytes(), 100)
+	c := NewCursor("test", w, 100)
 	got := []any{c.U8("a"), c.U16("b"), c.U32("c"), c.U64("d"), c.I32("e"), c.I64("f"), string(c.Bytes("i", 5)), c.Left(), c.Offset()}
 	values := []any{uint8(0x12), uint16(0x3456), uint32(0x789abcde), uint64(0x0123456789abcdef), int32(-2), int64(math.MinInt64),
 		"\x09\x08né", int64(3), int64(100 + len(want) - 3)}

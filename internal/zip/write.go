@@ -29,7 +29,7 @@ const (
 func (m *Made) LocalHeader(alignment int64) []byte {
 	extra := m.zip64(false)
 	const least = 6
-	pad := int(-(m.At + localLen + int64(len(m.Name)+extra.Len())) & (alignment - 1))
+	pad := int(-(m.At + localLen + int64(len(m.Name)+len(extra))) & (alignment - 1))
 	if 0 < pad && pad < least {
 		pad += int(alignment)
 	}
@@ -42,7 +42,7 @@ func (m *Made) LocalHeader(alignment int64) []byte {
 	var b wire.Buffer
 	b.Str(LocalMagic)
 	m.header(&b, extra, false)
-	return b.Bytes()
+	return b
 }
 
 // CentralHeader appends the record of the directory.
@@ -75,14 +75,14 @@ func (m *Made) header(b *wire.Buffer, extra wire.Buffer, central bool) {
 	b.U32(size)
 	b.U32(size)
 	b.U16(uint16(len(m.Name)))
-	b.U16(uint16(extra.Len()))
+	b.U16(uint16(len(extra)))
 	if central {
 		b.Zeros(6) // comment, disk, internal attributes
 		b.U32(fileMode)
 		b.U32(uint32(min(m.At, wide32)))
 	}
 	b.Str(m.Name)
-	b.Raw(extra.Bytes())
+	b.Raw(extra)
 }
 
 // zip64 returns the zip64 field, which is empty if 32 bits suffice. Only that of the directory has the offset.
@@ -95,10 +95,10 @@ func (m *Made) zip64(central bool) (b wire.Buffer) {
 	if central && m.At >= wide32 {
 		values.I64(m.At)
 	}
-	if n := values.Len(); n > 0 {
+	if n := len(values); n > 0 {
 		b.U16(extraZip64)
 		b.U16(uint16(n))
-		b.Raw(values.Bytes())
+		b.Raw(values)
 	}
 	return b
 }
@@ -106,7 +106,7 @@ func (m *Made) zip64(central bool) (b wire.Buffer) {
 // AppendEnd appends the end records for a directory of n entries and the given size at off.
 func AppendEnd(b *wire.Buffer, n int, size, off int64) {
 	if n >= wide16 || size >= wide32 || off >= wide32 {
-		at := off + int64(b.Len())
+		at := off + int64(len(*b))
 		b.Str(end64Magic)
 		b.U64(end64Len - 12)
 		b.U16(madeOnUnix | wideVersion)
