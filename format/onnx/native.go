@@ -115,14 +115,12 @@ func originalOf(p *plan.Plan, l *plan.LossList) (*original, error) {
 	w := s.Walk(modelMsg, s.All(), 1)
 	for w.Next() {
 		c.model.field(s, &w)
-		switch b := n.Raw[w.Start:w.End]; w.Num {
+		switch w.Num {
 		case 1, 2, 3, 4, 5, 6: // of c.model
 		case 7:
-			var initializers []byte
-			initializers, c.graph = onnxgraph.Split(graphMsg, b, graphSchema.Initializers)
-			readShells(shells, initializers)
+			c.readGraph(s, w.Field, shells)
 		case 8:
-			c.sets[c.model.opsets[len(c.model.opsets)-1]] = operatorSet(b)
+			c.sets[c.model.opsets[len(c.model.opsets)-1]] = operatorSet(n.Raw[w.Start:w.End])
 		case 14:
 			c.props[c.model.props[len(c.model.props)-1]] = n.Raw[w.At:w.End]
 		default:
@@ -146,15 +144,18 @@ func operatorSet(b []byte) []byte {
 	return protobuf.PutBytes(nil, 8, append(known, rest...))
 }
 
-// readShells takes the initializers of a valid graph, by name.
-func readShells(into map[string]shell, initializers []byte) {
-	s := protobuf.InMemory(initializers)
-	w := s.Walk(graphMsg, s.All(), 1)
+// readGraph takes a valid graph: its initializers by name.
+func (c *original) readGraph(s *protobuf.Source, msg protobuf.Field, shells map[string]shell) {
+	w := s.Walk(graphMsg, msg, 1)
 	for w.Next() {
+		if w.Num != graphSchema.Initializers {
+			w.Err = s.Keep(&c.graph, &w.Field)
+			continue
+		}
 		name, one := "", shell{}
 		_ = s.Read(tensorMsg, w.Field, 2, &protobuf.Into{2: &one.code, 8: &name})
 		_ = s.Split(tensorMsg, w.Field, nil, &one.more, 2, 8)
-		into[name] = one
+		shells[name] = one
 	}
 }
 

@@ -155,9 +155,7 @@ func (h *head) check(at int64) error {
 	case h.raw.Num != 0 && h.list != 0:
 		return protobuf.Corruptf("raw_data", h.raw.At, "both raw_data and %s are set", h.listName())
 	}
-	if h.sized() {
-		h.size = h.typ.bytes(elems)
-	}
+	h.size = h.typ.bytes(elems) // 0 if the type does not say
 	switch {
 	case h.location == 1:
 		return protobuf.InField("external_data", h.checkExternal(at, elems))

@@ -47,15 +47,11 @@ func PutInts[T int32 | int64](b []byte, num protowire.Number, list []T) []byte {
 	if len(list) == 0 {
 		return b
 	}
-	n := 0
-	for _, v := range list {
-		n += protowire.SizeVarint(uint64(v))
-	}
-	b = PutLength(b, num, int64(n))
+	b, start := Begin(b, num)
 	for _, v := range list {
 		b = protowire.AppendVarint(b, uint64(v))
 	}
-	return b
+	return End(b, start)
 }
 
 // PutFloats appends a packed list of floats unless it is empty.

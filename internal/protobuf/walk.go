@@ -111,13 +111,11 @@ func (w *Walk) Check() {
 	}
 }
 
+var nowhere Into
+
 // Check validates a message and all nested messages.
 func (s *Source) Check(m *Message, msg Field, level int) error {
-	w := s.Walk(m, msg, level)
-	for w.Next() {
-		w.Check()
-	}
-	return w.Err
+	return s.Read(m, msg, level, &nowhere)
 }
 
 // admit validates the wire type and the value of a field as far as they do not depend on other
