@@ -66,14 +66,6 @@ func ParseAny(b []byte) (crypto.PublicKey, error) {
 	return x509.ParsePKIXPublicKey(b)
 }
 
-// ParseEither parses a PKIX public key of any type, in PEM or DER form.
-func ParseEither(b []byte) (crypto.PublicKey, error) {
-	if block, _ := pem.Decode(b); block != nil {
-		b = block.Bytes
-	}
-	return x509.ParsePKIXPublicKey(b)
-}
-
 // ParsePrivate is like ReadPrivate but takes the text of a PEM file.
 func ParsePrivate(text []byte) (crypto.Signer, error) {
 	key, err := parse(text, privateBlock, x509.ParsePKCS8PrivateKey)

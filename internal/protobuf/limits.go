@@ -36,7 +36,8 @@ var limits = [...]limit{
 
 // CountedAs returns the kind with a name, or 0.
 func CountedAs(name string) Counted {
-	return Counted(max(0, slices.IndexFunc(limits[:], func(l limit) bool { return l.name == name })))
+	i := slices.IndexFunc(limits[:], func(l limit) bool { return l.name == name })
+	return Counted(max(i, 0))
 }
 
 // Tally counts the elements of a graph and the memory allocated for them.
