@@ -162,46 +162,36 @@ func (s *Source) nextAny(f *Field, p, end int64) error {
 		return Corruptf("", f.At, "field number %d", n)
 	}
 	f.Num, f.Typ, f.Start = protowire.Number(tag>>3), protowire.Type(tag&7), p
+	size := uint64(0)
 	switch f.Typ {
 	case protowire.VarintType:
 		f.Val, f.End, err = s.Varint(p, end)
+		return err
 	case protowire.BytesType:
-		var n uint64
-		if n, f.Start, err = s.Varint(p, end); err == nil {
-			err = f.ends(n, end)
-		}
+		size, f.Start, err = s.Varint(p, end)
 	case protowire.Fixed32Type:
-		err = s.fixed(f, 4, end)
+		size = 4
 	case protowire.Fixed64Type:
-		err = s.fixed(f, 8, end)
+		size = 8
 	default:
 		err = Corruptf("", f.At, "field %d: wire type %d is not allowed", f.Num, f.Typ)
 	}
-	return err
-}
-
-// ends sets the end of a field of n bytes, which must be within its message.
-func (f *Field) ends(n uint64, end int64) error {
-	if n > uint64(end-f.Start) {
-		return &Defect{At: f.At, Err: fmt.Errorf("%w: field %d has %d bytes, %d are left in the message", tensor.ErrCorrupt, f.Num, n, end-f.Start), Short: true}
-	}
-	f.End = f.Start + int64(n)
-	return nil
-}
-
-// fixed decodes a fixed32 or fixed64.
-func (s *Source) fixed(f *Field, n uint64, end int64) error {
-	if err := f.ends(n, end); err != nil {
-		return err
-	}
-	b, err := s.Bytes(f.Start, f.End)
 	if err != nil {
 		return err
 	}
+	if left := end - f.Start; size > uint64(left) {
+		err = fmt.Errorf("%w: field %d has %d bytes, %d are left in the message", tensor.ErrCorrupt, f.Num, size, left)
+		return &Defect{At: f.At, Err: err, Short: true}
+	}
+	f.End = f.Start + int64(size)
+	if f.Typ == protowire.BytesType {
+		return nil
+	}
 	var value [8]byte
+	b, err := s.Bytes(f.Start, f.End)
 	copy(value[:], b)
 	f.Val = binary.LittleEndian.Uint64(value[:])
-	return nil
+	return err
 }
 
 // BothArms returns the defect of a oneof with two values.
