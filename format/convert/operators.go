@@ -46,14 +46,12 @@ func shapeOf(s tensor.Shape) dims {
 	return append(dims{}, s...)
 }
 
-// fill is the default of a list attribute: this number for each axis.
-type fill int64
-
 // operator describes an operator of ONNX.
 type operator struct {
 	// fewest and most are the numbers of inputs.
 	fewest, most int
-	// defaults are those of the attributes: nil for a number without default, []int64(nil) for such a list.
+	// defaults are those of the attributes: nil for a number without default, []int64(nil) for such a list. A list of one
+	// number means that number for each axis.
 	defaults map[string]any
 	// infer returns the shape of the output. It converts equivalent forms of a node to one form, as far as
 	// shapes are known.
@@ -62,12 +60,12 @@ type operator struct {
 
 // operators are the operators that some format's vocabulary has.
 var operators = map[string]*operator{
-	"Conv": {2, 3, map[string]any{"auto_pad": "NOTSET", "dilations": fill(1), "group": int64(1), "kernel_shape": []int64(nil), "pads": fill(0),
-		"strides": fill(1)}, windowed},
-	"MaxPool": {1, 1, map[string]any{"auto_pad": "NOTSET", "ceil_mode": int64(0), "dilations": fill(1), "kernel_shape": []int64(nil), "pads": fill(0),
-		"storage_order": int64(0), "strides": fill(1)}, windowed},
-	"AveragePool": {1, 1, map[string]any{"auto_pad": "NOTSET", "ceil_mode": int64(0), "count_include_pad": int64(0), "dilations": fill(1),
-		"kernel_shape": []int64(nil), "pads": fill(0), "strides": fill(1)}, windowed},
+	"Conv": {2, 3, map[string]any{"auto_pad": "NOTSET", "dilations": []int64{1}, "group": int64(1), "kernel_shape": []int64(nil), "pads": []int64{0},
+		"strides": []int64{1}}, windowed},
+	"MaxPool": {1, 1, map[string]any{"auto_pad": "NOTSET", "ceil_mode": int64(0), "dilations": []int64{1}, "kernel_shape": []int64(nil), "pads": []int64{0},
+		"storage_order": int64(0), "strides": []int64{1}}, windowed},
+	"AveragePool": {1, 1, map[string]any{"auto_pad": "NOTSET", "ceil_mode": int64(0), "count_include_pad": int64(0), "dilations": []int64{1},
+		"kernel_shape": []int64(nil), "pads": []int64{0}, "strides": []int64{1}}, windowed},
 	"GlobalAveragePool":  {1, 1, nil, unchanged},
 	"Gemm":               {2, 3, map[string]any{"alpha": float32(1), "beta": float32(1), "transA": int64(0), "transB": int64(0)}, gemm},
 	"MatMul":             {2, 2, nil, matmul},
@@ -103,9 +101,9 @@ func (n *node) list(name string) []int64 {
 
 // isDefault reports whether a value equals the operator's default.
 func isDefault(value, def any) bool {
-	if f, ok := def.(fill); ok {
-		list, ok := value.([]int64)
-		return ok && !slices.ContainsFunc(list, func(x int64) bool { return x != int64(f) })
+	list, ok := value.([]int64)
+	if number, _ := def.([]int64); ok && len(number) == 1 {
+		return !slices.ContainsFunc(list, func(x int64) bool { return x != number[0] })
 	}
 	return equal(value, def)
 }
@@ -114,17 +112,6 @@ func isDefault(value, def any) bool {
 func equal(a, b any) bool { return fmt.Sprintf("%T %#v", a, a) == fmt.Sprintf("%T %#v", b, b) }
 
 func sameType(a, b any) bool { return fmt.Sprintf("%T", a) == fmt.Sprintf("%T", b) }
-
-// typed reports whether a value has the type of an attribute with that default.
-func typed(value, def any) bool {
-	switch def.(type) {
-	case nil:
-		def = int64(0)
-	case fill:
-		def = []int64(nil)
-	}
-	return sameType(value, def)
-}
 
 func unchanged(_ *node, in []dims) dims { return in[0] }
 
@@ -170,7 +157,7 @@ func windowed(n *node, in []dims) dims {
 	}
 	complete := func(name string, length int) []int64 {
 		if n.attrs[name] == nil {
-			n.attrs[name] = slices.Repeat([]int64{int64(n.defaults[name].(fill))}, length)
+			n.attrs[name] = slices.Repeat(n.defaults[name].([]int64), length)
 		}
 		return n.list(name)
 	}

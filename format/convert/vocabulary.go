@@ -39,8 +39,11 @@ func (t *translator) readONNX(in *format.Node) ([]*node, error) {
 	}
 	for _, a := range in.Attributes {
 		def, known := n.defaults[a.Name]
+		if def == nil {
+			def = int64(0)
+		}
 		value := neutral(a.Value)
-		if !known || !typed(value, def) {
+		if !known || !sameType(value, def) {
 			return nil, unsupported("attribute %q (%s)", a.Name, plan.TypeName(a.Value))
 		}
 		n.attrs[a.Name] = value

@@ -78,7 +78,7 @@ func decodeNVFP4(dst []float32, b []byte) {
 var scalesE4M3 = func() (all [256]float32) {
 	for x := range all {
 		if x != 0x7f { // a NaN, which stays 0
-			all[x] = float32(lowbit.Float(x&0x7f, 4, 3, 8))
+			all[x] = float32(lowbit.Float(4, 3, 8)(x & 0x7f))
 		}
 	}
 	return all

@@ -14,52 +14,42 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// kind is a type: its size in bits, its names, and the value of each bit pattern.
+// kind is a type: its size in bits, its names, the bit pattern that is NaN, 0 if none is, and the values of the others.
 type kind struct {
 	bits  int64
 	names []string
+	nan   int
 	value func(pattern int) float64
 }
 
 // kinds lists the types. Scale types and FNUZ types have one NaN and no infinity.
 var kinds = []kind{
-	{4, []string{"F4", "FLOAT4E2M1", "float4_e2m1"}, func(p int) float64 { return Float(p, 2, 1, 1) }},
-	{6, []string{"F6_E2M3"}, func(p int) float64 { return Float(p, 2, 3, 1) }},
-	{6, []string{"F6_E3M2"}, func(p int) float64 { return Float(p, 3, 2, 3) }},
-	{8, []string{"F8_E8M0", "FLOAT8E8M0", "float8_e8m0fnu"}, func(p int) float64 {
-		if p == 255 {
-			return math.NaN()
+	{4, []string{"F4", "FLOAT4E2M1", "float4_e2m1"}, 0, Float(2, 1, 1)},
+	{6, []string{"F6_E2M3"}, 0, Float(2, 3, 1)},
+	{6, []string{"F6_E3M2"}, 0, Float(3, 2, 3)},
+	{8, []string{"F8_E8M0", "FLOAT8E8M0", "float8_e8m0fnu"}, 0xff, func(p int) float64 { return math.Ldexp(1, p-127) }},
+	{8, []string{"F8_E4M3FNUZ", "FLOAT8E4M3FNUZ", "float8_e4m3fnuz"}, 0x80, Float(4, 3, 8)},
+	{8, []string{"F8_E5M2FNUZ", "FLOAT8E5M2FNUZ", "float8_e5m2fnuz"}, 0x80, Float(5, 2, 16)},
+	{4, []string{"UINT4"}, 0, func(p int) float64 { return float64(p) }},
+	{4, []string{"INT4"}, 0, func(p int) float64 { return float64(int8(p<<4) >> 4) }},
+	{2, []string{"UINT2"}, 0, func(p int) float64 { return float64(p) }},
+	{2, []string{"INT2"}, 0, func(p int) float64 { return float64(int8(p<<6) >> 6) }},
+}
+
+// Float returns a function for the values of floating-point bit patterns, without special values.
+func Float(exponentBits, fractionBits, bias int) func(pattern int) float64 {
+	return func(p int) float64 {
+		exponent, fraction := p>>fractionBits&(1<<exponentBits-1), p&(1<<fractionBits-1)
+		if exponent > 0 {
+			fraction |= 1 << fractionBits
+			exponent--
 		}
-		return math.Ldexp(1, p-127)
-	}},
-	{8, []string{"F8_E4M3FNUZ", "FLOAT8E4M3FNUZ", "float8_e4m3fnuz"}, func(p int) float64 { return fnuz(p, 4, 3, 8) }},
-	{8, []string{"F8_E5M2FNUZ", "FLOAT8E5M2FNUZ", "float8_e5m2fnuz"}, func(p int) float64 { return fnuz(p, 5, 2, 16) }},
-	{4, []string{"UINT4"}, func(p int) float64 { return float64(p) }},
-	{4, []string{"INT4"}, func(p int) float64 { return float64(int8(p<<4) >> 4) }},
-	{2, []string{"UINT2"}, func(p int) float64 { return float64(p) }},
-	{2, []string{"INT2"}, func(p int) float64 { return float64(int8(p<<6) >> 6) }},
-}
-
-// Float returns the value of a floating-point bit pattern, without special values.
-func Float(p, exponentBits, fractionBits, bias int) float64 {
-	exponent, fraction := p>>fractionBits&(1<<exponentBits-1), p&(1<<fractionBits-1)
-	if exponent > 0 {
-		fraction |= 1 << fractionBits
-		exponent--
+		x := math.Ldexp(float64(fraction), exponent+1-bias-fractionBits)
+		if p>>(exponentBits+fractionBits)&1 != 0 {
+			x = math.Copysign(x, -1)
+		}
+		return x
 	}
-	x := math.Ldexp(float64(fraction), exponent+1-bias-fractionBits)
-	if p>>(exponentBits+fractionBits)&1 != 0 {
-		x = math.Copysign(x, -1)
-	}
-	return x
-}
-
-// fnuz is like Float, but negative zero is NaN.
-func fnuz(p, exponentBits, fractionBits, bias int) float64 {
-	if p == 0x80 {
-		return math.NaN()
-	}
-	return Float(p, exponentBits, fractionBits, bias)
 }
 
 // find returns the type called name, or nil.
@@ -126,6 +116,9 @@ func (k *kind) values() *[256]float32 {
 	var all [256]float32
 	for p := range 1 << k.bits {
 		all[p] = float32(k.value(p))
+	}
+	if k.nan != 0 {
+		all[k.nan] = float32(math.NaN())
 	}
 	return &all
 }
