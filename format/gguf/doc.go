@@ -120,8 +120,8 @@
 // values as json.Number), floats as float64, arrays as JSON (json.RawMessage). In
 // JSON, floats always have a point or an exponent, NaN and infinities are strings, and
 // invalid UTF-8 is replaced. Values are decoded lazily, within Options.MaxMemory:
-// opening only copies the bytes of a vocabulary. [File.Typed] and [File.Value] return
-// values with their types in the file.
+// opening only copies the bytes of a vocabulary. [File.Typed] returns values with their
+// types in the file.
 //
 // The writer accepts both forms. Values of a GGUF type (uint8, []string, [Int64]) keep
 // it. Others get the type that llama.cpp uses: an int64 becomes a uint32, an int32 if it

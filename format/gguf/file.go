@@ -41,22 +41,17 @@ func (f *File) parsed() *parsed {
 	return p
 }
 
-// use calls f with the driver's value, unless the File is zero or closed.
-func (f *File) use(call func(p *parsed)) {
-	_ = f.Do(func() error {
-		if p := f.parsed(); p != nil {
-			call(p)
-		}
-		return nil
-	})
-}
-
 // Typed returns the metadata with the types in the file: uint8 to uint64, int8 to
 // int32, [Int64], float32, [Float64], bool, string, and for arrays slices of uint8 to
 // uint64, int8 to int64, float32, float64, bool and string; arrays of arrays are
 // []any. Writing a plan with these entries preserves the types. Typed returns nil if
 // the values would exceed Options.MaxMemory.
 func (f *File) Typed() (m format.Metadata) {
-	f.use(func(p *parsed) { m, _ = p.metadata(entry.typed) })
+	_ = f.Do(func() (err error) {
+		if p := f.parsed(); p != nil {
+			m, err = p.metadata(entry.typed)
+		}
+		return err
+	})
 	return m
 }

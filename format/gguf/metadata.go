@@ -69,14 +69,7 @@ func (d *decoder) json(w *jsontext.Writer, t valueType) {
 		return
 	}
 	elem, n := d.list()
-	w.Raw("[")
-	for i := range n {
-		if i > 0 {
-			w.Raw(",")
-		}
-		d.json(w, elem)
-	}
-	w.Raw("]")
+	jsontext.List(w, make([]struct{}, n), func(struct{}) { d.json(w, elem) })
 }
 
 // typed returns the value with the type that it has in the file.

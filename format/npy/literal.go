@@ -105,11 +105,7 @@ func (r *reader) integer(field string) int64 {
 // hold a tuple only if they are empty or contain a comma.
 func (r *reader) tuple(field string, dims *[maxRank]int64) (n int) {
 	r.want(field, '(')
-	for comma := false; r.err == nil && !r.take(')'); {
-		if n > 0 && !comma {
-			r.fail(field, format.ErrCorrupt, "not a tuple of integers: %q", r.rest())
-			return 0
-		}
+	for r.err == nil && !r.take(')') {
 		d := r.integer(field)
 		if n == maxRank {
 			r.fail(field, format.ErrLimit, "more than %d dims", maxRank)
@@ -117,7 +113,7 @@ func (r *reader) tuple(field string, dims *[maxRank]int64) (n int) {
 		}
 		dims[n] = d
 		n++
-		if comma = r.take(','); !comma && n == 1 {
+		if !r.take(',') && (n == 1 || r.peek() != ')') {
 			r.fail(field, format.ErrCorrupt, "not a tuple of integers: a comma is missing: %q", r.rest())
 		}
 	}

@@ -117,7 +117,7 @@ type parser struct {
 	// The entry of the current tensor.
 	dtype         []byte
 	dims, offsets []int64
-	found         uint8 // one bit per field
+	found         [len(fields)]bool
 }
 
 // header parses the header.
@@ -157,7 +157,7 @@ func located(err error, field string) error {
 
 // tensor parses the entry of a tensor and lists it.
 func (p *parser) tensor(name []byte, at int) error {
-	p.found = 0
+	clear(p.found[:])
 	err := p.s.Object(p.field)
 	if err != nil {
 		return located(err, "tensor "+strconv.Quote(string(name)))
@@ -172,36 +172,33 @@ func (p *parser) tensor(name []byte, at int) error {
 	return nil
 }
 
-// The bits of the fields that an entry has.
-const (
-	hasDType = 1 << iota
-	hasShape
-	hasOffsets
-	hasAll = 1<<iota - 1
-)
+// fields are those that an entry must have.
+var fields = [...]string{"dtype", "shape", "data_offsets"}
 
 // field parses one field of an entry. Unknown fields are ignored.
 func (p *parser) field(key []byte, at int) (err error) {
-	var bit uint8
-	switch string(key) {
-	case "dtype":
-		bit = hasDType
+	reason := ""
+	which := slices.Index(fields[:], string(key))
+	switch which {
+	case 0:
 		p.dtype, err = p.s.Text()
-	case "shape":
-		bit = hasShape
+	case 1:
 		p.dims, err = p.integers(p.dims[:0])
-	case "data_offsets":
-		bit = hasOffsets
-		if p.offsets, err = p.integers(p.offsets[:0]); err == nil && len(p.offsets) != 2 {
-			return &jsonmeta.Error{Offset: int64(at), Reason: fmt.Sprintf("%d data_offsets instead of 2", len(p.offsets))}
+	case 2:
+		p.offsets, err = p.integers(p.offsets[:0])
+		if n := len(p.offsets); n != 2 {
+			reason = fmt.Sprintf("%d data_offsets instead of 2", n)
 		}
 	default:
 		return p.s.Skip()
 	}
-	if err == nil && p.found&bit != 0 {
-		err = &jsonmeta.Error{Offset: int64(at), Reason: "the field occurs twice"}
+	if p.found[which] {
+		reason = "the field occurs twice"
 	}
-	p.found |= bit
+	p.found[which] = true
+	if err == nil && reason != "" {
+		err = &jsonmeta.Error{Offset: int64(at), Reason: reason}
+	}
 	return err
 }
 
@@ -220,7 +217,7 @@ func (p *parser) integers(list []int64) ([]int64, error) {
 
 // check validates shape, dtype and range, and fills in t.
 func (p *parser) check(t *driver.Tensor) (err error) {
-	if p.found != hasAll {
+	if slices.Contains(p.found[:], false) {
 		return fmt.Errorf("%w: the dtype, the shape or data_offsets are missing", format.ErrCorrupt)
 	}
 	begin, end := p.offsets[0], p.offsets[1]

@@ -11,6 +11,7 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -111,10 +112,10 @@ func (p *Bundle) parseMaterial(o object) {
 		p.parseChain(k.objects("certificates"))
 	default:
 		p.method = Key
-		if k.has("rawBytes") {
-			p.hint = parseRawKey(k.bytes("rawBytes"))
-		} else {
+		if !k.has("rawBytes") {
 			p.hint = get[string](k, "hint")
+		} else if key, err := keys.ParseAny(k.bytes("rawBytes")); err == nil { // of older signers
+			p.hint = pemHint(key)
 		}
 	}
 }

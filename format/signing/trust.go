@@ -126,15 +126,6 @@ func pemHint(key crypto.PublicKey) string {
 	return hex.EncodeToString(hashed(crypto.SHA256, text))
 }
 
-// parseRawKey parses the public key of an older bundle, in PEM or DER form, and returns its hint.
-func parseRawKey(b []byte) string {
-	k, err := keys.ParseAny(b)
-	if err != nil {
-		return ""
-	}
-	return pemHint(k)
-}
-
 // checkSignature verifies the signature with key.
 func (p *Bundle) checkSignature(key crypto.PublicKey) error {
 	h, err := hashOf(key)

@@ -78,15 +78,14 @@ func (p *Policy) check(ctx context.Context, b *Bundle, model string, m *load.Ope
 		return nil, err
 	}
 	root := p.rootOf(r, b.Path, model)
-	jobs, err := r.said.match(nil, r.opened(m, root), &o)
-	if err == nil && (root != "" || m == nil) {
-		var t *tree
-		t, err = openTree(root, r.said.links, slices.Concat(r.said.ignore, o.Ignore), b.Path)
-		if err == nil {
-			defer t.close()
-			jobs, err = r.said.matchAll(jobs, t, &o)
+	var t *tree
+	if root != "" || m == nil {
+		if t, err = openTree(root, r.said.links, slices.Concat(r.said.ignore, o.Ignore), b.Path); err != nil {
+			return nil, err
 		}
+		defer t.close()
 	}
+	jobs, err := r.said.match(r.opened(m, root), t, &o)
 	if err != nil {
 		return nil, err
 	}
@@ -223,9 +222,15 @@ type job struct {
 	file *file
 }
 
-// match adds jobs for files, except those in the tree that have jobs since the model has them open. The statement
-// must list all of them.
-func (s *statement) match(jobs []job, files []file, o *Options) ([]job, error) {
+// match returns jobs for files that the model has open, and for those of a tree, if any, that it has not. The statement
+// must list all of them; the tree must have all that it lists.
+func (s *statement) match(files []file, t *tree, o *Options) (jobs []job, err error) {
+	if t != nil {
+		if s.single() && t.root != nil {
+			return nil, refuse(t.path, driver.ErrSignature, "it is a directory, and the signature is of one file")
+		}
+		files = append(files, t.files...)
+	}
 	for i := range files {
 		f := &files[i]
 		list := s.find(f.name)
@@ -251,20 +256,8 @@ func (s *statement) match(jobs []job, files []file, o *Options) ([]job, error) {
 			jobs = append(jobs, job{&list[i], f})
 		}
 	}
-	return jobs, nil
-}
-
-// matchAll is match for the files of t. All parts must be of these.
-func (s *statement) matchAll(jobs []job, t *tree, o *Options) ([]job, error) {
-	if s.single() && t.root != nil {
-		return nil, refuse(t.path, driver.ErrSignature, "it is a directory, and the signature is of one file")
-	}
-	jobs, err := s.match(jobs, t.files, o)
-	if err != nil {
-		return nil, err
-	}
 	for _, name := range s.names() {
-		if !s.files[name][0].there {
+		if t != nil && !s.files[name][0].there {
 			return nil, refuse(t.full(name), driver.ErrSignature, "%w: it is signed and missing, or left out", fs.ErrNotExist)
 		}
 	}
