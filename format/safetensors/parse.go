@@ -117,7 +117,7 @@ type parser struct {
 	// The entry of the current tensor.
 	dtype         []byte
 	dims, offsets []int64
-	found         [len(fields)]bool
+	found         uint8 // one bit per field
 }
 
 // header parses the header.
@@ -157,7 +157,7 @@ func located(err error, field string) error {
 
 // tensor parses the entry of a tensor and lists it.
 func (p *parser) tensor(name []byte, at int) error {
-	clear(p.found[:])
+	p.found = 0
 	err := p.s.Object(p.field)
 	if err != nil {
 		return located(err, "tensor "+strconv.Quote(string(name)))
@@ -172,33 +172,36 @@ func (p *parser) tensor(name []byte, at int) error {
 	return nil
 }
 
-// fields are those that an entry must have.
-var fields = [...]string{"dtype", "shape", "data_offsets"}
+// The bits of the fields that an entry has.
+const (
+	hasDType = 1 << iota
+	hasShape
+	hasOffsets
+	hasAll = 1<<iota - 1
+)
 
 // field parses one field of an entry. Unknown fields are ignored.
 func (p *parser) field(key []byte, at int) (err error) {
-	reason := ""
-	which := slices.Index(fields[:], string(key))
-	switch which {
-	case 0:
+	var bit uint8
+	switch string(key) {
+	case "dtype":
+		bit = hasDType
 		p.dtype, err = p.s.Text()
-	case 1:
+	case "shape":
+		bit = hasShape
 		p.dims, err = p.integers(p.dims[:0])
-	case 2:
-		p.offsets, err = p.integers(p.offsets[:0])
-		if n := len(p.offsets); n != 2 {
-			reason = fmt.Sprintf("%d data_offsets instead of 2", n)
+	case "data_offsets":
+		bit = hasOffsets
+		if p.offsets, err = p.integers(p.offsets[:0]); err == nil && len(p.offsets) != 2 {
+			return &jsonmeta.Error{Offset: int64(at), Reason: fmt.Sprintf("%d data_offsets instead of 2", len(p.offsets))}
 		}
 	default:
 		return p.s.Skip()
 	}
-	if p.found[which] {
-		reason = "the field occurs twice"
+	if err == nil && p.found&bit != 0 {
+		err = &jsonmeta.Error{Offset: int64(at), Reason: "the field occurs twice"}
 	}
-	p.found[which] = true
-	if err == nil && reason != "" {
-		err = &jsonmeta.Error{Offset: int64(at), Reason: reason}
-	}
+	p.found |= bit
 	return err
 }
 
@@ -217,7 +220,7 @@ func (p *parser) integers(list []int64) ([]int64, error) {
 
 // check validates shape, dtype and range, and fills in t.
 func (p *parser) check(t *driver.Tensor) (err error) {
-	if slices.Contains(p.found[:], false) {
+	if p.found != hasAll {
 		return fmt.Errorf("%w: the dtype, the shape or data_offsets are missing", format.ErrCorrupt)
 	}
 	begin, end := p.offsets[0], p.offsets[1]
