@@ -146,7 +146,7 @@ func (m *Model) finish(r *source.Region, err error, path string) (*Model, error)
 	}
 	asked := With(m.opening.Driver).Name()
 	if err == nil && m.opening.Driver == nil {
-		if err = r.Guard(func() error { return m.choose(r, name) }); err != nil {
+		if err = m.choose(r, name); err != nil {
 			r.Close()
 		}
 	}
@@ -168,7 +168,7 @@ func (m *Model) finish(r *source.Region, err error, path string) (*Model, error)
 
 // choose sets the driver that the content shows.
 func (m *Model) choose(r *source.Region, path string) error {
-	head, err := r.Head(driver.SniffLen)
+	head, err := r.Copy(0, min(driver.SniffLen, r.Size()))
 	if err != nil {
 		return err
 	}

@@ -1,7 +1,6 @@
 package load
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -61,8 +60,7 @@ func (m *Model) Open(r *source.Region, c *Config) error {
 	return m.open(c, func() (err error) {
 		m.parsed, err = c.Driver.Parse(&m.source, &m.index, &c.Options)
 		if foreign.Blamed(err) {
-			head, _ := m.main.Head(driver.SniffLen)
-			c.Head = bytes.Clone(head)
+			c.Head, _ = m.main.Copy(0, min(driver.SniffLen, m.main.Size()))
 		}
 		return err
 	})

@@ -4,11 +4,15 @@ import (
 	"bufio"
 	"cmp"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"runtime"
 	"sync"
 	"sync/atomic"
+	"syscall"
+	"time"
 )
 
 // All changes that a writer makes to the file system go through this file, so that tests can make each
@@ -158,6 +162,26 @@ func MakeDirs(name string) (made []string, err error) {
 
 func rename(from, to string) error {
 	return try("rename", to, func() error { return move(from, to) })
+}
+
+// move renames a file. On Windows this fails while another program has the old file open or mapped, often only for a
+// moment, so move tries again.
+func move(from, to string) error {
+	err := os.Rename(from, to)
+	for wait := time.Millisecond; busy(err) && wait < time.Second/2; wait *= 2 {
+		time.Sleep(wait)
+		err = os.Rename(from, to)
+	}
+	if busy(err) {
+		return fmt.Errorf("%w (Windows replaces no file that is open or mapped: close its models, open them as copies, or write to another name)", err)
+	}
+	return err
+}
+
+// busy reports ERROR_ACCESS_DENIED, ERROR_SHARING_VIOLATION and ERROR_USER_MAPPED_FILE of Windows.
+func busy(err error) bool {
+	var code syscall.Errno
+	return runtime.GOOS == "windows" && errors.As(err, &code) && (code == 5 || code == 32 || code == 1224)
 }
 
 // Remove deletes a file or an empty directory.

@@ -80,16 +80,6 @@ func (h *head) Parsed() {
 	*h = head{}
 }
 
-// Head returns the first n bytes, or all if there are fewer. They are valid until
-// Parsed.
-func (r *Region) Head(n int64) ([]byte, error) {
-	n = min(n, r.size)
-	if r.parsing() && 0 <= n && n <= int64(len(r.head.first())) {
-		return r.head.buf[:n], nil
-	}
-	return r.Slice(0, n)
-}
-
 // ReadAt implements io.ReaderAt for a range of the window.
 func (h *head) ReadAt(p []byte, off int64) (n int, err error) {
 	if off < headSize && off < int64(len(h.first())) {

@@ -23,8 +23,8 @@ func TestParse(t *testing.T) {
 		data := data[base:]
 		expect.OK(t, os.Rename(path, path+".old"))
 		defer os.Rename(path+".old", path)
-		if b, err := r.Head(256); err != nil || !bytes.Equal(b, data[:256]) {
-			t.Errorf("Head: %d bytes, %v", len(b), err)
+		if b, err := r.Copy(0, 256); err != nil || !bytes.Equal(b, data[:256]) {
+			t.Errorf("the beginning: %d bytes, %v", len(b), err)
 		}
 		for _, at := range [][2]int{{0, 10}, {5, 16<<10 - 5}, {16<<10 - 3, 8}, {16 << 10, 1}, {20 << 10, 60 << 10}, {len(data) - 4, 4}, {len(data), 0}} {
 			p := make([]byte, at[1])
@@ -82,7 +82,7 @@ func TestParseCut(t *testing.T) {
 		path := temp(t, ramp(100<<10))
 		openings(t, path, Options{Parse: true}, func(t *testing.T, r *Region, base int64) {
 			expect.OK(t, os.Truncate(path, left))
-			if b, err := r.Head(12 << 10); left < 12<<10 && (b != nil || !errors.Is(err, tensor.ErrTruncated)) {
+			if b, err := r.Copy(0, 12<<10); left < 12<<10 && (b != nil || !errors.Is(err, tensor.ErrTruncated)) {
 				t.Errorf("the beginning of %d: %d bytes, %v", left, len(b), err)
 			}
 			for _, at := range []int64{max(0, left-base-2), 40 << 10} {

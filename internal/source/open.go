@@ -6,6 +6,8 @@ import (
 	"io"
 	"io/fs"
 	"os"
+	"runtime"
+	"syscall"
 
 	"github.com/weightmap/weightmap/tensor"
 	"golang.org/x/exp/mmap"
@@ -186,6 +188,15 @@ func (r *Region) readWindow(src io.ReaderAt, off, size int64, o *Options) error 
 // lacks reports whether err means that a file can neither be mapped nor read into memory, for
 // lack of address space, mappings or memory. The file is then read on demand.
 func lacks(err error) bool { return noRoom(err) || errors.Is(err, tensor.ErrLimit) }
+
+// noRoom reports whether err says that the process cannot have another mapping: on Windows with
+// ERROR_NOT_ENOUGH_MEMORY or ERROR_COMMITMENT_LIMIT.
+func noRoom(err error) bool {
+	if runtime.GOOS == "windows" {
+		return errors.Is(err, syscall.Errno(8)) || errors.Is(err, syscall.Errno(1455))
+	}
+	return errors.Is(err, syscall.ENOMEM)
+}
 
 // readOnDemand makes the window a range of f, which the region owns from here on.
 func (r *Region) readOnDemand(f *os.File, off, size int64) {

@@ -156,8 +156,8 @@ func TestOnDemand(t *testing.T) {
 					}
 				}
 			}
-			if b, err := r.Head(256); err != nil || !bytes.Equal(b, want[:256]) {
-				t.Errorf("Head: %d bytes, %v", len(b), err)
+			if b, err := r.Copy(0, 256); err != nil || !bytes.Equal(b, want[:256]) {
+				t.Errorf("the beginning: %d bytes, %v", len(b), err)
 			}
 			read()
 			r.Parsed()

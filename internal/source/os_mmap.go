@@ -24,9 +24,6 @@ const NoWait = syscall.O_NONBLOCK
 // protect makes a whole mapping inaccessible and reports whether it did.
 func protect(mem []byte) bool { return syscall.Mprotect(mem, syscall.PROT_NONE) == nil }
 
-// noRoom reports whether err says that the process cannot have another mapping.
-func noRoom(err error) bool { return errors.Is(err, syscall.ENOMEM) }
-
 // idOf returns the fileID for a file's status.
 func idOf(st *syscall.Stat_t) fileID { return fileID{uint64(st.Dev), st.Ino} }
 

@@ -22,7 +22,7 @@ type Options struct {
 	// after Close faults at once. The addresses stay reserved for the life of the
 	// process. The build tag weightmap_debug sets Debug for all files.
 	Debug bool
-	// Parse makes ReadAt and Head read from the open file instead of the mapping until
+	// Parse makes ReadAt and Copy read from the open file instead of the mapping until
 	// Parsed is called.
 	Parse bool
 	// Memory, if not nil, limits the memory of a model. It is reserved before a file is read into it.
