@@ -164,7 +164,7 @@ func (i *Info) decode(dst []float32, b []byte, first int64, stream bool) error {
 	case q != nil:
 		q.convert(dst, b, i.DType, i.Shape, first, stream)
 	default:
-		numbers[i.DType].single(dst, b, stream)
+		toFloat32(dst, b, i.DType, stream)
 	}
 	return nil
 }
@@ -188,30 +188,36 @@ func singles(s []float64) []float32 {
 // kinds are the integers that vector loops dequantize.
 var kinds = map[DType]vector.Kind{Int8: vector.Int8, Uint8: vector.Uint8, Int16: vector.Int16, Uint16: vector.Uint16}
 
-// whole converts integers of a kind to numbers.
-func whole(kind vector.Kind) func([]float32, []byte, bool) {
-	return func(dst []float32, b []byte, stream bool) { vector.Linear(dst, b, kind, 1, 0, stream) }
-}
+// tables have the numbers of all bytes.
+var tables = map[DType]func() *[256]float32{Bool: booleans, Float8E4M3FN: float8E4M3FN, Float8E5M2: float8E5M2}
 
-// numbers convert elements.
+// numbers convert elements of all other types.
 var numbers = [numDTypes]struct {
+	// single is nil for kinds, and double for types that float32 holds and that are no integers.
 	single func(dst []float32, b []byte, stream bool)
-	// double is nil for types that float32 holds and that are no integers.
 	double func(dst []float64, b []byte, stream bool)
 }{
-	Float64:      {vector.Float64, vector.Numbers[float64, float64]},
-	Float32:      {vector.Numbers[float32, float32], vector.Numbers[float32, float64]},
-	Float16:      {vector.Float16, nil},
-	BFloat16:     {vector.BFloat16, nil},
-	Int64:        {vector.Numbers[int64, float32], vector.Numbers[int64, float64]},
-	Int32:        {vector.Int32, vector.Numbers[int32, float64]},
-	Int16:        {whole(vector.Int16), vector.Numbers[int16, float64]},
-	Int8:         {whole(vector.Int8), vector.Numbers[int8, float64]},
-	Uint64:       {vector.Numbers[uint64, float32], vector.Numbers[uint64, float64]},
-	Uint32:       {vector.Numbers[uint32, float32], vector.Numbers[uint32, float64]},
-	Uint16:       {whole(vector.Uint16), vector.Numbers[uint16, float64]},
-	Uint8:        {whole(vector.Uint8), vector.Numbers[uint8, float64]},
-	Bool:         {byTable(boolean), nil},
-	Float8E4M3FN: {byTable(float8E4M3FN), nil},
-	Float8E5M2:   {byTable(float8E5M2), nil},
+	Float64:  {vector.Float64, vector.Numbers[float64, float64]},
+	Float32:  {vector.Numbers[float32, float32], vector.Numbers[float32, float64]},
+	Float16:  {vector.Float16, nil},
+	BFloat16: {vector.BFloat16, nil},
+	Int64:    {vector.Numbers[int64, float32], vector.Numbers[int64, float64]},
+	Int32:    {vector.Int32, vector.Numbers[int32, float64]},
+	Int16:    {nil, vector.Numbers[int16, float64]},
+	Int8:     {nil, vector.Numbers[int8, float64]},
+	Uint64:   {vector.Numbers[uint64, float32], vector.Numbers[uint64, float64]},
+	Uint32:   {vector.Numbers[uint32, float32], vector.Numbers[uint32, float64]},
+	Uint16:   {nil, vector.Numbers[uint16, float64]},
+	Uint8:    {nil, vector.Numbers[uint8, float64]},
+}
+
+// toFloat32 converts elements without quantization parameters.
+func toFloat32(dst []float32, b []byte, d DType, stream bool) {
+	if kind, ok := kinds[d]; ok {
+		vector.Linear(dst, b, kind, 1, 0, stream)
+	} else if table, ok := tables[d]; ok {
+		vector.Lookup(dst, b, table())
+	} else {
+		numbers[d].single(dst, b, stream)
+	}
 }
