@@ -15,13 +15,6 @@ import (
 // fileFormat is the driver, with its write options.
 type fileFormat struct{ opts WriteOptions }
 
-var (
-	_ driver.Layouter     = fileFormat{}
-	_ driver.Lossy        = fileFormat{}
-	_ contract.Vocabulary = fileFormat{}
-	_ driver.Configurable = fileFormat{}
-)
-
 var wiaCodec = format.With(fileFormat{})
 
 func init() {

@@ -12,13 +12,6 @@ import (
 // fileFormat is the driver, with the options that only this format has.
 type fileFormat struct{ opts WriteOptions }
 
-var (
-	_ driver.Layouter     = fileFormat{}
-	_ driver.Lossy        = fileFormat{}
-	_ contract.Vocabulary = fileFormat{}
-	_ driver.Configurable = fileFormat{}
-)
-
 var codec = format.With(fileFormat{})
 
 func init() {
