@@ -47,9 +47,9 @@ func (e *encoder) newWeights() (driver.Encoder, error) {
 	case e.o.Quantized:
 		return &quantizedWeights{e}, nil
 	case m == MethodNone:
-		return &plainWeights{encoder: e, sums: make([]crc, len(e.plan.Tensors))}, nil
+		return &plainWeights{e, make([]crc, len(e.plan.Tensors))}, nil
 	case e.o.Chunked, m == MethodFloat16: // without a chunk table, pieces of halves are contiguous
-		return &chunkedWeights{encoder: e, bufs: make([][]byte, runtime.GOMAXPROCS(0))}, nil
+		return &chunkedWeights{encoder: e}, nil
 	case e.o.collects():
 		return &streamedWeights{encoder: e, w: &collected{encoder: e}}, nil
 	}
@@ -70,35 +70,25 @@ func (s *crc) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
+// join adds n bytes by their CRC-32.
+func (s *crc) join(sum uint32, n int64) { *s = crc(tensor.CombineCRC32(uint32(*s), sum, n)) }
+
 var padding [alignment]byte
 
 // plainWeights writes uncompressed tensors, in any order.
 type plainWeights struct {
 	*encoder
-	next int   // the first tensor not in out.original
-	sums []crc // of those that came early
+	sums []crc // of the tensors
 }
 
 func (w *plainWeights) Tensor(i int, in driver.Input) error {
-	if i > w.next {
-		return in.CopyTo(&w.out, w.offsets[i], &w.sums[i])
-	}
-	err := in.CopyTo(&w.out, w.offsets[i], &w.out.original)
-	w.pass()
-	return err
-}
-
-// pass adds the padding behind the next tensor to the checksum.
-func (w *plainWeights) pass() {
-	w.out.original.Write(w.pad(w.next))
-	w.next++
+	return in.CopyTo(&w.out, w.offsets[i], &w.sums[i])
 }
 
 func (w *plainWeights) Finish() error {
-	for w.next < len(w.sums) {
-		all := tensor.CombineCRC32(uint32(w.out.original), uint32(w.sums[w.next]), w.plan.Tensors[w.next].Size)
-		w.out.original = crc(all)
-		w.pass()
+	for i, sum := range w.sums {
+		w.out.original.join(uint32(sum), w.plan.Tensors[i].Size)
+		w.out.original.Write(w.pad(i))
 	}
 	w.out.size, w.out.sum = w.size, uint32(w.out.original)
 	return w.encoder.Finish()
@@ -133,7 +123,7 @@ func (w *streamedWeights) Finish() error {
 // chunkedWeights compresses tensors in chunks, several at a time, in the order of the plan.
 type chunkedWeights struct {
 	*encoder
-	bufs [][]byte
+	buf []byte
 }
 
 // Tensor stores tensor i and the padding behind it.
@@ -141,32 +131,29 @@ func (w *chunkedWeights) Tensor(i int, in driver.Input) error {
 	at, end := w.offsets[i], w.offsets[i+1]
 	r := io.MultiReader(in, bytes.NewReader(w.pad(i)))
 	for at < end {
-		n, first := 0, at
-		for ; n < len(w.bufs) && at < end; n++ {
-			size := min(w.o.ChunkSize, end-at)
-			w.bufs[n] = slices.Grow(w.bufs[n][:0], int(size))[:size]
-			if _, err := io.ReadFull(r, w.bufs[n]); err != nil {
-				return err
-			}
-			at += size
-		}
-		if err := w.store(first, w.bufs[:n]); err != nil {
+		n := min(w.o.ChunkSize*int64(runtime.GOMAXPROCS(0)), end-at)
+		w.buf = slices.Grow(w.buf[:0], int(n))[:n]
+		if _, err := io.ReadFull(r, w.buf); err != nil {
 			return err
 		}
+		if err := w.store(at, slices.Collect(slices.Chunk(w.buf, int(w.o.ChunkSize)))); err != nil {
+			return err
+		}
+		at += n
 	}
 	return nil
 }
 
 // store compresses chunks in parallel and writes them in order.
-func (w *chunkedWeights) store(at int64, bufs [][]byte) error {
-	outs, sums := make([][]byte, len(bufs)), make([]uint32, len(bufs))
-	err := work.Each(w.base.Context, len(bufs), 0, func(i int) (err error) {
-		outs[i], sums[i], err = compress(w.o.Compression, bufs[i], w.o.Level)
+func (w *chunkedWeights) store(at int64, chunks [][]byte) error {
+	outs, sums := make([][]byte, len(chunks)), make([]uint32, len(chunks))
+	err := work.Each(w.base.Context, len(chunks), 0, func(i int) (err error) {
+		outs[i], sums[i], err = compress(w.o.Compression, chunks[i], w.o.Level)
 		return err
 	})
 	for i := 0; err == nil && i < len(outs); i++ {
-		size := int64(len(bufs[i]))
-		w.out.original = crc(tensor.CombineCRC32(uint32(w.out.original), sums[i], size))
+		size := int64(len(chunks[i]))
+		w.out.original.join(sums[i], size)
 		err = w.out.chunk(at, outs[i])
 		at += size
 	}

@@ -55,16 +55,13 @@ func (s *Stream) Compress(src []byte, level int) ([]byte, error) {
 	var out bytes.Buffer
 	out.Grow(len(src)/2 + 64)
 	w, err := s.NewWriter(&out, level, int64(len(src)))
-	if err != nil {
-		return nil, err
+	if err == nil {
+		_, err = w.Write(src)
 	}
-	if _, err := w.Write(src); err != nil {
-		return nil, err
+	if err == nil {
+		err = w.Close()
 	}
-	if err := w.Close(); err != nil {
-		return nil, err
-	}
-	return out.Bytes(), nil
+	return out.Bytes(), err
 }
 
 // NewWriter returns a writer that compresses size bytes to w. The output is complete after Close. A
