@@ -163,11 +163,11 @@ func (f *parsed) neutral() (*plan.Graph, error) {
 	if err := f.memory.Build(f.built+int64(f.beyond)*beyondBytes, f.structure()); err != nil {
 		return nil, wire.Error(formatName, "graph", f.h.Graph.Offset, err)
 	}
-	n := f.namer()
-	g := &plan.Graph{Inputs: n.values(ir.Inputs), Outputs: n.values(ir.Outputs), Nodes: make([]plan.Node, len(ir.Nodes))}
+	of := f.namer()
+	g := &plan.Graph{Inputs: of.values(ir.Inputs), Outputs: of.values(ir.Outputs), Nodes: make([]plan.Node, len(ir.Nodes))}
 	for i := range ir.Nodes {
 		from := &ir.Nodes[i]
-		g.Nodes[i] = plan.Node{Op: from.Op.String(), Inputs: n.names(from.Inputs, from.Params), Outputs: n.names(from.Outputs)}
+		g.Nodes[i] = plan.Node{Op: from.Op.String(), Inputs: of.names(from.Inputs, from.Params), Outputs: of.names(from.Outputs)}
 		if len(from.Attributes) > 0 {
 			g.Nodes[i].Attributes = f.attributes[sharedKey(from.Attributes)]
 		}
@@ -176,20 +176,17 @@ func (f *parsed) neutral() (*plan.Graph, error) {
 	return g, nil
 }
 
-// namer finds the descriptors of ids.
-type namer struct {
-	tensors []Descriptor
-	known   map[uint32]*Descriptor // by id; nil if ids are indexes of tensors
-	taken   map[string]bool
-}
+// namer returns the descriptor of an id.
+type namer func(id uint32) *Descriptor
 
-// namer returns the descriptors of the ids. If an id is no index of a descriptor, the exporter
+// namer finds the descriptors of the ids. If an id is no index of a descriptor, the exporter
 // also numbered activations without describing them: if there are as many ids of graph inputs
-// and params as descriptors, they are the ids of the descriptors, in ascending order.
-func (f *parsed) namer() *namer {
-	n := &namer{tensors: f.ir.Tensors}
+// and params as descriptors, they are the ids of the descriptors, in ascending order. An id
+// without descriptor has the name "value_<id>".
+func (f *parsed) namer() namer {
+	tensors := f.ir.Tensors
 	if f.beyond == 0 {
-		return n
+		return func(id uint32) *Descriptor { return &tensors[id] }
 	}
 	ids := slices.Clone(f.ir.Inputs)
 	for i := range f.ir.Nodes {
@@ -197,48 +194,42 @@ func (f *parsed) namer() *namer {
 	}
 	slices.Sort(ids)
 	ids = slices.Compact(ids)
-	n.known, n.taken = make(map[uint32]*Descriptor, len(n.tensors)), make(map[string]bool, len(n.tensors))
-	for i := range n.tensors {
+	known, taken := make(map[uint32]*Descriptor, len(tensors)), make(map[string]bool, len(tensors))
+	for i := range tensors {
 		id := uint32(i)
-		if len(ids) == len(n.tensors) {
+		if len(ids) == len(tensors) {
 			id = ids[i]
 		}
-		n.known[id], n.taken[n.tensors[i].Name] = &n.tensors[i], true
+		known[id], taken[tensors[i].Name] = &tensors[i], true
 	}
-	return n
-}
-
-// of returns the descriptor of an id. If the file has none, its name is "value_<id>".
-func (n *namer) of(id uint32) *Descriptor {
-	if n.known == nil {
-		return &n.tensors[id]
-	}
-	if n.known[id] == nil {
-		d := &Descriptor{Name: "value_" + strconv.FormatUint(uint64(id), 10)}
-		for n.taken[d.Name] {
-			d.Name += "_"
+	return func(id uint32) *Descriptor {
+		if known[id] == nil {
+			d := &Descriptor{Name: "value_" + strconv.FormatUint(uint64(id), 10)}
+			for taken[d.Name] {
+				d.Name += "_"
+			}
+			known[id], taken[d.Name] = d, true
 		}
-		n.known[id], n.taken[d.Name] = d, true
+		return known[id]
 	}
-	return n.known[id]
 }
 
 // names returns the names of the ids in some lists.
-func (n *namer) names(lists ...[]uint32) (names []string) {
+func (of namer) names(lists ...[]uint32) (names []string) {
 	for _, list := range lists {
 		names = slices.Grow(names, len(list))
 		for _, id := range list {
-			names = append(names, n.of(id).Name)
+			names = append(names, of(id).Name)
 		}
 	}
 	return names
 }
 
 // values returns the descriptions of graph inputs or outputs.
-func (n *namer) values(ids []uint32) []format.ValueInfo {
+func (of namer) values(ids []uint32) []format.ValueInfo {
 	var out []format.ValueInfo
 	for _, id := range ids {
-		d := n.of(id)
+		d := of(id)
 		v := format.ValueInfo{Name: d.Name, DType: d.DType}
 		for _, size := range d.Shape {
 			if size == dynamicDim {

@@ -283,7 +283,8 @@ func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 	for _, n := range []int{len(ir.Nodes), len(ir.Tensors), len(ir.Inputs), len(ir.Outputs)} {
 		w.U32(uint32(n))
 	}
-	putIDs(&w, ir.Inputs, ir.Outputs)
+	putRow(&w, ir.Inputs, maxIDs)
+	putRow(&w, ir.Outputs, maxIDs)
 	for i := range ir.Tensors {
 		d := &ir.Tensors[i]
 		offset, code := d.Offset, d.Code
@@ -294,10 +295,7 @@ func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 		w.U64(offset)
 		w.U64(uint64(d.Size))
 		w.U32(uint32(len(d.Shape)))
-		for _, size := range d.Shape {
-			w.U32(uint32(size))
-		}
-		w.Zeros(4 * (maxRank - len(d.Shape)))
+		putRow(&w, d.Shape, maxRank)
 		w.U8(code)
 		w.Zeros(3)
 	}
@@ -308,7 +306,9 @@ func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 		w.U16(uint16(len(n.Inputs)))
 		w.U16(uint16(len(n.Outputs)))
 		w.U16(uint16(len(n.Params)))
-		putIDs(&w, n.Inputs, n.Outputs, n.Params)
+		for _, ids := range [][]uint32{n.Inputs, n.Outputs, n.Params} {
+			putRow(&w, ids, maxIDs)
+		}
 		w.U32(at[i])
 		w.U32(uint32(len(n.Attributes)))
 	}
@@ -316,14 +316,12 @@ func encodeGraph(ir *IR, version uint32, offsets []int64) ([]byte, error) {
 	return w, nil
 }
 
-// putIDs appends lists of up to 16 ids, each padded to 16.
-func putIDs(w *wire.Buffer, lists ...[]uint32) {
-	for _, ids := range lists {
-		for _, id := range ids {
-			w.U32(id)
-		}
-		w.Zeros(4 * (maxIDs - len(ids)))
+// putRow appends ids or dims, padded to the number that there is room for.
+func putRow[T uint32 | int64](w *wire.Buffer, list []T, room int) {
+	for _, n := range list {
+		w.U32(uint32(n))
 	}
+	w.Zeros(4 * (room - len(list)))
 }
 
 // joinAttributes concatenates the distinct attributes of all nodes and returns the offset

@@ -43,10 +43,9 @@ const (
 
 // Byte offsets in the header. The others follow from Header.fields.
 const (
-	atVersion     = 4
-	atFields      = 8
-	atHeaderSum   = 108 // header_checksum of version 2
-	atV1Signature = 56
+	atVersion   = 4
+	atFields    = 8
+	atHeaderSum = 108 // header_checksum of version 2
 )
 
 // Version numbers.

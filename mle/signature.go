@@ -61,7 +61,7 @@ func (f *parsed) authenticate(v driver.Verification) error {
 	case f.sig == nil && v.Trusted() == nil:
 		return nil
 	case f.sig == nil && f.h.Version == 1: // it has the field, but no signatures
-		return fail("signature_offset", atV1Signature, format.ErrSignature, "the file is not signed")
+		return f.h.fail("signature_offset", format.ErrSignature, "the file is not signed")
 	case f.sig == nil:
 		return f.h.fail("signature_size", format.ErrSignature, "the file is not signed")
 	}

@@ -73,9 +73,7 @@ func (f *parsed) cover(v driver.Verification) {
 // touch checks the checksums that cover tensor i.
 func (f *parsed) touch(v driver.Verification, i int) (all bool, err error) {
 	switch {
-	case f.encrypted(): // decryption authenticates it
-		return true, nil
-	case f.table == nil && f.h.WeightsChecksum == 0:
+	case f.encrypted(), f.table == nil && f.h.WeightsChecksum == 0: // decryption authenticates it, or nothing does
 		return true, nil
 	case f.comp.chunked:
 		first, end, _ := f.comp.covering(f.at[i], f.index.Size(i))
@@ -168,7 +166,7 @@ func (f *parsed) wantedChunks(v driver.Verification) (which []int) {
 	if f.needsKey() {
 		return nil
 	}
-	wanted := slices.Repeat([]bool{!f.chunkwise(v)}, len(f.comp.chunks))
+	wanted := make([]bool, len(f.comp.chunks))
 	for i := range f.at {
 		if f.chunkwise(v) && v.Wanted(i) {
 			first, end, _ := f.comp.covering(f.at[i], f.index.Size(i))
@@ -176,7 +174,7 @@ func (f *parsed) wantedChunks(v driver.Verification) (which []int) {
 		}
 	}
 	for k, w := range wanted {
-		if w {
+		if w || !f.chunkwise(v) {
 			which = append(which, k)
 		}
 	}

@@ -76,10 +76,8 @@ func (s *Scanner) Skip() error {
 	case c == '-' || c >= '0' && c <= '9':
 		return s.number()
 	}
-	for _, word := range []string{"true", "false", "null"} {
-		if s.word(word) {
-			return nil
-		}
+	if s.word("true") || s.word("false") || s.Null() {
+		return nil
 	}
 	return s.fail("expected a value")
 }

@@ -29,13 +29,11 @@ func (unregistered) NewWriter(int) (codec.Writer, error) { return nil, ErrNoWrit
 // ErrNoWriter is returned by compression if no package has registered a writer.
 var ErrNoWriter = errors.New(`writing Brotli takes import _ "github.com/weightmap/weightmap/mle/brotli"`)
 
-var registered bool
-
 // Register sets what makes compressors. It is called by init functions.
-func Register(w codec.Writers) { Codec.Writers, registered = w, true }
+func Register(w codec.Writers) { Codec.Writers = w }
 
 // Writes reports whether a compressor is registered.
-func Writes() bool { return registered }
+func Writes() bool { return Codec.Writers != codec.Writers(unregistered{}) }
 
 // reader is a decompressor with its input. The library is fast with a bufio.Reader and reads no
 // byte past the end of the stream from it.
