@@ -77,16 +77,14 @@ func (library) Expand(w io.Writer, src []byte, size int64) error {
 	for len(src) > 0 && o.err == nil {
 		n, rest, ok := lengthOf(int64(src[0]>>4), src[1:])
 		token := src[0] & 15
-		if !ok || n > int64(len(rest)) || n > left {
+		after := int64(len(rest)) - n // a match, if any, begins with an offset of two bytes
+		if !ok || after < 0 || after == 1 || n > left {
 			return codec.Corrupt("lz4", errEnd)
 		}
 		o.literals(rest[:n])
 		left -= n
 		if src = rest[n:]; len(src) == 0 {
 			break
-		}
-		if len(src) < 2 {
-			return codec.Corrupt("lz4", errEnd)
 		}
 		offset := int(binary.LittleEndian.Uint16(src))
 		n, src, ok = lengthOf(int64(token), src[2:])
