@@ -6,6 +6,7 @@
 package jsonmeta
 
 import (
+	"cmp"
 	"slices"
 	"strconv"
 	"strings"
@@ -85,7 +86,7 @@ func (s *Scanner) metadata(plainKeys bool) (plan.Metadata, error) {
 			return nil, err
 		}
 	}
-	m, seen, again := slices.Grow(plan.Metadata(nil), n), make(map[string]struct{}, n), -1
+	m, offsets := slices.Grow(plan.Metadata(nil), n), make([]int, 0, n)
 	err := s.Object(func(name []byte, at int) (err error) {
 		e := plan.Entry{Key: string(name)}
 		switch {
@@ -98,15 +99,30 @@ func (s *Scanner) metadata(plainKeys bool) (plan.Metadata, error) {
 		default:
 			e.Value, err = s.Value()
 		}
-		if _, known := seen[e.Key]; known && again < 0 {
-			again = at
-		}
-		seen[e.Key] = struct{}{}
-		m = append(m, e)
+		m, offsets = append(m, e), append(offsets, at)
 		return err
 	})
-	if err == nil && again >= 0 {
-		err = &Error{int64(again), "a key occurs twice"}
+	if err == nil {
+		err = unique(m, offsets)
 	}
 	return m, err
+}
+
+// unique returns an error for the first key that occurs twice.
+func unique(m plan.Metadata, offsets []int) error {
+	order := make([]int, len(m))
+	for i := range order {
+		order[i] = i
+	}
+	slices.SortFunc(order, func(a, b int) int { return cmp.Or(strings.Compare(m[a].Key, m[b].Key), a-b) })
+	second := len(m)
+	for k := 1; k < len(order); k++ {
+		if m[order[k]].Key == m[order[k-1]].Key {
+			second = min(second, order[k])
+		}
+	}
+	if second < len(m) {
+		return &Error{int64(offsets[second]), "a key occurs twice"}
+	}
+	return nil
 }
