@@ -21,7 +21,8 @@ type structure struct {
 	memory *driver.Memory
 
 	mu     sync.Mutex
-	ranges []parsedRange // sorted after parsing
+	list   *[]parsedRange // pooled memory of the ranges while parsing, as their number is unknown
+	ranges []parsedRange  // after parsing
 }
 
 // parsedRange is a range of a file that was read. It does not cross a multiple of work.Step.
@@ -37,18 +38,23 @@ func (p *parsedRange) end() int64 { return p.off + int64(p.size) }
 // rangeBytes is the memory of a parsedRange.
 const rangeBytes = 24
 
+var rangeLists = sync.Pool{New: func() any { return new([]parsedRange) }}
+
 var structureSeed = maphash.MakeSeed()
 
 // add records that b was read at off.
 func (s *structure) add(n driver.Space, b []byte, off int64) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if s.list == nil {
+		s.list = rangeLists.Get().(*[]parsedRange)
+	}
 	for len(b) > 0 {
 		p := b[:min(int64(len(b)), work.Step-off%work.Step)]
 		if err := s.memory.Reserve(rangeBytes); err != nil {
 			return err
 		}
-		s.ranges = append(s.ranges, parsedRange{off, maphash.Bytes(structureSeed, p), n, uint32(len(p))})
+		*s.list = append(*s.list, parsedRange{off, maphash.Bytes(structureSeed, p), n, uint32(len(p))})
 		b, off = b[len(p):], off+int64(len(p))
 	}
 	return nil
@@ -56,10 +62,16 @@ func (s *structure) add(n driver.Space, b []byte, off int64) error {
 
 // seal ends recording.
 func (s *structure) seal() {
-	slices.SortStableFunc(s.ranges, func(a, b parsedRange) int {
+	if s.list == nil {
+		return
+	}
+	slices.SortStableFunc(*s.list, func(a, b parsedRange) int {
 		return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(a.off, b.off))
 	})
-	s.ranges = slices.Compact(s.ranges)
+	s.ranges = slices.Clone(slices.Compact(*s.list))
+	*s.list = (*s.list)[:0]
+	rangeLists.Put(s.list)
+	s.list = nil
 }
 
 // of returns the ranges of a space, in order.
