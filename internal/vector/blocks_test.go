@@ -85,7 +85,6 @@ func TestBlockLengths(t *testing.T) {
 	data := random(34 * (2*batch + 3))
 	for _, c := range blockCodes() {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
 			for n := range 2*batch + 3 {
 				if n < 70 || n%batch < 3 || n%101 == 0 {
 					c.compare(t, data, halfScales(0x2c00, n), noMinimums(n), where{n % 64, n / 4 % 16})
@@ -113,7 +112,6 @@ func TestEveryScale(t *testing.T) {
 	}
 	for _, c := range blockCodes() {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
 			data := random(17 * c.stride)
 			for at := range data { // all bytes at every place
 				data[at] = byte(at%c.stride + 16*(at/c.stride))
@@ -200,7 +198,6 @@ func TestGroupLengths(t *testing.T) {
 	data := random(groupBytes * (2*unpacked + 2))
 	for _, g := range groupLayouts() {
 		t.Run(g.String(), func(t *testing.T) {
-			t.Parallel()
 			for n := range 2*unpacked + 2 {
 				compareGroups(t, g, data, n, where{7 * n % 64, n % 16})
 			}

@@ -152,7 +152,6 @@ func TestLengths(t *testing.T) {
 	data := random(8 * (5*block + 77))
 	for _, c := range conversions() {
 		t.Run(c.name, func(t *testing.T) {
-			t.Parallel()
 			for n := range 4097 {
 				if testing.Short() && n > 600 && n%31 != 0 {
 					continue
