@@ -59,8 +59,6 @@ type translator struct {
 	version  int64 // version of the source's ONNX operators
 
 	named map[string]*value
-	fused map[int]*node // Gemm nodes by the index of the last node they replace
-
 	nodes []format.Node // translated nodes
 	gaps  []gap
 }
@@ -78,7 +76,7 @@ type value struct {
 
 // newTranslator returns a translator with copies of the graph and the items, which knows all their names.
 func newTranslator(p *format.Plan, items []*item, target string) *translator {
-	t := &translator{plan: p, graph: p.Graph.Clone(), format: target, named: map[string]*value{}, fused: map[int]*node{}}
+	t := &translator{plan: p, graph: p.Graph.Clone(), format: target, named: map[string]*value{}}
 	contract.Values(t.graph, func(s *string) { t.at(*s) })
 	for _, it := range items {
 		own := *it
@@ -101,7 +99,7 @@ func (t *translator) at(name string) *value {
 
 // gap refuses a node of the source.
 func (t *translator) gap(i int, err error) {
-	n := &t.graph.Nodes[i]
+	n := &t.plan.Graph.Nodes[i]
 	if n.Name != "" {
 		err = fmt.Errorf("node %q: %w", n.Name, err)
 	}
@@ -186,7 +184,12 @@ func (t *translator) run(source, target driver.Driver) {
 				*s = other
 			}
 		})
-		list, err := t.readAny(i)
+		list, err := []*node(nil), error(nil)
+		if t.from != nil {
+			list, err = t.read(in)
+		} else if !t.fuse(i) {
+			list, err = t.readONNX(in)
+		}
 		for _, n := range list {
 			if err == nil {
 				err = t.write(n)
@@ -201,25 +204,11 @@ func (t *translator) run(source, target driver.Driver) {
 	}
 }
 
-// readAny reads a node of the source as zero or more nodes.
-func (t *translator) readAny(i int) ([]*node, error) {
-	switch whole := t.fused[i]; {
-	case whole != nil:
-		return []*node{whole}, nil
-	case t.from != nil:
-		return t.read(&t.graph.Nodes[i])
-	case t.fuse(i):
-		return nil, nil
-	}
-	return t.readONNX(&t.graph.Nodes[i])
-}
-
-// fuse combines a MatMul and the Add of a bias that follows into a Gemm, since few formats have a
+// fuse combines a MatMul and the Add of a bias that follows, which becomes a Gemm, since few formats have a
 // broadcasting Add.
 func (t *translator) fuse(i int) bool {
 	m := &t.graph.Nodes[i]
-	if m.Op != "MatMul" || m.Domain != "" || len(m.Inputs) != 2 || len(m.Outputs) != 1 || len(m.Attributes) > 0 ||
-		t.version < oldestVersion || len(t.at(m.Inputs[0]).shape) != 2 || len(t.at(m.Inputs[1]).shape) != 2 {
+	if !isPlain(m, "MatMul") || t.version < oldestVersion || len(t.at(m.Inputs[0]).shape) != 2 || len(t.at(m.Inputs[1]).shape) != 2 {
 		return false
 	}
 	out := t.at(m.Outputs[0])
@@ -227,7 +216,7 @@ func (t *translator) fuse(i int) bool {
 		return false
 	}
 	a := &t.graph.Nodes[out.last]
-	if a.Op != "Add" || a.Domain != "" || len(a.Inputs) != 2 || len(a.Outputs) != 1 || len(a.Attributes) > 0 {
+	if !isPlain(a, "Add") {
 		return false
 	}
 	bias := a.Inputs[0]
@@ -237,8 +226,13 @@ func (t *translator) fuse(i int) bool {
 	if b := t.at(bias); b.tensor == nil || !slices.Equal(b.shape, t.at(m.Inputs[1]).shape[1:]) {
 		return false
 	}
-	t.fused[out.last] = newNode("Gemm", m.Name, append(slices.Clone(m.Inputs), bias), a.Outputs)
+	a.Name, a.Op, a.Inputs = m.Name, "Gemm", append(slices.Clone(m.Inputs), bias)
 	return true
+}
+
+// isPlain reports whether a node is an operator of two inputs, without attributes.
+func isPlain(n *format.Node, op string) bool {
+	return n.Op == op && n.Domain == "" && len(n.Inputs) == 2 && len(n.Outputs) == 1 && len(n.Attributes) == 0
 }
 
 // finish stores the graph in the plan, and removes the tensors that became attributes.
