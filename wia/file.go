@@ -72,11 +72,13 @@ func (f *File) External(name string) (external bool) {
 
 // OperatorSet is a version of an operator set that a graph uses, as in ONNX's
 // opset_import.
-type OperatorSet struct {
-	Domain  string // "ai.onnx" or "" for the operators of ONNX
-	Version int64
-}
+//
+//	type OperatorSet struct {
+//		Domain  string // "ai.onnx" or "" for the operators of ONNX
+//		Version int64
+//	}
+type OperatorSet = opsets.Set
 
 // OperatorSets returns the operator sets in the metadata under "opsets". It
 // returns nil if there are none or the value has another form, and after Close.
-func (f *File) OperatorSets() []OperatorSet { return opsets.In[OperatorSet](f.Metadata()) }
+func (f *File) OperatorSets() []OperatorSet { return opsets.In(f.Metadata()) }

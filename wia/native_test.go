@@ -105,11 +105,11 @@ func TestOperatorSets(t *testing.T) {
 		sets []OperatorSet
 	}{
 		{`{}`, none},
-		{`{"opsets": [{"domain": "ai.onnx", "version": 17}], "ir_version": 8}`, []OperatorSet{{"ai.onnx", 17}}},
-		{`{"opsets":[ {"version":13,"domain":""} , {"domain":"com.é","version":1} ]}`, []OperatorSet{{"", 13}, {"com.é", 1}}},
+		{`{"opsets": [{"domain": "ai.onnx", "version": 17}], "ir_version": 8}`, []OperatorSet{{Domain: "ai.onnx", Version: 17}}},
+		{`{"opsets":[ {"version":13,"domain":""} , {"domain":"com.é","version":1} ]}`, []OperatorSet{{Domain: "", Version: 13}, {Domain: "com.é", Version: 1}}},
 		{`{"opsets":[]}`, []OperatorSet{}},
-		{`{"opsets":[{"version":13}],"ir_version":0}`, []OperatorSet{{"", 13}}},
-		{`{"opsets":[{"domain":"a","version":1,"since":2}]}`, []OperatorSet{{"a", 1}}},
+		{`{"opsets":[{"version":13}],"ir_version":0}`, []OperatorSet{{Domain: "", Version: 13}}},
+		{`{"opsets":[{"domain":"a","version":1,"since":2}]}`, []OperatorSet{{Domain: "a", Version: 1}}},
 		{`{"opsets":[{"domain":"a"}],"ir_version":"8"}`, none},
 		{`{"opsets":[13],"ir_version":8.5}`, none},
 		{`{"opsets":{"ai.onnx":13},"ir_version":null}`, none},

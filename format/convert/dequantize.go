@@ -58,9 +58,7 @@ func (j *job) dequantize() error {
 
 // operatorSet returns the version of ONNX's operators in the graph of a plan.
 func operatorSet(p *format.Plan) int64 {
-	value, _ := p.Metadata.Get(keyOperatorSets)
-	sets, _ := opsets.Parse(value)
-	for _, s := range sets {
+	for _, s := range opsets.In(p.Metadata) {
 		if s.Domain == "" || s.Domain == "ai.onnx" {
 			return s.Version
 		}

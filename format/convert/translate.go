@@ -11,14 +11,13 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
+	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 const (
-	// Metadata keys of graphs in ONNX's operators, for versions.
-	keyOperatorSets = "opsets"
-	keyIRVersion    = "ir_version"
+	keyIRVersion = "ir_version" // in the metadata of graphs in ONNX's operators
 
 	// version is the version of ONNX's operators that graphs are translated to.
 	version = 17
@@ -249,11 +248,11 @@ func (t *translator) finish() {
 	forget(g, gone)
 	t.plan.Graph = g
 	t.plan.Metadata = slices.DeleteFunc(slices.Clone(t.plan.Metadata), func(e format.Entry) bool {
-		return e.Key == keyOperatorSets || e.Key == keyIRVersion && t.from == nil
+		return e.Key == opsets.Key || e.Key == keyIRVersion && t.from == nil
 	})
 	if t.to == nil {
 		sets := json.RawMessage(fmt.Sprintf(`[{"domain":"","version":%d}]`, version))
-		t.plan.Metadata = append(t.plan.Metadata, format.Entry{Key: keyOperatorSets, Value: sets})
+		t.plan.Metadata = append(t.plan.Metadata, format.Entry{Key: opsets.Key, Value: sets})
 	}
 }
 

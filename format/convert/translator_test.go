@@ -21,6 +21,7 @@ import (
 	_ "github.com/weightmap/weightmap/format/safetensors"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/internal/opsets"
 	_ "github.com/weightmap/weightmap/mle"
 	_ "github.com/weightmap/weightmap/mobi"
 	"github.com/weightmap/weightmap/tensor"
@@ -232,7 +233,7 @@ func randomGraph(t *testing.T, r *rand.Rand, ops []contract.Operator) (*format.P
 	}
 	p := &format.Plan{Graph: &format.Graph{Outputs: []format.ValueInfo{{Name: "y"}}}}
 	if r.IntN(4) == 0 { // a Softmax without inputs panicked before version 13
-		p.Metadata = format.Metadata{{Key: keyOperatorSets, Value: json.RawMessage(`[{"domain":"","version":11}]`)}}
+		p.Metadata = format.Metadata{{Key: opsets.Key, Value: json.RawMessage(`[{"domain":"","version":11}]`)}}
 	}
 	var items []*item
 	var values []string

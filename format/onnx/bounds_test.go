@@ -14,6 +14,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/protobuf"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
@@ -156,7 +157,7 @@ func TestOpensWhatItWrites(t *testing.T) {
 		"version 0":           {{Key: "ir_version", Value: int64(0)}},
 		"version -1":          {{Key: "ir_version", Value: int64(-1)}},
 		"a large version":     {{Key: "ir_version", Value: int64(1 << 40)}, {Key: "producer_name", Value: "\x7f"}},
-		"an odd operator set": {{Key: keyOperatorSets, Value: json.RawMessage(`[{"domain":"` + strings.Repeat("d", 500) + `","version":0}]`)}, {Key: "domain", Value: "\x01"}},
+		"an odd operator set": {{Key: opsets.Key, Value: json.RawMessage(`[{"domain":"` + strings.Repeat("d", 500) + `","version":0}]`)}, {Key: "domain", Value: "\x01"}},
 		"empty texts":         {{Key: "producer_name", Value: ""}, {Key: "", Value: ""}},
 	} {
 		t.Run(name, func(t *testing.T) {

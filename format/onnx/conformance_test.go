@@ -13,13 +13,14 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/formattest"
 	"github.com/weightmap/weightmap/internal/corpus"
+	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/tensor"
 )
 
 // neutral takes out what the writer adds.
 func neutral(p *format.Plan) *format.Plan {
 	c := *p
-	c.Metadata = slices.DeleteFunc(slices.Clone(p.Metadata), func(e format.Entry) bool { return e.Key == "ir_version" || e.Key == keyOperatorSets })
+	c.Metadata = slices.DeleteFunc(slices.Clone(p.Metadata), func(e format.Entry) bool { return e.Key == "ir_version" || e.Key == opsets.Key })
 	if p.Graph != nil {
 		g := *p.Graph
 		g.Initializers = nil
@@ -58,7 +59,7 @@ func TestConformance(t *testing.T) {
 			{Name: "long", Plan: long},
 			{Name: "listed", Plan: listed},
 			{Name: "empty", Plan: &format.Plan{}},
-			{Name: "metadata", Plan: &format.Plan{Metadata: format.Metadata{{Key: keyOperatorSets, Value: json.RawMessage(`[{"domain":"","version":13}]`)}, {Key: "x", Value: "y"}}}},
+			{Name: "metadata", Plan: &format.Plan{Metadata: format.Metadata{{Key: opsets.Key, Value: json.RawMessage(`[{"domain":"","version":13}]`)}, {Key: "x", Value: "y"}}}},
 		},
 		Files: []formattest.File{{Name: "lists, unknown fields, listed types", Bytes: typed}},
 		Exempt: map[string]string{

@@ -39,13 +39,15 @@ func file(m *format.Model, err error) (*File, error) {
 }
 
 // OperatorSet is a set of operators, and its version, that a graph uses.
-type OperatorSet struct {
-	Domain  string // "" or "ai.onnx" for ONNX's own
-	Version int64
-}
+//
+//	type OperatorSet struct {
+//		Domain  string // "ai.onnx" or "" for the operators of ONNX
+//		Version int64
+//	}
+type OperatorSet = opsets.Set
 
 // OperatorSets returns the operator sets that the model imports, or nil after Close.
-func (f *File) OperatorSets() []OperatorSet { return opsets.In[OperatorSet](f.Metadata()) }
+func (f *File) OperatorSets() []OperatorSet { return opsets.In(f.Metadata()) }
 
 // Strings returns a copy of the elements of a tensor of strings, which may be arbitrary
 // bytes. It returns ErrDType for other tensors.

@@ -23,8 +23,6 @@ const (
 
 var extensions = []string{".onnx"}
 
-const keyOperatorSets = "opsets" // in the metadata
-
 // The fields of TensorProto that hold data.
 const (
 	floatData  = 4

@@ -44,7 +44,7 @@ func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 func graphLosses(p *plan.Plan, l *plan.LossList) {
 	g := p.Graph
 	l.Initializers(p, "all tensors of a file are initializers of its graph")
-	if sets, _ := p.Metadata.Get(keyOperatorSets); sets == nil { // else the operators are ONNX's, of some version
+	if sets, _ := p.Metadata.Get(opsets.Key); sets == nil { // else the operators are ONNX's, of some version
 		operatorLosses(g, l)
 	}
 	graphSchema.Losses(p, l)
@@ -62,7 +62,7 @@ func operatorLosses(g *plan.Graph, l *plan.LossList) {
 			}
 		})
 		if op != "" {
-			l.Graph(fmt.Sprintf("nodes[%d] (%s)", i, g.Nodes[i].Op), fmt.Errorf("%w: ONNX has no operator %q, and no metadata entry %q says which sets are meant", format.ErrUnsupported, op, keyOperatorSets))
+			l.Graph(fmt.Sprintf("nodes[%d] (%s)", i, g.Nodes[i].Op), fmt.Errorf("%w: ONNX has no operator %q, and no metadata entry %q says which sets are meant", format.ErrUnsupported, op, opsets.Key))
 		}
 	}
 }

@@ -49,7 +49,7 @@ func (m *model) metadata() plan.Metadata {
 	}
 	if len(m.opsets) > 0 {
 		text, _ := json.Marshal(m.opsets) // which texts and numbers cannot fail
-		add(keyOperatorSets, json.RawMessage(text))
+		add(opsets.Key, json.RawMessage(text))
 	}
 	for _, p := range m.props {
 		add(p.key, p.value)
@@ -105,7 +105,7 @@ func (h *header) take(e plan.Entry) (converted bool, err error) {
 		h.fields[num] = value
 		return false, nil
 	}
-	if sets, exact := opsets.Parse(e.Value); e.Key == keyOperatorSets && exact && !h.sets {
+	if sets, exact := opsets.Parse(e.Value); e.Key == opsets.Key && exact && !h.sets {
 		h.sets = true
 		h.opsets = append(h.opsets, sets...)
 		return false, nil

@@ -9,13 +9,16 @@ import (
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
+// Key is the key of the metadata entry.
+const Key = "opsets"
+
 // Set is a version of an operator set, as in ONNX's opset_import.
 type Set struct {
-	Domain  string `json:"domain"`
+	Domain  string `json:"domain"` // "ai.onnx" or "" for the operators of ONNX
 	Version int64  `json:"version"`
 }
 
-// Parse parses the value of "opsets", or returns nil if it has another form. exact reports whether
+// Parse parses the value of the entry, or returns nil if it has another form. exact reports whether
 // there is nothing else in it.
 func Parse(value any) (sets []Set, exact bool) {
 	raw, ok := value.(json.RawMessage)
@@ -48,18 +51,8 @@ func get[T any](pairs plan.Metadata, key string) (T, bool) {
 }
 
 // In returns the operator sets in a model's metadata, or nil.
-func In[T ~struct {
-	Domain  string
-	Version int64
-}](m plan.Metadata) []T {
-	value, _ := m.Get("opsets")
-	list, _ := Parse(value)
-	if list == nil {
-		return nil
-	}
-	sets := make([]T, len(list))
-	for i, s := range list {
-		sets[i] = T(s)
-	}
+func In(m plan.Metadata) []Set {
+	value, _ := m.Get(Key)
+	sets, _ := Parse(value)
 	return sets
 }
