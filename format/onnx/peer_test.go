@@ -112,7 +112,7 @@ func TestReadsPeer(t *testing.T) {
 		for _, a := range g.Nodes[0].Attributes {
 			scope[a.Name] = a.Value.(*format.Graph).Initializers
 		}
-		expect.Equal(t, map[string][]string{"then_branch": {"c"}, "else_branch": nil}, scope)
+		expect.Equal(t, map[string][]string{"then_branch": {"c"}, "else_branch": {}}, scope)
 		if _, err := f.Tensor("c"); err == nil {
 			t.Error("an initializer of a subgraph is a tensor of the model")
 		}
