@@ -54,7 +54,7 @@ func (f *parsed) authenticate(v driver.Verification) error { return f.run(v, int
 func (f *parsed) run(v driver.Verification, most int) error {
 	jobs, err := f.jobs(v)
 	if err == nil {
-		err = v.Each(min(most, len(jobs)), func(i int) error { return f.check(v, jobs[i]...) })
+		err = v.Each(min(most, len(jobs)), func(i int) error { return f.check(v, jobs[i]) })
 	}
 	if err == nil {
 		err = f.checkSignature(v)
@@ -81,12 +81,12 @@ func (f *parsed) touch(v driver.Verification, i int) (all bool, err error) {
 	return err == nil && all, err
 }
 
-// jobs lists what to check, the blocks first. Checks of one range are together, so that it is
-// hashed once. The tensor block has one checksum for all its tensors, which the signature covers: it
+// jobs lists what to check, the blocks first. A range is hashed once for each checksum that is recorded for it, of
+// which one at most is right. The tensor block has one checksum for all its tensors, which the signature covers: it
 // is left out only if none of them is wanted and no signature is checked. jobs refuses a file
 // without checksums and, with a trusted key, external data without a checksum, which the signature
 // does not cover.
-func (f *parsed) jobs(v driver.Verification) (jobs [][]*check, err error) {
+func (f *parsed) jobs(v driver.Verification) (jobs []*check, err error) {
 	trusted := v.Trusted()
 	switch {
 	case trusted != nil && !usable(trusted):
@@ -100,7 +100,7 @@ func (f *parsed) jobs(v driver.Verification) (jobs [][]*check, err error) {
 	for i, r := range f.records {
 		tensors = tensors || v.Wanted(i) && r.check == int32(tensorBlock)
 	}
-	list := make([]*check, 0, len(f.checks))
+	jobs = make([]*check, 0, len(f.checks))
 	for i := range f.checks {
 		c := &f.checks[i]
 		switch {
@@ -111,32 +111,28 @@ func (f *parsed) jobs(v driver.Verification) (jobs [][]*check, err error) {
 		case c.sum == nil && trusted != nil:
 			return nil, f.uncovered(c)
 		}
-		list = append(list, c)
+		jobs = append(jobs, c)
 	}
 	order := func(a, b *check) int {
-		return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(b.block, a.block), cmp.Compare(a.off, b.off), cmp.Compare(a.size, b.size))
+		return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(b.block, a.block),
+			cmp.Compare(a.off, b.off), cmp.Compare(a.size, b.size), bytes.Compare(a.sum, b.sum))
 	}
-	slices.SortStableFunc(list, order)
-	for from, to := 0, 0; from < len(list); from = to {
-		for to = from; to < len(list) && order(list[from], list[to]) == 0; to++ {
-		}
-		jobs = append(jobs, list[from:to])
-	}
+	slices.SortStableFunc(jobs, order)
+	jobs = slices.CompactFunc(jobs, func(a, b *check) bool { return order(a, b) == 0 })
 	for i, r := range f.records {
 		if v.Wanted(i) && r.codec != None {
-			jobs = append(jobs, []*check{{span: span{size: f.index.Size(i)}, tensor: i}})
+			jobs = append(jobs, &check{span: span{size: f.index.Size(i)}, tensor: i})
 		}
 	}
-	for _, same := range jobs {
-		v.Expect(same[0].size)
+	for _, c := range jobs {
+		v.Expect(c.size)
 	}
 	return jobs, nil
 }
 
-// check makes the checks of a range.
-func (f *parsed) check(v driver.Verification, same ...*check) (err error) {
-	c, h := same[0], sha256.New()
-	part := c.block.String()
+// check makes a check.
+func (f *parsed) check(v driver.Verification, c *check) (err error) {
+	h, part := sha256.New(), c.block.String()
 	if c.tensor >= 0 {
 		part = f.index.Name(c.tensor)
 	}
@@ -145,7 +141,7 @@ func (f *parsed) check(v driver.Verification, same ...*check) (err error) {
 		err = f.stream(c.tensor, io.Discard)
 		v.Done(c.size, part)
 		return err
-	case slices.ContainsFunc(same, func(c *check) bool { return c.sum != nil }):
+	case c.sum != nil:
 		err = v.Feed(h, c.space, c.off, c.size, part)
 	default:
 		_, err = v.Hash(driver.NoSum, c.space, c.off, c.size, part)
@@ -156,11 +152,8 @@ func (f *parsed) check(v driver.Verification, same ...*check) (err error) {
 	if err != nil {
 		return err
 	}
-	got := h.Sum(nil)
-	for _, c := range same {
-		if c.sum != nil && !bytes.Equal(c.sum, got) {
-			return f.failed(c, fmt.Errorf("%w: SHA-256 of %d bytes is %x, recorded %x", format.ErrChecksum, c.size, got[:8], c.sum[:8]))
-		}
+	if got := h.Sum(nil); c.sum != nil && !bytes.Equal(c.sum, got) {
+		return f.failed(c, fmt.Errorf("%w: SHA-256 of %d bytes is %x, recorded %x", format.ErrChecksum, c.size, got[:8], c.sum[:8]))
 	}
 	return nil
 }
