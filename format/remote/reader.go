@@ -46,8 +46,7 @@ type Reader struct {
 	end     context.CancelCauseFunc
 	stats   struct{ requests, retries, bytes atomic.Int64 }
 
-	head []byte // the first window; immutable
-	mu   sync.RWMutex
+	mu sync.RWMutex
 	windows
 }
 
@@ -84,7 +83,7 @@ func newReader(ctx, life context.Context, object Object, c Options, turns chan s
 		r.Cancel()
 		return nil, wire.Explain(err, "", r.Path())
 	}
-	r.head = first[:n]
+	r.pieces = []piece{{0, first[:n]}}
 	return r, nil
 }
 

@@ -1,14 +1,17 @@
 package remote
 
-import "context"
+import (
+	"context"
+	"slices"
+)
 
-// windows caches data that was fetched ahead: pieces read while a model is opened, beyond the first
-// window. Formats read the structure in small consecutive pieces, each of which would otherwise be a
+// windows caches data that was fetched ahead: the first window, and pieces read while a model is
+// opened. Formats read the structure in small consecutive pieces, each of which would otherwise be a
 // request.
 type windows struct {
 	opening bool
-	pieces  []piece // oldest first
-	kept    int     // bytes of pieces
+	pieces  []piece // the first window, then the others, oldest first
+	kept    int     // bytes of those others
 	next    int     // the size of the latest piece
 	end     int64   // where the latest read ended
 }
@@ -27,25 +30,16 @@ const (
 
 // cached copies what is in memory of p from off on, and reports whether to read ahead.
 func (r *Reader) cached(p []byte, off int64) (n int, opening bool) {
-	n = copy(p, r.head[min(off, int64(len(r.head))):])
-	if n == len(p) {
-		return n, false
-	}
 	r.mu.RLock()
 	defer r.mu.RUnlock()
-	return n + r.copy(p[n:], off+int64(n)), r.opening
-}
-
-// copy copies cached data from off on.
-func (w *windows) copy(p []byte, off int64) (n int) {
-	for i := len(w.pieces) - 1; i >= 0 && n < len(p); i-- {
-		at := off + int64(n) - w.pieces[i].off
-		if b := w.pieces[i].data; at >= 0 && at < int64(len(b)) {
+	for i := len(r.pieces) - 1; i >= 0 && n < len(p); i-- {
+		at := off + int64(n) - r.pieces[i].off
+		if b := r.pieces[i].data; at >= 0 && at < int64(len(b)) {
 			n += copy(p[n:], b[at:])
-			i = len(w.pieces) // the rest may be in any piece
+			i = len(r.pieces) // the rest may be in any piece
 		}
 	}
-	return n
+	return n, r.opening
 }
 
 // ahead reads p from off and continues beyond it.
@@ -73,10 +67,10 @@ func (r *Reader) extent(off int64, n int) (from int64, size int) {
 	switch gap := off - w.end; {
 	case gap >= 0 && gap <= int64(w.next):
 		w.next = min(2*w.next, mostPiece*window)
-	case len(w.pieces) == 0 && total-off <= int64(window):
+	case len(w.pieces) == 1 && total-off <= int64(window):
 		// Formats with a directory at the end read it first, from the end of the file.
 		w.next = least
-		from = max(int64(len(r.head)), total-int64(window))
+		from = max(int64(len(w.pieces[0].data)), total-int64(window))
 		return from, int(total - from)
 	default:
 		w.next = least
@@ -86,13 +80,12 @@ func (r *Reader) extent(off int64, n int) (from int64, size int) {
 	return off, size
 }
 
-// keep adds a piece and drops the oldest ones beyond the limit of bytes.
+// keep adds a piece and drops the oldest ones but the first window beyond the limit of bytes.
 func (w *windows) keep(p piece, most int) {
 	w.pieces = append(w.pieces, p)
 	w.kept += len(p.data)
 	for w.kept > most {
-		w.kept -= len(w.pieces[0].data)
-		w.pieces[0].data = nil
-		w.pieces = w.pieces[1:]
+		w.kept -= len(w.pieces[1].data)
+		w.pieces = slices.Delete(w.pieces, 1, 2)
 	}
 }
