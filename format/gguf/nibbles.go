@@ -18,38 +18,41 @@ var (
 
 // Blocks of 32 elements whose scale comes first, then their minimum if they have one.
 var (
-	decodeQ4_0  = nibbles(halves, false, vector.Nibbles{Stride: 18, At: 2, Values: valuesQ4})
-	decodeQ4_1  = nibbles(halves, true, vector.Nibbles{Stride: 20, At: 4, Values: valuesQ41})
-	decodeQ5_0  = nibbles(halves, false, vector.Nibbles{Stride: 22, At: 6, Fifth: 2, Values: valuesQ5, High: 16})
-	decodeQ5_1  = nibbles(halves, true, vector.Nibbles{Stride: 24, At: 8, Fifth: 4, Values: valuesQ41, High: 16})
-	decodeQ8_0  = scaled(34, halves, false, func(dst []float32, src []byte, scales, _ []float32) { vector.Scaled(dst, src, 34, scales) })
-	decodeIQ4NL = nibbles(halves, false, vector.Nibbles{Stride: 18, At: 2, Values: valuesIQ4})
-	decodeMXFP4 = nibbles(exponents, false, vector.Nibbles{Stride: 17, At: 1, Values: valuesFP4})
+	decodeQ4_0  = nibbles(halves, none, vector.Nibbles{Stride: 18, At: 2, Values: valuesQ4})
+	decodeQ4_1  = nibbles(halves, halves, vector.Nibbles{Stride: 20, At: 4, Values: valuesQ41})
+	decodeQ5_0  = nibbles(halves, none, vector.Nibbles{Stride: 22, At: 6, Fifth: 2, Values: valuesQ5, High: 16})
+	decodeQ5_1  = nibbles(halves, halves, vector.Nibbles{Stride: 24, At: 8, Fifth: 4, Values: valuesQ41, High: 16})
+	decodeQ8_0  = scaled(34, halves, none, func(dst []float32, src []byte, scales, _ []float32) { vector.Scaled(dst, src, 34, scales) })
+	decodeIQ4NL = nibbles(halves, none, vector.Nibbles{Stride: 18, At: 2, Values: valuesIQ4})
+	decodeMXFP4 = nibbles(exponents, none, vector.Nibbles{Stride: 17, At: 1, Values: valuesFP4})
 )
 
-func nibbles(read scaleReader, minimum bool, n vector.Nibbles) func(dst []float32, src []byte) {
-	return scaled(n.Stride, read, minimum, n.Decode)
+func nibbles(scale, minimum reader, n vector.Nibbles) func(dst []float32, src []byte) {
+	return scaled(n.Stride, scale, minimum, n.Decode)
 }
 
-// scaleReader reads the numbers that are stride bytes apart.
-type scaleReader func(scales []float32, src []byte, stride int)
+// reader reads the numbers that are stride bytes apart.
+type reader func(dst []float32, src []byte, stride int)
 
 // scaled returns a decoder of blocks of stride bytes.
-func scaled(stride int, read scaleReader, minimum bool, decode func(dst []float32, src []byte, scales, minimums []float32)) func(dst []float32, src []byte) {
-	const batch = 128 // scales that are read at a time
+func scaled(stride int, scale, minimum reader, decode func(dst []float32, src []byte, scales, minimums []float32)) func(dst []float32, src []byte) {
+	const batch = vector.Batch / 2
 	return func(dst []float32, src []byte) {
 		var scales, minimums [batch]float32
 		for len(dst) > 0 {
 			k := min(len(dst)/32, batch)
-			read(scales[:k], src, stride)
-			m := minimums[:0]
-			if minimum {
-				m = minimums[:k]
-				halves(m, src[2:], stride)
-			}
-			decode(dst[:32*k], src, scales[:k], m)
+			scale(scales[:k], src, stride)
+			minimum(minimums[:k], src[2:], stride)
+			decode(dst[:32*k], src[:k*stride], scales[:k], minimums[:k])
 			dst, src = dst[32*k:], src[k*stride:]
 		}
+	}
+}
+
+// none returns minimums that change no number, nor the sign of a zero.
+func none(dst []float32, _ []byte, _ int) {
+	for i := range dst {
+		dst[i] = float32(math.Copysign(0, -1))
 	}
 }
 
@@ -77,10 +80,11 @@ var groupsIQ4XS = vector.Nibbles{Stride: 16, Values: valuesIQ4}
 func decodeIQ4XS(dst []float32, src []byte) {
 	for ; len(dst) > 0; dst, src = dst[256:], src[136:] {
 		d, upper, lower := half(src), binary.LittleEndian.Uint16(src[2:]), binary.LittleEndian.Uint32(src[4:])
-		var scales [8]float32
+		var scales, minimums [8]float32
+		none(minimums[:], nil, 0)
 		for i := range scales {
 			scales[i] = d * float32(int(lower>>(4*i)&15|uint32(upper)>>(2*i)&3<<4)-32)
 		}
-		groupsIQ4XS.Decode(dst[:256], src[8:136], scales[:], nil)
+		groupsIQ4XS.Decode(dst[:256], src[8:136], scales[:], minimums[:])
 	}
 }

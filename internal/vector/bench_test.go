@@ -19,7 +19,7 @@ func BenchmarkScalar(b *testing.B) {
 	}
 	for _, c := range blockCodes() {
 		b.Run("blocks, "+c.name, func(b *testing.B) {
-			scales, mins := halfScales(0x2c00, batch), halfScales(0x2c00, batch)
+			scales, mins := halfScales(0x2c00, Batch), halfScales(0x2c00, Batch)
 			floor.Pairs(b,
 				func() error { c.plain(dst, src, scales, mins); return nil },
 				func() error { c.decode(dst, src, scales, mins); return nil })

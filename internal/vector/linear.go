@@ -80,14 +80,10 @@ func Rows(dst []float32, src []byte, k Kind, scales []float32, zeros []int32, at
 // Blocks begin every stride bytes and end with their elements. Products must be exact, as
 // those of float16 scales are.
 func Scaled(dst []float32, src []byte, stride int, scales []float32) {
-	for len(scales) > 0 {
-		k := min(len(scales), batch)
-		if haveIntegers {
-			scaledBlocks(dst[:32*k], src[:k*stride], stride, scales[:k])
-		} else {
-			scaledPlain(dst, src, stride, scales[:k])
-		}
-		dst, src, scales = dst[32*k:], src[k*stride:], scales[k:]
+	if haveIntegers {
+		scaledBlocks(dst, src, stride, scales)
+	} else {
+		scaledPlain(dst, src, stride, scales)
 	}
 }
 

@@ -1,9 +1,6 @@
 package vector
 
-import (
-	"encoding/binary"
-	"math"
-)
+import "encoding/binary"
 
 // Nibbles describes blocks of 32 elements of 4 bits, or 5. Element i is
 // (Values[nibble] + High if its fifth bit is set) * scale + minimum: sixteen bytes
@@ -17,33 +14,17 @@ type Nibbles struct {
 	High   int8
 }
 
-// batch is the maximum number of blocks in one call of an assembly routine: 2 microseconds of work.
-const batch = 256
+// Batch is the maximum number of blocks in one call of Decode or Scaled: 2 microseconds of work.
+const Batch = 256
 
-// noMins are minimums that change no number: negative zeros, which preserve the sign of a zero.
-var noMins = func() (all [batch]float32) {
-	for i := range all {
-		all[i] = float32(math.Copysign(0, -1))
-	}
-	return all
-}()
-
-// Decode decodes len(scales) blocks of src to dst. mins is empty or has a minimum for each
-// block. If a minimum is a NaN, all elements of its block are that NaN. Products must be
-// exact, as those of float16 scales and powers of two are.
+// Decode fills dst with the elements of a block of src for each scale and minimum. If a minimum is a NaN,
+// all elements of its block are that NaN; a negative zero changes no number. Products must be exact, as
+// those of float16 scales and powers of two are.
 func (n *Nibbles) Decode(dst []float32, src []byte, scales, mins []float32) {
-	for len(scales) > 0 {
-		k := min(len(scales), batch)
-		low := noMins[:k]
-		if len(mins) > 0 {
-			low, mins = mins[:k], mins[k:]
-		}
-		if haveIntegers {
-			nibbleBlocks(dst[:32*k], src[:k*n.Stride], scales[:k], low, n)
-		} else {
-			n.plain(dst, src, scales[:k], low)
-		}
-		dst, src, scales = dst[32*k:], src[k*n.Stride:], scales[k:]
+	if haveIntegers {
+		nibbleBlocks(dst, src, scales, mins, n)
+	} else {
+		n.plain(dst, src, scales, mins)
 	}
 }
 

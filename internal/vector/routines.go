@@ -41,12 +41,12 @@ func toHalfBlock(dst []byte, src []float32)
 //go:noescape
 func toBrainBlock(dst []byte, src []float32)
 
-// nibbleBlocks takes a block for each scale and minimum, up to a batch.
+// nibbleBlocks takes a block for each scale and minimum, up to Batch.
 //
 //go:noescape
 func nibbleBlocks(dst []float32, src []byte, scales, mins []float32, n *Nibbles)
 
-// scaledBlocks takes a block for each scale, up to a batch.
+// scaledBlocks takes a block for each scale, up to Batch.
 //
 //go:noescape
 func scaledBlocks(dst []float32, src []byte, stride int, scales []float32)
