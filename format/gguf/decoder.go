@@ -1,7 +1,6 @@
 package gguf
 
 import (
-	"encoding/binary"
 	"iter"
 
 	"github.com/weightmap/weightmap/format"
@@ -114,35 +113,25 @@ func entries(meta []byte) iter.Seq[entry] {
 	}
 }
 
-// record reads and checks the next record of a tensor.
-func (d *decoder) record() (chars, rank int, typ uint32) {
-	name := d.text("tensor name")
-	if err := driver.CheckName(name); err != nil {
-		d.Fail("tensor name", d.Offset()-int64(len(name)), err)
-	}
-	dims := d.U32("tensor n_dims")
-	if dims > maxRank {
-		d.Failf("tensor n_dims", d.Offset()-4, format.ErrCorrupt, "%d, at most %d are possible", dims, maxRank)
-	}
-	d.Bytes("tensor dims", 8*uint64(dims))
-	typ = d.U32("tensor type")
-	d.U64("tensor offset")
-	return len(name), int(dims), typ
-}
-
 // record describes a tensor.
 type record struct {
 	name, dims []byte // dims have 8 bytes each, innermost first
 	typ        uint32
 	offset     uint64 // from where data begins
-	size       int    // of the record
 }
 
-// decode decodes the record that b begins with.
-func (r *record) decode(b []byte) {
-	le := binary.LittleEndian
-	chars := int(le.Uint64(b))
-	dims := 12 + chars + 8*int(le.Uint32(b[8+chars:]))
-	r.name, r.dims = b[8:8+chars:8+chars], b[12+chars:dims]
-	r.typ, r.offset, r.size = le.Uint32(b[dims:]), le.Uint64(b[dims+4:]), dims+12
+// record reads and checks the next record of a tensor. Its bytes are valid until more is read.
+func (d *decoder) record() (r record) {
+	r.name = d.text("tensor name")
+	if err := driver.CheckName(r.name); err != nil {
+		d.Fail("tensor name", d.Offset()-int64(len(r.name)), err)
+	}
+	dims := d.U32("tensor n_dims")
+	if dims > maxRank {
+		d.Failf("tensor n_dims", d.Offset()-4, format.ErrCorrupt, "%d, at most %d are possible", dims, maxRank)
+	}
+	r.dims = d.Bytes("tensor dims", 8*uint64(dims))
+	r.typ = d.U32("tensor type")
+	r.offset = d.U64("tensor offset")
+	return r
 }

@@ -136,9 +136,9 @@ func (f *parsed) addTensors(d *decoder, p *part, n uint64) error {
 	from, names, dims, sized := d.Offset(), 0, 0, true
 	for i := uint64(0); i < n && d.Err() == nil; i++ {
 		d.expect(from, i, n, minTensor)
-		chars, rank, typ := d.record()
-		names, dims = names+chars, dims+rank
-		sized = sized && typ < uint32(len(elementTypes)) && elementTypes[typ].sized()
+		r := d.record()
+		names, dims = names+len(r.name), dims+len(r.dims)/8
+		sized = sized && r.typ < uint32(len(elementTypes)) && elementTypes[r.typ].sized()
 	}
 	if d.Err() != nil {
 		return d.Err()
@@ -146,17 +146,16 @@ func (f *parsed) addTensors(d *decoder, p *part, n uint64) error {
 	p.data = wire.AlignUp(d.Offset(), p.align)
 	p.end = p.data
 	f.index.Grow(int(n), names, dims)
-	records := d.Window(from, d.Offset())
-	var r record
+	records := wire.NewCursor(formatName, d.Window(from, d.Offset()), from)
 	var starts []uint64 // of the data of all tensors, sorted, if the size of any depends on it
-	for b := records; !sized && len(b) > 0; b = b[r.size:] {
-		r.decode(b)
-		starts = append(starts, r.offset)
+	again := &decoder{Cursor: records}
+	for !sized && again.Left() > 0 {
+		starts = append(starts, again.record().offset)
 	}
 	slices.Sort(starts)
-	for b := records; len(b) > 0; b = b[r.size:] {
-		r.decode(b)
-		if err := f.addTensor(d, &r, d.Offset()-int64(len(b)), p, starts); err != nil {
+	for again.Cursor = records; again.Left() > 0; {
+		r := again.record()
+		if err := f.addTensor(again, &r, p, starts); err != nil {
 			return named(err, "tensor", r.name)
 		}
 	}
@@ -166,9 +165,10 @@ func (f *parsed) addTensors(d *decoder, p *part, n uint64) error {
 // encodingBytes is the memory of the encoding of a type that is not in the table.
 const encodingBytes = 128
 
-// addTensor adds the tensor of a record at an offset.
-func (f *parsed) addTensor(d *decoder, r *record, at int64, p *part, starts []uint64) error {
-	dimsAt, offsetAt := at+12+int64(len(r.name)), at+int64(r.size)-8
+// addTensor adds the tensor of a record that d has read.
+func (f *parsed) addTensor(d *decoder, r *record, p *part, starts []uint64) error {
+	offsetAt := d.Offset() - 8
+	dimsAt := offsetAt - 4 - int64(len(r.dims))
 	e := typeOf(r.typ)
 	if r.typ >= uint32(len(elementTypes)) {
 		if err := f.opts.Memory.Reserve(encodingBytes); err != nil {
@@ -213,7 +213,7 @@ func (f *parsed) addTensor(d *decoder, r *record, at int64, p *part, starts []ui
 	p.end = max(p.end, t.Offset+t.Size)
 	if d.Err() == nil {
 		if err := f.index.Add(&t); err != nil {
-			d.Fail("tensor name", at+8, err)
+			d.Fail("tensor name", dimsAt-4-int64(len(r.name)), err)
 		}
 	}
 	return d.Err()
