@@ -3,6 +3,7 @@ package mag
 import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/contract"
 )
 
 // File is an open .mag file of either container. Its metadata values are int64
@@ -18,18 +19,12 @@ func Open(path string, o *format.Options) (*File, error) { return file(codec.Ope
 
 // From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
 // for example. It reports false if m has another format.
-func From(m *format.Model) (*File, bool) {
-	f, ok := codec.Own(m).(*parsed)
-	if !ok {
-		return nil, false
-	}
-	return &File{m, f}, true
-}
+func From(m *format.Model) (*File, bool) { return contract.FileOf[*File](codec.Own(m), m) }
 
-func file(m *format.Model, err error) (*File, error) {
-	f, _ := From(m)
-	return f, err
-}
+var file = contract.Opened(From)
+
+// File implements the interface of contract.FileOf.
+func (f *parsed) File(m *format.Model) *File { return &File{m, f} }
 
 // Snapshot reports whether the file is a snapshot container rather than version 1.
 func (f *File) Snapshot() bool { return f.f.container == &containerSnapshot }

@@ -7,6 +7,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/contract"
 )
 
 // File is an open .mle file. Its tensors are the descriptors that have data; IR lists
@@ -21,18 +22,12 @@ func Open(path string, o *format.Options) (*File, error) { return file(codec.Ope
 
 // From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
 // for example. It reports false if m has another format.
-func From(m *format.Model) (*File, bool) {
-	f, ok := codec.Own(m).(*parsed)
-	if !ok {
-		return nil, false
-	}
-	return &File{m, f}, true
-}
+func From(m *format.Model) (*File, bool) { return contract.FileOf[*File](codec.Own(m), m) }
 
-func file(m *format.Model, err error) (*File, error) {
-	f, _ := From(m)
-	return f, err
-}
+var file = contract.Opened(From)
+
+// File implements the interface of contract.FileOf.
+func (f *parsed) File(m *format.Model) *File { return &File{m, f} }
 
 // Header returns the header.
 func (f *File) Header() Header { return f.f.h }

@@ -2,6 +2,7 @@ package tsr
 
 import (
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/contract"
 )
 
 // File is an open TSR file with one tensor, or an open directory of such files.
@@ -22,14 +23,9 @@ func Open(path string, o *format.Options) (*File, error) { return opened(codec.O
 
 // From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
 // for example. It reports false if m has another format.
-func From(m *format.Model) (*File, bool) {
-	if m.Format() != name {
-		return nil, false
-	}
-	return &File{m}, true
-}
+func From(m *format.Model) (*File, bool) { return contract.FileOf[*File](codec.Own(m), m) }
 
-func opened(m *format.Model, err error) (*File, error) {
-	f, _ := From(m)
-	return f, err
-}
+var opened = contract.Opened(From)
+
+// File implements the interface of contract.FileOf.
+func (fileFormat) File(m *format.Model) *File { return &File{m} }

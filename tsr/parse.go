@@ -27,7 +27,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (
 	if err != nil {
 		return nil, err
 	}
-	return &driver.Parsed{}, p.add(src.Path(), head, src.Size(), 0)
+	return &driver.Parsed{Own: fileFormat{}}, p.add(src.Path(), head, src.Size(), 0)
 }
 
 // ParseDir implements driver.DirParser. It reads the headers of all .tsr files in a directory, which form one
@@ -65,7 +65,7 @@ func (fileFormat) ParseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (
 			return nil, wire.InFile(err, filepath.Join(dir.Path(), file))
 		}
 	}
-	return &driver.Parsed{Notes: note(others)}, nil
+	return &driver.Parsed{Own: fileFormat{}, Notes: note(others)}, nil
 }
 
 // note returns the note about the ignored entries of a directory, if any.

@@ -2,6 +2,7 @@ package wia
 
 import (
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/opsets"
 )
 
@@ -35,18 +36,12 @@ func Open(path string, o *format.Options) (*File, error) { return file(wiaCodec.
 
 // From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
 // for example. It reports false if m has another format.
-func From(m *format.Model) (*File, bool) {
-	f, ok := wiaCodec.Own(m).(*parsed)
-	if !ok {
-		return nil, false
-	}
-	return &File{m, f}, true
-}
+func From(m *format.Model) (*File, bool) { return contract.FileOf[*File](wiaCodec.Own(m), m) }
 
-func file(m *format.Model, err error) (*File, error) {
-	f, _ := From(m)
-	return f, err
-}
+var file = contract.Opened(From)
+
+// File implements the interface of contract.FileOf.
+func (f *parsed) File(m *format.Model) *File { return &File{m, f} }
 
 // Compression returns the compression of the metadata and graph blocks.
 func (f *File) Compression() Compression {

@@ -2,6 +2,7 @@ package gguf
 
 import (
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/contract"
 )
 
 // File is an open GGUF model, of one or several files. It adds methods of this format to
@@ -12,7 +13,10 @@ import (
 // in the order of the files. Notes lists duplicate keys, overlapping tensors, long names
 // and unused bytes. As the format has no checksums, Verify only detects a structure that
 // changed, or data that was cut off, since the file was opened; the Coverage says so.
-type File struct{ *format.Model }
+type File struct {
+	*format.Model
+	f *parsed
+}
 
 // Open maps the file at path and reads its structure. If the file is the first part of
 // a split model, Open opens the other parts too. Nil options work.
@@ -20,26 +24,12 @@ func Open(path string, o *format.Options) (*File, error) { return file(codec.Ope
 
 // From returns m as a File: one that was opened from memory (format.OpenBytes), a reader or a descriptor,
 // for example. It reports false if m has another format.
-func From(m *format.Model) (*File, bool) {
-	f := &File{m}
-	if f.parsed() == nil {
-		return nil, false
-	}
-	return f, true
-}
+func From(m *format.Model) (*File, bool) { return contract.FileOf[*File](codec.Own(m), m) }
 
-// file returns the File of a model that the codec opened.
-func file(m *format.Model, err error) (*File, error) {
-	f, _ := From(m)
-	return f, err
-}
+var file = contract.Opened(From)
 
-// parsed returns the driver's value, or nil for the zero File and a model of another
-// format.
-func (f *File) parsed() *parsed {
-	p, _ := codec.Own(f.Model).(*parsed)
-	return p
-}
+// File implements the interface of contract.FileOf.
+func (f *parsed) File(m *format.Model) *File { return &File{m, f} }
 
 // Typed returns the metadata with the types in the file: uint8 to uint64, int8 to
 // int32, [Int64], float32, [Float64], bool, string, and for arrays slices of uint8 to
@@ -48,9 +38,7 @@ func (f *File) parsed() *parsed {
 // the values would exceed Options.MaxMemory.
 func (f *File) Typed() (m format.Metadata) {
 	_ = f.Do(func() (err error) {
-		if p := f.parsed(); p != nil {
-			m, err = p.metadata(entry.typed)
-		}
+		m, err = f.f.metadata(entry.typed)
 		return err
 	})
 	return m

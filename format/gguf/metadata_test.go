@@ -203,8 +203,8 @@ func TestAlignment(t *testing.T) {
 		b := write(t, plan, &format.WriteOptions{Storage: format.Storage{Align: c.option}}, map[string][]byte{"a": {1, 2, 3}, "b": {4}})
 		m := open(t, b)
 		entry, _ := m.Metadata().Get("general.alignment")
-		if m.parsed().parts[0].align != c.want || entry != c.entry || int64(len(b))%c.want != 0 {
-			t.Errorf("%v: alignment %d, %v, %d bytes", c, m.parsed().parts[0].align, entry, len(b))
+		if m.f.parts[0].align != c.want || entry != c.entry || int64(len(b))%c.want != 0 {
+			t.Errorf("%v: alignment %d, %v, %d bytes", c, m.f.parts[0].align, entry, len(b))
 		}
 		if a, b := m.At(0).Info(), m.At(1).Info(); a.Offset%c.want != 0 || b.Offset != a.Offset+c.want {
 			t.Errorf("%v: %d, %d", c, a.Offset, b.Offset)

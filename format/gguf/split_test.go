@@ -39,8 +39,8 @@ func TestSplit(t *testing.T) {
 	m, err := Open(filepath.Join("testdata", "corpus", "split-in-three", partName(1, 3)), nil)
 	expect.OK(t, err)
 	defer m.Close()
-	if len(m.parsed().parts) != 3 || m.Len() != 4 || m.Notes() != nil || m.parsed().parts[0].align != 32 {
-		t.Errorf("%d parts, %d tensors, %q", len(m.parsed().parts), m.Len(), m.Notes())
+	if len(m.f.parts) != 3 || m.Len() != 4 || m.Notes() != nil || m.f.parts[0].align != 32 {
+		t.Errorf("%d parts, %d tensors, %q", len(m.f.parts), m.Len(), m.Notes())
 	}
 	expect.Equal(t, format.Metadata{{Key: "general.name", Value: "split"}}, m.Metadata())
 	// The copy is one file.
@@ -48,7 +48,7 @@ func TestSplit(t *testing.T) {
 	expect.OK(t, err)
 	want := dataOf(t, m)
 	one := open(t, write(t, plan, nil, want))
-	if diff := cmp.Diff(want, dataOf(t, one)); diff != "" || len(one.parsed().parts) != 1 || one.Notes() != nil {
+	if diff := cmp.Diff(want, dataOf(t, one)); diff != "" || len(one.f.parts) != 1 || one.Notes() != nil {
 		t.Error(diff, one.Notes())
 	}
 }

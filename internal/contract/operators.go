@@ -1,5 +1,5 @@
 // Package contract defines what drivers of this module implement beyond package driver: operators that package
-// convert translates by way of ONNX, and models in several files.
+// convert translates by way of ONNX, models in several files, and the File of a format.
 package contract
 
 import (
