@@ -73,6 +73,9 @@ func TestEmpty(t *testing.T) {
 			t.Errorf("%s: %v", u.name, err)
 		}
 	}
+	if _, err := x.Float32At(0); ErrorCode(err) != CodeClosed {
+		t.Errorf("Float32At: %v", err)
+	}
 	if _, err := m.VerifySigned(nil, nil, nil); err == nil {
 		t.Error("VerifySigned: no error")
 	}

@@ -154,8 +154,11 @@ func (t *Tensor) copies(n, size int64) error {
 	return nil
 }
 
-// fail makes an error with the tensor's name.
+// fail makes an error with the tensor's name. An empty tensor is closed.
 func (t *Tensor) fail(err error) error {
+	if t.model == nil {
+		err = format.ErrClosed
+	}
 	return t.owner().fail(fmt.Sprintf("tensor %q", t.Name()), err)
 }
 
