@@ -188,9 +188,6 @@ func singles(s []float64) []float32 {
 // kinds are the integers that vector loops dequantize.
 var kinds = map[DType]vector.Kind{Int8: vector.Int8, Uint8: vector.Uint8, Int16: vector.Int16, Uint16: vector.Uint16}
 
-// tables have the numbers of all bytes.
-var tables = map[DType]func() *[256]float32{Bool: booleans, Float8E4M3FN: float8E4M3FN, Float8E5M2: float8E5M2}
-
 // numbers convert elements of all other types.
 var numbers = [numDTypes]struct {
 	// single is nil for kinds, and double for types that float32 holds and that are no integers.
