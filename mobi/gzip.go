@@ -7,9 +7,9 @@ import (
 	"sort"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/checksum"
 	codecs "github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/codec/gzip"
+	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -103,23 +103,12 @@ func (p *packer) Finish() error {
 	if err != nil {
 		return err
 	}
-	sums := make([]uint64, len(p.stored))
+	e := save.Located(p.target, l)
 	for i, s := range p.stored {
-		sum := checksum.New(l.Sums)
-		to := io.MultiWriter(&sum, io.NewOffsetWriter(p.target, l.Offsets[i]))
-		if _, err := io.Copy(to, io.NewSectionReader(p.target, s.at, s.size)); err != nil {
-			return err
-		}
-		sums[i] = sum.Sum64()
-	}
-	late, err := l.Late(sums)
-	if err != nil {
-		return err
-	}
-	for _, part := range append(l.Parts, late...) {
-		if _, err := p.target.WriteAt(part.Bytes, part.Offset); err != nil {
+		in := save.NewInput(context.Background(), io.NewSectionReader(p.target, s.at, s.size), s.size, nil)
+		if err := e.Tensor(i, in); err != nil {
 			return err
 		}
 	}
-	return p.target.Truncate(l.Size)
+	return e.Finish()
 }

@@ -20,12 +20,21 @@ type layoutEncoder struct {
 	sums   []uint64 // by tensor; nil if the layout needs none
 }
 
+// Located returns the Encoder of a layout that is known to be valid.
+func Located(t driver.Target, l *driver.Layout) driver.Encoder { return located(t, l) }
+
+func located(t driver.Target, l *driver.Layout) *layoutEncoder {
+	e := &layoutEncoder{t: t, layout: l, parts: l.Parts}
+	if l.Late != nil {
+		e.sums = make([]uint64, len(l.Offsets))
+	}
+	return e
+}
+
 // newLayoutEncoder checks the places of the tensors, since drivers may be wrong.
 func newLayoutEncoder(t driver.Target, p *plan.Plan, l *driver.Layout) (*layoutEncoder, error) {
-	e := &layoutEncoder{t: t, layout: l, parts: l.Parts, order: numbers(len(p.Tensors))}
-	if l.Late != nil {
-		e.sums = make([]uint64, len(p.Tensors))
-	}
+	e := located(t, l)
+	e.order = numbers(len(p.Tensors))
 	switch {
 	case len(l.Offsets) != len(p.Tensors):
 		return nil, fmt.Errorf("%w: the layout has offsets for %d tensors of %d", plan.ErrPlan, len(l.Offsets), len(p.Tensors))
