@@ -59,9 +59,9 @@ func TestConformance(t *testing.T) {
 	small := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: base, MinRank: 1})
 	small.Metadata = format.Metadata{{Key: "epochs", Value: int64(7)}, {Key: "lr", Value: 0.25}, {Key: "xxh64/none", Value: int64(1)}}
 	long := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: base, MinRank: 1, Tensors: 3, Name: formattest.LongName})
-	extended := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypesV1[16:], MinRank: 1})
+	extended := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypesV1[firstExtended:endExtended], MinRank: 1})
 	tied := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: base[:1], MinRank: 2, Tensors: 6})
-	snap := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypesSnapshot[:], Tensors: 3, Name: formattest.LongName})
+	snap := formattest.RandomPlan(r, formattest.PlanOptions{DTypes: dtypesSnapshot[:snapDTypes], Tensors: 3, Name: formattest.LongName})
 	const shared = "tensors may share bytes"
 	t.Run("version 1", func(t *testing.T) {
 		formattest.Run(t, formattest.Config{

@@ -26,9 +26,9 @@ func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList)
 	c, known, name := &containerV1, dtypesV1[:firstGap], "MAG without extended dtypes"
 	switch {
 	case o.Snapshot:
-		c, known, name = &containerSnapshot, dtypesSnapshot[:], "the snapshot container"
+		c, known, name = &containerSnapshot, dtypesSnapshot[:snapDTypes], "the snapshot container"
 	case o.Extended:
-		known, name = append(slices.Clone(known), dtypesV1[firstExtended:]...), "MAG"
+		known, name = append(slices.Clone(known), dtypesV1[firstExtended:endExtended]...), "MAG"
 	}
 	l.DTypes(p, name, known)
 	for i := range p.Tensors {

@@ -143,7 +143,7 @@ func (p *parser) skip() (rank int) {
 
 // tensor adds the tensor of the record at an offset, and returns the next offset. Its errors name the tensor.
 func (p *parser) tensor(at int) (next int) {
-	b, t := p.b[at:], driver.Tensor{DType: dtypeOf(p.dtypes, p.b[at+p.dtype])}
+	b, t := p.b[at:], driver.Tensor{DType: p.dtypes[p.b[at+p.dtype]]}
 	rank, id := int(b[p.rank]), int(u32(b, 4))
 	keyAt, next := at+4, at+p.shape+8*rank
 	if p.pool != nil {
