@@ -1,7 +1,6 @@
 package wia
 
 import (
-	"cmp"
 	"fmt"
 	"math"
 
@@ -14,11 +13,9 @@ import (
 // Losses implements driver.Lossy.
 func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 	from := originalOf(p, l)
+	l.DTypes(p, "WIA", dtypes[1:])
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		if err := hasCode(t); err != nil {
-			l.Fixed(plan.LossDType, t.Name, err)
-		}
 		if _, err := quantField(t); err != nil {
 			if r := from.tensors[t.Name]; !r.quantizes(t) {
 				l.Quantization(p, i, err)
@@ -39,15 +36,11 @@ func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 	}
 }
 
-func hasCode(t *tensor.Info) error {
-	if codeOf(t.DType) == 0 {
-		return fmt.Errorf("%w: the format has no %s", format.ErrUnsupported, t.TypeName())
-	}
-	return nil
-}
-
 // checkTensor returns an error if a tensor cannot be the value of an attribute.
 func checkTensor(info *tensor.Info) error {
+	if codeOf(info.DType) == 0 {
+		return fmt.Errorf("%w: the format has no %s", format.ErrUnsupported, info.TypeName())
+	}
 	_, err := quantField(info)
-	return cmp.Or(hasCode(info), err)
+	return err
 }

@@ -179,6 +179,22 @@ func (j *job) graph(m *format.Model, gone map[string]bool, names map[string]stri
 	return nil
 }
 
+// forget removes tensors from the lists of declared ones.
+func forget(g *format.Graph, gone map[string]bool) {
+	contract.Walk(g, func(g *format.Graph) {
+		g.Initializers = slices.DeleteFunc(g.Initializers, func(s string) bool { return gone[s] })
+	})
+}
+
+// renaming returns a function for contract.Values and contract.Names that renames values.
+func renaming(names map[string]string) func(*string) {
+	return func(s *string) {
+		if name, ok := names[*s]; ok {
+			*s = name
+		}
+	}
+}
+
 // named adds the tensor's name to an error that has no location.
 func named(m *format.Model, name string, err error) error {
 	return located(m, fmt.Sprintf("tensor %q", name), err)

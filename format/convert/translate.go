@@ -156,11 +156,8 @@ func (t *translator) run(source, target driver.Driver) {
 	to, ok := target.(contract.Vocabulary)
 	if !ok {
 		// Most formats without a vocabulary have no graphs, and refuse them.
-		var l plan.LossList
-		if lossy, ok := target.(driver.Lossy); ok {
-			lossy.Losses(t.plan, &plan.WriteOptions{}, &l)
-		}
-		if l.HasGraph() {
+		_, err := driver.Fit(target, t.plan, &plan.WriteOptions{}, nil)
+		if slices.ContainsFunc(lossesIn(err), func(l format.Loss) bool { return l.Kind == format.LossGraph }) {
 			return
 		}
 		source = target
