@@ -164,7 +164,7 @@ func (f *parsed) loadChunks(off, n int64) ([]byte, error) {
 		return work.Each(context.Background(), end-first, 0, func(k int) error {
 			c := &p.chunks[first+k]
 			b := in[c.Stored-stored.Offset:][:c.StoredSize]
-			return f.src.Guard(func() error { return f.weightsError(do(first+k, b), c.Stored) })
+			return f.weightsError(do(first+k, b), c.Stored)
 		})
 	}
 	begin := p.chunks[first].Offset

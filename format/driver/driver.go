@@ -127,7 +127,8 @@ type Source interface {
 	// Parse, which reads files and does not access mappings.
 	InMemory() bool
 	// Slice returns n bytes at off. If InMemory, they alias the file and are valid
-	// until the model is closed; otherwise they are copied to new memory, which is
+	// until the model is closed; a goroutine that the format starts must not read them,
+	// as no guard covers it. Otherwise they are copied to new memory, which is
 	// allocated only if the bytes exist. The engine hashes what Slice and ReadAt return
 	// during Parse; Verify reads these ranges again and fails with ErrCorrupt if they
 	// have changed.
@@ -140,10 +141,6 @@ type Source interface {
 	// tensor data. Record then records those that are structure. See Head.
 	ReadAhead(p []byte, off int64) (int, error)
 	Record(b []byte, off int64) error
-	// Guard calls fn, which may read bytes of Slice, and turns a fault into
-	// ErrTruncated. Methods called by the engine are already guarded, but not the
-	// goroutines that they start.
-	Guard(fn func() error) error
 	// Dir returns the directory of the model's other files: that of the file, or
 	// Options.Dir. It fails with ErrUnsupported if there is none. A Dir that is
 	// returned with an error still accepts Declare; using a declared file returns
@@ -218,7 +215,7 @@ type Signature struct {
 type Tensor struct {
 	Name        []byte // must pass CheckName; the engine does not check it
 	DType       tensor.DType
-	Shape       tensor.Shape // usually from Index.Dims; otherwise it is copied
+	Shape       tensor.Shape // is copied
 	Space       Space        // the file that the data is in
 	Offset      int64        // in that file; -1 if the data is stored in another form
 	Size        int64        // of the uncompressed elements

@@ -4,13 +4,16 @@ package fault
 
 import (
 	"bytes"
+	"context"
 	"fmt"
 	"os"
 	"path/filepath"
 	"syscall"
 	"testing"
 
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/testhost"
+	"github.com/weightmap/weightmap/internal/work"
 )
 
 // cutMapping maps a file, truncates it to keep pages, and returns the mapping.
@@ -66,5 +69,20 @@ func TestCopyStopsAtTheFirstLostPage(t *testing.T) {
 	}
 	if n, ok := Copy(make([]byte, 3*size), mem); n != 3*size || !ok {
 		t.Errorf("the part that is left: %d, %v", n, ok)
+	}
+}
+
+// TestGuardCoversEach: a fault on a goroutine of work.Each reaches the guard around it.
+func TestGuardCoversEach(t *testing.T) {
+	size := os.Getpagesize()
+	mem := cutMapping(t, 8, 3)
+	for _, workers := range []int{1, 2, 8} {
+		var first [8]byte
+		addr, err := Guard(anywhere, func() error {
+			return work.Each(context.Background(), 8, workers, func(i int) error { first[i] = mem[i*size]; return nil })
+		})
+		if off := int(addr - memory.Address(mem)); err != nil || off/size != 3 {
+			t.Errorf("%d workers: %v, a fault at %d, want page 3 (before: % x)", workers, err, off, first)
+		}
 	}
 }

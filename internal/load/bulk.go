@@ -16,23 +16,21 @@ import (
 // LoadAll reads tensors and parts of tensors into the memory of their requests. It reads in file
 // order, on several goroutines.
 func (m *Model) LoadAll(ctx context.Context, requests []Request, progress plan.Progress) error {
-	if err := m.main.Enter(); err != nil {
-		return err
-	}
-	defer m.main.Leave()
 	b := bulk{newVerification(m, ctx, &VerifyOptions{Progress: progress, Workers: m.Workers()})}
 	b.sweeper.off = m.infos.Load() != nil
-	chunks, err := b.plan(requests)
 	defer func() {
 		for _, f := range b.files {
 			f.Close()
 		}
 	}()
-	if err == nil {
+	return m.within(func() error {
+		chunks, err := b.plan(requests)
+		if err != nil {
+			return err
+		}
 		at := func(k int) extent { return chunks[k].extent }
-		err = b.eachJob(len(chunks), at, func(j *job) error { return b.run(chunks[j.from:j.to], j.off, j.size) })
-	}
-	return m.explain(err)
+		return b.eachJob(len(chunks), at, func(j *job) error { return b.run(chunks[j.from:j.to], j.off, j.size) })
+	})
 }
 
 // bulk is a call of LoadAll. It uses the workers and guards of a verification.

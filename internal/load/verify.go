@@ -44,13 +44,9 @@ const NotLooked = "not verified"
 
 // Verify verifies all checksums of the file and reads all data, or those of some tensors.
 func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (Coverage, error) {
-	if err := m.main.Enter(); err != nil {
-		return Coverage{}, err
-	}
-	defer m.main.Leave()
 	v := newVerification(m, ctx, o)
 	v.sweeper.off = m.infos.Load() != nil
-	if err := v.run(); err != nil {
+	if err := m.Do(v.run); err != nil {
 		return Coverage{}, m.named(m.explain(err), "")
 	}
 	if v.All() {
@@ -110,7 +106,7 @@ func (v *verification) run() error {
 	}
 	v.Coverage.Tensors = slices.Repeat([]string{NotLooked}, m.index.Len())
 	if m.parsed.Verify != nil {
-		if err := m.guard(func() error { return m.parsed.Verify(v) }); err != nil {
+		if err := m.parsed.Verify(v); err != nil {
 			return err
 		}
 	}
@@ -194,7 +190,7 @@ func (v *verification) decoded(i int, k driver.Kind) (uint64, error) {
 	name, isFirstUse := v.m.index.Name(i), v.Coverage.Tensors == nil
 	if stream := v.m.parsed.Stream; stream != nil && !isFirstUse {
 		sum := checksum.Count(v, k, name)
-		err := v.m.guard(func() error { return stream(i, sum) })
+		err := stream(i, sum)
 		return sum.Sum64(), err
 	}
 	// Cache it only on first use, when its bytes are needed next.
@@ -282,7 +278,5 @@ func (v *verification) Done(n int64, part string) { v.progress.Add(n, part) }
 
 // Each implements driver.Verification.
 func (v *verification) Each(n int, f func(i int) error) error {
-	return work.Each(v.ctx, n, v.workers(), func(i int) error {
-		return v.m.guard(func() error { return f(i) })
-	})
+	return work.Each(v.ctx, n, v.workers(), f)
 }

@@ -2,12 +2,10 @@ package save
 
 import (
 	"bytes"
-	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"sync"
 
 	"github.com/weightmap/weightmap/internal/work"
@@ -143,16 +141,15 @@ func (in *Input) CopyTo(t io.WriterAt, off int64, sum io.Writer) error {
 }
 
 // concurrently writes p while another goroutine adds it to the checksum.
-func concurrently(t io.WriterAt, at int64, sum io.Writer, p []byte) (err error) {
-	added := make(chan error, 1)
-	go work.Catch(func() error {
-		debug.SetPanicOnFault(true)
-		_, err := sum.Write(p)
+func concurrently(t io.WriterAt, at int64, sum io.Writer, p []byte) error {
+	return work.Each(context.Background(), 2, 2, func(i int) (err error) {
+		if i == 0 {
+			_, err = sum.Write(p)
+		} else {
+			_, err = t.WriteAt(p, at)
+		}
 		return err
-	}, func(err error) { added <- err })
-	defer func() { err = cmp.Or(work.Rethrow(<-added), err) }()
-	_, err = t.WriteAt(p, at)
-	return err
+	})
 }
 
 // Finish checks that the encoder consumed all the data and that the reader has no more.

@@ -31,7 +31,7 @@
 // # Truncation
 //
 // If a file is cut short while it is mapped, accessing a page beyond its new end
-// raises SIGBUS, which kills the process. [Region.Guard] and [Region.ReadAt] turn
+// raises SIGBUS, which kills the process. Package fault and [Region.ReadAt] turn
 // that into an error which wraps tensor.ErrTruncated. Raw slices are not guarded. In
 // the page that contains the new end the kernel returns zeros instead, which only
 // checksums can detect.

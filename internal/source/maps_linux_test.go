@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/internal/fault"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 	"golang.org/x/sys/unix"
@@ -120,7 +121,7 @@ func TestGuardKeepsTheRegionAlive(t *testing.T) {
 	r, err := open(path, Options{})
 	expect.OK(t, err)
 	b := r.Bytes()
-	err = r.Guard(func() error {
+	_, err = fault.Guard(r.Holds, func() error {
 		for range 5 {
 			runtime.GC()
 			runtime.Gosched()
@@ -190,13 +191,16 @@ func TestLockCut(t *testing.T) {
 	}
 }
 
-// TestGuardCut: a fault in the window is an error.
+// TestGuardCut: a fault in the window is located.
 func TestGuardCut(t *testing.T) {
 	testhost.NeedCuts(t)
 	path := temp(t, ramp(100000))
 	r := mustOpen(t, path, Options{})
 	expect.OK(t, os.Truncate(path, 5000))
-	expect.Refused(t, tensor.ErrTruncated)(nil, r.Guard(func() error { sink = r.Bytes()[50000]; return nil }))
+	addr, _ := fault.Guard(r.Holds, func() error { sink = r.Bytes()[50000]; return nil })
+	if off := r.FaultOffset(addr); off/4096 != 50000/4096 {
+		t.Errorf("the fault is at %d", off)
+	}
 }
 
 // TestLockLimit: if the system refuses to lock memory, the error is ErrLimit.

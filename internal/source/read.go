@@ -7,7 +7,6 @@ import (
 	"io"
 	"runtime"
 
-	"github.com/weightmap/weightmap/internal/fault"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
@@ -18,7 +17,7 @@ import (
 const probeOver = 1 << 20
 
 // Bytes returns the whole window, or nil for readers and after the memory was
-// released. Use the slice under Guard, between Enter and Leave or while parsing;
+// released. Use the slice under fault.Guard, between Enter and Leave or while parsing;
 // it does not count as exposed.
 func (r *Region) Bytes() []byte {
 	if r.state.Load()&gone != 0 {
@@ -124,22 +123,6 @@ func (r *Region) read(ctx context.Context, p []byte, off int64) (n int, err erro
 		err = fmt.Errorf("%w: the source ends before its size", tensor.ErrTruncated)
 	}
 	return n, err
-}
-
-// Guard calls fn, which reads the window, and returns its error. It turns a fault
-// inside the window into a *tensor.Error with the offset of the fault that wraps
-// tensor.ErrTruncated; other faults and panics continue. Guard does not call Enter
-// and does not allocate.
-func (r *Region) Guard(fn func() error) error {
-	if r.src != nil {
-		return fn()
-	}
-	addr, err := fault.Guard(r.Holds, fn)
-	runtime.KeepAlive(r)
-	if addr != 0 {
-		return r.fail(r.FaultOffset(addr), ErrCut)
-	}
-	return err
 }
 
 // populateOver is the size below which Populate does nothing, since a page fault maps as much.

@@ -4,6 +4,7 @@ package work
 import (
 	"context"
 	"runtime"
+	"runtime/debug"
 	"sync"
 	"sync/atomic"
 )
@@ -39,23 +40,20 @@ func (p *Progress) Add(n int64, name string) {
 // Each calls f for 0 <= i < n on up to workers goroutines (0: one per CPU). It returns the error
 // with the lowest index, so the outcome does not depend on timing; after an error no higher index
 // is started. If f, which may call user code, panics or calls runtime.Goexit on any goroutine, so
-// does Each.
+// does Each. That holds for memory faults too, so a guard around Each covers f: see package fault.
 func Each(ctx context.Context, n, workers int, f func(i int) error) error {
 	if workers <= 0 {
 		workers = runtime.GOMAXPROCS(0)
 	}
 	r := &run{ctx: ctx, f: f, failed: n}
 	if workers = min(workers, n); workers <= 1 {
-		_ = r.work()
+		r.work()
 	} else {
 		var group sync.WaitGroup
-		group.Add(workers)
 		for range workers {
-			go Catch(r.work, func(err error) {
-				if err != nil {
-					r.fail(-1, err)
-				}
-				group.Done()
+			group.Go(func() {
+				debug.SetPanicOnFault(true)
+				r.work()
 			})
 		}
 		group.Wait()
@@ -78,7 +76,7 @@ type run struct {
 }
 
 // work processes indices until none is left.
-func (r *run) work() error {
+func (r *run) work() {
 	for r.ctx.Err() == nil {
 		i := int(r.next.Add(1)) - 1
 		r.mu.Lock()
@@ -87,14 +85,15 @@ func (r *run) work() error {
 		if i >= end {
 			break
 		}
-		if err := r.f(i); err != nil {
-			r.fail(i, err)
-		}
+		Catch(func() error { return r.f(i) }, func(err error) { r.done(i, err) })
 	}
-	return nil
 }
 
-func (r *run) fail(i int, err error) {
+// done records the result of an index.
+func (r *run) done(i int, err error) {
+	if err == nil {
+		return
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	if i < r.failed {
