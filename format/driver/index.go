@@ -1,14 +1,12 @@
 package driver
 
 import (
-	"bytes"
 	"cmp"
 	"fmt"
 	"hash/maphash"
 	"math"
 	"math/bits"
 	"slices"
-	"unicode/utf8"
 
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
@@ -28,7 +26,8 @@ type Index struct {
 	Version string
 
 	lists
-	scratch *lists // pooled memory of the lists while their length is unknown
+	shape   tensor.Shape // memory of Dims
+	scratch *lists       // pooled memory of the lists while their length is unknown
 	account *Memory
 	counted int   // bytes reserved in account
 	err     error // from account; Add then fails
@@ -65,10 +64,7 @@ var seed = maphash.MakeSeed()
 
 // CheckName is tensor.CheckName for bytes. It does not allocate if the name is legal.
 func CheckName(name []byte) error {
-	if len(name) > 0 && bytes.IndexByte(name, 0) < 0 && utf8.Valid(name) {
-		return nil
-	}
-	return tensor.CheckName(string(name))
+	return tensor.CheckName(memory.String(name))
 }
 
 // Count makes the index reserve its memory in m. If that fails, the index accepts no more
@@ -122,16 +118,13 @@ func (x *Index) Grow(n, nameBytes, dims int) {
 func tableSize(n int) int { return 1 << bits.Len(uint(n+n/2)) }
 
 // Dims returns a Shape of the given rank for the parser to fill in and pass to Add. It is
-// valid until the next call of Dims or Add.
+// valid until the next call of Dims.
 func (x *Index) Dims(rank int) tensor.Shape {
-	_, n := x.ends(len(x.records))
-	if cap(x.dims)-n < rank {
-		x.borrow()
-		x.dims = slices.Grow(x.dims[:n], rank)
-	}
-	x.dims = x.dims[:n+rank]
-	return x.dims[n : n+rank : n+rank]
+	x.shape = slices.Grow(x.shape[:0], max(rank, usualRank))[:rank]
+	return x.shape
 }
+
+const usualRank = 8
 
 // MaxTensors is the maximum number of tensors in a model.
 const MaxTensors = 1 << 22
@@ -140,13 +133,11 @@ const MaxTensors = 1 << 22
 // tensors or if their memory exceeds Options.MaxMemory. After ErrLimit the index accepts
 // no more tensors, and opening fails even if Parse returns no error.
 func (x *Index) Add(t *Tensor) error {
-	i := len(x.records)
+	i, nameEnd, dimsEnd := len(x.records), len(x.names)+len(t.Name), len(x.dims)+len(t.Shape)
 	if i == MaxTensors {
 		x.err = cmp.Or(x.err, fmt.Errorf("%w: more than %d tensors", tensor.ErrLimit, MaxTensors))
 	}
-	nameEnd, dimsEnd := x.ends(i)
-	nameEnd += len(t.Name)
-	need := (i+1)*tensorBytes + nameEnd + 8*len(x.dims)
+	need := (i+1)*tensorBytes + nameEnd + 8*dimsEnd
 	if x.err != nil || need > x.counted && !x.reserve(need-x.counted+x.counted/2) {
 		return x.err
 	}
@@ -162,15 +153,11 @@ func (x *Index) Add(t *Tensor) error {
 	if taken {
 		return fmt.Errorf("%w: the name occurs twice", tensor.ErrCorrupt)
 	}
-	if n := len(t.Shape); n > 0 && (dimsEnd+n > len(x.dims) || &t.Shape[0] != &x.dims[dimsEnd]) {
-		x.dims = append(x.dims[:dimsEnd], t.Shape...)
-	}
-	dimsEnd += len(t.Shape)
 	if uint64(nameEnd) > math.MaxUint32 || uint64(dimsEnd) > math.MaxUint32 {
 		x.err = fmt.Errorf("%w: names of more than 4 GiB, or as many dims", tensor.ErrLimit)
 		return x.err
 	}
-	x.names, x.dims = append(x.names, t.Name...), x.dims[:dimsEnd]
+	x.names, x.dims = append(x.names, t.Name...), append(x.dims, t.Shape...)
 	// Assigning fields is faster than a composite literal, which is built elsewhere and copied.
 	x.records = x.records[:i+1]
 	r := &x.records[i]
@@ -239,9 +226,6 @@ func (x *Index) more(i int) (e extra) {
 // SetQuant sets the quantization parameters of tensor i, for formats that store them
 // after the tensor's description.
 func (x *Index) SetQuant(i int, q *tensor.Quantization) { x.extra(i).quant = q }
-
-// Quant returns the quantization parameters of tensor i, or nil.
-func (x *Index) Quant(i int) *tensor.Quantization { return x.more(i).quant }
 
 // Encoding returns the encoding of tensor i, or nil if its elements have a DType.
 func (x *Index) Encoding(i int) *tensor.Encoding { return x.more(i).encoding }

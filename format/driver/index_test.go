@@ -118,8 +118,8 @@ func (f *filled) same(t *testing.T, i int) {
 	at, ok := f.x.Lookup(w.Name)
 	atb, okb := f.x.LookupBytes([]byte(w.Name))
 	s, off, size := f.x.Place(i)
-	got := []any{at, atb, ok, okb, f.x.Name(i), s, off, size, f.x.Size(i), f.x.Loaded(i), f.x.Compression(i), f.x.DType(i), f.x.Quant(i)}
-	want := []any{i, i, true, true, w.Name, in.Space, w.Offset, w.Size, w.Size, in.Loaded, w.Compression, w.DType, w.Quant}
+	got := []any{at, atb, ok, okb, f.x.Name(i), s, off, size, f.x.Size(i), f.x.Loaded(i), f.x.Compression(i), f.x.DType(i)}
+	want := []any{i, i, true, true, w.Name, in.Space, w.Offset, w.Size, w.Size, in.Loaded, w.Compression, w.DType}
 	if !slices.Equal(want, got) {
 		t.Fatalf("tensor %d: %v, want %v", i, got, want)
 	}
