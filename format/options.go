@@ -2,7 +2,6 @@ package format
 
 import (
 	"context"
-	"fmt"
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -13,11 +12,6 @@ const (
 	MaxTensors   = driver.MaxTensors   // of a model
 	MaxStructure = driver.MaxStructure // bytes that are not data
 )
-
-// optionError says which option makes no sense.
-func optionError(name string, value int64) error {
-	return &Error{Field: name, Offset: -1, Err: fmt.Errorf("%w: %d", ErrOption, value)}
-}
 
 // checkOptions returns a copy with every unset option at its default, and m as its account; o may be
 // nil. An option that makes no sense is ErrOption.
@@ -30,7 +24,7 @@ func checkOptions(o *Options, m *driver.Memory) (c Options, err error) {
 		value int64
 	}{{"MaxMemory", c.MaxMemory}, {"CacheBytes", c.CacheBytes}, {"Workers", int64(c.Workers)}, {"Check", int64(CheckAll) - int64(c.Check)}} {
 		if n.value < 0 {
-			return c, optionError(n.name, n.value)
+			return c, driver.OptionError("", n.name, "%d", n.value)
 		}
 	}
 	if c.Context == nil {
@@ -51,9 +45,9 @@ func checkWriteOptions(o *WriteOptions, path string) (*WriteOptions, error) {
 	}
 	switch {
 	case c.Spool > SpoolNever:
-		return nil, optionError("Spool", int64(c.Spool))
+		return nil, driver.OptionError("", "Spool", "%d", c.Spool)
 	case c.MaxShard < 0:
-		return nil, optionError("MaxShard", c.MaxShard)
+		return nil, driver.OptionError("", "MaxShard", "%d", c.MaxShard)
 	}
 	if c.Context == nil {
 		c.Context = context.Background()

@@ -55,7 +55,7 @@ func verifyOptions(opts []VerifyOption) (*load.VerifyOptions, error) {
 		return nil, &Error{Field: "WithTrustedKey", Offset: -1, Err: fmt.Errorf("%w: %w: it is nil", ErrKey, ErrSignature)}
 	}
 	if o.Workers < 0 {
-		return nil, optionError("WithWorkers", int64(o.Workers))
+		return nil, driver.OptionError("", "WithWorkers", "%d", o.Workers)
 	}
 	return o, nil
 }

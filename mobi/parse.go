@@ -117,8 +117,8 @@ var blankSum [4]byte
 
 // readHeader reads and checks the header.
 func (p *parser) readHeader() error {
-	b, err := driver.First(p.src, p.head[:])
-	if err != nil {
+	b := p.head[:min(headerSize, p.src.Size())]
+	if _, err := p.src.ReadAt(b, 0); err != nil {
 		return err
 	}
 	p.Cursor = wire.NewCursor(name, b, 0)

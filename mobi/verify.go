@@ -30,11 +30,11 @@ func (f *parsed) checkFooter(v driver.Verification) (driver.Kind, error) {
 		return 0, err
 	}
 	word := uint64(binary.LittleEndian.Uint32(b))
-	adler, err := v.Hash(driver.Adler32, 0, 0, end, "")
+	adler, err := v.Hash(driver.Adler32, 0, 0, end, "file")
 	if err != nil || adler == word {
 		return driver.Adler32, err
 	}
-	crc, err := v.Rehash(driver.CRC32, 0, 0, end)
+	crc, err := v.Hash(driver.CRC32, 0, 0, end, "")
 	if err == nil && crc != word {
 		err = wire.Errorf(name, "footer", end, format.ErrChecksum, "stored %08x, computed Adler-32 %08x, CRC-32 %08x", word, adler, crc)
 	}

@@ -23,8 +23,8 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, _ *driver.Options) (
 	x.Version = "1"
 	x.Grow(1, len(src.Path()), maxRank)
 	p := parser{index: x}
-	head, err := driver.First(src, p.head[:])
-	if err != nil {
+	head := p.head[:min(headerSize, src.Size())]
+	if _, err := src.ReadAt(head, 0); err != nil {
 		return nil, err
 	}
 	return &driver.Parsed{Own: fileFormat{}}, p.add(src.Path(), head, src.Size(), 0)

@@ -157,14 +157,6 @@ func Private(src Source, off, n int64) ([]byte, error) {
 	return b, err
 }
 
-// First reads the first bytes of src into p and returns them: less than len(p) if src is
-// shorter.
-func First(src Source, p []byte) ([]byte, error) {
-	p = p[:min(int64(len(p)), src.Size())]
-	_, err := src.ReadAt(p, 0)
-	return p, err
-}
-
 // Prefix returns the first n bytes of src, or all if it has fewer.
 func Prefix(src Source, n int64) ([]byte, error) { return src.Slice(0, min(n, src.Size())) }
 

@@ -26,8 +26,8 @@ type Index struct {
 	Version string
 
 	lists
-	shape   tensor.Shape // memory of Dims
-	scratch *lists       // pooled memory of the lists while their length is unknown
+	shape   [8]int64 // memory of Dims for usual ranks
+	scratch *lists   // pooled memory of the lists while their length is unknown
 	account *Memory
 	counted int   // bytes reserved in account
 	err     error // from account; Add then fails
@@ -120,11 +120,8 @@ func tableSize(n int) int { return 1 << bits.Len(uint(n+n/2)) }
 // Dims returns a Shape of the given rank for the parser to fill in and pass to Add. It is
 // valid until the next call of Dims.
 func (x *Index) Dims(rank int) tensor.Shape {
-	x.shape = slices.Grow(x.shape[:0], max(rank, usualRank))[:rank]
-	return x.shape
+	return slices.Grow(x.shape[:0], rank)[:rank]
 }
-
-const usualRank = 8
 
 // MaxTensors is the maximum number of tensors in a model.
 const MaxTensors = 1 << 22

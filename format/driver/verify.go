@@ -39,7 +39,7 @@ type Sum struct {
 
 // Verification is a running verification. The engine implements it so that
 // hashing, workers, progress, cancellation and guards are the same for all formats.
-// Its methods are safe for concurrent use.
+// Its methods are safe for concurrent use, except Section and Signed.
 type Verification interface {
 	// Context returns the caller's context.
 	Context() context.Context
@@ -62,11 +62,10 @@ type Verification interface {
 	Each(n int, f func(i int) error) error
 	// Hash returns the checksum of size bytes at off of a space and counts them as
 	// done. It reads a few megabytes at a time. If checksums of the kind can be
-	// combined, it uses all workers.
+	// combined, it uses all workers. Without a part it counts nothing: for bytes that were
+	// counted before, in files that may have one of several checksums, and for records
+	// before the tensors.
 	Hash(kind Kind, s Space, off, size int64, part string) (uint64, error)
-	// Rehash is Hash without progress, for bytes that were counted before, in files
-	// that may have one of several checksums, and for records before the tensors.
-	Rehash(kind Kind, s Space, off, size int64) (uint64, error)
 	// Feed writes size bytes at off of a space to h, in order, and counts them as
 	// done. It is for hashes that are not a Kind, such as SHA-256.
 	Feed(h io.Writer, s Space, off, size int64, part string) error

@@ -274,7 +274,7 @@ func run(ctx context.Context, jobs []job, o *Options, done func(j job, d digest)
 	return work.Each(ctx, len(jobs), o.Workers, func(i int) error {
 		j, h := jobs[i], sha256.New()
 		write := writer(func(b []byte) (int, error) {
-			p.Add(int64(len(b)), j.file.path)
+			p.Done(int64(len(b)), j.file.path)
 			h.Write(b)
 			return len(b), ctx.Err()
 		})

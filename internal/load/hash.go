@@ -31,11 +31,6 @@ func (v *verification) Hash(k driver.Kind, s driver.Space, off, size int64, part
 	return v.hash(k, r, off, size, part, true)
 }
 
-// Rehash implements driver.Verification.
-func (v *verification) Rehash(k driver.Kind, s driver.Space, off, size int64) (uint64, error) {
-	return newVerification(v.m, v.ctx, &VerifyOptions{Workers: v.o.Workers}).Hash(k, s, off, size, "")
-}
-
 // hash returns a checksum of a range. With wide it uses all workers if checksums of
 // the kind can be combined.
 func (v *verification) hash(k driver.Kind, r *source.Region, off, size int64, part string, wide bool) (uint64, error) {
@@ -70,7 +65,9 @@ func (v *verification) hashPart(k driver.Kind, r *source.Region, off, size int64
 	sum := checksum.New(k)
 	err := v.pieces(r, off, size, memory.PopulateStep, nil, func(b []byte) error {
 		_, _ = sum.Write(b)
-		v.Done(int64(len(b)), part)
+		if part != "" {
+			v.Done(int64(len(b)), part)
+		}
 		return nil
 	})
 	return sum.Sum64(), err

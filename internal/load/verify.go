@@ -6,7 +6,6 @@ import (
 	"crypto"
 	"fmt"
 	"slices"
-	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
@@ -62,18 +61,16 @@ func (m *Model) Examine(ctx context.Context, f func(driver.Verification) error) 
 
 // verification implements driver.Verification.
 type verification struct {
-	m        *Model
-	ctx      context.Context
-	o        *VerifyOptions
-	progress work.Progress
-	wanted   []bool                            // by tensor; nil for all
-	limit    int64                             // of the size of jobs
-	busy     bool                              // there are enough jobs for all workers
-	files    map[*source.Region]*source.Region // reopened files, to read in place of their mappings
-	changed  error                             // what Feed returns for a change of what Parse has read
+	m   *Model
+	ctx context.Context
+	o   *VerifyOptions
+	work.Progress
+	wanted  []bool                            // by tensor; nil for all
+	limit   int64                             // of the size of jobs
+	busy    bool                              // there are enough jobs for all workers
+	files   map[*source.Region]*source.Region // reopened files, to read in place of their mappings
+	changed error                             // what Feed returns for a change of what Parse has read
 	sweeper
-
-	mu sync.Mutex
 	Coverage
 }
 
@@ -81,7 +78,7 @@ var _ driver.Verification = (*verification)(nil)
 
 func newVerification(m *Model, ctx context.Context, o *VerifyOptions) *verification {
 	ctx = cmp.Or(ctx, context.Background())
-	return &verification{m: m, ctx: ctx, o: o, limit: maxJob, progress: work.Progress{Report: o.Progress}, changed: tensor.ErrCorrupt}
+	return &verification{m: m, ctx: ctx, o: o, limit: maxJob, Progress: work.Progress{Report: o.Progress}, changed: tensor.ErrCorrupt}
 }
 
 func (v *verification) run() error {
@@ -246,17 +243,11 @@ func (v *verification) Cover(i int, by string) {
 
 // Section implements driver.Verification.
 func (v *verification) Section(name, by string) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
 	v.Sections = append(v.Sections, Covered{name, by})
 }
 
 // Signed implements driver.Verification.
-func (v *verification) Signed(s driver.SignatureState) {
-	v.mu.Lock()
-	defer v.mu.Unlock()
-	v.Coverage.Signature = s
-}
+func (v *verification) Signed(s driver.SignatureState) { v.Coverage.Signature = s }
 
 // Context implements driver.Verification.
 func (v *verification) Context() context.Context { return v.ctx }
@@ -269,12 +260,6 @@ func (v *verification) All() bool { return v.wanted == nil }
 
 // Wanted implements driver.Verification.
 func (v *verification) Wanted(i int) bool { return v.wanted == nil || v.wanted[i] }
-
-// Expect implements driver.Verification.
-func (v *verification) Expect(n int64) { v.progress.Expect(n) }
-
-// Done implements driver.Verification.
-func (v *verification) Done(n int64, part string) { v.progress.Add(n, part) }
 
 // Each implements driver.Verification.
 func (v *verification) Each(n int, f func(i int) error) error {

@@ -237,7 +237,7 @@ func (w *Writer) take(i int, r io.Reader) error {
 		return err
 	}
 	t := &w.plan.Tensors[i]
-	in := NewInput(w.o.Context, r, t.Size, func(n int) { w.progress.Add(int64(n), t.Name) })
+	in := NewInput(w.o.Context, r, t.Size, func(n int) { w.progress.Done(int64(n), t.Name) })
 	if err := w.enc.Tensor(i, in); err != nil {
 		return err
 	}

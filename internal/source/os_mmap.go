@@ -11,6 +11,7 @@ import (
 	"math"
 	"os"
 	"strconv"
+	"sync/atomic"
 	"syscall"
 	"time"
 
@@ -139,7 +140,20 @@ func (d descriptor) ReadAt(p []byte, off int64) (n int, err error) {
 func (d descriptor) close() { syscall.Close(int(d)) }
 
 // name returns the file system name of a descriptor.
-func (d descriptor) name() string { return descriptors + strconv.Itoa(int(d)) }
+func (d descriptor) name() string {
+	if int(d) >= len(names) {
+		return descriptors + strconv.Itoa(int(d))
+	}
+	if name := names[d].Load(); name != nil {
+		return *name
+	}
+	name := descriptors + strconv.Itoa(int(d))
+	names[d].Store(&name)
+	return name
+}
+
+// names caches the names of low descriptors.
+var names [64]atomic.Pointer[string]
 
 // unnamed removes the name of a descriptor from an error.
 func unnamed(err error) error {

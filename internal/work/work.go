@@ -15,7 +15,7 @@ type Progress struct {
 	Report func(done, total int64, name string) // may be nil
 
 	mu    sync.Mutex
-	done  int64
+	sum   int64
 	total int64
 }
 
@@ -26,15 +26,15 @@ func (p *Progress) Expect(n int64) {
 	p.mu.Unlock()
 }
 
-// Add reports n more bytes of the part called name. Reports do not overlap.
-func (p *Progress) Add(n int64, name string) {
+// Done reports n more bytes of the part called name. Reports do not overlap.
+func (p *Progress) Done(n int64, name string) {
 	if p.Report == nil {
 		return
 	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	p.done += n
-	p.Report(p.done, p.total, name)
+	p.sum += n
+	p.Report(p.sum, p.total, name)
 }
 
 // Each calls f for 0 <= i < n on up to workers goroutines (0: one per CPU). It returns the error
