@@ -14,6 +14,7 @@ const (
 	extension   = ".safetensors"
 	indexEnd    = ".index.json" // of an index; the rest is the name of the single file
 	lengthSize  = 8             // size of the header length
+	minEntry    = 49            // `"":{"dtype":"","shape":[],"data_offsets":[0,0]},`
 	maxHeader   = 100_000_000   // in bytes, the reference's limit
 	headerAlign = 8             // the writer pads the header to this
 	maxRank     = 1 << 16
