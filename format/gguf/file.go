@@ -38,7 +38,9 @@ func (f *parsed) File(m *format.Model) *File { return &File{m, f} }
 // the values would exceed Options.MaxMemory.
 func (f *File) Typed() (m format.Metadata) {
 	_ = f.Do(func() (err error) {
-		m, err = f.f.metadata(entry.typed)
+		if f.f != nil {
+			m, err = f.f.metadata(entry.typed)
+		}
 		return err
 	})
 	return m
