@@ -60,7 +60,7 @@ func Model(m *format.Model, path string, o *Options) (*Report, error) {
 
 func newJob(m *format.Model, path string, o *Options) *job {
 	codec, _ := format.Lookup(o.To) // checked has found it
-	return &job{o: o, path: path, target: codec.Driver(), report: &Report{Format: o.To}, read: readonce.New(m)}
+	return &job{o: o, path: path, target: codec.Driver(), report: &Report{Format: o.To}, read: readonce.New(m), stop: make(chan struct{})}
 }
 
 // run converts a model.
@@ -80,11 +80,7 @@ func (j *job) run(m *format.Model) error {
 		j.report.Files = w.Files()
 	}
 	defer func() {
-		for _, it := range j.items {
-			if it.stream != nil {
-				_ = it.stream.Close()
-			}
-		}
+		close(j.stop)
 		j.running.Wait()
 	}()
 	for i, it := range j.items {
@@ -117,6 +113,7 @@ type job struct {
 	taken   int64 // bytes written so far
 	begun   int   // index of the first item not yet started
 	running sync.WaitGroup
+	stop    chan struct{}
 }
 
 // item is a tensor of the source and its description in the target.

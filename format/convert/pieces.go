@@ -13,7 +13,6 @@ const pieceElems = 1 << 16
 // scratch holds buffers that tensors share one after another.
 type scratch struct {
 	raw    []byte
-	out    []byte
 	whole  []int64
 	single []float32
 	double []float64

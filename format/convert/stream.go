@@ -1,14 +1,21 @@
 package convert
 
 import (
+	"cmp"
+	"context"
 	"io"
 	"runtime"
+	"sync"
 
 	"github.com/weightmap/weightmap/internal/work"
 )
 
-// decodedMost is the size up to which tensors that the source decodes are converted concurrently.
-const decodedMost = 8 << 20
+const (
+	// decodedMost is the size up to which tensors that the source decodes are converted concurrently.
+	decodedMost = 8 << 20
+	// ahead is the number of pieces that a conversion may be ahead of the writer.
+	ahead = 2
+)
 
 // workersFor returns the number of tensors to convert concurrently: few, since each takes some
 // megabytes, and one if the source decodes large tensors.
@@ -21,12 +28,17 @@ func workersFor(items []*item) int {
 	return min(runtime.GOMAXPROCS(0), 4)
 }
 
-// stream is the data of a tensor, converted by another goroutine.
+// stream is the data of a tensor, converted by another goroutine. It is an io.Reader.
 type stream struct {
 	*item
-	*io.PipeReader
-	tally // valid once the data has been read
+	pieces chan *[]byte
+	err    error   // valid once pieces is closed
+	tally          // likewise
+	piece  *[]byte // being read
+	left   []byte  // unread rest of piece
 }
+
+var buffers = sync.Pool{New: func() any { return new([]byte) }}
 
 // begin starts converting the tensor with index now and those that follow.
 func (j *job) begin(now int) {
@@ -39,33 +51,50 @@ func (j *job) begin(now int) {
 
 // start starts converting a tensor.
 func (j *job) start(it *item) *stream {
-	r, w := io.Pipe()
-	s := &stream{item: it, PipeReader: r}
+	s := &stream{item: it, pieces: make(chan *[]byte, ahead)}
 	j.running.Go(func() {
-		work.Catch(func() error { return j.convert(s, w) }, func(err error) { _ = w.CloseWithError(err) })
+		work.Catch(func() error { return j.convert(s) }, func(err error) {
+			s.err = cmp.Or(err, io.EOF)
+			close(s.pieces)
+		})
 	})
 	return s
 }
 
 // convert converts a tensor.
-func (j *job) convert(s *stream, to io.Writer) error {
+func (j *job) convert(s *stream) error {
 	accepted := j.o.Lossy || j.named(overflow(s.item, 0))
 	return j.each(s.from, func(p *piece) error {
-		p.mem.out = room(p.mem.out, bytesOf(&s.to, p.n))
-		if err := s.next(p, p.mem.out); err != nil {
+		b := buffers.Get().(*[]byte)
+		*b = room(*b, bytesOf(&s.to, p.n))
+		if err := s.next(p, *b); err != nil {
 			return err
 		}
 		if s.lost > 0 && !accepted {
 			return unsupported("%s, which only a lossy conversion does", overflow(s.item, s.lost).Why)
 		}
-		_, err := to.Write(p.mem.out)
-		return err
+		select {
+		case s.pieces <- b:
+			return nil
+		case <-j.stop:
+			return context.Canceled
+		}
 	})
 }
 
 // Read implements io.Reader. A panic or Goexit of the converting goroutine, such as a panic of the
 // source's reader, happens in the caller's goroutine.
 func (s *stream) Read(p []byte) (int, error) {
-	n, err := s.PipeReader.Read(p)
-	return n, work.Rethrow(err)
+	if len(s.left) == 0 {
+		if s.piece != nil {
+			buffers.Put(s.piece)
+		}
+		if s.piece = <-s.pieces; s.piece == nil {
+			return 0, work.Rethrow(s.err)
+		}
+		s.left = *s.piece
+	}
+	n := copy(p, s.left)
+	s.left = s.left[n:]
+	return n, nil
 }
