@@ -65,7 +65,7 @@ func (c *counts) report() bool {
 		what               string
 		have, most, target int
 	}{
-		{"lines of the library", c.lines["library"], 33181, 33000},
+		{"lines of the library", c.lines["library"], 33000, 33000},
 		{"lines of kit and tools", c.lines["kit and tools"], 4600, 4600},
 		{"lines of tests", c.lines["tests"], 42000, 42000},
 		{"exported names of format/driver", c.names["format/driver"], 230, 230},
