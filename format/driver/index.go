@@ -40,6 +40,7 @@ type lists struct {
 	names   []byte
 	dims    []int64
 	slots   []uint64 // hash table: hash << 32 | index + 1, or 0 if free
+	spare   []uint64 // the table before it grew
 }
 
 // record describes a tensor. Its name and dims begin where those of the record before end.
@@ -63,9 +64,7 @@ type extra struct {
 var seed = maphash.MakeSeed()
 
 // CheckName is tensor.CheckName for bytes. It does not allocate if the name is legal.
-func CheckName(name []byte) error {
-	return tensor.CheckName(memory.String(name))
-}
+func CheckName(name []byte) error { return tensor.CheckName(memory.String(name)) }
 
 // Count makes the index reserve its memory in m. If that fails, the index accepts no more
 // tensors, and Err returns the error.
@@ -109,13 +108,12 @@ func (x *Index) Grow(n, nameBytes, dims int) {
 	x.records = slices.Grow(x.records, n)
 	x.dims = slices.Grow(x.dims, dims)
 	x.names = slices.Grow(x.names, nameBytes)
-	if size := tableSize(len(x.records) + n); size > len(x.slots) {
+	n += len(x.records)
+	// A power of two of which n entries fill at most two thirds.
+	if size := 1 << bits.Len(uint(n+n/2)); size > len(x.slots) {
 		x.rehash(size)
 	}
 }
-
-// tableSize returns a power of two of which n entries fill at most two thirds.
-func tableSize(n int) int { return 1 << bits.Len(uint(n+n/2)) }
 
 // Dims returns a Shape of the given rank for the parser to fill in and pass to Add. It is
 // valid until the next call of Dims.
@@ -146,7 +144,8 @@ func (x *Index) Add(t *Tensor) error {
 	if 3*(i+1) > 2*len(x.slots) {
 		x.rehash(max(64, 2*len(x.slots)))
 	}
-	slot, hash, taken := x.find(memory.String(t.Name))
+	hash := hashOf(memory.String(t.Name))
+	slot, taken := x.find(hash, memory.String(t.Name))
 	if taken {
 		return fmt.Errorf("%w: the name occurs twice", tensor.ErrCorrupt)
 	}
@@ -300,7 +299,7 @@ func (x *Index) Describe(i int, info *tensor.Info) {
 
 // Lookup returns the index of the tensor with the given name.
 func (x *Index) Lookup(name string) (i int, ok bool) {
-	slot, _, ok := x.find(name)
+	slot, ok := x.find(hashOf(name), name)
 	if ok {
 		i = int(uint32(x.slots[slot])) - 1
 	}
@@ -310,9 +309,10 @@ func (x *Index) Lookup(name string) (i int, ok bool) {
 // LookupBytes is Lookup for bytes.
 func (x *Index) LookupBytes(name []byte) (i int, ok bool) { return x.Lookup(memory.String(name)) }
 
+func hashOf(name string) uint64 { return maphash.String(seed, name) >> 32 }
+
 // find returns the slot of the name, or the free slot where it belongs, if there are any.
-func (x *Index) find(name string) (slot int, hash uint64, found bool) {
-	hash = maphash.String(seed, name) >> 32
+func (x *Index) find(hash uint64, name string) (slot int, found bool) {
 	mask := len(x.slots) - 1
 	for slot = int(hash) & mask; len(x.slots) > 0; slot = (slot + 1) & mask {
 		s := x.slots[slot]
@@ -320,18 +320,21 @@ func (x *Index) find(name string) (slot int, hash uint64, found bool) {
 			break
 		}
 		if s>>32 == hash && string(x.nameBytes(int(uint32(s)-1))) == name {
-			return slot, hash, true
+			return slot, true
 		}
 	}
-	return slot, hash, false
+	return slot, false
 }
 
-// rehash makes a table of the given size.
+// rehash moves the table's entries to one of the given size.
 func (x *Index) rehash(size int) {
-	x.slots = slices.Grow(x.slots[:0], size)[:size]
+	old := x.slots
+	x.slots, x.spare = slices.Grow(x.spare[:0], size)[:size], old
 	clear(x.slots)
-	for i := range x.records {
-		slot, hash, _ := x.find(memory.String(x.nameBytes(i)))
-		x.slots[slot] = hash<<32 | uint64(i+1)
+	for _, s := range old {
+		if s != 0 {
+			slot, _ := x.find(s>>32, "") // a free one: no name is empty
+			x.slots[slot] = s
+		}
 	}
 }

@@ -15,7 +15,7 @@ func (x *Index) borrow() {
 		return
 	}
 	s := scratches.Get().(*lists)
-	x.scratch, x.lists = s, lists{s.records[:0], s.extras[:0], s.names[:0], s.dims[:0], s.slots[:0]}
+	x.scratch, x.lists = s, lists{s.records[:0], s.extras[:0], s.names[:0], s.dims[:0], s.slots[:0], s.spare[:0]}
 }
 
 // Seal completes the index and moves it to memory of the exact size. The engine calls it after
@@ -35,7 +35,7 @@ func (x *Index) Seal() {
 	x.extras = append(x.extras, s.extras...)
 	x.names = append(x.names, s.names...)
 	x.dims = append(x.dims, s.dims...)
-	x.rehash(tableSize(len(x.records)))
+	x.slots = append(x.slots, s.slots...)
 	clear(s.extras)
 	scratches.Put(s)
 }

@@ -120,11 +120,13 @@ type record struct {
 	offset     uint64 // from where data begins
 }
 
-// record reads and checks the next record of a tensor. Its bytes are valid until more is read.
-func (d *decoder) record() (r record) {
+// record reads the next record of a tensor, and checks a new one. Its bytes are valid until more is read.
+func (d *decoder) record(isNew bool) (r record) {
 	r.name = d.text("tensor name")
-	if err := driver.CheckName(r.name); err != nil {
-		d.Fail("tensor name", d.Offset()-int64(len(r.name)), err)
+	if isNew {
+		if err := driver.CheckName(r.name); err != nil {
+			d.Fail("tensor name", d.Offset()-int64(len(r.name)), err)
+		}
 	}
 	dims := d.U32("tensor n_dims")
 	if dims > maxRank {

@@ -136,7 +136,7 @@ func (f *parsed) addTensors(d *decoder, p *part, n uint64) error {
 	from, names, dims, sized := d.Offset(), 0, 0, true
 	for i := uint64(0); i < n && d.Err() == nil; i++ {
 		d.expect(from, i, n, minTensor)
-		r := d.record()
+		r := d.record(true)
 		names, dims = names+len(r.name), dims+len(r.dims)/8
 		sized = sized && r.typ < uint32(len(elementTypes)) && elementTypes[r.typ].sized()
 	}
@@ -150,11 +150,11 @@ func (f *parsed) addTensors(d *decoder, p *part, n uint64) error {
 	var starts []uint64 // of the data of all tensors, sorted, if the size of any depends on it
 	again := &decoder{Cursor: records}
 	for !sized && again.Left() > 0 {
-		starts = append(starts, again.record().offset)
+		starts = append(starts, again.record(false).offset)
 	}
 	slices.Sort(starts)
 	for again.Cursor = records; again.Left() > 0; {
-		r := again.record()
+		r := again.record(false)
 		if err := f.addTensor(again, &r, p, starts); err != nil {
 			return named(err, "tensor", r.name)
 		}
