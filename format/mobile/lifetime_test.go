@@ -73,8 +73,12 @@ func TestEmpty(t *testing.T) {
 			t.Errorf("%s: %v", u.name, err)
 		}
 	}
-	if _, err := x.Float32At(0); ErrorCode(err) != CodeClosed {
-		t.Errorf("Float32At: %v", err)
+	_, fromTensor := x.Float32At(0)
+	_, fromModel := m.Tensor(0)
+	for _, err := range []error{fromTensor, fromModel} {
+		if ErrorCode(err) != CodeClosed {
+			t.Error(err)
+		}
 	}
 	if _, err := m.VerifySigned(nil, nil, nil); err == nil {
 		t.Error("VerifySigned: no error")

@@ -152,7 +152,7 @@ func (m *Model) TensorName(index int64) string {
 // Tensor returns a tensor by its position in the file, from 0.
 func (m *Model) Tensor(index int64) (*Tensor, error) {
 	if index < 0 || index >= m.TensorCount() {
-		return nil, m.fail("tensor", fmt.Errorf("%w: %d of %d", errIndex, index, m.TensorCount()))
+		return nil, cmp.Or(m.open(), m.fail("tensor", fmt.Errorf("%w: %d of %d", errIndex, index, m.TensorCount())))
 	}
 	return m.TensorNamed(m.TensorName(index))
 }

@@ -154,12 +154,9 @@ func (t *Tensor) copies(n, size int64) error {
 	return nil
 }
 
-// fail makes an error with the tensor's name. An empty tensor is closed.
+// fail makes an error with the tensor's name. A closed model comes first, and an empty tensor has one.
 func (t *Tensor) fail(err error) error {
-	if t.model == nil {
-		err = format.ErrClosed
-	}
-	return t.owner().fail(fmt.Sprintf("tensor %q", t.Name()), err)
+	return cmp.Or(t.owner().open(), t.owner().fail(fmt.Sprintf("tensor %q", t.Name()), err))
 }
 
 // plain stands for the parameters of plain tensors.
