@@ -180,6 +180,10 @@ func TestOpensWhatItWrites(t *testing.T) {
 	expect.OK(t, err)
 	p.Metadata = append(p.Metadata, format.Entry{Key: "doc_string", Value: strings.Repeat("\x01", 300)})
 	expect.Refused(t, format.ErrPlan)(streamTo(io.Discard, p, nil))
+	for _, e := range []format.Entry{{Key: "k", Value: "\xff"}, {Key: "\xff", Value: "v"}} {
+		p.Metadata = format.Metadata{e}
+		expect.Refused(t, format.ErrCorrupt, e.Key)(streamTo(io.Discard, p, nil))
+	}
 }
 
 // TestLongText: a text of more than a gigabyte is refused before it is read.

@@ -465,8 +465,11 @@ func TestReads(t *testing.T) {
 		{0, 0, 0, nil}, {0, 5000, 0, nil}, {0, 20_000, 0, nil}, {1, 10_000, 0, io.EOF}, {1, 1 << 62, 0, io.EOF},
 		{10, 9_995, 5, io.EOF}, {10, 9_990, 10, nil}, {10_000, 0, 10_000, nil}, {10_001, 0, 10_000, io.EOF}, {10, 995, 10, nil}, {10, -1, 0, tensor.ErrCorrupt},
 	} {
-		p := make([]byte, tt.n)
+		p, before := make([]byte, tt.n), r.Stats().Requests
 		n, err := r.ReadAt(p, tt.off)
+		if tt.off < 0 && r.Stats().Requests != before {
+			t.Errorf("the server is asked for offset %d", tt.off)
+		}
 		if n != tt.want || !errors.Is(err, tt.err) || n > 0 && !bytes.Equal(p[:n], data[tt.off:][:n]) {
 			t.Errorf("%d bytes at %d: %d, %v", tt.n, tt.off, n, err)
 		}
