@@ -180,9 +180,16 @@ func TestOpensWhatItWrites(t *testing.T) {
 	expect.OK(t, err)
 	p.Metadata = append(p.Metadata, format.Entry{Key: "doc_string", Value: strings.Repeat("\x01", 300)})
 	expect.Refused(t, format.ErrPlan)(streamTo(io.Discard, p, nil))
-	for _, e := range []format.Entry{{Key: "k", Value: "\xff"}, {Key: "\xff", Value: "v"}} {
-		p.Metadata = format.Metadata{e}
+}
+
+// TestInvalidText: metadata that is no UTF-8 is a loss, which may be accepted.
+func TestInvalidText(t *testing.T) {
+	for _, e := range []format.Entry{{Key: "k", Value: "\xff"}, {Key: "\xff", Value: "v"}, {Key: "producer_name", Value: "\xff"}} {
+		p := &format.Plan{Metadata: format.Metadata{e}, Tensors: []tensor.Info{{Name: "w", DType: tensor.Uint8, Shape: tensor.Shape{1}, Size: 1}}}
 		expect.Refused(t, format.ErrCorrupt, e.Key)(streamTo(io.Discard, p, nil))
+		lossy := &WriteOptions{WriteOptions: format.WriteOptions{AcceptLoss: []string{string(format.LossMetadata)}}}
+		_, err := streamTo(io.Discard, p, lossy)
+		expect.OK(t, err)
 	}
 }
 
