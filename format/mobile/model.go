@@ -9,6 +9,7 @@ import (
 	"sync"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/jsonmeta"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -72,9 +73,10 @@ func (m *Model) Name() string {
 	}
 	v, _ := meta.Get("model_info")
 	raw, _ := v.(json.RawMessage)
-	var info struct{ Name string }
-	_ = json.Unmarshal(raw, &info) // what is no text leaves it empty
-	return info.Name
+	info, _ := jsonmeta.Parse(raw, jsonmeta.Options{}) // json.Unmarshal would add 290 kB to the app
+	v, _ = info.Get("name")
+	name, _ := v.(string)
+	return name
 }
 
 // plan returns the metadata and the graph, with the names that the tensors had.
