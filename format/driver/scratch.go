@@ -22,11 +22,9 @@ func (x *Index) borrow() {
 // Parse. Scratch memory goes back to the pool, or stays with the index if it is too large for that.
 func (x *Index) Seal() {
 	s := x.scratch
-	if s == nil {
-		return
-	}
 	x.scratch = nil
-	if cap(x.records) > mostKept || cap(x.names) > 64*mostKept || cap(x.dims) > 8*mostKept {
+	if s == nil || cap(x.records) > mostKept || cap(x.names) > 64*mostKept || cap(x.dims) > 8*mostKept {
+		x.spare = nil
 		return
 	}
 	*s = x.lists
