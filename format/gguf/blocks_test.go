@@ -16,6 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/internal/vector"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -53,6 +54,32 @@ func TestDecodePublished(t *testing.T) {
 	want, err := os.ReadFile("testdata/decoded.txt")
 	if diff := cmp.Diff(string(want), sums.String()); err != nil || diff != "" {
 		t.Error(err, diff)
+	}
+}
+
+// TestDecodeMany: more blocks than one batch has decode as each of them alone.
+func TestDecodeMany(t *testing.T) {
+	for code, et := range elementTypes {
+		e := et.encoding
+		if e == nil || e.Decode == nil {
+			continue
+		}
+		const blocks = 2*vector.Batch + 3
+		r := rand.New(rand.NewPCG(6, uint64(code)))
+		src := make([]byte, blocks*e.BlockBytes)
+		for i := range src {
+			src[i] = byte(r.Uint32())
+		}
+		got, want := make([]float32, blocks*e.BlockElems), make([]float32, blocks*e.BlockElems)
+		expect.OK(t, e.Decode(got, src))
+		for i := range int64(blocks) {
+			expect.OK(t, e.Decode(want[i*e.BlockElems:][:e.BlockElems], src[i*e.BlockBytes:][:e.BlockBytes]))
+		}
+		for i, w := range want {
+			if g := got[i]; math.Float32bits(g) != math.Float32bits(w) && (g == g || w == w) {
+				t.Fatalf("%s: element %d is %v, want %v", e.Name, i, g, w)
+			}
+		}
 	}
 }
 

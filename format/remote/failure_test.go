@@ -468,7 +468,7 @@ func TestReads(t *testing.T) {
 		p, before := make([]byte, tt.n), r.Stats().Requests
 		n, err := r.ReadAt(p, tt.off)
 		if tt.off < 0 && r.Stats().Requests != before {
-			t.Errorf("the server is asked for offset %d", tt.off)
+			t.Errorf("the server gets a request for offset %d", tt.off)
 		}
 		if n != tt.want || !errors.Is(err, tt.err) || n > 0 && !bytes.Equal(p[:n], data[tt.off:][:n]) {
 			t.Errorf("%d bytes at %d: %d, %v", tt.n, tt.off, n, err)
