@@ -1,7 +1,6 @@
 package format
 
 import (
-	"bytes"
 	"io"
 	"iter"
 	"slices"
@@ -86,10 +85,10 @@ func writeViews[K any](w *Writer, views iter.Seq2[K, tensor.View]) error {
 // WriteView writes the tensor v under its own name. If the file of v is cut short meanwhile, the error is
 // ErrTruncated. If the plan has another dtype or other quantization for it, ErrPlan. The plan's shape is written.
 func WriteView(w *Writer, v tensor.View) error {
-	if err := w.w.Agrees(v.Info()); err != nil {
-		return err
-	}
-	return v.Use(func(b []byte) error { return w.WriteTensor(v.Name(), bytes.NewReader(b)) })
+	return v.Use(func(b []byte) error {
+		info := v.Info()
+		return w.w.WriteView(&info, b)
+	})
 }
 
 // Copy writes all tensors of m to w and closes it. If anything fails it aborts w.

@@ -59,7 +59,7 @@ func signFile(path, to string, key ed25519.PrivateKey, o *plan.WriteOptions) err
 		return err
 	}
 	h.Features |= Signing
-	err = save.NewInput(o.Context, io.NewSectionReader(src, 0, src.Size()), src.Size(), nil).CopyTo(f, 0, nil)
+	err = save.NewInput(o.Context, io.NewSectionReader(src, 0, src.Size()), src.Size()).CopyTo(f, 0, nil)
 	if err == nil {
 		err = h.finish(f, src.Size(), bytes.Clone(m.f.head[:h.HeaderSize]), key, o)
 	}
@@ -87,7 +87,7 @@ func (h *Header) finish(t driver.Target, end int64, head []byte, key ed25519.Pri
 	}
 	all, s := sha256.New(), h.Signature
 	for _, part := range []Section{{0, s.Offset}, {s.End(), end - s.End()}} {
-		in := save.NewInput(o.Context, io.NewSectionReader(t, part.Offset, part.Size), part.Size, nil)
+		in := save.NewInput(o.Context, io.NewSectionReader(t, part.Offset, part.Size), part.Size)
 		if _, err := io.Copy(all, in); err != nil {
 			return err
 		}

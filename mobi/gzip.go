@@ -105,7 +105,7 @@ func (p *packer) Finish() error {
 	}
 	e := save.Located(p.target, l)
 	for i, s := range p.stored {
-		in := save.NewInput(context.Background(), io.NewSectionReader(p.target, s.at, s.size), s.size, nil)
+		in := save.NewInput(context.Background(), io.NewSectionReader(p.target, s.at, s.size), s.size)
 		if err := e.Tensor(i, in); err != nil {
 			return err
 		}

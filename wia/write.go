@@ -222,7 +222,7 @@ func (w *blockWriter) record(prefix []byte, off int64, in driver.Input) error {
 
 // written reads back size bytes of the block.
 func (w *blockWriter) written(ctx context.Context, off, size int64) driver.Input {
-	return save.NewInput(ctx, io.NewSectionReader(w.t, w.base+off, size), size, nil)
+	return save.NewInput(ctx, io.NewSectionReader(w.t, w.base+off, size), size)
 }
 
 // sum returns the SHA-256 of the block, which has size bytes.

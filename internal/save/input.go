@@ -27,21 +27,25 @@ type Input struct {
 	r          io.Reader
 	inMemory   memory // what r has in memory, which is not copied
 	size, left int64
-	moved      func(n int) // reports progress
+	name       string
+	moved      func(n int64, name string) // reports progress; may be nil
 	one        [1]byte
 }
 
-// NewInput returns an Input of size bytes from r. moved may be nil.
-func NewInput(ctx context.Context, r io.Reader, size int64, moved func(n int)) *Input {
-	if moved == nil {
-		moved = func(int) {}
-	}
-	in := &Input{ctx: ctx, r: r, size: size, left: size, moved: moved}
+// NewInput returns an Input of size bytes from r.
+func NewInput(ctx context.Context, r io.Reader, size int64) *Input {
+	in := new(Input)
+	in.reset(ctx, r, "", size)
+	return in
+}
+
+// reset makes in the data of another tensor.
+func (in *Input) reset(ctx context.Context, r io.Reader, name string, size int64) {
+	in.ctx, in.r, in.name, in.size, in.left, in.inMemory = ctx, r, name, size, size, nil
 	switch r.(type) {
 	case *bytes.Reader, *bytes.Buffer:
 		_, _ = r.(io.WriterTo).WriteTo(&in.inMemory)
 	}
-	return in
 }
 
 // memory is an io.Writer that keeps what a reader of memory writes, all at once.
@@ -75,7 +79,9 @@ func (in *Input) next(buf []byte, most int64) (p []byte, err error) {
 		p, err = in.read(buf[:min(int64(len(buf)), in.left, piece)])
 	}
 	in.left -= int64(len(p))
-	in.moved(len(p))
+	if in.moved != nil {
+		in.moved(int64(len(p)), in.name)
+	}
 	if errors.Is(err, io.EOF) {
 		err = nil
 		if in.left > 0 {

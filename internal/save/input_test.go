@@ -74,7 +74,8 @@ func TestInputAgrees(t *testing.T) {
 	every(t, func(t *testing.T, reader func([]byte) io.Reader, take func(*Input) ([]byte, error)) {
 		for _, n := range []int{0, 1, 100, piece - 1, piece, piece + 1, 2*piece + 3, large + overlap} {
 			moved := 0
-			in := NewInput(context.Background(), reader(pattern(n)), int64(n), func(k int) { moved += k })
+			in := NewInput(context.Background(), reader(pattern(n)), int64(n))
+			in.moved = func(k int64, _ string) { moved += int(k) }
 			got, err := take(in)
 			if err == nil {
 				err = in.Finish()
@@ -96,7 +97,7 @@ func TestInputWrongSize(t *testing.T) {
 			{0, 1, tensor.ErrTruncated}, {5, 6, tensor.ErrTruncated}, {piece, piece + 1, tensor.ErrTruncated},
 			{1, 0, tensor.ErrShape}, {6, 5, tensor.ErrShape}, {piece + 1, piece, tensor.ErrShape},
 		} {
-			in := NewInput(context.Background(), reader(pattern(tt.have)), int64(tt.want), nil)
+			in := NewInput(context.Background(), reader(pattern(tt.have)), int64(tt.want))
 			got, err := take(in)
 			if err == nil {
 				err = in.Finish()
@@ -116,11 +117,12 @@ func TestInputCanceled(t *testing.T) {
 	every(t, func(t *testing.T, reader func([]byte) io.Reader, take func(*Input) ([]byte, error)) {
 		ctx, cancel := context.WithCancel(context.Background())
 		moved := 0
-		in := NewInput(ctx, reader(pattern(3*large)), 3*large, func(k int) {
-			if moved += k; moved >= piece {
+		in := NewInput(ctx, reader(pattern(3*large)), 3*large)
+		in.moved = func(k int64, _ string) {
+			if moved += int(k); moved >= piece {
 				cancel()
 			}
-		})
+		}
 		got, err := take(in)
 		if !errors.Is(err, context.Canceled) || len(got) > large {
 			t.Errorf("%v after %d bytes", err, len(got))
@@ -134,19 +136,19 @@ func TestInputErrors(t *testing.T) {
 	for w, take := range ways {
 		for _, before := range []int{0, 10, piece} {
 			r := io.MultiReader(bytes.NewReader(pattern(before)), iotest.ErrReader(broken))
-			in := NewInput(context.Background(), r, int64(before+1), nil)
+			in := NewInput(context.Background(), r, int64(before+1))
 			expect.Refused(t, broken, w, "after", before, "bytes")(take(in))
 		}
 	}
 	for name, reader := range readers {
-		in := NewInput(context.Background(), reader(pattern(10)), 10, nil)
+		in := NewInput(context.Background(), reader(pattern(10)), 10)
 		expect.Refused(t, broken, name, "Each")(nil, in.Each(func([]byte) error { return broken }))
 		for _, n := range []int{10, piece} {
-			in = NewInput(context.Background(), reader(pattern(n)), int64(n), nil)
+			in = NewInput(context.Background(), reader(pattern(n)), int64(n))
 			expect.Refused(t, broken, name, "CopyTo of", n, "bytes with a broken sum")(nil, in.CopyTo(&Memory{}, 0, brokenWriter{broken}))
 		}
 	}
-	in := NewInput(context.Background(), io.MultiReader(bytes.NewReader(pattern(5)), iotest.ErrReader(broken)), 5, nil)
+	in := NewInput(context.Background(), io.MultiReader(bytes.NewReader(pattern(5)), iotest.ErrReader(broken)), 5)
 	_, err := io.ReadAll(in)
 	expect.OK(t, err)
 	expect.Refused(t, broken, "an error behind the last byte")(nil, in.Finish())
@@ -167,7 +169,7 @@ func (c claims) Read(p []byte) (int, error) { return len(p) + c.more, nil }
 
 // TestInputAnswers: wrong counts from a reader are errors, also to Finish.
 func TestInputAnswers(t *testing.T) {
-	expect.Refused(t, io.ErrNoProgress, "Finish")(nil, NewInput(context.Background(), silent{}, 0, nil).Finish())
+	expect.Refused(t, io.ErrNoProgress, "Finish")(nil, NewInput(context.Background(), silent{}, 0).Finish())
 	for w, take := range ways {
 		for _, tt := range []struct {
 			name string
@@ -179,7 +181,7 @@ func TestInputAnswers(t *testing.T) {
 			{"more than asked for", claims{1}, tensor.ErrCorrupt},
 			{"a negative number", claims{math.MinInt}, tensor.ErrCorrupt},
 		} {
-			expect.Refused(t, tt.err, w, tt.name)(take(NewInput(context.Background(), tt.r, piece+5, nil)))
+			expect.Refused(t, tt.err, w, tt.name)(take(NewInput(context.Background(), tt.r, piece+5)))
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (q *ordered) store(i int, in driver.Input) (err error) {
 		}
 		q.early = make(map[int]*Input)
 	}
-	q.early[i] = NewInput(q.o.Context, io.NewSectionReader(q.spool, q.end, in.Size()), in.Size(), nil)
+	q.early[i] = NewInput(q.o.Context, io.NewSectionReader(q.spool, q.end, in.Size()), in.Size())
 	off := q.end
 	q.end += in.Size()
 	return in.CopyTo(q.spool, off, nil)

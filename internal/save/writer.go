@@ -3,6 +3,7 @@
 package save
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -35,6 +36,7 @@ type Writer struct {
 	plan     *plan.Plan
 	index    driver.Index // of the plan, by name
 	written  []bool
+	in       Input // of the tensor being written
 	progress work.Progress
 	over     error // why no further call works; errClosed after a successful Close
 }
@@ -61,7 +63,7 @@ func New(d driver.Driver, out io.Writer, p *plan.Plan, o *plan.WriteOptions) (*W
 	if err != nil {
 		return nil, err
 	}
-	w.written = make([]bool, len(w.plan.Tensors))
+	w.written, w.in.moved = make([]bool, len(w.plan.Tensors)), w.progress.Done
 	return w, nil
 }
 
@@ -210,17 +212,38 @@ func (w *Writer) Files() []string { return w.files }
 
 // WriteTensor writes the data of a tensor of the plan.
 func (w *Writer) WriteTensor(name string, r io.Reader) error {
+	return w.write(name, r, func(*tensor.Info) error { return nil })
+}
+
+// WriteView is WriteTensor for data in memory whose type and quantization must be those of the plan.
+func (w *Writer) WriteView(from *tensor.Info, b []byte) error {
+	return w.write(from.Name, bytes.NewReader(b), func(to *tensor.Info) error {
+		switch {
+		case to.TypeName() != from.TypeName():
+			return fmt.Errorf("%w: the plan has %s, the model %s", tensor.ErrDType, to.TypeName(), from.TypeName())
+		case to.Quant != nil && from.Quant != nil && !to.Quant.Equal(from.Quant):
+			return fmt.Errorf("%w: the plan has others than the model", tensor.ErrQuantization)
+		}
+		return nil
+	})
+}
+
+// write writes a tensor of the plan unless check refuses that.
+func (w *Writer) write(name string, r io.Reader, check func(to *tensor.Info) error) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.over != nil {
 		return w.refusal()
 	}
 	i, ok := w.index.Lookup(name)
-	if !ok {
+	switch {
+	case !ok:
 		return w.planError(name, fmt.Errorf("%w in the plan", tensor.ErrNotFound))
-	}
-	if w.written[i] {
+	case w.written[i]:
 		return w.planError(name, errors.New("already written"))
+	}
+	if err := check(&w.plan.Tensors[i]); err != nil {
+		return w.planError(name, err)
 	}
 	return w.attempt(func() error {
 		if err := w.take(i, r); err != nil {
@@ -237,27 +260,11 @@ func (w *Writer) take(i int, r io.Reader) error {
 		return err
 	}
 	t := &w.plan.Tensors[i]
-	in := NewInput(w.o.Context, r, t.Size, func(n int) { w.progress.Done(int64(n), t.Name) })
-	if err := w.enc.Tensor(i, in); err != nil {
+	w.in.reset(w.o.Context, r, t.Name, t.Size)
+	if err := w.enc.Tensor(i, &w.in); err != nil {
 		return err
 	}
-	return in.Finish()
-}
-
-// Agrees checks that from has the type and quantization that the plan says.
-func (w *Writer) Agrees(from tensor.Info) error {
-	i, ok := w.index.Lookup(from.Name)
-	if !ok {
-		return nil // WriteTensor reports it
-	}
-	to := &w.plan.Tensors[i]
-	switch {
-	case to.TypeName() != from.TypeName():
-		return w.planError(to.Name, fmt.Errorf("%w: the plan has %s, the model %s", tensor.ErrDType, to.TypeName(), from.TypeName()))
-	case to.Quant != nil && from.Quant != nil && !to.Quant.Equal(from.Quant):
-		return w.planError(to.Name, fmt.Errorf("%w: the plan has others than the model", tensor.ErrQuantization))
-	}
-	return nil
+	return w.in.Finish()
 }
 
 // Close completes the file.
