@@ -36,6 +36,7 @@ type Writer struct {
 	plan     *plan.Plan
 	index    driver.Index // of the plan, by name
 	written  []bool
+	next     int   // the tensor behind the last one written
 	in       Input // of the tensor being written
 	progress work.Progress
 	over     error // why no further call works; errClosed after a successful Close
@@ -123,7 +124,7 @@ func (w *Writer) complete(p *plan.Plan) (err error) {
 		w.plan.Metadata[i].Value = take(w.plan.Metadata[i].Value)
 	}
 	n := len(p.Tensors)
-	w.index.Grow(n, 32*n, 4*n) // room for usual names and shapes
+	w.index.Grow(n, 32*n, 2*n) // room for usual names and shapes
 	total, entry := int64(0), driver.Tensor{}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
@@ -235,7 +236,10 @@ func (w *Writer) write(name string, r io.Reader, check func(to *tensor.Info) err
 	if w.over != nil {
 		return w.refusal()
 	}
-	i, ok := w.index.Lookup(name)
+	i, ok := w.next, true
+	if i == len(w.written) || w.plan.Tensors[i].Name != name {
+		i, ok = w.index.Lookup(name)
+	}
 	switch {
 	case !ok:
 		return w.planError(name, fmt.Errorf("%w in the plan", tensor.ErrNotFound))
@@ -249,7 +253,7 @@ func (w *Writer) write(name string, r io.Reader, check func(to *tensor.Info) err
 		if err := w.take(i, r); err != nil {
 			return &tensor.Error{Format: w.format, Path: w.o.Path, Field: tensorField(name), Offset: -1, Err: err}
 		}
-		w.written[i] = true
+		w.written[i], w.next = true, i+1
 		return nil
 	})
 }
