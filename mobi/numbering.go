@@ -1,7 +1,6 @@
 package mobi
 
 import (
-	"cmp"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
@@ -21,15 +20,47 @@ type numbering struct {
 // newNumbering numbers the tensors and the edges of g, which may be nil.
 func newNumbering(tensors []tensor.Info, g *format.Graph) numbering {
 	n := numbering{ids: make([]uint32, len(tensors)), byName: map[string]uint32{}, constants: map[string]int{}}
-	numbered := g == nil
+	var taken []uint32
 	for i := range tensors {
-		id, ok := parseDecimal(tensors[i].Name, 32)
-		n.ids[i], numbered = uint32(id), numbered && ok
+		if id, ok := parseDecimal(tensors[i].Name, 32); ok {
+			n.ids[i], taken = uint32(id), append(taken, uint32(id))
+		}
 	}
-	if numbered {
-		return n // without maps, writing 10,000 small tensors takes half the time
+	var values []string
+	if g != nil && len(g.Nodes)+len(g.Inputs)+len(g.Outputs) > 0 { // without maps, writing 10,000 small tensors takes half the time
+		for i := range tensors {
+			n.constants[tensors[i].Name] = i
+		}
+		values = n.values(g, &taken)
 	}
-	g = cmp.Or(g, new(format.Graph))
+	slices.Sort(taken)
+	free := uint32(0)
+	next := func() uint32 {
+		for ; len(taken) > 0 && taken[0] <= free; taken = taken[1:] {
+			free = max(free, taken[0]+1)
+		}
+		free++
+		return free - 1
+	}
+	for i := range tensors {
+		if _, ok := parseDecimal(tensors[i].Name, 32); !ok {
+			n.ids[i] = next()
+		}
+	}
+	for _, s := range values {
+		if _, ok := n.byName[s]; !ok {
+			n.byName[s] = next()
+		}
+	}
+	for name, i := range n.constants {
+		n.byName[name] = n.ids[i]
+	}
+	return n
+}
+
+// values returns the edges of g that are no constants, inputs first and outputs last. It adds the ids that
+// the names of the others stand for to taken.
+func (n *numbering) values(g *format.Graph, taken *[]uint32) (values []string) {
 	rank := map[string]int{} // of inputs below 0, of outputs above
 	for i, v := range g.Outputs {
 		rank[v.Name] = i + 1
@@ -37,34 +68,17 @@ func newNumbering(tensors []tensor.Info, g *format.Graph) numbering {
 	for i, v := range g.Inputs {
 		rank[v.Name] = i - len(g.Inputs)
 	}
-	var names, values []string
-	for i, t := range tensors {
-		names, n.constants[t.Name] = append(names, t.Name), i
-	}
 	for _, node := range g.Nodes {
 		values = append(append(values, node.Inputs...), node.Outputs...)
 	}
+	values = slices.DeleteFunc(values, func(s string) bool { _, is := n.constants[s]; return is })
 	slices.SortStableFunc(values, func(a, b string) int { return rank[a] - rank[b] })
-	names = append(names, values...)
-	used, free := make(map[uint32]bool, len(tensors)), uint32(0)
-	for _, s := range names {
-		_, isConstant := n.constants[s]
-		if id, ok := parseDecimal(s, 32); ok && (isConstant || rank[s] == 0) {
-			n.byName[s], used[uint32(id)] = uint32(id), true
+	for _, s := range values {
+		if id, ok := parseDecimal(s, 32); ok && rank[s] == 0 {
+			n.byName[s], *taken = uint32(id), append(*taken, uint32(id))
 		}
 	}
-	for _, s := range names {
-		if _, ok := n.byName[s]; !ok {
-			for used[free] {
-				free++
-			}
-			n.byName[s], used[free] = free, true
-		}
-	}
-	for i := range n.ids {
-		n.ids[i] = n.byName[names[i]]
-	}
-	return n
+	return values
 }
 
 // operator returns a node of the graph as an operator.

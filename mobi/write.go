@@ -110,7 +110,7 @@ func (d *document) layout() (*driver.Layout, error) {
 		first = wire.AlignUp(first+record, alignment) - record
 	}
 	end, records := first, make([]driver.Part, len(order))
-	var b wire.Buffer
+	b := make(wire.Buffer, 0, 2*recordMin*len(order))
 	for i, n := range order {
 		at := len(b)
 		d.record(&b, n, d.stored[n])
