@@ -47,7 +47,7 @@ func (e *encoder) newWeights() (driver.Encoder, error) {
 	case e.o.Quantized:
 		return &quantizedWeights{e}, nil
 	case m == MethodNone:
-		return &plainWeights{e, make([]crc, len(e.plan.Tensors))}, nil
+		return &plainWeights{encoder: e, sums: make([]crc, len(e.plan.Tensors))}, nil
 	case e.o.Chunked, m == MethodFloat16: // without a chunk table, pieces of halves are contiguous
 		return &chunkedWeights{encoder: e}, nil
 	case e.o.collects():
@@ -79,15 +79,25 @@ var padding [alignment]byte
 type plainWeights struct {
 	*encoder
 	sums []crc // of the tensors
+	next int   // tensors before it are in out.original
 }
 
 func (w *plainWeights) Tensor(i int, in driver.Input) error {
-	return in.CopyTo(&w.out, w.offsets[i], &w.sums[i])
+	sum := &w.sums[i]
+	if i == w.next { // joining a sum takes longer than a small tensor
+		sum = &w.out.original
+	}
+	err := in.CopyTo(&w.out, w.offsets[i], sum)
+	if i == w.next {
+		w.out.original.Write(w.pad(i))
+		w.next++
+	}
+	return err
 }
 
 func (w *plainWeights) Finish() error {
-	for i, sum := range w.sums {
-		w.out.original.join(uint32(sum), w.plan.Tensors[i].Size)
+	for i := w.next; i < len(w.sums); i++ {
+		w.out.original.join(uint32(w.sums[i]), w.plan.Tensors[i].Size)
 		w.out.original.Write(w.pad(i))
 	}
 	w.out.size, w.out.sum = w.size, uint32(w.out.original)
