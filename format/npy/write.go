@@ -68,39 +68,32 @@ func (fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, er
 
 // Layout implements driver.Layouter. All is known in advance except the checksums.
 func (archiveFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, error) {
-	l, err := archiveLayout(p, make([]uint64, len(p.Tensors)))
-	if err != nil || len(p.Tensors) == 0 {
-		return l, err
-	}
-	l.Sums = driver.CRC32
-	l.Late = func(sums []uint64) ([]driver.Part, error) {
-		l, err := archiveLayout(p, sums)
-		return l.Parts, err
-	}
-	return l, nil
-}
-
-// archiveLayout returns the headers of all tensors, whose data has the given checksums, and the directory.
-func archiveLayout(p *plan.Plan, sums []uint64) (*driver.Layout, error) {
-	l := &driver.Layout{}
-	var central wire.Buffer
+	l := &driver.Layout{Offsets: make([]int64, len(p.Tensors)), Sums: driver.CRC32}
+	made, parts := make([]zip.Made, len(p.Tensors)), make([]driver.Part, len(p.Tensors))
 	for i := range p.Tensors {
-		t := &p.Tensors[i]
+		t, m := &p.Tensors[i], &made[i]
 		head := encodeHeader(t)
-		m := zip.Made{Name: t.Name + extension, Size: int64(len(head)) + t.Size, At: l.Size, Sum: tensor.CombineCRC32(tensor.CRC32(head), uint32(sums[i]), t.Size)}
+		*m = zip.Made{Name: t.Name + extension, Size: int64(len(head)) + t.Size, At: l.Size, Sum: tensor.CRC32(head)}
 		if len(m.Name) > math.MaxUint16 {
 			return nil, wire.Refuse("", "tensors", "%w: the name %.40q... has %d bytes, at most %d are possible",
 				format.ErrLimit, t.Name, len(t.Name), math.MaxUint16-len(extension))
 		}
-		b := append(m.LocalHeader(alignment), head...)
-		m.CentralHeader(&central)
-		l.Parts = append(l.Parts, driver.Part{Offset: l.Size, Bytes: b})
-		l.Offsets = append(l.Offsets, l.Size+int64(len(b)))
+		parts[i] = driver.Part{Offset: l.Size, Bytes: append(m.LocalHeader(alignment), head...)}
+		l.Offsets[i] = l.Size + int64(len(parts[i].Bytes))
 		l.Size = l.Offsets[i] + t.Size
 	}
-	at := l.Size
-	zip.AppendEnd(&central, len(p.Tensors), int64(len(central)), at)
-	l.Size += int64(len(central))
-	l.Parts = append(l.Parts, driver.Part{Offset: at, Bytes: central})
+	end := driver.Part{Offset: l.Size, Bytes: zip.Directory(made, l.Size)}
+	l.Size += int64(len(end.Bytes))
+	l.Late = func(sums []uint64) ([]driver.Part, error) {
+		for i, sum := range sums {
+			made[i].Sum = tensor.CombineCRC32(made[i].Sum, uint32(sum), p.Tensors[i].Size)
+			made[i].PutSum(parts[i].Bytes)
+		}
+		end.Bytes = zip.Directory(made, end.Offset)
+		return append(parts, end), nil
+	}
+	if len(p.Tensors) == 0 {
+		l.Parts, l.Late = []driver.Part{end}, nil
+	}
 	return l, nil
 }

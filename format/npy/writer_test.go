@@ -104,7 +104,13 @@ func TestLarge(t *testing.T) {
 func TestDirectoryLimit(t *testing.T) {
 	const from, size = 30, driver.MaxStructure + 1
 	var end wire.Buffer
-	zip.AppendEnd(&end, 1, size, from)
+	end.Str(zip.EndMagic)
+	end.U32(0) // disks
+	end.U16(1)
+	end.U16(1)
+	end.U32(size)
+	end.U32(from)
+	end.U16(0)
 	src := &sparse{[]driver.Part{{Bytes: []byte(zip.LocalMagic)}, {Offset: from + size, Bytes: end}}, from + size + int64(len(end))}
 	var e *format.Error
 	_, err := openReaderAt(src, src.size, nil)

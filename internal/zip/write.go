@@ -1,6 +1,7 @@
 package zip
 
 import (
+	"encoding/binary"
 	"strings"
 	"unicode/utf8"
 
@@ -45,12 +46,8 @@ func (m *Made) LocalHeader(alignment int64) []byte {
 	return b
 }
 
-// CentralHeader appends the record of the directory.
-func (m *Made) CentralHeader(b *wire.Buffer) {
-	b.Str(centralMagic)
-	b.U16(madeOnUnix | m.version())
-	m.header(b, m.zip64(true), true)
-}
+// PutSum puts another Sum into a local header.
+func (m *Made) PutSum(local []byte) { binary.LittleEndian.PutUint32(local[14:], m.Sum) }
 
 // version returns the version of the format that a reader needs.
 func (m *Made) version() uint16 {
@@ -103,10 +100,18 @@ func (m *Made) zip64(central bool) (b wire.Buffer) {
 	return b
 }
 
-// AppendEnd appends the end records for a directory of n entries and the given size at off.
-func AppendEnd(b *wire.Buffer, n int, size, off int64) {
+// Directory returns the directory of entries at off, which ends the archive.
+func Directory(entries []Made, off int64) []byte {
+	var b wire.Buffer
+	for i := range entries {
+		m := &entries[i]
+		b.Str(centralMagic)
+		b.U16(madeOnUnix | m.version())
+		m.header(&b, m.zip64(true), true)
+	}
+	n, size := len(entries), int64(len(b))
 	if n >= wide16 || size >= wide32 || off >= wide32 {
-		at := off + int64(len(*b))
+		at := off + size
 		b.Str(end64Magic)
 		b.U64(end64Len - 12)
 		b.U16(madeOnUnix | wideVersion)
@@ -128,4 +133,5 @@ func AppendEnd(b *wire.Buffer, n int, size, off int64) {
 	b.U32(uint32(min(size, wide32)))
 	b.U32(uint32(min(off, wide32)))
 	b.U16(0) // comment
+	return b
 }
