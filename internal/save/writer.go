@@ -36,8 +36,9 @@ type Writer struct {
 	plan     *plan.Plan
 	index    driver.Index // of the plan, by name
 	written  []bool
-	next     int   // the tensor behind the last one written
-	in       Input // of the tensor being written
+	next     int          // the tensor behind the last one written
+	in       Input        // of the tensor being written
+	view     bytes.Reader // of WriteView
 	progress work.Progress
 	over     error // why no further call works; errClosed after a successful Close
 }
@@ -218,7 +219,8 @@ func (w *Writer) WriteTensor(name string, r io.Reader) error {
 
 // WriteView is WriteTensor for data in memory whose type and quantization must be those of the plan.
 func (w *Writer) WriteView(from *tensor.Info, b []byte) error {
-	return w.write(from.Name, bytes.NewReader(b), func(to *tensor.Info) error {
+	return w.write(from.Name, &w.view, func(to *tensor.Info) error {
+		w.view.Reset(b)
 		switch {
 		case to.TypeName() != from.TypeName():
 			return fmt.Errorf("%w: the plan has %s, the model %s", tensor.ErrDType, to.TypeName(), from.TypeName())
