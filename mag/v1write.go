@@ -24,11 +24,13 @@ func layoutV1(p *plan.Plan, o *WriteOptions) (*driver.Layout, error) {
 		}
 	}
 	l := &driver.Layout{Offsets: make([]int64, len(p.Tensors)), Sums: driver.XXH64}
-	size := sizeV1(p, o)
+	b := make(wire.Buffer, 0, headerSize+4*typicalRecord*(len(p.Metadata)+len(p.Tensors)))
 	head := func(sums []uint64) []driver.Part {
-		return []driver.Part{{Bytes: headV1(make(wire.Buffer, 0, size), p, o, l.Offsets, sums)}}
+		b = headV1(b[:0], p, o, l.Offsets, sums)
+		return []driver.Part{{Bytes: b}}
 	}
-	l.Size = int64(size)
+	unknown := make([]uint64, len(p.Tensors))
+	l.Size = int64(len(head(unknown)[0].Bytes))
 	pad := func() {
 		if n := -l.Size & (dataAlign - 1); n > 0 {
 			l.Parts = append(l.Parts, driver.Part{Offset: l.Size, Bytes: gap[:n]})
@@ -44,7 +46,7 @@ func layoutV1(p *plan.Plan, o *WriteOptions) (*driver.Layout, error) {
 		pad()
 	}
 	if o.NoDigests || len(p.Tensors) == 0 {
-		l.Parts = append(head(nil), l.Parts...)
+		l.Parts = append(head(unknown), l.Parts...)
 	} else {
 		l.Late = func(sums []uint64) ([]driver.Part, error) { return head(sums), nil }
 	}
@@ -52,22 +54,6 @@ func layoutV1(p *plan.Plan, o *WriteOptions) (*driver.Layout, error) {
 }
 
 var gap = bytes.Repeat([]byte{gapByte}, dataAlign)
-
-// sizeV1 returns the size of header and records.
-func sizeV1(p *plan.Plan, o *WriteOptions) int {
-	n := headerSize
-	for _, m := range p.Metadata {
-		n += metadataHead + len(m.Key)
-	}
-	for i := range p.Tensors {
-		t := &p.Tensors[i]
-		n += tensorHead + 8*len(t.Shape) + 4 + len(t.Name)
-		if hasDigest(t.Name) && !o.NoDigests {
-			n += metadataHead + len(digestPrefix) + len(t.Name)
-		}
-	}
-	return n
-}
 
 // headV1 appends header and records.
 func headV1(w wire.Buffer, p *plan.Plan, o *WriteOptions, offsets []int64, sums []uint64) []byte {
