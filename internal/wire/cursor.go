@@ -58,15 +58,18 @@ func (c *Cursor) Err() error { return c.err }
 // the first failure.
 func (c *Cursor) Fail(field string, offset int64, err error) error {
 	if c.err == nil {
-		c.err = Error(c.format, field, offset, err)
+		c.stop(Error(c.format, field, offset, err))
 	}
 	return c.err
 }
 
+// stop ends the buffer here, so that no read succeeds any more.
+func (c *Cursor) stop(err error) { c.err, c.buf = err, c.buf[:c.pos] }
+
 // Failf is Fail with a sentinel and a text.
 func (c *Cursor) Failf(field string, offset int64, sentinel error, format string, args ...any) error {
 	if c.err == nil {
-		c.err = Errorf(c.format, field, offset, sentinel, format, args...)
+		c.stop(Errorf(c.format, field, offset, sentinel, format, args...))
 	}
 	return c.err
 }
@@ -120,38 +123,29 @@ func Explain(err error, format, path string) error {
 // Bytes returns the next n bytes, which alias the buffer. Any n is safe: it fails
 // if fewer bytes are left.
 func (c *Cursor) Bytes(field string, n uint64) []byte {
-	if !c.has(field, n) {
+	if n > uint64(len(c.buf)-c.pos) && !c.read(field, n) {
 		return nil
 	}
-	b := c.buf[c.pos : c.pos+int(n) : c.pos+int(n)]
+	at := c.pos
 	c.pos += int(n)
-	return b
+	return c.buf[at:c.pos:c.pos]
 }
 
-// has reports whether the next n bytes can be read.
-func (c *Cursor) has(field string, n uint64) bool {
-	return c.err == nil && (n <= uint64(len(c.buf)-c.pos) || c.read(field, n))
-}
-
-// next returns the next n bytes, at most 8, and those behind them; after a failure it returns zeros.
-func (c *Cursor) next(field string, n uint64) []byte {
-	if !c.has(field, n) {
-		return zeros[:]
-	}
-	c.pos += int(n)
-	return c.buf[c.pos-int(n):]
-}
-
-var zeros [8]byte
-
-// read reads the next n bytes of a head.
+// read makes the next n bytes part of the buffer.
 func (c *Cursor) read(field string, n uint64) bool {
-	if n > uint64(c.Left()) {
+	if c.err == nil && n > uint64(c.Left()) {
 		c.Failf(field, c.Offset(), tensor.ErrTruncated, "needs %d bytes, %d are left", n, c.Left())
-	} else if c.buf, c.err = c.head.Need(c.Offset() + int64(n)); c.err != nil {
-		c.err = Error(c.format, field, c.Offset(), c.err)
 	}
-	return c.err == nil
+	if c.err != nil {
+		return false
+	}
+	b, err := c.head.Need(c.Offset() + int64(n))
+	if err != nil {
+		c.Fail(field, c.Offset(), err)
+		return false
+	}
+	c.buf = b
+	return true
 }
 
 // Count fails unless n records of at least size bytes fit in the rest of the
@@ -167,16 +161,36 @@ func (c *Cursor) Count(field string, n, size uint64) int {
 }
 
 // U8 reads one byte.
-func (c *Cursor) U8(field string) uint8 { return c.next(field, 1)[0] }
+func (c *Cursor) U8(field string) uint8 { return uint8(c.uint(field, 1)) }
 
 // U16 reads two bytes.
-func (c *Cursor) U16(field string) uint16 { return binary.LittleEndian.Uint16(c.next(field, 2)) }
+func (c *Cursor) U16(field string) uint16 { return uint16(c.uint(field, 2)) }
 
 // U32 reads four bytes.
-func (c *Cursor) U32(field string) uint32 { return binary.LittleEndian.Uint32(c.next(field, 4)) }
+func (c *Cursor) U32(field string) uint32 {
+	if b := c.buf[c.pos:]; len(b) >= 4 {
+		c.pos += 4
+		return binary.LittleEndian.Uint32(b)
+	}
+	return uint32(c.uint(field, 4))
+}
 
 // U64 reads eight bytes.
-func (c *Cursor) U64(field string) uint64 { return binary.LittleEndian.Uint64(c.next(field, 8)) }
+func (c *Cursor) U64(field string) uint64 {
+	if b := c.buf[c.pos:]; len(b) >= 8 {
+		c.pos += 8
+		return binary.LittleEndian.Uint64(b)
+	}
+	return c.uint(field, 8)
+}
+
+// uint reads n bytes.
+func (c *Cursor) uint(field string, n uint64) (v uint64) {
+	for i, b := range c.Bytes(field, n) {
+		v |= uint64(b) << (8 * i)
+	}
+	return v
+}
 
 // I32 reads a two's complement integer of four bytes.
 func (c *Cursor) I32(field string) int32 { return int32(c.U32(field)) }
