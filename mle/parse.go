@@ -370,13 +370,14 @@ func (f *parsed) badDescriptor(i int, field string, at int64, sentinel error, te
 func (f *parsed) fillIndex() error {
 	t := driver.Tensor{Compression: f.comp.Method.Name()}
 	t.Loaded = f.encrypted() || t.Compression != ""
+	lossy := f.comp.Method.lossy()
 	f.index.Grow(f.constants, f.nameBytes, f.dims)
 	for i := range f.ir.Tensors {
 		d := &f.ir.Tensors[i]
 		if !d.Constant() {
 			continue
 		}
-		if f.comp.Method.lossy() && d.DType != tensor.Float32 {
+		if lossy && d.DType != tensor.Float32 {
 			return f.badDescriptor(i, "dtype", 52, format.ErrCorrupt, "%v in weights that are compressed as %v, which is for float32 alone", d.DType, f.comp.Method)
 		}
 		t.Name, t.DType, t.Shape = append(t.Name[:0], d.Name...), d.DType, d.Shape
@@ -391,9 +392,11 @@ func (f *parsed) fillIndex() error {
 			_, _, stored := f.comp.covering(int64(d.Offset), t.Size)
 			t.Stored = stored.Size
 		}
-		if err := f.index.Add(&t); errors.Is(err, format.ErrCorrupt) {
+		switch err := f.index.Add(&t); {
+		case err == nil:
+		case errors.Is(err, format.ErrCorrupt):
 			return f.nameTwice(d.Name)
-		} else if err != nil {
+		default:
 			return wire.Error(formatName, "num_tensors", f.h.Graph.Offset+4, err)
 		}
 	}

@@ -38,7 +38,7 @@ func (s Shape) product(unit, block int64) (int64, error) {
 			empty = true
 			continue
 		}
-		if i == len(s)-1 {
+		if block > 1 && i == len(s)-1 {
 			d /= block
 		}
 		hi, lo := bits.Mul64(n, uint64(d))
