@@ -3,6 +3,7 @@ package mobi
 import (
 	"encoding/json"
 	"fmt"
+	"math/bits"
 	"strconv"
 
 	"github.com/weightmap/weightmap/format"
@@ -28,8 +29,7 @@ func (f *parsed) metadata() plan.Metadata {
 }
 
 // set sets the field that corresponds to an entry of a plan's metadata.
-func (m *modelInfo) set(e plan.Entry) (err error) {
-	var n uint64
+func (m *modelInfo) set(e plan.Entry) error {
 	switch e.Key {
 	case keyName:
 		s, ok := e.Value.(string)
@@ -38,29 +38,29 @@ func (m *modelInfo) set(e plan.Entry) (err error) {
 		}
 		m.name = s
 	case keyFramework:
-		n, err = unsigned(e.Value, 32)
-		m.framework = uint32(n)
+		return setUnsigned(&m.framework, e.Value)
 	case keyCreated:
-		m.created, err = unsigned(e.Value, 64)
+		return setUnsigned(&m.created, e.Value)
 	case keyFlags:
-		n, err = unsigned(e.Value, 32)
-		m.flags = Flags(n)
+		return setUnsigned(&m.flags, e.Value)
 	default:
-		err = fmt.Errorf("%w: MOBI has no field for it", format.ErrUnsupported)
+		return fmt.Errorf("%w: MOBI has no field for it", format.ErrUnsupported)
 	}
-	return err
+	return nil
 }
 
-// unsigned converts a metadata value to an unsigned number of the given bits.
-func unsigned(v any, bits int) (uint64, error) {
+// setUnsigned sets a field to a metadata value.
+func setUnsigned[T ~uint32 | ~uint64](field *T, v any) error {
 	switch v.(type) {
 	case int64, json.Number:
 	default:
-		return 0, fmt.Errorf("%w: value of type %s", format.ErrUnsupported, plan.TypeName(v))
+		return fmt.Errorf("%w: value of type %s", format.ErrUnsupported, plan.TypeName(v))
 	}
-	n, err := strconv.ParseUint(fmt.Sprint(v), 10, bits)
+	size := bits.Len64(uint64(^T(0)))
+	n, err := strconv.ParseUint(fmt.Sprint(v), 10, size)
 	if err != nil {
-		return 0, fmt.Errorf("%w: %v is not an unsigned number of %d bits", format.ErrUnsupported, v, bits)
+		return fmt.Errorf("%w: %v is not an unsigned number of %d bits", format.ErrUnsupported, v, size)
 	}
-	return n, nil
+	*field = T(n)
+	return nil
 }

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -85,18 +86,13 @@ type Stats struct {
 
 // checked returns a validated copy with defaults filled in. It works on nil.
 func (o *Options) checked(path string) (*Options, error) {
-	var c Options
-	if o != nil {
-		c = *o
-	}
+	c := *cmp.Or(o, &Options{})
 	switch c.DType {
 	case tensor.Invalid, tensor.Float64, tensor.Float32, tensor.Float16, tensor.BFloat16:
 	default:
 		return nil, &format.Error{Field: "DType", Offset: -1, Err: fmt.Errorf("%w: %v is no floating-point type to convert to", format.ErrOption, c.DType)}
 	}
-	if c.Context == nil {
-		c.Context = context.Background()
-	}
+	c.Context = cmp.Or(c.Context, context.Background())
 	codec, err := format.For(c.To, path)
 	if err != nil {
 		return nil, err
@@ -107,13 +103,8 @@ func (o *Options) checked(path string) (*Options, error) {
 
 // reading returns the options to open a file of that format, or of any if it is "".
 func (o *Options) reading(name string) *format.Options {
-	var r format.Options
-	if o.Read != nil {
-		r = *o.Read
-	}
-	if r.Context == nil {
-		r.Context = o.Context
-	}
+	r := *cmp.Or(o.Read, &format.Options{})
+	r.Context = cmp.Or(r.Context, o.Context)
 	if name != "" {
 		r.Format = name
 	} else if r.Check == format.CheckDefault {

@@ -35,21 +35,16 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 
 // parseIndex parses the index of a sharded model and all shards.
 func parseIndex(src driver.Source, x *driver.Index, o *driver.Options, out *driver.Parsed) error {
-	var all []plan.Metadata
-	join := shards.Model{Format: formatName, Open: func(src driver.Source, s driver.Space, y *driver.Index) error {
-		meta, err := parseShard(src, s, y, o)
-		all = append(all, meta)
-		return err
-	}}
-	own, unlisted, err := join.Parse(src, x, o)
+	join := shards.Model{Format: formatName, Open: parseShard}
+	all, unlisted, err := join.Parse(src, x, o)
 	if err != nil {
 		return err
 	}
-	own = slices.DeleteFunc(own, func(e plan.Entry) bool { // describes the files
+	all[0] = slices.DeleteFunc(all[0], func(e plan.Entry) bool { // describes the files
 		return e.Key == "total_size" || e.Key == "total_parameters"
 	})
 	differ := 0
-	out.Metadata, differ = shards.Merge(append([]plan.Metadata{own}, all...)...)
+	out.Metadata, differ = shards.Merge(all...)
 	if unlisted > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("tensors of shards that the index does not name, and that are left out: %d", unlisted))
 	}

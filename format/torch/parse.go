@@ -63,24 +63,22 @@ func isIndex(head []byte) bool {
 // the first value counts.
 func parseIndex(m *zip.Tensors, src driver.Source, o *driver.Options, out *driver.Parsed) error {
 	var files []*reading
-	join := shards.Model{Format: formatName, Open: func(src driver.Source, s driver.Space, y *driver.Index) error {
+	join := shards.Model{Format: formatName, Open: func(src driver.Source, s driver.Space, y *driver.Index, o *driver.Options) (plan.Metadata, error) {
 		r, err := parseFile(m, src, s, y, o)
 		files = append(files, r)
 		m.Index.Version = y.Version
-		return err
+		return r.meta, err
 	}, Placed: func(file, i int) {
 		m.Places = append(m.Places, files[file].places[i])
 	}}
-	_, _, err := join.Parse(src, m.Index, o)
+	all, _, err := join.Parse(src, m.Index, o)
 	if err != nil {
 		return err
 	}
-	var all []plan.Metadata
 	for _, r := range files {
-		all = append(all, r.meta)
 		out.Notes = append(out.Notes, r.notes...)
 	}
-	out.Metadata, _ = shards.Merge(all...)
+	out.Metadata, _ = shards.Merge(all[1:]...) // that of the index describes the files
 	slices.Sort(out.Notes)
 	out.Notes = slices.Compact(out.Notes)
 	return nil

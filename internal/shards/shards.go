@@ -49,15 +49,16 @@ type entry struct {
 type Model struct {
 	Format string
 	// Open parses a shard.
-	Open func(src driver.Source, s driver.Space, y *driver.Index) error
+	Open func(src driver.Source, s driver.Space, y *driver.Index, o *driver.Options) (plan.Metadata, error)
 	// Placed, if not nil, is called for each tensor of the model with its shard and its index
 	// there.
 	Placed func(shard, i int)
 }
 
 // Parse parses the index src and all shards, and lists the tensors of the model in the order of the
-// index. unlisted is the number of tensors in the shards that the index does not list.
-func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (meta plan.Metadata, unlisted int, err error) {
+// index. It returns the metadata of the index, then that of the shards. unlisted is the number of tensors in the shards
+// that the index does not list.
+func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (all []plan.Metadata, unlisted int, err error) {
 	n, most := src.Size(), int64(maxIndex)
 	if n > most {
 		return nil, 0, wire.Errorf(m.Format, "index", 0, tensor.ErrLimit, "%d bytes, the limit is %d", n, most)
@@ -79,13 +80,16 @@ func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (me
 		return nil, 0, wire.Error(m.Format, "weight_map", 0, err)
 	}
 	indexes := make([]driver.Index, len(w.Shards))
+	all = append(all, w.Metadata)
 	for i, shard := range w.Shards {
 		y := &indexes[i]
 		y.Count(o.Memory)
 		defer y.Uncount()
-		if err := m.open(dir, shard, y, o); err != nil {
+		meta, err := m.open(dir, shard, y, o)
+		if err != nil {
 			return nil, 0, err
 		}
+		all = append(all, meta)
 		unlisted += y.Len()
 	}
 	x.Grow(len(w.entries), w.names, 4*len(w.entries))
@@ -103,7 +107,7 @@ func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (me
 			m.Placed(e.shard, i)
 		}
 	}
-	return w.Metadata, unlisted - x.Len(), nil
+	return all, unlisted - x.Len(), nil
 }
 
 // Parse parses an index. Unknown keys are ignored.
@@ -164,22 +168,22 @@ func Parse(format string, b []byte, memory *driver.Memory) (*Map, error) {
 }
 
 // open opens a shard and parses it into y.
-func (m *Model) open(dir driver.Dir, shard Shard, y *driver.Index, o *driver.Options) error {
+func (m *Model) open(dir driver.Dir, shard Shard, y *driver.Index, o *driver.Options) (plan.Metadata, error) {
 	if err := o.Context.Err(); err != nil {
-		return err
+		return nil, err
 	}
 	src, space, err := dir.Open(shard.Name)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
 			err = fmt.Errorf("%w: %w", tensor.ErrNotFound, err)
 		}
-		return wire.Error(m.Format, fmt.Sprintf("shard %q", shard.Name), int64(shard.at), err)
+		return nil, wire.Error(m.Format, fmt.Sprintf("shard %q", shard.Name), int64(shard.at), err)
 	}
-	err = m.Open(src, space, y)
+	meta, err := m.Open(src, space, y, o)
 	if full := y.Err(); full != nil {
-		return wire.Error(m.Format, "tensors", 0, full)
+		return nil, wire.Error(m.Format, "tensors", 0, full)
 	}
-	return wire.InFile(err, src.Path())
+	return meta, wire.InFile(err, src.Path())
 }
 
 // Merge combines the metadata of several files: the first value of a key counts. differ is the number
