@@ -31,7 +31,7 @@ func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options
 	}
 	n := a.Count
 	f := newParsed(x, o, n)
-	f.Checks = o.Check.Sums()
+	f.Checks, f.Zipped = o.Check.Sums(), true
 	x.Version = versions[0]
 	x.Grow(n, max(0, int(a.Size)-n*zip.CentralLen), 4*n)
 	r := &reader{first: a.Head}
@@ -41,7 +41,7 @@ func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options
 	if n > 0 && len(f.Stores) == 0 {
 		return nil, wire.Error("", "entries", a.Off, f.noArrays(n))
 	}
-	return &driver.Parsed{Notes: f.notes(n), Load: f.Load, TensorSum: f.tensorSum, Verify: f.verify}, nil
+	return &driver.Parsed{Notes: f.notes(n), Load: f.Load, TensorSum: f.tensorSum, Verify: f.Verify}, nil
 }
 
 // noArrays describes an archive of n entries without arrays.
@@ -97,21 +97,4 @@ func (f *parsed) tensorSum(i int) driver.Sum {
 	}
 	e := &f.Stores[i]
 	return driver.Sum{Kind: driver.CRC32, Want: uint64(e.Sum ^ tensor.CombineCRC32(f.sums[i], 0, e.Size-f.Places[i].From))}
-}
-
-// verify leaves the data to the engine, which verifies tensorSum, unless some arrays are compressed or converted.
-func (f *parsed) verify(v driver.Verification) error {
-	for i := range f.Stores {
-		if !v.Wanted(i) {
-			continue
-		}
-		if f.Index.Loaded(i) {
-			return f.Verify(v)
-		}
-		if err := f.Check(i); err != nil {
-			return err
-		}
-	}
-	v.Section("directory", "")
-	return nil
 }

@@ -12,7 +12,7 @@ import (
 
 // parseArchive reads the ZIP container: NAME/data.pkl, NAME/byteorder, NAME/version, and NAME/data/KEY.
 func (r *reading) parseArchive() (any, error) {
-	r.x.Version = "zip"
+	r.x.Version, r.m.Zipped = "zip", true
 	a, err := zip.Open(r.File, r.o, storeBytes)
 	if err != nil {
 		return nil, err

@@ -18,6 +18,7 @@ type Tensors struct {
 	Index  *driver.Index
 	Memory *driver.Memory
 	Checks bool // Load compares checksums
+	Zipped bool // some entries are in archives
 	Stores []Entry
 	Places []Place // by tensor
 }
@@ -106,19 +107,18 @@ func (t *Tensors) load(i int) (b []byte, err error) {
 	return out, nil
 }
 
-// located adds the name and file of tensor i to an error without a location.
+// located adds the name and file of tensor i to an error without a location: that of its bytes, if they are in the file
+// as they are and its checksums agree.
 func (t *Tensors) located(i int, err error) error {
 	if err == nil || errors.As(err, new(*tensor.Error)) {
 		return err
 	}
 	s := &t.Stores[t.Places[i].Store]
-	return wire.InFile(wire.Error("", fmt.Sprintf("tensor %q", t.Index.Name(i)), s.At, err), s.Src.Path())
-}
-
-// Check compares the two checksums that an archive records for the entry of tensor i.
-func (t *Tensors) Check(i int) error {
-	s := &t.Stores[t.Places[i].Store]
-	return t.located(i, s.Compare(s.Sum))
+	_, at, _ := t.Index.Place(i)
+	if t.Index.Loaded(i) || s.Sum != s.LocalSum {
+		at = s.At
+	}
+	return wire.InFile(wire.Error("", fmt.Sprintf("tensor %q", t.Index.Name(i)), at, err), s.Src.Path())
 }
 
 // Touch verifies the checksum of the entry of tensor i before the first access.
@@ -134,10 +134,9 @@ func (t *Tensors) Touch(v driver.Verification, i int) (all bool, err error) {
 // Verify verifies the checksums of all entries.
 func (t *Tensors) Verify(v driver.Verification) error {
 	var first []int // a tensor of each entry
-	seen, archives := make([]bool, len(t.Stores)), false
+	seen := make([]bool, len(t.Stores))
 	for i, p := range t.Places {
 		s := &t.Stores[p.Store]
-		archives = archives || !s.Plain
 		if s.Plain || !v.Wanted(i) {
 			continue
 		}
@@ -148,7 +147,7 @@ func (t *Tensors) Verify(v driver.Verification) error {
 			v.Expect(s.Size)
 		}
 	}
-	if archives {
+	if t.Zipped {
 		v.Section("directory", "")
 	}
 	return v.Each(len(first), func(n int) error { return t.verify(v, first[n]) })
