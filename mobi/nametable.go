@@ -72,13 +72,6 @@ func nameParam(param string, value any) (input int, name string, ok bool) {
 	return input, name, ok && kind == tensorName && isText && tensor.CheckName(name) == nil
 }
 
-func (t *nameTable) rename(s string) string {
-	if name, ok := t.names[s]; ok {
-		return name
-	}
-	return s
-}
-
 // restore implements driver.Parsed. It leaves the plan unchanged if names contradict
 // each other or the graph, which happens only in files of other writers.
 func (f *parsed) restore(p *plan.Plan) {
@@ -86,8 +79,13 @@ func (f *parsed) restore(p *plan.Plan) {
 	if p.Graph == nil || !ok {
 		return
 	}
+	rename := contract.Renaming(t.names)
 	before, after := map[string]bool{}, map[string]bool{}
-	eachName(p, func(s *string) { before[*s], after[t.rename(*s)] = true, true })
+	eachName(p, func(s *string) {
+		name := *s
+		rename(&name)
+		before[*s], after[name] = true, true
+	})
 	if len(before) != len(after) {
 		return
 	}
@@ -98,7 +96,7 @@ func (f *parsed) restore(p *plan.Plan) {
 			return ok && input < len(n.Inputs) && t.names[n.Inputs[input]] == name
 		})
 	}
-	eachName(p, func(s *string) { *s = t.rename(*s) })
+	eachName(p, rename)
 	if t.only {
 		p.Metadata = slices.DeleteFunc(p.Metadata, func(e plan.Entry) bool { return !slices.Contains(t.keys, e.Key) })
 		p.Graph.Nodes = nil

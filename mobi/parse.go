@@ -74,7 +74,16 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 		return nil, wire.Error(name, "metadata and operator graph", -1, err)
 	}
 	p.memory, p.room = o.Memory, o.Memory.Room(around)
-	if err := p.readSections(); err != nil {
+	p.file = wire.Open(src)
+	defer p.file.Close()
+	err := p.section(int64(h.MetadataOffset), int64(h.TensorOffset), p.readMetadata)
+	if err == nil {
+		err = p.readConstants()
+	}
+	if err == nil {
+		err = p.section(int64(h.GraphOffset), h.graphEnd(), p.readGraph)
+	}
+	if err != nil {
 		return nil, err
 	}
 	f := p.parsed
@@ -83,21 +92,6 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 		f.Load = f.load
 	}
 	return &f.Parsed, nil
-}
-
-// readSections reads everything behind the header.
-func (p *parser) readSections() error {
-	p.file = wire.Open(p.src)
-	defer p.file.Close()
-	h := &p.header
-	err := p.section(int64(h.MetadataOffset), int64(h.TensorOffset), p.readMetadata)
-	if err == nil {
-		err = p.readConstants()
-	}
-	if err == nil {
-		err = p.section(int64(h.GraphOffset), h.graphEnd(), p.readGraph)
-	}
-	return err
 }
 
 // section reads the section between from and to with the cursor. Its bytes are private

@@ -48,7 +48,7 @@ func (j *job) dequantize() error {
 	}
 	contract.Walk(g, func(g *format.Graph) {
 		for _, n := range g.Nodes {
-			contract.Names(n.Inputs, renaming(real))
+			contract.Names(n.Inputs, contract.Renaming(real))
 		}
 	})
 	g.Nodes = append(t.nodes, g.Nodes...)

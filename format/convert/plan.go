@@ -174,8 +174,8 @@ func (j *job) graph(m *format.Model, gone map[string]bool, names map[string]stri
 			return named(m, it.from.Name(), fmt.Errorf("%w: the graph calls another value %q, which is to be its new name", format.ErrPlan, it.to.Name))
 		}
 	}
-	contract.Values(g, renaming(names))
-	contract.Walk(g, func(g *format.Graph) { contract.Names(g.Initializers, renaming(names)) })
+	contract.Values(g, contract.Renaming(names))
+	contract.Walk(g, func(g *format.Graph) { contract.Names(g.Initializers, contract.Renaming(names)) })
 	return nil
 }
 
@@ -184,15 +184,6 @@ func forget(g *format.Graph, gone map[string]bool) {
 	contract.Walk(g, func(g *format.Graph) {
 		g.Initializers = slices.DeleteFunc(g.Initializers, func(s string) bool { return gone[s] })
 	})
-}
-
-// renaming returns a function for contract.Values and contract.Names that renames values.
-func renaming(names map[string]string) func(*string) {
-	return func(s *string) {
-		if name, ok := names[*s]; ok {
-			*s = name
-		}
-	}
 }
 
 // named adds the tensor's name to an error that has no location.

@@ -103,3 +103,12 @@ func Values(g *plan.Graph, f func(*string)) {
 		}
 	})
 }
+
+// Renaming returns a function for Values and Names that renames what names has a new name for.
+func Renaming(names map[string]string) func(*string) {
+	return func(s *string) {
+		if name, ok := names[*s]; ok {
+			*s = name
+		}
+	}
+}

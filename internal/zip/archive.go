@@ -1,11 +1,13 @@
 package zip
 
 import (
+	"bufio"
 	"bytes"
 	"cmp"
 	"io"
 	"slices"
 
+	"github.com/klauspost/compress/flate"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -22,8 +24,9 @@ type Archive struct {
 	err     error        // the first; later values are zero
 	dir     wire.Cursor  // in the directory
 	heads   *wire.Window // records at the end, then beginnings of entries; small neighboring entries are read together
-	inflate *inflater    // nil before the first compressed entry
-	entry   Member       // that Each has reached
+	inflate io.Reader    // nil before the first compressed entry
+	input   *bufio.Reader
+	entry   Member // that Each has reached
 	packed  io.SectionReader
 	head    []byte // inflated
 }
@@ -170,11 +173,12 @@ func (a *Archive) Head(n int64) ([]byte, error) {
 		return a.heads.Peek(e.At, n)
 	}
 	if a.inflate == nil {
-		a.inflate = newInflater(512)
+		a.inflate, a.input = flate.NewReader(nil), bufio.NewReaderSize(nil, 512)
 	}
 	a.packed = *io.NewSectionReader(a, e.At, e.Stored)
 	a.head = slices.Grow(a.head[:0], int(n))[:n]
-	err := a.inflate.from(&a.packed)
+	a.input.Reset(&a.packed)
+	err := a.inflate.(flate.Resetter).Reset(a.input, nil)
 	if err == nil {
 		_, err = io.ReadFull(a.inflate, a.head)
 	}

@@ -1,7 +1,6 @@
 package zip
 
 import (
-	"bufio"
 	"bytes"
 	"fmt"
 	"io"
@@ -52,29 +51,18 @@ func (e *Entry) Content() ([]byte, error) {
 // deflate is the codec of compressed entries. It only decompresses.
 var deflate = codec.Stream{
 	Name: "deflate", WindowOf: func([]byte) int64 { return 64 << 10 },
-	NewReader: func() (codec.Reader, error) { return newInflater(64 << 10), nil },
+	NewReader: func() (codec.Reader, error) { return &inflater{Reader: flate.NewReader(nil)}, nil },
 }
 
 // inflater is a decompressor with its input.
 type inflater struct {
 	io.Reader
 	src bytes.Reader
-	in  *bufio.Reader
-}
-
-func newInflater(buffer int) *inflater {
-	return &inflater{Reader: flate.NewReader(nil), in: bufio.NewReaderSize(nil, buffer)}
 }
 
 func (z *inflater) Reset(src []byte) error {
 	z.src.Reset(src)
-	return z.from(&z.src)
+	return z.Reader.(flate.Resetter).Reset(&z.src, nil)
 }
 
-// from makes r the input.
-func (z *inflater) from(r io.Reader) error {
-	z.in.Reset(r)
-	return z.Reader.(flate.Resetter).Reset(z.in, nil)
-}
-
-func (z *inflater) Rest() int { return z.in.Buffered() + z.src.Len() }
+func (z *inflater) Rest() int { return z.src.Len() }
