@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
@@ -87,9 +88,8 @@ type Stats struct {
 // checked returns a validated copy with defaults filled in. It works on nil.
 func (o *Options) checked(path string) (*Options, error) {
 	c := *cmp.Or(o, &Options{})
-	switch c.DType {
-	case tensor.Invalid, tensor.Float64, tensor.Float32, tensor.Float16, tensor.BFloat16:
-	default:
+	takes := []tensor.DType{tensor.Invalid, tensor.Float64, tensor.Float32, tensor.Float16, tensor.BFloat16}
+	if !slices.Contains(takes, c.DType) {
 		return nil, &format.Error{Field: "DType", Offset: -1, Err: fmt.Errorf("%w: %v is no floating-point type to convert to", format.ErrOption, c.DType)}
 	}
 	c.Context = cmp.Or(c.Context, context.Background())
