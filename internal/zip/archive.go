@@ -1,13 +1,11 @@
 package zip
 
 import (
-	"bufio"
 	"bytes"
 	"cmp"
 	"io"
 	"slices"
 
-	"github.com/klauspost/compress/flate"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -24,11 +22,9 @@ type Archive struct {
 	err     error        // the first; later values are zero
 	dir     wire.Cursor  // in the directory
 	heads   *wire.Window // records at the end, then beginnings of entries; small neighboring entries are read together
-	inflate io.Reader    // nil before the first compressed entry
-	input   *bufio.Reader
-	entry   Member // that Each has reached
-	packed  io.SectionReader
-	head    []byte // inflated
+	inflate codec.Reader // nil before the first compressed entry
+	entry   Member       // that Each has reached
+	head    []byte       // inflated
 }
 
 // fail keeps the first error.
@@ -173,22 +169,21 @@ func (a *Archive) Head(n int64) ([]byte, error) {
 		return a.heads.Peek(e.At, n)
 	}
 	if a.inflate == nil {
-		a.inflate, a.input = flate.NewReader(nil), bufio.NewReaderSize(nil, 512)
+		a.inflate, _ = deflate.NewReader()
 	}
-	a.packed = *io.NewSectionReader(a, e.At, e.Stored)
 	a.head = slices.Grow(a.head[:0], int(n))[:n]
-	a.input.Reset(&a.packed)
-	err := a.inflate.(flate.Resetter).Reset(a.input, nil)
-	if err == nil {
-		_, err = io.ReadFull(a.inflate, a.head)
+	var err error
+	for _, most := range headInputs {
+		if err = a.inflate.Reset(a.bytes(a.heads.Peek, e.At, min(most, e.Stored))); err == nil {
+			_, err = io.ReadFull(a.inflate, a.head)
+		}
+		if err == nil {
+			return a.head, a.err
+		}
 	}
-	if err != nil && a.err == nil { // damaged, not unreadable
-		a.err = codec.Corrupt("deflate", err)
-	}
-	return a.head, a.err
+	a.fail(codec.Corrupt("deflate", err)) // damaged, not unreadable
+	return nil, a.err
 }
 
-// ReadAt reads the beginnings of entries.
-func (a *Archive) ReadAt(p []byte, off int64) (int, error) {
-	return copy(p, a.bytes(a.heads.Peek, off, int64(len(p)))), a.err
-}
+// headInputs are the compressed bytes that Head tries: of more it would inflate 32 KiB, and no head needs 2 MiB.
+var headInputs = [...]int64{512, 2 << 20}
