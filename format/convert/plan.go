@@ -133,7 +133,7 @@ func (it *item) quantize(q *tensor.QuantizeOptions) (err error) {
 // observe reads a tensor to determine its quantization parameters.
 func (j *job) observe(it *item) error {
 	err := j.each(it.from, func(p *piece) error {
-		numbers, err := decode(p, &p.single)
+		numbers, err := decode(p, &p.mem.single)
 		if err != nil {
 			return err
 		}
