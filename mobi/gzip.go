@@ -61,7 +61,7 @@ func (d *document) pack(t driver.Target) (driver.Encoder, error) {
 	if plain, err := d.layout(); err == nil {
 		p.end = plain.Size + alignment
 	}
-	if _, err := codecs.CheckLevel(d.level); err != nil {
+	if _, err := codecs.CheckLevel(d.opts.Gzip); err != nil {
 		return nil, wire.Refuse(name, "compression level", "%w", err)
 	}
 	return p, nil
@@ -71,7 +71,7 @@ func (d *document) pack(t driver.Target) (driver.Encoder, error) {
 // that, compressed, and keeps the smaller of the two.
 func (p *packer) Tensor(i int, in driver.Input) error {
 	plain, packed := io.NewOffsetWriter(p.target, p.end), io.NewOffsetWriter(p.target, p.end+in.Size())
-	z, err := gzip.Codec.NewWriter(packed, p.level, in.Size())
+	z, err := gzip.Codec.NewWriter(packed, p.opts.Gzip, in.Size())
 	if err != nil {
 		return err
 	}

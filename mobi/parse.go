@@ -138,7 +138,6 @@ func (p *parser) readHeader() error {
 func (p *parser) checkOffsets() {
 	h, size := &p.header, p.src.Size()
 	switch total := int64(h.FileSize); {
-	case p.Err() != nil:
 	case total > size:
 		p.Failf("total file size", 16, format.ErrTruncated, "%d bytes, the file has %d", total, size)
 	case total < size:

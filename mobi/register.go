@@ -43,7 +43,7 @@ func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, 
 	if err != nil {
 		return nil, err
 	}
-	if doc.level == 0 {
+	if doc.opts.Gzip == 0 {
 		return doc.layout()
 	}
 	return &driver.Layout{Encode: doc.pack}, nil

@@ -34,8 +34,7 @@ type document struct {
 	numbering
 	losses *plan.LossList
 	model  modelInfo
-	footer Footer
-	level  int      // of compression, 0 for none
+	opts   *WriteOptions
 	head   []byte   // metadata and specs
 	graph  []byte   // the operator graph
 	stored []stored // the constants, by plan index
@@ -43,7 +42,7 @@ type document struct {
 
 // newDocument encodes a plan, lists what the file cannot hold of it, and checks that readers will accept the result.
 func newDocument(p *plan.Plan, common *plan.WriteOptions, o *WriteOptions, l *plan.LossList) (*document, error) {
-	d := &document{Plan: p, numbering: newNumbering(p.Tensors, p.Graph), losses: l, footer: o.Footer, level: o.Gzip, stored: make([]stored, len(p.Tensors))}
+	d := &document{Plan: p, numbering: newNumbering(p.Tensors, p.Graph), losses: l, opts: o, stored: make([]stored, len(p.Tensors))}
 	m, ops := &d.model, o.Operators
 	m.framework, m.created, m.flags = o.FrameworkVersion, uint64(plan.CreationTime(common)), o.Flags
 	m.inputs, m.outputs = slices.Clone(o.Inputs), slices.Clone(o.Outputs) // coding them sets their dims
@@ -103,7 +102,7 @@ func (d *document) layout() (*driver.Layout, error) {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return d.stored[a].class() - d.stored[b].class() })
-	l := &driver.Layout{Offsets: make([]int64, len(d.stored)), Sums: kinds[d.footer], Streams: true}
+	l := &driver.Layout{Offsets: make([]int64, len(d.stored)), Sums: kinds[d.opts.Footer], Streams: true}
 	first := int64(headerSize + len(d.head))
 	if len(order) > 0 {
 		record := recordMin + 8*int64(len(d.Tensors[order[0]].Shape))

@@ -105,10 +105,9 @@ func (o *Options) checked(path string) (*Options, error) {
 func (o *Options) reading(name string) *format.Options {
 	r := *cmp.Or(o.Read, &format.Options{})
 	r.Context = cmp.Or(r.Context, o.Context)
-	if name != "" {
-		r.Format = name
-	} else if r.Check == format.CheckDefault {
-		r.Check = format.CheckTouch
+	r.Format = cmp.Or(name, r.Format)
+	if name == "" {
+		r.Check = cmp.Or(r.Check, format.CheckTouch) // the zero value is CheckDefault
 	}
 	return &r
 }

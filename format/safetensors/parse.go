@@ -134,7 +134,7 @@ func (p *parser) header() (meta plan.Metadata, err error) {
 		if errors.Is(err, format.ErrLimit) {
 			return wire.Error(formatName, metadataKey, 0, err)
 		}
-		return located(err, metadataKey)
+		return jsonmeta.Locate(err, formatName, metadataKey, lengthSize)
 	})
 	if err == nil {
 		err = p.s.End()
@@ -142,15 +142,7 @@ func (p *parser) header() (meta plan.Metadata, err error) {
 	if err == nil {
 		err = p.x.Covers(0, p.start, p.start+p.size)
 	}
-	return meta, located(err, "header")
-}
-
-// located adds the field and offset to an error in the header's JSON.
-func located(err error, field string) error {
-	if j, ok := err.(*jsonmeta.Error); ok {
-		return wire.Error(formatName, field, lengthSize+j.Offset, err)
-	}
-	return err
+	return meta, jsonmeta.Locate(err, formatName, "header", lengthSize)
 }
 
 // tensor parses the entry of a tensor and lists it.
@@ -158,7 +150,7 @@ func (p *parser) tensor(name []byte, at int) error {
 	p.found = 0
 	err := p.s.Object(p.field)
 	if err != nil {
-		return located(err, "tensor "+strconv.Quote(string(name)))
+		return jsonmeta.Locate(err, formatName, "tensor "+strconv.Quote(string(name)), lengthSize)
 	}
 	t := driver.Tensor{Name: name, Shape: p.dims, Space: p.space}
 	if err = p.check(&t); err == nil {

@@ -13,6 +13,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -58,6 +59,14 @@ func (e *Error) Error() string {
 
 // Unwrap returns tensor.ErrCorrupt.
 func (e *Error) Unwrap() error { return tensor.ErrCorrupt }
+
+// Locate adds a field, and the offset in the file, to an Error in a text that begins at offset base.
+func Locate(err error, format, field string, base int64) error {
+	if e, ok := err.(*Error); ok {
+		return wire.Error(format, field, base+e.Offset, err)
+	}
+	return err
+}
 
 // Parse returns the entries of b, which must be one JSON object, as the package comment describes.
 // Values are as Scanner.Value returns them.

@@ -161,10 +161,7 @@ func Parse(format string, b []byte, memory *driver.Memory) (*Map, error) {
 	if err == nil && !mapped {
 		err = &jsonmeta.Error{Reason: "the JSON text is no index of shards: it has no weight_map"}
 	}
-	if j, ok := err.(*jsonmeta.Error); ok {
-		err = wire.Error(format, "weight_map", j.Offset, err)
-	}
-	return w, err
+	return w, jsonmeta.Locate(err, format, "weight_map", 0)
 }
 
 // open opens a shard and parses it into y.
