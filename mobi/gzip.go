@@ -32,7 +32,8 @@ func (f *parsed) checkMember(v driver.Verification, m *member) error {
 		return err
 	}
 	out := checksum.Count(v, driver.NoSum, f.index.Name(m.tensor)) // gzip has its own
-	return cmp.Or(v.Context().Err(), f.locate(m, gzip.Codec.Expand(out, b, f.index.Size(m.tensor))))
+	err = f.locate(m, gzip.Codec.Expand(out, b, f.index.Size(m.tensor)))
+	return cmp.Or(v.Context().Err(), err)
 }
 
 // locate adds the constant's name and offset to an error of the decompressor, if any.
