@@ -18,6 +18,7 @@ import (
 	"github.com/weightmap/weightmap/internal/jsontext"
 	"github.com/weightmap/weightmap/internal/shards"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // Create starts writing a file to path. It writes to a temporary file, which replaces path on
@@ -56,17 +57,17 @@ func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 // Layout implements driver.Layouter. It orders tensors as the reference does: by descending index
 // in dtypes, then by name. Unknown dtypes come last.
 func (fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, error) {
-	names := namesOf(p)
-	order, ranks := make([]int, len(names)), make([]int, len(names))
+	n := len(p.Tensors)
+	order, names, ranks := make([]int, n), make([]string, n), make([]int, n)
 	for i := range order {
-		order[i], ranks[i] = i, rankOf(&p.Tensors[i])
+		order[i], names[i], ranks[i] = i, nameOf(p, i), rankOf(&p.Tensors[i])
 	}
 	slices.SortFunc(order, func(a, b int) int {
 		return cmp.Or(ranks[b]-ranks[a], strings.Compare(names[a], names[b]))
 	})
-	l := &driver.Layout{Offsets: make([]int64, len(order))}
+	l := &driver.Layout{Offsets: make([]int64, n)}
 	const around = 80 // besides the name, about the size of a header entry
-	w := jsontext.Writer{B: append(make([]byte, lengthSize, lengthSize+2*around*(1+len(names))), '{')}
+	w := jsontext.Writer{B: append(make([]byte, lengthSize, lengthSize+2*around*(1+n)), '{')}
 	if len(p.Metadata) > 0 {
 		w.Text(metadataKey)
 		w.Raw(":{")
@@ -100,33 +101,29 @@ func (fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, er
 		return nil, err
 	}
 	b = append(b, bytes.Repeat([]byte{' '}, -len(b)&(headerAlign-1))...)
-	n := int64(len(b))
-	if n-lengthSize > maxHeader {
-		return nil, wire.Refuse(formatName, "header", "%w: a header of %d bytes, the most is %d", format.ErrLimit, n-lengthSize, maxHeader)
+	start := int64(len(b))
+	if start-lengthSize > maxHeader {
+		return nil, wire.Refuse(formatName, "header", "%w: a header of %d bytes, the most is %d", format.ErrLimit, start-lengthSize, maxHeader)
 	}
-	binary.LittleEndian.PutUint64(b, uint64(n-lengthSize))
+	binary.LittleEndian.PutUint64(b, uint64(start-lengthSize))
 	for i := range l.Offsets {
-		l.Offsets[i] += n
+		l.Offsets[i] += start
 	}
-	l.Size += n
+	l.Size += start
 	l.Parts = []driver.Part{{Bytes: b}}
 	return l, nil
 }
 
-// namesOf returns the tensor names to write. The reserved name gets a suffix.
-func namesOf(p *plan.Plan) []string {
-	names := make([]string, len(p.Tensors))
-	for i := range p.Tensors {
-		names[i] = p.Tensors[i].Name
+// nameOf returns the name to write for tensor i. The reserved name gets a suffix.
+func nameOf(p *plan.Plan, i int) string {
+	name := p.Tensors[i].Name
+	if name != metadataKey {
+		return name
 	}
-	if i := slices.Index(names, metadataKey); i >= 0 {
-		free := metadataKey + "_"
-		for slices.Contains(names, free) {
-			free += "_"
-		}
-		names[i] = free
+	for slices.ContainsFunc(p.Tensors, func(t tensor.Info) bool { return t.Name == name }) {
+		name += "_"
 	}
-	return names
+	return name
 }
 
 // Shards implements contract.Splitter with the file names and index of the Hugging Face Hub. Every
@@ -134,19 +131,19 @@ func namesOf(p *plan.Plan) []string {
 func (fileFormat) Shards(path string, parts []*plan.Plan) (*contract.Files, error) {
 	path = strings.TrimSuffix(path, indexEnd) // the index of the model
 	stem := strings.TrimSuffix(path, extension)
-	s := &contract.Files{Paths: []string{path}, Old: oldShards(path + indexEnd)}
+	s := &contract.Files{Paths: []string{path}, Old: oldShards(path+indexEnd, stem)}
 	if len(parts) == 1 {
 		return s, nil
 	}
 	s.Index, s.Paths = path+indexEnd, shards.Names(stem, len(parts), extension)
 	total, names := int64(0), jsontext.Writer{}
 	for i, p := range parts {
-		for k, name := range namesOf(p) {
+		for k := range p.Tensors {
 			if len(names.B) > 0 {
 				names.Raw(",")
 			}
 			names.Raw("\n    ")
-			names.Text(name)
+			names.Text(nameOf(p, k))
 			names.Raw(": ")
 			names.Text(filepath.Base(s.Paths[i]))
 			total += p.Tensors[k].Size
@@ -161,8 +158,8 @@ func (fileFormat) Shards(path string, parts []*plan.Plan) (*contract.Files, erro
 }
 
 // oldShards returns the path of an index, and of the files it names that look like shards of the
-// model.
-func oldShards(index string) []string {
+// model, whose names begin with stem.
+func oldShards(index, stem string) []string {
 	st, err := os.Stat(index)
 	if err != nil || !st.Mode().IsRegular() || st.Size() > maxHeader {
 		return nil
@@ -173,11 +170,10 @@ func oldShards(index string) []string {
 		return nil
 	}
 	old := []string{index}
-	base := filepath.Base(index)
-	model := strings.TrimSuffix(strings.TrimSuffix(base, indexEnd), extension)
+	dir, model := filepath.Split(stem)
 	for _, shard := range w.Shards {
 		if stem, _, _, ok := shards.Split(shard.Name, extension); ok && stem == model {
-			old = append(old, strings.TrimSuffix(index, base)+shard.Name)
+			old = append(old, dir+shard.Name)
 		}
 	}
 	return old
