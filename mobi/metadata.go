@@ -19,12 +19,13 @@ const (
 )
 
 func (f *parsed) metadata() plan.Metadata {
-	return plan.Metadata{
+	f.entries = [...]plan.Entry{
 		{Key: keyName, Value: f.model.name},
 		{Key: keyFramework, Value: int64(f.model.framework)},
 		{Key: keyCreated, Value: plan.Number(f.model.created)},
 		{Key: keyFlags, Value: int64(f.header.Flags)},
 	}
+	return f.entries[:]
 }
 
 // set sets the field that corresponds to an entry of a plan's metadata.

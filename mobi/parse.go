@@ -18,6 +18,7 @@ import (
 // parsed is an open file, except for its index.
 type parsed struct {
 	driver.Parsed
+	entries   [4]plan.Entry // the metadata
 	head      [headerSize]byte
 	digits    [10]byte // while parsing, the name of the current constant
 	src       driver.Source
