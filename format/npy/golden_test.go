@@ -336,3 +336,23 @@ func streamed(wide, signed bool) member1 {
 	}
 	return m
 }
+
+// TestEmptyBlocks opens a deflated array whose header begins behind 200 empty blocks.
+func TestEmptyBlocks(t *testing.T) {
+	x := deflated1("x", f32().bytes())
+	x.data = append(bytes.Repeat([]byte{0, 0, 0, 0xff, 0xff}, 200), x.data...)
+	x.packed = uint32(len(x.data))
+	m, err := openBytes(archiveOf(x).bytes(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer m.Close()
+	v, err := m.Tensor("x")
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, err := tensor.Decode[float32](nil, v)
+	if want := []float32{0, 1, 2, 3, 4, 5}; err != nil || !slices.Equal(want, got) {
+		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+}
