@@ -83,15 +83,12 @@ type plainWeights struct {
 }
 
 func (w *plainWeights) Tensor(i int, in driver.Input) error {
-	sum := &w.sums[i]
-	if i == w.next { // joining a sum takes longer than a small tensor
-		sum = &w.out.original
+	if i != w.next {
+		return in.CopyTo(&w.out, w.offsets[i], &w.sums[i])
 	}
-	err := in.CopyTo(&w.out, w.offsets[i], sum)
-	if i == w.next {
-		w.out.original.Write(w.pad(i))
-		w.next++
-	}
+	w.next++ // joining a sum takes longer than a small tensor
+	err := in.CopyTo(&w.out, w.offsets[i], &w.out.original)
+	w.out.original.Write(w.pad(i))
 	return err
 }
 
