@@ -115,11 +115,7 @@ func (w *encoder) planTensors(p *plan.Plan) (err error) {
 // files lists the files of the model at path. If it
 // is encrypted, it opens only with the key of the model being written.
 func (w *encoder) files(path string) ([]string, error) {
-	m, err := wiaCodec.Open(path, &format.Options{Key: w.o.Key})
-	if err != nil {
-		return nil, err
-	}
-	return m.Files(), m.Close()
+	return external.FilesOf(wiaCodec.Open(path, &format.Options{Key: w.o.Key}))
 }
 
 // putHead appends the name, dims and dtype fields of a Tensor message.

@@ -164,13 +164,7 @@ func putLength(b []byte, n uint64) {
 }
 
 // files lists the files of a model.
-func files(path string) ([]string, error) {
-	m, err := codec.Open(path, nil)
-	if err != nil {
-		return nil, err
-	}
-	return m.Files(), m.Close()
-}
+func files(path string) ([]string, error) { return external.FilesOf(codec.Open(path, nil)) }
 
 // Tensor implements driver.Encoder.
 func (w *writer) Tensor(i int, in driver.Input) error {

@@ -82,6 +82,19 @@ func contains(list []os.FileInfo, file os.FileInfo) bool {
 	return slices.ContainsFunc(list, func(f os.FileInfo) bool { return os.SameFile(f, file) })
 }
 
+type model interface {
+	Files() []string
+	Close() error
+}
+
+// FilesOf closes a model that was just opened and returns the paths of its files.
+func FilesOf(m model, err error) ([]string, error) {
+	if err != nil {
+		return nil, err
+	}
+	return m.Files(), m.Close()
+}
+
 // namedBy returns the files that the file at path names, if it is a model of the format by its
 // extension, or else by content.
 func (x *File) namedBy(path string) (list []os.FileInfo, err error) {

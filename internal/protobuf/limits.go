@@ -56,14 +56,6 @@ func NewTally(room int64) *Tally {
 	return t
 }
 
-// add counts the elements of a field.
-func (t *Tally) add(c Counted, f *Field) error {
-	if t.n[c] += f.N; t.n[c] > t.Max[c] {
-		return Defectf(f.At, tensor.ErrLimit, "more than %d %s", t.Max[c], limits[c].name)
-	}
-	return nil
-}
-
 // Charge counts n bytes before they are allocated for the field at offset at.
 func (t *Tally) Charge(at, n int64) error {
 	if t == nil {

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"unicode/utf8"
 
+	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -137,8 +138,10 @@ func (s *Source) admit(d *FieldDef, f *Field) (err error) {
 			err = Corruptf("", f.At, "enum value %d beyond int32", f.Val)
 		}
 	}
-	if d.counted != 0 && s.Tally != nil && err == nil {
-		err = s.Tally.add(d.counted, f)
+	if t, c := s.Tally, d.counted; c != 0 && t != nil && err == nil {
+		if t.n[c] += f.N; t.n[c] > t.Max[c] {
+			err = Defectf(f.At, tensor.ErrLimit, "more than %d %s", t.Max[c], limits[c].name)
+		}
 	}
 	return err
 }
