@@ -20,7 +20,7 @@ type numbering struct {
 // newNumbering numbers the tensors and the edges of g, which may be nil.
 func newNumbering(tensors []tensor.Info, g *format.Graph) numbering {
 	n := numbering{ids: make([]uint32, len(tensors)), byName: map[string]uint32{}, constants: map[string]int{}}
-	var taken []uint32
+	taken := make([]uint32, 0, len(tensors))
 	for i := range tensors {
 		if id, ok := parseDecimal(tensors[i].Name, 32); ok {
 			n.ids[i], taken = uint32(id), append(taken, uint32(id))
@@ -32,6 +32,9 @@ func newNumbering(tensors []tensor.Info, g *format.Graph) numbering {
 			n.constants[tensors[i].Name] = i
 		}
 		values = n.values(g, &taken)
+	}
+	if len(taken) == len(tensors) && values == nil {
+		return n
 	}
 	slices.Sort(taken)
 	free := uint32(0)

@@ -108,12 +108,13 @@ func (d *document) layout() (*driver.Layout, error) {
 		record := recordMin + 8*int64(len(d.Tensors[order[0]].Shape))
 		first = wire.AlignUp(first+record, alignment) - record
 	}
-	end, records := first, make([]driver.Part, len(order))
+	end := first
+	l.Parts = make([]driver.Part, 1, len(order)+2)
 	b := make(wire.Buffer, 0, 2*recordMin*len(order))
-	for i, n := range order {
+	for _, n := range order {
 		at := len(b)
 		d.record(&b, n, d.stored[n])
-		records[i] = driver.Part{Offset: end, Bytes: b[at:]}
+		l.Parts = append(l.Parts, driver.Part{Offset: end, Bytes: b[at:]})
 		l.Offsets[n] = end + int64(len(b)-at)
 		// Checking the limit after each addition rules out overflow.
 		if end = l.Offsets[n] + min(d.stored[n].size, maxFileSize); end > maxFileSize {
@@ -123,12 +124,12 @@ func (d *document) layout() (*driver.Layout, error) {
 	if l.Size = end + int64(len(d.graph)) + footerSize; l.Size > maxFileSize {
 		return nil, wire.Refuse(name, "total file size", "%w: more than the %d bytes that MOBI can describe", format.ErrLimit, int64(maxFileSize))
 	}
-	front := driver.Part{Bytes: d.front(first, end, l.Size)}
-	l.Parts = slices.Concat([]driver.Part{front}, records, []driver.Part{{Offset: end, Bytes: d.graph}})
+	l.Parts[0].Bytes = d.front(first, end, l.Size)
+	l.Parts = append(l.Parts, driver.Part{Offset: end, Bytes: d.graph})
 	l.Late = func(sums []uint64) ([]driver.Part, error) {
-		sum := checksum.Of(l.Sums, front.Bytes)
+		sum := checksum.Of(l.Sums, l.Parts[0].Bytes)
 		for i, n := range order {
-			sum = checksum.Update(l.Sums, sum, records[i].Bytes)
+			sum = checksum.Update(l.Sums, sum, l.Parts[i+1].Bytes)
 			sum = checksum.Combine(l.Sums, sum, sums[n], d.stored[n].size)
 		}
 		footer := binary.LittleEndian.AppendUint32(nil, uint32(checksum.Update(l.Sums, sum, d.graph)))
