@@ -110,3 +110,40 @@ func TestGraphRewritten(t *testing.T) {
 		})
 	}
 }
+
+// TestIDs: names that are numbers keep them, and the others get the lowest free ids.
+func TestIDs(t *testing.T) {
+	values := func(names ...string) (list []format.ValueInfo) {
+		for _, s := range names {
+			list = append(list, format.ValueInfo{Name: s})
+		}
+		return list
+	}
+	for name, tt := range map[string]struct {
+		tensors []string
+		g       *format.Graph
+		ids     []uint32
+		byName  map[string]uint32
+	}{
+		"numbers":              {[]string{"7", "0"}, nil, []uint32{7, 0}, map[string]uint32{}},
+		"names":                {[]string{"w", "1", "b", "0", "c"}, &format.Graph{Name: "empty"}, []uint32{2, 1, 3, 0, 4}, map[string]uint32{}},
+		"a constant as output": {[]string{"5"}, &format.Graph{Outputs: values("5")}, []uint32{5}, map[string]uint32{"5": 5}},
+		"edges": {
+			[]string{"w", "3"},
+			&format.Graph{Inputs: values("0"), Outputs: values("y"), Nodes: []format.Node{
+				{Inputs: []string{"0", "w"}, Outputs: []string{"1"}}, {Inputs: []string{"1", "3"}, Outputs: []string{"y"}},
+			}},
+			[]uint32{0, 3}, map[string]uint32{"w": 0, "3": 3, "0": 2, "1": 1, "y": 4},
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			var tensors []tensor.Info
+			for _, s := range tt.tensors {
+				tensors = append(tensors, tensor.Info{Name: s})
+			}
+			n := newNumbering(tensors, tt.g)
+			expect.Equal(t, tt.ids, n.ids)
+			expect.Equal(t, tt.byName, n.byName)
+		})
+	}
+}
