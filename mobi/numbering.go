@@ -27,14 +27,12 @@ func newNumbering(tensors []tensor.Info, g *format.Graph) numbering {
 		}
 	}
 	var values []string
-	edges := g != nil && len(g.Nodes)+len(g.Inputs)+len(g.Outputs) > 0
-	if edges { // without maps, writing 10,000 small tensors takes half the time
+	if g != nil && len(g.Nodes)+len(g.Inputs)+len(g.Outputs) > 0 { // without maps, writing 10,000 small tensors takes half the time
 		for i := range tensors {
 			n.constants[tensors[i].Name] = i
 		}
 		values = n.values(g, &taken)
-	}
-	if !edges && len(taken) == len(tensors) {
+	} else if len(taken) == len(tensors) {
 		return n
 	}
 	slices.Sort(taken)

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/binary"
+	"errors"
 	"fmt"
 	"hash/crc32"
 	"math"
@@ -354,5 +355,16 @@ func TestEmptyBlocks(t *testing.T) {
 	got, err := tensor.Decode[float32](nil, v)
 	if want := []float32{0, 1, 2, 3, 4, 5}; err != nil || !slices.Equal(want, got) {
 		t.Errorf("%v, %v, want %v", got, err, want)
+	}
+}
+
+// TestLateHeader: a header that does not come in the compressed bytes that are read for it is a limit, not damage.
+func TestLateHeader(t *testing.T) {
+	x := deflated1("x", f32().bytes())
+	x.data = append(bytes.Repeat([]byte{0, 0, 0, 0xff, 0xff}, 1<<19), x.data...)
+	x.packed = uint32(len(x.data))
+	_, err := openBytes(archiveOf(x).bytes(), nil)
+	if !errors.Is(err, tensor.ErrLimit) {
+		t.Error(err)
 	}
 }

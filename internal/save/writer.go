@@ -267,6 +267,8 @@ func (w *Writer) take(i int, r io.Reader) error {
 	}
 	t := &w.plan.Tensors[i]
 	w.in.reset(w.o.Context, r, t.Name, t.Size)
+	w.view.Reset(nil)                         // the data is in w.in now
+	defer w.in.reset(w.o.Context, nil, "", 0) // the caller's memory is not kept until the next tensor
 	if err := w.enc.Tensor(i, &w.in); err != nil {
 		return err
 	}

@@ -7,13 +7,16 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
+	"weak"
 
 	"github.com/cespare/xxhash/v2"
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -375,4 +378,27 @@ func stored(t *testing.T) string {
 	path := filepath.Join(t.TempDir(), "m.toy")
 	mustWrite(t, path, "old", 0o644)
 	return path
+}
+
+// TestWriterForgets: the memory of a tensor is free once it is written, also while the Writer is in use.
+func TestWriterForgets(t *testing.T) {
+	for name, write := range map[string]func(w *Writer, in tensor.Info, b []byte) error{
+		"reader": func(w *Writer, in tensor.Info, b []byte) error { return w.WriteTensor(in.Name, bytes.NewReader(b)) },
+		"view":   func(w *Writer, in tensor.Info, b []byte) error { return w.WriteView(&in, b) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, err := New(&encoded{}, nil, threeTensors(), options(filepath.Join(t.TempDir(), "x.toy")))
+			expect.OK(t, err)
+			defer w.Abort()
+			in := w.plan.Tensors[0]
+			b := make([]byte, 4096)[:in.Size] // no tiny object, which would share memory
+			p := weak.Make(&b[0])
+			expect.OK(t, write(w, in, b))
+			runtime.GC()
+			if p.Value() != nil {
+				t.Error("the Writer keeps the data")
+			}
+			runtime.KeepAlive(w)
+		})
+	}
 }

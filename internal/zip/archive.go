@@ -173,7 +173,7 @@ func (a *Archive) Head(n int64) ([]byte, error) {
 	}
 	a.head = slices.Grow(a.head[:0], int(n))[:n]
 	var err error
-	for _, most := range headInputs {
+	for _, most := range [...]int64{512, mostHead} { // of more input it would inflate 32 KiB
 		if err = a.inflate.Reset(a.bytes(a.heads.Peek, e.At, min(most, e.Stored))); err == nil {
 			_, err = io.ReadFull(a.inflate, a.head)
 		}
@@ -181,9 +181,12 @@ func (a *Archive) Head(n int64) ([]byte, error) {
 			return a.head, a.err
 		}
 	}
+	if e.Stored > mostHead && err == io.ErrUnexpectedEOF {
+		a.failf("header", e.At, tensor.ErrLimit, "it is not in the first %d compressed bytes", mostHead)
+	}
 	a.fail(codec.Corrupt("deflate", err)) // damaged, not unreadable
 	return nil, a.err
 }
 
-// headInputs are the compressed bytes that Head tries: of more it would inflate 32 KiB, and no head needs 2 MiB.
-var headInputs = [...]int64{512, 2 << 20}
+// mostHead is the maximum number of compressed bytes that Head reads. Heads have at most 1 MiB.
+const mostHead = 2 << 20
