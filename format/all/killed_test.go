@@ -51,14 +51,18 @@ func saveKilled(args []string) {
 	os.Exit(0)
 }
 
-// TestSavingKilled ends a process at each call of each writer.
+// TestSavingKilled ends a process at each call of each writer. Without NeedNightly it does so for one writer:
+// TestSavingFails stops all of them at each call in this process.
 func TestSavingKilled(t *testing.T) {
 	testhost.NeedChildren(t)
 	if testhost.Race {
-		t.Skip("a thousand processes take long with the race detector, which sees what they do in TestSavingFails")
+		t.Skip("processes take long with the race detector, which sees what they do in TestSavingFails")
 	}
 	for _, s := range savings() {
 		t.Run(s.name, func(t *testing.T) {
+			if s.name != "safetensors" {
+				testhost.NeedNightly(t, "hundreds of processes")
+			}
 			g := newStage(t, &s, s.onlyNew)
 			k := 1
 			for ; g.killed(k); k++ {

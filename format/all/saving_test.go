@@ -378,9 +378,6 @@ func TestSavingFails(t *testing.T) {
 				}
 				g := newStage(t, &s, first)
 				for _, forever := range []bool{false, true} {
-					if forever && first {
-						continue
-					}
 					k := 1
 					for ; g.fails(k, forever); k++ {
 					}

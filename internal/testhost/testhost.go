@@ -145,6 +145,12 @@ func NeedChildren(t testing.TB) {
 	skip(t, emulated, "the emulator does not start programs of the emulated system")
 }
 
+// NeedNightly skips a test that takes minutes on a busy machine, and says what takes them.
+func NeedNightly(t testing.TB, takes string) {
+	t.Helper()
+	skip(t, os.Getenv("WEIGHTMAP_NIGHTLY") == "", takes+": set WEIGHTMAP_NIGHTLY=1, as .ci/nightly does")
+}
+
 // Python runs the script in a file with a Python that has the module, and returns its output. Without
 // one it skips the test.
 func Python(t testing.TB, module, script string, args ...string) string {
