@@ -65,10 +65,13 @@ func multiply(poly, a, b uint32) uint32 {
 
 const adlerMod = 65521 // the largest prime below 2^16
 
+// Adler32 returns the Adler-32 of p as used by zlib (RFC 1950): two sums modulo 65521. The lower
+// half sums the bytes, starting at 1; the upper half sums the values of the lower half, starting
+// at 0. The Adler-32 of "123456789" is 0x091E01DE; that of no bytes is 1.
+func Adler32(p []byte) uint32 { return vector.Adler32(1, p) }
+
 // UpdateAdler32 adds the bytes of p to sum, an Adler-32 checksum, and returns the result.
-// The initial sum is 1. Adler-32, as used by zlib (RFC 1950), consists of two sums modulo
-// 65521: the lower half sums the bytes, starting at 1; the upper half sums the values of the
-// lower half, starting at 0. The Adler-32 of "123456789" is 0x091E01DE.
+// The initial sum is 1.
 func UpdateAdler32(sum uint32, p []byte) uint32 { return vector.Adler32(sum, p) }
 
 // CombineAdler32 returns the Adler-32 of the concatenation of two parts, given the checksum

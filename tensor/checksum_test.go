@@ -15,6 +15,14 @@ var sums = []struct {
 	{"crc32", 0, UpdateCRC32, CombineCRC32}, {"crc32c", 0, UpdateCRC32C, CombineCRC32C}, {"adler32", 1, UpdateAdler32, CombineAdler32},
 }
 
+// TestChecksumsOfWholes: CRC32 and Adler32 begin with the right sum.
+func TestChecksumsOfWholes(t *testing.T) {
+	for _, s := range []string{"", "a", "123456789"} {
+		p := []byte(s)
+		equal(t, s, [2]uint32{UpdateCRC32(0, p), UpdateAdler32(1, p)}, [2]uint32{CRC32(p), Adler32(p)})
+	}
+}
+
 func randBytes(r *rand.Rand, n int) []byte {
 	p := make([]byte, n)
 	for i := range p {

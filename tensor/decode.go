@@ -29,7 +29,7 @@ func Decode[T Elem](dst []T, v View) ([]T, error) {
 		if err := undecodable[T](info); err != nil {
 			return v.explain(err)
 		}
-		n, one := v.Len(), [1]T{}
+		n, one := v.Elems(), [1]T{}
 		if size := len(memory.BytesOf(one[:])); n > int64(math.MaxInt/size) {
 			return v.explain(fmt.Errorf("%w: %d elements are more than this platform can address", ErrLimit, n))
 		}
@@ -85,7 +85,7 @@ func DecodeAt[T Elem](dst []T, v View, first int64) error {
 	if err := undecodable[T](&info); err != nil {
 		return v.refusal(err)
 	}
-	if n := v.Len(); first < 0 || first > n || int64(len(dst)) > n-first {
+	if n := v.Elems(); first < 0 || first > n || int64(len(dst)) > n-first {
 		return v.refusal(fmt.Errorf("%w: %d elements from %d on of %d", ErrShape, len(dst), first, n))
 	}
 	stream := vector.Streams(len(dst), info.DType.Size())

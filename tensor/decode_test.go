@@ -231,8 +231,8 @@ func TestDecodeAt(t *testing.T) {
 func compareParts[T Elem](t *testing.T, r *rand.Rand, v View) {
 	t.Helper()
 	want, err := Decode[T](nil, v)
-	first := r.Int64N(v.Len() + 1)
-	got := make([]T, r.Int64N(v.Len()-first+1))
+	first := r.Int64N(v.Elems() + 1)
+	got := make([]T, r.Int64N(v.Elems()-first+1))
 	if at := DecodeAt(got, v, first); (at == nil) != (err == nil) || at != nil && !errors.Is(at, ErrDType) {
 		t.Fatalf("%v: %v, Decode: %v", v, at, err)
 	}
@@ -316,8 +316,8 @@ func TestDecodeAtAllocations(t *testing.T) {
 		info := kind.make(r)
 		info.Size, _ = info.ByteSize()
 		v := newView(&info, &owner{}, randBytes(r, int(info.Size)))
-		first := min(3, v.Len())
-		single, double := make([]float32, v.Len()-first), make([]float64, v.Len()-first)
+		first := min(3, v.Elems())
+		single, double := make([]float32, v.Elems()-first), make([]float64, v.Elems()-first)
 		n := testing.AllocsPerRun(100, func() {
 			if info.DType != Complex64 && (DecodeAt(single, v, first) != nil || DecodeAt(double, v, first) != nil) {
 				t.Error("DecodeAt fails")

@@ -49,7 +49,7 @@ func ExampleQuantize() {
 // Two goroutines compute the checksum of one part each.
 func ExampleCombineAdler32() {
 	head, tail := []byte("12345"), []byte("6789")
-	adler := tensor.CombineAdler32(tensor.UpdateAdler32(1, head), tensor.UpdateAdler32(1, tail), int64(len(tail)))
+	adler := tensor.CombineAdler32(tensor.Adler32(head), tensor.UpdateAdler32(1, tail), int64(len(tail)))
 	crcc := tensor.CombineCRC32C(tensor.UpdateCRC32C(0, head), tensor.UpdateCRC32C(0, tail), int64(len(tail)))
 	crc := tensor.CombineCRC32(tensor.CRC32(head), tensor.UpdateCRC32(0, tail), int64(len(tail)))
 	fmt.Printf("%#x %#x %#x\n", crc, crcc, adler)

@@ -9,6 +9,7 @@ import (
 	"encoding/binary"
 	"errors"
 	"fmt"
+	"io"
 	"log"
 	"math"
 	"os"
@@ -71,11 +72,27 @@ func ExampleDecode() {
 		if buf, err = tensor.Decode(buf, v); err != nil {
 			log.Fatal(err)
 		}
-		fmt.Println(v.Name(), v.DType(), v.Shape(), v.Len(), buf)
+		fmt.Println(v.Name(), v.DType(), v.Shape(), v.Elems(), buf)
 	}
 	// Output:
 	// fc.weight float32 [2, 3] 6 [1 2 3 4 5 6]
 	// fc.bias float16 [3] 3 [1 -0.5 0]
+}
+
+// A View is an io.ReaderAt of Size bytes, which hold Elems elements.
+func ExampleView_Size() {
+	m, done := model()
+	defer done()
+	v, err := m.Tensor("fc.weight")
+	if err != nil {
+		log.Fatal(err)
+	}
+	b, err := io.ReadAll(io.NewSectionReader(v, 0, v.Size()))
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(len(b), v.Size(), v.Elems())
+	// Output: 24 24 6
 }
 
 // A row is a part of the mapping; a column is copied.

@@ -35,7 +35,7 @@ type Info struct {
 
 // TypeName returns the name of the element type: the Encoding's, if there is one, or else the
 // DType's.
-func (i *Info) TypeName() string {
+func (i Info) TypeName() string {
 	if i.Encoding != nil {
 		return i.Encoding.Name
 	}
@@ -43,7 +43,7 @@ func (i *Info) TypeName() string {
 }
 
 // ByteSize returns the size in bytes of a tensor of this shape and type.
-func (i *Info) ByteSize() (int64, error) {
+func (i Info) ByteSize() (int64, error) {
 	if i.Encoding != nil {
 		return i.Encoding.Bytes(i.Shape)
 	}

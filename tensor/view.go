@@ -81,8 +81,12 @@ func (v View) DType() DType { return v.Info().DType }
 // Shape returns the dims. The caller must not modify them; they belong to the model.
 func (v View) Shape() Shape { return v.Info().Shape }
 
-// Len returns the number of elements.
-func (v View) Len() int64 {
+// Size returns the size of the uncompressed elements in bytes, which is how much ReadAt reads:
+// io.NewSectionReader(v, 0, v.Size()) reads the whole tensor.
+func (v View) Size() int64 { return v.Info().Size }
+
+// Elems returns the number of elements.
+func (v View) Elems() int64 {
 	info := v.Info()
 	if size := info.DType.Size(); size > 0 {
 		return info.Size / size
@@ -219,7 +223,7 @@ func (v View) ReadAt(p []byte, off int64) (int, error) {
 		return 0, v.explain(fmt.Errorf("%w: read at offset %d", ErrShape, off))
 	}
 	var eof error
-	if rest := max(0, v.Info().Size-off); int64(len(p)) > rest {
+	if rest := max(0, v.Size()-off); int64(len(p)) > rest {
 		p, eof = p[:rest], io.EOF
 	}
 	if len(p) == 0 {

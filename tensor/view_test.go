@@ -200,9 +200,24 @@ func TestZeroView(t *testing.T) {
 		expect.Refused(t, ErrClosed, u.name, "of the zero View")(u.call(v))
 	}
 	expect.Refused(t, ErrClosed, "Digest of the zero View")(v.Digest())
-	if v.ZeroCopy() || v.Len() != 0 || v.Name() != "" || v.Shape() != nil || v.DType() != Invalid || v.Info().Offset != -1 {
+	if v.ZeroCopy() || v.Elems() != 0 || v.Name() != "" || v.Shape() != nil || v.DType() != Invalid || v.Info().Offset != -1 {
 		t.Errorf("the zero View: %+v", v.Info())
 	}
+}
+
+// TestSectionOfAView is ../shared/cases/anchors/viewlen.go.txt: what bounds an io.SectionReader counts bytes, so that
+// it reads all of the tensor.
+func TestSectionOfAView(t *testing.T) {
+	v, err := Of("w", Shape{2, 2}, []float32{1, 2, 3, 4})
+	expect.OK(t, err)
+	got, err := io.ReadAll(io.NewSectionReader(v, 0, v.Size()))
+	expect.OK(t, err)
+	want, err := v.Bytes()
+	expect.OK(t, err)
+	equal(t, "the section", want, got)
+	equal(t, "Size, Elems", [2]int64{16, 4}, [2]int64{v.Size(), v.Elems()})
+	var zero View
+	equal(t, "Size, Elems of the zero View", [2]int64{}, [2]int64{zero.Size(), zero.Elems()})
 }
 
 func TestFromBytes(t *testing.T) {
@@ -211,8 +226,8 @@ func TestFromBytes(t *testing.T) {
 	expect.OK(t, err)
 	want := Info{Name: "w", DType: Float32, Shape: Shape{3}, Offset: -1, Size: 12, Stored: 12}
 	equal(t, "", want, v.Info())
-	if v.Name() != "w" || v.DType() != Float32 || !v.Shape().Equal(Shape{3}) || v.Len() != 3 || v.ZeroCopy() != memory.LittleEndian {
-		t.Errorf("%v %v %v, %d elements, ZeroCopy %v", v.Name(), v.DType(), v.Shape(), v.Len(), v.ZeroCopy())
+	if v.Name() != "w" || v.DType() != Float32 || !v.Shape().Equal(Shape{3}) || v.Elems() != 3 || v.ZeroCopy() != memory.LittleEndian {
+		t.Errorf("%v %v %v, %d elements, ZeroCopy %v", v.Name(), v.DType(), v.Shape(), v.Elems(), v.ZeroCopy())
 	}
 	if sum, err := v.Digest(); err != nil || sum != xxhash.Sum64(data) {
 		t.Errorf("Digest = %x, %v", sum, err)

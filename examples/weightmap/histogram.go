@@ -47,7 +47,7 @@ func (d *data) histogram(v tensor.View) (*histogram, error) {
 	}
 	h := &histogram{Shape: tensorType(v), Range: fmt.Sprintf("%.3g to %.3g", lowest, highest)}
 	h.About = cli.Count(len(values), "value")
-	if n := v.Len(); n > int64(len(values)) {
+	if n := v.Elems(); n > int64(len(values)) {
 		h.About = fmt.Sprintf("%s of %s values", cli.Grouped(len(values)), cli.Grouped(n))
 	}
 	h.Path = bars(values, lowest, highest)
@@ -58,7 +58,7 @@ func (d *data) histogram(v tensor.View) (*histogram, error) {
 func (d *data) sample(v tensor.View) (values []float64, lowest, highest float64, err error) {
 	r := &reader{v: v, d: d}
 	lowest, highest = math.Inf(1), math.Inf(-1)
-	step := max(1, (v.Len()/pieceElems+sampledPieces)/sampledPieces)
+	step := max(1, (v.Elems()/pieceElems+sampledPieces)/sampledPieces)
 	at := int64(-1)
 	for p := range pieces(v.Shape()) {
 		if at++; at%step != 0 {

@@ -76,7 +76,7 @@ func (r *reader) read(p piece) ([]float64, error) {
 
 // bytesOf returns the approximate size of a piece in bytes.
 func bytesOf(v tensor.View, p piece) int64 {
-	return int64(float64(p.n) / float64(max(1, v.Len())) * float64(v.Info().Size))
+	return int64(float64(p.n) / float64(max(1, v.Elems())) * float64(v.Info().Size))
 }
 
 // measure accumulates the differences of two tensors' values. NaN equals NaN, an infinity equals

@@ -31,7 +31,7 @@ type piece struct {
 // each calls f for the pieces of a tensor, in order.
 func (j *job) each(v tensor.View, f func(*piece) error) error {
 	v, err := j.read.Tensor(v)
-	info, elems := v.Info(), v.Len()
+	info, elems := v.Info(), v.Elems()
 	p := piece{v: v, mem: scratches.Get().(*scratch)}
 	defer scratches.Put(p.mem)
 	for ; err == nil && p.first < elems; p.first += int64(p.n) {

@@ -95,7 +95,7 @@ func (t *translator) targetShape(n *node) error {
 		return unsupported("the shape %q is computed", n.in[1])
 	}
 	v := it.from
-	if v.DType() != tensor.Int64 || len(v.Shape()) != 1 || v.Len() > mostDims {
+	if v.DType() != tensor.Int64 || len(v.Shape()) != 1 || v.Elems() > mostDims {
 		return unsupported("the shape %q is %v %v", n.in[1], v.DType(), v.Shape())
 	}
 	shape, err := tensor.Decode([]int64{}, v)

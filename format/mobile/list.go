@@ -40,7 +40,7 @@ func (m *Model) TensorList() []byte {
 		for _, d := range info.Shape {
 			b.I64(d)
 		}
-		b.I64(v.Len())
+		b.I64(v.Elems())
 		b.I64(info.Size)
 		b.I64(info.Offset)
 		var flags int64

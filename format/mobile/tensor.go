@@ -52,7 +52,7 @@ func (t *Tensor) ShapeAt(axis int64) int64 {
 }
 
 // Len returns the number of elements: the product of the dims.
-func (t *Tensor) Len() int64 { return t.view.Len() }
+func (t *Tensor) Len() int64 { return t.view.Elems() }
 
 // ByteSize returns the number of bytes of all elements.
 func (t *Tensor) ByteSize() int64 { return t.view.Info().Size }

@@ -124,8 +124,8 @@ func (t *table) decode() {
 
 // decoding measures decoding a view to float32, relative to copying the output.
 func decoding(b *testing.B, v tensor.View) float64 {
-	out, to := make([]float32, v.Len()), make([]float32, v.Len())
-	from := slices.Repeat([]float32{1}, int(v.Len())) // zeros would be one page of memory
+	out, to := make([]float32, v.Elems()), make([]float32, v.Elems())
+	from := slices.Repeat([]float32{1}, int(v.Elems())) // zeros would be one page of memory
 	return floor.Pairs(b, func() error {
 		_, err := tensor.Decode(out, v)
 		return err
