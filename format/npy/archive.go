@@ -29,6 +29,7 @@ func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options
 	if err != nil {
 		return nil, err
 	}
+	defer a.Close()
 	n := a.Count
 	f := newParsed(x, o, n)
 	f.Checks, f.Zipped = o.Check.Sums(), true

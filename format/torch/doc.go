@@ -13,10 +13,16 @@
 //	NAME/version       "3"
 //	NAME/data/KEY      the bytes of the storage KEY
 //
+// NAME is that of the first entry, or, if this one has no data.pkl, that of the only data.pkl.
+// Entries with another NAME are not of the model; a note counts them. Each of the other entries
+// above occurs once. Archives that were packed again, with entries for directories or with
+// deflated entries, open as well.
+//
 // Stored entries are mapped and returned as views; deflated ones are inflated on each use.
-// Verify compares the CRC-32 of each storage with the two values in the archive, in the local
-// header and in the central directory. An archive with NAME/code/ is a TorchScript program,
-// which is an error.
+// The CRC-32 of an entry is in its local header and in the central directory. Opening compares both
+// with data.pkl, byteorder and version (except with CheckStructure), and Verify with each storage. A deflated
+// data.pkl may inflate to 256 times its stored size, or 16 MiB if that is more.
+// An archive with NAME/code/ is a TorchScript program, which is an error.
 //
 // Before PyTorch 1.6, a file was a sequence of pickles followed by the storages ("legacy"):
 //
@@ -46,7 +52,8 @@
 //	numpy.dtype, numpy.core.multiarray.scalar and _codecs.encode, for NumPy's scalars
 //
 // Any other global is an error that names it and its offset. The values of a pickle count
-// against format.Options.MaxMemory. Since values may refer to each other any number of times,
+// against format.Options.MaxMemory. If that is not set, they may take 16 MiB and 16 times the size of the pickle, which
+// counts as at most 16 times its stored size. Since values may refer to each other any number of times,
 // the number of paths to values is limited, too. A value that contains itself is an error.
 //
 // # Tensors

@@ -38,7 +38,7 @@ func (a *Archive) fail(err error) {
 type extent struct{ from, to, record int64 }
 
 // Open reads the directory of an archive. It reserves kept bytes for each entry in Options.Memory, and the size of
-// the directory until Each returns; the caller must call Each.
+// the directory until Close.
 func Open(file *File, o *driver.Options, kept int64) (*Archive, error) {
 	a := &Archive{file: file, o: o}
 	a.heads = wire.Open(file.Src)
@@ -48,18 +48,27 @@ func Open(file *File, o *driver.Options, kept int64) (*Archive, error) {
 		return nil, a.err
 	}
 	if err := o.Memory.Reserve(a.Size + kept*int64(a.Count)); err != nil {
+		a.heads.Close()
 		return nil, wire.Error("", "directory", a.Off, err)
 	}
 	b, err := file.Src.Slice(a.Off, a.Size)
+	if err != nil {
+		a.Close()
+		return nil, err
+	}
 	a.dir = wire.NewCursor("", b, a.Off)
-	return a, err
+	return a, nil
+}
+
+// Close releases the directory. The names of members are not used after it.
+func (a *Archive) Close() {
+	a.heads.Close()
+	a.o.Memory.Release(a.Size)
 }
 
 // Each calls f for all entries in the order of the directory. It rejects overlapping entries, which would let a
-// small archive inflate to a huge size.
+// small archive inflate to a huge size. The name of a member is valid until Close, the member until f returns.
 func (a *Archive) Each(f func(m *Member) error) error {
-	defer a.o.Memory.Release(a.Size)
-	defer a.heads.Close()
 	extents := make([]extent, 0, a.Count)
 	for range a.Count {
 		a.fail(a.o.Context.Err())

@@ -21,6 +21,7 @@ type Tensors struct {
 	Zipped bool // some entries are in archives
 	Stores []Entry
 	Places []Place // by tensor
+	Words  []Entry // the entries that are structure
 }
 
 // Place locates the elements of a tensor.
@@ -147,29 +148,42 @@ func (t *Tensors) Verify(v driver.Verification) error {
 			v.Expect(s.Size)
 		}
 	}
+	for i := range t.Words {
+		v.Expect(t.Words[i].Size)
+	}
 	if t.Zipped {
 		v.Section("directory", "")
+	}
+	for i := range t.Words {
+		e := &t.Words[i]
+		if err := e.verify(v, "structure"); err != nil {
+			return wire.InFile(wire.Error("", "entry", e.At, err), e.Src.Path())
+		}
 	}
 	return v.Each(len(first), func(n int) error { return t.verify(v, first[n]) })
 }
 
 // verify compares the CRC-32 of the entry of tensor i with those in the archive.
 func (t *Tensors) verify(v driver.Verification, i int) error {
-	s, name := &t.Stores[t.Places[i].Store], t.Index.Name(i)
-	if !s.Packed {
-		sum, err := v.Hash(driver.CRC32, s.Space, s.At, s.Stored, name)
-		if err == nil {
-			err = s.Compare(uint32(sum))
+	return t.located(i, t.Stores[t.Places[i].Store].verify(v, t.Index.Name(i)))
+}
+
+// verify compares the CRC-32 of the entry with those in the archive. The part is for reports of progress.
+func (e *Entry) verify(v driver.Verification, part string) error {
+	if !e.Packed {
+		sum, err := v.Hash(driver.CRC32, e.Space, e.At, e.Stored, part)
+		if err != nil {
+			return err
 		}
-		return t.located(i, err)
+		return e.Compare(uint32(sum))
 	}
-	sum := checksum.Count(v, driver.CRC32, name)
-	b, err := s.Src.Slice(s.At, s.Stored)
-	if err == nil {
-		err = deflate.Expand(sum, b, s.Size)
+	sum := checksum.Count(v, driver.CRC32, part)
+	b, err := e.Src.Slice(e.At, e.Stored)
+	if err != nil {
+		return err
 	}
-	if err == nil {
-		err = s.Compare(uint32(sum.Sum64()))
+	if err := deflate.Expand(sum, b, e.Size); err != nil {
+		return err
 	}
-	return t.located(i, err)
+	return e.Compare(uint32(sum.Sum64()))
 }

@@ -37,13 +37,20 @@ const (
 	extraZip64 = 0x0001
 )
 
-// FirstName returns the name of the entry at the beginning of a file, or the part of it in head.
-func FirstName(head []byte) string {
-	if len(head) < localLen || string(head[:4]) != LocalMagic {
-		return ""
+// FirstName returns the name of the first entry of a file, or the part of it in head. It skips directories at the top,
+// which programs that pack a directory write before its files, unless head has nothing else.
+func FirstName(head []byte) (name string) {
+	for len(head) >= localLen && string(head[:4]) == LocalMagic {
+		packed := binary.LittleEndian.Uint32(head[18:])
+		n := localLen + int(binary.LittleEndian.Uint16(head[26:]))
+		name = string(head[localLen:min(len(head), n)])
+		if packed != 0 || strings.IndexByte(name, '/') != n-localLen-1 {
+			return name
+		}
+		n += int(binary.LittleEndian.Uint16(head[28:]))
+		head = head[min(len(head), n):]
 	}
-	n := int(binary.LittleEndian.Uint16(head[26:]))
-	return string(head[localLen:min(len(head), localLen+n)])
+	return name
 }
 
 // IsEmpty reports whether a file of size bytes that begins with head is an archive without entries.
