@@ -1,7 +1,6 @@
 package format
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"path/filepath"
@@ -70,6 +69,9 @@ func Lookup(name string) (Codec, error) {
 			return Codec{d}, nil
 		}
 	}
+	if err := foreign.NoDriver(name); err != nil {
+		return Codec{}, &Error{Field: "format", Offset: -1, Err: err}
+	}
 	return Codec{}, unregistered("", fmt.Sprintf("%q", name))
 }
 
@@ -86,6 +88,9 @@ func For(name, path string) (Codec, error) {
 	}
 	if c, ok := ByExtension(path); ok {
 		return c, nil
+	}
+	if err := foreign.NoDriver(foreign.ByEnding(path)); err != nil {
+		return Codec{}, &Error{Path: path, Field: "format", Offset: -1, Err: err}
 	}
 	return Codec{}, unregistered(path, "the file name ends like that of none")
 }
@@ -129,7 +134,16 @@ func detect(head []byte, size int64, path string) (found driver.Driver) {
 // unknown is the error for a file that no format claims. Its extension says at
 // least which format was expected.
 func unknown(head []byte, path string) error {
-	if is := cmp.Or(foreign.Name(head, path), foreign.Guess(head)); is != "" {
+	if err := noDriver(foreign.Format(head)); err != nil {
+		return &Error{Path: path, Offset: -1, Err: err}
+	}
+	if is := foreign.Name(head, path); is != "" {
+		return named(ErrUnknownFormat, is, "", path)
+	}
+	if err := noDriver(foreign.ByEnding(path)); err != nil {
+		return &Error{Path: path, Offset: -1, Err: err}
+	}
+	if is := foreign.Guess(head); is != "" {
 		return named(ErrUnknownFormat, is, "", path)
 	}
 	begins := "is empty"
@@ -141,6 +155,15 @@ func unknown(head []byte, path string) error {
 		expected, err = c.Name(), fmt.Errorf("%w: %w", err, ErrMagic)
 	}
 	return driver.Errorf(expected, "magic", 0, err, "the file %s", begins)
+}
+
+// noDriver returns the error for a format of this module that is not linked, or nil.
+func noDriver(name string) error {
+	_, err := Lookup(name)
+	if err == nil {
+		return nil
+	}
+	return foreign.NoDriver(name)
 }
 
 // other says what a file is that d could not parse, "" if it may well be of that format. A message without a magic

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/internal/foreign"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -46,6 +47,22 @@ func TestOtherFormats(t *testing.T) {
 		for _, name := range format.Formats() {
 			if name != is {
 				refused(t, is, b, name, "this is a model in the format "+is)
+			}
+		}
+	}
+}
+
+// TestEndings: the table of packages that errors name for a forgotten import has each format and each ending.
+func TestEndings(t *testing.T) {
+	for _, name := range format.Formats() {
+		if foreign.NoDriver(name) == nil {
+			t.Errorf("%s is not in the table", name)
+		}
+		c, err := format.Lookup(name)
+		expect.OK(t, err)
+		for _, ending := range c.Extensions() {
+			if got := foreign.ByEnding("m" + ending); got != name {
+				t.Errorf("a file that ends in %s is of %q, want %q", ending, got, name)
 			}
 		}
 	}

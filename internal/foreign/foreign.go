@@ -47,6 +47,50 @@ const (
 // torch is the magic number of files that torch.save wrote before it wrote archives.
 const torch = "l\xfc\x9cF\xf9 j\xa8P\x19."
 
+// packages lists the formats of this module, the packages that read them, and the endings of their files.
+var packages = [...]struct {
+	format, path string
+	endings      []string
+}{
+	{"gguf", "format/gguf", []string{".gguf"}},
+	{"mag", "mag", []string{".mag"}},
+	{"mle", "mle", []string{".mle"}},
+	{"mobi", "mobi", []string{".mobi"}},
+	{"npy", "format/npy", []string{".npy"}},
+	{"npz", "format/npy", []string{".npz"}},
+	{"onnx", "format/onnx", []string{".onnx"}},
+	{"safetensors", "format/safetensors", []string{".safetensors", ".safetensors.index.json"}},
+	{"torch", "format/torch", []string{".pt", ".pth", ".ckpt", "pytorch_model.bin", ".bin.index.json"}},
+	{"tsr", "tsr", []string{".tsr"}},
+	{"wia", "wia", []string{".wia"}},
+}
+
+const module = "github.com/weightmap/weightmap/"
+
+// NoDriver returns the error for a format of this module that the program does not link: it names the import. It is
+// nil for names of other formats.
+func NoDriver(format string) error {
+	for _, p := range packages {
+		if p.format == format {
+			return fmt.Errorf("no driver for %s: import _ %q, or format/all%.0w", format, module+p.path, driver.ErrUnknownFormat)
+		}
+	}
+	return nil
+}
+
+// ByEnding returns the format of this module whose files usually have the name of path, or "".
+func ByEnding(path string) string {
+	path = strings.ToLower(path)
+	for _, p := range packages {
+		for _, ending := range p.endings {
+			if strings.HasSuffix(path, ending) {
+				return p.format
+			}
+		}
+	}
+	return ""
+}
+
 // kinds lists the bytes that identify a kind of file and their offset. One-word descriptions are
 // formats.
 var kinds = [...]struct {
@@ -84,24 +128,44 @@ var kinds = [...]struct {
 // bytes before it.
 const zipName = 30
 
+// kindOf returns what the first bytes of a file say it is: a format, a description, or "".
+func kindOf(head string) string {
+	for _, k := range kinds {
+		if len(head) >= k.at && strings.HasPrefix(head[k.at:], k.magic) {
+			return k.is
+		}
+	}
+	if entry := firstEntry(head); entry == "data.pkl" {
+		return "torch"
+	}
+	return ""
+}
+
+// Format returns the format of this module that a file is in that begins with first, or "" unless it is certain.
+func Format(first []byte) string {
+	is := kindOf(string(first))
+	if NoDriver(is) == nil {
+		return ""
+	}
+	return is
+}
+
 // Name describes a file that begins with first (driver.SniffLen bytes, or all of it). It returns ""
 // unless it is certain.
 func Name(first []byte, path string) string {
 	head := string(first)
-	for _, k := range kinds {
-		if len(head) >= k.at && strings.HasPrefix(head[k.at:], k.magic) {
-			if len(k.is) <= len("safetensors") {
-				return Model(k.is)
-			}
-			return k.is
-		}
+	if format := Format(first); format != "" {
+		return Model(format)
+	}
+	if is := kindOf(head); is != "" {
+		return is
 	}
 	switch {
 	case len(head) < 2:
 	case head[0] == 0x80 && head[1]-2 < 4: // protocols 2 to 5
 		return pickle
-	case head[0] == 'P' && len(head) > zipName:
-		return Entry(head[zipName:min(len(head), zipName+int(head[zipName-4]))])
+	case firstEntry(head) != "":
+		return Entry(firstEntry(head))
 	case isTensor(head):
 		return proto
 	case head[0] != 0x08 && head[0] != 0x0a:
@@ -132,6 +196,15 @@ func Guess(head []byte) string {
 
 // Model describes a file that is a model in a format.
 func Model(format string) string { return "a model in the format " + format + ": open it as that" }
+
+// firstEntry returns the name, without its directory, of the first entry of a ZIP archive, or "".
+func firstEntry(head string) string {
+	if len(head) <= zipName || head[0] != 'P' {
+		return ""
+	}
+	name := head[zipName:min(len(head), zipName+int(head[zipName-4]))]
+	return name[strings.LastIndexByte(name, '/')+1:]
+}
 
 // Entry describes a ZIP archive that has an entry with this name, or returns "".
 func Entry(name string) string {

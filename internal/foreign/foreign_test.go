@@ -20,6 +20,27 @@ func TestCut(t *testing.T) {
 	}
 }
 
+// TestPackages checks that the table names each format of this module once.
+func TestPackages(t *testing.T) {
+	seen := map[string]bool{}
+	for _, p := range packages {
+		if seen[p.format] {
+			t.Errorf("%s is listed twice", p.format)
+		}
+		seen[p.format] = true
+		for _, ending := range p.endings {
+			if got := ByEnding("DIR/M" + strings.ToUpper(ending)); got != p.format {
+				t.Errorf("ByEnding of %s = %q, want %q", ending, got, p.format)
+			}
+		}
+	}
+	for _, name := range []string{"", "zip", "a model"} {
+		if err := NoDriver(name); err != nil {
+			t.Errorf("NoDriver(%q) = %v", name, err)
+		}
+	}
+}
+
 // FuzzName checks that Name handles any beginning.
 func FuzzName(f *testing.F) {
 	for _, k := range kinds {
@@ -31,6 +52,9 @@ func FuzzName(f *testing.F) {
 	f.Fuzz(func(t *testing.T, first []byte, path string) {
 		Name(first, path)
 		Guess(first)
+		if is := Format(first); is != "" && Name(first, path) != Model(is) {
+			t.Errorf("%q is %s, but %s", first, is, Name(first, path))
+		}
 		_ = Entry(path)
 	})
 }

@@ -1,0 +1,67 @@
+package foreign_test
+
+import (
+	"encoding/binary"
+	"errors"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/expect"
+)
+
+// TestForgottenImport is ../shared/cases/newcomer/forgotten-import.go.txt: this program links no format, and
+// each function that needs one names the import.
+func TestForgottenImport(t *testing.T) {
+	dir := t.TempDir()
+	file := func(name, content string) string {
+		path := filepath.Join(dir, name)
+		expect.OK(t, os.WriteFile(path, []byte(content), 0o644))
+		return path
+	}
+	header := `{"w":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`
+	safetensors := string(binary.LittleEndian.AppendUint64(nil, uint64(len(header)))) + header + "\x00\x00\x00\x00"
+	advice := func(name, path string) string {
+		return "no driver for " + name + `: import _ "github.com/weightmap/weightmap/` + path + `", or format/all`
+	}
+	open := func(path string) error {
+		_, err := format.Open(path, nil)
+		return err
+	}
+	bytes := func(content string) error {
+		_, err := format.OpenBytes([]byte(content), nil)
+		return err
+	}
+	create := func(name, path string) error {
+		_, err := format.Create(name, filepath.Join(dir, path), &format.Plan{}, nil)
+		return err
+	}
+	lookup := func(name string) error {
+		_, err := format.Lookup(name)
+		return err
+	}
+	plain, graph, pickle := file("plain.safetensors", safetensors), file("net.onnx", "\x08\x09\x3a\x00"), file("m.pth", "\x80\x02}q\x00.")
+	for _, tt := range []struct {
+		name string
+		err  error
+		want string
+	}{
+		{"Open, by content", open(plain), plain + ": " + advice("safetensors", "format/safetensors")},
+		{"Open, by the file's ending", open(graph), graph + ": " + advice("onnx", "format/onnx")},
+		{"OpenBytes", bytes("GGUF\x03\x00\x00\x00"), advice("gguf", "format/gguf")},
+		{"OpenBytes of an archive", bytes("PK\x03\x04" + string(make([]byte, 22)) + "\x0a\x00\x00\x00m/data.pkl"), advice("torch", "format/torch")},
+		{"Create by name", create("mag", "x.mag"), "format: " + advice("mag", "mag")},
+		{"Lookup of an archive's format", lookup("npz"), "format: " + advice("npz", "format/npy")},
+		{"Open of what no format reads", open(pickle), pickle + ": this is a Python pickle, which is a program, and not from torch.save: save its tensors with safetensors.torch.save_file"},
+	} {
+		if tt.err == nil || !errors.Is(tt.err, format.ErrUnknownFormat) {
+			t.Errorf("%s: %v, want ErrUnknownFormat", tt.name, tt.err)
+			continue
+		}
+		if diff := cmp.Diff(tt.want, tt.err.Error()); diff != "" {
+			t.Errorf("%s: %s", tt.name, diff)
+		}
+	}
+}
