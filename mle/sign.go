@@ -13,6 +13,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/wire"
 )
@@ -54,7 +55,7 @@ func signFile(path, to string, key ed25519.PrivateKey, o *plan.WriteOptions) err
 	case h.Features.Has(Encryption) && !h.Features.Has(Signing):
 		return h.fail("feature_flags", format.ErrUnsupported, "encryption authenticates the flags, so an encrypted file can only be signed when it is written")
 	}
-	f, err := save.CreateFile(to)
+	f, err := disk.Create(to)
 	if err != nil {
 		return err
 	}
@@ -68,7 +69,7 @@ func signFile(path, to string, key ed25519.PrivateKey, o *plan.WriteOptions) err
 		return err
 	}
 	m.Close() // some systems cannot replace an open file
-	return f.Commit(true)
+	return f.Publish()
 }
 
 // finish writes the header of a file that ends at end, except for a new signature, and signs

@@ -23,6 +23,8 @@ var (
 	ErrCorrupt = errors.New("corrupt")
 	// ErrLimit means that a limit of the caller, the library or the system is exceeded.
 	ErrLimit = errors.New("limit exceeded")
+	// ErrUnsupported means a valid dtype, option or feature that is not supported, or a link that is not followed.
+	ErrUnsupported = errors.New("unsupported")
 	// ErrDType is returned when the requested element type is not the tensor's.
 	ErrDType = errors.New("wrong dtype")
 	// ErrMisaligned is returned when memory is not aligned for the element type.

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/expect"
-	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -149,13 +149,13 @@ func TestGenerationsAtOnce(t *testing.T) {
 				saveModel(t, path, tt.old, &WriteOptions{})
 			}
 			placed := false
-			defer save.SetHook(nil)
-			save.SetHook(func(call, to string) error {
+			defer disk.SetHook(nil)
+			disk.SetHook(func(c disk.Call) error {
 				if !placed {
-					placed = call == "rename"
+					placed = c.Name == "rename"
 					return nil
 				}
-				save.SetHook(nil)
+				disk.SetHook(nil)
 				saveModel(t, path, tt.other, &WriteOptions{})
 				return tt.err
 			})
@@ -199,15 +199,15 @@ func TestGenerationSame(t *testing.T) {
 		t.Error("the same input gives another model")
 	}
 	// A failure now must not remove the data of the existing model.
-	defer save.SetHook(nil)
-	save.SetHook(func(call, to string) error {
-		if call == "rename" && to == path {
+	defer disk.SetHook(nil)
+	disk.SetHook(func(c disk.Call) error {
+		if c.Name == "rename" && c.Path == path {
 			return errAny
 		}
 		return nil
 	})
 	expect.Refused(t, errAny)(nil, trySave(path, "data", &WriteOptions{}))
-	save.SetHook(nil)
+	disk.SetHook(nil)
 	expect.Equal(t, []string{"m.wia", name}, namesIn(t, dir))
 	// Another file already has the name of the data.
 	expect.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("DATA"), 0o644))
@@ -222,11 +222,11 @@ func TestGenerationNotDurable(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.wia")
 	old := saveModel(t, path, "old", &WriteOptions{})
-	defer save.SetHook(nil)
+	defer disk.SetHook(nil)
 	renamed := false
-	save.SetHook(func(call, to string) error {
-		renamed = renamed || call == "rename" && to == path
-		if renamed && call == "sync directory" {
+	disk.SetHook(func(c disk.Call) error {
+		renamed = renamed || c.Name == "rename" && c.Path == path
+		if renamed && c.Name == "sync directory" {
 			return errAny
 		}
 		return nil
@@ -234,7 +234,7 @@ func TestGenerationNotDurable(t *testing.T) {
 	if err := trySave(path, "new", &WriteOptions{}); !errors.Is(err, format.ErrNotDurable) || !errors.Is(err, errAny) {
 		t.Errorf("%v, want ErrNotDurable", err)
 	}
-	save.SetHook(nil)
+	disk.SetHook(nil)
 	if names := namesIn(t, dir); len(names) != 3 || !slices.Contains(names, old) {
 		t.Errorf("%q, want the model and both files of data", names)
 	}

@@ -14,6 +14,7 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
@@ -33,9 +34,9 @@ func saveKilled(args []string) {
 	all, n := savings(), 0
 	i := slices.IndexFunc(all, func(s saving) bool { return s.name == args[0] })
 	k, err := strconv.Atoi(args[2])
-	all[i].hook(func(call, path string) error {
+	all[i].hook(func(c disk.Call) error {
 		if n++; n == k {
-			fmt.Print(call)
+			fmt.Print(c.Name)
 			syscall.Kill(os.Getpid(), syscall.SIGKILL)
 			select {}
 		}

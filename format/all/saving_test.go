@@ -25,7 +25,7 @@ import (
 	"github.com/weightmap/weightmap/format/npy"
 	"github.com/weightmap/weightmap/format/onnx"
 	"github.com/weightmap/weightmap/format/safetensors"
-	"github.com/weightmap/weightmap/internal/save"
+	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/testhost"
 	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/mle"
@@ -37,7 +37,7 @@ import (
 
 // What is tested here is the promise of all writers: whatever fails, and whenever the
 // process dies, there is the old model or the new one, and once another was written
-// nothing else. Package save tells of every call that changes something in the file system.
+// nothing else. Package disk tells of every call that changes something in the file system.
 
 // saving is a way to replace a model by another.
 type saving struct {
@@ -59,19 +59,19 @@ type saving struct {
 }
 
 // hook asks f before each call.
-func (s *saving) hook(f func(call, path string) error) {
+func (s *saving) hook(f func(disk.Call) error) {
 	var mu sync.Mutex
-	save.SetHook(func(call, path string) error {
+	disk.SetHook(func(c disk.Call) error {
 		mu.Lock()
 		defer mu.Unlock()
-		return f(call, path)
+		return f(c)
 	})
 }
 
 // run replaces the model at path, as on the system that s is about.
 func (s *saving) run(path string, n int) error {
-	s.hook(func(string, string) error { return nil })
-	defer save.SetHook(nil)
+	s.hook(func(disk.Call) error { return nil })
+	defer disk.SetHook(nil)
 	return s.save(path, n)
 }
 
@@ -341,13 +341,15 @@ func (g *stage) tidy(dir, when string) {
 	}
 	past := time.Now().Add(-25 * time.Hour)
 	entries, err := filepath.Glob(filepath.Join(dir, "*", ".*"))
-	more, _ := filepath.Glob(filepath.Join(dir, ".*"))
-	for _, e := range append(entries, more...) {
+	hidden, _ := filepath.Glob(filepath.Join(dir, ".*"))
+	inside, _ := filepath.Glob(filepath.Join(dir, ".*", "*"))
+	for _, e := range slices.Concat(entries, inside, hidden) {
 		if err == nil {
 			err = os.Chtimes(e, past, past)
 		}
 	}
 	if err == nil {
+		disk.ForgetSwept()
 		err = g.run(filepath.Join(dir, g.file), 1)
 	}
 	if err != nil {
@@ -396,20 +398,20 @@ func (g *stage) fails(k int, forever bool) bool {
 	dir := g.copied()
 	n, failed := 0, ""
 	harmless := true // of what failed, that it does not matter to the model
-	g.hook(func(call, path string) error {
+	g.hook(func(c disk.Call) error {
 		if n++; n < k || n > k && !forever {
 			return nil
 		}
 		if failed == "" {
-			failed = call
+			failed = c.Name
 		}
-		spool := strings.HasSuffix(path, ".spool") && call == "close" // which was read already
-		harmless = harmless && (call == "remove" || call == "inherit" || spool)
+		spool := strings.HasSuffix(c.Path, ".spool") && c.Name == "close" // which was read already
+		harmless = harmless && (c.Name == "remove" || c.Name == "inherit" || spool)
 		return errInjected
 	})
 	open := testhost.OpenFiles()
 	err := g.save(filepath.Join(dir, g.file), 1)
-	save.SetHook(nil)
+	disk.SetHook(nil)
 	if now := testhost.OpenFiles(); len(now) > len(open) {
 		g.t.Errorf("call %d (%s) failed: open are %q, were %q", k, failed, now, open)
 	}

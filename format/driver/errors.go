@@ -4,6 +4,7 @@ import (
 	"errors"
 
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -17,8 +18,8 @@ var (
 	ErrSignature     = errors.New("signature verification failed") // missing, by another key, or tampered with
 	ErrKey           = errors.New("wrong or missing key")          // of an encrypted file
 	ErrAborted       = errors.New("writer aborted")                // the writer has failed or was aborted
-	ErrNotDurable    = errors.New("the new file is in place, but a crash of the system may undo that")
-	ErrOption        = errors.New("invalid option") // an option has an invalid value
+	ErrNotDurable    = disk.ErrNotDurable                          // the new file is in place, but a crash of the system may undo that
+	ErrOption        = errors.New("invalid option")                // an option has an invalid value
 )
 
 // Errorf returns a tensor.Error for a field at an offset of the file (-1 for none). It

@@ -47,6 +47,6 @@ type NativeKind struct {
 
 // The errors of plans, besides those of package tensor.
 var (
-	ErrUnsupported = errors.New("unsupported")  // a valid dtype, option or feature that is not supported
+	ErrUnsupported = tensor.ErrUnsupported      // a valid dtype, option or feature that is not supported
 	ErrPlan        = errors.New("invalid plan") // the format cannot store the plan
 )

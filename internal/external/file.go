@@ -19,7 +19,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/save"
+	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -37,7 +37,7 @@ type File struct {
 	model  string // path of the model
 	below  string // directory of the data relative to the model's: "" or "a/b/"
 	stem   string // common prefix of the names of all generations
-	file   *save.File
+	file   *disk.File
 	made   []string // directories that were created
 	hash   uint64   // of the content
 	end    int64
@@ -67,7 +67,7 @@ func NewFile(d driver.Driver, files func(path string) ([]string, error), locatio
 	// The name of the format separates the files from those of another format, whose models are not
 	// searched.
 	own := "." + d.Describe().Name
-	x.stem = strings.TrimSuffix(save.Shorten(x.stem), own) + own
+	x.stem = strings.TrimSuffix(disk.Shorten(x.stem), own) + own
 	x.name()
 	if x.below == "" && x.isGeneration(filepath.Base(model)) {
 		return nil, fmt.Errorf("%w: location %q can be the model itself", tensor.ErrCorrupt, location)
@@ -84,7 +84,7 @@ func (x *File) name() {
 func (x *File) isGeneration(base string) bool {
 	s, ok := strings.CutPrefix(base, x.stem+".")
 	s, end := strings.CutSuffix(s, ending)
-	return ok && end && len(s) == generation && save.IsHex(s)
+	return ok && end && len(s) == generation && disk.IsHex(s)
 }
 
 // at returns the path of a location.
@@ -102,11 +102,11 @@ func (x *File) Reserve(size, align int64) int64 {
 // Write writes a tensor at the offset that Reserve returned, and also to sum.
 func (x *File) Write(off int64, in driver.Input, sum io.Writer) (err error) {
 	if x.file == nil {
-		if x.made, err = save.MakeDirs(x.at(x.below)); err != nil {
+		if x.made, err = disk.MakeDirs(x.at(x.below)); err != nil {
 			return err
 		}
 		old, _ := os.Stat(x.model) // the new file gets its permissions
-		if x.file, err = save.CreateLike(filepath.Join(x.at(x.below), x.stem), old); err != nil {
+		if x.file, err = disk.CreateLike(filepath.Join(x.at(x.below), x.stem), old); err != nil {
 			return err
 		}
 	}
@@ -133,7 +133,8 @@ func (x *File) Finish(sync bool) error {
 	claiming.Lock()
 	claims[x] = path.Base(x.Location)
 	claiming.Unlock()
-	if err := x.file.CommitAs(x.at(x.Location), sync); err != nil {
+	x.file.NoSync = !sync
+	if err := x.file.PublishAs(x.at(x.Location)); err != nil {
 		return err
 	}
 	x.added = !there
@@ -142,7 +143,7 @@ func (x *File) Finish(sync bool) error {
 		return nil
 	}
 	for _, dir := range x.dirs() {
-		if err := save.SyncDir(dir); err != nil {
+		if err := disk.SyncDir(dir); err != nil {
 			return err
 		}
 	}
@@ -195,7 +196,7 @@ func (x *File) dirs() (list []string) {
 		list = append(list, dir)
 	}
 	list = append(list, top)
-	real, err := save.Resolve(x.model)
+	real, err := disk.Resolve(x.model)
 	if dir := filepath.Dir(real); err == nil && !slices.Contains(list, dir) {
 		list = append(list, dir)
 	}
@@ -217,6 +218,6 @@ func (x *File) Abort() {
 		x.removeUnnamed([]os.FileInfo{placed}, false)
 	}
 	for _, dir := range slices.Backward(x.made) {
-		_ = save.Remove(dir) // fails unless empty
+		_ = disk.Remove(dir) // fails unless empty
 	}
 }

@@ -10,7 +10,7 @@ import (
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/save"
+	"github.com/weightmap/weightmap/internal/disk"
 )
 
 // claims holds the names of data files that are in place but whose models are not, by the writers
@@ -34,7 +34,7 @@ func (x *File) Committed(durable bool) {
 		return // a system crash may bring the old model back
 	}
 	var old []os.FileInfo
-	dir, busy := x.at(x.below), slices.ContainsFunc(x.dirs(), save.Busy)
+	dir, busy := x.at(x.below), slices.ContainsFunc(x.dirs(), disk.HasWriters)
 	entries, _ := os.ReadDir(dir)
 	for _, e := range entries {
 		if x.isGeneration(e.Name()) {
@@ -62,7 +62,7 @@ func (x *File) removeUnnamed(old []os.FileInfo, certain bool) {
 		}
 		entries, err := os.ReadDir(dir)
 		for _, e := range entries {
-			if x.isGeneration(e.Name()) || !certain && save.IsTemporary(e.Name(), "") {
+			if x.isGeneration(e.Name()) || !certain && disk.IsHidden(e.Name()) {
 				continue
 			}
 			named, unread := x.namedBy(filepath.Join(dir, e.Name()))
@@ -74,7 +74,7 @@ func (x *File) removeUnnamed(old []os.FileInfo, certain bool) {
 		}
 	}
 	for _, o := range old {
-		_ = save.Remove(filepath.Join(x.at(x.below), o.Name()))
+		_ = disk.Remove(filepath.Join(x.at(x.below), o.Name()))
 	}
 }
 

@@ -3,12 +3,12 @@ package save
 import (
 	"errors"
 	"os"
-	"path/filepath"
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
+	"github.com/weightmap/weightmap/internal/disk"
 )
 
 // shards writes a model into several files, which appear together.
@@ -26,7 +26,7 @@ type shard struct {
 	path   string
 	plan   *plan.Plan
 	layout *driver.Layout
-	file   *File          // nil before the first tensor
+	file   *disk.File     // nil before the first tensor
 	enc    driver.Encoder // nil once the file is complete
 }
 
@@ -106,7 +106,7 @@ func (p *shard) open() (err error) {
 	if p.file != nil {
 		return nil
 	}
-	if p.file, err = CreateFile(p.path); err == nil {
+	if p.file, err = disk.Create(p.path); err == nil {
 		p.enc, err = encoderOf(p.file, p.plan, p.layout)
 	}
 	return err
@@ -122,13 +122,14 @@ func (p *shard) finish(sync bool) error {
 		return err
 	}
 	p.enc = nil
-	return p.file.finish(sync)
+	p.file.NoSync = !sync
+	return p.file.Complete()
 }
 
 // Finish implements driver.Encoder. It renames all files into place, the index last.
 func (s *shards) Finish() error {
 	sync := !s.o.NoSync
-	var files []*File
+	var files []*disk.File
 	for _, part := range s.list {
 		if err := part.finish(sync); err != nil {
 			return err
@@ -140,8 +141,8 @@ func (s *shards) Finish() error {
 		opens = s.files.Paths[0]
 		files = append(files[1:], files[0])
 	}
-	mixes := exists(opens) && slices.ContainsFunc(s.files.Paths, func(path string) bool { return path != opens && slices.Contains(s.files.Old, path) })
-	err := commitAll(files, sync, mixes)
+	mixes := disk.Exists(opens) && slices.ContainsFunc(s.files.Paths, func(path string) bool { return path != opens && slices.Contains(s.files.Old, path) })
+	err := disk.PublishAll(files, sync, mixes)
 	if err == nil || errors.Is(err, driver.ErrNotDurable) {
 		s.removeOld()
 	}
@@ -153,7 +154,7 @@ func (s *shards) removeOld() {
 	for _, path := range append(s.files.Old, s.o.Path) {
 		st, err := os.Lstat(path)
 		if err == nil && st.Mode().IsRegular() && path != s.files.Index && !slices.Contains(s.files.Paths, path) {
-			_ = Remove(path)
+			_ = disk.Remove(path)
 		}
 	}
 }
@@ -166,64 +167,4 @@ func (s *shards) Close() error {
 		}
 	}
 	return nil
-}
-
-// commitAll renames finished files into place. The last file is the index that names the others: its
-// rename publishes the model. If mixes is set, some of the others replace files that the old index
-// names, so the old index is set aside first and no reader sees a mixture of both models. It returns
-// the errors that Commit documents.
-func commitAll(files []*File, sync, mixes bool) (err error) {
-	var undo []func() error
-	move := func(from, to string) {
-		if err == nil {
-			err = rename(from, to)
-		}
-		if err == nil {
-			undo = append(undo, func() error { return rename(to, from) })
-		}
-	}
-	last, others := files[len(files)-1], files[:len(files)-1]
-	if mixes {
-		move(last.final, setAside(last.final))
-	}
-	for _, f := range others {
-		if exists(f.final) {
-			move(f.final, setAside(f.final))
-		}
-		move(f.Name(), f.final)
-	}
-	synced := ""
-	for _, f := range others {
-		if dir := filepath.Dir(f.final); err == nil && sync && dir != synced {
-			err, synced = SyncDir(dir), dir
-		}
-	}
-	if err == nil {
-		err = rename(last.Name(), last.final)
-	}
-	if err != nil {
-		for _, back := range slices.Backward(undo) {
-			err = errors.Join(err, back())
-		}
-	}
-	for _, f := range files {
-		f.unnamed = err == nil
-		if left := setAside(f.final); err == nil && exists(left) { // a killed writer may have left it
-			_ = Remove(left)
-		}
-	}
-	if err == nil && sync {
-		err = durably(filepath.Dir(last.final))
-	}
-	return err
-}
-
-func exists(path string) bool {
-	_, err := os.Lstat(path)
-	return err == nil
-}
-
-// setAside returns the name under which the old file at path waits until the new files are in place.
-func setAside(path string) string {
-	return filepath.Join(filepath.Dir(path), "."+Shorten(filepath.Base(path))+".weightmap-old")
 }

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,6 +14,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
+	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -60,6 +62,26 @@ func writeShards(dir string, most int64, a, b string) error {
 	return w.Close()
 }
 
+var errInjected = errors.New("injected")
+
+// entries returns the names in a directory.
+func entries(t *testing.T, dir string) []string {
+	t.Helper()
+	list, err := os.ReadDir(dir)
+	expect.OK(t, err)
+	var names []string
+	for _, e := range list {
+		names = append(names, e.Name())
+	}
+	return names
+}
+
+// wantFiles demands that a directory has these files and no others.
+func wantFiles(t *testing.T, dir string, want map[string]string) {
+	t.Helper()
+	expect.Equal(t, want, contents(t, dir))
+}
+
 // contents returns the files of a directory.
 func contents(t *testing.T, dir string) map[string]string {
 	t.Helper()
@@ -82,16 +104,16 @@ func TestShards(t *testing.T) {
 		expect.OK(t, writeShards(dir, 4, "AAA", "BB"))
 		wantFiles(t, dir, old)
 		calls, call := 0, ""
-		SetHook(func(c, _ string) error {
+		disk.SetHook(func(c disk.Call) error {
 			if calls++; calls <= n {
 				return nil
 			}
-			SetHook(nil)
-			call = c
+			disk.SetHook(nil)
+			call = c.Name
 			return errInjected
 		})
 		err := writeShards(dir, 5, "aaa", "bb")
-		SetHook(nil)
+		disk.SetHook(nil)
 		got := contents(t, dir)
 		isNew := cmp.Diff(fresh, got) == ""
 		switch {

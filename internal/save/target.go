@@ -10,6 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/disk"
 )
 
 // Memory is a driver.Target in a byte slice.
@@ -49,22 +50,16 @@ func (m *Memory) Truncate(size int64) error {
 	return nil
 }
 
-// newSpool creates a target for data that is read back, in memory or in the system's directory for temporary files.
-// Where the system allows it, the file is unlinked at once, so that nothing remains if the process is killed.
+// newSpool creates a target for data that is read back, in memory or in a file.
 func newSpool(where plan.Spool) (t driver.Target, remove func(), err error) {
 	if where == plan.SpoolMemory {
 		return &Memory{}, func() {}, nil
 	}
-	if err := before("create", "spool"); err != nil {
-		return nil, nil, err
-	}
-	f, err := os.CreateTemp("", "weightmap-*.spool")
+	f, err := disk.CreateSpool()
 	if err != nil {
 		return nil, nil, err
 	}
-	file := newFile(f)
-	file.unnamed = Remove(f.Name()) == nil
-	return file, file.Abort, nil
+	return f, f.Abort, nil
 }
 
 // copyAll copies a spool to a writer.

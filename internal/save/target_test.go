@@ -12,6 +12,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/expect"
 )
 
@@ -76,9 +77,9 @@ func TestBuffer(t *testing.T) {
 	for seed := range uint64(8) {
 		rng := rand.New(rand.NewPCG(seed, 0))
 		var plain Memory
-		b, err := create(filepath.Join(t.TempDir(), "f"), 0o600)
+		b, err := disk.Create(filepath.Join(t.TempDir(), "f"))
 		expect.OK(t, err)
-		t.Cleanup(func() { b.close() })
+		t.Cleanup(b.Abort)
 		off := int64(0)
 		for range 60 {
 			switch rng.IntN(20) {
@@ -109,9 +110,10 @@ func TestBuffer(t *testing.T) {
 			}
 			off += int64(len(p))
 		}
-		expect.OK(t, b.buf.Flush())
-
-		if got, err := os.ReadFile(b.Name()); err != nil || !bytes.Equal(plain.Bytes(), got) {
+		path := b.Name()
+		expect.OK(t, b.Complete())
+		got, err := os.ReadFile(path)
+		if err != nil || !bytes.Equal(plain.Bytes(), got) {
 			t.Fatalf("seed %d: contents differ", seed)
 		}
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
@@ -78,11 +79,12 @@ func (w *Writer) create() error {
 	if w.layout.Files != nil {
 		return w.createDirectory()
 	}
-	f, err := CreateFile(w.o.Path)
+	f, err := disk.Create(w.o.Path)
 	if err != nil {
 		return err
 	}
-	w.commit = func() error { return f.Commit(!w.o.NoSync) }
+	f.NoSync = w.o.NoSync
+	w.commit = f.Publish
 	w.abort = f.Abort
 	return w.start(f, w.layout.Ordered)
 }

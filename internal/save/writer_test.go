@@ -376,7 +376,7 @@ func wantError(t *testing.T, what string, err, want error, field string) {
 func stored(t *testing.T) string {
 	t.Helper()
 	path := filepath.Join(t.TempDir(), "m.toy")
-	mustWrite(t, path, "old", 0o644)
+	expect.OK(t, os.WriteFile(path, []byte("old"), 0o644))
 	return path
 }
 

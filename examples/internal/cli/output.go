@@ -7,7 +7,7 @@ import (
 	"io"
 	"os"
 
-	"github.com/weightmap/weightmap/internal/save"
+	"github.com/weightmap/weightmap/internal/disk"
 )
 
 // OutputFlag adds -o, the name of the output file.
@@ -45,7 +45,7 @@ func (t *Tool) Output(path string, stdout io.Writer, f func(io.Writer) error) (e
 		return f(w)
 	}
 	defer NewTarget(path).Ended(&err)
-	w, err := save.CreateFile(path)
+	w, err := disk.Create(path)
 	if err != nil {
 		return err
 	}
@@ -53,7 +53,7 @@ func (t *Tool) Output(path string, stdout io.Writer, f func(io.Writer) error) (e
 		w.Abort()
 		return err
 	}
-	return w.Commit(true)
+	return w.Publish()
 }
 
 // CheckOutput returns an error if path is the input file.

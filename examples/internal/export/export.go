@@ -11,7 +11,7 @@ import (
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
-	"github.com/weightmap/weightmap/internal/save"
+	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/tsr"
 )
@@ -56,7 +56,7 @@ func File(ctx context.Context, in, out string, h Header) error {
 	if err != nil {
 		return fmt.Errorf("%s: %w", in, err)
 	}
-	w, err := save.CreateFile(out)
+	w, err := disk.Create(out)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func File(ctx context.Context, in, out string, h Header) error {
 		w.Abort()
 		return err
 	}
-	return w.Commit(true)
+	return w.Publish()
 }
 
 func write(ctx context.Context, w io.Writer, head []byte, v tensor.View) error {

@@ -1,4 +1,4 @@
-package save
+package disk
 
 import (
 	"io/fs"
@@ -22,7 +22,7 @@ func TestNothingElseWrites(t *testing.T) {
 		name := filepath.ToSlash(strings.TrimPrefix(path, root+string(filepath.Separator)))
 		if e.IsDir() {
 			switch name {
-			case "examples", "internal/save", "format/formattest", "internal/corpus", "internal/testhost", "internal/bench", ".git": // programs, tests and benchmarks
+			case "examples", "internal/disk", "format/formattest", "internal/corpus", "internal/testhost", "internal/bench", ".git": // programs, tests and benchmarks
 				return fs.SkipDir
 			}
 			return nil

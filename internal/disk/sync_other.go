@@ -1,6 +1,6 @@
 //go:build !unix
 
-package save
+package disk
 
 import (
 	"io/fs"
@@ -8,7 +8,7 @@ import (
 )
 
 // SyncDir does nothing: this system cannot sync directories.
-func SyncDir(dir string) error { return before("sync directory", dir) }
+func SyncDir(dir string) error { return before(Call{Name: "sync directory", Path: dir}) }
 
 // keepOwner does nothing: this system has no numeric owners.
 func keepOwner(*os.File, fs.FileInfo) (group bool) { return true }

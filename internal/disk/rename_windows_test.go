@@ -1,4 +1,4 @@
-package save
+package disk
 
 import (
 	"os"
@@ -16,10 +16,10 @@ func TestRenameOpen(t *testing.T) {
 	reader, err := os.Open(path)
 	expect.OK(t, err)
 	defer reader.Close()
-	f, err := CreateFile(path)
+	f, err := Create(path)
 	expect.OK(t, err)
-	if err := f.Commit(true); err == nil || !strings.Contains(err.Error(), "open or mapped") {
+	if err := f.Publish(); err == nil || !strings.Contains(err.Error(), "open or mapped") {
 		t.Errorf("replacing an open file: %v", err)
 	}
-	untouched(t, path)
+	wantFiles(t, filepath.Dir(path), map[string]string{"m.mag": "old"})
 }

@@ -1,6 +1,6 @@
 //go:build unix
 
-package save
+package disk
 
 import (
 	"errors"
@@ -25,7 +25,7 @@ func TestPermissions(t *testing.T) {
 		if want != 0o640 {
 			expect.OK(t, os.Chmod(path, want))
 		}
-		replace(t, path, "new", false)
+		replace(t, path, "new")
 		if st, err := os.Stat(path); err != nil || st.Mode().Perm() != want {
 			t.Errorf("mode %v, %v, want %v", st.Mode(), err, want)
 		}
@@ -38,7 +38,7 @@ func TestNoFile(t *testing.T) {
 	expect.OK(t, syscall.Mkfifo(filepath.Join(dir, "pipe"), 0o600))
 	expect.OK(t, os.Symlink("m.mag", filepath.Join(dir, "link")))
 	for name, want := range map[string]error{"pipe": os.ErrInvalid, "link": fs.ErrNotExist} {
-		expect.Refused(t, want, name)(CreateFile(filepath.Join(dir, name)))
+		expect.Refused(t, want, name)(Create(filepath.Join(dir, name)))
 	}
 }
 
@@ -50,13 +50,13 @@ func TestOwner(t *testing.T) {
 	parent := t.TempDir()
 	path, dir := filepath.Join(parent, "m"), filepath.Join(parent, "d")
 	mustWrite(t, path, "old", 0o600)
-	tree(t, dir, nil)
+	makeTree(t, dir, nil)
 	for at, mode := range map[string]fs.FileMode{path: 0o640, dir: 0o750 | fs.ModeSetgid} {
 		expect.OK(t, errors.Join(os.Chown(at, 1234, 4321), os.Chmod(at, mode)))
 	}
-	replace(t, path, "new", false)
+	replace(t, path, "new")
 	wantOwner(t, path, 4321, 0o640)
-	expect.OK(t, assemble(dir, "a.txt", "new", false))
+	expect.OK(t, assemble(dir, "a.toy", "new"))
 	wantOwner(t, dir, 4321, 0o750|fs.ModeSetgid|fs.ModeDir)
 }
 
@@ -82,14 +82,14 @@ func TestUnsyncable(t *testing.T) {
 // runs itself as an unprivileged user.
 func TestOwnerNotKept(t *testing.T) {
 	testhost.NeedChildren(t)
-	if dir := os.Getenv("SINK_TEST_DIR"); dir != "" {
-		replace(t, filepath.Join(dir, "m"), "new", false)
+	if dir := os.Getenv("DISK_TEST_DIR"); dir != "" {
+		replace(t, filepath.Join(dir, "m"), "new")
 		return
 	}
 	if os.Getuid() != 0 {
 		t.Skip("only root becomes somebody else")
 	}
-	dir, err := os.MkdirTemp("", "sink")
+	dir, err := os.MkdirTemp("", "disk")
 	expect.OK(t, err)
 	defer os.RemoveAll(dir)
 	self := expect.Read(t, os.Args[0])
@@ -98,7 +98,7 @@ func TestOwnerNotKept(t *testing.T) {
 	mustWrite(t, path, "old", 0o600)
 	expect.OK(t, errors.Join(os.Chmod(dir, 0o777), os.Chmod(path, 0o664)))
 	c := exec.Command(program, "-test.run=^TestOwnerNotKept$")
-	c.Dir, c.Env = dir, append(os.Environ(), "SINK_TEST_DIR="+dir)
+	c.Dir, c.Env = dir, append(os.Environ(), "DISK_TEST_DIR="+dir)
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1234, Gid: 1234}}
 	if out, err := c.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)

@@ -1,6 +1,6 @@
 //go:build unix
 
-package save
+package disk
 
 import (
 	"errors"
@@ -12,18 +12,23 @@ import (
 // SyncDir makes the names in a directory durable. It reports no error where the file system cannot
 // sync directories or the process may not read this one.
 func SyncDir(dir string) error {
-	if err := before("sync directory", dir); err != nil {
+	if err := before(Call{Name: "sync directory", Path: dir}); err != nil {
 		return err
 	}
-	d, err := os.Open(dir)
-	if err == nil {
-		err = d.Sync()
-		_ = d.Close()
-	}
+	err := syncDir(dir)
 	if errors.Is(err, syscall.EINVAL) || errors.Is(err, errors.ErrUnsupported) || errors.Is(err, fs.ErrPermission) {
 		return nil
 	}
 	return err
+}
+
+func syncDir(dir string) error {
+	d, err := os.Open(dir)
+	if err != nil {
+		return err
+	}
+	defer d.Close()
+	return d.Sync()
 }
 
 // keepOwner sets the owner and group of f to those of another file, as far as the system allows, and

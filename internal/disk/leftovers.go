@@ -1,0 +1,140 @@
+package disk
+
+import (
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+	"sync"
+	"time"
+)
+
+// abandoned is the age at which a file under a hidden name counts as left by a killed writer.
+const abandoned = 24 * time.Hour
+
+// mostSwept limits the memory of a process that writes to ever new directories.
+const mostSwept = 1 << 12
+
+// swept has the directories whose leftovers this process has removed. Once is enough: to list a directory of 16,000
+// files takes a hundred times as long as to create a file in it.
+var swept = struct {
+	sync.Mutex
+	dirs map[string]bool
+}{dirs: map[string]bool{}}
+
+// isFirst reports whether this process comes to a directory for the first time. kind tells apart what is removed there.
+func isFirst(dir, kind string) bool {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return false
+	}
+	key := kind + "\x00" + abs
+	swept.Lock()
+	defer swept.Unlock()
+	if swept.dirs[key] {
+		return false
+	}
+	if len(swept.dirs) >= mostSwept {
+		clear(swept.dirs)
+	}
+	swept.dirs[key] = true
+	return true
+}
+
+// ForgetSwept makes the next writer in each directory remove leftovers again. It is for tests.
+func ForgetSwept() {
+	swept.Lock()
+	defer swept.Unlock()
+	clear(swept.dirs)
+}
+
+// removeLeftovers removes the files that killed writers left in a directory, the first time that it is called for it.
+// It ignores errors: they must not fail the current writer.
+func removeLeftovers(dir string) {
+	if !isFirst(dir, "") {
+		return
+	}
+	for _, info := range findLeftovers(dir, 0) {
+		_ = Remove(filepath.Join(dir, info.Name()))
+	}
+}
+
+// removeLeftoverTrees is removeLeftovers for directories. It removes only those whose files all end in extension.
+func removeLeftoverTrees(dir, extension string) {
+	if !isFirst(dir, extension) {
+		return
+	}
+	for _, info := range findLeftovers(dir, fs.ModeDir) {
+		removeTree(filepath.Join(dir, info.Name()), extension, time.Now().Add(-abandoned))
+	}
+}
+
+// findLeftovers returns what killed writers left in a directory, of a type of file. A writer with a younger file counts
+// as alive.
+func findLeftovers(dir string, typ fs.FileMode) (left []fs.FileInfo) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return nil
+	}
+	var found []fs.FileInfo
+	alive := map[string]bool{}
+	for _, e := range entries {
+		if !IsHidden(e.Name()) {
+			continue
+		}
+		info, err := e.Info()
+		if err != nil {
+			continue
+		}
+		found = append(found, info)
+		if time.Since(info.ModTime()) < abandoned {
+			alive[writerOf(info.Name())] = true
+		}
+	}
+	for _, info := range found {
+		if info.Mode().Type() == typ && !alive[writerOf(info.Name())] {
+			left = append(left, info)
+		}
+	}
+	return left
+}
+
+// removeTree removes a directory if the names of its files all end in extension and no file is younger than a time. It
+// stops at the first that it cannot remove.
+func removeTree(name, extension string, last time.Time) {
+	entries, err := os.ReadDir(name)
+	if err != nil {
+		return
+	}
+	for _, e := range entries {
+		info, err := e.Info()
+		if err != nil || info.ModTime().After(last) || !strings.HasSuffix(e.Name(), extension) {
+			return
+		}
+	}
+	for _, e := range entries {
+		if err := Remove(filepath.Join(name, e.Name())); err != nil {
+			return
+		}
+	}
+	_ = Remove(name)
+}
+
+// HasWriters reports whether a writer may be active in a directory. A writer killed less than a day ago
+// counts as active.
+func HasWriters(dir string) bool {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return false
+	}
+	for _, e := range entries {
+		if !IsHidden(e.Name()) {
+			continue
+		}
+		info, err := e.Info()
+		if err == nil && time.Since(info.ModTime()) < abandoned {
+			return true
+		}
+	}
+	return false
+}
