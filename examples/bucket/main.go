@@ -15,10 +15,13 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"os/signal"
+	"strings"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
@@ -49,16 +52,16 @@ func run(ctx context.Context, args []string, stdout, stderr io.Writer) int {
 func list(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 	var s shower
 	f := tool.Flags()
-	url := f.String("open", "", "the bucket's `URL`")
+	address := f.String("open", "", "the bucket's `URL`")
 	f.StringVar(&s.tensor, "tensor", "", "fetch the tensor of this `name` and print its digest")
 	f.BoolVar(&s.verify, "verify", false, "check everything that the files carry")
 	if err := tool.Parse(f, args, stdout); err != nil {
 		return err
 	}
-	if *url == "" || f.NArg() == 0 {
+	if *address == "" || f.NArg() == 0 {
 		return tool.Usagef("no -open or no KEY")
 	}
-	bucket, err := blob.OpenBucket(ctx, *url)
+	bucket, err := openBucket(ctx, *address)
 	if err != nil {
 		return err
 	}
@@ -70,6 +73,39 @@ func list(ctx context.Context, args []string, stdout, stderr io.Writer) error {
 		}
 		return nil
 	})
+}
+
+// openBucket opens a bucket. Its errors show neither the user nor the query of the URL, which may be credentials.
+func openBucket(ctx context.Context, address string) (*blob.Bucket, error) {
+	u, err := url.Parse(address)
+	if err != nil {
+		return nil, tool.Usagef("-open takes a URL")
+	}
+	bucket, err := blob.OpenBucket(ctx, address)
+	if err != nil {
+		return nil, errors.New(withoutCredentials(err.Error(), u))
+	}
+	return bucket, nil
+}
+
+// withoutCredentials replaces the user and the query of a URL in a text, as a whole and in parts.
+func withoutCredentials(text string, u *url.URL) string {
+	password, _ := u.User.Password()
+	secrets := []string{u.RawQuery, u.User.String(), password}
+	for pair := range strings.SplitSeq(u.RawQuery, "&") {
+		_, value, _ := strings.Cut(pair, "=")
+		secrets = append(secrets, value)
+		plain, err := url.QueryUnescape(value)
+		if err == nil {
+			secrets = append(secrets, plain)
+		}
+	}
+	for _, secret := range secrets {
+		if len(secret) > 3 {
+			text = strings.ReplaceAll(text, secret, "...")
+		}
+	}
+	return text
 }
 
 // shower prints models in a bucket.

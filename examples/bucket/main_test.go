@@ -187,12 +187,18 @@ func TestRun(t *testing.T) {
 		{"no such object", []string{"-open", url, "m"}, 1, "", "code=NotFound"},
 		{"no model", []string{"-open", url, "bad", "m.mag"}, 1, head + "  1  float32  [100000]  400 kB\n  2  float32  [100000]  400 kB\n1 range, 262 kB fetched of 800 kB\n", "bucket: bad: at 0x0: magic: unknown format"},
 		{"no bucket", []string{"m.mag"}, 2, "", "usage: bucket"},
+		{"no URL", []string{"-open", "s3://b\n?sig=SECRET", "m"}, 2, "", "-open takes a URL"},
+		{"no driver", []string{"-open", "s3://user:SECRET@b?sig=SECRET", "m"}, 1, "", "no driver registered for \"s3\""},
+		{"a query that there is not", []string{"-open", url + "?sig=SECRET%20two", "m"}, 1, "", "invalid query parameter \"sig\""},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			var stdout, stderr bytes.Buffer
 			status := run(t.Context(), tt.args, &stdout, &stderr)
 			if diff := cmp.Diff(tt.stdout, stdout.String()); diff != "" || status != tt.status || !strings.Contains(stderr.String(), tt.stderr) {
 				t.Errorf("status %d, %s (-want +got)\n%s", status, &stderr, diff)
+			}
+			if strings.Contains(stderr.String(), "SECRET") {
+				t.Errorf("a secret is printed: %s", &stderr)
 			}
 		})
 	}

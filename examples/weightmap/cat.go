@@ -75,7 +75,7 @@ func cat(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) erro
 	}
 	part, err := choose(axes, v.Shape())
 	if err != nil {
-		return fmt.Errorf("%s: tensor %q: %w", f.Arg(0), v.Name(), err)
+		return fmt.Errorf("%s: tensor %q: %w", shownName(f.Arg(0)), v.Name(), err)
 	}
 	d := newData(ctx, m.Model)
 	if v, err = d.Tensor(v); err != nil {

@@ -145,7 +145,7 @@ func (r *report) json(out *bufio.Writer, oneLine bool) error {
 // describe builds the report of an open model.
 func describe(path string, m *renamed, o *inspection) (*report, error) {
 	r := &report{
-		Path: path, Format: m.Format(), Version: m.Version(), FileSize: sizeOf(path, m.Model),
+		Path: shownName(path), Format: m.Format(), Version: m.Version(), FileSize: sizeOf(path, m.Model),
 		Metadata: m.Metadata(), Tensors: []tensorReport{}, Notes: append(append([]string{}, m.Notes()...), signatureNotes(path)...),
 		Signature: describeSignature(m.Signature()), all: m.Len(),
 	}
@@ -216,7 +216,7 @@ func (o *inspection) checkFilter(path string, m *renamed) error {
 			all = m.all()
 		}
 		if !slices.ContainsFunc(all, r.MatchString) {
-			return fmt.Errorf("%s: -filter: no tensor matches %q%s", path, o.filter[i], cli.DidYouMean(strings.Trim(o.filter[i], "*?"), "", all))
+			return fmt.Errorf("%s: -filter: no tensor matches %q%s", shownName(path), o.filter[i], cli.DidYouMean(strings.Trim(o.filter[i], "*?"), "", all))
 		}
 	}
 	return nil

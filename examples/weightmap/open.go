@@ -5,6 +5,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"net/url"
 	"os"
 	"strings"
 
@@ -68,6 +69,21 @@ func openModel(name string, o *format.Options) (*format.Model, error) {
 func isAddress(name string) bool {
 	scheme, _, ok := strings.Cut(name, "://")
 	return ok && (scheme == "http" || scheme == "https" || scheme == "hf")
+}
+
+// shownName returns the name of a model for messages: an address without user and query, which may be credentials.
+func shownName(name string) string {
+	if !isAddress(name) {
+		return name
+	}
+	u, err := url.Parse(name)
+	if err != nil {
+		return "the address"
+	}
+	if u.User == nil && !strings.ContainsAny(name, "?#") {
+		return name
+	}
+	return (&url.URL{Scheme: u.Scheme, Host: u.Host, Path: u.Path}).String()
 }
 
 // elsewhere describes the origin of a model that is not a file, or returns "".

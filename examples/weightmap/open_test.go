@@ -150,10 +150,10 @@ func TestVersion(t *testing.T) {
 	contains(t, versionText(modified), "\nrevision abc of 2026-01-02T03:04:05Z, modified\ngo")
 }
 
-// TestRelease: the newest version of CHANGELOG is this one, and README installs it.
+// TestRelease: the newest version of CHANGELOG, below what is unreleased, is this one, and README installs it.
 func TestRelease(t *testing.T) {
 	changes := expect.Read(t, filepath.Join("..", "..", "CHANGELOG.md"))
-	if m := regexp.MustCompile(`(?m)^## (\S+)`).FindSubmatch(changes); m == nil || string(m[1]) != release {
+	if m := regexp.MustCompile(`(?m)^## (\d\S+)`).FindSubmatch(changes); m == nil || string(m[1]) != release {
 		t.Errorf("CHANGELOG begins with %q", m)
 	}
 	contains(t, string(expect.Read(t, filepath.Join("..", "..", "README.md"))), "weightmap@v"+release)
@@ -207,6 +207,7 @@ func TestAddresses(t *testing.T) {
 	s := httptest.NewServer(http.FileServer(http.Dir(filepath.Dir(path))))
 	defer s.Close()
 	address := s.URL + "/" + filepath.Base(path)
+	secret := strings.Replace(address, "://", "://user:s3cr3t@", 1) + "?sig=s3cr3t"
 	copied := filepath.Join(t.TempDir(), "copy"+filepath.Ext(path))
 	for _, tt := range []struct {
 		name   string
@@ -219,11 +220,18 @@ func TestAddresses(t *testing.T) {
 		{"convert", []string{"convert", address, copied}, 0, ""},
 		{"diff", []string{"diff", address, path}, 0, ""},
 		{"missing", []string{"inspect", s.URL + "/none?sig=s3cr3t"}, 1, "404 Not Found"},
+		{"inspect with credentials", []string{"inspect", secret}, 0, address + ": mag"},
+		{"inspect -json with credentials", []string{"inspect", "-json", secret}, 0, `"path": "` + address + `"`},
+		{"inspect a missing tensor with credentials", []string{"inspect", "-filter", "none", secret}, 1, "no tensor matches"},
+		{"verify with credentials", []string{"verify", secret}, 0, address + ": ok"},
+		{"diff with credentials", []string{"diff", secret, path}, 0, ""},
+		{"cat a missing tensor with credentials", []string{"cat", secret, "none"}, 1, "none"},
+		{"convert no tensor with credentials", []string{"convert", "-only", "none", secret, copied}, 1, "no tensor matches"},
 		{"bench", []string{"bench", address}, 2, "bench takes a file, not an address"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			out, errs := tool(t, tt.status, tt.args...)
-			if !strings.Contains(out+errs, tt.says) || strings.Contains(errs, "s3cr3t") {
+			if !strings.Contains(out+errs, tt.says) || strings.Contains(out+errs, "s3cr3t") {
 				t.Errorf("%s%s", out, errs)
 			}
 		})

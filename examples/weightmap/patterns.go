@@ -30,16 +30,16 @@ func (o *convertFlags) checkPatterns(path string, m *renamed, keep func(tensor.I
 	}{{"only", o.only}, {"skip", o.skip}, {"quantize-only", o.quantizeOnly}, {"quantize-except", o.quantizeExcept}} {
 		for _, glob := range option.globs {
 			if !matches(glob, all) {
-				return noMatch("%s: -%s: no tensor matches %q", path, option.name, glob)
+				return noMatch("%s: -%s: no tensor matches %q", shownName(path), option.name, glob)
 			}
 		}
 	}
 	if len(o.skip) > 0 && len(kept) == 0 {
-		return noMatch("%s: -skip: no tensor is left", path)
+		return noMatch("%s: -skip: no tensor is left", shownName(path))
 	}
 	for _, rule := range o.rename {
 		if glob, _, _ := strings.Cut(rule, "="); !matches(glob, kept) {
-			return noMatch("%s: -rename: no tensor that is taken matches %q", path, glob)
+			return noMatch("%s: -rename: no tensor that is taken matches %q", shownName(path), glob)
 		}
 	}
 	return nil

@@ -94,11 +94,14 @@ func (l commandLine) after() (files []string) {
 
 var plainWord = regexp.MustCompile(`^[A-Za-z0-9_@%+=:,./-]+$`)
 
-// quoted returns words quoted for a shell. It returns "" if they contain a literal key or
-// characters that a terminal cannot show.
+// quoted returns words quoted for a shell. It returns "" if they contain a literal key, an address with a user or
+// query, or characters that a terminal cannot show.
 func quoted(words []string) string {
 	var list []string
 	for i, w := range words {
+		if shownName(w) != w {
+			return ""
+		}
 		if cli.Printable(w) != w || (strings.HasSuffix(words[max(i-1, 0)], "-key") || strings.HasSuffix(words[max(i-1, 0)], "-encrypt")) && !strings.HasPrefix(w, "@") {
 			return ""
 		}
@@ -161,7 +164,7 @@ func tryLine(command string, l commandLine) string {
 func instead(l commandLine, err error) string {
 	in := "the input"
 	if len(l.files) > 0 {
-		in = cli.Printable(l.files[0])
+		in = cli.Printable(shownName(l.files[0]))
 	}
 	switch {
 	case errors.Is(err, errNoMatch):

@@ -64,7 +64,7 @@ func (v *verification) file(path string, errs io.Writer) (string, error) {
 	}
 	defer m.Close()
 	text, err := v.model(m, sizeOf(path, m), errs)
-	return cli.Printable(path) + ": " + text, hint(err, v.reading.Key)
+	return cli.Printable(shownName(path)) + ": " + text, hint(err, v.reading.Key)
 }
 
 // model returns the text to print after the path.

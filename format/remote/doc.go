@@ -10,8 +10,21 @@
 //
 // hf://ORG/NAME[@REV][/FILE] is a file on the Hugging Face Hub. Without FILE it is the first that exists of
 // model.safetensors.index.json, model.safetensors, pytorch_model.bin.index.json, pytorch_model.bin and model.onnx.
-// The environment variable HF_ENDPOINT replaces https://huggingface.co. HF_TOKEN has a token; it is sent to that
-// host only, and not to the target of a redirect.
+// The environment variable HF_ENDPOINT replaces https://huggingface.co; it is a URL without user, query and fragment.
+// HF_TOKEN has a token, which is sent to that origin only.
+//
+// # Credentials
+//
+// Options.Header, the user of a URL and HF_TOKEN go to one origin: the scheme, host and port of the address. Ports 80
+// and 443 are the same whether written or not, and so are capital letters and spellings of an IPv6 address;
+// a subdomain and a host with a dot at its end are others. From the first redirect to another origin on, a request has
+// none of the fields of Options.Header, no Referer, and no cookies but those of Client.Jar, even if another
+// redirect leads back. The next range starts at the address again, with credentials; shards and
+// external data follow the same rule. Redirects from https to http, and to any other scheme, are ErrAnswer.
+//
+// Errors show neither user nor query, no header, and nothing that a server says but its status and the host of a
+// redirect. If the error of a transport has a part of the credentials, its text is not shown. The package logs nothing;
+// net/http logs bytes that a server sends without a request.
 //
 // # Versions
 //
@@ -26,7 +39,7 @@
 // A range that is cut short, reset, stalled or refused with 408, 425, 429, 500, 502, 503 or 504 is requested again
 // from where it ended, after a wait that doubles or that the server demands. When attempts or time run out (Options) the error is
 // ErrUnavailable. Errors that no attempt can mend end a read at once: an unknown scheme (format.ErrOption), an untrusted
-// certificate, a redirect that the client does not follow. An answer that does not match the request is ErrAnswer. The Path of errors
+// certificate, a redirect that is not followed. An answer that does not match the request is ErrAnswer. The Path of errors
 // is the URL without user and query. Close of the model cancels running requests and never blocks on the network.
 //
 // # Requests

@@ -6,14 +6,13 @@ import (
 	"crypto/tls"
 	"errors"
 	"fmt"
-	"io"
-	"maps"
 	"net/http"
 	"net/url"
 	"slices"
 	"strconv"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/weightmap/weightmap/format"
@@ -42,6 +41,7 @@ type httpObject struct {
 	url    *url.URL
 	base   *url.URL // other files of the model are next to it
 	header http.Header
+	commit *atomic.Pointer[string] // what the Hub says in its first answer; nil for other servers
 }
 
 func newHTTPObject(address string, o *Options) (*httpObject, error) {
@@ -51,32 +51,54 @@ func newHTTPObject(address string, o *Options) (*httpObject, error) {
 	}
 	client := *cmp.Or(o.Client, &http.Client{})
 	client.Transport = cmp.Or(client.Transport, defaultTransport())
-	return &httpObject{&client, u, u, o.Header.Clone()}, nil
+	header := http.Header{}
+	for name, values := range o.Header {
+		for _, value := range values {
+			header.Add(name, value)
+		}
+	}
+	for _, name := range []string{"Range", "If-Range", "Accept-Encoding"} {
+		header.Del(name)
+	}
+	return &httpObject{client: &client, url: u, base: u, header: header}, nil
 }
 
 // Get implements Object.
 func (h *httpObject) Get(ctx context.Context, off, n int64, known Version) (Answer, error) {
-	req, err := http.NewRequestWithContext(ctx, http.MethodGet, h.url.String(), nil)
+	req, err := http.NewRequestWithContext(ctx, http.MethodGet, "", nil)
 	if err != nil {
 		return Answer{}, err
 	}
-	maps.Copy(req.Header, h.header)
+	target := *h.url
+	req.URL = &target
+	req.Header = h.header.Clone()
 	req.Header.Set("Range", fmt.Sprintf("bytes=%d-%d", off, off+n-1))
 	req.Header.Set("Accept-Encoding", "identity")
-	req.Header.Del("If-Range")
 	if known.Strong {
 		req.Header.Set("If-Range", known.Tag)
 	}
-	resp, err := h.client.Do(req)
+	e := &exchange{object: h, urls: []*url.URL{h.url}}
+	client := *h.client
+	client.CheckRedirect = e.checkRedirect
+	resp, err := client.Do(req)
 	if err != nil {
-		return Answer{}, unsent(err, resp != nil)
+		return Answer{}, e.unsent(err, resp != nil)
 	}
+	h.remember(cmp.Or(e.redirect, resp))
 	v, err := (*reply)(resp).judge(off, n, known)
 	if err != nil {
 		resp.Body.Close()
 		return Answer{}, err
 	}
-	return Answer{v, resp.Body}, nil
+	return Answer{v, &body{resp.Body, e}}, nil
+}
+
+// remember stores the commit that the Hub names.
+func (h *httpObject) remember(first *http.Response) {
+	commit := first.Header.Get("X-Repo-Commit")
+	if h.commit != nil && isHubName(commit) {
+		h.commit.CompareAndSwap(nil, &commit)
+	}
 }
 
 // Sibling implements Directory. It keeps the query, which may be credentials for the directory.
@@ -103,9 +125,12 @@ var unsendable = []string{"unsupported protocol scheme", "net/http: invalid head
 
 // unsent classifies the error of a request without a response. If refused is set, the client has a
 // response but did not follow its redirect.
-func unsent(err error, refused bool) error {
-	err = errors.Unwrap(err) // of the *url.Error
-	clean := heard(err)
+func (e *exchange) unsent(err error, refused bool) error {
+	var sent *url.Error
+	if errors.As(err, &sent) {
+		err = sent.Err
+	}
+	clean := e.heard(err)
 	switch {
 	case refused || errors.As(err, new(*tls.CertificateVerificationError)) || errors.Is(err, http.ErrSchemeMismatch):
 		return clean
@@ -113,39 +138,6 @@ func unsent(err error, refused bool) error {
 		return fmt.Errorf("%w: %w", format.ErrOption, clean)
 	}
 	return &Temporary{Err: clean}
-}
-
-// said is an error of net/http with a text that is safe to print.
-type said struct {
-	text string
-	err  error
-}
-
-func (s *said) Error() string { return s.text }
-
-// Unwrap hides io.EOF, which the model's reader would take for the end of the object.
-func (s *said) Unwrap() error {
-	if errors.Is(s.err, io.EOF) || errors.Is(s.err, io.ErrUnexpectedEOF) {
-		return nil
-	}
-	return s.err
-}
-
-// heard removes what the server sent from an error of net/http, which may quote a URL with
-// credentials. It limits the text and replaces unprintable characters: hosts and names in certificates
-// come from the server.
-func heard(err error) error {
-	text, _, quoted := strings.Cut(err.Error(), `"`)
-	if quoted {
-		text = strings.TrimRight(text, " :=(") + "..."
-	}
-	text = strings.Map(func(r rune) rune {
-		if strconv.IsPrint(r) {
-			return r
-		}
-		return '?'
-	}, text)
-	return &said{fmt.Sprintf("%.300s", text), err}
 }
 
 // reply is a response; its body is not read here.
@@ -159,7 +151,7 @@ func (a *reply) judge(off, n int64, known Version) (v Version, err error) {
 		return v, a.refusal(known)
 	}
 	if e := a.Header.Get("Content-Encoding"); e != "" && !strings.EqualFold(e, "identity") {
-		return v, nonsense("the body is compressed (%.40q), which was not asked for", e)
+		return v, nonsense("the body is compressed, which was not asked for")
 	}
 	first, last, total := int64(0), a.ContentLength-1, a.ContentLength
 	if isPart {
@@ -232,7 +224,7 @@ func parseRange(field string) (first, last, total int64, err error) {
 	last, err2 := number(to)
 	total, err3 := number(size)
 	if cmp.Or(err1, err2, err3) != nil || !strings.EqualFold(unit, "bytes") || first > last || last >= total {
-		return 0, 0, 0, nonsense("Content-Range %.80q", field)
+		return 0, 0, 0, nonsense("the Content-Range is not bytes FIRST-LAST/TOTAL")
 	}
 	return first, last, total, nil
 }

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"net/http"
 	"net/url"
 	"os"
 	"strings"
@@ -31,8 +30,15 @@ type hub struct{ endpoint, repo, rev, file string }
 
 // parseHub parses an address.
 func parseHub(address string) (h hub, err error) {
-	h.endpoint = strings.TrimRight(cmp.Or(os.Getenv("HF_ENDPOINT"), "https://huggingface.co"), "/")
-	org, rest, _ := strings.Cut(strings.TrimPrefix(address, hubScheme), "/")
+	h.endpoint, err = hubEndpoint()
+	if err != nil {
+		return h, err
+	}
+	path := strings.TrimPrefix(address, hubScheme)
+	if strings.ContainsAny(path, "?#") {
+		return h, fmt.Errorf("%w: an hf:// address has no query and no fragment", format.ErrOption)
+	}
+	org, rest, _ := strings.Cut(path, "/")
 	rest, h.file, _ = strings.Cut(rest, "/")
 	name, rev, named := strings.Cut(rest, "@")
 	if !named {
@@ -40,14 +46,39 @@ func parseHub(address string) (h hub, err error) {
 	}
 	h.repo = org + "/" + name
 	h.rev, err = url.PathUnescape(rev)
-	ok := isHubName(org) && isHubName(name) && err == nil && fs.ValidPath(h.rev) && h.rev != "."
+	ok := isHubName(org) && isHubName(name) && err == nil && isHubPath(h.rev)
 	if h.file != "" {
-		ok = ok && fs.ValidPath(h.file) && !strings.Contains(h.file, `\`)
+		ok = ok && isHubPath(h.file)
 	}
 	if !ok {
-		return h, fmt.Errorf("%w: %.500q is not hf://ORG/NAME[@REV][/FILE]", format.ErrOption, address)
+		return h, fmt.Errorf("%w: the address is not hf://ORG/NAME[@REV][/FILE]", format.ErrOption) // it may have a password
 	}
 	return h, nil
+}
+
+// hubEndpoint returns the Hub's address, without a slash at its end.
+func hubEndpoint() (string, error) {
+	endpoint := strings.TrimRight(cmp.Or(os.Getenv("HF_ENDPOINT"), "https://huggingface.co"), "/")
+	u, err := url.Parse(endpoint)
+	isWeb := err == nil && (u.Scheme == "http" || u.Scheme == "https") && u.Hostname() != ""
+	if !isWeb || u.User != nil || strings.ContainsAny(endpoint, `?#\`) {
+		return "", fmt.Errorf("%w: HF_ENDPOINT is not an address like https://huggingface.co, without user, query and fragment", format.ErrOption)
+	}
+	return endpoint, nil
+}
+
+// hubToken returns the token for the Hub, or "".
+func hubToken() (string, error) {
+	token := os.Getenv("HF_TOKEN")
+	if strings.ContainsFunc(token, func(r rune) bool { return r <= ' ' || r > '~' }) {
+		return "", fmt.Errorf("%w: HF_TOKEN has a space, a line feed or another character that no token has", format.ErrOption)
+	}
+	return token, nil
+}
+
+// isHubPath reports whether s can be a revision, or the path of a file.
+func isHubPath(s string) bool {
+	return fs.ValidPath(s) && s != "." && !strings.ContainsAny(s, `?#\`)
 }
 
 // isHubName reports whether s can be the name of an organization or a repository.
@@ -66,6 +97,10 @@ func newHubReader(ctx context.Context, address string, o *Options) (*Reader, err
 	if err != nil {
 		return nil, err
 	}
+	token, err := hubToken()
+	if err != nil {
+		return nil, err
+	}
 	files, named := hubFiles, h.file != ""
 	if named {
 		files = []string{h.file}
@@ -73,16 +108,18 @@ func newHubReader(ctx context.Context, address string, o *Options) (*Reader, err
 	for _, h.file = range files {
 		object, err := newHTTPObject(h.url(), o)
 		if err != nil {
-			return nil, fmt.Errorf("HF_ENDPOINT: %w", err)
+			return nil, err
 		}
-		t := &hubTransport{scheme: object.url.Scheme, host: object.url.Host, token: os.Getenv("HF_TOKEN"), next: object.client.Transport}
-		object.client.Transport = t
+		if token != "" {
+			object.header.Set("Authorization", "Bearer "+token)
+		}
+		object.commit = new(atomic.Pointer[string])
 		r, err := NewObjectReaderAt(ctx, object, o)
 		if errors.Is(err, fs.ErrPermission) {
 			err = fmt.Errorf("%w; the repository is private or gated, or there is none of that name: "+
 				"HF_TOKEN needs a token that may read it", err)
 		}
-		if commit := t.seen.Load(); err == nil && commit != nil {
+		if commit := object.commit.Load(); err == nil && commit != nil {
 			h.rev = *commit // of the model's other files, too
 			object.base, err = url.Parse(h.url())
 		}
@@ -92,30 +129,4 @@ func newHubReader(ctx context.Context, address string, o *Options) (*Reader, err
 	}
 	err = fmt.Errorf("%w: the repository has none of %q; hf://ORG/NAME/FILE names another file", fs.ErrNotExist, hubFiles)
 	return nil, wire.Explain(err, "", address)
-}
-
-// hubTransport sends the token with requests to the Hub only: the client follows redirects above it,
-// so requests to other hosts have no token. It remembers the commit that the Hub names.
-type hubTransport struct {
-	scheme, host, token string
-	next                http.RoundTripper
-	seen                atomic.Pointer[string]
-}
-
-// RoundTrip implements http.RoundTripper.
-func (t *hubTransport) RoundTrip(r *http.Request) (*http.Response, error) {
-	if r.URL.Scheme != t.scheme || r.URL.Host != t.host {
-		return t.next.RoundTrip(r)
-	}
-	if t.token != "" {
-		r = r.Clone(r.Context())
-		r.Header.Set("Authorization", "Bearer "+t.token)
-	}
-	answer, err := t.next.RoundTrip(r)
-	if err == nil {
-		if commit := answer.Header.Get("X-Repo-Commit"); isHubName(commit) {
-			t.seen.CompareAndSwap(nil, &commit)
-		}
-	}
-	return answer, err
 }

@@ -13,13 +13,15 @@ import (
 // Options changes how an object is read. Nil and the zero value work. A negative value is format.ErrOption,
 // except for Retries.
 type Options struct {
-	// Client sends the requests and decides about redirects, TLS, proxies and credentials. Its Timeout ends bodies
-	// too; the read then continues with a new request. Nil means a client like http.DefaultClient that
+	// Client sends the requests. It is copied: its Transport decides about TLS and proxies, its CheckRedirect is asked
+	// about each redirect, and its Jar keeps cookies, but no redirect gets Header from the origin of the address to
+	// another: see the package documentation. What another origin needs belongs in the Transport. Its Timeout ends
+	// bodies too; the read then continues with a new request. Nil means a client like http.DefaultClient that
 	// keeps 64 connections to a host and limits response headers to 64 KiB; so does a Client without a Transport. Set
 	// MaxResponseHeaderBytes in a Transport of your own: the default of net/http, 10 MiB, can take a gigabyte of memory.
 	Client *http.Client
-	// Header is sent with each request. It is copied when the object is opened. The fields Range, If-Range and
-	// Accept-Encoding are ignored.
+	// Header is sent with each request, to the scheme, host and port of the address only. It is copied when the object
+	// is opened. The fields Range, If-Range and Accept-Encoding are ignored.
 	Header http.Header
 	// AllowUnversioned reads objects without a strong ETag and without a Last-Modified at least a second old. Only
 	// checksums then find a change that keeps the size and the weak tag.

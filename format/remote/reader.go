@@ -70,6 +70,7 @@ func NewObjectReaderAt(ctx context.Context, object Object, o *Options) (*Reader,
 	if err != nil {
 		return nil, err
 	}
+	c.Client, c.Header = nil, nil // the object has its own
 	return newReader(ctx, context.Background(), object, c, make(chan struct{}, c.Parallel))
 }
 
@@ -189,6 +190,14 @@ func (r *Reader) Path() string {
 
 // mostParts limits a range to this many times Options.Part: very large reads need fewer requests.
 const mostParts = 8
+
+// String returns the path and the size.
+func (r *Reader) String() string {
+	return fmt.Sprintf("remote.Reader(%q, %d bytes)", r.Path(), r.Size())
+}
+
+// GoString returns the same as String: the fields of a Reader include what it has fetched.
+func (r *Reader) GoString() string { return r.String() }
 
 // split reads p from off in ranges of at least part bytes that are fetched concurrently.
 func (r *Reader) split(ctx context.Context, p []byte, off int64, part int) error {
