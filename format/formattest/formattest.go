@@ -81,8 +81,9 @@ type Config struct {
 	// Codec reads the samples, and writes those without a Codec. It need not be registered: use
 	// format.With(driver).
 	Codec format.Codec
-	// Samples are written, read and damaged one by one. Use files of a few kilobytes, since most
-	// properties test every byte.
+	// Samples are written, read and damaged one by one. Use files of a few kilobytes: most properties damage
+	// one byte after the other, in files of more than 512 bytes a sample of them. With WEIGHTMAP_NIGHTLY set in
+	// the environment they damage every byte of files of up to 8 kB.
 	Samples []Sample
 	// Files are files that the writer does not produce.
 	Files []File

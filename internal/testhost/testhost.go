@@ -145,10 +145,13 @@ func NeedChildren(t testing.TB) {
 	skip(t, emulated, "the emulator does not start programs of the emulated system")
 }
 
+// Nightly reports whether tests that try very many inputs try all of them, which takes minutes on a busy machine.
+func Nightly() bool { return os.Getenv("WEIGHTMAP_NIGHTLY") != "" }
+
 // NeedNightly skips a test that takes minutes on a busy machine, and says what takes them.
 func NeedNightly(t testing.TB, takes string) {
 	t.Helper()
-	skip(t, os.Getenv("WEIGHTMAP_NIGHTLY") == "", takes+": set WEIGHTMAP_NIGHTLY=1, as .ci/nightly does")
+	skip(t, !Nightly(), takes+": set WEIGHTMAP_NIGHTLY=1, as .ci/nightly does")
 }
 
 // Python runs the script in a file with a Python that has the module, and returns its output. Without

@@ -5,6 +5,8 @@ import (
 	"fmt"
 	"math"
 	"testing"
+
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // blockCode is a routine for blocks of 32 elements next to its copy in plain Go and
@@ -107,7 +109,7 @@ func TestEveryScale(t *testing.T) {
 	minimums, _ := parameters()
 	minimums = append(minimums, halfScales(0x3c01, 20)...)
 	step := 1
-	if testing.Short() {
+	if !testhost.Nightly() {
 		step = 37
 	}
 	for _, c := range blockCodes() {

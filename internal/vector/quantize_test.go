@@ -9,6 +9,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // specials are numbers at the limits of float32, of both signs.
@@ -34,8 +35,9 @@ func compareRange(t *testing.T, src []float32, lo, hi float32) {
 	}
 	var want result
 	plainly(func() { want = of(Range(src, lo, hi)) })
-	if diff := cmp.Diff(want, of(Range(src, lo, hi))); diff != "" {
-		t.Fatalf("%d numbers, from %g to %g: %s", len(src), lo, hi, diff)
+	got := of(Range(src, lo, hi))
+	if got != want {
+		t.Fatalf("%d numbers, from %g to %g: %s", len(src), lo, hi, cmp.Diff(want, got))
 	}
 }
 
@@ -176,7 +178,7 @@ func TestQuantize(t *testing.T) {
 		for _, s := range steps(scale) {
 			compareSteps(t, src, scale, s)
 		}
-		if testing.Short() && scale == scales[200] {
+		if !testhost.Nightly() && scale == scales[200] {
 			break
 		}
 	}
@@ -249,8 +251,9 @@ func compareQ8(t *testing.T, src []float32) {
 		t.Fatalf("%d of %d blocks, want %d", blocks, n, made)
 	}
 	for i := range made {
-		if diff := cmp.Diff(want[i*q8Bytes:][:q8Bytes], got[i*q8Bytes:][:q8Bytes]); diff != "" {
-			t.Fatalf("block %d of %d, %v: %s", i, n, src[i*q8Elems:][:q8Elems], diff)
+		got, want := got[i*q8Bytes:][:q8Bytes], want[i*q8Bytes:][:q8Bytes]
+		if !bytes.Equal(got, want) {
+			t.Fatalf("block %d of %d, %v: %s", i, n, src[i*q8Elems:][:q8Elems], cmp.Diff(want, got))
 		}
 	}
 	if got[n*q8Bytes] != 0 {
@@ -372,7 +375,7 @@ func TestEverySingle(t *testing.T) {
 	if os.Getenv("WEIGHTMAP_LARGE") == "" {
 		for kept := range uint32(1 << 11) { // the bits above the lowest that is kept, and around it
 			for _, d := range []uint32{0, 1, 0xfff, 0x1000, 0x1001, 0x1fff} {
-				if !testing.Short() || kept%16 < 3 {
+				if testhost.Nightly() || kept%16 < 3 {
 					fractions = append(fractions, (kept<<12+d)&0x7fffff)
 				}
 			}

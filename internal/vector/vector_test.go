@@ -11,6 +11,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // conversion is a routine next to its Go version. src holds size bytes an element.
@@ -153,7 +154,7 @@ func TestLengths(t *testing.T) {
 	for _, c := range conversions() {
 		t.Run(c.name, func(t *testing.T) {
 			for n := range 4097 {
-				if testing.Short() && n > 600 && n%31 != 0 {
+				if !testhost.Nightly() && n > 600 && n%31 != 0 {
 					continue
 				}
 				c.compare(t, data, n, where{n % 64, n / 64 % 16})
@@ -256,7 +257,7 @@ func TestEveryInteger(t *testing.T) {
 				linearConversion(fmt.Sprintf("kind %v scale %x zero %d", k, s, z), k, s, z).compare(t, data, 256, where{})
 			}
 			for _, k := range []Kind{Int16, Uint16} {
-				if !testing.Short() || (i+j)%8 == 0 {
+				if testhost.Nightly() || (i+j)%8 == 0 {
 					linearConversion(fmt.Sprintf("kind %v scale %x zero %d", k, s, z), k, s, z).compare(t, halves, 1<<16, where{})
 				}
 			}
