@@ -8,17 +8,16 @@ import (
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
+	codecs "github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/vector"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// compressor has the methods of a codec that this package uses.
+// compressor is the codec of a method.
 type compressor interface {
+	codecs.Codec
 	Compress(src []byte, level int) ([]byte, error)
-	DecompressInto(dst, src []byte) error
-	Expand(w io.Writer, src []byte, size int64) error
-	Window(src []byte) int64
 }
 
 // compress returns the compressed form of b and the CRC-32 of its decompressed form,
@@ -29,7 +28,7 @@ func compress(m Method, b []byte, level int) (out []byte, sum uint32, err error)
 		return out, tensor.CRC32(b), err
 	}
 	var back crc
-	err = c.Expand(&back, out, int64(len(b)))
+	err = codecs.DataTo(&back, c, out, int64(len(b)), nil)
 	return out, uint32(back), err
 }
 
@@ -84,13 +83,14 @@ func (a approximation) split(src []byte) (head, rest []byte, width int) {
 	return nil, src, 2
 }
 
-func (a approximation) DecompressInto(dst, src []byte) error {
+// DecodeInto implements codecs.Codec.
+func (a approximation) DecodeInto(dst, src []byte) error {
 	head, rest, _ := a.split(src)
 	return widen(dst, head, rest)
 }
 
-// Expand decompresses src piece by piece.
-func (a approximation) Expand(w io.Writer, src []byte, _ int64) error {
+// DecodeTo implements codecs.Codec.
+func (a approximation) DecodeTo(w io.Writer, src []byte, _ int64) error {
 	const step = 64 << 10
 	head, rest, width := a.split(src)
 	out := memory.Aligned(4 * min(step, len(rest)) / width)
@@ -106,6 +106,7 @@ func (a approximation) Expand(w io.Writer, src []byte, _ int64) error {
 	return nil
 }
 
+// Window implements codecs.Codec.
 func (approximation) Window([]byte) int64 { return 0 }
 
 // widen converts halves, or bytes if there is a header of MethodInt8, to little-endian float32.

@@ -11,6 +11,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
+	codecs "github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -146,7 +147,7 @@ func run(floats []float32) (scale float32, codes []byte) {
 func (w *quantizedWeights) chunk(at *int64, scale float32, zero byte, b []byte) error {
 	b = append(int8Header(scale, zero), b...)
 	size := 4 * int64(len(b)-int8Head)
-	if err := approximation(MethodInt8).Expand(&w.out.original, b, size); err != nil {
+	if err := codecs.DataTo(&w.out.original, approximation(MethodInt8), b, size, nil); err != nil {
 		return err
 	}
 	err := w.out.chunk(*at, b)

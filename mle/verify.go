@@ -8,6 +8,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/checksum"
+	codecs "github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -215,7 +216,7 @@ func (f *parsed) flushedSum(v driver.Verification) (uint32, error) {
 			}
 		}
 		if err = v.Context().Err(); err == nil {
-			err = approximation(MethodFloat16).Expand(&s, halves, 2*int64(len(halves)))
+			err = codecs.DataTo(&s, approximation(MethodFloat16), halves, 2*int64(len(halves)), f.memory)
 		}
 	}
 	return uint32(s), err

@@ -179,7 +179,7 @@ func (f *parsed) loadChunks(off, n int64) ([]byte, error) {
 	}
 	whole := memory.Aligned(int(size))
 	err = each(func(i int, b []byte) error {
-		return methods[p.Method].codec.DecompressInto(whole[p.chunks[i].Offset-begin:][:p.size(i)], b)
+		return codecs.DataInto(whole[p.chunks[i].Offset-begin:][:p.size(i)], methods[p.Method].codec, b, f.memory)
 	})
 	if err != nil {
 		return nil, err
@@ -187,38 +187,14 @@ func (f *parsed) loadChunks(off, n int64) ([]byte, error) {
 	return whole[off-begin:][:n:n], nil
 }
 
-// chunkBuffers holds memory for chunks: LZ4 is 2.5 times as fast as with new memory.
-var chunkBuffers = sync.Pool{New: func() any { return new(bytes.Buffer) }}
-
-const mostPooled = 4 << 20
-
-// expand writes the content of in, of size bytes, to w, and reserves the memory it needs.
-func (f *parsed) expand(w io.Writer, in []byte, size int64) (err error) {
+// expand writes the content of in, of size bytes, to w.
+func (f *parsed) expand(w io.Writer, in []byte, size int64) error {
 	c := methods[f.comp.Method].codec
 	if c == nil {
 		_, err := io.CopyN(w, bytes.NewReader(in), size) // in pieces, since w may be canceled
 		return err
 	}
-	small := size <= mostPooled && size <= codecs.Ahead(len(in))
-	n := size
-	if !small {
-		n = c.Window(in)
-	}
-	if err := f.memory.Reserve(n); err != nil {
-		return err
-	}
-	defer f.memory.Release(n)
-	if !small {
-		return c.Expand(w, in, size)
-	}
-	buf := chunkBuffers.Get().(*bytes.Buffer)
-	defer chunkBuffers.Put(buf)
-	buf.Grow(int(size))
-	b := buf.AvailableBuffer()[:size]
-	if err = c.DecompressInto(b, in); err == nil {
-		_, err = w.Write(b)
-	}
-	return err
+	return codecs.DataTo(w, c, in, size, f.memory)
 }
 
 // weightsError adds the field and the file offset to an error about the stored bytes at

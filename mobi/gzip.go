@@ -21,7 +21,7 @@ func (f *parsed) load(i int) ([]byte, error) {
 	if err != nil {
 		return nil, err
 	}
-	out, err := gzip.Codec.Decompress(b, f.index.Size(i))
+	out, err := codecs.Data(gzip.Codec, b, f.index.Size(i), f.account)
 	return out, f.locate(m, err)
 }
 
@@ -32,7 +32,7 @@ func (f *parsed) checkMember(v driver.Verification, m *member) error {
 		return err
 	}
 	out := checksum.Count(v, driver.NoSum, f.index.Name(m.tensor)) // gzip has its own
-	err = f.locate(m, gzip.Codec.Expand(out, b, f.index.Size(m.tensor)))
+	err = f.locate(m, codecs.DataTo(out, gzip.Codec, b, f.index.Size(m.tensor), f.account))
 	return cmp.Or(v.Context().Err(), err)
 }
 

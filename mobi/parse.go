@@ -22,6 +22,7 @@ type parsed struct {
 	head      [headerSize]byte
 	digits    [10]byte // while parsing, the name of the current constant
 	src       driver.Source
+	account   *driver.Memory // of the options
 	index     *driver.Index
 	header    Header
 	model     modelInfo
@@ -64,7 +65,7 @@ type parser struct {
 // Parse implements driver.Driver.
 func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
 	x.Version = "1"
-	p := &parser{parsed: &parsed{src: src, index: x}, opts: o}
+	p := &parser{parsed: &parsed{src: src, account: o.Memory, index: x}, opts: o}
 	if err := p.readHeader(); err != nil {
 		return nil, err
 	}

@@ -1,7 +1,6 @@
 package wia
 
 import (
-	"errors"
 	"fmt"
 	"io"
 
@@ -72,15 +71,10 @@ func (p *parser) load(b block) (*payload, error) {
 	if _, located := err.(*tensor.Error); err != nil && (cipher == nil || located) {
 		return nil, err
 	}
-	if codec, most := codecs[p.hdr.compression], maxInflated[b]; codec != nil && most > 0 && err == nil {
+	if z, most := codecs[p.hdr.compression], maxInflated[b]; z != nil && most > 0 && err == nil {
 		base = -1
-		left, limit := p.memory.Left(), inflated(most, s.size)
-		if data, err = codec.DecompressMax(data, min(limit, left)); err == nil {
-			p.memory.Release(s.size)
-			err = p.memory.Reserve(int64(len(data)))
-		} else if left < limit && errors.Is(err, tensor.ErrLimit) {
-			err = fmt.Errorf("%w (Options.MaxMemory)", err)
-		}
+		data, err = codec.Section(z, data, -1, most, p.memory)
+		p.memory.Release(s.size)
 	}
 	if err != nil {
 		return fail(b.String(), err)
@@ -127,7 +121,7 @@ func (f *parsed) load(i int) ([]byte, error) {
 	case err != nil:
 		return nil, err
 	case z != nil:
-		data, err = z.Decompress(data, f.index.Size(i))
+		data, err = codec.Data(z, data, f.index.Size(i), f.memory)
 		return data, f.badData(i, err)
 	case memory.Address(data)%memory.Alignment != 0:
 		data = append(memory.Aligned(len(data))[:0], data...)
@@ -144,12 +138,7 @@ func (f *parsed) stream(i int, w io.Writer) error {
 	if err != nil || z == nil {
 		return err
 	}
-	window := z.Window(data)
-	if err = f.memory.Reserve(window); err == nil {
-		defer f.memory.Release(window)
-		err = z.Expand(w, data, f.index.Size(i))
-	}
-	return f.badData(i, err)
+	return f.badData(i, codec.DataTo(w, z, data, f.index.Size(i), f.memory))
 }
 
 // badData adds the name of tensor i to an error about decoding its data.

@@ -172,13 +172,14 @@ func (r *reading) word(field string, m *zip.Member) (string, error) {
 		return "", wire.Errorf("", field, m.At, format.ErrUnsupported, "%d bytes: it is a word", m.Size)
 	}
 	b, err := r.content(field, m)
+	r.o.Memory.Release(int64(len(b)))
 	return strings.TrimSpace(string(b)), err
 }
 
-// content returns the content of an entry that is structure, and compares its checksum.
+// content returns the content of an entry that is structure, and compares its checksum. It is reserved in Options.Memory.
 func (r *reading) content(field string, m *zip.Member) ([]byte, error) {
 	e := m.Entry
-	b, err := e.Content()
+	b, err := e.Structure(driver.MaxStructure, r.o.Memory)
 	if err == nil && r.o.Check.Sums() {
 		err = e.Compare(tensor.CRC32(b))
 	}
@@ -191,21 +192,11 @@ func (r *reading) content(field string, m *zip.Member) ([]byte, error) {
 
 // readPickle reads data.pkl and returns its object.
 func (r *reading) readPickle(m *zip.Member) (any, error) {
-	most := int64(driver.MaxStructure)
-	if m.Packed {
-		most = min(most, max(16<<20, 256*m.Stored))
-	}
-	if m.Size > most {
-		return nil, wire.Errorf("", pickleName, m.At, format.ErrLimit, "%d bytes in %d, at most %d are allowed", m.Size, m.Stored, most)
-	}
-	if err := r.o.Memory.Reserve(m.Size); err != nil {
-		return nil, wire.Error("", pickleName, m.At, err)
-	}
-	defer r.o.Memory.Release(m.Size)
 	b, err := r.content(pickleName, m)
 	if err != nil {
 		return nil, err
 	}
+	defer r.o.Memory.Release(m.Size)
 	r.object = m.At
 	r.pickle = newPickle(wire.NewCursor("", b, m.At), r.o.Memory)
 	r.pickle.stored = min(m.Size, 16*m.Stored)

@@ -56,10 +56,13 @@ func (r *reading) value(v any) error {
 	switch v := v.(type) {
 	case *rebuilt:
 		return r.tensor(v)
-	case string, bool, int64, float64:
-		name, err := r.name()
-		r.meta = append(r.meta, plan.Entry{Key: name, Value: v})
-		return err
+	case string:
+		if err := r.o.Memory.Reserve(int64(len(v))); err != nil {
+			return r.errorf(format.ErrLimit, "a text: %w", err)
+		}
+		return r.entry(v)
+	case bool, int64, float64:
+		return r.entry(v)
 	case tuple:
 		return r.items(v, 1)
 	case *list:
@@ -70,6 +73,19 @@ func (r *reading) value(v any) error {
 	r.skip(kindOf(v))
 	return nil
 }
+
+// entry adds a value to the metadata.
+func (r *reading) entry(v any) error {
+	name, err := r.name()
+	if err != nil {
+		return err
+	}
+	r.meta = append(r.meta, plan.Entry{Key: name, Value: v})
+	return nil
+}
+
+// nameBytes is the memory of an entry of the metadata, without its texts.
+const nameBytes = 2*32 + 8
 
 // inside lists the items of a list or dict.
 func (r *reading) inside(container any, items []any, step int) error {
@@ -121,8 +137,13 @@ func (r *reading) name() (string, error) {
 		name = rootName(r.Src.Path())
 	}
 	const floor, ratio = 16 << 20, 16
-	if r.named += int64(len(name)) + objectBytes; r.named > floor+ratio*r.stored {
+	size := int64(len(name)) + nameBytes
+	r.named += size
+	if r.named > floor+ratio*r.stored {
 		return "", r.errorf(format.ErrLimit, "its names have more than %d bytes", r.named-1)
+	}
+	if err := r.o.Memory.Reserve(size); err != nil {
+		return "", r.errorf(format.ErrLimit, "its names: %w", err)
 	}
 	if err := tensor.CheckName(name); err != nil {
 		return "", r.errorf(format.ErrCorrupt, "%w", err)

@@ -14,11 +14,41 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// Approximate sizes of values in memory.
+// The memory that the machine takes at most, in bytes. Lists that grow have up to twice the length that they need, and
+// maps up to twice the entries.
 const (
-	objectBytes = 32
-	memoBytes   = 48
+	slotBytes = 16        // a value in a tuple, list or dict
+	pushBytes = 2 * 16    // on the stack
+	markBytes = 2 * 8     // a mark
+	itemBytes = 2 * 16    // a value in a list or dict that grows
+	memoBytes = 2 * 32    // an entry of the memo
+	rootBytes = 2*32 + 64 // of the storages, with its key
 )
+
+// sizeOf returns the memory of a new value, without what is charged elsewhere: texts and the items of lists and dicts.
+func sizeOf(v any) int64 {
+	switch v := v.(type) {
+	case int64, float64:
+		return 8
+	case string, opaque:
+		return 16
+	case raw:
+		return 24
+	case tuple:
+		return 24 + slotBytes*int64(len(v))
+	case *list, *dict:
+		return 24
+	case global:
+		return 32
+	case *storage:
+		return 48
+	case *rebuilt:
+		return 128 + 8*int64(len(v.shape)+len(v.stride))
+	case *numpyType:
+		return 16
+	}
+	return 0 // nil and bool
+}
 
 // pickle runs pickles as data for a stack machine that imports, calls and resolves nothing. The
 // first error sticks; after it, all values are zero. The known functions are in values.go.
@@ -35,7 +65,10 @@ type pickle struct {
 
 	account *driver.Memory
 	used    int64 // reserved from account
-	charged int64 // size of the values made so far
+	charged int64 // size of the values made so far, and of stack, marks and memo at their largest
+	deepest int   // length of the stack at its largest
+	marked  int   // of marks
+	longest int   // of the memo
 }
 
 // newPickle returns a machine that runs the pickles at c.
@@ -121,13 +154,13 @@ func (p *pickle) execute(op byte, arg uint64) {
 	case 0x88, 0x89: // NEWTRUE, NEWFALSE
 		p.push(op == 0x88)
 	case 'J': // BININT
-		p.push(int64(int32(arg)))
+		p.pushNew(int64(int32(arg)))
 	case 'K', 'M': // BININT1, BININT2
-		p.push(int64(arg))
+		p.pushNew(int64(arg))
 	case 'G': // BINFLOAT
-		p.push(math.Float64frombits(bits.ReverseBytes64(arg)))
+		p.pushNew(math.Float64frombits(bits.ReverseBytes64(arg)))
 	case 0x8a, 0x8b: // LONG1, LONG4
-		p.push(long(p.c.Bytes("pickle", arg)))
+		p.pushNew(long(p.c.Bytes("pickle", arg)))
 	case 0x8c, 'X', 0x8d: // SHORT_BINUNICODE, BINUNICODE, BINUNICODE8
 		p.text(p.c.Bytes("pickle", arg), false)
 	case 'U', 'T': // SHORT_BINSTRING, BINSTRING
@@ -154,32 +187,35 @@ func (p *pickle) execute(op byte, arg uint64) {
 		for i := len(t) - 1; i >= 0; i-- {
 			t[i] = p.pop()
 		}
-		p.push(t)
+		p.pushNew(t)
 	case 't': // TUPLE
-		p.push(tuple(p.popMark()))
+		p.pushNew(tuple(slices.Clone(p.popMark())))
 	case ']': // EMPTY_LIST
-		p.push(new(list))
+		p.pushNew(new(list))
 	case 'a': // APPEND
 		p.extend([]any{p.pop()})
 	case 'e': // APPENDS
 		p.extend(p.popMark())
 	case '}': // EMPTY_DICT
-		p.push(new(dict))
+		p.pushNew(new(dict))
 	case 's': // SETITEM
 		v, k := p.pop(), p.pop()
 		p.set([]any{k, v})
 	case 'u': // SETITEMS
 		p.set(p.popMark())
 	case 0x8f: // EMPTY_SET
-		p.push(opaque("set"))
+		p.pushNew(opaque("set"))
 	case 0x90: // ADDITEMS
 		p.popMark()
 		p.top()
 	case 0x91: // FROZENSET
 		p.popMark()
-		p.push(opaque("frozenset"))
+		p.pushNew(opaque("frozenset"))
 	case '(': // MARK
-		p.charge(8)
+		if len(p.marks) > p.marked {
+			p.marked = len(p.marks)
+			p.charge(markBytes)
+		}
 		p.marks = append(p.marks, len(p.stack))
 	case '0': // POP; pops the mark if it is on top
 		if n := len(p.marks) - 1; n > 0 && p.marks[n] == len(p.stack) {
@@ -199,11 +235,11 @@ func (p *pickle) execute(op byte, arg uint64) {
 		p.global(as[string](p, p.pop()), name)
 	case 'R', 0x81: // REDUCE, NEWOBJ
 		args := as[tuple](p, p.pop())
-		p.push(p.call(p.pop(), args))
+		p.pushNew(p.call(p.pop(), args))
 	case 'b': // BUILD
 		p.build(p.pop())
 	case 'Q': // BINPERSID
-		p.push(p.persistent(p.pop()))
+		p.pushNew(p.persistent(p.pop()))
 	default:
 		p.failf(format.ErrUnsupported, "opcode %#x is none that torch.save writes", op)
 	}
@@ -217,14 +253,14 @@ func (p *pickle) text(b []byte, old bool) {
 	case !valid:
 		p.raw(b)
 	case p.charge(int64(len(b))):
-		p.push(string(b))
+		p.pushNew(string(b))
 	}
 }
 
 // raw pushes bytes.
 func (p *pickle) raw(b []byte) {
 	if p.charge(int64(len(b))) {
-		p.push(raw(bytes.Clone(b)))
+		p.pushNew(raw(bytes.Clone(b)))
 	}
 }
 
@@ -242,7 +278,7 @@ func (p *pickle) line() string {
 
 // extend appends items to the list on top of the stack.
 func (p *pickle) extend(items []any) {
-	if l := as[*list](p, p.top()); p.charge(16 * int64(len(items))) {
+	if l := as[*list](p, p.top()); p.charge(itemBytes * int64(len(items))) {
 		l.items = append(l.items, items...)
 	}
 }
@@ -253,15 +289,19 @@ func (p *pickle) set(items []any) {
 	if len(items)%2 != 0 {
 		p.failf(format.ErrCorrupt, "%d keys and values", len(items))
 	}
-	if p.charge(16 * int64(len(items))) {
+	if p.charge(itemBytes * int64(len(items))) {
 		d.items = append(d.items, items...)
 	}
 }
 
 // put stores the value on top of the stack in the memo.
 func (p *pickle) put(key uint32) {
-	p.charge(memoBytes)
-	if v := p.top(); p.ok() {
+	v := p.top()
+	if len(p.memo) == p.longest {
+		p.longest++
+		p.charge(memoBytes)
+	}
+	if p.ok() {
 		p.memo[key] = v
 	}
 }
@@ -272,12 +312,25 @@ func (p *pickle) global(module, name string) {
 	if p.ok() && !g.known() {
 		p.failf(format.ErrUnsupported, "it uses %.200q, which is none of the globals that tensors need and is not looked up", module+"."+name)
 	}
-	p.push(g)
+	if p.charge(int64(len(module) + len(name))) {
+		p.pushNew(g)
+	}
 }
 
 func (p *pickle) push(v any) {
-	if p.charge(objectBytes) {
+	if len(p.stack) == p.deepest {
+		p.deepest++
+		p.charge(pushBytes)
+	}
+	if p.ok() {
 		p.stack = append(p.stack, v)
+	}
+}
+
+// pushNew pushes a value that was not there before. A function may return one that was: it is charged again.
+func (p *pickle) pushNew(v any) {
+	if p.ok() && p.charge(sizeOf(v)) {
+		p.push(v)
 	}
 }
 
@@ -298,7 +351,7 @@ func (p *pickle) top() any {
 	return p.stack[len(p.stack)-1]
 }
 
-// popMark pops the values above the last mark, and the mark. The result does not alias the stack.
+// popMark pops the values above the last mark, and the mark. The result aliases the stack until the next push.
 func (p *pickle) popMark() []any {
 	n := len(p.marks) - 1
 	if n == 0 {
@@ -306,9 +359,9 @@ func (p *pickle) popMark() []any {
 		return nil
 	}
 	values := p.stack[p.marks[n]:]
-	p.charge(16 * int64(len(values)))
-	p.stack, p.marks = p.stack[:p.marks[n]], p.marks[:n]
-	return slices.Clone(values)
+	p.stack = p.stack[:p.marks[n]]
+	p.marks = p.marks[:n]
+	return values
 }
 
 // long decodes little-endian two's complement. A number that needs more than 64 bits is opaque.

@@ -155,7 +155,7 @@ func (p *pickle) persistent(id any) any {
 	}
 	s := &storage{key: key, elem: e, count: count, total: count}
 	root := p.roots[key]
-	if root == nil && p.charge(memoBytes) {
+	if root == nil && p.charge(rootBytes) {
 		p.roots[key] = s
 	}
 	if !p.legacy || !p.ok() {
@@ -182,7 +182,7 @@ func orderedDict(p *pickle, args tuple) any {
 		return d
 	}
 	pairs := as[*list](p, args[0])
-	if !p.ok() || !p.charge(32*int64(len(pairs.items))) {
+	if !p.ok() || !p.charge(2*itemBytes*int64(len(pairs.items))) {
 		return nil
 	}
 	for _, item := range pairs.items {

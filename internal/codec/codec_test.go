@@ -22,28 +22,23 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// compressor is what all codecs have.
+// compressor is what the codecs of this test have.
 type compressor interface {
+	codec.Codec
 	Compress(src []byte, level int) ([]byte, error)
-	DecompressInto(dst, src []byte) error
-	Expand(w io.Writer, src []byte, size int64) error
-	Window(src []byte) int64
 }
 
 var codecs = map[string]compressor{
 	"brotli": brotli.Codec, "gzip": gzip.Codec, "lz4": lz4.Codec, "zstd": zstd.Codec,
 }
 
-// decompress calls Decompress, which lz4 leaves to its caller.
 func decompress(c compressor, src []byte, size int64) ([]byte, error) {
-	if s, ok := c.(*codec.Stream); ok {
-		return s.Decompress(src, size)
-	}
-	if err := c.Expand(io.Discard, src, size); err != nil {
-		return nil, err
-	}
-	dst := memory.Aligned(int(size))
-	return dst, c.DecompressInto(dst, src)
+	return codec.Data(c, src, size, nil)
+}
+
+// decompressMax is Section for any size.
+func decompressMax(s *codec.Stream, src []byte, most int64) ([]byte, error) {
+	return codec.Section(s, src, -1, most, nil)
 }
 
 func mustCompress(t testing.TB, c compressor, src []byte, level int) []byte {
@@ -103,11 +98,11 @@ func TestRoundTrip(t *testing.T) {
 					t.Errorf("%s/%s/%d: misaligned", name, label, level)
 				}
 				into := make([]byte, len(src))
-				if err := c.DecompressInto(into, packed); err != nil || !bytes.Equal(into, src) {
+				if err := codec.DataInto(into, c, packed, nil); err != nil || !bytes.Equal(into, src) {
 					t.Errorf("%s/%s/%d into: %v", name, label, level, err)
 				}
 				var out bytes.Buffer
-				if err := c.Expand(&out, packed, int64(len(src))); err != nil || !bytes.Equal(out.Bytes(), src) {
+				if err := codec.DataTo(&out, c, packed, int64(len(src)), nil); err != nil || !bytes.Equal(out.Bytes(), src) {
 					t.Errorf("%s/%s/%d expanded: %v", name, label, level, err)
 				}
 				s, ok := c.(*codec.Stream)
@@ -115,7 +110,7 @@ func TestRoundTrip(t *testing.T) {
 					if !ok {
 						break
 					}
-					got, err := s.DecompressMax(packed, limit)
+					got, err := decompressMax(s, packed, limit)
 					if err != nil || !bytes.Equal(got, src) {
 						t.Errorf("%s/%s/%d max %d: %v", name, label, level, limit, err)
 					}
@@ -178,11 +173,11 @@ func TestNotExactly(t *testing.T) {
 			if !errors.Is(err, tensor.ErrCorrupt) && !(math.MaxInt == math.MaxInt32 && errors.Is(err, tensor.ErrLimit)) {
 				t.Errorf("%s: %s: %v, want ErrCorrupt", name, tt.name, err)
 			}
-			if err := c.Expand(io.Discard, tt.in, tt.size); !errors.Is(err, tensor.ErrCorrupt) && !(math.MaxInt == math.MaxInt32 && errors.Is(err, tensor.ErrLimit)) {
+			if err := codec.DataTo(io.Discard, c, tt.in, tt.size, nil); !errors.Is(err, tensor.ErrCorrupt) && !(math.MaxInt == math.MaxInt32 && errors.Is(err, tensor.ErrLimit)) {
 				t.Errorf("%s: %s: expanded: %v, want ErrCorrupt", name, tt.name, err)
 			}
 			if tt.size >= 0 && tt.size <= 20*size {
-				if err := c.DecompressInto(make([]byte, tt.size), tt.in); !errors.Is(err, tensor.ErrCorrupt) {
+				if err := codec.DataInto(make([]byte, tt.size), c, tt.in, nil); !errors.Is(err, tensor.ErrCorrupt) {
 					t.Errorf("%s: %s: into: %v, want ErrCorrupt", name, tt.name, err)
 				}
 			}
@@ -192,7 +187,7 @@ func TestNotExactly(t *testing.T) {
 		}
 		s, streams := c.(*codec.Stream)
 		if streams {
-			if _, err := s.DecompressMax(good, size-1); !errors.Is(err, tensor.ErrLimit) {
+			if _, err := decompressMax(s, good, size-1); !errors.Is(err, tensor.ErrLimit) {
 				t.Errorf("%s: limit one less: %v, want ErrLimit", name, err)
 			}
 		}
@@ -204,7 +199,7 @@ func TestNotExactly(t *testing.T) {
 				t.Fatalf("%s: cut to %d: %v", name, n, err)
 			}
 			if streams {
-				if _, err := s.DecompressMax(good[:n], size); err == nil {
+				if _, err := decompressMax(s, good[:n], size); err == nil {
 					t.Fatalf("%s: max, cut to %d: no error", name, n)
 				}
 			}
@@ -235,7 +230,7 @@ func TestBombs(t *testing.T) {
 		}
 		before := allocated()
 		if s, ok := c.(*codec.Stream); ok {
-			if _, err := s.DecompressMax(bomb, 1<<16); !errors.Is(err, tensor.ErrLimit) {
+			if _, err := decompressMax(s, bomb, 1<<16); !errors.Is(err, tensor.ErrLimit) {
 				t.Errorf("%s: limit: %v, want ErrLimit", name, err)
 			}
 		}
@@ -261,7 +256,7 @@ func TestCallerErrors(t *testing.T) {
 				if _, err := s.NewWriter(io.Discard, level, 0); !errors.Is(err, codec.ErrLevel) {
 					t.Errorf("%s: stream, level %d: %v, want ErrLevel", name, level, err)
 				}
-				if _, err := s.DecompressMax(nil, int64(-level*level)); err == nil {
+				if _, err := decompressMax(s, nil, int64(-level*level)); err == nil {
 					t.Errorf("%s: negative limit: no error", name)
 				}
 			}
@@ -281,23 +276,23 @@ func (f *full) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestExpandHoldsLittle checks that Expand does not hold the whole content, and that it returns the
+// TestDataToHoldsLittle checks that DataTo does not hold the whole content, and that it returns the
 // writer's error unchanged.
-func TestExpandHoldsLittle(t *testing.T) {
+func TestDataToHoldsLittle(t *testing.T) {
 	const size = 32 << 20
 	for name, c := range codecs {
 		packed := mustCompress(t, c, make([]byte, size), 1)
-		if err := c.Expand(io.Discard, packed, size); err != nil {
+		if err := codec.DataTo(io.Discard, c, packed, size, nil); err != nil {
 			t.Fatal(err)
 		}
 		before := allocated()
-		if err := c.Expand(&full{size}, packed, size); err != nil {
+		if err := codec.DataTo(&full{size}, c, packed, size, nil); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
 		if used := int64(allocated() - before); used > c.Window(packed)+1<<20 {
 			t.Errorf("%s: %d bytes for a window of %d", name, used, c.Window(packed))
 		}
-		if err := c.Expand(&full{size / 2}, packed, size); !errors.Is(err, errFull) || errors.Is(err, tensor.ErrCorrupt) {
+		if err := codec.DataTo(&full{size / 2}, c, packed, size, nil); !errors.Is(err, errFull) || errors.Is(err, tensor.ErrCorrupt) {
 			t.Errorf("%s: %v, want that of the writer", name, err)
 		}
 	}
@@ -327,11 +322,11 @@ func fuzz(f *testing.F, name string) {
 			t.Fatalf("allocated %d bytes for %d", used, len(in))
 		}
 		var out bytes.Buffer
-		if err == nil && (c.Expand(&out, in, size) != nil || !bytes.Equal(out.Bytes(), got)) {
+		if err == nil && (codec.DataTo(&out, c, in, size, nil) != nil || !bytes.Equal(out.Bytes(), got)) {
 			t.Fatal("other bytes piece by piece")
 		}
 		if s, ok := c.(*codec.Stream); ok && size <= limit {
-			all, maxErr := s.DecompressMax(in, limit)
+			all, maxErr := decompressMax(s, in, limit)
 			if err == nil && (maxErr != nil || !bytes.Equal(all, got)) {
 				t.Fatalf("the same without its size: %v", maxErr)
 			}
@@ -351,7 +346,7 @@ func FuzzBrotliPeer(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, in []byte) {
 		const limit = 1 << 20
-		got, err := brotli.Codec.DecompressMax(in, limit)
+		got, err := decompressMax(brotli.Codec, in, limit)
 		r := bytes.NewReader(in)
 		z := peer.NewReader(r)
 		want, peerErr := io.ReadAll(io.LimitReader(z, limit+1))

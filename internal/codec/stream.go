@@ -3,13 +3,8 @@ package codec
 import (
 	"bytes"
 	"errors"
-	"fmt"
 	"io"
 	"sync"
-
-	"github.com/weightmap/weightmap/internal/memory"
-	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // Reader decompresses one stream.
@@ -46,7 +41,7 @@ type Stream struct {
 	writers [10]sync.Pool // of Writer, by level
 }
 
-// Window returns the most memory in bytes that decompressing src piece by piece needs.
+// Window implements Codec.
 func (s *Stream) Window(src []byte) int64 { return s.WindowOf(src) }
 
 // Compress returns src compressed as one stream. Levels go from 1 (fastest) to 9 (smallest); 0 means
@@ -99,51 +94,33 @@ func (w *writer) Close() error {
 	return err
 }
 
-// Decompress decompresses src, which must be one stream of exactly size bytes. The result is aligned
-// to 64 bytes. If its size is out of proportion to src, the stream is first decompressed piece by
-// piece to verify the size.
-func (s *Stream) Decompress(src []byte, size int64) ([]byte, error) {
-	if size < 0 || size > Ahead(len(src)) {
-		if err := s.Expand(io.Discard, src, size); err != nil {
-			return nil, err
-		}
-	}
-	if err := wire.CheckSize(size); err != nil {
-		return nil, err
-	}
-	dst := memory.Aligned(int(size))
-	if err := s.DecompressInto(dst, src); err != nil {
-		return nil, err
-	}
-	return dst, nil
-}
-
-// DecompressInto is like Decompress with size len(dst), but writes to dst. After an error the
-// contents of dst are undefined.
-func (s *Stream) DecompressInto(dst, src []byte) error {
+// DecodeInto implements Codec.
+func (s *Stream) DecodeInto(dst, src []byte) error {
 	return s.exactly(nil, dst, src, int64(len(dst)))
 }
 
-// Expand decompresses src to w, with the same errors as Decompress. It needs no more memory than
-// Window returns. The content may exceed the address space.
-func (s *Stream) Expand(w io.Writer, src []byte, size int64) error {
+// DecodeTo implements Codec.
+func (s *Stream) DecodeTo(w io.Writer, src []byte, size int64) error {
 	if size < 0 {
 		return Corruptf(s.Name, "decompressed size %d", size)
 	}
 	return s.exactly(w, make([]byte, min(size, piece)), src, size)
 }
 
-// DecompressMax is like Decompress for an unknown size: it decompresses twice, first to count the bytes. If the size
-// exceeds limit, the error is tensor.ErrLimit.
-func (s *Stream) DecompressMax(src []byte, limit int64) ([]byte, error) {
-	n, err := s.decompress(io.Discard, make([]byte, piece), src, limit)
-	switch {
-	case err != nil:
-		return nil, err
-	case n > limit:
-		return nil, fmt.Errorf("%w: %s: more than %d bytes", tensor.ErrLimit, s.Name, limit)
+// prefix fills dst with the beginning of the content of src.
+func (s *Stream) prefix(dst, src []byte) error {
+	r, err := s.reader()
+	if err != nil {
+		return err
 	}
-	return s.Decompress(src, n)
+	if err := r.Reset(src); err != nil {
+		return Corrupt(s.Name, err)
+	}
+	if _, err := io.ReadFull(r, dst); err != nil {
+		return Corrupt(s.Name, err)
+	}
+	s.keep(r, src)
+	return nil
 }
 
 // piece is the size of the buffer for streams that do not go to memory.
@@ -166,11 +143,9 @@ func (s *Stream) exactly(w io.Writer, buf, src []byte, size int64) error {
 // bytes. If there are more than limit, it stops and returns a larger number. It checks the end of
 // the stream and that no input is left.
 func (s *Stream) decompress(w io.Writer, buf, src []byte, limit int64) (n int64, err error) {
-	r, ok := s.readers.Get().(Reader)
-	if !ok {
-		if r, err = s.NewReader(); err != nil {
-			return 0, err
-		}
+	r, err := s.reader()
+	if err != nil {
+		return 0, err
 	}
 	if err := r.Reset(src); err != nil {
 		return 0, Corrupt(s.Name, err)
@@ -200,10 +175,23 @@ func (s *Stream) decompress(w io.Writer, buf, src []byte, limit int64) (n int64,
 	case r.Rest() > 0:
 		return n, Corruptf(s.Name, "%d bytes after its end", r.Rest())
 	}
+	s.keep(r, src)
+	return n, nil
+}
+
+// reader returns a reader that was used before, or a new one.
+func (s *Stream) reader() (Reader, error) {
+	if r, ok := s.readers.Get().(Reader); ok {
+		return r, nil
+	}
+	return s.NewReader()
+}
+
+// keep keeps the reader of src for the next stream.
+func (s *Stream) keep(r Reader, src []byte) {
 	if s.Window(src) <= mostPooled {
 		s.readers.Put(r)
 	}
-	return n, nil
 }
 
 // mostPooled is the largest window of a reader that is kept for the next stream.

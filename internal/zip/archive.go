@@ -3,11 +3,13 @@ package zip
 import (
 	"bytes"
 	"cmp"
+	"errors"
 	"io"
 	"slices"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/codec/deflate"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -17,14 +19,13 @@ type Archive struct {
 	Off, Size int64 // of the directory
 	Count     int   // number of entries
 
-	file    *File
-	o       *driver.Options
-	err     error        // the first; later values are zero
-	dir     wire.Cursor  // in the directory
-	heads   *wire.Window // records at the end, then beginnings of entries; small neighboring entries are read together
-	inflate codec.Reader // nil before the first compressed entry
-	entry   Member       // that Each has reached
-	head    []byte       // inflated
+	file  *File
+	o     *driver.Options
+	err   error        // the first; later values are zero
+	dir   wire.Cursor  // in the directory
+	heads *wire.Window // records at the end, then beginnings of entries; small neighboring entries are read together
+	entry Member       // that Each has reached
+	head  []byte       // inflated
 }
 
 // fail keeps the first error.
@@ -177,23 +178,18 @@ func (a *Archive) Head(n int64) ([]byte, error) {
 	if !e.Packed {
 		return a.heads.Peek(e.At, n)
 	}
-	if a.inflate == nil {
-		a.inflate, _ = deflate.NewReader()
-	}
 	a.head = slices.Grow(a.head[:0], int(n))[:n]
 	var err error
 	for _, most := range [...]int64{512, mostHead} { // of more input it would inflate 32 KiB
-		if err = a.inflate.Reset(a.bytes(a.heads.Peek, e.At, min(most, e.Stored))); err == nil {
-			_, err = io.ReadFull(a.inflate, a.head)
-		}
+		err = codec.Prefix(a.head, deflate.Codec, a.bytes(a.heads.Peek, e.At, min(most, e.Stored)), a.o.Memory)
 		if err == nil {
 			return a.head, a.err
 		}
 	}
-	if e.Stored > mostHead && err == io.ErrUnexpectedEOF {
+	if e.Stored > mostHead && errors.Is(err, io.ErrUnexpectedEOF) {
 		a.failf("header", e.At, tensor.ErrLimit, "it is not in the first %d compressed bytes", mostHead)
 	}
-	a.fail(codec.Corrupt("deflate", err)) // damaged, not unreadable
+	a.fail(err)
 	return nil, a.err
 }
 

@@ -1,13 +1,12 @@
 package zip
 
 import (
-	"bytes"
 	"fmt"
-	"io"
 
-	"github.com/klauspost/compress/flate"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/codec/deflate"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // File is a file with entries.
@@ -39,30 +38,26 @@ func (e *Entry) Compare(sum uint32) error {
 	return nil
 }
 
-// Content returns the content, which may alias the file.
-func (e *Entry) Content() ([]byte, error) {
+// Content returns the content, which may alias the file. The caller has reserved its size in m.
+func (e *Entry) Content(m *driver.Memory) ([]byte, error) {
 	b, err := e.Src.Slice(e.At, e.Stored)
 	if err != nil || !e.Packed {
 		return b, err
 	}
-	return deflate.Decompress(b, e.Size)
+	return codec.Data(deflate.Codec, b, e.Size, m)
 }
 
-// deflate is the codec of compressed entries. It only decompresses.
-var deflate = codec.Stream{
-	Name: "deflate", WindowOf: func([]byte) int64 { return 64 << 10 },
-	NewReader: func() (codec.Reader, error) { return &inflater{Reader: flate.NewReader(nil)}, nil },
+// Structure returns the content of an entry that is structure, of at most most bytes. It is reserved in m.
+func (e *Entry) Structure(most int64, m *driver.Memory) ([]byte, error) {
+	b, err := e.Src.Slice(e.At, e.Stored)
+	if err != nil {
+		return nil, err
+	}
+	if e.Packed {
+		return codec.Section(deflate.Codec, b, e.Size, most, m)
+	}
+	if e.Size > most {
+		return nil, fmt.Errorf("%w: %d bytes, at most %d are allowed", tensor.ErrLimit, e.Size, most)
+	}
+	return b, m.Reserve(e.Size)
 }
-
-// inflater is a decompressor with its input.
-type inflater struct {
-	io.Reader
-	src bytes.Reader
-}
-
-func (z *inflater) Reset(src []byte) error {
-	z.src.Reset(src)
-	return z.Reader.(flate.Resetter).Reset(&z.src, nil)
-}
-
-func (z *inflater) Rest() int { return z.src.Len() }

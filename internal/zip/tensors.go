@@ -6,6 +6,8 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/checksum"
+	"github.com/weightmap/weightmap/internal/codec"
+	"github.com/weightmap/weightmap/internal/codec/deflate"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/strided"
 	"github.com/weightmap/weightmap/internal/vector"
@@ -84,7 +86,7 @@ func (t *Tensors) load(i int) (b []byte, err error) {
 	}
 	defer t.Memory.Release(aside)
 	if s.Packed || t.Checks {
-		if b, err = s.Content(); err == nil && t.Checks {
+		if b, err = s.Content(t.Memory); err == nil && t.Checks {
 			err = s.Compare(tensor.CRC32(b))
 		}
 		if err == nil {
@@ -156,7 +158,7 @@ func (t *Tensors) Verify(v driver.Verification) error {
 	}
 	for i := range t.Words {
 		e := &t.Words[i]
-		if err := e.verify(v, "structure"); err != nil {
+		if err := e.verify(v, "structure", t.Memory); err != nil {
 			return wire.InFile(wire.Error("", "entry", e.At, err), e.Src.Path())
 		}
 	}
@@ -165,11 +167,11 @@ func (t *Tensors) Verify(v driver.Verification) error {
 
 // verify compares the CRC-32 of the entry of tensor i with those in the archive.
 func (t *Tensors) verify(v driver.Verification, i int) error {
-	return t.located(i, t.Stores[t.Places[i].Store].verify(v, t.Index.Name(i)))
+	return t.located(i, t.Stores[t.Places[i].Store].verify(v, t.Index.Name(i), t.Memory))
 }
 
 // verify compares the CRC-32 of the entry with those in the archive. The part is for reports of progress.
-func (e *Entry) verify(v driver.Verification, part string) error {
+func (e *Entry) verify(v driver.Verification, part string, m *driver.Memory) error {
 	if !e.Packed {
 		sum, err := v.Hash(driver.CRC32, e.Space, e.At, e.Stored, part)
 		if err != nil {
@@ -182,7 +184,7 @@ func (e *Entry) verify(v driver.Verification, part string) error {
 	if err != nil {
 		return err
 	}
-	if err := deflate.Expand(sum, b, e.Size); err != nil {
+	if err := codec.DataTo(sum, deflate.Codec, b, e.Size, m); err != nil {
 		return err
 	}
 	return e.Compare(uint32(sum.Sum64()))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -46,8 +47,8 @@ func TestStreams(t *testing.T) {
 		{"metadata", "\xac\x00xy\x10\x00\x08abc\x03", "abc"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			got, err := Codec.Decompress([]byte(tt.in), 3)
-			if all, err := Codec.DecompressMax([]byte(tt.in), 1000); (err == nil) != (tt.want != "") || string(all) != tt.want || Codec.Window(nil) == 0 {
+			got, err := codec.Data(Codec, []byte(tt.in), 3, nil)
+			if all, err := codec.Section(Codec, []byte(tt.in), -1, 1000, nil); (err == nil) != (tt.want != "") || string(all) != tt.want || Codec.Window(nil) == 0 {
 				t.Errorf("without its size: %q, %v", all, err)
 			}
 			if tt.want == "" {

@@ -13,8 +13,10 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// Codec is the codec "lz4". Its methods are those of codec.Stream.
+// Codec is the codec "lz4".
 var Codec library
+
+var _ codec.Codec = Codec
 
 type library struct{}
 
@@ -44,9 +46,10 @@ func (library) Compress(src []byte, level int) ([]byte, error) {
 	return dst[:n:n], err
 }
 
-func (c library) DecompressInto(dst, src []byte) error {
+// DecodeInto implements codec.Codec.
+func (c library) DecodeInto(dst, src []byte) error {
 	if len(dst) == 0 { // the library does not specify an empty dst
-		return c.Expand(io.Discard, src, 0)
+		return c.DecodeTo(io.Discard, src, 0)
 	}
 	// Copy src: a fault in the library's assembly code could not be recovered.
 	n, err := lz4.UncompressBlock(bytes.Clone(src), dst)
@@ -62,13 +65,14 @@ func (c library) DecompressInto(dst, src []byte) error {
 // reach is the largest distance of a match.
 const reach = 64 << 10
 
+// Window implements codec.Codec.
 func (library) Window([]byte) int64 { return 2 * reach }
 
 var errEnd = errors.New("the block ends within a sequence")
 
-// Expand decodes one sequence at a time, since the library can only decode a whole block. Like the
-// library it accepts a block that ends with a match, although the format requires literals.
-func (library) Expand(w io.Writer, src []byte, size int64) error {
+// DecodeTo implements codec.Codec. It decodes one sequence at a time, since the library can only decode a whole block.
+// Like the library it accepts a block that ends with a match, although the format requires literals.
+func (library) DecodeTo(w io.Writer, src []byte, size int64) error {
 	if len(src) == 0 {
 		return codec.Corrupt("lz4", errEnd)
 	}

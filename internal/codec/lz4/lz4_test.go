@@ -27,7 +27,7 @@ func TestBlocks(t *testing.T) {
 		{"ends in offset", []byte{0x11, 'a', 1}, 6, "", false},
 	} {
 		got := make([]byte, tt.size)
-		err := Codec.DecompressInto(got, tt.in)
+		err := Codec.DecodeInto(got, tt.in)
 		if err != nil {
 			got = nil
 		}
@@ -35,7 +35,7 @@ func TestBlocks(t *testing.T) {
 			t.Errorf("%s: %q, %v", tt.name, got, err)
 		}
 		var out bytes.Buffer
-		if err := Codec.Expand(&out, tt.in, tt.size); tt.ok != (err == nil) || tt.ok && out.String() != tt.want {
+		if err := Codec.DecodeTo(&out, tt.in, tt.size); tt.ok != (err == nil) || tt.ok && out.String() != tt.want {
 			t.Errorf("%s: expanded to %q, %v", tt.name, &out, err)
 		}
 	}
@@ -50,7 +50,7 @@ func TestBlocks(t *testing.T) {
 			t.Fatal(err)
 		}
 		var out bytes.Buffer
-		if err := Codec.Expand(&out, packed, int64(len(src))); err != nil || !bytes.Equal(out.Bytes(), src) {
+		if err := Codec.DecodeTo(&out, packed, int64(len(src))); err != nil || !bytes.Equal(out.Bytes(), src) {
 			t.Errorf("level %d: expanded to %d bytes, %v", level, out.Len(), err)
 		}
 		dst := make([]byte, len(src))

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -63,7 +64,7 @@ func TestFrames(t *testing.T) {
 		{"content size of 4 GiB", huge, 1 << 32, ""},
 	} {
 		before := allocated()
-		got, err := Codec.Decompress(tt.in, tt.size)
+		got, err := codec.Data(Codec, tt.in, tt.size, nil)
 		if tt.want == "" && tt.size > 0 {
 			if !errors.Is(err, tensor.ErrCorrupt) && !errors.Is(err, tensor.ErrLimit) {
 				t.Errorf("%s: %v, want ErrCorrupt", tt.name, err)
@@ -87,11 +88,11 @@ func TestManySmallBlocks(t *testing.T) {
 		blocks = append(blocks, small)
 	}
 	in := frameOf(0, []byte{7 << 3}, blocks...)
-	if got, err := Codec.Decompress(in, 20_000); err != nil || !bytes.Equal(got, bytes.Repeat([]byte{'z'}, 20_000)) {
+	if got, err := codec.Data(Codec, in, 20_000, nil); err != nil || !bytes.Equal(got, bytes.Repeat([]byte{'z'}, 20_000)) {
 		t.Fatalf("honest size: %d bytes, %v", len(got), err)
 	}
 	before := allocated()
-	if _, err := Codec.Decompress(in, 20_000*(128<<10)); !errors.Is(err, tensor.ErrCorrupt) && !errors.Is(err, tensor.ErrLimit) {
+	if _, err := codec.Data(Codec, in, 20_000*(128<<10), nil); !errors.Is(err, tensor.ErrCorrupt) && !errors.Is(err, tensor.ErrLimit) {
 		t.Errorf("%v, want ErrCorrupt", err)
 	}
 	if used := allocated() - before; used > 16<<20 {
