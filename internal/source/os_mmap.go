@@ -174,7 +174,7 @@ func (r *Region) Reopen() (*Region, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &Region{format: r.format, path: r.path}
+	f := &Region{format: r.format, path: r.path, seal: r.seal}
 	f.readOnDemand(os.NewFile(uintptr(fd), r.name), int64(r.skip), r.size)
 	return f, nil
 }

@@ -18,7 +18,7 @@ const probeOver = 1 << 20
 
 // Bytes returns the whole window, or nil for readers and after the memory was
 // released. Use the slice under fault.Guard, between Enter and Leave or while parsing;
-// it does not count as exposed.
+// it does not count as exposed. Of a sealed region, use only ranges that were passed to Show.
 func (r *Region) Bytes() []byte {
 	if r.state.Load()&gone != 0 {
 		return nil
@@ -27,7 +27,7 @@ func (r *Region) Bytes() []byte {
 }
 
 // Slice returns n bytes at offset off of the window. In memory they alias the
-// window, with the restrictions of Bytes. From a reader they are read into a new
+// window, with the restrictions of Bytes. From a reader and from a sealed region they are read into a new
 // buffer aligned to 64 bytes, which is allocated only if the reader has the
 // bytes.
 //
@@ -37,7 +37,7 @@ func (r *Region) Slice(off, n int64) ([]byte, error) {
 	if err := r.Check(off, n); err != nil {
 		return nil, err
 	}
-	if r.src == nil {
+	if r.src == nil && r.seal == nil {
 		if r.state.Load()&gone != 0 {
 			return nil, r.fail(-1, tensor.ErrClosed)
 		}
@@ -100,9 +100,17 @@ func (r *Region) ReadAtContext(ctx context.Context, p []byte, off int64) (int, e
 	return n, eof
 }
 
-// read fills p from a range of the window. It checks the result of a reader: n is at most len(p), and p is full unless
-// there is an error.
+// read fills p from a range of the window. Every byte that is copied out of a region passes here.
 func (r *Region) read(ctx context.Context, p []byte, off int64) (n int, err error) {
+	if r.seal != nil {
+		return r.seal.read(ctx, r, p, off)
+	}
+	return r.fetch(ctx, p, off)
+}
+
+// fetch reads a range of the window that nothing was compared with yet. It checks the result of a reader: n is at most
+// len(p), and p is full unless there is an error.
+func (r *Region) fetch(ctx context.Context, p []byte, off int64) (n int, err error) {
 	c, ok := r.src.(contextual)
 	switch {
 	case r.src == nil:

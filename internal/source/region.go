@@ -42,7 +42,8 @@ type Region struct {
 	file   *os.File     // owned; src reads it
 	proven atomic.Int64 // for readers: the number of bytes known to exist
 
-	head head // while a mapped file is parsed
+	head head  // while a mapped file is parsed
+	seal *seal // nil unless what is read is compared
 
 	name string // the path that the file was opened by
 	id   fileID // of the file that is mapped, if it is known
