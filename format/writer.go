@@ -5,6 +5,7 @@ import (
 	"iter"
 	"slices"
 
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -85,10 +86,11 @@ func writeViews[K any](w *Writer, views iter.Seq2[K, tensor.View]) error {
 // WriteView writes the tensor v under its own name. If the file of v is cut short meanwhile, the error is
 // ErrTruncated. If the plan has another dtype or other quantization for it, ErrPlan. The plan's shape is written.
 func WriteView(w *Writer, v tensor.View) error {
-	return v.Use(func(b []byte) error {
-		info := v.Info()
-		return w.w.WriteView(&info, b)
-	})
+	info := v.Info()
+	if (*memory.Ref[tensor.Info])(&v).IsRead() {
+		return w.w.WriteRead(&info, io.NewSectionReader(v, 0, info.Size))
+	}
+	return v.Use(func(b []byte) error { return w.w.WriteView(&info, b) })
 }
 
 // Copy writes all tensors of m to w and closes it. If anything fails it aborts w.

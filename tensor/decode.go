@@ -22,7 +22,7 @@ import (
 // that can be decoded. Any other T must be one that As accepts for the dtype; Decode then
 // returns the stored values. Errors: ErrDType, ErrQuantization, ErrTruncated, ErrClosed.
 func Decode[T Elem](dst []T, v View) ([]T, error) {
-	err := v.Use(func(b []byte) error {
+	err := v.whole(func(p parts) error {
 		// Allocate only now: the size that a compressed tensor declares is verified
 		// by now.
 		info := v.ref().Info()
@@ -34,7 +34,7 @@ func Decode[T Elem](dst []T, v View) ([]T, error) {
 			return v.explain(fmt.Errorf("%w: %d elements are more than this platform can address", ErrLimit, n))
 		}
 		dst = slices.Grow(dst[:0], int(n))[:n]
-		return v.explain(decodeAll(dst, v, b))
+		return v.explain(decodeAll(dst, v, p))
 	})
 	if err != nil {
 		return nil, err
@@ -42,9 +42,8 @@ func Decode[T Elem](dst []T, v View) ([]T, error) {
 	return dst, nil
 }
 
-// decodeAll decodes all elements from b.
-func decodeAll[T Elem](dst []T, v View, b []byte) error {
-	p := v.inMemory(context.Background(), b)
+// decodeAll decodes all elements.
+func decodeAll[T Elem](dst []T, v View, p parts) error {
 	each, _, _ := p.info.span(0, len(dst), p.step)
 	stream := vector.Streams(len(dst), p.info.DType.Size())
 	if p.pages == nil || each == len(dst) {
@@ -52,7 +51,7 @@ func decodeAll[T Elem](dst []T, v View, b []byte) error {
 	}
 	return work.Each(context.Background(), (len(dst)+each-1)/each, p.pages.Workers(), func(i int) error {
 		from := i * each
-		return v.guard(b, func() error { return decodeParts(dst[from:min(from+each, len(dst))], p, int64(from), stream) })
+		return v.guard(p.data, func() error { return decodeParts(dst[from:min(from+each, len(dst))], p, int64(from), stream) })
 	})
 }
 

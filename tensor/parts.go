@@ -12,7 +12,7 @@ type parts struct {
 	ctx   context.Context
 	owner memory.Owner[Info]
 	info  *Info
-	// data is nil if the bytes must be read, and pages if they are not in a mapping.
+	// data is nil if the bytes must be read, and pages if they are not in memory of a model.
 	data  []byte
 	pages memory.Advisor
 	// ready is the end of the bytes that were populated or read.
@@ -31,18 +31,34 @@ func (v *View) inMemory(ctx context.Context, data []byte) parts {
 	return parts{ctx: ctx, info: v.ref().Info(), data: data, pages: pages, ready: -fewBytes, step: memory.PopulateStep}
 }
 
-// access calls f with the parts of the tensor: those that the owner reads, if it can read parts for
-// less than the whole, and else those of the loaded bytes.
+// access calls f with the parts of the tensor: those that the owner reads, if copies are read, and else those of the
+// loaded bytes.
 func (v View) access(ctx context.Context, f func(parts) error) error {
 	r := v.ref()
-	if r.Info() == nil || r.Data() != nil || !r.Owner().Ranged(r.Info()) {
+	if r.Info() == nil || !r.Owner().Ranged(r.Info()) {
 		return v.Use(func(b []byte) error { return f(v.inMemory(ctx, b)) })
 	}
 	if err := v.enter(); err != nil {
 		return err
 	}
 	defer r.Owner().Leave()
-	return v.explain(f(parts{ctx: ctx, owner: r.Owner(), info: r.Info(), step: readStep}))
+	p := parts{ctx: ctx, owner: r.Owner(), info: r.Info(), step: readStep}
+	if r.Data() != nil {
+		p.step = copyStep
+		p.pages, _ = r.Owner().(memory.Advisor)
+	}
+	return v.explain(f(p))
+}
+
+// copyStep is the number of bytes to copy out of memory at a time where copies are compared: some pieces that still are in a cache.
+const copyStep = 1 << 20
+
+// whole is access for an f that uses all bytes, which are then loaded at once unless they are in memory.
+func (v View) whole(f func(parts) error) error {
+	if v.ref().Data() != nil {
+		return v.access(context.Background(), f)
+	}
+	return v.Use(func(b []byte) error { return f(v.inMemory(context.Background(), b)) })
 }
 
 // bytes returns n bytes at off, which are valid until the next call.

@@ -119,10 +119,11 @@ func viewed(r *memory.Ref[Info]) bool {
 func (v View) Bytes() ([]byte, error) {
 	r := v.ref()
 	if viewed(r) {
-		if err := r.Owner().Expose(r.Info()); err != nil {
+		b := r.Data()
+		if err := r.Owner().Expose(r.Info(), b); err != nil {
 			return nil, v.explain(err)
 		}
-		return r.Data(), nil
+		return b, nil
 	}
 	if err := v.enter(); err != nil {
 		return nil, err
@@ -149,9 +150,12 @@ func (v View) Use(f func([]byte) error) error {
 	defer r.Owner().Leave()
 	b := r.Data()
 	if b == nil {
-		if b, err = r.Owner().Load(r.Info()); err != nil {
-			return v.explain(err)
-		}
+		b, err = r.Owner().Load(r.Info())
+	} else {
+		err = r.Owner().Show(b)
+	}
+	if err != nil {
+		return v.explain(err)
 	}
 	return v.guard(b, func() error { return f(b) })
 }
@@ -246,10 +250,13 @@ func (v View) Clone() (View, error) {
 func (v View) Digest() (uint64, error) {
 	var d xxhash.Digest
 	d.Reset()
-	err := v.Use(func(b []byte) error {
-		p := v.inMemory(context.Background(), b)
-		for off := int64(0); off < int64(len(b)); off += p.step {
-			part, _ := p.bytes(off, min(p.step, int64(len(b))-off))
+	err := v.whole(func(p parts) error {
+		size := v.Info().Size
+		for off := int64(0); off < size; off += p.step {
+			part, err := p.bytes(off, min(p.step, size-off))
+			if err != nil {
+				return err
+			}
 			_, _ = d.Write(part)
 		}
 		return nil

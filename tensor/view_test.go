@@ -27,6 +27,8 @@ type owner struct {
 	loaded                  []byte // what Load returns
 	loadErr                 error
 	ranged                  bool // ReadAt gets parts of mem
+	shown                   int
+	showErr                 error
 	reads                   []Range
 }
 
@@ -40,12 +42,17 @@ func (o *owner) Enter(*Info) error {
 
 func (o *owner) Leave() { o.entered-- }
 
-func (o *owner) Expose(*Info) error {
+func (o *owner) Expose(*Info, []byte) error {
 	if o.closed {
 		return ErrClosed
 	}
 	o.exposed++
-	return nil
+	return o.showErr
+}
+
+func (o *owner) Show([]byte) error {
+	o.shown++
+	return o.showErr
 }
 
 func (o *owner) Load(*Info) ([]byte, error) {
@@ -431,6 +438,89 @@ func TestSliceRanged(t *testing.T) {
 	}
 	if d := cmp.Diff([]Range{{10, 12}, {16, 18}}, o.reads); d != "" || o.loads != 0 {
 		t.Errorf("%d loads (-want +got)\n%s", o.loads, d)
+	}
+}
+
+// TestReadNotShown: where copies are read although the bytes are in memory, no copy is made of the bytes in place, which
+// are shown by Bytes, As and Use alone.
+func TestReadNotShown(t *testing.T) {
+	const n = copyStep/4 + 1000
+	signed, other := at(4*n, 0), bytes.Repeat([]byte{0xee}, 4*n)
+	for i := range signed {
+		signed[i] = byte(i) % 100
+	}
+	o := &owner{ranged: true}
+	v := newView(&Info{Name: "w", DType: Float32, Shape: Shape{n / 2, 2}, Size: 4 * n}, o, append(at(4*n, 0)[:0], other...))
+	o.mem = signed
+	part, err := v.Slice(Range{10, 20})
+	expectNoError(t, err)
+	column, err := v.Slice(Range{0, End}, At(1))
+	expectNoError(t, err)
+	numbers, _ := FromBytes("w", Float32, Shape{n}, signed)
+	floats, err := Decode[float32](nil, numbers)
+	expectNoError(t, err)
+	digest, err := numbers.Digest()
+	expectNoError(t, err)
+
+	b := make([]byte, 4*n)
+	_, err = v.ReadInto(b)
+	equal(t, "ReadInto", nil, err)
+	equal(t, "ReadInto", true, bytes.Equal(signed, b))
+	_, err = v.ReadAt(b[:9], 33)
+	equal(t, "ReadAt", nil, err)
+	equal(t, "ReadAt", signed[33:42], b[:9])
+	equal(t, "offset of a slice", int64(80), part.Info().Offset)
+	clone, err := v.Clone()
+	equal(t, "Clone", nil, err)
+	cloned, _ := clone.Bytes()
+	equal(t, "Clone", true, bytes.Equal(signed, cloned))
+	got, err := Decode[float32](nil, v)
+	equal(t, "Decode", nil, err)
+	equal(t, "Decode", true, slices.Equal(floats, got))
+	err = DecodeAt(got[:5], v, 7)
+	equal(t, "DecodeAt", nil, err)
+	equal(t, "DecodeAt", floats[7:12], got[:5])
+	second, err := column.Bytes()
+	equal(t, "a column", nil, err)
+	equal(t, "a column", signed[4:8], second[:4])
+	sum, err := v.Digest()
+	equal(t, "Digest", nil, err)
+	equal(t, "Digest", digest, sum)
+	equal(t, "shown or exposed", 0, o.shown+o.exposed)
+
+	expectNoError(t, v.Use(func(b []byte) error {
+		equal(t, "Use", byte(0xee), b[0])
+		return nil
+	}))
+	_, err = v.Bytes()
+	equal(t, "Bytes", nil, err)
+	equal(t, "shown by Use", 1, o.shown)
+	equal(t, "exposed by Bytes", 1, o.exposed)
+	o.showErr = ErrCorrupt
+	if err := v.Use(func([]byte) error { t.Error("Use called f"); return nil }); !errors.Is(err, ErrCorrupt) {
+		t.Error("Use:", err)
+	}
+	if b, err := v.Bytes(); b != nil || !errors.Is(err, ErrCorrupt) {
+		t.Error("Bytes:", err)
+	}
+	o.loadErr = ErrCorrupt
+	for name, err := range map[string]error{
+		"ReadInto": failure(v.ReadInto(b)), "Clone": failure(v.Clone()), "Decode": failure(Decode(got, v)), "Digest": failure(v.Digest()),
+	} {
+		if !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	equal(t, "entered", 0, o.entered)
+}
+
+// failure returns the error of a call.
+func failure[T any](_ T, err error) error { return err }
+
+func expectNoError(t *testing.T, err error) {
+	t.Helper()
+	if err != nil {
+		t.Fatal(err)
 	}
 }
 

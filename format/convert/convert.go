@@ -11,6 +11,7 @@ import (
 	"github.com/cespare/xxhash/v2"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/readonce"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -210,8 +211,8 @@ func (j *job) write(w *format.Writer, it *item) error {
 	if err != nil {
 		return err
 	}
-	if !v.ZeroCopy() {
-		// View.Use would hold the whole tensor in memory.
+	if !v.ZeroCopy() || (*memory.Ref[tensor.Info])(&v).IsRead() {
+		// View.Use would hold the whole tensor in memory, or not compare what is copied.
 		return j.copy(w, it, io.NewSectionReader(v, 0, v.Info().Size))
 	}
 	return v.Use(func(b []byte) error { return j.copy(w, it, bytes.NewReader(b)) })

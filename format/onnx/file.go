@@ -56,14 +56,19 @@ func (f *File) Strings(name string) ([]string, error) {
 		return nil, &format.Error{Format: formatName, Path: f.Path(), Field: fmt.Sprintf("tensor %q", name), Offset: -1,
 			Err: fmt.Errorf("%w: %s elements are no strings", format.ErrDType, info.TypeName())}
 	}
+	v, err = v.Clone() // what is parsed must not change
+	if err != nil {
+		return nil, err
+	}
+	b, err := v.Bytes()
+	if err != nil {
+		return nil, err
+	}
 	list := []string{}
-	err = v.Use(func(b []byte) error {
-		s := protobuf.InMemory(b)
-		w := s.Walk(tensorMsg, s.All(), 1)
-		for w.Next() {
-			list = append(list, string(b[w.Start:w.End]))
-		}
-		return w.Err
-	})
-	return list, err
+	s := protobuf.InMemory(b)
+	w := s.Walk(tensorMsg, s.All(), 1)
+	for w.Next() {
+		list = append(list, string(b[w.Start:w.End]))
+	}
+	return list, w.Err
 }

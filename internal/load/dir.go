@@ -30,8 +30,10 @@ func (in *input) Path() string {
 	return in.f.path()
 }
 
-// InMemory implements driver.Source. During parsing bytes are copied and recorded.
-func (in *input) InMemory() bool { return in.Region.InMemory() && in.f.spaces.frozen }
+// InMemory implements driver.Source. During parsing bytes are copied and recorded; bytes of a sealed file are always copied.
+func (in *input) InMemory() bool {
+	return in.Region.InMemory() && in.f.spaces.frozen && !in.Region.Sealed()
+}
 
 // Slice implements driver.Source.
 func (in *input) Slice(off, n int64) ([]byte, error) {

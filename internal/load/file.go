@@ -153,17 +153,31 @@ func (f *file) check(off, size int64) error {
 }
 
 // Expose implements memory.Owner: the model's own file and this one must outlive the slice.
-func (f *file) Expose(info *tensor.Info) error {
-	if f.touch.pending.Load() {
+func (f *file) Expose(info *tensor.Info, b []byte) error {
+	r := f.region.Load()
+	if f.touch.pending.Load() || r.Sealed() {
 		if err := f.Enter(info); err != nil {
 			return err
 		}
+		err := f.Show(b)
 		f.Leave()
+		if err != nil {
+			return err
+		}
 	}
 	if err := f.main.Expose(); err != nil || f.number == 0 {
 		return err
 	}
-	return f.region.Load().Expose()
+	return r.Expose()
+}
+
+// Show implements memory.Owner. It finds the place of b by its address, which no description can get wrong.
+func (f *file) Show(b []byte) error {
+	r := f.region.Load()
+	if !r.Sealed() {
+		return nil
+	}
+	return r.Show(r.FaultOffset(memory.Address(b)), int64(len(b)))
 }
 
 // Load implements memory.Owner. It returns the bytes of a tensor, or of a part of a tensor behind a reader. It keeps
@@ -195,9 +209,10 @@ func (m *Model) decoded(i int, keep bool) ([]byte, error) {
 	})
 }
 
-// Ranged implements memory.Owner: parts of tensors that are not in memory can be read.
+// Ranged implements memory.Owner: parts of tensors that are not in memory can be read, and copies of those that are compared
+// must be.
 func (f *file) Ranged(info *tensor.Info) bool {
-	if f.region.Load().InMemory() || info.Compression != "" {
+	if r := f.region.Load(); r.InMemory() && !r.Sealed() || info.Compression != "" {
 		return false
 	}
 	i, _ := f.index.Lookup(info.Name)

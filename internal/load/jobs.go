@@ -63,7 +63,8 @@ func (v *verification) eachJob(n int, at func(k int) extent, run func(j *job) er
 }
 
 // pieces calls f with consecutive pieces of a range of r, of at most step bytes: in dst if that is not nil, or else in
-// memory of r, or in a buffer that the next piece overwrites. From a reader the pieces are larger.
+// memory of r, or in a buffer that the next piece overwrites. From a reader the pieces are larger; those of a sealed file
+// end where its pieces do, so that each is read once.
 func (v *verification) pieces(r *source.Region, off, size, step int64, dst []byte, f func([]byte) error) error {
 	if !r.InMemory() {
 		step = max(step, v.step())
@@ -78,6 +79,9 @@ func (v *verification) pieces(r *source.Region, off, size, step int64, dst []byt
 			return err
 		}
 		n = min(step, off+size-at)
+		if r.Sealed() && size > step && step >= source.PieceSize {
+			n = min(n, step-at%source.PieceSize)
+		}
 		var b []byte
 		var err error
 		if dst != nil {
@@ -100,8 +104,10 @@ func (v *verification) pieces(r *source.Region, off, size, step int64, dst []byt
 	return v.ctx.Err()
 }
 
-// inPlace reports whether bytes of r are used where they are.
-func (v *verification) inPlace(r *source.Region) bool { return r.InMemory() && v.files[r] == nil }
+// inPlace reports whether bytes of r are used where they are. Those of a sealed file are copied, and compared.
+func (v *verification) inPlace(r *source.Region) bool {
+	return r.InMemory() && v.files[r] == nil && !r.Sealed()
+}
 
 // fetch reads a range of r.
 func (v *verification) fetch(dst []byte, off int64, r *source.Region) (err error) {

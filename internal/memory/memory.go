@@ -14,16 +14,19 @@ type Owner[I any] interface {
 	Enter(*I) error
 	// Leave ends what Enter began.
 	Leave()
-	// Expose is called before a raw slice is returned to the user; it fails as Enter does.
+	// Expose is called before a raw slice is returned to the user; it fails as Enter and Show do.
 	// From then on only Close unmaps, not the garbage collector, since the lifetime of
 	// the slice is unknown.
-	Expose(*I) error
+	Expose(info *I, b []byte) error
 	// Load returns the bytes of a tensor that is not in memory, in aligned heap
 	// memory that is never written again. Call it between Enter and Leave.
 	Load(*I) ([]byte, error)
-	// Ranged reports whether reading a part of a tensor with ReadAt costs less than
-	// Load.
+	// Ranged reports whether copies of a tensor are read with ReadAt: because that costs less than
+	// Load, or because the bytes in memory may be shown but not copied: see Show.
 	Ranged(*I) bool
+	// Show is called between Enter and Leave before bytes of a tensor that are in memory are used in place. It fails
+	// if they are not those that a signature covers.
+	Show(b []byte) error
 	// ReadAt fills p with the bytes of the tensor from off on. Call it between Enter
 	// and Leave. Reads from a remote source stop when the context is done.
 	ReadAt(ctx context.Context, info *I, p []byte, off int64) error
@@ -63,9 +66,10 @@ type Failed[I any] struct{ Err error }
 
 func (f Failed[I]) Enter(*I) error          { return f.Err }
 func (f Failed[I]) Leave()                  {}
-func (f Failed[I]) Expose(*I) error         { return f.Err }
+func (f Failed[I]) Expose(*I, []byte) error { return f.Err }
 func (f Failed[I]) Load(*I) ([]byte, error) { return nil, f.Err }
 func (f Failed[I]) Ranged(*I) bool          { return false }
+func (f Failed[I]) Show([]byte) error       { return f.Err }
 func (f Failed[I]) Holds(uintptr) bool      { return false }
 func (f Failed[I]) Fault(uintptr) error     { return f.Err }
 func (f Failed[I]) Explain(*I, error) error { return f.Err }
@@ -95,3 +99,6 @@ func (r *Ref[I]) Owner() Owner[I] { return r.owner }
 
 // Data returns the bytes, or nil if they must be loaded.
 func (r *Ref[I]) Data() []byte { return r.data.Bytes() }
+
+// IsRead reports whether the bytes are in memory, but copies of them are read.
+func (r *Ref[I]) IsRead() bool { return r.Data() != nil && r.owner.Ranged(r.info) }

@@ -223,14 +223,24 @@ func (w *Writer) WriteTensor(name string, r io.Reader) error {
 func (w *Writer) WriteView(from *tensor.Info, b []byte) error {
 	return w.write(from.Name, &w.view, func(to *tensor.Info) error {
 		w.view.Reset(b)
-		switch {
-		case to.TypeName() != from.TypeName():
-			return fmt.Errorf("%w: the plan has %s, the model %s", tensor.ErrDType, to.TypeName(), from.TypeName())
-		case to.Quant != nil && from.Quant != nil && !to.Quant.Equal(from.Quant):
-			return fmt.Errorf("%w: the plan has others than the model", tensor.ErrQuantization)
-		}
-		return nil
+		return sameType(to, from)
 	})
+}
+
+// WriteRead is WriteView for a tensor whose bytes r returns.
+func (w *Writer) WriteRead(from *tensor.Info, r io.Reader) error {
+	return w.write(from.Name, r, func(to *tensor.Info) error { return sameType(to, from) })
+}
+
+// sameType returns an error if a tensor of the plan is of another type than that of a model.
+func sameType(to, from *tensor.Info) error {
+	switch {
+	case to.TypeName() != from.TypeName():
+		return fmt.Errorf("%w: the plan has %s, the model %s", tensor.ErrDType, to.TypeName(), from.TypeName())
+	case to.Quant != nil && from.Quant != nil && !to.Quant.Equal(from.Quant):
+		return fmt.Errorf("%w: the plan has others than the model", tensor.ErrQuantization)
+	}
+	return nil
 }
 
 // write writes a tensor of the plan unless check refuses that.

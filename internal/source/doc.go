@@ -60,6 +60,13 @@
 // reads. So bulk reads populate pages first with a system call, during which the scheduler runs other
 // goroutines: see [Region.Populate].
 //
+// # Sealed regions
+//
+// A file that must be as signed is sealed: see [Sealer]. Its region keeps 8 bytes for each 256 KiB, a hash under a seed of the
+// process of what was authenticated. Every byte that is copied out of the region passes Region.read, which hashes whole
+// pieces after the copy, in private memory, and compares them, each time. Bytes in place are compared once,
+// by [Region.Show], when they are first used.
+//
 // # How files are parsed
 //
 // With [Options].Parse the descriptor stays open until [Region.Parsed], and ReadAt reads
