@@ -469,6 +469,42 @@ func ExampleModel() {
 	// 320 bytes in files, 0 in copies of tensors
 }
 
+// A shard opens as the file that it is, and says of which model it is a part.
+func ExampleModel_Part() {
+	dir, err := os.MkdirTemp("", "shards")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	p := &format.Plan{}
+	for _, v := range layers() {
+		p.Tensors = append(p.Tensors, v.Info())
+	}
+	w, err := format.Create("", filepath.Join(dir, "m.safetensors"), p, &format.WriteOptions{MaxShard: 16})
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, v := range layers() {
+		if err := format.WriteView(w, v); err != nil {
+			log.Fatal(err)
+		}
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	m, err := format.Open(filepath.Join(dir, "m-00002-of-00002.safetensors"), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	fmt.Println(m.Part())
+	fmt.Println(m.Notes())
+	// Output:
+	// 2 2
+	// [part 2 of 2 of a model, which m.safetensors.index.json opens]
+}
+
 // Raw slices of several tensors under one guard: Close waits, and a file that is cut short is
 // ErrTruncated instead of a crash.
 func ExampleModel_Do() {

@@ -36,6 +36,8 @@ func OpenFS(fsys fs.FS, name string, opts *Options) (*Model, error) {
 	if err != nil {
 		return nil, wire.Explain(err, m.opening.Options.Format, name)
 	}
+	m.place.fsys = fsys
+	m.place.name = name
 	return m.finish(r, nil, "")
 }
 

@@ -17,6 +17,7 @@ type Model struct {
 	file    source.Region // of a model that was opened by its path
 	memory  driver.Memory // what it takes
 	opening load.Config   // how it was opened
+	place   place         // where its file is
 }
 
 // dead is what the zero Model is.
@@ -72,8 +73,15 @@ func (m *Model) Graph() (*Graph, error) { return m.engine().Graph() }
 // from the file.
 func (m *Model) Native() (*Native, error) { return m.engine().Native() }
 
-// Notes lists irregularities of the file that are not errors, such as "header checksum not recorded".
-func (m *Model) Notes() []string { return m.engine().Notes() }
+// Notes lists irregularities of the file that are not errors, such as "header checksum not recorded", and says if it is
+// a part of a model.
+func (m *Model) Notes() []string {
+	notes := m.engine().Notes()
+	if p := m.part(); p.Count > 0 {
+		notes = append([]string{p.String()}, notes...)
+	}
+	return notes
+}
 
 // Signature returns what the file states about its signature, nil if it is unsigned. It does not tell
 // whether the signature is valid: Verify does.

@@ -1,6 +1,7 @@
 package format
 
 import (
+	"cmp"
 	"errors"
 	"io"
 	"os"
@@ -144,6 +145,7 @@ func (m *Model) finish(r *source.Region, err error, path string) (*Model, error)
 	if r != nil && name == "" {
 		name = r.Path() // of a reader
 	}
+	m.place.name = cmp.Or(m.place.name, name)
 	asked := With(m.opening.Driver).Name()
 	if err == nil && m.opening.Driver == nil {
 		if err = m.choose(r, name); err != nil {

@@ -1,7 +1,8 @@
 package format
 
 // PlanOf returns the plan that writes an open model again: its metadata, tensors with their quantization,
-// graph, and Native. A format that cannot hold all of it refuses the plan with a LossError. The caller may change the
+// graph, and Native. The plan of a part of a model (Model.Part) is refused as a LossPart, unless WriteOptions.AcceptLoss
+// has "part". A format that cannot hold all of it refuses the plan with a LossError. The caller may change the
 // plan; if it renames tensors, it sets Native.Renamed. Parts of Native that contradict the
 // changed plan are losses.
 func PlanOf(m *Model) (*Plan, error) {
@@ -19,6 +20,10 @@ func PlanOf(m *Model) (*Plan, error) {
 		return nil, err
 	}
 	g, err := m.Graph()
+	if err != nil {
+		return nil, err
+	}
 	p.Graph = g.Clone()
-	return p, err
+	p.Part, p.Parts = m.Part()
+	return p, nil
 }

@@ -123,6 +123,10 @@ type (
 	//		Graph   *Graph // nil for none
 	//		// Native holds what only one format can store, nil for nothing. format.PlanOf sets it.
 	//		Native *Native
+	//		// Part and Parts say that the tensors are those of part Part, from 1, of a model of Parts files.
+	//		// Both are 0 for a whole model. Writing a part as if it were a model is a LossPart.
+	//		// format.PlanOf sets them; a caller that adds the tensors of the other parts sets them to 0.
+	//		Part, Parts int
 	//	}
 	Plan = plan.Plan
 	// Metadata is the key-value pairs of a file, in file order.
@@ -442,6 +446,7 @@ const (
 	LossLabel        = plan.LossLabel        // a name that means nothing to a computation: left out
 	LossName         = plan.LossName         // a tensor's name: replaced by one that the format allows
 	LossNative       = plan.LossNative       // what only the source's format has: left out
+	LossPart         = plan.LossPart         // the other parts of a model: this part is written as if it were all
 	LossDType        = plan.LossDType        // of a tensor
 	LossShape        = plan.LossShape        // of a tensor
 	LossTensors      = plan.LossTensors      // how many there are

@@ -30,12 +30,13 @@ var catCommand = &command{cli.Tool{
 }, cat}
 
 // cat writes a tensor.
-func cat(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) error {
+func cat(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
 	slice := f.String("slice", "", "the part to write: a range `R` for each axis, as in 0:2,:,3")
 	as := f.String("as", "text", "`FORM` of the output: npy, raw, csv or text")
 	o := c.OutputFlag(f)
 	given := trustFlags(c, f)
+	given.partFlag(f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
@@ -60,12 +61,13 @@ func cat(ctx context.Context, c *cli.Tool, args []string, out, _ io.Writer) erro
 	if err != nil {
 		return err
 	}
-	opened, err := openModel(f.Arg(0), reading)
+	opened, err := given.open(f.Arg(0), reading)
 	if err != nil {
 		return err
 	}
 	defer opened.Close()
-	m := named(opened)
+	opened.complain(c, errs)
+	m := named(opened.Model)
 	if err := cli.CheckOutput(*o, f.Arg(0)); err != nil {
 		return err
 	}

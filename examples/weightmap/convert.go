@@ -82,6 +82,7 @@ func (o *convertFlags) define(c *cli.Tool, f *flag.FlagSet) {
 	f.BoolVar(&o.extended, "extended", false, "allow dtypes that other readers of the format may not know (mag)")
 	f.BoolVar(&o.verify, "verify", false, "open the target and compare every tensor")
 	o.access = trustFlags(c, f)
+	o.access.partFlag(f)
 }
 
 // options validates the options.
@@ -103,6 +104,9 @@ func (o *convertFlags) options(ctx context.Context, c *cli.Tool) (*convert.Optio
 		return nil, c.Usagef("-quantize takes %s, not %q", strings.Join(kinds, ", "), o.quantize)
 	}
 	out := &convert.Options{WriteOptions: format.WriteOptions{Context: ctx, MaxShard: int64(o.maxShard)}, To: o.to, Lossy: o.lossy, Verify: o.verify, DType: d, JoinScales: o.join}
+	if o.access.part {
+		out.AcceptLoss = append(out.AcceptLoss, string(format.LossPart))
+	}
 	o.chooseQuantized(out)
 	if len(o.only)+len(o.skip) > 0 {
 		out.Keep = matching(o.only, o.skip)
@@ -178,17 +182,22 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 		return err
 	}
 	wrong := given.checkTarget(c, target)
-	m, err := openModel(in, reading.Read)
+	source, err := given.access.open(in, reading.Read)
 	switch {
 	case wrong != nil && err != nil:
 		return wrong
 	case err != nil:
 		return given.advise(ctx, c, line, nil, err)
 	}
-	defer m.Close()
+	defer source.Close()
+	m := source.Model
+	if err := given.access.refusePart(source); err != nil {
+		return given.advise(ctx, c, line, m, err)
+	}
 	if wrong != nil {
 		return given.advise(ctx, c, line, m, wrong)
 	}
+	source.complain(c, errs)
 	progress := cli.NewProgress(errs, "converting")
 	var o *convert.Options
 	report, err := given.convert(ctx, c, m, in, target, func(made *convert.Options) { o, made.Progress = made, progress.Report })
@@ -240,6 +249,9 @@ func (o *convertFlags) convert(ctx context.Context, c *cli.Tool, m *format.Model
 	}
 	if m.NeedsKey() {
 		return nil, hint(fmt.Errorf("%s: %w: the model is encrypted", in, format.ErrKey), opts.Read.Key)
+	}
+	if _, count := m.Part(); count > 0 && !o.access.part {
+		return nil, partError{fmt.Errorf("%s: it is only a part of a model", in)} // while searching for advice
 	}
 	if err := o.checkPatterns(in, named(m), opts.Keep); err != nil {
 		return nil, err

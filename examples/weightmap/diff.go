@@ -30,6 +30,7 @@ func diff(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) 
 	f := c.Flags()
 	tolerance := f.Float64("tolerance", 0, "treat values as equal whose difference is at most `T`")
 	given := accessFlags(c, f)
+	given.partFlag(f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
@@ -47,7 +48,7 @@ func diff(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) 
 	defer d.a.close()
 	defer d.b.close()
 	for _, s := range []*side{&d.a, &d.b} {
-		if err := s.open(ctx, o); err != nil {
+		if err := s.open(ctx, c, given, o, errs); err != nil {
 			return err
 		}
 		s.head = headline(s.path, s.m.Model)

@@ -19,7 +19,7 @@ import (
 // inspect prints the content of files as tables or as JSON. It continues after an error.
 func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
-	o := &inspection{errs: errs}
+	o := &inspection{c: c, errs: errs}
 	f.BoolVar(&o.json, "json", false, "print one JSON object for each file, a line each if there are several; stable for scripts")
 	f.BoolVar(&o.noArrays, "no-arrays", false, "with -json: print only type and length of arrays in the metadata, such as a vocabulary")
 	f.BoolVar(&o.sums, "sha256", false, "with -json: add the SHA-256 of each tensor's decoded bytes")
@@ -28,6 +28,7 @@ func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Write
 	f.Var(&o.filter, "filter", "show only tensors whose names match `GLOB` (* is any text, ? any character); may be repeated")
 	output := c.OutputFlag(f)
 	given := trustFlags(c, f)
+	given.partFlag(f)
 	if err := c.Parse(f, args, out); err != nil {
 		return err
 	}
@@ -47,6 +48,7 @@ func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Write
 		o.globs = append(o.globs, globOf(glob))
 	}
 	var err error
+	o.access = given
 	if o.reading, err = given.options(ctx); err != nil {
 		return err
 	}
@@ -79,17 +81,26 @@ type inspection struct {
 	filter                  list
 	globs                   []*regexp.Regexp
 	reading                 *format.Options
+	access                  *access
+	c                       *cli.Tool
+	wholes                  wholes
 }
 
 // show prints one file. It reads everything before it prints, so that an error prevents incomplete
 // output.
 func (o *inspection) show(path string, out io.Writer) error {
-	opened, err := openModel(path, o.reading)
+	opened, err := o.access.open(path, o.reading)
 	if err != nil {
 		return err
 	}
 	defer opened.Close()
-	m := named(opened)
+	if !o.json && o.wholes.again(opened) {
+		_, err := fmt.Fprintln(out, cli.Printable(opened.above()))
+		return err
+	}
+	opened.complain(o.c, o.errs)
+	path = opened.path
+	m := named(opened.Model)
 	r, err := describe(path, m, o)
 	if err != nil {
 		return err
@@ -130,6 +141,9 @@ func (r *report) json(out *bufio.Writer, oneLine bool) error {
 	s.field("format", r.Format)
 	s.field("version", r.Version)
 	s.field("file_size", r.FileSize)
+	if r.Part != nil {
+		s.field("part", r.Part)
+	}
 	s.field("metadata", r.Metadata)
 	elements(s, "tensors", r.Tensors)
 	s.graph(r.Graph)
@@ -147,7 +161,7 @@ func describe(path string, m *renamed, o *inspection) (*report, error) {
 	r := &report{
 		Path: shownName(path), Format: m.Format(), Version: m.Version(), FileSize: sizeOf(path, m.Model),
 		Metadata: m.Metadata(), Tensors: []tensorReport{}, Notes: append(append([]string{}, m.Notes()...), signatureNotes(path)...),
-		Signature: describeSignature(m.Signature()), all: m.Len(),
+		Signature: describeSignature(m.Signature()), all: m.Len(), Part: describePart(m.Model),
 	}
 	d, locked := newData(o.reading.Context, m.Model), encrypted(m.Model)
 	progress := cli.NewProgress(o.errs, "reading")

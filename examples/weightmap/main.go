@@ -27,7 +27,8 @@
 // Tensors are in file order. "offset" is the offset of the data in the file, or -1 if the data is
 // compressed or encrypted. "id" is the number of a tensor in a MOBI file that stores the original
 // names; it is absent elsewhere. "quantization" is absent for plain tensors, "sha256" and "stats"
-// unless requested. With -no-arrays an array in the metadata becomes
+// unless requested. "part": {"index": 1, "count": 2} after "file_size" is present if the file is a part
+// of a model whose other parts are not there. With -no-arrays an array in the metadata becomes
 // {"type": "string", "length": 32000}. "graph" and "signature" are null if there is none.
 package main
 

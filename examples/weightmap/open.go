@@ -26,6 +26,7 @@ type access struct {
 	trust  *cli.KeyOption // nil if the command lacks the option
 	memory *cli.ByteSize
 	root   string
+	part   bool // take a part of a model as it is
 }
 
 // accessFlags adds -key, -max-memory and -root.
@@ -33,6 +34,11 @@ func accessFlags(c *cli.Tool, f *flag.FlagSet) *access {
 	a := &access{key: c.KeyFlag(f), memory: c.MemoryFlag(f)}
 	f.StringVar(&a.root, "root", "", "follow links of the model's files that stay below `DIR`")
 	return a
+}
+
+// partFlag adds -part.
+func (a *access) partFlag(f *flag.FlagSet) {
+	f.BoolVar(&a.part, "part", false, "take a file that is a part of a model as it is, and not the whole model")
 }
 
 // trustFlags adds -trust as well.

@@ -17,6 +17,7 @@ type report struct {
 	Format    string
 	Version   string
 	FileSize  int64
+	Part      *partReport // nil unless the file is a part of a model
 	Metadata  format.Metadata
 	Tensors   []tensorReport
 	Graph     *format.Graph    // nil if the format has none

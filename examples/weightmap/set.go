@@ -35,7 +35,11 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (
 	})
 	o := c.OutputFlag(f)
 	given := accessFlags(c, f)
+	given.partFlag(f)
 	if err := c.Parse(f, args, out); err != nil {
+		return err
+	}
+	if err := checkSet(c, split(f, args), *o); err != nil {
 		return err
 	}
 	in, target, rest, err := c.InOut(f, *o)
@@ -57,11 +61,22 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (
 	if err != nil {
 		return err
 	}
-	m, err := openModel(in, reading)
+	source, err := given.open(in, reading)
 	if err != nil {
 		return err
 	}
-	defer m.Close()
+	defer source.Close()
+	m := source.Model
+	if err := given.refusePart(source); err != nil {
+		return cli.Advised(err, tryLine("set", split(f, args).with("-part")))
+	}
+	source.complain(c, errs)
+	if err := source.checkTarget(target); err != nil {
+		return cli.Advised(err, tryLine("set", split(f, args).to(beside(target))))
+	}
+	if given.part {
+		e.accept = append(e.accept, string(format.LossPart))
+	}
 	if m.NeedsKey() {
 		return hint(fmt.Errorf("%s: %w: the model is encrypted", in, format.ErrKey), reading.Key)
 	}
@@ -90,6 +105,48 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (
 	line := fmt.Sprintf("%s: written (%s, %s)%s", target, m.Format(), text, dropped(m, format.Storage{Key: reading.Key}))
 	_, err = fmt.Fprintln(out, cli.Printable(line))
 	return err
+}
+
+// checkSet refuses arguments of set without OUT, or with a pair without its key, and suggests what works.
+func checkSet(c *cli.Tool, l commandLine, o string) error {
+	if len(l.files) == 0 {
+		return nil // InOut says that IN is missing
+	}
+	fixed, pairs := l, l.files[1:]
+	fixed.files = l.files[:1:1]
+	var wrong []string
+	switch {
+	case isPair(o):
+		wrong = append(wrong, fmt.Sprintf("-o %s is no name of a model", o))
+		fixed = fixed.with("-o", l.files[0])
+	case o != "":
+	case len(pairs) > 0 && !isPair(pairs[0]):
+		fixed.files = append(fixed.files, pairs[0])
+		pairs = pairs[1:]
+	default:
+		wrong = append(wrong, "OUT is missing, which may be IN")
+		fixed.files = append(fixed.files, l.files[0])
+	}
+	for _, pair := range pairs {
+		if strings.HasPrefix(pair, "=") {
+			wrong = append(wrong, fmt.Sprintf("%q has no KEY before =", pair))
+			pair = "KEY" + pair
+		}
+		fixed.files = append(fixed.files, pair)
+	}
+	if len(wrong) == 0 {
+		return nil
+	}
+	if len(pairs) == 0 && !slices.ContainsFunc(fixed.options, func(o []string) bool { return optionName(o) == "delete" }) {
+		fixed.files = append(fixed.files, "KEY=VALUE")
+	}
+	return cli.Advised(c.Usagef("%s", strings.Join(wrong, ", and ")), tryLine("set", fixed))
+}
+
+// isPair reports whether an argument is KEY=VALUE, and not the name of a model.
+func isPair(arg string) bool {
+	_, known := format.ByExtension(arg)
+	return strings.Contains(arg, "=") && !known
 }
 
 // adviseSet suggests a format that can store the entries if this one cannot.

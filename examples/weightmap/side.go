@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"fmt"
+	"io"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
@@ -16,12 +17,16 @@ type side struct {
 	data *data
 }
 
-func (s *side) open(ctx context.Context, o *format.Options) error {
-	m, err := openModel(s.path, o)
-	if err == nil {
-		s.m, s.data = named(m), newData(ctx, m)
+func (s *side) open(ctx context.Context, c *cli.Tool, given *access, o *format.Options, errs io.Writer) error {
+	m, err := given.open(s.path, o)
+	if err != nil {
+		return err
 	}
-	return err
+	m.complain(c, errs)
+	s.path = m.path
+	s.m = named(m.Model)
+	s.data = newData(ctx, m.Model)
+	return nil
 }
 
 // close closes the side if it is open.
@@ -33,5 +38,5 @@ func (s *side) close() {
 
 // headline describes a file in one line.
 func headline(path string, m *format.Model) string {
-	return fmt.Sprintf("%s: %s %s, %s, %s", shownName(path), m.Format(), m.Version(), cli.Count(m.Len(), "tensor"), cli.Size(sizeOf(path, m)))
+	return fmt.Sprintf("%s: %s %s%s, %s, %s", shownName(path), m.Format(), m.Version(), describePart(m), cli.Count(m.Len(), "tensor"), cli.Size(sizeOf(path, m)))
 }

@@ -14,6 +14,7 @@ import (
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/internal/shards"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -228,6 +229,10 @@ func (o *convertFlags) candidates(l commandLine, m *format.Model, err error) (li
 	var kind *kindError
 	errors.As(err, &located)
 	switch {
+	case errors.Is(err, errPart):
+		add(l.with("-part"))
+	case located != nil && located.Field == "target":
+		add(l.to(beside(o.path)))
 	case errors.As(err, &kind):
 		for _, k := range kind.has {
 			add(l.with("-quantize", k))
@@ -259,6 +264,21 @@ func (o *convertFlags) candidates(l commandLine, m *format.Model, err error) (li
 		}
 	}
 	return list
+}
+
+// beside returns a name that no file has yet, next to a file that must not be replaced.
+func beside(name string) string {
+	dir, base := filepath.Split(name)
+	ending := filepath.Ext(base)
+	stem := shards.Stem(base)
+	if stem == "" {
+		stem = strings.TrimSuffix(base, ending)
+	}
+	other := dir + stem + "-new" + ending
+	for i := 2; exists(other); i++ {
+		other = dir + stem + "-new" + strconv.Itoa(i) + ending
+	}
+	return other
 }
 
 // tensorIn returns the tensor in the field of an error.

@@ -15,10 +15,11 @@ import (
 // verify verifies all files and continues after an error.
 func verify(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
-	v := &verification{}
+	v := &verification{c: c}
 	f.BoolVar(&v.verbose, "v", false, "list the checksum of each part")
 	trust := c.TrustFlag(f)
 	given := accessFlags(c, f)
+	given.partFlag(f)
 	d := detachedFlags(f, "check the signature in `IN.sig`, of FILE or all files of DIR")
 	if err := c.Parse(f, args, out); err != nil {
 		return err
@@ -33,6 +34,7 @@ func verify(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer
 		return d.verify(ctx, f.Arg(0), trust, v.verbose, out, errs)
 	}
 	var err error
+	v.access = given
 	if v.trusted, err = trust.Public(ctx); err != nil {
 		return err
 	}
@@ -54,17 +56,24 @@ type verification struct {
 	verbose bool
 	trusted crypto.PublicKey
 	reading *format.Options
+	access  *access
+	c       *cli.Tool
+	wholes  wholes
 }
 
 // file returns the text to print for a valid file. On a terminal it shows progress.
 func (v *verification) file(path string, errs io.Writer) (string, error) {
-	m, err := openModel(path, v.reading)
+	m, err := v.access.open(path, v.reading)
 	if err != nil {
 		return "", err
 	}
 	defer m.Close()
-	text, err := v.model(m, sizeOf(path, m), errs)
-	return cli.Printable(shownName(path)) + ": " + text, hint(err, v.reading.Key)
+	if v.wholes.again(m) {
+		return cli.Printable(m.above()) + "\n", nil
+	}
+	m.complain(v.c, errs)
+	text, err := v.model(m.Model, sizeOf(m.path, m.Model), errs)
+	return cli.Printable(shownName(m.path)) + ": " + text, hint(err, v.reading.Key)
 }
 
 // model returns the text to print after the path.
@@ -78,7 +87,7 @@ func (v *verification) model(m *format.Model, size int64, errs io.Writer) (strin
 	if err != nil {
 		return "", err
 	}
-	line := fmt.Sprintf("%v (%s %s, %s, %s)", covered, m.Format(), m.Version(), cli.Count(m.Len(), "tensor"), cli.Size(size))
+	line := fmt.Sprintf("%v (%s %s%s, %s, %s)", covered, m.Format(), m.Version(), describePart(m), cli.Count(m.Len(), "tensor"), cli.Size(size))
 	if who := cli.Signed(covered.Signature(), m.Signature(), v.trusted); who != "" {
 		line += ", " + who
 	}

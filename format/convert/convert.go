@@ -33,7 +33,9 @@ func File(in, out string, o *Options) (*Report, error) {
 }
 
 // Model writes an open model to a file at path, or to a directory if the format makes one. The path
-// may be the model's own: the model stays valid until it is closed.
+// may be the model's own: the model stays valid until it is closed. A path that is one of several files of a model, m or
+// another, is ErrPlan, since that model would be broken. So is a model that is a part of another (Model.Part), unless
+// AcceptLoss has "part".
 //
 // If Model fails, it writes nothing, except after ErrNotDurable and when Verify finds a difference:
 // then the target stays. Errors wrap format.LossError, the errors of reading and writing,
@@ -51,6 +53,9 @@ func Model(m *format.Model, path string, o *Options) (*Report, error) {
 	defer unpin()
 	if m.NeedsKey() {
 		return nil, located(m, "", fmt.Errorf("%w: the model is encrypted", format.ErrKey))
+	}
+	if err := checkTarget(m, path, o); err != nil {
+		return nil, err
 	}
 	j := newJob(m, path, o)
 	if err := j.run(m); err != nil {
@@ -135,10 +140,10 @@ func (j *job) create() (*format.Writer, error) {
 	opts.Progress = j.progress
 	lost := map[format.Loss]bool{} // also with KeepNames
 	items := j.byName()
-	// Integers that this conversion made are useless without parameters.
+	// A part is never the model, and integers that this conversion made are useless without parameters.
 	useless := func(l format.Loss) bool {
 		it := items[l.Name]
-		return l.Kind == format.LossQuantization && it != nil && it.z != nil
+		return l.Kind == format.LossPart || l.Kind == format.LossQuantization && it != nil && it.z != nil
 	}
 	for {
 		w, err := format.Create(j.o.To, j.path, j.to, &opts)

@@ -22,7 +22,7 @@ type Options struct {
 	// target lacks gets a dtype that holds its values (float16 becomes float32; int64 becomes int32 if
 	// all values fit). A scalar gets the shape [1] if the target has no scalars. Without Lossy all of
 	// these are refused. Losing the quantization parameters of tensors that Quantize chose is always
-	// refused.
+	// refused, and so is a source that is a part of a model (Model.Part), unless AcceptLoss has "part".
 	Lossy bool
 	// Keep chooses the tensors to convert; nil means all. A graph that uses other tensors is lost.
 	Keep func(tensor.Info) bool

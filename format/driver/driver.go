@@ -67,6 +67,9 @@ type Parsed struct {
 	Notes []string
 	// Signature is nil for an unsigned file.
 	Signature *Signature
+	// Part and Parts say that the file is part Part, from 1, of a model of Parts files which are not
+	// open. Part is 0 if the others are open too. Both are 0 if the file does not say.
+	Part, Parts int
 	// NeedsKey means that the data is encrypted and the options have no key.
 	NeedsKey bool
 

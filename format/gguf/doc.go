@@ -110,8 +110,8 @@
 // checked: split.no counts from 0 and must match the name, split.count must match the
 // name and be the same in all parts, and split.tensors.count must be the number of
 // tensors of all parts. The other parts must be in the same directory, or linked
-// there; opening fails if one is missing. A part other than the first opens alone, with
-// a note; so does a first part that has another name, or is read from memory or a
+// there; opening fails if one is missing. A part other than the first opens alone, and
+// Model.Part says which it is; so does a first part that has another name, or is read from memory or a
 // reader. With format.WriteOptions.MaxShard the writer splits models as gguf-split does.
 //
 // # Metadata

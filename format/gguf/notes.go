@@ -10,9 +10,6 @@ import (
 
 // notes lists tolerated oddities.
 func (f *parsed) notes() (notes []string) {
-	if f.alone != "" {
-		notes = append(notes, f.alone)
-	}
 	add := func(n int, one, more, text string, args ...any) {
 		if n > 1 {
 			one = more

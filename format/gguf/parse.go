@@ -20,7 +20,8 @@ type parsed struct {
 	index *driver.Index
 	opts  *driver.Options
 	parts []part
-	alone string // why the other parts of a split model are not open
+	no    int // of the file among the parts of a split model, from 1, if the others are not open
+	count int // of all parts, 0 if the model is not split
 }
 
 // part is one file.
@@ -43,7 +44,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	if err == nil {
 		err = f.join()
 	}
-	return &driver.Parsed{Own: f, LazyMetadata: f.neutral, LazyNotes: f.notes, Native: f.native, Verify: verify}, err
+	return &driver.Parsed{Own: f, LazyMetadata: f.neutral, LazyNotes: f.notes, Native: f.native, Verify: verify, Part: f.no, Parts: f.count}, err
 }
 
 // verify reports that no checksum covers anything; the engine checks that the structure is unchanged.

@@ -80,8 +80,10 @@ func (f *parsed) join() error {
 		return errorf(splitCount, count.at, "%d parts, the name of the file says %d", count.value, namedCount)
 	case named && namedNo != int(no.value)+1:
 		return errorf(splitNo, no.at, "part %d, counted from 0, the name of the file says %d, counted from 1", no.value, namedNo)
-	case !named || no.value > 0:
-		f.alone = fmt.Sprintf("part %d of %d of a split model, opened alone: the first part, by its name, opens all", no.value+1, count.value)
+	}
+	f.count = int(count.value)
+	if !named || no.value > 0 {
+		f.no = int(no.value) + 1
 		return nil
 	}
 	dir, err := src.Dir()

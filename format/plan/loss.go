@@ -21,6 +21,7 @@ const (
 	LossLabel        LossKind = "label"        // a name that means nothing to a computation, of a graph, node or dim: left out
 	LossName         LossKind = "name"         // a tensor's name: replaced by one that the format allows
 	LossNative       LossKind = "native"       // what only the source's format has: left out
+	LossPart         LossKind = "part"         // the other parts of a model: this part is written as if it were all
 	LossDType        LossKind = "dtype"        // of a tensor
 	LossShape        LossKind = "shape"        // of a tensor
 	LossTensors      LossKind = "tensors"      // how many there are
@@ -29,7 +30,7 @@ const (
 // acceptable lists the kinds that AcceptLoss may name.
 var acceptable = []string{
 	string(LossQuantization), string(LossMetadata), string(LossGraph), string(LossAttribute), string(LossConversion),
-	string(LossValue), string(LossLabel), string(LossName), string(LossNative),
+	string(LossValue), string(LossLabel), string(LossName), string(LossNative), string(LossPart),
 }
 
 // AcceptableLosses returns the kinds that WriteOptions.AcceptLoss may name.

@@ -200,6 +200,15 @@ func (l *LossList) foreign(p *Plan, format string) {
 	}
 }
 
+// part adds that the tensors are not all of a model.
+func (l *LossList) part(p *Plan) {
+	if p.Parts < 2 {
+		return
+	}
+	err := unsupported(fmt.Sprintf("the tensors are those of part %d of %d of a model", p.Part, p.Parts))
+	l.add(LossPart, "", err, found{edit: func(p *Plan) { p.Part, p.Parts = 0, 0 }})
+}
+
 // HasGraph reports whether the graph is among the losses.
 func (l *LossList) HasGraph() bool {
 	return slices.ContainsFunc(l.found, func(f found) bool { return f.Kind == LossGraph })
@@ -223,6 +232,7 @@ func Fit(format string, p *Plan, accept []string, losses func(p *Plan, l *LossLi
 		var l LossList
 		losses(p, &l)
 		l.foreign(p, format)
+		l.part(p)
 		if l.HasGraph() {
 			l.found = slices.DeleteFunc(l.found, func(f found) bool { return f.inGraph })
 		}
@@ -260,7 +270,10 @@ func (l *LossList) refusal(format string, accepted map[string]bool) error {
 
 // without returns a copy of the plan without the losses on the list.
 func (l *LossList) without(p *Plan) *Plan {
-	out := &Plan{slices.Clone(p.Metadata), slices.Clone(p.Tensors), p.Graph.Clone(), p.Native}
+	out := &Plan{
+		Metadata: slices.Clone(p.Metadata), Tensors: slices.Clone(p.Tensors), Graph: p.Graph.Clone(), Native: p.Native,
+		Part: p.Part, Parts: p.Parts,
+	}
 	for _, f := range l.found {
 		if f.edit != nil {
 			f.edit(out)

@@ -23,6 +23,10 @@ type Plan struct {
 	Graph   *Graph // nil for none
 	// Native holds what only one format can store, nil for nothing. format.PlanOf sets it.
 	Native *Native
+	// Part and Parts say that the tensors are those of part Part, from 1, of a model of Parts files.
+	// Both are 0 for a whole model. Writing a part as if it were a model is a LossPart.
+	// format.PlanOf sets them; a caller that adds the tensors of the other parts sets them to 0.
+	Part, Parts int
 }
 
 // Native holds what only one format can store, such as the functions and doc strings of ONNX and

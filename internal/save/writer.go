@@ -118,7 +118,7 @@ func (w *Writer) complete(p *plan.Plan) (err error) {
 	if p == nil {
 		p = &plan.Plan{}
 	}
-	w.plan = &plan.Plan{Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph, Native: p.Native}
+	w.plan = &plan.Plan{Metadata: slices.Clone(p.Metadata), Tensors: make([]tensor.Info, len(p.Tensors)), Graph: p.Graph, Native: p.Native, Part: p.Part, Parts: p.Parts}
 	take := w.driver.Describe().TakeValue
 	if take == nil {
 		take = plan.Number

@@ -1,0 +1,75 @@
+package format
+
+import (
+	"io/fs"
+	"math"
+	"os"
+	"path"
+	"path/filepath"
+	"strings"
+	"sync"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/shards"
+)
+
+// place is where the file of a model is, and what the files beside it make of it.
+type place struct {
+	name string // in errors: a path, or the name of a reader
+	fsys fs.FS  // of OpenFS
+	once sync.Once
+	part shards.Part
+}
+
+// Part returns which part of a model of several files this file is, counted from 1, and how many there are.
+// Both are 0 if it is no part, which includes a model that was opened with all its parts: by its index, its
+// directory, or the first part of a split GGUF model.
+//
+// A file is a part if it says so (split.no and split.count of GGUF), if an index in its directory lists it beside
+// others, or if it is called like one, as model-00001-of-00002.safetensors is. The first call of Part or
+// Notes looks for the index; behind a reader only the name counts. Create refuses to write the plan of a part as if it
+// were a model, unless WriteOptions.AcceptLoss has "part".
+func (m *Model) Part() (index, count int) {
+	p := m.part()
+	return p.No, p.Count
+}
+
+// part finds out what the file is a part of.
+func (m *Model) part() shards.Part {
+	e := m.engine()
+	if e == dead || e.IsDir() {
+		return shards.Part{}
+	}
+	m.place.once.Do(func() {
+		parsed := e.Parsed()
+		if parsed.Parts > 0 && parsed.Part == 0 {
+			return // all parts are open
+		}
+		m.place.part = m.namedPart()
+		if parsed.Part > 0 {
+			m.place.part.No, m.place.part.Count = parsed.Part, parsed.Parts
+		}
+	})
+	return m.place.part
+}
+
+// namedPart returns what the name of the file and the files beside it say.
+func (m *Model) namedPart() shards.Part {
+	memory := &driver.Memory{}
+	left := m.memory.Left()
+	if left < math.MaxInt64 {
+		memory.Limit(max(left, 1))
+	}
+	switch {
+	case m.place.fsys != nil:
+		dir, err := fs.Sub(m.place.fsys, path.Dir(m.place.name))
+		if err != nil {
+			return shards.Part{}
+		}
+		return shards.PartOf(dir, path.Base(m.place.name), memory)
+	case m.Path() != "":
+		return shards.PartOf(os.DirFS(filepath.Dir(m.Path())), filepath.Base(m.Path()), memory)
+	}
+	name, _, _ := strings.Cut(m.place.name, "?") // of a URL
+	return shards.PartByName(path.Base(name))
+}
