@@ -600,6 +600,7 @@ func ExampleWithTrustedKey() {
 	defer m.Close()
 	c, err := m.Verify(context.Background(), format.WithTrustedKey(public))
 	fmt.Println(m.Signature().Algorithm, c.Signature(), err)
+	fmt.Println(m.CheckClaim()) // by the key in the file, which says nothing about who that is
 
 	other, _, err := ed25519.GenerateKey(nil)
 	if err != nil {
@@ -609,6 +610,7 @@ func ExampleWithTrustedKey() {
 	fmt.Println(errors.Is(err, format.ErrSignature))
 	// Output:
 	// Ed25519 trusted <nil>
+	// <nil>
 	// true
 }
 

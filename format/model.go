@@ -84,15 +84,20 @@ func (m *Model) Notes() []string {
 }
 
 // Signature returns what the file states about its signature, nil if it is unsigned. It does not tell
-// whether the signature is valid: Verify does.
+// whether the signature is valid: Verify and CheckClaim do.
 func (m *Model) Signature() *Signature { return m.engine().Signature() }
+
+// CheckClaim checks that the key in the file (Signature.PublicKey) made the signature over the hash or digests that the
+// file records, without comparing these with its data: Verify does both. Otherwise the error is ErrSignature. It is nil
+// for an unsigned file and for one that names no key. Anybody can sign: only a trusted key says who did.
+func (m *Model) CheckClaim() error { return m.engine().CheckClaim() }
 
 // NeedsKey reports whether the data is encrypted and Options.Key was not set.
 func (m *Model) NeedsKey() bool { return m.engine().NeedsKey() }
 
 // Verify computes every checksum of the file, checks that all data is present and that the structure did not
 // change since it was read, and returns which checksum covers what. With a trusted key (WithTrustedKey) the file must be
-// signed by it. If no tensor was requested before, the pages that Verify reads are evicted again.
+// signed by it; without one, a signature must be one that the key in the file made, if there is a key. If no tensor was requested before, the pages that Verify reads are evicted again.
 //
 // Errors wrap ErrChecksum, ErrTruncated, ErrCorrupt, ErrSignature, ErrKey (encrypted data without
 // its key), ErrNotFound (a name in WithTensors), ErrClosed, or the error of the context.

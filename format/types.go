@@ -263,7 +263,7 @@ type (
 	//	// MarshalJSON returns the symbol if there is one, and else the number.
 	//	func (d Dim) MarshalJSON() ([]byte, error)
 	Dim = plan.Dim
-	// Signature is what a signed file states about its signature; Model.Verify checks it.
+	// Signature is what a signed file states about its signature; Model.Verify and Model.CheckClaim check it.
 	//
 	//	type Signature struct {
 	//		Algorithm string           // "Ed25519", "RSA-SHA256", "ECDSA"

@@ -148,7 +148,8 @@ func signatureCases() []corpus.Case {
 	return []corpus.Case{
 		good("signed", signedBy(plainGolden(), testSigner), "2"),
 		good("signed by the trusted key", signedBy(plainGolden(), testSigner), "2").TrustedBy(trusted(testSigner)),
-		good("signature changed, no trusted key", flip(atBehind+50), "2"),
+		corpus.Late("signature changed, no trusted key", flip(atBehind+50), format.ErrSignature, "signature", atBehind+44),
+		corpus.Late("public key changed, no trusted key", flip(atBehind+12), format.ErrSignature, "signature", atBehind+44),
 		good("signed and compressed", signedBy(zstdGolden(), testSigner), "2").TrustedBy(trusted(testSigner)),
 		corpus.Late("signed, model hash changed", flip(atBehind+108), format.ErrSignature, "model_hash", atBehind+108),
 		corpus.Late("signed, reserved header byte changed", signedReserved(), format.ErrSignature, "model_hash", atBehind+108),

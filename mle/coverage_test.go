@@ -1,10 +1,12 @@
 package mle
 
 import (
+	"bytes"
 	"context"
 	"slices"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/corpus"
 	"github.com/weightmap/weightmap/internal/expect"
@@ -25,6 +27,7 @@ func TestCoverage(t *testing.T) {
 		fixHeader(b)
 		return b
 	}
+	const bareLevel = "ok, but nothing covers the level and quantization_bits of the compression section"
 	for _, tt := range []struct {
 		name     string
 		file     []byte
@@ -36,18 +39,27 @@ func TestCoverage(t *testing.T) {
 		says     string
 	}{
 		{"plain", plainGolden().build(), nil, "crc32", "crc32 of the weights", 2, format.Unsigned, "ok"},
-		{"chunked", chunkedGolden(corpus.Zstd, MethodZstd).build(), nil, "crc32", "crc32 of the chunk", 2, format.Unsigned, "ok"},
-		{"compressed without sums", bare(zstdGolden()).build(), nil, "", "crc32 of the uncompressed weights", 2, format.Unsigned, "ok, but nothing covers the header, the metadata or the graph"},
+		{"chunked", chunkedGolden(corpus.Zstd, MethodZstd).build(), nil, "crc32", "crc32 of the chunk", 2, format.Unsigned, bareLevel},
+		{"compressed and signed", signedBy(zstdGolden(), testSigner), nil, "crc32", "crc32 of the weights", 2, format.SignatureUnknown, "ok"},
+		{"compressed without sums", bare(zstdGolden()).build(), nil, "", "crc32 of the uncompressed weights", 2, format.Unsigned, "ok, but nothing covers the header, the metadata, the graph or the level and quantization_bits of the compression section"},
 		{"plain without sums", bare(plainGolden()).build(), nil, "", "", 2, format.Unsigned, "ok, but nothing covers the header, the metadata, the graph or the data of 2 tensors"},
 		{"version 1", old.build(), nil, "", "", 2, format.Unsigned, "ok, but nothing covers the header, the metadata, the graph or the data of 2 tensors"},
 		{"signed without sums", signedBy(bare(plainGolden()), testSigner), nil, "sha256 of the file", "sha256 of the file", 2, format.SignatureUnknown, "ok"},
 		{"trusted", written(t, floatPlan(), &signed), []format.VerifyOption{format.WithTrustedKey(trusted(testSigner))}, "crc32", "crc32 of the weights", 4, format.SignatureTrusted, "ok"},
-		{"encrypted", sealed(WriteOptions{}), nil, "crc32", "AES-256-GCM", 4, format.Unsigned, "ok"},
+		{"encrypted", sealed(WriteOptions{}), nil, "crc32", "AES-256-GCM", 4, format.Unsigned, bareLevel},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			c, err := mustOpen(t, tt.file, key).Verify(context.Background(), tt.opts...)
+			f := mustOpen(t, tt.file, key)
+			c, err := f.Verify(context.Background(), tt.opts...)
 			expect.OK(t, err)
 			want := []format.Covered{{Name: "header", By: tt.sections}, {Name: "metadata", By: tt.sections}, {Name: "graph", By: tt.sections}}
+			if _, isCompressed := f.Compression(); isCompressed {
+				by := ""
+				if tt.state != format.Unsigned {
+					by = "sha256 of the file"
+				}
+				want = append(want, format.Covered{Name: "level and quantization_bits of the compression section", By: by})
+			}
 			expect.Equal(t, want, c.Sections())
 			all := slices.Collect(c.Tensors())
 			for _, covered := range all {
@@ -59,6 +71,35 @@ func TestCoverage(t *testing.T) {
 				t.Errorf("%d tensors, %v, %v", len(all), c.Signature(), c)
 			}
 		})
+	}
+}
+
+// TestCompressionHeader flips every bit of the header of a compression section without a signature. What is not the
+// level, which Verify reports as uncovered, is an error; quantization_bits is too, because the type says what it is.
+func TestCompressionHeader(t *testing.T) {
+	for name, g := range map[string]*gFile{
+		"zstd": zstdGolden(), "chunked": chunkedGolden(corpus.Zstd, MethodZstd), "int8": int8Golden(), "float16": halfGolden(),
+		"none": compressedGolden(MethodNone, plainGolden().weights),
+	} {
+		good := g.build()
+		expect.OK(t, verify(mustOpen(t, good, nil)))
+		at := int(le.Uint64(good[80:]))
+		var unnoticed []int
+		for bit := range 8 * 20 {
+			b := bytes.Clone(good)
+			b[at+bit/8] ^= 1 << (bit % 8)
+			f, err := openBytes(b, nil)
+			if err != nil {
+				continue
+			}
+			if verify(f) == nil && (len(unnoticed) == 0 || unnoticed[len(unnoticed)-1] != bit/8) {
+				unnoticed = append(unnoticed, bit/8)
+			}
+			f.Close()
+		}
+		if diff := cmp.Diff([]int{1}, unnoticed); diff != "" {
+			t.Errorf("%s: bytes of the section that nothing checks (-want +got)\n%s", name, diff)
+		}
 	}
 }
 

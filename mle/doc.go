@@ -212,8 +212,10 @@
 //	 2     2   reserved            0
 //	 4     8   uncompressed_size
 //	12     4   checksum            CRC-32 of the uncompressed weights
-//	16     1   quantization_bits   8 for INT8, 16 for FP16, else 0
+//	16     1   quantization_bits   8 for INT8, 16 for FP16, else 0; other values are refused
 //	17     3   padding             0
+//
+// No checksum covers the level and quantization_bits of an unsigned file, as Verify reports.
 //
 // uncompressed_size is the end of the last tensor, or more, up to the next multiple of
 // 64; other values are refused on open. The types:
@@ -281,7 +283,8 @@
 // CheckSignature reports whether a file is unsigned, signed with an untrusted key,
 // valid, or tampered with, which means that the hash, or the signature by the key in
 // the file, does not match, or that the file has changed since it was opened. With a trusted key, Verify requires a valid signature;
-// without one, it only compares the hash. Sign signs an existing file: it copies the
+// without one, it compares the hash, and the key in the file must have made the signature (ErrSignature
+// otherwise, also from CheckClaim, which compares no hash). Opening checks neither. Sign signs an existing file: it copies the
 // file, adds or replaces the section, updates the header, and renames the copy over
 // the file. If it fails, the old file is untouched.
 package mle

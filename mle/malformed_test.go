@@ -190,6 +190,10 @@ func compressionCases() []malformed {
 	return []malformed{
 		{"method 6", z(), field(0, 6), format.ErrUnsupported, "compression type", 862},
 		{"reserved", z(), field(3, 1), format.ErrCorrupt, "compression reserved", 864},
+		{"quantization_bits of zstd", z(), field(16, 8), format.ErrCorrupt, "compression quantization_bits", 878},
+		{"quantization_bits of int8", with(func(g *gFile) { g.flags = 1; g.comp = compHeader(4, 1, 72, 0, 4); g.weights = make([]byte, 26) }), keep, format.ErrCorrupt, "compression quantization_bits", 823},
+		{"quantization_bits of float16", with(func(g *gFile) { g.flags = 1; g.comp = compHeader(5, 1, 72, 0, 0); g.weights = make([]byte, 36) }), keep, format.ErrCorrupt, "compression quantization_bits", 833},
+		{"quantization_bits of none", with(func(g *gFile) { g.flags = 1; g.comp = compHeader(0, 1, 72, 0, 32) }), keep, format.ErrCorrupt, "compression quantization_bits", 869},
 		{"padding", z(), field(19, 1), format.ErrCorrupt, "compression padding", 879},
 		{"size below the last tensor", z(), field(4, 71), format.ErrCorrupt, "uncompressed_size", 866},
 		{"size above the next 64", z(), field(4, 129), format.ErrCorrupt, "uncompressed_size", 866},

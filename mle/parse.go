@@ -74,7 +74,8 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	x.Version = strconv.Itoa(int(f.h.Version))
 	p := &driver.Parsed{
 		Own: f, Metadata: f.metadata, Signature: f.signer(), NeedsKey: f.needsKey(), LazyNotes: f.notes, Restore: restore,
-		Load: f.load, Shares: f.shares, Close: f.close, Verify: f.verify, Touch: f.touch, Authenticate: f.authenticate,
+		Load: f.load, Shares: f.shares, Close: f.close, Verify: f.verify, Touch: f.touch,
+		Authenticate: f.authenticate, CheckClaim: f.checkClaim,
 	}
 	p.Graph, err = f.neutral()
 	return p, err
@@ -447,6 +448,8 @@ func (f *parsed) readCompression() error {
 		return fail("compression type", base, format.ErrUnsupported, "unknown code %d", uint8(p.Method))
 	case reserved != 0:
 		return corrupt("compression reserved", base+2, "%#x is not 0", reserved)
+	case p.QuantizationBits != methods[p.Method].bits:
+		return corrupt("compression quantization_bits", base+16, "%d, %v needs %d", p.QuantizationBits, p.Method, methods[p.Method].bits)
 	case string(zero) != "\x00\x00\x00":
 		return corrupt("compression padding", base+17, "% x is not 0", zero)
 	case size < uint64(f.end) || size > uint64(most):

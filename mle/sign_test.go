@@ -10,6 +10,7 @@ import (
 	"hash/crc32"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 
@@ -104,6 +105,44 @@ func TestSignatureStatus(t *testing.T) {
 	f := mustOpen(t, good, nil)
 	expect.Refused(t, format.ErrSignature, "a key of another kind")(nil, verify(f, format.WithTrustedKey(struct{ crypto.PublicKey }{})))
 	expect.Refused(t, format.ErrKey, "a short key")(nil, verify(f, format.WithTrustedKey(ours[:31])))
+}
+
+// TestBadSignature is cases/seeds/badsig.mle: the hash is right, and one bit of the signature, or of the key, is not.
+// Nobody gave a key. Opening and reading do not check the signature, Verify and CheckClaim do.
+func TestBadSignature(t *testing.T) {
+	good := written(t, mixedPlan(), &WriteOptions{Signer: testSigner})
+	at := int(le.Uint64(good[gSig:]))
+	check := func(b []byte) (verified, claimed error) {
+		f := mustOpen(t, b, &format.Options{Check: format.CheckTouch})
+		_, err := f.At(0).Bytes()
+		expect.OK(t, err)
+		return verify(f), f.CheckClaim()
+	}
+	verified, claimed := check(good)
+	expect.OK(t, verified)
+	expect.OK(t, claimed)
+	for i := sigTime; i < signatureSize; i++ {
+		b := bytes.Clone(good)
+		b[at+i] ^= 1 << (i % 8)
+		verified, claimed := check(b)
+		switch {
+		case i < sigKey: // the signature does not cover the timestamp
+			expect.OK(t, verified)
+			expect.OK(t, claimed)
+			continue
+		case !errors.Is(verified, format.ErrSignature) || !errors.Is(claimed, format.ErrSignature):
+			t.Errorf("byte %d of the section: Verify: %v, CheckClaim: %v", i, verified, claimed)
+		}
+		if i < sigHash && !strings.Contains(verified.Error(), "the signature was not made by the key in the file") {
+			t.Errorf("byte %d of the section: %v", i, verified)
+		}
+		_, err := openBytes(b, &format.Options{Check: format.CheckAll})
+		expect.Refused(t, format.ErrSignature, "CheckAll")(nil, err)
+	}
+	unsigned := mustOpen(t, written(t, mixedPlan(), &WriteOptions{}), nil)
+	expect.OK(t, unsigned.CheckClaim())
+	expect.OK(t, unsigned.Close())
+	expect.Refused(t, format.ErrClosed, "a closed file")(nil, unsigned.CheckClaim())
 }
 
 // TestSignExisting checks that signing an existing file gives the same bytes as signing

@@ -51,8 +51,22 @@ func (s SignatureStatus) String() string {
 	return statusNames[s]
 }
 
-// authenticate requires a valid signature by the trusted key. Without a trusted key it only
-// compares the recorded hash, since a signature by the key in the file proves nothing.
+// checkClaim checks that the key in the file signed the recorded hash.
+func (f *parsed) checkClaim() error {
+	if f.sig == nil || f.isClaimTrue(f.sig[sigHash:]) {
+		return nil
+	}
+	return fail("signature", f.h.Signature.Offset+sigBytes, format.ErrSignature, "the signature was not made by the key in the file")
+}
+
+// isClaimTrue reports whether the key in the file signed a digest.
+func (f *parsed) isClaimTrue(digest []byte) bool {
+	key := ed25519.PublicKey(f.sig[sigKey:sigBytes])
+	return ed25519.Verify(key, digest, f.sig[sigBytes:sigHash])
+}
+
+// authenticate requires a valid signature by the trusted key. Without a trusted key it compares the recorded
+// hash, and checks the signature with the key in the file, which says nothing about who signed.
 func (f *parsed) authenticate(v driver.Verification) error {
 	trusted, ok := v.Trusted().(ed25519.PublicKey)
 	switch {
@@ -74,7 +88,7 @@ func (f *parsed) authenticate(v driver.Verification) error {
 		return fail("model_hash", at+sigHash, format.ErrSignature, "the file was changed after it was signed")
 	case v.Trusted() == nil:
 		v.Signed(driver.SignatureUnknown)
-		return nil
+		return f.checkClaim()
 	}
 	switch f.statusOf(digest, trusted) {
 	case Untrusted:
@@ -91,7 +105,7 @@ func (f *parsed) authenticate(v driver.Verification) error {
 func (f *parsed) statusOf(digest []byte, trusted ed25519.PublicKey) SignatureStatus {
 	key := ed25519.PublicKey(f.sig[sigKey:sigBytes])
 	switch {
-	case !bytes.Equal(digest, f.sig[sigHash:]), !ed25519.Verify(key, digest, f.sig[sigBytes:sigHash]):
+	case !bytes.Equal(digest, f.sig[sigHash:]), !f.isClaimTrue(digest):
 		return Tampered
 	case !key.Equal(trusted):
 		return Untrusted

@@ -59,6 +59,9 @@ func (f *parsed) cover(v driver.Verification) {
 		v.Section("metadata", by("crc32", h.MetadataChecksum != 0))
 	}
 	v.Section("graph", by("crc32", h.GraphChecksum != 0))
+	if f.table != nil { // the other fields are determined by what is checked
+		v.Section("level and quantization_bits of the compression section", by("", false))
+	}
 	switch {
 	case f.comp.chunked:
 		v.CoverAll("crc32 of the chunk")

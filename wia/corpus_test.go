@@ -266,8 +266,21 @@ func signedCases() []corpus.Case {
 	refuse := func(name string, b []byte) corpus.Case {
 		return corpus.Late(name, b, format.ErrSignature, "signature", int64(at)).TrustedBy(ecKey.Public())
 	}
+	untrusted := func(name string, b []byte) corpus.Case {
+		return corpus.Late(name, b, format.ErrSignature, "signature", int64(at))
+	}
 	later := bytes.Replace(ec, protowire.AppendVarint(nil, 1700000000), protowire.AppendVarint(nil, 1700000001), 1)
 	other := bytes.Replace(ec, []byte("ECDSA"), []byte("ECDSB"), 1)
+	named, err := x509.MarshalPKIXPublicKey(ecKey.Public())
+	if err != nil {
+		panic(err)
+	}
+	replaced, err := x509.MarshalPKIXPublicKey(scalarKey(9).Public())
+	if err != nil {
+		panic(err)
+	}
+	renamed := bytes.Replace(ec, named, replaced, 1)
+	broken := bytes.Replace(ec, named, make([]byte, len(named)), 1)
 	metadata := bytes.Clone(ec)
 	metadata[256+17] ^= 1
 	unsummed := small()
@@ -275,7 +288,9 @@ func signedCases() []corpus.Case {
 	return []corpus.Case{
 		is("signed with ECDSA", ec).TrustedBy(ecKey.Public()), is("signed with RSA", rs).TrustedBy(rsaSigner.Public()),
 		is("signed, no public key", signed(small(), ecKey, false)).TrustedBy(ecKey.Public()),
-		is("signed, no trusted key", ec), is("signed later than it says, no trusted key", later),
+		is("signed, no trusted key", ec), untrusted("signed later than it says, no trusted key", later),
+		untrusted("signed by another algorithm, no trusted key", other), untrusted("signed by another key than it names, no trusted key", renamed),
+		untrusted("signed, with a key that cannot be parsed, no trusted key", broken),
 		refuse("signed later than it says", later), refuse("signed by another algorithm", other),
 		refuse("signed by another key", signed(small(), scalarKey(9), true)), refuse("signed by another key, not named", signed(small(), scalarKey(9), false)),
 		refuse("signed with RSA, not ECDSA", rs), refuse("not signed, but a trusted key", small().bytes()),

@@ -101,7 +101,9 @@
 // little-endian int64: 136 bytes. "RSA-SHA256" is PKCS #1 v1.5; "ECDSA" is
 // P-256 with SHA-256, in ASN.1. The public key in the file (PKIX DER, optional)
 // only claims who signed. Trust comes from the key that the caller gives to
-// Verify, and the key in the file must equal it. The header, which is signed,
+// Verify, and the key in the file must equal it. Without a trusted key, a key in
+// the file must have made the signature: ErrSignature otherwise, from Verify and
+// CheckClaim, not from opening. RSA keys there have at most 16,384 bits. The header, which is signed,
 // states the size of the signature block, but the length of an ECDSA signature
 // varies: a padding field fills the rest.
 //

@@ -22,8 +22,9 @@ import (
 // for a file without a signature block, which has no checksums. With a trusted
 // key, it also checks that the signature is valid and made with that key, and
 // that external data has checksums, since the signature covers it only through
-// them. The tensor block has one checksum for all its tensors: WithTensors skips
-// it only if all the tensors it names are external.
+// them. Without one, it checks that the key in the file made the signature, if
+// there is one. The tensor block has one checksum for all its tensors: WithTensors
+// skips it only if all the tensors it names are external.
 type File struct {
 	*format.Model
 	f *parsed

@@ -74,6 +74,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 		Verify:       f.verify,
 		Touch:        f.touch,
 		Authenticate: f.authenticate,
+		CheckClaim:   f.checkClaim,
 	}, nil
 }
 

@@ -91,12 +91,35 @@ func (g *signatures) claimed() *driver.Signature {
 	return &out
 }
 
-// checkSignature checks the signature with the trusted key, if any.
+// mostRSA is the most bits of an RSA key in a file: the time of a check grows with their square.
+const mostRSA = 16384
+
+// checkClaim checks that the key in the file, if there is one, made the signature. A key that cannot be parsed, or
+// sign by the algorithm, made none.
+func (f *parsed) checkClaim() error {
+	g := f.signature
+	if g == nil || !g.signed || len(g.key) == 0 {
+		return nil
+	}
+	at := f.hdr.blocks[signatureBlock].off
+	named, err := x509.ParsePKIXPublicKey(g.key)
+	key, isRSA := named.(*rsa.PublicKey)
+	if isRSA && key.N.BitLen() > mostRSA {
+		return wire.Errorf(formatName, "signature", at, format.ErrSignature, "the RSA key in the file has %d bits, at most %d are checked", key.N.BitLen(), mostRSA)
+	}
+	if err != nil || g.check(named) != nil {
+		return wire.Errorf(formatName, "signature", at, format.ErrSignature, "the signature was not made by the key in the file")
+	}
+	return nil
+}
+
+// checkSignature checks the signature with the trusted key or, without one, with that in the file.
 func (f *parsed) checkSignature(v driver.Verification) error {
 	g, trusted := f.signature, v.Trusted()
 	switch {
 	case trusted == nil && g.signed:
 		v.Signed(driver.SignatureUnknown)
+		return f.checkClaim()
 	case trusted != nil:
 		if err := g.check(trusted); err != nil {
 			return wire.Errorf(formatName, "signature", f.hdr.blocks[signatureBlock].off, format.ErrSignature, "%v", err)

@@ -8,8 +8,12 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/sha256"
+	"crypto/x509"
+	"encoding/binary"
 	"errors"
 	"io"
+	"math/big"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -19,6 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
+	"github.com/weightmap/weightmap/internal/protobuf"
 )
 
 // TestOpenSSL makes keys and checks our signatures with openssl.
@@ -115,6 +120,83 @@ func TestBitsOfTheSignatureBlock(t *testing.T) {
 			t.Errorf("%s: no bit is in what nobody signed, which the documentation says there is", name)
 		}
 	}
+}
+
+// TestBadSignature is cases/seeds/badsig.wia: a signature that the key in the file did not make, over another message
+// or with one bit flipped. Nobody gave a key. Opening and reading do not check it, Verify and CheckClaim do.
+func TestBadSignature(t *testing.T) {
+	const text = "the signature was not made by the key in the file"
+	huge := &rsa.PublicKey{N: new(big.Int).Lsh(big.NewInt(3), 20_000), E: 65537}
+	huge.N.SetBit(huge.N, 0, 1)
+	for name, signer := range map[string]crypto.Signer{"RSA": rsaSigner, "ECDSA": ecKey} {
+		b := writeSample(t, samplePlan(t), &WriteOptions{Signer: signer})
+		good := mustOpen(t, b, nil)
+		expect.OK(t, verify(good))
+		expect.OK(t, good.CheckClaim())
+		g := good.f.signature
+		digest := sha256.Sum256([]byte("another message"))
+		another, err := signer.Sign(rand.Reader, digest[:], crypto.SHA256)
+		expect.OK(t, err)
+		for _, tt := range []struct {
+			name, says string
+			change     func(g *signatures)
+		}{
+			{"over another message", text, func(g *signatures) { g.value = another }},
+			{"a bit of the signature", text, func(g *signatures) { g.value = bytes.Clone(g.value); g.value[len(g.value)-1] ^= 1 }},
+			{"no signature", text, func(g *signatures) { g.value = nil }},
+			{"another time", text, func(g *signatures) { g.signer.Timestamp++ }},
+			{"a key that cannot be parsed", text, func(g *signatures) { g.key = []byte{1} }},
+			{"another algorithm", text, func(g *signatures) { g.signer.Algorithm = "none" }},
+			{"an RSA key of 20,002 bits", "the RSA key in the file has 20002 bits, at most 16384 are checked", func(g *signatures) {
+				g.key, err = x509.MarshalPKIXPublicKey(huge)
+				expect.OK(t, err)
+			}},
+			{"no key", "", func(g *signatures) { g.key = nil }},
+		} {
+			changed := *g
+			tt.change(&changed)
+			f := mustOpen(t, resigned(t, b, good, &changed), &format.Options{Check: format.CheckTouch})
+			_, err := f.At(0).Bytes()
+			expect.OK(t, err)
+			verified, claimed := verify(f), f.CheckClaim()
+			if tt.says == "" {
+				expect.OK(t, verified)
+				expect.OK(t, claimed)
+				continue
+			}
+			for _, err := range []error{verified, claimed} {
+				if !errors.Is(err, format.ErrSignature) || !strings.Contains(err.Error(), tt.says) {
+					t.Errorf("%s, %s: %v", name, tt.name, err)
+				}
+			}
+		}
+	}
+}
+
+// resigned returns the file b with another signature block. The header, whose digest the block has, states its size,
+// so digests are made anew where the block is larger.
+func resigned(t *testing.T, b []byte, good *File, g *signatures) []byte {
+	t.Helper()
+	s := good.f.hdr.blocks[signatureBlock]
+	if s.end() != int64(len(b)) {
+		t.Fatal("the signature block is not the last")
+	}
+	out := bytes.Clone(b[:s.off])
+	block := g.encode()
+	gap := int(s.size) - len(block)
+	if gap < 2 {
+		gap = 0
+		binary.LittleEndian.PutUint64(out[signatureField:], uint64(len(block)))
+		sum := sha256.Sum256(out[:256])
+		g.sums[0] = sum[:]
+		block = g.encode()
+	} else {
+		block = protobuf.PutBytes(block, 15, make([]byte, gap-2))
+		if len(block) != int(s.size) { // a length of two bytes
+			block = protobuf.PutBytes(g.encode(), 15, make([]byte, gap-3))
+		}
+	}
+	return append(out, block...)
 }
 
 // TestTrusted checks opening with a trusted key.

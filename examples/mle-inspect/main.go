@@ -7,7 +7,8 @@
 //	Signature: Valid (ED25519)
 //	Integrity: OK
 //
-// A signature is "Valid" if it matches the file. To check who signed the file, use
+// A signature is "Valid" if the key in the file made it for this file, and otherwise "Invalid", which is an error.
+// To check who signed the file, use
 // --trust PUB.pem: a signature by another key is then "Untrusted", and an unsigned file is an
 // error. Without --trust, the fingerprint of the key in the file is printed to standard error.
 // --key is the key of an encrypted file: 64 hexadecimal digits, or @FILE for a file with them.
@@ -161,7 +162,7 @@ func verdict(err error) string {
 		return "FAILED"
 	}
 	section := map[string]string{
-		"weights": "compression", "compression checksum": "compression", "chunk checksum": "compression", "model_hash": "signature",
+		"weights": "compression", "compression checksum": "compression", "chunk checksum": "compression", "model_hash": "signature", "signature": "signature",
 	}[at.Field]
 	return "FAILED (" + cmp.Or(section, strings.TrimSuffix(at.Field, "_checksum")) + ")"
 }

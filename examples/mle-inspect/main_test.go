@@ -58,6 +58,9 @@ func putFiles(t *testing.T) {
 	b, _ := os.ReadFile("model.mle")
 	b[len(b)-200] ^= 1
 	os.WriteFile("changed.mle", b, 0o644)
+	b, _ = os.ReadFile("model.mle")
+	b[len(b)-140+44] ^= 1 // of the signature: cases/seeds/badsig.mle
+	os.WriteFile("badsig.mle", b, 0o644)
 	os.WriteFile("no.mle", []byte("nothing of the kind"), 0o644)
 }
 

@@ -63,12 +63,19 @@ func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Write
 		}
 	}
 	o.many = f.NArg() > 1
-	return c.Output(*output, out, func(out io.Writer) error {
+	err = c.Output(*output, out, func(out io.Writer) error {
 		if !o.many {
 			return o.show(f.Arg(0), out)
 		}
 		return c.Each(f.Args(), errs, func(path string) error { return o.show(path, out) })
 	})
+	for _, claim := range o.claims {
+		c.Complain(claim, errs)
+	}
+	if err == nil && len(o.claims) > 0 {
+		return cli.ErrReported
+	}
+	return err
 }
 
 // inspection holds the options of inspect.
@@ -84,6 +91,7 @@ type inspection struct {
 	access                  *access
 	c                       *cli.Tool
 	wholes                  wholes
+	claims                  []error // of signatures that the key in the file did not make
 }
 
 // show prints one file. It reads everything before it prints, so that an error prevents incomplete
@@ -130,6 +138,10 @@ func (o *inspection) show(path string, out io.Writer) error {
 	if err != nil {
 		return err
 	}
+	claim := m.CheckClaim()
+	if claim != nil {
+		o.claims = append(o.claims, claim) // after the output
+	}
 	return w.Flush()
 }
 
@@ -161,7 +173,7 @@ func describe(path string, m *renamed, o *inspection) (*report, error) {
 	r := &report{
 		Path: shownName(path), Format: m.Format(), Version: m.Version(), FileSize: sizeOf(path, m.Model),
 		Metadata: m.Metadata(), Tensors: []tensorReport{}, Notes: append(append([]string{}, m.Notes()...), signatureNotes(path)...),
-		Signature: describeSignature(m.Signature()), all: m.Len(), Part: describePart(m.Model),
+		Signature: describeSignature(m.Signature(), m.CheckClaim()), all: m.Len(), Part: describePart(m.Model),
 	}
 	d, locked := newData(o.reading.Context, m.Model), encrypted(m.Model)
 	progress := cli.NewProgress(o.errs, "reading")

@@ -29,7 +29,8 @@
 // names; it is absent elsewhere. "quantization" is absent for plain tensors, "sha256" and "stats"
 // unless requested. "part": {"index": 1, "count": 2} after "file_size" is present if the file is a part
 // of a model whose other parts are not there. With -no-arrays an array in the metadata becomes
-// {"type": "string", "length": 32000}. "graph" and "signature" are null if there is none.
+// {"type": "string", "length": 32000}. "graph" and "signature" are null if there is none. A signature that the key
+// in the file did not make has "error", and the status is 1; others have not been compared with the data.
 package main
 
 import (
@@ -65,7 +66,7 @@ var commands = []*command{
 		Name: "weightmap verify", Args: "[-v] [-signature IN.sig] [-trust PUB.pem] [-key HEX] FILE...",
 		About: "Check everything that files carry: structure, checksums, digests, data and signatures.",
 		Details: "\"nothing covers\" names the parts without a checksum: they were read, but damage would not be noticed.\n" +
-			"Without -trust, the digest of a signed file is checked, but not its signer. With -trust, a file\n" +
+			"Without -trust, the key in a signed file must have signed it, but anybody can. With -trust, a file\n" +
 			"that is not signed by that key fails. FILE may be - for standard input.\n\n" +
 			"-signature compares a file or a directory with an OpenSSF Model Signing signature, made with the\n" +
 			"key or under the root certificate of -trust. The answer is \"trusted\", or the file that differs, is\n" +

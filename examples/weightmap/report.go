@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -97,11 +98,13 @@ func (r *report) describeScales(m *renamed) {
 	}
 }
 
-// signatureReport describes the signature in a file, which has not been verified.
+// signatureReport describes the signature in a file. Error says that the key in the file did not make it; otherwise it has
+// not been compared with the data, nor with a trusted key.
 type signatureReport struct {
 	Algorithm   string  `json:"algorithm"`
 	Fingerprint *string `json:"fingerprint"` // SHA-256 of the PKIX key, null if the file has no key
 	Time        *string `json:"time"`        // RFC 3339 in UTC, null after the year 9999
+	Error       string  `json:"error,omitempty"`
 }
 
 func describeTensor(v tensor.View) tensorReport {
@@ -120,12 +123,19 @@ func describeTensor(v tensor.View) tensorReport {
 	return t
 }
 
-// describeSignature returns nil for nil.
-func describeSignature(s *format.Signature) *signatureReport {
+// describeSignature returns nil for nil. claim is the result of CheckClaim.
+func describeSignature(s *format.Signature, claim error) *signatureReport {
 	if s == nil {
 		return nil
 	}
 	r := &signatureReport{Algorithm: s.Algorithm}
+	var located *format.Error
+	switch {
+	case errors.As(claim, &located):
+		r.Error = located.Err.Error()
+	case claim != nil:
+		r.Error = claim.Error()
+	}
 	if text, err := keys.Fingerprint(s.PublicKey); err == nil {
 		r.Fingerprint = &text
 	}

@@ -13,6 +13,7 @@ import (
 	"encoding/hex"
 	"encoding/json"
 	"io"
+	"io/fs"
 	"math"
 	"os"
 	"path/filepath"
@@ -29,6 +30,7 @@ import (
 	"github.com/weightmap/weightmap/mle"
 	"github.com/weightmap/weightmap/tensor"
 	"github.com/weightmap/weightmap/wia"
+	"google.golang.org/protobuf/encoding/protowire"
 )
 
 var (
@@ -165,6 +167,58 @@ func TestSigned(t *testing.T) {
 			if out != "" {
 				t.Errorf("another signer's file is called fine: %s", out)
 			}
+		})
+	}
+}
+
+// TestSeeds is cases/seeds: badsig.mle and badsig.wia have signatures that the key in the file did not make. Without
+// -trust, verify, convert and inspect fail; inspect prints the file before.
+func TestSeeds(t *testing.T) {
+	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	expect.OK(t, err)
+	at := format.WriteOptions{Time: signedAt}
+	signedMLE := writeMLE(t, &mle.WriteOptions{WriteOptions: at, Signer: ed25519.NewKeyFromSeed(secret)})
+	signedWIA := writeWIA(t, quantizedPlan(), &wia.WriteOptions{WriteOptions: at, Signer: ec})
+	seconds := protowire.AppendVarint(protowire.AppendTag(nil, 4, protowire.VarintType), uint64(signedAt.Unix()))
+	for _, tt := range []struct {
+		name, path string
+		last       func(b []byte) int // the offset of the last byte of the signature
+	}{
+		{"badsig.mle", signedMLE, func(b []byte) int { return len(b) - 32 - 1 }}, // the hash follows
+		{"badsig.wia", signedWIA, func(b []byte) int { return bytes.LastIndex(b, seconds) - 1 }},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := expect.Read(t, tt.path)
+			b[tt.last(b)] ^= 1
+			bad := filepath.Join(t.TempDir(), tt.name)
+			expect.OK(t, os.WriteFile(bad, b, 0o666))
+			const text = "signature verification failed: the signature was not made by the key in the file"
+			good, _ := tool(t, 0, "inspect", tt.path)
+			out, errs := tool(t, 1, "inspect", bad)
+			contains(t, errs, bad, "signature: "+text)
+			contains(t, out, bad+": ", ", "+text+"\n")
+			expect.Equal(t, strings.Count(good, "\n"), strings.Count(out, "\n"))
+			out, errs = tool(t, 1, "inspect", "-json", bad)
+			contains(t, errs, text)
+			var r struct{ Signature map[string]any }
+			expect.OK(t, json.Unmarshal([]byte(out), &r))
+			expect.Equal(t, any(text), r.Signature["error"])
+			page := filepath.Join(t.TempDir(), "page.html")
+			_, errs = tool(t, 1, "inspect", "-html", "-o", page, bad)
+			contains(t, errs, text)
+			contains(t, string(expect.Read(t, page)), text)
+			out, errs = tool(t, 1, "inspect", bad, tt.path)
+			contains(t, out, bad, tt.path)
+			expect.Equal(t, 1, strings.Count(errs, text))
+			for _, args := range [][]string{{"verify", bad}, {"convert", "-lossy", bad, bad + ".safetensors"}} {
+				out, errs = tool(t, 1, args...)
+				contains(t, errs, text)
+				if out != "" {
+					t.Errorf("%v: %s", args, out)
+				}
+			}
+			_, err := os.Stat(bad + ".safetensors")
+			expect.Refused(t, fs.ErrNotExist)(nil, err)
 		})
 	}
 }

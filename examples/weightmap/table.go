@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"fmt"
 	"io"
 	"slices"
@@ -58,7 +59,7 @@ func (p *lines) line(text string, args ...any) {
 	fmt.Fprintln(p.out, cli.Cut(cli.Printable(fmt.Sprintf(text, args...)), p.width))
 }
 
-// line describes a signature, which has not been verified.
+// line describes a signature.
 func (s *signatureReport) line() string {
 	who, when := "a key the file does not name", ""
 	if s.Fingerprint != nil {
@@ -67,7 +68,7 @@ func (s *signatureReport) line() string {
 	if s.Time != nil {
 		when = " at " + *s.Time
 	}
-	return fmt.Sprintf("signed%s with %s by %s, not checked", when, s.Algorithm, who)
+	return fmt.Sprintf("signed%s with %s by %s, %s", when, s.Algorithm, who, cmp.Or(s.Error, "not checked"))
 }
 
 // tensorTable returns a table with columns for quantization and statistics if there are any. If the

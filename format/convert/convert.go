@@ -40,7 +40,8 @@ func File(in, out string, o *Options) (*Report, error) {
 // If Model fails, it writes nothing, except after ErrNotDurable and when Verify finds a difference:
 // then the target stays. Errors wrap format.LossError, the errors of reading and writing,
 // ErrQuantization for numbers that cannot be quantized, ErrUnsupported for numbers that a narrower
-// dtype would make infinite, ErrChecksum from Verify, or the context's error.
+// dtype would make infinite, ErrSignature for a signature that the key in the source did not make, ErrChecksum from
+// Verify, or the context's error.
 func Model(m *format.Model, path string, o *Options) (*Report, error) {
 	o, err := o.checked(path)
 	if err != nil {
@@ -53,6 +54,10 @@ func Model(m *format.Model, path string, o *Options) (*Report, error) {
 	defer unpin()
 	if m.NeedsKey() {
 		return nil, located(m, "", fmt.Errorf("%w: the model is encrypted", format.ErrKey))
+	}
+	// A file without the signature would hide that it is bad.
+	if err := m.CheckClaim(); err != nil {
+		return nil, err
 	}
 	if err := checkTarget(m, path, o); err != nil {
 		return nil, err

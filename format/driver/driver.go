@@ -112,6 +112,10 @@ type Parsed struct {
 	// signature covers to a hash with v.Feed, which fails with ErrSignature while the model is opened if these are
 	// not the bytes that Parse read. A format without Authenticate rejects Options.Trusted.
 	Authenticate func(v Verification) error
+	// CheckClaim returns ErrSignature if the file is signed and names a key (Signature.PublicKey) that did not make
+	// the signature over the hash or digests that the file records. It reads no data, and compares nothing
+	// with them: Verify does both. Nil for a format without signatures.
+	CheckClaim func() error
 
 	// Close frees memory of the format, such as decrypted sections, when the model is no longer used.
 	Close func() error
@@ -199,7 +203,7 @@ type Dir interface {
 	View(s Space, info *tensor.Info) tensor.View
 }
 
-// Signature is what a signed file states about its signature; Model.Verify checks it.
+// Signature is what a signed file states about its signature; Model.Verify and Model.CheckClaim check it.
 type Signature struct {
 	Algorithm string           // "Ed25519", "RSA-SHA256", "ECDSA"
 	PublicKey crypto.PublicKey // the key in the file, nil for none

@@ -91,7 +91,7 @@ type SignatureState uint8
 
 const (
 	Unsigned         SignatureState = iota // the file has no signature
-	SignatureUnknown                       // the file is signed, but no trusted key was given
+	SignatureUnknown                       // the key in the file, if there is one, signed it, but no trusted key was given
 	SignatureTrusted                       // the signature by the trusted key is valid
 )
 

@@ -87,6 +87,19 @@ func TestChangedWhileLoading(t *testing.T) {
 	}
 }
 
+// TestBadSignature: with Verify, a model whose signature the key in the file did not make is not served, whoever
+// is trusted (cases/seeds/badsig.mle).
+func TestBadSignature(t *testing.T) {
+	h, path := start(t, &Options{Verify: true})
+	b := bytesOf(t, model{value: 2})
+	b[len(b)-33] ^= 1 // of the signature, which 32 bytes follow
+	replace(t, path, b)
+	expect.Refused(t, format.ErrSignature)(h.Reload(t.Context()))
+	if v := current(t, h); v != 1 {
+		t.Errorf("value %v, want that of the old model", v)
+	}
+}
+
 // TestQueuedReloads: of those that wait for one that loads, none loads again.
 func TestQueuedReloads(t *testing.T) {
 	h, path := start(t, nil)

@@ -62,7 +62,8 @@ var (
 var errCanceled = errors.New("canceled")
 
 // Verify checks every checksum the file carries and that all its data is there,
-// and reports what no checksum covers. It reads the whole file: call it off the
+// and reports what no checksum covers. A signature that the key in the file did not make is
+// CodeSignature. It reads the whole file: call it off the
 // main thread. It ends early with CodeCanceled when canceler or progress says so, and with
 // CodeClosed when the model is closed. progress and canceler may be null.
 func (m *Model) Verify(progress Progress, canceler *Canceler) (*Report, error) {
@@ -112,7 +113,7 @@ func (m *Model) verify(progress Progress, canceler *Canceler, trusted crypto.Pub
 // Results of Report.Signature.
 const (
 	SignatureNone      = "unsigned"    // the file carries no signature
-	SignatureUnchecked = "not checked" // the file matches its signature, by a key that Verify does not judge
+	SignatureUnchecked = "not checked" // the key in the file, if there is one, signed it, and Verify does not judge the key
 	SignatureTrusted   = "trusted"     // signed with the key given to VerifySigned
 )
 

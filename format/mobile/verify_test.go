@@ -118,6 +118,23 @@ func TestVerifySigned(t *testing.T) {
 	}
 }
 
+// TestBadSignature: Verify fails for a signature that the key in the file did not make (cases/seeds/badsig.mle).
+func TestBadSignature(t *testing.T) {
+	var file bytes.Buffer
+	_, private, err := ed25519.GenerateKey(nil)
+	expect.OK(t, err)
+	w, err := format.NewWriter("mle", &file, &format.Plan{}, &format.WriteOptions{Storage: format.Storage{Signer: private}})
+	expect.OK(t, err)
+	expect.OK(t, w.Close())
+	r, err := openBytes(t, file.Bytes()).Verify(nil, nil)
+	expect.OK(t, err)
+	expect.Equal(t, SignatureUnchecked, r.Signature())
+	bad := file.Bytes()
+	bad[len(bad)-33] ^= 1 // of the signature, which 32 bytes follow
+	_, err = openBytes(t, bad).Verify(nil, nil)
+	expect.Equal(t, CodeSignature, ErrorCode(err))
+}
+
 // publicKey returns a new key, as the app has it, and its fingerprint.
 func publicKey(t *testing.T) (der []byte, print string) {
 	t.Helper()

@@ -375,6 +375,14 @@ func (m *Model) Signature() *driver.Signature {
 	return &c
 }
 
+// CheckClaim checks that the key in the file, if there is one, made the signature over what the file records.
+func (m *Model) CheckClaim() error {
+	if m.parsed.CheckClaim == nil {
+		return nil
+	}
+	return m.within(m.parsed.CheckClaim)
+}
+
 // NeedsKey reports whether data cannot be read without the key.
 func (m *Model) NeedsKey() bool { return !m.main.Closed() && m.parsed.NeedsKey }
 
