@@ -25,14 +25,15 @@ type Writer struct{ w *save.Writer }
 func (w *Writer) WriteTensor(name string, r io.Reader) error { return w.w.WriteTensor(name, r) }
 
 // Close completes the file, syncs it and renames it to its path. If a tensor is missing or anything else
-// fails, the old file stays. Only with ErrNotDurable the new file is in place.
+// fails, the old model stays. Only with ErrNotDurable the new one is in place, and if the error says that an old index
+// cannot be removed: then a directory still opens the old model.
 func (w *Writer) Close() error { return w.w.Close() }
 
 // Abort removes what was written. The old file stays as it was.
 func (w *Writer) Abort() error { return w.w.Abort() }
 
-// Files returns the paths of the files to be written, first the one that opens the model. It is nil for
-// NewWriter.
+// Files returns the paths of the files to be written, first the one that opens the model. The names of shards are final
+// once Close has returned. It is nil for NewWriter.
 func (w *Writer) Files() []string { return w.w.Files() }
 
 // Create starts writing a model to path. The data goes to a temporary file in the same directory, which Close

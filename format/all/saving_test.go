@@ -37,7 +37,8 @@ import (
 
 // What is tested here is the promise of all writers: whatever fails, and whenever the
 // process dies, there is the old model or the new one, and once another was written
-// nothing else. Package disk tells of every call that changes something in the file system.
+// nothing else. Package disk tells of every call that changes something in the file system. Models of several files
+// are tested in publishing_test.go.
 
 // saving is a way to replace a model by another.
 type saving struct {
@@ -49,13 +50,6 @@ type saving struct {
 	onlyNew bool
 	// inPlace says that the new model is made of the old one.
 	inPlace bool
-	// opens are the files that open a model of several files: the first that is there does.
-	// Nothing may be left of the old one but shards that could not be removed when the new index
-	// was in place, which names them no more.
-	opens []string
-	// sameNames says that the files of both models have the same names: when nothing can be undone
-	// any more there is no model rather than a mixture of two.
-	sameNames bool
 }
 
 // hook asks f before each call.
@@ -117,18 +111,6 @@ func written[O any](create func(string, *format.Plan, O) (*format.Writer, error)
 	return saves(2, 0, create, o)
 }
 
-// sharded writes the old model and the new one with a limit each.
-func sharded(name string, limits ...int64) func(string, int) error {
-	return func(path string, n int) error {
-		p := plans(n, 2)
-		if n == 1 {
-			p.Tensors = append(p.Tensors, list(tensor.Float32, "3", 8))
-		}
-		w, err := format.Create(name, path, p, &format.WriteOptions{MaxShard: limits[n]})
-		return fed(p, n, w, err)
-	}
-}
-
 // over makes a saving that first writes the old model and then has it rewritten in place.
 func over(old func(string, int) error, rewrite func(path string) error) func(string, int) error {
 	return func(path string, n int) error {
@@ -178,12 +160,6 @@ func savings() []saving {
 		{name: "wia external below", file: "m.wia", save: written(wia.Create, &wia.WriteOptions{WriteOptions: at, ExternalFrom: 1, External: "data/all"})},
 		{name: "safetensors", file: "m.safetensors", save: written(safetensors.Create, &at)},
 		{name: "gguf", file: "m.gguf", save: written(gguf.Create, &format.WriteOptions{})},
-		{name: "safetensors in shards, then in one", file: "m.safetensors", opens: []string{"m.safetensors", "m.safetensors.index.json"}, save: sharded("safetensors", 24, 100)},
-		{name: "safetensors in one, then in shards", file: "m.safetensors", opens: []string{"m.safetensors.index.json", "m.safetensors"}, save: sharded("safetensors", 0, 60)},
-		{name: "safetensors in two shards, then in three", file: "m.safetensors", opens: []string{"m.safetensors.index.json"}, save: sharded("safetensors", 24, 40)},
-		{name: "gguf in shards", file: "m.gguf", opens: []string{"m-00001-of-00003.gguf", "m.gguf"}, save: sharded("gguf", 1<<20, 1)},
-		{name: "safetensors in shards of the same names", file: "m.safetensors", opens: []string{"m.safetensors.index.json"}, sameNames: true, save: sharded("safetensors", 24, 60)},
-		{name: "gguf in shards of the same names", file: "m.gguf", opens: []string{"m-00001-of-00002.gguf"}, sameNames: true, save: sharded("gguf", 24, 60)},
 		{name: "npy", file: "1.npy", save: saves(1, 0, npy.Create, &at)},
 		{name: "npz", file: "m.npz", save: written(npy.CreateArchive, &at)},
 		{name: "onnx", file: "m.onnx", save: written(onnx.Create, &onnx.WriteOptions{})},
@@ -241,14 +217,10 @@ func (s *saving) look(t testing.TB, dir string) (o outcome, err error) {
 		}
 		return err
 	})
-	if s.opens == nil && err == nil {
-		o.Model, err = contents(filepath.Join(dir, s.file))
+	if err != nil {
+		return o, err
 	}
-	for _, name := range s.opens {
-		if err == nil && o.Model == "" {
-			o.Model, err = contents(filepath.Join(dir, name))
-		}
-	}
+	o.Model, err = contents(filepath.Join(dir, s.file))
 	return o, err
 }
 
@@ -296,20 +268,10 @@ func (g *stage) found(dir string) outcome {
 	return o
 }
 
-// fresh returns a directory, in memory where the system has such: on disks thousands of
-// syncs take their time.
+// fresh returns a directory.
 func (g *stage) fresh() string {
 	g.t.Helper()
-	memory := "/dev/shm"
-	if _, err := os.Stat(memory); err != nil {
-		return g.t.TempDir()
-	}
-	dir, err := os.MkdirTemp(memory, "weightmap-test-")
-	if err != nil {
-		return g.t.TempDir()
-	}
-	g.t.Cleanup(func() { os.RemoveAll(dir) })
-	return dir
+	return testhost.FastDir(g.t)
 }
 
 // copied returns a directory with the old model.
@@ -327,7 +289,7 @@ func (g *stage) copied() string {
 func (g *stage) whole(dir, when string) outcome {
 	g.t.Helper()
 	o, err := g.look(g.t, dir)
-	if err != nil || o.Model != g.old.Model && o.Model != g.new.Model && !(g.sameNames && o.Model == "") {
+	if err != nil || o.Model != g.old.Model && o.Model != g.new.Model {
 		g.t.Errorf("%s: neither the old model nor the new one: %q, %v\nin %q", when, o.Model, err, o.Names)
 	}
 	return o
@@ -357,11 +319,6 @@ func (g *stage) tidy(dir, when string) {
 		return
 	}
 	after := g.found(dir)
-	if g.opens != nil {
-		after.Names = slices.DeleteFunc(after.Names, func(name string) bool {
-			return strings.HasSuffix(name, "-of-00002.safetensors") && !slices.Contains(g.new.Names, name)
-		})
-	}
 	if d := cmp.Diff(g.new, after); d != "" {
 		g.t.Errorf("%s: after saving again (-want +got)\n%s", when, d)
 	}
@@ -406,7 +363,7 @@ func (g *stage) fails(k int, forever bool) bool {
 			failed = c.Name
 		}
 		spool := strings.HasSuffix(c.Path, ".spool") && c.Name == "close" // which was read already
-		harmless = harmless && (c.Name == "remove" || c.Name == "inherit" || spool)
+		harmless = harmless && (c.Name == "remove" || c.Name == "inherit" || c.Name == "lock" || spool)
 		return errInjected
 	})
 	open := testhost.OpenFiles()
@@ -436,7 +393,7 @@ func (g *stage) fails(k int, forever bool) bool {
 		want = g.new
 	}
 	o := g.whole(dir, when)
-	if lost := g.sameNames && forever && err != nil && o.Model == ""; o.Model != want.Model && !lost {
+	if o.Model != want.Model {
 		g.t.Errorf("%s: error %v, but the model is\n%s", when, err, o.Model)
 	}
 	// What cannot be removed stays, and so does what the old model needs while it may come back.

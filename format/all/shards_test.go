@@ -6,9 +6,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
@@ -193,21 +195,49 @@ func TestShardsKeepOthers(t *testing.T) {
 	expect.Equal(t, want, names(t, dir))
 }
 
-// TestShardsOntoThemselves: a model of several files is replaced by way of the file that opens it.
+// TestShardsOntoThemselves: a model of several files is replaced by way of its index. The same input over the same files
+// gives the same names, which the old model does not have.
 func TestShardsOntoThemselves(t *testing.T) {
-	for _, s := range shardings {
-		for _, limit := range []int64{4, 8, 3} {
-			dir := t.TempDir()
-			expect.OK(t, put(filepath.Join(dir, s.file), s.format, sized(4, 4, 4), 1, []int{0, 1, 2}, &format.WriteOptions{MaxShard: 4}))
-			opens := filepath.Join(dir, s.opens(3))
-			report, err := convert.File(opens, opens, &convert.Options{To: s.format, Verify: true, WriteOptions: format.WriteOptions{MaxShard: limit}})
+	for limit, parts := range map[int64]int{4: 3, 8: 2, 3: 3} {
+		dirs := []string{t.TempDir(), t.TempDir()}
+		var replaced [][]string
+		for _, dir := range dirs {
+			expect.OK(t, put(filepath.Join(dir, "m.safetensors"), "safetensors", sized(4, 4, 4), 1, []int{0, 1, 2}, &format.WriteOptions{MaxShard: 4}))
+			index := filepath.Join(dir, "m.safetensors.index.json")
+			report, err := convert.File(index, index, &convert.Options{To: "safetensors", Verify: true, WriteOptions: format.WriteOptions{MaxShard: limit}})
 			expect.OK(t, err)
-			want := s.names(map[int64]int{4: 3, 8: 2, 3: 3}[limit])
-			if d := cmp.Diff(want, names(t, dir)); d != "" {
-				t.Errorf("%s, %d: %s\n%v", s.format, limit, d, report.Files)
+			var written []string
+			for i, path := range report.Files {
+				name := filepath.Base(path)
+				if i > 0 && !regexp.MustCompile(fmt.Sprintf(`^m-[0-9a-f]{8}-%05d-of-%05d\.safetensors$`, i, parts)).MatchString(name) {
+					t.Errorf("limit %d: part %d is called %s", limit, i, name)
+				}
+				written = append(written, name)
+			}
+			slices.Sort(written)
+			expect.Equal(t, names(t, dir), written)
+			replaced = append(replaced, written)
+		}
+		expect.Equal(t, replaced[0], replaced[1])
+	}
+}
+
+// TestSplitOntoItself: a split GGUF is written where none is, of any number of parts, and never over one.
+func TestSplitOntoItself(t *testing.T) {
+	dir := t.TempDir()
+	expect.OK(t, put(filepath.Join(dir, "m.gguf"), "gguf", sized(4, 4, 4), 1, []int{0, 1, 2}, &format.WriteOptions{MaxShard: 4}))
+	want := names(t, dir)
+	first := filepath.Join(dir, "m-00001-of-00003.gguf")
+	for _, path := range []string{first, filepath.Join(dir, "m.gguf")} {
+		for _, limit := range []int64{4, 8} {
+			_, err := convert.File(first, path, &convert.Options{To: "gguf", WriteOptions: format.WriteOptions{MaxShard: limit}})
+			expect.Refused(t, fs.ErrExist)(nil, err)
+			if err != nil && !strings.Contains(err.Error(), "under another name") {
+				t.Errorf("%v does not say what to do", err)
 			}
 		}
 	}
+	expect.Equal(t, want, names(t, dir))
 }
 
 // TestShardsRefused: what cannot be split is refused before anything is written, and giving up

@@ -87,9 +87,6 @@ func (j *job) run(m *format.Model) error {
 	if j.o.DryRun {
 		return nil
 	}
-	if j.o.MaxShard > 0 {
-		j.report.Files = w.Files()
-	}
 	defer func() {
 		close(j.stop)
 		j.running.Wait()
@@ -102,6 +99,9 @@ func (j *job) run(m *format.Model) error {
 	}
 	if err := w.Close(); err != nil {
 		return err
+	}
+	if j.o.MaxShard > 0 {
+		j.report.Files = w.Files()
 	}
 	if j.o.Verify {
 		return j.verify()

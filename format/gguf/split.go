@@ -13,7 +13,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
-	"github.com/weightmap/weightmap/internal/shards"
+	"github.com/weightmap/weightmap/internal/shardname"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -68,7 +68,7 @@ func (f *parsed) join() error {
 		}
 		return f.checkTotal()
 	}
-	stem, namedNo, namedCount, named := shards.Split(filepath.Base(src.Path()), extension)
+	stem, namedNo, namedCount, named := shardname.Split(filepath.Base(src.Path()), extension)
 	switch {
 	case no.at == 0:
 		return errorf(splitNo, count.at, "missing beside %s", fileKeys[splitCount])
@@ -94,7 +94,7 @@ func (f *parsed) join() error {
 		if err := f.opts.Context.Err(); err != nil {
 			return err
 		}
-		if err := f.addPart(dir, shards.Name(stem, i+1, namedCount, extension), i); err != nil {
+		if err := f.addPart(dir, shardname.Name(stem, i+1, namedCount, extension), i); err != nil {
 			return err
 		}
 	}
@@ -134,30 +134,34 @@ func (f *parsed) checkTotal() error {
 	return nil
 }
 
-// Shards implements contract.Splitter, with names and metadata as gguf-split has them: the first
-// part has those of the model, and all say which part they are.
-func (fileFormat) Shards(path string, parts []*plan.Plan) (*contract.Files, error) {
-	if len(parts) == 1 {
-		return &contract.Files{Paths: []string{path}}, nil
+// Places implements contract.Splitter with the names of gguf-split. path may be that of a part.
+func (fileFormat) Places(path string) contract.Places {
+	dir, base := filepath.Split(path)
+	stem, _, _, ok := shardname.Split(base, extension)
+	if ok {
+		return contract.Places{Stem: dir + stem}
 	}
-	s := &contract.Files{}
+	return contract.Places{File: path, Stem: strings.TrimSuffix(path, extension)}
+}
+
+// Split implements contract.Splitter, with metadata as gguf-split has it: the first part has that of the model, and all
+// say which part they are.
+func (fileFormat) Split(parts []*plan.Plan) {
 	meta := slices.DeleteFunc(parts[0].Metadata, func(e plan.Entry) bool { return isSplitKey(e.Key) })
 	total := 0
 	for _, p := range parts {
 		meta = withQuantVersion(meta, p.Tensors)
 		total += len(p.Tensors)
 	}
-	stem := strings.TrimSuffix(path, extension)
-	if base, _, count, ok := shards.Split(filepath.Base(path), extension); ok { // it replaces the model that path is a part of
-		stem = strings.TrimSuffix(path, filepath.Base(path)) + base
-		s.Old = shards.Names(stem, count, extension)
-	}
-	s.Paths = shards.Names(stem, len(parts), extension)
-	s.Old = append(s.Old, s.Paths...) // of a model of as many parts
 	for i, p := range parts {
 		p.Metadata = append(slices.Clip(meta), plan.Entry{Key: fileKeys[splitNo], Value: uint16(i)},
 			plan.Entry{Key: fileKeys[splitCount], Value: uint16(len(parts))}, plan.Entry{Key: fileKeys[splitTensors], Value: int32(total)})
 		meta = nil
 	}
-	return s, nil
 }
+
+// Index implements contract.Splitter. The format has none.
+func (fileFormat) Index([]*plan.Plan, []string) ([]byte, error) { return nil, format.ErrUnsupported }
+
+// Listed implements contract.Splitter.
+func (fileFormat) Listed([]byte) ([]string, error) { return nil, format.ErrUnsupported }

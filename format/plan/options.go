@@ -15,8 +15,13 @@ type WriteOptions struct {
 	// Time is the creation time that formats record, and the time of a signature. With the zero Time
 	// a file has no creation time, so that the same plan gives the same bytes, and a signature has the current time.
 	Time time.Time
-	// NoSync skips fsync: after a crash of the system the file may be lost or empty.
+	// NoSync skips fsync: after a crash of the system the file may be lost or empty. Nothing that a model in several
+	// files replaces is removed then, as with KeepOld.
 	NoSync bool
+	// KeepOld leaves shards and external data that the new model no longer names, and the file that a model in shards
+	// replaces. Set it where removing a file breaks the programs that have it open, as on network file systems.
+	// An index that would hide the new file is removed nevertheless.
+	KeepOld bool
 	// Spool says where NewWriter keeps data that cannot be written from front to back.
 	Spool Spool
 	// AcceptLoss lists losses to accept when the format cannot hold all of the plan: kinds ("metadata") or
@@ -30,8 +35,10 @@ type WriteOptions struct {
 	// MaxShard splits a model of safetensors or GGUF into files with at most this many bytes of tensors,
 	// or one larger tensor, in the plan's order; 0 means one file. Create for "m.safetensors" makes
 	// "m-00001-of-00002.safetensors" and so on, and "m.safetensors.index.json", which opens the
-	// model. GGUF has no index: the first part opens the model. A model that fits in one file
-	// has the given path. The files appear together, and replace the previous model at the path.
+	// model. They appear together and replace the previous model at the path. If there is an index already, or a file
+	// with one of these names, the names have digits that never come again, "m-3f9a01c2-00001-of-00002.safetensors":
+	// Writer.Files has them after Close. GGUF has no index: the first part opens the model, and a split model is only
+	// written where none is (fs.ErrExist). A model that fits in one file has the given path.
 	MaxShard int64
 	// Storage sets compression, encryption, signature and alignment for any format that has them.
 	Storage Storage

@@ -5,8 +5,6 @@ import (
 	"cmp"
 	"encoding/binary"
 	"fmt"
-	"os"
-	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
@@ -126,55 +124,47 @@ func nameOf(p *plan.Plan, i int) string {
 	return name
 }
 
-// Shards implements contract.Splitter with the file names and index of the Hugging Face Hub. Every
-// shard has all metadata.
-func (fileFormat) Shards(path string, parts []*plan.Plan) (*contract.Files, error) {
-	path = strings.TrimSuffix(path, indexEnd) // the index of the model
-	stem := strings.TrimSuffix(path, extension)
-	s := &contract.Files{Paths: []string{path}, Old: oldShards(path+indexEnd, stem)}
-	if len(parts) == 1 {
-		return s, nil
-	}
-	s.Index, s.Paths = path+indexEnd, shards.Names(stem, len(parts), extension)
-	total, names := int64(0), jsontext.Writer{}
+// Places implements contract.Splitter with the names of the Hugging Face Hub.
+func (fileFormat) Places(path string) contract.Places {
+	file := strings.TrimSuffix(path, indexEnd)
+	return contract.Places{File: file, Index: file + indexEnd, Stem: strings.TrimSuffix(file, extension)}
+}
+
+// Split implements contract.Splitter. Every shard has all metadata.
+func (fileFormat) Split([]*plan.Plan) {}
+
+// Index implements contract.Splitter.
+func (fileFormat) Index(parts []*plan.Plan, names []string) ([]byte, error) {
+	total := int64(0)
+	entries := jsontext.Writer{}
 	for i, p := range parts {
 		for k := range p.Tensors {
-			if len(names.B) > 0 {
-				names.Raw(",")
+			if len(entries.B) > 0 {
+				entries.Raw(",")
 			}
-			names.Raw("\n    ")
-			names.Text(nameOf(p, k))
-			names.Raw(": ")
-			names.Text(filepath.Base(s.Paths[i]))
+			entries.Raw("\n    ")
+			entries.Text(nameOf(p, k))
+			entries.Raw(": ")
+			entries.Text(names[i])
 			total += p.Tensors[k].Size
 		}
 	}
-	text, err := names.Done()
+	text, err := entries.Done()
 	if err != nil {
 		return nil, fmt.Errorf("%w: the name of a file or a tensor: %w", format.ErrPlan, err)
 	}
-	s.Text = fmt.Appendf(nil, "{\n  \"metadata\": {\n    \"total_size\": %d\n  },\n  \"weight_map\": {%s\n  }\n}\n", total, text)
-	return s, nil
+	return fmt.Appendf(nil, "{\n  \"metadata\": {\n    \"total_size\": %d\n  },\n  \"weight_map\": {%s\n  }\n}\n", total, text), nil
 }
 
-// oldShards returns the path of an index, and of the files it names that look like shards of the
-// model, whose names begin with stem.
-func oldShards(index, stem string) []string {
-	st, err := os.Stat(index)
-	if err != nil || !st.Mode().IsRegular() || st.Size() > maxHeader {
-		return nil
-	}
-	b, _ := os.ReadFile(index) // nothing is no index either
-	w, err := shards.Parse(formatName, b, nil)
+// Listed implements contract.Splitter.
+func (fileFormat) Listed(index []byte) ([]string, error) {
+	m, err := shards.Parse(formatName, index, nil)
 	if err != nil {
-		return nil
+		return nil, err
 	}
-	old := []string{index}
-	dir, model := filepath.Split(stem)
-	for _, shard := range w.Shards {
-		if stem, _, _, ok := shards.Split(shard.Name, extension); ok && stem == model {
-			old = append(old, dir+shard.Name)
-		}
+	var names []string
+	for _, s := range m.Shards {
+		names = append(names, s.Name)
 	}
-	return old
+	return names, nil
 }

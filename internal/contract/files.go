@@ -5,23 +5,26 @@ import (
 	"github.com/weightmap/weightmap/format/plan"
 )
 
-// Splitter is a driver.Layouter that can spread a model over several files.
+// Splitter is a driver.Layouter that can spread a model over several files. It does not touch the disk.
 type Splitter interface {
 	driver.Layouter
-	// Shards returns the files for the parts of a plan for a model at path, and completes the
-	// metadata of the parts. A single part becomes an ordinary file.
-	Shards(path string, parts []*plan.Plan) (*Files, error)
+	// Places returns the paths of a model that is written to path.
+	Places(path string) Places
+	// Split completes the metadata of the parts of a plan, of which there are several.
+	Split(parts []*plan.Plan)
+	// Index returns the content of the file that opens a model with these parts and their names. It is not called if
+	// Places.Index is "".
+	Index(parts []*plan.Plan, names []string) ([]byte, error)
+	// Listed returns the names that an index lists.
+	Listed(index []byte) ([]string, error)
 }
 
-// Files are the files of a model.
-type Files struct {
-	// Paths are the paths of the parts.
-	Paths []string
-	// Index is the path of a file that lists the parts and opens the model, and Text is its
-	// content. Index is "" if the first part opens the model.
+// Places are paths of a model.
+type Places struct {
+	// File is the path of the model in one file, "" if path can only be that of a part.
+	File string
+	// Index is the path of the file that lists the parts and opens the model. It is "" if the first part opens it.
 	Index string
-	Text  []byte
-	// Old are the files of the model that this one replaces. They are removed
-	// when the new model is in place.
-	Old []string
+	// Stem is what the paths of the parts begin with.
+	Stem string
 }

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 )
 
 // File is a file that is being written, under a hidden name next to the file that it will replace. The replacement is
@@ -20,7 +21,8 @@ type File struct {
 	at        int64         // offset of buf
 	end       int64         // end of all data written
 	final     string        // the path of the file to replace
-	isUnnamed bool          // it is in place or, as a spool, has no name
+	completed time.Time
+	isUnnamed bool // it is in place or, as a spool, has no name
 }
 
 // Create starts the replacement of path, which need not exist. It follows symbolic links, but not into the blobs of a
@@ -49,11 +51,15 @@ func Create(path string) (*File, error) {
 // be nil.
 func CreateLike(path string, old fs.FileInfo) (*File, error) {
 	removeLeftovers(filepath.Dir(path))
+	return createHidden(path, hiddenName(path, newWriter(), 0), old)
+}
+
+func createHidden(path, hidden string, old fs.FileInfo) (*File, error) {
 	mode := fs.FileMode(0o666)
 	if old != nil {
 		mode = 0o600 // until it has the owner and permissions of old
 	}
-	f, err := create(hiddenName(path, newWriter(), 0), mode)
+	f, err := create(hidden, mode)
 	if err != nil {
 		return nil, err
 	}
@@ -166,6 +172,7 @@ func (f *File) Complete() error {
 		_ = f.close()
 		return err
 	}
+	f.completed = time.Now()
 	return f.close()
 }
 

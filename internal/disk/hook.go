@@ -5,12 +5,12 @@ import "sync/atomic"
 // Call is a change to the disk. Each one asks the hook first, so that a test can list them, let one fail, or end the
 // process there.
 type Call struct {
-	// Name is "create", "mkdir", "inherit" (owner and permissions), "write", "truncate", "sync", "close", "rename",
-	// "sync directory" or "remove".
+	// Name is "create", "mkdir", "inherit" (owner and permissions), "write", "truncate", "touch" (times), "sync", "close",
+	// "link", "rename", "sync directory" or "remove"; or "lock", without which a writer goes on.
 	Name string
-	// Path is the file or directory that changes. Of a rename it is the new name.
+	// Path is the file or directory that changes. Of a link and a rename it is the new name.
 	Path string
-	// From is the old name of a rename.
+	// From is the old name of a link or a rename.
 	From string
 }
 

@@ -50,6 +50,10 @@ func Rename(from, to string) error {
 	if err := before(Call{Name: "rename", Path: to, From: from}); err != nil {
 		return err
 	}
+	return rename(from, to)
+}
+
+func rename(from, to string) error {
 	err := os.Rename(from, to)
 	// On Windows this fails while another program has the old file open or mapped, often only for a moment.
 	for wait := time.Millisecond; isBusy(err) && wait < time.Second/2; wait *= 2 {
@@ -68,9 +72,63 @@ func isBusy(err error) bool {
 	return runtime.GOOS == "windows" && errors.As(err, &code) && (code == 5 || code == 32 || code == 1224)
 }
 
+// makeLink gives a file another name, unless there is a file with that name.
+func makeLink(from, to string) error {
+	if err := before(Call{Name: "link", Path: to, From: from}); err != nil {
+		return err
+	}
+	return os.Link(from, to)
+}
+
+// touch makes a file as old as this moment.
+func touch(name string) error {
+	if err := before(Call{Name: "touch", Path: name}); err != nil {
+		return err
+	}
+	now := time.Now()
+	return os.Chtimes(name, now, now)
+}
+
 // Remove deletes a file or an empty directory.
 func Remove(name string) error {
 	if err := before(Call{Name: "remove", Path: name}); err != nil {
+		return err
+	}
+	return os.Remove(name)
+}
+
+// errReplaced means that another file has taken the place of the one to remove.
+var errReplaced = errors.New("the file was replaced")
+
+// checkSame is called between the hook and a change, so that hardly anything can happen before the change.
+func checkSame(path string, old fs.FileInfo) error {
+	info, err := os.Lstat(path)
+	if err != nil {
+		return err
+	}
+	if !os.SameFile(info, old) {
+		return errReplaced
+	}
+	return nil
+}
+
+// renameSame renames a file unless another one has taken its place.
+func renameSame(from, to string, old fs.FileInfo) error {
+	if err := before(Call{Name: "rename", Path: to, From: from}); err != nil {
+		return err
+	}
+	if err := checkSame(from, old); err != nil {
+		return err
+	}
+	return rename(from, to)
+}
+
+// removeSame removes a file unless another one has taken its place.
+func removeSame(name string, old fs.FileInfo) error {
+	if err := before(Call{Name: "remove", Path: name}); err != nil {
+		return err
+	}
+	if err := checkSame(name, old); err != nil {
 		return err
 	}
 	return os.Remove(name)

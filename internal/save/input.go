@@ -8,6 +8,8 @@ import (
 	"io"
 	"sync"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -29,6 +31,7 @@ type Input struct {
 	size, left int64
 	name       string
 	moved      func(n int64, name string) // reports progress; may be nil
+	hash       *xxhash.Digest             // of all data; nil if nobody needs it
 	one        [1]byte
 }
 
@@ -42,6 +45,7 @@ func NewInput(ctx context.Context, r io.Reader, size int64) *Input {
 // reset makes in the data of another tensor.
 func (in *Input) reset(ctx context.Context, r io.Reader, name string, size int64) {
 	in.ctx, in.r, in.name, in.size, in.left, in.inMemory = ctx, r, name, size, size, nil
+	in.hash = nil
 	switch r.(type) {
 	case *bytes.Reader, *bytes.Buffer:
 		_, _ = r.(io.WriterTo).WriteTo(&in.inMemory)
@@ -65,6 +69,9 @@ func (in *Input) Read(p []byte) (int, error) {
 		return 0, io.EOF
 	}
 	b, err := in.next(p, int64(len(p)))
+	if in.hash != nil {
+		_, _ = in.hash.Write(b)
+	}
 	return copy(p, b), err
 }
 
@@ -110,7 +117,15 @@ func (in *Input) short() error {
 }
 
 // Each calls f with consecutive pieces. A piece is valid only during the call.
-func (in *Input) Each(f func(p []byte) error) error { return in.each(piece, f) }
+func (in *Input) Each(f func(p []byte) error) error {
+	if in.hash == nil {
+		return in.each(piece, f)
+	}
+	return in.each(piece, func(p []byte) error {
+		_, _ = in.hash.Write(p)
+		return f(p)
+	})
+}
 
 // each is Each with pieces of at most most bytes of data in memory.
 func (in *Input) each(most int64, f func(p []byte) error) error {
@@ -130,6 +145,13 @@ func (in *Input) each(most int64, f func(p []byte) error) error {
 
 // CopyTo writes the data to t at off and, unless sum is nil, to sum.
 func (in *Input) CopyTo(t io.WriterAt, off int64, sum io.Writer) error {
+	if in.hash != nil {
+		if sum == nil {
+			sum = in.hash
+		} else {
+			sum = io.MultiWriter(sum, in.hash)
+		}
+	}
 	return in.each(large, func(p []byte) error {
 		at := off
 		off += int64(len(p))

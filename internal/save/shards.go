@@ -1,9 +1,10 @@
 package save
 
 import (
-	"errors"
-	"os"
+	"path/filepath"
 	"slices"
+
+	"github.com/cespare/xxhash/v2"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
@@ -11,19 +12,25 @@ import (
 	"github.com/weightmap/weightmap/internal/disk"
 )
 
-// shards writes a model into several files, which appear together.
-type shards struct {
-	o     *plan.WriteOptions
-	files *contract.Files
+// split writes a model into several files, which appear together.
+type split struct {
+	w     *Writer
+	files publisher
 	list  []*shard
 	of    []int // the shard of each tensor
 }
 
-// shard is one of the files: a part of the model, or last the index.
+// publisher is the files of a model in several: a disk.Model or a disk.Split.
+type publisher interface {
+	CreatePart(i int) (*disk.File, error)
+	Publish() error
+	Abort()
+}
+
+// shard is one of the files.
 type shard struct {
 	first  int // index of its first tensor in the model
 	left   int // tensors not yet written
-	path   string
 	plan   *plan.Plan
 	layout *driver.Layout
 	file   *disk.File     // nil before the first tensor
@@ -39,44 +46,120 @@ func (w *Writer) createShards() error {
 	if !ok {
 		return driver.OptionError(w.format, "MaxShard", "the format is not split into several files")
 	}
-	s := &shards{o: w.o}
+	s := &split{w: w}
 	plans := s.divide(w.plan)
-	if len(s.list) > maxShards {
-		return driver.OptionError(w.format, "MaxShard", "%d bytes would make %d files, the most is %d", w.o.MaxShard, len(s.list), maxShards)
+	if len(plans) > maxShards {
+		return driver.OptionError(w.format, "MaxShard", "%d bytes would make %d files, the most is %d", w.o.MaxShard, len(plans), maxShards)
 	}
-	var err error
-	if s.files, err = d.Shards(w.o.Path, plans); err != nil {
-		return err
+	x := newIndex(d, w.driver.Describe().Extensions[0], w.o.Path)
+	if len(plans) == 1 {
+		return w.createAlone(x)
 	}
-	for i, part := range s.list {
-		part.path = s.files.Paths[i]
-		if part.layout, err = w.layoutOf(part.plan); err != nil {
+	d.Split(plans)
+	for _, part := range s.list {
+		layout, err := w.layoutOf(part.plan)
+		if err != nil {
 			return err
 		}
+		part.layout = layout
+		for _, p := range layout.Parts {
+			w.contents += xxhash.Sum64(p.Bytes)
+		}
 	}
-	w.enc, w.files = s, s.files.Paths
-	if s.files.Index != "" {
-		text := &driver.Layout{Parts: []driver.Part{{Bytes: s.files.Text}}, Size: int64(len(s.files.Text))}
-		s.list = append(s.list, &shard{path: s.files.Index, plan: &plan.Plan{}, layout: text})
-		w.files = append([]string{s.files.Index}, s.files.Paths...)
+	w.enc = s
+	x.plans = plans
+	if x.places.Index == "" {
+		return s.createSplit(x)
 	}
-	return s.list[0].open()
+	return s.createModel(x)
+}
+
+// createModel starts files that an index names.
+func (s *split) createModel(x *index) error {
+	w := s.w
+	if _, err := x.driver.Index(x.plans, x.plain()); err != nil {
+		return err
+	}
+	m, err := disk.CreateModel(disk.Places{Dir: x.dir, Opens: x.places.Index, List: x.places.Index, File: x.places.File}, x, len(x.plans))
+	if err != nil {
+		return err
+	}
+	m.NoSync = w.o.NoSync
+	m.KeepOld = w.o.KeepOld
+	w.hashes = true
+	w.commit = func() error {
+		m.Contents = w.contents
+		return m.Publish()
+	}
+	w.abort = m.Abort
+	w.paths = x.paths
+	s.files = m
+	return nil
+}
+
+// createSplit starts files of which the first opens the model.
+func (s *split) createSplit(x *index) error {
+	w := s.w
+	paths := x.paths()
+	isPart := func(name string) bool {
+		_, ok := x.Generation(name)
+		return ok
+	}
+	m, err := disk.CreateSplit(paths, x.places.File, isPart)
+	if err != nil {
+		return err
+	}
+	m.NoSync = w.o.NoSync
+	m.KeepOld = w.o.KeepOld
+	w.commit = m.Publish
+	w.abort = m.Abort
+	w.paths = x.paths
+	s.files = m
+	return nil
+}
+
+// createAlone starts a model in one file of a format that may have an index in its place.
+func (w *Writer) createAlone(x *index) error {
+	path := w.o.Path
+	if x.places.File != "" && x.places.Index != "" {
+		path = x.places.File
+	}
+	if w.layout == nil {
+		layout, err := w.layoutOf(w.plan)
+		if err != nil {
+			return err
+		}
+		w.layout = layout
+	}
+	m, err := disk.CreateModel(disk.Places{Dir: filepath.Dir(path), Opens: path, List: x.places.Index, File: path}, x, 0)
+	if err != nil {
+		return err
+	}
+	m.NoSync = w.o.NoSync
+	m.KeepOld = w.o.KeepOld
+	w.commit = m.Publish
+	w.abort = m.Abort
+	w.paths = func() []string { return []string{path} }
+	return w.start(m.Opening(), w.layout.Ordered)
 }
 
 // divide starts a new shard before each tensor that exceeds the current one's limit. It returns their plans.
-func (s *shards) divide(p *plan.Plan) (plans []*plan.Plan) {
+func (s *split) divide(p *plan.Plan) (plans []*plan.Plan) {
 	s.of = make([]int, len(p.Tensors))
-	begin, size := 0, int64(0)
+	begin := 0
+	size := int64(0)
 	end := func(to int) {
-		plan := *p
-		plan.Metadata, plan.Tensors = slices.Clone(p.Metadata), p.Tensors[begin:to:to]
-		plans = append(plans, &plan)
-		s.list = append(s.list, &shard{first: begin, left: to - begin, plan: &plan})
-		begin, size = to, 0
+		part := *p
+		part.Metadata = slices.Clone(p.Metadata)
+		part.Tensors = p.Tensors[begin:to:to]
+		plans = append(plans, &part)
+		s.list = append(s.list, &shard{first: begin, left: to - begin, plan: &part})
+		begin = to
+		size = 0
 	}
 	for i := range p.Tensors {
 		n := p.Tensors[i].Size
-		if i > begin && n > s.o.MaxShard-size {
+		if i > begin && n > s.w.o.MaxShard-size {
 			end(i)
 		}
 		s.of[i] = len(s.list)
@@ -87,83 +170,57 @@ func (s *shards) divide(p *plan.Plan) (plans []*plan.Plan) {
 }
 
 // Tensor implements driver.Encoder.
-func (s *shards) Tensor(i int, in driver.Input) error {
-	part := s.list[s.of[i]]
-	if err := part.open(); err != nil {
+func (s *split) Tensor(i int, in driver.Input) error {
+	n := s.of[i]
+	if err := s.open(n); err != nil {
 		return err
 	}
+	part := s.list[n]
 	if err := part.enc.Tensor(i-part.first, in); err != nil {
 		return err
 	}
-	if part.left--; part.left > 0 {
+	part.left--
+	if part.left > 0 {
 		return nil
 	}
-	return part.finish(!s.o.NoSync)
+	return part.finish()
 }
 
-// open creates the file unless there is one.
-func (p *shard) open() (err error) {
-	if p.file != nil {
+// open creates the file of a shard, unless that is done.
+func (s *split) open(n int) error {
+	part := s.list[n]
+	if part.file != nil {
 		return nil
 	}
-	if p.file, err = disk.Create(p.path); err == nil {
-		p.enc, err = encoderOf(p.file, p.plan, p.layout)
+	f, err := s.files.CreatePart(n)
+	if err != nil {
+		return err
 	}
+	part.file = f
+	part.enc, err = encoderOf(f, part.plan, part.layout)
 	return err
 }
 
-// finish completes the file under its temporary name, unless that is done.
-func (p *shard) finish(sync bool) error {
-	err := p.open() // it may have no tensors
-	if err != nil || p.enc == nil {
-		return err
+// finish completes the file under its hidden name, unless that is done.
+func (p *shard) finish() error {
+	if p.enc == nil {
+		return nil
 	}
 	if err := p.enc.Finish(); err != nil {
 		return err
 	}
 	p.enc = nil
-	p.file.NoSync = !sync
 	return p.file.Complete()
 }
 
-// Finish implements driver.Encoder. It renames all files into place, the index last.
-func (s *shards) Finish() error {
-	sync := !s.o.NoSync
-	var files []*disk.File
-	for _, part := range s.list {
-		if err := part.finish(sync); err != nil {
+// Finish implements driver.Encoder.
+func (s *split) Finish() error {
+	for n, part := range s.list {
+		if err := s.open(n); err != nil { // it may have no tensors
 			return err
 		}
-		files = append(files, part.file)
-	}
-	opens := s.files.Index
-	if opens == "" {
-		opens = s.files.Paths[0]
-		files = append(files[1:], files[0])
-	}
-	mixes := disk.Exists(opens) && slices.ContainsFunc(s.files.Paths, func(path string) bool { return path != opens && slices.Contains(s.files.Old, path) })
-	err := disk.PublishAll(files, sync, mixes)
-	if err == nil || errors.Is(err, driver.ErrNotDurable) {
-		s.removeOld()
-	}
-	return err
-}
-
-// removeOld removes files that only the old model had. Failing to remove one is not an error.
-func (s *shards) removeOld() {
-	for _, path := range append(s.files.Old, s.o.Path) {
-		st, err := os.Lstat(path)
-		if err == nil && st.Mode().IsRegular() && path != s.files.Index && !slices.Contains(s.files.Paths, path) {
-			_ = disk.Remove(path)
-		}
-	}
-}
-
-// Close implements io.Closer. It removes the files that are not in place.
-func (s *shards) Close() error {
-	for _, part := range s.list {
-		if part.file != nil {
-			part.file.Abort()
+		if err := part.finish(); err != nil {
+			return err
 		}
 	}
 	return nil

@@ -10,7 +10,6 @@ import (
 	"strings"
 	"testing"
 
-	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
@@ -19,7 +18,7 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// inShards is a driver whose models are files of one tensor each, named 0, 1 and so on, and an index.
+// inShards is a driver whose models may have an index, which lists their files in lines.
 type inShards struct{ laidOut }
 
 func newInShards() *inShards {
@@ -33,22 +32,28 @@ func newInShards() *inShards {
 	}}}
 }
 
-func (d *inShards) Shards(path string, parts []*plan.Plan) (*contract.Files, error) {
-	dir := filepath.Dir(path)
-	s := &contract.Files{Index: filepath.Join(dir, "index"), Text: fmt.Append(nil, len(parts))}
-	for i := range parts {
-		s.Paths = append(s.Paths, filepath.Join(dir, fmt.Sprint(i)))
+func (d *inShards) Places(path string) contract.Places {
+	return contract.Places{File: path, Index: path + ".index.json", Stem: strings.TrimSuffix(path, ".toy")}
+}
+
+func (d *inShards) Split([]*plan.Plan) {}
+
+func (d *inShards) Index(_ []*plan.Plan, names []string) ([]byte, error) {
+	return []byte(strings.Join(names, "\n")), nil
+}
+
+func (d *inShards) Listed(index []byte) ([]string, error) {
+	if string(index) == "damaged" {
+		return nil, tensor.ErrCorrupt
 	}
-	for i := range 9 {
-		s.Old = append(s.Old, filepath.Join(dir, fmt.Sprint(i)))
-	}
-	return s, nil
+	return strings.Split(string(index), "\n"), nil
 }
 
 // writeShards writes threeTensors with data a and b for "a" and "b", into three files or two.
 func writeShards(dir string, most int64, a, b string) error {
-	o := options(filepath.Join(dir, "m"))
-	o.MaxShard, o.NoSync = most, false
+	o := options(filepath.Join(dir, "m.toy"))
+	o.MaxShard = most
+	o.NoSync = false
 	w, err := New(newInShards(), nil, threeTensors(), o)
 	if err != nil {
 		return err
@@ -93,19 +98,39 @@ func contents(t *testing.T, dir string) map[string]string {
 	return m
 }
 
+// model returns the model that an index opens, its parts one after the other, and whether it is alone in the directory.
+func model(t *testing.T, dir string) (text string, isAlone bool) {
+	t.Helper()
+	files := contents(t, dir)
+	index, ok := files["m.toy.index.json"]
+	if !ok {
+		return files["m.toy"], len(files) == 1
+	}
+	names := strings.Split(index, "\n")
+	for _, name := range names {
+		text += files[name] + "|"
+	}
+	return text, len(files) == len(names)+1
+}
+
 // TestShards: whichever call fails, the directory holds the old model of three files or the new one of
 // two, and nothing else.
 func TestShards(t *testing.T) {
-	old := map[string]string{"0": "AAA", "1": "BB", "2": "CCCC", "index": "3"}
-	fresh := map[string]string{"0": "aaabb", "1": "CCCC", "index": "2"}
+	old := "AAA|BB|CCCC|"
+	fresh := "aaabb|CCCC|"
 	failed := []string{}
 	for n := 0; ; n++ {
 		dir := t.TempDir()
 		expect.OK(t, writeShards(dir, 4, "AAA", "BB"))
-		wantFiles(t, dir, old)
-		calls, call := 0, ""
+		got, isAlone := model(t, dir)
+		if got != old || !isAlone {
+			t.Fatalf("the old model is %q, alone: %v", got, isAlone)
+		}
+		calls := 0
+		call := ""
 		disk.SetHook(func(c disk.Call) error {
-			if calls++; calls <= n {
+			calls++
+			if calls <= n {
 				return nil
 			}
 			disk.SetHook(nil)
@@ -114,27 +139,37 @@ func TestShards(t *testing.T) {
 		})
 		err := writeShards(dir, 5, "aaa", "bb")
 		disk.SetHook(nil)
-		got := contents(t, dir)
-		isNew := cmp.Diff(fresh, got) == ""
-		switch {
-		case call == "" && err == nil && isNew:
-			for _, c := range []string{"close", "create", "remove", "rename", "sync", "sync directory", "truncate", "write"} {
-				if !slices.Contains(failed, c) {
-					t.Errorf("%s was never made", c)
-				}
+		got, isAlone = model(t, dir)
+		isNew := got == fresh
+		if call == "" {
+			if err != nil || !isNew || !isAlone {
+				t.Errorf("nothing failed: %v, %q, alone: %v", err, got, isAlone)
 			}
-			return
-		case call == "remove" || call == "inherit": // leaves a file or other permissions behind
-		case err == nil || !errors.Is(err, errInjected) || isNew != errors.Is(err, driver.ErrNotDurable) || !isNew && cmp.Diff(old, got) != "":
-			t.Errorf("call %d, %s: %v, and the files %v", n, call, err, got)
+			break
 		}
 		failed = append(failed, call)
+		switch {
+		case !isNew && got != old:
+			t.Errorf("call %d, %s: the model is %q", n, call, got)
+		case err == nil:
+			// A writer does without locks, links and the old permissions, and what it cannot remove stays.
+			if !slices.Contains([]string{"lock", "link", "inherit", "remove"}, call) || !isNew || !isAlone && call != "remove" {
+				t.Errorf("call %d, %s: no error, new: %v, alone: %v", n, call, isNew, isAlone)
+			}
+		case !errors.Is(err, errInjected) || isNew != errors.Is(err, driver.ErrNotDurable) || !isNew && !isAlone:
+			t.Errorf("call %d, %s: %v, new: %v, alone: %v", n, call, err, isNew, isAlone)
+		}
+	}
+	for _, c := range []string{"close", "create", "link", "lock", "remove", "rename", "sync", "sync directory", "truncate", "write"} {
+		if !slices.Contains(failed, c) {
+			t.Errorf("%s was never made", c)
+		}
 	}
 }
 
 // TestShardsRefused: options and drivers that do not allow shards.
 func TestShardsRefused(t *testing.T) {
-	o := options(filepath.Join(t.TempDir(), "m"))
+	o := options(filepath.Join(t.TempDir(), "m.toy"))
 	o.MaxShard = 1
 	_, err := New(&laidOut{layout: backwards}, nil, threeTensors(), o)
 	wantError(t, "a format without shards", err, driver.ErrOption, "MaxShard")

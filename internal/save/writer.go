@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"cmp"
 	"context"
+	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
@@ -13,8 +14,11 @@ import (
 	"slices"
 	"sync"
 
+	"github.com/cespare/xxhash/v2"
+
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/work"
@@ -27,11 +31,11 @@ type Writer struct {
 	driver driver.Driver
 	o      *plan.WriteOptions // validated
 	format string
-	layout *driver.Layout // nil for shards
-	enc    driver.Encoder // nil once released
-	files  []string       // being written
-	commit func() error   // completes the target after the encoder; nil if that does it
-	abort  func()         // removes the target unless it is complete; nil if there is nothing to remove
+	layout *driver.Layout  // nil for shards
+	enc    driver.Encoder  // nil once released
+	paths  func() []string // being written, nil without a path
+	commit func() error    // completes the target after the encoder; nil if that does it
+	abort  func()          // removes the target unless it is complete; nil if there is nothing to remove
 
 	mu       sync.Mutex
 	plan     *plan.Plan
@@ -40,6 +44,8 @@ type Writer struct {
 	next     int          // the tensor behind the last one written
 	in       Input        // of the tensor being written
 	view     bytes.Reader // of WriteView
+	hashes   bool         // contents is needed
+	contents uint64       // a hash of what was written
 	progress work.Progress
 	over     error // why no further call works; errClosed after a successful Close
 }
@@ -75,9 +81,15 @@ func (w *Writer) create() error {
 	if w.o.MaxShard > 0 {
 		return w.createShards()
 	}
-	w.files = []string{w.o.Path}
+	w.paths = func() []string { return []string{w.o.Path} }
 	if w.layout.Files != nil {
 		return w.createDirectory()
+	}
+	if d, ok := w.driver.(contract.Splitter); ok {
+		x := newIndex(d, w.driver.Describe().Extensions[0], w.o.Path)
+		if x.places.Index != "" && x.places.File == w.o.Path {
+			return w.createAlone(x)
+		}
 	}
 	f, err := disk.Create(w.o.Path)
 	if err != nil {
@@ -212,7 +224,14 @@ var (
 
 // Files returns the paths of the files being written, the one that opens the model first. It returns
 // nil for a writer without a path.
-func (w *Writer) Files() []string { return w.files }
+func (w *Writer) Files() []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.paths == nil {
+		return nil
+	}
+	return w.paths()
+}
 
 // WriteTensor writes the data of a tensor of the plan.
 func (w *Writer) WriteTensor(name string, r io.Reader) error {
@@ -279,12 +298,24 @@ func (w *Writer) take(i int, r io.Reader) error {
 	}
 	t := &w.plan.Tensors[i]
 	w.in.reset(w.o.Context, r, t.Name, t.Size)
+	if w.hashes {
+		w.in.hash = xxhash.New()
+	}
 	w.view.Reset(nil)                         // the data is in w.in now
 	defer w.in.reset(w.o.Context, nil, "", 0) // the caller's memory is not kept until the next tensor
 	if err := w.enc.Tensor(i, &w.in); err != nil {
 		return err
 	}
-	return w.in.Finish()
+	if err := w.in.Finish(); err != nil {
+		return err
+	}
+	if w.hashes {
+		var b [16]byte
+		binary.LittleEndian.PutUint64(b[:8], uint64(i))
+		binary.LittleEndian.PutUint64(b[8:], w.in.hash.Sum64())
+		w.contents += xxhash.Sum64(b[:]) // in any order of the tensors
+	}
+	return nil
 }
 
 // Close completes the file.

@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/shardname"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -59,7 +60,7 @@ func NamesLike(name string) []string {
 	if !ok {
 		return nil
 	}
-	return Names(stem, count, path.Ext(name))
+	return shardname.Names(stem, count, path.Ext(name))
 }
 
 // Stem returns the name of a file without its number, "m" for "m-00001-of-00003.gguf", or "" if it has none.
@@ -82,7 +83,7 @@ func splitName(name string) (stem string, no, count int, ok bool) {
 	if !slices.Contains(endings, ending) {
 		return "", 0, 0, false
 	}
-	return Split(name, ending)
+	return shardname.Split(name, ending)
 }
 
 // PartOf returns which part of a model the file called name in dir is: that of an index that lists it beside others, or
@@ -105,9 +106,9 @@ func PartOf(dir fs.FS, name string, memory *driver.Memory) Part {
 		return p
 	}
 	stem, _, _, _ := splitName(name)
-	p.complete(dir, Names(stem, p.Count, path.Ext(name)))
+	p.complete(dir, shardname.Names(stem, p.Count, path.Ext(name)))
 	if p.Missing == "" && path.Ext(name) == ggufEnding {
-		p.Opens = Name(stem, 1, p.Count, ggufEnding)
+		p.Opens = shardname.Name(stem, 1, p.Count, ggufEnding)
 	}
 	return p
 }

@@ -209,28 +209,3 @@ func copied(y *driver.Index, i int, name []byte) *driver.Tensor {
 		Compression: info.Compression, Encoding: info.Encoding, Loaded: y.Loaded(i),
 	}
 }
-
-// Name returns the name of a part, counted from 1: "m-00001-of-00003.gguf".
-func Name(stem string, no, count int, extension string) string {
-	return fmt.Sprintf("%s-%05d-of-%05d%s", stem, no, count, extension)
-}
-
-// Names returns the names of all parts.
-func Names(stem string, count int, extension string) (names []string) {
-	for i := range count {
-		names = append(names, Name(stem, i+1, count, extension))
-	}
-	return names
-}
-
-// Split is the inverse of Name. name must not have a directory.
-func Split(name, extension string) (stem string, no, count int, ok bool) {
-	at := len(name) - len(Name("", 1, 1, extension))
-	if at <= 0 {
-		return "", 0, 0, false
-	}
-	stem = name[:at]
-	no, _ = strconv.Atoi(name[at+len("-") : at+len("-00001")])
-	count, _ = strconv.Atoi(name[at+len("-00001-of-") : at+len("-00001-of-00003")])
-	return stem, no, count, no >= 0 && count >= 0 && Name(stem, no, count, extension) == name
-}

@@ -175,3 +175,24 @@ func Python(t testing.TB, module, script string, args ...string) string {
 	t.Skip("no python3 with the module " + module)
 	return ""
 }
+
+// FastDir returns a directory, in memory where the system has such: on disks thousands of syncs take their time.
+func FastDir(t testing.TB) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/dev/shm", "weightmap-test-")
+	if err != nil {
+		return t.TempDir()
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
+}
+
+// NeedHardLinks skips a test that needs a second name for a file.
+func NeedHardLinks(t testing.TB) {
+	t.Helper()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "file")
+	expect.OK(t, os.WriteFile(file, nil, 0o644))
+	err := os.Link(file, filepath.Join(dir, "link"))
+	skip(t, err != nil, fmt.Sprint("there are no hard links here: ", err))
+}

@@ -1,0 +1,116 @@
+package save
+
+import (
+	"fmt"
+	"io"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/contract"
+	"github.com/weightmap/weightmap/internal/disk"
+	"github.com/weightmap/weightmap/internal/shardname"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// index implements disk.Index with the names of shards.
+type index struct {
+	driver    contract.Splitter
+	places    contract.Places
+	dir, stem string // of the parts
+	extension string
+	plans     []*plan.Plan // of the parts; none for a model in one file
+	names     []string     // of the parts, once they are written
+}
+
+func newIndex(d contract.Splitter, extension, path string) *index {
+	x := &index{driver: d, places: d.Places(path), extension: extension}
+	x.dir = filepath.Dir(x.places.Stem)
+	x.stem = filepath.Base(x.places.Stem)
+	return x
+}
+
+// generationDigits is how many digits of a generation a name has: "m-3f9a01c2-00001-of-00002.safetensors".
+const generationDigits = 8
+
+// Name implements disk.Index.
+func (x *index) Name(i int, generation string) string {
+	stem := x.stem
+	if generation != "" {
+		stem += "-" + generation[:generationDigits]
+	}
+	return shardname.Name(stem, i+1, len(x.plans), x.extension)
+}
+
+// Generation implements disk.Index.
+func (x *index) Generation(name string) (generation string, ok bool) {
+	stem, no, count, ok := shardname.Split(name, x.extension)
+	if !ok || no < 1 || no > count {
+		return "", false
+	}
+	if stem == x.stem {
+		return "", true
+	}
+	generation, ok = strings.CutPrefix(stem, x.stem+"-")
+	return generation, ok && len(generation) == generationDigits && disk.IsHex(generation)
+}
+
+// Write implements disk.Index.
+func (x *index) Write(f *disk.File, names []string) error {
+	x.names = names
+	if len(x.plans) == 0 {
+		return nil // the file is the model
+	}
+	text, err := x.driver.Index(x.plans, names)
+	if err != nil {
+		return err
+	}
+	if err := f.Truncate(0); err != nil {
+		return err
+	}
+	_, err = f.WriteAt(text, 0)
+	return err
+}
+
+// mostIndex limits the bytes of an index that is read.
+const mostIndex = 100_000_000
+
+// Read implements disk.Index.
+func (x *index) Read(f *os.File) ([]string, error) {
+	text, err := io.ReadAll(io.NewSectionReader(f, 0, mostIndex+1))
+	if err != nil {
+		return nil, err
+	}
+	if len(text) > mostIndex {
+		return nil, fmt.Errorf("%w: an index of more than %d bytes", tensor.ErrLimit, mostIndex)
+	}
+	return x.driver.Listed(text)
+}
+
+// MayList implements disk.Index.
+func (x *index) MayList(name string) bool { return strings.HasSuffix(name, ".index.json") }
+
+// plain returns the plain names of the parts.
+func (x *index) plain() (names []string) {
+	for i := range x.plans {
+		names = append(names, x.Name(i, ""))
+	}
+	return names
+}
+
+// paths returns the paths of the files, the one that opens the model first. Before the files are written their names
+// are the plain ones.
+func (x *index) paths() (paths []string) {
+	if x.places.Index != "" {
+		paths = append(paths, x.places.Index)
+	}
+	names := x.names
+	if names == nil {
+		names = x.plain()
+	}
+	for _, name := range names {
+		paths = append(paths, filepath.Join(x.dir, name))
+	}
+	return paths
+}
