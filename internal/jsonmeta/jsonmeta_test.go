@@ -8,7 +8,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
@@ -61,7 +61,7 @@ func TestDuplicate(t *testing.T) {
 func TestMetadata(t *testing.T) {
 	text := `{"z":"\u0061\ud83d\ude00\n","a":1,"big":9223372036854775808,"neg":-9223372036854775808,"zero":-0,
 		"f":1.50,"e":1e5,"t":true,"x":false,"n":null,"o":{"k": [1]},"l":[ ],"k\u0065y":""}`
-	want := format.Metadata{
+	want := plan.Metadata{
 		{Key: "z", Value: "a\U0001f600\n"}, {Key: "a", Value: int64(1)}, {Key: "big", Value: json.Number("9223372036854775808")},
 		{Key: "neg", Value: int64(-9223372036854775808)}, {Key: "zero", Value: json.Number("-0")}, {Key: "f", Value: json.Number("1.50")},
 		{Key: "e", Value: json.Number("1e5")}, {Key: "t", Value: true}, {Key: "x", Value: false}, {Key: "n", Value: nil},
@@ -129,7 +129,7 @@ func TestLookup(t *testing.T) {
 }
 
 func TestMarshal(t *testing.T) {
-	m := format.Metadata{
+	m := plan.Metadata{
 		{Key: "s\"\\\n", Value: "<é\x01>"}, {Key: "i", Value: int64(-7)}, {Key: "t", Value: true}, {Key: "n", Value: nil},
 		{Key: "num", Value: json.Number("1.50e+7")}, {Key: "raw", Value: json.RawMessage(`{"a" : [1, "<"]}`)}, {Key: "f", Value: 0.25},
 		{Key: "inf", Value: math.Inf(-1)},
@@ -149,16 +149,16 @@ var errWhy = errors.New("why it has no JSON form")
 func TestMarshalRefuses(t *testing.T) {
 	for _, tt := range []struct {
 		name string
-		m    format.Metadata
+		m    plan.Metadata
 		want error
 	}{
-		{"duplicate key", format.Metadata{{Key: "a"}, {Key: "a"}}, tensor.ErrCorrupt},
-		{"NUL key", format.Metadata{{Key: "a\x00"}}, tensor.ErrCorrupt},
-		{"key not UTF-8", format.Metadata{{Key: "\xff"}}, tensor.ErrCorrupt},
-		{"lone surrogate", format.Metadata{{Key: "a", Value: json.RawMessage(`"\ud800"`)}}, tensor.ErrCorrupt},
-		{"the error of Value", format.Metadata{{Key: "a", Value: errWhy}}, errWhy},
-		{"no type of JSON", format.Metadata{{Key: "a", Value: struct{}{}}}, format.ErrUnsupported},
-		{"unknown type", format.Metadata{{Key: "a", Value: 1i}}, format.ErrUnsupported},
+		{"duplicate key", plan.Metadata{{Key: "a"}, {Key: "a"}}, tensor.ErrCorrupt},
+		{"NUL key", plan.Metadata{{Key: "a\x00"}}, tensor.ErrCorrupt},
+		{"key not UTF-8", plan.Metadata{{Key: "\xff"}}, tensor.ErrCorrupt},
+		{"lone surrogate", plan.Metadata{{Key: "a", Value: json.RawMessage(`"\ud800"`)}}, tensor.ErrCorrupt},
+		{"the error of Value", plan.Metadata{{Key: "a", Value: errWhy}}, errWhy},
+		{"no type of JSON", plan.Metadata{{Key: "a", Value: struct{}{}}}, plan.ErrUnsupported},
+		{"unknown type", plan.Metadata{{Key: "a", Value: 1i}}, plan.ErrUnsupported},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			if _, err := Marshal(tt.m, Options{}); !errors.Is(err, tt.want) {
