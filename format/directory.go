@@ -2,103 +2,177 @@ package format
 
 import (
 	"fmt"
-	"path/filepath"
+	"path"
 	"slices"
 	"strings"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/foreign"
-	"github.com/weightmap/weightmap/internal/load"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 const (
 	shardIndex = ".index.json"
 	torchIndex = ".bin" + shardIndex
-	torchFile  = "pytorch_model.bin"
 )
 
-// usual are the names that open a model in a directory: the first that there is counts.
-var usual = [...]string{"model.safetensors" + shardIndex, "model.safetensors", torchFile + shardIndex, torchFile}
-
-// FindInDirectories lets Open find models in directories and follow links of caches and below Options.Root. Format
-// packages call it from init, except those whose models are single files (tsr, mag, mobi), which keeps
-// programs that link only these 20 kB smaller.
-func FindInDirectories() {
-	findInDirectory = (*Model).find
-	load.Leave()
+// usual are the files that open a model in a directory: the first that there is counts. The order crosses formats, and
+// the format need not be linked: what a directory opens as must not depend on that.
+var usual = [...]struct{ file, format string }{
+	{"model.safetensors" + shardIndex, "safetensors"},
+	{"model.safetensors", "safetensors"},
+	{"pytorch_model" + torchIndex, "torch"},
+	{"pytorch_model.bin", "torch"},
+	{"adapter_model.safetensors", "safetensors"},
+	{"adapter_model.bin", "torch"},
+	{"diffusion_pytorch_model.safetensors" + shardIndex, "safetensors"},
+	{"diffusion_pytorch_model.safetensors", "safetensors"},
 }
 
-var findInDirectory func(m *Model, path string) error
+// besides are patterns of names of files that tools leave beside a model.
+var besides = [...]string{"optimizer.pt", "scheduler.pt", "rng_state*.pth", "scaler.pt", "training_args.bin", "tokenizer*", "*.json"}
 
-// find opens the model in a directory.
-func (m *Model) find(path string) error {
-	dir := load.OpenDirectory(path, &m.opening)
-	defer dir.Parsed()
-	entries, err := dir.Entries()
+// dirFormat is the format of this module whose models are directories of files.
+const dirFormat = "tsr"
+
+// openDir opens the model in the directory of m.opening.Door. name is that of the directory. isPath reports that it is a
+// path, and not a name in a file system.
+func (m *Model) openDir(name string, isPath bool) (*Model, error) {
+	c := &m.opening
+	defer c.Door.Close()
+	asked := With(c.Driver).Name()
+	entries, err := c.Door.Entries()
+	if err == nil {
+		err = m.openEntry(entries, name, isPath)
+	}
+	if err == nil {
+		return m, nil
+	}
+	has := func(file string) bool {
+		return slices.ContainsFunc(entries, func(e driver.DirEntry) bool { return e.Name == file })
+	}
+	is := foreign.Directory(name, has)
+	if is != "" {
+		err = named(err, is, asked, name)
+	}
+	return nil, wire.Explain(err, asked, name)
+}
+
+// openEntry opens the model in a directory with these entries.
+func (m *Model) openEntry(entries []driver.DirEntry, name string, isPath bool) error {
+	c := &m.opening
+	file, of, err := choose(c.Driver, entries)
+	if err != nil && file != "" {
+		return wire.Explain(err, "", c.Door.Path(file))
+	}
 	if err != nil {
 		return err
 	}
-	name, of, err := choice(m.opening.Driver, entries)
-	switch {
-	case name != "":
-		r, err := dir.Map(name)
-		_, err = m.finish(r, err, filepath.Join(path, name))
-		return err
-	case err == nil:
-		m.opening.Driver, m.opening.Path = of, path
-		return m.m.OpenDir(&m.opening, entries)
+	if file == "" {
+		c.Driver, c.Name = of, name
+		if isPath {
+			c.Path = name
+		}
+		return m.m.OpenDir(c)
 	}
+	c.Name = c.Door.Path(file)
+	opened := ""
+	if isPath {
+		opened = c.Name
+	}
+	r, err := c.OpenEntry(file)
+	_, err = m.finish(r, err, opened)
 	return err
 }
 
-// choice returns the file of a directory that opens the model in it, or the format whose model all of
+// choose returns the file of a directory that opens the model in it, or the format whose model all of
 // the directory is. d is the format that it must be of, or nil.
-func choice(d driver.Driver, entries []driver.DirEntry) (file string, of driver.Driver, err error) {
-	for _, name := range usual {
-		isIt := func(e driver.DirEntry) bool { return e.Name == name }
-		if mayBe(d, name) && slices.ContainsFunc(entries, isIt) {
-			return name, nil, nil
+func choose(d driver.Driver, entries []driver.DirEntry) (file string, of driver.Driver, err error) {
+	_, isDirs := d.(driver.DirParser)
+	if isDirs {
+		return "", d, nil
+	}
+	for _, u := range usual {
+		isIt := func(e driver.DirEntry) bool { return e.Name == u.file }
+		if slices.ContainsFunc(entries, isIt) && mayBe(d, u.format) {
+			return u.file, nil, checkDriver(d, u.file, u.format)
 		}
 	}
 	var indexes, files []string
+	parts := "" // a file of a model that is a directory
 	for _, e := range entries {
+		format := formatOf(e.Name)
 		switch {
 		case !e.Regular && e.Err == nil:
-		case strings.HasSuffix(e.Name, shardIndex) && mayBe(d, e.Name):
-			indexes = append(indexes, e.Name)
-		case isFile(d, e.Name):
+		case strings.HasSuffix(e.Name, shardIndex):
+			if mayBe(d, indexFormat(e.Name)) {
+				indexes = append(indexes, e.Name)
+			}
+		case format == "" || !mayBe(d, format) || isBeside(e.Name):
+		case !isOfDirectories(format):
 			files = append(files, e.Name)
-		case of == nil && d == nil:
-			of = keeper(e.Name, true)
+		case parts == "":
+			parts = e.Name
 		}
 	}
 	switch {
 	case len(indexes) == 1:
-		return indexes[0], nil, nil
+		return indexes[0], nil, checkDriver(d, indexes[0], indexFormat(indexes[0]))
 	case len(files) == 1 || len(files) > 1 && areParts(files):
-		return files[0], nil, nil
-	case of != nil:
-		return "", of, nil
+		return files[0], nil, checkDriver(d, files[0], formatOf(files[0]))
+	case parts != "":
+		c, err := Lookup(formatOf(parts))
+		return "", c.d, err
 	}
 	return "", nil, undecided(append(indexes, files...), entries)
 }
 
-// mayBe reports whether a file that is called like an index of shards, or like the only file of a model,
-// can be of a format.
-func mayBe(d driver.Driver, name string) bool {
-	want := "safetensors"
-	if strings.HasSuffix(name, torchIndex) || name == torchFile {
-		want = "torch"
+// mayBe reports whether a file of a format may be the model if d is the format that was asked for, or nil.
+func mayBe(d driver.Driver, format string) bool { return d == nil || d.Describe().Name == format }
+
+// indexFormat returns the format of the files that an index of shards names.
+func indexFormat(index string) string {
+	if strings.HasSuffix(index, torchIndex) {
+		return "torch"
 	}
-	return d == nil || d.Describe().Name == want
+	return "safetensors"
 }
 
-// isFile reports whether the name of a file is that of a model of d, or of any format that keeps models in files.
-func isFile(d driver.Driver, name string) bool {
-	if d != nil {
-		return endsLike(d, name)
+// formatOf returns the format of files with the ending of name, linked or not, or "".
+func formatOf(name string) string {
+	c, ok := ByExtension(name)
+	if ok {
+		return c.Name()
 	}
-	return keeper(name, false) != nil
+	return foreign.ByEnding(name)
+}
+
+// checkDriver returns an error that names the package to import if no linked format has files called name. d is the format
+// that was asked for, or nil.
+func checkDriver(d driver.Driver, name, format string) error {
+	_, ok := ByExtension(name)
+	if ok || d != nil {
+		return nil
+	}
+	return noDriver(format)
+}
+
+// isOfDirectories reports whether models of a format are directories.
+func isOfDirectories(format string) bool {
+	c, err := Lookup(format)
+	if err != nil {
+		return format == dirFormat
+	}
+	_, ok := c.d.(driver.DirParser)
+	return ok
+}
+
+// isBeside reports whether name is that of a file that tools leave beside a model.
+func isBeside(name string) bool {
+	return slices.ContainsFunc(besides[:], func(pattern string) bool {
+		ok, _ := path.Match(pattern, name)
+		return ok
+	})
 }
 
 // areParts reports whether sorted names are those of the parts of one split GGUF model, from the first on.
@@ -115,11 +189,20 @@ func areParts(names []string) bool {
 func undecided(models []string, entries []driver.DirEntry) error {
 	const most = 12
 	if len(models) > 0 {
-		return &Error{Offset: -1, Err: fmt.Errorf("%w: the directory has several models: %s", ErrUnsupported, foreign.Names(models[:min(most, len(models))], len(models)))}
+		list := foreign.Names(models[:min(most, len(models))], len(models))
+		return &Error{Offset: -1, Err: fmt.Errorf("%w: the directory has several models: %s; open one by its name, such as %s", ErrUnsupported, list, models[0])}
 	}
 	var names []string
 	for _, e := range entries[:min(most, len(entries))] {
 		names = append(names, e.Name)
 	}
-	return &Error{Offset: -1, Err: fmt.Errorf("%w: the directory has no model, only %s", ErrUnknownFormat, foreign.Names(names, len(entries)))}
+	advice := ""
+	for _, e := range entries {
+		if e.Regular && formatOf(e.Name) != "" {
+			advice = "; open a file that is not the model by its name, such as " + e.Name
+			break
+		}
+	}
+	list := foreign.Names(names, len(entries))
+	return &Error{Offset: -1, Err: fmt.Errorf("%w: the directory has no model, only %s%s", ErrUnknownFormat, list, advice)}
 }

@@ -7,7 +7,7 @@ import (
 	"os"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/foreign"
+	"github.com/weightmap/weightmap/internal/load"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/wire"
 )
@@ -16,9 +16,13 @@ import (
 // the format must be imported, or format/all. Nil options work.
 //
 // If path is a directory, Open opens the first of these in it: model.safetensors.index.json, model.safetensors,
-// pytorch_model.bin.index.json, pytorch_model.bin, the only other *.index.json, the only file with the
-// extension of a model or the parts of the only split GGUF model, the .tsr files. If there is none, or more than one model,
-// the error lists the files. Model.Path is then the path of the file.
+// pytorch_model.bin.index.json, pytorch_model.bin, adapter_model.safetensors, adapter_model.bin,
+// diffusion_pytorch_model.safetensors.index.json, diffusion_pytorch_model.safetensors, the only other *.index.json, the only
+// file with the extension of a model or the parts of the only split GGUF model, the .tsr files. Files that tools leave
+// beside a model, such as optimizer.pt and tokenizer.json, do not count. If there is none, or more than one model,
+// the error lists the files; if the format is not linked, it names the import. Model.Path is then the path of the file.
+//
+// If the files of a model are replaced while it is opened, Open starts over, up to three times; then the error is ErrChanged.
 func Open(path string, opts *Options) (*Model, error) { return Codec{}.Open(path, opts) }
 
 // OpenBytes opens a model in memory, such as an embedded file. Views alias b, which must not change until
@@ -78,16 +82,36 @@ func (m *Model) files() source.Options {
 	return s
 }
 
+// attempts is how often a model is opened whose files are replaced meanwhile.
+const attempts = 4
+
+// openStable opens a model with open. It starts over if the files of the model change meanwhile.
+func openStable(open func() (*Model, error)) (m *Model, err error) {
+	for range attempts {
+		m, err = open()
+		if !errors.Is(err, ErrChanged) {
+			return m, err
+		}
+	}
+	return nil, err
+}
+
 // Open is format.Open for files of this format only.
 func (c Codec) Open(path string, opts *Options) (*Model, error) {
+	return openStable(func() (*Model, error) { return c.openPath(path, opts) })
+}
+
+func (c Codec) openPath(path string, opts *Options) (*Model, error) {
 	m, err := c.opening(opts)
 	if err != nil {
 		return nil, wire.Explain(err, "", path)
 	}
 	err = m.file.Open(path, m.files())
 	if isDir(path, err) {
-		return m.openDir(path)
+		m.opening.Door = load.InDirectory(path, m.opening.Options.Root)
+		return m.openDir(path, true)
 	}
+	m.opening.Name = path
 	return m.finish(&m.file, err, path)
 }
 
@@ -100,6 +124,11 @@ func (c Codec) OpenBytes(b []byte, opts *Options) (*Model, error) {
 	return m.finish(source.FromBytes(b), nil, "")
 }
 
+// sibling is a reader that opens other files of the model: see OpenReaderAt.
+type sibling interface {
+	Sibling(name string) (io.ReaderAt, int64, error)
+}
+
 // OpenReaderAt is format.OpenReaderAt for files of this format only.
 func (c Codec) OpenReaderAt(r io.ReaderAt, size int64, opts *Options) (*Model, error) {
 	m, err := c.opening(opts)
@@ -109,16 +138,8 @@ func (c Codec) OpenReaderAt(r io.ReaderAt, size int64, opts *Options) (*Model, e
 	if err != nil {
 		return nil, err
 	}
-	if s, ok := r.(interface {
-		Sibling(name string) (io.ReaderAt, int64, error)
-	}); ok {
-		m.opening.Sibling = func(name string) (*source.Region, error) {
-			r, size, err := s.Sibling(name)
-			if err != nil {
-				return nil, err
-			}
-			return source.FromReaderAt(r, size), nil
-		}
+	if s, ok := r.(sibling); ok {
+		m.opening.Door = load.Siblings(s.Sibling)
 	}
 	return m.finish(source.FromReaderAt(r, size), nil, "")
 }
@@ -176,42 +197,6 @@ func (m *Model) choose(r *source.Region, path string) error {
 	}
 	if m.opening.Driver = detect(head, r.Size(), path); m.opening.Driver == nil {
 		return unknown(head, path)
-	}
-	return nil
-}
-
-// openDir opens the model in a directory: with the given format if that is one of directories, by
-// the rule of Open if a format has one, and else with the first format of directories.
-func (m *Model) openDir(path string) (_ *Model, err error) {
-	asked := With(m.opening.Driver).Name()
-	if _, dirs := m.opening.Driver.(driver.DirParser); !dirs && findInDirectory != nil {
-		err = findInDirectory(m, path)
-	} else {
-		if m.opening.Driver == nil {
-			m.opening.Driver = keeper("", true)
-		}
-		err = &Error{Path: path, Offset: -1, Err: ErrUnknownFormat}
-		if m.opening.Driver != nil {
-			m.opening.Path = path
-			err = m.m.OpenDir(&m.opening, nil)
-		}
-	}
-	if err == nil {
-		return m, nil
-	}
-	if is := foreign.Directory(path); is != "" {
-		err = named(err, is, asked, path)
-	}
-	return nil, wire.Explain(err, asked, path)
-}
-
-// keeper returns the first format that keeps models in directories of files of that name, or of any, or in
-// single files of that name.
-func keeper(name string, inDirs bool) driver.Driver {
-	for _, d := range drivers() {
-		if _, dirs := d.(driver.DirParser); dirs == inDirs && (name == "" || endsLike(d, name)) {
-			return d
-		}
 	}
 	return nil
 }

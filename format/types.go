@@ -57,8 +57,8 @@ type (
 	//		// Root is a directory that symbolic links of the model may lead to. Links of shards, parts and
 	//		// external data may always lead below their own directory and, if Root is not set, from a snapshot of a
 	//		// Hugging Face cache (ROOT/snapshots/REVISION) to its ROOT/blobs; so may the model file if Open is given a
-	//		// directory. Any other link is ErrUnsupported. Programs that link only tsr, mag and mobi ignore Root:
-	//		// see FindInDirectories.
+	//		// directory. Each element of a name is examined. Any other link is ErrUnsupported. For OpenFS, Root is a name in
+	//		// the file system.
 	//		Root string
 	//		// Lock keeps the mapped files in physical memory until Close (mlock). Files that are mapped on first
 	//		// use, such as shards and external data, are locked then; Prefetch maps those of a directory. ErrLimit
@@ -474,7 +474,7 @@ var (
 	ErrVersion       = driver.ErrVersion       // an unsupported version of a known format
 	ErrUnknownFormat = driver.ErrUnknownFormat // no registered format has the content or the name
 	ErrChecksum      = driver.ErrChecksum      // the stored and the computed checksum differ
-	ErrUnsupported   = driver.ErrUnsupported   // a legal dtype, option or feature that is not supported
+	ErrUnsupported   = tensor.ErrUnsupported   // a legal dtype, option or feature that is not supported
 	ErrSignature     = driver.ErrSignature     // the signature is missing, invalid, or by another key
 	ErrKey           = driver.ErrKey           // the key is missing, wrong, or of the wrong kind
 	ErrPlan          = plan.ErrPlan            // the format cannot hold the plan, or a call contradicts it
@@ -486,6 +486,7 @@ var (
 	ErrNotFound     = tensor.ErrNotFound     // no tensor or metadata key has that name
 	ErrTruncated    = tensor.ErrTruncated    // the file is shorter than its fields say, or was cut short
 	ErrCorrupt      = tensor.ErrCorrupt      // fields contradict each other or the format
+	ErrChanged      = tensor.ErrChanged      // the files changed while they were opened or read
 	ErrLimit        = tensor.ErrLimit        // a limit of Options, the library or the system is exceeded
 	ErrDType        = tensor.ErrDType        // the tensor has another element type
 	ErrMisaligned   = tensor.ErrMisaligned   // the data is not aligned for the element type

@@ -25,6 +25,8 @@ var (
 	ErrLimit = errors.New("limit exceeded")
 	// ErrUnsupported means a valid dtype, option or feature that is not supported, or a link that is not followed.
 	ErrUnsupported = errors.New("unsupported")
+	// ErrChanged means that files of the model were replaced or changed while they were read. It wraps ErrCorrupt.
+	ErrChanged = fmt.Errorf("the files of the model changed while they were read%.0w", ErrCorrupt)
 	// ErrDType is returned when the requested element type is not the tensor's.
 	ErrDType = errors.New("wrong dtype")
 	// ErrMisaligned is returned when memory is not aligned for the element type.

@@ -65,7 +65,8 @@
 // if one is bad, it fails with an error that carries the member's path. A
 // member is mapped when its tensor is first used, or by Prefetch. If its
 // device, inode, size or time of last change then differ from those seen at
-// open, using the tensor fails: it never returns other data. Each mapped
+// open, using the tensor fails: it never returns other data. The first 64
+// members stay open until then, so that replacing them has no effect. Each mapped
 // member takes one mapping of the process (Linux allows 65,530 by default) and
 // no file descriptor.
 //

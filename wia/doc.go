@@ -73,15 +73,15 @@
 // location is a relative path, with slashes, below the directory of the model (or
 // Options.Dir). Opening refuses absolute paths, elements "..", backslashes,
 // drives and URLs. Using a file fails if it is not a regular file or if a
-// symbolic link leads out of the directory. os.Root checks this: an absolute
-// link leads out, and so does one that passes through a directory outside, even
-// if it comes back. length must be the size of the tensor.
+// symbolic link leads out of the directory, except as Options.Root says.
+// length must be the size of the tensor.
 //
-// Opening a model only looks the files up by name and records device, inode,
-// size and modification time. They may be missing, as may the directory if the
-// model was not opened by path. A file is mapped, once for all its tensors, when
-// one of them is first used. If it appeared or changed since the model was
-// opened, using it fails. Model.Verify checks that the ranges exist and match
+// Opening a model opens the files, at most 64, and reads nothing of them; of
+// others it records device, inode, size, mtime and ctime. They may be missing, as
+// may the directory if the model was not opened by path. A file is mapped, once
+// for all its tensors, when one of them is first used: the file that was opened
+// with the model, whatever has taken its place. If it appeared, or its content
+// changed since the model was opened, using it fails. Model.Verify checks that the ranges exist and match
 // the SHA-256 checksums that are recorded; a range that tensors share is hashed
 // once. With a trusted key, external data without a checksum is ErrSignature,
 // since the signature does not cover it. The writer always records a checksum.

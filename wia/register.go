@@ -19,7 +19,6 @@ var wiaCodec = format.With(fileFormat{})
 
 func init() {
 	format.Register(fileFormat{})
-	format.FindInDirectories()
 }
 
 var extensions = []string{".wia"}

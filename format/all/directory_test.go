@@ -249,7 +249,7 @@ func TestOpenFS(t *testing.T) {
 		}{
 			{"m/model.safetensors.index.json", 2, nil}, {"m", 2, nil}, {"m/s1.safetensors", 1, nil}, {"parts", 0, nil},
 			{"none.gguf", 0, fs.ErrNotExist}, {"bad", 0, fs.ErrNotExist}, {"none", 0, format.ErrUnknownFormat}, {"two", 0, format.ErrUnsupported},
-			{"dir", 0, format.ErrUnsupported}, {"../m", 0, fs.ErrInvalid},
+			{"dir", 1, nil}, {"../m", 0, fs.ErrInvalid},
 		} {
 			t.Run(kind+"/"+tt.name, func(t *testing.T) {
 				m, err := format.OpenFS(fsys, tt.name, nil)
@@ -265,7 +265,11 @@ func TestOpenFS(t *testing.T) {
 					t.Errorf("%d tensors", m.Len())
 				}
 				for name, v := range m.Tensors() {
-					if b, err := v.Bytes(); err != nil || string(b) != "\x07" {
+					want := "\x07"
+					if tt.name == "dir" {
+						want = "\x01\x04\a\n"
+					}
+					if b, err := v.Bytes(); err != nil || string(b) != want {
 						t.Errorf("%s: %q, %v", name, b, err)
 					}
 				}
@@ -274,5 +278,38 @@ func TestOpenFS(t *testing.T) {
 	}
 	if _, err := format.OpenFS(zipped, "m/s1.safetensors", &format.Options{MaxMemory: 8}); !errors.Is(err, format.ErrLimit) {
 		t.Errorf("beyond the limit: %v", err)
+	}
+}
+
+// TestFSLink is ../shared/cases/attack/fslink.go.txt: a link out of the model is refused through every door.
+func TestFSLink(t *testing.T) {
+	testhost.NeedLinks(t)
+	base := lay(t, t.TempDir(), map[string]string{
+		"secret.safetensors": safe("w"), "model/s1.safetensors": "->../secret.safetensors",
+		"model/model.safetensors.index.json": index("w", "s1.safetensors"), "up/model.safetensors.index.json": index("w", "../secret.safetensors"),
+	})
+	dir := filepath.Join(base, "model")
+	root, err := os.OpenRoot(dir)
+	expect.OK(t, err)
+	defer root.Close()
+	for _, tt := range []struct {
+		name string
+		open func() (*format.Model, error)
+		want error
+		says string
+	}{
+		{"Open", func() (*format.Model, error) { return format.Open(dir, nil) }, format.ErrUnsupported, `"s1.safetensors" is a link to "../secret.safetensors"`},
+		{"DirFS", func() (*format.Model, error) { return format.OpenFS(os.DirFS(dir), ".", nil) }, format.ErrUnsupported, `"s1.safetensors" is a link to "../secret.safetensors"`},
+		{"Root.FS", func() (*format.Model, error) { return format.OpenFS(root.FS(), ".", nil) }, format.ErrUnsupported, `"s1.safetensors" is a link to "../secret.safetensors"`},
+		{"DirFS above", func() (*format.Model, error) { return format.OpenFS(os.DirFS(base), "model", nil) }, format.ErrUnsupported, `"s1.safetensors" is a link to "../secret.safetensors"`},
+		{"DirFS ..", func() (*format.Model, error) { return format.OpenFS(os.DirFS(base), "up", nil) }, format.ErrCorrupt, "no file below the directory"},
+	} {
+		m, err := tt.open()
+		if err == nil {
+			m.Close()
+		}
+		if !errors.Is(err, tt.want) || !strings.Contains(err.Error(), tt.says) || tt.want == format.ErrUnsupported && (errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), "Options.Root")) {
+			t.Errorf("%s: %v, want %v that says %s", tt.name, err, tt.want, tt.says)
+		}
 	}
 }

@@ -3,9 +3,9 @@ package driver
 import (
 	"errors"
 
-	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
 // The errors that a tensor.Error wraps, besides those of package tensor.
@@ -14,7 +14,7 @@ var (
 	ErrVersion       = errors.New("unsupported version")           // unknown version of the format
 	ErrUnknownFormat = errors.New("unknown format")                // no registered format matches
 	ErrChecksum      = errors.New("checksum mismatch")             // stored and computed checksums differ
-	ErrUnsupported   = plan.ErrUnsupported                         // a valid dtype, option or feature that is not supported
+	ErrUnsupported   = tensor.ErrUnsupported                       // a valid dtype, option or feature that is not supported
 	ErrSignature     = errors.New("signature verification failed") // missing, by another key, or tampered with
 	ErrKey           = errors.New("wrong or missing key")          // of an encrypted file
 	ErrAborted       = errors.New("writer aborted")                // the writer has failed or was aborted

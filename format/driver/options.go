@@ -53,8 +53,8 @@ type Options struct {
 	// Root is a directory that symbolic links of the model may lead to. Links of shards, parts and
 	// external data may always lead below their own directory and, if Root is not set, from a snapshot of a
 	// Hugging Face cache (ROOT/snapshots/REVISION) to its ROOT/blobs; so may the model file if Open is given a
-	// directory. Any other link is ErrUnsupported. Programs that link only tsr, mag and mobi ignore Root:
-	// see FindInDirectories.
+	// directory. Each element of a name is examined. Any other link is ErrUnsupported. For OpenFS, Root is a name in
+	// the file system.
 	Root string
 	// Lock keeps the mapped files in physical memory until Close (mlock). Files that are mapped on first
 	// use, such as shards and external data, are locked then; Prefetch maps those of a directory. ErrLimit

@@ -15,7 +15,6 @@ var codec = format.With(fileFormat{})
 
 func init() {
 	format.Register(fileFormat{})
-	format.FindInDirectories()
 }
 
 var extensions = []string{extension}

@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	// ErrChanged means that the files kept changing while they were loaded.
-	ErrChanged = errors.New("the files changed while they were loaded")
+	// ErrChanged means that the files kept changing while they were loaded. It is format.ErrChanged.
+	ErrChanged = format.ErrChanged
 	// ErrOverwritten means that the files of a generation were changed in place.
 	ErrOverwritten = errors.New("the files were overwritten in place")
 )

@@ -25,7 +25,6 @@ var (
 func init() {
 	format.Register(fileFormat{})
 	format.Register(archiveFormat{})
-	format.FindInDirectories()
 }
 
 // Describe implements driver.Driver.

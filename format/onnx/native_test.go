@@ -333,10 +333,10 @@ func TestInlined(t *testing.T) {
 		t.Fatal(err)
 	}
 	expect.Equal(t, fieldsOf(t, model(true), ""), fieldsOf(t, expect.Read(t, out), ""))
+	expect.OK(t, os.Remove(filepath.Join(dir, "c.bin")))
 	m, err := format.Open(in, &format.Options{MaxMemory: 4000})
 	expect.OK(t, err)
 	defer m.Close()
-	expect.OK(t, os.Remove(filepath.Join(dir, "c.bin")))
 	if _, err := m.Native(); err == nil {
 		t.Error("data that is not there")
 	}

@@ -16,7 +16,6 @@ var codec = format.With(fileFormat{})
 
 func init() {
 	format.Register(fileFormat{})
-	format.FindInDirectories()
 }
 
 // Describe implements driver.Driver.

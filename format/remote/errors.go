@@ -12,8 +12,9 @@ import (
 
 // The errors of this package, for errors.Is. After Close of the model, errors wrap tensor.ErrClosed.
 var (
-	// ErrChanged means that the object changed since it was opened. No byte of the new version is returned.
-	ErrChanged = fmt.Errorf("%w: the object was replaced or changed since it was opened", tensor.ErrCorrupt)
+	// ErrChanged means that the object changed since it was opened. No byte of the new version is returned. It is
+	// format.ErrChanged.
+	ErrChanged = tensor.ErrChanged
 	// ErrUnversioned means that responses do not identify the version of the object: see
 	// Options.AllowUnversioned.
 	ErrUnversioned = errors.New("the object has no version: neither a strong ETag nor a Last-Modified at least a second " +

@@ -22,7 +22,6 @@ func Open(path string, o *format.Options) (*format.Model, error) { return codec.
 
 func init() {
 	format.Register(fileFormat{})
-	format.FindInDirectories()
 }
 
 var extensions = []string{extension}

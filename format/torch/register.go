@@ -18,7 +18,6 @@ func Open(path string, o *format.Options) (*format.Model, error) { return own.Op
 
 func init() {
 	format.Register(driverOf{})
-	format.FindInDirectories()
 }
 
 // Describe implements driver.Driver.

@@ -23,7 +23,6 @@ var exempt = map[string]string{
 	"format.Codec.Driver":               "for drivers",
 	"format.Codec.Examine":              "for drivers",
 	"format.Codec.Own":                  "for drivers",
-	"format.FindInDirectories":          "for drivers",
 	"format.Register":                   "for drivers: examples/customformat",
 	"format.With":                       "for drivers: examples/customformat",
 	"format/remote.Reader.Cancel":       "called by the model",

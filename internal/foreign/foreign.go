@@ -5,7 +5,6 @@ package foreign
 import (
 	"errors"
 	"fmt"
-	"os"
 	"strings"
 	"unicode/utf8"
 
@@ -217,12 +216,12 @@ func Entry(name string) string {
 	return ""
 }
 
-// Directory describes a directory, or returns "".
-func Directory(path string) string {
+// Directory describes a directory, or returns "". has reports whether it has a file.
+func Directory(path string, has func(name string) bool) string {
 	if strings.HasSuffix(strings.TrimSuffix(path, "/"), ".mlpackage") {
 		return coreML
 	}
-	if _, err := os.Stat(path + "/saved_model.pb"); err == nil {
+	if has("saved_model.pb") {
 		return flow
 	}
 	return ""

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"os"
 	"slices"
 	"sync"
 	"sync/atomic"
@@ -21,14 +20,14 @@ import (
 type file struct {
 	*Model
 	number driver.Space
-	name   string      // relative to the directory
-	was    os.FileInfo // status of the file when it was declared
-	size   int64       // of a file that Peek has read
-	why    error       // why a declared file cannot be opened
+	name   string // relative to the directory
 
-	// later maps a file that was not opened while parsing. It is a field, set when such files
-	// are declared, so that programs whose formats have one file do not link the code.
-	later func(*file) (*source.Region, error)
+	// Of a file that was declared while parsing.
+	state state
+	seen  source.Stamp // if it was present
+	kept  *handle      // the open file until it is used, nil if more than mostKept are
+	size  int64        // 0 if unknown
+	why   error        // why it could not be opened
 
 	mu     sync.Mutex
 	region atomic.Pointer[source.Region]
@@ -44,7 +43,7 @@ func (f *file) path() string {
 	if r := f.region.Load(); r != nil {
 		return r.Path()
 	}
-	return f.spaces.path(f.name)
+	return f.spaces.door().Path(f.name)
 }
 
 // Files returns the paths of all files that belong to the model, beginning with its own
@@ -74,7 +73,7 @@ func (f *file) open() (*source.Region, error) {
 	if f.gone {
 		return nil, tensor.ErrClosed
 	}
-	r, err := f.later(f)
+	r, err := f.openDeclared()
 	if err != nil {
 		return nil, f.external(err)
 	}
@@ -86,33 +85,6 @@ func (f *file) open() (*source.Region, error) {
 	}
 	f.region.Store(r)
 	return r, nil
-}
-
-// mapLater maps a declared file if it has not been replaced since.
-func (f *file) mapLater() (*source.Region, error) {
-	if f.why != nil && !errors.Is(f.why, os.ErrNotExist) {
-		return nil, fmt.Errorf("when the model was opened: %w", f.why)
-	}
-	if f.spaces.dir == "" {
-		return f.spaces.openSibling(f.name)
-	}
-	root, err := openRoot(f.spaces.dir)
-	if err != nil {
-		return nil, err
-	}
-	defer root.Close()
-	return f.spaces.mapBelow(root, f.name, f.c.Files(), f.same)
-}
-
-// same returns an error if the file is not the one that was declared.
-func (f *file) same(now os.FileInfo) error {
-	switch was := f.was; {
-	case was == nil:
-		return fmt.Errorf("%w: the file was not there when the model was opened", tensor.ErrCorrupt)
-	case !os.SameFile(was, now) || was.Size() != now.Size() || !was.ModTime().Equal(now.ModTime()):
-		return source.ErrReplaced
-	}
-	return nil
 }
 
 // external adds the file's name to an error.

@@ -4,8 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
-	"path/filepath"
 	"slices"
 	"sync/atomic"
 
@@ -25,8 +25,12 @@ type Config struct {
 	Path    string         // path of the file or directory, "" for bytes and readers
 	Head    []byte         // the beginning of the file, for the error of an unknown format
 
-	// Sibling opens other files of a model without a directory. It is nil if there are none.
-	Sibling func(name string) (*source.Region, error)
+	// Door opens the other files of the model. If it is nil, they are next to Path. Options.Dir precedes both.
+	Door Door
+	// FS and Name are what a later Open would open the model by again: a name in a file system, or a path if FS is nil.
+	// Name is "" if there is nothing to open again.
+	FS   fs.FS
+	Name string
 }
 
 // Files returns the options for opening the files of the model.
@@ -41,6 +45,7 @@ type Model struct {
 	source input          // of main, while it is parsed
 	main   *source.Region // the file, whose region guards all others; empty heap memory for a directory
 	path   string         // the path in errors, or a reader's name
+	was    source.Stamp   // of the file, or of the directory before it was listed
 	isDir  bool
 	index  driver.Index
 	parsed *driver.Parsed // not nil once opened
@@ -66,15 +71,19 @@ func (m *Model) Open(r *source.Region, c *Config) error {
 	})
 }
 
-// OpenDir parses the directory c.Path. entries lists it, or is nil if it has not been listed. m is
-// the zero Model.
-func (m *Model) OpenDir(c *Config, entries []driver.DirEntry) error {
+// OpenDir parses the directory c.Door. m is the zero Model.
+func (m *Model) OpenDir(c *Config) error {
 	p, ok := c.Driver.(driver.DirParser)
 	if !ok {
 		return &tensor.Error{Format: c.Driver.Describe().Name, Path: c.Path, Offset: -1, Err: source.ErrNotRegular}
 	}
-	m.init(source.FromBytes(nil), c)
-	m.spaces.dir, m.spaces.entries, m.isDir = c.Path, entries, true
+	r := source.FromBytes(nil)
+	r.SetOrigin("", c.Name)
+	m.init(r, c)
+	m.spaces.others, m.isDir = c.Door, true
+	if c.Name != "" {
+		m.was, _ = c.look() // what is gone by now is gone when it is compared
+	}
 	return m.open(c, func() (err error) {
 		m.parsed, err = p.ParseDir(&m.spaces, &m.index, &c.Options)
 		return err
@@ -92,22 +101,13 @@ func (m *Model) open(c *Config, parse func() error) (err error) {
 		}
 		c.Options.Context = context.Background()
 	}()
-	err = m.guard(parse)
-	m.sealed()
-	if full := m.index.Err(); full != nil {
-		err = &tensor.Error{Format: m.desc.Name, Path: m.path, Field: "tensors", Offset: -1, Err: full}
-	}
-	if err == nil {
-		err = m.checkIndex()
-	}
-	if err == nil && c.Options.Trusted != nil {
-		err = m.authenticate(&c.Options)
-	}
+	err = m.checkChanged(m.parse(c, parse))
 	if err != nil {
-		return m.explain(err)
+		return err
 	}
 	for r := range m.regions() {
-		if err := m.hold(c.Options.Context, r); err != nil {
+		err := m.hold(c.Options.Context, r)
+		if err != nil {
 			return err
 		}
 	}
@@ -118,6 +118,27 @@ func (m *Model) open(c *Config, parse func() error) (err error) {
 	}
 	good = err == nil
 	return err
+}
+
+// parse parses the model, and checks the result and the signature.
+func (m *Model) parse(c *Config, parse func() error) error {
+	err := m.guard(parse)
+	m.sealed()
+	full := m.index.Err()
+	if full != nil {
+		return m.explain(&tensor.Error{Format: m.desc.Name, Path: m.path, Field: "tensors", Offset: -1, Err: full})
+	}
+	if err != nil {
+		return m.explain(err)
+	}
+	err = m.checkIndex()
+	if err != nil {
+		return m.explain(err)
+	}
+	if c.Options.Trusted != nil {
+		return m.explain(m.authenticate(&c.Options))
+	}
+	return nil
 }
 
 // sealed ends parsing.
@@ -138,6 +159,7 @@ func (m *Model) sealed() {
 
 func (m *Model) init(r *source.Region, c *Config) {
 	m.c, m.desc, m.main, m.path = c, c.Driver.Describe(), r, c.Path
+	m.was = r.Stamp()
 	if m.path == "" {
 		m.path = r.Path()
 	}
@@ -149,9 +171,6 @@ func (m *Model) init(r *source.Region, c *Config) {
 	s.own.region.Store(r)
 	s.files = append(s.one[:0], &s.own)
 	s.structure.memory = c.Options.Memory
-	if s.dir = c.Options.Dir; s.dir == "" && c.Path != "" {
-		s.dir = filepath.Dir(c.Path)
-	}
 }
 
 // IsDir reports whether the model is a directory.

@@ -64,7 +64,7 @@ func TestParseErrors(t *testing.T) {
 	if want := "toy: m.toy: mine"; err == nil || err.Error() != want || !r.Closed() {
 		t.Errorf("%v, want %s; closed: %v", err, want, r.Closed())
 	}
-	err = m.OpenDir(&Config{Driver: fileOnly{&toy{}}, Path: "d"}, nil)
+	err = m.OpenDir(&Config{Driver: fileOnly{&toy{}}, Path: "d"})
 	wantError(t, "a directory of a format without", err, source.ErrNotRegular, "")
 }
 

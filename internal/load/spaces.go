@@ -1,12 +1,9 @@
 package load
 
 import (
-	"cmp"
 	"errors"
 	"fmt"
 	"iter"
-	"os"
-	"path/filepath"
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
@@ -20,10 +17,9 @@ import (
 type spaces struct {
 	m         *Model
 	own       file                    // the model's own file: the first of files
-	dir       string                  // "" for none
-	abs       string                  // absolute form of dir, "" if no file is opened later
-	entries   []driver.DirEntry       // of the directory, if it was listed before
-	root      *os.Root                // while parsing
+	others    Door                    // where the others come from, nil until it is used
+	kept      int                     // number of declared files that are open
+	isUsed    bool                    // another file was opened or declared
 	files     []*file                 // by number; fixed after parsing
 	one       [1]*file                // memory of files for most models
 	byName    map[string]driver.Space // while parsing
@@ -32,9 +28,12 @@ type spaces struct {
 	structure structure
 }
 
-// path returns the path of a file.
-func (s *spaces) path(name string) string {
-	return filepath.Join(s.dir, filepath.FromSlash(name))
+// door returns where the other files of the model come from.
+func (s *spaces) door() Door {
+	if s.others == nil {
+		s.others = s.m.c.others()
+	}
+	return s.others
 }
 
 // Parsed ends parsing: no more spaces can be added.
@@ -42,10 +41,9 @@ func (s *spaces) Parsed() {
 	s.frozen = true
 	s.structure.seal()
 	s.read(nil)
-	s.byName, s.entries = nil, nil
-	s.dir = cmp.Or(s.abs, s.dir)
-	if s.root != nil {
-		s.root.Close()
+	s.byName = nil
+	if s.others != nil {
+		s.others.Close()
 	}
 }
 
@@ -76,7 +74,7 @@ var errUnknown = fmt.Errorf("%w: the driver names a file that the model does not
 // openAll opens the files that were declared, if they exist.
 func (s *spaces) openAll() error {
 	for _, f := range s.files[1:] {
-		if f.was != nil {
+		if f.state == present {
 			if _, err := f.open(); err != nil {
 				return wire.Explain(err, s.m.desc.Name, f.path())
 			}
@@ -111,6 +109,10 @@ func (s *spaces) close() (err error) {
 	for _, f := range s.files[1:] {
 		f.mu.Lock()
 		f.gone = true
+		if f.kept != nil {
+			f.kept.close()
+			f.kept = nil
+		}
 		r := f.region.Load()
 		f.mu.Unlock()
 		if r != nil {

@@ -78,6 +78,24 @@ func TestDeclared(t *testing.T) {
 	}
 }
 
+// crowded is declared for w.bin, after as many other files as a model keeps.
+func crowded(t *testing.T, dir string) *Model {
+	t.Helper()
+	d := &toy{tensors: []driver.Tensor{in(mostKept+1, u8("w", 2, 4))}}
+	d.dir = func(x driver.Dir) error {
+		for i := range mostKept {
+			name := fmt.Sprintf("%d.bin", i)
+			put(t, filepath.Join(dir, name), ramp(8))
+			if _, err := x.Declare(name); err != nil {
+				return err
+			}
+		}
+		_, err := x.Declare("w.bin")
+		return err
+	}
+	return openPath(t, filepath.Join(dir, "m.toy"), d)
+}
+
 // TestDeclaredIsConfined: nothing outside of the directory is reached.
 func TestDeclaredIsConfined(t *testing.T) {
 	testhost.NeedLinks(t)
@@ -134,31 +152,45 @@ func TestDeclaredIsConfined(t *testing.T) {
 
 var errAny = errors.New("any error")
 
-// TestDeclaredChanges: between the open and the first use the file must stay what
-// it was.
+// TestDeclaredChanges: a model keeps the files that were declared, up to mostKept of them, whatever takes their place. The
+// others must stay what they were until they are used.
 func TestDeclaredChanges(t *testing.T) {
 	testhost.NeedLinks(t)
 	for _, tt := range []struct {
 		name   string
 		change func(path string) error
-		want   error
+		kept   error // what the use of a file that was kept returns
+		want   error // and that of another one
 	}{
-		{"nothing", func(string) error { return nil }, nil},
-		{"removed", os.Remove, os.ErrNotExist},
+		{"nothing", func(string) error { return nil }, nil, nil},
+		{"removed", os.Remove, nil, os.ErrNotExist},
 		{"replaced", inTime(func(p string) error {
-			return errors.Join(os.WriteFile(p+".new", ramp(64), 0o644), os.Rename(p+".new", p))
-		}), tensor.ErrCorrupt},
-		{"grown", inTime(func(p string) error { return os.Truncate(p, 65) }), tensor.ErrCorrupt},
-		{"other times", func(p string) error { return os.Chtimes(p, time.Time{}, time.Unix(1, 0)) }, tensor.ErrCorrupt},
-		{"now a directory", func(p string) error { return errors.Join(os.Remove(p), os.Mkdir(p, 0o755)) }, tensor.ErrCorrupt},
-		{"now a link to a secret", func(p string) error { return errors.Join(os.Remove(p), os.Symlink("../secret", p)) }, driver.ErrUnsupported},
+			return errors.Join(os.WriteFile(p+".new", make([]byte, 64), 0o644), os.Rename(p+".new", p))
+		}), nil, source.ErrReplaced},
+		{"grown", inTime(func(p string) error { return os.Truncate(p, 65) }), source.ErrReplaced, source.ErrReplaced},
+		{"other times", func(p string) error { return os.Chtimes(p, time.Time{}, time.Unix(1, 0)) }, source.ErrReplaced, source.ErrReplaced},
+		{"now a directory", func(p string) error { return errors.Join(os.Remove(p), os.Mkdir(p, 0o755)) }, nil, tensor.ErrCorrupt},
+		{"now a link to a secret", func(p string) error { return errors.Join(os.Remove(p), os.Symlink("../secret", p)) }, nil, driver.ErrUnsupported},
 	} {
-		dir := modelDir(t)
-		m := declared(t, dir, "w.bin")
-		if err := tt.change(filepath.Join(dir, "w.bin")); err != nil {
-			t.Skip(err)
+		for _, isKept := range []bool{true, false} {
+			dir := modelDir(t)
+			m := declared(t, dir, "w.bin")
+			want := tt.kept
+			if !isKept {
+				m = crowded(t, dir)
+				want = tt.want
+			}
+			if err := tt.change(filepath.Join(dir, "w.bin")); err != nil {
+				t.Skip(err)
+			}
+			_, err := m.Tensor("w")
+			if !errors.Is(err, want) {
+				t.Errorf("%s, kept %v: %v, want %v", tt.name, isKept, err, want)
+			}
+			if err == nil && bytesOf(t, m, "w") != "[2 3 4 5]" {
+				t.Errorf("%s, kept %v: %s", tt.name, isKept, bytesOf(t, m, "w"))
+			}
 		}
-		expect.Refused(t, tt.want, tt.name)(m.Tensor("w"))
 	}
 	// A file that comes later is not the one that the model was opened with.
 	dir := modelDir(t)
@@ -199,7 +231,7 @@ func TestShards(t *testing.T) {
 		},
 	}
 	m := &Model{}
-	expect.OK(t, m.OpenDir(config(d, func(c *Config) { c.Path = dir }), nil))
+	expect.OK(t, m.OpenDir(config(d, inDirectory(dir))))
 	for r := range m.regions() {
 		regions = append(regions, r)
 	}
@@ -293,7 +325,7 @@ func TestNoDirectory(t *testing.T) {
 // TestDeclaredAfterClose: what was declared is not mapped once the model is closed,
 // when nobody would give it back.
 func TestDeclaredAfterClose(t *testing.T) {
-	m := &Model{spaces: spaces{dir: modelDir(t)}}
+	m := &Model{spaces: spaces{others: InDirectory(modelDir(t), "")}}
 	s := &m.spaces
 	s.m, s.files = m, []*file{&s.own}
 	n, err := s.Declare("w.bin")

@@ -97,6 +97,11 @@ func config(d driver.Driver, change ...func(*Config)) *Config {
 	return c
 }
 
+// inDirectory makes the model a directory.
+func inDirectory(dir string) func(*Config) {
+	return func(c *Config) { c.Path, c.Name, c.Door = dir, dir, InDirectory(dir, "") }
+}
+
 func check(k driver.Check) func(*Config) { return func(c *Config) { c.Options.Check = k } }
 
 // open opens a region with a toy, or fails the test.

@@ -145,8 +145,8 @@ func TestVerifyCutShort(t *testing.T) {
 // other end.
 func TestSwappedForPipe(t *testing.T) {
 	use := func(dir string) func() error {
-		m := declared(t, dir, "w.bin")
-		return func() error { _, err := m.At(1).Bytes(); return err }
+		m := crowded(t, dir)
+		return func() error { _, err := m.At(0).Bytes(); return err }
 	}
 	parse := func(dir string) func() error {
 		d := &toy{dir: func(d driver.Dir) error { _, _, err := d.Open("sub/w.bin"); return err }}
@@ -161,7 +161,7 @@ func TestSwappedForPipe(t *testing.T) {
 	}
 	list := func(dir string) func() error {
 		d := &toy{dir: func(d driver.Dir) error { _, err := d.Entries(); return err }}
-		return func() error { return new(Model).OpenDir(config(d, func(c *Config) { c.Path = dir }), nil) }
+		return func() error { return new(Model).OpenDir(config(d, inDirectory(dir))) }
 	}
 	for _, tt := range []struct {
 		name, swapped string

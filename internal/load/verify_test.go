@@ -369,7 +369,7 @@ func TestTrustedWithoutSignatures(t *testing.T) {
 	demand := func(c *Config) { c.Options.Trusted = make(ed25519.PublicKey, 32) }
 	expect.Refused(t, driver.ErrSignature)(nil, new(Model).Open(source.FromBytes(ramp(8)), config(&toy{}, demand)))
 	d := &toy{dir: func(driver.Dir) error { return nil }}
-	expect.Refused(t, driver.ErrSignature, "a directory")(nil, new(Model).OpenDir(config(d, demand, func(c *Config) { c.Path = t.TempDir() }), nil))
+	expect.Refused(t, driver.ErrSignature, "a directory")(nil, new(Model).OpenDir(config(d, demand, inDirectory(t.TempDir()))))
 }
 
 // goodSum has the right XXH64 of tensors that are 8 bytes of a ramp each, but for

@@ -5,6 +5,7 @@ import (
 	"os"
 	"runtime"
 	"syscall"
+	"time"
 
 	"github.com/weightmap/weightmap/internal/memory"
 	"golang.org/x/sys/unix"
@@ -70,5 +71,8 @@ func resident(mem []byte, lo, hi int) (n int64) {
 	return min(n*int64(page), size)
 }
 
+// modified returns the mtime.
+func modified(st *syscall.Stat_t) time.Time { return time.Unix(st.Mtim.Unix()) }
+
 // changed returns the ctime, which programs cannot set.
-func changed(st *syscall.Stat_t) (sec, nsec int64) { return int64(st.Ctim.Sec), int64(st.Ctim.Nsec) }
+func changed(st *syscall.Stat_t) time.Time { return time.Unix(st.Ctim.Unix()) }

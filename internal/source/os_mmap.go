@@ -27,6 +27,19 @@ func protect(mem []byte) bool { return syscall.Mprotect(mem, syscall.PROT_NONE) 
 // idOf returns the fileID for a file's status.
 func idOf(st *syscall.Stat_t) fileID { return fileID{uint64(st.Dev), st.Ino} }
 
+// StampOf returns the Stamp of a file's status.
+func StampOf(info fs.FileInfo) Stamp {
+	st, ok := info.Sys().(*syscall.Stat_t)
+	if !ok {
+		return Stamp{size: info.Size(), mtime: info.ModTime()}
+	}
+	return stampOf(st)
+}
+
+func stampOf(st *syscall.Stat_t) Stamp {
+	return Stamp{id: idOf(st), size: st.Size, mtime: modified(st), ctime: changed(st)}
+}
+
 // openRegular opens the regular file at a path. It never blocks.
 func openRegular(path string) (fd descriptor, st syscall.Stat_t, err error) {
 	const flags = syscall.O_RDONLY | syscall.O_NONBLOCK | syscall.O_CLOEXEC
@@ -89,7 +102,7 @@ func (r *Region) mapDescriptor(fd descriptor, st *syscall.Stat_t, off, size int6
 		fd.close()
 		return err
 	}
-	r.id = idOf(st)
+	r.stamp = stampOf(st)
 	if st.Size <= math.MaxInt {
 		err := r.mapName(fd.name(), off, size)
 		if errors.Is(err, fs.ErrNotExist) { // a system without /proc
@@ -182,7 +195,7 @@ func (r *Region) Reopen() (*Region, error) {
 // openAgain opens the file by its name, if that still refers to it.
 func (r *Region) openAgain() (descriptor, error) {
 	fd, st, err := openRegular(r.name)
-	if err == nil && idOf(&st) != r.id {
+	if err == nil && idOf(&st) != r.stamp.id {
 		fd.close()
 		err = ErrReplaced
 	}
@@ -196,7 +209,7 @@ func Changed(info fs.FileInfo) time.Time {
 	if !ok {
 		return info.ModTime()
 	}
-	return time.Unix(changed(st))
+	return changed(st)
 }
 
 // lockMemory locks pages of a mapping in memory.

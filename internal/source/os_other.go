@@ -34,6 +34,13 @@ func lockLimit() string { return "" }
 // Changed returns the modification time, since the ctime is not available.
 func Changed(info fs.FileInfo) time.Time { return info.ModTime() }
 
+// StampOf returns the Stamp of a file's status.
+func StampOf(info fs.FileInfo) Stamp {
+	// Windows reads what identifies a file lazily, by its name. This call makes it do so now.
+	os.SameFile(info, info)
+	return Stamp{size: info.Size(), mtime: info.ModTime(), info: info}
+}
+
 // openName maps the file at path. It checks the type before it opens the file, since opening a pipe would block.
 func (r *Region) openName(path string, o *Options) error {
 	if _, err := regular(os.Stat(path)); err != nil {
@@ -57,6 +64,7 @@ func (r *Region) openFile(f *os.File, info fs.FileInfo, off, size int64, o *Opti
 	if err != nil {
 		return err
 	}
+	r.stamp = StampOf(info)
 	isSame := func() error {
 		now, err := os.Stat(f.Name())
 		if err == nil && !os.SameFile(info, now) {

@@ -45,8 +45,8 @@ type Region struct {
 	head head  // while a mapped file is parsed
 	seal *seal // nil unless what is read is compared
 
-	name string // the path that the file was opened by
-	id   fileID // of the file that is mapped, if it is known
+	name  string // the path that the file was opened by
+	stamp Stamp  // of the file when it was opened
 
 	ra     *mmap.ReaderAt // holds the mapping, nil when there is none; its finalizer unmaps until Expose clears it
 	mem    []byte         // the whole mapping, from which win is cut

@@ -1,0 +1,294 @@
+package disk
+
+import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"github.com/weightmap/weightmap/internal/source"
+)
+
+// Entry is a file of a directory.
+type Entry struct {
+	Name    string
+	Regular bool  // a regular file, or a link to one
+	Err     error // of a link that cannot be followed
+}
+
+// Dir is the directory of the files of a model. Nothing else opens a file of a model by its name. The directory is opened
+// when it is first used. A Dir is not safe for concurrent use.
+type Dir struct {
+	path string   // as the caller gave it
+	abs  string   // the absolute path, "" until Settle
+	also string   // another directory where links may lead, "" for none
+	root *os.Root // of path; nil until the first use
+
+	outside    *area // where links out of path may lead
+	outsideErr error
+	isFound    bool // outside is valid
+}
+
+// area is a directory in which files of a model may be.
+type area struct {
+	path string // without links, with slashes
+	root *os.Root
+}
+
+// OpenDir returns the directory at a path. root is another directory where links may lead. If it is "" that is the
+// directory of blobs if path is a snapshot of a cache.
+func OpenDir(path, root string) *Dir { return &Dir{path: path, also: root} }
+
+// Path returns the path of a file for messages.
+func (d *Dir) Path(name string) string { return filepath.Join(d.path, filepath.FromSlash(name)) }
+
+// Settle prepares for the use of the directory after the program may have changed its working directory.
+func (d *Dir) Settle() {
+	if d.abs != "" {
+		return
+	}
+	abs, err := filepath.Abs(d.path)
+	if err == nil {
+		d.abs = abs
+	}
+}
+
+// Close releases the directory. It may be used again, and is then opened again.
+func (d *Dir) Close() {
+	if d.root != nil {
+		d.root.Close()
+	}
+	if d.outside != nil {
+		d.outside.root.Close()
+	}
+	d.root, d.outside, d.outsideErr, d.isFound = nil, nil, nil, false
+	if d.abs != "" {
+		d.path = d.abs
+	}
+}
+
+// open opens the directory unless it is open.
+func (d *Dir) open() (*os.Root, error) {
+	if d.root != nil {
+		return d.root, nil
+	}
+	root, err := os.OpenRoot(itself(d.path))
+	if err != nil {
+		return nil, err
+	}
+	d.root = root
+	return root, nil
+}
+
+// itself returns a path that only a directory can have, so that opening it cannot block on a pipe that has replaced the
+// directory.
+func itself(dir string) string { return dir + string(filepath.Separator) + "." }
+
+// Open opens a regular file. It does not block on a pipe.
+func (d *Dir) Open(name string) (fs.File, fs.FileInfo, error) {
+	root, w, err := d.find(name)
+	if err != nil {
+		return nil, nil, err
+	}
+	f, info, err := openIn(root, w.at)
+	if err != nil {
+		return nil, nil, d.explain(w, err)
+	}
+	return f, info, nil
+}
+
+// Stat returns the status of the regular file that Open would open.
+func (d *Dir) Stat(name string) (fs.FileInfo, error) {
+	_, w, err := d.find(name)
+	if err != nil {
+		return nil, err
+	}
+	return w.info, nil
+}
+
+// find follows the links of a name to a regular file, which w.at names in root.
+func (d *Dir) find(name string) (root *os.Root, w *walk, err error) {
+	err = checkName(name)
+	if err != nil {
+		return nil, nil, fmt.Errorf("%w: %.200q", err, name)
+	}
+	root, err = d.open()
+	if err != nil {
+		return nil, nil, err
+	}
+	w = &walk{tree: root.FS().(linkReader)}
+	err = w.follow(name)
+	if err == errLeaves {
+		root, w, err = d.findOutside(name)
+	}
+	if err == nil && (strings.HasSuffix(name, "/") || w.info == nil || !w.info.Mode().IsRegular()) {
+		err = errIrregular
+	}
+	if err != nil {
+		return nil, nil, d.explain(w, err)
+	}
+	return root, w, nil
+}
+
+// findOutside is find for a name with a link that leads out of the directory, by absolute paths.
+func (d *Dir) findOutside(name string) (*os.Root, *walk, error) {
+	own, top, err := physical(d.path)
+	w := &walk{tree: host{}, top: top, at: own}
+	if err != nil {
+		return nil, w, err
+	}
+	err = w.follow(name)
+	outside, outsideErr := d.findArea(own, top)
+	areas := []*area{{own, d.root}}
+	if outside != nil {
+		areas = append(areas, outside)
+	}
+	for _, a := range areas {
+		below, ok := within(a.path, w.at)
+		if ok {
+			w.at = below
+			return a.root, w, err
+		}
+	}
+	if outsideErr != nil {
+		return nil, w, outsideErr
+	}
+	if err == errLoop || err == errLong {
+		return nil, w, err
+	}
+	return nil, w, errOutside
+}
+
+// findArea returns the directory other than own where links may lead, or nil.
+func (d *Dir) findArea(own, top string) (*area, error) {
+	if d.isFound {
+		return d.outside, d.outsideErr
+	}
+	d.isFound = true
+	path := ""
+	if d.also != "" {
+		also, _, err := physical(d.also)
+		if err != nil {
+			d.outsideErr = fmt.Errorf("Options.Root: %w", err)
+			return nil, d.outsideErr
+		}
+		path = also
+	} else if blobs, ok := blobsOf(own, top); ok {
+		path = blobs
+	}
+	if path == "" {
+		return nil, nil
+	}
+	root, err := openArea(path)
+	if err != nil {
+		d.outsideErr = err
+		return nil, err
+	}
+	d.outside = &area{path, root}
+	return d.outside, nil
+}
+
+// openArea opens a directory that must not be a link, so that what is in it lies where its path says.
+func openArea(path string) (*os.Root, error) {
+	path = filepath.FromSlash(path)
+	root, err := os.OpenRoot(itself(path))
+	if err != nil {
+		return nil, err
+	}
+	opened, err := root.Stat(".")
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	named, err := os.Lstat(path)
+	if err != nil {
+		root.Close()
+		return nil, err
+	}
+	if !os.SameFile(opened, named) {
+		root.Close()
+		return nil, errOutside
+	}
+	return root, nil
+}
+
+// openIn opens a regular file by its name without links. A link that has taken its place since does not lead out of root.
+func openIn(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
+	f, err := root.OpenFile(filepath.FromSlash(name), os.O_RDONLY|source.NoWait, 0)
+	if err != nil {
+		if escapes(err) {
+			err = errOutside
+		}
+		return nil, nil, err
+	}
+	info, err := f.Stat()
+	if err == nil && !info.Mode().IsRegular() {
+		err = errIrregular
+	}
+	if err != nil {
+		f.Close()
+		return nil, nil, err
+	}
+	return f, info, nil
+}
+
+// escapes reports whether os.Root rejected a path, rather than the system.
+func escapes(err error) bool {
+	var p *fs.PathError
+	return errors.As(err, &p) && strings.HasPrefix(p.Err.Error(), "path escapes")
+}
+
+// explain adds where links lead to an error.
+func (d *Dir) explain(w *walk, err error) error {
+	strip := ""
+	if w.top != "" {
+		strip, _, _ = physical(d.path)
+	}
+	return w.explain(err, strip)
+}
+
+// Entries lists the directory, sorted by name.
+func (d *Dir) Entries() ([]Entry, error) {
+	root, err := d.open()
+	if err != nil {
+		return nil, err
+	}
+	list, err := fs.ReadDir(root.FS(), ".")
+	if err != nil {
+		return nil, err
+	}
+	return entries(list, d.Stat), nil
+}
+
+// entries returns what a directory lists. stat follows links.
+func entries(list []fs.DirEntry, stat func(name string) (fs.FileInfo, error)) []Entry {
+	all := make([]Entry, len(list))
+	for i, e := range list {
+		all[i] = Entry{Name: e.Name(), Regular: e.Type().IsRegular()}
+		if e.Type()&fs.ModeSymlink == 0 {
+			continue
+		}
+		_, err := stat(e.Name())
+		all[i].Regular = err == nil
+		if err != nil && !errors.Is(err, errIrregular) {
+			all[i].Err = err
+		}
+	}
+	return all
+}
+
+// physical returns the absolute path of a directory, without links and with slashes, and what such paths begin with.
+func physical(dir string) (path, top string, err error) {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return "", "", err
+	}
+	abs, err = filepath.EvalSymlinks(abs)
+	if err != nil {
+		return "", "", err
+	}
+	volume := filepath.ToSlash(filepath.VolumeName(abs))
+	return filepath.ToSlash(abs), volume + "/", nil
+}

@@ -1,0 +1,203 @@
+package load
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+	"sync"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/disk"
+	"github.com/weightmap/weightmap/internal/source"
+)
+
+// Door is where the files of a model come from: a directory, a file system, or the siblings of a reader.
+type Door interface {
+	// Entries lists the directory, sorted by name, while the model is parsed.
+	Entries() ([]driver.DirEntry, error)
+	// Path returns the path of a file for messages, "" if only the open file knows it.
+	Path(name string) string
+	// Settle prepares for the use of the door after parsing.
+	Settle()
+	// Close ends parsing: the door keeps nothing open from then on.
+	Close()
+
+	// open opens a regular file.
+	open(name string) (*handle, error)
+	// stamp returns the Stamp that open would find. It fails for a door whose files have none.
+	stamp(name string) (source.Stamp, error)
+	// isLazy reports whether a declared file is opened when it is first used, since opening it takes long.
+	isLazy() bool
+}
+
+// handle is an open file of a model without a Region.
+type handle struct {
+	file   fs.File // nil for a sibling
+	info   fs.FileInfo
+	reader io.ReaderAt // a sibling
+	size   int64
+}
+
+// region returns the Region of the file. It takes ownership of h, even when it fails.
+func (h *handle) region(path string, o source.Options) (*source.Region, error) {
+	if h.file == nil {
+		return source.FromReaderAt(h.reader, h.size), nil
+	}
+	return source.FromFile(h.file, h.info, path, o)
+}
+
+// readHead reads the first len(p) bytes of the file, or all of a shorter one. isWhole reports that the file can still be
+// read from its beginning.
+func (h *handle) readHead(p []byte) (n int, isWhole bool, err error) {
+	r := h.reader
+	if h.file != nil {
+		r, _ = h.file.(io.ReaderAt)
+	}
+	if r != nil {
+		n, err = r.ReadAt(p, 0)
+		isWhole = true
+	} else {
+		n, err = io.ReadFull(h.file, p)
+	}
+	if errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+		err = nil
+	}
+	return n, isWhole, err
+}
+
+func (h *handle) close() {
+	if h.file != nil {
+		h.file.Close()
+		return
+	}
+	if c, ok := h.reader.(canceler); ok {
+		c.Cancel()
+	}
+}
+
+// canceler is a reader that is told that it is no longer used: see format.OpenReaderAt.
+type canceler interface{ Cancel() }
+
+// tree is a directory of package disk.
+type tree interface {
+	Open(name string) (fs.File, fs.FileInfo, error)
+	Stat(name string) (fs.FileInfo, error)
+	Entries() ([]disk.Entry, error)
+	Path(name string) string
+	Settle()
+	Close()
+}
+
+var (
+	_ tree = (*disk.Dir)(nil)
+	_ tree = (*disk.FS)(nil)
+)
+
+// directory is the Door of a tree.
+type directory struct {
+	mu      sync.Mutex
+	tree    tree
+	parsed  bool              // each use releases the tree
+	entries []driver.DirEntry // nil until it is listed
+}
+
+// InDirectory returns the Door of a directory. root is Options.Root.
+func InDirectory(path, root string) Door { return &directory{tree: disk.OpenDir(path, root)} }
+
+// InFS returns the Door of a directory of a file system. root is Options.Root.
+func InFS(fsys fs.FS, dir, root string) Door {
+	return &directory{tree: disk.OpenFS(fsys, dir, root)}
+}
+
+// Path implements Door.
+func (d *directory) Path(name string) string {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	return d.tree.Path(name)
+}
+
+// Settle implements Door.
+func (d *directory) Settle() { d.tree.Settle() }
+
+// Entries implements Door. It lists the directory once.
+func (d *directory) Entries() ([]driver.DirEntry, error) {
+	if d.entries != nil {
+		return d.entries, nil
+	}
+	list, err := d.tree.Entries()
+	if err != nil {
+		return nil, err
+	}
+	d.entries = make([]driver.DirEntry, len(list))
+	for i, e := range list {
+		d.entries[i] = driver.DirEntry(e)
+	}
+	return d.entries, nil
+}
+
+// Close implements Door.
+func (d *directory) Close() {
+	d.tree.Close()
+	d.entries, d.parsed = nil, true
+}
+
+func (d *directory) open(name string) (*handle, error) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.parsed {
+		defer d.tree.Close()
+	}
+	f, info, err := d.tree.Open(name)
+	if err != nil {
+		return nil, err
+	}
+	return &handle{file: f, info: info, size: info.Size()}, nil
+}
+
+func (d *directory) stamp(name string) (source.Stamp, error) {
+	info, err := d.tree.Stat(name)
+	if err != nil {
+		return source.Stamp{}, err
+	}
+	return source.StampOf(info), nil
+}
+
+func (d *directory) isLazy() bool { return false }
+
+// Siblings is the Door of a reader that opens other files by name.
+type Siblings func(name string) (r io.ReaderAt, size int64, err error)
+
+// Entries implements Door.
+func (Siblings) Entries() ([]driver.DirEntry, error) { return nil, errNoDir }
+
+// Path implements Door.
+func (Siblings) Path(string) string { return "" }
+
+// Settle implements Door.
+func (Siblings) Settle() {}
+
+// Close implements Door.
+func (Siblings) Close() {}
+
+func (s Siblings) open(name string) (*handle, error) {
+	r, size, err := s(name)
+	if err != nil {
+		return nil, err
+	}
+	return &handle{reader: r, size: size}, nil
+}
+
+func (Siblings) stamp(string) (source.Stamp, error) { return source.Stamp{}, errNoDir }
+
+func (Siblings) isLazy() bool { return true }
+
+// closed is the Door of a model without other files.
+type closed struct{}
+
+func (closed) Entries() ([]driver.DirEntry, error) { return nil, errNoDir }
+func (closed) Path(name string) string             { return name }
+func (closed) Settle()                             {}
+func (closed) Close()                              {}
+func (closed) open(string) (*handle, error)        { return nil, errNoDir }
+func (closed) stamp(string) (source.Stamp, error)  { return source.Stamp{}, errNoDir }
+func (closed) isLazy() bool                        { return true }
