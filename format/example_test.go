@@ -157,7 +157,10 @@ func ExampleMetadata() {
 		log.Fatal(err)
 	}
 	defer m.Close()
-	meta := m.Metadata()
+	meta, err := m.Metadata()
+	if err != nil {
+		log.Fatal(err)
+	}
 	fmt.Println(meta.Int64("epochs"))
 	fmt.Println(meta.Float64("rate"))
 	fmt.Println(meta.Strings("labels"))
@@ -348,8 +351,9 @@ func ExampleCopy() {
 		log.Fatal(err)
 	}
 	defer copied.Close()
-	fmt.Println(copied.Len(), copied.Metadata())
-	// Output: 2 [{epochs 20}]
+	meta, err := copied.Metadata()
+	fmt.Println(copied.Len(), meta, err)
+	// Output: 2 [{epochs 20}] <nil>
 }
 
 // What a format cannot hold is refused with a list, and left out when the caller accepts it.

@@ -43,12 +43,9 @@ func (m *Model) Path() string { return m.engine().Path() }
 // directory, and external data, even if it is missing. It is nil for bytes and readers.
 func (m *Model) Files() []string { return m.engine().Files() }
 
-// Metadata returns a copy of the file's key-value pairs, in file order. It is empty after Close,
-// and for formats without metadata.
-func (m *Model) Metadata() Metadata {
-	meta, _ := m.engine().Metadata()
-	return meta
-}
+// Metadata returns a copy of the file's key-value pairs, in file order: none for formats without metadata. Metadata that
+// does not fit Options.MaxMemory is ErrLimit.
+func (m *Model) Metadata() (Metadata, error) { return m.engine().Metadata() }
 
 // Len returns the number of tensors that have data.
 func (m *Model) Len() int { return m.engine().Index().Len() }

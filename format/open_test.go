@@ -202,15 +202,16 @@ func TestZeroValues(t *testing.T) {
 		_, use := v.Bytes()
 		_, at := m.At(0).Bytes()
 		_, plan := PlanOf(m)
+		_, meta := m.Metadata()
 		for what, err := range map[string]error{
-			"Tensor": err, "Verify": verify, "Pin": pin, "Prefetch": m.Prefetch(), "Do": m.Do(func() error { return nil }), "the view": use, "At": at,
+			"Tensor": err, "Verify": verify, "Pin": pin, "Prefetch": m.Prefetch(), "Do": m.Do(func() error { return nil }), "the view": use, "At": at, "Metadata": meta, "PlanOf": plan,
 		} {
 			if !errors.Is(err, ErrClosed) {
 				t.Errorf("%s of the %s Model: %v", what, name, err)
 			}
 		}
 		g, err := m.Graph()
-		if g != nil || err != nil || plan != nil || m.Metadata() != nil || m.Len() != 0 || m.Format()+m.Version()+m.Path() != "" || m.Notes() != nil ||
+		if g != nil || err != nil || m.Len() != 0 || m.Format()+m.Version()+m.Path() != "" || m.Notes() != nil ||
 			m.Signature() != nil || m.NeedsKey() || m.Close() != nil || m.Stats().Resident != -1 {
 			t.Errorf("the %s Model says something", name)
 		}

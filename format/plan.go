@@ -6,7 +6,7 @@ package format
 // plan; if it renames tensors, it sets Native.Renamed. Parts of Native that contradict the
 // changed plan are losses.
 func PlanOf(m *Model) (*Plan, error) {
-	meta, err := m.engine().Metadata()
+	meta, err := m.Metadata()
 	if err != nil {
 		return nil, err
 	}

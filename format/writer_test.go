@@ -147,7 +147,7 @@ func TestCopy(t *testing.T) {
 	m, err := OpenBytes([]byte(fakeFile), nil)
 	expect.OK(t, err)
 	p, err := PlanOf(m)
-	if err != nil || !cmp.Equal(p.Metadata, m.Metadata()) || p.Graph != nil {
+	if err != nil || !cmp.Equal(p.Metadata, expect.Got(t, m.Metadata)) || p.Graph != nil {
 		t.Fatalf("%+v, %v", p, err)
 	}
 	var out bytes.Buffer

@@ -61,7 +61,11 @@ func ExampleCreate() {
 	if _, err := f.Verify(context.Background()); err != nil {
 		log.Fatal(err)
 	}
-	epochs, _ := f.Metadata().Get("epochs")
+	meta, err := f.Metadata()
+	if err != nil {
+		log.Fatal(err)
+	}
+	epochs, _ := meta.Get("epochs")
 	fmt.Println(f.Version(), epochs)
 	for name, v := range f.Tensors() {
 		weights, err := tensor.Decode[float32](nil, v)

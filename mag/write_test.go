@@ -147,5 +147,5 @@ func TestNumberMetadata(t *testing.T) {
 	f, err := openBytes(write(t, numbers, nil), nil)
 	expect.OK(t, err)
 	defer f.Close()
-	expect.Equal(t, want, f.Metadata())
+	expect.Equal(t, want, expect.Got(t, f.Metadata))
 }

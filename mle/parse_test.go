@@ -39,7 +39,7 @@ func checkGolden(t *testing.T, f *File) {
 		t.Error(err, diff)
 	}
 	wantMeta := format.Metadata{{Key: "model_name", Value: "m"}, {Key: "tensor_names", Value: json.RawMessage(`["w","x","b","y"]`)}}
-	expect.Equal(t, wantMeta, f.Metadata())
+	expect.Equal(t, wantMeta, expect.Got(t, f.Metadata))
 }
 
 // misaligned is the note about files without gaps.

@@ -163,7 +163,7 @@ func TestIRIsKept(t *testing.T) {
 	expect.OK(t, err)
 	again := mustOpen(t, b, nil)
 	expect.Equal(t, f.IR(), again.IR(), equateEmpty)
-	expect.Equal(t, f.Metadata(), again.Metadata())
+	expect.Equal(t, expect.Got(t, f.Metadata), expect.Got(t, again.Metadata))
 }
 
 // TestAttributeTypes checks the Go types of attributes after writing and reading.
@@ -213,7 +213,7 @@ func TestSharedAttributesOnce(t *testing.T) {
 	defer f.Close()
 	g, err := f.Graph()
 	expect.OK(t, err)
-	again := written(t, &format.Plan{Graph: g, Metadata: f.Metadata()}, &WriteOptions{})
+	again := written(t, &format.Plan{Graph: g, Metadata: expect.Got(t, f.Metadata)}, &WriteOptions{})
 	if used := allocatedBytes() - before; used > 32<<20 {
 		t.Errorf("%d bytes allocated", used)
 	}

@@ -26,7 +26,7 @@ func TestReadGolden(t *testing.T) {
 		{Key: "name", Value: "modèl"}, {Key: "framework_version", Value: int64(0x0102)},
 		{Key: "creation_timestamp", Value: int64(1) << 40}, {Key: "flags", Value: int64(0x8000_0001)},
 	}
-	expect.Equal(t, want, f.Metadata())
+	expect.Equal(t, want, expect.Got(t, f.Metadata))
 	specs := [][]Spec{{{"x", Float32, []uint64{Dynamic, 2}}}, {{"y", 77, []uint64{}}}}
 	expect.Equal(t, specs, [][]Spec{f.Inputs(), f.Outputs()})
 }

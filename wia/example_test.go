@@ -58,7 +58,11 @@ func model(o wia.WriteOptions) *wia.File {
 func Example() {
 	f := model(wia.WriteOptions{})
 	defer f.Close()
-	info, _ := f.Metadata().Get("model_info")
+	meta, err := f.Metadata()
+	if err != nil {
+		log.Fatal(err)
+	}
+	info, _ := meta.Get("model_info")
 	v, err := f.Tensor("kernel")
 	if err != nil {
 		log.Fatal(err)

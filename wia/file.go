@@ -77,4 +77,7 @@ type OperatorSet = opsets.Set
 
 // OperatorSets returns the operator sets in the metadata under "opsets". It
 // returns nil if there are none or the value has another form, and after Close.
-func (f *File) OperatorSets() []OperatorSet { return opsets.In(f.Metadata()) }
+func (f *File) OperatorSets() []OperatorSet {
+	meta, _ := f.Metadata() // fails after Close only
+	return opsets.In(meta)
+}

@@ -129,7 +129,7 @@ func TestInflated(t *testing.T) {
 	if len(b) > len(text)/32 || codec.SectionLimit(int64(len(b)), maxMetadata) < int64(len(text)) {
 		t.Fatalf("compressed to %d of %d bytes", len(b), len(text))
 	}
-	if value, _ := mustOpen(t, b, nil).Metadata().Get("a"); value != string(text[6:len(text)-2]) {
+	if value, _ := expect.Got(t, mustOpen(t, b, nil).Metadata).Get("a"); value != string(text[6:len(text)-2]) {
 		t.Error("another text")
 	}
 }

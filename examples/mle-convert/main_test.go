@@ -127,8 +127,8 @@ func checkSame(t *testing.T, path string, got *mle.File, lossy bool) {
 	expect.OK(t, err)
 	defer want.Close()
 	expect.Equal(t, want.IR(), got.IR(), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(mle.Descriptor{}, "Offset"))
-	metadata := slices.DeleteFunc(got.Metadata(), func(e format.Entry) bool { return e.Key == "tensor_names" })
-	expect.Equal(t, want.Metadata()[:len(metadata)], metadata)
+	metadata := slices.DeleteFunc(expect.Got(t, got.Metadata), func(e format.Entry) bool { return e.Key == "tensor_names" })
+	expect.Equal(t, expect.Got(t, want.Metadata)[:len(metadata)], metadata)
 	for name, v := range want.Tensors() {
 		w, err := got.Tensor(name)
 		x, errX := tensor.Decode[float32](nil, v)

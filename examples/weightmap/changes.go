@@ -72,9 +72,13 @@ func compareLists(a, b []string) change {
 }
 
 // metadataLines returns a line per entry, "epoch = 7".
-func metadataLines(m *renamed) []string {
+func metadataLines(m *renamed) ([]string, error) {
+	meta, err := m.given()
+	if err != nil {
+		return nil, err
+	}
 	var all []string
-	for _, e := range m.given() {
+	for _, e := range meta {
 		text, err := cli.JSON(format.Metadata{e}) // handles NaN
 		if err != nil {
 			text = fmt.Sprint(e.Value)
@@ -83,7 +87,7 @@ func metadataLines(m *renamed) []string {
 		value := strings.TrimSuffix(strings.TrimPrefix(text, "{"+key+":"), "}")
 		all = append(all, e.Key+" = "+value)
 	}
-	return all
+	return all, nil
 }
 
 // graphLines returns a line for each significant part of the graph, or none without a graph.

@@ -97,13 +97,19 @@ func (d *difference) equal() bool {
 
 // compare compares the two open sides.
 func (d *difference) compare() error {
-	d.metadata = compareSets(metadataLines(d.a.m), metadataLines(d.b.m))
-	before, err := graphLines(d.a.m)
+	before, err := metadataLines(d.a.m)
 	if err != nil {
 		return err
 	}
-	after, err := graphLines(d.b.m)
+	after, err := metadataLines(d.b.m)
 	if err != nil {
+		return err
+	}
+	d.metadata = compareSets(before, after)
+	if before, err = graphLines(d.a.m); err != nil {
+		return err
+	}
+	if after, err = graphLines(d.b.m); err != nil {
 		return err
 	}
 	d.graph = compareLists(before, after)

@@ -170,9 +170,13 @@ func (r *report) json(out *bufio.Writer, oneLine bool) error {
 
 // describe builds the report of an open model.
 func describe(path string, m *renamed, o *inspection) (*report, error) {
+	meta, err := m.Metadata()
+	if err != nil {
+		return nil, err
+	}
 	r := &report{
 		Path: shownName(path), Format: m.Format(), Version: m.Version(), FileSize: sizeOf(path, m.Model),
-		Metadata: m.Metadata(), Tensors: []tensorReport{}, Notes: append(append([]string{}, m.Notes()...), signatureNotes(path)...),
+		Metadata: meta, Tensors: []tensorReport{}, Notes: append(append([]string{}, m.Notes()...), signatureNotes(path)...),
 		Signature: describeSignature(m.Signature(), m.CheckClaim()), all: m.Len(), Part: describePart(m.Model),
 	}
 	d, locked := newData(o.reading.Context, m.Model), encrypted(m.Model)
@@ -206,7 +210,6 @@ func describe(path string, m *renamed, o *inspection) (*report, error) {
 	if err := o.checkFilter(path, m); err != nil {
 		return nil, err
 	}
-	var err error
 	if r.Native, err = describeNative(m.Model); err != nil {
 		return nil, err
 	}

@@ -94,9 +94,9 @@ func (m *renamed) Graph() (*format.Graph, error) {
 }
 
 // given returns the metadata without entries that the format generates.
-func (m *renamed) given() format.Metadata {
+func (m *renamed) given() (format.Metadata, error) {
 	if m.former != nil {
-		return m.former.Metadata
+		return m.former.Metadata, nil
 	}
 	return m.Model.Metadata()
 }

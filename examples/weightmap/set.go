@@ -88,7 +88,11 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (
 		other := strings.TrimSuffix(target, filepath.Ext(target)) + "." + m.Format()
 		return cli.Advised(err, tryLine("set", split(f, args).to(other)))
 	}
-	meta, err := e.apply(metadataOf(m))
+	before, err := metadataOf(m)
+	if err != nil {
+		return err
+	}
+	meta, err := e.apply(before)
 	if err != nil {
 		return cli.Advised(fmt.Errorf("%s: %w", in, err), "try: "+quoted([]string{"weightmap", "inspect", in}))
 	}
@@ -179,7 +183,10 @@ func (e *edit) outcome(path string, o *format.Options) (string, error) {
 		return "", err
 	}
 	defer m.Close()
-	meta := m.Metadata()
+	meta, err := m.Metadata()
+	if err != nil {
+		return "", err
+	}
 	text := entries(len(meta))
 	for _, key := range e.remove {
 		again := slices.ContainsFunc(e.put, func(pair [2]string) bool { return pair[0] == key })

@@ -60,7 +60,7 @@ func TestSetKeeps(t *testing.T) {
 	expect.OK(t, err)
 	defer f.Close()
 	for _, e := range p.Metadata {
-		got, _ := f.Typed().Get(e.Key)
+		got, _ := expect.Got(t, f.Typed).Get(e.Key)
 		if diff := cmp.Diff(e.Value, got); diff != "" {
 			t.Errorf("%s (-want +got):\n%s", e.Key, diff)
 		}

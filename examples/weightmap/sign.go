@@ -86,10 +86,14 @@ func signFile(in, out string, signer crypto.Signer, reading *format.Options, err
 		return fmt.Errorf("%s: %w: %w", in, format.ErrKey, err)
 	}
 	if _, ok := wia.From(m); ok {
+		meta, err := m.Metadata()
+		if err != nil {
+			return err
+		}
 		progress := cli.NewProgress(errs, "signing")
 		defer progress.Finish()
 		o := &format.WriteOptions{Context: reading.Context, Progress: progress.Report, Storage: format.Storage{Signer: signer}}
-		return rewrite(m, out, m.Metadata(), o, reading.Key)
+		return rewrite(m, out, meta, o, reading.Key)
 	}
 	if _, ok := mle.From(m); !ok {
 		return fmt.Errorf("%s: %w: %s has no signatures, mle and wia have", in, format.ErrUnsupported, m.Format())

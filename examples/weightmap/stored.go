@@ -72,7 +72,7 @@ func dropped(m *format.Model, s format.Storage) string {
 }
 
 // metadataOf returns the metadata with the types in the file.
-func metadataOf(m *format.Model) format.Metadata {
+func metadataOf(m *format.Model) (format.Metadata, error) {
 	if f, ok := gguf.From(m); ok {
 		return f.Typed()
 	}

@@ -96,7 +96,7 @@ func TestFileOfAnotherFormat(t *testing.T) {
 	expect.OK(t, err)
 	defer m.Close()
 	g := gguf.File{Model: m}
-	if g.Typed() != nil {
+	if typed, err := g.Typed(); typed != nil || err != nil {
 		t.Error("a model of another format has what GGUF has")
 	}
 	if o := (onnx.File{Model: m}); o.OperatorSets() != nil {

@@ -228,7 +228,7 @@ var additions = map[string]*regexp.Regexp{ // what formats add of their own
 // compare demands that a copy says what the plan said, less what was accepted.
 func compare(t *testing.T, to string, accept []string, want, got *format.Plan, from, copied *format.Model) {
 	t.Helper()
-	a, b := words{accept: accept, m: from}, words{accept: accept, m: copied}
+	a, b := words{accept: accept, m: from, meta: expect.Got(t, from.Metadata)}, words{accept: accept, m: copied, meta: expect.Got(t, copied.Metadata)}
 	w, g := a.plan(t, want), b.plan(t, got)
 	if own := additions[to]; own != nil {
 		extra := func(want []string) func(string) bool {
@@ -256,6 +256,7 @@ func compare(t *testing.T, to string, accept []string, want, got *format.Plan, f
 type words struct {
 	accept []string
 	m      *format.Model
+	meta   format.Metadata
 	names  map[string]string // of tensors and values in words
 }
 
@@ -318,7 +319,7 @@ func (w *words) graph(path string, g *format.Graph, tensors []tensor.Info) []str
 	w.names = names
 	defer func() { w.names = outer }()
 	var s []string
-	if g.Name != "" && !w.lost("label", "graph name") && !slices.ContainsFunc(w.m.Metadata(), func(e format.Entry) bool { return e.Key == "name" && e.Value == g.Name }) {
+	if g.Name != "" && !w.lost("label", "graph name") && !slices.ContainsFunc(w.meta, func(e format.Entry) bool { return e.Key == "name" && e.Value == g.Name }) {
 		s = append(s, "graph "+g.Name)
 	}
 	for _, list := range [][]format.ValueInfo{g.Inputs, g.Outputs} {

@@ -344,7 +344,8 @@ func inspect(m *format.Model) error {
 	for i := 0; g != nil && i < len(g.Nodes); i++ {
 		err = errors.Join(err, e.Encode(&g.Nodes[i]))
 	}
-	return errors.Join(err, e.Encode([]any{m.Metadata(), m.Notes()}))
+	meta, unread := m.Metadata()
+	return errors.Join(err, unread, e.Encode([]any{meta, m.Notes()}))
 }
 
 // status reads a field of /proc/self/status, which is in kB.

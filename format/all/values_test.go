@@ -36,7 +36,7 @@ func wrote(name string, value any, accept ...string) (format.Metadata, error) {
 		return nil, err
 	}
 	defer m.Close()
-	return m.Metadata(), nil
+	return m.Metadata()
 }
 
 // losesEntry reports whether an error is a loss of the entry.
@@ -169,7 +169,7 @@ func TestRepeatedKey(t *testing.T) {
 			}
 			expect.OK(t, create(to, path, plan, &format.WriteOptions{AcceptLoss: []string{"metadata", "conversion"}}))
 			var values []string
-			for _, e := range open(t, path, nil).Metadata() {
+			for _, e := range expect.Got(t, open(t, path, nil).Metadata) {
 				if text, err := e.Text(); e.Key == key && err == nil {
 					values = append(values, text)
 				}

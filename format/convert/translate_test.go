@@ -183,7 +183,7 @@ func TestOldInputs(t *testing.T) {
 		if g, _ := m.Graph(); len(g.Inputs) != 1 {
 			t.Errorf("%s: inputs %v", to, g.Inputs)
 		}
-		for _, e := range m.Metadata() {
+		for _, e := range expect.Got(t, m.Metadata) {
 			if e.Key == "opsets" || e.Key == "ir_version" {
 				t.Errorf("%s: metadata %q", to, e.Key)
 			}

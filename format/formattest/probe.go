@@ -17,7 +17,8 @@ const maxProbe = 16 << 20
 // only learns of panics. It does not close m.
 func Walk(m *format.Model) {
 	_, _ = m.Verify(context.Background(), format.WithWorkers(1))
-	_, _, _ = m.Format(), m.Version(), m.Metadata()
+	_, _ = m.Format(), m.Version()
+	_, _ = m.Metadata()
 	_, _ = m.Graph()
 	_, _, _, _ = m.Notes(), m.Signature(), m.NeedsKey(), m.Stats()
 	_ = m.Prefetch()

@@ -48,9 +48,13 @@ func Example() {
 		log.Fatal(err)
 	}
 	defer f.Close()
-	tokens, _ := f.Typed().Get("tokenizer.ggml.tokens")
+	meta, err := f.Typed()
+	if err != nil {
+		log.Fatal(err)
+	}
+	tokens, _ := meta.Get("tokenizer.ggml.tokens")
 	fmt.Println(tokens)
-	for _, e := range f.Typed()[1:] {
+	for _, e := range meta[1:] {
 		fmt.Printf("%s %T %v\n", e.Key, e.Value, e.Value)
 	}
 	for name, v := range f.Tensors() {

@@ -3,6 +3,7 @@ package gguf
 import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/contract"
+	"github.com/weightmap/weightmap/internal/wire"
 )
 
 // File is an open GGUF model, of one or several files. It adds methods of this format to
@@ -34,14 +35,14 @@ func (f *parsed) File(m *format.Model) *File { return &File{m, f} }
 // Typed returns the metadata with the types in the file: uint8 to uint64, int8 to
 // int32, [Int64], float32, [Float64], bool, string, and for arrays slices of uint8 to
 // uint64, int8 to int64, float32, float64, bool and string; arrays of arrays are
-// []any. Writing a plan with these entries preserves the types. Typed returns nil if
-// the values would exceed Options.MaxMemory.
-func (f *File) Typed() (m format.Metadata) {
-	_ = f.Do(func() (err error) {
-		if f.f != nil {
+// []any. Writing a plan with these entries preserves the types. Values that do not
+// fit Options.MaxMemory are ErrLimit.
+func (f *File) Typed() (m format.Metadata, err error) {
+	err = f.Do(func() (err error) {
+		if f.f != nil { // the model may be of another format
 			m, err = f.f.metadata(entry.typed)
 		}
 		return err
 	})
-	return m
+	return m, wire.Explain(err, formatName, f.Path())
 }

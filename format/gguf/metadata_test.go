@@ -70,17 +70,16 @@ func TestMetadata(t *testing.T) {
 		typed = append(typed, format.Entry{Key: v.name, Value: v.typed})
 	}
 	m := open(t, f.bytes())
-	expect.Equal(t, neutral, m.Metadata())
-	expect.Equal(t, typed, m.Typed())
-	if b, err := json.Marshal(m.Metadata()); err != nil || !json.Valid(b) {
+	expect.Equal(t, neutral, expect.Got(t, m.Metadata))
+	expect.Equal(t, typed, expect.Got(t, m.Typed))
+	if b, err := json.Marshal(expect.Got(t, m.Metadata)); err != nil || !json.Valid(b) {
 		t.Errorf("%s, %v", b, err)
 	}
 	// Typed values write the file again.
 	expect.Equal(t, f.bytes(), write(t, &format.Plan{Metadata: typed}, nil, nil))
 	m.Close()
-	if m.Typed() != nil || m.Metadata() != nil {
-		t.Error("values after Close")
-	}
+	expect.Refused(t, format.ErrClosed, "Typed after Close")(m.Typed())
+	expect.Refused(t, format.ErrClosed, "Metadata after Close")(m.Metadata())
 }
 
 // TestMetadataTypes says which type values get that name none.
@@ -114,7 +113,7 @@ func TestMetadataTypes(t *testing.T) {
 		{json.RawMessage(`5`), uint32(5)},
 	} {
 		m := open(t, write(t, &format.Plan{Metadata: format.Metadata{{Key: "k", Value: c.value}}}, nil, nil))
-		if got, _ := m.Typed().Get("k"); cmp.Diff(c.want, got) != "" {
+		if got, _ := expect.Got(t, m.Typed).Get("k"); cmp.Diff(c.want, got) != "" {
 			t.Errorf("%T %v is read as %T %v", c.value, c.value, got, got)
 		}
 	}
@@ -179,7 +178,7 @@ func TestLosses(t *testing.T) {
 	expect.Equal(t, want, got)
 	plan.Tensors = plan.Tensors[5:]
 	b := write(t, plan, &format.WriteOptions{AcceptLoss: []string{"metadata", "graph"}}, map[string][]byte{"fine": floats(1)})
-	expect.Equal(t, format.Metadata{{Key: "fine", Value: "x"}}, open(t, b).Metadata())
+	expect.Equal(t, format.Metadata{{Key: "fine", Value: "x"}}, expect.Got(t, open(t, b).Metadata))
 }
 
 // TestAlignment writes with each way of saying it.
@@ -202,7 +201,7 @@ func TestAlignment(t *testing.T) {
 		}}
 		b := write(t, plan, &format.WriteOptions{Storage: format.Storage{Align: c.option}}, map[string][]byte{"a": {1, 2, 3}, "b": {4}})
 		m := open(t, b)
-		entry, _ := m.Metadata().Get("general.alignment")
+		entry, _ := expect.Got(t, m.Metadata).Get("general.alignment")
 		if m.f.parts[0].align != c.want || entry != c.entry || int64(len(b))%c.want != 0 {
 			t.Errorf("%v: alignment %d, %v, %d bytes", c, m.f.parts[0].align, entry, len(b))
 		}

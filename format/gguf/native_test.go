@@ -63,7 +63,7 @@ func TestCopyChanged(t *testing.T) {
 	p.Metadata[1].Value, p.Metadata[2].Value = int64(8), json.RawMessage("[2]")
 	again := open(t, write(t, p, nil, nil))
 	want := format.Metadata{{Key: "same", Value: uint8(7)}, {Key: "other", Value: uint32(8)}, {Key: "list", Value: []int32{2}}}
-	expect.Equal(t, want, again.Typed()[:3])
+	expect.Equal(t, want, expect.Got(t, again.Typed)[:3])
 	whole := p.Native.Raw
 	for n := range len(whole) {
 		p.Native = &plan.Native{Format: formatName, Raw: whole[:n]}
@@ -90,11 +90,18 @@ func TestArraysLimited(t *testing.T) {
 			m, err := openBytes(b, &format.Options{MaxMemory: tt.most * int64(len(b))})
 			expect.OK(t, err)
 			defer m.Close()
-			if typed := m.Typed(); (typed != nil) != tt.room {
-				t.Errorf("typed: %v", typed)
+			var want error
+			if !tt.room {
+				want = format.ErrLimit
 			}
-			if _, err = format.PlanOf(m.Model); (err == nil) != tt.room || err != nil && !errors.Is(err, format.ErrLimit) || tt.room == (m.Metadata() == nil) {
-				t.Errorf("as text: %v", err)
+			typed, err := m.Typed()
+			meta, neutral := m.Metadata()
+			_, plan := format.PlanOf(m.Model)
+			for what, err := range map[string]error{"Typed": err, "Metadata": neutral, "PlanOf": plan} {
+				expect.Refused(t, want, what)(nil, err)
+			}
+			if tt.room != (len(typed) == 1) || tt.room != (len(meta) == 1) {
+				t.Errorf("%d and %d entries", len(typed), len(meta))
 			}
 		})
 	}

@@ -42,7 +42,7 @@ func TestSplit(t *testing.T) {
 	if len(m.f.parts) != 3 || m.Len() != 4 || m.Notes() != nil || m.f.parts[0].align != 32 {
 		t.Errorf("%d parts, %d tensors, %q", len(m.f.parts), m.Len(), m.Notes())
 	}
-	expect.Equal(t, format.Metadata{{Key: "general.name", Value: "split"}}, m.Metadata())
+	expect.Equal(t, format.Metadata{{Key: "general.name", Value: "split"}}, expect.Got(t, m.Metadata))
 	// The copy is one file.
 	plan, err := format.PlanOf(m.Model)
 	expect.OK(t, err)

@@ -61,9 +61,12 @@ func (m *Model) Format() string { return m.m.Format() }
 func (m *Model) Version() string { return m.m.Version() }
 
 // Name returns the model's name from the metadata. It is empty when the metadata has
-// none, and after Close.
+// none or cannot be read (MetadataJSON says why), and after Close.
 func (m *Model) Name() string {
-	meta := m.m.Metadata()
+	meta, err := m.m.Metadata()
+	if err != nil {
+		return ""
+	}
 	// Writers use "name" in mobi, "model_name" in mle, and "name" in the object "model_info" in wia.
 	for _, key := range []string{"name", "model_name"} {
 		v, _ := meta.Get(key)
@@ -81,12 +84,22 @@ func (m *Model) Name() string {
 
 // plan returns the metadata and the graph, with the names that the tensors had.
 func (m *Model) plan() (*format.Plan, error) {
-	graph, err := m.m.Graph()
-	p := &format.Plan{Metadata: m.m.Metadata(), Graph: graph}
-	if err == nil && len(m.names.ids) > 0 {
-		p, err = formerPlan(m.m)
+	if len(m.names.ids) > 0 {
+		p, err := formerPlan(m.m)
+		if err != nil {
+			return nil, err
+		}
+		return p, m.open()
 	}
-	return p, cmp.Or(err, m.open())
+	meta, err := m.m.Metadata()
+	if err != nil {
+		return nil, err
+	}
+	graph, err := m.m.Graph()
+	if err != nil {
+		return nil, err
+	}
+	return &format.Plan{Metadata: meta, Graph: graph}, m.open()
 }
 
 // text returns the JSON of a part of the model.

@@ -166,7 +166,7 @@ func TestOpensWhatItWrites(t *testing.T) {
 			expect.OK(t, err)
 			defer m.Close()
 			for _, e := range meta {
-				if got, _ := m.Metadata().Get(e.Key); fmt.Sprint(got) != fmt.Sprint(e.Value) {
+				if got, _ := expect.Got(t, m.Metadata).Get(e.Key); fmt.Sprint(got) != fmt.Sprint(e.Value) {
 					t.Errorf("%s: %q, want %q", e.Key, got, e.Value)
 				}
 			}

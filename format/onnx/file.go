@@ -42,7 +42,10 @@ func (*parsed) File(m *format.Model) *File { return &File{m} }
 type OperatorSet = opsets.Set
 
 // OperatorSets returns the operator sets that the model imports, or nil after Close.
-func (f *File) OperatorSets() []OperatorSet { return opsets.In(f.Metadata()) }
+func (f *File) OperatorSets() []OperatorSet {
+	meta, _ := f.Metadata() // fails after Close only
+	return opsets.In(meta)
+}
 
 // Strings returns a copy of the elements of a tensor of strings, which may be arbitrary
 // bytes. It returns ErrDType for other tensors.

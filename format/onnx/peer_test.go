@@ -102,7 +102,7 @@ func TestReadsPeer(t *testing.T) {
 		if diff := cmp.Diff([]string{"ab", ""}, text); diff != "" || err != nil {
 			t.Errorf("%v %s", err, diff)
 		}
-		ir, _ := f.Metadata().Int64("ir_version")
+		ir, _ := expect.Got(t, f.Metadata).Int64("ir_version")
 		if diff := cmp.Diff([]OperatorSet{{Domain: "", Version: 17}}, f.OperatorSets()); diff != "" || ir != 8 {
 			t.Error(ir, diff)
 		}

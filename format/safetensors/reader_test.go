@@ -8,6 +8,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/corpus"
+	"github.com/weightmap/weightmap/internal/expect"
 )
 
 type rows []corpus.Tensor
@@ -54,7 +55,7 @@ func golden() []goldenFile {
 // TestMetadata: the metadata of files whose tensors the corpus has.
 func TestMetadata(t *testing.T) {
 	for _, tt := range golden() {
-		if diff := cmp.Diff(tt.meta, open(t, tt.file).Metadata()); diff != "" {
+		if diff := cmp.Diff(tt.meta, expect.Got(t, open(t, tt.file).Metadata)); diff != "" {
 			t.Errorf("%s: %s", tt.name, diff)
 		}
 	}

@@ -23,7 +23,7 @@ func TestShardedMetadata(t *testing.T) {
 	expect.OK(t, err)
 	defer m.Close()
 	want := format.Metadata{{Key: "x", Value: "y"}, {Key: "m", Value: json.RawMessage(`{"k":[1]}`)}, {Key: "format", Value: "pt"}, {Key: "n", Value: "2"}}
-	expect.Equal(t, want, m.Metadata())
+	expect.Equal(t, want, expect.Got(t, m.Metadata))
 	if notes := strings.Join(m.Notes(), "\n"); !strings.Contains(notes, "metadata entries that differ between files, of which the first counts: 1") {
 		t.Error(notes)
 	}

@@ -118,7 +118,7 @@ func TestRead(t *testing.T) {
 				if d := cmp.Diff(tt.want, got); d != "" {
 					t.Errorf("%s: %s", how, d)
 				}
-				if d := cmp.Diff(tt.meta, m.Metadata()); d != "" {
+				if d := cmp.Diff(tt.meta, expect.Got(t, m.Metadata)); d != "" {
 					t.Errorf("%s: %s", how, d)
 				}
 				if notes := strings.Join(m.Notes(), "; "); !strings.Contains(notes, tt.notes) {
@@ -288,7 +288,7 @@ func TestLongPickle(t *testing.T) {
 	m, err := openBytes(file, nil)
 	expect.OK(t, err)
 	defer m.Close()
-	if s, _ := m.Metadata().Get("s"); s != any(long) {
+	if s, _ := expect.Got(t, m.Metadata).Get("s"); s != any(long) {
 		t.Error("another string")
 	}
 	if got := tensorsOf(t, m); len(got) != 1 || got[0].Data != string(floats(6)) {
@@ -384,7 +384,7 @@ func TestShards(t *testing.T) {
 		defer m.Close()
 		want := []seen{f32("b", !memory.LittleEndian, floats(4)[8:], 2), f32("a", !memory.LittleEndian, floats(4)[4:], 3), f32("c", true, floatsOf(0, 2, 1, 3), 2, 2)}
 		expect.Equal(t, want, tensorsOf(t, m))
-		expect.Equal(t, format.Metadata{{Key: "kind", Value: "toy"}}, m.Metadata())
+		expect.Equal(t, format.Metadata{{Key: "kind", Value: "toy"}}, expect.Got(t, m.Metadata))
 		if c, err := m.Verify(t.Context()); err != nil || c == nil || len(m.Files()) != 3 {
 			t.Errorf("%v, %v, files %q", c, err, m.Files())
 		}

@@ -25,6 +25,14 @@ func Read(t testing.TB, path string) []byte {
 	return b
 }
 
+// Got returns the result of f, and ends the test on an error: Got(t, m.Metadata).
+func Got[T any](t testing.TB, f func() (T, error)) T {
+	t.Helper()
+	v, err := f()
+	OK(t, err)
+	return v
+}
+
 // Equal fails the test if got differs from want.
 func Equal(t testing.TB, want, got any, opts ...cmp.Option) {
 	t.Helper()

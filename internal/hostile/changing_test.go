@@ -141,7 +141,8 @@ func show(m *format.Model) (c content, err error) {
 
 // structureOf returns everything that a model says, except its data.
 func structureOf(m *format.Model) string {
-	text := fmt.Sprintf("%q", m.Metadata())
+	meta, err := m.Metadata()
+	text := fmt.Sprintf("%q %v", meta, err)
 	for name, v := range m.Tensors() {
 		text += fmt.Sprintf("\n%q %v %v", name, v.DType(), v.Shape())
 	}
@@ -236,7 +237,8 @@ func (a *arena) use(t *testing.T, m *format.Model, r *rand.Rand) {
 				}
 			}
 		},
-		func() { _, _, _, _ = m.Metadata(), m.Notes(), m.Signature(), m.Stats() },
+		func() { _, _ = m.Metadata() },
+		func() { _, _, _ = m.Notes(), m.Signature(), m.Stats() },
 		func() {
 			for name, v := range m.Tensors() {
 				c, err := v.Clone()

@@ -343,11 +343,8 @@ func (m *Model) Do(f func() error) error {
 }
 
 // Metadata returns the file's key-value pairs, nil when there are none.
-func (m *Model) Metadata() (meta plan.Metadata, err error) {
-	if m.parsed.Metadata == nil && m.parsed.LazyMetadata == nil {
-		return nil, nil
-	}
-	meta, err = inside(m, func() (plan.Metadata, error) {
+func (m *Model) Metadata() (plan.Metadata, error) {
+	meta, err := inside(m, func() (plan.Metadata, error) {
 		if m.parsed.LazyMetadata != nil {
 			return m.parsed.LazyMetadata()
 		}
