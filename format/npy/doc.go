@@ -25,11 +25,19 @@
 // c8 complex64, c16 complex128; or NumPy's long name, "float32". The order is "<",
 // ">" for big-endian words; "=", "|" or nothing mean little-endian. Tensors of
 // complex128, which has no dtype in this library, have an Encoding of that name and their
-// raw bytes. Structured types, objects, strings, dates and all others are ErrUnsupported in
+// raw bytes. So have the types that NumPy knows only the size of, V1, V2 and so on, and f1; ml_dtypes writes bfloat16 as
+// "<V2" and float8 types as "|V1" or "<f1". Structured types, strings, dates and all others are ErrUnsupported in
 // a .npy file. In an archive such arrays are listed, so that the others can be read: the name
 // of their Encoding is the descr, such as "<U5", followed by ", fortran_order" if the first dim
 // varies fastest, and their bytes are those in the file, even pickles. A copy to an archive
 // preserves them unless the name has more than 1 KiB or is not ASCII.
+//
+// # An array of objects
+//
+// The data of an array of objects, "|O", is a pickle, which numpy.load reads only with allow_pickle=True. In a .npy file it
+// is read as package torch reads pickles: nothing in it is called, and names of classes are in a note. The arrays in it
+// are the tensors, such as those of a dict, which numpy.save writes as an array of one object. Strings, numbers and booleans
+// are metadata. Another note has the line of Python that stores the arrays without a pickle.
 //
 // # Errors of an array
 //

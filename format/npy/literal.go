@@ -179,7 +179,7 @@ func (r *reader) descr() {
 	h.elem, h.swap = elemOf(s)
 	switch {
 	case r.err != nil || h.elem != nil:
-	case lists && isType(s):
+	case lists && isType(s), string(s) == objectType, isRaw(s):
 		h.other = s
 	default:
 		r.at = at

@@ -84,7 +84,7 @@ var malformed = []struct {
 	{format.ErrUnsupported, []malformedArray{
 		{"concatenated strings", descr("'<' 'f4'"), "descr", 20},
 		{"structured", descr("[('x', '<f4')]"), "descr", 20},
-		{"object", descr("'|O'"), "descr", 20},
+		{"object", descr("'|O'"), "pickle", 128},
 		{"strings", descr("'<U5'"), "descr", 20},
 		{"bytes", descr("'|S5'"), "descr", 20},
 		{"date", descr("'<M8[ns]'"), "descr", 20},

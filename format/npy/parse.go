@@ -1,7 +1,6 @@
 package npy
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"path/filepath"
@@ -107,6 +106,9 @@ func (r *reader) measure(text, size int64) (err error) {
 	case r.other != nil:
 		r.elem, r.size = &listed, left
 		_, err = shape.Elems()
+		if raw, ok := rawSize(r.other); ok && r.entry == nil {
+			r.size, err = rawBytes(shape, raw)
+		}
 	default:
 		r.size, err = (&tensor.Info{DType: r.elem.dtype, Shape: shape, Encoding: r.elem.enc}).ByteSize()
 	}
@@ -177,11 +179,18 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	h := driver.ReadHead(src, o)
 	r := &reader{first: h.Need}
 	err = r.read(src.Size())
-	if err := cmp.Or(err, h.Close(r.length)); err != nil {
+	if err != nil {
+		h.Close(r.length)
 		return nil, err
 	}
 	f := newParsed(x, o, 1)
 	x.Version = versions[r.major-1]
+	if string(r.other) == objectType {
+		return f.parseObjects(src, h, r.length, o)
+	}
+	if err := h.Close(r.length); err != nil {
+		return nil, err
+	}
 	x.Grow(1, len(name), r.rank)
 	e := zip.Entry{File: &zip.File{Src: src, Plain: true}, Stored: src.Size(), Size: src.Size()}
 	return &driver.Parsed{Load: f.Load}, f.add(r, []byte(name), e)

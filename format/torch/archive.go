@@ -1,11 +1,14 @@
 package torch
 
 import (
+	"bytes"
 	"fmt"
 	"strings"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/foreign"
+	"github.com/weightmap/weightmap/internal/pickle"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/zip"
 	"github.com/weightmap/weightmap/tensor"
@@ -14,32 +17,44 @@ import (
 // The entries of a model besides its storages.
 const (
 	pickleName    = "data.pkl"
+	constantsName = "constants.pkl"
 	byteorderName = "byteorder"
 	versionName   = "version"
 )
 
 // container has the entries of the model in an archive.
 type container struct {
-	dir                        string // their NAME
-	pickle, byteorder, version *zip.Member
-	others                     int    // entries that are not of the model, except directories
-	firstOther                 string // name of the first one
+	dir                                   []byte // their NAME
+	pickle, constants, byteorder, version *zip.Member
+	code                                  bool   // it is a TorchScript archive
+	others                                int    // entries that are not of the model, except directories
+	firstOther                            string // name of the first one
+	data, shared                          stores // of data.pkl, and of constants.pkl
+}
+
+// stores are the storages of a pickle. Their keys are in one text, so that they are few allocations.
+type stores struct {
+	text  []byte
+	ends  []int // of each key in text
+	index []int // of each storage among those of the model
 }
 
 // memberBytes is the approximate size of a zip.Member.
 const memberBytes = 160
 
-// parseArchive reads the ZIP container: NAME/data.pkl, NAME/byteorder, NAME/version, and NAME/data/KEY.
-func (r *reading) parseArchive() (any, error) {
-	r.x.Version, r.m.Zipped = "zip", true
-	a, err := zip.Open(r.File, r.o, storeBytes)
+// parseArchive reads the ZIP container: NAME/data.pkl, NAME/byteorder, NAME/version, and NAME/data/KEY. A TorchScript
+// archive has NAME/code/, which is not read, NAME/constants.pkl and NAME/constants/KEY as well.
+func (r *reading) parseArchive() error {
+	r.x.Version = "zip"
+	r.m.Zipped = true
+	a, err := zip.Open(r.file, r.o, storeBytes)
 	if err != nil {
-		return nil, err
+		return err
 	}
 	defer a.Close()
 	held := memberBytes * int64(a.Count)
 	if err := r.o.Memory.Reserve(held); err != nil {
-		return nil, wire.Error("", "directory", a.Off, err)
+		return wire.Error("", "directory", a.Off, err)
 	}
 	defer r.o.Memory.Release(held)
 	members := make([]zip.Member, 0, a.Count)
@@ -48,88 +63,138 @@ func (r *reading) parseArchive() (any, error) {
 		return nil
 	})
 	if err != nil {
-		return nil, err
+		return err
 	}
 	c := &container{}
 	if err := c.choose(members, a.Off); err != nil {
-		return nil, err
+		return err
 	}
 	for i := range members {
 		if err := r.addMember(c, &members[i]); err != nil {
-			return nil, err
+			return err
 		}
 	}
 	if c.others > 0 {
 		r.notes = append(r.notes, fmt.Sprintf("entries outside %.200q are not of the model: %d, the first is %.200q", c.dir, c.others, c.firstOther))
 	}
-	if err := r.readWords(c); err != nil {
-		return nil, err
+	if c.code {
+		r.notes = append(r.notes, "this is a TorchScript archive: its tensors are shown, its code is not read")
 	}
-	return r.readPickle(c.pickle)
+	if err := r.readWords(c); err != nil {
+		return err
+	}
+	if r.keys, err = c.data.byKey(a.Off); err != nil {
+		return err
+	}
+	if err := r.readPickle(c.pickle, ""); err != nil {
+		return err
+	}
+	if c.constants == nil || !c.code {
+		return nil
+	}
+	if r.keys, err = c.shared.byKey(a.Off); err != nil {
+		return err
+	}
+	return r.readPickle(c.constants, "constants")
 }
 
 // choose sets the NAME of the model. As in PyTorch, it is that of the first entry; but if this one has no pickle, it is
 // that of the only pickle. The directory begins at offset at.
 func (c *container) choose(members []zip.Member, at int64) error {
-	first, found := "", 0
+	var first []byte
+	found := 0
 	for i := range members {
-		dir, file, _ := strings.Cut(string(members[i].Name), "/")
+		dir, file, _ := bytes.Cut(members[i].Name, []byte("/"))
 		if i == 0 {
 			first = dir
 		}
-		if file != pickleName || found > 0 && dir == c.dir {
+		if string(file) != pickleName || found > 0 && bytes.Equal(dir, c.dir) {
 			continue
 		}
-		if found == 0 || dir == first {
+		if found == 0 || bytes.Equal(dir, first) {
 			c.dir = dir
 		}
 		found++
 	}
 	switch {
 	case found == 0:
-		return wire.Errorf("", "entries", at, format.ErrMagic, "a ZIP archive of %d entries, none of which is NAME/%s", len(members), pickleName)
-	case found > 1 && c.dir != first:
+		return c.noPickle(members, at)
+	case found > 1 && !bytes.Equal(c.dir, first):
 		return wire.Errorf("", "entries", at, format.ErrCorrupt, "%d pickles of different names, none of which is that of the first entry, %.200q", found, first)
 	}
 	return nil
 }
 
-// addMember adds an entry of the model. Its words and storages must occur once.
+// noPickle describes an archive without a pickle.
+func (c *container) noPickle(members []zip.Member, at int64) error {
+	for i := range members {
+		if what := foreign.Entry(string(members[i].Name)); what != "" {
+			return wire.Error("", "entries", at, foreign.Error(what, format.ErrMagic))
+		}
+	}
+	return wire.Errorf("", "entries", at, format.ErrMagic, "a ZIP archive of %d entries, none of which is NAME/%s", len(members), pickleName)
+}
+
+// addMember adds an entry of the model. Its words must occur once.
 func (r *reading) addMember(c *container, m *zip.Member) error {
-	dir, name, _ := strings.Cut(string(m.Name), "/")
-	if strings.HasSuffix(string(m.Name), "/") {
+	dir, name, _ := bytes.Cut(m.Name, []byte("/"))
+	if bytes.HasSuffix(m.Name, []byte("/")) {
 		return nil
 	}
-	if dir != c.dir {
+	if !bytes.Equal(dir, c.dir) {
 		if c.others == 0 {
 			c.firstOther = string(m.Name)
 		}
 		c.others++
 		return nil
 	}
-	if strings.HasPrefix(name, "code/") {
-		return wire.Errorf("", "entries", m.Record, format.ErrUnsupported, "entry %q: this is a TorchScript archive, which holds a program: load it with torch.jit.load and save its state_dict", m.Name)
-	}
-	switch name {
+	switch string(name) {
 	case pickleName:
 		return c.set(&c.pickle, m)
+	case constantsName:
+		return c.set(&c.constants, m)
 	case byteorderName:
 		return c.set(&c.byteorder, m)
 	case versionName:
 		return c.set(&c.version, m)
 	}
-	key, isStore := strings.CutPrefix(name, "data/")
-	if !isStore {
-		return nil
+	kind, key, _ := bytes.Cut(name, []byte("/"))
+	switch string(kind) {
+	case "code":
+		c.code = true
+	case "data":
+		return r.addKey(&c.data, key, m)
+	case "constants":
+		return r.addKey(&c.shared, key, m)
 	}
-	if _, twice := r.byKey[key]; twice {
-		return wire.Errorf("", "entries", m.Record, format.ErrCorrupt, "storage %.200q occurs twice", key)
-	}
+	return nil
+}
+
+// addKey adds the storage of an entry.
+func (r *reading) addKey(s *stores, key []byte, m *zip.Member) error {
 	if err := m.Usable(); err != nil {
 		return err
 	}
-	r.addStore(key, m.Entry)
+	s.text = append(s.text, key...)
+	s.ends = append(s.ends, len(s.text))
+	s.index = append(s.index, r.addStore(m.Entry))
 	return nil
+}
+
+// byKey returns the indexes of the storages. A key must occur once; the directory of the archive begins at offset at.
+func (s *stores) byKey(at int64) (map[string]int, error) {
+	keys := make(map[string]int, len(s.ends))
+	text := string(s.text)
+	from := 0
+	for i, end := range s.ends {
+		key := text[from:end]
+		if _, twice := keys[key]; twice {
+			return nil, wire.Errorf("", "entries", at, format.ErrCorrupt, "storage %.200q occurs twice", key)
+		}
+		keys[key] = s.index[i]
+		from = end
+	}
+	return keys, nil
 }
 
 // set sets one of the entries that occur once.
@@ -190,19 +255,24 @@ func (r *reading) content(field string, m *zip.Member) ([]byte, error) {
 	return b, nil
 }
 
-// readPickle reads data.pkl and returns its object.
-func (r *reading) readPickle(m *zip.Member) (any, error) {
-	b, err := r.content(pickleName, m)
+// readPickle reads data.pkl and finds what is in its object. Names begin with prefix, if that is not "".
+func (r *reading) readPickle(p *zip.Member, prefix string) error {
+	b, err := r.content(pickleName, p)
 	if err != nil {
-		return nil, err
+		return err
 	}
-	defer r.o.Memory.Release(m.Size)
-	r.object = m.At
-	r.pickle = newPickle(wire.NewCursor("", b, m.At), r.o.Memory)
-	r.pickle.stored = min(m.Size, 16*m.Stored)
-	v := r.next()
-	if n := r.c.Left(); n > 0 {
-		r.c.Failf(pickleName, r.c.Offset(), format.ErrCorrupt, "%d bytes follow the pickle", n)
+	defer r.o.Memory.Release(p.Size)
+	r.container = p.At
+	r.held = p.Entry
+	r.holder = -1
+	m := pickle.New(wire.NewCursor("", b, p.At), p.At, min(p.Size, 16*p.Stored), r.o.Memory)
+	defer m.Release()
+	object := m.Run()
+	if err := m.Err(); err != nil {
+		return err
 	}
-	return v, r.c.Err()
+	if n := m.Left(); n > 0 {
+		return wire.Errorf("", pickleName, m.Offset(), format.ErrCorrupt, "%d bytes follow the pickle", n)
+	}
+	return r.walk.Find(m, object, min(p.Size, 16*p.Stored), prefix)
 }

@@ -2,6 +2,7 @@ package torch
 
 import (
 	"crypto/sha256"
+	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -27,7 +28,13 @@ func files(t testing.TB) map[string][]byte {
 	}
 	object := pickled(dictOf(str("w"), tensorOf(six, 0, nums(2, 3), nums(3, 1)), str("t"), tensorOf(six, 0, nums(3, 2), nums(1, 3)), str("n"), num(5), str("b"), tensorOf(store("Byte", "1", 3), 0, nums(3), nums(1)),
 		str(long+"1"), tensorOf(six, 0, nums(), nums()), str(long+"2"), tensorOf(six, 5, nums(), nums())))
+	load := func(class string, count int32, data []byte) string {
+		inner := legacy(pickled(oldStore(class, "k", count, "N")), []string{"k"}, []int64{int64(count)}, data)
+		return get("torch.storage", "_load_from_bytes") + tup("B"+string(binary.LittleEndian.AppendUint32(nil, uint32(len(inner))))+string(inner)) + "R"
+	}
 	return map[string][]byte{
+		"pickle": []byte(strings.NewReplacer(six, load("Float", 6, floats(6)), store("Byte", "1", 3), load("Byte", 3, []byte{1, 2, 3})).Replace(object)),
+		"script": archived(t, entryOf{"m/data.pkl", []byte(object), false}, entryOf{"m/data/0", floats(6), false}, entryOf{"m/data/1", []byte{1, 2, 3}, false}, entryOf{"m/code/x.py", []byte("x"), false}, entryOf{"m/constants.pkl", []byte(pickled(")")), false}),
 		"zip":    saved(t, object, floats(6), []byte{1, 2, 3}),
 		"packed": archived(t, entryOf{"m/data.pkl", []byte(object), true}, entryOf{"m/data/0", floats(6), true}, entryOf{"m/data/1", []byte{1, 2, 3}, true}),
 		"big":    archived(t, entryOf{"m/data.pkl", []byte(object), false}, entryOf{"m/byteorder", []byte("big"), false}, entryOf{"m/data/0", swapped, false}, entryOf{"m/data/1", []byte{1, 2, 3}, false}),
@@ -50,6 +57,9 @@ func TestConformance(t *testing.T) {
 func FuzzOpen(f *testing.F) {
 	for _, b := range files(f) {
 		f.Add(b)
+	}
+	for _, tt := range foreignPickles() {
+		f.Add(saved(f, pickled(tt.pickle), floats(6)))
 	}
 	formattest.Fuzz(f, formattest.Config{Codec: own})
 }

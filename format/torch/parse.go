@@ -2,14 +2,12 @@ package torch
 
 import (
 	"bytes"
-	"cmp"
-	"encoding/binary"
-	"fmt"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/pickle"
 	"github.com/weightmap/weightmap/internal/shards"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/zip"
@@ -17,24 +15,21 @@ import (
 
 // reading is the state while a file is parsed.
 type reading struct {
-	*zip.File
-	pickle
+	file   *zip.File
 	m      *zip.Tensors // of all files
 	o      *driver.Options
-	x      *driver.Index  // of this file
-	places []zip.Place    // by tensor of this file
-	byKey  map[string]int // index of each storage
-	big    bool           // elements are big-endian
-	meta   plan.Metadata
+	x      *driver.Index // of this file
+	walk   *pickle.Walk
+	places []zip.Place // by tensor of this file
 	notes  []string
 
-	// The walk through the object of the pickle.
-	object  int64 // offset of that pickle
-	path    []byte
-	within  map[any]bool // the lists and dicts on the path to the current value
-	visits  int64
-	named   int64 // bytes of names so far
-	skipped []skip
+	container int64           // offset of the pickle in the file, or of the entry that has it
+	holder    int             // the store that has the pickle, or -1
+	held      zip.Entry       // that store, before it is one
+	keys      map[string]int  // index of each storage
+	big       bool            // elements are big-endian
+	old       map[string]root // the storages of the legacy container, by key
+	nested    map[pickle.Ref]pickle.Storage
 }
 
 // Parse implements driver.Driver. It parses either container, or an index of several files.
@@ -49,7 +44,9 @@ func (driverOf) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*d
 		return out, parseIndex(m, src, o, out)
 	}
 	r, err := parseFile(m, src, 0, x, o)
-	m.Places, out.Metadata, out.Notes = r.places, r.meta, r.notes
+	m.Places = r.places
+	out.Metadata = r.walk.Metadata
+	out.Notes = r.notes
 	return out, err
 }
 
@@ -67,7 +64,7 @@ func parseIndex(m *zip.Tensors, src driver.Source, o *driver.Options, out *drive
 		r, err := parseFile(m, src, s, y, o)
 		files = append(files, r)
 		m.Index.Version = y.Version
-		return r.meta, err
+		return r.walk.Metadata, err
 	}, Placed: func(file, i int) {
 		m.Places = append(m.Places, files[file].places[i])
 	}}
@@ -84,103 +81,58 @@ func parseIndex(m *zip.Tensors, src driver.Source, o *driver.Options, out *drive
 	return nil
 }
 
-// parseFile parses either container in the given address space and lists its tensors in x.
+// parseFile parses any container in the given address space and lists its tensors in x.
 func parseFile(m *zip.Tensors, src driver.Source, space driver.Space, x *driver.Index, o *driver.Options) (*reading, error) {
-	r := &reading{File: &zip.File{Src: src, Space: space}, m: m, o: o, x: x, byKey: make(map[string]int)}
-	b, err := driver.Prefix(src, int64(legacyHead))
+	r := &reading{file: &zip.File{Src: src, Space: space}, m: m, o: o, x: x, holder: -1}
+	r.walk = pickle.NewWalk(r, o.Memory, pickle.RootName(src.Path()))
+	b, err := driver.Prefix(src, driver.SniffLen)
 	if err != nil {
 		return r, err
 	}
-	var v any
 	switch {
 	case bytes.HasPrefix(b, []byte(zip.LocalMagic)):
-		v, err = r.parseArchive()
+		err = r.parseArchive()
 	case isLegacy(b):
-		v, err = r.parseLegacy()
+		err = r.parseLegacy()
+	case pickle.Begins(b):
+		err = r.parsePlain()
 	default:
-		err = wire.Errorf("", "magic", 0, format.ErrMagic, "the file begins with % x, neither a ZIP archive nor the number of torch.save's older container", b[:min(len(b), 8)])
+		err = wire.Errorf("", "magic", 0, format.ErrMagic, "the file begins with % x, neither a ZIP archive nor a pickle", b[:min(len(b), 8)])
 	}
-	if err == nil {
-		err = r.list(v)
-	}
-	r.pickle.release()
+	r.walk.Finish()
+	r.notes = append(r.notes, r.walk.Notes...)
 	return r, err
 }
 
 // storeBytes is the approximate size of a storage's bookkeeping in memory.
 const storeBytes = 160
 
-// addStore adds a storage. Its key must be new.
-func (r *reading) addStore(key string, e zip.Entry) {
-	r.byKey[key] = len(r.m.Stores)
+// addStore adds a storage to those of the model.
+func (r *reading) addStore(e zip.Entry) int {
 	r.m.Stores = append(r.m.Stores, e)
+	return len(r.m.Stores) - 1
 }
 
-// parseLegacy parses the legacy container: pickles of a magic number, the protocol, the system, the
-// object and the keys of the storages, then each storage after its element count.
-func (r *reading) parseLegacy() (v any, err error) {
-	r.x.Version, r.Plain = "legacy", true
-	h := driver.ReadHead(r.Src, r.o)
-	h.Expect(64 << 10)
-	r.pickle = newPickle(wire.HeadCursor("", h, r.Src.Size()), r.o.Memory)
-	r.legacy = true
-	var parts [5]any
-	var at [len(parts) + 1]int64
-	for i := range parts {
-		parts[i] = r.next()
-		at[i+1] = r.c.Offset()
+// Tensor implements pickle.Finder.
+func (r *reading) Tensor(t *driver.Tensor, p zip.Place) (taken bool, err error) {
+	t.Space = r.file.Space
+	r.m.Stores[p.Store].Locate(t, &p)
+	if err := r.x.Add(t); err != nil {
+		return r.x.Err() == nil, r.x.Err()
 	}
-	if err := cmp.Or(r.c.Err(), h.Close(at[len(parts)])); err != nil {
-		return nil, err
-	}
-	if v, _ := parts[1].(int64); v != 1001 {
-		return nil, wire.Errorf("", "protocol version", at[1], format.ErrVersion, "%v, known is 1001", parts[1])
-	}
-	keys, ok := parts[4].(*list)
-	if !ok {
-		return nil, wire.Errorf("", "storage keys", at[4], format.ErrCorrupt, "they are %s, not a list", kindOf(parts[4]))
-	}
-	r.object, r.stored = at[3], at[4]-at[3]
-	return parts[3], r.legacyStores(keys.items, at[5])
+	r.places = append(r.places, p)
+	return false, nil
 }
 
-// legacyStores finds the storages after the pickles, in the order of keys.
-func (r *reading) legacyStores(keys []any, at int64) error {
-	if err := r.o.Memory.Reserve(int64(len(keys)) * storeBytes); err != nil {
-		return wire.Error("", "storage keys", at, err)
+// Data implements pickle.Finder. The bytes are in the pickle.
+func (r *reading) Data(at, n int64, text *zip.Text) zip.Place {
+	if r.holder < 0 {
+		r.holder = r.addStore(r.held)
 	}
-	for _, k := range keys {
-		if err := r.o.Context.Err(); err != nil {
-			return err
-		}
-		key, _ := k.(string)
-		s := r.roots[key]
-		if s == nil {
-			return wire.Errorf("", "storage keys", at, format.ErrCorrupt, "no tensor is in storage %.200q", key)
-		}
-		if _, twice := r.byKey[key]; twice {
-			return wire.Errorf("", "storage keys", at, format.ErrCorrupt, "storage %.200q occurs twice", key)
-		}
-		var b [8]byte
-		if n := r.Src.Size() - at; n < int64(len(b)) {
-			return wire.Errorf("", "storage count", at, format.ErrTruncated, "needs 8 bytes, %d are left", n)
-		}
-		if _, err := r.Src.ReadAt(b[:], at); err != nil {
-			return err
-		}
-		if count := binary.LittleEndian.Uint64(b[:]); count != uint64(s.total) {
-			return wire.Errorf("", "storage count", at, format.ErrCorrupt, "%d elements in storage %.200q, the pickle says %d", count, key, s.total)
-		}
-		at += 8
-		size := s.total * s.elem.size
-		if left := r.Src.Size() - at; size > left {
-			return wire.Errorf("", "storage", at, format.ErrTruncated, "storage %.200q has %d bytes, %d are left", key, size, left)
-		}
-		r.addStore(key, zip.Entry{File: r.File, At: at, Stored: size, Size: size})
-		at += size
+	p := zip.Place{Store: r.holder, From: at - r.container, Extent: n}
+	if text != nil {
+		text.At = p.From
+		p.From, p.Text = 0, text
 	}
-	if at < r.Src.Size() {
-		r.notes = append(r.notes, fmt.Sprintf("%d bytes follow the last storage", r.Src.Size()-at))
-	}
-	return nil
+	return p
 }

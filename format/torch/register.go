@@ -3,6 +3,7 @@ package torch
 import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/pickle"
 	"github.com/weightmap/weightmap/internal/zip"
 )
 
@@ -25,10 +26,10 @@ func (driverOf) Describe() driver.Description {
 	return driver.Description{Name: formatName, Extensions: extensions}
 }
 
-var extensions = []string{".pt", ".pth", ".ckpt", ".bin.index.json"}
+var extensions = []string{".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".bin.index.json"}
 
 // Detect implements driver.Driver. The first entry of an archive is NAME/data.pkl or another entry
 // that torch.save writes.
 func (driverOf) Detect(head []byte, _ int64) bool {
-	return isIndex(head) || isLegacy(head) || zip.IsTorch(zip.FirstName(head))
+	return isIndex(head) || isLegacy(head) || pickle.Begins(head) || zip.IsTorch(zip.FirstName(head))
 }

@@ -129,18 +129,16 @@ func TestRead(t *testing.T) {
 	}
 }
 
+// mostName is the length of the longest name.
+const mostName = 1 << 16
+
 // TestRefused opens files that torch.save never writes and files that would run a program.
 func TestRefused(t *testing.T) {
 	six := store("Float", "0", 6)
 	one := func(parts ...string) []byte { return saved(t, pickled(parts...), floats(6)) }
-	laughs := "}q\x000" // each tuple holds the previous one ten times
-	for range 30 {
-		laughs += "(" + strings.Repeat("h\x00", 10) + "tq\x000"
-	}
-	laughs += "h\x00"
 	deep := strings.Repeat("](", 3000) + strings.Repeat("e", 3000)
 	plain := entryOf{"m/data.pkl", []byte(pickled("}")), false}
-	name := strings.Repeat("n", maxName)
+	name := strings.Repeat("n", mostName)
 	type fault struct {
 		name string
 		file []byte
@@ -148,42 +146,36 @@ func TestRefused(t *testing.T) {
 	}
 	for want, faults := range map[error][]fault{
 		format.ErrUnsupported: {
-			{"os.system", one(get("os", "system"), tup(str("true")), "R"), `"os.system"`},
-			{"builtins.eval by STACK_GLOBAL", saved(t, "\x80\x04\x8c\x08builtins\x8c\x04eval\x93."), `"builtins.eval"`},
-			{"REDUCE of no function", one(str("x"), ")", "R"), "calls"},
-			{"REDUCE of a storage class", one(get("torch", "FloatStorage"), ")", "R"), "calls"},
-			{"BUILD of a string", one(str("x"), "}b"), "state"},
-			{"INST", one("(ios\nsystem\n"), "opcode 0x69"},
-			{"OBJ", one("(", get("torch", "Size"), "o"), "opcode 0x6f"},
-			{"EXT1", one("\x82\x01"), "opcode 0x82"},
-			{"protocol 1", saved(t, "}."), "protocol"},
+			{"EXT1", one("\x82\x01"), "extension registry"},
+			{"EXT2", one("\x83\x01\x00"), "extension registry"},
+			{"EXT4", one("\x84\x01\x00\x00\x00"), "extension registry"},
+			{"NEXT_BUFFER", one("\x97"), "a buffer that is not in the file"},
+			{"READONLY_BUFFER", one("}\x98"), "a buffer that is not in the file"},
+			{"no opcode", one("\xff"), "0xff is no opcode"},
 			{"protocol 6", saved(t, "\x80\x06}."), "protocol 6"},
-			{"same name twice", one(dictOf(str("a"), tensorOf(six, 0, nums(1), nums(1)), str("a"), tensorOf(six, 0, nums(1), nums(1)))), "two tensors"},
-			{"TorchScript", archived(t, entryOf{"m/data.pkl", []byte(pickled("}")), false}, entryOf{"m/code/__torch__.py", []byte("x"), false}), "TorchScript"},
 			{"strange byte order", archived(t, entryOf{"m/data.pkl", []byte(pickled("}")), false}, entryOf{"m/byteorder", []byte("middle"), false}), "middle"},
 			{"a long version", archived(t, plain, entryOf{"m/version", bytes.Repeat([]byte("3"), 65), false}), ": version: "},
 		},
 		format.ErrCorrupt: {
-			{"nested REDUCE", one(get("torch", "Size"), get("torch", "Size"), tup(nums(1)), "RR"), "not as"},
+			{"nested REDUCE", one(get("torch", "Size"), get("torch", "Size"), tup(nums(1)), "RR"), "which is no tuple"},
+			{"REDUCE of no function", one(str("x"), ")", "R"), "it calls a value of type \"str\""},
+			{"BUILD of a string", one(str("x"), "}b"), "it sets the state of a value of type \"str\""},
+			{"BUILD of a class", one(get("os", "system"), "}b"), "it sets the state of a value of type \"os.system\""},
 			{"values left", one("}}"), "left"},
 			{"bytes behind it", saved(t, pickled("}")+"x"), "follow"},
 			{"pop of nothing", one("0"), "missing"},
 			{"pop below a mark", one("}(0", "0"), ""},
-			{"APPEND to a dict", one("}Na"), "type dict"},
+			{"APPEND to a dict", one("}Na"), `type "dict"`},
 			{"odd SETITEMS", one("}(Nu"), "1 keys"},
 			{"unknown memo", one("h\x05"), "remembered"},
 			{"name of a global without end", one("c", strings.Repeat("a", 5000)), "name"},
 			{"string that is no UTF-8", one("X\x01\x00\x00\x00\xff"), "UTF-8"},
-			{"list in itself", one("]q\x00h\x00a"), "contains itself"},
-			{"dict in itself", one("}q\x00", str("k"), "h\x00s"), "contains itself"},
-			{"name with NUL", one(dictOf(str("a\x00"), tensorOf(six, 0, nums(1), nums(1)))), ""},
 			{"beyond the storage", one(tensorOf(six, 1, nums(2, 3), nums(3, 1))), "element 6 of a storage of 6"},
 			{"storage that is missing", one(tensorOf(store("Float", "7", 6), 0, nums(1), nums(1))), "missing"},
-			{"persistent id of a string", one(str("x"), "Q"), "type str"},
-			{"persistent id of three", one(tup(str("storage"), "N", "N"), "Q"), "persistent id"},
-			{"persistent id with a module", one(tup(str("module"), get("torch", "FloatStorage"), str("0"), str("cpu"), num(6)), "Q"), "persistent id"},
-			{"persistent id with another class", one(tup(str("storage"), get("torch", "Size"), str("0"), str("cpu"), num(6)), "Q"), "persistent id"},
-			{"huge count", one(tup(str("storage"), get("torch", "DoubleStorage"), str("0"), str("cpu"), "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f"), "Q"), "persistent id"},
+			{"persistent id of a string", one(tensorOf(str("x")+"Q", 0, nums(1), nums(1))), `type "str"`},
+			{"persistent id of three", one(tensorOf(tup(str("storage"), "N", "N")+"Q", 0, nums(1), nums(1))), "persistent id"},
+			{"persistent id with a module", one(tensorOf(tup(str("module"), get("torch", "FloatStorage"), str("0"), str("cpu"), num(6))+"Q", 0, nums(1), nums(1))), "persistent id"},
+			{"huge count", one(tensorOf(tup(str("storage"), get("torch", "DoubleStorage"), str("0"), str("cpu"), "\x8a\x08\xff\xff\xff\xff\xff\xff\xff\x7f")+"Q", 0, nums(1), nums(1))), "persistent id"},
 			{"two pickles", archived(t, plain, plain), "another one"},
 			{"two models, and neither is that of the first entry", archived(t, entryOf{"x/version", []byte("3"), false}, entryOf{"a/data.pkl", []byte(pickled("}")), false}, entryOf{"b/data.pkl", []byte(pickled("}")), false}), "2 pickles"},
 			{"a version twice", archived(t, plain, entryOf{"m/version", []byte("3"), false}, entryOf{"m/version", []byte("3"), false}), "another one"},
@@ -207,12 +199,9 @@ func TestRefused(t *testing.T) {
 			{"legacy: cut in a storage", legacy(pickled(tensorOf(oldStore("Float", "k", 6, "N"), 0, nums(6), nums(1))), []string{"k"}, []int64{6}, floats(5)), "20 are left"},
 		},
 		format.ErrLimit: {
-			{"billion laughs", one(laughs), "paths"},
 			{"deep nesting", one(deep), "nested"},
-			{"memo bomb", one(strings.Repeat("N\x94", 900000), strings.Repeat("0", 899999)), ""},
 			{"a long name", saved(t, pickled(dictOf(str(name+"n"), num(1)))), ": pickle: "},
 			{"a long path", saved(t, pickled(dictOf(str(name[1:]), dictOf(str("nn"), num(1))))), ": pickle: "},
-			{"a shared name that grows", saved(t, pickled("}q\x00(", str(name[:maxName-16]), num(1), "u0](", strings.Repeat("h\x00", 300<<20/maxName), "e")), ": pickle: "},
 		},
 		format.ErrMagic: {
 			{"no pickle", archived(t, entryOf{"m/version", []byte("3"), false}), "none of which"},
@@ -309,18 +298,14 @@ func TestArguments(t *testing.T) {
 		most = "\xff\xff\xff\xff\xff\xff\xff\x7f"
 		half = "\x00\x00\x00\x00\x00\x00\x00\x40"
 	)
-	six, one := store("Float", "0", 6), tensorOf(store("Float", "0", 6), 0, nums(1), nums(1))
+	six := store("Float", "0", 6)
 	untyped := tup(str("storage"), get("torch.storage", "UntypedStorage"), str("0"), str("cpu"), num(24)) + "Q"
-	ones := make([]int32, maxRank+1)
+	ones := make([]int32, 64+1)
 	for i := range ones {
 		ones[i] = 1
 	}
 	v2 := func(args ...string) string { return tup(append(args, "\x89", hooks)...) }
 	for function, calls := range map[[2]string]map[string]string{
-		{"collections", "OrderedDict"}: {
-			"a string": tup(str("x")), "a list and more": tup("]", "N"), "a number for a pair": tup("](K\x01e"),
-			"a tuple of one": tup("](" + nums(1) + "e"), "a list of three": tup("](](K\x01K\x02K\x03ee"),
-		},
 		{"torch._utils", "_rebuild_tensor_v2"}: {
 			"too few": tup(six, num(0), nums(1), nums(1), "\x89"), "no storage": v2("N", num(0), nums(1), nums(1)),
 			"an offset that is text": v2(six, str("0"), nums(1), nums(1)), "an offset below 0": v2(six, num(-1), nums(1), nums(1)),
@@ -332,19 +317,13 @@ func TestArguments(t *testing.T) {
 		},
 		{"torch._utils", "_rebuild_tensor_v3"}: {
 			"no dtype": v2(untyped, num(0), nums(1), nums(1)), "a dtype that is text": tup(untyped, num(0), nums(1), nums(1), "\x89", hooks, str("float32")),
-			"a dtype that does not exist": tup(untyped, num(0), nums(1), nums(1), "\x89", hooks, get("torch", "Size")), "a dtype of another module": tup(untyped, num(0), nums(1), nums(1), "\x89", hooks, get("collections", "OrderedDict")),
-			"no storage": tup("N", num(0), nums(1), nums(1), "\x89", hooks, get("torch", "float32")),
+			"a dtype of another module": tup(untyped, num(0), nums(1), nums(1), "\x89", hooks, get("collections", "OrderedDict")),
+			"no storage":                tup("N", num(0), nums(1), nums(1), "\x89", hooks, get("torch", "float32")),
 		},
-		{"torch._utils", "_rebuild_parameter"}: {"too few": tup(one, "\x88"), "no tensor": tup("N", "\x88", hooks)},
-		{"torch", "Size"}:                      {"nothing": ")", "a number": tup(num(1)), "two": tup(nums(1), nums(1))},
-		{"torch", "device"}:                    {"nothing": ")", "three": tup(str("cuda"), num(1), num(2)), "a number": tup(num(1))},
-		{"numpy", "dtype"}:                     {"nothing": ")", "a number": tup(num(1)), "a long name": tup(str(strings.Repeat("f", 16)))},
-		{"numpy.core.multiarray", "scalar"}: {
-			"one": tup("N"), "no dtype": tup("N", "C\x01a"), "no bytes": tup(get("numpy", "dtype")+tup(str("i1"))+"R", str("a")),
+		{"torch._utils", "_rebuild_tensor"}: {
+			"too few": tup(six, num(0), nums(1)), "no storage": tup("N", num(0), nums(1), nums(1)), "beyond the storage": tup(six, num(6), nums(1), nums(1)),
 		},
-		{"_codecs", "encode"}: {
-			"one": tup(str("x")), "another code": tup(str("x"), str("utf-8")), "a code that is a number": tup(str("x"), num(1)), "no string": tup("N", str("latin1")), "a character of two bytes": tup(str("Ā"), str("latin1")),
-		},
+		{"torch._utils", "_rebuild_parameter"}: {"no tensor": tup("N", "\x88", hooks), "nothing": ")"},
 	} {
 		for name, args := range calls {
 			t.Run(function[1]+"/"+name, func(t *testing.T) {

@@ -42,7 +42,10 @@ func TestForgottenImport(t *testing.T) {
 		_, err := format.Lookup(name)
 		return err
 	}
-	plain, graph, pickle := file("plain.safetensors", safetensors), file("net.onnx", "\x08\x09\x3a\x00"), file("m.pth", "\x80\x02}q\x00.")
+	plain := file("plain.safetensors", safetensors)
+	graph := file("net.onnx", "\x08\x09\x3a\x00")
+	pickle := file("m.pth", "\x80\x02}q\x00.")
+	tar := file("m.tar", string(make([]byte, 257))+"ustar")
 	for _, tt := range []struct {
 		name string
 		err  error
@@ -54,7 +57,8 @@ func TestForgottenImport(t *testing.T) {
 		{"OpenBytes of an archive", bytes("PK\x03\x04" + string(make([]byte, 22)) + "\x0a\x00\x00\x00m/data.pkl"), advice("torch", "format/torch")},
 		{"Create by name", create("mag", "x.mag"), "format: " + advice("mag", "mag")},
 		{"Lookup of an archive's format", lookup("npz"), "format: " + advice("npz", "format/npy")},
-		{"Open of what no format reads", open(pickle), pickle + ": this is a Python pickle, which is a program, and not from torch.save: save its tensors with safetensors.torch.save_file"},
+		{"Open of what no format reads", open(tar), tar + ": this is a tar archive: unpack it first"},
+		{"Open of a pickle", open(pickle), pickle + ": " + advice("torch", "format/torch")},
 	} {
 		if tt.err == nil || !errors.Is(tt.err, format.ErrUnknownFormat) {
 			t.Errorf("%s: %v, want ErrUnknownFormat", tt.name, tt.err)

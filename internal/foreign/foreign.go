@@ -35,7 +35,8 @@ func Blamed(err error) bool {
 const (
 	unpack = ": unpack it first"
 	other  = ": open the model that belongs to it"
-	pickle = "a Python pickle, which is a program, and not from torch.save: save its tensors with safetensors.torch.save_file"
+	oldTar = `a tar file of PyTorch 0.1: if you trust it, which may run a program, convert it with python -c "import torch; torch.save(torch.load('IN', weights_only=False), 'OUT.pt')"`
+	export = `a program of torch.export: save its tensors with python -c "import torch; torch.save(dict(torch.export.load('IN.pt2').state_dict), 'OUT.pt')"`
 	hdf5   = "an HDF5 file, as Keras writes them: load it with h5py, and save it with safetensors.numpy.save_file"
 	flow   = "a TensorFlow or TensorFlow Lite model: convert it with python -m tf2onnx.convert --saved-model DIR, --graphdef FILE or --tflite FILE, and --output OUT.onnx"
 	coreML = "a Core ML model: export the model it was made from to ONNX or safetensors"
@@ -119,6 +120,7 @@ var kinds = [...]struct {
 	{0, "\x28\xb5\x2f\xfd", "compressed with zstd" + unpack},
 	{0, "\xfd7zXZ", "compressed with xz" + unpack},
 	{0, "BZh", "compressed with bzip2" + unpack},
+	{0, "sys_info\x00", oldTar},
 	{257, "ustar", "a tar archive" + unpack},
 	{0, "version https://git-lfs.", "a Git LFS pointer, not the file it stands for: fetch that with \"git lfs pull\""},
 }
@@ -134,10 +136,15 @@ func kindOf(head string) string {
 			return k.is
 		}
 	}
-	if entry := firstEntry(head); entry == "data.pkl" {
+	if isPickle(head) || firstEntry(head) == "data.pkl" {
 		return "torch"
 	}
 	return ""
+}
+
+// isPickle reports whether a file begins like a pickle of the protocols 2 to 5. No opcode is 0.
+func isPickle(head string) bool {
+	return len(head) > 2 && head[0] == 0x80 && 2 <= head[1] && head[1] <= 5 && head[2] != 0
 }
 
 // Format returns the format of this module that a file is in that begins with first, or "" unless it is certain.
@@ -161,8 +168,6 @@ func Name(first []byte, path string) string {
 	}
 	switch {
 	case len(head) < 2:
-	case head[0] == 0x80 && head[1]-2 < 4: // protocols 2 to 5
-		return pickle
 	case firstEntry(head) != "":
 		return Entry(firstEntry(head))
 	case isTensor(head):
@@ -207,11 +212,17 @@ func firstEntry(head string) string {
 
 // Entry describes a ZIP archive that has an entry with this name, or returns "".
 func Entry(name string) string {
-	switch name[strings.LastIndexByte(name, '/')+1:] {
+	base := name[strings.LastIndexByte(name, '/')+1:]
+	switch base {
 	case "data.pkl":
 		return Model("torch")
 	case "model.weights.h5":
 		return hdf5
+	case "archive_format", "serialized_exported_program.json":
+		return export
+	}
+	if strings.HasSuffix(base, ".pth") || strings.HasSuffix(base, ".pt") {
+		return fmt.Sprintf("an archive with PyTorch files in it, as stable-baselines3 writes them: unpack it and open one of them, such as %.200s", name)
 	}
 	return ""
 }

@@ -123,9 +123,7 @@ func (v *verification) Feed(h io.Writer, n driver.Space, off, size int64, part s
 		err = r.Check(off, size)
 	}
 	write := func(b []byte) error {
-		if part != "" {
-			v.Done(int64(len(b)), part)
-		}
+		v.Done(int64(len(b)), part)
 		_, err := h.Write(b)
 		return err
 	}

@@ -33,6 +33,15 @@ type Place struct {
 	Elem         int     // size of an element
 	Swap         int     // size of the words if they are big-endian, or 0
 	Stride       []int64 // in elements; nil if they are contiguous
+	Text         *Text   // nil if the content has the elements as they are
+}
+
+// Text is a range of the content of an entry that has bytes in the form of a text. The range of a Place is then one of
+// these bytes.
+type Text struct {
+	At, Len int64 // range of the content
+	Size    int64 // number of bytes in it
+	Decode  func(dst, text []byte) error
 }
 
 // Locate sets the fields of t that follow from its place in the entry.
@@ -41,7 +50,7 @@ func (e *Entry) Locate(t *driver.Tensor, p *Place) {
 	if e.Packed {
 		t.Compression, t.Stored = "deflate", e.Stored
 	}
-	if e.Packed || p.Stride != nil || p.Swap > 0 {
+	if e.Packed || p.Stride != nil || p.Swap > 0 || p.Text != nil {
 		t.Loaded, t.Offset = true, -1
 	}
 }
@@ -71,7 +80,7 @@ func (t *Tensors) load(i int) (b []byte, err error) {
 		return nil, err
 	}
 	// The engine has reserved memory for the tensor, but not for its source.
-	ready := s.Packed && p.Stride == nil && p.Swap == 0 && p.From%dataAlign == 0 && p.Extent == s.Size-p.From
+	ready := s.Packed && p.Stride == nil && p.Swap == 0 && p.Text == nil && p.From%dataAlign == 0 && p.Extent == s.Size-p.From
 	aside := p.Extent
 	switch {
 	case ready:
@@ -80,6 +89,11 @@ func (t *Tensors) load(i int) (b []byte, err error) {
 		aside = s.Size
 	case s.Src.InMemory():
 		aside = 0
+	}
+	at, n := p.From, p.Extent // in the content
+	if p.Text != nil {
+		at, n = p.Text.At, p.Text.Len
+		aside += p.Text.Len + p.Text.Size
 	}
 	if err := t.Memory.Reserve(aside); err != nil {
 		return nil, err
@@ -90,13 +104,19 @@ func (t *Tensors) load(i int) (b []byte, err error) {
 			err = s.Compare(tensor.CRC32(b))
 		}
 		if err == nil {
-			b = b[p.From:][:p.Extent]
+			b = b[at:][:n]
 		}
 	} else {
-		b, err = s.Src.Slice(s.At+p.From, p.Extent)
+		b, err = s.Src.Slice(s.At+at, n)
 	}
 	if ready || err != nil {
 		return b, err
+	}
+	if p.Text != nil {
+		if b, err = p.Text.bytes(b); err != nil {
+			return nil, err
+		}
+		b = b[p.From:][:p.Extent]
 	}
 	out := memory.Aligned(int(size))
 	if p.Stride == nil {
@@ -108,6 +128,12 @@ func (t *Tensors) load(i int) (b []byte, err error) {
 		vector.Swap(out, p.Swap)
 	}
 	return out, nil
+}
+
+// bytes decodes the text.
+func (t *Text) bytes(text []byte) ([]byte, error) {
+	b := make([]byte, t.Size)
+	return b, t.Decode(b, text)
 }
 
 // located adds the name and file of tensor i to an error without a location: that of its bytes, if they are in the file

@@ -21,8 +21,7 @@ func window(src []byte) int64 {
 	if err != nil {
 		return 0
 	}
-	const others = 2 << 20 // at most; they grow with the content
-	return int64(f.window + min(others, 2*f.window))
+	return int64(f.window) + 2<<20
 }
 
 // encoderLevels maps levels to the library's four.

@@ -1,0 +1,175 @@
+package torch
+
+import (
+	"bytes"
+	"math"
+	"strconv"
+	"strings"
+
+	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/pickle"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/internal/zip"
+)
+
+// storageID is the persistent id of a storage.
+type storageID struct {
+	elem  *pickle.Elem // nil for an unknown class, and for an id that is not of a storage
+	key   []byte
+	count int64 // of elements
+	// A view has elements of a storage from the index first on.
+	first, elems int64
+}
+
+// parseID parses a persistent id: ("storage", class, key, location, count). In the legacy container a sixth value is None
+// or the (key, offset, count) of a view, and ("module", class, file, source) stands for a class.
+func parseID(m *pickle.Machine, r pickle.Ref, legacy bool) (storageID, error) {
+	var id storageID
+	if m.Kind(m.ID(r)) == pickle.TextKind {
+		return parseText(m, r)
+	}
+	t := m.Items(m.ID(r))
+	if legacy && len(t) == 4 && m.IsText(pickle.Ref(t[0]), "module") {
+		return id, nil
+	}
+	if len(t) != 5 && !(legacy && len(t) == 6) || !m.IsText(pickle.Ref(t[0]), "storage") {
+		return id, m.Errorf(r, format.ErrCorrupt, "a persistent id of type %.200q with %d values is not as torch.save writes it", m.KindOf(m.ID(r)), len(t))
+	}
+	class := pickle.Ref(t[1])
+	count, isInt := m.Int(pickle.Ref(t[4]))
+	if m.Kind(class) != pickle.GlobalKind || m.Kind(pickle.Ref(t[2])) != pickle.TextKind || !isInt || count < 0 {
+		return id, m.Errorf(r, format.ErrCorrupt, "a persistent id is not as torch.save writes it")
+	}
+	id.elem = m.Class(class).Elem()
+	if id.elem == nil {
+		return id, nil
+	}
+	if count > math.MaxInt64/id.elem.Size {
+		return id, m.Errorf(r, format.ErrCorrupt, "a persistent id of %d elements is not as torch.save writes it", count)
+	}
+	id.key = m.Text(pickle.Ref(t[2]))
+	id.count = count
+	id.elems = count
+	if len(t) < 6 || pickle.Ref(t[5]) == pickle.None {
+		return id, nil
+	}
+	view := m.Items(pickle.Ref(t[5]))
+	if len(view) != 3 {
+		return id, m.Errorf(r, format.ErrCorrupt, "the view of a persistent id is not as torch.save writes it")
+	}
+	first, isFirst := m.Int(pickle.Ref(view[1]))
+	elems, isElems := m.Int(pickle.Ref(view[2]))
+	if !isFirst || !isElems || first < 0 || elems < 0 || elems > count || first > count-elems {
+		return id, m.Errorf(r, format.ErrCorrupt, "the view of a persistent id leaves its storage")
+	}
+	id.first = first
+	id.elems = elems
+	return id, nil
+}
+
+// parseText parses a persistent id of protocol 0, which is what Python prints for the tuple, as in
+//
+//	('storage', <class 'torch.FloatStorage'>, '0', 'cpu', 6)
+func parseText(m *pickle.Machine, r pickle.Ref) (storageID, error) {
+	rest, isStorage := strings.CutPrefix(string(m.Text(m.ID(r))), "('storage', <class '")
+	class, rest, _ := strings.Cut(rest, "'>, '")
+	key, rest, _ := strings.Cut(rest, "', '")
+	_, rest, _ = strings.Cut(rest, "', ")
+	count, err := strconv.ParseInt(strings.TrimSuffix(rest, ")"), 10, 64)
+	dot := strings.LastIndexByte(class, '.')
+	if !isStorage || err != nil || count < 0 || dot < 0 {
+		return storageID{}, m.Errorf(r, format.ErrCorrupt, "a persistent id of type \"str\" is not as torch.save writes it")
+	}
+	id := storageID{elem: pickle.StorageElem(class[:dot], class[dot+1:]), key: []byte(key), count: count, elems: count}
+	if id.elem != nil && count > math.MaxInt64/id.elem.Size {
+		return id, m.Errorf(r, format.ErrCorrupt, "a persistent id of %d elements is not as torch.save writes it", count)
+	}
+	return id, nil
+}
+
+// Storage implements pickle.Finder.
+func (r *reading) Storage(m *pickle.Machine, ref pickle.Ref) (pickle.Storage, error) {
+	if m.Kind(ref) != pickle.PersistentKind {
+		return r.nestedStorage(m, ref)
+	}
+	id, err := parseID(m, ref, r.old != nil)
+	if err != nil || id.elem == nil {
+		return pickle.Storage{}, err
+	}
+	s := pickle.Storage{Elem: id.elem, Count: id.elems, Big: r.big}
+	size := id.elem.Size
+	if r.old != nil {
+		root := r.old[string(id.key)]
+		if root.store < 0 || root.elem == nil {
+			return s, missing(m, ref, id.key)
+		}
+		s.Place = zip.Place{Store: root.store, From: root.from + id.first*size}
+		return s, nil
+	}
+	i, ok := r.keys[string(id.key)]
+	if !ok {
+		return s, missing(m, ref, id.key)
+	}
+	if e := &r.m.Stores[i]; id.count > e.Size/size {
+		return s, m.Errorf(ref, format.ErrTruncated, "storage %.200q has %d bytes, %d elements of %d bytes are in it", id.key, e.Size, id.count, size)
+	}
+	s.Place = zip.Place{Store: i}
+	return s, nil
+}
+
+func missing(m *pickle.Machine, r pickle.Ref, key []byte) error {
+	return m.Errorf(r, format.ErrCorrupt, "a tensor is in storage %.200q, which is missing", key)
+}
+
+// nestedStorage returns a storage that is in the pickle: bytes that torch.save wrote in the legacy container.
+func (r *reading) nestedStorage(m *pickle.Machine, ref pickle.Ref) (pickle.Storage, error) {
+	if s, known := r.nested[ref]; known {
+		return s, nil
+	}
+	args := m.Args(ref)
+	if !m.Class(ref).LoadsBytes() || len(args) != 1 {
+		return pickle.Storage{}, m.Errorf(ref, format.ErrCorrupt, "a tensor over a value of type %.200q is not as torch.save writes it", m.KindOf(ref))
+	}
+	b, p, err := m.Bytes(pickle.Ref(args[0]), r)
+	if err != nil {
+		return pickle.Storage{}, err
+	}
+	if !isLegacy(b) {
+		return pickle.Storage{}, m.Errorf(ref, format.ErrUnsupported, "a storage in the pickle begins with % x, not with the number of torch.save's older container", b[:min(len(b), 8)])
+	}
+	// Errors inside have offsets from the beginning of the bytes, as these may be a text.
+	inner := pickle.New(wire.NewCursor("", b, 0), 0, int64(len(b)), r.o.Memory)
+	defer inner.Release()
+	l, err := runLegacy(inner)
+	if err != nil {
+		return pickle.Storage{}, inNested(m, ref, err)
+	}
+	outer := r.old
+	defer func() { r.old = outer }()
+	_, err = r.legacyStores(l, bytes.NewReader(b), int64(len(b)), func(at, _ int64) (int, int64) { return p.Store, p.From + at })
+	if err != nil {
+		return pickle.Storage{}, inNested(m, ref, err)
+	}
+	object := l.parts[objectPickle]
+	if inner.Kind(object) != pickle.PersistentKind {
+		return pickle.Storage{}, m.Errorf(ref, format.ErrUnsupported, "a storage in the pickle is a value of type %.200q", inner.KindOf(object))
+	}
+	s, err := r.Storage(inner, object)
+	if err != nil {
+		return s, inNested(m, ref, err)
+	}
+	s.Place.Text = p.Text
+	if r.nested == nil {
+		r.nested = make(map[pickle.Ref]pickle.Storage)
+	}
+	if err := r.o.Memory.Reserve(storeBytes); err != nil {
+		return s, m.Errorf(ref, format.ErrLimit, "storages: %w", err)
+	}
+	r.nested[ref] = s
+	return s, nil
+}
+
+// inNested is the error for a storage in the pickle.
+func inNested(m *pickle.Machine, r pickle.Ref, err error) error {
+	return m.Errorf(r, format.ErrCorrupt, "a storage in the pickle: %w", err)
+}

@@ -1,0 +1,58 @@
+package pickle
+
+import (
+	"bytes"
+	"strings"
+)
+
+// Begins reports whether a file that begins with head may be a pickle.
+func Begins(head []byte) bool {
+	if len(head) < 4 {
+		return len(head) >= 2 && head[0] == 0x80 && 2 <= head[1] && head[1] <= 5
+	}
+	switch head[0] {
+	case 0x80: // PROTO; the length at the beginning of a safetensors file may look like it
+		return 2 <= head[1] && head[1] <= 5 && isOpcode(head[2]) && !(len(head) > 8 && head[8] == '{' && string(head[4:8]) == "\x00\x00\x00\x00")
+	case '(': // MARK, then DICT or LIST, and PUT
+		return (head[1] == 'd' || head[1] == 'l') && head[2] == 'p' && '0' <= head[3] && head[3] <= '9'
+	case '}', ']': // EMPTY_DICT or EMPTY_LIST, and BINPUT
+		return head[1] == 'q' && head[2] <= 1
+	case 'c': // GLOBAL
+		module, rest, _ := bytes.Cut(head[1:], []byte("\n"))
+		name, rest, ok := bytes.Cut(rest, []byte("\n"))
+		return ok && isDotted(module) && isDotted(name) && len(rest) > 0 && bytes.IndexByte([]byte("pq()R"), rest[0]) >= 0
+	}
+	return false
+}
+
+// isDotted reports whether b is a name of letters, digits, underscores and dots.
+func isDotted(b []byte) bool {
+	for _, c := range b {
+		if c != '.' && c != '_' && (c < '0' || c > '9') && (c|0x20 < 'a' || c|0x20 > 'z') {
+			return false
+		}
+	}
+	return len(b) > 0
+}
+
+// programs describes pickles of other programs by the first element of a global's module.
+var programs = []struct{ module, is string }{
+	{"joblib", "a joblib file, as scikit-learn's users write them, which is a program with arrays between its opcodes: load it with joblib.load, and save its arrays with numpy.savez"},
+	{"sklearn", "a scikit-learn model in a Python pickle: convert it with skl2onnx.to_onnx, or save its arrays with numpy.savez"},
+	{"xgboost", "an XGBoost model in a Python pickle: save it with its save_model"},
+	{"lightgbm", "a LightGBM model in a Python pickle: save it with its save_model"},
+	{"catboost", "a CatBoost model in a Python pickle: save it with its save_model"},
+}
+
+// Program describes a pickle that names the modules of a program which does not keep its model in tensors, or returns "".
+func (m *Machine) Program() string {
+	for _, p := range programs {
+		for _, g := range m.globals {
+			first, _, _ := strings.Cut(g.Module, ".")
+			if first == p.module {
+				return p.is
+			}
+		}
+	}
+	return ""
+}
