@@ -1,7 +1,9 @@
 package format
 
 import (
+	"errors"
 	"fmt"
+	"io/fs"
 	"path"
 	"slices"
 	"strings"
@@ -81,8 +83,16 @@ func (m *Model) openEntry(entries []driver.DirEntry, name string, isPath bool) e
 		opened = c.Name
 	}
 	r, err := c.OpenEntry(file)
+	if errors.Is(err, fs.ErrNotExist) && isThere(entries, file) { // it was replaced since the directory was listed
+		return fmt.Errorf("%w%.0w", ErrChanged, err)
+	}
 	_, err = m.finish(r, err, opened)
 	return err
+}
+
+// isThere reports whether a file is a regular one, or a link to one, in a list of entries.
+func isThere(entries []driver.DirEntry, name string) bool {
+	return slices.ContainsFunc(entries, func(e driver.DirEntry) bool { return e.Name == name && e.Regular })
 }
 
 // choose returns the file of a directory that opens the model in it, or the format whose model all of

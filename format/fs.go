@@ -44,7 +44,5 @@ func openFS(fsys fs.FS, name string, opts *Options) (*Model, error) {
 	if err != nil {
 		return nil, wire.Explain(err, c.Options.Format, name)
 	}
-	m.place.fsys = fsys
-	m.place.name = name
 	return m.finish(r, nil, "")
 }

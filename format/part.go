@@ -1,22 +1,20 @@
 package format
 
 import (
-	"io/fs"
 	"math"
-	"os"
 	"path"
 	"path/filepath"
 	"strings"
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/shards"
 )
 
 // place is where the file of a model is, and what the files beside it make of it.
 type place struct {
 	name string // in errors: a path, or the name of a reader
-	fsys fs.FS  // of OpenFS
 	once sync.Once
 	part shards.Part
 }
@@ -60,15 +58,15 @@ func (m *Model) namedPart() shards.Part {
 	if left < math.MaxInt64 {
 		memory.Limit(max(left, 1))
 	}
+	c := &m.opening
 	switch {
-	case m.place.fsys != nil:
-		dir, err := fs.Sub(m.place.fsys, path.Dir(m.place.name))
-		if err != nil {
-			return shards.Part{}
-		}
-		return shards.PartOf(dir, path.Base(m.place.name), memory)
+	case c.FS != nil:
+		dir := disk.OpenFS(c.FS, path.Dir(c.Name), c.Options.Root)
+		return shards.PartOf(dir.Files(), path.Base(c.Name), memory)
 	case m.Path() != "":
-		return shards.PartOf(os.DirFS(filepath.Dir(m.Path())), filepath.Base(m.Path()), memory)
+		dir := disk.OpenDir(filepath.Dir(m.Path()), c.Options.Root)
+		defer dir.Close()
+		return shards.PartOf(dir.Files(), filepath.Base(m.Path()), memory)
 	}
 	name, _, _ := strings.Cut(m.place.name, "?") // of a URL
 	return shards.PartByName(path.Base(name))

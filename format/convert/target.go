@@ -8,6 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/shards"
 )
 
@@ -33,7 +34,9 @@ func checkTarget(m *format.Model, path string, o *Options) error {
 			return refuse("the index of a model")
 		}
 	}
-	p := shards.PartOf(os.DirFS(filepath.Dir(path)), name, &driver.Memory{})
+	dir := disk.OpenDir(filepath.Dir(path), "")
+	defer dir.Close()
+	p := shards.PartOf(dir.Files(), name, &driver.Memory{})
 	switch {
 	case p.Count == 0:
 		return nil

@@ -25,10 +25,14 @@ type Dir struct {
 	abs  string   // the absolute path, "" until Settle
 	also string   // another directory where links may lead, "" for none
 	root *os.Root // of path; nil until the first use
+	out  *outside // nil until a link leads out of path
+}
 
-	outside    *area // where links out of path may lead
-	outsideErr error
-	isFound    bool // outside is valid
+// outside is what is needed to follow links that lead out of a directory.
+type outside struct {
+	own, top string // the path of the directory, without links and with slashes, and what it begins with
+	also     *area  // where links may lead, nil for nowhere
+	alsoErr  error  // why also cannot be opened
 }
 
 // area is a directory in which files of a model may be.
@@ -60,10 +64,10 @@ func (d *Dir) Close() {
 	if d.root != nil {
 		d.root.Close()
 	}
-	if d.outside != nil {
-		d.outside.root.Close()
+	if d.out != nil && d.out.also != nil {
+		d.out.also.root.Close()
 	}
-	d.root, d.outside, d.outsideErr, d.isFound = nil, nil, nil, false
+	d.root, d.out = nil, nil
 	if d.abs != "" {
 		d.path = d.abs
 	}
@@ -134,16 +138,15 @@ func (d *Dir) find(name string) (root *os.Root, w *walk, err error) {
 
 // findOutside is find for a name with a link that leads out of the directory, by absolute paths.
 func (d *Dir) findOutside(name string) (*os.Root, *walk, error) {
-	own, top, err := physical(d.path)
-	w := &walk{tree: host{}, top: top, at: own}
+	out, err := d.lookOutside()
 	if err != nil {
-		return nil, w, err
+		return nil, &walk{}, err
 	}
+	w := &walk{tree: host{}, top: out.top, at: out.own}
 	err = w.follow(name)
-	outside, outsideErr := d.findArea(own, top)
-	areas := []*area{{own, d.root}}
-	if outside != nil {
-		areas = append(areas, outside)
+	areas := []*area{{out.own, d.root}}
+	if out.also != nil {
+		areas = append(areas, out.also)
 	}
 	for _, a := range areas {
 		below, ok := within(a.path, w.at)
@@ -152,8 +155,8 @@ func (d *Dir) findOutside(name string) (*os.Root, *walk, error) {
 			return a.root, w, err
 		}
 	}
-	if outsideErr != nil {
-		return nil, w, outsideErr
+	if out.alsoErr != nil && (err != nil || d.also != "") {
+		return nil, w, out.alsoErr
 	}
 	if err == errLoop || err == errLong {
 		return nil, w, err
@@ -161,38 +164,40 @@ func (d *Dir) findOutside(name string) (*os.Root, *walk, error) {
 	return nil, w, errOutside
 }
 
-// findArea returns the directory other than own where links may lead, or nil.
-func (d *Dir) findArea(own, top string) (*area, error) {
-	if d.isFound {
-		return d.outside, d.outsideErr
+// lookOutside finds out where links may lead out of the directory.
+func (d *Dir) lookOutside() (*outside, error) {
+	if d.out != nil {
+		return d.out, nil
 	}
-	d.isFound = true
-	path := ""
-	if d.also != "" {
-		also, _, err := physical(d.also)
-		if err != nil {
-			d.outsideErr = fmt.Errorf("Options.Root: %w", err)
-			return nil, d.outsideErr
-		}
-		path = also
-	} else if blobs, ok := blobsOf(own, top); ok {
-		path = blobs
-	}
-	if path == "" {
-		return nil, nil
-	}
-	root, err := openArea(path)
+	own, top, err := physical(d.path)
 	if err != nil {
-		d.outsideErr = err
 		return nil, err
 	}
-	d.outside = &area{path, root}
-	return d.outside, nil
+	out := &outside{own: own, top: top}
+	out.also, out.alsoErr = d.openAlso(own, top)
+	d.out = out
+	return out, nil
+}
+
+// openAlso opens the directory besides own where links may lead. It returns nil if there is none.
+func (d *Dir) openAlso(own, top string) (*area, error) {
+	if d.also != "" {
+		path, _, err := physical(d.also)
+		if err != nil {
+			return nil, fmt.Errorf("Options.Root: %w", err)
+		}
+		return openArea(path)
+	}
+	blobs, ok := blobsOf(own, top)
+	if !ok {
+		return nil, nil
+	}
+	return openArea(blobs)
 }
 
 // openArea opens a directory that must not be a link, so that what is in it lies where its path says.
-func openArea(path string) (*os.Root, error) {
-	path = filepath.FromSlash(path)
+func openArea(slashed string) (*area, error) {
+	path := filepath.FromSlash(slashed)
 	root, err := os.OpenRoot(itself(path))
 	if err != nil {
 		return nil, err
@@ -211,7 +216,7 @@ func openArea(path string) (*os.Root, error) {
 		root.Close()
 		return nil, errOutside
 	}
-	return root, nil
+	return &area{slashed, root}, nil
 }
 
 // openIn opens a regular file by its name without links. A link that has taken its place since does not lead out of root.
@@ -242,24 +247,27 @@ func escapes(err error) bool {
 
 // explain adds where links lead to an error.
 func (d *Dir) explain(w *walk, err error) error {
-	strip := ""
-	if w.top != "" {
-		strip, _, _ = physical(d.path)
+	if d.out != nil && w.top != "" {
+		return w.explain(err, d.out.own)
 	}
-	return w.explain(err, strip)
+	return w.explain(err, "")
 }
 
 // Entries lists the directory, sorted by name.
 func (d *Dir) Entries() ([]Entry, error) {
-	root, err := d.open()
-	if err != nil {
-		return nil, err
-	}
-	list, err := fs.ReadDir(root.FS(), ".")
+	list, err := d.list()
 	if err != nil {
 		return nil, err
 	}
 	return entries(list, d.Stat), nil
+}
+
+func (d *Dir) list() ([]fs.DirEntry, error) {
+	root, err := d.open()
+	if err != nil {
+		return nil, err
+	}
+	return fs.ReadDir(root.FS(), ".")
 }
 
 // entries returns what a directory lists. stat follows links.

@@ -153,9 +153,11 @@ func (d *FS) follow(tree linkReader, dir string) string {
 
 // Entries lists the directory, sorted by name.
 func (d *FS) Entries() ([]Entry, error) {
-	list, err := fs.ReadDir(d.fsys, d.dir)
+	list, err := d.list()
 	if err != nil {
 		return nil, err
 	}
 	return entries(list, d.Stat), nil
 }
+
+func (d *FS) list() ([]fs.DirEntry, error) { return fs.ReadDir(d.fsys, d.dir) }
