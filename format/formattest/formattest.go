@@ -245,7 +245,7 @@ func Run(t *testing.T, c Config) {
 
 // ended fails if more goroutines run than before. It waits for those that are about to end.
 func ended(t *testing.T, before int) {
-	for wait := time.Microsecond; wait < 4*time.Second; wait *= 2 {
+	for wait := time.Microsecond; wait < time.Minute; wait *= 2 {
 		if runtime.NumGoroutine() <= before {
 			return
 		}

@@ -173,6 +173,7 @@ func mapped(t *testing.T, dir string) int64 {
 		t.Log("mappings are not counted:", err)
 		return -1
 	}
+	dir = testhost.Resolved(dir)
 	n := int64(0)
 	for line := range strings.Lines(string(text)) {
 		if !strings.Contains(line, dir) {

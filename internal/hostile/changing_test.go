@@ -173,7 +173,7 @@ func (a *arena) round(t *testing.T, seed uint64) {
 
 	// Of the two kinds of models, one is used during the changes, the other only afterwards.
 	var models []*format.Model
-	guard := time.AfterFunc(2*time.Minute, func() { panic(fmt.Sprintf("%v, round %d: it hangs", a.s, seed)) })
+	guard := time.AfterFunc(5*time.Minute, func() { panic(fmt.Sprintf("%v, round %d: it hangs", a.s, seed)) })
 	for k := range 3 {
 		o := a.s.options()
 		o.Check = []format.Check{format.CheckDefault, format.CheckTouch, format.CheckStructure, format.CheckAll}[r.IntN(4)]

@@ -23,7 +23,7 @@ func mappings(t *testing.T, path string) int {
 	if err != nil {
 		t.Skip("no /proc here:", err)
 	}
-	return strings.Count(string(text), path)
+	return strings.Count(string(text), testhost.Resolved(path))
 }
 
 func TestCloseUnmaps(t *testing.T) {

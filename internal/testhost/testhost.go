@@ -90,12 +90,22 @@ func OpenFiles() (all []string) {
 	return all
 }
 
+// Resolved returns a path as the system shows it in /proc: the temporary directory may be behind a link.
+func Resolved(path string) string {
+	dir, err := filepath.EvalSymlinks(filepath.Dir(path))
+	if err != nil {
+		return path
+	}
+	return filepath.Join(dir, filepath.Base(path))
+}
+
 // OpenFilesOf counts the open files whose paths begin with path. It skips the test if the system does
 // not tell.
 func OpenFilesOf(t testing.TB, path string) (n int) {
 	t.Helper()
 	all := OpenFiles()
 	skip(t, all == nil, "the system does not tell which files are open")
+	path = Resolved(path)
 	for _, name := range all {
 		if strings.HasPrefix(name, path) {
 			n++
