@@ -232,6 +232,10 @@ func (s *Sealer) keep(k *keptPiece, of *seal, piece int, buf *[]byte) {
 // and get 0 bytes: they read a piece then.
 func (c *seal) readRange(ctx context.Context, r *Region, p []byte, u unit, off int64) (int, error) {
 	c.mu.Lock()
+	if c.sums[u.piece].Load() != 0 { // another goroutine has checked it since u was made
+		c.mu.Unlock()
+		return 0, nil
+	}
 	if others, ok := c.inWork[u.signed]; ok {
 		c.mu.Unlock()
 		select {
