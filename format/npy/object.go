@@ -71,7 +71,7 @@ func (f *parsed) parseObjects(src driver.Source, h *driver.Head, length int64, o
 	if src.Path() == "" {
 		name = "IN" + extension
 	}
-	note := fmt.Sprintf("this is an array of Python objects, which numpy.load reads with allow_pickle=True; without a pickle: numpy.savez(\"OUT.npz\", **numpy.load(%q, allow_pickle=True).item()) if it is of one dict", name)
+	note := fmt.Sprintf("an array of Python objects: numpy.savez(\"OUT.npz\", **numpy.load(%q, allow_pickle=True).item()) stores the arrays of a dict without a pickle", name)
 	return &driver.Parsed{Load: f.Load, Metadata: walk.Metadata, Notes: append([]string{note}, walk.Notes...)}, nil
 }
 

@@ -86,7 +86,7 @@ func (r *reading) parseArchive() error {
 	if r.keys, err = c.data.byKey(a.Off); err != nil {
 		return err
 	}
-	if err := r.readPickle(c.pickle, ""); err != nil {
+	if err := r.readPickle(pickleName, c.pickle, ""); err != nil {
 		return err
 	}
 	if c.constants == nil || !c.code {
@@ -95,7 +95,7 @@ func (r *reading) parseArchive() error {
 	if r.keys, err = c.shared.byKey(a.Off); err != nil {
 		return err
 	}
-	return r.readPickle(c.constants, "constants")
+	return r.readPickle(constantsName, c.constants, "constants")
 }
 
 // choose sets the NAME of the model. As in PyTorch, it is that of the first entry; but if this one has no pickle, it is
@@ -255,9 +255,9 @@ func (r *reading) content(field string, m *zip.Member) ([]byte, error) {
 	return b, nil
 }
 
-// readPickle reads data.pkl and finds what is in its object. Names begin with prefix, if that is not "".
-func (r *reading) readPickle(p *zip.Member, prefix string) error {
-	b, err := r.content(pickleName, p)
+// readPickle reads an entry that is a pickle and finds what is in its object. Names begin with prefix, if that is not "".
+func (r *reading) readPickle(name string, p *zip.Member, prefix string) error {
+	b, err := r.content(name, p)
 	if err != nil {
 		return err
 	}
@@ -265,6 +265,7 @@ func (r *reading) readPickle(p *zip.Member, prefix string) error {
 	r.container = p.At
 	r.held = p.Entry
 	r.holder = -1
+	r.nested = nil
 	m := pickle.New(wire.NewCursor("", b, p.At), p.At, min(p.Size, 16*p.Stored), r.o.Memory)
 	defer m.Release()
 	object := m.Run()
@@ -272,7 +273,7 @@ func (r *reading) readPickle(p *zip.Member, prefix string) error {
 		return err
 	}
 	if n := m.Left(); n > 0 {
-		return wire.Errorf("", pickleName, m.Offset(), format.ErrCorrupt, "%d bytes follow the pickle", n)
+		return wire.Errorf("", name, m.Offset(), format.ErrCorrupt, "%d bytes follow the pickle", n)
 	}
 	return r.walk.Find(m, object, min(p.Size, 16*p.Stored), prefix)
 }

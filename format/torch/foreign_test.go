@@ -292,19 +292,41 @@ func TestScript(t *testing.T) {
 	}
 }
 
-// TestPaths opens pickles whose values are reached by more paths than are shown.
+// TestPaths opens pickles whose values are reached by more paths than are shown, or that have the same long text many times.
 func TestPaths(t *testing.T) {
 	laughs := item(1) + "q\x000" // each tuple holds the previous one ten times
 	for range 30 {
 		laughs += "(" + strings.Repeat("h\x00", 10) + "tq\x000"
 	}
-	growing := "}q\x00(" + str(strings.Repeat("n", mostName-16)) + num(1) + "u0](" + strings.Repeat("h\x00", 300<<20/mostName) + "e"
-	for name, object := range map[string]string{"billion laughs": laughs + "h\x00", "a shared name that grows": growing} {
-		m, err := openBytes(saved(t, pickled(object), floats(6)), nil)
-		expect.OK(t, err)
-		if notes := strings.Join(m.Notes(), "; "); !strings.Contains(notes, "too many paths") {
-			t.Errorf("%s: notes %q", name, notes)
-		}
-		m.Close()
+	name := strings.Repeat("n", mostName-16)
+	text := strings.Repeat("t", 1<<20)
+	const many = 200_000
+	for _, tt := range []struct {
+		name, pickle string
+		want         error
+		text         string
+	}{
+		{"billion laughs", laughs + "h\x00", nil, "too many paths"},
+		{"a shared name that grows", "}q\x00(" + str(name) + num(1) + "u0](" + strings.Repeat("h\x00", 5000) + "e", nil, "too many paths"},
+		{"a dict with a long key many times", "}q\x00(" + str(name) + "Nu0](" + strings.Repeat("h\x00", many) + "e", nil, "too many paths"},
+		{"a long key in many dicts", str(name) + "q\x000](" + strings.Repeat("}h\x00Ns", many) + "e", format.ErrLimit, "its keys have more than"},
+		{"a long text many times", str(text) + "q\x000](" + strings.Repeat("h\x00", many) + "e", nil, ""},
+		{"an array as text many times", npArray("u1", nums(1<<20), falsity, latin([]byte(text))) + "q\x000](" + strings.Repeat("h\x00", many) + "e", nil, ""},
+		{"many arrays of a text", latin([]byte(text)) + "q\x000" + npDType("u1") + "q\x010" + nums(1<<20) + "q\x020](" + strings.Repeat(
+			get("numpy.core.multiarray", "_reconstruct")+tup(get("numpy", "ndarray"), ")", "N")+"R"+tup(num(1), "h\x02h\x01", falsity, "h\x00")+"b", 20_000) + "e", nil, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			file := saved(t, pickled(tt.pickle), floats(6))
+			if tt.want != nil {
+				refuse(t, file, tt.want, tt.text)
+				return
+			}
+			m, err := openBytes(file, nil)
+			expect.OK(t, err)
+			defer m.Close()
+			if notes := strings.Join(m.Notes(), "; "); !strings.Contains(notes, tt.text) {
+				t.Errorf("notes %q", notes)
+			}
+		})
 	}
 }

@@ -23,13 +23,13 @@ type reading struct {
 	places []zip.Place // by tensor of this file
 	notes  []string
 
-	container int64           // offset of the pickle in the file, or of the entry that has it
-	holder    int             // the store that has the pickle, or -1
-	held      zip.Entry       // that store, before it is one
-	keys      map[string]int  // index of each storage
-	big       bool            // elements are big-endian
-	old       map[string]root // the storages of the legacy container, by key
-	nested    map[pickle.Ref]pickle.Storage
+	container int64                    // offset of the pickle in the file, or of the entry that has it
+	holder    int                      // the store that has the pickle, or -1
+	held      zip.Entry                // that store, before it is one
+	keys      map[string]int           // index of each storage
+	big       bool                     // elements are big-endian
+	old       map[string]root          // the storages of the legacy container, by key
+	nested    map[int64]pickle.Storage // storages in the pickle, by the offsets of their bytes
 }
 
 // Parse implements driver.Driver. It parses either container, or an index of several files.

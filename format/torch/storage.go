@@ -70,12 +70,18 @@ func parseID(m *pickle.Machine, r pickle.Ref, legacy bool) (storageID, error) {
 // parseText parses a persistent id of protocol 0, which is what Python prints for the tuple, as in
 //
 //	('storage', <class 'torch.FloatStorage'>, '0', 'cpu', 6)
+//
+// with None behind it in the legacy container.
 func parseText(m *pickle.Machine, r pickle.Ref) (storageID, error) {
-	rest, isStorage := strings.CutPrefix(string(m.Text(m.ID(r))), "('storage', <class '")
+	text := string(m.Text(m.ID(r)))
+	if strings.HasPrefix(text, "('module', ") {
+		return storageID{}, nil
+	}
+	rest, isStorage := strings.CutPrefix(text, "('storage', <class '")
 	class, rest, _ := strings.Cut(rest, "'>, '")
 	key, rest, _ := strings.Cut(rest, "', '")
 	_, rest, _ = strings.Cut(rest, "', ")
-	count, err := strconv.ParseInt(strings.TrimSuffix(rest, ")"), 10, 64)
+	count, err := strconv.ParseInt(strings.TrimSuffix(strings.TrimSuffix(rest, ")"), ", None"), 10, 64)
 	dot := strings.LastIndexByte(class, '.')
 	if !isStorage || err != nil || count < 0 || dot < 0 {
 		return storageID{}, m.Errorf(r, format.ErrCorrupt, "a persistent id of type \"str\" is not as torch.save writes it")
@@ -96,7 +102,7 @@ func (r *reading) Storage(m *pickle.Machine, ref pickle.Ref) (pickle.Storage, er
 	if err != nil || id.elem == nil {
 		return pickle.Storage{}, err
 	}
-	s := pickle.Storage{Elem: id.elem, Count: id.elems, Big: r.big}
+	s := pickle.Storage{Elem: id.elem, Count: id.elems, Big: r.big && r.old == nil}
 	size := id.elem.Size
 	if r.old != nil {
 		root := r.old[string(id.key)]
@@ -123,12 +129,13 @@ func missing(m *pickle.Machine, r pickle.Ref, key []byte) error {
 
 // nestedStorage returns a storage that is in the pickle: bytes that torch.save wrote in the legacy container.
 func (r *reading) nestedStorage(m *pickle.Machine, ref pickle.Ref) (pickle.Storage, error) {
-	if s, known := r.nested[ref]; known {
-		return s, nil
-	}
 	args := m.Args(ref)
 	if !m.Class(ref).LoadsBytes() || len(args) != 1 {
 		return pickle.Storage{}, m.Errorf(ref, format.ErrCorrupt, "a tensor over a value of type %.200q is not as torch.save writes it", m.KindOf(ref))
+	}
+	at, isBytes := m.BytesAt(pickle.Ref(args[0]))
+	if s, known := r.nested[at]; known && isBytes {
+		return s, nil
 	}
 	b, p, err := m.Bytes(pickle.Ref(args[0]), r)
 	if err != nil {
@@ -160,12 +167,12 @@ func (r *reading) nestedStorage(m *pickle.Machine, ref pickle.Ref) (pickle.Stora
 	}
 	s.Place.Text = p.Text
 	if r.nested == nil {
-		r.nested = make(map[pickle.Ref]pickle.Storage)
+		r.nested = make(map[int64]pickle.Storage)
 	}
 	if err := r.o.Memory.Reserve(storeBytes); err != nil {
 		return s, m.Errorf(ref, format.ErrLimit, "storages: %w", err)
 	}
-	r.nested[ref] = s
+	r.nested[at] = s
 	return s, nil
 }
 

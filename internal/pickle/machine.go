@@ -105,6 +105,7 @@ type Machine struct {
 	globals []Global
 	byName  map[string]Ref // by module, newline, name
 	name    []byte         // scratch
+	blobs   map[Ref]blob   // of texts that were examined
 
 	stack []Ref
 	marks []uint32 // where the values above each mark begin; the first is 0

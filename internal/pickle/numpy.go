@@ -194,8 +194,9 @@ type blob struct {
 	text *zip.Text
 }
 
-// blob returns the bytes that r is.
+// blob returns the bytes that r is. Texts are examined once, since many values may have the same.
 func (m *Machine) blob(r Ref) (b blob, ok bool) {
+	latin := false
 	if m.values[r].kind == ObjectKind {
 		if g := m.Class(r); g == nil || g.role != encode {
 			return b, false
@@ -205,40 +206,57 @@ func (m *Machine) blob(r Ref) (b blob, ok bool) {
 			return blob{at: m.base}, true
 		}
 		r = Ref(args[0])
-		if m.values[r].kind == TextKind {
-			return m.latin1(r)
-		}
+		latin = m.values[r].kind == TextKind
 	}
 	v := m.values[r]
-	if v.kind != BytesKind && (v.kind != TextKind || v.flags&rawFlag == 0) {
+	if v.kind != BytesKind && v.kind != TextKind || v.kind == TextKind && v.flags&rawFlag == 0 && !latin {
 		return b, false
 	}
-	b.size = int64(v.n)
-	var asIs bool
-	if b.at, asIs = m.offset(r); asIs {
-		b.src = m.Text(r)
-		return b, true
+	at, asIs := m.offset(r)
+	if asIs && !latin {
+		return blob{at: at, src: m.Text(r), size: int64(v.n)}, true
 	}
-	b.at, b.src = m.original(r)
-	b.text = &zip.Text{Len: int64(len(b.src)), Size: b.size, Decode: quotedBytes}
-	return b, true
+	b, known := m.blobs[r]
+	if !known {
+		b = m.newBlob(r, latin)
+		if m.blobs == nil {
+			m.blobs = make(map[Ref]blob)
+		}
+		if !m.charge(blobBytes) {
+			return b, false
+		}
+		m.blobs[r] = b
+	}
+	return b, b.size >= 0
 }
 
-// latin1 returns the bytes that are the characters of a text.
-func (m *Machine) latin1(r Ref) (b blob, ok bool) {
-	b.src = m.Text(r)
-	b.size = latin1Size(b.src)
-	if b.size < 0 {
-		return b, false
+// blobBytes is the approximate memory of a blob in the map, with its text.
+const blobBytes = 2*(8+56) + 48
+
+// newBlob returns the bytes that are the characters of a text, or a string that is quoted. The size is -1 for a text with
+// other characters.
+func (m *Machine) newBlob(r Ref, latin bool) blob {
+	b := blob{src: m.Text(r), size: int64(m.values[r].n)}
+	decode := quotedBytes
+	if latin {
+		b.size = latin1Size(b.src)
+		decode = latin1
 	}
-	decode := latin1
 	var asIs bool
 	if b.at, asIs = m.offset(r); !asIs {
 		b.at, b.src = m.original(r)
-		decode = escapedLatin1
+		if latin {
+			decode = escapedLatin1
+		}
 	}
 	b.text = &zip.Text{Len: int64(len(b.src)), Size: b.size, Decode: decode}
-	return b, true
+	return b
+}
+
+// BytesAt returns the file offset of the bytes that r is, or of a text that has them.
+func (m *Machine) BytesAt(r Ref) (at int64, ok bool) {
+	b, ok := m.blob(r)
+	return b.at, ok
 }
 
 // Bytes returns the bytes that r is, and their place. They may alias the input.
@@ -344,21 +362,15 @@ func (w *Walk) scalar(c *call) error {
 	return nil
 }
 
-// short appends the bytes that r is, if they fit, to b.
+// short appends the bytes that r is to b, if they fit.
 func (w *Walk) short(r Ref, b []byte) (out []byte, ok bool) {
-	m := w.m
-	v := m.values[r]
-	switch {
-	case v.kind == BytesKind, v.kind == TextKind && v.flags&rawFlag != 0:
-		return append(b, m.Text(r)[:min(int(v.n), cap(b))]...), int(v.n) <= cap(b)
-	case v.kind != ObjectKind || m.Class(r) == nil || m.Class(r).role != encode || len(m.Args(r)) == 0:
+	from, ok := w.m.blob(r)
+	if !ok || from.size > int64(cap(b)) {
 		return b, false
 	}
-	text := m.Text(Ref(m.Args(r)[0]))
-	n := latin1Size(text)
-	if n < 0 || n > int64(cap(b)) {
-		return b, false
+	if from.text == nil {
+		return append(b, from.src...), true
 	}
-	b = b[:n]
-	return b, latin1(b, text) == nil
+	b = b[:from.size]
+	return b, from.text.Decode(b, from.src) == nil
 }

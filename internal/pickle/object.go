@@ -179,7 +179,7 @@ func (w *Walk) mapping(c *call) error {
 func (w *Walk) parts(c *call) error {
 	var path []byte
 	for _, r := range c.args {
-		if w.m.values[r].kind != TextKind {
+		if w.m.values[r].kind != TextKind || len(path)+w.m.Len(Ref(r)) > maxName {
 			return w.arguments(c.args)
 		}
 		if n := len(path); n > 0 && path[n-1] != '/' {
@@ -192,7 +192,7 @@ func (w *Walk) parts(c *call) error {
 
 // device adds a device to the metadata: a kind and an optional index.
 func (w *Walk) device(c *call) error {
-	if w.m.values[c.arg(0)].kind != TextKind {
+	if w.m.values[c.arg(0)].kind != TextKind || w.m.Len(c.arg(0)) > longText {
 		return w.arguments(c.args)
 	}
 	text := w.m.Text(c.arg(0))

@@ -174,7 +174,7 @@ func (m *Machine) execute(op byte, arg uint64) {
 		m.pushNew(value{kind: PersistentKind, a: uint32(m.pop())})
 	case 'P': // PERSID
 		from := m.c.Offset()
-		line := m.line(mostGlobal)
+		line := m.line(mostLine) // the id of a class has its source
 		if m.ok() {
 			m.keep(TextKind, 0, line, from)
 			m.pushNew(value{kind: PersistentKind, a: uint32(m.pop())})

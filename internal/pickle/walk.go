@@ -22,6 +22,8 @@ const (
 	// The paths to values, and the bytes of names, by the size of the pickle in the file.
 	pathFloor, pathRatio = 1 << 16, 1
 	nameFloor, nameRatio = 16 << 20, 16
+	// The bytes of keys, whether or not they become names.
+	keyFloor, keyRatio = 64 << 20, 64
 )
 
 // nameBytes is the memory of an entry of the metadata, without its texts.
@@ -61,9 +63,11 @@ type Walk struct {
 	path    []byte
 	depth   int
 	visits  int64
-	named   int64 // bytes of names so far
-	once    bool  // there are too many paths: containers are entered once
-	skipped int   // containers that were not entered again
+	named   int64          // bytes of names so far
+	keyed   int64          // bytes of keys so far
+	texts   map[Ref]string // the long ones, which many values may have
+	once    bool           // there are too many paths: containers are entered once
+	skipped int            // containers that were not entered again
 	missing []skip
 	dups    map[string]int // names that occur more than once, by the last number
 	renamed []string       // the first of these
@@ -100,7 +104,12 @@ func NewWalk(f Finder, memory *driver.Memory, root string) *Walk {
 func (w *Walk) Find(m *Machine, r Ref, stored int64, prefix string) error {
 	w.m, w.start, w.budget = m, r, stored
 	w.path = append(w.path[:0], prefix...)
-	w.depth, w.visits, w.named, w.once = 0, 0, 0, false
+	w.depth = 0
+	w.visits = 0
+	w.named = 0
+	w.keyed = 0
+	w.once = false
+	w.texts = make(map[Ref]string)
 	if err := w.value(r); err != nil {
 		return err
 	}
@@ -143,7 +152,7 @@ func (w *Walk) errorf(sentinel error, text string, args ...any) error {
 // too many paths, it is entered once from then on, so that no tensor is left out.
 func (w *Walk) value(r Ref) error {
 	w.visits++
-	if w.visits > pathFloor+pathRatio*w.budget || w.named > (nameFloor+nameRatio*w.budget)/2 {
+	if w.visits > pathFloor+pathRatio*w.budget || w.named > (nameFloor+nameRatio*w.budget)/2 || w.keyed > (keyFloor+keyRatio*w.budget)/2 {
 		w.once = true
 	}
 	m := w.m
@@ -157,7 +166,7 @@ func (w *Walk) value(r Ref) error {
 	case FloatKind:
 		return w.plain(m.Float(r))
 	case TextKind:
-		return w.text(m.Text(r))
+		return w.shared(r)
 	case TupleKind, ListKind, SetKind:
 		return w.inside(r, func() error { return w.items(r) })
 	case DictKind:
@@ -195,6 +204,10 @@ func (w *Walk) at(r Ref, text []byte) error {
 	n := len(w.path)
 	if n+len(text) > maxName {
 		return w.errorf(tensor.ErrLimit, "values have names longer than %d bytes", maxName)
+	}
+	w.keyed += int64(len(text))
+	if w.keyed > keyFloor+keyRatio*w.budget {
+		return w.errorf(tensor.ErrLimit, "its keys have more than %d bytes", w.keyed-1)
 	}
 	if n > 0 {
 		w.path = append(w.path, '.')
@@ -264,13 +277,29 @@ func (w *Walk) keyName(b []byte, key Ref, i int) []byte {
 		return strconv.AppendInt(b, n, 10)
 	case FloatKind:
 		return appendFloat(b, m.Float(key))
-	case BytesKind:
-		if text := m.Text(key); isName(text) {
+	case BytesKind, ObjectKind: // bytes are objects up to protocol 2
+		if text := m.keyBytes(key); isName(text) && text != nil {
 			return append(b, text...)
 		}
 	}
 	b = append(b, '?')
 	return strconv.AppendInt(b, int64(i), 10)
+}
+
+// keyBytes returns the bytes that a key is, or nil.
+func (m *Machine) keyBytes(key Ref) []byte {
+	b, ok := m.blob(key)
+	if !ok || b.size > maxName {
+		return nil
+	}
+	if b.text == nil {
+		return b.src
+	}
+	out := make([]byte, b.size)
+	if b.text.Decode(out, b.src) != nil {
+		return nil
+	}
+	return out
 }
 
 // appendFloat appends a float as Python prints it.
@@ -304,15 +333,47 @@ func (w *Walk) plain(v any) error {
 	return nil
 }
 
-// text adds a text to the metadata.
+// longText is the length from which a text is in memory once, however many values it is.
+const longText = 64
+
+// shared adds the text r to the metadata.
+func (w *Walk) shared(r Ref) error {
+	b := w.m.Text(r)
+	if len(b) < longText {
+		return w.text(b)
+	}
+	text, known := w.texts[r]
+	if !known {
+		if !utf8.Valid(b) {
+			w.texts[r] = ""
+			w.skip(surrogate)
+			return nil
+		}
+		if err := w.memory.Reserve(int64(len(b)) + nameBytes); err != nil {
+			return w.errorf(tensor.ErrLimit, "a text: %w", err)
+		}
+		text = string(b)
+		w.texts[r] = text
+	}
+	if text == "" {
+		w.skip(surrogate)
+		return nil
+	}
+	return w.plain(text)
+}
+
+const surrogate = "str with a lone surrogate"
+
+// text adds a text to the metadata. It counts as a name.
 func (w *Walk) text(b []byte) error {
 	if !utf8.Valid(b) {
-		w.skip("str with a lone surrogate")
+		w.skip(surrogate)
 		return nil
 	}
 	if err := w.memory.Reserve(int64(len(b))); err != nil {
 		return w.errorf(tensor.ErrLimit, "a text: %w", err)
 	}
+	w.named += int64(len(b))
 	return w.plain(string(b))
 }
 
