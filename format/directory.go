@@ -10,6 +10,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/foreign"
+	"github.com/weightmap/weightmap/internal/shards"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
@@ -125,10 +126,11 @@ func choose(d driver.Driver, entries []driver.DirEntry) (file string, of driver.
 			parts = e.Name
 		}
 	}
+	files = withoutParts(files)
 	switch {
 	case len(indexes) == 1:
 		return indexes[0], nil, checkDriver(d, indexes[0], indexFormat(indexes[0]))
-	case len(files) == 1 || len(files) > 1 && areParts(files):
+	case len(files) == 1 && !isPart(files[0]) || len(files) > 1 && areParts(files):
 		return files[0], nil, checkDriver(d, files[0], formatOf(files[0]))
 	case parts != "":
 		c, err := Lookup(formatOf(parts))
@@ -185,6 +187,21 @@ func isBeside(name string) bool {
 	})
 }
 
+// isPart reports whether a file is a part of a model by its name.
+func isPart(name string) bool { return shards.PartByName(name).Count > 0 }
+
+// withoutParts removes parts of a model that is there in one file: they are left from an older one, or they are not all
+// there yet. The parts of a whole split GGUF model stay.
+func withoutParts(files []string) []string {
+	return slices.DeleteFunc(slices.Clone(files), func(name string) bool {
+		if !isPart(name) || !slices.Contains(files, shards.Stem(name)+path.Ext(name)) {
+			return false
+		}
+		isWhole := !slices.ContainsFunc(shards.NamesLike(name), func(part string) bool { return !slices.Contains(files, part) })
+		return !isWhole || formatOf(name) != "gguf"
+	})
+}
+
 // areParts reports whether sorted names are those of the parts of one split GGUF model, from the first on.
 func areParts(names []string) bool {
 	const first = "-00001-of-"
@@ -198,6 +215,9 @@ func areParts(names []string) bool {
 // undecided is the error of a directory with no model, or with several.
 func undecided(models []string, entries []driver.DirEntry) error {
 	const most = 12
+	if len(models) == 1 {
+		return &Error{Offset: -1, Err: fmt.Errorf("%w: the directory has only a part of a model; open it by its name, %s", ErrUnsupported, models[0])}
+	}
 	if len(models) > 0 {
 		list := foreign.Names(models[:min(most, len(models))], len(models))
 		return &Error{Offset: -1, Err: fmt.Errorf("%w: the directory has several models: %s; open one by its name, such as %s", ErrUnsupported, list, models[0])}

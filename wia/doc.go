@@ -173,22 +173,21 @@
 //
 // The external data of a model is in one file. Its name is the file name of the
 // model (or WriteOptions.External), ".wia" unless the name ends in it, a hash of
-// the content, and ".data":
+// the data and of the model that is replaced, and ".data":
 //
 //	m.wia.3f084b51d810557b.data
 //
-// Equal models have equal names, and other data is never replaced. The
+// The same data over the same model has the same name. Other data is never replaced. The
 // old model stays valid until the rename that replaces it, and the new data is on
 // stable storage by then. If the rename fails, the new data is removed. A
 // name of more than 100 bytes is cut, and a hash of the whole name follows.
 //
-// Once the new model is in place, older data files of that pattern are removed,
+// Once the new model is in place, the data files of that pattern that the old model named are removed,
 // unless a model of this format in the same directory, or in one on the way to
 // the data, names them. The writer looks at all files there, by content and by
 // extension. If one of them cannot be read, for example because it is encrypted
-// with another key, nothing is removed. While another writer seems active, only
-// data that the replaced model named is removed. A writer seems active if there is a
-// temporary file of any model that is less than a day old. Saving a model without external data removes none. A model
+// with another key, nothing is removed. Data that no model names, since its writer was killed, is removed by the
+// next process that replaces the model, once it is a day old. A model
 // that is open keeps the old data it has mapped; using the rest fails.
 //
 // # Copies

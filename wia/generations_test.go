@@ -132,44 +132,6 @@ func TestGenerations(t *testing.T) {
 	}
 }
 
-// TestGenerationsAtOnce checks that data shared with an old model or with another
-// writer is preserved while a concurrent writer needs it.
-func TestGenerationsAtOnce(t *testing.T) {
-	failed := errors.New("failed")
-	for _, tt := range []struct {
-		name, old, other string
-		err              error // of the step after the data is in place
-	}{
-		{name: "removed with the old model", old: "data", other: "other data"},
-		{name: "given up when another needs it", other: "data", err: failed},
-	} {
-		t.Run(tt.name, func(t *testing.T) {
-			path := filepath.Join(t.TempDir(), "m.wia")
-			if tt.old != "" {
-				saveModel(t, path, tt.old, &WriteOptions{})
-			}
-			placed := false
-			defer disk.SetHook(nil)
-			disk.SetHook(func(c disk.Call) error {
-				if !placed {
-					placed = c.Name == "rename"
-					return nil
-				}
-				disk.SetHook(nil)
-				saveModel(t, path, tt.other, &WriteOptions{})
-				return tt.err
-			})
-			if err := trySave(path, "data", &WriteOptions{}); !errors.Is(err, tt.err) {
-				t.Fatal(err)
-			}
-			f, err := Open(path, nil)
-			expect.OK(t, err)
-			defer f.Close()
-			holds(t, f, "data")
-		})
-	}
-}
-
 // TestGenerationsBelow checks data in a subdirectory, under the caller's name.
 func TestGenerationsBelow(t *testing.T) {
 	dir := t.TempDir()
@@ -185,20 +147,36 @@ func TestGenerationsBelow(t *testing.T) {
 	}
 }
 
-// TestGenerationSame checks that equal models have equal names for their data, and
+// TestGenerationSame checks that the same model over the same files gives the same files, and
 // that other data is never replaced.
 func TestGenerationSame(t *testing.T) {
+	dir, other, taken := t.TempDir(), t.TempDir(), t.TempDir()
+	save := func(dir string) string { return saveModel(t, filepath.Join(dir, "m.wia"), "data", &WriteOptions{}) }
+	seen := map[string]bool{}
+	for range 4 {
+		name := save(dir)
+		if same := save(other); same != name {
+			t.Errorf("%s, and in another directory %s", name, same)
+		}
+		if seen[name] {
+			t.Errorf("%s came again", name)
+		}
+		seen[name] = true
+		expect.Equal(t, expect.Read(t, filepath.Join(dir, "m.wia")), expect.Read(t, filepath.Join(other, "m.wia")))
+	}
+	for name := range seen { // other files already have the names
+		expect.OK(t, os.WriteFile(filepath.Join(taken, name), []byte("DATA"), 0o644))
+	}
+	if name := save(taken); seen[name] {
+		t.Errorf("%s was replaced", name)
+	}
+}
+
+// TestGenerationFails checks that a failure does not remove the data of the existing model.
+func TestGenerationFails(t *testing.T) {
 	dir := t.TempDir()
 	path := filepath.Join(dir, "m.wia")
 	name := saveModel(t, path, "data", &WriteOptions{})
-	b := expect.Read(t, path)
-	if again := saveModel(t, path, "data", &WriteOptions{}); again != name {
-		t.Errorf("%s, then %s", name, again)
-	}
-	if c, _ := os.ReadFile(path); !bytes.Equal(b, c) {
-		t.Error("the same input gives another model")
-	}
-	// A failure now must not remove the data of the existing model.
 	defer disk.SetHook(nil)
 	disk.SetHook(func(c disk.Call) error {
 		if c.Name == "rename" && c.Path == path {
@@ -207,12 +185,25 @@ func TestGenerationSame(t *testing.T) {
 		return nil
 	})
 	expect.Refused(t, errAny)(nil, trySave(path, "data", &WriteOptions{}))
-	disk.SetHook(nil)
 	expect.Equal(t, []string{"m.wia", name}, namesIn(t, dir))
-	// Another file already has the name of the data.
-	expect.OK(t, os.WriteFile(filepath.Join(dir, name), []byte("DATA"), 0o644))
-	if other := saveModel(t, path, "data", &WriteOptions{}); other == name {
-		t.Error("a file of other content was taken for the data")
+}
+
+// TestGenerationInside checks that a model without external data replaces one with, and its data, but not data that
+// another model names.
+func TestGenerationInside(t *testing.T) {
+	for _, isShared := range []bool{false, true} {
+		dir := t.TempDir()
+		path := filepath.Join(dir, "m.wia")
+		want := []string{"m.wia"}
+		name := saveModel(t, path, "data", &WriteOptions{})
+		if isShared {
+			expect.OK(t, os.WriteFile(filepath.Join(dir, "n.wia"), expect.Read(t, path), 0o644))
+			want = []string{"m.wia", name, "n.wia"}
+		}
+		w, err := Create(path, &format.Plan{}, nil)
+		expect.OK(t, err)
+		expect.OK(t, w.Close())
+		expect.Equal(t, want, namesIn(t, dir))
 	}
 }
 
@@ -238,6 +229,12 @@ func TestGenerationNotDurable(t *testing.T) {
 	if names := namesIn(t, dir); len(names) != 3 || !slices.Contains(names, old) {
 		t.Errorf("%q, want the model and both files of data", names)
 	}
+	// A day later another process removes what no model names.
+	past := time.Now().Add(-25 * time.Hour)
+	for _, name := range namesIn(t, dir) {
+		expect.OK(t, os.Chtimes(filepath.Join(dir, name), past, past))
+	}
+	disk.ForgetSwept()
 	fresh := saveModel(t, path, "new", &WriteOptions{})
 	expect.Equal(t, []string{"m.wia", fresh}, namesIn(t, dir))
 }

@@ -85,19 +85,19 @@ func refusal(field string, err error) error {
 // planTensors makes the items. It places them unless some are compressed.
 func (w *encoder) planTensors(p *plan.Plan) (err error) {
 	w.fixed = true
+	var noExternal error
+	w.ext, noExternal = external.New(formatName, w.o.External, w.common.Path, w.files)
 	w.items = make([]item, len(p.Tensors))
 	for i := range p.Tensors {
 		info, it, r := &p.Tensors[i], &w.items[i], w.from.tensors[p.Tensors[i].Name]
 		it.size, it.around = info.Size, r.compressed
 		it.fields = append(putHead(make([]byte, 0, len(info.Name)+8*len(info.Shape)+8), info), r.fields(info)...)
 		if it.external = w.o.ExternalFrom > 0 && info.Size >= w.o.ExternalFrom; it.external {
-			if w.ext == nil {
-				w.ext, err = external.NewFile(fileFormat{}, w.files, w.o.External, w.common.Path)
-				if err != nil {
-					return refusal("external data", err)
-				}
+			if noExternal != nil {
+				return refusal("external data", noExternal)
 			}
-			it.at, it.around = w.ext.Reserve(info.Size, alignment), r.external
+			it.at = external.Reserve(w.ext, info.Size, alignment)
+			it.around = r.external
 		} else if w.o.CompressTensor != nil {
 			it.codec = w.o.CompressTensor(*info)
 			if err = it.codec.check(); err != nil {

@@ -12,7 +12,6 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
-	"github.com/weightmap/weightmap/internal/external"
 	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/seal"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -35,9 +34,7 @@ func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, 
 		return nil, err
 	}
 	l := &driver.Layout{Streams: w.fixed || w.cipher != nil, Ordered: !w.fixed, Secret: w.cipher != nil, Encode: w.start}
-	if w.ext != nil {
-		l.Committed = w.ext.Committed
-	}
+	l.External = w.ext
 	return l, nil
 }
 
@@ -53,9 +50,11 @@ type encoder struct {
 	pos    int64       // offset of the next record in the payload of the tensor block
 	block  blockWriter // the tensor block, or its payload in memory
 	from   *original
-	ext    *external.File
+	ext    *driver.External // nil if it cannot have a name
 	sign   signatures
 	cipher *seal.Cipher // nil unless the file is encrypted
+
+	isFinished bool
 }
 
 // start begins writing to t. If all offsets are known, it writes what precedes
@@ -104,7 +103,7 @@ func (w *encoder) Tensor(i int, in driver.Input) error {
 	}
 	if it.external {
 		h := sha256.New()
-		err := w.ext.Write(it.at, in, h)
+		err := in.CopyTo(w.ext.File, it.at, h)
 		h.Sum(it.sum[:0])
 		return err
 	}
@@ -132,13 +131,15 @@ func (w *encoder) compress(it *item, in driver.Input) error {
 	return w.block.record(prefix, off, w.block.written(w.common.Context, from, stored))
 }
 
-// Finish implements driver.Encoder. It first puts external data in place, which
-// completes the location in the records that refer to it.
+// Finish implements driver.Encoder. Only now the location of external data is known, in the records that refer to it.
 func (w *encoder) Finish() error {
-	if err := w.ext.Finish(!w.common.NoSync); err != nil {
-		return err
+	block := w.block
+	b := &block
+	if w.isFinished { // with another location
+		b.h = sha256.New()
+		b.hashed = 0
 	}
-	b := &w.block
+	w.isFinished = true
 	for i := range w.items {
 		if it := &w.items[i]; it.external {
 			b.write(w.record(it, 0, 0), it.off)
@@ -178,12 +179,6 @@ func (w *encoder) Finish() error {
 		return err
 	}
 	return w.t.Truncate(s.end())
-}
-
-// Close removes the external data unless the model was committed.
-func (w *encoder) Close() error {
-	w.ext.Abort()
-	return nil
 }
 
 // blockWriter writes the tensor block. It hashes the bytes written in order; sum

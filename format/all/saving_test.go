@@ -134,7 +134,6 @@ var signer = ed25519.NewKeyFromSeed(make([]byte, ed25519.SeedSize))
 var at = format.WriteOptions{Time: time.Unix(1_700_000_000, 0)}
 
 func savings() []saving {
-	external := written(wia.Create, &wia.WriteOptions{WriteOptions: at, ExternalFrom: 1})
 	directory := written(tsr.CreateDir, &tsr.WriteOptions{})
 	plainMLE := written(mle.Create, &mle.WriteOptions{WriteOptions: at})
 	return []saving{
@@ -156,19 +155,13 @@ func savings() []saving {
 		})},
 		{name: "wia", file: "m.wia", save: written(wia.Create, &wia.WriteOptions{})},
 		{name: "wia gzip", file: "m.wia", save: written(wia.Create, &wia.WriteOptions{WriteOptions: at, CompressTensor: func(tensor.Info) wia.Compression { return wia.Gzip }})},
-		{name: "wia external", file: "m.wia", save: external},
-		{name: "wia external below", file: "m.wia", save: written(wia.Create, &wia.WriteOptions{WriteOptions: at, ExternalFrom: 1, External: "data/all"})},
 		{name: "safetensors", file: "m.safetensors", save: written(safetensors.Create, &at)},
 		{name: "gguf", file: "m.gguf", save: written(gguf.Create, &format.WriteOptions{})},
 		{name: "npy", file: "1.npy", save: saves(1, 0, npy.Create, &at)},
 		{name: "npz", file: "m.npz", save: written(npy.CreateArchive, &at)},
 		{name: "onnx", file: "m.onnx", save: written(onnx.Create, &onnx.WriteOptions{})},
-		{name: "onnx external", file: "m.onnx", save: written(onnx.Create, &onnx.WriteOptions{ExternalFrom: 1})},
 		{name: "convert onto itself", file: "m.mag", inPlace: true, save: over(written(mag.Create, &mag.WriteOptions{}), func(path string) error {
 			return onto(path, convert.Options{To: "mag"})
-		})},
-		{name: "convert onto itself with external data", file: "m.wia", inPlace: true, save: over(external, func(path string) error {
-			return onto(path, convert.Options{To: "wia", WriteOptions: format.WriteOptions{Format: &wia.WriteOptions{ExternalFrom: 1}}})
 		})},
 	}
 }

@@ -3,6 +3,7 @@ package driver
 import (
 	"fmt"
 	"io"
+	"strings"
 
 	"github.com/weightmap/weightmap/format/plan"
 )
@@ -42,10 +43,43 @@ type Layout struct {
 	// Ordered means that the Encoder needs tensors in the plan's order. Tensors that come
 	// early are spooled as WriteOptions.Spool says or, if Secret is set, in memory.
 	Ordered, Secret bool
-	// Committed, if not nil, is called when the target is in place. The Encoder's Finish puts
-	// other files that the target names in place, and its Close removes them unless Committed
-	// was called. durable reports that files that only the old model needs can be removed.
-	Committed func(durable bool)
+	// External, if not nil, is a second file for the data of some tensors. It needs an Encode if it has a size.
+	External *External
+}
+
+// External is a file next to the model, which names it, with the data of some tensors. Each version of it has its own
+// name, so the old model stays whole until the new one replaces it.
+type External struct {
+	// Stem is what its location begins with, relative to the directory of the model, with slashes.
+	Stem string
+	// Size is the number of its bytes. If it is 0 there is no such file.
+	Size int64
+	// Files lists the paths of the files of the model of this format at a path.
+	Files func(path string) ([]string, error)
+
+	// File is where the Encoder writes the data. It is set before Encode is called.
+	File Target
+	// Location is how the model calls the file. It is set before each call of Encoder.Finish, of which there is more
+	// than one if another writer replaces the model meanwhile. Only its text changes, not its length.
+	Location string
+}
+
+const (
+	externalDigits = 16
+	externalEnd    = ".data"
+)
+
+// Name returns the location for 16 hexadecimal digits.
+func (x *External) Name(generation string) string { return x.Stem + "." + generation + externalEnd }
+
+// Generation is the inverse of Name.
+func (x *External) Generation(location string) (generation string, ok bool) {
+	s, ok := strings.CutPrefix(location, x.Stem+".")
+	if !ok {
+		return "", false
+	}
+	s, ok = strings.CutSuffix(s, externalEnd)
+	return s, ok && len(s) == externalDigits && strings.Trim(s, "0123456789abcdef") == ""
 }
 
 // Part is a piece of a file.
@@ -59,7 +93,8 @@ type Encoder interface {
 	// Tensor stores the data of tensor i of the plan, which it reads from in to the end.
 	// It must not use in after it returns.
 	Tensor(i int, in Input) error
-	// Finish completes the file after the last tensor. It is not called for an aborted file.
+	// Finish completes the file after the last tensor. It is not called for an aborted file, and more than once only
+	// for a Layout with an External.
 	// An Encoder with resources to release implements io.Closer; Close is called in either case.
 	Finish() error
 }

@@ -77,14 +77,13 @@
 //
 // WriteOptions.ExternalFrom moves data to a file next to the model, at multiples of 64 bytes, or
 // of 4096 for tensors of at least 4096 bytes. The name of that file consists of the model's
-// name (or WriteOptions.External), ".onnx" unless it ends so, a hash of the content, and ".data", as
-// in "m.onnx.3f084b51d810557b.data". If the name has more than 100 bytes it is cut and a hash of
-// it is appended. So a new file never replaces the data of another model, and the old model
-// stays whole until the new one is in place. Then older files of that pattern are removed,
-// unless an ONNX model in the directory refers to them. None is removed if a model in the
-// directory cannot be read. If another writer may be active (there is a temporary file
-// less than a day old), only files that the replaced model
-// refers to are removed. Writing a model without external data removes none.
+// name (or WriteOptions.External), ".onnx" unless it ends so, a hash of the data and the model that is
+// replaced, and ".data", as in "m.onnx.3f084b51d810557b.data". If the name has more than 100 bytes it is
+// cut and a hash of it is appended. So a new file never replaces other data, and the old model
+// stays whole until the new one is in place. Then the files of that pattern that the old model named are
+// removed, unless an ONNX model in the directory refers to them. None is removed if a model in the
+// directory cannot be read. Files that no model refers to, since their writer was killed, are removed by
+// the next process that replaces the model, once they are a day old.
 //
 // If the plan does not specify them, the writer sets IR version 8 (or the first that has the
 // types of all tensors), version 17 of the ONNX operators, version 1 of other domains, and the graph

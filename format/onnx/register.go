@@ -32,14 +32,15 @@ func (d fileFormat) Layout(p *plan.Plan, o *plan.WriteOptions) (*driver.Layout, 
 	if err != nil {
 		return nil, err
 	}
-	if w.ext == nil {
+	if w.ext == nil || w.ext.Size == 0 {
+		w.layout.External = w.ext
 		return &w.layout, nil
 	}
 	start := func(t driver.Target) (driver.Encoder, error) {
 		w.t = t
 		return w, nil
 	}
-	return &driver.Layout{Encode: start, Committed: w.ext.Committed}, nil
+	return &driver.Layout{Encode: start, External: w.ext}, nil
 }
 
 // Operators implements contract.Vocabulary: the operators are ONNX's own.

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"cmp"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
@@ -32,9 +31,9 @@ type writer struct {
 	front, before, after []byte           // the model without its tensors
 	shells               map[string]shell // by tensor
 
-	ext    *external.File // nil when all data is in the model
-	offs   []int64        // in ext, -1 for the model itself
-	inside int64          // bytes of data in the model
+	ext    *driver.External // nil if it cannot have a name
+	offs   []int64          // in ext, -1 for the model itself
+	inside int64            // bytes of data in the model
 	layout driver.Layout
 	t      driver.Target
 	at     int64 // end of the layout so far
@@ -43,10 +42,9 @@ type writer struct {
 // newWriter lays out a plan.
 func newWriter(p *plan.Plan, o *plan.WriteOptions, own *WriteOptions) (w *writer, err error) {
 	w = &writer{plan: p, o: o, offs: make([]int64, len(p.Tensors))}
-	if own.ExternalFrom > 0 {
-		if w.ext, err = external.NewFile(fileFormat{}, files, own.External, o.Path); err != nil {
-			return nil, wire.Refuse(formatName, "external data", "%w", err)
-		}
+	w.ext, err = external.New(formatName, own.External, o.Path, files)
+	if err != nil && own.ExternalFrom > 0 {
+		return nil, wire.Refuse(formatName, "external data", "%w", err)
 	}
 	if err = w.encode(); err != nil {
 		return nil, wire.Refuse(formatName, "plan", "%w", err)
@@ -54,12 +52,12 @@ func newWriter(p *plan.Plan, o *plan.WriteOptions, own *WriteOptions) (w *writer
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
 		w.offs[i] = -1
-		if as := storageOf(t); w.ext != nil && t.Size >= own.ExternalFrom && as.code != sparseCode && !as.fields {
+		if as := storageOf(t); own.ExternalFrom > 0 && t.Size >= own.ExternalFrom && as.code != sparseCode && !as.fields {
 			align := int64(alignment)
 			if t.Size >= pageAlign {
 				align = pageAlign
 			}
-			w.offs[i] = w.ext.Reserve(t.Size, align)
+			w.offs[i] = external.Reserve(w.ext, t.Size, align)
 		} else {
 			w.inside += t.Size
 		}
@@ -169,16 +167,13 @@ func files(path string) ([]string, error) { return external.FilesOf(codec.Open(p
 // Tensor implements driver.Encoder.
 func (w *writer) Tensor(i int, in driver.Input) error {
 	if w.offs[i] >= 0 {
-		return w.ext.Write(w.offs[i], in, io.Discard)
+		return in.CopyTo(w.ext.File, w.offs[i], nil)
 	}
 	return in.CopyTo(w.t, w.layout.Offsets[i], nil)
 }
 
-// Finish implements driver.Encoder. The data appears before the model that names it.
+// Finish implements driver.Encoder. Only now the location of external data is known.
 func (w *writer) Finish() error {
-	if err := w.ext.Finish(!w.o.NoSync); err != nil {
-		return err
-	}
 	if err := w.place(); err != nil {
 		return err
 	}
@@ -188,12 +183,6 @@ func (w *writer) Finish() error {
 		}
 	}
 	return w.t.Truncate(w.layout.Size)
-}
-
-// Close removes external data that no model names.
-func (w *writer) Close() error {
-	w.ext.Abort()
-	return nil
 }
 
 // putDims appends the dims of a tensor, as the reference does one by one.

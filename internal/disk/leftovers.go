@@ -19,8 +19,9 @@ const mostSwept = 1 << 12
 // files takes a hundred times as long as to create a file in it.
 var swept = struct {
 	sync.Mutex
-	dirs map[string]bool
-}{dirs: map[string]bool{}}
+	dirs   map[string]bool
+	killed map[string]bool // directories in which there were leftovers
+}{dirs: map[string]bool{}, killed: map[string]bool{}}
 
 // isFirst reports whether this process comes to a directory for the first time. kind tells apart what is removed there.
 func isFirst(dir, kind string) bool {
@@ -36,6 +37,7 @@ func isFirst(dir, kind string) bool {
 	}
 	if len(swept.dirs) >= mostSwept {
 		clear(swept.dirs)
+		clear(swept.killed)
 	}
 	swept.dirs[key] = true
 	return true
@@ -46,6 +48,18 @@ func ForgetSwept() {
 	swept.Lock()
 	defer swept.Unlock()
 	clear(swept.dirs)
+	clear(swept.killed)
+}
+
+// hadLeftovers reports whether this process has removed leftovers of killed writers from a directory.
+func hadLeftovers(dir string) bool {
+	abs, err := filepath.Abs(dir)
+	if err != nil {
+		return false
+	}
+	swept.Lock()
+	defer swept.Unlock()
+	return swept.killed[abs]
 }
 
 // removeLeftovers removes the files that killed writers left in a directory, the first time that it is called for it.
@@ -54,9 +68,17 @@ func removeLeftovers(dir string) {
 	if !isFirst(dir, "") {
 		return
 	}
-	for _, info := range findLeftovers(dir, 0) {
+	left := findLeftovers(dir, 0)
+	for _, info := range left {
 		_ = Remove(filepath.Join(dir, info.Name()))
 	}
+	abs, err := filepath.Abs(dir)
+	if err != nil || len(left) == 0 {
+		return
+	}
+	swept.Lock()
+	defer swept.Unlock()
+	swept.killed[abs] = true
 }
 
 // removeLeftoverTrees is removeLeftovers for directories. It removes only those whose files all end in extension.

@@ -199,7 +199,7 @@ func TestOrder(t *testing.T) {
 				"sync directory .", "remove m-1", "remove m-2", "remove m-3"})},
 		{"parts over a file", one, two, []string{
 			"sync ~m-G-1", "sync ~m-G-2", "lock .", "link ~m-G-1 m-1", "link ~m-G-2 m-2", "sync ~m.index", "sync directory .",
-			"rename ~m.index m.index", "remove ~m-G-1", "remove ~m-G-2", "sync directory .", "rename m ~m", "remove ~m"}},
+			"rename ~m.index m.index", "remove ~m-G-1", "remove ~m-G-2", "sync directory .", "rename m ~m", "remove ~m", "sync directory ."}},
 		{"a file over parts", two, one, []string{
 			"lock .", "sync ~m", "rename ~m m", "sync directory .", "rename m.index ~m.index", "remove ~m.index", "sync directory .",
 			"remove m-1", "remove m-2"}},
@@ -230,7 +230,7 @@ func TestOrderOfSplit(t *testing.T) {
 	mustWrite(t, filepath.Join(dir, "m"), "old", 0o644)
 	expect.Equal(t, []string{
 		"sync ~m-1", "sync ~m-2", "sync ~m-3", "lock .", "link ~m-2 m-2", "link ~m-3 m-3", "sync directory .", "link ~m-1 m-1",
-		"remove ~m-1", "remove ~m-2", "remove ~m-3", "sync directory .", "remove m",
+		"remove ~m-1", "remove ~m-2", "remove ~m-3", "sync directory .", "remove m", "sync directory .",
 	}, logged(t, dir, func() error { return writeSplit(dir, 3) }))
 	wantFiles(t, dir, map[string]string{"m-1": "1", "m-2": "2", "m-3": "3"})
 }
@@ -528,7 +528,9 @@ func TestTwoWriters(t *testing.T) {
 func TestOrphans(t *testing.T) {
 	const killed = "m-0123456789abcdef-"
 	dir := t.TempDir()
-	expect.OK(t, toyModel{parts: []string{"a"}}.in(dir))
+	for range 2 {
+		expect.OK(t, toyModel{parts: []string{"a"}}.in(dir))
+	}
 	old := time.Now().Add(-25 * time.Hour)
 	for _, name := range []string{killed + "1", killed + "2", killed + "3", "m-2", "n-0123456789abcdef-1"} {
 		mustWrite(t, filepath.Join(dir, name), "left", 0o644)
@@ -539,7 +541,7 @@ func TestOrphans(t *testing.T) {
 	mustWrite(t, filepath.Join(dir, "n.index"), killed+"2", 0o644)
 	expect.OK(t, toyModel{parts: []string{"b"}}.in(dir))
 	if len(names(t, dir)) != 8 {
-		t.Errorf("a process that has written the model before has removed some of %q", names(t, dir))
+		t.Errorf("a process that has replaced the model before has removed some of %q", names(t, dir))
 	}
 	ForgetSwept()
 	expect.OK(t, toyModel{text: "c"}.in(dir))

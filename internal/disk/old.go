@@ -160,6 +160,9 @@ func (m *Model) removeReplaced(old *oldModel, names []string) error {
 	}
 	if m.File != m.Opens && old.file != nil && old.file.Mode().IsRegular() {
 		m.removeFile(old)
+		if err := settle(filepath.Dir(m.File)); err != nil {
+			return err
+		}
 	}
 	m.removeParts(old, names)
 	return nil
@@ -237,13 +240,13 @@ func (m *Model) removeParts(old *oldModel, names []string) {
 	}
 }
 
-// findOrphans returns parts with a generation in their names that are a day old, the first time that this process
-// writes the model.
+// findOrphans returns parts with a generation in their names that are a day old. It lists the directory the first time
+// that this process replaces the model, or writes it where a writer was killed.
 func (m *Model) findOrphans(old *oldModel, isNew map[string]bool) (left []replaceable) {
-	if m.List == "" || !isFirst(m.Opens, "parts") {
+	below := filepath.Dir(m.at(m.Name(0, zeros)))
+	if m.List == "" || old.info == nil && !hadLeftovers(below) || !isFirst(m.Opens, "parts") {
 		return nil
 	}
-	below := filepath.Dir(m.at(m.Name(0, zeros)))
 	entries, err := os.ReadDir(below)
 	if err != nil {
 		return nil

@@ -96,10 +96,11 @@ func (s *Split) Publish() error {
 		return nil
 	}
 	info := lstat(s.File)
-	if info != nil && info.Mode().IsRegular() {
-		_ = Remove(s.File)
+	if info == nil || !info.Mode().IsRegular() {
+		return nil
 	}
-	return nil
+	_ = Remove(s.File)
+	return settle(dir)
 }
 
 func (s *Split) place(dir string) error {

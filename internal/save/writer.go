@@ -85,6 +85,9 @@ func (w *Writer) create() error {
 	if w.layout.Files != nil {
 		return w.createDirectory()
 	}
+	if w.layout.External != nil {
+		return w.createExternal()
+	}
 	if d, ok := w.driver.(contract.Splitter); ok {
 		x := newIndex(d, w.driver.Describe().Extensions[0], w.o.Path)
 		if x.places.Index != "" && x.places.File == w.o.Path {
@@ -348,9 +351,6 @@ func (w *Writer) finish() error {
 	}
 	if err != nil && !errors.Is(err, driver.ErrNotDurable) {
 		return err
-	}
-	if w.layout != nil && w.layout.Committed != nil {
-		w.layout.Committed(err == nil)
 	}
 	w.release()
 	return err
