@@ -17,9 +17,10 @@ type parsed struct {
 	*container
 	src      driver.Source
 	index    *driver.Index
-	end      int64    // end of the structural part: header and records
-	dataEnd  int64    // end of the last tensor data
-	form     *sumForm // of the checksum; nil if it was not checked
+	end      int64 // end of the structural part: header and records
+	dataEnd  int64 // end of the last tensor data
+	checksum sums
+	form     int      // number of the form of the checksum; -1 if it was not compared
 	digests  []digest // by tensor; nil if none is recorded
 	digested int      // tensors with a digest
 	stamp    uint64   // timestamp of a snapshot, in Unix seconds
@@ -45,7 +46,10 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	if err := cmp.Or(p.Err(), p.head.Close(f.end)); err != nil {
 		return nil, err
 	}
-	f.Own, f.Notes, f.TensorSum, f.Verify = f, f.notes(), f.digest, f.verify
+	f.Own = f
+	f.Notes = f.notes()
+	f.Sums = f.sumList
+	f.TensorSum = f.digest
 	return &f.Parsed, nil
 }
 
@@ -107,12 +111,12 @@ func (p *parser) records(n int) {
 	p.end, p.dataEnd = p.Offset(), p.Offset()
 	p.b = p.Window(0, p.end)
 	p.index.Version = p.version
-	if p.opts.Check.Sums() {
-		var err error
-		if p.form, err = p.checksum(p.b); err != nil {
-			p.Fail("checksum", p.checksumAt, err)
-		}
+	p.checksum.declare(p.container, p.end, u32(p.b, int(p.checksumAt)))
+	form, err := p.src.Compare(&p.checksum.from12, p.b, 0)
+	if err != nil {
+		p.Fail("checksum", p.checksumAt, err)
 	}
+	p.form = form
 	p.index.Grow(n, nameBytes, dims)
 	if p.pool != nil && p.Err() == nil {
 		p.checkPool()
@@ -208,8 +212,8 @@ func (p *parser) tensor(at int) (next int) {
 // notes lists irregularities that readers tolerate.
 func (f *parsed) notes() []string {
 	var notes []string
-	if f.form != nil && f.form.note != "" {
-		notes = append(notes, f.form.note)
+	if form := formOf(f.form); form != nil && form.note != "" {
+		notes = append(notes, form.note)
 	}
 	end := wire.AlignUp(f.dataEnd, dataAlign)
 	if f.index.Len() == 0 {
@@ -238,20 +242,12 @@ type digest struct {
 }
 
 // digest returns the recorded checksum of the data of tensor i.
-func (f *parsed) digest(i int) driver.Sum {
+func (f *parsed) digest(i int) driver.Digest {
 	if f.digests == nil || !f.digests[i].recorded {
-		return driver.Sum{}
+		return driver.Digest{}
 	}
-	return driver.Sum{Kind: driver.XXH64, Want: f.digests[i].sum}
+	return driver.Digest{Kind: driver.XXH64, Want: f.digests[i].sum}
 }
 
-// verify checks the checksum in the header again.
-func (f *parsed) verify(v driver.Verification) error {
-	b, err := f.src.Slice(0, f.end)
-	if err != nil {
-		return err
-	}
-	form, err := f.checksum(b)
-	v.Section(f.covered, form.kind)
-	return err
-}
+// sumList implements driver.Parsed.
+func (f *parsed) sumList() []driver.Sum { return []driver.Sum{f.checksum.from12} }

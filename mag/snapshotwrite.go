@@ -92,6 +92,6 @@ func snapshotHead(p *plan.Plan, order []int, pool []string, offsets []int64, sta
 		containerSnapshot.appendRecord(&w, &p.Tensors[i], id, offsets[i])
 	}
 	w.Str(markerBuffer)
-	binary.LittleEndian.PutUint32(w[16:], containerSnapshot.sum(&sumForms[CRC32C], w))
+	binary.LittleEndian.PutUint32(w[16:], containerSnapshot.sum(CRC32C.form(), w))
 	return w
 }

@@ -81,7 +81,7 @@ func headV1(w wire.Buffer, p *plan.Plan, o *WriteOptions, offsets []int64, sums 
 		w.U32(uint32(len(t.Name)))
 		w.Str(t.Name)
 	}
-	binary.LittleEndian.PutUint32(w[8:], containerV1.sum(&sumForms[o.Checksum], w))
+	binary.LittleEndian.PutUint32(w[8:], containerV1.sum(o.Checksum.form(), w))
 	return w
 }
 

@@ -1,23 +1,28 @@
 package mobi
 
 import (
-	"cmp"
 	"context"
 	"io"
 	"sort"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/checksum"
 	codecs "github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/codec/gzip"
 	"github.com/weightmap/weightmap/internal/save"
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// load decompresses constant i, which is a gzip member.
-func (f *parsed) load(i int) ([]byte, error) {
-	m := &f.members[sort.Search(len(f.members), func(n int) bool { return f.members[n].tensor >= i })]
+// packed returns constant i, which is a gzip member, and its bytes.
+func (f *parsed) packed(i int) (*member, []byte, error) {
+	n := sort.Search(len(f.members), func(n int) bool { return f.members[n].tensor >= i })
+	m := &f.members[n]
 	b, err := f.src.Slice(m.offset, m.stored)
+	return m, b, err
+}
+
+// load implements driver.Parsed.
+func (f *parsed) load(i int) ([]byte, error) {
+	m, b, err := f.packed(i)
 	if err != nil {
 		return nil, err
 	}
@@ -25,15 +30,13 @@ func (f *parsed) load(i int) ([]byte, error) {
 	return out, f.locate(m, err)
 }
 
-// checkMember decompresses m like load but discards the data.
-func (f *parsed) checkMember(v driver.Verification, m *member) error {
-	b, err := f.src.Slice(m.offset, m.stored)
+// stream implements driver.Parsed.
+func (f *parsed) stream(i int, w io.Writer) error {
+	m, b, err := f.packed(i)
 	if err != nil {
 		return err
 	}
-	out := checksum.Count(v, driver.NoSum, f.index.Name(m.tensor)) // gzip has its own
-	err = f.locate(m, codecs.DataTo(out, gzip.Codec, b, f.index.Size(m.tensor), f.account))
-	return cmp.Or(v.Context().Err(), err)
+	return f.locate(m, codecs.DataTo(w, gzip.Codec, b, f.index.Size(i), f.account))
 }
 
 // locate adds the constant's name and offset to an error of the decompressor, if any.

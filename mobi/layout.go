@@ -21,7 +21,8 @@ const (
 	headerSize = 32
 	footerSize = 4
 
-	checksumAt = 8 // offset of the header checksum, which it does not cover
+	checksumAt   = 8 // offset of the header checksum, which it does not cover
+	checksumSize = 4
 
 	specMin     = 4 + 1 + 2 + 2 // a spec of rank 0 with a name of one byte
 	recordMin   = 16            // a constant of rank 0 without data

@@ -12,7 +12,6 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/wire"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // parsed is an open file, except for its index.
@@ -29,7 +28,13 @@ type parsed struct {
 	graph     plan.Graph
 	operators []Operator
 	members   []member // by ascending index
-	wrong     error    // the footer is; for touch, whose calls do not overlap
+	footer    uint32
+
+	// The declared checksums, and memory for that of the header.
+	declared     [numSums]driver.Sum
+	headerDigest [1]driver.Digest
+	ranges       [1]driver.Range
+	zeroed       [1]driver.Range
 }
 
 // modelInfo is the model metadata section, including the specs.
@@ -82,15 +87,22 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 		err = p.readConstants()
 	}
 	if err == nil {
-		err = p.section(int64(h.GraphOffset), h.graphEnd(), p.readGraph)
+		err = p.readTail()
 	}
 	if err != nil {
 		return nil, err
 	}
 	f := p.parsed
-	f.Own, f.Metadata, f.Graph, f.Notes, f.Restore, f.Verify, f.Touch = f, f.metadata(), &f.graph, p.notes(), f.restore, f.verify, f.touch
+	f.Own = f
+	f.Metadata = f.metadata()
+	f.Graph = &f.graph
+	f.Notes = p.notes()
+	f.Restore = f.restore
+	f.Sums = f.sums
+	f.SumsOf = f.sumsOf
 	if len(f.members) > 0 {
 		f.Load = f.load
+		f.Stream = f.stream
 	}
 	return &f.Parsed, nil
 }
@@ -107,8 +119,18 @@ func (p *parser) section(from, to int64, read func()) error {
 	return p.Err()
 }
 
-// blankSum replaces the checksum in the header that it covers.
-var blankSum [4]byte
+// readTail reads the operator graph and the footer.
+func (p *parser) readTail() error {
+	from, size := int64(p.header.GraphOffset), p.header.graphEnd()-int64(p.header.GraphOffset)
+	b, err := p.file.Bytes(from, size+footerSize)
+	if err != nil {
+		return err
+	}
+	p.footer = binary.LittleEndian.Uint32(b[size:])
+	p.Cursor = wire.NewCursor(name, b[:size], from)
+	p.readGraph()
+	return p.Err()
+}
 
 // readHeader reads and checks the header.
 func (p *parser) readHeader() error {
@@ -119,10 +141,10 @@ func (p *parser) readHeader() error {
 	p.Cursor = wire.NewCursor(name, b, 0)
 	h := &p.header
 	p.codeHeader(h)
-	if p.Err() == nil && p.opts.Check.Sums() && h.Checksum != 0 {
-		sum := tensor.UpdateCRC32(tensor.UpdateCRC32(tensor.CRC32(b[:checksumAt]), blankSum[:]), b[checksumAt+4:])
-		if sum != h.Checksum {
-			p.Failf("header checksum", checksumAt, format.ErrChecksum, "stored %08x, computed %08x", h.Checksum, sum)
+	if p.Err() == nil {
+		p.declareHeader()
+		if _, err := p.src.Compare(&p.declared[headerSum], b, 0); err != nil {
+			p.Fail("header checksum", checksumAt, err)
 		}
 	}
 	if p.Err() == nil && b[6]|b[7] != 0 {

@@ -1,74 +1,52 @@
 package mobi
 
 import (
-	"encoding/binary"
-	"errors"
-
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// touch implements driver.Parsed. The footer covers all constants, so a wrong one is wrong for all.
-func (f *parsed) touch(v driver.Verification, _ int) (all bool, err error) {
-	if f.wrong != nil {
-		return true, f.wrong
+// The declared checksums: of the whole file, of the header, and of the rest of the structure, which has none of its own.
+const (
+	fileSum = iota
+	headerSum
+	restSum
+	numSums
+)
+
+// declareHeader sets the checksum of the header, if the file records one.
+func (f *parsed) declareHeader() {
+	s := &f.declared[headerSum]
+	s.Name = "header"
+	f.ranges[0] = driver.Range{Size: headerSize}
+	s.Ranges = f.ranges[:1]
+	if f.header.Checksum == 0 {
+		return
 	}
-	if _, err = f.checkFooter(v); errors.Is(err, format.ErrChecksum) {
-		f.wrong = err
-	}
-	return true, err
+	f.headerDigest[0] = driver.Digest{Kind: driver.CRC32, Want: uint64(f.header.Checksum), Field: "header checksum", Offset: checksumAt}
+	f.zeroed[0] = driver.Range{Offset: checksumAt, Size: checksumSize}
+	s.Accept, s.Zeroed = f.headerDigest[:], f.zeroed[:]
 }
 
-// checkFooter compares the footer with the checksum of all bytes before it and
-// returns its kind.
-func (f *parsed) checkFooter(v driver.Verification) (driver.Kind, error) {
-	end := f.header.graphEnd()
-	b, err := f.src.Slice(end, footerSize)
-	if err != nil {
-		return 0, err
+// sums implements driver.Parsed. The footer is an Adler-32 or a CRC-32 of all that is before it, all constants included.
+func (f *parsed) sums() []driver.Sum {
+	h := &f.header
+	digest := driver.Digest{Kind: driver.Adler32, Want: uint64(f.footer), Field: "footer", Offset: h.graphEnd()}
+	crc := digest
+	crc.Kind = driver.CRC32
+	f.declared[fileSum] = driver.Sum{
+		Name:   "file",
+		Accept: []driver.Digest{digest, crc},
+		Ranges: []driver.Range{{Size: h.graphEnd()}},
+		Hidden: true,
 	}
-	word := uint64(binary.LittleEndian.Uint32(b))
-	adler, err := v.Hash(driver.Adler32, 0, 0, end, "file")
-	if err != nil || adler == word {
-		return driver.Adler32, err
+	f.declared[restSum] = driver.Sum{
+		Name: "metadata and operators",
+		Ranges: []driver.Range{
+			{Offset: int64(h.MetadataOffset), Size: int64(h.TensorOffset) - int64(h.MetadataOffset)},
+			{Offset: int64(h.GraphOffset), Size: h.graphEnd() - int64(h.GraphOffset)},
+		},
 	}
-	crc, err := v.Hash(driver.CRC32, 0, 0, end, "")
-	if err == nil && crc != word {
-		err = wire.Errorf(name, "footer", end, format.ErrChecksum, "stored %08x, computed Adler-32 %08x, CRC-32 %08x", word, adler, crc)
-	}
-	return driver.CRC32, err
+	return f.declared[:]
 }
 
-// verify implements driver.Parsed. It checks the footer and the header, and
-// decompresses the compressed constants that are wanted.
-func (f *parsed) verify(v driver.Verification) error {
-	v.Expect(f.header.graphEnd())
-	var wanted []*member
-	for i := range f.members {
-		if m := &f.members[i]; v.Wanted(m.tensor) {
-			wanted = append(wanted, m)
-			v.Expect(f.index.Size(m.tensor))
-		}
-	}
-	footer, err := f.checkFooter(v)
-	if err == nil {
-		again := parser{parsed: &parsed{src: f.src}, opts: &driver.Options{}}
-		err = again.readHeader() // with its checksum, which CheckStructure omits on open
-	}
-	if err == nil {
-		err = v.Each(len(wanted), func(i int) error { return f.checkMember(v, wanted[i]) })
-	}
-	if err != nil {
-		return err
-	}
-	by := footer.String() + " of the file"
-	header := by
-	if f.header.Checksum != 0 {
-		header = driver.CRC32.String()
-	}
-	v.Section("header", header)
-	v.Section("metadata and operators", by)
-	v.CoverAll(by)
-	return nil
-}
+// sumsOf implements driver.Parsed.
+func (f *parsed) sumsOf(int) (from, to int) { return fileSum, fileSum + 1 }

@@ -45,9 +45,9 @@ type Driver struct{}
 // file is the state of an open file besides its index.
 type file struct {
 	fileSize int64
-	size     int64        // of the records
-	sum      uint32       // of the records
-	sums     []driver.Sum // by tensor
+	size     int64 // of the records
+	sum      driver.Sum
+	sums     []driver.Digest // by tensor
 }
 
 // Describe implements driver.Driver.
@@ -65,7 +65,7 @@ func (Driver) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*dri
 	if string(header[:4]) != magic {
 		return nil, driver.Errorf(name, "magic", 0, format.ErrMagic, "%q", header[:4])
 	}
-	count, f := int64(le.Uint32(header[4:])), &file{fileSize: src.Size(), sum: le.Uint32(header[8:]), size: int64(le.Uint32(header[12:]))}
+	count, f := int64(le.Uint32(header[4:])), &file{fileSize: src.Size(), size: int64(le.Uint32(header[12:]))}
 	if count > int64(driver.MaxTensors) || f.size > driver.MaxStructure {
 		return nil, driver.Errorf(name, "count", 4, format.ErrLimit, "%d tensors, %d bytes of records", count, f.size)
 	}
@@ -74,13 +74,18 @@ func (Driver) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*dri
 		return nil, err
 	}
 	records := bytes.Clone(stored) // copy what was validated: another process may write to the file
-	if o.Check.Sums() && tensor.CRC32(records) != f.sum {
-		return nil, driver.Errorf(name, "sum", 8, format.ErrChecksum, "of the records")
+	f.sum = driver.Sum{
+		Name:   "records",
+		Accept: []driver.Digest{{Kind: driver.CRC32, Want: uint64(le.Uint32(header[8:])), Field: "sum", Offset: 8}},
+		Ranges: []driver.Range{{Offset: headerSize, Size: f.size}},
+	}
+	if _, err := src.Compare(&f.sum, records, headerSize); err != nil {
+		return nil, err
 	}
 	x.Version = "1"
 	most := int(min(count, f.size/recordSize)) // limit by the size of the file
 	x.Grow(most, len(records), len(records)/8)
-	f.sums = make([]driver.Sum, 0, most)
+	f.sums = make([]driver.Digest, 0, most)
 	at, end := int64(headerSize), headerSize+f.size
 	for range count {
 		if at, end, err = f.record(records[at-headerSize:], at, end, x); err != nil {
@@ -90,7 +95,7 @@ func (Driver) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*dri
 	if at != headerSize+f.size || end != f.fileSize {
 		return nil, driver.Errorf(name, "size", 12, format.ErrCorrupt, "the records end at %d, the data at %d of %d", at, end, f.fileSize)
 	}
-	return &driver.Parsed{Own: f, TensorSum: f.tensorSum, Verify: f.verify}, nil
+	return &driver.Parsed{Own: f, TensorSum: f.tensorSum, Sums: f.declare}, nil
 }
 
 // record parses the record at the start of b, whose offset is at, and lists its tensor. end is the
@@ -121,21 +126,14 @@ func (f *file) record(b []byte, at, end int64, x *driver.Index) (int64, int64, e
 	if x.Add(&t) != nil {
 		return 0, 0, driver.Errorf(name, "name", at+int64(nameAt), format.ErrCorrupt, "%q occurs twice", t.Name)
 	}
-	f.sums = append(f.sums, driver.Sum{Kind: driver.CRC32, Want: uint64(le.Uint32(b[4:]))})
+	f.sums = append(f.sums, driver.Digest{Kind: driver.CRC32, Want: uint64(le.Uint32(b[4:]))})
 	return at + int64(nameAt+len(t.Name)), t.Offset + t.Size, nil
 }
 
 func align(n int64) int64 { return (n + alignment - 1) &^ (alignment - 1) }
 
 // tensorSum returns the checksum of tensor i.
-func (f *file) tensorSum(i int) driver.Sum { return f.sums[i] }
+func (f *file) tensorSum(i int) driver.Digest { return f.sums[i] }
 
-// verify verifies the records again.
-func (f *file) verify(v driver.Verification) error {
-	sum, err := v.Hash(driver.CRC32, 0, headerSize, f.size, "")
-	if err == nil && uint32(sum) != f.sum {
-		err = driver.Errorf(name, "sum", 8, format.ErrChecksum, "of the records")
-	}
-	v.Section("records", "crc32")
-	return err
-}
+// declare returns the checksums of what is not a tensor.
+func (f *file) declare() []driver.Sum { return []driver.Sum{f.sum} }

@@ -97,9 +97,15 @@ type Parsed struct {
 	// Shares reports whether Load returns memory for tensor i that the format has counted.
 	Shares func(i int) bool
 
+	// Sums returns the checksums of the parts of the file, other than single tensors, and its parts without a checksum.
+	// The engine calls it once, when it needs them.
+	Sums func() []Sum
+	// SumsOf returns the range of the Sums that cover tensor i; it is empty if there are none. Sums that cover no
+	// tensor are compared in every verification.
+	SumsOf func(i int) (from, to int)
 	// TensorSum returns the checksum that covers the data of tensor i only. Its Kind is
 	// NoSum if there is none.
-	TensorSum func(i int) Sum
+	TensorSum func(i int) Digest
 	// Verify verifies the checksums that cover more than one tensor and calls v.Cover for
 	// these tensors. Of the others the engine verifies the TensorSum or, if there is none,
 	// that the bytes exist.
@@ -148,6 +154,10 @@ type Source interface {
 	// tensor data. Record then records those that are structure. See Head.
 	ReadAhead(p []byte, off int64) (int, error)
 	Record(b []byte, off int64) error
+	// Compare compares a checksum while Parse runs: with b, which Parse has read at off and which contains all ranges of
+	// the checksum, or which is its content. It returns the number of the digest that is right, where those of Or
+	// follow those before. If Options.Check leaves checksums out, it compares nothing and returns -1.
+	Compare(s *Sum, b []byte, off int64) (form int, err error)
 	// Dir returns the directory of the model's other files: that of the file, or
 	// Options.Dir. It fails with ErrUnsupported if there is none. A Dir that is
 	// returned with an error still accepts Declare; using a declared file returns

@@ -3,6 +3,7 @@ package driver
 import (
 	"context"
 	"crypto"
+	"hash"
 	"io"
 )
 
@@ -27,14 +28,63 @@ func (k Kind) String() string {
 	return names[k]
 }
 
-// Sum is a checksum that a file records.
-type Sum struct {
+// Hash is a checksum algorithm that is not a Kind, such as SHA-256. The format brings it, so that a program links
+// it only with the format.
+type Hash struct {
+	Name string // "sha256"
+	New  func() hash.Hash
+}
+
+// Digest is a checksum as a file records it.
+type Digest struct {
 	Kind Kind
 	Want uint64
+	// Hash and Bytes are in place of Kind and Want if Hash is not nil.
+	Hash  *Hash
+	Bytes []byte
 	// Field and Offset locate the checksum in the file, for errors. If Field is
-	// empty, errors locate the tensor instead.
+	// empty, errors locate what it covers instead.
 	Field  string
 	Offset int64
+}
+
+// Name returns the name of the algorithm, such as "crc32".
+func (d *Digest) Name() string {
+	if d.Hash != nil {
+		return d.Hash.Name
+	}
+	return d.Kind.String()
+}
+
+// Range is a range of a file.
+type Range struct {
+	Space        Space
+	Offset, Size int64
+}
+
+// Sum is the checksum of a part of a file, or such a part without a checksum. A format declares its sums in
+// Parsed.Sums. The engine compares them when the model is opened (Source.Compare), before the first use of the tensors
+// that they cover, and in Verify.
+type Sum struct {
+	// Name is that of the part, in errors and in the Coverage: "header".
+	Name string
+	// Accept lists the digests that the file may record: it is intact if one of them is right. If there is none,
+	// and no Check, the part has no checksum.
+	Accept []Digest
+	// Ranges are the bytes of the part, in the order in which they are hashed, and Zeroed those of them that count as
+	// zeros, such as the place of the digest. A part without Ranges is all that no other part and no tensor has.
+	Ranges, Zeroed []Range
+	// Content, if not nil, means that the digest, of which there is one, is of the decoded content of Ranges, such as
+	// that of a compressed entry. It decodes Size bytes, counts them as done, and returns their checksum.
+	Content func(v Verification) (uint64, error)
+	Size    int64
+	// Or is another form of the same part, of other ranges or another content, that the file may have instead.
+	Or *Sum
+	// Check is in place of Accept for what that cannot express, such as decryption. By is what Coverage calls it.
+	Check func(v Verification) error
+	By    string
+	// Hidden means that the Coverage does not list the part, but only the tensors and parts that it covers.
+	Hidden bool
 }
 
 // Verification is a running verification. The engine implements it so that
@@ -69,6 +119,9 @@ type Verification interface {
 	// Feed writes size bytes at off of a space to h, in order, and counts them as
 	// done. It is for hashes that are not a Kind, such as SHA-256.
 	Feed(h io.Writer, s Space, off, size int64, part string) error
+	// Compare compares a checksum with the file, for the functions of a format. Those in Parsed.Sums the engine
+	// compares itself.
+	Compare(s *Sum) error
 	// Unchanged checks that the structure that Parse read has not changed in the files.
 	// Every verification ends with it. Touch calls it after a checksum matches, since the
 	// tensors must still be where Parse found them.

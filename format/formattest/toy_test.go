@@ -86,11 +86,11 @@ func (f *toyFile) Metadata() (plan.Metadata, error) {
 }
 
 // TensorSum implements driver.Parsed.
-func (f *toyFile) TensorSum(i int) driver.Sum {
+func (f *toyFile) TensorSum(i int) driver.Digest {
 	if f.toy.has("no data checksum") {
-		return driver.Sum{}
+		return driver.Digest{}
 	}
-	return driver.Sum{Kind: driver.CRC32, Want: uint64(f.sums[i])}
+	return driver.Digest{Kind: driver.CRC32, Want: uint64(f.sums[i])}
 }
 
 func (y toy) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {

@@ -92,10 +92,10 @@ func (f *parsed) notes(n int) []string {
 
 // tensorSum returns the checksum of the data alone. The checksum in the file covers an array
 // and its header.
-func (f *parsed) tensorSum(i int) driver.Sum {
+func (f *parsed) tensorSum(i int) driver.Digest {
 	if f.Index.Loaded(i) {
-		return driver.Sum{} // Load and Verify check it
+		return driver.Digest{} // Load and Verify check it
 	}
 	e := &f.Stores[i]
-	return driver.Sum{Kind: driver.CRC32, Want: uint64(e.Sum ^ tensor.CombineCRC32(f.sums[i], 0, e.Size-f.Places[i].From))}
+	return driver.Digest{Kind: driver.CRC32, Want: uint64(e.Sum ^ tensor.CombineCRC32(f.sums[i], 0, e.Size-f.Places[i].From))}
 }

@@ -61,7 +61,7 @@ func Section(s *Stream, stored []byte, size, most int64, m *driver.Memory) ([]by
 
 // count returns the size of the content of stored. One that is larger than limit counts as limit and one.
 func (s *Stream) count(stored []byte, limit int64, m *driver.Memory) (n int64, err error) {
-	err = reserved(s.Window(stored)+piece, m, func() error {
+	err = reserved(window(s, stored, limit), m, func() error {
 		n, err = s.decompress(io.Discard, make([]byte, piece), stored, limit)
 		return err
 	})
@@ -89,7 +89,7 @@ func Data(c Codec, stored []byte, size int64, m *driver.Memory) ([]byte, error) 
 
 // DataInto is like Data, but writes to dst. After an error the contents of dst are undefined.
 func DataInto(dst []byte, c Codec, stored []byte, m *driver.Memory) error {
-	return reserved(c.Window(stored), m, func() error { return c.DecodeInto(dst, stored) })
+	return reserved(window(c, stored, int64(len(dst))), m, func() error { return c.DecodeInto(dst, stored) })
 }
 
 // DataTo is like Data, but writes to w. It does not hold the content, which may exceed the address space.
@@ -117,16 +117,32 @@ const mostAtOnce = 4 << 20
 
 // stream writes the content of stored to w piece by piece.
 func stream(w io.Writer, c Codec, stored []byte, size int64, m *driver.Memory) error {
-	return reserved(c.Window(stored), m, func() error { return c.DecodeTo(w, stored, size) })
+	return reserved(window(c, stored, size), m, func() error { return c.DecodeTo(w, stored, size) })
 }
 
 // Prefix decompresses the first len(dst) bytes of a longer content. What follows them is not read.
 func Prefix(dst []byte, s *Stream, stored []byte, m *driver.Memory) error {
-	return reserved(s.Window(stored), m, func() error { return s.prefix(dst, stored) })
+	return reserved(window(s, stored, int64(len(dst))), m, func() error { return s.prefix(dst, stored) })
 }
 
-// reserved calls f while n bytes are reserved.
+// window returns the memory that decompressing a content of size bytes takes beside the content. That of a small
+// content is small in every codec.
+func window(c Codec, stored []byte, size int64) int64 {
+	if size < 0 {
+		return 0 // it is refused
+	}
+	return min(c.Window(stored), 4*min(size, 1<<40))
+}
+
+// uncounted is the largest window that is not counted: what memory several goroutines need at once would depend on
+// chance, and no more than this for each of them.
+const uncounted = 256 << 10
+
+// reserved calls f while n bytes for a window are reserved.
 func reserved(n int64, m *driver.Memory, f func() error) error {
+	if n <= uncounted {
+		return f()
+	}
 	if err := m.Reserve(n); err != nil {
 		return err
 	}

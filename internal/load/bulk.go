@@ -173,9 +173,9 @@ func (b *bulk) readWhole(t *target) error {
 
 // readDirect reads a chunk without gaps whose bytes need no conversion, from data if it is not nil.
 func (b *bulk) readDirect(p *chunk, data []byte) (err error) {
-	t, dst, step, want := p.t, p.t.Bytes[p.first:][:p.n], int64(maxJob), driver.Sum{}
+	t, dst, step, want := p.t, p.t.Bytes[p.first:][:p.n], int64(maxJob), driver.Digest{}
 	if t.hashed {
-		want = b.sum(t.i)
+		want = b.tensorSum(t.i)
 	}
 	if b.inPlace(t.region) || t.hashed && t.region.InMemory() {
 		step = memory.PopulateStep // fits in a cache
@@ -192,7 +192,7 @@ func (b *bulk) readDirect(p *chunk, data []byte) (err error) {
 		err = b.pieces(t.region, p.off, p.size, step, dst, done)
 	}
 	if err == nil && t.hashed {
-		if err = b.compare(t.i, want, sum.Sum64(), t.off); err == nil {
+		if err = b.compareTensor(t.i, want, sum.Sum64(), t.off); err == nil {
 			b.m.touch.passed(t.i)
 		}
 	}

@@ -214,8 +214,8 @@ func TestLoadAllHashes(t *testing.T) {
 			data := ramp(3 << 20)
 			r := &requests{ReaderAt: bytes.NewReader(data)}
 			d := &toy{tensors: []driver.Tensor{u8("a", 0, 100), u8("b", 100, 3<<20-100)}}
-			d.parsed = driver.Parsed{TensorSum: func(i int) driver.Sum {
-				s := driver.Sum{Kind: kind, Want: sumOf(kind, data[d.tensors[i].Offset:][:d.tensors[i].Size])}
+			d.parsed = driver.Parsed{TensorSum: func(i int) driver.Digest {
+				s := driver.Digest{Kind: kind, Want: sumOf(kind, data[d.tensors[i].Offset:][:d.tensors[i].Size])}
 				if bad && i == 1 {
 					s.Want++
 				}

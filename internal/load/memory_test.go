@@ -20,8 +20,10 @@ import (
 // unpacked is a file whose tensors, of 1000 bytes each, must be loaded. With streams, checking one does not load it.
 func unpacked(loads, streams *int) driver.Parsed {
 	p := driver.Parsed{
-		Load:      func(int) ([]byte, error) { *loads++; return ramp(1000), nil },
-		TensorSum: func(int) driver.Sum { return driver.Sum{Kind: driver.CRC32, Want: uint64(tensor.CRC32(ramp(1000)))} },
+		Load: func(int) ([]byte, error) { *loads++; return ramp(1000), nil },
+		TensorSum: func(int) driver.Digest {
+			return driver.Digest{Kind: driver.CRC32, Want: uint64(tensor.CRC32(ramp(1000)))}
+		},
 	}
 	if streams != nil {
 		p.Stream = func(_ int, w io.Writer) error {

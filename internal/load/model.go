@@ -55,6 +55,8 @@ type Model struct {
 	cache  cache
 	touch  touch
 	sums   atomic.Int64 // number of verified checksums
+
+	declaredSums sums
 }
 
 // Open parses the file in r. It takes ownership of r, even when it fails. m is the

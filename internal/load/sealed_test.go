@@ -86,8 +86,8 @@ func TestSealedViews(t *testing.T) {
 	d := &toy{tensors: []driver.Tensor{
 		u8("all", 0, size), u8("small", 1000, 50), u8("next", 1050, 50), u8("piece", source.PieceSize, source.PieceSize), u8("last", size-5, 5),
 	}}
-	sum := func(i int) driver.Sum {
-		return driver.Sum{Kind: driver.CRC32, Want: uint64(tensor.CRC32(data[d.tensors[i].Offset:][:d.tensors[i].Size]))}
+	sum := func(i int) driver.Digest {
+		return driver.Digest{Kind: driver.CRC32, Want: uint64(tensor.CRC32(data[d.tensors[i].Offset:][:d.tensors[i].Size]))}
 	}
 	for name, parsed := range map[string]driver.Parsed{"no sums": {}, "sums": {TensorSum: sum}} {
 		t.Run(name, func(t *testing.T) {

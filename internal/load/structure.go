@@ -123,7 +123,9 @@ func (v *verification) Feed(h io.Writer, n driver.Space, off, size int64, part s
 		err = r.Check(off, size)
 	}
 	write := func(b []byte) error {
-		v.Done(int64(len(b)), part)
+		if part != "" {
+			v.Done(int64(len(b)), part)
+		}
 		_, err := h.Write(b)
 		return err
 	}

@@ -31,7 +31,7 @@ type touched struct {
 func (t *touch) init(m *Model, wanted bool) {
 	t.m = m
 	t.left.Store(int64(m.index.Len()))
-	t.pending.Store(wanted && m.index.Len() > 0 && (m.parsed.Touch != nil || m.parsed.TensorSum != nil))
+	t.pending.Store(wanted && m.index.Len() > 0 && (m.parsed.Touch != nil || m.parsed.TensorSum != nil || m.parsed.SumsOf != nil))
 }
 
 // of returns the state of tensor i.
@@ -79,8 +79,12 @@ func (t *touch) hashes(i int) bool {
 // run verifies the checksum that covers tensor i.
 func (t *touch) run(i int) error {
 	v := newVerification(t.m, context.Background(), &VerifyOptions{})
-	if t.m.parsed.Touch == nil {
+	switch p := t.m.parsed; {
+	case p.Touch != nil: // below
+	case p.SumsOf == nil, p.TensorSum != nil && v.tensorSum(i).Kind != driver.NoSum:
 		return v.verifyJob([]int{i}, t.m.extent(i))
+	default:
+		return t.m.touchSums(v, i)
 	}
 	t.mu.Lock()
 	defer t.mu.Unlock()

@@ -102,26 +102,73 @@ func (v *verification) run() error {
 		v.wanted[i] = true
 	}
 	v.Coverage.Tensors = slices.Repeat([]string{NotLooked}, m.index.Len())
+	sums := v.wantedSums()
+	for _, k := range sums {
+		v.Expect(countedBytes(&m.declaredSums.list[k]))
+	}
+	left := v.leftTensors()
+	if err := v.compareSums(sums); err != nil {
+		return err
+	}
+	v.coverSections()
 	if m.parsed.Verify != nil {
 		if err := m.parsed.Verify(v); err != nil {
 			return err
 		}
+		left = slices.DeleteFunc(left, func(i int) bool { return v.Coverage.Tensors[i] != NotLooked })
 	}
-	if err := v.tensors(); err != nil {
+	if err := v.tensors(left); err != nil {
 		return err
+	}
+	for i := range v.Coverage.Tensors {
+		if v.Coverage.Tensors[i] == NotLooked && v.Wanted(i) || v.Coverage.Tensors[i] == "" {
+			v.Coverage.Tensors[i] = v.coveredBy(i)
+		}
 	}
 	return v.Unchanged()
 }
 
-// tensors checks the tensors that are not covered yet.
-func (v *verification) tensors() error {
-	left, total := make([]int, 0, v.m.index.Len()), int64(0)
-	for i, by := range v.Coverage.Tensors {
-		if by == NotLooked && v.Wanted(i) {
-			left, total = append(left, i), total+v.m.index.Size(i)
+// leftTensors lists the wanted tensors that are read after the declared checksums were compared: those that these do not
+// cover, and those that have to be decoded.
+func (v *verification) leftTensors() []int {
+	m := v.m
+	left := make([]int, 0, m.index.Len())
+	total := int64(0)
+	for i := range m.index.Len() {
+		if !v.Wanted(i) || v.isProved(i) {
+			continue
 		}
+		left = append(left, i)
+		total += m.index.Size(i)
 	}
-	v.Expect(total)
+	if m.parsed.Verify == nil {
+		v.Expect(total)
+	}
+	return left
+}
+
+// isProved reports whether the declared checksums prove that tensor i can be read.
+func (v *verification) isProved(i int) bool {
+	m := v.m
+	from, to := m.sumsOf(i)
+	list := m.declared().list[from:to]
+	isDecoded := func(s driver.Sum) bool { return s.Content != nil || s.Check != nil }
+	if slices.ContainsFunc(list, isDecoded) {
+		return true
+	}
+	hasDigest := func(s driver.Sum) bool { return len(s.Accept) > 0 }
+	return slices.ContainsFunc(list, hasDigest) && (!m.index.Loaded(i) || m.parsed.Stream == nil)
+}
+
+// tensors checks tensors that were not proved yet.
+func (v *verification) tensors(left []int) error {
+	total := int64(0)
+	for _, i := range left {
+		total += v.m.index.Size(i)
+	}
+	if v.m.parsed.Verify != nil {
+		v.Expect(total)
+	}
 	slices.SortFunc(left, func(a, b int) int {
 		return cmp.Or(v.m.extent(a).compare(v.m.extent(b)), a-b)
 	})
@@ -155,7 +202,7 @@ func (v *verification) each(which []int, at int64, data []byte) error {
 	var kind driver.Kind
 	var sum uint64
 	for _, i := range which {
-		s, e, name, err := v.sum(i), v.m.extent(i), v.m.index.Name(i), error(nil)
+		s, e, name, err := v.tensorSum(i), v.m.extent(i), v.m.index.Name(i), error(nil)
 		switch {
 		case e.alone:
 			sum, err = v.decoded(i, s.Kind)
@@ -171,7 +218,7 @@ func (v *verification) each(which []int, at int64, data []byte) error {
 			}
 		}
 		if err == nil {
-			err = v.compare(i, s, sum, e.off)
+			err = v.compareTensor(i, s, sum, e.off)
 		}
 		if err != nil {
 			return err
@@ -196,16 +243,16 @@ func (v *verification) decoded(i int, k driver.Kind) (uint64, error) {
 	return checksum.Of(k, data), err
 }
 
-// sum returns the checksum of tensor i, of kind NoSum if there is none.
-func (v *verification) sum(i int) driver.Sum {
+// tensorSum returns the checksum of tensor i, of kind NoSum if there is none.
+func (v *verification) tensorSum(i int) driver.Digest {
 	if v.m.parsed.TensorSum != nil {
 		return v.m.parsed.TensorSum(i)
 	}
-	return driver.Sum{}
+	return driver.Digest{}
 }
 
-// compare compares a computed checksum of tensor i with that of the file.
-func (v *verification) compare(i int, s driver.Sum, got uint64, off int64) error {
+// compareTensor compares a computed checksum of tensor i with that of the file.
+func (v *verification) compareTensor(i int, s driver.Digest, got uint64, off int64) error {
 	if s.Kind == driver.NoSum {
 		return nil
 	}

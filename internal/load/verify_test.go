@@ -29,11 +29,11 @@ import (
 func TestCoverage(t *testing.T) {
 	var looked []bool
 	file := driver.Parsed{
-		TensorSum: func(i int) driver.Sum {
+		TensorSum: func(i int) driver.Digest {
 			if i == 1 {
-				return driver.Sum{Kind: driver.Adler32, Want: uint64(tensor.UpdateAdler32(1, ramp(16)[8:]))}
+				return driver.Digest{Kind: driver.Adler32, Want: uint64(tensor.UpdateAdler32(1, ramp(16)[8:]))}
 			}
-			return driver.Sum{}
+			return driver.Digest{}
 		},
 		Verify: func(v driver.Verification) error {
 			looked = []bool{v.All(), v.Wanted(0), v.Wanted(1), v.Wanted(2), v.Wanted(3)}
@@ -85,7 +85,7 @@ func TestCoverage(t *testing.T) {
 func TestVerifyRefuses(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
-	sum := driver.Sum{Kind: driver.CRC32, Want: 1, Field: "record", Offset: 40}
+	sum := driver.Digest{Kind: driver.CRC32, Want: 1, Field: "record", Offset: 40}
 	for _, tt := range []struct {
 		name  string
 		file  driver.Parsed
@@ -98,8 +98,8 @@ func TestVerifyRefuses(t *testing.T) {
 		{"a key", driver.Parsed{}, nil, VerifyOptions{Trusted: make(ed25519.PublicKey, 32)}, driver.ErrSignature, "signature"},
 		{"no key", driver.Parsed{}, nil, VerifyOptions{Trusted: "key"}, driver.ErrKey, "signature"},
 		{"the driver", driver.Parsed{Verify: func(driver.Verification) error { return errMine }}, nil, VerifyOptions{}, errMine, ""},
-		{"a sum", driver.Parsed{TensorSum: func(int) driver.Sum { return sum }}, nil, VerifyOptions{}, driver.ErrChecksum, "record"},
-		{"a sum without field", driver.Parsed{TensorSum: func(int) driver.Sum { return driver.Sum{Kind: driver.XXH64} }}, nil, VerifyOptions{}, driver.ErrChecksum, `tensor "w"`},
+		{"a sum", driver.Parsed{TensorSum: func(int) driver.Digest { return sum }}, nil, VerifyOptions{}, driver.ErrChecksum, "record"},
+		{"a sum without field", driver.Parsed{TensorSum: func(int) driver.Digest { return driver.Digest{Kind: driver.XXH64} }}, nil, VerifyOptions{}, driver.ErrChecksum, `tensor "w"`},
 		{"canceled", driver.Parsed{}, canceled, VerifyOptions{}, context.Canceled, ""},
 	} {
 		m := open(t, source.FromBytes(ramp(64)), &toy{tensors: []driver.Tensor{u8("w", 0, 8)}, parsed: tt.file})
@@ -114,7 +114,7 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 	r := source.FromBytes(ramp(64))
 	m := &Model{}
-	err := m.Open(r, config(&toy{tensors: []driver.Tensor{u8("w", 0, 8)}, parsed: driver.Parsed{TensorSum: func(int) driver.Sum { return sum }}}, check(driver.CheckAll)))
+	err := m.Open(r, config(&toy{tensors: []driver.Tensor{u8("w", 0, 8)}, parsed: driver.Parsed{TensorSum: func(int) driver.Digest { return sum }}}, check(driver.CheckAll)))
 	wantError(t, "CheckAll", err, driver.ErrChecksum, "record")
 	if !r.Closed() {
 		t.Error("CheckAll left the file open")
@@ -144,9 +144,9 @@ func many(n int, size, gap int64) (d *toy, data []byte) {
 		at := int64(i*7%n) * (size + gap)
 		d.tensors = append(d.tensors, u8(fmt.Sprint("t", i), at, size))
 	}
-	d.parsed = driver.Parsed{TensorSum: func(i int) driver.Sum {
+	d.parsed = driver.Parsed{TensorSum: func(i int) driver.Digest {
 		off := d.tensors[i].Offset
-		return driver.Sum{Kind: driver.XXH64, Want: xxhash.Sum64(data[off : off+size])}
+		return driver.Digest{Kind: driver.XXH64, Want: xxhash.Sum64(data[off : off+size])}
 	}}
 	return d, data
 }
@@ -157,9 +157,9 @@ func TestProgress(t *testing.T) {
 	d.tensors = append(d.tensors, loaded(u8("packed", 0, 77)), u8("big", 0, int64(len(data))))
 	plain := d.parsed.TensorSum
 	d.parsed = driver.Parsed{
-		TensorSum: func(i int) driver.Sum {
+		TensorSum: func(i int) driver.Digest {
 			if i >= 300 {
-				return driver.Sum{}
+				return driver.Digest{}
 			}
 			return plain(i)
 		},
@@ -197,7 +197,7 @@ func TestVerifyCancel(t *testing.T) {
 	for name, r := range regions(data) {
 		for _, kind := range []driver.Kind{driver.NoSum, driver.XXH64, driver.CRC32} {
 			ctx, cancel := context.WithCancel(t.Context())
-			m := open(t, r, &toy{tensors: []driver.Tensor{u8("w", 0, int64(len(data)))}, parsed: driver.Parsed{TensorSum: func(int) driver.Sum { return driver.Sum{Kind: kind} }}})
+			m := open(t, r, &toy{tensors: []driver.Tensor{u8("w", 0, int64(len(data)))}, parsed: driver.Parsed{TensorSum: func(int) driver.Digest { return driver.Digest{Kind: kind} }}})
 			var steps atomic.Int64
 			_, err := m.Verify(ctx, &VerifyOptions{Workers: 1, Progress: func(int64, int64, string) { steps.Add(1); cancel() }})
 			wantError(t, name, err, context.Canceled, "")
@@ -243,13 +243,13 @@ func TestVerifySharedData(t *testing.T) {
 	}
 	list = append(list, u8("other", 0, 8), u8("overlaps", 4, 16), u8("bare", 8, 16))
 	for _, bad := range []int{-1, 0, 57, 99} {
-		d := &toy{tensors: list, parsed: driver.Parsed{TensorSum: func(i int) driver.Sum {
-			s := driver.Sum{Kind: driver.CRC32, Want: good}
+		d := &toy{tensors: list, parsed: driver.Parsed{TensorSum: func(i int) driver.Digest {
+			s := driver.Digest{Kind: driver.CRC32, Want: good}
 			switch {
 			case i == bad:
 				s.Want++
 			case i >= 100:
-				s = driver.Sum{}
+				s = driver.Digest{}
 			}
 			return s
 		}}}
@@ -375,9 +375,9 @@ func TestTrustedWithoutSignatures(t *testing.T) {
 // goodSum has the right XXH64 of tensors that are 8 bytes of a ramp each, but for
 // those that are bad. It counts how often it was asked.
 func goodSum(asked *atomic.Int64, bad ...int) driver.Parsed {
-	return driver.Parsed{TensorSum: func(i int) driver.Sum {
+	return driver.Parsed{TensorSum: func(i int) driver.Digest {
 		asked.Add(1)
-		s := driver.Sum{Kind: driver.XXH64, Want: xxhash.Sum64(ramp(64)[8*i:][:8])}
+		s := driver.Digest{Kind: driver.XXH64, Want: xxhash.Sum64(ramp(64)[8*i:][:8])}
 		for _, b := range bad {
 			if b == i {
 				s.Want++

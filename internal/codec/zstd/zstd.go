@@ -21,7 +21,8 @@ func window(src []byte) int64 {
 	if err != nil {
 		return 0
 	}
-	return int64(f.window) + 2<<20
+	const others = 2 << 20 // at most; they grow with the content
+	return int64(f.window + min(others, 2*f.window))
 }
 
 // encoderLevels maps levels to the library's four.

@@ -1,0 +1,474 @@
+package load
+
+import (
+	"bytes"
+	"cmp"
+	"errors"
+	"fmt"
+	"io"
+	"slices"
+	"strings"
+	"sync"
+
+	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/checksum"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
+)
+
+// sums are the checksums that the format of a model has declared.
+type sums struct {
+	once   sync.Once
+	list   []driver.Sum
+	states []sumState
+}
+
+// sumState is what is known of a declared checksum.
+type sumState struct {
+	mu     sync.Mutex
+	passed bool  // since the model was opened
+	err    error // a lasting error
+	form   int   // the number of the digest that was right
+}
+
+// declared returns the declared checksums. It is called between Enter and Leave.
+func (m *Model) declared() *sums {
+	s := &m.declaredSums
+	s.once.Do(func() {
+		if m.parsed.Sums == nil {
+			return
+		}
+		s.list = m.parsed.Sums()
+		s.states = make([]sumState, len(s.list))
+	})
+	return s
+}
+
+// sumsOf returns the range of the declared checksums that cover tensor i.
+func (m *Model) sumsOf(i int) (from, to int) {
+	if m.parsed.SumsOf == nil {
+		return 0, 0
+	}
+	return m.parsed.SumsOf(i)
+}
+
+// hasher computes checksums of bytes of a model: of its files or, without a verification, of memory that Parse has read
+// at an offset, or that is the content of a sum.
+type hasher struct {
+	v   *verification
+	b   []byte
+	off int64
+}
+
+// sum returns the checksum of a range. The part is for reports of progress; without one, nothing is counted.
+func (h *hasher) sum(k driver.Kind, r driver.Range, part string) (uint64, error) {
+	if h.v != nil {
+		return h.v.Hash(k, r.Space, r.Offset, r.Size, part)
+	}
+	b, err := h.at(r)
+	return checksum.Of(k, b), err
+}
+
+// feed writes a range to w.
+func (h *hasher) feed(w io.Writer, r driver.Range, part string) error {
+	if h.v != nil {
+		return h.v.Feed(w, r.Space, r.Offset, r.Size, part)
+	}
+	b, err := h.at(r)
+	if err != nil {
+		return err
+	}
+	_, err = w.Write(b)
+	return err
+}
+
+// content returns the checksum of the content of s.
+func (h *hasher) content(s *driver.Sum, k driver.Kind) (uint64, error) {
+	if h.v != nil {
+		return s.Content(h.v)
+	}
+	return checksum.Of(k, h.b), nil
+}
+
+// at returns the bytes of a range in memory.
+func (h *hasher) at(r driver.Range) ([]byte, error) {
+	if r.Offset < h.off || r.Size < 0 || r.Size > int64(len(h.b))-(r.Offset-h.off) {
+		return nil, fmt.Errorf("%w: the driver compares %d bytes at %d with %d at %d", tensor.ErrCorrupt, r.Size, r.Offset, len(h.b), h.off)
+	}
+	return h.b[r.Offset-h.off:][:r.Size], nil
+}
+
+// compareSum compares the digests of s, and then those of its other forms, until one is right. It returns its number.
+func compareSum(h *hasher, s *driver.Sum) (form int, err error) {
+	var computed []string
+	part := s.Name
+	for f := s; f != nil; f = f.Or {
+		for i := range f.Accept {
+			d := &f.Accept[i]
+			equal, text, err := compareDigest(h, f, d, part)
+			if err != nil {
+				return 0, err
+			}
+			if equal {
+				return form, nil
+			}
+			computed = append(computed, text)
+			part = "" // the bytes were counted
+			form++
+		}
+	}
+	return 0, mismatch(s, computed)
+}
+
+// mismatch returns the error for a checksum of which no form is right.
+func mismatch(s *driver.Sum, computed []string) error {
+	d := &s.Accept[0]
+	field, at := d.Field, d.Offset
+	if field == "" {
+		field = s.Name
+		if len(s.Ranges) > 0 {
+			at = s.Ranges[0].Offset
+		}
+	}
+	return wire.Errorf("", field, at, driver.ErrChecksum, "the file records %s for the %s, which has %s", recorded(d), s.Name, strings.Join(computed, ", "))
+}
+
+// recorded returns a digest in hexadecimal.
+func recorded(d *driver.Digest) string {
+	if d.Hash != nil {
+		return fmt.Sprintf("%x", d.Bytes)
+	}
+	return hexOf(d.Kind, d.Want)
+}
+
+func hexOf(k driver.Kind, sum uint64) string {
+	if k == driver.XXH64 {
+		return fmt.Sprintf("%016x", sum)
+	}
+	return fmt.Sprintf("%08x", sum)
+}
+
+// compareDigest compares a digest of s. If that is wrong, it returns a text that says what was computed.
+func compareDigest(h *hasher, s *driver.Sum, d *driver.Digest, part string) (equal bool, text string, err error) {
+	if d.Hash != nil || d.Kind == driver.XXH64 && s.Content == nil {
+		got, err := fedDigest(h, s, d, part)
+		if err != nil {
+			return false, "", err
+		}
+		want := d.Bytes
+		if d.Hash == nil {
+			want = be64(d.Want)
+		}
+		if bytes.Equal(got, want) {
+			return true, "", nil
+		}
+		return false, fmt.Sprintf("%s %x", d.Name(), got), nil
+	}
+	var got uint64
+	if s.Content != nil {
+		got, err = h.content(s, d.Kind)
+	} else {
+		got, err = combinedDigest(h, s, d, part)
+	}
+	if err != nil {
+		return false, "", err
+	}
+	if got == d.Want {
+		return true, "", nil
+	}
+	return false, d.Name() + " " + hexOf(d.Kind, got), nil
+}
+
+// be64 returns the bytes that the hash of XXH64 has for a sum.
+func be64(sum uint64) []byte {
+	b := make([]byte, 8)
+	for i := range b {
+		b[i] = byte(sum >> (56 - 8*i))
+	}
+	return b
+}
+
+// fedDigest returns the digest of the ranges of s, which are written to a hash in order.
+func fedDigest(h *hasher, s *driver.Sum, d *driver.Digest, part string) ([]byte, error) {
+	var to io.Writer
+	var sum func() []byte
+	if d.Hash != nil {
+		state := d.Hash.New()
+		to, sum = state, func() []byte { return state.Sum(nil) }
+	} else {
+		state := checksum.New(d.Kind)
+		to, sum = &state, func() []byte { return be64(state.Sum64()) }
+	}
+	err := eachRange(s, func(r driver.Range, zeroed bool) error {
+		if zeroed {
+			_, err := to.Write(make([]byte, r.Size))
+			return err
+		}
+		return h.feed(to, r, part)
+	})
+	if err != nil {
+		return nil, err
+	}
+	return sum(), nil
+}
+
+// combinedDigest returns the checksum of the ranges of s, of a kind that can be combined.
+func combinedDigest(h *hasher, s *driver.Sum, d *driver.Digest, part string) (uint64, error) {
+	all := checksum.Empty(d.Kind)
+	err := eachRange(s, func(r driver.Range, zeroed bool) error {
+		if zeroed {
+			all = checksum.Update(d.Kind, all, make([]byte, r.Size))
+			return nil
+		}
+		one, err := h.sum(d.Kind, r, part)
+		all = checksum.Combine(d.Kind, all, one, r.Size)
+		return err
+	})
+	return all, err
+}
+
+// eachRange calls f for the ranges of s, and tells those that count as zeros, which are a few bytes.
+func eachRange(s *driver.Sum, f func(r driver.Range, zeroed bool) error) error {
+	for _, r := range s.Ranges {
+		end := r.Offset + r.Size
+		for _, z := range s.Zeroed {
+			if z.Space != r.Space || z.Offset < r.Offset || z.Offset+z.Size > end {
+				continue
+			}
+			before := driver.Range{Space: r.Space, Offset: r.Offset, Size: z.Offset - r.Offset}
+			if err := f(before, false); err != nil {
+				return err
+			}
+			if err := f(z, true); err != nil {
+				return err
+			}
+			r.Offset = z.Offset + z.Size
+			r.Size = end - r.Offset
+		}
+		if err := f(r, false); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// Compare implements driver.Source.
+func (in *input) Compare(s *driver.Sum, b []byte, off int64) (form int, err error) {
+	if !in.f.c.Options.Check.Sums() || len(s.Accept) == 0 {
+		return -1, nil
+	}
+	form, err = compareSum(&hasher{b: b, off: off}, s)
+	if err != nil {
+		return 0, wire.InFile(err, in.f.path())
+	}
+	return form, nil
+}
+
+// Compare implements driver.Verification.
+func (v *verification) Compare(s *driver.Sum) error {
+	_, err := v.compareSum(s)
+	return err
+}
+
+// compareSum compares a declared checksum, and returns the number of the digest that is right.
+func (v *verification) compareSum(s *driver.Sum) (form int, err error) {
+	if s.Check != nil {
+		return 0, s.Check(v)
+	}
+	if len(s.Accept) == 0 {
+		return 0, nil
+	}
+	v.m.sums.Add(1)
+	return compareSum(&hasher{v: v}, s)
+}
+
+// countedBytes returns the number of bytes that comparing s counts.
+func countedBytes(s *driver.Sum) int64 {
+	if s.Content != nil {
+		return s.Size
+	}
+	if len(s.Accept) == 0 {
+		return 0
+	}
+	n := int64(0)
+	for _, r := range s.Ranges {
+		n += r.Size
+	}
+	for _, r := range s.Zeroed {
+		n -= r.Size
+	}
+	return n
+}
+
+// wantedSums lists the declared checksums to compare: those that cover no tensor, and those of the wanted tensors.
+func (v *verification) wantedSums() (list []int) {
+	d := v.m.declared()
+	covering := make([]bool, len(d.list))
+	wanted := make([]bool, len(d.list))
+	for i := range v.m.index.Len() {
+		from, to := v.m.sumsOf(i)
+		for k := from; k < to; k++ {
+			covering[k] = true
+			wanted[k] = wanted[k] || v.Wanted(i)
+		}
+	}
+	for k := range d.list {
+		if wanted[k] || !covering[k] {
+			list = append(list, k)
+		}
+	}
+	return list
+}
+
+// compareSums compares declared checksums. Without the key of an encrypted file it compares what needs none, and
+// then returns ErrKey.
+func (v *verification) compareSums(list []int) error {
+	d := v.m.declared()
+	var mu sync.Mutex
+	var locked error
+	err := v.Each(len(list), func(n int) error {
+		k := list[n]
+		form, err := v.compareSum(&d.list[k])
+		if errors.Is(err, driver.ErrKey) && !errors.Is(err, driver.ErrSignature) {
+			mu.Lock()
+			defer mu.Unlock()
+			locked = cmp.Or(locked, err)
+			return nil
+		}
+		if err != nil {
+			return err
+		}
+		s := &d.states[k]
+		s.mu.Lock()
+		defer s.mu.Unlock()
+		s.form = form
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	return locked
+}
+
+// own returns the name of the digest of a declared checksum that is right, or "".
+func (d *sums) own(k int) string {
+	s := &d.list[k]
+	if s.Check != nil {
+		return s.By
+	}
+	state := &d.states[k]
+	state.mu.Lock()
+	form := state.form
+	state.mu.Unlock()
+	for f := s; f != nil; f = f.Or {
+		if form < len(f.Accept) {
+			return f.Accept[form].Name()
+		}
+		form -= len(f.Accept)
+	}
+	return ""
+}
+
+// of returns what covers the bytes of tensors or parts in the ranges of a declared checksum: "crc32 of the weights".
+func (d *sums) of(k int) string {
+	name := d.own(k)
+	if name != "" && d.list[k].Check == nil {
+		return name + " of the " + d.list[k].Name
+	}
+	return name
+}
+
+// around returns what covers all ranges of declared part k, which has no checksum, or "".
+func (d *sums) around(k int) string {
+	for n := range d.list {
+		if n != k && d.own(n) != "" && d.contains(n, d.list[k].Ranges) {
+			return d.of(n)
+		}
+	}
+	return ""
+}
+
+// contains reports whether each of some ranges is in one of declared checksum k.
+func (d *sums) contains(k int, ranges []driver.Range) bool {
+	for _, r := range ranges {
+		in := func(x driver.Range) bool {
+			return x.Space == r.Space && x.Offset <= r.Offset && r.Offset+r.Size <= x.Offset+x.Size
+		}
+		if !slices.ContainsFunc(d.list[k].Ranges, in) {
+			return false
+		}
+	}
+	return len(ranges) > 0
+}
+
+// coverSections lists the declared parts, and what covers them.
+func (v *verification) coverSections() {
+	d := v.m.declared()
+	for k := range d.list {
+		if d.list[k].Hidden {
+			continue
+		}
+		by := d.own(k)
+		if by == "" {
+			by = d.around(k)
+		}
+		v.Sections = append(v.Sections, Covered{d.list[k].Name, by})
+	}
+}
+
+// coveredBy returns what covers tensor i among the declared checksums, or "".
+func (v *verification) coveredBy(i int) string {
+	d := v.m.declared()
+	from, to := v.m.sumsOf(i)
+	for k := from; k < to; k++ {
+		by := d.of(k)
+		if by == "" {
+			by = d.around(k)
+		}
+		if by != "" {
+			return by
+		}
+	}
+	return ""
+}
+
+// touchSums compares the declared checksums that cover tensor i, each once.
+func (m *Model) touchSums(v *verification, i int) error {
+	d := m.declared()
+	from, to := m.sumsOf(i)
+	for k := from; k < to; k++ {
+		if err := m.touchSum(v, &d.list[k], &d.states[k]); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func (m *Model) touchSum(v *verification, s *driver.Sum, state *sumState) error {
+	state.mu.Lock()
+	defer state.mu.Unlock()
+	if state.passed || state.err != nil {
+		return state.err
+	}
+	_, err := v.compareSum(s)
+	if err == nil && m.parsedIn(s) {
+		err = v.Unchanged() // the tensors must still be where Parse has found them
+	}
+	state.passed = err == nil
+	if isLasting(err) {
+		state.err = err
+	}
+	return err
+}
+
+// parsedIn reports whether Parse has read structure in the ranges of s.
+func (m *Model) parsedIn(s *driver.Sum) bool {
+	for _, r := range s.Ranges {
+		for _, p := range m.spaces.structure.of(r.Space) {
+			if p.off < r.Offset+r.Size && r.Offset < p.end() {
+				return true
+			}
+		}
+	}
+	return false
+}
