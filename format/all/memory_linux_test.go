@@ -13,10 +13,8 @@ import (
 	"regexp"
 	"runtime"
 	"runtime/debug"
-	"runtime/metrics"
 	"strconv"
 	"strings"
-	"sync/atomic"
 	"syscall"
 	"testing"
 
@@ -143,17 +141,7 @@ const (
 	modelLimit   = 48 * mib
 	// Live memory that nothing counts, since it does not depend on the files of a model.
 	uncounted = 2 * mib
-	// The heap grows by this share from one garbage collection to the next.
-	gcPercent = 25
 )
-
-// found returns the limit for what garbage collections find live if most bytes may be. What the program allocates while
-// one runs counts as live.
-func found(most int64) int64 { return most + most/2 + 4*mib }
-
-// resident returns the limit for the memory of the process if most bytes may be live. Garbage, the size of pages and
-// how exactly the system counts them differ from machine to machine.
-func resident(most int64) int64 { return 2*most + 32*mib }
 
 // counting is a driver that tells the account of its last model.
 type counting struct {
@@ -172,42 +160,6 @@ func reserved(m *driver.Memory, limit int64) int64 {
 	m.Limit(math.MaxInt64)
 	defer m.Limit(limit)
 	return math.MaxInt64 - m.Left()
-}
-
-// live collects garbage, also what pools keep for the next collection, and returns what is left of the heap.
-func live() int64 {
-	runtime.GC()
-	runtime.GC()
-	return marked()
-}
-
-// marked returns the bytes that the last garbage collection found live.
-func marked() int64 {
-	s := []metrics.Sample{{Name: "/gc/heap/live:bytes"}}
-	metrics.Read(s)
-	return int64(s[0].Value.Uint64())
-}
-
-// highest is the most that any garbage collection found live.
-type highest struct{ bytes atomic.Int64 }
-
-// sentinel becomes unreachable at once, so its finalizer runs after each garbage collection.
-type sentinel struct{ of *highest }
-
-func (h *highest) watch() {
-	runtime.SetFinalizer(&sentinel{h}, func(s *sentinel) {
-		s.of.look()
-		s.of.watch()
-	})
-}
-
-func (h *highest) look() {
-	for now := marked(); ; {
-		old := h.bytes.Load()
-		if now <= old || h.bytes.CompareAndSwap(old, now) {
-			return
-		}
-	}
 }
 
 // TestMemoryChild is the process that TestMemory starts. Alone it does nothing.
@@ -255,10 +207,8 @@ func TestMemoryChild(t *testing.T) {
 		}
 		return err
 	}
-	defer debug.SetGCPercent(debug.SetGCPercent(gcPercent))
-	var high highest
-	high.watch()
-	empty := live()
+	debug.SetGCPercent(testhost.HeapPercent)
+	heap := testhost.WatchHeap()
 	for _, step := range []struct {
 		name  string
 		fresh bool // it opens the model
@@ -305,15 +255,12 @@ func TestMemoryChild(t *testing.T) {
 		if os.WriteFile("/proc/self/clear_refs", []byte("5"), 0) == nil { // resets VmHWM, where the system allows it
 			before = status(t, "VmRSS")
 		}
-		high.bytes.Store(0)
+		heap.Reset()
 		err := step.run()
-		high.look()
-		c := child{Step: step.name, Limit: errors.Is(err, format.ErrLimit)}
+		c := child{Step: step.name, Peak: heap.Peak(), Live: heap.Live(), Limit: errors.Is(err, format.ErrLimit)}
 		if before >= 0 {
 			c.Resident = max(0, status(t, "VmHWM")-before)
 		}
-		c.Peak = high.bytes.Load() - empty
-		c.Live = live() - empty
 		if account != nil {
 			c.Counted = reserved(account, limit)
 		}
@@ -426,10 +373,10 @@ func (w *want) check(t *testing.T, c *child, stored int64) {
 	if c.Live > c.Counted+uncounted {
 		t.Errorf("%s: %d bytes are live, %d are counted", c.Step, c.Live, c.Counted)
 	}
-	if c.Peak > found(most) {
+	if c.Peak > testhost.MostFound(most) {
 		t.Errorf("%s: %d bytes were live, at most %d are due, and a margin", c.Step, c.Peak, most)
 	}
-	if c.Resident > resident(most) {
+	if c.Resident > testhost.MostResident(most) {
 		t.Errorf("%s: %d bytes were resident, where %d may be live", c.Step, c.Resident, most)
 	}
 	if c.Limit != refused || !refused && c.Err != "" {
