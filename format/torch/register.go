@@ -26,7 +26,7 @@ func (driverOf) Describe() driver.Description {
 	return driver.Description{Name: formatName, Extensions: extensions}
 }
 
-var extensions = []string{".pt", ".pth", ".ckpt", ".pkl", ".pickle", ".bin.index.json"}
+var extensions = []string{".pt", ".pth", ".ckpt", ".bin.index.json"}
 
 // Detect implements driver.Driver. The first entry of an archive is NAME/data.pkl or another entry
 // that torch.save writes.

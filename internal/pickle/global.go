@@ -153,7 +153,7 @@ func (m *Machine) Note() string {
 	more := 0
 	for _, g := range m.globals {
 		switch {
-		case g.role != foreign || strings.HasPrefix(g.Module, "__torch__"):
+		case g.role != foreign || g.Module == "__torch__" || strings.HasPrefix(g.Module, "__torch__."):
 		case len(names) == mostNames:
 			more++
 		default:
