@@ -22,6 +22,7 @@ import (
 	"sync/atomic"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/weightmap/weightmap/examples/internal/digits"
 	"github.com/weightmap/weightmap/format"
@@ -31,8 +32,16 @@ import (
 	"github.com/weightmap/weightmap/internal/keys"
 )
 
-// TestMain runs the program itself in a child process.
+// TestMain runs the program itself in a child process. The tests do not depend on how fast the machine is, so the service
+// waits for minutes.
 func TestMain(m *testing.M) {
+	const patience = 5 * time.Minute
+	defaults.wait = patience
+	defaults.header = patience
+	defaults.read = patience
+	defaults.write = patience
+	defaults.idle = patience
+	defaults.drain = patience
 	if os.Getenv("SERVE_AS_CHILD") != "" {
 		main()
 		return
@@ -73,8 +82,6 @@ func TestTermination(t *testing.T) {
 	again := trained(t)
 	cmd, url, logs := child(t, "-watch", "1ms", path)
 	m := digits.Draw(5, 1)
-	began, err := slowly(url, jsonOf(&m)) // a request of which half is sent
-	expect.OK(t, err)
 	var terminated atomic.Bool
 	var answered atomic.Int64
 	var crowd sync.WaitGroup
@@ -93,6 +100,8 @@ func TestTermination(t *testing.T) {
 			}
 		}
 	}
+	began, err := slowly(url, jsonOf(&m)) // a request of which half is sent
+	expect.OK(t, err)
 	terminated.Store(true)
 	expect.OK(t, cmd.Process.Signal(syscall.SIGTERM))
 	crowd.Wait()
@@ -122,21 +131,29 @@ func client(t *testing.T, url string, m *digits.Image, terminated *atomic.Bool, 
 	}
 }
 
-// slowly sends half of a request, and returns a function that sends the rest and reads the
-// response.
+// slowly sends half of a request, until the service has begun to read its body, and returns a function that sends the rest
+// and reads the response.
 func slowly(url, body string) (end func() (string, error), err error) {
 	c, err := net.Dial("tcp", strings.TrimPrefix(url, "http://"))
 	if err != nil {
 		return nil, err
 	}
-	text := fmt.Sprintf("POST /predict HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s", len(body), body)
-	half := len(text) - len(body)/2
-	if _, err := io.WriteString(c, text[:half]); err != nil {
+	const head = "POST /predict HTTP/1.1\r\nHost: x\r\nContent-Type: application/json\r\nExpect: 100-continue\r\nContent-Length: %d\r\n\r\n"
+	const goOn = "HTTP/1.1 100 Continue\r\n\r\n"
+	if _, err := fmt.Fprintf(c, head, len(body)); err != nil {
+		return nil, err
+	}
+	answer := make([]byte, len(goOn))
+	if _, err := io.ReadFull(c, answer); err != nil || string(answer) != goOn {
+		return nil, fmt.Errorf("%q, %w", answer, err)
+	}
+	half := len(body) / 2
+	if _, err := io.WriteString(c, body[:half]); err != nil {
 		return nil, err
 	}
 	return func() (string, error) {
 		defer c.Close()
-		_, err := io.WriteString(c, text[half:])
+		_, err := io.WriteString(c, body[half:])
 		answer, e := io.ReadAll(c)
 		return string(answer), errors.Join(err, e)
 	}, nil

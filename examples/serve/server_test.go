@@ -209,7 +209,9 @@ func (s *sized) At(x, y int) color.Color { return color.GrayModel.Convert(s.Imag
 // TestSlowClients checks that slow clients are disconnected and do not delay others.
 func TestSlowClients(t *testing.T) {
 	l := defaults
-	l.header, l.read, l.predictions = time.Second, 2*time.Second, 1 // a busy machine needs some of it for a good request
+	l.header = 5 * time.Second // a busy machine needs some of it for a good request
+	l.read = 5 * time.Second
+	l.predictions = 1
 	_, url := running(t, trained(t), l, live.Options{})
 	m := digits.Draw(7, 1)
 	var slow []net.Conn
