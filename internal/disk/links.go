@@ -80,7 +80,7 @@ func (w *walk) follow(name string) error {
 		next := join(w.at, element)
 		info, err := w.tree.Lstat(next)
 		if err != nil {
-			return err
+			return asOpening(err, next)
 		}
 		if info.Mode()&fs.ModeSymlink == 0 {
 			w.at, w.info = next, info
@@ -96,6 +96,15 @@ func (w *walk) follow(name string) error {
 		rest = target
 	}
 	return nil
+}
+
+// asOpening returns the error of looking at a file as one of opening it.
+func asOpening(err error, name string) error {
+	var p *fs.PathError
+	if errors.As(err, &p) {
+		err = p.Err
+	}
+	return &fs.PathError{Op: "open", Path: name, Err: err}
 }
 
 // climb goes to the directory above.

@@ -82,11 +82,12 @@ func TestDeclared(t *testing.T) {
 func crowded(t *testing.T, dir string) *Model {
 	t.Helper()
 	d := &toy{tensors: []driver.Tensor{in(mostKept+1, u8("w", 2, 4))}}
+	for i := range mostKept {
+		put(t, filepath.Join(dir, fmt.Sprintf("%d.bin", i)), ramp(8))
+	}
 	d.dir = func(x driver.Dir) error {
 		for i := range mostKept {
-			name := fmt.Sprintf("%d.bin", i)
-			put(t, filepath.Join(dir, name), ramp(8))
-			if _, err := x.Declare(name); err != nil {
+			if _, err := x.Declare(fmt.Sprintf("%d.bin", i)); err != nil {
 				return err
 			}
 		}

@@ -4,6 +4,7 @@ package load
 
 import (
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"runtime"
@@ -191,18 +192,88 @@ func TestSwappedForPipe(t *testing.T) {
 	}
 }
 
-// TestNoDescriptorsKept: open models hold no descriptors, whatever files they have.
-func TestNoDescriptorsKept(t *testing.T) {
+// limitDescriptors lets the process have n more descriptors until the test ends, or restore is called.
+func limitDescriptors(t *testing.T, n uint64) (restore func()) {
+	t.Helper()
 	var old syscall.Rlimit
 	if err := syscall.Getrlimit(syscall.RLIMIT_NOFILE, &old); err != nil {
 		t.Skip(err)
 	}
 	few := old
-	few.Cur = uint64(len(testhost.OpenFiles())) + 64
+	few.Cur = uint64(len(testhost.OpenFiles())) + n
 	if err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few); err != nil {
 		t.Skip(err)
 	}
-	t.Cleanup(func() { _ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old) })
+	restore = func() { _ = syscall.Setrlimit(syscall.RLIMIT_NOFILE, &old) }
+	t.Cleanup(restore)
+	return restore
+}
+
+// TestDescriptorsKept: a model keeps its declared files open until they are used, at most mostKept of them, and closes
+// them when it is closed.
+func TestDescriptorsKept(t *testing.T) {
+	dir := modelDir(t)
+	m := crowded(t, dir)
+	var kept []*handle
+	for _, f := range m.spaces.files[1:] {
+		if f.kept != nil {
+			kept = append(kept, f.kept)
+		}
+	}
+	last := m.spaces.files[mostKept+1]
+	if len(kept) != mostKept || last.kept != nil || last.state != present {
+		t.Fatalf("%d files are kept; the last one: %v, state %d", len(kept), last.kept, last.state)
+	}
+	_, err := m.spaces.region(1)
+	expect.OK(t, err)
+	if m.spaces.files[1].kept != nil {
+		t.Error("a file that is mapped is kept")
+	}
+	expect.OK(t, m.Close())
+	for i, h := range kept {
+		if _, err := h.file.Stat(); !errors.Is(err, os.ErrClosed) {
+			t.Errorf("file %d is open after Close: %v", i+1, err)
+		}
+	}
+}
+
+// TestFewDescriptors: a model opens if the process cannot keep its declared files open; they must stay what they were.
+func TestFewDescriptors(t *testing.T) {
+	dir := modelDir(t)
+	crowded(t, dir).Close() // makes the files
+	restore := limitDescriptors(t, 40)
+	d := &toy{tensors: []driver.Tensor{in(mostKept, u8("w", 2, 4))}}
+	d.dir = func(x driver.Dir) error {
+		for i := range mostKept {
+			if _, err := x.Declare(fmt.Sprintf("%d.bin", i)); err != nil {
+				return err
+			}
+		}
+		return nil
+	}
+	m := openPath(t, filepath.Join(dir, "m.toy"), d)
+	restore()
+	kept := 0
+	for _, f := range m.spaces.files[1:] {
+		if f.kept != nil {
+			kept++
+		}
+		if f.state != present {
+			t.Errorf("%s: state %d, %v", f.name, f.state, f.why)
+		}
+	}
+	if kept == 0 || kept >= mostKept {
+		t.Errorf("%d files are kept", kept)
+	}
+	expect.Equal(t, "[2 3 4 5]", bytesOf(t, m, "w"))
+	put(t, filepath.Join(dir, "62.bin"), ramp(9))
+	_, err := m.spaces.region(mostKept - 1)
+	expect.Refused(t, source.ErrReplaced, "a file that was changed")(nil, err)
+}
+
+// TestNoDescriptorsKept: open models hold no descriptors once their files were used, whatever files they have.
+func TestNoDescriptorsKept(t *testing.T) {
+	limitDescriptors(t, 64)
 	dir := modelDir(t)
 	d := &toy{tensors: []driver.Tensor{u8("own", 0, 8), in(1, u8("w", 2, 4)), in(2, u8("x", 2, 4)), in(3, u8("y", 0, 8))}}
 	d.dir = func(dir driver.Dir) error {
