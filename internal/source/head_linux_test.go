@@ -55,7 +55,9 @@ func TestParse(t *testing.T) {
 }
 
 // touched returns how many kB of the mappings of a file are in the process.
-func touched(t *testing.T, path string) int { return kilobytes(t, "smaps", testhost.Resolved(path), "\nRss:") }
+func touched(t *testing.T, path string) int {
+	return kilobytes(t, "smaps", testhost.Resolved(path), "\nRss:")
+}
 
 // kilobytes returns the number that follows the last of some texts, in a file that describes the process.
 func kilobytes(t *testing.T, name string, after ...string) (kb int) {
