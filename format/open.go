@@ -154,6 +154,7 @@ func (c Codec) OpenFile(f *os.File, off, size int64, opts *Options) (*Model, err
 		return nil, err
 	}
 	r, err := source.OpenFile(f, off, size, m.files())
+	m.opening.IsPart = off > 0 || size >= 0
 	return m.finish(r, err, f.Name())
 }
 
@@ -168,6 +169,10 @@ func (m *Model) finish(r *source.Region, err error, path string) (*Model, error)
 	}
 	m.place.name = cmp.Or(m.place.name, name)
 	asked := With(m.opening.Driver).Name()
+	m.opening.Path = path
+	if err == nil {
+		err = m.opening.Authenticate(r)
+	}
 	if err == nil && m.opening.Driver == nil {
 		if err = m.choose(r, name); err != nil {
 			r.Close()
@@ -178,7 +183,6 @@ func (m *Model) finish(r *source.Region, err error, path string) (*Model, error)
 		return nil, wire.Explain(err, With(d).Name(), name)
 	}
 	size := r.Size()
-	m.opening.Path = path
 	err = m.m.Open(r, &m.opening)
 	if is := other(d, m.opening.Head, size, name); is != "" {
 		err = named(err, is, asked, name)

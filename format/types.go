@@ -41,17 +41,18 @@ type (
 	//		// Key is the AES-256 key of an encrypted file: 32 bytes, or nil. Any other length is ErrKey.
 	//		// Files that are not encrypted ignore it. It is copied, and dropped when the model is closed.
 	//		Key []byte
-	//		// Trusted requires a valid signature by this key: an ed25519.PublicKey, *rsa.PublicKey or
-	//		// *ecdsa.PublicKey. Opening fails with ErrSignature if the file is unsigned, signed by another key or
-	//		// changed since (ErrChecksum too), or if its format has no signatures; with ErrKey if the key is empty or
-	//		// of another type. What was verified is what is used: the structure is read once into private memory,
-	//		// and that memory is hashed. The data was as signed when the model was opened; to find
-	//		// changes in place after that, use CheckTouch or Verify. External data must have a checksum in
-	//		// the signed part, which CheckTouch, CheckAll and Verify compare, and opening does not.
+	//		// Trusted says what the files of the model must be: TrustKey for a signature in the file (mle, wia), a
+	//		// *signing.Policy for a detached signature of any files, or another Trust. Every file of the model is compared before
+	//		// anything of it is used, whatever the model is opened from, and also if it is opened later. A file that is unsigned,
+	//		// signed by another key or changed is ErrSignature (ErrChecksum too if it has other bytes); a key that is empty or of another
+	//		// type is ErrKey. External data needs a checksum in the signed part where the signature is in the file.
 	//		//
-	//		// A *signing.Policy checks a detached signature instead, for models of any format. All files
-	//		// of the model are hashed when it is opened; one that is not signed, or differs, is ErrSignature.
-	//		Trusted crypto.PublicKey
+	//		// What was compared is what is used. Bytes that are copied (by View.ReadInto, View.ReadAt, View.Clone, tensor.Decode, Model.Load,
+	//		// Model.Verify, Model.Native and writers, and metadata) are compared after the copy, each time. Bytes, As and Use lend the mapped
+	//		// file itself. The library has compared these bytes with the signature, once. Another process that may write the
+	//		// file can change what the slice shows afterwards, and no check can see that. If slices must not change
+	//		// either: a file that nobody can write, or a copy in memory (OpenBytes).
+	//		Trusted Trust
 	//		// Dir is the directory of external data files, for a model that is not opened by path.
 	//		Dir string
 	//		// Root is a directory that symbolic links of the model may lead to. Links of shards, parts and
@@ -417,6 +418,64 @@ type (
 	//		By string
 	//	}
 	Covered = load.Covered
+	// Trust says what the files of a model must be (Options.Trusted). It never sees weights: the engine hashes the
+	// files and compares them, with the hash that the Trust brings.
+	//
+	//	type Trust interface {
+	//		// Check is called when a model is opened, before anything of it is used. It requires digests of files (Require), a
+	//		// signature in the file (CheckSignature), or both. A file that neither covers is refused with ErrSignature, whether the
+	//		// model is opened with it or uses it later. If Check returns an error, opening fails with it. Check may look at
+	//		// whatever else it wants, such as the identity of a signer. It must not keep u.
+	//		Check(ctx context.Context, u *Unverified) error
+	//	}
+	Trust = driver.Trust
+	// TrustWatcher is a Trust with files next to the model, such as a signature, which package live watches.
+	//
+	//	type TrustWatcher interface {
+	//		Trust
+	//		// Paths returns the paths where such files may be, for the model at a path.
+	//		Paths(model string) []string
+	//	}
+	TrustWatcher = driver.TrustWatcher
+	// Unverified is a model that is being opened, and of which nothing was used yet. Its methods fail after Trust.Check has
+	// returned.
+	//
+	//	type Unverified struct {
+	//		// contains filtered or unexported fields
+	//	}
+	//
+	//	// CheckSignature requires a signature in the file by this key: an ed25519.PublicKey, *rsa.PublicKey or *ecdsa.PublicKey.
+	//	func (u *Unverified) CheckSignature(key crypto.PublicKey) error
+	//
+	//	// Files returns the files that are known before the model is parsed: the one that opens it.
+	//	func (u *Unverified) Files() []UnverifiedFile
+	//
+	//	// Path returns the path that the model is opened by, "" for bytes, readers and file systems.
+	//	func (u *Unverified) Path() string
+	//
+	//	// ReadFile reads a file of at most 64 MiB next to the model, such as a signature, from where the model comes from: its directory, the file system or the reader (Sibling).
+	//	func (u *Unverified) ReadFile(name string) ([]byte, error)
+	//
+	//	// Require permits the model to use the file of that name, if it has these digests; further calls add digests that must match too.
+	//	func (u *Unverified) Require(name string, digests ...SignedDigest) error
+	Unverified = driver.Unverified
+	// UnverifiedFile is a file of a model that is being opened.
+	//
+	//	type UnverifiedFile struct {
+	//		// Name is relative to the directory of the model. It is "" for bytes, a reader without a Path, and a part of a file.
+	//		Name string
+	//		Size int64
+	//		Open bool // it is open; others are opened later
+	//	}
+	UnverifiedFile = driver.UnverifiedFile
+	// SignedDigest is a signed digest of a range of a file, or of all of it.
+	//
+	//	type SignedDigest struct {
+	//		Offset, Size int64            // Size -1 means the whole file
+	//		New          func() hash.Hash // the hash, such as sha256.New
+	//		Sum          []byte
+	//	}
+	SignedDigest = driver.SignedDigest
 )
 
 // The values of Check.

@@ -101,7 +101,7 @@ func ExampleSign() {
 	if err := mle.Sign(path, private, nil); err != nil {
 		log.Fatal(err)
 	}
-	m, err := format.Open(path, &format.Options{Trusted: public})
+	m, err := format.Open(path, &format.Options{Trusted: format.TrustKey(public)})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -68,7 +68,7 @@ func TestSignedIsWhatWasParsed(t *testing.T) {
 	open := func(first []byte, o *format.Options) (*File, error) {
 		return openReaderAt(&forgery{first, signed, make([]bool, len(signed))}, int64(len(signed)), o)
 	}
-	o := &format.Options{Trusted: trusted(testSigner)}
+	o := &format.Options{Trusted: format.TrustKey(trusted(testSigner))}
 	if f, err := open(signed, o); err != nil {
 		t.Fatal(err)
 	} else {

@@ -101,7 +101,7 @@ func TestBitsOfTheSignatureBlock(t *testing.T) {
 			for bit := range 8 {
 				c := bytes.Clone(b)
 				c[i] ^= 1 << bit
-				f, err := openBytes(c, &format.Options{Trusted: signer.Public()})
+				f, err := openBytes(c, &format.Options{Trusted: format.TrustKey(signer.Public())})
 				if err != nil {
 					continue
 				}
@@ -213,16 +213,16 @@ func TestTrusted(t *testing.T) {
 		o    format.Options
 		want error
 	}{
-		{"by the key", signed, format.Options{Trusted: mine}, nil},
-		{"by another", signed, format.Options{Trusted: other.Public()}, format.ErrSignature},
-		{"unsigned", writeSample(t, samplePlan(t), &WriteOptions{}), format.Options{Trusted: mine}, format.ErrSignature},
-		{"data changed", changed, format.Options{Trusted: mine}, format.ErrChecksum},
-		{"a nil ECDSA key", signed, format.Options{Trusted: (*ecdsa.PublicKey)(nil)}, format.ErrKey},
-		{"an empty RSA key", signed, format.Options{Trusted: &rsa.PublicKey{}}, format.ErrKey},
-		{"an ECDSA key without a point", signed, format.Options{Trusted: &ecdsa.PublicKey{Curve: elliptic.P256()}}, format.ErrKey},
-		{"a private key", signed, format.Options{Trusted: signer}, format.ErrKey},
-		{"an ECDSA key by value", signed, format.Options{Trusted: signer.PublicKey}, format.ErrKey},
-		{"a key of another kind", signed, format.Options{Trusted: make(ed25519.PublicKey, ed25519.PublicKeySize)}, format.ErrSignature},
+		{"by the key", signed, format.Options{Trusted: format.TrustKey(mine)}, nil},
+		{"by another", signed, format.Options{Trusted: format.TrustKey(other.Public())}, format.ErrSignature},
+		{"unsigned", writeSample(t, samplePlan(t), &WriteOptions{}), format.Options{Trusted: format.TrustKey(mine)}, format.ErrSignature},
+		{"data changed", changed, format.Options{Trusted: format.TrustKey(mine)}, format.ErrChecksum},
+		{"a nil ECDSA key", signed, format.Options{Trusted: format.TrustKey((*ecdsa.PublicKey)(nil))}, format.ErrKey},
+		{"an empty RSA key", signed, format.Options{Trusted: format.TrustKey(&rsa.PublicKey{})}, format.ErrKey},
+		{"an ECDSA key without a point", signed, format.Options{Trusted: format.TrustKey(&ecdsa.PublicKey{Curve: elliptic.P256()})}, format.ErrKey},
+		{"a private key", signed, format.Options{Trusted: format.TrustKey(signer)}, format.ErrKey},
+		{"an ECDSA key by value", signed, format.Options{Trusted: format.TrustKey(signer.PublicKey)}, format.ErrKey},
+		{"a key of another kind", signed, format.Options{Trusted: format.TrustKey(make(ed25519.PublicKey, ed25519.PublicKeySize))}, format.ErrSignature},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f, err := openBytes(tt.b, &tt.o)

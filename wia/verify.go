@@ -6,7 +6,6 @@ import (
 	"crypto/sha256"
 	"fmt"
 	"io"
-	"math"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
@@ -35,7 +34,15 @@ var coverage = [numSums]string{graphBlock: "sha256 of the graph block", tensorBl
 
 // verify checks what v asks for.
 func (f *parsed) verify(v driver.Verification) error {
-	if err := f.run(v, math.MaxInt); err != nil {
+	jobs, err := f.jobs(v)
+	if err != nil {
+		return err
+	}
+	announce(v, jobs)
+	if err := f.run(v, jobs); err != nil {
+		return err
+	}
+	if err := f.checkSignature(v); err != nil {
 		return err
 	}
 	for i, r := range f.records {
@@ -46,20 +53,50 @@ func (f *parsed) verify(v driver.Verification) error {
 	return nil
 }
 
-// authenticate checks the four blocks and their signature. It requires checksums
-// of external data, but does not compare them.
-func (f *parsed) authenticate(v driver.Verification) error { return f.run(v, int(numSums)) }
+// authenticate checks the four blocks and their signature, and then external data, whose checksums are in these blocks. touch
+// checks what is behind a reader.
+func (f *parsed) authenticate(v driver.Verification) error {
+	all, err := f.jobs(v)
+	if err != nil {
+		return err
+	}
+	var blocks, others []*check
+	for _, c := range all {
+		isInGraph := c.tensor < 0 // no touch precedes its use
+		switch {
+		case c.space == 0 && c.tensor < 0:
+			blocks = append(blocks, c)
+		case c.space > 0 && (isInGraph || !v.Deferred(c.space)):
+			others = append(others, c)
+		}
+	}
+	announce(v, blocks)
+	announce(v, others)
+	if err := f.run(v, blocks); err != nil {
+		return err
+	}
+	if err := f.checkSignature(v); err != nil {
+		return err
+	}
+	if err := f.run(v, others); err != nil {
+		return err
+	}
+	for _, c := range slices.Concat(blocks, others) {
+		c.touched = true
+	}
+	return nil
+}
 
-// run makes the checks, at most so many, and checks the signature.
-func (f *parsed) run(v driver.Verification, most int) error {
-	jobs, err := f.jobs(v)
-	if err == nil {
-		err = v.Each(min(most, len(jobs)), func(i int) error { return f.check(v, jobs[i]) })
+// announce announces checks.
+func announce(v driver.Verification, jobs []*check) {
+	for _, c := range jobs {
+		v.Expect(c.size)
 	}
-	if err == nil {
-		err = f.checkSignature(v)
-	}
-	return err
+}
+
+// run makes checks.
+func (f *parsed) run(v driver.Verification, jobs []*check) error {
+	return v.Each(len(jobs), func(i int) error { return f.check(v, jobs[i]) })
 }
 
 // touch compares the checksum of the block of tensor i, or of its range of an
@@ -123,9 +160,6 @@ func (f *parsed) jobs(v driver.Verification) (jobs []*check, err error) {
 		if v.Wanted(i) && r.codec != None {
 			jobs = append(jobs, &check{span: span{size: f.index.Size(i)}, tensor: i})
 		}
-	}
-	for _, c := range jobs {
-		v.Expect(c.size)
 	}
 	return jobs, nil
 }

@@ -100,7 +100,7 @@ func serve(ctx context.Context, c *config, out io.Writer, logs *log.Logger) erro
 		if err != nil {
 			return err
 		}
-		o.Trusted = key
+		o.Trusted = format.TrustKey(key)
 	}
 	if c.signed != "" {
 		trust, err := signing.ReadTrust(c.signed)

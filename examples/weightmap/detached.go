@@ -131,7 +131,7 @@ func signatureNotes(path string) []string {
 	if path == standardInput {
 		return nil
 	}
-	for _, name := range (&signing.Policy{}).BundlePaths(path) {
+	for _, name := range (&signing.Policy{}).Paths(path) {
 		b, err := signing.Read(name)
 		switch {
 		case errors.Is(err, os.ErrNotExist):

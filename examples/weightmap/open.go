@@ -52,10 +52,17 @@ func trustFlags(c *cli.Tool, f *flag.FlagSet) *access {
 // is not printed as values.
 func (a *access) options(ctx context.Context) (o *format.Options, err error) {
 	o = &format.Options{Context: ctx, Check: format.CheckTouch, MaxMemory: int64(*a.memory), Root: a.root}
-	if o.Key, err = a.key.Secret(ctx); err == nil && a.trust != nil {
-		o.Trusted, err = a.trust.Public(ctx)
+	if o.Key, err = a.key.Secret(ctx); err != nil || a.trust == nil {
+		return o, err
 	}
-	return o, err
+	key, err := a.trust.Public(ctx)
+	if err != nil {
+		return o, err
+	}
+	if key != nil {
+		o.Trusted = format.TrustKey(key)
+	}
+	return o, nil
 }
 
 // openModel opens a file of any format, an address, or standard input.

@@ -116,7 +116,9 @@ type Parsed struct {
 	Touch func(v Verification, i int) (all bool, err error)
 	// Authenticate checks that v.Trusted signed the file. It passes the bytes that the
 	// signature covers to a hash with v.Feed, which fails with ErrSignature while the model is opened if these are
-	// not the bytes that Parse read. A format without Authenticate rejects Options.Trusted.
+	// not the bytes that Parse read. It also checks data in other files, with
+	// checksums that the signature covers; data without one is ErrSignature. A format without Authenticate rejects
+	// TrustKey.
 	Authenticate func(v Verification) error
 	// CheckClaim returns ErrSignature if the file is signed and names a key (Signature.PublicKey) that did not make
 	// the signature over the hash or digests that the file records. It reads no data, and compares nothing

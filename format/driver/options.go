@@ -2,7 +2,6 @@ package driver
 
 import (
 	"context"
-	"crypto"
 
 	"github.com/weightmap/weightmap/format/plan"
 )
@@ -37,17 +36,18 @@ type Options struct {
 	// Key is the AES-256 key of an encrypted file: 32 bytes, or nil. Any other length is ErrKey.
 	// Files that are not encrypted ignore it. It is copied, and dropped when the model is closed.
 	Key []byte
-	// Trusted requires a valid signature by this key: an ed25519.PublicKey, *rsa.PublicKey or
-	// *ecdsa.PublicKey. Opening fails with ErrSignature if the file is unsigned, signed by another key or
-	// changed since (ErrChecksum too), or if its format has no signatures; with ErrKey if the key is empty or
-	// of another type. What was verified is what is used: the structure is read once into private memory,
-	// and that memory is hashed. The data was as signed when the model was opened; to find
-	// changes in place after that, use CheckTouch or Verify. External data must have a checksum in
-	// the signed part, which CheckTouch, CheckAll and Verify compare, and opening does not.
+	// Trusted says what the files of the model must be: TrustKey for a signature in the file (mle, wia), a
+	// *signing.Policy for a detached signature of any files, or another Trust. Every file of the model is compared before
+	// anything of it is used, whatever the model is opened from, and also if it is opened later. A file that is unsigned,
+	// signed by another key or changed is ErrSignature (ErrChecksum too if it has other bytes); a key that is empty or of another
+	// type is ErrKey. External data needs a checksum in the signed part where the signature is in the file.
 	//
-	// A *signing.Policy checks a detached signature instead, for models of any format. All files
-	// of the model are hashed when it is opened; one that is not signed, or differs, is ErrSignature.
-	Trusted crypto.PublicKey
+	// What was compared is what is used. Bytes that are copied (by View.ReadInto, View.ReadAt, View.Clone, tensor.Decode, Model.Load,
+	// Model.Verify, Model.Native and writers, and metadata) are compared after the copy, each time. Bytes, As and Use lend the mapped
+	// file itself. The library has compared these bytes with the signature, once. Another process that may write the
+	// file can change what the slice shows afterwards, and no check can see that. If slices must not change
+	// either: a file that nobody can write, or a copy in memory (OpenBytes).
+	Trusted Trust
 	// Dir is the directory of external data files, for a model that is not opened by path.
 	Dir string
 	// Root is a directory that symbolic links of the model may lead to. Links of shards, parts and

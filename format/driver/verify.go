@@ -110,6 +110,9 @@ type Verification interface {
 	// Each calls f for 0 <= i < n on the workers, each call under a guard. It
 	// returns the error of the lowest index that failed.
 	Each(n int, f func(i int) error) error
+	// Deferred reports whether a file of the model is only opened when it is first used. Authenticate leaves its data to
+	// Touch, which the engine then calls before each first use.
+	Deferred(s Space) bool
 	// Hash returns the checksum of size bytes at off of a space and counts them as
 	// done. It reads a few megabytes at a time. If checksums of the kind can be
 	// combined, it uses all workers. Without a part it counts nothing: for bytes that were

@@ -30,7 +30,7 @@ import (
 // The key that signs, and the one that is trusted.
 var (
 	signer  = ed25519.NewKeyFromSeed(bytes.Repeat([]byte{7}, ed25519.SeedSize))
-	trusted = signer.Public()
+	trusted = format.TrustKey(signer.Public())
 )
 
 // elements is how many each of the two tensors of a test model has, all of one value.

@@ -139,8 +139,8 @@ func (h *Handle) openModel(ctx context.Context) (m *format.Model, files []string
 // bundles returns the possible paths of a detached signature (signing.Policy), which is part of the
 // model.
 func (h *Handle) bundles() []string {
-	if p, ok := h.open.Trusted.(interface{ BundlePaths(model string) []string }); ok {
-		return p.BundlePaths(h.path)
+	if p, ok := h.open.Trusted.(format.TrustWatcher); ok {
+		return p.Paths(h.path)
 	}
 	return nil
 }

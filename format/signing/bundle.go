@@ -60,11 +60,17 @@ func Read(path string) (*Bundle, error) {
 	if err != nil {
 		return nil, err
 	}
+	return parseAt(b, path)
+}
+
+// parseAt is Parse for a bundle that was read from a path.
+func parseAt(b []byte, path string) (*Bundle, error) {
 	p, err := Parse(b)
-	if err == nil {
-		p.Path = path
+	if err != nil {
+		return nil, wire.Explain(err, "", path)
 	}
-	return p, wire.Explain(err, "", path)
+	p.Path = path
+	return p, nil
 }
 
 // Parse parses a bundle. Errors wrap ErrCorrupt, ErrUnsupported or ErrLimit.

@@ -144,7 +144,7 @@ func digestAll(ctx context.Context, root string, o *Options) (*statement, error)
 	if len(s.files) == 0 {
 		return nil, refuse(root, driver.ErrUnsupported, "there is no file to sign")
 	}
-	jobs, err := s.match(nil, t, o)
+	jobs, err := s.match(t, o)
 	if err != nil {
 		return nil, err
 	}

@@ -43,7 +43,7 @@ type part struct {
 	from, to int64 // to is -1 until the size of the file is known
 	sum      digest
 
-	there, opened bool // of the first part of a file: the tree has the file, and the model has it open
+	there bool // of the first part of a file: the tree has the file
 }
 
 func (p *part) size() int64 { return p.to - p.from }

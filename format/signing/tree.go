@@ -16,13 +16,12 @@ import (
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// file is a file of a model: in its tree, or open in the model.
+// file is a file of a tree.
 type file struct {
-	name   string // relative to the root
-	path   string // for errors
-	size   int64
-	opened bool                                     // by the model
-	feed   func(w io.Writer, off, size int64) error // writes a range to w
+	name string // relative to the root
+	path string // for errors
+	size int64
+	feed func(w io.Writer, off, size int64) error // writes a range to w
 }
 
 // tree lists the files of a model: a directory, or one file.

@@ -30,12 +30,60 @@ type Trust struct {
 	Keys []crypto.PublicKey
 	// Roots are the trusted root certificates for the method certificate.
 	Roots *x509.CertPool
+	// Identities, if not empty, are the trusted signers among those with a certificate, also of the method sigstore. A
+	// certificate must have one of them.
+	Identities []Identity
 	// Time, if not zero, replaces the current time, at which certificates must be valid.
 	Time time.Time
 	// Sigstore verifies bundles of the method sigstore, which this package cannot verify itself. It
 	// returns the verified payload and the name of the signer. If nil, such bundles fail with
 	// ErrUnsupported.
 	Sigstore func(ctx context.Context, bundle []byte) (payload []byte, signer string, err error)
+	// Accept, if not nil, is called with what was verified, before any file is compared. If it returns an error, the signature
+	// is refused. It can look at the signer, the files, and how old the certificate is.
+	Accept func(*Report) error
+}
+
+// Identity is a signer, by the certificate. All fields that are not empty must match.
+type Identity struct {
+	// Subject is the distinguished name, as Certificate.Subject.String() prints it: "CN=release,O=Example".
+	Subject string
+	// Name is an alternative name: an e-mail address, a URI, a DNS name or an IP address.
+	Name string
+	// SHA256 is the fingerprint of the certificate: the SHA-256 of its DER form, in hex.
+	SHA256 string
+}
+
+// matches reports whether a certificate is that of the signer.
+func (i *Identity) matches(c *x509.Certificate) bool {
+	if *i == (Identity{}) {
+		return false
+	}
+	sum := hex.EncodeToString(hashed(crypto.SHA256, c.Raw))
+	return (i.Subject == "" || i.Subject == c.Subject.String()) &&
+		(i.Name == "" || slices.Contains(alternativeNames(c), i.Name)) &&
+		(i.SHA256 == "" || strings.EqualFold(i.SHA256, sum))
+}
+
+// alternativeNames lists the alternative names of a certificate.
+func alternativeNames(c *x509.Certificate) []string {
+	names := slices.Concat(c.EmailAddresses, c.DNSNames)
+	for _, uri := range c.URIs {
+		names = append(names, uri.String())
+	}
+	for _, ip := range c.IPAddresses {
+		names = append(names, ip.String())
+	}
+	return names
+}
+
+// checkIdentity returns an error unless the signer of a bundle with a verified certificate is trusted.
+func (p *Bundle) checkIdentity(t *Trust) error {
+	isThis := func(i Identity) bool { return i.matches(p.chain[0]) }
+	if len(p.chain) == 0 || len(t.Identities) == 0 || slices.ContainsFunc(t.Identities, isThis) {
+		return nil
+	}
+	return fail("verificationMaterial", driver.ErrSignature, "it is signed by %s, who is none of the trusted identities", strconv.Quote(p.Signer()))
 }
 
 // ParseTrust parses PEM text with public keys ("PUBLIC KEY") or root certificates ("CERTIFICATE").
@@ -92,14 +140,19 @@ func hashOf(key crypto.PublicKey) (crypto.Hash, error) {
 }
 
 // authenticate verifies the signature of the bundle and returns the name of the signer.
-func (p *Bundle) authenticate(ctx context.Context, t *Trust) (string, error) {
+func (p *Bundle) authenticate(ctx context.Context, t *Trust) (who string, err error) {
 	switch p.method {
 	case Certificate:
-		return p.checkChain(t)
+		who, err = p.checkChain(t)
 	case Sigstore:
-		return p.checkSigstore(ctx, t)
+		who, err = p.checkSigstore(ctx, t)
+	default:
+		who, err = p.checkKey(t)
 	}
-	return p.checkKey(t)
+	if err != nil {
+		return "", err
+	}
+	return who, p.checkIdentity(t)
 }
 
 // checkKey verifies a bundle of the method key and returns the fingerprint of the key. No key is that of a zero Bundle.

@@ -2,7 +2,6 @@ package hostile
 
 import (
 	"bytes"
-	"crypto"
 	"crypto/ecdsa"
 	"crypto/ed25519"
 	"crypto/elliptic"
@@ -35,7 +34,7 @@ type sample struct {
 	graph        bool
 	storage      format.Storage
 	create       creator // nil for format.Create
-	trust        crypto.PublicKey
+	trust        format.Trust
 
 	summed  bool // checksums cover all tensor data
 	private bool // opening checks the checksums of names, shapes and metadata
@@ -81,14 +80,14 @@ var list = []*sample{
 	{format: "mle", name: "zstd chunks", open: "m", graph: true, summed: true, private: true, create: mleWith(mle.WriteOptions{Compression: mle.MethodZstd, Chunked: true, ChunkSize: 1024})},
 	{format: "mle", name: "float16", open: "m", graph: true, summed: true, private: true, create: mleWith(mle.WriteOptions{Compression: mle.MethodFloat16})},
 	{format: "mle", name: "encrypted", open: "m", graph: true, summed: true, private: true, storage: encrypted},
-	{format: "mle", name: "signed", open: "m", graph: true, summed: true, private: true, storage: format.Storage{Signer: edKey}, trust: edKey.Public()},
+	{format: "mle", name: "signed", open: "m", graph: true, summed: true, private: true, storage: format.Storage{Signer: edKey}, trust: format.TrustKey(edKey.Public())},
 	{format: "wia", name: "plain", open: "m.wia", graph: true, summed: true},
 	{format: "wia", name: "compressed", open: "m.wia", graph: true, summed: true, create: func(path string, p *format.Plan, o format.WriteOptions) (*format.Writer, error) {
 		zip := func(tensor.Info) wia.Compression { return wia.Gzip }
 		return wia.Create(path, p, &wia.WriteOptions{WriteOptions: o, Compression: wia.Zstd, CompressTensor: zip})
 	}},
 	{format: "wia", name: "encrypted", open: "m.wia", graph: true, summed: true, storage: encrypted},
-	{format: "wia", name: "signed", open: "m.wia", graph: true, summed: true, storage: format.Storage{Signer: ecKey}, trust: ecKey.Public()},
+	{format: "wia", name: "signed", open: "m.wia", graph: true, summed: true, storage: format.Storage{Signer: ecKey}, trust: format.TrustKey(ecKey.Public())},
 	{format: "wia", name: "external", open: "m.wia", summed: true, storage: outside},
 	{format: "safetensors", name: "plain", open: "m"},
 	{format: "gguf", name: "plain", open: "m"},

@@ -15,9 +15,12 @@ const partSize = 4 << 20
 // mostWorkers is the maximum number of verifying goroutines, each of which may have a buffer.
 const mostWorkers = 256
 
-func (v *verification) workers() int {
-	if v.o.Workers > 0 {
-		return min(v.o.Workers, mostWorkers)
+func (v *verification) workers() int { return workersOf(v.o.Workers) }
+
+// workersOf returns the number of goroutines for an option.
+func workersOf(option int) int {
+	if option > 0 {
+		return min(option, mostWorkers)
 	}
 	return runtime.GOMAXPROCS(0)
 }

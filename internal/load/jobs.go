@@ -124,8 +124,10 @@ func (v *verification) fetch(dst []byte, off int64, r *source.Region) (err error
 const readStep = 8 << 20
 
 // step returns readStep, or less if the memory limit requires it: a multiple of work.Step.
-func (v *verification) step() int64 {
-	left := v.m.c.Options.Memory.Left() / int64(2*v.workers())
+func (v *verification) step() int64 { return stepOf(v.m.c.Options.Memory, v.workers()) }
+
+func stepOf(memory *driver.Memory, workers int) int64 {
+	left := memory.Left() / int64(2*workers)
 	return min(readStep, max(work.Step, left-left%work.Step))
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/weightmap/weightmap/internal/foreign"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
+	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -31,6 +32,10 @@ type Config struct {
 	// Name is "" if there is nothing to open again.
 	FS   fs.FS
 	Name string
+	// IsPart means that the file which opens the model is only a part of the file at Path.
+	IsPart bool
+
+	trust *trusted // nil without Options.Trusted
 }
 
 // Files returns the options for opening the files of the model.
@@ -62,6 +67,10 @@ type Model struct {
 // Open parses the file in r. It takes ownership of r, even when it fails. m is the
 // zero Model, which keeps c.
 func (m *Model) Open(r *source.Region, c *Config) error {
+	err := c.Authenticate(r)
+	if err != nil {
+		return wire.Explain(err, c.Driver.Describe().Name, c.Path)
+	}
 	m.init(r, c)
 	m.source = input{m.main, &m.spaces.own}
 	return m.open(c, func() (err error) {
@@ -78,6 +87,10 @@ func (m *Model) OpenDir(c *Config) error {
 	p, ok := c.Driver.(driver.DirParser)
 	if !ok {
 		return &tensor.Error{Format: c.Driver.Describe().Name, Path: c.Path, Offset: -1, Err: source.ErrNotRegular}
+	}
+	err := c.Authenticate(nil)
+	if err != nil {
+		return wire.Explain(err, c.Driver.Describe().Name, c.Path)
 	}
 	r := source.FromBytes(nil)
 	r.SetOrigin("", c.Name)
@@ -114,7 +127,8 @@ func (m *Model) open(c *Config, parse func() error) (err error) {
 		}
 	}
 	check := c.Options.Check
-	m.touch.init(m, check == driver.CheckTouch || check == driver.CheckDefault && m.desc.CheckOnTouch)
+	isSigned := c.trust != nil && c.trust.key != nil && len(m.spaces.files) > 1 // sums in the signed part cover the other files
+	m.touch.init(m, isSigned || check == driver.CheckTouch || check == driver.CheckDefault && m.desc.CheckOnTouch)
 	if check == driver.CheckAll {
 		_, err = m.Verify(c.Options.Context, &VerifyOptions{Progress: c.Options.Progress, Workers: c.Options.Workers})
 	}
@@ -137,8 +151,8 @@ func (m *Model) parse(c *Config, parse func() error) error {
 	if err != nil {
 		return m.explain(err)
 	}
-	if c.Options.Trusted != nil {
-		return m.explain(m.authenticate(&c.Options))
+	if c.trust != nil {
+		return m.explain(m.authenticate())
 	}
 	return nil
 }
@@ -415,6 +429,7 @@ func (m *Model) Prefetch() error {
 // Evict removes the pages of all mappings from the process, and cached copies of tensors.
 func (m *Model) Evict() error {
 	m.cache.evict()
+	m.c.trust.forget()
 	return m.advise(memory.Evict)
 }
 

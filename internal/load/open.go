@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path"
 	"path/filepath"
 	"syscall"
 
@@ -25,7 +26,7 @@ func (c *Config) OpenEntry(name string) (*source.Region, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.region(c.Door.Path(name), h, true)
+	return c.region(name, c.Door.Path(name), h, true)
 }
 
 // OpenNamed opens the file c.Name of c.FS, wherever links of its name lead.
@@ -34,15 +35,16 @@ func (c *Config) OpenNamed() (*source.Region, error) {
 	if err != nil {
 		return nil, err
 	}
-	return c.region(c.Name, &handle{file: f, info: info}, true)
+	return c.region(path.Base(c.Name), c.Name, &handle{file: f, info: info}, true)
 }
 
 // region is the only way to a Region of a file of a model, through every door, while the model is parsed and later. (The
-// own file of a model that is opened by path, by descriptor, from memory or by a reader has one before.) It takes
-// ownership of h, even when it fails. path is "" if only the open file knows it.
-func (c *Config) region(path string, h *handle, parse bool) (*source.Region, error) {
+// own file of a model that is opened by path, by descriptor, from memory or by a reader has one before.) If Options.Trusted
+// was asked before, it must cover the file of that name. region takes ownership of h, even when it fails. path is "" if
+// only the open file knows it.
+func (c *Config) region(name, path string, h *handle, parse bool) (*source.Region, error) {
 	o := c.Files()
-	o.Parse = parse
+	o.Parse = parse || c.trust != nil // it is hashed by its descriptor
 	r, err := h.region(path, o)
 	if err != nil {
 		return nil, err
@@ -50,11 +52,21 @@ func (c *Config) region(path string, h *handle, parse bool) (*source.Region, err
 	if path == "" {
 		path = r.Path()
 	}
-	name := ""
-	if c.Driver != nil {
-		name = c.Driver.Describe().Name
+	if path == "" && c.trust != nil {
+		path = name // an error must say which file is not as signed
 	}
-	r.SetOrigin(name, path)
+	format := ""
+	if c.Driver != nil {
+		format = c.Driver.Describe().Name
+	}
+	r.SetOrigin(format, path)
+	if err := c.trust.admit(c.Options.Context, name, r); err != nil {
+		r.Close()
+		return nil, err
+	}
+	if !parse {
+		r.Parsed()
+	}
 	return r, nil
 }
 
@@ -85,7 +97,7 @@ func (s *spaces) open(name string) (*source.Region, error) {
 	if err != nil {
 		return nil, err
 	}
-	return s.m.c.region(door.Path(name), h, true)
+	return s.m.c.region(name, door.Path(name), h, true)
 }
 
 // state is what is known of a declared file.
@@ -150,7 +162,7 @@ func (f *file) openDeclared() (*source.Region, error) {
 	if err != nil {
 		return nil, err
 	}
-	return f.c.region(f.spaces.door().Path(f.name), h, !f.spaces.frozen)
+	return f.c.region(f.name, f.spaces.door().Path(f.name), h, !f.spaces.frozen)
 }
 
 // reopen returns the declared file: the one that was kept, or what its name refers to now.

@@ -173,7 +173,7 @@ func (v *verification) feedParsed(parsed []parsedRange, r *source.Region, off, e
 	for i := range parsed[:n] {
 		p := &parsed[i]
 		if err == nil && p.off >= lo { // otherwise it ends before
-			err = p.check(b[p.off-lo:][:p.size], r, v.m.desc.Name, v.changed)
+			err = p.check(b[p.off-lo:][:p.size], r, v.m.desc.Name, tensor.ErrCorrupt)
 		}
 	}
 	if err == nil {

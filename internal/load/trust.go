@@ -1,38 +1,269 @@
 package load
 
 import (
+	"cmp"
 	"context"
 	"crypto"
+	"errors"
 	"fmt"
-	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/tensor"
 )
 
-// authenticate checks that the file is signed by the trusted key, and that its structure is as it was parsed.
-func (m *Model) authenticate(o *driver.Options) error {
-	v := newVerification(m, o.Context, &VerifyOptions{Trusted: o.Trusted, Progress: o.Progress, Workers: o.Workers})
-	v.changed = driver.ErrSignature
-	if t, ok := o.Trusted.(FileTrust); ok {
-		if err := m.spaces.openAll(); err != nil {
-			return err
-		}
-		return t.CheckFiles(v.ctx, m.Path(), &OpenModel{v})
+// trusted is what a Trust requires of the files of a model. It implements driver.Opening.
+type trusted struct {
+	c      *Config
+	own    driver.UnverifiedFile // the file that opens the model
+	sealer source.Sealer
+
+	mu       sync.Mutex
+	isDone   bool // Check has returned
+	required map[string][]driver.SignedDigest
+	key      crypto.PublicKey // of a signature in the file, nil for none
+}
+
+var _ driver.Opening = (*trusted)(nil)
+
+// Authenticate asks Options.Trusted what the files of the model must be, and compares r, the file that opens it, before anything
+// of it is used. r is nil for a directory. It does so once, and closes r if it fails.
+func (c *Config) Authenticate(r *source.Region) (err error) {
+	o := &c.Options
+	if o.Trusted == nil || c.trust != nil {
+		return nil
 	}
-	if err := m.checkTrusted(o.Trusted); err != nil {
+	isGood := false
+	defer func() {
+		if !isGood && r != nil { // also after a panic of Check or of a reader
+			r.Close()
+		}
+	}()
+	t := &trusted{c: c, required: make(map[string][]driver.SignedDigest)}
+	t.sealer.Changed, t.sealer.Memory = errDiffers, o.Memory
+	if r != nil {
+		t.own = driver.UnverifiedFile{Name: c.nameOf(r), Size: r.Size(), Open: true}
+	}
+	err = o.Trusted.Check(o.Context, driver.NewUnverified(t))
+	t.mu.Lock()
+	t.isDone = true
+	t.mu.Unlock()
+	if err != nil {
 		return err
 	}
+	if r != nil {
+		if err := t.admit(o.Context, t.own.Name, r); err != nil {
+			return err
+		}
+	}
+	c.trust = t
+	isGood = true
+	return nil
+}
+
+// nameOf returns the name of the file that opens the model, or "" if it has none.
+func (c *Config) nameOf(r *source.Region) string {
+	if c.IsPart {
+		return ""
+	}
+	name := path.Base(filepath.ToSlash(cmp.Or(c.Path, r.Path())))
+	if !isFileName(name) {
+		return ""
+	}
+	return name
+}
+
+// Path implements driver.Opening.
+func (t *trusted) Path() string { return t.c.Path }
+
+// Files implements driver.Opening.
+func (t *trusted) Files() []driver.UnverifiedFile {
+	if !t.own.Open {
+		return nil
+	}
+	return []driver.UnverifiedFile{t.own}
+}
+
+// errChecked is the error of an Unverified that was kept.
+var errChecked = fmt.Errorf("%w: Trust.Check has returned", tensor.ErrClosed)
+
+// mostBeside is the size of the largest file that ReadFile reads.
+const mostBeside = 64 << 20
+
+// ReadFile implements driver.Opening.
+func (t *trusted) ReadFile(name string) ([]byte, error) {
+	if err := t.change(func() {}); err != nil {
+		return nil, err
+	}
+	if !isFileName(name) {
+		return nil, errFileName(name)
+	}
+	door := t.c.others()
+	if t.c.Options.Dir != "" || t.c.Door == nil { // it is only for this file
+		defer door.Close()
+	}
+	h, err := door.open(name)
+	if err != nil {
+		return nil, err
+	}
+	if h.size > mostBeside {
+		h.close()
+		return nil, &tensor.Error{Path: door.Path(name), Offset: -1, Err: fmt.Errorf("%w: %d bytes, the limit is %d", tensor.ErrLimit, h.size, mostBeside)}
+	}
+	o := t.c.Files()
+	o.Parse = true // not by a mapping, which may change while it is parsed
+	r, err := h.region(door.Path(name), o)
+	if err != nil {
+		return nil, err
+	}
+	defer r.Close()
+	return r.Copy(0, r.Size())
+}
+
+// isFileName reports whether name is that of a file below the directory of a model.
+func isFileName(name string) bool { return fs.ValidPath(name) && name != "." }
+
+func errFileName(name string) error {
+	return fmt.Errorf("%w: %.200q is no name of a file below the directory of the model", driver.ErrOption, name)
+}
+
+// change calls f, which may change what is required, while Check runs.
+func (t *trusted) change(f func()) error {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if t.isDone {
+		return errChecked
+	}
+	f()
+	return nil
+}
+
+// Require implements driver.Opening.
+func (t *trusted) Require(name string, digests ...driver.SignedDigest) error {
+	if !isFileName(name) {
+		return errFileName(name)
+	}
+	if len(digests) == 0 {
+		return fmt.Errorf("%w: no SignedDigest for %.200q", driver.ErrOption, name)
+	}
+	for i := range digests {
+		if err := checkDigest(&digests[i]); err != nil {
+			return err
+		}
+	}
+	return t.change(func() { t.required[name] = append(t.required[name], digests...) })
+}
+
+// CheckSignature implements driver.Opening. All public keys of package crypto have an Equal method for public keys; private keys do
+// not. The format checks the type of the key.
+func (t *trusted) CheckSignature(key crypto.PublicKey) error {
+	if err := checkPublic(key); err != nil {
+		return err
+	}
+	isOther := false
+	err := t.change(func() {
+		isOther = t.key != nil && !t.key.(publicKey).Equal(key)
+		t.key = key
+	})
+	if isOther {
+		return fmt.Errorf("%w: a file has one signature, and two keys must have made it", driver.ErrSignature)
+	}
+	return err
+}
+
+// admit compares a file with what was required of it, or prepares for that, before anything of it is used. name is "" for a file
+// without a name. It works on nil, which requires nothing.
+func (t *trusted) admit(ctx context.Context, name string, r *source.Region) error {
+	if t == nil {
+		return nil
+	}
+	err := t.compare(ctx, name, r)
+	if err == nil || errors.As(err, new(*tensor.Error)) {
+		return err
+	}
+	return &tensor.Error{Path: r.Path(), Offset: -1, Err: err}
+}
+
+func (t *trusted) compare(ctx context.Context, name string, r *source.Region) error {
+	digests := t.required[path.Clean(name)]
+	switch {
+	case name == "" && len(t.required) > 0:
+		if err := t.sealer.Seal(r, nil, nil); err != nil {
+			return err
+		}
+		return compareAny(ctx, r, t.required, &t.c.Options)
+	case len(digests) > 0:
+		return t.compareWith(ctx, r, digests)
+	case t.key != nil: // the format checks the signature over what it parses
+		return t.sealer.Seal(r, nil, nil)
+	}
+	return errUnsigned
+}
+
+// forget makes the next reads read the files. It works on nil.
+func (t *trusted) forget() {
+	if t != nil {
+		t.sealer.Forget()
+	}
+}
+
+// covers reports whether a file may be used, if it is as required.
+func (t *trusted) covers(name string) bool {
+	return t.key != nil || len(t.required[path.Clean(name)]) > 0
+}
+
+var errUnsigned = fmt.Errorf("%w: it is not among the files that were signed", driver.ErrSignature)
+
+// compareWith compares a file with its digests: now, or range by range where a reader has to fetch it.
+func (t *trusted) compareWith(ctx context.Context, r *source.Region, digests []driver.SignedDigest) error {
+	ranges, err := rangesOf(digests, r.Size())
+	if err != nil {
+		return err
+	}
+	if r.IsReader() && isCheckedByRange(ranges) {
+		var ends []int64
+		for _, s := range ranges {
+			ends = append(ends, s.end)
+		}
+		return t.sealer.Seal(r, ends, func(i int, b []byte) error { return ranges[i].check(b) })
+	}
+	if err := t.sealer.Seal(r, nil, nil); err != nil {
+		return err
+	}
+	return compareRanges(ctx, r, ranges, &t.c.Options)
+}
+
+// authenticate ends the authentication of a parsed model: it compares the files that were declared, and the signature in the file
+// if that is what the Trust requires.
+func (m *Model) authenticate() error {
+	t, o := m.c.trust, &m.c.Options
+	if err := m.spaces.openAll(); err != nil {
+		return err
+	}
+	for _, f := range m.spaces.files[1:] {
+		if f.region.Load() == nil && !t.covers(f.name) {
+			return m.explain(&tensor.Error{Path: cmp.Or(f.path(), f.name), Offset: -1, Err: errUnsigned})
+		}
+	}
+	if t.key == nil {
+		return nil
+	}
+	if err := m.checkTrusted(t.key); err != nil {
+		return err
+	}
+	v := newVerification(m, o.Context, &VerifyOptions{Trusted: t.key, Progress: o.Progress, Workers: o.Workers})
 	return m.guard(func() error { return m.parsed.Authenticate(v) })
 }
 
-// checkTrusted returns an error if key is not a public key, or if the format has no signatures.
-// All public keys of package crypto have this Equal method; private keys do not. The format
-// checks the type of key.
+// checkTrusted returns an error if key is no public key, or if the format has no signatures.
 func (m *Model) checkTrusted(key crypto.PublicKey) error {
-	if _, public := key.(interface{ Equal(crypto.PublicKey) bool }); !public {
-		sentinel := fmt.Errorf("%w: %w", driver.ErrKey, driver.ErrSignature)
-		return m.explain(wire.Errorf("", "signature", -1, sentinel, "the trusted key is no public key, but a %T", key))
+	if err := checkPublic(key); err != nil {
+		return m.explain(wire.Error("", "signature", -1, err))
 	}
 	if m.parsed.Authenticate == nil {
 		return m.explain(wire.Errorf("", "signature", -1, driver.ErrSignature, "the format has no signatures"))
@@ -40,39 +271,13 @@ func (m *Model) checkTrusted(key crypto.PublicKey) error {
 	return nil
 }
 
-// FileTrust may be used for Config.Trusted in place of a public key. It accepts or rejects models of any format by
-// the bytes of all their files.
-type FileTrust interface {
-	// CheckFiles checks the model at path, or "". If it returns no error, the model is exactly the bytes that it has read.
-	CheckFiles(ctx context.Context, path string, m *OpenModel) error
-}
+// publicKey is what all public keys of package crypto implement, and private keys do not.
+type publicKey interface{ Equal(crypto.PublicKey) bool }
 
-// OpenModel is a model that is being opened.
-type OpenModel struct{ v *verification }
-
-// OpenFile is a file of an OpenModel.
-type OpenFile struct {
-	Path  string // "" for bytes and readers
-	Size  int64
-	space driver.Space
-}
-
-// Files returns all existing files of the model.
-func (o *OpenModel) Files() (files []OpenFile) {
-	m := o.v.m
-	if !m.isDir {
-		files = append(files, OpenFile{Path: m.Path(), Size: m.main.Size()})
+// checkPublic returns an error unless key is a public key. The format checks its type.
+func checkPublic(key crypto.PublicKey) error {
+	if _, ok := key.(publicKey); ok {
+		return nil
 	}
-	for _, f := range m.spaces.files[1:] {
-		if r := f.region.Load(); r != nil {
-			files = append(files, OpenFile{f.path(), r.Size(), f.number})
-		}
-	}
-	return files
-}
-
-// Feed writes size bytes at off of a file to w. It fails if the file has changed since it was parsed. It is safe for
-// concurrent use.
-func (o *OpenModel) Feed(w io.Writer, f *OpenFile, off, size int64) error {
-	return o.v.m.guard(func() error { return o.v.Feed(w, f.space, off, size, "") })
+	return fmt.Errorf("%w: %w: the trusted key is no public key, but a %T", driver.ErrKey, driver.ErrSignature, key)
 }

@@ -43,6 +43,7 @@ const NotLooked = "not verified"
 
 // Verify verifies all checksums of the file and reads all data, or those of some tensors.
 func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (Coverage, error) {
+	m.c.trust.forget() // not what was read before
 	v := newVerification(m, ctx, o)
 	v.sweeper.off = m.infos.Load() != nil
 	if err := m.Do(v.run); err != nil {
@@ -65,11 +66,10 @@ type verification struct {
 	ctx context.Context
 	o   *VerifyOptions
 	work.Progress
-	wanted  []bool                            // by tensor; nil for all
-	limit   int64                             // of the size of jobs
-	busy    bool                              // there are enough jobs for all workers
-	files   map[*source.Region]*source.Region // reopened files, to read in place of their mappings
-	changed error                             // what Feed returns for a change of what Parse has read
+	wanted []bool                            // by tensor; nil for all
+	limit  int64                             // of the size of jobs
+	busy   bool                              // there are enough jobs for all workers
+	files  map[*source.Region]*source.Region // reopened files, to read in place of their mappings
 	sweeper
 	Coverage
 }
@@ -78,7 +78,7 @@ var _ driver.Verification = (*verification)(nil)
 
 func newVerification(m *Model, ctx context.Context, o *VerifyOptions) *verification {
 	ctx = cmp.Or(ctx, context.Background())
-	return &verification{m: m, ctx: ctx, o: o, limit: maxJob, Progress: work.Progress{Report: o.Progress}, changed: tensor.ErrCorrupt}
+	return &verification{m: m, ctx: ctx, o: o, limit: maxJob, Progress: work.Progress{Report: o.Progress}}
 }
 
 func (v *verification) run() error {
@@ -295,6 +295,11 @@ func (v *verification) Section(name, by string) {
 
 // Signed implements driver.Verification.
 func (v *verification) Signed(s driver.SignatureState) { v.Coverage.Signature = s }
+
+// Deferred implements driver.Verification.
+func (v *verification) Deferred(s driver.Space) bool {
+	return v.m.spaces.known(s) && v.m.spaces.files[s].region.Load() == nil
+}
 
 // Context implements driver.Verification.
 func (v *verification) Context() context.Context { return v.ctx }

@@ -3,6 +3,7 @@ package load
 import (
 	"bytes"
 	"context"
+	"crypto"
 	"crypto/ed25519"
 	"errors"
 	"fmt"
@@ -346,14 +347,13 @@ func TestParsedBytesAreSigned(t *testing.T) {
 		}}
 		expect.OK(t, m.Open(source.FromBytes(data), config(d)))
 		v := newVerification(m, t.Context(), &VerifyOptions{})
-		v.changed = driver.ErrSignature
 		data[at]++
 		from := r.IntN(at + 1)
 		to := at + 1 + r.IntN(size-at)
 		var fed bytes.Buffer
 		err := v.Feed(&fed, 0, int64(from), int64(to-from), "")
 		isParsed := slices.ContainsFunc(reads[:], func(p [2]int) bool { return p[0] <= at && at < p[1] })
-		if isParsed != errors.Is(err, driver.ErrSignature) {
+		if isParsed != errors.Is(err, tensor.ErrCorrupt) {
 			t.Fatalf("byte %d, reads %v, fed %d to %d: %v", at, reads, from, to, err)
 		}
 		if !isParsed && !bytes.Equal(fed.Bytes(), data[from:to]) {
@@ -364,9 +364,16 @@ func TestParsedBytesAreSigned(t *testing.T) {
 	}
 }
 
+// signedBy is a Trust in signatures in the file.
+type signedBy struct{ key crypto.PublicKey }
+
+func (s signedBy) Check(_ context.Context, u *driver.Unverified) error {
+	return u.CheckSignature(s.key)
+}
+
 // TestTrustedWithoutSignatures: a signature cannot be demanded of a format that has none.
 func TestTrustedWithoutSignatures(t *testing.T) {
-	demand := func(c *Config) { c.Options.Trusted = make(ed25519.PublicKey, 32) }
+	demand := func(c *Config) { c.Options.Trusted = signedBy{make(ed25519.PublicKey, 32)} }
 	expect.Refused(t, driver.ErrSignature)(nil, new(Model).Open(source.FromBytes(ramp(8)), config(&toy{}, demand)))
 	d := &toy{dir: func(driver.Dir) error { return nil }}
 	expect.Refused(t, driver.ErrSignature, "a directory")(nil, new(Model).OpenDir(config(d, demand, inDirectory(t.TempDir()))))

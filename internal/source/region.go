@@ -84,6 +84,9 @@ func (r *Region) Mapped() bool { return r.ra != nil }
 // OnDemand reports whether the region is a file that is read on demand.
 func (r *Region) OnDemand() bool { return r.file != nil }
 
+// IsReader reports whether the region is a reader, which may have to fetch what is read.
+func (r *Region) IsReader() bool { return r.src != nil && r.file == nil && !r.parsing() }
+
 // Holds reports whether an address lies in the memory of the window.
 func (r *Region) Holds(addr uintptr) bool {
 	return fault.Within(addr, memory.Address(r.win), len(r.win))

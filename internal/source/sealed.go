@@ -28,6 +28,16 @@ type Sealer struct {
 	kept [keptPieces]keptPiece
 }
 
+// Forget drops the pieces that are kept, so that the next reads read the file.
+func (s *Sealer) Forget() {
+	for i := range s.kept {
+		k := &s.kept[i]
+		k.mu.Lock()
+		k.of = nil
+		k.mu.Unlock()
+	}
+}
+
 // keptPieces is how many pieces stay in memory, so that small reads next to each other read a piece once.
 const keptPieces = 8
 

@@ -175,6 +175,12 @@ func TestSealedKept(t *testing.T) {
 	if reads != 2 {
 		t.Errorf("%d reads of 2 pieces", reads)
 	}
+	s.Forget()
+	_, err := r.ReadAt(p, 2*PieceSize-100)
+	expect.OK(t, err)
+	if reads != 3 {
+		t.Errorf("%d reads of 3 pieces", reads)
+	}
 }
 
 // readerFunc is an io.ReaderAt.
