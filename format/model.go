@@ -40,7 +40,8 @@ func (m *Model) Version() string { return m.engine().Index().Version }
 func (m *Model) Path() string { return m.engine().Path() }
 
 // Files returns the paths of all files of the model: that of Path, then shards, the files of a
-// directory, and external data, even if it is missing. It is nil for bytes and readers.
+// directory, and external data, even if it is missing. tensor.Info.File is an index of it. It is nil for bytes and
+// readers, whose files Stats lists.
 func (m *Model) Files() []string { return m.engine().Files() }
 
 // Metadata returns a copy of the file's key-value pairs, in file order: none for formats without metadata. Metadata that

@@ -369,12 +369,14 @@ type (
 	//
 	//	type Stats struct {
 	//		Path string
-	//		// FileSize is the size of all files of the model that were opened.
+	//		// FileSize is the size of all files of the model. Files lists them, in the order of Model.Files, also for a
+	//		// model that was not opened by path.
 	//		FileSize int64
-	//		// Mapped is the part of FileSize that is mapped. Heap is the part in memory: bytes of the caller, and
-	//		// files that the system or file system cannot map.
+	//		Files    []FileStats
+	//		// Mapped is the part of FileSize that is mapped; external data that was not used yet is not. Heap is the part
+	//		// in memory: bytes of the caller, and files that the system or file system cannot map.
 	//		Mapped, Heap int64
-	//		// OnDemand is the rest, which is read on demand: through an io.ReaderAt, or from files too
+	//		// OnDemand is the part that is read on demand: through an io.ReaderAt, or from files too
 	//		// large to map.
 	//		OnDemand int64
 	//		// Resident is the part of Mapped and Heap that is in the physical memory of the process, which
@@ -395,6 +397,13 @@ type (
 	//		Verified int64
 	//	}
 	Stats = load.Stats
+	// FileStats is a file of a model. The index in Stats.Files is tensor.Info.File.
+	//
+	//	type FileStats struct {
+	//		Path string // as in errors: "" for bytes, the names of a reader's siblings, or of files of an fs.FS
+	//		Size int64  // -1 if the file is missing, or behind a reader and not opened yet
+	//	}
+	FileStats = load.FileStats
 	// Request is a tensor or a part of it, and the caller's memory that Model.Load reads it into.
 	//
 	//	type Request struct {

@@ -14,8 +14,10 @@ type Info struct {
 	Name  string
 	DType DType
 	Shape Shape
-	// Offset is where the data begins in the file, or in the external file that holds it. It
-	// is -1 if the data is stored in another form.
+	// File is the index in Model.Files of the file that holds the data: a shard, a file of external data, or
+	// the model's own, 0.
+	File int
+	// Offset is where the data begins in that file. It is -1 if the data is stored in another form.
 	Offset int64
 	// Size is the size of the uncompressed elements in bytes.
 	Size int64

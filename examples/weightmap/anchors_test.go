@@ -2,10 +2,14 @@ package main
 
 import (
 	"fmt"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
+	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/tensor"
@@ -41,4 +45,64 @@ func TestMetadataLimit(t *testing.T) {
 	out, _ = tool(t, 0, "verify", "-max-memory", "300kB", path) // which needs no metadata
 	contains(t, out, path+": ok")
 	expect.Equal(t, 51_000, len(expect.Read(t, path))/1000*1000)
+}
+
+// TestSharded is cases/anchors/sharded: inspect gives the size of a model, not that of its index, lists the files, and says
+// in which of them each tensor is.
+func TestSharded(t *testing.T) {
+	t.Chdir(t.TempDir())
+	four := []sample{}
+	for _, name := range []string{"a", "b", "c", "d"} {
+		four = append(four, of(name, tensor.Float32, tensor.Shape{16}, make([]float32, 16)))
+	}
+	put(t, "safetensors", "whole.safetensors", format.Plan{}, four...)
+	tool(t, 0, "split", "-max-shard", "150", "whole.safetensors", "m.safetensors")
+	const index = "m.safetensors.index.json"
+	files := []any{}
+	total := 0
+	for _, path := range []string{index, "m-00001-of-00002.safetensors", "m-00002-of-00002.safetensors"} {
+		size := len(expect.Read(t, path))
+		total += size
+		files = append(files, map[string]any{"path": path, "size": float64(size)})
+	}
+	r := inspectJSON(t, index)
+	expect.Equal(t, any(float64(total)), r["file_size"])
+	expect.Equal(t, any(files), r["files"])
+	var places []any
+	for _, one := range r["tensors"].([]any) {
+		places = append(places, one.(map[string]any)["file"])
+	}
+	expect.Equal(t, []any{1.0, 1.0, 2.0, 2.0}, places)
+	size := fmt.Sprintf("4 tensors, %s", cli.Size(int64(total)))
+	out, _ := tool(t, 0, "inspect", index)
+	contains(t, out, size, "FILE", "m-00001-of-00002.safetensors    0x80")
+	out, _ = tool(t, 0, "verify", index)
+	contains(t, out, size)
+	// The directory, and an address.
+	out, _ = tool(t, 0, "inspect", ".")
+	contains(t, out, size)
+	past := time.Now().Add(-time.Minute)
+	for _, f := range files {
+		path := f.(map[string]any)["path"].(string)
+		expect.OK(t, os.Chtimes(path, past, past)) // a file that has just been written has no version
+	}
+	s := httptest.NewServer(http.FileServer(http.Dir(".")))
+	defer s.Close()
+	for _, f := range files {
+		f.(map[string]any)["path"] = s.URL + "/" + f.(map[string]any)["path"].(string)
+	}
+	r = inspectJSON(t, s.URL+"/"+index)
+	expect.Equal(t, any(float64(total)), r["file_size"])
+	expect.Equal(t, any(files), r["files"])
+
+	// One file has no "file", nor has a directory that is no file of the model.
+	r = inspectJSON(t, "whole.safetensors")
+	expect.Equal(t, any([]any{map[string]any{"path": "whole.safetensors", "size": r["file_size"]}}), r["files"])
+	if _, isThere := r["tensors"].([]any)[0].(map[string]any)["file"]; isThere {
+		t.Error("the tensor of a model of one file has the file")
+	}
+	tool(t, 0, "convert", "-to", "tsr", "whole.safetensors", "tsrs")
+	r = inspectJSON(t, "tsrs")
+	expect.Equal(t, 4, len(r["files"].([]any)))
+	expect.Equal(t, any(0.0), r["tensors"].([]any)[0].(map[string]any)["file"])
 }

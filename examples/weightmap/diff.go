@@ -54,7 +54,7 @@ func diff(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) 
 		s.head = headline(s.path, s.m.Model)
 	}
 	progress := cli.NewProgress(errs, "comparing")
-	d.a.data.watch(progress, sizeOf(d.a.path, d.a.m.Model))
+	d.a.data.watch(progress, d.a.m.Stats().FileSize)
 	err = d.compare()
 	progress.Finish()
 	if err != nil {

@@ -153,6 +153,7 @@ func (r *report) json(out *bufio.Writer, oneLine bool) error {
 	s.field("format", r.Format)
 	s.field("version", r.Version)
 	s.field("file_size", r.FileSize)
+	elements(s, "files", r.Files)
 	if r.Part != nil {
 		s.field("part", r.Part)
 	}
@@ -170,19 +171,20 @@ func (r *report) json(out *bufio.Writer, oneLine bool) error {
 
 // describe builds the report of an open model.
 func describe(path string, m *renamed, o *inspection) (*report, error) {
+	stats := m.Stats()
 	meta, err := m.Metadata()
 	if err != nil {
 		return nil, err
 	}
 	r := &report{
-		Path: shownName(path), Format: m.Format(), Version: m.Version(), FileSize: sizeOf(path, m.Model),
+		Path: shownName(path), Format: m.Format(), Version: m.Version(), FileSize: stats.FileSize, Files: describeFiles(path, stats),
 		Metadata: meta, Tensors: []tensorReport{}, Notes: append(append([]string{}, m.Notes()...), signatureNotes(path)...),
 		Signature: describeSignature(m.Signature(), m.CheckClaim()), all: m.Len(), Part: describePart(m.Model),
 	}
 	d, locked := newData(o.reading.Context, m.Model), encrypted(m.Model)
 	progress := cli.NewProgress(o.errs, "reading")
 	defer progress.Finish()
-	d.watch(progress, o.passes()*sizeOf(path, m.Model))
+	d.watch(progress, o.passes()*stats.FileSize)
 	if len(o.globs) == 0 {
 		r.Tensors = slices.Grow(r.Tensors, m.Len())
 	}
@@ -197,6 +199,7 @@ func describe(path string, m *renamed, o *inspection) (*report, error) {
 			return nil, err
 		}
 		t := describeTensor(v)
+		t.placeIn(r.Files, v.Info(), stats)
 		if name != id {
 			t.Name, t.ID = name, id
 		}

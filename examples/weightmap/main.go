@@ -13,7 +13,8 @@
 //
 // The output is an object, stable for scripts; for several files, one object per line:
 //
-//	{"path": "m.mag", "format": "mag", "version": "1", "file_size": 2624, "metadata": {...},
+//	{"path": "m.mag", "format": "mag", "version": "1", "file_size": 2624,
+//	 "files": [{"path": "m.mag", "size": 2624}], "metadata": {...},
 //	 "tensors": [{"name": "w", "dtype": "float32", "shape": [3,3], "offset": 128, "bytes": 36, "stored_bytes": 36,
 //	              "compression": "", "zero_copy": true,
 //	              "quantization": {"scheme": "linear", "axis": -1, "scales": 1, "zero_points": 0},
@@ -24,8 +25,9 @@
 //	 "signature": {"algorithm": "Ed25519", "fingerprint": "<SHA-256 of the key>", "time": "2024-02-29T23:59:58Z"},
 //	 "notes": ["header checksum not recorded"]}
 //
-// Tensors are in file order. "offset" is the offset of the data in the file, or -1 if the data is
-// compressed or encrypted. "id" is the number of a tensor in a MOBI file that stores the original
+// Tensors are in file order. "file_size" is the size of all "files": a file of external data that is missing has
+// size -1. "offset" is the offset of the data in its file, or -1 if the data is compressed or encrypted. Tensors of a model
+// of several files have "file" before it, the index of theirs in "files". "id" is the number of a tensor in a MOBI file that stores the original
 // names; it is absent elsewhere. "quantization" is absent for plain tensors, "sha256" and "stats"
 // unless requested. "part": {"index": 1, "count": 2} after "file_size" is present if the file is a part
 // of a model whose other parts are not there. With -no-arrays an array in the metadata becomes

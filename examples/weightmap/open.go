@@ -126,11 +126,3 @@ func openInput(o *format.Options) (*format.Model, error) {
 	}
 	return m, hint(err, o.Key)
 }
-
-// sizeOf returns the size of the file, or of the model's files in a directory.
-func sizeOf(path string, m *format.Model) int64 {
-	if st, err := os.Stat(path); path != standardInput && err == nil && !st.IsDir() {
-		return st.Size()
-	}
-	return m.Stats().FileSize
-}

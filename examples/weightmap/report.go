@@ -1,8 +1,10 @@
 package main
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
+	"os"
 	"time"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
@@ -18,6 +20,7 @@ type report struct {
 	Format    string
 	Version   string
 	FileSize  int64
+	Files     []fileReport
 	Part      *partReport // nil unless the file is a part of a model
 	Metadata  format.Metadata
 	Tensors   []tensorReport
@@ -34,6 +37,7 @@ type tensorReport struct {
 	ID           string              `json:"id,omitempty"` // name in the file, if different
 	DType        string              `json:"dtype"`
 	Shape        []int64             `json:"shape"`
+	File         *int                `json:"file,omitempty"` // index in the report's Files, absent if there is one
 	Offset       int64               `json:"offset"`
 	Bytes        int64               `json:"bytes"`
 	StoredBytes  int64               `json:"stored_bytes"`
@@ -45,6 +49,34 @@ type tensorReport struct {
 	Stats        *statistics         `json:"stats,omitempty"` // absent if elements are not real numbers
 
 	encrypted bool
+}
+
+// fileReport is a file of a model.
+type fileReport struct {
+	Path string `json:"path"`
+	Size int64  `json:"size"` // -1 if it is missing
+}
+
+// describeFiles lists the files of a model, without a directory that holds them. opened is the name that the model was
+// opened by.
+func describeFiles(opened string, stats format.Stats) []fileReport {
+	files := make([]fileReport, len(stats.Files))
+	for i, f := range stats.Files {
+		files[i] = fileReport{cmp.Or(f.Path, shownName(opened)), f.Size}
+	}
+	st, err := os.Stat(files[0].Path)
+	if err == nil && st.IsDir() {
+		files = files[1:]
+	}
+	return files
+}
+
+// placeIn records which of the files has the data.
+func (t *tensorReport) placeIn(files []fileReport, info tensor.Info, stats format.Stats) {
+	if len(files) > 1 {
+		at := info.File - (len(stats.Files) - len(files))
+		t.File = &at
+	}
 }
 
 // quantizationReport counts the parameters; there may be one per channel.

@@ -318,6 +318,7 @@ func TestStreamedJSON(t *testing.T) {
 		Format    string           `json:"format"`
 		Version   string           `json:"version"`
 		FileSize  int64            `json:"file_size"`
+		Files     []fileReport     `json:"files"`
 		Metadata  format.Metadata  `json:"metadata"`
 		Tensors   []tensorReport   `json:"tensors"`
 		Graph     *format.Graph    `json:"graph"`
@@ -339,18 +340,18 @@ func TestStreamedJSON(t *testing.T) {
 	}
 	for name, r := range map[string]*report{
 		"all": {
-			Path: "a<b>.mag", Format: "mag", Version: "1", FileSize: 7, Notes: []string{"one & \"two\"", "<three>"},
+			Path: "a<b>.mag", Format: "mag", Version: "1", FileSize: 7, Files: []fileReport{{"a<b>.mag", 7}}, Notes: []string{"one & \"two\"", "<three>"},
 			Metadata:  format.Metadata{{Key: "nodes", Value: json.RawMessage("[]")}, {Key: "<k>", Value: "<v>"}, {Key: "inf", Value: math.Inf(1)}},
 			Tensors:   []tensorReport{{Name: "<w>", DType: "int8", Shape: []int64{}}, {Name: "v", Shape: []int64{2, 3}, Quantization: &quantizationReport{Scheme: "linear"}}},
 			Signature: &signatureReport{Algorithm: "Ed25519", Time: &when}, Graph: graph,
 		},
-		"long nodes": {Notes: []string{}, Tensors: []tensorReport{}, Graph: &format.Graph{Nodes: []format.Node{
+		"long nodes": {Files: []fileReport{}, Notes: []string{}, Tensors: []tensorReport{}, Graph: &format.Graph{Nodes: []format.Node{
 			{Name: "<n>", Op: "Add<", Inputs: []string{"重み<&>", strings.Repeat("x", 1<<16)}},
 			{Domain: "com.example&", Outputs: slices.Repeat([]string{strings.Repeat("<", 1<<10)}, 64), Attributes: []format.Attribute{
 				{Name: "a<", Value: int64(1)}, {Name: "then>", Value: &format.Graph{Name: "<t>"}},
 			}},
 		}}},
-		"an empty graph": {Graph: &format.Graph{}, Notes: []string{}, Tensors: []tensorReport{}},
+		"an empty graph": {Files: []fileReport{}, Graph: &format.Graph{}, Notes: []string{}, Tensors: []tensorReport{}},
 	} {
 		for _, oneLine := range []bool{false, true} {
 			var want, got bytes.Buffer
@@ -359,7 +360,7 @@ func TestStreamedJSON(t *testing.T) {
 			if !oneLine {
 				e.SetIndent("", " ")
 			}
-			expect.OK(t, e.Encode(whole{r.Path, r.Format, r.Version, r.FileSize, r.Metadata, r.Tensors, r.Graph, r.Signature, r.Notes}))
+			expect.OK(t, e.Encode(whole{r.Path, r.Format, r.Version, r.FileSize, r.Files, r.Metadata, r.Tensors, r.Graph, r.Signature, r.Notes}))
 			expect.OK(t, r.json(bufio.NewWriter(&got), oneLine))
 			if diff := cmp.Diff(want.String(), got.String()); diff != "" {
 				t.Errorf("%s, on one line: %v (-want +got):\n%s", name, oneLine, diff)

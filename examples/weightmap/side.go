@@ -38,5 +38,5 @@ func (s *side) close() {
 
 // headline describes a file in one line.
 func headline(path string, m *format.Model) string {
-	return fmt.Sprintf("%s: %s %s%s, %s, %s", shownName(path), m.Format(), m.Version(), describePart(m), cli.Count(m.Len(), "tensor"), cli.Size(sizeOf(path, m)))
+	return fmt.Sprintf("%s: %s %s%s, %s, %s", shownName(path), m.Format(), m.Version(), describePart(m), cli.Count(m.Len(), "tensor"), cli.Size(m.Stats().FileSize))
 }

@@ -71,7 +71,7 @@ func TestColumns(t *testing.T) {
 	golden := func(width int, want string) {
 		t.Helper()
 		var out bytes.Buffer
-		expect.OK(t, tensorTable(r.Tensors).Write(&out, width))
+		expect.OK(t, tensorTable(r.Tensors, nil).Write(&out, width))
 		if diff := cmp.Diff(want, "\n"+out.String()); diff != "" {
 			t.Errorf("%d columns (-want +got):\n%s", width, diff)
 		}

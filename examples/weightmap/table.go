@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"io"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -25,7 +26,7 @@ func (r *report) table(out io.Writer, width int) error {
 	}
 	if r.all > 0 {
 		fmt.Fprintln(out)
-		if err := tensorTable(r.Tensors).Write(out, width); err != nil {
+		if err := tensorTable(r.Tensors, r.Files).Write(out, width); err != nil {
 			return err
 		}
 		fmt.Fprintln(out)
@@ -73,7 +74,7 @@ func (s *signatureReport) line() string {
 
 // tensorTable returns a table with columns for quantization and statistics if there are any. If the
 // columns do not all fit, the least important are omitted.
-func tensorTable(all []tensorReport) *cli.Table {
+func tensorTable(all []tensorReport, files []fileReport) *cli.Table {
 	has := func(f func(*tensorReport) bool) bool {
 		return slices.ContainsFunc(all, func(t tensorReport) bool { return f(&t) })
 	}
@@ -91,6 +92,10 @@ func tensorTable(all []tensorReport) *cli.Table {
 	if odd {
 		columns, numbers = append(columns, cli.Column{Name: "NAN", Right: true}, cli.Column{Name: "INF", Right: true}), 6
 	}
+	several := has(func(t *tensorReport) bool { return t.File != nil })
+	if several {
+		columns = append(columns, cli.Column{Name: "FILE", Spare: true})
+	}
 	columns = append(columns, cli.Column{Name: "OFFSET", Right: true, Spare: true}, cli.Column{Name: "STORED", Spare: true})
 	if quantized {
 		columns = append(columns, cli.Column{Name: "QUANTIZATION", Spare: true})
@@ -105,6 +110,9 @@ func tensorTable(all []tensorReport) *cli.Table {
 		row = append(row[:0], t.Name, t.DType, dims(t.Shape), cell(t.Bytes))
 		if stats {
 			row = append(row, t.Stats.cells()[:numbers]...)
+		}
+		if several {
+			row = append(row, filepath.Base(files[*t.File].Path))
 		}
 		row = append(row, offset(t.Offset), stored(t))
 		if quantized {

@@ -72,12 +72,12 @@ func (v *verification) file(path string, errs io.Writer) (string, error) {
 		return cli.Printable(m.above()) + "\n", nil
 	}
 	m.complain(v.c, errs)
-	text, err := v.model(m.Model, sizeOf(m.path, m.Model), errs)
+	text, err := v.model(m.Model, errs)
 	return cli.Printable(shownName(m.path)) + ": " + text, hint(err, v.reading.Key)
 }
 
 // model returns the text to print after the path.
-func (v *verification) model(m *format.Model, size int64, errs io.Writer) (string, error) {
+func (v *verification) model(m *format.Model, errs io.Writer) (string, error) {
 	var opts []format.VerifyOption
 	if v.trusted != nil {
 		opts = append(opts, format.WithTrustedKey(v.trusted))
@@ -87,7 +87,7 @@ func (v *verification) model(m *format.Model, size int64, errs io.Writer) (strin
 	if err != nil {
 		return "", err
 	}
-	line := fmt.Sprintf("%v (%s %s%s, %s, %s)", covered, m.Format(), m.Version(), describePart(m), cli.Count(m.Len(), "tensor"), cli.Size(size))
+	line := fmt.Sprintf("%v (%s %s%s, %s, %s)", covered, m.Format(), m.Version(), describePart(m), cli.Count(m.Len(), "tensor"), cli.Size(m.Stats().FileSize))
 	if who := cli.Signed(covered.Signature(), m.Signature(), v.trusted); who != "" {
 		line += ", " + who
 	}

@@ -38,10 +38,10 @@ func imported(t *testing.T, pkg string, args ...string) []string {
 // that writes Brotli does. It sees the library through format and format/driver,
 // neither the engine nor the mapping, and never another format.
 func TestDependencies(t *testing.T) {
-	every := []string{"brotli", "gzip", "lz4", "zstd"}
+	every := []string{"brotli", "deflate", "gzip", "lz4", "zstd"}
 	formats := map[string][]string{
 		"mobi": {"gzip"}, "mag": nil, "tsr": nil, "mle": {"brotli", "lz4", "zstd"}, "wia": {"gzip", "zstd"},
-		"format/npy": nil, "format/safetensors": nil, "format/gguf": nil,
+		"format/npy": {"deflate"}, "format/safetensors": nil, "format/gguf": nil,
 	}
 	programs := map[string][]string{"format": nil, "format/convert": nil, "format/all": every, "format/mobile": every}
 	maps.Copy(programs, formats)

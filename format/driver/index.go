@@ -290,7 +290,7 @@ func (x *Index) Describe(i int, info *tensor.Info) {
 	r, e := &x.records[i], x.more(i)
 	*info = tensor.Info{
 		Name: x.Name(i), DType: r.dtype, Shape: x.Shape(i), Quant: e.quant, Encoding: e.encoding,
-		Offset: r.offset, Size: r.size, Stored: r.size, Compression: e.compression,
+		File: int(r.space), Offset: r.offset, Size: r.size, Stored: r.size, Compression: e.compression,
 	}
 	if e.compression != "" {
 		info.Stored = e.stored

@@ -84,6 +84,7 @@ func (f *filled) add(t *testing.T, r *rand.Rand) {
 	}
 	add := Tensor{Name: []byte(info.Name), DType: info.DType, Shape: d, Offset: info.Offset, Size: info.Size, Compression: info.Compression, Quant: info.Quant}
 	add.Space, add.Loaded = Space(r.IntN(3)), r.IntN(5) == 0
+	info.File = int(add.Space)
 	if info.Compression != "" {
 		info.Stored = 7
 	}

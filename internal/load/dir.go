@@ -161,5 +161,6 @@ func (s *spaces) View(n driver.Space, info *tensor.Info) (v tensor.View) {
 		v, _ = failed(info, s.m.about(info.Name, info.Offset, errUnknown))
 		return v
 	}
+	info.File = int(n)
 	return tensor.View(memory.New[tensor.Info](info, unlisted{s.files[n]}, nil))
 }

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"math"
-	"slices"
 	"sync"
 	"sync/atomic"
 
@@ -47,7 +46,7 @@ func (f *file) path() string {
 }
 
 // Files returns the paths of all files that belong to the model, beginning with its own
-// file or directory, without duplicates. It returns nil for a model not opened by path.
+// file or directory: tensor.Info.File is an index of it. It returns nil for a model not opened by path.
 func (m *Model) Files() []string {
 	if m.Path() == "" {
 		return nil
@@ -56,8 +55,7 @@ func (m *Model) Files() []string {
 	for _, f := range m.spaces.files {
 		files = append(files, f.path())
 	}
-	slices.Sort(files[1:])
-	return slices.Compact(files)
+	return files
 }
 
 // open maps the file unless it is mapped already.

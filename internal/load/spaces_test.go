@@ -51,8 +51,8 @@ func declared(t *testing.T, dir, name string, change ...func(*Config)) *Model {
 func TestDeclared(t *testing.T) {
 	dir := modelDir(t)
 	m := declared(t, dir, "sub/w.bin")
-	if s := m.Stats(); s.FileSize != 8 {
-		t.Errorf("%d bytes are open before the first use", s.FileSize)
+	if s := m.Stats(); s.Mapped+s.Heap+s.OnDemand != 8 || s.FileSize != 72 {
+		t.Errorf("before the first use: %+v", s)
 	}
 	if got := bytesOf(t, m, "w"); got != "[9 9 9 9]" {
 		t.Error(got)

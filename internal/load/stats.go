@@ -11,12 +11,14 @@ import (
 // Resident, which is -1.
 type Stats struct {
 	Path string
-	// FileSize is the size of all files of the model that were opened.
+	// FileSize is the size of all files of the model. Files lists them, in the order of Model.Files, also for a
+	// model that was not opened by path.
 	FileSize int64
-	// Mapped is the part of FileSize that is mapped. Heap is the part in memory: bytes of the caller, and
-	// files that the system or file system cannot map.
+	Files    []FileStats
+	// Mapped is the part of FileSize that is mapped; external data that was not used yet is not. Heap is the part
+	// in memory: bytes of the caller, and files that the system or file system cannot map.
 	Mapped, Heap int64
-	// OnDemand is the rest, which is read on demand: through an io.ReaderAt, or from files too
+	// OnDemand is the part that is read on demand: through an io.ReaderAt, or from files too
 	// large to map.
 	OnDemand int64
 	// Resident is the part of Mapped and Heap that is in the physical memory of the process, which
@@ -37,6 +39,23 @@ type Stats struct {
 	Verified int64
 }
 
+// FileStats is a file of a model. The index in Stats.Files is tensor.Info.File.
+type FileStats struct {
+	Path string // as in errors: "" for bytes, the names of a reader's siblings, or of files of an fs.FS
+	Size int64  // -1 if the file is missing, or behind a reader and not opened yet
+}
+
+// statSize returns the size of the file, -1 if it is not known.
+func (f *file) statSize() int64 {
+	if r := f.region.Load(); r != nil {
+		return r.Size()
+	}
+	if f.state != present {
+		return -1
+	}
+	return f.seen.Size()
+}
+
 // Stats returns the current Stats of the model.
 func (m *Model) Stats() Stats {
 	s := Stats{Path: m.Path(), Kept: m.cache.size(), Verified: m.sums.Load(), Copies: map[string]int{}}
@@ -46,12 +65,13 @@ func (m *Model) Stats() Stats {
 	}
 	defer m.main.Leave()
 	for _, f := range m.spaces.files {
+		size := f.statSize()
+		s.Files = append(s.Files, FileStats{f.path(), size})
+		s.FileSize += max(0, size)
 		r := f.region.Load()
 		if r == nil {
-			s.FileSize += f.size
 			continue
 		}
-		s.FileSize += r.Size()
 		s.Lent = s.Lent || r.Exposed()
 		s.Locked += r.Locked()
 		switch {

@@ -29,6 +29,9 @@ func (s *Stamp) IsZero() bool {
 	return s.mtime.IsZero() && s.ctime.IsZero() && s.size == 0 && s.id == fileID{}
 }
 
+// Size returns the size of the file.
+func (s *Stamp) Size() int64 { return s.size }
+
 // Same reports whether two stamps are those of one state of one file.
 func (s *Stamp) Same(now *Stamp) bool {
 	return s.sameFile(now) && s.sameContent(now) && s.ctime.Equal(now.ctime)
