@@ -353,7 +353,7 @@ func ExampleCopy() {
 	defer copied.Close()
 	meta, err := copied.Metadata()
 	fmt.Println(copied.Len(), meta, err)
-	// Output: 2 [{epochs 20}] <nil>
+	// Output: 2 ["epochs": 20] <nil>
 }
 
 // What a format cannot hold is refused with a list, and left out when the caller accepts it.

@@ -73,6 +73,15 @@ type (
 	//		// Memory is for drivers: the account for MaxMemory. Programs leave it nil.
 	//		Memory *driver.Memory
 	//	}
+	//
+	//	// GoString implements fmt.GoStringer like String.
+	//	func (o Options) GoString() string
+	//
+	//	// LogValue implements slog.LogValuer like String.
+	//	func (o Options) LogValue() slog.Value
+	//
+	//	// String describes the options without keys, on one line.
+	//	func (o Options) String() string
 	Options = driver.Options
 	// WriteOptions changes how a model is written. Nil and the zero value work.
 	//
@@ -118,6 +127,15 @@ type (
 	//		// Path is for drivers: the path of the new file, "" for an io.Writer. Programs leave it empty.
 	//		Path string
 	//	}
+	//
+	//	// GoString implements fmt.GoStringer like String.
+	//	func (o WriteOptions) GoString() string
+	//
+	//	// LogValue implements slog.LogValuer like String.
+	//	func (o WriteOptions) LogValue() slog.Value
+	//
+	//	// String describes the options without keys, on one line.
+	//	func (o WriteOptions) String() string
 	WriteOptions = plan.WriteOptions
 	// Plan describes a file before its data is written, so that a writer knows every size and offset and
 	// streams the data once. A writer copies the plan: the caller may change it afterwards.
@@ -136,6 +154,15 @@ type (
 	//		// format.PlanOf sets them; a caller that adds the tensors of the other parts sets them to 0.
 	//		Part, Parts int
 	//	}
+	//
+	//	// GoString implements fmt.GoStringer like String.
+	//	func (p Plan) GoString() string
+	//
+	//	// LogValue implements slog.LogValuer like String.
+	//	func (p Plan) LogValue() slog.Value
+	//
+	//	// String describes how much the plan has, on one line.
+	//	func (p Plan) String() string
 	Plan = plan.Plan
 	// Metadata is the key-value pairs of a file, in file order.
 	//
@@ -149,11 +176,17 @@ type (
 	//	// Float64 returns the value of a key as a number: a number, or a string that is one.
 	//	func (m Metadata) Float64(key string) (float64, error)
 	//
+	//	// Format implements fmt.Formatter: every verb prints the first entries on one line.
+	//	func (m Metadata) Format(f fmt.State, _ rune)
+	//
 	//	// Get returns the value of the first entry with the key, and whether there is one.
 	//	func (m Metadata) Get(key string) (any, bool)
 	//
 	//	// Int64 returns the value of a key as an integer: a number without a fraction, or a string that is one.
 	//	func (m Metadata) Int64(key string) (int64, error)
+	//
+	//	// LogValue implements slog.LogValuer like Format.
+	//	func (m Metadata) LogValue() slog.Value
 	//
 	//	// MarshalJSON returns a JSON object with the keys in file order.
 	//	func (m Metadata) MarshalJSON() ([]byte, error)
@@ -182,6 +215,15 @@ type (
 	//		Value any
 	//	}
 	//
+	//	// GoString implements fmt.GoStringer like String.
+	//	func (e Entry) GoString() string
+	//
+	//	// LogValue implements slog.LogValuer like String.
+	//	func (e Entry) LogValue() slog.Value
+	//
+	//	// String describes the key and the beginning of the value, on one line.
+	//	func (e Entry) String() string
+	//
 	//	// Text returns the value as a format writes it that stores strings only: a string as it is, any other value as JSON.
 	//	func (e Entry) Text() (string, error)
 	Entry = plan.Entry
@@ -201,8 +243,17 @@ type (
 	//	// Clone returns a copy of the graph with its nodes, lists and subgraphs.
 	//	func (g *Graph) Clone() *Graph
 	//
+	//	// GoString implements fmt.GoStringer like String.
+	//	func (g Graph) GoString() string
+	//
+	//	// LogValue implements slog.LogValuer like String.
+	//	func (g Graph) LogValue() slog.Value
+	//
 	//	// MarshalJSON returns the graph as one JSON object, with attributes in file order:
 	//	func (g *Graph) MarshalJSON() ([]byte, error)
+	//
+	//	// String describes the name and the numbers of nodes, inputs and outputs, on one line.
+	//	func (g Graph) String() string
 	Graph = plan.Graph
 	// Node is one operator of a graph.
 	//
@@ -215,8 +266,17 @@ type (
 	//		Attributes []Attribute
 	//	}
 	//
+	//	// GoString implements fmt.GoStringer like String.
+	//	func (n Node) GoString() string
+	//
+	//	// LogValue implements slog.LogValuer like String.
+	//	func (n Node) LogValue() slog.Value
+	//
 	//	// MarshalJSON returns the node as it is in the result of Graph.MarshalJSON.
 	//	func (n Node) MarshalJSON() ([]byte, error)
+	//
+	//	// String describes the operator, its values and attributes, on one line.
+	//	func (n Node) String() string
 	Node = plan.Node
 	// Attribute is a named parameter of a node. Value is an int64, float64, float32, string, bool,
 	// []int64, []int32, []float32, []float64, []string, tensor.View, []tensor.View, *Graph, []*Graph or
@@ -226,6 +286,15 @@ type (
 	//		Name  string
 	//		Value any
 	//	}
+	//
+	//	// GoString implements fmt.GoStringer like String.
+	//	func (a Attribute) GoString() string
+	//
+	//	// LogValue implements slog.LogValuer like String.
+	//	func (a Attribute) LogValue() slog.Value
+	//
+	//	// String describes the name and the beginning of the value, on one line.
+	//	func (a Attribute) String() string
 	Attribute = plan.Attribute
 	// Native holds what only one format can store, such as the functions and doc strings of ONNX and
 	// fields that this library does not know. A copy to the same format keeps it; a copy to another format
@@ -239,6 +308,15 @@ type (
 	//		// tensors of the plan sets it; names that stay the same may be left out.
 	//		Renamed map[string]string
 	//	}
+	//
+	//	// GoString implements fmt.GoStringer like String.
+	//	func (n Native) GoString() string
+	//
+	//	// LogValue implements slog.LogValuer like String.
+	//	func (n Native) LogValue() slog.Value
+	//
+	//	// String describes the format and the kinds, on one line.
+	//	func (n Native) String() string
 	Native = plan.Native
 	// NativeKind counts the items of one kind in a Native.
 	//
@@ -248,6 +326,15 @@ type (
 	//		Bytes int64    // their size in the file
 	//		Sum   [32]byte // equal for equal items in equal places
 	//	}
+	//
+	//	// GoString implements fmt.GoStringer like String.
+	//	func (k NativeKind) GoString() string
+	//
+	//	// LogValue implements slog.LogValuer like String.
+	//	func (k NativeKind) LogValue() slog.Value
+	//
+	//	// String describes the name, number and size, on one line.
+	//	func (k NativeKind) String() string
 	NativeKind = plan.NativeKind
 	// ValueInfo describes a value that enters or leaves a graph.
 	//
@@ -258,8 +345,17 @@ type (
 	//		Dims  []Dim        // nil for a scalar and for an unknown shape
 	//	}
 	//
+	//	// GoString implements fmt.GoStringer like String.
+	//	func (v ValueInfo) GoString() string
+	//
+	//	// LogValue implements slog.LogValuer like String.
+	//	func (v ValueInfo) LogValue() slog.Value
+	//
 	//	// MarshalJSON returns an object with name, dtype and shape.
 	//	func (v ValueInfo) MarshalJSON() ([]byte, error)
+	//
+	//	// String describes name, type and dims, on one line.
+	//	func (v ValueInfo) String() string
 	ValueInfo = plan.ValueInfo
 	// Dim is one dimension of a ValueInfo: a number, or a symbol such as "batch".
 	//
@@ -268,8 +364,17 @@ type (
 	//		Symbol string // the name of a dynamic dimension, "" for none
 	//	}
 	//
+	//	// GoString implements fmt.GoStringer like String.
+	//	func (d Dim) GoString() string
+	//
+	//	// LogValue implements slog.LogValuer like String.
+	//	func (d Dim) LogValue() slog.Value
+	//
 	//	// MarshalJSON returns the symbol if there is one, and else the number.
 	//	func (d Dim) MarshalJSON() ([]byte, error)
+	//
+	//	// String describes the symbol or the size, on one line.
+	//	func (d Dim) String() string
 	Dim = plan.Dim
 	// Signature is what a signed file states about its signature; Model.Verify and Model.CheckClaim check it.
 	//
@@ -278,6 +383,15 @@ type (
 	//		PublicKey crypto.PublicKey // the key in the file, nil for none
 	//		Timestamp int64            // Unix seconds
 	//	}
+	//
+	//	// GoString implements fmt.GoStringer like String.
+	//	func (s Signature) GoString() string
+	//
+	//	// LogValue implements slog.LogValuer like String.
+	//	func (s Signature) LogValue() slog.Value
+	//
+	//	// String describes the algorithm and the time, on one line.
+	//	func (s Signature) String() string
 	Signature = driver.Signature
 	// SignatureState is the result of checking a signature.
 	//
@@ -310,6 +424,15 @@ type (
 	//		// none. One process may write the model from several goroutines; several processes must take turns.
 	//		ExternalFrom int64
 	//	}
+	//
+	//	// GoString implements fmt.GoStringer like String.
+	//	func (s Storage) GoString() string
+	//
+	//	// LogValue implements slog.LogValuer like String.
+	//	func (s Storage) LogValue() slog.Value
+	//
+	//	// String describes the storage without keys, on one line.
+	//	func (s Storage) String() string
 	Storage = plan.Storage
 	// Spool says where NewWriter keeps tensors that are written out of order, and files whose header depends
 	// on their data, until they can be written.
@@ -340,6 +463,9 @@ type (
 	//
 	//	// Error lists as many losses as fit on one line, those first that cannot be accepted.
 	//	func (e *LossError) Error() string
+	//
+	//	// GoString implements fmt.GoStringer like Error.
+	//	func (e *LossError) GoString() string
 	//
 	//	// Unwrap returns ErrPlan, ErrUnsupported and the cause of each loss.
 	//	func (e *LossError) Unwrap() []error
@@ -396,6 +522,15 @@ type (
 	//		// Verified is the number of tensor checksums that were compared, by Verify or before a first use.
 	//		Verified int64
 	//	}
+	//
+	//	// GoString implements fmt.GoStringer like String.
+	//	func (s Stats) GoString() string
+	//
+	//	// LogValue implements slog.LogValuer like String.
+	//	func (s Stats) LogValue() slog.Value
+	//
+	//	// String describes the statistics, on one line.
+	//	func (s Stats) String() string
 	Stats = load.Stats
 	// FileStats is a file of a model. The index in Stats.Files is tensor.Info.File.
 	//
@@ -417,6 +552,15 @@ type (
 	//		Bytes  []byte
 	//		Floats []float32
 	//	}
+	//
+	//	// GoString implements fmt.GoStringer like String.
+	//	func (r Request) GoString() string
+	//
+	//	// LogValue implements slog.LogValuer like String.
+	//	func (r Request) LogValue() slog.Value
+	//
+	//	// String describes the tensor, the slice and the room for it, on one line.
+	//	func (r Request) String() string
 	Request = load.Request
 	// Covered names the checksum of a part of a file.
 	//

@@ -1,7 +1,9 @@
 package tensor
 
 import (
+	"slices"
 	"strconv"
+	"strings"
 )
 
 // DType is the type of a tensor's elements. The zero value is Invalid. The
@@ -93,13 +95,34 @@ func (d DType) String() string {
 	return dtypes[d].name
 }
 
-// ParseDType returns the DType with the given name, as String returns it; ok is false if there
-// is none.
+// ParseDType returns the DType with the given name: as String returns it, or as other programs spell it, such as
+// "bf16", "F32", "half" or "torch.float16". Case does not matter. ok is false if there is none.
 func ParseDType(name string) (d DType, ok bool) {
+	name = strings.TrimPrefix(strings.ToLower(name), "torch.")
 	for d := Invalid + 1; d < numDTypes; d++ {
-		if dtypes[d].name == name {
+		if dtypes[d].name == name || slices.Contains(otherNames[d], name) {
 			return d, true
 		}
 	}
 	return Invalid, false
+}
+
+// otherNames are other names of the dtypes: those of safetensors, GGUF, PyTorch, C and their users.
+var otherNames = [numDTypes][]string{
+	Float64:      {"f64", "fp64", "double"},
+	Float32:      {"f32", "fp32", "float", "single"},
+	Float16:      {"f16", "fp16", "half"},
+	BFloat16:     {"bf16", "bfloat"},
+	Float8E4M3FN: {"f8_e4m3", "f8_e4m3fn", "fp8_e4m3", "fp8_e4m3fn", "float8_e4m3", "float8e4m3fn"},
+	Float8E5M2:   {"f8_e5m2", "fp8_e5m2", "float8e5m2"},
+	Complex64:    {"c64", "cfloat"},
+	Int64:        {"i64", "long"},
+	Int32:        {"i32", "int"},
+	Int16:        {"i16", "short"},
+	Int8:         {"i8"},
+	Uint64:       {"u64"},
+	Uint32:       {"u32"},
+	Uint16:       {"u16"},
+	Uint8:        {"u8", "byte"},
+	Bool:         {"boolean"},
 }

@@ -98,9 +98,34 @@ func TestDTypeInvalid(t *testing.T) {
 	if got := DType(200).String(); got != "dtype(200)" {
 		t.Errorf("String = %q", got)
 	}
-	for _, name := range []string{"", "invalid", "Float32", "float", "dtype(1)"} {
+	for _, name := range []string{"", "invalid", "float12", "fp", "dtype(1)", "torch.", "<f4"} {
 		if d, ok := ParseDType(name); ok {
 			t.Errorf("ParseDType(%q) = %v", name, d)
+		}
+	}
+}
+
+// TestParseDType parses the names that people type.
+func TestParseDType(t *testing.T) {
+	for name, want := range map[string]DType{
+		"bf16": BFloat16, "BF16": BFloat16, "bfloat16": BFloat16, "torch.bfloat16": BFloat16, "f16": Float16, "F16": Float16, "fp16": Float16, "half": Float16, "Float16": Float16,
+		"f32": Float32, "F32": Float32, "fp32": Float32, "float": Float32, "FLOAT32": Float32, "f64": Float64, "double": Float64, "INT8": Int8, "i8": Int8, "U8": Uint8, "I64": Int64,
+		"F8_E4M3": Float8E4M3FN, "float8_e5m2": Float8E5M2, "C64": Complex64, "BOOL": Bool,
+	} {
+		if d, ok := ParseDType(name); d != want || !ok {
+			t.Errorf("ParseDType(%q) = %v, %v", name, d, ok)
+		}
+	}
+	seen := map[string]DType{}
+	for _, d := range allDTypes() {
+		for _, name := range append(otherNames[d], d.String()) {
+			if other, twice := seen[name]; twice {
+				t.Errorf("%q is %v and %v", name, other, d)
+			}
+			seen[name] = d
+			if got, ok := ParseDType(name); got != d || !ok {
+				t.Errorf("ParseDType(%q) = %v, %v", name, got, ok)
+			}
 		}
 	}
 }

@@ -123,15 +123,16 @@ func ExampleShape() {
 	// false true
 }
 
-// Names of dtypes are those of NumPy, and bfloat16.
+// Names of dtypes are those of NumPy, and bfloat16. Other spellings are known too.
 func ExampleParseDType() {
-	for _, name := range []string{"bfloat16", "float8_e4m3fn", "float12"} {
+	for _, name := range []string{"bfloat16", "F32", "half", "float12"} {
 		d, ok := tensor.ParseDType(name)
 		fmt.Println(d, d.Size(), d.Valid(), ok)
 	}
 	// Output:
 	// bfloat16 2 true true
-	// float8_e4m3fn 1 true true
+	// float32 4 true true
+	// float16 2 true true
 	// invalid 0 false false
 }
 

@@ -37,6 +37,9 @@ type QuantStats struct {
 	SNR float64
 	// Nonzero and Zeroed count the values that were not 0, and those of them that became 0.
 	Nonzero, Zeroed int64
+	// ZeroRows counts the rows with a value that was not 0 in which all values became 0. A row is what
+	// an index of the first axis selects; a tensor of one axis has none.
+	ZeroRows int64
 }
 
 // Quantize converts src, row-major in shape, to o.DType. It returns the

@@ -28,6 +28,7 @@ type Quantizer struct {
 	// columns has one element for each channel.
 	columns []vector.Steps
 	errors  vector.Errors
+	rows    vector.ZeroRows
 }
 
 // NewQuantizer returns a Quantizer for a tensor of the given shape. Its errors are those of
@@ -37,7 +38,7 @@ func NewQuantizer(shape Shape, o QuantizeOptions) (*Quantizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	z := &Quantizer{asymmetric: o.Asymmetric, axis: PerTensor, elems: int(elems), channels: 1}
+	z := &Quantizer{rows: vector.NewZeroRows(shape), asymmetric: o.Asymmetric, axis: PerTensor, elems: int(elems), channels: 1}
 	z.info = Info{DType: cmp.Or(o.DType, Int8), Shape: shape, Encoding: o.Encoding}
 	if o.Encoding == nil && o.DType == Float16 {
 		z.info.Encoding = halfEncoding
@@ -117,7 +118,9 @@ func (z *Quantizer) Observe(src []float32) error {
 // Encoding. It returns ErrShape until all elements are observed. It also makes Encode start
 // over at the first element.
 func (z *Quantizer) Parameters() (*Quantization, error) {
-	z.encoded, z.errors = 0, vector.Errors{}
+	z.encoded = 0
+	z.errors = vector.Errors{}
+	z.rows = vector.NewZeroRows(z.info.Shape)
 	if z.info.Encoding != nil || z.info.Quant != nil {
 		return z.info.Quant, nil
 	}
@@ -189,6 +192,7 @@ func (z *Quantizer) encode(dst []byte, src []float32) error {
 		z.info.Quant.convert(back, dst, z.info.DType, z.info.Shape, int64(z.encoded), false)
 	}
 	z.errors.Add(src, back, z.encoded)
+	z.rows.Add(len(src), func(i int) bool { return src[i] != 0 }, func(i int) bool { return back[i] != 0 })
 	z.encoded += len(src)
 	return nil
 }
@@ -221,7 +225,7 @@ func (z *Quantizer) size(n int) int {
 // Stats returns the error statistics of the elements encoded so far.
 func (z *Quantizer) Stats() QuantStats {
 	worst, abs, noise, signal := z.errors.Sums()
-	s := QuantStats{MaxAbs: worst, SNR: math.Inf(1), Nonzero: z.errors.Nonzero, Zeroed: z.errors.Zeroed}
+	s := QuantStats{MaxAbs: worst, SNR: math.Inf(1), Nonzero: z.errors.Nonzero, Zeroed: z.errors.Zeroed, ZeroRows: z.rows.Count}
 	if z.encoded > 0 {
 		s.MeanAbs = abs / float64(z.encoded)
 	}

@@ -100,8 +100,12 @@ func (o *convertFlags) options(ctx context.Context, c *cli.Tool) (*convert.Optio
 	if err != nil {
 		return nil, err
 	}
-	if o.quantize != "" && !slices.Contains(kinds, o.quantize) {
-		return nil, c.Usagef("-quantize takes %s, not %q", strings.Join(kinds, ", "), o.quantize)
+	if o.quantize != "" {
+		kind := kindNamed(o.quantize)
+		if kind == "" {
+			return nil, c.Usagef("-quantize takes %s, not %q", strings.Join(kinds, ", "), o.quantize)
+		}
+		o.quantize = kind
 	}
 	out := &convert.Options{WriteOptions: format.WriteOptions{Context: ctx, MaxShard: int64(o.maxShard)}, To: o.to, Lossy: o.lossy, Verify: o.verify, DType: d, JoinScales: o.join}
 	if o.access.part {

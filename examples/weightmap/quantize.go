@@ -19,6 +19,18 @@ import (
 // kinds are the values of -quantize, the most likely first. Each format supports some of them.
 var kinds = []string{"int8", "q8_0", "uint8", "int16", "float16"}
 
+// kindNamed returns the kind that a name means, as people spell it, or "".
+func kindNamed(name string) string {
+	if strings.EqualFold(name, "q8_0") || strings.EqualFold(name, "q8") {
+		return "q8_0"
+	}
+	d, _ := tensor.ParseDType(name)
+	if !slices.Contains(kinds, d.String()) {
+		return ""
+	}
+	return d.String()
+}
+
 // optionsOf returns the library's options for a kind.
 func optionsOf(name string) (o tensor.QuantizeOptions) {
 	if name == "q8_0" {

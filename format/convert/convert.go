@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"math"
 	"slices"
 	"sync"
 
@@ -100,6 +101,7 @@ func (j *job) run(m *format.Model) error {
 	if err := w.Close(); err != nil {
 		return err
 	}
+	j.warn()
 	if j.o.MaxShard > 0 {
 		j.report.Files = w.Files()
 	}
@@ -111,20 +113,21 @@ func (j *job) run(m *format.Model) error {
 
 // job is a running conversion.
 type job struct {
-	o       *Options
-	path    string
-	target  driver.Driver
-	to      *format.Plan
-	items   []*item
-	report  *Report
-	uses    uses  // how nodes use tensors
-	gaps    []gap // nodes without an operator in the target
-	read    *readonce.Reader
-	workers int   // tensors converted concurrently
-	taken   int64 // bytes written so far
-	begun   int   // index of the first item not yet started
-	running sync.WaitGroup
-	stop    chan struct{}
+	o        *Options
+	path     string
+	target   driver.Driver
+	to       *format.Plan
+	items    []*item
+	report   *Report
+	uses     uses  // how nodes use tensors
+	gaps     []gap // nodes without an operator in the target
+	read     *readonce.Reader
+	workers  int      // tensors converted concurrently
+	taken    int64    // bytes written so far
+	begun    int      // index of the first item not yet started
+	suffered []string // the tensors that lost more than usual, and how
+	running  sync.WaitGroup
+	stop     chan struct{}
 }
 
 // item is a tensor of the source and its description in the target.
@@ -204,15 +207,13 @@ func (j *job) write(w *format.Writer, it *item) error {
 		if it.stream.lost > 0 {
 			j.accept(overflow(it, it.stream.lost))
 		}
-		zeroed, nonzero := it.stream.zeroed, it.stream.nonzero
+		stats := tensor.QuantStats{SNR: math.Inf(1), Nonzero: it.stream.nonzero, Zeroed: it.stream.zeroed, ZeroRows: it.stream.rows.Count}
 		if it.z != nil {
-			stats := it.z.Stats()
-			zeroed, nonzero = stats.Zeroed, stats.Nonzero
+			stats = it.z.Stats()
 			j.report.Quantized = append(j.report.Quantized, Stats{it.to.Name, stats})
 		}
-		if zeroed > nonzero/100 {
-			j.report.Warnings = append(j.report.Warnings, fmt.Sprintf("tensor %q: %.3g %% of its numbers that are not 0 are 0 as %s",
-				it.to.Name, 100*float64(zeroed)/float64(nonzero), it.to.TypeName()))
+		if why := suffered(stats); why != "" {
+			j.suffered = append(j.suffered, fmt.Sprintf("%q %s", it.to.Name, why))
 		}
 		it.stream = nil
 		return nil

@@ -106,7 +106,7 @@
 // constants of normalizations: they are small, and a variance that becomes 0 ruins a network. The graph tells
 // which tensors these are, or their names if the graph does not use them. Report.Stayed lists them. With OutputAxis
 // each output of an operator has its own scale: the error is 0.4 % of the range of a network's outputs instead of
-// 20 % (TestNetworksSurvive). Report.Warnings names tensors in which more than 1 % of the numbers became 0.
+// 20 % (TestNetworksSurvive). Report.Warnings names tensors that lost more than usual.
 //
 // Formats that use ONNX's operators and have no quantization parameters get DequantizeLinear nodes.
 // MLE stores int8 with mle.WriteOptions.Quantized, and GGUF stores blocks: see gguf.Q8_0.

@@ -75,7 +75,8 @@ type Report struct {
 	Quantized []Stats
 	// Stayed lists the tensors that were not quantized, and why.
 	Stayed []Stayed
-	// Warnings names the tensors in which more than 1 % of the numbers became 0.
+	// Warnings has a line about the tensors that lost more than usual: a row became wholly 0, more than 10 % of
+	// the numbers did, or the signal-to-noise ratio is below 20 dB.
 	Warnings []string
 }
 

@@ -5,6 +5,7 @@ import (
 	"math"
 
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/vector"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -12,6 +13,7 @@ import (
 type tally struct {
 	lost            int64 // finite before, infinite after
 	nonzero, zeroed int64 // nonzero before, and of those the ones that became 0
+	rows            vector.ZeroRows
 }
 
 // narrowing has the limits of narrower types: magnitudes from infinite on become infinite, and those
@@ -43,6 +45,8 @@ func count[F float32 | float64](t *tally, d tensor.DType, numbers []F) {
 			t.lost++
 		}
 	}
+	magnitude := func(i int) float64 { return math.Abs(float64(numbers[i])) }
+	t.rows.Add(len(numbers), func(i int) bool { return numbers[i] != 0 }, func(i int) bool { return !(magnitude(i) <= limit.zero) })
 }
 
 // overflow returns the loss of n numbers too large for a tensor's new dtype.

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -99,23 +100,55 @@ func TestOutputAxis(t *testing.T) {
 	}
 }
 
-// TestWarnings: numbers that become 0 do not do so silently.
+// TestWarnings: weights as networks have them warn nobody, and what lost more than usual is named in one line.
 func TestWarnings(t *testing.T) {
-	values := func(tiny int) []float32 {
-		v := slices.Repeat([]float32{1}, 300)
-		for i := range tiny {
-			v[i] = 1e-9
+	normal := func(n int) []float32 {
+		r := rand.New(rand.NewPCG(1, 2))
+		v := make([]float32, n)
+		for i := range v {
+			v[i] = float32(r.NormFloat64())
 		}
-		return append(v, make([]float32, 100)...) // zeros stay what they are
+		return v
 	}
-	in := tensors(t, floats("few", tensor.Shape{4, 100}, values(3)...), floats("many", tensor.Shape{4, 100}, values(4)...))
-	for to, o := range map[string]convert.Options{
-		"int8":    {Quantize: int8s},
-		"float16": {DType: tensor.Float16},
+	gaussian := floats("gaussian", tensor.Shape{64, 256}, normal(64*256)...)
+	vanishing := normal(64 * 256)
+	for i := range 2 * 256 {
+		vanishing[i] *= 1e-9
+	}
+	sparse := normal(64 * 256)
+	for i := range sparse {
+		if i%8 == 0 {
+			sparse[i] = 1e-9
+		}
+	}
+	spiked := normal(64 * 256)
+	spiked[5] = 1000
+	whole := tensor.QuantizeOptions{}
+	rows := tensor.QuantizeOptions{PerChannel: true}
+	for _, tt := range []struct {
+		name    string
+		tensors []one
+		o       convert.Options
+		want    []string
+	}{
+		{"normally distributed, by channel", []one{gaussian}, convert.Options{Quantize: convert.Quantized(rows)}, nil},
+		{"normally distributed, one scale", []one{gaussian}, convert.Options{Quantize: convert.Quantized(whole)}, nil},
+		{"normally distributed, float16", []one{gaussian}, convert.Options{DType: tensor.Float16}, nil},
+		{"rows that are much smaller", []one{gaussian, floats("rows", tensor.Shape{64, 256}, vanishing...)}, convert.Options{Quantize: convert.Quantized(whole)},
+			[]string{`1 tensor lost much: "rows" (2 rows became 0)`}},
+		{"rows that are much smaller, each with its scale", []one{floats("rows", tensor.Shape{64, 256}, vanishing...)}, convert.Options{Quantize: convert.Quantized(rows)}, nil},
+		{"rows below float16", []one{floats("rows", tensor.Shape{64, 256}, vanishing...)}, convert.Options{DType: tensor.Float16}, []string{`1 tensor lost much: "rows" (2 rows became 0)`}},
+		{"an eighth is tiny", []one{floats("sparse", tensor.Shape{64, 256}, sparse...)}, convert.Options{Quantize: convert.Quantized(rows)},
+			[]string{`1 tensor lost much: "sparse" (13.3 % of the numbers became 0)`}},
+		{"an eighth is tiny, float16", []one{floats("sparse", tensor.Shape{64, 256}, sparse...)}, convert.Options{DType: tensor.Float16},
+			[]string{`1 tensor lost much: "sparse" (12.5 % of the numbers became 0)`}},
+		{"one number is much larger", []one{floats("a", tensor.Shape{64, 256}, spiked...), floats("b", tensor.Shape{64, 256}, spiked...), floats("c", tensor.Shape{64, 256}, spiked...), floats("d", tensor.Shape{64, 256}, spiked...)},
+			convert.Options{Quantize: convert.Quantized(whole)}, []string{`4 tensors lost much: "a" (61 rows became 0, 100 % of the numbers became 0, SNR 17.9 dB), "b" (61 rows became 0, 100 % of the numbers became 0, SNR 17.9 dB), "c" (61 rows became 0, 100 % of the numbers became 0, SNR 17.9 dB) and 1 more`}},
 	} {
-		_, report := converted(t, in, "wia", &o)
-		want := []string{`tensor "many": 1.33 % of its numbers that are not 0 are 0 as ` + to}
-		expect.Equal(t, want, report.Warnings)
+		t.Run(tt.name, func(t *testing.T) {
+			_, report := converted(t, tensors(t, tt.tensors...), "wia", &tt.o)
+			expect.Equal(t, tt.want, report.Warnings)
+		})
 	}
 }
 

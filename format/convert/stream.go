@@ -7,6 +7,7 @@ import (
 	"runtime"
 	"sync"
 
+	"github.com/weightmap/weightmap/internal/vector"
 	"github.com/weightmap/weightmap/internal/work"
 )
 
@@ -52,6 +53,7 @@ func (j *job) begin(now int) {
 // start starts converting a tensor.
 func (j *job) start(it *item) *stream {
 	s := &stream{item: it, pieces: make(chan *[]byte, ahead)}
+	s.rows = vector.NewZeroRows(it.to.Shape)
 	j.running.Go(func() {
 		work.Catch(func() error { return j.convert(s) }, func(err error) {
 			s.err = cmp.Or(err, io.EOF)

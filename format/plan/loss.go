@@ -92,6 +92,9 @@ func (e *LossError) Error() string {
 	return text + shortList("; that rule it out: ", fixed, room) + shortList("; to accept or to remove: ", drop, room)
 }
 
+// GoString implements fmt.GoStringer like Error.
+func (e *LossError) GoString() string { return e.Error() }
+
 // planPrefix is the prefix of errors about a plan.
 var planPrefix = ErrPlan.Error() + ": "
 

@@ -15,7 +15,7 @@ import (
 )
 
 // byOthers are methods called by package fmt, errors or encoding/json.
-var byOthers = []string{"Error", "Format", "GoString", "MarshalJSON", "String", "Unwrap"}
+var byOthers = []string{"Error", "Format", "GoString", "LogValue", "MarshalJSON", "String", "Unwrap"}
 
 // exempt maps functions and methods without an example to the reason.
 var exempt = map[string]string{

@@ -1,6 +1,6 @@
 // Package keys reads and writes the PEM files of signing keys, as "openssl
 // genpkey" makes them: PKCS #8 private keys and PKIX public keys for Ed25519,
-// RSA and ECDSA.
+// RSA and ECDSA. It also reads the private keys of "openssl ecparam -genkey" and "openssl genrsa -traditional".
 package keys
 
 import (
@@ -20,6 +20,8 @@ import (
 const (
 	publicBlock  = "PUBLIC KEY"
 	privateBlock = "PRIVATE KEY"
+	ecBlock      = "EC PRIVATE KEY"  // SEC 1
+	rsaBlock     = "RSA PRIVATE KEY" // PKCS #1
 )
 
 // ErrKey is wrapped by every error about the content of a key file.
@@ -31,7 +33,7 @@ func ReadPublic(path string) (crypto.PublicKey, error) {
 	return read(path, ParsePublic)
 }
 
-// ReadPrivate reads the PKCS #8 private key in the PEM file at path:
+// ReadPrivate reads the private key (PKCS #8, SEC 1 or PKCS #1) in the PEM file at path:
 // ed25519.PrivateKey, *rsa.PrivateKey or *ecdsa.PrivateKey.
 func ReadPrivate(path string) (crypto.Signer, error) {
 	return read(path, ParsePrivate)
@@ -50,7 +52,7 @@ func read[K any](path string, parse func([]byte) (K, error)) (key K, err error) 
 
 // ParsePublic is like ReadPublic but takes the text of a PEM file.
 func ParsePublic(text []byte) (crypto.PublicKey, error) {
-	key, err := parse(text, publicBlock, x509.ParsePKIXPublicKey)
+	key, err := parse(text, publicBlock, map[string]decoder{publicBlock: x509.ParsePKIXPublicKey})
 	switch key.(type) {
 	case nil, ed25519.PublicKey, *rsa.PublicKey, *ecdsa.PublicKey:
 		return key, err
@@ -68,7 +70,11 @@ func ParseAny(b []byte) (crypto.PublicKey, error) {
 
 // ParsePrivate is like ReadPrivate but takes the text of a PEM file.
 func ParsePrivate(text []byte) (crypto.Signer, error) {
-	key, err := parse(text, privateBlock, x509.ParsePKCS8PrivateKey)
+	key, err := parse(text, privateBlock, map[string]decoder{
+		privateBlock: x509.ParsePKCS8PrivateKey,
+		ecBlock:      func(der []byte) (any, error) { return x509.ParseECPrivateKey(der) },
+		rsaBlock:     func(der []byte) (any, error) { return x509.ParsePKCS1PrivateKey(der) },
+	})
 	signer, ok := key.(crypto.Signer)
 	if err == nil && !ok {
 		err = fmt.Errorf("%w: %T cannot sign", ErrKey, key)
@@ -76,11 +82,14 @@ func ParsePrivate(text []byte) (crypto.Signer, error) {
 	return signer, err
 }
 
-// parse decodes the first PEM block of the wanted type.
-func parse(text []byte, want string, decode func(der []byte) (any, error)) (any, error) {
+// decoder decodes a key.
+type decoder func(der []byte) (any, error)
+
+// parse decodes the first PEM block of one of the wanted types. Errors name the usual one.
+func parse(text []byte, want string, decoders map[string]decoder) (any, error) {
 	found := ""
 	for b, rest := pem.Decode(text); b != nil; b, rest = pem.Decode(rest) {
-		if b.Type == want {
+		if decode := decoders[b.Type]; decode != nil {
 			key, err := decode(b.Bytes)
 			if err != nil {
 				return nil, fmt.Errorf("%w: %w", ErrKey, err)

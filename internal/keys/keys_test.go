@@ -7,6 +7,7 @@ import (
 	"crypto/elliptic"
 	"crypto/rand"
 	"crypto/rsa"
+	"crypto/x509"
 	"encoding/pem"
 	"errors"
 	"io/fs"
@@ -56,8 +57,10 @@ func TestBad(t *testing.T) {
 		name, text, public, private string
 	}{
 		{"empty", "", `no PEM block "PUBLIC KEY"`, `no PEM block "PRIVATE KEY"`},
-		{"other block", block("EC PRIVATE KEY", "x"), `only "EC PRIVATE KEY"`, `only "EC PRIVATE KEY"`},
+		{"other block", block("ENCRYPTED PRIVATE KEY", "x"), `only "ENCRYPTED PRIVATE KEY"`, `only "ENCRYPTED PRIVATE KEY"`},
 		{"no key inside", block("PUBLIC KEY", "x") + block("PRIVATE KEY", "x"), "asn1", "asn1"},
+		{"no EC key inside", block("EC PRIVATE KEY", "x"), `only "EC PRIVATE KEY"`, "asn1"},
+		{"no RSA key inside", block("RSA PRIVATE KEY", "x"), `only "RSA PRIVATE KEY"`, "asn1"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			_, err := ParsePublic([]byte(tt.text))
@@ -81,6 +84,34 @@ func TestBad(t *testing.T) {
 	}
 }
 
+// TestTraditional reads the forms of private keys that are older than PKCS #8.
+func TestTraditional(t *testing.T) {
+	r, err := rsa.GenerateKey(rand.Reader, 2048)
+	expect.OK(t, err)
+	ec, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
+	expect.OK(t, err)
+	der, err := x509.MarshalECPrivateKey(ec)
+	expect.OK(t, err)
+	parameters := pem.EncodeToMemory(&pem.Block{Type: "EC PARAMETERS", Bytes: []byte{6, 8, 0x2a, 0x86, 0x48, 0xce, 0x3d, 3, 1, 7}}) // prime256v1
+	for name, tt := range map[string]struct {
+		text []byte
+		want crypto.Signer
+	}{
+		"openssl ecparam -genkey":      {append(parameters, pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der})...), ec},
+		"openssl genrsa -traditional":  {pem.EncodeToMemory(&pem.Block{Type: "RSA PRIVATE KEY", Bytes: x509.MarshalPKCS1PrivateKey(r)}), r},
+		"openssl ecparam -genkey -out": {pem.EncodeToMemory(&pem.Block{Type: "EC PRIVATE KEY", Bytes: der}), ec},
+	} {
+		key, err := ParsePrivate(tt.text)
+		if err != nil {
+			t.Errorf("%s: %v", name, err)
+			continue
+		}
+		if !Equal(key.Public(), tt.want.Public()) {
+			t.Errorf("%s: another key", name)
+		}
+	}
+}
+
 // TestOpenSSL reads keys made by openssl and compares fingerprints with it.
 func TestOpenSSL(t *testing.T) {
 	openssl, err := exec.LookPath("openssl")
@@ -94,14 +125,16 @@ func TestOpenSSL(t *testing.T) {
 		}
 	}
 	for name, args := range map[string][]string{
-		"Ed25519": {"-algorithm", "ed25519"},
-		"RSA":     {"-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"},
-		"ECDSA":   {"-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"},
+		"Ed25519":        {"genpkey", "-algorithm", "ed25519"},
+		"RSA":            {"genpkey", "-algorithm", "RSA", "-pkeyopt", "rsa_keygen_bits:2048"},
+		"ECDSA":          {"genpkey", "-algorithm", "EC", "-pkeyopt", "ec_paramgen_curve:P-256"},
+		"ECDSA, SEC 1":   {"ecparam", "-name", "prime256v1", "-genkey"},
+		"RSA, by genrsa": {"genrsa"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
 			private, public := filepath.Join(dir, "key.pem"), filepath.Join(dir, "pub.pem")
-			run(append([]string{"genpkey", "-out", private}, args...)...)
+			run(append(args, "-out", private)...)
 			run("pkey", "-in", private, "-pubout", "-out", public)
 			key, err := ReadPrivate(private)
 			expect.OK(t, err)

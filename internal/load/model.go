@@ -192,6 +192,9 @@ func (m *Model) init(r *source.Region, c *Config) {
 // IsDir reports whether the model is a directory.
 func (m *Model) IsDir() bool { return m.isDir }
 
+// IsClosed reports whether Close was called.
+func (m *Model) IsClosed() bool { return m.main.Closed() }
+
 // IsOpen reports whether Open was called.
 func (m *Model) IsOpen() bool { return m.main != nil }
 
