@@ -216,6 +216,10 @@ func TestDoors(t *testing.T) {
 					if d.isFS && tt.fs != nil {
 						wanted = tt.fs
 					}
+					isAlone := s.name == "gguf" && tt.name == "a directory" && strings.HasPrefix(d.name, "directory") // only the other part is listed
+					if isAlone {
+						wanted = format.ErrUnsupported
+					}
 					got, err := allBytes(d.open(t, base, tt.dir, s.entry, tt.root))
 					if wanted == nil && (err != nil || !cmp.Equal(want, got)) {
 						t.Errorf("%s, %s: %v, %v, want %v", s.name, d.name, got, err, want)
@@ -223,7 +227,7 @@ func TestDoors(t *testing.T) {
 					if wanted != nil && !errors.Is(err, wanted) {
 						t.Errorf("%s, %s: %v, want %v", s.name, d.name, err, wanted)
 					}
-					if wanted == unsupported && (err == nil || errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), "is a link to")) {
+					if wanted == unsupported && !isAlone && (err == nil || errors.Is(err, format.ErrCorrupt) || !strings.Contains(err.Error(), "is a link to")) {
 						t.Errorf("%s, %s: %v names no link, or is called corrupt", s.name, d.name, err)
 					}
 				}

@@ -45,7 +45,7 @@ const secretByte = 201
 // printed lists the exported types of the public packages. Each is printed with exported fields that are as large as models
 // make them.
 var printed = []any{
-	format.Coverage{}, format.Codec{}, format.VerifyOption{}, &format.Model{}, &format.Writer{}, format.Covered{}, format.Request{}, format.Stats{},
+	format.Coverage{}, format.Codec{}, format.VerifyOption{}, &format.Model{}, &format.Writer{}, format.Covered{}, format.Request{}, format.Stats{}, format.FileStats{},
 	convert.Options{}, convert.Report{}, convert.Stats{}, convert.Stayed{},
 	driver.Check(1), driver.Options{}, driver.Signature{}, driver.SignatureState(1),
 	formattest.Config{}, formattest.File{}, formattest.PlanOptions{}, formattest.Range{}, formattest.Sample{},
@@ -55,7 +55,7 @@ var printed = []any{
 	plan.Attribute{}, plan.Dim{}, plan.Entry{}, plan.Graph{}, plan.Loss{}, &plan.LossError{}, plan.LossKind(""), plan.LossList{}, plan.Metadata{}, plan.Native{}, plan.NativeKind{},
 	plan.Node{}, plan.Plan{}, plan.Spool(1), plan.Storage{}, plan.ValueInfo{}, plan.WriteOptions{},
 	remote.Answer{}, remote.Options{}, &remote.Reader{}, remote.Stats{}, &remote.StatusError{}, &remote.Temporary{}, remote.Version{},
-	&signing.Bundle{}, signing.File{}, signing.Method(""), signing.Options{}, &signing.Policy{}, signing.Report{}, signing.Signer{}, &signing.Trust{},
+	&signing.Bundle{}, signing.File{}, signing.Identity{}, signing.Method(""), signing.Options{}, &signing.Policy{}, signing.Report{}, signing.Signer{}, &signing.Trust{},
 	mag.Checksum(1), &mag.File{}, mag.WriteOptions{},
 	mle.CompressionInfo{}, mle.Descriptor{}, mle.Features(1), &mle.File{}, mle.Header{}, mle.IR{}, mle.IRNode{}, mle.Method(1), mle.Op(1), mle.Section{}, mle.SignOptions{}, mle.SignatureStatus(1), mle.WriteOptions{},
 	mobi.DataType(1), &mobi.File{}, mobi.Flags(1), mobi.Footer(1), mobi.Header{}, mobi.OpType(1), mobi.Operator{}, mobi.Param{}, mobi.Spec{}, mobi.WriteOptions{},

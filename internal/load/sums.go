@@ -7,7 +7,6 @@ import (
 	"fmt"
 	"io"
 	"slices"
-	"strings"
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -100,7 +99,7 @@ func (h *hasher) at(r driver.Range) ([]byte, error) {
 
 // compareSum compares the digests of s, and then those of its other forms, until one is right. It returns its number.
 func compareSum(h *hasher, s *driver.Sum) (form int, err error) {
-	var computed []string
+	computed := "" // of the first form
 	part := s.Name
 	for f := s; f != nil; f = f.Or {
 		for i := range f.Accept {
@@ -112,7 +111,9 @@ func compareSum(h *hasher, s *driver.Sum) (form int, err error) {
 			if equal {
 				return form, nil
 			}
-			computed = append(computed, text)
+			if form == 0 {
+				computed = text
+			}
 			part = "" // the bytes were counted
 			form++
 		}
@@ -120,8 +121,8 @@ func compareSum(h *hasher, s *driver.Sum) (form int, err error) {
 	return 0, mismatch(s, computed)
 }
 
-// mismatch returns the error for a checksum of which no form is right.
-func mismatch(s *driver.Sum, computed []string) error {
+// mismatch returns the error for a checksum of which no form is right. computed is what the bytes have in the first form.
+func mismatch(s *driver.Sum, computed string) error {
 	d := &s.Accept[0]
 	field, at := d.Field, d.Offset
 	if field == "" {
@@ -130,7 +131,7 @@ func mismatch(s *driver.Sum, computed []string) error {
 			at = s.Ranges[0].Offset
 		}
 	}
-	return wire.Errorf("", field, at, driver.ErrChecksum, "the file records %s for the %s, which has %s", recorded(d), s.Name, strings.Join(computed, ", "))
+	return wire.Errorf("", field, at, driver.ErrChecksum, "the file records %s for the %s, which has %s", recorded(d), s.Name, computed)
 }
 
 // recorded returns a digest in hexadecimal.

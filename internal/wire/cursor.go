@@ -54,10 +54,16 @@ func (c *Cursor) Left() int64 { return c.size - c.Offset() }
 // Err returns the first failure, a *tensor.Error.
 func (c *Cursor) Err() error { return c.err }
 
-// Fail records a failure at a file offset unless there is one already. It returns
+// Fail records a failure at a file offset unless there is one already. An err that names its field keeps its place. Fail returns
 // the first failure.
 func (c *Cursor) Fail(field string, offset int64, err error) error {
-	if c.err == nil {
+	if c.err != nil {
+		return c.err
+	}
+	placed, ok := err.(*tensor.Error)
+	if ok && placed.Field != "" {
+		c.stop(placed)
+	} else {
 		c.stop(Error(c.format, field, offset, err))
 	}
 	return c.err
