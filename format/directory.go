@@ -69,6 +69,9 @@ func (m *Model) openEntry(entries []driver.DirEntry, name string, isPath bool) e
 		return wire.Explain(err, "", c.Door.Path(file))
 	}
 	if err != nil {
+		if c.Door.HasChanged() { // a listing may miss a file that takes the place of another one
+			return fmt.Errorf("%w: %w", ErrChanged, err)
+		}
 		return err
 	}
 	if file == "" {

@@ -26,6 +26,9 @@ func TestMain(m *testing.M) {
 	if what := os.Getenv(killedSave); what != "" {
 		saveKilled(strings.Split(what, "|"))
 	}
+	if what := os.Getenv(publishingChild); what != "" {
+		publishKilled(strings.Split(what, "|"))
+	}
 	os.Exit(m.Run())
 }
 

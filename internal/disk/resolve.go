@@ -13,6 +13,17 @@ import (
 // Resolve follows the symbolic links in the path of a file to write. The file may not exist, but a link must lead to
 // something. A link into the blobs of a cache is refused, since other models may share them.
 func Resolve(path string) (string, error) {
+	const most = 16
+	for try := 1; ; try++ {
+		final, err := resolve(path)
+		if !errors.Is(err, fs.ErrNotExist) || try == most || exists(path) {
+			return final, err
+		}
+		// Another writer has removed the file meanwhile.
+	}
+}
+
+func resolve(path string) (string, error) {
 	info, err := os.Lstat(path)
 	if errors.Is(err, fs.ErrNotExist) {
 		dir, err := filepath.EvalSymlinks(filepath.Dir(path))

@@ -4,6 +4,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"slices"
 	"sync"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -15,6 +16,8 @@ import (
 type Door interface {
 	// Entries lists the directory, sorted by name, while the model is parsed.
 	Entries() ([]driver.DirEntry, error)
+	// HasChanged lists the directory again and reports whether it has other files than Entries returned.
+	HasChanged() bool
 	// Path returns the path of a file for messages, "" if only the open file knows it.
 	Path(name string) string
 	// Settle prepares for the use of the door after parsing.
@@ -135,6 +138,17 @@ func (d *directory) Entries() ([]driver.DirEntry, error) {
 	return d.entries, nil
 }
 
+// HasChanged implements Door.
+func (d *directory) HasChanged() bool {
+	list, err := d.tree.Entries()
+	if err != nil {
+		return false
+	}
+	return !slices.EqualFunc(list, d.entries, func(a disk.Entry, b driver.DirEntry) bool {
+		return a.Name == b.Name && a.Regular == b.Regular
+	})
+}
+
 // Close implements Door.
 func (d *directory) Close() {
 	d.tree.Close()
@@ -167,6 +181,9 @@ func (d *directory) isLazy() bool { return false }
 // Siblings is the Door of a reader that opens other files by name.
 type Siblings func(name string) (r io.ReaderAt, size int64, err error)
 
+// HasChanged implements Door.
+func (Siblings) HasChanged() bool { return false }
+
 // Entries implements Door.
 func (Siblings) Entries() ([]driver.DirEntry, error) { return nil, errNoDir }
 
@@ -194,6 +211,7 @@ func (Siblings) isLazy() bool { return true }
 // closed is the Door of a model without other files.
 type closed struct{}
 
+func (closed) HasChanged() bool                    { return false }
 func (closed) Entries() ([]driver.DirEntry, error) { return nil, errNoDir }
 func (closed) Path(name string) string             { return name }
 func (closed) Settle()                             {}
