@@ -603,6 +603,12 @@ type (
 	//	// Files returns the files that are known before the model is parsed: the one that opens it.
 	//	func (u *Unverified) Files() []UnverifiedFile
 	//
+	//	// GoString implements fmt.GoStringer like String.
+	//	func (u *Unverified) GoString() string
+	//
+	//	// LogValue implements slog.LogValuer like String.
+	//	func (u *Unverified) LogValue() slog.Value
+	//
 	//	// Path returns the path that the model is opened by, "" for bytes, readers and file systems.
 	//	func (u *Unverified) Path() string
 	//
@@ -611,6 +617,9 @@ type (
 	//
 	//	// Require permits the model to use the file of that name, if it has these digests; further calls add digests that must match too.
 	//	func (u *Unverified) Require(name string, digests ...SignedDigest) error
+	//
+	//	// String describes the model by its path, on one line.
+	//	func (u *Unverified) String() string
 	Unverified = driver.Unverified
 	// UnverifiedFile is a file of a model that is being opened.
 	//
@@ -620,6 +629,15 @@ type (
 	//		Size int64
 	//		Open bool // it is open; others are opened later
 	//	}
+	//
+	//	// GoString implements fmt.GoStringer like String.
+	//	func (f UnverifiedFile) GoString() string
+	//
+	//	// LogValue implements slog.LogValuer like String.
+	//	func (f UnverifiedFile) LogValue() slog.Value
+	//
+	//	// String describes the file on one line.
+	//	func (f UnverifiedFile) String() string
 	UnverifiedFile = driver.UnverifiedFile
 	// SignedDigest is a signed digest of a range of a file, or of all of it.
 	//
@@ -628,6 +646,15 @@ type (
 	//		New          func() hash.Hash // the hash, such as sha256.New
 	//		Sum          []byte
 	//	}
+	//
+	//	// GoString implements fmt.GoStringer like String.
+	//	func (d SignedDigest) GoString() string
+	//
+	//	// LogValue implements slog.LogValuer like String.
+	//	func (d SignedDigest) LogValue() slog.Value
+	//
+	//	// String describes the range and the size of the digest, on one line.
+	//	func (d SignedDigest) String() string
 	SignedDigest = driver.SignedDigest
 )
 

@@ -101,3 +101,34 @@ func (x *Index) GoString() string { return x.String() }
 
 // LogValue implements slog.LogValuer like String.
 func (x *Index) LogValue() slog.Value { return slog.StringValue(x.String()) }
+
+// String describes the range and the size of the digest, on one line.
+func (d SignedDigest) String() string {
+	return oneline.Struct("SignedDigest", "Offset", d.Offset, "Size", d.Size, "Sum", len(d.Sum))
+}
+
+// GoString implements fmt.GoStringer like String.
+func (d SignedDigest) GoString() string { return d.String() }
+
+// LogValue implements slog.LogValuer like String.
+func (d SignedDigest) LogValue() slog.Value { return slog.StringValue(d.String()) }
+
+// String describes the file on one line.
+func (f UnverifiedFile) String() string {
+	return oneline.Struct("UnverifiedFile", "Name", f.Name, "Size", f.Size, "Open", f.Open)
+}
+
+// GoString implements fmt.GoStringer like String.
+func (f UnverifiedFile) GoString() string { return f.String() }
+
+// LogValue implements slog.LogValuer like String.
+func (f UnverifiedFile) LogValue() slog.Value { return slog.StringValue(f.String()) }
+
+// String describes the model by its path, on one line.
+func (u *Unverified) String() string { return oneline.Struct("Unverified", "Path", u.Path()) }
+
+// GoString implements fmt.GoStringer like String.
+func (u *Unverified) GoString() string { return u.String() }
+
+// LogValue implements slog.LogValuer like String.
+func (u *Unverified) LogValue() slog.Value { return slog.StringValue(u.String()) }

@@ -70,7 +70,7 @@ func (t *touch) passed(i int) {
 
 // hashes reports whether check would do nothing but hash the bytes of tensor i.
 func (t *touch) hashes(i int) bool {
-	if !t.pending.Load() || t.m.parsed.Touch != nil || t.m.index.Loaded(i) || t.of(i).good.Load() {
+	if !t.pending.Load() || t.m.parsed.Touch != nil || t.m.parsed.TensorSum == nil || t.m.index.Loaded(i) || t.of(i).good.Load() {
 		return false
 	}
 	return t.m.parsed.TensorSum(i).Kind != driver.NoSum
