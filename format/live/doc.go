@@ -56,7 +56,8 @@
 //
 // With a *signing.Policy in format.Options.Trusted, the signature bundle is watched like a file of the model and read at each reload. A
 // model without a bundle, with one by another signer, or of which only some files were replaced is refused.
-// Signed files that are not part of the model, such as a tokenizer's, are hashed but not watched: write the bundle last.
+// Signed files that are not part of the model, such as a tokenizer's, are neither compared nor watched: signing.Verify compares
+// them. Write the bundle last.
 //
 // # Files that are overwritten in place
 //
