@@ -51,10 +51,11 @@ func (m *Model) openDir(name string, isPath bool) (*Model, error) {
 	if err == nil {
 		return m, nil
 	}
-	has := func(file string) bool {
-		return slices.ContainsFunc(entries, func(e driver.DirEntry) bool { return e.Name == file })
+	files := make([]string, len(entries))
+	for i, e := range entries {
+		files[i] = e.Name
 	}
-	is := foreign.Directory(name, has)
+	is := foreign.Directory(name, files)
 	if is != "" {
 		err = named(err, is, asked, name)
 	}

@@ -7,6 +7,7 @@ import (
 	"os"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/foreign"
 	"github.com/weightmap/weightmap/internal/load"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/wire"
@@ -184,8 +185,11 @@ func (m *Model) finish(r *source.Region, err error, path string) (*Model, error)
 	}
 	size := r.Size()
 	err = m.m.Open(r, &m.opening)
-	if is := other(d, m.opening.Head, size, name); is != "" {
-		err = named(err, is, asked, name)
+	if err != nil && !foreign.IsTold(err) {
+		is := other(d, m.opening.Head, size, name)
+		if is != "" {
+			err = named(err, is, asked, name)
+		}
 	}
 	if err != nil {
 		return nil, err

@@ -172,11 +172,15 @@ func other(d driver.Driver, head []byte, size int64, path string) string {
 	if len(head) == 0 {
 		return ""
 	}
+	is := foreign.ByName(path)
+	if is != "" {
+		return is
+	}
 	its := d.Detect(head, size)
 	if its && head[0] != 0x08 && head[0] != 0x0a && head[0] != 'P' {
 		return ""
 	}
-	is := foreign.Name(head, path)
+	is = foreign.Name(head, path)
 	if is == foreign.Model(d.Describe().Name) {
 		return ""
 	}

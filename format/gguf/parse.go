@@ -102,7 +102,10 @@ func (d *decoder) header() (version uint32, tensors, entries uint64) {
 	switch swapped := bits.ReverseBytes32(version); {
 	case version == 2 || version == 3:
 	case swapped >= 1 && swapped <= 3:
-		d.Failf("version", 4, format.ErrVersion, "0x%08x is %d with its bytes swapped: the file is big-endian, and only little-endian ones are read", version, swapped)
+		d.Failf("version", 4, format.ErrVersion, "0x%08x is %d with its bytes swapped: the file is big-endian, and only little-endian ones are read: "+
+			"swap the bytes of a copy with gguf-convert-endian COPY little, of the Python package gguf", version, swapped)
+	case version == 1:
+		d.Failf("version", 4, format.ErrVersion, "1, which was written in August 2023 only: convert the model again, with llama.cpp's convert_hf_to_gguf.py --outfile OUT.gguf DIR")
 	default:
 		d.Failf("version", 4, format.ErrVersion, "%d, only 2 and 3 are known", version)
 	}

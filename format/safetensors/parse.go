@@ -94,7 +94,26 @@ func parseFile(src driver.Source, head []byte, space driver.Space, x *driver.Ind
 	p.s = jsonmeta.NewScanner(b[lengthSize:], jsonmeta.Options{MaxDepth: maxDepth, Memory: o.Memory, Stored: start, Value: text})
 	// An estimate that hostile braces cannot raise: growing in steps takes 1.4 times as long.
 	x.Grow(min(bytes.Count(b, []byte{'{'}), len(b)/minEntry, driver.MaxTensors), len(b)/2, len(b)/32)
-	return p.header()
+	meta, err := p.header()
+	if errors.Is(err, format.ErrCorrupt) {
+		err = explainZeros(err, b[lengthSize:])
+	}
+	return meta, err
+}
+
+// explainZeros returns the error of a header with zeros in it, which JSON never has. Otherwise it returns err.
+func explainZeros(err error, header []byte) error {
+	at := bytes.IndexByte(header, 0)
+	if at < 0 {
+		return err
+	}
+	what := "zeros from here on, as a copy or a download leaves them that was never filled: copy or download the file again"
+	isPadding := len(bytes.Trim(header[at:], "\x00")) == 0
+	if isPadding && bytes.HasSuffix(bytes.TrimRight(header[:at], " \n"), []byte("}")) {
+		what = `it is padded with NUL bytes, not with spaces: write spaces with python -c "d = open('IN', 'rb').read(); n = 8 + int.from_bytes(d[:8], 'little'); ` +
+			`open('OUT', 'wb').write(d[:8] + d[8:n].replace(b'\0', b' ') + d[n:])"`
+	}
+	return wire.Errorf(formatName, "header", lengthSize+int64(at), format.ErrCorrupt, "%s", what)
 }
 
 // text parses a value of the metadata.

@@ -1,6 +1,7 @@
 package torch
 
 import (
+	"cmp"
 	"fmt"
 
 	"github.com/weightmap/weightmap/format"
@@ -31,7 +32,7 @@ func (r *reading) parsePlain() error {
 func (r *reading) readPlain(m *pickle.Machine) error {
 	root := m.Run()
 	if err := m.Err(); err != nil {
-		if what := m.Program(); what != "" {
+		if what := foreign.Pickle(m.Packages()); what != "" {
 			return wire.Error("", "pickle", 0, foreign.Error(what, err))
 		}
 		return err
@@ -41,7 +42,7 @@ func (r *reading) readPlain(m *pickle.Machine) error {
 		return err
 	}
 	if r.walk.Tensors == 0 {
-		what := m.Program()
+		what := cmp.Or(foreign.Pickle(m.Packages()), foreign.ByName(r.file.Src.Path()))
 		if what == "" {
 			what = fmt.Sprintf("a Python pickle of a value of type %.200s, without tensors or arrays", m.KindOf(root))
 		}

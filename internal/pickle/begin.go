@@ -47,24 +47,11 @@ func isDotted(b []byte) bool {
 	return len(b) > 0
 }
 
-// programs describes pickles of other programs by the first element of a global's module.
-var programs = []struct{ module, is string }{
-	{"joblib", "a joblib file, as scikit-learn's users write them, which is a program with arrays between its opcodes: load it with joblib.load, and save its arrays with numpy.savez"},
-	{"sklearn", "a scikit-learn model in a Python pickle: convert it with skl2onnx.to_onnx, or save its arrays with numpy.savez"},
-	{"xgboost", "an XGBoost model in a Python pickle: save it with its save_model"},
-	{"lightgbm", "a LightGBM model in a Python pickle: save it with its save_model"},
-	{"catboost", "a CatBoost model in a Python pickle: save it with its save_model"},
-}
-
-// Program describes a pickle that names the modules of a program which does not keep its model in tensors, or returns "".
-func (m *Machine) Program() string {
-	for _, p := range programs {
-		for _, g := range m.globals {
-			first, _, _ := strings.Cut(g.Module, ".")
-			if first == p.module {
-				return p.is
-			}
-		}
+// Packages returns the first elements of the modules that the pickle names.
+func (m *Machine) Packages() []string {
+	packages := make([]string, len(m.globals))
+	for i, g := range m.globals {
+		packages[i], _, _ = strings.Cut(g.Module, ".")
 	}
-	return ""
+	return packages
 }

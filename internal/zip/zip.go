@@ -63,7 +63,7 @@ func IsEmpty(head []byte, size int64) bool {
 func IsTorch(name string) bool {
 	_, name, _ = strings.Cut(name, "/")
 	switch name, _, inside := strings.Cut(name, "/"); name {
-	case "data.pkl", "version", "byteorder", "constants.pkl":
+	case "data.pkl", "version", "byteorder", "constants.pkl", "bytecode.pkl":
 		return !inside
 	case "data", ".data", "code":
 		return inside
