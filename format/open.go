@@ -39,7 +39,7 @@ func OpenBytes(b []byte, opts *Options) (*Model, error) { return Codec{}.OpenByt
 //
 //	Path() string                                             the name of the file in errors, and for a tensor without a name; Model.Path stays ""
 //	Proven() int64                                            the size that is known to exist, so that it need not be probed
-//	Parsed()                                                  called after the structure was read, to end reading ahead
+//	Parsed()                                                  called after the structure was read, or before all is (Options.Private), to end reading ahead
 //	Cancel()                                                  called once, when the model is closed or opening failed
 //	Sibling(name string) (io.ReaderAt, int64, error)          opens another file of the model, unless Options.Dir is set
 //	ReadAtContext(context.Context, []byte, int64) (int, error)  lets Model.Verify and View.ReadIntoContext cancel reads
@@ -142,7 +142,8 @@ func (c Codec) OpenReaderAt(r io.ReaderAt, size int64, opts *Options) (*Model, e
 	if s, ok := r.(sibling); ok {
 		m.opening.Door = load.Siblings(s.Sibling)
 	}
-	return m.finish(source.FromReaderAt(r, size), nil, "")
+	region, err := source.OpenReader(r, size, m.files())
+	return m.finish(region, err, "")
 }
 
 // OpenFile is format.OpenFile for files of this format only.

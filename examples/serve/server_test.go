@@ -21,6 +21,7 @@ import (
 	"time"
 
 	"github.com/weightmap/weightmap/examples/internal/digits"
+	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/live"
 	"github.com/weightmap/weightmap/internal/expect"
 	"golang.org/x/net/netutil"
@@ -246,7 +247,7 @@ func TestSlowClients(t *testing.T) {
 func TestOverwritten(t *testing.T) {
 	for _, private := range []bool{false, true} {
 		path := trained(t)
-		s, url := running(t, path, defaults, live.Options{Copy: private})
+		s, url := running(t, path, defaults, live.Options{Open: &format.Options{Private: private}})
 		m := digits.Draw(3, 1)
 		before, err := ask(url, &m)
 		expect.OK(t, err)

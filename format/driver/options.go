@@ -22,7 +22,7 @@ type Options struct {
 	Workers  int
 	// MaxMemory is the limit for the memory that the library allocates for the model, in bytes: the
 	// index, metadata and graph, decompressed and decrypted data, cached tensors, and files that cannot be
-	// mapped. Mappings and what the caller owns, such as the result of View.Clone, do not count.
+	// mapped or are not (Private). Mappings and what the caller owns, such as the result of View.Clone, do not count.
 	// With 0 there is no such limit, but the structure, above all a graph, may take at most
 	// 16 MiB plus 16 times its size in the file.
 	//
@@ -46,7 +46,7 @@ type Options struct {
 	// Model.Verify, Model.Native and writers, and metadata) are compared after the copy, each time. Bytes, As and Use lend the mapped
 	// file itself. The library has compared these bytes with the signature, once. Another process that may write the
 	// file can change what the slice shows afterwards, and no check can see that. If slices must not change
-	// either: a file that nobody can write, or a copy in memory (OpenBytes).
+	// either: Options.Private, or a file that nobody can write.
 	Trusted Trust
 	// Dir is the directory of external data files, for a model that is not opened by path.
 	Dir string
@@ -56,6 +56,12 @@ type Options struct {
 	// directory. Each element of a name is examined. Any other link is ErrUnsupported. For OpenFS, Root is a name in
 	// the file system.
 	Root string
+	// Private reads all files of the model, with shards and external data, into memory when it is opened, instead of mapping them:
+	// for files that other programs overwrite in place, and for Windows, which does not replace a mapped file. No other process
+	// can change the model afterwards. An io.ReaderAt is read whole, too; OpenBytes uses the bytes of the caller as they are. A file
+	// that changes while it is read is ErrChanged, as far as its size and modification time show that. The files
+	// count for MaxMemory: if they exceed it, opening is ErrLimit.
+	Private bool
 	// Lock keeps the mapped files in physical memory until Close (mlock). Files that are mapped on first
 	// use, such as shards and external data, are locked then; Prefetch maps those of a directory. ErrLimit
 	// means that RLIMIT_MEMLOCK is too low; ErrUnsupported that the model is not mapped, or that

@@ -12,7 +12,7 @@ import (
 func (o Options) String() string {
 	return oneline.Struct("Options", "Format", o.Format, "Check", uint8(o.Check), "Progress", o.Progress != nil, "Workers", o.Workers,
 		"MaxMemory", o.MaxMemory, "CacheBytes", o.CacheBytes, "Key", oneline.Secret(o.Key != nil), "Trusted", o.Trusted != nil,
-		"Dir", o.Dir, "Root", o.Root, "Lock", o.Lock, "Debug", o.Debug)
+		"Dir", o.Dir, "Root", o.Root, "Private", o.Private, "Lock", o.Lock, "Debug", o.Debug)
 }
 
 // GoString implements fmt.GoStringer like String.

@@ -49,7 +49,7 @@
 // about a microsecond each. Replace shards before their index, or the whole directory by a link: a
 // load in between finds files of two versions, as any reader would.
 //
-// Windows does not replace a mapped file: renaming onto it fails while a generation has it open. Set Options.Copy
+// Windows does not replace a mapped file: renaming onto it fails while a generation has it open. Set Private in Options.Open
 // there, or give every version another name and open that.
 //
 // # Detached signatures
@@ -62,8 +62,8 @@
 // # Files that are overwritten in place
 //
 // A program that writes into the file itself (cp new.mag live.mag, rsync --inplace) cuts it short first, and changes the memory
-// of every process that has it mapped. If that may happen, set Options.Copy: each generation is read into
-// memory once and verified there. Without it:
+// of every process that has it mapped. If that may happen, set Private in Options.Open: each generation is
+// read into memory once and verified there. Without it:
 //
 //   - Guarded calls (Model.Do, View.Use and others, see package format) that need missing bytes return ErrTruncated.
 //     A raw slice used outside of Do ends the process.

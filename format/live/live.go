@@ -13,13 +13,9 @@ import (
 
 // Options changes how generations are loaded. Nil and the zero value work.
 type Options struct {
-	// Open has the options for opening each generation: limits, keys, a trusted key. Its Context is
-	// for the first generation; Reload has its own.
+	// Open has the options for opening each generation: limits, keys, a trusted key, Private for files that other programs
+	// overwrite in place. Its Context is for the first generation; Reload has its own.
 	Open *format.Options
-	// Copy reads the files of each generation into memory instead of mapping them: for files that other programs
-	// overwrite in place, and for Windows, which does not replace a mapped file. It cannot be combined with a
-	// signing.Policy or a directory of .tsr files.
-	Copy bool
 	// Verify verifies every checksum of a model before it becomes current.
 	Verify bool
 	// Workers is the number of goroutines that verify. 0 means one for every four CPUs, at least one,

@@ -43,7 +43,7 @@ func TestReloadUnderLoad(t *testing.T) {
 func TestOverwriteUnderLoad(t *testing.T) {
 	testhost.NeedReplace(t)
 	o := demanding()
-	o.Copy = true
+	o.Open.Private = true
 	h, path := start(t, o)
 	random := rand.New(rand.NewPCG(3, 4))
 	underLoad(t, &swapper{h: h, path: path, put: func(t testing.TB, path string, b []byte) {

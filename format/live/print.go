@@ -26,7 +26,7 @@ func (h *Handle) LogValue() slog.Value { return slog.StringValue(h.String()) }
 
 // String describes the options without keys, on one line.
 func (o Options) String() string {
-	return oneline.Struct("Options", "Open", o.Open, "Copy", o.Copy, "Verify", o.Verify, "Workers", o.Workers, "Validate", o.Validate != nil,
+	return oneline.Struct("Options", "Open", o.Open, "Verify", o.Verify, "Workers", o.Workers, "Validate", o.Validate != nil,
 		"Prepare", o.Prepare != nil, "Warm", o.Warm, "Hot", o.Hot, "Interval", o.Interval, "Notify", o.Notify != nil)
 }
 

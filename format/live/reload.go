@@ -126,14 +126,15 @@ func (h *Handle) load(ctx context.Context) (*generation, error) {
 func (h *Handle) openModel(ctx context.Context) (m *format.Model, files []string, err error) {
 	o := h.open
 	o.Context = ctx
-	if h.o.Copy {
-		m, files, err = h.openCopy(&o)
-	} else if m, err = format.Open(h.path, &o); err == nil {
-		if files = m.Files(); files[0] != h.path { // a directory and its entry file
-			files = append([]string{h.path}, files...)
-		}
+	m, err = format.Open(h.path, &o)
+	if err != nil {
+		return nil, nil, err
 	}
-	return m, slices.Concat(files, h.bundles()), err
+	files = m.Files()
+	if files[0] != h.path { // a directory and its entry file
+		files = append([]string{h.path}, files...)
+	}
+	return m, slices.Concat(files, h.bundles()), nil
 }
 
 // bundles returns the possible paths of a detached signature (signing.Policy), which is part of the
@@ -150,7 +151,7 @@ func (h *Handle) bundles() []string {
 func (h *Handle) examine(ctx context.Context, g *generation) error {
 	m := g.model
 	var needed []format.Request
-	// All files are mapped now: a file that replaces one later belongs to another generation.
+	// All files are open now: a file that replaces one later belongs to another generation.
 	for name := range m.Tensors() {
 		if _, err := m.Tensor(name); err != nil {
 			return err

@@ -32,7 +32,7 @@ type Stats struct {
 	Generation uint64 `json:"generation"`
 	Format     string `json:"format"`
 	// FileSize is the size of all its files in bytes. Mapped is the part that is mapped, Heap the part in
-	// memory (Options.Copy, and files that cannot be mapped). Files is their number.
+	// memory (format.Options.Private, and files that cannot be mapped). Files is their number.
 	FileSize int64 `json:"file_size"`
 	Mapped   int64 `json:"mapped"`
 	Heap     int64 `json:"heap"`

@@ -112,7 +112,7 @@ func (s *spaces) Peek(name string, p []byte) (n int, size int64, _ driver.Space,
 	if s.frozen {
 		return 0, 0, 0, errFrozen
 	}
-	if s.m.c.trust != nil { // it is hashed before anything of it is used
+	if s.m.c.trust != nil || s.m.c.Options.Private { // it is hashed, or read whole, before anything of it is used
 		src, space, err := s.Open(name)
 		if err != nil {
 			return 0, 0, 0, err

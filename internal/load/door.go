@@ -44,7 +44,7 @@ type handle struct {
 // region returns the Region of the file. It takes ownership of h, even when it fails.
 func (h *handle) region(path string, o source.Options) (*source.Region, error) {
 	if h.file == nil {
-		return source.FromReaderAt(h.reader, h.size), nil
+		return source.OpenReader(h.reader, h.size, o)
 	}
 	return source.FromFile(h.file, h.info, path, o)
 }

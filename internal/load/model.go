@@ -40,7 +40,8 @@ type Config struct {
 
 // Files returns the options for opening the files of the model.
 func (c *Config) Files() source.Options {
-	return source.Options{Debug: c.Options.Debug, Memory: c.Options.Memory}
+	o := &c.Options
+	return source.Options{Debug: o.Debug, Private: o.Private, Context: o.Context, Memory: o.Memory}
 }
 
 // Model is an open model of any format.
@@ -150,6 +151,12 @@ func (m *Model) parse(c *Config, parse func() error) error {
 	err = m.checkIndex()
 	if err != nil {
 		return m.explain(err)
+	}
+	if c.Options.Private {
+		err = m.spaces.readAll()
+		if err != nil {
+			return m.explain(err)
+		}
 	}
 	if c.trust != nil {
 		return m.explain(m.authenticate())

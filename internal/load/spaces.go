@@ -3,6 +3,7 @@ package load
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"iter"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -78,6 +79,24 @@ func (s *spaces) openAll() error {
 			if _, err := f.open(); err != nil {
 				return wire.Explain(err, s.m.desc.Name, f.path())
 			}
+		}
+	}
+	return nil
+}
+
+// readAll opens the files that were declared, also siblings of a reader, unless they are missing.
+func (s *spaces) readAll() error {
+	for _, f := range s.files[1:] {
+		if f.why != nil {
+			continue // the error of its first use
+		}
+		_, err := f.open()
+		if errors.Is(err, fs.ErrNotExist) {
+			f.why, f.state = err, missing
+			continue
+		}
+		if err != nil {
+			return wire.Explain(err, s.m.desc.Name, f.path())
 		}
 	}
 	return nil

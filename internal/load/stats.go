@@ -16,7 +16,7 @@ type Stats struct {
 	FileSize int64
 	Files    []FileStats
 	// Mapped is the part of FileSize that is mapped; external data that was not used yet is not. Heap is the part
-	// in memory: bytes of the caller, and files that the system or file system cannot map.
+	// in memory: bytes of the caller, and files that are private (Options.Private) or that the system cannot map.
 	Mapped, Heap int64
 	// OnDemand is the part that is read on demand: through an io.ReaderAt, or from files too
 	// large to map.
@@ -147,6 +147,9 @@ func (m *Model) engineNotes(notes []string) []string {
 		notes = append(notes, "1 tensor is not aligned: views are copies")
 	} else if n > 1 {
 		notes = append(notes, fmt.Sprintf("%d tensors are not aligned: views are copies", n))
+	}
+	if m.c.Options.Private {
+		return notes
 	}
 	for r := range m.regions() {
 		switch {

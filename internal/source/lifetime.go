@@ -126,7 +126,11 @@ func (r *Region) Closed() bool { return r.state.Load() < 0 }
 // also waits and returns nil. Calling Close between Enter and Leave of the same
 // goroutine deadlocks.
 func (r *Region) Close() error {
-	c, cancels := r.src.(interface{ Cancel() })
+	src := r.src
+	if r.done != nil {
+		src = r.done
+	}
+	c, cancels := src.(interface{ Cancel() })
 	if r.state.Or(closed) >= 0 && cancels { // once: a reader may close the model in turn
 		c.Cancel() // ends running reads, for which Close would wait
 	}

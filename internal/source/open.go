@@ -9,6 +9,9 @@ import (
 	"runtime"
 	"syscall"
 
+	"github.com/weightmap/weightmap/internal/memory"
+	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 	"golang.org/x/exp/mmap"
 )
@@ -71,6 +74,22 @@ func FromReaderAt(src io.ReaderAt, size int64) *Region {
 		r.path = n.Path()
 	}
 	return r
+}
+
+// OpenReader is FromReaderAt with options. It takes ownership of src, even when it fails.
+func OpenReader(src io.ReaderAt, size int64, o Options) (*Region, error) {
+	r := FromReaderAt(src, size)
+	if !o.Private {
+		return r, nil
+	}
+	r.Parsed() // reading ahead is of no use
+	err := r.readWhole(&o)
+	if err != nil {
+		r.Close()
+		return nil, err
+	}
+	r.src, r.done = nil, src
+	return r, nil
 }
 
 // regular returns an error for a file that is not regular.
@@ -169,20 +188,69 @@ func (r *Region) mapPath(path string, off, size int64, isSame func() error) erro
 	return err
 }
 
-// readWindow reads the window of a file that cannot be mapped into memory, which it reserves for the life of the model.
+// readWindow reads the window of a file into memory, which it reserves for the life of the model.
 func (r *Region) readWindow(src io.ReaderAt, off, size int64, o *Options) error {
+	r.src, r.size = &part{src, off}, size
+	err := r.readWhole(o)
+	r.src = nil
+	return err
+}
+
+// readPrivate is readWindow for Options.Private. stamp returns the Stamp that the file has now: one that changed while it
+// was read is ErrChanged.
+func (r *Region) readPrivate(src io.ReaderAt, off, size int64, o *Options, stamp func() (Stamp, error)) error {
+	err := r.readWindow(src, off, size, o)
+	if err != nil {
+		return err
+	}
+	return r.checkUnchanged(stamp)
+}
+
+func (r *Region) checkUnchanged(stamp func() (Stamp, error)) error {
+	now, err := stamp()
+	if err != nil {
+		return err
+	}
+	if !r.stamp.SameContent(&now) {
+		return tensor.ErrChanged
+	}
+	return nil
+}
+
+// wholeStep is the number of bytes that readWhole reads at once.
+const wholeStep = 8 << 20
+
+// readWhole reads the source of r into memory, and makes that the window.
+func (r *Region) readWhole(o *Options) error {
 	if o.Memory != nil {
-		if err := o.Memory.Reserve(size); err != nil {
+		if err := o.Memory.Reserve(r.size); err != nil {
 			return &tensor.Error{Format: r.format, Path: r.path, Field: "file", Offset: -1, Err: err}
 		}
 	}
-	r.src, r.size = &part{src, off}, size
-	b, err := r.Copy(0, size)
-	r.src = nil
-	if err == nil {
-		r.setHeap(b)
+	ctx := o.context()
+	if r.size > probeOver {
+		if err := r.prove(r.size); err != nil {
+			return r.fail(0, err)
+		}
 	}
-	return err
+	if err := wire.CheckSize(r.size); err != nil {
+		return r.fail(0, err)
+	}
+	b := memory.Aligned(int(r.size))
+	steps := (len(b) + wholeStep - 1) / wholeStep
+	err := work.Each(ctx, steps, max(1, r.Parallel()), func(i int) error {
+		at := i * wholeStep
+		n, err := r.fetch(ctx, b[at:min(at+wholeStep, len(b))], int64(at))
+		if err != nil {
+			return r.fail(int64(at+n), err)
+		}
+		return nil
+	})
+	if err != nil {
+		return err
+	}
+	r.setHeap(b)
+	return nil
 }
 
 // lacks reports whether err means that a file can neither be mapped nor read into memory, for

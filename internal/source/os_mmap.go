@@ -94,7 +94,7 @@ func (r *Region) openFile(f *os.File, info fs.FileInfo, off, size int64, o *Opti
 	return r.mapDescriptor(descriptor(fd), info.Sys().(*syscall.Stat_t), off, size, o)
 }
 
-// mapDescriptor maps a window of the file that fd is open on. If it cannot be mapped, the window is read into
+// mapDescriptor maps a window of the file that fd is open on. If it cannot be mapped, or must be private, the window is read into
 // memory or on demand. mapDescriptor takes ownership of fd.
 func (r *Region) mapDescriptor(fd descriptor, st *syscall.Stat_t, off, size int64, o *Options) error {
 	size, err := window(off, size, st.Size)
@@ -103,6 +103,10 @@ func (r *Region) mapDescriptor(fd descriptor, st *syscall.Stat_t, off, size int6
 		return err
 	}
 	r.stamp = stampOf(st)
+	if o.Private {
+		defer fd.close()
+		return r.readPrivate(fd, off, size, o, fd.stamp)
+	}
 	if st.Size <= math.MaxInt {
 		err := r.mapName(fd.name(), off, size)
 		if errors.Is(err, fs.ErrNotExist) { // a system without /proc
@@ -151,6 +155,16 @@ func (d descriptor) ReadAt(p []byte, off int64) (n int, err error) {
 }
 
 func (d descriptor) close() { syscall.Close(int(d)) }
+
+// stamp returns the Stamp that the file has now.
+func (d descriptor) stamp() (Stamp, error) {
+	var st syscall.Stat_t
+	err := syscall.Fstat(int(d), &st)
+	if err != nil {
+		return Stamp{}, os.NewSyscallError("fstat", err)
+	}
+	return stampOf(&st), nil
+}
 
 // name returns the file system name of a descriptor.
 func (d descriptor) name() string {

@@ -58,13 +58,16 @@ func (r *Region) openName(path string, o *Options) error {
 	return r.openFile(f, info, 0, toEnd, o)
 }
 
-// openFile is OpenFile. It maps f by its path if that is still the same file.
+// openFile is OpenFile. It maps f by its path if that is still the same file, or reads it if it must be private.
 func (r *Region) openFile(f *os.File, info fs.FileInfo, off, size int64, o *Options) error {
 	size, err := window(off, size, info.Size())
 	if err != nil {
 		return err
 	}
 	r.stamp = StampOf(info)
+	if o.Private {
+		return r.readPrivate(f, off, size, o, func() (Stamp, error) { return stampOfFile(f) })
+	}
 	isSame := func() error {
 		now, err := os.Stat(f.Name())
 		if err == nil && !os.SameFile(info, now) {

@@ -1,6 +1,7 @@
 package source
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -25,8 +26,20 @@ type Options struct {
 	// Parse makes ReadAt and Copy read from the open file instead of the mapping until
 	// Parsed is called.
 	Parse bool
+	// Private makes the bytes of files and readers private memory, which no other process can change: they are read whole.
+	Private bool
+	// Context cancels reading whole files. Nil means context.Background.
+	Context context.Context
 	// Memory, if not nil, limits the memory of a model. It is reserved before a file is read into it.
 	Memory interface{ Reserve(n int64) error }
+}
+
+// context returns the Context.
+func (o *Options) context() context.Context {
+	if o.Context == nil {
+		return context.Background()
+	}
+	return o.Context
 }
 
 // Region is the memory or the reader of a model. Its methods are safe for
@@ -39,6 +52,7 @@ type Region struct {
 	size int64
 
 	src    io.ReaderAt  // for readers, files that are read on demand, and files that are parsed; nil otherwise
+	done   io.ReaderAt  // a reader that was read whole
 	file   *os.File     // owned; src reads it
 	proven atomic.Int64 // for readers: the number of bytes known to exist
 
