@@ -18,10 +18,15 @@ import (
 //
 // If path is a directory, Open opens the first of these in it: model.safetensors.index.json, model.safetensors,
 // pytorch_model.bin.index.json, pytorch_model.bin, adapter_model.safetensors, adapter_model.bin,
-// diffusion_pytorch_model.safetensors.index.json, diffusion_pytorch_model.safetensors, the only other *.index.json, the only
+// diffusion_pytorch_model.safetensors.index.json, diffusion_pytorch_model.safetensors, the only other *.index.json, the
+// shards of the only model of which all are there by their names (X-00001-of-00002.safetensors), the only
 // file with the extension of a model or the parts of the only split GGUF model, the .tsr files. Files that tools leave
 // beside a model, such as optimizer.pt and tokenizer.json, do not count. If there is none, or more than one model,
-// the error lists the files; if the format is not linked, it names the import. Model.Path is then the path of the file.
+// the error lists the files; if the format is not linked, it names the import. Model.Path is then the path of the file, or
+// that of the directory for shards without an index and .tsr files.
+//
+// A repository of a Hugging Face cache (models--ORG--NAME) is opened by the snapshot that its refs/main names, or by its
+// only one.
 //
 // If the files of a model are replaced while it is opened, Open starts over, up to three times; then the error is ErrChanged.
 func Open(path string, opts *Options) (*Model, error) { return Codec{}.Open(path, opts) }

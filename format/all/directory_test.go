@@ -103,7 +103,17 @@ func TestDirectoryRule(t *testing.T) {
 		{"a file, and parts of an older model", map[string]string{"m.gguf": one, "m-00001-of-00003.gguf": one, "m-00002-of-00003.gguf": two}, "", "m.gguf", nil},
 		{"a file and a whole split model", map[string]string{"m.gguf": one, "m-00001-of-00002.gguf": one, "m-00002-of-00002.gguf": two}, "", `"m.gguf"`, format.ErrUnsupported},
 		{"a file, and a part of another", map[string]string{"m.gguf": one, "n-00001-of-00002.gguf": one}, "", `["m.gguf" "n-00001-of-00002.gguf"]`, format.ErrUnsupported},
-		{"parts without the first", map[string]string{"a-00002-of-00003.gguf": one, "a-00003-of-00003.gguf": two}, "", `["a-00002-of-00003.gguf" "a-00003-of-00003.gguf"]`, format.ErrUnsupported},
+		{"parts without the first", map[string]string{"a-00002-of-00003.gguf": one, "a-00003-of-00003.gguf": two}, "", "only a part of a model: a-00001-of-00003.gguf is not there", format.ErrUnsupported},
+		{"several GGUF files", map[string]string{"m-Q4_0.gguf": one, "m-Q8_0.gguf": one, "README.md": "#"}, "", `["m-Q4_0.gguf" "m-Q8_0.gguf"]; open one by its name, such as m-Q4_0.gguf`, format.ErrUnsupported},
+		{"shards without an index", map[string]string{"x-00001-of-00002.safetensors": safe("a"), "x-00002-of-00002.safetensors": safe("b"), "other.safetensors": safe("c")}, "", "", nil},
+		{"PyTorch's shards without an index", map[string]string{"pytorch_model-00001-of-00002.bin": pickled("a"), "pytorch_model-00002-of-00002.bin": pickled("b"), "training_args.bin": ""}, "", "", nil},
+		{"shards of which one is missing", map[string]string{"x-00001-of-00003.safetensors": safe("a"), "x-00003-of-00003.safetensors": safe("b")}, "", "only a part of a model: x-00002-of-00003.safetensors is not there", format.ErrUnsupported},
+		{"shards of which one has an older count", map[string]string{"x-00001-of-00002.safetensors": safe("a"), "x-00002-of-00003.safetensors": safe("b")}, "", "only a part of a model: x-00002-of-00002.safetensors is not there", format.ErrUnsupported},
+		{"shards of two models", map[string]string{"x-00001-of-00001.safetensors": safe("a"), "y-00001-of-00002.safetensors": safe("a"), "y-00002-of-00002.safetensors": safe("b"), "z-00001-of-00002.safetensors": safe("a"), "z-00002-of-00002.safetensors": safe("b")}, "", `"z-00002-of-00002.safetensors"]`, format.ErrUnsupported},
+		{"a tensor in two shards", map[string]string{"x-00001-of-00002.safetensors": safe("a"), "x-00002-of-00002.safetensors": safe("b", "a")}, "", `shard "x-00002-of-00002.safetensors": corrupt: tensor "a" is in another shard too`, format.ErrCorrupt},
+		{"a shard that is none", map[string]string{"x-00001-of-00002.safetensors": safe("a"), "x-00002-of-00002.safetensors": "version https://git-lfs.github.com/spec/v1\n"}, "", "x-00002-of-00002.safetensors: at 0x0: header length: this is a Git LFS pointer", format.ErrUnknownFormat},
+		{"a pipeline of diffusers", map[string]string{"model_index.json": "{}", "scheduler/scheduler_config.json": "{}", "unet/diffusion_pytorch_model.safetensors": safe("a"), "vae/diffusion_pytorch_model.safetensors": safe("b")}, "", "open the model in one of its directories, such as unet", format.ErrUnknownFormat},
+		{"checkpoints of a Trainer", map[string]string{"checkpoint-500/model.safetensors": safe("a"), "runs/x": ""}, "", "such as checkpoint-500", format.ErrUnknownFormat},
 		{"none", map[string]string{"README.md": "#", "config.json": "{}"}, "", `["README.md" "config.json"]`, format.ErrUnknownFormat},
 		{"empty", nil, "", "[]", format.ErrUnknownFormat},
 		{"none of the forced format", map[string]string{"model.safetensors": safe("a")}, "gguf", `["model.safetensors"]`, format.ErrUnknownFormat},
@@ -122,6 +132,78 @@ func TestDirectoryRule(t *testing.T) {
 			defer m.Close()
 			want := filepath.Join(dir, tt.want)
 			expect.Equal(t, []string{want, want}, []string{m.Path(), m.Files()[0]})
+			for name, v := range m.Tensors() {
+				b, err := v.Bytes()
+				if err != nil || string(b) != "\x07" {
+					t.Errorf("%s: % x, %v", name, b, err)
+				}
+			}
+			if _, count := m.Part(); count > 0 && tt.want == "" {
+				t.Error("it is a part")
+			}
+			_, err = m.Verify(t.Context())
+			expect.OK(t, err)
+		})
+	}
+}
+
+// pickled is a pickle of a dict with one array of a byte.
+func pickled(name string) string {
+	return "\x80\x02}U" + string(rune(len(name))) + name + "cnumpy.core.multiarray\n_reconstruct\n(cnumpy\nndarray\nK\x00\x85U\x01bt" +
+		"R(K\x01K\x01\x85cnumpy\ndtype\n(U\x02u1K\x00K\x01tR(K\x03U\x01|NNNJ\xff\xff\xff\xffJ\xff\xff\xff\xffK\x00tb\x89U\x01\x07tbs."
+}
+
+// TestRepository: a repository of the Hub's cache is opened by refs/main, or by its only snapshot.
+func TestRepository(t *testing.T) {
+	testhost.NeedLinks(t)
+	const r1, r2 = "0123456789abcdef0123456789abcdef01234567", "89abcdef0123456789abcdef0123456789abcdef"
+	one := map[string]string{"blobs/b1": safe("a"), "snapshots/" + r1 + "/model.safetensors": "->../../blobs/b1"}
+	two := map[string]string{"blobs/b2": safe("b", "c"), "snapshots/" + r2 + "/model.safetensors": "->../../blobs/b2"}
+	for _, tt := range []struct {
+		name  string
+		files []map[string]string
+		want  string // the snapshot, or what is in the error
+		err   error
+	}{
+		{"refs/main", []map[string]string{one, two, {"refs/main": r2}}, r2, nil},
+		{"refs/main and a line feed", []map[string]string{one, two, {"refs/main": r1 + "\n"}}, r1, nil},
+		{"the only snapshot", []map[string]string{one}, r1, nil},
+		{"the only snapshot, and another ref", []map[string]string{one, {"refs/v1": r2}}, r1, nil},
+		{"two snapshots", []map[string]string{one, two}, "several snapshots, and refs/main does not name one: [\"" + r1 + `" "` + r2 + "\"]; open one by its name, such as snapshots/" + r1, format.ErrUnsupported},
+		{"no snapshot", []map[string]string{{"blobs/b1": safe("a"), "snapshots/x": ""}}, "no snapshot: download it", format.ErrUnknownFormat},
+		{"a ref to another snapshot", []map[string]string{one, {"refs/main": r2}}, "refs/main names the snapshot \"" + r2 + `", which is not there: download it again`, fs.ErrNotExist},
+		{"a ref that leads out", []map[string]string{one, {"refs/main": "../../.."}}, "which is no name of a snapshot", format.ErrCorrupt},
+		{"a ref to nothing", []map[string]string{one, {"refs/main": "."}}, "which is no name of a snapshot", format.ErrCorrupt},
+		{"a long ref", []map[string]string{one, {"refs/main": strings.Repeat("0", 1000)}}, "which is not there", fs.ErrNotExist},
+		{"a missing blob", []map[string]string{{"blobs/b2": "", "refs/main": r1, "snapshots/" + r1 + "/model.safetensors": "->../../blobs/b1"}}, `"model.safetensors" is a link to "../../blobs/b1"`, fs.ErrNotExist},
+		{"an empty snapshot", []map[string]string{{"blobs/b1": "", "refs/main": r1, "snapshots/" + r1 + "/README.md": "#"}}, `no model, only ["README.md"]`, format.ErrUnknownFormat},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			base := t.TempDir()
+			root := filepath.Join(base, "models--org--name")
+			for _, files := range tt.files {
+				lay(t, root, files)
+			}
+			top, err := os.OpenRoot(base)
+			expect.OK(t, err)
+			defer top.Close()
+			byPath, atPath := format.Open(root, nil)
+			byName, atName := format.OpenFS(top.FS(), "models--org--name", nil)
+			for i, m := range []*format.Model{byPath, byName} {
+				err := []error{atPath, atName}[i]
+				if tt.err != nil {
+					if !errors.Is(err, tt.err) || !strings.Contains(err.Error(), tt.want) {
+						t.Errorf("door %d: %v, want %v with %s", i, err, tt.err, tt.want)
+					}
+					continue
+				}
+				expect.OK(t, err)
+				defer m.Close()
+				if i == 0 {
+					expect.Equal(t, filepath.Join(root, "snapshots", tt.want, "model.safetensors"), m.Path())
+				}
+				expect.Equal(t, map[string]int{r1: 1, r2: 2}[tt.want], m.Len())
+			}
 		})
 	}
 }

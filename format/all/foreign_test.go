@@ -110,6 +110,7 @@ func TestDirectoriesOfOthers(t *testing.T) {
 		{"orbax", map[string]string{"_CHECKPOINT_METADATA": "{}", "d/00": "x"}, "this is a checkpoint of Orbax: save its arrays"},
 		{"ocdbt", map[string]string{"manifest.ocdbt": "x", "d/00": "x"}, "this is a checkpoint of Orbax"},
 		{"tensorflow", map[string]string{"checkpoint": "x", "m.index": "x", "m.data-00000-of-00001": "x"}, "this is a TensorFlow checkpoint"},
+		{"ollama", map[string]string{"blobs/sha256-00": "x", "manifests/registry.ollama.ai/library/m/latest": "{}"}, "this is a store of Ollama: open the file that"},
 		{"saved", map[string]string{"saved_model.pb": "x", "variables/variables.index": "x"}, "this is a TensorFlow or TensorFlow Lite model"},
 		{"m.mlpackage", map[string]string{"Manifest.json": "{}"}, "this is a Core ML model"},
 	} {

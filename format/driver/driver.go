@@ -187,6 +187,8 @@ type DirEntry struct {
 	Name string
 	// Regular means that it is a regular file, or a link to one.
 	Regular bool
+	// Dir means that it is a directory.
+	Dir bool
 	// Err is the error of a link that leads nowhere, or out of the directory.
 	Err error
 }

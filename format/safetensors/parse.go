@@ -25,7 +25,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 		return nil, err
 	}
 	x.Version = "1"
-	out := &driver.Parsed{Verify: func(v driver.Verification) error { v.Section("header", ""); return nil }}
+	out := &driver.Parsed{Verify: verifyHeader}
 	if isIndex(head) {
 		return out, parseIndex(src, x, o, out)
 	}
@@ -43,14 +43,38 @@ func parseIndex(src driver.Source, x *driver.Index, o *driver.Options, out *driv
 	all[0] = slices.DeleteFunc(all[0], func(e plan.Entry) bool { // describes the files
 		return e.Key == "total_size" || e.Key == "total_parameters"
 	})
-	differ := 0
-	out.Metadata, differ = shards.Merge(all...)
 	if unlisted > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("tensors of shards that the index does not name, and that are left out: %d", unlisted))
 	}
+	merge(all, out)
+	return nil
+}
+
+// merge sets the metadata of a model of several files.
+func merge(all []plan.Metadata, out *driver.Parsed) {
+	differ := 0
+	out.Metadata, differ = shards.Merge(all...)
 	if differ > 0 {
 		out.Notes = append(out.Notes, fmt.Sprintf("metadata entries that differ between files, of which the first counts: %d", differ))
 	}
+}
+
+// ParseParts implements contract.PartsParser.
+func (fileFormat) ParseParts(d driver.Dir, names []string, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+	x.Version = "1"
+	join := shards.Model{Format: formatName, Open: parseShard}
+	all, err := join.ParseNames(d, names, x, o)
+	if err != nil {
+		return nil, err
+	}
+	out := &driver.Parsed{Verify: verifyHeader, Notes: []string{shards.NoIndex(len(names))}}
+	merge(all, out)
+	return out, nil
+}
+
+// verifyHeader says that nothing covers the header.
+func verifyHeader(v driver.Verification) error {
+	v.Section("header", "")
 	return nil
 }
 

@@ -59,26 +59,53 @@ func isIndex(head []byte) bool {
 // parseIndex parses an index and all the files it names. If files have metadata with the same key,
 // the first value counts.
 func parseIndex(m *zip.Tensors, src driver.Source, o *driver.Options, out *driver.Parsed) error {
-	var files []*reading
-	join := shards.Model{Format: formatName, Open: func(src driver.Source, s driver.Space, y *driver.Index, o *driver.Options) (plan.Metadata, error) {
-		r, err := parseFile(m, src, s, y, o)
-		files = append(files, r)
-		m.Index.Version = y.Version
-		return r.walk.Metadata, err
-	}, Placed: func(file, i int) {
-		m.Places = append(m.Places, files[file].places[i])
-	}}
+	join, files := joining(m)
 	all, _, err := join.Parse(src, m.Index, o)
 	if err != nil {
 		return err
 	}
-	for _, r := range files {
+	files.merge(all[1:], out) // that of the index describes the files
+	return nil
+}
+
+// ParseParts implements contract.PartsParser.
+func (driverOf) ParseParts(d driver.Dir, names []string, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+	m := &zip.Tensors{Index: x, Memory: o.Memory}
+	join, files := joining(m)
+	all, err := join.ParseNames(d, names, x, o)
+	if err != nil {
+		return nil, err
+	}
+	out := &driver.Parsed{Load: m.Load, Verify: m.Verify, Touch: m.Touch}
+	files.merge(all, out)
+	out.Notes = append(out.Notes, shards.NoIndex(len(names)))
+	return out, nil
+}
+
+// readings are the files of a model.
+type readings struct{ list []*reading }
+
+// joining returns what opens a model of several files, and the files that it opens.
+func joining(m *zip.Tensors) (*shards.Model, *readings) {
+	files := &readings{}
+	return &shards.Model{Format: formatName, Open: func(src driver.Source, s driver.Space, y *driver.Index, o *driver.Options) (plan.Metadata, error) {
+		r, err := parseFile(m, src, s, y, o)
+		files.list = append(files.list, r)
+		m.Index.Version = y.Version
+		return r.walk.Metadata, err
+	}, Placed: func(file, i int) {
+		m.Places = append(m.Places, files.list[file].places[i])
+	}}, files
+}
+
+// merge sets the metadata and the notes of a model of several files.
+func (f *readings) merge(all []plan.Metadata, out *driver.Parsed) {
+	for _, r := range f.list {
 		out.Notes = append(out.Notes, r.notes...)
 	}
-	out.Metadata, _ = shards.Merge(all[1:]...) // that of the index describes the files
+	out.Metadata, _ = shards.Merge(all...)
 	slices.Sort(out.Notes)
 	out.Notes = slices.Compact(out.Notes)
-	return nil
 }
 
 // parseFile parses any container in the given address space and lists its tensors in x.

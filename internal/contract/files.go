@@ -28,3 +28,10 @@ type Places struct {
 	// Stem is what the paths of the parts begin with.
 	Stem string
 }
+
+// PartsParser is a driver.Driver that can read the parts of a model that no index lists.
+type PartsParser interface {
+	driver.Driver
+	// ParseParts is Parse for all these files of a directory.
+	ParseParts(d driver.Dir, names []string, x *driver.Index, o *driver.Options) (*driver.Parsed, error)
+}

@@ -15,6 +15,7 @@ import (
 type Entry struct {
 	Name    string
 	Regular bool  // a regular file, or a link to one
+	Dir     bool  // a directory
 	Err     error // of a link that cannot be followed
 }
 
@@ -274,7 +275,7 @@ func (d *Dir) list() ([]fs.DirEntry, error) {
 func entries(list []fs.DirEntry, stat func(name string) (fs.FileInfo, error)) []Entry {
 	all := make([]Entry, len(list))
 	for i, e := range list {
-		all[i] = Entry{Name: e.Name(), Regular: e.Type().IsRegular()}
+		all[i] = Entry{Name: e.Name(), Regular: e.Type().IsRegular(), Dir: e.IsDir()}
 		if e.Type()&fs.ModeSymlink == 0 {
 			continue
 		}

@@ -30,7 +30,7 @@ func TestKinds(t *testing.T) {
 			got = Entry("DIR/" + name)
 			want = strings.Replace(want, "%.200s", "DIR/"+name, 1)
 		case holds:
-			got = Directory("DIR", []string{"README.md", name})
+			got = Directory("DIR", []string{"README.md", "blobs", name})
 		case imports:
 			got = Pickle([]string{"torch", name})
 		}

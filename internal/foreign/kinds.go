@@ -55,6 +55,7 @@ const (
 		"numpy.savez('OUT.npz', **f(r(open('IN', 'rb').read()), sep='.'))\""
 	coreML = "a Core ML model: export the model it was made from to ONNX or safetensors"
 	engine = "an engine of TensorRT, for one kind of GPU: open the ONNX file that it was built from"
+	ollama = "a store of Ollama: open the file that \"ollama show --modelfile NAME\" prints after FROM"
 	proto  = "an ONNX tensor, not a model: write it with numpy.save(OUT, onnx.numpy_helper.to_array(onnx.load_tensor(FILE)))"
 
 	convertGGML = "convert it with llama.cpp's convert_llama_ggml_to_gguf.py --input IN --output OUT.gguf"
@@ -75,6 +76,9 @@ const (
 
 // torch is the magic number of files that torch.save wrote before it wrote archives.
 const torch = "l\xfc\x9cF\xf9 j\xa8P\x19."
+
+// manifests is the directory of a store of Ollama that names the blobs of each model.
+const manifests = "manifests"
 
 // kinds is the table of all files that are told apart. A word alone is a format of this module. The first that fits counts.
 var kinds = [...]struct {
@@ -165,6 +169,8 @@ var kinds = [...]struct {
 	{holds, "*.data-[0-9]*-of-[0-9]*", 0, flowed},
 	{holds, "model_config.yaml", 0, "an unpacked NeMo archive: open model_weights.ckpt in it"},
 
+	{holds, manifests, 0, ollama}, // beside blobs
+
 	{imports, "joblib", 0, joblib},
 	{imports, "sklearn", 0, learn},
 	{imports, "xgboost", 0, xgb},
@@ -231,7 +237,7 @@ func Directory(dir string, files []string) string {
 	}
 	for _, file := range files {
 		is := matching(holds, file)
-		if is != "" {
+		if is != "" && (file != manifests || slices.Contains(files, "blobs")) {
 			return is
 		}
 	}

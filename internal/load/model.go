@@ -11,6 +11,7 @@ import (
 
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/format/plan"
+	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/fault"
 	"github.com/weightmap/weightmap/internal/foreign"
 	"github.com/weightmap/weightmap/internal/memory"
@@ -32,6 +33,8 @@ type Config struct {
 	// Name is "" if there is nothing to open again.
 	FS   fs.FS
 	Name string
+	// Parts are the files in Door that are the model together, without an index. It is nil for other directories.
+	Parts []string
 	// IsPart means that the file which opens the model is only a part of the file at Path.
 	IsPart bool
 
@@ -85,8 +88,8 @@ func (m *Model) Open(r *source.Region, c *Config) error {
 
 // OpenDir parses the directory c.Door. m is the zero Model.
 func (m *Model) OpenDir(c *Config) error {
-	p, ok := c.Driver.(driver.DirParser)
-	if !ok {
+	parse := parserOf(c)
+	if parse == nil {
 		return &tensor.Error{Format: c.Driver.Describe().Name, Path: c.Path, Offset: -1, Err: source.ErrNotRegular}
 	}
 	err := c.Authenticate(nil)
@@ -101,9 +104,27 @@ func (m *Model) OpenDir(c *Config) error {
 		m.was, _ = c.look() // what is gone by now is gone when it is compared
 	}
 	return m.open(c, func() (err error) {
-		m.parsed, err = p.ParseDir(&m.spaces, &m.index, &c.Options)
+		m.parsed, err = parse(&m.spaces, &m.index, &c.Options)
 		return err
 	})
+}
+
+// parserOf returns what parses the directory c.Door, or the files c.Parts of it. It is nil if the driver parses none.
+func parserOf(c *Config) func(driver.Dir, *driver.Index, *driver.Options) (*driver.Parsed, error) {
+	if c.Parts == nil {
+		p, ok := c.Driver.(driver.DirParser)
+		if !ok {
+			return nil
+		}
+		return p.ParseDir
+	}
+	p, ok := c.Driver.(contract.PartsParser)
+	if !ok {
+		return nil
+	}
+	return func(d driver.Dir, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
+		return p.ParseParts(d, c.Parts, x, o)
+	}
 }
 
 // open opens the model with parse. It closes the model if it fails or a reader panics. Then it drops the context of

@@ -29,6 +29,21 @@ func (c *Config) OpenEntry(name string) (*source.Region, error) {
 	return c.region(name, c.Door.Path(name), h, true)
 }
 
+// ReadEntry returns the content of a small file of c.Door, which has at most most bytes.
+func (c *Config) ReadEntry(name string, most int) ([]byte, error) {
+	h, err := c.Door.open(name)
+	if err != nil {
+		return nil, err
+	}
+	defer h.close()
+	b := make([]byte, most)
+	n, _, err := h.readHead(b)
+	if err != nil {
+		return nil, err
+	}
+	return b[:n], nil
+}
+
 // OpenNamed opens the file c.Name of c.FS, wherever links of its name lead.
 func (c *Config) OpenNamed() (*source.Region, error) {
 	f, info, err := disk.OpenNamed(c.FS, c.Name)

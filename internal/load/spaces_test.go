@@ -236,7 +236,7 @@ func TestShards(t *testing.T) {
 	for r := range m.regions() {
 		regions = append(regions, r)
 	}
-	expect.Equal(t, []driver.DirEntry{{Name: "m.toy", Regular: true}, {Name: "sub"}, {Name: "w.bin", Regular: true}}, entries)
+	expect.Equal(t, []driver.DirEntry{{Name: "m.toy", Regular: true}, {Name: "sub", Dir: true}, {Name: "w.bin", Regular: true}}, entries)
 	if got := bytesOf(t, m, "b"); got != "[9 9 9 9]" || m.Stats().FileSize != 128 {
 		t.Errorf("%s, %+v", got, m.Stats())
 	}

@@ -45,6 +45,11 @@ func (p Part) String() string {
 	return text
 }
 
+// NoIndex is the note of a model whose parts no index lists.
+func NoIndex(count int) string {
+	return fmt.Sprintf("no index lists the %d parts of the model: they were found by their names", count)
+}
+
 // PartByName returns what the name of a file says: "m-00001-of-00003.gguf" is part 1 of 3.
 func PartByName(name string) Part {
 	_, no, count, ok := splitName(name)

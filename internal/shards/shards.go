@@ -79,18 +79,15 @@ func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (al
 	if err != nil {
 		return nil, 0, wire.Error(m.Format, "weight_map", 0, err)
 	}
-	indexes := make([]driver.Index, len(w.Shards))
 	all = append(all, w.Metadata)
-	for i, shard := range w.Shards {
-		y := &indexes[i]
-		y.Count(o.Memory)
-		defer y.Uncount()
-		meta, err := m.open(dir, shard, y, o)
-		if err != nil {
-			return nil, 0, err
-		}
-		all = append(all, meta)
-		unlisted += y.Len()
+	indexes, meta, err := m.openAll(dir, w.Shards, o)
+	defer uncount(indexes)
+	if err != nil {
+		return nil, 0, err
+	}
+	all = append(all, meta...)
+	for i := range indexes {
+		unlisted += indexes[i].Len()
 	}
 	x.Grow(len(w.entries), w.names, 4*len(w.entries))
 	for _, e := range w.entries {
@@ -108,6 +105,59 @@ func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (al
 		}
 	}
 	return all, unlisted - x.Len(), nil
+}
+
+// ParseNames parses files that no index lists, and lists their tensors in the order of the files. It returns their metadata.
+func (m *Model) ParseNames(dir driver.Dir, names []string, x *driver.Index, o *driver.Options) (all []plan.Metadata, err error) {
+	files := make([]Shard, len(names))
+	for i, name := range names {
+		files[i].Name = name
+	}
+	indexes, all, err := m.openAll(dir, files, o)
+	defer uncount(indexes)
+	if err != nil {
+		return nil, err
+	}
+	for i := range indexes {
+		y := &indexes[i]
+		for k := range y.Len() {
+			name := []byte(y.Name(k))
+			_, isTwice := x.LookupBytes(name)
+			if isTwice {
+				return nil, wire.Errorf(m.Format, fmt.Sprintf("shard %q", names[i]), -1, tensor.ErrCorrupt, "tensor %q is in another shard too, and no index says which one counts", name)
+			}
+			err := x.Add(copied(y, k, name))
+			if err != nil {
+				return nil, wire.Error(m.Format, fmt.Sprintf("tensor %q", name), -1, err)
+			}
+			if m.Placed != nil {
+				m.Placed(i, k)
+			}
+		}
+	}
+	return all, nil
+}
+
+// openAll opens all shards and parses each into an index.
+func (m *Model) openAll(dir driver.Dir, files []Shard, o *driver.Options) (indexes []driver.Index, all []plan.Metadata, err error) {
+	indexes = make([]driver.Index, len(files))
+	for i, shard := range files {
+		y := &indexes[i]
+		y.Count(o.Memory)
+		meta, err := m.open(dir, shard, y, o)
+		if err != nil {
+			return indexes, nil, err
+		}
+		all = append(all, meta)
+	}
+	return indexes, all, nil
+}
+
+// uncount releases the memory of indexes.
+func uncount(indexes []driver.Index) {
+	for i := range indexes {
+		indexes[i].Uncount()
+	}
 }
 
 // Parse parses an index. Unknown keys are ignored.
