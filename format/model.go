@@ -156,7 +156,8 @@ func (m *Model) Evict() error { return m.engine().Evict() }
 func (m *Model) Close() error { return m.engine().Close() }
 
 // RestoreNames sets the tensor names in p, a plan of this model (PlanOf), to those that the tensors had before
-// the format numbered them, if the file has stored them (WriteOptions.KeepNames).
+// the format numbered them, if the file has stored them (WriteOptions.KeepNames). It removes the metadata that every file of
+// the format has, where they say nothing: a copy in the format has them again.
 func (m *Model) RestoreNames(p *Plan) error {
 	restore := m.engine().Parsed().Restore
 	if restore == nil {

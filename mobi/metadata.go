@@ -28,6 +28,17 @@ func (f *parsed) metadata() plan.Metadata {
 	return f.entries[:]
 }
 
+// isUnset reports whether an entry is a field that every file has, and which says nothing.
+func isUnset(e plan.Entry) bool {
+	switch e.Key {
+	case keyName:
+		return e.Value == ""
+	case keyFramework, keyCreated, keyFlags:
+		return e.Value == int64(0)
+	}
+	return false
+}
+
 // set sets the field that corresponds to an entry of a plan's metadata.
 func (m *modelInfo) set(e plan.Entry) error {
 	switch e.Key {

@@ -75,6 +75,7 @@ func nameParam(param string, value any) (input int, name string, ok bool) {
 // restore implements driver.Parsed. It leaves the plan unchanged if names contradict
 // each other or the graph, which happens only in files of other writers.
 func (f *parsed) restore(p *plan.Plan) {
+	p.Metadata = slices.DeleteFunc(slices.Clone(p.Metadata), isUnset)
 	t, ok := f.nameTable()
 	if p.Graph == nil || !ok {
 		return

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -71,12 +72,30 @@ func compareLists(a, b []string) change {
 	return change{a, b}
 }
 
-// metadataLines returns a line per entry, "epoch = 7".
-func metadataLines(m *renamed) ([]string, error) {
-	meta, err := m.given()
+// userMetadata returns the metadata that are not of the format: values have their types in formats of strings too, and
+// there are no names of tensors.
+func userMetadata(m *renamed) (format.Metadata, error) {
+	p, err := format.PlanOf(m.Model)
 	if err != nil {
 		return nil, err
 	}
+	if err := m.RestoreNames(p); err != nil {
+		return nil, err
+	}
+	return p.Metadata, nil
+}
+
+// withoutOwn removes the entries that ONNX needs for its graph, if other does not have them.
+func withoutOwn(m, other format.Metadata) format.Metadata {
+	return slices.DeleteFunc(slices.Clone(m), func(e format.Entry) bool {
+		own, _ := opsets.IsOwn(e)
+		_, there := other.Get(e.Key)
+		return own && !there
+	})
+}
+
+// metadataLines returns a line per entry, "epoch = 7".
+func metadataLines(meta format.Metadata) []string {
 	var all []string
 	for _, e := range meta {
 		text, err := cli.JSON(format.Metadata{e}) // handles NaN
@@ -87,7 +106,7 @@ func metadataLines(m *renamed) ([]string, error) {
 		value := strings.TrimSuffix(strings.TrimPrefix(text, "{"+key+":"), "}")
 		all = append(all, e.Key+" = "+value)
 	}
-	return all, nil
+	return all
 }
 
 // graphLines returns a line for each significant part of the graph, or none without a graph.
@@ -100,7 +119,11 @@ func graphLines(m *renamed) ([]string, error) {
 }
 
 func graphText(g *format.Graph) ([]string, error) {
-	all := []string{strings.TrimSpace("graph " + g.Name)}
+	name := g.Name
+	if name == opsets.DefaultGraphName {
+		name = "" // ONNX does not go without
+	}
+	all := []string{strings.TrimSpace("graph " + name)}
 	for _, v := range g.Inputs {
 		all = append(all, "input "+value(v))
 	}

@@ -97,19 +97,21 @@ func (d *difference) equal() bool {
 
 // compare compares the two open sides.
 func (d *difference) compare() error {
-	before, err := metadataLines(d.a.m)
+	old, err := userMetadata(d.a.m)
 	if err != nil {
 		return err
 	}
-	after, err := metadataLines(d.b.m)
+	fresh, err := userMetadata(d.b.m)
 	if err != nil {
 		return err
 	}
-	d.metadata = compareSets(before, after)
-	if before, err = graphLines(d.a.m); err != nil {
+	d.metadata = compareSets(metadataLines(withoutOwn(old, fresh)), metadataLines(withoutOwn(fresh, old)))
+	before, err := graphLines(d.a.m)
+	if err != nil {
 		return err
 	}
-	if after, err = graphLines(d.b.m); err != nil {
+	after, err := graphLines(d.b.m)
+	if err != nil {
 		return err
 	}
 	d.graph = compareLists(before, after)

@@ -92,11 +92,3 @@ func (m *renamed) Graph() (*format.Graph, error) {
 	}
 	return m.Model.Graph()
 }
-
-// given returns the metadata without entries that the format generates.
-func (m *renamed) given() (format.Metadata, error) {
-	if m.former != nil {
-		return m.former.Metadata, nil
-	}
-	return m.Model.Metadata()
-}

@@ -183,7 +183,7 @@ func (e *edit) outcome(path string, o *format.Options) (string, error) {
 		return "", err
 	}
 	defer m.Close()
-	meta, err := m.Metadata()
+	meta, err := metadataOf(m)
 	if err != nil {
 		return "", err
 	}

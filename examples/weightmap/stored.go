@@ -7,6 +7,7 @@ import (
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/gguf"
+	"github.com/weightmap/weightmap/internal/textmeta"
 	"github.com/weightmap/weightmap/mag"
 	"github.com/weightmap/weightmap/mle"
 	_ "github.com/weightmap/weightmap/mle/brotli" // to write Brotli
@@ -76,7 +77,8 @@ func metadataOf(m *format.Model) (format.Metadata, error) {
 	if f, ok := gguf.From(m); ok {
 		return f.Typed()
 	}
-	return m.Metadata()
+	meta, err := m.Metadata()
+	return textmeta.Decode(meta), err
 }
 
 // mleOptions stores weights as the file does, except that int8 weights are stored plainly, since

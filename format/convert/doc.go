@@ -21,7 +21,7 @@
 // This table shows what a model with metadata, an int8 tensor with its scale, and a graph with a named node loses:
 //
 //	from \ to   mobi mag  tsr  mle  wia  safetensors gguf npz  onnx
-//	mobi        all  mqg  mqg  q    all  cqg         qg   mqg  c
+//	mobi        all  qg   mqg  q    all  qg          qg   mqg  all
 //	mag         all  all  all  all  all  all         all  all  all
 //	tsr         all  all  all  all  all  all         all  all  all
 //	mle         mn   mg   mg   all  all  g           g    mg   all
@@ -29,7 +29,7 @@
 //	safetensors m    m    m    all  all  all         all  m    all
 //	gguf        m    m    m    all  all  all         all  m    all
 //	npz         all  all  all  all  all  all         all  all  all
-//	onnx        mln  msg  mg   ql   all  cg          mg   mg   all
+//	onnx        mln  msg  mg   ql   all  g           g    mg   all
 //
 // "all" means that everything is kept, or stored for converting back. Otherwise the conversion is refused, and Options.Lossy
 // leaves out or changes: m metadata; c metadata values, written with another type; q quantization parameters; s scalars,
@@ -92,7 +92,9 @@
 // reverse if it does not. These rewrites need shapes, which are inferred from the graph's inputs.
 //
 // Graphs may use ONNX's operators from version 7 on, given by the metadata entry "opsets". A conversion to
-// operators without versions removes that entry and "ir_version"; a conversion to ONNX's operators sets 17.
+// operators without versions removes that entry and "ir_version"; a conversion to ONNX's operators sets 17. Where
+// the target has no graph, or where these entries have the values that ONNX files get by default, they are not written
+// and are no loss.
 //
 // A node without a counterpart is refused as the loss "graph:nodes[3] (Erf)", with the node's name in the
 // reason. This applies to other operators, to attributes that the target lacks (groups in MLE, different pads at

@@ -26,6 +26,7 @@ func (j *job) plan(m *format.Model) error {
 		j.items = append(j.items, &item{from: m.At(i), to: info})
 	}
 	j.translate(m, p)
+	j.leaveOwn(m, p)
 	if j.o.JoinScales {
 		if err := j.join(m, p.Graph); err != nil {
 			return err

@@ -17,10 +17,8 @@ import (
 )
 
 const (
-	keyIRVersion = "ir_version" // in the metadata of graphs in ONNX's operators
-
 	// version is the version of ONNX's operators that graphs are translated to.
-	version = 17
+	version = opsets.DefaultVersion
 	// oldestVersion is the first version whose operators have the same meaning, apart from the
 	// differences that readONNX handles.
 	oldestVersion = 7
@@ -119,7 +117,7 @@ func (t *translator) values() {
 	}
 	t.inputs()
 	// Up to version 3, initializers had to be inputs too.
-	version, _ := t.plan.Metadata.Get(keyIRVersion)
+	version, _ := t.plan.Metadata.Get(opsets.KeyIRVersion)
 	if ir, _ := version.(int64); t.from == nil && ir > 0 && ir <= 3 {
 		t.graph.Inputs = slices.DeleteFunc(t.graph.Inputs, func(v format.ValueInfo) bool { return t.at(v.Name).tensor != nil })
 	}
@@ -155,10 +153,8 @@ func (t *translator) run(source, target driver.Driver) {
 	from, known := source.(contract.Vocabulary)
 	to, ok := target.(contract.Vocabulary)
 	if !ok {
-		// Most formats without a vocabulary have no graphs, and refuse them.
-		_, err := driver.Fit(target, t.plan, &plan.WriteOptions{}, nil)
-		if slices.ContainsFunc(lossesIn(err), func(l format.Loss) bool { return l.Kind == format.LossGraph }) {
-			return
+		if !hasGraphs(target) {
+			return // it refuses the graph
 		}
 		source = target
 	}
@@ -197,6 +193,37 @@ func (t *translator) run(source, target driver.Driver) {
 				t.at(s).shape = nil
 			}
 		}
+	}
+}
+
+// hasGraphs reports whether files of a format have graphs.
+func hasGraphs(d driver.Driver) bool {
+	p := &format.Plan{Graph: &format.Graph{Name: "graph"}}
+	_, err := driver.Fit(d, p, &plan.WriteOptions{}, nil)
+	return !slices.ContainsFunc(lossesIn(err), func(l format.Loss) bool { return l.Kind == format.LossGraph })
+}
+
+// leaveOwn removes the entries that ONNX needs for its graph where the target has no graph, and those that a conversion back
+// writes again.
+func (j *job) leaveOwn(m *format.Model, p *format.Plan) {
+	if m.Format() == j.o.To {
+		return
+	}
+	keepsGraph := hasGraphs(j.target)
+	custom := false
+	contract.Walk(p.Graph, func(g *format.Graph) {
+		for _, n := range g.Nodes {
+			custom = custom || n.Domain != ""
+		}
+	})
+	p.Metadata = slices.DeleteFunc(slices.Clone(p.Metadata), func(e format.Entry) bool {
+		own, isDefault := opsets.IsOwn(e)
+		return own && (!keepsGraph || isDefault && !custom)
+	})
+	if p.Graph != nil && m.Format() == "onnx" && p.Graph.Name == opsets.DefaultGraphName {
+		g := *p.Graph
+		g.Name = ""
+		p.Graph = &g
 	}
 }
 
@@ -245,7 +272,7 @@ func (t *translator) finish() {
 	forget(g, gone)
 	t.plan.Graph = g
 	t.plan.Metadata = slices.DeleteFunc(slices.Clone(t.plan.Metadata), func(e format.Entry) bool {
-		return e.Key == opsets.Key || e.Key == keyIRVersion && t.from == nil
+		return e.Key == opsets.Key || e.Key == opsets.KeyIRVersion && t.from == nil
 	})
 	if t.to == nil {
 		sets := json.RawMessage(fmt.Sprintf(`[{"domain":"","version":%d}]`, version))

@@ -80,7 +80,7 @@ type Parsed struct {
 	// Native returns a copy of the contents that only this format can store, nil for nothing.
 	Native func() (*plan.Native, error)
 	// Restore restores the original names in p (WriteOptions.KeepNames) and removes the
-	// entries that stored them.
+	// entries that stored them, and those that every file of the format has and that say nothing.
 	Restore func(p *plan.Plan)
 	// RecordAt returns the offset of tensor i's description in the model's file. Errors
 	// name it if the data is in another file that is missing or too short.

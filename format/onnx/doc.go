@@ -95,7 +95,10 @@
 // another dtype, and the native contents of a changed graph are losses. External data of tensors
 // inside the graph becomes part of the model.
 //
-// The format has no quantization parameters, and its metadata values are strings. In its own domain it
+// The values of metadata_props are strings. Numbers, booleans, JSON and null are written as their JSON text, and the entry
+// "weightmap.types" names their keys and types, {"epoch":"int64"}: format.PlanOf gives them their types again.
+//
+// The format has no quantization parameters. In its own domain it
 // has only its own operators, unless the metadata names operator sets. For other plans the
 // writer returns an error that lists the losses; see format.WriteOptions.AcceptLoss.
 //

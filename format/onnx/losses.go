@@ -7,6 +7,7 @@ import (
 	"github.com/weightmap/weightmap/format/plan"
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/opsets"
+	"github.com/weightmap/weightmap/internal/textmeta"
 )
 
 // Losses implements driver.Lossy.
@@ -27,12 +28,13 @@ func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 	}
 	h := header{file: file, keys: map[string]bool{}}
 	for i, e := range p.Metadata {
-		converted, err := h.take(e)
-		switch {
-		case err != nil:
+		if err := h.take(e); err != nil {
 			l.Metadata(p, i, err)
-		case converted:
-			l.ConvertedMetadata(p, i, "the format has strings, one takes the place of "+plan.TypeName(e.Value))
+		}
+	}
+	for i, e := range p.Metadata {
+		if err := textmeta.Check(h.entries, e); err != nil && e.Key == textmeta.Key {
+			l.Metadata(p, i, err)
 		}
 	}
 	if p.Graph != nil && file.graph == nil {

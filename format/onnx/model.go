@@ -15,6 +15,7 @@ import (
 	"github.com/weightmap/weightmap/internal/onnxgraph"
 	"github.com/weightmap/weightmap/internal/opsets"
 	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/textmeta"
 	"google.golang.org/protobuf/encoding/protowire"
 )
 
@@ -29,7 +30,7 @@ type stringEntry struct{ key, value string }
 
 // modelKeys are the metadata keys of single fields, by number.
 var modelKeys = [...]string{
-	irVersion: "ir_version", 2: "producer_name", 3: "producer_version", 4: "domain", modelVersion: "model_version", 6: "doc_string",
+	irVersion: opsets.KeyIRVersion, 2: "producer_name", 3: "producer_version", 4: "domain", modelVersion: "model_version", 6: "doc_string",
 }
 
 // The fields that are numbers.
@@ -69,63 +70,60 @@ func (f *parsed) notes() []string {
 	return notes
 }
 
-// What the writer fills in if the plan does not have it.
-const (
-	defaultIRVersion = 8
-	defaultOpset     = 17
-	defaultGraphName = "graph"
-)
-
 // header is the model without its graph, while it is planned.
 type header struct {
 	model
-	sets bool // the plan says which operator sets
-	keys map[string]bool
-	file *original // what the plan's Native has
+	sets    bool // the plan says which operator sets
+	keys    map[string]bool
+	entries plan.Metadata // those that become metadata_props
+	file    *original     // what the plan's Native has
 }
 
-// take takes an entry of the metadata. converted reports whether it becomes a string.
-func (h *header) take(e plan.Entry) (converted bool, err error) {
+// take takes an entry of the metadata. Those that are no field of the model become entries.
+func (h *header) take(e plan.Entry) error {
 	num := slices.Index(modelKeys[:], e.Key)
 	free := num > 0 && h.fields[num] == nil
 	isNumber := num == irVersion || num == modelVersion
 	if n, ok := e.Value.(int64); ok && free && isNumber {
 		h.fields[num] = n
-		return false, nil
+		return nil
 	}
 	value, err := e.Text()
-	if !utf8.ValidString(e.Key + value) {
-		err = fmt.Errorf("%w: invalid UTF-8", format.ErrCorrupt)
-	}
 	if err != nil {
-		return false, err
+		return err
+	}
+	if !utf8.ValidString(e.Key + value) {
+		return fmt.Errorf("%w: invalid UTF-8", format.ErrCorrupt)
 	}
 	_, isText := e.Value.(string)
 	if free && !isNumber && isText && !h.file.isProperty(num) {
 		h.fields[num] = value
-		return false, nil
+		return nil
 	}
 	if sets, exact := opsets.Parse(e.Value); e.Key == opsets.Key && exact && !h.sets {
 		h.sets = true
 		h.opsets = append(h.opsets, sets...)
-		return false, nil
+		return nil
 	}
 	if h.keys[e.Key] {
-		return false, fmt.Errorf("%w: the key occurs twice", format.ErrUnsupported)
+		return fmt.Errorf("%w: the key occurs twice", format.ErrUnsupported)
 	}
 	h.keys[e.Key] = true
-	h.props = append(h.props, stringEntry{e.Key, value})
-	return !isText, nil
+	h.entries = append(h.entries, e)
+	return nil
 }
 
 // plan takes the metadata of a plan, and adds the fields that a model must have.
 func (h *header) plan(p *plan.Plan) {
 	for _, e := range p.Metadata {
-		// Losses checked it.
-		_, _ = h.take(e)
+		_ = h.take(e) // Losses checked it
+	}
+	for _, e := range textmeta.Encode(h.entries) {
+		value, _ := e.Value.(string)
+		h.props = append(h.props, stringEntry{e.Key, value})
 	}
 	if h.fields[irVersion] == nil {
-		v := int64(defaultIRVersion)
+		v := int64(opsets.DefaultIRVersion)
 		for i := range p.Tensors {
 			v = max(v, irVersionOf(storageOf(&p.Tensors[i]).code))
 		}
@@ -148,7 +146,7 @@ func (h *header) plan(p *plan.Plan) {
 		}
 		s := opsets.Set{Domain: d, Version: 1}
 		if isOwn(d) {
-			s.Version = defaultOpset
+			s.Version = opsets.DefaultVersion
 		}
 		h.opsets = append(h.opsets, s)
 	}
@@ -222,7 +220,7 @@ func (w *writer) encode() (err error) {
 	graph := h.file.graph
 	if graph == nil {
 		named := *cmp.Or(w.plan.Graph, &plan.Graph{})
-		named.Name = cmp.Or(named.Name, defaultGraphName)
+		named.Name = cmp.Or(named.Name, opsets.DefaultGraphName)
 		if graph, err = graphSchema.AppendGraph(nil, &named); err == nil {
 			_, err = decodeGraph(graph)
 		}

@@ -6,6 +6,8 @@ import (
 	"math"
 	"slices"
 	"strconv"
+
+	"github.com/weightmap/weightmap/internal/jsontext"
 )
 
 // Metadata is the key-value pairs of a file, in file order.
@@ -34,7 +36,7 @@ type Entry struct {
 }
 
 // Text returns the value as a format writes it that stores strings only: a string as it is, any other
-// value as JSON. A float64 has its shortest form.
+// value as JSON. A float64 has the form of JSON with a point or an exponent, and NaN and infinities are as in Go.
 func (e Entry) Text() (string, error) {
 	switch v := Number(e.Value).(type) {
 	case nil:
@@ -46,13 +48,23 @@ func (e Entry) Text() (string, error) {
 	case int64:
 		return strconv.FormatInt(v, 10), nil
 	case float64:
-		return strconv.FormatFloat(v, 'g', -1, 64), nil
+		return floatText(v), nil
 	case json.Number:
 		return string(v), nil
 	case json.RawMessage:
 		return string(v), nil
 	}
 	return "", fmt.Errorf("%w: a value of type %s", ErrUnsupported, TypeName(e.Value))
+}
+
+// floatText returns the text of a float64: 0.5, 5.0, 1e+21.
+func floatText(v float64) string {
+	if math.IsNaN(v) || math.IsInf(v, 0) {
+		return strconv.FormatFloat(v, 'g', -1, 64)
+	}
+	var w jsontext.Writer
+	w.Float(v, 64)
+	return string(w.B)
 }
 
 // Number converts a number of any of Go's types to a type of Entry, with the same value: int64,

@@ -87,10 +87,12 @@
 // tensors arrive in that order. Dtypes without a tensor.DType are written if rows fill whole
 // bytes.
 //
-// The format has no graph and no quantization parameters, and its metadata values are strings.
-// For a plan with more, the writer returns an error that lists what would be lost.
-// format.WriteOptions.AcceptLoss accepts the loss: other metadata is then converted to its
-// JSON text (float64 to its shortest decimal form), which is a LossConversion. A tensor
+// The values of metadata are strings. Those of a plan that are numbers, booleans, JSON or null are written as
+// their JSON text, and the entry "weightmap.types" names their keys and types, {"epoch":"int64"}: format.PlanOf gives
+// them their types again, so nothing is lost. Model.Metadata returns the strings.
+//
+// The format has no graph and no quantization parameters. For a plan with more, the writer returns an error
+// that lists what would be lost; see format.WriteOptions.AcceptLoss. A tensor
 // called __metadata__ is renamed by appending underscores (LossName).
 //
 // # Verification

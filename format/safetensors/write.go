@@ -15,6 +15,7 @@ import (
 	"github.com/weightmap/weightmap/internal/contract"
 	"github.com/weightmap/weightmap/internal/jsontext"
 	"github.com/weightmap/weightmap/internal/shards"
+	"github.com/weightmap/weightmap/internal/textmeta"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -30,14 +31,13 @@ func Create(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer
 func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 	l.AllQuantization(p, "the format has no quantization parameters")
 	l.AnyGraph(p, "the format holds no graph")
-	l.UniqueMetadata(p, func(i int, e plan.Entry) error {
+	l.UniqueMetadata(p, func(_ int, e plan.Entry) error {
+		if err := textmeta.Check(p.Metadata, e); err != nil {
+			return err
+		}
 		text, err := e.Text()
-		_, isText := e.Value.(string)
-		switch {
-		case err == nil && !utf8.ValidString(e.Key+text):
+		if err == nil && !utf8.ValidString(e.Key+text) {
 			err = fmt.Errorf("%w: invalid UTF-8", format.ErrCorrupt)
-		case err == nil && !isText:
-			l.ConvertedMetadata(p, i, "the format has strings, one takes the place of "+plan.TypeName(e.Value))
 		}
 		return err
 	})
@@ -69,8 +69,8 @@ func (fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, er
 	if len(p.Metadata) > 0 {
 		w.Text(metadataKey)
 		w.Raw(":{")
-		for i, e := range p.Metadata {
-			text, _ := e.Text() // checked by Losses
+		for i, e := range textmeta.Encode(p.Metadata) { // checked by Losses
+			text, _ := e.Value.(string)
 			w.Key(i, e.Key)
 			w.Text(text)
 		}

@@ -68,14 +68,14 @@ func TestLosses(t *testing.T) {
 		items = append(items, l.Item())
 	}
 	want := []string{"quantization:q", "metadata:s", "metadata:bad", "metadata:type", "graph",
-		`conversion:metadata "b"`, `conversion:metadata "i"`, `conversion:metadata "f"`, `conversion:metadata "inf"`, `conversion:metadata "n"`, `conversion:metadata "num"`, `conversion:metadata "raw"`,
 		"name:__metadata__", "dtype:blocks", "dtype:other"}
 	expect.Equal(t, want, items)
 	p.Tensors = p.Tensors[:3] // dtypes cannot be let go
 	f := open(t, write(t, p, &format.WriteOptions{AcceptLoss: []string{"quantization", "metadata", "graph", "conversion", "name"}},
 		map[string][]byte{"q": {0, 0}, "__metadata__": {0}, "__metadata___": {0}}))
 	meta := format.Metadata{{Key: "s", Value: "text"}, {Key: "b", Value: "true"}, {Key: "i", Value: "-5"}, {Key: "f", Value: "0.25"}, {Key: "inf", Value: "+Inf"},
-		{Key: "n", Value: "null"}, {Key: "num", Value: "1.50"}, {Key: "raw", Value: `{"a": [1]}`}}
+		{Key: "n", Value: "null"}, {Key: "num", Value: "1.50"}, {Key: "raw", Value: `{"a": [1]}`},
+		{Key: "weightmap.types", Value: `{"b":"bool","i":"int64","f":"float64","inf":"float64","n":"null","num":"number","raw":"json"}`}}
 	// Entries that repeat a key are dropped.
 	expect.Equal(t, meta, expect.Got(t, f.Metadata))
 	for i, name := range []string{"__metadata___", "__metadata____", "q"} {

@@ -9,8 +9,18 @@ import (
 	"github.com/weightmap/weightmap/internal/jsonmeta"
 )
 
-// Key is the key of the metadata entry.
-const Key = "opsets"
+// The keys of the metadata entries of ONNX that say how its graph is to be read.
+const (
+	Key          = "opsets"
+	KeyIRVersion = "ir_version" // of the representation, an int64
+)
+
+// What is written to a file of ONNX where a plan has nothing.
+const (
+	DefaultIRVersion = 8
+	DefaultVersion   = 17 // of ONNX's operators
+	DefaultGraphName = "graph"
+)
 
 // Set is a version of an operator set, as in ONNX's opset_import.
 type Set struct {
@@ -55,4 +65,18 @@ func In(m plan.Metadata) []Set {
 	value, _ := m.Get(Key)
 	sets, _ := Parse(value)
 	return sets
+}
+
+// IsOwn reports whether an entry is one of these, and not an entry of the user's. isDefault reports whether a file without
+// it means the same.
+func IsOwn(e plan.Entry) (own, isDefault bool) {
+	switch e.Key {
+	case KeyIRVersion:
+		version, ok := e.Value.(int64)
+		return ok, version == DefaultIRVersion
+	case Key:
+		sets, exact := Parse(e.Value)
+		return exact, len(sets) == 1 && sets[0] == Set{"", DefaultVersion}
+	}
+	return false, false
 }
