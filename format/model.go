@@ -97,6 +97,11 @@ func (m *Model) NeedsKey() bool { return m.engine().NeedsKey() }
 // change since it was read, and returns which checksum covers what. With a trusted key (WithTrustedKey) the file must be
 // signed by it; without one, a signature must be one that the key in the file made, if there is a key. If no tensor was requested before, the pages that Verify reads are evicted again.
 //
+// Files that caches name by their digests, and targets of links with such names, are hashed and compared too, unless
+// WithTensors selects tensors: sha256-HEX (Ollama), and in a directory blobs 64 hex digits (SHA-256) or 40 (SHA-1 of a
+// blob of git). Elsewhere 64 hex digits in a name are compared, and a note says if they match. The formats that
+// such caches have link both hashes; in a program without them a note says that the digest was not compared.
+//
 // Errors wrap ErrChecksum, ErrTruncated, ErrCorrupt, ErrSignature, ErrKey (encrypted data without
 // its key), ErrNotFound (a name in WithTensors), ErrClosed, or the error of the context.
 func (m *Model) Verify(ctx context.Context, opts ...VerifyOption) (*Coverage, error) {

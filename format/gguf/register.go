@@ -2,6 +2,8 @@ package gguf
 
 import (
 	"bytes"
+	_ "crypto/sha1" // for Verify of files that caches name by their digests
+	_ "crypto/sha256"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"

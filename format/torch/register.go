@@ -1,6 +1,8 @@
 package torch
 
 import (
+	_ "crypto/sha1" // for Verify of files that caches name by their digests
+	_ "crypto/sha256"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/pickle"

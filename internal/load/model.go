@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"iter"
 	"slices"
+	"sync"
 	"sync/atomic"
 
 	"github.com/weightmap/weightmap/format/driver"
@@ -64,6 +65,10 @@ type Model struct {
 	cache  cache
 	touch  touch
 	sums   atomic.Int64 // number of verified checksums
+	found  struct {
+		sync.Mutex
+		notes []string // of verifications
+	}
 
 	declaredSums sums
 }
@@ -425,7 +430,7 @@ func (m *Model) Notes() (notes []string) {
 		}
 		return nil
 	})
-	return m.engineNotes(notes)
+	return append(m.engineNotes(notes), m.foundNotes()...)
 }
 
 // Signature returns nil for an unsigned file.

@@ -125,6 +125,12 @@ func (v *verification) run() error {
 			v.Coverage.Tensors[i] = v.coveredBy(i)
 		}
 	}
+	if v.All() {
+		err := v.compareNames()
+		if err != nil {
+			return err
+		}
+	}
 	return v.Unchanged()
 }
 
