@@ -60,7 +60,7 @@ func (f *File) Encrypted() bool { return f.f != nil && f.f.hdr.encryption > 0 }
 func (f *File) External(name string) (external bool) {
 	_ = f.Do(func() error {
 		i, ok := f.f.index.Lookup(name)
-		external = ok && f.f.records[i].check >= int32(numSums)
+		external = ok && f.f.records[i].external >= 0
 		return nil
 	})
 	return external

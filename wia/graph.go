@@ -100,23 +100,21 @@ func (p *parser) referInGraph(at int64, err error) error {
 func (p *parser) refer(i int, at int64) (driver.Space, error) {
 	h := p.head
 	// There are few in real files; in a hostile file the list outgrows the file.
-	if err := p.memory.Reserve(checkBytes + int64(len(h.name))); err != nil {
+	if err := p.memory.Reserve(elsewhereBytes + int64(len(h.name))); err != nil {
 		return 0, &protobuf.Defect{At: at, Err: err}
 	}
-	c := check{span: span{h.ext.offset, h.size}, tensor: i, block: graphBlock}
-	if c.sum, _ = parseChecksum(h.ext.checksum); c.sum != nil {
-		c.covers = "sha256"
-	}
+	e := elsewhere{span: span{h.ext.offset, h.size}, tensor: i}
+	e.sum, _ = parseChecksum(h.ext.checksum)
 	if i < 0 {
-		c.name = string(h.name)
+		e.name = string(h.name)
 	}
 	var err error
-	c.space, _, err = p.files.Find(p.src, h.ext.location, false)
-	if n := len(p.checks); n == cap(p.checks) {
-		p.checks = slices.Grow(p.checks, n) // append would leave four times as much behind
+	e.space, _, err = p.files.Find(p.src, h.ext.location, false)
+	if n := len(p.externals); n == cap(p.externals) {
+		p.externals = slices.Grow(p.externals, n) // append would leave four times as much behind
 	}
-	p.checks = append(p.checks, c)
-	return c.space, err
+	p.externals = append(p.externals, e)
+	return e.space, err
 }
 
 // view returns the view of a tensor inside the graph, which was read from s and

@@ -24,7 +24,8 @@ type parsed struct {
 	decoded         *plan.Graph // of graph
 	signature       *signatures // nil without a signature block
 	records         []record    // by tensor
-	checks          []check     // of the four blocks, then of external tensors and of those inside the graph
+	externals       []elsewhere // of tensors of the file, and of those inside the graph
+	afterExternals  int         // the number of the declared checksum behind theirs
 	files           external.Files
 	initializerData bool // initializers of the graph have data
 	tail            bool // the tensor block has unknown fields
@@ -51,16 +52,13 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 			return nil, wire.Error(formatName, "encryption", encryptionField, fmt.Errorf("%w: the file is encrypted", err))
 		}
 	}
-	p.checks = make([]check, numSums)
-	for b := range p.checks {
-		p.checks[b] = check{span: p.hdr.blocks[b], covers: coverage[b], tensor: -1, block: block(b)}
-	}
 	for _, step := range []func() error{p.readMetadata, p.listTensors, p.decodeGraph, p.readSignatures} {
 		if err := step(); err != nil {
 			return nil, err
 		}
 	}
 	f := p.parsed
+	f.numberExternals()
 	return &driver.Parsed{
 		Own:          f,
 		Notes:        f.notes(),
@@ -71,8 +69,8 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 		RecordAt:     f.recordAt,
 		Load:         f.load,
 		Stream:       f.stream,
-		Verify:       f.verify,
-		Touch:        f.touch,
+		Sums:         f.sums,
+		SumsOf:       f.sumsOf,
 		Authenticate: f.authenticate,
 		CheckClaim:   f.checkClaim,
 	}, nil
@@ -105,11 +103,7 @@ func (p *parser) readSignatures() error {
 		return err
 	}
 	p.signature = &signatures{}
-	err = p.signature.read(&b.Source)
-	for b, sum := range p.signature.sums {
-		p.checks[b].sum = sum
-	}
-	return b.locate("signature", err)
+	return b.locate("signature", p.signature.read(&b.Source))
 }
 
 // recordAt returns the file offset of the message of tensor i, or of its block if

@@ -19,7 +19,7 @@ type record struct {
 	codec      Compression
 	compressed bool  // a CompressedTensor
 	more       bool  // it has fields that a plan does not hold
-	check      int32 // in checks: of its block or external data
+	external   int32 // in externals; -1 for data in the file
 }
 
 // recordPool has memory for records, whose number is not known in advance.
@@ -98,7 +98,7 @@ func (p *parser) add(fl *protobuf.Field, b block) error {
 	if len(h.name) == 0 {
 		return emptyName(fl.At)
 	}
-	r := record{at: fl.Start, end: fl.End, block: b, check: int32(b), compressed: h.compressed, more: h.more}
+	r := record{at: fl.Start, end: fl.End, block: b, external: -1, compressed: h.compressed, more: h.more}
 	err := h.check(fl.At)
 	if h.compressed {
 		err, data = protobuf.InField("tensor", err), &h.packed
@@ -150,7 +150,7 @@ func (p *parser) place(t *driver.Tensor, r *record, at int64) (err error) {
 	t.Offset, t.Stored = base+r.data.off, r.data.size
 	switch {
 	case p.head.data == externalArm:
-		r.check, r.more = int32(len(p.checks)), true
+		r.external, r.more = int32(len(p.externals)), true
 		t.Offset = p.head.ext.offset
 		t.Space, err = p.refer(p.index.Len(), at)
 		return err

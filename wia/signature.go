@@ -117,6 +117,7 @@ func (f *parsed) checkClaim() error {
 func (f *parsed) checkSignature(v driver.Verification) error {
 	g, trusted := f.signature, v.Trusted()
 	switch {
+	case g == nil: // checkDemand refuses it
 	case trusted == nil && g.signed:
 		v.Signed(driver.SignatureUnknown)
 		return f.checkClaim()

@@ -24,6 +24,7 @@ import (
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/internal/testhost"
 )
 
 // TestOpenSSL makes keys and checks our signatures with openssl.
@@ -273,3 +274,72 @@ func (s fixedSigner) Sign(io.Reader, []byte, crypto.SignerOpts) ([]byte, error) 
 type nilSigner struct{ crypto.Signer }
 
 func (nilSigner) Public() crypto.PublicKey { return (*ecdsa.PublicKey)(nil) }
+
+// TestTrustedExternal: with a trusted key, external data is compared when the model is opened if its file is open by then, or if
+// it is of a tensor inside the graph. Behind a reader, data of other tensors is compared when it is first used.
+func TestTrustedExternal(t *testing.T) {
+	testhost.NeedTimes(t)
+	sum := checksumText([]byte("abcd"))
+	named := container{tensor: elsewhereRecord("w", "w.bin", 0, 4, sum)}
+	inside := attr(by(5, decl("", 8, 4), by(5, st(1, "w.bin"), vi(3, 4), st(4, sum))))
+	for _, tt := range []struct {
+		name     string
+		c        container
+		data     string
+		isReader bool
+		open     error // of opening
+		use      error // of the first use of the tensor w
+	}{
+		{"a file", named, "abcd", false, nil, nil},
+		{"a damaged file", named, "abcx", false, format.ErrChecksum, nil},
+		{"a file, inside the graph", inside, "abcd", false, nil, nil},
+		{"a damaged file, inside the graph", inside, "abcx", false, format.ErrChecksum, nil},
+		{"a reader", named, "abcd", true, nil, nil},
+		{"a damaged reader", named, "abcx", true, nil, format.ErrChecksum},
+		{"a reader, inside the graph", inside, "abcd", true, nil, nil},
+		{"a damaged reader, inside the graph", inside, "abcx", true, format.ErrChecksum, nil},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			b := signed(tt.c, ecKey, true)
+			o := &format.Options{Trusted: format.TrustKey(ecKey.Public())}
+			var f *File
+			var err error
+			if tt.isReader {
+				f, err = file(wiaCodec.OpenReaderAt(siblingReader{bytes.NewReader(b), tt.data}, int64(len(b)), o))
+			} else {
+				dir := t.TempDir()
+				expect.OK(t, os.WriteFile(filepath.Join(dir, "w.bin"), []byte(tt.data), 0o644))
+				o.Dir = dir
+				f, err = openBytes(b, o)
+			}
+			if !errors.Is(err, tt.open) || tt.open == nil && err != nil {
+				t.Fatalf("opening: %v, want %v", err, tt.open)
+			}
+			if err != nil {
+				return
+			}
+			defer f.Close()
+			v, err := f.Tensor("w")
+			if errors.Is(err, format.ErrNotFound) {
+				return // it is inside the graph
+			}
+			expect.OK(t, err)
+			_, err = v.Bytes()
+			if !errors.Is(err, tt.use) || tt.use == nil && err != nil {
+				t.Errorf("first use: %v, want %v", err, tt.use)
+			}
+		})
+	}
+}
+
+// siblingReader is a reader with the file w.bin next to it.
+type siblingReader struct {
+	io.ReaderAt
+	data string
+}
+
+func (siblingReader) Path() string { return "model.wia" }
+
+func (r siblingReader) Sibling(string) (io.ReaderAt, int64, error) {
+	return strings.NewReader(r.data), int64(len(r.data)), nil
+}

@@ -5,7 +5,6 @@ import (
 	"cmp"
 	"crypto/sha256"
 	"fmt"
-	"io"
 	"slices"
 
 	"github.com/weightmap/weightmap/format"
@@ -13,202 +12,161 @@ import (
 	"github.com/weightmap/weightmap/internal/wire"
 )
 
-// check is a range of a file that must exist, and have the SHA-256 that is recorded for it: a block,
-// or external data. Or it is a compressed tensor, which must have its size.
-type check struct {
+// elsewhere is a range of another file with the data of a tensor, and the SHA-256 that is recorded for it.
+type elsewhere struct {
 	space driver.Space
 	span
-	sum     []byte // nil if none is recorded
-	covers  string // what covers a tensor in it, as in Verification.Cover
-	tensor  int    // index, of a compressed tensor if space is 0; -1 for a block, or a tensor inside the graph
-	block   block  // without an index: the block, or that with the tensor inside the graph
-	name    string // of a tensor inside the graph
-	touched bool   // it was checked before a first use
+	sum    []byte // nil if none is recorded
+	tensor int    // index, or -1 for a tensor inside the graph
+	name   string // of a tensor inside the graph
+	number int    // of the declared checksum
 }
 
-// checkBytes is the memory to reserve for an element of a growing list, with its sum.
-const checkBytes = 192
+// elsewhereBytes is the memory to reserve for an elsewhere, with its declared checksum.
+const elsewhereBytes = 640
 
-// coverage says by block what covers the tensors in it.
-var coverage = [numSums]string{graphBlock: "sha256 of the graph block", tensorBlock: "sha256 of the tensor block"}
+// order compares two ranges in the order of the files.
+func (e *elsewhere) order(x *elsewhere) int {
+	return cmp.Or(cmp.Compare(e.space, x.space), cmp.Compare(e.off, x.off), cmp.Compare(e.size, x.size), bytes.Compare(e.sum, x.sum))
+}
 
-// verify checks what v asks for.
-func (f *parsed) verify(v driver.Verification) error {
-	jobs, err := f.jobs(v)
-	if err != nil {
-		return err
+// sha256Of is the checksum of all parts.
+var sha256Of = &driver.Hash{Name: "sha256", New: sha256.New}
+
+// firstBlock is the index of the sum of the first block.
+const firstBlock = 1
+
+// numberExternals gives each range of another file the number of its checksum: one for equal ranges.
+func (f *parsed) numberExternals() {
+	inOrder := make([]int, len(f.externals))
+	for i := range inOrder {
+		inOrder[i] = i
 	}
-	announce(v, jobs)
-	if err := f.run(v, jobs); err != nil {
-		return err
+	slices.SortFunc(inOrder, func(i, k int) int { return f.externals[i].order(&f.externals[k]) })
+	last := firstBlock + int(numSums) - 1
+	for n, i := range inOrder {
+		e := &f.externals[i]
+		if n == 0 || e.order(&f.externals[inOrder[n-1]]) != 0 {
+			last++
+		}
+		e.number = last
 	}
-	if err := f.checkSignature(v); err != nil {
-		return err
-	}
-	for i, r := range f.records {
-		if v.Wanted(i) {
-			v.Cover(i, f.checks[r.check].covers)
+	f.afterExternals = last + 1
+}
+
+// sums implements driver.Parsed: what no signature can cover, the four blocks, ranges of other files, each once for each
+// checksum that is recorded for it, and the signature.
+func (f *parsed) sums() []driver.Sum {
+	list := make([]driver.Sum, f.afterExternals+1)
+	list[0] = driver.Sum{Name: "signature", Hidden: true, Check: f.checkDemand}
+	for b, s := range f.hdr.blocks[:numSums] {
+		sum := &list[firstBlock+b]
+		sum.Name = block(b).String()
+		sum.By = fmt.Sprintf("sha256 of the %v block", block(b))
+		sum.Ranges = []driver.Range{{Offset: s.off, Size: s.size}}
+		sum.Structure = block(b) != tensorBlock
+		if f.signature != nil {
+			sum.Accept = []driver.Digest{{Hash: sha256Of, Bytes: f.signature.sums[b]}}
 		}
 	}
-	return nil
+	for i := len(f.externals) - 1; i >= 0; i-- { // errors name the first of equal ranges
+		e := &f.externals[i]
+		list[e.number] = f.externalSum(e)
+	}
+	list[f.afterExternals] = driver.Sum{Name: "signature", Hidden: true, Check: f.checkSignature}
+	return list
 }
 
-// authenticate checks the four blocks and their signature, and then external data, whose checksums are in these blocks. touch
-// checks what is behind a reader.
+// externalSum returns the checksum of a range of another file. Without one, the range must exist.
+func (f *parsed) externalSum(e *elsewhere) driver.Sum {
+	name, field, at := "graph", "graph: external_data", f.graph().at
+	if e.tensor >= 0 {
+		name = f.index.Name(e.tensor)
+		field, at = f.externalField(e.tensor), f.recordAt(e.tensor)
+	}
+	sum := driver.Sum{Name: name, Hidden: true, Ranges: []driver.Range{{Space: e.space, Offset: e.off, Size: e.size}}}
+	digest := driver.Digest{Field: field, Offset: at}
+	if e.sum != nil {
+		digest.Hash, digest.Bytes = sha256Of, e.sum
+		sum.By = sha256Of.Name
+	}
+	sum.Accept = []driver.Digest{digest}
+	return sum
+}
+
+func (f *parsed) externalField(tensor int) string {
+	return fmt.Sprintf("tensor %q.external_data", f.index.Name(tensor))
+}
+
+// sumsOf implements driver.Parsed.
+func (f *parsed) sumsOf(i int) (from, to int) {
+	r := &f.records[i]
+	k := firstBlock + int(r.block)
+	if r.external >= 0 {
+		k = f.externals[r.external].number
+	}
+	return k, k + 1
+}
+
+// authenticate implements driver.Parsed. It checks the four blocks and their signature, and then external data, whose checksums
+// are in these blocks. The engine checks tensors in deferred files when they are first used; no first use precedes that of a
+// tensor inside the graph.
 func (f *parsed) authenticate(v driver.Verification) error {
-	all, err := f.jobs(v)
-	if err != nil {
+	if err := f.checkDemand(v); err != nil {
 		return err
 	}
-	var blocks, others []*check
-	for _, c := range all {
-		isInGraph := c.tensor < 0 // no touch precedes its use
-		switch {
-		case c.space == 0 && c.tensor < 0:
-			blocks = append(blocks, c)
-		case c.space > 0 && (isInGraph || !v.Deferred(c.space)):
-			others = append(others, c)
-		}
+	for _, s := range f.hdr.blocks[:numSums] {
+		v.Expect(s.size)
 	}
-	announce(v, blocks)
-	announce(v, others)
-	if err := f.run(v, blocks); err != nil {
+	var others []int
+	isListed := make([]bool, f.afterExternals)
+	for i := range f.externals {
+		e := &f.externals[i]
+		if isListed[e.number] || e.tensor >= 0 && v.Deferred(e.space) {
+			continue
+		}
+		isListed[e.number] = true
+		others = append(others, e.number)
+		v.Expect(e.size)
+	}
+	err := v.Each(int(numSums), func(i int) error { return v.Compare(firstBlock + i) })
+	if err != nil {
 		return err
 	}
 	if err := f.checkSignature(v); err != nil {
 		return err
 	}
-	if err := f.run(v, others); err != nil {
-		return err
-	}
-	for _, c := range slices.Concat(blocks, others) {
-		c.touched = true
-	}
-	return nil
+	return v.Each(len(others), func(i int) error { return v.Compare(others[i]) })
 }
 
-// announce announces checks.
-func announce(v driver.Verification, jobs []*check) {
-	for _, c := range jobs {
-		v.Expect(c.size)
-	}
-}
-
-// run makes checks.
-func (f *parsed) run(v driver.Verification, jobs []*check) error {
-	return v.Each(len(jobs), func(i int) error { return f.check(v, jobs[i]) })
-}
-
-// touch compares the checksum of the block of tensor i, or of its range of an
-// external file. Loading checks the rest.
-func (f *parsed) touch(v driver.Verification, i int) (all bool, err error) {
-	if f.signature == nil {
-		return true, nil
-	}
-	c := &f.checks[f.records[i].check]
-	if c.sum != nil && !c.touched {
-		err = f.check(v, c)
-		if err == nil && c.space == 0 {
-			err = v.Unchanged()
-		}
-		c.touched = err == nil
-	}
-	blocks := f.checks[:numSums]
-	all = len(f.checks) == len(blocks) && blocks[tensorBlock].touched && (blocks[graphBlock].touched || !f.initializerData)
-	return err == nil && all, err
-}
-
-// jobs lists what to check, the blocks first. A range is hashed once for each checksum that is recorded for it, of
-// which one at most is right. The tensor block has one checksum for all its tensors, which the signature covers: it
-// is left out only if none of them is wanted and no signature is checked. jobs refuses a file
-// without checksums and, with a trusted key, external data without a checksum, which the signature
-// does not cover.
-func (f *parsed) jobs(v driver.Verification) (jobs []*check, err error) {
+// checkDemand refuses a file without checksums, and what no signature can cover.
+func (f *parsed) checkDemand(v driver.Verification) error {
 	trusted := v.Trusted()
 	switch {
 	case trusted != nil && !usable(trusted):
-		return nil, wire.Errorf(formatName, "signature", -1, format.ErrKey, "%w: a nil or empty %T", format.ErrSignature, trusted)
+		return wire.Errorf(formatName, "signature", -1, format.ErrKey, "%w: a nil or empty %T", format.ErrSignature, trusted)
 	case f.signature == nil && trusted != nil:
-		return nil, wire.Errorf(formatName, "signature_size", signatureField, format.ErrSignature, "the file is not signed")
+		return wire.Errorf(formatName, "signature_size", signatureField, format.ErrSignature, "the file is not signed")
 	case f.signature == nil:
-		return nil, wire.Errorf(formatName, "signature_size", signatureField, format.ErrChecksum, "no checksums")
+		return wire.Errorf(formatName, "signature_size", signatureField, format.ErrChecksum, "no checksums")
+	case trusted == nil:
+		return nil
 	}
-	tensors := v.All() || trusted != nil
-	for i, r := range f.records {
-		tensors = tensors || v.Wanted(i) && r.check == int32(tensorBlock)
-	}
-	jobs = make([]*check, 0, len(f.checks))
-	for i := range f.checks {
-		c := &f.checks[i]
-		switch {
-		case i == int(tensorBlock) && !tensors, c.tensor >= 0 && !v.Wanted(c.tensor):
-			continue
-		case c.space == 0:
-			v.Section(c.block.String(), "sha256")
-		case c.sum == nil && trusted != nil:
-			return nil, f.uncovered(c)
+	for i := range f.externals {
+		e := &f.externals[i]
+		if e.sum == nil && (e.tensor < 0 || v.Wanted(e.tensor)) {
+			return f.uncovered(e)
 		}
-		jobs = append(jobs, c)
-	}
-	order := func(a, b *check) int {
-		return cmp.Or(cmp.Compare(a.space, b.space), cmp.Compare(b.block, a.block),
-			cmp.Compare(a.off, b.off), cmp.Compare(a.size, b.size), bytes.Compare(a.sum, b.sum))
-	}
-	slices.SortStableFunc(jobs, order)
-	jobs = slices.CompactFunc(jobs, func(a, b *check) bool { return order(a, b) == 0 })
-	for i, r := range f.records {
-		if v.Wanted(i) && r.codec != None {
-			jobs = append(jobs, &check{span: span{size: f.index.Size(i)}, tensor: i})
-		}
-	}
-	return jobs, nil
-}
-
-// check makes a check.
-func (f *parsed) check(v driver.Verification, c *check) (err error) {
-	h, part := sha256.New(), c.block.String()
-	if c.tensor >= 0 {
-		part = f.index.Name(c.tensor)
-	}
-	switch {
-	case c.tensor >= 0 && c.space == 0:
-		err = f.stream(c.tensor, io.Discard)
-		v.Done(c.size, part)
-		return err
-	case c.sum != nil:
-		err = v.Feed(h, c.space, c.off, c.size, part)
-	default:
-		_, err = v.Hash(driver.NoSum, c.space, c.off, c.size, part)
-	}
-	if err != nil && c.space > 0 {
-		err = f.failed(c, err)
-	}
-	if err != nil {
-		return err
-	}
-	if got := h.Sum(nil); c.sum != nil && !bytes.Equal(c.sum, got) {
-		return f.failed(c, fmt.Errorf("%w: SHA-256 of %d bytes is %x, recorded %x", format.ErrChecksum, c.size, got[:8], c.sum[:8]))
 	}
 	return nil
 }
 
-// failed adds the place of a check to an error.
-func (f *parsed) failed(c *check, err error) error {
-	field, at := c.block.String(), c.off
-	switch {
-	case c.tensor >= 0:
-		field, at = fmt.Sprintf("tensor %q.external_data", f.index.Name(c.tensor)), f.recordAt(c.tensor)
-	case c.space > 0:
-		field, at = "graph: external_data", f.graph().at
-	}
-	return wire.Error(formatName, field, at, err)
-}
-
 // uncovered returns the error for external data without a checksum.
-func (f *parsed) uncovered(c *check) error {
-	err := fmt.Errorf("%w: the signature does not cover external data without a checksum", format.ErrSignature)
-	if c.tensor < 0 {
-		return wire.Error(formatName, fmt.Sprintf("graph: tensor %q", c.name), f.graph().at, err)
+func (f *parsed) uncovered(e *elsewhere) error {
+	field, at := fmt.Sprintf("graph: tensor %q", e.name), f.graph().at
+	if e.tensor >= 0 {
+		field, at = f.externalField(e.tensor), f.recordAt(e.tensor)
 	}
-	return f.failed(c, err)
+	err := fmt.Errorf("%w: the signature does not cover external data without a checksum", format.ErrSignature)
+	return wire.Error(formatName, field, at, err)
 }

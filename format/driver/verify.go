@@ -80,9 +80,13 @@ type Sum struct {
 	Size    int64
 	// Or is another form of the same part, of other ranges or another content, that the file may have instead.
 	Or *Sum
-	// Check is in place of Accept for what that cannot express, such as decryption. By is what Coverage calls it.
+	// Check is in place of Accept for what that cannot express, such as decryption.
 	Check func(v Verification) error
-	By    string
+	// By is what the Coverage says of tensors, and of parts without a checksum, that the sum covers. It is required
+	// with Check; else "" means the algorithm and the part: "crc32 of the weights".
+	By string
+	// Structure means that it is compared in every verification, even if none of the tensors that it covers is wanted.
+	Structure bool
 	// Hidden means that the Coverage does not list the part, but only the tensors and parts that it covers.
 	Hidden bool
 }
@@ -122,9 +126,9 @@ type Verification interface {
 	// Feed writes size bytes at off of a space to h, in order, and counts them as
 	// done. It is for hashes that are not a Kind, such as SHA-256.
 	Feed(h io.Writer, s Space, off, size int64, part string) error
-	// Compare compares a checksum with the file, for the functions of a format. Those in Parsed.Sums the engine
-	// compares itself.
-	Compare(s *Sum) error
+	// Compare compares Parsed.Sums[k] with the file, for Authenticate. It is not compared again before the first use of
+	// the tensors that it covers.
+	Compare(k int) error
 	// Unchanged checks that the structure that Parse read has not changed in the files.
 	// Every verification ends with it. Touch calls it after a checksum matches, since the
 	// tensors must still be where Parse found them.

@@ -106,7 +106,7 @@ func compareSum(h *hasher, s *driver.Sum) (form int, err error) {
 			d := &f.Accept[i]
 			equal, text, err := compareDigest(h, f, d, part)
 			if err != nil {
-				return 0, err
+				return 0, locate(d, err)
 			}
 			if equal {
 				return form, nil
@@ -119,6 +119,15 @@ func compareSum(h *hasher, s *driver.Sum) (form int, err error) {
 		}
 	}
 	return 0, mismatch(s, computed)
+}
+
+// locate adds the place of a digest to an error that has none.
+func locate(d *driver.Digest, err error) error {
+	var located *tensor.Error
+	if d.Field == "" || errors.As(err, &located) && located.Field != "" {
+		return err
+	}
+	return wire.Error("", d.Field, d.Offset, err)
 }
 
 // mismatch returns the error for a checksum of which no form is right. computed is what the bytes have in the first form.
@@ -266,9 +275,23 @@ func (in *input) Compare(s *driver.Sum, b []byte, off int64) (form int, err erro
 }
 
 // Compare implements driver.Verification.
-func (v *verification) Compare(s *driver.Sum) error {
-	_, err := v.compareSum(s)
-	return err
+func (v *verification) Compare(k int) error {
+	d := v.m.declared()
+	form, err := v.compareSum(&d.list[k])
+	if err != nil {
+		return err
+	}
+	d.setForm(k, form, true)
+	return nil
+}
+
+// setForm records that the digest with a number was right, and whether that holds for the first use.
+func (d *sums) setForm(k, form int, hasPassed bool) {
+	s := &d.states[k]
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	s.form = form
+	s.passed = s.passed || hasPassed
 }
 
 // compareSum compares a declared checksum, and returns the number of the digest that is right.
@@ -314,12 +337,15 @@ func (v *verification) wantedSums() (list []int) {
 		}
 	}
 	for k := range d.list {
-		if wanted[k] || !covering[k] {
+		if wanted[k] || !covering[k] || d.list[k].Structure || v.o.Trusted != nil && isOwn(&d.list[k]) {
 			list = append(list, k)
 		}
 	}
 	return list
 }
+
+// isOwn reports whether s covers bytes of the model's own file, which a signature in the file covers.
+func isOwn(s *driver.Sum) bool { return len(s.Ranges) > 0 && s.Ranges[0].Space == 0 }
 
 // compareSums compares declared checksums. Without the key of an encrypted file it compares what needs none, and
 // then returns ErrKey.
@@ -339,10 +365,7 @@ func (v *verification) compareSums(list []int) error {
 		if err != nil {
 			return err
 		}
-		s := &d.states[k]
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.form = form
+		d.setForm(k, form, false)
 		return nil
 	})
 	if err != nil {
@@ -373,10 +396,10 @@ func (d *sums) own(k int) string {
 // of returns what covers the bytes of tensors or parts in the ranges of a declared checksum: "crc32 of the weights".
 func (d *sums) of(k int) string {
 	name := d.own(k)
-	if name != "" && d.list[k].Check == nil {
-		return name + " of the " + d.list[k].Name
+	if name == "" {
+		return ""
 	}
-	return name
+	return cmp.Or(d.list[k].By, name+" of the "+d.list[k].Name)
 }
 
 // around returns what covers all ranges of declared part k, which has no checksum, or "".
@@ -402,10 +425,10 @@ func (d *sums) contains(k int, ranges []driver.Range) bool {
 	return len(ranges) > 0
 }
 
-// coverSections lists the declared parts, and what covers them.
-func (v *verification) coverSections() {
+// coverSections lists those of the declared parts that were compared, and what covers them.
+func (v *verification) coverSections(compared []int) {
 	d := v.m.declared()
-	for k := range d.list {
+	for _, k := range compared {
 		if d.list[k].Hidden {
 			continue
 		}
@@ -433,6 +456,12 @@ func (v *verification) coveredBy(i int) string {
 	return ""
 }
 
+// isCompared reports whether s has anything to compare bytes with, and is not only read.
+func isCompared(s *driver.Sum) bool {
+	isSum := func(d driver.Digest) bool { return d.Hash != nil || d.Kind != driver.NoSum }
+	return s.Check != nil || slices.ContainsFunc(s.Accept, isSum)
+}
+
 // touchSums compares the declared checksums that cover tensor i, each once.
 func (m *Model) touchSums(v *verification, i int) error {
 	d := m.declared()
@@ -450,6 +479,9 @@ func (m *Model) touchSum(v *verification, s *driver.Sum, state *sumState) error 
 	defer state.mu.Unlock()
 	if state.passed || state.err != nil {
 		return state.err
+	}
+	if !isCompared(s) {
+		return nil
 	}
 	_, err := v.compareSum(s)
 	if err == nil && m.parsedIn(s) {

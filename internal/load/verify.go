@@ -110,7 +110,7 @@ func (v *verification) run() error {
 	if err := v.compareSums(sums); err != nil {
 		return err
 	}
-	v.coverSections()
+	v.coverSections(sums)
 	if m.parsed.Verify != nil {
 		if err := m.parsed.Verify(v); err != nil {
 			return err
