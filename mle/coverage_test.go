@@ -47,6 +47,7 @@ func TestCoverage(t *testing.T) {
 		{"signed without sums", signedBy(bare(plainGolden()), testSigner), nil, "sha256 of the file", "sha256 of the file", 2, format.SignatureUnknown, "ok"},
 		{"trusted", written(t, floatPlan(), &signed), []format.VerifyOption{format.WithTrustedKey(trusted(testSigner))}, "crc32", "crc32 of the weights", 4, format.SignatureTrusted, "ok"},
 		{"encrypted", sealed(WriteOptions{}), nil, "crc32", "AES-256-GCM", 4, format.Unsigned, bareLevel},
+		{"encrypted and chunked", sealed(WriteOptions{Compression: MethodZstd, Chunked: true}), nil, "crc32", "crc32 of the chunk", 4, format.Unsigned, bareLevel},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			f := mustOpen(t, tt.file, key)

@@ -43,9 +43,12 @@ const (
 
 // Byte offsets in the header. The others follow from Header.fields.
 const (
-	atVersion   = 4
-	atFields    = 8
-	atHeaderSum = 108 // header_checksum of version 2
+	atVersion     = 4
+	atFields      = 8
+	atMetadataSum = 96 // metadata_checksum of version 2
+	atGraphSum    = 100
+	atWeightsSum  = 104
+	atHeaderSum   = 108
 )
 
 // Version numbers.
@@ -143,7 +146,7 @@ func (h *Header) put(b []byte) {
 		at += n
 	}
 	if h.Version != 1 {
-		binary.LittleEndian.PutUint32(b[atHeaderSum:], headerSum(b))
+		binary.LittleEndian.PutUint32(b[atHeaderSum:], sumOfHeader(b))
 	}
 }
 

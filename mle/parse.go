@@ -24,7 +24,6 @@ type parsed struct {
 	src    driver.Source
 	index  *driver.Index
 	memory *driver.Memory
-	sums   bool // checksums of the structure are compared while opening
 
 	h                       Header
 	head                    []byte // the first 144 bytes: the header, and more if it is shorter
@@ -40,6 +39,8 @@ type parsed struct {
 	built                      int64                               // bytes of memory for the neutral graph
 	comp                       compression                         // MethodNone without the section
 	at                         []int64                             // by tensor: offset in the uncompressed weights; nil if they are not compressed or encrypted
+
+	declared declaredSums
 
 	cipher *seal.Cipher // nil without key
 	plain  cached       // the decrypted section
@@ -60,7 +61,7 @@ func corrupt(field string, offset int64, text string, args ...any) error {
 
 // Parse implements driver.Driver. It reads and checks everything but the weights.
 func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (_ *driver.Parsed, err error) {
-	f := &parsed{src: src, index: x, memory: o.Memory, sums: o.Check.Sums()}
+	f := &parsed{src: src, index: x, memory: o.Memory}
 	for _, read := range []func() error{f.readHeader, f.readSections, f.readGraph, f.readCompression, f.fillIndex} {
 		if err := read(); err != nil {
 			return nil, err
@@ -74,7 +75,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	x.Version = strconv.Itoa(int(f.h.Version))
 	p := &driver.Parsed{
 		Own: f, Metadata: f.metadata, Signature: f.signer(), NeedsKey: f.needsKey(), LazyNotes: f.notes, Restore: restore,
-		Load: f.load, Shares: f.shares, Close: f.close, Verify: f.verify, Touch: f.touch,
+		Load: f.load, Stream: f.stream, Shares: f.shares, Close: f.close, Sums: f.sums, SumsOf: f.sumsOf,
 		Authenticate: f.authenticate, CheckClaim: f.checkClaim,
 	}
 	p.Graph, err = f.neutral()
@@ -119,12 +120,10 @@ func (f *parsed) readHeader() (err error) {
 	case h.HeaderSize != headerText && h.HeaderSize != headerStruct:
 		return h.fail("header_size", format.ErrCorrupt, "%d, neither %d nor %d", h.HeaderSize, headerText, headerStruct)
 	}
-	if f.sums {
-		if err := h.checkSum(f.head); err != nil {
-			return err
-		}
+	if err := f.checkHeader(); err != nil {
+		return err
 	}
-	return h.checkSections(f.src.Size())
+	return h.checkPlaces(f.src.Size())
 }
 
 // refusePickle returns an error for the container of another program that has the same
@@ -161,41 +160,16 @@ func (h *Header) findShift(head []byte, size int64) {
 	}
 }
 
-// checkSum compares the header checksum with that of header_size bytes and with that of
-// the reference implementation, which is always of 144 bytes.
-func (h *Header) checkSum(head []byte) error {
-	if h.HeaderChecksum == 0 {
-		return nil
-	}
-	if len(head) < int(h.HeaderSize) {
-		return fail("header", 0, format.ErrTruncated, "%d bytes, header_size is %d", len(head), h.HeaderSize)
-	}
-	if len(head) >= headerStruct && headerSum(head[:headerStruct]) == h.HeaderChecksum {
-		return nil
-	}
-	return h.compare("header_checksum", h.HeaderChecksum, headerSum(head[:h.HeaderSize]))
-}
-
-// headerSum returns the CRC-32 of the header with header_checksum zeroed.
-func headerSum(head []byte) uint32 {
+// sumOfHeader returns the CRC-32 of the header with header_checksum zeroed.
+func sumOfHeader(head []byte) uint32 {
 	sum := tensor.CRC32(head[:atHeaderSum])
 	sum = tensor.UpdateCRC32(sum, padding[:4])
 	return tensor.UpdateCRC32(sum, head[atHeaderSum+4:])
 }
 
-// compare compares a computed checksum with one in the header, unless that was not recorded.
-func (h *Header) compare(field string, want, got uint32) error {
-	if want != 0 && got != want {
-		return h.fail(field, format.ErrChecksum, sumText, want, got)
-	}
-	return nil
-}
-
-const sumText = "%#08x recorded, %#08x computed"
-
-// checkSections checks that the sections are behind the header and within the file, do
+// checkPlaces checks that the sections are behind the header and within the file, do
 // not overlap, leave no bytes behind the last, and match the flags.
-func (h *Header) checkSections(size int64) error {
+func (h *Header) checkPlaces(size int64) error {
 	all := h.sections()
 	end := int64(h.HeaderSize)
 	if end > size {
@@ -247,19 +221,13 @@ func (f *parsed) readSections() (err error) {
 		return b
 	}
 	f.meta, f.graph, f.sig, f.table = read(h.Metadata), read(h.Graph), read(h.Signature), read(h.Compression)
-	if err == nil && f.sums {
-		err = f.checkSums()
+	if err == nil {
+		err = f.checkSections()
 	}
 	if err == nil && f.sig != nil {
 		err = f.checkSignatureSection()
 	}
 	return err
-}
-
-// checkSums compares the recorded checksums of metadata and graph.
-func (f *parsed) checkSums() error {
-	return cmp.Or(f.h.compare("metadata_checksum", f.h.MetadataChecksum, tensor.CRC32(f.meta)),
-		f.h.compare("graph_checksum", f.h.GraphChecksum, tensor.CRC32(f.graph)))
 }
 
 // checkSignatureSection checks the size and algorithms of the signature section.

@@ -1,226 +1,301 @@
 package mle
 
 import (
-	"cmp"
 	"encoding/binary"
-	"slices"
+	"io"
 
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/checksum"
 	codecs "github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/tensor"
 )
 
-// verify checks the checksums of the structure, of the stored and of the uncompressed
-// weights, and the signature. Without the key of an encrypted file, it checks everything
-// else and then returns ErrKey.
-func (f *parsed) verify(v driver.Verification) error {
-	chunks := f.wantedChunks(v)
-	if !f.chunkwise(v) {
-		v.Expect(f.h.Weights.Size)
-	}
-	for _, i := range chunks {
-		v.Expect(f.comp.size(i))
-	}
-	if f.sig != nil {
-		v.Expect(f.src.Size() - f.h.Signature.Size)
-	}
-	if err := cmp.Or(f.h.checkSum(f.head), f.checkSums()); err != nil {
-		return err
-	}
-	weights := f.verifyWeights(v, chunks)
-	if weights != nil && !f.needsKey() {
-		return weights
-	}
-	if err := f.authenticate(v); err != nil {
-		return err
-	}
-	if weights == nil {
-		f.cover(v)
-	}
-	return weights
+// The declared checksums that every file has. Others follow them.
+const (
+	headerSum = iota
+	metadataSum
+	graphSum
+	structureSums
+)
+
+// declaredSums are the checksums of the structure, with the memory that they need, and where the others are in the list.
+type declaredSums struct {
+	list    [structureSums]driver.Sum
+	longer  driver.Sum // another form of that of the header
+	digests [structureSums][1]driver.Digest
+	ranges  [structureSums + 1][1]driver.Range
+	zeroed  [1]driver.Range
+
+	data, dataEnd int // those of the weights, or the first of the chunks
 }
 
-// cover records the checksum that covers each part.
-func (f *parsed) cover(v driver.Verification) {
+// set sets a checksum of a range. A checksum of 0 was not recorded.
+func (d *declaredSums) set(k int, name string, sum uint32, field string, at int64, r Section) *driver.Sum {
+	s := &d.list[k]
+	s.Name = name
+	d.ranges[k][0] = driver.Range{Offset: r.Offset, Size: r.Size}
+	s.Ranges = d.ranges[k][:]
+	if sum != 0 {
+		d.digests[k][0] = driver.Digest{Kind: driver.CRC32, Want: uint64(sum), Field: field, Offset: at}
+		s.Accept = d.digests[k][:]
+	}
+	return s
+}
+
+// checkHeader compares the header checksum with that of header_size bytes and with that of
+// the reference implementation, which is always of 144 bytes.
+func (f *parsed) checkHeader() error {
 	h := &f.h
-	by := func(sum string, recorded bool) string {
-		switch {
-		case recorded:
-			return sum
-		case f.sig != nil:
-			return "sha256 of the file"
-		}
-		return ""
+	size := int64(h.HeaderSize)
+	s := f.declared.set(headerSum, "header", h.HeaderChecksum, "header_checksum", atHeaderSum, Section{Size: size})
+	if h.HeaderChecksum == 0 {
+		return nil
 	}
-	v.Section("header", by("crc32", h.HeaderChecksum != 0))
-	if f.meta != nil {
-		v.Section("metadata", by("crc32", h.MetadataChecksum != 0))
+	if int64(len(f.head)) < size {
+		return fail("header", 0, tensor.ErrTruncated, "%d bytes, header_size is %d", len(f.head), size)
 	}
-	v.Section("graph", by("crc32", h.GraphChecksum != 0))
-	if f.table != nil { // the other fields are determined by what is checked
-		v.Section("level and quantization_bits of the compression section", by("", false))
+	f.declared.zeroed[0] = driver.Range{Offset: atHeaderSum, Size: 4}
+	s.Zeroed = f.declared.zeroed[:]
+	if len(f.head) == headerStruct && size < headerStruct {
+		f.declared.ranges[structureSums][0] = driver.Range{Size: headerStruct}
+		f.declared.longer = *s
+		f.declared.longer.Ranges = f.declared.ranges[structureSums][:]
+		s.Or = &f.declared.longer
 	}
-	switch {
-	case f.comp.chunked:
-		v.CoverAll("crc32 of the chunk")
-	case h.WeightsChecksum == 0 && f.encrypted():
-		v.CoverAll("AES-256-GCM")
-	case h.WeightsChecksum == 0 && f.table != nil:
-		v.CoverAll("crc32 of the uncompressed weights")
-	default:
-		v.CoverAll(by("crc32 of the weights", h.WeightsChecksum != 0))
-	}
-}
-
-// touch checks the checksums that cover tensor i.
-func (f *parsed) touch(v driver.Verification, i int) (all bool, err error) {
-	switch {
-	case f.encrypted(), f.table == nil && f.h.WeightsChecksum == 0: // decryption authenticates it, or nothing does
-		return true, nil
-	case f.comp.chunked:
-		first, end, _ := f.comp.covering(f.at[i], f.index.Size(i))
-		return false, v.Each(end-first, func(k int) error {
-			_, err := f.storedChunk(first + k)
-			return err
-		})
-	}
-	if err := f.verifyStored(v); err != nil || f.table == nil {
-		return true, err
-	}
-	b, err := f.content()
-	if err == nil {
-		err = f.checkUncompressed(v, tensor.CRC32(b))
-	}
-	return true, err
-}
-
-// chunkwise reports whether only the chunks of some tensors are checked.
-func (f *parsed) chunkwise(v driver.Verification) bool {
-	return f.comp.chunked && !v.All()
-}
-
-// verifyStored checks the stored weights. Without a checksum, it still reads them.
-func (f *parsed) verifyStored(v driver.Verification) error {
-	crc, err := v.Hash(driver.CRC32, 0, f.h.Weights.Offset, f.h.Weights.Size, "weights")
-	if err != nil {
-		return err
-	}
-	return f.h.compare("weights_checksum", f.h.WeightsChecksum, uint32(crc))
-}
-
-// verifyWeights checks the stored weights, and some chunks of the uncompressed ones.
-func (f *parsed) verifyWeights(v driver.Verification, chunks []int) (err error) {
-	if !f.chunkwise(v) {
-		err = f.verifyStored(v)
-	}
-	switch {
-	case err != nil:
-		return err
-	case f.needsKey():
-		return fail("weights", f.h.Weights.Offset, format.ErrKey, "they are encrypted, and without the key their contents were not checked")
-	case f.table != nil:
-		return f.verifyChunks(v, chunks)
-	case f.encrypted():
-		_, err = f.content()
-	}
+	_, err := f.src.Compare(s, f.head, 0)
 	return err
 }
 
-// verifyChunks checks the checksums of some chunks and, if these are all, that of the uncompressed weights.
-func (f *parsed) verifyChunks(v driver.Verification, which []int) error {
-	sums := make([]uint32, len(which))
-	err := v.Each(len(which), func(i int) error {
-		in, err := f.storedChunk(which[i])
+// checkSections compares the checksums of metadata and graph.
+func (f *parsed) checkSections() error {
+	h := &f.h
+	s := f.declared.set(metadataSum, "metadata", h.MetadataChecksum, "metadata_checksum", atMetadataSum, h.Metadata)
+	s.Hidden = f.meta == nil
+	if _, err := f.src.Compare(s, f.meta, h.Metadata.Offset); err != nil {
+		return err
+	}
+	s = f.declared.set(graphSum, "graph", h.GraphChecksum, "graph_checksum", atGraphSum, h.Graph)
+	_, err := f.src.Compare(s, f.graph, h.Graph.Offset)
+	return err
+}
+
+// weightsSum returns the checksum of the stored weights.
+func (f *parsed) weightsSum() driver.Sum {
+	h := &f.h
+	s := driver.Sum{Name: "weights", Hidden: true}
+	s.Ranges = []driver.Range{{Offset: h.Weights.Offset, Size: h.Weights.Size}}
+	if h.WeightsChecksum != 0 {
+		s.Accept = []driver.Digest{{Kind: driver.CRC32, Want: uint64(h.WeightsChecksum), Field: "weights_checksum", Offset: atWeightsSum}}
+	}
+	return s
+}
+
+// sums implements driver.Parsed. Those of the weights follow each other.
+func (f *parsed) sums() []driver.Sum {
+	h := &f.h
+	list := append([]driver.Sum(nil), f.declared.list[:]...)
+	if f.table != nil { // the other fields are determined by what is checked
+		at := h.Compression.Offset
+		list = append(list, driver.Sum{
+			Name:   "level and quantization_bits of the compression section",
+			Ranges: []driver.Range{{Offset: at + 1, Size: 1}, {Offset: at + 16, Size: 1}},
+		})
+	}
+	if f.comp.chunked {
+		f.declared.data = len(list)
+		for i := range f.comp.chunks {
+			list = append(list, f.chunkSum(i))
+		}
+		f.declared.dataEnd = len(list)
+	}
+	weights := len(list)
+	list = append(list, f.weightsSum())
+	if f.encrypted() {
+		list = append(list, driver.Sum{Name: "weights", By: "AES-256-GCM", Hidden: true, Ranges: list[weights].Ranges, Check: func(driver.Verification) error {
+			_, err := f.stored(0, h.plainSize())
+			return err
+		}})
+	}
+	if f.table != nil {
+		list = append(list, f.contentSum(list[weights].Ranges))
+	}
+	if f.declared.dataEnd == 0 {
+		f.declared.data, f.declared.dataEnd = weights, len(list)
+	} else {
+		for k := range list[weights:] {
+			list[weights+k].All = true // chunks cover single tensors
+		}
+	}
+	return append(list, f.fileSum())
+}
+
+// fileSum is the signature of the file, or that there is none.
+func (f *parsed) fileSum() driver.Sum {
+	s := driver.Sum{Name: "signature", Hidden: true, Check: f.authenticate}
+	if f.sig == nil {
+		return s
+	}
+	at, end := f.h.Signature.Offset, f.h.Signature.End()
+	s.Ranges = []driver.Range{{Size: at}, {Offset: end, Size: f.src.Size() - end}}
+	s.Size = f.src.Size() - f.h.Signature.Size
+	s.By = "sha256 of the file"
+	return s
+}
+
+// sumsOf implements driver.Parsed.
+func (f *parsed) sumsOf(i int) (from, to int) {
+	if !f.comp.chunked {
+		return f.declared.data, f.declared.dataEnd
+	}
+	first, end, _ := f.comp.covering(f.at[i], f.index.Size(i))
+	return f.declared.data + first, f.declared.data + end
+}
+
+// chunkSum returns the checksum of the stored bytes of a chunk: those of the file, or what they are once decrypted.
+func (f *parsed) chunkSum(i int) driver.Sum {
+	c := &f.comp.chunks[i]
+	s := driver.Sum{
+		Name: "weights",
+		By:   "crc32 of the chunk",
+		Accept: []driver.Digest{{
+			Kind: driver.CRC32, Want: uint64(c.Checksum), Field: "chunk checksum", Offset: f.comp.base + int64(i)*chunkRow + 24,
+		}},
+		Ranges: []driver.Range{{Offset: f.h.Weights.Offset + c.Stored, Size: c.StoredSize}},
+		Hidden: true,
+	}
+	if !f.encrypted() {
+		return s
+	}
+	s.Ranges = []driver.Range{{Offset: f.h.Weights.Offset, Size: f.h.Weights.Size}}
+	s.Size = c.StoredSize
+	s.Content = func(v driver.Verification) (uint64, error) {
+		b, err := f.stored(c.Stored, c.StoredSize)
+		v.Done(int64(len(b)), "weights")
+		return uint64(tensor.CRC32(b)), err
+	}
+	return s
+}
+
+// contentSum returns the checksum of the uncompressed weights. For float16 it may be that of the reference
+// implementation, which Notes then reports.
+func (f *parsed) contentSum(weights []driver.Range) driver.Sum {
+	s := driver.Sum{
+		Name:    "uncompressed weights",
+		Accept:  []driver.Digest{{Kind: driver.CRC32, Want: uint64(f.comp.Checksum), Field: "compression checksum", Offset: f.h.Compression.Offset + 12}},
+		Ranges:  weights,
+		Content: f.content32,
+		Size:    f.comp.Uncompressed,
+		Hidden:  true,
+	}
+	if f.comp.Method == MethodFloat16 {
+		flushed := s
+		flushed.Content = f.flushedSum
+		s.Or = &flushed
+	}
+	return s
+}
+
+// content32 returns the CRC-32 of the uncompressed weights, chunk by chunk.
+func (f *parsed) content32(v driver.Verification) (uint64, error) {
+	if f.needsKey() {
+		_, err := f.decrypt()
+		return 0, err
+	}
+	chunks := f.comp.chunks
+	sums := make([]uint32, len(chunks))
+	err := v.Each(len(chunks), func(i int) error {
+		in, err := f.storedChunk(i)
 		if err != nil {
 			return err
 		}
 		s := checksum.Count(v, driver.CRC32, "weights")
-		err = f.expand(s, in, f.comp.size(which[i]))
+		err = f.expand(s, in, f.comp.size(i))
 		sums[i] = uint32(s.Sum64())
-		return f.weightsError(err, f.comp.chunks[which[i]].Stored)
+		return f.weightsError(err, chunks[i].Stored)
 	})
-	if err != nil || len(which) < len(f.comp.chunks) {
-		return err
-	}
 	sum := uint32(0)
 	for i, s := range sums {
 		sum = tensor.CombineCRC32(sum, s, f.comp.size(i))
 	}
-	return f.checkUncompressed(v, sum)
+	return uint64(sum), err
 }
 
-// storedChunk returns the stored bytes of a chunk and checks its checksum, if any.
+// storedChunk returns the stored bytes of a chunk, decrypted.
 func (f *parsed) storedChunk(i int) ([]byte, error) {
 	c := &f.comp.chunks[i]
-	b, err := f.stored(c.Stored, c.StoredSize)
-	if err != nil || !f.comp.chunked {
-		return b, err
-	}
-	if sum := tensor.CRC32(b); sum != c.Checksum {
-		return nil, fail("chunk checksum", f.comp.base+int64(i)*chunkRow+24, format.ErrChecksum,
-			"chunk %d: "+sumText, i, c.Checksum, sum)
-	}
-	return b, nil
-}
-
-// wantedChunks lists the chunks of the tensors to verify, in ascending order.
-func (f *parsed) wantedChunks(v driver.Verification) (which []int) {
-	if f.needsKey() {
-		return nil
-	}
-	wanted := make([]bool, len(f.comp.chunks))
-	for i := range f.at {
-		if f.chunkwise(v) && v.Wanted(i) {
-			first, end, _ := f.comp.covering(f.at[i], f.index.Size(i))
-			copy(wanted[first:end], slices.Repeat([]bool{true}, end-first))
-		}
-	}
-	for k, w := range wanted {
-		if w || !f.chunkwise(v) {
-			which = append(which, k)
-		}
-	}
-	return which
-}
-
-// checkUncompressed compares the checksum of the uncompressed weights with the recorded
-// one. For float16 weights it also accepts that of the reference implementation, which
-// Notes then reports.
-func (f *parsed) checkUncompressed(v driver.Verification, sum uint32) error {
-	if sum == f.comp.Checksum {
-		return nil
-	}
-	if f.comp.Method == MethodFloat16 {
-		flushed, err := f.flushedSum(v)
-		if err != nil {
-			return err
-		}
-		if flushed == f.comp.Checksum {
-			f.flushed.Store(true)
-			return nil
-		}
-	}
-	return fail("compression checksum", f.h.Compression.Offset+12, format.ErrChecksum, sumText, f.comp.Checksum, sum)
+	return f.stored(c.Stored, c.StoredSize)
 }
 
 // flushedSum returns the CRC-32 of float16 weights as the reference implementation decodes
 // them: subnormal halves and -0 become 0. The halves are contiguous, even in chunks.
-func (f *parsed) flushedSum(v driver.Verification) (uint32, error) {
+func (f *parsed) flushedSum(v driver.Verification) (uint64, error) {
 	const exponent, step = 0x7C00, 64 << 10
 	in, err := f.stored(0, f.h.plainSize())
+	if err != nil {
+		return 0, err
+	}
 	s := crc(0)
-	for halves := []byte(nil); err == nil && len(in) > 0; in = in[len(halves):] {
+	var halves []byte
+	for ; len(in) > 0; in = in[len(halves):] {
 		halves = append(halves[:0], in[:min(step, len(in))]...)
 		for i := 0; i < len(halves); i += 2 {
 			if binary.LittleEndian.Uint16(halves[i:])&exponent == 0 {
 				halves[i], halves[i+1] = 0, 0
 			}
 		}
-		if err = v.Context().Err(); err == nil {
-			err = codecs.DataTo(&s, approximation(MethodFloat16), halves, 2*int64(len(halves)), f.memory)
+		if err := v.Context().Err(); err != nil {
+			return 0, err
+		}
+		if err := codecs.DataTo(&s, approximation(MethodFloat16), halves, 2*int64(len(halves)), f.memory); err != nil {
+			return 0, err
 		}
 	}
-	return uint32(s), err
+	if uint32(s) == f.comp.Checksum {
+		f.flushed.Store(true)
+	}
+	return uint64(s), nil
+}
+
+// stream implements driver.Parsed.
+func (f *parsed) stream(i int, w io.Writer) error {
+	off, n := f.at[i], f.index.Size(i)
+	if f.shares(i) {
+		b, err := f.content()
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(b[off:][:n])
+		return err
+	}
+	first, end, _ := f.comp.covering(off, n)
+	part := &section{w: w, skip: off - f.comp.chunks[first].Offset, left: n}
+	for k := first; k < end; k++ {
+		in, err := f.storedChunk(k)
+		if err != nil {
+			return err
+		}
+		if err := f.weightsError(f.expand(part, in, f.comp.size(k)), f.comp.chunks[k].Stored); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// section writes a section of what is written to it to w.
+type section struct {
+	w          io.Writer
+	skip, left int64
+}
+
+func (s *section) Write(b []byte) (int, error) {
+	skip := min(s.skip, int64(len(b)))
+	n := min(s.left, int64(len(b))-skip)
+	s.skip -= skip
+	s.left -= n
+	if n > 0 {
+		if _, err := s.w.Write(b[skip:][:n]); err != nil {
+			return 0, err
+		}
+	}
+	return len(b), nil
 }

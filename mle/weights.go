@@ -13,7 +13,6 @@ import (
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/work"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // compression is the compression section.
@@ -136,9 +135,12 @@ func (f *parsed) decrypt() ([]byte, error) {
 	if !errors.Is(err, format.ErrKey) {
 		return plain, err
 	}
-	if b, err := f.src.Slice(s.Offset, s.Size); err != nil {
-		return nil, err
-	} else if err := f.h.compare("weights_checksum", f.h.WeightsChecksum, tensor.CRC32(b)); err != nil {
+	b, sliceErr := f.src.Slice(s.Offset, s.Size)
+	if sliceErr != nil {
+		return nil, sliceErr
+	}
+	sum := f.weightsSum()
+	if _, err := f.src.Compare(&sum, b, s.Offset); err != nil {
 		return nil, err
 	}
 	return nil, f.weightsError(err, 0)

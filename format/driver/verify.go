@@ -77,7 +77,7 @@ type Sum struct {
 	// Content, if not nil, means that the digest, of which there is one, is of the decoded content of Ranges, such as
 	// that of a compressed entry. It decodes Size bytes, counts them as done, and returns their checksum.
 	Content func(v Verification) (uint64, error)
-	Size    int64
+	Size    int64 // of what Content or Check counts
 	// Or is another form of the same part, of other ranges or another content, that the file may have instead.
 	Or *Sum
 	// Check is in place of Accept for what that cannot express, such as decryption.
@@ -87,6 +87,8 @@ type Sum struct {
 	By string
 	// Structure means that it is compared in every verification, even if none of the tensors that it covers is wanted.
 	Structure bool
+	// All means that it is compared only if all tensors are verified, as others cover single ones.
+	All bool
 	// Hidden means that the Coverage does not list the part, but only the tensors and parts that it covers.
 	Hidden bool
 }

@@ -308,7 +308,7 @@ func (v *verification) compareSum(s *driver.Sum) (form int, err error) {
 
 // countedBytes returns the number of bytes that comparing s counts.
 func countedBytes(s *driver.Sum) int64 {
-	if s.Content != nil {
+	if s.Content != nil || s.Check != nil {
 		return s.Size
 	}
 	if len(s.Accept) == 0 {
@@ -337,7 +337,10 @@ func (v *verification) wantedSums() (list []int) {
 		}
 	}
 	for k := range d.list {
-		if wanted[k] || !covering[k] || d.list[k].Structure || v.o.Trusted != nil && isOwn(&d.list[k]) {
+		s := &d.list[k]
+		switch {
+		case s.All && !v.All():
+		case wanted[k], !covering[k], s.Structure, v.o.Trusted != nil && isOwn(s):
 			list = append(list, k)
 		}
 	}
@@ -445,11 +448,12 @@ func (v *verification) coveredBy(i int) string {
 	d := v.m.declared()
 	from, to := v.m.sumsOf(i)
 	for k := from; k < to; k++ {
-		by := d.of(k)
-		if by == "" {
-			by = d.around(k)
+		if by := d.of(k); by != "" {
+			return by
 		}
-		if by != "" {
+	}
+	for k := from; k < to; k++ {
+		if by := d.around(k); by != "" {
 			return by
 		}
 	}

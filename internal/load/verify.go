@@ -159,7 +159,8 @@ func (v *verification) isProved(i int) bool {
 	from, to := m.sumsOf(i)
 	list := m.declared().list[from:to]
 	isDecoded := func(s driver.Sum) bool { return s.Content != nil || s.Check != nil }
-	if slices.ContainsFunc(list, isDecoded) {
+	ofAll := func(s driver.Sum) bool { return s.All && s.Content != nil }
+	if slices.ContainsFunc(list, isDecoded) || v.All() && slices.ContainsFunc(m.declaredSums.list, ofAll) {
 		return true
 	}
 	hasDigest := func(s driver.Sum) bool { return len(s.Accept) > 0 }
