@@ -462,6 +462,9 @@ func (p *compression) storedAs(size, stored int64) int64 {
 
 const storedText = "%d bytes take %d as %v, not %d"
 
+// chunkBytes is the memory of a chunk and its declared checksum.
+const chunkBytes = 448
+
 // readChunks reads the n rows of the chunk table.
 func (f *parsed) readChunks(n int, rows []byte) error {
 	p, at := &f.comp, f.h.Compression.Offset+compressionSize
@@ -469,7 +472,7 @@ func (f *parsed) readChunks(n int, rows []byte) error {
 	if n == 0 && (p.Uncompressed > 0 || p.Stored > 0) {
 		return corrupt("chunk_count", at, "no chunks for %d bytes", p.Uncompressed)
 	}
-	if err := f.memory.Reserve(int64(len(rows))); err != nil {
+	if err := f.memory.Reserve(int64(n) * chunkBytes); err != nil {
 		return wire.Error(formatName, "chunk_count", at, err)
 	}
 	p.chunks = make([]chunk, n)

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"io"
 
+	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/checksum"
 	codecs "github.com/weightmap/weightmap/internal/codec"
@@ -101,32 +102,40 @@ func (f *parsed) sums() []driver.Sum {
 			Ranges: []driver.Range{{Offset: at + 1, Size: 1}, {Offset: at + 16, Size: 1}},
 		})
 	}
+	f.declared.data = len(list)
+	stored := f.weightsSum()
+	stored.All = f.comp.chunked // chunks cover single tensors
+	list = append(list, stored)
+	if f.encrypted() {
+		list = append(list, driver.Sum{
+			Name: "weights", By: "AES-256-GCM", Ranges: stored.Ranges, Check: f.checkDecryption, All: f.comp.chunked, Hidden: true,
+		})
+	}
 	if f.comp.chunked {
 		f.declared.data = len(list)
 		for i := range f.comp.chunks {
 			list = append(list, f.chunkSum(i))
 		}
-		f.declared.dataEnd = len(list)
 	}
-	weights := len(list)
-	list = append(list, f.weightsSum())
-	if f.encrypted() {
-		list = append(list, driver.Sum{Name: "weights", By: "AES-256-GCM", Hidden: true, Ranges: list[weights].Ranges, Check: func(driver.Verification) error {
-			_, err := f.stored(0, h.plainSize())
-			return err
-		}})
-	}
+	f.declared.dataEnd = len(list)
 	if f.table != nil {
-		list = append(list, f.contentSum(list[weights].Ranges))
-	}
-	if f.declared.dataEnd == 0 {
-		f.declared.data, f.declared.dataEnd = weights, len(list)
-	} else {
-		for k := range list[weights:] {
-			list[weights+k].All = true // chunks cover single tensors
+		content := f.contentSum(stored.Ranges)
+		content.All = f.comp.chunked
+		list = append(list, content)
+		if !f.comp.chunked {
+			f.declared.dataEnd++
 		}
 	}
 	return append(list, f.fileSum())
+}
+
+// checkDecryption decrypts the weights, which AES-256-GCM authenticates.
+func (f *parsed) checkDecryption(driver.Verification) error {
+	if f.needsKey() {
+		return fail("weights", f.h.Weights.Offset, format.ErrKey, "they are encrypted, and without the key their contents were not checked")
+	}
+	_, err := f.stored(0, f.h.plainSize())
+	return err
 }
 
 // fileSum is the signature of the file, or that there is none.
@@ -169,6 +178,9 @@ func (f *parsed) chunkSum(i int) driver.Sum {
 	s.Ranges = []driver.Range{{Offset: f.h.Weights.Offset, Size: f.h.Weights.Size}}
 	s.Size = c.StoredSize
 	s.Content = func(v driver.Verification) (uint64, error) {
+		if err := f.checkDecryption(v); err != nil {
+			return 0, err
+		}
 		b, err := f.stored(c.Stored, c.StoredSize)
 		v.Done(int64(len(b)), "weights")
 		return uint64(tensor.CRC32(b)), err
@@ -197,9 +209,10 @@ func (f *parsed) contentSum(weights []driver.Range) driver.Sum {
 
 // content32 returns the CRC-32 of the uncompressed weights, chunk by chunk.
 func (f *parsed) content32(v driver.Verification) (uint64, error) {
-	if f.needsKey() {
-		_, err := f.decrypt()
-		return 0, err
+	if f.encrypted() {
+		if err := f.checkDecryption(v); err != nil {
+			return 0, err
+		}
 	}
 	chunks := f.comp.chunks
 	sums := make([]uint32, len(chunks))

@@ -2,7 +2,6 @@ package load
 
 import (
 	"bytes"
-	"cmp"
 	"errors"
 	"fmt"
 	"io"
@@ -355,14 +354,18 @@ func isOwn(s *driver.Sum) bool { return len(s.Ranges) > 0 && s.Ranges[0].Space =
 func (v *verification) compareSums(list []int) error {
 	d := v.m.declared()
 	var mu sync.Mutex
-	var locked error
+	var locked error // of the first one that needs the key
+	first := len(list)
 	err := v.Each(len(list), func(n int) error {
 		k := list[n]
 		form, err := v.compareSum(&d.list[k])
 		if errors.Is(err, driver.ErrKey) && !errors.Is(err, driver.ErrSignature) {
 			mu.Lock()
 			defer mu.Unlock()
-			locked = cmp.Or(locked, err)
+			if n < first {
+				first = n
+				locked = err
+			}
 			return nil
 		}
 		if err != nil {
@@ -375,89 +378,6 @@ func (v *verification) compareSums(list []int) error {
 		return err
 	}
 	return locked
-}
-
-// own returns the name of the digest of a declared checksum that is right, or "".
-func (d *sums) own(k int) string {
-	s := &d.list[k]
-	if s.Check != nil {
-		return s.By
-	}
-	state := &d.states[k]
-	state.mu.Lock()
-	form := state.form
-	state.mu.Unlock()
-	for f := s; f != nil; f = f.Or {
-		if form < len(f.Accept) {
-			return f.Accept[form].Name()
-		}
-		form -= len(f.Accept)
-	}
-	return ""
-}
-
-// of returns what covers the bytes of tensors or parts in the ranges of a declared checksum: "crc32 of the weights".
-func (d *sums) of(k int) string {
-	name := d.own(k)
-	if name == "" {
-		return ""
-	}
-	return cmp.Or(d.list[k].By, name+" of the "+d.list[k].Name)
-}
-
-// around returns what covers all ranges of declared part k, which has no checksum, or "".
-func (d *sums) around(k int) string {
-	for n := range d.list {
-		if n != k && d.own(n) != "" && d.contains(n, d.list[k].Ranges) {
-			return d.of(n)
-		}
-	}
-	return ""
-}
-
-// contains reports whether each of some ranges is in one of declared checksum k.
-func (d *sums) contains(k int, ranges []driver.Range) bool {
-	for _, r := range ranges {
-		in := func(x driver.Range) bool {
-			return x.Space == r.Space && x.Offset <= r.Offset && r.Offset+r.Size <= x.Offset+x.Size
-		}
-		if !slices.ContainsFunc(d.list[k].Ranges, in) {
-			return false
-		}
-	}
-	return len(ranges) > 0
-}
-
-// coverSections lists those of the declared parts that were compared, and what covers them.
-func (v *verification) coverSections(compared []int) {
-	d := v.m.declared()
-	for _, k := range compared {
-		if d.list[k].Hidden {
-			continue
-		}
-		by := d.own(k)
-		if by == "" {
-			by = d.around(k)
-		}
-		v.Sections = append(v.Sections, Covered{d.list[k].Name, by})
-	}
-}
-
-// coveredBy returns what covers tensor i among the declared checksums, or "".
-func (v *verification) coveredBy(i int) string {
-	d := v.m.declared()
-	from, to := v.m.sumsOf(i)
-	for k := from; k < to; k++ {
-		if by := d.of(k); by != "" {
-			return by
-		}
-	}
-	for k := from; k < to; k++ {
-		if by := d.around(k); by != "" {
-			return by
-		}
-	}
-	return ""
 }
 
 // isCompared reports whether s has anything to compare bytes with, and is not only read.

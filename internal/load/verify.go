@@ -110,7 +110,8 @@ func (v *verification) run() error {
 	if err := v.compareSums(sums); err != nil {
 		return err
 	}
-	v.coverSections(sums)
+	covering := m.declaredSums.covering()
+	v.coverSections(sums, covering)
 	if m.parsed.Verify != nil {
 		if err := m.parsed.Verify(v); err != nil {
 			return err
@@ -122,7 +123,7 @@ func (v *verification) run() error {
 	}
 	for i := range v.Coverage.Tensors {
 		if v.Coverage.Tensors[i] == NotLooked && v.Wanted(i) || v.Coverage.Tensors[i] == "" {
-			v.Coverage.Tensors[i] = v.coveredBy(i)
+			v.Coverage.Tensors[i] = v.coveredBy(i, covering)
 		}
 	}
 	if v.All() {
@@ -140,8 +141,10 @@ func (v *verification) leftTensors() []int {
 	m := v.m
 	left := make([]int, 0, m.index.Len())
 	total := int64(0)
+	decodesAll := func(s driver.Sum) bool { return s.All && s.Content != nil }
+	areAllProved := v.All() && slices.ContainsFunc(m.declared().list, decodesAll)
 	for i := range m.index.Len() {
-		if !v.Wanted(i) || v.isProved(i) {
+		if !v.Wanted(i) || areAllProved || v.isProved(i) {
 			continue
 		}
 		left = append(left, i)
@@ -159,8 +162,7 @@ func (v *verification) isProved(i int) bool {
 	from, to := m.sumsOf(i)
 	list := m.declared().list[from:to]
 	isDecoded := func(s driver.Sum) bool { return s.Content != nil || s.Check != nil }
-	ofAll := func(s driver.Sum) bool { return s.All && s.Content != nil }
-	if slices.ContainsFunc(list, isDecoded) || v.All() && slices.ContainsFunc(m.declaredSums.list, ofAll) {
+	if slices.ContainsFunc(list, isDecoded) {
 		return true
 	}
 	hasDigest := func(s driver.Sum) bool { return len(s.Accept) > 0 }

@@ -1,0 +1,152 @@
+package load
+
+import (
+	"cmp"
+	"slices"
+
+	"github.com/weightmap/weightmap/format/driver"
+)
+
+// right returns the form of declared checksum k that is right, and its digest: the first, if it was not compared. Both are nil
+// for a part without a checksum, and for one that a function compares.
+func (d *sums) right(k int) (*driver.Sum, *driver.Digest) {
+	state := &d.states[k]
+	state.mu.Lock()
+	form := state.form
+	state.mu.Unlock()
+	for f := &d.list[k]; f != nil; f = f.Or {
+		if form < len(f.Accept) {
+			return f, &f.Accept[form]
+		}
+		form -= len(f.Accept)
+	}
+	return nil, nil
+}
+
+// own returns the name of the digest of a declared checksum that is right, or "".
+func (d *sums) own(k int) string {
+	s := &d.list[k]
+	if s.Check != nil {
+		return s.By
+	}
+	_, digest := d.right(k)
+	if digest == nil {
+		return ""
+	}
+	return digest.Name()
+}
+
+// of returns what covers the bytes of tensors or parts in the ranges of a declared checksum: "crc32 of the weights".
+func (d *sums) of(k int) string {
+	name := d.own(k)
+	if name == "" {
+		return ""
+	}
+	return cmp.Or(d.list[k].By, name+" of the "+d.list[k].Name)
+}
+
+// covering has the ranges that declared checksums cover, in the order of the files.
+type covering []coveredRange
+
+// coveredRange is a range that declared checksum sum covers.
+type coveredRange struct {
+	driver.Range
+	sum     int
+	longest int // the index of the range that ends last, of those of the same file up to this one
+}
+
+func (r *coveredRange) end() int64 { return r.Offset + r.Size }
+
+// covering returns the ranges that declared checksums cover.
+func (d *sums) covering() covering {
+	var list covering
+	for k := range d.list {
+		if d.own(k) == "" {
+			continue
+		}
+		s, _ := d.right(k)
+		if s == nil {
+			s = &d.list[k]
+		}
+		for _, r := range s.Ranges {
+			list = append(list, coveredRange{Range: r, sum: k})
+		}
+	}
+	slices.SortStableFunc(list, func(a, b coveredRange) int {
+		return cmp.Or(cmp.Compare(a.Space, b.Space), cmp.Compare(a.Offset, b.Offset))
+	})
+	for i := range list {
+		list[i].longest = i
+		if i == 0 || list[i-1].Space != list[i].Space {
+			continue
+		}
+		before := list[i-1].longest
+		if list[before].end() >= list[i].end() {
+			list[i].longest = before
+		}
+	}
+	return list
+}
+
+// of returns the number of a checksum that covers all of r, or -1.
+func (c covering) of(r driver.Range) int {
+	after, _ := slices.BinarySearchFunc(c, r, func(x coveredRange, r driver.Range) int {
+		if cmp.Or(cmp.Compare(x.Space, r.Space), cmp.Compare(x.Offset, r.Offset)) <= 0 {
+			return -1
+		}
+		return 1
+	})
+	if after == 0 || c[after-1].Space != r.Space {
+		return -1
+	}
+	longest := &c[c[after-1].longest]
+	if longest.end() < r.Offset+r.Size {
+		return -1
+	}
+	return longest.sum
+}
+
+// around returns what covers all ranges of declared part k, which has no checksum, or "".
+func (d *sums) around(k int, c covering) string {
+	by := ""
+	for _, r := range d.list[k].Ranges {
+		n := c.of(r)
+		if n < 0 {
+			return ""
+		}
+		by = d.of(n)
+	}
+	return by
+}
+
+// coverSections lists those of the declared parts that were compared, and what covers them.
+func (v *verification) coverSections(compared []int, c covering) {
+	d := v.m.declared()
+	for _, k := range compared {
+		if d.list[k].Hidden {
+			continue
+		}
+		by := d.own(k)
+		if by == "" {
+			by = d.around(k, c)
+		}
+		v.Sections = append(v.Sections, Covered{d.list[k].Name, by})
+	}
+}
+
+// coveredBy returns what covers tensor i among the declared checksums, or "".
+func (v *verification) coveredBy(i int, c covering) string {
+	d := v.m.declared()
+	from, to := v.m.sumsOf(i)
+	for k := from; k < to; k++ {
+		if by := d.of(k); by != "" {
+			return by
+		}
+	}
+	for k := from; k < to; k++ {
+		if by := d.around(k, c); by != "" {
+			return by
+		}
+	}
+	return ""
+}
