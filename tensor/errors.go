@@ -56,17 +56,35 @@ type Error struct {
 	Err error
 }
 
-// Error returns the known parts on one line, separated by colons.
+// Error returns the known parts on one line, separated by colons. What Err repeats of them it says once.
 func (e *Error) Error() string {
 	var at, cause string
 	if e.Offset >= 0 {
 		at = "at 0x" + strconv.FormatInt(e.Offset, 16)
 	}
-	if e.Err != nil {
+	if inner, ok := e.Err.(*Error); ok {
+		cause = clip(inner.within(e).Error())
+	} else if e.Err != nil {
 		cause = clip(e.Err.Error())
 	}
 	parts := []string{e.Format, e.Path, at, clip(e.Field), cause}
 	return strings.Join(slices.DeleteFunc(parts, func(part string) bool { return part == "" }), ": ")
+}
+
+// within returns e without the place that it has in common with outer.
+func (e *Error) within(outer *Error) *Error {
+	c := *e
+	if c.Path != outer.Path {
+		return &c
+	}
+	c.Path = ""
+	if c.Format == outer.Format {
+		c.Format = ""
+	}
+	if c.Offset == outer.Offset {
+		c.Offset = -1
+	}
+	return &c
 }
 
 // clip shortens long text from a file, such as a name of 64 KiB: messages go to

@@ -333,6 +333,8 @@ func TestErrorText(t *testing.T) {
 		{Error{Format: "mag", Offset: -1, Err: ErrClosed}, "mag: closed"},
 		{Error{Offset: 0, Err: ErrCorrupt}, "at 0x0: corrupt"},
 		{Error{Offset: -1}, ""},
+		{Error{Format: "mag", Path: "m.mag", Field: "magic", Err: &Error{Format: "mag", Path: "m.mag", Err: ErrTruncated}}, "mag: m.mag: at 0x0: magic: truncated"},
+		{Error{Format: "wia", Path: "m.wia", Field: "w", Offset: 8, Err: &Error{Path: "m.data", Offset: 8, Err: ErrTruncated}}, "wia: m.wia: at 0x8: w: m.data: at 0x8: truncated"},
 	} {
 		if got := tt.e.Error(); got != tt.want {
 			t.Errorf("%q, want %q", got, tt.want)

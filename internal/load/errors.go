@@ -10,7 +10,22 @@ import (
 )
 
 // explain adds format and file to an error that lacks them.
-func (m *Model) explain(err error) error { return wire.Explain(err, m.desc.Name, m.path) }
+func (m *Model) explain(err error) error { return wire.Explain(m.asSigned(err), m.desc.Name, m.path) }
+
+// asSigned makes a wrong checksum ErrSignature, too, if the model must have a signature inside: that covers the checksums.
+func (m *Model) asSigned(err error) error {
+	t := m.c.trust
+	if t == nil || t.key == nil || !errors.Is(err, driver.ErrChecksum) || errors.Is(err, driver.ErrSignature) {
+		return err
+	}
+	e, ok := err.(*tensor.Error)
+	if !ok {
+		return fmt.Errorf("%w%.0w", err, driver.ErrSignature)
+	}
+	c := *e
+	c.Err = fmt.Errorf("%w%.0w", e.Err, driver.ErrSignature)
+	return &c
+}
 
 // about returns an error about a tensor at an offset of the model's file, or -1.
 func (m *Model) about(name string, off int64, err error) *tensor.Error {
@@ -22,6 +37,7 @@ func tensorField(name string) string { return fmt.Sprintf("tensor %q", name) }
 // named adds a tensor to an error that lacks it: the one at its offset of the model's own file, or else the one with
 // the given name, if any.
 func (m *Model) named(err error, name string) error {
+	err = m.asSigned(err)
 	var e *tensor.Error
 	if err == nil || errors.As(err, &e) && e.Field != "" {
 		return err

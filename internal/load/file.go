@@ -85,8 +85,12 @@ func (f *file) open() (*source.Region, error) {
 	return r, nil
 }
 
-// external adds the file's name to an error.
+// external adds the file's name to an error that lacks its path.
 func (f *file) external(err error) error {
+	e, ok := err.(*tensor.Error)
+	if ok && e.Path != "" {
+		return err
+	}
 	return fmt.Errorf("external data %.200q: %w", f.name, err)
 }
 
