@@ -138,14 +138,22 @@ func (c *cell) inDir() *format.Options {
 	return o
 }
 
+// private are options for a model that no other process can change.
+func (c *cell) private() *format.Options {
+	o := c.options()
+	o.Private = true
+	return o
+}
+
 // door is a way to open a model.
 type door struct {
-	name   string
-	api    []string // the functions of internal/api/api.txt that it is about
-	ranges bool     // with signed ranges
-	wraps  bool     // it calls a function that has a row: some kinds are enough
-	needs  func(k *kind) bool
-	open   func(c *cell) (*format.Model, error)
+	name    string
+	api     []string // the functions of internal/api/api.txt that it is about
+	ranges  bool     // with signed ranges
+	private bool     // with Options.Private
+	wraps   bool     // its files come through a door that has a row: some kinds are enough
+	needs   func(k *kind) bool
+	open    func(c *cell) (*format.Model, error)
 }
 
 // opens reports whether a door opens models of a kind.
@@ -165,6 +173,14 @@ func isAlone(k *kind) bool { return isFile(k) && (len(k.files) == 1 || k.one) }
 // doors are all ways to open a model under Options.Trusted.
 var doors = []door{
 	{name: "Open", api: []string{"format Open"}, open: func(c *cell) (*format.Model, error) { return format.Open(c.path(), c.options()) }},
+	{name: "Open, private", private: true, open: func(c *cell) (*format.Model, error) { return format.Open(c.path(), c.private()) }},
+	{name: "OpenFS, private", wraps: true, private: true, open: func(c *cell) (*format.Model, error) {
+		return format.OpenFS(&readers{os.DirFS(c.dir), c}, path.Join(".", c.kind.open), c.private())
+	}},
+	{name: "OpenReaderAt, private", wraps: true, private: true, needs: isFile, open: func(c *cell) (*format.Model, error) {
+		r := c.reader(c.kind.open)
+		return format.OpenReaderAt(r, r.size, c.private())
+	}},
 	{name: "Open, ranges", ranges: true, open: func(c *cell) (*format.Model, error) { return format.Open(c.path(), c.options()) }},
 	{name: "Open, directory", needs: isDirectory, open: func(c *cell) (*format.Model, error) { return format.Open(c.dir, c.options()) }},
 	{name: "Codec.Open", wraps: true, api: []string{"format (Codec).Open"}, open: func(c *cell) (*format.Model, error) { return c.codec().Open(c.path(), c.options()) }},
@@ -218,7 +234,7 @@ var doors = []door{
 		r := c.reader(c.kind.open)
 		return format.OpenReaderAt(struct{ io.ReaderAt }{r}, r.size, c.inDir())
 	}},
-	{name: "OpenReaderAt with a cache", needs: isFile, open: func(c *cell) (*format.Model, error) {
+	{name: "OpenReaderAt with a cache", wraps: true, needs: isFile, open: func(c *cell) (*format.Model, error) {
 		r, o := c.reader(c.kind.open), c.options()
 		o.CacheBytes = 8 * elems
 		return format.OpenReaderAt(r, r.size, o)
@@ -232,7 +248,7 @@ var doors = []door{
 	{name: "Open of the format", api: []string{
 		"mag Open", "mle Open", "mobi Open", "tsr Open", "wia Open", "format/gguf Open", "format/npy Open", "format/onnx Open", "format/safetensors Open", "format/torch Open",
 	}, open: func(c *cell) (*format.Model, error) { return c.kind.ownOpen(c.path(), c.options()) }},
-	{name: "live.Open", api: []string{"format/live Open", "format/live (*Handle).Acquire", "format/live (*Lease).Model"}, open: func(c *cell) (*format.Model, error) {
+	{name: "live.Open", wraps: true, api: []string{"format/live Open", "format/live (*Handle).Acquire", "format/live (*Lease).Model"}, open: func(c *cell) (*format.Model, error) {
 		h, err := live.Open(c.path(), &live.Options{Open: c.options()})
 		if err != nil {
 			return nil, err

@@ -172,7 +172,7 @@ var moments = []moment{
 		m.try(t, what, opened, find("Bytes"), false)
 		c.tamper()
 		for _, name := range few {
-			refused += m.try(t, what, opened, find(name), true).refused
+			refused += m.try(t, what, opened, find(name), !d.private).refused
 		}
 		return refused
 	}},
