@@ -96,12 +96,17 @@ func TestCertificates(t *testing.T) {
 	})
 }
 
+// certificateOf returns the field of verification material with the certificate of a.
+func certificateOf(a *authority) string {
+	return `"certificate": {"rawBytes": "` + base64.StdEncoding.EncodeToString(a.cert.Raw) + `"}`
+}
+
 // TestSigstore checks that bundles of the method sigstore need Trust.Sigstore, and that it must
 // return the same payload.
 func TestSigstore(t *testing.T) {
 	signer := (*authority)(nil).issue(t, "somebody", leaf)
 	f := forged(t, signer.key, twoFiles)
-	cert := `"certificate": {"rawBytes": "` + base64.StdEncoding.EncodeToString(signer.cert.Raw) + `"}`
+	cert := certificateOf(signer)
 	f.material = `{` + cert + `, "tlogEntries": [{"logIndex": "1"}]}`
 	bundle, dir := f.make(t), model(t, twoFiles)
 	unverified(t, "no Trust.Sigstore", format.ErrUnsupported, bundle, dir, &Trust{Roots: roots(signer), Keys: trusting(signer.key).Keys}, nil)
