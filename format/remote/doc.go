@@ -8,8 +8,13 @@
 //
 //	f, ok := mag.From(m)
 //
-// hf://ORG/NAME[@REV][/FILE] is a file on the Hugging Face Hub. Without FILE it is the first that exists of
-// model.safetensors.index.json, model.safetensors, pytorch_model.bin.index.json, pytorch_model.bin and model.onnx.
+// hf://ORG/NAME[@REV][/FILE] is a file on the Hugging Face Hub. Without FILE the Hub lists the files, and the one is opened that
+// format.Open chooses in a directory; if there are several models, such as GGUF files of several sizes, the error names the address of one.
+//
+// Open takes the file from the cache of the Hub's programs if it is there: a REV that is a commit (40 hex digits) without a
+// request, a branch after asking the Hub for its commit. If the Hub cannot be reached, or HF_HUB_OFFLINE is 1, a branch is
+// what it was when it was downloaded, and a note says so. The cache is HF_HUB_CACHE, or hub in HF_HOME, or
+// huggingface/hub in XDG_CACHE_HOME or ~/.cache; nothing is written to it.
 // The environment variable HF_ENDPOINT replaces https://huggingface.co; it is a URL without user, query and fragment.
 // HF_TOKEN has a token, which is sent to that origin only.
 //

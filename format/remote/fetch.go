@@ -29,7 +29,7 @@ func (r *Reader) fetch(ctx context.Context, p []byte, off int64) (n int, err err
 		if err == nil {
 			return n, nil
 		}
-		if err := r.pause(ctx, err, tries); err != nil {
+		if err := r.o.pause(ctx, err, tries); err != nil {
 			return n, err
 		}
 		r.stats.retries.Add(1)
@@ -37,7 +37,7 @@ func (r *Reader) fetch(ctx context.Context, p []byte, off int64) (n int, err err
 }
 
 // pause waits before another attempt, or returns why there is none.
-func (r *Reader) pause(ctx context.Context, failed error, tries int) error {
+func (o *Options) pause(ctx context.Context, failed error, tries int) error {
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
@@ -45,14 +45,14 @@ func (r *Reader) pause(ctx context.Context, failed error, tries int) error {
 	if !errors.As(failed, &t) {
 		return failed
 	}
-	if tries >= r.o.Retries {
+	if tries >= o.Retries {
 		return fmt.Errorf("%w after %d attempts: %w", ErrUnavailable, tries+1, failed)
 	}
-	if t.After > r.o.MaxWait {
+	if t.After > o.MaxWait {
 		return fmt.Errorf("%w for %v: %w", ErrUnavailable, t.After, failed)
 	}
 	select {
-	case <-time.After(max(r.backoff(tries), t.After)):
+	case <-time.After(max(o.backoff(tries), t.After)):
 		return nil
 	case <-ctx.Done():
 		return context.Cause(ctx)
@@ -61,12 +61,12 @@ func (r *Reader) pause(ctx context.Context, failed error, tries int) error {
 
 // backoff doubles with each try up to a limit, and varies by half, so that clients do not all retry at
 // once after an outage.
-func (r *Reader) backoff(tries int) time.Duration {
-	d := r.o.MaxWait
-	if r.o.Backoff < d>>tries {
-		d = r.o.Backoff << tries
+func (o *Options) backoff(tries int) time.Duration {
+	d := o.MaxWait
+	if o.Backoff < d>>tries {
+		d = o.Backoff << tries
 	}
-	return min(d/2+rand.N(d+1), r.o.MaxWait)
+	return min(d/2+rand.N(d+1), o.MaxWait)
 }
 
 // progress is the number of bytes that must arrive within Options.Stall.

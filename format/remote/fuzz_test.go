@@ -83,17 +83,17 @@ func TestRetryAfter(t *testing.T) {
 
 // TestBackoff doubles up to the limit, give or take half.
 func TestBackoff(t *testing.T) {
-	r := &Reader{o: Options{Backoff: 100, MaxWait: 1000}}
+	o := Options{Backoff: 100, MaxWait: 1000}
 	for tries, middle := range []time.Duration{100, 200, 400, 800, 1000, 1000} {
 		for range 100 {
-			if d := r.backoff(tries); d < middle/2 || d > min(middle*3/2, 1000) {
+			if d := o.backoff(tries); d < middle/2 || d > min(middle*3/2, 1000) {
 				t.Errorf("try %d: %d", tries, d)
 			}
 		}
 	}
-	r.o.Backoff, r.o.MaxWait = 1<<59, mostTime
+	o.Backoff, o.MaxWait = 1<<59, mostTime
 	for tries := range 70 {
-		if d := r.backoff(tries); d < 0 || d > r.o.MaxWait {
+		if d := o.backoff(tries); d < 0 || d > o.MaxWait {
 			t.Errorf("try %d: %d", tries, d)
 		}
 	}

@@ -18,12 +18,8 @@ import (
 // hubScheme is the scheme of addresses on the Hugging Face Hub.
 const hubScheme = "hf://"
 
-// hubFiles are tried in turn if an address names no file.
-var hubFiles = []string{
-	"model.safetensors.index.json", "model.safetensors",
-	"pytorch_model.bin.index.json", "pytorch_model.bin",
-	"model.onnx",
-}
+// mainRevision is the branch that counts if an address names no revision.
+const mainRevision = "main"
 
 // hub is an address hf://ORG/NAME[@REV][/FILE] at an endpoint.
 type hub struct{ endpoint, repo, rev, file string }
@@ -42,7 +38,7 @@ func parseHub(address string) (h hub, err error) {
 	rest, h.file, _ = strings.Cut(rest, "/")
 	name, rev, named := strings.Cut(rest, "@")
 	if !named {
-		rev = "main"
+		rev = mainRevision
 	}
 	h.repo = org + "/" + name
 	h.rev, err = url.PathUnescape(rev)
@@ -97,36 +93,77 @@ func newHubReader(ctx context.Context, address string, o *Options) (*Reader, err
 	if err != nil {
 		return nil, err
 	}
+	if isOffline() {
+		return nil, wire.Explain(fmt.Errorf("%w: HF_HUB_OFFLINE is set", ErrUnavailable), "", address)
+	}
+	return h.read(ctx, nil, o)
+}
+
+// read returns the Reader of the file that opens the model. list is what the Hub lists, or nil.
+func (h *hub) read(ctx context.Context, list *listing, o *Options) (r *Reader, err error) {
+	if h.file == "" && list == nil {
+		list, err = h.ask(ctx, o)
+	}
+	file := h.file
+	if err == nil && file == "" {
+		file, err = list.choose(o)
+	}
+	if err != nil {
+		return nil, wire.Explain(err, "", h.String())
+	}
+	h.file = file
+	if list != nil {
+		h.rev = list.commit
+	}
+	object, err := h.object(h.url(), o)
+	if err != nil {
+		return nil, err
+	}
+	object.commit = new(atomic.Pointer[string])
+	r, err = NewObjectReaderAt(ctx, object, o)
+	if err != nil {
+		return nil, explainAccess(err)
+	}
+	if commit := object.commit.Load(); commit != nil {
+		h.rev = *commit // of the model's other files, too
+		object.base, err = url.Parse(h.url())
+	}
+	return r, err
+}
+
+// object returns the object at an address of the Hub, with the token.
+func (h *hub) object(address string, o *Options) (*httpObject, error) {
 	token, err := hubToken()
 	if err != nil {
 		return nil, err
 	}
-	files, named := hubFiles, h.file != ""
-	if named {
-		files = []string{h.file}
+	object, err := newHTTPObject(address, o)
+	if err != nil {
+		return nil, err
 	}
-	for _, h.file = range files {
-		object, err := newHTTPObject(h.url(), o)
-		if err != nil {
-			return nil, err
-		}
-		if token != "" {
-			object.header.Set("Authorization", "Bearer "+token)
-		}
-		object.commit = new(atomic.Pointer[string])
-		r, err := NewObjectReaderAt(ctx, object, o)
-		if errors.Is(err, fs.ErrPermission) {
-			err = fmt.Errorf("%w; the repository is private or gated, or there is none of that name: "+
-				"HF_TOKEN needs a token that may read it", err)
-		}
-		if commit := object.commit.Load(); err == nil && commit != nil {
-			h.rev = *commit // of the model's other files, too
-			object.base, err = url.Parse(h.url())
-		}
-		if err == nil || named || !errors.Is(err, fs.ErrNotExist) {
-			return r, err
-		}
+	if token != "" {
+		object.header.Set("Authorization", "Bearer "+token)
 	}
-	err = fmt.Errorf("%w: the repository has none of %q; hf://ORG/NAME/FILE names another file", fs.ErrNotExist, hubFiles)
-	return nil, wire.Explain(err, "", address)
+	return object, nil
+}
+
+// explainAccess says in an error of the Hub what gives access.
+func explainAccess(err error) error {
+	if errors.Is(err, fs.ErrPermission) {
+		return fmt.Errorf("%w; the repository is private or gated, or there is none of that name: "+
+			"HF_TOKEN needs a token that may read it", err)
+	}
+	return err
+}
+
+// String returns the address.
+func (h *hub) String() string {
+	address := hubScheme + h.repo
+	if h.rev != mainRevision {
+		address += "@" + url.PathEscape(h.rev)
+	}
+	if h.file != "" {
+		address += "/" + h.file
+	}
+	return address
 }

@@ -21,10 +21,27 @@ import (
 // reads. Closing the model cancels reads in progress.
 func Open(ctx context.Context, url string, o *Options) (*format.Model, error) {
 	o = cmp.Or(o, &Options{})
+	if strings.HasPrefix(url, hubScheme) {
+		return openHub(ctx, url, o)
+	}
 	r, err := NewReaderAt(ctx, url, o)
 	if err != nil {
 		return nil, err
 	}
+	return r.open(ctx, o)
+}
+
+// openReader opens the model from the Hub. list is what that lists, or nil.
+func (h *hub) openReader(ctx context.Context, list *listing, o *Options) (*format.Model, error) {
+	r, err := h.read(ctx, list, o)
+	if err != nil {
+		return nil, err
+	}
+	return r.open(ctx, o)
+}
+
+// open opens the model.
+func (r *Reader) open(ctx context.Context, o *Options) (*format.Model, error) {
 	stop := context.AfterFunc(ctx, func() { r.end(context.Cause(ctx)) })
 	m, err := format.OpenReaderAt(r, r.Size(), o.Open)
 	if !stop() && err == nil {

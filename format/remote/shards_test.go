@@ -3,6 +3,7 @@ package remote
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -150,7 +151,11 @@ type hubSite struct {
 	hub, cdn *site
 	leaked   string // Authorization that the other host got
 	again    bool   // the other host redirects back
+	down     bool   // the server answers that it is unavailable
 }
+
+// commitOfMain is the commit of the branch main.
+const commitOfMain = "0123456789abcdef0123456789abcdef01234567"
 
 func hubOf(t *testing.T, files map[string]string) *hubSite {
 	h := &hubSite{hub: host(t, nil), cdn: host(t, files)}
@@ -167,12 +172,20 @@ func hubOf(t *testing.T, files map[string]string) *hubSite {
 		return !isSigned
 	}
 	h.hub.gate = func(w http.ResponseWriter, r *http.Request) bool {
+		if h.down {
+			w.WriteHeader(http.StatusServiceUnavailable)
+			return true
+		}
+		if rev, ok := strings.CutPrefix(r.URL.EscapedPath(), "/api/models/org/name/revision/"); ok {
+			h.list(w, r, rev, files)
+			return true
+		}
 		path, ok := strings.CutPrefix(r.URL.Path, "/org/name/resolve/main")
 		if !ok {
 			path, ok = strings.CutPrefix(r.URL.EscapedPath(), "/org/name/resolve/refs%2Fpr%2F1")
 		}
 		if !ok {
-			path, ok = strings.CutPrefix(r.URL.Path, "/org/name/resolve/0123")
+			path, ok = strings.CutPrefix(r.URL.Path, "/org/name/resolve/"+commitOfMain)
 		}
 		switch _, there := files[path]; {
 		case r.Header.Get("Authorization") != "Bearer "+secretToken:
@@ -182,7 +195,7 @@ func hubOf(t *testing.T, files map[string]string) *hubSite {
 			w.WriteHeader(http.StatusNotFound)
 		default:
 			w.Header().Set("X-Linked-Etag", `"linked"`)
-			w.Header().Set("X-Repo-Commit", "0123")
+			w.Header().Set("X-Repo-Commit", commitOfMain)
 			http.Redirect(w, r, h.cdn.URL+(&url.URL{Path: path}).EscapedPath()+"?X-Amz-Signature=s3cr3t", http.StatusFound)
 		}
 		return true
@@ -196,7 +209,25 @@ func hubOf(t *testing.T, files map[string]string) *hubSite {
 	})
 	t.Setenv("HF_ENDPOINT", h.hub.URL+"/")
 	t.Setenv("HF_TOKEN", secretToken)
+	t.Setenv("HF_HUB_CACHE", t.TempDir())
+	t.Setenv("HF_HUB_OFFLINE", "")
 	return h
+}
+
+// list answers which files a revision has.
+func (h *hubSite) list(w http.ResponseWriter, r *http.Request, rev string, files map[string]string) {
+	switch {
+	case r.Header.Get("Authorization") != "Bearer "+secretToken:
+		w.WriteHeader(http.StatusUnauthorized)
+	case rev != "main" && rev != "refs%2Fpr%2F1" && rev != commitOfMain:
+		w.WriteHeader(http.StatusNotFound)
+	default:
+		var siblings []map[string]any
+		for path := range files {
+			siblings = append(siblings, map[string]any{"rfilename": path[1:], "size": 1})
+		}
+		json.NewEncoder(w).Encode(map[string]any{"id": "org/name", "sha": commitOfMain, "siblings": siblings, "tags": []string{"x"}, "gated": nil})
+	}
 }
 
 // TestHub opens models of a repository: each file takes a request of the Hub and one of the host that it redirects
@@ -206,12 +237,9 @@ func TestHub(t *testing.T) {
 	for path, content := range threeShards() {
 		path = strings.TrimPrefix(path, "/m")
 		sharded[path] = content
-		rev := "0123" // which the answer for the index names
-		if strings.HasSuffix(path, ".index.json") {
-			rev = "main"
-		}
-		hub["/org/name/resolve/"+rev+path], cdn[path] = 1, 1
+		hub["/org/name/resolve/"+commitOfMain+path], cdn[path] = 1, 1
 	}
+	hub["/api/models/org/name/revision/main"] = 1
 	sharded["/sub/x.safetensors"] = shard("x", 5, 'x')
 	one := map[string]string{"/model.safetensors": shard("a", 5, 'a')}
 	for _, tt := range []struct {
@@ -228,7 +256,11 @@ func TestHub(t *testing.T) {
 		{"a revision with a slash", one, "hf://org/name@refs%2Fpr%2F1", 1, nil},
 		{"no such file", one, "hf://org/name/none.gguf", 0, fs.ErrNotExist},
 		{"no such revision", one, "hf://org/name@none", 0, fs.ErrNotExist},
-		{"no model", map[string]string{"/README.md": "#"}, "hf://org/name", 0, fs.ErrNotExist},
+		{"no model", map[string]string{"/README.md": "#"}, "hf://org/name", 0, format.ErrUnknownFormat},
+		{"a commit", one, "hf://org/name@" + commitOfMain, 1, nil},
+		{"a lone model", map[string]string{"/README.md": "#", "/m.safetensors": shard("a", 5, 'a'), "/sub/n.safetensors": ""}, "hf://org/name", 1, nil},
+		{"several models", map[string]string{"/m-Q4_0.gguf": "", "/m-Q8_0.gguf": ""}, "hf://org/name", 0, format.ErrUnsupported},
+		{"shards without an index", map[string]string{"/m-00001-of-00002.safetensors": "", "/m-00002-of-00002.safetensors": ""}, "hf://org/name", 0, format.ErrUnsupported},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
 			h := hubOf(t, tt.files)

@@ -176,6 +176,12 @@ type Undecided struct {
 // Error implements error.
 func (e *Undecided) Error() string { return e.err.Error() + ": " + e.text }
 
+// Named returns the error for a place where files are opened by another name than in a directory, which is called what.
+func (e *Undecided) Named(what, name string) *Undecided {
+	text := strings.ReplaceAll(e.text, "such as "+e.Name, "such as "+name)
+	return &Undecided{name, strings.ReplaceAll(strings.ReplaceAll(text, "the directory", "the repository"), "by its name", "by its "+what), e.err}
+}
+
 // Unwrap returns driver.ErrUnsupported or driver.ErrUnknownFormat.
 func (e *Undecided) Unwrap() error { return e.err }
 

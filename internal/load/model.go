@@ -67,7 +67,7 @@ type Model struct {
 	sums   atomic.Int64 // number of verified checksums
 	found  struct {
 		sync.Mutex
-		notes []string // of verifications
+		notes []string // of WithNote and of verifications
 	}
 
 	declaredSums sums
@@ -208,6 +208,8 @@ func (m *Model) sealed() {
 
 func (m *Model) init(r *source.Region, c *Config) {
 	m.c, m.desc, m.main, m.path = c, c.Driver.Describe(), r, c.Path
+	note, _ := c.Options.Context.Value(noteKey{}).(string)
+	m.keepNote(note)
 	m.was = r.Stamp()
 	if m.path == "" {
 		m.path = r.Path()
@@ -220,6 +222,13 @@ func (m *Model) init(r *source.Region, c *Config) {
 	s.own.region.Store(r)
 	s.files = append(s.one[:0], &s.own)
 	s.structure.memory = c.Options.Memory
+}
+
+type noteKey struct{}
+
+// WithNote returns a context for opening a model with a note, such as where it comes from.
+func WithNote(ctx context.Context, note string) context.Context {
+	return context.WithValue(ctx, noteKey{}, note)
 }
 
 // IsDir reports whether the model is a directory.

@@ -221,7 +221,7 @@ func (v *verification) coverNamed(named []*namedFile) {
 	}
 }
 
-// keepNote adds to the notes of the model what a verification found.
+// keepNote adds a note, once, unless it is empty.
 func (m *Model) keepNote(note string) {
 	m.found.Lock()
 	defer m.found.Unlock()
@@ -230,7 +230,7 @@ func (m *Model) keepNote(note string) {
 	}
 }
 
-// foundNotes returns the notes that verifications found.
+// foundNotes returns the notes that keepNote added.
 func (m *Model) foundNotes() []string {
 	m.found.Lock()
 	defer m.found.Unlock()
