@@ -124,3 +124,38 @@ func TestParts(t *testing.T) {
 		})
 	}
 }
+
+// TestChoice: the error of a place with several models, or with none that opens it, ends with a command that opens one.
+func TestChoice(t *testing.T) {
+	for _, tt := range []struct {
+		name  string
+		files []string
+		try   string
+	}{
+		{"several GGUF files", []string{"repo/m-Q4_0.gguf", "repo/m-Q8_0.gguf"}, "weightmap inspect repo/m-Q4_0.gguf"},
+		{"a pipeline of diffusers", []string{"repo/unet/diffusion_pytorch_model.safetensors", "repo/vae/diffusion_pytorch_model.safetensors"}, "weightmap inspect repo/unet"},
+		{"a Trainer's directory", []string{"repo/checkpoint-500/model.safetensors"}, "weightmap inspect repo/checkpoint-500"},
+		{"a cache", []string{"repo/models--org--name/model.safetensors"}, "weightmap inspect repo/models--org--name"},
+		{"a lost shard", []string{"repo/m-00001-of-00002.safetensors"}, "weightmap inspect repo/m-00001-of-00002.safetensors"},
+		{"a name with a space", []string{"repo/a b.gguf", "repo/c.gguf"}, "weightmap inspect 'repo/a b.gguf'"},
+		{"no model", []string{"repo/README.md.gguf/x"}, ""},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			for _, file := range tt.files {
+				expect.OK(t, os.MkdirAll(filepath.Dir(file), 0o755))
+				w, err := tensor.Of("w", tensor.Shape{1}, []float32{1})
+				expect.OK(t, err)
+				expect.OK(t, format.Save("m.safetensors", "", w))
+				expect.OK(t, os.Rename("m.safetensors", file))
+			}
+			_, errs := tool(t, 1, "inspect", "repo")
+			_, try, _ := strings.Cut(errs, "\ntry: ")
+			expect.Equal(t, tt.try, strings.TrimSuffix(try, "\n"))
+			if tt.try != "" {
+				words := strings.Fields(strings.ReplaceAll(tt.try, "'repo/a b.gguf'", "repo/a?b.gguf"))
+				tool(t, 0, words[1], strings.ReplaceAll(words[2], "?", " "))
+			}
+		})
+	}
+}

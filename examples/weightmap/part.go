@@ -12,6 +12,7 @@ import (
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/directory"
 	"github.com/weightmap/weightmap/internal/shards"
 )
 
@@ -28,7 +29,7 @@ type opened struct {
 func (a *access) open(name string, o *format.Options) (*opened, error) {
 	m, err := openModel(name, o)
 	if err != nil {
-		return nil, err
+		return nil, adviseChoice(err)
 	}
 	alone := &opened{Model: m, path: name, is: describePart(m)}
 	if alone.is == nil || a.part {
@@ -40,6 +41,24 @@ func (a *access) open(name string, o *format.Options) (*opened, error) {
 	}
 	m.Close()
 	return &opened{Model: whole, path: at, part: name, is: alone.is}, nil
+}
+
+// adviseChoice adds to the error of a directory or repository the command that opens one of its models.
+func adviseChoice(err error) error {
+	var u *directory.Undecided
+	var e *format.Error
+	if !errors.As(err, &u) || u.Name == "" || !errors.As(err, &e) {
+		return err
+	}
+	name := u.Name
+	if !isAddress(name) {
+		name = filepath.Join(e.Path, filepath.FromSlash(name))
+	}
+	line := quoted([]string{"weightmap", "inspect", name})
+	if line == "" {
+		return err
+	}
+	return cli.Advised(err, "try: "+line)
 }
 
 // wholes are the models that were opened for their parts, by path.

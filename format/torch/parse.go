@@ -123,6 +123,8 @@ func parseFile(m *zip.Tensors, src driver.Source, space driver.Space, x *driver.
 		err = r.parseLegacy()
 	case pickle.Begins(b):
 		err = r.parsePlain()
+	case len(b) == 0:
+		err = wire.Errorf("", "magic", 0, format.ErrMagic, "the file is empty")
 	default:
 		err = wire.Errorf("", "magic", 0, format.ErrMagic, "the file begins with % x, neither a ZIP archive nor a pickle", b[:min(len(b), 8)])
 	}
