@@ -97,7 +97,7 @@ func (d *platter) record(t *testing.T, c disk.Call) {
 	from := d.name(c.From)
 	in := filepath.ToSlash(filepath.Dir(to))
 	switch c.Name {
-	case "create":
+	case "create", "mark":
 		d.waiting = func() { d.alter(change{dir: in, to: to, file: &inode{}}) }
 	case "mkdir":
 		d.waiting = func() { d.alter(change{dir: in, to: to, file: &inode{isDir: true}}) }

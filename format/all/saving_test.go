@@ -356,7 +356,7 @@ func (g *stage) fails(k int, forever bool) bool {
 			failed = c.Name
 		}
 		spool := strings.HasSuffix(c.Path, ".spool") && c.Name == "close" // which was read already
-		harmless = harmless && (c.Name == "remove" || c.Name == "inherit" || c.Name == "lock" || spool)
+		harmless = harmless && (c.Name == "remove" || c.Name == "inherit" || c.Name == "lock" || c.Name == "wait" || c.Name == "mark" || spool)
 		return errInjected
 	})
 	open := testhost.OpenFiles()

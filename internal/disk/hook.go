@@ -6,7 +6,8 @@ import "sync/atomic"
 // process there.
 type Call struct {
 	// Name is "create", "mkdir", "inherit" (owner and permissions), "write", "truncate", "touch" (times), "sync", "close",
-	// "link", "rename", "sync directory" or "remove"; or "lock", without which a writer goes on.
+	// "link", "rename", "sync directory" or "remove"; "mark" (the creation of a mark);
+	// or "lock" or "wait" for another writer, without which a writer goes on.
 	Name string
 	// Path is the file or directory that changes. Of a link and a rename it is the new name.
 	Path string

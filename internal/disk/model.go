@@ -19,7 +19,8 @@ import (
 // be another one meanwhile, and starts over if it is. Only the rename of the new index replaces anything. What the old
 // index named is removed after the directory was synced once more.
 //
-// So a process that is killed, a crash of the system, and two writers at the same time leave the old model or a new one.
+// So a process that is killed, a crash of the system, and two writers at the same time leave the old model or a new one. Of models in one file
+// and in parts, which replace each other, see mark.go.
 // A lock keeps two writers from leaving files that no model names; nothing else depends on it, since there are file
 // systems without locks.
 type Model struct {
@@ -32,6 +33,7 @@ type Model struct {
 	writer   uint32
 	like     fs.FileInfo // the new files get its owner and permissions; may be nil
 	opening  *File
+	own      fs.FileInfo // of opening, from when it is complete
 	parts    []*part
 	made     []string // directories that were created
 	isPlaced bool
@@ -151,6 +153,7 @@ func (m *Model) Publish() error {
 		withdraw(m.parts)
 		return err
 	}
+	m.own = lstat(m.opening.Name())
 	if err := Rename(m.opening.Name(), m.opening.final); err != nil {
 		withdraw(m.parts)
 		return err

@@ -196,18 +196,18 @@ func TestOrder(t *testing.T) {
 		{"parts over parts", toyModel{parts: []string{"x", "y", "z"}}, two, slices.Concat(
 			[]string{"sync ~m-G-1", "sync ~m-G-2", "lock ."}, place,
 			[]string{"sync ~m.index", "sync directory .", "rename ~m.index m.index", "remove ~m-G-1", "remove ~m-G-2",
-				"sync directory .", "remove m-1", "remove m-2", "remove m-3"})},
+				"sync directory .", "mark ~m.index.removing", "remove m-1", "remove m-2", "remove m-3", "remove ~m.index.removing"})},
 		{"parts over a file", one, two, []string{
 			"sync ~m-G-1", "sync ~m-G-2", "lock .", "link ~m-G-1 m-1", "link ~m-G-2 m-2", "sync ~m.index", "sync directory .",
-			"rename ~m.index m.index", "remove ~m-G-1", "remove ~m-G-2", "sync directory .", "rename m ~m", "remove ~m", "sync directory ."}},
+			"rename ~m.index m.index", "remove ~m-G-1", "remove ~m-G-2", "sync directory .", "mark ~m.removing", "remove m", "remove ~m.removing", "sync directory ."}},
 		{"a file over parts", two, one, []string{
-			"lock .", "sync ~m", "rename ~m m", "sync directory .", "rename m.index ~m.index", "remove ~m.index", "sync directory .",
-			"remove m-1", "remove m-2"}},
+			"lock .", "sync ~m", "rename ~m m", "sync directory .", "mark ~m.index.removing", "wait m.index", "remove m.index", "sync directory .",
+			"remove m-1", "remove m-2", "remove ~m.index.removing"}},
 		{"a file over a file", one, toyModel{text: "d"}, []string{"lock .", "sync ~m", "rename ~m m", "sync directory ."}},
 		{"parts over parts without sync", two, with(two, noSync), slices.Concat(
 			[]string{"lock ."}, place, []string{"rename ~m.index m.index", "remove ~m-G-1", "remove ~m-G-2"})},
 		{"a file over parts without sync", two, with(one, noSync), []string{
-			"lock .", "rename ~m m", "rename m.index ~m.index", "remove ~m.index"}},
+			"lock .", "rename ~m m", "mark ~m.index.removing", "wait m.index", "remove m.index", "remove ~m.index.removing"}},
 		{"parts over parts that are kept", two, with(two, keepOld), slices.Concat(
 			[]string{"sync ~m-G-1", "sync ~m-G-2", "lock ."}, place,
 			[]string{"sync ~m.index", "sync directory .", "rename ~m.index m.index", "remove ~m-G-1", "remove ~m-G-2", "sync directory ."})},
@@ -437,12 +437,7 @@ func TestChangedIndex(t *testing.T) {
 		}
 		if c.Name == "sync directory" && !isDone {
 			isDone = true
-			SetHook(func(c Call) error { // as on a file system without locks
-				if c.Name == "lock" {
-					return errInjected
-				}
-				return nil
-			})
+			SetHook(withoutLock)
 			expect.OK(t, toyModel{parts: []string{"x", "y", "z"}}.in(dir))
 			SetHook(func(c Call) error {
 				if c.Name == "link" {
@@ -461,6 +456,14 @@ func TestChangedIndex(t *testing.T) {
 	expect.Equal(t, append(placed[2:], "m.index"), names(t, dir))
 	listed, _ := models(t, dir)
 	expect.Equal(t, "cd", listed)
+}
+
+// withoutLock is a file system without locks, on which nobody waits.
+func withoutLock(c Call) error {
+	if c.Name == "lock" || c.Name == "wait" {
+		return errInjected
+	}
+	return nil
 }
 
 // TestTwoWriters: at each change that one writer makes, another writes its model whole, without the lock. There is always
@@ -487,10 +490,7 @@ func TestTwoWriters(t *testing.T) {
 						}
 						inner := func(c Call) error {
 							check(c)
-							if c.Name == "lock" {
-								return errInjected
-							}
-							return nil
+							return withoutLock(c)
 						}
 						SetHook(func(c Call) error {
 							check(c)
@@ -498,13 +498,14 @@ func TestTwoWriters(t *testing.T) {
 							if n == k {
 								outer := hook.Load()
 								SetHook(inner)
-								expect.OK(t, writeSecond("b").in(dir))
+								err := writeSecond("b").in(dir)
 								hook.Store(outer)
+								isMarked := second == "a file" && errors.Is(err, errMarked) && first == "parts"
+								if err != nil && !isMarked {
+									t.Errorf("call %d of the first: %v", k, err)
+								}
 							}
-							if c.Name == "lock" {
-								return errInjected
-							}
-							return nil
+							return withoutLock(c)
 						})
 						err := writeFirst("a").in(dir)
 						SetHook(nil)
@@ -571,7 +572,7 @@ func TestIndexStays(t *testing.T) {
 	dir := t.TempDir()
 	expect.OK(t, toyModel{parts: []string{"a"}}.in(dir))
 	SetHook(func(c Call) error {
-		if c.Name == "rename" && filepath.Base(c.From) == "m.index" {
+		if c.Name == "remove" && filepath.Base(c.Path) == "m.index" {
 			return errInjected
 		}
 		return nil

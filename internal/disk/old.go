@@ -69,6 +69,7 @@ func lstat(path string) fs.FileInfo {
 	if err != nil {
 		return nil
 	}
+	os.SameFile(info, info) // Windows reads what identifies a file lazily, by its name: now
 	return info
 }
 
@@ -150,12 +151,25 @@ func isSame(a, b fs.FileInfo) bool {
 // removeReplaced removes what the new model, which is in place, has replaced. It is an error if the old index stays
 // although the new model is not opened by it.
 func (m *Model) removeReplaced(old *oldModel, names []string) error {
-	if m.List != m.Opens && old.list != nil {
+	isListed := m.List != m.Opens && old.list != nil
+	isKept := m.NoSync || m.KeepOld
+	if isListed || !isKept && m.hasPlain(old.parts) {
+		unmark, err := m.mark(m.List)
+		switch {
+		case err == nil:
+			defer unmark()
+		case isListed:
+			return m.listStays(err)
+		default:
+			isKept = true
+		}
+	}
+	if isListed {
 		if err := m.removeList(old); err != nil {
 			return err
 		}
 	}
-	if m.NoSync || m.KeepOld {
+	if isKept {
 		return nil
 	}
 	if m.File != m.Opens && old.file != nil && old.file.Mode().IsRegular() {
@@ -168,15 +182,43 @@ func (m *Model) removeReplaced(old *oldModel, names []string) error {
 	return nil
 }
 
+// hasPlain reports whether parts have plain names, which come again.
+func (m *Model) hasPlain(parts []replaceable) bool {
+	return slices.ContainsFunc(parts, func(p replaceable) bool {
+		generation, _ := m.Generation(p.name)
+		return generation == ""
+	})
+}
+
+// errMarked means that another writer may be about to remove the new model.
+var errMarked = errors.New("another writer of the model has not finished, or was killed less than a day ago")
+
+func (m *Model) listStays(err error) error {
+	return fmt.Errorf("the new model is in place, but the directory opens the old one by its index, %s, which cannot be removed: %w", filepath.Base(m.List), err)
+}
+
 // removeList removes the index of the old model, by which a directory opens. Another one that took its place meanwhile
 // stays.
 func (m *Model) removeList(old *oldModel) error {
-	hidden, isGone, err := m.takeAway(m.List, old.list)
-	if err != nil {
-		return fmt.Errorf("the new model is in place, but the directory opens the old one by its index, which cannot be removed: %w", err)
+	isReplaced := false
+	end := time.Now().Add(patience)
+	if err := before(Call{Name: "wait", Path: m.List}); err != nil {
+		end = time.Now()
 	}
-	if isGone {
-		_ = Remove(hidden)
+	isFree := wait(end, func() bool {
+		now := lstat(m.List)
+		isReplaced = now == nil || !isSame(now, old.list)
+		return isReplaced || !m.isMarked(m.File)
+	})
+	if isReplaced || isFree && !m.isInPlace() {
+		return nil // by another writer, whose model is in place
+	}
+	if !isFree {
+		return m.listStays(errMarked)
+	}
+	err := removeSame(m.List, old.list)
+	if err != nil && !errors.Is(err, fs.ErrNotExist) && !errors.Is(err, errReplaced) {
+		return m.listStays(err)
 	}
 	if m.NoSync {
 		return nil
@@ -184,42 +226,17 @@ func (m *Model) removeList(old *oldModel) error {
 	return settle(filepath.Dir(m.List))
 }
 
-// removeFile removes the old model in one file. It stays if the index of the new one is not in place any more: then a
-// writer of one file is about to replace that, and the file may be its own.
+// removeFile removes the old model in one file, unless another writer may be about to remove the index of the new one, or
+// has done so.
 func (m *Model) removeFile(old *oldModel) {
-	hidden, isGone, err := m.takeAway(m.File, old.file)
-	if err != nil || !isGone {
+	unmark, err := m.mark(m.File)
+	if err != nil {
 		return
 	}
-	if m.opening != nil && lstat(m.opening.final) == nil {
-		_ = makeLink(hidden, m.File)
+	defer unmark()
+	if !m.isMarked(m.List) && m.isInPlace() {
+		_ = removeSame(m.File, old.file)
 	}
-	_ = Remove(hidden)
-}
-
-// takeAway gives a file a hidden name, unless another one has taken its place.
-func (m *Model) takeAway(path string, old fs.FileInfo) (hidden string, isGone bool, err error) {
-	hidden = hiddenName(path, m.writer, uint16(mostParts))
-	err = renameSame(path, hidden, old)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, errReplaced) {
-		return hidden, false, nil
-	}
-	if err != nil {
-		return hidden, false, err
-	}
-	info := lstat(hidden)
-	if info == nil || os.SameFile(info, old) {
-		return hidden, true, nil
-	}
-	err = makeLink(hidden, path)
-	if errors.Is(err, fs.ErrExist) { // there is a newer one
-		err = nil
-	}
-	if err != nil { // no links here
-		return hidden, false, Rename(hidden, path)
-	}
-	_ = Remove(hidden)
-	return hidden, false, nil
 }
 
 // removeParts removes the parts that only the old model had, and those that no model names since their writer was

@@ -28,7 +28,6 @@ var opening = map[string][]string{
 var mayOpen = map[string]string{
 	"internal/source/":    "maps the model's own file, and the pages of the process",
 	"internal/disk/":      "the rule of links, and files that are written",
-	"format/live/copy.go": "a copy in memory, until the engine makes it",
 	"format/signing/":     "bundles and the files that they sign, until the engine opens them",
 	"internal/keys/":      "keys that the user names",
 	"internal/expect/":    "tests",

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"os"
 	"path/filepath"
 	"time"
 
@@ -27,6 +28,9 @@ func (m *Model) linkParts(old *oldModel) ([]string, error) {
 			generation = m.generation(old, try)
 		}
 		names, err := m.linkAs(generation)
+		if err == nil && generation == "" && (m.isMarked(m.List) || !m.arePlaced()) {
+			err = fs.ErrExist // another writer removes files of these names
+		}
 		if err == nil {
 			return names, nil
 		}
@@ -56,6 +60,18 @@ func (m *Model) linkAs(generation string) ([]string, error) {
 		names = append(names, name)
 	}
 	return names, nil
+}
+
+// arePlaced reports whether all parts still have the names that they were given.
+func (m *Model) arePlaced() bool {
+	for _, p := range m.parts {
+		now := lstat(p.placed)
+		own := lstat(p.Name())
+		if now == nil || !p.isMoved && (own == nil || !os.SameFile(now, own)) {
+			return false
+		}
+	}
+	return true
 }
 
 // refreshed is how old a part may be when it gets its name. Other writers remove parts that are a day old and that no

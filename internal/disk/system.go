@@ -11,7 +11,7 @@ import (
 	"time"
 )
 
-// All changes to the disk are made in this file and in file.go.
+// All changes to the disk are made in this file, in file.go and in mark.go.
 
 // Mkdir creates a directory.
 func Mkdir(name string, mode fs.FileMode) error {
@@ -100,38 +100,24 @@ func Remove(name string) error {
 // errReplaced means that another file has taken the place of the one to remove.
 var errReplaced = errors.New("the file was replaced")
 
-// checkSame is called between the hook and a change, so that hardly anything can happen before the change.
 func checkSame(path string, old fs.FileInfo) error {
 	info, err := os.Lstat(path)
 	if err != nil {
 		return err
 	}
-	if !os.SameFile(info, old) {
+	if !isSame(info, old) {
 		return errReplaced
 	}
 	return nil
 }
 
-// renameSame renames a file unless another one has taken its place.
-func renameSame(from, to string, old fs.FileInfo) error {
-	if err := before(Call{Name: "rename", Path: to, From: from}); err != nil {
-		return err
-	}
-	if err := checkSame(from, old); err != nil {
-		return err
-	}
-	return rename(from, to)
-}
-
-// removeSame removes a file unless another one has taken its place.
+// removeSame removes a file unless another one has taken its place. One that takes its place between the two steps, where
+// tests make everything happen, is removed.
 func removeSame(name string, old fs.FileInfo) error {
-	if err := before(Call{Name: "remove", Path: name}); err != nil {
-		return err
-	}
 	if err := checkSame(name, old); err != nil {
 		return err
 	}
-	return os.Remove(name)
+	return Remove(name)
 }
 
 // inherit gives f the owner and permissions of old, regardless of the umask. If the group cannot be set, the new group

@@ -153,7 +153,7 @@ func TestShards(t *testing.T) {
 			t.Errorf("call %d, %s: the model is %q", n, call, got)
 		case err == nil:
 			// A writer does without locks, links and the old permissions, and what it cannot remove stays.
-			if !slices.Contains([]string{"lock", "link", "inherit", "remove"}, call) || !isNew || !isAlone && call != "remove" {
+			if !slices.Contains([]string{"lock", "wait", "mark", "link", "inherit", "remove"}, call) || !isNew || !isAlone && call != "remove" && call != "mark" {
 				t.Errorf("call %d, %s: no error, new: %v, alone: %v", n, call, isNew, isAlone)
 			}
 		case !errors.Is(err, errInjected) || isNew != errors.Is(err, driver.ErrNotDurable) || !isNew && !isAlone:
