@@ -100,11 +100,11 @@ type (
 	//		// a file has no creation time, so that the same plan gives the same bytes, and a signature has the current time.
 	//		Time time.Time
 	//		// NoSync skips fsync: after a crash of the system the file may be lost or empty. Nothing that a model in several
-	//		// files replaces is removed then, as with KeepOld.
+	//		// files replaces is removed then, as with KeepOld, except an index.
 	//		NoSync bool
 	//		// KeepOld leaves shards and external data that the new model no longer names, and the file that a model in shards
-	//		// replaces. Set it where removing a file breaks the programs that have it open, as on network file systems.
-	//		// An index that would hide the new file is removed nevertheless.
+	//		// replaces: its path then opens the old model, the index and the directory the new one. Set it where removing a file breaks
+	//		// the programs that have it open, as on network file systems. An index that would hide the new file is removed nevertheless.
 	//		KeepOld bool
 	//		// Spool says where NewWriter keeps data that cannot be written from front to back.
 	//		Spool Spool

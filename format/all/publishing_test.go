@@ -43,6 +43,8 @@ type family struct {
 	file  string // the path that they are written to
 	isDir bool   // the directory is a door too
 	kinds []kind
+	// isExclusive means that none of the kinds is written over another one.
+	isExclusive bool
 }
 
 func families() []family {
@@ -56,13 +58,13 @@ func families() []family {
 		{"safetensors", "model.safetensors", true, []kind{
 			{"file", alone, "model.safetensors", false},
 			{"shards", sharded("safetensors"), "model.safetensors.index.json", false},
-		}},
+		}, false},
 		{"onnx", "model.onnx", true, []kind{
 			{"file", alone, "model.onnx", false},
 			{"external", func(path string, p *format.Plan) (*format.Writer, error) {
 				return onnx.Create(path, p, &onnx.WriteOptions{ExternalFrom: 1})
 			}, "model.onnx", false},
-		}},
+		}, false},
 		{"wia", "m.wia", true, []kind{
 			{"file", alone, "m.wia", false},
 			{"external", func(path string, p *format.Plan) (*format.Writer, error) {
@@ -71,14 +73,14 @@ func families() []family {
 			{"external below", func(path string, p *format.Plan) (*format.Writer, error) {
 				return wia.Create(path, p, &wia.WriteOptions{ExternalFrom: 1, External: "data/all"})
 			}, "m.wia", false},
-		}},
-		{"gguf", "m.gguf", false, []kind{
+		}, false},
+		{"gguf", "m.gguf", true, []kind{
 			{"file", alone, "m.gguf", false},
 			{"split", sharded("gguf"), "m-00001-of-*.gguf", true},
-		}},
+		}, true},
 		{"tsr", "m", false, []kind{
 			{"directory", func(path string, p *format.Plan) (*format.Writer, error) { return tsr.CreateDir(path, p, nil) }, "m", true},
-		}},
+		}, false},
 	}
 }
 
@@ -210,7 +212,12 @@ func (r *replacement) String() string {
 }
 
 // isRefused reports whether the new edition is not written over the old one.
-func (r *replacement) isRefused() bool { return r.from != nil && r.to.once && r.from.name == r.to.name }
+func (r *replacement) isRefused() bool {
+	if r.from == nil {
+		return false
+	}
+	return r.to.once && r.from.name == r.to.name || r.isExclusive && r.from.name != r.to.name
+}
 
 // prepare returns a directory with the old edition.
 func (r *replacement) prepare(t testing.TB) string {
@@ -265,23 +272,14 @@ func TestPublishing(t *testing.T) {
 				return
 			}
 			expect.OK(t, err)
-			r.wantOneOf(t, dir, "at the end", r.remaining(r.new)...)
+			r.wantOneOf(t, dir, "at the end", r.new)
 			r.wantTidy(t, dir, "at the end", false)
 		})
 	}
 }
 
-// remaining returns what the doors may show once an edition was written: a split GGUF, whose parts no index lists, stays
-// beside a file that is written.
-func (r *replacement) remaining(v edition) []edition {
-	if r.from != nil && r.from.once && !r.to.once {
-		return []edition{v, r.old}
-	}
-	return []edition{v}
-}
-
 // wantTidy demands that a directory has no files but those of the model, and of external data with another name. mayStay
-// means that parts with plain names may be left: they might be somebody else's.
+// means that parts with plain names may be left: those of a model that was replaced, whose index is gone, might be anybody's.
 func (r *replacement) wantTidy(t *testing.T, dir, when string, mayStay bool) {
 	t.Helper()
 	used := map[string]bool{}
@@ -398,8 +396,8 @@ func (r *replacement) recover(t *testing.T, dir, when string) {
 		return
 	}
 	expect.OK(t, err)
-	r.wantOneOf(t, dir, when+", after writing again", r.remaining(next)...)
-	r.wantTidy(t, dir, when+", after writing again", true)
+	r.wantOneOf(t, dir, when+", after writing again", next)
+	r.wantTidy(t, dir, when+", after writing again", r.from != nil)
 }
 
 // withoutLock is a file system without locks, as between processes on some network file systems. Nobody waits there.
@@ -475,7 +473,7 @@ func (r *replacement) meets(t *testing.T, second *kind, k int, dies bool) bool {
 	if firstErr != nil && !dies && !errors.Is(firstErr, fs.ErrExist) && !isMarked(firstErr) {
 		t.Errorf("%s: the first: %v", when, firstErr)
 	}
-	want := append(r.remaining(r.new), other)
+	want := []edition{r.new, other}
 	if dies || secondErr != nil {
 		want = append(want, r.old)
 	}

@@ -155,7 +155,7 @@ func (s Storage) LogValue() slog.Value { return slog.StringValue(s.String()) }
 
 // String describes the options without keys, on one line.
 func (o WriteOptions) String() string {
-	return oneline.Struct("WriteOptions", "Progress", o.Progress != nil, "NoSync", o.NoSync, "Spool", o.Spool, "AcceptLoss", o.AcceptLoss,
+	return oneline.Struct("WriteOptions", "Progress", o.Progress != nil, "NoSync", o.NoSync, "KeepOld", o.KeepOld, "Spool", o.Spool, "AcceptLoss", o.AcceptLoss,
 		"KeepNames", o.KeepNames, "MaxShard", o.MaxShard, "Storage", o.Storage, "Format", o.Format != nil, "Path", o.Path)
 }
 

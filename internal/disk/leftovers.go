@@ -62,18 +62,29 @@ func hadLeftovers(dir string) bool {
 	return swept.killed[abs]
 }
 
-// removeLeftovers removes the files that killed writers left in a directory, the first time that it is called for it.
-// It ignores errors: they must not fail the current writer.
+// removeLeftovers removes the files that killed writers left in a directory, the first time that it is called for it. A file
+// that has another name stays: its writer died while it published, and only a writer of the same model knows whether that
+// name is in use. removeLeftovers ignores errors: they must not fail the current writer.
 func removeLeftovers(dir string) {
 	if !isFirst(dir, "") {
 		return
 	}
-	left := findLeftovers(dir, 0)
-	for _, info := range left {
-		_ = Remove(filepath.Join(dir, info.Name()))
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	left := findLeftovers(entries, 0)
+	if len(left) == 0 {
+		return
+	}
+	names := namesOf(dir, entries, left)
+	for i, info := range left {
+		if names[i] == "" {
+			_ = Remove(filepath.Join(dir, info.Name()))
+		}
 	}
 	abs, err := filepath.Abs(dir)
-	if err != nil || len(left) == 0 {
+	if err != nil {
 		return
 	}
 	swept.Lock()
@@ -81,23 +92,50 @@ func removeLeftovers(dir string) {
 	swept.killed[abs] = true
 }
 
+// namesOf returns, for each file with a hidden name, another name of it in the directory, or "".
+func namesOf(dir string, entries []fs.DirEntry, hidden []fs.FileInfo) []string {
+	names := make([]string, len(hidden))
+	for _, e := range entries {
+		if IsHidden(e.Name()) || !e.Type().IsRegular() {
+			continue
+		}
+		info := lstat(filepath.Join(dir, e.Name()))
+		for i := range hidden {
+			if info != nil && os.SameFile(info, hidden[i]) {
+				names[i] = e.Name()
+			}
+		}
+	}
+	return names
+}
+
+// sameAs returns the path of the hidden file that is the same as a file, or "".
+func sameAs(file fs.FileInfo, dir string, hidden []fs.FileInfo) string {
+	for _, info := range hidden {
+		if os.SameFile(info, file) {
+			return filepath.Join(dir, info.Name())
+		}
+	}
+	return ""
+}
+
 // removeLeftoverTrees is removeLeftovers for directories. It removes only those whose files all end in extension.
 func removeLeftoverTrees(dir, extension string) {
 	if !isFirst(dir, extension) {
 		return
 	}
-	for _, info := range findLeftovers(dir, fs.ModeDir) {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return
+	}
+	for _, info := range findLeftovers(entries, fs.ModeDir) {
 		removeTree(filepath.Join(dir, info.Name()), extension, time.Now().Add(-abandoned))
 	}
 }
 
 // findLeftovers returns what killed writers left in a directory, of a type of file. A writer with a younger file counts
 // as alive.
-func findLeftovers(dir string, typ fs.FileMode) (left []fs.FileInfo) {
-	entries, err := os.ReadDir(dir)
-	if err != nil {
-		return nil
-	}
+func findLeftovers(entries []fs.DirEntry, typ fs.FileMode) (left []fs.FileInfo) {
 	var found []fs.FileInfo
 	alive := map[string]bool{}
 	for _, e := range entries {
@@ -108,6 +146,7 @@ func findLeftovers(dir string, typ fs.FileMode) (left []fs.FileInfo) {
 		if err != nil {
 			continue
 		}
+		os.SameFile(info, info) // Windows reads what identifies a file lazily, by its name: now
 		found = append(found, info)
 		if time.Since(info.ModTime()) < abandoned {
 			alive[writerOf(info.Name())] = true

@@ -25,9 +25,11 @@ import (
 // removing is what the name of a mark has after the name of the file to remove.
 const removing = ".removing"
 
+func (m *Model) mark(path string) (unmark func(), err error) { return mark(path, m.writer) }
+
 // mark announces that a file is about to be removed.
-func (m *Model) mark(path string) (unmark func(), err error) {
-	name := hiddenName(path+removing, m.writer, 0)
+func mark(path string, writer uint32) (unmark func(), err error) {
+	name := hiddenName(path+removing, writer, 0)
 	if err := before(Call{Name: "mark", Path: name}); err != nil {
 		return nil, err
 	}
@@ -39,14 +41,16 @@ func (m *Model) mark(path string) (unmark func(), err error) {
 	return func() { _ = Remove(name) }, nil
 }
 
+func (m *Model) isMarked(path string) bool { return isMarked(path, m.writer) }
+
 // isMarked reports whether another writer may be about to remove a file.
-func (m *Model) isMarked(path string) bool {
+func isMarked(path string, writer uint32) bool {
 	dir, base := filepath.Split(filepath.Clean(path))
 	entries, err := os.ReadDir(filepath.Clean(dir))
 	if err != nil {
 		return true
 	}
-	own := filepath.Base(hiddenName(path+removing, m.writer, 0))
+	own := filepath.Base(hiddenName(path+removing, writer, 0))
 	prefix := "." + Shorten(base+removing) + "."
 	for _, e := range entries {
 		name := e.Name()

@@ -35,6 +35,7 @@ type Model struct {
 	opening  *File
 	own      fs.FileInfo // of opening, from when it is complete
 	parts    []*part
+	arePlain bool     // the parts have plain names, or some of them
 	made     []string // directories that were created
 	isPlaced bool
 }
@@ -52,6 +53,9 @@ type Places struct {
 	File string
 	// Look lists other directories with models that may name the same parts.
 	Look []string
+	// Excludes returns one of the names of files in the directory of Opens that the model cannot be beside, since the directory would
+	// then open neither, or "". It is not asked if there is a file at Opens already. It may be nil.
+	Excludes func(names []string) string
 }
 
 // Index is what a format says about the file that opens a model. Names of parts are relative to Places.Dir and have
@@ -93,6 +97,9 @@ func CreateModel(p Places, x Index, parts int) (*Model, error) {
 		}
 		m.like = info
 	}
+	if err := m.checkFree(); err != nil {
+		return nil, err
+	}
 	final, err := Resolve(p.Opens)
 	if err != nil {
 		return nil, err
@@ -102,6 +109,35 @@ func CreateModel(p Places, x Index, parts int) (*Model, error) {
 		return nil, err
 	}
 	return m, nil
+}
+
+// checkFree returns an error if there is a file that the model cannot be beside.
+func (m *Model) checkFree() error {
+	if m.Excludes == nil || exists(m.Opens) {
+		return nil
+	}
+	return checkExcluded(filepath.Dir(m.Opens), m.Excludes)
+}
+
+// checkExcluded returns an error if excludes returns a file of a directory.
+func checkExcluded(dir string, excludes func(names []string) string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	names := make([]string, len(entries))
+	for i, e := range entries {
+		names[i] = e.Name()
+	}
+	taken := excludes(names)
+	if taken == "" {
+		return nil
+	}
+	return errTaken(taken)
+}
+
+func errTaken(name string) error {
+	return fmt.Errorf("%w: %s is of a model that cannot be replaced at once: remove its files first, or write under another name", fs.ErrExist, name)
 }
 
 // create starts a file under a hidden name next to a path.
@@ -145,17 +181,17 @@ func (m *Model) Publish() error {
 	defer lockDir(filepath.Dir(m.opening.final))()
 	old, names, err := m.place()
 	if err != nil {
-		withdraw(m.parts)
+		m.withdraw()
 		return err
 	}
 	defer old.release()
 	if err := m.opening.close(); err != nil {
-		withdraw(m.parts)
+		m.withdraw()
 		return err
 	}
 	m.own = lstat(m.opening.Name())
 	if err := Rename(m.opening.Name(), m.opening.final); err != nil {
-		withdraw(m.parts)
+		m.withdraw()
 		return err
 	}
 	m.published()
@@ -170,6 +206,9 @@ func (m *Model) Publish() error {
 // place gives the parts their names, has the opening file written, and returns the model that it is to replace. It
 // starts over while other writers replace that.
 func (m *Model) place() (*oldModel, []string, error) {
+	if err := m.checkFree(); err != nil {
+		return nil, nil, err
+	}
 	const most = 16 // the last one is right, too, but may leave parts of others behind
 	for try := 1; ; try++ {
 		old, err := m.readOld()
@@ -185,7 +224,7 @@ func (m *Model) place() (*oldModel, []string, error) {
 			return old, names, nil
 		}
 		old.release()
-		withdraw(m.parts)
+		m.withdraw()
 	}
 }
 
@@ -220,7 +259,7 @@ func (m *Model) Abort() {
 	if m.isPlaced {
 		return
 	}
-	withdraw(m.parts)
+	m.withdraw()
 	abort(m.parts)
 	for i := len(m.made) - 1; i >= 0; i-- {
 		_ = Remove(m.made[i]) // fails unless empty

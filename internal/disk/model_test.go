@@ -227,10 +227,9 @@ func TestOrder(t *testing.T) {
 func TestOrderOfSplit(t *testing.T) {
 	testhost.NeedHardLinks(t)
 	dir := t.TempDir()
-	mustWrite(t, filepath.Join(dir, "m"), "old", 0o644)
 	expect.Equal(t, []string{
 		"sync ~m-1", "sync ~m-2", "sync ~m-3", "lock .", "link ~m-2 m-2", "link ~m-3 m-3", "sync directory .", "link ~m-1 m-1",
-		"remove ~m-1", "remove ~m-2", "remove ~m-3", "sync directory .", "remove m", "sync directory .",
+		"remove ~m-1", "remove ~m-2", "remove ~m-3", "sync directory .",
 	}, logged(t, dir, func() error { return writeSplit(dir, 3) }))
 	wantFiles(t, dir, map[string]string{"m-1": "1", "m-2": "2", "m-3": "3"})
 }
@@ -241,8 +240,7 @@ func writeSplit(dir string, n int) error {
 	for i := range n {
 		paths = append(paths, filepath.Join(dir, fmt.Sprint("m-", i+1)))
 	}
-	isPart := func(name string) bool { return strings.HasPrefix(name, "m-") }
-	s, err := CreateSplit(paths, filepath.Join(dir, "m"), isPart)
+	s, err := CreateSplit(filepath.Join(dir, "m"), paths, toySplit{})
 	if err != nil {
 		return err
 	}
@@ -260,6 +258,65 @@ func writeSplit(dir string, n int) error {
 		}
 	}
 	return s.Publish()
+}
+
+// toySplit has the names of the parts of a model m.
+type toySplit struct{}
+
+func (toySplit) Excludes(names []string) string { return splitOf(names) }
+
+func (toySplit) First(name string) string {
+	if strings.HasPrefix(name, "m-") {
+		return "m-1"
+	}
+	return ""
+}
+
+// splitOf returns the name of a file of a model m.
+func splitOf(names []string) string {
+	for _, name := range names {
+		if name == "m" || strings.HasPrefix(name, "m-") {
+			return name
+		}
+	}
+	return ""
+}
+
+// TestExcluded: a model that cannot be beside another one is not written, also if that one appears meanwhile. It is written where it
+// has been before.
+func TestExcluded(t *testing.T) {
+	write := func(dir string) error {
+		path := filepath.Join(dir, "m")
+		m, err := CreateModel(Places{Dir: dir, Opens: path, File: path, Excludes: splitOf}, toy{"m", "new"}, 0)
+		if err != nil {
+			return err
+		}
+		defer m.Abort()
+		return m.Publish()
+	}
+	for _, call := range []string{"", "create", "lock"} {
+		dir := t.TempDir()
+		other := func() { mustWrite(t, filepath.Join(dir, "m-1"), "other", 0o644) }
+		if call == "" {
+			other()
+		}
+		SetHook(func(c Call) error {
+			if c.Name == call {
+				SetHook(nil)
+				other()
+			}
+			return nil
+		})
+		err := write(dir)
+		SetHook(nil)
+		expect.Refused(t, fs.ErrExist, call)(nil, err)
+		wantFiles(t, dir, map[string]string{"m-1": "other"})
+	}
+	dir := t.TempDir()
+	mustWrite(t, filepath.Join(dir, "m"), "old", 0o644)
+	mustWrite(t, filepath.Join(dir, "m-1"), "other", 0o644)
+	expect.OK(t, write(dir))
+	wantFiles(t, dir, map[string]string{"m": "new", "m-1": "other"})
 }
 
 // TestSplitRefused: a split model is not written over one, also if it appears meanwhile. Nothing is left behind.
@@ -547,6 +604,121 @@ func TestOrphans(t *testing.T) {
 	ForgetSwept()
 	expect.OK(t, toyModel{text: "c"}.in(dir))
 	expect.Equal(t, []string{"m", killed + "2", killed + "3", "m-2", "n-0123456789abcdef-1", "n.index"}, names(t, dir))
+}
+
+// TestKilledFirst: of the parts that a writer has put in place under plain names before it died those are removed, after a day, that
+// no index names and that still have their hidden names, which say that a writer made them.
+func TestKilledFirst(t *testing.T) {
+	testhost.NeedHardLinks(t)
+	past := time.Now().Add(-25 * time.Hour)
+	// kill has a writer die at a call. What it leaves is a day old, unless isYoung.
+	kill := func(t *testing.T, dir string, isYoung bool, last func(c Call) bool, write func() error) {
+		isDead := false
+		SetHook(func(c Call) error {
+			isDead = isDead || last(c)
+			if isDead {
+				return errInjected
+			}
+			return nil
+		})
+		err := write()
+		SetHook(nil)
+		if err != nil && !errors.Is(err, errInjected) {
+			t.Fatal(err)
+		}
+		for _, name := range names(t, dir) {
+			if !isYoung {
+				expect.OK(t, os.Chtimes(filepath.Join(dir, name), past, past))
+			}
+		}
+		ForgetSwept()
+	}
+	hidden := func(dir string) (n int) {
+		for _, name := range names(t, dir) {
+			if IsHidden(name) {
+				n++
+			}
+		}
+		return n
+	}
+	two := toyModel{parts: []string{"a", "b"}}
+	beforeIndex := func(c Call) bool { return c.Name == "rename" && filepath.Base(c.Path) == "m.index" }
+	beforeFirst := func(c Call) bool { return c.Name == "link" && filepath.Base(c.Path) == "m-1" }
+	for _, tt := range []struct {
+		name  string
+		prep  func(t *testing.T, dir string)
+		next  toyModel
+		plain []string // the parts with plain names that are there then
+	}{
+		{"parts again", nil, two, nil},
+		{"a file", nil, toyModel{text: "c"}, nil},
+		{"somebody else's file among them", func(t *testing.T, dir string) {
+			mustWrite(t, filepath.Join(dir, "m-3"), "mine", 0o644)
+			expect.OK(t, os.Chtimes(filepath.Join(dir, "m-3"), past, past))
+		}, two, []string{"m-3"}},
+		{"an index that lists one", func(t *testing.T, dir string) { mustWrite(t, filepath.Join(dir, "n.index"), "m-2", 0o644) }, two, []string{"m-2"}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			dir := t.TempDir()
+			if tt.prep != nil {
+				tt.prep(t, dir)
+			}
+			kill(t, dir, false, beforeIndex, func() error { return two.in(dir) })
+			if !exists(filepath.Join(dir, "m-1")) || !exists(filepath.Join(dir, "m-2")) || hidden(dir) < 2 {
+				t.Fatalf("the writer left %q", names(t, dir))
+			}
+			replace(t, filepath.Join(dir, "other"), "x") // a writer of another model knows nothing of them
+			expect.OK(t, tt.next.in(dir))
+			listed, single := models(t, dir)
+			expect.Equal(t, strings.Join(tt.next.parts, "")+tt.next.text, listed+single)
+			var plain []string
+			for _, name := range names(t, dir) {
+				generation, ok := toy{base: "m"}.Generation(name)
+				if ok && generation == "" {
+					plain = append(plain, name)
+				}
+			}
+			expect.Equal(t, tt.plain, plain)
+			if want := len(tt.plain); hidden(dir) > want {
+				t.Errorf("left: %q", names(t, dir))
+			}
+		})
+	}
+	t.Run("young", func(t *testing.T) {
+		dir := t.TempDir()
+		kill(t, dir, true, beforeIndex, func() error { return two.in(dir) })
+		expect.OK(t, two.in(dir))
+		if !exists(filepath.Join(dir, "m-1")) || !exists(filepath.Join(dir, "m-2")) {
+			t.Errorf("parts of a writer that may be alive are removed: %q", names(t, dir))
+		}
+	})
+	t.Run("published", func(t *testing.T) { // and killed before it removed the hidden names
+		dir := t.TempDir()
+		kill(t, dir, false, func(c Call) bool { return c.Name == "remove" }, func() error { return two.in(dir) })
+		replace(t, filepath.Join(dir, "other"), "x")
+		listed, _ := models(t, dir)
+		expect.Equal(t, "ab", listed)
+		ForgetSwept()
+		expect.OK(t, toyModel{text: "c"}.in(dir))
+		expect.Equal(t, []string{"m", "other"}, names(t, dir))
+	})
+	t.Run("split", func(t *testing.T) {
+		dir := t.TempDir()
+		kill(t, dir, true, beforeFirst, func() error { return writeSplit(dir, 3) })
+		expect.Refused(t, fs.ErrExist, "young")(nil, writeSplit(dir, 3))
+		kill(t, dir, false, func(Call) bool { return true }, func() error { return nil })
+		mustWrite(t, filepath.Join(dir, "n-2"), "other", 0o644)
+		expect.OK(t, writeSplit(dir, 4))
+		wantFiles(t, dir, map[string]string{"m-1": "1", "m-2": "2", "m-3": "3", "m-4": "4", "n-2": "other"})
+	})
+	t.Run("split, published", func(t *testing.T) {
+		dir := t.TempDir()
+		kill(t, dir, false, func(c Call) bool { return c.Name == "remove" }, func() error { return writeSplit(dir, 2) })
+		expect.Refused(t, fs.ErrExist)(nil, writeSplit(dir, 2))
+		for i, name := range []string{"m-1", "m-2"} {
+			expect.Equal(t, fmt.Sprint(i+1), string(expect.Read(t, filepath.Join(dir, name))))
+		}
+	})
 }
 
 // TestOldParts: parts that were written long ago count as young when they are put in place, since another process may look

@@ -29,8 +29,9 @@ type oldModel struct {
 
 // replaceable is a part of the model in place.
 type replaceable struct {
-	name string
-	info fs.FileInfo
+	name   string
+	info   fs.FileInfo
+	hidden string // another path of it, by which its writer made it; "" if it has none
 }
 
 func (o *oldModel) release() {
@@ -107,7 +108,7 @@ func (m *Model) readList(old *oldModel) error {
 		}
 		info := lstat(m.at(name))
 		if info != nil && info.Mode().IsRegular() {
-			old.parts = append(old.parts, replaceable{name, info})
+			old.parts = append(old.parts, replaceable{name: name, info: info})
 		}
 	}
 	old.hash = h.Sum64()
@@ -153,7 +154,11 @@ func isSame(a, b fs.FileInfo) bool {
 func (m *Model) removeReplaced(old *oldModel, names []string) error {
 	isListed := m.List != m.Opens && old.list != nil
 	isKept := m.NoSync || m.KeepOld
-	if isListed || !isKept && m.hasPlain(old.parts) {
+	var left []replaceable
+	if !isKept {
+		left = m.findLeft(old, names)
+	}
+	if isListed || m.hasPlain(left) {
 		unmark, err := m.mark(m.List)
 		switch {
 		case err == nil:
@@ -178,7 +183,7 @@ func (m *Model) removeReplaced(old *oldModel, names []string) error {
 			return err
 		}
 	}
-	m.removeParts(old, names)
+	m.removeParts(left)
 	return nil
 }
 
@@ -239,25 +244,33 @@ func (m *Model) removeFile(old *oldModel) {
 	}
 }
 
-// removeParts removes the parts that only the old model had, and those that no model names since their writer was
-// killed. Failing to remove one is not an error.
-func (m *Model) removeParts(old *oldModel, names []string) {
+// findLeft returns the parts that only the old model had, and those that no model names since their writer was killed.
+func (m *Model) findLeft(old *oldModel, names []string) (left []replaceable) {
 	isNew := make(map[string]bool, len(names))
 	for _, name := range names {
 		isNew[name] = true
 	}
-	var left []replaceable
-	for _, p := range append(old.parts, m.findOrphans(old, isNew)...) {
+	orphans := m.findOrphans(old, isNew)
+	for _, p := range append(old.parts, orphans...) {
 		if !isNew[p.name] {
 			left = append(left, p)
 		}
 	}
+	return left
+}
+
+// removeParts removes those of the parts that no other index lists. Failing to remove one is not an error.
+func (m *Model) removeParts(left []replaceable) {
 	for _, p := range m.unlisted(left) {
-		_ = removeSame(m.at(p.name), p.info)
+		err := removeSame(m.at(p.name), p.info)
+		if err == nil && p.hidden != "" {
+			_ = Remove(p.hidden)
+		}
 	}
 }
 
-// findOrphans returns parts with a generation in their names that are a day old. It lists the directory the first time
+// findOrphans returns parts that are a day old, with a generation in their names, or with plain names if a writer died while it
+// gave them: then they still have their hidden names. It lists the directory the first time
 // that this process replaces the model, or writes it where a writer was killed.
 func (m *Model) findOrphans(old *oldModel, isNew map[string]bool) (left []replaceable) {
 	below := filepath.Dir(m.at(m.Name(0, zeros)))
@@ -272,19 +285,26 @@ func (m *Model) findOrphans(old *oldModel, isNew map[string]bool) (left []replac
 	if err != nil {
 		return nil
 	}
+	dead := findLeftovers(entries, 0)
 	isOld := make(map[string]bool, len(old.parts))
-	for _, p := range old.parts {
+	for i := range old.parts {
+		p := &old.parts[i]
 		isOld[p.name] = true
+		p.hidden = sameAs(p.info, below, dead)
 	}
 	for _, e := range entries {
 		name := filepath.ToSlash(filepath.Join(prefix, e.Name()))
 		generation, ok := m.Generation(name)
-		if !ok || generation == "" || isOld[name] || isNew[name] {
+		if !ok || isOld[name] || isNew[name] {
 			continue
 		}
 		info := lstat(m.at(name)) // on Windows a listing may report another identity
-		if info != nil && info.Mode().IsRegular() && time.Since(info.ModTime()) >= abandoned {
-			left = append(left, replaceable{name, info})
+		if info == nil || !info.Mode().IsRegular() || time.Since(info.ModTime()) < abandoned {
+			continue
+		}
+		hidden := sameAs(info, below, dead)
+		if generation != "" || hidden != "" {
+			left = append(left, replaceable{name, info, hidden})
 		}
 	}
 	return left

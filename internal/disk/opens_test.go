@@ -26,19 +26,19 @@ var opening = map[string][]string{
 
 // mayOpen lists what may open files by name: directories (with a slash at the end) and files.
 var mayOpen = map[string]string{
-	"internal/source/":    "maps the model's own file, and the pages of the process",
-	"internal/disk/":      "the rule of links, and files that are written",
-	"format/signing/":     "bundles and the files that they sign, until the engine opens them",
-	"internal/keys/":      "keys that the user names",
-	"internal/expect/":    "tests",
-	"internal/corpus/":    "tests",
-	"internal/api/":       "sources of this module",
-	"internal/mutate/":    "sources of this module",
-	"internal/bench/":     "benchmarks",
-	"internal/floor/":     "benchmarks: what they are compared with",
-	"internal/peers/":     "other libraries",
-	"examples/":           "programs: files that the user names",
-	"format/formattest/":  "tests",
+	"internal/source/":   "maps the model's own file, and the pages of the process",
+	"internal/disk/":     "the rule of links, and files that are written",
+	"format/signing/":    "bundles and the files that they sign, until the engine opens them",
+	"internal/keys/":     "keys that the user names",
+	"internal/expect/":   "tests",
+	"internal/corpus/":   "tests",
+	"internal/api/":      "sources of this module",
+	"internal/mutate/":   "sources of this module",
+	"internal/bench/":    "benchmarks",
+	"internal/floor/":    "benchmarks: what they are compared with",
+	"internal/peers/":    "other libraries",
+	"examples/":          "programs: files that the user names",
+	"format/formattest/": "tests",
 }
 
 // TestNothingElseOpens: a file of a model is opened by internal/disk, which knows where links may lead, or it is the one

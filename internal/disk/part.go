@@ -5,8 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"github.com/cespare/xxhash/v2"
@@ -15,8 +15,9 @@ import (
 // part is a file of a model beside the one that opens it.
 type part struct {
 	*File
-	placed  string // its path, "" while it has only its hidden name
-	isMoved bool   // it has no hidden name any more: there are no links here
+	placed  string      // its path, "" while it has only its hidden name
+	info    fs.FileInfo // of the file, once it is placed
+	isMoved bool        // it has no hidden name any more: there are no links here
 }
 
 // linkParts gives the parts names that no file has, and returns them.
@@ -37,7 +38,7 @@ func (m *Model) linkParts(old *oldModel) ([]string, error) {
 		if !errors.Is(err, fs.ErrExist) {
 			return nil, err
 		}
-		withdraw(m.parts)
+		m.withdraw()
 	}
 	return nil, fmt.Errorf("%w: %s", fs.ErrExist, m.at(m.Name(0, m.generation(old, most))))
 }
@@ -51,6 +52,7 @@ func (m *Model) generation(old *oldModel, try int) string {
 }
 
 func (m *Model) linkAs(generation string) ([]string, error) {
+	m.arePlain = generation == ""
 	names := make([]string, 0, len(m.parts))
 	for i, p := range m.parts {
 		name := m.Name(i, generation)
@@ -64,14 +66,7 @@ func (m *Model) linkAs(generation string) ([]string, error) {
 
 // arePlaced reports whether all parts still have the names that they were given.
 func (m *Model) arePlaced() bool {
-	for _, p := range m.parts {
-		now := lstat(p.placed)
-		own := lstat(p.Name())
-		if now == nil || !p.isMoved && (own == nil || !os.SameFile(now, own)) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(m.parts, func(p *part) bool { return checkSame(p.placed, p.info) != nil })
 }
 
 // refreshed is how old a part may be when it gets its name. Other writers remove parts that are a day old and that no
@@ -86,6 +81,7 @@ func (p *part) place(path string) error {
 		}
 		p.completed = time.Now()
 	}
+	p.info = lstat(p.Name())
 	err := makeLink(p.Name(), path)
 	if err == nil {
 		p.placed = path
@@ -112,16 +108,28 @@ func (p *part) place(path string) error {
 	return nil
 }
 
-// withdraw takes the names of the parts back.
+// withdraw takes the names of the parts back. Plain ones may be those of another writer by now: see mark.go.
+func (m *Model) withdraw() {
+	isPlaced := slices.ContainsFunc(m.parts, func(p *part) bool { return p != nil && p.placed != "" })
+	if isPlaced && m.arePlain {
+		unmark, err := m.mark(m.List)
+		if err != nil {
+			return // the names stay
+		}
+		defer unmark()
+	}
+	withdraw(m.parts)
+}
+
 func withdraw(parts []*part) {
 	for _, p := range parts {
 		if p == nil || p.placed == "" {
 			continue
 		}
-		if p.isMoved {
+		if !p.isMoved {
+			_ = removeSame(p.placed, p.info)
+		} else if checkSame(p.placed, p.info) == nil {
 			_ = Rename(p.placed, p.Name())
-		} else {
-			_ = Remove(p.placed)
 		}
 		p.placed = ""
 		p.isMoved = false

@@ -2,60 +2,81 @@ package disk
 
 import (
 	"errors"
-	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 )
 
 // Split is the files of a model whose first part opens it, and whose other parts have fixed names that no file lists. It
-// is written where there is none, since it cannot be replaced at once. The first part appears last.
+// is written where there is none, and no model in one file, since it cannot replace either at once. The first part appears last.
 type Split struct {
-	NoSync  bool // skips fsync, and does not remove File
-	KeepOld bool // does not remove File
-	// File is the path of a model in one file that the new one replaces, "" for none.
-	File string
+	NoSync bool // skips fsync
 
+	file     string // the path of the model in one file
 	paths    []string
-	isPart   func(name string) bool
+	names    SplitNames
 	writer   uint32
-	like     fs.FileInfo
 	parts    []*part
 	isPlaced bool
 }
 
-// CreateSplit starts writing a model in files at these paths of one directory. isPart reports whether a file is a part
-// of such a model, of any number of parts, by its name.
-func CreateSplit(paths []string, file string, isPart func(name string) bool) (*Split, error) {
-	s := &Split{File: file, paths: paths, isPart: isPart, writer: newWriter(), parts: make([]*part, len(paths))}
-	if err := s.checkFree(); err != nil {
-		return nil, err
+// SplitNames is what a format says about the names of the files of a model.
+type SplitNames interface {
+	// Excludes is Places.Excludes.
+	Excludes(names []string) string
+	// First returns the name of the first part of the model that a file is a part of, or "".
+	First(name string) string
+}
+
+// CreateSplit starts writing a model in files at these paths of one directory. file is the path of the model in one file.
+func CreateSplit(file string, paths []string, names SplitNames) (*Split, error) {
+	s := &Split{file: file, paths: paths, names: names, writer: newWriter(), parts: make([]*part, len(paths))}
+	err := s.checkFree()
+	if errors.Is(err, fs.ErrExist) {
+		s.removeUnpublished()
+		err = s.checkFree()
 	}
-	if file != "" {
-		info, err := os.Stat(file)
-		if err == nil {
-			s.like = info
-		}
+	if err != nil {
+		return nil, err
 	}
 	return s, nil
 }
 
-// checkFree returns an error if there is a part of such a model.
-func (s *Split) checkFree() error {
-	entries, err := os.ReadDir(filepath.Dir(s.paths[0]))
+func (s *Split) checkFree() error { return checkExcluded(filepath.Dir(s.file), s.names.Excludes) }
+
+// removeUnpublished removes parts of models that have no first part, as far as a writer that was killed more than a day ago left
+// them: then they still have their hidden names.
+func (s *Split) removeUnpublished() {
+	dir := filepath.Dir(s.file)
+	entries, err := os.ReadDir(dir)
 	if err != nil {
-		return err
+		return
 	}
+	dead := findLeftovers(entries, 0)
+	if len(dead) == 0 {
+		return
+	}
+	unmark, err := mark(s.file, s.writer)
+	if err != nil {
+		return
+	}
+	defer unmark()
 	for _, e := range entries {
-		if s.isPart(e.Name()) {
-			return s.taken(e.Name())
+		first := s.names.First(e.Name())
+		if first == "" || lstat(filepath.Join(dir, first)) != nil {
+			continue
+		}
+		path := filepath.Join(dir, e.Name())
+		info := lstat(path)
+		if info == nil {
+			continue
+		}
+		hidden := sameAs(info, dir, dead)
+		if hidden != "" && removeSame(path, info) == nil {
+			_ = Remove(hidden)
 		}
 	}
-	return nil
-}
-
-func (s *Split) taken(name string) error {
-	return fmt.Errorf("%w: %s is part of a split model, which cannot be replaced at once: remove its parts first, or write under another name", fs.ErrExist, name)
 }
 
 // CreatePart starts part i. The caller completes it.
@@ -65,7 +86,7 @@ func (s *Split) CreatePart(i int) (*File, error) {
 		return nil, err
 	}
 	removeLeftovers(filepath.Dir(final))
-	f, err := createHidden(final, hiddenName(final, s.writer, uint16(i)), s.like)
+	f, err := createHidden(final, hiddenName(final, s.writer, uint16(i)), nil)
 	if err != nil {
 		return nil, err
 	}
@@ -87,19 +108,9 @@ func (s *Split) Publish() error {
 	for _, p := range s.parts {
 		p.forget()
 	}
-	if !s.NoSync {
-		if err := settle(dir); err != nil {
-			return err
-		}
-	}
-	if s.NoSync || s.KeepOld {
+	if s.NoSync {
 		return nil
 	}
-	info := lstat(s.File)
-	if info == nil || !info.Mode().IsRegular() {
-		return nil
-	}
-	_ = Remove(s.File)
 	return settle(dir)
 }
 
@@ -109,7 +120,7 @@ func (s *Split) place(dir string) error {
 	}
 	for i, p := range s.parts[1:] {
 		if err := p.place(s.paths[i+1]); err != nil {
-			return s.explain(err, s.paths[i+1])
+			return explainTaken(err, s.paths[i+1])
 		}
 	}
 	if !s.NoSync {
@@ -117,18 +128,23 @@ func (s *Split) place(dir string) error {
 			return err
 		}
 	}
-	return s.explain(s.parts[0].placeWhole(s.paths[0]), s.paths[0])
+	isGone := func(p *part) bool { return checkSame(p.placed, p.info) != nil }
+	if isMarked(s.file, s.writer) || slices.ContainsFunc(s.parts[1:], isGone) {
+		return errTaken(filepath.Base(s.paths[0])) // another writer removes files of these names
+	}
+	return explainTaken(s.parts[0].placeWhole(s.paths[0]), s.paths[0])
 }
 
-func (s *Split) explain(err error, path string) error {
+func explainTaken(err error, path string) error {
 	if errors.Is(err, fs.ErrExist) {
-		return s.taken(filepath.Base(path))
+		return errTaken(filepath.Base(path))
 	}
 	return err
 }
 
 // placeWhole is place for a file that must not be seen empty.
 func (p *part) placeWhole(path string) error {
+	p.info = lstat(p.Name())
 	err := makeLink(p.Name(), path)
 	if err == nil {
 		p.placed = path

@@ -56,6 +56,42 @@ func (x *index) Generation(name string) (generation string, ok bool) {
 	return generation, ok && len(generation) == generationDigits && disk.IsHex(generation)
 }
 
+// Excludes implements disk.SplitNames: a part of a model with the same names, or that model in one file.
+func (x *index) Excludes(names []string) string {
+	for _, name := range names {
+		generation, isPart := x.Generation(name)
+		if isPart && generation == "" || name == x.stem+x.extension {
+			return name
+		}
+	}
+	return ""
+}
+
+// First implements disk.SplitNames.
+func (x *index) First(name string) string {
+	stem, _, count, ok := shardname.Split(name, x.extension)
+	if !ok || stem != x.stem {
+		return ""
+	}
+	return shardname.Name(stem, 1, count, x.extension)
+}
+
+// wholeSplit returns the first part of a model without an index that is there whole, or "".
+func (x *index) wholeSplit(names []string) string {
+	parts := make(map[int]int)
+	for _, name := range names {
+		stem, no, count, ok := shardname.Split(name, x.extension)
+		if !ok || stem != x.stem || no < 1 || no > count {
+			continue
+		}
+		parts[count]++
+		if parts[count] == count {
+			return shardname.Name(stem, 1, count, x.extension)
+		}
+	}
+	return ""
+}
+
 // Write implements disk.Index.
 func (x *index) Write(f *disk.File, names []string) error {
 	x.names = names

@@ -100,17 +100,11 @@ func (s *split) createModel(x *index) error {
 // createSplit starts files of which the first opens the model.
 func (s *split) createSplit(x *index) error {
 	w := s.w
-	paths := x.paths()
-	isPart := func(name string) bool {
-		_, ok := x.Generation(name)
-		return ok
-	}
-	m, err := disk.CreateSplit(paths, x.places.File, isPart)
+	m, err := disk.CreateSplit(x.places.Stem+x.extension, x.paths(), x)
 	if err != nil {
 		return err
 	}
 	m.NoSync = w.o.NoSync
-	m.KeepOld = w.o.KeepOld
 	w.commit = m.Publish
 	w.abort = m.Abort
 	w.paths = x.paths
@@ -118,7 +112,7 @@ func (s *split) createSplit(x *index) error {
 	return nil
 }
 
-// createAlone starts a model in one file of a format that may have an index in its place.
+// createAlone starts a model in one file of a format that may have parts in its place.
 func (w *Writer) createAlone(x *index) error {
 	path := w.o.Path
 	if x.places.File != "" && x.places.Index != "" {
@@ -131,7 +125,11 @@ func (w *Writer) createAlone(x *index) error {
 		}
 		w.layout = layout
 	}
-	m, err := disk.CreateModel(disk.Places{Dir: filepath.Dir(path), Opens: path, List: x.places.Index, File: path}, x, 0)
+	places := disk.Places{Dir: filepath.Dir(path), Opens: path, List: x.places.Index, File: path}
+	if x.places.Index == "" && path == x.places.File {
+		places.Excludes = x.wholeSplit
+	}
+	m, err := disk.CreateModel(places, x, 0)
 	if err != nil {
 		return err
 	}

@@ -90,7 +90,7 @@ func (w *Writer) create() error {
 	}
 	if d, ok := w.driver.(contract.Splitter); ok {
 		x := newIndex(d, w.driver.Describe().Extensions[0], w.o.Path)
-		if x.places.Index != "" && x.places.File == w.o.Path {
+		if x.places.File == w.o.Path {
 			return w.createAlone(x)
 		}
 	}
