@@ -10,7 +10,9 @@
 // file. Buckets may be directories (file://) or, for tests, in memory (mem://). For a cloud,
 // import its driver: _ "gocloud.dev/blob/s3blob" for s3://, and so on.
 //
-// object.go connects package format/remote to gocloud.dev/blob.
+// object.go connects package format/remote to gocloud.dev/blob. To open only signed models, set Trusted in the
+// options: &signing.Policy{Trust: trust} reads the bundle from the bucket, next to the model, and format.TrustKey(key) is for a
+// signature in the file.
 package main
 
 import (

@@ -172,7 +172,10 @@
 // Verify fails when a checksum is wrong or data is missing. Files need not have checksums for everything.
 // The Report that Verify returns says what no checksum covers, as a line for people ("ok, but nothing covers
 // the data of 15 tensors"; toString in Java), as a whole (Covered) and by tensor (ChecksumOf,
-// Uncovered). VerifySigned demands a signature by a key that the app trusts.
+// Uncovered). VerifySigned demands a signature by a key that the app trusts. It reads the file when it is called: call
+// it before the model is used, and keep the file where no other app can write, since a file that is changed afterwards
+// is not compared again. Go programs set Options.Trusted of package format instead (format.TrustKey, or signing.Policy for a
+// bundle), which compares every file before anything of it is used; these options are not bound.
 //
 // A Canceler ends a verification from any thread, and so does Close, which then need not wait for the rest
 // of the file. Progress ends it by returning false.
