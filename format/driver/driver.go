@@ -156,7 +156,7 @@ type Source interface {
 	// tensor data. Record then records those that are structure. See Head.
 	ReadAhead(p []byte, off int64) (int, error)
 	Record(b []byte, off int64) error
-	// Compare compares a checksum while Parse runs: with b, which Parse has read at off and which contains all ranges of
+	// Compare compares a checksum while Parse or Load runs: with b, which was read at off and which contains all ranges of
 	// the checksum, or which is its content. It returns the number of the digest that is right, where those of Or
 	// follow those before. If Options.Check leaves checksums out, it compares nothing and returns -1.
 	Compare(s *Sum, b []byte, off int64) (form int, err error)

@@ -42,10 +42,11 @@ type Digest struct {
 	// Hash and Bytes are in place of Kind and Want if Hash is not nil.
 	Hash  *Hash
 	Bytes []byte
-	// Field and Offset locate the checksum in the file, for errors. If Field is
+	// Field, Offset and Space locate the checksum in a file, for errors. If Field is
 	// empty, errors locate what it covers instead.
 	Field  string
 	Offset int64
+	Space  Space
 }
 
 // Name returns the name of the algorithm, such as "crc32".

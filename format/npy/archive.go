@@ -10,11 +10,10 @@ import (
 	"github.com/weightmap/weightmap/internal/foreign"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/zip"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // entryBytes is the memory of an entry outside the index.
-const entryBytes = 128
+const entryBytes = 128 + zip.SumBytes
 
 // Parse implements driver.Driver.
 func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
@@ -42,7 +41,7 @@ func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options
 	if n > 0 && len(f.Stores) == 0 {
 		return nil, wire.Error("", "entries", a.Off, f.noArrays(n))
 	}
-	return &driver.Parsed{Notes: f.notes(n), Load: f.Load, TensorSum: f.tensorSum, Verify: f.Verify}, nil
+	return &driver.Parsed{Notes: f.notes(n), Load: f.Load, Sums: f.Sums, SumsOf: f.SumsOf}, nil
 }
 
 // noArrays describes an archive of n entries without arrays.
@@ -88,14 +87,4 @@ func (f *parsed) notes(n int) []string {
 		return nil
 	}
 	return []string{fmt.Sprintf("ignored, not %s entries: %s", extension, foreign.Names(f.others, n-len(f.Stores)))}
-}
-
-// tensorSum returns the checksum of the data alone. The checksum in the file covers an array
-// and its header.
-func (f *parsed) tensorSum(i int) driver.Digest {
-	if f.Index.Loaded(i) {
-		return driver.Digest{} // Load and Verify check it
-	}
-	e := &f.Stores[i]
-	return driver.Digest{Kind: driver.CRC32, Want: uint64(e.Sum ^ tensor.CombineCRC32(f.sums[i], 0, e.Size-f.Places[i].From))}
 }

@@ -16,10 +16,9 @@ import (
 // head is the header of an array.
 type head struct {
 	elem    *elem
-	swap    bool   // the words are big-endian
-	fortran bool   // the first dim varies fastest, and that makes a difference
-	length  int64  // of the header with all that is before it
-	sum     uint32 // CRC-32 of those length bytes
+	swap    bool  // the words are big-endian
+	fortran bool  // the first dim varies fastest, and that makes a difference
+	length  int64 // of the header with all that is before it
 	major   byte
 	other   []byte // the type of elements that are listed, valid as long as the header
 	rank    int
@@ -90,7 +89,7 @@ func (r *reader) read(size int64) error {
 			return r.wrap("header", text, err)
 		}
 	}
-	r.length, r.sum = length, tensor.CRC32(b[:length])
+	r.length = length
 	r.text, r.from, r.at, r.err = b[text:length], text, 0, nil
 	if r.dict(); r.err != nil {
 		return r.err
@@ -134,7 +133,6 @@ func (r *reader) measure(text, size int64) (err error) {
 // parsed is an open file of either format.
 type parsed struct {
 	zip.Tensors
-	sums   []uint32         // CRC-32 of each array's header
 	last   *tensor.Encoding // of a type that is listed
 	others []string         // the first entries of an archive that are no arrays
 }
@@ -142,7 +140,6 @@ type parsed struct {
 func newParsed(x *driver.Index, o *driver.Options, n int) *parsed {
 	return &parsed{
 		Tensors: zip.Tensors{Index: x, Memory: o.Memory, Stores: make([]zip.Entry, 0, n), Places: make([]zip.Place, 0, n)},
-		sums:    make([]uint32, 0, n),
 	}
 }
 
@@ -163,7 +160,8 @@ func (f *parsed) add(r *reader, name []byte, e zip.Entry) error {
 		}
 	}
 	e.Locate(&t, &p)
-	f.Stores, f.Places, f.sums = append(f.Stores, e), append(f.Places, p), append(f.sums, r.sum)
+	f.Stores = append(f.Stores, e)
+	f.Places = append(f.Places, p)
 	return f.Index.Add(&t)
 }
 

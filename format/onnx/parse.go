@@ -82,7 +82,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 		Native:   f.Native,
 		RecordAt: func(i int) int64 { return f.records[i].at },
 		Load:     f.Load,
-		Verify:   verify,
+		Sums:     sums,
 	}, nil
 }
 

@@ -25,7 +25,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 		return nil, err
 	}
 	x.Version = "1"
-	out := &driver.Parsed{Verify: verifyHeader}
+	out := &driver.Parsed{Sums: sums}
 	if isIndex(head) {
 		return out, parseIndex(src, x, o, out)
 	}
@@ -67,16 +67,13 @@ func (fileFormat) ParseParts(d driver.Dir, names []string, x *driver.Index, o *d
 	if err != nil {
 		return nil, err
 	}
-	out := &driver.Parsed{Verify: verifyHeader, Notes: []string{shards.NoIndex(len(names))}}
+	out := &driver.Parsed{Sums: sums, Notes: []string{shards.NoIndex(len(names))}}
 	merge(all, out)
 	return out, nil
 }
 
-// verifyHeader says that nothing covers the header.
-func verifyHeader(v driver.Verification) error {
-	v.Section("header", "")
-	return nil
-}
+// sums implements driver.Parsed: no checksum covers anything.
+func sums() []driver.Sum { return []driver.Sum{{Name: "header"}} }
 
 // parseShard parses a shard. If the file is something else, such as a Git LFS pointer, the error
 // says so.

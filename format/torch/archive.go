@@ -11,7 +11,6 @@ import (
 	"github.com/weightmap/weightmap/internal/pickle"
 	"github.com/weightmap/weightmap/internal/wire"
 	"github.com/weightmap/weightmap/internal/zip"
-	"github.com/weightmap/weightmap/tensor"
 )
 
 // The entries of a model besides its storages.
@@ -242,16 +241,18 @@ func (r *reading) word(field string, m *zip.Member) (string, error) {
 }
 
 // content returns the content of an entry that is structure, and compares its checksum. It is reserved in Options.Memory.
-func (r *reading) content(field string, m *zip.Member) ([]byte, error) {
-	e := m.Entry
-	b, err := e.Structure(driver.MaxStructure, r.o.Memory)
-	if err == nil && r.o.Check.Sums() {
-		err = e.Compare(tensor.CRC32(b))
-	}
+func (r *reading) content(name string, m *zip.Member) ([]byte, error) {
+	w := zip.Word{Entry: m.Entry, Name: name}
+	b, err := w.Structure(driver.MaxStructure, r.o.Memory)
 	if err != nil {
-		return nil, wire.Error("", field, e.At, err)
+		return nil, wire.Error("", name, w.At, err)
 	}
-	r.m.Words = append(r.m.Words, e)
+	if r.o.Check.Sums() {
+		if err := w.Compare(b, r.o.Memory); err != nil {
+			return nil, err
+		}
+	}
+	r.m.Words = append(r.m.Words, w)
 	return b, nil
 }
 

@@ -39,7 +39,7 @@ func (driverOf) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*d
 		return nil, err
 	}
 	m := &zip.Tensors{Index: x, Memory: o.Memory}
-	out := &driver.Parsed{Load: m.Load, Verify: m.Verify, Touch: m.Touch}
+	out := &driver.Parsed{Load: m.Load, Sums: m.Sums, SumsOf: m.SumsOf}
 	if bytes.HasPrefix(bytes.TrimLeft(head, " \t\r\n"), []byte("{")) {
 		return out, parseIndex(m, src, o, out)
 	}
@@ -76,7 +76,7 @@ func (driverOf) ParseParts(d driver.Dir, names []string, x *driver.Index, o *dri
 	if err != nil {
 		return nil, err
 	}
-	out := &driver.Parsed{Load: m.Load, Verify: m.Verify, Touch: m.Touch}
+	out := &driver.Parsed{Load: m.Load, Sums: m.Sums, SumsOf: m.SumsOf}
 	files.merge(all, out)
 	out.Notes = append(out.Notes, shards.NoIndex(len(names)))
 	return out, nil
@@ -134,7 +134,7 @@ func parseFile(m *zip.Tensors, src driver.Source, space driver.Space, x *driver.
 }
 
 // storeBytes is the approximate size of a storage's bookkeeping in memory.
-const storeBytes = 160
+const storeBytes = 160 + zip.SumBytes
 
 // addStore adds a storage to those of the model.
 func (r *reading) addStore(e zip.Entry) int {

@@ -302,7 +302,20 @@ func (v *verification) compareSum(s *driver.Sum) (form int, err error) {
 		return 0, nil
 	}
 	v.m.sums.Add(1)
-	return compareSum(&hasher{v: v}, s)
+	form, err = compareSum(&hasher{v: v}, s)
+	if err != nil {
+		err = wire.InFile(err, v.m.spaces.files[blamed(s)].path())
+	}
+	return form, err
+}
+
+// blamed returns the file that errors about s name.
+func blamed(s *driver.Sum) driver.Space {
+	d := &s.Accept[0]
+	if d.Field == "" && len(s.Ranges) > 0 {
+		return s.Ranges[0].Space
+	}
+	return d.Space
 }
 
 // countedBytes returns the number of bytes that comparing s counts.

@@ -24,18 +24,6 @@ type Entry struct {
 	Packed     bool  // by DEFLATE
 	Sum        uint32
 	LocalSum   uint32 // the CRC-32 in the local header or data descriptor; Sum is that in the directory
-
-	passed bool // Touch has verified it
-}
-
-// Compare compares the CRC-32 of the content with what the archive records.
-func (e *Entry) Compare(sum uint32) error {
-	for _, want := range []uint32{e.Sum, e.LocalSum} {
-		if sum != want {
-			return fmt.Errorf("%w: the entry has crc32 %08x, the file records %08x", driver.ErrChecksum, sum, want)
-		}
-	}
-	return nil
 }
 
 // Content returns the content, which may alias the file. The caller has reserved its size in m.

@@ -5,9 +5,6 @@ import (
 	"fmt"
 
 	"github.com/weightmap/weightmap/format/driver"
-	"github.com/weightmap/weightmap/internal/checksum"
-	"github.com/weightmap/weightmap/internal/codec"
-	"github.com/weightmap/weightmap/internal/codec/deflate"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/strided"
 	"github.com/weightmap/weightmap/internal/vector"
@@ -23,7 +20,7 @@ type Tensors struct {
 	Zipped bool // some entries are in archives
 	Stores []Entry
 	Places []Place // by tensor
-	Words  []Entry // the entries that are structure
+	Words  []Word  // the entries that are structure
 }
 
 // Place locates the elements of a tensor.
@@ -101,7 +98,8 @@ func (t *Tensors) load(i int) (b []byte, err error) {
 	defer t.Memory.Release(aside)
 	if s.Packed || t.Checks {
 		if b, err = s.Content(t.Memory); err == nil && t.Checks {
-			err = s.Compare(tensor.CRC32(b))
+			sum := t.sumFor(i)
+			err = s.compare(&sum, b)
 		}
 		if err == nil {
 			b = b[at:][:n]
@@ -136,82 +134,23 @@ func (t *Text) bytes(text []byte) ([]byte, error) {
 	return b, t.Decode(b, text)
 }
 
-// located adds the name and file of tensor i to an error without a location: that of its bytes, if they are in the file
-// as they are and its checksums agree.
+// located adds the name and file of tensor i to an error without a location.
 func (t *Tensors) located(i int, err error) error {
 	if err == nil || errors.As(err, new(*tensor.Error)) {
 		return err
 	}
 	s := &t.Stores[t.Places[i].Store]
+	return wire.InFile(wire.Error("", t.field(i), t.offset(i), err), s.Src.Path())
+}
+
+func (t *Tensors) field(i int) string { return fmt.Sprintf("tensor %q", t.Index.Name(i)) }
+
+// offset is that of tensor i for errors: of its bytes, if they are in the file as they are and its checksums agree.
+func (t *Tensors) offset(i int) int64 {
+	s := &t.Stores[t.Places[i].Store]
 	_, at, _ := t.Index.Place(i)
 	if t.Index.Loaded(i) || s.Sum != s.LocalSum {
-		at = s.At
+		return s.At
 	}
-	return wire.InFile(wire.Error("", fmt.Sprintf("tensor %q", t.Index.Name(i)), at, err), s.Src.Path())
-}
-
-// Touch verifies the checksum of the entry of tensor i before the first access.
-func (t *Tensors) Touch(v driver.Verification, i int) (all bool, err error) {
-	s := &t.Stores[t.Places[i].Store]
-	if !s.Plain && !s.passed {
-		err = t.verify(v, i)
-		s.passed = err == nil
-	}
-	return false, err
-}
-
-// Verify verifies the checksums of all entries.
-func (t *Tensors) Verify(v driver.Verification) error {
-	var first []int // a tensor of each entry
-	seen := make([]bool, len(t.Stores))
-	for i, p := range t.Places {
-		s := &t.Stores[p.Store]
-		if s.Plain || !v.Wanted(i) {
-			continue
-		}
-		v.Cover(i, driver.CRC32.String())
-		if !seen[p.Store] {
-			seen[p.Store] = true
-			first = append(first, i)
-			v.Expect(s.Size)
-		}
-	}
-	for i := range t.Words {
-		v.Expect(t.Words[i].Size)
-	}
-	if t.Zipped {
-		v.Section("directory", "")
-	}
-	for i := range t.Words {
-		e := &t.Words[i]
-		if err := e.verify(v, "structure", t.Memory); err != nil {
-			return wire.InFile(wire.Error("", "entry", e.At, err), e.Src.Path())
-		}
-	}
-	return v.Each(len(first), func(n int) error { return t.verify(v, first[n]) })
-}
-
-// verify compares the CRC-32 of the entry of tensor i with those in the archive.
-func (t *Tensors) verify(v driver.Verification, i int) error {
-	return t.located(i, t.Stores[t.Places[i].Store].verify(v, t.Index.Name(i), t.Memory))
-}
-
-// verify compares the CRC-32 of the entry with those in the archive. The part is for reports of progress.
-func (e *Entry) verify(v driver.Verification, part string, m *driver.Memory) error {
-	if !e.Packed {
-		sum, err := v.Hash(driver.CRC32, e.Space, e.At, e.Stored, part)
-		if err != nil {
-			return err
-		}
-		return e.Compare(uint32(sum))
-	}
-	sum := checksum.Count(v, driver.CRC32, part)
-	b, err := e.Src.Slice(e.At, e.Stored)
-	if err != nil {
-		return err
-	}
-	if err := codec.DataTo(sum, deflate.Codec, b, e.Size, m); err != nil {
-		return err
-	}
-	return e.Compare(uint32(sum.Sum64()))
+	return at
 }
