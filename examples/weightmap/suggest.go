@@ -22,7 +22,14 @@ import (
 type commandLine struct {
 	options [][]string // each with its value, if any
 	files   []string
+	makes   string // what the line makes, if that is not what was asked for
 }
+
+// What a suggested line makes instead.
+const (
+	anotherFormat = "another format holds it"
+	fewerTensors  = "without these tensors"
+)
 
 // split separates options from other arguments that were parsed with f.
 func split(f *flag.FlagSet, args []string) (l commandLine) {
@@ -152,11 +159,15 @@ func (s *search) shorten(l, found commandLine, err error) commandLine {
 	return found
 }
 
-// tryLine formats a suggested command line, or returns "" if it cannot be printed.
+// tryLine formats a suggested command line, or returns "" if it cannot be printed. A line after "try: " makes what was
+// asked for: scripts and people run it unread.
 func tryLine(command string, l commandLine) string {
 	line := quoted(append([]string{"weightmap", command}, l.args()...))
 	if line == "" {
 		return ""
+	}
+	if l.makes != "" {
+		return l.makes + ": " + line
 	}
 	return "try: " + line
 }
@@ -290,6 +301,7 @@ func tensorIn(field string) (string, bool) {
 
 // elsewhere returns the line with OUT in another format.
 func (o *convertFlags) elsewhere(l commandLine, kind string) commandLine {
+	l.makes = anotherFormat
 	out := o.path
 	if c, ok := format.ByExtension(out); ok && c.Name() != kind {
 		out = strings.TrimSuffix(strings.TrimRight(out, `/\`), filepath.Ext(strings.TrimRight(out, `/\`))) + "." + kind
@@ -327,6 +339,7 @@ func (o *convertFlags) instead(l commandLine, m *format.Model, refused *format.L
 	names := slices.Concat(fixed[format.LossDType], fixed[format.LossShape])
 	for _, name := range slices.Compact(slices.Sorted(slices.Values(names))) {
 		less = less.with("-skip", name)
+		less.makes = fewerTensors
 		v, err := m.Tensor(name)
 		weights = weights || err == nil && (v.Info().Quant != nil || !slices.Contains(notWeights, v.DType()))
 	}
