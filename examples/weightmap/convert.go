@@ -16,6 +16,7 @@ import (
 	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
+	"github.com/weightmap/weightmap/internal/shards"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -33,7 +34,7 @@ type convertFlags struct {
 	to, out, dtype, quantize, compress  string
 	sign, encrypt                       *cli.KeyOption
 	lossy, perChannel, extended, verify bool
-	join                                bool
+	join, keep, dryRun                  bool
 	align, external                     int64
 	level                               int
 	only, skip, rename                  list
@@ -43,6 +44,7 @@ type convertFlags struct {
 	whole                               bool         // one file: there is no -max-shard
 
 	path    string // path of the output
+	stdout  io.Writer
 	secrets *secrets
 	refused error // the error already listed
 }
@@ -60,6 +62,8 @@ func (l *list) Set(s string) error {
 func (o *convertFlags) define(c *cli.Tool, f *flag.FlagSet) {
 	f.StringVar(&o.out, "o", "", "write to `OUT`, which is then not an argument")
 	f.StringVar(&o.to, "to", "", "the target's `FORMAT`: "+strings.Join(format.Writable(), ", "))
+	f.BoolVar(&o.keep, "n", false, "do not replace an OUT that exists")
+	f.BoolVar(&o.dryRun, "dry-run", false, "say what would be written, and write nothing")
 	f.BoolVar(&o.lossy, "lossy", false, "leave out what the target cannot hold")
 	f.BoolVar(&o.join, "join", false, "join weights with scales in other tensors, to float32 or the type of -dtype or -quantize")
 	f.StringVar(&o.dtype, "dtype", "", "convert floating-point and quantized tensors to `D`: "+choices(floatTypes))
@@ -107,7 +111,7 @@ func (o *convertFlags) options(ctx context.Context, c *cli.Tool) (*convert.Optio
 		}
 		o.quantize = kind
 	}
-	out := &convert.Options{WriteOptions: format.WriteOptions{Context: ctx, MaxShard: int64(o.maxShard)}, To: o.to, Lossy: o.lossy, Verify: o.verify, DType: d, JoinScales: o.join}
+	out := &convert.Options{WriteOptions: format.WriteOptions{Context: ctx, MaxShard: int64(o.maxShard)}, To: o.to, Lossy: o.lossy, Verify: o.verify, DType: d, JoinScales: o.join, DryRun: o.dryRun}
 	if o.access.part {
 		out.AcceptLoss = append(out.AcceptLoss, string(format.LossPart))
 	}
@@ -178,8 +182,18 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 	if len(rest) > 0 {
 		return c.Usagef("%s takes IN and OUT", strings.TrimPrefix(c.Name, "weightmap "))
 	}
-	defer cli.NewTarget(target).Ended(&err)
 	line := split(f, args)
+	if target == standardOutput {
+		if err := given.checkStandardOutput(c, out); err != nil {
+			return err
+		}
+		given.stdout, out = out, errs
+	} else {
+		defer cli.NewTarget(target).Ended(&err)
+	}
+	if err := given.checkKept(target); err != nil {
+		return cli.Advised(err, tryLine(strings.TrimPrefix(c.Name, "weightmap "), line.to(beside(target))))
+	}
 	// Report errors in the target before opening the source, but advice needs an open source.
 	reading, err := given.options(ctx, c)
 	if err != nil {
@@ -224,7 +238,54 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 			c.Complain(fmt.Errorf("tensor %q is not quantized: %s", s.Name, s.Why), errs)
 		}
 	}
+	if given.dryRun {
+		return planned(target, report, m.Len(), out)
+	}
+	if target == standardOutput {
+		_, err := fmt.Fprintf(out, "standard output: written (%s)%s\n", report.Format, dropped(m, o.Storage))
+		return err
+	}
 	return converted(target, report, dropped(m, o.Storage), out)
+}
+
+// checkStandardOutput returns an error if the options do not go with OUT -.
+func (o *convertFlags) checkStandardOutput(c *cli.Tool, out io.Writer) error {
+	switch {
+	case o.to == "":
+		return c.Usagef("OUT is standard output: -to names the format, one of %s", strings.Join(format.Writable(), ", "))
+	case o.verify:
+		return c.Usagef("-verify reads the target again, which standard output does not allow")
+	case o.maxShard > 0:
+		return c.Usagef("OUT is standard output, which takes one file: write shards to a file")
+	}
+	return cli.CheckBinary(standardOutput, out, "a model")
+}
+
+// checkKept returns an error if OUT exists and is not to be replaced.
+func (o *convertFlags) checkKept(target string) error {
+	if !o.keep || target == standardOutput {
+		return nil
+	}
+	for _, path := range []string{target, target + shards.IndexEnding} {
+		if exists(path) {
+			return fmt.Errorf("%s exists, and -n does not replace it", path)
+		}
+	}
+	return nil
+}
+
+// planned says what a conversion would write.
+func planned(path string, r *convert.Report, tensors int, out io.Writer) error {
+	name, replaced := path, ""
+	switch {
+	case path == standardOutput:
+		name = "standard output"
+	case exists(path):
+		replaced = ", and replace what is there"
+	}
+	line := fmt.Sprintf("%s: would be written (%s, %s)%s", name, r.Format, cli.Count(tensors, "tensor"), replaced)
+	_, err := fmt.Fprintln(out, cli.Printable(line))
+	return err
 }
 
 // checkTarget returns an error for an unsuitable file name, or options that the format does not
@@ -264,7 +325,12 @@ func (o *convertFlags) convert(ctx context.Context, c *cli.Tool, m *format.Model
 		return nil, err
 	}
 	change(opts)
-	report, err := convert.Model(m, target, opts)
+	var report *convert.Report
+	if target == standardOutput {
+		report, err = convert.Write(m, o.stdout, opts)
+	} else {
+		report, err = convert.Model(m, target, opts)
+	}
 	if errors.Is(err, format.ErrOption) {
 		err = cli.BadArgument(err) // the target's format does not support it
 	}

@@ -82,7 +82,7 @@ var commands = []*command{
 		Details: "OUT's ending decides the format, unless -to names it. Several tensors become a directory of .tsr\n" +
 			"files. Tensors are copied bit for bit. If the target cannot hold everything, convert lists what\n" +
 			"would be lost and writes nothing; with -lossy it leaves that out and still lists it.\n" +
-			"OUT may be IN, and IN may be - for standard input. MOBI numbers its tensors: their names are\n" +
+			"OUT may be IN, IN may be - for standard input, and OUT - for standard output, with -to. MOBI numbers its tensors: their names are\n" +
 			"stored in the file, and converting back restores them. A GLOB or FROM without a match is an error.\n" + kindHelp(),
 		Example: "weightmap convert -quantize int8 model.safetensors model.wia\n" +
 			"  weightmap convert -quantize int8 -lossy model.safetensors model.mobi\n" +

@@ -14,8 +14,11 @@ import (
 	"github.com/weightmap/weightmap/format/remote"
 )
 
-// standardInput is the file name for standard input.
-const standardInput = "-"
+// The file names for standard input and output.
+const (
+	standardInput  = "-"
+	standardOutput = "-"
+)
 
 // stdin is a variable for tests.
 var stdin = os.Stdin

@@ -43,6 +43,9 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (
 		return err
 	}
 	in, target, rest, err := c.InOut(f, *o)
+	if err == nil {
+		err = cli.CheckTarget(target)
+	}
 	if err != nil {
 		return err
 	}

@@ -48,6 +48,28 @@ func Model(m *format.Model, path string, o *Options) (*Report, error) {
 	if err != nil {
 		return nil, err
 	}
+	return newJob(m, path, o).checked(m)
+}
+
+// Write writes an open model to w, in the format Options.To, as format.NewWriter does. It does not support Verify, which reads
+// a file. Errors are those of Model.
+func Write(m *format.Model, w io.Writer, o *Options) (*Report, error) {
+	o, err := o.checked("")
+	if err != nil {
+		return nil, err
+	}
+	if o.Verify {
+		return nil, &format.Error{Format: o.To, Field: "Verify", Offset: -1, Err: fmt.Errorf("%w: Write makes no file to read again", format.ErrOption)}
+	}
+	j := newJob(m, "", o)
+	if j.out = w; o.DryRun {
+		j.out = io.Discard
+	}
+	return j.checked(m)
+}
+
+// checked converts a model if it may be converted.
+func (j *job) checked(m *format.Model) (*Report, error) {
 	unpin, err := m.Pin() // a closed model has no tensors
 	if err != nil {
 		return nil, err
@@ -60,10 +82,11 @@ func Model(m *format.Model, path string, o *Options) (*Report, error) {
 	if err := m.CheckClaim(); err != nil {
 		return nil, err
 	}
-	if err := checkTarget(m, path, o); err != nil {
-		return nil, err
+	if j.out == nil {
+		if err := checkTarget(m, j.path, j.o); err != nil {
+			return nil, err
+		}
 	}
-	j := newJob(m, path, o)
 	if err := j.run(m); err != nil {
 		return nil, err
 	}
@@ -115,6 +138,7 @@ func (j *job) run(m *format.Model) error {
 type job struct {
 	o        *Options
 	path     string
+	out      io.Writer // where to write, nil for the path
 	target   driver.Driver
 	to       *format.Plan
 	items    []*item
@@ -154,7 +178,7 @@ func (j *job) create() (*format.Writer, error) {
 		return l.Kind == format.LossPart || l.Kind == format.LossQuantization && it != nil && it.z != nil
 	}
 	for {
-		w, err := format.Create(j.o.To, j.path, j.to, &opts)
+		w, err := j.open(&opts)
 		refused := lossesIn(err)
 		switch {
 		case refused == nil || !j.o.Lossy && opts.KeepNames:
@@ -174,6 +198,14 @@ func (j *job) create() (*format.Writer, error) {
 		}
 		j.report.Losses = append(j.report.Losses, refused...)
 	}
+}
+
+// open starts the target.
+func (j *job) open(o *format.WriteOptions) (*format.Writer, error) {
+	if j.out != nil {
+		return format.NewWriter(j.o.To, j.out, j.to, o)
+	}
+	return format.Create(j.o.To, j.path, j.to, o)
 }
 
 // byName returns the items by their names in the target.

@@ -27,7 +27,7 @@ func (t *Tool) InOut(f *flag.FlagSet, o string) (in, out string, rest []string, 
 	default:
 		return "", "", nil, t.Usagef("%s is missing", []string{"IN", "OUT"}[len(args)])
 	}
-	return in, out, rest, CheckTarget(out)
+	return in, out, rest, nil
 }
 
 // Output calls f with standard output if path is "" or "-", otherwise with a temporary file that
@@ -76,7 +76,7 @@ func CheckBinary(path string, stdout io.Writer, what string) error {
 	return nil
 }
 
-// CheckTarget returns an error if path is "-", since a model cannot be written to standard output.
+// CheckTarget returns an error if path is "-", for a file that cannot be written to standard output.
 func CheckTarget(path string) error {
 	if path == "-" {
 		return BadArgument(errors.New("the result cannot go to standard output: it is assembled next to the file it becomes; ./- is a file called -"))
