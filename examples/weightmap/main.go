@@ -2,6 +2,7 @@
 // of every format the library knows.
 //
 //	weightmap help [COMMAND]
+//	weightmap FILE...       is weightmap inspect FILE...
 //
 // Options may be before, between and after files; -- ends them. -o FILE replaces OUT, and
 // -max-memory SIZE limits the memory that an opened file may use.
@@ -158,7 +159,7 @@ func program() *cli.Tool {
 		t.Details += fmt.Sprintf("  %-10s %s\n", c.name(), c.About)
 	}
 	t.Name, t.Args = "weightmap", strings.Join(names, "|")+" [arguments]"
-	t.Details += "\n\"weightmap help COMMAND\" explains a command. Options may stand before, between and after files, and -- ends\nthem. Exit status: 0 fine, 1 a file is bad, differs or cannot be converted,\n2 usage, 130 interrupted.\n"
+	t.Details += "\n\"weightmap help COMMAND\" explains a command. \"weightmap FILE\" inspects a file. Options may stand before, between and after files, and -- ends\nthem. Exit status: 0 fine, 1 a file is bad, differs or cannot be converted,\n2 usage, 130 interrupted.\n"
 	return t
 }
 
@@ -177,11 +178,22 @@ func run(ctx context.Context, args []string, out, errs io.Writer) int {
 	if strings.HasPrefix(name, "-") {
 		return t.Status(t.Usagef("unknown option %s: options follow the command", name), errs)
 	}
+	args = args[1:]
 	c, err := find(t, name)
+	if err != nil && (exists(name) || namesModel(name)) {
+		c, err = find(t, "inspect")
+		args = append([]string{name}, args...)
+	}
 	if err != nil {
 		return t.Status(err, errs)
 	}
-	return c.Status(c.run(ctx, &c.Tool, args[1:], out, errs), errs)
+	return c.Status(c.run(ctx, &c.Tool, args, out, errs), errs)
+}
+
+// namesModel reports whether an argument is the name of a model rather than a command.
+func namesModel(arg string) bool {
+	_, known := format.ByExtension(arg)
+	return known || strings.ContainsAny(arg, "/\\")
 }
 
 // hint adds advice if the key of an encrypted file is missing.

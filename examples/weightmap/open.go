@@ -77,8 +77,42 @@ func openModel(name string, o *format.Options) (*format.Model, error) {
 		m, err := remote.Open(o.Context, name, &remote.Options{Open: o})
 		return m, hint(err, o.Key)
 	}
+	if err := checkScheme(name); err != nil {
+		return nil, err
+	}
 	m, err := format.Open(name, o)
 	return m, hint(err, o.Key)
+}
+
+// schemes says what to do with addresses of other kinds.
+var schemes = []struct{ name, advice string }{
+	{"file", "give the path"},
+	{"s3", "copy the file with aws s3 cp, or give the https address that aws s3 presign prints"},
+	{"gs", "copy the file with gcloud storage cp, or give the https address that gcloud storage sign-url prints"},
+	{"az", "copy the file with azcopy, or give its https address"},
+	{"oci", "pull the artifact with oras pull, or docker model pull, and open the file of its largest layer"},
+	{"ollama", "give the blob of the model below ~/.ollama/models/blobs"},
+}
+
+// checkScheme returns an error for an address that is not read, which says what works. It quotes nothing of the address but
+// a path.
+func checkScheme(name string) error {
+	scheme, rest, ok := strings.Cut(name, "://")
+	if !ok || exists(name) || strings.ContainsAny(scheme, "/\\. ") {
+		return nil
+	}
+	advice := "give a path, or an address of http, https or hf"
+	for _, s := range schemes {
+		if s.name == scheme {
+			advice = s.advice
+		}
+	}
+	err := cli.BadArgument(fmt.Errorf("%s:// addresses are not read: %s", cli.Printable(scheme), advice))
+	u, parseErr := url.Parse(name)
+	if scheme != "file" || parseErr != nil || strings.ContainsAny(rest, "?#@") || u.Path == "" {
+		return err
+	}
+	return cli.Advised(err, "try: "+quoted([]string{"weightmap", "inspect", u.Path}))
 }
 
 // isAddress reports whether name is a URL or a file on the Hugging Face Hub.

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"path/filepath"
 	"time"
 
 	"github.com/weightmap/weightmap/examples/internal/cli"
@@ -69,6 +70,20 @@ func describeFiles(opened string, stats format.Stats) []fileReport {
 		files = files[1:]
 	}
 	return files
+}
+
+// chosen returns " (FILE)" with the file that opens the model in a directory, or "" for another path and for a directory
+// that is the model.
+func (r *report) chosen() string {
+	st, err := os.Stat(r.Path)
+	if err != nil || !st.IsDir() || len(r.Files) == 0 || r.Format == "tsr" {
+		return ""
+	}
+	name, err := filepath.Rel(r.Path, r.Files[0].Path)
+	if err != nil {
+		name = r.Files[0].Path
+	}
+	return " (" + name + ")"
 }
 
 // placeIn records which of the files has the data.

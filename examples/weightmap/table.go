@@ -16,7 +16,7 @@ import (
 // table prints the report as text, in lines of at most width columns if possible.
 func (r *report) table(out io.Writer, width int) error {
 	p := &lines{out: out, width: width}
-	fmt.Fprintf(out, "%s: %s %s%s, %s, %s\n", cli.Printable(r.Path), r.Format, cli.Printable(r.Version), r.Part,
+	fmt.Fprintf(out, "%s: %s %s%s, %s, %s\n", cli.Printable(r.Path+r.chosen()), r.Format, cli.Printable(r.Version), r.Part,
 		cli.Count(r.all, "tensor"), cli.Size(r.FileSize))
 	for _, e := range r.Metadata {
 		p.line("  %s = %s", e.Key, short(e.Value, 100))
