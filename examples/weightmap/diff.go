@@ -15,7 +15,7 @@ import (
 )
 
 var diffCommand = &command{cli.Tool{
-	Name: "weightmap diff", Args: "[-tolerance T] [-key HEX] A B",
+	Name: "weightmap diff", Args: "[-json] [-tolerance T] [-key HEX] A B",
 	About: "Compare two models of any formats: tensors, metadata and graph.",
 	Details: "Tensors are equal if their names, shapes, dtypes, quantization and values are; NaN equals NaN, and\n" +
 		"-0 equals 0. For the others, the table shows how many values differ, the largest and the mean\n" +
@@ -29,6 +29,7 @@ var diffCommand = &command{cli.Tool{
 func diff(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
 	tolerance := f.Float64("tolerance", 0, "treat values as equal whose difference is at most `T`")
+	asJSON := f.Bool("json", false, "print one JSON object; stable for scripts")
 	given := accessFlags(c, f)
 	given.partFlag(f)
 	if err := c.Parse(f, args, out); err != nil {
@@ -61,7 +62,12 @@ func diff(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) 
 		return hint(err, o.Key)
 	}
 	var text bytes.Buffer
-	if err := d.write(&text, cli.Width(out)); err != nil {
+	if *asJSON {
+		err = d.json(&text)
+	} else {
+		err = d.write(&text, cli.Width(out))
+	}
+	if err != nil {
 		return err
 	}
 	if _, err := text.WriteTo(out); err != nil {

@@ -66,7 +66,7 @@ var commands = []*command{
 		Example: "weightmap inspect -json -sha256 model.mag",
 	}, inspect},
 	{cli.Tool{
-		Name: "weightmap verify", Args: "[-v] [-signature IN.sig] [-trust PUB.pem] [-key HEX] FILE...",
+		Name: "weightmap verify", Args: "[-v | -json] [-signature IN.sig] [-trust PUB.pem] [-key HEX] FILE...",
 		About: "Check everything that files carry: structure, checksums, digests, data and signatures.",
 		Details: "\"nothing covers\" names the parts without a checksum: they were read, but damage would not be noticed.\n" +
 			"Without -trust, the key in a signed file must have signed it, but anybody can. With -trust, a file\n" +

@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"crypto"
+	"errors"
 	"fmt"
 	"io"
 	"slices"
@@ -16,6 +17,7 @@ import (
 func verify(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) error {
 	f := c.Flags()
 	v := &verification{c: c}
+	f.BoolVar(&v.json, "json", false, "print one JSON object for each file, a line each; stable for scripts")
 	f.BoolVar(&v.verbose, "v", false, "list the checksum of each part")
 	trust := c.TrustFlag(f)
 	given := accessFlags(c, f)
@@ -26,6 +28,9 @@ func verify(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer
 	}
 	if f.NArg() == 0 {
 		return c.Usagef("verify needs at least one FILE")
+	}
+	if v.json && (v.verbose || d.signature != "") {
+		return c.Usagef("-json lists all that -v does, and does not go with -signature")
 	}
 	if d.signature != "" {
 		if f.NArg() != 1 || !trust.Given() {
@@ -42,6 +47,9 @@ func verify(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer
 		return err
 	}
 	return c.Each(f.Args(), errs, func(path string) error {
+		if v.json {
+			return v.object(path, out, errs)
+		}
 		text, err := v.file(path, errs)
 		if err != nil {
 			return err
@@ -54,6 +62,7 @@ func verify(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer
 // verification holds the options of verify.
 type verification struct {
 	verbose bool
+	json    bool
 	trusted crypto.PublicKey
 	reading *format.Options
 	access  *access
@@ -78,12 +87,7 @@ func (v *verification) file(path string, errs io.Writer) (string, error) {
 
 // model returns the text to print after the path.
 func (v *verification) model(m *format.Model, errs io.Writer) (string, error) {
-	var opts []format.VerifyOption
-	if v.trusted != nil {
-		opts = append(opts, format.WithTrustedKey(v.trusted))
-	}
-	known := m.Notes()
-	covered, err := verified(v.reading.Context, m, errs, opts...)
+	covered, notes, err := v.check(m, errs)
 	if err != nil {
 		return "", err
 	}
@@ -91,17 +95,94 @@ func (v *verification) model(m *format.Model, errs io.Writer) (string, error) {
 	if who := cli.Signed(covered.Signature(), m.Signature(), v.trusted); who != "" {
 		line += ", " + who
 	}
-	// Only notes that verification added; inspect prints the rest.
-	for _, n := range m.Notes() {
-		if !slices.Contains(known, n) {
-			line += ", " + n
-		}
+	for _, n := range notes {
+		line += ", " + n
 	}
 	text := cli.Printable(line) + "\n"
 	if v.verbose {
 		text += coverage(covered)
 	}
 	return text, nil
+}
+
+// check verifies a model. It returns the notes that verification adds; inspect prints the others.
+func (v *verification) check(m *format.Model, errs io.Writer) (*format.Coverage, []string, error) {
+	var opts []format.VerifyOption
+	if v.trusted != nil {
+		opts = append(opts, format.WithTrustedKey(v.trusted))
+	}
+	known := m.Notes()
+	covered, err := verified(v.reading.Context, m, errs, opts...)
+	if err != nil {
+		return nil, nil, err
+	}
+	notes := slices.DeleteFunc(m.Notes(), func(n string) bool { return slices.Contains(known, n) })
+	return covered, notes, nil
+}
+
+// verdict is what verify -json prints of a file.
+type verdict struct {
+	Path      string          `json:"path"`
+	OK        bool            `json:"ok"`
+	Error     string          `json:"error,omitempty"`
+	Format    string          `json:"format,omitempty"`
+	Version   string          `json:"version,omitempty"`
+	FileSize  int64           `json:"file_size,omitempty"` // of all files
+	Part      *partReport     `json:"part,omitempty"`
+	Tensors   int             `json:"tensors"`
+	Signature string          `json:"signature,omitempty"`
+	Sections  []sectionReport `json:"sections"`
+	Uncovered []string        `json:"uncovered"` // names of tensors whose data no checksum covers
+	Notes     []string        `json:"notes"`
+}
+
+// sectionReport is a part of a file that is no tensor, and the checksum that covers it, "" for none.
+type sectionReport struct {
+	Name string `json:"name"`
+	By   string `json:"by"`
+}
+
+// object prints the verdict on a file, and returns the error that is in it.
+func (v *verification) object(path string, out, errs io.Writer) error {
+	r := &verdict{Path: shownName(path), Sections: []sectionReport{}, Uncovered: []string{}, Notes: []string{}}
+	failed := v.judge(r, path, errs)
+	if errors.Is(failed, context.Canceled) {
+		return failed
+	}
+	if r.OK = failed == nil; !r.OK {
+		r.Error = failed.Error()
+	}
+	text, err := cli.JSON(r)
+	if err != nil {
+		return err
+	}
+	if _, err := fmt.Fprintln(out, text); err != nil {
+		return err
+	}
+	return failed
+}
+
+// judge verifies a file and describes it.
+func (v *verification) judge(r *verdict, path string, errs io.Writer) error {
+	m, err := v.access.open(path, v.reading)
+	if err != nil {
+		return err
+	}
+	defer m.Close()
+	m.complain(v.c, errs)
+	r.Path, r.Format, r.Version, r.FileSize, r.Tensors = shownName(m.path), m.Format(), m.Version(), m.Stats().FileSize, m.Len()
+	r.Part = describePart(m.Model)
+	covered, notes, err := v.check(m.Model, errs)
+	if err != nil {
+		return hint(err, v.reading.Key)
+	}
+	for _, s := range covered.Sections() {
+		r.Sections = append(r.Sections, sectionReport{s.Name, s.By})
+	}
+	r.Uncovered = append(r.Uncovered, covered.Uncovered()...)
+	r.Notes = append(r.Notes, notes...)
+	r.Signature = cli.Signed(covered.Signature(), m.Signature(), v.trusted)
+	return nil
 }
 
 // verified verifies a model and shows progress.
