@@ -159,3 +159,103 @@ func TestChoice(t *testing.T) {
 		})
 	}
 }
+
+// TestQuantizedDiffers is ../shared/cases/newcomer/net.onnx: diff compares the real numbers of a model that convert quantized, where
+// DequantizeLinear nodes say which, and of weights with scales beside them.
+func TestQuantizedDiffers(t *testing.T) {
+	t.Chdir(t.TempDir())
+	net := format.Plan{Graph: &format.Graph{
+		Inputs:  []format.ValueInfo{{Name: "x", DType: tensor.Float32, Dims: format.FixedDims(1, 4)}},
+		Outputs: []format.ValueInfo{{Name: "y", DType: tensor.Float32, Dims: format.FixedDims(1, 2)}},
+		Nodes: []format.Node{
+			{Name: "fc", Op: "Gemm", Inputs: []string{"x", "w", "b"}, Outputs: []string{"y"}, Attributes: []format.Attribute{{Name: "transB", Value: int64(1)}}},
+		},
+	}}
+	put(t, "", "net.onnx", net, of("w", tensor.Float32, tensor.Shape{2, 4}, []float32{1, -2, 0.5, 0.25, 3, 4, -1, 0}), floats("b", 1, 2))
+	tool(t, 0, "convert", "-quantize", "int8", "net.onnx", "q.onnx")
+	out, errs := tool(t, 1, "diff", "net.onnx", "q.onnx")
+	// Seven of eight numbers are no multiples of their row's scales, 2/127 and 4/127, in float32.
+	want := `A  net.onnx: onnx 8, 2 tensors, 242 bytes
+B  q.onnx: onnx 8, 4 tensors, 428 bytes
+
+NAME  DIFFERS                    A             B          VALUES       MAX      MEAN    COSINE
+w     dtype, quantization, data  float32[2,4]  int8[2,4]  7 of 8  0.007874  0.003691  0.999997
+
+1 tensor differs
+`
+	if diff := cmp.Diff(want, out+errs); diff != "" {
+		t.Errorf("(-want +got)\n%s", diff)
+	}
+	tool(t, 0, "diff", "q.onnx", "q.onnx")
+
+	// The same numbers as one tensor, and as int8 with a scale for each row.
+	put(t, "", "joined.safetensors", format.Plan{}, of("w.weight", tensor.Float32, tensor.Shape{2, 2}, []float32{0.5, -1, 4, 6}))
+	put(t, "", "pair.safetensors", format.Plan{}, of("w.weight", tensor.Int8, tensor.Shape{2, 2}, []int8{1, -2, 2, 3}), of("w.weight_scale", tensor.Float32, tensor.Shape{2, 1}, []float32{0.5, 2}))
+	tool(t, 0, "diff", "joined.safetensors", "pair.safetensors")
+	tool(t, 0, "diff", "pair.safetensors", "pair.safetensors")
+	put(t, "", "other.safetensors", format.Plan{}, of("w.weight", tensor.Float32, tensor.Shape{2, 2}, []float32{0.5, -1, 4, 7}))
+	out, _ = tool(t, 1, "diff", "pair.safetensors", "other.safetensors")
+	contains(t, out, "1 of 4    1  0.25")
+}
+
+// TestNamesPeopleType: options and names that people try, and what answers them.
+func TestNamesPeopleType(t *testing.T) {
+	for _, tt := range []struct {
+		line      string
+		status    int
+		out, errs string // parts of what is printed
+		file      string // "" or one that must not be there
+	}{
+		{"plain.safetensors", 0, "plain.safetensors: safetensors 1, 2 tensors", "", ""},
+		{"shards-safetensors", 0, "shards-safetensors (model.safetensors.index.json): safetensors 1, 2 tensors", "", ""},
+		{"inspect shards-gguf", 0, "shards-gguf (plain-00001-of-00002.gguf): gguf 3, 2 tensors", "", ""},
+		{"missing.mle", 1, "", "missing.mle: no such file or directory\n", ""},
+		{"frobnicate", 2, "", "unknown command \"frobnicate\"", ""},
+		{"convert -dry-run plain.safetensors o.mle", 0, "o.mle: would be written (mle, 2 tensors)\n", "", "o.mle"},
+		{"convert -dry-run plain.safetensors plain.safetensors", 0, "would be written (safetensors, 2 tensors), and replace what is there\n", "", ""},
+		{"convert -dry-run -to gguf plain.safetensors -", 0, "", "standard output: would be written (gguf, 2 tensors)\n", ""},
+		{"convert -n plain.safetensors o.mle", 0, "o.mle: written", "", ""},
+		{"convert -n plain.safetensors lone/model-00001-of-00002.safetensors", 1, "", "exists, and -n does not replace it\ntry: weightmap convert -n plain.safetensors lone/model-new.safetensors\n", ""},
+		{"split -n plain.safetensors shards-safetensors/model.safetensors", 1, "", "shards-safetensors/model.safetensors.index.json exists, and -n does not replace it\n", ""},
+		{"convert plain.safetensors -", 2, "", "OUT is standard output: -to names the format", "-"},
+		{"convert -to mle -verify plain.safetensors -", 2, "", "-verify reads the target again", "-"},
+		{"split -to gguf plain.safetensors -", 2, "", "which takes one file", "-"},
+		{"set plain.safetensors - a=1", 2, "", "the result cannot go to standard output", "-"},
+		{"inspect file:///m.safetensors", 2, "", "file:// addresses are not read: give the path\ntry: weightmap inspect /m.safetensors\n", ""},
+		{"inspect s3://user:secret@bucket/m.safetensors?token=secret", 2, "", "s3:// addresses are not read: copy the file with aws s3 cp", ""},
+		{"verify gs://bucket/m", 1, "", "gs:// addresses are not read", ""},
+		{"inspect oci://registry/model:tag", 2, "", "oci:// addresses are not read: pull the artifact", ""},
+		{"convert gopher://host/m.gguf o.mle", 2, "", "gopher:// addresses are not read: give a path, or an address of http, https or hf", ""},
+		{"verify -json plain.safetensors missing.mle", 1, `{"path":"plain.safetensors","ok":true,"format":"safetensors","version":"1",`, "missing.mle: no such file or directory\n", ""},
+		{"verify -json missing.mle", 1, `{"path":"missing.mle","ok":false,"error":"`, "missing.mle", ""},
+		{"verify -json -v plain.safetensors", 2, "", "-json lists all that -v does", ""},
+		{"diff -json plain.safetensors shards-gguf", 0, `{"a":"plain.safetensors","b":"shards-gguf","equal":true,"tensors":[],"equal_bits":0,` +
+			`"metadata":{"a":[],"b":[]},"graph":{"a":[],"b":[]},"native":{"a":[],"b":[]}}` + "\n", "", ""},
+	} {
+		t.Run(strings.ReplaceAll(tt.line, "/", "_"), func(t *testing.T) {
+			t.Chdir(t.TempDir())
+			newcomer(t)
+			out, errs := tool(t, tt.status, strings.Fields(tt.line)...)
+			contains(t, out, tt.out)
+			contains(t, errs, tt.errs)
+			if strings.Contains(out+errs, "secret") {
+				t.Errorf("a secret is printed: %s%s", out, errs)
+			}
+			if _, err := os.Lstat(tt.file); tt.file != "" && err == nil {
+				t.Errorf("%s is there", tt.file)
+			}
+		})
+	}
+}
+
+// TestToStandardOutput: what convert writes to standard output is the model, and nothing else.
+func TestToStandardOutput(t *testing.T) {
+	t.Chdir(t.TempDir())
+	newcomer(t)
+	for _, to := range []string{"safetensors", "gguf", "mle", "wia", "npz", "onnx", "mag"} {
+		out, errs := tool(t, 0, "convert", "-to", to, "plain.safetensors", "-")
+		contains(t, errs, "standard output: written ("+to+")\n")
+		expect.OK(t, os.WriteFile("o."+to, []byte(out), 0o644))
+		tool(t, 0, "diff", "plain.safetensors", "o."+to)
+	}
+}

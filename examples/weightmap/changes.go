@@ -111,7 +111,7 @@ func metadataLines(meta format.Metadata) []string {
 
 // graphLines returns a line for each significant part of the graph, or none without a graph.
 func graphLines(m *renamed) ([]string, error) {
-	g, err := m.Graph()
+	g, err := m.foldedGraph()
 	if g == nil || err != nil {
 		return nil, err
 	}

@@ -20,7 +20,8 @@ var diffCommand = &command{cli.Tool{
 	Details: "Tensors are equal if their names, shapes, dtypes, quantization and values are; NaN equals NaN, and\n" +
 		"-0 equals 0. For the others, the table shows how many values differ, the largest and the mean\n" +
 		"absolute difference, and the cosine similarity of the finite values. Quantized elements are\n" +
-		"compared as the real numbers they represent. How a file stores a tensor does not matter.\n" +
+		"compared as the real numbers they represent, also if DequantizeLinear nodes or scales beside weights say\n" +
+		"which. How a file stores a tensor does not matter.\n" +
 		"Exit status: 0 equal, 1 different or a bad file.\n",
 	Example: "weightmap diff -tolerance 1e-6 old.mag new.safetensors",
 }, diff}
@@ -103,6 +104,13 @@ func (d *difference) equal() bool {
 
 // compare compares the two open sides.
 func (d *difference) compare() error {
+	a, b := *d.a.m, *d.b.m
+	if err := d.a.m.fold(&b); err != nil {
+		return err
+	}
+	if err := d.b.m.fold(&a); err != nil {
+		return err
+	}
 	old, err := userMetadata(d.a.m)
 	if err != nil {
 		return err

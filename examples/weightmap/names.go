@@ -17,6 +17,12 @@ type renamed struct {
 	former *format.Plan      // the model with original names, nil if there are none
 	names  map[string]string // by number
 	ids    map[string]string // number by name
+
+	// Set by fold.
+	combined map[string]tensor.View // tensors with their scales, by name
+	added    []string               // names of them that no tensor of the file has
+	gone     map[string]bool        // tensors that are a part of others
+	real     map[string]string      // tensors by the values that DequantizeLinear makes of them
 }
 
 // named returns m with its original names, if it has any.
@@ -51,7 +57,18 @@ func (m *renamed) Tensors() iter.Seq2[string, tensor.View] {
 			if !ok {
 				name = id
 			}
+			if m.gone[name] {
+				continue
+			}
+			if whole, ok := m.combined[name]; ok {
+				v = whole
+			}
 			if !yield(name, v) {
+				return
+			}
+		}
+		for _, name := range m.added {
+			if !yield(name, m.combined[name]) {
 				return
 			}
 		}
@@ -60,10 +77,17 @@ func (m *renamed) Tensors() iter.Seq2[string, tensor.View] {
 
 // Tensor returns the tensor with a name or a number.
 func (m *renamed) Tensor(name string) (tensor.View, error) {
+	if v, ok := m.combined[name]; ok {
+		return v, nil
+	}
 	if id, ok := m.ids[name]; ok {
 		name = id
 	}
-	return m.Model.Tensor(name)
+	v, err := m.Model.Tensor(name)
+	if m.gone[name] && err == nil {
+		err = fmt.Errorf("%w: %q is a part of another tensor", format.ErrNotFound, name)
+	}
+	return v, err
 }
 
 // all returns the names of the tensors, and the numbers of those with names.

@@ -66,7 +66,7 @@ func TestShell(t *testing.T) {
 	}{
 		{"options behind files", "weightmap inspect m.mag -filter w -stats | grep -c '^w '", 0, "=1\n"},
 		{"a file like an option", "cp m.mag ./-x; weightmap verify ./-x && weightmap verify -- -x", 0, "=./-x: ok (mag 1, 2 tensors, 384 bytes)\n-x: ok (mag 1, 2 tensors, 384 bytes)\n"},
-		{"a file like an option, not said", "cp m.mag ./-x; weightmap verify -x", 2, "=weightmap: unknown option -x; ./-x is a file of that name; usage: weightmap verify [-v] [-signature IN.sig] [-trust PUB.pem] [-key HEX] FILE...\n"},
+		{"a file like an option, not said", "cp m.mag ./-x; weightmap verify -x", 2, "=weightmap: unknown option -x; ./-x is a file of that name; usage: weightmap verify [-v | -json] [-signature IN.sig] [-trust PUB.pem] [-key HEX] FILE...\n"},
 		{"help", "weightmap help 2>&- | head -n 1", 0, "=usage: weightmap " + strings.Join(names(), "|") + " [arguments]\n"},
 		{"help of a command", "weightmap help cat | head -n 1; weightmap cat --help | head -n 1", 0,
 			"=usage: " + catCommand.Name + " " + catCommand.Args + "\nusage: " + catCommand.Name + " " + catCommand.Args + "\n"},

@@ -534,3 +534,36 @@ func TestUnknownSize(t *testing.T) {
 		}
 	}
 }
+
+// TestWrite: what is written to a writer is the file that Model makes; a dry run writes nothing, and so does what is refused.
+func TestWrite(t *testing.T) {
+	m := open(t, tensors(t, vector("a", 1, 2), vector("b", 3)))
+	path := filepath.Join(t.TempDir(), "m")
+	for _, to := range []string{"safetensors", "gguf", "mle", "wia", "mag", "npz", "onnx"} {
+		_, err := convert.Model(m, path, &convert.Options{To: to})
+		expect.OK(t, err)
+		var out bytes.Buffer
+		_, err = convert.Write(m, &out, &convert.Options{To: to, DryRun: true})
+		expect.OK(t, err)
+		expect.Equal(t, 0, out.Len())
+		_, err = convert.Write(m, &out, &convert.Options{To: to})
+		expect.OK(t, err)
+		if !bytes.Equal(expect.Read(t, path), out.Bytes()) {
+			t.Errorf("%s: another file", to)
+		}
+	}
+	for name, test := range map[string]struct {
+		o    convert.Options
+		want error
+	}{
+		"no format":      {convert.Options{}, format.ErrUnknownFormat},
+		"verify":         {convert.Options{To: "gguf", Verify: true}, format.ErrOption},
+		"several files":  {convert.Options{To: "gguf", WriteOptions: format.WriteOptions{MaxShard: 1}}, format.ErrOption},
+		"tensor by file": {convert.Options{To: "tsr"}, format.ErrPlan},
+	} {
+		var out bytes.Buffer
+		if _, err := convert.Write(m, &out, &test.o); !errors.Is(err, test.want) || out.Len() > 0 {
+			t.Errorf("%s: %v, %d bytes", name, err, out.Len())
+		}
+	}
+}

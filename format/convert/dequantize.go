@@ -116,50 +116,23 @@ func bytesHold(q *tensor.Quantization, d tensor.DType) bool {
 
 // quantized converts a DequantizeLinear node to quantization parameters of its tensor.
 func (t *translator) quantized(in *format.Node) error {
-	refuse := unsupported("it dequantizes what is no constant, or in a form that is not known")
-	if len(in.Inputs) < 2 || len(in.Inputs) > 3 || len(in.Outputs) != 1 || t.at(in.Outputs[0]).leaves {
-		return refuse
+	if !opsets.Dequantizes(in) || t.at(in.Outputs[0]).leaves {
+		return unsupported("it dequantizes what is no constant, or in a form that is not known")
 	}
 	constants := make([]*item, len(in.Inputs))
 	for i, name := range in.Inputs {
 		if constants[i] = t.at(name).tensor; constants[i] == nil {
-			return refuse
+			return unsupported("it dequantizes what is no constant, or in a form that is not known")
 		}
 	}
-	x, scale := &constants[0].to, &constants[1].to
-	if x.DType != tensor.Int8 && x.DType != tensor.Uint8 || scale.DType != tensor.Float32 || len(scale.Shape) > 1 {
-		return refuse
+	var parameters []tensor.View
+	for _, c := range constants[1:] {
+		parameters = append(parameters, c.from)
 	}
-	q := &tensor.Quantization{Axis: tensor.PerTensor}
-	var err error
-	if q.Scales, err = tensor.Decode[float32](nil, constants[1].from); err != nil {
+	x := &constants[0].to
+	q, err := opsets.Quantization(in, x, parameters)
+	if err != nil {
 		return err
-	}
-	if len(scale.Shape) == 1 && len(q.Scales) != 1 {
-		axis, rank := integerOf(in, "axis", 1), int64(len(x.Shape))
-		if axis < 0 {
-			axis += rank
-		}
-		q.Axis = int(min(max(axis, -1), rank)) // Check refuses both ends
-	}
-	if len(constants) > 2 {
-		zero := &constants[2].to
-		if zero.DType != x.DType || !slices.Equal(zero.Shape, scale.Shape) {
-			return refuse
-		}
-		points, err := tensor.Decode[float32](nil, constants[2].from)
-		if err != nil {
-			return err
-		}
-		for _, z := range points {
-			q.ZeroPoints = append(q.ZeroPoints, int32(z))
-		}
-	}
-	switch err := q.Check(x.DType, x.Shape); {
-	case err != nil:
-		return err
-	case x.Quant != nil && !x.Quant.Equal(q):
-		return refuse
 	}
 	x.Quant = q
 	t.at(in.Outputs[0]).alias = in.Inputs[0]

@@ -1,6 +1,7 @@
 package convert_test
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"log"
@@ -54,6 +55,23 @@ func ExampleFile() {
 	// Output:
 	// fc.weight: 49 dB
 	// fc.bias: rank 1
+}
+
+// A model for the answer to a request, in another format.
+func ExampleWrite() {
+	in := save()
+	defer os.RemoveAll(filepath.Dir(in))
+	m, err := format.Open(in, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	var answer bytes.Buffer
+	if _, err := convert.Write(m, &answer, &convert.Options{To: "gguf"}); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Printf("%q\n", answer.Next(4))
+	// Output: "GGUF"
 }
 
 // An open model with other names and without its biases, as float16.
