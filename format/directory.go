@@ -122,6 +122,9 @@ func (m *Model) openEntry(entries []driver.DirEntry, name string, isPath bool) e
 	if errors.Is(err, fs.ErrNotExist) && isThere(entries, choice.File) { // it was replaced since the directory was listed
 		return fmt.Errorf("%w%.0w", ErrChanged, err)
 	}
+	if errors.Is(err, fs.ErrNotExist) {
+		err = fmt.Errorf("%w; download it again", err)
+	}
 	_, err = m.finish(r, err, opened)
 	return err
 }

@@ -139,6 +139,8 @@ var kinds = [...]struct {
 	{isNamed, "*.crdownload", 0, unfinished},
 	{isNamed, "*.part", 0, unfinished},
 	{isNamed, "*.partial", 0, unfinished},
+	{isNamed, "*-partial", 0, unfinished}, // of Ollama
+	{isNamed, "*-partial-[0-9]*", 0, unfinished},
 	{isNamed, "*.download", 0, unfinished},
 	{isNamed, "*.aria2", 0, unfinished},
 	{isNamed, "*.distcp", 0, shards},

@@ -95,7 +95,7 @@ func (m *Model) Parse(src driver.Source, x *driver.Index, o *driver.Options) (al
 		y := &indexes[e.shard]
 		i, ok := y.LookupBytes(e.name)
 		if !ok {
-			return nil, 0, wire.Errorf(m.Format, field, int64(e.at), tensor.ErrCorrupt, "shard %q has no tensor of that name", w.Shards[e.shard].Name)
+			return nil, 0, wire.Errorf(m.Format, field, int64(e.at), tensor.ErrCorrupt, "shard %q has no tensor of that name: index and shard are not of the same model; download both again", w.Shards[e.shard].Name)
 		}
 		if err := x.Add(copied(y, i, e.name)); err != nil {
 			return nil, 0, wire.Error(m.Format, field, int64(e.at), err)
@@ -222,7 +222,7 @@ func (m *Model) open(dir driver.Dir, shard Shard, y *driver.Index, o *driver.Opt
 	src, space, err := dir.Open(shard.Name)
 	if err != nil {
 		if errors.Is(err, fs.ErrNotExist) {
-			err = fmt.Errorf("%w: %w", tensor.ErrNotFound, err)
+			err = fmt.Errorf("%w: %w; download it again", tensor.ErrNotFound, err)
 		}
 		return nil, wire.Error(m.Format, fmt.Sprintf("shard %q", shard.Name), int64(shard.at), err)
 	}
