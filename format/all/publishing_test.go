@@ -59,6 +59,10 @@ func families() []family {
 			{"file", alone, "model.safetensors", false},
 			{"shards", sharded("safetensors"), "model.safetensors.index.json", false},
 		}, false},
+		{"safetensors of another name", "other.safetensors", true, []kind{
+			{"file", alone, "other.safetensors", false},
+			{"shards", sharded("safetensors"), "other.safetensors.index.json", false},
+		}, false},
 		{"onnx", "model.onnx", true, []kind{
 			{"file", alone, "model.onnx", false},
 			{"external", func(path string, p *format.Plan) (*format.Writer, error) {
@@ -294,7 +298,7 @@ func (r *replacement) wantTidy(t *testing.T, dir, when string, mayStay bool) {
 		expect.OK(t, m.Close())
 	}
 	for _, name := range names(t, dir) {
-		isPlain := regexp.MustCompile(`^(model|m)-\d{5}-of-\d{5}\.`).MatchString(name)
+		isPlain := regexp.MustCompile(`^(model|other|m)-\d{5}-of-\d{5}\.`).MatchString(name)
 		isOther := r.from != nil && (strings.HasSuffix(r.from.name, "below") != strings.HasSuffix(r.to.name, "below")) && (name == "data" || strings.HasSuffix(name, ".data"))
 		if !used[name] && !(isPlain && mayStay) && !isOther {
 			t.Errorf("%s: %s is left", when, name)
@@ -371,6 +375,7 @@ func (r *replacement) fails(t *testing.T, k int, dies bool) bool {
 		t.Errorf("%s: %v hides the cause", when, err)
 	case errors.Is(err, format.ErrNotDurable) && !isNew:
 		t.Errorf("%s: %v, and there is %v", when, err, found)
+	case dies && r.from == nil: // parts that are all there are a model, without an index too
 	case !errors.Is(err, format.ErrNotDurable) && !strings.Contains(err.Error(), "opens the old one") && isNew:
 		t.Errorf("%s: %v, and there is %v", when, err, found)
 	}

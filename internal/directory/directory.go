@@ -127,7 +127,8 @@ func isBeside(name string) bool {
 // there yet. The parts of a whole split GGUF model stay.
 func (r *Rule) withoutParts(files []string) []string {
 	return slices.DeleteFunc(slices.Clone(files), func(name string) bool {
-		if shards.PartByName(name).Count == 0 || !slices.Contains(files, shards.Stem(name)+path.Ext(name)) {
+		isOfFile := slices.Contains(files, shards.Stem(name)+path.Ext(name)) || slices.Contains(files, shards.InOneFile(name))
+		if shards.PartByName(name).Count == 0 || !isOfFile {
 			return false
 		}
 		return missingPart(files, name) != "" || path.Ext(name) != ggufPart

@@ -31,14 +31,11 @@ func newIndex(d contract.Splitter, extension, path string) *index {
 	return x
 }
 
-// generationDigits is how many digits of a generation a name has: "m-3f9a01c2-00001-of-00002.safetensors".
-const generationDigits = 8
-
 // Name implements disk.Index.
 func (x *index) Name(i int, generation string) string {
 	stem := x.stem
 	if generation != "" {
-		stem += "-" + generation[:generationDigits]
+		stem = shardname.WithGeneration(stem, generation)
 	}
 	return shardname.Name(stem, i+1, len(x.plans), x.extension)
 }
@@ -52,8 +49,8 @@ func (x *index) Generation(name string) (generation string, ok bool) {
 	if stem == x.stem {
 		return "", true
 	}
-	generation, ok = strings.CutPrefix(stem, x.stem+"-")
-	return generation, ok && len(generation) == generationDigits && disk.IsHex(generation)
+	model, generation := shardname.SplitStem(stem)
+	return generation, model == x.stem && generation != ""
 }
 
 // Excludes implements disk.SplitNames: a part of a model with the same names, or that model in one file.

@@ -5,6 +5,7 @@ package shardname
 import (
 	"fmt"
 	"strconv"
+	"strings"
 )
 
 // Name returns the name of a part, counted from 1: "m-00001-of-00003.gguf".
@@ -30,4 +31,21 @@ func Split(name, extension string) (stem string, no, count int, ok bool) {
 	no, _ = strconv.Atoi(name[at+len("-") : at+len("-00001")])
 	count, _ = strconv.Atoi(name[at+len("-00001-of-") : at+len("-00001-of-00003")])
 	return stem, no, count, no >= 0 && count >= 0 && Name(stem, no, count, extension) == name
+}
+
+// generationDigits is how many hexadecimal digits the generation in a stem has: "m-3f9a01c2-00001-of-00002.safetensors".
+const generationDigits = 8
+
+// WithGeneration returns the stem of the parts of a generation, which is at least 8 hexadecimal digits long.
+func WithGeneration(model, generation string) string {
+	return model + "-" + generation[:generationDigits]
+}
+
+// SplitStem is the inverse of WithGeneration. generation is "" if the stem has none.
+func SplitStem(stem string) (model, generation string) {
+	at := len(stem) - generationDigits - 1
+	if at < 1 || stem[at] != '-' || strings.Trim(stem[at+1:], "0123456789abcdef") != "" {
+		return stem, ""
+	}
+	return stem[:at], stem[at+1:]
 }

@@ -5,6 +5,30 @@ import (
 	"testing"
 )
 
+// TestSplitStem: the generation in the names of the parts of a model.
+func TestSplitStem(t *testing.T) {
+	for stem, want := range map[string][2]string{
+		"m-3f9a01c2":          {"m", "3f9a01c2"},
+		"a-00000000-3f9a01c2": {"a-00000000", "3f9a01c2"},
+		"m-3f9a01c":           {"m-3f9a01c", ""},
+		"m-3f9a01c22":         {"m-3f9a01c22", ""},
+		"m-3f9a01cg":          {"m-3f9a01cg", ""},
+		"m-3F9A01C2":          {"m-3F9A01C2", ""},
+		"m_3f9a01c2":          {"m_3f9a01c2", ""},
+		"-3f9a01c2":           {"-3f9a01c2", ""},
+		"3f9a01c2":            {"3f9a01c2", ""},
+		"":                    {"", ""},
+	} {
+		model, generation := SplitStem(stem)
+		if got := [2]string{model, generation}; got != want {
+			t.Errorf("%q: %q, want %q", stem, got, want)
+		}
+	}
+	if got := WithGeneration("m", "3f9a01c2ffffffff"); got != "m-3f9a01c2" {
+		t.Error(got)
+	}
+}
+
 // TestSplit: Split takes names apart that Name returns, and no others.
 func TestSplit(t *testing.T) {
 	for name, want := range map[string]string{

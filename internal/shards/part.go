@@ -74,6 +74,17 @@ func Stem(name string) string {
 	return stem
 }
 
+// InOneFile returns the name of the file that a model of parts replaces, "m.gguf" for "m-00001-of-00003.gguf", whatever
+// the generation of the parts. It is "" if a file is no part by its name.
+func InOneFile(name string) string {
+	stem := Stem(name)
+	if stem == "" {
+		return ""
+	}
+	model, _ := shardname.SplitStem(stem)
+	return model + path.Ext(name)
+}
+
 // IndexLike returns the usual name of the index of the model that a file is a part of by its name, or "".
 func IndexLike(name string) string {
 	stem, _, _, ok := splitName(name)
