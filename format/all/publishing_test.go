@@ -13,6 +13,8 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -233,15 +235,17 @@ func (r *replacement) prepare(t testing.TB) string {
 	return dir
 }
 
-// replacements returns each kind over each other one of its family, of more, less and as many tensors. Without
-// WEIGHTMAP_NIGHTLY they are of as many.
-func replacements() (all []*replacement) {
-	sizes := []int{2}
-	fresh := edition{2, 2}
+// replacements returns each kind over each other one of its family, of as many tensors, or with WEIGHTMAP_NIGHTLY also of less and more.
+func replacements() []*replacement {
 	if testhost.Nightly() {
-		sizes = []int{2, 3, 5}
-		fresh = edition{2, 3}
+		return replacementsOf(2, 3, 5)
 	}
+	return replacementsOf(3)
+}
+
+// replacementsOf returns replacements of models of so many tensors by ones of three.
+func replacementsOf(sizes ...int) (all []*replacement) {
+	fresh := edition{2, 3}
 	for _, f := range families() {
 		for i := range f.kinds {
 			to := &f.kinds[i]
@@ -259,7 +263,7 @@ func replacements() (all []*replacement) {
 // TestPublishing opens the model before each change that a writer makes: it is the old one, then the new one. What is
 // replaced is gone in the end.
 func TestPublishing(t *testing.T) {
-	for _, r := range replacements() {
+	for _, r := range replacementsOf(2, 3, 5) {
 		t.Run(r.String(), func(t *testing.T) {
 			dir := r.prepare(t)
 			before := names(t, dir)
@@ -302,6 +306,66 @@ func (r *replacement) wantTidy(t *testing.T, dir, when string, mayStay bool) {
 		isOther := r.from != nil && (strings.HasSuffix(r.from.name, "below") != strings.HasSuffix(r.to.name, "below")) && (name == "data" || strings.HasSuffix(name, ".data"))
 		if !used[name] && !(isPlain && mayStay) && !isOther {
 			t.Errorf("%s: %s is left", when, name)
+		}
+	}
+}
+
+// TestPublishingRead has a reader open all doors in a loop while a writer replaces the model, by each kind in turn, less, as much and
+// more. The reader finds one of the editions, whole.
+func TestPublishingRead(t *testing.T) {
+	for _, f := range families() {
+		if slices.ContainsFunc(f.kinds, func(k kind) bool { return k.once }) {
+			continue
+		}
+		t.Run(f.name, func(t *testing.T) {
+			dir := testhost.FastDir(t)
+			var all []edition
+			for n := range 4 * len(f.kinds) {
+				all = append(all, edition{1 + n, 2 + (n+n/len(f.kinds))%3})
+			}
+			expect.OK(t, f.write(&f.kinds[0], dir, all[0]))
+			reader := f.startReader(t, dir, all...)
+			for n, v := range all[1:] {
+				before := reader.n.Load()
+				expect.OK(t, f.write(&f.kinds[n%len(f.kinds)], dir, v))
+				for reader.n.Load() == before && !t.Failed() {
+					time.Sleep(time.Millisecond)
+				}
+			}
+			reader.opened()
+			f.wantOneOf(t, dir, "at the end", all[len(all)-1])
+		})
+	}
+}
+
+// TestHostileOldIndex: an old index that lists files of others, by a neighbor's names, by paths, or those that another index lists too,
+// does not make a writer remove them.
+func TestHostileOldIndex(t *testing.T) {
+	const own, shared = "model-00001-of-00003.safetensors", "model-00003-of-00003.safetensors"
+	others := map[string]string{
+		shared:                                 safe("c"),
+		"neighbor-00001-of-00002.safetensors":  safe("b"),
+		"neighbor.safetensors":                 safe("b"),
+		"config.json":                          "{}",
+		"sub/model-00002-of-00003.safetensors": safe("b"),
+		"../model-00002-of-00003.safetensors":  safe("b"),
+		"other.safetensors.index.json":         index("c", shared),
+	}
+	for listed := range others {
+		for _, shard := range []int64{0, 1} {
+			dir := filepath.Join(t.TempDir(), "d")
+			lay(t, dir, others)
+			lay(t, dir, map[string]string{own: safe("a"), "model.safetensors.index.json": index("a", own, "b", listed)})
+			p := &format.Plan{Tensors: []tensor.Info{list(tensor.Float32, "x", 4), list(tensor.Float32, "y", 4)}}
+			expect.OK(t, create("", filepath.Join(dir, "model.safetensors"), p, &format.WriteOptions{MaxShard: shard}))
+			_, err := os.Stat(filepath.Join(dir, own))
+			if !errors.Is(err, fs.ErrNotExist) && !strings.HasPrefix(listed, "../") { // such an index lists nothing
+				t.Errorf("%s is listed: the old shard is still there: %v", listed, err)
+			}
+			for name, content := range others {
+				expect.Equal(t, content, string(expect.Read(t, filepath.Join(dir, name))))
+			}
+			expect.Equal(t, 2, open(t, dir, nil).Len())
 		}
 	}
 }
@@ -484,4 +548,58 @@ func (r *replacement) meets(t *testing.T, second *kind, k int, dies bool) bool {
 	}
 	r.wantOneOf(t, dir, when+", at the end", want...)
 	return true
+}
+
+// looper opens a model in a loop.
+type looper struct {
+	stop    chan struct{}
+	done    sync.WaitGroup
+	n       atomic.Int64
+	changed int // the model was replaced each time that opening started over
+}
+
+// startReader opens each door of a directory in a loop, and demands one of the editions.
+func (f *family) startReader(t *testing.T, dir string, want ...edition) *looper {
+	l := &looper{stop: make(chan struct{})}
+	l.done.Go(func() {
+		for {
+			select {
+			case <-l.stop:
+				return
+			default:
+			}
+			isThere := false
+			for _, path := range f.doors(dir) {
+				v, err := read(path)
+				switch {
+				case errors.Is(err, format.ErrChanged):
+					l.changed++
+					isThere = true
+				case errors.Is(err, fs.ErrNotExist): // this door was closed since the directory was listed
+				case err != nil:
+					t.Errorf("reader: %s: %v", strings.TrimPrefix(path, dir), err)
+					return
+				default:
+					l.n.Add(1)
+					isThere = true
+					if !slices.Contains(want, v) {
+						t.Errorf("reader: %s opens %v", path, v)
+						return
+					}
+				}
+			}
+			if !isThere && f.isDir {
+				t.Errorf("reader: there is no model")
+				return
+			}
+		}
+	})
+	return l
+}
+
+// opened stops the reader and returns how often it has opened a model.
+func (l *looper) opened() int64 {
+	close(l.stop)
+	l.done.Wait()
+	return l.n.Load()
 }

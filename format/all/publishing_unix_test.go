@@ -8,14 +8,11 @@ import (
 	"io/fs"
 	"os"
 	"os/exec"
-	"slices"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
 
-	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/disk"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/testhost"
@@ -164,58 +161,4 @@ func TestPublishingRace(t *testing.T) {
 			}
 		}
 	}
-}
-
-// looper opens a model in a loop.
-type looper struct {
-	stop    chan struct{}
-	done    sync.WaitGroup
-	n       int
-	changed int // the model was replaced each time that opening started over
-}
-
-// startReader opens each door of a directory in a loop, and demands one of the editions.
-func (f *family) startReader(t *testing.T, dir string, want ...edition) *looper {
-	l := &looper{stop: make(chan struct{})}
-	l.done.Go(func() {
-		for {
-			select {
-			case <-l.stop:
-				return
-			default:
-			}
-			isThere := false
-			for _, path := range f.doors(dir) {
-				v, err := read(path)
-				switch {
-				case errors.Is(err, format.ErrChanged):
-					l.changed++
-					isThere = true
-				case errors.Is(err, fs.ErrNotExist): // this door was closed since the directory was listed
-				case err != nil:
-					t.Errorf("reader: %s: %v", strings.TrimPrefix(path, dir), err)
-					return
-				default:
-					l.n++
-					isThere = true
-					if !slices.Contains(want, v) {
-						t.Errorf("reader: %s opens %v", path, v)
-						return
-					}
-				}
-			}
-			if !isThere && f.isDir {
-				t.Errorf("reader: there is no model")
-				return
-			}
-		}
-	})
-	return l
-}
-
-// opened stops the reader and returns how often it has opened a model.
-func (l *looper) opened() int {
-	close(l.stop)
-	l.done.Wait()
-	return l.n
 }
