@@ -574,11 +574,18 @@ func ExampleModel_Verify() {
 	for t := range c.Tensors() {
 		fmt.Println(t.Name, "by", t.By)
 	}
-	fmt.Println(c, c.Uncovered())
+	fmt.Println(c)
+	for r := range c.Uncovered() {
+		fmt.Printf("nothing covers bytes %d to %d\n", r.Offset, r.Offset+r.Size)
+	}
 	// Output:
 	// header and records by crc32c
 	// fc.bias by xxh64
-	// ok []
+	// ok
+	// nothing covers bytes 0 to 12
+	// nothing covers bytes 172 to 192
+	// nothing covers bytes 208 to 256
+	// nothing covers bytes 264 to 320
 }
 
 // A signed file, whose signer must be the trusted one.

@@ -81,16 +81,38 @@ func (c *Coverage) Tensors() iter.Seq[Covered] {
 	}
 }
 
-// Uncovered returns the names of the verified tensors whose data no checksum covers. Empty tensors are
-// not listed.
-func (c *Coverage) Uncovered() []string {
-	var names []string
-	for i, by := range c.get().Tensors {
-		if by == "" && c.index.Size(i) > 0 {
-			names = append(names, c.index.Name(i))
+// FileRange is a range of a file of a model.
+type FileRange struct {
+	File         int // index of Model.Files
+	Offset, Size int64
+	// Part is what has the bytes: `tensor "w"`, "header", or "" for what is between the parts, such as padding.
+	Part string
+}
+
+// Uncovered iterates over the bytes that no checksum in the files covers, in the order of the files: whatever is changed
+// in other bytes, verification reports. It does not depend on WithTensors.
+func (c *Coverage) Uncovered() iter.Seq[FileRange] {
+	return func(yield func(FileRange) bool) {
+		for _, r := range c.get().Uncovered {
+			if r.Tensor >= 0 {
+				r.Part = fmt.Sprintf("tensor %q", c.index.Name(r.Tensor))
+			}
+			if !yield(FileRange{File: r.File, Offset: r.Offset, Size: r.Size, Part: r.Part}) {
+				return
+			}
 		}
 	}
-	return names
+}
+
+// uncoveredTensors returns the number of verified tensors whose data no checksum covers. Empty tensors do not count.
+func (c *Coverage) uncoveredTensors() int {
+	n := 0
+	for i, by := range c.get().Tensors {
+		if by == "" && c.index.Size(i) > 0 {
+			n++
+		}
+	}
+	return n
 }
 
 // Signature returns the result of checking the signature.
@@ -115,7 +137,7 @@ func (c *Coverage) String() string {
 			bare = append(bare, "the "+s.Name)
 		}
 	}
-	switch n := len(c.Uncovered()); {
+	switch n := c.uncoveredTensors(); {
 	case n == 1:
 		bare = append(bare, "the data of 1 tensor")
 	case n > 1:

@@ -130,11 +130,13 @@ type Report struct {
 // newReport copies what the methods look up.
 func newReport(m *Model, c *format.Coverage, trusted crypto.PublicKey) *Report {
 	r := &Report{c: c, sums: map[string]string{}}
-	for _, id := range c.Uncovered() {
-		r.uncovered = append(r.uncovered, m.names.of(id))
-	}
 	for t := range c.Tensors() {
-		r.sums[m.names.of(t.Name)] = t.By
+		name := m.names.of(t.Name)
+		r.sums[name] = t.By
+		v, err := m.m.Tensor(t.Name)
+		if err == nil && t.By == "" && v.Size() > 0 {
+			r.uncovered = append(r.uncovered, name)
+		}
 	}
 	signer := trusted
 	if s := m.m.Signature(); trusted == nil && s != nil {

@@ -12,6 +12,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -190,7 +191,7 @@ func TestSamples(t *testing.T) {
 			m, err := format.Open(filepath.Join(dir, s.open), o)
 			expect.OK(t, err)
 			c, err := m.Verify(t.Context())
-			if err != nil || s.summed != (len(c.Uncovered()) == 0) {
+			if err != nil || s.summed == strings.Contains(c.String(), "the data of") {
 				t.Errorf("%v: %v, %v", s, c, err)
 			}
 			m.Close()

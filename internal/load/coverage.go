@@ -150,3 +150,102 @@ func (v *verification) coveredBy(i int, c covering) string {
 	}
 	return ""
 }
+
+// FileRange is a range of a file of a model that no checksum covers.
+type FileRange struct {
+	File         int // number
+	Offset, Size int64
+	Tensor       int    // that has these bytes, or -1
+	Part         string // if no tensor has them
+}
+
+// uncovered lists the ranges of all files that no checksum covers.
+func (v *verification) uncovered(c covering) []FileRange {
+	files := v.m.spaces.files
+	covered := make([]driver.Range, 0, len(c))
+	for i := range c {
+		covered = append(covered, c[i].Range)
+	}
+	for _, s := range v.named {
+		covered = append(covered, driver.Range{Space: s, Size: files[s].statSize()})
+	}
+	var owners []FileRange // of tensors and parts
+	for i := range v.m.index.Len() {
+		space, at, size := v.m.index.Place(i)
+		if at < 0 || size == 0 {
+			continue
+		}
+		if v.tensorSum(i).Kind != driver.NoSum {
+			covered = append(covered, driver.Range{Space: space, Offset: at, Size: size})
+			continue
+		}
+		owners = append(owners, FileRange{File: int(space), Offset: at, Size: size, Tensor: i})
+	}
+	rest := ""
+	d := v.m.declared()
+	for k := range d.list {
+		s := &d.list[k]
+		if s.Hidden || d.own(k) != "" {
+			continue
+		}
+		if len(s.Ranges) == 0 {
+			rest = s.Name
+		}
+		for _, r := range s.Ranges {
+			owners = append(owners, FileRange{File: int(r.Space), Offset: r.Offset, Size: r.Size, Tensor: -1, Part: s.Name})
+		}
+	}
+	slices.SortFunc(covered, func(a, b driver.Range) int {
+		return cmp.Or(cmp.Compare(a.Space, b.Space), cmp.Compare(a.Offset, b.Offset))
+	})
+	slices.SortStableFunc(owners, func(a, b FileRange) int {
+		return cmp.Or(cmp.Compare(a.File, b.File), cmp.Compare(a.Offset, b.Offset))
+	})
+	g := &gaps{owners: owners, rest: rest}
+	for n, f := range files {
+		size := f.statSize()
+		isDir := n == 0 && v.m.isDir
+		at := int64(0)
+		for len(covered) > 0 && int(covered[0].Space) == n {
+			r := covered[0]
+			covered = covered[1:]
+			if !isDir {
+				g.add(n, at, min(r.Offset, size))
+			}
+			at = max(at, r.Offset+r.Size)
+		}
+		if !isDir {
+			g.add(n, at, size)
+		}
+	}
+	return g.list
+}
+
+// gaps lists ranges that no checksum covers, and whose they are.
+type gaps struct {
+	owners []FileRange // sorted
+	rest   string      // the part that has what no owner has
+	list   []FileRange
+}
+
+// add adds the bytes of a file from at to end. Files and ranges come in order.
+func (g *gaps) add(file int, at, end int64) {
+	for at < end {
+		for len(g.owners) > 0 && (g.owners[0].File < file || g.owners[0].File == file && g.owners[0].Offset+g.owners[0].Size <= at) {
+			g.owners = g.owners[1:]
+		}
+		next := FileRange{File: file, Offset: at, Size: end - at, Tensor: -1, Part: g.rest}
+		if len(g.owners) > 0 && g.owners[0].File == file && g.owners[0].Offset < end {
+			o := &g.owners[0]
+			if o.Offset > at {
+				next.Size = o.Offset - at
+			} else {
+				next.Tensor = o.Tensor
+				next.Part = o.Part
+				next.Size = min(end, o.Offset+o.Size) - at
+			}
+		}
+		g.list = append(g.list, next)
+		at += next.Size
+	}
+}

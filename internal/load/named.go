@@ -196,6 +196,7 @@ func (v *verification) isReplaced(n *namedFile) bool {
 
 // coverFile records that the digest in the name of a file covers its tensors.
 func (v *verification) coverFile(n *namedFile) {
+	v.named = append(v.named, n.f.number)
 	for i, by := range v.Coverage.Tensors {
 		space, _, _ := v.m.index.Place(i)
 		if by == "" && space == n.f.number {

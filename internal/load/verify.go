@@ -28,6 +28,7 @@ type Coverage struct {
 	Sections  []Covered
 	Signature driver.SignatureState
 	Tensors   []string // by tensor: the checksum that covers it, or NotLooked
+	Uncovered []FileRange
 }
 
 // Covered names the checksum of a part of a file.
@@ -70,6 +71,7 @@ type verification struct {
 	limit  int64                             // of the size of jobs
 	busy   bool                              // there are enough jobs for all workers
 	files  map[*source.Region]*source.Region // reopened files, to read in place of their mappings
+	named  []driver.Space                    // files that are what their names say
 	sweeper
 	Coverage
 }
@@ -132,6 +134,7 @@ func (v *verification) run() error {
 			return err
 		}
 	}
+	v.Uncovered = v.uncovered(covering)
 	return v.Unchanged()
 }
 
