@@ -227,6 +227,7 @@ func TestNamesPeopleType(t *testing.T) {
 		{"inspect oci://registry/model:tag", 2, "", "oci:// addresses are not read: pull the artifact", ""},
 		{"convert gopher://host/m.gguf o.mle", 2, "", "gopher:// addresses are not read: give a path, or an address of http, https or hf", ""},
 		{"verify -json plain.safetensors missing.mle", 1, `{"path":"plain.safetensors","ok":true,"format":"safetensors","version":"1",`, "missing.mle: no such file or directory\n", ""},
+		{"verify -json plain.safetensors", 0, `"uncovered":[{"file":0,"offset":0,"bytes":`, "", ""},
 		{"verify -json missing.mle", 1, `{"path":"missing.mle","ok":false,"error":"`, "missing.mle", ""},
 		{"verify -json -v plain.safetensors", 2, "", "-json lists all that -v does", ""},
 		{"diff -json plain.safetensors shards-gguf", 0, `{"a":"plain.safetensors","b":"shards-gguf","equal":true,"tensors":[],"equal_bits":0,` +

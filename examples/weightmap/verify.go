@@ -132,7 +132,7 @@ type verdict struct {
 	Tensors   int             `json:"tensors"`
 	Signature string          `json:"signature,omitempty"`
 	Sections  []sectionReport `json:"sections"`
-	Uncovered []string        `json:"uncovered"` // names of tensors whose data no checksum covers
+	Uncovered []rangeReport   `json:"uncovered"` // bytes that no checksum covers
 	Notes     []string        `json:"notes"`
 }
 
@@ -142,9 +142,17 @@ type sectionReport struct {
 	By   string `json:"by"`
 }
 
+// rangeReport is a range of a file of the model, and the part that has it, "" for what is between the parts.
+type rangeReport struct {
+	File   int    `json:"file"`
+	Offset int64  `json:"offset"`
+	Bytes  int64  `json:"bytes"`
+	Part   string `json:"part"`
+}
+
 // object prints the verdict on a file, and returns the error that is in it.
 func (v *verification) object(path string, out, errs io.Writer) error {
-	r := &verdict{Path: shownName(path), Sections: []sectionReport{}, Uncovered: []string{}, Notes: []string{}}
+	r := &verdict{Path: shownName(path), Sections: []sectionReport{}, Uncovered: []rangeReport{}, Notes: []string{}}
 	failed := v.judge(r, path, errs)
 	if errors.Is(failed, context.Canceled) {
 		return failed
@@ -179,7 +187,9 @@ func (v *verification) judge(r *verdict, path string, errs io.Writer) error {
 	for _, s := range covered.Sections() {
 		r.Sections = append(r.Sections, sectionReport{s.Name, s.By})
 	}
-	r.Uncovered = append(r.Uncovered, covered.Uncovered()...)
+	for u := range covered.Uncovered() {
+		r.Uncovered = append(r.Uncovered, rangeReport{u.File, u.Offset, u.Size, u.Part})
+	}
 	r.Notes = append(r.Notes, notes...)
 	r.Signature = cli.Signed(covered.Signature(), m.Signature(), v.trusted)
 	return nil
