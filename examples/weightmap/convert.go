@@ -18,6 +18,7 @@ import (
 	"github.com/weightmap/weightmap/format/convert"
 	"github.com/weightmap/weightmap/internal/shards"
 	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/tensor/quant"
 )
 
 // The values of -dtype.
@@ -230,6 +231,9 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 		}
 		c.Complain(fmt.Errorf("accepted: %s is lost: %s", l.Item(), l.Why), errs)
 	}
+	for _, p := range report.Packed {
+		c.Complain(errors.New(packedAsIs(p)), errs)
+	}
 	for _, w := range report.Warnings {
 		c.Complain(fmt.Errorf("warning: %s", w), errs)
 	}
@@ -286,6 +290,18 @@ func planned(path string, r *convert.Report, tensors int, out io.Writer) error {
 	line := fmt.Sprintf("%s: would be written (%s, %s)%s", name, r.Format, cli.Count(tensors, "tensor"), replaced)
 	_, err := fmt.Fprintln(out, cli.Printable(line))
 	return err
+}
+
+// packedAsIs describes packed weights that were copied as they are.
+func packedAsIs(p quant.Packed) string {
+	these, rest, join := fmt.Sprintf("these %d tensors are packed %s weights: ", len(p.Weights), p.Scheme), "they are copied as they are", "-join decodes them"
+	if len(p.Weights) == 1 {
+		these, rest, join = fmt.Sprintf("one tensor is a packed %s weight: ", p.Scheme), "it is copied as it is", "-join decodes it"
+	}
+	if p.Joins {
+		return these + join
+	}
+	return these + rest
 }
 
 // checkTarget returns an error for an unsuitable file name, or options that the format does not

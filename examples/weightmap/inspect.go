@@ -188,10 +188,10 @@ func describe(path string, m *renamed, o *inspection) (*report, error) {
 	if len(o.globs) == 0 {
 		r.Tensors = slices.Grow(r.Tensors, m.Len())
 	}
-	scales := false // whether some tensors may hold scales of others
+	packed := false // whether some tensors may be packed weights
 	for name, v := range m.Tensors() {
 		id := v.Name()
-		scales = scales || strings.Contains(name, "_scale")
+		packed = packed || saysPacked(name)
 		if !o.shows(name) && !o.shows(id) {
 			continue
 		}
@@ -219,8 +219,8 @@ func describe(path string, m *renamed, o *inspection) (*report, error) {
 	if r.Graph, err = m.Graph(); err != nil {
 		return r, err
 	}
-	if scales {
-		r.describeScales(m)
+	if packed {
+		r.describePacked(m)
 	}
 	return r, nil
 }

@@ -3,12 +3,12 @@ package main
 import (
 	"cmp"
 	"errors"
-	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"time"
 
-	"github.com/weightmap/weightmap/examples/internal/cli"
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/internal/keys"
 	"github.com/weightmap/weightmap/tensor"
@@ -108,8 +108,8 @@ type scalesReport struct {
 	Layout string `json:"layout"` // "block scales 128x128"
 }
 
-// describeScales finds tensors that hold scales of others. It adds a note for each layout.
-func (r *report) describeScales(m *renamed) {
+// describePacked finds packed weights, and tensors that hold scales of others. It adds a note for each kind.
+func (r *report) describePacked(m *renamed) {
 	if r.Graph != nil && len(r.Graph.Nodes) > 0 {
 		return // a graph defines the meaning of tensors
 	}
@@ -119,30 +119,29 @@ func (r *report) describeScales(m *renamed) {
 		info.Name = name
 		infos = append(infos, info)
 	}
-	pairs := quant.Pairs(infos)
 	at := make(map[string]*tensorReport, len(r.Tensors))
 	for i := range r.Tensors {
 		at[r.Tensors[i].Name] = &r.Tensors[i]
 	}
-	count := map[string]int{}
-	for _, p := range pairs {
-		count[p.Layout]++
-		if t := at[infos[p.Weight].Name]; t != nil {
+	for _, p := range quant.Pairs(infos) {
+		t := at[infos[p.Weight].Name]
+		if t != nil {
 			t.Scales = &scalesReport{infos[p.Scale].Name, p.Layout}
 		}
 	}
-	for _, p := range pairs {
-		n := count[p.Layout]
-		if n == 0 {
-			continue // already noted
+	for _, p := range quant.FindPacked(infos) {
+		note := p.String()
+		if p.Joins {
+			note += "; convert -join decodes them"
 		}
-		delete(count, p.Layout)
-		note := fmt.Sprintf("%q with %q: %s", infos[p.Weight].Name, infos[p.Scale].Name, p.Layout)
-		if n > 1 {
-			note += fmt.Sprintf(", and %s like it", cli.Count(n-1, "pair"))
-		}
-		r.Notes = append(r.Notes, note+"; convert -join makes one tensor of them")
+		r.Notes = append(r.Notes, note)
 	}
+}
+
+// saysPacked reports whether a name is one that a tensor beside packed weights may have.
+func saysPacked(name string) bool {
+	companions := [...]string{"scale", "SCB", "absmax", "bitmask"}
+	return slices.ContainsFunc(companions[:], func(part string) bool { return strings.Contains(name, part) })
 }
 
 // signatureReport describes the signature in a file. Error says that the key in the file did not make it; otherwise it has

@@ -242,6 +242,8 @@ func (o *convertFlags) candidates(l commandLine, m *format.Model, err error) (li
 	switch {
 	case errors.Is(err, errPart):
 		add(l.with("-part"))
+	case located != nil && located.Field == "packed weights":
+		add(l.with("-join"), o.elsewhere(l, "safetensors"))
 	case located != nil && located.Field == "target":
 		add(l.to(beside(o.path)))
 	case errors.As(err, &kind):

@@ -114,7 +114,8 @@
 // MLE stores int8 with mle.WriteOptions.Quantized, and GGUF stores blocks: see gguf.Q8_0.
 //
 // Options.JoinScales combines a weight and its scales, which models store in another tensor, into one tensor: see
-// package tensor/quant.
+// package tensor/quant. Packed weights that are not joined are copied as they are, and Report.Packed says which. GGUF and formats
+// with operators refuse them (ErrUnsupported), since their programs would take the packed bytes for numbers.
 //
 // # Memory and files
 //

@@ -15,6 +15,9 @@ func (j *job) join(m *format.Model, g *format.Graph) error {
 		return located(m, "", unsupported("nodes of its graph use weights and scales apart, so they cannot be joined"))
 	}
 	pairs := quant.Pairs(j.infos())
+	if len(pairs) == 0 && len(quant.FindPacked(j.infos())) > 0 {
+		return located(m, "", unsupported(j.these()+", which joining does not decode"))
+	}
 	if len(pairs) == 0 {
 		return located(m, "", fmt.Errorf("%w: no tensor has its scales in another one", format.ErrOption))
 	}
@@ -28,6 +31,11 @@ func (j *job) join(m *format.Model, g *format.Graph) error {
 		*weight = item{from: v, to: tensor.Info{Name: pair.Name, DType: tensor.Float32, Shape: v.Shape().Clone()}, changes: true}
 		scales[scale] = true
 	}
-	j.items = slices.DeleteFunc(j.items, func(it *item) bool { return scales[it] })
+	j.items = slices.DeleteFunc(j.items, func(it *item) bool { return scales[it] || isMarker(it) })
 	return nil
+}
+
+// isMarker reports whether a tensor only says that others have scales, as the image models of ComfyUI do.
+func isMarker(it *item) bool {
+	return it.to.Name == "scaled_fp8" && slices.Contains(it.to.Shape, 0)
 }

@@ -8,6 +8,7 @@ import (
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/tensor"
+	"github.com/weightmap/weightmap/tensor/quant"
 )
 
 // Options changes how a model is converted. Nil and the zero value convert bit for bit.
@@ -75,6 +76,9 @@ type Report struct {
 	Quantized []Stats
 	// Stayed lists the tensors that were not quantized, and why.
 	Stayed []Stayed
+	// Packed are the packed weights of a quantized checkpoint that were copied as they are, since JoinScales was not set or does
+	// not decode them. A target whose programs would take them for numbers (gguf, and formats with operators) refuses them.
+	Packed []quant.Packed
 	// Warnings has a line about the tensors that lost more than usual: a row became wholly 0, more than 10 % of
 	// the numbers did, or the signal-to-noise ratio is below 20 dB.
 	Warnings []string

@@ -41,6 +41,9 @@ func (j *job) plan(m *format.Model) error {
 		gone[it.to.Name] = j.o.Keep != nil && !j.o.Keep(it.to)
 		return gone[it.to.Name]
 	})
+	if err := j.packed(m, p.Graph); err != nil {
+		return err
+	}
 	for _, it := range j.items {
 		name := it.to.Name
 		if err := j.change(it); err != nil {

@@ -22,7 +22,7 @@ func (o Options) LogValue() slog.Value { return slog.StringValue(o.String()) }
 // String describes how much there is to report, on one line.
 func (r Report) String() string {
 	return oneline.Struct("Report", "Format", r.Format, "Files", r.Files, "Losses", len(r.Losses), "Kept", len(r.Kept),
-		"Quantized", len(r.Quantized), "Stayed", len(r.Stayed), "Warnings", r.Warnings)
+		"Quantized", len(r.Quantized), "Stayed", len(r.Stayed), "Packed", len(r.Packed), "Warnings", r.Warnings)
 }
 
 // GoString implements fmt.GoStringer like String.

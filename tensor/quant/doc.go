@@ -31,6 +31,11 @@
 //	+----+----+-------+-----+               a scale of 255 is NaN
 //	 each byte: high half, low half; the low half is the first number
 //
+// The image models of ComfyUI call the scales X.scale_weight, and some files write X.blocks and X.scales.
+//
+// FindPacked also names the weights of GPTQ, AWQ, bitsandbytes, compressed-tensors, ModelOpt, MLX, HQQ and EXL2, which Join
+// does not decode.
+//
 // Axes before those shown are batches, and the scales have the same ones. Every product is rounded
 // to float32 once.
 package quant

@@ -36,3 +36,17 @@ func ExamplePairs() {
 	// Output:
 	// up.weight with up.weight_scale_inv: block scales 128x128
 }
+
+func ExampleFindPacked() {
+	tensors := []tensor.Info{
+		{Name: "up.qweight", DType: tensor.Int32, Shape: tensor.Shape{512, 11008}},
+		{Name: "up.qzeros", DType: tensor.Int32, Shape: tensor.Shape{32, 1376}},
+		{Name: "up.scales", DType: tensor.Float16, Shape: tensor.Shape{32, 11008}},
+		{Name: "norm.weight", DType: tensor.Float16, Shape: tensor.Shape{4096}},
+	}
+	for _, p := range quant.FindPacked(tensors) {
+		fmt.Println(p)
+	}
+	// Output:
+	// 1 packed weight: GPTQ, 4 bits, groups of 128
+}

@@ -8,7 +8,7 @@ import (
 
 // Pair is a tensor and the tensor of its scales: the arguments of Join.
 type Pair struct {
-	// Name is the name of the weight, without "_blocks".
+	// Name is the name of the weight, without "_blocks" or ".blocks".
 	Name string
 	// Weight and Scale are indexes in the list passed to Pairs.
 	Weight, Scale int
@@ -20,7 +20,9 @@ type Pair struct {
 var companions = []struct{ weight, scale string }{
 	{"weight", "weight_scale_inv"},
 	{"weight", "weight_scale"},
+	{"weight", "scale_weight"},
 	{"_blocks", "_scales"},
+	{".blocks", ".scales"},
 }
 
 // Pairs finds weights with scales in another tensor by their names and shapes, and returns them in the
@@ -48,7 +50,7 @@ func pairOf(tensors []tensor.Info, at map[string]int, i int) (p Pair, ok bool) {
 	}
 	for _, c := range companions {
 		stem, isWeight := strings.CutSuffix(name, c.weight)
-		isMX := c.weight == "_blocks"
+		isMX := strings.HasSuffix(c.weight, "blocks")
 		if !isWeight || !has(stem+c.scale) || isMX != (tensors[i].DType == tensor.Uint8) {
 			continue
 		}

@@ -365,12 +365,18 @@ func TestPairs(t *testing.T) {
 		{Name: "h.weight", DType: u8, Shape: tensor.Shape{4, 16}},
 		{Name: "h.weight_scale", DType: u8, Shape: tensor.Shape{4}},
 		{Name: "i.weight", DType: f32, Shape: tensor.Shape{4, 16}},
+		{Name: "j.weight", DType: fp8, Shape: tensor.Shape{2, 2}},
+		{Name: "j.scale_weight", DType: f32, Shape: tensor.Shape{1}},
+		{Name: "k.blocks", DType: u8, Shape: tensor.Shape{2, 3, 16}},
+		{Name: "k.scales", DType: u8, Shape: tensor.Shape{2, 3}},
 	}
 	want := []quant.Pair{
 		{Name: "a.weight", Weight: 1, Scale: 0, Layout: "block scales 128x128"},
 		{Name: "b.weight", Weight: 2, Scale: 3, Layout: "a scale for each row"},
 		{Name: "d", Weight: 6, Scale: 7, Layout: "a scale for each 32 elements"},
 		{Name: "g.weight", Weight: 14, Scale: 15, Layout: "one scale"},
+		{Name: "j.weight", Weight: 19, Scale: 20, Layout: "one scale"},
+		{Name: "k", Weight: 21, Scale: 22, Layout: "a scale for each 32 elements"},
 	}
 	expect.Equal(t, want, quant.Pairs(infos))
 }
