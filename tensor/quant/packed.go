@@ -2,6 +2,7 @@ package quant
 
 import (
 	"fmt"
+	"log/slog"
 	"strings"
 
 	"github.com/weightmap/weightmap/tensor"
@@ -31,6 +32,12 @@ func (p Packed) String() string {
 	}
 	return text
 }
+
+// GoString returns the same as String: there may be many weights.
+func (p Packed) GoString() string { return p.String() }
+
+// LogValue implements slog.LogValuer like String.
+func (p Packed) LogValue() slog.Value { return slog.StringValue(p.String()) }
 
 // scheme is a convention for packed weights. A tensor is of it if its name has the ending, its companions are there, and
 // they fit. The prefix of the names is the same.
