@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"errors"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -103,6 +104,58 @@ func TestArraysLimited(t *testing.T) {
 			if tt.room != (len(typed) == 1) || tt.room != (len(meta) == 1) {
 				t.Errorf("%d and %d entries", len(typed), len(meta))
 			}
+		})
+	}
+}
+
+// TestSharedUnknown is cases/attack/gguf-shared-unknown.gguf: two tensors of types that are not known, at one offset, with 8 bytes
+// to the end of the file. A copy would read more of one of them, so it is refused. One such tensor is written behind the others.
+func TestSharedUnknown(t *testing.T) {
+	at := ptr(uint64(64))
+	shared := []info{
+		{name: "new", dims: []uint64{10, 2}, typ: 99, data: repeated(40)},
+		{name: "none", dims: []uint64{1 << 41}, typ: math.MaxUint32, offset: at},
+		{name: "last", dims: []uint64{7}, typ: 5, offset: at, data: repeated(8)},
+	}
+	dir := t.TempDir()
+	for _, tt := range []struct {
+		name    string
+		tensors []info
+		want    error
+		sizes   []int64
+	}{
+		{"two", shared, format.ErrUnsupported, nil},
+		{"one, not described last", []info{
+			{name: "none", dims: []uint64{7}, typ: 99, offset: ptr(uint64(32))},
+			{name: "known", dims: []uint64{8}, typ: 24, data: repeated(8), offset: ptr(uint64(0))},
+			{name: "end", dims: []uint64{0}, typ: 24},
+		}, nil, []int64{8, 8, 0}},
+	} {
+		t.Run(tt.name, func(t *testing.T) {
+			f := fields{magic: "GGUF", version: 3, tensors: tt.tensors, unpadded: true}
+			b := f.bytes()
+			if tt.want == nil {
+				b = append(f.header(), make([]byte, up(len(f.header()), 32)-len(f.header()))...)
+				b = cat(b, repeated(8), make([]byte, 24), []byte("ABCDEFGH"))
+			}
+			in, out := filepath.Join(dir, "in.gguf"), filepath.Join(dir, "out.gguf")
+			expect.OK(t, os.WriteFile(in, b, 0o666))
+			_, err := convert.File(in, out, &convert.Options{Lossy: true})
+			if !errors.Is(err, tt.want) || tt.want == nil && err != nil {
+				t.Fatal(err)
+			}
+			if err != nil {
+				return
+			}
+			m := open(t, expect.Read(t, out))
+			var sizes []int64
+			for _, v := range m.Tensors() {
+				sizes = append(sizes, v.Size())
+			}
+			expect.Equal(t, tt.sizes, sizes)
+			got, err := m.At(0).Bytes()
+			expect.OK(t, err)
+			expect.Equal(t, "ABCDEFGH", string(got))
 		})
 	}
 }

@@ -21,7 +21,7 @@ func Create(path string, p *format.Plan, o *format.WriteOptions) (*format.Writer
 }
 
 // Losses implements driver.Lossy.
-func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
+func (d fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 	l.AllQuantization(p, "GGUF has no quantization parameters next to the data")
 	l.AnyGraph(p, "GGUF has no graph")
 	was := originals(p)
@@ -35,6 +35,26 @@ func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 			l.Fixed(plan.LossShape, t.Name, fmt.Errorf("%w: shape %v has more than %d dims", format.ErrUnsupported, t.Shape, maxRank))
 		}
 	}
+	_, align := d.aligned(p.Metadata)
+	loose := looseTensors(p.Tensors, align)
+	for _, i := range loose[:max(0, len(loose)-1)] {
+		t := &p.Tensors[i]
+		l.Fixed(plan.LossDType, t.Name, fmt.Errorf("%w: the size of %s elements is not known, so the tensor ends where the next one begins, at a multiple of %d: its %d bytes would be read as more",
+			format.ErrUnsupported, t.TypeName(), align, t.Size))
+	}
+}
+
+// looseTensors lists the tensors that end where the data behind them begins, as the size of their type is not known, and whose
+// size is no multiple of the alignment. Only the one whose data is the last can be written.
+func looseTensors(tensors []tensor.Info, align int64) []int {
+	var list []int
+	for i := range tensors {
+		e := tensors[i].Encoding
+		if e != nil && e.BlockBytes == 0 && tensors[i].Size%align != 0 {
+			list = append(list, i)
+		}
+	}
+	return list
 }
 
 // checkEntry returns an error for an entry that would not be read back unchanged.
@@ -114,29 +134,45 @@ func (d fileFormat) Layout(p *plan.Plan, _ *plan.WriteOptions) (*driver.Layout, 
 		b, _ = appendEntry(appendText(b, e.Key), e, was) // Losses has checked it
 	}
 	l := &driver.Layout{Offsets: make([]int64, len(p.Tensors))}
-	at := int64(0)
+	end := placeTensors(p.Tensors, l.Offsets, align)
 	b = slices.Grow(b, 80*len(p.Tensors))
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		l.Offsets[i] = at
 		b = le.AppendUint32(appendText(b, t.Name), uint32(len(t.Shape)))
 		for k := range t.Shape {
 			b = le.AppendUint64(b, uint64(t.Shape[len(t.Shape)-1-k]))
 		}
 		code, _ := codeOf(t)
-		b = le.AppendUint64(le.AppendUint32(b, code), uint64(at))
-		at = wire.AlignUp(at+t.Size, align)
+		b = le.AppendUint64(le.AppendUint32(b, code), uint64(l.Offsets[i]))
 	}
 	data := wire.AlignUp(int64(len(b)), align)
 	for i := range l.Offsets {
 		l.Offsets[i] += data
 	}
-	if n := len(p.Tensors); n > 0 && p.Tensors[n-1].Encoding != nil && p.Tensors[n-1].Encoding.BlockBytes == 0 {
-		at -= -p.Tensors[n-1].Size & (align - 1) // it would be read as longer
-	}
-	l.Size = data + at
+	l.Size = data + end
 	l.Parts = []driver.Part{{Bytes: b}}
 	return l, nil
+}
+
+// placeTensors sets the offsets of tensors in the data, and returns its size.
+func placeTensors(tensors []tensor.Info, offsets []int64, align int64) int64 {
+	last := -1
+	loose := looseTensors(tensors, align)
+	if len(loose) > 0 {
+		last = loose[len(loose)-1]
+	}
+	end := int64(0)
+	for i := range tensors {
+		if i != last {
+			offsets[i] = end
+			end = wire.AlignUp(end+tensors[i].Size, align)
+		}
+	}
+	if last >= 0 {
+		offsets[last] = end
+		end += tensors[last].Size // without padding, which would be read as its data
+	}
+	return end
 }
 
 // withQuantVersion adds the version of the blocks where there are some and the metadata do not say.
