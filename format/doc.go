@@ -11,11 +11,18 @@
 //
 // A program that imports one format links no other. Package driver describes how to add one.
 //
+// # What opens
+//
+// A path may be a file, a directory with a model in it, or a repository of a Hugging Face cache: see Open. OpenFS takes the same
+// from a file system, OpenReaderAt and OpenFile one file. A file that is no model is ErrUnknownFormat, and the error says what it
+// is and what helps, such as the command that converts it. A file that is a part of a model opens as that part: Model.Part.
+//
 // # Checksums
 //
 // Open verifies the checksums of the structure, Model.Verify those of the data. Verify returns
 // a Coverage, since formats differ in what their checksums cover, and some have none. With
-// CheckTouch the checksums of a tensor are verified before its first use; mobi does so by default.
+// CheckTouch the checksums of a tensor are verified before its first use; mobi does so by default. Verify also compares files
+// with the digests that the caches of the Hub and of Ollama name them by.
 //
 // # Copies
 //

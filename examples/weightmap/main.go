@@ -60,9 +60,9 @@ var commands = []*command{
 	{cli.Tool{
 		Name: "weightmap inspect", Args: "[-json [-sha256] [-no-arrays] | -html] [-stats] [-filter GLOB] [-o OUT] [-trust PUB.pem] [-key HEX] FILE...",
 		About: "Show what files hold: metadata, tensors, quantization, graph and signature.",
-		Details: "FILE may be a directory with a model in it, a snapshot of the Hugging Face cache, an http(s)\n" +
-			"address, hf://ORG/NAME[@REV][/FILE], or - for standard input. Set HF_TOKEN to read private\n" +
-			"repositories. Without -key, inspect shows the parts of an encrypted file that are not encrypted.\n",
+		Details: "FILE may be a directory with a model in it, a repository or snapshot of the Hugging Face cache, an\n" +
+			"http(s) address, hf://ORG/NAME[@REV][/FILE], or - for standard input. Set HF_TOKEN to read private\n" +
+			"repositories, and HF_HUB_OFFLINE=1 to use the cache only. Without -key, inspect shows the parts of an encrypted file that are not encrypted.\n",
 		Example: "weightmap inspect -json -sha256 model.mag",
 	}, inspect},
 	{cli.Tool{
@@ -71,6 +71,7 @@ var commands = []*command{
 		Details: "\"nothing covers\" names the parts without a checksum: they were read, but damage would not be noticed.\n" +
 			"Without -trust, the key in a signed file must have signed it, but anybody can. With -trust, a file\n" +
 			"that is not signed by that key fails. FILE may be - for standard input.\n\n" +
+			"Blobs of the caches of the Hub and of Ollama are compared with the digests in their names.\n\n" +
 			"-signature compares a file or a directory with an OpenSSF Model Signing signature, made with the\n" +
 			"key or under the root certificate of -trust. The answer is \"trusted\", or the file that differs, is\n" +
 			"missing or was not signed.\n",

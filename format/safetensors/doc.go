@@ -74,6 +74,9 @@
 // index are ignored. If the index is opened without a path, the shards are looked up in
 // format.Options.Dir. If it is opened through an io.ReaderAt, the shards are still mapped.
 //
+// Without an index, format.Open of a directory opens all shards of a model if they are there by their names
+// (X-00001-of-00002.safetensors). Then a tensor may be in one shard only, and the model has the metadata of the shards.
+//
 // With format.WriteOptions.MaxShard the writer makes shards and their index, with names as
 // above. Every shard has all metadata.
 //

@@ -42,7 +42,8 @@
 //
 // A model in several files opens by its index, pytorch_model.bin.index.json. As in
 // safetensors, the weight_map of the index gives the file of each tensor, which must be in
-// the directory of the index or below it.
+// the directory of the index or below it. Without an index format.Open of the directory opens all files of a model if
+// they are there by their names (pytorch_model-00001-of-00002.bin).
 //
 // # The pickle
 //
