@@ -1,13 +1,18 @@
 package wia
 
 import (
+	"crypto/sha256"
+	"fmt"
+	"iter"
 	"testing"
 
 	"github.com/bufbuild/protocompile"
 	gocmp "github.com/google/go-cmp/cmp"
 	"github.com/weightmap/weightmap/format"
+	"github.com/weightmap/weightmap/internal/codec"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/protobuf"
+	"github.com/weightmap/weightmap/tensor"
 	"google.golang.org/protobuf/proto"
 	"google.golang.org/protobuf/reflect/protoreflect"
 	"google.golang.org/protobuf/types/dynamicpb"
@@ -124,11 +129,92 @@ func TestProtobufReads(t *testing.T) {
 			file := writeSample(t, samplePlan(t), o)
 			f := mustOpen(t, file, &format.Options{Key: testKey})
 			s := f.f.hdr.blocks[signatureBlock]
-			for message, b := range map[string][]byte{"Graph": f.f.payloads[graphBlock].Win, "TensorData": tensorBlockOf(t, f), "SignatureBlock": file[s.off:s.end()]} {
-				if m := decode(t, d, message, b); len(m.GetUnknown()) > 0 {
-					t.Errorf("%s: unknown fields % x", message, m.GetUnknown())
-				}
+			graph := decode(t, d, "Graph", f.f.payloads[graphBlock].Win)
+			tensors := decode(t, d, "TensorData", tensorBlockOf(t, f))
+			signatures := decode(t, d, "SignatureBlock", file[s.off:s.end()])
+			for _, m := range []*dynamicpb.Message{graph, tensors, signatures} {
+				knowsAll(t, m)
 			}
+			want, got := map[string]string{}, map[string]string{}
+			for name, v := range f.Tensors() {
+				b, err := v.Bytes()
+				expect.OK(t, err)
+				want[name] = fmt.Sprint(v.Shape(), b)
+			}
+			for record := range list(tensors, "tensors") {
+				got[textOf(record, "name")] = fmt.Sprint(tensor.Shape(numbers(record, "dims")), record.Get(fieldOf(record, "raw_data")).Bytes())
+			}
+			for record := range list(tensors, "compressed_tensors") {
+				inner := record.Get(fieldOf(record, "tensor")).Message()
+				name := textOf(inner, "name")
+				packed := record.Get(fieldOf(record, "compressed_data")).Bytes()
+				b, err := codec.Data(codecs[record.Get(fieldOf(record, "compression")).Enum()], packed, record.Get(fieldOf(record, "uncompressed_size")).Int(), nil)
+				expect.OK(t, err)
+				got[name] = fmt.Sprint(tensor.Shape(numbers(inner, "dims")), b)
+			}
+			expect.Equal(t, want, got)
+			var ops []string
+			for node := range list(graph, "nodes") {
+				ops = append(ops, textOf(node, "op_type"))
+			}
+			expect.Equal(t, []string{"Gemm"}, ops)
+			blocks := map[string]string{}
+			for sum := range list(signatures, "checksums") {
+				blocks[textOf(sum, "block_type")] = string(sum.Get(fieldOf(sum, "sha256")).Bytes())
+			}
+			sums := map[string]string{}
+			for i, name := range []string{"header", "metadata", "graph", "tensor"} {
+				r := f.f.hdr.blocks[i]
+				sum := sha256.Sum256(file[r.off:r.end()])
+				sums[name] = string(sum[:])
+			}
+			expect.Equal(t, sums, blocks)
 		})
 	}
+}
+
+func fieldOf(m protoreflect.Message, name string) protoreflect.FieldDescriptor {
+	return m.Descriptor().Fields().ByName(protoreflect.Name(name))
+}
+
+func textOf(m protoreflect.Message, name string) string { return m.Get(fieldOf(m, name)).String() }
+
+func numbers(m protoreflect.Message, name string) (all []int64) {
+	values := m.Get(fieldOf(m, name)).List()
+	for i := range values.Len() {
+		all = append(all, values.Get(i).Int())
+	}
+	return all
+}
+
+// list iterates over the messages in a field.
+func list(m protoreflect.Message, name string) iter.Seq[protoreflect.Message] {
+	return func(yield func(protoreflect.Message) bool) {
+		values := m.Get(fieldOf(m, name)).List()
+		for i := range values.Len() {
+			if !yield(values.Get(i).Message()) {
+				return
+			}
+		}
+	}
+}
+
+// knowsAll checks that neither a message nor those in it have unknown fields.
+func knowsAll(t *testing.T, m protoreflect.Message) {
+	t.Helper()
+	if b := m.GetUnknown(); len(b) > 0 {
+		t.Errorf("%s: unknown fields % x", m.Descriptor().Name(), b)
+	}
+	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+		switch {
+		case f.Kind() != protoreflect.MessageKind:
+		case f.IsList():
+			for i := range v.List().Len() {
+				knowsAll(t, v.List().Get(i).Message())
+			}
+		default:
+			knowsAll(t, v.Message())
+		}
+		return true
+	})
 }

@@ -230,7 +230,20 @@ func TestVerifyNumbers(t *testing.T) {
 	m, _ := converted(t, in, "wia", &convert.Options{Quantize: int8s})
 	o := &convert.Options{Verify: true}
 	o.Format = &mle.WriteOptions{Quantized: true}
-	converted(t, m.Path(), "mle", o)
+	out, _ := converted(t, m.Path(), "mle", o)
+	real := func(m *format.Model) []float32 {
+		v, err := m.Tensor("w")
+		expect.OK(t, err)
+		x, err := tensor.Decode[float32](nil, v)
+		expect.OK(t, err)
+		return x
+	}
+	expect.Equal(t, real(m), real(out))
+	stored, err := m.Tensor("w")
+	expect.OK(t, err)
+	returned, err := out.Tensor("w")
+	expect.OK(t, err)
+	expect.Equal(t, []tensor.DType{tensor.Int8, tensor.Float32}, []tensor.DType{stored.DType(), returned.DType()})
 }
 
 // quantizedNetwork goes from ONNX to int8 in another format and back.
