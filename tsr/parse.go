@@ -53,6 +53,7 @@ func (fileFormat) ParseDir(dir driver.Dir, x *driver.Index, o *driver.Options) (
 	x.Version = "1"
 	x.Grow(len(names), size, maxRank*len(names))
 	p := parser{index: x}
+	dir.Expect(names)
 	for _, file := range names {
 		if err := o.Context.Err(); err != nil {
 			return nil, err

@@ -200,6 +200,9 @@ type Dir interface {
 	Path() string
 	// Entries lists the directory, sorted by name.
 	Entries() ([]DirEntry, error)
+	// Expect announces files that Open or Peek is called for next. Under Options.Trusted they are hashed then, on several
+	// goroutines. What is wrong with a file is the error of opening it.
+	Expect(names []string)
 	// Open opens a file now. Tensors may be placed in its space.
 	Open(name string) (Source, Space, error)
 	// Peek reads the first len(p) bytes of a file, or all of a shorter one, and declares the file as

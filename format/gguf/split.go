@@ -91,6 +91,9 @@ func (f *parsed) join() error {
 		return wire.Error(formatName, fileKeys[splitCount], count.at, err)
 	}
 	for i := 1; i < namedCount; i++ {
+		if i%expected == 1 {
+			dir.Expect(partNames(stem, i, namedCount))
+		}
 		if err := f.opts.Context.Err(); err != nil {
 			return err
 		}
@@ -99,6 +102,17 @@ func (f *parsed) join() error {
 		}
 	}
 	return f.checkTotal()
+}
+
+// expected is the number of parts that are announced at once: the count in a file can be wrong.
+const expected = 64
+
+// partNames returns the names of the next parts, from part i on, counted from 0.
+func partNames(stem string, i, count int) (names []string) {
+	for ; i < count && len(names) < expected; i++ {
+		names = append(names, shardname.Name(stem, i+1, count, extension))
+	}
+	return names
 }
 
 // addPart opens part i, counted from 0.

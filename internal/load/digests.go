@@ -109,19 +109,30 @@ type hashed struct {
 	sums     [][]byte // the results
 }
 
+// hashing says how files are hashed.
+type hashing struct {
+	ctx      context.Context
+	o        *driver.Options
+	workers  int            // for one file
+	progress *work.Progress // of several files, nil for one
+}
+
 // hashAll reads ranges of a file, on several goroutines, and sets their sums.
-func hashAll(ctx context.Context, r *source.Region, ranges []hashed, o *driver.Options) error {
-	p := &work.Progress{Report: o.Progress}
-	for i := range ranges {
-		p.Expect(ranges[i].end - ranges[i].off)
+func (in *hashing) hashAll(r *source.Region, ranges []hashed) error {
+	p := in.progress
+	if p == nil {
+		p = &work.Progress{Report: in.o.Progress}
+		for i := range ranges {
+			p.Expect(ranges[i].end - ranges[i].off)
+		}
 	}
-	return work.Each(ctx, len(ranges), o.Workers, func(i int) error {
+	return work.Each(in.ctx, len(ranges), in.workers, func(i int) error {
 		h := &ranges[i]
 		hashes := make([]hash.Hash, len(h.news))
 		for k, f := range h.news {
 			hashes[k] = f()
 		}
-		err := eachPiece(ctx, r, h.off, h.end, o, func(b []byte) {
+		err := eachPiece(in.ctx, r, h.off, h.end, in.o, func(b []byte) {
 			for _, to := range hashes {
 				to.Write(b)
 			}
@@ -161,7 +172,7 @@ func eachPiece(ctx context.Context, r *source.Region, off, end int64, o *driver.
 }
 
 // compareRanges hashes a sealed file and compares its ranges with their digests.
-func compareRanges(ctx context.Context, r *source.Region, ranges []signedRange, o *driver.Options) error {
+func (in *hashing) compareRanges(r *source.Region, ranges []signedRange) error {
 	all := make([]hashed, len(ranges))
 	for i, s := range ranges {
 		all[i] = hashed{off: s.off, end: s.end}
@@ -169,7 +180,7 @@ func compareRanges(ctx context.Context, r *source.Region, ranges []signedRange, 
 			all[i].news = append(all[i].news, d.New)
 		}
 	}
-	if err := hashAll(ctx, r, all, o); err != nil {
+	if err := in.hashAll(r, all); err != nil {
 		return err
 	}
 	for i, s := range ranges {
@@ -183,7 +194,7 @@ func compareRanges(ctx context.Context, r *source.Region, ranges []signedRange, 
 }
 
 // compareAny compares a sealed file without a name with the digests of several files: it must be one of them.
-func compareAny(ctx context.Context, r *source.Region, files map[string][]driver.SignedDigest, o *driver.Options) error {
+func (in *hashing) compareAny(r *source.Region, files map[string][]driver.SignedDigest) error {
 	// Each range is hashed once with each kind of hash, which is known by the hash of nothing.
 	type kind struct {
 		off, end int64
@@ -211,7 +222,7 @@ func compareAny(ctx context.Context, r *source.Region, files map[string][]driver
 			}
 		}
 	}
-	if err := hashAll(ctx, r, all, o); err != nil {
+	if err := in.hashAll(r, all); err != nil {
 		return err
 	}
 	isThis := func(ranges []signedRange) bool {

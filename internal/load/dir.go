@@ -99,6 +99,17 @@ func (s *spaces) Open(name string) (driver.Source, driver.Space, error) {
 	return &input{r, s.files[n]}, n, err
 }
 
+// Expect implements driver.Dir.
+func (s *spaces) Expect(names []string) {
+	t := s.m.c.trust
+	// What comes from a reader is fetched for each opening, and private files are read for each.
+	if t == nil || s.frozen || len(names) < 2 || s.door().isLazy() || s.m.c.Options.Private {
+		return
+	}
+	s.isUsed = true
+	t.compareAhead(s.door(), names)
+}
+
 // read makes r the file that is open for parsing, and ends parsing of the previous one.
 func (s *spaces) read(r *source.Region) {
 	if s.reading != nil {

@@ -14,6 +14,7 @@ import (
 	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/source"
 	"github.com/weightmap/weightmap/internal/wire"
+	"github.com/weightmap/weightmap/internal/work"
 	"github.com/weightmap/weightmap/tensor"
 )
 
@@ -27,6 +28,7 @@ type trusted struct {
 	isDone   bool // Check has returned
 	required map[string][]driver.SignedDigest
 	key      crypto.PublicKey // of a signature in the file, nil for none
+	ahead    map[string]ahead // files that were compared and are opened next
 }
 
 var _ driver.Opening = (*trusted)(nil)
@@ -182,23 +184,93 @@ func (t *trusted) admit(ctx context.Context, name string, r *source.Region) erro
 	if t == nil {
 		return nil
 	}
-	err := t.compare(ctx, name, r)
+	err, isCompared := t.takeAhead(name, r)
+	if !isCompared {
+		err = t.compare(&hashing{ctx: ctx, o: &t.c.Options, workers: t.c.Options.Workers}, name, r)
+	}
+	return inFile(err, r)
+}
+
+// inFile adds the path of r to an error that has none.
+func inFile(err error, r *source.Region) error {
 	if err == nil || errors.As(err, new(*tensor.Error)) {
 		return err
 	}
 	return &tensor.Error{Path: r.Path(), Offset: -1, Err: err}
 }
 
-func (t *trusted) compare(ctx context.Context, name string, r *source.Region) error {
+// ahead is a file that was compared before it is opened for use.
+type ahead struct {
+	region *source.Region // closed; it has the hashes of what was compared
+	err    error
+}
+
+// compareAhead compares files of a directory on several goroutines. What it has read of them is forgotten, but not its hashes.
+func (t *trusted) compareAhead(door Door, names []string) {
+	o := &t.c.Options
+	p := &work.Progress{Report: o.Progress}
+	for _, name := range names {
+		stamp, err := door.stamp(name)
+		if err != nil {
+			break // opening it fails, too
+		}
+		p.Expect(stamp.Size())
+	}
+	files := t.c.Files()
+	files.Parse = true // by the descriptor
+	list := make([]ahead, len(names))
+	// An error ends the work, and what was not compared is compared when it is opened.
+	_ = work.Each(o.Context, len(names), o.Workers, func(i int) error {
+		h, err := door.open(names[i])
+		if err != nil {
+			return err
+		}
+		r, err := h.region(door.Path(names[i]), files)
+		if err != nil {
+			return err
+		}
+		defer r.Close()
+		err = t.compare(&hashing{ctx: o.Context, o: o, workers: 1, progress: p}, names[i], r)
+		if err == nil || errors.Is(err, driver.ErrSignature) {
+			list[i] = ahead{r, err}
+		}
+		return err
+	})
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.ahead = make(map[string]ahead)
+	for i, a := range list {
+		if a.region != nil {
+			t.ahead[names[i]] = a
+		}
+	}
+}
+
+// takeAhead reports whether a file was compared by compareAhead, with what result. Then r compares what it reads with what was read.
+func (t *trusted) takeAhead(name string, r *source.Region) (err error, isCompared bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	a, ok := t.ahead[name]
+	if !ok {
+		return nil, false
+	}
+	delete(t.ahead, name)
+	if a.err == nil && !r.SealAs(a.region) {
+		return errDiffers, true
+	}
+	return a.err, true
+}
+
+func (t *trusted) compare(in *hashing, name string, r *source.Region) error {
 	digests := t.required[path.Clean(name)]
 	switch {
 	case name == "" && len(t.required) > 0:
 		if err := t.sealer.Seal(r, nil, nil); err != nil {
 			return err
 		}
-		return compareAny(ctx, r, t.required, &t.c.Options)
+		return in.compareAny(r, t.required)
 	case len(digests) > 0:
-		return t.compareWith(ctx, r, digests)
+		return t.compareWith(in, r, digests)
 	case t.key != nil: // the format checks the signature over what it parses
 		return t.sealer.Seal(r, nil, nil)
 	}
@@ -220,7 +292,7 @@ func (t *trusted) covers(name string) bool {
 var errUnsigned = fmt.Errorf("%w: it is not among the files that were signed", driver.ErrSignature)
 
 // compareWith compares a file with its digests: now, or range by range where a reader has to fetch it.
-func (t *trusted) compareWith(ctx context.Context, r *source.Region, digests []driver.SignedDigest) error {
+func (t *trusted) compareWith(in *hashing, r *source.Region, digests []driver.SignedDigest) error {
 	ranges, err := rangesOf(digests, r.Size())
 	if err != nil {
 		return err
@@ -235,7 +307,7 @@ func (t *trusted) compareWith(ctx context.Context, r *source.Region, digests []d
 	if err := t.sealer.Seal(r, nil, nil); err != nil {
 		return err
 	}
-	return compareRanges(ctx, r, ranges, &t.c.Options)
+	return in.compareRanges(r, ranges)
 }
 
 // authenticate ends the authentication of a parsed model: it compares the files that were declared, and the signature in the file

@@ -141,6 +141,11 @@ func (m *Model) ParseNames(dir driver.Dir, names []string, x *driver.Index, o *d
 // openAll opens all shards and parses each into an index.
 func (m *Model) openAll(dir driver.Dir, files []Shard, o *driver.Options) (indexes []driver.Index, all []plan.Metadata, err error) {
 	indexes = make([]driver.Index, len(files))
+	names := make([]string, len(files))
+	for i, shard := range files {
+		names[i] = shard.Name
+	}
+	dir.Expect(names)
 	for i, shard := range files {
 		y := &indexes[i]
 		y.Count(o.Memory)

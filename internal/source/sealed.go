@@ -95,6 +95,16 @@ func (s *Sealer) Seal(r *Region, ends []int64, check func(i int, b []byte) error
 	return nil
 }
 
+// SealAs makes r compare what it reads with what was read of other, a sealed region of the same file. It reports whether
+// the files have the same size. Call it before r is shared; other may be closed.
+func (r *Region) SealAs(other *Region) bool {
+	if r.size != other.size {
+		return false
+	}
+	r.seal = other.seal
+	return true
+}
+
 // countPieces returns the number of pieces of a range of n bytes.
 func countPieces(n int64) int { return int((n + PieceSize - 1) / PieceSize) }
 
