@@ -6,6 +6,7 @@ import (
 	"crypto"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
 	"path"
 	"path/filepath"
@@ -201,7 +202,7 @@ func inFile(err error, r *source.Region) error {
 
 // ahead is a file that was compared before it is opened for use.
 type ahead struct {
-	region *source.Region // closed; it has the hashes of what was compared
+	region *source.Region // of a closed file; it has the hashes of what was compared
 	err    error
 }
 
@@ -216,8 +217,6 @@ func (t *trusted) compareAhead(door Door, names []string) {
 		}
 		p.Expect(stamp.Size())
 	}
-	files := t.c.Files()
-	files.Parse = true // by the descriptor
 	list := make([]ahead, len(names))
 	// An error ends the work, and what was not compared is compared when it is opened.
 	_ = work.Each(o.Context, len(names), o.Workers, func(i int) error {
@@ -225,11 +224,13 @@ func (t *trusted) compareAhead(door Door, names []string) {
 		if err != nil {
 			return err
 		}
-		r, err := h.region(door.Path(names[i]), files)
-		if err != nil {
-			return err
+		defer h.close()
+		file, ok := h.file.(io.ReaderAt)
+		if !ok {
+			return nil // it would be read twice
 		}
-		defer r.Close()
+		r := source.FromReaderAt(file, h.size)
+		r.SetOrigin("", door.Path(names[i]))
 		err = t.compare(&hashing{ctx: o.Context, o: o, workers: 1, progress: p}, names[i], r)
 		if err == nil || errors.Is(err, driver.ErrSignature) {
 			list[i] = ahead{r, err}
@@ -297,7 +298,8 @@ func (t *trusted) compareWith(in *hashing, r *source.Region, digests []driver.Si
 	if err != nil {
 		return err
 	}
-	if r.IsReader() && isCheckedByRange(ranges) {
+	isAhead := in.progress != nil
+	if r.IsReader() && !isAhead && isCheckedByRange(ranges) {
 		var ends []int64
 		for _, s := range ranges {
 			ends = append(ends, s.end)

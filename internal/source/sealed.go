@@ -96,7 +96,7 @@ func (s *Sealer) Seal(r *Region, ends []int64, check func(i int, b []byte) error
 }
 
 // SealAs makes r compare what it reads with what was read of other, a sealed region of the same file. It reports whether
-// the files have the same size. Call it before r is shared; other may be closed.
+// the files have the same size. Call it before r is shared. The file of other may be closed.
 func (r *Region) SealAs(other *Region) bool {
 	if r.size != other.size {
 		return false

@@ -441,6 +441,11 @@ var uses = []use{
 		})
 		see("", b, err)
 	}},
+	{name: "convert.Write", api: []string{"format/convert Write"}, run: func(m *format.Model, see see) {
+		var b bytes.Buffer
+		_, err := convert.Write(m, &b, &convert.Options{To: "safetensors", Lossy: true})
+		see("", b.Bytes(), err)
+	}},
 	{name: "convert.Model, another dtype", api: []string{"format/convert Model"}, run: func(m *format.Model, see see) {
 		b, err := written(func(path string) error {
 			_, err := convert.Model(m, path, &convert.Options{Lossy: true, DType: tensor.Float64, Verify: true, WriteOptions: format.WriteOptions{NoSync: true}})
