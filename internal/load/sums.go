@@ -304,9 +304,20 @@ func (v *verification) compareSum(s *driver.Sum) (form int, err error) {
 	v.m.sums.Add(1)
 	form, err = compareSum(&hasher{v: v}, s)
 	if err != nil {
-		err = wire.InFile(err, v.m.spaces.files[blamed(s)].path())
+		err = wire.InFile(v.m.ofData(err, s), v.m.spaces.files[blamed(s)].path())
 	}
 	return form, err
+}
+
+// ofData adds the name of the file that differs to an error, if a checksum in another file says so.
+func (m *Model) ofData(err error, s *driver.Sum) error {
+	e, ok := err.(*tensor.Error)
+	if !ok || !errors.Is(err, driver.ErrChecksum) || len(s.Ranges) == 0 || s.Ranges[0].Space == blamed(s) {
+		return err
+	}
+	c := *e
+	c.Err = m.spaces.files[s.Ranges[0].Space].external(e.Err)
+	return &c
 }
 
 // blamed returns the file that errors about s name.
