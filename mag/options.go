@@ -18,3 +18,6 @@ type WriteOptions struct {
 	// file can then be streamed.
 	NoDigests bool
 }
+
+// common returns the options that all formats have.
+func (o *WriteOptions) common() *format.WriteOptions { return &o.WriteOptions }

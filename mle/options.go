@@ -50,6 +50,9 @@ type WriteOptions struct {
 	IR *IR
 }
 
+// common returns the options that all formats have.
+func (o *WriteOptions) common() *format.WriteOptions { return &o.WriteOptions }
+
 const defaultChunk = 4 << 20
 
 func (o *WriteOptions) version() int { return cmp.Or(o.Version, maxVersion) }

@@ -22,3 +22,6 @@ type WriteOptions struct {
 	Inputs, Outputs []Spec
 	Operators       []Operator
 }
+
+// common returns the options that all formats have.
+func (o *WriteOptions) common() *format.WriteOptions { return &o.WriteOptions }

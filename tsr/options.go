@@ -8,3 +8,6 @@ type WriteOptions struct {
 
 	directory bool // set by CreateDir: write a directory in any case
 }
+
+// common returns the options that all formats have.
+func (o *WriteOptions) common() *format.WriteOptions { return &o.WriteOptions }

@@ -27,6 +27,6 @@ func (fileFormat) Detect(head []byte, _ int64) bool { return bytes.HasPrefix(hea
 
 // Configure implements driver.Configurable.
 func (d fileFormat) Configure(own any, s *plan.Storage) (driver.Driver, error) {
-	o, err := driver.OwnOptions(name, own, d.opts)
+	o, err := driver.OwnOptions(name, own, d.opts, (*WriteOptions).common)
 	return fileFormat{o}, err
 }

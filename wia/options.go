@@ -41,3 +41,6 @@ type WriteOptions struct {
 	// on P-256 ("ECDSA"). Time is the time of the signature.
 	Signer crypto.Signer
 }
+
+// common returns the options that all formats have.
+func (o *WriteOptions) common() *format.WriteOptions { return &o.WriteOptions }

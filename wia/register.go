@@ -40,7 +40,7 @@ func (fileFormat) Operators() []contract.Operator { return nil }
 // Configure implements driver.Configurable. The compression applies to the
 // blocks and to all tensors.
 func (d fileFormat) Configure(own any, s *plan.Storage) (driver.Driver, error) {
-	o, err := driver.OwnOptions(formatName, own, d.opts)
+	o, err := driver.OwnOptions(formatName, own, d.opts, (*WriteOptions).common)
 	if err != nil {
 		return nil, err
 	}

@@ -11,8 +11,10 @@ import (
 	"errors"
 	"io"
 	"path/filepath"
+	"reflect"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/weightmap/weightmap/format"
 	"github.com/weightmap/weightmap/format/convert"
@@ -182,5 +184,52 @@ func TestSignerPanics(t *testing.T) {
 	unwritten(t, dir)
 	if err := w.Close(); err == nil || !strings.Contains(err.Error(), format.ErrAborted.Error()) {
 		t.Errorf("Close again: %v", err)
+	}
+}
+
+// TestNestedOptions is ../shared/cases/core/ignored_key.go.txt: an option inside the options of a format is refused
+// rather than ignored.
+func TestNestedOptions(t *testing.T) {
+	m := storageSource(t)
+	p, err := format.PlanOf(m)
+	expect.OK(t, err)
+	key := make([]byte, 32)
+	inner := map[string]format.WriteOptions{
+		"Context":              {Context: t.Context()},
+		"Progress":             {Progress: func(int64, int64, string) {}},
+		"Time":                 {Time: time.Unix(1, 0)},
+		"NoSync":               {NoSync: true},
+		"KeepOld":              {KeepOld: true},
+		"Spool":                {Spool: format.SpoolMemory},
+		"AcceptLoss":           {AcceptLoss: []string{"graph"}},
+		"KeepNames":            {KeepNames: true},
+		"MaxShard":             {MaxShard: 1},
+		"Storage.Compression":  {Storage: format.Storage{Compression: "zstd"}},
+		"Storage.Level":        {Storage: format.Storage{Level: 1}},
+		"Storage.Signer":       {Storage: format.Storage{Signer: ed25519.NewKeyFromSeed(key)}},
+		"Storage.Key":          {Storage: format.Storage{Key: key}},
+		"Storage.Align":        {Storage: format.Storage{Align: 64}},
+		"Storage.Extended":     {Storage: format.Storage{Extended: true}},
+		"Storage.ExternalFrom": {Storage: format.Storage{ExternalFrom: 1}},
+		"Format":               {Format: 1},
+		"Path":                 {Path: "m"},
+	}
+	expect.Equal(t, reflect.TypeFor[format.WriteOptions]().NumField()-1+reflect.TypeFor[format.Storage]().NumField(), len(inner))
+	for field, o := range inner {
+		for name, own := range map[string]any{
+			"mle": &mle.WriteOptions{WriteOptions: o}, "wia": &wia.WriteOptions{WriteOptions: o}, "mag": mag.WriteOptions{WriteOptions: o},
+			"mobi": &mobi.WriteOptions{WriteOptions: o}, "tsr": &tsr.WriteOptions{WriteOptions: o}, "onnx": onnx.WriteOptions{WriteOptions: o},
+		} {
+			var out bytes.Buffer
+			_, err := format.NewWriter(name, &out, p, &format.WriteOptions{Format: own, AcceptLoss: []string{"name"}})
+			var e *format.Error
+			if !errors.Is(err, format.ErrOption) || !errors.As(err, &e) || e.Field != "Format" || !strings.Contains(err.Error(), field+" is set inside") {
+				t.Errorf("%s: %s: %v", name, field, err)
+			}
+		}
+	}
+	_, err = mle.Create(filepath.Join(t.TempDir(), "m.mle"), p, &mle.WriteOptions{Compression: mle.MethodZstd, WriteOptions: format.WriteOptions{Format: &mle.WriteOptions{Key: key}}})
+	if !errors.Is(err, format.ErrOption) {
+		t.Errorf("options of the same format: %v", err)
 	}
 }

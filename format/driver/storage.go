@@ -1,7 +1,6 @@
 package driver
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -70,15 +69,64 @@ func Configure(d Driver, own any, s *plan.Storage) (Driver, error) {
 }
 
 // OwnOptions converts the options of a format from any: own must be a T, a *T, or nil, which
-// means def. Any other type is ErrOption.
-func OwnOptions[T any](format string, own any, def T) (T, error) {
-	switch o := own.(type) {
+// means def. Any other type is ErrOption. common returns the options for any format that are embedded in a T; they must be
+// zero, since those around own apply. It is nil if there are none.
+func OwnOptions[T any](format string, own any, def T, common func(*T) *plan.WriteOptions) (T, error) {
+	var o T
+	switch own := own.(type) {
 	case nil:
 		return def, nil
 	case T:
-		return o, nil
+		o = own
 	case *T:
-		return *cmp.Or(o, &def), nil
+		if own == nil {
+			return def, nil
+		}
+		o = *own
+	default:
+		return def, OptionError(format, "Format", "%T, not %T", own, &def)
 	}
-	return def, OptionError(format, "Format", "%T, not %T", own, &def)
+	if common == nil {
+		return o, nil
+	}
+	if common(&def).Format != nil {
+		return def, OptionError(format, "Format", "%T inside options of the same format", own)
+	}
+	if field := firstSet(common(&o)); field != "" {
+		return def, OptionError(format, "Format", "%s is set inside the options of the format: set it in the WriteOptions around them", field)
+	}
+	return o, nil
+}
+
+// firstSet returns the name of a field that is not zero, or "".
+func firstSet(o *plan.WriteOptions) string {
+	s := &o.Storage
+	for _, field := range []struct {
+		name string
+		set  bool
+	}{
+		{"Context", o.Context != nil},
+		{"Progress", o.Progress != nil},
+		{"Time", !o.Time.IsZero()},
+		{"NoSync", o.NoSync},
+		{"KeepOld", o.KeepOld},
+		{"Spool", o.Spool != 0},
+		{"AcceptLoss", len(o.AcceptLoss) > 0},
+		{"KeepNames", o.KeepNames},
+		{"MaxShard", o.MaxShard != 0},
+		{"Storage.Compression", s.Compression != ""},
+		{"Storage.Level", s.Level != 0},
+		{"Storage.Signer", s.Signer != nil},
+		{"Storage.Key", s.Key != nil},
+		{"Storage.Align", s.Align != 0},
+		{"Storage.Extended", s.Extended},
+		{"Storage.ExternalFrom", s.ExternalFrom != 0},
+		{"Format", o.Format != nil},
+		{"Path", o.Path != ""},
+	} {
+		if field.set {
+			return field.name
+		}
+	}
+	return ""
 }

@@ -40,7 +40,7 @@ func takeValue(v any) any {
 
 // Configure implements driver.Configurable.
 func (d fileFormat) Configure(own any, s *plan.Storage) (driver.Driver, error) {
-	d, err := driver.OwnOptions(formatName, own, d)
+	d, err := driver.OwnOptions(formatName, own, d, nil)
 	if err == nil && s.Align != 0 {
 		d.align = uint32(min(s.Align, 1<<32-1)) // no power of two
 		if checkAlign(d.align) != nil {

@@ -15,3 +15,6 @@ type WriteOptions struct {
 	// "m.onnx" is in "m.onnx.<16 hexadecimal digits>.data"; see the package documentation.
 	External string
 }
+
+// common returns the options that all formats have.
+func (o *WriteOptions) common() *format.WriteOptions { return &o.WriteOptions }

@@ -50,7 +50,7 @@ func (fileFormat) Operators() []contract.Operator { return nil }
 
 // Configure implements driver.Configurable.
 func (d fileFormat) Configure(own any, s *plan.Storage) (driver.Driver, error) {
-	o, err := driver.OwnOptions(formatName, own, d.opts)
+	o, err := driver.OwnOptions(formatName, own, d.opts, (*WriteOptions).common)
 	if err != nil {
 		return nil, err
 	}

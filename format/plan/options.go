@@ -43,7 +43,8 @@ type WriteOptions struct {
 	// Storage sets compression, encryption, signature and alignment for any format that has them.
 	Storage Storage
 	// Format has the options of one format: its WriteOptions or a pointer to them, such as
-	// *mle.WriteOptions, whose embedded format.WriteOptions are ignored. Another type is ErrOption.
+	// *mle.WriteOptions, whose embedded format.WriteOptions must be zero: those around them apply. Another type is
+	// ErrOption.
 	Format any
 
 	// Path is for drivers: the path of the new file, "" for an io.Writer. Programs leave it empty.
