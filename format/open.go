@@ -48,6 +48,7 @@ func OpenBytes(b []byte, opts *Options) (*Model, error) { return Codec{}.OpenByt
 //	Cancel()                                                  called once, when the model is closed or opening failed
 //	Sibling(name string) (io.ReaderAt, int64, error)          opens another file of the model, unless Options.Dir is set
 //	ReadAtContext(context.Context, []byte, int64) (int, error)  lets Model.Verify and View.ReadIntoContext cancel reads
+//	Parallel() int                                            how many ReadAt at once are useful; without it, those of Options and of Load are used
 func OpenReaderAt(r io.ReaderAt, size int64, opts *Options) (*Model, error) {
 	return Codec{}.OpenReaderAt(r, size, opts)
 }

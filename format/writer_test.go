@@ -108,7 +108,7 @@ func TestPlanErrors(t *testing.T) {
 		{"empty name", []tensor.Info{u8("", 1)}, ErrCorrupt},
 		{"NUL", []tensor.Info{u8("a\x00", 1)}, ErrCorrupt},
 		{"UTF-8", []tensor.Info{u8("\xff", 1)}, ErrCorrupt},
-		{"twice", []tensor.Info{u8("a", 1), u8("b", 1), u8("a", 1)}, ErrCorrupt},
+		{"twice", []tensor.Info{u8("a", 1), u8("b", 1), u8("a", 1)}, ErrPlan},
 		{"dtype", []tensor.Info{{Name: "a"}}, ErrDType},
 		{"negative", []tensor.Info{u8("a", -1)}, ErrShape},
 		{"overflow", []tensor.Info{u8("a", 1<<62, 2)}, ErrShape},

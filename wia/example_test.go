@@ -131,3 +131,18 @@ func ExampleOpen() {
 	fmt.Println(f.Encrypted(), f.Compression(), f.OperatorSets(), f.External("kernel"))
 	// Output: true zstd [] false
 }
+
+// What a model says about its parts in words; this one says nothing.
+func ExampleFile_Docs() {
+	f := model(wia.WriteOptions{})
+	defer f.Close()
+	docs, err := f.Docs()
+	if err != nil {
+		log.Fatal(err)
+	}
+	for _, d := range docs {
+		fmt.Println(d.Path, d.Name, d.Text)
+	}
+	fmt.Println(len(docs), "parts with words")
+	// Output: 0 parts with words
+}

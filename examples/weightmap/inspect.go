@@ -163,6 +163,9 @@ func (r *report) json(out *bufio.Writer, oneLine bool) error {
 	if len(r.Native) > 0 {
 		s.field("native", r.Native)
 	}
+	if len(r.Docs) > 0 {
+		s.field("docs", r.Docs)
+	}
 	s.field("signature", r.Signature)
 	s.field("notes", r.Notes)
 	s.end("}")
@@ -211,6 +214,9 @@ func describe(path string, m *renamed, o *inspection) (*report, error) {
 		r.Tensors = append(r.Tensors, t)
 	}
 	if err := o.checkFilter(path, m); err != nil {
+		return nil, err
+	}
+	if r.Docs, err = describeDocs(m.Model); err != nil {
 		return nil, err
 	}
 	if r.Native, err = describeNative(m.Model); err != nil {

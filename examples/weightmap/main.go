@@ -32,7 +32,9 @@
 // names; it is absent elsewhere. "quantization" is absent for plain tensors, "sha256" and "stats"
 // unless requested. "part": {"index": 1, "count": 2} after "file_size" is present if the file is a part
 // of a model whose other parts are not there. With -no-arrays an array in the metadata becomes
-// {"type": "string", "length": 32000}. "graph" and "signature" are null if there is none. A signature that the key
+// {"type": "string", "length": 32000}. "docs" are the doc strings and
+// properties of a WIA file, {"path": "graph.nodes[0]", "name": "conv", "text": "...", "properties": {...}}; it is absent if
+// there are none. "graph" and "signature" are null if there is none. A signature that the key
 // in the file did not make has "error", and the status is 1; others have not been compared with the data.
 package main
 

@@ -96,6 +96,7 @@ func TestRefusals(t *testing.T) {
 		{2, "convert -max-shard 4 m.safetensors o.mle", "-max-shard: the format is not split into several files\ntry: "},
 		{2, "convert -sign ed.pem m.safetensors o.wia", "-sign: WIA files are signed with RSA or ECDSA on P-256, not with Ed25519\n"},
 		{2, "convert -sign m.mag m.safetensors o.mle", "m.mag"},
+		{2, "convert -rename *=x m.mag o.mag", "-rename: tensors \"w\" and \"labels\" would both be called \"x\"\n"},
 		{2, "convert m.mag -", "OUT is standard output: -to names the format"},
 		{1, "convert absent.mag o.mag", "absent.mag"},
 		{1, "convert -only w -only zzz* m.mag o.mag", `m.mag: -only: no tensor matches "zzz*"` + "\ntry: weightmap inspect m.mag\n"},

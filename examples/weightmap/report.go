@@ -27,6 +27,7 @@ type report struct {
 	Tensors   []tensorReport
 	Graph     *format.Graph    // nil if the format has none
 	Native    []nativeReport   // never nil
+	Docs      []docReport      // doc strings and properties of WIA
 	Signature *signatureReport // nil for an unsigned file
 	Notes     []string
 

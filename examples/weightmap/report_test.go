@@ -10,6 +10,7 @@ import (
 	"crypto/rand"
 	"crypto/sha256"
 	"crypto/x509"
+	"encoding/binary"
 	"encoding/hex"
 	"encoding/json"
 	"io"
@@ -371,4 +372,25 @@ func TestStreamedJSON(t *testing.T) {
 	if err := r.json(bufio.NewWriter(&bytes.Buffer{}), false); err == nil {
 		t.Error("no error for what is no JSON")
 	}
+}
+
+// TestDocs: inspect shows doc strings and properties.
+func TestDocs(t *testing.T) {
+	t.Chdir(t.TempDir())
+	graph := message(1, "g") + message(2, message(1, "conv"), message(2, "Conv"), message(4, "y"), message(6, "a node")) + message(6, message(1, message(1, "k"), message(2, "v")))
+	const meta = "{}"
+	le := binary.LittleEndian
+	header := le.AppendUint32(nil, 0x57494131)
+	header = le.AppendUint32(header, 1) // version 1.0
+	at := uint64(256)
+	for _, size := range []int{len(meta), len(graph), 0, 0} { // metadata, graph, tensors, checksums
+		header = le.AppendUint64(le.AppendUint64(header, at), uint64(size))
+		at += uint64(size)
+	}
+	header = append(header, make([]byte, 256-len(header))...)
+	expect.OK(t, os.WriteFile("m.wia", append(header, meta+graph...), 0o666))
+	out, _ := tool(t, 0, "inspect", "m.wia")
+	contains(t, out, "\ngraph (g): k = \"v\"\ngraph.nodes[0] (conv): a node\n")
+	out, _ = tool(t, 0, "inspect", "-json", "m.wia")
+	contains(t, strings.Join(strings.Fields(out), ""), `"docs":[{"path":"graph","name":"g","properties":{"k":"v"}},{"path":"graph.nodes[0]","name":"conv","text":"anode"}]`)
 }

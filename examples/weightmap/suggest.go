@@ -181,6 +181,7 @@ func instead(l commandLine, err error) string {
 	switch {
 	case errors.Is(err, errNoMatch):
 		return "try: " + quoted([]string{"weightmap", "inspect", l.files[0]})
+	case errors.Is(err, format.ErrPlan):
 	case errors.Is(err, format.ErrChecksum), errors.Is(err, format.ErrTruncated), errors.Is(err, format.ErrCorrupt):
 		return "no option helps against damage: fetch or make " + in + " again"
 	}
@@ -253,6 +254,8 @@ func (o *convertFlags) candidates(l commandLine, m *format.Model, err error) (li
 		add(o.elsewhere(l, "wia"))
 	case errors.Is(err, errEnding):
 		add(l.with("-to", m.Format()), l.with("-to", "safetensors"))
+	case errors.Is(err, format.ErrOption) && located != nil && located.Field == "Rename":
+		// Without the option the names would not be what was asked for.
 	case errors.Is(err, format.ErrOption) && located != nil:
 		for option, name := range cli.Options() {
 			if option == located.Field {

@@ -41,6 +41,7 @@ func (r *report) table(out io.Writer, width int) error {
 	for _, k := range r.Native {
 		p.line("only %s", k.line(r.Format))
 	}
+	p.docs(r.Docs)
 	if len(r.Notes) > 0 {
 		fmt.Fprintln(out)
 	}

@@ -27,7 +27,8 @@ type Options struct {
 	Lossy bool
 	// Keep chooses the tensors to convert; nil means all. A graph that uses other tensors is lost.
 	Keep func(tensor.Info) bool
-	// Rename returns the new name of a tensor, which also applies to the graph; nil renames none.
+	// Rename returns the new name of a tensor, which also applies to the graph; nil renames none. One name for two tensors
+	// is ErrOption and ErrPlan.
 	Rename func(name string) string
 	// JoinScales combines each tensor and the tensor with its scales, as package tensor/quant finds
 	// them, into one float32 tensor. DType and Quantize apply to the result. It returns ErrOption for

@@ -34,6 +34,7 @@ func (j *job) plan(m *format.Model) error {
 	}
 	j.uses = usesOf(p.Graph, j.byName())
 	names, gone := make(map[string]string, len(j.items)), make(map[string]bool)
+	owners := make(map[string]string) // names before by names after, if there is Rename
 	if p.Native != nil {
 		p.Native.Renamed = make(map[string]string)
 	}
@@ -51,6 +52,11 @@ func (j *job) plan(m *format.Model) error {
 		}
 		if j.o.Rename != nil {
 			it.to.Name = j.o.Rename(name)
+			if other, taken := owners[it.to.Name]; taken {
+				err := fmt.Errorf("%w: tensors %q and %q would both be called %q%.0w", format.ErrOption, other, name, it.to.Name, format.ErrPlan)
+				return &format.Error{Format: j.o.To, Field: "Rename", Offset: -1, Err: err}
+			}
+			owners[it.to.Name] = name
 		}
 		if p.Native != nil && it.to.Name != name {
 			p.Native.Renamed[it.to.Name] = name

@@ -98,7 +98,7 @@ func Open(path string, o *Options) (*Handle, error) {
 	}
 	ctx := cmp.Or(h.open.Context, context.Background())
 	h.life, h.close = context.WithCancel(context.Background())
-	if _, err := h.reload(ctx, true); err != nil {
+	if _, err := h.reload(ctx, true, ""); err != nil {
 		h.Close()
 		return nil, err
 	}

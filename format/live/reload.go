@@ -26,12 +26,13 @@ var (
 //
 // Concurrent calls wait for each other. Each looks at the path when its turn comes, so that a call that waited for
 // another that loaded the model does nothing.
-func (h *Handle) Reload(ctx context.Context) (uint64, error) { return h.reload(ctx, false) }
+func (h *Handle) Reload(ctx context.Context) (uint64, error) { return h.reload(ctx, false, "") }
 
 // ForceReload is Reload, but also loads a model that is current already.
-func (h *Handle) ForceReload(ctx context.Context) (uint64, error) { return h.reload(ctx, true) }
+func (h *Handle) ForceReload(ctx context.Context) (uint64, error) { return h.reload(ctx, true, "") }
 
-func (h *Handle) reload(ctx context.Context, force bool) (uint64, error) {
+// reload is Reload. It sends no event for a model that is refused with the error told.
+func (h *Handle) reload(ctx context.Context, force bool, told string) (uint64, error) {
 	select {
 	case h.turn <- struct{}{}:
 		defer func() { <-h.turn }()
@@ -61,7 +62,9 @@ func (h *Handle) reload(ctx context.Context, force bool) (uint64, error) {
 		s.Failures++
 		s.LastError, s.LastErrorTime = err, time.Now()
 	})
-	h.notify(Event{Kind: Refused, Generation: h.number(), Took: time.Since(start), Err: err})
+	if err.Error() != told {
+		h.notify(Event{Kind: Refused, Generation: h.number(), Took: time.Since(start), Err: err})
+	}
 	return h.number(), err
 }
 

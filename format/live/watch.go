@@ -16,7 +16,8 @@ const mostSkipped = 64
 // Watch looks at the path every Options.Interval, and reloads when two looks in succession find the same files, other
 // than those of the current generation: a file that is being copied is left alone while it grows.
 //
-// If a load fails, Watch tries again after 1, 2, 4 and up to 64 looks, or when the files change. It waits for a
+// If a load fails, Watch tries again after 1, 2, 4 and up to 64 looks, or when the files change. It sends the event of a
+// failure once, until the files or the error change. It waits for a
 // missing file to appear. Watch returns the error of the context when that ends, and ErrClosed when the
 // handle is closed.
 func (h *Handle) Watch(ctx context.Context) error {
@@ -40,6 +41,7 @@ type watcher struct {
 	last    identity // identity at the last look
 	skip    int      // number of looks before the next load
 	failing int      // skip after the last failure
+	told    string   // the last failure of these files
 }
 
 // look looks at the path once, and reloads if necessary.
@@ -54,12 +56,17 @@ func (w *watcher) look(ctx context.Context, h *Handle) {
 	w.skip--
 	if !stable {
 		w.skip, w.failing = 0, 0
+		w.told = ""
 	}
 	if c := h.noteChange(cur, now); c == same || c == missing || !stable || w.skip > 0 {
 		return
 	}
 	w.failing = min(max(1, 2*w.failing), mostSkipped)
-	if _, err := h.Reload(ctx); err == nil {
+	told := w.told
+	w.told = ""
+	if _, err := h.reload(ctx, false, told); err != nil {
+		w.told = err.Error()
+	} else {
 		w.failing = 0
 	}
 	w.skip = w.failing

@@ -203,3 +203,33 @@ func TestWatchSignature(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 }
+
+// TestRefusedOnce: a bad file that does not change is one event, however often it is tried; another bad file is another one.
+func TestRefusedOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "model.mag")
+	writeModel(t, "mag", path, model{value: 1})
+	var refused []string
+	h, err := Open(path, &Options{Notify: func(e Event) {
+		if e.Kind == Refused {
+			refused = append(refused, e.Err.Error())
+		}
+	}})
+	expect.OK(t, err)
+	defer h.Close()
+	var w watcher
+	for range 3 {
+		replace(t, path, []byte("no model"))
+		for range 40 {
+			w.look(t.Context(), h)
+		}
+	}
+	if s := h.Stats(); s.Failures < 9 || s.Generation != 1 {
+		t.Errorf("%d failures, generation %d", s.Failures, s.Generation)
+	}
+	expect.Equal(t, 3, len(refused))
+	writeModel(t, "mag", path, model{value: 2})
+	for range 3 {
+		w.look(t.Context(), h)
+	}
+	expect.Equal(t, float32(2), current(t, h))
+}

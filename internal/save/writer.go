@@ -153,6 +153,9 @@ func (w *Writer) complete(p *plan.Plan) (err error) {
 		if err == nil {
 			err = tensor.CheckName(t.Name)
 		}
+		if _, taken := w.index.Lookup(t.Name); err == nil && taken {
+			err = errors.New("two tensors of the plan have this name") // which is not ErrCorrupt, as in a file
+		}
 		if err == nil {
 			entry.Name, entry.Shape = append(entry.Name[:0], t.Name...), t.Shape
 			err = w.index.Add(&entry)
