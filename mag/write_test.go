@@ -85,7 +85,7 @@ func TestRefusedPlans(t *testing.T) {
 		{"key of a digest", withMetadata(f32(1), format.Entry{Key: "xxh64/w", Value: 2.5}), nil, format.ErrUnsupported, "has this key"},
 		{"graph", &format.Plan{Graph: &format.Graph{Name: "g"}}, nil, format.ErrUnsupported, "graph"},
 		{"unknown checksum", f32(1), &WriteOptions{Checksum: 9}, format.ErrUnsupported, "no form 9"},
-		{"name twice", named("w", "w"), nil, format.ErrCorrupt, "twice"},
+		{"name twice", named("w", "w"), nil, format.ErrPlan, "two tensors"},
 
 		{"snapshot metadata", withMetadata(f32(1), format.Entry{Key: "a", Value: int64(1)}), snap, format.ErrUnsupported, "metadata"},
 		{"snapshot rank 17", f32(slices.Repeat([]int64{1}, 17)...), snap, format.ErrUnsupported, "rank 17"},
