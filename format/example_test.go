@@ -473,6 +473,30 @@ func ExampleModel() {
 	// 320 bytes in files, 0 in copies of tensors
 }
 
+// One key of the metadata, without decoding the others.
+func ExampleModel_Value() {
+	var b bytes.Buffer
+	p := &format.Plan{Metadata: format.Metadata{{Key: "epochs", Value: int64(20)}}}
+	w, err := format.NewWriter("gguf", &b, p, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+	m, err := format.OpenBytes(b.Bytes(), nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	fmt.Println(m.Value("epochs"))
+	_, err = m.Value("no such key")
+	fmt.Println(errors.Is(err, format.ErrNotFound))
+	// Output:
+	// 20 <nil>
+	// true
+}
+
 // A shard opens as the file that it is, and says of which model it is a part.
 func ExampleModel_Part() {
 	dir, err := os.MkdirTemp("", "shards")

@@ -48,6 +48,10 @@ func (m *Model) Files() []string { return m.engine().Files() }
 // does not fit Options.MaxMemory is ErrLimit.
 func (m *Model) Metadata() (Metadata, error) { return m.engine().Metadata() }
 
+// Value returns the value of a metadata key: the first, if the file repeats it. The error is ErrNotFound if there is none. It
+// costs one value, where Metadata costs all of them.
+func (m *Model) Value(key string) (any, error) { return m.engine().Value(key) }
+
 // Len returns the number of tensors that have data.
 func (m *Model) Len() int { return m.engine().Index().Len() }
 

@@ -202,8 +202,9 @@ func TestZeroValues(t *testing.T) {
 		_, at := m.At(0).Bytes()
 		_, plan := PlanOf(m)
 		_, meta := m.Metadata()
+		_, value := m.Value("k")
 		for what, err := range map[string]error{
-			"Tensor": err, "Verify": verify, "Pin": pin, "Prefetch": m.Prefetch(), "Do": m.Do(func() error { return nil }), "the view": use, "At": at, "Metadata": meta, "PlanOf": plan,
+			"Tensor": err, "Verify": verify, "Pin": pin, "Prefetch": m.Prefetch(), "Do": m.Do(func() error { return nil }), "the view": use, "At": at, "Metadata": meta, "Value": value, "PlanOf": plan,
 		} {
 			if !errors.Is(err, ErrClosed) {
 				t.Errorf("%s of the %s Model: %v", what, name, err)

@@ -76,6 +76,9 @@ type Parsed struct {
 	// LazyMetadata and LazyNotes are for formats that decode on demand.
 	LazyMetadata func() (plan.Metadata, error)
 	LazyNotes    func() []string
+	// LazyValue returns the first value of a key of LazyMetadata without decoding the others, and whether there is one. It
+	// is nil for formats where that costs no less.
+	LazyValue func(key string) (value any, ok bool, err error)
 
 	// Native returns a copy of the contents that only this format can store, nil for nothing.
 	Native func() (*plan.Native, error)

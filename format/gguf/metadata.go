@@ -45,6 +45,28 @@ func (f *parsed) metadata(value func(entry) any) (plan.Metadata, error) {
 	return m, nil
 }
 
+// value implements driver.Parsed.LazyValue.
+func (f *parsed) value(key string) (value any, ok bool, err error) {
+	p := &f.parts[0]
+	if len(f.parts) > 1 && isSplitKey(key) {
+		return nil, false, nil
+	}
+	for _, at := range p.at {
+		n := binary.LittleEndian.Uint64(p.meta[at:]) // Parse has compared it with what is left
+		if string(p.meta[at+8:][:n]) != key {
+			continue
+		}
+		e := whole(p.meta[at:]).entry()
+		room := entrySize + mostGrowth*int64(len(e.value))
+		if err := f.opts.Memory.Reserve(room); err != nil {
+			return nil, true, wire.Error(formatName, "metadata", headerSize+int64(at), err)
+		}
+		defer f.opts.Memory.Release(room)
+		return e.neutral(), true, nil
+	}
+	return nil, false, nil
+}
+
 // The maximum memory of values, typed or as JSON.
 const (
 	entrySize  = 48 // besides the key and the value

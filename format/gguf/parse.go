@@ -30,12 +30,19 @@ type part struct {
 	size  int64 // of src
 	space driver.Space
 	meta  []byte // all entries, as they are in the file
+	at    []int  // where each begins in meta
 	count int    // of entries
 	align int64
 	data  int64 // where tensor data begins
 	end   int64 // of the data of the last tensor
 	said  [len(fileKeys)]located
 }
+
+// atBytes is the memory of the place of an entry, and countAt the offset of their number.
+const (
+	atBytes = 8
+	countAt = 16
+)
 
 // Parse implements driver.Driver. It opens the other parts of a split model too.
 func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
@@ -44,7 +51,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	if err == nil {
 		err = f.join()
 	}
-	return &driver.Parsed{Own: f, LazyMetadata: f.neutral, LazyNotes: f.notes, Native: f.native, Sums: sums, Part: f.no, Parts: f.count}, err
+	return &driver.Parsed{Own: f, LazyMetadata: f.neutral, LazyValue: f.value, LazyNotes: f.notes, Native: f.native, Sums: sums, Part: f.no, Parts: f.count}, err
 }
 
 // sums implements driver.Parsed: no checksum covers anything.
@@ -64,7 +71,14 @@ func (f *parsed) add(src driver.Source, space driver.Space) (err error) {
 		f.index.Version = strconv.Itoa(int(version))
 	}
 	p := part{src: src, size: src.Size(), space: space, count: int(count)}
+	if d.Err() == nil {
+		if err := f.opts.Memory.Reserve(atBytes * int64(count)); err != nil {
+			return wire.Error(formatName, "metadata_kv_count", countAt, err)
+		}
+		p.at = make([]int, 0, count)
+	}
 	for i := uint64(0); i < count && d.Err() == nil; i++ {
+		p.at = append(p.at, int(d.Offset()-headerSize))
 		e := d.entry()
 		err := d.Err()
 		if err == nil {

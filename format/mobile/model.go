@@ -63,18 +63,14 @@ func (m *Model) Version() string { return m.m.Version() }
 // Name returns the model's name from the metadata. It is empty when the metadata has
 // none or cannot be read (MetadataJSON says why), and after Close.
 func (m *Model) Name() string {
-	meta, err := m.m.Metadata()
-	if err != nil {
-		return ""
-	}
 	// Writers use "name" in mobi, "model_name" in mle, and "name" in the object "model_info" in wia.
 	for _, key := range []string{"name", "model_name"} {
-		v, _ := meta.Get(key)
+		v, _ := m.m.Value(key)
 		if name, ok := v.(string); ok {
 			return name
 		}
 	}
-	v, _ := meta.Get("model_info")
+	v, _ := m.m.Value("model_info")
 	raw, _ := v.(json.RawMessage)
 	info, _ := jsonmeta.Parse(raw, jsonmeta.Options{}) // json.Unmarshal would add 290 kB to the app
 	v, _ = info.Get("name")

@@ -414,6 +414,30 @@ func (m *Model) Metadata() (plan.Metadata, error) {
 	return slices.Clone(meta), err
 }
 
+// Value returns the first value of a metadata key, or ErrNotFound.
+func (m *Model) Value(key string) (any, error) {
+	return inside(m, func() (any, error) {
+		value, ok, err := m.valueOf(key)
+		if err == nil && !ok {
+			err = &tensor.Error{Format: m.desc.Name, Path: m.path, Field: fmt.Sprintf("metadata %q", key), Offset: -1, Err: tensor.ErrNotFound}
+		}
+		return value, err
+	})
+}
+
+func (m *Model) valueOf(key string) (value any, ok bool, err error) {
+	p := m.parsed
+	if p.LazyValue != nil {
+		return p.LazyValue(key)
+	}
+	meta := p.Metadata
+	if p.LazyMetadata != nil {
+		meta, err = p.LazyMetadata()
+	}
+	value, ok = meta.Get(key)
+	return value, ok, err
+}
+
 // Graph returns the graph, nil when there is none.
 func (m *Model) Graph() (*plan.Graph, error) {
 	if m.parsed.Graph == nil {
