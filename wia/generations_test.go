@@ -174,7 +174,7 @@ func TestGenerationSame(t *testing.T) {
 
 // TestGenerationFails checks that a failure does not remove the data of the existing model.
 func TestGenerationFails(t *testing.T) {
-	dir := t.TempDir()
+	dir := testhost.TempDir(t)
 	path := filepath.Join(dir, "m.wia")
 	name := saveModel(t, path, "data", &WriteOptions{})
 	defer disk.SetHook(nil)
@@ -210,7 +210,7 @@ func TestGenerationInside(t *testing.T) {
 // TestGenerationNotDurable checks that old data stays while a system crash could
 // bring the old model back.
 func TestGenerationNotDurable(t *testing.T) {
-	dir := t.TempDir()
+	dir := testhost.TempDir(t)
 	path := filepath.Join(dir, "m.wia")
 	old := saveModel(t, path, "old", &WriteOptions{})
 	defer disk.SetHook(nil)

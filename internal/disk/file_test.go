@@ -68,7 +68,7 @@ func failAt(t *testing.T, name, path string) {
 }
 
 func TestRefused(t *testing.T) {
-	dir := t.TempDir()
+	dir := testhost.TempDir(t)
 	mustWrite(t, filepath.Join(dir, "file"), "x", 0o644)
 	for name, path := range map[string]string{
 		"directory":            dir,
@@ -88,7 +88,7 @@ func TestRefused(t *testing.T) {
 // TestSymbolicLink: the link's target is replaced and the link stays.
 func TestSymbolicLink(t *testing.T) {
 	testhost.NeedLinks(t)
-	dir := t.TempDir()
+	dir := testhost.TempDir(t)
 	real := filepath.Join(dir, "real")
 	expect.OK(t, os.Mkdir(real, 0o755))
 	link := filepath.Join(dir, "link")
@@ -127,7 +127,7 @@ func TestBlobs(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := t.TempDir()
+			dir := testhost.TempDir(t)
 			at := func(name string) string { return filepath.Join(dir, filepath.FromSlash(name)) }
 			expect.OK(t, os.Mkdir(at("blobs"), 0o755))
 			expect.OK(t, os.Mkdir(at(tt.cache), 0o755))
@@ -163,7 +163,7 @@ func TestLongNames(t *testing.T) {
 		"looks like one": ".m.0123456789ab.tmp",
 	} {
 		t.Run(name, func(t *testing.T) {
-			dir := t.TempDir()
+			dir := testhost.TempDir(t)
 			f, err := Create(filepath.Join(dir, base))
 			expect.OK(t, err)
 			hidden := filepath.Base(f.Name())
@@ -207,7 +207,7 @@ func TestLeftovers(t *testing.T) {
 		{"m.mag.bak", old, false},
 	}
 	for _, tt := range tests {
-		dir := t.TempDir()
+		dir := testhost.TempDir(t)
 		path := filepath.Join(dir, tt.name)
 		mustWrite(t, path, "left", 0o644)
 		expect.OK(t, os.Chtimes(path, tt.at, tt.at))
@@ -220,7 +220,7 @@ func TestLeftovers(t *testing.T) {
 
 // TestLeftoversOfOneWriter: while a writer writes its last file, its first may be a day old.
 func TestLeftoversOfOneWriter(t *testing.T) {
-	dir := t.TempDir()
+	dir := testhost.TempDir(t)
 	old := time.Now().Add(-25 * time.Hour)
 	for _, name := range []string{".m.mag.0123456700ab.tmp", ".m.mag.0123456701ab.tmp", ".n.mag.89abcdef00ab.tmp"} {
 		mustWrite(t, filepath.Join(dir, name), "part", 0o644)
@@ -233,7 +233,7 @@ func TestLeftoversOfOneWriter(t *testing.T) {
 
 // TestLeftoversOnce: a process looks for leftovers once in each directory.
 func TestLeftoversOnce(t *testing.T) {
-	dir := t.TempDir()
+	dir := testhost.TempDir(t)
 	replace(t, filepath.Join(dir, "m.mag"), "old")
 	left := filepath.Join(dir, ".m.mag.0123456789ab.tmp")
 	mustWrite(t, left, "left", 0o644)
@@ -250,7 +250,7 @@ func TestLeftoversOnce(t *testing.T) {
 
 // TestNotDurable: after ErrNotDurable the new file is in place.
 func TestNotDurable(t *testing.T) {
-	dir := t.TempDir()
+	dir := testhost.TempDir(t)
 	failAt(t, "sync directory", dir)
 	f, err := Create(filepath.Join(dir, "m.mag"))
 	expect.OK(t, err)
@@ -291,7 +291,7 @@ func makeTree(t *testing.T, path string, files map[string]string) {
 // TestTreeRefused: a directory with content is not replaced, even if the content arrives during the
 // write; the error names it.
 func TestTreeRefused(t *testing.T) {
-	parent := t.TempDir()
+	parent := testhost.TempDir(t)
 	for _, late := range []bool{false, true} {
 		for _, empty := range []bool{false, true} {
 			path := filepath.Join(parent, fmt.Sprint(late, empty))
@@ -326,7 +326,7 @@ func TestTreeRefused(t *testing.T) {
 
 // TestTreeRestored: the empty directory is restored if the new one cannot replace it.
 func TestTreeRestored(t *testing.T) {
-	parent := t.TempDir()
+	parent := testhost.TempDir(t)
 	path := filepath.Join(parent, "m")
 	makeTree(t, path, nil)
 	failAt(t, "rename", "")
@@ -336,7 +336,7 @@ func TestTreeRestored(t *testing.T) {
 
 // TestTreeNotDurable: after ErrNotDurable the new directory is in place.
 func TestTreeNotDurable(t *testing.T) {
-	parent := t.TempDir()
+	parent := testhost.TempDir(t)
 	path := filepath.Join(parent, "m")
 	failAt(t, "sync directory", parent)
 	expect.Refused(t, ErrNotDurable)(nil, assemble(path, "b.toy", "new"))
@@ -346,7 +346,7 @@ func TestTreeNotDurable(t *testing.T) {
 
 // TestLeftoverTrees: the first writer of a directory removes the leftovers of killed writers, and nothing else.
 func TestLeftoverTrees(t *testing.T) {
-	parent := t.TempDir()
+	parent := testhost.TempDir(t)
 	old := time.Now().Add(-25 * time.Hour)
 	for _, tt := range []struct {
 		name, file string

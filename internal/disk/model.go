@@ -80,6 +80,10 @@ func CreateModel(p Places, x Index, parts int) (*Model, error) {
 	if parts > mostParts {
 		return nil, fmt.Errorf("%w: %d files, the most is %d", tensor.ErrLimit, parts, mostParts)
 	}
+	dir, err := filepath.EvalSymlinks(p.Dir)
+	if err == nil { // the directory is swept and locked by one name
+		p.Dir = dir
+	}
 	m := &Model{Places: p, Index: x, writer: newWriter(), parts: make([]*part, parts)}
 	for _, path := range []string{p.File, p.List, p.Opens} {
 		if path == "" {

@@ -214,7 +214,7 @@ func TestOrder(t *testing.T) {
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := t.TempDir()
+			dir := testhost.TempDir(t)
 			if tt.old.parts != nil || tt.old.text != "" {
 				expect.OK(t, tt.old.in(dir))
 			}
@@ -226,7 +226,7 @@ func TestOrder(t *testing.T) {
 // TestOrderOfSplit: the first part, which opens the model, appears when all others are durable.
 func TestOrderOfSplit(t *testing.T) {
 	testhost.NeedHardLinks(t)
-	dir := t.TempDir()
+	dir := testhost.TempDir(t)
 	expect.Equal(t, []string{
 		"sync ~m-1", "sync ~m-2", "sync ~m-3", "lock .", "link ~m-2 m-2", "link ~m-3 m-3", "sync directory .", "link ~m-1 m-1",
 		"remove ~m-1", "remove ~m-2", "remove ~m-3", "sync directory .",
@@ -295,7 +295,7 @@ func TestExcluded(t *testing.T) {
 		return m.Publish()
 	}
 	for _, call := range []string{"", "create", "lock"} {
-		dir := t.TempDir()
+		dir := testhost.TempDir(t)
 		other := func() { mustWrite(t, filepath.Join(dir, "m-1"), "other", 0o644) }
 		if call == "" {
 			other()
@@ -312,7 +312,7 @@ func TestExcluded(t *testing.T) {
 		expect.Refused(t, fs.ErrExist, call)(nil, err)
 		wantFiles(t, dir, map[string]string{"m-1": "other"})
 	}
-	dir := t.TempDir()
+	dir := testhost.TempDir(t)
 	mustWrite(t, filepath.Join(dir, "m"), "old", 0o644)
 	mustWrite(t, filepath.Join(dir, "m-1"), "other", 0o644)
 	expect.OK(t, write(dir))
@@ -322,7 +322,7 @@ func TestExcluded(t *testing.T) {
 // TestSplitRefused: a split model is not written over one, also if it appears meanwhile. Nothing is left behind.
 func TestSplitRefused(t *testing.T) {
 	for _, call := range []string{"create", "lock", "link"} {
-		dir := t.TempDir()
+		dir := testhost.TempDir(t)
 		SetHook(func(c Call) error {
 			if c.Name == call {
 				SetHook(nil)
@@ -341,7 +341,7 @@ func TestSplitRefused(t *testing.T) {
 // TestNames: plain names if no model is in place and none of them is taken, else names that never come again. The same
 // data over the same files has the same names.
 func TestNames(t *testing.T) {
-	dirs := []string{t.TempDir(), t.TempDir()}
+	dirs := []string{testhost.TempDir(t), testhost.TempDir(t)}
 	seen := map[string]bool{}
 	for i := range 6 {
 		var all [][]string
@@ -361,7 +361,7 @@ func TestNames(t *testing.T) {
 		}
 	}
 	// A plain name that is taken, without an index.
-	dir := t.TempDir()
+	dir := testhost.TempDir(t)
 	mustWrite(t, filepath.Join(dir, "m-2"), "mine", 0o644)
 	expect.OK(t, toyModel{parts: []string{"a", "b"}}.in(dir))
 	listed, _ := models(t, dir)
@@ -433,7 +433,7 @@ func TestHostileIndex(t *testing.T) {
 	for _, tt := range tests {
 		for _, single := range []bool{false, true} {
 			t.Run(fmt.Sprint(tt.name, single), func(t *testing.T) {
-				dir := filepath.Join(t.TempDir(), "d")
+				dir := filepath.Join(testhost.TempDir(t), "d")
 				expect.OK(t, os.MkdirAll(filepath.Join(dir, "sub"), 0o755))
 				expect.OK(t, toyModel{parts: []string{"a", "b"}}.in(dir))
 				for _, name := range []string{"m-3", generation, "n-1", "notes", "../m-3", "sub/m-3"} {
@@ -469,7 +469,7 @@ func TestNoLinks(t *testing.T) {
 		return nil
 	})
 	defer SetHook(nil)
-	dir := t.TempDir()
+	dir := testhost.TempDir(t)
 	for _, m := range []toyModel{{parts: []string{"a", "b"}}, {parts: []string{"c"}}, {text: "d"}, {parts: []string{"e", "f"}}} {
 		expect.OK(t, m.in(dir))
 		listed, single := models(t, dir)
@@ -478,13 +478,13 @@ func TestNoLinks(t *testing.T) {
 			t.Errorf("%q are left", names(t, dir))
 		}
 	}
-	expect.OK(t, writeSplit(t.TempDir(), 3))
+	expect.OK(t, writeSplit(testhost.TempDir(t), 3))
 }
 
 // TestChangedIndex: an index that another writer has replaced is read again, and the parts get other names.
 func TestChangedIndex(t *testing.T) {
 	testhost.NeedHardLinks(t)
-	dir := t.TempDir()
+	dir := testhost.TempDir(t)
 	expect.OK(t, toyModel{parts: []string{"a", "b"}}.in(dir))
 	var placed []string
 	isDone := false
@@ -585,7 +585,7 @@ func TestTwoWriters(t *testing.T) {
 // TestOrphans: parts that a killed writer has put in place before it died are removed by the next process, after a day.
 func TestOrphans(t *testing.T) {
 	const killed = "m-0123456789abcdef-"
-	dir := t.TempDir()
+	dir := testhost.TempDir(t)
 	for range 2 {
 		expect.OK(t, toyModel{parts: []string{"a"}}.in(dir))
 	}
@@ -659,7 +659,7 @@ func TestKilledFirst(t *testing.T) {
 		{"an index that lists one", func(t *testing.T, dir string) { mustWrite(t, filepath.Join(dir, "n.index"), "m-2", 0o644) }, two, []string{"m-2"}},
 	} {
 		t.Run(tt.name, func(t *testing.T) {
-			dir := t.TempDir()
+			dir := testhost.TempDir(t)
 			if tt.prep != nil {
 				tt.prep(t, dir)
 			}
@@ -685,7 +685,7 @@ func TestKilledFirst(t *testing.T) {
 		})
 	}
 	t.Run("young", func(t *testing.T) {
-		dir := t.TempDir()
+		dir := testhost.TempDir(t)
 		kill(t, dir, true, beforeIndex, func() error { return two.in(dir) })
 		expect.OK(t, two.in(dir))
 		if !exists(filepath.Join(dir, "m-1")) || !exists(filepath.Join(dir, "m-2")) {
@@ -693,7 +693,7 @@ func TestKilledFirst(t *testing.T) {
 		}
 	})
 	t.Run("published", func(t *testing.T) { // and killed before it removed the hidden names
-		dir := t.TempDir()
+		dir := testhost.TempDir(t)
 		kill(t, dir, false, func(c Call) bool { return c.Name == "remove" }, func() error { return two.in(dir) })
 		replace(t, filepath.Join(dir, "other"), "x")
 		listed, _ := models(t, dir)
@@ -703,7 +703,7 @@ func TestKilledFirst(t *testing.T) {
 		expect.Equal(t, []string{"m", "other"}, names(t, dir))
 	})
 	t.Run("split", func(t *testing.T) {
-		dir := t.TempDir()
+		dir := testhost.TempDir(t)
 		kill(t, dir, true, beforeFirst, func() error { return writeSplit(dir, 3) })
 		expect.Refused(t, fs.ErrExist, "young")(nil, writeSplit(dir, 3))
 		kill(t, dir, false, func(Call) bool { return true }, func() error { return nil })
@@ -712,7 +712,7 @@ func TestKilledFirst(t *testing.T) {
 		wantFiles(t, dir, map[string]string{"m-1": "1", "m-2": "2", "m-3": "3", "m-4": "4", "n-2": "other"})
 	})
 	t.Run("split, published", func(t *testing.T) {
-		dir := t.TempDir()
+		dir := testhost.TempDir(t)
 		kill(t, dir, false, func(c Call) bool { return c.Name == "remove" }, func() error { return writeSplit(dir, 2) })
 		expect.Refused(t, fs.ErrExist)(nil, writeSplit(dir, 2))
 		for i, name := range []string{"m-1", "m-2"} {
@@ -724,7 +724,7 @@ func TestKilledFirst(t *testing.T) {
 // TestOldParts: parts that were written long ago count as young when they are put in place, since another process may look
 // for orphans.
 func TestOldParts(t *testing.T) {
-	dir := t.TempDir()
+	dir := testhost.TempDir(t)
 	m, err := toyModel{parts: []string{"a"}}.begin(dir)
 	expect.OK(t, err)
 	defer m.Abort()
@@ -741,7 +741,7 @@ func TestOldParts(t *testing.T) {
 
 // TestIndexStays: a directory opens by its index. If it cannot be removed, that is an error.
 func TestIndexStays(t *testing.T) {
-	dir := t.TempDir()
+	dir := testhost.TempDir(t)
 	expect.OK(t, toyModel{parts: []string{"a"}}.in(dir))
 	SetHook(func(c Call) error {
 		if c.Name == "remove" && filepath.Base(c.Path) == "m.index" {
@@ -762,7 +762,7 @@ func TestIndexStays(t *testing.T) {
 func TestIrregular(t *testing.T) {
 	for _, name := range []string{"m", "m.index"} {
 		for _, m := range []toyModel{{text: "a"}, {parts: []string{"a"}}} {
-			dir := t.TempDir()
+			dir := testhost.TempDir(t)
 			expect.OK(t, os.Mkdir(filepath.Join(dir, name), 0o755))
 			expect.Refused(t, os.ErrInvalid, name)(nil, m.in(dir))
 			expect.Equal(t, []string{name}, names(t, dir))
@@ -773,7 +773,7 @@ func TestIrregular(t *testing.T) {
 // TestManyParts: a writer of n parts makes a number of changes that grows with n, and lists the directory once.
 func TestManyParts(t *testing.T) {
 	count := func(n int) int {
-		dir := t.TempDir()
+		dir := testhost.TempDir(t)
 		calls := 0
 		SetHook(func(Call) error {
 			calls++
@@ -793,7 +793,7 @@ func TestManyParts(t *testing.T) {
 
 // TestLock: a writer that publishes waits for others, but not for ever.
 func TestLock(t *testing.T) {
-	dir := t.TempDir()
+	dir := testhost.TempDir(t)
 	unlock := lockDir(dir)
 	defer func(old time.Duration) { patience = old }(patience)
 	patience = 0

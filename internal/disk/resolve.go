@@ -30,7 +30,8 @@ func resolve(path string) (string, error) {
 		if err != nil {
 			return path, nil // creating the file fails
 		}
-		return path, checkBlobs(path, filepath.Join(dir, filepath.Base(path)), false)
+		final := filepath.Join(dir, filepath.Base(path))
+		return final, checkBlobs(path, final, false)
 	}
 	if err != nil {
 		return "", err

@@ -99,6 +99,16 @@ func Resolved(path string) string {
 	return filepath.Join(dir, filepath.Base(path))
 }
 
+// TempDir returns t.TempDir by the path that the hooks of internal/disk show: without links.
+func TempDir(t testing.TB) string {
+	t.Helper()
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	return dir
+}
+
 // OpenFilesOf counts the open files whose paths begin with path. It skips the test if the system does
 // not tell.
 func OpenFilesOf(t testing.TB, path string) (n int) {
