@@ -83,8 +83,11 @@ func parseShard(src driver.Source, space driver.Space, y *driver.Index, o *drive
 		return nil, err
 	}
 	meta, err := parseFile(src, head, space, y, o)
+	if err == nil || !foreign.Blamed(err) || (fileFormat{}).Detect(head, 0) {
+		return meta, err
+	}
 	what := cmp.Or(foreign.Name(head, src.Path()), foreign.Guess(head))
-	if what == "" || (fileFormat{}).Detect(head, 0) || !foreign.Blamed(err) {
+	if what == "" {
 		return meta, err
 	}
 	return nil, wire.Error(formatName, "header length", 0, foreign.Error(what, err))

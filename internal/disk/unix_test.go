@@ -96,7 +96,7 @@ func TestOwnerNotKept(t *testing.T) {
 	program, path := filepath.Join(dir, "test"), filepath.Join(dir, "m")
 	mustWrite(t, program, string(self), 0o755)
 	mustWrite(t, path, "old", 0o600)
-	expect.OK(t, errors.Join(os.Chmod(dir, 0o777), os.Chmod(path, 0o664)))
+	expect.OK(t, errors.Join(os.Chmod(dir, 0o777), os.Chmod(program, 0o755), os.Chmod(path, 0o664))) // whatever the umask
 	c := exec.Command(program, "-test.run=^TestOwnerNotKept$")
 	c.Dir, c.Env = dir, append(os.Environ(), "DISK_TEST_DIR="+dir)
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: 1234, Gid: 1234}}
