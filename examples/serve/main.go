@@ -2,7 +2,7 @@
 // format. The file can be replaced while it runs: a rename to its path is detected within the
 // interval -watch, or by POST /reload. No request fails or uses two models because of it.
 //
-//	cd examples/serve && go run . [-addr :8080] [-watch 1s] [-private] [-trust key.pem] model.any
+//	cd examples/serve && go run . [-addr :8080] [-watch 1s] [-private] [-trust key.pem | -signed key.pem] model.any
 //
 //	GET  /         a page to draw a digit on
 //	POST /predict  a PNG (Content-Type: image/png), or JSON: {"width":28,"height":28,"pixels":[0,255,...]},
@@ -11,6 +11,10 @@
 //	POST /reload   look at the file now, and load it if it changed
 //	GET  /healthz  200 while answers can be trusted
 //	GET  /metrics  for Prometheus
+//
+// With -trust or -signed only signed models are served: each file is compared before anything of it is used, at the start and at
+// every reload. -trust takes a public key for signatures inside mle and wia files (format.TrustKey), -signed the key or root certificate
+// for a bundle beside the model (signing.Policy).
 //
 // There is no authentication: anyone who can reach the address can use the service. Requests
 // from pages of other sites are refused by their headers.

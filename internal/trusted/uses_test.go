@@ -39,7 +39,7 @@ type use struct {
 	api     []string // the functions of internal/api/api.txt that it is about
 	inPlace bool     // it lends the bytes of the model
 	private bool     // it may have read all it needs when the model was opened
-	always  bool     // all changes are tried
+	always  bool     // all changes are tried: few kinds have what it uses
 	run     func(m *format.Model, see see)
 }
 
@@ -202,7 +202,7 @@ var uses = []use{
 			see(name, b, err)
 		}
 	}},
-	{name: "Constant", api: []string{"mobi (*File).Constant"}, run: func(m *format.Model, see see) {
+	{name: "Constant", always: true, api: []string{"mobi (*File).Constant"}, run: func(m *format.Model, see see) {
 		f, ok := mobi.From(m)
 		if !ok {
 			return
@@ -212,7 +212,7 @@ var uses = []use{
 			see(fmt.Sprint(id), b, err)
 		}
 	}},
-	{name: "Constants", api: []string{"mobi (*File).Constants"}, run: func(m *format.Model, see see) {
+	{name: "Constants", always: true, api: []string{"mobi (*File).Constants"}, run: func(m *format.Model, see see) {
 		f, ok := mobi.From(m)
 		if !ok {
 			return
@@ -222,7 +222,7 @@ var uses = []use{
 			see(fmt.Sprint(id), b, err)
 		}
 	}},
-	{name: "Join", api: []string{"tensor/quant Join"}, run: ofViews(func(v tensor.View) ([]byte, error) {
+	{name: "Join", always: true, api: []string{"tensor/quant Join"}, run: ofViews(func(v tensor.View) ([]byte, error) {
 		if v.DType() != tensor.Int8 {
 			return nil, nil
 		}
