@@ -310,9 +310,13 @@ var uses = []use{
 		}
 		return s.Bytes()
 	})},
-	{name: "metadata", private: true, api: []string{"format (*Model).Metadata", "format (*Model).Notes", "format (*Model).Signature", "format (*Model).Version", "format (*Model).Part"}, run: func(m *format.Model, see see) {
+	{name: "metadata", private: true, api: []string{"format (*Model).Metadata", "format (*Model).Value", "format (*Model).Notes", "format (*Model).Signature", "format (*Model).Version", "format (*Model).Part"}, run: func(m *format.Model, see see) {
 		meta, err := m.Metadata()
 		text(see, "metadata", encoded(meta), err)
+		for _, e := range meta {
+			value, err := m.Value(e.Key)
+			text(see, "value of "+e.Key, encoded(value), err)
+		}
 		text(see, "others", fmt.Sprint(m.Version(), notes(m), m.NeedsKey(), m.Len(), encoded(m.Signature())), nil)
 		for _, v := range m.Tensors() {
 			info := v.Info()
@@ -374,7 +378,7 @@ var uses = []use{
 		"mag (*File).Timestamp", "mag (*File).Digest", "mag (*File).Snapshot", "mle (*File).Header", "mle (*File).MetadataJSON", "mle (*File).IR",
 		"mle (*File).Compression", "mle (*File).CheckSignature", "mobi (*File).Header", "mobi (*File).Name", "mobi (*File).FrameworkVersion",
 		"mobi (*File).Timestamp", "mobi (*File).Inputs", "mobi (*File).Outputs", "mobi (*File).Operators", "format/gguf (*File).Typed",
-		"format/onnx (*File).OperatorSets", "wia (*File).Compression", "wia (*File).Encrypted", "wia (*File).External", "wia (*File).OperatorSets",
+		"format/onnx (*File).OperatorSets", "wia (*File).Compression", "wia (*File).Encrypted", "wia (*File).External", "wia (*File).OperatorSets", "wia (*File).Docs",
 		"mag From", "mle From", "mobi From", "tsr From", "wia From", "format/gguf From", "format/onnx From", "format (Codec).Own",
 	}, run: func(m *format.Model, see see) {
 		if f, ok := mag.From(m); ok {
@@ -398,6 +402,8 @@ var uses = []use{
 			text(see, "onnx", f.OperatorSets(), nil)
 		}
 		if f, ok := wia.From(m); ok {
+			docs, err := f.Docs()
+			text(see, "wia docs", docs, err)
 			text(see, "wia", fmt.Sprint(f.Compression(), f.Encrypted(), f.External("1"), f.OperatorSets()), nil)
 		}
 		if f, ok := tsr.From(m); ok {
