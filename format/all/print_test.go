@@ -45,7 +45,7 @@ const secretByte = 201
 // printed lists the exported types of the public packages. Each is printed with exported fields that are as large as models
 // make them.
 var printed = []any{
-	format.Coverage{}, format.Codec{}, format.VerifyOption{}, &format.Model{}, &format.Writer{}, format.Covered{}, format.Request{}, format.Stats{}, format.FileStats{}, format.SignedDigest{}, &format.Unverified{}, format.UnverifiedFile{},
+	format.Coverage{}, format.Codec{}, format.VerifyOption{}, &format.Model{}, &format.Writer{}, format.Covered{}, format.FileRange{}, format.Request{}, format.Stats{}, format.FileStats{}, format.SignedDigest{}, &format.Unverified{}, format.UnverifiedFile{},
 	convert.Options{}, convert.Report{}, convert.Stats{}, convert.Stayed{},
 	driver.Check(1), driver.Options{}, driver.Signature{}, driver.SignatureState(1),
 	formattest.Config{}, formattest.File{}, formattest.PlanOptions{}, formattest.Range{}, formattest.Sample{},
@@ -60,7 +60,7 @@ var printed = []any{
 	mle.CompressionInfo{}, mle.Descriptor{}, mle.Features(1), &mle.File{}, mle.Header{}, mle.IR{}, mle.IRNode{}, mle.Method(1), mle.Op(1), mle.Section{}, mle.SignOptions{}, mle.SignatureStatus(1), mle.WriteOptions{},
 	mobi.DataType(1), &mobi.File{}, mobi.Flags(1), mobi.Footer(1), mobi.Header{}, mobi.OpType(1), mobi.Operator{}, mobi.Param{}, mobi.Spec{}, mobi.WriteOptions{},
 	tensor.DType(1), tensor.Encoding{}, &tensor.Error{}, tensor.F16(1), tensor.BF16(1), tensor.Info{}, tensor.QuantStats{}, tensor.Quantization{}, tensor.QuantizeOptions{}, &tensor.Quantizer{}, tensor.Range{}, tensor.Scheme(1), tensor.Shape{}, tensor.View{},
-	quant.Packed{}, quant.Pair{}, &tsr.File{}, tsr.WriteOptions{}, wia.Compression(1), &wia.File{}, wia.WriteOptions{},
+	quant.Packed{}, quant.Pair{}, &tsr.File{}, tsr.WriteOptions{}, wia.Compression(1), wia.Doc{}, &wia.File{}, wia.WriteOptions{},
 }
 
 // exportedTypes returns the names of the exported types in internal/api/api.txt that are neither interfaces nor functions,

@@ -99,7 +99,7 @@ func TestMetadataValues(t *testing.T) {
 		want  values
 	}{
 		{"an integer", int64(-3), values{"Int64": int64(-3), "Float64": -3.0, "String": "-3"}},
-		{"another integer", uint16(3), values{"Int64": int64(3), "Float64": 3.0, "String": "3.0"}},
+		{"another integer", uint16(3), values{"Int64": int64(3), "Float64": 3.0, "String": "3"}},
 		{"2^53+1", int64(1<<53 + 1), values{"Int64": int64(1<<53 + 1), "String": "9007199254740993"}},
 		{"2^62", int64(1 << 62), values{"Int64": int64(1 << 62), "Float64": 0x1p62, "String": "4611686018427387904"}},
 		{"the largest", int64(math.MaxInt64), values{"Int64": int64(math.MaxInt64), "String": "9223372036854775807"}},
@@ -107,7 +107,7 @@ func TestMetadataValues(t *testing.T) {
 		{"beyond int64", uint64(1 << 63), values{"Float64": 0x1p63, "String": "9223372036854775808"}},
 		{"the largest of all", uint64(math.MaxUint64), values{"String": "18446744073709551615"}},
 		{"a fraction", 0.1, values{"Float64": 0.1, "String": "0.1"}},
-		{"a whole float", 3.0, values{"Int64": int64(3), "Float64": 3.0, "String": "3"}},
+		{"a whole float", 3.0, values{"Int64": int64(3), "Float64": 3.0, "String": "3.0"}},
 		{"2^63 as a float", 0x1p63, values{"Float64": 0x1p63, "String": "9223372036854776000.0"}},
 		{"infinity", math.Inf(1), values{"Float64": math.Inf(1), "String": "+Inf"}},
 		{"a number of JSON", json.Number("1.50e3"), values{"Int64": int64(1500), "Float64": 1500.0, "String": "1.50e3"}},
