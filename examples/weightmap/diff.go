@@ -168,13 +168,9 @@ func (d *difference) views(name string, a, b tensor.View) (err error) {
 	ia, ib := a.Info(), b.Info()
 	what := descriptions(&ia, &ib)
 	alike, comparable := len(what) == 0 && ia.Size == ib.Size, canCompare(&ia, &ib)
-	if alike || comparable {
-		if a, err = d.a.data.Tensor(a); err == nil {
-			b, err = d.b.data.Tensor(b)
-		}
-	}
-	if alike && err == nil {
-		if alike, err = d.sameBytes(a, b, ia.Size); alike && err == nil {
+	if alike {
+		alike, err = d.sameBytes(a, b, ia.Size)
+		if alike && err == nil {
 			return nil
 		}
 	}
@@ -219,15 +215,25 @@ func (d *difference) sameBytes(a, b tensor.View, size int64) (bool, error) {
 	const step = 1 << 20
 	d.a.data.buf, d.b.data.buf = resize(d.a.data.buf, step), resize(d.b.data.buf, step)
 	x, y := d.a.data.buf, d.b.data.buf
+	from, err := d.a.data.sequence(a)
+	if err != nil {
+		return false, err
+	}
+	defer from.close()
+	other, err := d.b.data.sequence(b)
+	if err != nil {
+		return false, err
+	}
+	defer other.close()
 	for at := int64(0); at < size; at += step {
 		if err := d.a.data.ctx.Err(); err != nil {
 			return false, err
 		}
 		n := min(step, size-at)
-		if _, err := a.ReadAt(x[:n], at); err != nil {
+		if _, err := io.ReadFull(from, x[:n]); err != nil {
 			return false, err
 		}
-		if _, err := b.ReadAt(y[:n], at); err != nil {
+		if _, err := io.ReadFull(other, y[:n]); err != nil {
 			return false, err
 		}
 		d.a.data.Used(n)

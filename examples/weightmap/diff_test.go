@@ -1,6 +1,7 @@
 package main
 
 import (
+	"bytes"
 	"encoding/binary"
 	"fmt"
 	"math"
@@ -148,5 +149,50 @@ func TestGraphText(t *testing.T) {
 	want := "n: ml.If(x, y) -> z both=({graph sub; Id(a) -> b}; {graph}) else=({graph sub; Id(a) -> b}) n=[1] nan=NaN views=(" + sum + "; " + sum + ") z=(" + sum + ")"
 	if diff := cmp.Diff(want, got); diff != "" || err != nil {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
+	}
+}
+
+// TestDiffStreams: tensors that are decoded while they are compared give what plain ones give.
+func TestDiffStreams(t *testing.T) {
+	quantized := &tensor.Quantization{Scales: make([]float32, 300), ZeroPoints: make([]int32, 300), Axis: 0}
+	for i := range quantized.Scales {
+		quantized.Scales[i] = float32(i+1) / 8
+		quantized.ZeroPoints[i] = int32(i % 5)
+	}
+	p := format.Plan{Tensors: []tensor.Info{
+		{Name: "real", DType: tensor.Float32, Shape: tensor.Shape{300, 400}},
+		{Name: "whole", DType: tensor.Int64, Shape: tensor.Shape{300, 400}},
+		{Name: "complex", DType: tensor.Complex64, Shape: tensor.Shape{300, 400}},
+		{Name: "channels", DType: tensor.Int8, Shape: tensor.Shape{300, 400}, Quant: quantized},
+		{Name: "same", DType: tensor.Int8, Shape: tensor.Shape{300, 400}},
+		{Name: "scalar", DType: tensor.Float32},
+	}}
+	var want string
+	for _, method := range []string{"", "zstd", "gzip"} {
+		t.Chdir(t.TempDir())
+		for k, path := range []string{"a.wia", "b.wia"} {
+			w, err := format.Create("wia", path, &p, &format.WriteOptions{Storage: format.Storage{Compression: method}})
+			expect.OK(t, err)
+			for _, info := range p.Tensors {
+				size, err := info.ByteSize()
+				expect.OK(t, err)
+				b := make([]byte, size)
+				for i := range b {
+					b[i] = byte(i % 61)
+				}
+				if info.Name != "same" {
+					b[size-size/3&^7-1] += byte(k)
+				}
+				expect.OK(t, w.WriteTensor(info.Name, bytes.NewReader(b)))
+			}
+			expect.OK(t, w.Close())
+		}
+		out, errs := tool(t, 1, "diff", "-json", "a.wia", "b.wia")
+		expect.Equal(t, "", errs)
+		if method == "" {
+			want = out
+			contains(t, out, `"name":"channels"`)
+		}
+		expect.Equal(t, want, out)
 	}
 }

@@ -114,11 +114,12 @@ func TestPeakMemory(t *testing.T) {
 				if strings.Contains(args, "-quantize") || strings.Contains(args, "-html") {
 					most = rows
 				}
-				if what != "sparse" {
+				switch {
+				case what == "sparse":
+				case strings.HasPrefix(args, "diff"):
+					most += little // decoders of two sides
+				default:
 					most += decoded
-				}
-				if strings.HasPrefix(args, "diff") && what != "sparse" {
-					most += decoded // of each side
 				}
 				if name == "" {
 					name = "t1"

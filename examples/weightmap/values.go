@@ -1,6 +1,7 @@
 package main
 
 import (
+	"io"
 	"math"
 
 	"github.com/weightmap/weightmap/tensor"
@@ -35,6 +36,8 @@ func resize[T any](s []T, n int64) []T {
 type reader struct {
 	v       tensor.View
 	d       *data
+	in      *sequence // nil if pieces are read from v
+	raw     []byte
 	out     []float64
 	single  []float32
 	complex []complex64
@@ -56,7 +59,7 @@ func (r *reader) read(p piece) ([]float64, error) {
 		}
 		return r.out, nil
 	}
-	part, err := r.v.Slice(p.ranges...)
+	part, err := r.part(p)
 	if err != nil {
 		return nil, err
 	}
@@ -72,6 +75,57 @@ func (r *reader) read(p piece) ([]float64, error) {
 		r.out[2*i], r.out[2*i+1] = float64(real(x)), float64(imag(x))
 	}
 	return r.out, nil
+}
+
+// newReader starts reading the values of a tensor. The caller must close it.
+func newReader(d *data, v tensor.View) (*reader, error) {
+	r := &reader{v: v, d: d}
+	var err error
+	if streams(v) == nil || v.Info().Encoding != nil {
+		r.v, err = d.Tensor(v)
+		return r, err
+	}
+	r.in, err = d.sequence(v)
+	return r, err
+}
+
+func (r *reader) close() {
+	if r.in != nil {
+		r.in.close()
+	}
+}
+
+// part returns a view of the elements of a piece.
+func (r *reader) part(p piece) (tensor.View, error) {
+	if r.in == nil {
+		return r.v.Slice(p.ranges...)
+	}
+	info := r.v.Info()
+	r.raw = resize(r.raw, p.n*info.DType.Size())
+	if _, err := io.ReadFull(r.in, r.raw); err != nil {
+		return tensor.View{}, err
+	}
+	info.Quant = sliceQuant(&info, p)
+	info.Shape = make(tensor.Shape, len(p.ranges))
+	for i, g := range p.ranges {
+		info.Shape[i] = g.To - g.From
+	}
+	return tensor.FromInfo(info, r.raw)
+}
+
+// sliceQuant returns the quantization of the elements of a piece.
+func sliceQuant(info *tensor.Info, p piece) *tensor.Quantization {
+	q := info.Quant
+	if q == nil || q.Axis < 0 || q.Axis >= len(info.Shape) || int64(len(q.Scales)) != info.Shape[q.Axis] {
+		return q
+	}
+	g := p.ranges[q.Axis]
+	c := *q
+	c.Scales = q.Scales[g.From:g.To]
+	if len(q.ZeroPoints) == len(q.Scales) {
+		c.ZeroPoints = q.ZeroPoints[g.From:g.To]
+	}
+	return &c
 }
 
 // bytesOf returns the approximate size of a piece in bytes.
@@ -152,7 +206,16 @@ func compareValues(a, b *side, va, vb tensor.View, tolerance float64) (*measure,
 			return m, compareIntegers[uint64](m, a.data, b.data, va, vb)
 		}
 	}
-	ra, rb := &reader{v: va, d: a.data}, &reader{v: vb, d: b.data}
+	ra, err := newReader(a.data, va)
+	if err != nil {
+		return nil, err
+	}
+	defer ra.close()
+	rb, err := newReader(b.data, vb)
+	if err != nil {
+		return nil, err
+	}
+	defer rb.close()
 	for p := range pieces(ia.Shape) {
 		x, err := ra.read(p)
 		if err != nil {
@@ -172,17 +235,26 @@ func compareValues(a, b *side, va, vb tensor.View, tolerance float64) (*measure,
 // compareIntegers is compareValues for 64-bit integers.
 func compareIntegers[T int64 | uint64](m *measure, a, b *data, va, vb tensor.View) error {
 	var x, y []T
+	ra, err := newReader(a, va)
+	if err != nil {
+		return err
+	}
+	defer ra.close()
+	rb, err := newReader(b, vb)
+	if err != nil {
+		return err
+	}
+	defer rb.close()
 	for p := range pieces(va.Shape()) {
 		for _, side := range []struct {
-			d   *data
-			v   tensor.View
+			r   *reader
 			out *[]T
-		}{{a, va, &x}, {b, vb, &y}} {
-			if err := side.d.ctx.Err(); err != nil {
+		}{{ra, &x}, {rb, &y}} {
+			if err := side.r.d.ctx.Err(); err != nil {
 				return err
 			}
-			side.d.Used(bytesOf(side.v, p))
-			part, err := side.v.Slice(p.ranges...)
+			side.r.d.Used(bytesOf(side.r.v, p))
+			part, err := side.r.part(p)
 			if err != nil {
 				return err
 			}
