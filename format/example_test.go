@@ -790,3 +790,19 @@ func ExampleEntry_Text() {
 	// epochs=3 <nil>
 	// rate=0.5 <nil>
 }
+
+// The header of a file in a registry, without its data.
+func ExampleOpenHead() {
+	const header = `{"w":{"dtype":"F32","shape":[4],"data_offsets":[0,16]}}     `
+	head := append([]byte{byte(len(header)), 0, 0, 0, 0, 0, 0, 0}, header...)
+	m, err := format.OpenHead(head, 0, nil)
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer m.Close()
+	for name, v := range m.Tensors() {
+		_, err := v.Bytes()
+		fmt.Println(name, v.DType(), v.Shape(), errors.Is(err, format.ErrTruncated))
+	}
+	// Output: w float32 [4] true
+}

@@ -132,10 +132,14 @@ type Parsed struct {
 	Close func() error
 }
 
+// UnknownSize is the size of a file of which only the beginning is there. A format whose header says where the file ends
+// takes that for its size.
+const UnknownSize = 1 << 60
+
 // Source is a file being read. Its methods are safe for concurrent use. Ranges
 // beyond the end of the file are ErrTruncated, negative ones ErrCorrupt.
 type Source interface {
-	// Size returns the number of bytes of the file.
+	// Size returns the number of bytes of the file, or UnknownSize.
 	Size() int64
 	// Path returns the name the file was opened by: a path, or the Path of a reader that has the
 	// files next to it. It returns "" for bytes and other readers.
@@ -176,6 +180,13 @@ func Private(src Source, off, n int64) ([]byte, error) {
 	if err == nil && src.InMemory() {
 		b = bytes.Clone(b)
 	}
+	return b, err
+}
+
+// Peek is like Prefix for bytes that may be tensor data: they are not recorded as structure.
+func Peek(src Source, n int64) ([]byte, error) {
+	b := make([]byte, min(n, src.Size()))
+	_, err := src.ReadAhead(b, 0)
 	return b, err
 }
 

@@ -168,7 +168,7 @@ func (x *Index) Add(t *Tensor) error {
 }
 
 // Covers checks that the data of the tensors from index first on fills the range from from
-// to to of their file, in any order, without gaps or overlaps.
+// to to of their file, in any order, without gaps or overlaps. Where the size of the file is not known they may end before to.
 func (x *Index) Covers(first int, from, to int64) error {
 	list := slices.Clone(x.records[first:])
 	slices.SortFunc(list, func(a, b record) int {
@@ -185,7 +185,7 @@ func (x *Index) Covers(first int, from, to int64) error {
 		}
 		next += r.size
 	}
-	if next != to {
+	if next != to && to < UnknownSize {
 		return &tensor.Error{Field: "data", Offset: next, Err: fmt.Errorf("%w: no tensor has the last %d bytes", tensor.ErrCorrupt, to-next)}
 	}
 	return nil

@@ -32,7 +32,7 @@ func (f *parsed) notes() (notes []string) {
 	add(long, "tensor has", "tensors have", "a name of %d bytes or more, which some readers refuse", usualName)
 	for i := range f.parts {
 		p := &f.parts[i]
-		if n := p.size - p.end; n >= p.align {
+		if n := p.size - p.end; n >= p.align && p.size < driver.UnknownSize {
 			add(int(n), "byte follows", "bytes follow", "the last tensor")
 		}
 	}

@@ -20,7 +20,7 @@ import (
 
 // Parse implements driver.Driver. It parses a file with tensors, or an index and all its shards.
 func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*driver.Parsed, error) {
-	head, err := driver.Prefix(src, driver.SniffLen)
+	head, err := driver.Peek(src, driver.SniffLen)
 	if err != nil {
 		return nil, err
 	}
@@ -78,7 +78,7 @@ func sums() []driver.Sum { return []driver.Sum{{Name: "header"}} }
 // parseShard parses a shard. If the file is something else, such as a Git LFS pointer, the error
 // says so.
 func parseShard(src driver.Source, space driver.Space, y *driver.Index, o *driver.Options) (plan.Metadata, error) {
-	head, err := driver.Prefix(src, driver.SniffLen)
+	head, err := driver.Peek(src, driver.SniffLen)
 	if err != nil {
 		return nil, err
 	}

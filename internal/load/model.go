@@ -190,6 +190,9 @@ func (m *Model) parse(c *Config, parse func() error) error {
 	return nil
 }
 
+// StructureEnd returns where the structure of the model's own file ends.
+func (m *Model) StructureEnd() int64 { return m.spaces.structure.end(0) }
+
 // sealed ends parsing.
 func (m *Model) sealed() {
 	if m.parsed == nil {

@@ -3,6 +3,7 @@ package load
 import (
 	"fmt"
 
+	"github.com/weightmap/weightmap/format/driver"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/tensor"
 )
@@ -48,6 +49,9 @@ type FileStats struct {
 // statSize returns the size of the file, -1 if it is not known.
 func (f *file) statSize() int64 {
 	if r := f.region.Load(); r != nil {
+		if r.Size() == driver.UnknownSize {
+			return -1
+		}
 		return r.Size()
 	}
 	if f.state != present {

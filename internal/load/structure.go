@@ -82,6 +82,15 @@ func (s *structure) of(n driver.Space) []parsedRange {
 	return s.ranges[from:to]
 }
 
+// end returns where the structure that was read of a file ends.
+func (s *structure) end(n driver.Space) int64 {
+	end := int64(0)
+	for _, r := range s.of(n) {
+		end = max(end, r.end())
+	}
+	return end
+}
+
 // check returns an error that wraps sentinel if b, a range of r, is not what was read.
 func (p *parsedRange) check(b []byte, r *source.Region, format string, sentinel error) error {
 	if maphash.Bytes(structureSeed, b) == p.sum {

@@ -437,6 +437,7 @@ var unsigned = map[string]string{
 	"format/mobile (*Model).Tensor":      "of a model of mobile",
 	"format/mobile (*Model).TensorNamed": "of a model of mobile",
 	"tensor FromBytes":                   "of the program's own bytes",
+	"format OpenHead":                    "refused under trust (TestOpenHeadRefused)",
 	"tensor FromInfo":                    "of the program's own bytes",
 	"tensor Of":                          "of the program's own numbers",
 }
