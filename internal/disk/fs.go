@@ -108,7 +108,9 @@ func (d *FS) find(name string) (target string, info fs.FileInfo, err error) {
 	err = w.follow(name)
 	switch {
 	case err == errLoop || err == errLong:
-	case err == errLeaves || !d.isAllowed(tree, own, w.at):
+	case err == errLeaves:
+		err = errOutsideFS
+	case !d.isAllowed(tree, own, w.at):
 		err = errOutside
 	case err == nil && (w.info == nil || !w.info.Mode().IsRegular()):
 		err = errIrregular

@@ -23,6 +23,7 @@ const (
 
 var (
 	errOutside   = fmt.Errorf("%w: it leads out of the directory of the model; Options.Root names one that files may be in", tensor.ErrUnsupported)
+	errOutsideFS = fmt.Errorf("%w: it leads out of the file system; open the model by its path, or in the file system of a directory that has the target too, such as the repository of a cache (os.OpenRoot, os.Root.FS)", tensor.ErrUnsupported)
 	errLoop      = fmt.Errorf("%w: a loop, or a chain of more than %d links", tensor.ErrUnsupported, mostLinks)
 	errLong      = fmt.Errorf("%w: a name of more than %d bytes", tensor.ErrUnsupported, mostPath)
 	errName      = fmt.Errorf("%w: %w name of a file", tensor.ErrCorrupt, fs.ErrInvalid)

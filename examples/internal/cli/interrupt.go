@@ -54,7 +54,7 @@ func Main(run func(ctx context.Context, args []string, out, errs io.Writer) int)
 		<-signals
 		os.Exit(Interrupted)
 	}()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, os.Stderr))
+	os.Exit(run(ctx, os.Args[1:], os.Stdout, Redacting(os.Stderr, os.Args[1:])))
 }
 
 // Await calls f and returns its result, or returns early when ctx is done, since a read from

@@ -127,6 +127,10 @@ func List(names []string, width int) string {
 
 // Terminal reports whether out is a terminal.
 func Terminal(out io.Writer) bool {
+	r, ok := out.(*redactor)
+	if ok {
+		out = r.to
+	}
 	f, ok := out.(*os.File)
 	return ok && term.IsTerminal(int(f.Fd()))
 }
