@@ -263,10 +263,28 @@ func (f *parsed) flushedSum(v driver.Verification) (uint64, error) {
 			return 0, err
 		}
 	}
-	if uint32(s) == f.comp.Checksum {
+	if uint32(s) != f.comp.Checksum {
+		return uint64(s), nil
+	}
+	// Weights that are not what was written may have this checksum by chance: other sums are compared at the same time.
+	right, err := f.storedIsRight(v)
+	if err != nil {
+		return 0, err
+	}
+	if right {
 		f.flushed.Store(true)
 	}
 	return uint64(s), nil
+}
+
+// storedIsRight reports whether the stored weights have the checksum of the header, if that has one.
+func (f *parsed) storedIsRight(v driver.Verification) (bool, error) {
+	if f.h.WeightsChecksum == 0 {
+		return true, nil
+	}
+	w := &f.h.Weights
+	sum, err := v.Hash(driver.CRC32, 0, w.Offset, w.Size, "")
+	return uint32(sum) == f.h.WeightsChecksum, err
 }
 
 // stream implements driver.Parsed.
