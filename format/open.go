@@ -20,10 +20,11 @@ import (
 // pytorch_model.bin.index.json, pytorch_model.bin, adapter_model.safetensors, adapter_model.bin,
 // diffusion_pytorch_model.safetensors.index.json, diffusion_pytorch_model.safetensors, the only other *.index.json, the
 // shards of the only model of which all are there by their names (X-00001-of-00002.safetensors), the only
-// file with the extension of a model or the parts of the only split GGUF model, the .tsr files. Files that tools leave
+// file with the extension of a model or the parts of the only split GGUF model, the .tsr files, or an archive of PyTorch that
+// was unpacked (data.pkl beside version, byteorder or data) if there is none of the files before. Files that tools leave
 // beside a model, such as optimizer.pt and tokenizer.json, do not count. If there is none, or more than one model,
 // the error lists the files; if the format is not linked, it names the import. Model.Path is then the path of the file, or
-// that of the directory for shards without an index and .tsr files.
+// that of the directory for shards without an index, .tsr files and an unpacked archive.
 //
 // A repository of a Hugging Face cache (models--ORG--NAME) is opened by the snapshot that its refs/main names, or by its
 // only one.

@@ -124,6 +124,7 @@ func TestHubChoice(t *testing.T) {
 			"open the model in one of its directories, such as hf://org/name/unet/diffusion_pytorch_model.safetensors"},
 		{"what tools leave", []string{"optimizer.pt"}, "open a file that is not the model by its hf:// address, such as hf://org/name/optimizer.pt"},
 		{"a lost shard", []string{"m-00001-of-00002.safetensors"}, "only a part of a model: m-00002-of-00002.safetensors is not there"},
+		{"an unpacked archive", []string{"data.pkl", "data/0", "version"}, "the repository is a model of format torch in a directory: download it, with hf download org/name"},
 		{"shards", []string{"m-00001-of-00002.safetensors", "m-00002-of-00002.safetensors"}, "the repository has 2 parts of a model and no index: download it, with hf download org/name"},
 	} {
 		t.Run(tt.name, func(t *testing.T) {

@@ -149,6 +149,9 @@ func (l *listing) choose(o *Options) (string, error) {
 	if err != nil {
 		return "", l.inRepository(err, &rule)
 	}
+	if choice.File == "" && choice.Parts == nil {
+		return "", fmt.Errorf("%w: the repository is a model of format %s in a directory: download it, with hf download %s, and open its directory", format.ErrUnsupported, choice.Format, l.h.repo)
+	}
 	if choice.File == "" {
 		return "", fmt.Errorf("%w: the repository has %d parts of a model and no index: download it, with hf download %s, and open its directory", format.ErrUnsupported, len(choice.Parts), l.h.repo)
 	}

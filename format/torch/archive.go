@@ -19,7 +19,13 @@ const (
 	constantsName = "constants.pkl"
 	byteorderName = "byteorder"
 	versionName   = "version"
+	codeName      = "code"
+	dataName      = "data"
+	sharedName    = "constants"
 )
+
+// scriptNote is the note of a TorchScript archive.
+const scriptNote = "this is a TorchScript archive: its tensors are shown, its code is not read"
 
 // container has the entries of the model in an archive.
 type container struct {
@@ -77,7 +83,7 @@ func (r *reading) parseArchive() error {
 		r.notes = append(r.notes, fmt.Sprintf("entries outside %.200q are not of the model: %d, the first is %.200q", c.dir, c.others, c.firstOther))
 	}
 	if c.code {
-		r.notes = append(r.notes, "this is a TorchScript archive: its tensors are shown, its code is not read")
+		r.notes = append(r.notes, scriptNote)
 	}
 	if err := r.readWords(c); err != nil {
 		return err
@@ -94,7 +100,7 @@ func (r *reading) parseArchive() error {
 	if r.keys, err = c.shared.byKey(a.Off); err != nil {
 		return err
 	}
-	return r.readPickle(constantsName, c.constants, "constants")
+	return r.readPickle(constantsName, c.constants, sharedName)
 }
 
 // choose sets the NAME of the model. As in PyTorch, it is that of the first entry; but if this one has no pickle, it is
@@ -159,11 +165,11 @@ func (r *reading) addMember(c *container, m *zip.Member) error {
 	}
 	kind, key, _ := bytes.Cut(name, []byte("/"))
 	switch string(kind) {
-	case "code":
+	case codeName:
 		c.code = true
-	case "data":
+	case dataName:
 		return r.addKey(&c.data, key, m)
-	case "constants":
+	case sharedName:
 		return r.addKey(&c.shared, key, m)
 	}
 	return nil
@@ -221,9 +227,14 @@ func (r *reading) readWords(c *container) error {
 	if err != nil {
 		return err
 	}
+	return r.setOrder(text, c.byteorder.At)
+}
+
+// setOrder sets the order of bytes to what the word at an offset says.
+func (r *reading) setOrder(text string, at int64) error {
 	r.big = text == "big"
 	if !r.big && text != "little" {
-		return wire.Errorf("", byteorderName, c.byteorder.At, format.ErrUnsupported, "%q is neither little nor big", text)
+		return wire.Errorf("", byteorderName, at, format.ErrUnsupported, "%q is neither little nor big", text)
 	}
 	return nil
 }
@@ -233,11 +244,16 @@ const longestWord = 64
 
 func (r *reading) word(field string, m *zip.Member) (string, error) {
 	if m.Size > longestWord {
-		return "", wire.Errorf("", field, m.At, format.ErrUnsupported, "%d bytes: it is a word", m.Size)
+		return "", notWord(field, m.At, m.Size)
 	}
 	b, err := r.content(field, m)
 	r.o.Memory.Release(int64(len(b)))
 	return strings.TrimSpace(string(b)), err
+}
+
+// notWord is the error for a content of size bytes that should be a word.
+func notWord(field string, at, size int64) error {
+	return wire.Errorf("", field, at, format.ErrUnsupported, "%d bytes: it is a word", size)
 }
 
 // content returns the content of an entry that is structure, and compares its checksum. It is reserved in Options.Memory.

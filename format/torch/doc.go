@@ -26,6 +26,10 @@
 // A TorchScript archive has NAME/code/ as well, which is not read, and NAME/constants.pkl with storages in
 // NAME/constants/KEY. The attributes of its modules are the tensors; constants are constants.N.
 //
+// A directory into which an archive was unpacked opens as well: it has data.pkl, and version, byteorder or data beside it.
+// The storage KEY is the file data/KEY, which is mapped; without it, or if it is too short, opening fails. Files have no
+// checksums. Model.Version is "unpacked" if there is no version.
+//
 // Before PyTorch 1.6, a file was a sequence of pickles followed by the storages ("legacy"):
 //
 //	pickle    the number 0x1950a86a20f9469cfc6c

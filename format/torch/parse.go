@@ -30,6 +30,7 @@ type reading struct {
 	big       bool                     // elements are big-endian
 	old       map[string]root          // the storages of the legacy container, by key
 	nested    map[int64]pickle.Storage // storages in the pickle, by the offsets of their bytes
+	folder    *folder                  // of an archive that was unpacked, or nil
 }
 
 // Parse implements driver.Driver. It parses either container, or an index of several files.
@@ -144,7 +145,7 @@ func (r *reading) addStore(e zip.Entry) int {
 
 // Tensor implements pickle.Finder.
 func (r *reading) Tensor(t *driver.Tensor, p zip.Place) (taken bool, err error) {
-	t.Space = r.file.Space
+	t.Space = r.m.Stores[p.Store].Space
 	r.m.Stores[p.Store].Locate(t, &p)
 	if err := r.x.Add(t); err != nil {
 		return r.x.Err() == nil, r.x.Err()

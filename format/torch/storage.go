@@ -2,6 +2,7 @@ package torch
 
 import (
 	"bytes"
+	"fmt"
 	"math"
 	"strconv"
 	"strings"
@@ -113,11 +114,24 @@ func (r *reading) Storage(m *pickle.Machine, ref pickle.Ref) (pickle.Storage, er
 		return s, nil
 	}
 	i, ok := r.keys[string(id.key)]
-	if !ok {
+	switch {
+	case r.folder != nil:
+		i, err = r.openStore(m, ref, string(id.key))
+		if err != nil {
+			return s, err
+		}
+	case !ok && r.file.Plain:
+		return s, m.Errorf(ref, format.ErrUnsupported, "a tensor is in storage %.200q, which is another file: this is the %s of an archive that was unpacked; open its directory", id.key, pickleName)
+	case !ok:
 		return s, missing(m, ref, id.key)
 	}
-	if e := &r.m.Stores[i]; id.count > e.Size/size {
-		return s, m.Errorf(ref, format.ErrTruncated, "storage %.200q has %d bytes, %d elements of %d bytes are in it", id.key, e.Size, id.count, size)
+	e := &r.m.Stores[i]
+	if id.count > e.Size/size {
+		what := fmt.Sprintf("storage %.200q", id.key)
+		if r.folder != nil {
+			what = "the file " + e.Src.Path()
+		}
+		return s, m.Errorf(ref, format.ErrTruncated, "%s has %d bytes, %d elements of %d bytes are in it", what, e.Size, id.count, size)
 	}
 	s.Place = zip.Place{Store: i}
 	return s, nil

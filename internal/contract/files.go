@@ -35,3 +35,10 @@ type PartsParser interface {
 	// ParseParts is Parse for all these files of a directory.
 	ParseParts(d driver.Dir, names []string, x *driver.Index, o *driver.Options) (*driver.Parsed, error)
 }
+
+// FolderParser is a driver.Driver that can read a directory into which an archive of its format was unpacked.
+type FolderParser interface {
+	driver.Driver
+	// ParseFolder is Parse for such a directory.
+	ParseFolder(d driver.Dir, x *driver.Index, o *driver.Options) (*driver.Parsed, error)
+}

@@ -18,6 +18,8 @@ const (
 	torchIndex = ".bin" + shardIndex
 	torchShard = ".bin"
 	ggufPart   = ".gguf"
+
+	unpackedPickle = "data.pkl"
 )
 
 // usual are the files that open a model in a directory: the first that there is counts. The order crosses formats, and
@@ -83,6 +85,12 @@ func (r *Rule) Choose(entries []driver.DirEntry) (Choice, error) {
 		return Choice{Format: indexFormat(indexes[0]), File: indexes[0]}, nil
 	}
 	files = r.withoutParts(files)
+	if r.mayBe("torch") && isUnpacked(entries) {
+		if len(indexes)+len(files) == 0 {
+			return Choice{Format: "torch"}, nil
+		}
+		return Choice{}, r.undecided(append(append(indexes, files...), unpackedPickle), entries)
+	}
 	whole := wholes(files)
 	switch {
 	case len(whole) == 1:
@@ -113,6 +121,23 @@ func indexFormat(index string) string {
 		return "torch"
 	}
 	return "safetensors"
+}
+
+// isUnpacked reports whether an archive of PyTorch was unpacked into a directory with these entries: a pickle and, beside
+// it, what no other program calls so.
+func isUnpacked(entries []driver.DirEntry) bool {
+	hasPickle, hasMore := false, false
+	for _, e := range entries {
+		switch e.Name {
+		case unpackedPickle:
+			hasPickle = !e.Dir
+		case "version", "byteorder":
+			hasMore = hasMore || !e.Dir
+		case "data":
+			hasMore = hasMore || e.Dir
+		}
+	}
+	return hasPickle && hasMore
 }
 
 // isBeside reports whether name is that of a file that tools leave beside a model.

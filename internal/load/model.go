@@ -117,11 +117,13 @@ func (m *Model) OpenDir(c *Config) error {
 // parserOf returns what parses the directory c.Door, or the files c.Parts of it. It is nil if the driver parses none.
 func parserOf(c *Config) func(driver.Dir, *driver.Index, *driver.Options) (*driver.Parsed, error) {
 	if c.Parts == nil {
-		p, ok := c.Driver.(driver.DirParser)
-		if !ok {
-			return nil
+		switch p := c.Driver.(type) {
+		case driver.DirParser:
+			return p.ParseDir
+		case contract.FolderParser:
+			return p.ParseFolder
 		}
-		return p.ParseDir
+		return nil
 	}
 	p, ok := c.Driver.(contract.PartsParser)
 	if !ok {

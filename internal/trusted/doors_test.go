@@ -121,7 +121,7 @@ func (c *cell) options() *format.Options {
 		bundle := c.bundle
 		switch {
 		case c.others:
-			bundle += ".without." + c.change.file
+			bundle += without(c.change.file)
 		case c.ranges:
 			bundle += ".ranges"
 		}

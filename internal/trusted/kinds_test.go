@@ -14,6 +14,8 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"testing"
 
 	"github.com/weightmap/weightmap/format"
@@ -89,6 +91,7 @@ var kinds = []*kind{
 	{name: "onnx", format: "onnx", open: "m.onnx"},
 	{name: "onnx, external data", format: "onnx", open: "m.onnx", o: format.WriteOptions{Storage: external}},
 	{name: "torch", format: "torch", open: "m.pt", write: writeTorch},
+	{name: "torch, unpacked", format: "torch", write: writeUnpacked},
 	{name: "torch, shards", format: "torch", open: "pytorch_model.bin.index.json", write: writeTorchShards},
 }
 
@@ -152,10 +155,13 @@ func (k *kind) make(t *testing.T) (dir, bundle string) {
 	sign(t, dir, bundle, 0)
 	sign(t, dir, bundle+".ranges", 100_000)
 	for _, name := range k.files {
-		sign(t, dir, bundle+".without."+name, 0, name)
+		sign(t, dir, bundle+without(name), 0, name)
 	}
 	return dir, bundle
 }
+
+// without is what the name of a bundle without a file ends in.
+func without(file string) string { return ".without." + strings.ReplaceAll(file, "/", ".") }
 
 // writeWith writes a model with a Writer.
 func (k *kind) writeWith(t *testing.T, path string) {
@@ -244,6 +250,17 @@ func writeTorch(t *testing.T, dir string) {
 	expect.OK(t, os.WriteFile(filepath.Join(dir, "m.pt"), saved(t, "1", both), 0o666))
 }
 
+// writeUnpacked writes the entries of an archive as files.
+func writeUnpacked(t *testing.T, dir string) {
+	t.Helper()
+	b := saved(t, "1", append(numbers(1), numbers(2)...))
+	r, err := zip.NewReader(bytes.NewReader(b), int64(len(b)))
+	expect.OK(t, err)
+	top, err := fs.Sub(r, "m")
+	expect.OK(t, err)
+	expect.OK(t, os.CopyFS(dir, top))
+}
+
 func writeTorchShards(t *testing.T, dir string) {
 	t.Helper()
 	part := func(i int) string { return fmt.Sprintf("pytorch_model-%05d-of-00002.bin", i) }
@@ -268,12 +285,12 @@ func (k *kind) changes(t *testing.T, dir string) (list []change) {
 	t.Helper()
 	for _, file := range k.files {
 		b := expect.Read(t, filepath.Join(dir, filepath.FromSlash(file)))
-		offs := []int64{9}
+		offs := []int64{min(9, int64(len(b))-2)}
 		for end := int64(pieceSize); end < int64(len(b)); end += pieceSize {
 			offs = append(offs, end-1)
 		}
 		offs = append(offs, int64(len(b))-2)
-		for _, off := range offs {
+		for _, off := range slices.Compact(offs) {
 			list = append(list, change{file, off, b[off]})
 		}
 	}
