@@ -129,12 +129,16 @@ func valuesOf(command string, o *cli.Option) (all []candidate, files bool) {
 	return all, slices.Contains([]string{"FILE", "OUT", "KEY.pem", "PUB.pem"}, o.Value)
 }
 
-// tensorNames returns the tensors of a file, or nothing if it does not open.
+// mostCompleted is the memory that a file may take to open while the user waits for the shell.
+const mostCompleted = 16 << 20
+
+// tensorNames returns the tensors of a file, or nothing if it does not open, or is large to open.
 func tensorNames(ctx context.Context, path string) (all []candidate) {
 	if path == standardInput || isAddress(path) { // standard input belongs to the shell; an address is too slow
 		return nil
 	}
-	opened, err := openModel(path, &format.Options{Context: ctx})
+	o := &format.Options{Context: ctx, Check: format.CheckStructure, MaxMemory: mostCompleted}
+	opened, err := openModel(path, o)
 	if err != nil {
 		return nil
 	}

@@ -1,6 +1,8 @@
 package main
 
 import (
+	"bytes"
+	"encoding/binary"
 	"fmt"
 	"os"
 	"os/exec"
@@ -159,4 +161,20 @@ func TestCompletionWords(t *testing.T) {
 	contains(t, out, "words\ninspect\t")
 	out, _ = tool(t, 0, "completion", "-complete", "--", "cat", "-", "")
 	expect.Equal(t, "words\n", out)
+}
+
+// TestCompletionOpensNothingLarge: a file whose structure takes long to read has no names for the shell.
+func TestCompletionOpensNothingLarge(t *testing.T) {
+	t.Chdir(t.TempDir())
+	put(t, "", "small.safetensors", format.Plan{}, floats("first", 1))
+	large := expect.Read(t, "small.safetensors")
+	length := binary.LittleEndian.Uint64(large)
+	padded := binary.LittleEndian.AppendUint64(nil, length+mostCompleted)
+	padded = append(append(padded, large[8:8+length]...), bytes.Repeat([]byte{' '}, mostCompleted)...)
+	expect.OK(t, os.WriteFile("large.safetensors", append(padded, large[8+length:]...), 0o666))
+	tool(t, 0, "inspect", "large.safetensors")
+	for path, want := range map[string]string{"small.safetensors": "words\nfirst\tfloat32[1]\n", "large.safetensors": "words\n"} {
+		out, _ := tool(t, 0, "completion", "-complete", "--", "cat", path, "")
+		expect.Equal(t, want, out)
+	}
 }
