@@ -3,6 +3,7 @@ package torch
 import (
 	"bytes"
 	"fmt"
+	"path"
 	"strings"
 
 	"github.com/weightmap/weightmap/format"
@@ -133,6 +134,9 @@ func (c *container) choose(members []zip.Member, at int64) error {
 // noPickle describes an archive without a pickle.
 func (c *container) noPickle(members []zip.Member, at int64) error {
 	for i := range members {
+		if path.Base(string(members[i].Name)) == pickleName {
+			return wire.Errorf("", "entries", at, format.ErrUnsupported, "%.200q is not NAME/%s: unpack the archive, and open the directory that has %s", members[i].Name, pickleName, pickleName)
+		}
 		if what := foreign.Entry(string(members[i].Name)); what != "" {
 			return wire.Error("", "entries", at, foreign.Error(what, format.ErrMagic))
 		}
