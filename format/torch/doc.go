@@ -80,7 +80,7 @@
 // names them. Keys that are no strings are named as Python prints them: 7, True, None, 2.5; others are ?N, where N is the
 // position in the dict. If a name is taken, the next tensor gets #2 behind it, and a note says so. If the object is a
 // single tensor, its name is the file's base name without the extension ("tensor" for a file in memory).
-// Strings, numbers and booleans become metadata under their paths. Notes count values that are not shown, among them
+// Strings, numbers and booleans become metadata under their paths, integers up to 2^64-1. Notes count values that are not shown, among them
 // quantized, sparse, nested and meta tensors.
 //
 // A tensor has a storage, and an offset, a shape and strides in elements. A contiguous tensor

@@ -3,6 +3,7 @@ package torch
 import (
 	"bytes"
 	"encoding/binary"
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -167,6 +168,11 @@ func foreignPickles() []foreignPickle {
 		{"text of protocol 0", "(dp0\nS'a'\np1\nI5\nsS'b'\nL7L\nsS'c'\nF2.5\nsS'd'\nI01\nsVe\\u00e9\nV\xe9\\u20ac\nsS'f'\nS'\\x41\\n\\101\\'\\q'\nsg1\nI6\ns", opened{nil, map[string]any{"a": int64(6), "b": int64(7), "c": 2.5, "d": true, "eé": "é€", "f": "A\nA'\\q"}, nil}},
 		{"a persistent id that is text", with("x", utils("_rebuild_tensor", persistentText, num(2), nums(1), nums(1))), opened{map[string]string{"x": one(2), "w": one(1)}, nil, nil}},
 		{"integers", with("x", "](\x8a\x00\x8a\x01\xff\x8a\x02\xff\x00\x8b\x02\x00\x00\x00\x00\x80I-7\ne"), opened{w, map[string]any{"x.0": int64(0), "x.1": int64(-1), "x.2": int64(255), "x.3": int64(-32768), "x.4": int64(-7)}, nil}},
+		{"unsigned integers", with("x", "](\x8a\x09\x00\x00\x00\x00\x00\x00\x00\x80\x00I18446744073709551615\ne"), opened{w, map[string]any{"x.0": json.Number("9223372036854775808"), "x.1": json.Number("18446744073709551615")}, nil}},
+		{"an unsigned key", dictOf(str("w"), item(1), "\x8a\x09"+strings.Repeat("\xff", 8)+"\x00", item(2)), opened{map[string]string{"w": one(1), "18446744073709551615": one(2)}, nil, nil}},
+		{"2^64", with("x", "I18446744073709551616\n"), opened{w, nil, noted("integer of 9 bytes")}},
+		{"2^64-1 in ten bytes", with("x", "\x8a\x0a"+strings.Repeat("\xff", 8)+"\x00\x00"), opened{w, nil, noted("integer of 10 bytes")}},
+		{"an integer below all of 64 bits", with("x", "\x8a\x09"+strings.Repeat("\x00", 7)+"\x80\xff"), opened{w, nil, noted("integer of 9 bytes")}},
 		{"a long integer", with("x", "I123456789012345678901234567890\n"), opened{w, nil, noted("integer of 13 bytes")}},
 		{"an array", with("x", npArray("f4", nums(2), falsity, blob(floats(2)))), opened{map[string]string{"x": "float32 [2] " + string(floats(2)), "w": one(1)}, nil, nil}},
 		{"an array in Fortran order", with("x", npArray("f4", nums(2, 2), truth, blob(floats(4)))), opened{map[string]string{"x": "float32 [2, 2] " + string(floatsOf(0, 2, 1, 3)), "w": one(1)}, nil, nil}},

@@ -32,7 +32,7 @@ const (
 	BoolKind
 	IntKind
 	FloatKind
-	LongKind // an integer of more than 64 bits
+	LongKind // an integer that is no int64
 	TextKind
 	BytesKind
 	TupleKind

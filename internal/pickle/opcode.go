@@ -199,11 +199,19 @@ func (m *Machine) float(f float64) {
 
 // long pushes a little-endian integer in two's complement.
 func (m *Machine) long(b []byte) {
-	if len(b) > 8 {
+	switch {
+	case len(b) == 9 && b[8] == 0 && b[7] >= 0x80:
+		m.unsigned(uint64(signed(b[:8])))
+	case len(b) > 8:
 		m.pushNew(value{kind: LongKind, n: uint32(len(b))})
-		return
+	default:
+		m.integer(signed(b))
 	}
-	m.integer(signed(b))
+}
+
+// unsigned pushes an integer that only an unsigned one of 64 bits can be.
+func (m *Machine) unsigned(n uint64) {
+	m.pushNew(value{kind: LongKind, n: 9, a: uint32(n), b: uint32(n >> 32)})
 }
 
 // signed decodes up to 8 little-endian bytes in two's complement.

@@ -72,6 +72,10 @@ func (m *Machine) decimal(b []byte) {
 		m.failf(tensor.ErrCorrupt, "%.40q is no integer", b)
 		return
 	}
+	if wide.IsUint64() {
+		m.unsigned(wide.Uint64())
+		return
+	}
 	m.pushNew(value{kind: LongKind, n: uint32(wide.BitLen()/8 + 1)})
 }
 

@@ -20,6 +20,13 @@ func (m *Machine) Int(r Ref) (n int64, ok bool) {
 	return int64(v.a) | int64(v.b)<<32, v.kind == IntKind
 }
 
+// Uint returns an integer that is larger than those of Int and has 64 bits.
+func (m *Machine) Uint(r Ref) (n uint64, ok bool) {
+	v := m.values[r]
+	n = uint64(v.a) | uint64(v.b)<<32
+	return n, v.kind == LongKind && n > math.MaxInt64
+}
+
 // Float returns a float.
 func (m *Machine) Float(r Ref) float64 {
 	v := m.values[r]

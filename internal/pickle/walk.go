@@ -163,6 +163,11 @@ func (w *Walk) value(r Ref) error {
 	case IntKind:
 		n, _ := m.Int(r)
 		return w.plain(n)
+	case LongKind:
+		n, isUint := m.Uint(r)
+		if isUint {
+			return w.plain(plan.Number(n))
+		}
 	case FloatKind:
 		return w.plain(m.Float(r))
 	case TextKind:
@@ -275,6 +280,11 @@ func (w *Walk) keyName(b []byte, key Ref, i int) []byte {
 	case IntKind:
 		n, _ := m.Int(key)
 		return strconv.AppendInt(b, n, 10)
+	case LongKind:
+		n, isUint := m.Uint(key)
+		if isUint {
+			return strconv.AppendUint(b, n, 10)
+		}
 	case FloatKind:
 		return appendFloat(b, m.Float(key))
 	case BytesKind, ObjectKind: // bytes are objects up to protocol 2
