@@ -36,6 +36,22 @@
 // properties of a WIA file, {"path": "graph.nodes[0]", "name": "conv", "text": "...", "properties": {...}}; it is absent if
 // there are none. "graph" and "signature" are null if there is none. A signature that the key
 // in the file did not make has "error", and the status is 1; others have not been compared with the data.
+//
+// # verify -json and diff -json
+//
+// verify prints one object per file, on a line each. "uncovered" are the bytes that no checksum covers, "file" the index of
+// theirs among the files of the model; "error" is present if "ok" is false, and the other fields as far as the file opened:
+//
+//	{"path": "m.mag", "ok": true, "format": "mag", "version": "1", "file_size": 2624, "tensors": 15,
+//	 "sections": [{"name": "header", "by": "crc32"}], "uncovered": [{"file": 0, "offset": 0, "bytes": 8, "part": "header"}], "notes": []}
+//
+// diff prints one object. "tensors" are those that differ, with the numbers of "values" if values were compared; "a" and "b"
+// of the others are the lines that only A or only B has:
+//
+//	{"a": "a.mag", "b": "b.gguf", "equal": false,
+//	 "tensors": [{"name": "w", "differs": "data", "a": "float32[3,3]", "b": "float32[3,3]",
+//	              "values": {"differ": 2, "count": 9, "nan": 0, "max": 0.5, "mean": 0.1, "cosine": 0.99}}],
+//	 "equal_bits": 0, "metadata": {"a": ["epoch = 7"], "b": []}, "graph": {"a": [], "b": []}, "native": {"a": [], "b": []}}
 package main
 
 import (
@@ -86,8 +102,9 @@ var commands = []*command{
 		Details: "OUT's ending decides the format, unless -to names it. Several tensors become a directory of .tsr\n" +
 			"files. Tensors are copied bit for bit. If the target cannot hold everything, convert lists what\n" +
 			"would be lost and writes nothing; with -lossy it leaves that out and still lists it.\n" +
-			"OUT may be IN, IN may be - for standard input, and OUT - for standard output, with -to. MOBI numbers its tensors: their names are\n" +
-			"stored in the file, and converting back restores them. A GLOB or FROM without a match is an error.\n" + kindHelp(),
+			"OUT may be IN, IN may be - for standard input, and OUT - for standard output, with -to.\n" +
+			"MOBI numbers its tensors: their names are stored in the file, and converting back restores them.\n" +
+			"A GLOB or FROM without a match is an error.\n" + kindHelp(),
 		Example: "weightmap convert -quantize int8 model.safetensors model.wia\n" +
 			"  weightmap convert -quantize int8 -lossy model.safetensors model.mobi\n" +
 			"  weightmap convert -dtype float32 model.mobi back.safetensors\n" +
@@ -162,7 +179,9 @@ func program() *cli.Tool {
 		t.Details += fmt.Sprintf("  %-10s %s\n", c.name(), c.About)
 	}
 	t.Name, t.Args = "weightmap", strings.Join(names, "|")+" [arguments]"
-	t.Details += "\n\"weightmap help COMMAND\" explains a command. \"weightmap FILE\" inspects a file. Options may stand before, between and after files, and -- ends\nthem. Exit status: 0 fine, 1 a file is bad, differs or cannot be converted,\n2 usage, 130 interrupted.\n"
+	t.Details += "\n\"weightmap help COMMAND\" explains a command. \"weightmap FILE\" inspects a file.\n" +
+		"Options may stand before, between and after files, and -- ends them.\n" +
+		"Exit status: 0 fine, 1 a file is bad, differs or cannot be converted, 2 usage, 130 interrupted.\n"
 	return t
 }
 
