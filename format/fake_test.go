@@ -18,7 +18,7 @@ import (
 type fake struct {
 	name      string
 	magic     string
-	verifyErr error // of Verify
+	verifyErr error // of the good will
 	metaErr   error // of Metadata
 
 	verified int
@@ -41,10 +41,21 @@ func (m *fakeOpen) Metadata() (Metadata, error) {
 	return Metadata{{Key: "kind", Value: "fake"}}, m.fake.metaErr
 }
 
-func (m *fakeOpen) Verify(v driver.Verification) error {
+// Sums implements driver.Parsed: nothing covers the list, and good will the first tensor.
+func (m *fakeOpen) Sums() []driver.Sum {
+	return []driver.Sum{{Name: "list"}, {Name: "first", By: "good will", Hidden: true, Check: m.check}}
+}
+
+// SumsOf implements driver.Parsed.
+func (m *fakeOpen) SumsOf(i int) (from, to int) {
+	if i == 0 {
+		return 1, 2
+	}
+	return 0, 0
+}
+
+func (m *fakeOpen) check(driver.Verification) error {
 	m.fake.verified++
-	v.Section("list", "")
-	v.Cover(0, "good will")
 	return m.fake.verifyErr
 }
 
@@ -75,7 +86,7 @@ func (f *fake) parse(src driver.Source, s driver.Space, x *driver.Index) (*drive
 		x.Add(&t)
 	}
 	m := &fakeOpen{f}
-	return &driver.Parsed{Own: m, LazyMetadata: m.Metadata, Verify: m.Verify}, c.Err()
+	return &driver.Parsed{Own: m, LazyMetadata: m.Metadata, Sums: m.Sums, SumsOf: m.SumsOf}, c.Err()
 }
 
 func (f fakeDirs) ParseDir(dir driver.Dir, x *driver.Index, _ *driver.Options) (*driver.Parsed, error) {

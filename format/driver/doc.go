@@ -19,8 +19,8 @@
 // Parse reads the structure of a file, fills the Index with its tensors, and
 // returns the rest in a Parsed: metadata, graph, notes, signature, and functions such as Load
 // (tensors that are compressed or encrypted). It declares the checksums that the file records: Sums of parts of the
-// file, TensorSum of single tensors. The engine compares them: Source.Compare while Parse runs, before the
-// first use of the bytes they cover, and in Verify.
+// file, SumsOf for the tensors that these cover, TensorSum of single tensors. The engine compares them:
+// Source.Compare while Parse runs, before the first use of the bytes they cover, and in Verify.
 //
 // Input is hostile. Compare every count with the remaining bytes before you
 // allocate for it, and check every offset and product. Errors are *tensor.Error

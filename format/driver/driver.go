@@ -107,16 +107,8 @@ type Parsed struct {
 	// tensor are compared in every verification.
 	SumsOf func(i int) (from, to int)
 	// TensorSum returns the checksum that covers the data of tensor i only. Its Kind is
-	// NoSum if there is none.
+	// NoSum if there is none. Of tensors without any checksum the engine verifies that the bytes exist.
 	TensorSum func(i int) Digest
-	// Verify verifies the checksums that cover more than one tensor and calls v.Cover for
-	// these tensors. Of the others the engine verifies the TensorSum or, if there is none,
-	// that the bytes exist.
-	Verify func(v Verification) error
-	// Touch verifies the checksum that covers tensor i, before the tensor's first use; all
-	// reports that the other tensors are covered too. The engine does not call it again for
-	// tensors that passed; calls do not overlap.
-	Touch func(v Verification, i int) (all bool, err error)
 	// Authenticate checks that v.Trusted signed the file. It passes the bytes that the
 	// signature covers to a hash with v.Feed, which fails with ErrSignature while the model is opened if these are
 	// not the bytes that Parse read. It also checks data in other files, with

@@ -96,7 +96,7 @@ type Sum struct {
 
 // Verification is a running verification. The engine implements it so that
 // hashing, workers, progress, cancellation and guards are the same for all formats.
-// Its methods are safe for concurrent use, except Section and Signed.
+// Its methods are safe for concurrent use, except Signed.
 type Verification interface {
 	// Context returns the caller's context.
 	Context() context.Context
@@ -104,13 +104,10 @@ type Verification interface {
 	// are not public keys, and all keys for a format without Authenticate. The format returns
 	// ErrKey for an empty key, and ErrSignature for a type of key that cannot sign its files.
 	Trusted() crypto.PublicKey
-	// All reports whether to verify every tensor, and Wanted whether to verify tensor i.
-	All() bool
+	// Wanted reports whether to verify tensor i.
 	Wanted(i int) bool
 	// Expect announces n more bytes of work, for progress reports. The total must
-	// not change once bytes are counted as done. The engine announces the tensors that
-	// Parsed.Verify leaves to it when that returns, so a Verify that leaves any must
-	// not count bytes.
+	// not change once bytes are counted as done. The engine announces the declared checksums and the tensors.
 	Expect(n int64)
 	// Done counts n bytes of the named part as done.
 	Done(n int64, part string)
@@ -118,7 +115,7 @@ type Verification interface {
 	// returns the error of the lowest index that failed.
 	Each(n int, f func(i int) error) error
 	// Deferred reports whether a file of the model is only opened when it is first used. Authenticate leaves its data to
-	// Touch, which the engine then calls before each first use.
+	// the declared checksums, which the engine then compares before first use.
 	Deferred(s Space) bool
 	// Hash returns the checksum of size bytes at off of a space and counts them as
 	// done. It reads a few megabytes at a time. If checksums of the kind can be
@@ -132,19 +129,6 @@ type Verification interface {
 	// Compare compares Parsed.Sums[k] with the file, for Authenticate. It is not compared again before the first use of
 	// the tensors that it covers.
 	Compare(k int) error
-	// Unchanged checks that the structure that Parse read has not changed in the files.
-	// Every verification ends with it. Touch calls it after a checksum matches, since the
-	// tensors must still be where Parse found them.
-	Unchanged() error
-	// Section records that a checksum covers a section of the file other than a
-	// tensor: by is its kind, such as "crc32", or "" if the section has no checksum.
-	Section(name, by string)
-	// Cover records that the data of tensor i was verified by the named checksum, such as
-	// "adler32 of the file". With an empty name, no checksum covers the data, but it
-	// exists. The engine does not check the tensor again.
-	Cover(i int, by string)
-	// CoverAll calls Cover for every wanted tensor that is not covered yet.
-	CoverAll(by string)
 	// Signed records the state of the signature.
 	Signed(s SignatureState)
 }

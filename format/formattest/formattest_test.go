@@ -105,7 +105,7 @@ var planted = []struct{ bug, fails string }{
 	{"trusts anybody", "small/Verify"},
 	{"overstates progress", "small/Verify"},
 	{"covers blindly", "small/CoveredData"},
-	{"touches nothing", "small/CoveredData"},
+	{"covers others", "small/CoveredData"},
 	{"no end", "small/Truncation"},
 	{"accepts more", "small/Appended"},
 	{"accepts more", "trailing bytes"},

@@ -18,7 +18,9 @@ type fake struct {
 	parts  []part
 	meta   format.Metadata
 	signed *format.Signature
-	verify func(driver.Verification) // may be nil
+	state  driver.SignatureState
+	sums   []driver.Sum
+	data   []driver.Digest // by tensor; may be nil
 }
 
 // part is a tensor of a fake.
@@ -51,18 +53,26 @@ func (f *fake) Parse(_ driver.Source, x *driver.Index, _ *driver.Options) (*driv
 	}
 	return &driver.Parsed{
 		LazyMetadata: func() (format.Metadata, error) { return f.meta, nil },
-		Signature:    f.signed, Load: f.Load, Verify: f.Verify,
+		Signature:    f.signed, Load: f.Load, Sums: f.Sums, TensorSum: f.TensorSum,
 		Authenticate: func(driver.Verification) error { return nil },
 	}, nil
 }
 
 func (f *fake) Load(i int) ([]byte, error) { return append(memory.Aligned(0), f.parts[i].data...), nil }
 
-func (f *fake) Verify(v driver.Verification) error {
-	if f.verify != nil {
-		f.verify(v)
+func (f *fake) Sums() []driver.Sum {
+	check := func(v driver.Verification) error {
+		v.Signed(f.state)
+		return nil
 	}
-	return nil
+	return append(f.sums, driver.Sum{Name: "signature", By: "signature", Hidden: true, Check: check})
+}
+
+func (f *fake) TensorSum(i int) driver.Digest {
+	if i >= len(f.data) {
+		return driver.Digest{}
+	}
+	return f.data[i]
 }
 
 // newFake opens a fake with these parts, each at a multiple of 64 plus its skew.

@@ -158,24 +158,33 @@ func TestReport(t *testing.T) {
 		Sum               string   // of "a"
 		Signature, Signer string
 	}
+	crc32 := func(b ...byte) driver.Digest {
+		return driver.Digest{Kind: driver.CRC32, Want: uint64(tensor.CRC32(b))}
+	}
+	data := []driver.Digest{crc32(1, 2), {Kind: driver.Adler32, Want: uint64(tensor.UpdateAdler32(1, []byte{3}))}}
+	zeros := func(name string) driver.Sum { // between the tensors
+		return driver.Sum{Name: name, Accept: []driver.Digest{crc32(0, 0)}, Ranges: []driver.Range{{Offset: 2, Size: 2}}}
+	}
+	bare := driver.Sum{Name: "header"}
 	for _, test := range []struct {
 		name   string
 		signed *format.Signature
-		trust  bool
-		verify func(driver.Verification)
+		state  driver.SignatureState
+		sums   []driver.Sum
+		data   []driver.Digest
 		want   answer
 	}{
-		{"nothing covers the data", nil, false, nil,
+		{"nothing covers the data", nil, driver.Unsigned, nil, nil,
 			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureNone, ""}},
-		{"all data", nil, false, func(v driver.Verification) { v.Section("header", "crc32"); v.Cover(0, "crc32"); v.Cover(1, "adler32") },
+		{"all data", nil, driver.Unsigned, []driver.Sum{zeros("header")}, data,
 			answer{"ok", true, []string{"", ""}, "crc32", SignatureNone, ""}},
-		{"sections and data", nil, false, func(v driver.Verification) { v.Section("header", ""); v.Section("graph", "crc32") },
+		{"sections and data", nil, driver.Unsigned, []driver.Sum{bare, zeros("graph")}, nil,
 			answer{"ok, but nothing covers the header or the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureNone, ""}},
-		{"a section", nil, false, func(v driver.Verification) { v.Section("header", ""); v.Cover(0, "crc32"); v.Cover(1, "crc32") },
+		{"a section", nil, driver.Unsigned, []driver.Sum{bare}, data,
 			answer{"ok, but nothing covers the header", false, []string{"", ""}, "crc32", SignatureNone, ""}},
-		{"signed by anybody", &format.Signature{PublicKey: public}, false, func(v driver.Verification) { v.Signed(driver.SignatureUnknown) },
+		{"signed by anybody", &format.Signature{PublicKey: public}, driver.SignatureUnknown, nil, nil,
 			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureUnchecked, print}},
-		{"signed by the trusted key", &format.Signature{}, true, func(v driver.Verification) { v.Signed(driver.SignatureTrusted) },
+		{"signed by the trusted key", &format.Signature{}, driver.SignatureTrusted, nil, nil,
 			answer{"ok, but nothing covers the data of 2 tensors", false, []string{"", "a", "b", ""}, "", SignatureTrusted, print}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
@@ -184,12 +193,14 @@ func TestReport(t *testing.T) {
 				part{name: "b", dtype: tensor.Int8, shape: tensor.Shape{1}, data: []byte{3}},
 				part{name: "empty", dtype: tensor.Int8, shape: tensor.Shape{0}, data: []byte{}}, // nothing to cover
 			)
-			f.verify = test.verify
+			f.state = test.state
+			f.sums = test.sums
+			f.data = test.data
 			if test.signed != nil {
 				*f.signed = *test.signed
 			}
 			verify := func() (*Report, error) { return m.Verify(nil, nil) }
-			if test.trust {
+			if test.state == driver.SignatureTrusted {
 				verify = func() (*Report, error) { return m.VerifySigned(der, nil, nil) }
 			}
 			r, err := verify()

@@ -201,8 +201,9 @@ func TestCloseUnderUse(t *testing.T) {
 			onTouch: true,
 			tensors: []driver.Tensor{loaded(u8("a", 0, 3)), u8("b", 0, 64), {Name: []byte("odd"), DType: tensor.Int16, Shape: tensor.Shape{4}, Offset: 1, Size: 8}},
 			parsed: driver.Parsed{
-				Load:  func(int) ([]byte, error) { return []byte{1, 1, 1}, nil },
-				Touch: func(driver.Verification, int) (bool, error) { return false, nil },
+				Load:   func(int) ([]byte, error) { return []byte{1, 1, 1}, nil },
+				Sums:   func() []driver.Sum { return []driver.Sum{checked(func(driver.Verification) error { return nil })} },
+				SumsOf: func(int) (from, to int) { return 0, 1 },
 			},
 		})
 		var group sync.WaitGroup

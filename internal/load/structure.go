@@ -99,8 +99,8 @@ func (p *parsedRange) check(b []byte, r *source.Region, format string, sentinel 
 	return &tensor.Error{Format: format, Path: r.Path(), Field: "header", Offset: p.off, Err: fmt.Errorf("%w: changed since the file was opened", sentinel)}
 }
 
-// Unchanged implements driver.Verification.
-func (v *verification) Unchanged() error {
+// unchanged checks that the structure that Parse read has not changed in the files.
+func (v *verification) unchanged() error {
 	buf := steps.Get().(*[]byte)
 	defer steps.Put(buf)
 	ranges := v.m.spaces.structure.ranges

@@ -362,7 +362,7 @@ func (v *verification) wantedSums() (list []int) {
 	for k := range d.list {
 		s := &d.list[k]
 		switch {
-		case s.All && !v.All():
+		case s.All && !v.isWhole():
 		case wanted[k], !covering[k], s.Structure, v.o.Trusted != nil && isOwn(s):
 			list = append(list, k)
 		}
@@ -433,7 +433,7 @@ func (m *Model) touchSum(v *verification, s *driver.Sum, state *sumState) error 
 	}
 	_, err := v.compareSum(s)
 	if err == nil && m.parsedIn(s) {
-		err = v.Unchanged() // the tensors must still be where Parse has found them
+		err = v.unchanged() // the tensors must still be where Parse has found them
 	}
 	state.passed = err == nil
 	if isLasting(err) {

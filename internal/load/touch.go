@@ -16,8 +16,7 @@ type touch struct {
 	pending atomic.Bool // some tensors are not verified yet
 	left    atomic.Int64
 	once    sync.Once
-	seen    []touched  // by tensor; allocated on first use
-	mu      sync.Mutex // serializes Parsed.Touch
+	seen    []touched // by tensor; allocated on first use
 }
 
 // touched is the state of a tensor.
@@ -31,7 +30,7 @@ type touched struct {
 func (t *touch) init(m *Model, wanted bool) {
 	t.m = m
 	t.left.Store(int64(m.index.Len()))
-	t.pending.Store(wanted && m.index.Len() > 0 && (m.parsed.Touch != nil || m.parsed.TensorSum != nil || m.parsed.SumsOf != nil))
+	t.pending.Store(wanted && m.index.Len() > 0 && (m.parsed.TensorSum != nil || m.parsed.SumsOf != nil))
 }
 
 // of returns the state of tensor i.
@@ -70,34 +69,19 @@ func (t *touch) passed(i int) {
 
 // hashes reports whether check would do nothing but hash the bytes of tensor i.
 func (t *touch) hashes(i int) bool {
-	if !t.pending.Load() || t.m.parsed.Touch != nil || t.m.parsed.TensorSum == nil || t.m.index.Loaded(i) || t.of(i).good.Load() {
+	if !t.pending.Load() || t.m.parsed.TensorSum == nil || t.m.index.Loaded(i) || t.of(i).good.Load() {
 		return false
 	}
 	return t.m.parsed.TensorSum(i).Kind != driver.NoSum
 }
 
-// run verifies the checksum that covers tensor i.
+// run verifies the checksums that cover tensor i.
 func (t *touch) run(i int) error {
 	v := newVerification(t.m, context.Background(), &VerifyOptions{})
-	switch p := t.m.parsed; {
-	case p.Touch != nil: // below
-	case p.SumsOf == nil, p.TensorSum != nil && v.tensorSum(i).Kind != driver.NoSum:
+	if t.m.parsed.SumsOf == nil || v.tensorSum(i).Kind != driver.NoSum {
 		return v.verifyJob([]int{i}, t.m.extent(i))
-	default:
-		return t.m.touchSums(v, i)
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if !t.pending.Load() {
-		return nil // the check of another tensor covered all
-	}
-	all, err := t.m.parsed.Touch(v, i)
-	if err == nil && all {
-		if err = v.Unchanged(); err == nil {
-			t.pending.Store(false)
-		}
-	}
-	return err
+	return t.m.touchSums(v, i)
 }
 
 // isLasting reports whether an error would recur. A failed read may succeed the next

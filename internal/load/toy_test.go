@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/weightmap/weightmap/format/driver"
+	"github.com/weightmap/weightmap/internal/checksum"
 	"github.com/weightmap/weightmap/internal/expect"
 	"github.com/weightmap/weightmap/internal/memory"
 	"github.com/weightmap/weightmap/internal/source"
@@ -67,6 +68,16 @@ func (d *toy) add(x *driver.Index) {
 }
 
 func (d *toy) result() *driver.Parsed { p := d.parsed; return &p }
+
+// checked declares a part that a function compares.
+func checked(f func(driver.Verification) error) driver.Sum {
+	return driver.Sum{Name: "part", By: "a function", Hidden: true, Check: f}
+}
+
+// digestOf returns a digest of b.
+func digestOf(k driver.Kind, b []byte) driver.Digest {
+	return driver.Digest{Kind: k, Want: checksum.Of(k, b)}
+}
 
 // u8 describes a tensor of bytes.
 func u8(name string, off, size int64) driver.Tensor {

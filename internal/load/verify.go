@@ -50,7 +50,7 @@ func (m *Model) Verify(ctx context.Context, o *VerifyOptions) (Coverage, error) 
 	if err := m.Do(v.run); err != nil {
 		return Coverage{}, m.named(m.explain(err), "")
 	}
-	if v.All() {
+	if v.isWhole() {
 		m.touch.pending.Store(false)
 	}
 	return v.Coverage, nil
@@ -114,12 +114,6 @@ func (v *verification) run() error {
 	}
 	covering := m.declaredSums.covering()
 	v.coverSections(sums, covering)
-	if m.parsed.Verify != nil {
-		if err := m.parsed.Verify(v); err != nil {
-			return err
-		}
-		left = slices.DeleteFunc(left, func(i int) bool { return v.Coverage.Tensors[i] != NotLooked })
-	}
 	if err := v.tensors(left); err != nil {
 		return err
 	}
@@ -128,14 +122,14 @@ func (v *verification) run() error {
 			v.Coverage.Tensors[i] = v.coveredBy(i, covering)
 		}
 	}
-	if v.All() {
+	if v.isWhole() {
 		err := v.compareNames()
 		if err != nil {
 			return err
 		}
 	}
 	v.Uncovered = v.uncovered(covering)
-	return v.Unchanged()
+	return v.unchanged()
 }
 
 // leftTensors lists the wanted tensors that are read after the declared checksums were compared: those that these do not
@@ -145,7 +139,7 @@ func (v *verification) leftTensors() []int {
 	left := make([]int, 0, m.index.Len())
 	total := int64(0)
 	decodesAll := func(s driver.Sum) bool { return s.All && s.Content != nil }
-	areAllProved := v.All() && slices.ContainsFunc(m.declared().list, decodesAll)
+	areAllProved := v.isWhole() && slices.ContainsFunc(m.declared().list, decodesAll)
 	for i := range m.index.Len() {
 		if !v.Wanted(i) || areAllProved || v.isProved(i) {
 			continue
@@ -153,9 +147,7 @@ func (v *verification) leftTensors() []int {
 		left = append(left, i)
 		total += m.index.Size(i)
 	}
-	if m.parsed.Verify == nil {
-		v.Expect(total)
-	}
+	v.Expect(total)
 	return left
 }
 
@@ -177,9 +169,6 @@ func (v *verification) tensors(left []int) error {
 	total := int64(0)
 	for _, i := range left {
 		total += v.m.index.Size(i)
-	}
-	if v.m.parsed.Verify != nil {
-		v.Expect(total)
 	}
 	slices.SortFunc(left, func(a, b int) int {
 		return cmp.Or(v.m.extent(a).compare(v.m.extent(b)), a-b)
@@ -236,7 +225,9 @@ func (v *verification) each(which []int, at int64, data []byte) error {
 			return err
 		}
 		last, kind = e, s.Kind
-		v.Cover(i, s.Kind.String())
+		if v.Coverage.Tensors != nil { // otherwise this is a check before first use
+			v.Coverage.Tensors[i] = s.Kind.String()
+		}
 	}
 	return nil
 }
@@ -284,27 +275,6 @@ func (v *verification) compareTensor(i int, s driver.Digest, got uint64, off int
 	return e
 }
 
-// CoverAll implements driver.Verification.
-func (v *verification) CoverAll(by string) {
-	for i, looked := range v.Coverage.Tensors {
-		if looked == NotLooked && v.Wanted(i) {
-			v.Coverage.Tensors[i] = by
-		}
-	}
-}
-
-// Cover implements driver.Verification.
-func (v *verification) Cover(i int, by string) {
-	if v.Coverage.Tensors != nil { // otherwise this is a check before first use
-		v.Coverage.Tensors[i] = by
-	}
-}
-
-// Section implements driver.Verification.
-func (v *verification) Section(name, by string) {
-	v.Sections = append(v.Sections, Covered{name, by})
-}
-
 // Signed implements driver.Verification.
 func (v *verification) Signed(s driver.SignatureState) { v.Coverage.Signature = s }
 
@@ -319,8 +289,8 @@ func (v *verification) Context() context.Context { return v.ctx }
 // Trusted implements driver.Verification.
 func (v *verification) Trusted() crypto.PublicKey { return v.o.Trusted }
 
-// All implements driver.Verification.
-func (v *verification) All() bool { return v.wanted == nil }
+// isWhole reports whether every tensor is verified.
+func (v *verification) isWhole() bool { return v.wanted == nil }
 
 // Wanted implements driver.Verification.
 func (v *verification) Wanted(i int) bool { return v.wanted == nil || v.wanted[i] }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"crypto"
 	"crypto/ed25519"
+	"crypto/sha256"
 	"errors"
 	"fmt"
 	"io"
@@ -29,22 +30,34 @@ import (
 // for is not looked at.
 func TestCoverage(t *testing.T) {
 	var looked []bool
+	data := ramp(64)
+	weights := sha256.Sum256(data[16:24])
+	sums := []driver.Sum{
+		{Name: "header", Accept: []driver.Digest{digestOf(driver.CRC32, data[32:40])}, Ranges: []driver.Range{{Offset: 32, Size: 8}}},
+		{Name: "graph", Ranges: []driver.Range{{Offset: 40, Size: 8}}},
+		checked(func(v driver.Verification) error {
+			looked = []bool{v.Wanted(0), v.Wanted(1), v.Wanted(2), v.Wanted(3)}
+			v.Signed(driver.SignatureUnknown)
+			return nil
+		}),
+		{
+			Name: "weights", Hidden: true, Ranges: []driver.Range{{Offset: 16, Size: 8}},
+			Accept: []driver.Digest{{Hash: &driver.Hash{Name: "sha256", New: sha256.New}, Bytes: weights[:]}},
+		},
+	}
 	file := driver.Parsed{
 		TensorSum: func(i int) driver.Digest {
 			if i == 1 {
-				return driver.Digest{Kind: driver.Adler32, Want: uint64(tensor.UpdateAdler32(1, ramp(16)[8:]))}
+				return digestOf(driver.Adler32, data[8:16])
 			}
 			return driver.Digest{}
 		},
-		Verify: func(v driver.Verification) error {
-			looked = []bool{v.All(), v.Wanted(0), v.Wanted(1), v.Wanted(2), v.Wanted(3)}
-			v.Section("header", "crc32")
-			v.Section("graph", "")
-			if v.Wanted(2) {
-				v.Cover(2, "sha256 of the weights")
+		Sums: func() []driver.Sum { return sums },
+		SumsOf: func(i int) (from, to int) {
+			if i == 2 {
+				return 3, 4
 			}
-			v.Signed(driver.SignatureUnknown)
-			return nil
+			return 0, 0
 		},
 		Load:      func(int) ([]byte, error) { return ramp(4), nil },
 		Signature: &driver.Signature{},
@@ -55,8 +68,8 @@ func TestCoverage(t *testing.T) {
 		looked []bool
 		want   []string
 	}{
-		{nil, []bool{true, true, true, true, true}, []string{"", "adler32", "sha256 of the weights", ""}},
-		{[]string{"covered", "summed"}, []bool{false, false, true, true, false}, []string{"-", "adler32", "sha256 of the weights", "-"}},
+		{nil, []bool{true, true, true, true}, []string{"", "adler32", "sha256 of the weights", ""}},
+		{[]string{"covered", "summed"}, []bool{false, true, true, false}, []string{"-", "adler32", "sha256 of the weights", "-"}},
 	} {
 		m := open(t, source.FromBytes(ramp(64)), d)
 		c, err := m.Verify(t.Context(), &VerifyOptions{Tensors: tt.names})
@@ -87,6 +100,7 @@ func TestVerifyRefuses(t *testing.T) {
 	canceled, cancel := context.WithCancel(t.Context())
 	cancel()
 	sum := driver.Digest{Kind: driver.CRC32, Want: 1, Field: "record", Offset: 40}
+	mine := func() []driver.Sum { return []driver.Sum{checked(func(driver.Verification) error { return errMine })} }
 	for _, tt := range []struct {
 		name  string
 		file  driver.Parsed
@@ -98,7 +112,7 @@ func TestVerifyRefuses(t *testing.T) {
 		{"unknown name", driver.Parsed{}, nil, VerifyOptions{Tensors: []string{"w", "x"}}, tensor.ErrNotFound, `tensor "x"`},
 		{"a key", driver.Parsed{}, nil, VerifyOptions{Trusted: make(ed25519.PublicKey, 32)}, driver.ErrSignature, "signature"},
 		{"no key", driver.Parsed{}, nil, VerifyOptions{Trusted: "key"}, driver.ErrKey, "signature"},
-		{"the driver", driver.Parsed{Verify: func(driver.Verification) error { return errMine }}, nil, VerifyOptions{}, errMine, ""},
+		{"the driver", driver.Parsed{Sums: mine}, nil, VerifyOptions{}, errMine, ""},
 		{"a sum", driver.Parsed{TensorSum: func(int) driver.Digest { return sum }}, nil, VerifyOptions{}, driver.ErrChecksum, "record"},
 		{"a sum without field", driver.Parsed{TensorSum: func(int) driver.Digest { return driver.Digest{Kind: driver.XXH64} }}, nil, VerifyOptions{}, driver.ErrChecksum, `tensor "w"`},
 		{"canceled", driver.Parsed{}, canceled, VerifyOptions{}, context.Canceled, ""},
@@ -122,8 +136,7 @@ func TestVerifyRefuses(t *testing.T) {
 	}
 	key := make(ed25519.PublicKey, 32)
 	m = open(t, source.FromBytes(ramp(64)), &toy{parsed: driver.Parsed{
-		Authenticate: func(driver.Verification) error { return nil },
-		Verify: func(v driver.Verification) error {
+		Authenticate: func(v driver.Verification) error {
 			if !key.Equal(v.Trusted()) {
 				t.Error("the driver does not see the key")
 			}
@@ -157,6 +170,14 @@ func TestProgress(t *testing.T) {
 	d, data := many(300, 5000, 3)
 	d.tensors = append(d.tensors, loaded(u8("packed", 0, 77)), u8("big", 0, int64(len(data))))
 	plain := d.parsed.TensorSum
+	header := checked(func(v driver.Verification) error {
+		v.Done(40, "header")
+		if err := v.Feed(io.Discard, 0, 8, 60, "header"); err != nil {
+			return err
+		}
+		return v.Context().Err()
+	})
+	header.Size = 100
 	d.parsed = driver.Parsed{
 		TensorSum: func(i int) driver.Digest {
 			if i >= 300 {
@@ -165,14 +186,12 @@ func TestProgress(t *testing.T) {
 			return plain(i)
 		},
 		Load: func(int) ([]byte, error) { return ramp(77), nil },
-		Verify: func(v driver.Verification) error {
-			v.Expect(100)
-			v.Done(40, "header")
-			if err := v.Feed(io.Discard, 0, 8, 60, "header"); err != nil {
-				return err
+		Sums: func() []driver.Sum { return []driver.Sum{header} },
+		SumsOf: func(i int) (from, to int) {
+			if i == 7 {
+				return 0, 1
 			}
-			v.Cover(7, "header")
-			return v.Context().Err()
+			return 0, 0
 		},
 	}
 	for name, r := range regions(data) {
@@ -480,22 +499,33 @@ func TestTouchTransient(t *testing.T) {
 	}
 }
 
-// TestTouchAll: a driver may cover all tensors at once. Its calls do not overlap.
-func TestTouchAll(t *testing.T) {
-	for _, all := range []bool{true, false} {
-		var calls, inside atomic.Int64
-		m := open(t, source.FromBytes(ramp(64)), &toy{tensors: eights(), parsed: driver.Parsed{Touch: func(v driver.Verification, i int) (bool, error) {
-			if inside.Add(1) != 1 {
-				t.Error("calls overlap")
-			}
-			defer inside.Add(-1)
-			calls.Add(1)
-			v.Cover(i, "crc32 of the file")
-			if _, err := v.Hash(driver.CRC32, 0, 0, 64, "file"); err != nil || !v.All() || !v.Wanted(i) {
-				t.Error(err)
-			}
-			return all, nil
-		}}}, check(driver.CheckTouch))
+// TestTouchSums: a declared checksum, of all tensors or of each, is compared once, and its calls do not overlap.
+func TestTouchSums(t *testing.T) {
+	for _, count := range []int{1, 3} {
+		var calls atomic.Int64
+		var sums []driver.Sum
+		for range count {
+			var inside atomic.Int64
+			sums = append(sums, checked(func(v driver.Verification) error {
+				if inside.Add(1) != 1 {
+					t.Error("calls overlap")
+				}
+				defer inside.Add(-1)
+				calls.Add(1)
+				if _, err := v.Hash(driver.CRC32, 0, 0, 64, "file"); err != nil || !v.Wanted(0) || !v.Wanted(2) {
+					t.Error(err)
+				}
+				return nil
+			}))
+		}
+		d := &toy{tensors: eights(), parsed: driver.Parsed{
+			Sums: func() []driver.Sum { return sums },
+			SumsOf: func(i int) (from, to int) {
+				k := min(i, count-1)
+				return k, k + 1
+			},
+		}}
+		m := open(t, source.FromBytes(ramp(64)), d, check(driver.CheckTouch))
 		var group sync.WaitGroup
 		for g := range 6 {
 			group.Go(func() {
@@ -505,12 +535,31 @@ func TestTouchAll(t *testing.T) {
 			})
 		}
 		group.Wait()
-		want := int64(3)
-		if all {
-			want = 1
+		if calls.Load() != int64(count) || m.touch.pending.Load() {
+			t.Errorf("%d sums: %d calls, pending %v", count, calls.Load(), m.touch.pending.Load())
 		}
-		if calls.Load() != want || m.touch.pending.Load() {
-			t.Errorf("all %v: %d calls, pending %v", all, calls.Load(), m.touch.pending.Load())
-		}
+	}
+}
+
+// TestTouchUnchanged: a declared checksum over parsed bytes matches before first use only while these are what Parse read.
+func TestTouchUnchanged(t *testing.T) {
+	data := ramp(64)
+	parsed := func(src driver.Source) error {
+		_, err := src.Slice(32, 8)
+		return err
+	}
+	whole := driver.Sum{Name: "file", Accept: []driver.Digest{{}}, Ranges: []driver.Range{{Size: 64}}}
+	d := &toy{before: parsed, tensors: eights(), parsed: driver.Parsed{
+		Sums:   func() []driver.Sum { return []driver.Sum{whole} },
+		SumsOf: func(int) (from, to int) { return 0, 1 },
+	}}
+	m := open(t, source.FromBytes(data), d, check(driver.CheckTouch))
+	data[33]++
+	whole.Accept[0] = digestOf(driver.CRC32, data)
+	_, err := m.At(0).Bytes()
+	wantError(t, "changed structure", err, tensor.ErrCorrupt, "header")
+	_, again := m.At(1).Bytes()
+	if again == nil {
+		t.Error("another tensor opens")
 	}
 }
