@@ -1,9 +1,11 @@
 package main
 
 import (
+	"archive/zip"
 	"bytes"
 	"encoding/binary"
 	"fmt"
+	"io"
 	"math"
 	"os"
 	"path/filepath"
@@ -195,4 +197,45 @@ func TestDiffStreams(t *testing.T) {
 		}
 		expect.Equal(t, want, out)
 	}
+}
+
+// TestDiffDeflated: a deflated entry of an archive is compared as it is inflated, and its checksum is compared too.
+func TestDiffDeflated(t *testing.T) {
+	t.Chdir(t.TempDir())
+	numbers := make([]byte, 4*300_000)
+	for i := range numbers {
+		numbers[i] = byte(i % 61)
+	}
+	write := func(path string, method uint16, last byte) {
+		var b bytes.Buffer
+		w := zip.NewWriter(&b)
+		e, err := w.CreateHeader(&zip.FileHeader{Name: "w.npy", Method: method})
+		expect.OK(t, err)
+		header := "{'descr': '<f4', 'fortran_order': False, 'shape': (300000,), }"
+		header += strings.Repeat(" ", 117-len(header)) + "\n"
+		numbers[len(numbers)-1] = last
+		_, err = io.WriteString(e, "\x93NUMPY\x01\x00"+string(binary.LittleEndian.AppendUint16(nil, uint16(len(header))))+header+string(numbers))
+		expect.OK(t, err)
+		expect.OK(t, w.Close())
+		expect.OK(t, os.WriteFile(path, b.Bytes(), 0o666))
+	}
+	write("stored.npz", zip.Store, 1)
+	write("deflated.npz", zip.Deflate, 1)
+	write("other.npz", zip.Deflate, 2)
+	tool(t, 0, "diff", "stored.npz", "deflated.npz")
+	tool(t, 0, "diff", "deflated.npz", "deflated.npz")
+	out, _ := tool(t, 1, "diff", "deflated.npz", "other.npz")
+	contains(t, out, "1 of 300,000")
+	damagedFile := expect.Read(t, "deflated.npz")
+	for at := 0; at+4 <= len(damagedFile); at++ { // both records of the CRC-32
+		if bytes.HasPrefix(damagedFile[at:], []byte("PK\x01\x02")) {
+			damagedFile[at+16] ^= 1
+		}
+		if bytes.HasPrefix(damagedFile[at:], []byte("PK\x07\x08")) {
+			damagedFile[at+4] ^= 1
+		}
+	}
+	expect.OK(t, os.WriteFile("damaged.npz", damagedFile, 0o666))
+	_, errs := tool(t, 1, "diff", "stored.npz", "damaged.npz")
+	contains(t, errs, "checksum mismatch")
 }

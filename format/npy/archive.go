@@ -41,7 +41,7 @@ func (archiveFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options
 	if n > 0 && len(f.Stores) == 0 {
 		return nil, wire.Error("", "entries", a.Off, f.noArrays(n))
 	}
-	return &driver.Parsed{Notes: f.notes(n), Load: f.Load, Sums: f.Sums, SumsOf: f.SumsOf}, nil
+	return &driver.Parsed{Notes: f.notes(n), Load: f.Load, Stream: f.Streamer(), Sums: f.Sums, SumsOf: f.SumsOf}, nil
 }
 
 // noArrays describes an archive of n entries without arrays.

@@ -48,6 +48,7 @@ func (driverOf) Parse(src driver.Source, x *driver.Index, o *driver.Options) (*d
 	m.Places = r.places
 	out.Metadata = r.walk.Metadata
 	out.Notes = r.notes
+	out.Stream = m.Streamer()
 	return out, err
 }
 
@@ -66,6 +67,7 @@ func parseIndex(m *zip.Tensors, src driver.Source, o *driver.Options, out *drive
 		return err
 	}
 	files.merge(all[1:], out) // that of the index describes the files
+	out.Stream = m.Streamer()
 	return nil
 }
 
@@ -77,7 +79,7 @@ func (driverOf) ParseParts(d driver.Dir, names []string, x *driver.Index, o *dri
 	if err != nil {
 		return nil, err
 	}
-	out := &driver.Parsed{Load: m.Load, Sums: m.Sums, SumsOf: m.SumsOf}
+	out := &driver.Parsed{Load: m.Load, Stream: m.Streamer(), Sums: m.Sums, SumsOf: m.SumsOf}
 	files.merge(all, out)
 	out.Notes = append(out.Notes, shards.NoIndex(len(names)))
 	return out, nil
