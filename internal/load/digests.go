@@ -126,6 +126,7 @@ func (in *hashing) hashAll(r *source.Region, ranges []hashed) error {
 			p.Expect(ranges[i].end - ranges[i].off)
 		}
 	}
+	r.Share()
 	return work.Each(in.ctx, len(ranges), in.workers, func(i int) error {
 		h := &ranges[i]
 		hashes := make([]hash.Hash, len(h.news))

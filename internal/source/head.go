@@ -45,6 +45,13 @@ func (h *head) first() []byte {
 	return h.buf
 }
 
+// Share lets several goroutines read the region while the file is parsed.
+func (r *Region) Share() {
+	if r.parsing() {
+		r.head.first() // which the first read would do
+	}
+}
+
 // ReadSoon asks the system to read a valid range of the window into its cache, while the file is parsed. It
 // does not wait. It reports whether the beginning of the range was not in the cache.
 func (r *Region) ReadSoon(off, n int64) bool {
@@ -61,7 +68,7 @@ func (r *Region) ReadSoon(off, n int64) bool {
 }
 
 // Parsed ends parsing: from here on reads use the mapping, not the file, and a reader is told. Until then only the
-// parser may use the region. It may be called again.
+// parser may use the region, unless Share was called. It may be called again.
 func (r *Region) Parsed() {
 	if p, ok := r.src.(interface{ Parsed() }); ok {
 		p.Parsed()
