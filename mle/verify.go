@@ -299,7 +299,7 @@ func (f *parsed) stream(i int, w io.Writer) error {
 		return err
 	}
 	first, end, _ := f.comp.covering(off, n)
-	part := &section{w: w, skip: off - f.comp.chunks[first].Offset, left: n}
+	part := &codecs.RangeWriter{W: w, Skip: off - f.comp.chunks[first].Offset, Left: n}
 	for k := first; k < end; k++ {
 		in, err := f.storedChunk(k)
 		if err != nil {
@@ -310,23 +310,4 @@ func (f *parsed) stream(i int, w io.Writer) error {
 		}
 	}
 	return nil
-}
-
-// section writes a section of what is written to it to w.
-type section struct {
-	w          io.Writer
-	skip, left int64
-}
-
-func (s *section) Write(b []byte) (int, error) {
-	skip := min(s.skip, int64(len(b)))
-	n := min(s.left, int64(len(b))-skip)
-	s.skip -= skip
-	s.left -= n
-	if n > 0 {
-		if _, err := s.w.Write(b[skip:][:n]); err != nil {
-			return 0, err
-		}
-	}
-	return len(b), nil
 }

@@ -188,7 +188,8 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 		if err := given.checkStandardOutput(c, out); err != nil {
 			return err
 		}
-		given.stdout, out = out, errs
+		given.stdout = out
+		out = errs
 	} else {
 		defer cli.NewTarget(target).Ended(&err)
 	}
@@ -280,7 +281,8 @@ func (o *convertFlags) checkKept(target string) error {
 
 // planned says what a conversion would write.
 func planned(path string, r *convert.Report, tensors int, out io.Writer) error {
-	name, replaced := path, ""
+	name := path
+	replaced := ""
 	switch {
 	case path == standardOutput:
 		name = "standard output"

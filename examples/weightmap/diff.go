@@ -104,11 +104,11 @@ func (d *difference) equal() bool {
 
 // compare compares the two open sides.
 func (d *difference) compare() error {
-	a, b := *d.a.m, *d.b.m
-	if err := d.a.m.fold(&b); err != nil {
+	whole := *d.a.m // as it is before fold
+	if err := d.a.m.fold(d.b.m); err != nil {
 		return err
 	}
-	if err := d.b.m.fold(&a); err != nil {
+	if err := d.b.m.fold(&whole); err != nil {
 		return err
 	}
 	old, err := userMetadata(d.a.m)

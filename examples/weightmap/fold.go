@@ -13,50 +13,65 @@ import (
 // DequantizeLinear nodes, and scales that lie beside weights. It leaves those whose scales the other model has too, as
 // tensors that can be compared as they are.
 func (m *renamed) fold(other *renamed) error {
-	m.combined, m.gone, m.real = map[string]tensor.View{}, map[string]bool{}, map[string]string{}
+	m.combined = map[string]tensor.View{}
+	m.gone = map[string]bool{}
+	m.real = map[string]string{}
 	g, err := m.Graph()
 	if err != nil {
 		return err
 	}
 	if g != nil && len(g.Nodes) > 0 {
-		return m.foldNodes(g, other)
+		m.foldNodes(g, other)
+		return nil
 	}
 	return m.foldPairs(other)
 }
 
 // foldNodes follows DequantizeLinear nodes.
-func (m *renamed) foldNodes(g *format.Graph, other *renamed) error {
+func (m *renamed) foldNodes(g *format.Graph, other *renamed) {
 	uses := map[string]int{}
 	contract.Values(g, func(s *string) { uses[*s]++ })
 	for i := range g.Nodes {
 		n := &g.Nodes[i]
-		if !opsets.Dequantizes(n) {
+		if !opsets.Dequantizes(n) || other.has(n.Inputs[1]) {
 			continue
 		}
-		constants := make([]tensor.View, len(n.Inputs))
-		found := true
-		for k, name := range n.Inputs {
-			v, err := m.Model.Tensor(name)
-			found = found && err == nil
-			constants[k] = v
-		}
-		if !found || other.has(n.Inputs[1]) {
+		v, isKnown := m.dequantized(n)
+		if !isKnown {
 			continue
 		}
-		info := constants[0].Info()
-		q, err := opsets.Quantization(n, &info, constants[1:])
-		if err != nil {
-			continue // a form of quantization that has no other
-		}
-		info.Quant = q
-		ref := (*memory.Ref[tensor.Info])(&constants[0])
-		m.combined[n.Inputs[0]] = tensor.View(memory.New(&info, ref.Owner(), ref.Data()))
+		m.combined[n.Inputs[0]] = v
 		m.real[n.Outputs[0]] = n.Inputs[0]
 		for _, name := range n.Inputs[1:] {
-			m.gone[name] = uses[name] == 1
+			uses[name]--
+			m.gone[name] = uses[name] == 0
 		}
 	}
-	return nil
+}
+
+// dequantized returns the constant of a DequantizeLinear node with its parameters, unless they have another form than
+// tensor.Quantization, or differ from those of a node before.
+func (m *renamed) dequantized(n *format.Node) (v tensor.View, isKnown bool) {
+	constants := make([]tensor.View, len(n.Inputs))
+	for k, name := range n.Inputs {
+		constant, err := m.Model.Tensor(name)
+		if err != nil {
+			return v, false
+		}
+		constants[k] = constant
+	}
+	before, isCombined := m.combined[n.Inputs[0]]
+	if isCombined {
+		constants[0] = before
+	}
+	info := constants[0].Info()
+	q, err := opsets.Quantization(n, &info, constants[1:])
+	if err != nil {
+		return v, false
+	}
+	info.Quant = q
+	ref := (*memory.Ref[tensor.Info])(&constants[0])
+	return tensor.View(memory.New(&info, ref.Owner(), ref.Data())), true
 }
 
 // foldPairs joins weights with their scales.
@@ -66,10 +81,12 @@ func (m *renamed) foldPairs(other *renamed) error {
 	for name, v := range m.Tensors() {
 		info := v.Info()
 		info.Name = name
-		infos, views = append(infos, info), append(views, v)
+		infos = append(infos, info)
+		views = append(views, v)
 	}
 	for _, p := range quant.Pairs(infos) {
-		weight, scale := infos[p.Weight].Name, infos[p.Scale].Name
+		weight := infos[p.Weight].Name
+		scale := infos[p.Scale].Name
 		if other.has(scale) || p.Name != weight && m.has(p.Name) {
 			continue
 		}

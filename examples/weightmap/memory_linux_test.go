@@ -87,7 +87,7 @@ func packed(t *testing.T, name, method string, n int, size int64) string {
 func TestPeakMemory(t *testing.T) {
 	testhost.NeedResident(t)
 	if testing.Short() || testhost.Race {
-		t.Skip("reads gigabytes; and the race detector takes memory of its own")
+		t.Skip("reads gigabytes; and the race detector takes memory too")
 	}
 	const (
 		little     = 8 << 20

@@ -43,10 +43,10 @@ func set(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) (
 		return err
 	}
 	in, target, rest, err := c.InOut(f, *o)
-	if err == nil {
-		err = cli.CheckTarget(target)
-	}
 	if err != nil {
+		return err
+	}
+	if err := cli.CheckTarget(target); err != nil {
 		return err
 	}
 	defer cli.NewTarget(target).Ended(&err)

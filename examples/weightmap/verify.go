@@ -178,7 +178,11 @@ func (v *verification) judge(r *verdict, path string, errs io.Writer) error {
 	}
 	defer m.Close()
 	m.complain(v.c, errs)
-	r.Path, r.Format, r.Version, r.FileSize, r.Tensors = shownName(m.path), m.Format(), m.Version(), m.Stats().FileSize, m.Len()
+	r.Path = shownName(m.path)
+	r.Format = m.Format()
+	r.Version = m.Version()
+	r.FileSize = m.Stats().FileSize
+	r.Tensors = m.Len()
 	r.Part = describePart(m.Model)
 	covered, notes, err := v.check(m.Model, errs)
 	if err != nil {

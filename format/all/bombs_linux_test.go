@@ -285,7 +285,7 @@ func TestBombs(t *testing.T) {
 	case testing.Short():
 		t.Skip("it takes seconds")
 	case testhost.Race:
-		t.Skip("the race detector takes memory of its own")
+		t.Skip("the race detector takes memory too")
 	}
 	dir := t.TempDir()
 	list := bombs(t)

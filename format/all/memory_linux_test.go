@@ -317,7 +317,7 @@ func TestMemory(t *testing.T) {
 	case math.MaxInt == math.MaxInt32:
 		t.Skip("limits are measured where addresses have 64 bits")
 	case testhost.Race:
-		t.Skip("the race detector takes memory of its own")
+		t.Skip("the race detector takes memory too")
 	}
 	for _, a := range attacks {
 		t.Run(a.name, func(t *testing.T) {

@@ -243,7 +243,7 @@ func replacements() []*replacement {
 	return replacementsOf(3)
 }
 
-// replacementsOf returns replacements of models of so many tensors by ones of three.
+// replacementsOf returns replacements of models of these numbers of tensors by models of three.
 func replacementsOf(sizes ...int) (all []*replacement) {
 	fresh := edition{2, 3}
 	for _, f := range families() {
@@ -469,7 +469,7 @@ func (r *replacement) recover(t *testing.T, dir, when string) {
 	r.wantTidy(t, dir, when+", after writing again", r.from != nil)
 }
 
-// withoutLock is a file system without locks, as between processes on some network file systems. Nobody waits there.
+// withoutLock is a file system without locks, as between processes on some network file systems. No writer waits there.
 func withoutLock(c disk.Call) error {
 	if c.Name == "lock" || c.Name == "wait" {
 		return errInjected

@@ -100,7 +100,7 @@ func TestOutputAxis(t *testing.T) {
 	}
 }
 
-// TestWarnings: weights as networks have them warn nobody, and what lost more than usual is named in one line.
+// TestWarnings: weights as networks have them cause no warning, and those that lost more than usual are named in one line.
 func TestWarnings(t *testing.T) {
 	normal := func(n int) []float32 {
 		r := rand.New(rand.NewPCG(1, 2))

@@ -81,11 +81,14 @@ func (c *cached) commit() (string, error) {
 	}
 	defer f.Close()
 	b, err := io.ReadAll(io.LimitReader(f, directory.MostRevision))
-	commit := strings.TrimSpace(string(b))
-	if err == nil && !isHubName(commit) {
-		err = fmt.Errorf("%w: refs/%s in the cache has %.200q, which is no name of a commit", format.ErrCorrupt, c.h.rev, commit)
+	if err != nil {
+		return "", err
 	}
-	return commit, err
+	commit := strings.TrimSpace(string(b))
+	if !isHubName(commit) {
+		return "", fmt.Errorf("%w: refs/%s in the cache has %.200q, which is no name of a commit", format.ErrCorrupt, c.h.rev, commit)
+	}
+	return commit, nil
 }
 
 // open opens the model in a snapshot. file is its file, "" for what the directory is opened by. note is a note of the model.

@@ -36,10 +36,13 @@ func (fileFormat) Losses(p *plan.Plan, _ *plan.WriteOptions, l *plan.LossList) {
 			return err
 		}
 		text, err := e.Text()
-		if err == nil && !utf8.ValidString(e.Key+text) {
-			err = fmt.Errorf("%w: invalid UTF-8", format.ErrCorrupt)
+		if err != nil {
+			return err
 		}
-		return err
+		if !utf8.ValidString(e.Key + text) {
+			return fmt.Errorf("%w: invalid UTF-8", format.ErrCorrupt)
+		}
+		return nil
 	})
 	for i := range p.Tensors {
 		t := &p.Tensors[i]

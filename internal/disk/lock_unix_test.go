@@ -18,7 +18,7 @@ import (
 	"github.com/weightmap/weightmap/internal/testhost"
 )
 
-// lockOf locks a directory as another process does: by a descriptor of its own. It returns nil if somebody else has the lock.
+// lockOf locks a directory as another process does: by another descriptor. It returns nil if the lock is taken.
 func lockOf(t *testing.T, dir string) *os.File {
 	t.Helper()
 	f, err := os.Open(dir)
@@ -51,7 +51,7 @@ func TestLockIsHeld(t *testing.T) {
 				seen++
 				if f := lockOf(t, dir); f != nil {
 					f.Close()
-					t.Errorf("%s: nobody has the lock at %s", name, c.Name)
+					t.Errorf("%s: no writer has the lock at %s", name, c.Name)
 				}
 			}
 			return nil

@@ -19,8 +19,8 @@ import (
 // Of two writers that remove each other's files the one whose mark was created later sees the mark of the other in step 3,
 // unless the other one is done; and then it sees in step 4 what the other one has left. So one of the two files stays. A
 // writer that was killed leaves a mark, which counts for a day: until then both models may stay. Plain names of parts come
-// again once the index is gone. Whoever removes such parts has a mark too, and whoever has given plain names looks for
-// marks, and then whether the parts still have the names, before its index lists them.
+// again once the index is gone. A writer that removes such parts has a mark too, and a writer that has given plain names looks
+// for marks, and then whether the parts still have the names, before its index lists them.
 
 // removing is what the name of a mark has after the name of the file to remove.
 const removing = ".removing"

@@ -515,7 +515,7 @@ func TestChangedIndex(t *testing.T) {
 	expect.Equal(t, "cd", listed)
 }
 
-// withoutLock is a file system without locks, on which nobody waits.
+// withoutLock is a file system without locks, on which no writer waits.
 func withoutLock(c Call) error {
 	if c.Name == "lock" || c.Name == "wait" {
 		return errInjected

@@ -143,28 +143,17 @@ func (w *Writer) complete(p *plan.Plan) (err error) {
 	}
 	n := len(p.Tensors)
 	w.index.Grow(n, 32*n, 2*n) // room for usual names and shapes
-	total, entry := int64(0), driver.Tensor{}
+	total := int64(0)
+	entry := driver.Tensor{}
 	for i := range p.Tensors {
 		t := &p.Tensors[i]
-		size, err := t.ByteSize()
-		if e := t.Encoding; e != nil && e.BlockBytes <= 0 && t.Size >= 0 {
-			size, err = t.Size, nil // formats define the sizes of such types
-		}
-		if err == nil {
-			err = tensor.CheckName(t.Name)
-		}
-		if _, taken := w.index.Lookup(t.Name); err == nil && taken {
-			err = errors.New("two tensors of the plan have this name") // which is not ErrCorrupt, as in a file
-		}
-		if err == nil {
-			entry.Name, entry.Shape = append(entry.Name[:0], t.Name...), t.Shape
-			err = w.index.Add(&entry)
-		}
-		if total += size; err == nil && uint64(total) > mostBytes {
-			err = fmt.Errorf("%w: the tensors have more than 2^61 bytes", tensor.ErrLimit)
-		}
+		size, err := w.add(t, &entry)
 		if err != nil {
 			return w.planError(t.Name, err)
+		}
+		total += size
+		if uint64(total) > mostBytes {
+			return w.planError(t.Name, fmt.Errorf("%w: the tensors have more than 2^61 bytes", tensor.ErrLimit))
 		}
 		w.plan.Tensors[i] = tensor.Info{
 			Name: t.Name, DType: t.DType, Shape: w.index.Shape(i), Offset: -1, Size: size, Stored: size,
@@ -174,6 +163,27 @@ func (w *Writer) complete(p *plan.Plan) (err error) {
 	w.progress.Expect(total)
 	w.plan, err = driver.Fit(w.driver, w.plan, w.o, w.o.AcceptLoss)
 	return err
+}
+
+// add adds a tensor of the plan to the index, and returns its size in bytes. entry is memory for that.
+func (w *Writer) add(t *tensor.Info, entry *driver.Tensor) (size int64, err error) {
+	if e := t.Encoding; e != nil && e.BlockBytes <= 0 && t.Size >= 0 {
+		size = t.Size // formats define the sizes of such types
+	} else {
+		size, err = t.ByteSize()
+		if err != nil {
+			return 0, err
+		}
+	}
+	if err := tensor.CheckName(t.Name); err != nil {
+		return 0, err
+	}
+	if _, isTaken := w.index.Lookup(t.Name); isTaken {
+		return 0, errors.New("two tensors of the plan have this name") // which is not ErrCorrupt, as in a file
+	}
+	entry.Name = append(entry.Name[:0], t.Name...)
+	entry.Shape = t.Shape
+	return size, w.index.Add(entry)
 }
 
 // layoutOf asks the driver for the layout of a plan.

@@ -187,7 +187,7 @@ func (r *Region) countInside() int64 {
 func (r *Region) free() error {
 	if r.parsing() {
 		r.head.Parsed()
-		r.src = nil // nobody else uses a region that is being parsed
+		r.src = nil // only the parser uses a region that is being parsed
 	}
 	var err error
 	switch {

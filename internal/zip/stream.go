@@ -21,7 +21,8 @@ func (t *Tensors) Streamer() func(i int, w io.Writer) error {
 }
 
 func (t *Tensors) stream(i int, w io.Writer) error {
-	p, size := &t.Places[i], t.Index.Size(i)
+	p := &t.Places[i]
+	size := t.Index.Size(i)
 	s := &t.Stores[p.Store]
 	if s.Packed && p.Stride == nil && p.Swap == 0 && p.Text == nil && p.Extent == size {
 		return s.inflateTo(w, p, t.Checks, t.Memory)
@@ -38,13 +39,13 @@ func (t *Tensors) stream(i int, w io.Writer) error {
 	return err
 }
 
-// inflateTo writes a range of the content, and compares the checksum of the content if that is asked for.
+// inflateTo writes a range of the content, and compares the checksum of the content if checks is set.
 func (e *Entry) inflateTo(w io.Writer, p *Place, checks bool, m *driver.Memory) error {
 	b, err := e.Src.Slice(e.At, e.Stored)
 	if err != nil {
 		return err
 	}
-	part := &section{w: w, skip: p.From, left: p.Extent}
+	part := &codec.RangeWriter{W: w, Skip: p.From, Left: p.Extent}
 	if !checks {
 		return codec.DataTo(part, deflate.Codec, b, e.Size, m)
 	}
@@ -59,24 +60,4 @@ func (e *Entry) inflateTo(w io.Writer, p *Place, checks bool, m *driver.Memory) 
 		return fmt.Errorf("%w: the archive records crc32 %08x for the entry, which has %08x", driver.ErrChecksum, e.Sum, got)
 	}
 	return nil
-}
-
-// section writes a range of what is written to it to w.
-type section struct {
-	w          io.Writer
-	skip, left int64
-}
-
-// Write implements io.Writer.
-func (s *section) Write(b []byte) (int, error) {
-	skip := min(s.skip, int64(len(b)))
-	n := min(s.left, int64(len(b))-skip)
-	s.skip -= skip
-	s.left -= n
-	if n > 0 {
-		if _, err := s.w.Write(b[skip:][:n]); err != nil {
-			return 0, err
-		}
-	}
-	return len(b), nil
 }
