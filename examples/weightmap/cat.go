@@ -83,7 +83,7 @@ func cat(ctx context.Context, c *cli.Tool, args []string, out, errs io.Writer) e
 	if v, err = d.Tensor(v); err != nil {
 		return hint(err, reading.Key)
 	}
-	return c.Output(*o, out, func(out io.Writer) error {
+	return c.Output(ctx, *o, out, func(out io.Writer) error {
 		b := bufio.NewWriterSize(out, 1<<16)
 		if err := write(&content{v: v, d: d, sel: part, sliced: len(axes) > 0}, b); err != nil {
 			return hint(err, reading.Key)

@@ -82,7 +82,7 @@ func (d *detached) sign(ctx context.Context, c *cli.Tool, root string, with *cli
 	if err != nil {
 		return err
 	}
-	err = c.Output(d.signature, out, func(w io.Writer) error {
+	err = c.Output(ctx, d.signature, out, func(w io.Writer) error {
 		_, err := w.Write(b.Bytes())
 		return err
 	})

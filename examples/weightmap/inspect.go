@@ -63,7 +63,7 @@ func inspect(ctx context.Context, c *cli.Tool, args []string, out, errs io.Write
 		}
 	}
 	o.many = f.NArg() > 1
-	err = c.Output(*output, out, func(out io.Writer) error {
+	err = c.Output(ctx, *output, out, func(out io.Writer) error {
 		if !o.many {
 			return o.show(f.Arg(0), out)
 		}

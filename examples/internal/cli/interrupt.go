@@ -54,11 +54,23 @@ func Main(run func(ctx context.Context, args []string, out, errs io.Writer) int)
 		<-signals
 		os.Exit(Interrupted)
 	}()
-	os.Exit(run(ctx, os.Args[1:], os.Stdout, Redacting(os.Stderr, os.Args[1:])))
+	os.Exit(run(ctx, os.Args[1:], &stoppable{ctx, os.Stdout}, Redacting(os.Stderr, os.Args[1:])))
 }
 
-// Await calls f and returns its result, or returns early when ctx is done, since a read from
-// standard input or a pipe cannot be canceled.
+// stoppable is a file whose writes end when ctx is done: a pipe that nobody reads, or a stopped
+// terminal, would hold them forever. The bytes of an abandoned write may change, so the program must exit.
+type stoppable struct {
+	ctx context.Context
+	f   *os.File
+}
+
+// Write implements io.Writer.
+func (s *stoppable) Write(p []byte) (int, error) {
+	return Await(s.ctx, func() (int, error) { return s.f.Write(p) })
+}
+
+// Await calls f and returns its result, or returns early when ctx is done, since reading and writing
+// pipes and terminals cannot be canceled.
 func Await[T any](ctx context.Context, f func() (T, error)) (T, error) {
 	type outcome struct {
 		value T

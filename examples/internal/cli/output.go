@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"flag"
 	"fmt"
@@ -32,17 +33,16 @@ func (t *Tool) InOut(f *flag.FlagSet, o string) (in, out string, rest []string, 
 
 // Output calls f with standard output if path is "" or "-", otherwise with a temporary file that
 // replaces path if f succeeds.
-func (t *Tool) Output(path string, stdout io.Writer, f func(io.Writer) error) (err error) {
+func (t *Tool) Output(ctx context.Context, path string, stdout io.Writer, f func(io.Writer) error) (err error) {
 	if path == "" || path == "-" {
 		return f(stdout)
 	}
 	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() && !st.IsDir() { // a pipe or a device
-		w, err := os.OpenFile(path, os.O_WRONLY, 0)
+		w, err := Await(ctx, func() (*os.File, error) { return os.OpenFile(path, os.O_WRONLY, 0) })
 		if err != nil {
 			return err
 		}
-		defer w.Close()
-		return f(w)
+		return errors.Join(f(&stoppable{ctx, w}), w.Close())
 	}
 	defer NewTarget(path).Ended(&err)
 	w, err := disk.Create(path)

@@ -127,12 +127,21 @@ func List(names []string, width int) string {
 
 // Terminal reports whether out is a terminal.
 func Terminal(out io.Writer) bool {
-	r, ok := out.(*redactor)
-	if ok {
-		out = r.to
+	f := file(out)
+	return f != nil && term.IsTerminal(int(f.Fd()))
+}
+
+// file returns the file that out writes to, or nil.
+func file(out io.Writer) *os.File {
+	switch out := out.(type) {
+	case *os.File:
+		return out
+	case *redactor:
+		return file(out.to)
+	case *stoppable:
+		return out.f
 	}
-	f, ok := out.(*os.File)
-	return ok && term.IsTerminal(int(f.Fd()))
+	return nil
 }
 
 // plainWidth is the maximum width of lines if the output is not a terminal.
@@ -140,7 +149,7 @@ const plainWidth = 160
 
 // Width returns the maximum width of a line on out.
 func Width(out io.Writer) int {
-	if f, ok := out.(*os.File); ok {
+	if f := file(out); f != nil {
 		if width, _, err := term.GetSize(int(f.Fd())); err == nil && width > 0 {
 			return width
 		}
