@@ -75,7 +75,7 @@ func (fileFormat) Parse(src driver.Source, x *driver.Index, o *driver.Options) (
 	x.Version = strconv.Itoa(int(f.h.Version))
 	p := &driver.Parsed{
 		Own: f, Metadata: f.metadata, Signature: f.signer(), NeedsKey: f.needsKey(), LazyNotes: f.notes, Restore: restore,
-		Load: f.load, Stream: f.stream, Shares: f.shares, Close: f.close, Sums: f.sums, SumsOf: f.sumsOf,
+		Load: f.load, Stream: f.stream, Shares: f.shares, Section: f, Close: f.close, Sums: f.sums, SumsOf: f.sumsOf,
 		Authenticate: f.authenticate, CheckClaim: f.checkClaim,
 	}
 	p.Graph, err = f.neutral()

@@ -287,6 +287,26 @@ func (f *parsed) storedIsRight(v driver.Verification) (bool, error) {
 	return uint32(sum) == f.h.WeightsChecksum, err
 }
 
+// SectionAt implements driver.Section.
+func (f *parsed) SectionAt(i int) int64 { return f.at[i] }
+
+// StreamSection implements driver.Section.
+func (f *parsed) StreamSection(w io.Writer) error {
+	if f.comp.Method == MethodNone {
+		b, err := f.content()
+		if err != nil {
+			return err
+		}
+		_, err = w.Write(b)
+		return err
+	}
+	in, err := f.storedChunk(0)
+	if err != nil {
+		return err
+	}
+	return f.weightsError(f.expand(w, in, f.comp.size(0)), f.comp.chunks[0].Stored)
+}
+
 // stream implements driver.Parsed.
 func (f *parsed) stream(i int, w io.Writer) error {
 	off, n := f.at[i], f.index.Size(i)

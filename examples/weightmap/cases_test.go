@@ -49,7 +49,8 @@ func TestParts(t *testing.T) {
 		out, errs string // parts of what is printed
 		tensors   int    // of the file that is written last on the line, -1 if it must not be there
 	}{
-		{"merge " + shard + " out.safetensors", 0, "out.safetensors: written (safetensors, 8.6 kB)", whole, 2},
+		{"merge " + shard + " out.safetensors", 1, "", shard + ": it is only part 1 of 2\ntry: weightmap merge " + index + " out.safetensors\n", -1},
+		{"merge " + index + " out.safetensors", 0, "out.safetensors: written (safetensors, 8.6 kB)", "", 2},
 		{"convert " + shard + " out.gguf", 0, "out.gguf: written", whole, 2},
 		{"convert " + second + " out.safetensors", 0, "written", second + " is part 2 of 2: opening the whole model, " + first, 2},
 		{"convert -part " + shard + " out.gguf", 0, "written", "", 1},

@@ -217,6 +217,10 @@ func convertWith(ctx context.Context, c *cli.Tool, given *convertFlags, args []s
 	if wrong != nil {
 		return given.advise(ctx, c, line, m, wrong)
 	}
+	if given.whole && source.part != "" && source.checkTarget(target) == nil {
+		line.files[0] = source.path
+		return cli.Advised(fmt.Errorf("%s: it is only part %d of %d", shownName(in), source.is.Index, source.is.Count), tryLine("merge", line))
+	}
 	source.complain(c, errs)
 	progress := cli.NewProgress(errs, "converting")
 	var o *convert.Options

@@ -23,6 +23,9 @@ type data struct {
 	buf  []byte
 	sums map[stretch]string // SHA-256 by range of memory, which tensors may share
 
+	section  *decoding // what several tensors are parts of, nil if none is being read
+	restarts int       // how often section was read from its beginning
+
 	progress    *cli.Progress // nil to show no progress
 	done, total int64         // bytes read
 }

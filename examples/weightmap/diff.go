@@ -136,10 +136,8 @@ func (d *difference) compare() error {
 		return err
 	}
 	d.native = compareSets(before, after)
-	for name, v := range d.a.m.Tensors() {
-		if err := d.tensor(name, v); err != nil {
-			return err
-		}
+	if err := d.tensors(); err != nil {
+		return err
 	}
 	for name, v := range d.b.m.Tensors() {
 		if _, err := d.a.m.Tensor(name); errors.Is(err, format.ErrNotFound) {
@@ -149,49 +147,82 @@ func (d *difference) compare() error {
 	return nil
 }
 
-// tensor compares a tensor of A with that of B.
-func (d *difference) tensor(name string, a tensor.View) error {
-	b, err := d.b.m.Tensor(name)
-	if errors.Is(err, format.ErrNotFound) {
-		d.rows = append(d.rows, row{name: name, what: "only in A", a: tensorType(a)})
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	return d.views(name, a, b)
-}
-
-// views compares two tensors with the same name.
-func (d *difference) views(name string, a, b tensor.View) (err error) {
-	r := row{name: name, a: tensorType(a), b: tensorType(b)}
-	ia, ib := a.Info(), b.Info()
-	what := descriptions(&ia, &ib)
-	alike, comparable := len(what) == 0 && ia.Size == ib.Size, canCompare(&ia, &ib)
-	if alike {
-		alike, err = d.sameBytes(a, b, ia.Size)
-		if alike && err == nil {
-			return nil
+// tensors compares the tensors of A with those of B: first the bytes of all, then the values of those that differ. Either
+// is in the order of the files, so that data which is compressed as a whole is decompressed twice.
+func (d *difference) tensors() error {
+	var unequal []*match
+	for name, v := range d.a.m.Tensors() {
+		p, err := d.match(name, v)
+		if err != nil {
+			return err
+		}
+		if !p.equal {
+			unequal = append(unequal, p)
 		}
 	}
-	if comparable && err == nil {
-		r.values, err = compareValues(&d.a, &d.b, a, b, d.tolerance)
+	for _, p := range unequal {
+		if err := d.values(p); err != nil {
+			return err
+		}
 	}
-	switch {
-	case errors.Is(err, tensor.ErrQuantization): // not decodable: compare bits
-		r.values = nil
-	case err != nil:
-		return err
+	return nil
+}
+
+// match is a tensor of A and that of B with the same name.
+type match struct {
+	row
+	va, vb       tensor.View
+	descriptions []string // what differs beside the data
+	onlyA, equal bool
+}
+
+// match compares the descriptions of a tensor of A and of that of B, and their bytes if those are alike.
+func (d *difference) match(name string, a tensor.View) (*match, error) {
+	p := &match{row: row{name: name, a: tensorType(a)}, va: a}
+	b, err := d.b.m.Tensor(name)
+	if errors.Is(err, format.ErrNotFound) {
+		p.what, p.onlyA = "only in A", true
+		return p, nil
 	}
-	switch {
-	case r.values != nil && r.values.differ > 0, r.values == nil && len(what) == 0:
+	if err != nil {
+		return nil, err
+	}
+	p.b, p.vb = tensorType(b), b
+	ia, ib := a.Info(), b.Info()
+	p.descriptions = descriptions(&ia, &ib)
+	if len(p.descriptions) > 0 || ia.Size != ib.Size {
+		return p, nil
+	}
+	p.equal, err = d.sameBytes(a, b, ia.Size)
+	return p, err
+}
+
+// values compares the values of two tensors and adds a row unless they are equal.
+func (d *difference) values(p *match) error {
+	if p.onlyA {
+		d.rows = append(d.rows, p.row)
+		return nil
+	}
+	ia, ib := p.va.Info(), p.vb.Info()
+	if canCompare(&ia, &ib) {
+		values, err := compareValues(&d.a, &d.b, p.va, p.vb, d.tolerance)
+		switch {
+		case err == nil:
+			p.row.values = values
+		case !errors.Is(err, tensor.ErrQuantization): // of these the bits differ
+			return err
+		}
+	}
+	what := p.descriptions
+	if p.row.values != nil && p.row.values.differ > 0 || p.row.values == nil && len(what) == 0 {
 		what = append(what, "data")
-	case len(what) == 0:
+	}
+	if len(what) == 0 {
 		d.bits++
 		return nil
 	}
-	r.what = strings.Join(what, ", ")
-	d.rows = append(d.rows, r)
+	p.what = strings.Join(what, ", ")
+	d.rows = append(d.rows, p.row)
 	return nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"math"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -196,6 +197,48 @@ func TestDiffStreams(t *testing.T) {
 			contains(t, out, `"name":"channels"`)
 		}
 		expect.Equal(t, want, out)
+	}
+}
+
+// TestDiffSections: tensors that are compressed as one section are compared like plain ones, also those in another order.
+func TestDiffSections(t *testing.T) {
+	t.Chdir(t.TempDir())
+	names := []string{"a", "b", "c", "d", "e", "f", "g"}
+	write := func(path, method string, names []string, seed int) {
+		p := &format.Plan{}
+		for _, name := range names {
+			p.Tensors = append(p.Tensors, tensor.Info{Name: name, DType: tensor.Float32, Shape: tensor.Shape{90, 1000}})
+		}
+		w, err := format.Create("mle", path, p, &format.WriteOptions{Storage: format.Storage{Compression: method}})
+		expect.OK(t, err)
+		for _, name := range names {
+			b := make([]byte, 4*90*1000)
+			for i := range b {
+				b[i] = byte(i % 61)
+			}
+			if name != "c" {
+				b[len(b)/2] += byte(seed * int(name[0]))
+			}
+			expect.OK(t, w.WriteTensor(name, bytes.NewReader(b)))
+		}
+		expect.OK(t, w.Close())
+	}
+	reversed := slices.Clone(names)
+	slices.Reverse(reversed)
+	write("plain.mle", "", names, 0)
+	write("other.mle", "", names, 1)
+	differ, _ := tool(t, 1, "diff", "-json", "plain.mle", "other.mle")
+	for _, method := range []string{"zstd", "lz4", "brotli"} {
+		write("a.mle", method, names, 0)
+		write("b.mle", method, names, 1)
+		write("reversed.mle", method, reversed, 1)
+		tool(t, 0, "diff", "plain.mle", "a.mle")
+		for _, pair := range [][2]string{{"a.mle", "b.mle"}, {"plain.mle", "b.mle"}, {"a.mle", "reversed.mle"}} {
+			got, errs := tool(t, 1, "diff", "-json", pair[0], pair[1])
+			expect.Equal(t, "", errs)
+			want := strings.NewReplacer("plain.mle", pair[0], "other.mle", pair[1]).Replace(differ)
+			expect.Equal(t, want, got)
+		}
 	}
 }
 

@@ -92,8 +92,8 @@ func compareReported(t *testing.T, want map[string]reportedTensor, file string) 
 	expect.Equal(t, want, all)
 }
 
-// mergeShards merges one shard into another, which is refused, and one shard into a new file: the tool opens the whole model
-// for it. No file of the model changes.
+// mergeShards merges one shard into another, and one shard into a new file. Both are refused, with the command that works, and
+// no file of the model changes.
 func mergeShards(t *testing.T, dir string) {
 	shards := []string{"model-00001-of-00002.safetensors", "model-00002-of-00002.safetensors", "model.safetensors.index.json"}
 	for _, name := range shards {
@@ -101,8 +101,13 @@ func mergeShards(t *testing.T, dir string) {
 	}
 	_, errs := tool(t, 1, "merge", shards[0], shards[1])
 	contains(t, errs, shards[1]+": target: it is a file of the model that is converted: writing it would break that model")
-	_, errs = tool(t, 0, "merge", shards[0], "one.safetensors")
-	contains(t, errs, shards[0]+" is part 1 of 2: opening the whole model, "+shards[2])
+	_, errs = tool(t, 1, "merge", shards[0], "one.safetensors")
+	contains(t, errs, shards[0]+": it is only part 1 of 2", "try: weightmap merge "+shards[2]+" one.safetensors")
+	_, err := os.Stat("one.safetensors")
+	if !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("a file after a refusal: %v", err)
+	}
+	tool(t, 0, "merge", shards[2], "one.safetensors")
 	for _, name := range shards {
 		expect.Equal(t, string(expect.Read(t, filepath.Join(dir, name))), string(expect.Read(t, name)))
 	}

@@ -11,8 +11,14 @@ import (
 // in memory.
 type sequence struct {
 	io.Reader
-	pipe *io.PipeReader // nil if nothing is decoded
-	done chan struct{}  // decoding has ended
+	own *decoding // nil if nothing is decoded, or data.section is
+}
+
+// close ends decoding.
+func (q *sequence) close() {
+	if q.own != nil {
+		q.own.stop()
+	}
 }
 
 // streams returns the owner of a tensor if it decodes it piece by piece, or nil.
@@ -25,28 +31,74 @@ func streams(v tensor.View) memory.Streamer[tensor.Info] {
 	return s
 }
 
-// sequence starts reading a tensor. The caller must close it.
+// mostRestarts is how often a section is decompressed. Two are what models need whose tensors have the same order, for bytes
+// and values; one in another order is held in memory.
+const mostRestarts = 4
+
+// sequence starts reading a tensor. The caller must close it before it reads another one of the model.
 func (d *data) sequence(v tensor.View) (*sequence, error) {
 	s := streams(v)
 	if s == nil {
-		v, err := d.Tensor(v)
-		return &sequence{Reader: io.NewSectionReader(v, 0, v.Info().Size)}, err
+		return d.whole(v)
 	}
-	r, w := io.Pipe()
-	q := &sequence{Reader: r, pipe: r, done: make(chan struct{})}
 	info := v.Info()
-	go func() {
-		defer close(q.done)
-		err := s.Stream(d.ctx, &info, w)
-		w.CloseWithError(err) // nil is io.EOF
-	}()
-	return q, nil
+	at, isPart := s.Section(&info)
+	if !isPart {
+		own := decode(func(w io.Writer) error { return s.Stream(d.ctx, &info, w) })
+		return &sequence{own, own}, nil
+	}
+	if d.section == nil || d.section.read > at {
+		if d.restarts == mostRestarts {
+			return d.whole(v)
+		}
+		d.restarts++
+		d.close()
+		d.section = decode(func(w io.Writer) error { return s.StreamSection(d.ctx, &info, w) })
+	}
+	_, err := io.CopyN(io.Discard, d.section, at-d.section.read)
+	return &sequence{Reader: io.LimitReader(d.section, info.Size)}, err
 }
 
-// close ends decoding.
-func (q *sequence) close() {
-	if q.pipe != nil {
-		q.pipe.Close()
-		<-q.done
+// whole reads a tensor that is in memory.
+func (d *data) whole(v tensor.View) (*sequence, error) {
+	v, err := d.Tensor(v)
+	return &sequence{Reader: io.NewSectionReader(v, 0, v.Info().Size)}, err
+}
+
+// close ends decoding. Call it before the model is closed.
+func (d *data) close() {
+	if d.section != nil {
+		d.section.stop()
+		d.section = nil
 	}
+}
+
+// decoding is data that is decoded while it is read.
+type decoding struct {
+	pipe *io.PipeReader
+	read int64
+	done chan struct{} // stream has returned
+}
+
+// decode starts to read what stream writes.
+func decode(stream func(io.Writer) error) *decoding {
+	r, w := io.Pipe()
+	d := &decoding{pipe: r, done: make(chan struct{})}
+	go func() {
+		defer close(d.done)
+		w.CloseWithError(stream(w)) // nil is io.EOF
+	}()
+	return d
+}
+
+// Read implements io.Reader.
+func (d *decoding) Read(p []byte) (int, error) {
+	n, err := d.pipe.Read(p)
+	d.read += int64(n)
+	return n, err
+}
+
+func (d *decoding) stop() {
+	d.pipe.Close()
+	<-d.done
 }

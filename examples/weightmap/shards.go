@@ -20,8 +20,8 @@ var splitCommand = &command{cli.Tool{
 var mergeCommand = &command{cli.Tool{
 	Name: "weightmap merge", Args: "[options of convert] IN OUT",
 	About: "Write a model of several files as one.",
-	Details: "merge is convert: IN is the index of a model, model.safetensors.index.json, or the first part,\n" +
-		"model-00001-of-00003.gguf. The parts are not removed.\n",
+	Details: "merge is convert: IN is the index of a model, model.safetensors.index.json, its directory, or the first\n" +
+		"part of a split GGUF, model-00001-of-00003.gguf. The parts are not removed.\n",
 	Example: "weightmap merge model.safetensors.index.json model.safetensors",
 }, mergeFile}
 

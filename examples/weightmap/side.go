@@ -32,6 +32,7 @@ func (s *side) open(ctx context.Context, c *cli.Tool, given *access, o *format.O
 // close closes the side if it is open.
 func (s *side) close() {
 	if s.m != nil {
+		s.data.close()
 		s.m.Close()
 	}
 }

@@ -99,6 +99,8 @@ type Parsed struct {
 	Stream func(i int, w io.Writer) error
 	// Shares reports whether Load returns memory for tensor i that the format has counted.
 	Shares func(i int) bool
+	// Section is the data that tensors for which Shares is true are parts of, nil for formats without such data.
+	Section Section
 
 	// Sums returns the checksums of the parts of the file, other than single tensors, and its parts without a checksum.
 	// The engine calls it once, when it needs them.
@@ -122,6 +124,14 @@ type Parsed struct {
 
 	// Close frees memory of the format, such as decrypted sections, when the model is no longer used.
 	Close func() error
+}
+
+// Section is data that is compressed as a whole and holds several tensors.
+type Section interface {
+	// SectionAt returns where tensor i begins in what StreamSection writes.
+	SectionAt(i int) int64
+	// StreamSection writes the decompressed data piece by piece.
+	StreamSection(w io.Writer) error
 }
 
 // UnknownSize is the size of a file of which only the beginning is there. A format whose header says where the file ends
